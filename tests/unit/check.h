@@ -1,0 +1,201 @@
+#ifndef TESTS_UNIT_CHECK_H
+#define TESTS_UNIT_CHECK_H
+
+/*
+ * A unit test is a program of functions, one fact each:
+ *
+ *	int
+ *	main(int argc, char **argv)
+ *	{
+ *		check_start(argc, argv);
+ *		RUN(the_oldest_goes_first);
+ *		return check_finish();
+ *	}
+ *
+ * It prints "ok NAME", "FAIL NAME" or "skip NAME" for each of them and ends
+ * with a line "## passed=P total=T"; what was skipped counts in neither.
+ * With a NAME as its argument it runs that function alone.  A failed check
+ * says where and what on standard error, and the test goes on; NEED() leaves
+ * the function, for where going on makes no sense.
+ */
+
+#include <sys/types.h>
+#include <sys/wait.h>
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct {
+	const char *only;
+	unsigned passed;
+	unsigned total;
+	bool failed;
+	bool skipped;
+} check;
+
+#define CHECK(condition) \
+	check_true(!!(condition), #condition, __FILE__, __LINE__)
+
+/* For all that an intmax_t can hold. */
+#define CHECK_EQ(expected, actual) \
+	check_eq((expected), (actual), #actual, __FILE__, __LINE__)
+
+/* Either may be NULL. */
+#define CHECK_STR(expected, actual) \
+	check_str((expected), (actual), #actual, __FILE__, __LINE__)
+
+/* Equal but for the rounding of a few operations. */
+#define CHECK_NEAR(expected, actual) \
+	check_near((expected), (actual), #actual, __FILE__, __LINE__)
+
+/* A check without which the rest of the function means nothing. */
+#define NEED(condition) \
+	do { \
+		if (!CHECK(condition)) \
+			return; \
+	} while (0)
+
+/* Leaves the function: this cannot be tried here. */
+#define SKIP(reason) \
+	do { \
+		fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, reason); \
+		check.skipped = true; \
+		return; \
+	} while (0)
+
+#define RUN(function) check_run(#function, function, false)
+
+/* In a process of its own, for what keeps its state in the process. */
+#define RUN_ALONE(function) check_run(#function, function, true)
+
+static inline bool
+check_fail(const char *file, int line)
+{
+	check.failed = true;
+	fprintf(stderr, "%s:%d: ", file, line);
+	return false;
+}
+
+static inline bool
+check_true(bool holds, const char *text, const char *file, int line)
+{
+	if (holds)
+		return true;
+	check_fail(file, line);
+	fprintf(stderr, "%s\n", text);
+	return false;
+}
+
+static inline bool
+check_eq(intmax_t expected, intmax_t actual, const char *text, const char *file,
+    int line)
+{
+	if (expected == actual)
+		return true;
+	check_fail(file, line);
+	fprintf(stderr, "%s is %jd, not %jd\n", text, actual, expected);
+	return false;
+}
+
+static inline bool
+check_str(const char *expected, const char *actual, const char *text,
+    const char *file, int line)
+{
+	if (expected == NULL || actual == NULL) {
+		if (expected == actual)
+			return true;
+	} else if (strcmp(expected, actual) == 0) {
+		return true;
+	}
+	check_fail(file, line);
+	fprintf(stderr, "%s is \"%s\", not \"%s\"\n", text,
+	    actual == NULL ? "(null)" : actual,
+	    expected == NULL ? "(null)" : expected);
+	return false;
+}
+
+static inline bool
+check_near(double expected, double actual, const char *text, const char *file,
+    int line)
+{
+	double scale = fmax(1, fmax(fabs(expected), fabs(actual)));
+
+	if (fabs(expected - actual) <= 1e-9 * scale)
+		return true;
+	check_fail(file, line);
+	fprintf(stderr, "%s is %.17g, not %.17g\n", text, actual, expected);
+	return false;
+}
+
+/* Runs the function in a child; its exit status carries the outcome. */
+static inline void
+check_fork(void (*function)(void))
+{
+	enum {
+		PASSED,
+		FAILED,
+		SKIPPED
+	};
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		function();
+		fflush(stdout);
+		_exit(check.failed ? FAILED : check.skipped ? SKIPPED : PASSED);
+	}
+	if (pid == -1 || waitpid(pid, &status, 0) != pid ||
+	    !WIFEXITED(status)) {
+		check.failed = true;
+		return;
+	}
+	check.skipped = WEXITSTATUS(status) == SKIPPED;
+	check.failed = WEXITSTATUS(status) != PASSED && !check.skipped;
+}
+
+static inline void
+check_run(const char *name, void (*function)(void), bool alone)
+{
+	if (check.only != NULL && strcmp(check.only, name) != 0)
+		return;
+
+	check.failed = check.skipped = false;
+	if (alone)
+		check_fork(function);
+	else
+		function();
+
+	if (check.skipped && !check.failed) {
+		printf("skip %s\n", name);
+		return;
+	}
+	check.total++;
+	if (!check.failed)
+		check.passed++;
+	printf("%s %s\n", check.failed ? "FAIL" : "ok", name);
+}
+
+static inline void
+check_start(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	check.only = argc > 1 ? argv[1] : NULL;
+}
+
+/* The exit status of the program. */
+static inline int
+check_finish(void)
+{
+	printf("## passed=%u total=%u\n", check.passed, check.total);
+	return check.passed == check.total ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+#endif
