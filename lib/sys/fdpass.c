@@ -1,0 +1,150 @@
+/* Packets and descriptors between processes. */
+
+#include <sys/socket.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/fdpass.h"
+
+/* Younger than the headers this is built with. */
+#ifndef SO_PASSRIGHTS
+#define SO_PASSRIGHTS 83
+#endif
+#ifndef SCM_PIDFD
+#define SCM_PIDFD 4
+#endif
+
+/*
+ * Room for the other messages the kernel may add: a timestamp, credentials
+ * and a security label stand before the descriptors, a pidfd after them.
+ */
+#define OTHERS 1024
+
+/* The sizes are sums of CMSG_SPACE(), so the first header is aligned. */
+union control_all {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(FDPASS_MAX * sizeof(int)) + OTHERS];
+};
+
+union control_one {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+int
+fdpass_pair(int sv[2])
+{
+	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv);
+}
+
+ssize_t
+fdpass_send(int sock, const void *buf, size_t len, int fd)
+{
+	union control_one control;
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	assert(len > 0);
+
+	if (fd != -1) {
+		memset(&control, 0, sizeof(control));
+		control.align.cmsg_len = CMSG_LEN(sizeof(fd));
+		control.align.cmsg_level = SOL_SOCKET;
+		control.align.cmsg_type = SCM_RIGHTS;
+		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+		msg.msg_control = &control;
+		msg.msg_controllen = sizeof(control);
+	}
+	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/*
+ * Who shares this end may have asked for the sender's pidfd to come with each
+ * packet.  Instead of one it may hold a negative errno.
+ */
+static void
+close_pidfd(const struct cmsghdr *c)
+{
+	int fd;
+
+	memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+	if (fd >= 0)
+		(void)close(fd);
+}
+
+/* Collects the descriptors of a received message. */
+static void
+descriptors(struct msghdr *msg, struct fdpass_got *got)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c != NULL;
+	     c = CMSG_NXTHDR(msg, c)) {
+		if (c->cmsg_level != SOL_SOCKET)
+			continue;
+
+		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+
+		if (c->cmsg_type == SCM_RIGHTS) {
+			assert(count <= FDPASS_MAX - got->nfds);
+			memcpy(got->fds + got->nfds, CMSG_DATA(c),
+			    count * sizeof(int));
+			got->nfds += count;
+		} else if (c->cmsg_type == SCM_PIDFD) {
+			close_pidfd(c);
+		}
+	}
+}
+
+ssize_t
+fdpass_recv(int sock, void *buf, size_t size, int flags, struct fdpass_got *got)
+{
+	union control_all control;
+	struct iovec iov = { .iov_base = buf, .iov_len = size };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control) };
+	ssize_t n = recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
+
+	if (n == -1)
+		return -1;
+
+	got->nfds = 0;
+	if (msg.msg_controllen != 0)
+		descriptors(&msg, got);
+	got->truncated = (msg.msg_flags & MSG_TRUNC) != 0;
+	got->lost_fds = (msg.msg_flags & MSG_CTRUNC) != 0;
+	return n;
+}
+
+ssize_t
+fdpass_recv_one(int sock, void *buf, size_t size, int flags, int *fd_out)
+{
+	struct fdpass_got got;
+	ssize_t n = fdpass_recv(sock, buf, size, flags, &got);
+	size_t kept = 0;
+
+	if (n == -1)
+		return -1;
+
+	if (got.nfds > 0 && !got.truncated)
+		kept = 1;
+	for (size_t i = kept; i < got.nfds; i++)
+		(void)close(got.fds[i]);
+	if (got.truncated) {
+		errno = EMSGSIZE;
+		return -1;
+	}
+	*fd_out = kept == 1 ? got.fds[0] : -1;
+	return n;
+}
+
+void
+fdpass_refuse(int sock)
+{
+	int no = 0;
+
+	(void)setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
+}

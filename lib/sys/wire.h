@@ -1,0 +1,38 @@
+#ifndef SYS_WIRE_H
+#define SYS_WIRE_H
+
+/*
+ * The worker protocol, as both ends write it: a SOCK_SEQPACKET pair between
+ * the daemon and each process, one message a packet.  A message is a verb and
+ * what belongs to it, separated by one space each, in ASCII, without a
+ * newline; numbers are unsigned decimal.  apppool-worker(7) is the reference.
+ */
+
+/* Longest message in bytes.  A longer one is an error of its sender. */
+#define WIRE_MAX 4096
+
+/* The value of APPPOOL_PROTOCOL. */
+#define WIRE_VERSION "1"
+
+/* What the daemon puts into the environment of a process. */
+#define WIRE_ENV_PROTOCOL "APPPOOL_PROTOCOL"
+#define WIRE_ENV_FD "APPPOOL_FD"
+#define WIRE_ENV_APP "APPPOOL_APP"
+#define WIRE_ENV_ID "APPPOOL_ID"
+#define WIRE_ENV_SLOT "APPPOOL_SLOT"
+
+/* Daemon to process. */
+#define WIRE_CONN "CONN" /* serial waited(us), with one descriptor */
+#define WIRE_STOP "STOP"
+
+/* Process to daemon. */
+#define WIRE_READY "READY"
+#define WIRE_DONE "DONE" /* [serial] */
+#define WIRE_PARK "PARK" /* serial */
+#define WIRE_LOST "LOST" /* serial */
+#define WIRE_FAIL "FAIL" /* text */
+#define WIRE_RETIRE "RETIRE"
+#define WIRE_EVENT "EVENT" /* text */
+#define WIRE_STATUS "STATUS" /* text */
+
+#endif
