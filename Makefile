@@ -6,7 +6,7 @@ VERSION = 0.1.0
 
 CORE_SRCS =
 
-SYS_SRCS =
+SYS_SRCS = lib/sys/fdpass.c
 
 DAEMON_SRCS =
 
