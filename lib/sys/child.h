@@ -1,0 +1,117 @@
+#ifndef SYS_CHILD_H
+#define SYS_CHILD_H
+
+/*
+ * Starting a program as a child, at a cost that does not depend on the size
+ * of the daemon, and with every failure told as exactly as the kernel tells
+ * it. See reap.h for the other end of a child's life.
+ */
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Descriptors a child may be given beyond 0, 1 and 2. */
+#define CHILD_FDS_MAX 16
+
+struct child_limit {
+	int resource; /* RLIMIT_NOFILE, ... */
+	struct rlimit value;
+};
+
+/*
+ * What to start. Nothing here is changed or kept; all of it must stay as it
+ * is while child_spawn() runs. All zero, but path and argv, is a child with
+ * our own descriptors 0, an empty environment and our identity.
+ */
+struct child_spec {
+	const char *path; /* with a slash; PATH is not searched */
+	char *const *argv; /* ends with NULL */
+	char *const *envp; /* ends with NULL; NULL: empty */
+	int stdio[3]; /* become 0, 1 and 2; -1: /dev/null */
+	const int *fds; /* become 3, 4, ... in this order */
+	size_t nfds; /* at most CHILD_FDS_MAX */
+	const char *chroot; /* NULL: none. Needs a privilege */
+	/* NULL: as we are. Entered with our identity, inside the chroot. */
+	const char *directory;
+	const struct child_limit *limits;
+	size_t nlimits;
+	bool set_nice;
+	int nice; /* -20 .. 19, absolute */
+	bool set_umask;
+	mode_t umask;
+	/*
+	 * Take these user, group and groups and leave every capability. Needs
+	 * the privilege to do so, else false.
+	 */
+	bool set_identity;
+	uid_t uid;
+	gid_t gid;
+	const gid_t *groups; /* the supplementary ones */
+	size_t ngroups;
+	bool no_new_privs;
+};
+
+/* The steps to a running program, in the order they are taken. */
+enum child_stage {
+	CHILD_CLONE,
+	CHILD_SESSION,
+	CHILD_NULL,
+	CHILD_DESCRIPTORS,
+	CHILD_LIMITS,
+	CHILD_NICE,
+	CHILD_CHROOT,
+	CHILD_DIRECTORY,
+	CHILD_IDENTITY,
+	CHILD_NO_NEW_PRIVS,
+	CHILD_EXEC
+};
+
+struct child_result {
+	/*
+	 * 0 until the child exists. The kernel writes it before the child
+	 * runs, so that the thread that reaps knows whose child it met while
+	 * another one is still in child_spawn(). 0 again if that failed.
+	 */
+	_Atomic pid_t pid;
+	enum child_stage stage; /* that failed, else CHILD_EXEC */
+	int error; /* errno of it; 0: the program runs */
+};
+
+/* Before the spec and the result are given to another thread. */
+void child_result_init(struct child_result *);
+
+/*
+ * Starts the program as the leader of a session and process group of its own,
+ * with every signal at its default and none blocked, and exactly the
+ * descriptors of the spec. Blocks until the program runs or has failed to (a
+ * directory on a dead file server can take for ever): to be called from a
+ * slow lane, with all signals blocked. Several threads may call it at once.
+ *
+ * 0, or -1: result says why, and the child that failed is reaped already.
+ * Whoever reaps at the same time must therefore leave alone a process whose
+ * number equals the pid of a result that is still in work.
+ */
+int child_spawn(const struct child_spec *, struct child_result *);
+
+/*
+ * Whether a failure was a shortage that passes (EAGAIN, ENOMEM, EMFILE,
+ * ENFILE), and not a mistake in the spec.
+ */
+bool child_no_room(const struct child_result *);
+
+/*
+ * Writes "cannot chdir to /srv: Permission denied" and the like, cut to size
+ * bytes with its NUL. Returns buf.
+ */
+const char *child_explain(const struct child_spec *,
+    const struct child_result *, char *buf, size_t size);
+
+/* Only for children not reaped yet. 0, or -1 and errno. */
+int child_signal(pid_t, int sig);
+int child_signal_group(pid_t, int sig);
+
+#endif

@@ -1,0 +1,101 @@
+#ifndef SYS_LANE_H
+#define SYS_LANE_H
+
+/*
+ * The slow lane: threads that do what may block, so that the loop does not.
+ * There is one thread; only if it has been stuck for LANE_PATIENCE with work
+ * behind it another one joins, up to LANE_THREADS. What must not wait for
+ * each other (spawning, closing) uses a lane each.
+ *
+ * All functions are for the thread of the loop; only lane_job.work runs
+ * elsewhere, with all signals blocked.
+ */
+
+#include <sys/queue.h>
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/tstamp.h"
+
+#define LANE_PATIENCE TSPAN_SECONDS(1)
+#define LANE_THREADS 8
+
+/*
+ * A piece of work, embedded in the user's struct and untouched by the user
+ * from lane_submit() until done() is called.
+ */
+struct lane_job {
+	STAILQ_ENTRY(lane_job) next;
+	void (*work)(struct lane_job *); /* in the lane */
+	void (*done)(struct lane_job *, tstamp now); /* in lane_collect() */
+};
+
+STAILQ_HEAD(lane_jobs, lane_job);
+
+struct lane {
+	pthread_mutex_t lock; /* of what follows up to busy */
+	pthread_cond_t wake;
+	struct lane_jobs waiting;
+	struct lane_jobs finished;
+	int *closing; /* ring of descriptors */
+	size_t closing_max;
+	size_t closing_first;
+	size_t closing_count;
+	bool stopping;
+	unsigned idle; /* threads that wait for work */
+	unsigned long steps; /* pieces of work finished, ever */
+
+	int event_fd;
+	const char *name;
+	pthread_t threads[LANE_THREADS];
+	unsigned nthreads;
+	/* When steps was last seen to change, or work came to an idle lane. */
+	tstamp progress_at;
+	unsigned long progress_steps;
+};
+
+/*
+ * The name (at most 15 characters, not copied) is what ps shows. Call it with
+ * the signals of the loop blocked already. 0, or -1 and errno.
+ */
+int lane_start(struct lane *, const char *name);
+
+/*
+ * Lets the lane finish what it was given and ends it. Jobs that finish are
+ * collected before the return. 0, or -1 with ETIMEDOUT if something is still
+ * stuck at the deadline (of CLOCK_MONOTONIC): the struct must then stay until
+ * the process exits, and the jobs left over are never called back.
+ */
+int lane_stop(struct lane *, tstamp deadline);
+
+/* Jobs begin in the order they were submitted. Cannot fail. */
+void lane_submit(struct lane *, struct lane_job *, tstamp now);
+
+/*
+ * Has the descriptor closed, and takes it over. Needs no memory: there is
+ * room for as many descriptors as the process may have open (past 2^20 of
+ * them it is closed here and now). Until then the number stays taken.
+ */
+void lane_close(struct lane *, int fd, tstamp now);
+
+/* Readable when lane_collect() has something to do. */
+int lane_fd(const struct lane *);
+
+/*
+ * Calls done() of the jobs that have finished, which may submit new ones.
+ * Returns how many.
+ */
+int lane_collect(struct lane *, tstamp now);
+
+/* When lane_expire() wants to be called, or TSTAMP_NEVER. */
+tstamp lane_deadline(const struct lane *);
+
+/*
+ * Adds a thread if the lane has not moved for LANE_PATIENCE. Returns whether
+ * it did, which is worth a line in the log.
+ */
+bool lane_expire(struct lane *, tstamp now);
+
+#endif

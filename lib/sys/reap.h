@@ -1,0 +1,49 @@
+#ifndef SYS_REAP_H
+#define SYS_REAP_H
+
+/*
+ * Taking leave of children. A dead child is looked at first and reaped after:
+ * while it is a zombie, nobody else can get its number, and so its process
+ * group can be killed without hitting a stranger's.
+ *
+ *	while (reap_peek(&death)) {
+ *		if (death.pid is in flight)	child_spawn() has not returned:
+ *			break;			go on when its lane has
+ *		if (death.pid is a worker)
+ *			reap_take(death.pid);
+ *		else
+ *			reap_stranger(death.pid);
+ *	}
+ */
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct reap_death {
+	pid_t pid;
+	int signal; /* that killed it, or 0: it exited */
+	int status; /* it exited with, 0 .. 255; 0 if killed */
+	bool dumped;
+};
+
+/* Whether a child is dead, and which. It stays as it is. Never blocks. */
+bool reap_peek(struct reap_death *out);
+
+/* Kills what is left of the dead child's process group, and reaps it. */
+void reap_take(pid_t);
+
+/*
+ * Reaps a dead child that is none of child_spawn()'s, such as an orphan that
+ * came to us because we are its subreaper, or process 1.
+ */
+void reap_stranger(pid_t);
+
+/*
+ * "killed by signal 11", "killed by signal 11 (core dumped)" or "exited with
+ * status 3". Returns buf.
+ */
+const char *reap_explain(const struct reap_death *, char *buf, size_t size);
+
+#endif

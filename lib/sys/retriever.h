@@ -1,0 +1,100 @@
+#ifndef SYS_RETRIEVER_H
+#define SYS_RETRIEVER_H
+
+/*
+ * Taking back what a dead worker never received. Its end of the channel,
+ * which we hold a copy of, is read by a small helper process and not by us:
+ * a descendant of the worker that sits in a page fault inside recvmsg() holds
+ * the socket's lock, and whoever reads then waits for it, uninterruptibly.
+ * A helper that does not answer within RETRIEVER_PATIENCE is abandoned.
+ *
+ * One worker at a time is taken back from; others queue up.
+ */
+
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tstamp.h"
+#include "sys/loop.h"
+
+#define RETRIEVER_PATIENCE TSPAN_SECONDS(1)
+
+/* Longest message passed on; a longer one arrives cut. */
+#define RETRIEVER_MESSAGE_MAX 4096
+
+/*
+ * One dead worker's channel, embedded in the user's struct and left alone
+ * from retriever_take() until end() is called.
+ */
+struct retriever_take {
+	STAILQ_ENTRY(retriever_take) next;
+	int held_fd; /* the worker's end; stays the user's */
+	unsigned attempts;
+};
+
+STAILQ_HEAD(retriever_takes, retriever_take);
+
+struct retriever_ops {
+	/*
+	 * A message the worker had not received, oldest first, and its
+	 * descriptor, which is the callee's now; -1 if it had none, or we had
+	 * no room for it.
+	 */
+	void (*message)(void *arg, struct retriever_take *, const char *buf,
+	    size_t len, int fd, tstamp now);
+	/*
+	 * Nothing more will come. Complete: there was nothing more. Else the
+	 * rest is lost. The take is the user's again and may be freed.
+	 */
+	void (*end)(
+	    void *arg, struct retriever_take *, bool complete, tstamp now);
+};
+
+struct retriever {
+	struct loop *loop;
+	const struct retriever_ops *ops;
+	void *arg;
+	struct loop_io io; /* to the helper; fd is -1: there is none */
+	pid_t pid; /* of the helper, 0: none */
+	/* The first one is in work if asked. */
+	struct retriever_takes takes;
+	bool asked;
+	uint64_t number; /* of the question, so that answers match */
+	tstamp deadline;
+};
+
+/*
+ * Forks the first helper; do it early, while the process is small and has one
+ * thread. 0, or -1 and errno.
+ */
+int retriever_init(
+    struct retriever *, struct loop *, const struct retriever_ops *, void *arg);
+
+/* Ends the helper; what is queued is forgotten, without a call. */
+void retriever_fini(struct retriever *);
+
+/*
+ * Bytes that lie unread in the worker's end, or -1 and errno. With 0 there is
+ * nothing to take back. Never blocks.
+ */
+int retriever_inquire(int held_fd);
+
+/* Queues it. Calls nothing back before the next turn of the loop. */
+void retriever_take(
+    struct retriever *, struct retriever_take *, int held_fd, tstamp now);
+
+/* When retriever_expire() wants to be called, or TSTAMP_NEVER. */
+tstamp retriever_deadline(const struct retriever *);
+void retriever_expire(struct retriever *, tstamp now);
+
+/*
+ * Tells that a child has been reaped. Returns whether it was the helper. One
+ * that was abandoned is nobody's any more and counts as a stranger.
+ */
+bool retriever_exited(struct retriever *, pid_t, tstamp now);
+
+#endif
