@@ -1,0 +1,36 @@
+#ifndef SYS_ACTIVATION_H
+#define SYS_ACTIVATION_H
+
+/*
+ * Sockets given to us by the service manager, as sd_listen_fds(3) describes:
+ * LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES.
+ */
+
+#include <stddef.h>
+
+/*
+ * Takes what is there: sets CLOEXEC on the descriptors and removes the
+ * variables from the environment. To be called once, before any fork, thread
+ * or open. Returns how many there are; 0 also where the variables are meant
+ * for another process; -1 with errno (EINVAL: they make no sense, EBADF: a
+ * descriptor is not open, ENOMEM), and then there are none.
+ */
+int activation_take(void);
+
+/* Closes them all and forgets them. */
+void activation_close(void);
+
+/* How many there are; number i (from 0) and its name ("unknown": none given).
+ * The descriptors stay ours; the names live until activation_close(). */
+size_t activation_count(void);
+int activation_fd(size_t i);
+const char *activation_name(size_t i);
+
+/*
+ * Writes up to max descriptors of that name to out, in the order in which
+ * they were given. Returns how many of that name there are, be it more than
+ * max. They stay ours.
+ */
+size_t activation_find(const char *name, size_t max, int *out);
+
+#endif

@@ -1,0 +1,127 @@
+#ifndef SYS_LISTENER_H
+#define SYS_LISTENER_H
+
+/*
+ * A socket that connections are accepted from: TCP, Unix, or one that was
+ * given to us listening already (socket activation).
+ */
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <stdbool.h>
+
+#include "core/tstamp.h"
+#include "sys/log.h"
+
+struct sockdiag;
+
+enum listener_kind {
+	LISTENER_TCP,
+	LISTENER_UNIX,
+};
+
+/* What listener_accept() returns where it has no connection. */
+enum {
+	LISTENER_EMPTY = -1, /* nobody waits */
+	LISTENER_RESTING = -2, /* we lack something; not before rest_until */
+	LISTENER_BROKEN = -3, /* somebody shut it down: open it anew */
+};
+
+/* How long a listener rests when descriptors or memory have run out. */
+#define LISTENER_REST TSPAN_MSECONDS(50)
+
+/*
+ * What to open. Exactly one of addr (TCP), path (Unix) and inherited_fd
+ * says where.
+ */
+struct listener_spec {
+	const char *name; /* for the log; copied */
+	const struct sockaddr *addr; /* AF_INET or AF_INET6, or NULL */
+	socklen_t addrlen;
+	const char *path; /* absolute, or NULL */
+	int inherited_fd; /* -1: none */
+	int backlog; /* of what we open ourselves */
+	uid_t uid; /* of a Unix socket; (uid_t)-1: ours */
+	gid_t gid; /* likewise */
+	mode_t mode; /* of a Unix socket */
+};
+
+struct listener {
+	int fd; /* O_NONBLOCK, CLOEXEC; -1: closed */
+	enum listener_kind kind;
+	bool inherited; /* not ours: never closed, shut nor unlinked */
+	bool shut; /* listener_shut() was here */
+	char *name; /* owned */
+	char *path; /* owned; NULL unless we made the socket file */
+	dev_t dev; /* of that file, so that no other is unlinked */
+	ino_t ino; /* likewise */
+	tstamp rest_until; /* no use to accept before */
+	struct log_rate rate;
+};
+
+/*
+ * Opens what spec says. A socket file that nobody listens on any more is
+ * replaced; a Unix socket cannot be connected to before its owner and mode
+ * are in force. The descriptor of an inherited one stays the caller's.
+ * Returns 0; or -1 with errno and in *why_out what did not work, as words to
+ * set before the text of errno. Among others: EADDRINUSE (somebody listens
+ * there), ENOTSOCK (another kind of file, or descriptor, is there), EINVAL
+ * (the inherited one is no listening stream socket), ENAMETOOLONG.
+ */
+int listener_open(
+    struct listener *l, const struct listener_spec *spec, const char **why_out);
+
+/*
+ * Whether listener_open() would find somebody else there. Binds nothing,
+ * connects to nobody. Returns and fails like listener_open(), but for
+ * rights: that a port or a folder may be used is not tried.
+ */
+int listener_probe(const struct listener_spec *spec, const char **why_out);
+
+/*
+ * Backlog, owner and mode as spec has them now, in place; whoever waits in
+ * the queue stays there. Does nothing to an inherited one. Returns like
+ * listener_open().
+ */
+int listener_update(
+    struct listener *l, const struct listener_spec *spec, const char **why_out);
+
+/*
+ * Returns a connection the caller now owns, or one of the enum above.
+ * Never O_NONBLOCK: that flag would travel with the socket to the worker.
+ * What can repeat is logged here, once a minute with a count.
+ */
+int listener_accept(struct listener *l, tstamp now);
+
+/*
+ * Closes the door: who connects from now on gets nothing (Unix: refused at
+ * once; TCP: no answer, and refused after listener_fini()), who has
+ * connected stays in the queue. So accept until LISTENER_EMPTY, and, for
+ * TCP, until listener_half_open() is 0 or a second or two are over: a client
+ * whose connect(2) succeeded may still have its last packet of the handshake
+ * on the way. Then listener_fini(). An inherited one is left alone: it stays
+ * open for whoever gave it to us. Returns 0, or -1 and errno.
+ */
+int listener_shut(struct listener *l);
+
+/* Handshakes with our port that are half done; 0 for Unix; -1: unknown. */
+long listener_half_open(const struct listener *l, struct sockdiag *d);
+
+/* Connections that wait to be accepted; -1: unknown. */
+long listener_depth(const struct listener *l, struct sockdiag *d);
+
+/*
+ * Where it listens (the port may have been chosen by the kernel). Returns
+ * the length, 0 where there is none.
+ */
+socklen_t listener_address(
+    const struct listener *l, struct sockaddr_storage *out);
+
+/*
+ * Closes it and removes our socket file, unless that has been replaced by
+ * somebody else's. For one never opened, fd must be -1, name and path NULL.
+ */
+void listener_fini(struct listener *l);
+
+#endif
