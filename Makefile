@@ -11,7 +11,10 @@ SYS_SRCS = lib/sys/fdpass.c
 DAEMON_SRCS =
 
 # libapppool, for workers.
-WORKER_SRCS =
+WORKER_SRCS = lib/sys/fdpass.c \
+    lib/worker/apppool.c \
+    lib/worker/environment.c \
+    lib/worker/session.c
 
 # The programs of the top folder: apppoold is apppoold.c, apppoolctl its link.
 PROGS =
@@ -48,6 +51,7 @@ MANDIR = $(PREFIX)/share/man
 UNITDIR = $(PREFIX)/lib/systemd/system
 DOCDIR = $(PREFIX)/share/doc/apppoold
 INSTALL = install
+OBJCOPY = objcopy
 
 # CFLAGS, CPPFLAGS and LDFLAGS are the user's; what the code needs is apart.
 CFLAGS = -O2 -g
@@ -135,12 +139,18 @@ $(PIC)/%.o: %.c
 $(CORE_A): $(CORE_OBJS)
 $(SYS_A): $(SYS_OBJS)
 $(DAEMON_A): $(DAEMON_OBJS)
-$(WORKER_A): $(WORKER_OBJS)
 
 %.a: Makefile
 	@mkdir -p $(@D)
 	rm -f $@
 	$(AR) rcs $@ $(filter %.o,$^)
+
+# One object, of which a program sees the interface alone.
+$(WORKER_A): $(WORKER_OBJS)
+	$(CC) -r -nostdlib -o $(PIC)/libapppool.o $^
+	$(OBJCOPY) --localize-hidden $(PIC)/libapppool.o
+	rm -f $@
+	$(AR) rcs $@ $(PIC)/libapppool.o
 
 $(WORKER_SO): $(WORKER_OBJS)
 	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libapppool.so.1 -o $@ $^

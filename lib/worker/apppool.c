@@ -1,0 +1,374 @@
+/*
+ * libapppool: the worker protocol for programs in C.
+ *
+ * Threads that wait for a connection stand behind one another at a lock, and
+ * the first of them waits in recvmsg(2).  So STOP, which comes once, reaches
+ * all of them: each finds it said when its turn comes.
+ */
+
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/fdpass.h"
+#include "sys/wire.h"
+#include "worker/environment.h"
+#include "worker/number.h"
+#include "worker/session.h"
+
+/* The library is built with everything hidden but what this declares. */
+#pragma GCC visibility push(default)
+#include "worker/apppool.h"
+#pragma GCC visibility pop
+
+/* Long enough for any verb with two numbers. */
+#define SHORT_MESSAGE 64
+
+static struct {
+	/* Its fd is -1 until apppool_open() has succeeded. */
+	struct environment env;
+	atomic_bool ready;
+	atomic_bool retired;
+	/* Held by who waits for messages; guards stopped. */
+	pthread_mutex_t receiving;
+	bool stopped;
+} worker = { .env.fd = -1, .receiving = PTHREAD_MUTEX_INITIALIZER };
+
+static int
+fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+int
+apppool_open(void)
+{
+	struct environment e;
+
+	if (worker.env.fd != -1)
+		return fail(EALREADY);
+	if (environment_read(&e) == -1)
+		return -1;
+	(void)fcntl(e.fd, F_SETFD, FD_CLOEXEC);
+	environment_clear();
+	worker.env = e;
+	return 0;
+}
+
+const char *
+apppool_app(void)
+{
+	if (worker.env.app == NULL)
+		errno = ENOTCONN;
+	return worker.env.app;
+}
+
+const char *
+apppool_id(void)
+{
+	if (worker.env.id == NULL)
+		errno = ENOTCONN;
+	return worker.env.id;
+}
+
+int
+apppool_slot(void)
+{
+	return worker.env.fd == -1 ? fail(ENOTCONN) : worker.env.slot;
+}
+
+int
+apppool_fd(void)
+{
+	return worker.env.fd == -1 ? fail(ENOTCONN) : worker.env.fd;
+}
+
+/*
+ * Sends one message, waiting for the daemon to read if there are too many: it
+ * counts on each of them, so none may be lost.
+ */
+static int
+say(const char *message, size_t len)
+{
+	struct pollfd p = { .fd = worker.env.fd, .events = POLLOUT };
+
+	if (worker.env.fd == -1)
+		return fail(ENOTCONN);
+
+	while (send(worker.env.fd, message, len, MSG_NOSIGNAL) == -1) {
+		switch (errno) {
+		case EINTR:
+			break;
+		case EAGAIN:
+			(void)poll(&p, 1, -1);
+			break;
+		case ENOBUFS:
+		case ENOMEM:
+			/* The kernel is; the daemon's count must be right. */
+			(void)poll(NULL, 0, 10);
+			break;
+		case EPIPE:
+		case ECONNRESET:
+			return fail(ESHUTDOWN);
+		default:
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int
+say_serial(const char *verb, uint64_t serial)
+{
+	char message[SHORT_MESSAGE];
+	int len =
+	    snprintf(message, sizeof(message), "%s %" PRIu64, verb, serial);
+
+	return say(message, (size_t)len);
+}
+
+int
+apppool_ready(void)
+{
+	if (worker.env.fd == -1)
+		return fail(ENOTCONN);
+	if (atomic_exchange(&worker.ready, true))
+		return fail(EALREADY);
+	return say(WIRE_READY, strlen(WIRE_READY));
+}
+
+/* Takes the message apart, of which the verb is known to be CONN. */
+static bool
+conn_read(const char *message, struct session *out)
+{
+	const char *p = message + strlen(WIRE_CONN);
+	struct session s;
+
+	if (*p++ != ' ' || !number_read(&p, &s.serial) || *p++ != ' ' ||
+	    !number_read(&p, &s.waited) || *p != '\0')
+		return false;
+	*out = s;
+	return true;
+}
+
+/*
+ * A CONN has come, with or without its descriptor.  Returns 1 and the
+ * connection, 0 if it is lost, or -1.
+ */
+static int
+conn_take(const char *message, int fd, int *fd_out)
+{
+	struct session s;
+	struct session former;
+
+	if (!conn_read(message, &s)) {
+		if (fd != -1)
+			(void)close(fd);
+		return fail(EPROTO);
+	}
+	if (fd == -1)
+		return say_serial(WIRE_LOST, s.serial);
+
+	/*
+	 * The number is free again, so the program has closed a connection
+	 * without a word: that one is over.
+	 */
+	if (session_take(fd, &former))
+		(void)say_serial(WIRE_DONE, former.serial);
+	if (!session_put(fd, &s)) {
+		(void)close(fd);
+		(void)say_serial(WIRE_LOST, s.serial);
+		return fail(ENOMEM);
+	}
+	*fd_out = fd;
+	return 1;
+}
+
+/*
+ * Receives one message.  Returns 1 and a connection, 0 if there is none in it
+ * and the next should be waited for, or -1.
+ */
+static int
+message_take(int *fd_out)
+{
+	char message[WIRE_MAX + 1];
+	int fd;
+	ssize_t n = fdpass_recv_one(worker.env.fd, message, WIRE_MAX, 0, &fd);
+
+	if (n == -1) {
+		switch (errno) {
+		case ECONNRESET:
+			/* Once, then the end of file. */
+			return 0;
+		case EMSGSIZE:
+			return fail(EPROTO);
+		default:
+			return -1;
+		}
+	}
+	message[n] = '\0';
+	if (strncmp(message, WIRE_CONN, strlen(WIRE_CONN)) == 0)
+		return conn_take(message, fd, fd_out);
+
+	if (fd != -1)
+		(void)close(fd);
+	if (n != 0 && strcmp(message, WIRE_STOP) != 0)
+		return fail(EPROTO);
+	worker.stopped = true;
+	return fail(ESHUTDOWN);
+}
+
+int
+apppool_accept(void)
+{
+	int fd = -1;
+	int taken = 0;
+
+	if (!atomic_load(&worker.ready))
+		return fail(ENOTCONN);
+
+	pthread_mutex_lock(&worker.receiving);
+	while (taken == 0) {
+		if (worker.stopped)
+			taken = fail(ESHUTDOWN);
+		else
+			taken = message_take(&fd);
+	}
+	pthread_mutex_unlock(&worker.receiving);
+	return taken == 1 ? fd : -1;
+}
+
+long long
+apppool_waited(int fd)
+{
+	struct session s;
+
+	if (!session_get(fd, &s))
+		return fail(EBADF);
+	return (long long)s.waited;
+}
+
+/*
+ * The entry goes before the descriptor: the moment that is closed, another
+ * thread may be handed a connection with its number.
+ */
+static int
+session_end(int fd, const char *verb)
+{
+	struct session s;
+
+	if (!session_take(fd, &s))
+		return fail(EBADF);
+	(void)close(fd);
+	return say_serial(verb, s.serial);
+}
+
+int
+apppool_done(int fd)
+{
+	return session_end(fd, WIRE_DONE);
+}
+
+int
+apppool_park(int fd)
+{
+	return session_end(fd, WIRE_PARK);
+}
+
+int
+apppool_retire(void)
+{
+	if (!atomic_load(&worker.ready))
+		return fail(ENOTCONN);
+	if (atomic_exchange(&worker.retired, true))
+		return 0;
+	return say(WIRE_RETIRE, strlen(WIRE_RETIRE));
+}
+
+/* One message is one line of printable ASCII. */
+static void
+text_clean(char *text)
+{
+	for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
+		if (*p >= 0x80)
+			*p = '?';
+		else if (*p < ' ' || *p == 0x7f)
+			*p = ' ';
+	}
+}
+
+static int say_text(const char *verb, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
+
+static int
+say_text(const char *verb, const char *fmt, va_list ap)
+{
+	char message[WIRE_MAX + 1];
+	size_t used = strlen(verb) + 1;
+	size_t room = sizeof(message) - used;
+	int len;
+
+	(void)snprintf(message, sizeof(message), "%s ", verb);
+	len = vsnprintf(message + used, room, fmt, ap);
+	if (len == -1)
+		return -1;
+	if (len == 0)
+		return fail(EINVAL);
+	if ((size_t)len >= room)
+		return fail(EMSGSIZE);
+	text_clean(message + used);
+	return say(message, used + (size_t)len);
+}
+
+int
+apppool_event(const char *fmt, ...)
+{
+	va_list ap;
+	int result;
+
+	if (!atomic_load(&worker.ready))
+		return fail(ENOTCONN);
+	va_start(ap, fmt);
+	result = say_text(WIRE_EVENT, fmt, ap);
+	va_end(ap);
+	return result;
+}
+
+int
+apppool_status(const char *fmt, ...)
+{
+	va_list ap;
+	int result;
+
+	if (!atomic_load(&worker.ready))
+		return fail(ENOTCONN);
+	va_start(ap, fmt);
+	result = say_text(WIRE_STATUS, fmt, ap);
+	va_end(ap);
+	return result;
+}
+
+int
+apppool_fail(const char *fmt, ...)
+{
+	va_list ap;
+	int result;
+
+	va_start(ap, fmt);
+	result = say_text(WIRE_FAIL, fmt, ap);
+	va_end(ap);
+	return result;
+}
