@@ -23,13 +23,22 @@ PROGS =
 CONTRIB_PROGS =
 
 # C programs, one per source: build/tests/unit/NAME.
-UNIT_TESTS =
+UNIT_TESTS = tests/unit/fdpass_test.c
 
 # shunit2 files, run in this order.
 E2E_TESTS =
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
-E2E_WORKERS =
+E2E_WORKERS = \
+    tests/e2e/flood.c
+
+# What e2e helpers and benches share: build/support.a.
+SUPPORT_SRCS = \
+    tests/support/client.c \
+    tests/support/clients.c \
+    tests/support/endpoint.c \
+    tests/support/options.c \
+    tests/support/samples.c
 
 # tests/bench/NAME.c becomes build/bench/NAME, run by tests/bench/NAME.sh.
 BENCHES =
@@ -85,6 +94,7 @@ SYS_A = $(BUILD)/sys.a
 DAEMON_A = $(BUILD)/daemon.a
 WORKER_A = $(BUILD)/libapppool.a
 WORKER_SO = $(BUILD)/libapppool.so.1
+SUPPORT_A = $(BUILD)/support.a
 ARCHIVES = $(DAEMON_A) $(SYS_A) $(CORE_A)
 
 OBJ = $(BUILD)/obj
@@ -139,6 +149,7 @@ $(PIC)/%.o: %.c
 $(CORE_A): $(CORE_OBJS)
 $(SYS_A): $(SYS_OBJS)
 $(DAEMON_A): $(DAEMON_OBJS)
+$(SUPPORT_A): $(SUPPORT_SRCS:%.c=$(OBJ)/%.o)
 
 %.a: Makefile
 	@mkdir -p $(@D)
@@ -170,7 +181,7 @@ $(BUILD)/tests/unit/%: $(OBJ)/tests/unit/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
-$(BUILD)/tests/e2e/%: $(OBJ)/tests/e2e/%.o $(WORKER_A)
+$(BUILD)/tests/e2e/%: $(OBJ)/tests/e2e/%.o $(SUPPORT_A) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(LIBBSD_LIBS) -lm
 

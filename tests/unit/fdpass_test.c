@@ -1,0 +1,364 @@
+/* Packets, descriptors, and what the kernel does to them. */
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/fdpass.h"
+
+#include "check.h"
+
+#ifndef SO_PASSPIDFD
+#define SO_PASSPIDFD 76
+#endif
+
+/* More than the queue of any socket holds. */
+#define MANY 100000
+
+static int pair[2];
+static char buf[64];
+static struct fdpass_got got;
+
+static void
+open_pair(void)
+{
+	CHECK_EQ(0, fdpass_pair(pair));
+}
+
+static void
+close_pair(void)
+{
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* A descriptor by which its description can be told from others. */
+static int
+open_marked(const char *mark)
+{
+	int p[2];
+
+	CHECK_EQ(0, pipe2(p, O_CLOEXEC));
+	CHECK_EQ((ssize_t)strlen(mark), write(p[1], mark, strlen(mark)));
+	close(p[1]);
+	return p[0];
+}
+
+static void
+check_marked(const char *mark, int fd)
+{
+	char text[16] = "";
+
+	CHECK(read(fd, text, sizeof(text) - 1) >= 0);
+	CHECK_STR(mark, text);
+	close(fd);
+}
+
+static void
+send_many(int sock, const int *fds, size_t count)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(FDPASS_MAX * sizeof(int))];
+	} control = { 0 };
+	char text[] = "many";
+	struct iovec iov = { .iov_base = text, .iov_len = 4 };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = CMSG_SPACE(count * sizeof(int)) };
+
+	control.align.cmsg_len = CMSG_LEN(count * sizeof(int));
+	control.align.cmsg_level = SOL_SOCKET;
+	control.align.cmsg_type = SCM_RIGHTS;
+	memcpy(CMSG_DATA(&control.align), fds, count * sizeof(int));
+	CHECK_EQ(4, sendmsg(sock, &msg, 0));
+}
+
+static void
+both_ends_are_cloexec_and_blocking(void)
+{
+	open_pair();
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(FD_CLOEXEC, fcntl(pair[i], F_GETFD));
+		CHECK_EQ(0, fcntl(pair[i], F_GETFL) & O_NONBLOCK);
+	}
+	close_pair();
+}
+
+static void
+a_packet_arrives_whole_and_alone(void)
+{
+	open_pair();
+	CHECK_EQ(3, fdpass_send(pair[0], "one", 3, -1));
+	CHECK_EQ(4, fdpass_send(pair[0], "four", 4, -1));
+	CHECK_EQ(3, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	CHECK_EQ(0, memcmp(buf, "one", 3));
+	CHECK_EQ(0, got.nfds);
+	CHECK(!got.truncated);
+	CHECK(!got.lost_fds);
+	CHECK_EQ(4, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	close_pair();
+}
+
+static void
+a_descriptor_arrives_cloexec(void)
+{
+	int fd = open_marked("me");
+
+	open_pair();
+	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, fd));
+	close(fd);
+	CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	NEED(got.nfds == 1);
+	CHECK_EQ(FD_CLOEXEC, fcntl(got.fds[0], F_GETFD));
+	check_marked("me", got.fds[0]);
+	close_pair();
+}
+
+static void
+sending_to_a_full_queue_is_EAGAIN(void)
+{
+	int sent = 0;
+
+	open_pair();
+	while (sent < MANY && fdpass_send(pair[0], "x", 1, -1) == 1)
+		sent++;
+	CHECK_EQ(EAGAIN, errno);
+	CHECK(sent > 100);
+	CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, -1));
+	close_pair();
+}
+
+static void
+sending_to_a_closed_end_is_EPIPE_without_a_signal(void)
+{
+	open_pair();
+	close(pair[1]);
+	CHECK_EQ(-1, fdpass_send(pair[0], "x", 1, -1));
+	CHECK_EQ(EPIPE, errno);
+	close(pair[0]);
+}
+
+static void
+sending_to_an_end_closed_with_packets_unread_is_ECONNRESET(void)
+{
+	open_pair();
+	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, -1));
+	close(pair[1]);
+	CHECK_EQ(-1, fdpass_send(pair[0], "x", 1, -1));
+	CHECK_EQ(ECONNRESET, errno);
+	close(pair[0]);
+}
+
+static void
+sending_a_closed_descriptor_is_EBADF(void)
+{
+	int fd = open_marked("");
+
+	open_pair();
+	close(fd);
+	CHECK_EQ(-1, fdpass_send(pair[0], "x", 1, fd));
+	CHECK_EQ(EBADF, errno);
+	close_pair();
+}
+
+/*
+ * The count is per user and its limit that of the sender.  Root is exempt, so
+ * another user sends; nobody else may be using that one's number meanwhile.
+ */
+static void
+too_many_on_their_way_is_ETOOMANYREFS(void)
+{
+	struct rlimit few = { .rlim_cur = 20, .rlim_max = 20 };
+	int sent = 0;
+
+	if (geteuid() != 0)
+		SKIP("needs root, to become a user with nothing on its way");
+	open_pair();
+	NEED(setrlimit(RLIMIT_NOFILE, &few) == 0);
+	NEED(setresuid(64123, 64123, 64123) == 0);
+	while (sent < MANY && fdpass_send(pair[0], "x", 1, pair[0]) == 1)
+		sent++;
+	CHECK_EQ(ETOOMANYREFS, errno);
+	CHECK(sent < 50);
+}
+
+static void
+receiving_the_end_of_file_is_0(void)
+{
+	open_pair();
+	close(pair[0]);
+	CHECK_EQ(0, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	CHECK_EQ(0, got.nfds);
+	close(pair[1]);
+}
+
+static void
+receiving_need_not_wait(void)
+{
+	open_pair();
+	CHECK_EQ(
+	    -1, fdpass_recv(pair[1], buf, sizeof(buf), MSG_DONTWAIT, &got));
+	CHECK_EQ(EAGAIN, errno);
+	close_pair();
+}
+
+static void
+a_packet_too_long_says_truncated(void)
+{
+	open_pair();
+	CHECK_EQ(10, fdpass_send(pair[0], "0123456789", 10, -1));
+	CHECK_EQ(4, fdpass_recv(pair[1], buf, 4, 0, &got));
+	CHECK(got.truncated);
+	close_pair();
+}
+
+static void
+as_many_descriptors_as_fit_in_a_message_are_all_received(void)
+{
+	int fds[FDPASS_MAX];
+
+	open_pair();
+	for (size_t i = 0; i < FDPASS_MAX; i++)
+		fds[i] = pair[0];
+	send_many(pair[0], fds, FDPASS_MAX);
+	CHECK_EQ(4, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	CHECK_EQ(FDPASS_MAX, got.nfds);
+	CHECK(!got.lost_fds);
+	for (size_t i = 0; i < got.nfds; i++)
+		CHECK_EQ(0, close(got.fds[i]));
+	close_pair();
+}
+
+static void
+a_descriptor_beyond_the_limit_is_lost_and_said(void)
+{
+	struct rlimit limit;
+
+	open_pair();
+	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, pair[0]));
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = 3;
+	NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	CHECK_EQ(0, got.nfds);
+	CHECK(got.lost_fds);
+}
+
+/* Whoever shares an end can ask for these; they must not crowd out ours. */
+static void
+credentials_and_pidfds_do_no_harm(void)
+{
+	int yes = 1;
+	int fd = open_marked("me");
+	int next = dup(fd);
+
+	close(next);
+	open_pair();
+	CHECK_EQ(
+	    0, setsockopt(pair[1], SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)));
+	CHECK_EQ(0,
+	    setsockopt(pair[1], SOL_SOCKET, SO_TIMESTAMP, &yes, sizeof(yes)));
+	(void)setsockopt(pair[1], SOL_SOCKET, SO_PASSPIDFD, &yes, sizeof(yes));
+	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, fd));
+	CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	CHECK(!got.lost_fds);
+	NEED(got.nfds == 1);
+	check_marked("me", got.fds[0]);
+	close_pair();
+	close(fd);
+
+	fd = dup(STDERR_FILENO);
+	CHECK_EQ(next - 1, fd);
+	close(fd);
+}
+
+static void
+the_first_descriptor_is_kept_and_the_others_closed(void)
+{
+	int fds[3] = { open_marked("a"), open_marked("b"), open_marked("c") };
+	int fd;
+
+	open_pair();
+	send_many(pair[0], fds, 3);
+	CHECK_EQ(4, fdpass_recv_one(pair[1], buf, sizeof(buf), 0, &fd));
+	CHECK_EQ(-1, fcntl(fd + 1, F_GETFD));
+	check_marked("a", fd);
+	for (int i = 0; i < 3; i++)
+		close(fds[i]);
+	close_pair();
+}
+
+static void
+a_pidfd_is_not_taken_for_the_descriptor_sent(void)
+{
+	int yes = 1;
+	int fd;
+
+	open_pair();
+	if (setsockopt(pair[1], SOL_SOCKET, SO_PASSPIDFD, &yes, sizeof(yes)) ==
+	    -1)
+		SKIP("needs SO_PASSPIDFD, Linux 6.5");
+	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, -1));
+	CHECK_EQ(1, fdpass_recv_one(pair[1], buf, sizeof(buf), 0, &fd));
+	CHECK_EQ(-1, fd);
+	close_pair();
+}
+
+static void
+one_packet_too_long_is_EMSGSIZE(void)
+{
+	int fd = -2;
+
+	open_pair();
+	CHECK_EQ(10, fdpass_send(pair[0], "0123456789", 10, pair[0]));
+	CHECK_EQ(-1, fdpass_recv_one(pair[1], buf, 4, 0, &fd));
+	CHECK_EQ(EMSGSIZE, errno);
+	CHECK_EQ(-2, fd);
+	close_pair();
+}
+
+static void
+refused_descriptors_are_EPERM_where_the_kernel_knows_how(void)
+{
+	open_pair();
+	fdpass_refuse(pair[1]);
+	if (fdpass_send(pair[0], "x", 1, pair[0]) == -1)
+		CHECK_EQ(EPERM, errno);
+	else
+		CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	CHECK_EQ(1, fdpass_send(pair[0], "y", 1, -1));
+	CHECK_EQ(1, fdpass_send(pair[1], "z", 1, pair[0]));
+	close_pair();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(both_ends_are_cloexec_and_blocking);
+	RUN(a_packet_arrives_whole_and_alone);
+	RUN(a_descriptor_arrives_cloexec);
+	RUN(sending_to_a_full_queue_is_EAGAIN);
+	RUN(sending_to_a_closed_end_is_EPIPE_without_a_signal);
+	RUN(sending_to_an_end_closed_with_packets_unread_is_ECONNRESET);
+	RUN(sending_a_closed_descriptor_is_EBADF);
+	RUN_ALONE(too_many_on_their_way_is_ETOOMANYREFS);
+	RUN(receiving_the_end_of_file_is_0);
+	RUN(receiving_need_not_wait);
+	RUN(a_packet_too_long_says_truncated);
+	RUN(as_many_descriptors_as_fit_in_a_message_are_all_received);
+	RUN_ALONE(a_descriptor_beyond_the_limit_is_lost_and_said);
+	RUN(credentials_and_pidfds_do_no_harm);
+	RUN(the_first_descriptor_is_kept_and_the_others_closed);
+	RUN(a_pidfd_is_not_taken_for_the_descriptor_sent);
+	RUN(one_packet_too_long_is_EMSGSIZE);
+	RUN(refused_descriptors_are_EPERM_where_the_kernel_knows_how);
+	return check_finish();
+}
