@@ -29,8 +29,8 @@ UNIT_TESTS = tests/unit/fdpass_test.c
 E2E_TESTS =
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
-E2E_WORKERS = \
-    tests/e2e/flood.c
+E2E_WORKERS = tests/e2e/flood.c \
+    tests/e2e/workers/tworker.c
 
 # What e2e helpers and benches share: build/support.a.
 SUPPORT_SRCS = \
@@ -181,7 +181,7 @@ $(BUILD)/tests/unit/%: $(OBJ)/tests/unit/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
-$(BUILD)/tests/e2e/%: $(OBJ)/tests/e2e/%.o $(SUPPORT_A) $(WORKER_A)
+$(BUILD)/tests/e2e/%: $(OBJ)/tests/e2e/%.o $(SUPPORT_A) $(WORKER_A) $(SYS_A)
 	@mkdir -p $(@D)
 	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(LIBBSD_LIBS) -lm
 
