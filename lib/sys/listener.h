@@ -39,6 +39,7 @@ struct listener_spec {
 	const char *name; /* for the log; copied */
 	const struct sockaddr *addr; /* AF_INET or AF_INET6, or NULL */
 	socklen_t addrlen;
+	bool v6only; /* AF_INET6: no IPv4 on it */
 	const char *path; /* absolute, or NULL */
 	int inherited_fd; /* -1: none */
 	int backlog; /* of what we open ourselves */

@@ -28,22 +28,27 @@ enum log_level {
 /* "error", "warn", "info", "debug", by enum log_level. */
 extern const char *const log_level_names[LOG_LEVELS];
 
+enum log_dest {
+	LOG_DEST_STDERR,
+	LOG_DEST_SYSLOG,
+	LOG_DEST_FILE,
+};
+
 struct log_spec {
-	const char *dest; /* "stderr", "syslog[:FACILITY]" or a path */
+	enum log_dest dest;
+	int facility; /* LOG_DAEMON, ... of syslog(3); SYSLOG only */
+	const char *path; /* FILE; SYSLOG: the socket, NULL for /dev/log */
 	enum log_level level; /* what is less urgent is not logged */
 	bool json;
 };
 
 /*
  * Says where lines go and how they look, from the next line on; before the
- * first call that is stderr, info, text. Returns 0, or -1 with errno and
- * nothing changed: what open(2) says of a file, EINVAL for a facility that
- * does not exist. Copies dest.
+ * first call that is stderr, info, text. Returns 0; or -1 and what open(2)
+ * says of the file, and then nothing has changed. A syslog socket that is
+ * not there is no failure: it may come. Copies path.
  */
 int log_open(const struct log_spec *spec);
-
-/* Whether dest names something log_open() knows; opens nothing. */
-bool log_dest_valid(const char *dest);
 
 /*
  * Starts the thread. To be called after the last fork of the daemon itself.
