@@ -1,5 +1,5 @@
-#ifndef SYS_CONN_H
-#define SYS_CONN_H
+#ifndef SYS_ACCEPTED_H
+#define SYS_ACCEPTED_H
 
 /* Accepted connections that somebody else has got by now. */
 
@@ -10,6 +10,6 @@
  * SO_LINGER, and whoever closes a TCP socket last would wait for it: so that
  * is cleared first. errno stays what it was.
  */
-void conn_forget(int fd, bool tcp);
+void accepted_close(int fd, bool tcp);
 
 #endif
