@@ -4,7 +4,22 @@
 
 VERSION = 0.1.0
 
-CORE_SRCS =
+CORE_SRCS = lib/core/action.c \
+    lib/core/app.c \
+    lib/core/backoff.c \
+    lib/core/deadlines.c \
+    lib/core/life.c \
+    lib/core/pool.c \
+    lib/core/pool_apps.c \
+    lib/core/pool_check.c \
+    lib/core/pool_conns.c \
+    lib/core/pool_processes.c \
+    lib/core/process.c \
+    lib/core/queue.c \
+    lib/core/room.c \
+    lib/core/settle.c \
+    lib/core/sizing.c \
+    lib/core/window.c
 
 SYS_SRCS = lib/sys/fdpass.c
 
@@ -20,7 +35,7 @@ WORKER_SRCS = lib/sys/fdpass.c \
 PROGS =
 
 # Sample workers, linked with libapppool: build/contrib/NAME.
-CONTRIB_PROGS =
+CONTRIB_PROGS = contrib/workers/hello.c
 
 # C programs, one per source: build/tests/unit/NAME.
 UNIT_TESTS = tests/unit/fdpass_test.c
@@ -172,6 +187,9 @@ $(BIN)/apppoold: $(OBJ)/apppoold.o $(ARCHIVES)
 
 $(BIN)/apppoolctl: $(BIN)/apppoold
 	ln -sf apppoold $@
+
+# They include <apppool.h>, as a program outside this tree would.
+$(OBJ)/contrib/%.o: ALL_CFLAGS += -Ilib/worker
 
 $(BUILD)/contrib/%: $(OBJ)/contrib/workers/%.o $(WORKER_A)
 	@mkdir -p $(@D)

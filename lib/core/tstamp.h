@@ -18,9 +18,9 @@ typedef int64_t tspan;
 /* Later than everything: "no deadline". */
 #define TSTAMP_NEVER INT64_MAX
 
-#define TSPAN_USECONDS(n) ((tspan)(n) * 1000)
-#define TSPAN_MSECONDS(n) ((tspan)(n) * 1000000)
-#define TSPAN_SECONDS(n) ((tspan)(n) * 1000000000)
+#define TSPAN_USECONDS(n) ((tspan)(n)*1000)
+#define TSPAN_MSECONDS(n) ((tspan)(n)*1000000)
+#define TSPAN_SECONDS(n) ((tspan)(n)*1000000000)
 
 /* The sum of both, or TSTAMP_NEVER where that is past the end of time. */
 static inline tstamp

@@ -1,0 +1,64 @@
+#ifndef CORE_ACTION_H
+#define CORE_ACTION_H
+
+/*
+ * What the core wants done, oldest first.  Whoever drives the core takes the
+ * actions out with pool_next_action() and carries each out at once, or tells
+ * the core that it could not (pool_hand_failed(), pool_spawn_failed()).
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum action_kind {
+	ACTION_SPAWN, /* start a process under this number */
+	ACTION_HAND, /* give the connection to the process */
+	ACTION_REFUSE, /* turn the connection away and close it; see cause */
+	ACTION_STOP, /* tell the process to finish and exit */
+	ACTION_TERM, /* SIGTERM to the process */
+	ACTION_KILL, /* SIGKILL to its whole group */
+	ACTION_ACCEPT, /* there is room again for a listener that waits */
+	ACTION_OVER, /* the closed app has nothing left; see pool_app_free() */
+	ACTION_TELL, /* the app has news; see news */
+};
+
+/* Why a connection is refused. */
+enum action_cause {
+	CAUSE_FULL,
+	CAUSE_TIMED_OUT,
+	CAUSE_APP_FAILED,
+	CAUSE_RETRIES,
+	CAUSE_STOPPING,
+};
+
+/* What an ACTION_TELL has to tell of an app. */
+enum action_news {
+	NEWS_BACKOFF, /* the next start waits until app.backoff.until */
+	NEWS_FAILED, /* start_limit failed starts in a row */
+	NEWS_RECOVERED, /* a process is ready again */
+	NEWS_READY, /* min_processes are ready, for the first time */
+	NEWS_FULL, /* max_queue is reached */
+	NEWS_STUCK, /* the process is still there after SIGKILL */
+};
+
+struct action {
+	uint8_t kind; /* enum action_kind */
+	uint8_t cause; /* enum action_cause, or enum action_news */
+	uint32_t app;
+	uint32_t process; /* ILIST_NONE where the action has none */
+	uint32_t conn; /* likewise */
+	uint64_t stamp; /* tells a stale action from a valid one */
+};
+
+/* A ring; its memory is the caller's. */
+struct actions {
+	struct action *ring;
+	uint32_t capacity;
+	uint32_t first;
+	uint32_t count;
+};
+
+const char *action_name(enum action_kind kind);
+const char *action_cause_name(enum action_cause cause);
+
+#endif

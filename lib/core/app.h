@@ -1,0 +1,151 @@
+#ifndef CORE_APP_H
+#define CORE_APP_H
+
+/* One app: its options, its queue, its processes by what can be done
+ * with them, and its figures. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/backoff.h"
+#include "core/ilist.h"
+#include "core/process.h"
+#include "core/tstamp.h"
+#include "core/window.h"
+
+/* The largest `concurrency`. */
+#define APP_CONCURRENCY_MAX 1000
+
+/* What the core must know of an app's configuration; see pool.conf(5). */
+struct app_options {
+	uint32_t min_processes;
+	uint32_t max_processes; /* at least 1 and min_processes */
+	uint32_t concurrency; /* 1 … APP_CONCURRENCY_MAX */
+	uint32_t max_queue;
+	uint32_t retry_limit;
+	uint32_t start_limit; /* at least 1 */
+	uint64_t max_requests; /* 0: no limit */
+	uint64_t max_requests_jitter;
+	bool sessions; /* false: handoff = none, ready when it is spawned */
+	bool close_when_full; /* on_full = close */
+	tspan queue_timeout; /* 0: none */
+	tspan start_delay;
+	tspan stop_delay;
+	tspan max_idle_time; /* 0: never */
+	tspan start_timeout;
+	tspan pickup_timeout;
+	tspan restart_delay;
+	tspan restart_delay_max;
+	tspan min_server_life;
+	tspan stop_timeout;
+	tspan kill_timeout;
+};
+
+/*
+ * The lists of an app's processes.  A ready process that has room is on the
+ * room list of as many sessions as it has: HOME_ROOM + sessions.  So
+ * HOME_ROOM + 0 are the idle ones, most recently used first, and so are the
+ * others.
+ */
+enum app_home {
+	HOME_NONE, /* on no list: the number is free */
+	HOME_STARTING,
+	HOME_BUSY, /* ready, but no room: full, cooling or expiring */
+	HOME_LEAVING, /* retiring, stopping, dying */
+	HOME_ROOM,
+};
+
+enum app_phase {
+	APP_FREE, /* this number is free */
+	APP_RUNNING,
+	APP_CLOSING, /* serves what waits and what is in its backlog */
+	APP_STOPPING, /* refuses what waits; its processes are leaving */
+	APP_OVER, /* nothing left; ACTION_OVER has been given out */
+};
+
+/*
+ * Always: accepted = completed + refused + timed_out + abandoned + lost +
+ * waiting (queue.count) + sessions.
+ */
+struct app_figures {
+	uint64_t accepted; /* connections that accept() returned */
+	uint64_t completed;
+	uint64_t refused;
+	uint64_t timed_out;
+	uint64_t abandoned; /* their client left while they waited */
+	uint64_t lost; /* with a process that had received them */
+	uint64_t retaken; /* taken back from a process that had not */
+	uint64_t spawned;
+	uint64_t spawn_failures;
+	uint64_t exits[PROCESS_ENDS];
+	uint32_t sessions; /* assigned and handed connections */
+	uint32_t max_waiting; /* largest queue so far */
+};
+
+struct app {
+	struct app_options options;
+	uint8_t phase; /* enum app_phase */
+	bool failed; /* start_limit failed starts and none ready */
+	bool missed; /* it refused a connection because it had failed */
+	bool greeted; /* NEWS_READY has been told */
+	bool full; /* NEWS_FULL has been told; until the queue empties */
+	bool knocking; /* a listener has connections that may not come in */
+	bool calling; /* an ACTION_ACCEPT is under way */
+	bool drained; /* closing, and its backlog is empty */
+	bool wants_place; /* on the pool's list of places */
+	uint32_t news; /* bit of each enum action_news that is under way */
+	uint32_t generation;
+	uint32_t in_state[PROCESS_STATES]; /* number of its processes */
+	uint32_t expiring; /* number of its processes */
+	uint32_t stuck; /* number of its processes */
+	uint32_t lowest; /* no room list below this one has a process */
+	struct ilist starting; /* its processes by app_home; HOME_ROOM: rooms */
+	struct ilist busy;
+	struct ilist leaving;
+	struct ilist queue; /* waiters, in order of arrival */
+	struct backoff backoff;
+	uint32_t failed_starts; /* since a process served or lived on */
+	uint32_t pace; /* starts at the next growth */
+	tstamp grown; /* the last growth; 0: since the queue was empty none */
+	tstamp shrunk; /* the last stop of an idle process; 0: none */
+	tstamp rest_until; /* no start before: the system had no room */
+	tstamp knocked; /* since when it is knocking */
+	tspan idle_while_waiting; /* closed intervals only */
+	tstamp waste_since; /* of the open interval; 0: none is open */
+	struct app_figures figures;
+	struct window queue_wait;
+	struct window session_time;
+};
+
+/* Starting, idle and active: what min and max bound. */
+static inline uint32_t
+app_processes(const struct app *a)
+{
+	return a->in_state[PROCESS_STARTING] + a->in_state[PROCESS_IDLE] +
+	    a->in_state[PROCESS_ACTIVE];
+}
+
+static inline uint32_t
+app_ready(const struct app *a)
+{
+	return a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_ACTIVE];
+}
+
+/* All that exist, leaving ones included. */
+static inline uint32_t
+app_living(const struct app *a)
+{
+	return app_processes(a) + a->leaving.count;
+}
+
+/* Connections that want a process: waiters, and one for a knocking listener. */
+static inline uint32_t
+app_demand(const struct app *a)
+{
+	return a->queue.count + (a->knocking ? 1 : 0);
+}
+
+/* The word of status and logs: running, starting, failed, stopping, …. */
+const char *app_state_name(const struct app *a);
+
+#endif

@@ -1,0 +1,93 @@
+#ifndef CORE_ILIST_H
+#define CORE_ILIST_H
+
+/*
+ * Doubly linked lists of the elements of an array, linked by their numbers
+ * and not by their addresses: the array may be moved to larger memory, or
+ * copied as a snapshot, and every list in it stays whole.
+ *
+ * The links lie in an array of their own, one for each element.  An element
+ * is on at most one of the lists that share these links.  All operations
+ * but walking are O(1).
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The number of no element. */
+#define ILIST_NONE UINT32_MAX
+
+struct ilink {
+	uint32_t prev;
+	uint32_t next;
+};
+
+/* first and last are ILIST_NONE if and only if count is 0. */
+struct ilist {
+	uint32_t first;
+	uint32_t last;
+	uint32_t count;
+};
+
+static inline void
+ilist_init(struct ilist *l)
+{
+	l->first = ILIST_NONE;
+	l->last = ILIST_NONE;
+	l->count = 0;
+}
+
+static inline bool
+ilist_empty(const struct ilist *l)
+{
+	return l->count == 0;
+}
+
+/* Puts n before the element `at` of the list; ILIST_NONE: at its end. */
+static inline void
+ilist_insert(struct ilist *l, struct ilink *links, uint32_t n, uint32_t at)
+{
+	uint32_t prev = at == ILIST_NONE ? l->last : links[at].prev;
+
+	links[n].prev = prev;
+	links[n].next = at;
+	if (prev == ILIST_NONE)
+		l->first = n;
+	else
+		links[prev].next = n;
+	if (at == ILIST_NONE)
+		l->last = n;
+	else
+		links[at].prev = n;
+	l->count++;
+}
+
+static inline void
+ilist_push_front(struct ilist *l, struct ilink *links, uint32_t n)
+{
+	ilist_insert(l, links, n, l->first);
+}
+
+static inline void
+ilist_push_back(struct ilist *l, struct ilink *links, uint32_t n)
+{
+	ilist_insert(l, links, n, ILIST_NONE);
+}
+
+static inline void
+ilist_remove(struct ilist *l, struct ilink *links, uint32_t n)
+{
+	uint32_t prev = links[n].prev, next = links[n].next;
+
+	if (prev == ILIST_NONE)
+		l->first = next;
+	else
+		links[prev].next = next;
+	if (next == ILIST_NONE)
+		l->last = prev;
+	else
+		links[next].prev = prev;
+	l->count--;
+}
+
+#endif

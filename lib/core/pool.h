@@ -1,0 +1,242 @@
+#ifndef CORE_POOL_H
+#define CORE_POOL_H
+
+/*
+ * The pool decides: which process gets which connection, when processes
+ * start and stop, what becomes of their failures.
+ *
+ * It is told what happened (functions in the past tense, `now` last) and
+ * answers with actions, to be taken out with pool_next_action() and carried
+ * out in their order.  It also says when it wants to be called if nothing
+ * happens (pool_deadline(), pool_tick()).  It makes no system call, looks at
+ * no clock and allocates nothing: its memory is given to it and may be
+ * replaced by larger memory (pool_move()).  The same facts at the same times
+ * give the same actions.
+ *
+ * Apps, processes and connections are numbers: 0 … limit-1, reused after
+ * their end.  `now` never runs backwards from call to call; a number that
+ * does not stand for anything living is the caller's bug, and an assert.
+ *
+ * Sources of the rules: Passenger's ApplicationPool text (idle list, most
+ * recently used first, ceilings), AnyEvent::Fork::Pool (start, stop, idle),
+ * PoolCounter (bounded queue, wake one).
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/action.h"
+#include "core/app.h"
+#include "core/conn.h"
+#include "core/deadlines.h"
+#include "core/ilist.h"
+#include "core/prng.h"
+#include "core/process.h"
+#include "core/tstamp.h"
+
+/* How long a process that could not be given a connection has no room. */
+#define POOL_COOL TSPAN_MSECONDS(10)
+
+/* How long nothing is started after the system had no room for a process. */
+#define POOL_NO_ROOM_REST TSPAN_MSECONDS(250)
+
+/* Sizes of the tables, each at least 1. */
+struct pool_limits {
+	uint32_t apps;
+	uint32_t processes; /* leaving ones included */
+	uint32_t conns; /* waiting and in the hands of processes */
+	uint32_t concurrency; /* the largest of all apps */
+};
+
+enum pool_phase {
+	POOL_RUNNING,
+	POOL_STOPPING, /* gracefully, until stop_at at the latest */
+	POOL_ENDING, /* nobody is waited for any more */
+};
+
+/* The fields may be read; only the functions below change them. */
+struct pool {
+	struct pool_limits limits;
+	struct app *apps;
+	struct process *processes;
+	struct conn *conns;
+	struct ilink *process_links; /* app lists, and the free list */
+	struct ilink *conn_links; /* queues and processes' conns, likewise */
+	struct ilist *rooms; /* limits.concurrency for each app */
+	struct ilist free_processes; /* used before, free now */
+	struct ilist free_conns;
+	struct ilink *app_links;
+	struct ilist places; /* apps that wait for max_processes, in order */
+	struct deadlines app_deadlines;
+	struct deadlines process_deadlines;
+	struct actions actions;
+	struct prng prng;
+	uint32_t napps; /* numbers below were used at some time */
+	uint32_t nprocesses; /* likewise */
+	uint32_t nconns; /* likewise */
+	uint32_t max_processes; /* ceiling over all apps */
+	uint32_t count; /* sum of app_processes() */
+	uint32_t living; /* bound by max_processes: all but stuck ones */
+	uint8_t phase; /* enum pool_phase */
+	uint64_t stamps; /* given out to processes and connections */
+	tstamp stop_at;
+	tspan stop_grace; /* SIGTERM so long before stop_at */
+	tstamp now; /* of the latest fact */
+};
+
+/* Bytes that pool_init() or pool_move() needs for these limits. */
+size_t pool_memory(const struct pool_limits *limits);
+
+/*
+ * memory: pool_memory() zeroed bytes, aligned as malloc does; the caller
+ * frees them after the pool's end.  Pages that are never used stay untouched.
+ */
+void pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
+    uint32_t max_processes, uint64_t seed, tstamp now);
+
+/*
+ * Moves everything to other memory, for limits none of which is smaller.
+ * The caller may free the former memory afterwards.
+ */
+void pool_move(struct pool *p, const struct pool_limits *limits, void *memory);
+
+/* A copy to read from, in memory of the same size; it shares nothing. */
+void pool_snapshot(const struct pool *p, void *memory, struct pool *out);
+
+/* --- apps --------------------------------------------------------------- */
+
+/* Adds an app and asks for its first processes. Gives its number. */
+uint32_t pool_app_add(struct pool *p, const struct app_options *o, tstamp now);
+
+/* Other sizes and timeouts, in place. */
+void pool_app_change(
+    struct pool *p, uint32_t app, const struct app_options *o, tstamp now);
+
+/* Replaces every process of the app: all retire, new ones are started. */
+void pool_app_restart(struct pool *p, uint32_t app, tstamp now);
+
+/*
+ * No connection will come any more but those in the backlog of its
+ * listeners, which the caller goes on reporting with pool_arrived().  When
+ * pool_app_drained() has been said, and nothing waits, its processes leave;
+ * ACTION_OVER comes when none is left.
+ */
+void pool_app_close(struct pool *p, uint32_t app, tstamp now);
+void pool_app_drained(struct pool *p, uint32_t app, tstamp now);
+
+/* After ACTION_OVER: the number may be used again. */
+void pool_app_free(struct pool *p, uint32_t app);
+
+/* Another global ceiling. */
+void pool_resize(struct pool *p, uint32_t max_processes, tstamp now);
+
+/*
+ * Stops everything within `budget`: as pool_app_close() for every app;
+ * SIGTERM `grace` before the end, SIGKILL at the end.
+ */
+void pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now);
+
+/* Stops everything now: SIGTERM, and SIGKILL after `grace`. */
+void pool_stop_now(struct pool *p, tspan grace, tstamp now);
+
+/* --- connections -------------------------------------------------------- */
+
+/*
+ * Whether a connection may be accepted for the app: its queue or one of its
+ * processes has room (where a full queue turns connections away: always).
+ */
+bool pool_may_accept(const struct pool *p, uint32_t app);
+
+/*
+ * accept() returned a connection; pool_may_accept() was true just before.
+ * Gives its number, which stays until its one end: pool_done(), pool_lost(),
+ * pool_abandoned(), the death of its process, or an ACTION_REFUSE.
+ */
+uint32_t pool_arrived(struct pool *p, uint32_t app, tstamp now);
+
+/*
+ * A listener of the app is readable and pool_may_accept() is false: the
+ * caller looks away until ACTION_ACCEPT.
+ */
+void pool_knocked(struct pool *p, uint32_t app, tstamp now);
+
+/* After ACTION_ACCEPT: nothing more is in the backlog, the caller listens. */
+void pool_quiet(struct pool *p, uint32_t app, tstamp now);
+
+/* The client of a waiting connection has left; the number is free. */
+void pool_abandoned(struct pool *p, uint32_t conn, tstamp now);
+
+/*
+ * ACTION_HAND could not be carried out: the connection goes back to the head
+ * of the queue, the process has no room for POOL_COOL or until it speaks.
+ */
+void pool_hand_failed(struct pool *p, uint32_t conn, tstamp now);
+
+/* --- processes ---------------------------------------------------------- */
+
+/* ACTION_SPAWN succeeded. */
+void pool_spawned(struct pool *p, uint32_t process, tstamp now);
+
+/*
+ * ACTION_SPAWN failed.  no_room: the system lacked memory, descriptors or
+ * processes for now, which is nobody's failure; else the program cannot be
+ * started as it is, and an app without a ready process has failed at once.
+ * The number is free.
+ */
+void pool_spawn_failed(
+    struct pool *p, uint32_t process, bool no_room, tstamp now);
+
+/* It said something, of whatever kind: it no longer cools. */
+void pool_spoke(struct pool *p, uint32_t process, tstamp now);
+
+/*
+ * It said READY, DONE or LOST.  false: it could not rightly say so; the
+ * caller says pool_misbehaved().
+ */
+bool pool_ready(struct pool *p, uint32_t process, tstamp now);
+bool pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
+bool pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
+
+/* It said RETIRE. */
+void pool_retire(struct pool *p, uint32_t process, tstamp now);
+
+/* It must go at once, for this reason (END_NONSENSE, END_FAIL). */
+void pool_misbehaved(
+    struct pool *p, uint32_t process, enum process_end why, tstamp now);
+
+/*
+ * What it was handed first still lies unread in its socket: after
+ * pickup_timeout the process is killed.
+ */
+void pool_unread(struct pool *p, uint32_t process, tstamp now);
+
+/*
+ * It is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come
+ * pool_retaken() for each connection it never received, and pool_buried(),
+ * which counts its other sessions as lost and frees the number.
+ */
+void pool_died(
+    struct pool *p, uint32_t process, enum process_end how, tstamp now);
+void pool_retaken(struct pool *p, uint32_t conn, tstamp now);
+void pool_buried(struct pool *p, uint32_t process, tstamp now);
+
+/* --- time and actions --------------------------------------------------- */
+
+/* When pool_tick() is due, if nothing happens before; TSTAMP_NEVER: never. */
+tstamp pool_deadline(const struct pool *p);
+void pool_tick(struct pool *p, tstamp now);
+
+/* Takes out the oldest action that is still valid; false: there is none. */
+bool pool_next_action(struct pool *p, struct action *out);
+
+/* Time in which a connection waited beside an idle process, until now. */
+tspan pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now);
+
+/* Since when the longest waiting one waits; TSTAMP_NEVER: none does. */
+tstamp pool_oldest(const struct pool *p, uint32_t app);
+
+/* Asserts every invariant: O(size of the pool). */
+void pool_check(const struct pool *p);
+
+#endif

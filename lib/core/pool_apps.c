@@ -1,0 +1,173 @@
+/* Facts about apps: they come, change and go; and everything stops. */
+
+#include <assert.h>
+
+#include "core/pool_private.h"
+
+static uint32_t
+pool_app_number(struct pool *p)
+{
+	for (uint32_t n = 0; n < p->napps; n++)
+		if (p->apps[n].phase == APP_FREE)
+			return n;
+	assert(p->napps < p->limits.apps);
+	return p->napps++;
+}
+
+uint32_t
+pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
+{
+	uint32_t app = pool_app_number(p);
+	struct app *a = &p->apps[app];
+
+	pool_at(p, now);
+	*a = (struct app){ 0 };
+	a->options = *o;
+	a->phase = APP_RUNNING;
+	a->pace = 1;
+	a->lowest = o->concurrency;
+	ilist_init(&a->starting);
+	ilist_init(&a->busy);
+	ilist_init(&a->leaving);
+	ilist_init(&a->queue);
+	for (uint32_t i = 0; i < p->limits.concurrency; i++)
+		ilist_init(room_list(p, app, i));
+	window_init(&a->queue_wait, now);
+	window_init(&a->session_time, now);
+	pool_settle(p, app);
+	return app;
+}
+
+/* Files every process anew: what "room" means has changed. */
+static void
+pool_refile(struct pool *p, uint32_t app, const struct app_options *o)
+{
+	struct ilist moving;
+	uint32_t n;
+
+	ilist_init(&moving);
+	while ((n = room_first(p, app)) != ILIST_NONE) {
+		room_unfile(p, n);
+		ilist_push_front(&moving, p->process_links, n);
+	}
+	p->apps[app].options = *o;
+	p->apps[app].lowest = o->concurrency;
+	while ((n = moving.first) != ILIST_NONE) {
+		ilist_remove(&moving, p->process_links, n);
+		room_file(p, n);
+		life_arm(p, n);
+	}
+}
+
+void
+pool_app_change(
+    struct pool *p, uint32_t app, const struct app_options *o, tstamp now)
+{
+	pool_at(p, now);
+	pool_refile(p, app, o);
+	deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
+	pool_settle(p, app);
+	sizing_places(p);
+}
+
+void
+pool_app_restart(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	pool_at(p, now);
+	a->generation++;
+	a->failed_starts = 0;
+	a->missed = false;
+	a->greeted = false;
+	backoff_reset(&a->backoff);
+	pool_tell_all(p, app, END_RESTARTED);
+	pool_settle(p, app);
+}
+
+void
+pool_app_close(struct pool *p, uint32_t app, tstamp now)
+{
+	pool_at(p, now);
+	if (p->apps[app].phase == APP_RUNNING)
+		p->apps[app].phase = APP_CLOSING;
+	pool_settle(p, app);
+}
+
+void
+pool_app_drained(struct pool *p, uint32_t app, tstamp now)
+{
+	pool_at(p, now);
+	p->apps[app].drained = true;
+	p->apps[app].knocking = false;
+	p->apps[app].calling = false;
+	pool_settle(p, app);
+}
+
+void
+pool_app_free(struct pool *p, uint32_t app)
+{
+	assert(p->apps[app].phase == APP_OVER && p->apps[app].stuck == 0);
+	p->apps[app].phase = APP_FREE;
+	deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
+}
+
+void
+pool_resize(struct pool *p, uint32_t max_processes, tstamp now)
+{
+	pool_at(p, now);
+	p->max_processes = max_processes;
+	for (uint32_t app = 0; app < p->napps; app++)
+		if (p->apps[app].phase != APP_FREE)
+			pool_settle(p, app);
+	sizing_places(p);
+}
+
+/* --- stopping everything ------------------------------------------------ */
+
+void
+pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now)
+{
+	pool_at(p, now);
+	if (p->phase != POOL_RUNNING)
+		return;
+	p->phase = POOL_STOPPING;
+	p->stop_at = tstamp_add(now, budget);
+	p->stop_grace = grace < budget ? grace : budget;
+	for (uint32_t app = 0; app < p->napps; app++)
+		if (p->apps[app].phase != APP_FREE)
+			pool_app_close(p, app, now);
+}
+
+static void
+pool_end_app(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t n, next;
+
+	if (a->phase == APP_FREE)
+		return;
+	queue_refuse_all(p, app, CAUSE_STOPPING);
+	if (a->phase < APP_STOPPING)
+		a->phase = APP_STOPPING;
+	a->knocking = false;
+	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
+		next = room_next(p, n);
+		life_escalate(p, n, STEP_TERM, END_SHUTDOWN);
+		if (p->processes[n].state != PROCESS_GONE)
+			life_arm(p, n);
+	}
+	pool_settle(p, app);
+}
+
+void
+pool_stop_now(struct pool *p, tspan grace, tstamp now)
+{
+	pool_at(p, now);
+	if (p->phase == POOL_ENDING)
+		return;
+	p->phase = POOL_ENDING;
+	p->stop_grace = grace;
+	for (uint32_t app = 0; app < p->napps; app++)
+		pool_end_app(p, app);
+}

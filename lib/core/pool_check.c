@@ -1,0 +1,135 @@
+/* The invariants, for tests, simulation and fuzzing. */
+
+#include <assert.h>
+
+#include "core/pool_private.h"
+
+/* What a walk over an app's lists counted. */
+struct tally {
+	uint32_t in_state[PROCESS_STATES];
+	uint32_t expiring;
+	uint32_t stuck;
+	uint32_t sessions;
+};
+
+static void
+check_conns(const struct pool *p, uint32_t process, struct tally *t)
+{
+	const struct process *x = &p->processes[process];
+	uint32_t n = 0;
+
+	for (uint32_t c = x->conns.first; c != ILIST_NONE;
+	     c = p->conn_links[c].next) {
+		const struct conn *conn = &p->conns[c];
+
+		assert(conn->process == process && conn->app == x->app);
+		assert(conn->state == CONN_HANDED ||
+		    (conn->state == CONN_ASSIGNED &&
+			x->state != PROCESS_DYING));
+		n++;
+	}
+	assert(n == process_sessions(x));
+	t->sessions += n;
+}
+
+static void
+check_process(const struct pool *p, uint32_t process, struct tally *t)
+{
+	const struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
+	bool room = room_has(p, process);
+
+	t->in_state[x->state]++;
+	t->expiring += x->expiring ? 1 : 0;
+	t->stuck += x->stuck ? 1 : 0;
+	check_conns(p, process, t);
+	switch ((enum process_state)x->state) {
+	case PROCESS_STARTING:
+		assert(x->home == HOME_STARTING && !x->asked && !x->ready);
+		assert(process_sessions(x) == 0);
+		break;
+	case PROCESS_IDLE:
+	case PROCESS_ACTIVE:
+		assert(
+		    (x->state == PROCESS_IDLE) == (process_sessions(x) == 0));
+		assert(x->ready && !x->asked);
+		assert(x->home ==
+		    (room ? HOME_ROOM + process_sessions(x) : HOME_BUSY));
+		break;
+	default:
+		assert(x->home == HOME_LEAVING);
+		assert(
+		    x->state != PROCESS_STOPPING || process_sessions(x) == 0);
+		break;
+	}
+	/* Work conservation. */
+	assert(!room || ilist_empty(&a->queue));
+	assert(x->request_limit == 0 || x->handed <= x->request_limit);
+}
+
+static void
+check_queue(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	uint64_t before = 0;
+	uint32_t n = 0;
+
+	for (uint32_t c = a->queue.first; c != ILIST_NONE;
+	     c = p->conn_links[c].next) {
+		assert(p->conns[c].state == CONN_WAITING);
+		assert(p->conns[c].app == app);
+		assert(p->conns[c].seq > before);
+		before = p->conns[c].seq;
+		n++;
+	}
+	assert(n == a->queue.count);
+}
+
+static void
+check_app(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	const struct app_figures *f = &a->figures;
+	struct tally t = { { 0 }, 0, 0, 0 };
+
+	for (uint32_t n = room_first(p, app); n != ILIST_NONE;
+	     n = room_next(p, n)) {
+		assert(p->processes[n].app == app);
+		check_process(p, n, &t);
+	}
+	for (unsigned s = 0; s < PROCESS_STATES; s++)
+		assert(t.in_state[s] == a->in_state[s]);
+	assert(t.expiring == a->expiring && t.stuck == a->stuck);
+	assert(t.sessions == f->sessions);
+	check_queue(p, app);
+	for (uint32_t i = 0; i < p->limits.concurrency; i++)
+		if (i < a->lowest || i >= a->options.concurrency)
+			assert(ilist_empty(room_list(p, app, i)));
+	assert(f->accepted ==
+	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
+		a->queue.count + f->sessions);
+	assert(a->phase != APP_OVER || app_living(a) == a->stuck);
+}
+
+void
+pool_check(const struct pool *p)
+{
+	uint32_t count = 0, living = 0, conns = 0, used = 0;
+
+	for (uint32_t app = 0; app < p->napps; app++) {
+		const struct app *a = &p->apps[app];
+
+		if (a->phase == APP_FREE)
+			continue;
+		check_app(p, app);
+		count += app_processes(a);
+		living += app_living(a) - a->stuck;
+		used += app_living(a);
+		conns += a->queue.count + a->figures.sessions;
+	}
+	assert(count == p->count && living == p->living);
+	assert(used == p->nprocesses - p->free_processes.count);
+	/* What is refused keeps its number until its REFUSE is taken out. */
+	assert(conns <= p->nconns - p->free_conns.count);
+	assert(p->app_deadlines.count <= p->napps);
+}

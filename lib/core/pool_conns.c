@@ -1,0 +1,116 @@
+/* Facts about connections: they come, and some come back. */
+
+#include <assert.h>
+
+#include "core/pool_private.h"
+
+static bool
+pool_has_room(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	for (uint32_t i = a->lowest; i < a->options.concurrency; i++)
+		if (!ilist_empty(room_list(p, app, i)))
+			return true;
+	return false;
+}
+
+bool
+pool_may_accept(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (a->phase > APP_CLOSING ||
+	    p->nconns - p->free_conns.count == p->limits.conns)
+		return false;
+	return a->queue.count < a->options.max_queue || a->failed ||
+	    a->options.close_when_full || pool_has_room(p, app);
+}
+
+uint32_t
+pool_arrived(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app *a = &p->apps[app];
+	uint32_t conn;
+
+	pool_at(p, now);
+	conn = queue_admit(p, app);
+	queue_serve(p, app);
+	if (p->conns[conn].state == CONN_WAITING) {
+		if (a->failed) {
+			a->missed = true;
+			queue_refuse(p, conn, CAUSE_APP_FAILED);
+		} else if (a->queue.count > a->options.max_queue) {
+			queue_refuse(p, conn, CAUSE_FULL);
+		}
+		if (a->queue.count >= a->options.max_queue && !a->full) {
+			a->full = true;
+			pool_tell(p, app, NEWS_FULL, ILIST_NONE);
+		}
+	}
+	pool_settle(p, app);
+	return conn;
+}
+
+void
+pool_knocked(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	pool_at(p, now);
+	a->calling = false;
+	if (!a->knocking) {
+		a->knocking = true;
+		a->knocked = now;
+	}
+	pool_settle(p, app);
+}
+
+void
+pool_quiet(struct pool *p, uint32_t app, tstamp now)
+{
+	pool_at(p, now);
+	p->apps[app].calling = false;
+	p->apps[app].knocking = false;
+	pool_settle(p, app);
+}
+
+void
+pool_abandoned(struct pool *p, uint32_t conn, tstamp now)
+{
+	struct conn *c = &p->conns[conn];
+	struct app *a = &p->apps[c->app];
+
+	pool_at(p, now);
+	assert(c->state == CONN_WAITING);
+	ilist_remove(&a->queue, p->conn_links, conn);
+	a->figures.abandoned++;
+	queue_free(p, conn);
+	pool_settle(p, c->app);
+}
+
+/* Back to the queue; the process goes on with what remains to it. */
+static void
+pool_take_from(struct pool *p, uint32_t conn)
+{
+	uint32_t process = p->conns[conn].process;
+	struct process *x = &p->processes[process];
+
+	queue_return(p, conn);
+	(void)life_event(p, process,
+	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
+}
+
+void
+pool_hand_failed(struct pool *p, uint32_t conn, tstamp now)
+{
+	uint32_t process = p->conns[conn].process;
+	struct process *x = &p->processes[process];
+
+	pool_at(p, now);
+	assert(p->conns[conn].state == CONN_HANDED);
+	x->cooling = true;
+	x->cool_until = tstamp_add(now, POOL_COOL);
+	pool_take_from(p, conn);
+	pool_settle(p, x->app);
+}

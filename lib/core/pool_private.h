@@ -1,0 +1,119 @@
+#ifndef CORE_POOL_PRIVATE_H
+#define CORE_POOL_PRIVATE_H
+
+/*
+ * What the parts of the pool offer each other: room (which process is free),
+ * queue (connections), life (processes), sizing (how many).  Nothing here is
+ * for other folders.
+ */
+
+#include "core/pool.h"
+
+/* --- pool.c ------------------------------------------------------------- */
+
+void pool_act_process(struct pool *p, enum action_kind kind, uint32_t process);
+void pool_act_conn(struct pool *p, enum action_kind kind, uint32_t conn,
+    enum action_cause cause);
+void pool_act_app(struct pool *p, enum action_kind kind, uint32_t app);
+
+/* Told once until it is taken out. process may be ILIST_NONE. */
+void pool_tell(
+    struct pool *p, uint32_t app, enum action_news news, uint32_t process);
+
+/* --- settle.c ----------------------------------------------------------- */
+
+/* Time has come to `now`; it never goes back. */
+void pool_at(struct pool *p, tstamp now);
+
+/* After each fact: everything that follows from it for the app. */
+void pool_settle(struct pool *p, uint32_t app);
+
+/* Tells every process of the app to stop. */
+void pool_tell_all(struct pool *p, uint32_t app, enum process_end why);
+
+/* Sets the app's deadline anew, after something that moves it. */
+void pool_arm_app(struct pool *p, uint32_t app);
+
+/* --- room.c: the lists of an app's processes ---------------------------- */
+
+/* The room list of processes of the app with so many sessions. */
+struct ilist *room_list(const struct pool *p, uint32_t app, uint32_t sessions);
+
+/* Whether the process may be given a connection. */
+bool room_has(const struct pool *p, uint32_t process);
+
+/* Puts the process on the list where it belongs now. */
+void room_file(struct pool *p, uint32_t process);
+void room_unfile(struct pool *p, uint32_t process);
+
+/* The process for the next connection, or ILIST_NONE. */
+uint32_t room_best(struct pool *p, uint32_t app);
+
+/* The first and next process of any list of the app; ILIST_NONE: the end. */
+uint32_t room_first(const struct pool *p, uint32_t app);
+uint32_t room_next(const struct pool *p, uint32_t process);
+
+/* --- queue.c: connections ----------------------------------------------- */
+
+/* Hands out what waits, as far as there is room. */
+void queue_serve(struct pool *p, uint32_t app);
+
+/* Takes a new connection in. */
+uint32_t queue_admit(struct pool *p, uint32_t app);
+
+/* From a process back to its place in the queue, which is by arrival. */
+void queue_return(struct pool *p, uint32_t conn);
+
+/* Counts a waiting connection out and asks for its refusal. */
+void queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause);
+void queue_refuse_all(struct pool *p, uint32_t app, enum action_cause cause);
+
+/* Refuses what waited for queue_timeout. */
+void queue_expire(struct pool *p, uint32_t app);
+tstamp queue_deadline(const struct pool *p, uint32_t app);
+
+/* Takes an assigned or handed connection off its process. */
+void queue_detach(struct pool *p, uint32_t conn);
+
+/* The number of a connection that is on no list may be used again. */
+void queue_free(struct pool *p, uint32_t conn);
+
+/* --- life.c: processes -------------------------------------------------- */
+
+/* A state change of the table; false: the process is to blame for it. */
+bool life_event(struct pool *p, uint32_t process, enum process_event e);
+
+/* Asks for a new process; the caller knows that the ceilings allow it. */
+void life_begin(struct pool *p, uint32_t app);
+
+/* Tells it to stop, because of `why`, unless it was told already. */
+void life_tell(struct pool *p, uint32_t process, enum process_end why);
+
+/* Goes on to a later step of stopping; does nothing if it is past it. */
+void life_escalate(struct pool *p, uint32_t process, enum process_step step,
+    enum process_end why);
+
+/* Its deadline is due; or something that moves its deadline has changed. */
+void life_tick(struct pool *p, uint32_t process);
+void life_arm(struct pool *p, uint32_t process);
+
+/* Frees the number of a process that is dead or never lived. */
+void life_free(struct pool *p, uint32_t process);
+
+/* Accounts for an end; `ready` tells a young death from a failed start. */
+void life_account(struct pool *p, uint32_t process, enum process_end end);
+void life_failed_start(struct pool *p, uint32_t process, bool for_good);
+
+/* Marks the app failed if it is, or no longer. */
+void life_judge(struct pool *p, uint32_t app);
+
+/* --- sizing.c: how many processes --------------------------------------- */
+
+/* Starts and stops what the app's demand, idleness and ceilings call for. */
+void sizing_update(struct pool *p, uint32_t app);
+tstamp sizing_deadline(const struct pool *p, uint32_t app);
+
+/* Gives places that became free to the apps that wait for them. */
+void sizing_places(struct pool *p);
+
+#endif

@@ -1,0 +1,235 @@
+/* Facts about processes: what they say, and what becomes of them. */
+
+#include <assert.h>
+
+#include "core/pool_private.h"
+
+/* It speaks, so it is not stuck: it has room again. */
+static void
+pool_warm(struct pool *p, uint32_t process)
+{
+	if (!p->processes[process].cooling)
+		return;
+	p->processes[process].cooling = false;
+	room_file(p, process);
+	life_arm(p, process);
+}
+
+static void
+pool_became_ready(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+
+	x->ready = true;
+	x->used = p->now;
+	a->missed = false;
+	(void)life_event(p, process, PROCESS_READY);
+	if (!a->greeted && app_ready(a) >= a->options.min_processes) {
+		a->greeted = true;
+		pool_tell(p, x->app, NEWS_READY, ILIST_NONE);
+	}
+}
+
+void
+pool_spawned(struct pool *p, uint32_t process, tstamp now)
+{
+	struct process *x = &p->processes[process];
+
+	pool_at(p, now);
+	x->spawned = true;
+	if (p->apps[x->app].options.sessions)
+		return;
+	pool_became_ready(p, process);
+	pool_settle(p, x->app);
+}
+
+void
+pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
+{
+	uint32_t app = p->processes[process].app;
+	struct app *a = &p->apps[app];
+
+	pool_at(p, now);
+	if (no_room) {
+		a->rest_until = tstamp_add(now, POOL_NO_ROOM_REST);
+	} else if (!p->processes[process].asked) {
+		a->figures.exits[END_SPAWN]++;
+		life_failed_start(p, process, true);
+	}
+	life_free(p, process);
+	pool_settle(p, app);
+	sizing_places(p);
+}
+
+void
+pool_spoke(struct pool *p, uint32_t process, tstamp now)
+{
+	pool_at(p, now);
+	if (!p->processes[process].cooling)
+		return;
+	pool_warm(p, process);
+	pool_settle(p, p->processes[process].app);
+}
+
+bool
+pool_ready(struct pool *p, uint32_t process, tstamp now)
+{
+	struct process *x = &p->processes[process];
+
+	pool_at(p, now);
+	if (x->ready)
+		return false;
+	pool_became_ready(p, process);
+	pool_settle(p, x->app);
+	return true;
+}
+
+/* Whether the process has received this connection and may end it. */
+static bool
+pool_holds(const struct pool *p, uint32_t process, uint32_t conn)
+{
+	return conn < p->nconns && p->conns[conn].state == CONN_HANDED &&
+	    p->conns[conn].process == process;
+}
+
+/* A session of a living process is over. */
+static void
+pool_session_over(struct pool *p, uint32_t process, uint32_t conn)
+{
+	struct process *x = &p->processes[process];
+
+	queue_detach(p, conn);
+	queue_free(p, conn);
+	x->requests++;
+	x->used = p->now;
+	x->cooling = false;
+	(void)life_event(p, process,
+	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
+	if (x->expiring && x->state == PROCESS_IDLE)
+		life_tell(p, process, END_REQUESTS);
+	pool_settle(p, x->app);
+}
+
+bool
+pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
+{
+	struct app *a = &p->apps[p->processes[process].app];
+
+	pool_at(p, now);
+	if (!pool_holds(p, process, conn))
+		return false;
+	a->figures.completed++;
+	a->failed_starts = 0;
+	window_add(&a->session_time, now - p->conns[conn].handed, now);
+	pool_session_over(p, process, conn);
+	return true;
+}
+
+bool
+pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
+{
+	pool_at(p, now);
+	if (!pool_holds(p, process, conn))
+		return false;
+	p->apps[p->processes[process].app].figures.lost++;
+	pool_session_over(p, process, conn);
+	return true;
+}
+
+void
+pool_retire(struct pool *p, uint32_t process, tstamp now)
+{
+	pool_at(p, now);
+	life_tell(p, process, END_RETIRED);
+	pool_settle(p, p->processes[process].app);
+}
+
+void
+pool_misbehaved(
+    struct pool *p, uint32_t process, enum process_end why, tstamp now)
+{
+	pool_at(p, now);
+	life_escalate(p, process, STEP_KILL, why);
+	pool_settle(p, p->processes[process].app);
+}
+
+void
+pool_unread(struct pool *p, uint32_t process, tstamp now)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+	tspan since;
+
+	pool_at(p, now);
+	if (ilist_empty(&x->conns))
+		return;
+	since = now - p->conns[x->conns.first].handed;
+	if (since < a->options.pickup_timeout || x->step >= STEP_KILL)
+		return;
+	/* The connection waited beside a process that did nothing for it. */
+	a->idle_while_waiting += since;
+	life_escalate(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
+	pool_settle(p, x->app);
+}
+
+/* What was promised to a dead process and never sent goes back at once. */
+static void
+pool_return_assigned(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	uint32_t c, next;
+
+	for (c = x->conns.first; c != ILIST_NONE; c = next) {
+		next = p->conn_links[c].next;
+		if (p->conns[c].state == CONN_ASSIGNED)
+			queue_return(p, c);
+	}
+}
+
+void
+pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
+{
+	struct process *x = &p->processes[process];
+
+	pool_at(p, now);
+	life_account(p, process, how);
+	x->cooling = false;
+	(void)life_event(p, process, PROCESS_DIED);
+	pool_return_assigned(p, process);
+	pool_settle(p, x->app);
+}
+
+void
+pool_retaken(struct pool *p, uint32_t conn, tstamp now)
+{
+	struct conn *c = &p->conns[conn];
+	struct app *a = &p->apps[c->app];
+
+	pool_at(p, now);
+	assert(c->state == CONN_HANDED);
+	queue_return(p, conn);
+	a->figures.retaken++;
+	if (++c->retries > a->options.retry_limit)
+		queue_refuse(p, conn, CAUSE_RETRIES);
+	else if (p->phase == POOL_ENDING)
+		queue_refuse(p, conn, CAUSE_STOPPING);
+	pool_settle(p, c->app);
+}
+
+void
+pool_buried(struct pool *p, uint32_t process, tstamp now)
+{
+	struct process *x = &p->processes[process];
+	uint32_t app = x->app, c;
+
+	pool_at(p, now);
+	while ((c = x->conns.first) != ILIST_NONE) {
+		queue_detach(p, c);
+		queue_free(p, c);
+		p->apps[app].figures.lost++;
+	}
+	life_free(p, process);
+	pool_settle(p, app);
+	sizing_places(p);
+}

@@ -1,0 +1,83 @@
+/* The life of a process as a table. */
+
+#include <assert.h>
+
+#include "core/process.h"
+
+/*
+ * What happens in each state.  HOLE: only we could bring this about, and
+ * must not.  FOUL: the process brought it about, and must not.
+ */
+enum {
+	HOLE = PROCESS_STATES + 1,
+	FOUL = PROCESS_STATES,
+	GONE = PROCESS_GONE,
+	STARTING = PROCESS_STARTING,
+	IDLE = PROCESS_IDLE,
+	ACTIVE = PROCESS_ACTIVE,
+	RETIRING = PROCESS_RETIRING,
+	STOPPING = PROCESS_STOPPING,
+	DYING = PROCESS_DYING
+};
+
+/* clang-format off */
+static const unsigned char table[PROCESS_STATES][PROCESS_EVENTS] = {
+/*	               BORN      READY     GIVEN   DONE      EMPTIED   TOLD      DIED   FREED */
+[PROCESS_GONE] =     { STARTING, HOLE,     HOLE,   HOLE,     HOLE,     HOLE,     HOLE,  HOLE },
+[PROCESS_STARTING] = { HOLE,     IDLE,     HOLE,   FOUL,     FOUL,     STOPPING, DYING, GONE },
+[PROCESS_IDLE] =     { HOLE,     FOUL,     ACTIVE, FOUL,     FOUL,     STOPPING, DYING, HOLE },
+[PROCESS_ACTIVE] =   { HOLE,     FOUL,     ACTIVE, ACTIVE,   IDLE,     RETIRING, DYING, HOLE },
+[PROCESS_RETIRING] = { HOLE,     FOUL,     HOLE,   RETIRING, STOPPING, RETIRING, DYING, HOLE },
+[PROCESS_STOPPING] = { HOLE,     STOPPING, HOLE,   FOUL,     FOUL,     STOPPING, DYING, GONE },
+[PROCESS_DYING] =    { HOLE,     HOLE,     HOLE,   DYING,    DYING,    HOLE,     HOLE,  GONE },
+};
+/* clang-format on */
+
+enum process_state
+process_next(enum process_state s, enum process_event e)
+{
+	unsigned next = table[s][e];
+
+	assert(next != HOLE);
+	return (enum process_state)next;
+}
+
+const char *
+process_state_name(enum process_state s)
+{
+	static const char *const names[] = {
+		[PROCESS_GONE] = "gone",
+		[PROCESS_STARTING] = "starting",
+		[PROCESS_IDLE] = "idle",
+		[PROCESS_ACTIVE] = "active",
+		[PROCESS_RETIRING] = "retiring",
+		[PROCESS_STOPPING] = "stopping",
+		[PROCESS_DYING] = "dying",
+	};
+
+	return names[s];
+}
+
+const char *
+process_end_name(enum process_end e)
+{
+	static const char *const names[] = {
+		[END_EXIT] = "exit",
+		[END_FAILURE] = "failure",
+		[END_SIGNAL] = "signal",
+		[END_RETIRED] = "retired",
+		[END_IDLE] = "idle",
+		[END_REQUESTS] = "max_requests",
+		[END_RESIZED] = "resized",
+		[END_RESTARTED] = "restarted",
+		[END_CLOSED] = "closed",
+		[END_SHUTDOWN] = "shutdown",
+		[END_START_TIMEOUT] = "start_timeout",
+		[END_PICKUP_TIMEOUT] = "pickup_timeout",
+		[END_NONSENSE] = "nonsense",
+		[END_FAIL] = "fail",
+		[END_SPAWN] = "spawn",
+	};
+
+	return names[e];
+}

@@ -1,0 +1,116 @@
+#ifndef CORE_PROCESS_H
+#define CORE_PROCESS_H
+
+/*
+ * One process of an app: its states, the events that change them, and why
+ * it ended.  The states and events form a table (process.c), and what can
+ * not happen stands in it as such.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/ilist.h"
+#include "core/tstamp.h"
+
+enum process_state {
+	PROCESS_GONE, /* this number is free */
+	PROCESS_STARTING, /* asked for, not yet ready */
+	PROCESS_IDLE, /* ready, without a session */
+	PROCESS_ACTIVE, /* ready, with sessions */
+	PROCESS_RETIRING, /* told to stop, finishing its sessions */
+	PROCESS_STOPPING, /* told to stop, without a session */
+	PROCESS_DYING, /* dead; what it never received is being taken back */
+	PROCESS_STATES
+};
+
+enum process_event {
+	PROCESS_BORN,
+	PROCESS_READY,
+	PROCESS_GIVEN, /* a connection */
+	PROCESS_DONE, /* a session ended, others remain */
+	PROCESS_EMPTIED, /* the last session ended */
+	PROCESS_TOLD, /* to stop */
+	PROCESS_DIED,
+	PROCESS_FREED,
+	PROCESS_EVENTS
+};
+
+/* How far the stopping of a process has come. */
+enum process_step {
+	STEP_NONE,
+	STEP_STOP, /* asked politely */
+	STEP_TERM, /* SIGTERM sent */
+	STEP_KILL, /* SIGKILL sent to its group */
+	STEP_STUCK, /* and still there kill_timeout later */
+};
+
+/*
+ * Why a process ended.  Up to END_SIGNAL it ended by itself; the others are
+ * ends that we asked for.
+ */
+enum process_end {
+	END_EXIT, /* exit 0 */
+	END_FAILURE, /* another exit status */
+	END_SIGNAL, /* killed, not by us */
+	END_RETIRED, /* it asked to retire */
+	END_IDLE, /* max_idle_time */
+	END_REQUESTS, /* max_requests */
+	END_RESIZED, /* over a lowered ceiling */
+	END_RESTARTED, /* replaced after a reload */
+	END_CLOSED, /* its app left the configuration */
+	END_SHUTDOWN, /* the daemon stops */
+	END_START_TIMEOUT, /* not ready within start_timeout */
+	END_PICKUP_TIMEOUT, /* did not receive what it was handed */
+	END_NONSENSE, /* broke the worker protocol */
+	END_FAIL, /* said FAIL */
+	END_SPAWN, /* could not be started */
+	PROCESS_ENDS
+};
+
+struct process {
+	uint8_t state; /* enum process_state */
+	uint8_t step; /* enum process_step */
+	uint8_t end; /* enum process_end, once it is asked to end */
+	bool asked; /* we asked for its end */
+	bool launched; /* its ACTION_SPAWN was taken out */
+	bool spawned; /* the kernel knows it */
+	bool stuck; /* SIGKILL did not end it: it counts nowhere */
+	bool ready; /* it said READY */
+	bool cooling; /* no room until it speaks or cool_until */
+	bool expiring; /* its last allowed session is running */
+	uint32_t app;
+	uint32_t slot; /* 0 …; no two living ones of an app share one */
+	uint32_t generation; /* of the app when it was started */
+	uint32_t home; /* which list of its app it is on; see app.h */
+	struct ilist conns; /* assigned and handed, in this order */
+	uint64_t stamp; /* unique over the pool's life */
+	uint64_t requests; /* sessions that ended */
+	uint64_t handed; /* sessions begun, retaken ones not counted */
+	uint64_t request_limit; /* 0: none; jitter drawn at birth */
+	tstamp born;
+	tstamp since; /* when it came into its state */
+	tstamp used; /* last hand-over or end of a session */
+	tstamp step_at; /* when the present step of stopping began */
+	tstamp cool_until;
+};
+
+/* Sessions in its hands, assigned ones included. */
+static inline uint32_t
+process_sessions(const struct process *p)
+{
+	return p->conns.count;
+}
+
+/*
+ * The state after the event, or PROCESS_STATES if the process itself is to
+ * blame for an event that cannot be in its state (it talks nonsense).  An
+ * event that only we could have caused wrongly is our bug: assert.
+ */
+enum process_state process_next(enum process_state s, enum process_event e);
+
+/* The words of status and logs. */
+const char *process_state_name(enum process_state s);
+const char *process_end_name(enum process_end e);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * Connections: in, through the queue, into the hands of a process, and out
+ * by exactly one end.
+ *
+ * A queue is in the order of arrival.  What comes back from a process that
+ * died goes to its old place, which is at or near the head.
+ */
+
+#include <assert.h>
+
+#include "core/pool_private.h"
+
+static uint32_t
+queue_number(struct pool *p)
+{
+	uint32_t c = p->free_conns.first;
+
+	if (c != ILIST_NONE) {
+		ilist_remove(&p->free_conns, p->conn_links, c);
+		return c;
+	}
+	assert(p->nconns < p->limits.conns);
+	return p->nconns++;
+}
+
+void
+queue_free(struct pool *p, uint32_t conn)
+{
+	p->conns[conn].state = CONN_FREE;
+	ilist_push_front(&p->free_conns, p->conn_links, conn);
+}
+
+/* Puts the connection where it belongs by its order of arrival. */
+static void
+queue_insert(struct pool *p, uint32_t conn)
+{
+	struct conn *c = &p->conns[conn];
+	struct app *a = &p->apps[c->app];
+	uint32_t at = ILIST_NONE;
+
+	if (!ilist_empty(&a->queue) && p->conns[a->queue.last].seq > c->seq) {
+		at = a->queue.first;
+		while (p->conns[at].seq < c->seq)
+			at = p->conn_links[at].next;
+	}
+	ilist_insert(&a->queue, p->conn_links, conn, at);
+	c->state = CONN_WAITING;
+	if (a->queue.count > a->figures.max_waiting)
+		a->figures.max_waiting = a->queue.count;
+}
+
+uint32_t
+queue_admit(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t number = queue_number(p);
+	struct conn *c = &p->conns[number];
+
+	c->app = app;
+	c->process = ILIST_NONE;
+	c->retries = 0;
+	c->seq = ++p->stamps;
+	c->arrived = p->now;
+	a->figures.accepted++;
+	queue_insert(p, number);
+	return number;
+}
+
+void
+queue_detach(struct pool *p, uint32_t conn)
+{
+	struct conn *c = &p->conns[conn];
+	uint32_t process = c->process;
+	struct process *x = &p->processes[process];
+
+	ilist_remove(&x->conns, p->conn_links, conn);
+	c->process = ILIST_NONE;
+	p->apps[c->app].figures.sessions--;
+}
+
+void
+queue_return(struct pool *p, uint32_t conn)
+{
+	struct conn *c = &p->conns[conn];
+	struct process *x = &p->processes[c->process];
+	struct app *a = &p->apps[c->app];
+
+	queue_detach(p, conn);
+	x->handed--;
+	if (x->expiring) {
+		x->expiring = false;
+		a->expiring--;
+	}
+	queue_insert(p, conn);
+}
+
+static void
+queue_assign(struct pool *p, uint32_t conn, uint32_t process)
+{
+	struct conn *c = &p->conns[conn];
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[c->app];
+
+	ilist_remove(&a->queue, p->conn_links, conn);
+	ilist_push_back(&x->conns, p->conn_links, conn);
+	c->state = CONN_ASSIGNED;
+	c->process = process;
+	c->handed = p->now;
+	x->used = p->now;
+	x->handed++;
+	if (c->retries == 0)
+		window_add(&a->queue_wait, p->now - c->arrived, p->now);
+	if (x->handed == x->request_limit) {
+		x->expiring = true;
+		a->expiring++;
+	}
+	a->figures.sessions++;
+	(void)life_event(p, process, PROCESS_GIVEN);
+	pool_act_conn(p, ACTION_HAND, conn, 0);
+}
+
+void
+queue_serve(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	while (!ilist_empty(&a->queue)) {
+		uint32_t process = room_best(p, app);
+
+		if (process == ILIST_NONE)
+			return;
+		queue_assign(p, a->queue.first, process);
+	}
+	a->full = false;
+}
+
+void
+queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause)
+{
+	struct conn *c = &p->conns[conn];
+	struct app *a = &p->apps[c->app];
+
+	assert(c->state == CONN_WAITING);
+	ilist_remove(&a->queue, p->conn_links, conn);
+	c->state = CONN_REFUSED;
+	if (cause == CAUSE_TIMED_OUT)
+		a->figures.timed_out++;
+	else
+		a->figures.refused++;
+	pool_act_conn(p, ACTION_REFUSE, conn, cause);
+}
+
+void
+queue_refuse_all(struct pool *p, uint32_t app, enum action_cause cause)
+{
+	while (!ilist_empty(&p->apps[app].queue))
+		queue_refuse(p, p->apps[app].queue.first, cause);
+}
+
+tstamp
+queue_deadline(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (a->options.queue_timeout == 0 || ilist_empty(&a->queue))
+		return TSTAMP_NEVER;
+	return tstamp_add(
+	    p->conns[a->queue.first].arrived, a->options.queue_timeout);
+}
+
+void
+queue_expire(struct pool *p, uint32_t app)
+{
+	while (queue_deadline(p, app) <= p->now)
+		queue_refuse(p, p->apps[app].queue.first, CAUSE_TIMED_OUT);
+}

@@ -1,0 +1,154 @@
+/*
+ * What follows from a fact: each one notes what happened and then settles the
+ * app it concerns, which hands out what waits, and starts and stops what is
+ * due.
+ */
+
+#include <assert.h>
+
+#include "core/pool_private.h"
+
+void
+pool_at(struct pool *p, tstamp now)
+{
+	assert(now >= p->now);
+	p->now = now;
+}
+
+/* Time in which somebody waits beside a process without a session. */
+static void
+pool_watch_waste(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	bool waste = !ilist_empty(&a->queue) && a->in_state[PROCESS_IDLE] > 0;
+
+	if (waste && a->waste_since == 0) {
+		a->waste_since = p->now;
+	} else if (!waste && a->waste_since != 0) {
+		a->idle_while_waiting += p->now - a->waste_since;
+		a->waste_since = 0;
+	}
+}
+
+/* Lets a listener in that was turned away, once there is room again. */
+static void
+pool_call(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (!a->knocking || a->calling || !pool_may_accept(p, app))
+		return;
+	a->calling = true;
+	pool_act_app(p, ACTION_ACCEPT, app);
+}
+
+void
+pool_tell_all(struct pool *p, uint32_t app, enum process_end why)
+{
+	uint32_t n, next;
+
+	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
+		next = room_next(p, n);
+		if (p->processes[n].home != HOME_LEAVING)
+			life_tell(p, n, why);
+	}
+}
+
+/* A closing app: when nothing waits any more its processes leave. */
+static void
+pool_wind_down(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (a->phase == APP_CLOSING && a->drained && app_demand(a) == 0) {
+		a->phase = APP_STOPPING;
+		pool_tell_all(p, app,
+		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
+	}
+	if (a->phase == APP_STOPPING && a->figures.sessions == 0 &&
+	    a->queue.count == 0 && app_living(a) == a->stuck) {
+		a->phase = APP_OVER;
+		pool_act_app(p, ACTION_OVER, app);
+	}
+}
+
+void
+pool_settle(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	queue_expire(p, app);
+	queue_serve(p, app);
+	life_judge(p, app);
+	if (a->failed)
+		queue_refuse_all(p, app, CAUSE_APP_FAILED);
+	sizing_update(p, app);
+	pool_call(p, app);
+	pool_watch_waste(p, app);
+	if (a->phase != APP_RUNNING)
+		pool_wind_down(p, app);
+	pool_arm_app(p, app);
+}
+
+/* --- time --------------------------------------------------------------- */
+
+void
+pool_arm_app(struct pool *p, uint32_t app)
+{
+	tstamp at = tstamp_min(queue_deadline(p, app), sizing_deadline(p, app));
+
+	/* A later deadline may stay early: it costs one look, not one each. */
+	if (at < deadlines_get(&p->app_deadlines, app))
+		deadlines_set(&p->app_deadlines, app, at);
+}
+
+tstamp
+pool_deadline(const struct pool *p)
+{
+	uint32_t n;
+	tstamp at = deadlines_first(&p->app_deadlines, &n);
+
+	at = tstamp_min(at, deadlines_first(&p->process_deadlines, &n));
+	if (p->phase == POOL_STOPPING)
+		at = tstamp_min(at, p->stop_at - p->stop_grace);
+	return at;
+}
+
+void
+pool_tick(struct pool *p, tstamp now)
+{
+	uint32_t n, app;
+
+	pool_at(p, now);
+	if (p->phase == POOL_STOPPING && p->stop_at - p->stop_grace <= now)
+		pool_stop_now(p, p->stop_grace, now);
+	while (deadlines_first(&p->process_deadlines, &n) <= now) {
+		app = p->processes[n].app;
+		life_tick(p, n);
+		pool_settle(p, app);
+	}
+	while (deadlines_first(&p->app_deadlines, &app) <= now) {
+		deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
+		pool_settle(p, app);
+	}
+}
+
+tstamp
+pool_oldest(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp at = a->knocking ? a->knocked : TSTAMP_NEVER;
+
+	if (!ilist_empty(&a->queue))
+		at = tstamp_min(at, p->conns[a->queue.first].arrived);
+	return at;
+}
+
+tspan
+pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now)
+{
+	const struct app *a = &p->apps[app];
+
+	return a->idle_while_waiting +
+	    (a->waste_since == 0 ? 0 : now - a->waste_since);
+}

@@ -1,0 +1,40 @@
+#ifndef CORE_WINDOW_H
+#define CORE_WINDOW_H
+
+/*
+ * The distribution of a length of time over the last minute: seven
+ * histograms of ten seconds each, six of them complete.  A bucket is an
+ * eighth of a power of two wide, so a percentile is at most 1/8 too high;
+ * what is under a microsecond counts as one, what is over 2^40 ns (18
+ * minutes) shares the last bucket.  The maximum is exact.
+ */
+
+#include <stdint.h>
+
+#include "core/tstamp.h"
+
+#define WINDOW_SLOTS 7
+#define WINDOW_SLOT TSPAN_SECONDS(10)
+#define WINDOW_FIRST 10 /* 2^10 ns */
+#define WINDOW_LAST 40
+#define WINDOW_BUCKETS (8 * (WINDOW_LAST - WINDOW_FIRST) + 1)
+
+struct window {
+	int64_t epoch; /* number of the current slot, in slots since 0 */
+	tspan max[WINDOW_SLOTS];
+	uint32_t total[WINDOW_SLOTS];
+	uint32_t counts[WINDOW_SLOTS][WINDOW_BUCKETS];
+};
+
+void window_init(struct window *w, tstamp now);
+
+void window_add(struct window *w, tspan value, tstamp now);
+
+/*
+ * The value that a share of what was added in the last minute did not
+ * exceed, as of `now`; 0 if nothing was added.  share: 0 … 1; 1 gives the
+ * exact maximum.
+ */
+tspan window_share(const struct window *w, double share, tstamp now);
+
+#endif
