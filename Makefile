@@ -55,23 +55,31 @@ SUPPORT_SRCS = \
     tests/support/options.c \
     tests/support/samples.c
 
-# tests/bench/NAME.c becomes build/bench/NAME, run by tests/bench/NAME.sh.
+# tests/bench/NAME.c becomes build/bench/NAME; NAME.sh is run by make bench.
 BENCHES =
 
-# libFuzzer targets: build/fuzz/NAME. `make fuzz FUZZ_TIME=60` is for each.
+# libFuzzer targets: build/fuzz/bin/NAME. FUZZ_TIME=60 is for each of them.
 FUZZERS =
 
+# Installed by their sections.
 MANS =
+
+# Started as systemd units; their paths are those of PREFIX=/usr.
+SYSTEMD_UNITS =
+
+# What a file of pool.conf can look like, installed as documentation.
+EXAMPLES =
 
 # ---------------------------------------------------------------- flags
 
 PREFIX = /usr/local
-SYSCONFDIR = $(PREFIX)/etc
+SYSCONFDIR = /etc
 SBINDIR = $(PREFIX)/sbin
 BINDIR = $(PREFIX)/bin
 LIBDIR = $(PREFIX)/lib
 INCLUDEDIR = $(PREFIX)/include
 MANDIR = $(PREFIX)/share/man
+PKGCONFIGDIR = $(LIBDIR)/pkgconfig
 UNITDIR = $(PREFIX)/lib/systemd/system
 DOCDIR = $(PREFIX)/share/doc/apppoold
 INSTALL = install
@@ -86,17 +94,20 @@ LIBBSD_CFLAGS = -isystem /usr/include/bsd -DLIBBSD_OVERLAY
 LIBBSD_LIBS = -lbsd
 CONFUSE_LIBS = -lconfuse
 
-# BUILD=DIR BIN=DIR builds elsewhere.  SANITIZE=address,undefined, as check-asan has it, builds a second tree.
+# BUILD=DIR BIN=DIR builds elsewhere, as SANITIZE=address,undefined should.
 BUILD = build
 BIN = .
 SANITIZE =
+comma = ,
 ifneq ($(SANITIZE),)
 HARDEN = -fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
     -fno-omit-frame-pointer
-SAN_LDFLAGS = -fsanitize=$(SANITIZE)
+SAN_LDFLAGS = -fsanitize=$(subst fuzzer-no-link$(comma),,$(SANITIZE))
 endif
 
-ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -DAPPPOOL_VERSION='"$(VERSION)"' -Ilib \
+ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -Ilib \
+    -DAPPPOOL_VERSION='"$(VERSION)"' \
+    -DAPPPOOL_CONF='"$(SYSCONFDIR)/apppoold/pool.conf"' \
     $(LIBBSD_CFLAGS) $(WARNINGS) $(HARDEN) -pthread -MMD -MP \
     $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(SAN_LDFLAGS) \
@@ -123,41 +134,149 @@ CONTRIB = $(patsubst contrib/workers/%.c,$(BUILD)/contrib/%,$(CONTRIB_PROGS))
 UNITS = $(UNIT_TESTS:%.c=$(BUILD)/%)
 HELPERS = $(E2E_WORKERS:%.c=$(BUILD)/%)
 BENCH_PROGS = $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCHES))
-FUZZ_PROGS = $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZERS))
+FUZZ_PROGS = $(FUZZERS:tests/fuzz/%.c=$(BUILD)/bin/%)
 LIBS = $(if $(WORKER_SRCS),$(WORKER_A) $(WORKER_SO))
 TEST_PROGS = $(UNITS) $(HELPERS)
 
+# What contrib/bootstrap sees to before anything is built; BOOTSTRAP=: trusts.
+BOOTSTRAP = contrib/bootstrap
+NEEDS = build $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS_$(goal))))
+NEEDS_run = run
+NEEDS_check = check
+NEEDS_check-asan = check
+NEEDS_suite = check
+NEEDS_tests = check
+NEEDS_deps = check
+NEEDS_bench = bench
+NEEDS_lint = lint
+NEEDS_fuzz = fuzz
+
 # ---------------------------------------------------------------- targets
 
-.PHONY: all tests suite check check-asan bench fuzz lint format-check \
+.PHONY: all tests asan suite check check-asan bench fuzz lint format-check \
     install uninstall dist deps run clean
 .DELETE_ON_ERROR:
 # Objects of single-source programs are kept, or they would be made anew.
 .SECONDARY:
 
-all: $(PROGS:%=$(BIN)/%) $(LIBS) $(CONTRIB)
+all: deps $(PROGS:%=$(BIN)/%) $(LIBS) $(CONTRIB)
+
+deps:
+	@$(BOOTSTRAP) $(NEEDS)
 
 tests: all $(TEST_PROGS)
 
-# One build's suite; check is the ordinary build's and the sanitizers'.
+# The same for the sanitizers, in a tree of its own.
+asan: deps
+	+@$(MAKE) --no-print-directory BUILD=build/asan BIN=build/asan \
+	    SANITIZE=address,undefined BOOTSTRAP=: tests
+
+# One build's suite; check is that of the ordinary and the sanitizers' build.
+SUITE = BUILD=$(BUILD) BIN=$(BIN) $(UNITS) $(E2E_TESTS)
+SUITE_ASAN = BUILD=build/asan BIN=build/asan SLOW=3 \
+    $(UNIT_TESTS:%.c=build/asan/%) $(E2E_TESTS)
+JOBS = 1
+
 suite: tests
-	BUILD=$(BUILD) BIN=$(BIN) tests/run $(UNITS) $(E2E_TESTS)
+	@tests/run -j $(JOBS) $(SUITE)
 
-check: suite check-asan
+check-asan: asan
+	@tests/run -j $(JOBS) $(SUITE_ASAN)
 
-check-asan:
-	$(MAKE) BUILD=build/asan BIN=build/asan SANITIZE=address,undefined suite
+check: tests asan
+	@tests/run -j $(JOBS) $(SUITE) $(SUITE_ASAN)
+
+# A pool of workers on this machine, until Ctrl-C.
+run: all
+	@contrib/run etc/pool.conf
+
+bench: all $(BENCH_PROGS)
+	@for bench in $(filter %.sh,$(BENCHES)); do \
+	    BUILD=$(BUILD) BIN=$(BIN) "$$bench" || exit; done
+
+FUZZ_TIME = 10
+
+# What is found new stays in build/fuzz/corpus.
+fuzz: deps
+	+@$(MAKE) --no-print-directory BUILD=build/fuzz BIN=build/fuzz CC=clang \
+	    SANITIZE=fuzzer-no-link,address,undefined BOOTSTRAP=: fuzzers
+	@for fuzzer in $(FUZZERS:tests/fuzz/%.c=%); do \
+	    mkdir -p build/fuzz/corpus/$$fuzzer && \
+	    set -- build/fuzz/corpus/$$fuzzer && \
+	    if [ -d tests/fuzz/$$fuzzer ]; then \
+	        set -- "$$@" tests/fuzz/$$fuzzer; fi && \
+	    build/fuzz/bin/$$fuzzer -max_total_time=$(FUZZ_TIME) \
+	        -artifact_prefix=build/fuzz/ "$$@" || exit; done
+
+fuzzers: $(FUZZ_PROGS)
+
+C_FILES = $(shell find lib tests contrib apppoold.c -name '*.[ch]' 2>/dev/null)
+SH_FILES = contrib/bootstrap contrib/run tests/run .ci/run \
+    $(shell find tests contrib -name '*.sh')
+
+format-check:
+	@clang-format --dry-run -Werror $(C_FILES)
+
+lint: deps format-check
+	shellcheck $(SH_FILES)
+	mandoc -T lint -W warning $(MANS)
+	cppcheck -q --std=c11 --enable=warning,performance,portability \
+	    --inline-suppr --suppress=missingIncludeSystem --error-exitcode=1 \
+	    -Ilib $(C_FILES)
+	clang-tidy --quiet $(filter %.c,$(C_FILES)) -- $(ALL_CFLAGS) \
+	    -Ilib/worker -Itests
+
+dist:
+	@mkdir -p build
+	git archive --prefix=apppoold-$(VERSION)/ \
+	    -o build/apppoold-$(VERSION).tar.gz HEAD
 
 clean:
 	rm -rf build apppoold apppoolctl
 
+# ---------------------------------------------------------------- install
+
+# Paths of PREFIX=/usr, as the systemd units have them, become ours.
+REPATH = sed -e 's,/usr/sbin/,$(SBINDIR)/,g' -e 's,/usr/bin/apppoolctl,$(BINDIR)/apppoolctl,g' \
+    -e 's,/etc/apppoold/,$(SYSCONFDIR)/apppoold/,g'
+
+install: all
+	mkdir -p $(addprefix $(DESTDIR),$(SBINDIR) $(BINDIR) $(LIBDIR) \
+	    $(INCLUDEDIR) $(PKGCONFIGDIR) $(UNITDIR) $(DOCDIR)/examples)
+	$(INSTALL) -m 755 $(BIN)/apppoold $(DESTDIR)$(SBINDIR)/apppoold
+	ln -srf $(DESTDIR)$(SBINDIR)/apppoold $(DESTDIR)$(BINDIR)/apppoolctl
+	$(INSTALL) -m 644 $(WORKER_A) $(DESTDIR)$(LIBDIR)/libapppool.a
+	$(INSTALL) -m 755 $(WORKER_SO) $(DESTDIR)$(LIBDIR)/libapppool.so.1
+	ln -sf libapppool.so.1 $(DESTDIR)$(LIBDIR)/libapppool.so
+	$(INSTALL) -m 644 lib/worker/apppool.h $(DESTDIR)$(INCLUDEDIR)/apppool.h
+	sed -e 's,@PREFIX@,$(PREFIX),' -e 's,@LIBDIR@,$(LIBDIR),' \
+	    -e 's,@INCLUDEDIR@,$(INCLUDEDIR),' -e 's,@VERSION@,$(VERSION),' \
+	    lib/worker/apppool.pc.in >$(DESTDIR)$(PKGCONFIGDIR)/apppool.pc
+	for man in $(MANS); do \
+	    dir=$(DESTDIR)$(MANDIR)/man$${man##*.} && mkdir -p $$dir && \
+	    $(INSTALL) -m 644 $$man $$dir || exit; done
+	for unit in $(SYSTEMD_UNITS); do \
+	    $(REPATH) $$unit >$(DESTDIR)$(UNITDIR)/$${unit##*/} || exit; done
+	for file in $(EXAMPLES); do \
+	    $(INSTALL) -m 644 $$file $(DESTDIR)$(DOCDIR)/examples || exit; done
+
+uninstall:
+	rm -f $(addprefix $(DESTDIR),$(SBINDIR)/apppoold $(BINDIR)/apppoolctl \
+	    $(LIBDIR)/libapppool.a $(LIBDIR)/libapppool.so \
+	    $(LIBDIR)/libapppool.so.1 $(INCLUDEDIR)/apppool.h \
+	    $(PKGCONFIGDIR)/apppool.pc \
+	    $(foreach man,$(MANS),$(MANDIR)/man$(subst .,,$(suffix $(man)))/$(notdir $(man))) \
+	    $(addprefix $(UNITDIR)/,$(notdir $(SYSTEMD_UNITS))) \
+	    $(addprefix $(DOCDIR)/examples/,$(notdir $(EXAMPLES))))
+	-rmdir $(addprefix $(DESTDIR),$(DOCDIR)/examples $(DOCDIR))
+
 # ---------------------------------------------------------------- rules
 
-$(OBJ)/%.o: %.c
+$(OBJ)/%.o: %.c | deps
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fPIE -c -o $@ $<
 
-$(PIC)/%.o: %.c
+$(PIC)/%.o: %.c | deps
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
 
@@ -202,6 +321,11 @@ $(BUILD)/tests/unit/%: $(OBJ)/tests/unit/%.o $(ARCHIVES) $(WORKER_A)
 $(BUILD)/tests/e2e/%: $(OBJ)/tests/e2e/%.o $(SUPPORT_A) $(WORKER_A) $(SYS_A)
 	@mkdir -p $(@D)
 	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(LIBBSD_LIBS) -lm
+
+$(BUILD)/bin/%: $(OBJ)/tests/fuzz/%.o $(ARCHIVES) $(WORKER_A)
+	@mkdir -p $(@D)
+	$(CC) -pie -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) \
+	    $(LIBBSD_LIBS) -lm
 
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
