@@ -44,7 +44,7 @@ struct child_spec {
 	bool set_umask;
 	mode_t umask;
 	/*
-	 * Take these user, group and groups and leave every capability. Needs
+	 * Take these user, group and groups, and no ambient capability. Needs
 	 * the privilege to do so, else false.
 	 */
 	bool set_identity;
@@ -74,11 +74,13 @@ struct child_result {
 	/*
 	 * 0 until the child exists. The kernel writes it before the child
 	 * runs, so that the thread that reaps knows whose child it met while
-	 * another one is still in child_spawn(). 0 again if that failed.
+	 * another one is still in child_spawn(), and can kill one that does
+	 * not get there. It stays when that failed.
 	 */
 	_Atomic pid_t pid;
 	enum child_stage stage; /* that failed, else CHILD_EXEC */
 	int error; /* errno of it; 0: the program runs */
+	int limit; /* the resource, if it was CHILD_LIMITS */
 };
 
 /* Before the spec and the result are given to another thread. */
@@ -93,7 +95,8 @@ void child_result_init(struct child_result *);
  *
  * 0, or -1: result says why, and the child that failed is reaped already.
  * Whoever reaps at the same time must therefore leave alone a process whose
- * number equals the pid of a result that is still in work.
+ * number equals the pid of a result that is still in work, until the lane has
+ * said that it is done.
  */
 int child_spawn(const struct child_spec *, struct child_result *);
 

@@ -35,7 +35,7 @@ struct lane_job {
 STAILQ_HEAD(lane_jobs, lane_job);
 
 struct lane {
-	pthread_mutex_t lock; /* of what follows up to busy */
+	pthread_mutex_t lock; /* of what follows up to steps */
 	pthread_cond_t wake;
 	struct lane_jobs waiting;
 	struct lane_jobs finished;
@@ -57,18 +57,18 @@ struct lane {
 };
 
 /*
- * The name (at most 15 characters, not copied) is what ps shows. Call it with
- * the signals of the loop blocked already. 0, or -1 and errno.
+ * The name (at most 15 characters, not copied) is what ps shows. 0, or -1 and
+ * errno.
  */
 int lane_start(struct lane *, const char *name);
 
 /*
- * Lets the lane finish what it was given and ends it. Jobs that finish are
- * collected before the return. 0, or -1 with ETIMEDOUT if something is still
- * stuck at the deadline (of CLOCK_MONOTONIC): the struct must then stay until
- * the process exits, and the jobs left over are never called back.
+ * Lets the lane finish what it was given and ends it. done() is called before
+ * the return, and may submit nothing. 0, or -1 with ETIMEDOUT if something is
+ * still stuck at the deadline (of CLOCK_MONOTONIC): the struct must then stay
+ * until the process exits, and the jobs left over are never called back.
  */
-int lane_stop(struct lane *, tstamp deadline);
+int lane_stop(struct lane *, tstamp now, tstamp deadline);
 
 /* Jobs begin in the order they were submitted. Cannot fail. */
 void lane_submit(struct lane *, struct lane_job *, tstamp now);

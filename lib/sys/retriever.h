@@ -16,7 +16,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "core/tstamp.h"
 #include "sys/loop.h"
@@ -33,7 +32,7 @@
 struct retriever_take {
 	STAILQ_ENTRY(retriever_take) next;
 	int held_fd; /* the worker's end; stays the user's */
-	unsigned attempts;
+	unsigned attempts; /* to have it read, so far */
 };
 
 STAILQ_HEAD(retriever_takes, retriever_take);
@@ -60,10 +59,9 @@ struct retriever {
 	void *arg;
 	struct loop_io io; /* to the helper; fd is -1: there is none */
 	pid_t pid; /* of the helper, 0: none */
-	/* The first one is in work if asked. */
+	/* In order. The helper is at the first one if asked. */
 	struct retriever_takes takes;
 	bool asked;
-	uint64_t number; /* of the question, so that answers match */
 	tstamp deadline;
 };
 
@@ -92,9 +90,10 @@ tstamp retriever_deadline(const struct retriever *);
 void retriever_expire(struct retriever *, tstamp now);
 
 /*
- * Tells that a child has been reaped. Returns whether it was the helper. One
- * that was abandoned is nobody's any more and counts as a stranger.
+ * To be told of every child that was reaped, so that its number is not used
+ * any more. Returns whether it was the helper; one that was abandoned counts
+ * as a stranger.
  */
-bool retriever_exited(struct retriever *, pid_t, tstamp now);
+bool retriever_exited(struct retriever *, pid_t);
 
 #endif
