@@ -38,7 +38,8 @@ PROGS =
 CONTRIB_PROGS = contrib/workers/hello.c
 
 # C programs, one per source: build/tests/unit/NAME.
-UNIT_TESTS = tests/unit/fdpass_test.c
+UNIT_TESTS = tests/unit/apppool_test.c \
+    tests/unit/fdpass_test.c
 
 # shunit2 files, run in this order.
 E2E_TESTS =
@@ -137,6 +138,7 @@ BENCH_PROGS = $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCHES))
 FUZZ_PROGS = $(FUZZERS:tests/fuzz/%.c=$(BUILD)/bin/%)
 LIBS = $(if $(WORKER_SRCS),$(WORKER_A) $(WORKER_SO))
 TEST_PROGS = $(UNITS) $(HELPERS)
+ASAN = $(BUILD)/asan
 
 # What contrib/bootstrap sees to before anything is built; BOOTSTRAP=: trusts.
 BOOTSTRAP = contrib/bootstrap
@@ -154,7 +156,7 @@ NEEDS_fuzz = fuzz
 # ---------------------------------------------------------------- targets
 
 .PHONY: all tests asan suite check check-asan bench fuzz lint format-check \
-    install uninstall dist deps run clean
+    fuzzers install uninstall dist deps run clean
 .DELETE_ON_ERROR:
 # Objects of single-source programs are kept, or they would be made anew.
 .SECONDARY:
@@ -168,13 +170,13 @@ tests: all $(TEST_PROGS)
 
 # The same for the sanitizers, in a tree of its own.
 asan: deps
-	+@$(MAKE) --no-print-directory BUILD=build/asan BIN=build/asan \
+	+@$(MAKE) --no-print-directory BUILD=$(ASAN) BIN=$(ASAN) \
 	    SANITIZE=address,undefined BOOTSTRAP=: tests
 
 # One build's suite; check is that of the ordinary and the sanitizers' build.
 SUITE = BUILD=$(BUILD) BIN=$(BIN) $(UNITS) $(E2E_TESTS)
-SUITE_ASAN = BUILD=build/asan BIN=build/asan SLOW=3 \
-    $(UNIT_TESTS:%.c=build/asan/%) $(E2E_TESTS)
+SUITE_ASAN = BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
+    $(UNIT_TESTS:%.c=$(ASAN)/%) $(E2E_TESTS)
 JOBS = 1
 
 suite: tests
@@ -196,17 +198,19 @@ bench: all $(BENCH_PROGS)
 
 FUZZ_TIME = 10
 
+FUZZ = $(BUILD)/fuzz
+
 # What is found new stays in build/fuzz/corpus.
 fuzz: deps
-	+@$(MAKE) --no-print-directory BUILD=build/fuzz BIN=build/fuzz CC=clang \
+	+@$(MAKE) --no-print-directory BUILD=$(FUZZ) BIN=$(FUZZ) CC=clang \
 	    SANITIZE=fuzzer-no-link,address,undefined BOOTSTRAP=: fuzzers
 	@for fuzzer in $(FUZZERS:tests/fuzz/%.c=%); do \
-	    mkdir -p build/fuzz/corpus/$$fuzzer && \
-	    set -- build/fuzz/corpus/$$fuzzer && \
+	    mkdir -p $(FUZZ)/corpus/$$fuzzer && \
+	    set -- $(FUZZ)/corpus/$$fuzzer && \
 	    if [ -d tests/fuzz/$$fuzzer ]; then \
 	        set -- "$$@" tests/fuzz/$$fuzzer; fi && \
-	    build/fuzz/bin/$$fuzzer -max_total_time=$(FUZZ_TIME) \
-	        -artifact_prefix=build/fuzz/ "$$@" || exit; done
+	    $(FUZZ)/bin/$$fuzzer -max_total_time=$(FUZZ_TIME) \
+	        -artifact_prefix=$(FUZZ)/ "$$@" || exit; done
 
 fuzzers: $(FUZZ_PROGS)
 
@@ -236,9 +240,11 @@ clean:
 
 # ---------------------------------------------------------------- install
 
-# Paths of PREFIX=/usr, as the systemd units have them, become ours.
-REPATH = sed -e 's,/usr/sbin/,$(SBINDIR)/,g' -e 's,/usr/bin/apppoolctl,$(BINDIR)/apppoolctl,g' \
+# The systemd units have the paths of PREFIX=/usr.
+REPATH = sed -e 's,/usr/sbin/,$(SBINDIR)/,g' -e 's,/usr/bin/,$(BINDIR)/,g' \
     -e 's,/etc/apppoold/,$(SYSCONFDIR)/apppoold/,g'
+INSTALLED_MANS = \
+    $(foreach man,$(MANS),$(MANDIR)/man$(subst .,,$(suffix $(man)))/$(notdir $(man)))
 
 install: all
 	mkdir -p $(addprefix $(DESTDIR),$(SBINDIR) $(BINDIR) $(LIBDIR) \
@@ -265,7 +271,7 @@ uninstall:
 	    $(LIBDIR)/libapppool.a $(LIBDIR)/libapppool.so \
 	    $(LIBDIR)/libapppool.so.1 $(INCLUDEDIR)/apppool.h \
 	    $(PKGCONFIGDIR)/apppool.pc \
-	    $(foreach man,$(MANS),$(MANDIR)/man$(subst .,,$(suffix $(man)))/$(notdir $(man))) \
+	    $(INSTALLED_MANS) \
 	    $(addprefix $(UNITDIR)/,$(notdir $(SYSTEMD_UNITS))) \
 	    $(addprefix $(DOCDIR)/examples/,$(notdir $(EXAMPLES))))
 	-rmdir $(addprefix $(DESTDIR),$(DOCDIR)/examples $(DOCDIR))

@@ -1,0 +1,681 @@
+/* libapppool, with the test in the place of the daemon. */
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/fdpass.h"
+#include "worker/apppool.h"
+
+#include "check.h"
+
+/* The daemon's end of the pair. */
+static int daemon_end = -1;
+
+/* As the daemon starts a process. Returns the process's end. */
+static int
+prepare(void)
+{
+	struct timeval limit = { .tv_sec = 5 };
+	char text[16];
+	int pair[2];
+
+	CHECK_EQ(0, fdpass_pair(pair));
+	daemon_end = pair[0];
+	setsockopt(daemon_end, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+	fcntl(pair[1], F_SETFD, 0);
+	snprintf(text, sizeof(text), "%d", pair[1]);
+	setenv("APPPOOL_PROTOCOL", "1", 1);
+	setenv("APPPOOL_FD", text, 1);
+	setenv("APPPOOL_APP", "web", 1);
+	setenv("APPPOOL_ID", "42", 1);
+	setenv("APPPOOL_SLOT", "3", 1);
+	return pair[1];
+}
+
+/* The next message, "" at the end of file, or what went wrong. */
+static const char *
+heard(void)
+{
+	static char text[8192];
+	ssize_t n = recv(daemon_end, text, sizeof(text) - 1, 0);
+
+	if (n == -1)
+		return strerror(errno);
+	text[n] = '\0';
+	return text;
+}
+
+static bool
+silent(void)
+{
+	char c;
+
+	return recv(daemon_end, &c, 1, MSG_DONTWAIT) == -1 && errno == EAGAIN;
+}
+
+static void
+start(void)
+{
+	prepare();
+	CHECK_EQ(0, apppool_open());
+	CHECK_EQ(0, apppool_ready());
+	CHECK_STR("READY", heard());
+}
+
+static void
+send_text(const char *text, int fd)
+{
+	CHECK_EQ((ssize_t)strlen(text),
+	    fdpass_send(daemon_end, text, strlen(text), fd));
+}
+
+/* Hands over a new connection and returns the client's end of it. */
+static int
+hand(unsigned serial)
+{
+	int pair[2];
+	char text[64];
+
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair));
+	snprintf(text, sizeof(text), "CONN %u %u", serial, serial * 10);
+	send_text(text, pair[0]);
+	close(pair[0]);
+	return pair[1];
+}
+
+static bool
+at_end_of_file(int client)
+{
+	char c;
+
+	return recv(client, &c, 1, MSG_DONTWAIT) == 0;
+}
+
+static void
+opening_takes_the_variables_away(void)
+{
+	static const char *const names[] = { "APPPOOL_PROTOCOL", "APPPOOL_FD",
+		"APPPOOL_APP", "APPPOOL_ID", "APPPOOL_SLOT" };
+
+	prepare();
+	CHECK_EQ(0, apppool_open());
+	for (size_t i = 0; i < 5; i++)
+		CHECK_STR(NULL, getenv(names[i]));
+}
+
+static void
+opening_keeps_what_they_said(void)
+{
+	int fd = prepare();
+
+	CHECK_EQ(0, apppool_open());
+	CHECK_EQ(fd, apppool_fd());
+	CHECK_STR("web", apppool_app());
+	CHECK_STR("42", apppool_id());
+	CHECK_EQ(3, apppool_slot());
+}
+
+static void
+opening_makes_the_socket_cloexec(void)
+{
+	int fd = prepare();
+
+	CHECK_EQ(0, apppool_open());
+	CHECK_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
+}
+
+static void
+opening_twice_is_EALREADY(void)
+{
+	start();
+	prepare();
+	CHECK_EQ(-1, apppool_open());
+	CHECK_EQ(EALREADY, errno);
+}
+
+static void
+check_open_fails(int error)
+{
+	CHECK_EQ(-1, apppool_open());
+	CHECK_EQ(error, errno);
+}
+
+static void
+opening_without_a_daemon_is_ENOENT(void)
+{
+	prepare();
+	unsetenv("APPPOOL_PROTOCOL");
+	check_open_fails(ENOENT);
+}
+
+static void
+opening_another_version_is_EPROTONOSUPPORT(void)
+{
+	prepare();
+	setenv("APPPOOL_PROTOCOL", "2", 1);
+	check_open_fails(EPROTONOSUPPORT);
+	CHECK_STR("2", getenv("APPPOOL_PROTOCOL"));
+}
+
+static void
+opening_without_sense_is_EINVAL(void)
+{
+	static const char *const bad[] = { "", " 3", "+3", "-1", "3x", "0x3",
+		"2147483648", "18446744073709551616", "99999999999999999999" };
+
+	prepare();
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		setenv("APPPOOL_FD", bad[i], 1);
+		check_open_fails(EINVAL);
+	}
+	prepare();
+	unsetenv("APPPOOL_ID");
+	check_open_fails(EINVAL);
+	prepare();
+	unsetenv("APPPOOL_SLOT");
+	check_open_fails(EINVAL);
+}
+
+static void
+opening_another_descriptor_says_what_is_wrong(void)
+{
+	int pair[2];
+	char text[16];
+	int fd = prepare();
+
+	close(fd);
+	check_open_fails(EBADF);
+	CHECK_EQ(fd, open("/dev/null", O_RDONLY));
+	check_open_fails(ENOTSOCK);
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	snprintf(text, sizeof(text), "%d", pair[0]);
+	setenv("APPPOOL_FD", text, 1);
+	check_open_fails(EPROTOTYPE);
+}
+
+static void
+nothing_works_before_it_is_open(void)
+{
+	CHECK_EQ(-1, apppool_ready());
+	CHECK_EQ(ENOTCONN, errno);
+	errno = 0;
+	CHECK_EQ(-1, apppool_accept());
+	CHECK_EQ(ENOTCONN, errno);
+	errno = 0;
+	CHECK_EQ(-1, apppool_fail("text"));
+	CHECK_EQ(ENOTCONN, errno);
+	CHECK_EQ(-1, apppool_fd());
+	CHECK_EQ(-1, apppool_slot());
+	CHECK_STR(NULL, apppool_app());
+	CHECK_STR(NULL, apppool_id());
+}
+
+static void
+before_ready_only_a_failure_may_be_said(void)
+{
+	prepare();
+	CHECK_EQ(0, apppool_open());
+	CHECK_EQ(-1, apppool_event("text"));
+	CHECK_EQ(ENOTCONN, errno);
+	CHECK_EQ(-1, apppool_status("text"));
+	CHECK_EQ(-1, apppool_retire());
+	CHECK_EQ(-1, apppool_accept());
+	CHECK(silent());
+	CHECK_EQ(0, apppool_fail("no database on port %d", 5432));
+	CHECK_STR("FAIL no database on port 5432", heard());
+}
+
+static void
+ready_is_said_once(void)
+{
+	start();
+	CHECK_EQ(-1, apppool_ready());
+	CHECK_EQ(EALREADY, errno);
+	CHECK(silent());
+}
+
+static void
+a_connection_arrives_blocking_cloexec_and_alive(void)
+{
+	char text[8] = "";
+	int client;
+	int fd;
+
+	start();
+	client = hand(1);
+	fd = apppool_accept();
+	CHECK_EQ(FD_CLOEXEC, fcntl(fd, F_GETFD));
+	CHECK_EQ(0, fcntl(fd, F_GETFL) & O_NONBLOCK);
+	CHECK_EQ(2, write(fd, "hi", 2));
+	CHECK_EQ(2, read(client, text, sizeof(text)));
+	CHECK_STR("hi", text);
+}
+
+static void
+a_connection_knows_how_long_it_waited(void)
+{
+	start();
+	hand(7);
+	CHECK_EQ(70, apppool_waited(apppool_accept()));
+}
+
+static void
+done_closes_it_and_names_its_serial(void)
+{
+	int client;
+
+	start();
+	client = hand(17);
+	CHECK_EQ(0, apppool_done(apppool_accept()));
+	CHECK(at_end_of_file(client));
+	CHECK_STR("DONE 17", heard());
+}
+
+static void
+park_closes_it_and_names_its_serial(void)
+{
+	int client;
+
+	start();
+	client = hand(18);
+	CHECK_EQ(0, apppool_park(apppool_accept()));
+	CHECK(at_end_of_file(client));
+	CHECK_STR("PARK 18", heard());
+}
+
+static void
+what_is_not_held_is_EBADF(void)
+{
+	int fd;
+
+	start();
+	hand(1);
+	fd = apppool_accept();
+	CHECK_EQ(0, apppool_done(fd));
+	CHECK_STR("DONE 1", heard());
+
+	CHECK_EQ(-1, apppool_done(fd));
+	CHECK_EQ(EBADF, errno);
+	errno = 0;
+	CHECK_EQ(-1, apppool_park(daemon_end));
+	CHECK_EQ(EBADF, errno);
+	CHECK_EQ(-1, apppool_done(-1));
+	CHECK_EQ(-1, apppool_done(INT32_MAX));
+	CHECK_EQ(-1, apppool_waited(fd));
+	CHECK(silent());
+	CHECK(fcntl(daemon_end, F_GETFD) != -1);
+}
+
+static void
+several_are_held_and_end_in_any_order(void)
+{
+	int fds[4];
+
+	start();
+	for (unsigned i = 1; i <= 4; i++)
+		hand(i);
+	for (unsigned i = 0; i < 4; i++)
+		fds[i] = apppool_accept();
+	CHECK_EQ(0, apppool_done(fds[2]));
+	CHECK_STR("DONE 3", heard());
+	CHECK_EQ(0, apppool_done(fds[0]));
+	CHECK_STR("DONE 1", heard());
+	CHECK_EQ(0, apppool_park(fds[3]));
+	CHECK_STR("PARK 4", heard());
+	CHECK_EQ(0, apppool_done(fds[1]));
+	CHECK_STR("DONE 2", heard());
+}
+
+static void
+descriptors_may_have_any_number(void)
+{
+	struct rlimit limit;
+	int fds[2];
+
+	start();
+	CHECK_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	if (limit.rlim_cur < 700)
+		SKIP("needs 700 descriptors");
+	hand(1);
+	hand(2);
+	fds[0] = apppool_accept();
+	while (dup(STDIN_FILENO) < 600)
+		continue;
+	fds[1] = apppool_accept();
+	CHECK(fds[1] > 600);
+	CHECK_EQ(0, apppool_done(fds[1]));
+	CHECK_STR("DONE 2", heard());
+	CHECK_EQ(0, apppool_done(fds[0]));
+	CHECK_STR("DONE 1", heard());
+}
+
+static void
+a_connection_closed_without_a_word_is_done_when_its_number_returns(void)
+{
+	int fd;
+
+	start();
+	hand(1);
+	fd = apppool_accept();
+	close(fd);
+	close(hand(2));
+	hand(3);
+	CHECK_EQ(fd, apppool_accept());
+	CHECK_STR("DONE 1", heard());
+	CHECK_EQ(20, apppool_waited(fd));
+}
+
+static void
+a_connection_without_its_descriptor_is_lost_and_the_next_waited_for(void)
+{
+	start();
+	send_text("CONN 5 0", -1);
+	hand(6);
+	CHECK_EQ(60, apppool_waited(apppool_accept()));
+	CHECK_STR("LOST 5", heard());
+}
+
+static void
+a_connection_beyond_the_limit_is_lost(void)
+{
+	struct rlimit limit;
+	struct rlimit none = { .rlim_cur = 0 };
+	int client;
+
+	start();
+	client = hand(1);
+	send_text("STOP", -1);
+	CHECK_EQ(0, getrlimit(RLIMIT_NOFILE, &limit));
+	none.rlim_max = limit.rlim_max;
+	CHECK_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	CHECK_EQ(-1, apppool_accept());
+	CHECK_EQ(ESHUTDOWN, errno);
+	CHECK_STR("LOST 1", heard());
+	CHECK(at_end_of_file(client));
+}
+
+static void
+stop_ends_accepting_for_good(void)
+{
+	start();
+	send_text("STOP", -1);
+	for (int i = 0; i < 3; i++) {
+		errno = 0;
+		CHECK_EQ(-1, apppool_accept());
+		CHECK_EQ(ESHUTDOWN, errno);
+	}
+}
+
+static void
+what_was_handed_before_stop_is_served(void)
+{
+	int fd;
+
+	start();
+	hand(1);
+	send_text("STOP", -1);
+	fd = apppool_accept();
+	CHECK_EQ(10, apppool_waited(fd));
+	CHECK_EQ(-1, apppool_accept());
+	CHECK_EQ(0, apppool_done(fd));
+	CHECK_STR("DONE 1", heard());
+}
+
+static void
+a_daemon_that_is_gone_is_ESHUTDOWN(void)
+{
+	int fd;
+
+	start();
+	hand(1);
+	fd = apppool_accept();
+	CHECK_EQ(0, apppool_event("unread"));
+	close(daemon_end);
+	CHECK_EQ(-1, apppool_accept());
+	CHECK_EQ(ESHUTDOWN, errno);
+	errno = 0;
+	CHECK_EQ(-1, apppool_done(fd));
+	CHECK_EQ(ESHUTDOWN, errno);
+	CHECK_EQ(-1, fcntl(fd, F_GETFD));
+}
+
+static void
+an_unknown_message_is_EPROTO_and_keeps_no_descriptor(void)
+{
+	static const char *const bad[] = { "DANCE", "CONN", "CONN 1",
+		"CONN x 1", "CONN 1 1 1", "CONN  1 1", "CONN 1 -1",
+		"CONNECT 1 1", "STOPP", "CONN 99999999999999999999 1" };
+
+	start();
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		int pair[2];
+
+		CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+		send_text(bad[i], pair[0]);
+		close(pair[0]);
+		errno = 0;
+		CHECK_EQ(-1, apppool_accept());
+		CHECK_EQ(EPROTO, errno);
+		CHECK(at_end_of_file(pair[1]));
+	}
+	hand(3);
+	CHECK_EQ(30, apppool_waited(apppool_accept()));
+}
+
+static void
+retire_is_said_once_and_what_comes_is_served(void)
+{
+	start();
+	CHECK_EQ(0, apppool_retire());
+	CHECK_EQ(0, apppool_retire());
+	CHECK_STR("RETIRE", heard());
+	CHECK(silent());
+	hand(1);
+	CHECK_EQ(0, apppool_done(apppool_accept()));
+}
+
+static void
+texts_are_one_line_of_ascii(void)
+{
+	start();
+	CHECK_EQ(0,
+	    apppool_event("a\nb\tc\x7f"
+			  "d %d\xc3\xa9",
+		5));
+	CHECK_STR("EVENT a b c d 5??", heard());
+	CHECK_EQ(0, apppool_status("%s", "as it is 100% fine"));
+	CHECK_STR("STATUS as it is 100% fine", heard());
+}
+
+static void
+texts_are_sent_whole_or_not_at_all(void)
+{
+	char text[4097];
+	size_t fits = 4096 - strlen("EVENT ");
+
+	start();
+	memset(text, 'x', sizeof(text));
+	CHECK_EQ(0, apppool_event("%.*s", (int)fits, text));
+	CHECK_EQ(4096, strlen(heard()));
+	CHECK_EQ(-1, apppool_event("%.*s", (int)fits + 1, text));
+	CHECK_EQ(EMSGSIZE, errno);
+	CHECK_EQ(-1, apppool_status("%s", ""));
+	CHECK_EQ(EINVAL, errno);
+	CHECK(silent());
+}
+
+static void
+note(int sig)
+{
+	(void)sig;
+}
+
+static void
+a_signal_ends_the_wait_as_it_does_in_accept(void)
+{
+	struct sigaction sa = { .sa_handler = note };
+	struct itimerval often = { { 0, 20000 }, { 0, 20000 } };
+
+	start();
+	sigaction(SIGALRM, &sa, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	CHECK_EQ(-1, apppool_accept());
+	CHECK_EQ(EINTR, errno);
+}
+
+static void
+a_nonblocking_socket_gives_EAGAIN(void)
+{
+	start();
+	CHECK_EQ(0, fcntl(apppool_fd(), F_SETFL, O_NONBLOCK));
+	CHECK_EQ(-1, apppool_accept());
+	CHECK_EQ(EAGAIN, errno);
+	hand(1);
+	CHECK(apppool_accept() != -1);
+}
+
+#define MANY 3000
+
+static void *
+read_slowly(void *wrong)
+{
+	char expected[32];
+
+	for (int i = 0; i < MANY; i++) {
+		if (i % 100 == 0)
+			usleep(1000);
+		snprintf(expected, sizeof(expected), "EVENT %d", i);
+		if (strcmp(expected, heard()) != 0)
+			++*(int *)wrong;
+	}
+	return NULL;
+}
+
+static void
+check_nothing_is_dropped(int flags)
+{
+	pthread_t reader;
+	int wrong = 0;
+
+	start();
+	CHECK_EQ(0, fcntl(apppool_fd(), F_SETFL, flags));
+	CHECK_EQ(0, pthread_create(&reader, NULL, read_slowly, &wrong));
+	for (int i = 0; i < MANY; i++)
+		CHECK_EQ(0, apppool_event("%d", i));
+	pthread_join(reader, NULL);
+	CHECK_EQ(0, wrong);
+}
+
+static void
+messages_wait_for_a_daemon_that_is_slow(void)
+{
+	check_nothing_is_dropped(0);
+}
+
+static void
+messages_wait_for_it_on_a_nonblocking_socket_too(void)
+{
+	check_nothing_is_dropped(O_NONBLOCK);
+}
+
+#define THREADS 4
+
+static void *
+serve(void *count)
+{
+	int fd;
+
+	while ((fd = apppool_accept()) != -1) {
+		++*(int *)count;
+		if (apppool_done(fd) == -1)
+			return NULL;
+	}
+	return errno == ESHUTDOWN ? count : NULL;
+}
+
+static void
+threads_share_the_work_and_all_hear_stop(void)
+{
+	pthread_t threads[THREADS];
+	int served[THREADS] = { 0 };
+	static bool done[MANY + 1];
+	int total = 0;
+
+	start();
+	for (int i = 0; i < THREADS; i++)
+		CHECK_EQ(
+		    0, pthread_create(&threads[i], NULL, serve, &served[i]));
+	for (unsigned i = 1; i <= MANY; i++) {
+		unsigned serial = 0;
+
+		close(hand(i));
+		if (i < 8)
+			continue;
+		CHECK_EQ(1, sscanf(heard(), "DONE %u", &serial));
+		CHECK(serial <= MANY && !done[serial]);
+		done[serial % (MANY + 1)] = true;
+	}
+	for (int i = 1; i < 8; i++)
+		CHECK_EQ(0, strncmp("DONE ", heard(), 5));
+	send_text("STOP", -1);
+	for (int i = 0; i < THREADS; i++) {
+		void *well = NULL;
+
+		pthread_join(threads[i], &well);
+		CHECK(well != NULL);
+		total += served[i];
+	}
+	CHECK_EQ(MANY, total);
+	CHECK(silent());
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	/* The library's state is the process's. */
+	RUN_ALONE(opening_takes_the_variables_away);
+	RUN_ALONE(opening_keeps_what_they_said);
+	RUN_ALONE(opening_makes_the_socket_cloexec);
+	RUN_ALONE(opening_twice_is_EALREADY);
+	RUN_ALONE(opening_without_a_daemon_is_ENOENT);
+	RUN_ALONE(opening_another_version_is_EPROTONOSUPPORT);
+	RUN_ALONE(opening_without_sense_is_EINVAL);
+	RUN_ALONE(opening_another_descriptor_says_what_is_wrong);
+	RUN_ALONE(nothing_works_before_it_is_open);
+	RUN_ALONE(before_ready_only_a_failure_may_be_said);
+	RUN_ALONE(ready_is_said_once);
+	RUN_ALONE(a_connection_arrives_blocking_cloexec_and_alive);
+	RUN_ALONE(a_connection_knows_how_long_it_waited);
+	RUN_ALONE(done_closes_it_and_names_its_serial);
+	RUN_ALONE(park_closes_it_and_names_its_serial);
+	RUN_ALONE(what_is_not_held_is_EBADF);
+	RUN_ALONE(several_are_held_and_end_in_any_order);
+	RUN_ALONE(descriptors_may_have_any_number);
+	RUN_ALONE(
+	    a_connection_closed_without_a_word_is_done_when_its_number_returns);
+	RUN_ALONE(
+	    a_connection_without_its_descriptor_is_lost_and_the_next_waited_for);
+	RUN_ALONE(a_connection_beyond_the_limit_is_lost);
+	RUN_ALONE(stop_ends_accepting_for_good);
+	RUN_ALONE(what_was_handed_before_stop_is_served);
+	RUN_ALONE(a_daemon_that_is_gone_is_ESHUTDOWN);
+	RUN_ALONE(an_unknown_message_is_EPROTO_and_keeps_no_descriptor);
+	RUN_ALONE(retire_is_said_once_and_what_comes_is_served);
+	RUN_ALONE(texts_are_one_line_of_ascii);
+	RUN_ALONE(texts_are_sent_whole_or_not_at_all);
+	RUN_ALONE(a_signal_ends_the_wait_as_it_does_in_accept);
+	RUN_ALONE(a_nonblocking_socket_gives_EAGAIN);
+	RUN_ALONE(messages_wait_for_a_daemon_that_is_slow);
+	RUN_ALONE(messages_wait_for_it_on_a_nonblocking_socket_too);
+	RUN_ALONE(threads_share_the_work_and_all_hear_stop);
+	return check_finish();
+}
