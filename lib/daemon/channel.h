@@ -1,0 +1,33 @@
+#ifndef DAEMON_CHANNEL_H
+#define DAEMON_CHANNEL_H
+
+/* The worker protocol, from the daemon's side; see apppool-worker(7). */
+
+#include "daemon/worker.h"
+
+/* Packets read from one process in one turn at most. */
+#define CHANNEL_TURN 16
+
+/* EVENT and STATUS of one process that are kept in one second at most. */
+#define CHANNEL_TEXTS 100
+
+/* Reads what the worker says: ready() of its channel. */
+void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
+
+/* Reads the last words of one that is dead. */
+void channel_last_words(struct worker *w, tstamp now);
+
+/* ACTION_HAND: 0, or -1 and errno. */
+int channel_hand(struct worker *w, uint32_t conn, tstamp now);
+
+/* ACTION_STOP. */
+void channel_stop(struct worker *w);
+
+/* The connection a CONN message is about; ILIST_NONE: it is none. */
+uint32_t channel_conn(
+    const struct supervisor *s, const char *message, size_t len);
+
+/* Whether something that was sent to it still lies unread. */
+bool channel_unread(const struct worker *w);
+
+#endif

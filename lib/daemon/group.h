@@ -1,0 +1,86 @@
+#ifndef DAEMON_GROUP_H
+#define DAEMON_GROUP_H
+
+/*
+ * An app as the daemon sees it: its options, its doors (listeners), and what
+ * is known of its last failure. What it decides is in the core, under the
+ * same number.
+ */
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/tstamp.h"
+#include "daemon/conf.h"
+#include "daemon/config.h"
+#include "sys/listener.h"
+#include "sys/log.h"
+#include "sys/loop.h"
+
+struct app_options;
+struct supervisor;
+
+/* One listener of a group. */
+struct door {
+	TAILQ_ENTRY(door) next;
+	struct loop_io io; /* in the loop unless muted, resting or leaving */
+	struct listener listener;
+	struct group *group;
+	struct conf_listen where; /* strings owned; see conf.h */
+	char address[160]; /* where it really listens, for people */
+	unsigned budget; /* accepts in the next turn, 1 … DOOR_BUDGET */
+	bool resting; /* out of descriptors, until listener.rest_until */
+	bool leaving; /* shut; what is in its backlog is still served */
+	tstamp leaving_check; /* when to look at it again */
+	tstamp leaving_end; /* closed then at the latest */
+};
+
+TAILQ_HEAD(doors, door);
+
+/* Accepts of one door in one turn at most. */
+#define DOOR_BUDGET 64
+
+struct group {
+	struct supervisor *sup;
+	uint32_t app; /* number in the pool */
+	struct config *config; /* a reference; conf lies in it */
+	const struct conf_app *conf;
+	struct doors doors;
+	bool muted; /* its doors are out of the loop until ACTION_ACCEPT */
+	bool closing; /* left the configuration, or everything stops */
+	bool drained; /* the core knows that no door is left */
+	uint64_t *slots; /* bitmap of the slots in use */
+	uint32_t slots_len; /* in words */
+	char last_failure[256]; /* "" : none yet */
+	struct log_rate full_rate;
+	struct log_rate refuse_rate;
+	struct log_rate no_room_rate;
+};
+
+/* The options as the core has them. */
+void group_options(const struct conf_app *conf, struct app_options *out);
+
+/*
+ * A group without doors, known to the pool under its number. NULL and errno.
+ * It keeps a reference to config.
+ */
+struct group *group_new(struct supervisor *s, struct config *config,
+    const struct conf_app *conf, tstamp now);
+
+/* Other options: of the same app in another configuration. */
+void group_configure(
+    struct group *g, struct config *config, const struct conf_app *conf);
+
+/* When the core has said that it is over, and no door is left. */
+void group_free(struct group *g);
+
+/* The lowest free slot, now taken; UINT32_MAX: no memory. */
+uint32_t group_take_slot(struct group *g);
+void group_give_slot(struct group *g, uint32_t slot);
+
+void group_failure(struct group *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif

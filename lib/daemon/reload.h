@@ -1,0 +1,29 @@
+#ifndef DAEMON_RELOAD_H
+#define DAEMON_RELOAD_H
+
+/*
+ * Putting another configuration into force: read and checked as a whole in
+ * the slow lane, its new doors opened, and only then made true.
+ */
+
+#include <stdbool.h>
+
+#include "daemon/supervisor.h"
+
+/*
+ * How a reload ended. text: lines for people, each mistake on its own, or
+ * what was done; ok: it is in force.
+ */
+typedef void reload_done(void *arg, bool ok, const char *text);
+
+/*
+ * Starts one, or joins the one that has not begun to read yet. done (may be
+ * NULL) is called from the loop when it has ended.
+ */
+void reload_request(
+    struct supervisor *s, reload_done *done, void *arg, tstamp now);
+
+/* Whoever asked with this arg has left: done is not called for it. */
+void reload_forget(struct supervisor *s, void *arg);
+
+#endif

@@ -1,0 +1,32 @@
+#ifndef DAEMON_STATUS_H
+#define DAEMON_STATUS_H
+
+/*
+ * One snapshot of everything, written out in bounded pieces, as JSON or for
+ * people, so that the status of thousands of workers holds up no hand-over.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/supervisor.h"
+
+struct status;
+
+/*
+ * Copies what is to be shown; app NULL: all. NULL and errno (ENOENT: no such
+ * app).
+ */
+struct status *status_take(
+    const struct supervisor *s, const char *app, bool json, tstamp now);
+void status_free(struct status *st);
+
+/*
+ * Gives the next piece, which stays until the next call; NULL: that was all.
+ */
+const char *status_next(struct status *st, size_t *len_out);
+
+/* SIGUSR1: to dump_file, or to the log. */
+void status_dump(struct supervisor *s, tstamp now);
+
+#endif

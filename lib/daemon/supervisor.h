@@ -1,0 +1,110 @@
+#ifndef DAEMON_SUPERVISOR_H
+#define DAEMON_SUPERVISOR_H
+
+/*
+ * Joins the core with the kernel: facts from the loop go into the pool, and
+ * the pool's actions are carried out in one place, supervisor_settle(), once
+ * in each turn. No handler acts by itself.
+ */
+
+#include <sys/queue.h>
+#include <sys/resource.h>
+#include <sys/tree.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/pool.h"
+#include "daemon/config.h"
+#include "daemon/group.h"
+#include "daemon/worker.h"
+#include "sys/lane.h"
+#include "sys/loop.h"
+#include "sys/retriever.h"
+#include "sys/sockdiag.h"
+
+struct control;
+struct reload;
+
+/* An accepted connection that is in our hands. */
+struct accepted {
+	int fd; /* -1: no longer */
+	bool tcp;
+};
+
+TAILQ_HEAD(births, birth);
+RB_HEAD(pids, worker);
+
+struct supervisor {
+	struct loop loop;
+	struct lane spawner;
+	struct lane closer;
+	struct loop_io spawner_io;
+	struct loop_io closer_io;
+	struct retriever retriever;
+	struct sockdiag diag;
+	struct config *config; /* in force; a reference */
+	struct pool pool;
+	void *pool_memory;
+	struct group **groups; /* by app number; NULL: none */
+	struct worker **workers; /* by process number; NULL: none */
+	struct accepted *accepted; /* by connection number */
+	struct doors leaving; /* closing doors of all groups */
+	struct births births; /* under way */
+	struct pids pids;
+	struct control *control; /* NULL: none */
+	struct reload *reload; /* under way; NULL: none */
+	struct rlimit nofile; /* of the children, as it was given to us */
+	tstamp started;
+	time_t started_at; /* wall clock, for people */
+	uint64_t generation; /* reloads that came into force */
+	tstamp second_at; /* next look at what is slow; TSTAMP_NEVER: idle */
+	bool as_root;
+	bool background; /* -D: report when all are ready */
+	bool exit_on_failed; /* for all apps */
+	bool reported; /* readiness, to whoever waits for it */
+	bool stopping;
+	bool over; /* nothing is left: supervisor_run() returns */
+	int exit_status;
+	struct log_rate accept_rate;
+};
+
+RB_PROTOTYPE(pids, worker, by_pid, worker_compare);
+
+/*
+ * Takes config over, opens the doors, and asks for the first processes. 0, or
+ * an exit status of sysexits.h, the reason having been logged. Call it before
+ * there is any thread: it forks.
+ */
+int supervisor_init(struct supervisor *s, struct config *config);
+
+/* Runs until everything has stopped. Gives the exit status. */
+int supervisor_run(struct supervisor *s);
+void supervisor_fini(struct supervisor *s);
+
+/* Carries out what the pool wants done. */
+void supervisor_settle(struct supervisor *s);
+
+/* SIGTERM, and SIGINT. */
+void supervisor_stop(struct supervisor *s, tstamp now);
+void supervisor_stop_now(struct supervisor *s, tstamp now);
+
+/* Closes a descriptor that a stranger may have prepared. */
+void supervisor_close(struct supervisor *s, int fd);
+
+/*
+ * Tables large enough for the configuration and for what runs now. 0, or -1
+ * and errno, and then nothing has changed.
+ */
+int supervisor_reserve(struct supervisor *s, const struct conf *conf);
+
+/*
+ * Whether all that `conf` may need can be had: descriptors. Logs what is
+ * missing.
+ */
+bool supervisor_affords(const struct conf *conf);
+
+/* The group of this name that is not closing; NULL: none. */
+struct group *supervisor_group(const struct supervisor *s, const char *name);
+
+#endif

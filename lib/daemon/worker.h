@@ -1,0 +1,78 @@
+#ifndef DAEMON_WORKER_H
+#define DAEMON_WORKER_H
+
+/*
+ * One process as the daemon sees it: from the two ends of its channel,
+ * through birth in the slow lane, to the taking back of what it never
+ * received. The core knows it by its number.
+ */
+
+#include <sys/tree.h>
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/action.h"
+#include "core/tstamp.h"
+#include "daemon/group.h"
+#include "daemon/output.h"
+#include "sys/loop.h"
+#include "sys/reap.h"
+#include "sys/retriever.h"
+
+/* Characters of an identifier. */
+#define WORKER_ID_LEN 8
+
+/* Longest text of a STATUS that is kept. */
+#define WORKER_STATUS_MAX 128
+
+struct birth;
+
+struct worker {
+	RB_ENTRY(worker) by_pid; /* in supervisor.pids once pid is known */
+	struct supervisor *sup;
+	struct group *group;
+	uint32_t process; /* number in the pool */
+	uint32_t slot;
+	uint32_t generation; /* of its app when it was started */
+	char id[WORKER_ID_LEN + 1];
+	pid_t pid; /* 0: not born yet */
+	int held; /* the worker's end of the channel; -1 for handoff none */
+	struct loop_io channel; /* our end; fd -1 likewise */
+	struct output output;
+	struct birth *birth; /* under way; NULL: born */
+	int pending_signal; /* to be sent when it is born; 0: none */
+	bool pending_group; /* to the whole group */
+	bool looked; /* nothing it was sent lies unread (as last seen) */
+	struct retriever_take take; /* once it is dead */
+	struct reap_death death; /* likewise */
+	char *status; /* text of its last STATUS, owned; NULL: none */
+	tstamp second; /* messages are counted from here, for one second */
+	unsigned messages; /* EVENT and STATUS in that second */
+};
+
+/* ACTION_SPAWN. */
+void worker_spawn(struct supervisor *s, uint32_t process, tstamp now);
+
+/* ACTION_STOP, ACTION_TERM, ACTION_KILL. */
+void worker_stop(struct worker *w);
+void worker_signal(struct worker *w, int sig, bool group);
+
+/* SIGCHLD: reaps all that are dead. Also after births have been collected. */
+void worker_reap_all(struct supervisor *s, tstamp now);
+
+/* Answers of the retriever; arg is the supervisor. */
+extern const struct retriever_ops worker_retriever_ops;
+
+/* It broke the protocol: logs why, and has it killed. */
+void worker_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
+const char *worker_name(const struct worker *w, char *buf, size_t size);
+
+/* Order of the tree by pid. */
+int worker_compare(const struct worker *a, const struct worker *b);
+
+#endif
