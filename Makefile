@@ -21,7 +21,12 @@ CORE_SRCS = lib/core/action.c \
     lib/core/sizing.c \
     lib/core/window.c
 
-SYS_SRCS = lib/sys/fdpass.c
+SYS_SRCS = lib/sys/accepted.c \
+    lib/sys/address.c \
+    lib/sys/fdpass.c \
+    lib/sys/listener.c \
+    lib/sys/sockdiag.c \
+    lib/sys/unixpath.c
 
 DAEMON_SRCS =
 

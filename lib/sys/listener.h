@@ -13,6 +13,7 @@
 
 #include "core/tstamp.h"
 #include "sys/log.h"
+#include "sys/unixpath.h"
 
 struct sockdiag;
 
@@ -55,8 +56,7 @@ struct listener {
 	bool shut; /* listener_shut() was here */
 	char *name; /* owned */
 	char *path; /* owned; NULL unless we made the socket file */
-	dev_t dev; /* of that file, so that no other is unlinked */
-	ino_t ino; /* likewise */
+	struct unixpath file; /* which that is; no other is unlinked */
 	tstamp rest_until; /* no use to accept before */
 	struct log_rate rate;
 };

@@ -34,9 +34,11 @@ long sockdiag_unix_queue(struct sockdiag *d, uint32_t inode);
 long sockdiag_tcp_half_open(struct sockdiag *d, int family, uint16_t port);
 
 /*
- * Whether some socket listens where one bound to this TCP address would be
- * refused. Nobody is connected to. False where it is unknown.
+ * Whether some socket listens where one bound to this TCP address (AF_INET or
+ * AF_INET6, complete) would be refused. Nobody is connected to. False where
+ * it is unknown.
  */
-bool sockdiag_tcp_held(struct sockdiag *d, const struct sockaddr *addr);
+bool sockdiag_tcp_held(
+    struct sockdiag *d, const struct sockaddr *addr, bool v6only);
 
 #endif

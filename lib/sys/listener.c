@@ -1,0 +1,338 @@
+/* A socket that connections are accepted from. */
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/listener.h"
+#include "sys/sockdiag.h"
+#include "sys/unixpath.h"
+
+/*
+ * How many connections that died in the queue are passed over in one call.
+ * Whoever sends more of them than that lets the listener rest, not spin.
+ */
+#define DEAD_MAX 64
+
+static struct unixpath_rights
+rights_of(const struct listener_spec *spec)
+{
+	return (struct unixpath_rights){
+		.uid = spec->uid, .gid = spec->gid, .mode = spec->mode
+	};
+}
+
+static int
+open_tcp(
+    struct listener *l, const struct listener_spec *spec, const char **why_out)
+{
+	const int family = spec->addr->sa_family;
+	const int on = 1;
+	const int v6only = spec->v6only;
+
+	*why_out = "socket";
+	l->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (l->fd == -1)
+		return -1;
+	if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == -1)
+		return -1;
+	if (family == AF_INET6 &&
+	    setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only,
+		sizeof(v6only)) == -1)
+		return -1;
+
+	*why_out = "bind";
+	if (bind(l->fd, spec->addr, spec->addrlen) == -1)
+		return -1;
+	*why_out = "listen";
+	return listen(l->fd, spec->backlog);
+}
+
+static int
+open_unix(
+    struct listener *l, const struct listener_spec *spec, const char **why_out)
+{
+	const struct unixpath_rights rights = rights_of(spec);
+
+	*why_out = "socket";
+	l->kind = LISTENER_UNIX;
+	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (l->fd == -1)
+		return -1;
+	if (unixpath_listen(l->fd, spec->path, spec->backlog, &rights, &l->file,
+		why_out) == -1)
+		return -1;
+
+	*why_out = "remember the path";
+	l->path = strdup(spec->path);
+	if (l->path == NULL) {
+		unixpath_remove(spec->path, &l->file);
+		return -1;
+	}
+	return 0;
+}
+
+static int
+socket_option(int fd, int option, int *out)
+{
+	socklen_t len = sizeof(*out);
+
+	return getsockopt(fd, SOL_SOCKET, option, out, &len);
+}
+
+static int
+open_inherited(
+    struct listener *l, const struct listener_spec *spec, const char **why_out)
+{
+	const int fd = spec->inherited_fd;
+	int domain, type, listens, flags;
+
+	l->inherited = true;
+	*why_out = "not a listening stream socket";
+	if (socket_option(fd, SO_DOMAIN, &domain) == -1 ||
+	    socket_option(fd, SO_TYPE, &type) == -1 ||
+	    socket_option(fd, SO_ACCEPTCONN, &listens) == -1)
+		return -1;
+	if (type != SOCK_STREAM || !listens) {
+		errno = EINVAL;
+		return -1;
+	}
+
+	*why_out = "fcntl";
+	flags = fcntl(fd, F_GETFL);
+	if (flags == -1 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1 ||
+	    fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
+		return -1;
+	l->kind = domain == AF_UNIX ? LISTENER_UNIX : LISTENER_TCP;
+	l->fd = fd;
+	return 0;
+}
+
+int
+listener_open(
+    struct listener *l, const struct listener_spec *spec, const char **why_out)
+{
+	int saved_errno;
+	int rc;
+
+	assert((spec->addr != NULL) + (spec->path != NULL) +
+		(spec->inherited_fd != -1) ==
+	    1);
+
+	memset(l, 0, sizeof(*l));
+	l->fd = -1;
+	*why_out = "remember the name";
+	l->name = strdup(spec->name);
+	if (l->name == NULL)
+		return -1;
+
+	if (spec->addr != NULL)
+		rc = open_tcp(l, spec, why_out);
+	else if (spec->path != NULL)
+		rc = open_unix(l, spec, why_out);
+	else
+		rc = open_inherited(l, spec, why_out);
+	if (rc == -1) {
+		saved_errno = errno;
+		listener_fini(l);
+		errno = saved_errno;
+	}
+	return rc;
+}
+
+int
+listener_probe(const struct listener_spec *spec, const char **why_out)
+{
+	struct sockdiag d;
+	bool held;
+
+	if (spec->path != NULL)
+		return unixpath_probe(spec->path, why_out);
+	if (spec->addr == NULL)
+		return 0;
+
+	(void)sockdiag_init(&d);
+	held = sockdiag_tcp_held(&d, spec->addr, spec->v6only);
+	sockdiag_fini(&d);
+	if (!held)
+		return 0;
+	*why_out = "another process listens there";
+	errno = EADDRINUSE;
+	return -1;
+}
+
+int
+listener_update(
+    struct listener *l, const struct listener_spec *spec, const char **why_out)
+{
+	const struct unixpath_rights rights = rights_of(spec);
+
+	if (l->inherited)
+		return 0;
+	/* A second listen(2) changes the backlog and nothing else. */
+	*why_out = "listen";
+	if (!l->shut && listen(l->fd, spec->backlog) == -1)
+		return -1;
+	if (l->path == NULL)
+		return 0;
+	return unixpath_protect(l->path, &l->file, &rights, why_out);
+}
+
+/* Says that accept did not work, and stays away from it for a while. */
+static int
+rest(struct listener *l, tstamp now)
+{
+	log_limited(&l->rate, now, LOG_LEVEL_WARN, "%s: accept: %m", l->name);
+	l->rest_until = tstamp_add(now, LISTENER_REST);
+	return LISTENER_RESTING;
+}
+
+int
+listener_accept(struct listener *l, tstamp now)
+{
+	int fd;
+
+	if (now < l->rest_until)
+		return LISTENER_RESTING;
+
+	for (int dead = 0; dead < DEAD_MAX; dead++) {
+		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+		if (fd != -1)
+			return fd;
+
+		switch (errno) {
+		case EAGAIN:
+			return LISTENER_EMPTY;
+		case EINVAL:
+			/* What Unix says when a shut queue is empty. */
+			return l->shut ? LISTENER_EMPTY : LISTENER_BROKEN;
+		case EBADF:
+		case ENOTSOCK:
+			fatal("%s: accept", l->name);
+		case EINTR:
+		case ECONNABORTED:
+		case EPROTO:
+		case ENOPROTOOPT:
+		case ENETDOWN:
+		case ENETUNREACH:
+		case EHOSTDOWN:
+		case EHOSTUNREACH:
+		case ENONET:
+		case ETIMEDOUT:
+			/* Trouble of that one connection; the next may do. */
+			break;
+		default:
+			/*
+			 * Out of descriptors or memory, or a rule of the
+			 * machine's (EPERM): whoever waits there stays.
+			 */
+			return rest(l, now);
+		}
+	}
+	return rest(l, now);
+}
+
+/*
+ * A filter that drops what opens a connection, SYN without ACK, and nothing
+ * else: shutdown(2) would reset everybody in the queue. Byte 13 of a TCP
+ * header holds the flags.
+ */
+static int
+drop_syns(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TH_SYN | TH_ACK),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TH_SYN, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	const struct sock_fprog program = {
+		.len = sizeof(code) / sizeof(code[0]),
+		.filter = code,
+	};
+
+	return setsockopt(
+	    fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+int
+listener_shut(struct listener *l)
+{
+	int rc;
+
+	if (l->inherited || l->shut)
+		return 0;
+	rc = l->kind == LISTENER_UNIX ? shutdown(l->fd, SHUT_RD)
+				      : drop_syns(l->fd);
+	if (rc == 0)
+		l->shut = true;
+	return rc;
+}
+
+socklen_t
+listener_address(const struct listener *l, struct sockaddr_storage *out)
+{
+	socklen_t len = sizeof(*out);
+
+	if (l->fd == -1 || getsockname(l->fd, (void *)out, &len) == -1)
+		return 0;
+	return len;
+}
+
+long
+listener_half_open(const struct listener *l, struct sockdiag *d)
+{
+	struct sockaddr_storage addr;
+	struct sockaddr_in6 in6;
+
+	if (l->kind == LISTENER_UNIX)
+		return 0;
+	if (listener_address(l, &addr) < sizeof(struct sockaddr_in))
+		return -1;
+	/* The port has the same place in both families. */
+	memcpy(&in6, &addr, sizeof(in6));
+	return sockdiag_tcp_half_open(d, addr.ss_family, ntohs(in6.sin6_port));
+}
+
+long
+listener_depth(const struct listener *l, struct sockdiag *d)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	struct stat st;
+
+	if (l->kind == LISTENER_UNIX)
+		return fstat(l->fd, &st) == -1
+		    ? -1
+		    : sockdiag_unix_queue(d, (uint32_t)st.st_ino);
+
+	/* Of a listening socket this field is the length of its queue. */
+	if (getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == -1 ||
+	    info.tcpi_state != TCP_LISTEN)
+		return -1;
+	return (long)info.tcpi_unacked;
+}
+
+void
+listener_fini(struct listener *l)
+{
+	if (l->path != NULL)
+		unixpath_remove(l->path, &l->file);
+	if (l->fd != -1 && !l->inherited)
+		(void)close(l->fd);
+	free(l->path);
+	free(l->name);
+	l->path = NULL;
+	l->name = NULL;
+	l->fd = -1;
+}

@@ -1,0 +1,273 @@
+/* The file of a listening Unix socket. */
+
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sys/unixpath.h"
+
+static int
+make_address(const char *path, struct sockaddr_un *out)
+{
+	size_t len = strlen(path);
+
+	memset(out, 0, sizeof(*out));
+	out->sun_family = AF_UNIX;
+	if (len >= sizeof(out->sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	memcpy(out->sun_path, path, len);
+	return 0;
+}
+
+/*
+ * Two daemons that find the same stale socket must not remove each other's
+ * new one, so the folder is locked meanwhile. A lock is not waited for long:
+ * whoever can read the folder can hold it, and without it only that race is
+ * open. Returns -1 where there is no lock.
+ */
+static int
+lock_folder(const char *path)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
+	int fd;
+
+	if (slash != NULL) {
+		size_t len = slash == path ? 1 : (size_t)(slash - path);
+
+		if (len >= sizeof(folder))
+			return -1;
+		memcpy(folder, path, len);
+		folder[len] = '\0';
+	}
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	for (int tries = 0; tries < 100; tries++) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return fd;
+		(void)nanosleep(&pause, NULL);
+	}
+	(void)close(fd);
+	return -1;
+}
+
+static void
+unlock_folder(int fd)
+{
+	int saved_errno = errno;
+
+	if (fd != -1) {
+		/* A child being spawned may have a copy of fd just now. */
+		(void)flock(fd, LOCK_UN);
+		(void)close(fd);
+	}
+	errno = saved_errno;
+}
+
+/* The errno of a connect there, 0 if it succeeded; the connection is closed. */
+static int
+try_connect(const struct sockaddr_un *addr, int type)
+{
+	int fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int error = 0;
+
+	if (fd == -1)
+		return errno;
+	if (connect(fd, (const void *)addr, sizeof(*addr)) == -1)
+		error = errno;
+	(void)close(fd);
+	return error;
+}
+
+/*
+ * Whether there is a socket at all. 1 or 0; or -1, with ENOTSOCK if there is
+ * something else.
+ */
+static int
+look(const char *path, const char **why_out)
+{
+	struct stat st;
+
+	if (lstat(path, &st) == -1) {
+		*why_out = "look for an old socket";
+		return errno == ENOENT ? 0 : -1;
+	}
+	if (!S_ISSOCK(st.st_mode)) {
+		*why_out = "a file that is no socket is in the way";
+		errno = ENOTSOCK;
+		return -1;
+	}
+	return 1;
+}
+
+/*
+ * A datagram socket is told of a stream socket that it is of the wrong type,
+ * so whoever holds that one does not notice our question.
+ */
+int
+unixpath_probe(const char *path, const char **why_out)
+{
+	struct sockaddr_un addr;
+	int error;
+
+	switch (look(path, why_out)) {
+	case 0:
+		return 0;
+	case -1:
+		return errno == ENOTSOCK ? -1 : 0;
+	}
+	if (make_address(path, &addr) == -1)
+		return 0;
+
+	error = try_connect(&addr, SOCK_DGRAM);
+	if (error != 0 && error != EPROTOTYPE)
+		return 0;
+	*why_out = "another process listens there";
+	errno = EADDRINUSE;
+	return -1;
+}
+
+/* Removes a socket that nobody listens on, and nothing else. */
+static int
+make_way(const struct sockaddr_un *addr, const char **why_out)
+{
+	int found = look(addr->sun_path, why_out);
+	int error;
+
+	if (found != 1)
+		return found;
+
+	error = try_connect(addr, SOCK_DGRAM);
+	/* A daemon that is stopping has it still, but has shut the door. */
+	if (error == EPROTOTYPE)
+		error = try_connect(addr, SOCK_STREAM);
+
+	switch (error) {
+	case ECONNREFUSED:
+		*why_out = "remove the old socket";
+		if (unlink(addr->sun_path) == -1 && errno != ENOENT)
+			return -1;
+		return 0;
+	case ENOENT:
+		return 0;
+	case 0:
+	case EAGAIN:
+	case EPROTOTYPE:
+		*why_out = "another process listens there";
+		errno = EADDRINUSE;
+		return -1;
+	default:
+		*why_out = "ask who has the old socket";
+		errno = error;
+		return -1;
+	}
+}
+
+static bool
+is_ours(const char *path, const struct unixpath *ours, struct stat *st)
+{
+	return lstat(path, st) == 0 && S_ISSOCK(st->st_mode) &&
+	    st->st_dev == ours->dev && st->st_ino == ours->ino;
+}
+
+int
+unixpath_protect(const char *path, const struct unixpath *ours,
+    const struct unixpath_rights *rights, const char **why_out)
+{
+	const int flags = AT_SYMLINK_NOFOLLOW;
+	struct stat st;
+	bool moves;
+
+	if (!is_ours(path, ours, &st)) {
+		*why_out = "another process took the place of our socket";
+		errno = EADDRINUSE;
+		return -1;
+	}
+
+	moves = (rights->uid != (uid_t)-1 && rights->uid != st.st_uid) ||
+	    (rights->gid != (gid_t)-1 && rights->gid != st.st_gid);
+	if (moves) {
+		mode_t both = st.st_mode & rights->mode & 0777;
+
+		*why_out = "change the owner of the socket";
+		if (fchmodat(AT_FDCWD, path, both, flags) == -1 ||
+		    lchown(path, rights->uid, rights->gid) == -1)
+			return -1;
+	}
+	*why_out = "change the mode of the socket";
+	return fchmodat(AT_FDCWD, path, rights->mode & 0777, flags);
+}
+
+/* The file is there once it is bound, but refuses connects until listen(2). */
+static int
+bind_and_listen(int fd, const struct sockaddr_un *addr, int backlog,
+    const struct unixpath_rights *rights, struct unixpath *out,
+    const char **why_out)
+{
+	const char *path = addr->sun_path;
+	struct stat st;
+
+	*why_out = "bind";
+	if (bind(fd, (const void *)addr, sizeof(*addr)) == -1)
+		return -1;
+	if (lstat(path, &st) == -1)
+		return -1;
+	out->dev = st.st_dev;
+	out->ino = st.st_ino;
+
+	if (unixpath_protect(path, out, rights, why_out) == -1)
+		goto fail;
+	*why_out = "listen";
+	if (listen(fd, backlog) == -1)
+		goto fail;
+	return 0;
+
+fail:
+	unixpath_remove(path, out);
+	return -1;
+}
+
+int
+unixpath_listen(int fd, const char *path, int backlog,
+    const struct unixpath_rights *rights, struct unixpath *out,
+    const char **why_out)
+{
+	struct sockaddr_un addr;
+	int lock;
+	int rc;
+
+	if (make_address(path, &addr) == -1) {
+		*why_out = "the path is too long";
+		return -1;
+	}
+	lock = lock_folder(path);
+	rc = make_way(&addr, why_out);
+	if (rc == 0)
+		rc = bind_and_listen(fd, &addr, backlog, rights, out, why_out);
+	unlock_folder(lock);
+	return rc;
+}
+
+void
+unixpath_remove(const char *path, const struct unixpath *ours)
+{
+	int saved_errno = errno;
+	struct stat st;
+
+	if (is_ours(path, ours, &st))
+		(void)unlink(path);
+	errno = saved_errno;
+}
