@@ -55,14 +55,28 @@ E2E_WORKERS = tests/e2e/flood.c \
 
 # What e2e helpers and benches share: build/support.a.
 SUPPORT_SRCS = \
+    tests/bench/bench.c \
+    tests/bench/proc.c \
+    tests/bench/server.c \
     tests/support/client.c \
     tests/support/clients.c \
     tests/support/endpoint.c \
     tests/support/options.c \
     tests/support/samples.c
 
-# tests/bench/NAME.c becomes build/bench/NAME; NAME.sh is run by make bench.
-BENCHES =
+# Run by make bench, in this order: build/bench/NAME.
+BENCHES = \
+    tests/bench/hotpath.c \
+    tests/bench/handover.c \
+    tests/bench/waits.c \
+    tests/bench/footprint.c
+
+# Programs the benches start.
+BENCH_HELPERS = \
+    tests/bench/idle.c \
+    tests/bench/pass.c \
+    tests/bench/shared.c \
+    tests/bench/worker.c
 
 # libFuzzer targets: build/fuzz/bin/NAME. FUZZ_TIME=60 is for each of them.
 FUZZERS =
@@ -77,6 +91,10 @@ SYSTEMD_UNITS =
 EXAMPLES =
 
 # ---------------------------------------------------------------- flags
+
+# make V=1 shows the commands.
+Q = $(if $(filter 1,$(V)),,@)
+say = $(if $(Q),@echo "$(1) $@")
 
 PREFIX = /usr/local
 SYSCONFDIR = /etc
@@ -139,7 +157,7 @@ WORKER_OBJS = $(WORKER_SRCS:%.c=$(PIC)/%.o)
 CONTRIB = $(patsubst contrib/workers/%.c,$(BUILD)/contrib/%,$(CONTRIB_PROGS))
 UNITS = $(UNIT_TESTS:%.c=$(BUILD)/%)
 HELPERS = $(E2E_WORKERS:%.c=$(BUILD)/%)
-BENCH_PROGS = $(patsubst tests/bench/%.c,$(BUILD)/bench/%,$(BENCHES))
+BENCH_PROGS = $(BENCHES:tests/bench/%.c=$(BUILD)/bench/%)
 FUZZ_PROGS = $(FUZZERS:tests/fuzz/%.c=$(BUILD)/bin/%)
 LIBS = $(if $(WORKER_SRCS),$(WORKER_A) $(WORKER_SO))
 TEST_PROGS = $(UNITS) $(HELPERS)
@@ -197,9 +215,8 @@ check: tests asan
 run: all
 	@contrib/run etc/pool.conf
 
-bench: all $(BENCH_PROGS)
-	@for bench in $(filter %.sh,$(BENCHES)); do \
-	    BUILD=$(BUILD) BIN=$(BIN) "$$bench" || exit; done
+bench: all $(BENCH_PROGS) $(BENCH_HELPERS:tests/bench/%.c=$(BUILD)/bench/%)
+	@BIN=$(BIN) tests/bench/run $(BENCH_PROGS)
 
 FUZZ_TIME = 10
 
@@ -220,7 +237,7 @@ fuzz: deps
 fuzzers: $(FUZZ_PROGS)
 
 C_FILES = $(shell find lib tests contrib apppoold.c -name '*.[ch]' 2>/dev/null)
-SH_FILES = contrib/bootstrap contrib/run tests/run .ci/run \
+SH_FILES = contrib/bootstrap contrib/run tests/run tests/bench/run .ci/run \
     $(shell find tests contrib -name '*.sh')
 
 format-check:
@@ -285,11 +302,13 @@ uninstall:
 
 $(OBJ)/%.o: %.c | deps
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -fPIE -c -o $@ $<
+	$(call say,CC  )
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIE -c -o $@ $<
 
 $(PIC)/%.o: %.c | deps
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
+	$(call say,CC  )
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
 
 $(CORE_A): $(CORE_OBJS)
 $(SYS_A): $(SYS_OBJS)
@@ -298,48 +317,62 @@ $(SUPPORT_A): $(SUPPORT_SRCS:%.c=$(OBJ)/%.o)
 
 %.a: Makefile
 	@mkdir -p $(@D)
-	rm -f $@
-	$(AR) rcs $@ $(filter %.o,$^)
+	$(call say,AR  )
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(filter %.o,$^)
 
 # One object, of which a program sees the interface alone.
 $(WORKER_A): $(WORKER_OBJS)
-	$(CC) -r -nostdlib -o $(PIC)/libapppool.o $^
-	$(OBJCOPY) --localize-hidden $(PIC)/libapppool.o
-	rm -f $@
-	$(AR) rcs $@ $(PIC)/libapppool.o
+	$(Q)$(CC) -r -nostdlib -o $(PIC)/libapppool.o $^
+	$(Q)$(OBJCOPY) --localize-hidden $(PIC)/libapppool.o
+	$(call say,AR  )
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(PIC)/libapppool.o
 
 $(WORKER_SO): $(WORKER_OBJS)
-	$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libapppool.so.1 -o $@ $^
-	ln -sf libapppool.so.1 $(BUILD)/libapppool.so
+	$(call say,LINK)
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libapppool.so.1 -o $@ $^
+	@ln -sf libapppool.so.1 $(BUILD)/libapppool.so
 
 $(BIN)/apppoold: $(OBJ)/apppoold.o $(ARCHIVES)
-	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 $(BIN)/apppoolctl: $(BIN)/apppoold
-	ln -sf apppoold $@
+	@ln -sf apppoold $@
 
 # They include <apppool.h>, as a program outside this tree would.
 $(OBJ)/contrib/%.o: ALL_CFLAGS += -Ilib/worker
 
 $(BUILD)/contrib/%: $(OBJ)/contrib/workers/%.o $(WORKER_A)
 	@mkdir -p $(@D)
-	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^
 
 $(BUILD)/tests/unit/%: $(OBJ)/tests/unit/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
-	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 $(BUILD)/tests/e2e/%: $(OBJ)/tests/e2e/%.o $(SUPPORT_A) $(WORKER_A) $(SYS_A)
 	@mkdir -p $(@D)
-	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(LIBBSD_LIBS) -lm
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(LIBBSD_LIBS) -lm
 
 $(BUILD)/bin/%: $(OBJ)/tests/fuzz/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
-	$(CC) -pie -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) \
+	$(call say,LINK)
+	$(Q)$(CC) -pie -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) \
 	    $(LIBBSD_LIBS) -lm
 
-$(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(ARCHIVES) $(WORKER_A)
+$(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(SUPPORT_A) $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+
+# Thousands of them: nothing to load, nothing to relocate.
+$(BUILD)/bench/idle: $(OBJ)/tests/bench/idle.o
+	@mkdir -p $(@D)
+	$(CC) -static $(LDFLAGS) -o $@ $^
 
 -include $(shell find $(OBJ) $(PIC) -name "*.d" 2>/dev/null)

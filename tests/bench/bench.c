@@ -1,0 +1,113 @@
+/* The surroundings of a measurement. */
+
+#include <dirent.h>
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "../support/endpoint.h"
+#include "bench.h"
+
+void
+bench_init(struct bench *b)
+{
+	const char *tmp = getenv("TMPDIR");
+
+	(void)snprintf(b->folder, sizeof(b->folder), "%s/apppool-bench.XXXXXX",
+	    tmp == NULL ? "/tmp" : tmp);
+	if (mkdtemp(b->folder) == NULL)
+		err(EX_CANTCREAT, "%s", b->folder);
+	b->load_cpu = b->server_cpu = -1;
+}
+
+void
+bench_fini(struct bench *b)
+{
+	bench_remove(b->folder);
+}
+
+void
+bench_pin(struct bench *b)
+{
+	cpu_set_t set;
+	int cpu, found[2] = { -1, -1 }, n = 0;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == -1)
+		err(EX_OSERR, "sched_getaffinity");
+	for (cpu = 0; cpu < CPU_SETSIZE && n < 2; cpu++)
+		if (CPU_ISSET(cpu, &set))
+			found[n++] = cpu;
+	if (n < 2) {
+		warnx("one processor only: load and servers share it, and the "
+		      "figures are of little use");
+		return;
+	}
+	b->load_cpu = found[0];
+	b->server_cpu = found[1];
+	CPU_ZERO(&set);
+	CPU_SET(b->load_cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set) == -1)
+		err(EX_OSERR, "sched_setaffinity");
+}
+
+void
+bench_address(struct bench *b, const char *transport, char *out, size_t size)
+{
+	static int serial;
+	struct endpoint at;
+	int fd;
+
+	if (strcmp(transport, "unix") == 0) {
+		(void)snprintf(out, size, "unix:%s/%d", b->folder, ++serial);
+		return;
+	}
+	/* The kernel does not choose a port again so soon. */
+	if (endpoint_parse("127.0.0.1:0", &at) == -1 ||
+	    (fd = endpoint_listen(&at, 1)) == -1)
+		err(EX_OSERR, "no port on 127.0.0.1");
+	(void)close(fd);
+	(void)snprintf(out, size, "127.0.0.1:%d", endpoint_port(&at));
+}
+
+static void
+bench_empty(int folder)
+{
+	DIR *dir = fdopendir(folder);
+	const struct dirent *entry;
+
+	if (dir == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL)
+		(void)unlinkat(dirfd(dir), entry->d_name, 0);
+	(void)closedir(dir);
+}
+
+void
+bench_remove(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	int sub;
+
+	if (dir == NULL)
+		return;
+	while ((entry = readdir(dir)) != NULL) {
+		if (strcmp(entry->d_name, ".") == 0 ||
+		    strcmp(entry->d_name, "..") == 0 ||
+		    unlinkat(dirfd(dir), entry->d_name, 0) == 0)
+			continue;
+		sub = openat(dirfd(dir), entry->d_name,
+		    O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (sub != -1)
+			bench_empty(sub);
+		(void)unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+	}
+	(void)closedir(dir);
+	(void)rmdir(folder);
+}

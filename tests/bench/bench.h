@@ -1,0 +1,32 @@
+#ifndef BENCH_BENCH_H
+#define BENCH_BENCH_H
+
+/* What the drivers have in common: a folder, two processors, addresses. */
+
+#include <stddef.h>
+
+enum {
+	BENCH_PATH = 128
+};
+
+struct bench {
+	char folder[BENCH_PATH]; /* for sockets, logs; removed at the end */
+	int load_cpu; /* where this program runs, if pinned; else -1 */
+	int server_cpu; /* where the servers shall; -1: anywhere */
+};
+
+/* Makes the folder; ends the program if it cannot. */
+void bench_init(struct bench *b);
+void bench_fini(struct bench *b);
+
+/* Moves this program to a processor of its own, and names the other. */
+void bench_pin(struct bench *b);
+
+/* An address nobody listens on, of "tcp" or "unix", in pool.conf's words. */
+void bench_address(
+    struct bench *b, const char *transport, char *out, size_t size);
+
+/* Removes a folder and all in it, one level of folders deep. */
+void bench_remove(const char *folder);
+
+#endif

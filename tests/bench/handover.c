@@ -1,0 +1,344 @@
+/*
+ * handover: what it costs to have a connection handed over.
+ *
+ *     handover [--rounds N] [--msec N] [--transport unix|tcp] [--workers N]
+ *              [--work USEC]
+ *
+ * Compares, with the same workers and the same requests:
+ *
+ *     shared    the workers accept from one listener, nobody dispatches
+ *     pass      a bare dispatcher
+ *     apppoold
+ *
+ * over Unix and TCP sockets, with 1, 8 and 64 workers, and requests that need
+ * nothing, 200 us or 1 ms of processor time.  The server with its workers has
+ * one processor, this program another.  Clients come in a closed loop, twice
+ * as many as there are workers (at least 4), so that somebody always waits.
+ * The servers of a row all exist at the same time and are loaded in turn,
+ * round by round, each for about --msec; a ratio is the median of the ratios
+ * of the rounds, everything else the median of the rounds.
+ *
+ *     conns/s   connections a second
+ *     /shared   the same, as a ratio to shared
+ *     us/conn   processor time of the dispatcher alone, a connection
+ *     /pass     the same, as a ratio to pass
+ *     busy      how much of its processor the server used, percent: where it
+ *               is well below 100, it is this program that was the limit, or
+ *               somebody else on the machine
+ *     p50 p99 p99.9   microseconds from connect to the end of the stream,
+ *               all rounds together
+ *
+ * Exit status: 1 if a connection went unanswered.
+ */
+
+#include <err.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+
+#include "../support/clients.h"
+#include "../support/options.h"
+#include "../support/samples.h"
+#include "bench.h"
+#include "proc.h"
+#include "server.h"
+#include "spin.h"
+
+/* About what a connection costs beyond its work: sizes the runs. */
+enum {
+	OVERHEAD_USEC = 15
+};
+
+static const char *const transports[] = { "unix", "tcp" };
+static const int64_t workers_of[] = { 1, 8, 64 };
+static const int64_t work_of[] = { 0, 200, 1000 };
+
+/* Of one server in one row. */
+struct figures {
+	struct samples rate, rate_ratio, cost, cost_ratio, busy, times;
+};
+
+struct handover {
+	struct bench bench;
+	int64_t rounds, msec;
+	const char *transport; /* NULL: all */
+	int64_t workers, work; /* -1: all */
+	double rounds_per_usec; /* of spin() */
+	struct server servers[SERVERS];
+	struct figures figures[SERVERS];
+	bool present[SERVERS];
+	bool failed;
+};
+
+/* What one run of the clients needs to know. */
+struct load {
+	char request[64];
+	struct samples *times;
+};
+
+static size_t
+load_request(void *arg, int64_t number, char *buf, size_t size)
+{
+	const struct load *load = arg;
+
+	(void)number;
+	return strlcpy(buf, load->request, size);
+}
+
+static void
+load_ended(void *arg, const struct client_result *r)
+{
+	const struct load *load = arg;
+
+	samples_add(load->times, (double)(r->ended - r->started) / 1e3);
+}
+
+/* Rounds of spin() in a microsecond: the best of many, nobody in between. */
+static double
+spin_rate(void)
+{
+	const uint64_t rounds = 20000;
+	tspan best = TSTAMP_NEVER;
+	int i;
+
+	for (i = 0; i < 2000; i++) {
+		tstamp from = clients_now();
+		tspan took;
+
+		(void)spin(rounds);
+		took = clients_now() - from;
+		if (took < best)
+			best = took;
+	}
+	return (double)rounds * 1e3 / (double)best;
+}
+
+static void
+figures_reset(struct figures *f)
+{
+	samples_clear(&f->rate);
+	samples_clear(&f->rate_ratio);
+	samples_clear(&f->cost);
+	samples_clear(&f->cost_ratio);
+	samples_clear(&f->busy);
+	samples_clear(&f->times);
+}
+
+/* After the last client has seen its end, its worker has yet to report. */
+static void
+handover_settle(void)
+{
+	const struct timespec nap = { .tv_nsec = TSPAN_MSECONDS(2) };
+
+	(void)nanosleep(&nap, NULL);
+}
+
+static void
+handover_load(struct handover *h, const struct server *s, int64_t count,
+    int64_t workers, const char *request, struct figures *f)
+{
+	struct load load = { .times = &f->times };
+	const struct clients_plan plan = {
+		.to = s->at,
+		.count = count,
+		.concurrency = workers < 2 ? 4 : (int)workers * 2,
+		.timeout = TSPAN_SECONDS(20),
+		.limit = TSPAN_SECONDS(30),
+		.request = load_request,
+		.ended = load_ended,
+		.arg = &load,
+	};
+	struct clients_totals totals;
+	tspan cpu = proc_cpu(s->pid), all = proc_cpu_all(s->pid);
+	double answered;
+
+	(void)strlcpy(load.request, request, sizeof(load.request));
+	if (clients_run(&plan, &totals) == -1)
+		err(EX_OSERR, "clients");
+	handover_settle();
+	cpu = proc_cpu(s->pid) - cpu;
+	all = proc_cpu_all(s->pid) - all;
+
+	answered = (double)totals.ends[CLIENT_ANSWERED];
+	if (totals.ends[CLIENT_ANSWERED] != totals.started) {
+		warnx("%s: %" PRId64 " of %" PRId64 " connections unanswered",
+		    server_title(s->name),
+		    totals.started - totals.ends[CLIENT_ANSWERED],
+		    totals.started);
+		h->failed = true;
+	}
+	samples_add(&f->rate, answered * 1e9 / (double)totals.elapsed);
+	samples_add(&f->cost, (double)cpu / 1e3 / answered);
+	samples_add(&f->busy, 100.0 * (double)all / (double)totals.elapsed);
+}
+
+static double
+last(const struct samples *s)
+{
+	return s->count == 0 ? (double)NAN : s->at[s->count - 1];
+}
+
+/* Each server once, another one first each time. */
+static void
+handover_round(struct handover *h, int64_t round, int64_t count,
+    int64_t workers, const char *request)
+{
+	const struct figures *shared = &h->figures[SERVER_SHARED];
+	const struct figures *pass = &h->figures[SERVER_PASS];
+	int i;
+
+	for (i = 0; i < SERVERS; i++) {
+		int name = (int)((i + round) % SERVERS);
+
+		if (h->present[name])
+			handover_load(h, &h->servers[name], count, workers,
+			    request, &h->figures[name]);
+	}
+	for (i = 0; i < SERVERS; i++) {
+		struct figures *f = &h->figures[i];
+
+		if (!h->present[i])
+			continue;
+		samples_add(
+		    &f->rate_ratio, last(&f->rate) / last(&shared->rate));
+		samples_add(&f->cost_ratio, last(&f->cost) / last(&pass->cost));
+	}
+}
+
+static void
+handover_print(
+    struct handover *h, const char *transport, int64_t workers, int64_t work)
+{
+	int i;
+
+	for (i = 0; i < SERVERS; i++) {
+		struct figures *f = &h->figures[i];
+
+		if (!h->present[i])
+			continue;
+		printf("%-5s %7" PRId64 " %6" PRId64 " %-9s %8.0f %7.3f",
+		    transport, workers, work, server_title((enum server_name)i),
+		    samples_median(&f->rate), samples_median(&f->rate_ratio));
+		if (i == SERVER_SHARED)
+			printf(" %8s %6s", "-", "-");
+		else
+			printf(" %8.2f %6.2f", samples_median(&f->cost),
+			    samples_median(&f->cost_ratio));
+		printf(" %5.0f %8.0f %8.0f %8.0f\n", samples_median(&f->busy),
+		    samples_quantile(&f->times, 0.5),
+		    samples_quantile(&f->times, 0.99),
+		    samples_quantile(&f->times, 0.999));
+	}
+	(void)fflush(stdout);
+}
+
+/* One group of lines: the servers are there and warm. */
+static void
+handover_row(
+    struct handover *h, const char *transport, int64_t workers, int64_t work)
+{
+	int64_t count = h->msec * 1000 / (OVERHEAD_USEC + work);
+	char request[64] = "-\n";
+	int64_t round;
+	int i;
+
+	/* Enough for every worker and every place in the loop. */
+	if (count < workers * 8)
+		count = workers * 8;
+	if (work != 0)
+		(void)snprintf(request, sizeof(request), "spin %.0f\n",
+		    (double)work * h->rounds_per_usec);
+	for (i = 0; i < SERVERS; i++)
+		figures_reset(&h->figures[i]);
+	for (round = 0; round < h->rounds; round++)
+		handover_round(h, round, count, workers, request);
+	handover_print(h, transport, workers, work);
+}
+
+static void
+handover_group(struct handover *h, const char *transport, int64_t workers)
+{
+	char address[SERVER_PATH];
+	size_t w;
+	int i;
+
+	for (i = 0; i < SERVERS; i++) {
+		const struct server_plan plan = {
+			.address = address,
+			.workers = (int)workers,
+			.cpu = h->bench.server_cpu,
+		};
+
+		if (!h->present[i])
+			continue;
+		bench_address(&h->bench, transport, address, sizeof(address));
+		server_start(&h->servers[i], (enum server_name)i,
+		    h->bench.folder, &plan);
+		handover_load(h, &h->servers[i], 1000 + workers * 10, workers,
+		    "-\n", &h->figures[i]);
+	}
+	for (w = 0; w < sizeof(work_of) / sizeof(work_of[0]); w++)
+		if (h->work == -1 || h->work == work_of[w])
+			handover_row(h, transport, workers, work_of[w]);
+	for (i = 0; i < SERVERS; i++)
+		if (h->present[i])
+			server_stop(&h->servers[i]);
+}
+
+static void
+handover_all(struct handover *h)
+{
+	size_t t, w;
+
+	printf("%-5s %7s %6s %-9s %8s %7s %8s %6s %5s %8s %8s %8s\n", "",
+	    "workers", "work", "server", "conns/s", "/shared", "us/conn",
+	    "/pass", "busy", "p50", "p99", "p99.9");
+	for (t = 0; t < sizeof(transports) / sizeof(transports[0]); t++) {
+		if (h->transport != NULL &&
+		    strcmp(h->transport, transports[t]) != 0)
+			continue;
+		for (w = 0; w < sizeof(workers_of) / sizeof(workers_of[0]); w++)
+			if (h->workers == -1 || h->workers == workers_of[w])
+				handover_group(h, transports[t], workers_of[w]);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct handover h = {
+		.rounds = 5, .msec = 250, .workers = -1, .work = -1
+	};
+	const struct option_place options[] = {
+		{ "rounds", .number = &h.rounds, .min = 1, .max = 1000 },
+		{ "msec", .number = &h.msec, .min = 1, .max = 10000 },
+		{ "transport", .text = &h.transport },
+		{ "workers", .number = &h.workers, .min = 1, .max = 64 },
+		{ "work", .number = &h.work, .min = 0, .max = 1000 },
+		{ .name = NULL },
+	};
+	int i;
+
+	options_parse(options, argc, argv, "handover [option ...]");
+	bench_init(&h.bench);
+	bench_pin(&h.bench);
+	h.rounds_per_usec = spin_rate();
+	printf("handover: %" PRId64 " rounds of about %" PRId64
+	       " ms; servers on "
+	       "processor %d, clients on %d; spin %.0f/us\n",
+	    h.rounds, h.msec, h.bench.server_cpu, h.bench.load_cpu,
+	    h.rounds_per_usec);
+	for (i = 0; i < SERVERS; i++) {
+		h.present[i] = server_exists((enum server_name)i);
+		if (!h.present[i])
+			printf("%s is not there\n",
+			    server_title((enum server_name)i));
+	}
+	handover_all(&h);
+	bench_fini(&h.bench);
+	return h.failed;
+}

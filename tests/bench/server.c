@@ -1,0 +1,285 @@
+/* Starting and ending the servers that are compared. */
+
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <assert.h>
+#include <err.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../support/clients.h"
+#include "server.h"
+
+#define START_LIMIT TSPAN_SECONDS(120)
+#define STOP_LIMIT TSPAN_SECONDS(60)
+
+enum {
+	ARGUMENTS = 8,
+	PATHS = SERVER_PATH + 16
+};
+
+/* A command line in the making, with room for the words that are made. */
+struct command {
+	const char *argv[ARGUMENTS];
+	char program[PATHS], worker[PATHS], number[PATHS];
+};
+
+struct server_kind {
+	const char *title;
+	bool ours; /* from the folder of this program, not of apppoold */
+	const char *mode; /* of `worker` */
+	void (*command)(const struct server *s, const struct server_plan *plan,
+	    struct command *c);
+	bool (*ready)(const struct server *s); /* beyond a first connect */
+};
+
+static void server_baseline(
+    const struct server *s, const struct server_plan *plan, struct command *c);
+static void server_pool(
+    const struct server *s, const struct server_plan *plan, struct command *c);
+static bool server_pool_ready(const struct server *s);
+
+static const struct server_kind kinds[SERVERS] = {
+	[SERVER_SHARED] = { "shared", true, "shared", server_baseline, NULL },
+	[SERVER_PASS] = { "pass", true, "passed", server_baseline, NULL },
+	[SERVER_APPPOOLD] = { "apppoold", false, "passed", server_pool,
+	    server_pool_ready },
+};
+
+const char *
+server_title(enum server_name name)
+{
+	return kinds[name].title;
+}
+
+/* The absolute path of a program beside this one, or of the top folder. */
+static void
+server_program(bool ours, const char *name, char out[PATHS])
+{
+	const char *bin = getenv("BIN");
+	char folder[SERVER_PATH], *real;
+	ssize_t n;
+
+	if (ours) {
+		n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
+		if (n == -1)
+			err(EX_OSERR, "/proc/self/exe");
+		folder[n] = '\0';
+		*strrchr(folder, '/') = '\0';
+	} else {
+		real = realpath(bin == NULL ? "." : bin, NULL);
+		if (real == NULL)
+			err(EX_NOINPUT, "%s", bin);
+		(void)strlcpy(folder, real, sizeof(folder));
+		free(real);
+	}
+	if (snprintf(out, PATHS, "%s/%s", folder, name) >= PATHS)
+		errx(EX_SOFTWARE, "%s: the path is too long", folder);
+}
+
+bool
+server_exists(enum server_name name)
+{
+	char path[PATHS];
+
+	server_program(kinds[name].ours, kinds[name].title, path);
+	return access(path, X_OK) == 0;
+}
+
+static void
+server_baseline(
+    const struct server *s, const struct server_plan *plan, struct command *c)
+{
+	const struct server_kind *k = &kinds[s->name];
+
+	assert(!plan->idle);
+	server_program(true, k->title, c->program);
+	server_program(true, "worker", c->worker);
+	(void)snprintf(c->number, sizeof(c->number), "%d", plan->workers);
+	c->argv[0] = c->program;
+	c->argv[1] = plan->address;
+	c->argv[2] = c->number;
+	c->argv[3] = c->worker;
+	c->argv[4] = k->mode;
+}
+
+static void
+server_pool(
+    const struct server *s, const struct server_plan *plan, struct command *c)
+{
+	FILE *f;
+
+	server_program(true, plan->idle ? "idle" : "worker", c->worker);
+	(void)snprintf(c->number, sizeof(c->number), "%s/pool.conf", s->folder);
+	f = fopen(c->number, "we");
+	if (f == NULL)
+		err(EX_CANTCREAT, "%s", c->number);
+	(void)fprintf(f,
+	    "control = \"%s/control\"\n"
+	    "max_processes = %d\n"
+	    "app \"bench\" {\n"
+	    "\tlisten = {\"%s\"}\n"
+	    "\tcommand = {\"%s\", \"%s\"}\n"
+	    "%s"
+	    "\tmin_processes = %d\n"
+	    "\tmax_processes = %d\n"
+	    "}\n",
+	    s->folder, plan->workers, plan->address, c->worker,
+	    kinds[s->name].mode, geteuid() == 0 ? "\tuser = \"root\"\n" : "",
+	    plan->workers, plan->workers);
+	if (fclose(f) != 0)
+		err(EX_CANTCREAT, "%s", c->number);
+
+	server_program(false, "apppoold", c->program);
+	c->argv[0] = c->program;
+	c->argv[1] = "-c";
+	c->argv[2] = c->number;
+}
+
+/* In the child: never returns. */
+static void
+server_exec(const struct server *s, const struct command *c, int cpu)
+{
+	char log[PATHS];
+	cpu_set_t set;
+	int fd;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	CPU_ZERO(&set);
+	if (cpu != -1) {
+		CPU_SET(cpu, &set);
+		if (sched_setaffinity(0, sizeof(set), &set) == -1)
+			err(EX_OSERR, "sched_setaffinity");
+	}
+	(void)snprintf(log, sizeof(log), "%s/log", s->folder);
+	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	if (fd == -1 || dup2(fd, STDOUT_FILENO) == -1 ||
+	    dup2(fd, STDERR_FILENO) == -1)
+		err(EX_CANTCREAT, "%s", log);
+	(void)execv(c->argv[0], (char **)c->argv);
+	err(EX_UNAVAILABLE, "%s", c->argv[0]);
+}
+
+static pid_t
+server_fork(const struct server *s, const struct command *c, int cpu)
+{
+	pid_t pid;
+
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid == -1)
+		err(EX_OSERR, "fork");
+	if (pid == 0)
+		server_exec(s, c, cpu);
+	return pid;
+}
+
+/* Its last words, for whoever has to find out why. */
+static void
+server_failed(const struct server *s, const char *what)
+{
+	char path[PATHS], line[256];
+	FILE *log;
+
+	(void)snprintf(path, sizeof(path), "%s/log", s->folder);
+	log = fopen(path, "re");
+	while (log != NULL && fgets(line, sizeof(line), log) != NULL)
+		(void)fputs(line, stderr);
+	if (log != NULL)
+		(void)fclose(log);
+	errx(EX_UNAVAILABLE, "%s: %s", server_title(s->name), what);
+}
+
+static bool
+server_connects(const struct server *s)
+{
+	int rc, fd = endpoint_socket(&s->at);
+
+	if (fd == -1)
+		err(EX_OSERR, "socket");
+	rc = fcntl(fd, F_SETFL, 0);
+	if (rc != -1)
+		rc = connect(
+		    fd, (const struct sockaddr *)&s->at.addr, s->at.len);
+	(void)close(fd);
+	return rc == 0;
+}
+
+static void
+server_nap(void)
+{
+	const struct timespec nap = { .tv_nsec = TSPAN_MSECONDS(1) };
+
+	(void)nanosleep(&nap, NULL);
+}
+
+/* One run of `apppoolctl wait`, which may be too early. */
+static bool
+server_pool_ready(const struct server *s)
+{
+	struct command c = { .argv = { c.program, "-s", c.number, "wait" } };
+	struct server ctl = *s;
+	int status;
+
+	server_program(false, "apppoolctl", c.program);
+	(void)snprintf(c.number, sizeof(c.number), "%s/control", s->folder);
+	if (access(c.number, F_OK) == -1)
+		return false;
+	ctl.pid = server_fork(s, &c, -1);
+	return waitpid(ctl.pid, &status, 0) == ctl.pid && status == 0;
+}
+
+void
+server_start(struct server *s, enum server_name name, const char *parent,
+    const struct server_plan *plan)
+{
+	struct command c = { 0 };
+	const tstamp limit = tstamp_add(clients_now(), START_LIMIT);
+	bool (*ready)(const struct server *) = kinds[name].ready;
+
+	s->name = name;
+	if (endpoint_parse(plan->address, &s->at) == -1)
+		errx(EX_SOFTWARE, "%s: not an address", plan->address);
+	(void)snprintf(s->folder, sizeof(s->folder), "%s/%s.XXXXXX", parent,
+	    server_title(name));
+	if (mkdtemp(s->folder) == NULL)
+		err(EX_CANTCREAT, "%s", s->folder);
+
+	kinds[name].command(s, plan, &c);
+	s->pid = server_fork(s, &c, plan->cpu);
+	while (ready != NULL ? !ready(s) : !server_connects(s)) {
+		if (waitpid(s->pid, NULL, WNOHANG) == s->pid)
+			server_failed(s, "ended at once");
+		if (clients_now() > limit)
+			server_failed(s, "not ready");
+		server_nap();
+	}
+}
+
+void
+server_stop(struct server *s)
+{
+	const tstamp limit = tstamp_add(clients_now(), STOP_LIMIT);
+
+	(void)kill(s->pid, SIGTERM);
+	while (waitpid(s->pid, NULL, WNOHANG) == 0) {
+		if (clients_now() > limit) {
+			warnx(
+			    "%s: does not stop: killed", server_title(s->name));
+			(void)kill(s->pid, SIGKILL);
+			(void)waitpid(s->pid, NULL, 0);
+			break;
+		}
+		server_nap();
+	}
+	s->pid = -1;
+}

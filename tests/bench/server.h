@@ -1,0 +1,57 @@
+#ifndef BENCH_SERVER_H
+#define BENCH_SERVER_H
+
+/*
+ * The servers that are compared: apppoold, and the baselines beside it.  Each
+ * is a table entry that knows how it is started; all else is common to them.
+ * A bench has nobody to give an error back to: what fails ends the program.
+ * Servers end with the program that started them, however it ends.
+ */
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+
+#include "../support/endpoint.h"
+#include "core/tstamp.h"
+
+enum server_name {
+	SERVER_SHARED, /* the workers accept by themselves */
+	SERVER_PASS, /* a bare dispatcher */
+	SERVER_APPPOOLD,
+	SERVERS
+};
+
+enum {
+	SERVER_PATH = 256
+};
+
+struct server_plan {
+	const char *address; /* pool.conf's: 127.0.0.1:8080, unix:PATH */
+	int workers;
+	int cpu; /* all of it runs there; -1: anywhere */
+	bool idle; /* the smallest workers there are, which serve nobody */
+};
+
+struct server {
+	enum server_name name;
+	pid_t pid;
+	struct endpoint at;
+	char folder[SERVER_PATH]; /* its configuration, control socket, log */
+};
+
+/* "shared", "pass", "apppoold". */
+const char *server_title(enum server_name name);
+
+/* Whether the program is there: apppoold may not have been built. */
+bool server_exists(enum server_name name);
+
+/*
+ * Makes a folder of its own below `parent`.  Returns when connects succeed
+ * and, where it can tell, all workers are ready.
+ */
+void server_start(struct server *s, enum server_name name, const char *parent,
+    const struct server_plan *plan);
+void server_stop(struct server *s);
+
+#endif

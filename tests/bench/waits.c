@@ -1,0 +1,210 @@
+/*
+ * waits: how long clients wait for a worker when some requests are long.
+ *
+ *     waits [--rounds N] [--seconds N] [--workers N] [--seed N]
+ *
+ * Clients come in a Poisson stream, whether or not the earlier ones have been
+ * served.  Every hundredth request, by lot, takes 200 ms, the others 1 ms.
+ * The workers sleep that long: the time stands for waiting on a database or a
+ * disk, and the processors stay free, so that what is measured is who gets the
+ * next connection and not who gets the processor.  The rate is such that the
+ * workers (16) are 70 or 85 percent busy.
+ *
+ * The waiting of a connection is from just before its connect() until a
+ * worker has its request in hand; the worker says when that was.  The streams
+ * are the same for all servers of a round: same arrivals, same long ones.
+ * Values are of all rounds together, in milliseconds; the ratio is to the
+ * p99.9 of `shared`.
+ */
+
+#include <err.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "../support/clients.h"
+#include "../support/options.h"
+#include "../support/samples.h"
+#include "bench.h"
+#include "server.h"
+
+enum {
+	SHORT_USEC = 1000,
+	LONG_USEC = 200000,
+	LONG_PERCENT = 1,
+	MEAN_USEC =
+	    (SHORT_USEC * (100 - LONG_PERCENT) + LONG_USEC * LONG_PERCENT) /
+	    100,
+};
+
+static const int busy_of[] = { 70, 85 };
+
+struct waits {
+	struct bench bench;
+	int64_t rounds, seconds, workers, seed;
+	struct server servers[SERVERS];
+	struct samples times[SERVERS];
+	bool present[SERVERS];
+	bool failed;
+};
+
+struct stream {
+	uint64_t seed;
+	struct samples *times;
+};
+
+/* A number drawn for connection `number`: splitmix64 (Steele et al., 2014). */
+static uint64_t
+stream_draw(const struct stream *s, int64_t number)
+{
+	uint64_t z = s->seed + (uint64_t)(number + 1) * 0x9e3779b97f4a7c15u;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+	return z ^ (z >> 31);
+}
+
+static size_t
+stream_request(void *arg, int64_t number, char *buf, size_t size)
+{
+	bool is_long = stream_draw(arg, number) % 100 < LONG_PERCENT;
+
+	return (size_t)snprintf(
+	    buf, size, "sleep %d\n", is_long ? LONG_USEC : SHORT_USEC);
+}
+
+static void
+stream_ended(void *arg, const struct client_result *r)
+{
+	const struct stream *s = arg;
+	char text[32] = "";
+
+	if (r->end != CLIENT_ANSWERED || r->len >= sizeof(text))
+		return;
+	memcpy(text, r->answer, r->len);
+	samples_add(
+	    s->times, (double)(strtoll(text, NULL, 10) - r->started) / 1e6);
+}
+
+static void
+waits_load(struct waits *w, enum server_name name, int busy, int64_t round)
+{
+	double rate = (double)(w->workers * busy) / 100 * 1e6 / MEAN_USEC;
+	struct stream stream = {
+		.seed = (uint64_t)(w->seed + round),
+		.times = &w->times[name],
+	};
+	const struct clients_plan plan = {
+		.to = w->servers[name].at,
+		.count = (int64_t)(rate * (double)w->seconds),
+		.concurrency = 4000,
+		.rate = rate,
+		.seed = (uint64_t)(w->seed + round),
+		.timeout = TSPAN_SECONDS(20),
+		.limit = TSPAN_SECONDS(w->seconds * 2 + 20),
+		.request = stream_request,
+		.ended = stream_ended,
+		.arg = &stream,
+	};
+	struct clients_totals totals;
+
+	if (clients_run(&plan, &totals) == -1)
+		err(EX_OSERR, "clients");
+	if (totals.ends[CLIENT_ANSWERED] == totals.started)
+		return;
+	warnx("%s: %" PRId64 " of %" PRId64 " connections unanswered",
+	    server_title(name), totals.started - totals.ends[CLIENT_ANSWERED],
+	    totals.started);
+	w->failed = true;
+}
+
+static void
+waits_row(struct waits *w, int busy)
+{
+	double shared = 0;
+	int64_t round;
+	int i;
+
+	for (i = 0; i < SERVERS; i++)
+		samples_clear(&w->times[i]);
+	for (round = 0; round < w->rounds; round++)
+		for (i = 0; i < SERVERS; i++)
+			if (w->present[i])
+				waits_load(w, (enum server_name)i, busy, round);
+	for (i = 0; i < SERVERS; i++) {
+		struct samples *t = &w->times[i];
+		double tail = samples_quantile(t, 0.999);
+
+		if (i == SERVER_SHARED)
+			shared = tail;
+		if (!w->present[i])
+			continue;
+		printf("%4d %-9s %8zu %8.3f %8.3f %8.3f %8.3f %7.3f\n", busy,
+		    server_title((enum server_name)i), t->count,
+		    samples_quantile(t, 0.5), samples_quantile(t, 0.9),
+		    samples_quantile(t, 0.99), tail, tail / shared);
+	}
+	(void)fflush(stdout);
+}
+
+static void
+waits_start(struct waits *w)
+{
+	char address[SERVER_PATH];
+	const struct server_plan plan = {
+		.address = address,
+		.workers = (int)w->workers,
+		.cpu = w->bench.server_cpu,
+	};
+	int i;
+
+	for (i = 0; i < SERVERS; i++) {
+		w->present[i] = server_exists((enum server_name)i);
+		if (!w->present[i]) {
+			printf("%s is not there\n",
+			    server_title((enum server_name)i));
+			continue;
+		}
+		bench_address(&w->bench, "unix", address, sizeof(address));
+		server_start(&w->servers[i], (enum server_name)i,
+		    w->bench.folder, &plan);
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	struct waits w = {
+		.rounds = 3, .seconds = 4, .workers = 16, .seed = 1
+	};
+	const struct option_place options[] = {
+		{ "rounds", .number = &w.rounds, .min = 1, .max = 1000 },
+		{ "seconds", .number = &w.seconds, .min = 1, .max = 600 },
+		{ "workers", .number = &w.workers, .min = 1, .max = 1000 },
+		{ "seed", .number = &w.seed, .min = 0, .max = INT32_MAX },
+		{ .name = NULL },
+	};
+	size_t i;
+
+	options_parse(options, argc, argv, "waits [option ...]");
+	(void)clients_raise_nofile();
+	bench_init(&w.bench);
+	bench_pin(&w.bench);
+	printf("waits: %" PRId64
+	       " workers, %d %% of requests %d ms, the others "
+	       "%d ms; %" PRId64 " rounds of %" PRId64 " s\n",
+	    w.workers, LONG_PERCENT, LONG_USEC / 1000, SHORT_USEC / 1000,
+	    w.rounds, w.seconds);
+	waits_start(&w);
+	printf("%4s %-9s %8s %8s %8s %8s %8s %7s\n", "busy", "server", "count",
+	    "p50", "p90", "p99", "p99.9", "/shared");
+	for (i = 0; i < sizeof(busy_of) / sizeof(busy_of[0]); i++)
+		waits_row(&w, busy_of[i]);
+	for (i = 0; i < SERVERS; i++)
+		if (w.present[i])
+			server_stop(&w.servers[i]);
+	bench_fini(&w.bench);
+	return w.failed;
+}
