@@ -258,7 +258,7 @@ dist:
 	    -o build/apppoold-$(VERSION).tar.gz HEAD
 
 clean:
-	rm -rf build apppoold apppoolctl
+	rm -rf $(BUILD) $(BIN)/apppoold $(BIN)/apppoolctl
 
 # ---------------------------------------------------------------- install
 
