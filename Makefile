@@ -23,8 +23,16 @@ CORE_SRCS = lib/core/action.c \
 
 SYS_SRCS = lib/sys/accepted.c \
     lib/sys/address.c \
+    lib/sys/child.c \
     lib/sys/fdpass.c \
+    lib/sys/lane.c \
+    lib/sys/limits.c \
     lib/sys/listener.c \
+    lib/sys/loop.c \
+    lib/sys/procinfo.c \
+    lib/sys/reap.c \
+    lib/sys/retriever.c \
+    lib/sys/retriever_helper.c \
     lib/sys/sockdiag.c \
     lib/sys/unixpath.c
 

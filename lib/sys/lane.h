@@ -90,7 +90,7 @@ int lane_fd(const struct lane *);
 int lane_collect(struct lane *, tstamp now);
 
 /* When lane_expire() wants to be called, or TSTAMP_NEVER. */
-tstamp lane_deadline(const struct lane *);
+tstamp lane_deadline(struct lane *);
 
 /*
  * Adds a thread if the lane has not moved for LANE_PATIENCE. Returns whether

@@ -1,0 +1,57 @@
+/* Taking leave of children: waitid(2), twice. */
+
+#include <sys/wait.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+
+#include "sys/reap.h"
+
+bool
+reap_peek(struct reap_death *out)
+{
+	siginfo_t info = { 0 };
+
+	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == -1) {
+		if (errno != EINTR)
+			return false;
+	}
+	if (info.si_pid == 0)
+		return false;
+	out->pid = info.si_pid;
+	out->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+	out->status = info.si_code == CLD_EXITED ? info.si_status : 0;
+	out->dumped = info.si_code == CLD_DUMPED;
+	return true;
+}
+
+void
+reap_take(pid_t pid)
+{
+	/* 0 would be our own group, and -1 everybody. */
+	assert(pid > 1);
+	(void)kill(-pid, SIGKILL);
+	reap_stranger(pid);
+}
+
+void
+reap_stranger(pid_t pid)
+{
+	siginfo_t info;
+
+	/* Dead already; should the caller be wrong, nothing waits. */
+	(void)waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG);
+}
+
+const char *
+reap_explain(const struct reap_death *d, char *buf, size_t size)
+{
+	if (d->signal == 0)
+		(void)snprintf(buf, size, "exited with status %d", d->status);
+	else
+		(void)snprintf(buf, size, "killed by signal %d%s", d->signal,
+		    d->dumped ? " (core dumped)" : "");
+	return buf;
+}
