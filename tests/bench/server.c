@@ -76,10 +76,11 @@ server_program(bool ours, const char *name, char out[PATHS])
 		folder[n] = '\0';
 		*strrchr(folder, '/') = '\0';
 	} else {
-		real = realpath(bin == NULL ? "." : bin, NULL);
-		if (real == NULL)
-			err(EX_NOINPUT, "%s", bin);
-		(void)strlcpy(folder, real, sizeof(folder));
+		if (bin == NULL)
+			bin = ".";
+		real = realpath(bin, NULL);
+		(void)strlcpy(
+		    folder, real == NULL ? bin : real, sizeof(folder));
 		free(real);
 	}
 	if (snprintf(out, PATHS, "%s/%s", folder, name) >= PATHS)
