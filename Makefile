@@ -55,7 +55,7 @@ UNIT_TESTS = tests/unit/apppool_test.c \
     tests/unit/fdpass_test.c
 
 # shunit2 files, run in this order.
-E2E_TESTS =
+E2E_TESTS = tests/e2e/contrib_test.sh
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
 E2E_WORKERS = tests/e2e/flood.c \
