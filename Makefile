@@ -55,10 +55,14 @@ UNIT_TESTS = tests/unit/apppool_test.c \
     tests/unit/fdpass_test.c
 
 # shunit2 files, run in this order.
-E2E_TESTS = tests/e2e/contrib_test.sh
+E2E_TESTS = \
+    tests/runner_test.sh \
+    tests/e2e/contrib_test.sh
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
-E2E_WORKERS = tests/e2e/flood.c \
+E2E_WORKERS = \
+    tests/e2e/ask.c \
+    tests/e2e/flood.c \
     tests/e2e/workers/tworker.c
 
 # What e2e helpers and benches share: build/support.a.

@@ -1,0 +1,300 @@
+# shellcheck shell=sh
+#
+# The last line of every test file is `. tests/e2e/lib.sh`. A file defines
+# tests, and file_setup() and file_teardown() if it wants; it uses no set -e
+# or -u, no trap, no exit, and no assert in a subshell or behind a pipe, for
+# shunit2 would not see it. The current folder is the top of the tree.
+#
+# A test has a folder $DIR for its file, that others can enter and that is
+# removed in the end. What was started in a test is killed after it, what in
+# file_setup() after the last.
+
+BUILD=${BUILD:-build} BIN=${BIN:-.} SLOW=${SLOW:-1}
+case $BUILD in /*) ;; *) BUILD=$PWD/$BUILD ;; esac
+case $BIN in /*) ;; *) BIN=$PWD/$BIN ;; esac
+APPPOOLD=$BIN/apppoold
+APPPOOLCTL=$BIN/apppoolctl
+PYTHON=/usr/bin/python3
+
+# Seconds in which what should come at once has come.
+LIMIT=$((10 * SLOW))
+
+# ---------------------------------------------------------------- waiting
+
+# wait_for SECONDS COMMAND...: until it succeeds; 1 if it does not in time.
+wait_for() {
+	wait_end=$(($(date +%s%N) + $1 * 1000000000))
+	shift
+	until "$@"; do
+		[ "$(date +%s%N)" -lt "$wait_end" ] || return 1
+		sleep 0.01
+	done
+}
+
+# await COMMAND...: the same within $LIMIT; a failed assert if it does not.
+await() {
+	wait_for "$LIMIT" "$@" || fail "not within $LIMIT s: $*"
+}
+
+# Whether nothing runs under the number; one not yet waited for does not run.
+is_gone() {
+	! read -r stat_line 2>/dev/null <"/proc/$1/stat" && return
+	case ${stat_line##*) } in [ZX]*) return 0 ;; *) return 1 ;; esac
+}
+
+# now_ms: milliseconds, for differences.
+now_ms() {
+	echo $(($(date +%s%N) / 1000000))
+}
+
+# ---------------------------------------------------------------- processes
+
+# start_process COMMAND...: in the background, to be killed in the end. Its
+# number is in $STARTED.
+start_process() {
+	"$@" &
+	STARTED=$!
+	PIDS="$PIDS $STARTED"
+}
+
+# stop_process PID...: whatever it takes.
+stop_process() {
+	for pid; do
+		is_gone "$pid" || kill -TERM "$pid" 2>/dev/null
+		wait_for 5 is_gone "$pid" || kill -KILL "$pid" 2>/dev/null
+		wait "$pid" 2>/dev/null
+	done
+}
+
+# finish PID: waits for a process of ours to end, its exit status in $RC.
+finish() {
+	if wait_for "${2:-$LIMIT}" is_gone "$1"; then
+		wait "$1"
+		RC=$?
+	else
+		RC=running
+	fi
+}
+
+# How many descriptors a process has open.
+fds() {
+	set -- "/proc/$1/fd"/*
+	echo $#
+}
+
+# children PID: the numbers of its children, zombies included.
+children() {
+	cat "/proc/$1/task/"*/children 2>/dev/null
+}
+
+zombies() {
+	for pid in $(children "$1"); do
+		grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null && echo "$pid"
+	done
+}
+
+# Whatever runs that descends from what this file started, by its environment;
+# grep and sed get another one.
+leftovers() {
+	APPPOOL_TEST='' grep -lazF "APPPOOL_TEST=$DIR" /proc/[0-9]*/environ \
+	    2>/dev/null | APPPOOL_TEST='' sed 's,^/proc/\([0-9]*\)/.*,\1,'
+}
+
+no_leftovers() {
+	[ -z "$(leftovers)" ]
+}
+
+# ---------------------------------------------------------------- the daemon
+
+# conf: the configuration, from stdin; the control socket is added.
+conf() {
+	{
+		echo "control = \"$DIR/control.sock\""
+		cat
+	} >"$DIR/pool.conf"
+}
+
+# pool_run [OPTION...]: starts the daemon; returns when it answers. Its number
+# is in $POOL, what it says in $DIR/log.
+pool_run() {
+	start_process "$APPPOOLD" -c "$DIR/pool.conf" "$@" \
+	    >>"$DIR/log" 2>&1 </dev/null
+	POOL=$STARTED
+	wait_for "$LIMIT" pool_answers_or_ends
+	pool_answers || fail "the daemon does not answer"
+}
+
+# pool_start [OPTION...]: ... and when all apps are ready.
+pool_start() {
+	pool_run "$@"
+	ctl wait >"$DIR/wait" 2>&1 || fail "not ready: $(cat "$DIR/wait")"
+}
+
+pool_answers() {
+	ctl status >/dev/null 2>&1
+}
+
+pool_answers_or_ends() {
+	pool_answers || is_gone "$POOL"
+}
+
+# pool_stop [SIGNAL]: its exit status is in $RC.
+pool_stop() {
+	kill -"${1:-TERM}" "$POOL" 2>/dev/null
+	finish "$POOL"
+	[ "$RC" != running ] || fail "the daemon does not stop"
+}
+
+ctl() {
+	timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/control.sock" "$@"
+}
+
+# said TEXT: whether the daemon's log has it.
+said() {
+	grep -qF -e "$1" "$DIR/log"
+}
+
+# status KEY...: a value of `status -j`: a word is a key, the name of an app,
+# or a place in a list; * is all, a line each. `status apps web workers '*' pid`
+status() {
+	ctl -j status | "$PYTHON" -c '
+import json, sys
+
+def walk(node, path):
+    if not path:
+        print(node if isinstance(node, str) else json.dumps(node))
+        return
+    key, rest = path[0], path[1:]
+    if key == "*":
+        for each in node.values() if isinstance(node, dict) else node:
+            walk(each, rest)
+        return
+    if isinstance(node, list):
+        named = [n for n in node if isinstance(n, dict) and n.get("name") == key]
+        walk(named[0] if named else node[int(key)], rest)
+    else:
+        walk(node[key], rest)
+
+walk(json.load(sys.stdin), sys.argv[1:])' "$@"
+}
+
+# status_is VALUE KEY...: for await.
+status_is() {
+	status_wanted=$1
+	shift
+	[ "$(status "$@" 2>/dev/null)" = "$status_wanted" ]
+}
+
+# assert_accounts APP: every connection is somewhere, once.
+assert_accounts() {
+	assertEquals "accounts of $1" 0 "$(ctl -j status | "$PYTHON" -c '
+import json, sys
+for app in json.load(sys.stdin)["apps"]:
+    if app["name"] == sys.argv[1]:
+        print(app["accepted"] - sum(app[key] for key in (
+            "completed", "refused", "timed_out", "abandoned", "lost",
+            "waiting", "sessions", "parked")))' "$1")"
+}
+
+# ---------------------------------------------------------------- clients
+
+# ask ADDRESS [TEXT [OPTION...]]: what the worker answers (see ask.c).
+ask() {
+	ask_to=$1 ask_text=${2:-hello}
+	shift
+	[ $# -eq 0 ] || shift
+	"$BUILD/tests/e2e/ask" --to "$ask_to" --text "$ask_text" \
+	    --timeout "$LIMIT" "$@"
+}
+
+flood() {
+	"$BUILD/tests/e2e/flood" "$@"
+}
+
+http_get() {
+	curl -sS --max-time "$LIMIT" "$@"
+}
+
+# A TCP port nobody has.
+free_port() {
+	"$PYTHON" -c '
+import socket
+with socket.socket() as s:
+    s.bind(("127.0.0.1", 0))
+    print(s.getsockname()[1])'
+}
+
+# ---------------------------------------------------------------- shunit2
+
+# skip REASON: this test cannot be tried here. `skip "needs root"; return`
+skip() {
+	SKIPPED=$((SKIPPED + 1))
+	# shellcheck disable=SC2154 # shunit2's name for it
+	echo "skip $_shunit_test_: $1"
+}
+
+is_root() {
+	[ "$(id -u)" -eq 0 ]
+}
+
+oneTimeSetUp() {
+	PIDS='' SKIPPED=0
+	DIR=$(mktemp -d) && chmod 755 "$DIR" || return
+	# Workers may run as nobody, who may not be able to enter this tree.
+	TWORKER=$DIR/tworker
+	cp "$BUILD/tests/e2e/workers/tworker" "$TWORKER"
+	mkdir -m 1777 "$DIR/reports"
+	export APPPOOL_TEST="$DIR"
+	export ASAN_OPTIONS="log_path=$DIR/reports/asan"
+	export UBSAN_OPTIONS="log_path=$DIR/reports/ubsan:print_stacktrace=1"
+	: >"$DIR/log"
+	if type file_setup >/dev/null 2>&1; then file_setup; fi
+	FILE_PIDS=$PIDS PIDS=''
+}
+
+# What sanitizers of daemons and workers had to say; true if anything.
+print_reports() {
+	reported=1
+	for report in "$DIR"/reports/*; do
+		[ -e "$report" ] || continue
+		cat "$report"
+		rm -f "$report"
+		reported=0
+	done
+	return $reported
+}
+
+tearDown() {
+	# shellcheck disable=SC2086 # numbers
+	stop_process $PIDS
+	PIDS=''
+	! print_reports || fail 'a sanitizer found something'
+}
+
+# Also called a second time, and when shunit2 gives up.
+oneTimeTearDown() {
+	[ -d "$DIR" ] || return 0
+	if type file_teardown >/dev/null 2>&1; then file_teardown; fi
+	# shellcheck disable=SC2086 # numbers
+	stop_process $PIDS $FILE_PIDS
+
+	# A green file leaves nothing behind.
+	bad=0
+	! print_reports || bad=1
+	for pid in $(leftovers); do
+		bad=1
+		echo "left behind: $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+		kill -KILL "$pid"
+	done
+	# shellcheck disable=SC2154 # shunit2's counts
+	passed=$((__shunit_testsPassed - SKIPPED)) \
+	    total=$((__shunit_testsTotal - SKIPPED + bad))
+	if [ "$passed" -ne "$total" ]; then
+		echo "--- $DIR/log" && tail -n 100 "$DIR/log"
+	fi
+	rm -rf "$DIR"
+	echo "## passed=$passed total=$total"
+}
+
+# shellcheck source=/dev/null
+. /usr/share/shunit2/shunit2

@@ -1,0 +1,73 @@
+#!/bin/sh
+# What tests/run must not take for a success. Each file is one that shunit2
+# itself calls OK, or ends without a word.
+
+# suite LINE...: runs a file of these lines, that ends as any test file.
+suite() {
+	printf '%s\n' "$@" '. tests/e2e/lib.sh' >"$DIR/suite.sh"
+	RESULT=$(tests/run "$DIR/suite.sh" | tail -n 1)
+}
+
+testAGoodFilePasses() {
+	suite 'testOne() { assertTrue true; }'
+	assertEquals '1 passed, 0 failed' "$RESULT"
+}
+
+testAFailedAssertIsOneFailedTest() {
+	suite 'testOne() { assertTrue false; assertTrue false; }' \
+	    'testTwo() { :; }'
+	assertEquals '1 passed, 1 failed' "$RESULT"
+}
+
+testAnAssertInASubshellCounts() {
+	suite 'testOne() { (assertTrue false); :; }'
+	assertEquals '1 passed, 1 failed' "$RESULT"
+}
+
+testExitZeroInATrapIsAFailure() {
+	suite 'testOne() { trap "exit 0" EXIT; assertTrue false; }'
+	assertEquals '0 passed, 1 failed' "$RESULT"
+}
+
+testAFileWithoutTestsIsAFailure() {
+	suite ''
+	assertEquals '0 passed, 1 failed' "$RESULT"
+}
+
+testATestThatExitsIsAFailure() {
+	suite 'testOne() { exit 0; }'
+	assertEquals '0 passed, 1 failed' "$RESULT"
+}
+
+testAFileThatDoesNotEndIsAFailure() {
+	export T=1
+	suite 'testOne() { sleep 1000; }'
+	unset T
+	assertEquals '0 passed, 1 failed' "$RESULT"
+}
+
+testShunit2sVersionInTheEnvironmentHidesNothing() {
+	export SHUNIT_VERSION=1
+	suite 'testOne() { assertTrue false; }'
+	unset SHUNIT_VERSION
+	assertEquals '0 passed, 1 failed' "$RESULT"
+}
+
+testASkippedTestIsCountedApart() {
+	suite 'testOne() { skip "just so"; }' \
+	    'testTwo() { :; }'
+	assertEquals '1 passed, 0 failed, 1 skipped' "$RESULT"
+}
+
+testALeftOverProcessIsAFailure() {
+	suite 'testOne() { setsid sleep 100 & :; }'
+	assertEquals '1 passed, 1 failed' "$RESULT"
+}
+
+testASanitizersReportIsAFailure() {
+	# shellcheck disable=SC2016 # the inner file's own $DIR
+	suite 'testOne() { echo bad >"$DIR/reports/asan.1"; }'
+	assertEquals '0 passed, 1 failed' "$RESULT"
+}
+
+. tests/e2e/lib.sh
