@@ -26,7 +26,10 @@ void status_free(struct status *st);
  */
 const char *status_next(struct status *st, size_t *len_out);
 
-/* SIGUSR1: to dump_file, or to the log. */
+/*
+ * SIGUSR1: to dump_file, or to the log; piece by piece, in the closer's lane.
+ * Joins one that is under way.
+ */
 void status_dump(struct supervisor *s, tstamp now);
 
 #endif

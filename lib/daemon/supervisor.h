@@ -24,6 +24,7 @@
 #include "sys/sockdiag.h"
 
 struct control;
+struct dump;
 struct reload;
 
 /* An accepted connection that is in our hands. */
@@ -49,11 +50,12 @@ struct supervisor {
 	struct group **groups; /* by app number; NULL: none */
 	struct worker **workers; /* by process number; NULL: none */
 	struct accepted *accepted; /* by connection number */
-	struct doors leaving; /* closing doors of all groups */
+	struct doors timed; /* doors that rest or leave, of all groups */
 	struct births births; /* under way */
 	struct pids pids;
 	struct control *control; /* NULL: none */
 	struct reload *reload; /* under way; NULL: none */
+	struct dump *dump; /* of the state, under way; NULL: none */
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
 	time_t started_at; /* wall clock, for people */
@@ -88,6 +90,12 @@ void supervisor_settle(struct supervisor *s);
 /* SIGTERM, and SIGINT. */
 void supervisor_stop(struct supervisor *s, tstamp now);
 void supervisor_stop_now(struct supervisor *s, tstamp now);
+
+/*
+ * ACTION_OVER; also when a stuck process of a closed app has gone: lets go of
+ * the group if nothing of it is left.
+ */
+void supervisor_over(struct supervisor *s, uint32_t app);
 
 /* Closes a descriptor that a stranger may have prepared. */
 void supervisor_close(struct supervisor *s, int fd);
