@@ -94,7 +94,8 @@ BENCH_HELPERS = \
 FUZZERS =
 
 # Installed by their sections.
-MANS =
+MANS = man/apppool-worker.7 \
+    man/apppool.3
 
 # Started as systemd units; their paths are those of PREFIX=/usr.
 SYSTEMD_UNITS =
@@ -256,7 +257,7 @@ format-check:
 	@clang-format --dry-run -Werror $(C_FILES)
 
 lint: deps format-check
-	shellcheck $(SH_FILES)
+	shellcheck -x $(SH_FILES)
 	mandoc -T lint -W warning $(MANS)
 	cppcheck -q --std=c11 --enable=warning,performance,portability \
 	    --inline-suppr --suppress=missingIncludeSystem --error-exitcode=1 \

@@ -325,10 +325,14 @@ say_text(const char *verb, const char *fmt, va_list ap)
 	len = vsnprintf(message + used, room, fmt, ap);
 	if (len == -1)
 		return -1;
-	if (len == 0)
-		return fail(EINVAL);
 	if ((size_t)len >= room)
 		return fail(EMSGSIZE);
+	if (len == 0) {
+		/* The verb alone; only a status may be taken back. */
+		if (strcmp(verb, WIRE_STATUS) != 0)
+			return fail(EINVAL);
+		return say(message, used - 1);
+	}
 	text_clean(message + used);
 	return say(message, used + (size_t)len);
 }

@@ -117,7 +117,7 @@ int apppool_retire(void);
  * Return 0.
  *
  *	EMSGSIZE	too long, nothing sent; 4,000 bytes always fit
- *	EINVAL		no text, nothing sent
+ *	EINVAL		no text, nothing sent; an empty status is allowed
  */
 int apppool_event(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int apppool_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -507,9 +507,19 @@ texts_are_sent_whole_or_not_at_all(void)
 	CHECK_EQ(4096, strlen(heard()));
 	CHECK_EQ(-1, apppool_event("%.*s", (int)fits + 1, text));
 	CHECK_EQ(EMSGSIZE, errno);
-	CHECK_EQ(-1, apppool_status("%s", ""));
-	CHECK_EQ(EINVAL, errno);
 	CHECK(silent());
+}
+
+static void
+only_a_status_may_be_empty(void)
+{
+	start();
+	CHECK_EQ(-1, apppool_event("%s", ""));
+	CHECK_EQ(EINVAL, errno);
+	CHECK_EQ(-1, apppool_fail("%s", ""));
+	CHECK(silent());
+	CHECK_EQ(0, apppool_status("%s", ""));
+	CHECK_STR("STATUS", heard());
 }
 
 static void
@@ -672,6 +682,7 @@ main(int argc, char **argv)
 	RUN_ALONE(retire_is_said_once_and_what_comes_is_served);
 	RUN_ALONE(texts_are_one_line_of_ascii);
 	RUN_ALONE(texts_are_sent_whole_or_not_at_all);
+	RUN_ALONE(only_a_status_may_be_empty);
 	RUN_ALONE(a_signal_ends_the_wait_as_it_does_in_accept);
 	RUN_ALONE(a_nonblocking_socket_gives_EAGAIN);
 	RUN_ALONE(messages_wait_for_a_daemon_that_is_slow);

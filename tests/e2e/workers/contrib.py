@@ -285,6 +285,43 @@ def an_application_that_cannot_be_loaded_says_why(folder):
         assert worker.process.wait(10) == 1
 
 
+def example(page):
+    """The first program in the EXAMPLES of a manual page."""
+    with open(f"man/{page}") as file:
+        text = file.read().partition(".Sh EXAMPLES")[2]
+    block = text.partition(".Bd -literal -offset indent\n")[2]
+    return block.partition(".Ed\n")[0].replace("\\e", "\\")
+
+
+def check_example(*command):
+    with Worker(*command) as worker:
+        assert worker.heard() == b"READY"
+        assert worker.ask(b"", finish=True) == b"hello\n"
+        worker.end.send(b"STOP")
+        assert worker.process.wait(10) == 0
+
+
+def the_example_of_apppool_3_compiles_and_serves(folder):
+    with open(f"{folder}/hello.c", "w") as file:
+        file.write(example("apppool.3"))
+    sources = ["lib/sys/fdpass.c"]
+    for name in ("apppool", "environment", "session"):
+        sources.append(f"lib/worker/{name}.c")
+    program = f"{folder}/hello"
+    subprocess.run(
+        ["cc", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Ilib", "-Ilib/worker"]
+        + ["-o", program, f"{folder}/hello.c", *sources, "-pthread"],
+        check=True,
+    )
+    check_example(program)
+
+
+def the_example_of_apppool_worker_7_serves(folder):
+    with open(f"{folder}/hello.py", "w") as file:
+        file.write(example("apppool-worker.7"))
+    check_example(PYTHON, f"{folder}/hello.py")
+
+
 def main():
     facts = [
         (name, fact)
