@@ -36,7 +36,8 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/sockdiag.c \
     lib/sys/unixpath.c
 
-DAEMON_SRCS =
+DAEMON_SRCS = lib/daemon/json.c \
+    lib/daemon/text.c
 
 # libapppool, for workers.
 WORKER_SRCS = lib/sys/fdpass.c \
@@ -52,11 +53,16 @@ CONTRIB_PROGS = contrib/workers/hello.c
 
 # C programs, one per source: build/tests/unit/NAME.
 UNIT_TESTS = tests/unit/apppool_test.c \
-    tests/unit/fdpass_test.c
+    tests/unit/fdpass_test.c \
+    tests/unit/json_test.c
+
+# About the tree itself, not its programs: once is enough.
+TREE_TESTS = \
+    tests/runner_test.sh \
+    tests/layers_test.sh
 
 # shunit2 files, run in this order.
 E2E_TESTS = \
-    tests/runner_test.sh \
     tests/e2e/contrib_test.sh
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
@@ -192,7 +198,7 @@ NEEDS_fuzz = fuzz
 # ---------------------------------------------------------------- targets
 
 .PHONY: all tests asan suite check check-asan bench fuzz lint format-check \
-    fuzzers install uninstall dist deps run clean
+    shell-check fuzzers install uninstall dist deps run clean
 .DELETE_ON_ERROR:
 # Objects of single-source programs are kept, or they would be made anew.
 .SECONDARY:
@@ -210,7 +216,7 @@ asan: deps
 	    SANITIZE=address,undefined BOOTSTRAP=: tests
 
 # One build's suite; check is that of the ordinary and the sanitizers' build.
-SUITE = BUILD=$(BUILD) BIN=$(BIN) $(UNITS) $(E2E_TESTS)
+SUITE = BUILD=$(BUILD) BIN=$(BIN) $(UNITS) $(TREE_TESTS) $(E2E_TESTS)
 SUITE_ASAN = BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
     $(UNIT_TESTS:%.c=$(ASAN)/%) $(E2E_TESTS)
 JOBS = 1
@@ -256,8 +262,10 @@ SH_FILES = contrib/bootstrap contrib/run tests/run tests/bench/run .ci/run \
 format-check:
 	@clang-format --dry-run -Werror $(C_FILES)
 
-lint: deps format-check
-	shellcheck -x $(SH_FILES)
+shell-check:
+	@shellcheck -x $(SH_FILES)
+
+lint: deps format-check shell-check
 	mandoc -T lint -W warning $(MANS)
 	cppcheck -q --std=c11 --enable=warning,performance,portability \
 	    --inline-suppr --suppress=missingIncludeSystem --error-exitcode=1 \

@@ -1,0 +1,210 @@
+/* JSON, written from left to right. */
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "daemon/json.h"
+#include "sys/utf8.h"
+
+void
+json_init(struct json *j, struct text *out)
+{
+	*j = (struct json){ .out = out };
+}
+
+/* What must stand before a key, or before a value without one. */
+static void
+json_next(struct json *j)
+{
+	if (j->keyed) {
+		j->keyed = false;
+		return;
+	}
+	if (j->more)
+		text_put(j->out, ",", 1);
+	if (j->broken)
+		text_put(j->out, "\n", 1);
+	j->broken = false;
+	j->more = true;
+}
+
+static void
+json_begin(struct json *j, const char *bracket)
+{
+	json_next(j);
+	text_put(j->out, bracket, 1);
+	j->more = false;
+}
+
+static void
+json_end(struct json *j, const char *bracket)
+{
+	assert(!j->keyed);
+
+	text_put(j->out, bracket, 1);
+	j->more = true;
+	j->broken = false;
+}
+
+void
+json_object(struct json *j)
+{
+	json_begin(j, "{");
+}
+
+void
+json_object_end(struct json *j)
+{
+	json_end(j, "}");
+}
+
+void
+json_array(struct json *j)
+{
+	json_begin(j, "[");
+}
+
+void
+json_array_end(struct json *j)
+{
+	json_end(j, "]");
+}
+
+void
+json_break(struct json *j)
+{
+	j->broken = true;
+}
+
+/* U+007F to U+009F need no escape by the RFC, but reach terminals. */
+static bool
+is_plain(const char *s, size_t n)
+{
+	unsigned char c = (unsigned char)s[0];
+
+	if (n == 1)
+		return c >= ' ' && c != '"' && c != '\\' && c != 0x7f;
+	return n != 0 && !(c == 0xc2 && (unsigned char)s[1] < 0xa0);
+}
+
+/* One character of n bytes; none: a byte that is not of UTF-8. */
+static void
+put_escape(struct text *out, const char *s, size_t n)
+{
+	if (n == 0)
+		text_puts(out, "\\ufffd");
+	else if (s[0] == '"' || s[0] == '\\')
+		text_printf(out, "\\%c", s[0]);
+	else if (s[0] == '\n')
+		text_puts(out, "\\n");
+	else
+		text_printf(out, "\\u%04x", (unsigned char)s[n - 1]);
+}
+
+static void
+put_quoted(struct text *out, const char *s)
+{
+	size_t len = strlen(s), from = 0, at = 0;
+
+	text_put(out, "\"", 1);
+	while (at < len) {
+		size_t n = utf8_length(s + at, len - at);
+
+		if (is_plain(s + at, n)) {
+			at += n;
+			continue;
+		}
+		text_put(out, s + from, at - from);
+		put_escape(out, s + at, n);
+		at += n == 0 ? 1 : n;
+		from = at;
+	}
+	text_put(out, s + from, at - from);
+	text_put(out, "\"", 1);
+}
+
+void
+json_key(struct json *j, const char *key)
+{
+	assert(!j->keyed);
+
+	json_next(j);
+	put_quoted(j->out, key);
+	text_put(j->out, ":", 1);
+	j->keyed = true;
+}
+
+void
+json_string(struct json *j, const char *s)
+{
+	if (s == NULL) {
+		json_null(j);
+		return;
+	}
+	json_next(j);
+	put_quoted(j->out, s);
+}
+
+void
+json_int(struct json *j, int64_t n)
+{
+	json_next(j);
+	text_printf(j->out, "%" PRId64, n);
+}
+
+void
+json_uint(struct json *j, uint64_t n)
+{
+	json_next(j);
+	text_printf(j->out, "%" PRIu64, n);
+}
+
+void
+json_bool(struct json *j, bool b)
+{
+	json_next(j);
+	text_puts(j->out, b ? "true" : "false");
+}
+
+void
+json_null(struct json *j)
+{
+	json_next(j);
+	text_puts(j->out, "null");
+}
+
+void
+json_span(struct json *j, tspan span)
+{
+	/* Digits behind the point are those of a number below `one`. */
+	int digits = span < TSPAN_SECONDS(1) ? 6 : 3;
+	tspan unit = digits == 6 ? TSPAN_USECONDS(1) : TSPAN_MSECONDS(1);
+	tspan one = TSPAN_SECONDS(1) / unit;
+	tspan units = span / unit + (span % unit >= unit / 2);
+	tspan rest = units % one;
+
+	assert(span >= 0);
+
+	json_next(j);
+	text_printf(j->out, "%" PRId64, units / one);
+	if (rest == 0)
+		return;
+	while (rest % 10 == 0) {
+		rest /= 10;
+		digits--;
+	}
+	text_printf(j->out, ".%0*" PRId64, digits, rest);
+}
+
+void
+json_percent(struct json *j, double percent)
+{
+	if (!isfinite(percent)) {
+		json_null(j);
+		return;
+	}
+	json_next(j);
+	text_printf(j->out, "%.1f", percent);
+}

@@ -1,0 +1,52 @@
+#ifndef DAEMON_JSON_H
+#define DAEMON_JSON_H
+
+/*
+ * JSON (RFC 8259), written from left to right. Commas come by themselves;
+ * that keys stand in objects, and that what was begun is ended, is the
+ * caller's to see to.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/tstamp.h"
+#include "daemon/text.h"
+
+struct json {
+	struct text *out; /* not owned */
+	bool more; /* something stands before the next one */
+	bool keyed; /* its key does */
+	bool broken; /* it begins a line */
+};
+
+void json_init(struct json *j, struct text *out);
+
+void json_object(struct json *j);
+void json_object_end(struct json *j);
+void json_array(struct json *j);
+void json_array_end(struct json *j);
+
+/* Of what comes next. */
+void json_key(struct json *j, const char *key);
+
+/* What comes next, a key or a value, begins a new line. */
+void json_break(struct json *j);
+
+/*
+ * A string that may be anything: controls are escaped, each byte that is not
+ * of UTF-8 becomes U+FFFD. NULL is null.
+ */
+void json_string(struct json *j, const char *s);
+void json_int(struct json *j, int64_t n);
+void json_uint(struct json *j, uint64_t n);
+void json_bool(struct json *j, bool b);
+void json_null(struct json *j);
+
+/* Seconds, to the microsecond under one and to the millisecond above. */
+void json_span(struct json *j, tspan span);
+
+/* To the tenth; what is no number is null. */
+void json_percent(struct json *j, double percent);
+
+#endif
