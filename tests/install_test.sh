@@ -1,0 +1,73 @@
+#!/bin/sh
+# make install puts there what it should, where it should; uninstall takes away
+# exactly that.
+
+file_setup() {
+	ROOT=$DIR/root
+	install_as install
+}
+
+# install_as GOAL: as a packager does. The lines of what it says in $DIR/out.
+install_as() {
+	make -s "$1" BOOTSTRAP=: DESTDIR="$ROOT" PREFIX=/usr >"$DIR/out" 2>&1 ||
+	    fail "$(cat "$DIR/out")"
+}
+
+installed() {
+	(cd "$ROOT" && find . ! -type d | sort)
+}
+
+testWhatIsInstalled() {
+	for file in sbin/apppoold bin/apppoolctl lib/libapppool.a \
+	    lib/libapppool.so.1 include/apppool.h lib/pkgconfig/apppool.pc \
+	    share/man/man8/apppoold.8 share/man/man5/pool.conf.5 \
+	    lib/systemd/system/apppoold.service; do
+		assertTrue "$file" "[ -e '$ROOT/usr/$file' ]"
+	done
+}
+
+testInstallingTwiceIsTheSame() {
+	before=$(installed)
+	install_as install
+	assertEquals "$before" "$(installed)"
+}
+
+testTheInstalledProgramRuns() {
+	assertEquals 'apppoold 0.1.0' "$("$ROOT/usr/sbin/apppoold" -V)"
+}
+
+testTheControlClientIsTheSameProgram() {
+	assertEquals "$(readlink -f "$ROOT/usr/sbin/apppoold")" \
+	    "$(readlink -f "$ROOT/usr/bin/apppoolctl")"
+}
+
+testThePathsInUnitsFollowThePrefix() {
+	make -s install BOOTSTRAP=: DESTDIR="$DIR/other" PREFIX=/opt/pool \
+	    SYSCONFDIR=/opt/etc >/dev/null 2>&1
+	assertEquals '' "$(grep -rnE '=.*[ =]/(usr|etc)/' \
+	    "$DIR/other/opt/pool/lib/systemd")"
+	make -s uninstall DESTDIR="$DIR/other" PREFIX=/opt/pool \
+	    SYSCONFDIR=/opt/etc >/dev/null 2>&1
+	assertEquals '' "$(find "$DIR/other" ! -type d)"
+}
+
+testAWorkerIsBuiltFromWhatIsInstalled() {
+	sed -n 's/^Libs: *//p; s/^Cflags: *//p' \
+	    "$ROOT/usr/lib/pkgconfig/apppool.pc" >"$DIR/flags"
+	assertTrue '' "[ -s '$DIR/flags' ]"
+	${CC:-cc} -D_GNU_SOURCE -o "$DIR/hello" contrib/workers/hello.c \
+	    -I"$ROOT/usr/include" -L"$ROOT/usr/lib" -lapppool
+	assertEquals 0 $?
+	assertContains "$(readelf -d "$DIR/hello")" 'libapppool.so.1'
+}
+
+testUninstallTakesAwayExactlyThat() {
+	mkdir -p "$ROOT/usr/bin" && : >"$ROOT/usr/bin/other"
+	install_as uninstall
+	assertEquals ./usr/bin/other "$(installed)"
+	assertFalse 'no folder of ours is left' \
+	    "find '$ROOT' -name '*apppool*' | grep -q ."
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

@@ -1,0 +1,95 @@
+#!/bin/sh
+# What may include, call and export what. The core decides and does nothing
+# else; only the linker can prove that.
+
+# foreign FOLDER PATTERN: includes of ours in it that are not PATTERN.
+foreign() {
+	grep -rn '#include "' "lib/$1" | grep -vE "#include \"($2)\""
+}
+
+testCoreIncludesCore() {
+	assertEquals '' "$(foreign core 'core/.*')"
+}
+
+testSysIncludesSysAndTheTypeOfTime() {
+	assertEquals '' "$(foreign sys 'sys/.*|core/tstamp\.h')"
+}
+
+testWorkersIncludeTheHandOverAlone() {
+	assertEquals '' "$(foreign worker 'worker/.*|sys/(fdpass|wire)\.h')"
+}
+
+testTheDaemonIncludesDaemonSysAndCore() {
+	assertEquals '' "$(foreign daemon '(daemon|sys|core)/.*')"
+}
+
+testConfuseIsIncludedByTheConfigurationAlone() {
+	assertEquals '' "$(grep -rl 'confuse\.h' lib apppoold.c |
+	    grep -vE '^lib/daemon/conf[_.]')"
+}
+
+# What the objects of the core want from outside it, less what computes.
+testTheCoreCallsNothingThatActs() {
+	nm -g --defined-only "$BUILD/core.a" | awk 'NF == 3 { print $3 }' |
+	    sort -u >"$DIR/defined"
+	nm -u "$BUILD/core.a" | awk '$1 == "U" { print $2 }' |
+	    sort -u >"$DIR/wanted"
+	assertEquals '' "$(comm -13 "$DIR/defined" "$DIR/wanted" |
+	    grep -vxE 'mem(cpy|move|set|cmp)|str(cmp|len)|(exp2?|frexp|log2?|pow)|__assert_fail|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_')"
+}
+
+testTheCoreHasNoVariables() {
+	assertEquals '' "$(objdump -h "$BUILD/core.a" |
+	    awk '$2 ~ /^\.(data|bss)$/ && $3 !~ /^0+$/')"
+}
+
+testTheLibraryExportsItsInterfaceAlone() {
+	for lib in '-D libapppool.so.1' 'libapppool.a'; do
+		# shellcheck disable=SC2086 # an option and a name
+		set -- $lib
+		[ $# -eq 1 ] || shift
+		nm -g --defined-only ${2:+-D} "$BUILD/$1" |
+		    awk 'NF == 3 { print $3 }' >"$DIR/exported"
+		assertTrue "$1 exports something" "[ -s '$DIR/exported' ]"
+		assertEquals "$1" '' "$(grep -v '^apppool_' "$DIR/exported")"
+	done
+}
+
+testTheSharedLibraryNeedsTheCLibraryAlone() {
+	assertEquals libc.so.6 "$(readelf -d "$BUILD/libapppool.so.1" |
+	    sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')"
+}
+
+testEachHeaderCompilesAlone() {
+	headers=$(find lib tests -name '*.h')
+	for header in $headers; do
+		printf '#include "%s"\n' "$PWD/$header" >"$DIR/header.c"
+		assertEquals '' "$(${CC:-cc} -std=c17 -D_GNU_SOURCE -Ilib \
+		    -isystem /usr/include/bsd -DLIBBSD_OVERLAY -Wall -Wextra \
+		    -fsyntax-only "$DIR/header.c" 2>&1)"
+	done
+}
+
+testEachHeaderHasItsOwnGuard() {
+	assertEquals '' "$(find lib tests -name '*.h' -exec \
+	    awk 'FNR == 1 && $1 != "#ifndef" { print FILENAME }
+		FNR == 1 { print $2 }' {} + | sort | uniq -d)"
+}
+
+testEverySourceIsInTheMakefile() {
+	assertEquals '' "$(find lib tests contrib -name '*.c' |
+	    while read -r source; do
+		grep -qF "$source" Makefile || echo "$source"
+	    done)"
+}
+
+testTheProgramIsHardened() {
+	[ -x "$APPPOOLD" ] || { skip 'not built'; return; }
+	assertContains "$(readelf -h "$APPPOOLD")" 'DYN'
+	assertContains "$(readelf -lW "$APPPOOLD")" 'GNU_RELRO'
+	assertContains "$(readelf -d "$APPPOOLD")" 'BIND_NOW'
+	assertContains "$(nm -D "$APPPOOLD")" '__stack_chk_fail'
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
