@@ -256,7 +256,7 @@ child_spawn(const struct child_spec *spec, struct child_result *result)
 	assert(spec->nfds <= CHILD_FDS_MAX);
 	assert(result->error == 0);
 
-	memcpy(b.fds, spec->stdio, sizeof spec->stdio);
+	memcpy(b.fds, spec->stdio, sizeof(spec->stdio));
 	for (size_t i = 0; i < spec->nfds; i++)
 		b.fds[3 + i] = spec->fds[i];
 	b.nfds = 3 + (unsigned)spec->nfds;

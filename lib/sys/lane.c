@@ -38,7 +38,7 @@ close_foreign(int fd)
 	static const struct linger none = { 0 };
 
 	/* Whoever sent us a lingering socket does not get a thread for it. */
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	(void)close(fd);
 }
 
@@ -134,7 +134,7 @@ map_closing(struct lane *l)
 		return -1;
 	l->closing_max =
 	    limit.rlim_max < CLOSING_MAX ? limit.rlim_max : CLOSING_MAX;
-	map = mmap(NULL, l->closing_max * sizeof *l->closing,
+	map = mmap(NULL, l->closing_max * sizeof(*l->closing),
 	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
 	    -1, 0);
 	if (map == MAP_FAILED)
@@ -147,7 +147,7 @@ static void
 release(struct lane *l)
 {
 	if (l->closing != NULL)
-		munmap(l->closing, l->closing_max * sizeof *l->closing);
+		munmap(l->closing, l->closing_max * sizeof(*l->closing));
 	l->closing = NULL;
 	if (l->event_fd != -1)
 		close(l->event_fd);
@@ -161,7 +161,7 @@ lane_start(struct lane *l, const char *name)
 {
 	int error;
 
-	memset(l, 0, sizeof *l);
+	memset(l, 0, sizeof(*l));
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->wake, NULL);
 	STAILQ_INIT(&l->waiting);

@@ -61,7 +61,7 @@ loop_init(struct loop *l, const struct loop_clock *clock)
 		.wait = real_wait,
 	};
 
-	memset(l, 0, sizeof *l);
+	memset(l, 0, sizeof(*l));
 	l->signals.fd = -1;
 	l->clock = clock != NULL ? *clock : real;
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -122,8 +122,8 @@ signals_ready(struct loop_io *io, uint32_t events, tstamp now)
 
 	(void)events;
 	/* What does not fit comes with the next turn. */
-	n = read(io->fd, infos, sizeof infos);
-	for (ssize_t i = 0; i < n / (ssize_t)sizeof infos[0]; i++)
+	n = read(io->fd, infos, sizeof(infos));
+	for (ssize_t i = 0; i < n / (ssize_t)sizeof(infos[0]); i++)
 		l->signalled(l->signalled_arg, &infos[i], now);
 }
 

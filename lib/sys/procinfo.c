@@ -39,8 +39,8 @@ procinfo_read(pid_t pid, struct procinfo *out)
 	long long pages;
 	char state;
 
-	(void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-	if (slurp(path, stat, sizeof stat) == -1) {
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (slurp(path, stat, sizeof(stat)) == -1) {
 		if (errno == ENOENT)
 			errno = ESRCH;
 		return -1;

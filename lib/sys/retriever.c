@@ -109,7 +109,7 @@ receive_one(struct retriever *r, tstamp now)
 	ssize_t n;
 	int fd;
 
-	n = fdpass_recv_one(r->io.fd, buf, sizeof buf, MSG_DONTWAIT, &fd);
+	n = fdpass_recv_one(r->io.fd, buf, sizeof(buf), MSG_DONTWAIT, &fd);
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n <= 0) {
@@ -144,7 +144,7 @@ int
 retriever_init(struct retriever *r, struct loop *loop,
     const struct retriever_ops *ops, void *arg)
 {
-	memset(r, 0, sizeof *r);
+	memset(r, 0, sizeof(*r));
 	r->loop = loop;
 	r->ops = ops;
 	r->arg = arg;

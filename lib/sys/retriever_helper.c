@@ -78,7 +78,7 @@ empty(int held)
 
 	for (;;) {
 		n = fdpass_recv(
-		    held, buf + 1, sizeof buf - 1, MSG_DONTWAIT, &got);
+		    held, buf + 1, sizeof(buf) - 1, MSG_DONTWAIT, &got);
 		if (n > 0) {
 			say(buf, 1 + (size_t)n, got.nfds > 0 ? got.fds[0] : -1);
 			close_all(&got);
@@ -88,25 +88,28 @@ empty(int held)
 			rest();
 		}
 	}
-	say(RETRIEVER_END, 1, -1);
 }
 
 noreturn void
 retriever_helper(int sock)
 {
-	char ask[sizeof RETRIEVER_ASK];
+	char ask[sizeof(RETRIEVER_ASK)];
 	struct fdpass_got got;
 	ssize_t n;
 
 	settle_down(sock);
 	for (;;) {
-		n = fdpass_recv(SOCK, ask, sizeof ask, 0, &got);
+		n = fdpass_recv(SOCK, ask, sizeof(ask), 0, &got);
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n <= 0)
 			_exit(0);
-		if (got.nfds > 0)
-			empty(got.fds[0]);
+		/* Could we not receive it, another helper may. */
+		if (got.nfds == 0)
+			_exit(1);
+		empty(got.fds[0]);
 		close_all(&got);
+		/* Now the daemon's copy is the last one of ours. */
+		say(RETRIEVER_END, 1, -1);
 	}
 }

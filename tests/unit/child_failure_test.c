@@ -1,0 +1,180 @@
+/* How a start fails, and what is said of it. */
+
+#include <sys/stat.h>
+
+#include <errno.h>
+
+#include "check.h"
+#include "child_help.h"
+
+static const char *
+failure(const struct child_spec *spec)
+{
+	static char text[256];
+	struct child_result result;
+	struct reap_death died;
+
+	CHECK_EQ(-1, spawn(spec, &result));
+	CHECK(!reap_peek(&died));
+	return child_explain(spec, &result, text, sizeof(text));
+}
+
+static void
+a_program_that_is_not_there_is_named(void)
+{
+	struct child_spec spec = shell("");
+
+	spec.path = "/nonexistent/prog";
+	CHECK_STR("cannot execute /nonexistent/prog: "
+		  "No such file or directory",
+	    failure(&spec));
+}
+
+static void
+a_program_that_may_not_run_is_named(void)
+{
+	struct child_spec spec = shell("");
+
+	spec.path = "/proc/self/status";
+	CHECK_STR("cannot execute /proc/self/status: Permission denied",
+	    failure(&spec));
+}
+
+static void
+a_directory_that_is_not_there_is_named(void)
+{
+	struct child_spec spec = shell("");
+
+	spec.directory = "/nonexistent";
+	CHECK_STR("cannot chdir to /nonexistent: No such file or directory",
+	    failure(&spec));
+}
+
+static void
+a_directory_that_may_not_be_entered_is_named(void)
+{
+	char dir[] = "/tmp/child_test.XXXXXX";
+	struct child_spec spec = shell("");
+	char wanted[128];
+
+	NEED(mkdtemp(dir) != NULL);
+	be_ordinary();
+	CHECK(getuid() != 0);
+	(void)chmod(dir, 0);
+	spec.directory = dir;
+	(void)snprintf(wanted, sizeof(wanted),
+	    "cannot chdir to %s: Permission denied", dir);
+	CHECK_STR(wanted, failure(&spec));
+	(void)rmdir(dir);
+}
+
+static void
+a_root_that_is_not_there_is_named(void)
+{
+	struct child_spec spec = shell("");
+
+	spec.chroot = "/nonexistent";
+	CHECK_STR(getuid() == 0
+		? "cannot chroot to /nonexistent: No such file or directory"
+		: "cannot chroot to /nonexistent: Operation not permitted",
+	    failure(&spec));
+}
+
+static void
+a_limit_that_cannot_be_set_is_named(void)
+{
+	struct child_spec spec = shell("");
+	struct child_limit limits[] = {
+		{ RLIMIT_CORE, { 0, 0 } },
+		{ RLIMIT_NOFILE, { 20, 10 } },
+	};
+
+	spec.limits = limits;
+	spec.nlimits = 2;
+	CHECK_STR("cannot set RLIMIT_NOFILE: Invalid argument", failure(&spec));
+}
+
+static void
+an_identity_that_may_not_be_taken_is_named(void)
+{
+	struct child_spec spec = shell("");
+
+	be_ordinary();
+	spec.set_identity = true;
+	spec.uid = 1;
+	spec.gid = 2;
+	CHECK_STR("cannot become user 1 and group 2: Operation not permitted",
+	    failure(&spec));
+}
+
+static void
+a_nice_value_that_may_not_be_set_is_told(void)
+{
+	struct child_spec spec = shell("");
+
+	be_ordinary();
+	spec.set_nice = true;
+	spec.nice = -10;
+	CHECK_STR(
+	    "cannot set the nice value: Permission denied", failure(&spec));
+}
+
+static void
+a_descriptor_that_is_not_open_is_told(void)
+{
+	struct child_spec spec = shell("");
+	int fd = 999;
+
+	spec.fds = &fd;
+	spec.nfds = 1;
+	CHECK_STR(
+	    "cannot arrange descriptors: Bad file descriptor", failure(&spec));
+}
+
+static void
+no_room_for_a_process_is_told_apart(void)
+{
+	struct child_spec spec = shell("");
+	struct child_result result;
+	struct rlimit none = { 0, 0 };
+	char text[128];
+
+	be_ordinary();
+	NEED(setrlimit(RLIMIT_NPROC, &none) == 0);
+	CHECK_EQ(-1, spawn(&spec, &result));
+	CHECK_EQ(CHILD_CLONE, result.stage);
+	CHECK_EQ(0, result.pid);
+	CHECK(child_no_room(&result));
+	CHECK_STR("cannot create a process: Resource temporarily unavailable",
+	    child_explain(&spec, &result, text, sizeof(text)));
+}
+
+static void
+a_mistake_is_not_want_of_room(void)
+{
+	struct child_spec spec = shell("");
+	struct child_result result;
+
+	spec.path = "/nonexistent";
+	CHECK_EQ(-1, spawn(&spec, &result));
+	CHECK(!child_no_room(&result));
+	CHECK(result.pid > 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_program_that_is_not_there_is_named);
+	RUN(a_program_that_may_not_run_is_named);
+	RUN(a_directory_that_is_not_there_is_named);
+	RUN_ALONE(a_directory_that_may_not_be_entered_is_named);
+	RUN(a_root_that_is_not_there_is_named);
+	RUN(a_limit_that_cannot_be_set_is_named);
+	RUN_ALONE(an_identity_that_may_not_be_taken_is_named);
+	RUN_ALONE(a_nice_value_that_may_not_be_set_is_told);
+	RUN(a_descriptor_that_is_not_open_is_told);
+	RUN_ALONE(no_room_for_a_process_is_told_apart);
+	RUN(a_mistake_is_not_want_of_room);
+	return check_finish();
+}

@@ -1,0 +1,387 @@
+/*
+ * What a program started finds itself to be. It is this one again, as
+ * "child_test --report", which prints that.
+ */
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "sys/procinfo.h"
+
+#include "check.h"
+#include "child_help.h"
+
+static char self[4096];
+static char *const report_argv[] = { self, (char[]){ "--report" }, NULL };
+static char output[16384];
+
+static void
+report_status(const char *key)
+{
+	char line[256];
+	FILE *f = fopen("/proc/self/status", "r");
+
+	while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
+		if (strncmp(line, key, strlen(key)) == 0)
+			printf("%s", line);
+	}
+	if (f != NULL)
+		fclose(f);
+}
+
+static int
+report(void)
+{
+	char cwd[256] = "";
+	struct rlimit limit;
+	mode_t mask = umask(0);
+
+	printf("begin\nfds");
+	for (int fd = 0; fd < 1000; fd++) {
+		if (fcntl(fd, F_GETFD) != -1)
+			printf(" %d%s", fd,
+			    fcntl(fd, F_GETFD) & FD_CLOEXEC ? "c" : "");
+	}
+	printf("\n");
+	for (int fd = 0; fd < 5; fd++) {
+		char c;
+
+		if (fd != 1 && fd != 2 && pread(fd, &c, 1, 0) == 1)
+			printf("content %d %c\n", fd, c);
+	}
+	printf("leader %d %d\n", getsid(0) == getpid(), getpgrp() == getpid());
+	printf("umask %03o\n", (unsigned)mask);
+	printf("nice %d\n", getpriority(PRIO_PROCESS, 0));
+	printf("cwd %s\n", getcwd(cwd, sizeof(cwd)) != NULL ? cwd : "?");
+	getrlimit(RLIMIT_CORE, &limit);
+	printf("core %lu\n", (unsigned long)limit.rlim_cur);
+	for (char **e = environ; *e != NULL; e++)
+		printf("env %s\n", *e);
+	report_status("SigBlk");
+	report_status("SigIgn");
+	report_status("Uid");
+	report_status("Gid");
+	report_status("Groups");
+	report_status("NoNewPrivs");
+	report_status("CapAmb");
+	report_status("CapPrm");
+	return 0;
+}
+
+/* Reads all until the end of file, which has ten seconds to come. */
+static bool
+read_all(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	size_t len = 0;
+	ssize_t n;
+
+	while (poll(&pfd, 1, 10000) == 1) {
+		n = read(fd, output + len, sizeof(output) - 1 - len);
+		if (n > 0)
+			len += (size_t)n;
+		else
+			break;
+	}
+	output[len] = '\0';
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* Runs it to its end, with its standard output in output. */
+static void
+run(struct child_spec *spec)
+{
+	struct child_result result;
+	struct reap_death died;
+	int p[2];
+
+	output[0] = '\0';
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	spec->stdio[1] = p[1];
+	CHECK_EQ(0, spawn(spec, &result));
+	close(p[1]);
+	CHECK(read_all(p[0]));
+	close(p[0]);
+	if (!CHECK(death(&died)))
+		return;
+	CHECK_EQ(result.pid, died.pid);
+	reap_take(died.pid);
+	spec->stdio[1] = -1;
+}
+
+static struct child_spec
+reporter(void)
+{
+	return spec_of(report_argv);
+}
+
+/* Whether the report has this line. */
+static bool
+reported(const char *line)
+{
+	char wanted[256];
+
+	(void)snprintf(wanted, sizeof(wanted), "\n%s\n", line);
+	if (strstr(output, wanted) != NULL)
+		return true;
+	fprintf(stderr, "no \"%s\" in: %s\n", line, output);
+	return false;
+}
+
+static int
+open_temporary(const char *content)
+{
+	int fd = (int)syscall(SYS_memfd_create, "test", 0);
+
+	CHECK_EQ((ssize_t)strlen(content), write(fd, content, strlen(content)));
+	return fd;
+}
+
+static void
+a_child_has_its_descriptors_and_no_other(void)
+{
+	struct child_spec spec = reporter();
+	int leak = open("/dev/null", O_RDONLY);
+	int channel = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	spec.fds = &channel;
+	spec.nfds = 1;
+	run(&spec);
+	CHECK(reported("fds 0 1 2 3"));
+	close(leak);
+	close(channel);
+}
+
+static void
+sources_may_lie_where_targets_are(void)
+{
+	struct child_spec spec = reporter();
+	int fds[2] = { 0, 3 };
+	int a = open_temporary("a"), b = open_temporary("b"),
+	    c = open_temporary("c");
+
+	NEED(dup2(a, 10) == 10 && dup2(b, 11) == 11 && dup2(c, 12) == 12);
+	/* a is at 3, b at 0, c at 4: what was 4 becomes 0, 0 to 3, 3 to 4. */
+	NEED(dup2(10, 3) == 3 && dup2(11, 0) == 0 && dup2(12, 4) == 4);
+	spec.stdio[0] = 4;
+	spec.fds = fds;
+	spec.nfds = 2;
+	run(&spec);
+	CHECK(reported("fds 0 1 2 3 4"));
+	CHECK(reported("content 0 c"));
+	CHECK(reported("content 3 b"));
+	CHECK(reported("content 4 a"));
+}
+
+static void
+one_source_may_have_several_targets(void)
+{
+	struct child_spec spec = reporter();
+	int a = open_temporary("a");
+	int fds[2] = { a, a };
+
+	spec.fds = fds;
+	spec.nfds = 2;
+	run(&spec);
+	CHECK(reported("content 3 a"));
+	CHECK(reported("content 4 a"));
+	close(a);
+}
+
+static void
+the_parents_descriptors_stay_as_they_are(void)
+{
+	struct child_spec spec = shell("exit 0");
+	int before = procinfo_descriptors();
+	int flags = fcntl(0, F_GETFD);
+
+	run(&spec);
+	CHECK_EQ(before, procinfo_descriptors());
+	CHECK_EQ(flags, fcntl(0, F_GETFD));
+}
+
+static void
+signals_are_as_if_nobody_had_touched_them(void)
+{
+	struct child_spec spec = reporter();
+	sigset_t all;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGHUP, SIG_IGN);
+	signal(SIGRTMAX, SIG_IGN);
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	run(&spec);
+	CHECK(reported("SigBlk:\t0000000000000000"));
+	CHECK(reported("SigIgn:\t0000000000000000"));
+}
+
+static void
+our_own_signals_stay_as_they_are(void)
+{
+	struct child_spec spec = shell("exit 0");
+	struct sigaction action;
+
+	signal(SIGPIPE, SIG_IGN);
+	run(&spec);
+	CHECK_EQ(0, sigaction(SIGPIPE, NULL, &action));
+	CHECK(action.sa_handler == SIG_IGN);
+}
+
+static void
+a_child_leads_a_session_and_a_group(void)
+{
+	struct child_spec spec = reporter();
+
+	run(&spec);
+	CHECK(reported("leader 1 1"));
+}
+
+static void
+umask_nice_limits_and_directory_are_set(void)
+{
+	struct child_spec spec = reporter();
+	struct child_limit limit = { RLIMIT_CORE, { 0, 0 } };
+
+	spec.set_umask = true;
+	spec.umask = 027;
+	spec.set_nice = true;
+	spec.nice = 7;
+	spec.limits = &limit;
+	spec.nlimits = 1;
+	spec.directory = "/proc";
+	run(&spec);
+	CHECK(reported("umask 027"));
+	CHECK(reported("nice 7"));
+	CHECK(reported("core 0"));
+	CHECK(reported("cwd /proc"));
+}
+
+static void
+the_environment_is_what_is_given(void)
+{
+	struct child_spec spec = reporter();
+	char *envp[] = { (char *)"APPPOOL_FD=3", NULL };
+
+	spec.envp = envp;
+	run(&spec);
+	CHECK(reported("env APPPOOL_FD=3"));
+	CHECK(strstr(output, "PATH") == NULL);
+}
+
+static void
+no_new_privileges_can_be_had(void)
+{
+	struct child_spec spec = reporter();
+
+	run(&spec);
+	CHECK(reported("NoNewPrivs:\t0"));
+	spec.no_new_privs = true;
+	run(&spec);
+	CHECK(reported("NoNewPrivs:\t1"));
+}
+
+static void
+an_identity_is_taken_wholly(void)
+{
+	struct child_spec spec = reporter();
+	gid_t groups[] = { 4242, 4243 };
+
+	if (getuid() != 0)
+		SKIP("only root can give identities");
+	spec.set_identity = true;
+	spec.uid = 4240;
+	spec.gid = 4241;
+	spec.groups = groups;
+	spec.ngroups = 2;
+	run(&spec);
+	CHECK(reported("Uid:\t4240\t4240\t4240\t4240"));
+	CHECK(reported("Gid:\t4241\t4241\t4241\t4241"));
+	CHECK(reported("Groups:\t4242 4243 "));
+	CHECK(reported("CapPrm:\t0000000000000000"));
+	CHECK(reported("CapAmb:\t0000000000000000"));
+	/* We are who we were. */
+	CHECK_EQ(0, getuid());
+	CHECK_EQ(0, geteuid());
+}
+
+static void *
+tell_identity(void *arg)
+{
+	int *p = arg;
+	char c;
+	uid_t uid;
+
+	(void)!read(p[0], &c, 1);
+	uid = (uid_t)syscall(SYS_geteuid);
+	return (void *)(uintptr_t)uid;
+}
+
+static void
+no_thread_of_ours_changes_its_identity(void)
+{
+	struct child_spec spec = shell("exit 0");
+	pthread_t thread;
+	void *uid = (void *)1;
+	int p[2];
+
+	if (getuid() != 0)
+		SKIP("only root can give identities");
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	NEED(pthread_create(&thread, NULL, tell_identity, p) == 0);
+	spec.set_identity = true;
+	spec.uid = NOBODY;
+	spec.gid = NOBODY;
+	run(&spec);
+	close(p[1]);
+	CHECK_EQ(0, pthread_join(thread, &uid));
+	CHECK_EQ(0, (intmax_t)(uintptr_t)uid);
+	close(p[0]);
+}
+
+static void
+a_new_root_is_entered(void)
+{
+	struct child_spec spec = reporter();
+
+	if (getuid() != 0)
+		SKIP("only root can chroot");
+	/* The root as seen from a directory in it. */
+	spec.chroot = "/";
+	spec.directory = "/dev";
+	run(&spec);
+	CHECK(reported("cwd /dev"));
+	spec.directory = NULL;
+	run(&spec);
+	CHECK(reported("cwd /"));
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc > 1 && strcmp(argv[1], "--report") == 0)
+		return report();
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) == -1)
+		return EXIT_FAILURE;
+
+	check_start(argc, argv);
+	RUN(a_child_has_its_descriptors_and_no_other);
+	RUN_ALONE(sources_may_lie_where_targets_are);
+	RUN(one_source_may_have_several_targets);
+	RUN(the_parents_descriptors_stay_as_they_are);
+	RUN_ALONE(signals_are_as_if_nobody_had_touched_them);
+	RUN_ALONE(our_own_signals_stay_as_they_are);
+	RUN(a_child_leads_a_session_and_a_group);
+	RUN(umask_nice_limits_and_directory_are_set);
+	RUN(the_environment_is_what_is_given);
+	RUN(no_new_privileges_can_be_had);
+	RUN(an_identity_is_taken_wholly);
+	RUN(no_thread_of_ours_changes_its_identity);
+	RUN(a_new_root_is_entered);
+	return check_finish();
+}

@@ -1,0 +1,403 @@
+/* The slow lane: who works, who is called back, and what stuck work does. */
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "sys/lane.h"
+#include "sys/procinfo.h"
+
+#include "check.h"
+
+#define MANY 1000
+
+struct work {
+	struct lane_job job; /* first */
+	atomic_bool begun;
+	atomic_int order;
+	pthread_t thread;
+	bool term_blocked;
+	int wait_for; /* a descriptor to read a byte of, if not 0 */
+	int dones;
+	tstamp done_at;
+};
+
+static struct lane lane;
+static atomic_int order;
+
+static tstamp
+monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+}
+
+static void
+rest(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = TSPAN_MSECONDS(1) }, NULL);
+}
+
+static void
+work_work(struct lane_job *job)
+{
+	struct work *w = (struct work *)job;
+	sigset_t mask;
+	char byte;
+
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	w->term_blocked = sigismember(&mask, SIGTERM) == 1;
+	w->thread = pthread_self();
+	atomic_store(&w->order, atomic_fetch_add(&order, 1));
+	atomic_store(&w->begun, true);
+	if (w->wait_for != 0)
+		(void)!read(w->wait_for, &byte, 1);
+}
+
+static void
+work_done(struct lane_job *job, tstamp now)
+{
+	struct work *w = (struct work *)job;
+
+	w->dones++;
+	w->done_at = now;
+}
+
+static void
+submit(struct work *w, int wait_for, tstamp now)
+{
+	memset(w, 0, sizeof(*w));
+	w->job.work = work_work;
+	w->job.done = work_done;
+	w->wait_for = wait_for;
+	lane_submit(&lane, &w->job, now);
+}
+
+/* Collects until so many were done; gives up after ten seconds. */
+static int
+collect(int n, tstamp now)
+{
+	struct pollfd pfd = { .fd = lane_fd(&lane), .events = POLLIN };
+	int got = 0;
+
+	while (got < n && poll(&pfd, 1, 10000) == 1)
+		got += lane_collect(&lane, now);
+	return got;
+}
+
+static bool
+wait_begun(struct work *w)
+{
+	for (int i = 0; i < 10000 && !atomic_load(&w->begun); i++)
+		rest();
+	return atomic_load(&w->begun);
+}
+
+static void
+start(void)
+{
+	atomic_store(&order, 0);
+	CHECK_EQ(0, lane_start(&lane, "lane test"));
+}
+
+static void
+stop(void)
+{
+	CHECK_EQ(0, lane_stop(&lane, 0, monotonic() + TSPAN_SECONDS(10)));
+}
+
+static void
+work_is_done_elsewhere_and_told_here(void)
+{
+	struct work w;
+
+	start();
+	submit(&w, 0, 0);
+	CHECK_EQ(1, collect(1, 42));
+	CHECK_EQ(1, w.dones);
+	CHECK_EQ(42, w.done_at);
+	CHECK(!pthread_equal(pthread_self(), w.thread));
+	stop();
+}
+
+static void
+nothing_is_told_outside_of_collect(void)
+{
+	struct work w;
+	struct pollfd pfd;
+
+	start();
+	submit(&w, 0, 0);
+	pfd = (struct pollfd){ .fd = lane_fd(&lane), .events = POLLIN };
+	CHECK_EQ(1, poll(&pfd, 1, 10000));
+	CHECK_EQ(0, w.dones);
+	CHECK_EQ(1, lane_collect(&lane, 0));
+	CHECK_EQ(0, poll(&pfd, 1, 0));
+	stop();
+}
+
+static void
+jobs_begin_in_their_order(void)
+{
+	static struct work works[MANY];
+
+	start();
+	for (int i = 0; i < MANY; i++)
+		submit(&works[i], 0, 0);
+	CHECK_EQ(MANY, collect(MANY, 0));
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(i, atomic_load(&works[i].order));
+		CHECK_EQ(1, works[i].dones);
+	}
+	stop();
+}
+
+static void
+signals_are_blocked_in_the_lane(void)
+{
+	struct work w;
+	sigset_t mask;
+
+	start();
+	submit(&w, 0, 0);
+	CHECK_EQ(1, collect(1, 0));
+	CHECK(w.term_blocked);
+	/* But not here. */
+	pthread_sigmask(SIG_SETMASK, NULL, &mask);
+	CHECK_EQ(0, sigismember(&mask, SIGTERM));
+	stop();
+}
+
+static void
+a_descriptor_is_closed(void)
+{
+	struct pollfd pfd;
+	int p[2];
+
+	start();
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	lane_close(&lane, p[1], 0);
+	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
+	CHECK_EQ(1, poll(&pfd, 1, 10000));
+	CHECK_EQ(POLLHUP, pfd.revents);
+	close(p[0]);
+	stop();
+}
+
+static void
+any_number_of_descriptors_is_closed(void)
+{
+	int before, fd;
+
+	start();
+	before = procinfo_descriptors();
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 500; i++) {
+			fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+			NEED(fd != -1);
+			lane_close(&lane, fd, 0);
+		}
+	}
+	stop();
+	/* One less: the lane's own. */
+	CHECK_EQ(before - 1, procinfo_descriptors());
+}
+
+/* A connected socket with unsent data that lingers for this long. */
+static int
+lingering(int *client, int seconds)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	struct linger linger = { .l_onoff = 1, .l_linger = seconds };
+	static char data[65536];
+	socklen_t len = sizeof(addr);
+	int listener, server;
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	*client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == -1 ||
+	    listen(listener, 1) == -1 ||
+	    getsockname(listener, (struct sockaddr *)&addr, &len) == -1 ||
+	    connect(*client, (struct sockaddr *)&addr, len) == -1)
+		return -1;
+	server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close(listener);
+	while (send(server, data, sizeof(data), MSG_DONTWAIT) > 0)
+		continue;
+	(void)setsockopt(
+	    server, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	return server;
+}
+
+static void
+a_lingering_socket_holds_up_nobody(void)
+{
+	struct work w;
+	tstamp begun = monotonic();
+	int client, server = lingering(&client, 20);
+
+	NEED(server != -1);
+	start();
+	lane_close(&lane, server, 0);
+	submit(&w, 0, 0);
+	CHECK_EQ(1, collect(1, 0));
+	stop();
+	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
+	close(client);
+}
+
+static void
+stop_finishes_what_was_given(void)
+{
+	static struct work works[MANY];
+
+	start();
+	for (int i = 0; i < MANY; i++)
+		submit(&works[i], 0, 0);
+	CHECK_EQ(0, lane_stop(&lane, 77, monotonic() + TSPAN_SECONDS(10)));
+	for (int i = 0; i < MANY; i++) {
+		CHECK_EQ(1, works[i].dones);
+		CHECK_EQ(77, works[i].done_at);
+	}
+}
+
+static void
+stop_gives_up_at_its_deadline(void)
+{
+	static struct work stuck, behind;
+	tstamp begun = monotonic();
+	int p[2];
+
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	start();
+	submit(&stuck, p[0], 0);
+	submit(&behind, 0, 0);
+	CHECK_EQ(-1, lane_stop(&lane, 0, begun + TSPAN_MSECONDS(50)));
+	CHECK_EQ(ETIMEDOUT, errno);
+	CHECK_EQ(0, stuck.dones + behind.dones);
+	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
+}
+
+static void
+an_idle_lane_wants_no_call(void)
+{
+	struct work w;
+
+	start();
+	CHECK_EQ(TSTAMP_NEVER, lane_deadline(&lane));
+	submit(&w, 0, 5);
+	CHECK_EQ(1, collect(1, 5));
+	CHECK_EQ(TSTAMP_NEVER, lane_deadline(&lane));
+	CHECK(!lane_expire(&lane, TSPAN_SECONDS(100)));
+	stop();
+}
+
+static void
+work_behind_a_stuck_job_gets_a_thread(void)
+{
+	struct work stuck, behind;
+	int p[2];
+
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	start();
+	submit(&stuck, p[0], 0);
+	NEED(wait_begun(&stuck));
+	/* Nobody suffers yet. */
+	CHECK_EQ(TSTAMP_NEVER, lane_deadline(&lane));
+
+	submit(&behind, 0, 10);
+	CHECK_EQ(10 + LANE_PATIENCE, lane_deadline(&lane));
+	CHECK(!lane_expire(&lane, 10 + LANE_PATIENCE - 1));
+	CHECK(lane_expire(&lane, 10 + LANE_PATIENCE));
+	CHECK_EQ(1, collect(1, 0));
+	CHECK_EQ(1, behind.dones);
+	CHECK_EQ(0, stuck.dones);
+
+	close(p[1]);
+	CHECK_EQ(1, collect(1, 0));
+	CHECK_EQ(1, stuck.dones);
+	close(p[0]);
+	stop();
+}
+
+static void
+a_lane_that_moves_gets_no_thread(void)
+{
+	struct work first, second, third;
+	int p[2], q[2];
+
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	NEED(pipe2(q, O_CLOEXEC) == 0);
+	start();
+	submit(&first, p[0], 0);
+	submit(&second, q[0], 0);
+	submit(&third, 0, 0);
+	NEED(wait_begun(&first));
+	CHECK(!lane_expire(&lane, LANE_PATIENCE - 1));
+	close(p[1]);
+	NEED(wait_begun(&second));
+	CHECK(!lane_expire(&lane, LANE_PATIENCE));
+	CHECK_EQ(2 * LANE_PATIENCE, lane_deadline(&lane));
+	close(q[1]);
+	CHECK_EQ(3, collect(3, 0));
+	close(p[0]);
+	close(q[0]);
+	stop();
+}
+
+static void
+threads_are_bounded(void)
+{
+	static struct work stuck[LANE_THREADS + 2];
+	tstamp now = 0;
+	int p[2];
+	int added = 0;
+
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	start();
+	for (int i = 0; i < LANE_THREADS + 2; i++)
+		submit(&stuck[i], p[0], now);
+	NEED(wait_begun(&stuck[0]));
+	for (int i = 0; i < 2 * LANE_THREADS; i++) {
+		now += LANE_PATIENCE;
+		if (lane_expire(&lane, now))
+			NEED(wait_begun(&stuck[++added]));
+	}
+	CHECK_EQ(LANE_THREADS - 1, added);
+	CHECK_EQ(TSTAMP_NEVER, lane_deadline(&lane));
+	close(p[1]);
+	CHECK_EQ(LANE_THREADS + 2, collect(LANE_THREADS + 2, now));
+	close(p[0]);
+	stop();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(work_is_done_elsewhere_and_told_here);
+	RUN(nothing_is_told_outside_of_collect);
+	RUN(jobs_begin_in_their_order);
+	RUN(signals_are_blocked_in_the_lane);
+	RUN(a_descriptor_is_closed);
+	RUN(any_number_of_descriptors_is_closed);
+	RUN(a_lingering_socket_holds_up_nobody);
+	RUN(stop_finishes_what_was_given);
+	RUN_ALONE(stop_gives_up_at_its_deadline);
+	RUN(an_idle_lane_wants_no_call);
+	RUN(work_behind_a_stuck_job_gets_a_thread);
+	RUN(a_lane_that_moves_gets_no_thread);
+	RUN(threads_are_bounded);
+	return check_finish();
+}

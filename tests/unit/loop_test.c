@@ -1,0 +1,417 @@
+/* The event loop: stale events, deadlines, signals; partly in virtual time. */
+
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <time.h>
+
+#include "sys/loop.h"
+
+#include "check.h"
+
+#define MANY 300
+
+struct probe {
+	struct loop_io io;
+	struct loop *loop;
+	int calls;
+	uint32_t events;
+	tstamp now;
+	/* What the call does to another one. */
+	struct probe *other;
+	uint32_t other_events;
+};
+
+struct signals {
+	int calls;
+	int last;
+};
+
+/* A clock that moves only when somebody waits, and counts its readings. */
+static struct {
+	tstamp now;
+	int readings;
+	tspan last_timeout;
+} virtual;
+
+static tstamp
+virtual_now(void *arg)
+{
+	(void)arg;
+	virtual.readings++;
+	return virtual.now;
+}
+
+static int
+virtual_wait(
+    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
+{
+	int got = epoll_wait(epfd, events, n, 0);
+
+	(void)arg;
+	virtual.last_timeout = timeout;
+	if (got == 0)
+		virtual.now = tstamp_add(virtual.now, timeout);
+	return got;
+}
+
+static const struct loop_clock virtual_clock = {
+	.now = virtual_now,
+	.wait = virtual_wait,
+};
+
+static void
+virtual_loop(struct loop *l)
+{
+	virtual.now = TSPAN_SECONDS(100);
+	CHECK_EQ(0, loop_init(l, &virtual_clock));
+	virtual.readings = 0;
+}
+
+static tstamp
+monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+}
+
+static void
+probe_ready(struct loop_io *io, uint32_t events, tstamp now)
+{
+	struct probe *p = LOOP_OWNER(io, struct probe, io);
+
+	p->calls++;
+	p->events = events;
+	p->now = now;
+	if (p->other != NULL)
+		CHECK_EQ(0, loop_set(p->loop, &p->other->io, p->other_events));
+}
+
+/* An eventfd is writable, and readable if it is not 0. */
+static void
+probe_init(struct probe *p, struct loop *l, unsigned value, uint32_t events)
+{
+	memset(p, 0, sizeof(*p));
+	p->loop = l;
+	p->io.fd = eventfd(value, EFD_CLOEXEC);
+	p->io.ready = probe_ready;
+	CHECK_EQ(0, loop_set(l, &p->io, events));
+}
+
+static void
+probe_fini(struct probe *p)
+{
+	CHECK_EQ(0, loop_set(p->loop, &p->io, 0));
+	close(p->io.fd);
+}
+
+static void
+what_is_ready_is_called(void)
+{
+	struct loop l;
+	struct probe ready, not_ready;
+
+	virtual_loop(&l);
+	probe_init(&ready, &l, 1, EPOLLIN);
+	probe_init(&not_ready, &l, 0, EPOLLIN);
+	CHECK_EQ(1, loop_turn(&l, TSTAMP_NEVER));
+	CHECK_EQ(1, ready.calls);
+	CHECK_EQ(EPOLLIN, ready.events);
+	CHECK_EQ(0, not_ready.calls);
+	probe_fini(&ready);
+	probe_fini(&not_ready);
+	loop_fini(&l);
+}
+
+static void
+one_taken_out_in_its_turn_is_not_called(void)
+{
+	struct loop l;
+	struct probe a, b;
+
+	virtual_loop(&l);
+	probe_init(&a, &l, 1, EPOLLIN);
+	probe_init(&b, &l, 1, EPOLLIN);
+	a.other = &b;
+	b.other = &a;
+	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(1, a.calls + b.calls);
+	/* The one that was called took out the other. */
+	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(2, a.calls > b.calls ? a.calls : b.calls);
+	probe_fini(&a);
+	probe_fini(&b);
+	loop_fini(&l);
+}
+
+static void
+what_is_no_longer_waited_for_is_not_called(void)
+{
+	struct loop l;
+	struct probe a, b;
+
+	virtual_loop(&l);
+	probe_init(&a, &l, 0, EPOLLOUT);
+	probe_init(&b, &l, 0, EPOLLOUT);
+	a.other = &b;
+	b.other = &a;
+	a.other_events = b.other_events = EPOLLIN;
+	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(1, a.calls + b.calls);
+	probe_fini(&a);
+	probe_fini(&b);
+	loop_fini(&l);
+}
+
+static void
+an_end_of_file_is_told_unasked(void)
+{
+	struct loop l;
+	struct probe p;
+	int sv[2];
+
+	virtual_loop(&l);
+	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == 0);
+	memset(&p, 0, sizeof(p));
+	p.loop = &l;
+	p.io.fd = sv[0];
+	p.io.ready = probe_ready;
+	CHECK_EQ(0, loop_set(&l, &p.io, EPOLLPRI));
+	close(sv[1]);
+	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(EPOLLHUP, p.events);
+	probe_fini(&p);
+	loop_fini(&l);
+}
+
+static void
+a_turn_handles_a_bounded_number(void)
+{
+	static struct probe probes[MANY];
+	struct loop l;
+
+	virtual_loop(&l);
+	for (int i = 0; i < MANY; i++)
+		probe_init(&probes[i], &l, 1, EPOLLIN);
+	CHECK_EQ(LOOP_BATCH, loop_turn(&l, 0));
+	/* Those that were left over are not left out the next time. */
+	CHECK_EQ(LOOP_BATCH, loop_turn(&l, 0));
+	for (int i = 0; i < MANY; i++) {
+		CHECK(probes[i].calls > 0);
+		probe_fini(&probes[i]);
+	}
+	loop_fini(&l);
+}
+
+static void
+a_turn_ends_at_its_deadline(void)
+{
+	struct loop l;
+
+	virtual_loop(&l);
+	CHECK_EQ(0, loop_turn(&l, TSPAN_SECONDS(103)));
+	CHECK_EQ(TSPAN_SECONDS(3), virtual.last_timeout);
+	CHECK_EQ(TSPAN_SECONDS(103), loop_now(&l));
+	loop_fini(&l);
+}
+
+static void
+a_past_deadline_does_not_wait(void)
+{
+	struct loop l;
+
+	virtual_loop(&l);
+	CHECK_EQ(0, loop_turn(&l, TSPAN_SECONDS(1)));
+	CHECK_EQ(0, virtual.last_timeout);
+	CHECK_EQ(TSPAN_SECONDS(100), loop_now(&l));
+	loop_fini(&l);
+}
+
+static void
+without_a_deadline_there_is_no_timeout(void)
+{
+	struct loop l;
+	struct probe p;
+
+	virtual_loop(&l);
+	probe_init(&p, &l, 1, EPOLLIN);
+	CHECK_EQ(1, loop_turn(&l, TSTAMP_NEVER));
+	CHECK_EQ(TSTAMP_NEVER, virtual.last_timeout);
+	probe_fini(&p);
+	loop_fini(&l);
+}
+
+static void
+the_clock_is_read_twice_a_turn_at_most(void)
+{
+	struct loop l;
+	struct probe a, b;
+
+	virtual_loop(&l);
+	probe_init(&a, &l, 1, EPOLLIN);
+	probe_init(&b, &l, 1, EPOLLIN);
+	CHECK_EQ(2, loop_turn(&l, TSPAN_SECONDS(101)));
+	CHECK_EQ(2, virtual.readings);
+	CHECK_EQ(a.now, b.now);
+	CHECK_EQ(a.now, loop_now(&l));
+	probe_fini(&a);
+	probe_fini(&b);
+	loop_fini(&l);
+}
+
+static void
+no_turn_ends_before_its_deadline(void)
+{
+	struct loop l;
+
+	NEED(loop_init(&l, NULL) == 0);
+	for (int i = 0; i < 10; i++) {
+		tstamp deadline = monotonic() + TSPAN_USECONDS(700);
+
+		CHECK_EQ(0, loop_turn(&l, deadline));
+		CHECK(loop_now(&l) >= deadline);
+		CHECK(loop_now(&l) < deadline + TSPAN_SECONDS(1));
+	}
+	loop_fini(&l);
+}
+
+/* From here on the kernel does not know epoll_pwait2(). */
+static bool
+forget_pwait2(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+		    offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_epoll_pwait2, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { 4, filter };
+
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+static void
+an_old_kernel_waits_in_milliseconds(void)
+{
+	if (!forget_pwait2())
+		SKIP("no seccomp here");
+	no_turn_ends_before_its_deadline();
+	what_is_ready_is_called();
+}
+
+static void
+a_plain_file_is_refused(void)
+{
+	struct loop l;
+	struct loop_io io = { .ready = probe_ready };
+
+	virtual_loop(&l);
+	io.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	CHECK_EQ(-1, loop_set(&l, &io, EPOLLIN));
+	CHECK_EQ(EPERM, errno);
+	CHECK_EQ(0, io.events);
+	close(io.fd);
+	loop_fini(&l);
+}
+
+static void
+signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
+{
+	struct signals *s = arg;
+
+	(void)now;
+	s->calls++;
+	s->last = (int)info->ssi_signo;
+}
+
+static void
+a_signal_is_an_event(void)
+{
+	struct loop l;
+	struct signals s = { 0 };
+	sigset_t set;
+
+	virtual_loop(&l);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	NEED(loop_signals(&l, &set, signalled, &s) == 0);
+	raise(SIGUSR1);
+	raise(SIGUSR1);
+	CHECK_EQ(1, loop_turn(&l, 0));
+	CHECK_EQ(1, s.calls);
+	CHECK_EQ(SIGUSR1, s.last);
+	CHECK_EQ(0, loop_turn(&l, 0));
+	loop_fini(&l);
+}
+
+static void
+all_pending_signals_come_in_the_end(void)
+{
+	struct loop l;
+	struct signals s = { 0 };
+	sigset_t set;
+
+	virtual_loop(&l);
+	sigemptyset(&set);
+	for (int sig = SIGRTMIN; sig < SIGRTMIN + 25; sig++)
+		sigaddset(&set, sig);
+	NEED(loop_signals(&l, &set, signalled, &s) == 0);
+	for (int sig = SIGRTMIN; sig < SIGRTMIN + 25; sig++)
+		raise(sig);
+	while (loop_turn(&l, 0) > 0)
+		continue;
+	CHECK_EQ(25, s.calls);
+	loop_fini(&l);
+}
+
+static void
+the_signal_mask_is_restored(void)
+{
+	struct loop l;
+	struct signals s = { 0 };
+	sigset_t set, now;
+
+	virtual_loop(&l);
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR2);
+	NEED(loop_signals(&l, &set, signalled, &s) == 0);
+	sigprocmask(SIG_SETMASK, NULL, &now);
+	CHECK_EQ(1, sigismember(&now, SIGUSR2));
+	loop_fini(&l);
+	sigprocmask(SIG_SETMASK, NULL, &now);
+	CHECK_EQ(0, sigismember(&now, SIGUSR2));
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(what_is_ready_is_called);
+	RUN(one_taken_out_in_its_turn_is_not_called);
+	RUN(what_is_no_longer_waited_for_is_not_called);
+	RUN(an_end_of_file_is_told_unasked);
+	RUN(a_turn_handles_a_bounded_number);
+	RUN(a_turn_ends_at_its_deadline);
+	RUN(a_past_deadline_does_not_wait);
+	RUN(without_a_deadline_there_is_no_timeout);
+	RUN(the_clock_is_read_twice_a_turn_at_most);
+	RUN(no_turn_ends_before_its_deadline);
+	RUN_ALONE(an_old_kernel_waits_in_milliseconds);
+	RUN(a_plain_file_is_refused);
+	RUN(a_signal_is_an_event);
+	RUN(all_pending_signals_come_in_the_end);
+	RUN(the_signal_mask_is_restored);
+	return check_finish();
+}

@@ -1,0 +1,147 @@
+/* What /proc says about a process, and our own limits. */
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "sys/limits.h"
+#include "sys/procinfo.h"
+
+#include "check.h"
+
+#define MEGABYTE (1 << 20)
+
+static void
+a_process_runs_and_has_memory(void)
+{
+	struct procinfo info;
+
+	NEED(procinfo_read(getpid(), &info) == 0);
+	CHECK_EQ('R', info.state);
+	CHECK(info.rss > 100 * 1024);
+}
+
+static void
+rss_grows_with_what_is_touched(void)
+{
+	struct procinfo before, after;
+	void *memory;
+
+	NEED(procinfo_read(getpid(), &before) == 0);
+	memory = mmap(NULL, 32 * MEGABYTE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	NEED(memory != MAP_FAILED);
+	CHECK_EQ(0, procinfo_read(getpid(), &after));
+	CHECK(after.rss - before.rss > 30 * (int64_t)MEGABYTE);
+	munmap(memory, 32 * MEGABYTE);
+}
+
+static void
+cpu_time_is_that_of_getrusage(void)
+{
+	struct procinfo info;
+	struct rusage usage;
+	volatile unsigned long spin = 0;
+	tspan cpu;
+
+	do {
+		for (int i = 0; i < 1000000; i++)
+			spin++;
+		NEED(procinfo_read(getpid(), &info) == 0);
+	} while (info.cpu < TSPAN_MSECONDS(50));
+	NEED(getrusage(RUSAGE_SELF, &usage) == 0);
+	cpu = TSPAN_SECONDS(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+	    TSPAN_USECONDS(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+	/* One counts in ticks of 10 ms, user and system apart. */
+	CHECK(info.cpu <= cpu + TSPAN_MSECONDS(20));
+	CHECK(cpu <= info.cpu + TSPAN_MSECONDS(100));
+}
+
+static void
+a_hostile_name_does_no_harm(void)
+{
+	struct procinfo info = { 0 };
+
+	NEED(prctl(PR_SET_NAME, "x) Z 1 (2 3") == 0);
+	CHECK_EQ(0, procinfo_read(getpid(), &info));
+	CHECK_EQ('R', info.state);
+	CHECK(info.rss > 0);
+}
+
+static void
+a_zombie_is_one(void)
+{
+	struct procinfo info;
+	siginfo_t died;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	NEED(waitid(P_PID, (id_t)pid, &died, WEXITED | WNOWAIT) == 0);
+	CHECK_EQ(0, procinfo_read(pid, &info));
+	CHECK_EQ('Z', info.state);
+	CHECK_EQ(0, info.rss);
+	CHECK_EQ(pid, waitpid(pid, NULL, 0));
+}
+
+static void
+one_that_is_gone_is_esrch(void)
+{
+	struct procinfo info = { .rss = 42 };
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	NEED(waitpid(pid, NULL, 0) == pid);
+	CHECK_EQ(-1, procinfo_read(pid, &info));
+	CHECK_EQ(ESRCH, errno);
+	CHECK_EQ(42, info.rss);
+}
+
+static void
+open_descriptors_are_counted(void)
+{
+	int before = procinfo_descriptors();
+	int a = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	int b = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	CHECK(before > 0);
+	CHECK_EQ(before + 2, procinfo_descriptors());
+	close(a);
+	close(b);
+	CHECK_EQ(before, procinfo_descriptors());
+}
+
+static void
+the_limit_of_descriptors_is_raised_to_the_hard_one(void)
+{
+	struct rlimit before, low, original;
+
+	NEED(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	low = before;
+	low.rlim_cur = 100;
+	NEED(setrlimit(RLIMIT_NOFILE, &low) == 0);
+	CHECK_EQ(100, limits_descriptors());
+	CHECK_EQ(0, limits_raise_descriptors(&original));
+	CHECK_EQ(100, (intmax_t)original.rlim_cur);
+	CHECK_EQ((intmax_t)before.rlim_max, (intmax_t)original.rlim_max);
+	CHECK_EQ((intmax_t)before.rlim_max, limits_descriptors());
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_process_runs_and_has_memory);
+	RUN(rss_grows_with_what_is_touched);
+	RUN(cpu_time_is_that_of_getrusage);
+	RUN_ALONE(a_hostile_name_does_no_harm);
+	RUN(a_zombie_is_one);
+	RUN(one_that_is_gone_is_esrch);
+	RUN(open_descriptors_are_counted);
+	RUN_ALONE(the_limit_of_descriptors_is_raised_to_the_hard_one);
+	return check_finish();
+}

@@ -1,0 +1,286 @@
+/* Children between clone and exec, and from their death on. */
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include <linux/userfaultfd.h>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include "sys/procinfo.h"
+
+#include "check.h"
+#include "child_help.h"
+
+#define SPAWNS 200
+
+struct stuck {
+	struct child_spec spec;
+	struct child_result result;
+	int returned;
+};
+
+static void *
+spawn_stuck(void *arg)
+{
+	struct stuck *s = arg;
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	s->returned = child_spawn(&s->spec, &s->result);
+	return NULL;
+}
+
+/* A page that is not there yet: exec waits for it. -1: may not be had. */
+static int
+absent_page(char **page)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd == -1)
+		return -1;
+	*page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	reg.range.start = (uintptr_t)*page;
+	reg.range.len = 4096;
+	if (*page == MAP_FAILED || ioctl(fd, UFFDIO_API, &api) == -1 ||
+	    ioctl(fd, UFFDIO_REGISTER, &reg) == -1) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+static pid_t
+wait_pid(struct stuck *s)
+{
+	for (int i = 0; i < 10000 && atomic_load(&s->result.pid) == 0; i++)
+		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+	return atomic_load(&s->result.pid);
+}
+
+static void
+the_number_is_known_before_the_program_runs(void)
+{
+	static char path[4096] = "/bin/true";
+	struct stuck s = { .spec = shell(""), .returned = 42 };
+	struct uffdio_copy copy = { .src = (uintptr_t)path, .len = 4096 };
+	struct reap_death died;
+	pthread_t thread;
+	char *page;
+	int uffd = absent_page(&page);
+
+	if (uffd == -1)
+		SKIP("userfaultfd is not for us here");
+	s.spec.path = page;
+	child_result_init(&s.result);
+	NEED(pthread_create(&thread, NULL, spawn_stuck, &s) == 0);
+	CHECK(wait_pid(&s) > 0);
+	CHECK_EQ(42, s.returned);
+	CHECK_EQ(0, child_signal(s.result.pid, 0));
+
+	copy.dst = (uintptr_t)page;
+	CHECK_EQ(0, ioctl(uffd, UFFDIO_COPY, &copy));
+	CHECK_EQ(0, pthread_join(thread, NULL));
+	CHECK_EQ(0, s.returned);
+	NEED(death(&died));
+	CHECK_EQ(s.result.pid, died.pid);
+	CHECK_EQ(0, died.signal);
+	reap_take(died.pid);
+	close(uffd);
+}
+
+static void
+a_start_that_hangs_can_be_killed(void)
+{
+	struct stuck s = { .spec = shell(""), .returned = 42 };
+	struct reap_death died;
+	pthread_t thread;
+	char *page;
+	int uffd = absent_page(&page);
+
+	if (uffd == -1)
+		SKIP("userfaultfd is not for us here");
+	s.spec.path = page;
+	child_result_init(&s.result);
+	NEED(pthread_create(&thread, NULL, spawn_stuck, &s) == 0);
+	NEED(wait_pid(&s) > 0);
+	CHECK_EQ(0, child_signal(s.result.pid, SIGKILL));
+	CHECK_EQ(0, pthread_join(thread, NULL));
+	NEED(death(&died));
+	CHECK_EQ(s.result.pid, died.pid);
+	CHECK_EQ(SIGKILL, died.signal);
+	reap_take(died.pid);
+	close(uffd);
+}
+
+static void
+a_look_at_the_dead_leaves_them_there(void)
+{
+	struct child_spec spec = shell("exit 3");
+	struct child_result result;
+	struct reap_death died;
+	char text[64];
+
+	CHECK_EQ(0, spawn(&spec, &result));
+	NEED(death(&died));
+	NEED(reap_peek(&died));
+	CHECK_EQ(result.pid, died.pid);
+	CHECK_EQ(3, died.status);
+	CHECK_STR(
+	    "exited with status 3", reap_explain(&died, text, sizeof(text)));
+	CHECK_EQ(0, child_signal(died.pid, 0));
+	reap_take(died.pid);
+	CHECK(!reap_peek(&died));
+	CHECK_EQ(-1, child_signal(result.pid, 0));
+}
+
+static void
+a_death_by_signal_is_told(void)
+{
+	struct child_spec spec = shell("kill -9 $$");
+	struct child_result result;
+	struct reap_death died;
+	char text[64];
+
+	CHECK_EQ(0, spawn(&spec, &result));
+	NEED(death(&died));
+	CHECK_STR(
+	    "killed by signal 9", reap_explain(&died, text, sizeof(text)));
+	reap_take(died.pid);
+}
+
+static void
+a_dead_leader_takes_its_group_along(void)
+{
+	struct child_spec spec = shell("sleep 1000 & exit 0");
+	struct child_result result;
+	struct reap_death died;
+	struct pollfd pfd;
+	int p[2];
+
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	spec.stdio[1] = p[1];
+	CHECK_EQ(0, spawn(&spec, &result));
+	close(p[1]);
+	NEED(death(&died));
+	/* The sleep has our pipe. */
+	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
+	CHECK_EQ(0, poll(&pfd, 1, 0));
+	reap_take(died.pid);
+	CHECK_EQ(1, poll(&pfd, 1, 10000));
+	CHECK_EQ(POLLHUP, pfd.revents);
+	close(p[0]);
+}
+
+static void
+a_group_can_be_signalled_while_it_lives(void)
+{
+	struct child_spec spec = shell("sleep 1000 & wait");
+	struct child_result result;
+	struct reap_death died;
+	struct pollfd pfd;
+	int p[2];
+
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	spec.stdio[1] = p[1];
+	CHECK_EQ(0, spawn(&spec, &result));
+	close(p[1]);
+	CHECK_EQ(0, child_signal_group(result.pid, SIGTERM));
+	NEED(death(&died));
+	CHECK_EQ(SIGTERM, died.signal);
+	reap_take(died.pid);
+	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
+	CHECK_EQ(1, poll(&pfd, 1, 10000));
+	close(p[0]);
+}
+
+static void
+a_stranger_is_reaped_alone(void)
+{
+	struct reap_death died;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	NEED(death(&died));
+	CHECK_EQ(pid, died.pid);
+	reap_stranger(pid);
+	CHECK(!reap_peek(&died));
+}
+
+static void
+many_come_and_go(void)
+{
+	struct child_spec spec = shell("exit 0");
+	struct child_result result;
+	struct reap_death died;
+	int before = procinfo_descriptors();
+	int spawned = 0, reaped = 0;
+
+	for (int i = 0; i < SPAWNS; i++)
+		spawned += spawn(&spec, &result) == 0;
+	CHECK_EQ(SPAWNS, spawned);
+	for (; reaped < SPAWNS && death(&died); reaped++)
+		reap_take(died.pid);
+	CHECK_EQ(SPAWNS, reaped);
+	CHECK_EQ(before, procinfo_descriptors());
+}
+
+static void *
+spawn_fifty(void *arg)
+{
+	const struct child_spec *spec = arg;
+	struct child_result result;
+	uintptr_t failed = 0;
+
+	for (int i = 0; i < 50; i++)
+		failed += spawn(spec, &result) == -1;
+	return (void *)failed;
+}
+
+static void
+threads_spawn_beside_each_other(void)
+{
+	struct child_spec spec = shell("exit 0");
+	struct reap_death died;
+	pthread_t threads[4];
+	void *failed;
+	int reaped = 0;
+
+	for (int i = 0; i < 4; i++)
+		NEED(
+		    pthread_create(&threads[i], NULL, spawn_fifty, &spec) == 0);
+	for (int i = 0; i < 4; i++) {
+		CHECK_EQ(0, pthread_join(threads[i], &failed));
+		CHECK_EQ(0, (intmax_t)(uintptr_t)failed);
+	}
+	for (; reaped < 200 && death(&died); reaped++)
+		reap_take(died.pid);
+	CHECK_EQ(200, reaped);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(the_number_is_known_before_the_program_runs);
+	RUN(a_start_that_hangs_can_be_killed);
+	RUN(a_look_at_the_dead_leaves_them_there);
+	RUN(a_death_by_signal_is_told);
+	RUN(a_dead_leader_takes_its_group_along);
+	RUN(a_group_can_be_signalled_while_it_lives);
+	RUN(a_stranger_is_reaped_alone);
+	RUN(many_come_and_go);
+	RUN(threads_spawn_beside_each_other);
+	return check_finish();
+}
