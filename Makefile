@@ -22,19 +22,28 @@ CORE_SRCS = lib/core/action.c \
     lib/core/window.c
 
 SYS_SRCS = lib/sys/accepted.c \
+    lib/sys/activation.c \
     lib/sys/address.c \
+    lib/sys/background.c \
     lib/sys/child.c \
     lib/sys/fdpass.c \
     lib/sys/lane.c \
     lib/sys/limits.c \
     lib/sys/listener.c \
+    lib/sys/log.c \
+    lib/sys/logline.c \
+    lib/sys/logring.c \
+    lib/sys/logsink.c \
+    lib/sys/logwriter.c \
     lib/sys/loop.c \
+    lib/sys/notify.c \
     lib/sys/procinfo.c \
     lib/sys/reap.c \
     lib/sys/retriever.c \
     lib/sys/retriever_helper.c \
     lib/sys/sockdiag.c \
-    lib/sys/unixpath.c
+    lib/sys/unixpath.c \
+    lib/sys/utf8.c
 
 DAEMON_SRCS = lib/daemon/json.c \
     lib/daemon/text.c
@@ -58,6 +67,7 @@ UNIT_TESTS = tests/unit/apppool_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/json_test.c \
     tests/unit/lane_test.c \
+    tests/unit/log_test.c \
     tests/unit/loop_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \

@@ -21,7 +21,7 @@ bool notify_wanted(void);
 /*
  * Sends lines of KEY=VALUE, separated by newlines, at most 4095 bytes.
  * Never waits. Returns 0 when sent or when nobody wants to know; -1 only
- * where trying again later may help (EAGAIN, ENOBUFS, ENOMEM): READY=1 must
+ * where trying again later may help (EAGAIN, ENOBUFS, ...): READY=1 must
  * not be lost.
  */
 int notify_send(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

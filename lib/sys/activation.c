@@ -1,0 +1,156 @@
+/* Sockets given to us by the service manager: sd_listen_fds(3). */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/activation.h"
+
+/* The first descriptor that can be given; the others follow. */
+#define FIRST_FD 3
+
+/* As sd_listen_fds_with_names(3) says where there is no name. */
+#define NO_NAME "unknown"
+
+static struct {
+	size_t count;
+	char *text; /* the names, each ended by NUL; owned */
+	const char **names; /* count of them; owned */
+} given;
+
+/* A whole number in decimal, from 0 to most; -1 for anything else. */
+static long
+parse_number(const char *s, long most)
+{
+	long n = 0;
+
+	if (*s == '\0')
+		return -1;
+	for (; *s != '\0'; s++) {
+		if (*s < '0' || *s > '9')
+			return -1;
+		n = 10 * n + (*s - '0');
+		if (n > most)
+			return -1;
+	}
+	return n;
+}
+
+static int
+check_descriptors(size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int fd = FIRST_FD + (int)i;
+		int flags = fcntl(fd, F_GETFD);
+
+		if (flags == -1 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* Where names are missing there is that one; too many are passed over. */
+static int
+take_names(size_t count, const char *list)
+{
+	char *rest;
+
+	given.text = strdup(list);
+	given.names = calloc(count, sizeof(*given.names));
+	if (given.text == NULL || given.names == NULL)
+		return -1;
+
+	rest = given.text;
+	for (size_t i = 0; i < count; i++) {
+		const char *name = strsep(&rest, ":");
+
+		given.names[i] = name == NULL || *name == '\0' ? NO_NAME : name;
+	}
+	given.count = count;
+	return 0;
+}
+
+static int
+take(const char *pid, const char *fds, const char *names)
+{
+	long count;
+	long owner;
+
+	if (pid == NULL || fds == NULL)
+		return 0;
+	owner = parse_number(pid, INT_MAX);
+	count = parse_number(fds, INT_MAX - FIRST_FD);
+	if (owner == -1 || count == -1) {
+		errno = EINVAL;
+		return -1;
+	}
+	if (owner != getpid() || count == 0)
+		return 0;
+	if (check_descriptors((size_t)count) == -1)
+		return -1;
+	if (take_names((size_t)count, names == NULL ? "" : names) == -1) {
+		activation_close();
+		errno = ENOMEM;
+		return -1;
+	}
+	return (int)count;
+}
+
+int
+activation_take(void)
+{
+	int rc = take(getenv("LISTEN_PID"), getenv("LISTEN_FDS"),
+	    getenv("LISTEN_FDNAMES"));
+
+	(void)unsetenv("LISTEN_PID");
+	(void)unsetenv("LISTEN_FDS");
+	(void)unsetenv("LISTEN_FDNAMES");
+	return rc;
+}
+
+void
+activation_close(void)
+{
+	for (size_t i = 0; i < given.count; i++)
+		(void)close(activation_fd(i));
+	free(given.names);
+	free(given.text);
+	memset(&given, 0, sizeof(given));
+}
+
+size_t
+activation_count(void)
+{
+	return given.count;
+}
+
+int
+activation_fd(size_t i)
+{
+	return FIRST_FD + (int)i;
+}
+
+const char *
+activation_name(size_t i)
+{
+	return given.names[i];
+}
+
+size_t
+activation_find(const char *name, size_t max, int *out)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < given.count; i++) {
+		if (strcmp(given.names[i], name) != 0)
+			continue;
+		if (found < max)
+			out[found] = activation_fd(i);
+		found++;
+	}
+	return found;
+}

@@ -1,0 +1,109 @@
+/* Going to the background, and telling whether it worked. */
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "sys/background.h"
+
+/* To the process that waits for our report; -1: there is none. */
+static int report_fd = -1;
+
+int
+background_fix_stdio(void)
+{
+	int fd;
+
+	/* The lowest number that is free is the one that is opened. */
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd == -1)
+			return -1;
+	} while (fd <= STDERR_FILENO);
+	return close(fd);
+}
+
+/* In the first process. A report is one byte; no report is a sad end. */
+static _Noreturn void
+wait_for_report(int fd, pid_t child)
+{
+	unsigned char status;
+	int how;
+	ssize_t n;
+
+	do {
+		n = recv(fd, &status, 1, 0);
+	} while (n == -1 && errno == EINTR);
+	if (n == 1)
+		_exit(status);
+
+	while (waitpid(child, &how, 0) == -1) {
+		if (errno != EINTR)
+			_exit(EX_UNAVAILABLE);
+	}
+	if (WIFEXITED(how) && WEXITSTATUS(how) != 0)
+		_exit(WEXITSTATUS(how));
+	_exit(EX_UNAVAILABLE);
+}
+
+int
+background_start(void)
+{
+	int ends[2];
+	pid_t pid;
+
+	/* A socket: who writes to it when nobody waits gets no SIGPIPE. */
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == -1)
+		return -1;
+	pid = fork();
+	if (pid == -1) {
+		int saved_errno = errno;
+
+		(void)close(ends[0]);
+		(void)close(ends[1]);
+		errno = saved_errno;
+		return -1;
+	}
+	if (pid != 0) {
+		(void)close(ends[1]);
+		wait_for_report(ends[0], pid);
+	}
+
+	(void)close(ends[0]);
+	report_fd = ends[1];
+	/* Cannot fail: a fresh process leads no group. */
+	(void)setsid();
+	return 0;
+}
+
+static void
+leave_terminal(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (fd == -1)
+		return;
+	(void)dup2(fd, STDIN_FILENO);
+	(void)dup2(fd, STDOUT_FILENO);
+	(void)dup2(fd, STDERR_FILENO);
+	if (fd > STDERR_FILENO)
+		(void)close(fd);
+}
+
+void
+background_report(int status)
+{
+	const unsigned char byte = (unsigned char)status;
+
+	if (report_fd == -1)
+		return;
+	if (status == 0)
+		leave_terminal();
+	(void)send(report_fd, &byte, 1, MSG_NOSIGNAL);
+	(void)close(report_fd);
+	report_fd = -1;
+}

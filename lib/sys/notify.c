@@ -1,0 +1,102 @@
+/* The service manager is told how we are: sd_notify(3). */
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/notify.h"
+
+#define STATE_SIZE 4096
+
+static struct {
+	int fd; /* -1: nobody wants to know */
+	struct sockaddr_un addr;
+	socklen_t addrlen;
+} manager = { .fd = -1 };
+
+/* A path, or '@' and a name without a file. */
+static int
+find_manager(const char *where)
+{
+	size_t len = strlen(where);
+
+	if ((where[0] != '/' && where[0] != '@') || len < 2 ||
+	    len > sizeof(manager.addr.sun_path))
+		return -1;
+	memset(&manager.addr, 0, sizeof(manager.addr));
+	manager.addr.sun_family = AF_UNIX;
+	memcpy(manager.addr.sun_path, where, len);
+	if (where[0] == '@')
+		manager.addr.sun_path[0] = '\0';
+	manager.addrlen =
+	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+	manager.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return manager.fd == -1 ? -1 : 0;
+}
+
+void
+notify_open(void)
+{
+	const char *where = getenv("NOTIFY_SOCKET");
+
+	notify_close();
+	if (where != NULL)
+		(void)find_manager(where);
+	(void)unsetenv("NOTIFY_SOCKET");
+	(void)unsetenv("WATCHDOG_PID");
+	(void)unsetenv("WATCHDOG_USEC");
+}
+
+void
+notify_close(void)
+{
+	if (manager.fd != -1)
+		(void)close(manager.fd);
+	manager.fd = -1;
+}
+
+bool
+notify_wanted(void)
+{
+	return manager.fd != -1;
+}
+
+int
+notify_send(const char *fmt, ...)
+{
+	char text[STATE_SIZE];
+	va_list ap;
+	int len;
+
+	if (manager.fd == -1)
+		return 0;
+	va_start(ap, fmt);
+	len = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return 0;
+	if ((size_t)len >= sizeof(text))
+		len = sizeof(text) - 1;
+
+	if (sendto(manager.fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL,
+		(const void *)&manager.addr, manager.addrlen) != -1)
+		return 0;
+
+	switch (errno) {
+	case EAGAIN:
+	case EINTR:
+	case ENOBUFS:
+	case ENOMEM:
+		return -1;
+	default:
+		/* It is gone, or not what the variable said. */
+		return 0;
+	}
+}

@@ -1,0 +1,721 @@
+/* The log: what lines look like, and that nobody waits for their reader. */
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <syslog.h>
+#include <time.h>
+
+#include "check.h"
+#include "sys/log.h"
+#include "sys/logline.h"
+#include "sys/logring.h"
+#include "sys/utf8.h"
+
+/* What may take long on a machine under load, and then fails. */
+#define PATIENCE TSPAN_SECONDS(20)
+
+static char folder[] = "/tmp/apppoold-log-test.XXXXXX";
+static char file[64];
+
+static char text[4 * LOG_LINE_MAX];
+static size_t text_len;
+
+static tspan
+elapsed(void (*function)(void))
+{
+	struct timespec a, b;
+
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	function();
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	return TSPAN_SECONDS(b.tv_sec - a.tv_sec) + b.tv_nsec - a.tv_nsec;
+}
+
+static void
+collect(void *arg, const char *piece, size_t len)
+{
+	(void)arg;
+	memcpy(text + text_len, piece, len);
+	text_len += len;
+	text[text_len] = '\0';
+}
+
+static const char *
+formatted(enum logline_head head, bool json, const char *app, const char *s)
+{
+	const struct logline line = {
+		/* 2026-11-21T08:50:01.123Z */
+		.at = { .tv_sec = 1795251001, .tv_nsec = 123999999 },
+		.level = LOG_LEVEL_INFO,
+		.app = app,
+		.id = app == NULL ? NULL : "ab12cd",
+		.text = s,
+		.len = strlen(s),
+	};
+	const struct logline_style style = {
+		.head = head, .json = json, .facility = LOG_LOCAL3
+	};
+
+	text_len = 0;
+	logline_format(&line, &style, collect, NULL);
+	return text;
+}
+
+static void
+a_line_begins_with_time_and_level(void)
+{
+	CHECK_STR("2026-11-21T08:50:01.123Z info web: worker 4711 killed",
+	    formatted(
+		LOGLINE_HEAD_TIME, false, NULL, "web: worker 4711 killed"));
+}
+
+static void
+what_a_worker_prints_follows_app_and_id(void)
+{
+	CHECK_STR("2026-11-21T08:50:01.123Z info web/ab12cd: hello",
+	    formatted(LOGLINE_HEAD_TIME, false, "web", "hello"));
+}
+
+static void
+the_journal_gets_a_severity_and_no_time(void)
+{
+	CHECK_STR(
+	    "<6>hello", formatted(LOGLINE_HEAD_JOURNAL, false, NULL, "hello"));
+}
+
+static void
+syslog_gets_facility_and_severity_in_one_number(void)
+{
+	char expected[64];
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	snprintf(expected, sizeof(expected),
+	    "<%d>Nov 21 08:50:01 apppoold[%d]: hello", LOG_LOCAL3 | LOG_INFO,
+	    (int)getpid());
+	CHECK_STR(
+	    expected, formatted(LOGLINE_HEAD_SYSLOG, false, NULL, "hello"));
+}
+
+static void
+controls_and_broken_utf8_are_escaped(void)
+{
+	CHECK_STR("<6>a\\x1b[1m\tb\\x0ac\\x7f \\xff\\xc3( \\xc2\\x9b ä€𝄞",
+	    formatted(LOGLINE_HEAD_JOURNAL, false, NULL,
+		"a\x1b[1m\tb\nc\x7f \xff\xc3( \xc2\x9b ä€𝄞"));
+}
+
+static void
+json_is_one_object_with_time_and_level(void)
+{
+	CHECK_STR("{\"time\":\"2026-11-21T08:50:01.123Z\",\"level\":\"info\","
+		  "\"text\":\"hello\"}",
+	    formatted(LOGLINE_HEAD_TIME, true, NULL, "hello"));
+}
+
+static void
+json_names_app_and_id_of_a_worker(void)
+{
+	CHECK_STR("{\"time\":\"2026-11-21T08:50:01.123Z\",\"level\":\"info\","
+		  "\"app\":\"web\",\"id\":\"ab12cd\",\"text\":\"hello\"}",
+	    formatted(LOGLINE_HEAD_TIME, true, "web", "hello"));
+}
+
+static void
+json_escapes_what_a_string_cannot_hold(void)
+{
+	const char *line = formatted(LOGLINE_HEAD_TIME, true, NULL,
+	    "\"q\" \\ \n\t\x01\x1b\x7f\xff\xc2\x85 ä");
+
+	CHECK_STR("\"text\":\"\\\"q\\\" \\\\ \\n\\t\\u0001\\u001b\\u007f"
+		  "\\ufffd\\u0085 ä\"}",
+	    strstr(line, "\"text\""));
+}
+
+static void
+utf8_is_what_rfc_3629_says(void)
+{
+	CHECK_EQ(1, utf8_length("a", 1));
+	CHECK_EQ(2, utf8_length("\xc2\x80", 2));
+	CHECK_EQ(3, utf8_length("\xef\xbf\xbf", 3));
+	CHECK_EQ(4, utf8_length("\xf4\x8f\xbf\xbf", 4));
+	CHECK_EQ(0, utf8_length("\xc2\x80", 1));
+	CHECK_EQ(0, utf8_length("\x80", 1));
+	CHECK_EQ(0, utf8_length("\xc1\xbf", 2));
+	CHECK_EQ(0, utf8_length("\xe0\x9f\xbf", 3));
+	CHECK_EQ(0, utf8_length("\xed\xa0\x80", 3));
+	CHECK_EQ(0, utf8_length("\xf0\x8f\xbf\xbf", 4));
+	CHECK_EQ(0, utf8_length("\xf4\x90\x80\x80", 4));
+	CHECK_EQ(0, utf8_length("\xf5\x80\x80\x80", 4));
+}
+
+/*
+ * Lines of many sizes, faster and slower than they are taken out: each comes
+ * out once, in order and whole, or was refused.
+ */
+static void
+the_ring_keeps_order_and_loses_only_what_it_refused(void)
+{
+	static char in[LOG_LINE_MAX];
+	unsigned put = 0, got = 0, refused = 0, told = 0, random = 1;
+	struct logring r;
+	struct logline line;
+
+	NEED(logring_init(&r) == 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		size_t len;
+
+		random = random * 1103515245U + 12345U;
+		len = 32 + (random >> 8) % (i % 7 == 0 ? 60000 : 300);
+		memset(in, 'a' + (int)(i % 26), len);
+		snprintf(in, 32, "%u", put);
+		line = (struct logline){ .text = in, .len = len };
+		if (random >> 30 == 0)
+			line.app = line.id = "x";
+		if (logring_put(&r, &line))
+			put++;
+		else
+			refused++;
+
+		random = random * 1103515245U + 12345U;
+		for (unsigned n = (random >> 16) % 3; n > 0; n--) {
+			unsigned dropped;
+
+			if (!logring_peek(&r, &line))
+				break;
+			if (sscanf(line.text, "%u lines", &dropped) == 1 &&
+			    line.level == LOG_LEVEL_WARN)
+				told += dropped;
+			else
+				CHECK_EQ(got++, atoi(line.text));
+			logring_pop(&r);
+		}
+	}
+	while (logring_peek(&r, &line)) {
+		unsigned dropped;
+
+		if (sscanf(line.text, "%u lines", &dropped) == 1 &&
+		    line.level == LOG_LEVEL_WARN)
+			told += dropped;
+		else
+			CHECK_EQ(got++, atoi(line.text));
+		logring_pop(&r);
+	}
+	CHECK(refused > 0);
+	CHECK_EQ(put, got);
+	CHECK_EQ(refused, told + r.dropped);
+	logring_fini(&r);
+}
+
+/* Standard error becomes the writing end; returns the reading end. */
+static int
+redirect_to_pipe(void)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) == -1 || dup2(ends[1], STDERR_FILENO) == -1)
+		return -1;
+	close(ends[1]);
+	signal(SIGPIPE, SIG_IGN);
+	return ends[0];
+}
+
+/* Adds what comes within the time to text; false: nothing more came. */
+static bool
+read_more(int fd, int milliseconds)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	ssize_t n;
+
+	if (poll(&pfd, 1, milliseconds) != 1)
+		return false;
+	n = read(fd, text + text_len, sizeof(text) - 1 - text_len);
+	if (n <= 0)
+		return false;
+	text_len += (size_t)n;
+	text[text_len] = '\0';
+	return true;
+}
+
+/* Reads until the word has come; false: it did not. Empties text first. */
+static bool
+read_until(int fd, const char *word)
+{
+	text_len = 0;
+	text[0] = '\0';
+	while (strstr(text, word) == NULL) {
+		if (text_len > sizeof(text) / 2) {
+			memmove(text, text + text_len - 1000, 1001);
+			text_len = 1000;
+		}
+		if (!read_more(fd, (int)(PATIENCE / 1000000)))
+			return false;
+	}
+	return true;
+}
+
+static int
+open_file(const char *path)
+{
+	const struct log_spec spec = {
+		.dest = LOG_DEST_FILE, .path = path, .level = LOG_LEVEL_INFO
+	};
+
+	return log_open(&spec);
+}
+
+/* An empty one. */
+static int
+open_fresh_file(void)
+{
+	unlink(file);
+	return open_file(file);
+}
+
+static size_t
+lines_in_file(const char *word)
+{
+	FILE *f = fopen(file, "r");
+	char *line = NULL;
+	size_t size = 0, n = 0;
+
+	if (f == NULL)
+		return 0;
+	while (getline(&line, &size, f) != -1)
+		n += strstr(line, word) != NULL;
+	free(line);
+	fclose(f);
+	return n;
+}
+
+static void
+lines_are_written_at_once_before_the_start(void)
+{
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	log_info("hello %d", 1);
+	CHECK(read_until(fd, "info hello 1\n"));
+}
+
+static void
+lines_are_written_after_the_start_too(void)
+{
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	NEED(log_start() == 0);
+	log_info("hello %d", 2);
+	CHECK(read_until(fd, "info hello 2\n"));
+	log_stop(PATIENCE);
+}
+
+static void
+errno_is_named_and_kept(void)
+{
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	errno = ENOENT;
+	log_warn("%s", "x");
+	CHECK_EQ(ENOENT, errno);
+	log_info("y %m");
+	CHECK_EQ(ENOENT, errno);
+	CHECK(read_until(fd, "info y No such file or directory\n"));
+	CHECK(strstr(text, "warn x: No such file or directory\n") != NULL);
+}
+
+static void
+less_urgent_lines_than_asked_for_are_not_written(void)
+{
+	const struct log_spec spec = { .level = LOG_LEVEL_WARN };
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	NEED(log_open(&spec) == 0);
+	log_debug("one");
+	log_info("two");
+	log_output("web", "ab", "printed", 7);
+	log_warnx("three");
+	CHECK(read_until(fd, "three"));
+	CHECK(strstr(text, "two") == NULL);
+	CHECK(strstr(text, "printed") != NULL);
+}
+
+static void
+a_line_of_64_kib_comes_whole(void)
+{
+	static char line[LOG_LINE_MAX];
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	NEED(log_start() == 0);
+	memset(line, 'z', sizeof(line));
+	log_output("web", "ab", line, sizeof(line));
+	text_len = 0;
+	while (text_len < sizeof(line) + 20 &&
+	    read_more(fd, (int)(PATIENCE / 1000000)))
+		continue;
+	CHECK(text_len > sizeof(line));
+	CHECK_EQ(sizeof(line), strspn(strchr(text, 'z'), "z"));
+	CHECK_EQ('\n', text[text_len - 1]);
+	log_stop(PATIENCE);
+}
+
+static void
+our_own_line_is_cut_with_dots(void)
+{
+	static char line[6000];
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	memset(line, 'z', sizeof(line) - 1);
+	log_info("%s", line);
+	CHECK(read_until(fd, "zz...\n"));
+}
+
+static void
+flood(void)
+{
+	for (int i = 0; i < 20000; i++)
+		log_info("%0200d", i);
+}
+
+static void
+stop_soon(void)
+{
+	log_stop(TSPAN_MSECONDS(100));
+}
+
+static void
+a_reader_that_does_not_read_holds_nobody_up(void)
+{
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	NEED(log_start() == 0);
+	CHECK(elapsed(flood) < TSPAN_SECONDS(5));
+	CHECK(!log_flush(TSPAN_MSECONDS(10)));
+
+	CHECK(read_until(fd, " lines of log dropped"));
+	log_info("again");
+	CHECK(read_until(fd, "again"));
+	log_stop(PATIENCE);
+}
+
+static void
+stopping_does_not_wait_for_that_reader(void)
+{
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	NEED(log_start() == 0);
+	flood();
+	CHECK(elapsed(stop_soon) < TSPAN_SECONDS(3));
+	/* Nor does what is logged afterwards. */
+	CHECK(elapsed(flood) < TSPAN_SECONDS(5));
+}
+
+static void
+another_destination_frees_the_log_of_that_reader(void)
+{
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	NEED(log_start() == 0);
+	flood();
+	NEED(open_fresh_file() == 0);
+	log_stop(PATIENCE);
+	CHECK_EQ(1, lines_in_file("lines of log lost: they are not"));
+	CHECK(lines_in_file("lines of log dropped") > 0);
+	close(fd);
+}
+
+static void
+a_full_device_is_survived_and_told(void)
+{
+	NEED(open_file("/dev/full") == 0);
+	NEED(log_start() == 0);
+	log_info("lost 1");
+	CHECK(log_flush(PATIENCE));
+	log_info("lost 2");
+	CHECK(log_flush(PATIENCE));
+
+	NEED(open_fresh_file() == 0);
+	log_info("written");
+	log_stop(PATIENCE);
+	CHECK_EQ(
+	    1, lines_in_file("2 lines of log lost: No space left on device"));
+	CHECK_EQ(1, lines_in_file("written"));
+}
+
+/* The file may grow to this size; -1 for any. */
+static void
+limit_file(rlim_t size)
+{
+	struct rlimit limit;
+
+	getrlimit(RLIMIT_FSIZE, &limit);
+	limit.rlim_cur = size;
+	setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static void
+half_a_line_is_ended_before_the_next(void)
+{
+	signal(SIGXFSZ, SIG_IGN);
+	NEED(open_fresh_file() == 0);
+	limit_file(50);
+	log_info("this is cut somewhere in the middle, as the disk is full");
+	log_info("this is lost altogether");
+	limit_file(RLIM_INFINITY);
+	log_info("this is written");
+	CHECK_EQ(1, lines_in_file("Z info this is cut"));
+	CHECK_EQ(1, lines_in_file("Z warn 2 lines of log lost: File too"));
+	CHECK_EQ(1, lines_in_file("Z info this is written"));
+	CHECK_EQ(3, lines_in_file("20"));
+}
+
+static void
+a_closed_standard_error_is_survived(void)
+{
+	int ends[2];
+
+	NEED(pipe2(ends, O_CLOEXEC) == 0);
+	close(STDERR_FILENO);
+	NEED(log_start() == 0);
+	log_info("one");
+	CHECK(log_flush(PATIENCE));
+	NEED(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+	log_info("two");
+	CHECK(read_until(ends[0], "two"));
+	CHECK(strstr(text, "1 lines of log lost: Bad file") != NULL);
+	log_stop(PATIENCE);
+}
+
+static void
+a_broken_pipe_is_survived(void)
+{
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	NEED(log_start() == 0);
+	close(fd);
+	log_info("one");
+	CHECK(log_flush(PATIENCE));
+	NEED(open_fresh_file() == 0);
+	log_info("two");
+	log_stop(PATIENCE);
+	CHECK_EQ(1, lines_in_file("1 lines of log lost: Broken pipe"));
+}
+
+static void
+a_file_that_was_moved_away_is_opened_anew(void)
+{
+	char moved[80];
+
+	snprintf(moved, sizeof(moved), "%s.1", file);
+	NEED(open_fresh_file() == 0);
+	NEED(log_start() == 0);
+	log_info("before");
+	CHECK(log_flush(PATIENCE));
+	NEED(rename(file, moved) == 0);
+	log_reopen();
+	log_info("after");
+	log_stop(PATIENCE);
+	CHECK_EQ(1, lines_in_file("after"));
+	CHECK_EQ(0, lines_in_file("before"));
+	unlink(moved);
+}
+
+static void
+a_file_that_cannot_be_opened_changes_nothing(void)
+{
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	CHECK_EQ(-1, open_file("/nonexistent/log"));
+	CHECK_EQ(ENOENT, errno);
+	log_info("still here");
+	CHECK(read_until(fd, "still here"));
+}
+
+static int
+syslog_server(char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	strcpy(addr.sun_path, path);
+	unlink(path);
+	return bind(fd, (void *)&addr, sizeof(addr)) == 0 ? fd : -1;
+}
+
+static void
+syslog_gets_lines_before_and_after_its_restart(void)
+{
+	char path[64];
+	const struct log_spec spec = { .dest = LOG_DEST_SYSLOG,
+		.facility = LOG_LOCAL3,
+		.path = path,
+		.level = LOG_LEVEL_INFO };
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/syslog", folder);
+	NEED(log_open(&spec) == 0);
+	NEED(log_start() == 0);
+	log_info("nobody there");
+	CHECK(log_flush(PATIENCE));
+
+	fd = syslog_server(path);
+	NEED(fd != -1);
+	log_warnx("one");
+	CHECK(read_until(fd, "one"));
+	CHECK(strstr(text, "1 lines of log lost: No such file") != NULL);
+	close(fd);
+
+	fd = syslog_server(path);
+	NEED(fd != -1);
+	log_errorx("two");
+	CHECK(read_until(fd, "two"));
+	CHECK(strncmp(text, "<155>", 5) == 0);
+	log_stop(PATIENCE);
+	unlink(path);
+}
+
+static void
+what_repeats_is_said_once_a_minute_with_a_count(void)
+{
+	struct log_rate rate = { 0 };
+	tstamp now = TSPAN_SECONDS(1000);
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	log_limited(&rate, now, LOG_LEVEL_WARN, "trouble");
+	log_limited(&rate, now, LOG_LEVEL_WARN, "trouble");
+	now += TSPAN_SECONDS(59);
+	log_limited(&rate, now, LOG_LEVEL_WARN, "trouble");
+	now += TSPAN_SECONDS(1);
+	errno = EMFILE;
+	log_limited(&rate, now, LOG_LEVEL_WARN, "trouble: %m");
+	log_info("end");
+	CHECK(read_until(fd, "end"));
+	CHECK(strstr(text, "Z warn trouble\n") != NULL);
+	CHECK(strstr(text,
+		  "Z warn trouble: Too many open files (and 2 times "
+		  "since this was said last)\n") != NULL);
+}
+
+static void
+fatal_writes_and_exits_71(void)
+{
+	int fd = redirect_to_pipe();
+	int status;
+	pid_t pid;
+
+	NEED(fd != -1);
+	pid = fork();
+	if (pid == 0) {
+		errno = EIO;
+		if (log_start() == 0)
+			fatal("%s", "cannot go on");
+		_exit(1);
+	}
+	NEED(waitpid(pid, &status, 0) == pid);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(71, WEXITSTATUS(status));
+	CHECK(read_until(fd, "Z error cannot go on: Input/output error\n"));
+}
+
+static void *
+log_much(void *arg)
+{
+	for (int i = 0; i < 2000; i++)
+		log_info("thread %s line %d", (const char *)arg, i);
+	return NULL;
+}
+
+static void
+many_threads_may_log(void)
+{
+	pthread_t a, b;
+
+	NEED(open_fresh_file() == 0);
+	NEED(log_start() == 0);
+	NEED(pthread_create(&a, NULL, log_much, (void *)(uintptr_t) "a") == 0);
+	NEED(pthread_create(&b, NULL, log_much, (void *)(uintptr_t) "b") == 0);
+	for (int i = 0; i < 100; i++) {
+		log_reopen();
+		log_info("main line %d", i);
+	}
+	pthread_join(a, NULL);
+	pthread_join(b, NULL);
+	log_stop(PATIENCE);
+	CHECK_EQ(2000, lines_in_file("thread a line"));
+	CHECK_EQ(2000, lines_in_file("thread b line"));
+	CHECK_EQ(100, lines_in_file("main line"));
+}
+
+/* What a test has to say must not end up where it redirects descriptor 2. */
+static void
+keep_stderr_apart(void)
+{
+	FILE *f = fdopen(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 10), "w");
+
+	if (f == NULL)
+		exit(EXIT_FAILURE);
+	setvbuf(f, NULL, _IOLBF, 0);
+	stderr = f;
+}
+
+int
+main(int argc, char **argv)
+{
+	keep_stderr_apart();
+	if (mkdtemp(folder) == NULL)
+		return EXIT_FAILURE;
+	snprintf(file, sizeof(file), "%s/log", folder);
+
+	check_start(argc, argv);
+	RUN(a_line_begins_with_time_and_level);
+	RUN(what_a_worker_prints_follows_app_and_id);
+	RUN(the_journal_gets_a_severity_and_no_time);
+	RUN(syslog_gets_facility_and_severity_in_one_number);
+	RUN(controls_and_broken_utf8_are_escaped);
+	RUN(json_is_one_object_with_time_and_level);
+	RUN(json_names_app_and_id_of_a_worker);
+	RUN(json_escapes_what_a_string_cannot_hold);
+	RUN(utf8_is_what_rfc_3629_says);
+	RUN(the_ring_keeps_order_and_loses_only_what_it_refused);
+	RUN_ALONE(lines_are_written_at_once_before_the_start);
+	RUN_ALONE(lines_are_written_after_the_start_too);
+	RUN_ALONE(errno_is_named_and_kept);
+	RUN_ALONE(less_urgent_lines_than_asked_for_are_not_written);
+	RUN_ALONE(a_line_of_64_kib_comes_whole);
+	RUN_ALONE(our_own_line_is_cut_with_dots);
+	RUN_ALONE(what_repeats_is_said_once_a_minute_with_a_count);
+	RUN_ALONE(fatal_writes_and_exits_71);
+	RUN_ALONE(a_reader_that_does_not_read_holds_nobody_up);
+	RUN_ALONE(stopping_does_not_wait_for_that_reader);
+	RUN_ALONE(another_destination_frees_the_log_of_that_reader);
+	RUN_ALONE(a_full_device_is_survived_and_told);
+	RUN_ALONE(half_a_line_is_ended_before_the_next);
+	RUN_ALONE(a_closed_standard_error_is_survived);
+	RUN_ALONE(a_broken_pipe_is_survived);
+	RUN_ALONE(a_file_that_was_moved_away_is_opened_anew);
+	RUN_ALONE(a_file_that_cannot_be_opened_changes_nothing);
+	RUN_ALONE(syslog_gets_lines_before_and_after_its_restart);
+	RUN_ALONE(many_threads_may_log);
+
+	unlink(file);
+	rmdir(folder);
+	return check_finish();
+}
