@@ -45,8 +45,23 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/unixpath.c \
     lib/sys/utf8.c
 
-DAEMON_SRCS = lib/daemon/json.c \
-    lib/daemon/text.c
+DAEMON_SRCS = lib/daemon/birth.c \
+    lib/daemon/channel.c \
+    lib/daemon/config.c \
+    lib/daemon/group.c \
+    lib/daemon/held.c \
+    lib/daemon/intake.c \
+    lib/daemon/json.c \
+    lib/daemon/logging.c \
+    lib/daemon/output.c \
+    lib/daemon/readiness.c \
+    lib/daemon/reload.c \
+    lib/daemon/settle.c \
+    lib/daemon/supervisor.c \
+    lib/daemon/tables.c \
+    lib/daemon/text.c \
+    lib/daemon/waiters.c \
+    lib/daemon/worker.c
 
 # libapppool, for workers.
 WORKER_SRCS = lib/sys/fdpass.c \

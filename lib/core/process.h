@@ -80,7 +80,6 @@ struct process {
 	bool cooling; /* no room until it speaks or cool_until */
 	bool expiring; /* its last allowed session is running */
 	uint32_t app;
-	uint32_t slot; /* 0 …; no two living ones of an app share one */
 	uint32_t generation; /* of the app when it was started */
 	uint32_t home; /* which list of its app it is on; see app.h */
 	struct ilist conns; /* assigned and handed, in this order */

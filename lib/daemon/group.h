@@ -24,17 +24,19 @@ struct supervisor;
 
 /* One listener of a group. */
 struct door {
-	TAILQ_ENTRY(door) next;
-	struct loop_io io; /* in the loop unless muted, resting or leaving */
+	TAILQ_ENTRY(door) next; /* in its group's doors */
+	TAILQ_ENTRY(door) timed_next; /* in supervisor.timed, if timed */
+	struct loop_io io; /* in the loop unless muted or timed */
 	struct listener listener;
-	struct group *group;
+	struct group *group; /* NULL: not in use yet */
 	struct conf_listen where; /* strings owned; see conf.h */
 	char address[160]; /* where it really listens, for people */
 	unsigned budget; /* accepts in the next turn, 1 … DOOR_BUDGET */
-	bool resting; /* out of descriptors, until listener.rest_until */
+	bool timed; /* rests or leaves; looked at again at check_at */
 	bool leaving; /* shut; what is in its backlog is still served */
-	tstamp leaving_check; /* when to look at it again */
-	tstamp leaving_end; /* closed then at the latest */
+	bool last_round; /* when it is empty now it can be closed */
+	tstamp check_at;
+	tstamp leave_until; /* closed then at the latest */
 };
 
 TAILQ_HEAD(doors, door);

@@ -5,17 +5,25 @@
 
 #include "daemon/group.h"
 
+struct action;
+
 /*
- * A door of the group at this address, open and in the loop. NULL and errno,
- * the reason having been logged.
+ * Opens doors at this address of an app (several where the service manager
+ * gave several sockets of one name) and appends them to out: bound and
+ * listening, but looked at by nobody. 0; or -1 and errno, logged, and then
+ * out is as it was.
  */
-struct door *intake_open(struct group *g, const struct conf_listen *where);
+int intake_open(struct supervisor *s, const struct conf_app *conf,
+    const struct conf_listen *where, struct doors *out);
 
-/* Owner, mode, backlog as the group's configuration now says. */
+/* Puts a door that is on no list into use for the group. */
+void intake_adopt(struct door *d, struct group *g);
+
+/* Takes a door out of use, off its group, as intake_open() gave it. */
+void intake_detach(struct door *d);
+
+/* Owner, mode and backlog as its group's configuration has them. */
 void intake_update(struct door *d);
-
-/* Gives the door to another group. */
-void intake_move(struct door *d, struct group *g);
 
 /*
  * Closes the door for newcomers. What is in its backlog is still accepted;
@@ -23,14 +31,18 @@ void intake_move(struct door *d, struct group *g);
  */
 void intake_leave(struct door *d, tstamp now);
 
-/* Closes and frees it at once. */
+/* Closes and frees it at once; it may be out of use. */
 void intake_close(struct door *d);
+
+/* The app accepts no more: all its doors leave. */
+void intake_leave_all(struct group *g, tstamp now);
+void intake_close_all(struct group *g);
 
 /* ACTION_ACCEPT: there is room again. */
 void intake_resume(struct group *g, tstamp now);
 
 /* ACTION_REFUSE. */
-void intake_refuse(struct supervisor *s, uint32_t conn);
+void intake_refuse(struct supervisor *s, const struct action *a, tstamp now);
 
 /* When intake_tick() is due, and what it does: doors that rest or leave. */
 tstamp intake_deadline(const struct supervisor *s);

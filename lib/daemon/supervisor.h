@@ -68,7 +68,8 @@ struct supervisor {
 	bool stopping;
 	bool over; /* nothing is left: supervisor_run() returns */
 	int exit_status;
-	struct log_rate accept_rate;
+	char status_text[128]; /* as the service manager knows it */
+	tstamp status_at; /* it is told no more before then */
 };
 
 RB_PROTOTYPE(pids, worker, by_pid, worker_compare);

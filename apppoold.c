@@ -1,0 +1,217 @@
+/*
+ * apppoold: options, configuration, background, run.  Under the name
+ * apppoolctl it is the program that talks to a running daemon.
+ */
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include <libutil.h>
+
+#include "daemon/conf.h"
+#include "daemon/config.h"
+#include "daemon/ctl.h"
+#include "daemon/held.h"
+#include "daemon/logging.h"
+#include "daemon/supervisor.h"
+#include "sys/activation.h"
+#include "sys/background.h"
+#include "sys/log.h"
+#include "sys/notify.h"
+
+struct options {
+	const char *file;
+	bool test;
+	bool print;
+	bool background;
+	bool exit_on_failed;
+};
+
+static void
+usage(FILE *to)
+{
+	(void)fprintf(
+	    to, "usage: apppoold [-DhTtVv] [-c FILE] [--exit-on-failed]\n");
+}
+
+static int
+parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{ "exit-on-failed", no_argument, NULL, 'E' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:DhTtVv", longs, NULL)) != -1) {
+		switch (c) {
+		case 'c':
+			o->file = optarg;
+			break;
+		case 'D':
+			o->background = true;
+			break;
+		case 'E':
+			o->exit_on_failed = true;
+			break;
+		case 'h':
+			usage(stdout);
+			exit(EX_OK);
+		case 'T':
+			o->print = true;
+			break;
+		case 't':
+			o->test = true;
+			break;
+		case 'V':
+			(void)printf("apppoold %s\n", APPPOOL_VERSION);
+			exit(EX_OK);
+		case 'v':
+			logging_verbose();
+			break;
+		default:
+			usage(stderr);
+			return EX_USAGE;
+		}
+	}
+	if (optind == argc)
+		return EX_OK;
+	(void)fprintf(
+	    stderr, "apppoold: unexpected argument: %s\n", argv[optind]);
+	usage(stderr);
+	return EX_USAGE;
+}
+
+/* Reads the file and shows what was found; NULL: there are mistakes. */
+static struct conf *
+load(const char *file, unsigned flags)
+{
+	struct conf_report report;
+	struct conf *conf;
+
+	conf_report_init(&report);
+	conf = conf_load(file, flags, held_by_us, &report);
+	for (size_t i = 0; i < report.warnings_len; i++)
+		(void)fprintf(stderr, "%s (warning)\n", report.warnings[i]);
+	for (size_t i = 0; i < report.mistakes_len; i++)
+		(void)fprintf(stderr, "%s\n", report.mistakes[i]);
+	conf_report_fini(&report);
+	return conf;
+}
+
+/* -t and -T. */
+static int
+check(const struct options *o)
+{
+	struct conf *conf;
+
+	held_ask(o->file);
+	conf = load(o->file, CONF_OUTSIDE_STRICT);
+	if (conf == NULL)
+		return EX_CONFIG;
+	if (o->print)
+		conf_print(conf, stdout);
+	else
+		(void)fprintf(stderr, "%s: no mistakes\n", conf->file);
+	conf_free(conf);
+	if (fflush(stdout) == 0)
+		return EX_OK;
+	perror("apppoold: standard output");
+	return EX_IOERR;
+}
+
+/* The pid file, or NULL if none is wanted; *status_out: what went wrong. */
+static struct pidfh *
+open_pid_file(const struct conf *conf, int *status_out)
+{
+	struct pidfh *pid_file;
+	pid_t other = 0;
+
+	if (conf->pid_file == NULL)
+		return NULL;
+	pid_file = pidfile_open(conf->pid_file, 0644, &other);
+	if (pid_file == NULL) {
+		*status_out = errno == EACCES ? EX_NOPERM : EX_CANTCREAT;
+		if (errno == EEXIST)
+			log_errorx("%s: already running, pid %ld",
+			    conf->pid_file, (long)other);
+		else
+			log_error("%s", conf->pid_file);
+	}
+	return pid_file;
+}
+
+static int
+run(struct supervisor *s, const struct options *o, struct conf *conf)
+{
+	struct config *config = config_new(conf);
+	struct pidfh *pid_file;
+	int status = EX_OK;
+
+	if (config == NULL)
+		return EX_OSERR;
+	pid_file = open_pid_file(conf, &status);
+	if (status == EX_OK && o->background && background_start() == -1) {
+		log_error("cannot go to the background");
+		status = EX_OSERR;
+	}
+	if (status != EX_OK)
+		return status;
+	if (pid_file != NULL)
+		(void)pidfile_write(pid_file);
+	status = supervisor_init(s, config);
+	if (status == EX_OK) {
+		s->background = o->background;
+		s->exit_on_failed = o->exit_on_failed;
+		log_info("apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,
+		    conf->file, (long)getpid());
+		status = supervisor_run(s);
+		log_info("stopped");
+		supervisor_fini(s);
+	}
+	background_report(status);
+	if (pid_file != NULL)
+		(void)pidfile_remove(pid_file);
+	return status;
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct supervisor s;
+	struct options o = { .file = CONF_DEFAULT_FILE };
+	const char *name = strrchr(argv[0] == NULL ? "" : argv[0], '/');
+	struct conf *conf;
+	int status;
+
+	name = name == NULL ? argv[0] : name + 1;
+	if (name != NULL && strcmp(name, "apppoolctl") == 0)
+		return ctl_main(argc, argv);
+	if (background_fix_stdio() == -1)
+		return EX_OSERR;
+	status = parse_options(argc, argv, &o);
+	if (status != EX_OK)
+		return status;
+	if (o.test || o.print)
+		return check(&o);
+	if (activation_take() == -1) {
+		perror("apppoold: LISTEN_FDS");
+		return EX_OSERR;
+	}
+	notify_open();
+	conf = load(o.file, CONF_OUTSIDE_WARN);
+	if (conf == NULL)
+		return EX_CONFIG;
+	if (logging_open(conf) == -1)
+		return EX_CANTCREAT;
+	status = run(&s, &o, conf);
+	log_stop(TSPAN_SECONDS(1));
+	return status;
+}

@@ -1,0 +1,316 @@
+/* What a process is started with. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/birth.h"
+#include "daemon/supervisor.h"
+#include "sys/wire.h"
+
+extern char **environ;
+
+/* --- environment -------------------------------------------------------- */
+
+struct env {
+	char **list; /* NULL at the end; each string owned */
+	size_t len;
+	size_t room;
+	bool failed;
+};
+
+static bool
+env_same_name(const char *a, const char *b)
+{
+	size_t n = strcspn(a, "=");
+
+	return strncmp(a, b, n) == 0 && b[n] == '=';
+}
+
+/* Takes text over, in place of an earlier one of the same name. */
+static void
+env_put(struct env *e, char *text)
+{
+	char **list = e->list;
+
+	if (text == NULL) {
+		e->failed = true;
+		return;
+	}
+	for (size_t i = 0; i < e->len; i++) {
+		if (env_same_name(text, list[i])) {
+			free(list[i]);
+			list[i] = text;
+			return;
+		}
+	}
+	if (e->len + 1 >= e->room) {
+		list = reallocarray(list, e->room + 64, sizeof(*list));
+		if (list == NULL) {
+			free(text);
+			e->failed = true;
+			return;
+		}
+		e->list = list;
+		e->room += 64;
+	}
+	list[e->len++] = text;
+	list[e->len] = NULL;
+}
+
+static void env_format(struct env *e, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void
+env_format(struct env *e, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) == -1)
+		text = NULL;
+	va_end(ap);
+	env_put(e, text);
+}
+
+static void
+env_free(char **list)
+{
+	for (char **p = list; p != NULL && *p != NULL; p++)
+		free(*p);
+	free(list);
+}
+
+static void
+env_identity(struct env *e, const struct conf_identity *id)
+{
+	if (!id->change)
+		return;
+	env_format(e, "HOME=%s", id->home);
+	env_format(e, "USER=%s", id->user);
+	env_format(e, "LOGNAME=%s", id->user);
+	env_format(e, "SHELL=%s", id->shell);
+}
+
+static void
+env_channel(struct env *e, const struct worker *w)
+{
+	env_format(e, WIRE_ENV_APP "=%s", w->group->conf->name);
+	env_format(e, WIRE_ENV_ID "=%s", w->id);
+	env_format(e, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
+	if (w->held == -1)
+		return;
+	env_format(e, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
+	env_format(e, WIRE_ENV_FD "=3");
+}
+
+/* What each process gets; NULL: no memory. */
+static char **
+env_build(const struct worker *w)
+{
+	const struct conf_app *conf = w->group->conf;
+	struct env e = { 0 };
+
+	if (!conf->clear_environment)
+		for (char **p = environ; *p != NULL; p++)
+			if (strchr(*p, '=') != NULL)
+				env_put(&e, strdup(*p));
+	if (conf->clear_environment)
+		env_format(&e, "PATH=/usr/local/bin:/usr/bin:/bin");
+	env_identity(&e, &conf->identity);
+	for (char **p = conf->environment; *p != NULL; p++)
+		env_put(&e, strdup(*p));
+	env_channel(&e, w);
+	if (!e.failed)
+		return e.list;
+	env_free(e.list);
+	errno = ENOMEM;
+	return NULL;
+}
+
+/* --- the rest ----------------------------------------------------------- */
+
+static void
+birth_limit(struct birth *b, int resource, const struct conf_rlimit *l)
+{
+	struct child_limit *to = &b->limits[b->spec.nlimits];
+
+	if (!l->set)
+		return;
+	to->resource = resource;
+	to->value.rlim_cur = l->max;
+	to->value.rlim_max = l->max;
+	b->spec.nlimits++;
+}
+
+static void
+birth_limits(struct birth *b, const struct conf_app *conf)
+{
+	b->spec.limits = b->limits;
+	/* We raised our own soft limit; they get what we were given. */
+	b->limits[0].resource = RLIMIT_NOFILE;
+	b->limits[0].value = b->worker->sup->nofile;
+	b->spec.nlimits = conf->limit_nofile.set ? 0 : 1;
+	birth_limit(b, RLIMIT_NOFILE, &conf->limit_nofile);
+	birth_limit(b, RLIMIT_CORE, &conf->limit_core);
+	birth_limit(b, RLIMIT_AS, &conf->limit_as);
+	birth_limit(b, RLIMIT_NPROC, &conf->limit_nproc);
+	birth_limit(b, RLIMIT_CPU, &conf->limit_cpu);
+}
+
+static void
+birth_identity(struct birth *b, const struct conf_app *conf)
+{
+	const struct conf_identity *id = &conf->identity;
+
+	b->spec.chroot = conf->chroot;
+	b->spec.directory = conf->directory;
+	b->spec.set_nice = conf->nice_set;
+	b->spec.nice = conf->nice;
+	b->spec.set_umask = conf->umask != -1;
+	b->spec.umask = (mode_t)conf->umask;
+	b->spec.no_new_privs = conf->no_new_privileges;
+	b->spec.set_identity = id->change;
+	b->spec.uid = id->uid;
+	b->spec.gid = id->gid;
+	b->spec.groups = id->groups;
+	b->spec.ngroups = id->groups_len;
+}
+
+/* Opens what is to be its stdout and stderr. */
+static bool
+birth_output(struct birth *b, const struct conf_app *conf)
+{
+	struct worker *w = b->worker;
+	uid_t owner = conf->identity.change ? conf->identity.uid : (uid_t)-1;
+
+	switch (conf->output) {
+	case CONF_OUTPUT_INHERIT:
+		b->spec.stdio[1] = STDOUT_FILENO;
+		b->spec.stdio[2] = STDERR_FILENO;
+		return true;
+	case CONF_OUTPUT_NULL:
+		return true;
+	case CONF_OUTPUT_FILE:
+		/* Opened in the lane: the disk may be slow. */
+		b->file = conf->output_file;
+		return true;
+	default:
+		b->output = output_open(
+		    &w->output, &w->sup->loop, conf->name, w->id, owner);
+		b->spec.stdio[1] = b->output;
+		b->spec.stdio[2] = b->output;
+		return b->output != -1;
+	}
+}
+
+static bool
+birth_open_file(struct birth *b)
+{
+	b->output = open(b->file,
+	    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
+	if (b->output == -1) {
+		b->file_error = errno;
+		return false;
+	}
+	b->spec.stdio[1] = b->output;
+	b->spec.stdio[2] = b->output;
+	return true;
+}
+
+static void
+birth_work(struct lane_job *job)
+{
+	struct birth *b = LOOP_OWNER(job, struct birth, job);
+
+	if (b->file == NULL || birth_open_file(b))
+		(void)child_spawn(&b->spec, &b->result);
+}
+
+static void
+birth_done(struct lane_job *job, tstamp now)
+{
+	struct birth *b = LOOP_OWNER(job, struct birth, job);
+
+	b->born(b, now);
+}
+
+bool
+birth_failed(const struct birth *b)
+{
+	return b->file_error != 0 || b->result.error != 0;
+}
+
+bool
+birth_no_room(const struct birth *b)
+{
+	switch (b->file_error) {
+	case 0:
+		return child_no_room(&b->result);
+	case EMFILE:
+	case ENFILE:
+	case ENOMEM:
+		return true;
+	default:
+		return false;
+	}
+}
+
+void
+birth_explain(const struct birth *b, char *buf, size_t size)
+{
+	if (b->file_error == 0)
+		(void)child_explain(&b->spec, &b->result, buf, size);
+	else
+		(void)snprintf(buf, size, "cannot open %s: %s", b->file,
+		    strerror(b->file_error));
+}
+
+void
+birth_free(struct birth *b)
+{
+	if (b->output != -1)
+		close(b->output);
+	config_unref(b->config);
+	env_free(b->envp);
+	free(b);
+}
+
+struct birth *
+birth_new(struct worker *w, void (*born)(struct birth *, tstamp now))
+{
+	const struct conf_app *conf = w->group->conf;
+	struct birth *b = calloc(1, sizeof(*b));
+
+	if (b == NULL)
+		return NULL;
+	b->job.work = birth_work;
+	b->job.done = birth_done;
+	b->worker = w;
+	b->born = born;
+	b->config = config_ref(w->group->config);
+	b->output = -1;
+	b->spec.path = conf->command[0];
+	b->spec.argv = conf->command;
+	b->spec.stdio[0] = b->spec.stdio[1] = b->spec.stdio[2] = -1;
+	b->spec.fds = &w->held;
+	b->spec.nfds = w->held == -1 ? 0 : 1;
+	birth_limits(b, conf);
+	birth_identity(b, conf);
+	child_result_init(&b->result);
+	b->envp = env_build(w);
+	b->spec.envp = b->envp;
+	if (b->envp == NULL || !birth_output(b, conf)) {
+		int error = errno;
+
+		birth_free(b);
+		errno = error;
+		return NULL;
+	}
+	return b;
+}

@@ -1,0 +1,389 @@
+/*
+ * The daemon's side of the worker protocol.  Whatever a process may send is
+ * either a fact for the pool or nonsense, for which it is killed.
+ */
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <linux/sockios.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/channel.h"
+#include "daemon/supervisor.h"
+#include "sys/fdpass.h"
+#include "sys/log.h"
+#include "sys/wire.h"
+
+/*
+ * A serial tells the number of the connection, and by its upper part one
+ * connection from the next of that number.
+ */
+#define CHANNEL_NUMBER_BITS 24
+
+static uint64_t
+channel_serial(const struct supervisor *s, uint32_t conn)
+{
+	return s->pool.conns[conn].seq << CHANNEL_NUMBER_BITS | conn;
+}
+
+/* The connection of a serial, if there is one now; else ILIST_NONE. */
+static uint32_t
+channel_find(const struct supervisor *s, uint64_t serial)
+{
+	uint32_t conn = serial & ((1u << CHANNEL_NUMBER_BITS) - 1);
+
+	if (conn >= s->pool.nconns ||
+	    s->pool.conns[conn].state != CONN_HANDED ||
+	    channel_serial(s, conn) != serial)
+		return ILIST_NONE;
+	return conn;
+}
+
+/* A whole decimal number and nothing else. */
+static bool
+channel_number(const char *text, size_t len, uint64_t *out)
+{
+	uint64_t n = 0;
+
+	if (len == 0 || len > 20)
+		return false;
+	for (size_t i = 0; i < len; i++) {
+		unsigned digit = (unsigned)(text[i] - '0');
+
+		if (digit > 9 || n > (UINT64_MAX - digit) / 10)
+			return false;
+		n = 10 * n + digit;
+	}
+	*out = n;
+	return true;
+}
+
+/* Writes the number before `end`; gives its first digit. */
+static char *
+channel_digits(char *end, uint64_t n)
+{
+	do {
+		*--end = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	return end;
+}
+
+int
+channel_hand(struct worker *w, uint32_t conn, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	const struct conn *c = &s->pool.conns[conn];
+	char buf[64], *end = buf + sizeof(buf), *at;
+
+	at = channel_digits(end, (uint64_t)(now - c->arrived) / 1000);
+	*--at = ' ';
+	at = channel_digits(at, channel_serial(s, conn));
+	at -= sizeof(WIRE_CONN);
+	memcpy(at, WIRE_CONN " ", sizeof(WIRE_CONN));
+	if (fdpass_send(w->channel.fd, at, (size_t)(end - at),
+		s->accepted[conn].fd) == -1)
+		return -1;
+	w->looked = false;
+	return 0;
+}
+
+void
+channel_stop(struct worker *w)
+{
+	if (w->channel.fd == -1) {
+		/* Without a channel the polite way is the signal. */
+		worker_signal(w, SIGTERM, false);
+		return;
+	}
+	/* One that does not read it gets SIGTERM in time. */
+	(void)fdpass_send(w->channel.fd, WIRE_STOP, sizeof(WIRE_STOP) - 1, -1);
+}
+
+uint32_t
+channel_conn(const struct supervisor *s, const char *message, size_t len)
+{
+	const size_t verb = sizeof(WIRE_CONN); /* with its space */
+	const char *space;
+	uint64_t serial;
+
+	if (len <= verb || memcmp(message, WIRE_CONN " ", verb) != 0)
+		return ILIST_NONE;
+	message += verb;
+	len -= verb;
+	space = memchr(message, ' ', len);
+	if (space == NULL ||
+	    !channel_number(message, (size_t)(space - message), &serial))
+		return ILIST_NONE;
+	return channel_find(s, serial);
+}
+
+bool
+channel_unread(const struct worker *w)
+{
+	int bytes = 0;
+
+	return w->channel.fd != -1 &&
+	    ioctl(w->channel.fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+}
+
+/* --- what a process says ------------------------------------------------ */
+
+/* What follows the verb: text of len bytes, not ended by a NUL. */
+struct words {
+	const char *text;
+	size_t len;
+	bool given; /* there is a space behind the verb */
+};
+
+static void
+channel_is_ready(struct worker *w, const struct words *a, tstamp now)
+{
+	if (a->given || !pool_ready(&w->sup->pool, w->process, now))
+		worker_misbehaved(w, now, "READY twice, or with words");
+}
+
+/* The connection meant: by serial, or the oldest one. */
+static uint32_t
+channel_meant(struct worker *w, const struct words *a)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	uint64_t serial;
+
+	if (!a->given)
+		return x->conns.first;
+	if (!channel_number(a->text, a->len, &serial))
+		return ILIST_NONE;
+	return channel_find(w->sup, serial);
+}
+
+static void
+channel_is_done(struct worker *w, const struct words *a, tstamp now)
+{
+	uint32_t conn = channel_meant(w, a);
+
+	if (!a->given &&
+	    w->sup->pool.apps[w->group->app].options.concurrency > 1)
+		worker_misbehaved(w, now, "DONE without a serial");
+	else if (conn == ILIST_NONE ||
+	    !pool_done(&w->sup->pool, w->process, conn, now))
+		worker_misbehaved(w, now, "DONE of what it does not hold");
+}
+
+static void
+channel_is_lost(struct worker *w, const struct words *a, tstamp now)
+{
+	uint32_t conn = a->given ? channel_meant(w, a) : ILIST_NONE;
+
+	if (conn == ILIST_NONE ||
+	    !pool_lost(&w->sup->pool, w->process, conn, now))
+		worker_misbehaved(w, now, "LOST of what it does not hold");
+}
+
+static void
+channel_retires(struct worker *w, const struct words *a, tstamp now)
+{
+	if (a->given)
+		worker_misbehaved(w, now, "RETIRE with words");
+	else
+		pool_retire(&w->sup->pool, w->process, now);
+}
+
+static void
+channel_fails(struct worker *w, const struct words *a, tstamp now)
+{
+	char name[96];
+
+	group_failure(
+	    w->group, "%.*s", (int)(a->len > 200 ? 200 : a->len), a->text);
+	log_warnx("%s cannot go on: %s", worker_name(w, name, sizeof(name)),
+	    w->group->last_failure);
+	pool_misbehaved(&w->sup->pool, w->process, END_FAIL, now);
+}
+
+/* Whether one more text of this second is kept. */
+static bool
+channel_may_tell(struct worker *w, tstamp now)
+{
+	if (now - w->second >= TSPAN_SECONDS(1)) {
+		if (w->messages > CHANNEL_TEXTS)
+			log_warnx("%s: %u messages of worker %s left out",
+			    w->group->conf->name, w->messages - CHANNEL_TEXTS,
+			    w->id);
+		w->second = now;
+		w->messages = 0;
+	}
+	return ++w->messages <= CHANNEL_TEXTS;
+}
+
+static void
+channel_event(struct worker *w, const struct words *a, tstamp now)
+{
+	if (!w->sup->pool.processes[w->process].ready)
+		worker_misbehaved(w, now, "EVENT before READY");
+	else if (channel_may_tell(w, now))
+		log_output(w->group->conf->name, w->id, a->text, a->len);
+}
+
+static void
+channel_status(struct worker *w, const struct words *a, tstamp now)
+{
+	size_t len = a->len < WORKER_STATUS_MAX ? a->len : WORKER_STATUS_MAX;
+
+	if (!w->sup->pool.processes[w->process].ready) {
+		worker_misbehaved(w, now, "STATUS before READY");
+		return;
+	}
+	if (!channel_may_tell(w, now))
+		return;
+	if (w->status == NULL)
+		w->status = malloc(WORKER_STATUS_MAX + 1);
+	if (w->status == NULL)
+		return;
+	memcpy(w->status, a->text, len);
+	w->status[len] = '\0';
+}
+
+/*
+ * more: something often follows at once, so that it is worth reading on.
+ * After a DONE it is not: the loop says when there is more.
+ */
+static const struct verb {
+	const char *word;
+	void (*heard)(struct worker *, const struct words *, tstamp);
+	bool more;
+} verbs[] = {
+	{ WIRE_DONE, channel_is_done, false },
+	{ WIRE_READY, channel_is_ready, false },
+	{ WIRE_LOST, channel_is_lost, false },
+	{ WIRE_RETIRE, channel_retires, true },
+	{ WIRE_FAIL, channel_fails, true },
+	{ WIRE_EVENT, channel_event, true },
+	{ WIRE_STATUS, channel_status, true },
+};
+
+/* A packet in printable form, cut short. */
+static const char *
+channel_show(const char *packet, size_t len, char *buf, size_t size)
+{
+	size_t n = len < size - 1 ? len : size - 1;
+
+	for (size_t i = 0; i < n; i++)
+		buf[i] = packet[i] >= ' ' && packet[i] < 0x7f ? packet[i] : '?';
+	buf[n] = '\0';
+	return buf;
+}
+
+static const struct verb *
+channel_verb(const char *word, size_t len)
+{
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (strlen(verbs[i].word) == len &&
+		    memcmp(verbs[i].word, word, len) == 0)
+			return &verbs[i];
+	return NULL;
+}
+
+/* Whether it is worth reading on. */
+static bool
+channel_hear(struct worker *w, const char *packet, size_t len, tstamp now)
+{
+	const char *space = memchr(packet, ' ', len);
+	size_t word = space == NULL ? len : (size_t)(space - packet);
+	const struct verb *v = channel_verb(packet, word);
+	struct words a = { .text = "" };
+	char shown[48];
+
+	if (v == NULL) {
+		worker_misbehaved(w, now, "\"%s\"",
+		    channel_show(packet, len, shown, sizeof(shown)));
+		return false;
+	}
+	if (space != NULL) {
+		a.given = true;
+		a.text = space + 1;
+		a.len = len - word - 1;
+	}
+	pool_spoke(&w->sup->pool, w->process, now);
+	v->heard(w, &a, now);
+	return v->more;
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+enum channel_got {
+	CHANNEL_NOTHING, /* for now, or never again */
+	CHANNEL_PACKET,
+	CHANNEL_MORE, /* a packet, and probably another one */
+};
+
+/* Whether what came is fit to be listened to. */
+static bool
+channel_sound(
+    struct worker *w, const struct fdpass_got *got, ssize_t n, tstamp now)
+{
+	for (size_t i = 0; i < got->nfds; i++)
+		supervisor_close(w->sup, got->fds[i]);
+	if (got->nfds > 0 || got->lost_fds)
+		worker_misbehaved(w, now, "a descriptor");
+	else if (got->truncated)
+		worker_misbehaved(w, now, "a message over %d bytes", WIRE_MAX);
+	else if (n == 0)
+		worker_misbehaved(
+		    w, now, "an empty message, or its socket is shut down");
+	else
+		return true;
+	return false;
+}
+
+static enum channel_got
+channel_read(struct worker *w, tstamp now)
+{
+	char buf[WIRE_MAX];
+	struct fdpass_got got;
+	bool more;
+	ssize_t n;
+
+	n = fdpass_recv(w->channel.fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
+	if (n == -1) {
+		if (errno != EAGAIN && errno != EINTR)
+			worker_misbehaved(
+			    w, now, "recvmsg: %s", strerror(errno));
+		return CHANNEL_NOTHING;
+	}
+	if (!channel_sound(w, &got, n, now))
+		return CHANNEL_NOTHING;
+	more = channel_hear(w, buf, (size_t)n, now);
+	if (w->channel.events == 0)
+		return CHANNEL_NOTHING;
+	return more ? CHANNEL_MORE : CHANNEL_PACKET;
+}
+
+void
+channel_ready(struct loop_io *io, uint32_t events, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(io, struct worker, channel);
+
+	(void)events;
+	for (int left = CHANNEL_TURN; left > 0; left--)
+		if (channel_read(w, now) != CHANNEL_MORE)
+			return;
+}
+
+void
+channel_last_words(struct worker *w, tstamp now)
+{
+	if (w->channel.fd == -1 || w->channel.events == 0)
+		return;
+	for (int left = 8 * CHANNEL_TURN; left > 0; left--)
+		if (channel_read(w, now) == CHANNEL_NOTHING)
+			break;
+	(void)loop_set(&w->sup->loop, &w->channel, 0);
+}

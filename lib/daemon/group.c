@@ -1,0 +1,136 @@
+/* Apps as the daemon sees them. */
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/app.h"
+#include "daemon/group.h"
+#include "daemon/supervisor.h"
+
+void
+group_options(const struct conf_app *conf, struct app_options *out)
+{
+	*out = (struct app_options){
+		.min_processes = conf->min_processes,
+		.max_processes = conf->max_processes,
+		.concurrency = conf->concurrency,
+		.max_queue = conf->max_queue,
+		.retry_limit = conf->retry_limit,
+		.start_limit = conf->start_limit,
+		.max_requests = conf->max_requests,
+		.max_requests_jitter = conf->max_requests_jitter,
+		.sessions = conf->handoff != CONF_HANDOFF_NONE,
+		.close_when_full = conf->on_full == CONF_ON_FULL_CLOSE,
+		.queue_timeout = conf->queue_timeout,
+		.start_delay = conf->start_delay,
+		.stop_delay = conf->stop_delay,
+		.max_idle_time = conf->max_idle_time,
+		.start_timeout = conf->start_timeout,
+		.pickup_timeout = conf->pickup_timeout,
+		.restart_delay = conf->restart_delay,
+		.restart_delay_max = conf->restart_delay_max,
+		.min_server_life = conf->min_server_life,
+		.stop_timeout = conf->stop_timeout,
+		.kill_timeout = conf->kill_timeout,
+	};
+	/* Job workers have no sessions: nothing tells that they are idle. */
+	if (!out->sessions) {
+		out->max_processes = out->min_processes;
+		out->max_idle_time = 0;
+	}
+	if (out->max_processes == 0)
+		out->max_processes = 1;
+}
+
+struct group *
+group_new(struct supervisor *s, struct config *config,
+    const struct conf_app *conf, tstamp now)
+{
+	struct group *g = calloc(1, sizeof(*g));
+	struct app_options o;
+
+	if (g == NULL)
+		return NULL;
+	g->sup = s;
+	g->config = config_ref(config);
+	g->conf = conf;
+	TAILQ_INIT(&g->doors);
+	if (conf->broken != NULL)
+		group_failure(g, "%s", conf->broken);
+	group_options(conf, &o);
+	g->app = pool_app_add(&s->pool, &o, now);
+	assert(s->groups[g->app] == NULL);
+	s->groups[g->app] = g;
+	return g;
+}
+
+void
+group_configure(
+    struct group *g, struct config *config, const struct conf_app *conf)
+{
+	struct config *old = g->config;
+
+	g->config = config_ref(config);
+	g->conf = conf;
+	config_unref(old);
+}
+
+void
+group_free(struct group *g)
+{
+	assert(TAILQ_EMPTY(&g->doors));
+	g->sup->groups[g->app] = NULL;
+	config_unref(g->config);
+	free(g->slots);
+	free(g);
+}
+
+/* Another word of free slots. */
+static bool
+group_grow_slots(struct group *g)
+{
+	uint64_t *slots =
+	    reallocarray(g->slots, g->slots_len + 1, sizeof(*slots));
+
+	if (slots == NULL)
+		return false;
+	slots[g->slots_len++] = 0;
+	g->slots = slots;
+	return true;
+}
+
+uint32_t
+group_take_slot(struct group *g)
+{
+	uint32_t word = 0, bit = 0;
+
+	while (word < g->slots_len && g->slots[word] == UINT64_MAX)
+		word++;
+	if (word == g->slots_len && !group_grow_slots(g))
+		return UINT32_MAX;
+	while (g->slots[word] & UINT64_C(1) << bit)
+		bit++;
+	g->slots[word] |= UINT64_C(1) << bit;
+	return 64 * word + bit;
+}
+
+void
+group_give_slot(struct group *g, uint32_t slot)
+{
+	assert(g->slots[slot / 64] & UINT64_C(1) << slot % 64);
+	g->slots[slot / 64] &= ~(UINT64_C(1) << slot % 64);
+}
+
+void
+group_failure(struct group *g, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(g->last_failure, sizeof(g->last_failure), fmt, ap);
+	va_end(ap);
+}

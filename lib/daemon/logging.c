@@ -1,0 +1,42 @@
+/* From the configuration's words to the log's. */
+
+#include <errno.h>
+
+#include "daemon/logging.h"
+#include "sys/log.h"
+
+static int verbose;
+
+void
+logging_verbose(void)
+{
+	verbose++;
+}
+
+int
+logging_open(const struct conf *conf)
+{
+	struct log_spec spec = { 0 };
+	int level = (int)conf->log_level + verbose;
+
+	switch (conf->log) {
+	case CONF_LOG_STDERR:
+		spec.dest = LOG_DEST_STDERR;
+		break;
+	case CONF_LOG_SYSLOG:
+		spec.dest = LOG_DEST_SYSLOG;
+		spec.facility = conf->log_facility;
+		break;
+	case CONF_LOG_FILE:
+		spec.dest = LOG_DEST_FILE;
+		spec.path = conf->log_file;
+		break;
+	}
+	spec.level =
+	    level < LOG_LEVELS ? (enum log_level)level : LOG_LEVEL_DEBUG;
+	spec.json = conf->log_format == CONF_LOG_FORMAT_JSON;
+	if (log_open(&spec) == 0)
+		return 0;
+	log_error("cannot open the log %s", conf->log_file);
+	return -1;
+}

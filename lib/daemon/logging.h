@@ -1,0 +1,14 @@
+#ifndef DAEMON_LOGGING_H
+#define DAEMON_LOGGING_H
+
+/* The log as the configuration and the command line want it. */
+
+#include "daemon/conf.h"
+
+/* Each -v: one level more than the configuration says. */
+void logging_verbose(void);
+
+/* 0, or -1, logged, and then the log is as it was. */
+int logging_open(const struct conf *conf);
+
+#endif

@@ -1,0 +1,419 @@
+/*
+ * Reload: everything that can fail is done first, and then nothing can.
+ */
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/control.h"
+#include "daemon/intake.h"
+#include "daemon/logging.h"
+#include "daemon/reload.h"
+#include "daemon/supervisor.h"
+#include "sys/log.h"
+#include "sys/notify.h"
+
+struct asker {
+	TAILQ_ENTRY(asker) next;
+	reload_done *done; /* NULL: it has left */
+	void *arg;
+};
+
+TAILQ_HEAD(askers, asker);
+
+struct reload {
+	struct lane_job job;
+	struct supervisor *sup;
+	char *file; /* owned */
+	struct conf *conf; /* what was read; NULL: mistakes */
+	struct conf_report report;
+	struct askers askers;
+	struct askers later; /* came while this one was reading */
+	bool again; /* somebody came while this one was reading */
+	FILE *text; /* what is answered */
+	char *text_buf;
+	size_t text_len;
+	struct doors *doors; /* new ones, by app of conf */
+};
+
+static void reload_start(struct supervisor *s, tstamp now);
+
+/* --- what is said ------------------------------------------------------- */
+
+static void reload_say(struct reload *r, bool ok, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A line to the log, and to whoever asked. */
+static void
+reload_say(struct reload *r, bool ok, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (ok)
+		log_info("%s", line);
+	else
+		log_errorx("%s", line);
+	if (r->text != NULL)
+		(void)fprintf(r->text, "%s\n", line);
+}
+
+static void
+reload_report(struct reload *r)
+{
+	for (size_t i = 0; i < r->report.warnings_len; i++)
+		log_warnx("%s", r->report.warnings[i]);
+	for (size_t i = 0; i < r->report.mistakes_len; i++)
+		reload_say(r, false, "%s", r->report.mistakes[i]);
+}
+
+/* --- doors -------------------------------------------------------------- */
+
+/* The door that is open at this address, whichever app has it. */
+static struct door *
+reload_find_door(const struct supervisor *s, const char *text)
+{
+	struct door *d;
+
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		TAILQ_FOREACH(d, &s->groups[app]->doors, next)
+			if (!d->leaving && strcmp(d->where.text, text) == 0)
+				return d;
+	}
+	return NULL;
+}
+
+static bool
+reload_open_doors(struct reload *r)
+{
+	for (size_t i = 0; i < r->conf->apps_len; i++) {
+		const struct conf_app *app = &r->conf->apps[i];
+
+		for (size_t k = 0; k < app->listen_len; k++) {
+			const struct conf_listen *l = &app->listen[k];
+
+			if (l->kind != CONF_LISTEN_FD && l->addr_len == 0)
+				continue; /* of a broken app */
+			if (reload_find_door(r->sup, l->text) != NULL)
+				continue;
+			if (intake_open(r->sup, app, l, &r->doors[i]) == 0)
+				continue;
+			reload_say(r, false, "%s:%d: %s: cannot listen: %s",
+			    app->file, app->line, l->text, strerror(errno));
+			return false;
+		}
+	}
+	return true;
+}
+
+static void
+reload_close_doors(struct reload *r)
+{
+	struct door *d;
+
+	for (size_t i = 0; r->doors != NULL && i < r->conf->apps_len; i++) {
+		while ((d = TAILQ_FIRST(&r->doors[i])) != NULL) {
+			TAILQ_REMOVE(&r->doors[i], d, next);
+			intake_close(d);
+		}
+	}
+}
+
+static bool
+reload_listens(const struct conf_app *app, const char *text)
+{
+	for (size_t i = 0; i < app->listen_len; i++)
+		if (strcmp(app->listen[i].text, text) == 0)
+			return true;
+	return false;
+}
+
+/* Gives the group the doors its app has now, and lets go of the others. */
+static void
+reload_doors(struct reload *r, size_t i, struct group *g, tstamp now)
+{
+	const struct conf_app *app = &r->conf->apps[i];
+	struct door *d, *next;
+
+	for (size_t k = 0; k < app->listen_len; k++) {
+		d = reload_find_door(r->sup, app->listen[k].text);
+		if (d == NULL)
+			continue;
+		if (d->group != g) {
+			intake_detach(d);
+			intake_adopt(d, g);
+		}
+		intake_update(d);
+	}
+	while ((d = TAILQ_FIRST(&r->doors[i])) != NULL) {
+		TAILQ_REMOVE(&r->doors[i], d, next);
+		intake_adopt(d, g);
+	}
+	for (d = TAILQ_FIRST(&g->doors); d != NULL; d = next) {
+		next = TAILQ_NEXT(d, next);
+		if (!reload_listens(app, d->where.text))
+			intake_leave(d, now);
+	}
+}
+
+/* --- making it true ----------------------------------------------------- */
+
+static void
+reload_app(struct reload *r, struct config *config, size_t i, tstamp now)
+{
+	struct supervisor *s = r->sup;
+	const struct conf_app *app = &r->conf->apps[i];
+	struct group *g = supervisor_group(s, app->name);
+	struct app_options o;
+	unsigned changes;
+
+	if (g == NULL) {
+		g = group_new(s, config, app, now);
+		if (g == NULL) {
+			reload_say(
+			    r, false, "%s: %s", app->name, strerror(errno));
+			return;
+		}
+		reload_doors(r, i, g, now);
+		reload_say(r, true, "%s: added", app->name);
+		return;
+	}
+	changes = conf_app_changes(g->conf, app);
+	group_configure(g, config, app);
+	reload_doors(r, i, g, now);
+	group_options(app, &o);
+	if (changes != 0)
+		pool_app_change(&s->pool, g->app, &o, now);
+	if (changes & CONF_CHANGED_PROCESS) {
+		pool_app_restart(&s->pool, g->app, now);
+		reload_say(r, true,
+		    "%s: its processes are replaced: they "
+		    "finish what they hold, new ones start",
+		    app->name);
+	} else if (s->pool.apps[g->app].failed) {
+		pool_app_restart(&s->pool, g->app, now);
+		reload_say(
+		    r, true, "%s: had failed and is tried again", app->name);
+	} else if (changes != 0) {
+		reload_say(r, true, "%s: changed in place", app->name);
+	}
+}
+
+/* Apps that are not in the file any more serve what they have and go. */
+static void
+reload_remove(struct reload *r, tstamp now)
+{
+	struct supervisor *s = r->sup;
+
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		struct group *g = s->groups[app];
+
+		if (g == NULL || g->closing ||
+		    conf_find_app(r->conf, g->conf->name) != NULL)
+			continue;
+		reload_say(r, true, "%s: removed, it serves out what waits",
+		    g->conf->name);
+		g->closing = true;
+		pool_app_close(&s->pool, g->app, now);
+		intake_leave_all(g, now);
+	}
+}
+
+/*
+ * Whether everything that could fail has been done: doors, tables, log and
+ * control socket are there for the new configuration.
+ */
+static bool
+reload_prepare(struct reload *r, struct config *config)
+{
+	struct supervisor *s = r->sup;
+	struct config *old = s->config;
+
+	r->doors = calloc(r->conf->apps_len + 1, sizeof(*r->doors));
+	if (r->doors == NULL) {
+		reload_say(r, false, "no memory");
+		return false;
+	}
+	for (size_t i = 0; i < r->conf->apps_len; i++)
+		TAILQ_INIT(&r->doors[i]);
+	if (!supervisor_affords(r->conf)) {
+		reload_say(
+		    r, false, "%s: not enough descriptors", r->conf->file);
+		return false;
+	}
+	if (!reload_open_doors(r))
+		return false;
+	if (supervisor_reserve(s, r->conf) == -1) {
+		reload_say(r, false, "no memory for the tables");
+		return false;
+	}
+	s->config = config;
+	if (control_reconfigure(s) && logging_open(r->conf) == 0)
+		return true;
+	s->config = old;
+	(void)control_reconfigure(s);
+	reload_say(r, false,
+	    "%s: the log or the control socket cannot be "
+	    "opened",
+	    r->conf->file);
+	return false;
+}
+
+/* Apps that come or go change nothing for those that stay. */
+static bool
+reload_apply(struct reload *r, tstamp now)
+{
+	struct supervisor *s = r->sup;
+	struct config *old = s->config, *config = config_new(r->conf);
+
+	if (config == NULL || !reload_prepare(r, config)) {
+		reload_close_doors(r);
+		free(r->doors);
+		if (config == NULL)
+			conf_free(r->conf);
+		else
+			config_unref(config);
+		return false;
+	}
+	s->config = config;
+	s->generation++;
+	pool_resize(&s->pool, r->conf->max_processes, now);
+	/* First, so that addresses which change hands are free. */
+	for (size_t i = 0; i < r->conf->apps_len; i++)
+		reload_app(r, config, i, now);
+	reload_remove(r, now);
+	free(r->doors);
+	config_unref(old);
+	return true;
+}
+
+/* --- the course of it --------------------------------------------------- */
+
+static void
+reload_answer(struct reload *r, bool ok)
+{
+	struct asker *a;
+	const char *text = "";
+
+	if (r->text != NULL && fclose(r->text) == 0)
+		text = r->text_buf;
+	while ((a = TAILQ_FIRST(&r->askers)) != NULL) {
+		TAILQ_REMOVE(&r->askers, a, next);
+		if (a->done != NULL)
+			a->done(a->arg, ok, text);
+		free(a);
+	}
+	free(r->text_buf);
+}
+
+static void
+reload_work(struct lane_job *job)
+{
+	struct reload *r = LOOP_OWNER(job, struct reload, job);
+
+	r->conf = conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
+}
+
+static void
+reload_finished(struct lane_job *job, tstamp now)
+{
+	struct reload *r = LOOP_OWNER(job, struct reload, job);
+	struct supervisor *s = r->sup;
+	bool ok = false;
+
+	r->text = open_memstream(&r->text_buf, &r->text_len);
+	reload_report(r);
+	if (s->stopping) {
+		reload_say(r, false, "the daemon is stopping");
+		conf_free(r->conf);
+	} else if (r->conf != NULL) {
+		ok = reload_apply(r, now);
+	}
+	if (ok)
+		reload_say(r, true, "%s: reloaded", r->file);
+	else
+		reload_say(r, false,
+		    "%s: not reloaded, the old configuration stays in force",
+		    r->file);
+	(void)notify_send("READY=1");
+	reload_answer(r, ok);
+	s->reload = NULL;
+	if (r->again && !s->stopping) {
+		reload_start(s, now);
+		if (s->reload != NULL)
+			TAILQ_CONCAT(&s->reload->askers, &r->later, next);
+	}
+	conf_report_fini(&r->report);
+	free(r->file);
+	free(r);
+}
+
+static void
+reload_start(struct supervisor *s, tstamp now)
+{
+	struct reload *r = calloc(1, sizeof(*r));
+
+	if (r == NULL || (r->file = strdup(s->config->conf->file)) == NULL) {
+		log_warn("cannot reload");
+		free(r);
+		return;
+	}
+	r->sup = s;
+	r->job.work = reload_work;
+	r->job.done = reload_finished;
+	TAILQ_INIT(&r->askers);
+	TAILQ_INIT(&r->later);
+	conf_report_init(&r->report);
+	s->reload = r;
+	(void)notify_send(
+	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));
+	lane_submit(&s->closer, &r->job, now);
+}
+
+void
+reload_request(struct supervisor *s, reload_done *done, void *arg, tstamp now)
+{
+	struct asker *a = calloc(1, sizeof(*a));
+	bool joins = s->reload != NULL;
+
+	if (joins)
+		s->reload->again = true;
+	else
+		reload_start(s, now);
+	if (a == NULL || s->reload == NULL) {
+		free(a);
+		if (done != NULL)
+			done(arg, false, "no memory\n");
+		return;
+	}
+	a->done = done;
+	a->arg = arg;
+	/* Who comes while a file is being read may mean a later version. */
+	if (joins)
+		TAILQ_INSERT_TAIL(&s->reload->later, a, next);
+	else
+		TAILQ_INSERT_TAIL(&s->reload->askers, a, next);
+}
+
+void
+reload_forget(struct supervisor *s, void *arg)
+{
+	struct asker *a;
+
+	if (s->reload == NULL)
+		return;
+	TAILQ_FOREACH(a, &s->reload->askers, next)
+		if (a->arg == arg)
+			a->done = NULL;
+	TAILQ_FOREACH(a, &s->reload->later, next)
+		if (a->arg == arg)
+			a->done = NULL;
+}

@@ -1,0 +1,170 @@
+/* The one place where the pool's actions become real. */
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "daemon/channel.h"
+#include "daemon/intake.h"
+#include "daemon/supervisor.h"
+#include "sys/accepted.h"
+#include "sys/log.h"
+
+static void
+settle_spawn(struct supervisor *s, const struct action *a, tstamp now)
+{
+	worker_spawn(s, a->process, now);
+}
+
+static void
+settle_hand(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct worker *w = s->workers[a->process];
+	struct accepted *c = &s->accepted[a->conn];
+
+	if (channel_hand(w, a->conn, now) == 0) {
+		accepted_close(c->fd, c->tcp);
+		c->fd = -1;
+		return;
+	}
+	switch (errno) {
+	case EAGAIN:
+	case ETOOMANYREFS:
+	case ENOBUFS:
+	case ENOMEM:
+		log_limited(&w->group->no_room_rate, now, LOG_LEVEL_WARN,
+		    "%s: worker %s could not be handed a connection, it goes "
+		    "elsewhere: %s",
+		    w->group->conf->name, w->id, strerror(errno));
+		pool_hand_failed(&s->pool, a->conn, now);
+		break;
+	default:
+		pool_hand_failed(&s->pool, a->conn, now);
+		worker_misbehaved(w, now, "its socket: %s", strerror(errno));
+		break;
+	}
+}
+
+static void
+settle_stop(struct supervisor *s, const struct action *a, tstamp now)
+{
+	(void)now;
+	channel_stop(s->workers[a->process]);
+}
+
+static void
+settle_term(struct supervisor *s, const struct action *a, tstamp now)
+{
+	(void)now;
+	worker_signal(s->workers[a->process], SIGTERM, false);
+}
+
+static void
+settle_kill(struct supervisor *s, const struct action *a, tstamp now)
+{
+	const struct process *x = &s->pool.processes[a->process];
+	struct worker *w = s->workers[a->process];
+	char name[96];
+
+	(void)now;
+	if (x->end == END_START_TIMEOUT || x->end == END_PICKUP_TIMEOUT)
+		log_warnx("%s is killed: %s",
+		    worker_name(w, name, sizeof(name)),
+		    process_end_name(x->end));
+	worker_signal(w, SIGKILL, true);
+}
+
+static void
+settle_accept(struct supervisor *s, const struct action *a, tstamp now)
+{
+	intake_resume(s->groups[a->app], now);
+}
+
+static void
+settle_over(struct supervisor *s, const struct action *a, tstamp now)
+{
+	(void)now;
+	supervisor_over(s, a->app);
+}
+
+/* --- news --------------------------------------------------------------- */
+
+static void
+settle_failed(struct supervisor *s, struct group *g, tstamp now)
+{
+	const struct app *app = &s->pool.apps[g->app];
+
+	log_errorx("%s: failed: %s; trying again every %g s", g->conf->name,
+	    g->last_failure[0] == '\0' ? "it does not start" : g->last_failure,
+	    (double)app->options.restart_delay_max / 1e9);
+	if (s->background && !s->reported) {
+		s->exit_status = EX_UNAVAILABLE;
+		supervisor_stop_now(s, now);
+	} else if (s->exit_on_failed || g->conf->exit_on_failed) {
+		s->exit_status = EX_UNAVAILABLE;
+		log_errorx("%s: exit_on_failed: stopping", g->conf->name);
+		supervisor_stop(s, now);
+	}
+}
+
+static void
+settle_tell(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct group *g = s->groups[a->app];
+	const struct app *app = &s->pool.apps[a->app];
+	const char *name = g->conf->name;
+
+	switch ((enum action_news)a->cause) {
+	case NEWS_BACKOFF:
+		log_info("%s: next start in %.1f s after: %s", name,
+		    (double)(app->backoff.until - now) / 1e9, g->last_failure);
+		break;
+	case NEWS_FAILED:
+		settle_failed(s, g, now);
+		break;
+	case NEWS_RECOVERED:
+		log_info("%s: recovered", name);
+		break;
+	case NEWS_READY:
+		log_info("%s: ready, %u of at most %u processes", name,
+		    (unsigned)app_ready(app),
+		    (unsigned)app->options.max_processes);
+		break;
+	case NEWS_FULL:
+		log_limited(&g->full_rate, now, LOG_LEVEL_WARN,
+		    "%s: max_queue (%u) is reached with %u of %u processes",
+		    name, (unsigned)app->options.max_queue,
+		    (unsigned)app_processes(app),
+		    (unsigned)app->options.max_processes);
+		break;
+	case NEWS_STUCK:
+		log_errorx("%s: a process is still there after SIGKILL; it "
+			   "counts no longer",
+		    name);
+		break;
+	}
+}
+
+void
+supervisor_settle(struct supervisor *s)
+{
+	static void (*const carry[])(
+	    struct supervisor *, const struct action *, tstamp) = {
+		[ACTION_SPAWN] = settle_spawn,
+		[ACTION_HAND] = settle_hand,
+		[ACTION_REFUSE] = intake_refuse,
+		[ACTION_STOP] = settle_stop,
+		[ACTION_TERM] = settle_term,
+		[ACTION_KILL] = settle_kill,
+		[ACTION_ACCEPT] = settle_accept,
+		[ACTION_OVER] = settle_over,
+		[ACTION_TELL] = settle_tell,
+	};
+	struct action a;
+
+	while (pool_next_action(&s->pool, &a))
+		carry[a.kind](s, &a, loop_now(&s->loop));
+}

@@ -1,0 +1,424 @@
+/* The daemon's loop: facts in, actions out. */
+
+#include <sys/prctl.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/channel.h"
+#include "daemon/control.h"
+#include "daemon/intake.h"
+#include "daemon/readiness.h"
+#include "daemon/reload.h"
+#include "daemon/status.h"
+#include "daemon/supervisor.h"
+#include "sys/activation.h"
+#include "sys/background.h"
+#include "sys/limits.h"
+#include "sys/log.h"
+#include "sys/notify.h"
+
+RB_GENERATE(pids, worker, by_pid, worker_compare)
+
+/* How long the lanes are waited for at the end. */
+#define SUPERVISOR_LANE_END TSPAN_MSECONDS(500)
+
+struct group *
+supervisor_group(const struct supervisor *s, const char *name)
+{
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		struct group *g = s->groups[app];
+
+		if (g != NULL && !g->closing &&
+		    strcmp(g->conf->name, name) == 0)
+			return g;
+	}
+	return NULL;
+}
+
+void
+supervisor_close(struct supervisor *s, int fd)
+{
+	lane_close(&s->closer, fd, loop_now(&s->loop));
+}
+
+/* --- signals ------------------------------------------------------------ */
+
+static void
+supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
+{
+	struct supervisor *s = arg;
+
+	switch (info->ssi_signo) {
+	case SIGCHLD:
+		worker_reap_all(s, now);
+		break;
+	case SIGHUP:
+		log_reopen();
+		reload_request(s, NULL, NULL, now);
+		break;
+	case SIGUSR1:
+		status_dump(s, now);
+		break;
+	case SIGTERM:
+	case SIGQUIT:
+		if (s->stopping)
+			supervisor_stop_now(s, now);
+		else
+			supervisor_stop(s, now);
+		break;
+	case SIGINT:
+		supervisor_stop_now(s, now);
+		break;
+	default:
+		log_warnx("signal %u is ignored", info->ssi_signo);
+		break;
+	}
+}
+
+static int
+supervisor_listen_to_signals(struct supervisor *s)
+{
+	static const int signals[] = { SIGCHLD, SIGHUP, SIGUSR1, SIGUSR2,
+		SIGTERM, SIGQUIT, SIGINT };
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&set, signals[i]);
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+		return -1;
+	return loop_signals(&s->loop, &set, supervisor_signalled, s);
+}
+
+/* --- stopping ----------------------------------------------------------- */
+
+void
+supervisor_stop(struct supervisor *s, tstamp now)
+{
+	const struct conf *conf = s->config->conf;
+	tspan grace = 0;
+
+	if (s->stopping)
+		return;
+	log_info("stopping, within %g s", (double)conf->stop_timeout / 1e9);
+	(void)notify_send("STOPPING=1\nSTATUS=Stopping");
+	s->stopping = true;
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (conf->apps[i].kill_timeout > grace)
+			grace = conf->apps[i].kill_timeout;
+	pool_stop(&s->pool, conf->stop_timeout, grace, now);
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		s->groups[app]->closing = true;
+		intake_leave_all(s->groups[app], now);
+	}
+}
+
+void
+supervisor_stop_now(struct supervisor *s, tstamp now)
+{
+	const struct conf *conf = s->config->conf;
+	tspan grace = 0;
+
+	if (s->pool.phase == POOL_ENDING)
+		return;
+	log_info("stopping now");
+	(void)notify_send("STOPPING=1\nSTATUS=Stopping now");
+	s->stopping = true;
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (conf->apps[i].kill_timeout > grace)
+			grace = conf->apps[i].kill_timeout;
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		s->groups[app]->closing = true;
+		intake_close_all(s->groups[app]);
+	}
+	pool_stop_now(&s->pool, grace, now);
+}
+
+void
+supervisor_over(struct supervisor *s, uint32_t app)
+{
+	struct group *g = s->groups[app];
+	const struct app *a = &s->pool.apps[app];
+
+	if (g == NULL || a->phase != APP_OVER || a->stuck > 0)
+		return;
+	intake_close_all(g);
+	if (!s->stopping)
+		log_info("%s: gone", g->conf->name);
+	group_free(g);
+	pool_app_free(&s->pool, app);
+}
+
+/* Whether nothing is left but processes that SIGKILL does not end. */
+static bool
+supervisor_is_over(const struct supervisor *s)
+{
+	if (!s->stopping)
+		return false;
+	for (uint32_t app = 0; app < s->pool.napps; app++)
+		if (s->pool.apps[app].phase != APP_FREE &&
+		    s->pool.apps[app].phase != APP_OVER)
+			return false;
+	return true;
+}
+
+/* --- time --------------------------------------------------------------- */
+
+/* Whether there is a connection that must be looked at now and then. */
+static bool
+supervisor_watches(const struct supervisor *s)
+{
+	return s->pool.nconns > s->pool.free_conns.count;
+}
+
+/*
+ * Whether what a process was handed still lies unread. Once it has been seen
+ * to be read, it is not looked at again before the next hand-over.
+ */
+static void
+supervisor_look(struct supervisor *s, struct worker *w, tstamp now)
+{
+	if (w->looked || ilist_empty(&s->pool.processes[w->process].conns))
+		return;
+	if (channel_unread(w))
+		pool_unread(&s->pool, w->process, now);
+	else
+		w->looked = true;
+}
+
+static void
+supervisor_second(struct supervisor *s, tstamp now)
+{
+	if (s->second_at == TSTAMP_NEVER) {
+		if (supervisor_watches(s))
+			s->second_at = now + TSPAN_SECONDS(1);
+		return;
+	}
+	if (s->second_at > now)
+		return;
+	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
+		if (s->workers[n] != NULL)
+			supervisor_look(s, s->workers[n], now);
+	intake_sweep(s, now);
+	s->second_at =
+	    supervisor_watches(s) ? now + TSPAN_SECONDS(1) : TSTAMP_NEVER;
+}
+
+static tstamp
+supervisor_deadline(struct supervisor *s)
+{
+	tstamp at = pool_deadline(&s->pool);
+
+	at = tstamp_min(at, lane_deadline(&s->spawner));
+	at = tstamp_min(at, lane_deadline(&s->closer));
+	at = tstamp_min(at, retriever_deadline(&s->retriever));
+	at = tstamp_min(at, intake_deadline(s));
+	at = tstamp_min(at, readiness_deadline(s));
+	at = tstamp_min(at, control_deadline(s->control));
+	return tstamp_min(at, s->second_at);
+}
+
+static void
+supervisor_tick(struct supervisor *s, tstamp now)
+{
+	if (lane_deadline(&s->spawner) <= now && lane_expire(&s->spawner, now))
+		log_warnx("starting a process takes long (a dead file "
+			  "server?): another thread helps");
+	if (lane_deadline(&s->closer) <= now)
+		(void)lane_expire(&s->closer, now);
+	if (retriever_deadline(&s->retriever) <= now)
+		retriever_expire(&s->retriever, now);
+	if (intake_deadline(s) <= now)
+		intake_tick(s, now);
+	if (pool_deadline(&s->pool) <= now)
+		pool_tick(&s->pool, now);
+	supervisor_second(s, now);
+}
+
+int
+supervisor_run(struct supervisor *s)
+{
+	supervisor_settle(s);
+	while (!supervisor_is_over(s)) {
+		if (loop_turn(&s->loop, supervisor_deadline(s)) == -1 &&
+		    errno != EINTR)
+			log_warn("epoll_wait");
+		supervisor_tick(s, loop_now(&s->loop));
+		supervisor_settle(s);
+		readiness_tick(s, loop_now(&s->loop));
+		control_tick(s->control, loop_now(&s->loop));
+	}
+	return s->exit_status;
+}
+
+/* --- beginning and end -------------------------------------------------- */
+
+static void
+supervisor_collect_spawner(struct loop_io *io, uint32_t events, tstamp now)
+{
+	(void)events;
+	(void)lane_collect(
+	    &LOOP_OWNER(io, struct supervisor, spawner_io)->spawner, now);
+}
+
+static void
+supervisor_collect_closer(struct loop_io *io, uint32_t events, tstamp now)
+{
+	(void)events;
+	(void)lane_collect(
+	    &LOOP_OWNER(io, struct supervisor, closer_io)->closer, now);
+}
+
+static int
+supervisor_start_lanes(struct supervisor *s)
+{
+	if (lane_start(&s->spawner, "spawner") == -1 ||
+	    lane_start(&s->closer, "closer") == -1)
+		return -1;
+	s->spawner_io.fd = lane_fd(&s->spawner);
+	s->spawner_io.ready = supervisor_collect_spawner;
+	s->closer_io.fd = lane_fd(&s->closer);
+	s->closer_io.ready = supervisor_collect_closer;
+	if (loop_set(&s->loop, &s->spawner_io, EPOLLIN) == -1)
+		return -1;
+	return loop_set(&s->loop, &s->closer_io, EPOLLIN);
+}
+
+/* Opens every door of every app; 0 or an exit status. */
+static int
+supervisor_open_doors(struct supervisor *s, struct doors *doors)
+{
+	const struct conf *conf = s->config->conf;
+	int status = EX_OK;
+
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		const struct conf_app *app = &conf->apps[i];
+
+		for (size_t k = 0; k < app->listen_len; k++) {
+			if (app->listen[k].kind != CONF_LISTEN_FD &&
+			    app->listen[k].addr_len == 0)
+				continue; /* of a broken app */
+			if (intake_open(s, app, &app->listen[k], &doors[i]) ==
+			    0)
+				continue;
+			status = errno == EACCES || errno == EPERM
+			    ? EX_NOPERM
+			    : EX_CANTCREAT;
+		}
+	}
+	return status;
+}
+
+/* The doors, and then the apps behind them. */
+static int
+supervisor_open(struct supervisor *s)
+{
+	const struct conf *conf = s->config->conf;
+	struct doors *doors = calloc(conf->apps_len + 1, sizeof(*doors));
+	struct door *d;
+	int status;
+
+	if (doors == NULL)
+		return EX_OSERR;
+	for (size_t i = 0; i < conf->apps_len; i++)
+		TAILQ_INIT(&doors[i]);
+	status = supervisor_open_doors(s, doors);
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		struct group *g = NULL;
+
+		if (status == EX_OK)
+			g = group_new(
+			    s, s->config, &conf->apps[i], loop_now(&s->loop));
+		if (status == EX_OK && g == NULL)
+			status = EX_OSERR;
+		while ((d = TAILQ_FIRST(&doors[i])) != NULL) {
+			TAILQ_REMOVE(&doors[i], d, next);
+			if (g == NULL)
+				intake_close(d);
+			else
+				intake_adopt(d, g);
+		}
+	}
+	free(doors);
+	return status;
+}
+
+static void
+supervisor_zero(struct supervisor *s, struct config *config)
+{
+	memset(s, 0, sizeof(*s));
+	s->config = config;
+	TAILQ_INIT(&s->timed);
+	TAILQ_INIT(&s->births);
+	RB_INIT(&s->pids);
+	s->second_at = TSTAMP_NEVER;
+	s->as_root = geteuid() == 0;
+	s->started_at = time(NULL);
+}
+
+int
+supervisor_init(struct supervisor *s, struct config *config)
+{
+	bool ok;
+	int status;
+
+	supervisor_zero(s, config);
+	if (limits_raise_descriptors(&s->nofile) == -1)
+		log_warn("cannot raise the limit of descriptors");
+	if (!supervisor_affords(config->conf))
+		return EX_OSERR;
+	/* Orphans of workers come to us, and not to a stranger. */
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (loop_init(&s->loop, NULL) == -1 ||
+	    retriever_init(&s->retriever, &s->loop, &worker_retriever_ops, s) ==
+		-1 ||
+	    supervisor_listen_to_signals(s) == -1 ||
+	    supervisor_start_lanes(s) == -1 ||
+	    supervisor_reserve(s, config->conf) == -1) {
+		log_error("cannot start");
+		return EX_OSERR;
+	}
+	(void)sockdiag_init(&s->diag);
+	s->started = loop_now(&s->loop);
+	status = supervisor_open(s);
+	if (status != EX_OK)
+		return status;
+	s->control = control_open(s, &ok);
+	if (!ok)
+		return EX_CANTCREAT;
+	if (log_start() == -1)
+		log_warn("cannot start the log's thread");
+	return EX_OK;
+}
+
+void
+supervisor_fini(struct supervisor *s)
+{
+	tstamp now = loop_now(&s->loop), until = now + SUPERVISOR_LANE_END;
+
+	if (s->control != NULL)
+		control_close(s->control);
+	retriever_fini(&s->retriever);
+	sockdiag_fini(&s->diag);
+	/* What is stuck in a lane may still use what it was given. */
+	if (lane_stop(&s->spawner, now, until) == 0 &&
+	    lane_stop(&s->closer, now, until) == 0) {
+		free(s->pool_memory);
+		free(s->groups);
+		free(s->workers);
+		free(s->accepted);
+		config_unref(s->config);
+	}
+	loop_fini(&s->loop);
+}

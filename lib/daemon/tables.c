@@ -1,0 +1,140 @@
+/* How large everything must be for a configuration, and what that takes. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/supervisor.h"
+#include "sys/limits.h"
+#include "sys/log.h"
+
+/* Descriptors of the daemon itself: loop, lanes, log, control, and its kind. */
+#define TABLES_OWN_DESCRIPTORS 64
+
+/* Connections that a serial can tell apart. */
+#define TABLES_CONNS_MAX (1u << 24)
+
+static uint32_t
+tables_max(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * Processes that leave are still there when their successors come, so the
+ * table has room for twice the ceiling; living ones it never exceeds.
+ */
+static void
+tables_limits(const struct supervisor *s, const struct conf *conf,
+    struct pool_limits *out)
+{
+	uint64_t conns, queues = 0;
+
+	*out = s->pool.limits;
+	out->apps =
+	    tables_max(out->apps, s->pool.napps + (uint32_t)conf->apps_len + 1);
+	out->processes = tables_max(out->processes, 2 * conf->max_processes);
+	out->concurrency = tables_max(out->concurrency, 1);
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		out->concurrency =
+		    tables_max(out->concurrency, conf->apps[i].concurrency);
+		queues += conf->apps[i].max_queue + 1;
+	}
+	conns = queues + (uint64_t)out->processes * out->concurrency;
+	if (conns > TABLES_CONNS_MAX)
+		conns = TABLES_CONNS_MAX;
+	out->conns = tables_max(out->conns, (uint32_t)conns);
+}
+
+static bool
+tables_suffice(const struct pool_limits *have, const struct pool_limits *want)
+{
+	return have->apps >= want->apps && have->processes >= want->processes &&
+	    have->conns >= want->conns &&
+	    have->concurrency >= want->concurrency;
+}
+
+/*
+ * A larger copy, the rest of it zero. Untouched pages take no memory, which
+ * is why it is calloc() and not realloc().
+ */
+static void *
+tables_larger(const void *old, size_t n, size_t more, size_t size)
+{
+	void *larger = calloc(n + more, size);
+
+	if (larger != NULL && n > 0)
+		memcpy(larger, old, n * size);
+	return larger;
+}
+
+int
+supervisor_reserve(struct supervisor *s, const struct conf *conf)
+{
+	struct pool_limits want, have = s->pool.limits;
+	struct group **groups;
+	struct worker **workers;
+	struct accepted *accepted;
+	void *memory;
+
+	tables_limits(s, conf, &want);
+	if (s->pool_memory != NULL && tables_suffice(&have, &want))
+		return 0;
+	memory = calloc(1, pool_memory(&want));
+	groups = tables_larger(s->groups, s->pool.napps,
+	    want.apps - s->pool.napps, sizeof(struct group *));
+	workers = tables_larger(s->workers, s->pool.nprocesses,
+	    want.processes - s->pool.nprocesses, sizeof(struct worker *));
+	accepted = tables_larger(s->accepted, s->pool.nconns,
+	    want.conns - s->pool.nconns, sizeof(struct accepted));
+	if (memory == NULL || groups == NULL || workers == NULL ||
+	    accepted == NULL) {
+		free(memory);
+		free(groups);
+		free(workers);
+		free(accepted);
+		errno = ENOMEM;
+		return -1;
+	}
+	if (s->pool_memory == NULL)
+		pool_init(&s->pool, &want, memory, conf->max_processes,
+		    (uint64_t)arc4random() << 32 | arc4random(),
+		    loop_now(&s->loop));
+	else
+		pool_move(&s->pool, &want, memory);
+	free(s->pool_memory);
+	free(s->groups);
+	free(s->workers);
+	free(s->accepted);
+	s->pool_memory = memory;
+	s->groups = groups;
+	s->workers = workers;
+	s->accepted = accepted;
+	return 0;
+}
+
+bool
+supervisor_affords(const struct conf *conf)
+{
+	unsigned long long each = 2, queues = 0, listeners = 0, need;
+	int have = limits_descriptors();
+
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		if (conf->apps[i].output == CONF_OUTPUT_LOG)
+			each = 3;
+		queues += conf->apps[i].max_queue;
+		listeners += conf->apps[i].listen_len;
+	}
+	need = each * conf->max_processes + queues + listeners +
+	    TABLES_OWN_DESCRIPTORS;
+	if (have == -1 || need <= (unsigned long long)have)
+		return true;
+	log_errorx("%s: up to %llu descriptors are needed (%llu for each of "
+		   "max_processes %u, %llu for max_queue of all apps, %llu "
+		   "listeners, %d others) but only %d may be open: lower "
+		   "max_processes or max_queue, or raise the limit "
+		   "(LimitNOFILE, ulimit -n)",
+	    conf->file, need, each, conf->max_processes, queues, listeners,
+	    TABLES_OWN_DESCRIPTORS, have);
+	return false;
+}

@@ -1,0 +1,86 @@
+/* Connections that wait in the daemon, or are turned away by it. */
+
+#include <sys/socket.h>
+
+#include <poll.h>
+#include <unistd.h>
+
+#include "daemon/intake.h"
+#include "daemon/supervisor.h"
+#include "sys/log.h"
+
+/* Waiters of one app that are looked at in one sweep: those next in line. */
+#define WAITERS_SWEPT 1024
+
+static void
+waiters_drop(struct supervisor *s, uint32_t conn)
+{
+	struct accepted *a = &s->accepted[conn];
+
+	/* In a Unix socket a client may have left descriptors of any kind. */
+	if (a->tcp)
+		close(a->fd);
+	else
+		supervisor_close(s, a->fd);
+	a->fd = -1;
+}
+
+void
+intake_refuse(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct group *g = s->groups[a->app];
+
+	log_limited(&g->refuse_rate, now, LOG_LEVEL_WARN,
+	    "%s: a connection is refused: %s", g->conf->name,
+	    action_cause_name(a->cause));
+	waiters_drop(s, a->conn);
+}
+
+/*
+ * Whether the client is gone for good. One that wrote and closed is not: what
+ * it wrote may be all it wants to be served.
+ */
+static bool
+waiters_gone(const struct pollfd *p)
+{
+	char byte;
+
+	if (p->revents & (POLLERR | POLLNVAL))
+		return true;
+	return (p->revents & POLLHUP) != 0 &&
+	    recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+static void
+waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
+{
+	static struct pollfd polls[WAITERS_SWEPT];
+	static uint32_t conns[WAITERS_SWEPT];
+	const struct pool *p = &s->pool;
+	nfds_t n = 0;
+
+	for (uint32_t c = p->apps[app].queue.first;
+	     c != ILIST_NONE && n < WAITERS_SWEPT; c = p->conn_links[c].next) {
+		polls[n] = (struct pollfd){ .fd = s->accepted[c].fd };
+		conns[n++] = c;
+	}
+	if (n == 0 || poll(polls, n, 0) <= 0)
+		return;
+	for (nfds_t i = 0; i < n; i++) {
+		/* Dropping one may let others be handed out: look again. */
+		if (polls[i].revents == 0 ||
+		    p->conns[conns[i]].state != CONN_WAITING ||
+		    !waiters_gone(&polls[i]))
+			continue;
+		waiters_drop(s, conns[i]);
+		pool_abandoned(&s->pool, conns[i], now);
+	}
+}
+
+void
+intake_sweep(struct supervisor *s, tstamp now)
+{
+	for (uint32_t app = 0; app < s->pool.napps; app++)
+		if (s->groups[app] != NULL)
+			waiters_sweep_app(s, app, now);
+}

@@ -1,0 +1,376 @@
+/* One process, from its birth to its burial. */
+
+#include <sys/socket.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/birth.h"
+#include "daemon/channel.h"
+#include "daemon/supervisor.h"
+#include "daemon/worker.h"
+#include "sys/child.h"
+#include "sys/fdpass.h"
+#include "sys/log.h"
+
+int
+worker_compare(const struct worker *a, const struct worker *b)
+{
+	return a->pid < b->pid ? -1 : a->pid > b->pid;
+}
+
+const char *
+worker_name(const struct worker *w, char *buf, size_t size)
+{
+	(void)snprintf(buf, size, "%s: worker %s (pid %ld)",
+	    w->group->conf->name, w->id, (long)w->pid);
+	return buf;
+}
+
+void
+worker_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
+{
+	char text[160], name[96];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* Nothing more is read from it: a socket shut down is ever readable. */
+	(void)loop_set(&w->sup->loop, &w->channel, 0);
+	group_failure(w->group, "protocol error: %s", text);
+	log_warnx("%s broke the protocol and is killed: %s",
+	    worker_name(w, name, sizeof(name)), text);
+	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
+}
+
+/* --- birth -------------------------------------------------------------- */
+
+static void
+worker_identify(struct worker *w)
+{
+	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
+
+	for (unsigned i = 0; i < WORKER_ID_LEN; i++)
+		w->id[i] = letters[arc4random_uniform(sizeof(letters) - 1)];
+	w->id[WORKER_ID_LEN] = '\0';
+}
+
+static struct worker *
+worker_new(struct supervisor *s, uint32_t process)
+{
+	const struct process *x = &s->pool.processes[process];
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (w == NULL)
+		return NULL;
+	w->sup = s;
+	w->group = s->groups[x->app];
+	w->process = process;
+	w->generation = x->generation;
+	w->held = -1;
+	w->channel.fd = -1;
+	w->channel.ready = channel_ready;
+	w->looked = true;
+	output_init(&w->output);
+	worker_identify(w);
+	w->slot = group_take_slot(w->group);
+	if (w->slot == UINT32_MAX) {
+		free(w);
+		return NULL;
+	}
+	s->workers[process] = w;
+	return w;
+}
+
+/* Frees what a worker has; the core has let its number go, or does next. */
+static void
+worker_free(struct worker *w)
+{
+	struct supervisor *s = w->sup;
+
+	assert(w->birth == NULL);
+	output_fini(&w->output);
+	if (w->channel.fd != -1) {
+		(void)loop_set(&s->loop, &w->channel, 0);
+		/* Grandchildren that hold a copy must see the end of file. */
+		(void)shutdown(w->channel.fd, SHUT_RDWR);
+		supervisor_close(s, w->channel.fd);
+		supervisor_close(s, w->held);
+	}
+	group_give_slot(w->group, w->slot);
+	s->workers[w->process] = NULL;
+	free(w->status);
+	free(w);
+}
+
+static int
+worker_open_channel(struct worker *w)
+{
+	int ends[2];
+
+	if (w->group->conf->handoff == CONF_HANDOFF_NONE)
+		return 0;
+	if (fdpass_pair(ends) == -1)
+		return -1;
+	fdpass_refuse(ends[0]);
+	w->channel.fd = ends[0];
+	w->held = ends[1];
+	return loop_set(&w->sup->loop, &w->channel, EPOLLIN);
+}
+
+/* The system had no room, or the app cannot be run as it is. */
+static void
+worker_unborn(struct supervisor *s, uint32_t process, bool no_room,
+    const char *why, tstamp now)
+{
+	struct group *g = s->groups[s->pool.processes[process].app];
+
+	if (no_room) {
+		log_limited(&g->no_room_rate, now, LOG_LEVEL_WARN,
+		    "%s: no room for another process, trying again: %s",
+		    g->conf->name, why);
+	} else {
+		group_failure(g, "%s", why);
+		log_warnx("%s: %s", g->conf->name, why);
+	}
+	pool_spawn_failed(&s->pool, process, no_room, now);
+}
+
+/* Its birth is over, one way or the other: done() of the lane job. */
+static void
+worker_born(struct birth *b, tstamp now)
+{
+	struct worker *w = b->worker;
+	struct supervisor *s = w->sup;
+	uint32_t process = w->process;
+	char why[256];
+
+	TAILQ_REMOVE(&s->births, b, next);
+	w->birth = NULL;
+	if (birth_failed(b)) {
+		bool no_room = birth_no_room(b);
+
+		birth_explain(b, why, sizeof(why));
+		birth_free(b);
+		worker_free(w);
+		worker_unborn(s, process, no_room, why, now);
+		return;
+	}
+	w->pid = b->result.pid;
+	birth_free(b);
+	RB_INSERT(pids, &s->pids, w);
+	log_debug("%s: worker %s started (pid %ld)", w->group->conf->name,
+	    w->id, (long)w->pid);
+	pool_spawned(&s->pool, process, now);
+	if (w->pending_signal != 0)
+		worker_signal(w, w->pending_signal, w->pending_group);
+	/* The reaper may have met it already, and have stopped there. */
+	worker_reap_all(s, now);
+}
+
+void
+worker_spawn(struct supervisor *s, uint32_t process, tstamp now)
+{
+	struct group *g = s->groups[s->pool.processes[process].app];
+	struct worker *w;
+
+	if (g->conf->broken != NULL) {
+		worker_unborn(s, process, false, g->conf->broken, now);
+		return;
+	}
+	w = worker_new(s, process);
+	if (w == NULL) {
+		worker_unborn(s, process, true, strerror(errno), now);
+		return;
+	}
+	if (worker_open_channel(w) == -1 ||
+	    (w->birth = birth_new(w, worker_born)) == NULL) {
+		int error = errno;
+
+		worker_free(w);
+		worker_unborn(s, process, true, strerror(error), now);
+		return;
+	}
+	TAILQ_INSERT_TAIL(&s->births, w->birth, next);
+	lane_submit(&s->spawner, &w->birth->job, now);
+}
+
+/* --- stopping ----------------------------------------------------------- */
+
+void
+worker_stop(struct worker *w)
+{
+	channel_stop(w);
+}
+
+void
+worker_signal(struct worker *w, int sig, bool group)
+{
+	char name[96];
+
+	if (w->pid == 0) {
+		/* SIGKILL to the group outdoes what was pending. */
+		w->pending_signal = sig;
+		w->pending_group = group;
+		return;
+	}
+	log_debug(
+	    "%s: sending signal %d", worker_name(w, name, sizeof(name)), sig);
+	(void)(group ? child_signal_group(w->pid, sig)
+		     : child_signal(w->pid, sig));
+}
+
+/* --- death -------------------------------------------------------------- */
+
+static void
+worker_bury(struct worker *w, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	uint32_t process = w->process, app = w->group->app;
+
+	worker_free(w);
+	pool_buried(&s->pool, process, now);
+	supervisor_over(s, app);
+}
+
+/* One line about an end that nobody asked for, or that took a session. */
+static void
+worker_tell_end(struct worker *w, tstamp now)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	const struct conn *c = NULL;
+	char how[64], name[96], session[48] = "";
+	bool clean = w->death.signal == 0 && w->death.status == 0;
+
+	if (!ilist_empty(&x->conns))
+		c = &w->sup->pool.conns[x->conns.first];
+	if (c != NULL && c->state == CONN_HANDED)
+		(void)snprintf(session, sizeof(session),
+		    " in a session of %.1f s", (double)(now - c->handed) / 1e9);
+	(void)reap_explain(&w->death, how, sizeof(how));
+	(void)worker_name(w, name, sizeof(name));
+	if (!clean && !x->asked)
+		group_failure(w->group, "%s%s", how,
+		    x->ready ? session : " before it was ready");
+	else if (clean && !x->asked && x->requests == 0)
+		group_failure(w->group, "exited with status 0%s",
+		    x->ready ? " without a session" : " before it was ready");
+	if (!x->asked && (!clean || x->requests == 0))
+		log_warnx("%s %s%s", name, how,
+		    x->ready ? session : " before it was ready");
+	else if (session[0] != '\0')
+		log_warnx("%s %s%s (%s)", name, how, session,
+		    x->asked ? process_end_name(x->end) : "clean");
+	else
+		log_debug("%s %s (%s)", name, how,
+		    x->asked ? process_end_name(x->end) : "clean");
+}
+
+static enum process_end
+worker_how(const struct reap_death *d)
+{
+	if (d->signal != 0)
+		return END_SIGNAL;
+	return d->status == 0 ? END_EXIT : END_FAILURE;
+}
+
+/*
+ * Dead and reaped, and its group with it. What it said last still counts;
+ * what it never received is taken back.
+ */
+static void
+worker_died(struct worker *w, const struct reap_death *death, tstamp now)
+{
+	struct supervisor *s = w->sup;
+
+	w->death = *death;
+	RB_REMOVE(pids, &s->pids, w);
+	channel_last_words(w, now);
+	worker_tell_end(w, now);
+	pool_died(&s->pool, w->process, worker_how(death), now);
+	if (w->held != -1 && retriever_inquire(w->held) > 0)
+		retriever_take(&s->retriever, &w->take, w->held, now);
+	else
+		worker_bury(w, now);
+}
+
+static bool
+worker_in_flight(const struct supervisor *s, pid_t pid)
+{
+	const struct birth *b;
+
+	TAILQ_FOREACH(b, &s->births, next)
+		if (b->result.pid == pid)
+			return true;
+	return false;
+}
+
+void
+worker_reap_all(struct supervisor *s, tstamp now)
+{
+	struct reap_death death;
+	struct worker key, *w;
+
+	while (reap_peek(&death)) {
+		key.pid = death.pid;
+		w = RB_FIND(pids, &s->pids, &key);
+		if (w != NULL) {
+			reap_take(death.pid);
+			worker_died(w, &death, now);
+		} else if (worker_in_flight(s, death.pid)) {
+			/* Goes on when the lane has told of the birth. */
+			return;
+		} else {
+			reap_stranger(death.pid);
+			(void)retriever_exited(&s->retriever, death.pid);
+		}
+	}
+}
+
+/* --- what comes back from the dead -------------------------------------- */
+
+static void
+worker_retrieved(void *arg, struct retriever_take *take, const char *buf,
+    size_t len, int fd, tstamp now)
+{
+	struct supervisor *s = arg;
+	struct worker *w = LOOP_OWNER(take, struct worker, take);
+	uint32_t conn = channel_conn(s, buf, len);
+
+	if (conn == ILIST_NONE || fd == -1 ||
+	    s->pool.conns[conn].process != w->process) {
+		/* A STOP; or a connection that came without its descriptor. */
+		if (fd != -1)
+			supervisor_close(s, fd);
+		return;
+	}
+	s->accepted[conn].fd = fd;
+	pool_retaken(&s->pool, conn, now);
+}
+
+static void
+worker_retrieve_ended(
+    void *arg, struct retriever_take *take, bool complete, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(take, struct worker, take);
+	char name[96];
+
+	(void)arg;
+	if (!complete)
+		log_warnx("%s: what it left unread could not be taken back",
+		    worker_name(w, name, sizeof(name)));
+	worker_bury(w, now);
+}
+
+const struct retriever_ops worker_retriever_ops = {
+	.message = worker_retrieved,
+	.end = worker_retrieve_ended,
+};
