@@ -295,7 +295,7 @@ format-check:
 	@clang-format --dry-run -Werror $(C_FILES)
 
 shell-check:
-	@shellcheck -x $(SH_FILES)
+	@shellcheck $(SH_FILES)
 
 lint: deps format-check shell-check
 	mandoc -T lint -W warning $(MANS)
