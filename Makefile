@@ -47,6 +47,37 @@ SYS_SRCS = lib/sys/accepted.c \
 
 DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/channel.c \
+    lib/daemon/conf.c \
+    lib/daemon/conf_access.c \
+    lib/daemon/conf_account.c \
+    lib/daemon/conf_address.c \
+    lib/daemon/conf_alloc.c \
+    lib/daemon/conf_build.c \
+    lib/daemon/conf_changes.c \
+    lib/daemon/conf_check.c \
+    lib/daemon/conf_collect.c \
+    lib/daemon/conf_control.c \
+    lib/daemon/conf_copy.c \
+    lib/daemon/conf_identity.c \
+    lib/daemon/conf_include.c \
+    lib/daemon/conf_judge.c \
+    lib/daemon/conf_list.c \
+    lib/daemon/conf_listen.c \
+    lib/daemon/conf_load.c \
+    lib/daemon/conf_number.c \
+    lib/daemon/conf_options.c \
+    lib/daemon/conf_outside.c \
+    lib/daemon/conf_place.c \
+    lib/daemon/conf_print.c \
+    lib/daemon/conf_process.c \
+    lib/daemon/conf_report.c \
+    lib/daemon/conf_scan.c \
+    lib/daemon/conf_source.c \
+    lib/daemon/conf_stmt.c \
+    lib/daemon/conf_suggest.c \
+    lib/daemon/conf_text.c \
+    lib/daemon/conf_word.c \
+    lib/daemon/conf_words.c \
     lib/daemon/config.c \
     lib/daemon/group.c \
     lib/daemon/held.c \

@@ -75,7 +75,7 @@ enum conf_log {
 
 enum conf_log_level {
 	CONF_LOG_LEVEL_ERROR,
-	CONF_LOG_LEVEL_WARNING,
+	CONF_LOG_LEVEL_WARN,
 	CONF_LOG_LEVEL_INFO,
 	CONF_LOG_LEVEL_DEBUG
 };
@@ -199,7 +199,10 @@ struct conf_app {
 	enum conf_output output;
 	char *output_file; /* absolute; CONF_OUTPUT_FILE only, else NULL */
 
-	/* Sizes. min_processes <= max_processes <= conf.max_processes. */
+	/*
+	 * Sizes. min_processes <= max_processes, and the sum of all
+	 * min_processes <= conf.max_processes.
+	 */
 	unsigned min_processes;
 	unsigned max_processes;
 	unsigned min_idle;
@@ -279,8 +282,14 @@ struct conf {
 	char *pid_file; /* absolute, or NULL */
 	char *dump_file; /* absolute, or NULL */
 	tspan stop_timeout;
-	char *user;
+	char *user; /* of apps that name none; NULL: we are not root */
 	char *group; /* NULL: that of the user */
+
+	/*
+	 * We are root, and some app runs as "nobody" only because neither it
+	 * nor the file names a user: worth saying once.
+	 */
+	bool nobody_by_default;
 
 	/* In the order of the file. */
 	struct conf_app *apps;

@@ -1,0 +1,241 @@
+/*
+ * What is right by itself and wrong together. Nothing is compared with a value
+ * that is a default only because of another mistake.
+ */
+
+#include <sys/un.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/conf_private.h"
+
+struct app_check {
+	struct conf_build *b;
+	const struct conf_app *app;
+};
+
+static bool
+both_sound(const struct app_check *c, const char *x, const char *y)
+{
+	return conf_app_sound(c->b, c->app, x) &&
+	    conf_app_sound(c->b, c->app, y);
+}
+
+/* The place of the one that was set; of x if both were. */
+static struct conf_where
+place(const struct app_check *c, const char *x, const char *y)
+{
+	if (conf_app_slot(c->b, c->app, x)->setting != NULL)
+		return conf_app_where(c->b, c->app, x);
+	return conf_app_where(c->b, c->app, y);
+}
+
+static void
+check_counts(const struct app_check *c, const char *low, unsigned low_value,
+    const char *high, unsigned high_value)
+{
+	if (low_value > high_value && both_sound(c, low, high))
+		conf_mistake(c->b->findings, place(c, low, high),
+		    "app '%s': %s (%u) is over %s (%u)", c->app->name, low,
+		    low_value, high, high_value);
+}
+
+static void
+check_needs(const struct app_check *c, const char *option, bool used,
+    const char *needed, bool there)
+{
+	if (used && !there && both_sound(c, option, needed))
+		conf_mistake(c->b->findings,
+		    conf_app_where(c->b, c->app, option),
+		    "app '%s': %s has no effect without %s", c->app->name,
+		    option, needed);
+}
+
+static void
+check_delays(const struct app_check *c)
+{
+	if (c->app->restart_delay > c->app->restart_delay_max &&
+	    both_sound(c, "restart_delay", "restart_delay_max"))
+		conf_mistake(c->b->findings,
+		    place(c, "restart_delay", "restart_delay_max"),
+		    "app '%s': restart_delay is over restart_delay_max",
+		    c->app->name);
+}
+
+static void
+check_thresholds(const struct app_check *c)
+{
+	if (c->app->multi_threshold > c->app->grow_threshold &&
+	    both_sound(c, "multi_threshold", "grow_threshold"))
+		conf_mistake(c->b->findings,
+		    place(c, "multi_threshold", "grow_threshold"),
+		    "app '%s': multi_threshold (%g) is over grow_threshold "
+		    "(%g)",
+		    c->app->name, c->app->multi_threshold,
+		    c->app->grow_threshold);
+}
+
+static void
+check_required(const struct app_check *c)
+{
+	const struct conf_app *app = c->app;
+
+	if (app->command[0] == NULL && conf_app_sound(c->b, app, "command"))
+		conf_mistake(c->b->findings,
+		    conf_app_where(c->b, app, "command"),
+		    "app '%s' has no command", app->name);
+	if (app->listen_len == 0 && app->handoff != CONF_HANDOFF_NONE &&
+	    both_sound(c, "listen", "handoff"))
+		conf_mistake(c->b->findings,
+		    conf_app_where(c->b, app, "listen"),
+		    "app '%s' has no listen address (only handoff = none needs "
+		    "none)",
+		    app->name);
+}
+
+static void
+check_app(struct conf_build *b, const struct conf_app *app)
+{
+	struct app_check c = { b, app };
+
+	check_required(&c);
+	check_counts(&c, "min_processes", app->min_processes, "max_processes",
+	    app->max_processes);
+	check_counts(
+	    &c, "min_idle", app->min_idle, "max_processes", app->max_processes);
+	check_counts(
+	    &c, "canary", app->canary, "max_processes", app->max_processes);
+	check_delays(&c);
+	check_thresholds(&c);
+	check_needs(&c, "max_requests_jitter", app->max_requests_jitter > 0,
+	    "max_requests", app->max_requests > 0);
+	check_needs(&c, "max_lifetime_jitter", app->max_lifetime_jitter > 0,
+	    "max_lifetime", app->max_lifetime > 0);
+	check_needs(&c, "queue", app->queue == CONF_QUEUE_PRIVATE, "prefetch",
+	    app->prefetch > 0);
+	check_needs(&c, "keep_alive_timeout",
+	    conf_app_slot(b, app, "keep_alive_timeout")->setting != NULL,
+	    "keep_alive", app->keep_alive);
+}
+
+/* ---- between apps ---- */
+
+/* Every address of the file, to be compared with every other one. */
+struct user_of_address {
+	const struct conf_app *app; /* NULL: the control socket */
+	const struct conf_listen *listen;
+	struct conf_where where;
+};
+
+static void
+say_taken(struct conf_build *b, const struct user_of_address *late,
+    const struct user_of_address *early)
+{
+	if (early->app == NULL)
+		conf_mistake(b->findings, late->where,
+		    "app '%s': %s is the control socket", late->app->name,
+		    late->listen->text);
+	else if (early->app == late->app)
+		conf_mistake(b->findings, late->where,
+		    "app '%s': %s and %s are one address", late->app->name,
+		    early->listen->text, late->listen->text);
+	else
+		conf_mistake(b->findings, late->where,
+		    "app '%s': %s is taken by %s of app '%s' (%s:%d)",
+		    late->app->name, late->listen->text, early->listen->text,
+		    early->app->name, early->where.source->path,
+		    early->where.line);
+}
+
+static size_t
+collect(const struct conf_build *b, const struct conf_listen *control,
+    struct user_of_address *out)
+{
+	size_t n = 0;
+
+	if (control->text != NULL)
+		out[n++] = (struct user_of_address){ NULL, control,
+			conf_global_where(b, "control") };
+	for (size_t i = 0; i < b->conf->apps_len; i++) {
+		const struct conf_app *app = &b->conf->apps[i];
+
+		for (size_t k = 0; k < app->listen_len; k++)
+			out[n++] =
+			    (struct user_of_address){ app, &app->listen[k],
+				    conf_app_where(b, app, "listen") };
+	}
+	return n;
+}
+
+static void
+check_addresses(struct conf_build *b)
+{
+	struct conf_listen control = { .kind = CONF_LISTEN_UNIX };
+	struct user_of_address *all;
+	size_t n = 1;
+
+	if (b->conf->control != NULL)
+		control.text = conf_printf("unix:%s", b->conf->control);
+	for (size_t i = 0; i < b->conf->apps_len; i++)
+		n += b->conf->apps[i].listen_len;
+	all = conf_calloc(n, sizeof(*all));
+	n = collect(b, &control, all);
+	for (size_t late = 1; late < n; late++) {
+		for (size_t early = 0; early < late; early++) {
+			if (conf_listen_overlaps(
+				all[late].listen, all[early].listen)) {
+				say_taken(b, &all[late], &all[early]);
+				break;
+			}
+		}
+	}
+	free(all);
+	free(control.text);
+}
+
+static void
+check_control(struct conf_build *b)
+{
+	const struct sockaddr_un *sun = NULL;
+	const char *path = b->conf->control;
+
+	if (path != NULL && strlen(path) >= sizeof(sun->sun_path))
+		conf_mistake(b->findings, conf_global_where(b, "control"),
+		    "option 'control': '%s' is too long for a socket: %zu "
+		    "bytes of at most %zu",
+		    path, strlen(path), sizeof(sun->sun_path) - 1);
+}
+
+static void
+check_sum(struct conf_build *b)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < b->conf->apps_len; i++) {
+		if (!conf_app_sound(b, &b->conf->apps[i], "min_processes"))
+			return;
+		sum += b->conf->apps[i].min_processes;
+	}
+	if (sum > b->conf->max_processes &&
+	    !conf_global_slot(b, "max_processes")->failed)
+		conf_mistake(b->findings, conf_global_where(b, "max_processes"),
+		    "the apps' min_processes add up to %ju, over max_processes "
+		    "(%u)",
+		    (uintmax_t)sum, b->conf->max_processes);
+}
+
+void
+conf_check(struct conf_build *b)
+{
+	for (size_t i = 0; i < b->conf->apps_len; i++)
+		check_app(b, &b->conf->apps[i]);
+	check_control(b);
+	check_addresses(b);
+	check_sum(b);
+	if (b->conf->apps_len == 0 && b->conf->counter_len == 0 &&
+	    b->findings->mistakes == 0)
+		conf_mistake(b->findings,
+		    (struct conf_where){ b->text->sources, 1 },
+		    "neither an app nor a counter is configured");
+}

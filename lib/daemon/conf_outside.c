@@ -1,0 +1,254 @@
+/*
+ * What the file refers to on this machine: programs, folders, limits and
+ * addresses. Looked at only when asked for; nothing is bound, connected to or
+ * written.
+ */
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/conf_private.h"
+#include "sys/listener.h"
+
+/* ---- programs and folders ---- */
+
+/* path as we see it, for an app that sees it from inside its root. */
+static char *
+seen_from_here(const struct conf_app *app, const char *path)
+{
+	return conf_printf(
+	    "%s%s", app->chroot != NULL ? app->chroot : "", path);
+}
+
+/* The program a script names in its first line, or NULL. */
+static char *
+interpreter_of(const char *path)
+{
+	char line[256];
+	ssize_t n;
+	size_t start;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+	if (fd == -1)
+		return NULL;
+	n = read(fd, line, sizeof(line) - 1);
+	(void)close(fd);
+	if (n < 3 || line[0] != '#' || line[1] != '!')
+		return NULL;
+	line[n] = '\0';
+	start = 2 + strspn(line + 2, " \t");
+	return conf_strndup(line + start, strcspn(line + start, " \t\r\n"));
+}
+
+static void
+check_interpreter(
+    struct conf_build *b, const struct conf_app *app, const char *program)
+{
+	char *name = interpreter_of(program);
+	char *path;
+	char *why;
+
+	if (name == NULL)
+		return;
+	path = seen_from_here(app, name);
+	why = conf_denied(&app->identity, path, false);
+	if (why != NULL)
+		conf_outside_note(b->findings,
+		    conf_app_where(b, app, "command"),
+		    "app '%s': the interpreter of %s: %s", app->name,
+		    app->command[0], why);
+	free(why);
+	free(path);
+	free(name);
+}
+
+static void
+check_program(struct conf_build *b, const struct conf_app *app)
+{
+	char *path;
+	char *why;
+
+	if (app->command[0] == NULL || app->command[0][0] != '/')
+		return;
+	path = seen_from_here(app, app->command[0]);
+	why = conf_denied(&app->identity, path, false);
+	if (why != NULL)
+		conf_outside_note(b->findings,
+		    conf_app_where(b, app, "command"), "app '%s': program %s%s",
+		    app->name, why,
+		    app->command[1] == NULL &&
+			    strchr(app->command[0], ' ') != NULL
+			? " (arguments are elements of their own: "
+			  "{ \"PROGRAM\", \"ARGUMENT\" })"
+			: "");
+	else
+		check_interpreter(b, app, path);
+	free(why);
+	free(path);
+}
+
+static void
+check_directory(struct conf_build *b, const struct conf_app *app)
+{
+	char *path = seen_from_here(app, app->directory);
+	char *why = conf_denied(&app->identity, path, true);
+
+	if (why != NULL)
+		conf_outside_note(b->findings,
+		    conf_app_where(
+			b, app, app->chroot != NULL ? "chroot" : "directory"),
+		    "app '%s': directory %s", app->name, why);
+	free(why);
+	free(path);
+}
+
+/* The folder that a file of ours is to be made in; NULL path: none. */
+static void
+check_folder(struct conf_build *b, struct conf_where where, const char *what,
+    const char *path)
+{
+	const char *slash;
+	struct stat st;
+	char *folder;
+
+	if (path == NULL)
+		return;
+	slash = strrchr(path, '/');
+	folder = conf_strndup(path, slash == path ? 1 : (size_t)(slash - path));
+	if (stat(folder, &st) == -1)
+		conf_outside_note(b->findings, where, "%s: directory %s: %s",
+		    what, folder, strerror(errno));
+	else if (!S_ISDIR(st.st_mode))
+		conf_outside_note(b->findings, where,
+		    "%s: %s is not a directory", what, folder);
+	else if (access(folder, W_OK | X_OK) == -1)
+		conf_outside_note(b->findings, where, "%s: directory %s: %s",
+		    what, folder, strerror(errno));
+	free(folder);
+}
+
+/* ---- limits ---- */
+
+static void
+check_limit(struct conf_build *b, const struct conf_app *app,
+    const char *option, int resource, const struct conf_rlimit *limit)
+{
+	struct rlimit now;
+
+	if (!limit->set || geteuid() == 0 || getrlimit(resource, &now) == -1)
+		return;
+	if (now.rlim_max == RLIM_INFINITY || limit->max <= now.rlim_max)
+		return;
+	conf_outside_note(b->findings, conf_app_where(b, app, option),
+	    "app '%s': %s: only root can raise it over the hard limit (%ju)",
+	    app->name, option, (uintmax_t)now.rlim_max);
+}
+
+static void
+check_limits(struct conf_build *b, const struct conf_app *app)
+{
+	check_limit(b, app, "limit_nofile", RLIMIT_NOFILE, &app->limit_nofile);
+	check_limit(b, app, "limit_core", RLIMIT_CORE, &app->limit_core);
+	check_limit(b, app, "limit_as", RLIMIT_AS, &app->limit_as);
+	check_limit(b, app, "limit_nproc", RLIMIT_NPROC, &app->limit_nproc);
+	check_limit(b, app, "limit_cpu", RLIMIT_CPU, &app->limit_cpu);
+}
+
+/* ---- addresses ---- */
+
+static void
+check_address(struct conf_build *b, const struct conf_app *app,
+    const struct conf_listen *l, bool (*is_ours)(const struct conf_listen *))
+{
+	struct conf_where where = conf_app_where(b, app, "listen");
+	const char *why = "";
+	struct listener_spec spec = {
+		.name = l->text,
+		.addr = l->kind == CONF_LISTEN_TCP
+		    ? (const struct sockaddr *)&l->addr
+		    : NULL,
+		.addrlen = l->addr_len,
+		.v6only = l->v6only,
+		.path = l->path,
+		.inherited_fd = -1,
+		.uid = (uid_t)-1,
+		.gid = (gid_t)-1,
+	};
+
+	if (l->kind == CONF_LISTEN_FD || l->addr_len == 0)
+		return;
+	if (listener_probe(&spec, &why) == 0)
+		return;
+	if (errno == EADDRINUSE && is_ours != NULL && is_ours(l))
+		return;
+	conf_outside_note(b->findings, where, "app '%s': address %s: %s%s%s",
+	    app->name, l->text, why, *why != '\0' ? ": " : "",
+	    errno == EADDRINUSE ? "somebody else listens there"
+				: strerror(errno));
+}
+
+static void
+check_sockets(struct conf_build *b, const struct conf_app *app,
+    bool (*is_ours)(const struct conf_listen *))
+{
+	char *what = conf_printf("app '%s'", app->name);
+
+	for (size_t i = 0; i < app->listen_len; i++)
+		check_folder(b, conf_app_where(b, app, "listen"), what,
+		    app->listen[i].path);
+	check_folder(
+	    b, conf_app_where(b, app, "output"), what, app->output_file);
+	free(what);
+	/* A daemon that starts finds out by binding. */
+	if ((b->findings->flags & CONF_OUTSIDE_STRICT) == 0)
+		return;
+	for (size_t i = 0; i < app->listen_len; i++)
+		check_address(b, app, &app->listen[i], is_ours);
+}
+
+/* ---- all ---- */
+
+static void
+check_files(struct conf_build *b)
+{
+	struct conf *conf = b->conf;
+
+	/* The folder of the default one is made by whoever starts us. */
+	if (conf_global_slot(b, "control")->setting != NULL)
+		check_folder(b, conf_global_where(b, "control"),
+		    "option 'control'", conf->control);
+	check_folder(
+	    b, conf_global_where(b, "log"), "option 'log'", conf->log_file);
+	check_folder(b, conf_global_where(b, "pid_file"), "option 'pid_file'",
+	    conf->pid_file);
+	check_folder(b, conf_global_where(b, "dump_file"), "option 'dump_file'",
+	    conf->dump_file);
+}
+
+void
+conf_outside_check(
+    struct conf_build *b, bool (*is_ours)(const struct conf_listen *))
+{
+	if ((b->findings->flags & (CONF_OUTSIDE_WARN | CONF_OUTSIDE_STRICT)) ==
+	    0)
+		return;
+	check_files(b);
+	for (size_t i = 0; i < b->conf->apps_len; i++) {
+		const struct conf_app *app = &b->conf->apps[i];
+
+		/* Without its user nothing can be said of what it may do. */
+		if (app->identity.user != NULL) {
+			check_directory(b, app);
+			check_program(b, app);
+		}
+		check_limits(b, app);
+		check_sockets(b, app, is_ours);
+	}
+}
