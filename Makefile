@@ -150,7 +150,8 @@ BENCHES = \
     tests/bench/hotpath.c \
     tests/bench/handover.c \
     tests/bench/waits.c \
-    tests/bench/footprint.c
+    tests/bench/footprint.c \
+    tests/bench/spawn.c
 
 # Programs the benches start.
 BENCH_HELPERS = \
