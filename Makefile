@@ -88,6 +88,10 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/readiness.c \
     lib/daemon/reload.c \
     lib/daemon/settle.c \
+    lib/daemon/status.c \
+    lib/daemon/status_dump.c \
+    lib/daemon/status_json.c \
+    lib/daemon/status_text.c \
     lib/daemon/supervisor.c \
     lib/daemon/tables.c \
     lib/daemon/text.c \
@@ -117,7 +121,8 @@ UNIT_TESTS = tests/unit/apppool_test.c \
     tests/unit/loop_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \
-    tests/unit/retriever_test.c
+    tests/unit/retriever_test.c \
+    tests/unit/status_test.c
 
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = \

@@ -18,8 +18,13 @@ struct status;
  * app).
  */
 struct status *status_take(
-    const struct supervisor *s, const char *app, bool json, tstamp now);
+    struct supervisor *s, const char *app, bool json, tstamp now);
+
+/* st may be NULL. */
 void status_free(struct status *st);
+
+/* Bytes of memory it takes. */
+size_t status_size(const struct status *st);
 
 /*
  * Gives the next piece, which stays until the next call; NULL: that was all.

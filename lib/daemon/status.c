@@ -1,0 +1,358 @@
+/*
+ * The snapshot, and its way out piece by piece. All that the pool counts is of
+ * one instant. What has to be measured (resident sizes, backlogs, percentiles)
+ * is measured as its piece is written: for thousands of workers at once that
+ * would hold the loop up.
+ */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/pool.h"
+#include "core/window.h"
+#include "daemon/status_private.h"
+
+/* A piece ends when it has this many bytes, */
+#define PIECE_LEN 16384
+
+/* ... or has cost as much as so many workers. An app costs like four. */
+#define PIECE_COST 32
+#define APP_COST 4
+
+/* No piece comes near this: one app's addresses, one worker's text. */
+#define PIECE_MAX (1024 * 1024)
+
+/* 10,000 workers with the longest texts are far below. */
+#define STRINGS_MAX (64 * 1024 * 1024)
+
+static size_t
+status_keep(struct status *st, const char *s)
+{
+	size_t at = st->strings.len;
+
+	if (s == NULL)
+		return STATUS_NO_STRING;
+	text_put(&st->strings, s, strlen(s) + 1);
+	return at;
+}
+
+/* --- the snapshot ------------------------------------------------------- */
+
+static void
+take_options(struct status *st, struct status_app *a, const struct group *g)
+{
+	const struct conf_app *conf = g->conf;
+	const struct door *d;
+
+	a->name = status_keep(st, conf->name);
+	a->handoff = conf->handoff;
+	a->sessions = conf->handoff != CONF_HANDOFF_NONE;
+	a->min_processes = conf->min_processes;
+	a->max_processes = conf->max_processes;
+	a->max_queue = conf->max_queue;
+	a->failure = g->last_failure[0] == '\0'
+	    ? STATUS_NO_STRING
+	    : status_keep(st, g->last_failure);
+	a->listen = st->strings.len;
+	TAILQ_FOREACH(d, &g->doors, next) {
+		(void)status_keep(st, d->address);
+		a->nlisten++;
+	}
+}
+
+static void
+take_figures(struct status_app *a, const struct pool *p, tstamp now)
+{
+	const struct app *app = &p->apps[a->number];
+	tstamp oldest = pool_oldest(p, a->number);
+
+	a->state = app_state_name(app);
+	a->processes = app_processes(app);
+	a->stuck = app->stuck;
+	memcpy(a->in_state, app->in_state, sizeof(a->in_state));
+	a->waiting = app->queue.count;
+	a->oldest_wait = oldest == TSTAMP_NEVER ? 0 : now - oldest;
+	a->backoff = app->backoff.until > now ? app->backoff.until - now : 0;
+	a->idle_while_waiting = pool_idle_while_waiting(p, a->number, now);
+	a->figures = app->figures;
+}
+
+static bool
+is_asked_for(const struct group *g, const char *app)
+{
+	return g != NULL && (app == NULL || strcmp(g->conf->name, app) == 0);
+}
+
+/* The apps; by[number] becomes their place + 1. false: no memory. */
+static bool
+take_apps(struct status *st, const char *app, uint32_t *by)
+{
+	const struct supervisor *s = st->sup;
+
+	for (uint32_t n = 0; n < s->pool.napps; n++)
+		st->napps += is_asked_for(s->groups[n], app);
+	st->apps = calloc(st->napps + 1, sizeof(*st->apps));
+	if (st->apps == NULL)
+		return false;
+
+	st->napps = 0;
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		if (!is_asked_for(s->groups[n], app))
+			continue;
+		st->apps[st->napps].number = n;
+		take_options(st, &st->apps[st->napps], s->groups[n]);
+		take_figures(&st->apps[st->napps], &s->pool, st->at);
+		by[n] = (uint32_t)++st->napps;
+	}
+	return true;
+}
+
+static void
+take_worker(struct status *st, struct status_worker *row, uint32_t number)
+{
+	const struct process *p = &st->sup->pool.processes[number];
+	const struct worker *w = st->sup->workers[number];
+
+	row->process = number;
+	row->state = p->state;
+	row->stuck = p->stuck;
+	row->sessions = process_sessions(p);
+	row->requests = p->requests;
+	row->born = p->born;
+	row->since = p->since;
+	row->generation = p->generation;
+	row->text = STATUS_NO_STRING;
+	/* One whose start has just been asked for has no worker yet. */
+	if (w == NULL)
+		return;
+	row->slot = w->slot;
+	row->generation = w->generation;
+	row->pid = w->pid;
+	memcpy(row->id, w->id, sizeof(row->id));
+	row->text = status_keep(st, w->status);
+}
+
+/* The workers, those of an app together: counted first, then put there. */
+static bool
+take_workers(struct status *st, const uint32_t *by)
+{
+	const struct pool *p = &st->sup->pool;
+	uint32_t first = 0;
+
+	for (uint32_t n = 0; n < p->nprocesses; n++) {
+		const struct process *x = &p->processes[n];
+
+		if (x->state != PROCESS_GONE && by[x->app] != 0)
+			st->apps[by[x->app] - 1].count++;
+	}
+	for (size_t i = 0; i < st->napps; i++) {
+		st->apps[i].first = first;
+		first += st->apps[i].count;
+		st->apps[i].count = 0;
+	}
+	st->nworkers = first;
+	st->workers = calloc((size_t)first + 1, sizeof(*st->workers));
+	if (st->workers == NULL)
+		return false;
+
+	for (uint32_t n = 0; n < p->nprocesses; n++) {
+		const struct process *x = &p->processes[n];
+		struct status_app *a;
+
+		if (x->state == PROCESS_GONE || by[x->app] == 0)
+			continue;
+		a = &st->apps[by[x->app] - 1];
+		take_worker(st, &st->workers[a->first + a->count++], n);
+	}
+	return true;
+}
+
+static void
+take_totals(struct status *st)
+{
+	const struct supervisor *s = st->sup;
+
+	st->uptime = st->at - s->started;
+	st->generation = s->generation;
+	st->config = status_keep(st, s->config->conf->file);
+	st->stopping = s->stopping;
+	st->max_processes = s->pool.max_processes;
+	st->processes = s->pool.count;
+	st->living = s->pool.living;
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		if (s->groups[n] == NULL)
+			continue;
+		st->active += s->pool.apps[n].in_state[PROCESS_ACTIVE];
+		st->waiting += s->pool.apps[n].queue.count;
+	}
+}
+
+struct status *
+status_take(struct supervisor *s, const char *app, bool json, tstamp now)
+{
+	struct status *st = calloc(1, sizeof(*st));
+	uint32_t *by = calloc((size_t)s->pool.napps + 1, sizeof(*by));
+	bool taken;
+
+	if (st == NULL || by == NULL)
+		goto fail;
+	st->sup = s;
+	st->writer = json ? &status_json : &status_text;
+	st->at = now;
+	text_init(&st->strings, STRINGS_MAX);
+	text_init(&st->piece, PIECE_MAX);
+	json_init(&st->json, &st->piece);
+
+	take_totals(st);
+	taken = take_apps(st, app, by) && take_workers(st, by);
+	if (!taken || st->strings.failed)
+		goto fail;
+	if (app != NULL && st->napps == 0) {
+		free(by);
+		status_free(st);
+		errno = ENOENT;
+		return NULL;
+	}
+	free(by);
+	return st;
+
+fail:
+	free(by);
+	status_free(st);
+	errno = ENOMEM;
+	return NULL;
+}
+
+void
+status_free(struct status *st)
+{
+	if (st == NULL)
+		return;
+	free(st->apps);
+	free(st->workers);
+	text_fini(&st->strings);
+	text_fini(&st->piece);
+	free(st);
+}
+
+size_t
+status_size(const struct status *st)
+{
+	return sizeof(*st) + st->napps * sizeof(*st->apps) +
+	    st->nworkers * sizeof(*st->workers) + st->strings.size;
+}
+
+/* --- its way out -------------------------------------------------------- */
+
+static void
+measure_window(const struct window *w, tstamp now, struct status_spans *out)
+{
+	out->p50 = window_share(w, 0.5, now);
+	out->p90 = window_share(w, 0.9, now);
+	out->p99 = window_share(w, 0.99, now);
+	out->max = window_share(w, 1, now);
+}
+
+/* The app may have left, and even another one have come in its place. */
+static void
+measure_app(const struct status *st, const struct status_app *a,
+    struct status_measured *out)
+{
+	struct supervisor *s = st->sup;
+	const struct group *g = s->groups[a->number];
+	const struct app *app = &s->pool.apps[a->number];
+	const struct door *d;
+	long depth;
+
+	*out = (struct status_measured){ .backlog = -1 };
+	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
+		return;
+	out->known = true;
+	measure_window(&app->queue_wait, s->pool.now, &out->queue_wait);
+	measure_window(&app->session_time, s->pool.now, &out->session_time);
+
+	out->backlog = 0;
+	TAILQ_FOREACH(d, &g->doors, next) {
+		depth = listener_depth(&d->listener, &s->diag);
+		if (depth == -1) {
+			out->backlog = -1;
+			return;
+		}
+		out->backlog += depth;
+	}
+}
+
+/* Only while the process is ours is it the one that has this pid. */
+static bool
+measure_worker(const struct status *st, const struct status_worker *w,
+    struct procinfo *out)
+{
+	const struct worker *now = st->sup->workers[w->process];
+
+	if (w->pid == 0 || now == NULL || now->pid != w->pid)
+		return false;
+	return procinfo_read(w->pid, out) == 0;
+}
+
+/* Writes the next item and moves on. Returns what it cost. */
+static unsigned
+status_step(struct status *st)
+{
+	const struct status_app *a = &st->apps[st->app];
+	struct status_measured measured;
+	struct procinfo info;
+
+	if (!st->begun) {
+		st->begun = true;
+		st->writer->head(st);
+		return 1;
+	}
+	if (st->app == st->napps) {
+		st->ended = true;
+		if (st->writer->tail != NULL)
+			st->writer->tail(st);
+		return 1;
+	}
+	if (!st->app_begun) {
+		st->app_begun = true;
+		st->worker = a->first;
+		measure_app(st, a, &measured);
+		st->writer->app(st, a, &measured);
+		return APP_COST;
+	}
+	if (st->worker < (size_t)a->first + a->count) {
+		const struct status_worker *w = &st->workers[st->worker++];
+
+		st->writer->worker(
+		    st, w, measure_worker(st, w, &info) ? &info : NULL);
+		return 1;
+	}
+	if (st->writer->app_end != NULL)
+		st->writer->app_end(st);
+	st->app_begun = false;
+	st->app++;
+	return 1;
+}
+
+const char *
+status_next(struct status *st, size_t *len_out)
+{
+	unsigned cost = 0;
+
+	text_clear(&st->piece);
+	while (!st->ended &&
+	    (st->piece.len == 0 ||
+		(cost < PIECE_COST && st->piece.len < PIECE_LEN)))
+		cost += status_step(st);
+	if (st->piece.failed) {
+		/* Whoever reads it must not take it for the whole. */
+		static const char cut[] = "\nerror: out of memory\n";
+
+		st->ended = true;
+		*len_out = sizeof(cut) - 1;
+		return cut;
+	}
+	*len_out = st->piece.len;
+	return st->piece.len == 0 ? NULL : st->piece.data;
+}

@@ -1,0 +1,257 @@
+/* The snapshot as JSON; the keys are explained in apppoolctl(8). */
+
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/status_private.h"
+
+static void
+put_uint(struct json *j, const char *key, uint64_t n)
+{
+	json_key(j, key);
+	json_uint(j, n);
+}
+
+static void
+put_span(struct json *j, const char *key, tspan span)
+{
+	json_key(j, key);
+	json_span(j, span);
+}
+
+static void
+put_string(struct json *j, const char *key, const char *s)
+{
+	json_key(j, key);
+	json_string(j, s);
+}
+
+static void
+put_null(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_null(j);
+}
+
+static void
+put_known(struct json *j, const char *key, bool known, uint64_t n)
+{
+	if (known)
+		put_uint(j, key, n);
+	else
+		put_null(j, key);
+}
+
+static void
+put_head(struct status *st)
+{
+	struct json *j = &st->json;
+
+	json_object(j);
+	put_string(j, "version", APPPOOL_VERSION);
+	put_uint(j, "pid", (uint64_t)getpid());
+	put_string(j, "state", st->stopping ? "stopping" : "running");
+	put_span(j, "uptime", st->uptime);
+	put_string(j, "config", status_string(st, st->config));
+	put_uint(j, "generation", st->generation);
+	put_uint(j, "max_processes", st->max_processes);
+	put_uint(j, "processes", st->processes);
+	put_uint(j, "living", st->living);
+	put_uint(j, "active", st->active);
+	put_uint(j, "waiting", st->waiting);
+	put_null(j, "counter");
+	json_key(j, "apps");
+	json_array(j);
+}
+
+static void
+put_processes(struct json *j, const struct status_app *a)
+{
+	put_uint(j, "min_processes", a->min_processes);
+	put_uint(j, "max_processes", a->max_processes);
+	put_uint(j, "processes", a->processes);
+	put_uint(j, "starting", a->in_state[PROCESS_STARTING]);
+	put_uint(j, "idle", a->in_state[PROCESS_IDLE]);
+	put_uint(j, "active", a->in_state[PROCESS_ACTIVE]);
+	put_uint(j, "retiring", a->in_state[PROCESS_RETIRING]);
+	put_uint(j, "stopping",
+	    a->in_state[PROCESS_STOPPING] + a->in_state[PROCESS_DYING]);
+	put_uint(j, "stuck", a->stuck);
+}
+
+static void
+put_spans(struct json *j, const char *key, const struct status_spans *s)
+{
+	json_key(j, key);
+	json_object(j);
+	put_span(j, "p50", s->p50);
+	put_span(j, "p90", s->p90);
+	put_span(j, "p99", s->p99);
+	put_span(j, "max", s->max);
+	json_object_end(j);
+}
+
+/* What only an app that is given connections has. */
+static const char *const session_keys[] = { "sessions", "waiting",
+	"oldest_wait", "max_waiting", "max_queue", "parked", "backlog",
+	"accepted", "completed", "refused", "timed_out", "abandoned", "lost",
+	"retaken", "queue_wait", "session_time", "idle_while_waiting", NULL };
+
+static void
+put_no_sessions(struct json *j)
+{
+	for (const char *const *key = session_keys; *key != NULL; key++)
+		put_null(j, *key);
+}
+
+static void
+put_measured(struct json *j, const struct status_measured *m)
+{
+	put_known(j, "backlog", m->backlog != -1, (uint64_t)m->backlog);
+	if (m->known) {
+		put_spans(j, "queue_wait", &m->queue_wait);
+		put_spans(j, "session_time", &m->session_time);
+	} else {
+		put_null(j, "queue_wait");
+		put_null(j, "session_time");
+	}
+}
+
+static void
+put_sessions(struct json *j, const struct status_app *a)
+{
+	const struct app_figures *f = &a->figures;
+
+	put_uint(j, "sessions", f->sessions);
+	put_uint(j, "waiting", a->waiting);
+	put_span(j, "oldest_wait", a->oldest_wait);
+	put_uint(j, "max_waiting", f->max_waiting);
+	put_uint(j, "max_queue", a->max_queue);
+	put_uint(j, "parked", 0);
+	put_uint(j, "accepted", f->accepted);
+	put_uint(j, "completed", f->completed);
+	put_uint(j, "refused", f->refused);
+	put_uint(j, "timed_out", f->timed_out);
+	put_uint(j, "abandoned", f->abandoned);
+	put_uint(j, "lost", f->lost);
+	put_uint(j, "retaken", f->retaken);
+	put_span(j, "idle_while_waiting", a->idle_while_waiting);
+}
+
+static void
+put_ends(struct json *j, const struct status *st, const struct status_app *a)
+{
+	put_uint(j, "spawned", a->figures.spawned);
+	put_uint(j, "spawn_failures", a->figures.spawn_failures);
+	json_key(j, "exits");
+	json_object(j);
+	for (unsigned end = 0; end < PROCESS_ENDS; end++) {
+		if (a->figures.exits[end] != 0)
+			put_uint(j, process_end_name((enum process_end)end),
+			    a->figures.exits[end]);
+	}
+	json_object_end(j);
+	put_span(j, "backoff_until", a->backoff);
+	put_string(j, "last_failure", status_string(st, a->failure));
+}
+
+static void
+put_app(struct status *st, const struct status_app *a,
+    const struct status_measured *m)
+{
+	struct json *j = &st->json;
+	const char *address = status_string(st, a->listen);
+
+	json_break(j);
+	json_object(j);
+	put_string(j, "name", status_string(st, a->name));
+	put_string(j, "state", a->state);
+	put_string(j, "handoff", conf_handoff_name(a->handoff));
+	json_key(j, "listen");
+	json_array(j);
+	for (size_t i = 0; i < a->nlisten; i++) {
+		json_string(j, address);
+		address += strlen(address) + 1;
+	}
+	json_array_end(j);
+	put_processes(j, a);
+	put_null(j, "rollout");
+	put_null(j, "limit");
+	put_null(j, "load");
+	put_null(j, "work");
+	if (a->sessions) {
+		put_sessions(j, a);
+		put_measured(j, m);
+	} else {
+		put_no_sessions(j);
+	}
+	put_ends(j, st, a);
+	json_key(j, "workers");
+	json_array(j);
+}
+
+/* How long it is in that state; null if it is in another one. */
+static void
+put_state_span(struct json *j, const char *key, bool in, tspan span)
+{
+	if (in)
+		put_span(j, key, span);
+	else
+		put_null(j, key);
+}
+
+static void
+put_worker(struct status *st, const struct status_worker *w,
+    const struct procinfo *info)
+{
+	struct json *j = &st->json;
+	tspan in_state = st->at - w->since;
+
+	json_break(j);
+	json_object(j);
+	put_string(j, "id", w->slot == STATUS_NO_SLOT ? NULL : w->id);
+	put_known(j, "slot", w->slot != STATUS_NO_SLOT, w->slot);
+	put_known(j, "pid", w->pid != 0, (uint64_t)w->pid);
+	put_uint(j, "generation", w->generation);
+	put_string(j, "state",
+	    w->stuck ? "stuck"
+		     : process_state_name((enum process_state)w->state));
+	put_uint(j, "sessions", w->sessions);
+	put_uint(j, "requests", w->requests);
+	put_span(j, "age", st->at - w->born);
+	put_state_span(j, "idle_for", w->state == PROCESS_IDLE, in_state);
+	put_state_span(j, "busy_for", w->sessions != 0, in_state);
+	if (info == NULL) {
+		put_null(j, "rss");
+		put_null(j, "cpu");
+	} else {
+		put_uint(j, "rss", (uint64_t)info->rss);
+		put_span(j, "cpu", info->cpu);
+	}
+	put_string(j, "status", status_string(st, w->text));
+	json_object_end(j);
+}
+
+static void
+put_app_end(struct status *st)
+{
+	json_array_end(&st->json);
+	json_object_end(&st->json);
+}
+
+/* Only the last line ends without a comma or a bracket that opens. */
+static void
+put_tail(struct status *st)
+{
+	json_array_end(&st->json);
+	json_object_end(&st->json);
+	text_put(&st->piece, "\n", 1);
+}
+
+const struct status_writer status_json = {
+	.head = put_head,
+	.app = put_app,
+	.worker = put_worker,
+	.app_end = put_app_end,
+	.tail = put_tail,
+};

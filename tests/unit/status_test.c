@@ -1,0 +1,462 @@
+/* The state, as it is shown: a supervisor without processes, moved by hand. */
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <time.h>
+
+#include "check.h"
+#include "core/pool.h"
+#include "daemon/group.h"
+#include "daemon/status.h"
+#include "daemon/supervisor.h"
+#include "daemon/text.h"
+
+static struct supervisor sup;
+static struct config config;
+static struct conf conf;
+static struct conf_app web;
+static struct conf_app job;
+static struct group *groups[4];
+static struct worker **workers;
+static struct text text;
+static tstamp now;
+static char conf_file[] = "/etc/pool.conf";
+static char web_name[] = "web";
+static char job_name[] = "job";
+
+static const struct pool_limits limits = {
+	.apps = 4, .processes = 20000, .conns = 64, .concurrency = 4
+};
+
+/* The options an app cannot do without. */
+static struct app_options
+options(const struct conf_app *c)
+{
+	return (struct app_options){
+		.min_processes = c->min_processes,
+		.max_processes = c->max_processes,
+		.concurrency = 1,
+		.max_queue = c->max_queue,
+		.start_limit = 5,
+		.sessions = c->handoff != CONF_HANDOFF_NONE,
+		.start_timeout = TSPAN_SECONDS(30),
+		.restart_delay = TSPAN_SECONDS(1),
+		.restart_delay_max = TSPAN_SECONDS(60),
+		.stop_timeout = TSPAN_SECONDS(30),
+		.kill_timeout = TSPAN_SECONDS(5),
+	};
+}
+
+static struct group *
+add(struct conf_app *c)
+{
+	struct app_options o = options(c);
+	struct group *g = calloc(1, sizeof(*g));
+
+	g->sup = &sup;
+	g->conf = c;
+	TAILQ_INIT(&g->doors);
+	g->app = pool_app_add(&sup.pool, &o, now);
+	groups[g->app] = g;
+	return g;
+}
+
+static void
+begin(void)
+{
+	now = TSPAN_SECONDS(1000);
+	memset(&sup, 0, sizeof(sup));
+	config = (struct config){ .conf = &conf, .refs = 1 };
+	conf = (struct conf){ .file = conf_file, .max_processes = 9000 };
+	web = (struct conf_app){
+		.name = web_name,
+		.handoff = CONF_HANDOFF_NATIVE,
+		.min_processes = 2,
+		.max_processes = 8,
+		.max_queue = 10,
+	};
+	job = (struct conf_app){
+		.name = job_name,
+		.handoff = CONF_HANDOFF_NONE,
+		.min_processes = 1,
+		.max_processes = 1,
+	};
+	sup.config = &config;
+	sup.groups = groups;
+	sup.diag.fd = -1;
+	sup.started = now - TSPAN_SECONDS(60);
+	sup.generation = 3;
+	sup.workers = workers =
+	    calloc(limits.processes, sizeof(struct worker *));
+	sup.pool_memory = calloc(1, pool_memory(&limits));
+	pool_init(
+	    &sup.pool, &limits, sup.pool_memory, conf.max_processes, 1, now);
+	memset(groups, 0, sizeof(groups));
+}
+
+static void
+end(void)
+{
+	for (uint32_t n = 0; n < limits.processes; n++) {
+		if (workers[n] != NULL)
+			free(workers[n]->status);
+		free(workers[n]);
+	}
+	free(workers);
+	for (unsigned n = 0; n < limits.apps; n++) {
+		struct door *d;
+
+		while (groups[n] != NULL &&
+		    (d = TAILQ_FIRST(&groups[n]->doors)) != NULL) {
+			TAILQ_REMOVE(&groups[n]->doors, d, next);
+			free(d);
+		}
+		free(groups[n]);
+	}
+	free(sup.pool_memory);
+}
+
+/* Carries out what the pool wants; every process is ready at once. */
+static void
+settle(bool ready)
+{
+	struct action a;
+
+	while (pool_next_action(&sup.pool, &a)) {
+		struct worker *w;
+
+		if (a.kind != ACTION_SPAWN)
+			continue;
+		w = calloc(1, sizeof(*w));
+		w->slot = a.process;
+		w->process = a.process;
+		w->pid = 100000 + (pid_t)a.process;
+		(void)snprintf(
+		    w->id, sizeof(w->id), "%08x", (unsigned)a.process);
+		workers[a.process] = w;
+		pool_spawned(&sup.pool, a.process, now);
+		if (ready && groups[a.app]->conf != &job)
+			(void)pool_ready(&sup.pool, a.process, now);
+	}
+}
+
+static void
+add_door(struct group *g, const char *address)
+{
+	struct door *d = calloc(1, sizeof(*d));
+
+	d->listener.fd = -1;
+	d->group = g;
+	(void)snprintf(d->address, sizeof(d->address), "%s", address);
+	TAILQ_INSERT_TAIL(&g->doors, d, next);
+}
+
+/* All of it, with a NUL. */
+static const char *
+shown(const char *app, bool json)
+{
+	struct status *st = status_take(&sup, app, json, now);
+	const char *piece;
+	size_t len;
+
+	text_fini(&text);
+	text_init(&text, 64 << 20);
+	if (st == NULL)
+		return NULL;
+	while ((piece = status_next(st, &len)) != NULL)
+		text_put(&text, piece, len);
+	status_free(st);
+	text_put(&text, "", 1);
+	return text.failed ? NULL : text.data;
+}
+
+static bool
+has(const char *part)
+{
+	if (strstr(text.data, part) != NULL)
+		return true;
+	fprintf(stderr, "no %s in\n%s\n", part, text.data);
+	return false;
+}
+
+static void
+the_head_tells_of_the_daemon(void)
+{
+	begin();
+	(void)shown(NULL, true);
+	CHECK(has("{\"version\":\"" APPPOOL_VERSION "\",\"pid\":"));
+	CHECK(has(",\"state\":\"running\",\"uptime\":60,"
+		  "\"config\":\"/etc/pool.conf\",\"generation\":3,"
+		  "\"max_processes\":9000,\"processes\":0,"));
+	CHECK(has(",\"counter\":null,\"apps\":[]}\n"));
+	end();
+}
+
+static void
+an_app_shows_limits_beside_use(void)
+{
+	struct group *g;
+
+	begin();
+	g = add(&web);
+	add_door(g, "127.0.0.1:8080");
+	add_door(g, "unix:/run/\"web");
+	(void)snprintf(
+	    g->last_failure, sizeof(g->last_failure), "said \"\033[2J\"");
+	settle(true);
+	(void)shown(NULL, true);
+	CHECK(has("{\"name\":\"web\",\"state\":\"running\","
+		  "\"handoff\":\"native\","
+		  "\"listen\":[\"127.0.0.1:8080\",\"unix:/run/\\\"web\"],"
+		  "\"min_processes\":2,\"max_processes\":8,\"processes\":2,"
+		  "\"starting\":0,\"idle\":2,\"active\":0,\"retiring\":0,"
+		  "\"stopping\":0,"));
+	CHECK(has("\"waiting\":0,\"oldest_wait\":0,\"max_waiting\":0,"
+		  "\"max_queue\":10,"));
+	CHECK(has("\"last_failure\":\"said \\\"\\u001b[2J\\\"\","));
+	end();
+}
+
+static void
+connections_are_counted_where_they_are(void)
+{
+	uint32_t first;
+	struct action a;
+
+	begin();
+	web.max_processes = web.min_processes = 1;
+	(void)add(&web);
+	settle(true);
+	first = pool_arrived(&sup.pool, 0, now);
+	while (pool_next_action(&sup.pool, &a))
+		continue;
+	(void)pool_arrived(&sup.pool, 0, now);
+	(void)pool_arrived(&sup.pool, 0, now);
+	now += TSPAN_MSECONDS(1500);
+	(void)pool_done(&sup.pool, 0, first, now);
+	while (pool_next_action(&sup.pool, &a))
+		continue;
+	now += TSPAN_MSECONDS(250);
+	(void)shown("web", true);
+	CHECK(has("\"sessions\":1,\"waiting\":1,\"oldest_wait\":1.75,"
+		  "\"max_waiting\":2,"));
+	CHECK(has("\"accepted\":3,\"completed\":1,\"refused\":0,"));
+	CHECK(has("\"state\":\"active\",\"sessions\":1,\"requests\":1,"
+		  "\"age\":1.75,\"idle_for\":null,\"busy_for\":"));
+	CHECK(has("\"session_time\":{\"p50\":1.5,"));
+	end();
+}
+
+static void
+a_worker_shows_what_it_says_of_itself(void)
+{
+	begin();
+	(void)add(&web);
+	settle(true);
+	workers[1]->status = strdup("\033]0;owned\a\377\"\n");
+	now += TSPAN_SECONDS(5);
+	(void)shown(NULL, true);
+	CHECK(has("\n{\"id\":\"00000001\",\"slot\":1,\"pid\":100001,"
+		  "\"generation\":"));
+	CHECK(has("\"state\":\"idle\",\"sessions\":0,\"requests\":0,\"age\":5,"
+		  "\"idle_for\":5,\"busy_for\":null,\"rss\":"));
+	CHECK(has("\"status\":\"\\u001b]0;owned\\u0007\\ufffd\\\"\\n\"}"));
+	CHECK(has("\"status\":null}"));
+	(void)shown(NULL, false);
+	CHECK(has(" \\x1b]0;owned\\x07\\xff\"\\x0a\n"));
+	end();
+}
+
+static void
+a_living_worker_is_measured(void)
+{
+	begin();
+	(void)add(&web);
+	settle(true);
+	workers[0]->pid = getpid();
+	(void)shown(NULL, true);
+	CHECK(!strstr(text.data, "\"rss\":0") && has("\"rss\":"));
+	CHECK(has(",\"rss\":null,\"cpu\":null,"));
+	end();
+}
+
+static void
+without_sessions_their_figures_are_null(void)
+{
+	begin();
+	(void)add(&job);
+	settle(false);
+	(void)shown(NULL, true);
+	CHECK(has("\"handoff\":\"none\",\"listen\":[],"));
+	CHECK(has("\"sessions\":null,\"waiting\":null,"));
+	CHECK(has("\"idle_while_waiting\":null,\"spawned\":1,"));
+	(void)shown(NULL, false);
+	CHECK(strstr(text.data, "connections") == NULL);
+	end();
+}
+
+static void
+one_app_is_shown_alone(void)
+{
+	begin();
+	(void)add(&web);
+	(void)add(&job);
+	settle(true);
+	(void)shown("job", true);
+	CHECK(has("\"name\":\"job\""));
+	CHECK(strstr(text.data, "\"name\":\"web\"") == NULL);
+	end();
+}
+
+static void
+an_app_that_is_not_there_is_an_error(void)
+{
+	begin();
+	(void)add(&web);
+	errno = 0;
+	CHECK(shown("wep", true) == NULL);
+	CHECK_EQ(ENOENT, errno);
+	end();
+}
+
+static void
+it_stays_as_it_was_taken(void)
+{
+	struct status *st;
+	const char *piece;
+	size_t len;
+
+	begin();
+	(void)add(&web);
+	settle(true);
+	st = status_take(&sup, NULL, true, now);
+	text_fini(&text);
+	text_init(&text, 1 << 20);
+
+	/* Meanwhile the app and its workers leave. */
+	free(workers[0]);
+	workers[0] = NULL;
+	free(groups[0]);
+	groups[0] = NULL;
+	while ((piece = status_next(st, &len)) != NULL)
+		text_put(&text, piece, len);
+	text_put(&text, "", 1);
+	status_free(st);
+	CHECK(has("\"name\":\"web\""));
+	CHECK(has("\"id\":\"00000000\""));
+	CHECK(has("\"backlog\":null,\"queue_wait\":null,"));
+	end();
+}
+
+static void
+only_the_last_line_of_json_is_complete(void)
+{
+	const char *eol, *at;
+	unsigned lines = 0;
+
+	begin();
+	web.min_processes = 8;
+	(void)add(&web);
+	(void)add(&job);
+	settle(true);
+	at = shown(NULL, true);
+	for (; (eol = strchr(at, '\n')) != NULL && eol[1] != '\0';
+	     at = eol + 1, lines++)
+		CHECK(eol[-1] == ',' || eol[-1] == '[');
+	CHECK_EQ(11, lines);
+	CHECK(eol != NULL && eol[-1] == '}');
+	end();
+}
+
+static void
+people_see_each_worker_on_a_line(void)
+{
+	begin();
+	(void)add(&web);
+	settle(true);
+	now += TSPAN_SECONDS(3672);
+	(void)shown(NULL, false);
+	CHECK(has(", /etc/pool.conf (generation 3)\n"
+		  "processes 2/9000, active 0, waiting 0\n"));
+	CHECK(has("\nweb: running, native\n"
+		  "    processes 2/8 (min 2): 0 starting, 2 idle, 0 active; "));
+	CHECK(has("    waiting 0/10, most 0, "));
+	CHECK(has("\n    00000000  100000    0 idle            0         0  "
+		  "1h01m   1h01m       -       -\n"));
+	end();
+}
+
+static tspan
+elapsed(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+}
+
+static void
+thousands_of_workers_come_in_small_pieces(void)
+{
+	struct status *st;
+	size_t len, longest = 0, total = 0;
+	unsigned pieces = 0;
+	tspan start, take, worst = 0;
+	const char *piece;
+
+	begin();
+	conf.max_processes = 10000;
+	pool_resize(&sup.pool, 10000, now);
+	web.min_processes = web.max_processes = 5000;
+	(void)add(&web);
+	settle(true);
+	for (uint32_t n = 0; n < 5000; n++) {
+		workers[n]->status = strdup("waiting for nobody at all");
+		workers[n]->pid = getpid();
+	}
+
+	start = elapsed();
+	st = status_take(&sup, NULL, true, now);
+	take = elapsed() - start;
+	for (;;) {
+		start = elapsed();
+		piece = status_next(st, &len);
+		start = elapsed() - start;
+		if (piece == NULL)
+			break;
+		worst = start > worst ? start : worst;
+		longest = len > longest ? len : longest;
+		total += len;
+		pieces++;
+	}
+	printf("# 5000 workers: taken in %lld us, %zu bytes kept, "
+	       "%u pieces, worst %lld us\n",
+	    (long long)take / 1000, status_size(st), pieces,
+	    (long long)worst / 1000);
+	status_free(st);
+	CHECK(pieces > 100);
+	CHECK(longest < 32768);
+	CHECK(total > 5000 * 150);
+	end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(the_head_tells_of_the_daemon);
+	RUN(an_app_shows_limits_beside_use);
+	RUN(connections_are_counted_where_they_are);
+	RUN(a_worker_shows_what_it_says_of_itself);
+	RUN(a_living_worker_is_measured);
+	RUN(without_sessions_their_figures_are_null);
+	RUN(one_app_is_shown_alone);
+	RUN(an_app_that_is_not_there_is_an_error);
+	RUN(it_stays_as_it_was_taken);
+	RUN(only_the_last_line_of_json_is_complete);
+	RUN(people_see_each_worker_on_a_line);
+	RUN(thousands_of_workers_come_in_small_pieces);
+	text_fini(&text);
+	return check_finish();
+}
