@@ -26,6 +26,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/address.c \
     lib/sys/background.c \
     lib/sys/child.c \
+    lib/sys/child_explain.c \
     lib/sys/fdpass.c \
     lib/sys/lane.c \
     lib/sys/limits.c \
@@ -122,6 +123,7 @@ UNIT_TESTS = tests/unit/apppool_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \
     tests/unit/retriever_test.c \
+    tests/unit/spawn_test.c \
     tests/unit/status_test.c
 
 # About the tree itself, not its programs: once is enough.

@@ -26,7 +26,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -181,23 +180,17 @@ execute(struct birth *b)
 	return execve(s->path, s->argv, s->envp != NULL ? s->envp : empty);
 }
 
-/* In the order of enum child_stage. */
-static const struct {
-	int (*take)(struct birth *);
-	const char *failed;
-} steps[] = {
-	[CHILD_CLONE] = { NULL, "cannot create a process" },
-	[CHILD_SESSION] = { begin_session, "cannot begin a session" },
-	[CHILD_NULL] = { open_null, "cannot open /dev/null" },
-	[CHILD_DESCRIPTORS] = { arrange_descriptors,
-	    "cannot arrange descriptors" },
-	[CHILD_LIMITS] = { set_limits, "cannot set" },
-	[CHILD_NICE] = { set_nice, "cannot set the nice value" },
-	[CHILD_CHROOT] = { change_root, "cannot chroot to" },
-	[CHILD_DIRECTORY] = { change_directory, "cannot chdir to" },
-	[CHILD_IDENTITY] = { set_identity, "cannot become" },
-	[CHILD_NO_NEW_PRIVS] = { set_no_new_privs, "cannot set no_new_privs" },
-	[CHILD_EXEC] = { execute, "cannot execute" },
+static int (*const steps[])(struct birth *) = {
+	[CHILD_SESSION] = begin_session,
+	[CHILD_NULL] = open_null,
+	[CHILD_DESCRIPTORS] = arrange_descriptors,
+	[CHILD_LIMITS] = set_limits,
+	[CHILD_NICE] = set_nice,
+	[CHILD_CHROOT] = change_root,
+	[CHILD_DIRECTORY] = change_directory,
+	[CHILD_IDENTITY] = set_identity,
+	[CHILD_NO_NEW_PRIVS] = set_no_new_privs,
+	[CHILD_EXEC] = execute,
 };
 
 /* The child. clone() ends it with what is returned. */
@@ -208,7 +201,7 @@ be_born(void *arg)
 
 	for (int stage = CHILD_SESSION; stage <= CHILD_EXEC; stage++) {
 		b->result->stage = (enum child_stage)stage;
-		if (steps[stage].take(b) == -1)
+		if (steps[stage](b) == -1)
 			break;
 	}
 	b->result->error = errno;
@@ -272,61 +265,6 @@ child_spawn(const struct child_spec *spec, struct child_result *result)
 	while (waitid(P_PID, (id_t)pid, &info, WEXITED) == -1 && errno == EINTR)
 		continue;
 	return -1;
-}
-
-bool
-child_no_room(const struct child_result *r)
-{
-	return r->error == EAGAIN || r->error == ENOMEM || r->error == EMFILE ||
-	    r->error == ENFILE;
-}
-
-static const char *
-limit_name(int resource)
-{
-	switch (resource) {
-	case RLIMIT_AS:
-		return "RLIMIT_AS";
-	case RLIMIT_CORE:
-		return "RLIMIT_CORE";
-	case RLIMIT_CPU:
-		return "RLIMIT_CPU";
-	case RLIMIT_NOFILE:
-		return "RLIMIT_NOFILE";
-	case RLIMIT_NPROC:
-		return "RLIMIT_NPROC";
-	default:
-		return "a resource limit";
-	}
-}
-
-const char *
-child_explain(const struct child_spec *spec, const struct child_result *r,
-    char *buf, size_t size)
-{
-	const char *failed = steps[r->stage].failed;
-	const char *error = strerror(r->error);
-	const char *what = NULL;
-
-	if (r->stage == CHILD_IDENTITY) {
-		(void)snprintf(buf, size, "%s user %u and group %u: %s", failed,
-		    (unsigned)spec->uid, (unsigned)spec->gid, error);
-		return buf;
-	}
-	if (r->stage == CHILD_LIMITS)
-		what = limit_name(r->limit);
-	else if (r->stage == CHILD_CHROOT)
-		what = spec->chroot;
-	else if (r->stage == CHILD_DIRECTORY)
-		what = spec->directory != NULL ? spec->directory : "/";
-	else if (r->stage == CHILD_EXEC)
-		what = spec->path;
-
-	if (what != NULL)
-		(void)snprintf(buf, size, "%s %s: %s", failed, what, error);
-	else
-		(void)snprintf(buf, size, "%s: %s", failed, error);
-	return buf;
 }
 
 int

@@ -28,7 +28,8 @@ struct child_limit {
  * our own descriptors 0, an empty environment and our identity.
  */
 struct child_spec {
-	const char *path; /* with a slash; PATH is not searched */
+	/* With a slash: PATH is not searched. Seen from the directory. */
+	const char *path;
 	char *const *argv; /* ends with NULL */
 	char *const *envp; /* ends with NULL; NULL: empty */
 	int stdio[3]; /* become 0, 1 and 2; -1: /dev/null */
