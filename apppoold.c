@@ -4,6 +4,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,7 +145,10 @@ open_pid_file(const struct conf *conf, int *status_out)
 			    conf->pid_file, (long)other);
 		else
 			log_error("%s", conf->pid_file);
+		return NULL;
 	}
+	/* libbsd does not: a child with a copy would keep the lock. */
+	(void)fcntl(pidfile_fileno(pid_file), F_SETFD, FD_CLOEXEC);
 	return pid_file;
 }
 

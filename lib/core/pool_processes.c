@@ -25,10 +25,6 @@ pool_became_ready(struct pool *p, uint32_t process)
 	x->used = p->now;
 	a->missed = false;
 	(void)life_event(p, process, PROCESS_READY);
-	if (!a->greeted && app_ready(a) >= a->options.min_processes) {
-		a->greeted = true;
-		pool_tell(p, x->app, NEWS_READY, ILIST_NONE);
-	}
 }
 
 void

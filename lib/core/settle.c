@@ -72,6 +72,19 @@ pool_wind_down(struct pool *p, uint32_t app)
 	}
 }
 
+/* The first time that min_processes are ready is worth telling. */
+static void
+pool_greet(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (a->greeted || a->phase != APP_RUNNING ||
+	    app_ready(a) < a->options.min_processes)
+		return;
+	a->greeted = true;
+	pool_tell(p, app, NEWS_READY, ILIST_NONE);
+}
+
 void
 pool_settle(struct pool *p, uint32_t app)
 {
@@ -83,6 +96,7 @@ pool_settle(struct pool *p, uint32_t app)
 	if (a->failed)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 	sizing_update(p, app);
+	pool_greet(p, app);
 	pool_call(p, app);
 	pool_watch_waste(p, app);
 	if (a->phase != APP_RUNNING)

@@ -136,12 +136,12 @@ reload_listens(const struct conf_app *app, const char *text)
 	return false;
 }
 
-/* Gives the group the doors its app has now, and lets go of the others. */
+/* Gives the group the doors its app has now; from another app, if need be. */
 static void
-reload_doors(struct reload *r, size_t i, struct group *g, tstamp now)
+reload_claim_doors(struct reload *r, size_t i, struct group *g, bool update)
 {
 	const struct conf_app *app = &r->conf->apps[i];
-	struct door *d, *next;
+	struct door *d;
 
 	for (size_t k = 0; k < app->listen_len; k++) {
 		d = reload_find_door(r->sup, app->listen[k].text);
@@ -150,16 +150,26 @@ reload_doors(struct reload *r, size_t i, struct group *g, tstamp now)
 		if (d->group != g) {
 			intake_detach(d);
 			intake_adopt(d, g);
+			intake_update(d);
+		} else if (update) {
+			intake_update(d);
 		}
-		intake_update(d);
 	}
 	while ((d = TAILQ_FIRST(&r->doors[i])) != NULL) {
 		TAILQ_REMOVE(&r->doors[i], d, next);
 		intake_adopt(d, g);
 	}
+}
+
+/* Lets go of doors that no app has claimed. */
+static void
+reload_leave_doors(struct group *g, tstamp now)
+{
+	struct door *d, *next;
+
 	for (d = TAILQ_FIRST(&g->doors); d != NULL; d = next) {
 		next = TAILQ_NEXT(d, next);
-		if (!reload_listens(app, d->where.text))
+		if (!reload_listens(g->conf, d->where.text))
 			intake_leave(d, now);
 	}
 }
@@ -182,13 +192,13 @@ reload_app(struct reload *r, struct config *config, size_t i, tstamp now)
 			    r, false, "%s: %s", app->name, strerror(errno));
 			return;
 		}
-		reload_doors(r, i, g, now);
+		reload_claim_doors(r, i, g, false);
 		reload_say(r, true, "%s: added", app->name);
 		return;
 	}
 	changes = conf_app_changes(g->conf, app);
 	group_configure(g, config, app);
-	reload_doors(r, i, g, now);
+	reload_claim_doors(r, i, g, (changes & CONF_CHANGED_LISTEN) != 0);
 	group_options(app, &o);
 	if (changes != 0)
 		pool_app_change(&s->pool, g->app, &o, now);
@@ -207,18 +217,24 @@ reload_app(struct reload *r, struct config *config, size_t i, tstamp now)
 	}
 }
 
-/* Apps that are not in the file any more serve what they have and go. */
+/*
+ * When all doors have been claimed: those left over are let go, and apps that
+ * are not in the file any more serve what they have.
+ */
 static void
-reload_remove(struct reload *r, tstamp now)
+reload_let_go(struct reload *r, tstamp now)
 {
 	struct supervisor *s = r->sup;
 
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		struct group *g = s->groups[app];
 
-		if (g == NULL || g->closing ||
-		    conf_find_app(r->conf, g->conf->name) != NULL)
+		if (g == NULL || g->closing)
 			continue;
+		if (conf_find_app(r->conf, g->conf->name) != NULL) {
+			reload_leave_doors(g, now);
+			continue;
+		}
 		reload_say(r, true, "%s: removed, it serves out what waits",
 		    g->conf->name);
 		g->closing = true;
@@ -286,10 +302,9 @@ reload_apply(struct reload *r, tstamp now)
 	s->config = config;
 	s->generation++;
 	pool_resize(&s->pool, r->conf->max_processes, now);
-	/* First, so that addresses which change hands are free. */
 	for (size_t i = 0; i < r->conf->apps_len; i++)
 		reload_app(r, config, i, now);
-	reload_remove(r, now);
+	reload_let_go(r, now);
 	free(r->doors);
 	config_unref(old);
 	return true;

@@ -144,34 +144,46 @@ worker_unborn(struct supervisor *s, uint32_t process, bool no_room,
 	pool_spawn_failed(&s->pool, process, no_room, now);
 }
 
+static void
+worker_birth_failed(struct worker *w, struct birth *b, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	uint32_t process = w->process;
+	bool no_room = birth_no_room(b);
+	char why[256];
+
+	birth_explain(b, why, sizeof(why));
+	birth_free(b);
+	worker_free(w);
+	worker_unborn(s, process, no_room, why, now);
+}
+
+static void
+worker_lives(struct worker *w, struct birth *b, tstamp now)
+{
+	w->pid = b->result.pid;
+	birth_free(b);
+	RB_INSERT(pids, &w->sup->pids, w);
+	log_debug("%s: worker %s started (pid %ld)", w->group->conf->name,
+	    w->id, (long)w->pid);
+	pool_spawned(&w->sup->pool, w->process, now);
+	if (w->pending_signal != 0)
+		worker_signal(w, w->pending_signal, w->pending_group);
+}
+
 /* Its birth is over, one way or the other: done() of the lane job. */
 static void
 worker_born(struct birth *b, tstamp now)
 {
 	struct worker *w = b->worker;
 	struct supervisor *s = w->sup;
-	uint32_t process = w->process;
-	char why[256];
 
 	TAILQ_REMOVE(&s->births, b, next);
 	w->birth = NULL;
-	if (birth_failed(b)) {
-		bool no_room = birth_no_room(b);
-
-		birth_explain(b, why, sizeof(why));
-		birth_free(b);
-		worker_free(w);
-		worker_unborn(s, process, no_room, why, now);
-		return;
-	}
-	w->pid = b->result.pid;
-	birth_free(b);
-	RB_INSERT(pids, &s->pids, w);
-	log_debug("%s: worker %s started (pid %ld)", w->group->conf->name,
-	    w->id, (long)w->pid);
-	pool_spawned(&s->pool, process, now);
-	if (w->pending_signal != 0)
-		worker_signal(w, w->pending_signal, w->pending_group);
+	if (birth_failed(b))
+		worker_birth_failed(w, b, now);
+	else
+		worker_lives(w, b, now);
 	/* The reaper may have met it already, and have stopped there. */
 	worker_reap_all(s, now);
 }
