@@ -113,18 +113,23 @@ CONTRIB_PROGS = contrib/workers/hello.c
 
 # C programs, one per source: build/tests/unit/NAME.
 UNIT_TESTS = tests/unit/apppool_test.c \
+    tests/unit/backoff_test.c \
     tests/unit/child_failure_test.c \
     tests/unit/child_test.c \
+    tests/unit/deadlines_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/json_test.c \
     tests/unit/lane_test.c \
     tests/unit/log_test.c \
     tests/unit/loop_test.c \
+    tests/unit/pool_dispatch_test.c \
+    tests/unit/process_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \
     tests/unit/retriever_test.c \
     tests/unit/spawn_test.c \
-    tests/unit/status_test.c
+    tests/unit/status_test.c \
+    tests/unit/window_test.c
 
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = \

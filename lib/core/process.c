@@ -29,7 +29,7 @@ static const unsigned char table[PROCESS_STATES][PROCESS_EVENTS] = {
 [PROCESS_ACTIVE] =   { HOLE,     FOUL,     ACTIVE, ACTIVE,   IDLE,     RETIRING, DYING, HOLE },
 [PROCESS_RETIRING] = { HOLE,     FOUL,     HOLE,   RETIRING, STOPPING, RETIRING, DYING, HOLE },
 [PROCESS_STOPPING] = { HOLE,     STOPPING, HOLE,   FOUL,     FOUL,     STOPPING, DYING, GONE },
-[PROCESS_DYING] =    { HOLE,     HOLE,     HOLE,   DYING,    DYING,    HOLE,     HOLE,  GONE },
+[PROCESS_DYING] =    { HOLE,     DYING,    HOLE,   DYING,    DYING,    HOLE,     HOLE,  GONE },
 };
 /* clang-format on */
 

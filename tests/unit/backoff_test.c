@@ -1,0 +1,109 @@
+/* The delay between failed starts. */
+
+#include "core/backoff.h"
+
+#include "check.h"
+
+static const tspan delay = TSPAN_SECONDS(1);
+static const tspan delay_max = TSPAN_SECONDS(60);
+static struct prng random_;
+static struct backoff b;
+
+/* A process that was started after the last failure fails at `at`. */
+static void
+fail(tstamp at)
+{
+	backoff_failed(&b, b.failed_at, delay, delay_max, &random_, at);
+}
+
+static void
+the_first_failure_waits_for_the_delay(void)
+{
+	backoff_reset(&b);
+	fail(TSPAN_SECONDS(100));
+	CHECK_EQ(delay, b.delay);
+	CHECK(b.until >= TSPAN_SECONDS(101));
+}
+
+static void
+each_failure_doubles_the_delay(void)
+{
+	backoff_reset(&b);
+	for (int i = 0; i < 6; i++) {
+		fail(TSPAN_SECONDS(100 + 100 * i));
+		CHECK_EQ(delay << i, b.delay);
+	}
+}
+
+static void
+the_delay_never_exceeds_its_maximum(void)
+{
+	backoff_reset(&b);
+	for (int i = 0; i < 100; i++)
+		fail(TSPAN_SECONDS(100 + 100 * i));
+	CHECK_EQ(delay_max, b.delay);
+}
+
+static void
+jitter_adds_up_to_a_quarter(void)
+{
+	tspan least = delay, most = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		tspan jitter;
+
+		backoff_reset(&b);
+		fail(TSPAN_SECONDS(100));
+		jitter = b.until - TSPAN_SECONDS(100) - delay;
+		least = jitter < least ? jitter : least;
+		most = jitter > most ? jitter : most;
+	}
+	CHECK(least >= 0 && least < delay / 40);
+	CHECK(most <= delay / 4 && most > delay / 4 - delay / 40);
+}
+
+static void
+those_that_fail_together_are_one_failure(void)
+{
+	backoff_reset(&b);
+	for (int i = 0; i < 10; i++)
+		backoff_failed(&b, TSPAN_SECONDS(1), delay, delay_max, &random_,
+		    TSPAN_SECONDS(100) + i);
+	CHECK_EQ(delay, b.delay);
+}
+
+static void
+a_delay_of_the_length_of_time_does_not_overflow(void)
+{
+	backoff_reset(&b);
+	for (int i = 0; i < 3; i++)
+		backoff_failed(&b, b.failed_at, INT64_MAX / 2, INT64_MAX / 2,
+		    &random_, TSPAN_SECONDS(100 + i));
+	CHECK(b.until >= INT64_MAX / 2);
+}
+
+static void
+a_reset_forgets_all(void)
+{
+	backoff_reset(&b);
+	fail(TSPAN_SECONDS(100));
+	fail(TSPAN_SECONDS(200));
+	backoff_reset(&b);
+	CHECK_EQ(0, b.until);
+	fail(TSPAN_SECONDS(300));
+	CHECK_EQ(delay, b.delay);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(the_first_failure_waits_for_the_delay);
+	RUN(each_failure_doubles_the_delay);
+	RUN(the_delay_never_exceeds_its_maximum);
+	RUN(jitter_adds_up_to_a_quarter);
+	RUN(those_that_fail_together_are_one_failure);
+	RUN(a_delay_of_the_length_of_time_does_not_overflow);
+	RUN(a_reset_forgets_all);
+	return check_finish();
+}

@@ -1,0 +1,360 @@
+/* Which process gets which connection. */
+
+#include "rig.h"
+
+static void
+a_connection_goes_to_an_idle_process_at_once(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+the_most_recently_idle_process_is_first(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 3);
+	rig_arrive_n(3);
+	CHECK_STR("hand 0>0, hand 1>1, hand 2>2", rig_did());
+	rig_done(1);
+	rig_done(0);
+	rig_done(2);
+	rig_arrive_n(3);
+	CHECK_STR("hand 2>2, hand 0>0, hand 1>1", rig_did());
+	rig_end();
+}
+
+static void
+a_process_that_is_not_ready_gets_nothing(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	CHECK_STR("spawn 0", rig_did());
+	rig_arrive();
+	CHECK_STR("", rig_did());
+	rig_spawned(0);
+	CHECK_STR("", rig_did());
+	rig_ready(0);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+a_process_without_sessions_to_give_is_ready_when_it_is_spawned(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.sessions = false;
+	rig_add(&o);
+	CHECK_STR("spawn 0", rig_did());
+	rig_spawned(0);
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+waiters_are_served_in_the_order_of_arrival(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(4);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 1>0", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 2>0", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 3>0", rig_did());
+	rig_end();
+}
+
+static void
+an_end_of_a_session_wakes_one_waiter_and_the_oldest(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 2;
+	rig_running(o, 2);
+	rig_arrive_n(5);
+	(void)rig_did();
+	rig_done(1);
+	CHECK_STR("hand 2>1", rig_did());
+	CHECK_EQ(2, rig_app(0)->queue.count);
+	rig_end();
+}
+
+static void
+an_end_in_one_app_wakes_nobody_of_another(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_running(o, 1);
+	rig_arrive_at(0);
+	rig_arrive_at(1);
+	rig_arrive_at(1);
+	(void)rig_did();
+	rig_done(0);
+	CHECK_STR("", rig_did());
+	rig_done(1);
+	CHECK_STR("hand 2>1", rig_did());
+	rig_end();
+}
+
+static void
+a_process_that_becomes_ready_serves_as_many_as_it_has_room_for(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.concurrency = 3;
+	rig_add(&o);
+	(void)rig_did();
+	rig_arrive_n(5);
+	rig_ready(0);
+	CHECK_STR("hand 0>0, hand 1>0, hand 2>0", rig_did());
+	rig_end();
+}
+
+static void
+the_process_with_the_fewest_sessions_is_first(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.concurrency = 3;
+	rig_running(o, 2);
+	rig_arrive_n(6);
+	CHECK_STR("hand 0>0, hand 1>1, hand 2>1, hand 3>0, hand 4>0, hand 5>1",
+	    rig_did());
+	rig_done(0);
+	rig_done(0);
+	rig_done(1);
+	rig_arrive_n(2);
+	CHECK_EQ(3, process_sessions(rig_process(0)));
+	CHECK_EQ(2, process_sessions(rig_process(1)));
+	rig_end();
+}
+
+static void
+of_those_with_as_few_the_most_recently_used_is_first(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.concurrency = 2;
+	rig_running(o, 3);
+	rig_arrive_n(3);
+	(void)rig_did();
+	rig_arrive();
+	CHECK_STR("hand 3>2", rig_did());
+	rig_end();
+}
+
+static void
+never_more_sessions_than_concurrency(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.concurrency = 4;
+	o.max_processes = 2;
+	rig_running(o, 2);
+	rig_arrive_n(12);
+	(void)rig_did();
+	CHECK_EQ(4, process_sessions(rig_process(0)));
+	CHECK_EQ(4, process_sessions(rig_process(1)));
+	CHECK_EQ(4, rig_app(0)->queue.count);
+	rig_end();
+}
+
+/* --- hand-overs that fail ----------------------------------------------- */
+
+static void
+what_could_not_be_handed_goes_to_a_sibling_first_of_all(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 2;
+	rig_running(o, 2);
+	rig_arrive_n(4);
+	CHECK_STR("hand 0>0, hand 1>1", rig_did());
+	rig_hand_failed(0);
+	CHECK_STR("", rig_did());
+	rig_done(1);
+	CHECK_STR("hand 0>1", rig_did());
+	rig_end();
+}
+
+static void
+a_process_that_took_nothing_has_no_room_for_ten_milliseconds(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_hand_failed(0);
+	rig_at(9);
+	CHECK_STR("", rig_did());
+	rig_at(10);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+a_process_that_took_nothing_has_room_once_it_speaks(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	rig_hand_failed(0);
+	rig_at(3);
+	pool_spoke(&rig.pool, 0, rig.now);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+a_hand_over_that_failed_does_not_count_against_max_requests(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_requests = 1;
+	rig_running(o, 1);
+	rig_arrive();
+	(void)rig_did();
+	CHECK(rig_process(0)->expiring);
+	rig_hand_failed(0);
+	CHECK(!rig_process(0)->expiring);
+	rig_at(10);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	rig_hand_failed(0);
+	rig_at(4);
+	CHECK_EQ(
+	    TSPAN_MSECONDS(4), pool_idle_while_waiting(&rig.pool, 0, rig.now));
+	rig_at(100);
+	CHECK_EQ(
+	    TSPAN_MSECONDS(10), pool_idle_while_waiting(&rig.pool, 0, rig.now));
+	rig_end();
+}
+
+/* --- what a process may not say ------------------------------------------ */
+
+static void
+done_of_what_it_does_not_hold_is_not_believed(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 2);
+	rig_arrive_n(2);
+	(void)rig_did();
+	CHECK(!rig_done_of(0, 1));
+	CHECK(!rig_done_of(0, 77));
+	CHECK(!rig_done_of(0, ILIST_NONE));
+	CHECK(rig_done_of(0, 0));
+	CHECK(!rig_done_of(0, 0));
+	rig_end();
+}
+
+static void
+done_of_what_was_promised_but_not_handed_is_not_believed(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	CHECK(!rig_done_of(0, 0));
+	CHECK_STR("hand 0>0", rig_did());
+	CHECK(rig_done_of(0, 0));
+	rig_end();
+}
+
+static void
+ready_twice_is_not_believed(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	CHECK(!rig_ready(0));
+	rig_end();
+}
+
+static void
+ready_that_is_heard_after_its_death_does_no_harm(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_died(0, END_EXIT);
+	CHECK(rig_ready(0));
+	rig_buried(0);
+	CHECK_EQ(0, app_ready(rig_app(0)));
+	rig_end();
+}
+
+static void
+what_it_says_it_lost_is_counted_and_it_serves_on(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	CHECK(pool_lost(&rig.pool, 0, 0, rig.now));
+	CHECK_STR("hand 1>0", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.lost);
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_connection_goes_to_an_idle_process_at_once);
+	RUN(the_most_recently_idle_process_is_first);
+	RUN(a_process_that_is_not_ready_gets_nothing);
+	RUN(a_process_without_sessions_to_give_is_ready_when_it_is_spawned);
+	RUN(waiters_are_served_in_the_order_of_arrival);
+	RUN(an_end_of_a_session_wakes_one_waiter_and_the_oldest);
+	RUN(an_end_in_one_app_wakes_nobody_of_another);
+	RUN(a_process_that_becomes_ready_serves_as_many_as_it_has_room_for);
+	RUN(the_process_with_the_fewest_sessions_is_first);
+	RUN(of_those_with_as_few_the_most_recently_used_is_first);
+	RUN(never_more_sessions_than_concurrency);
+	RUN(what_could_not_be_handed_goes_to_a_sibling_first_of_all);
+	RUN(a_process_that_took_nothing_has_no_room_for_ten_milliseconds);
+	RUN(a_process_that_took_nothing_has_room_once_it_speaks);
+	RUN(a_hand_over_that_failed_does_not_count_against_max_requests);
+	RUN(waiting_beside_a_process_that_took_nothing_is_counted_as_waste);
+	RUN(done_of_what_it_does_not_hold_is_not_believed);
+	RUN(done_of_what_was_promised_but_not_handed_is_not_believed);
+	RUN(ready_twice_is_not_believed);
+	RUN_ALONE(ready_that_is_heard_after_its_death_does_no_harm);
+	RUN(what_it_says_it_lost_is_counted_and_it_serves_on);
+	return check_finish();
+}

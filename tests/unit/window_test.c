@@ -1,0 +1,152 @@
+/* Percentiles over the last minute. */
+
+#include "core/prng.h"
+#include "core/window.h"
+
+#include "check.h"
+
+static const tstamp start = TSPAN_SECONDS(1000);
+static struct window w;
+
+static void
+nothing_added_is_zero(void)
+{
+	window_init(&w, start);
+	CHECK_EQ(0, window_share(&w, 0.5, start));
+	CHECK_EQ(0, window_share(&w, 1, start));
+}
+
+static void
+the_maximum_is_exact(void)
+{
+	window_init(&w, start);
+	window_add(&w, 1234567, start);
+	window_add(&w, 7654321, start);
+	CHECK_EQ(7654321, window_share(&w, 1, start));
+}
+
+static void
+one_value_is_every_percentile(void)
+{
+	window_init(&w, start);
+	window_add(&w, 1234567, start);
+	CHECK_EQ(1234567, window_share(&w, 0.01, start));
+	CHECK_EQ(1234567, window_share(&w, 0.99, start));
+}
+
+/* For every power of two from the first bucket to the last. */
+static void
+a_percentile_is_at_most_an_eighth_too_high(void)
+{
+	struct prng random = { 3 };
+
+	for (unsigned power = WINDOW_FIRST; power < WINDOW_LAST; power++)
+		for (unsigned i = 0; i < 100; i++) {
+			tspan base = (tspan)1 << power;
+			tspan value = base + prng_span(&random, base - 1);
+			tspan share;
+
+			window_init(&w, start);
+			for (unsigned k = 0; k < 10; k++)
+				window_add(&w, value, start);
+			window_add(&w, TSPAN_SECONDS(3600), start);
+			share = window_share(&w, 0.5, start);
+			NEED(share >= value && share <= value + value / 8);
+		}
+}
+
+static void
+half_of_a_thousand_values_lie_below_the_median(void)
+{
+	tspan median;
+
+	window_init(&w, start);
+	for (int i = 1; i <= 1000; i++)
+		window_add(&w, TSPAN_MSECONDS(i), start);
+	median = window_share(&w, 0.5, start);
+	CHECK(median >= TSPAN_MSECONDS(500));
+	CHECK(median <= TSPAN_MSECONDS(563));
+}
+
+static void
+less_than_a_microsecond_counts_as_one(void)
+{
+	window_init(&w, start);
+	window_add(&w, 0, start);
+	window_add(&w, 999, start);
+	window_add(&w, TSPAN_SECONDS(1), start);
+	CHECK(window_share(&w, 0.5, start) <= 1152);
+}
+
+static void
+a_year_is_held_too(void)
+{
+	window_init(&w, start);
+	window_add(&w, TSPAN_SECONDS(31536000), start);
+	CHECK_EQ(TSPAN_SECONDS(31536000), window_share(&w, 0.5, start));
+}
+
+static void
+what_was_added_is_kept_for_a_minute(void)
+{
+	window_init(&w, start);
+	window_add(&w, 5000000, start);
+	CHECK_EQ(5000000, window_share(&w, 1, start + TSPAN_SECONDS(60)));
+}
+
+static void
+what_was_added_is_gone_after_seventy_seconds(void)
+{
+	window_init(&w, start);
+	window_add(&w, 5000000, start);
+	CHECK_EQ(0, window_share(&w, 1, start + TSPAN_SECONDS(70)));
+	CHECK_EQ(0, window_share(&w, 0.5, start + TSPAN_SECONDS(70)));
+}
+
+static void
+additions_clear_what_is_older_than_the_window(void)
+{
+	window_init(&w, start);
+	for (int i = 0; i < 30; i++)
+		window_add(
+		    &w, TSPAN_SECONDS(30 - i), start + TSPAN_SECONDS(10 * i));
+	/* The last seven: 7 s … 1 s. */
+	CHECK_EQ(
+	    TSPAN_SECONDS(7), window_share(&w, 1, start + TSPAN_SECONDS(290)));
+}
+
+static void
+a_pause_of_any_length_leaves_nothing_behind(void)
+{
+	static const int pauses[] = { 61, 70, 71, 79, 80, 140, 141, 3600,
+		86400 };
+
+	for (unsigned i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+		tstamp later = start + TSPAN_SECONDS(9 + pauses[i]);
+
+		window_init(&w, start);
+		for (int k = 0; k < 9; k++)
+			window_add(&w, TSPAN_SECONDS(9), start);
+		window_add(&w, 2000, later);
+		CHECK_EQ(2000, window_share(&w, 1, later));
+		CHECK_EQ(2000, window_share(&w, 0.5, later));
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(nothing_added_is_zero);
+	RUN(the_maximum_is_exact);
+	RUN(one_value_is_every_percentile);
+	RUN(a_percentile_is_at_most_an_eighth_too_high);
+	RUN(half_of_a_thousand_values_lie_below_the_median);
+	RUN(less_than_a_microsecond_counts_as_one);
+	RUN(a_year_is_held_too);
+	RUN(what_was_added_is_kept_for_a_minute);
+	RUN(what_was_added_is_gone_after_seventy_seconds);
+	RUN(additions_clear_what_is_older_than_the_window);
+	RUN(a_pause_of_any_length_leaves_nothing_behind);
+	return check_finish();
+}
