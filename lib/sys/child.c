@@ -19,7 +19,6 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include <assert.h>
 #include <errno.h>
@@ -243,8 +242,6 @@ int
 child_spawn(const struct child_spec *spec, struct child_result *result)
 {
 	struct birth b = { .spec = spec, .result = result };
-	siginfo_t info;
-	pid_t pid;
 
 	assert(spec->nfds <= CHILD_FDS_MAX);
 	assert(result->error == 0);
@@ -254,17 +251,11 @@ child_spawn(const struct child_spec *spec, struct child_result *result)
 		b.fds[3 + i] = spec->fds[i];
 	b.nfds = 3 + (unsigned)spec->nfds;
 
-	pid = clone_child(&b);
-	if (pid == -1) {
+	if (clone_child(&b) == -1) {
 		result->stage = CHILD_CLONE;
 		result->error = errno;
-		return -1;
 	}
-	if (result->error == 0)
-		return 0;
-	while (waitid(P_PID, (id_t)pid, &info, WEXITED) == -1 && errno == EINTR)
-		continue;
-	return -1;
+	return result->error == 0 ? 0 : -1;
 }
 
 int

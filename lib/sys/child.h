@@ -74,9 +74,8 @@ enum child_stage {
 struct child_result {
 	/*
 	 * 0 until the child exists. The kernel writes it before the child
-	 * runs, so that the thread that reaps knows whose child it met while
-	 * another one is still in child_spawn(), and can kill one that does
-	 * not get there. It stays when that failed.
+	 * runs, so that another thread knows whose child it met, and can kill
+	 * one that hangs on its way. It stays when that failed.
 	 */
 	_Atomic pid_t pid;
 	enum child_stage stage; /* that failed, else CHILD_EXEC */
@@ -94,10 +93,11 @@ void child_result_init(struct child_result *);
  * directory on a dead file server can take for ever): to be called from a
  * slow lane, with all signals blocked. Several threads may call it at once.
  *
- * 0, or -1: result says why, and the child that failed is reaped already.
- * Whoever reaps at the same time must therefore leave alone a process whose
- * number equals the pid of a result that is still in work, until the lane has
- * said that it is done.
+ * 0, or -1: result says why, and if its pid is not 0, a child that is dead
+ * or about to be is left for the reaper. Whoever reaps meanwhile must leave
+ * alone a process whose number equals the pid of a result that is still in
+ * work, until the lane has said that it is done. Thus nobody else can have
+ * that number, and the child can be signalled all the time.
  */
 int child_spawn(const struct child_spec *, struct child_result *);
 

@@ -11,7 +11,7 @@
  *			break;			go on when its lane has
  *		if (death.pid is a worker)
  *			reap_take(death.pid);
- *		else
+ *		else				also one that failed to exec
  *			reap_stranger(death.pid);
  *	}
  */
@@ -35,8 +35,8 @@ bool reap_peek(struct reap_death *out);
 void reap_take(pid_t);
 
 /*
- * Reaps a dead child that is none of child_spawn()'s, such as an orphan that
- * came to us because we are its subreaper, or process 1.
+ * Reaps a dead child alone: an orphan that came to us because we are its
+ * subreaper, or process 1; or one of ours that never ran its program.
  */
 void reap_stranger(pid_t);
 

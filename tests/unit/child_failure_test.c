@@ -15,6 +15,10 @@ failure(const struct child_spec *spec)
 	struct reap_death died;
 
 	CHECK_EQ(-1, spawn(spec, &result));
+	/* It has its number until it is reaped. */
+	CHECK(death(&died));
+	CHECK_EQ(result.pid, died.pid);
+	reap_stranger(died.pid);
 	CHECK(!reap_peek(&died));
 	return child_explain(spec, &result, text, sizeof(text));
 }
@@ -152,11 +156,13 @@ a_mistake_is_not_want_of_room(void)
 {
 	struct child_spec spec = shell("");
 	struct child_result result;
+	struct reap_death died;
 
 	spec.path = "/nonexistent";
 	CHECK_EQ(-1, spawn(&spec, &result));
 	CHECK(!child_no_room(&result));
-	CHECK(result.pid > 0);
+	CHECK(death(&died));
+	reap_stranger(died.pid);
 }
 
 int
