@@ -43,6 +43,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/retriever.c \
     lib/sys/retriever_helper.c \
     lib/sys/sockdiag.c \
+    lib/sys/tcpdoor.c \
     lib/sys/unixpath.c \
     lib/sys/utf8.c
 
@@ -120,6 +121,7 @@ UNIT_TESTS = tests/unit/apppool_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/json_test.c \
     tests/unit/lane_test.c \
+    tests/unit/listener_test.c \
     tests/unit/log_test.c \
     tests/unit/loop_test.c \
     tests/unit/pool_dispatch_test.c \
@@ -173,7 +175,7 @@ BENCH_HELPERS = \
     tests/bench/worker.c
 
 # libFuzzer targets: build/fuzz/bin/NAME. FUZZ_TIME=60 is for each of them.
-FUZZERS =
+FUZZERS = tests/fuzz/conf.c
 
 # Installed by their sections.
 MANS = man/apppool-worker.7 \

@@ -6,15 +6,16 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sys/listener.h"
 #include "sys/sockdiag.h"
+#include "sys/tcpdoor.h"
 #include "sys/unixpath.h"
 
 /*
@@ -196,6 +197,23 @@ rest(struct listener *l, tstamp now)
 	return LISTENER_RESTING;
 }
 
+/*
+ * Nobody waits. A Unix socket that somebody shut down says no more than that
+ * either, and is readable for ever: so if nobody waited the last time too, it
+ * is looked at.
+ */
+static int
+find_nobody(struct listener *l)
+{
+	struct pollfd pfd = { .fd = l->fd, .events = POLLRDHUP };
+
+	if (l->kind == LISTENER_UNIX && !l->shut && l->dry &&
+	    poll(&pfd, 1, 0) == 1)
+		return LISTENER_BROKEN;
+	l->dry = true;
+	return LISTENER_EMPTY;
+}
+
 int
 listener_accept(struct listener *l, tstamp now)
 {
@@ -206,14 +224,17 @@ listener_accept(struct listener *l, tstamp now)
 
 	for (int dead = 0; dead < DEAD_MAX; dead++) {
 		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
-		if (fd != -1)
+		if (fd != -1) {
+			l->dry = false;
+			if (l->marks)
+				tcpdoor_unmark(fd);
 			return fd;
+		}
 
 		switch (errno) {
 		case EAGAIN:
-			return LISTENER_EMPTY;
+			return find_nobody(l);
 		case EINVAL:
-			/* What Unix says when a shut queue is empty. */
 			return l->shut ? LISTENER_EMPTY : LISTENER_BROKEN;
 		case EBADF:
 		case ENOTSOCK:
@@ -241,30 +262,6 @@ listener_accept(struct listener *l, tstamp now)
 	return rest(l, now);
 }
 
-/*
- * A filter that drops what opens a connection, SYN without ACK, and nothing
- * else: shutdown(2) would reset everybody in the queue. Byte 13 of a TCP
- * header holds the flags.
- */
-static int
-drop_syns(int fd)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TH_SYN | TH_ACK),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TH_SYN, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, 0),
-		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-	};
-	const struct sock_fprog program = {
-		.len = sizeof(code) / sizeof(code[0]),
-		.filter = code,
-	};
-
-	return setsockopt(
-	    fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
-}
-
 int
 listener_shut(struct listener *l)
 {
@@ -273,7 +270,7 @@ listener_shut(struct listener *l)
 	if (l->inherited || l->shut)
 		return 0;
 	rc = l->kind == LISTENER_UNIX ? shutdown(l->fd, SHUT_RD)
-				      : drop_syns(l->fd);
+				      : tcpdoor_shut(l->fd, &l->marks);
 	if (rc == 0)
 		l->shut = true;
 	return rc;

@@ -26,7 +26,11 @@ enum listener_kind {
 enum {
 	LISTENER_EMPTY = -1, /* nobody waits */
 	LISTENER_RESTING = -2, /* we lack something; not before rest_until */
-	LISTENER_BROKEN = -3, /* somebody shut it down: open it anew */
+	/*
+	 * Somebody shut it down: open it anew. Known at the second attempt at
+	 * the latest, with nobody in between; until then it looks empty.
+	 */
+	LISTENER_BROKEN = -3,
 };
 
 /* How long a listener rests when descriptors or memory have run out. */
@@ -54,6 +58,8 @@ struct listener {
 	enum listener_kind kind;
 	bool inherited; /* not ours: never closed, shut nor unlinked */
 	bool shut; /* listener_shut() was here */
+	bool marks; /* which left a mark on connections: tcpdoor.h */
+	bool dry; /* nobody waited when we last looked */
 	char *name; /* owned */
 	char *path; /* owned; NULL unless we made the socket file */
 	struct unixpath file; /* which that is; no other is unlinked */

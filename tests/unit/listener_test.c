@@ -1,0 +1,1088 @@
+/* Listening sockets, and closing the door without losing anybody. */
+
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+#include "sys/accepted.h"
+#include "sys/address.h"
+#include "sys/listener.h"
+#include "sys/sockdiag.h"
+
+#include "check.h"
+
+static char folder[] = "/tmp/apppoold-listener-test.XXXXXX";
+static char path[64];
+static struct sockaddr_in loopback;
+static struct sockaddr_in6 loopback6;
+
+static struct listener_spec
+tcp_spec(void)
+{
+	return (struct listener_spec){
+		.name = "tcp",
+		.addr = (const void *)&loopback,
+		.addrlen = sizeof(loopback),
+		.inherited_fd = -1,
+		.backlog = 100,
+	};
+}
+
+static struct listener_spec
+unix_spec(void)
+{
+	return (struct listener_spec){
+		.name = "unix",
+		.path = path,
+		.inherited_fd = -1,
+		.backlog = 100,
+		.uid = (uid_t)-1,
+		.gid = (gid_t)-1,
+		.mode = 0640,
+	};
+}
+
+static struct listener_spec
+inherited_spec(int fd)
+{
+	return (struct listener_spec){ .name = "fd", .inherited_fd = fd };
+}
+
+/* Opens it or ends the test program: nothing works without. */
+static struct listener
+opened(const struct listener_spec *spec)
+{
+	const char *why = "";
+	struct listener l;
+
+	if (listener_open(&l, spec, &why) == -1) {
+		fprintf(stderr, "%s: %s: %m\n", spec->name, why);
+		exit(EXIT_FAILURE);
+	}
+	return l;
+}
+
+/* Returns 0 or an errno; *out is the connected socket, or -1. */
+static int
+connect_to(
+    const struct sockaddr_storage *addr, socklen_t len, int flags, int *out)
+{
+	int fd = socket(addr->ss_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+	int error = 0;
+
+	*out = -1;
+	if (fd == -1)
+		return errno;
+	if (connect(fd, (const void *)addr, len) == -1)
+		error = errno;
+	if (error == 0 || error == EINPROGRESS)
+		*out = fd;
+	else
+		close(fd);
+	return error;
+}
+
+static int
+client_of(const struct listener *l)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = listener_address(l, &addr);
+	int fd;
+
+	errno = connect_to(&addr, len, 0, &fd);
+	return fd;
+}
+
+static bool
+is_file(const char *name)
+{
+	struct stat st;
+
+	return lstat(name, &st) == 0;
+}
+
+/* Connects, is accepted and answered; and then nobody waits any more. */
+static void
+check_accepts(const struct listener_spec *spec)
+{
+	struct listener l = opened(spec);
+	int client, conn;
+
+	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
+	client = client_of(&l);
+	NEED(client != -1);
+	conn = listener_accept(&l, 0);
+	NEED(conn >= 0);
+	CHECK(send(conn, "x", 1, MSG_NOSIGNAL) == 1);
+	close(conn);
+	close(client);
+	for (int i = 0; i < 3; i++)
+		CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
+	listener_fini(&l);
+}
+
+static void
+tcp4_is_listened_on(void)
+{
+	struct listener_spec spec = tcp_spec();
+
+	check_accepts(&spec);
+}
+
+static void
+tcp6_is_listened_on(void)
+{
+	struct listener_spec spec = tcp_spec();
+	const char *why;
+	struct listener l;
+
+	spec.addr = (const void *)&loopback6;
+	spec.addrlen = sizeof(loopback6);
+	if (listener_open(&l, &spec, &why) == -1)
+		SKIP("no IPv6 here");
+	listener_fini(&l);
+	check_accepts(&spec);
+}
+
+static void
+unix_is_listened_on(void)
+{
+	struct listener_spec spec = unix_spec();
+
+	check_accepts(&spec);
+}
+
+static void
+an_ipv6_address_takes_ipv4_only_if_it_should(void)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+	struct listener_spec spec = tcp_spec();
+	const char *why;
+	struct listener l;
+
+	spec.addr = (const void *)&any;
+	spec.addrlen = sizeof(any);
+	for (int v6only = 0; v6only <= 1; v6only++) {
+		struct sockaddr_storage addr;
+		struct sockaddr_in in = loopback;
+		int fd, error;
+
+		spec.v6only = v6only;
+		if (listener_open(&l, &spec, &why) == -1)
+			SKIP("no IPv6 here");
+		listener_address(&l, &addr);
+		memcpy(&in.sin_port, (char *)&addr + 2, 2);
+		memset(&addr, 0, sizeof(addr));
+		memcpy(&addr, &in, sizeof(in));
+		error = connect_to(&addr, sizeof(in), 0, &fd);
+		CHECK_EQ(v6only ? ECONNREFUSED : 0, error);
+		close(fd);
+		listener_fini(&l);
+	}
+}
+
+static void
+the_listener_is_nonblocking_and_the_connection_is_not(void)
+{
+	struct listener_spec spec = tcp_spec();
+	struct listener l = opened(&spec);
+	int client = client_of(&l);
+	int conn = listener_accept(&l, 0);
+
+	NEED(client != -1);
+	NEED(conn >= 0);
+	CHECK((fcntl(l.fd, F_GETFL) & O_NONBLOCK) != 0);
+	CHECK((fcntl(l.fd, F_GETFD) & FD_CLOEXEC) != 0);
+	CHECK((fcntl(conn, F_GETFL) & O_NONBLOCK) == 0);
+	CHECK((fcntl(conn, F_GETFD) & FD_CLOEXEC) != 0);
+	close(conn);
+	close(client);
+	listener_fini(&l);
+}
+
+static void
+a_tcp_port_in_use_is_refused(void)
+{
+	struct listener_spec spec = tcp_spec();
+	struct listener first = opened(&spec);
+	struct listener second;
+	struct sockaddr_storage addr;
+	const char *why;
+
+	spec.addrlen = listener_address(&first, &addr);
+	spec.addr = (const void *)&addr;
+	CHECK_EQ(-1, listener_open(&second, &spec, &why));
+	CHECK_EQ(EADDRINUSE, errno);
+	CHECK_STR("bind", why);
+	CHECK_EQ(-1, listener_probe(&spec, &why));
+	CHECK_EQ(EADDRINUSE, errno);
+	listener_fini(&first);
+	CHECK_EQ(0, listener_probe(&spec, &why));
+}
+
+static void
+a_probe_knows_that_any_address_is_in_the_way_of_one(void)
+{
+	struct listener_spec spec = tcp_spec();
+	struct sockaddr_in any = loopback;
+	struct sockaddr_storage addr;
+	struct listener l;
+	const char *why;
+
+	any.sin_addr.s_addr = htonl(INADDR_ANY);
+	spec.addr = (const void *)&any;
+	l = opened(&spec);
+	listener_address(&l, &addr);
+	memcpy(&any, &addr, sizeof(any));
+	any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	CHECK_EQ(-1, listener_probe(&spec, &why));
+	listener_fini(&l);
+}
+
+/* ------------------------------------------------------- Unix sockets */
+
+static void
+owner_and_mode_are_set(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l;
+	struct stat st;
+
+	if (geteuid() == 0) {
+		spec.uid = 65534;
+		spec.gid = 65534;
+	}
+	l = opened(&spec);
+	NEED(stat(path, &st) == 0);
+	CHECK_EQ(S_IFSOCK | 0640, st.st_mode);
+	CHECK_EQ(geteuid() == 0 ? 65534 : geteuid(), st.st_uid);
+	listener_fini(&l);
+}
+
+static void
+owner_mode_and_backlog_change_in_place(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l = opened(&spec);
+	int client = client_of(&l);
+	const char *why = "";
+	struct stat st;
+	int conn;
+
+	spec.mode = 0606;
+	spec.backlog = 7;
+	if (geteuid() == 0)
+		spec.uid = 65534;
+	CHECK_EQ(0, listener_update(&l, &spec, &why));
+	NEED(stat(path, &st) == 0);
+	CHECK_EQ(S_IFSOCK | 0606, st.st_mode);
+	CHECK_EQ(geteuid() == 0 ? 65534 : geteuid(), st.st_uid);
+	conn = listener_accept(&l, 0);
+	CHECK(conn >= 0);
+	close(conn);
+	close(client);
+	listener_fini(&l);
+}
+
+static void
+the_umask_is_of_no_account(void)
+{
+	struct listener_spec spec = unix_spec();
+	mode_t before = umask(0777);
+	struct listener l;
+	struct stat st;
+
+	spec.mode = 0666;
+	l = opened(&spec);
+	umask(before);
+	NEED(stat(path, &st) == 0);
+	CHECK_EQ(S_IFSOCK | 0666, st.st_mode);
+	listener_fini(&l);
+}
+
+static void
+closing_removes_the_file(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l = opened(&spec);
+
+	CHECK(is_file(path));
+	listener_fini(&l);
+	CHECK(!is_file(path));
+}
+
+static void
+a_stale_socket_is_replaced(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l = opened(&spec);
+	const char *why;
+
+	/* What a daemon that was killed leaves behind. */
+	close(l.fd);
+	l.fd = -1;
+	free(l.path);
+	l.path = NULL;
+	listener_fini(&l);
+	NEED(is_file(path));
+
+	CHECK_EQ(0, listener_probe(&spec, &why));
+	check_accepts(&spec);
+}
+
+static void
+a_living_socket_is_refused(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener first = opened(&spec);
+	struct listener second;
+	const char *why;
+	int client;
+
+	CHECK_EQ(-1, listener_open(&second, &spec, &why));
+	CHECK_EQ(EADDRINUSE, errno);
+	CHECK_STR("another process listens there", why);
+	client = client_of(&first);
+	CHECK(client != -1);
+	close(client);
+	listener_fini(&first);
+}
+
+static void
+a_living_socket_with_a_full_queue_is_refused(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener first;
+	struct listener second;
+	const char *why;
+	int a, b;
+
+	spec.backlog = 1;
+	first = opened(&spec);
+	a = client_of(&first);
+	b = client_of(&first);
+	NEED(a != -1 && b != -1);
+	CHECK_EQ(-1, listener_open(&second, &spec, &why));
+	CHECK_EQ(EADDRINUSE, errno);
+	close(a);
+	close(b);
+	listener_fini(&first);
+}
+
+static void
+a_datagram_socket_is_refused(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct listener l;
+	const char *why;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	strcpy(addr.sun_path, path);
+	NEED(bind(fd, (void *)&addr, sizeof(addr)) == 0);
+	CHECK_EQ(-1, listener_open(&l, &spec, &why));
+	CHECK_EQ(EADDRINUSE, errno);
+	CHECK_EQ(-1, listener_probe(&spec, &why));
+	close(fd);
+	unlink(path);
+}
+
+static void
+a_probe_is_not_seen_by_who_listens(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l = opened(&spec);
+	const char *why;
+
+	CHECK_EQ(-1, listener_probe(&spec, &why));
+	CHECK_EQ(EADDRINUSE, errno);
+	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
+	listener_fini(&l);
+}
+
+static void
+a_file_that_is_no_socket_is_refused_and_kept(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l;
+	const char *why;
+	int fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+
+	NEED(fd != -1);
+	close(fd);
+	CHECK_EQ(-1, listener_open(&l, &spec, &why));
+	CHECK_EQ(ENOTSOCK, errno);
+	CHECK_EQ(-1, listener_probe(&spec, &why));
+	CHECK_EQ(ENOTSOCK, errno);
+	CHECK(is_file(path));
+	unlink(path);
+}
+
+static void
+a_link_is_refused_and_not_followed(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l;
+	const char *why;
+
+	NEED(symlink("/tmp/nowhere", path) == 0);
+	CHECK_EQ(-1, listener_open(&l, &spec, &why));
+	CHECK_EQ(ENOTSOCK, errno);
+	unlink(path);
+}
+
+static void
+a_path_that_is_too_long_is_refused(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l;
+	const char *why;
+	char name[200];
+
+	memset(name, 'x', sizeof(name));
+	name[0] = '/';
+	name[sizeof(name) - 1] = '\0';
+	spec.path = name;
+	CHECK_EQ(-1, listener_open(&l, &spec, &why));
+	CHECK_EQ(ENAMETOOLONG, errno);
+}
+
+static void
+a_failure_leaves_no_file_behind(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l;
+	const char *why;
+
+	if (geteuid() == 0)
+		SKIP("root may give files away");
+	spec.uid = 0;
+	CHECK_EQ(-1, listener_open(&l, &spec, &why));
+	CHECK_EQ(EPERM, errno);
+	CHECK_STR("change the owner of the socket", why);
+	CHECK(!is_file(path));
+}
+
+static void
+the_file_of_a_successor_is_not_removed(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener first = opened(&spec);
+	struct listener second;
+
+	/* The door is shut, so the next daemon may take the address. */
+	CHECK_EQ(0, listener_shut(&first));
+	second = opened(&spec);
+	listener_fini(&first);
+	CHECK(is_file(path));
+	listener_fini(&second);
+	CHECK(!is_file(path));
+}
+
+static void
+a_folder_locked_by_somebody_is_not_waited_for_long(void)
+{
+	struct listener_spec spec = unix_spec();
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	NEED(flock(fd, LOCK_EX) == 0);
+	check_accepts(&spec);
+	close(fd);
+}
+
+static void *
+open_repeatedly(void *arg)
+{
+	struct listener_spec spec = unix_spec();
+	atomic_int *holders = arg;
+	const char *why;
+	struct listener l;
+	long bad = 0;
+
+	for (int i = 0; i < 300; i++) {
+		if (listener_open(&l, &spec, &why) == -1) {
+			bad += errno != EADDRINUSE;
+			continue;
+		}
+		bad += atomic_fetch_add(holders, 1) != 0;
+		bad += !is_file(path);
+		atomic_fetch_sub(holders, 1);
+		if (i % 2 == 0) {
+			free(l.path);
+			l.path = NULL;
+		}
+		listener_fini(&l);
+	}
+	return (void *)bad;
+}
+
+/* Half of the time a stale file is left behind for both to find. */
+static void
+of_two_that_open_the_same_path_one_wins(void)
+{
+	atomic_int holders = 0;
+	pthread_t other;
+	void *bad;
+
+	NEED(pthread_create(&other, NULL, open_repeatedly, &holders) == 0);
+	CHECK_EQ(0, (intptr_t)open_repeatedly(&holders));
+	pthread_join(other, &bad);
+	CHECK_EQ(0, (intptr_t)bad);
+	unlink(path);
+}
+
+/* ---------------------------------------------------------- inherited */
+
+static void
+an_inherited_listener_is_used_and_left_open(void)
+{
+	struct listener_spec spec = tcp_spec();
+	struct listener theirs = opened(&spec);
+	struct listener l;
+	int client, conn;
+
+	fcntl(theirs.fd, F_SETFL, 0);
+	fcntl(theirs.fd, F_SETFD, 0);
+	spec = inherited_spec(theirs.fd);
+	l = opened(&spec);
+	CHECK_EQ(LISTENER_TCP, l.kind);
+	CHECK((fcntl(l.fd, F_GETFL) & O_NONBLOCK) != 0);
+	CHECK((fcntl(l.fd, F_GETFD) & FD_CLOEXEC) != 0);
+	CHECK_EQ(0, listener_shut(&l));
+	client = client_of(&l);
+	conn = listener_accept(&l, 0);
+	CHECK(conn >= 0);
+	close(conn);
+	close(client);
+	listener_fini(&l);
+	client = client_of(&theirs);
+	CHECK(client != -1);
+	close(client);
+	listener_fini(&theirs);
+}
+
+static void
+an_inherited_unix_listener_keeps_its_file(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener theirs = opened(&spec);
+	struct listener l;
+
+	spec = inherited_spec(theirs.fd);
+	l = opened(&spec);
+	CHECK_EQ(LISTENER_UNIX, l.kind);
+	listener_fini(&l);
+	CHECK(is_file(path));
+	listener_fini(&theirs);
+}
+
+static void
+what_does_not_listen_is_refused(void)
+{
+	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int dgram = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	struct listener_spec spec = inherited_spec(sock);
+	struct listener l;
+	const char *why;
+
+	CHECK_EQ(-1, listener_open(&l, &spec, &why));
+	CHECK_EQ(EINVAL, errno);
+	CHECK_STR("not a listening stream socket", why);
+	spec.inherited_fd = dgram;
+	CHECK_EQ(-1, listener_open(&l, &spec, &why));
+	CHECK_EQ(EINVAL, errno);
+	spec.inherited_fd = file;
+	CHECK_EQ(-1, listener_open(&l, &spec, &why));
+	CHECK_EQ(ENOTSOCK, errno);
+	CHECK(fcntl(sock, F_GETFD) != -1);
+	close(sock);
+	close(dgram);
+	close(file);
+}
+
+/* -------------------------------------------------- trouble with accept */
+
+/* No further descriptor can be opened until this is undone with -1. */
+static void
+limit_descriptors(int most)
+{
+	static struct rlimit before;
+	struct rlimit limit;
+
+	if (most == -1) {
+		setrlimit(RLIMIT_NOFILE, &before);
+		return;
+	}
+	getrlimit(RLIMIT_NOFILE, &before);
+	limit = before;
+	limit.rlim_cur = (rlim_t)most;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void
+without_descriptors_it_rests_and_loses_nobody(void)
+{
+	struct listener_spec spec = tcp_spec();
+	struct listener l = opened(&spec);
+	tstamp now = TSPAN_SECONDS(1000);
+	int client = client_of(&l);
+	int conn;
+
+	NEED(client != -1);
+	limit_descriptors(client + 1);
+	CHECK_EQ(LISTENER_RESTING, listener_accept(&l, now));
+	CHECK_EQ(now + LISTENER_REST, l.rest_until);
+	limit_descriptors(-1);
+
+	CHECK_EQ(LISTENER_RESTING, listener_accept(&l, now + 1));
+	conn = listener_accept(&l, l.rest_until);
+	CHECK(conn >= 0);
+	close(conn);
+	close(client);
+	listener_fini(&l);
+}
+
+static void
+resting_is_logged_once_a_minute(void)
+{
+	struct listener_spec spec = tcp_spec();
+	struct listener l = opened(&spec);
+	tstamp now = TSPAN_SECONDS(1000);
+	int client = client_of(&l);
+	char text[4096];
+	int ends[2];
+	ssize_t n;
+
+	NEED(pipe2(ends, O_CLOEXEC) == 0);
+	NEED(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
+	limit_descriptors(ends[1] + 1);
+	for (int i = 0; i < 1205; i++) {
+		listener_accept(&l, now);
+		now += LISTENER_REST;
+	}
+	limit_descriptors(-1);
+	n = read(ends[0], text, sizeof(text) - 1);
+	NEED(n > 0);
+	text[n] = '\0';
+	CHECK(strstr(text, "warn tcp: accept: Too many open files\n") != NULL);
+	CHECK(strstr(text, " (and 1199 times since") != NULL);
+	CHECK(strstr(strchr(strchr(text, '\n') + 1, '\n') + 1, "warn") == NULL);
+	close(client);
+	listener_fini(&l);
+}
+
+static void
+one_that_somebody_shut_down_is_broken(void)
+{
+	struct listener_spec specs[2] = { tcp_spec(), unix_spec() };
+
+	for (int i = 0; i < 2; i++) {
+		struct listener l = opened(&specs[i]);
+
+		NEED(shutdown(l.fd, SHUT_RDWR) == 0);
+		(void)listener_accept(&l, 0);
+		CHECK_EQ(LISTENER_BROKEN, listener_accept(&l, 0));
+		listener_fini(&l);
+	}
+}
+
+/* As the worker that shut it down may still hold a copy. */
+static void
+a_broken_one_can_be_opened_anew(void)
+{
+	struct listener_spec specs[2] = { tcp_spec(), unix_spec() };
+
+	for (int i = 0; i < 2; i++) {
+		struct listener l = opened(&specs[i]);
+		int copy = fcntl(l.fd, F_DUPFD_CLOEXEC, 3);
+		struct sockaddr_storage addr;
+		socklen_t len = listener_address(&l, &addr);
+
+		NEED(shutdown(l.fd, SHUT_RDWR) == 0);
+		listener_fini(&l);
+		if (specs[i].addr != NULL) {
+			specs[i].addr = (const void *)&addr;
+			specs[i].addrlen = len;
+		}
+		check_accepts(&specs[i]);
+		close(copy);
+	}
+}
+
+static void
+one_client_that_reset_does_not_hide_the_next(void)
+{
+	const struct linger abort_it = { .l_onoff = 1 };
+	struct listener_spec spec = tcp_spec();
+	struct listener l = opened(&spec);
+	int bad = client_of(&l);
+	int good = client_of(&l);
+	int conn;
+
+	setsockopt(bad, SOL_SOCKET, SO_LINGER, &abort_it, sizeof(abort_it));
+	close(bad);
+	for (int i = 0; i < 2; i++) {
+		conn = listener_accept(&l, 0);
+		CHECK(conn >= 0);
+		close(conn);
+	}
+	close(good);
+	listener_fini(&l);
+}
+
+/* ---------------------------------------------------------- the queue */
+
+static void
+the_depth_is_the_number_of_those_who_wait(void)
+{
+	struct listener_spec specs[2] = { tcp_spec(), unix_spec() };
+	struct sockdiag d;
+
+	if (sockdiag_init(&d) == -1)
+		SKIP("no sock_diag here");
+	for (int i = 0; i < 2; i++) {
+		struct listener l = opened(&specs[i]);
+		int client[3];
+
+		CHECK_EQ(0, listener_depth(&l, &d));
+		for (int k = 0; k < 3; k++)
+			client[k] = client_of(&l);
+		CHECK_EQ(3, listener_depth(&l, &d));
+		close(listener_accept(&l, 0));
+		CHECK_EQ(2, listener_depth(&l, &d));
+		for (int k = 0; k < 3; k++)
+			close(client[k]);
+		listener_fini(&l);
+	}
+	sockdiag_fini(&d);
+}
+
+static void
+without_sock_diag_the_depth_of_unix_is_unknown(void)
+{
+	struct sockdiag d = { .fd = -1 };
+	struct listener_spec spec = unix_spec();
+	struct listener l = opened(&spec);
+
+	CHECK_EQ(-1, listener_depth(&l, &d));
+	listener_fini(&l);
+}
+
+/* It hears nothing any more; or everything again. */
+static void
+deafen(int fd, bool on)
+{
+	int ttl = on ? 255 : 0;
+
+	setsockopt(fd, IPPROTO_IP, IP_MINTTL, &ttl, sizeof(ttl));
+}
+
+static void
+pause_for(int milliseconds)
+{
+	(void)poll(NULL, 0, milliseconds);
+}
+
+/*
+ * The client does not hear our half of the handshake until the door is
+ * shut: it still gets in when it does, and until then is known about.
+ */
+static void
+a_handshake_under_way_is_counted_and_completes(void)
+{
+	struct listener_spec spec = tcp_spec();
+	struct listener l = opened(&spec);
+	struct sockaddr_storage addr;
+	socklen_t len = listener_address(&l, &addr);
+	int client =
+	    socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	int conn = LISTENER_EMPTY;
+	struct sockdiag d;
+	char c;
+
+	if (sockdiag_init(&d) == -1)
+		SKIP("no sock_diag here");
+	CHECK_EQ(0, listener_half_open(&l, &d));
+	deafen(client, true);
+	CHECK(connect(client, (void *)&addr, len) == -1);
+	for (int i = 0; i < 100 && listener_half_open(&l, &d) != 1; i++)
+		pause_for(10);
+	CHECK_EQ(1, listener_half_open(&l, &d));
+
+	CHECK_EQ(0, listener_shut(&l));
+	deafen(client, false);
+	for (int i = 0; i < 1000 && conn == LISTENER_EMPTY; i++) {
+		pause_for(10);
+		conn = listener_accept(&l, 0);
+	}
+	CHECK(conn >= 0);
+	CHECK_EQ(0, listener_half_open(&l, &d));
+	CHECK(send(client, "x", 1, 0) == 1);
+	CHECK(recv(conn, &c, 1, 0) == 1);
+	close(conn);
+	close(client);
+	sockdiag_fini(&d);
+	listener_fini(&l);
+}
+
+/* ----------------------------------------------------------- the door */
+
+static void
+who_waits_at_a_shut_door_is_served(const struct listener_spec *spec)
+{
+	struct listener l = opened(spec);
+	int client[4];
+	char c;
+
+	for (int i = 0; i < 4; i++) {
+		client[i] = client_of(&l);
+		CHECK(send(client[i], "hi", 2, MSG_NOSIGNAL) == 2);
+	}
+	CHECK_EQ(0, listener_shut(&l));
+	CHECK_EQ(0, listener_shut(&l));
+	for (int i = 0; i < 4; i++) {
+		int conn = listener_accept(&l, 0);
+
+		CHECK(conn >= 0);
+		CHECK(send(conn, "y", 1, MSG_NOSIGNAL) == 1);
+		close(conn);
+	}
+	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
+	listener_fini(&l);
+	for (int i = 0; i < 4; i++) {
+		CHECK(recv(client[i], &c, 1, 0) == 1);
+		close(client[i]);
+	}
+}
+
+static void
+who_waits_at_a_shut_tcp_door_is_served(void)
+{
+	struct listener_spec spec = tcp_spec();
+
+	who_waits_at_a_shut_door_is_served(&spec);
+}
+
+static void
+who_waits_at_a_shut_unix_door_is_served(void)
+{
+	struct listener_spec spec = unix_spec();
+
+	who_waits_at_a_shut_door_is_served(&spec);
+}
+
+static void
+who_comes_to_a_shut_unix_door_is_refused_at_once(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l = opened(&spec);
+
+	CHECK_EQ(0, listener_shut(&l));
+	CHECK_EQ(-1, client_of(&l));
+	CHECK_EQ(ECONNREFUSED, errno);
+	listener_fini(&l);
+}
+
+static void
+who_comes_to_a_shut_tcp_door_is_refused_in_the_end(void)
+{
+	struct listener_spec spec = tcp_spec();
+	struct listener l = opened(&spec);
+	struct sockaddr_storage addr;
+	socklen_t len = listener_address(&l, &addr);
+	struct pollfd pfd = { .events = POLLOUT };
+	int error = 0;
+
+	CHECK_EQ(0, listener_shut(&l));
+	NEED(connect_to(&addr, len, SOCK_NONBLOCK, &pfd.fd) == EINPROGRESS);
+	CHECK_EQ(0, poll(&pfd, 1, 100));
+	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
+	listener_fini(&l);
+	CHECK_EQ(1, poll(&pfd, 1, 20000));
+	getsockopt(pfd.fd, SOL_SOCKET, SO_ERROR, &error,
+	    &(socklen_t){ sizeof(error) });
+	CHECK_EQ(ECONNREFUSED, error);
+	close(pfd.fd);
+}
+
+struct crowd {
+	struct sockaddr_storage addr;
+	socklen_t len;
+	atomic_long served;
+	atomic_long lost;
+	atomic_long refused;
+};
+
+/* Connects as fast as it can, until it is refused. */
+static void *
+come(void *arg)
+{
+	struct crowd *crowd = arg;
+	int fd;
+	char c;
+
+	while (connect_to(&crowd->addr, crowd->len, 0, &fd) == 0) {
+		if (recv(fd, &c, 1, 0) == 1)
+			atomic_fetch_add(&crowd->served, 1);
+		else
+			atomic_fetch_add(&crowd->lost, 1);
+		close(fd);
+	}
+	atomic_fetch_add(&crowd->refused, 1);
+	return NULL;
+}
+
+static void
+serve(struct listener *l)
+{
+	int conn;
+
+	while ((conn = listener_accept(l, 0)) >= 0) {
+		(void)send(conn, "x", 1, MSG_NOSIGNAL);
+		accepted_close(conn, l->kind == LISTENER_TCP);
+	}
+}
+
+enum {
+	CROWD = 4
+};
+
+static void
+nobody_who_connected_is_lost(const struct listener_spec *spec)
+{
+	struct listener l = opened(spec);
+	struct crowd crowd = { .served = 0 };
+	pthread_t thread[CROWD];
+	struct sockdiag d;
+
+	(void)sockdiag_init(&d);
+	crowd.len = listener_address(&l, &crowd.addr);
+	for (int i = 0; i < CROWD; i++)
+		NEED(pthread_create(&thread[i], NULL, come, &crowd) == 0);
+	while (atomic_load(&crowd.served) < 2000)
+		serve(&l);
+
+	CHECK_EQ(0, listener_shut(&l));
+	serve(&l);
+	for (int i = 0; i < 200 && listener_half_open(&l, &d) > 0; i++)
+		pause_for(10);
+	serve(&l);
+	listener_fini(&l);
+	for (int i = 0; i < CROWD; i++)
+		pthread_join(thread[i], NULL);
+	CHECK_EQ(0, crowd.lost);
+	CHECK_EQ(CROWD, crowd.refused);
+	sockdiag_fini(&d);
+}
+
+static void
+shutting_a_tcp_door_loses_nobody_who_connected(void)
+{
+	struct listener_spec spec = tcp_spec();
+
+	nobody_who_connected_is_lost(&spec);
+}
+
+static void
+shutting_a_unix_door_loses_nobody_who_connected(void)
+{
+	struct listener_spec spec = unix_spec();
+
+	nobody_who_connected_is_lost(&spec);
+}
+
+/* --------------------------------------------------------- our copies */
+
+static void
+closing_our_copy_does_not_linger(void)
+{
+	const struct linger linger = { .l_onoff = 1, .l_linger = 5 };
+	static char much[1 << 16];
+	struct listener_spec spec = tcp_spec();
+	struct listener l = opened(&spec);
+	int client = client_of(&l);
+	int conn = listener_accept(&l, 0);
+	struct timespec a, b;
+
+	NEED(conn >= 0);
+	while (send(conn, much, sizeof(much), MSG_DONTWAIT) > 0)
+		continue;
+	setsockopt(conn, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	clock_gettime(CLOCK_MONOTONIC, &a);
+	errno = ERANGE;
+	accepted_close(conn, true);
+	CHECK_EQ(ERANGE, errno);
+	clock_gettime(CLOCK_MONOTONIC, &b);
+	CHECK(b.tv_sec - a.tv_sec < 4);
+	close(client);
+	listener_fini(&l);
+}
+
+int
+main(int argc, char **argv)
+{
+	if (mkdtemp(folder) == NULL)
+		return EXIT_FAILURE;
+	snprintf(path, sizeof(path), "%s/sock", folder);
+	loopback.sin_family = AF_INET;
+	loopback.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	loopback6.sin6_family = AF_INET6;
+	loopback6.sin6_addr = in6addr_loopback;
+
+	check_start(argc, argv);
+	RUN(tcp4_is_listened_on);
+	RUN(tcp6_is_listened_on);
+	RUN(unix_is_listened_on);
+	RUN(an_ipv6_address_takes_ipv4_only_if_it_should);
+	RUN(the_listener_is_nonblocking_and_the_connection_is_not);
+	RUN(a_tcp_port_in_use_is_refused);
+	RUN(a_probe_knows_that_any_address_is_in_the_way_of_one);
+	RUN(owner_and_mode_are_set);
+	RUN(owner_mode_and_backlog_change_in_place);
+	RUN(the_umask_is_of_no_account);
+	RUN(closing_removes_the_file);
+	RUN(a_stale_socket_is_replaced);
+	RUN(a_living_socket_is_refused);
+	RUN(a_living_socket_with_a_full_queue_is_refused);
+	RUN(a_datagram_socket_is_refused);
+	RUN(a_probe_is_not_seen_by_who_listens);
+	RUN(a_file_that_is_no_socket_is_refused_and_kept);
+	RUN(a_link_is_refused_and_not_followed);
+	RUN(a_path_that_is_too_long_is_refused);
+	RUN(a_failure_leaves_no_file_behind);
+	RUN(the_file_of_a_successor_is_not_removed);
+	RUN(a_folder_locked_by_somebody_is_not_waited_for_long);
+	RUN(of_two_that_open_the_same_path_one_wins);
+	RUN(an_inherited_listener_is_used_and_left_open);
+	RUN(an_inherited_unix_listener_keeps_its_file);
+	RUN(what_does_not_listen_is_refused);
+	RUN(without_descriptors_it_rests_and_loses_nobody);
+	RUN_ALONE(resting_is_logged_once_a_minute);
+	RUN(one_that_somebody_shut_down_is_broken);
+	RUN(a_broken_one_can_be_opened_anew);
+	RUN(one_client_that_reset_does_not_hide_the_next);
+	RUN(the_depth_is_the_number_of_those_who_wait);
+	RUN(without_sock_diag_the_depth_of_unix_is_unknown);
+	RUN(a_handshake_under_way_is_counted_and_completes);
+	RUN(who_waits_at_a_shut_tcp_door_is_served);
+	RUN(who_waits_at_a_shut_unix_door_is_served);
+	RUN(who_comes_to_a_shut_unix_door_is_refused_at_once);
+	RUN(who_comes_to_a_shut_tcp_door_is_refused_in_the_end);
+	RUN(shutting_a_tcp_door_loses_nobody_who_connected);
+	RUN(shutting_a_unix_door_loses_nobody_who_connected);
+	RUN(closing_our_copy_does_not_linger);
+
+	rmdir(folder);
+	return check_finish();
+}
