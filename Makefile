@@ -125,6 +125,7 @@ UNIT_TESTS = tests/unit/apppool_test.c \
     tests/unit/log_test.c \
     tests/unit/loop_test.c \
     tests/unit/pool_dispatch_test.c \
+    tests/unit/pool_queue_test.c \
     tests/unit/process_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \

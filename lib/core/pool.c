@@ -273,6 +273,7 @@ pool_taken_out(struct pool *p, const struct action *a)
 		break;
 	case ACTION_REFUSE:
 		queue_free(p, a->conn);
+		pool_call_crowd(p);
 		break;
 	case ACTION_TELL:
 		p->apps[a->app].news &= ~(1u << a->cause);

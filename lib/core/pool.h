@@ -78,6 +78,8 @@ struct pool {
 	uint32_t max_processes; /* ceiling over all apps */
 	uint32_t count; /* sum of app_processes() */
 	uint32_t living; /* bound by max_processes: all but stuck ones */
+	uint32_t call_next; /* the app that is asked first; see crowded */
+	bool crowded; /* an app knocks for want of a connection's number */
 	uint8_t phase; /* enum pool_phase */
 	uint64_t stamps; /* given out to processes and connections */
 	tstamp stop_at;

@@ -16,12 +16,17 @@ pool_has_room(const struct pool *p, uint32_t app)
 }
 
 bool
+pool_has_numbers(const struct pool *p)
+{
+	return p->nconns - p->free_conns.count < p->limits.conns;
+}
+
+bool
 pool_may_accept(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (a->phase > APP_CLOSING ||
-	    p->nconns - p->free_conns.count == p->limits.conns)
+	if (a->phase > APP_CLOSING || !pool_has_numbers(p))
 		return false;
 	return a->queue.count < a->options.max_queue || a->failed ||
 	    a->options.close_when_full || pool_has_room(p, app);

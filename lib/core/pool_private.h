@@ -20,6 +20,11 @@ void pool_act_app(struct pool *p, enum action_kind kind, uint32_t app);
 void pool_tell(
     struct pool *p, uint32_t app, enum action_news news, uint32_t process);
 
+/* --- pool_conns.c ------------------------------------------------------- */
+
+/* Whether there is a number for one more connection. */
+bool pool_has_numbers(const struct pool *p);
+
 /* --- settle.c ----------------------------------------------------------- */
 
 /* Time has come to `now`; it never goes back. */
@@ -27,6 +32,9 @@ void pool_at(struct pool *p, tstamp now);
 
 /* After each fact: everything that follows from it for the app. */
 void pool_settle(struct pool *p, uint32_t app);
+
+/* Calls an app that knocks for want of a number, if there is one again. */
+void pool_call_crowd(struct pool *p);
 
 /* Tells every process of the app to stop. */
 void pool_tell_all(struct pool *p, uint32_t app, enum process_end why);

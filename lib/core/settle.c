@@ -36,10 +36,36 @@ pool_call(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (!a->knocking || a->calling || !pool_may_accept(p, app))
+	if (!a->knocking || a->calling)
+		return;
+	if (!pool_has_numbers(p))
+		p->crowded = true;
+	if (!pool_may_accept(p, app))
 		return;
 	a->calling = true;
 	pool_act_app(p, ACTION_ACCEPT, app);
+}
+
+/*
+ * One number frees one app: who has no use for it says pool_quiet(), which
+ * calls the next.
+ */
+void
+pool_call_crowd(struct pool *p)
+{
+	if (!p->crowded || !pool_has_numbers(p))
+		return;
+	for (uint32_t i = 0; i < p->napps; i++) {
+		uint32_t app = (p->call_next + i) % p->napps;
+		const struct app *a = &p->apps[app];
+
+		if (!a->knocking || a->calling || !pool_may_accept(p, app))
+			continue;
+		p->call_next = app + 1;
+		pool_call(p, app);
+		return;
+	}
+	p->crowded = false;
 }
 
 void
@@ -90,8 +116,9 @@ pool_settle(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	queue_expire(p, app);
+	/* What comes back late is served rather than refused. */
 	queue_serve(p, app);
+	queue_expire(p, app);
 	life_judge(p, app);
 	if (a->failed)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
@@ -102,6 +129,7 @@ pool_settle(struct pool *p, uint32_t app)
 	if (a->phase != APP_RUNNING)
 		pool_wind_down(p, app);
 	pool_arm_app(p, app);
+	pool_call_crowd(p);
 }
 
 /* --- time --------------------------------------------------------------- */

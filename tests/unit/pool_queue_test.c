@@ -1,0 +1,369 @@
+/* Those who wait: how many, how long, and in what order. */
+
+#include "rig.h"
+
+/* An app of one busy process, which cannot grow. */
+static void
+begin_busy(struct app_options o)
+{
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive();
+	(void)rig_did();
+}
+
+static void
+with_wait_no_more_may_come_in_than_max_queue(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 2;
+	begin_busy(o);
+	rig_arrive_n(2);
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	rig_end();
+}
+
+static void
+with_no_queue_one_may_come_in_while_a_process_has_room(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_queue = 0;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	CHECK(pool_may_accept(&rig.pool, 0));
+	rig_arrive();
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+who_knocked_is_called_when_there_is_room_again(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 1;
+	begin_busy(o);
+	rig_arrive();
+	rig_knock(0);
+	CHECK_STR("", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 1>0, accept 0", rig_did());
+	rig_end();
+}
+
+static void
+who_knocked_is_called_once(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 2;
+	begin_busy(o);
+	rig_arrive_n(2);
+	rig_knock(0);
+	rig_done(0);
+	CHECK_STR("hand 1>0, accept 0", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 2>0", rig_did());
+	rig_end();
+}
+
+static void
+who_found_no_room_after_all_is_called_again(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 1;
+	begin_busy(o);
+	rig_arrive();
+	rig_knock(0);
+	rig_done(0);
+	CHECK_STR("hand 1>0, accept 0", rig_did());
+	rig_arrive();
+	rig_knock(0);
+	rig_done(0);
+	CHECK_STR("hand 0>0, accept 0", rig_did());
+	rig_end();
+}
+
+static void
+who_found_nobody_any_more_is_not_called_again(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 1;
+	begin_busy(o);
+	rig_arrive();
+	rig_knock(0);
+	rig_done(0);
+	(void)rig_did();
+	rig_quiet(0);
+	CHECK_EQ(0, app_demand(rig_app(0)));
+	rig_done(0);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+who_knocked_is_called_when_a_waiter_leaves(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 1;
+	begin_busy(o);
+	rig_arrive();
+	rig_knock(0);
+	pool_abandoned(&rig.pool, 1, rig.now);
+	CHECK_STR("accept 0", rig_did());
+	rig_end();
+}
+
+static void
+who_knocked_is_called_when_max_queue_grows(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 0;
+	begin_busy(o);
+	rig_knock(0);
+	o.max_queue = 1;
+	rig_change(0, &o);
+	CHECK_STR("accept 0", rig_did());
+	rig_end();
+}
+
+static void
+a_knock_counts_as_a_waiter_since_it_was_heard(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 0;
+	begin_busy(o);
+	rig_at(50);
+	rig_knock(0);
+	CHECK_EQ(1, app_demand(rig_app(0)));
+	CHECK_EQ(RIG_START + TSPAN_MSECONDS(50), pool_oldest(&rig.pool, 0));
+	rig_end();
+}
+
+static void
+with_close_the_newcomer_is_refused(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 1;
+	o.close_when_full = true;
+	begin_busy(o);
+	rig_arrive_n(2);
+	CHECK_STR("refuse 2 full", rig_did());
+	CHECK_EQ(1, rig_app(0)->queue.count);
+	CHECK_EQ(1, rig_app(0)->figures.refused);
+	rig_end();
+}
+
+static void
+with_close_any_number_may_come_in(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 0;
+	o.close_when_full = true;
+	begin_busy(o);
+	CHECK(pool_may_accept(&rig.pool, 0));
+	rig_end();
+}
+
+static void
+a_number_is_not_used_again_before_its_refusal_is_done(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 0;
+	o.close_when_full = true;
+	begin_busy(o);
+	CHECK_EQ(1, rig_arrive());
+	CHECK_EQ(2, rig_arrive());
+	CHECK_STR("refuse 1 full, refuse 2 full", rig_did());
+	CHECK_EQ(2, rig_arrive());
+	rig_end();
+}
+
+static void
+a_full_queue_is_told_once_until_it_was_empty(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 1;
+	begin_busy(o);
+	rig.tells = true;
+	rig_arrive();
+	CHECK_STR("tell 0 full", rig_did());
+	rig_done(0);
+	rig_arrive();
+	CHECK_STR("hand 1>0, tell 0 full", rig_did());
+	rig_end();
+}
+
+/* --- time --------------------------------------------------------------- */
+
+static void
+who_waited_for_queue_timeout_is_refused(void)
+{
+	struct app_options o = rig_options();
+
+	o.queue_timeout = TSPAN_MSECONDS(500);
+	begin_busy(o);
+	rig_arrive();
+	rig_at(200);
+	rig_arrive();
+	rig_at(499);
+	CHECK_STR("", rig_did());
+	rig_at(500);
+	CHECK_STR("refuse 1 late", rig_did());
+	rig_at(700);
+	CHECK_STR("refuse 2 late", rig_did());
+	CHECK_EQ(2, rig_app(0)->figures.timed_out);
+	rig_end();
+}
+
+static void
+without_queue_timeout_one_waits_for_ever(void)
+{
+	begin_busy(rig_options());
+	rig_arrive();
+	rig_at(86400000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+who_was_taken_back_late_is_served_before_it_is_refused(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.queue_timeout = TSPAN_SECONDS(5);
+	rig_running(o, 2);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_at(10000);
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	rig_buried(0);
+	CHECK_STR("hand 0>1", rig_did());
+	rig_end();
+}
+
+static void
+who_leaves_is_counted_and_no_longer_served(void)
+{
+	begin_busy(rig_options());
+	rig_arrive_n(2);
+	pool_abandoned(&rig.pool, 1, rig.now);
+	rig_done(0);
+	CHECK_STR("hand 2>0", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.abandoned);
+	rig_end();
+}
+
+static void
+the_time_of_waiting_is_recorded(void)
+{
+	begin_busy(rig_options());
+	rig_arrive();
+	rig_at(300);
+	rig_done(0);
+	CHECK_EQ(TSPAN_MSECONDS(300),
+	    window_share(&rig_app(0)->queue_wait, 1, rig.now));
+	CHECK_EQ(TSPAN_MSECONDS(300),
+	    window_share(&rig_app(0)->session_time, 1, rig.now));
+	rig_end();
+}
+
+/* --- numbers of connections ---------------------------------------------- */
+
+/* Numbers for two connections, shared by two apps of one process each. */
+static void
+begin_scarce(void)
+{
+	struct pool_limits limits = rig_limits();
+	struct app_options o = rig_options();
+
+	limits.conns = 2;
+	rig_begin_with(limits, 20);
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_running(o, 1);
+	rig_arrive_at(0);
+	rig_arrive_at(0);
+	(void)rig_did();
+}
+
+static void
+no_more_come_in_than_there_are_numbers(void)
+{
+	begin_scarce();
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	CHECK(!pool_may_accept(&rig.pool, 1));
+	rig_end();
+}
+
+static void
+who_knocked_for_want_of_a_number_is_called_when_another_app_frees_one(void)
+{
+	begin_scarce();
+	rig_knock(1);
+	CHECK_STR("", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 1>0, accept 1", rig_did());
+	rig_end();
+}
+
+static void
+who_has_no_use_for_the_number_passes_it_on(void)
+{
+	struct app_options o = rig_options();
+
+	begin_scarce();
+	rig_add(&o);
+	(void)rig_did();
+	rig_knock(1);
+	rig_knock(2);
+	rig_done(0);
+	CHECK_STR("hand 1>0, accept 1", rig_did());
+	rig_quiet(1);
+	CHECK_STR("accept 2", rig_did());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(with_wait_no_more_may_come_in_than_max_queue);
+	RUN(with_no_queue_one_may_come_in_while_a_process_has_room);
+	RUN(who_knocked_is_called_when_there_is_room_again);
+	RUN(who_knocked_is_called_once);
+	RUN(who_found_no_room_after_all_is_called_again);
+	RUN(who_found_nobody_any_more_is_not_called_again);
+	RUN(who_knocked_is_called_when_a_waiter_leaves);
+	RUN(who_knocked_is_called_when_max_queue_grows);
+	RUN(a_knock_counts_as_a_waiter_since_it_was_heard);
+	RUN(with_close_the_newcomer_is_refused);
+	RUN(with_close_any_number_may_come_in);
+	RUN(a_number_is_not_used_again_before_its_refusal_is_done);
+	RUN(a_full_queue_is_told_once_until_it_was_empty);
+	RUN(who_waited_for_queue_timeout_is_refused);
+	RUN(without_queue_timeout_one_waits_for_ever);
+	RUN(who_was_taken_back_late_is_served_before_it_is_refused);
+	RUN(who_leaves_is_counted_and_no_longer_served);
+	RUN(the_time_of_waiting_is_recorded);
+	RUN(no_more_come_in_than_there_are_numbers);
+	RUN(who_knocked_for_want_of_a_number_is_called_when_another_app_frees_one);
+	RUN(who_has_no_use_for_the_number_passes_it_on);
+	return check_finish();
+}
