@@ -113,7 +113,10 @@ PROGS =
 CONTRIB_PROGS = contrib/workers/hello.c
 
 # C programs, one per source: build/tests/unit/NAME.
-UNIT_TESTS = tests/unit/apppool_test.c \
+UNIT_TESTS = tests/unit/activation_test.c \
+    tests/unit/address_test.c \
+    tests/unit/apppool_test.c \
+    tests/unit/background_test.c \
     tests/unit/backoff_test.c \
     tests/unit/child_failure_test.c \
     tests/unit/child_test.c \
@@ -124,6 +127,7 @@ UNIT_TESTS = tests/unit/apppool_test.c \
     tests/unit/listener_test.c \
     tests/unit/log_test.c \
     tests/unit/loop_test.c \
+    tests/unit/notify_test.c \
     tests/unit/pool_dispatch_test.c \
     tests/unit/pool_queue_test.c \
     tests/unit/process_test.c \

@@ -1,0 +1,166 @@
+/* Sockets given to us by the service manager. */
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "sys/activation.h"
+
+#include "check.h"
+
+/* In the order in which they are given: descriptors 3, 4 and 5. */
+static bool
+give(const char *count, const char *names)
+{
+	char pid[32];
+
+	for (int fd = 3; fd <= 5; fd++) {
+		int null = open("/dev/null", O_RDWR);
+
+		if (null != fd && (dup2(null, fd) == -1 || close(null) == -1))
+			return false;
+	}
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv("LISTEN_PID", pid, 1);
+	setenv("LISTEN_FDS", count, 1);
+	if (names == NULL)
+		unsetenv("LISTEN_FDNAMES");
+	else
+		setenv("LISTEN_FDNAMES", names, 1);
+	return true;
+}
+
+static void
+descriptors_are_found_by_name(void)
+{
+	int fds[3] = { -1, -1, -1 };
+
+	NEED(give("3", "web:api:web"));
+	CHECK_EQ(3, activation_take());
+	CHECK_EQ(3, activation_count());
+	CHECK_EQ(1, activation_find("api", 3, fds));
+	CHECK_EQ(4, fds[0]);
+	CHECK_EQ(2, activation_find("web", 3, fds));
+	CHECK_EQ(3, fds[0]);
+	CHECK_EQ(5, fds[1]);
+	CHECK_EQ(0, activation_find("we", 3, fds));
+}
+
+static void
+more_than_asked_for_are_counted_only(void)
+{
+	int fds[2] = { -1, -1 };
+
+	NEED(give("3", "web:web:web"));
+	CHECK_EQ(3, activation_take());
+	CHECK_EQ(3, activation_find("web", 1, fds));
+	CHECK_EQ(3, fds[0]);
+	CHECK_EQ(-1, fds[1]);
+}
+
+static void
+they_are_closed_on_exec_from_then_on(void)
+{
+	NEED(give("2", "a:b"));
+	CHECK_EQ(2, activation_take());
+	CHECK((fcntl(3, F_GETFD) & FD_CLOEXEC) != 0);
+	CHECK((fcntl(4, F_GETFD) & FD_CLOEXEC) != 0);
+	CHECK((fcntl(5, F_GETFD) & FD_CLOEXEC) == 0);
+}
+
+static void
+the_variables_are_gone_from_the_environment(void)
+{
+	NEED(give("1", "a"));
+	activation_take();
+	CHECK(getenv("LISTEN_PID") == NULL);
+	CHECK(getenv("LISTEN_FDS") == NULL);
+	CHECK(getenv("LISTEN_FDNAMES") == NULL);
+}
+
+static void
+what_is_meant_for_another_process_is_not_taken(void)
+{
+	NEED(give("3", "a:b:c"));
+	setenv("LISTEN_PID", "1", 1);
+	CHECK_EQ(0, activation_take());
+	CHECK_EQ(0, activation_count());
+	CHECK((fcntl(3, F_GETFD) & FD_CLOEXEC) == 0);
+	CHECK(getenv("LISTEN_FDS") == NULL);
+}
+
+static void
+without_the_variables_there_are_none(void)
+{
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDS");
+	CHECK_EQ(0, activation_take());
+	CHECK_EQ(0, activation_count());
+}
+
+static void
+a_missing_name_is_unknown(void)
+{
+	NEED(give("3", "a"));
+	CHECK_EQ(3, activation_take());
+	CHECK_STR("a", activation_name(0));
+	CHECK_STR("unknown", activation_name(1));
+	CHECK_STR("unknown", activation_name(2));
+	activation_close();
+	NEED(give("1", NULL));
+	CHECK_EQ(1, activation_take());
+	CHECK_STR("unknown", activation_name(0));
+}
+
+static void
+check_nonsense(const char *count, int error)
+{
+	NEED(give(count, "a:b:c"));
+	errno = 0;
+	CHECK_EQ(-1, activation_take());
+	CHECK_EQ(error, errno);
+	CHECK_EQ(0, activation_count());
+}
+
+static void
+a_count_that_is_no_number_is_refused(void)
+{
+	check_nonsense("", EINVAL);
+	check_nonsense("-1", EINVAL);
+	check_nonsense("3x", EINVAL);
+	check_nonsense("99999999999999999999", EINVAL);
+}
+
+static void
+a_descriptor_that_is_not_open_is_refused(void)
+{
+	check_nonsense("2000000000", EBADF);
+}
+
+static void
+closing_closes_them(void)
+{
+	NEED(give("2", "a:b"));
+	CHECK_EQ(2, activation_take());
+	activation_close();
+	CHECK_EQ(-1, fcntl(3, F_GETFD));
+	CHECK_EQ(-1, fcntl(4, F_GETFD));
+	CHECK(fcntl(5, F_GETFD) != -1);
+	CHECK_EQ(0, activation_count());
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN_ALONE(descriptors_are_found_by_name);
+	RUN_ALONE(more_than_asked_for_are_counted_only);
+	RUN_ALONE(they_are_closed_on_exec_from_then_on);
+	RUN_ALONE(the_variables_are_gone_from_the_environment);
+	RUN_ALONE(what_is_meant_for_another_process_is_not_taken);
+	RUN_ALONE(without_the_variables_there_are_none);
+	RUN_ALONE(a_missing_name_is_unknown);
+	RUN_ALONE(a_count_that_is_no_number_is_refused);
+	RUN_ALONE(a_descriptor_that_is_not_open_is_refused);
+	RUN_ALONE(closing_closes_them);
+	return check_finish();
+}
