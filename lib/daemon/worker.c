@@ -223,15 +223,28 @@ worker_stop(struct worker *w)
 	channel_stop(w);
 }
 
+/*
+ * A birth that hangs before exec (a dead file server) is killed too: as long
+ * as it is under way, the number it has is nobody else's.
+ */
+static void
+worker_signal_unborn(struct worker *w, int sig, bool group)
+{
+	pid_t pid = w->birth == NULL ? 0 : w->birth->result.pid;
+
+	w->pending_signal = sig;
+	w->pending_group = group;
+	if (sig == SIGKILL && pid != 0)
+		(void)child_signal(pid, sig);
+}
+
 void
 worker_signal(struct worker *w, int sig, bool group)
 {
 	char name[96];
 
 	if (w->pid == 0) {
-		/* SIGKILL to the group outdoes what was pending. */
-		w->pending_signal = sig;
-		w->pending_group = group;
+		worker_signal_unborn(w, sig, group);
 		return;
 	}
 	log_debug(
