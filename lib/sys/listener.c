@@ -289,7 +289,7 @@ listener_address(const struct listener *l, struct sockaddr_storage *out)
 long
 listener_half_open(const struct listener *l, struct sockdiag *d)
 {
-	struct sockaddr_storage addr;
+	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
 	struct sockaddr_in6 in6;
 
 	if (l->kind == LISTENER_UNIX)

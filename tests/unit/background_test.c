@@ -150,29 +150,29 @@ the_terminal_hears_it_until_the_report(void)
 	CHECK_EQ(0, read(ends[0], text, sizeof(text)));
 }
 
+static pid_t test_pid;
+
 static void
 outlive_the_first_process(void)
 {
 	char c;
 
 	/* The test says when that process is gone. */
-	kill(atoi(getenv("TEST_PID")), SIGUSR1);
+	kill(test_pid, SIGUSR1);
 	(void)!read(ends[0], &c, 1);
 	background_report(0);
-	kill(atoi(getenv("TEST_PID")), SIGUSR1);
+	kill(test_pid, SIGUSR1);
 }
 
 static void
 a_report_that_nobody_waits_for_is_survived(void)
 {
 	const struct timespec patience = { .tv_sec = 20 };
-	char number[16];
 	sigset_t set;
 	pid_t pid;
 	int status;
 
-	snprintf(number, sizeof(number), "%d", (int)getpid());
-	setenv("TEST_PID", number, 1);
+	test_pid = getpid();
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
