@@ -59,6 +59,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/conf_check.c \
     lib/daemon/conf_collect.c \
     lib/daemon/conf_control.c \
+    lib/daemon/conf_convert.c \
     lib/daemon/conf_copy.c \
     lib/daemon/conf_identity.c \
     lib/daemon/conf_include.c \

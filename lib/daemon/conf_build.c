@@ -26,6 +26,16 @@ section_slot(
 	return &b->slots[section * conf_app_options_len + option_index(o)];
 }
 
+static void
+say_twice(struct conf_build *b, const struct conf_setting *s)
+{
+	struct conf_where first = conf_setting_where(s->first);
+
+	conf_mistake(b->findings, conf_setting_where(s),
+	    "option '%s' is given twice (first at %s:%d)", s->option->name,
+	    first.source->path, first.line);
+}
+
 /* Puts each setting in its slot; one that is there already is a mistake. */
 static void
 sort_settings(struct conf_build *b)
@@ -33,19 +43,17 @@ sort_settings(struct conf_build *b)
 	for (size_t i = 0; i < b->text->settings_len; i++) {
 		struct conf_setting *s = &b->text->settings[i];
 		struct conf_slot *slot = section_slot(b, s->section, s->option);
-		struct conf_where first;
+		const struct conf_setting *before = slot->setting;
 
-		s->extends = s->append;
-		if (slot->setting != NULL)
-			s->extends = s->append && slot->setting->extends;
-		if (slot->setting != NULL && !s->append) {
-			first = conf_setting_where(slot->setting);
-			conf_mistake(b->findings, conf_setting_where(s),
-			    "option '%s' is given twice (first at %s:%d)",
-			    s->option->name, first.source->path, first.line);
-			s->twice = slot->setting;
-		}
 		slot->setting = s;
+		s->extends = s->append;
+		if (before == NULL)
+			continue;
+		s->before = before;
+		s->first = before->first != NULL ? before->first : before;
+		s->extends = s->append && before->extends;
+		if (!s->append)
+			say_twice(b, s);
 	}
 }
 
@@ -84,63 +92,6 @@ conf_build_fini(struct conf_build *b)
 
 /* ---- values ---- */
 
-/*
- * Sets the field to what setting says, on top of what under says if it wants
- * that. Returns false after a mistake.
- */
-static bool
-convert(struct conf_build *b, const struct conf_setting *setting,
-    const struct conf_setting *under, void *base)
-{
-	size_t more = setting->extends && under != NULL ? under->len : 0;
-	size_t len = more + setting->len;
-	char **values = conf_calloc(len + 1, sizeof(*values));
-	struct conf_input in = {
-		.option = setting->option,
-		.where = conf_setting_where(setting),
-		.dir = setting->source->dir,
-		.values = values,
-		.len = len,
-		.findings = b->findings,
-	};
-	bool good;
-
-	for (size_t i = 0; i < len; i++)
-		values[i] =
-		    i < more ? under->values[i] : setting->values[i - more];
-	good = setting->option->type->parse(&in, base);
-	free(values);
-	return good;
-}
-
-/* Only the default may be set of what is not in force yet. */
-static bool
-in_force(struct conf_build *b, const struct conf_setting *setting,
-    const void *base, const void *presets)
-{
-	const struct conf_option *o = setting->option;
-
-	if (!o->not_in_force || o->type->equal(o, base, presets))
-		return true;
-	conf_mistake(b->findings, conf_setting_where(setting),
-	    "option '%s' is not in force yet in this version", o->name);
-	return false;
-}
-
-/*
- * Looks also at what a later setting of the same name took the place of: who
- * takes that one out should not meet the next mistake then.
- */
-static bool
-convert_all(struct conf_build *b, const struct conf_setting *setting,
-    const struct conf_setting *under, void *base)
-{
-	for (const struct conf_setting *s = setting->twice; s != NULL;
-	     s = s->twice)
-		(void)convert(b, s, NULL, base);
-	return convert(b, setting, under, base);
-}
-
 static void
 build_globals(struct conf_build *b)
 {
@@ -152,8 +103,8 @@ build_globals(struct conf_build *b)
 
 		if (slot->setting != NULL)
 			slot->failed =
-			    !convert_all(b, slot->setting, NULL, b->conf) ||
-			    !in_force(b, slot->setting, b->conf, &presets);
+			    !conf_convert(b, slot->setting, NULL, b->conf) ||
+			    !conf_in_force(b, slot->setting, b->conf, &presets);
 	}
 	for (size_t i = 0; i < conf_global_options_len; i++) {
 		const struct conf_option *o = &conf_global_options[i];
@@ -174,8 +125,8 @@ build_section(struct conf_build *b, size_t section, struct conf_app *app,
 
 		if (slot->setting != NULL)
 			slot->failed =
-			    !convert_all(b, slot->setting, NULL, app) ||
-			    !in_force(b, slot->setting, app, presets);
+			    !conf_convert(b, slot->setting, NULL, app) ||
+			    !conf_in_force(b, slot->setting, app, presets);
 	}
 }
 
@@ -197,11 +148,11 @@ build_option(struct conf_build *b, size_t section, const struct conf_option *o,
 
 	if (slot->setting == NULL) {
 		if (honoured && under != NULL)
-			(void)convert(b, under, NULL, app);
+			(void)conf_convert(b, under, NULL, app);
 		return;
 	}
-	slot->failed = !convert_all(b, slot->setting, under, app) ||
-	    !in_force(b, slot->setting, app, presets);
+	slot->failed = !conf_convert(b, slot->setting, under, app) ||
+	    !conf_in_force(b, slot->setting, app, presets);
 	if (honoured)
 		return;
 	conf_mistake(b->findings, conf_setting_where(slot->setting),

@@ -62,7 +62,7 @@ void
 conf_text_section(struct conf_text *text, struct conf_source *source,
     unsigned stmt, const char *title)
 {
-	static const char mark[] = { CONF_ALIAS_MARK, '\0' };
+	static const char mark[] = { CONF_TITLE_MARK, '\0' };
 	struct conf_section *s;
 
 	text->sections = conf_grow(

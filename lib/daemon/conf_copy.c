@@ -53,19 +53,22 @@ is_empty_list(const struct conf_source *source, unsigned i)
 	    (sign == CONF_TOKEN_EQUALS || sign == CONF_TOKEN_APPEND);
 }
 
-/* The title of a second section of one name is told from the first. */
+/*
+ * A title gets its place added: libconfuse would stop at a second section of
+ * one name, and conf_build() says that better.
+ */
 static void
-copy_alias(const struct conf_source *source, unsigned i, FILE *out)
+copy_title(const struct conf_source *source, unsigned i, FILE *out)
 {
 	const struct conf_token *t = &source->tokens[i];
 	const char *text = source->text + t->offset;
 
 	if (t->kind == CONF_TOKEN_WORD)
 		fprintf(out, "\"%.*s%c%zu.%u\"", (int)t->len, text,
-		    CONF_ALIAS_MARK, source->order, t->stmt);
+		    CONF_TITLE_MARK, source->order, t->stmt);
 	else
 		fprintf(out, "%.*s%c%zu.%u%c", (int)t->len - 1, text,
-		    CONF_ALIAS_MARK, source->order, t->stmt, *text);
+		    CONF_TITLE_MARK, source->order, t->stmt, *text);
 }
 
 static void
@@ -75,8 +78,8 @@ copy_token(const struct conf_source *source, unsigned i, FILE *out)
 	const struct conf_stmt *s = &source->stmts[t->stmt];
 	const char *text = source->text + t->offset;
 
-	if (s->alias && i == s->first + 1)
-		copy_alias(source, i, out);
+	if (s->title && i == s->first + 1)
+		copy_title(source, i, out);
 	else if (t->kind == CONF_TOKEN_WORD && i != s->first)
 		copy_word(text, t->len, out);
 	else if (t->kind == CONF_TOKEN_STRING)

@@ -102,11 +102,6 @@ conf_judge(struct conf_source *source, unsigned token, const char *text,
 	bool is_section = source->tokens[s->value].kind == CONF_TOKEN_OPEN;
 	char *name;
 
-	if (begins(text, "found duplicate title")) {
-		/* conf_build() says so; the section is still looked at. */
-		s->alias = true;
-		return;
-	}
 	name = conf_strndup(source->text + t->offset, t->len);
 	if (begins(text, "no such option"))
 		unknown_name(f, where, s->parent != CONF_STMT_NONE,

@@ -66,21 +66,18 @@ on_error(cfg_t *cfg, const char *fmt, va_list ap)
 	free(text);
 }
 
-static char **
-values_of(cfg_opt_t *opt, size_t *len_out)
+/* How many values the statement itself has; "+=" adds to those before. */
+static unsigned
+values_in(const struct conf_source *source, const struct conf_stmt *s)
 {
-	unsigned size = cfg_opt_size(opt);
-	char **values = conf_calloc(size + 1, sizeof(*values));
-	size_t n = 0;
+	unsigned n = 0;
 
-	for (unsigned i = 0; i < size; i++) {
-		const char *value = cfg_opt_getnstr(opt, i);
-
-		if (strcmp(value, CONF_EMPTY_LIST) != 0)
-			values[n++] = conf_strdup(value);
+	for (unsigned i = s->first + 2; i <= s->value; i++) {
+		if (source->tokens[i].kind == CONF_TOKEN_WORD ||
+		    source->tokens[i].kind == CONF_TOKEN_STRING)
+			n++;
 	}
-	*len_out = n;
-	return values;
+	return n;
 }
 
 /* Called with each value and at the end of a list. */
@@ -90,16 +87,20 @@ on_value(cfg_t *cfg, cfg_opt_t *opt)
 	struct conf_source *source = loading->open[loading->depth - 1];
 	unsigned i = token_now(cfg);
 	unsigned stmt = source->tokens[i].stmt;
-	bool in_app = source->stmts[stmt].parent != CONF_STMT_NONE;
+	const struct conf_stmt *s = &source->stmts[stmt];
+	unsigned size = cfg_opt_size(opt);
+	size_t len = values_in(source, s);
 	char **values;
-	size_t len;
 
-	if (i == source->stmts[stmt].value) {
-		values = values_of(opt, &len);
-		conf_text_setting(loading->text,
-		    conf_option_find(in_app, opt->name), source, stmt, values,
-		    len);
-	}
+	if (i != s->value)
+		return 0;
+	values = conf_calloc(len + 1, sizeof(*values));
+	for (unsigned n = 0; n < len; n++)
+		values[n] =
+		    conf_strdup(cfg_opt_getnstr(opt, size - (unsigned)len + n));
+	conf_text_setting(loading->text,
+	    conf_option_find(s->parent != CONF_STMT_NONE, opt->name), source,
+	    stmt, values, len);
 	return 0;
 }
 
@@ -342,10 +343,10 @@ conf_text_read(
 		if (!loader.stopped)
 			break;
 	}
-	if (loader.stopped && findings->mistakes < ATTEMPTS_MAX)
+	if (loader.given_up && findings->mistakes == 0)
 		conf_mistake(findings, (struct conf_where){ source, 1 },
 		    "the file cannot be parsed");
-	else if (loader.stopped)
+	else if (loader.stopped && !loader.given_up)
 		conf_mistake(findings,
 		    (struct conf_where){ source, source->lines },
 		    "too many mistakes: the rest was not looked at");

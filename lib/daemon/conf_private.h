@@ -107,7 +107,6 @@ struct conf_stmt {
 	unsigned value; /* token at which its value ends; junk may follow */
 	unsigned parent; /* the section around it, or CONF_STMT_NONE */
 	bool append; /* "+=" */
-	bool alias; /* a section whose title was taken already */
 	bool title; /* a section with a title */
 	bool unclosed; /* a section that the end of the file cut off */
 };
@@ -158,8 +157,8 @@ char *conf_copy(const struct conf_source *, size_t *len_out);
  */
 #define CONF_EMPTY_LIST "\001"
 
-/* Ends the real title of a section with an alias; its number follows. */
-#define CONF_ALIAS_MARK '\001'
+/* Ends the title of a section in the copy; its place follows. */
+#define CONF_TITLE_MARK '\001'
 
 /* Tells what libconfuse found at that token, and blanks the statement. */
 void conf_judge(struct conf_source *, unsigned token, const char *text,
@@ -329,7 +328,8 @@ struct conf_setting {
 	size_t section; /* of conf_text.sections, or CONF_SECTION_GLOBAL */
 	bool append;
 	bool extends; /* "+=" from the start: comes on top of `defaults` */
-	const struct conf_setting *twice; /* the one this takes the place of */
+	const struct conf_setting *first; /* of the same option, or NULL */
+	const struct conf_setting *before; /* likewise: the last before this */
 	char **values;
 	size_t len;
 };
@@ -407,6 +407,17 @@ void conf_build_fini(struct conf_build *);
 
 /* Makes the values of all options; what is wrong is in the findings. */
 void conf_build(struct conf_build *);
+
+/*
+ * Sets the field of base to what setting says, on top of what under (or NULL)
+ * says if it adds to that. Returns false after a mistake.
+ */
+bool conf_convert(struct conf_build *, const struct conf_setting *setting,
+    const struct conf_setting *under, void *base);
+
+/* Of what is not in force yet only the default may be set; false if not. */
+bool conf_in_force(struct conf_build *, const struct conf_setting *,
+    const void *base, const void *presets);
 
 /*
  * The slot of an option: that of the app, else that of `defaults` if it is set

@@ -12,6 +12,7 @@
 
 /* A file can be wrong in more ways than anybody reads. */
 #define FINDINGS_MAX 1000
+#define MISTAKES_MAX 100
 
 void
 conf_report_init(struct conf_report *report)
@@ -115,6 +116,7 @@ compare(const void *left, const void *right)
 	return a->seq < b->seq ? -1 : 1;
 }
 
+/* Adds line, which it takes over, but not one that is there already. */
 static void
 append(char ***list, size_t *len, char *line)
 {
@@ -130,28 +132,39 @@ append(char ***list, size_t *len, char *line)
 	(*list)[*len] = NULL;
 }
 
+static char *
+line_of(const struct conf_finding *finding)
+{
+	struct conf_where where = finding->where;
+
+	if (where.source == NULL)
+		return conf_strdup(finding->text);
+	return conf_printf(
+	    "%s:%d: %s", where.source->path, where.line, finding->text);
+}
+
 void
 conf_findings_report(struct conf_findings *f, struct conf_report *report)
 {
+	char **mistakes = conf_calloc(1, sizeof(*mistakes));
+	char **warnings = conf_calloc(1, sizeof(*warnings));
+	size_t n = 0;
+	size_t w = 0;
+
 	if (f->len > 0)
 		qsort(f->list, f->len, sizeof(*f->list), compare);
-	for (size_t i = 0; i < f->len; i++) {
-		struct conf_finding *finding = &f->list[i];
-		struct conf_where where = finding->where;
-		char *line;
-
-		if (where.source == NULL)
-			line = conf_strdup(finding->text);
+	for (size_t i = 0; i < f->len && n < MISTAKES_MAX; i++) {
+		if (f->list[i].mistake)
+			append(&mistakes, &n, line_of(&f->list[i]));
 		else
-			line = conf_printf("%s:%d: %s", where.source->path,
-			    where.line, finding->text);
-		if (finding->mistake)
-			append(&report->mistakes, &report->mistakes_len, line);
-		else
-			append(&report->warnings, &report->warnings_len, line);
+			append(&warnings, &w, line_of(&f->list[i]));
 	}
-	if (report->mistakes == NULL)
-		report->mistakes = conf_calloc(1, sizeof(char *));
-	if (report->warnings == NULL)
-		report->warnings = conf_calloc(1, sizeof(char *));
+	if (n == MISTAKES_MAX)
+		append(&mistakes, &n,
+		    conf_printf(
+			"only the first %d mistakes are shown", MISTAKES_MAX));
+	report->mistakes = mistakes;
+	report->mistakes_len = n;
+	report->warnings = warnings;
+	report->warnings_len = w;
 }

@@ -202,7 +202,7 @@ scan_word(struct scanner *s)
 				: peek(s, 1) == '/' ? "//"
 						    : "/*");
 			token->bad = true;
-			break;
+			s->pos++;
 		}
 		if (c == '$' && peek(s, 1) == '{')
 			token->bad |= !scan_variable(s);

@@ -19,6 +19,9 @@
 /* The syntax needs two; more can only be a mistake or an attack. */
 #define DEPTH_MAX 8
 
+/* libconfuse adds to a list in time that grows with its length. */
+#define LIST_TOKENS_MAX 8192
+
 struct parser {
 	struct conf_source *source;
 	struct conf_findings *findings;
@@ -172,17 +175,6 @@ rest_of_line(const struct parser *p, unsigned i)
 }
 
 static void
-section(struct parser *p, unsigned brace)
-{
-	unsigned name = p->at;
-	unsigned s;
-
-	s = stmt_add(p, brace);
-	p->source->stmts[s].title = brace > name + 1;
-	p->open[p->depth++] = s;
-}
-
-static void
 section_end(struct parser *p)
 {
 	struct conf_stmt *s = &p->source->stmts[p->open[--p->depth]];
@@ -218,14 +210,54 @@ too_deep(struct parser *p)
 	p->depth = 0;
 }
 
+static void
+section(struct parser *p, unsigned brace)
+{
+	unsigned name = p->at;
+	unsigned s;
+
+	if (p->depth == DEPTH_MAX) {
+		too_deep(p);
+		return;
+	}
+	s = stmt_add(p, brace);
+	p->source->stmts[s].title = brace > name + 1;
+	p->open[p->depth++] = s;
+}
+
+/* In a list: "NAME=VALUE" without the quotes it needs? */
+static bool
+is_bare_variable(const struct parser *p, unsigned equals)
+{
+	const struct conf_token *name = token(p, equals - 1);
+
+	return kind(p, equals) == CONF_TOKEN_EQUALS &&
+	    name->kind == CONF_TOKEN_WORD &&
+	    name->offset + name->len == token(p, equals)->offset &&
+	    (kind(p, equals - 2) == CONF_TOKEN_COMMA ||
+		kind(p, equals - 2) == CONF_TOKEN_OPEN);
+}
+
+static void
+say_bare_variable(struct parser *p, unsigned equals)
+{
+	conf_mistake(p->findings, where(p, equals),
+	    "'%.*s=' in a list: put NAME=VALUE in quotes", SHOW(p, equals - 1));
+	p->source->tokens[equals].bad = true;
+}
+
 /* "NAME = {": the token that ends the list, or 0 if nothing does. */
 static unsigned
-list_end(const struct parser *p, unsigned open, unsigned *cut_out)
+list_end(struct parser *p, unsigned open, unsigned *cut_out)
 {
 	unsigned level = 0;
 	unsigned i;
 
 	for (i = open; kind(p, i) != CONF_TOKEN_END; i++) {
+		if (is_bare_variable(p, i)) {
+			say_bare_variable(p, i);
+			continue;
+		}
 		/* That belongs to the next option, so this one never ended. */
 		if (is_assignment(p, i)) {
 			*cut_out = is_text(p, i - 1) ? i - 2 : i - 1;
@@ -248,6 +280,12 @@ option_end(struct parser *p, unsigned value, bool append)
 	unsigned last = rest_of_line(p, value);
 	unsigned s;
 
+	if (last - name > LIST_TOKENS_MAX) {
+		stmt_bad(p, last, name,
+		    "the list of option '%.*s' has more than %d elements",
+		    SHOW(p, name), LIST_TOKENS_MAX / 2);
+		return;
+	}
 	if (last > value && !has_bad_token(p, last)) {
 		conf_mistake(p->findings, where(p, value + 1),
 		    "unexpected '%.*s' after the value of '%.*s': a value with "
@@ -320,6 +358,15 @@ is_name(const struct parser *p, unsigned i)
 	return kind(p, i) == CONF_TOKEN_WORD;
 }
 
+/* Within a section that had no name either; said already. */
+static bool
+in_nameless(const struct parser *p)
+{
+	return p->depth > 0 &&
+	    kind(p, p->source->stmts[p->open[p->depth - 1]].first) ==
+	    CONF_TOKEN_OPEN;
+}
+
 static void
 statement(struct parser *p)
 {
@@ -327,17 +374,14 @@ statement(struct parser *p)
 	unsigned brace =
 	    is_text(p, next) && same_line(p, p->at, next) ? next + 1 : next;
 
-	if (kind(p, brace) == CONF_TOKEN_OPEN && is_text(p, p->at)) {
-		if (p->depth == DEPTH_MAX) {
-			too_deep(p);
-			return;
-		}
-		section(p, brace);
-	} else if (kind(p, p->at) == CONF_TOKEN_OPEN && p->depth < DEPTH_MAX) {
-		conf_mistake(p->findings, where(p, p->at),
-		    "unexpected '{': a section begins with its name");
+	if (kind(p, p->at) == CONF_TOKEN_OPEN) {
+		if (!in_nameless(p))
+			conf_mistake(p->findings, where(p, p->at),
+			    "unexpected '{': a section begins with its name");
 		p->source->tokens[p->at].bad = true;
 		section(p, p->at);
+	} else if (kind(p, brace) == CONF_TOKEN_OPEN && is_text(p, p->at)) {
+		section(p, brace);
 	} else if (!is_name(p, p->at)) {
 		stmt_bad(p, rest_of_line(p, p->at), p->at,
 		    "unexpected '%.*s' where an option should begin",
