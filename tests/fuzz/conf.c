@@ -1,0 +1,92 @@
+/*
+ * Any text as pool.conf: the loader says what is wrong or gives a
+ * configuration, whose printed form is read back as the same.
+ */
+
+#include <sys/mman.h>
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/conf.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* A file that is in memory alone, by a name that others can open. */
+static int
+file_of(const void *data, size_t size, char *path, size_t path_size)
+{
+	int fd = memfd_create("pool.conf", MFD_CLOEXEC);
+
+	if (fd == -1 || write(fd, data, size) != (ssize_t)size)
+		abort();
+	(void)snprintf(path, path_size, "/proc/self/fd/%d", fd);
+	return fd;
+}
+
+static struct conf *
+load(const void *data, size_t size, bool must)
+{
+	struct conf_report report;
+	struct conf *conf;
+	char path[64];
+	int fd = file_of(data, size, path, sizeof(path));
+
+	conf_report_init(&report);
+	conf = conf_load(path, 0, NULL, &report);
+	if (conf == NULL) {
+		assert(report.mistakes_len > 0);
+		if (must) {
+			(void)fprintf(stderr, "%s\n%.*s\n", report.mistakes[0],
+			    (int)size, (const char *)data);
+			abort();
+		}
+	}
+	conf_report_fini(&report);
+	free(conf_control_path(path));
+	(void)close(fd);
+	return conf;
+}
+
+/* The caller frees it. */
+static char *
+print(const struct conf *conf, size_t *len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, len);
+
+	if (out == NULL)
+		abort();
+	conf_print(conf, out);
+	if (fclose(out) != 0)
+		abort();
+	return text;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct conf *conf = load(data, size, false);
+	char *first;
+	char *second;
+	size_t len;
+
+	if (conf == NULL)
+		return 0;
+	first = print(conf, &len);
+	conf_free(conf);
+	conf = load(first, len, true);
+	second = print(conf, &len);
+	conf_free(conf);
+	if (strcmp(first, second) != 0) {
+		(void)fprintf(stderr, "%s\n---\n%s\n", first, second);
+		abort();
+	}
+	free(first);
+	free(second);
+	return 0;
+}
