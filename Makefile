@@ -38,6 +38,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/logwriter.c \
     lib/sys/loop.c \
     lib/sys/notify.c \
+    lib/sys/peer.c \
     lib/sys/procinfo.c \
     lib/sys/reap.c \
     lib/sys/retriever.c \
@@ -49,6 +50,10 @@ SYS_SRCS = lib/sys/accepted.c \
 
 DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/channel.c \
+    lib/daemon/client.c \
+    lib/daemon/client_answer.c \
+    lib/daemon/command.c \
+    lib/daemon/command_wait.c \
     lib/daemon/conf.c \
     lib/daemon/conf_access.c \
     lib/daemon/conf_account.c \
@@ -82,6 +87,8 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/conf_word.c \
     lib/daemon/conf_words.c \
     lib/daemon/config.c \
+    lib/daemon/control.c \
+    lib/daemon/control_line.c \
     lib/daemon/group.c \
     lib/daemon/held.c \
     lib/daemon/intake.c \
@@ -121,6 +128,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/backoff_test.c \
     tests/unit/child_failure_test.c \
     tests/unit/child_test.c \
+    tests/unit/control_test.c \
     tests/unit/deadlines_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/json_test.c \

@@ -1,0 +1,116 @@
+/* The command that ends when apps are ready. */
+
+#include "core/app.h"
+#include "daemon/control_private.h"
+
+enum readiness {
+	READY,
+	COMING,
+	FAILED,
+};
+
+static enum readiness
+group_readiness(const struct group *g)
+{
+	const struct app *a = &g->sup->pool.apps[g->app];
+
+	if (g->closing || a->phase != APP_RUNNING)
+		return READY;
+	if (a->failed)
+		return FAILED;
+	return app_ready(a) >= a->options.min_processes ? READY : COMING;
+}
+
+/* Of all groups; group_out is one that has failed. */
+static enum readiness
+all_readiness(const struct supervisor *s, const struct group **group_out)
+{
+	enum readiness worst = READY;
+
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		enum readiness r;
+
+		if (s->groups[n] == NULL)
+			continue;
+		r = group_readiness(s->groups[n]);
+		if (r > worst) {
+			worst = r;
+			*group_out = s->groups[n];
+		}
+	}
+	return worst;
+}
+
+/* Has the client told how it stands; true: there is more to wait for. */
+static bool
+tell_readiness(struct client *cl, const struct group *g, enum readiness r)
+{
+	switch (r) {
+	case READY:
+		client_tell(cl, "ready");
+		return false;
+	case FAILED:
+		client_error(
+		    cl, "%s has failed: %s", g->conf->name, g->last_failure);
+		return false;
+	case COMING:
+		break;
+	}
+	return true;
+}
+
+static bool
+must_wait(struct client *cl)
+{
+	const struct supervisor *s = cl->control->sup;
+	const struct group *g = NULL;
+
+	if (s->stopping) {
+		client_error(cl, "the daemon is stopping");
+		return false;
+	}
+	if (cl->app == NULL)
+		return tell_readiness(cl, g, all_readiness(s, &g));
+	g = supervisor_group(s, cl->app);
+	if (g == NULL) {
+		client_error(cl, "no app %s any more", cl->app);
+		return false;
+	}
+	return tell_readiness(cl, g, group_readiness(g));
+}
+
+void
+command_wait(struct client *cl, char *const *args, tstamp now)
+{
+	struct control *c = cl->control;
+
+	if (args[0] != NULL && !command_choose_app(cl, args[0]))
+		return;
+	if (!must_wait(cl))
+		return;
+	if (c->nwaiting >= CONTROL_WAITERS) {
+		client_error(cl, "too many clients wait already");
+		return;
+	}
+	cl->waits = WAIT_READY;
+	c->wait_at = tstamp_min(c->wait_at, now + CONTROL_WAIT_STEP);
+}
+
+tstamp
+command_look(struct control *c, tstamp now)
+{
+	struct client *cl, *next;
+	bool left = false;
+
+	TAILQ_FOREACH_SAFE(cl, &c->clients, next, next) {
+		if (cl->state != CLIENT_WAITING || cl->waits != WAIT_READY)
+			continue;
+		if (must_wait(cl)) {
+			left = true;
+			continue;
+		}
+		cl->waits = WAIT_NOTHING;
+		client_answer(cl, now);
+	}
+	return left ? now + CONTROL_WAIT_STEP : TSTAMP_NEVER;
+}

@@ -1,0 +1,931 @@
+/*
+ * The control socket, over real sockets and in virtual time, with a
+ * supervisor that only writes down what it is asked for.
+ */
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "check.h"
+#include "core/pool.h"
+#include "daemon/control_private.h"
+#include "daemon/reload.h"
+#include "sys/fdpass.h"
+
+#define STRANGER 65534
+#define STRANGE_GROUP 54321
+
+static struct supervisor sup;
+static struct config config;
+static struct conf conf;
+static struct conf_app app;
+static struct group *groups[1];
+static struct worker *workers[4];
+static struct group group;
+static char dir[] = "/tmp/control_test.XXXXXX";
+static char path[64], other_path[64];
+static char app_name[] = "web";
+static char conf_name[] = "/etc/pool.conf";
+static tstamp now;
+
+static unsigned stops;
+static unsigned closed;
+static reload_done *reload_call;
+static void *reload_arg;
+
+/* --- the supervisor ----------------------------------------------------- */
+
+void
+supervisor_close(struct supervisor *s, int fd)
+{
+	(void)s;
+	closed++;
+	(void)close(fd);
+}
+
+void
+supervisor_stop(struct supervisor *s, tstamp at)
+{
+	(void)at;
+	stops++;
+	s->stopping = true;
+}
+
+struct group *
+supervisor_group(const struct supervisor *s, const char *name)
+{
+	struct group *g = s->groups[0];
+
+	return g != NULL && strcmp(g->conf->name, name) == 0 ? g : NULL;
+}
+
+void
+reload_request(struct supervisor *s, reload_done *done, void *arg, tstamp at)
+{
+	(void)s;
+	(void)at;
+	reload_call = done;
+	reload_arg = arg;
+}
+
+void
+reload_forget(struct supervisor *s, void *arg)
+{
+	(void)s;
+	if (reload_arg == arg)
+		reload_call = NULL;
+}
+
+static tstamp
+clock_now(void *arg)
+{
+	(void)arg;
+	return now;
+}
+
+static int
+clock_wait(void *arg, int epfd, struct epoll_event *ev, int n, tspan timeout)
+{
+	(void)arg;
+	(void)timeout;
+	return epoll_wait(epfd, ev, n, 0);
+}
+
+static void
+begin(void)
+{
+	static const struct loop_clock clock = { clock_now, clock_wait, NULL };
+	static const struct pool_limits limits = { 1, 4, 4, 1 };
+	static const struct app_options options = {
+		.min_processes = 1,
+		.max_processes = 2,
+		.concurrency = 1,
+		.max_queue = 1,
+		.start_limit = 1,
+		.sessions = true,
+		.start_timeout = TSPAN_SECONDS(3600),
+		.restart_delay = TSPAN_SECONDS(1),
+		.restart_delay_max = TSPAN_SECONDS(1),
+	};
+	bool ok;
+
+	now = TSPAN_SECONDS(1000);
+	memset(&sup, 0, sizeof(sup));
+	memset(&group, 0, sizeof(group));
+	memset(workers, 0, sizeof(workers));
+	stops = closed = 0;
+	reload_call = NULL;
+	conf = (struct conf){
+		.file = conf_name,
+		.control = path,
+		.control_mode = 0666,
+		.control_gid = (gid_t)-1,
+	};
+	app = (struct conf_app){ .name = app_name, .min_processes = 1 };
+	config = (struct config){ .conf = &conf, .refs = 1 };
+	sup.config = &config;
+	sup.groups = groups;
+	sup.workers = workers;
+	sup.diag.fd = -1;
+	(void)loop_init(&sup.loop, &clock);
+	sup.pool_memory = calloc(1, pool_memory(&limits));
+	pool_init(&sup.pool, &limits, sup.pool_memory, 4, 1, now);
+	group.sup = &sup;
+	group.conf = &app;
+	TAILQ_INIT(&group.doors);
+	group.app = pool_app_add(&sup.pool, &options, now);
+	groups[0] = &group;
+	sup.control = control_open(&sup, &ok);
+}
+
+static void
+end(void)
+{
+	if (sup.control != NULL)
+		control_close(sup.control);
+	loop_fini(&sup.loop);
+	free(sup.pool_memory);
+}
+
+/* Turns of the loop, until nothing more happens in it. */
+static void
+turn(void)
+{
+	for (int quiet = 0; quiet < 3;) {
+		quiet = loop_turn(&sup.loop, now) > 0 ? 0 : quiet + 1;
+		control_tick(sup.control, now);
+	}
+}
+
+/* The app's process is ready, or cannot be started. */
+static void
+spawn(bool works)
+{
+	struct action a;
+
+	while (pool_next_action(&sup.pool, &a)) {
+		if (a.kind != ACTION_SPAWN)
+			continue;
+		if (!works) {
+			(void)snprintf(group.last_failure,
+			    sizeof(group.last_failure), "no such program");
+			pool_spawn_failed(&sup.pool, a.process, false, now);
+			return;
+		}
+		pool_spawned(&sup.pool, a.process, now);
+		(void)pool_ready(&sup.pool, a.process, now);
+	}
+}
+
+/* --- a client ----------------------------------------------------------- */
+
+static int
+dial_to(const char *to)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", to);
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+		return fd;
+	(void)close(fd);
+	return -1;
+}
+
+static int
+dial(void)
+{
+	return dial_to(path);
+}
+
+static void
+say(int fd, const void *what, size_t len)
+{
+	(void)!send(fd, what, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static char heard[1 << 20];
+
+/* What has come so far; *ended_out: and that was all. */
+static const char *
+hear(int fd, bool *ended_out)
+{
+	size_t len = 0;
+	ssize_t n;
+
+	turn();
+	for (;;) {
+		n = recv(
+		    fd, heard + len, sizeof(heard) - 1 - len, MSG_DONTWAIT);
+		if (n <= 0)
+			break;
+		len += (size_t)n;
+		turn();
+	}
+	heard[len] = '\0';
+	*ended_out = n == 0;
+	return heard;
+}
+
+/* The whole answer to what is said; NULL: it did not end. */
+static const char *
+answer_to(const void *what, size_t len)
+{
+	int fd = dial();
+	bool ended;
+
+	say(fd, what, len);
+	(void)hear(fd, &ended);
+	(void)close(fd);
+	turn();
+	return ended ? heard : NULL;
+}
+
+static const char *
+answer(const char *line)
+{
+	return answer_to(line, strlen(line));
+}
+
+/* --- tests -------------------------------------------------------------- */
+
+static void
+a_line_gets_an_answer_and_an_end(void)
+{
+	begin();
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	CHECK_STR("{\"version\":\"" APPPOOL_VERSION "\"}\n",
+	    answer("json version\n"));
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer(" \tversion \n"));
+	end();
+}
+
+static void
+a_line_may_come_in_pieces(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	for (const char *c = "version"; *c != '\0'; c++) {
+		say(fd, c, 1);
+		CHECK_STR("", hear(fd, &ended));
+		CHECK(!ended);
+	}
+	say(fd, "\n", 1);
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(fd, &ended));
+	CHECK(ended);
+	(void)close(fd);
+	end();
+}
+
+static void
+what_is_no_line_is_an_error(void)
+{
+	static char bytes[5000];
+	int fd;
+	bool ended;
+
+	begin();
+	CHECK_STR("error: no command\n", answer("\n"));
+	CHECK_STR("error: no command\n", answer("json \n"));
+	CHECK_STR("error: a control character in the line\n",
+	    answer_to("ver\0sion\n", 9));
+	CHECK_STR(
+	    "error: a control character in the line\n", answer("version\r\n"));
+	memset(bytes, 'x', sizeof(bytes));
+	CHECK_STR("error: the line is longer than 4096 bytes\n",
+	    answer_to(bytes, sizeof(bytes)));
+	bytes[4097] = '\n';
+	CHECK_STR("error: the line is longer than 4096 bytes\n",
+	    answer_to(bytes, 4098));
+	bytes[4096] = '\n';
+	CHECK(strncmp(answer_to(bytes, 4097), "error: unknown command ", 23) ==
+	    0);
+	memset(bytes, ' ', sizeof(bytes));
+	memcpy(bytes, "version", 7);
+	bytes[4096] = '\n';
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer_to(bytes, 4097));
+
+	fd = dial();
+	say(fd, "status", 6);
+	(void)shutdown(fd, SHUT_WR);
+	CHECK_STR("error: the line has no end\n", hear(fd, &ended));
+	CHECK(ended);
+	(void)close(fd);
+	CHECK_EQ(0, sup.control->nclients);
+	end();
+}
+
+static void
+an_unknown_command_names_the_nearest(void)
+{
+	begin();
+	CHECK_STR("error: unknown command statsu; is status meant?\n",
+	    answer("statsu\n"));
+	CHECK_STR(
+	    "error: unknown command qwertz; see help\n", answer("qwertz\n"));
+	CHECK_STR("error: unknown command \\xff\\xc2\\x9b2J; see help\n",
+	    answer("\377\302\2332J\n"));
+	CHECK_STR("error: usage: reload\n", answer("reload now\n"));
+	CHECK_STR("error: usage: status [APP]\n", answer("status a b\n"));
+	CHECK_STR("error: too many words\n",
+	    answer("status 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6\n"));
+	CHECK_STR("error: no app wep; is web meant?\n", answer("status wep\n"));
+	end();
+}
+
+static void
+half_closed_clients_are_answered(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "version\n", 8);
+	(void)shutdown(fd, SHUT_WR);
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(fd, &ended));
+	CHECK(ended);
+	(void)close(fd);
+	end();
+}
+
+static void
+whoever_says_nothing_is_sent_away(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "vers", 4);
+	(void)hear(fd, &ended);
+	CHECK_EQ(now + TSPAN_SECONDS(10), control_deadline(sup.control));
+	now += TSPAN_SECONDS(9);
+	say(fd, "i", 1);
+	(void)hear(fd, &ended);
+	CHECK(!ended);
+	now += TSPAN_SECONDS(1);
+	CHECK_STR("error: no command within 10 seconds\n", hear(fd, &ended));
+	CHECK(ended);
+	CHECK_EQ(0, sup.control->nclients);
+	(void)close(fd);
+	end();
+}
+
+/* A status that no socket holds. */
+static void
+grow_status(void)
+{
+	struct door *d;
+
+	for (unsigned i = 0; i < 5000; i++) {
+		d = calloc(1, sizeof(*d));
+		d->listener.fd = -1;
+		memset(d->address, 'a', sizeof(d->address) - 1);
+		TAILQ_INSERT_TAIL(&group.doors, d, next);
+	}
+}
+
+static void
+shrink_status(void)
+{
+	struct door *d;
+
+	while ((d = TAILQ_FIRST(&group.doors)) != NULL) {
+		TAILQ_REMOVE(&group.doors, d, next);
+		free(d);
+	}
+}
+
+static void
+a_slow_reader_is_cut_off(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	grow_status();
+	fd = dial();
+	say(fd, "status\n", 7);
+	turn();
+	CHECK_EQ(1, sup.control->nclients);
+	CHECK(sup.control->status_bytes > 0);
+	now += TSPAN_SECONDS(29);
+	turn();
+	CHECK_EQ(1, sup.control->nclients);
+	now += TSPAN_SECONDS(1);
+	turn();
+	CHECK_EQ(0, sup.control->nclients);
+	CHECK_EQ(0, sup.control->status_bytes);
+	(void)hear(fd, &ended);
+	CHECK(ended);
+	(void)close(fd);
+	shrink_status();
+	end();
+}
+
+static void
+one_that_reads_a_little_now_and_then_is_cut_off_too(void)
+{
+	char few[4096];
+	int fd;
+
+	begin();
+	grow_status();
+	fd = dial();
+	say(fd, "status\n", 7);
+	for (unsigned i = 0; i < 30 && sup.control != NULL; i++) {
+		turn();
+		(void)!recv(fd, few, sizeof(few), MSG_DONTWAIT);
+		now += TSPAN_SECONDS(10);
+	}
+	turn();
+	CHECK_EQ(0, sup.control->nclients);
+	(void)close(fd);
+	shrink_status();
+	end();
+}
+
+static void
+snapshots_have_a_bound_and_wait_for_each_other(void)
+{
+	int fds[40];
+	unsigned waiting = 0;
+	struct client *cl;
+	bool ended;
+
+	begin();
+	grow_status();
+	for (unsigned i = 0; i < 40; i++) {
+		fds[i] = dial();
+		say(fds[i], "status\n", 7);
+		turn();
+	}
+	CHECK(sup.control->status_bytes <
+	    CONTROL_STATUS_BYTES + CONTROL_STATUS_BYTES / 8);
+	TAILQ_FOREACH(cl, &sup.control->clients, next) {
+		waiting += cl->waits == WAIT_MEMORY;
+	}
+	CHECK(waiting > 0);
+	for (unsigned i = 0; i < 40; i++) {
+		CHECK(strlen(hear(fds[i], &ended)) > 5000 * 159);
+		CHECK(ended);
+		(void)close(fds[i]);
+	}
+	CHECK_EQ(0, sup.control->status_bytes);
+	shrink_status();
+	end();
+}
+
+static void
+more_clients_than_places_are_answered_in_turn(void)
+{
+	static int fds[600];
+	bool ended;
+	unsigned answered = 0;
+
+	begin();
+	for (unsigned i = 0; i < 600; i++)
+		fds[i] = dial();
+	turn();
+	CHECK_EQ(CONTROL_CLIENTS, sup.control->nclients);
+	for (unsigned i = 0; i < 600; i++)
+		say(fds[i], "version\n", 8);
+	for (unsigned i = 0; i < 600; i++) {
+		answered += *hear(fds[i], &ended) != '\0' && ended;
+		(void)close(fds[i]);
+	}
+	CHECK_EQ(600, answered);
+	CHECK_EQ(0, sup.control->nclients);
+	end();
+}
+
+static void
+those_who_wait_leave_room_for_others(void)
+{
+	static int fds[CONTROL_WAITERS + 1];
+	bool ended;
+
+	begin();
+	for (unsigned i = 0; i <= CONTROL_WAITERS; i++) {
+		fds[i] = dial();
+		say(fds[i], "wait\n", 5);
+		turn();
+	}
+	CHECK_EQ(CONTROL_WAITERS, sup.control->nwaiting);
+	CHECK_STR("error: too many clients wait already\n",
+	    hear(fds[CONTROL_WAITERS], &ended));
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	for (unsigned i = 0; i <= CONTROL_WAITERS; i++)
+		(void)close(fds[i]);
+	turn();
+	CHECK_EQ(0, sup.control->nwaiting);
+	end();
+}
+
+static void
+wait_ends_when_the_apps_are_ready(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "wait web\n", 9);
+	CHECK_STR("", hear(fd, &ended));
+	CHECK(!ended);
+	spawn(true);
+	CHECK_EQ(now + CONTROL_WAIT_STEP, control_deadline(sup.control));
+	now += CONTROL_WAIT_STEP;
+	CHECK_STR("ready\n", hear(fd, &ended));
+	CHECK(ended);
+	(void)close(fd);
+	CHECK_STR("ready\n", answer("wait\n"));
+	CHECK_EQ(0, sup.control->nwaiting);
+	end();
+}
+
+static void
+wait_tells_why_an_app_has_failed(void)
+{
+	begin();
+	spawn(false);
+	CHECK_STR("error: web has failed: no such program\n", answer("wait\n"));
+	end();
+}
+
+static void
+wait_ends_when_the_app_goes(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "wait web\n", 9);
+	(void)hear(fd, &ended);
+	groups[0] = NULL;
+	now += CONTROL_WAIT_STEP;
+	CHECK_STR("error: no app web any more\n", hear(fd, &ended));
+	(void)close(fd);
+	end();
+}
+
+static void
+a_reload_is_told_when_it_is_over(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "reload\n", 7);
+	CHECK_STR("", hear(fd, &ended));
+	NEED(reload_call != NULL);
+	reload_call(reload_arg, true, "web: changed\njob: new\n");
+	CHECK_STR("web: changed\njob: new\n", hear(fd, &ended));
+	CHECK(ended);
+	(void)close(fd);
+
+	fd = dial();
+	say(fd, "json reload\n", 12);
+	(void)hear(fd, &ended);
+	reload_call(reload_arg, true, "a\nb");
+	CHECK_STR("{\"message\":\"a\\nb\"}\n", hear(fd, &ended));
+	(void)close(fd);
+	end();
+}
+
+static void
+a_reload_that_fails_ends_with_an_error(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "reload\n", 7);
+	(void)hear(fd, &ended);
+	NEED(reload_call != NULL);
+	reload_call(reload_arg, false, "pool.conf:3: what\033\n");
+	CHECK_STR("pool.conf:3: what\\x1b\n"
+		  "error: everything stays as it was\n",
+	    hear(fd, &ended));
+	CHECK(ended);
+	(void)close(fd);
+	end();
+}
+
+static void
+whoever_leaves_is_not_told_of_the_reload(void)
+{
+	int fd;
+
+	begin();
+	fd = dial();
+	say(fd, "reload\n", 7);
+	turn();
+	CHECK(reload_call != NULL);
+	(void)close(fd);
+	turn();
+	CHECK(reload_call == NULL);
+	CHECK_EQ(0, sup.control->nclients);
+	end();
+}
+
+static void
+a_stop_ends_with_the_daemon(void)
+{
+	int fd, again;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "stop\n", 5);
+	CHECK_STR("stopping\n", hear(fd, &ended));
+	CHECK(!ended);
+	CHECK_EQ(1, stops);
+	again = dial();
+	say(again, "stop\n", 5);
+	CHECK_STR("stopping\n", hear(again, &ended));
+	CHECK_EQ(1, stops);
+	CHECK_STR("error: the daemon is stopping\n", answer("wait\n"));
+	CHECK_STR("error: the daemon is stopping\n", answer("reload\n"));
+
+	control_close(sup.control);
+	sup.control = NULL;
+	CHECK_STR("", hear(fd, &ended));
+	CHECK(ended);
+	CHECK_STR("", hear(again, &ended));
+	CHECK(ended);
+	(void)close(fd);
+	(void)close(again);
+	end();
+}
+
+static void
+whoever_waits_learns_of_the_end(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "wait\n", 5);
+	(void)hear(fd, &ended);
+	control_close(sup.control);
+	sup.control = NULL;
+	CHECK_STR("error: the daemon has stopped\n", hear(fd, &ended));
+	(void)close(fd);
+	end();
+}
+
+static void
+descriptors_of_strangers_are_not_closed_in_the_loop(void)
+{
+	int fd, given;
+	bool ended;
+	unsigned before;
+
+	begin();
+	fd = dial();
+	given = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	turn();
+	before = closed;
+	if (fdpass_send(fd, "version\n", 8, given) == -1) {
+		/* The kernel knows how to refuse them. */
+		CHECK_EQ(EPERM, errno);
+	} else {
+		CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(fd, &ended));
+		CHECK_EQ(before + 2, closed);
+	}
+	(void)close(given);
+	(void)close(fd);
+	end();
+}
+
+/* What a stranger is told, who has this group besides. */
+static const char *
+stranger(const char *line, gid_t gid)
+{
+	static char told[256];
+	int fds[2];
+	pid_t pid;
+	ssize_t n;
+
+	(void)!pipe(fds);
+	pid = fork();
+	if (pid == 0) {
+		int fd;
+
+		/* <grp.h> has a struct group too. */
+		if (syscall(SYS_setgroups, 1, &gid) == -1 ||
+		    setgid(STRANGER) == -1 || setuid(STRANGER) == -1)
+			_exit(1);
+		fd = dial();
+		say(fd, line, strlen(line));
+		n = read(fd, told, sizeof(told));
+		(void)!write(fds[1], told, n < 0 ? 0 : (size_t)n);
+		_exit(0);
+	}
+	(void)close(fds[1]);
+	while (waitpid(pid, NULL, WNOHANG) == 0)
+		turn();
+	n = read(fds[0], told, sizeof(told) - 1);
+	told[n < 0 ? 0 : n] = '\0';
+	(void)close(fds[0]);
+	return told;
+}
+
+static void
+strangers_may_read_and_change_nothing(void)
+{
+	begin();
+	if (getuid() != 0) {
+		end();
+		SKIP("needs root");
+	}
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n",
+	    stranger("version\n", STRANGE_GROUP));
+	CHECK_STR("error: stop needs root, the user of the daemon, or a "
+		  "member of control_group\n",
+	    stranger("stop\n", STRANGE_GROUP));
+	CHECK_STR("error: reload needs root, the user of the daemon, or a "
+		  "member of control_group\n",
+	    stranger("reload\n", STRANGE_GROUP));
+	CHECK_EQ(0, stops);
+	CHECK(reload_call == NULL);
+	end();
+}
+
+static void
+members_of_the_group_may_change(void)
+{
+	begin();
+	if (getuid() != 0) {
+		end();
+		SKIP("needs root");
+	}
+	conf.control_gid = STRANGE_GROUP;
+	CHECK_STR("stopping\n", stranger("stop\n", STRANGE_GROUP));
+	CHECK_EQ(1, stops);
+	end();
+}
+
+static void
+the_socket_has_its_mode(void)
+{
+	struct stat st;
+
+	begin();
+	CHECK_EQ(0, stat(path, &st));
+	CHECK_EQ(0666, st.st_mode & 07777);
+	conf.control_mode = 0600;
+	CHECK(control_reconfigure(&sup));
+	CHECK_EQ(0, stat(path, &st));
+	CHECK_EQ(0600, st.st_mode & 07777);
+	end();
+	CHECK_EQ(-1, stat(path, &st));
+}
+
+static void
+a_second_daemon_is_refused(void)
+{
+	struct supervisor second;
+	bool ok;
+
+	begin();
+	second = sup;
+	CHECK(control_open(&second, &ok) == NULL);
+	CHECK(!ok);
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	end();
+}
+
+static void
+a_stale_socket_is_replaced(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	(void)snprintf(addr.sun_path, sizeof(addr.sun_path), "%s", path);
+	CHECK_EQ(0, bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
+	(void)close(fd);
+	begin();
+	CHECK(sup.control != NULL);
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	end();
+}
+
+static void
+none_is_no_failure(void)
+{
+	bool ok = false;
+	struct supervisor none;
+
+	begin();
+	none = sup;
+	conf.control = NULL;
+	CHECK(control_open(&none, &ok) == NULL);
+	CHECK(ok);
+	conf.control = path;
+	end();
+}
+
+static void
+a_reload_moves_the_socket_and_keeps_the_clients(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	turn();
+	conf.control = other_path;
+	CHECK(control_reconfigure(&sup));
+	CHECK_EQ(-1, dial());
+	say(fd, "version\n", 8);
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(fd, &ended));
+	(void)close(fd);
+	fd = dial_to(other_path);
+	say(fd, "version\n", 8);
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(fd, &ended));
+	(void)close(fd);
+	end();
+}
+
+static void
+a_socket_that_cannot_be_opened_leaves_the_former(void)
+{
+	static char nowhere[] = "/nonexistent/control.sock";
+
+	begin();
+	conf.control = nowhere;
+	CHECK(!control_reconfigure(&sup));
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	end();
+}
+
+static void
+a_reload_may_take_it_away_and_bring_it_back(void)
+{
+	begin();
+	conf.control = NULL;
+	CHECK(control_reconfigure(&sup));
+	CHECK_EQ(-1, dial());
+	conf.control = path;
+	CHECK(control_reconfigure(&sup));
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	if (mkdtemp(dir) == NULL || chmod(dir, 0755) == -1)
+		return 1;
+	(void)snprintf(path, sizeof(path), "%s/sock", dir);
+	(void)snprintf(other_path, sizeof(other_path), "%s/other", dir);
+	RUN(a_line_gets_an_answer_and_an_end);
+	RUN(a_line_may_come_in_pieces);
+	RUN(what_is_no_line_is_an_error);
+	RUN(an_unknown_command_names_the_nearest);
+	RUN(half_closed_clients_are_answered);
+	RUN(whoever_says_nothing_is_sent_away);
+	RUN(a_slow_reader_is_cut_off);
+	RUN(one_that_reads_a_little_now_and_then_is_cut_off_too);
+	RUN(snapshots_have_a_bound_and_wait_for_each_other);
+	RUN(more_clients_than_places_are_answered_in_turn);
+	RUN(those_who_wait_leave_room_for_others);
+	RUN(wait_ends_when_the_apps_are_ready);
+	RUN(wait_tells_why_an_app_has_failed);
+	RUN(wait_ends_when_the_app_goes);
+	RUN(a_reload_is_told_when_it_is_over);
+	RUN(a_reload_that_fails_ends_with_an_error);
+	RUN(whoever_leaves_is_not_told_of_the_reload);
+	RUN(a_stop_ends_with_the_daemon);
+	RUN(whoever_waits_learns_of_the_end);
+	RUN(descriptors_of_strangers_are_not_closed_in_the_loop);
+	RUN(strangers_may_read_and_change_nothing);
+	RUN(members_of_the_group_may_change);
+	RUN(the_socket_has_its_mode);
+	RUN(a_second_daemon_is_refused);
+	RUN(a_stale_socket_is_replaced);
+	RUN(none_is_no_failure);
+	RUN(a_reload_moves_the_socket_and_keeps_the_clients);
+	RUN(a_socket_that_cannot_be_opened_leaves_the_former);
+	RUN(a_reload_may_take_it_away_and_bring_it_back);
+	(void)unlink(path);
+	(void)unlink(other_path);
+	(void)rmdir(dir);
+	return check_finish();
+}
