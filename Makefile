@@ -150,7 +150,8 @@ UNIT_TESTS = tests/unit/activation_test.c \
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = \
     tests/runner_test.sh \
-    tests/layers_test.sh
+    tests/layers_test.sh \
+    tests/units_test.sh
 
 # shunit2 files, run in this order.
 E2E_TESTS = \
@@ -196,7 +197,8 @@ MANS = man/apppool-worker.7 \
     man/apppool.3
 
 # Started as systemd units; their paths are those of PREFIX=/usr.
-SYSTEMD_UNITS =
+SYSTEMD_UNITS = etc/apppoold.service \
+    etc/apppoold.socket
 
 # What a file of pool.conf can look like, installed as documentation.
 EXAMPLES =

@@ -1,0 +1,53 @@
+#!/bin/sh
+# The units for systemd: that it reads them without a word, and what they
+# leave open. Programs that exist on every machine stand in for ours.
+
+file_setup() {
+	for unit in apppoold.service apppoold.socket; do
+		sed -e 's,/usr/sbin/apppoold,/bin/true,' \
+		    -e 's,/usr/bin/apppoolctl,/bin/true,' \
+		    "etc/$unit" >"$DIR/$unit"
+	done
+}
+
+# analyze VERB...: what systemd-analyze says; false if there is none.
+analyze() {
+	command -v systemd-analyze >/dev/null &&
+	    systemd-analyze --no-pager "$@" 2>&1
+}
+
+# It exits 0 whatever it finds: what counts is that it finds no word to say.
+assert_verified() {
+	command -v systemd-analyze >/dev/null ||
+	    { skip 'needs systemd-analyze'; return; }
+	assertEquals '' "$(analyze verify "$DIR/$1")"
+}
+
+testTheServiceIsVerified() {
+	assert_verified apppoold.service
+}
+
+testTheSocketIsVerified() {
+	assert_verified apppoold.socket
+}
+
+testTheServiceLeavesLittleOpen() {
+	command -v systemd-analyze >/dev/null ||
+	    { skip 'needs systemd-analyze'; return; }
+	analyze security --offline=true --threshold=50 \
+	    "$DIR/apppoold.service" >"$DIR/security"
+	assertEquals "$(grep Overall "$DIR/security")" 0 $?
+}
+
+# A worker that compiles as it runs must be able to.
+testTheServiceLetsProgramsMakeCode() {
+	assertNotContains "$(cat etc/apppoold.service)" MemoryDenyWriteExecute
+}
+
+# An app may need a set-uid helper; no_new_privileges is its own choice.
+testTheServiceLetsProgramsRunHelpers() {
+	assertNotContains "$(cat etc/apppoold.service)" NoNewPrivileges
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
