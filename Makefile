@@ -138,6 +138,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/loop_test.c \
     tests/unit/notify_test.c \
     tests/unit/pool_dispatch_test.c \
+    tests/unit/pool_grow_test.c \
     tests/unit/pool_queue_test.c \
     tests/unit/process_test.c \
     tests/unit/procinfo_test.c \

@@ -86,13 +86,14 @@ struct app {
 	struct app_options options;
 	uint8_t phase; /* enum app_phase */
 	bool failed; /* start_limit failed starts and none ready */
-	bool missed; /* it refused a connection because it had failed */
+	bool missed; /* it refused a connection since one was ready last */
 	bool greeted; /* NEWS_READY has been told */
 	bool full; /* NEWS_FULL has been told; until the queue empties */
 	bool knocking; /* a listener has connections that may not come in */
 	bool calling; /* an ACTION_ACCEPT is under way */
 	bool drained; /* closing, and its backlog is empty */
 	bool wants_place; /* on the pool's list of places */
+	uint32_t wanted; /* places, if so */
 	uint32_t news; /* bit of each enum action_news that is under way */
 	uint32_t generation;
 	uint32_t in_state[PROCESS_STATES]; /* number of its processes */

@@ -67,7 +67,6 @@ pool_app_change(
 	pool_refile(p, app, o);
 	deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
 	pool_settle(p, app);
-	sizing_places(p);
 }
 
 void
@@ -120,7 +119,6 @@ pool_resize(struct pool *p, uint32_t max_processes, tstamp now)
 	for (uint32_t app = 0; app < p->napps; app++)
 		if (p->apps[app].phase != APP_FREE)
 			pool_settle(p, app);
-	sizing_places(p);
 }
 
 /* --- stopping everything ------------------------------------------------ */

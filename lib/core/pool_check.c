@@ -85,6 +85,21 @@ check_queue(const struct pool *p, uint32_t app)
 	assert(n == a->queue.count);
 }
 
+/* Nothing is possible that nobody has been told of, or will be. */
+static void
+check_woken(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	assert(!a->knocking || a->calling || !pool_may_accept(p, app) ||
+	    p->crowded);
+	if (a->phase >= APP_STOPPING || app_demand(a) == 0)
+		return;
+	/* A process that will say something, a place, a call, or time. */
+	assert(app_processes(a) > 0 || a->wants_place || a->calling ||
+	    deadlines_get(&p->app_deadlines, app) != TSTAMP_NEVER);
+}
+
 static void
 check_app(const struct pool *p, uint32_t app)
 {
@@ -109,12 +124,13 @@ check_app(const struct pool *p, uint32_t app)
 	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
 		a->queue.count + f->sessions);
 	assert(a->phase != APP_OVER || app_living(a) == a->stuck);
+	check_woken(p, app);
 }
 
 void
 pool_check(const struct pool *p)
 {
-	uint32_t count = 0, living = 0, conns = 0, used = 0;
+	uint32_t count = 0, living = 0, conns = 0, used = 0, calling = 0;
 
 	for (uint32_t app = 0; app < p->napps; app++) {
 		const struct app *a = &p->apps[app];
@@ -125,10 +141,13 @@ pool_check(const struct pool *p)
 		count += app_processes(a);
 		living += app_living(a) - a->stuck;
 		used += app_living(a);
+		calling += a->calling ? 1 : 0;
 		conns += a->queue.count + a->figures.sessions;
 	}
 	assert(count == p->count && living == p->living);
 	assert(used == p->nprocesses - p->free_processes.count);
+	assert(ilist_empty(&p->places) || sizing_under_all(p) == 0);
+	assert(!p->crowded || !pool_has_numbers(p) || calling > 0);
 	/* What is refused keeps its number until its REFUSE is taken out. */
 	assert(conns <= p->nconns - p->free_conns.count);
 	assert(p->app_deadlines.count <= p->napps);

@@ -42,12 +42,12 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 	conn = queue_admit(p, app);
 	queue_serve(p, app);
 	if (p->conns[conn].state == CONN_WAITING) {
-		if (a->failed) {
-			a->missed = true;
+		if (a->failed)
 			queue_refuse(p, conn, CAUSE_APP_FAILED);
-		} else if (a->queue.count > a->options.max_queue) {
+		else if (a->queue.count > a->options.max_queue)
 			queue_refuse(p, conn, CAUSE_FULL);
-		}
+		if (p->conns[conn].state == CONN_REFUSED && app_ready(a) == 0)
+			a->missed = true;
 		if (a->queue.count >= a->options.max_queue && !a->full) {
 			a->full = true;
 			pool_tell(p, app, NEWS_FULL, ILIST_NONE);

@@ -121,6 +121,9 @@ void life_judge(struct pool *p, uint32_t app);
 void sizing_update(struct pool *p, uint32_t app);
 tstamp sizing_deadline(const struct pool *p, uint32_t app);
 
+/* How many more processes the global ceiling, and the table, allow. */
+uint32_t sizing_under_all(const struct pool *p);
+
 /* Gives places that became free to the apps that wait for them. */
 void sizing_places(struct pool *p);
 

@@ -55,7 +55,6 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 	}
 	life_free(p, process);
 	pool_settle(p, app);
-	sizing_places(p);
 }
 
 void
@@ -227,5 +226,4 @@ pool_buried(struct pool *p, uint32_t process, tstamp now)
 	}
 	life_free(p, process);
 	pool_settle(p, app);
-	sizing_places(p);
 }

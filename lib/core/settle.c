@@ -129,6 +129,7 @@ pool_settle(struct pool *p, uint32_t app)
 	if (a->phase != APP_RUNNING)
 		pool_wind_down(p, app);
 	pool_arm_app(p, app);
+	sizing_places(p);
 	pool_call_crowd(p);
 }
 

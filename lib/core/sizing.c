@@ -32,8 +32,7 @@ sizing_under_own(const struct app *a)
 	return n < a->options.max_processes ? a->options.max_processes - n : 0;
 }
 
-/* How many more the global ceiling, and the table, allow. */
-static uint32_t
+uint32_t
 sizing_under_all(const struct pool *p)
 {
 	uint32_t used = p->nprocesses - p->free_processes.count;
@@ -82,55 +81,58 @@ sizing_missing(const struct pool *p, const struct app *a)
 		return 0;
 	if (lasting < a->options.min_processes)
 		return a->options.min_processes - lasting;
-	/* A failed app has no waiters: what it refused asks for the trial. */
-	return a->failed && a->missed && lasting == 0 ? 1 : 0;
+	/* Who was refused does not wait, and yet asks for a process. */
+	return a->missed && lasting == 0 ? 1 : 0;
 }
 
-/* When the next growth is due; TSTAMP_NEVER: nobody waits. */
+/* When the pace of growth allows the next step. */
+static tstamp
+sizing_paced(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp from = pool_oldest(p, app);
+
+	return tstamp_add(
+	    from > a->grown ? from : a->grown, a->options.start_delay);
+}
+
+/* When the next growth is due; TSTAMP_NEVER: nobody waits, or none may be. */
 static tstamp
 sizing_due(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp due;
 
-	if (app_demand(a) == 0)
+	if (app_demand(a) == 0 || sizing_under_own(a) == 0)
 		return TSTAMP_NEVER;
-	if (sizing_lasting(a) == 0)
-		return 0;
-	due = tstamp_add(pool_oldest(p, app), a->options.start_delay);
-	if (a->grown != 0 && due < tstamp_add(a->grown, a->options.start_delay))
-		due = tstamp_add(a->grown, a->options.start_delay);
-	return due;
+	return sizing_lasting(a) == 0 ? 0 : sizing_paced(p, app);
+}
+
+/* What the waiters need beyond those that are starting. */
+static uint32_t
+sizing_need(const struct app *a)
+{
+	uint32_t starting = a->in_state[PROCESS_STARTING];
+	uint32_t need = app_demand(a) / a->options.concurrency;
+
+	need += app_demand(a) % a->options.concurrency != 0 ? 1 : 0;
+	return need > starting ? need - starting : 0;
 }
 
 /* How many starts the waiters call for now; those starting count for it. */
 static uint32_t
-sizing_needed(struct pool *p, uint32_t app)
+sizing_step(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	uint32_t starting = a->in_state[PROCESS_STARTING];
-	uint32_t need = (app_demand(a) - 1) / a->options.concurrency + 1;
+	uint32_t pace = a->pace, need = sizing_need(a);
 
-	if (sizing_lasting(a) == 0)
-		return 1;
-	if (a->options.start_delay != 0) {
-		need = sizing_min(need, a->pace);
-		a->pace = sizing_min(2 * a->pace, 1u << 16);
-	}
+	if (sizing_paced(p, app) > p->now)
+		return 1; /* the first, which no pace holds up */
 	a->grown = p->now;
-	return need > starting ? need - starting : 0;
-}
-
-/* Asks for a place among max_processes, in order of asking. */
-static void
-sizing_want_place(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (a->wants_place)
-		return;
-	a->wants_place = true;
-	ilist_push_back(&p->places, p->app_links, app);
+	if (a->options.start_delay == 0)
+		return need;
+	a->pace = sizing_min(2 * pace, 1u << 16);
+	return sizing_min(need, pace > starting ? pace - starting : 0);
 }
 
 static void
@@ -144,17 +146,43 @@ sizing_drop_place(struct pool *p, uint32_t app)
 	ilist_remove(&p->places, p->app_links, app);
 }
 
+/*
+ * Asks for n places among max_processes, in order of asking; but a minimum
+ * that is not kept comes before all growth.
+ */
 static void
-sizing_start(struct pool *p, uint32_t app, uint32_t n)
+sizing_want_places(struct pool *p, uint32_t app, uint32_t n, bool missing)
 {
 	struct app *a = &p->apps[app];
 
-	n = sizing_min(n, sizing_under_own(a));
-	if (sizing_on_trial(a) && n > 0)
-		n = a->in_state[PROCESS_STARTING] == 0 ? 1 : 0;
-	for (; n > 0; n--) {
-		if (sizing_under_all(p) == 0) {
-			sizing_want_place(p, app);
+	a->wanted = n;
+	if (a->wants_place && !missing)
+		return;
+	sizing_drop_place(p, app);
+	a->wants_place = true;
+	if (missing)
+		ilist_push_front(&p->places, p->app_links, app);
+	else
+		ilist_push_back(&p->places, p->app_links, app);
+}
+
+/* How many of n starts the app's own limits allow. */
+static uint32_t
+sizing_allowed(const struct app *a, uint32_t n)
+{
+	if (sizing_on_trial(a))
+		n = sizing_min(n, a->in_state[PROCESS_STARTING] == 0 ? 1 : 0);
+	return sizing_min(n, sizing_under_own(a));
+}
+
+static void
+sizing_start(struct pool *p, uint32_t app, uint32_t n, bool missing)
+{
+	for (n = sizing_allowed(&p->apps[app], n); n > 0; n--) {
+		/* A place that is free now is for those who came before. */
+		if (sizing_under_all(p) == 0 ||
+		    (!missing && !ilist_empty(&p->places))) {
+			sizing_want_places(p, app, n, missing);
 			return;
 		}
 		life_begin(p, app);
@@ -162,35 +190,70 @@ sizing_start(struct pool *p, uint32_t app, uint32_t n)
 	sizing_drop_place(p, app);
 }
 
+/* Whether nothing may be started now. */
+static bool
+sizing_paused(const struct pool *p, const struct app *a)
+{
+	return a->phase >= APP_STOPPING || p->phase == POOL_ENDING ||
+	    sizing_gate(a) > p->now;
+}
+
 static void
 sizing_grow(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t n;
+	uint32_t missing;
 
 	if (app_demand(a) == 0) {
 		a->pace = 1;
 		a->grown = 0;
 	}
-	if (a->phase == APP_STOPPING || p->phase == POOL_ENDING ||
-	    sizing_gate(a) > p->now)
+	if (sizing_paused(p, a)) {
+		sizing_drop_place(p, app);
 		return;
-	n = sizing_missing(p, a);
-	if (n == 0 && sizing_due(p, app) <= p->now)
-		n = sizing_needed(p, app);
-	if (n > 0)
-		sizing_start(p, app, n);
+	}
+	missing = sizing_missing(p, a);
+	if (missing > 0)
+		sizing_start(p, app, missing, true);
+	else if (sizing_due(p, app) <= p->now)
+		sizing_start(p, app, sizing_step(p, app), false);
 	else if (app_demand(a) == 0)
 		sizing_drop_place(p, app);
 }
 
+/* A place is free and the app is the first who asked for one. */
+static void
+sizing_take_place(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t n;
+
+	sizing_drop_place(p, app);
+	if (sizing_paused(p, a))
+		return;
+	n = sizing_missing(p, a);
+	if (n > 0) {
+		sizing_start(p, app, n, true);
+		return;
+	}
+	n = sizing_allowed(a, sizing_min(a->wanted, sizing_need(a)));
+	if (n == 0)
+		return;
+	life_begin(p, app);
+	if (n > 1)
+		sizing_want_places(p, app, n - 1, false);
+}
+
 /* --- shrinking ---------------------------------------------------------- */
 
+/* Whether a ceiling was lowered under what there is. */
 static bool
 sizing_over(const struct pool *p, const struct app *a)
 {
+	uint32_t least = sizing_kept(p, a) ? a->options.min_processes : 0;
+
 	return app_processes(a) > a->options.max_processes ||
-	    p->count > p->max_processes;
+	    (p->count > p->max_processes && app_processes(a) > least);
 }
 
 /* When the longest idle process may stop; TSTAMP_NEVER: none may. */
@@ -239,11 +302,8 @@ sizing_places(struct pool *p)
 	while (!ilist_empty(&p->places) && sizing_under_all(p) > 0) {
 		uint32_t app = p->places.first;
 
-		sizing_drop_place(p, app);
-		sizing_grow(p, app);
+		sizing_take_place(p, app);
 		pool_arm_app(p, app);
-		if (p->apps[app].wants_place)
-			return;
 	}
 }
 
@@ -253,7 +313,7 @@ sizing_deadline(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp at = sizing_idle_due(p, app), start;
 
-	if (a->phase == APP_STOPPING || p->phase == POOL_ENDING ||
+	if (a->phase >= APP_STOPPING || p->phase == POOL_ENDING ||
 	    a->wants_place)
 		return at;
 	start = sizing_missing(p, a) > 0 ? 0 : sizing_due(p, app);

@@ -1,0 +1,555 @@
+/* When processes are started, and how many. */
+
+#include "rig.h"
+
+/* An app of n busy processes; what arrives next waits. */
+static void
+begin_busy(struct app_options o, uint32_t n)
+{
+	rig_begin();
+	rig_running(o, n);
+	rig_arrive_n(n * o.concurrency);
+	(void)rig_did();
+}
+
+/* --- minimum ------------------------------------------------------------ */
+
+static void
+min_processes_are_started_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 3;
+	rig_add(&o);
+	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+one_is_ready_when_min_processes_are(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig.tells = true;
+	o.min_processes = 2;
+	rig_add(&o);
+	(void)rig_did();
+	rig_ready(0);
+	CHECK_STR("", rig_did());
+	rig_ready(1);
+	CHECK_STR("tell 0 ready", rig_did());
+	rig_end();
+}
+
+static void
+a_clean_end_below_the_minimum_is_replaced_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	rig_running(o, 2);
+	rig_arrive();
+	(void)rig_did();
+	rig_done(0);
+	rig_exits(0, END_EXIT);
+	CHECK_STR("spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+an_end_above_the_minimum_is_not_replaced(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 2);
+	rig_arrive();
+	(void)rig_did();
+	rig_done(0);
+	rig_exits(0, END_EXIT);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+with_no_minimum_nothing_is_started_before_somebody_comes(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	rig_add(&o);
+	rig_at(10000);
+	CHECK_STR("", rig_did());
+	rig_arrive();
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+one_refused_for_want_of_any_process_brings_one(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	o.max_queue = 0;
+	o.close_when_full = true;
+	rig_add(&o);
+	rig_arrive();
+	CHECK_STR("refuse 0 full, spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+a_knock_brings_the_first_process_too(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	o.max_queue = 0;
+	rig_add(&o);
+	rig_knock(0);
+	CHECK_STR("spawn 0", rig_did());
+	rig_ready(0);
+	CHECK_STR("accept 0", rig_did());
+	rig_end();
+}
+
+/* --- waiters ------------------------------------------------------------ */
+
+static void
+one_more_is_started_when_the_oldest_has_waited_start_delay(void)
+{
+	begin_busy(rig_options(), 1);
+	rig_at(30);
+	rig_arrive_n(5);
+	CHECK_EQ(130, rig_due());
+	rig_at(129);
+	CHECK_STR("", rig_did());
+	rig_at(130);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+who_is_served_in_time_makes_nothing_grow(void)
+{
+	begin_busy(rig_options(), 1);
+	rig_arrive();
+	rig_at(50);
+	rig_done(0);
+	rig_at(1000);
+	CHECK_STR("hand 1>0", rig_did());
+	rig_end();
+}
+
+static void
+the_pace_doubles_while_waiters_remain(void)
+{
+	begin_busy(rig_options(), 1);
+	rig_arrive_n(20);
+	rig_at(100);
+	CHECK_STR("spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("hand 1>1", rig_did());
+	rig_at(199);
+	CHECK_STR("", rig_did());
+	rig_at(200);
+	CHECK_STR("spawn 2, spawn 3", rig_did());
+	rig_ready(2);
+	rig_ready(3);
+	(void)rig_did();
+	rig_at(300);
+	CHECK_STR("spawn 4, spawn 5, spawn 6, spawn 7", rig_did());
+	rig_end();
+}
+
+static void
+those_that_are_starting_count_for_the_pace(void)
+{
+	begin_busy(rig_options(), 1);
+	rig_arrive_n(20);
+	rig_at(100);
+	CHECK_STR("spawn 1", rig_did());
+	rig_at(200);
+	CHECK_STR("spawn 2", rig_did());
+	rig_at(300);
+	CHECK_STR("spawn 3, spawn 4", rig_did());
+	rig_end();
+}
+
+static void
+no_more_are_started_than_waiters_need(void)
+{
+	begin_busy(rig_options(), 1);
+	rig_arrive_n(2);
+	rig_at(1000);
+	CHECK_STR("spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+with_concurrency_one_start_serves_several_waiters(void)
+{
+	struct app_options o = rig_options();
+
+	o.concurrency = 4;
+	begin_busy(o, 1);
+	rig_arrive_n(5);
+	rig_at(1000);
+	CHECK_STR("spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+the_pace_falls_back_when_the_queue_is_empty(void)
+{
+	begin_busy(rig_options(), 1);
+	rig_arrive_n(3);
+	rig_at(200);
+	CHECK_STR("spawn 1, spawn 2", rig_did());
+	rig_ready(1);
+	rig_ready(2);
+	rig_done(0);
+	CHECK_STR("hand 1>1, hand 2>2, hand 3>0", rig_did());
+	rig_arrive_n(5);
+	rig_at(299);
+	CHECK_STR("", rig_did());
+	rig_at(300);
+	CHECK_STR("spawn 3", rig_did());
+	rig_end();
+}
+
+static void
+without_start_delay_all_that_are_needed_start_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	o.start_delay = 0;
+	begin_busy(o, 1);
+	rig_arrive();
+	CHECK_STR("spawn 1", rig_did());
+	rig_arrive_n(2);
+	CHECK_STR("spawn 2, spawn 3", rig_did());
+	rig_end();
+}
+
+static void
+without_start_delay_and_processes_all_that_are_needed_start_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.start_delay = 0;
+	o.min_processes = 0;
+	o.concurrency = 2;
+	rig_add(&o);
+	(void)rig_did();
+	rig_arrive_n(5);
+	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+without_any_process_one_is_started_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	rig_add(&o);
+	rig_arrive_n(5);
+	CHECK_STR("spawn 0", rig_did());
+	rig_at(99);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+/* Who waited through the backoff is past start_delay by far. */
+static void
+after_the_first_of_old_waiters_the_pace_goes_on(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	rig_running(o, 1);
+	rig_arrive_n(8);
+	(void)rig_did();
+	rig_at(50);
+	rig_exits(0, END_SIGNAL);
+	rig_at(1050);
+	CHECK_STR("spawn 0", rig_did());
+	rig_at(1150);
+	CHECK_STR("spawn 1", rig_did());
+	rig_at(1250);
+	CHECK_STR("spawn 2, spawn 3", rig_did());
+	rig_end();
+}
+
+/* --- ceilings ----------------------------------------------------------- */
+
+static void
+an_app_never_exceeds_its_max_processes(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_processes = 3;
+	begin_busy(o, 1);
+	rig_arrive_n(20);
+	rig_at(5000);
+	CHECK_STR("spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+at_its_ceiling_an_app_asks_for_no_more_calls(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_processes = 1;
+	begin_busy(o, 1);
+	rig_arrive();
+	CHECK_EQ(-1, rig_due());
+	rig_end();
+}
+
+static void
+a_raised_ceiling_serves_at_once_those_who_wait(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_processes = 1;
+	begin_busy(o, 1);
+	rig_arrive_n(3);
+	rig_at(5000);
+	CHECK_STR("", rig_did());
+	o.max_processes = 2;
+	rig_change(0, &o);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+/* Two apps of one busy process each under a ceiling of `max` for both. */
+static void
+begin_two(uint32_t max)
+{
+	struct app_options o = rig_options();
+
+	rig_begin_with(rig_limits(), max);
+	o.min_processes = 0;
+	rig_running(o, 1);
+	rig_running(o, 1);
+	rig_arrive_at(0);
+	rig_arrive_at(1);
+	(void)rig_did();
+}
+
+static void
+the_apps_together_never_exceed_max_processes(void)
+{
+	begin_two(3);
+	for (int i = 0; i < 5; i++) {
+		rig_arrive_at(0);
+		rig_arrive_at(1);
+	}
+	rig_at(5000);
+	CHECK_STR("spawn 2", rig_did());
+	CHECK_EQ(3, rig.pool.count);
+	rig_end();
+}
+
+static void
+a_process_that_is_leaving_takes_a_place_until_it_is_gone(void)
+{
+	begin_two(2);
+	rig_arrive_at(1);
+	rig_at(200);
+	rig_done(0);
+	pool_retire(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	CHECK_EQ(1, rig.pool.count);
+	rig_died(0, END_EXIT);
+	CHECK_STR("", rig_did());
+	rig_buried(0);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+places_go_to_the_apps_in_the_order_of_their_asking(void)
+{
+	begin_two(2);
+	rig_arrive_at(1);
+	rig_at(50);
+	rig_arrive_at(0);
+	rig_arrive_at(0);
+	rig_at(1000);
+	CHECK_STR("", rig_did());
+	/* App 0 loses its process: the place is for app 1, which came first. */
+	rig_done(0);
+	(void)rig_did();
+	rig_exits(0, END_EXIT);
+	CHECK_STR("spawn 0", rig_did());
+	CHECK_EQ(1, rig_process(0)->app);
+	rig_end();
+}
+
+static void
+who_got_one_place_stands_behind_the_others_for_the_next(void)
+{
+	begin_two(2);
+	for (int i = 0; i < 6; i++) {
+		rig_arrive_at(1);
+		rig_arrive_at(0);
+	}
+	rig_at(1000);
+	pool_resize(&rig.pool, 3, rig.now);
+	(void)rig_did();
+	CHECK_EQ(1, rig_process(2)->app);
+	rig_at(2000);
+	pool_resize(&rig.pool, 4, rig.now);
+	(void)rig_did();
+	CHECK_EQ(0, rig_process(3)->app);
+	rig_end();
+}
+
+static void
+a_minimum_goes_before_those_who_wait_for_places(void)
+{
+	struct app_options o = rig_options();
+
+	begin_two(2);
+	o.min_processes = 1;
+	rig_change(0, &o);
+	rig_arrive_at(1);
+	rig_at(1000);
+	rig_done(0);
+	rig_exits(0, END_EXIT);
+	CHECK_STR("spawn 0", rig_did());
+	CHECK_EQ(0, rig_process(0)->app);
+	rig_end();
+}
+
+static void
+a_raised_global_ceiling_serves_at_once_those_who_wait(void)
+{
+	begin_two(2);
+	rig_arrive_at(0);
+	rig_arrive_at(1);
+	rig_at(1000);
+	CHECK_STR("", rig_did());
+	pool_resize(&rig.pool, 4, rig.now);
+	CHECK_STR("spawn 2, spawn 3", rig_did());
+	rig_end();
+}
+
+static void
+a_process_that_is_stuck_gives_its_place_to_who_waits(void)
+{
+	begin_two(2);
+	rig_arrive_at(1);
+	rig_at(1000);
+	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
+	CHECK_STR("kill 0", rig_did());
+	rig_at(5999);
+	CHECK_STR("", rig_did());
+	rig_at(6000);
+	CHECK_STR("spawn 2", rig_did());
+	rig_end();
+}
+
+/* Nobody has taken its SPAWN out: it has never lived. */
+static void
+a_start_that_was_called_off_gives_its_place_to_who_waits(void)
+{
+	begin_two(3);
+	rig_arrive_at(1);
+	rig_at(99);
+	rig_arrive_at(0);
+	rig_at(100);
+	CHECK_EQ(1, rig_process(2)->app);
+	rig_at(199);
+	CHECK(rig_app(0)->wants_place);
+	pool_app_restart(&rig.pool, 1, rig.now);
+	CHECK(!rig_app(0)->wants_place);
+	CHECK_STR("stop 1, spawn 2", rig_did());
+	CHECK_EQ(0, rig_process(2)->app);
+	rig_end();
+}
+
+static void
+who_waits_for_a_place_no_longer_when_nobody_waits_gets_none(void)
+{
+	begin_two(2);
+	rig_arrive_at(1);
+	rig_at(1000);
+	CHECK(rig_app(1)->wants_place);
+	rig_done(1);
+	(void)rig_did();
+	CHECK(!rig_app(1)->wants_place);
+	pool_resize(&rig.pool, 4, rig.now);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+a_full_table_of_processes_is_a_ceiling_too(void)
+{
+	struct pool_limits limits = rig_limits();
+	struct app_options o = rig_options();
+
+	limits.processes = 2;
+	rig_begin_with(limits, 20);
+	rig_running(o, 2);
+	rig_arrive_n(4);
+	(void)rig_did();
+	rig_at(1000);
+	CHECK_STR("", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 2>0", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(min_processes_are_started_at_once);
+	RUN(one_is_ready_when_min_processes_are);
+	RUN(a_clean_end_below_the_minimum_is_replaced_at_once);
+	RUN(an_end_above_the_minimum_is_not_replaced);
+	RUN(with_no_minimum_nothing_is_started_before_somebody_comes);
+	RUN(one_refused_for_want_of_any_process_brings_one);
+	RUN(a_knock_brings_the_first_process_too);
+	RUN(one_more_is_started_when_the_oldest_has_waited_start_delay);
+	RUN(who_is_served_in_time_makes_nothing_grow);
+	RUN(the_pace_doubles_while_waiters_remain);
+	RUN(those_that_are_starting_count_for_the_pace);
+	RUN(no_more_are_started_than_waiters_need);
+	RUN(with_concurrency_one_start_serves_several_waiters);
+	RUN(the_pace_falls_back_when_the_queue_is_empty);
+	RUN(without_start_delay_all_that_are_needed_start_at_once);
+	RUN(without_start_delay_and_processes_all_that_are_needed_start_at_once);
+	RUN(without_any_process_one_is_started_at_once);
+	RUN(after_the_first_of_old_waiters_the_pace_goes_on);
+	RUN(an_app_never_exceeds_its_max_processes);
+	RUN(at_its_ceiling_an_app_asks_for_no_more_calls);
+	RUN(a_raised_ceiling_serves_at_once_those_who_wait);
+	RUN(the_apps_together_never_exceed_max_processes);
+	RUN(a_process_that_is_leaving_takes_a_place_until_it_is_gone);
+	RUN(places_go_to_the_apps_in_the_order_of_their_asking);
+	RUN(who_got_one_place_stands_behind_the_others_for_the_next);
+	RUN(a_minimum_goes_before_those_who_wait_for_places);
+	RUN(a_raised_global_ceiling_serves_at_once_those_who_wait);
+	RUN(a_process_that_is_stuck_gives_its_place_to_who_waits);
+	RUN(a_start_that_was_called_off_gives_its_place_to_who_waits);
+	RUN(who_waits_for_a_place_no_longer_when_nobody_waits_gets_none);
+	RUN(a_full_table_of_processes_is_a_ceiling_too);
+	return check_finish();
+}
