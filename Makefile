@@ -202,7 +202,7 @@ SYSTEMD_UNITS = etc/apppoold.service \
     etc/apppoold.socket
 
 # What a file of pool.conf can look like, installed as documentation.
-EXAMPLES =
+EXAMPLES = etc/pool.conf
 
 # ---------------------------------------------------------------- flags
 
