@@ -9,6 +9,10 @@
 #include <unistd.h>
 
 #include "sys/background.h"
+#include "sys/log.h"
+
+/* How long a terminal that does not take its lines is waited for. */
+#define LAST_WORDS TSPAN_SECONDS(1)
 
 /* To the process that waits for our report; -1: there is none. */
 static int report_fd = -1;
@@ -101,8 +105,11 @@ background_report(int status)
 
 	if (report_fd == -1)
 		return;
-	if (status == 0)
+	if (status == 0) {
+		/* What was logged so far is still for whoever started us. */
+		(void)log_flush(LAST_WORDS);
 		leave_terminal();
+	}
 	(void)send(report_fd, &byte, 1, MSG_NOSIGNAL);
 	(void)close(report_fd);
 	report_fd = -1;

@@ -25,8 +25,9 @@ int background_fix_stdio(void);
 int background_start(void);
 
 /*
- * Lets the first process exit with status, and, if that is 0, puts
- * /dev/null in place of the standard descriptors. Does nothing where
+ * Lets the first process exit with status, and, if that is 0, writes what
+ * was logged so far (see log_flush(); a second at most) and puts /dev/null in
+ * place of the standard descriptors. Does nothing where
  * background_start() was not called, or the second time.
  */
 void background_report(int status);

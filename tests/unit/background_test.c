@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "sys/background.h"
+#include "sys/log.h"
 
 #include "check.h"
 
@@ -150,6 +151,29 @@ the_terminal_hears_it_until_the_report(void)
 	CHECK_EQ(0, read(ends[0], text, sizeof(text)));
 }
 
+static void
+log_and_report(void)
+{
+	if (log_start() == 0)
+		log_info("a last word");
+	background_report(0);
+}
+
+static void
+what_was_logged_before_reaches_the_terminal(void)
+{
+	char text[80] = "";
+	int saved = dup(STDERR_FILENO);
+
+	NEED(pipe2(ends, O_CLOEXEC) == 0);
+	NEED(dup2(ends[1], STDERR_FILENO) != -1);
+	close(ends[1]);
+	CHECK_EQ(0, status_of(log_and_report));
+	dup2(saved, STDERR_FILENO);
+	CHECK(read(ends[0], text, sizeof(text) - 1) > 0);
+	CHECK(strstr(text, " info a last word\n") != NULL);
+}
+
 static pid_t test_pid;
 
 static void
@@ -235,6 +259,7 @@ main(int argc, char **argv)
 	RUN(an_end_that_says_nothing_is_exit_69);
 	RUN(the_daemon_leads_a_session_of_its_own);
 	RUN(the_terminal_hears_it_until_the_report);
+	RUN(what_was_logged_before_reaches_the_terminal);
 	RUN_ALONE(a_report_that_nobody_waits_for_is_survived);
 	RUN_ALONE(closed_standard_descriptors_become_dev_null);
 	RUN_ALONE(open_standard_descriptors_are_left_alone);
