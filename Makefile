@@ -89,6 +89,8 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/config.c \
     lib/daemon/control.c \
     lib/daemon/control_line.c \
+    lib/daemon/ctl.c \
+    lib/daemon/ctl_answer.c \
     lib/daemon/group.c \
     lib/daemon/held.c \
     lib/daemon/intake.c \
@@ -129,6 +131,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/child_failure_test.c \
     tests/unit/child_test.c \
     tests/unit/control_test.c \
+    tests/unit/ctl_answer_test.c \
     tests/unit/deadlines_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/json_test.c \

@@ -1,0 +1,229 @@
+/* apppoolctl(8). */
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "daemon/conf.h"
+#include "daemon/control_line.h"
+#include "daemon/ctl.h"
+#include "daemon/ctl_answer.h"
+
+/* The question refused, by the daemon. */
+#define EX_REFUSED 1
+
+struct ctl {
+	const char *file;
+	const char *socket;
+	bool json;
+	char line[CONTROL_LINE_MAX + 2]; /* with its newline */
+	size_t len;
+};
+
+static void
+usage(FILE *to)
+{
+	(void)fputs("usage: apppoolctl [-hjV] [-c FILE | -s SOCKET] "
+		    "COMMAND [ARGUMENT...]\n",
+	    to);
+}
+
+/* The line that the words make. 0, or an exit status. */
+static int
+ctl_compose(struct ctl *ctl, char *const *words)
+{
+	const size_t room = sizeof(ctl->line) - 1; /* but for the newline */
+
+	(void)strlcpy(ctl->line, ctl->json ? "json" : "", room);
+	for (; *words != NULL; words++) {
+		if (**words == '\0' || strpbrk(*words, " \t\n") != NULL) {
+			(void)fprintf(stderr,
+			    "apppoolctl: \"%s\" is not one word\n", *words);
+			return EX_USAGE;
+		}
+		if (ctl->line[0] != '\0')
+			(void)strlcat(ctl->line, " ", room);
+		if (strlcat(ctl->line, *words, room) >= room) {
+			(void)fputs("apppoolctl: too many words\n", stderr);
+			return EX_USAGE;
+		}
+	}
+	ctl->len = strlen(ctl->line);
+	ctl->line[ctl->len++] = '\n';
+	return 0;
+}
+
+/* Allocated; or NULL, and it has been said why. */
+static char *
+ctl_find_socket(const struct ctl *ctl)
+{
+	const char *file = ctl->file;
+	char *path;
+
+	if (ctl->socket != NULL)
+		return strdup(ctl->socket);
+	path = conf_control_path(file == NULL ? CONF_DEFAULT_FILE : file);
+	/* Without a configuration there may be a daemon with another one. */
+	if (path == NULL && file == NULL)
+		return strdup(CONF_DEFAULT_CONTROL);
+	if (path == NULL) {
+		(void)fprintf(stderr, "apppoolctl: cannot read %s: %s\n", file,
+		    strerror(errno));
+	} else if (*path == '\0') {
+		(void)fprintf(stderr, "apppoolctl: %s has no control socket\n",
+		    file == NULL ? CONF_DEFAULT_FILE : file);
+		free(path);
+		path = NULL;
+	}
+	return path;
+}
+
+static int
+ctl_connect(const char *path)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	int fd, error;
+
+	if (strlcpy(addr.sun_path, path, sizeof(addr.sun_path)) >=
+	    sizeof(addr.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return -1;
+	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+		return fd;
+	error = errno;
+	(void)close(fd);
+	errno = error;
+	return -1;
+}
+
+/* A daemon that does not take all of it may still have said why. */
+static void
+ctl_ask(const struct ctl *ctl, int fd)
+{
+	size_t sent = 0;
+
+	while (sent < ctl->len) {
+		ssize_t n =
+		    send(fd, ctl->line + sent, ctl->len - sent, MSG_NOSIGNAL);
+
+		if (n == -1 && errno != EINTR)
+			return;
+		if (n > 0)
+			sent += (size_t)n;
+	}
+}
+
+static int
+ctl_listen(const struct ctl *ctl, int fd)
+{
+	struct ctl_answer answer;
+	char buf[65536];
+	const char *error;
+	ssize_t n;
+
+	ctl_answer_init(&answer, stdout, ctl->json);
+	while ((n = recv(fd, buf, sizeof(buf), 0)) != 0) {
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			break;
+		ctl_answer_put(&answer, buf, (size_t)n);
+		if (ferror(stdout))
+			break;
+	}
+	if (ferror(stdout)) {
+		(void)fprintf(
+		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
+		return EX_IOERR;
+	}
+
+	switch (ctl_answer_end(&answer, &error)) {
+	case CTL_END_REFUSED:
+		(void)fprintf(stderr, "apppoolctl: %s\n", error);
+		return EX_REFUSED;
+	case CTL_END_CUT:
+		(void)fputs("apppoolctl: the daemon has ended, or cut the "
+			    "answer off\n",
+		    stderr);
+		return EX_UNAVAILABLE;
+	case CTL_END_DONE:
+		break;
+	}
+	return EX_OK;
+}
+
+static int
+ctl_run(const struct ctl *ctl)
+{
+	char *path = ctl_find_socket(ctl);
+	int fd, status;
+
+	if (path == NULL)
+		return EX_UNAVAILABLE;
+	fd = ctl_connect(path);
+	if (fd == -1) {
+		(void)fprintf(stderr, "apppoolctl: no daemon at %s: %s\n", path,
+		    strerror(errno));
+		free(path);
+		return EX_UNAVAILABLE;
+	}
+	free(path);
+	ctl_ask(ctl, fd);
+	status = ctl_listen(ctl, fd);
+	(void)close(fd);
+	return status;
+}
+
+int
+ctl_main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct ctl ctl = { 0 };
+	int option, status;
+
+	/* The words of the command may stand anywhere. */
+	while (
+	    (option = getopt_long(argc, argv, "c:hjs:V", longs, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			ctl.file = optarg;
+			break;
+		case 'h':
+			usage(stdout);
+			return EX_OK;
+		case 'j':
+			ctl.json = true;
+			break;
+		case 's':
+			ctl.socket = optarg;
+			break;
+		case 'V':
+			(void)puts("apppoolctl " APPPOOL_VERSION);
+			return EX_OK;
+		default:
+			usage(stderr);
+			return EX_USAGE;
+		}
+	}
+	if (optind == argc || (ctl.file != NULL && ctl.socket != NULL)) {
+		usage(stderr);
+		return EX_USAGE;
+	}
+	status = ctl_compose(&ctl, argv + optind);
+	return status != 0 ? status : ctl_run(&ctl);
+}

@@ -1,0 +1,9 @@
+#ifndef DAEMON_CTL_H
+#define DAEMON_CTL_H
+
+/* apppoolctl(8): says one line to a running daemon, and shows its answer. */
+
+/* The whole program. Gives its exit status. */
+int ctl_main(int argc, char **argv);
+
+#endif

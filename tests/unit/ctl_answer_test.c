@@ -1,0 +1,117 @@
+/* What apppoolctl makes of an answer, however it comes. */
+
+#include "check.h"
+#include "daemon/ctl_answer.h"
+
+static char *shown;
+static size_t shown_len;
+static char error[9000];
+
+/* In pieces of so many bytes. */
+static enum ctl_end
+show(const char *s, size_t piece, bool json)
+{
+	struct ctl_answer a;
+	const char *why = "";
+	size_t len = strlen(s);
+	enum ctl_end end;
+	FILE *to;
+
+	free(shown);
+	to = open_memstream(&shown, &shown_len);
+	ctl_answer_init(&a, to, json);
+	for (size_t at = 0; at < len; at += piece)
+		ctl_answer_put(&a, s + at, len - at < piece ? len - at : piece);
+	end = ctl_answer_end(&a, &why);
+	(void)snprintf(error, sizeof(error), "%s", why);
+	(void)fclose(to);
+	return end;
+}
+
+static void
+lines_are_shown_as_they_are(void)
+{
+	static const char text[] = "web: running\n\nerr\nerror\nerror:x\n";
+
+	for (size_t piece = 1; piece < sizeof(text); piece++) {
+		CHECK_EQ(CTL_END_DONE, show(text, piece, false));
+		CHECK_STR(text, shown);
+	}
+}
+
+static void
+a_last_line_that_is_an_error_is_kept_back(void)
+{
+	static const char text[] = "pool.conf:3: what\nerror: not done\n";
+
+	for (size_t piece = 1; piece < sizeof(text); piece++) {
+		CHECK_EQ(CTL_END_REFUSED, show(text, piece, false));
+		CHECK_STR("pool.conf:3: what\n", shown);
+		CHECK_STR("not done", error);
+	}
+}
+
+static void
+an_error_in_the_middle_is_a_line_like_others(void)
+{
+	static const char text[] = "error: no\nerror: no\nyes\n";
+
+	for (size_t piece = 1; piece < sizeof(text); piece++) {
+		CHECK_EQ(CTL_END_DONE, show(text, piece, false));
+		CHECK_STR(text, shown);
+	}
+}
+
+static void
+of_two_errors_the_last_counts(void)
+{
+	CHECK_EQ(CTL_END_REFUSED, show("error: a\nerror: b\n", 3, false));
+	CHECK_STR("error: a\n", shown);
+	CHECK_STR("b", error);
+}
+
+static void
+an_error_longer_than_memory_is_shown(void)
+{
+	static char text[20000];
+
+	memset(text, 'x', sizeof(text) - 1);
+	memcpy(text, "error: ", 7);
+	text[sizeof(text) - 2] = '\n';
+	CHECK_EQ(CTL_END_DONE, show(text, 777, false));
+	CHECK_STR(text, shown);
+}
+
+static void
+what_does_not_end_a_line_is_cut_off(void)
+{
+	CHECK_EQ(CTL_END_CUT, show("", 1, false));
+	CHECK_EQ(CTL_END_CUT, show("web: run", 1, false));
+	CHECK_STR("web: run", shown);
+	CHECK_EQ(CTL_END_CUT, show("error: the", 1, false));
+	CHECK_STR("error: the", shown);
+}
+
+static void
+json_that_goes_on_is_cut_off(void)
+{
+	CHECK_EQ(CTL_END_CUT, show("{\"apps\":[\n", 2, true));
+	CHECK_EQ(CTL_END_CUT, show("{\"apps\":[\n{},\n", 2, true));
+	CHECK_EQ(CTL_END_DONE, show("{\"apps\":[\n{},\n{}]}\n", 2, true));
+	CHECK_EQ(CTL_END_DONE, show("web,\n", 2, false));
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(lines_are_shown_as_they_are);
+	RUN(a_last_line_that_is_an_error_is_kept_back);
+	RUN(an_error_in_the_middle_is_a_line_like_others);
+	RUN(of_two_errors_the_last_counts);
+	RUN(an_error_longer_than_memory_is_shown);
+	RUN(what_does_not_end_a_line_is_cut_off);
+	RUN(json_that_goes_on_is_cut_off);
+	free(shown);
+	return check_finish();
+}
