@@ -117,7 +117,7 @@ WORKER_SRCS = lib/sys/fdpass.c \
     lib/worker/session.c
 
 # The programs of the top folder: apppoold is apppoold.c, apppoolctl its link.
-PROGS =
+PROGS = apppoold apppoolctl
 
 # Sample workers, linked with libapppool: build/contrib/NAME.
 CONTRIB_PROGS = contrib/workers/hello.c
@@ -198,7 +198,8 @@ FUZZERS = tests/fuzz/conf.c
 
 # Installed by their sections.
 MANS = man/apppool-worker.7 \
-    man/apppool.3
+    man/apppool.3 \
+    man/apppoold.8
 
 # Started as systemd units; their paths are those of PREFIX=/usr.
 SYSTEMD_UNITS = etc/apppoold.service \
