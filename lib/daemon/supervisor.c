@@ -391,12 +391,13 @@ supervisor_init(struct supervisor *s, struct config *config)
 	}
 	(void)sockdiag_init(&s->diag);
 	s->started = loop_now(&s->loop);
-	status = supervisor_open(s);
-	if (status != EX_OK)
-		return status;
+	/* First of all: it tells best that a daemon runs on this file. */
 	s->control = control_open(s, &ok);
 	if (!ok)
 		return EX_CANTCREAT;
+	status = supervisor_open(s);
+	if (status != EX_OK)
+		return status;
 	if (log_start() == -1)
 		log_warn("cannot start the log's thread");
 	return EX_OK;
