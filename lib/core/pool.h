@@ -238,6 +238,9 @@ tspan pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now);
 /* Since when the longest waiting one waits; TSTAMP_NEVER: none does. */
 tstamp pool_oldest(const struct pool *p, uint32_t app);
 
+/* No process of the app is started before this time; may be past. */
+tstamp pool_start_gate(const struct pool *p, uint32_t app);
+
 /* Asserts every invariant: O(size of the pool). */
 void pool_check(const struct pool *p);
 

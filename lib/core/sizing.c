@@ -71,6 +71,12 @@ sizing_gate(const struct app *a)
 	return gate > a->rest_until ? gate : a->rest_until;
 }
 
+tstamp
+pool_start_gate(const struct pool *p, uint32_t app)
+{
+	return sizing_gate(&p->apps[app]);
+}
+
 /* What is missing to the minimum, or to replace what is about to leave. */
 static uint32_t
 sizing_missing(const struct pool *p, const struct app *a)

@@ -66,6 +66,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 {
 	const struct app *app = &p->apps[a->number];
 	tstamp oldest = pool_oldest(p, a->number);
+	tstamp gate = pool_start_gate(p, a->number);
 
 	a->state = app_state_name(app);
 	a->processes = app_processes(app);
@@ -73,7 +74,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	memcpy(a->in_state, app->in_state, sizeof(a->in_state));
 	a->waiting = app->queue.count;
 	a->oldest_wait = oldest == TSTAMP_NEVER ? 0 : now - oldest;
-	a->backoff = app->backoff.until > now ? app->backoff.until - now : 0;
+	a->backoff = gate > now ? gate - now : 0;
 	a->idle_while_waiting = pool_idle_while_waiting(p, a->number, now);
 	a->figures = app->figures;
 }

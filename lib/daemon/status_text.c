@@ -97,7 +97,7 @@ put_title(struct status *st, const struct status_app *a)
 		address += strlen(address) + 1;
 	}
 	if (a->backoff != 0)
-		text_printf(t, ", next start in %s",
+		text_printf(t, ", no start for %s",
 		    format_span(a->backoff, wait, sizeof(wait)));
 	text_puts(t, "\n");
 }
@@ -179,7 +179,7 @@ put_ends(struct status *st, const struct status_app *a)
 	struct text *t = &st->piece;
 	const char *comma = "; ended: ";
 
-	text_printf(t, "    spawned %" PRIu64 ", failed to spawn %" PRIu64,
+	text_printf(t, "    spawned %" PRIu64 ", failed starts %" PRIu64,
 	    a->figures.spawned, a->figures.spawn_failures);
 	for (unsigned end = 0; end < PROCESS_ENDS; end++) {
 		if (a->figures.exits[end] == 0)

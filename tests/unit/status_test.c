@@ -269,6 +269,24 @@ a_worker_shows_what_it_says_of_itself(void)
 }
 
 static void
+an_app_that_has_failed_tells_when_it_is_tried_again(void)
+{
+	struct action a;
+
+	begin();
+	(void)add(&web);
+	while (pool_next_action(&sup.pool, &a))
+		pool_spawn_failed(&sup.pool, a.process, false, now);
+	now += TSPAN_SECONDS(20);
+	(void)shown(NULL, true);
+	CHECK(has("\"state\":\"failed\""));
+	CHECK(has("\"backoff_until\":40,"));
+	(void)shown(NULL, false);
+	CHECK(has("web: failed, native, no start for 40.0s\n"));
+	end();
+}
+
+static void
 a_living_worker_is_measured(void)
 {
 	begin();
@@ -449,6 +467,7 @@ main(int argc, char **argv)
 	RUN(an_app_shows_limits_beside_use);
 	RUN(connections_are_counted_where_they_are);
 	RUN(a_worker_shows_what_it_says_of_itself);
+	RUN(an_app_that_has_failed_tells_when_it_is_tried_again);
 	RUN(a_living_worker_is_measured);
 	RUN(without_sessions_their_figures_are_null);
 	RUN(one_app_is_shown_alone);
