@@ -141,8 +141,10 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/loop_test.c \
     tests/unit/notify_test.c \
     tests/unit/pool_dispatch_test.c \
+    tests/unit/pool_failure_test.c \
     tests/unit/pool_grow_test.c \
     tests/unit/pool_queue_test.c \
+    tests/unit/pool_shrink_test.c \
     tests/unit/process_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \
