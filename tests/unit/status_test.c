@@ -276,7 +276,8 @@ an_app_that_has_failed_tells_when_it_is_tried_again(void)
 	begin();
 	(void)add(&web);
 	while (pool_next_action(&sup.pool, &a))
-		pool_spawn_failed(&sup.pool, a.process, false, now);
+		if (a.kind == ACTION_SPAWN)
+			pool_spawn_failed(&sup.pool, a.process, false, now);
 	now += TSPAN_SECONDS(20);
 	(void)shown(NULL, true);
 	CHECK(has("\"state\":\"failed\""));
