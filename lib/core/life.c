@@ -168,6 +168,17 @@ life_step_deadline(const struct pool *p, const struct process *x)
 	}
 }
 
+/*
+ * Whether the app's failures are forgiven once this process has lived for
+ * min_server_life: it was started after the last of them.
+ */
+static bool
+life_redeems(const struct app *a, const struct process *x)
+{
+	return (a->backoff.delay != 0 || a->failed_starts != 0) &&
+	    x->born >= a->backoff.failed_at;
+}
+
 static tstamp
 life_deadline(const struct pool *p, const struct process *x)
 {
@@ -181,7 +192,7 @@ life_deadline(const struct pool *p, const struct process *x)
 	case PROCESS_ACTIVE:
 		if (x->cooling)
 			at = x->cool_until;
-		if (a->backoff.delay != 0 && x->born >= a->backoff.failed_at)
+		if (life_redeems(a, x))
 			at = tstamp_min(at,
 			    tstamp_add(x->born, a->options.min_server_life));
 		return at;
@@ -225,7 +236,8 @@ life_tick(struct pool *p, uint32_t process)
 			x->cooling = false;
 			room_file(p, process);
 		}
-		if (tstamp_add(x->born, a->options.min_server_life) <= p->now) {
+		if (life_redeems(a, x) &&
+		    p->now - x->born >= a->options.min_server_life) {
 			backoff_reset(&a->backoff);
 			a->failed_starts = 0;
 		}
@@ -266,7 +278,10 @@ life_judge(struct pool *p, uint32_t app)
 	if (failed == a->failed)
 		return;
 	a->failed = failed;
-	pool_tell(p, app, failed ? NEWS_FAILED : NEWS_RECOVERED, ILIST_NONE);
+	if (failed)
+		pool_tell(p, app, NEWS_FAILED, ILIST_NONE);
+	else if (app_ready(a) > 0)
+		pool_tell(p, app, NEWS_RECOVERED, ILIST_NONE);
 }
 
 void
@@ -317,7 +332,7 @@ life_account(struct pool *p, uint32_t process, enum process_end end)
 	a->figures.exits[end]++;
 	if (!life_at_fault(p, x, end))
 		return;
-	if (!x->ready ||
+	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions))
 		life_failed_start(p, process, false);
 	else if (p->now - x->born < a->options.min_server_life)

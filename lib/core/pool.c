@@ -266,7 +266,6 @@ pool_taken_out(struct pool *p, const struct action *a)
 	switch ((enum action_kind)a->kind) {
 	case ACTION_SPAWN:
 		p->processes[a->process].launched = true;
-		p->apps[a->app].figures.spawned++;
 		break;
 	case ACTION_HAND:
 		p->conns[a->conn].state = CONN_HANDED;

@@ -34,6 +34,7 @@ pool_spawned(struct pool *p, uint32_t process, tstamp now)
 
 	pool_at(p, now);
 	x->spawned = true;
+	p->apps[x->app].figures.spawned++;
 	if (p->apps[x->app].options.sessions)
 		return;
 	pool_became_ready(p, process);

@@ -1,0 +1,701 @@
+/* Deaths, failed starts, and what they mean for connections and starts. */
+
+#include "rig.h"
+
+/* One process of the app, started and ready; it has not lived long. */
+static void
+begin_young(struct app_options o)
+{
+	rig_begin();
+	rig_running(o, 1);
+}
+
+/* --- what a dead process had -------------------------------------------- */
+
+static void
+what_was_promised_and_not_sent_goes_back_at_once(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 2);
+	rig_arrive();
+	rig_died(0, END_SIGNAL);
+	CHECK_STR("hand 0>1", rig_did());
+	CHECK_EQ(0, rig.pool.conns[0].retries);
+	rig_buried(0);
+	rig_end();
+}
+
+static void
+what_it_never_received_goes_to_a_sibling(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 2);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_died(0, END_SIGNAL);
+	CHECK_STR("", rig_did());
+	rig_retaken(0);
+	CHECK_STR("hand 0>1", rig_did());
+	rig_buried(0);
+	CHECK_EQ(1, rig_app(0)->figures.retaken);
+	CHECK_EQ(0, rig_app(0)->figures.lost);
+	rig_end();
+}
+
+static void
+what_it_had_received_is_lost(void)
+{
+	struct app_options o = rig_options();
+
+	o.concurrency = 2;
+	begin_young(o);
+	rig_arrive_n(2);
+	(void)rig_did();
+	rig_died(0, END_SIGNAL);
+	rig_retaken(1);
+	rig_buried(0);
+	CHECK_EQ(1, rig_app(0)->figures.lost);
+	CHECK_EQ(1, rig_app(0)->queue.count);
+	rig_end();
+}
+
+static void
+what_is_taken_back_goes_ahead_of_waiters_in_its_old_order(void)
+{
+	struct app_options o = rig_options();
+
+	o.concurrency = 3;
+	o.max_processes = 1;
+	begin_young(o);
+	rig_arrive_n(5);
+	(void)rig_did();
+	rig_died(0, END_SIGNAL);
+	rig_retaken(2);
+	rig_retaken(0);
+	rig_retaken(1);
+	rig_buried(0);
+	rig_at(1250);
+	CHECK_STR("spawn 0", rig_did());
+	rig_ready(0);
+	CHECK_STR("hand 0>0, hand 1>0, hand 2>0", rig_did());
+	rig_end();
+}
+
+static void
+a_connection_is_taken_back_retry_limit_times_and_then_refused(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.retry_limit = 2;
+	rig_running(o, 4);
+	rig_arrive();
+	for (int i = 0; i < 3; i++) {
+		uint32_t process;
+
+		(void)rig_did();
+		process = rig.pool.conns[0].process;
+		NEED(process != ILIST_NONE);
+		rig_died(process, END_SIGNAL);
+		rig_retaken(0);
+		rig_buried(process);
+	}
+	CHECK_STR("refuse 0 retries", rig_did());
+	CHECK_EQ(3, rig_app(0)->figures.retaken);
+	CHECK_EQ(1, rig_app(0)->figures.refused);
+	rig_end();
+}
+
+static void
+what_it_said_before_it_died_still_counts(void)
+{
+	begin_young(rig_options());
+	rig_arrive();
+	(void)rig_did();
+	rig_died(0, END_EXIT);
+	CHECK(rig_done_of(0, 0));
+	rig_buried(0);
+	CHECK_EQ(1, rig_app(0)->figures.completed);
+	CHECK_EQ(0, rig_app(0)->figures.lost);
+	rig_end();
+}
+
+static void
+nothing_is_handed_to_a_dead_process(void)
+{
+	begin_young(rig_options());
+	rig_arrive();
+	rig_died(0, END_SIGNAL);
+	CHECK_STR("", rig_did());
+	rig_buried(0);
+	rig_end();
+}
+
+static void
+a_number_is_not_used_again_before_the_burial(void)
+{
+	struct app_options o = rig_options();
+
+	o.restart_delay = 0;
+	begin_young(o);
+	rig_died(0, END_SIGNAL);
+	CHECK_STR("spawn 1", rig_did());
+	rig_buried(0);
+	rig_exits(1, END_SIGNAL);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+/* --- backoff ------------------------------------------------------------ */
+
+/* Lets the only process die; says after how long the next one is started. */
+static int64_t
+restart_after_death(uint32_t process)
+{
+	tstamp died = rig.now;
+
+	rig_exits(process, END_SIGNAL);
+	(void)rig_did();
+	while (app_processes(rig_app(0)) == 0 &&
+	    pool_deadline(&rig.pool) != TSTAMP_NEVER)
+		rig_at((pool_deadline(&rig.pool) - RIG_START) / 1000000 + 1);
+	return (rig.now - died) / 1000000;
+}
+
+static void
+after_a_young_death_the_next_start_waits_for_restart_delay(void)
+{
+	begin_young(rig_options());
+	rig_at(500);
+	rig_exits(0, END_SIGNAL);
+	rig_at(1499);
+	CHECK_STR("", rig_did());
+	rig_at(1751);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+the_delay_doubles_with_a_quarter_of_jitter_at_most(void)
+{
+	begin_young(rig_options());
+	for (int i = 0; i < 5; i++) {
+		int64_t ms = restart_after_death(0);
+
+		CHECK(ms >= 1000 << i && ms <= (1250 << i) + 2);
+		(void)rig_did();
+		rig_ready(0);
+	}
+	rig_end();
+}
+
+static void
+the_delay_ends_at_restart_delay_max(void)
+{
+	struct app_options o = rig_options();
+	int64_t ms = 0;
+
+	o.restart_delay_max = TSPAN_SECONDS(4);
+	begin_young(o);
+	for (int i = 0; i < 6; i++) {
+		ms = restart_after_death(0);
+		(void)rig_did();
+		rig_ready(0);
+	}
+	CHECK(ms >= 4000 && ms <= 5002);
+	rig_end();
+}
+
+static void
+a_process_that_outlives_min_server_life_resets_the_delay(void)
+{
+	begin_young(rig_options());
+	(void)restart_after_death(0);
+	(void)rig_did();
+	rig_ready(0);
+	rig_at(100000);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	rig_end();
+}
+
+/* It was there when the others failed, and proves nothing. */
+static void
+an_older_process_does_not_reset_the_delay(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	o.max_processes = 2;
+	rig_running(o, 2);
+	rig_at(60000);
+	rig_arrive();
+	(void)rig_did();
+	rig_exits(1, END_EXIT);
+	CHECK(rig_app(0)->backoff.delay != 0);
+	rig_hand_failed(0);
+	rig_at(60020);
+	CHECK(rig_app(0)->backoff.delay != 0);
+	rig_end();
+}
+
+static void
+an_old_death_is_replaced_at_once(void)
+{
+	begin_young(rig_options());
+	rig_at(30000);
+	rig_arrive();
+	(void)rig_did();
+	rig_exits(0, END_SIGNAL);
+	CHECK_STR("spawn 1", rig_did());
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	rig_end();
+}
+
+static void
+an_end_that_was_asked_for_is_no_failure(void)
+{
+	begin_young(rig_options());
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_RESTARTED]);
+	rig_end();
+}
+
+static void
+exit_0_without_a_session_is_a_failed_start(void)
+{
+	begin_young(rig_options());
+	rig_at(100000);
+	rig_exits(0, END_EXIT);
+	CHECK_EQ(1, rig_app(0)->figures.spawn_failures);
+	CHECK_EQ(1, rig_app(0)->failed_starts);
+	rig_end();
+}
+
+static void
+exit_0_after_a_session_is_clean(void)
+{
+	begin_young(rig_options());
+	rig_arrive();
+	(void)rig_did();
+	rig_done(0);
+	rig_exits(0, END_EXIT);
+	CHECK_EQ(0, rig_app(0)->failed_starts);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+/* It serves at once but for the backoff; nobody else could. */
+static void
+with_waiters_and_no_process_the_wait_is_restart_delay_at_most(void)
+{
+	begin_young(rig_options());
+	for (int i = 0; i < 4; i++) {
+		(void)restart_after_death(0);
+		(void)rig_did();
+		rig_ready(0);
+	}
+	rig_exits(0, END_SIGNAL);
+	CHECK(rig_app(0)->backoff.until - rig.now > TSPAN_SECONDS(10));
+	rig_arrive();
+	CHECK_EQ((rig.now - RIG_START) / 1000000 + 1000, rig_due());
+	rig_end();
+}
+
+/* --- failed apps -------------------------------------------------------- */
+
+/* Fails the process that is starting, until the app has failed. */
+static void
+fail_starts(unsigned n)
+{
+	while (n-- > 0) {
+		(void)rig_did();
+		rig_spawned(0);
+		rig_exits(0, END_FAILURE);
+		if (n > 0)
+			while (rig_app(0)->in_state[PROCESS_STARTING] == 0)
+				rig_at((pool_deadline(&rig.pool) - RIG_START) /
+					1000000 +
+				    1);
+	}
+}
+
+static void
+begin_failed(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig.tells = true;
+	rig_add(&o);
+	fail_starts(3);
+}
+
+static void
+start_limit_failed_starts_in_a_row_fail_the_app(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	fail_starts(2);
+	CHECK(!rig_app(0)->failed);
+	(void)rig_did();
+	rig_at(10000);
+	fail_starts(1);
+	CHECK(rig_app(0)->failed);
+	CHECK_STR("failed", app_state_name(rig_app(0)));
+	rig_end();
+}
+
+static void
+waiters_and_newcomers_of_a_failed_app_are_refused(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	rig_arrive_n(2);
+	fail_starts(3);
+	CHECK_STR("refuse 0 failed, refuse 1 failed", rig_did());
+	rig_arrive();
+	CHECK_STR("refuse 1 failed", rig_did());
+	rig_end();
+}
+
+static void
+who_knocked_at_an_app_that_failed_is_called_and_refused(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_queue = 0;
+	rig_add(&o);
+	rig_knock(0);
+	fail_starts(3);
+	CHECK_STR("accept 0", rig_did());
+	rig_arrive();
+	CHECK_STR("refuse 0 failed", rig_did());
+	rig_end();
+}
+
+static void
+another_app_is_untouched(void)
+{
+	struct app_options o = rig_options();
+	uint32_t other;
+
+	begin_failed();
+	other = rig_add(&o);
+	CHECK_EQ(1, other);
+	CHECK(!rig_app(1)->failed);
+	CHECK_EQ(1, rig_app(1)->in_state[PROCESS_STARTING]);
+	rig_end();
+}
+
+static void
+a_failed_app_tries_one_start_each_restart_delay_max(void)
+{
+	tstamp at;
+
+	begin_failed();
+	(void)rig_did();
+	for (int i = 0; i < 3; i++) {
+		at = rig.now;
+		CHECK_EQ(at + TSPAN_SECONDS(60), pool_deadline(&rig.pool));
+		rig_at((at - RIG_START) / 1000000 + 60001);
+		CHECK_STR("spawn 0", rig_did());
+		rig_spawned(0);
+		rig_exits(0, END_FAILURE);
+		(void)rig_did();
+	}
+	rig_end();
+}
+
+static void
+a_failed_app_without_a_minimum_tries_when_somebody_was_refused(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	o.start_limit = 1;
+	rig_add(&o);
+	rig_arrive();
+	(void)rig_did();
+	rig_spawned(0);
+	rig_exits(0, END_FAILURE);
+	CHECK_STR("refuse 0 failed", rig_did());
+	rig_at(59999);
+	CHECK_STR("", rig_did());
+	CHECK_EQ(-1, rig_due());
+	rig_arrive();
+	CHECK_STR("refuse 0 failed", rig_did());
+	rig_at(60000);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+a_failed_app_recovers_when_a_process_is_ready(void)
+{
+	begin_failed();
+	(void)rig_did();
+	rig_at(100000);
+	(void)rig_did();
+	rig_ready(0);
+	CHECK(!rig_app(0)->failed);
+	CHECK_STR("tell 0 recovered, tell 0 ready", rig_did());
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+failures_do_not_fail_an_app_that_has_a_ready_process(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	o.max_processes = 2;
+	rig_add(&o);
+	(void)rig_did();
+	rig_ready(1);
+	fail_starts(5);
+	CHECK(!rig_app(0)->failed);
+	rig_arrive();
+	CHECK_STR("hand 0>1", rig_did());
+	rig_end();
+}
+
+static void
+once_a_session_has_ended_well_failures_are_counted_anew(void)
+{
+	begin_failed();
+	(void)rig_did();
+	rig_at(100000);
+	(void)rig_did();
+	rig_ready(0);
+	rig_arrive();
+	(void)rig_did();
+	rig_done(0);
+	CHECK_EQ(0, rig_app(0)->failed_starts);
+	rig_end();
+}
+
+static void
+restart_clears_failed(void)
+{
+	begin_failed();
+	(void)rig_did();
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK(!rig_app(0)->failed);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+/* --- spawns that fail --------------------------------------------------- */
+
+static void
+a_program_that_cannot_be_started_fails_the_app_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig.tells = true;
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawn_failed(0, false);
+	CHECK(rig_app(0)->failed);
+	CHECK_STR("tell 0 backoff, tell 0 failed", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_SPAWN]);
+	rig_end();
+}
+
+static void
+a_program_that_cannot_be_started_again_does_not_fail_a_running_app(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	rig_running(o, 2);
+	rig_exits(0, END_SIGNAL);
+	rig_at(2000);
+	CHECK_STR("spawn 0", rig_did());
+	rig_spawn_failed(0, false);
+	CHECK(!rig_app(0)->failed);
+	CHECK_EQ(1, rig_app(0)->failed_starts);
+	rig_end();
+}
+
+static void
+want_of_memory_is_nobodys_failure_and_is_tried_again(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	for (int i = 0; i < 100; i++) {
+		rig_spawn_failed(0, true);
+		CHECK_STR("", rig_did());
+		rig_at(250 * (i + 1) - 1);
+		CHECK_STR("", rig_did());
+		rig_at(250 * (i + 1));
+		CHECK_STR("spawn 0", rig_did());
+	}
+	CHECK(!rig_app(0)->failed);
+	CHECK_EQ(0, rig_app(0)->failed_starts);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	rig_end();
+}
+
+static void
+only_what_was_started_counts_as_spawned(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawn_failed(0, true);
+	CHECK_EQ(0, rig_app(0)->figures.spawned);
+	rig_at(250);
+	(void)rig_did();
+	rig_spawned(0);
+	CHECK_EQ(1, rig_app(0)->figures.spawned);
+	rig_end();
+}
+
+/* --- silence ------------------------------------------------------------ */
+
+static void
+who_is_not_ready_within_start_timeout_is_stopped_by_signals(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_at(29999);
+	CHECK_STR("", rig_did());
+	rig_at(30000);
+	CHECK_STR("term 0, spawn 1", rig_did());
+	rig_at(35000);
+	CHECK_STR("kill 0", rig_did());
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_START_TIMEOUT]);
+	CHECK_EQ(1, rig_app(0)->failed_starts);
+	rig_end();
+}
+
+static void
+ready_after_start_timeout_is_too_late(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_at(30000);
+	CHECK_STR("term 0, spawn 1", rig_did());
+	CHECK(rig_ready(0));
+	rig_arrive();
+	CHECK_STR("", rig_did());
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(1, rig_app(0)->failed_starts);
+	rig_end();
+}
+
+static void
+who_does_not_pick_up_is_killed_after_pickup_timeout(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 2);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_at(9999);
+	pool_unread(&rig.pool, 0, rig.now);
+	CHECK_STR("", rig_did());
+	rig_at(10000);
+	pool_unread(&rig.pool, 0, rig.now);
+	CHECK_STR("kill 0", rig_did());
+	pool_unread(&rig.pool, 0, rig.now);
+	CHECK_STR("", rig_did());
+	CHECK_EQ(
+	    TSPAN_SECONDS(10), pool_idle_while_waiting(&rig.pool, 0, rig.now));
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	rig_buried(0);
+	CHECK_STR("hand 0>1", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_PICKUP_TIMEOUT]);
+	rig_end();
+}
+
+static void
+who_talks_nonsense_is_killed_and_gets_nothing_more(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 2);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
+	CHECK_STR("kill 0", rig_did());
+	rig_arrive();
+	CHECK_STR("hand 1>1", rig_did());
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_NONSENSE]);
+	CHECK_EQ(1, rig_app(0)->figures.lost);
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(what_was_promised_and_not_sent_goes_back_at_once);
+	RUN(what_it_never_received_goes_to_a_sibling);
+	RUN(what_it_had_received_is_lost);
+	RUN(what_is_taken_back_goes_ahead_of_waiters_in_its_old_order);
+	RUN(a_connection_is_taken_back_retry_limit_times_and_then_refused);
+	RUN(what_it_said_before_it_died_still_counts);
+	RUN(nothing_is_handed_to_a_dead_process);
+	RUN(a_number_is_not_used_again_before_the_burial);
+	RUN(after_a_young_death_the_next_start_waits_for_restart_delay);
+	RUN(the_delay_doubles_with_a_quarter_of_jitter_at_most);
+	RUN(the_delay_ends_at_restart_delay_max);
+	RUN(a_process_that_outlives_min_server_life_resets_the_delay);
+	RUN(an_older_process_does_not_reset_the_delay);
+	RUN(an_old_death_is_replaced_at_once);
+	RUN(an_end_that_was_asked_for_is_no_failure);
+	RUN(exit_0_without_a_session_is_a_failed_start);
+	RUN(exit_0_after_a_session_is_clean);
+	RUN(with_waiters_and_no_process_the_wait_is_restart_delay_at_most);
+	RUN(start_limit_failed_starts_in_a_row_fail_the_app);
+	RUN(waiters_and_newcomers_of_a_failed_app_are_refused);
+	RUN(who_knocked_at_an_app_that_failed_is_called_and_refused);
+	RUN(another_app_is_untouched);
+	RUN(a_failed_app_tries_one_start_each_restart_delay_max);
+	RUN(a_failed_app_without_a_minimum_tries_when_somebody_was_refused);
+	RUN(a_failed_app_recovers_when_a_process_is_ready);
+	RUN(failures_do_not_fail_an_app_that_has_a_ready_process);
+	RUN(once_a_session_has_ended_well_failures_are_counted_anew);
+	RUN(restart_clears_failed);
+	RUN(a_program_that_cannot_be_started_fails_the_app_at_once);
+	RUN(a_program_that_cannot_be_started_again_does_not_fail_a_running_app);
+	RUN(want_of_memory_is_nobodys_failure_and_is_tried_again);
+	RUN(only_what_was_started_counts_as_spawned);
+	RUN(who_is_not_ready_within_start_timeout_is_stopped_by_signals);
+	RUN(ready_after_start_timeout_is_too_late);
+	RUN(who_does_not_pick_up_is_killed_after_pickup_timeout);
+	RUN(who_talks_nonsense_is_killed_and_gets_nothing_more);
+	return check_finish();
+}

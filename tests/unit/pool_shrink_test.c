@@ -1,0 +1,365 @@
+/* When processes are stopped: idle, too many, or after max_requests. */
+
+#include "rig.h"
+
+/* An app of n idle processes that may stop after a second, 0 used last. */
+static void
+begin_idle(struct app_options o, uint32_t n)
+{
+	rig_begin();
+	o.max_idle_time = TSPAN_SECONDS(1);
+	rig_running(o, n);
+}
+
+/* --- idle --------------------------------------------------------------- */
+
+static void
+a_process_stops_when_it_was_idle_for_max_idle_time(void)
+{
+	begin_idle(rig_options(), 2);
+	CHECK_EQ(1000, rig_due());
+	rig_at(999);
+	CHECK_STR("", rig_did());
+	rig_at(1000);
+	CHECK_STR("stop 1", rig_did());
+	rig_exits(1, END_EXIT);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_IDLE]);
+	rig_end();
+}
+
+static void
+idle_time_begins_when_the_last_session_ends(void)
+{
+	struct app_options o = rig_options();
+
+	o.min_processes = 0;
+	begin_idle(o, 1);
+	rig_at(500);
+	rig_arrive();
+	(void)rig_did();
+	rig_at(5000);
+	rig_done(0);
+	rig_at(5999);
+	CHECK_STR("", rig_did());
+	rig_at(6000);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+the_least_recently_used_stops_first(void)
+{
+	begin_idle(rig_options(), 3);
+	rig_at(500);
+	rig_arrive_n(3);
+	(void)rig_did();
+	rig_done(1);
+	rig_at(510);
+	rig_done(2);
+	rig_at(520);
+	rig_done(0);
+	rig_at(1510);
+	CHECK_STR("stop 1", rig_did());
+	rig_at(9000);
+	CHECK_STR("stop 2", rig_did());
+	rig_end();
+}
+
+static void
+idle_stops_are_stop_delay_apart(void)
+{
+	struct app_options o = rig_options();
+
+	o.stop_delay = TSPAN_SECONDS(10);
+	begin_idle(o, 4);
+	rig_at(1000);
+	CHECK_STR("stop 3", rig_did());
+	rig_exits(3, END_EXIT);
+	rig_at(10999);
+	CHECK_STR("", rig_did());
+	rig_at(11000);
+	CHECK_STR("stop 2", rig_did());
+	rig_exits(2, END_EXIT);
+	rig_at(21000);
+	CHECK_STR("stop 1", rig_did());
+	rig_end();
+}
+
+static void
+idle_stops_leave_min_processes(void)
+{
+	struct app_options o = rig_options();
+
+	o.min_processes = 2;
+	o.stop_delay = 0;
+	begin_idle(o, 4);
+	rig_at(1000);
+	CHECK_STR("stop 3, stop 2", rig_did());
+	rig_exits(3, END_EXIT);
+	rig_exits(2, END_EXIT);
+	rig_at(1000000);
+	CHECK_STR("", rig_did());
+	CHECK_EQ(-1, rig_due());
+	rig_end();
+}
+
+static void
+without_max_idle_time_none_stops(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 4);
+	rig_at(100000000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+none_stops_while_one_is_starting(void)
+{
+	begin_idle(rig_options(), 2);
+	rig_arrive_n(3);
+	rig_at(100);
+	CHECK_STR("hand 0>0, hand 1>1, spawn 2", rig_did());
+	rig_done(0);
+	rig_done(1);
+	(void)rig_did();
+	rig_done(0);
+	rig_at(5000);
+	CHECK_STR("", rig_did());
+	rig_ready(2);
+	CHECK_STR("stop 1", rig_did());
+	rig_end();
+}
+
+/* --- ceilings ----------------------------------------------------------- */
+
+static void
+under_a_lowered_ceiling_idle_ones_stop_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 4);
+	o.max_processes = 2;
+	rig_change(0, &o);
+	CHECK_STR("stop 3, stop 2", rig_did());
+	rig_end();
+}
+
+static void
+under_a_lowered_ceiling_busy_ones_stop_when_they_fall_idle(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 3);
+	rig_arrive_n(3);
+	(void)rig_did();
+	o.max_processes = 1;
+	rig_change(0, &o);
+	CHECK_STR("", rig_did());
+	rig_done(1);
+	CHECK_STR("stop 1", rig_did());
+	rig_done(0);
+	CHECK_STR("stop 0", rig_did());
+	rig_done(2);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+over_a_lowered_ceiling_nothing_is_started(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 3);
+	rig_arrive_n(5);
+	(void)rig_did();
+	o.max_processes = 2;
+	rig_change(0, &o);
+	rig_at(5000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+under_a_lowered_global_ceiling_idle_ones_of_any_app_stop(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 2);
+	rig_running(o, 2);
+	pool_resize(&rig.pool, 2, rig.now);
+	CHECK_STR("stop 1, stop 3", rig_did());
+	rig_end();
+}
+
+static void
+a_lowered_global_ceiling_leaves_each_app_its_minimum(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	rig_running(o, 2);
+	o.min_processes = 0;
+	rig_running(o, 2);
+	rig_arrive_at(1);
+	rig_arrive_at(1);
+	(void)rig_did();
+	pool_resize(&rig.pool, 2, rig.now);
+	CHECK_STR("", rig_did());
+	rig_done(2);
+	rig_done(3);
+	CHECK_STR("stop 2, stop 3", rig_did());
+	rig_end();
+}
+
+/* --- max_requests ------------------------------------------------------- */
+
+static void
+after_max_requests_a_process_retires_and_is_replaced(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_requests = 2;
+	rig_running(o, 1);
+	rig_arrive();
+	(void)rig_did();
+	rig_done(0);
+	CHECK_STR("", rig_did());
+	rig_arrive();
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	rig_done(0);
+	CHECK_STR("stop 0", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUESTS]);
+	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
+	rig_end();
+}
+
+static void
+at_the_ceiling_its_replacement_waits_until_it_retires(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_requests = 1;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_done(0);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+no_process_is_handed_more_than_max_requests(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_requests = 3;
+	o.concurrency = 2;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(4);
+	CHECK_STR("hand 0>0, hand 1>0", rig_did());
+	rig_done_of(0, 0);
+	CHECK_STR("hand 2>0", rig_did());
+	rig_done_of(0, 1);
+	CHECK_STR("", rig_did());
+	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
+	rig_done_of(0, 2);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+what_was_taken_back_does_not_count_against_max_requests(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_requests = 2;
+	o.concurrency = 2;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	CHECK(rig_process(0)->expiring);
+	rig_hand_failed(1);
+	CHECK(!rig_process(0)->expiring);
+	CHECK_EQ(1, rig_process(0)->handed);
+	rig_end();
+}
+
+static void
+jitter_is_drawn_at_birth_and_within_its_bounds(void)
+{
+	struct app_options o = rig_options();
+	uint64_t least = UINT64_MAX, most = 0;
+
+	rig_begin();
+	o.max_requests = 100;
+	o.max_requests_jitter = 10;
+	o.min_processes = 20;
+	o.max_processes = 20;
+	rig_add(&o);
+	for (uint32_t n = 0; n < 20; n++) {
+		uint64_t limit = rig_process(n)->request_limit;
+
+		CHECK(limit >= 100 && limit <= 110);
+		least = limit < least ? limit : least;
+		most = limit > most ? limit : most;
+	}
+	CHECK(least < most);
+	rig_end();
+}
+
+static void
+a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	pool_retire(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_done(0);
+	CHECK_STR("", rig_did());
+	rig_ready(1);
+	CHECK_STR("hand 1>1", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_RETIRED]);
+	CHECK_EQ(0, rig_app(0)->backoff.until);
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_process_stops_when_it_was_idle_for_max_idle_time);
+	RUN(idle_time_begins_when_the_last_session_ends);
+	RUN(the_least_recently_used_stops_first);
+	RUN(idle_stops_are_stop_delay_apart);
+	RUN(idle_stops_leave_min_processes);
+	RUN(without_max_idle_time_none_stops);
+	RUN(none_stops_while_one_is_starting);
+	RUN(under_a_lowered_ceiling_idle_ones_stop_at_once);
+	RUN(under_a_lowered_ceiling_busy_ones_stop_when_they_fall_idle);
+	RUN(over_a_lowered_ceiling_nothing_is_started);
+	RUN(under_a_lowered_global_ceiling_idle_ones_of_any_app_stop);
+	RUN(a_lowered_global_ceiling_leaves_each_app_its_minimum);
+	RUN(after_max_requests_a_process_retires_and_is_replaced);
+	RUN(at_the_ceiling_its_replacement_waits_until_it_retires);
+	RUN(no_process_is_handed_more_than_max_requests);
+	RUN(what_was_taken_back_does_not_count_against_max_requests);
+	RUN(jitter_is_drawn_at_birth_and_within_its_bounds);
+	RUN(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
+	return check_finish();
+}
