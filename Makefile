@@ -157,11 +157,14 @@ UNIT_TESTS = tests/unit/activation_test.c \
 TREE_TESTS = \
     tests/runner_test.sh \
     tests/layers_test.sh \
+    tests/style_test.sh \
+    tests/install_test.sh \
     tests/units_test.sh
 
 # shunit2 files, run in this order.
 E2E_TESTS = \
-    tests/e2e/contrib_test.sh
+    tests/e2e/contrib_test.sh \
+    tests/e2e/first_run_test.sh
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
 E2E_WORKERS = \

@@ -4,12 +4,12 @@
 
 file_setup() {
 	ROOT=$DIR/root
-	install_as install
+	install_as install DESTDIR="$ROOT" PREFIX=/usr
 }
 
-# install_as GOAL: as a packager does. The lines of what it says in $DIR/out.
+# install_as GOAL [NAME=VALUE...]: as a packager does.
 install_as() {
-	make -s "$1" BOOTSTRAP=: DESTDIR="$ROOT" PREFIX=/usr >"$DIR/out" 2>&1 ||
+	make -s "$@" BUILD="$BUILD" BIN="$BIN" BOOTSTRAP=: >"$DIR/out" 2>&1 ||
 	    fail "$(cat "$DIR/out")"
 }
 
@@ -28,7 +28,7 @@ testWhatIsInstalled() {
 
 testInstallingTwiceIsTheSame() {
 	before=$(installed)
-	install_as install
+	install_as install DESTDIR="$ROOT" PREFIX=/usr
 	assertEquals "$before" "$(installed)"
 }
 
@@ -42,12 +42,12 @@ testTheControlClientIsTheSameProgram() {
 }
 
 testThePathsInUnitsFollowThePrefix() {
-	make -s install BOOTSTRAP=: DESTDIR="$DIR/other" PREFIX=/opt/pool \
-	    SYSCONFDIR=/opt/etc >/dev/null 2>&1
+	install_as install DESTDIR="$DIR/other" PREFIX=/opt/pool \
+	    SYSCONFDIR=/opt/etc
 	assertEquals '' "$(grep -rnE '=.*[ =]/(usr|etc)/' \
 	    "$DIR/other/opt/pool/lib/systemd")"
-	make -s uninstall DESTDIR="$DIR/other" PREFIX=/opt/pool \
-	    SYSCONFDIR=/opt/etc >/dev/null 2>&1
+	install_as uninstall DESTDIR="$DIR/other" PREFIX=/opt/pool \
+	    SYSCONFDIR=/opt/etc
 	assertEquals '' "$(find "$DIR/other" ! -type d)"
 }
 
@@ -63,7 +63,7 @@ testAWorkerIsBuiltFromWhatIsInstalled() {
 
 testUninstallTakesAwayExactlyThat() {
 	mkdir -p "$ROOT/usr/bin" && : >"$ROOT/usr/bin/other"
-	install_as uninstall
+	install_as uninstall DESTDIR="$ROOT" PREFIX=/usr
 	assertEquals ./usr/bin/other "$(installed)"
 	assertFalse 'no folder of ours is left' \
 	    "find '$ROOT' -name '*apppool*' | grep -q ."

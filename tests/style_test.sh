@@ -24,16 +24,5 @@ testTheScriptsAreClean() {
 	assertEquals '' "$(make -s shell-check BOOTSTRAP=: 2>&1)"
 }
 
-testTheUnitsAreWhatSystemdKnows() {
-	command -v systemd-analyze >/dev/null || { skip 'no systemd'; return; }
-	mkdir -p "$DIR/units"
-	cp etc/apppoold.service etc/apppoold.socket "$DIR/units"
-	# It looks whether the programs are there.
-	sed -i "s,/usr/sbin/apppoold,$APPPOOLD,; s,/usr/bin/apppoolctl,$APPPOOLCTL," \
-	    "$DIR/units/apppoold.service"
-	assertEquals '' "$(systemd-analyze verify "$DIR/units/apppoold.service" \
-	    "$DIR/units/apppoold.socket" 2>&1)"
-}
-
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -1,0 +1,248 @@
+#!/bin/sh
+# What somebody meets who types the first commands: options, what is said to
+# mistakes, and exit statuses.
+
+# apppoold OPTION...: its exit status in $RC, what it says in $OUT and $ERR.
+apppoold() {
+	timeout "$LIMIT" "$APPPOOLD" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null
+	RC=$? OUT=$(cat "$DIR/out") ERR=$(cat "$DIR/err")
+}
+
+apppoolctl() {
+	timeout "$LIMIT" "$APPPOOLCTL" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null
+	RC=$? OUT=$(cat "$DIR/out") ERR=$(cat "$DIR/err")
+}
+
+good_conf() {
+	conf <<-END
+	app "web" {
+		listen = "unix:$DIR/web.sock"
+		command = { "$TWORKER" }
+	}
+	END
+}
+
+testVersionIsNameAndNumber() {
+	apppoold -V
+	assertEquals 0 "$RC"
+	assertEquals "apppoold $(sed -n 's/^VERSION = //p' Makefile)" "$OUT"
+}
+
+testHelpGoesToStandardOutput() {
+	apppoold -h
+	assertEquals 0 "$RC"
+	assertContains "$OUT" 'usage: apppoold '
+	assertEquals '' "$ERR"
+}
+
+testUsageNamesEveryOption() {
+	apppoold -h
+	assertContains "$OUT" '[-DhTtVv]'
+	assertContains "$OUT" '-c FILE'
+}
+
+testAnUnknownOptionIsAMistakeOfUsage() {
+	apppoold -x
+	assertEquals 64 "$RC"
+	assertEquals '' "$OUT"
+	assertContains "$ERR" 'usage: '
+	apppoold --nonsense
+	assertEquals 64 "$RC"
+}
+
+testAnArgumentIsAMistakeOfUsage() {
+	apppoold start
+	assertEquals 64 "$RC"
+	assertContains "$ERR" 'start'
+}
+
+testAnOptionWithoutItsArgumentIsAMistakeOfUsage() {
+	apppoold -c
+	assertEquals 64 "$RC"
+}
+
+testAGoodFileIsChecked() {
+	good_conf
+	apppoold -t -c "$DIR/pool.conf"
+	assertEquals "$ERR" 0 "$RC"
+	assertEquals '' "$OUT"
+}
+
+testCheckingStartsNothing() {
+	good_conf
+	apppoold -t -c "$DIR/pool.conf"
+	assertFalse "[ -e '$DIR/web.sock' ]"
+	assertFalse "[ -e '$DIR/control.sock' ]"
+}
+
+testAMistakeIsToldWithItsLine() {
+	conf <<-END
+	# a comment
+	app "web" {
+		listen = "unix:$DIR/web.sock"
+		command = { "$TWORKER" }
+		max_proceses = 3
+	}
+	END
+	for option in -t -T; do
+		apppoold $option -c "$DIR/pool.conf"
+		assertEquals 78 "$RC"
+		assertContains "$ERR" "$DIR/pool.conf:6: "
+		assertContains "$ERR" max_processes
+	done
+}
+
+testADaemonDoesNotStartOnAMistake() {
+	conf <<-END
+	app "web" { }
+	END
+	apppoold -c "$DIR/pool.conf"
+	assertEquals 78 "$RC"
+	assertContains "$ERR" "$DIR/pool.conf:2: "
+}
+
+testAFileThatIsNotThereIsAMistake() {
+	apppoold -c "$DIR/none.conf"
+	assertEquals 78 "$RC"
+	assertContains "$ERR" "$DIR/none.conf"
+	assertContains "$ERR" 'No such file'
+}
+
+testAnEmptyFileIsAMistake() {
+	: >"$DIR/empty.conf"
+	apppoold -t -c "$DIR/empty.conf"
+	assertEquals 78 "$RC"
+}
+
+testTheConfigurationInForceIsOneItself() {
+	good_conf
+	apppoold -T -c "$DIR/pool.conf"
+	assertEquals "$ERR" 0 "$RC"
+	assertContains "$OUT" 'min_processes = 1'
+	printf '%s\n' "$OUT" >"$DIR/again.conf"
+	apppoold -T -c "$DIR/again.conf"
+	assertEquals "$ERR" 0 "$RC"
+	assertEquals "$(cat "$DIR/again.conf")" "$OUT"
+}
+
+testTheExampleOfThisTreeIsGood() {
+	PORT=$(free_port) apppoold -t -c etc/pool.conf
+	assertEquals "$ERR" 0 "$RC"
+}
+
+testAControlSocketThatCannotBeMadeIsCannotCreate() {
+	conf <<-END
+	app "web" {
+		listen = "unix:$DIR/web.sock"
+		command = { "$TWORKER" }
+	}
+	END
+	sed -i "s,^control.*,control = \"$DIR/none/control.sock\"," "$DIR/pool.conf"
+	apppoold -c "$DIR/pool.conf"
+	assertContains '73 78' "$RC"
+	assertContains "$ERR" "$DIR/none"
+}
+
+testAPidFileThatCannotBeMadeIsCannotCreate() {
+	good_conf
+	echo "pid_file = \"$DIR/none/pid\"" >>"$DIR/pool.conf"
+	apppoold -c "$DIR/pool.conf"
+	assertContains '73 78' "$RC"
+	assertContains "$ERR" "$DIR/none/pid"
+}
+
+testInTheBackgroundAFailedAppIsToldByTheExitStatus() {
+	conf <<-END
+	app "web" {
+		listen = "unix:$DIR/web.sock"
+		command = { "$TWORKER", "--exit-at-once", "3" }
+		restart_delay = 10ms
+		start_limit = 2
+	}
+	END
+	apppoold -D -c "$DIR/pool.conf"
+	assertEquals 69 "$RC"
+	await no_leftovers
+}
+
+testInTheBackgroundItEndsWhenAllIsReady() {
+	good_conf
+	echo "pid_file = \"$DIR/pid\"" >>"$DIR/pool.conf"
+	apppoold -D -c "$DIR/pool.conf"
+	assertEquals "$ERR" 0 "$RC"
+	assertContains "$(ask "unix:$DIR/web.sock")" hello
+	PIDS=$(cat "$DIR/pid")
+	ctl stop
+	await no_leftovers
+	assertFalse 'the pid file is gone' "[ -e '$DIR/pid' ]"
+}
+
+testASecondDaemonOnTheSameFileIsRefused() {
+	good_conf
+	pool_start
+	apppoold -c "$DIR/pool.conf"
+	assertEquals 73 "$RC"
+	assertContains "$ERR" "another process listens there"
+	assertContains "$(ask "unix:$DIR/web.sock")" hello
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+testAStoppedDaemonExitsWithZeroAndLeavesNothing() {
+	good_conf
+	pool_start
+	pool_stop
+	assertEquals 0 "$RC"
+	assertTrue no_leftovers
+	assertFalse "[ -e '$DIR/control.sock' ] || [ -e '$DIR/web.sock' ]"
+}
+
+testControlWithoutACommandIsAMistakeOfUsage() {
+	apppoolctl
+	assertEquals 64 "$RC"
+	assertContains "$ERR" 'usage: apppoolctl '
+}
+
+testControlRefusesAnUnknownCommand() {
+	good_conf
+	pool_start
+	apppoolctl -s "$DIR/control.sock" juggle
+	assertEquals 1 "$RC"
+	assertContains "$ERR" juggle
+}
+
+testControlRefusesAnUnknownOption() {
+	apppoolctl -x status
+	assertEquals 64 "$RC"
+}
+
+testControlHelpGoesToStandardOutput() {
+	apppoolctl -h
+	assertEquals 0 "$RC"
+	assertContains "$OUT" 'usage: apppoolctl '
+}
+
+testControlWithoutADaemonIsUnavailable() {
+	good_conf
+	apppoolctl -c "$DIR/pool.conf" status
+	assertEquals 69 "$RC"
+	assertContains "$ERR" "$DIR/control.sock"
+}
+
+testControlTakesOptionsBehindTheCommand() {
+	apppoolctl status -s "$DIR/none.sock"
+	assertEquals 69 "$RC"
+	assertContains "$ERR" "$DIR/none.sock"
+}
+
+testControlFindsTheDaemonByABrokenFile() {
+	good_conf
+	pool_start
+	echo 'app "broken {' >>"$DIR/pool.conf"
+	apppoolctl -c "$DIR/pool.conf" status
+	assertEquals "$ERR" 0 "$RC"
+	assertContains "$OUT" web
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
