@@ -55,25 +55,41 @@ settle_stop(struct supervisor *s, const struct action *a, tstamp now)
 	channel_stop(s->workers[a->process]);
 }
 
+/* One that was too late with something is told once, when it is ended. */
+static void
+settle_tell_late(struct worker *w, const char *what, tspan limit)
+{
+	char name[96];
+
+	group_failure(w->group, "%s within %g s", what, (double)limit / 1e9);
+	log_warnx("%s is killed: %s", worker_name(w, name, sizeof(name)),
+	    w->group->last_failure);
+}
+
 static void
 settle_term(struct supervisor *s, const struct action *a, tstamp now)
 {
+	const struct process *x = &s->pool.processes[a->process];
+	const struct app_options *o = &s->pool.apps[a->app].options;
+	struct worker *w = s->workers[a->process];
+
 	(void)now;
-	worker_signal(s->workers[a->process], SIGTERM, false);
+	if (x->end == END_START_TIMEOUT)
+		settle_tell_late(w, "it was not ready", o->start_timeout);
+	worker_signal(w, SIGTERM, false);
 }
 
 static void
 settle_kill(struct supervisor *s, const struct action *a, tstamp now)
 {
 	const struct process *x = &s->pool.processes[a->process];
+	const struct app_options *o = &s->pool.apps[a->app].options;
 	struct worker *w = s->workers[a->process];
-	char name[96];
 
 	(void)now;
-	if (x->end == END_START_TIMEOUT || x->end == END_PICKUP_TIMEOUT)
-		log_warnx("%s is killed: %s",
-		    worker_name(w, name, sizeof(name)),
-		    process_end_name(x->end));
+	if (x->end == END_PICKUP_TIMEOUT)
+		settle_tell_late(
+		    w, "it did not receive its connection", o->pickup_timeout);
 	worker_signal(w, SIGKILL, true);
 }
 
@@ -119,6 +135,9 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 
 	switch ((enum action_news)a->cause) {
 	case NEWS_BACKOFF:
+		/* Whoever has failed is told of by NEWS_FAILED. */
+		if (app->failed)
+			break;
 		log_info("%s: next start in %.1f s after: %s", name,
 		    (double)(app->backoff.until - now) / 1e9, g->last_failure);
 		break;
