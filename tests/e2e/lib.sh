@@ -87,6 +87,11 @@ children() {
 	cat "/proc/$1/task/"*/children 2>/dev/null
 }
 
+# Nanoseconds of processor that all threads of a process have used.
+cpu_of() {
+	cat "/proc/$1/task/"*/schedstat | awk '{ ns += $1 } END { print ns }'
+}
+
 zombies() {
 	for pid in $(children "$1"); do
 		grep -q '^State:.Z' "/proc/$pid/status" 2>/dev/null && echo "$pid"
@@ -112,6 +117,25 @@ conf() {
 		echo "control = \"$DIR/control.sock\""
 		cat
 	} >"$DIR/pool.conf"
+}
+
+# quoted WORD...: as a list for pool.conf.
+quoted() {
+	quoted_words=
+	for word; do
+		quoted_words="$quoted_words${quoted_words:+, }\"$word\""
+	done
+	echo "{ $quoted_words }"
+}
+
+# app NAME [OPTION-OF-tworker...]: an app at $DIR/NAME.sock, for conf; what
+# else it has comes from stdin.
+app() {
+	printf 'app "%s" {\nlisten = "unix:%s.sock"\n' "$1" "$1"
+	shift
+	printf 'command = %s\n' "$(quoted "$TWORKER" "$@")"
+	cat
+	echo '}'
 }
 
 # pool_run [OPTION...]: starts the daemon; returns when it answers. Its number
@@ -207,6 +231,33 @@ ask() {
 	    --timeout "$LIMIT" "$@"
 }
 
+# web [TEXT [OPTION...]]: asks the app of that name.
+web() {
+	ask "unix:$DIR/web.sock" "$@"
+}
+
+# ask_behind TEXT [APP]: in the background; returns when a worker has it.
+# `behind` waits for the answer, which is then in $ANSWER.
+ask_behind() {
+	set -- "$1" "${2:-web}"
+	behind_sessions=$(($(status apps "$2" sessions) + 1))
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/$2.sock" \
+	    --text "$1" --timeout $((3 * LIMIT)) >"$DIR/behind" 2>&1
+	BEHIND=$STARTED
+	await status_is "$behind_sessions" apps "$2" sessions
+}
+
+behind() {
+	finish "$BEHIND" $((3 * LIMIT))
+	# shellcheck disable=SC2034 # for the test
+	ANSWER=$(cat "$DIR/behind")
+}
+
+# The number of the process that gave an answer.
+pid_of() {
+	echo "${1%% *}"
+}
+
 flood() {
 	"$BUILD/tests/e2e/flood" "$@"
 }
@@ -252,6 +303,13 @@ oneTimeSetUp() {
 	FILE_PIDS=$PIDS PIDS=''
 }
 
+# Each test has a log of its own.
+setUp() {
+	: >"$DIR/log"
+	# shellcheck disable=SC2154 # shunit2's count
+	FAILED_BEFORE=$__shunit_assertsFailed
+}
+
 # What sanitizers of daemons and workers had to say; true if anything.
 print_reports() {
 	reported=1
@@ -269,6 +327,9 @@ tearDown() {
 	stop_process $PIDS
 	PIDS=''
 	! print_reports || fail 'a sanitizer found something'
+	if [ "$__shunit_assertsFailed" -ne "$FAILED_BEFORE" ]; then
+		echo "--- log" && tail -n 40 "$DIR/log" && echo "---"
+	fi
 }
 
 # Also called a second time, and when shunit2 gives up.
@@ -289,9 +350,6 @@ oneTimeTearDown() {
 	# shellcheck disable=SC2154 # shunit2's counts
 	passed=$((__shunit_testsPassed - SKIPPED)) \
 	    total=$((__shunit_testsTotal - SKIPPED + bad))
-	if [ "$passed" -ne "$total" ]; then
-		echo "--- $DIR/log" && tail -n 100 "$DIR/log"
-	fi
 	rm -rf "$DIR"
 	echo "## passed=$passed total=$total"
 }
