@@ -204,6 +204,7 @@ FUZZERS = tests/fuzz/conf.c
 # Installed by their sections.
 MANS = man/apppool-worker.7 \
     man/apppool.3 \
+    man/apppoolctl.8 \
     man/apppoold.8
 
 # Started as systemd units; their paths are those of PREFIX=/usr.
