@@ -1,0 +1,365 @@
+#!/bin/sh
+# Processes that die, hang or go silent, and what becomes of their clients.
+
+# A program that does so once, and from then on is a good worker:
+# bad_once NAME OPTION-OF-tworker... Others see a mark and are good.
+bad_once() {
+	name=$1
+	shift
+	mkdir -p -m 1777 "$DIR/marks"
+	rm -rf "$DIR/marks/$name"
+	cat >"$DIR/$name" <<-EOF
+	#!/bin/sh
+	mkdir "$DIR/marks/$name" 2>/dev/null && exec "$TWORKER" $*
+	exec "$TWORKER"
+	EOF
+	chmod 755 "$DIR/$name"
+}
+
+# conf_once NAME: an app of two such processes, replaced without delay.
+conf_once() {
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "./$1" }
+		min_processes = 2
+		max_processes = 2
+		pickup_timeout = 1s
+		restart_delay = 10ms
+		min_server_life = 0
+	}
+	EOF
+}
+
+# Two clients at once find both processes, the bad one too.
+both_are_answered() {
+	web hello --count 2 --together --times >"$DIR/times"
+	assertEquals 'answers' 2 "$(grep -c hello "$DIR/times")"
+	last=$(tail -n 1 "$DIR/times")
+	# pickup_timeout, and it is looked at once a second.
+	assertTrue "took ${last%% *} ms" \
+	    "[ ${last%% *} -lt $((2500 * SLOW)) ]"
+}
+
+# worker_is STATE PID: in the status.
+worker_is() {
+	ctl -j status | "$PYTHON" -c '
+import json, sys
+for w in json.load(sys.stdin)["apps"][0]["workers"]:
+    if str(w["pid"]) == sys.argv[2]:
+        sys.exit(w["state"] != sys.argv[1])
+sys.exit(1)' "$@"
+}
+
+testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
+	app web <<-EOF | conf
+	min_processes = 2
+	max_processes = 2
+	EOF
+	pool_start
+	first=$(pid_of "$(web)")
+	kill -STOP "$first"
+	ask_behind hello
+	await worker_is active "$first"
+	kill -KILL "$first"
+	behind
+	assertEquals "$ANSWER" 0 "$RC"
+	assertNotEquals "$first" "$(pid_of "$ANSWER")"
+	assertEquals 1 "$(status apps web retaken)"
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testManySuchConnectionsAreAllServed() {
+	app web <<-EOF | conf
+	min_processes = 2
+	max_processes = 2
+	restart_delay = 10ms
+	min_server_life = 0
+	EOF
+	pool_start
+	i=0
+	while [ $i -lt 20 ]; do
+		i=$((i + 1))
+		# Both hold one unread when they die; two more wait.
+		pids=$(status apps web workers '*' pid)
+		# shellcheck disable=SC2086 # numbers
+		kill -STOP $pids
+		start_process "$BUILD/tests/e2e/ask" \
+		    --to "unix:$DIR/web.sock" --count 4 --together >"$DIR/ask"
+		asked=$STARTED
+		await status_is 2 apps web waiting
+		# shellcheck disable=SC2086
+		kill -KILL $pids
+		finish "$asked"
+		assertEquals 4 "$(grep -c hello "$DIR/ask")"
+		await status_is 2 apps web idle
+	done
+	assertEquals 40 "$(status apps web retaken)"
+	assertEquals 80 "$(status apps web completed)"
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testWhatComesBackKeepsItsPlaceInTheQueue() {
+	app web <<-EOF | conf
+	max_processes = 1
+	restart_delay = 10ms
+	EOF
+	pool_start
+	pid=$(pid_of "$(web)")
+	kill -STOP "$pid"
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --count 5 --together --times >"$DIR/ask"
+	asked=$STARTED
+	await status_is 4 apps web waiting
+	kill -KILL "$pid"
+	finish "$asked"
+	assertEquals "$(seq 0 4)" "$(cut -d ' ' -f 2 "$DIR/ask")"
+}
+
+testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
+	app web <<-EOF | conf
+	min_processes = 2
+	max_processes = 2
+	pickup_timeout = 1s
+	restart_delay = 10ms
+	min_server_life = 0
+	EOF
+	pool_start
+	first=$(pid_of "$(web)")
+	kill -STOP "$first"
+	cpu=$(cpu_of "$POOL")
+	from=$(now_ms)
+	answer=$(web)
+	took=$(($(now_ms) - from)) cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
+	assertNotEquals "$first" "$(pid_of "$answer")"
+	assertTrue "took $took ms" "[ $took -ge 900 ]"
+	assertTrue "took $took ms" "[ $took -lt $((2500 * SLOW)) ]"
+	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
+	assertEquals 1 "$(status apps web retaken)"
+	assertTrue 'it is not said' \
+	    "said '(pid $first) is killed: pickup_timeout'"
+	assertTrue "is_gone $first"
+}
+
+testOneThatStopsItselfWhenReadyKeepsNobodyWaiting() {
+	bad_once stops --stop-self
+	conf_once stops
+	pool_start
+	cpu=$(cpu_of "$POOL")
+	both_are_answered
+	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
+	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testOneThatClosesItsSocketWhenReadyKeepsNobodyWaiting() {
+	bad_once closes --close-channel
+	conf_once closes
+	pool_start
+	cpu=$(cpu_of "$POOL")
+	both_are_answered
+	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
+	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testOneThatShutsItsSocketDownWhenReadyKeepsNobodyWaiting() {
+	bad_once shuts --shutdown-channel
+	conf_once shuts
+	pool_run
+	await said 'its socket is shut down'
+	await status_is 2 apps web idle
+	cpu=$(cpu_of "$POOL")
+	both_are_answered
+	sleep 0.5
+	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
+	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testOneThatShutsItsSocketDownInASessionLosesOnlyThat() {
+	app web --at 2 --shutdown-channel <<-EOF | conf
+	max_processes = 1
+	restart_delay = 10ms
+	EOF
+	pool_start
+	assertEquals 1 "$(web | grep -c hello)"
+	assertEquals '' "$(web hello 2>/dev/null)"
+	assertEquals 1 "$(web | grep -c hello)"
+	assertEquals 1 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testTheClientOfAProcessKilledInASessionSeesTheEnd() {
+	app web <<-EOF | conf
+	min_processes = 2
+	EOF
+	pool_start
+	ask_behind 'sleep 30s'
+	pid=$(children "$POOL" | tr ' ' '\n' |
+	    while read -r pid; do worker_is active "$pid" && echo "$pid"; done)
+	kill -KILL "$pid"
+	behind
+	assertContains "$ANSWER" eof
+	assertEquals 1 "$(status apps web lost)"
+	assertTrue 'it is not said, or not with its session' "grep -q \
+	    'web: worker .* (pid $pid) killed by signal 9.* in a session of' \
+	    '$DIR/log'"
+	assert_accounts web
+}
+
+testABegunSessionIsNotServedTwice() {
+	app web <<-EOF | conf
+	min_processes = 2
+	EOF
+	pool_start
+	assertEquals '' "$(web 'kill 9' 2>/dev/null)"
+	assertEquals 1 "$(status apps web lost)"
+	assertEquals 0 "$(status apps web retaken)"
+	assertEquals 1 "$(status apps web accepted)"
+}
+
+testAnIdleProcessThatIsKilledIsReplaced() {
+	app web <<-EOF | conf
+	min_processes = 3
+	restart_delay = 10ms
+	EOF
+	pool_start
+	victim=$(status apps web workers 0 pid)
+	kill -KILL "$victim"
+	await status_is 4 apps web spawned
+	await status_is 3 apps web idle
+	assertTrue 'it is not said in one line' "[ $(grep -c \
+	    "web: worker .* (pid $victim) killed by signal 9" "$DIR/log") = 1 ]"
+	assertEquals '{"signal": 1}' "$(status apps web exits)"
+	assertEquals '' "$(zombies "$POOL")"
+}
+
+testOneThatExitsCleanlyAfterItsWorkIsReplacedAtOnce() {
+	app web --retire-after 1 <<-EOF | conf
+	max_processes = 1
+	restart_delay = 30s
+	EOF
+	pool_start
+	assertEquals 10 "$(web hello --count 10 | cut -d ' ' -f 1 |
+	    sort -u | wc -l)"
+	assertEquals '{"retired": 10}' "$(status apps web exits)"
+	assertFalse 'it backs off' 'said "next start in"'
+}
+
+testOneThatExitsInASessionIsToldWithItsStatus() {
+	app web <<-EOF | conf
+	restart_delay = 10ms
+	EOF
+	pool_start
+	assertEquals '' "$(web 'exit 7' 2>/dev/null)"
+	await said 'exited with status 7 in a session of'
+	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web idle
+}
+
+testYoungDeathsAreFollowedByEverLongerPauses() {
+	app web <<-EOF | conf
+	restart_delay = 100ms
+	restart_delay_max = 400ms
+	EOF
+	pool_start
+	for spawned in 2 3 4 5; do
+		kill -KILL "$(status apps web workers 0 pid)"
+		await status_is $spawned apps web spawned
+		await status_is 1 apps web idle
+	done
+	# The pauses have up to a quarter of jitter.
+	assertEquals '0.1 0.2 0.4 0.4' "$(sed -n \
+	    's/.*next start in \([0-9.]*\) s after.*/\1/p' "$DIR/log" |
+	    sed -e 's/0.3/0.2/' -e 's/0.5/0.4/' | xargs)"
+}
+
+testAThreadThatCannotTakeItsConnectionLosesItAlone() {
+	app web --concurrency 6 --work 300ms <<-EOF | conf
+	max_processes = 1
+	concurrency = 6
+	limit_nofile = 8
+	EOF
+	pool_start
+	# 0 to 3 and four connections: there is no place for more.
+	assertEquals 4 "$(web hello --count 6 --together 2>/dev/null |
+	    grep -c hello)"
+	await status_is 0 apps web sessions
+	assertEquals 2 "$(status apps web lost)"
+	assertEquals 1 "$(status apps web spawned)"
+	assert_accounts web
+}
+
+testJobWorkersAreKeptAtTheirNumber() {
+	conf <<-EOF
+	app "jobs" {
+		handoff = none
+		command = { "/bin/sleep", "1000" }
+		min_processes = 3
+		restart_delay = 10ms
+	}
+	EOF
+	pool_start
+	for pid in $(status apps jobs workers '*' pid); do
+		kill -KILL "$pid"
+	done
+	await status_is 6 apps jobs spawned
+	await status_is 3 apps jobs processes
+	assertEquals null "$(status apps jobs sessions)"
+	pool_stop
+	assertEquals 0 "$RC"
+	assertTrue 'something is left' no_leftovers
+}
+
+testTheProcessesOfADaemonThatIsKilledEnd() {
+	app web <<-EOF | conf
+	min_processes = 4
+	EOF
+	pool_start
+	kill -KILL "$POOL"
+	finish "$POOL"
+	await no_leftovers
+}
+
+testTheSessionOfADaemonThatIsKilledIsFinished() {
+	app web <<-EOF | conf
+	EOF
+	pool_start
+	ask_behind 'sleep 500ms'
+	kill -KILL "$POOL"
+	finish "$POOL"
+	behind
+	assertEquals "$ANSWER" 0 "$RC"
+	await no_leftovers
+}
+
+testAfterADeathNoDescriptorIsLeftOpen() {
+	app web <<-EOF | conf
+	min_processes = 2
+	restart_delay = 1ms
+	restart_delay_max = 1ms
+	min_server_life = 0
+	EOF
+	pool_start
+	await status_is 2 apps web idle
+	before=$(fds "$POOL")
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		kill -KILL "$(status apps web workers 0 pid)"
+		web 'kill 9' >/dev/null 2>&1
+		await status_is 2 apps web idle
+	done
+	await has_fds "$POOL" "$before"
+}
+
+# has_fds PID N
+has_fds() {
+	[ "$(fds "$1")" -eq "$2" ]
+}
+
+. tests/e2e/lib.sh
