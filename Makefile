@@ -7,6 +7,11 @@ VERSION = 0.1.0
 CORE_SRCS = lib/core/action.c \
     lib/core/app.c \
     lib/core/backoff.c \
+    lib/core/counter.c \
+    lib/core/counter_check.c \
+    lib/core/counter_entry.c \
+    lib/core/counter_keys.c \
+    lib/core/counter_memory.c \
     lib/core/deadlines.c \
     lib/core/life.c \
     lib/core/pool.c \
@@ -18,6 +23,7 @@ CORE_SRCS = lib/core/action.c \
     lib/core/queue.c \
     lib/core/room.c \
     lib/core/settle.c \
+    lib/core/siphash.c \
     lib/core/sizing.c \
     lib/core/window.c
 
@@ -132,6 +138,8 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/child_test.c \
     tests/unit/control_test.c \
     tests/unit/ctl_answer_test.c \
+    tests/unit/counter_soak_test.c \
+    tests/unit/counter_test.c \
     tests/unit/deadlines_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/json_test.c \

@@ -1,0 +1,113 @@
+/* The invariants, for tests and fuzzing. */
+
+#include <assert.h>
+
+#include "core/counter_private.h"
+
+/* The queue is in order of age, and nobody in it could be served. */
+static uint32_t
+check_queue(const struct counter *c, uint32_t key, const struct ilist *queue,
+    enum counter_state state)
+{
+	tstamp before = INT64_MIN;
+	uint32_t n = 0, prev = ILIST_NONE;
+
+	for (uint32_t e = queue->first; e != ILIST_NONE;
+	     e = c->entry_links[e].next) {
+		const struct counter_entry *x = &c->entries[e];
+
+		assert(x->key == key && x->state == state);
+		assert(x->since >= before);
+		assert(x->workers <= c->keys[key].holders);
+		assert(c->entry_links[e].prev == prev);
+		before = x->since;
+		prev = e;
+		n++;
+	}
+	assert(n == queue->count && prev == queue->last);
+	return n;
+}
+
+/* What the clients have. */
+struct tally {
+	uint32_t clients;
+	uint32_t held;
+	uint32_t waiting;
+};
+
+static void
+check_stack(const struct counter *c, uint32_t client, struct tally *t)
+{
+	const struct counter_client *cl = &c->clients[client];
+	bool waits = false;
+	unsigned seen = 0;
+
+	assert(cl->depth <= COUNTER_STACK && (cl->open || cl->depth == 0));
+	t->clients += cl->open;
+	for (unsigned at = 0; at < COUNTER_STACK; at++) {
+		uint32_t n = client * COUNTER_STACK + cl->stack[at];
+		const struct counter_entry *e = &c->entries[n];
+
+		seen |= 1u << cl->stack[at];
+		assert((e->state != COUNTER_FREE) == (at < cl->depth));
+		if (at >= cl->depth)
+			continue;
+		assert(c->keys[e->key].len != 0);
+		t->held += e->state == COUNTER_HELD;
+		waits = e->state != COUNTER_HELD;
+		t->waiting += waits;
+		assert(!waits || at + 1u == cl->depth);
+	}
+	assert(!cl->open || seen == (1u << COUNTER_STACK) - 1);
+	assert(waits == (deadlines_get(&c->waits, client) != TSTAMP_NEVER));
+}
+
+/* Whether a walk through the key's bucket comes to it. */
+static bool
+check_linked(const struct counter *c, uint32_t key)
+{
+	uint32_t n = c->buckets[c->keys[key].hash & c->bucket_mask];
+
+	while (n != 0 && n != key + 1)
+		n = c->keys[n - 1].next;
+	return n != 0;
+}
+
+static uint32_t
+check_chunks(const struct counter *c, uint32_t n)
+{
+	uint32_t count = 0;
+
+	for (; n != 0; n = c->chunks[n - 1].next)
+		count++;
+	return count;
+}
+
+void
+counter_check(const struct counter *c)
+{
+	struct tally t = { 0, 0, 0 };
+	uint32_t used = 0, held = 0, waiting = 0, chunks = 0;
+
+	for (uint32_t n = 0; n < c->nclients; n++)
+		check_stack(c, n, &t);
+	for (uint32_t n = 0; n < c->nkeys; n++) {
+		const struct counter_key *k = &c->keys[n];
+
+		if (k->len == 0)
+			continue;
+		assert(k->holders > 0 && check_linked(c, n));
+		used++;
+		held += k->holders;
+		chunks += check_chunks(c, k->text + 1);
+		waiting += check_queue(c, n, &k->me, COUNTER_ME);
+		waiting += check_queue(c, n, &k->any, COUNTER_ANY);
+	}
+	assert(used == c->used_keys && used <= c->limits.keys);
+	assert(chunks + check_chunks(c, c->free_chunks) == c->nchunks);
+	assert(t.clients == counter_clients(c));
+	assert(t.held == held && held == c->figures.held);
+	assert(t.waiting == waiting && waiting == c->figures.waiting);
+	assert(c->waits.count <= waiting);
+	assert(c->figures.acquired == c->figures.processed + held);
+}

@@ -1,0 +1,189 @@
+/*
+ * Long random lives, by seeds: after every event all invariants hold, and
+ * what clients are told fits what a plain model of them has in mind.
+ */
+
+#include "check.h"
+
+#include "core/counter.h"
+#include "core/prng.h"
+
+#define CLIENTS 24
+#define EVENTS 20000
+
+struct soak {
+	struct counter counter;
+	struct prng prng;
+	tstamp now;
+	bool open[CLIENTS];
+	bool waiting[CLIENTS]; /* as they know it themselves */
+	unsigned held[CLIENTS];
+	unsigned answers; /* of the event, to the client it is about */
+};
+
+static uint32_t
+pick(struct soak *s, uint32_t n)
+{
+	return (uint32_t)(prng_next(&s->prng) % n);
+}
+
+/* What each word means to the one who hears it. */
+static void
+hear(struct soak *s, const struct counter_reply *r)
+{
+	switch ((enum counter_word)r->word) {
+	case COUNTER_LOCKED:
+		s->held[r->client]++;
+		s->waiting[r->client] = false;
+		break;
+	case COUNTER_DONE:
+		CHECK(s->waiting[r->client]);
+		s->waiting[r->client] = false;
+		break;
+	case COUNTER_TIMEOUT:
+		s->waiting[r->client] = false;
+		break;
+	default:
+		break;
+	}
+}
+
+static void
+settle(struct soak *s, uint32_t about)
+{
+	struct counter_reply r;
+
+	s->answers = 0;
+	while (counter_next_reply(&s->counter, &r)) {
+		s->answers += r.client == about;
+		hear(s, &r);
+	}
+	counter_check(&s->counter);
+}
+
+/* Few keys, of which one is long. */
+static size_t
+key_of(struct soak *s, char *key, size_t size)
+{
+	uint32_t n = pick(s, 5);
+
+	(void)snprintf(key, size, "%0*u", n == 0 ? 300 : 1, (unsigned)n);
+	return strlen(key);
+}
+
+static void
+acquire(struct soak *s, uint32_t client)
+{
+	char key[COUNTER_KEY_MAX + 1];
+	struct counter_request r = { .key = key,
+		.workers = 1 + pick(s, 4),
+		.maxqueue = 1 + pick(s, 12),
+		.timeout = TSPAN_MSECONDS(pick(s, 200)),
+		.any = pick(s, 2) == 0 };
+
+	r.len = key_of(s, key, sizeof(key));
+	counter_acquire(&s->counter, client, &r, s->now);
+	settle(s, client);
+	if (s->answers == 0)
+		s->waiting[client] = true;
+	CHECK(s->answers <= 1);
+}
+
+static void
+release(struct soak *s, uint32_t client)
+{
+	char key[COUNTER_KEY_MAX + 1];
+	size_t len = pick(s, 3) == 0 ? key_of(s, key, sizeof(key)) : 0;
+	uint64_t processed = s->counter.figures.processed;
+	uint32_t waits = s->counter.figures.waiting;
+
+	counter_release(&s->counter, client, key, len, s->now);
+	settle(s, client);
+	CHECK_EQ(1, s->answers);
+	if (s->counter.figures.processed != processed)
+		s->held[client]--;
+	else if (s->counter.figures.waiting != waits)
+		s->waiting[client] = false;
+}
+
+static void
+leave(struct soak *s, uint32_t client)
+{
+	counter_closed(&s->counter, client, s->now);
+	s->open[client] = s->waiting[client] = false;
+	s->held[client] = 0;
+	settle(s, client);
+	CHECK_EQ(0, s->answers);
+}
+
+static void
+step(struct soak *s)
+{
+	uint32_t client = pick(s, CLIENTS), what = pick(s, 100);
+
+	s->now += TSPAN_MSECONDS(pick(s, 8));
+	if (what < 5) {
+		counter_tick(&s->counter, s->now);
+		settle(s, CLIENTS);
+	} else if (!s->open[client]) {
+		client = counter_opened(&s->counter, s->now);
+		CHECK(client < CLIENTS && !s->open[client]);
+		s->open[client] = true;
+	} else if (what < 8) {
+		leave(s, client);
+	} else if (what < 55) {
+		acquire(s, client);
+	} else {
+		release(s, client);
+	}
+}
+
+/* The model and the counter agree on who has what. */
+static void
+compare(const struct soak *s)
+{
+	for (uint32_t n = 0; n < CLIENTS; n++)
+		if (s->open[n])
+			CHECK_EQ(s->held[n] + s->waiting[n],
+			    s->counter.clients[n].depth);
+}
+
+static void
+live(uint64_t seed)
+{
+	const struct counter_limits limits = { .clients = CLIENTS, .keys = 4 };
+	const struct siphash_seed hash = { seed, ~seed };
+	struct soak s = { .prng = { seed }, .now = TSPAN_SECONDS(1) };
+	void *memory = calloc(1, counter_memory(&limits));
+
+	NEED(memory != NULL);
+	counter_init(&s.counter, &limits, memory, &hash, s.now);
+	for (unsigned i = 0; i < EVENTS && !check.failed; i++) {
+		step(&s);
+		compare(&s);
+	}
+	for (uint32_t n = 0; n < CLIENTS; n++)
+		if (s.open[n])
+			leave(&s, n);
+	CHECK_EQ(0, s.counter.used_keys);
+	CHECK_EQ(0, s.counter.figures.held);
+	CHECK_EQ(0, s.counter.figures.waiting);
+	if (check.failed)
+		fprintf(stderr, "seed %" PRIu64 "\n", seed);
+	free(memory);
+}
+
+static void
+the_invariants_hold_through_random_lives(void)
+{
+	for (uint64_t seed = 1; seed <= 25 && !check.failed; seed++)
+		live(seed);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(the_invariants_hold_through_random_lives);
+	return check_finish();
+}
