@@ -137,9 +137,9 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/child_failure_test.c \
     tests/unit/child_test.c \
     tests/unit/control_test.c \
-    tests/unit/ctl_answer_test.c \
     tests/unit/counter_soak_test.c \
     tests/unit/counter_test.c \
+    tests/unit/ctl_answer_test.c \
     tests/unit/deadlines_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/json_test.c \
@@ -153,6 +153,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/pool_grow_test.c \
     tests/unit/pool_queue_test.c \
     tests/unit/pool_shrink_test.c \
+    tests/unit/pool_stop_test.c \
     tests/unit/process_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \

@@ -92,9 +92,11 @@ struct app {
 	bool knocking; /* a listener has connections that may not come in */
 	bool calling; /* an ACTION_ACCEPT is under way */
 	bool drained; /* closing, and its backlog is empty */
+	bool haunted; /* over, but for processes that are stuck */
 	bool wants_place; /* on the pool's list of places */
 	uint32_t wanted; /* places, if so */
 	uint32_t news; /* bit of each enum action_news that is under way */
+	uint64_t stamp; /* unique over the pool's life */
 	uint32_t generation;
 	uint32_t in_state[PROCESS_STATES]; /* number of its processes */
 	uint32_t expiring; /* number of its processes */

@@ -174,7 +174,8 @@ pool_action_valid(const struct pool *p, const struct action *a)
 		return x->stamp == a->stamp && x->state != PROCESS_DYING &&
 		    x->state != PROCESS_GONE;
 	default:
-		return true;
+		return p->apps[a->app].stamp == a->stamp &&
+		    p->apps[a->app].phase != APP_FREE;
 	}
 }
 
@@ -241,7 +242,8 @@ pool_act_app(struct pool *p, enum action_kind kind, uint32_t app)
 	    (struct action){ .kind = (uint8_t)kind,
 		.app = app,
 		.process = ILIST_NONE,
-		.conn = ILIST_NONE });
+		.conn = ILIST_NONE,
+		.stamp = p->apps[app].stamp });
 }
 
 void
@@ -257,7 +259,8 @@ pool_tell(struct pool *p, uint32_t app, enum action_news news, uint32_t process)
 		.cause = (uint8_t)news,
 		.app = app,
 		.process = process,
-		.conn = ILIST_NONE });
+		.conn = ILIST_NONE,
+		.stamp = a->stamp });
 }
 
 static void

@@ -81,7 +81,7 @@ struct pool {
 	uint32_t call_next; /* the app that is asked first; see crowded */
 	bool crowded; /* an app knocks for want of a connection's number */
 	uint8_t phase; /* enum pool_phase */
-	uint64_t stamps; /* given out to processes and connections */
+	uint64_t stamps; /* given out to apps, processes and connections */
 	tstamp stop_at;
 	tspan stop_grace; /* SIGTERM so long before stop_at */
 	tstamp now; /* of the latest fact */
@@ -122,12 +122,13 @@ void pool_app_restart(struct pool *p, uint32_t app, tstamp now);
  * No connection will come any more but those in the backlog of its
  * listeners, which the caller goes on reporting with pool_arrived().  When
  * pool_app_drained() has been said, and nothing waits, its processes leave;
- * ACTION_OVER comes when none is left.
+ * ACTION_OVER comes when none is left but those that are stuck, and again
+ * when these have ended too.
  */
 void pool_app_close(struct pool *p, uint32_t app, tstamp now);
 void pool_app_drained(struct pool *p, uint32_t app, tstamp now);
 
-/* After ACTION_OVER: the number may be used again. */
+/* After ACTION_OVER, if none is stuck: the number may be used again. */
 void pool_app_free(struct pool *p, uint32_t app);
 
 /* Another global ceiling. */

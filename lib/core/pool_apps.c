@@ -24,6 +24,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	*a = (struct app){ 0 };
 	a->options = *o;
 	a->phase = APP_RUNNING;
+	a->stamp = ++p->stamps;
 	a->pace = 1;
 	a->lowest = o->concurrency;
 	ilist_init(&a->starting);
@@ -107,6 +108,7 @@ void
 pool_app_free(struct pool *p, uint32_t app)
 {
 	assert(p->apps[app].phase == APP_OVER && p->apps[app].stuck == 0);
+	assert(!p->apps[app].wants_place);
 	p->apps[app].phase = APP_FREE;
 	deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
 }

@@ -64,6 +64,8 @@ pool_knocked(struct pool *p, uint32_t app, tstamp now)
 
 	pool_at(p, now);
 	a->calling = false;
+	if (a->drained || a->phase > APP_CLOSING)
+		return;
 	if (!a->knocking) {
 		a->knocking = true;
 		a->knocked = now;

@@ -208,8 +208,6 @@ pool_retaken(struct pool *p, uint32_t conn, tstamp now)
 	a->figures.retaken++;
 	if (++c->retries > a->options.retry_limit)
 		queue_refuse(p, conn, CAUSE_RETRIES);
-	else if (p->phase == POOL_ENDING)
-		queue_refuse(p, conn, CAUSE_STOPPING);
 	pool_settle(p, c->app);
 }
 

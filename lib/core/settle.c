@@ -91,11 +91,27 @@ pool_wind_down(struct pool *p, uint32_t app)
 		pool_tell_all(p, app,
 		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
 	}
-	if (a->phase == APP_STOPPING && a->figures.sessions == 0 &&
-	    a->queue.count == 0 && app_living(a) == a->stuck) {
+	if (a->phase == APP_STOPPING && app_living(a) == a->stuck) {
 		a->phase = APP_OVER;
+		a->haunted = a->stuck > 0;
+		pool_act_app(p, ACTION_OVER, app);
+	} else if (a->haunted && a->stuck == 0) {
+		a->haunted = false;
 		pool_act_app(p, ACTION_OVER, app);
 	}
+}
+
+/* An app that is leaving, and to which connections have come back. */
+static void
+pool_reopen(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (a->phase == APP_STOPPING && p->phase != POOL_ENDING &&
+	    !ilist_empty(&a->queue))
+		a->phase = APP_CLOSING;
+	else if (a->phase >= APP_STOPPING)
+		queue_refuse_all(p, app, CAUSE_STOPPING);
 }
 
 /* The first time that min_processes are ready is worth telling. */
@@ -116,6 +132,8 @@ pool_settle(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
+	if (a->phase >= APP_STOPPING)
+		pool_reopen(p, app);
 	/* What comes back late is served rather than refused. */
 	queue_serve(p, app);
 	queue_expire(p, app);

@@ -1,0 +1,537 @@
+/* How processes, apps and the whole pool come to an end. */
+
+#include "rig.h"
+
+/* --- one process -------------------------------------------------------- */
+
+static void
+who_does_not_stop_gets_term_then_kill_and_then_is_stuck(void)
+{
+	rig_begin();
+	rig.tells = true;
+	rig_running(rig_options(), 1);
+	pool_retire(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_at(19999);
+	CHECK_STR("", rig_did());
+	rig_at(20000);
+	CHECK_STR("term 0", rig_did());
+	rig_at(24999);
+	CHECK_STR("", rig_did());
+	rig_at(25000);
+	CHECK_STR("kill 0", rig_did());
+	rig_at(29999);
+	CHECK_STR("", rig_did());
+	rig_at(30000);
+	CHECK_STR("tell 0 stuck, term 1, spawn 2", rig_did());
+	CHECK_EQ(1, rig_app(0)->stuck);
+	rig_end();
+}
+
+static void
+who_is_stuck_counts_for_no_ceiling(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 1);
+	CHECK_EQ(1, rig.pool.living);
+	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
+	rig_at(5000);
+	CHECK(rig_process(0)->stuck);
+	CHECK_EQ(1, rig.pool.living);
+	CHECK_STR("kill 0, spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+who_was_stuck_and_dies_after_all_frees_its_number(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
+	rig_at(60000);
+	(void)rig_did();
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(0, rig_app(0)->stuck);
+	CHECK_EQ(1, rig.pool.free_processes.count);
+	rig_end();
+}
+
+static void
+a_session_may_end_while_its_process_retires(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_retire(&rig.pool, 0, rig.now);
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	CHECK(rig_done(0));
+	CHECK_EQ(PROCESS_STOPPING, rig_process(0)->state);
+	CHECK_EQ(1, rig_app(0)->figures.completed);
+	rig_end();
+}
+
+static void
+one_whose_start_was_never_carried_out_is_simply_gone(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("over 0", rig_did());
+	CHECK_EQ(0, rig.pool.living);
+	rig_end();
+}
+
+static void
+one_that_is_told_to_stop_while_it_is_spawned_stops_when_it_is_there(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	CHECK_STR("spawn 0", rig_did());
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_spawned(0);
+	CHECK(rig_ready(0));
+	CHECK_EQ(0, app_processes(rig_app(0)));
+	rig_exits(0, END_EXIT);
+	CHECK_STR("over 0", rig_did());
+	rig_end();
+}
+
+static void
+one_that_is_told_to_stop_and_could_not_be_spawned_is_gone(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	CHECK_STR("spawn 0", rig_did());
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_spawn_failed(0, false);
+	CHECK_STR("over 0", rig_did());
+	CHECK_EQ(0, rig_app(0)->figures.spawn_failures);
+	rig_end();
+}
+
+static void
+timeouts_of_zero_go_through_all_steps_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.stop_timeout = 0;
+	o.kill_timeout = 0;
+	rig_running(o, 1);
+	pool_retire(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_at(0);
+	CHECK_STR("term 0, kill 0", rig_did());
+	CHECK(rig_process(0)->stuck);
+	rig_end();
+}
+
+/* --- one app ------------------------------------------------------------ */
+
+static void
+a_closing_app_serves_what_waits_and_what_still_comes(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0", rig_did());
+	pool_app_close(&rig.pool, 0, rig.now);
+	CHECK(pool_may_accept(&rig.pool, 0));
+	rig_arrive();
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 1>0", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 2>0, stop 0", rig_did());
+	rig_done(0);
+	CHECK_STR("", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_STR("over 0", rig_did());
+	CHECK_EQ(3, rig_app(0)->figures.completed);
+	rig_end();
+}
+
+static void
+a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_at(40000);
+	pool_app_close(&rig.pool, 0, rig.now);
+	rig_exits(0, END_SIGNAL);
+	CHECK_STR("", rig_did());
+	rig_arrive();
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+an_app_that_is_over_may_be_freed_and_its_number_used_again(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 1);
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_STR("over 0", rig_did());
+	pool_app_free(&rig.pool, 0);
+	CHECK_EQ(0, rig_add(&o));
+	CHECK_STR("spawn 0", rig_did());
+	CHECK_EQ(0, rig_app(0)->figures.completed);
+	rig_end();
+}
+
+/* The promise that nothing unread is lost holds for the last one too. */
+static void
+what_the_last_process_never_received_is_served_by_another(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	CHECK_STR("spawn 1", rig_did());
+	rig_buried(0);
+	rig_ready(1);
+	CHECK_STR("hand 0>1, stop 1", rig_did());
+	rig_done(1);
+	rig_exits(1, END_EXIT);
+	CHECK_STR("over 0", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.completed);
+	rig_end();
+}
+
+static void
+a_stuck_process_with_a_session_delays_no_end(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now);
+	rig_at(1000);
+	CHECK_STR("term 0, kill 0", rig_did());
+	rig_at(6000);
+	CHECK_STR("over 0", rig_did());
+	rig_end();
+}
+
+static void
+an_app_is_over_again_when_its_stuck_process_is_gone(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	rig_at(60000);
+	CHECK_STR("stop 0, term 0, kill 0, over 0", rig_did());
+	CHECK_EQ(1, rig_app(0)->stuck);
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	CHECK_STR("refuse 0 stopping", rig_did());
+	rig_buried(0);
+	CHECK_STR("over 0", rig_did());
+	pool_app_free(&rig.pool, 0);
+	rig_end();
+}
+
+static void
+an_app_that_waits_for_a_place_can_end(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin_with(rig_limits(), 1);
+	rig_running(o, 1);
+	o.min_processes = 0;
+	o.queue_timeout = TSPAN_SECONDS(1);
+	rig_add(&o);
+	rig_arrive_at(1);
+	CHECK(rig_app(1)->wants_place);
+	pool_app_close(&rig.pool, 1, rig.now);
+	pool_app_drained(&rig.pool, 1, rig.now);
+	rig_at(1000);
+	CHECK_STR("refuse 0 late, over 1", rig_did());
+	CHECK(!rig_app(1)->wants_place);
+	pool_app_free(&rig.pool, 1);
+	CHECK_EQ(1, rig_add(&o));
+	rig_end();
+}
+
+static void
+who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_queue = 0;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive();
+	(void)rig_did();
+	rig_knock(0);
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_knock(0);
+	rig_done(0);
+	rig_exits(0, END_EXIT);
+	CHECK_STR("over 0", rig_did());
+	rig_end();
+}
+
+/* Its stuck process was a failed start, which is only now accounted for. */
+static void
+nothing_is_told_of_an_app_that_was_freed(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig.tells = true;
+	o.min_processes = 1;
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_at(30000);
+	CHECK_STR("term 0, spawn 1", rig_did());
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 1", rig_did());
+	rig_exits(1, END_EXIT);
+	rig_at(60000);
+	CHECK_STR("kill 0, tell 0 stuck, over 0", rig_did());
+	rig_exits(0, END_SIGNAL);
+	pool_app_free(&rig.pool, 0);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+/* --- everything --------------------------------------------------------- */
+
+static void
+the_whole_stop_serves_what_waits_within_its_budget(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(3);
+	(void)rig_did();
+	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	rig_done(0);
+	CHECK_STR("hand 1>0", rig_did());
+	rig_at(7999);
+	CHECK_STR("", rig_did());
+	rig_at(8000);
+	CHECK_STR("refuse 2 stopping, term 0", rig_did());
+	rig_at(9999);
+	CHECK_STR("", rig_did());
+	rig_at(10000);
+	CHECK_STR("kill 0", rig_did());
+	rig_exits(0, END_SIGNAL);
+	CHECK_STR("over 0", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.lost);
+	rig_end();
+}
+
+static void
+the_whole_stop_ends_early_when_nothing_is_left(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 2);
+	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
+	CHECK_STR("", rig_did());
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, stop 1", rig_did());
+	rig_exits(0, END_EXIT);
+	rig_exits(1, END_EXIT);
+	CHECK_STR("over 0", rig_did());
+	CHECK_EQ(2, rig_app(0)->figures.exits[END_SHUTDOWN]);
+	rig_end();
+}
+
+static void
+nothing_is_kept_at_its_minimum_while_all_stops(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_at(40000);
+	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(2), rig.now);
+	rig_exits(0, END_SIGNAL);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+a_grace_beyond_the_budget_begins_at_once(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	pool_stop(&rig.pool, TSPAN_SECONDS(1), TSPAN_SECONDS(5), rig.now);
+	rig_at(0);
+	CHECK_STR("term 0", rig_did());
+	rig_at(1000);
+	CHECK_STR("kill 0", rig_did());
+	rig_end();
+}
+
+static void
+stop_now_refuses_who_waits_and_terminates_all(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 2;
+	o.min_processes = 2;
+	rig_running(o, 2);
+	rig_arrive_n(3);
+	(void)rig_did();
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
+	CHECK_STR("refuse 2 stopping, term 0, term 1", rig_did());
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	rig_at(3000);
+	CHECK_STR("kill 0, kill 1", rig_did());
+	rig_end();
+}
+
+static void
+stop_now_overtakes_a_graceful_stop(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_stop(&rig.pool, TSPAN_SECONDS(100), TSPAN_SECONDS(5), rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_at(1000);
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
+	CHECK_STR("term 0", rig_did());
+	rig_at(4000);
+	CHECK_STR("kill 0", rig_did());
+	rig_end();
+}
+
+static void
+stop_now_shortens_the_grace_of_who_has_term_already(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.kill_timeout = TSPAN_SECONDS(600);
+	rig_running(o, 1);
+	pool_retire(&rig.pool, 0, rig.now);
+	rig_at(20000);
+	CHECK_STR("stop 0, spawn 1, term 0", rig_did());
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
+	rig_at(23000);
+	CHECK_STR("term 1, kill 1, kill 0", rig_did());
+	rig_end();
+}
+
+static void
+what_comes_back_while_all_ends_is_refused(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
+	(void)rig_did();
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	rig_buried(0);
+	CHECK_STR("refuse 0 stopping, over 0", rig_did());
+	rig_end();
+}
+
+/* Its HAND was not carried out yet. */
+static void
+what_was_promised_while_all_ends_is_refused(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
+	rig_died(0, END_SIGNAL);
+	rig_buried(0);
+	CHECK_STR("refuse 0 stopping, over 0", rig_did());
+	rig_end();
+}
+
+static void
+an_app_of_nothing_is_over_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	rig_add(&o);
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
+	CHECK_STR("over 0", rig_did());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(who_does_not_stop_gets_term_then_kill_and_then_is_stuck);
+	RUN(who_is_stuck_counts_for_no_ceiling);
+	RUN(who_was_stuck_and_dies_after_all_frees_its_number);
+	RUN(a_session_may_end_while_its_process_retires);
+	RUN(one_whose_start_was_never_carried_out_is_simply_gone);
+	RUN(one_that_is_told_to_stop_while_it_is_spawned_stops_when_it_is_there);
+	RUN(one_that_is_told_to_stop_and_could_not_be_spawned_is_gone);
+	RUN(timeouts_of_zero_go_through_all_steps_at_once);
+	RUN(a_closing_app_serves_what_waits_and_what_still_comes);
+	RUN(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
+	RUN(an_app_that_is_over_may_be_freed_and_its_number_used_again);
+	RUN(what_the_last_process_never_received_is_served_by_another);
+	RUN(a_stuck_process_with_a_session_delays_no_end);
+	RUN(an_app_is_over_again_when_its_stuck_process_is_gone);
+	RUN(an_app_that_waits_for_a_place_can_end);
+	RUN(who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end);
+	RUN(nothing_is_told_of_an_app_that_was_freed);
+	RUN(the_whole_stop_serves_what_waits_within_its_budget);
+	RUN(the_whole_stop_ends_early_when_nothing_is_left);
+	RUN(nothing_is_kept_at_its_minimum_while_all_stops);
+	RUN(a_grace_beyond_the_budget_begins_at_once);
+	RUN(stop_now_refuses_who_waits_and_terminates_all);
+	RUN(stop_now_overtakes_a_graceful_stop);
+	RUN(stop_now_shortens_the_grace_of_who_has_term_already);
+	RUN(what_comes_back_while_all_ends_is_refused);
+	RUN(what_was_promised_while_all_ends_is_refused);
+	RUN(an_app_of_nothing_is_over_at_once);
+	return check_finish();
+}
