@@ -98,6 +98,8 @@ life_free(struct pool *p, uint32_t process)
 	ilist_push_front(&p->free_processes, p->process_links, process);
 }
 
+static void life_blame(struct pool *p, uint32_t process, enum process_end end);
+
 void
 life_tell(struct pool *p, uint32_t process, enum process_end why)
 {
@@ -116,6 +118,7 @@ life_tell(struct pool *p, uint32_t process, enum process_end why)
 	x->step_at = p->now;
 	(void)life_event(p, process, PROCESS_TOLD);
 	pool_act_process(p, ACTION_STOP, process);
+	life_blame(p, process, why);
 }
 
 void
@@ -123,6 +126,7 @@ life_escalate(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why)
 {
 	struct process *x = &p->processes[process];
+	bool first = !x->asked;
 
 	if (x->step >= step || x->state == PROCESS_DYING)
 		return;
@@ -130,7 +134,7 @@ life_escalate(struct pool *p, uint32_t process, enum process_step step,
 		life_free(p, process);
 		return;
 	}
-	if (!x->asked) {
+	if (first) {
 		x->asked = true;
 		x->end = (uint8_t)why;
 	}
@@ -147,6 +151,8 @@ life_escalate(struct pool *p, uint32_t process, enum process_step step,
 		pool_act_process(p, ACTION_TERM, process);
 	if (step == STEP_KILL)
 		pool_act_process(p, ACTION_KILL, process);
+	if (first)
+		life_blame(p, process, why);
 }
 
 /* When the next step of stopping is due. */
@@ -321,15 +327,16 @@ life_at_fault(
 	}
 }
 
-void
-life_account(struct pool *p, uint32_t process, enum process_end end)
+/*
+ * Blames the app for the end, if there is cause to. An end that we ask for is
+ * blamed when we do, and not when it comes: a successor is wanted at once.
+ */
+static void
+life_blame(struct pool *p, uint32_t process, enum process_end end)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
 
-	if (x->asked)
-		end = x->end;
-	a->figures.exits[end]++;
 	if (!life_at_fault(p, x, end))
 		return;
 	if (!x->ready || end == END_START_TIMEOUT ||
@@ -337,4 +344,15 @@ life_account(struct pool *p, uint32_t process, enum process_end end)
 		life_failed_start(p, process, false);
 	else if (p->now - x->born < a->options.min_server_life)
 		life_back_off(p, process);
+}
+
+void
+life_account(struct pool *p, uint32_t process, enum process_end how)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+
+	a->figures.exits[x->asked ? x->end : how]++;
+	if (!x->asked)
+		life_blame(p, process, how);
 }
