@@ -141,6 +141,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/counter_test.c \
     tests/unit/ctl_answer_test.c \
     tests/unit/deadlines_test.c \
+    tests/unit/dump_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/json_test.c \
     tests/unit/lane_test.c \
@@ -208,7 +209,8 @@ BENCH_HELPERS = \
     tests/bench/worker.c
 
 # libFuzzer targets: build/fuzz/bin/NAME. FUZZ_TIME=60 is for each of them.
-FUZZERS = tests/fuzz/conf.c
+FUZZERS = tests/fuzz/conf.c \
+    tests/fuzz/control.c
 
 # Installed by their sections.
 MANS = man/apppool-worker.7 \

@@ -1,0 +1,105 @@
+/*
+ * Any bytes as a line for the control socket, as what a worker says of itself,
+ * and as an answer for apppoolctl.
+ */
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/control_line.h"
+#include "daemon/ctl_answer.h"
+#include "daemon/json.h"
+#include "sys/utf8.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Words are in the line, one behind the other, and have no blanks. */
+static void
+try_line(const char *data, size_t size)
+{
+	char *line = malloc(size + 1);
+	struct control_line out;
+	const char *before = line;
+
+	memcpy(line, data, size);
+	if (control_line_parse(line, size, &out) == NULL) {
+		assert(size <= CONTROL_LINE_MAX);
+		assert(out.nwords >= 1 && out.nwords <= CONTROL_WORDS_MAX);
+		assert(out.words[out.nwords] == NULL);
+		for (size_t i = 0; i < out.nwords; i++) {
+			size_t len = strlen(out.words[i]);
+
+			assert(out.words[i] >= before && len > 0);
+			assert(strcspn(out.words[i], " \t\n") == len);
+			before = out.words[i] + len;
+		}
+		assert(before <= line + size);
+	}
+	free(line);
+}
+
+/* Whatever it was, it comes out as UTF-8 without controls. */
+static void
+check_printable(const struct text *t)
+{
+	for (size_t at = 0, n; at < t->len; at += n) {
+		n = utf8_length(t->data + at, t->len - at);
+		assert(n != 0);
+		assert((unsigned char)t->data[at] >= ' ');
+		assert(t->data[at] != 0x7f);
+	}
+}
+
+static void
+try_text(const char *data, size_t size)
+{
+	char *string = strndup(data, size);
+	struct text t;
+	struct json j;
+
+	text_init(&t, 8 * size + 16);
+	json_init(&j, &t);
+	json_string(&j, string);
+	assert(!t.failed);
+	check_printable(&t);
+	text_clear(&t);
+	text_escaped(&t, data, size);
+	assert(!t.failed);
+	check_printable(&t);
+	text_fini(&t);
+	free(string);
+}
+
+/* The answer goes through whole, but for a last line that is an error. */
+static void
+try_answer(const char *data, size_t size)
+{
+	struct ctl_answer a;
+	const char *error = NULL;
+	char *shown = NULL;
+	size_t len = 0, first = size == 0 ? 0 : (uint8_t)data[0] % size;
+	FILE *to = open_memstream(&shown, &len);
+
+	ctl_answer_init(&a, to, false);
+	ctl_answer_put(&a, data, first);
+	ctl_answer_put(&a, data + first, size - first);
+	if (ctl_answer_end(&a, &error) == CTL_END_REFUSED)
+		assert(error != NULL && data[size - 1] == '\n');
+	else
+		assert(error == NULL);
+	(void)fclose(to);
+	assert(len <= size && memcmp(shown, data, len) == 0);
+	assert(error != NULL || len == size);
+	free(shown);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	try_line((const char *)data, size);
+	try_text((const char *)data, size);
+	try_answer((const char *)data, size);
+	return 0;
+}

@@ -1,0 +1,320 @@
+/* The dump of the state: piece by piece, through a lane, into a file. */
+
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+
+#include "check.h"
+#include "core/pool.h"
+#include "daemon/group.h"
+#include "daemon/status.h"
+#include "daemon/supervisor.h"
+#include "sys/log.h"
+
+#define DOORS 2000
+
+static struct supervisor sup;
+static struct config config;
+static struct conf conf;
+static struct conf_app app;
+static struct group group;
+static struct group *groups[1];
+static struct worker *workers[1];
+static struct door *doors;
+static char dir[] = "/tmp/dump_test.XXXXXX";
+static char path[64];
+static char log_path[64];
+static char app_name[] = "web";
+static char conf_name[] = "/etc/pool.conf";
+static const tstamp now = TSPAN_SECONDS(1000);
+
+static void
+begin(void)
+{
+	static const struct pool_limits limits = { 1, 1, 1, 1 };
+	static const struct app_options options = {
+		.max_processes = 1,
+		.concurrency = 1,
+		.start_limit = 1,
+		.sessions = true,
+	};
+
+	memset(&sup, 0, sizeof(sup));
+	memset(&group, 0, sizeof(group));
+	conf = (struct conf){ .file = conf_name, .dump_file = path };
+	app = (struct conf_app){ .name = app_name };
+	config = (struct config){ .conf = &conf, .refs = 1 };
+	sup.config = &config;
+	sup.groups = groups;
+	sup.workers = workers;
+	sup.diag.fd = -1;
+	sup.pool_memory = calloc(1, pool_memory(&limits));
+	pool_init(&sup.pool, &limits, sup.pool_memory, 1, 1, now);
+	group.sup = &sup;
+	group.conf = &app;
+	TAILQ_INIT(&group.doors);
+	group.app = pool_app_add(&sup.pool, &options, now);
+	groups[0] = &group;
+	(void)lane_start(&sup.closer, "closer");
+}
+
+/* More than one piece. */
+static void
+grow(void)
+{
+	doors = calloc(DOORS, sizeof(*doors));
+	for (unsigned i = 0; i < DOORS; i++) {
+		doors[i].listener.fd = -1;
+		(void)snprintf(doors[i].address, sizeof(doors[i].address),
+		    "unix:/run/a/rather/long/name/of/a/socket/%u", i);
+		TAILQ_INSERT_TAIL(&group.doors, &doors[i], next);
+	}
+}
+
+static void
+end(void)
+{
+	(void)lane_stop(&sup.closer, now, TSTAMP_NEVER);
+	free(sup.pool_memory);
+	free(doors);
+	doors = NULL;
+	(void)unlink(path);
+}
+
+/* What the loop does meanwhile. Gives the turns it took. */
+static unsigned
+finish(void)
+{
+	struct pollfd p = { .fd = lane_fd(&sup.closer), .events = POLLIN };
+	unsigned turns = 0;
+
+	while (sup.dump != NULL && poll(&p, 1, 10000) == 1) {
+		(void)lane_collect(&sup.closer, now);
+		turns++;
+	}
+	return turns;
+}
+
+/* A file, with a NUL; NULL: there is none. To be freed. */
+static char *
+content(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	char *text = calloc(1, 4 << 20);
+	ssize_t n = 0;
+
+	for (size_t len = 0; fd != -1; len += (size_t)n)
+		if ((n = read(fd, text + len, 65536)) <= 0)
+			break;
+	if (fd == -1) {
+		free(text);
+		return NULL;
+	}
+	(void)close(fd);
+	return text;
+}
+
+/* What `status -j` shows at this time. To be freed. */
+static char *
+shown(void)
+{
+	struct status *st = status_take(&sup, NULL, true, now);
+	char *text = calloc(1, 4 << 20);
+	const char *piece;
+	size_t len, at = 0;
+
+	while ((piece = status_next(st, &len)) != NULL) {
+		memcpy(text + at, piece, len);
+		at += len;
+	}
+	status_free(st);
+	return text;
+}
+
+/* Files in the folder that begin like the dump. */
+static unsigned
+leftovers(void)
+{
+	DIR *d = opendir(dir);
+	const struct dirent *e;
+	unsigned n = 0;
+
+	while ((e = readdir(d)) != NULL)
+		n += strncmp(e->d_name, "dump", 4) == 0;
+	(void)closedir(d);
+	return n;
+}
+
+static void
+the_file_holds_what_status_shows(void)
+{
+	char *in_file, *on_socket;
+
+	begin();
+	grow();
+	status_dump(&sup, now);
+	CHECK(sup.dump != NULL);
+	CHECK(finish() > 1);
+	in_file = content(path);
+	on_socket = shown();
+	CHECK_STR(on_socket, in_file);
+	CHECK_EQ(1, leftovers());
+	free(in_file);
+	free(on_socket);
+	end();
+}
+
+static void
+others_may_not_read_it(void)
+{
+	struct stat st;
+
+	begin();
+	status_dump(&sup, now);
+	(void)finish();
+	CHECK_EQ(0, stat(path, &st));
+	CHECK_EQ(0640, st.st_mode & 07777);
+	end();
+}
+
+static void
+the_former_one_stays_until_the_new_one_is_whole(void)
+{
+	char *before, *after;
+	FILE *f;
+
+	begin();
+	grow();
+	f = fopen(path, "w");
+	(void)fputs("before", f);
+	(void)fclose(f);
+	status_dump(&sup, now);
+	before = content(path);
+	CHECK_STR("before", before);
+	(void)finish();
+	after = content(path);
+	CHECK(after != NULL && after[0] == '{');
+	free(before);
+	free(after);
+	end();
+}
+
+static void
+two_at_a_time_are_one(void)
+{
+	struct dump *first;
+
+	begin();
+	status_dump(&sup, now);
+	first = sup.dump;
+	status_dump(&sup, now);
+	CHECK(sup.dump == first);
+	(void)finish();
+	CHECK(sup.dump == NULL);
+	end();
+}
+
+static void
+a_folder_that_is_not_there_is_no_disaster(void)
+{
+	static char nowhere[] = "/nonexistent/dump";
+
+	begin();
+	conf.dump_file = nowhere;
+	status_dump(&sup, now);
+	(void)finish();
+	CHECK(sup.dump == NULL);
+	CHECK_EQ(0, leftovers());
+	end();
+}
+
+/* A limit of the size of files stands in for the disk. */
+static void
+a_full_disk_leaves_the_former_one(void)
+{
+	struct rlimit former, small;
+	char *text;
+	FILE *f;
+
+	begin();
+	grow();
+	f = fopen(path, "w");
+	(void)fputs("before", f);
+	(void)fclose(f);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	(void)getrlimit(RLIMIT_FSIZE, &former);
+	small = former;
+	small.rlim_cur = 20000;
+	(void)setrlimit(RLIMIT_FSIZE, &small);
+	status_dump(&sup, now);
+	(void)finish();
+	(void)setrlimit(RLIMIT_FSIZE, &former);
+	CHECK(sup.dump == NULL);
+	text = content(path);
+	CHECK_STR("before", text);
+	CHECK_EQ(1, leftovers());
+	free(text);
+	end();
+}
+
+static void
+the_end_of_the_daemon_leaves_nothing_half_done(void)
+{
+	begin();
+	grow();
+	status_dump(&sup, now);
+	(void)lane_stop(&sup.closer, now, TSTAMP_NEVER);
+	CHECK(sup.dump == NULL);
+	CHECK_EQ(0, leftovers());
+	(void)lane_start(&sup.closer, "closer");
+	end();
+}
+
+static void
+without_a_file_people_find_it_in_the_log(void)
+{
+	struct log_spec to_file = {
+		.dest = LOG_DEST_FILE, .path = log_path, .level = LOG_LEVEL_INFO
+	};
+	struct log_spec to_stderr = { .dest = LOG_DEST_STDERR,
+		.level = LOG_LEVEL_INFO };
+	char *text;
+
+	begin();
+	conf.dump_file = NULL;
+	(void)log_open(&to_file);
+	status_dump(&sup, now);
+	(void)finish();
+	(void)log_open(&to_stderr);
+	text = content(log_path);
+	CHECK(
+	    strstr(text, "info processes 0/1, active 0, waiting 0\n") != NULL);
+	CHECK(strstr(text, "info web: running, native\n") != NULL ||
+	    strstr(text, "info web: starting, native\n") != NULL);
+	free(text);
+	(void)unlink(log_path);
+	end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	if (mkdtemp(dir) == NULL)
+		return 1;
+	(void)snprintf(path, sizeof(path), "%s/dump", dir);
+	(void)snprintf(log_path, sizeof(log_path), "%s/log", dir);
+	RUN(the_file_holds_what_status_shows);
+	RUN(others_may_not_read_it);
+	RUN(the_former_one_stays_until_the_new_one_is_whole);
+	RUN(two_at_a_time_are_one);
+	RUN(a_folder_that_is_not_there_is_no_disaster);
+	RUN(a_full_disk_leaves_the_former_one);
+	RUN(the_end_of_the_daemon_leaves_nothing_half_done);
+	RUN(without_a_file_people_find_it_in_the_log);
+	(void)rmdir(dir);
+	return check_finish();
+}
