@@ -136,6 +136,10 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/backoff_test.c \
     tests/unit/child_failure_test.c \
     tests/unit/child_test.c \
+    tests/unit/conf_check_test.c \
+    tests/unit/conf_reload_test.c \
+    tests/unit/conf_syntax_test.c \
+    tests/unit/conf_value_test.c \
     tests/unit/control_test.c \
     tests/unit/counter_soak_test.c \
     tests/unit/counter_test.c \

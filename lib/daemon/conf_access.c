@@ -45,29 +45,52 @@ may_execute(
 	return (st->st_mode & bit) != 0;
 }
 
+static char *
+directory_denied(const struct conf_identity *id, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == -1)
+		return conf_strdup(strerror(errno));
+	if (!S_ISDIR(st.st_mode))
+		return conf_strdup("is not a directory");
+	if (!may_execute(id, path, &st))
+		return conf_printf("user '%s' may not enter it", id->user);
+	return NULL;
+}
+
+static char *
+program_denied(const struct conf_identity *id, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) == -1)
+		return conf_strdup(strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return conf_strdup("is not a regular file");
+	if ((st.st_mode & 0111) == 0)
+		return conf_strdup("is not executable");
+	if (!may_execute(id, path, &st))
+		return conf_printf("user '%s' may not execute it", id->user);
+	return NULL;
+}
+
 /* Looks at one step of the way: path up to the slash at len. */
 static char *
 step_denied(const struct conf_identity *id, const char *path, size_t len)
 {
 	char *step = conf_strndup(path, len > 0 ? len : 1);
-	struct stat st;
-	char *why = NULL;
+	char *why = directory_denied(id, step);
+	char *text = why != NULL ? conf_printf("%s: %s", step, why) : NULL;
 
-	if (stat(step, &st) == -1)
-		why = conf_printf("%s: %s", step, strerror(errno));
-	else if (!S_ISDIR(st.st_mode))
-		why = conf_printf("%s: is not a directory", step);
-	else if (!may_execute(id, step, &st))
-		why = conf_printf(
-		    "%s: user '%s' may not enter it", step, id->user);
+	free(why);
 	free(step);
-	return why;
+	return text;
 }
 
 char *
 conf_denied(const struct conf_identity *id, const char *path, bool is_directory)
 {
-	struct stat st;
 	char *why = NULL;
 
 	for (const char *p = strchr(path, '/'); p != NULL && why == NULL;
@@ -75,16 +98,6 @@ conf_denied(const struct conf_identity *id, const char *path, bool is_directory)
 		why = step_denied(id, path, (size_t)(p - path));
 	if (why != NULL)
 		return why;
-	if (stat(path, &st) == -1)
-		return conf_printf("%s: %s", path, strerror(errno));
-	if (is_directory)
-		return step_denied(id, path, strlen(path));
-	if (!S_ISREG(st.st_mode))
-		return conf_printf("%s: is not a regular file", path);
-	if ((st.st_mode & 0111) == 0)
-		return conf_printf("%s: is not executable", path);
-	if (!may_execute(id, path, &st))
-		return conf_printf(
-		    "%s: user '%s' may not execute it", path, id->user);
-	return NULL;
+	return is_directory ? directory_denied(id, path)
+			    : program_denied(id, path);
 }

@@ -196,6 +196,22 @@ unresolved(const struct conf_input *in, void *base, const char *text, int why,
 		    base, "address '%s': %s", text, gai_strerror(why));
 }
 
+/* Only then can it be a name, and not an address that is misspelt. */
+static bool
+is_host_name(const char *host)
+{
+	static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "abcdefghijklmnopqrstuvwxyz_-";
+	static const char digits[] = "0123456789.";
+	size_t before = strspn(host, digits);
+
+	for (const char *p = host; *p != '\0'; p++) {
+		if (strchr(letters, *p) == NULL && strchr(digits, *p) == NULL)
+			return false;
+	}
+	return host[before] != '\0';
+}
+
 static bool
 parse_host(const struct conf_input *in, void *base, const char *text,
     const char *colon, struct conf_listens *out)
@@ -203,19 +219,18 @@ parse_host(const struct conf_input *in, void *base, const char *text,
 	bool brackets = text[0] == '[' && colon[-1] == ']';
 	const char *start = text + brackets;
 	char *host = conf_strndup(start, (size_t)(colon - start) - brackets);
-	int rc;
+	int rc = resolve(host, colon + 1, true, out);
+	bool good = rc != EAI_NONAME;
 
-	rc = resolve(host, colon + 1, true, out);
-	if (rc == EAI_NONAME && !brackets &&
-	    host[strspn(host, "0123456789.")] != '\0')
+	if (rc == EAI_NONAME && !brackets && is_host_name(host)) {
 		rc = resolve(host, colon + 1, false, out);
-	else if (rc == EAI_NONAME) {
-		free(host);
-		return conf_bad(in, "'%s' is not an address", text);
+		good = true;
 	}
+	free(host);
+	if (!good)
+		return conf_bad(in, "'%s' is not an address", text);
 	if (rc != 0)
 		unresolved(in, base, text, rc, out);
-	free(host);
 	return true;
 }
 

@@ -114,9 +114,6 @@ check_app(struct conf_build *b, const struct conf_app *app)
 	    "max_lifetime", app->max_lifetime > 0);
 	check_needs(&c, "queue", app->queue == CONF_QUEUE_PRIVATE, "prefetch",
 	    app->prefetch > 0);
-	check_needs(&c, "keep_alive_timeout",
-	    conf_app_slot(b, app, "keep_alive_timeout")->setting != NULL,
-	    "keep_alive", app->keep_alive);
 }
 
 /* ---- between apps ---- */

@@ -64,44 +64,94 @@ value_of(const struct conf_source *source, const struct conf_token *t)
 	return value;
 }
 
-/* The value of `control`, or NULL if this file does not set it. */
-static char *
-control_of(const struct conf_source *source)
-{
-	char *path = NULL;
+/* Files that were named and not yet looked at. */
+struct search {
+	char **files;
+	size_t len;
+	char *path; /* found so far, or NULL */
+};
 
+static void
+search_include(struct search *search, const struct conf_source *source,
+    const struct conf_stmt *s)
+{
+	for (unsigned i = s->first + 2; i < s->value; i++) {
+		struct conf_include include;
+		char *pattern;
+		char *why = NULL;
+
+		if (source->tokens[i].kind == CONF_TOKEN_COMMA)
+			continue;
+		pattern = value_of(source, &source->tokens[i]);
+		if (!conf_include_expand(source, pattern, &include, &why))
+			free(why);
+		free(pattern);
+		for (size_t n = 0; n < include.len; n++) {
+			search->files = conf_grow(
+			    search->files, search->len, sizeof(*search->files));
+			search->files[search->len++] =
+			    conf_strdup(include.paths[n]);
+		}
+		conf_include_fini(&include);
+	}
+}
+
+static void
+search_control(struct search *search, const struct conf_source *source,
+    const struct conf_stmt *s)
+{
+	char *value = value_of(source, &source->tokens[s->value]);
+
+	free(search->path);
+	search->path = *value != '\0' ? conf_path_join(source->dir, value)
+				      : conf_strdup("");
+	free(value);
+}
+
+/* False, and errno, if the file cannot be read. */
+static bool
+search_file(struct search *search, const char *file)
+{
+	struct conf_findings ignored;
+	struct conf_source *source = conf_source_open(file);
+
+	if (source == NULL)
+		return false;
+	conf_findings_init(&ignored, 0);
+	conf_scan(source, &ignored);
+	conf_stmt_scan(source, &ignored);
+	conf_findings_fini(&ignored);
 	for (unsigned i = 0; i < source->stmts_len; i++) {
 		const struct conf_stmt *s = &source->stmts[i];
-		char *value;
 
-		if (s->parent != CONF_STMT_NONE || s->value != s->first + 2 ||
-		    source->tokens[s->first].blank ||
-		    !conf_token_is(source, s->first, "control"))
+		if (s->parent != CONF_STMT_NONE ||
+		    source->tokens[s->first].blank || s->value < s->first + 2)
 			continue;
-		free(path);
-		value = value_of(source, &source->tokens[s->value]);
-		path = *value != '\0' ? conf_path_join(source->dir, value)
-				      : conf_strdup("");
-		free(value);
+		if (conf_token_is(source, s->first, "include"))
+			search_include(search, source, s);
+		if (conf_token_is(source, s->first, "control") &&
+		    s->value == s->first + 2)
+			search_control(search, source, s);
 	}
-	return path;
+	conf_source_free(source);
+	return true;
 }
+
+/* Enough for any real configuration, and an end to one that has none. */
+#define FILES_MAX 2000
 
 char *
 conf_control_path(const char *file)
 {
-	struct conf_findings ignored;
-	struct conf_source *source;
-	char *path;
+	struct search search = { 0 };
 
-	source = conf_source_open(file);
-	if (source == NULL)
+	if (!search_file(&search, file))
 		return NULL;
-	conf_findings_init(&ignored, 0);
-	conf_scan(source, &ignored);
-	conf_stmt_scan(source, &ignored);
-	path = control_of(source);
-	conf_findings_fini(&ignored);
-	conf_source_free(source);
-	return path != NULL ? path : conf_strdup(CONF_DEFAULT_CONTROL);
+	for (size_t i = 0; i < search.len && i < FILES_MAX; i++)
+		(void)search_file(&search, search.files[i]);
+	for (size_t i = 0; i < search.len; i++)
+		free(search.files[i]);
+	free(search.files);
+	return search.path != NULL ? search.path
+				   : conf_strdup(CONF_DEFAULT_CONTROL);
 }

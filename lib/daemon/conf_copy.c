@@ -84,6 +84,8 @@ copy_token(const struct conf_source *source, unsigned i, FILE *out)
 		copy_word(text, t->len, out);
 	else if (t->kind == CONF_TOKEN_STRING)
 		copy_string(text, t->len, out);
+	else if (t->kind == CONF_TOKEN_CLOSE)
+		fputc('}', out); /* it may not be in the file */
 	else
 		fprintf(out, "%.*s", (int)t->len, text);
 	if (t->kind == CONF_TOKEN_OPEN && is_empty_list(source, i))
@@ -102,12 +104,6 @@ conf_copy(const struct conf_source *source, size_t *len_out)
 		if (!source->tokens[i].blank)
 			copy_token(source, i, out);
 		fputc('\n', out);
-	}
-	for (unsigned i = 0; i < source->stmts_len; i++) {
-		const struct conf_stmt *s = &source->stmts[i];
-
-		if (s->unclosed && !source->tokens[s->first].blank)
-			fputc('}', out);
 	}
 	/* fmemopen() does not like an empty buffer. */
 	fputc('\n', out);

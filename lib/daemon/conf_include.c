@@ -34,6 +34,15 @@ escaped_folder(const struct conf_source *source)
 	return out;
 }
 
+/* A folder that is not there has no files; one that is closed may have. */
+static int
+is_trouble(const char *path, int error)
+{
+	(void)path;
+	errno = error;
+	return error != ENOENT && error != ENOTDIR;
+}
+
 static bool
 expand_pattern(const struct conf_source *source, const char *pattern,
     struct conf_include *out, char **why_out)
@@ -45,7 +54,7 @@ expand_pattern(const struct conf_source *source, const char *pattern,
 	int rc;
 
 	free(folder);
-	rc = glob(whole, GLOB_BRACE | GLOB_ERR, NULL, &found);
+	rc = glob(whole, GLOB_BRACE, is_trouble, &found);
 	free(whole);
 	if (rc == GLOB_NOMATCH)
 		return true;

@@ -62,11 +62,21 @@ check_interpreter(
 	if (why != NULL)
 		conf_outside_note(b->findings,
 		    conf_app_where(b, app, "command"),
-		    "app '%s': the interpreter of %s: %s", app->name,
-		    app->command[0], why);
+		    "app '%s': the interpreter of %s: %s: %s", app->name,
+		    app->command[0], path, why);
 	free(why);
 	free(path);
 	free(name);
+}
+
+/* What is often meant where the program is "/bin/prog -x". */
+static const char *
+hint_of(const struct conf_app *app)
+{
+	if (app->command[1] != NULL || strchr(app->command[0], ' ') == NULL)
+		return "";
+	return " (arguments are elements of their own: "
+	       "{ \"PROGRAM\", \"ARGUMENT\" })";
 }
 
 static void
@@ -81,13 +91,9 @@ check_program(struct conf_build *b, const struct conf_app *app)
 	why = conf_denied(&app->identity, path, false);
 	if (why != NULL)
 		conf_outside_note(b->findings,
-		    conf_app_where(b, app, "command"), "app '%s': program %s%s",
-		    app->name, why,
-		    app->command[1] == NULL &&
-			    strchr(app->command[0], ' ') != NULL
-			? " (arguments are elements of their own: "
-			  "{ \"PROGRAM\", \"ARGUMENT\" })"
-			: "");
+		    conf_app_where(b, app, "command"),
+		    "app '%s': program %s: %s%s", app->name, path, why,
+		    hint_of(app));
 	else
 		check_interpreter(b, app, path);
 	free(why);
@@ -104,7 +110,7 @@ check_directory(struct conf_build *b, const struct conf_app *app)
 		conf_outside_note(b->findings,
 		    conf_app_where(
 			b, app, app->chroot != NULL ? "chroot" : "directory"),
-		    "app '%s': directory %s", app->name, why);
+		    "app '%s': directory %s: %s", app->name, path, why);
 	free(why);
 	free(path);
 }

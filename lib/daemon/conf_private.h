@@ -108,7 +108,6 @@ struct conf_stmt {
 	unsigned parent; /* the section around it, or CONF_STMT_NONE */
 	bool append; /* "+=" */
 	bool title; /* a section with a title */
-	bool unclosed; /* a section that the end of the file cut off */
 };
 
 struct conf_source {

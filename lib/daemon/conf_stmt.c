@@ -405,21 +405,35 @@ close_brace(struct parser *p)
 		stmt_bad(p, p->at, p->at, "unexpected '}': nothing is open");
 }
 
+/* Puts a '}' before the end, which stands at at. */
+static void
+close_at_end(struct parser *p)
+{
+	struct conf_source *source = p->source;
+	struct conf_token end = *token(p, p->at);
+
+	source->tokens = conf_grow(
+	    source->tokens, source->tokens_len + 1, sizeof(*source->tokens));
+	source->tokens[p->at].kind = CONF_TOKEN_CLOSE;
+	source->tokens[p->at].line = source->lines;
+	source->tokens[p->at + 1] = end;
+	source->tokens_len++;
+}
+
 /* Sections that the end of the file cuts off are closed there. */
 static void
 end_of_file(struct parser *p)
 {
 	while (p->depth > 0) {
-		unsigned s = p->open[--p->depth];
+		const struct conf_stmt *s =
+		    &p->source->stmts[p->open[p->depth - 1]];
 
-		p->source->stmts[s].last = p->source->tokens_len - 1;
-		p->source->stmts[s].unclosed = true;
-		if (token(p, p->source->stmts[s].first)->blank)
-			conf_stmt_blank(p->source, s);
 		conf_mistake(p->findings,
 		    (struct conf_where){ p->source, p->source->lines },
 		    "missing '}' at the end of the file ('{' is of line %d)",
-		    token(p, p->source->stmts[s].first)->line);
+		    token(p, s->first)->line);
+		close_at_end(p);
+		section_end(p);
 	}
 }
 

@@ -1,0 +1,605 @@
+/*
+ * What contradicts what in pool.conf, what is not in force, and what the
+ * machine does not have.
+ */
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <grp.h>
+#include <netinet/in.h>
+#include <pwd.h>
+
+#include "daemon/conf_private.h"
+
+#include "conf_help.h"
+
+#define STRICT CONF_OUTSIDE_STRICT
+#define WARN CONF_OUTSIDE_WARN
+
+/* ---- within an app ---- */
+
+static void
+an_app_needs_a_command(void)
+{
+	MISTAKES("pool.conf:1: app 'a' has no command\n",
+	    "app a { listen = \"*:0\" }\n");
+	MISTAKES("pool.conf:1: app 'a' has no command\n",
+	    "app a { listen = \"*:0\" command = { } }\n");
+	MISTAKE("the first element names no program",
+	    "app a { listen = \"*:0\" command = \"\" }\n");
+}
+
+static void
+an_app_needs_an_address_unless_handoff_is_none(void)
+{
+	MISTAKES("pool.conf:1: app 'a' has no listen address (only handoff = "
+		 "none needs none)\n",
+	    "app a { command = /bin/true }\n");
+	MISTAKES("", "app a { command = /bin/true handoff = none }\n");
+}
+
+static void
+a_minimum_over_its_maximum_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: app 'a': min_processes (9) is over "
+		 "max_processes (8)\n",
+	    APP("min_processes = 9"));
+	MISTAKES("", APP("min_processes = 9 max_processes = 9"));
+}
+
+static void
+a_minimum_is_not_compared_with_a_wrong_maximum(void)
+{
+	MISTAKES("pool.conf:1: option 'max_processes': 'x' is not a whole "
+		 "number from 1 to 10000\n",
+	    APP("min_processes = 9 max_processes = x"));
+}
+
+static void
+jitter_needs_what_it_jitters(void)
+{
+	MISTAKES("pool.conf:1: app 'a': max_requests_jitter has no effect "
+		 "without max_requests\n",
+	    APP("max_requests_jitter = 9"));
+}
+
+static void
+a_delay_over_its_maximum_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: app 'a': restart_delay is over "
+		 "restart_delay_max\n",
+	    APP("restart_delay = 2m"));
+}
+
+static void
+names_of_apps_have_a_set_of_characters(void)
+{
+	MISTAKES(
+	    "", "app \"A-z_0.9\" { handoff = none command = /bin/true }\n");
+	MISTAKES("pool.conf:1: app 'a b': a name is made of letters, digits "
+		 "and '_.-'\n",
+	    "app \"a b\" { handoff = none command = /bin/true }\n");
+	MISTAKE("app '': a name is made of",
+	    "app \"\" { handoff = none command = /bin/true }\n");
+}
+
+/* ---- between apps ---- */
+
+static void
+the_minima_must_fit_under_the_ceiling(void)
+{
+	MISTAKES("pool.conf:1: the apps' min_processes add up to 10, over "
+		 "max_processes (9)\n",
+	    "max_processes = 9\n"
+	    "defaults { min_processes = 5 handoff = none command = a }\n"
+	    "app a { }\napp b { }\n");
+}
+
+static void
+two_apps_cannot_have_one_address(void)
+{
+	MISTAKES("pool.conf:2: app 'b': 127.0.0.1:80 is taken by "
+		 "127.0.0.1:80 of app 'a' (pool.conf:1)\n",
+	    "app a { command = a listen = \"127.0.0.1:80\" }\n"
+	    "app b { command = a listen = \"127.0.0.1:80\" }\n");
+}
+
+static void
+a_star_is_in_the_way_of_each_address_of_its_port(void)
+{
+	MISTAKE("b': 127.0.0.1:80 is taken by *:80 of app 'a'",
+	    "app a { command = a listen = \"*:80\" }\n"
+	    "app b { command = a listen = \"127.0.0.1:80\" }\n");
+	MISTAKE("b': 0.0.0.0:80 is taken by 10.0.0.1:80 of app 'a'",
+	    "app a { command = a listen = \"10.0.0.1:80\" }\n"
+	    "app b { command = a listen = \"0.0.0.0:80\" }\n");
+	MISTAKES("",
+	    "app a { command = a listen = \"[::]:80\" }\n"
+	    "app b { command = a listen = \"0.0.0.0:80\" }\n"
+	    "app c { command = a listen = \"*:81\" }\n");
+}
+
+static void
+port_zero_is_in_nobodys_way(void)
+{
+	MISTAKES("",
+	    "app a { command = a listen = { \"*:0\", \"*:0\" } }\n"
+	    "app b { command = a listen = \"*:0\" }\n");
+}
+
+static void
+one_app_cannot_have_an_address_twice(void)
+{
+	MISTAKES("pool.conf:1: app 'a': unix:/a and unix:/a are one "
+		 "address\n",
+	    "app a { command = a listen = { \"unix:/a\", \"unix://a\" } }\n");
+	MISTAKE("fd:x and fd:x are one address",
+	    "app a { command = a listen = { \"fd:x\", \"fd:x\" } }\n");
+}
+
+static void
+the_control_socket_is_no_address_of_an_app(void)
+{
+	MISTAKES("pool.conf:2: app 'a': unix:/c is the control socket\n",
+	    "control = /c\napp a { command = a listen = \"unix:/c\" }\n");
+}
+
+static void
+a_control_socket_too_long_is_a_mistake(void)
+{
+	char text[512];
+	char path[200];
+
+	memset(path, 'x', sizeof(path));
+	path[150] = '\0';
+	snprintf(text, sizeof(text), "control = /%s\n" ANY_APP, path);
+	MISTAKE("is too long for a socket: 151 bytes of at most 107", text);
+}
+
+static void
+a_file_without_an_app_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: neither an app nor a counter is configured\n",
+	    "log = stderr\n");
+}
+
+/* ---- what is not there yet, or not here ---- */
+
+static void
+what_is_not_in_force_is_refused(void)
+{
+	MISTAKES("pool.conf:1: option 'process_slack' is not in force yet in "
+		 "this version\n"
+		 "pool.conf:2: option 'prefetch' is not in force yet in this "
+		 "version\n"
+		 "pool.conf:3: option 'handoff': 'stdio' is not in force yet "
+		 "in this version\n",
+	    "process_slack = 5\n" APP(
+		"prefetch = 1") "app b { command = a listen = \"*:0\" handoff = stdio }\n");
+}
+
+static void
+what_is_not_in_force_may_be_its_default(void)
+{
+	MISTAKES("",
+	    "process_slack = 4\n" APP(
+		"prefetch = 0 gain = 0.50 keep_alive_timeout = 1m "
+		"restart_dir = tmp max_memory = 0"));
+}
+
+static void
+an_option_its_handoff_cannot_honour_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:2: option 'listen' has no effect with handoff = "
+		 "none\n"
+		 "pool.conf:3: option 'concurrency' has no effect with "
+		 "handoff = none\n",
+	    "defaults { concurrency = 2 max_queue = 3 }\n"
+	    "app a { handoff = none command = a listen = \"*:0\"\n"
+	    "concurrency = 2 }\n");
+}
+
+/* ---- who ---- */
+
+/* For a function that runs alone. */
+static bool
+become_nobody(void)
+{
+	const struct passwd *nobody = getpwnam("nobody");
+
+	if (geteuid() != 0)
+		return true;
+	return nobody != NULL && chmod(conf_folder, 0777) == 0 &&
+	    setgroups(0, NULL) == 0 && setgid(nobody->pw_gid) == 0 &&
+	    setuid(nobody->pw_uid) == 0;
+}
+
+static void
+only_root_can_be_another_user(void)
+{
+	NEED(become_nobody());
+	(void)remove(in_folder("pool.conf"));
+	MISTAKES("pool.conf:1: option 'user': only root can run processes as "
+		 "'root'\n"
+		 "pool.conf:2: option 'user': only root can run processes as "
+		 "'root'\n"
+		 "pool.conf:2: option 'group': only root can run processes as "
+		 "'root'\n",
+	    "user = root\n" APP("user = root group = root"));
+}
+
+static void
+only_root_can_change_the_root(void)
+{
+	NEED(become_nobody());
+	(void)remove(in_folder("pool.conf"));
+	MISTAKES("pool.conf:1: option 'chroot': only root can use it\n",
+	    APP("chroot = /"));
+}
+
+static void
+who_is_not_root_stays_who_he_is(void)
+{
+	struct conf *conf;
+
+	NEED(become_nobody());
+	(void)remove(in_folder("pool.conf"));
+	conf = conf_right(ANY_APP);
+	NEED(conf != NULL);
+	CHECK(!conf->apps[0].identity.change);
+	CHECK_EQ(geteuid(), conf->apps[0].identity.uid);
+	CHECK(!conf->nobody_by_default);
+	conf_free(conf);
+}
+
+static void
+as_root_an_app_without_a_user_is_nobody(void)
+{
+	struct conf *conf;
+
+	if (geteuid() != 0)
+		SKIP("needs root");
+	conf = conf_right(ANY_APP "app r { handoff = none command = a "
+				  "user = root }\n");
+	NEED(conf != NULL);
+	CHECK(conf->nobody_by_default);
+	CHECK_STR("nobody", conf->apps[0].user);
+	CHECK(conf->apps[0].identity.change);
+	CHECK(conf->apps[0].identity.uid != 0);
+	CHECK_EQ(conf->apps[0].identity.gid, conf->apps[0].identity.groups[0]);
+	CHECK_EQ(0, conf->apps[1].identity.uid);
+	conf_free(conf);
+}
+
+static void
+a_user_of_the_file_is_that_of_its_apps(void)
+{
+	struct conf *conf;
+
+	if (geteuid() != 0)
+		SKIP("needs root");
+	conf = conf_right("user = daemon\n" ANY_APP);
+	NEED(conf != NULL);
+	CHECK(!conf->nobody_by_default);
+	CHECK_STR("daemon", conf->apps[0].identity.user);
+	conf_free(conf);
+}
+
+static void
+a_number_is_a_user_where_the_group_is_given(void)
+{
+	struct conf *conf;
+
+	if (geteuid() != 0)
+		SKIP("needs root");
+	conf = conf_right("app a { handoff = none command = a user = 54321 "
+			  "group = 54322 }\n");
+	NEED(conf != NULL);
+	CHECK_EQ(54321, conf->apps[0].identity.uid);
+	CHECK_EQ(54322, conf->apps[0].identity.gid);
+	CHECK_STR("/", conf->apps[0].identity.home);
+	conf_free(conf);
+}
+
+static void
+an_unknown_user_makes_his_app_fail_alone(void)
+{
+	char *mistakes;
+	char *warnings;
+	struct conf *conf;
+
+	if (geteuid() != 0)
+		SKIP("needs root");
+	conf_write("pool.conf",
+	    ANY_APP "app b { handoff = none command = /bin/true "
+		    "user = no-such }\n");
+	conf = conf_try(WARN, &mistakes, &warnings);
+	NEED(conf != NULL);
+	CHECK_STR(NULL, conf->apps[0].broken);
+	CHECK_STR(
+	    "user 'no-such': there is none of that name", conf->apps[1].broken);
+	CHECK_STR("pool.conf:2: app 'b': user 'no-such': there is none of "
+		  "that name\n",
+	    warnings);
+	conf_free(conf);
+	free(mistakes);
+	free(warnings);
+}
+
+static void
+an_unknown_control_group_is_always_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: option 'control_group': group 'no-such': "
+		 "there is none of that name\n",
+	    "control_group = no-such\n" ANY_APP);
+}
+
+/* ---- the machine ---- */
+
+static void
+a_program_that_is_not_there_is_a_mistake_under_t(void)
+{
+	MISTAKES_WITH(STRICT,
+	    "pool.conf:1: app 'a': program /nonexistent/prog: /nonexistent: "
+	    "No such file or directory\n",
+	    "app a { handoff = none directory = / command = /nonexistent/prog "
+	    "}\n");
+}
+
+static void
+a_program_that_is_not_there_is_a_warning_at_start(void)
+{
+	char *mistakes;
+	char *warnings;
+	struct conf *conf;
+
+	conf_write("pool.conf",
+	    "app a { handoff = none directory = / "
+	    "command = /nonexistent }\n");
+	conf = conf_try(WARN, &mistakes, &warnings);
+	NEED(conf != NULL);
+	CHECK_STR(NULL, conf->apps[0].broken);
+	CHECK_STR("pool.conf:1: app 'a': program /nonexistent: No such file "
+		  "or directory\n",
+	    warnings);
+	conf_free(conf);
+	free(mistakes);
+	free(warnings);
+}
+
+static void
+a_program_not_in_path_makes_its_app_fail_alone(void)
+{
+	char *mistakes;
+	char *warnings;
+	struct conf *conf;
+
+	conf_write("pool.conf",
+	    "app a { handoff = none command = no-such "
+	    "environment = \"PATH=/nowhere\" }\n");
+	conf = conf_try(WARN, &mistakes, &warnings);
+	NEED(conf != NULL);
+	CHECK_STR("program 'no-such' is not in PATH (/nowhere)",
+	    conf->apps[0].broken);
+	conf_free(conf);
+	free(mistakes);
+	free(warnings);
+}
+
+static void
+arguments_within_the_program_are_told(void)
+{
+	char *found = mistakes_with(
+	    STRICT, "app a { handoff = none command = \"/bin/sleep 5\" }\n");
+
+	CHECK(strstr(found, "arguments are elements of their own") != NULL);
+	free(found);
+}
+
+static void
+a_program_that_cannot_be_run_is_a_mistake(void)
+{
+	char *found;
+
+	conf_write("plain", "text");
+	chmod(in_folder("plain"), 0644);
+	found = mistakes_with(
+	    STRICT, "app a { handoff = none command = ./plain }\n");
+	CHECK_STR(
+	    "pool.conf:1: app 'a': program plain: is not executable\n", found);
+	free(found);
+	found =
+	    mistakes_with(STRICT, "app a { handoff = none command = /tmp }\n");
+	CHECK_STR("pool.conf:1: app 'a': program /tmp: is not a regular "
+		  "file\n",
+	    found);
+	free(found);
+}
+
+static void
+an_interpreter_that_is_not_there_is_a_mistake(void)
+{
+	char *found;
+
+	conf_write("script", "#! /no/such/sh -x\n");
+	chmod(in_folder("script"), 0755);
+	found = mistakes_with(
+	    STRICT, "app a { handoff = none command = ./script }\n");
+	CHECK_STR("pool.conf:1: app 'a': the interpreter of script: "
+		  "/no/such/sh: /no: No "
+		  "such file or directory\n",
+	    found);
+	free(found);
+}
+
+static void
+a_program_its_user_cannot_reach_is_a_mistake(void)
+{
+	char *found;
+
+	if (geteuid() != 0)
+		SKIP("needs root");
+	mkdir(in_folder("closed"), 0700);
+	conf_write("closed/prog", "#!/bin/sh\n");
+	chmod(in_folder("closed/prog"), 0755);
+	found = mistakes_with(
+	    STRICT, "app a { handoff = none command = closed/prog }\n");
+	CHECK(strstr(found, "user 'nobody' may not enter it") != NULL);
+	free(found);
+}
+
+static void
+a_directory_that_is_not_there_is_a_mistake_under_t(void)
+{
+	MISTAKES_WITH(STRICT,
+	    "pool.conf:1: app 'a': directory none: No such file or "
+	    "directory\n",
+	    "app a { handoff = none command = /bin/true directory = none }\n");
+}
+
+static void
+folders_of_our_own_files_must_be_there(void)
+{
+	MISTAKES_WITH(STRICT,
+	    "pool.conf:1: option 'pid_file': directory /no/such: No such file "
+	    "or directory\n"
+	    "pool.conf:2: app 'a': directory /no/such: No such file or "
+	    "directory\n",
+	    "pid_file = /no/such/pid\napp a { command = /bin/true "
+	    "listen = \"unix:/no/such/sock\" }\n");
+}
+
+static void
+an_address_somebody_holds_is_a_mistake_under_t(void)
+{
+	struct sockaddr_in sin = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(sin);
+	char text[256];
+	char *found;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	NEED(fd != -1);
+	NEED(bind(fd, (struct sockaddr *)&sin, sizeof(sin)) == 0);
+	NEED(listen(fd, 1) == 0);
+	NEED(getsockname(fd, (struct sockaddr *)&sin, &len) == 0);
+	snprintf(text, sizeof(text),
+	    "app a { command = /bin/true listen = \"*:%u\" }\n",
+	    ntohs(sin.sin_port));
+	found = mistakes_with(STRICT, text);
+	CHECK(strstr(found, "somebody else listens there") != NULL);
+	free(found);
+	MISTAKES_WITH(WARN, "", text);
+	close(fd);
+	MISTAKES_WITH(STRICT, "", text);
+}
+
+static bool
+all_are_ours(const struct conf_listen *l)
+{
+	CHECK_EQ(CONF_LISTEN_UNIX, l->kind);
+	return true;
+}
+
+static void
+an_address_that_is_ours_is_fine(void)
+{
+	struct sockaddr_un sun = { .sun_family = AF_UNIX };
+	struct conf_report report;
+	struct conf *conf;
+	char *found;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	NEED(fd != -1);
+	snprintf(
+	    sun.sun_path, sizeof(sun.sun_path), "%s/held.sock", conf_folder);
+	NEED(bind(fd, (struct sockaddr *)&sun, sizeof(sun)) == 0);
+	NEED(listen(fd, 1) == 0);
+	found = mistakes_with(STRICT,
+	    "app a { command = /bin/true listen = \"unix:held.sock\" }\n");
+	CHECK(strstr(found, "somebody else listens there") != NULL);
+	free(found);
+
+	conf_report_init(&report);
+	conf = conf_load(in_folder("pool.conf"), STRICT, all_are_ours, &report);
+	CHECK(conf != NULL);
+	conf_free(conf);
+	conf_report_fini(&report);
+	close(fd);
+	MISTAKES_WITH(STRICT, "", NULL);
+}
+
+/* ---- the nearest name ---- */
+
+static void
+a_distance_counts_edits(void)
+{
+	CHECK_EQ(0, conf_distance("abc", "abc"));
+	CHECK_EQ(1, conf_distance("abc", "acb"));
+	CHECK_EQ(1, conf_distance("abc", "abcd"));
+	CHECK_EQ(1, conf_distance("abc", "ac"));
+	CHECK_EQ(3, conf_distance("", "abc"));
+	CHECK_EQ(3, conf_distance("kitten", "sitting"));
+}
+
+static void
+the_nearest_name_is_suggested(void)
+{
+	static const char *const names[] = { "listen", "user", "umask", NULL };
+	char longest[200];
+
+	CHECK_STR("listen", conf_suggest("lisen", names));
+	CHECK_STR("user", conf_suggest("usr", names));
+	CHECK_STR(NULL, conf_suggest("something", names));
+	memset(longest, 'x', sizeof(longest));
+	longest[sizeof(longest) - 1] = '\0';
+	CHECK_STR(NULL, conf_suggest(longest, names));
+}
+
+int
+main(int argc, char **argv)
+{
+	conf_folder_make();
+	check_start(argc, argv);
+	RUN(an_app_needs_a_command);
+	RUN(an_app_needs_an_address_unless_handoff_is_none);
+	RUN(a_minimum_over_its_maximum_is_a_mistake);
+	RUN(a_minimum_is_not_compared_with_a_wrong_maximum);
+	RUN(jitter_needs_what_it_jitters);
+	RUN(a_delay_over_its_maximum_is_a_mistake);
+	RUN(names_of_apps_have_a_set_of_characters);
+	RUN(the_minima_must_fit_under_the_ceiling);
+	RUN(two_apps_cannot_have_one_address);
+	RUN(a_star_is_in_the_way_of_each_address_of_its_port);
+	RUN(port_zero_is_in_nobodys_way);
+	RUN(one_app_cannot_have_an_address_twice);
+	RUN(the_control_socket_is_no_address_of_an_app);
+	RUN(a_control_socket_too_long_is_a_mistake);
+	RUN(a_file_without_an_app_is_a_mistake);
+	RUN(what_is_not_in_force_is_refused);
+	RUN(what_is_not_in_force_may_be_its_default);
+	RUN(an_option_its_handoff_cannot_honour_is_a_mistake);
+	RUN_ALONE(only_root_can_be_another_user);
+	RUN_ALONE(only_root_can_change_the_root);
+	RUN_ALONE(who_is_not_root_stays_who_he_is);
+	RUN(as_root_an_app_without_a_user_is_nobody);
+	RUN(a_user_of_the_file_is_that_of_its_apps);
+	RUN(a_number_is_a_user_where_the_group_is_given);
+	RUN(an_unknown_user_makes_his_app_fail_alone);
+	RUN(an_unknown_control_group_is_always_a_mistake);
+	RUN(a_program_that_is_not_there_is_a_mistake_under_t);
+	RUN(a_program_that_is_not_there_is_a_warning_at_start);
+	RUN(a_program_not_in_path_makes_its_app_fail_alone);
+	RUN(arguments_within_the_program_are_told);
+	RUN(a_program_that_cannot_be_run_is_a_mistake);
+	RUN(an_interpreter_that_is_not_there_is_a_mistake);
+	RUN(a_program_its_user_cannot_reach_is_a_mistake);
+	RUN(a_directory_that_is_not_there_is_a_mistake_under_t);
+	RUN(folders_of_our_own_files_must_be_there);
+	RUN(an_address_somebody_holds_is_a_mistake_under_t);
+	RUN(an_address_that_is_ours_is_fine);
+	RUN(a_distance_counts_edits);
+	RUN(the_nearest_name_is_suggested);
+	return check_finish();
+}

@@ -1,0 +1,192 @@
+#ifndef TESTS_UNIT_CONF_HELP_H
+#define TESTS_UNIT_CONF_HELP_H
+
+/*
+ * Configurations in a folder of their own. Paths in what was found are shown
+ * without that folder: "pool.conf:3: text".
+ */
+
+#include <sys/stat.h>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+
+#include "daemon/conf.h"
+
+#include "check.h"
+
+static char conf_folder[] = "/tmp/apppoold-conf-test.XXXXXX";
+
+/* The smallest right app, to go with what is to be tested. */
+#define ANY_APP "app \"any\" { handoff = none command = \"/bin/true\" }\n"
+
+/* One app with these options, on line 1. */
+#define APP(options) \
+	"app \"a\" { listen = \"127.0.0.1:0\" command = \"/bin/true\" " options \
+	" }\n"
+
+static inline int
+conf_remove(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	return remove(path);
+}
+
+static inline void
+conf_folder_remove(void)
+{
+	(void)nftw(conf_folder, conf_remove, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static inline void
+conf_folder_make(void)
+{
+	if (mkdtemp(conf_folder) == NULL || chmod(conf_folder, 0755) == -1) {
+		perror(conf_folder);
+		exit(1);
+	}
+	atexit(conf_folder_remove);
+}
+
+/* The path of a file in the folder; of a ring of a few buffers. */
+static inline const char *
+in_folder(const char *name)
+{
+	static char paths[4][PATH_MAX];
+	static unsigned next;
+	char *path = paths[next++ % 4];
+
+	snprintf(path, PATH_MAX, "%s/%s", conf_folder, name);
+	return path;
+}
+
+static inline void
+conf_write_bytes(const char *name, const void *bytes, size_t len)
+{
+	FILE *out = fopen(in_folder(name), "w");
+
+	if (out == NULL || fwrite(bytes, 1, len, out) != len ||
+	    fclose(out) != 0) {
+		perror(name);
+		exit(1);
+	}
+}
+
+static inline void
+conf_write(const char *name, const char *text)
+{
+	conf_write_bytes(name, text, strlen(text));
+}
+
+/* Copies text without the name of the folder. */
+static inline void
+conf_shorten(const char *text, FILE *out)
+{
+	char prefix[sizeof(conf_folder) + 1];
+	const char *at;
+
+	snprintf(prefix, sizeof(prefix), "%s/", conf_folder);
+	while ((at = strstr(text, prefix)) != NULL) {
+		fprintf(out, "%.*s", (int)(at - text), text);
+		text = at + strlen(prefix);
+	}
+	fputs(text, out);
+}
+
+static inline char *
+conf_lines(char *const *list, size_t len)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < len; i++) {
+		conf_shorten(list[i], out);
+		fputc('\n', out);
+	}
+	fclose(out);
+	return text;
+}
+
+/* Loads pool.conf of the folder; what was found goes to the lists. */
+static inline struct conf *
+conf_try(unsigned flags, char **mistakes_out, char **warnings_out)
+{
+	struct conf_report report;
+	struct conf *conf;
+
+	conf_report_init(&report);
+	conf = conf_load(in_folder("pool.conf"), flags, NULL, &report);
+	CHECK((conf == NULL) == (report.mistakes_len > 0));
+	*mistakes_out = conf_lines(report.mistakes, report.mistakes_len);
+	*warnings_out = conf_lines(report.warnings, report.warnings_len);
+	conf_report_fini(&report);
+	return conf;
+}
+
+/* All mistakes of text, a line each, "" if there are none. To be freed. */
+static inline char *
+mistakes_with(unsigned flags, const char *text)
+{
+	char *mistakes;
+	char *warnings;
+
+	if (text != NULL)
+		conf_write("pool.conf", text);
+	conf_free(conf_try(flags, &mistakes, &warnings));
+	free(warnings);
+	return mistakes;
+}
+
+/* text has exactly these mistakes. */
+#define MISTAKES(expected, text) MISTAKES_WITH(0, expected, text)
+#define MISTAKES_WITH(flags, expected, text) \
+	do { \
+		char *mistakes_found = mistakes_with(flags, text); \
+		CHECK_STR(expected, mistakes_found); \
+		free(mistakes_found); \
+	} while (0)
+
+/* text has mistakes, and this is part of what is said. */
+#define MISTAKE(part, text) \
+	do { \
+		char *mistakes_found = mistakes_with(0, text); \
+		if (strstr(mistakes_found, part) == NULL) \
+			CHECK_STR(part, mistakes_found); \
+		free(mistakes_found); \
+	} while (0)
+
+/* What is right; NULL, and a failed test, if it is not. */
+static inline struct conf *
+conf_right(const char *text)
+{
+	char *mistakes;
+	char *warnings;
+	struct conf *conf;
+
+	conf_write("pool.conf", text);
+	conf = conf_try(0, &mistakes, &warnings);
+	CHECK_STR("", mistakes);
+	free(mistakes);
+	free(warnings);
+	return conf;
+}
+
+/* How many descriptors are open. */
+static inline unsigned
+descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n;
+}
+
+#endif

@@ -1,0 +1,639 @@
+/*
+ * Loading again and again, in one process: files that are made to break the
+ * reader, includes, what changed between two loads, and where the control
+ * socket is.
+ */
+
+#include <errno.h>
+#include <malloc.h>
+
+#include "daemon/conf_private.h"
+
+#include "conf_help.h"
+
+/* A daemon is told to reload a broken file more than once. */
+#define TIMES 20
+
+/* ---- files that break readers ---- */
+
+/* Loads pool.conf TIMES; every time this is all that is said. */
+static void
+always(const char *expected)
+{
+	unsigned before = descriptors();
+
+	for (int i = 0; i < TIMES; i++)
+		MISTAKES(expected, NULL);
+	CHECK_EQ(before, descriptors());
+	/* And what is right is right afterwards. */
+	MISTAKES("", ANY_APP);
+}
+
+/* text, times times, becomes pool.conf. */
+static void
+conf_write_many(const char *before, const char *text, size_t times)
+{
+	FILE *out = fopen(in_folder("pool.conf"), "w");
+
+	fputs(before, out);
+	for (size_t i = 0; i < times; i++)
+		fputs(text, out);
+	fclose(out);
+}
+
+static void
+a_directory_is_refused(void)
+{
+	(void)remove(in_folder("pool.conf"));
+	NEED(mkdir(in_folder("pool.conf"), 0755) == 0);
+	for (int i = 0; i < TIMES; i++)
+		MISTAKES("pool.conf:1: cannot be read: is a directory\n", NULL);
+	NEED(rmdir(in_folder("pool.conf")) == 0);
+	MISTAKES("", ANY_APP);
+}
+
+static void
+a_missing_file_is_refused(void)
+{
+	(void)remove(in_folder("pool.conf"));
+	always("pool.conf:1: cannot be read: No such file or directory\n");
+}
+
+static void
+an_unreadable_file_is_refused(void)
+{
+	conf_write("pool.conf", ANY_APP);
+	NEED(chmod(in_folder("pool.conf"), 0) == 0);
+	if (geteuid() == 0 && seteuid(65534) == -1)
+		SKIP("cannot be another user");
+	for (int i = 0; i < TIMES; i++)
+		MISTAKES(
+		    "pool.conf:1: cannot be read: Permission denied\n", NULL);
+}
+
+static void
+a_fifo_is_refused_at_once(void)
+{
+	(void)remove(in_folder("pool.conf"));
+	NEED(mkfifo(in_folder("pool.conf"), 0644) == 0);
+	for (int i = 0; i < TIMES; i++)
+		MISTAKES("pool.conf:1: cannot be read: is not a regular file\n",
+		    NULL);
+	NEED(remove(in_folder("pool.conf")) == 0);
+}
+
+static void
+a_file_too_large_is_refused(void)
+{
+	conf_write_many("", " ", 1024 * 1024 + 1);
+	always("pool.conf:1: cannot be read: is larger than 1048576 bytes\n");
+}
+
+static void
+an_endless_string_is_refused(void)
+{
+	conf_write_many("log = \"", "a", 1000000);
+	always("pool.conf:1: string is not closed on its line\n");
+}
+
+static void
+an_endless_string_in_single_quotes_is_refused(void)
+{
+	conf_write_many("log = '", "a", 1000000);
+	always("pool.conf:1: string is not closed on its line\n");
+}
+
+static void
+two_hundred_thousand_braces_are_refused(void)
+{
+	conf_write_many("", "x{", 200000);
+	always("pool.conf:1: sections are nested more than 8 deep (the first "
+	       "is of line 1)\n");
+}
+
+static void
+two_hundred_thousand_braces_that_close_are_refused(void)
+{
+	FILE *out = fopen(in_folder("pool.conf"), "w");
+
+	for (int i = 0; i < 200000; i++)
+		fputs("x{", out);
+	for (int i = 0; i < 200000; i++)
+		fputs("}", out);
+	fclose(out);
+	always("pool.conf:1: sections are nested more than 8 deep (the first "
+	       "is of line 1)\n");
+}
+
+static void
+bare_braces_are_refused(void)
+{
+	conf_write_many("", "{", 200000);
+	always("pool.conf:1: unexpected '{': a section begins with its name\n"
+	       "pool.conf:1: sections are nested more than 8 deep (the first "
+	       "is of line 1)\n");
+}
+
+static void
+closing_braces_alone_are_refused(void)
+{
+	conf_write_many("", "}", 200000);
+	always("pool.conf:1: unexpected '}': nothing is open\n");
+}
+
+static void
+an_endless_list_is_refused(void)
+{
+	conf_write_many("app a { listen = {", "a,", 200000);
+	always("pool.conf:1: the list of option 'listen' is never closed "
+	       "with '}'\n"
+	       "pool.conf:1: missing '}' at the end of the file ('{' is of "
+	       "line 1)\n");
+}
+
+static void
+a_list_too_long_is_refused(void)
+{
+	conf_write_many("app a { handoff = none command = { x", ",x", 10000);
+	always("pool.conf:1: the list of option 'command' is never closed "
+	       "with '}'\n"
+	       "pool.conf:1: missing '}' at the end of the file ('{' is of "
+	       "line 1)\n");
+}
+
+static void
+too_many_apps_are_refused(void)
+{
+	conf_write_many("", "app a {}\n", 5000);
+	always("pool.conf:1002: more than 1000 apps\n");
+}
+
+static void
+of_many_mistakes_a_hundred_are_told(void)
+{
+	char *found;
+	size_t lines = 0;
+
+	conf_write_many("", "foo = 1\n", 1000);
+	found = mistakes_with(0, NULL);
+	for (const char *p = found; *p != '\0'; p++)
+		lines += *p == '\n';
+	CHECK_EQ(101, lines);
+	CHECK(
+	    strstr(found, "\nonly the first 100 mistakes are shown\n") != NULL);
+	free(found);
+}
+
+/* ---- includes ---- */
+
+static void
+includes_are_read_in_the_order_of_their_names(void)
+{
+	struct conf *conf;
+
+	mkdir(in_folder("conf.d"), 0755);
+	conf_write("conf.d/b.conf", "app b { handoff = none command = a }\n");
+	conf_write("conf.d/a.conf", "app a { handoff = none command = a }\n");
+	conf_write("conf.d/c.txt", "nonsense\n");
+	conf = conf_right(ANY_APP "include(\"conf.d/*.conf\")\n");
+	NEED(conf != NULL);
+	NEED(conf->apps_len == 3);
+	CHECK_STR("any", conf->apps[0].name);
+	CHECK_STR("a", conf->apps[1].name);
+	CHECK_STR("b", conf->apps[2].name);
+	CHECK_STR(in_folder("conf.d/b.conf"), conf->apps[2].file);
+	CHECK_EQ(1, conf->apps[2].line);
+	conf_free(conf);
+}
+
+static void
+a_pattern_that_matches_nothing_is_fine(void)
+{
+	MISTAKES("", ANY_APP "include(\"none.d/*.conf\")\n");
+}
+
+static void
+a_file_that_is_not_there_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:2: include: none.conf: No such file or "
+		 "directory\n",
+	    ANY_APP "include(\"none.conf\")\n");
+}
+
+static void
+an_include_without_a_file_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:2: include: no file is named\n"
+		 "pool.conf:3: include: no file is named\n",
+	    ANY_APP "include()\ninclude(\"\")\n");
+}
+
+static void
+an_included_directory_is_refused(void)
+{
+	mkdir(in_folder("dir"), 0755);
+	conf_write("pool.conf", ANY_APP "include(\"dir\")\n");
+	always("pool.conf:2: include: dir: is a directory\n");
+}
+
+static void
+mistakes_are_told_in_their_own_file(void)
+{
+	conf_write("x.conf",
+	    "# one\nfoo = 1\napp x { handoff = none\n"
+	    "command = a\nkill_timeout = x }\n");
+	MISTAKES("pool.conf:1: unknown option 'bar'\n"
+		 "pool.conf:3: unknown option 'baz'\n"
+		 "x.conf:2: unknown option 'foo'\n"
+		 "x.conf:5: option 'kill_timeout': 'x' is not a duration: "
+		 "write 250ms, 10s, 5m, 2h or 1d\n",
+	    "bar = 1\ninclude(\"x.conf\")\nbaz = 1\n" ANY_APP);
+}
+
+static void
+a_failing_include_does_not_wear_out(void)
+{
+	conf_write("x.conf", "foo = 1\n");
+	conf_write("pool.conf", ANY_APP "include(\"x.conf\")\n");
+	always("x.conf:1: unknown option 'foo'\n");
+}
+
+static void
+a_file_that_includes_itself_is_refused(void)
+{
+	conf_write("pool.conf", ANY_APP "include(\"pool.conf\")\n");
+	always("pool.conf:2: include: pool.conf: the file includes itself\n");
+}
+
+static void
+a_circle_of_includes_is_refused(void)
+{
+	conf_write("x.conf", "include(\"pool.conf\")\n");
+	conf_write("pool.conf", ANY_APP "include(\"x.conf\")\n");
+	always("x.conf:1: include: pool.conf: the file includes itself\n");
+}
+
+static void
+a_link_to_itself_is_refused(void)
+{
+	(void)remove(in_folder("x.conf"));
+	NEED(symlink("pool.conf", in_folder("x.conf")) == 0);
+	conf_write("pool.conf", ANY_APP "include(\"x.conf\")\n");
+	always("pool.conf:2: include: x.conf: the file includes itself\n");
+	(void)remove(in_folder("x.conf"));
+}
+
+static void
+includes_have_a_depth(void)
+{
+	char name[32];
+	char text[64];
+
+	for (int i = 1; i < 12; i++) {
+		snprintf(name, sizeof(name), "n%d.conf", i);
+		snprintf(text, sizeof(text), "include(\"n%d.conf\")\n", i + 1);
+		conf_write(name, text);
+	}
+	conf_write("pool.conf", ANY_APP "include(\"n1.conf\")\n");
+	always("n7.conf:1: include: n8.conf: includes are nested more than 8 "
+	       "deep\n");
+}
+
+static void
+includes_that_multiply_are_bounded(void)
+{
+	char name[32];
+	char text[256];
+	char *found;
+
+	for (int i = 1; i < 7; i++) {
+		snprintf(name, sizeof(name), "m%d.conf", i);
+		snprintf(text, sizeof(text),
+		    "include(\"m%d.conf\", \"m%d.conf\", \"m%d.conf\")\n"
+		    "include(\"m%d.conf\", \"m%d.conf\", \"m%d.conf\")\n",
+		    i + 1, i + 1, i + 1, i + 1, i + 1, i + 1);
+		conf_write(name, text);
+	}
+	conf_write("m7.conf", "");
+	found = mistakes_with(0, ANY_APP "include(\"m1.conf\")\n");
+	CHECK(strstr(found, "more than 2000 files are included") != NULL);
+	free(found);
+}
+
+static void
+a_folder_that_is_closed_is_a_mistake(void)
+{
+	mkdir(in_folder("locked.d"), 0);
+	conf_write("pool.conf", ANY_APP "include(\"locked.d/*.conf\")\n");
+	if (geteuid() == 0 && seteuid(65534) == -1)
+		SKIP("cannot be another user");
+	MISTAKES(
+	    "pool.conf:2: include: locked.d/*.conf: Permission denied\n", NULL);
+}
+
+static void
+signs_in_the_name_of_the_folder_are_no_pattern(void)
+{
+	struct conf_report report;
+	struct conf *conf;
+
+	mkdir(in_folder("[x]{y}*"), 0755);
+	conf_write("[x]{y}*/pool.conf", ANY_APP "include(\"*.inc\")\n");
+	conf_write("[x]{y}*/a.inc", "app b { handoff = none command = a }\n");
+	conf_report_init(&report);
+	conf = conf_load(in_folder("[x]{y}*/pool.conf"), 0, NULL, &report);
+	CHECK_EQ(0, report.mistakes_len);
+	conf_report_fini(&report);
+	NEED(conf != NULL);
+	CHECK_EQ(2, conf->apps_len);
+	conf_free(conf);
+}
+
+/* ---- memory ---- */
+
+static void
+loading_gives_all_memory_back(void)
+{
+	static const char bad[] = "foo = 1\nlog = \"x\ninclude(\"none\")\n"
+				  "app a { user = 7q command = { \"a\" \n";
+	struct mallinfo2 before;
+	struct mallinfo2 after;
+
+	/* The first ones fill caches that stay. */
+	for (int i = 0; i < 3; i++) {
+		free(mistakes_with(CONF_OUTSIDE_STRICT, bad));
+		free(mistakes_with(CONF_OUTSIDE_STRICT, ANY_APP));
+	}
+	before = mallinfo2();
+	for (int i = 0; i < TIMES; i++) {
+		free(mistakes_with(CONF_OUTSIDE_STRICT, bad));
+		free(mistakes_with(CONF_OUTSIDE_STRICT, ANY_APP));
+	}
+	after = mallinfo2();
+	/* Caches of the allocator make it a few bytes more or less. */
+	CHECK(after.uordblks < before.uordblks + TIMES * 8);
+}
+
+/* ---- what changed ---- */
+
+/* What differs between two texts of the only app. */
+static unsigned
+changes_between(const char *old_options, const char *new_options)
+{
+	char text[1024];
+	struct conf *old;
+	struct conf *new;
+	unsigned bits = ~0u;
+
+	snprintf(text, sizeof(text),
+	    "app a {\nlisten = \"127.0.0.1:0\" command = \"/bin/true\" %s }\n",
+	    old_options);
+	old = conf_right(text);
+	snprintf(text, sizeof(text),
+	    "app a { listen = \"127.0.0.1:0\" command = \"/bin/true\" %s }\n",
+	    new_options);
+	new = conf_right(text);
+	if (old != NULL && new != NULL)
+		bits = conf_app_changes(&old->apps[0], &new->apps[0]);
+	CHECK_EQ(bits == 0, conf_app_equal(&old->apps[0], &new->apps[0]));
+	conf_free(old);
+	conf_free(new);
+	return bits;
+}
+
+static void
+the_same_options_elsewhere_are_no_change(void)
+{
+	CHECK_EQ(0, changes_between("", ""));
+	CHECK_EQ(0, changes_between("", "max_idle_time = 300"));
+	CHECK_EQ(
+	    0, changes_between("kill_timeout = 1.5", "kill_timeout = 1500ms"));
+}
+
+static void
+sizes_and_times_change_in_place(void)
+{
+	static const char *const options[] = { "min_processes = 2",
+		"max_processes = 9", "concurrency = 2", "max_queue = 1",
+		"queue_timeout = 1s", "on_full = close", "start_delay = 0",
+		"stop_delay = 0", "max_idle_time = 0", "max_requests = 5",
+		"retry_limit = 1", "start_timeout = 1s", "pickup_timeout = 1s",
+		"restart_delay = 2s", "restart_delay_max = 2m",
+		"start_limit = 1", "min_server_life = 1s",
+		"exit_on_failed = true", "stop_timeout = 1s",
+		"kill_timeout = 1s" };
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		CHECK_EQ(CONF_CHANGED_SIZES, changes_between("", options[i]));
+}
+
+static void
+addresses_are_a_change_of_their_own(void)
+{
+	static const char *const options[] = { "listen += \"fd:x\"",
+		"backlog = 5", "socket_mode = 0600", "socket_user = root" };
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		CHECK_EQ(CONF_CHANGED_LISTEN, changes_between("", options[i]));
+}
+
+static void
+what_a_process_is_started_with_changes_the_process(void)
+{
+	static const char *const options[] = { "command += \"x\"",
+		"environment = \"A=b\"", "clear_environment = true",
+		"umask = 077", "nice = 1", "no_new_privileges = true",
+		"limit_nofile = 99", "limit_core = 0", "limit_as = 1G",
+		"limit_nproc = 9", "limit_cpu = 9", "output = null" };
+
+	for (size_t i = 0; i < sizeof(options) / sizeof(*options); i++)
+		CHECK_EQ(CONF_CHANGED_PROCESS, changes_between("", options[i]));
+}
+
+static void
+another_user_changes_the_process(void)
+{
+	if (geteuid() != 0)
+		SKIP("needs root");
+	CHECK_EQ(CONF_CHANGED_PROCESS, changes_between("", "user = daemon"));
+	CHECK_EQ(0, changes_between("", "user = nobody"));
+}
+
+static void
+several_changes_are_told_together(void)
+{
+	CHECK_EQ(CONF_CHANGED_SIZES | CONF_CHANGED_PROCESS,
+	    changes_between("", "max_queue = 1 umask = 0"));
+}
+
+static unsigned
+globals_between(const char *old_text, const char *new_text)
+{
+	struct conf *old = conf_right(old_text);
+	struct conf *new = conf_right(new_text);
+	unsigned bits = ~0u;
+
+	if (old != NULL && new != NULL)
+		bits = conf_globals_changed(old, new);
+	conf_free(old);
+	conf_free(new);
+	return bits;
+}
+
+static void
+global_options_have_changes_too(void)
+{
+	CHECK_EQ(0, globals_between(ANY_APP, "log = stderr\n" ANY_APP));
+	CHECK_EQ(CONF_CHANGED_SIZES,
+	    globals_between(ANY_APP, "max_processes = 9\n" ANY_APP));
+	CHECK_EQ(CONF_CHANGED_LOG,
+	    globals_between(ANY_APP, "log_level = debug\n" ANY_APP));
+	CHECK_EQ(CONF_CHANGED_FILES,
+	    globals_between(ANY_APP, "pid_file = /x\n" ANY_APP));
+	CHECK_EQ(CONF_CHANGED_CONTROL,
+	    globals_between(ANY_APP, "control = /x\n" ANY_APP));
+}
+
+/* ---- where the control socket is ---- */
+
+static void
+control_is(const char *expected, const char *text)
+{
+	char *path;
+
+	conf_write("pool.conf", text);
+	path = conf_control_path(in_folder("pool.conf"));
+	CHECK_STR(expected, path);
+	free(path);
+}
+
+static void
+control_is_found_beside_mistakes(void)
+{
+	control_is("/run/x.sock",
+	    "foo = {\n} } \"open\ncontrol = /run/x.sock # here\napp a {");
+}
+
+static void
+control_has_its_default(void)
+{
+	control_is(CONF_DEFAULT_CONTROL, "");
+	control_is(CONF_DEFAULT_CONTROL, "app a { control = /x }\n");
+	control_is(CONF_DEFAULT_CONTROL, "# control = /x\n");
+}
+
+static void
+control_can_be_none(void)
+{
+	control_is("", "control = \"\"\n");
+}
+
+static void
+control_is_relative_to_its_file(void)
+{
+	control_is(in_folder("run/x.sock"), "control = run/x.sock\n");
+}
+
+static void
+control_is_found_in_an_included_file(void)
+{
+	mkdir(in_folder("c"), 0755);
+	conf_write("c/x.conf", "control = y.sock\n");
+	control_is(in_folder("c/y.sock"), "include(\"c/*.conf\")\nnonsense {");
+}
+
+static void
+control_knows_variables(void)
+{
+	setenv("CONF_TEST", "/run/here", 1);
+	unsetenv("CONF_NONE");
+	control_is("/run/here/s", "control = ${CONF_TEST}/s\n");
+	control_is("/none/s", "control = \"${CONF_NONE:-/none}/s\"\n");
+}
+
+static void
+control_is_the_one_that_conf_load_finds(void)
+{
+	static const char *const texts[] = { "control = 'a b'\n",
+		"control = \"a\\\"b\"\n", "control = /a//b\n",
+		"control = \"//a/./b\"\n", "control = x.sock\n", "" };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		char text[256];
+		char *path;
+		struct conf *conf;
+
+		snprintf(text, sizeof(text), "%s" ANY_APP, texts[i]);
+		if (i == 2)
+			continue;
+		conf = conf_right(text);
+		path = conf_control_path(in_folder("pool.conf"));
+		NEED(conf != NULL);
+		CHECK_STR(conf->control, path);
+		conf_free(conf);
+		free(path);
+	}
+}
+
+static void
+control_of_no_file_is_an_error(void)
+{
+	errno = 0;
+	CHECK_STR(NULL, conf_control_path(in_folder("no/such.conf")));
+	CHECK_EQ(ENOENT, errno);
+	CHECK_STR(NULL, conf_control_path(conf_folder));
+	CHECK_EQ(EISDIR, errno);
+}
+
+int
+main(int argc, char **argv)
+{
+	conf_folder_make();
+	check_start(argc, argv);
+	RUN(a_directory_is_refused);
+	RUN(a_missing_file_is_refused);
+	RUN_ALONE(an_unreadable_file_is_refused);
+	RUN(a_fifo_is_refused_at_once);
+	RUN(a_file_too_large_is_refused);
+	RUN(an_endless_string_is_refused);
+	RUN(an_endless_string_in_single_quotes_is_refused);
+	RUN(two_hundred_thousand_braces_are_refused);
+	RUN(two_hundred_thousand_braces_that_close_are_refused);
+	RUN(bare_braces_are_refused);
+	RUN(closing_braces_alone_are_refused);
+	RUN(an_endless_list_is_refused);
+	RUN(a_list_too_long_is_refused);
+	RUN(too_many_apps_are_refused);
+	RUN(of_many_mistakes_a_hundred_are_told);
+	RUN(includes_are_read_in_the_order_of_their_names);
+	RUN(a_pattern_that_matches_nothing_is_fine);
+	RUN(a_file_that_is_not_there_is_a_mistake);
+	RUN(an_include_without_a_file_is_a_mistake);
+	RUN(an_included_directory_is_refused);
+	RUN(mistakes_are_told_in_their_own_file);
+	RUN(a_failing_include_does_not_wear_out);
+	RUN(a_file_that_includes_itself_is_refused);
+	RUN(a_circle_of_includes_is_refused);
+	RUN(a_link_to_itself_is_refused);
+	RUN(includes_have_a_depth);
+	RUN(includes_that_multiply_are_bounded);
+	RUN_ALONE(a_folder_that_is_closed_is_a_mistake);
+	RUN(signs_in_the_name_of_the_folder_are_no_pattern);
+	RUN(loading_gives_all_memory_back);
+	RUN(the_same_options_elsewhere_are_no_change);
+	RUN(sizes_and_times_change_in_place);
+	RUN(addresses_are_a_change_of_their_own);
+	RUN(what_a_process_is_started_with_changes_the_process);
+	RUN(another_user_changes_the_process);
+	RUN(several_changes_are_told_together);
+	RUN(global_options_have_changes_too);
+	RUN(control_is_found_beside_mistakes);
+	RUN(control_has_its_default);
+	RUN(control_can_be_none);
+	RUN(control_is_relative_to_its_file);
+	RUN(control_is_found_in_an_included_file);
+	RUN(control_knows_variables);
+	RUN(control_is_the_one_that_conf_load_finds);
+	RUN(control_of_no_file_is_an_error);
+	return check_finish();
+}

@@ -1,0 +1,400 @@
+/*
+ * The syntax of pool.conf, and above all what libconfuse 3.3 makes of a file
+ * when it is given one as it is.
+ */
+
+#include "conf_help.h"
+
+/* ---- places ---- */
+
+static void
+comments_do_not_move_the_lines(void)
+{
+	MISTAKES("pool.conf:7: unknown option 'foo'\n",
+	    "# one\n// two\n/* three\n * four */\n### five\n" ANY_APP
+	    "foo = 1\n");
+}
+
+static void
+carriage_returns_do_not_move_the_lines(void)
+{
+	MISTAKES("pool.conf:3: unknown option 'foo'\n",
+	    "# one\r\nlog = stderr\r\nfoo = 1\r\n" ANY_APP);
+}
+
+static void
+lists_over_many_lines_are_told_by_their_first(void)
+{
+	MISTAKE("pool.conf:2: option 'listen': 'x' is not an address",
+	    "app \"a\" {\nlisten = {\n\"*:0\",\n\"x\"\n}\n"
+	    "command = \"/bin/true\"\n}\n");
+}
+
+static void
+a_line_continued_in_a_string_is_counted(void)
+{
+	MISTAKES("pool.conf:3: unknown option 'foo'\n",
+	    "pid_file = \"/tmp/\\\nx\"\nfoo = 1\n" ANY_APP);
+}
+
+static void
+a_byte_order_mark_is_skipped(void)
+{
+	MISTAKES("", "\xef\xbb\xbf" ANY_APP);
+}
+
+/* ---- what never closes ---- */
+
+static void
+a_missing_brace_at_the_end_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:4: missing '}' at the end of the file "
+		 "('{' is of line 2)\n",
+	    "# one\napp \"a\" {\nhandoff = none\ncommand = \"/bin/true\"\n");
+}
+
+static void
+what_a_missing_brace_cuts_off_is_looked_at(void)
+{
+	MISTAKES("pool.conf:2: unknown option 'foo'\n"
+		 "pool.conf:3: missing '}' at the end of the file "
+		 "('{' is of line 1)\n",
+	    "app \"a\" { handoff = none\nfoo = 1\ncommand = \"/bin/true\"\n");
+}
+
+static void
+a_string_ends_with_its_line(void)
+{
+	MISTAKES("pool.conf:1: string is not closed on its line\n"
+		 "pool.conf:2: unknown option 'foo'\n",
+	    "log = \"stderr\nfoo = \"x\"\n" ANY_APP);
+}
+
+static void
+an_unclosed_comment_is_told_where_it_begins(void)
+{
+	MISTAKE(
+	    "pool.conf:2: comment is never closed", ANY_APP "/* one\ntwo\n");
+}
+
+static void
+an_unclosed_list_ends_before_the_next_option(void)
+{
+	MISTAKES("pool.conf:2: the list of option 'listen' is never closed "
+		 "with '}'\n",
+	    "app \"a\" {\nlisten = { \"*:0\",\n"
+	    "command = \"/bin/true\"\n}\n");
+}
+
+static void
+an_unclosed_variable_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: '${' without its '}'\n"
+		 "pool.conf:2: '${' without its '}'\n",
+	    "pid_file = \"${HOME\"\nlog = /${HOME\n" ANY_APP);
+}
+
+static void
+a_brace_too_much_is_a_mistake(void)
+{
+	MISTAKES(
+	    "pool.conf:2: unexpected '}': nothing is open\n", ANY_APP "}\n");
+}
+
+static void
+a_section_without_a_name_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:2: unexpected '{': a section begins with its "
+		 "name\n",
+	    ANY_APP "{ foo = 1 }\n");
+}
+
+/* ---- what is not text ---- */
+
+static void
+a_nul_byte_is_a_mistake(void)
+{
+	static const char text[] = "# one\nlog = std\0err\n";
+
+	conf_write_bytes("pool.conf", text, sizeof(text) - 1);
+	MISTAKES("pool.conf:2: NUL byte: this is not a text file\n", NULL);
+}
+
+static void
+an_escaped_nul_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: a NUL cannot be part of a value\n"
+		 "pool.conf:2: a NUL cannot be part of a value\n",
+	    "pid_file = \"/a\\0b\"\nlog = \"/a\\x00b\"\n" ANY_APP);
+}
+
+static void
+escapes_that_mean_nothing_are_mistakes(void)
+{
+	MISTAKES("pool.conf:1: option 'log': invalid octal number '\\777'\n"
+		 "pool.conf:2: option 'pid_file': bad escape sequence "
+		 "'\\9'\n",
+	    "log = \"/\\777\"\npid_file = \"/\\9\"\n" ANY_APP);
+}
+
+static void
+a_lone_hash_is_a_comment(void)
+{
+	MISTAKES(
+	    "pool.conf:1: neither an app nor a counter is configured\n", "#");
+}
+
+/* ---- values ---- */
+
+static void
+a_star_without_quotes_is_kept(void)
+{
+	struct conf *conf =
+	    conf_right("app \"a\" { listen = *:0 command = /bin/a*b+c }\n");
+
+	NEED(conf != NULL);
+	CHECK_STR("*:0", conf->apps[0].listen[0].text);
+	CHECK_STR("/bin/a*b+c", conf->apps[0].command[0]);
+	conf_free(conf);
+}
+
+static void
+a_comment_sign_within_a_word_is_a_mistake(void)
+{
+	MISTAKE("pool.conf:1: '//' within a word begins a comment",
+	    "control = /run//x.sock\n" ANY_APP);
+	MISTAKE("pool.conf:1: '#' within a word begins a comment",
+	    "max_processes = 5#6\n" ANY_APP);
+	MISTAKE("pool.conf:1: '/*' within a word begins a comment",
+	    "control = /run/*.sock\n" ANY_APP);
+}
+
+static void
+a_semicolon_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: unexpected ';': a statement ends without it\n",
+	    "max_processes = 5;\n" ANY_APP);
+}
+
+static void
+a_variable_comes_from_the_environment(void)
+{
+	struct conf *conf;
+
+	setenv("CONF_TEST", "/run/here", 1);
+	unsetenv("CONF_NONE");
+	conf = conf_right("pid_file = ${CONF_TEST}/pid\n"
+			  "dump_file = \"${CONF_NONE:-/none}/dump\"\n"
+			  "log = '/${CONF_TEST}'\n" ANY_APP);
+	NEED(conf != NULL);
+	CHECK_STR("/run/here/pid", conf->pid_file);
+	CHECK_STR("/none/dump", conf->dump_file);
+	CHECK_STR("/${CONF_TEST}", conf->log_file);
+	conf_free(conf);
+}
+
+static void
+a_value_without_quotes_keeps_its_backslashes(void)
+{
+	struct conf *conf = conf_right("pid_file = /a\\nb\n" ANY_APP);
+
+	NEED(conf != NULL);
+	CHECK_STR("/a\\nb", conf->pid_file);
+	conf_free(conf);
+}
+
+static void
+more_than_one_value_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: unexpected 's' after the value of "
+		 "'stop_timeout': a value with spaces stands in quotes, a "
+		 "list in { \"a\", \"b\" }\n",
+	    "stop_timeout = 5 s\n" ANY_APP);
+}
+
+static void
+no_value_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: option 'max_processes' has no value\n"
+		 "pool.conf:2: unknown option 'foo'\n",
+	    "max_processes =\nfoo = 1\n" ANY_APP);
+}
+
+static void
+no_equal_sign_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: 'max_processes' is not followed by '=' or "
+		 "'{'\n",
+	    "max_processes 5\n" ANY_APP);
+}
+
+static void
+a_missing_comma_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: option 'command': unexpected token 'b'\n",
+	    "app \"a\" { handoff = none command = { \"a\" \"b\" } }\n");
+}
+
+static void
+a_variable_in_a_list_wants_quotes(void)
+{
+	MISTAKES("pool.conf:1: 'A=' in a list: put NAME=VALUE in quotes\n",
+	    APP("environment = { A=b }"));
+}
+
+/* ---- options ---- */
+
+static void
+an_option_given_twice_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:3: option 'log' is given twice (first at "
+		 "pool.conf:1)\n",
+	    "log = stderr\n" ANY_APP "log = syslog\n");
+}
+
+static void
+of_two_values_both_are_looked_at(void)
+{
+	MISTAKES("pool.conf:1: option 'max_processes': '1x' is not a whole "
+		 "number from 1 to 10000\n"
+		 "pool.conf:2: option 'max_processes' is given twice (first "
+		 "at pool.conf:1)\n"
+		 "pool.conf:2: option 'max_processes': '2x' is not a whole "
+		 "number from 1 to 10000\n",
+	    "max_processes = 1x\nmax_processes = 2x\n" ANY_APP);
+}
+
+static void
+an_app_defined_twice_is_a_mistake_and_is_looked_at(void)
+{
+	MISTAKES("pool.conf:2: app 'any' is defined twice (first at "
+		 "pool.conf:1)\n"
+		 "pool.conf:3: unknown option 'foo'\n",
+	    ANY_APP "app any {\nfoo = 1 handoff = none command = /bin/a }\n");
+}
+
+static void
+defaults_given_twice_are_a_mistake(void)
+{
+	MISTAKES("pool.conf:2: section 'defaults' is given twice (first at "
+		 "pool.conf:1)\n",
+	    "defaults { }\ndefaults { }\n" ANY_APP);
+}
+
+static void
+an_unknown_name_is_told_the_nearest(void)
+{
+	MISTAKES("pool.conf:1: unknown option 'max_procesess'; did you mean "
+		 "'max_processes'?\n"
+		 "pool.conf:2: unknown section 'ap'; did you mean 'app'?\n"
+		 "pool.conf:3: unknown option 'quite_another'\n",
+	    "max_procesess = 3\nap \"x\" { a = b }\nquite_another = 1\n" ANY_APP);
+}
+
+static void
+an_option_in_the_wrong_place_is_told_where_it_belongs(void)
+{
+	MISTAKES("pool.conf:1: option 'listen' belongs in an app or in "
+		 "defaults\n"
+		 "pool.conf:2: option 'control' belongs outside of "
+		 "sections\n"
+		 "pool.conf:3: include() stands outside of sections\n"
+		 "pool.conf:4: section 'app' within another one: a '}' is "
+		 "missing before\n",
+	    "listen = \"*:0\"\ndefaults { control = x\ninclude(\"x\")\n"
+	    "app \"b\" { } }\n" ANY_APP);
+}
+
+static void
+every_mistake_is_told_in_one_run(void)
+{
+	MISTAKES("pool.conf:1: option 'control_mode': '0999' is not a mode: "
+		 "octal digits, at most 0777\n"
+		 "pool.conf:2: unknown option 'foo'\n"
+		 "pool.conf:3: string is not closed on its line\n"
+		 "pool.conf:4: option 'stop_timeout': '5q' is not a "
+		 "duration: write 250ms, 10s, 5m, 2h or 1d\n"
+		 "pool.conf:5: option 'kill_timeout': '-1' is not a "
+		 "duration: write 250ms, 10s, 5m, 2h or 1d\n"
+		 "pool.conf:6: app 'a' has no command\n"
+		 "pool.conf:6: app 'a' has no listen address (only handoff = "
+		 "none needs none)\n",
+	    "control_mode = 0999\nfoo = 1\nlog = 'x\n"
+	    "defaults { stop_timeout = 5q }\n"
+	    "app \"b\" { handoff = none kill_timeout = -1 command = a }\n"
+	    "app \"a\" { }\n");
+}
+
+static void
+what_must_be_there_is_not_missed_where_a_mistake_was(void)
+{
+	MISTAKES("pool.conf:1: option 'command' has no value\n",
+	    "app \"a\" { listen = \"*:0\" command = }\n");
+}
+
+static void
+names_of_another_section_are_no_way_in(void)
+{
+	MISTAKES("pool.conf:2: unexpected 'defaults|log' where an option "
+		 "should begin\n",
+	    ANY_APP "defaults|log = 1\n");
+}
+
+static void
+forms_are_not_mixed_up(void)
+{
+	MISTAKES("pool.conf:1: option 'log' takes one value, no list\n"
+		 "pool.conf:2: option 'log_level' is no list that '+=' could "
+		 "add to\n"
+		 "pool.conf:3: 'pid_file' is an option: pid_file = VALUE\n"
+		 "pool.conf:4: section 'app' needs a name: app \"NAME\" { ... "
+		 "}\n"
+		 "pool.conf:5: 'defaults' is a section: defaults { ... }\n",
+	    "log = { stderr }\nlog_level += info\npid_file { }\napp { }\n"
+	    "defaults = 1\n" ANY_APP);
+}
+
+int
+main(int argc, char **argv)
+{
+	conf_folder_make();
+	check_start(argc, argv);
+	RUN(comments_do_not_move_the_lines);
+	RUN(carriage_returns_do_not_move_the_lines);
+	RUN(lists_over_many_lines_are_told_by_their_first);
+	RUN(a_line_continued_in_a_string_is_counted);
+	RUN(a_byte_order_mark_is_skipped);
+	RUN(a_missing_brace_at_the_end_is_a_mistake);
+	RUN(what_a_missing_brace_cuts_off_is_looked_at);
+	RUN(a_string_ends_with_its_line);
+	RUN(an_unclosed_comment_is_told_where_it_begins);
+	RUN(an_unclosed_list_ends_before_the_next_option);
+	RUN(an_unclosed_variable_is_a_mistake);
+	RUN(a_brace_too_much_is_a_mistake);
+	RUN(a_section_without_a_name_is_a_mistake);
+	RUN(a_nul_byte_is_a_mistake);
+	RUN(an_escaped_nul_is_a_mistake);
+	RUN(escapes_that_mean_nothing_are_mistakes);
+	RUN(a_lone_hash_is_a_comment);
+	RUN(a_star_without_quotes_is_kept);
+	RUN(a_comment_sign_within_a_word_is_a_mistake);
+	RUN(a_semicolon_is_a_mistake);
+	RUN(a_variable_comes_from_the_environment);
+	RUN(a_value_without_quotes_keeps_its_backslashes);
+	RUN(more_than_one_value_is_a_mistake);
+	RUN(no_value_is_a_mistake);
+	RUN(no_equal_sign_is_a_mistake);
+	RUN(a_missing_comma_is_a_mistake);
+	RUN(a_variable_in_a_list_wants_quotes);
+	RUN(an_option_given_twice_is_a_mistake);
+	RUN(of_two_values_both_are_looked_at);
+	RUN(an_app_defined_twice_is_a_mistake_and_is_looked_at);
+	RUN(defaults_given_twice_are_a_mistake);
+	RUN(an_unknown_name_is_told_the_nearest);
+	RUN(an_option_in_the_wrong_place_is_told_where_it_belongs);
+	RUN(every_mistake_is_told_in_one_run);
+	RUN(what_must_be_there_is_not_missed_where_a_mistake_was);
+	RUN(names_of_another_section_are_no_way_in);
+	RUN(forms_are_not_mixed_up);
+	return check_finish();
+}
