@@ -643,6 +643,21 @@ who_does_not_pick_up_is_killed_after_pickup_timeout(void)
 	rig_end();
 }
 
+/* Or what talks nonsense from its birth would be started at full speed. */
+static void
+the_successor_of_who_is_killed_young_waits_for_restart_delay(void)
+{
+	begin_young(rig_options());
+	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
+	CHECK_STR("kill 0", rig_did());
+	rig_at(999);
+	CHECK_STR("", rig_did());
+	rig_exits(0, END_SIGNAL);
+	rig_at(1251);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
 static void
 who_talks_nonsense_is_killed_and_gets_nothing_more(void)
 {
@@ -699,6 +714,7 @@ main(int argc, char **argv)
 	RUN(who_is_not_ready_within_start_timeout_is_stopped_by_signals);
 	RUN(ready_after_start_timeout_is_too_late);
 	RUN(who_does_not_pick_up_is_killed_after_pickup_timeout);
+	RUN(the_successor_of_who_is_killed_young_waits_for_restart_delay);
 	RUN(who_talks_nonsense_is_killed_and_gets_nothing_more);
 	return check_finish();
 }

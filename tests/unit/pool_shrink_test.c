@@ -324,7 +324,7 @@ static void
 a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
 {
 	rig_begin();
-	rig_running(rig_options(), 1);
+	rig_serving(rig_options(), 1);
 	rig_arrive_n(2);
 	(void)rig_did();
 	pool_retire(&rig.pool, 0, rig.now);

@@ -355,4 +355,15 @@ rig_running(struct app_options o, uint32_t n)
 	return app;
 }
 
+/* The same, and the first in line has served somebody. */
+static inline uint32_t
+rig_serving(struct app_options o, uint32_t n)
+{
+	uint32_t app = rig_running(o, n), conn = rig_arrive_at(app);
+
+	(void)rig_did();
+	(void)rig_done_of(rig.pool.conns[conn].process, conn);
+	return app;
+}
+
 #endif
