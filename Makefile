@@ -178,7 +178,12 @@ TREE_TESTS = \
 # shunit2 files, run in this order.
 E2E_TESTS = \
     tests/e2e/contrib_test.sh \
-    tests/e2e/first_run_test.sh
+    tests/e2e/handover_test.sh \
+    tests/e2e/death_test.sh \
+    tests/e2e/flood_test.sh \
+    tests/e2e/first_run_test.sh \
+    tests/e2e/log_test.sh \
+    tests/e2e/service_test.sh
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
 E2E_WORKERS = \

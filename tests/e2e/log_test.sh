@@ -1,0 +1,123 @@
+#!/bin/sh
+# The log of a daemon that serves on whatever becomes of it.
+
+# The app answers still.
+serve_on() {
+	assertContains "$(web)" hello
+	assertContains "$(web)" hello
+}
+
+# log_conf LINE...: an app that prints what it is asked, and these options.
+log_conf() {
+	{
+		for line; do echo "$line"; done
+		app web </dev/null
+	} | conf
+}
+
+testWhatIsPrintedIsLoggedWithAppAndId() {
+	app web --print 'hello\\n' </dev/null | conf
+	pool_start
+	await grep -qE ' info web/[a-z0-9]+: hello$' "$DIR/log"
+}
+
+testLinesAreObjectsInJson() {
+	{
+		echo 'log_format = json'
+		app web --print 'a \\x1b[1mline\\n' </dev/null
+	} | conf
+	pool_start
+	await said '"app":"web"'
+	assertTrue "'$PYTHON' -c '
+import json, sys
+for line in open(sys.argv[1]):
+    entry = json.loads(line)
+    assert entry.keys() >= {\"time\", \"level\", \"text\"}, entry' '$DIR/log'"
+}
+
+testAFileIsOpenedAnewOnHup() {
+	log_conf "log = \"$DIR/file\""
+	pool_start
+	await grep -q 'web: ready' "$DIR/file"
+	mv "$DIR/file" "$DIR/file.1"
+	kill -HUP "$POOL"
+	await test -s "$DIR/file"
+	serve_on
+}
+
+testAFullDiskIsSurvived() {
+	log_conf 'log = "/dev/full"' 'log_level = debug'
+	pool_start
+	serve_on
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+testLostLinesAreToldWhenThereIsRoomAgain() {
+	log_conf 'log = "/dev/full"'
+	pool_start
+	log_conf "log = \"$DIR/file\""
+	ctl reload >/dev/null
+	await grep -q 'lines of log lost: No space left on device' "$DIR/file"
+	serve_on
+}
+
+testAClosedStandardErrorIsSurvived() {
+	log_conf
+	start_process "$APPPOOLD" -c "$DIR/pool.conf" <&- >&- 2>&-
+	POOL=$STARTED
+	await pool_answers
+	serve_on
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+# The reader is there and reads nothing: after a few lines the pipe is full.
+testAReaderThatStopsReadingIsSurvived() {
+	{
+		app web </dev/null
+		cat <<-'EOF'
+		app "noise" {
+			handoff = none
+			command = { "/bin/sh", "-c",
+			    "yes 'a line of noise' | head -n 50000; exec sleep 60" }
+		}
+		EOF
+	} | conf
+	mkfifo "$DIR/pipe"
+	exec 9<>"$DIR/pipe"
+	start_process "$APPPOOLD" -c "$DIR/pool.conf" 2>"$DIR/pipe" \
+	    >/dev/null </dev/null 9<&-
+	POOL=$STARTED
+	await pool_answers
+	serve_on
+	pool_stop
+	exec 9<&-
+	assertEquals 0 "$RC"
+}
+
+testAReaderThatIsGoneIsSurvived() {
+	log_conf
+	mkfifo "$DIR/gone"
+	start_process head -n 1 "$DIR/gone" >"$DIR/first"
+	start_process "$APPPOOLD" -c "$DIR/pool.conf" 2>"$DIR/gone" \
+	    >/dev/null </dev/null
+	POOL=$STARTED
+	await test -s "$DIR/first"
+	await pool_answers
+	serve_on
+	kill -HUP "$POOL"
+	serve_on
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+testALogThatCannotBeOpenedIsExit73() {
+	log_conf 'log = "/nonexistent/log"'
+	"$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
+	assertEquals 73 $?
+	assertTrue 'said /nonexistent/log'
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

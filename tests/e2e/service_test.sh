@@ -1,0 +1,167 @@
+#!/bin/sh
+# Under a service manager, and in the background.
+
+# manage [SOCKETS]: starts the daemon as a service manager does, with these
+# sockets ("NAME=PORT ..."). The manager's number is in $MANAGER.
+manage() {
+	rm -f "$DIR/told" "$DIR/notify" "$DIR/pid"
+	start_process "$PYTHON" tests/e2e/manager.py "$DIR" "$1" \
+	    "$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
+	MANAGER=$STARTED
+	await test -e "$DIR/pid"
+	POOL=$(cat "$DIR/pid")
+	PIDS="$PIDS $POOL"
+}
+
+# told PATTERN: whether the manager has been told that line.
+told() {
+	grep -q -e "$1" "$DIR/told" 2>/dev/null
+}
+
+# fd_app: an app on the socket called web.
+fd_app() {
+	app web "$@" <<-'EOF' | sed 's,"unix:web.sock","fd:web",'
+	EOF
+}
+
+# environment_of PID VARIABLE
+environment_of() {
+	tr '\0' '\n' <"/proc/$1/environ" | grep "^$2"
+}
+
+testTheManagerIsToldOnceAllAreReady() {
+	app web --start-delay 300ms </dev/null | conf
+	manage ''
+	await pool_answers
+	assertFalse 'ready too early' 'told ^READY=1$'
+	await told '^READY=1$'
+	assertEquals 1 "$(status apps web idle)"
+}
+
+testTheManagerIsToldHowThingsStand() {
+	app web </dev/null | conf
+	manage ''
+	await told '^STATUS=1 apps (0 failed), 1 of 64 processes'
+}
+
+testTheManagerIsToldOfTheStop() {
+	app web </dev/null | conf
+	manage ''
+	await told '^READY=1$'
+	kill -TERM "$POOL"
+	finish "$MANAGER"
+	assertEquals 0 "$RC"
+	assertTrue 'told ^STOPPING=1$'
+}
+
+testAReloadIsToldAndEndsWithReady() {
+	app web </dev/null | conf
+	manage ''
+	await told '^READY=1$'
+	ctl reload >/dev/null
+	assertTrue 'told ^RELOADING=1$'
+	assertTrue 'told ^MONOTONIC_USEC='
+	assertEquals 2 "$(grep -c '^READY=1$' "$DIR/told")"
+}
+
+testAnAppOnASocketOfTheManagersIsServed() {
+	port=$(free_port)
+	fd_app | conf
+	manage "other=$(free_port) web=$port"
+	await told '^READY=1$'
+	assertContains "$(ask "127.0.0.1:$port" hello)" hello
+	assertEquals fd:web "$(status apps web listen 0)"
+}
+
+testTwoSocketsOfOneNameAreBothServed() {
+	one=$(free_port)
+	two=$(free_port)
+	fd_app | conf
+	manage "web=$one web=$two"
+	await told '^READY=1$'
+	assertContains "$(ask "127.0.0.1:$one" hello)" hello
+	assertContains "$(ask "127.0.0.1:$two" hello)" hello
+}
+
+testAStoppedDaemonLeavesTheManagersSocketOpen() {
+	port=$(free_port)
+	fd_app | conf
+	manage "web=$port"
+	await told '^READY=1$'
+	kill -STOP "$MANAGER"
+	kill -TERM "$POOL"
+	await is_gone "$POOL"
+	assertTrue 'a connect is refused' "'$PYTHON' -c '
+import socket
+socket.create_connection((\"127.0.0.1\", $port), 5)'"
+	kill -CONT "$MANAGER"
+}
+
+testAMissingSocketIsNamed() {
+	fd_app | conf
+	manage "other=$(free_port)"
+	finish "$MANAGER"
+	assertNotEquals 0 "$RC"
+	assertTrue 'said "the service manager gave no socket of that name"'
+	assertTrue 'said fd:web'
+}
+
+testWorkersKnowNothingOfTheManager() {
+	fd_app | conf
+	manage "web=$(free_port)"
+	await told '^READY=1$'
+	worker=$(status apps web workers 0 pid)
+	assertEquals '' "$(environment_of "$worker" NOTIFY)"
+	assertEquals '' "$(environment_of "$worker" LISTEN_)"
+	assertEquals 'standard ones and the channel' 4 "$(fds "$worker")"
+}
+
+testInTheBackgroundItReturnsWhenAllAreReady() {
+	app web --start-delay 300ms </dev/null | conf
+	"$APPPOOLD" -D -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
+	assertEquals 0 $?
+	POOL=$(status pid)
+	PIDS="$PIDS $POOL"
+	assertEquals 1 "$(status apps web idle)"
+	assertEquals /dev/null "$(readlink "/proc/$POOL/fd/2")"
+	kill -TERM "$POOL"
+	await is_gone "$POOL"
+}
+
+testWhatHappensUntilThenIsSeen() {
+	app web </dev/null | conf
+	"$APPPOOLD" -D -c "$DIR/pool.conf" >"$DIR/seen" 2>&1 </dev/null
+	POOL=$(status pid)
+	PIDS="$PIDS $POOL"
+	assertTrue "grep -q 'info web: ready' '$DIR/seen'"
+	kill -TERM "$POOL"
+	await is_gone "$POOL"
+}
+
+testAnAppThatFailsIsExit69() {
+	app web --exit-at-once 3 </dev/null | conf
+	sed -i 's,^command,restart_delay = 10ms\n&,' "$DIR/pool.conf"
+	timeout "$LIMIT" "$APPPOOLD" -D -c "$DIR/pool.conf" \
+	    >>"$DIR/log" 2>&1 </dev/null
+	assertEquals 69 $?
+	assertTrue 'said "error web: failed: "'
+	assertFalse pool_answers
+}
+
+testABrokenFileIsExit78() {
+	echo 'nonsense = 1' | conf
+	"$APPPOOLD" -D -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
+	assertEquals 78 $?
+}
+
+testASecondDaemonIsExit73AndTheFirstServesOn() {
+	app web </dev/null | conf
+	pool_start
+	"$APPPOOLD" -D -c "$DIR/pool.conf" >"$DIR/second" 2>&1 </dev/null
+	assertEquals 73 $?
+	assertTrue "grep -q 'another process' '$DIR/second'"
+	assertContains "$(web hello)" hello
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
