@@ -153,6 +153,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/log_test.c \
     tests/unit/loop_test.c \
     tests/unit/notify_test.c \
+    tests/unit/pool_change_test.c \
     tests/unit/pool_dispatch_test.c \
     tests/unit/pool_failure_test.c \
     tests/unit/pool_grow_test.c \

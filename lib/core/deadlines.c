@@ -1,6 +1,7 @@
 /* A binary heap of deadlines, addressable by number. */
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/deadlines.h"
 
@@ -17,6 +18,14 @@ deadlines_init(struct deadlines *d, void *memory, uint32_t capacity)
 	d->heap = memory;
 	d->where = (uint32_t *)(d->heap + capacity);
 	d->count = 0;
+}
+
+void
+deadlines_copy(const struct deadlines *from, struct deadlines *to, uint32_t n)
+{
+	memcpy(to->heap, from->heap, from->count * sizeof(*to->heap));
+	memcpy(to->where, from->where, n * sizeof(*to->where));
+	to->count = from->count;
 }
 
 static void

@@ -31,6 +31,13 @@ size_t deadlines_memory(uint32_t capacity);
 /* memory: deadlines_memory() zeroed bytes, aligned for a tstamp. */
 void deadlines_init(struct deadlines *d, void *memory, uint32_t capacity);
 
+/*
+ * Gives `to`, which has none, the deadlines of `from`, all of whose numbers
+ * are below n.
+ */
+void deadlines_copy(
+    const struct deadlines *from, struct deadlines *to, uint32_t n);
+
 /* TSTAMP_NEVER clears. */
 void deadlines_set(struct deadlines *d, uint32_t number, tstamp at);
 

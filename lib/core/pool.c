@@ -99,6 +99,9 @@ pool_copy_tables(const struct pool *from, struct pool *to)
 	    from->nprocesses * sizeof(*to->process_links));
 	memcpy(to->conn_links, from->conn_links,
 	    from->nconns * sizeof(*to->conn_links));
+	deadlines_copy(&from->app_deadlines, &to->app_deadlines, from->napps);
+	deadlines_copy(
+	    &from->process_deadlines, &to->process_deadlines, from->nprocesses);
 	for (uint32_t a = 0; a < from->napps; a++)
 		memcpy(room_list(to, a, 0), room_list(from, a, 0),
 		    from->limits.concurrency * sizeof(struct ilist));
@@ -128,14 +131,8 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	    limits->concurrency >= p->limits.concurrency);
 	(void)pool_lay_out(&to, limits, memory);
 	pool_copy_tables(p, &to);
-	for (uint32_t a = 0; a < p->napps; a++) {
+	for (uint32_t a = 0; a < p->napps; a++)
 		pool_init_rooms(&to, a, p->limits.concurrency);
-		deadlines_set(
-		    &to.app_deadlines, a, deadlines_get(&p->app_deadlines, a));
-	}
-	for (uint32_t n = 0; n < p->nprocesses; n++)
-		deadlines_set(&to.process_deadlines, n,
-		    deadlines_get(&p->process_deadlines, n));
 	*p = to;
 }
 

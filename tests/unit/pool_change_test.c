@@ -1,0 +1,394 @@
+/* Other options, other sizes, other memory, while everything runs. */
+
+#include "rig.h"
+
+/* --- restart ------------------------------------------------------------ */
+
+static void
+restart_replaces_every_process(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	rig_running(o, 2);
+	rig_arrive();
+	(void)rig_did();
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, stop 1, spawn 2, spawn 3", rig_did());
+	CHECK_EQ(1, rig_process(2)->generation);
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+restart_calls_off_starts_that_were_not_carried_out(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 0", rig_did());
+	CHECK_EQ(1, rig_process(0)->generation);
+	rig_end();
+}
+
+static void
+after_a_restart_readiness_is_told_again(void)
+{
+	rig_begin();
+	rig.tells = true;
+	rig_running(rig_options(), 1);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("tell 0 ready", rig_did());
+	rig_end();
+}
+
+static void
+waiters_wait_through_a_restart(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("hand 1>1", rig_did());
+	rig_end();
+}
+
+/* --- options ------------------------------------------------------------ */
+
+static void
+more_concurrency_serves_waiters_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(4);
+	CHECK_STR("hand 0>0", rig_did());
+	o.concurrency = 3;
+	rig_change(0, &o);
+	CHECK_STR("hand 1>0, hand 2>0", rig_did());
+	rig_end();
+}
+
+static void
+less_concurrency_ends_no_session_and_adds_none(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.concurrency = 4;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(4);
+	(void)rig_did();
+	o.concurrency = 2;
+	rig_change(0, &o);
+	rig_arrive();
+	rig_done(0);
+	rig_done(0);
+	CHECK_STR("", rig_did());
+	CHECK_EQ(2, process_sessions(rig_process(0)));
+	rig_done(0);
+	CHECK_STR("hand 4>0", rig_did());
+	rig_end();
+}
+
+static void
+a_change_leaves_the_order_of_idle_processes(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 3);
+	o.concurrency = 2;
+	rig_change(0, &o);
+	o.concurrency = 1;
+	rig_change(0, &o);
+	rig_arrive_n(3);
+	CHECK_STR("hand 0>0, hand 1>1, hand 2>2", rig_did());
+	rig_end();
+}
+
+static void
+a_raised_minimum_is_met_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 1);
+	o.min_processes = 3;
+	rig_change(0, &o);
+	CHECK_STR("spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+timeouts_that_changed_hold_for_what_is_running(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_at(1000);
+	o.start_timeout = TSPAN_SECONDS(5);
+	rig_change(0, &o);
+	rig_at(5000);
+	CHECK_STR("term 0", rig_did());
+	o.kill_timeout = TSPAN_SECONDS(1);
+	rig_change(0, &o);
+	rig_at(5999);
+	CHECK_STR("", rig_did());
+	rig_at(6000);
+	CHECK_STR("kill 0", rig_did());
+	rig_end();
+}
+
+static void
+a_shorter_queue_timeout_holds_for_who_waits(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	rig_at(500);
+	o.queue_timeout = TSPAN_MSECONDS(600);
+	rig_change(0, &o);
+	rig_at(599);
+	CHECK_STR("", rig_did());
+	rig_at(600);
+	CHECK_STR("refuse 1 late", rig_did());
+	rig_end();
+}
+
+static void
+a_shorter_queue_refuses_nobody_who_is_in_it(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(5);
+	(void)rig_did();
+	o.max_queue = 1;
+	rig_change(0, &o);
+	CHECK_STR("", rig_did());
+	CHECK_EQ(4, rig_app(0)->queue.count);
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	rig_end();
+}
+
+static void
+a_higher_start_limit_ends_the_failure(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.start_limit = 1;
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_exits(0, END_FAILURE);
+	CHECK(rig_app(0)->failed);
+	o.start_limit = 5;
+	rig_change(0, &o);
+	CHECK(!rig_app(0)->failed);
+	rig_at(1250);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+/* Two apps in the midst of everything. */
+static void
+begin_in_flight(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.concurrency = 2;
+	o.max_processes = 2;
+	o.queue_timeout = TSPAN_SECONDS(3);
+	rig_running(o, 2);
+	rig_running(rig_options(), 3);
+	rig_arrive_n(5);
+	(void)rig_did();
+	rig_arrive_n(2);
+	rig_arrive_at(1);
+	rig_arrive_at(1);
+	pool_retire(&rig.pool, 3, rig.now);
+	rig_died(1, END_SIGNAL);
+}
+
+/* What follows from the same facts, in a text of at most size bytes. */
+static void
+play_on(char *text, size_t size)
+{
+	size_t len = 0;
+
+	for (int64_t ms = 0; ms < 100000; ms += 500) {
+		rig_at(ms);
+		len +=
+		    (size_t)snprintf(text + len, size - len, "%s; ", rig_did());
+		if (ms == 1000)
+			rig_buried(1);
+		if (ms == 2000)
+			rig_done(0);
+		if (ms == 4000)
+			rig_arrive_n(2);
+		NEED(len < size);
+	}
+}
+
+static void
+larger_memory_changes_nothing_that_is_in_flight(void)
+{
+	static char here[16384], there[16384];
+	struct pool_limits limits = rig_limits();
+	void *memory;
+
+	begin_in_flight();
+	play_on(here, sizeof(here));
+	rig_end();
+
+	begin_in_flight();
+	limits.apps = 10;
+	limits.processes = 100;
+	limits.conns = 1000;
+	limits.concurrency = 9;
+	memory = calloc(1, pool_memory(&limits));
+	pool_move(&rig.pool, &limits, memory);
+	memset(rig.memory, 0xa5, 1);
+	free(rig.memory);
+	rig.memory = memory;
+	pool_check(&rig.pool);
+	play_on(there, sizeof(there));
+	CHECK_STR(here, there);
+	rig_end();
+}
+
+static void
+the_same_facts_give_the_same_actions(void)
+{
+	static char once[16384], twice[16384];
+
+	begin_in_flight();
+	play_on(once, sizeof(once));
+	rig_end();
+	begin_in_flight();
+	play_on(twice, sizeof(twice));
+	rig_end();
+	CHECK(strlen(once) > 400);
+	CHECK_STR(once, twice);
+}
+
+static void
+larger_memory_has_room_for_more(void)
+{
+	struct pool_limits limits = rig_limits();
+	struct app_options o = rig_options();
+	void *memory;
+
+	limits.apps = 1;
+	limits.processes = 1;
+	rig_begin_with(limits, 20);
+	rig_running(o, 1);
+	limits = rig_limits();
+	memory = calloc(1, pool_memory(&limits));
+	pool_move(&rig.pool, &limits, memory);
+	free(rig.memory);
+	rig.memory = memory;
+	CHECK_EQ(1, rig_add(&o));
+	CHECK_STR("spawn 1", rig_did());
+	o.concurrency = 4;
+	rig_change(0, &o);
+	rig_arrive_n(4);
+	CHECK_STR("hand 0>0, hand 1>0, hand 2>0, hand 3>0", rig_did());
+	rig_end();
+}
+
+static void
+a_snapshot_is_equal_and_shares_nothing(void)
+{
+	struct pool snapshot;
+	void *memory;
+
+	begin_in_flight();
+	memory = malloc(pool_memory(&rig.pool.limits));
+	memset(memory, 0xa5, pool_memory(&rig.pool.limits));
+	pool_snapshot(&rig.pool, memory, &snapshot);
+	CHECK_EQ(rig.pool.count, snapshot.count);
+	CHECK(memcmp(rig.pool.apps, snapshot.apps,
+		  rig.pool.napps * sizeof(struct app)) == 0);
+	CHECK(memcmp(rig.pool.processes, snapshot.processes,
+		  rig.pool.nprocesses * sizeof(struct process)) == 0);
+	CHECK(memcmp(rig.pool.conns, snapshot.conns,
+		  rig.pool.nconns * sizeof(struct conn)) == 0);
+	pool_check(&snapshot);
+	CHECK_EQ(pool_deadline(&rig.pool), pool_deadline(&snapshot));
+	rig_at(60000);
+	(void)rig_did();
+	pool_check(&snapshot);
+	free(memory);
+	rig_end();
+}
+
+/* --- figures ------------------------------------------------------------ */
+
+static void
+every_connection_has_exactly_one_end(void)
+{
+	static char text[16384];
+	const struct app_figures *f;
+
+	begin_in_flight();
+	play_on(text, sizeof(text));
+	f = &rig_app(0)->figures;
+	CHECK_EQ(9, f->accepted);
+	CHECK_EQ(f->accepted,
+	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
+		rig_app(0)->queue.count + f->sessions);
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(restart_replaces_every_process);
+	RUN(restart_calls_off_starts_that_were_not_carried_out);
+	RUN(after_a_restart_readiness_is_told_again);
+	RUN(waiters_wait_through_a_restart);
+	RUN(more_concurrency_serves_waiters_at_once);
+	RUN(less_concurrency_ends_no_session_and_adds_none);
+	RUN(a_change_leaves_the_order_of_idle_processes);
+	RUN(a_raised_minimum_is_met_at_once);
+	RUN(timeouts_that_changed_hold_for_what_is_running);
+	RUN(a_shorter_queue_timeout_holds_for_who_waits);
+	RUN(a_shorter_queue_refuses_nobody_who_is_in_it);
+	RUN(a_higher_start_limit_ends_the_failure);
+	RUN(larger_memory_changes_nothing_that_is_in_flight);
+	RUN(the_same_facts_give_the_same_actions);
+	RUN(larger_memory_has_room_for_more);
+	RUN(a_snapshot_is_equal_and_shares_nothing);
+	RUN(every_connection_has_exactly_one_end);
+	return check_finish();
+}
