@@ -1,12 +1,15 @@
 #!/bin/sh
 # Processes that die, hang or go silent, and what becomes of their clients.
 
+file_setup() {
+	mkdir -m 1777 "$DIR/marks"
+}
+
 # A program that does so once, and from then on is a good worker:
 # bad_once NAME OPTION-OF-tworker... Others see a mark and are good.
 bad_once() {
 	name=$1
 	shift
-	mkdir -p -m 1777 "$DIR/marks"
 	rm -rf "$DIR/marks/$name"
 	cat >"$DIR/$name" <<-EOF
 	#!/bin/sh

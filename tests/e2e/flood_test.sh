@@ -1,0 +1,168 @@
+#!/bin/sh
+# Clients by the thousand, while processes die: nobody is lost unnoticed.
+#
+# FLOOD: how many connections the largest of these tests makes.
+
+# A sanitizer makes all of it several times slower.
+[ "${SLOW:-1}" -eq 1 ] && FLOOD=${FLOOD:-100000} || FLOOD=${FLOOD:-10000}
+
+# flooded KEY: of what flood printed.
+flooded() {
+	sed -n "s/.*$1=\([0-9.]*\).*/\1/p" "$DIR/flood"
+}
+
+# Everything is as it was, and nothing is left of the daemon after its stop.
+assert_clean() {
+	await status_is 0 apps web sessions
+	assert_accounts web
+	assertEquals 'zombies' '' "$(zombies "$POOL")"
+	await has_fds "$POOL" "$1"
+	pool_stop
+	assertEquals 'exit status' 0 "$RC"
+	await no_leftovers
+}
+
+has_fds() {
+	[ "$(fds "$1")" -le "$2" ]
+}
+
+# The clients without an answer are those the status calls lost. One whose
+# answer was out when its worker was killed is lost only in the status.
+assert_lost_are_told() {
+	unanswered=$(($(flooded eof) + $(flooded reset)))
+	lost=$(status apps web lost)
+	assertTrue "$unanswered without answer, but $lost lost" \
+	    "[ $unanswered -le $lost ]"
+}
+
+# flood_under_fire ADDRESS... : with the daemon's processes killed meanwhile.
+flood_under_fire() {
+	app web --work 200us <<-EOF | conf
+	listen = { $1 }
+	min_processes = 8
+	max_processes = 16
+	start_delay = 1ms
+	restart_delay = 1ms
+	restart_delay_max = 1ms
+	min_server_life = 0
+	start_limit = 1000000
+	max_queue = 1000
+	max_idle_time = 100ms
+	stop_delay = 0
+	EOF
+	sed -i '/listen = "unix:web.sock"/d' "$DIR/pool.conf"
+	pool_start
+	await status_is 8 apps web idle
+	before=$(fds "$POOL")
+	start_process "$PYTHON" tests/e2e/workers/kill.py "$POOL" tworker 0.005
+	killer=$STARTED
+	shift
+	flood "$@" --concurrency 64 --limit 90 --quiet --max timeout=0 \
+	    --max failed=0 --max refused=0 >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	stop_process "$killer"
+	await status_is 8 apps web idle
+	assert_lost_are_told
+	assertTrue 'nobody was killed' "[ $(status apps web spawned) -gt 50 ]"
+	assertEquals "$(flooded started)" "$(status apps web accepted)"
+	assertEquals 0 "$(status apps web refused)"
+	echo "# $(cat "$DIR/flood")"
+	echo "# $(status apps web spawned) started," \
+	    "$(status apps web retaken) retaken, $(status apps web lost) lost"
+	assert_clean "$before"
+}
+
+testNobodyIsLostUnnoticedWhileProcessesAreKilledAtRandom() {
+	flood_under_fire '"unix:web.sock"' --unix "$DIR/web.sock" \
+	    --count "$FLOOD"
+}
+
+testNorOverTcp() {
+	port=$(free_port)
+	flood_under_fire "\"127.0.0.1:$port\"" --tcp "127.0.0.1:$port" \
+	    --count $((FLOOD / 10))
+}
+
+testLostAreExactlyTheSessionsThatWereBegun() {
+	app web --crash-every 10 <<-EOF | conf
+	min_processes = 4
+	max_processes = 4
+	restart_delay = 1ms
+	restart_delay_max = 1ms
+	min_server_life = 0
+	EOF
+	pool_start
+	await status_is 4 apps web idle
+	before=$(fds "$POOL")
+	flood --unix "$DIR/web.sock" --count 3000 --quiet \
+	    --max timeout=0 >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	lost=$(($(flooded eof) + $(flooded reset)))
+	assertTrue "only $lost lost" "[ $lost -gt 200 ]"
+	await status_is $lost apps web lost
+	assertEquals "$(flooded answered)" "$(status apps web completed)"
+	await status_is 4 apps web idle
+	assert_clean "$before"
+}
+
+testOneAppThatCrashesTakesNothingFromAnother() {
+	{
+		app web <<-EOF
+		min_processes = 4
+		max_processes = 4
+		EOF
+		app bad --crash-every 2 <<-EOF
+		min_processes = 4
+		max_processes = 4
+		restart_delay = 1ms
+		restart_delay_max = 1ms
+		min_server_life = 0
+		EOF
+	} | conf
+	pool_start
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/bad.sock" \
+	    --count 1000000 --quiet >/dev/null 2>&1
+	other=$STARTED
+	flood --unix "$DIR/web.sock" --count 5000 --echo --request '' \
+	    --max lost=0 >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	stop_process "$other"
+	assertEquals 0 "$(status apps web lost)"
+	assertTrue 'nothing was tried' "[ $(status apps bad lost) -gt 10 ]"
+}
+
+testAProcessStartedUnderLoadHasNoDescriptorButItsOwn() {
+	app web --work 1ms <<-EOF | conf
+	listen = "unix:web.sock"
+	max_processes = 32
+	max_requests = 50
+	start_delay = 1ms
+	max_queue = 500
+	EOF
+	sed -i '0,/listen = "unix:web.sock"/{//d}' "$DIR/pool.conf"
+	pool_start
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --count 1000000 --concurrency 200 --quiet >/dev/null 2>&1
+	flood=$STARTED
+	"$PYTHON" tests/e2e/workers/descriptors.py "$POOL" tworker 2 \
+	    >"$DIR/seen"
+	stop_process "$flood"
+	seen=$(tail -n 1 "$DIR/seen")
+	assertEquals '' "$(sed '$d' "$DIR/seen")"
+	assertTrue "only $seen" "[ ${seen%% *} -ge $((60 / SLOW)) ]"
+}
+
+testTwoThousandConnectionsASecondAreAllServed() {
+	app web --work 1ms <<-EOF | conf
+	min_processes = 8
+	max_processes = 8
+	max_queue = 1000
+	EOF
+	pool_start
+	flood --unix "$DIR/web.sock" --rate 2000 --count 4000 --max lost=0 \
+	    --max failed=0 --max refused=0 >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	assertEquals 4000 "$(status apps web completed)"
+}
+
+. tests/e2e/lib.sh
