@@ -184,7 +184,8 @@ E2E_TESTS = \
     tests/e2e/flood_test.sh \
     tests/e2e/first_run_test.sh \
     tests/e2e/log_test.sh \
-    tests/e2e/service_test.sh
+    tests/e2e/service_test.sh \
+    tests/e2e/control_test.sh
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
 E2E_WORKERS = \
@@ -226,7 +227,8 @@ FUZZERS = tests/fuzz/conf.c \
 MANS = man/apppool-worker.7 \
     man/apppool.3 \
     man/apppoolctl.8 \
-    man/apppoold.8
+    man/apppoold.8 \
+    man/pool.conf.5
 
 # Started as systemd units; their paths are those of PREFIX=/usr.
 SYSTEMD_UNITS = etc/apppoold.service \

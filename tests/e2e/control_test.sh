@@ -1,0 +1,314 @@
+#!/bin/sh
+# The control socket: clients of every kind, rights, and what status shows.
+
+file_setup() {
+	{
+		echo 'control_mode = 0666'
+		echo "dump_file = \"$DIR/dump.json\""
+		app web <<-EOF
+		min_processes = 2
+		max_processes = 4
+		EOF
+	} | conf
+	pool_start
+}
+
+# python: a program that has the socket in S; connect() and answer(bytes).
+python() {
+	{
+		cat <<-EOF
+		import socket, sys
+		S = "$DIR/control.sock"
+		def connect(timeout=$LIMIT):
+		    s = socket.socket(socket.AF_UNIX)
+		    s.settimeout(timeout)
+		    s.connect(S)
+		    return s
+		def read(s):
+		    said = b""
+		    try:
+		        while True:
+		            part = s.recv(65536)
+		            if not part:
+		                break
+		            said += part
+		    except ConnectionResetError:
+		        pass
+		    return said
+		def answer(line, half=False):
+		    with connect() as s:
+		        try:
+		            s.sendall(line)
+		            if half:
+		                s.shutdown(socket.SHUT_WR)
+		        except BrokenPipeError:
+		            pass
+		        return read(s)
+		EOF
+		cat
+	} | "$PYTHON" -
+}
+
+# as_nobody [GROUP]: COMMAND to apppoolctl as a user without rights.
+as_nobody() {
+	cp "$APPPOOLCTL" "$DIR/apppoolctl"
+	setpriv --reuid 65534 --regid 65534 --groups "$1" \
+	    timeout "$LIMIT" "$DIR/apppoolctl" -s "$DIR/control.sock" "$2" \
+	    >"$DIR/out" 2>&1
+	RC=$?
+}
+
+# has_at_most DESCRIPTORS: the daemon.
+has_at_most() {
+	[ "$(fds "$POOL")" -le "$1" ]
+}
+
+testEveryMalformedLineIsAnsweredWithAnError() {
+	assertEquals '' "$(python <<-'EOF'
+	import os
+	for line in (b"\n", b" \n", b"json\n", b"\0\n", b"status\0\n",
+	        b"status\r\n", b"\x1b[2J\n", b"x" * 5000,
+	        b"x" * 5000 + b"\n", b"status " * 600 + b"\n",
+	        os.urandom(4000) + b"\x01\n", b"\xff\xfe\n", b"status a b\n",
+	        b"status nobody\n", b"stop now\n", b"juggle\n"):
+	    said = answer(line)
+	    last = said.split(b"\n")[-2:-1]
+	    if not last or not last[0].startswith(b"error: "):
+	        print(line[:40], said[:200])
+	for line in (b"", b"status"):
+	    if not answer(line, half=True).startswith(b"error: "):
+	        print(line, "half-closed")
+	EOF
+	)"
+	assertTrue 'the daemon lives' pool_answers
+}
+
+testAHalfClosedClientIsAnswered() {
+	assertEquals "b'apppoold" "$(python <<-'EOF' | cut -d ' ' -f 1
+	print(answer(b"version\n", half=True))
+	EOF
+	)"
+}
+
+testThreeHundredClientsAtOnceAreAllAnswered() {
+	assertEquals 300 "$(python <<-'EOF'
+	clients = [connect() for i in range(300)]
+	for c in clients[255::-1] + clients[256:]:
+	    c.sendall(b"json status\n")
+	print(sum(read(c).endswith(b"}\n") for c in clients))
+	EOF
+	)"
+}
+
+testClientsThatReadNothingHoldNobodyUp() {
+	assertEquals 'b' "$(python <<-EOF
+	silent = [connect() for i in range(100)]
+	deaf = [connect() for i in range(100)]
+	for c in deaf:
+	    c.sendall(b"status\n")
+	web = socket.socket(socket.AF_UNIX)
+	web.settimeout($LIMIT)
+	web.connect("$DIR/web.sock")
+	web.sendall(b"hello\n")
+	print("b" if read(web) and answer(b"status\n") else "late")
+	EOF
+	)"
+}
+
+testClientsThatLeaveInTheMiddleLeaveNothing() {
+	before=$(fds "$POOL")
+	python <<-'EOF'
+	for line in (b"status\n", b"json status\n", b"wait\n", b"stat", b""):
+	    for i in range(50):
+	        c = connect()
+	        c.sendall(line)
+	        c.close()
+	EOF
+	await has_at_most "$before"
+}
+
+testADescriptorSentAlongIsNotKept() {
+	before=$(fds "$POOL")
+	assertEquals '' "$(python <<-'EOF'
+	for i in range(20):
+	    with connect() as c:
+	        try:
+	            socket.send_fds(c, [b"version\n"], [0, 1, 2])
+	        except PermissionError:
+	            continue
+	        if not read(c).startswith(b"apppoold"):
+	            print("not answered")
+	EOF
+	)"
+	await has_at_most "$before"
+}
+
+testStrangersMaySeeAndChangeNothing() {
+	is_root || { skip 'needs root'; return; }
+	as_nobody 65534 status
+	assertEquals "$(cat "$DIR/out")" 0 "$RC"
+	for command in stop reload; do
+		as_nobody 65534 "$command"
+		assertEquals "$command" 1 "$RC"
+		assertContains "$(cat "$DIR/out")" 'needs root'
+	done
+	assertTrue 'the daemon lives' pool_answers
+}
+
+testMembersOfTheGroupMayReload() {
+	is_root || { skip 'needs root'; return; }
+	group=$(getent group games | cut -d : -f 3)
+	[ -n "$group" ] || { skip 'needs a group games'; return; }
+	cp "$DIR/pool.conf" "$DIR/before"
+	sed -i 's/^control_mode.*/control_group = "games"/' "$DIR/pool.conf"
+	ctl reload >/dev/null
+	assertEquals "660 games" "$(stat -c '%a %G' "$DIR/control.sock")"
+	as_nobody 65534 status
+	assertEquals 'connect refused' 69 "$RC"
+	as_nobody "$group" reload
+	assertEquals "$(cat "$DIR/out")" 0 "$RC"
+	assertContains "$(cat "$DIR/out")" 'reloaded'
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >/dev/null
+}
+
+testStatusIsJsonAndAccountsForEveryConnection() {
+	start_process flood --unix "$DIR/web.sock" --count 20000 --limit 5 \
+	    --concurrency 16 >"$DIR/flood"
+	assertEquals '' "$(python <<-'EOF'
+	import json
+	for i in range(100):
+	    for app in json.loads(answer(b"json status\n"))["apps"]:
+	        apart = app["accepted"] - sum(app[key] for key in (
+	            "completed", "refused", "timed_out", "abandoned", "lost",
+	            "waiting", "sessions", "parked"))
+	        if apart:
+	            print(apart, app)
+	EOF
+	)"
+	finish "$STARTED" 30
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	assert_accounts web
+}
+
+testStatusOfOneAppShowsThatOne() {
+	assertEquals web "$(ctl -j status web | "$PYTHON" -c '
+import json, sys
+print(*[app["name"] for app in json.load(sys.stdin)["apps"]])')"
+	assertContains "$(ctl status web)" 'processes 2/4 (min 2)'
+	assertContains "$(ctl status wep 2>&1)" 'is web meant?'
+}
+
+testWhatCannotBeWrittenIsAnError() {
+	ctl status >/dev/full 2>"$DIR/err"
+	assertEquals 74 $?
+	assertContains "$(cat "$DIR/err")" 'stdout'
+}
+
+# The same keys, and values but for times and what was measured.
+testTheDumpIsWhatStatusShows() {
+	rm -f "$DIR/dump.json"
+	kill -USR1 "$POOL"
+	await test -e "$DIR/dump.json"
+	assertEquals 640 "$(stat -c %a "$DIR/dump.json")"
+	ctl -j status >"$DIR/status.json"
+	assertEquals '' "$("$PYTHON" - "$DIR/dump.json" "$DIR/status.json" <<-'EOF'
+	import json, sys
+	dump, status = (json.load(open(name)) for name in sys.argv[1:])
+	def shape(node):
+	    if isinstance(node, dict):
+	        return {k: shape(v) for k, v in node.items()}
+	    if isinstance(node, list):
+	        return [shape(v) for v in node]
+	    return node if isinstance(node, str) else None
+	if shape(dump) != shape(status):
+	    print(dump, status)
+	EOF
+	)"
+}
+
+testASecondDaemonOnTheSameFileIsRefused() {
+	timeout "$LIMIT" "$APPPOOLD" -c "$DIR/pool.conf" >"$DIR/second" 2>&1
+	assertEquals 73 $?
+	assertContains "$(cat "$DIR/second")" 'listens there'
+	assertTrue 'the first one lives' pool_answers
+}
+
+testASocketThatHasMovedIsFoundAtItsNewPlace() {
+	cp "$DIR/pool.conf" "$DIR/before"
+	sed -i "s,^control = .*,control = \"$DIR/moved.sock\"," "$DIR/pool.conf"
+	assertContains "$(ctl reload)" reloaded
+	assertFalse 'the old one is gone' "[ -e '$DIR/control.sock' ]"
+	cp "$DIR/before" "$DIR/pool.conf"
+	assertTrue "timeout $LIMIT '$APPPOOLCTL' -s '$DIR/moved.sock' reload"
+	assertFalse 'and so is that' "[ -e '$DIR/moved.sock' ]"
+	assertTrue 'back' pool_answers
+}
+
+testWaitTellsWhatHasFailed() {
+	cp "$DIR/pool.conf" "$DIR/before"
+	cat >>"$DIR/pool.conf" <<-EOF
+	app "bad" {
+		listen = "unix:bad.sock"
+		command = "/bin/false"
+		start_limit = 1
+	}
+	EOF
+	ctl reload >/dev/null
+	ctl wait >"$DIR/out" 2>&1
+	assertEquals 1 $?
+	assertContains "$(cat "$DIR/out")" 'bad has failed: '
+	assertEquals ready "$(ctl wait web)"
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >/dev/null
+	assertEquals ready "$(ctl wait)"
+}
+
+testAReloadThatIsRefusedTellsEveryMistake() {
+	cp "$DIR/pool.conf" "$DIR/before"
+	printf 'max_procesess = 3\nprocess_slack = x\n' >>"$DIR/pool.conf"
+	ctl reload >"$DIR/out" 2>"$DIR/err"
+	assertEquals 1 $?
+	assertContains "$(cat "$DIR/out")" 'max_processes'
+	assertContains "$(cat "$DIR/out")" 'process_slack'
+	assertContains "$(cat "$DIR/err")" 'everything stays as it was'
+	cp "$DIR/before" "$DIR/pool.conf"
+}
+
+late_runs() {
+	late=$(status apps late workers 0 pid 2>/dev/null)
+	[ "$late" -gt 0 ] 2>/dev/null
+}
+
+# These two end the daemon of the file.
+testAKilledDaemonIsUnavailableToThoseWhoWait() {
+	cat >>"$DIR/pool.conf" <<-EOF
+	app "late" {
+		listen = "unix:late.sock"
+		command = { "/bin/sleep", "1000" }
+	}
+	EOF
+	ctl reload >/dev/null
+	start_process timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/control.sock" \
+	    wait late >"$DIR/out" 2>&1
+	await late_runs
+	# It knows nothing of a socket whose end it could see.
+	kill -KILL "$POOL" "$late"
+	finish "$STARTED"
+	assertEquals 69 "$RC"
+	wait "$POOL" 2>/dev/null
+	ctl status >/dev/null 2>&1
+	assertEquals 'nobody listens' 69 $?
+}
+
+testAStaleSocketIsReplacedAndStopWaitsForTheEnd() {
+	sed -i '/^app "late"/,$d' "$DIR/pool.conf"
+	pool_start
+	assertEquals stopping "$(ctl stop)"
+	finish "$POOL"
+	assertEquals 0 "$RC"
+	assertFalse 'its socket is gone' "[ -e '$DIR/control.sock' ]"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
