@@ -328,22 +328,46 @@ option(struct parser *p)
 	    "option '%.*s' has no value", SHOW(p, p->at));
 }
 
-static void
-call(struct parser *p)
+/* "NAME(": where it ends, or 0 if it does not. */
+static unsigned
+call_end(const struct parser *p)
 {
-	unsigned i = p->at + 1;
+	unsigned i = p->at + 2;
 
 	while (kind(p, i) != CONF_TOKEN_RPAREN) {
 		if (kind(p, i) == CONF_TOKEN_END ||
 		    kind(p, i) == CONF_TOKEN_OPEN ||
-		    kind(p, i) == CONF_TOKEN_CLOSE || is_assignment(p, i)) {
-			stmt_bad(p, rest_of_line(p, p->at), p->at + 1,
-			    "'(' after '%.*s' is never closed", SHOW(p, p->at));
-			return;
-		}
+		    kind(p, i) == CONF_TOKEN_CLOSE || is_assignment(p, i))
+			return 0;
 		i++;
 	}
-	option_end(p, i, false);
+	return i;
+}
+
+/*
+ * libconfuse forgets to free what it has read of a call when that turns out to
+ * be wrong, so it gets to see none that is.
+ */
+static void
+call(struct parser *p)
+{
+	unsigned end = call_end(p);
+
+	if (end == 0) {
+		stmt_bad(p, rest_of_line(p, p->at), p->at + 1,
+		    "'(' after '%.*s' is never closed", SHOW(p, p->at));
+		return;
+	}
+	for (unsigned i = p->at + 2; i < end; i++) {
+		bool is_value = (i - p->at) % 2 == 0;
+
+		if (is_value ? is_text(p, i) : kind(p, i) == CONF_TOKEN_COMMA)
+			continue;
+		stmt_bad(p, end, i, "unexpected '%.*s' in the call of '%.*s'",
+		    SHOW(p, i), SHOW(p, p->at));
+		return;
+	}
+	option_end(p, end, false);
 }
 
 static bool

@@ -341,6 +341,16 @@ names_of_another_section_are_no_way_in(void)
 }
 
 static void
+calls_have_their_form(void)
+{
+	MISTAKES("pool.conf:1: unexpected '\"b\"' in the call of 'include'\n"
+		 "pool.conf:2: unexpected ',' in the call of 'include'\n"
+		 "pool.conf:3: '(' after 'include' is never closed\n",
+	    "include(\"a*\" \"b\")\ninclude(, \"a*\")\n"
+	    "include(\"a*\"\n" ANY_APP);
+}
+
+static void
 forms_are_not_mixed_up(void)
 {
 	MISTAKES("pool.conf:1: option 'log' takes one value, no list\n"
@@ -395,6 +405,7 @@ main(int argc, char **argv)
 	RUN(every_mistake_is_told_in_one_run);
 	RUN(what_must_be_there_is_not_missed_where_a_mistake_was);
 	RUN(names_of_another_section_are_no_way_in);
+	RUN(calls_have_their_form);
 	RUN(forms_are_not_mixed_up);
 	return check_finish();
 }
