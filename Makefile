@@ -103,6 +103,11 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/json.c \
     lib/daemon/logging.c \
     lib/daemon/output.c \
+    lib/daemon/poolcounter.c \
+    lib/daemon/poolcounter_client.c \
+    lib/daemon/poolcounter_door.c \
+    lib/daemon/poolcounter_line.c \
+    lib/daemon/poolcounter_stats.c \
     lib/daemon/readiness.c \
     lib/daemon/reload.c \
     lib/daemon/settle.c \

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/birth.h"
+#include "daemon/poolcounter.h"
 #include "daemon/supervisor.h"
 #include "sys/wire.h"
 
@@ -114,6 +115,7 @@ static char **
 env_build(const struct worker *w)
 {
 	const struct conf_app *conf = w->group->conf;
+	const char *counter = poolcounter_address(w->group->sup->counter);
 	struct env e = { 0 };
 
 	if (!conf->clear_environment)
@@ -123,6 +125,8 @@ env_build(const struct worker *w)
 	if (conf->clear_environment)
 		env_format(&e, "PATH=/usr/local/bin:/usr/bin:/bin");
 	env_identity(&e, &conf->identity);
+	if (counter != NULL)
+		env_format(&e, WIRE_ENV_COUNTER "=%s", counter);
 	for (char **p = conf->environment; *p != NULL; p++)
 		env_put(&e, strdup(*p));
 	env_channel(&e, w);

@@ -11,6 +11,7 @@
 #include "daemon/control.h"
 #include "daemon/intake.h"
 #include "daemon/logging.h"
+#include "daemon/poolcounter.h"
 #include "daemon/reload.h"
 #include "daemon/supervisor.h"
 #include "sys/log.h"
@@ -271,11 +272,17 @@ reload_prepare(struct reload *r, struct config *config)
 		reload_say(r, false, "no memory for the tables");
 		return false;
 	}
+	if (!poolcounter_prepare(s, r->conf)) {
+		reload_say(r, false, "%s: the counter cannot be as it says",
+		    r->conf->file);
+		return false;
+	}
 	s->config = config;
 	if (control_reconfigure(s) && logging_open(r->conf) == 0)
 		return true;
 	s->config = old;
 	(void)control_reconfigure(s);
+	poolcounter_abort(s);
 	reload_say(r, false,
 	    "%s: the log or the control socket cannot be "
 	    "opened",
@@ -305,6 +312,7 @@ reload_apply(struct reload *r, tstamp now)
 	for (size_t i = 0; i < r->conf->apps_len; i++)
 		reload_app(r, config, i, now);
 	reload_let_go(r, now);
+	poolcounter_commit(s, r->conf, now);
 	free(r->doors);
 	config_unref(old);
 	return true;

@@ -14,6 +14,7 @@
 #include "daemon/channel.h"
 #include "daemon/control.h"
 #include "daemon/intake.h"
+#include "daemon/poolcounter.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
 #include "daemon/status.h"
@@ -226,6 +227,7 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, intake_deadline(s));
 	at = tstamp_min(at, readiness_deadline(s));
 	at = tstamp_min(at, control_deadline(s->control));
+	at = tstamp_min(at, poolcounter_deadline(s->counter));
 	return tstamp_min(at, s->second_at);
 }
 
@@ -256,6 +258,7 @@ supervisor_run(struct supervisor *s)
 			log_warn("epoll_wait");
 		supervisor_tick(s, loop_now(&s->loop));
 		supervisor_settle(s);
+		poolcounter_tick(s->counter, loop_now(&s->loop));
 		readiness_tick(s, loop_now(&s->loop));
 		control_tick(s->control, loop_now(&s->loop));
 	}
@@ -395,6 +398,9 @@ supervisor_init(struct supervisor *s, struct config *config)
 	s->control = control_open(s, &ok);
 	if (!ok)
 		return EX_CANTCREAT;
+	if (!poolcounter_prepare(s, config->conf))
+		return EX_CANTCREAT;
+	poolcounter_commit(s, config->conf, s->started);
 	status = supervisor_open(s);
 	if (status != EX_OK)
 		return status;
@@ -410,6 +416,7 @@ supervisor_fini(struct supervisor *s)
 
 	if (s->control != NULL)
 		control_close(s->control);
+	poolcounter_close(s);
 	retriever_fini(&s->retriever);
 	sockdiag_fini(&s->diag);
 	/* What is stuck in a lane may still use what it was given. */

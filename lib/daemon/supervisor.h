@@ -25,6 +25,7 @@
 
 struct control;
 struct dump;
+struct poolcounter;
 struct reload;
 
 /* An accepted connection that is in our hands. */
@@ -54,6 +55,7 @@ struct supervisor {
 	struct births births; /* under way */
 	struct pids pids;
 	struct control *control; /* NULL: none */
+	struct poolcounter *counter; /* NULL: none */
 	struct reload *reload; /* under way; NULL: none */
 	struct dump *dump; /* of the state, under way; NULL: none */
 	struct rlimit nofile; /* of the children, as it was given to us */
@@ -112,6 +114,9 @@ int supervisor_reserve(struct supervisor *s, const struct conf *conf);
  * missing.
  */
 bool supervisor_affords(const struct conf *conf);
+
+/* Descriptors that are left when `conf` has all it needs. */
+uint32_t supervisor_spare(const struct conf *conf);
 
 /* The group of this name that is not closing; NULL: none. */
 struct group *supervisor_group(const struct supervisor *s, const char *name);

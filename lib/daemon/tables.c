@@ -113,28 +113,61 @@ supervisor_reserve(struct supervisor *s, const struct conf *conf)
 	return 0;
 }
 
+/* What may be open at a time, with one client of the counter. */
+struct tables_need {
+	unsigned long long each; /* for a process */
+	unsigned long long queues;
+	unsigned long long listeners;
+	unsigned long long all;
+};
+
+static void
+tables_need(const struct conf *conf, struct tables_need *out)
+{
+	*out = (struct tables_need){ .each = 2 };
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		if (conf->apps[i].output == CONF_OUTPUT_LOG)
+			out->each = 3;
+		out->queues += conf->apps[i].max_queue;
+		out->listeners += conf->apps[i].listen_len;
+	}
+	out->listeners += conf->counter_len;
+	out->all = out->queues + out->listeners + TABLES_OWN_DESCRIPTORS;
+	if (conf->apps_len > 0)
+		out->all += out->each * conf->max_processes;
+	if (conf->counter_len > 0)
+		out->all++;
+}
+
+uint32_t
+supervisor_spare(const struct conf *conf)
+{
+	struct tables_need need;
+	int have = limits_descriptors();
+
+	tables_need(conf, &need);
+	if (have == -1)
+		return UINT32_MAX;
+	return (unsigned long long)have < need.all
+	    ? 1
+	    : (uint32_t)((unsigned long long)have - need.all) + 1;
+}
+
 bool
 supervisor_affords(const struct conf *conf)
 {
-	unsigned long long each = 2, queues = 0, listeners = 0, need;
+	struct tables_need need;
 	int have = limits_descriptors();
 
-	for (size_t i = 0; i < conf->apps_len; i++) {
-		if (conf->apps[i].output == CONF_OUTPUT_LOG)
-			each = 3;
-		queues += conf->apps[i].max_queue;
-		listeners += conf->apps[i].listen_len;
-	}
-	need = each * conf->max_processes + queues + listeners +
-	    TABLES_OWN_DESCRIPTORS;
-	if (have == -1 || need <= (unsigned long long)have)
+	tables_need(conf, &need);
+	if (have == -1 || need.all <= (unsigned long long)have)
 		return true;
 	log_errorx("%s: up to %llu descriptors are needed (%llu for each of "
 		   "max_processes %u, %llu for max_queue of all apps, %llu "
 		   "listeners, %d others) but only %d may be open: lower "
 		   "max_processes or max_queue, or raise the limit "
 		   "(LimitNOFILE, ulimit -n)",
-	    conf->file, need, each, conf->max_processes, queues, listeners,
-	    TABLES_OWN_DESCRIPTORS, have);
+	    conf->file, need.all, need.each, conf->max_processes, need.queues,
+	    need.listeners, TABLES_OWN_DESCRIPTORS, have);
 	return false;
 }

@@ -20,6 +20,7 @@
 #define WIRE_ENV_APP "APPPOOL_APP"
 #define WIRE_ENV_ID "APPPOOL_ID"
 #define WIRE_ENV_SLOT "APPPOOL_SLOT"
+#define WIRE_ENV_COUNTER "APPPOOL_COUNTER" /* an address; unset: none */
 
 /* Daemon to process. */
 #define WIRE_CONN "CONN" /* serial waited(us), with one descriptor */
