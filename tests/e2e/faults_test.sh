@@ -1,0 +1,417 @@
+#!/bin/sh
+# Programs that are broken, and the app beside them that is not.
+
+good() {
+	app good <<-EOF
+	min_processes = 2
+	EOF
+}
+
+good_serves() {
+	assertEquals 'answers of the good app' 10 \
+	    "$(ask "unix:$DIR/good.sock" hello --count 10 | grep -c hello)"
+	assertEquals 0 "$(status apps good lost)"
+}
+
+# How many lines of the log have it.
+times_said() {
+	grep -cF -e "$1" "$DIR/log"
+}
+
+file_setup() {
+	mkdir -m 1777 "$DIR/marks"
+}
+
+testAProgramThatDoesNotExistIsToldAndTheOthersServe() {
+	{
+		good
+		cat <<-EOF
+		app "bad" {
+			listen = "unix:bad.sock"
+			command = { "$DIR/nowhere/prog" }
+		}
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	good_serves
+	assertContains "$(status apps bad last_failure)" "$DIR/nowhere/prog"
+	assertContains "$(status apps bad last_failure)" 'No such file'
+	assertTrue 'it is not told' \
+	    "grep -q 'error bad: failed: .*nowhere/prog' '$DIR/log'"
+}
+
+testAProgramThatCannotBeRunIsToldWithTheReason() {
+	printf '\177ELFgarbage' >"$DIR/garbage"
+	chmod 755 "$DIR/garbage"
+	{
+		good
+		cat <<-EOF
+		app "bad" {
+			listen = "unix:bad.sock"
+			command = { "./garbage" }
+		}
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	good_serves
+	assertContains "$(status apps bad last_failure)" 'Exec format error'
+}
+
+testAFailedAppTurnsItsClientsAwayAtOnce() {
+	{
+		good
+		app bad --exit-at-once 1 <<-EOF
+		start_limit = 1
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	from=$(now_ms)
+	ask "unix:$DIR/bad.sock" >/dev/null 2>&1
+	assertEquals 1 $?
+	took=$(($(now_ms) - from))
+	assertTrue "took $took ms" "[ $took -lt $((500 * SLOW)) ]"
+	good_serves
+}
+
+testWaitSaysWhichAppHasFailedAndWhy() {
+	{
+		good
+		app bad --fail 'no database' <<-EOF
+		start_limit = 1
+		EOF
+	} | conf
+	pool_run
+	ctl wait >"$DIR/wait" 2>&1
+	assertEquals 1 $?
+	assertContains "$(cat "$DIR/wait")" 'bad'
+	assertContains "$(cat "$DIR/wait")" 'no database'
+	ctl wait good >/dev/null
+	assertEquals 0 $?
+}
+
+testAProgramThatExitsAtOnceIsTriedLessAndLess() {
+	{
+		good
+		app bad --exit-at-once 3 <<-EOF
+		start_limit = 3
+		restart_delay = 50ms
+		restart_delay_max = 10s
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	good_serves
+	sleep 0.5
+	assertEquals 'starts' 3 "$(status apps bad spawned)"
+	assertEquals 'lines for three ends' 3 "$(grep -c \
+	    'warn bad: worker .* exited with status 3 before it was ready' \
+	    "$DIR/log")"
+	assertEquals 1 "$(times_said 'error bad: failed:')"
+}
+
+testAnAppThatFailedRecoversByItself() {
+	cat >"$DIR/flaky" <<-EOF
+	#!/bin/sh
+	[ -e "$DIR/marks/repaired" ] && exec "$TWORKER"
+	exit 1
+	EOF
+	chmod 755 "$DIR/flaky"
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "./flaky" }
+		start_limit = 2
+		restart_delay = 20ms
+		restart_delay_max = 300ms
+	}
+	EOF
+	pool_run
+	await status_is failed apps web state
+	touch "$DIR/marks/repaired"
+	await status_is running apps web state
+	assertContains "$(web)" hello
+	assertEquals 1 "$(times_said 'web: recovered')"
+}
+
+testOneThatNeverSaysReadyIsKilledAfterStartTimeout() {
+	{
+		good
+		app bad --never-ready <<-EOF
+		start_timeout = 200ms
+		kill_timeout = 200ms
+		start_limit = 2
+		restart_delay = 20ms
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	good_serves
+	assertEquals '{"start_timeout": 2}' "$(status apps bad exits)"
+	await status_is '[]' apps bad workers
+	assertEquals 2 "$(grep -c \
+	    'warn bad: worker .* is killed: it was not ready within 0.2 s' \
+	    "$DIR/log")"
+}
+
+testOneThatIgnoresSigtermMeanwhileIsKilledToo() {
+	{
+		good
+		app bad --never-ready --ignore-term <<-EOF
+		start_timeout = 200ms
+		kill_timeout = 200ms
+		start_limit = 1
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	await status_is '[]' apps bad workers
+	good_serves
+	assertTrue 'it is not told' \
+	    "said 'is killed: it was not ready within 0.2 s'"
+}
+
+testOneThatSaysFailTellsWhy() {
+	{
+		good
+		app bad --fail 'the licence has expired' <<-EOF
+		start_limit = 1
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	good_serves
+	assertEquals 'the licence has expired' \
+	    "$(status apps bad last_failure)"
+	assertTrue 'it is not told' \
+	    "grep -q 'bad: worker .* cannot go on: the licence' '$DIR/log'"
+}
+
+# nonsense NAME OPTION...
+nonsense() {
+	app "$@" <<-EOF
+	restart_delay = 1m
+	stop_timeout = 1s
+	EOF
+}
+
+testEveryKindOfNonsenseEndsTheProcessAndIsToldInOneLine() {
+	{
+		good
+		nonsense unknown --say 'HELLO world'
+		nonsense twice --double-ready
+		nonsense empty --empty-packet
+		nonsense long --long-packet
+		nonsense 'done' --say DONE
+		nonsense done-other --say 'DONE 77'
+		nonsense done-word --say 'DONE x'
+		nonsense lost --say 'LOST 5'
+		nonsense lost-none --say LOST
+		nonsense park --say 'PARK 1'
+		nonsense retire --say 'RETIRE now'
+		nonsense binary --say '\x01\x02'
+	} | conf
+	pool_run
+	for app in unknown twice empty long 'done' done-other \
+	    done-word lost lost-none park retire binary; do
+		await grep -q "warn $app: worker .* broke the protocol" \
+		    "$DIR/log"
+		assertEquals "lines of $app" 1 "$(grep -c \
+		    "warn $app: worker .* broke the protocol" "$DIR/log")"
+		await status_is '[]' apps "$app" workers
+		assertContains "$(status apps "$app" last_failure)" 'protocol'
+		assertEquals 1 "$(status apps "$app" spawned)"
+	done
+	good_serves
+}
+
+# A kernel that has SO_PASSRIGHTS refuses it, so that it never comes.
+testADescriptorFromAProcessDoesNotStayOpen() {
+	{
+		good
+		app bad --at 1 --send-fd <<-EOF
+		restart_delay = 1m
+		EOF
+	} | conf
+	pool_start
+	before=$(fds "$POOL")
+	ask "unix:$DIR/bad.sock" >/dev/null 2>&1
+	await grep -qE 'Operation not permitted|broke the protocol' "$DIR/log"
+	good_serves
+	assertTrue 'more descriptors' "[ $(fds "$POOL") -le $before ]"
+}
+
+testOneThatSaysFailInAListOfRequestsLosesOnlyItsOwn() {
+	app web --at 3 --say 'FAIL out of memory' <<-EOF | conf
+	max_processes = 1
+	restart_delay = 10ms
+	min_server_life = 0
+	EOF
+	pool_start
+	assertEquals 4 "$(web hello --count 6 2>/dev/null | grep -c hello)"
+	assertEquals 2 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testAFloodOfEventsIsCountedAndHoldsUpNobody() {
+	{
+		good
+		app loud --at 1 --events 50000 --statuses 50000 </dev/null
+	} | conf
+	pool_start
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/loud.sock" \
+	    --timeout $((6 * LIMIT)) >"$DIR/loud"
+	loud=$STARTED
+	ask "unix:$DIR/good.sock" hello --count 50 --times >"$DIR/times"
+	assertEquals 50 "$(grep -c hello "$DIR/times")"
+	slowest=$(sort -n "$DIR/times" | tail -n 1)
+	assertTrue "${slowest%% *} ms" "[ ${slowest%% *} -lt $((100 * SLOW)) ]"
+	finish "$loud" $((6 * LIMIT))
+	assertContains "$(cat "$DIR/loud")" hello
+	assertTrue 'all are kept' "[ $(times_said ': event ') -lt 10000 ]"
+}
+
+testOneThatIgnoresStopAndSigtermIsKilledInTime() {
+	app web --ignore-stop --ignore-term <<-EOF | conf
+	max_requests = 1
+	max_processes = 3
+	stop_timeout = 200ms
+	kill_timeout = 200ms
+	EOF
+	pool_start
+	pid=$(pid_of "$(web)")
+	from=$(now_ms)
+	await is_gone "$pid"
+	took=$(($(now_ms) - from))
+	assertTrue "took $took ms" "[ $took -lt $((1000 * SLOW)) ]"
+	assertContains "$(web)" hello
+	assertEquals '' "$(zombies "$POOL")"
+}
+
+testOneThatIgnoresStopMayEndOnSigterm() {
+	app web --ignore-stop <<-EOF | conf
+	max_requests = 1
+	stop_timeout = 200ms
+	kill_timeout = 1m
+	EOF
+	pool_start
+	pid=$(pid_of "$(web)")
+	await is_gone "$pid"
+	assertEquals '{"max_requests": 1}' "$(status apps web exits)"
+}
+
+testGrandchildrenGoWithTheirProcess() {
+	app web --grandchildren 3 <<-EOF | conf
+	restart_delay = 1m
+	EOF
+	pool_start
+	pid=$(status apps web workers 0 pid)
+	grandchildren=$(children "$pid")
+	assertEquals 3 "$(echo "$grandchildren" | wc -w)"
+	kill -KILL "$pid"
+	for each in $grandchildren; do
+		await is_gone "$each"
+	done
+	await no_zombies
+}
+
+no_zombies() {
+	[ -z "$(zombies "$POOL")" ]
+}
+
+testGrandchildrenGoWhenTheirProcessExitsByItself() {
+	app web --grandchildren 2 --retire-after 1 <<-EOF | conf
+	restart_delay = 1m
+	EOF
+	pool_start
+	grandchildren=$(children "$(status apps web workers 0 pid)")
+	assertContains "$(web)" hello
+	for each in $grandchildren; do
+		await is_gone "$each"
+	done
+}
+
+# The group is what the daemon ends. What made a session of its own goes on,
+# is adopted when its parent ends, and reaped in the end: that is all.
+testGrandchildrenWithASessionOfTheirOwnHoldUpNothing() {
+	app web --grandchildren 2 --setsid <<-EOF | conf
+	restart_delay = 10ms
+	min_server_life = 0
+	EOF
+	pool_start
+	pid=$(status apps web workers 0 pid)
+	grandchildren=$(children "$pid")
+	assertEquals '' "$(web 'kill 9' 2>/dev/null)"
+	await is_gone "$pid"
+	assertContains "$(web)" hello
+	for each in $grandchildren; do
+		assertFalse 'it was ended' "is_gone $each"
+		kill -KILL "$each"
+		await is_gone "$each"
+	done
+	await no_zombies
+	second=$(children "$(status apps web workers 0 pid)")
+	pool_stop
+	assertEquals 0 "$RC"
+	# shellcheck disable=SC2086 # numbers
+	kill -KILL $second
+	await no_leftovers
+}
+
+testTheClientOfADeadProcessIsNotHeldByItsGrandchildren() {
+	# They have its connection too, and its control socket.
+	cat >"$DIR/forks.py" <<-EOF
+	import os, socket, time
+	s = socket.socket(fileno=int(os.environ["APPPOOL_FD"]))
+	s.send(b"READY")
+	data, fds, _, _ = socket.recv_fds(s, 4096, 1)
+	if os.fork() == 0:
+	    time.sleep(60)
+	os.kill(os.getpid(), 9)
+	EOF
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "$PYTHON", "$DIR/forks.py" }
+		restart_delay = 1m
+	}
+	EOF
+	pool_start
+	from=$(now_ms)
+	answer=$(web hello 2>&1)
+	took=$(($(now_ms) - from))
+	assertContains "$answer" '0: '
+	assertTrue "took $took ms" "[ $took -lt $((3000 * SLOW)) ]"
+	assertEquals 1 "$(status apps web lost)"
+}
+
+testAnAppThatFailsCanEndTheDaemon() {
+	{
+		good
+		app bad --exit-at-once 1 <<-EOF
+		start_limit = 1
+		exit_on_failed = true
+		EOF
+	} | conf
+	start_process "$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
+	finish "$STARTED"
+	assertEquals 69 "$RC"
+	await no_leftovers
+}
+
+testSoCanAnyWithTheOption() {
+	{
+		good
+		app bad --exit-at-once 1 <<-EOF
+		start_limit = 1
+		EOF
+	} | conf
+	start_process "$APPPOOLD" -c "$DIR/pool.conf" --exit-on-failed \
+	    >>"$DIR/log" 2>&1
+	finish "$STARTED"
+	assertEquals 69 "$RC"
+}
+
+. tests/e2e/lib.sh

@@ -1,0 +1,531 @@
+#!/bin/sh
+# SIGHUP and apppoolctl reload: what changes, what stays, and nobody is lost.
+
+# As apppoold is asked to, again and again.
+ROUNDS=20
+
+web_conf() {
+	app web "$@" <<-EOF
+	min_processes = 2
+	max_processes = 4
+	max_queue = 1000
+	EOF
+}
+
+# How many lines of the log have it.
+times_said() {
+	grep -cF -e "$1" "$DIR/log"
+}
+
+has_said() {
+	[ "$(times_said "$2")" -ge "$1" ]
+}
+
+# hup: returns when the daemon has told what came of it.
+hup() {
+	hup_told=$(($(grep -cE "$HUP_ENDS" "$DIR/log") + 1))
+	kill -HUP "$POOL"
+	await hup_has_ended
+}
+HUP_ENDS=': (reloaded|not reloaded, the old configuration stays in force)$'
+
+hup_has_ended() {
+	[ "$(grep -cE "$HUP_ENDS" "$DIR/log")" -ge "$hup_told" ]
+}
+
+workers() {
+	status apps "$1" workers '*' pid | sort
+}
+
+# Resident size in KiB.
+rss() {
+	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$1/status"
+}
+
+# --- broken files, one function each: they write $DIR/pool.conf --------
+
+broken_syntax() {
+	echo 'app "web" { listen = = }' >"$DIR/pool.conf"
+}
+
+broken_unknown() {
+	{
+		web_conf
+		echo 'max_proceses = 3'
+	} >"$DIR/pool.conf"
+}
+
+broken_open() {
+	echo 'app "web" {' >"$DIR/pool.conf"
+}
+
+broken_empty() {
+	: >"$DIR/pool.conf"
+}
+
+broken_missing() {
+	rm -rf "$DIR/pool.conf"
+}
+
+broken_directory() {
+	rm -rf "$DIR/pool.conf"
+	mkdir "$DIR/pool.conf"
+}
+
+# Root may read any file, but not follow a link to itself.
+broken_unreadable() {
+	if is_root; then
+		ln -s pool.conf "$DIR/pool.conf"
+	else
+		web_conf >"$DIR/pool.conf"
+		chmod 000 "$DIR/pool.conf"
+	fi
+}
+
+broken_string() {
+	{
+		printf 'control = "'
+		head -c 3000000 /dev/zero | tr '\0' x
+	} >"$DIR/pool.conf"
+}
+
+broken_braces() {
+	{
+		printf 'app "web" '
+		head -c 200000 /dev/zero | tr '\0' '{'
+	} >"$DIR/pool.conf"
+}
+
+broken_lists() {
+	{
+		printf 'max_processes = '
+		head -c 200000 /dev/zero | tr '\0' '{'
+	} >"$DIR/pool.conf"
+}
+
+broken_include() {
+	{
+		web_conf
+		echo 'include("pool.conf")'
+	} >"$DIR/pool.conf"
+}
+
+broken_fifo() {
+	mkfifo "$DIR/pool.conf"
+}
+
+broken_device() {
+	ln -s /dev/zero "$DIR/pool.conf"
+}
+
+broken_nul() {
+	{
+		web_conf
+		printf '\0\0'
+	} >"$DIR/pool.conf"
+}
+
+broken_mistakes() {
+	for i in $(seq 500); do
+		echo "mistake$i = $i"
+	done >"$DIR/pool.conf"
+}
+
+# break_conf KIND: another reload finds that.
+break_conf() {
+	rm -rf "$DIR/pool.conf"
+	"broken_$1"
+}
+
+BROKEN="syntax unknown open empty missing directory unreadable string \
+    braces lists include fifo device nul mistakes"
+
+testABrokenFileOfEachKindIsToldAndTheOldOneStays() {
+	web_conf | conf
+	pool_start
+	before=$(workers web)
+	for kind in $BROKEN; do
+		break_conf "$kind"
+		hup
+		assertTrue "$kind is not told" "tail -n 1 '$DIR/log' |
+		    grep -qF '$DIR/pool.conf: not reloaded, the old'"
+		assertTrue "$kind: no reason" "grep -q 'error $DIR/pool.conf' \
+		    '$DIR/log'"
+		assertContains "$(web)" hello
+		: >"$DIR/log"
+	done
+	assertEquals 'processes' "$before" "$(workers web)"
+	rm -rf "$DIR/pool.conf"
+	web_conf --text changed | conf
+	hup
+	assertTrue "said ': reloaded'"
+	await answers changed
+}
+
+answers() {
+	web | grep -q "$1"
+}
+
+# Once for each allocator and cache to settle, then as often as it takes.
+testTwentyBrokenFilesOfEachKindLeakNothing() {
+	web_conf | conf
+	pool_start
+	for kind in $BROKEN; do
+		break_conf "$kind"
+		hup
+		hup
+	done
+	fds=$(fds "$POOL") rss=$(rss "$POOL")
+	for kind in $BROKEN; do
+		break_conf "$kind"
+		for _ in $(seq $ROUNDS); do
+			hup
+			: >"$DIR/log"
+		done
+	done
+	assertEquals 'descriptors' "$fds" "$(fds "$POOL")"
+	rss=$(($(rss "$POOL") - rss))
+	# A sanitizer keeps what is freed; leaks are its own business.
+	[ "$SLOW" -gt 1 ] || assertTrue "$rss KiB more" "[ $rss -lt 1024 ]"
+	assertContains "$(web)" hello
+}
+
+testGoodReloadsLeakNothing() {
+	web_conf | conf
+	pool_start
+	for i in $(seq 5); do hup; done
+	fds=$(fds "$POOL") rss=$(rss "$POOL")
+	for i in $(seq $ROUNDS); do
+		{
+			web_conf
+			app "other$i" </dev/null
+		} | conf
+		hup
+		await status_is running apps "other$i" state
+		: >"$DIR/log"
+	done
+	web_conf | conf
+	hup
+	await has_apps 1
+	await has_fds "$fds"
+	rss=$(($(rss "$POOL") - rss))
+	[ "$SLOW" -gt 1 ] || assertTrue "$rss KiB more" "[ $rss -lt 1024 ]"
+}
+
+has_apps() {
+	[ "$(status apps '*' name | wc -l)" -eq "$1" ]
+}
+
+has_fds() {
+	[ "$(fds "$POOL")" -eq "$1" ]
+}
+
+# --- apppoolctl ---------------------------------------------------------
+
+testTheCommandSaysWhatIsWrongAndFails() {
+	web_conf | conf
+	pool_start
+	break_conf unknown
+	ctl reload >"$DIR/said" 2>&1
+	assertEquals 1 $?
+	assertContains "$(cat "$DIR/said")" 'max_proceses'
+	assertContains "$(cat "$DIR/said")" 'max_processes'
+}
+
+testTheCommandReturnsWhenItIsDone() {
+	web_conf | conf
+	pool_start
+	{
+		web_conf
+		app more </dev/null
+	} | conf
+	ctl reload >"$DIR/said" 2>&1
+	assertEquals "$(cat "$DIR/said")" 0 $?
+	assertContains "$(cat "$DIR/said")" 'more: added'
+	assertContains "$(ask "unix:$DIR/more.sock")" hello
+}
+
+# --- in place -----------------------------------------------------------
+
+testSizesChangeInPlace() {
+	web_conf | conf
+	pool_start
+	before=$(workers web)
+	app web <<-EOF | conf
+	min_processes = 3
+	max_processes = 5
+	EOF
+	hup
+	assertTrue "said 'web: changed in place'"
+	await status_is 3 apps web idle
+	assertEquals 5 "$(status apps web max_processes)"
+	for pid in $before; do
+		assertContains "$(workers web)" "$pid"
+	done
+}
+
+testALowerMaximumStopsTheIdleOnes() {
+	app web <<-EOF | conf
+	min_processes = 6
+	EOF
+	pool_start
+	app web <<-EOF | conf
+	min_processes = 1
+	max_processes = 2
+	EOF
+	hup
+	await status_is 2 apps web processes
+	assertEquals '{"resized": 4}' "$(status apps web exits)"
+}
+
+testAnAppThatDidNotChangeIsNotTouched() {
+	{
+		web_conf
+		app other </dev/null
+	} | conf
+	pool_start
+	before=$(workers web)
+	{
+		app other --text changed </dev/null
+		web_conf
+	} | conf
+	hup
+	await grep -q 'other: gone\|other: its processes are replaced' \
+	    "$DIR/log"
+	assertEquals "$before" "$(workers web)"
+	assertFalse "grep -q 'web: [a-z ]*changed' '$DIR/log'"
+	assertEquals 2 "$(status apps web spawned)"
+}
+
+testAChangedCommandIsInForceAndNobodyLost() {
+	web_conf --work 1ms | conf
+	pool_start
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --rate 500 --count 1500 --max lost=0 --max refused=0 \
+	    --max failed=0 >"$DIR/flood" 2>&1
+	flood=$STARTED
+	await accepted 100
+	for i in 1 2 3 4 5; do
+		web_conf --work 1ms --text "version$i" | conf
+		hup
+		await answers "version$i"
+	done
+	finish "$flood" 30
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 0 "$(status apps web refused)"
+	assert_accounts web
+}
+
+accepted() {
+	[ "$(status apps web accepted)" -ge "$1" ]
+}
+
+testAppsComeAndGoWhileAnotherServes() {
+	web_conf | conf
+	pool_start
+	before=$(workers web)
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --rate 1000 --count 3000 --max lost=0 --max refused=0 \
+	    --max failed=0 >"$DIR/flood" 2>&1
+	flood=$STARTED
+	await accepted 100
+	for i in 1 2 3 4 5 6 7 8; do
+		{
+			web_conf
+			app "other$i" </dev/null
+		} | conf
+		hup
+		assertContains "$(ask "unix:$DIR/other$i.sock")" hello
+	done
+	finish "$flood" 30
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	assertEquals "$before" "$(workers web)"
+	await has_apps 2
+	assertFalse 'the socket of a removed app' "[ -e $DIR/other1.sock ]"
+}
+
+testAnAppThatIsRemovedServesEverybodyWhoseConnectSucceeded() {
+	{
+		web_conf
+		app other --work 5ms <<-EOF
+		max_processes = 4
+		EOF
+	} | conf
+	pool_start
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/other.sock" \
+	    --rate 1000 --count 20000 --stop-on-refused --max lost=0 \
+	    --max late=0 --min refused=1 >"$DIR/flood" 2>&1
+	flood=$STARTED
+	await answered_by other
+	web_conf | conf
+	hup
+	assertTrue "said 'other: removed'"
+	finish "$flood" 30
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	await has_apps 1
+}
+
+answered_by() {
+	[ "$(status apps "$1" completed)" -ge 100 ]
+}
+
+# listens_at ADDRESS... : web with these.
+listens_at() {
+	conf <<-EOF
+	app "web" {
+		listen = $(quoted "$@")
+		command = { "$TWORKER", "--work", "1ms" }
+		min_processes = 4
+		max_processes = 4
+		max_queue = 1000
+	}
+	EOF
+}
+
+# A listener that leaves is closed when its backlog has been served.
+a_listener_leaves() {
+	listens_at unix:stays.sock "$1"
+	pool_start
+	before=$(workers web)
+	shift
+	start_process "$BUILD/tests/e2e/flood" "$@" \
+	    --rate 2000 --count 50000 --stop-on-refused --max lost=0 \
+	    --max late=0 --min refused=1 >"$DIR/flood" 2>&1
+	flood=$STARTED
+	await answered_by web
+	listens_at unix:stays.sock
+	hup
+	finish "$flood" 30
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	assertContains "$(ask "unix:$DIR/stays.sock")" hello
+	assertEquals "$before" "$(workers web)"
+	assert_accounts web
+}
+
+testAUnixListenerThatLeavesLosesNobody() {
+	a_listener_leaves unix:leaves.sock --unix "$DIR/leaves.sock"
+	assertFalse 'the socket stays' "[ -e $DIR/leaves.sock ]"
+}
+
+testATcpListenerThatLeavesLosesNobody() {
+	port=$(free_port)
+	a_listener_leaves "127.0.0.1:$port" --tcp "127.0.0.1:$port"
+}
+
+testListenersComeAndGoWhileAnotherStays() {
+	port=$(free_port)
+	listens_at unix:web.sock
+	pool_start
+	before=$(workers web)
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --rate 1000 --count 3000 --max lost=0 --max refused=0 \
+	    --max failed=0 >"$DIR/flood" 2>&1
+	flood=$STARTED
+	await accepted 100
+	for i in 1 2 3 4 5 6; do
+		listens_at unix:web.sock "unix:more$i.sock" "127.0.0.1:$port"
+		hup
+		assertContains "$(ask "127.0.0.1:$port")" hello
+		assertContains "$(ask "unix:$DIR/more$i.sock")" hello
+		listens_at unix:web.sock
+		hup
+	done
+	finish "$flood" 30
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	assertEquals "$before" "$(workers web)"
+}
+
+testAnAddressMayMoveFromOneAppToAnother() {
+	{
+		app web </dev/null
+		app other --text other </dev/null
+	} | conf
+	pool_start
+	{
+		app other --text other </dev/null |
+		    sed 's/other.sock/web.sock/'
+	} | conf
+	hup
+	assertContains "$(web)" other
+}
+
+testAnAddressOfSomebodyElseChangesNothing() {
+	web_conf | conf
+	pool_start
+	start_process "$PYTHON" -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+time.sleep(600)' "$DIR/taken.sock"
+	await test -e "$DIR/taken.sock"
+	{
+		web_conf
+		app taken </dev/null
+	} | conf
+	hup
+	assertTrue 'it is not told' "grep -q 'error.*taken.sock' '$DIR/log'"
+	assertTrue "said 'not reloaded'"
+	assertContains "$(web)" hello
+	assertEquals web "$(status apps '*' name)"
+}
+
+testAFailedAppIsTriedAgain() {
+	mkdir -m 1777 "$DIR/marks"
+	cat >"$DIR/flaky" <<-EOF
+	#!/bin/sh
+	[ -e "$DIR/marks/repaired" ] && exec "$TWORKER"
+	exit 1
+	EOF
+	chmod 755 "$DIR/flaky"
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "./flaky" }
+		start_limit = 1
+	}
+	EOF
+	pool_run
+	await status_is failed apps web state
+	touch "$DIR/marks/repaired"
+	hup
+	await status_is running apps web state
+	assertContains "$(web)" hello
+}
+
+testAsManySignalsAsComeAreOneOrTwoReloads() {
+	web_conf | conf
+	pool_start
+	for _ in $(seq 50); do
+		kill -HUP "$POOL"
+	done
+	web_conf --text changed | conf
+	hup
+	await answers changed
+	assertContains "$(web)" changed
+}
+
+testTheControlSocketMayMove() {
+	web_conf | conf
+	pool_start
+	{
+		echo "control = \"$DIR/moved.sock\""
+		web_conf
+	} >"$DIR/pool.conf"
+	hup
+	timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/moved.sock" status >"$DIR/seen"
+	assertEquals 0 $?
+	assertContains "$(cat "$DIR/seen")" web
+	assertFalse 'the old one stays' pool_answers
+}
+
+testASecondGenerationIsCounted() {
+	web_conf | conf
+	pool_start
+	first=$(status generation)
+	hup
+	assertEquals $((first + 1)) "$(status generation)"
+}
+
+. tests/e2e/lib.sh
