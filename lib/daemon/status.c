@@ -17,7 +17,7 @@
 #define PIECE_LEN 16384
 
 /* ... or has cost as much as so many workers. An app costs like four. */
-#define PIECE_COST 32
+#define PIECE_COST 16
 #define APP_COST 4
 
 /* No piece comes near this: one app's addresses, one worker's text. */
