@@ -115,28 +115,36 @@ check_directory(struct conf_build *b, const struct conf_app *app)
 	free(path);
 }
 
+/* Returns 0, or the errno of making a file in that folder. */
+static int
+folder_denied(const char *folder)
+{
+	struct stat st;
+
+	if (stat(folder, &st) == -1)
+		return errno;
+	if (!S_ISDIR(st.st_mode))
+		return ENOTDIR;
+	return access(folder, W_OK | X_OK) == -1 ? errno : 0;
+}
+
 /* The folder that a file of ours is to be made in; NULL path: none. */
 static void
 check_folder(struct conf_build *b, struct conf_where where, const char *what,
     const char *path)
 {
 	const char *slash;
-	struct stat st;
 	char *folder;
+	int error;
 
 	if (path == NULL)
 		return;
 	slash = strrchr(path, '/');
 	folder = conf_strndup(path, slash == path ? 1 : (size_t)(slash - path));
-	if (stat(folder, &st) == -1)
+	error = folder_denied(folder);
+	if (error != 0)
 		conf_outside_note(b->findings, where, "%s: directory %s: %s",
-		    what, folder, strerror(errno));
-	else if (!S_ISDIR(st.st_mode))
-		conf_outside_note(b->findings, where,
-		    "%s: %s is not a directory", what, folder);
-	else if (access(folder, W_OK | X_OK) == -1)
-		conf_outside_note(b->findings, where, "%s: directory %s: %s",
-		    what, folder, strerror(errno));
+		    what, folder, strerror(error));
 	free(folder);
 }
 
