@@ -189,6 +189,24 @@ take_totals(struct status *st)
 	}
 }
 
+static void
+take_counter(struct status *st)
+{
+	const struct poolcounter *pc = st->sup->counter;
+	const char *address;
+
+	st->counts = pc != NULL;
+	if (pc == NULL)
+		return;
+	poolcounter_figures(pc, st->at, &st->counter);
+	st->counter_listen = st->strings.len;
+	while (
+	    (address = poolcounter_listens(pc, st->counter_nlisten)) != NULL) {
+		(void)status_keep(st, address);
+		st->counter_nlisten++;
+	}
+}
+
 struct status *
 status_take(struct supervisor *s, const char *app, bool json, tstamp now)
 {
@@ -206,6 +224,7 @@ status_take(struct supervisor *s, const char *app, bool json, tstamp now)
 	json_init(&st->json, &st->piece);
 
 	take_totals(st);
+	take_counter(st);
 	taken = take_apps(st, app, by) && take_workers(st, by);
 	if (!taken || st->strings.failed)
 		goto fail;

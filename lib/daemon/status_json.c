@@ -43,6 +43,68 @@ put_known(struct json *j, const char *key, bool known, uint64_t n)
 }
 
 static void
+put_addresses(struct status *st, const char *key, size_t first, size_t count)
+{
+	const char *address = status_string(st, first);
+
+	json_key(&st->json, key);
+	json_array(&st->json);
+	for (size_t i = 0; i < count; i++) {
+		json_string(&st->json, address);
+		address += strlen(address) + 1;
+	}
+	json_array_end(&st->json);
+}
+
+/* Microseconds. */
+static void
+put_time(struct json *j, const char *key, uint64_t us)
+{
+	put_span(j, key, us < INT64_MAX / 1000 ? (tspan)us * 1000 : INT64_MAX);
+}
+
+/* The names are those that STATS has, without the spaces. */
+static void
+put_counter(struct status *st)
+{
+	struct json *j = &st->json;
+	const struct poolcounter_figures *f = &st->counter;
+
+	if (!st->counts) {
+		put_null(j, "counter");
+		return;
+	}
+	json_key(j, "counter");
+	json_object(j);
+	put_addresses(st, "listen", st->counter_listen, st->counter_nlisten);
+	put_uint(j, "clients", f->clients);
+	put_uint(j, "max_clients", f->max_clients);
+	put_uint(j, "keys", f->keys);
+	put_uint(j, "max_keys", f->max_keys);
+	put_uint(j, "processing", f->counter.held);
+	put_uint(j, "waiting", f->counter.waiting);
+	put_uint(j, "connections", f->connections);
+	put_uint(j, "refused_clients", f->refused_clients);
+	put_uint(j, "refused_keys", f->counter.full_tables);
+	put_uint(j, "connect_errors", f->connect_errors);
+	put_uint(j, "failed_sends", f->failed_sends);
+	put_uint(j, "total_acquired", f->counter.acquired);
+	put_uint(j, "total_releases", f->counter.releases);
+	put_uint(j, "processed_count", f->counter.processed);
+	put_uint(j, "full_queues", f->counter.full_queues);
+	put_uint(j, "lock_mismatch", f->counter.lock_mismatch);
+	put_uint(j, "lock_while_waiting", f->counter.lock_while_waiting);
+	put_uint(j, "release_mismatch", f->counter.release_mismatch);
+	put_time(j, "processing_time", f->counter.processing_time);
+	put_time(j, "gained_time", f->counter.gained_time);
+	put_time(j, "waiting_time_for_me", f->counter.me_time);
+	put_time(j, "waiting_time_for_anyone", f->counter.any_time);
+	put_time(j, "waiting_time_for_good", f->counter.good_time);
+	put_time(j, "wasted_timeout_time", f->counter.wasted_time);
+	json_object_end(j);
+}
+
+static void
 put_head(struct status *st)
 {
 	struct json *j = &st->json;
@@ -59,7 +121,7 @@ put_head(struct status *st)
 	put_uint(j, "living", st->living);
 	put_uint(j, "active", st->active);
 	put_uint(j, "waiting", st->waiting);
-	put_null(j, "counter");
+	put_counter(st);
 	json_key(j, "apps");
 	json_array(j);
 }
@@ -160,20 +222,13 @@ put_app(struct status *st, const struct status_app *a,
     const struct status_measured *m)
 {
 	struct json *j = &st->json;
-	const char *address = status_string(st, a->listen);
 
 	json_break(j);
 	json_object(j);
 	put_string(j, "name", status_string(st, a->name));
 	put_string(j, "state", a->state);
 	put_string(j, "handoff", conf_handoff_name(a->handoff));
-	json_key(j, "listen");
-	json_array(j);
-	for (size_t i = 0; i < a->nlisten; i++) {
-		json_string(j, address);
-		address += strlen(address) + 1;
-	}
-	json_array_end(j);
+	put_addresses(st, "listen", a->listen, a->nlisten);
 	put_processes(j, a);
 	put_null(j, "rollout");
 	put_null(j, "limit");

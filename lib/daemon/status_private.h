@@ -15,6 +15,7 @@
 #include "core/process.h"
 #include "daemon/conf.h"
 #include "daemon/json.h"
+#include "daemon/poolcounter.h"
 #include "daemon/status.h"
 #include "daemon/text.h"
 #include "daemon/worker.h"
@@ -109,6 +110,10 @@ struct status {
 	uint32_t living;
 	uint32_t active;
 	uint32_t waiting;
+	bool counts; /* there is a counter: counter and its addresses */
+	size_t counter_listen; /* string: the first of so many */
+	size_t counter_nlisten;
+	struct poolcounter_figures counter;
 	struct status_app *apps;
 	size_t napps;
 	struct status_worker *workers; /* by app */

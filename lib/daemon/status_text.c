@@ -64,6 +64,35 @@ format_size(int64_t bytes, char *buf, size_t size)
 }
 
 static void
+put_counter(struct status *st)
+{
+	struct text *t = &st->piece;
+	const struct poolcounter_figures *f = &st->counter;
+	const char *address = status_string(st, st->counter_listen);
+
+	if (!st->counts)
+		return;
+	text_puts(t, "\ncounter:");
+	for (size_t i = 0; i < st->counter_nlisten; i++) {
+		text_puts(t, i == 0 ? " " : ", ");
+		put_foreign(t, address);
+		address += strlen(address) + 1;
+	}
+	text_printf(t,
+	    "\n    clients %" PRIu32 "/%" PRIu32 ", keys %" PRIu32 "/%" PRIu32
+	    ", locks held %" PRIu32 ", waiting %" PRIu32 "\n"
+	    "    locks %" PRIu64 " taken, %" PRIu64 " ended; %" PRIu64
+	    " found the queue full\n",
+	    f->clients, f->max_clients, f->keys, f->max_keys, f->counter.held,
+	    f->counter.waiting, f->counter.acquired, f->counter.processed,
+	    f->counter.full_queues);
+	if (f->refused_clients != 0 || f->counter.full_tables != 0)
+		text_printf(t,
+		    "    turned away %" PRIu64 " clients, %" PRIu64 " keys\n",
+		    f->refused_clients, f->counter.full_tables);
+}
+
+static void
 put_head(struct status *st)
 {
 	struct text *t = &st->piece;
@@ -79,6 +108,7 @@ put_head(struct status *st)
 	    ", waiting %" PRIu32 "\n",
 	    st->generation, st->processes, st->max_processes, st->active,
 	    st->waiting);
+	put_counter(st);
 }
 
 static void
