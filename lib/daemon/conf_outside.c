@@ -200,12 +200,14 @@ check_address(struct conf_build *b, const struct conf_app *app,
 		return;
 	if (listener_probe(&spec, &why) == 0)
 		return;
-	if (errno == EADDRINUSE && is_ours != NULL && is_ours(l))
-		return;
-	conf_outside_note(b->findings, where, "app '%s': address %s: %s%s%s",
-	    app->name, l->text, why, *why != '\0' ? ": " : "",
-	    errno == EADDRINUSE ? "somebody else listens there"
-				: strerror(errno));
+	if (errno != EADDRINUSE)
+		conf_outside_note(b->findings, where,
+		    "app '%s': address %s: %s: %s", app->name, l->text, why,
+		    strerror(errno));
+	else if (is_ours == NULL || !is_ours(l))
+		conf_outside_note(b->findings, where,
+		    "app '%s': somebody else listens on %s", app->name,
+		    l->text);
 }
 
 static void

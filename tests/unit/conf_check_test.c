@@ -488,7 +488,7 @@ an_address_somebody_holds_is_a_mistake_under_t(void)
 	    "app a { command = /bin/true listen = \"*:%u\" }\n",
 	    ntohs(sin.sin_port));
 	found = mistakes_with(STRICT, text);
-	CHECK(strstr(found, "somebody else listens there") != NULL);
+	CHECK(strstr(found, "somebody else listens on") != NULL);
 	free(found);
 	MISTAKES_WITH(WARN, "", text);
 	close(fd);
@@ -518,7 +518,7 @@ an_address_that_is_ours_is_fine(void)
 	NEED(listen(fd, 1) == 0);
 	found = mistakes_with(STRICT,
 	    "app a { command = /bin/true listen = \"unix:held.sock\" }\n");
-	CHECK(strstr(found, "somebody else listens there") != NULL);
+	CHECK(strstr(found, "somebody else listens on") != NULL);
 	free(found);
 
 	conf_report_init(&report);
