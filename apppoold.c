@@ -166,8 +166,12 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		log_error("cannot go to the background");
 		status = EX_OSERR;
 	}
-	if (status != EX_OK)
+	if (status != EX_OK) {
+		if (pid_file != NULL)
+			(void)pidfile_remove(pid_file);
+		config_unref(config);
 		return status;
+	}
 	if (pid_file != NULL)
 		(void)pidfile_write(pid_file);
 	status = supervisor_init(s, config);
@@ -213,8 +217,10 @@ main(int argc, char **argv)
 	conf = load(o.file, CONF_OUTSIDE_WARN);
 	if (conf == NULL)
 		return EX_CONFIG;
-	if (logging_open(conf) == -1)
+	if (logging_open(conf) == -1) {
+		conf_free(conf);
 		return EX_CANTCREAT;
+	}
 	status = run(&s, &o, conf);
 	log_stop(TSPAN_SECONDS(1));
 	return status;
