@@ -1,0 +1,334 @@
+#!/bin/sh
+# The end of the daemon: gracefully, at once, or without any grace.
+
+# flooded KEY: of what flood printed.
+flooded() {
+	sed -n "s/.*$1=\([0-9.]*\).*/\1/p" "$DIR/flood"
+}
+
+completed() {
+	[ "$(status apps web completed)" -ge "$1" ]
+}
+
+# stop_under_load SIGNAL FLOOD-OPTION...: at 2,000 connects a second. Whoever
+# was connected is answered, and after one was refused nobody is connected.
+stop_under_load() {
+	pool_start
+	signal=$1
+	shift
+	start_process "$BUILD/tests/e2e/flood" "$@" --rate 2000 \
+	    --count 100000 --timeout 30 --stop-on-refused --max lost=0 \
+	    --max late=0 --min refused=1 >"$DIR/flood" 2>&1
+	flood=$STARTED
+	await completed 500
+	from=$(now_ms)
+	kill -"$signal" "$POOL"
+	finish "$POOL" 30
+	took=$(($(now_ms) - from))
+	assertEquals 'exit status' 0 "$RC"
+	assertTrue "took $took ms" "[ $took -lt $((5000 * SLOW)) ]"
+	finish "$flood" 30
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	assertTrue 'something is left' no_leftovers
+}
+
+# listens_at ADDRESS: web, busy with as much as it can do.
+listens_at() {
+	conf <<-EOF
+	stop_timeout = 20s
+	app "web" {
+		listen = "$1"
+		command = { "$TWORKER", "--work", "2ms" }
+		min_processes = 8
+		max_processes = 8
+		max_queue = 500
+	}
+	EOF
+}
+
+testATcpClientWhoIsConnectedAtSigtermIsAnswered() {
+	port=$(free_port)
+	listens_at "127.0.0.1:$port"
+	stop_under_load TERM --tcp "127.0.0.1:$port"
+}
+
+testAUnixClientWhoIsConnectedAtSigtermIsAnswered() {
+	listens_at unix:web.sock
+	stop_under_load TERM --unix "$DIR/web.sock"
+	assertFalse 'the socket stays' "[ -e $DIR/web.sock ]"
+}
+
+testAnIpv6ClientWhoIsConnectedAtSigtermIsAnswered() {
+	grep -q ' lo$' /proc/net/if_inet6 2>/dev/null || {
+		skip 'there is no IPv6'
+		return
+	}
+	port=$(free_port)
+	listens_at "[::1]:$port"
+	stop_under_load TERM --tcp "[::1]:$port"
+}
+
+testAClientOfAWildcardAddressToo() {
+	port=$(free_port)
+	listens_at "*:$port"
+	stop_under_load TERM --tcp "127.0.0.1:$port"
+}
+
+testSigquitIsAsGraceful() {
+	listens_at unix:web.sock
+	stop_under_load QUIT --unix "$DIR/web.sock"
+}
+
+# Far more than the queue holds are in the backlog.
+testTheBacklogIsServedOutToo() {
+	app web --work 20ms <<-EOF | conf
+	max_processes = 2
+	max_queue = 4
+	EOF
+	pool_start
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --count 100 --together --timeout 30 >"$DIR/asked" 2>&1
+	asked=$STARTED
+	await status_is 4 apps web waiting
+	kill -TERM "$POOL"
+	finish "$asked" 30
+	assertEquals "$(tail -n 1 "$DIR/asked")" 0 "$RC"
+	assertEquals 100 "$(grep -c hello "$DIR/asked")"
+	finish "$POOL"
+	assertEquals 0 "$RC"
+}
+
+testSessionsAndWaitersAreServedOut() {
+	app web --work 300ms <<-EOF | conf
+	max_processes = 1
+	EOF
+	pool_start
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --count 4 --together --timeout 30 >"$DIR/asked" 2>&1
+	asked=$STARTED
+	await status_is 3 apps web waiting
+	kill -TERM "$POOL"
+	finish "$asked" 30
+	assertEquals 4 "$(grep -c hello "$DIR/asked")"
+	finish "$POOL"
+	assertEquals 0 "$RC"
+}
+
+testWhoComesAfterwardsIsRefused() {
+	port=$(free_port)
+	conf <<-EOF
+	app "web" {
+		listen = { "unix:web.sock", "127.0.0.1:$port" }
+		command = { "$TWORKER" }
+	}
+	EOF
+	pool_start
+	ask_behind 'sleep 3s'
+	kill -TERM "$POOL"
+	await said 'stopping, within'
+	await is_refused "unix:$DIR/web.sock"
+	await is_refused "127.0.0.1:$port"
+	assertFalse 'it did not wait for the session' "is_gone $POOL"
+	behind
+	assertContains "$ANSWER" hello
+}
+
+is_refused() {
+	! "$BUILD/tests/e2e/ask" --to "$1" --timeout 1 >/dev/null 2>&1
+}
+
+# It would end on SIGTERM in the middle of its session.
+testAProcessInASessionIsAskedAndNotSignalled() {
+	app web <<-EOF | conf
+	EOF
+	pool_start
+	ask_behind 'sleep 1s'
+	kill -TERM "$POOL"
+	behind
+	assertContains "$ANSWER" hello
+	finish "$POOL"
+	assertEquals 0 "$RC"
+}
+
+testASessionIsCutShortAtStopTimeout() {
+	{
+		echo 'stop_timeout = 1s'
+		app web <<-EOF
+		stop_timeout = 1m
+		kill_timeout = 200ms
+		EOF
+	} | conf
+	pool_start
+	ask_behind 'sleep 60s'
+	from=$(now_ms)
+	pool_stop
+	took=$(($(now_ms) - from))
+	assertEquals 0 "$RC"
+	assertTrue "took $took ms" "[ $took -ge 700 ]"
+	assertTrue "took $took ms" "[ $took -lt $((1500 * SLOW)) ]"
+	behind
+	assertContains "$ANSWER" '0: '
+	assertTrue 'it is not told' "grep -q 'in a session of' '$DIR/log'"
+	assertTrue 'something is left' no_leftovers
+}
+
+testThoseWhoIgnoreEverythingAreKilledAtStopTimeout() {
+	{
+		echo 'stop_timeout = 1s'
+		app web --ignore-stop --ignore-term --grandchildren 2 <<-EOF
+		min_processes = 3
+		kill_timeout = 300ms
+		EOF
+	} | conf
+	pool_start
+	from=$(now_ms)
+	pool_stop
+	took=$(($(now_ms) - from))
+	assertEquals 0 "$RC"
+	assertTrue "took $took ms" "[ $took -lt $((1800 * SLOW)) ]"
+	assertTrue 'something is left' no_leftovers
+}
+
+stops_now() {
+	app web <<-EOF | conf
+	min_processes = 3
+	kill_timeout = 300ms
+	EOF
+	pool_start
+	ask_behind 'sleep 60s'
+	from=$(now_ms)
+	"$@"
+	finish "$POOL"
+	took=$(($(now_ms) - from))
+	assertEquals 0 "$RC"
+	assertTrue "took $took ms" "[ $took -lt $((1000 * SLOW)) ]"
+	behind
+	assertContains "$ANSWER" '0: '
+	assertTrue 'something is left' no_leftovers
+}
+
+once() {
+	kill -INT "$POOL"
+}
+
+testSigintStopsNow() {
+	stops_now once
+}
+
+twice() {
+	kill -TERM "$POOL"
+	await said 'stopping, within'
+	kill -TERM "$POOL"
+}
+
+testASecondSigtermStopsNow() {
+	stops_now twice
+}
+
+term_then_int() {
+	kill -TERM "$POOL"
+	await said 'stopping, within'
+	kill -INT "$POOL"
+}
+
+testSigintAfterSigtermStopsNow() {
+	stops_now term_then_int
+}
+
+testTheCommandStopsGracefully() {
+	app web <<-EOF | conf
+	EOF
+	pool_start
+	ask_behind 'sleep 500ms'
+	ctl stop >/dev/null
+	assertEquals 0 $?
+	behind
+	assertContains "$ANSWER" hello
+	finish "$POOL"
+	assertEquals 0 "$RC"
+}
+
+testAStopDuringTheStartLeavesNothing() {
+	app web --start-delay 200ms <<-EOF | conf
+	min_processes = 8
+	EOF
+	for delay in 0 0.01 0.02 0.05 0.1 0.2 0.25; do
+		pool_run
+		sleep "$delay"
+		pool_stop INT
+		assertEquals "after $delay s" 0 "$RC"
+		assertTrue 'something is left' no_leftovers
+	done
+}
+
+testASigtermDuringTheStartWaitsForNobody() {
+	app web --never-ready <<-EOF | conf
+	min_processes = 4
+	stop_timeout = 300ms
+	EOF
+	pool_run
+	from=$(now_ms)
+	pool_stop
+	took=$(($(now_ms) - from))
+	assertEquals 0 "$RC"
+	assertTrue "took $took ms" "[ $took -lt $((1000 * SLOW)) ]"
+	assertTrue 'something is left' no_leftovers
+}
+
+testClientsWhoWaitForAProcessThatNeverComesAreTurnedAway() {
+	{
+		echo 'stop_timeout = 500ms'
+		app web --never-ready <<-EOF
+		kill_timeout = 200ms
+		EOF
+	} | conf
+	pool_run
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    >"$DIR/asked" 2>&1
+	asked=$STARTED
+	await status_is 1 apps web waiting
+	pool_stop
+	assertEquals 0 "$RC"
+	finish "$asked"
+	assertEquals 1 "$RC"
+}
+
+testADaemonKilledWithoutGraceLeavesNoProcess() {
+	{
+		app web <<-EOF
+		min_processes = 4
+		EOF
+		app other <<-EOF
+		min_processes = 4
+		EOF
+	} | conf
+	pool_start
+	kill -KILL "$POOL"
+	finish "$POOL"
+	await no_leftovers
+}
+
+testAfterThatANewOneStartsOnTheSameSockets() {
+	app web <<-EOF | conf
+	EOF
+	pool_start
+	kill -KILL "$POOL"
+	finish "$POOL"
+	assertTrue 'no stale socket to be tried' "[ -S $DIR/web.sock ]"
+	pool_start
+	assertContains "$(web)" hello
+}
+
+testALivingDaemonKeepsItsSocket() {
+	app web <<-EOF | conf
+	EOF
+	pool_start
+	sed "s,control.sock,control2.sock," "$DIR/pool.conf" >"$DIR/two.conf"
+	start_process "$APPPOOLD" -c "$DIR/two.conf" >"$DIR/second" 2>&1
+	finish "$STARTED"
+	assertEquals "$(cat "$DIR/second")" 73 "$RC"
+	assertContains "$(cat "$DIR/second")" web.sock
+	assertContains "$(web)" hello
+}
+
+. tests/e2e/lib.sh
