@@ -131,7 +131,7 @@ command_reload(struct client *cl, char *const *args, tstamp now)
 		client_error(cl, "the daemon is stopping");
 		return;
 	}
-	if (c->nwaiting >= CONTROL_WAITERS) {
+	if (c->nwaiting >= c->max_waiting) {
 		client_error(cl, "too many clients wait already");
 		return;
 	}

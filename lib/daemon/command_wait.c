@@ -88,7 +88,7 @@ command_wait(struct client *cl, char *const *args, tstamp now)
 		return;
 	if (!must_wait(cl))
 		return;
-	if (c->nwaiting >= CONTROL_WAITERS) {
+	if (c->nwaiting >= c->max_waiting) {
 		client_error(cl, "too many clients wait already");
 		return;
 	}

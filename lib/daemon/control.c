@@ -1,5 +1,7 @@
 /* The control socket, and the time its clients have. */
 
+#include <sys/stat.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,31 @@ control_spec(const struct conf *conf)
 	};
 }
 
+/* Where no service manager has made the folder of the default. */
+static void
+make_default_folder(const char *path)
+{
+	char folder[] = CONF_DEFAULT_CONTROL;
+
+	if (strcmp(path, folder) != 0)
+		return;
+	*strrchr(folder, '/') = '\0';
+	if (mkdir(folder, 0755) == 0)
+		log_info("made %s", folder);
+}
+
+/* Descriptors are for connections first. */
+static void
+control_limit(struct control *c, const struct conf *conf)
+{
+	uint32_t spare = supervisor_spare(conf);
+
+	c->max_clients = CONTROL_CLIENTS;
+	if (spare < CONTROL_CLIENTS - CONTROL_CLIENTS_SURE)
+		c->max_clients = CONTROL_CLIENTS_SURE + spare;
+	c->max_waiting = c->max_clients / 4 * 3;
+}
+
 /* Remembers how it was opened. */
 static bool
 control_remember(struct control *c, const struct conf *conf)
@@ -42,6 +69,7 @@ control_remember(struct control *c, const struct conf *conf)
 	c->path = path;
 	c->mode = conf->control_mode;
 	c->gid = conf->control_gid;
+	control_limit(c, conf);
 	return true;
 }
 
@@ -53,6 +81,7 @@ control_listen(struct control *c, const struct conf *conf)
 	struct listener listener;
 	const char *why;
 
+	make_default_folder(conf->control);
 	if (listener_open(&listener, &spec, &why) == -1) {
 		if (errno == EADDRINUSE)
 			log_errorx("control socket %s: another process "
@@ -140,6 +169,7 @@ control_update(struct control *c, const struct conf *conf)
 	const struct listener_spec spec = control_spec(conf);
 	const char *why;
 
+	control_limit(c, conf);
 	if (c->mode == conf->control_mode && c->gid == conf->control_gid)
 		return true;
 	if (listener_update(&c->listener, &spec, &why) == -1) {
@@ -149,6 +179,16 @@ control_update(struct control *c, const struct conf *conf)
 	c->mode = conf->control_mode;
 	c->gid = conf->control_gid;
 	return true;
+}
+
+/* Somebody may have removed it, who cleaned up. */
+static bool
+control_is_there(const struct control *c)
+{
+	struct stat st;
+
+	return lstat(c->path, &st) == 0 && st.st_dev == c->listener.file.dev &&
+	    st.st_ino == c->listener.file.ino;
 }
 
 bool
@@ -166,7 +206,8 @@ control_reconfigure(struct supervisor *s)
 		control_deafen(c);
 		return true;
 	}
-	if (c->path != NULL && strcmp(c->path, conf->control) == 0)
+	if (c->path != NULL && strcmp(c->path, conf->control) == 0 &&
+	    control_is_there(c))
 		return control_update(c, conf);
 	return control_listen(c, conf);
 }
@@ -181,14 +222,14 @@ control_ready(struct loop_io *io, uint32_t events, tstamp now)
 
 	(void)events;
 	for (unsigned i = 0; i < ACCEPT_BUDGET; i++) {
-		if (c->nclients == CONTROL_CLIENTS)
+		if (c->nclients >= c->max_clients)
 			break;
 		fd = listener_accept(&c->listener, now);
 		if (fd < 0)
 			break;
 		client_new(c, fd, now);
 	}
-	if (fd >= 0 && c->nclients < CONTROL_CLIENTS)
+	if (fd >= 0 && c->nclients < c->max_clients)
 		return;
 	if (fd == LISTENER_EMPTY)
 		return;
@@ -202,7 +243,7 @@ static void
 control_listen_again(struct control *c)
 {
 	if (c->listener.fd != -1 && c->io.events == 0 &&
-	    c->nclients < CONTROL_CLIENTS)
+	    c->nclients < c->max_clients)
 		(void)loop_set(&c->sup->loop, &c->io, EPOLLIN);
 }
 

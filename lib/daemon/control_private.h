@@ -17,11 +17,12 @@
 #include "daemon/status.h"
 #include "daemon/text.h"
 
-/* Clients at a time; others wait in the backlog. */
+/*
+ * Clients at a time, if there are descriptors that nobody else needs, and in
+ * any case; others wait in the backlog.
+ */
 #define CONTROL_CLIENTS 256
-
-/* Of these, how many may wait for something: others want to be answered. */
-#define CONTROL_WAITERS 192
+#define CONTROL_CLIENTS_SURE 32
 
 /* Snapshots are this large together, or one of them alone is larger. */
 #define CONTROL_STATUS_BYTES (16 * 1024 * 1024)
@@ -84,6 +85,8 @@ struct control {
 	gid_t gid;
 	struct clients clients;
 	unsigned nclients;
+	unsigned max_clients; /* at a time */
+	unsigned max_waiting; /* of them, that others may be answered */
 	unsigned nwaiting; /* for the first three */
 	size_t status_bytes; /* of all snapshots */
 	bool worked; /* the expensive step of this turn has been done */

@@ -17,6 +17,7 @@
 #include "daemon/reload.h"
 #include "sys/fdpass.h"
 
+#define WAITERS (CONTROL_CLIENTS / 4 * 3)
 #define STRANGER 65534
 #define STRANGE_GROUP 54321
 
@@ -35,6 +36,7 @@ static tstamp now;
 
 static unsigned stops;
 static unsigned closed;
+static uint32_t spare;
 static reload_done *reload_call;
 static void *reload_arg;
 
@@ -54,6 +56,13 @@ supervisor_stop(struct supervisor *s, tstamp at)
 	(void)at;
 	stops++;
 	s->stopping = true;
+}
+
+uint32_t
+supervisor_spare(const struct conf *c)
+{
+	(void)c;
+	return spare;
 }
 
 struct group *
@@ -119,6 +128,7 @@ begin(void)
 	memset(&group, 0, sizeof(group));
 	memset(workers, 0, sizeof(workers));
 	stops = closed = 0;
+	spare = UINT32_MAX;
 	reload_call = NULL;
 	conf = (struct conf){
 		.file = conf_name,
@@ -509,22 +519,44 @@ more_clients_than_places_are_answered_in_turn(void)
 }
 
 static void
-those_who_wait_leave_room_for_others(void)
+clients_do_not_take_the_descriptors_of_connections(void)
 {
-	static int fds[CONTROL_WAITERS + 1];
+	static int fds[50];
 	bool ended;
 
 	begin();
-	for (unsigned i = 0; i <= CONTROL_WAITERS; i++) {
+	spare = 1;
+	CHECK(control_reconfigure(&sup));
+	for (unsigned i = 0; i < 50; i++)
+		fds[i] = dial();
+	turn();
+	CHECK_EQ(CONTROL_CLIENTS_SURE + 1, sup.control->nclients);
+	for (unsigned i = 0; i < 50; i++) {
+		say(fds[i], "version\n", 8);
+		CHECK_STR(
+		    "apppoold " APPPOOL_VERSION "\n", hear(fds[i], &ended));
+		(void)close(fds[i]);
+	}
+	end();
+}
+
+static void
+those_who_wait_leave_room_for_others(void)
+{
+	static int fds[WAITERS + 1];
+	bool ended;
+
+	begin();
+	for (unsigned i = 0; i <= WAITERS; i++) {
 		fds[i] = dial();
 		say(fds[i], "wait\n", 5);
 		turn();
 	}
-	CHECK_EQ(CONTROL_WAITERS, sup.control->nwaiting);
+	CHECK_EQ(WAITERS, sup.control->nwaiting);
 	CHECK_STR("error: too many clients wait already\n",
-	    hear(fds[CONTROL_WAITERS], &ended));
+	    hear(fds[WAITERS], &ended));
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
-	for (unsigned i = 0; i <= CONTROL_WAITERS; i++)
+	for (unsigned i = 0; i <= WAITERS; i++)
 		(void)close(fds[i]);
 	turn();
 	CHECK_EQ(0, sup.control->nwaiting);
@@ -875,6 +907,17 @@ a_socket_that_cannot_be_opened_leaves_the_former(void)
 }
 
 static void
+a_reload_brings_a_removed_one_back(void)
+{
+	begin();
+	(void)unlink(path);
+	CHECK_EQ(-1, dial());
+	CHECK(control_reconfigure(&sup));
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	end();
+}
+
+static void
 a_reload_may_take_it_away_and_bring_it_back(void)
 {
 	begin();
@@ -905,6 +948,7 @@ main(int argc, char **argv)
 	RUN(one_that_reads_a_little_now_and_then_is_cut_off_too);
 	RUN(snapshots_have_a_bound_and_wait_for_each_other);
 	RUN(more_clients_than_places_are_answered_in_turn);
+	RUN(clients_do_not_take_the_descriptors_of_connections);
 	RUN(those_who_wait_leave_room_for_others);
 	RUN(wait_ends_when_the_apps_are_ready);
 	RUN(wait_tells_why_an_app_has_failed);
@@ -923,6 +967,7 @@ main(int argc, char **argv)
 	RUN(none_is_no_failure);
 	RUN(a_reload_moves_the_socket_and_keeps_the_clients);
 	RUN(a_socket_that_cannot_be_opened_leaves_the_former);
+	RUN(a_reload_brings_a_removed_one_back);
 	RUN(a_reload_may_take_it_away_and_bring_it_back);
 	(void)unlink(path);
 	(void)unlink(other_path);
