@@ -62,7 +62,8 @@ void
 conf_text_section(struct conf_text *text, struct conf_source *source,
     unsigned stmt, const char *title)
 {
-	static const char mark[] = { CONF_TITLE_MARK, '\0' };
+	const char *mark =
+	    title != NULL ? strrchr(title, CONF_TITLE_MARK) : NULL;
 	struct conf_section *s;
 
 	text->sections = conf_grow(
@@ -71,7 +72,7 @@ conf_text_section(struct conf_text *text, struct conf_source *source,
 	s->source = source;
 	s->stmt = stmt;
 	s->title =
-	    title == NULL ? NULL : conf_strndup(title, strcspn(title, mark));
+	    mark != NULL ? conf_strndup(title, (size_t)(mark - title)) : NULL;
 	for (size_t i = text->settings_len; i > 0; i--) {
 		struct conf_setting *setting = &text->settings[i - 1];
 

@@ -49,7 +49,10 @@ token_where(const struct conf_source *source, unsigned i)
 
 /* ---- what libconfuse says ---- */
 
-static void __attribute__((format(printf, 2, 0)))
+static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
+
+static void
 on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
 	struct conf_source *source = loading->open[loading->depth - 1];

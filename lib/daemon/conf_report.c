@@ -3,6 +3,7 @@
  * and line.
  */
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 /* A file can be wrong in more ways than anybody reads. */
 #define FINDINGS_MAX 1000
 #define MISTAKES_MAX 100
+#define TEXT_MAX 500
 
 void
 conf_report_init(struct conf_report *report)
@@ -44,8 +46,27 @@ conf_findings_fini(struct conf_findings *f)
 	memset(f, 0, sizeof(*f));
 }
 
-static void __attribute__((format(printf, 4, 0))) add(struct conf_findings *f,
-    bool mistake, struct conf_where where, const char *fmt, va_list ap)
+/*
+ * One line, of a length to be read: what is quoted from the file may have line
+ * ends, signs that a terminal would take for commands, and no end.
+ */
+static void
+tidy(char *text)
+{
+	if (strlen(text) > TEXT_MAX)
+		strcpy(text + TEXT_MAX, "...");
+	for (; *text != '\0'; text++) {
+		if (iscntrl((unsigned char)*text))
+			*text = '?';
+	}
+}
+
+static void add(struct conf_findings *f, bool mistake, struct conf_where where,
+    const char *fmt, va_list ap) __attribute__((format(printf, 4, 0)));
+
+static void
+add(struct conf_findings *f, bool mistake, struct conf_where where,
+    const char *fmt, va_list ap)
 {
 	struct conf_finding *finding;
 	char *text;
@@ -56,6 +77,7 @@ static void __attribute__((format(printf, 4, 0))) add(struct conf_findings *f,
 		return;
 	if (vasprintf(&text, fmt, ap) == -1)
 		text = conf_strdup(fmt);
+	tidy(text);
 
 	f->list = conf_grow(f->list, f->len, sizeof(*f->list));
 	finding = &f->list[f->len];

@@ -129,8 +129,12 @@ has_bad_token(const struct parser *p, unsigned last)
 	return false;
 }
 
+static void stmt_bad(struct parser *p, unsigned last, unsigned culprit,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
 /* A statement that is nothing; said unless one of its tokens was already. */
-static void __attribute__((format(printf, 4, 5))) stmt_bad(
+static void
+stmt_bad(
     struct parser *p, unsigned last, unsigned culprit, const char *fmt, ...)
 {
 	va_list ap;
@@ -391,21 +395,36 @@ in_nameless(const struct parser *p)
 	    CONF_TOKEN_OPEN;
 }
 
+/* A section with a name of any kind, or none. */
+static void
+named_section(struct parser *p, unsigned brace)
+{
+	bool nameless = kind(p, p->at) == CONF_TOKEN_OPEN;
+
+	if (nameless && !in_nameless(p))
+		conf_mistake(p->findings, where(p, p->at),
+		    "unexpected '{': a section begins with its name");
+	else if (!nameless && !is_name(p, p->at))
+		conf_mistake(p->findings, where(p, p->at),
+		    "unexpected '%.*s' where a section should begin",
+		    SHOW(p, p->at));
+	if (!is_name(p, p->at))
+		p->source->tokens[p->at].bad = true;
+	section(p, nameless ? p->at : brace);
+}
+
 static void
 statement(struct parser *p)
 {
 	unsigned next = p->at + 1;
-	unsigned brace =
-	    is_text(p, next) && same_line(p, p->at, next) ? next + 1 : next;
+	unsigned brace = next;
 
-	if (kind(p, p->at) == CONF_TOKEN_OPEN) {
-		if (!in_nameless(p))
-			conf_mistake(p->findings, where(p, p->at),
-			    "unexpected '{': a section begins with its name");
-		p->source->tokens[p->at].bad = true;
-		section(p, p->at);
-	} else if (kind(p, brace) == CONF_TOKEN_OPEN && is_text(p, p->at)) {
-		section(p, brace);
+	if (is_text(p, next) && same_line(p, p->at, next))
+		brace = next + 1;
+
+	if (kind(p, p->at) == CONF_TOKEN_OPEN ||
+	    (is_text(p, p->at) && kind(p, brace) == CONF_TOKEN_OPEN)) {
+		named_section(p, brace);
 	} else if (!is_name(p, p->at)) {
 		stmt_bad(p, rest_of_line(p, p->at), p->at,
 		    "unexpected '%.*s' where an option should begin",

@@ -341,9 +341,9 @@ static void
 a_program_that_is_not_there_is_a_mistake_under_t(void)
 {
 	MISTAKES_WITH(STRICT,
-	    "pool.conf:1: app 'a': program /nonexistent/prog: /nonexistent: "
+	    "pool.conf:1: app 'a': program /no-such/prog: /no-such: "
 	    "No such file or directory\n",
-	    "app a { handoff = none directory = / command = /nonexistent/prog "
+	    "app a { handoff = none directory = / command = /no-such/prog "
 	    "}\n");
 }
 
@@ -356,11 +356,11 @@ a_program_that_is_not_there_is_a_warning_at_start(void)
 
 	conf_write("pool.conf",
 	    "app a { handoff = none directory = / "
-	    "command = /nonexistent }\n");
+	    "command = /no-such }\n");
 	conf = conf_try(WARN, &mistakes, &warnings);
 	NEED(conf != NULL);
 	CHECK_STR(NULL, conf->apps[0].broken);
-	CHECK_STR("pool.conf:1: app 'a': program /nonexistent: No such file "
+	CHECK_STR("pool.conf:1: app 'a': program /no-such: No such file "
 		  "or directory\n",
 	    warnings);
 	conf_free(conf);

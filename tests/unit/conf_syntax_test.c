@@ -351,6 +351,41 @@ calls_have_their_form(void)
 }
 
 static void
+sections_begin_with_a_name(void)
+{
+	MISTAKES("pool.conf:2: unexpected 'app*' where a section should "
+		 "begin\n"
+		 "pool.conf:3: unexpected '\"app\"' where a section should "
+		 "begin\n",
+	    ANY_APP "app* \"x\" { foo = 1 }\n\"app\" \"x\" { }\n");
+}
+
+static void
+a_title_with_a_control_byte_is_no_name(void)
+{
+	MISTAKES("pool.conf:1: app 'a?b': a name is made of letters, digits "
+		 "and '_.-'\n",
+	    "app \"a\\x01b\" { handoff = none command = a }\n");
+}
+
+static void
+what_is_told_is_one_line_of_some_length(void)
+{
+	char text[2000];
+	char *found;
+
+	MISTAKE("option 'log': 'a?b?c' is not one of",
+	    "log = \"a\\nb\\ec\"\n" ANY_APP);
+	memset(text, 'x', sizeof(text));
+	memcpy(text, "log = ", 6);
+	text[sizeof(text) - 1] = '\0';
+	found = mistakes_with(0, text);
+	CHECK(strlen(found) < 600);
+	CHECK(strstr(found, "xxx...\n") != NULL);
+	free(found);
+}
+
+static void
 forms_are_not_mixed_up(void)
 {
 	MISTAKES("pool.conf:1: option 'log' takes one value, no list\n"
@@ -406,6 +441,9 @@ main(int argc, char **argv)
 	RUN(what_must_be_there_is_not_missed_where_a_mistake_was);
 	RUN(names_of_another_section_are_no_way_in);
 	RUN(calls_have_their_form);
+	RUN(sections_begin_with_a_name);
+	RUN(a_title_with_a_control_byte_is_no_name);
+	RUN(what_is_told_is_one_line_of_some_length);
 	RUN(forms_are_not_mixed_up);
 	return check_finish();
 }
