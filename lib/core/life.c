@@ -321,7 +321,8 @@ life_at_fault(
 	case END_FAIL:
 		return true;
 	case END_RETIRED:
-		return !served;
+		/* It may say so in its first session. */
+		return x->handed == 0;
 	default:
 		return false;
 	}
