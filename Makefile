@@ -164,6 +164,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/pool_grow_test.c \
     tests/unit/pool_queue_test.c \
     tests/unit/pool_shrink_test.c \
+    tests/unit/pool_soak_test.c \
     tests/unit/pool_stop_test.c \
     tests/unit/process_test.c \
     tests/unit/procinfo_test.c \
@@ -204,6 +205,7 @@ E2E_WORKERS = \
 # What e2e helpers and benches share: build/support.a.
 SUPPORT_SRCS = \
     tests/bench/bench.c \
+    tests/bench/figures.c \
     tests/bench/proc.c \
     tests/bench/server.c \
     tests/support/client.c \

@@ -14,7 +14,8 @@
  *     growth    rss beyond that of the smallest pool, bytes for each process
  *     fds       open descriptors of the daemon
  *     idle      processor time of the daemon while nothing happens for
- *               --seconds (3), microseconds a second
+ *               --seconds (3), after one in which it may settle;
+ *               microseconds a second
  *     stop      seconds from SIGTERM until the daemon has ended
  *
  * Nothing is pinned here.  Sizes beyond the descriptor limit are left out:

@@ -15,16 +15,21 @@
  * one processor, this program another.  Clients come in a closed loop, twice
  * as many as there are workers (at least 4), so that somebody always waits.
  * The servers of a row all exist at the same time and are loaded in turn,
- * round by round, each for about --msec; a ratio is the median of the ratios
- * of the rounds, everything else the median of the rounds.
+ * round by round, each for about --msec, at most four times that; a ratio is
+ * the median of the ratios of the rounds, everything else the median of the
+ * rounds.
  *
  *     conns/s   connections a second
  *     /shared   the same, as a ratio to shared
  *     us/conn   processor time of the dispatcher alone, a connection
  *     /pass     the same, as a ratio to pass
+ *     total     processor time of the dispatcher and its workers, a connection
+ *     /shared   that of shared, as a ratio to this: what conns/s would be to
+ *               shared's if each had a processor to itself and never waited
+ *               for clients.  The figure to look at on a busy machine
  *     busy      how much of its processor the server used, percent: where it
- *               is well below 100, it is this program that was the limit, or
- *               somebody else on the machine
+ *               is well below 100, the clients were the limit, or somebody
+ *               else on the machine, and conns/s says little
  *     p50 p99 p99.9   microseconds from connect to the end of the stream,
  *               all rounds together
  *
@@ -33,7 +38,6 @@
 
 #include <err.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +48,7 @@
 #include "../support/options.h"
 #include "../support/samples.h"
 #include "bench.h"
+#include "figures.h"
 #include "proc.h"
 #include "server.h"
 #include "spin.h"
@@ -56,11 +61,6 @@ enum {
 static const char *const transports[] = { "unix", "tcp" };
 static const int64_t workers_of[] = { 1, 8, 64 };
 static const int64_t work_of[] = { 0, 200, 1000 };
-
-/* Of one server in one row. */
-struct figures {
-	struct samples rate, rate_ratio, cost, cost_ratio, busy, times;
-};
 
 struct handover {
 	struct bench bench;
@@ -117,17 +117,6 @@ spin_rate(void)
 	return (double)rounds * 1e3 / (double)best;
 }
 
-static void
-figures_reset(struct figures *f)
-{
-	samples_clear(&f->rate);
-	samples_clear(&f->rate_ratio);
-	samples_clear(&f->cost);
-	samples_clear(&f->cost_ratio);
-	samples_clear(&f->busy);
-	samples_clear(&f->times);
-}
-
 /* After the last client has seen its end, its worker has yet to report. */
 static void
 handover_settle(void)
@@ -141,13 +130,13 @@ static void
 handover_load(struct handover *h, const struct server *s, int64_t count,
     int64_t workers, const char *request, struct figures *f)
 {
-	struct load load = { .times = &f->times };
+	struct load load = { .times = &f->of[FIGURE_TIME] };
 	const struct clients_plan plan = {
 		.to = s->at,
 		.count = count,
 		.concurrency = workers < 2 ? 4 : (int)workers * 2,
 		.timeout = TSPAN_SECONDS(20),
-		.limit = TSPAN_SECONDS(30),
+		.limit = TSPAN_MSECONDS(4 * h->msec),
 		.request = load_request,
 		.ended = load_ended,
 		.arg = &load,
@@ -171,15 +160,12 @@ handover_load(struct handover *h, const struct server *s, int64_t count,
 		    totals.started);
 		h->failed = true;
 	}
-	samples_add(&f->rate, answered * 1e9 / (double)totals.elapsed);
-	samples_add(&f->cost, (double)cpu / 1e3 / answered);
-	samples_add(&f->busy, 100.0 * (double)all / (double)totals.elapsed);
-}
-
-static double
-last(const struct samples *s)
-{
-	return s->count == 0 ? (double)NAN : s->at[s->count - 1];
+	samples_add(
+	    &f->of[FIGURE_RATE], answered * 1e9 / (double)totals.elapsed);
+	samples_add(&f->of[FIGURE_COST], (double)cpu / 1e3 / answered);
+	samples_add(&f->of[FIGURE_TOTAL], (double)all / 1e3 / answered);
+	samples_add(
+	    &f->of[FIGURE_BUSY], 100.0 * (double)all / (double)totals.elapsed);
 }
 
 /* Each server once, another one first each time. */
@@ -187,8 +173,6 @@ static void
 handover_round(struct handover *h, int64_t round, int64_t count,
     int64_t workers, const char *request)
 {
-	const struct figures *shared = &h->figures[SERVER_SHARED];
-	const struct figures *pass = &h->figures[SERVER_PASS];
 	int i;
 
 	for (i = 0; i < SERVERS; i++) {
@@ -198,42 +182,11 @@ handover_round(struct handover *h, int64_t round, int64_t count,
 			handover_load(h, &h->servers[name], count, workers,
 			    request, &h->figures[name]);
 	}
-	for (i = 0; i < SERVERS; i++) {
-		struct figures *f = &h->figures[i];
-
-		if (!h->present[i])
-			continue;
-		samples_add(
-		    &f->rate_ratio, last(&f->rate) / last(&shared->rate));
-		samples_add(&f->cost_ratio, last(&f->cost) / last(&pass->cost));
-	}
-}
-
-static void
-handover_print(
-    struct handover *h, const char *transport, int64_t workers, int64_t work)
-{
-	int i;
-
-	for (i = 0; i < SERVERS; i++) {
-		struct figures *f = &h->figures[i];
-
-		if (!h->present[i])
-			continue;
-		printf("%-5s %7" PRId64 " %6" PRId64 " %-9s %8.0f %7.3f",
-		    transport, workers, work, server_title((enum server_name)i),
-		    samples_median(&f->rate), samples_median(&f->rate_ratio));
-		if (i == SERVER_SHARED)
-			printf(" %8s %6s", "-", "-");
-		else
-			printf(" %8.2f %6.2f", samples_median(&f->cost),
-			    samples_median(&f->cost_ratio));
-		printf(" %5.0f %8.0f %8.0f %8.0f\n", samples_median(&f->busy),
-		    samples_quantile(&f->times, 0.5),
-		    samples_quantile(&f->times, 0.99),
-		    samples_quantile(&f->times, 0.999));
-	}
-	(void)fflush(stdout);
+	for (i = 0; i < SERVERS; i++)
+		if (h->present[i])
+			figures_compare(&h->figures[i],
+			    &h->figures[SERVER_SHARED],
+			    &h->figures[SERVER_PASS]);
 }
 
 /* One group of lines: the servers are there and warm. */
@@ -253,10 +206,16 @@ handover_row(
 		(void)snprintf(request, sizeof(request), "spin %.0f\n",
 		    (double)work * h->rounds_per_usec);
 	for (i = 0; i < SERVERS; i++)
-		figures_reset(&h->figures[i]);
+		figures_clear(&h->figures[i]);
 	for (round = 0; round < h->rounds; round++)
 		handover_round(h, round, count, workers, request);
-	handover_print(h, transport, workers, work);
+	for (i = 0; i < SERVERS; i++) {
+		if (!h->present[i])
+			continue;
+		printf("%-5s %7" PRId64 " %6" PRId64 " %-9s", transport,
+		    workers, work, server_title((enum server_name)i));
+		figures_print(&h->figures[i]);
+	}
 }
 
 static void
@@ -281,8 +240,10 @@ handover_group(struct handover *h, const char *transport, int64_t workers)
 		handover_load(h, &h->servers[i], 1000 + workers * 10, workers,
 		    "-\n", &h->figures[i]);
 	}
-	for (w = 0; w < sizeof(work_of) / sizeof(work_of[0]); w++)
-		if (h->work == -1 || h->work == work_of[w])
+	if (h->work != -1)
+		handover_row(h, transport, workers, h->work);
+	else
+		for (w = 0; w < sizeof(work_of) / sizeof(work_of[0]); w++)
 			handover_row(h, transport, workers, work_of[w]);
 	for (i = 0; i < SERVERS; i++)
 		if (h->present[i])
@@ -294,16 +255,18 @@ handover_all(struct handover *h)
 {
 	size_t t, w;
 
-	printf("%-5s %7s %6s %-9s %8s %7s %8s %6s %5s %8s %8s %8s\n", "",
-	    "workers", "work", "server", "conns/s", "/shared", "us/conn",
-	    "/pass", "busy", "p50", "p99", "p99.9");
+	printf("%-5s %7s %6s %-9s", "", "workers", "work", "server");
+	figures_print_titles();
 	for (t = 0; t < sizeof(transports) / sizeof(transports[0]); t++) {
 		if (h->transport != NULL &&
 		    strcmp(h->transport, transports[t]) != 0)
 			continue;
+		if (h->workers != -1) {
+			handover_group(h, transports[t], h->workers);
+			continue;
+		}
 		for (w = 0; w < sizeof(workers_of) / sizeof(workers_of[0]); w++)
-			if (h->workers == -1 || h->workers == workers_of[w])
-				handover_group(h, transports[t], workers_of[w]);
+			handover_group(h, transports[t], workers_of[w]);
 	}
 }
 
@@ -317,28 +280,31 @@ main(int argc, char **argv)
 		{ "rounds", .number = &h.rounds, .min = 1, .max = 1000 },
 		{ "msec", .number = &h.msec, .min = 1, .max = 10000 },
 		{ "transport", .text = &h.transport },
-		{ "workers", .number = &h.workers, .min = 1, .max = 64 },
-		{ "work", .number = &h.work, .min = 0, .max = 1000 },
+		{ "workers", .number = &h.workers, .min = 1, .max = 4000 },
+		{ "work", .number = &h.work, .min = 0, .max = 100000 },
 		{ .name = NULL },
 	};
 	int i;
 
 	options_parse(options, argc, argv, "handover [option ...]");
+	(void)clients_raise_nofile();
 	bench_init(&h.bench);
 	bench_pin(&h.bench);
 	h.rounds_per_usec = spin_rate();
 	printf("handover: %" PRId64 " rounds of about %" PRId64
-	       " ms; servers on "
-	       "processor %d, clients on %d; spin %.0f/us\n",
+	       " ms; servers on processor %d, clients on %d; spin %.0f/us\n",
 	    h.rounds, h.msec, h.bench.server_cpu, h.bench.load_cpu,
 	    h.rounds_per_usec);
 	for (i = 0; i < SERVERS; i++) {
+		figures_init(&h.figures[i]);
 		h.present[i] = server_exists((enum server_name)i);
 		if (!h.present[i])
 			printf("%s is not there\n",
 			    server_title((enum server_name)i));
 	}
 	handover_all(&h);
+	for (i = 0; i < SERVERS; i++)
+		figures_fini(&h.figures[i]);
 	bench_fini(&h.bench);
 	return h.failed;
 }

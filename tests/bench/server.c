@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "../support/clients.h"
+#include "proc.h"
 #include "server.h"
 
 #define START_LIMIT TSPAN_SECONDS(120)
@@ -39,18 +40,21 @@ struct server_kind {
 	const char *mode; /* of `worker` */
 	void (*command)(const struct server *s, const struct server_plan *plan,
 	    struct command *c);
-	bool (*ready)(const struct server *s); /* beyond a first connect */
+	bool (*ready)(const struct server *s);
 };
 
 static void server_baseline(
     const struct server *s, const struct server_plan *plan, struct command *c);
 static void server_pool(
     const struct server *s, const struct server_plan *plan, struct command *c);
+static bool server_baseline_ready(const struct server *s);
 static bool server_pool_ready(const struct server *s);
 
 static const struct server_kind kinds[SERVERS] = {
-	[SERVER_SHARED] = { "shared", true, "shared", server_baseline, NULL },
-	[SERVER_PASS] = { "pass", true, "passed", server_baseline, NULL },
+	[SERVER_SHARED] = { "shared", true, "shared", server_baseline,
+	    server_baseline_ready },
+	[SERVER_PASS] = { "pass", true, "passed", server_baseline,
+	    server_baseline_ready },
 	[SERVER_APPPOOLD] = { "apppoold", false, "passed", server_pool,
 	    server_pool_ready },
 };
@@ -201,10 +205,13 @@ server_failed(const struct server *s, const char *what)
 }
 
 static bool
-server_connects(const struct server *s)
+server_baseline_ready(const struct server *s)
 {
-	int rc, fd = endpoint_socket(&s->at);
+	int rc, fd;
 
+	if (proc_children(s->pid) < s->workers)
+		return false;
+	fd = endpoint_socket(&s->at);
 	if (fd == -1)
 		err(EX_OSERR, "socket");
 	rc = fcntl(fd, F_SETFL, 0);
@@ -245,9 +252,9 @@ server_start(struct server *s, enum server_name name, const char *parent,
 {
 	struct command c = { 0 };
 	const tstamp limit = tstamp_add(clients_now(), START_LIMIT);
-	bool (*ready)(const struct server *) = kinds[name].ready;
 
 	s->name = name;
+	s->workers = plan->workers;
 	if (endpoint_parse(plan->address, &s->at) == -1)
 		errx(EX_SOFTWARE, "%s: not an address", plan->address);
 	(void)snprintf(s->folder, sizeof(s->folder), "%s/%s.XXXXXX", parent,
@@ -257,7 +264,7 @@ server_start(struct server *s, enum server_name name, const char *parent,
 
 	kinds[name].command(s, plan, &c);
 	s->pid = server_fork(s, &c, plan->cpu);
-	while (ready != NULL ? !ready(s) : !server_connects(s)) {
+	while (!kinds[name].ready(s)) {
 		if (waitpid(s->pid, NULL, WNOHANG) == s->pid)
 			server_failed(s, "ended at once");
 		if (clients_now() > limit)

@@ -36,6 +36,7 @@ struct server_plan {
 struct server {
 	enum server_name name;
 	pid_t pid;
+	int workers;
 	struct endpoint at;
 	char folder[SERVER_PATH]; /* its configuration, control socket, log */
 };
@@ -48,7 +49,7 @@ bool server_exists(enum server_name name);
 
 /*
  * Makes a folder of its own below `parent`.  Returns when connects succeed
- * and, where it can tell, all workers are ready.
+ * and all workers are there (for apppoold: ready).
  */
 void server_start(struct server *s, enum server_name name, const char *parent,
     const struct server_plan *plan);

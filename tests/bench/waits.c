@@ -202,9 +202,11 @@ main(int argc, char **argv)
 	    "p50", "p90", "p99", "p99.9", "/shared");
 	for (i = 0; i < sizeof(busy_of) / sizeof(busy_of[0]); i++)
 		waits_row(&w, busy_of[i]);
-	for (i = 0; i < SERVERS; i++)
+	for (i = 0; i < SERVERS; i++) {
 		if (w.present[i])
 			server_stop(&w.servers[i]);
+		samples_fini(&w.times[i]);
+	}
 	bench_fini(&w.bench);
 	return w.failed;
 }

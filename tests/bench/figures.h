@@ -1,0 +1,36 @@
+#ifndef BENCH_FIGURES_H
+#define BENCH_FIGURES_H
+
+/* One server's lines in the table of handover: a sample of each a round. */
+
+#include "../support/samples.h"
+
+enum figure {
+	FIGURE_RATE, /* connections a second */
+	FIGURE_RATE_RATIO,
+	FIGURE_COST, /* of the dispatcher, microseconds a connection */
+	FIGURE_COST_RATIO,
+	FIGURE_TOTAL, /* with its workers */
+	FIGURE_TOTAL_RATIO,
+	FIGURE_BUSY, /* percent of its processor */
+	FIGURE_TIME, /* of each single connection, microseconds */
+	FIGURES
+};
+
+struct figures {
+	struct samples of[FIGURES];
+};
+
+void figures_init(struct figures *f);
+void figures_fini(struct figures *f);
+void figures_clear(struct figures *f);
+
+/* The ratios of the round that was last: to `shared`, and costs to `pass`. */
+void figures_compare(struct figures *f, const struct figures *shared,
+    const struct figures *pass);
+
+/* The rest of the line of titles, or of values. */
+void figures_print_titles(void);
+void figures_print(struct figures *f);
+
+#endif
