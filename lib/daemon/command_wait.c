@@ -21,7 +21,7 @@ group_readiness(const struct group *g)
 	return app_ready(a) >= a->options.min_processes ? READY : COMING;
 }
 
-/* Of all groups; group_out is one that has failed. */
+/* Of all groups; group_out is one of those that stand worst, unless READY. */
 static enum readiness
 all_readiness(const struct supervisor *s, const struct group **group_out)
 {
@@ -50,8 +50,9 @@ tell_readiness(struct client *cl, const struct group *g, enum readiness r)
 		client_tell(cl, "ready");
 		return false;
 	case FAILED:
-		client_error(
-		    cl, "%s has failed: %s", g->conf->name, g->last_failure);
+		client_error(cl, "%s has failed: %s", g->conf->name,
+		    g->last_failure[0] != '\0' ? g->last_failure
+					       : "see the log");
 		return false;
 	case COMING:
 		break;
@@ -64,13 +65,16 @@ must_wait(struct client *cl)
 {
 	const struct supervisor *s = cl->control->sup;
 	const struct group *g = NULL;
+	enum readiness r;
 
 	if (s->stopping) {
 		client_error(cl, "the daemon is stopping");
 		return false;
 	}
-	if (cl->app == NULL)
-		return tell_readiness(cl, g, all_readiness(s, &g));
+	if (cl->app == NULL) {
+		r = all_readiness(s, &g);
+		return tell_readiness(cl, g, r);
+	}
 	g = supervisor_group(s, cl->app);
 	if (g == NULL) {
 		client_error(cl, "no app %s any more", cl->app);

@@ -24,12 +24,20 @@ let_pass(struct ctl_answer *a)
 	a->len = 0;
 }
 
+static bool
+may_be_error(const struct ctl_answer *a)
+{
+	size_t len = a->len < MARK_LEN ? a->len : MARK_LEN;
+
+	return memcmp(a->line, mark, len) == 0;
+}
+
 static void
 put_byte(struct ctl_answer *a, char c)
 {
-	if (a->last_line) {
+	if (a->whole) {
 		let_pass(a);
-		a->last_line = false;
+		a->whole = false;
 	}
 	if (a->passing) {
 		(void)putc_unlocked(c, a->to);
@@ -37,12 +45,11 @@ put_byte(struct ctl_answer *a, char c)
 		return;
 	}
 	a->line[a->len++] = c;
-	if ((a->len <= MARK_LEN && c != mark[a->len - 1]) ||
-	    a->len == sizeof(a->line) - 1) {
+	if (!may_be_error(a) || a->len == sizeof(a->line)) {
 		let_pass(a);
 		a->passing = c != '\n';
 	} else if (c == '\n') {
-		a->last_line = true;
+		a->whole = true;
 	}
 }
 
@@ -60,7 +67,7 @@ ctl_answer_put(struct ctl_answer *a, const char *s, size_t len)
 enum ctl_end
 ctl_answer_end(struct ctl_answer *a, const char **error_out)
 {
-	if (a->last_line) {
+	if (a->whole) {
 		a->line[a->len - 1] = '\0';
 		*error_out = a->line + MARK_LEN;
 		return CTL_END_REFUSED;

@@ -22,7 +22,7 @@ struct ctl_answer {
 	char line[8192]; /* of which the first len may be an error */
 	size_t len;
 	bool passing; /* the line under way is none */
-	bool last_line; /* the line in hand has ended */
+	bool whole; /* the kept one has ended; it is the last so far */
 	char last[2]; /* the last two bytes; 0: there are none */
 };
 

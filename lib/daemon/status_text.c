@@ -31,7 +31,7 @@ format_span(tspan span, char *buf, size_t size)
 	else if (s < 1)
 		(void)snprintf(buf, size, "%.1fms", (double)us / 1e3);
 	else if (s < 60)
-		(void)snprintf(buf, size, "%.1fs", (double)(us / 1000) / 1e3);
+		(void)snprintf(buf, size, "%.1fs", (double)us / 1e6);
 	else if (s < 3600)
 		(void)snprintf(
 		    buf, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);

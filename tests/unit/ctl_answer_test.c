@@ -75,9 +75,7 @@ an_error_longer_than_memory_is_shown(void)
 {
 	static char text[20000];
 
-	memset(text, 'x', sizeof(text) - 1);
-	memcpy(text, "error: ", 7);
-	text[sizeof(text) - 2] = '\n';
+	(void)snprintf(text, sizeof(text), "error: %0*d\n", 19000, 0);
 	CHECK_EQ(CTL_END_DONE, show(text, 777, false));
 	CHECK_STR(text, shown);
 }
