@@ -191,6 +191,7 @@ E2E_TESTS = \
     tests/e2e/faults_test.sh \
     tests/e2e/reload_test.sh \
     tests/e2e/stop_test.sh \
+    tests/e2e/output_test.sh \
     tests/e2e/first_run_test.sh \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \

@@ -125,7 +125,7 @@ quoted() {
 	for word; do
 		quoted_words="$quoted_words${quoted_words:+, }\"$word\""
 	done
-	echo "{ $quoted_words }"
+	printf '{ %s }\n' "$quoted_words"
 }
 
 # app NAME [OPTION-OF-tworker...]: an app at $DIR/NAME.sock, for conf; what
@@ -327,7 +327,9 @@ tearDown() {
 	stop_process $PIDS
 	PIDS=''
 	! print_reports || fail 'a sanitizer found something'
-	if [ "$__shunit_assertsFailed" -ne "$FAILED_BEFORE" ]; then
+	# shunit2 calls this once more when all is over.
+	if [ -d "$DIR" ] && [ "$__shunit_assertsFailed" -ne "$FAILED_BEFORE" ]
+	then
 		echo "--- log" && tail -n 40 "$DIR/log" && echo "---"
 	fi
 }

@@ -1,0 +1,270 @@
+#!/bin/sh
+# What processes print, and where it goes.
+
+# script NAME: a program from stdin, for /bin/sh; it ends as a worker.
+script() {
+	{
+		echo '#!/bin/sh'
+		cat
+		echo "exec '$TWORKER'"
+	} >"$DIR/$1"
+	chmod 755 "$DIR/$1"
+}
+
+# app_script NAME [OPTION...]: an app that runs it.
+app_script() {
+	printf 'app "%s" {\nlisten = "unix:%s.sock"\n' "$1" "$1"
+	printf 'command = { "./%s" }\nrestart_delay = 1m\n' "$1"
+	shift
+	printf '%s\n' "$@" '}'
+}
+
+# logged TEXT: a whole line of web's, prefix taken off, is just that.
+logged() {
+	sed -n 's,^[^ ]* info web/[a-z0-9]*: ,,p' "$DIR/log" | grep -qxF -e "$1"
+}
+
+# How often.
+times_logged() {
+	sed -n 's,^[^ ]* info web/[a-z0-9]*: ,,p' "$DIR/log" |
+	    grep -cxF -e "$1"
+}
+
+testEachLineIsLoggedWithAppAndId() {
+	app web --print 'one\ntwo\n' </dev/null | conf
+	pool_start
+	await logged two
+	assertTrue 'logged one'
+	id=$(status apps web workers 0 id)
+	assertTrue 'the prefix is another' "said ' info web/$id: one'"
+}
+
+testStandardErrorIsLoggedAlike() {
+	app web --print-error 'to stderr\n' </dev/null | conf
+	pool_start
+	await logged 'to stderr'
+}
+
+testALineThatIsPrintedInPiecesIsWhole() {
+	script web <<-EOF
+	printf 'beginning, '
+	sleep 0.1
+	printf 'middle, '
+	sleep 0.1
+	echo end
+	EOF
+	app_script web | conf
+	pool_start
+	await logged 'beginning, middle, end'
+}
+
+testALongLineIsNotCut() {
+	for size in 1023 1024 1025 5000 20000 60000; do
+		script web <<-EOF
+		head -c $size /dev/zero | tr '\0' x
+		echo ' end'
+		EOF
+		app_script web | conf
+		pool_start
+		await said 'x end'
+		assertEquals "$size" "$(sed -n \
+		    's,.*info web/[a-z0-9]*: \(x*\) end$,\1,p' "$DIR/log" |
+		    tr -d '\n' | wc -c)"
+		pool_stop
+		: >"$DIR/log"
+	done
+}
+
+testALineOver64KibIsCutAndTheNextIsWhole() {
+	script web <<-EOF
+	head -c 300000 /dev/zero | tr '\0' x
+	echo ' end'
+	echo next
+	EOF
+	app_script web | conf
+	pool_start
+	await logged next
+	assertFalse "said 'x end'"
+	assertTrue 'less than 60000 are left' "[ $(sed -n \
+	    's,.*info web/[a-z0-9]*: \(x*\)$,\1,p' "$DIR/log" |
+	    wc -c) -gt 60000 ]"
+}
+
+testTheLastLineNeedsNoEnd() {
+	script web <<-EOF
+	printf 'the reason is'
+	exit 1
+	EOF
+	app_script web | conf
+	pool_run
+	await logged 'the reason is'
+}
+
+testWhatIsPrintedJustBeforeTheDeathIsNotLost() {
+	script web <<-EOF
+	for i in \$(seq 500); do echo line \$i; done
+	kill -9 \$\$
+	EOF
+	app_script web | conf
+	pool_run
+	await logged 'line 500'
+	assertEquals 500 "$(grep -c ' info web/[a-z0-9]*: line [0-9]*$' \
+	    "$DIR/log")"
+}
+
+testControlCharactersAreEscaped() {
+	script web <<-EOF
+	printf 'red \033[31m bell \007 back \b return \r.\n'
+	EOF
+	app_script web | conf
+	pool_start
+	await said 'info web/'
+	assertTrue "$(tail -n 3 "$DIR/log")" \
+	    "logged 'red \\x1b[31m bell \\x07 back \\x08 return \\x0d.'"
+	assertEquals 'control characters' 0 \
+	    "$(tr -d '\n\t' <"$DIR/log" | tr -dc '\000-\037' | wc -c)"
+}
+
+testUtf8IsLeftAloneAndWhatIsNoneIsEscaped() {
+	script web <<-EOF
+	printf 'na\303\257ve \377\n'
+	EOF
+	app_script web | conf
+	pool_start
+	await logged "$(printf 'na\303\257ve \\xff')"
+}
+
+testAProcessThatPrintsWithoutEndHoldsUpNoOther() {
+	script loud <<-EOF
+	yes 'y y y y y y y y y y y y y y y y y y y y y y y y y y y y' &
+	EOF
+	{
+		echo 'log = "/dev/null"'
+		app_script loud
+		app web <<-EOF
+		min_processes = 2
+		EOF
+	} | conf
+	pool_start
+	web hello --count 100 --times >"$DIR/times"
+	assertEquals 100 "$(grep -c hello "$DIR/times")"
+	slowest=$(sort -n "$DIR/times" | tail -n 1)
+	assertTrue "${slowest%% *} ms" "[ ${slowest%% *} -lt $((200 * SLOW)) ]"
+	pool_stop
+	assertEquals 0 "$RC"
+	assertTrue 'something is left' no_leftovers
+}
+
+testManyThatPrintAtOnceDoNotMixTheirLines() {
+	script web <<-EOF
+	i=0
+	while [ \$i -lt 200 ]; do
+		i=\$((i + 1))
+		echo "\$APPPOOL_ID begin \$i end"
+	done
+	EOF
+	app_script web 'min_processes = 8' | conf
+	pool_start
+	await all_printed 1600
+	# Each with the prefix of the one that printed it.
+	assertEquals 1600 "$(grep -cE \
+	    ' info web/([a-z0-9]+): \1 begin [0-9]+ end$' "$DIR/log")"
+}
+
+all_printed() {
+	[ "$(grep -c ' begin [0-9]* end' "$DIR/log")" -ge "$1" ]
+}
+
+testOutputNullIsForgotten() {
+	app web --print 'hello there\n' <<-EOF | conf
+	output = null
+	EOF
+	pool_start
+	pid=$(status apps web workers 0 pid)
+	assertContains "$(web)" hello
+	assertFalse "said 'hello there'"
+	for fd in 1 2; do
+		assertEquals /dev/null "$(readlink "/proc/$pid/fd/$fd")"
+	done
+}
+
+testOutputInheritIsTheDaemonsOwn() {
+	app web --print 'as it is\n' <<-EOF | conf
+	output = inherit
+	EOF
+	pool_start
+	await grep -qx 'as it is' "$DIR/log"
+}
+
+testOutputFileIsAppendedTo() {
+	mkdir -m 1777 "$DIR/out"
+	echo before >"$DIR/out/file"
+	chmod 666 "$DIR/out/file"
+	app web --print 'into the file\n' <<-EOF | conf
+	output = "out/file"
+	min_processes = 2
+	EOF
+	pool_start
+	await has_lines 3
+	assertEquals "$(printf 'before\ninto the file\ninto the file')" \
+	    "$(cat "$DIR/out/file")"
+	assertFalse "said 'into the file'"
+}
+
+has_lines() {
+	[ "$(wc -l <"$DIR/out/file")" -eq "$1" ]
+}
+
+testAnOutputFileThatCannotBeOpenedIsTold() {
+	app web <<-EOF | conf
+	output = "$DIR/nowhere/file"
+	EOF
+	pool_run
+	await said "$DIR/nowhere/file"
+	assertContains "$(status apps web last_failure)" 'No such file'
+}
+
+# What many programs are told to log to in a container.
+testStandardErrorCanBeOpenedByItsName() {
+	script web <<-EOF
+	echo 'by the name of stderr' >/dev/stderr
+	echo 'by the name of stdout' >/dev/stdout
+	EOF
+	app_script web | conf
+	pool_start
+	await logged 'by the name of stdout'
+	assertTrue "logged 'by the name of stderr'"
+	if is_root; then
+		pid=$(status apps web workers 0 pid)
+		assertNotEquals 'it runs as root' 0 "$(stat -c %u "/proc/$pid")"
+	fi
+}
+
+testEventsAreLoggedLikeOutput() {
+	app web --events 3 </dev/null | conf
+	pool_start
+	await logged 'event 2'
+	assertEquals 1 "$(times_logged 'event 0')"
+}
+
+testStandardInputIsEmpty() {
+	script web <<-EOF
+	read -r line || echo 'nothing to read'
+	EOF
+	app_script web | conf
+	pool_start
+	await logged 'nothing to read'
+}
+
+testOutputMayChangeByReload() {
+	app web --print 'to the log\n' </dev/null | conf
+	pool_start
+	await logged 'to the log'
+	app web --print 'to the log\n' <<-EOF | conf
+	output = inherit
+	EOF
+	ctl reload >/dev/null
+	await grep -qx 'to the log' "$DIR/log"
+}
+
+. tests/e2e/lib.sh
