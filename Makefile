@@ -195,7 +195,8 @@ E2E_TESTS = \
     tests/e2e/first_run_test.sh \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \
-    tests/e2e/control_test.sh
+    tests/e2e/control_test.sh \
+    tests/e2e/systemd_test.sh
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
 E2E_WORKERS = \

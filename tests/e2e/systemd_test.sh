@@ -1,0 +1,131 @@
+#!/bin/sh
+# The units with a real systemd, in namespaces of its own. Needs root.
+
+# can_boot: whether there is one, and we may.
+can_boot() {
+	is_root && [ -x /lib/systemd/systemd ] &&
+	    unshare -p -m -C -f --mount-proc true 2>/dev/null
+}
+
+# unit NAME: ours, with paths of the test and no wish for the rest of a system.
+unit() {
+	sed -e 's,/usr/sbin/,/run/test/,' -e 's,/usr/bin/,/run/test/,' \
+	    -e 's,/etc/apppoold/,/run/test/,' \
+	    -e "s,127.0.0.1:8080,127.0.0.1:$PORT," \
+	    -e 's,^Description=.*,&\nDefaultDependencies=no,' \
+	    "etc/$1" >"$DIR/content/$1"
+}
+
+file_setup() {
+	PORT='' INIT=''
+	can_boot || return
+	PORT=$(free_port)
+	mkdir "$DIR/content"
+	cp "$APPPOOLD" "$TWORKER" "$DIR/content"
+	ln -s apppoold "$DIR/content/apppoolctl"
+	unit apppoold.service
+	unit apppoold.socket
+	printf '[Unit]\nDefaultDependencies=no\n' >"$DIR/content/test.target"
+	cat >"$DIR/content/pool.conf" <<-'EOF'
+	app "web" {
+		listen = "fd:web"
+		command = { "/run/test/tworker" }
+		min_processes = 2
+	}
+	EOF
+	start_process unshare -p -m -C -f --mount-proc --kill-child \
+	    tests/e2e/systemd_boot.sh "$DIR" >"$DIR/systemd" 2>&1 </dev/null
+	wait_for "$LIMIT" booted || cat "$DIR/systemd"
+}
+
+# With process 1 its namespaces end, and all that runs in them.
+file_teardown() {
+	[ -n "$INIT" ] || return 0
+	kill -KILL "$INIT"
+	INIT=''
+	wait_for "$LIMIT" no_leftovers
+}
+
+booted() {
+	INIT=$(children "$STARTED") && INIT=${INIT%% *} && [ -n "$INIT" ] &&
+	    inside systemctl is-system-running >/dev/null 2>&1
+}
+
+# inside COMMAND...: there.
+inside() {
+	nsenter -t "$INIT" -p -m -C timeout "$LIMIT" "$@"
+}
+
+# started: the service runs; false where it cannot be tried.
+started() {
+	[ -n "$PORT" ] || { skip 'needs root and systemd'; return 1; }
+	inside systemctl start apppoold.socket apppoold.service
+	assertEquals 'systemctl start' 0 $?
+}
+
+# property NAME
+property() {
+	inside systemctl show apppoold.service -p "$1" --value
+}
+
+property_is() {
+	[ "$(property "$1")" = "$2" ]
+}
+
+answers() {
+	ask "127.0.0.1:$PORT" 2>/dev/null | grep -q hello
+}
+
+testTheServiceIsActiveWhenTheProcessesAreReady() {
+	started || return 0
+	assertEquals active "$(property ActiveState)"
+	await property_is StatusText \
+	    '1 apps (0 failed), 2 of 64 processes, 0 active, 0 waiting'
+}
+
+testTheSocketOfTheSocketUnitIsServed() {
+	started || return 0
+	assertTrue answers
+}
+
+testAReloadReturnsWhenItIsDone() {
+	started || return 0
+	inside sed -i 's,min_processes = 2,min_processes = 3,' \
+	    /run/test/pool.conf
+	inside systemctl reload apppoold.service
+	assertEquals 0 $?
+	await property_is StatusText \
+	    '1 apps (0 failed), 3 of 64 processes, 0 active, 0 waiting'
+}
+
+testAReloadOfABrokenFileFailsAndChangesNothing() {
+	started || return 0
+	inside sh -c 'echo nonsense >>/run/test/pool.conf'
+	inside systemctl reload apppoold.service >>"$DIR/log" 2>&1
+	assertNotEquals 0 $?
+	inside sed -i '/nonsense/d' /run/test/pool.conf
+	assertEquals active "$(property ActiveState)"
+	assertTrue answers
+}
+
+testAKilledDaemonIsStartedAgain() {
+	started || return 0
+	inside systemctl kill -s KILL --kill-who=main apppoold.service
+	await property_is NRestarts 1
+	await property_is ActiveState active
+	assertTrue answers
+}
+
+testAStopIsASuccessAndLeavesTheSocket() {
+	started || return 0
+	inside systemctl stop apppoold.service >>"$DIR/log" 2>&1
+	assertEquals inactive "$(property ActiveState)"
+	assertEquals success "$(property Result)"
+	assertFalse 'a folder is left' 'inside test -e /run/apppoold'
+	# Whoever connects now starts it again.
+	assertTrue answers
+	await property_is ActiveState active
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
