@@ -65,6 +65,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/conf_account.c \
     lib/daemon/conf_address.c \
     lib/daemon/conf_alloc.c \
+    lib/daemon/conf_assign.c \
     lib/daemon/conf_build.c \
     lib/daemon/conf_changes.c \
     lib/daemon/conf_check.c \
@@ -81,6 +82,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/conf_number.c \
     lib/daemon/conf_options.c \
     lib/daemon/conf_outside.c \
+    lib/daemon/conf_parser.c \
     lib/daemon/conf_place.c \
     lib/daemon/conf_print.c \
     lib/daemon/conf_process.c \

@@ -134,6 +134,9 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	for (uint32_t a = 0; a < p->napps; a++)
 		pool_init_rooms(&to, a, p->limits.concurrency);
 	*p = to;
+	/* Full tables may have held somebody up. */
+	sizing_places(p);
+	pool_call_crowd(p);
 }
 
 void
@@ -151,6 +154,7 @@ pool_action_valid(const struct pool *p, const struct action *a)
 {
 	const struct process *x = NULL;
 	const struct conn *c = NULL;
+	const struct app *app = &p->apps[a->app];
 
 	if (a->process != ILIST_NONE)
 		x = &p->processes[a->process];
@@ -170,9 +174,12 @@ pool_action_valid(const struct pool *p, const struct action *a)
 	case ACTION_KILL:
 		return x->stamp == a->stamp && x->state != PROCESS_DYING &&
 		    x->state != PROCESS_GONE;
+	case ACTION_OVER:
+		/* One that speaks of stuck processes is void without them. */
+		return app->stamp == a->stamp && app->phase == APP_OVER &&
+		    app->haunted == a->cause;
 	default:
-		return p->apps[a->app].stamp == a->stamp &&
-		    p->apps[a->app].phase != APP_FREE;
+		return app->stamp == a->stamp && app->phase != APP_FREE;
 	}
 }
 
@@ -237,6 +244,7 @@ pool_act_app(struct pool *p, enum action_kind kind, uint32_t app)
 {
 	pool_act(p,
 	    (struct action){ .kind = (uint8_t)kind,
+		.cause = p->apps[app].haunted,
 		.app = app,
 		.process = ILIST_NONE,
 		.conn = ILIST_NONE,

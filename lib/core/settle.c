@@ -183,13 +183,15 @@ pool_tick(struct pool *p, tstamp now)
 	pool_at(p, now);
 	if (p->phase == POOL_STOPPING && p->stop_at - p->stop_grace <= now)
 		pool_stop_now(p, p->stop_grace, now);
-	while (deadlines_first(&p->process_deadlines, &n) <= now) {
-		app = p->processes[n].app;
-		life_tick(p, n);
-		pool_settle(p, app);
-	}
-	while (deadlines_first(&p->app_deadlines, &app) <= now) {
-		deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
+	/* What is done for the one may bring a deadline of the other. */
+	while (pool_deadline(p) <= now) {
+		if (deadlines_first(&p->process_deadlines, &n) <= now) {
+			app = p->processes[n].app;
+			life_tick(p, n);
+		} else {
+			(void)deadlines_first(&p->app_deadlines, &app);
+			deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
+		}
 		pool_settle(p, app);
 	}
 }

@@ -264,6 +264,24 @@ an_app_is_over_again_when_its_stuck_process_is_gone(void)
 	rig_end();
 }
 
+/* Its number must not be free before the refusal is carried out. */
+static void
+what_a_stuck_process_left_is_refused_before_its_app_is_over(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	rig_at(60000);
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	rig_buried(0);
+	CHECK_STR("refuse 0 stopping, over 0", rig_did());
+	rig_end();
+}
+
 static void
 an_app_that_waits_for_a_place_can_end(void)
 {
@@ -510,6 +528,7 @@ main(int argc, char **argv)
 	RUN(what_the_last_process_never_received_is_served_by_another);
 	RUN(a_stuck_process_with_a_session_delays_no_end);
 	RUN(an_app_is_over_again_when_its_stuck_process_is_gone);
+	RUN(what_a_stuck_process_left_is_refused_before_its_app_is_over);
 	RUN(an_app_that_waits_for_a_place_can_end);
 	RUN(who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end);
 	RUN(nothing_is_told_of_an_app_that_was_freed);

@@ -1,0 +1,405 @@
+#ifndef TESTS_UNIT_SOAK_EVENTS_H
+#define TESTS_UNIT_SOAK_EVENTS_H
+
+/* What can happen in the world of soak_world.h, and how often it does. */
+
+#include "soak_world.h"
+
+/* --- configurations ------------------------------------------------------ */
+
+/* A length of time of any order of magnitude, or zero. */
+static inline tspan
+random_span(bool or_zero)
+{
+	static const tspan spans[] = { 0, TSPAN_MSECONDS(1), TSPAN_MSECONDS(5),
+		TSPAN_MSECONDS(30), TSPAN_MSECONDS(200), TSPAN_SECONDS(1),
+		TSPAN_SECONDS(30), TSPAN_SECONDS(1000000) };
+
+	return spans[or_zero ? world_random(8) : 1 + world_random(7)];
+}
+
+static inline uint32_t
+random_up_to(uint32_t n)
+{
+	return world_random(n + 1);
+}
+
+static inline void
+random_options(struct app_options *o, bool sessions)
+{
+	memset(o, 0, sizeof(*o));
+	o->min_processes = random_up_to(3);
+	o->concurrency = world_random(2) == 0 ? 1 : 1 + world_random(8);
+	o->max_queue = random_up_to(world_random(3) == 0 ? 30 : 3);
+	o->retry_limit = random_up_to(3);
+	o->start_limit = 1 + random_up_to(4);
+	o->sessions = sessions;
+	o->close_when_full = world_random(3) == 0;
+	o->queue_timeout = random_span(true);
+	o->start_delay = random_span(true);
+	o->stop_delay = random_span(true);
+	o->max_idle_time = random_span(true);
+	o->start_timeout = random_span(false);
+	o->pickup_timeout = random_span(false);
+	o->restart_delay = random_span(false);
+	o->restart_delay_max = random_span(false);
+	o->min_server_life = random_span(true);
+	o->stop_timeout = random_span(true);
+	o->kill_timeout = random_span(true);
+	o->max_processes =
+	    o->min_processes + random_up_to(world_random(4) == 0 ? 57 : 5);
+	if (o->max_processes == 0)
+		o->max_processes = 1;
+	if (world_random(3) == 0) {
+		o->max_requests = 1 + random_up_to(20);
+		o->max_requests_jitter = random_up_to(5);
+	}
+}
+
+static inline void
+add_app(void)
+{
+	struct app_options o;
+	uint32_t app;
+
+	if (w.pool.phase != POOL_RUNNING)
+		return;
+	for (app = 0; app < w.pool.limits.apps; app++)
+		if (!w.apps[app].used)
+			break;
+	if (app == w.pool.limits.apps)
+		return;
+	random_options(&o, world_random(10) != 0);
+	app = pool_app_add(&w.pool, &o, w.now);
+	assert(!w.apps[app].used);
+	w.apps[app] = (struct world_app){ .used = true, .options = o };
+}
+
+/* --- events -------------------------------------------------------------- */
+
+static inline uint32_t
+any_app(void)
+{
+	uint32_t app = world_random(w.pool.limits.apps);
+
+	for (uint32_t i = 0; i < w.pool.limits.apps; i++, app++) {
+		app %= w.pool.limits.apps;
+		if (w.apps[app].used && !w.apps[app].over)
+			return app;
+	}
+	return ILIST_NONE;
+}
+
+static inline void
+clients_come(void)
+{
+	uint32_t app = any_app();
+
+	if (app == ILIST_NONE || !w.apps[app].options.sessions ||
+	    w.apps[app].drained)
+		return;
+	w.apps[app].backlog += 1 + world_random(w.crowd);
+	if (!w.apps[app].muted)
+		world_listen(app, false);
+}
+
+/* Those that were not accepted in the turn in which they came. */
+static inline void
+listener_is_readable(void)
+{
+	uint32_t app = any_app();
+
+	if (app != ILIST_NONE && !w.apps[app].muted)
+		world_listen(app, false);
+}
+
+static inline void
+a_client_leaves(void)
+{
+	uint32_t c = world_find_conn(PLACE_INSIDE, ILIST_NONE);
+
+	if (c == ILIST_NONE || w.pool.conns[c].state != CONN_WAITING)
+		return;
+	w.conns[c].place = PLACE_NONE;
+	w.apps[w.conns[c].app].abandoned++;
+	pool_abandoned(&w.pool, c, w.now);
+}
+
+static inline void
+a_spawn_is_over(void)
+{
+	uint32_t n = world_find_process(FATE_ASKED);
+
+	if (n != ILIST_NONE)
+		world_spawned(n);
+}
+
+static inline void
+a_process_reads(void)
+{
+	uint32_t c = world_find_conn(PLACE_SENT, ILIST_NONE);
+
+	if (c != ILIST_NONE &&
+	    w.processes[w.conns[c].process].fate == FATE_ALIVE)
+		w.conns[c].place = PLACE_TAKEN;
+}
+
+static inline void
+a_session_ends(void)
+{
+	uint32_t c = world_find_conn(PLACE_TAKEN, ILIST_NONE), n;
+	struct world_app *a;
+
+	if (c == ILIST_NONE)
+		return;
+	n = w.conns[c].process;
+	a = &w.apps[w.conns[c].app];
+	w.conns[c].place = PLACE_NONE;
+	if (world_chance(50)) {
+		a->lost++;
+		assert(pool_lost(&w.pool, n, c, w.now));
+	} else {
+		a->completed++;
+		assert(pool_done(&w.pool, n, c, w.now));
+	}
+}
+
+static inline void
+a_process_speaks(void)
+{
+	uint32_t n = world_find_process(FATE_ALIVE);
+	struct world_process *x;
+
+	if (n == ILIST_NONE)
+		return;
+	x = &w.processes[n];
+	if (!x->ready) {
+		x->ready = true;
+		assert(pool_ready(&w.pool, n, w.now));
+	} else if (world_chance(20)) {
+		pool_retire(&w.pool, n, w.now);
+	} else {
+		pool_spoke(&w.pool, n, w.now);
+	}
+}
+
+/* It says what cannot be, and is killed for it. */
+static inline void
+a_process_talks_nonsense(void)
+{
+	uint32_t n = world_find_process(FATE_ALIVE), c;
+
+	if (n == ILIST_NONE)
+		return;
+	c = world_random(w.pool.limits.conns + 2);
+	if (c < w.pool.nconns && w.conns[c].process == n &&
+	    w.conns[c].place != PLACE_INSIDE && w.conns[c].place != PLACE_NONE)
+		return;
+	assert(!pool_done(&w.pool, n, c, w.now));
+	assert(!pool_lost(&w.pool, n, ILIST_NONE, w.now));
+	if (w.processes[n].ready)
+		assert(!pool_ready(&w.pool, n, w.now));
+	pool_misbehaved(
+	    &w.pool, n, world_random(2) == 0 ? END_NONSENSE : END_FAIL, w.now);
+}
+
+static inline void
+a_process_dies(void)
+{
+	uint32_t n = world_find_process(FATE_ALIVE);
+
+	if (n != ILIST_NONE)
+		world_die(n);
+}
+
+/* What a process does that was told to stop. */
+static inline void
+a_process_obeys(void)
+{
+	uint32_t n = world_find_process(FATE_ALIVE);
+	const struct world_process *x;
+
+	if (n == ILIST_NONE)
+		return;
+	x = &w.processes[n];
+	if (!x->stopped)
+		return;
+	if (x->killed
+		? !x->hung
+		: !x->deaf && world_find_conn(PLACE_TAKEN, n) == ILIST_NONE)
+		world_die(n);
+}
+
+static inline void
+a_dead_one_is_seen_to(void)
+{
+	uint32_t n = world_find_process(FATE_DEAD);
+
+	if (n == ILIST_NONE)
+		return;
+	if (world_chance(10)) {
+		/* Last words. */
+		if (!w.processes[n].ready) {
+			w.processes[n].ready = true;
+			(void)pool_ready(&w.pool, n, w.now);
+		}
+		pool_retire(&w.pool, n, w.now);
+		return;
+	}
+	world_bury(n);
+}
+
+/* The daemon looks whether all was read. */
+static inline void
+a_socket_is_looked_at(void)
+{
+	uint32_t n = world_find_process(FATE_ALIVE);
+
+	if (n != ILIST_NONE && world_find_conn(PLACE_SENT, n) != ILIST_NONE)
+		pool_unread(&w.pool, n, w.now);
+}
+
+static inline void
+an_app_changes(void)
+{
+	uint32_t app = any_app();
+	struct app_options o;
+
+	if (app == ILIST_NONE)
+		return;
+	random_options(&o, w.apps[app].options.sessions);
+	w.apps[app].options = o;
+	pool_app_change(&w.pool, app, &o, w.now);
+}
+
+static inline void
+an_app_restarts(void)
+{
+	uint32_t app = any_app();
+
+	if (app != ILIST_NONE)
+		pool_app_restart(&w.pool, app, w.now);
+}
+
+static inline void
+an_app_closes(void)
+{
+	uint32_t app = any_app();
+
+	if (app == ILIST_NONE)
+		return;
+	if (!w.apps[app].closing) {
+		w.apps[app].closing = true;
+		pool_app_close(&w.pool, app, w.now);
+	}
+	if (!w.apps[app].drained && w.apps[app].backlog == 0) {
+		w.apps[app].drained = true;
+		pool_app_drained(&w.pool, app, w.now);
+	}
+}
+
+static inline void
+the_ceiling_changes(void)
+{
+	pool_resize(&w.pool, 1 + world_random(60), w.now);
+}
+
+static inline void
+memory_grows(void)
+{
+	struct pool_limits limits = w.pool.limits;
+	void *memory;
+
+	limits.apps += limits.apps < WORLD_APPS ? 1 : 0;
+	limits.processes += limits.processes < WORLD_PROCESSES - 10 ? 10 : 0;
+	limits.conns += limits.conns < WORLD_CONNS - 100 ? 100 : 0;
+	limits.concurrency++;
+	memory = calloc(1, pool_memory(&limits));
+	pool_move(&w.pool, &limits, memory);
+	free(w.memory);
+	w.memory = memory;
+}
+
+static inline void
+a_snapshot_is_taken(void)
+{
+	struct pool copy;
+	void *memory = malloc(pool_memory(&w.pool.limits));
+
+	pool_snapshot(&w.pool, memory, &copy);
+	pool_check(&copy);
+	assert(pool_deadline(&copy) == pool_deadline(&w.pool));
+	free(memory);
+}
+
+static inline void
+everything_stops(void)
+{
+	tspan budget = random_span(true);
+
+	if (world_random(3) == 0)
+		pool_stop_now(&w.pool, budget, w.now);
+	else
+		pool_stop(&w.pool, budget, random_span(true), w.now);
+	for (uint32_t app = 0; app < w.pool.limits.apps; app++)
+		w.apps[app].closing = true;
+}
+
+static inline void
+a_tick(void)
+{
+	pool_tick(&w.pool, w.now);
+	assert(pool_deadline(&w.pool) > w.now);
+}
+
+static inline void
+time_passes(void)
+{
+	tstamp at = pool_deadline(&w.pool);
+
+	switch (world_random(6)) {
+	case 0:
+		w.now += world_random(2000000);
+		break;
+	case 1:
+		w.now += world_random(50) == 0 ? world_random(UINT32_MAX) : 1;
+		break;
+	default:
+		if (at > w.now + w.horizon)
+			break;
+		/* As a loop does it: not too early, rarely much too late. */
+		w.now = at > w.now ? at : w.now;
+		w.now += world_chance(30) ? world_random(UINT32_MAX) : 0;
+		break;
+	}
+	if (world_random(4) != 0)
+		a_tick();
+}
+
+static const struct {
+	void (*happens)(void);
+	uint32_t weight;
+} soak_table[] = {
+	{ clients_come, 3000 },
+	{ listener_is_readable, 1000 },
+	{ a_client_leaves, 100 },
+	{ a_spawn_is_over, 1500 },
+	{ a_process_reads, 2500 },
+	{ a_session_ends, 2500 },
+	{ a_process_speaks, 1500 },
+	{ a_process_talks_nonsense, 60 },
+	{ a_process_dies, 150 },
+	{ a_process_obeys, 600 },
+	{ a_dead_one_is_seen_to, 800 },
+	{ a_socket_is_looked_at, 200 },
+	{ an_app_changes, 60 },
+	{ an_app_restarts, 30 },
+	{ an_app_closes, 15 },
+	{ add_app, 30 },
+	{ the_ceiling_changes, 20 },
+	{ memory_grows, 5 },
+	{ a_snapshot_is_taken, 5 },
+	{ time_passes, 2500 },
+};
+
+#endif

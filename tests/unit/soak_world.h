@@ -1,0 +1,340 @@
+#ifndef TESTS_UNIT_SOAK_WORLD_H
+#define TESTS_UNIT_SOAK_WORLD_H
+
+/*
+ * An imaginary kernel around a pool: processes that live and die, sockets
+ * that hold what was sent and not read, backlogs, and a clock.  It carries
+ * out what the pool wants done, and has an opinion of its own on what may be
+ * wanted: each breach of it is an assert, like those of pool_check().
+ *
+ * All of it is drawn from one seed.
+ */
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/pool.h"
+
+#define WORLD_APPS 24
+#define WORLD_PROCESSES 200
+#define WORLD_CONNS 1200
+
+/* A process. */
+enum world_fate {
+	FATE_NONE,
+	FATE_ASKED, /* its SPAWN is under way */
+	FATE_ALIVE,
+	FATE_DEAD, /* not buried; what it did not read is being taken back */
+};
+
+struct world_process {
+	uint8_t fate; /* enum world_fate */
+	uint32_t app;
+	bool ready; /* it said so */
+	bool stopped; /* STOP, TERM or KILL has been carried out */
+	bool killed;
+	bool deaf; /* ignores STOP and TERM */
+	bool hung; /* ignores KILL too, for now */
+};
+
+/* A connection. */
+enum world_place {
+	PLACE_NONE,
+	PLACE_INSIDE, /* accepted; the daemon has it */
+	PLACE_SENT, /* lies in the socket of a process */
+	PLACE_TAKEN, /* the process has read it */
+};
+
+struct world_conn {
+	uint8_t place; /* enum world_place */
+	uint32_t app;
+	uint32_t process;
+};
+
+struct world_app {
+	bool used;
+	bool muted; /* the listener is not looked at */
+	bool closing;
+	bool drained;
+	bool over;
+	uint32_t backlog;
+	struct app_options options;
+	/* How connections ended. */
+	uint64_t completed, refused, abandoned, lost;
+};
+
+static struct world {
+	struct pool pool;
+	void *memory;
+	tstamp now;
+	struct prng random;
+	bool calm; /* nothing new comes, and nothing fails */
+	uint32_t hasty; /* facts in one turn of the loop, about */
+	uint32_t crowd; /* clients that come together, at most */
+	tspan horizon; /* a deadline so far away is not waited for */
+	uint64_t events;
+	uint64_t actions;
+	uint64_t digest; /* of all actions, in their order */
+	struct world_app apps[WORLD_APPS];
+	struct world_process processes[WORLD_PROCESSES];
+	struct world_conn conns[WORLD_CONNS];
+} w;
+
+/* 0 … n-1 */
+static inline uint32_t
+world_random(uint32_t n)
+{
+	return (uint32_t)(prng_next(&w.random) % n);
+}
+
+/* Once in n times; never when all is calm. */
+static inline bool
+world_chance(uint32_t n)
+{
+	return !w.calm && world_random(n) == 0;
+}
+
+/* --- what is asked of processes and connections -------------------------- */
+
+/* A process of this fate, any of them; ILIST_NONE: there is none. */
+static inline uint32_t
+world_find_process(enum world_fate fate)
+{
+	uint32_t from = world_random(w.pool.limits.processes);
+
+	for (uint32_t i = 0; i < w.pool.nprocesses; i++) {
+		uint32_t n = (from + i) % w.pool.nprocesses;
+
+		if (w.processes[n].fate == fate)
+			return n;
+	}
+	return ILIST_NONE;
+}
+
+/* A connection at this place, of this process if it is not ILIST_NONE. */
+static inline uint32_t
+world_find_conn(enum world_place place, uint32_t process)
+{
+	uint32_t from = world_random(w.pool.limits.conns);
+
+	for (uint32_t i = 0; i < w.pool.nconns; i++) {
+		uint32_t n = (from + i) % w.pool.nconns;
+
+		if (w.conns[n].place == place &&
+		    (process == ILIST_NONE || w.conns[n].process == process))
+			return n;
+	}
+	return ILIST_NONE;
+}
+
+/* --- facts --------------------------------------------------------------- */
+
+static inline void
+world_accept(uint32_t app)
+{
+	uint32_t conn = pool_arrived(&w.pool, app, w.now);
+
+	assert(w.conns[conn].place == PLACE_NONE);
+	w.conns[conn].place = PLACE_INSIDE;
+	w.conns[conn].app = app;
+	w.conns[conn].process = ILIST_NONE;
+	w.apps[app].backlog--;
+}
+
+/* The listener is readable, or the pool calls. */
+static inline void
+world_listen(uint32_t app, bool called)
+{
+	struct world_app *a = &w.apps[app];
+	uint32_t left = called ? 64 : 1 + world_random(8);
+
+	while (left > 0 && a->backlog > 0) {
+		if (!pool_may_accept(&w.pool, app)) {
+			a->muted = true;
+			pool_knocked(&w.pool, app, w.now);
+			return;
+		}
+		world_accept(app);
+		left--;
+	}
+	if (called) {
+		a->muted = false;
+		pool_quiet(&w.pool, app, w.now);
+	}
+}
+
+static inline void
+world_spawned(uint32_t n)
+{
+	struct world_process *x = &w.processes[n];
+
+	if (world_chance(20) || (x->stopped && world_chance(3))) {
+		x->fate = FATE_NONE;
+		pool_spawn_failed(&w.pool, n, world_random(2) == 0, w.now);
+		return;
+	}
+	x->fate = FATE_ALIVE;
+	x->ready = !w.apps[x->app].options.sessions;
+	pool_spawned(&w.pool, n, w.now);
+}
+
+static inline void
+world_die(uint32_t n)
+{
+	static const enum process_end ends[] = { END_EXIT, END_FAILURE,
+		END_SIGNAL };
+
+	w.processes[n].fate = FATE_DEAD;
+	pool_died(&w.pool, n, ends[world_random(3)], w.now);
+}
+
+/* One step of the burial of a dead process. */
+static inline void
+world_bury(uint32_t n)
+{
+	struct world_process *x = &w.processes[n];
+	uint32_t conn = world_find_conn(PLACE_SENT, n);
+
+	if (conn != ILIST_NONE && !world_chance(20)) {
+		w.conns[conn].place = PLACE_INSIDE;
+		pool_retaken(&w.pool, conn, w.now);
+		return;
+	}
+	/* What could not be taken back is lost like what was read. */
+	for (uint32_t c = 0; c < w.pool.nconns; c++)
+		if ((w.conns[c].place == PLACE_SENT ||
+			w.conns[c].place == PLACE_TAKEN) &&
+		    w.conns[c].process == n) {
+			w.conns[c].place = PLACE_NONE;
+			w.apps[x->app].lost++;
+		}
+	x->fate = FATE_NONE;
+	pool_buried(&w.pool, n, w.now);
+}
+
+/* --- actions ------------------------------------------------------------- */
+
+static inline void
+world_spawn(const struct action *a)
+{
+	struct world_process *x = &w.processes[a->process];
+
+	assert(x->fate == FATE_NONE);
+	assert(!w.apps[a->app].over);
+	*x = (struct world_process){ .fate = FATE_ASKED, .app = a->app };
+	x->deaf = world_chance(10);
+	x->hung = world_chance(50);
+	if (world_chance(4))
+		world_spawned(a->process);
+}
+
+static inline void
+world_hand(const struct action *a)
+{
+	const struct world_process *x = &w.processes[a->process];
+	struct world_conn *c = &w.conns[a->conn];
+
+	assert(x->fate == FATE_ALIVE && x->ready && !x->stopped);
+	assert(c->place == PLACE_INSIDE && c->app == x->app);
+	if (world_chance(30)) {
+		pool_hand_failed(&w.pool, a->conn, w.now);
+		if (world_chance(4))
+			pool_misbehaved(
+			    &w.pool, a->process, END_NONSENSE, w.now);
+		return;
+	}
+	c->place = PLACE_SENT;
+	c->process = a->process;
+}
+
+static inline void
+world_refuse(const struct action *a)
+{
+	assert(w.conns[a->conn].place == PLACE_INSIDE);
+	w.conns[a->conn].place = PLACE_NONE;
+	w.apps[a->app].refused++;
+}
+
+static inline void
+world_signal(const struct action *a)
+{
+	struct world_process *x = &w.processes[a->process];
+
+	assert(x->fate == FATE_ASKED || x->fate == FATE_ALIVE);
+	x->stopped = true;
+	x->killed = x->killed || a->kind == ACTION_KILL;
+}
+
+static inline void
+world_over(const struct action *a)
+{
+	struct world_app *app = &w.apps[a->app];
+
+	for (uint32_t n = 0; n < w.pool.nprocesses; n++)
+		/* What is left is stuck. */
+		assert(w.processes[n].fate == FATE_NONE ||
+		    w.processes[n].fate == FATE_DEAD ||
+		    w.processes[n].app != a->app || w.processes[n].killed);
+	app->over = true;
+	if (w.pool.apps[a->app].stuck > 0)
+		return;
+	assert(w.pool.apps[a->app].figures.completed == app->completed);
+	assert(w.pool.apps[a->app].figures.lost == app->lost);
+	assert(w.pool.apps[a->app].figures.abandoned == app->abandoned);
+	assert(w.pool.apps[a->app].figures.refused +
+		w.pool.apps[a->app].figures.timed_out ==
+	    app->refused);
+	app->used = false;
+	pool_app_free(&w.pool, a->app);
+}
+
+static inline void
+world_carry_out(const struct action *a)
+{
+	switch ((enum action_kind)a->kind) {
+	case ACTION_SPAWN:
+		world_spawn(a);
+		return;
+	case ACTION_HAND:
+		world_hand(a);
+		return;
+	case ACTION_REFUSE:
+		world_refuse(a);
+		return;
+	case ACTION_STOP:
+	case ACTION_TERM:
+	case ACTION_KILL:
+		world_signal(a);
+		return;
+	case ACTION_ACCEPT:
+		assert(w.apps[a->app].muted);
+		world_listen(a->app, true);
+		return;
+	case ACTION_OVER:
+		world_over(a);
+		return;
+	case ACTION_TELL:
+		assert(w.apps[a->app].used);
+		return;
+	}
+}
+
+static inline void
+world_settle(void)
+{
+	struct action a;
+
+	while (pool_next_action(&w.pool, &a)) {
+		uint64_t word = (uint64_t)a.kind << 56 ^
+		    (uint64_t)a.cause << 48 ^ (uint64_t)a.process << 24 ^
+		    a.conn ^ (uint64_t)a.app << 40;
+
+		w.actions++;
+		w.digest = (w.digest ^ word) * 0x100000001b3;
+		world_carry_out(&a);
+		pool_check(&w.pool);
+	}
+}
+
+#endif
