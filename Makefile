@@ -116,6 +116,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/status.c \
     lib/daemon/status_dump.c \
     lib/daemon/status_json.c \
+    lib/daemon/status_pieces.c \
     lib/daemon/status_text.c \
     lib/daemon/supervisor.c \
     lib/daemon/tables.c \
@@ -194,6 +195,7 @@ E2E_TESTS = \
     tests/e2e/reload_test.sh \
     tests/e2e/stop_test.sh \
     tests/e2e/output_test.sh \
+    tests/e2e/environment_test.sh \
     tests/e2e/first_run_test.sh \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \

@@ -156,10 +156,12 @@ add_door(struct group *g, const char *address)
 static const char *
 shown(const char *app, bool json)
 {
-	struct status *st = status_take(&sup, app, json, now);
+	struct status *st;
 	const char *piece;
 	size_t len;
 
+	sup.loop.now = now;
+	st = status_take(&sup, app, json, now);
 	text_fini(&text);
 	text_init(&text, 64 << 20);
 	if (st == NULL)
@@ -245,6 +247,9 @@ connections_are_counted_where_they_are(void)
 	CHECK(has("\"state\":\"active\",\"sessions\":1,\"requests\":1,"
 		  "\"age\":1.75,\"idle_for\":null,\"busy_for\":"));
 	CHECK(has("\"session_time\":{\"p50\":1.5,"));
+	now += TSPAN_SECONDS(120);
+	(void)shown("web", true);
+	CHECK(has("\"session_time\":{\"p50\":0,"));
 	end();
 }
 
