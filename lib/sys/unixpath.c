@@ -177,10 +177,10 @@ make_way(const struct sockaddr_un *addr, const char **why_out)
 }
 
 static bool
-is_ours(const char *path, const struct unixpath *ours, struct stat *st)
+is_ours(const struct stat *st, const struct unixpath *ours)
 {
-	return lstat(path, st) == 0 && S_ISSOCK(st->st_mode) &&
-	    st->st_dev == ours->dev && st->st_ino == ours->ino;
+	return S_ISSOCK(st->st_mode) && st->st_dev == ours->dev &&
+	    st->st_ino == ours->ino;
 }
 
 int
@@ -191,7 +191,10 @@ unixpath_protect(const char *path, const struct unixpath *ours,
 	struct stat st;
 	bool moves;
 
-	if (!is_ours(path, ours, &st)) {
+	*why_out = "look at our socket";
+	if (lstat(path, &st) == -1)
+		return -1;
+	if (!is_ours(&st, ours)) {
 		*why_out = "another process took the place of our socket";
 		errno = EADDRINUSE;
 		return -1;
@@ -267,7 +270,7 @@ unixpath_remove(const char *path, const struct unixpath *ours)
 	int saved_errno = errno;
 	struct stat st;
 
-	if (is_ours(path, ours, &st))
+	if (lstat(path, &st) == 0 && is_ours(&st, ours))
 		(void)unlink(path);
 	errno = saved_errno;
 }

@@ -295,6 +295,29 @@ owner_mode_and_backlog_change_in_place(void)
 }
 
 static void
+a_file_that_is_not_ours_any_more_is_not_changed(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l = opened(&spec);
+	const char *why = "";
+	struct stat st;
+	int fd;
+
+	NEED(unlink(path) == 0);
+	CHECK_EQ(-1, listener_update(&l, &spec, &why));
+	CHECK_EQ(ENOENT, errno);
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	NEED(fd != -1);
+	close(fd);
+	CHECK_EQ(-1, listener_update(&l, &spec, &why));
+	CHECK_EQ(EADDRINUSE, errno);
+	listener_fini(&l);
+	NEED(stat(path, &st) == 0);
+	CHECK_EQ(S_IFREG | 0600, st.st_mode);
+	unlink(path);
+}
+
+static void
 the_umask_is_of_no_account(void)
 {
 	struct listener_spec spec = unix_spec();
@@ -1050,6 +1073,7 @@ main(int argc, char **argv)
 	RUN(a_probe_knows_that_any_address_is_in_the_way_of_one);
 	RUN(owner_and_mode_are_set);
 	RUN(owner_mode_and_backlog_change_in_place);
+	RUN(a_file_that_is_not_ours_any_more_is_not_changed);
 	RUN(the_umask_is_of_no_account);
 	RUN(closing_removes_the_file);
 	RUN(a_stale_socket_is_replaced);

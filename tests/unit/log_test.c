@@ -1,5 +1,6 @@
 /* The log: what lines look like, and that nobody waits for their reader. */
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -212,6 +213,37 @@ the_ring_keeps_order_and_loses_only_what_it_refused(void)
 	CHECK(refused > 0);
 	CHECK_EQ(put, got);
 	CHECK_EQ(refused, told + r.dropped);
+	logring_fini(&r);
+}
+
+static size_t
+pages_in_use(const struct logring *r)
+{
+	static unsigned char pages[LOGRING_SIZE / 4096];
+	size_t n = 0;
+
+	if (mincore(r->mem, LOGRING_SIZE, pages) == -1)
+		return SIZE_MAX;
+	for (size_t i = 0; i < sizeof(pages); i++)
+		n += pages[i] & 1;
+	return n;
+}
+
+static void
+the_ring_gives_the_memory_of_a_flood_back(void)
+{
+	struct logline line = { .text = text, .len = 1000 };
+	struct logring r;
+
+	if (sysconf(_SC_PAGESIZE) != 4096)
+		SKIP("pages are of another size here");
+	NEED(logring_init(&r) == 0);
+	while (logring_put(&r, &line))
+		continue;
+	CHECK(pages_in_use(&r) > 120);
+	while (logring_peek(&r, &line))
+		logring_pop(&r);
+	CHECK(pages_in_use(&r) <= 16);
 	logring_fini(&r);
 }
 
@@ -695,6 +727,7 @@ main(int argc, char **argv)
 	RUN(json_escapes_what_a_string_cannot_hold);
 	RUN(utf8_is_what_rfc_3629_says);
 	RUN(the_ring_keeps_order_and_loses_only_what_it_refused);
+	RUN(the_ring_gives_the_memory_of_a_flood_back);
 	RUN_ALONE(lines_are_written_at_once_before_the_start);
 	RUN_ALONE(lines_are_written_after_the_start_too);
 	RUN_ALONE(errno_is_named_and_kept);
