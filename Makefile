@@ -170,6 +170,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/pool_soak_test.c \
     tests/unit/pool_stop_test.c \
     tests/unit/process_test.c \
+    tests/unit/poolcounter_line_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \
     tests/unit/retriever_test.c \
@@ -200,6 +201,7 @@ E2E_TESTS = \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \
     tests/e2e/control_test.sh \
+    tests/e2e/counter_test.sh \
     tests/e2e/systemd_test.sh
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.

@@ -180,6 +180,9 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		s->exit_on_failed = o->exit_on_failed;
 		log_info("apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,
 		    conf->file, (long)getpid());
+		if (conf->nobody_by_default)
+			log_warnx("apps for which no user is written run as "
+				  "nobody");
 		status = supervisor_run(s);
 		log_info("stopped");
 		supervisor_fini(s);

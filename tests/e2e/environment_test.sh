@@ -1,0 +1,327 @@
+#!/bin/sh
+# What a process is started with: environment, identity, limits, places.
+
+file_setup() {
+	mkdir -m 1777 "$DIR/seen"
+	# Writes all there is to know about itself, then works.
+	cat >"$DIR/look" <<-EOF
+	#!/bin/sh
+	out=$DIR/seen/\$APPPOOL_SLOT
+	umask >\$out.umask
+	env >\$out.env
+	pwd >\$out.pwd
+	cat /proc/self/status >\$out.status
+	cat /proc/self/limits >\$out.limits
+	cut -d ' ' -f 19 /proc/self/stat >\$out.nice
+	ls -l /proc/self/fd >\$out.fds
+	cut -d ' ' -f 5,6 /proc/\$\$/stat >\$out.group
+	exec "$TWORKER"
+	EOF
+	chmod 755 "$DIR/look"
+}
+
+# look LINE...: starts the app with these options and the daemon with it.
+look() {
+	rm -f "$DIR/seen"/*
+	{
+		printf 'app "web" {\nlisten = "unix:web.sock"\n'
+		printf 'command = { "./look" }\n'
+		printf '%s\n' "$@" '}'
+	} | conf
+	pool_start
+}
+
+# has NAME=VALUE: whether the first process had this.
+has() {
+	grep -qxF -e "$1" "$DIR/seen/0.env"
+}
+
+seen() {
+	cat "$DIR/seen/0.$1"
+}
+
+# proc_status KEY
+proc_status() {
+	sed -n "s/^$1:[[:space:]]*//p" "$DIR/seen/0.status"
+}
+
+# soft_limit NAME
+soft_limit() {
+	sed -n "s/^$1 \{2,\}\([0-9a-z]*\) .*/\1/p" "$DIR/seen/0.limits"
+}
+
+hard_limit() {
+	sed -n "s/^$1 \{2,\}[0-9a-z]* *\([0-9a-z]*\) .*/\1/p" \
+	    "$DIR/seen/0.limits"
+}
+
+testTheEnvironmentIsTheDaemonsAndMore() {
+	export FROM_THE_DAEMON='as it was'
+	look 'environment = { "OF_THE_APP=a = b", "EMPTY=" }'
+	unset FROM_THE_DAEMON
+	assertTrue "has 'FROM_THE_DAEMON=as it was'"
+	assertTrue "has 'OF_THE_APP=a = b'"
+	assertTrue "has 'EMPTY='"
+}
+
+testTheAppsOwnVariableGoesFirst() {
+	export BOTH=daemon
+	look 'environment = { "BOTH=app" }'
+	unset BOTH
+	assertTrue "has BOTH=app"
+	assertEquals 1 "$(grep -c '^BOTH=' "$DIR/seen/0.env")"
+}
+
+testAClearedEnvironmentHasOnlyWhatIsWritten() {
+	export FROM_THE_DAEMON=yes
+	look 'clear_environment = true' 'environment = { "OWN=1" }'
+	unset FROM_THE_DAEMON
+	assertEquals 0 "$(grep -c FROM_THE_DAEMON "$DIR/seen/0.env")"
+	assertTrue 'has OWN=1'
+	assertEquals 1 "$(grep -c '^PATH=' "$DIR/seen/0.env")"
+	assertTrue 'has APPPOOL_APP=web'
+	# What finds leftovers of the tests is gone with it.
+	pool_stop
+}
+
+testAProcessIsToldWhoItIs() {
+	look
+	assertTrue 'has APPPOOL_APP=web'
+	assertTrue 'has APPPOOL_PROTOCOL=1'
+	assertTrue 'has APPPOOL_FD=3'
+	assertTrue 'has APPPOOL_SLOT=0'
+	assertTrue "has APPPOOL_ID=$(status apps web workers 0 id)"
+}
+
+testLivingProcessesShareNoSlot() {
+	look 'min_processes = 5' 'restart_delay = 10ms'
+	assertEquals '0 1 2 3 4' "$(status apps web workers '*' slot |
+	    sort -n | xargs)"
+	kill -KILL "$(status apps web workers 2 pid)"
+	await status_is 6 apps web spawned
+	await status_is 5 apps web idle
+	assertEquals '0 1 2 3 4' "$(status apps web workers '*' slot |
+	    sort -n | xargs)"
+}
+
+testADirectoryIsThatOfTheFile() {
+	look
+	assertEquals "$DIR" "$(seen pwd)"
+}
+
+testAnotherDirectoryIsEntered() {
+	mkdir -p "$DIR/else/where"
+	look 'directory = else/where'
+	assertEquals "$DIR/else/where" "$(seen pwd)"
+}
+
+testTheUmaskIsAsWritten() {
+	look 'umask = 0137'
+	assertEquals 0137 "$(seen umask)"
+}
+
+testTheUmaskIsInheritedElse() {
+	before=$(umask)
+	umask 0026
+	look
+	umask "$before"
+	assertEquals 0026 "$(seen umask)"
+}
+
+testNiceIsAsWritten() {
+	look 'nice = 7'
+	assertEquals 7 "$(seen nice)"
+}
+
+testTheLimitsAreAsWritten() {
+	look 'limit_nofile = 123' 'limit_core = 0' 'limit_cpu = 1h' \
+	    'limit_nproc = 2000'
+	assertEquals 123 "$(soft_limit 'Max open files')"
+	assertEquals 123 "$(hard_limit 'Max open files')"
+	assertEquals 0 "$(soft_limit 'Max core file size')"
+	assertEquals 3600 "$(soft_limit 'Max cpu time')"
+	assertEquals 2000 "$(soft_limit 'Max processes')"
+}
+
+testAddressSpaceIsLimited() {
+	[ "$SLOW" -eq 1 ] || {
+		skip 'a sanitizer needs more address space than there is'
+		return
+	}
+	look 'limit_as = 1G'
+	assertEquals 1073741824 "$(soft_limit 'Max address space')"
+}
+
+# The daemon raises its own soft limit of descriptors, not theirs.
+testTheLimitOfDescriptorsIsThatTheDaemonWasGiven() {
+	# shellcheck disable=SC3045 # dash has it, and bash
+	soft=$(ulimit -Sn) hard=$(ulimit -Hn) && ulimit -Sn 300
+	look
+	# shellcheck disable=SC3045
+	ulimit -Sn "$soft"
+	assertEquals 300 "$(soft_limit 'Max open files')"
+	assertEquals "$hard" "$(hard_limit 'Max open files')"
+}
+
+testNoNewPrivilegesIsInForce() {
+	look 'no_new_privileges = true'
+	assertEquals 1 "$(proc_status NoNewPrivs)"
+}
+
+testItIsOffElse() {
+	[ "$(sed -n 's/^NoNewPrivs:[^0-9]*//p' /proc/self/status)" = 0 ] || {
+		skip 'it is on already'
+		return
+	}
+	look
+	assertEquals 0 "$(proc_status NoNewPrivs)"
+}
+
+testNoSignalIsBlockedOrIgnored() {
+	look
+	assertEquals 0000000000000000 "$(proc_status SigBlk)"
+	assertEquals 0000000000000000 "$(proc_status SigIgn)"
+}
+
+testAProcessLeadsASessionAndGroupOfItsOwn() {
+	look
+	pid=$(status apps web workers 0 pid)
+	assertEquals "$pid $pid" "$(seen group)"
+}
+
+# Of ls itself are 3, the folder; it has no socket of anybody else's.
+testNothingIsInheritedButTheChannelAndTheOutput() {
+	exec 7</dev/null
+	look
+	exec 7<&-
+	assertEquals '0 1 2 3 4' "$(sed -n \
+	    's/.* \([0-9]*\) -> .*/\1/p' "$DIR/seen/0.fds" | sort -n | xargs)"
+	assertEquals 1 "$(grep -c 'socket:' "$DIR/seen/0.fds")"
+}
+
+testOfAnOrdinaryUserTheProcessesAreTheSameUsers() {
+	if is_root; then
+		skip 'root need not be asked'
+		return
+	fi
+	look
+	id=$(id -u)
+	assertEquals "$id $id $id $id" "$(proc_status Uid | xargs)"
+}
+
+testAnOrdinaryUserCannotTakeAnotherIdentity() {
+	if is_root; then
+		skip 'root can'
+		return
+	fi
+	app web <<-EOF | conf
+	user = root
+	EOF
+	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/told" 2>&1
+	assertEquals 78 $?
+	assertContains "$(cat "$DIR/told")" user
+}
+
+# --- as root ------------------------------------------------------------
+
+needs_root() {
+	is_root || skip 'needs root'
+	is_root
+}
+
+testWithoutAUserItIsNobody() {
+	needs_root || return 0
+	look
+	nobody=$(id -u nobody)
+	assertEquals "$nobody $nobody $nobody $nobody" \
+	    "$(proc_status Uid | xargs)"
+	assertEquals 0000000000000000 "$(proc_status CapEff)"
+	assertEquals 0000000000000000 "$(proc_status CapPrm)"
+	assertTrue 'it is not said' "grep -q nobody '$DIR/log'"
+}
+
+testUserAndGroupAreAsWritten() {
+	needs_root || return 0
+	look 'user = daemon' 'group = games'
+	user=$(id -u daemon)
+	group=$(getent group games | cut -d : -f 3)
+	assertEquals "$user $user $user $user" "$(proc_status Uid | xargs)"
+	assertEquals "$group $group $group $group" \
+	    "$(proc_status Gid | xargs)"
+	assertNotContains " $(proc_status Groups) " ' 0 '
+	assertTrue 'has USER=daemon'
+	assertTrue "has HOME=$(getent passwd daemon | cut -d : -f 6)"
+}
+
+testRootMustBeWritten() {
+	needs_root || return 0
+	look 'user = root'
+	assertEquals '0 0 0 0' "$(proc_status Uid | xargs)"
+}
+
+testTwoAppsMayBeTwoUsers() {
+	needs_root || return 0
+	{
+		app one <<-EOF
+		user = daemon
+		EOF
+		app two <<-EOF
+		user = games
+		EOF
+	} | conf
+	pool_start
+	assertEquals "$(id -u daemon)" \
+	    "$(stat -c %u "/proc/$(status apps one workers 0 pid)")"
+	assertEquals "$(id -u games)" \
+	    "$(stat -c %u "/proc/$(status apps two workers 0 pid)")"
+}
+
+testTheOwnerOfASocketIsAsWritten() {
+	needs_root || return 0
+	app web <<-EOF | conf
+	socket_user = daemon
+	socket_group = games
+	socket_mode = 0620
+	EOF
+	pool_start
+	assertEquals 'daemon games 620' "$(stat -c '%U %G %a' "$DIR/web.sock")"
+}
+
+testAChrootIsEntered() {
+	needs_root || return 0
+	root=$DIR/root
+	mkdir -p "$root/bin" "$root/dev"
+	cp "$TWORKER" "$root/bin/tworker"
+	ldd "$TWORKER" | grep -o '/[^ ]*' | while read -r library; do
+		mkdir -p "$root${library%/*}"
+		cp "$library" "$root$library"
+	done
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "/bin/tworker", "--text", "inside" }
+		chroot = "$root"
+		directory = "/bin"
+	}
+	EOF
+	pool_start
+	assertContains "$(web)" inside
+	pid=$(status apps web workers 0 pid)
+	assertEquals "$root" "$(readlink "/proc/$pid/root")"
+	assertEquals "$root/bin" "$(readlink "/proc/$pid/cwd")"
+}
+
+testADirectoryThatIsNotThereIsToldWithItsName() {
+	{
+		app good </dev/null
+		app bad <<-EOF
+		directory = "$DIR/nowhere"
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	assertContains "$(status apps bad last_failure)" "$DIR/nowhere"
+	assertContains "$(ask "unix:$DIR/good.sock")" hello
+}
+
+. tests/e2e/lib.sh
