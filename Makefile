@@ -169,8 +169,8 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/pool_shrink_test.c \
     tests/unit/pool_soak_test.c \
     tests/unit/pool_stop_test.c \
-    tests/unit/process_test.c \
     tests/unit/poolcounter_line_test.c \
+    tests/unit/process_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \
     tests/unit/retriever_test.c \

@@ -242,6 +242,22 @@ poolcounter_abort(struct supervisor *s)
 	}
 }
 
+/* In the order of the file: the first one is told to processes. */
+static void
+pc_order(struct poolcounter *pc, const struct conf *conf)
+{
+	struct pc_doors sorted = TAILQ_HEAD_INITIALIZER(sorted);
+	struct pc_door *d, *next;
+
+	for (size_t i = 0; i < conf->counter_len; i++)
+		TAILQ_FOREACH_SAFE(d, &pc->doors, next, next)
+			if (strcmp(conf->counter[i].text, d->where.text) == 0) {
+				TAILQ_REMOVE(&pc->doors, d, next);
+				TAILQ_INSERT_TAIL(&sorted, d, next);
+			}
+	TAILQ_CONCAT(&pc->doors, &sorted, next);
+}
+
 void
 poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 {
@@ -262,6 +278,7 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 		TAILQ_REMOVE(&pc->fresh, d, next);
 		pc_door_use(d);
 	}
+	pc_order(pc, conf);
 }
 
 void

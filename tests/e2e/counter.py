@@ -1,0 +1,801 @@
+"""What clients of the PoolCounter service say and hear, fact by fact.
+
+usage: counter.py ADDRESS FACT
+
+FACT is a function below.  Each uses keys of its own, so that all can be tried
+on one daemon.  Nothing is printed if it holds.
+"""
+
+import os
+import re
+import resource
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+LIMIT = 10 * int(os.environ.get("SLOW", "1"))
+ADDRESS = None
+
+
+def connect(address):
+    """A connected socket; the words are pool.conf's."""
+    if address.startswith("unix:"):
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(address[5:])
+    else:
+        host, _, port = address.rpartition(":")
+        s = socket.create_connection((host.strip("[]"), int(port)))
+    return s
+
+
+class Client:
+    """A connection that reads by the line and never waits for ever."""
+
+    def __init__(self, address=None):
+        self.sock = connect(address or ADDRESS)
+        self.sock.settimeout(LIMIT)
+        self.input = b""
+
+    def raw(self, data):
+        self.sock.sendall(data)
+
+    def say(self, line):
+        self.raw(line.encode() + b"\n")
+
+    def line(self):
+        """The next line, or None at the end of the stream."""
+        while b"\n" not in self.input:
+            data = self.sock.recv(65536)
+            if not data:
+                assert not self.input, self.input
+                return None
+            self.input += data
+        line, self.input = self.input.split(b"\n", 1)
+        return line.decode("latin-1")
+
+    def hears(self, *lines):
+        for line in lines:
+            got = self.line()
+            assert got == line, "%r, not %r" % (got, line)
+
+    def ask(self, line, answer):
+        self.say(line)
+        self.hears(answer)
+
+    def hears_nothing(self):
+        """Nothing so far: the service has seen to what was said before."""
+        barrier()
+        self.sock.setblocking(False)
+        try:
+            data = self.sock.recv(65536)
+            raise AssertionError("heard %r" % data)
+        except BlockingIOError:
+            pass
+        self.sock.settimeout(LIMIT)
+
+    def hears_the_end(self):
+        assert self.line() is None
+
+    def half_close(self):
+        self.sock.shutdown(socket.SHUT_WR)
+
+    def close(self):
+        self.sock.close()
+
+    def reset(self):
+        if self.sock.family != socket.AF_UNIX:
+            self.sock.setsockopt(
+                socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.sock.close()
+
+
+def stats(client=None):
+    """STATS FULL as the Prometheus exporter reads it."""
+    client = client or Client()
+    client.say("STATS FULL")
+    figures = {}
+    while True:
+        line = client.line()
+        if line == "":
+            return figures
+        name, value = line.split(": ", 1)
+        figures[name] = value
+
+
+def barrier():
+    Client().ask("RELEASE", "NOT_LOCKED")
+
+
+def await_figure(name, value):
+    end = time.monotonic() + LIMIT
+    while stats()[name] != str(value):
+        assert time.monotonic() < end, (name, value, stats()[name])
+        time.sleep(0.005)
+
+
+# --- 1, 2: lines and words -------------------------------------------------
+
+def replies_end_in_a_bare_lf():
+    c = Client()
+    c.raw(b"RELEASE\n")
+    time.sleep(0.05)
+    assert c.sock.recv(100) == b"NOT_LOCKED\n"
+
+
+def one_cr_before_the_lf_is_dropped():
+    c, d = Client(), Client()
+    c.raw(b"ACQ4ME cr 1 1\r\nRELEASE\r\nRELEASE\r\n")
+    c.hears("LOCKED", "RELEASED", "NOT_LOCKED")
+    c.raw(b"ACQ4ME cr 5 5 \r\r\n")
+    c.hears("LOCKED")
+    c.raw(b"RELEASE\r\r\n")
+    c.hears("ERROR BAD_COMMAND")
+    # A CR in a key is part of it.
+    c.raw(b"ACQ4ME c\rr 1 1\n")
+    c.hears("LOCKED")
+    d.ask("ACQ4ME cr 5 5 0", "LOCKED")
+
+
+def commands_are_upper_case_and_start_in_column_1():
+    c = Client()
+    for line in ("acq4me low 1 1", "Acq4me low 1 1", " ACQ4ME low 1 1",
+                 "release", " RELEASE", "stats", "\tSTATS"):
+        c.ask(line, "ERROR BAD_COMMAND")
+
+
+def words_stand_apart_by_runs_of_spaces():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME   runs    1     1", "LOCKED")
+    c.ask("RELEASE    runs", "RELEASED")
+    d.ask("ACQ4ME\truns 1 1", "ERROR BAD_COMMAND")
+    d.ask("ACQ4ME ru\tns 1 1", "LOCKED")
+    d.ask("RELEASE ru\tns", "RELEASED")
+    d.ask("ACQ4ME runs 1\t1", "ERROR BAD_SYNTAX")
+
+
+def trailing_spaces_and_surplus_words_are_ignored():
+    c = Client()
+    c.ask("ACQ4ME surplus 1 1 1 and more words   ", "LOCKED")
+    c.ask("RELEASE surplus word  ", "RELEASED")
+    c.ask("RELEASE  ", "NOT_LOCKED")
+
+
+# --- 3, 4: input -----------------------------------------------------------
+
+def a_line_of_1024_bytes_works():
+    c, d = Client(), Client()
+    key = "k" * (1024 - len("ACQ4ME  1 1\n"))
+    line = "ACQ4ME %s 1 1" % key
+    assert len(line) == 1023
+    c.ask(line, "LOCKED")
+    d.ask("ACQ4ME %s 1 1" % key, "QUEUE_FULL")
+    d.ask("ACQ4ME %s 1 1" % key[:-1], "LOCKED")
+    c.raw(b"RELEASE " + key.encode() + b"\r\n")
+    c.hears("RELEASED")
+
+
+def the_tail_of_a_longer_line_is_never_executed():
+    for size in (1024, 1025, 1500, 4096, 5000, 100000):
+        for cut in (size, 1024, 1000):
+            c = Client()
+            line = b"x" * (size - len("RELEASE")) + b"RELEASE\n"
+            c.raw(line[:cut])
+            barrier()
+            c.raw(line[cut:] + b"ACQ4ME tail%d 9 9\n" % size)
+            first = c.line()
+            assert first.startswith("ERROR "), (size, cut, first)
+            c.hears("LOCKED")
+
+
+def split_lines_are_joined():
+    c = Client()
+    for byte in b"ACQ4ME split 1 1\nRELEASE\n":
+        c.raw(bytes([byte]))
+        time.sleep(0.001)
+    c.hears("LOCKED", "RELEASED")
+
+
+def pipelined_lines_are_answered_in_order():
+    c = Client()
+    c.raw(b"ACQ4ME p1 1 1\nACQ4ME p2 1 1\nACQ4ME p3 1 1\nfoo\nRELEASE\n"
+          b"RELEASE\nRELEASE\nRELEASE\nACQ4ME p1 1 1\nREL")
+    c.hears("LOCKED", "LOCKED", "LOCKED", "ERROR BAD_COMMAND", "RELEASED",
+            "RELEASED", "RELEASED", "NOT_LOCKED", "LOCKED")
+    c.raw(b"EASE\n")
+    c.hears("RELEASED")
+
+
+def thousands_of_lines_at_once_are_all_answered():
+    c = Client()
+    n = 5000
+    pid = os.fork()
+    if pid == 0:
+        c.raw(b"ACQ4ME many 1 1\nRELEASE\n" * n)
+        os._exit(0)
+    for _ in range(n):
+        c.hears("LOCKED", "RELEASED")
+    os.waitpid(pid, 0)
+
+
+def an_unended_last_line_is_not_executed():
+    c = Client()
+    c.raw(b"ACQ4ME unended 1 1\nRELEASE\nACQ4ME unended 1 1")
+    c.half_close()
+    c.hears("LOCKED", "RELEASED")
+    c.hears_the_end()
+    assert stats()["hashtable_entries"] is not None
+    Client().ask("ACQ4ME unended 1 1", "LOCKED")
+
+
+def a_line_just_before_the_end_is_answered():
+    c = Client()
+    c.raw(b"STATS UPTIME\n")
+    c.half_close()
+    assert c.line().startswith("uptime: ")
+    c.hears_the_end()
+
+
+# --- 5, 6: keys and numbers ------------------------------------------------
+
+def a_key_is_any_bytes():
+    c, d = Client(), Client()
+    key = bytes(b for b in range(1, 256) if b not in b"\n ")
+    c.raw(b"ACQ4ME " + key + b" 1 9\n")
+    c.hears("LOCKED")
+    d.raw(b"ACQ4ME " + key + b" 1 9\n")
+    d.hears("TIMEOUT")
+    d.raw(b"ACQ4ME " + key[:-1] + b" 1 9\n")
+    d.hears("LOCKED")
+
+
+def keys_are_opaque():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME opaque%20key 1 9", "LOCKED")
+    d.ask("ACQ4ME opaque%20KEY 1 9", "LOCKED")
+    d.ask("ACQ4ME OPAQUE%20key 1 9", "LOCKED")
+
+
+def a_nul_is_an_error():
+    c = Client()
+    for line, error in ((b"ACQ4ME nu\0l 1 1", "BAD_SYNTAX"),
+                        (b"ACQ4ANY nul 1 1\0", "BAD_SYNTAX"),
+                        (b"RELEASE\0", "BAD_COMMAND"),
+                        (b"RELEASE n\0ul", "BAD_COMMAND"),
+                        (b"STATS FULL\0", "BAD_COMMAND"),
+                        (b"\0", "BAD_COMMAND")):
+        c.raw(line + b"\n")
+        c.hears("ERROR " + error)
+    c.ask("RELEASE", "NOT_LOCKED")
+
+
+def numbers_are_decimal_digits():
+    c = Client()
+    for bad in ("x", "1x", "-1", "+1", "0x1", "1.0", "0", "00"):
+        c.ask("ACQ4ME number %s 1 1" % bad, "ERROR BAD_SYNTAX")
+        c.ask("ACQ4ME number 1 %s 1" % bad, "ERROR BAD_SYNTAX")
+    c.ask("ACQ4ME number 0001 010", "LOCKED")
+
+
+def large_numbers_are_numbers():
+    c = Client()
+    for n in (2**31 - 1, 2**31, 2**32, 2**32 + 1, 2**63, 10**40):
+        c.ask("ACQ4ME large %d %d %d" % (n, n, n), "LOCKED")
+        c.ask("RELEASE", "RELEASED")
+
+
+# --- 7, 8: acquiring -------------------------------------------------------
+
+def four_locks_and_not_a_fifth():
+    c = Client()
+    for n in range(4):
+        c.ask("ACQ4ME four%d 1 9 1" % n, "LOCKED")
+    c.ask("ACQ4ME four4 1 9 1", "LOCK_HELD")
+    c.ask("ACQ4ME four4 0 9 1", "ERROR BAD_SYNTAX")
+    c.ask("RELEASE", "RELEASED")
+    c.ask("ACQ4ME four4 1 9 1", "LOCKED")
+
+
+def what_is_missing_is_bad_syntax():
+    c = Client()
+    for line in ("ACQ4ME", "ACQ4ME ", "ACQ4ANY key", "ACQ4ANY key 1"):
+        c.ask(line, "ERROR BAD_SYNTAX")
+
+
+def one_that_waits_cannot_ask():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME waits 1 9 9", "LOCKED")
+    d.say("ACQ4ME waits 1 9 9")
+    d.ask("ACQ4ME waits2 1 9 9", "ERROR WAIT_FOR_RESPONSE")
+    d.ask("ACQ4ME waits2 0 9 9", "ERROR BAD_SYNTAX")
+    d.ask("nonsense", "ERROR BAD_COMMAND")
+    c.ask("RELEASE", "RELEASED")
+    d.hears("LOCKED")
+
+
+def a_full_queue_is_full():
+    c, d, e = Client(), Client(), Client()
+    c.ask("ACQ4ME full 1 2 9", "LOCKED")
+    d.say("ACQ4ANY full 1 2 9")
+    d.hears_nothing()
+    e.ask("ACQ4ME full 1 2 9", "QUEUE_FULL")
+    e.ask("ACQ4ME full 9 2 9", "QUEUE_FULL")
+    e.ask("ACQ4ME full 9 3 9", "LOCKED")
+
+
+def no_timeout_does_not_wait():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME nowait 1 9", "LOCKED")
+    for timeout in ("", "0", "x", "-5", "1s", "0.0", "."):
+        d.ask("ACQ4ANY nowait 1 9 " + timeout, "TIMEOUT")
+    d.ask("RELEASE", "NOT_LOCKED")
+
+
+def a_higher_limit_passes_those_who_wait():
+    c, d, e = Client(), Client(), Client()
+    c.ask("ACQ4ME pass 1 9 9", "LOCKED")
+    d.say("ACQ4ME pass 1 9 9")
+    d.hears_nothing()
+    e.ask("ACQ4ME pass 2 9 9", "LOCKED")
+    e.ask("RELEASE", "RELEASED")
+    d.hears_nothing()
+
+
+def the_same_key_takes_a_second_place():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME twice 2 9", "LOCKED")
+    c.ask("ACQ4ME twice 2 9", "LOCKED")
+    d.ask("ACQ4ANY twice 2 9", "TIMEOUT")
+    c.ask("RELEASE twice", "RELEASED")
+    d.ask("ACQ4ANY twice 2 9", "LOCKED")
+
+
+# --- 9: the timer ----------------------------------------------------------
+
+def a_timeout_comes_when_it_is_due():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME due 1 9", "LOCKED")
+    for timeout in ("1", "0.25", "0.05"):
+        start = time.monotonic()
+        d.ask("ACQ4ME due 1 9 " + timeout, "TIMEOUT")
+        took = time.monotonic() - start
+        late = took - float(timeout)
+        assert 0 <= late < 0.4 * LIMIT / 10, (timeout, took)
+
+
+def other_traffic_does_not_stop_the_timer():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME traffic 1 9", "LOCKED")
+    d.ask("ACQ4ME traffic2 1 9", "LOCKED")
+    d.say("ACQ4ANY traffic 1 9 0.3")
+    d.ask("nonsense", "ERROR BAD_COMMAND")
+    d.ask("ACQ4ME traffic 1 9 9", "ERROR WAIT_FOR_RESPONSE")
+    d.hears("TIMEOUT")
+    # Its other lock is still there.
+    d.ask("RELEASE", "RELEASED")
+    d.ask("RELEASE", "NOT_LOCKED")
+
+
+def an_answer_cancels_the_timer():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME cancel 1 9", "LOCKED")
+    d.say("ACQ4ME cancel 1 9 0.2")
+    d.hears_nothing()
+    c.ask("RELEASE", "RELEASED")
+    d.hears("LOCKED")
+    time.sleep(0.4)
+    d.hears_nothing()
+
+
+# --- 10: releasing ---------------------------------------------------------
+
+def nothing_to_release():
+    c = Client()
+    c.ask("RELEASE", "NOT_LOCKED")
+    c.ask("RELEASE key", "NOT_LOCKED")
+
+
+def a_withdrawal_is_nobody_elses_business():
+    c, d, e = Client(), Client(), Client()
+    c.ask("ACQ4ME withdraw 1 9 9", "LOCKED")
+    d.say("ACQ4ANY withdraw 1 9 9")
+    e.say("ACQ4ANY withdraw 1 9 9")
+    d.hears_nothing()
+    d.ask("RELEASE", "RELEASED")
+    e.hears_nothing()
+    c.ask("RELEASE", "RELEASED")
+    e.hears("DONE")
+    d.hears_nothing()
+
+
+def a_release_wakes_all_for_anyone_and_one_for_himself():
+    c = Client()
+    c.ask("ACQ4ANY wake 1 99 9", "LOCKED")
+    anyone = [Client() for _ in range(5)]
+    me = [Client() for _ in range(3)]
+    for i in range(5):
+        anyone[i].say("ACQ4ANY wake 1 99 9")
+        if i < 3:
+            me[i].say("ACQ4ME wake 1 99 9")
+            barrier()
+    barrier()
+    c.ask("RELEASE", "RELEASED")
+    for a in anyone:
+        a.hears("DONE")
+        a.ask("RELEASE", "NOT_LOCKED")
+    me[0].hears("LOCKED")
+    me[1].hears_nothing()
+    # The place is never free in between.
+    c.ask("ACQ4ME wake 1 99", "TIMEOUT")
+    me[0].ask("RELEASE", "RELEASED")
+    me[1].hears("LOCKED")
+    me[2].hears_nothing()
+
+
+def the_heir_is_one_whose_limit_allows_it():
+    holders = [Client() for _ in range(3)]
+    for h in holders:
+        h.ask("ACQ4ME heir 3 99", "LOCKED")
+    low, high = Client(), Client()
+    low.say("ACQ4ME heir 1 99 9")
+    low.hears_nothing()
+    high.say("ACQ4ME heir 3 99 9")
+    high.hears_nothing()
+    holders[0].ask("RELEASE", "RELEASED")
+    high.hears("LOCKED")
+    low.hears_nothing()
+
+
+def a_key_names_the_lock_to_release():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME named1 1 9", "LOCKED")
+    c.ask("ACQ4ME named2 1 9", "LOCKED")
+    c.ask("RELEASE named1", "RELEASED")
+    c.ask("RELEASE named1", "NOT_LOCKED")
+    d.ask("ACQ4ME named1 1 9", "LOCKED")
+    d.ask("ACQ4ME named2 1 9", "TIMEOUT")
+
+
+# --- 11: leaving -----------------------------------------------------------
+
+def each_way_to_leave_frees_the_lock():
+    for way in (Client.close, Client.reset, Client.half_close):
+        c, d = Client(), Client()
+        c.ask("ACQ4ME leave 1 9", "LOCKED")
+        d.say("ACQ4ME leave 1 9 9")
+        d.hears_nothing()
+        way(c)
+        d.hears("LOCKED")
+        d.close()
+        await_figure("hashtable_entries", 0)
+
+
+def each_way_to_leave_ends_the_wait():
+    for way in (Client.close, Client.reset, Client.half_close):
+        c, d, e = Client(), Client(), Client()
+        c.ask("ACQ4ME leave2 1 9", "LOCKED")
+        d.say("ACQ4ME leave2 1 9 9")
+        d.hears_nothing()
+        e.say("ACQ4ME leave2 1 9 9")
+        e.hears_nothing()
+        way(d)
+        await_figure("waiting_workers", 1)
+        c.ask("RELEASE", "RELEASED")
+        e.hears("LOCKED")
+        e.close()
+        await_figure("hashtable_entries", 0)
+
+
+def leaving_hands_over_and_tells_nobody_done():
+    c, d, e, f = Client(), Client(), Client(), Client()
+    c.ask("ACQ4ANY handed 1 9", "LOCKED")
+    for waiter, verb in ((d, "ACQ4ANY"), (e, "ACQ4ANY"), (f, "ACQ4ME")):
+        waiter.say(verb + " handed 1 9 9")
+        waiter.hears_nothing()
+    c.reset()
+    f.hears("LOCKED")
+    d.hears_nothing()
+    f.close()
+    d.hears("LOCKED")
+    e.hears_nothing()
+    d.close()
+    e.hears("LOCKED")
+
+
+def leaving_ends_all_four_newest_first():
+    c = Client()
+    heirs = [Client() for _ in range(4)]
+    for n, heir in enumerate(heirs):
+        c.ask("ACQ4ME newest%d 1 9" % n, "LOCKED")
+    for n, heir in enumerate(heirs):
+        heir.say("ACQ4ME newest%d 1 9 9" % n)
+        heir.hears_nothing()
+    c.close()
+    for heir in heirs:
+        heir.hears("LOCKED")
+
+
+# --- 12: errors ------------------------------------------------------------
+
+def anything_else_is_a_bad_command():
+    c = Client()
+    c.ask("ACQ4ME errors 1 9", "LOCKED")
+    for line in ("", "\r", "RELEASEX", "ACQ4MEX a 1 1", "ACQ4 a 1 1",
+                 "STATSFULL", "QUIT", "GET / HTTP/1.1"):
+        c.ask(line, "ERROR BAD_COMMAND")
+    c.ask("RELEASE", "RELEASED")
+
+
+# --- 13: STATS -------------------------------------------------------------
+
+TIMES = ("total processing time", "average processing time", "gained time",
+         "waiting time", "waiting time for me", "waiting time for anyone",
+         "waiting time for good", "wasted timeout time")
+COUNTERS = ("total_acquired", "total_releases", "hashtable_entries",
+            "processing_workers", "waiting_workers", "connect_errors",
+            "failed_sends", "full_queues", "lock_mismatch",
+            "lock_while_waiting", "release_mismatch", "processed_count")
+
+
+def full_statistics_have_all_lines_in_their_order():
+    figures = stats()
+    assert tuple(figures) == ("uptime",) + TIMES + COUNTERS, figures
+    assert re.fullmatch(r"\d+ days, \d+h \d+m \d+s", figures["uptime"])
+    for name in TIMES:
+        assert re.fullmatch(r"(\d+ days )?(\d+h )?(\d+m )?\d+\.\d{6}s",
+                            figures[name]), figures[name]
+    for name in COUNTERS:
+        assert figures[name].isdigit()
+
+
+def a_counter_can_be_asked_for():
+    c = Client()
+    for name in COUNTERS:
+        c.say("STATS " + name.upper())
+        assert re.fullmatch(name + r": \d+", c.line())
+    for line in ("STATS", "STATS UPTIME", "STATS uptime", "STATS   UPTIME  "):
+        c.say(line)
+        assert c.line().startswith("uptime: ")
+    for line in ("STATS nothing", "STATS FULL x", "STATS gained time",
+                 "STATS UPTIME x"):
+        c.ask(line, "ERROR WRONG_STAT")
+
+
+def everything_is_counted():
+    before = stats()
+    c, d, e = Client(), Client(), Client()
+    c.ask("ACQ4ANY counted 1 3 9", "LOCKED")
+    d.say("ACQ4ANY counted 1 3 9")
+    d.hears_nothing()
+    e.say("ACQ4ME counted 1 3 9")
+    e.hears_nothing()
+    assert stats()["waiting_workers"] == "2"
+    d.ask("ACQ4ANY counted 1 3 9", "ERROR WAIT_FOR_RESPONSE")
+    f = Client()
+    f.ask("ACQ4ANY counted 1 3 9", "QUEUE_FULL")
+    f.ask("RELEASE", "NOT_LOCKED")
+    for n in range(4):
+        f.ask("ACQ4ME counted%d 1 3 9" % n, "LOCKED")
+    f.ask("ACQ4ANY counted4 1 3 9", "LOCK_HELD")
+    time.sleep(0.05)
+    c.ask("RELEASE", "RELEASED")
+    d.hears("DONE")
+    e.hears("LOCKED")
+    e.close()
+    f.close()
+    await_figure("hashtable_entries", 0)
+    after = stats()
+    more = {name: int(after[name]) - int(before[name]) for name in COUNTERS}
+    assert more == {
+        "total_acquired": 6, "total_releases": 1, "hashtable_entries": 0,
+        "processing_workers": 0, "waiting_workers": 0, "connect_errors": 0,
+        "failed_sends": 0, "full_queues": 1, "lock_mismatch": 1,
+        "lock_while_waiting": 1, "release_mismatch": 3,
+        "processed_count": 6}, more
+
+    def seconds(figures, name):
+        return float(figures[name].rpartition(" ")[2][:-1])
+
+    for name in ("total processing time", "gained time", "waiting time",
+                 "waiting time for me", "waiting time for good"):
+        assert seconds(after, name) - seconds(before, name) > 0.04, name
+
+
+# --- 14 and the habits of clients ------------------------------------------
+
+def one_that_does_not_read_delays_nobody():
+    deaf = Client()
+    deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    deaf.sock.setblocking(False)
+    try:
+        for _ in range(100000):
+            deaf.sock.send(b"STATS FULL\n" * 300)
+    except BlockingIOError:
+        pass
+    worst = 0
+    c = Client()
+    for n in range(300):
+        start = time.monotonic()
+        c.ask("ACQ4ME deaf 1 9", "LOCKED")
+        c.ask("RELEASE", "RELEASED")
+        worst = max(worst, time.monotonic() - start)
+    assert worst < 0.2 * LIMIT / 10, worst
+
+
+def one_that_does_not_read_is_cut_off():
+    before = int(stats()["failed_sends"])
+    deaf = Client()
+    deaf.ask("ACQ4ME deaf2 1 9", "LOCKED")
+    deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    deaf.sock.setblocking(False)
+    try:
+        for _ in range(100000):
+            deaf.sock.send(b"STATS FULL\n" * 300)
+    except BlockingIOError:
+        pass
+    heir = Client()
+    heir.sock.settimeout(3 * LIMIT)
+    heir.ask("ACQ4ME deaf2 1 9 %d" % (2 * LIMIT), "LOCKED")
+    assert int(stats()["failed_sends"]) == before + 1
+
+
+def a_request_of_mediawiki():
+    """One connection for all its locks, RELEASE without a key."""
+    c, other = Client(), Client()
+    c.ask("ACQ4ANY enwiki:pcache:idhash:1-0 2 100 15", "LOCKED")
+    c.ask("ACQ4ME nowait:wiki:1.2.3.4 2 2 0", "LOCKED")
+    c.ask("RELEASE", "RELEASED")
+    # Timeout 0 first, then again with a wait on the same connection.
+    other.ask("ACQ4ANY enwiki:pcache:idhash:1-0 1 100 0", "TIMEOUT")
+    other.say("ACQ4ANY enwiki:pcache:idhash:1-0 1 100 15")
+    other.hears_nothing()
+    c.ask("RELEASE", "RELEASED")
+    other.hears("DONE")
+    c.close()
+
+
+def a_request_of_thumbor():
+    """One recv() for each reply, which must be the whole of it."""
+    c, d = Client(), Client()
+    s = c.sock
+    s.sendall(b"ACQ4ME thumbor-render-1 1 2 8\n")
+    assert s.recv(4096) == b"LOCKED\n"
+    d.say("ACQ4ME thumbor-render-1 1 2 8")
+    d.hears_nothing()
+    s.sendall(b"RELEASE thumbor-render-1\n")
+    assert s.recv(4096) == b"RELEASED\n"
+    assert d.sock.recv(4096) == b"LOCKED\n"
+    s.sendall(b"STATS FULL\n")
+    got = s.recv(65536)
+    assert got.startswith(b"uptime: ") and got.endswith(b"\n\n")
+
+
+# --- many ------------------------------------------------------------------
+
+def five_thousand_connections_with_four_locks_each():
+    n = 5000
+    resource.setrlimit(resource.RLIMIT_NOFILE, (
+        resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    clients = [Client() for _ in range(n)]
+    for i, c in enumerate(clients):
+        c.raw(b"".join(b"ACQ4ME mass%d.%d 1 5\n" % (i, k) for k in range(4)))
+    for c in clients:
+        c.hears(*["LOCKED"] * 4)
+    figures = stats()
+    assert figures["hashtable_entries"] == str(4 * n), figures
+    assert figures["processing_workers"] == str(4 * n), figures
+    # Half of them vanish, the others release.
+    for c in clients[::2]:
+        c.reset()
+    for c in clients[1::2]:
+        c.raw(b"RELEASE\n" * 4)
+    for c in clients[1::2]:
+        c.hears(*["RELEASED"] * 4)
+    await_figure("hashtable_entries", 0)
+    await_figure("processing_workers", 0)
+
+
+def abrupt_ends_of_holders_and_waiters_leave_nothing():
+    n = 400
+    clients = [Client() for _ in range(n)]
+    for i, c in enumerate(clients):
+        c.say("ACQ4%s crowd%d 2 1000 60" % (("ME", "ANY")[i // 3 % 2], i % 7))
+    barrier()
+    assert stats()["processing_workers"] == "14"
+    for i in range(n):
+        (Client.reset, Client.close)[i % 2](clients[i * 171 % n])
+    await_figure("processing_workers", 0)
+    await_figure("waiting_workers", 0)
+    await_figure("hashtable_entries", 0)
+
+
+# --- configuration ---------------------------------------------------------
+
+def ctl(*words):
+    subprocess.run([os.environ["APPPOOLCTL"], "-s", os.environ["CONTROL"],
+                    *words], check=True, stdout=subprocess.DEVNULL)
+
+
+def a_reload_keeps_every_lock_and_waiter():
+    conf = os.environ["CONF"]
+    with open(conf) as f:
+        before = f.read()
+    more = before.replace('"%s"' % ADDRESS, '"unix:%s.more"' % conf)
+    assert more != before
+    c, d = Client(), Client()
+    c.ask("ACQ4ME kept 1 9", "LOCKED")
+    d.say("ACQ4ME kept 1 9 60")
+    d.hears_nothing()
+    with open(conf, "w") as f:
+        f.write(more + "counter_max_keys = 90\ncounter_max_clients = 12000\n")
+    ctl("reload")
+    other = Client("unix:%s.more" % conf)
+    other.ask("ACQ4ME kept 1 9", "TIMEOUT")
+    try:
+        Client()
+        raise AssertionError("the former address still answers")
+    except OSError:
+        pass
+    c.ask("RELEASE", "RELEASED")
+    d.hears("LOCKED")
+    with open(conf, "w") as f:
+        f.write(before)
+    ctl("reload")
+    Client().ask("ACQ4ME kept 1 9", "TIMEOUT")
+    d.ask("RELEASE", "RELEASED")
+
+
+def clients_stay_when_the_counter_leaves_the_file():
+    conf = os.environ["CONF"]
+    c, d = Client(), Client()
+    c.ask("ACQ4ME stay 1 9", "LOCKED")
+    d.say("ACQ4ME stay 1 9 60")
+    d.hears_nothing()
+    with open(conf) as f:
+        rest = [line for line in f if not line.startswith("counter")]
+    with open(conf, "w") as f:
+        f.write("".join(rest))
+        f.write('app "idle" { handoff = "none"\n'
+                'command = { "/bin/sleep", "1000" } }\n')
+    ctl("reload")
+    try:
+        Client()
+        raise AssertionError("it still listens")
+    except OSError:
+        pass
+    c.ask("RELEASE", "RELEASED")
+    d.hears("LOCKED")
+
+
+def a_client_too_many_is_told():
+    first = [Client() for _ in range(3)]
+    for c in first:
+        c.ask("RELEASE", "NOT_LOCKED")
+    many = Client()
+    many.hears("ERROR TOO_MANY_CLIENTS")
+    many.hears_the_end()
+    first[0].ask("RELEASE", "NOT_LOCKED")
+    first[0].close()
+    end = time.monotonic() + LIMIT
+    while True:
+        c = Client()
+        c.say("RELEASE")
+        if c.line() == "NOT_LOCKED":
+            break
+        assert time.monotonic() < end
+
+
+def a_key_too_many_is_told():
+    c, d = Client(), Client()
+    c.ask("ACQ4ME few1 1 9", "LOCKED")
+    c.ask("ACQ4ME few2 1 9", "LOCKED")
+    d.ask("ACQ4ME few3 1 9", "ERROR TOO_MANY_KEYS")
+    d.ask("ACQ4ME few2 2 9", "LOCKED")
+    c.ask("RELEASE few1", "RELEASED")
+    d.ask("ACQ4ME few3 1 9", "LOCKED")
+
+
+if __name__ == "__main__":
+    ADDRESS = sys.argv[1]
+    globals()[sys.argv[2]]()

@@ -1,0 +1,326 @@
+#!/bin/sh
+# PoolCounter on the wire: the facts are in counter.py.
+
+# holds FACT [ADDRESS]
+holds() {
+	SLOW=$SLOW APPPOOLCTL=$APPPOOLCTL CONTROL=$DIR/control.sock \
+	    CONF=$DIR/pool.conf timeout $((6 * LIMIT)) \
+	    "$PYTHON" tests/e2e/counter.py "${2:-$ADDRESS}" "$1" \
+	    >"$DIR/facts" 2>&1 || fail "$1: $(cat "$DIR/facts")"
+}
+
+file_setup() {
+	ADDRESS=127.0.0.1:$(free_port)
+	conf <<-END
+	counter = { "$ADDRESS", "unix:$DIR/counter.sock" }
+	END
+	pool_run
+}
+
+# With another daemon, on what the standard input adds to its file.
+other_daemon() {
+	mkdir "$DIR/other"
+	{
+		echo "control = \"$DIR/other/control.sock\""
+		echo "counter = \"unix:$DIR/other/counter.sock\""
+		cat
+	} >"$DIR/other/pool.conf"
+	start_process "$APPPOOLD" -c "$DIR/other/pool.conf" \
+	    >>"$DIR/other/log" 2>&1 </dev/null
+	OTHER=$STARTED
+	await [ -S "$DIR/other/counter.sock" ]
+}
+
+other_end() {
+	stop_process "$OTHER"
+	rm -rf "$DIR/other"
+}
+
+testRepliesEndInABareLf() {
+	holds replies_end_in_a_bare_lf
+}
+
+testOneCrBeforeTheLfIsDropped() {
+	holds one_cr_before_the_lf_is_dropped
+}
+
+testCommandsAreUpperCaseAndStartInColumn1() {
+	holds commands_are_upper_case_and_start_in_column_1
+}
+
+testWordsStandApartByRunsOfSpaces() {
+	holds words_stand_apart_by_runs_of_spaces
+}
+
+testTrailingSpacesAndSurplusWordsAreIgnored() {
+	holds trailing_spaces_and_surplus_words_are_ignored
+}
+
+testALineOf1024BytesWorks() {
+	holds a_line_of_1024_bytes_works
+}
+
+testTheTailOfALongerLineIsNeverExecuted() {
+	holds the_tail_of_a_longer_line_is_never_executed
+}
+
+testSplitLinesAreJoined() {
+	holds split_lines_are_joined
+}
+
+testPipelinedLinesAreAnsweredInOrder() {
+	holds pipelined_lines_are_answered_in_order
+}
+
+testThousandsOfLinesAtOnceAreAllAnswered() {
+	holds thousands_of_lines_at_once_are_all_answered
+}
+
+testAnUnendedLastLineIsNotExecuted() {
+	holds an_unended_last_line_is_not_executed
+}
+
+testALineJustBeforeTheEndIsAnswered() {
+	holds a_line_just_before_the_end_is_answered
+}
+
+testAKeyIsAnyBytes() {
+	holds a_key_is_any_bytes
+}
+
+testKeysAreOpaque() {
+	holds keys_are_opaque
+}
+
+testANulIsAnError() {
+	holds a_nul_is_an_error
+}
+
+testNumbersAreDecimalDigits() {
+	holds numbers_are_decimal_digits
+}
+
+testLargeNumbersAreNumbers() {
+	holds large_numbers_are_numbers
+}
+
+testFourLocksAndNotAFifth() {
+	holds four_locks_and_not_a_fifth
+}
+
+testWhatIsMissingIsBadSyntax() {
+	holds what_is_missing_is_bad_syntax
+}
+
+testOneThatWaitsCannotAsk() {
+	holds one_that_waits_cannot_ask
+}
+
+testAFullQueueIsFull() {
+	holds a_full_queue_is_full
+}
+
+testNoTimeoutDoesNotWait() {
+	holds no_timeout_does_not_wait
+}
+
+testAHigherLimitPassesThoseWhoWait() {
+	holds a_higher_limit_passes_those_who_wait
+}
+
+testTheSameKeyTakesASecondPlace() {
+	holds the_same_key_takes_a_second_place
+}
+
+testATimeoutComesWhenItIsDue() {
+	holds a_timeout_comes_when_it_is_due
+}
+
+testOtherTrafficDoesNotStopTheTimer() {
+	holds other_traffic_does_not_stop_the_timer
+}
+
+testAnAnswerCancelsTheTimer() {
+	holds an_answer_cancels_the_timer
+}
+
+testNothingToRelease() {
+	holds nothing_to_release
+}
+
+testAWithdrawalIsNobodyElsesBusiness() {
+	holds a_withdrawal_is_nobody_elses_business
+}
+
+testAReleaseWakesAllForAnyoneAndOneForHimself() {
+	holds a_release_wakes_all_for_anyone_and_one_for_himself
+}
+
+testTheHeirIsOneWhoseLimitAllowsIt() {
+	holds the_heir_is_one_whose_limit_allows_it
+}
+
+testAKeyNamesTheLockToRelease() {
+	holds a_key_names_the_lock_to_release
+}
+
+testEachWayToLeaveFreesTheLock() {
+	holds each_way_to_leave_frees_the_lock
+}
+
+testEachWayToLeaveEndsTheWait() {
+	holds each_way_to_leave_ends_the_wait
+}
+
+testLeavingHandsOverAndTellsNobodyDone() {
+	holds leaving_hands_over_and_tells_nobody_done
+}
+
+testLeavingEndsAllFourNewestFirst() {
+	holds leaving_ends_all_four_newest_first
+}
+
+testAnythingElseIsABadCommand() {
+	holds anything_else_is_a_bad_command
+}
+
+testFullStatisticsHaveAllLinesInTheirOrder() {
+	holds full_statistics_have_all_lines_in_their_order
+}
+
+testACounterCanBeAskedFor() {
+	holds a_counter_can_be_asked_for
+}
+
+testEverythingIsCounted() {
+	holds everything_is_counted
+}
+
+testOneThatDoesNotReadDelaysNobody() {
+	holds one_that_does_not_read_delays_nobody
+}
+
+testOneThatDoesNotReadIsCutOff() {
+	holds one_that_does_not_read_is_cut_off
+}
+
+testARequestOfMediawiki() {
+	holds a_request_of_mediawiki
+}
+
+testARequestOfThumbor() {
+	holds a_request_of_thumbor
+}
+
+testFiveThousandConnectionsWithFourLocksEach() {
+	holds five_thousand_connections_with_four_locks_each
+}
+
+testAbruptEndsOfHoldersAndWaitersLeaveNothing() {
+	holds abrupt_ends_of_holders_and_waiters_leave_nothing
+}
+
+testAUnixSocketServesAsWell() {
+	for fact in pipelined_lines_are_answered_in_order \
+	    a_release_wakes_all_for_anyone_and_one_for_himself \
+	    each_way_to_leave_frees_the_lock a_request_of_thumbor \
+	    one_that_does_not_read_delays_nobody; do
+		holds $fact "unix:$DIR/counter.sock"
+	done
+}
+
+testAReloadKeepsEveryLockAndWaiter() {
+	holds a_reload_keeps_every_lock_and_waiter
+}
+
+testTheStatusShowsTheCounter() {
+	assertEquals "$ADDRESS" "$(status counter listen 0)"
+	assertEquals 10000 "$(status counter max_clients)"
+	assertEquals 40000 "$(status counter max_keys)"
+	assertEquals 0 "$(status counter processing)"
+	assertTrue "[ $(status counter total_acquired) -gt 100 ]"
+	assertContains "$(ctl status)" "counter: $ADDRESS"
+}
+
+testAClientTooManyIsTold() {
+	other_daemon <<-END
+	counter_max_clients = 3
+	END
+	holds a_client_too_many_is_told "unix:$DIR/other/counter.sock"
+	assertContains "$(cat "$DIR/other/log")" counter_max_clients
+	other_end
+}
+
+testAKeyTooManyIsTold() {
+	other_daemon <<-END
+	counter_max_keys = 2
+	END
+	holds a_key_too_many_is_told "unix:$DIR/other/counter.sock"
+	assertContains "$(cat "$DIR/other/log")" counter_max_keys
+	other_end
+}
+
+testWithFewDescriptorsFewerClientsComeIn() {
+	cat >"$DIR/few.conf" <<-END
+	control = ""
+	counter = "unix:$DIR/few.sock"
+	END
+	(
+		# shellcheck disable=SC3045 # dash and bash have it
+		ulimit -n 200
+		exec "$APPPOOLD" -c "$DIR/few.conf"
+	) >"$DIR/few.log" 2>&1 </dev/null &
+	STARTED=$!
+	PIDS="$PIDS $STARTED"
+	await [ -S "$DIR/few.sock" ]
+	assertContains "$(cat "$DIR/few.log")" 'counter_max_clients 10000'
+	stop_process "$STARTED"
+}
+
+testAnAddressThatSomebodyElseHasIsCannotCreate() {
+	echo "counter = \"$ADDRESS\"" >"$DIR/taken.conf"
+	echo "control = \"\"" >>"$DIR/taken.conf"
+	timeout "$LIMIT" "$APPPOOLD" -c "$DIR/taken.conf" \
+	    >"$DIR/taken.log" 2>&1 </dev/null
+	assertEquals 73 $?
+	assertContains "$(cat "$DIR/taken.log")" "$ADDRESS"
+}
+
+testAReloadThatCannotListenChangesNothing() {
+	cp "$DIR/pool.conf" "$DIR/good.conf"
+	sed -i "s,\"$ADDRESS\",\"unix:$DIR/none/counter.sock\"," "$DIR/pool.conf"
+	ctl reload >"$DIR/out" 2>&1
+	assertEquals 1 $?
+	cp "$DIR/good.conf" "$DIR/pool.conf"
+	holds a_request_of_mediawiki
+	assertEquals "$ADDRESS" "$(status counter listen 0)"
+}
+
+testClientsStayWhenTheCounterLeavesTheFile() {
+	cp "$DIR/pool.conf" "$DIR/good.conf"
+	holds clients_stay_when_the_counter_leaves_the_file
+	cp "$DIR/good.conf" "$DIR/pool.conf"
+	ctl reload >"$DIR/out" 2>&1 || fail "$(cat "$DIR/out")"
+	holds a_request_of_mediawiki
+}
+
+testAProcessIsToldTheAddress() {
+	mkdir "$DIR/other"
+	cat >"$DIR/other/pool.conf" <<-END
+	control = "$DIR/other/control.sock"
+	counter = "*:0"
+	app "env" {
+		handoff = "none"
+		command = { "/bin/sh", "-c",
+		    'echo "at \$APPPOOL_COUNTER"; exec sleep 1000' }
+	}
+	END
+	start_process "$APPPOOLD" -c "$DIR/other/pool.conf" \
+	    >>"$DIR/other/log" 2>&1 </dev/null
+	await grep -q 'at 127\.0\.0\.1:[1-9]' "$DIR/other/log"
+	stop_process "$STARTED"
+	rm -rf "$DIR/other"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
