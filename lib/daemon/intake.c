@@ -80,10 +80,12 @@ intake_name(struct door *d)
 	struct sockaddr_storage addr;
 	socklen_t len = listener_address(&d->listener, &addr);
 
-	if (d->where.kind == CONF_LISTEN_TCP && len > 0)
+	if (d->where.kind == CONF_LISTEN_TCP && len > 0) {
 		(void)address_format((struct sockaddr *)&addr, len, d->address,
 		    sizeof(d->address));
-	else
+		/* A port that the kernel chose stays when it is bound anew. */
+		memcpy(&d->where.addr, &addr, len);
+	} else
 		(void)snprintf(
 		    d->address, sizeof(d->address), "%s", d->where.text);
 }
@@ -249,9 +251,15 @@ intake_rebind(struct door *d, tstamp now)
 	listener_fini(&d->listener);
 	memset(&d->listener, 0, sizeof(d->listener));
 	d->listener.fd = -1;
+	if (d->where.kind == CONF_LISTEN_FD) {
+		log_errorx("%s: %s is of no more use: only the service "
+			   "manager can bind it anew",
+		    d->group->conf->name, d->address);
+		intake_time(d, TSTAMP_NEVER);
+		return;
+	}
 	intake_spec(d->group->conf, &d->where, -1, &spec);
-	if (d->where.kind == CONF_LISTEN_FD ||
-	    listener_open(&d->listener, &spec, &why) == -1) {
+	if (listener_open(&d->listener, &spec, &why) == -1) {
 		log_warn("%s: %s: %s", d->group->conf->name, d->address, why);
 		intake_time(d, now + INTAKE_REBIND);
 		return;

@@ -66,35 +66,52 @@ readiness_report(struct supervisor *s)
 {
 	if (s->background ? !readiness_all(s) : !readiness_settled(s))
 		return;
-	if (notify_send("READY=1") == -1)
+	if (notify_send("READY=1") == -1) {
+		/* It must not be lost: tried again soon. */
+		s->status_due = true;
 		return;
+	}
 	s->reported = true;
 	background_report(EX_OK);
+}
+
+/* What the service manager shows, if it has changed. */
+static void
+readiness_tell(struct supervisor *s)
+{
+	char text[sizeof(s->status_text)];
+
+	readiness_text(s, text, sizeof(text));
+	if (strcmp(text, s->status_text) == 0)
+		return;
+	if (notify_send("STATUS=%s", text) == -1)
+		s->status_due = true;
+	else
+		(void)snprintf(
+		    s->status_text, sizeof(s->status_text), "%s", text);
 }
 
 void
 readiness_tick(struct supervisor *s, tstamp now)
 {
-	char text[sizeof(s->status_text)];
-
-	if (!s->reported && !s->stopping)
+	if (s->stopping)
+		return;
+	s->status_due = false;
+	if (!s->reported)
 		readiness_report(s);
-	if (!notify_wanted() || s->stopping || now < s->status_at)
+	if (!notify_wanted())
 		return;
-	readiness_text(s, text, sizeof(text));
-	if (strcmp(text, s->status_text) == 0)
+	if (now < s->status_at) {
+		/* Something has happened; it is looked at when it is time. */
+		s->status_due = true;
 		return;
-	if (notify_send("STATUS=%s", text) == -1)
-		return;
-	(void)snprintf(s->status_text, sizeof(s->status_text), "%s", text);
+	}
 	s->status_at = now + READINESS_PACE;
+	readiness_tell(s);
 }
 
 tstamp
 readiness_deadline(const struct supervisor *s)
 {
-	/* A status that changed too early to be told is told then. */
-	return notify_wanted() && !s->stopping && s->status_at > s->loop.now
-	    ? s->status_at
-	    : TSTAMP_NEVER;
+	return s->status_due && !s->stopping ? s->status_at : TSTAMP_NEVER;
 }
