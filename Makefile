@@ -197,6 +197,7 @@ E2E_TESTS = \
     tests/e2e/stop_test.sh \
     tests/e2e/output_test.sh \
     tests/e2e/environment_test.sh \
+    tests/e2e/limits_test.sh \
     tests/e2e/first_run_test.sh \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \
@@ -396,6 +397,8 @@ fuzz: deps
 	    set -- $(FUZZ)/corpus/$$fuzzer && \
 	    if [ -d tests/fuzz/$$fuzzer ]; then \
 	        set -- "$$@" tests/fuzz/$$fuzzer; fi && \
+	    if [ -f tests/fuzz/$$fuzzer.dict ]; then \
+	        set -- "$$@" -dict=tests/fuzz/$$fuzzer.dict; fi && \
 	    $(FUZZ)/bin/$$fuzzer -max_total_time=$(FUZZ_TIME) \
 	        -artifact_prefix=$(FUZZ)/ "$$@" || exit; done
 

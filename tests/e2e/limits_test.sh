@@ -1,0 +1,177 @@
+#!/bin/sh
+# When the system has no more to give: nobody is lost, and it passes.
+
+# limit RESOURCE N: of the daemon; the hard limit stays, so that an ordinary
+# user can go back.
+limit() {
+	$AS_USER prlimit --pid "$POOL" "--$1=$2:"
+}
+
+unlimit() {
+	limit "$1" "$($AS_USER prlimit --pid "$POOL" --"$1" --noheadings \
+	    --output HARD | tr -d ' ')"
+}
+
+AS_USER=
+
+# How many lines of the log have it.
+times_said() {
+	grep -cF -e "$1" "$DIR/log"
+}
+
+testMoreDescriptorsThanThereAreAreRefusedAtTheStart() {
+	app web <<-EOF | conf
+	max_queue = 500
+	EOF
+	prlimit --nofile=300:300 "$APPPOOLD" -c "$DIR/pool.conf" \
+	    >"$DIR/told" 2>&1
+	assertEquals "$(cat "$DIR/told")" 71 $?
+	assertContains "$(cat "$DIR/told")" descriptors
+}
+
+testTheSoftLimitIsRaisedToTheHardOne() {
+	app web <<-EOF | conf
+	max_queue = 500
+	EOF
+	start_process prlimit --nofile=300:2000 "$APPPOOLD" \
+	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
+	POOL=$STARTED
+	await pool_answers
+	assertContains "$(web)" hello
+}
+
+# Without a word from outside: sessions end, and there is room again.
+testWithoutDescriptorsTheListenerRestsAndNobodyIsLost() {
+	app web --work 5ms <<-EOF | conf
+	min_processes = 2
+	max_processes = 2
+	max_queue = 400
+	EOF
+	pool_start
+	limit nofile $(($(fds "$POOL") + 10))
+	flood --unix "$DIR/web.sock" --count 400 --concurrency 200 \
+	    --max lost=0 --max failed=0 --max refused=0 >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	assertTrue 'the limit was not reached' "said 'Too many open files'"
+	assertTrue 'it is said too often' \
+	    "[ $(times_said 'Too many open files') -le 3 ]"
+	assertEquals 400 "$(status apps web completed)"
+	assert_accounts web
+}
+
+testSoItIsOverTcp() {
+	port=$(free_port)
+	conf <<-EOF
+	app "web" {
+		listen = "127.0.0.1:$port"
+		command = { "$TWORKER", "--work", "5ms" }
+		max_processes = 2
+		min_processes = 2
+		max_queue = 400
+	}
+	EOF
+	pool_start
+	limit nofile $(($(fds "$POOL") + 10))
+	flood --tcp "127.0.0.1:$port" --count 400 --concurrency 200 \
+	    --max lost=0 --max failed=0 --max refused=0 >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	assertTrue 'the limit was not reached' "said 'Too many open files'"
+	assert_accounts web
+}
+
+# All of them are held by sessions: nothing frees one until the limit rises.
+testAListenerThatRestsCostsNoProcessorTime() {
+	app web <<-EOF | conf
+	max_processes = 1
+	max_queue = 400
+	EOF
+	pool_start
+	ask_behind 'sleep 30s'
+	limit nofile $(($(fds "$POOL") + 5))
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --count 20 --together --timeout 60 >"$DIR/asked" 2>&1
+	asked=$STARTED
+	await said 'Too many open files'
+	cpu=$(cpu_of "$POOL")
+	sleep 1
+	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
+	assertTrue "$cpu ms of processor in a second" \
+	    "[ $cpu -lt $((50 * SLOW)) ]"
+	unlimit nofile
+	kill -KILL "$(status apps web workers 0 pid)"
+	finish "$asked" 60
+	assertEquals 20 "$(grep -c hello "$DIR/asked")"
+}
+
+testWithoutDescriptorsNoProcessStartsButTheOthersServe() {
+	app web <<-EOF | conf
+	min_processes = 3
+	max_processes = 3
+	restart_delay = 10ms
+	EOF
+	pool_start
+	# What a dead one gives back is taken by the test itself.
+	limit nofile $(($(fds "$POOL") - 4))
+	kill -KILL "$(status apps web workers 0 pid)"
+	await said 'no room for another process'
+	assertEquals 20 "$(web hello --count 20 | grep -c hello)"
+	assertEquals running "$(status apps web state)"
+	unlimit nofile
+	await status_is 3 apps web idle
+	assertEquals 'a failed start' 0 "$(status apps web spawn_failures)"
+}
+
+# Whoever may do anything is not bound by this limit: a copy of the daemon is
+# run by nobody.
+pool_of_nobody() {
+	cp "$APPPOOLD" "$DIR/apppoold"
+	if is_root; then
+		chmod 777 "$DIR"
+		AS_USER='setpriv --reuid=65534 --regid=65534 --clear-groups'
+	fi
+	# shellcheck disable=SC2086 # words
+	start_process $AS_USER "$DIR/apppoold" -c "$DIR/pool.conf" \
+	    >>"$DIR/log" 2>&1
+	POOL=$STARTED
+	await pool_answers
+	ctl wait >/dev/null || fail 'not ready'
+}
+
+testWithoutProcessesNoneStartsButTheOthersServe() {
+	app web <<-EOF | conf
+	min_processes = 3
+	max_processes = 3
+	restart_delay = 10ms
+	EOF
+	pool_of_nobody
+	limit nproc 1
+	kill -KILL "$(status apps web workers 0 pid)"
+	await said 'no room for another process'
+	sleep 0.5
+	assertEquals 'how often it is said' 1 \
+	    "$(times_said 'no room for another process')"
+	assertEquals 20 "$(web hello --count 20 | grep -c hello)"
+	assertEquals 'a failed start' 0 "$(status apps web spawn_failures)"
+	unlimit nproc
+	await status_is 3 apps web idle
+}
+
+testWithoutAnyProcessClientsWaitForTheFirst() {
+	app web <<-EOF | conf
+	min_processes = 0
+	restart_delay = 10ms
+	EOF
+	pool_of_nobody
+	limit nproc 1
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --count 10 --together --timeout 60 >"$DIR/asked" 2>&1
+	asked=$STARTED
+	await said 'no room for another process'
+	await status_is 10 apps web waiting
+	unlimit nproc
+	finish "$asked" 30
+	assertEquals 10 "$(grep -c hello "$DIR/asked")"
+	assertEquals 0 "$(status apps web lost)"
+}
+
+. tests/e2e/lib.sh
