@@ -203,6 +203,7 @@ E2E_TESTS = \
     tests/e2e/service_test.sh \
     tests/e2e/control_test.sh \
     tests/e2e/counter_test.sh \
+    tests/e2e/counter_peer_test.sh \
     tests/e2e/systemd_test.sh
 
 # Programs the e2e tests use, linked with libapppool: build/tests/e2e/NAME.
@@ -405,7 +406,7 @@ fuzz: deps
 fuzzers: $(FUZZ_PROGS)
 
 C_FILES = $(shell find lib tests contrib apppoold.c -name '*.[ch]' 2>/dev/null)
-SH_FILES = contrib/bootstrap contrib/run tests/run tests/bench/run .ci/run \
+SH_FILES = contrib/bootstrap contrib/peers contrib/run tests/run tests/bench/run .ci/run \
     $(shell find tests contrib -name '*.sh')
 
 format-check:
