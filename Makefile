@@ -104,6 +104,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/intake.c \
     lib/daemon/json.c \
     lib/daemon/logging.c \
+    lib/daemon/nursery.c \
     lib/daemon/output.c \
     lib/daemon/poolcounter.c \
     lib/daemon/poolcounter_client.c \

@@ -193,6 +193,8 @@ life_deadline(const struct pool *p, const struct process *x)
 
 	switch ((enum process_state)x->state) {
 	case PROCESS_STARTING:
+		if (x->queued)
+			return TSTAMP_NEVER;
 		return tstamp_add(x->born, a->options.start_timeout);
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:

@@ -178,6 +178,13 @@ void pool_hand_failed(struct pool *p, uint32_t conn, tstamp now);
 
 /* --- processes ---------------------------------------------------------- */
 
+/*
+ * ACTION_SPAWN cannot be carried out before others have been: start_timeout
+ * runs from pool_start_began(), which is when it can.
+ */
+void pool_start_queued(struct pool *p, uint32_t process, tstamp now);
+void pool_start_began(struct pool *p, uint32_t process, tstamp now);
+
 /* ACTION_SPAWN succeeded. */
 void pool_spawned(struct pool *p, uint32_t process, tstamp now);
 
@@ -185,6 +192,7 @@ void pool_spawned(struct pool *p, uint32_t process, tstamp now);
  * ACTION_SPAWN failed.  no_room: the system lacked memory, descriptors or
  * processes for now, which is nobody's failure; else the program cannot be
  * started as it is, and an app without a ready process has failed at once.
+ * Neither counts for one that was told to stop meanwhile.
  * The number is free.
  */
 void pool_spawn_failed(

@@ -28,6 +28,25 @@ pool_became_ready(struct pool *p, uint32_t process)
 }
 
 void
+pool_start_queued(struct pool *p, uint32_t process, tstamp now)
+{
+	pool_at(p, now);
+	p->processes[process].queued = true;
+	life_arm(p, process);
+}
+
+void
+pool_start_began(struct pool *p, uint32_t process, tstamp now)
+{
+	struct process *x = &p->processes[process];
+
+	pool_at(p, now);
+	x->queued = false;
+	x->born = now;
+	life_arm(p, process);
+}
+
+void
 pool_spawned(struct pool *p, uint32_t process, tstamp now)
 {
 	struct process *x = &p->processes[process];
@@ -45,12 +64,13 @@ void
 pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 {
 	uint32_t app = p->processes[process].app;
+	bool wanted = !p->processes[process].asked;
 	struct app *a = &p->apps[app];
 
 	pool_at(p, now);
-	if (no_room) {
+	if (wanted && no_room) {
 		a->rest_until = tstamp_add(now, POOL_NO_ROOM_REST);
-	} else if (!p->processes[process].asked) {
+	} else if (wanted) {
 		a->figures.exits[END_SPAWN]++;
 		life_failed_start(p, process, true);
 	}

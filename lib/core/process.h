@@ -74,6 +74,7 @@ struct process {
 	uint8_t end; /* enum process_end, once it is asked to end */
 	bool asked; /* we asked for its end */
 	bool launched; /* its ACTION_SPAWN was taken out */
+	bool queued; /* but others are started before it */
 	bool spawned; /* the kernel knows it */
 	bool stuck; /* SIGKILL did not end it: it counts nowhere */
 	bool ready; /* it said READY */

@@ -59,6 +59,7 @@ group_new(struct supervisor *s, struct config *config,
 	g->config = config_ref(config);
 	g->conf = conf;
 	TAILQ_INIT(&g->doors);
+	TAILQ_INIT(&g->unborn);
 	if (conf->broken != NULL)
 		group_failure(g, "%s", conf->broken);
 	group_options(conf, &o);

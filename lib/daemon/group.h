@@ -20,6 +20,7 @@
 #include "sys/loop.h"
 
 struct app_options;
+struct worker;
 struct supervisor;
 
 /* One listener of a group. */
@@ -40,6 +41,7 @@ struct door {
 };
 
 TAILQ_HEAD(doors, door);
+TAILQ_HEAD(unborn, worker);
 
 /* Accepts of one door in one turn at most. */
 #define DOOR_BUDGET 64
@@ -50,6 +52,9 @@ struct group {
 	struct config *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
 	struct doors doors;
+	TAILQ_ENTRY(group) nursery_next; /* in supervisor.nursery */
+	struct unborn unborn; /* to be started; not empty: in the nursery */
+	unsigned births; /* under way */
 	bool muted; /* its doors are out of the loop until ACTION_ACCEPT */
 	bool closing; /* left the configuration, or everything stops */
 	bool drained; /* the core knows that no door is left */

@@ -9,6 +9,7 @@
 
 #include "daemon/channel.h"
 #include "daemon/intake.h"
+#include "daemon/nursery.h"
 #include "daemon/supervisor.h"
 #include "sys/accepted.h"
 #include "sys/log.h"
@@ -16,7 +17,7 @@
 static void
 settle_spawn(struct supervisor *s, const struct action *a, tstamp now)
 {
-	worker_spawn(s, a->process, now);
+	nursery_spawn(s, a->process, now);
 }
 
 static void
@@ -51,8 +52,12 @@ settle_hand(struct supervisor *s, const struct action *a, tstamp now)
 static void
 settle_stop(struct supervisor *s, const struct action *a, tstamp now)
 {
-	(void)now;
-	channel_stop(s->workers[a->process]);
+	struct worker *w = s->workers[a->process];
+
+	if (w->unborn)
+		nursery_call_off(w, now);
+	else
+		channel_stop(w);
 }
 
 /* One that was too late with something is told once, when it is ended. */
@@ -73,7 +78,10 @@ settle_term(struct supervisor *s, const struct action *a, tstamp now)
 	const struct app_options *o = &s->pool.apps[a->app].options;
 	struct worker *w = s->workers[a->process];
 
-	(void)now;
+	if (w->unborn) {
+		nursery_call_off(w, now);
+		return;
+	}
 	if (x->end == END_START_TIMEOUT)
 		settle_tell_late(w, "it was not ready", o->start_timeout);
 	worker_signal(w, SIGTERM, false);
@@ -86,7 +94,10 @@ settle_kill(struct supervisor *s, const struct action *a, tstamp now)
 	const struct app_options *o = &s->pool.apps[a->app].options;
 	struct worker *w = s->workers[a->process];
 
-	(void)now;
+	if (w->unborn) {
+		nursery_call_off(w, now);
+		return;
+	}
 	if (x->end == END_PICKUP_TIMEOUT)
 		settle_tell_late(
 		    w, "it did not receive its connection", o->pickup_timeout);

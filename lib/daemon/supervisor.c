@@ -364,6 +364,7 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	s->config = config;
 	TAILQ_INIT(&s->timed);
 	TAILQ_INIT(&s->births);
+	TAILQ_INIT(&s->nursery);
 	RB_INIT(&s->pids);
 	s->second_at = TSTAMP_NEVER;
 	s->as_root = geteuid() == 0;

@@ -35,6 +35,7 @@ struct accepted {
 };
 
 TAILQ_HEAD(births, birth);
+TAILQ_HEAD(groups, group);
 RB_HEAD(pids, worker);
 
 struct supervisor {
@@ -53,6 +54,8 @@ struct supervisor {
 	struct accepted *accepted; /* by connection number */
 	struct doors timed; /* doors that rest or leave, of all groups */
 	struct births births; /* under way */
+	unsigned nbirths; /* their number */
+	struct groups nursery; /* groups with unborn workers, in turn */
 	struct pids pids;
 	struct control *control; /* NULL: none */
 	struct poolcounter *counter; /* NULL: none */

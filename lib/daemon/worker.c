@@ -51,7 +51,7 @@ worker_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
 }
 
-/* --- birth -------------------------------------------------------------- */
+/* --- coming and going --------------------------------------------------- */
 
 static void
 worker_identify(struct worker *w)
@@ -63,7 +63,7 @@ worker_identify(struct worker *w)
 	w->id[WORKER_ID_LEN] = '\0';
 }
 
-static struct worker *
+struct worker *
 worker_new(struct supervisor *s, uint32_t process)
 {
 	const struct process *x = &s->pool.processes[process];
@@ -90,8 +90,7 @@ worker_new(struct supervisor *s, uint32_t process)
 	return w;
 }
 
-/* Frees what a worker has; the core has let its number go, or does next. */
-static void
+void
 worker_free(struct worker *w)
 {
 	struct supervisor *s = w->sup;
@@ -111,117 +110,7 @@ worker_free(struct worker *w)
 	free(w);
 }
 
-static int
-worker_open_channel(struct worker *w)
-{
-	int ends[2];
-
-	if (w->group->conf->handoff == CONF_HANDOFF_NONE)
-		return 0;
-	if (fdpass_pair(ends) == -1)
-		return -1;
-	fdpass_refuse(ends[0]);
-	w->channel.fd = ends[0];
-	w->held = ends[1];
-	return loop_set(&w->sup->loop, &w->channel, EPOLLIN);
-}
-
-/* The system had no room, or the app cannot be run as it is. */
-static void
-worker_unborn(struct supervisor *s, uint32_t process, bool no_room,
-    const char *why, tstamp now)
-{
-	struct group *g = s->groups[s->pool.processes[process].app];
-
-	if (no_room) {
-		log_limited(&g->no_room_rate, now, LOG_LEVEL_WARN,
-		    "%s: no room for another process, trying again: %s",
-		    g->conf->name, why);
-	} else {
-		group_failure(g, "%s", why);
-		log_warnx("%s: %s", g->conf->name, why);
-	}
-	pool_spawn_failed(&s->pool, process, no_room, now);
-}
-
-static void
-worker_birth_failed(struct worker *w, struct birth *b, tstamp now)
-{
-	struct supervisor *s = w->sup;
-	uint32_t process = w->process;
-	bool no_room = birth_no_room(b);
-	char why[256];
-
-	birth_explain(b, why, sizeof(why));
-	birth_free(b);
-	worker_free(w);
-	worker_unborn(s, process, no_room, why, now);
-}
-
-static void
-worker_lives(struct worker *w, struct birth *b, tstamp now)
-{
-	w->pid = b->result.pid;
-	birth_free(b);
-	RB_INSERT(pids, &w->sup->pids, w);
-	log_debug("%s: worker %s started (pid %ld)", w->group->conf->name,
-	    w->id, (long)w->pid);
-	pool_spawned(&w->sup->pool, w->process, now);
-	if (w->pending_signal != 0)
-		worker_signal(w, w->pending_signal, w->pending_group);
-}
-
-/* Its birth is over, one way or the other: done() of the lane job. */
-static void
-worker_born(struct birth *b, tstamp now)
-{
-	struct worker *w = b->worker;
-	struct supervisor *s = w->sup;
-
-	TAILQ_REMOVE(&s->births, b, next);
-	w->birth = NULL;
-	if (birth_failed(b))
-		worker_birth_failed(w, b, now);
-	else
-		worker_lives(w, b, now);
-	/* The reaper may have met it already, and have stopped there. */
-	worker_reap_all(s, now);
-}
-
-void
-worker_spawn(struct supervisor *s, uint32_t process, tstamp now)
-{
-	struct group *g = s->groups[s->pool.processes[process].app];
-	struct worker *w;
-
-	if (g->conf->broken != NULL) {
-		worker_unborn(s, process, false, g->conf->broken, now);
-		return;
-	}
-	w = worker_new(s, process);
-	if (w == NULL) {
-		worker_unborn(s, process, true, strerror(errno), now);
-		return;
-	}
-	if (worker_open_channel(w) == -1 ||
-	    (w->birth = birth_new(w, worker_born)) == NULL) {
-		int error = errno;
-
-		worker_free(w);
-		worker_unborn(s, process, true, strerror(error), now);
-		return;
-	}
-	TAILQ_INSERT_TAIL(&s->births, w->birth, next);
-	lane_submit(&s->spawner, &w->birth->job, now);
-}
-
 /* --- stopping ----------------------------------------------------------- */
-
-void
-worker_stop(struct worker *w)
-{
-	channel_stop(w);
-}
 
 /*
  * A birth that hangs before exec (a dead file server) is killed too: as long

@@ -7,6 +7,7 @@
  * received. The core knows it by its number.
  */
 
+#include <sys/queue.h>
 #include <sys/tree.h>
 #include <sys/types.h>
 
@@ -41,7 +42,9 @@ struct worker {
 	int held; /* the worker's end of the channel; -1 for handoff none */
 	struct loop_io channel; /* our end; fd -1 likewise */
 	struct output output;
-	struct birth *birth; /* under way; NULL: born */
+	TAILQ_ENTRY(worker) unborn_next; /* in its group's unborn, if unborn */
+	bool unborn; /* others are started before it */
+	struct birth *birth; /* under way; NULL: unborn, or born */
 	int pending_signal; /* to be sent when it is born; 0: none */
 	bool pending_group; /* to the whole group */
 	bool looked; /* nothing it was sent lies unread (as last seen) */
@@ -52,11 +55,13 @@ struct worker {
 	unsigned messages; /* EVENT and STATUS in that second */
 };
 
-/* ACTION_SPAWN. */
-void worker_spawn(struct supervisor *s, uint32_t process, tstamp now);
+/* One that is not born yet, in the place of its number; NULL: no memory. */
+struct worker *worker_new(struct supervisor *s, uint32_t process);
 
-/* ACTION_STOP, ACTION_TERM, ACTION_KILL. */
-void worker_stop(struct worker *w);
+/* Frees what it has; the core has let its number go, or does next. */
+void worker_free(struct worker *w);
+
+/* ACTION_TERM, ACTION_KILL. */
 void worker_signal(struct worker *w, int sig, bool group);
 
 /* SIGCHLD: reaps all that are dead. Also after births have been collected. */
