@@ -33,8 +33,8 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	ilist_init(&a->queue);
 	for (uint32_t i = 0; i < p->limits.concurrency; i++)
 		ilist_init(room_list(p, app, i));
-	window_init(&a->queue_wait, now);
-	window_init(&a->session_time, now);
+	window_init(&a->queue_wait);
+	window_init(&a->session_time);
 	pool_settle(p, app);
 	return app;
 }

@@ -7,10 +7,9 @@
 #include "core/window.h"
 
 void
-window_init(struct window *w, tstamp now)
+window_init(struct window *w)
 {
 	memset(w, 0, sizeof(*w));
-	w->epoch = now / WINDOW_SLOT;
 }
 
 static uint32_t
@@ -38,67 +37,58 @@ window_value(uint32_t bucket)
 	    1;
 }
 
-/* Empties the slots that time has passed since the last addition. */
-static void
-window_advance(struct window *w, tstamp now)
+/* The slot of this time; what it held before is out of the window. */
+static struct window_slot *
+window_slot(struct window *w, tstamp now)
 {
 	int64_t epoch = now / WINDOW_SLOT;
+	struct window_slot *slot = &w->slots[epoch % WINDOW_SLOTS];
 
-	if (epoch - w->epoch > WINDOW_SLOTS)
-		w->epoch = epoch - WINDOW_SLOTS;
-	while (w->epoch < epoch) {
-		unsigned slot = (unsigned)(++w->epoch % WINDOW_SLOTS);
-
-		if (w->total[slot] != 0)
-			memset(w->counts[slot], 0, sizeof(w->counts[slot]));
-		w->total[slot] = 0;
-		w->max[slot] = 0;
+	if (slot->epoch != epoch) {
+		memset(slot, 0, sizeof(*slot));
+		slot->epoch = epoch;
 	}
+	return slot;
 }
 
 void
 window_add(struct window *w, tspan value, tstamp now)
 {
-	unsigned slot;
+	struct window_slot *slot = window_slot(w, now);
 
-	window_advance(w, now);
-	slot = (unsigned)(w->epoch % WINDOW_SLOTS);
-	w->counts[slot][window_bucket(value)]++;
-	w->total[slot]++;
-	if (value > w->max[slot])
-		w->max[slot] = value;
+	slot->counts[window_bucket(value)]++;
+	slot->total++;
+	if (value > slot->max)
+		slot->max = value;
 }
 
 /* Whether the slot still belongs to the last minute. */
 static bool
-window_holds(const struct window *w, unsigned slot, int64_t epoch)
+window_holds(const struct window_slot *slot, tstamp now)
 {
-	int64_t back = (w->epoch - (int64_t)slot) % WINDOW_SLOTS;
-
-	if (back < 0)
-		back += WINDOW_SLOTS;
-	return epoch - (w->epoch - back) < WINDOW_SLOTS;
+	return now / WINDOW_SLOT - slot->epoch < WINDOW_SLOTS;
 }
 
 tspan
 window_share(const struct window *w, double share, tstamp now)
 {
-	int64_t epoch = now / WINDOW_SLOT;
 	uint64_t total = 0, seen = 0;
 	tspan max = 0, value;
 
 	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
-		if (!window_holds(w, i, epoch))
+		const struct window_slot *slot = &w->slots[i];
+
+		if (!window_holds(slot, now))
 			continue;
-		total += w->total[i];
-		max = w->max[i] > max ? w->max[i] : max;
+		total += slot->total;
+		max = slot->max > max ? slot->max : max;
 	}
 	if (total == 0 || share >= 1)
 		return max;
 	for (uint32_t b = 0; b < WINDOW_BUCKETS - 1; b++) {
 		for (unsigned i = 0; i < WINDOW_SLOTS; i++)
-			if (window_holds(w, i, epoch))
-				seen += w->counts[i][b];
+			if (window_holds(&w->slots[i], now))
+				seen += w->slots[i].counts[b];
 		value = window_value(b);
 		if ((double)seen >= share * (double)total)
 			return value < max ? value : max;

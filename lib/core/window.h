@@ -19,14 +19,19 @@
 #define WINDOW_LAST 40
 #define WINDOW_BUCKETS (8 * (WINDOW_LAST - WINDOW_FIRST) + 1)
 
-struct window {
-	int64_t epoch; /* number of the current slot, in slots since 0 */
-	tspan max[WINDOW_SLOTS];
-	uint32_t total[WINDOW_SLOTS];
-	uint32_t counts[WINDOW_SLOTS][WINDOW_BUCKETS];
+/* What one addition touches lies together. */
+struct window_slot {
+	int64_t epoch; /* which ten seconds it holds, counted since time 0 */
+	tspan max;
+	uint32_t total;
+	uint32_t counts[WINDOW_BUCKETS];
 };
 
-void window_init(struct window *w, tstamp now);
+struct window {
+	struct window_slot slots[WINDOW_SLOTS];
+};
+
+void window_init(struct window *w);
 
 void window_add(struct window *w, tspan value, tstamp now);
 

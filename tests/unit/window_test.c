@@ -11,7 +11,7 @@ static struct window w;
 static void
 nothing_added_is_zero(void)
 {
-	window_init(&w, start);
+	window_init(&w);
 	CHECK_EQ(0, window_share(&w, 0.5, start));
 	CHECK_EQ(0, window_share(&w, 1, start));
 }
@@ -19,7 +19,7 @@ nothing_added_is_zero(void)
 static void
 the_maximum_is_exact(void)
 {
-	window_init(&w, start);
+	window_init(&w);
 	window_add(&w, 1234567, start);
 	window_add(&w, 7654321, start);
 	CHECK_EQ(7654321, window_share(&w, 1, start));
@@ -28,7 +28,7 @@ the_maximum_is_exact(void)
 static void
 one_value_is_every_percentile(void)
 {
-	window_init(&w, start);
+	window_init(&w);
 	window_add(&w, 1234567, start);
 	CHECK_EQ(1234567, window_share(&w, 0.01, start));
 	CHECK_EQ(1234567, window_share(&w, 0.99, start));
@@ -46,7 +46,7 @@ a_percentile_is_at_most_an_eighth_too_high(void)
 			tspan value = base + prng_span(&random, base - 1);
 			tspan share;
 
-			window_init(&w, start);
+			window_init(&w);
 			for (unsigned k = 0; k < 10; k++)
 				window_add(&w, value, start);
 			window_add(&w, TSPAN_SECONDS(3600), start);
@@ -60,7 +60,7 @@ half_of_a_thousand_values_lie_below_the_median(void)
 {
 	tspan median;
 
-	window_init(&w, start);
+	window_init(&w);
 	for (int i = 1; i <= 1000; i++)
 		window_add(&w, TSPAN_MSECONDS(i), start);
 	median = window_share(&w, 0.5, start);
@@ -71,7 +71,7 @@ half_of_a_thousand_values_lie_below_the_median(void)
 static void
 less_than_a_microsecond_counts_as_one(void)
 {
-	window_init(&w, start);
+	window_init(&w);
 	window_add(&w, 0, start);
 	window_add(&w, 999, start);
 	window_add(&w, TSPAN_SECONDS(1), start);
@@ -81,7 +81,7 @@ less_than_a_microsecond_counts_as_one(void)
 static void
 a_year_is_held_too(void)
 {
-	window_init(&w, start);
+	window_init(&w);
 	window_add(&w, TSPAN_SECONDS(31536000), start);
 	CHECK_EQ(TSPAN_SECONDS(31536000), window_share(&w, 0.5, start));
 }
@@ -89,7 +89,7 @@ a_year_is_held_too(void)
 static void
 what_was_added_is_kept_for_a_minute(void)
 {
-	window_init(&w, start);
+	window_init(&w);
 	window_add(&w, 5000000, start);
 	CHECK_EQ(5000000, window_share(&w, 1, start + TSPAN_SECONDS(60)));
 }
@@ -97,7 +97,7 @@ what_was_added_is_kept_for_a_minute(void)
 static void
 what_was_added_is_gone_after_seventy_seconds(void)
 {
-	window_init(&w, start);
+	window_init(&w);
 	window_add(&w, 5000000, start);
 	CHECK_EQ(0, window_share(&w, 1, start + TSPAN_SECONDS(70)));
 	CHECK_EQ(0, window_share(&w, 0.5, start + TSPAN_SECONDS(70)));
@@ -106,7 +106,7 @@ what_was_added_is_gone_after_seventy_seconds(void)
 static void
 additions_clear_what_is_older_than_the_window(void)
 {
-	window_init(&w, start);
+	window_init(&w);
 	for (int i = 0; i < 30; i++)
 		window_add(
 		    &w, TSPAN_SECONDS(30 - i), start + TSPAN_SECONDS(10 * i));
@@ -124,7 +124,7 @@ a_pause_of_any_length_leaves_nothing_behind(void)
 	for (unsigned i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
 		tstamp later = start + TSPAN_SECONDS(9 + pauses[i]);
 
-		window_init(&w, start);
+		window_init(&w);
 		for (int k = 0; k < 9; k++)
 			window_add(&w, TSPAN_SECONDS(9), start);
 		window_add(&w, 2000, later);
