@@ -129,6 +129,8 @@ DAEMON_SRCS = lib/daemon/birth.c \
 WORKER_SRCS = lib/sys/fdpass.c \
     lib/worker/apppool.c \
     lib/worker/environment.c \
+    lib/worker/lock.c \
+    lib/worker/lock_line.c \
     lib/worker/session.c
 
 # The programs of the top folder: apppoold is apppoold.c, apppoolctl its link.
@@ -140,6 +142,7 @@ CONTRIB_PROGS = contrib/workers/hello.c
 # C programs, one per source: build/tests/unit/NAME.
 UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/address_test.c \
+    tests/unit/apppool_lock_test.c \
     tests/unit/apppool_test.c \
     tests/unit/background_test.c \
     tests/unit/backoff_test.c \
@@ -231,7 +234,8 @@ BENCHES = \
     tests/bench/handover.c \
     tests/bench/waits.c \
     tests/bench/footprint.c \
-    tests/bench/spawn.c
+    tests/bench/spawn.c \
+    tests/bench/decide.c
 
 # Programs the benches start.
 BENCH_HELPERS = \
