@@ -142,7 +142,7 @@ testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
 	assertEquals 1 "$(status apps web retaken)"
 	assertTrue 'it is not said' \
-	    "said '(pid $first) is killed: pickup_timeout'"
+	    "said '(pid $first) is killed: it did not receive its connection'"
 	assertTrue "is_gone $first"
 }
 

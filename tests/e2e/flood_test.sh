@@ -63,7 +63,7 @@ flood_under_fire() {
 	stop_process "$killer"
 	await status_is 8 apps web idle
 	assert_lost_are_told
-	assertTrue 'nobody was killed' "[ $(status apps web spawned) -gt 50 ]"
+	assertTrue 'nobody was killed' "[ $(status apps web spawned) -gt 16 ]"
 	assertEquals "$(flooded started)" "$(status apps web accepted)"
 	assertEquals 0 "$(status apps web refused)"
 	echo "# $(cat "$DIR/flood")"
