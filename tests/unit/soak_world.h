@@ -31,6 +31,7 @@ enum world_fate {
 struct world_process {
 	uint8_t fate; /* enum world_fate */
 	uint32_t app;
+	bool queued; /* asked for, but others are started first */
 	bool ready; /* it said so */
 	bool stopped; /* STOP, TERM or KILL has been carried out */
 	bool killed;
@@ -169,6 +170,11 @@ world_spawned(uint32_t n)
 {
 	struct world_process *x = &w.processes[n];
 
+	if (x->queued) {
+		x->queued = false;
+		pool_start_began(&w.pool, n, w.now);
+		return;
+	}
 	if (world_chance(20) || (x->stopped && world_chance(3))) {
 		x->fate = FATE_NONE;
 		pool_spawn_failed(&w.pool, n, world_random(2) == 0, w.now);
@@ -225,7 +231,10 @@ world_spawn(const struct action *a)
 	*x = (struct world_process){ .fate = FATE_ASKED, .app = a->app };
 	x->deaf = world_chance(10);
 	x->hung = world_chance(50);
-	if (world_chance(4))
+	x->queued = world_chance(2);
+	if (x->queued)
+		pool_start_queued(&w.pool, a->process, w.now);
+	else if (world_chance(4))
 		world_spawned(a->process);
 }
 
@@ -264,6 +273,11 @@ world_signal(const struct action *a)
 	assert(x->fate == FATE_ASKED || x->fate == FATE_ALIVE);
 	x->stopped = true;
 	x->killed = x->killed || a->kind == ACTION_KILL;
+	if (x->queued && world_chance(2)) {
+		/* It is called off. */
+		x->fate = FATE_NONE;
+		pool_spawn_failed(&w.pool, a->process, true, w.now);
+	}
 }
 
 static inline void
