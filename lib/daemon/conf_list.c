@@ -111,7 +111,9 @@ variable_check(const struct conf_input *in, const char *text)
 			    "'%.*s' is not the name of a variable", (int)name,
 			    text);
 	}
-	if (strncmp(text, "APPPOOL_", 8) == 0)
+	/* The service of another machine may be the one to use. */
+	if (strncmp(text, "APPPOOL_", 8) == 0 &&
+	    strncmp(text, "APPPOOL_COUNTER=", 16) != 0)
 		return conf_bad(
 		    in, "%.*s is set by apppoold itself", (int)name, text);
 	return true;

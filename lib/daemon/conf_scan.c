@@ -78,6 +78,9 @@ skip_block_comment(struct scanner *s)
 	conf_mistake(s->findings, opened, "comment is never closed with '*/'");
 }
 
+/* "NAME:-TEXT"; an end to looking for the end. */
+#define VARIABLE_MAX 1024
+
 /*
  * At "${": moves behind its '}'. libconfuse takes any byte for part of the
  * name, quotes and line ends too.
@@ -85,23 +88,19 @@ skip_block_comment(struct scanner *s)
 static bool
 scan_variable(struct scanner *s)
 {
-	size_t n = 2;
-
-	for (;;) {
+	for (size_t n = 2; n < VARIABLE_MAX; n++) {
 		char c = peek(s, n);
 
-		if (c == '}')
-			break;
-		if (c == '\0' || c == '\n' || c == '"' || c == '\'') {
-			conf_mistake(
-			    s->findings, here(s), "'${' without its '}'");
-			s->pos += 2;
-			return false;
+		if (c == '}') {
+			s->pos += n + 1;
+			return true;
 		}
-		n++;
+		if (c == '\0' || c == '\n' || c == '"' || c == '\'')
+			break;
 	}
-	s->pos += n + 1;
-	return true;
+	conf_mistake(s->findings, here(s), "'${' without its '}'");
+	s->pos += 2;
+	return false;
 }
 
 /* At a backslash: true if the escape stands for a NUL byte. */
