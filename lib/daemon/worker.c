@@ -144,15 +144,39 @@ worker_signal(struct worker *w, int sig, bool group)
 
 /* --- death -------------------------------------------------------------- */
 
-static void
-worker_bury(struct worker *w, tstamp now)
+/* The session it died in, or "". What it never received is none. */
+static const char *
+worker_session(const struct worker *w, char *buf, size_t size, tstamp now)
 {
-	struct supervisor *s = w->sup;
-	uint32_t process = w->process, app = w->group->app;
+	const struct pool *p = &w->sup->pool;
+	uint32_t conn = p->processes[w->process].conns.first;
 
-	worker_free(w);
-	pool_buried(&s->pool, process, now);
-	supervisor_over(s, app);
+	buf[0] = '\0';
+	if (conn != ILIST_NONE && p->conns[conn].state == CONN_HANDED)
+		(void)snprintf(buf, size, " in a session of %.1f s",
+		    (double)(now - p->conns[conn].handed) / 1e9);
+	return buf;
+}
+
+/* How it ended, if nobody asked for that; else false. */
+static bool
+worker_explain(
+    const struct worker *w, const char *session, char *buf, size_t size)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	bool clean = w->death.signal == 0 && w->death.status == 0;
+	const char *when = session;
+	char how[64];
+
+	if (x->asked || (clean && x->requests > 0))
+		return false;
+	if (!x->ready)
+		when = " before it was ready";
+	else if (clean && session[0] == '\0')
+		when = " without a session";
+	(void)snprintf(
+	    buf, size, "%s%s", reap_explain(&w->death, how, sizeof(how)), when);
+	return true;
 }
 
 /* One line about an end that nobody asked for, or that took a session. */
@@ -160,32 +184,33 @@ static void
 worker_tell_end(struct worker *w, tstamp now)
 {
 	const struct process *x = &w->sup->pool.processes[w->process];
-	const struct conn *c = NULL;
-	char how[64], name[96], session[48] = "";
-	bool clean = w->death.signal == 0 && w->death.status == 0;
+	const char *reason = x->asked ? process_end_name(x->end) : "clean";
+	char how[64], name[96], session[48], why[160];
 
-	if (!ilist_empty(&x->conns))
-		c = &w->sup->pool.conns[x->conns.first];
-	if (c != NULL && c->state == CONN_HANDED)
-		(void)snprintf(session, sizeof(session),
-		    " in a session of %.1f s", (double)(now - c->handed) / 1e9);
-	(void)reap_explain(&w->death, how, sizeof(how));
 	(void)worker_name(w, name, sizeof(name));
-	if (!clean && !x->asked)
-		group_failure(w->group, "%s%s", how,
-		    x->ready ? session : " before it was ready");
-	else if (clean && !x->asked && x->requests == 0)
-		group_failure(w->group, "exited with status 0%s",
-		    x->ready ? " without a session" : " before it was ready");
-	if (!x->asked && (!clean || x->requests == 0))
-		log_warnx("%s %s%s", name, how,
-		    x->ready ? session : " before it was ready");
-	else if (session[0] != '\0')
-		log_warnx("%s %s%s (%s)", name, how, session,
-		    x->asked ? process_end_name(x->end) : "clean");
-	else
-		log_debug("%s %s (%s)", name, how,
-		    x->asked ? process_end_name(x->end) : "clean");
+	(void)worker_session(w, session, sizeof(session), now);
+	(void)reap_explain(&w->death, how, sizeof(how));
+	if (worker_explain(w, session, why, sizeof(why))) {
+		group_failure(w->group, "%s", why);
+		log_warnx("%s %s", name, why);
+	} else if (session[0] != '\0') {
+		log_warnx("%s %s%s (%s)", name, how, session, reason);
+	} else {
+		log_debug("%s %s (%s)", name, how, reason);
+	}
+}
+
+/* What it had received and not ended is lost now. */
+static void
+worker_bury(struct worker *w, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	uint32_t process = w->process, app = w->group->app;
+
+	worker_tell_end(w, now);
+	worker_free(w);
+	pool_buried(&s->pool, process, now);
+	supervisor_over(s, app);
 }
 
 static enum process_end
@@ -204,11 +229,13 @@ static void
 worker_died(struct worker *w, const struct reap_death *death, tstamp now)
 {
 	struct supervisor *s = w->sup;
+	char why[160];
 
 	w->death = *death;
 	RB_REMOVE(pids, &s->pids, w);
 	channel_last_words(w, now);
-	worker_tell_end(w, now);
+	if (worker_explain(w, "", why, sizeof(why)))
+		group_failure(w->group, "%s", why);
 	pool_died(&s->pool, w->process, worker_how(death), now);
 	if (w->held != -1 && retriever_inquire(w->held) > 0)
 		retriever_take(&s->retriever, &w->take, w->held, now);

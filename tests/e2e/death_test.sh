@@ -71,6 +71,8 @@ testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
 	assertEquals 1 "$(status apps web retaken)"
 	assertEquals 0 "$(status apps web lost)"
 	assert_accounts web
+	assertTrue "said '(pid $first) killed by signal 9'"
+	assertFalse 'it is said to have had a session' "said 'in a session'"
 }
 
 testManySuchConnectionsAreAllServed() {
