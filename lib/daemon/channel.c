@@ -208,17 +208,22 @@ channel_fails(struct worker *w, const struct words *a, tstamp now)
 	pool_misbehaved(&w->sup->pool, w->process, END_FAIL, now);
 }
 
+static void
+channel_tell_left_out(struct worker *w)
+{
+	if (w->messages > CHANNEL_TEXTS)
+		log_warnx("%s: %u messages of worker %s left out",
+		    w->group->conf->name, w->messages - CHANNEL_TEXTS, w->id);
+	w->messages = 0;
+}
+
 /* Whether one more text of this second is kept. */
 static bool
 channel_may_tell(struct worker *w, tstamp now)
 {
 	if (now - w->second >= TSPAN_SECONDS(1)) {
-		if (w->messages > CHANNEL_TEXTS)
-			log_warnx("%s: %u messages of worker %s left out",
-			    w->group->conf->name, w->messages - CHANNEL_TEXTS,
-			    w->id);
+		channel_tell_left_out(w);
 		w->second = now;
-		w->messages = 0;
 	}
 	return ++w->messages <= CHANNEL_TEXTS;
 }
@@ -380,10 +385,12 @@ channel_ready(struct loop_io *io, uint32_t events, tstamp now)
 void
 channel_last_words(struct worker *w, tstamp now)
 {
-	if (w->channel.fd == -1 || w->channel.events == 0)
-		return;
-	for (int left = 8 * CHANNEL_TURN; left > 0; left--)
+	bool heard = w->channel.fd != -1 && w->channel.events != 0;
+
+	for (int left = 8 * CHANNEL_TURN; heard && left > 0; left--)
 		if (channel_read(w, now) == CHANNEL_NOTHING)
 			break;
-	(void)loop_set(&w->sup->loop, &w->channel, 0);
+	if (heard)
+		(void)loop_set(&w->sup->loop, &w->channel, 0);
+	channel_tell_left_out(w);
 }

@@ -275,6 +275,13 @@ testAFloodOfEventsIsCountedAndHoldsUpNobody() {
 	finish "$loud" $((6 * LIMIT))
 	assertContains "$(cat "$DIR/loud")" hello
 	assertTrue 'all are kept' "[ $(times_said ': event ') -lt 10000 ]"
+	id=$(status apps loud workers 0 id)
+	pool_stop
+	left_out=$(sed -n "s/.* loud: \([0-9]*\) messages of worker $id .*/\1/p" \
+	    "$DIR/log" | awk '{ n += $1 } END { print n }')
+	kept=$(grep -c "loud/$id: event " "$DIR/log")
+	assertTrue "$left_out left out and $kept kept of 100000" \
+	    "[ $((left_out + kept)) -le 100000 ] && [ $left_out -gt 50000 ]"
 }
 
 testOneThatIgnoresStopAndSigtermIsKilledInTime() {
