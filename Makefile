@@ -249,7 +249,8 @@ FUZZERS = tests/fuzz/conf.c \
     tests/fuzz/control.c
 
 # Installed by their sections.
-MANS = man/apppool-worker.7 \
+MANS = man/apppool-counter.7 \
+    man/apppool-worker.7 \
     man/apppool.3 \
     man/apppoolctl.8 \
     man/apppoold.8 \

@@ -30,8 +30,8 @@ extern "C" {
 
 /*
  * Takes over the socket that the environment names, makes it CLOEXEC and
- * removes the APPPOOL variables from the environment; so call it before there
- * are threads.  Returns 0.
+ * removes the APPPOOL variables from the environment, all but APPPOOL_COUNTER;
+ * so call it before there are threads.  Returns 0.
  *
  *	ENOENT		no apppoold started this process
  *	EPROTONOSUPPORT	it speaks another version of the protocol
@@ -122,6 +122,80 @@ int apppool_retire(void);
 int apppool_event(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int apppool_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 int apppool_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Locks with a limit, shared with all who use the same PoolCounter service:
+ * of so many that want to do the same work, a few do it, a bounded number
+ * waits, the others are told at once.  apppool-counter(7) has the rules.
+ * These work in any program; apppool_open() is not needed.
+ *
+ *	switch (apppool_lock("report", 1, 50, 10000, APPPOOL_ANY)) {
+ *	case APPPOOL_DONE:
+ *		return from_cache();
+ *	case APPPOOL_QUEUE_FULL:
+ *	case APPPOOL_TIMEOUT:
+ *		return stale();
+ *	case APPPOOL_LOCKED:
+ *		result = compute_and_store();
+ *		apppool_unlock("report");
+ *		return result;
+ *	default:
+ *		return compute_and_store();
+ *	}
+ *
+ * Each thread has a connection and locks of its own, which end with it, with
+ * the process, and with the connection.
+ */
+
+/* Who waits. */
+enum {
+	APPPOOL_ME, /* to do the work himself: woken one by one */
+	APPPOOL_ANY /* for the work to be done by anyone: all are woken */
+};
+
+/* How waiting ended. */
+enum {
+	APPPOOL_LOCKED = 1, /* the place is ours until apppool_unlock() */
+	APPPOOL_DONE, /* ANY: who had the place has done the work */
+	APPPOOL_QUEUE_FULL, /* maxqueue hold it or wait for it already */
+	APPPOOL_TIMEOUT /* no place became free in time */
+};
+
+/*
+ * Where the service is: "HOST:PORT", "[IPV6]:PORT" or "unix:PATH".  NULL:
+ * what APPPOOL_COUNTER says, as apppoold sets it; so it is without this call.
+ * For all threads; those that are connected stay so.  Returns 0, or -1 with
+ * EINVAL or ENOMEM.
+ */
+int apppool_counter(const char *address);
+
+/*
+ * Takes a place of the key if fewer than `workers` are taken.  Else, unless
+ * `maxqueue` hold it or wait for it, waits up to `timeout` milliseconds; 0:
+ * not at all.  how: one of the above.  A signal does not end the wait.
+ * Returns one of the above, or -1:
+ *
+ *	EDESTADDRREQ	nobody said where the service is
+ *	EINVAL		how, or a number below 1 (timeout: 0), or a key that is
+ *			empty, too long (900 bytes) or has a space, a CR or LF
+ *	ENOLCK		this thread has four locks
+ *	ENOSPC		the service is at a bound of its own
+ *	EPROTO		it is none, or finds fault with the request
+ *	ETIMEDOUT, ECONNREFUSED, ECONNRESET, EHOSTUNREACH, ...
+ *			it cannot be reached, or no longer
+ *
+ * After one of the last two lines the connection is closed: this thread has
+ * no lock any more.  The next call connects again.
+ */
+int apppool_lock(
+    const char *key, int workers, int maxqueue, int timeout, int how);
+
+/*
+ * Gives back the newest lock of this key; NULL: the newest of all.  Returns
+ * 0, or -1: EPERM, this thread has none, EINVAL, or an errno of the last two
+ * lines above.
+ */
+int apppool_unlock(const char *key);
 
 #ifdef __cplusplus
 }

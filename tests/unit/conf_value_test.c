@@ -364,6 +364,8 @@ variables_have_a_name_and_a_value(void)
 	wrong("environment", "{ \"A\" }", "'A' is not of the form NAME=VALUE");
 	wrong("environment", "{ \"=b\" }", "'=b' is not of the form");
 	wrong("environment", "{ \"A B=c\" }", "'A B' is not the name");
+	conf_free(conf_app_right(
+	    "environment = { \"APPPOOL_COUNTER=10.0.0.1:7531\" }"));
 	wrong("environment", "{ \"APPPOOL_FD=3\" }",
 	    "APPPOOL_FD is set by apppoold itself");
 }

@@ -1,0 +1,294 @@
+/*
+ * The locks of libapppool against a service that says what the test wants: a
+ * thread of this program.
+ */
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "check.h"
+
+#include "worker/apppool.h"
+
+/* Answers, one for each line; NULL: the end of the connection. */
+struct service {
+	pthread_t thread;
+	int listener;
+	char path[108];
+	const char *const *answers;
+	char heard[4096]; /* all lines */
+	unsigned connections;
+};
+
+static struct service service;
+
+/* Serves one connection until its end. */
+static void
+serve(int fd)
+{
+	size_t len = strlen(service.heard);
+	ssize_t n;
+
+	while ((n = recv(fd, service.heard + len,
+		    sizeof(service.heard) - len - 1, 0)) > 0) {
+		len += (size_t)n;
+		service.heard[len] = '\0';
+		if (service.heard[len - 1] != '\n')
+			continue;
+		if (*service.answers == NULL) {
+			service.answers++;
+			return;
+		}
+		(void)send(fd, *service.answers, strlen(*service.answers), 0);
+		service.answers++;
+	}
+}
+
+static void *
+run(void *arg)
+{
+	int fd;
+
+	while ((fd = accept(service.listener, NULL, NULL)) != -1) {
+		service.connections++;
+		serve(fd);
+		close(fd);
+	}
+	return arg;
+}
+
+/* The answers end where none is asked for. */
+static void
+start(const char *const *answers)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	char folder[] = "/tmp/lock_test.XXXXXX", address[128];
+
+	if (mkdtemp(folder) == NULL)
+		abort();
+	memset(&service, 0, sizeof(service));
+	service.answers = answers;
+	(void)snprintf(
+	    service.path, sizeof(service.path), "%s/counter", folder);
+	(void)snprintf(un.sun_path, sizeof(un.sun_path), "%s", service.path);
+	(void)snprintf(address, sizeof(address), "unix:%s", service.path);
+	service.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(service.listener, (struct sockaddr *)&un, sizeof(un)) == -1 ||
+	    listen(service.listener, 5) == -1 ||
+	    pthread_create(&service.thread, NULL, run, NULL) != 0)
+		abort();
+	CHECK_EQ(0, apppool_counter(address));
+}
+
+static void
+finish(void)
+{
+	(void)shutdown(service.listener, SHUT_RDWR);
+	(void)unlink(service.path);
+	*strrchr(service.path, '/') = '\0';
+	(void)rmdir(service.path);
+}
+
+static void
+every_answer_has_its_value(void)
+{
+	static const char *const answers[] = { "LOCKED\n", "DONE\n",
+		"QUEUE_FULL\n", "TIMEOUT\n", "RELEASED\n" };
+
+	start(answers);
+	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 2, 0, APPPOOL_ME));
+	CHECK_EQ(APPPOOL_DONE, apppool_lock("l", 3, 4, 5000, APPPOOL_ANY));
+	CHECK_EQ(APPPOOL_QUEUE_FULL, apppool_lock("m", 1, 2, 250, APPPOOL_ME));
+	CHECK_EQ(APPPOOL_TIMEOUT, apppool_lock("n", 1, 2, 1, APPPOOL_ME));
+	CHECK_EQ(0, apppool_unlock("k"));
+	CHECK_STR("ACQ4ME k 1 2 0\nACQ4ANY l 3 4 5\nACQ4ME m 1 2 0.250\n"
+		  "ACQ4ME n 1 2 0.001\nRELEASE k\n",
+	    service.heard);
+	CHECK_EQ(1, service.connections);
+	finish();
+}
+
+static void
+the_newest_is_released_without_a_key(void)
+{
+	static const char *const answers[] = { "LOCKED\n", "RELEASED\n",
+		"NOT_LOCKED\n" };
+
+	start(answers);
+	(void)apppool_lock("k", 1, 1, 0, APPPOOL_ME);
+	CHECK_EQ(0, apppool_unlock(NULL));
+	CHECK_EQ(-1, apppool_unlock(NULL));
+	CHECK_EQ(EPERM, errno);
+	CHECK_STR("ACQ4ME k 1 1 0\nRELEASE\nRELEASE\n", service.heard);
+	finish();
+}
+
+static void
+refusals_are_errors(void)
+{
+	static const char *const answers[] = { "LOCK_HELD\n",
+		"ERROR TOO_MANY_KEYS\n", "ERROR BAD_SYNTAX\n", "LOCKED\n" };
+
+	start(answers);
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(ENOLCK, errno);
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(ENOSPC, errno);
+	CHECK_EQ(1, service.connections);
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(EPROTO, errno);
+	/* That was the end of the connection. */
+	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(2, service.connections);
+	finish();
+}
+
+static void
+what_makes_no_sense_is_not_sent(void)
+{
+	static const char *const none[] = { NULL };
+	char key[902];
+
+	start(none);
+	memset(key, 'k', sizeof(key) - 1);
+	key[sizeof(key) - 1] = '\0';
+	CHECK_EQ(-1, apppool_lock(NULL, 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(-1, apppool_lock("", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(EINVAL, errno);
+	CHECK_EQ(-1, apppool_lock("a b", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(-1, apppool_lock("a\n", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(-1, apppool_lock(key, 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(-1, apppool_lock("k", 0, 1, 0, APPPOOL_ME));
+	CHECK_EQ(-1, apppool_lock("k", 1, 0, 0, APPPOOL_ME));
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, -1, APPPOOL_ME));
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, 7));
+	CHECK_EQ(-1, apppool_unlock("a b"));
+	CHECK_EQ(EINVAL, errno);
+	CHECK_EQ(0, service.connections);
+	finish();
+}
+
+static void
+without_a_lock_a_lost_connection_is_made_again(void)
+{
+	static const char *const answers[] = { "TIMEOUT\n", NULL, "LOCKED\n" };
+
+	start(answers);
+	CHECK_EQ(APPPOOL_TIMEOUT, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(2, service.connections);
+	finish();
+}
+
+static void
+with_a_lock_a_lost_connection_is_an_error(void)
+{
+	static const char *const answers[] = { "LOCKED\n", NULL };
+
+	start(answers);
+	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(-1, apppool_lock("l", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(ECONNRESET, errno);
+	CHECK_EQ(-1, apppool_unlock("k"));
+	CHECK_EQ(EPERM, errno);
+	finish();
+}
+
+static void
+a_service_that_says_nothing_is_left(void)
+{
+	static const char *const answers[] = { "" };
+
+	start(answers);
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(ETIMEDOUT, errno);
+	finish();
+}
+
+static void
+nobody_there_is_an_error(void)
+{
+	CHECK_EQ(0, apppool_counter("unix:/nonexistent/counter"));
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(ENOENT, errno);
+	CHECK_EQ(-1, apppool_unlock("k"));
+	CHECK_EQ(EPERM, errno);
+	CHECK_EQ(-1, apppool_counter("nonsense"));
+	CHECK_EQ(EINVAL, errno);
+	CHECK_EQ(0, apppool_counter("unix:"));
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(EINVAL, errno);
+}
+
+static void
+the_environment_says_where(void)
+{
+	CHECK_EQ(0, apppool_counter(NULL));
+	unsetenv("APPPOOL_COUNTER");
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(EDESTADDRREQ, errno);
+	setenv("APPPOOL_COUNTER", "unix:/nonexistent/counter", 1);
+	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(ENOENT, errno);
+}
+
+static void *
+lock_and_end(void *arg)
+{
+	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	return arg;
+}
+
+static void
+a_thread_has_its_own_connection_and_takes_it_along(void)
+{
+	static const char *const answers[] = { "LOCKED\n", "LOCKED\n" };
+	pthread_t thread;
+
+	start(answers);
+	pthread_create(&thread, NULL, lock_and_end, NULL);
+	pthread_join(thread, NULL);
+	/* The service here serves one after the other. */
+	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("l", 1, 1, 0, APPPOOL_ME));
+	CHECK_EQ(2, service.connections);
+	finish();
+}
+
+static void
+a_forked_process_gets_its_own_connection(void)
+{
+	static const char *const answers[] = { "LOCKED\n", "RELEASED\n" };
+	int status;
+	pid_t pid;
+
+	start(answers);
+	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
+	pid = fork();
+	if (pid == 0)
+		_exit(apppool_unlock("k") == -1 && errno == EPERM ? 0 : 1);
+	CHECK_EQ(pid, waitpid(pid, &status, 0));
+	CHECK_EQ(0, status);
+	CHECK_EQ(0, apppool_unlock("k"));
+	finish();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN_ALONE(every_answer_has_its_value);
+	RUN_ALONE(the_newest_is_released_without_a_key);
+	RUN_ALONE(refusals_are_errors);
+	RUN_ALONE(what_makes_no_sense_is_not_sent);
+	RUN_ALONE(without_a_lock_a_lost_connection_is_made_again);
+	RUN_ALONE(with_a_lock_a_lost_connection_is_an_error);
+	RUN_ALONE(a_service_that_says_nothing_is_left);
+	RUN_ALONE(nobody_there_is_an_error);
+	RUN_ALONE(the_environment_says_where);
+	RUN_ALONE(a_thread_has_its_own_connection_and_takes_it_along);
+	RUN_ALONE(a_forked_process_gets_its_own_connection);
+	return check_finish();
+}
