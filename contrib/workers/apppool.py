@@ -78,6 +78,69 @@ class Worker:
             return
 
 
+class Counter:
+    """Locks with a limit, of a PoolCounter service; see apppool-counter(7).
+
+        with apppool.Counter() as counter:
+            word = counter.lock("report", 1, 50, timeout=10, anyone=True)
+            if word == "LOCKED":
+                compute_and_store()
+                counter.unlock("report")
+
+    The locks end with the connection.  An OSError means that the service
+    cannot be reached (any more): go on without the lock.
+    """
+
+    def __init__(self, address=None, patience=2):
+        address = address or os.environ["APPPOOL_COUNTER"]
+        self._patience = patience
+        if address.startswith("unix:"):
+            self._socket = socket.socket(socket.AF_UNIX)
+            self._socket.settimeout(patience)
+            self._socket.connect(address[5:].replace("@", "\0", 1)
+                                 if address[5:6] == "@" else address[5:])
+        else:
+            host, _, port = address.rpartition(":")
+            self._socket = socket.create_connection(
+                (host.strip("[]"), int(port)), patience)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self._socket.close()
+
+    def _ask(self, line, wait=0):
+        self._socket.settimeout(wait * 1.5 + self._patience)
+        self._socket.sendall(line.encode() + b"\n")
+        reply = b""
+        while not reply.endswith(b"\n"):
+            data = self._socket.recv(1024)
+            if not data:
+                raise ConnectionResetError("the service has gone")
+            reply += data
+        return reply.decode().rstrip("\n")
+
+    def lock(self, key, workers, maxqueue, timeout=0, anyone=False):
+        """LOCKED, DONE, QUEUE_FULL, TIMEOUT or LOCK_HELD."""
+        if not key or any(c in key for c in " \r\n"):
+            raise ValueError(f"not a key: {key!r}")
+        verb = "ACQ4ANY" if anyone else "ACQ4ME"
+        seconds = f"{timeout:.3f}".rstrip("0").rstrip(".")
+        reply = self._ask(
+            f"{verb} {key} {workers} {maxqueue} {seconds}", timeout)
+        if reply.startswith("ERROR"):
+            raise OSError(reply)
+        return reply
+
+    def unlock(self, key=""):
+        """Gives back the newest lock of the key, or of all; True if any."""
+        return self._ask(f"RELEASE {key}".rstrip()) == "RELEASED"
+
+
 def linger(connection, seconds=2, size=65536):
     """Reads what the client still sends before the connection is closed.
 

@@ -322,5 +322,65 @@ testAProcessIsToldTheAddress() {
 	rm -rf "$DIR/other"
 }
 
+# stampede [nolock]: how often a page is computed that 12 clients want at once.
+stampede() {
+	rm -rf "$DIR/stampede"
+	mkdir -p "$DIR/stampede/cache" && chmod 777 "$DIR/stampede/cache"
+	cp contrib/workers/apppool.py contrib/workers/stampede.py "$DIR/stampede"
+	cat >"$DIR/stampede/pool.conf" <<-END
+	control = "control.sock"
+	counter = "unix:counter.sock"
+	app "page" {
+		listen = "unix:page.sock"
+		socket_mode = 0666
+		command = { "/usr/bin/python3", "-B",
+		    "$DIR/stampede/stampede.py", "$DIR/stampede/cache", "0.5"
+		    ${1:+, "$1"} }
+		min_processes = 12
+		max_processes = 12
+	}
+	END
+	start_process "$APPPOOLD" -c "$DIR/stampede/pool.conf" \
+	    >>"$DIR/log" 2>&1 </dev/null
+	await [ -S "$DIR/stampede/control.sock" ]
+	timeout $((3 * LIMIT)) "$APPPOOLCTL" -s "$DIR/stampede/control.sock" \
+	    wait >/dev/null || fail 'not ready'
+	clients=
+	for client in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		http_get --unix-socket "$DIR/stampede/page.sock" http://page/ \
+		    >"$DIR/stampede/got.$client" &
+		clients="$clients $!"
+	done
+	# shellcheck disable=SC2086 # numbers
+	wait $clients
+	assertEquals 'answered' 12 "$(cat "$DIR"/stampede/got.* | grep -c computed)"
+	COMPUTED=$(wc -c <"$DIR/stampede/cache/computed")
+	stop_process "$STARTED"
+}
+
+testALockPreventsAStampede() {
+	stampede
+	assertEquals 1 "$COMPUTED"
+}
+
+testWithoutTheLockThereIsAStampede() {
+	stampede nolock
+	assertTrue "computed $COMPUTED times" "[ $COMPUTED -gt 1 ]"
+}
+
+testWithoutTheServiceWorkGoesOn() {
+	stampede
+	rm "$DIR/stampede/cache/page"
+	sed -i '/^counter/d' "$DIR/stampede/pool.conf"
+	sed -i "s,min_processes,environment = { \"APPPOOL_COUNTER=unix:$DIR/none\" }\n&," \
+	    "$DIR/stampede/pool.conf"
+	start_process "$APPPOOLD" -c "$DIR/stampede/pool.conf" \
+	    >>"$DIR/log" 2>&1 </dev/null
+	await [ -S "$DIR/stampede/page.sock" ]
+	assertContains "$(http_get --unix-socket "$DIR/stampede/page.sock" \
+	    http://page/)" computed
+	await said 'no lock'
+}
+
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
