@@ -183,17 +183,19 @@ resolve(
 }
 
 /* A host whose name nobody knows today makes an app fail, not the file. */
-static void
+static bool
 unresolved(const struct conf_input *in, void *base, const char *text, int why,
     struct conf_listens *out)
 {
+	if (!in->option->in_app)
+		return conf_bad(
+		    in, "address '%s': %s", text, gai_strerror(why));
 	conf_outside_note(in->findings, in->where,
 	    "option '%s': address '%s': %s", in->option->name, text,
 	    gai_strerror(why));
+	conf_app_break(base, "address '%s': %s", text, gai_strerror(why));
 	(void)add(out, CONF_LISTEN_TCP, conf_strdup(text));
-	if (in->option->in_app)
-		conf_app_break(
-		    base, "address '%s': %s", text, gai_strerror(why));
+	return true;
 }
 
 /* Only then can it be a name, and not an address that is misspelt. */
@@ -229,9 +231,7 @@ parse_host(const struct conf_input *in, void *base, const char *text,
 	free(host);
 	if (!good)
 		return conf_bad(in, "'%s' is not an address", text);
-	if (rc != 0)
-		unresolved(in, base, text, rc, out);
-	return true;
+	return rc == 0 || unresolved(in, base, text, rc, out);
 }
 
 static bool

@@ -119,75 +119,91 @@ check_app(struct conf_build *b, const struct conf_app *app)
 /* ---- between apps ---- */
 
 /* Every address of the file, to be compared with every other one. */
-struct user_of_address {
-	const struct conf_app *app; /* NULL: the control socket */
+struct use {
+	const char *owner; /* "app 'NAME'", "option 'counter'"; of uses */
 	const struct conf_listen *listen;
 	struct conf_where where;
 };
 
+struct uses {
+	struct use *list;
+	size_t len;
+	char **owners;
+	size_t owners_len;
+};
+
 static void
-say_taken(struct conf_build *b, const struct user_of_address *late,
-    const struct user_of_address *early)
+say_taken(struct conf_build *b, const struct use *late, const struct use *early)
 {
-	if (early->app == NULL)
+	if (early->owner == late->owner)
 		conf_mistake(b->findings, late->where,
-		    "app '%s': %s is the control socket", late->app->name,
-		    late->listen->text);
-	else if (early->app == late->app)
-		conf_mistake(b->findings, late->where,
-		    "app '%s': %s and %s are one address", late->app->name,
+		    "%s: %s and %s are one address", late->owner,
 		    early->listen->text, late->listen->text);
 	else
 		conf_mistake(b->findings, late->where,
-		    "app '%s': %s is taken by %s of app '%s' (%s:%d)",
-		    late->app->name, late->listen->text, early->listen->text,
-		    early->app->name, early->where.source->path,
-		    early->where.line);
+		    "%s: %s is taken by %s of %s (%s:%d)", late->owner,
+		    late->listen->text, early->listen->text, early->owner,
+		    early->where.source->path, early->where.line);
 }
 
-static size_t
-collect(const struct conf_build *b, const struct conf_listen *control,
-    struct user_of_address *out)
+/* Takes owner over. */
+static void
+collect(struct uses *all, char *owner, struct conf_where where,
+    const struct conf_listen *list, size_t len)
 {
-	size_t n = 0;
+	all->owners =
+	    conf_grow(all->owners, all->owners_len, sizeof(*all->owners));
+	all->owners[all->owners_len++] = owner;
+	for (size_t i = 0; i < len; i++) {
+		struct use use = { owner, &list[i], where };
 
-	if (control->text != NULL)
-		out[n++] = (struct user_of_address){ NULL, control,
-			conf_global_where(b, "control") };
-	for (size_t i = 0; i < b->conf->apps_len; i++) {
-		const struct conf_app *app = &b->conf->apps[i];
-
-		for (size_t k = 0; k < app->listen_len; k++)
-			out[n++] =
-			    (struct user_of_address){ app, &app->listen[k],
-				    conf_app_where(b, app, "listen") };
+		all->list = conf_grow(all->list, all->len, sizeof(*all->list));
+		all->list[all->len++] = use;
 	}
-	return n;
+}
+
+/* Our own first, so that it is the apps that are in the way. */
+static void
+collect_all(const struct conf_build *b, const struct conf_listen *control,
+    struct uses *all)
+{
+	const struct conf *conf = b->conf;
+
+	collect(all, conf_strdup("option 'control'"),
+	    conf_global_where(b, "control"), control, control->text != NULL);
+	collect(all, conf_strdup("option 'counter'"),
+	    conf_global_where(b, "counter"), conf->counter, conf->counter_len);
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		const struct conf_app *app = &conf->apps[i];
+
+		collect(all, conf_printf("app '%s'", app->name),
+		    conf_app_where(b, app, "listen"), app->listen,
+		    app->listen_len);
+	}
 }
 
 static void
 check_addresses(struct conf_build *b)
 {
 	struct conf_listen control = { .kind = CONF_LISTEN_UNIX };
-	struct user_of_address *all;
-	size_t n = 1;
+	struct uses all = { 0 };
 
 	if (b->conf->control != NULL)
 		control.text = conf_printf("unix:%s", b->conf->control);
-	for (size_t i = 0; i < b->conf->apps_len; i++)
-		n += b->conf->apps[i].listen_len;
-	all = conf_calloc(n, sizeof(*all));
-	n = collect(b, &control, all);
-	for (size_t late = 1; late < n; late++) {
+	collect_all(b, &control, &all);
+	for (size_t late = 1; late < all.len; late++) {
 		for (size_t early = 0; early < late; early++) {
-			if (conf_listen_overlaps(
-				all[late].listen, all[early].listen)) {
-				say_taken(b, &all[late], &all[early]);
+			if (conf_listen_overlaps(all.list[late].listen,
+				all.list[early].listen)) {
+				say_taken(b, &all.list[late], &all.list[early]);
 				break;
 			}
 		}
 	}
-	free(all);
+	for (size_t i = 0; i < all.owners_len; i++)
+		free(all.owners[i]);
+	free(all.owners);
+	free(all.list);
 	free(control.text);
 }
 

@@ -177,11 +177,16 @@ check_limits(struct conf_build *b, const struct conf_app *app)
 
 /* ---- addresses ---- */
 
+struct address_check {
+	struct conf_build *b;
+	struct conf_where where;
+	const char *what; /* "app 'NAME'", "option 'counter'" */
+	bool (*is_ours)(const struct conf_listen *);
+};
+
 static void
-check_address(struct conf_build *b, const struct conf_app *app,
-    const struct conf_listen *l, bool (*is_ours)(const struct conf_listen *))
+check_address(const struct address_check *c, const struct conf_listen *l)
 {
-	struct conf_where where = conf_app_where(b, app, "listen");
 	const char *why = "";
 	struct listener_spec spec = {
 		.name = l->text,
@@ -201,13 +206,34 @@ check_address(struct conf_build *b, const struct conf_app *app,
 	if (listener_probe(&spec, &why) == 0)
 		return;
 	if (errno != EADDRINUSE)
-		conf_outside_note(b->findings, where,
-		    "app '%s': address %s: %s: %s", app->name, l->text, why,
+		conf_outside_note(c->b->findings, c->where,
+		    "%s: address %s: %s: %s", c->what, l->text, why,
 		    strerror(errno));
-	else if (is_ours == NULL || !is_ours(l))
-		conf_outside_note(b->findings, where,
-		    "app '%s': somebody else listens on %s", app->name,
-		    l->text);
+	else if (c->is_ours == NULL || !c->is_ours(l))
+		conf_outside_note(c->b->findings, c->where,
+		    "%s: somebody else listens on %s", c->what, l->text);
+}
+
+static void
+check_listens(
+    const struct address_check *c, const struct conf_listen *list, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		check_folder(c->b, c->where, c->what, list[i].path);
+	/* A daemon that starts finds out by binding. */
+	if ((c->b->findings->flags & CONF_OUTSIDE_STRICT) == 0)
+		return;
+	for (size_t i = 0; i < len; i++)
+		check_address(c, &list[i]);
+}
+
+static void
+check_counter(struct conf_build *b, bool (*is_ours)(const struct conf_listen *))
+{
+	struct address_check c = { b, conf_global_where(b, "counter"),
+		"option 'counter'", is_ours };
+
+	check_listens(&c, b->conf->counter, b->conf->counter_len);
 }
 
 static void
@@ -215,18 +241,13 @@ check_sockets(struct conf_build *b, const struct conf_app *app,
     bool (*is_ours)(const struct conf_listen *))
 {
 	char *what = conf_printf("app '%s'", app->name);
+	struct address_check c = { b, conf_app_where(b, app, "listen"), what,
+		is_ours };
 
-	for (size_t i = 0; i < app->listen_len; i++)
-		check_folder(b, conf_app_where(b, app, "listen"), what,
-		    app->listen[i].path);
+	check_listens(&c, app->listen, app->listen_len);
 	check_folder(
 	    b, conf_app_where(b, app, "output"), what, app->output_file);
 	free(what);
-	/* A daemon that starts finds out by binding. */
-	if ((b->findings->flags & CONF_OUTSIDE_STRICT) == 0)
-		return;
-	for (size_t i = 0; i < app->listen_len; i++)
-		check_address(b, app, &app->listen[i], is_ours);
 }
 
 /* ---- all ---- */
@@ -256,6 +277,7 @@ conf_outside_check(
 	    0)
 		return;
 	check_files(b);
+	check_counter(b, is_ours);
 	for (size_t i = 0; i < b->conf->apps_len; i++) {
 		const struct conf_app *app = &b->conf->apps[i];
 

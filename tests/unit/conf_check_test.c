@@ -141,8 +141,28 @@ one_app_cannot_have_an_address_twice(void)
 static void
 the_control_socket_is_no_address_of_an_app(void)
 {
-	MISTAKES("pool.conf:2: app 'a': unix:/c is the control socket\n",
+	MISTAKES("pool.conf:2: app 'a': unix:/c is taken by unix:/c of "
+		 "option 'control' (pool.conf:1)\n",
 	    "control = /c\napp a { command = a listen = \"unix:/c\" }\n");
+}
+
+static void
+the_counter_shares_no_address(void)
+{
+	MISTAKES("pool.conf:2: app 'a': 127.0.0.1:80 is taken by *:80 of "
+		 "option 'counter' (pool.conf:1)\n",
+	    "counter = *:80\n"
+	    "app a { command = a listen = \"127.0.0.1:80\" }\n");
+	MISTAKES("pool.conf:1: option 'counter': *:80 and *:80 are one "
+		 "address\n",
+	    "counter = { \"*:80\", \"*:80\" }\n");
+}
+
+static void
+an_unknown_host_of_the_counter_is_a_mistake(void)
+{
+	MISTAKE("pool.conf:1: option 'counter': address 'no.invalid:80': ",
+	    "counter = \"no.invalid:80\"\n" ANY_APP);
 }
 
 static void
@@ -575,6 +595,8 @@ main(int argc, char **argv)
 	RUN(port_zero_is_in_nobodys_way);
 	RUN(one_app_cannot_have_an_address_twice);
 	RUN(the_control_socket_is_no_address_of_an_app);
+	RUN(the_counter_shares_no_address);
+	RUN(an_unknown_host_of_the_counter_is_a_mistake);
 	RUN(a_control_socket_too_long_is_a_mistake);
 	RUN(a_file_without_an_app_is_a_mistake);
 	RUN(what_is_not_in_force_is_refused);
