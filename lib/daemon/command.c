@@ -8,6 +8,7 @@
 #include "daemon/conf_private.h"
 #include "daemon/control_private.h"
 #include "daemon/json.h"
+#include "daemon/poolcounter.h"
 #include "daemon/reload.h"
 #include "sys/log.h"
 #include "sys/peer.h"
@@ -78,10 +79,20 @@ command_status(struct client *cl, char *const *args, tstamp now)
 
 /* What pool.conf says of where we listen, a line each. */
 static void
+tell_listener(struct client *cl, struct json *j, const char *text)
+{
+	if (cl->json)
+		json_string(j, text);
+	else
+		text_printf(&cl->out, "%s\n", text);
+}
+
+static void
 command_listeners(struct client *cl, char *const *args, tstamp now)
 {
 	const struct supervisor *s = cl->control->sup;
 	const struct door *d;
+	const char *where;
 	struct json j;
 
 	(void)args;
@@ -92,13 +103,12 @@ command_listeners(struct client *cl, char *const *args, tstamp now)
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
 		if (s->groups[n] == NULL)
 			continue;
-		TAILQ_FOREACH(d, &s->groups[n]->doors, next) {
-			if (cl->json)
-				json_string(&j, d->where.text);
-			else
-				text_printf(&cl->out, "%s\n", d->where.text);
-		}
+		TAILQ_FOREACH(d, &s->groups[n]->doors, next)
+			tell_listener(cl, &j, d->where.text);
 	}
+	for (size_t i = 0; (where = poolcounter_where(s->counter, i)) != NULL;
+	     i++)
+		tell_listener(cl, &j, where);
 	if (cl->json) {
 		json_array_end(&j);
 		text_puts(&cl->out, "\n");

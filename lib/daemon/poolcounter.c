@@ -311,14 +311,30 @@ poolcounter_address(const struct poolcounter *pc)
 	return d == NULL ? NULL : d->reach;
 }
 
-const char *
-poolcounter_listens(const struct poolcounter *pc, size_t i)
+static const struct pc_door *
+pc_door_number(const struct poolcounter *pc, size_t i)
 {
 	const struct pc_door *d = pc == NULL ? NULL : TAILQ_FIRST(&pc->doors);
 
 	for (; d != NULL && i > 0; i--)
 		d = TAILQ_NEXT(d, next);
+	return d;
+}
+
+const char *
+poolcounter_listens(const struct poolcounter *pc, size_t i)
+{
+	const struct pc_door *d = pc_door_number(pc, i);
+
 	return d == NULL ? NULL : d->address;
+}
+
+const char *
+poolcounter_where(const struct poolcounter *pc, size_t i)
+{
+	const struct pc_door *d = pc_door_number(pc, i);
+
+	return d == NULL ? NULL : d->where.text;
 }
 
 void

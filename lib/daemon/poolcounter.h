@@ -48,8 +48,12 @@ tstamp poolcounter_deadline(const struct poolcounter *pc);
  */
 const char *poolcounter_address(const struct poolcounter *pc);
 
-/* Address number i, as people and status want it; NULL: there are no more. */
+/*
+ * Address number i, as people and status want it, and in pool.conf's words;
+ * NULL: there are no more.
+ */
 const char *poolcounter_listens(const struct poolcounter *pc, size_t i);
+const char *poolcounter_where(const struct poolcounter *pc, size_t i);
 
 /* For the status.  Its `counter` may be read. */
 struct poolcounter_figures {

@@ -242,6 +242,13 @@ testTheStatusShowsTheCounter() {
 	assertContains "$(ctl status)" "counter: $ADDRESS"
 }
 
+testItsAddressesAreAmongThoseThatAreHeld() {
+	assertEquals "$ADDRESS unix:$DIR/counter.sock " \
+	    "$(ctl listeners | tr '\n' ' ')"
+	timeout "$LIMIT" "$APPPOOLD" -t -c "$DIR/pool.conf" \
+	    >"$DIR/out" 2>&1 </dev/null || fail "$(cat "$DIR/out")"
+}
+
 testAClientTooManyIsTold() {
 	other_daemon <<-END
 	counter_max_clients = 3
@@ -284,6 +291,13 @@ testAnAddressThatSomebodyElseHasIsCannotCreate() {
 	    >"$DIR/taken.log" 2>&1 </dev/null
 	assertEquals 73 $?
 	assertContains "$(cat "$DIR/taken.log")" "$ADDRESS"
+}
+
+testCheckingFindsAnAddressThatSomebodyElseHas() {
+	timeout "$LIMIT" "$APPPOOLD" -t -c "$DIR/taken.conf" \
+	    >"$DIR/out" 2>&1 </dev/null
+	assertEquals 78 $?
+	assertContains "$(cat "$DIR/out")" "$DIR/taken.conf:1:"
 }
 
 testAReloadThatCannotListenChangesNothing() {
