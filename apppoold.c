@@ -172,10 +172,11 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		config_unref(config);
 		return status;
 	}
-	if (pid_file != NULL)
-		(void)pidfile_write(pid_file);
 	status = supervisor_init(s, config);
 	if (status == EX_OK) {
+		/* From here on, signals to that number are heard. */
+		if (pid_file != NULL)
+			(void)pidfile_write(pid_file);
 		s->background = o->background;
 		s->exit_on_failed = o->exit_on_failed;
 		log_info("apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,

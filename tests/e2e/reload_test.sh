@@ -506,6 +506,34 @@ testAsManySignalsAsComeAreOneOrTwoReloads() {
 	assertContains "$(web)" changed
 }
 
+# Whoever finds its number in the pid file may use it.
+testASignalIsNeverTooEarly() {
+	{
+		echo "pid_file = \"$DIR/pool.pid\""
+		web_conf
+	} | conf
+	assertEquals 'daemons that a SIGHUP ended' 0 "$("$PYTHON" -c '
+import os, signal, subprocess, sys
+
+def start():
+    if os.path.exists(sys.argv[1]):
+        os.unlink(sys.argv[1])
+    daemon = subprocess.Popen(sys.argv[2:])
+    pid = ""
+    while not pid and daemon.poll() is None:
+        try:
+            with open(sys.argv[1]) as f:
+                pid = f.read()
+        except OSError:
+            pass
+    daemon.send_signal(signal.SIGHUP)
+    daemon.send_signal(signal.SIGTERM)
+    return daemon.wait()
+
+print(sum(start() == -signal.SIGHUP for _ in range(20)))
+' "$DIR/pool.pid" "$APPPOOLD" -c "$DIR/pool.conf" 2>>"$DIR/log")"
+}
+
 testTheControlSocketMayMove() {
 	web_conf | conf
 	pool_start
