@@ -66,7 +66,6 @@ pool_app_change(
 {
 	pool_at(p, now);
 	pool_refile(p, app, o);
-	deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
 	pool_settle(p, app);
 }
 

@@ -326,6 +326,30 @@ larger_memory_has_room_for_more(void)
 }
 
 static void
+larger_tables_serve_at_once_those_who_waited_for_room(void)
+{
+	struct pool_limits limits = rig_limits();
+	struct app_options o = rig_options();
+	void *memory;
+
+	limits.processes = 1;
+	limits.conns = 2;
+	rig_begin_with(limits, 20);
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	rig_at(1000);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_knock(0);
+	limits = rig_limits();
+	memory = calloc(1, pool_memory(&limits));
+	pool_move(&rig.pool, &limits, memory);
+	free(rig.memory);
+	rig.memory = memory;
+	CHECK_STR("spawn 1, spawn 2, accept 0", rig_did());
+	rig_end();
+}
+
+static void
 a_snapshot_is_equal_and_shares_nothing(void)
 {
 	struct pool snapshot;
@@ -388,6 +412,7 @@ main(int argc, char **argv)
 	RUN(larger_memory_changes_nothing_that_is_in_flight);
 	RUN(the_same_facts_give_the_same_actions);
 	RUN(larger_memory_has_room_for_more);
+	RUN(larger_tables_serve_at_once_those_who_waited_for_room);
 	RUN(a_snapshot_is_equal_and_shares_nothing);
 	RUN(every_connection_has_exactly_one_end);
 	return check_finish();

@@ -417,6 +417,25 @@ a_failed_app_tries_one_start_each_restart_delay_max(void)
 }
 
 static void
+a_failed_app_tries_one_start_at_a_time(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 3;
+	o.start_limit = 1;
+	rig_add(&o);
+	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	for (uint32_t n = 0; n < 3; n++)
+		rig_spawn_failed(n, false);
+	rig_at(60000);
+	CHECK_STR("spawn 2", rig_did());
+	rig_at(80000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
 a_failed_app_without_a_minimum_tries_when_somebody_was_refused(void)
 {
 	struct app_options o = rig_options();
@@ -702,6 +721,7 @@ main(int argc, char **argv)
 	RUN(who_knocked_at_an_app_that_failed_is_called_and_refused);
 	RUN(another_app_is_untouched);
 	RUN(a_failed_app_tries_one_start_each_restart_delay_max);
+	RUN(a_failed_app_tries_one_start_at_a_time);
 	RUN(a_failed_app_without_a_minimum_tries_when_somebody_was_refused);
 	RUN(a_failed_app_recovers_when_a_process_is_ready);
 	RUN(failures_do_not_fail_an_app_that_has_a_ready_process);

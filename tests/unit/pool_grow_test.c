@@ -290,6 +290,31 @@ after_the_first_of_old_waiters_the_pace_goes_on(void)
 	rig_end();
 }
 
+/* It has waited long ago, and in a process that never read it. */
+static void
+who_was_taken_back_makes_the_app_grow_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	begin_busy(o, 2);
+	rig_arrive();
+	rig_at(100);
+	CHECK_STR("spawn 2", rig_did());
+	rig_ready(2);
+	CHECK_STR("hand 2>2", rig_did());
+	rig_at(40000);
+	rig_arrive();
+	rig_at(40100);
+	CHECK_STR("spawn 3", rig_did());
+	rig_ready(3);
+	rig_at(40150);
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	CHECK_STR("hand 3>3, spawn 4", rig_did());
+	rig_buried(0);
+	rig_end();
+}
+
 /* --- ceilings ----------------------------------------------------------- */
 
 static void
@@ -538,6 +563,7 @@ main(int argc, char **argv)
 	RUN(without_start_delay_and_processes_all_that_are_needed_start_at_once);
 	RUN(without_any_process_one_is_started_at_once);
 	RUN(after_the_first_of_old_waiters_the_pace_goes_on);
+	RUN(who_was_taken_back_makes_the_app_grow_at_once);
 	RUN(an_app_never_exceeds_its_max_processes);
 	RUN(at_its_ceiling_an_app_asks_for_no_more_calls);
 	RUN(a_raised_ceiling_serves_at_once_those_who_wait);

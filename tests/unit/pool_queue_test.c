@@ -284,6 +284,22 @@ the_time_of_waiting_is_recorded(void)
 	rig_end();
 }
 
+static void
+the_time_of_waiting_is_recorded_once(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 2);
+	rig_arrive();
+	(void)rig_did();
+	rig_at(300);
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	CHECK_STR("hand 0>1", rig_did());
+	CHECK_EQ(0, window_share(&rig_app(0)->queue_wait, 1, rig.now));
+	rig_buried(0);
+	rig_end();
+}
+
 /* --- numbers of connections ---------------------------------------------- */
 
 /* Numbers for two connections, shared by two apps of one process each. */
@@ -320,6 +336,24 @@ who_knocked_for_want_of_a_number_is_called_when_another_app_frees_one(void)
 	CHECK_STR("", rig_did());
 	rig_done(0);
 	CHECK_STR("hand 1>0, accept 1", rig_did());
+	rig_end();
+}
+
+static void
+who_knocked_for_want_of_a_number_is_called_when_a_refusal_is_done(void)
+{
+	struct app_options o = rig_options();
+
+	begin_scarce();
+	o.max_processes = 1;
+	o.max_queue = 0;
+	o.close_when_full = true;
+	rig_change(0, &o);
+	rig_done(0);
+	CHECK_STR("hand 1>0", rig_did());
+	rig_arrive_at(0);
+	rig_knock(1);
+	CHECK_STR("refuse 0 full, accept 1", rig_did());
 	rig_end();
 }
 
@@ -362,8 +396,10 @@ main(int argc, char **argv)
 	RUN(who_was_taken_back_late_is_served_before_it_is_refused);
 	RUN(who_leaves_is_counted_and_no_longer_served);
 	RUN(the_time_of_waiting_is_recorded);
+	RUN(the_time_of_waiting_is_recorded_once);
 	RUN(no_more_come_in_than_there_are_numbers);
 	RUN(who_knocked_for_want_of_a_number_is_called_when_another_app_frees_one);
+	RUN(who_knocked_for_want_of_a_number_is_called_when_a_refusal_is_done);
 	RUN(who_has_no_use_for_the_number_passes_it_on);
 	return check_finish();
 }

@@ -315,11 +315,12 @@ who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end(void)
 	rig_running(o, 1);
 	rig_arrive();
 	(void)rig_did();
-	rig_knock(0);
+	rig_hand_failed(0);
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0", rig_did());
 	rig_knock(0);
+	rig_at(10);
+	CHECK_STR("hand 0>0, stop 0", rig_did());
 	rig_done(0);
 	rig_exits(0, END_EXIT);
 	CHECK_STR("over 0", rig_did());
