@@ -13,14 +13,11 @@
 #include "core/tstamp.h"
 #include "core/window.h"
 
-/* The largest `concurrency`. */
-#define APP_CONCURRENCY_MAX 1000
-
 /* What the core must know of an app's configuration; see pool.conf(5). */
 struct app_options {
 	uint32_t min_processes;
 	uint32_t max_processes; /* at least 1 and min_processes */
-	uint32_t concurrency; /* 1 … APP_CONCURRENCY_MAX */
+	uint32_t concurrency; /* at least 1; see struct pool_limits */
 	uint32_t max_queue;
 	uint32_t retry_limit;
 	uint32_t start_limit; /* at least 1 */

@@ -104,20 +104,12 @@ pool_copy_tables(const struct pool *from, struct pool *to)
 	    &from->process_deadlines, &to->process_deadlines, from->nprocesses);
 	for (uint32_t a = 0; a < from->napps; a++)
 		memcpy(room_list(to, a, 0), room_list(from, a, 0),
-		    from->limits.concurrency * sizeof(struct ilist));
+		    from->apps[a].options.concurrency * sizeof(struct ilist));
 	for (uint32_t i = 0; i < from->actions.count; i++)
 		to->actions.ring[i] =
 		    from->actions.ring[(from->actions.first + i) %
 			from->actions.capacity];
 	to->actions.first = 0;
-}
-
-/* The room lists that a larger `concurrency` brings are empty. */
-static void
-pool_init_rooms(struct pool *p, uint32_t app, uint32_t from)
-{
-	for (uint32_t i = from; i < p->limits.concurrency; i++)
-		ilist_init(room_list(p, app, i));
 }
 
 void
@@ -131,8 +123,6 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	    limits->concurrency >= p->limits.concurrency);
 	(void)pool_lay_out(&to, limits, memory);
 	pool_copy_tables(p, &to);
-	for (uint32_t a = 0; a < p->napps; a++)
-		pool_init_rooms(&to, a, p->limits.concurrency);
 	*p = to;
 	/* Full tables may have held somebody up. */
 	sizing_places(p);

@@ -26,13 +26,11 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	a->phase = APP_RUNNING;
 	a->stamp = ++p->stamps;
 	a->pace = 1;
-	a->lowest = o->concurrency;
+	room_init(p, app);
 	ilist_init(&a->starting);
 	ilist_init(&a->busy);
 	ilist_init(&a->leaving);
 	ilist_init(&a->queue);
-	for (uint32_t i = 0; i < p->limits.concurrency; i++)
-		ilist_init(room_list(p, app, i));
 	window_init(&a->queue_wait);
 	window_init(&a->session_time);
 	pool_settle(p, app);
@@ -52,7 +50,7 @@ pool_refile(struct pool *p, uint32_t app, const struct app_options *o)
 		ilist_push_front(&moving, p->process_links, n);
 	}
 	p->apps[app].options = *o;
-	p->apps[app].lowest = o->concurrency;
+	room_init(p, app);
 	while ((n = moving.first) != ILIST_NONE) {
 		ilist_remove(&moving, p->process_links, n);
 		room_file(p, n);

@@ -47,6 +47,9 @@ void pool_arm_app(struct pool *p, uint32_t app);
 /* The room list of processes of the app with so many sessions. */
 struct ilist *room_list(const struct pool *p, uint32_t app, uint32_t sessions);
 
+/* Makes its room lists, as many as its concurrency, empty. */
+void room_init(struct pool *p, uint32_t app);
+
 /* Whether the process may be given a connection. */
 bool room_has(const struct pool *p, uint32_t process);
 

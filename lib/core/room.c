@@ -17,6 +17,18 @@ room_list(const struct pool *p, uint32_t app, uint32_t sessions)
 	return &p->rooms[(size_t)app * p->limits.concurrency + sessions];
 }
 
+void
+room_init(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	assert(a->options.concurrency >= 1 &&
+	    a->options.concurrency <= p->limits.concurrency);
+	for (uint32_t i = 0; i < a->options.concurrency; i++)
+		ilist_init(room_list(p, app, i));
+	a->lowest = a->options.concurrency;
+}
+
 bool
 room_has(const struct pool *p, uint32_t process)
 {
@@ -115,7 +127,7 @@ room_best(struct pool *p, uint32_t app)
 static uint32_t
 room_from(const struct pool *p, uint32_t app, uint32_t home)
 {
-	for (; home < HOME_ROOM + p->limits.concurrency; home++) {
+	for (; home < HOME_ROOM + p->apps[app].options.concurrency; home++) {
 		struct ilist *l = room_at(p, app, home);
 
 		if (!ilist_empty(l))
