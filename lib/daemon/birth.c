@@ -206,7 +206,7 @@ birth_output(struct birth *b, const struct conf_app *conf)
 		return true;
 	default:
 		b->output = output_open(
-		    &w->output, &w->sup->loop, conf->name, w->id, owner);
+		    &w->output, &w->sup->loop, w->group->name, w->id, owner);
 		b->spec.stdio[1] = b->output;
 		b->spec.stdio[2] = b->output;
 		return b->output != -1;

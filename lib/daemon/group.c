@@ -55,6 +55,11 @@ group_new(struct supervisor *s, struct config *config,
 
 	if (g == NULL)
 		return NULL;
+	g->name = strdup(conf->name);
+	if (g->name == NULL) {
+		free(g);
+		return NULL;
+	}
 	g->sup = s;
 	g->config = config_ref(config);
 	g->conf = conf;
@@ -87,6 +92,7 @@ group_free(struct group *g)
 	g->sup->groups[g->app] = NULL;
 	config_unref(g->config);
 	free(g->slots);
+	free(g->name);
 	free(g);
 }
 

@@ -51,6 +51,7 @@ struct group {
 	uint32_t app; /* number in the pool */
 	struct config *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
+	char *name; /* owned: conf and its strings go with a reload */
 	struct doors doors;
 	TAILQ_ENTRY(group) nursery_next; /* in supervisor.nursery */
 	struct unborn unborn; /* to be started; not empty: in the nursery */

@@ -21,7 +21,7 @@
 struct output {
 	struct loop_io io; /* fd -1: its output is not ours to read */
 	struct loop *loop;
-	const char *app; /* for the log; not owned */
+	const char *app; /* for the log; not owned, lasts longer */
 	const char *id; /* likewise */
 	char *line; /* a line without its end so far; NULL: none */
 	size_t len;

@@ -267,4 +267,22 @@ testOutputMayChangeByReload() {
 	await grep -qx 'to the log' "$DIR/log"
 }
 
+# The configuration that the process was started under is gone by then.
+testAReloadDoesNotChangeTheNameBeforeALine() {
+	conf <<-EOF
+	app "web" {
+		handoff = none
+		command = { sh, -c, "while sleep 0.05; do echo tick; done" }
+	}
+	EOF
+	pool_start
+	ctl reload >/dev/null
+	ctl reload >/dev/null
+	await logged tick
+	before=$(times_logged tick)
+	await eval '[ "$(times_logged tick)" -gt "$((before + 5))" ]'
+	assertEquals "$(grep -c tick "$DIR/log")" "$(times_logged tick)"
+	assertEquals 1 "$(status apps web spawned)"
+}
+
 . tests/e2e/lib.sh
