@@ -61,7 +61,7 @@ testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
-	kill -STOP "$first"
+	suspend "$first"
 	ask_behind hello
 	await worker_is active "$first"
 	kill -KILL "$first"
@@ -89,7 +89,7 @@ testManySuchConnectionsAreAllServed() {
 		# Both hold one unread when they die; two more wait.
 		pids=$(status apps web workers '*' pid)
 		# shellcheck disable=SC2086 # numbers
-		kill -STOP $pids
+		suspend $pids
 		start_process "$BUILD/tests/e2e/ask" \
 		    --to "unix:$DIR/web.sock" --count 4 --together >"$DIR/ask"
 		asked=$STARTED
@@ -113,7 +113,7 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 	EOF
 	pool_start
 	pid=$(pid_of "$(web)")
-	kill -STOP "$pid"
+	suspend "$pid"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --count 5 --together --times >"$DIR/ask"
 	asked=$STARTED
@@ -133,7 +133,7 @@ testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
-	kill -STOP "$first"
+	suspend "$first"
 	cpu=$(cpu_of "$POOL")
 	from=$(now_ms)
 	answer=$(web)
@@ -342,6 +342,29 @@ testTheSessionOfADaemonThatIsKilledIsFinished() {
 	behind
 	assertEquals "$ANSWER" 0 "$RC"
 	await no_leftovers
+}
+
+# What takes back is a process of its own, and may be killed as well.
+testWithoutTheHelperItIsTakenBackAllTheSame() {
+	app web <<-EOF | conf
+	min_processes = 2
+	max_processes = 2
+	EOF
+	pool_start
+	first=$(pid_of "$(web)")
+	for pid in $(children "$POOL"); do
+		status apps web workers '*' pid | grep -qx "$pid" ||
+		    kill -KILL "$pid"
+	done
+	suspend "$first"
+	ask_behind hello
+	await worker_is active "$first"
+	kill -KILL "$first"
+	behind
+	assertEquals "$ANSWER" 0 "$RC"
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 1 "$(status apps web retaken)"
+	assertEquals '' "$(zombies "$POOL")"
 }
 
 testAfterADeathNoDescriptorIsLeftOpen() {

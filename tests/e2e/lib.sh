@@ -66,6 +66,19 @@ stop_process() {
 	done
 }
 
+# suspend PID...: until each has come to a stop; before that it could still
+# receive something.
+suspend() {
+	kill -STOP "$@"
+	for pid; do
+		await is_suspended "$pid"
+	done
+}
+
+is_suspended() {
+	grep -q '^State:.T' "/proc/$1/status"
+}
+
 # finish PID: waits for a process of ours to end, its exit status in $RC.
 finish() {
 	if wait_for "${2:-$LIMIT}" is_gone "$1"; then

@@ -1,0 +1,214 @@
+#!/bin/sh
+# Clients that leave, say nothing, or read nothing.
+
+# client ADDRESS LINE...: Python with `s`, a connected socket.
+client() {
+	client_to=$1
+	shift
+	printf '%s\n' "$@" | "$PYTHON" -c '
+import socket, sys, time
+host, port = sys.argv[1].rsplit(":", 1)
+if host == "unix":
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(port)
+else:
+    s = socket.create_connection((host, int(port)))
+s.settimeout(float(sys.argv[2]))
+exec(sys.stdin.read())' "$client_to" "$LIMIT"
+}
+
+# one_worker: over TCP and Unix; it is busy until it is released.
+one_worker() {
+	port=$(free_port)
+	conf <<-EOF
+	app "web" {
+		listen = { "unix:web.sock", "127.0.0.1:$port" }
+		command = { "$TWORKER" }
+		max_processes = 1
+		max_queue = 1
+		on_full = close
+		restart_delay = 10ms
+		min_server_life = 0
+	}
+	EOF
+	pool_start
+	ask_behind 'sleep 30s'
+}
+
+release() {
+	kill -KILL "$(status apps web workers 0 pid)"
+}
+
+# One that wrote and went may want just that to be read.
+testAUnixClientWhoWroteAndWentIsServed() {
+	one_worker
+	client "unix:$DIR/web.sock" 's.send(b"do it\n")' 's.close()'
+	# Waiters are looked at once a second.
+	sleep 1.2
+	assertEquals 1 "$(status apps web waiting)"
+	release
+	await status_is 1 apps web completed
+	assert_accounts web
+}
+
+testATcpClientWhoWroteAndWentIsServed() {
+	one_worker
+	client "127.0.0.1:$port" 's.send(b"do it\n")' 's.close()'
+	sleep 1.2
+	assertEquals 1 "$(status apps web waiting)"
+	release
+	await status_is 1 apps web completed
+	assert_accounts web
+}
+
+testAUnixClientWhoWentWithoutAWordIsDropped() {
+	one_worker
+	client "unix:$DIR/web.sock" 's.close()'
+	await status_is 1 apps web abandoned
+	assertEquals 1 "$(status apps web sessions)"
+	assert_accounts web
+	release
+}
+
+testATcpClientWhoResetItsConnectionIsDropped() {
+	one_worker
+	client "127.0.0.1:$port" 'import struct' \
+	    's.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,' \
+	    '    struct.pack("ii", 1, 0))' 's.close()'
+	await status_is 1 apps web abandoned
+	assert_accounts web
+	release
+}
+
+testTheirPlacesInTheQueueAreFreeAgain() {
+	one_worker
+	client "unix:$DIR/web.sock" 's.close()'
+	await status_is 1 apps web abandoned
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    >"$DIR/asked"
+	asked=$STARTED
+	await status_is 1 apps web waiting
+	release
+	finish "$asked"
+	assertContains "$(cat "$DIR/asked")" hello
+	assertEquals 0 "$(status apps web refused)"
+}
+
+testAHalfClosedClientIsServed() {
+	one_worker
+	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
+		client "$to" 's.send(b"hello\n")' \
+		    's.shutdown(socket.SHUT_WR)' \
+		    'print(s.recv(1000).decode())' >"$DIR/said" &
+		PIDS="$PIDS $!"
+		await status_is 1 apps web waiting
+		sleep 1.2
+		release
+		await grep -q hello "$DIR/said"
+		ask_behind 'sleep 30s'
+	done
+	assertEquals 0 "$(status apps web abandoned)"
+	release
+}
+
+# A session is the worker's; the others have theirs.
+testOneWhoSaysNothingHoldsOneProcessOnly() {
+	app web <<-EOF | conf
+	min_processes = 2
+	max_processes = 2
+	EOF
+	pool_start
+	start_process "$PYTHON" -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+time.sleep(60)' "$DIR/web.sock"
+	await status_is 1 apps web sessions
+	assertEquals 20 "$(web hello --count 20 | grep -c hello)"
+	stop_process "$STARTED"
+	await status_is 0 apps web sessions
+	assert_accounts web
+}
+
+# What it leaves unread in its socket is closed, and not by the loop.
+testDescriptorsThatAWaitingClientSendsAreNotKept() {
+	one_worker
+	before=$(fds "$POOL")
+	client "unix:$DIR/web.sock" 'fds = [open("/dev/null").fileno()]' \
+	    'import os' 'r, w = os.pipe()' \
+	    'socket.send_fds(s, [b"x"], [w])' 'os.close(w)' 's.close()' \
+	    'print(len(os.read(r, 1)))' >"$DIR/said" &
+	PIDS="$PIDS $!"
+	await status_is 1 apps web waiting
+	release
+	await grep -qx 0 "$DIR/said"
+	await has_fds "$before"
+}
+
+has_fds() {
+	[ "$(fds "$POOL")" -le "$1" ]
+}
+
+testAThousandWhoComeAndGoLeaveNothing() {
+	app web <<-EOF | conf
+	max_processes = 4
+	EOF
+	pool_start
+	before=$(fds "$POOL")
+	"$PYTHON" -c '
+import socket, sys
+for i in range(1000):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    if i % 2:
+        s.send(b"hello\n")
+    s.close()' "$DIR/web.sock"
+	await status_is 1000 apps web accepted
+	await status_is 0 apps web sessions
+	await status_is 0 apps web waiting
+	assert_accounts web
+	assertTrue "[ $(fds "$POOL") -le $((before + 9)) ]"
+	assertContains "$(web)" hello
+}
+
+# shut_down FD: does so to a listener of the daemon, as one who shares it can.
+shut_down() {
+	"$PYTHON" -c '
+import ctypes, os, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+pidfd = os.pidfd_open(int(sys.argv[1]))
+for fd in os.listdir(f"/proc/{sys.argv[1]}/fd"):
+    if not os.readlink(f"/proc/{sys.argv[1]}/fd/{fd}").startswith("socket:"):
+        continue
+    mine = libc.syscall(438, pidfd, int(fd), 0)  # pidfd_getfd
+    if mine == -1:
+        sys.exit(77)
+    s = socket.socket(fileno=mine)
+    name = s.getsockname()
+    if s.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) and (
+            name == sys.argv[2] or str(name[1:2]) == f"({sys.argv[2]},)"):
+        s.shutdown(socket.SHUT_RDWR)' "$POOL" "$1"
+}
+
+testAListenerThatSomebodyShutDownIsBoundAnew() {
+	port=$(free_port)
+	conf <<-EOF
+	app "web" {
+		listen = { "unix:web.sock", "127.0.0.1:$port" }
+		command = { "$TWORKER" }
+	}
+	EOF
+	pool_start
+	shut_down "$port" || {
+		skip 'nobody may take its descriptors'
+		return 0
+	}
+	await said "127.0.0.1:$port was shut down by somebody"
+	assertContains "$(ask "127.0.0.1:$port")" hello
+	shut_down "$DIR/web.sock"
+	await said "$DIR/web.sock was shut down by somebody"
+	assertContains "$(web)" hello
+	assertEquals 2 "$(grep -c 'was shut down by somebody' "$DIR/log")"
+}
+
+. tests/e2e/lib.sh
