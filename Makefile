@@ -195,6 +195,7 @@ E2E_TESTS = \
     tests/e2e/contrib_test.sh \
     tests/e2e/handover_test.sh \
     tests/e2e/death_test.sh \
+    tests/e2e/clients_test.sh \
     tests/e2e/flood_test.sh \
     tests/e2e/faults_test.sh \
     tests/e2e/reload_test.sh \
@@ -219,6 +220,8 @@ E2E_WORKERS = \
 # What e2e helpers and benches share: build/support.a.
 SUPPORT_SRCS = \
     tests/bench/bench.c \
+    tests/bench/locks.c \
+    tests/bench/lockserver.c \
     tests/bench/figures.c \
     tests/bench/proc.c \
     tests/bench/server.c \
@@ -235,10 +238,12 @@ BENCHES = \
     tests/bench/waits.c \
     tests/bench/footprint.c \
     tests/bench/spawn.c \
-    tests/bench/decide.c
+    tests/bench/decide.c \
+    tests/bench/counter.c
 
 # Programs the benches start.
 BENCH_HELPERS = \
+    tests/bench/echo.c \
     tests/bench/idle.c \
     tests/bench/pass.c \
     tests/bench/shared.c \

@@ -1,0 +1,360 @@
+/*
+ * counter: what a lock with a limit costs.
+ *
+ *     counter [--rounds N] [--msec N]
+ *
+ * Compares, over TCP and with the same lines:
+ *
+ *     echo          epoll, recv, send: nothing is done with a line
+ *     poolcounterd  the original, of Debian, where contrib/peers found it
+ *     apppoold
+ *
+ * A server has one processor, this program another.  The servers exist at the
+ * same time and are loaded in turn, round by round, each for --msec; a ratio
+ * is the median of the ratios of the rounds, everything else the median of
+ * the rounds.
+ *
+ *     N conns     locks and unlocks of a key each, one question at a time on
+ *                 each of N connections; 16 deep: 16 lines at a time, which
+ *                 the original loses
+ *     hand over   50 connections that want one key, LOCKED a second
+ *     wake all    48 connections that wait for one, DONE a second
+ *     ops/s       answers a second
+ *     us/op       processor time of the server for one
+ *     /echo       ops/s and us/op, as a ratio to those of echo
+ *
+ * Then resident memory for 4,000 keys held by 1,000 connections, and how long
+ * hand-overs to an app take while the same daemon's counter is idle and under
+ * full load.
+ */
+
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include <err.h>
+#include <inttypes.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "../support/clients.h"
+#include "../support/options.h"
+#include "../support/samples.h"
+#include "bench.h"
+#include "locks.h"
+#include "lockserver.h"
+#include "proc.h"
+
+enum {
+	CONNS_MAX = 500,
+	HOLDERS = 1000,
+	KEYS = 4
+};
+
+struct load {
+	const char *title;
+	int conns;
+	int depth;
+	void (*run)(struct locks *l);
+	bool echo; /* it can do that too */
+	bool original;
+};
+
+static const struct load loads[] = {
+	{ "1 conn", 1, 1, locks_round_trips, true, true },
+	{ "50 conns", 50, 1, locks_round_trips, true, true },
+	{ "500 conns", 500, 1, locks_round_trips, true, true },
+	{ "50, 16 deep", 50, 16, locks_round_trips, true, false },
+	{ "hand over", 50, 1, locks_handover, false, true },
+	{ "wake all", 50, 1, locks_wake_all, false, true },
+};
+
+/* Of one server under one load. */
+struct figures {
+	struct samples rate, rate_ratio, cost, cost_ratio;
+};
+
+struct counter_bench {
+	struct bench bench;
+	int64_t rounds, msec;
+	struct lockserver servers[LOCKSERVERS];
+	bool present[LOCKSERVERS];
+	int fds[LOCKSERVERS][CONNS_MAX];
+	struct figures figures[LOCKSERVERS];
+};
+
+static double
+last(const struct samples *s)
+{
+	return s->count == 0 ? (double)NAN : s->at[s->count - 1];
+}
+
+static bool
+takes_part(const struct counter_bench *c, const struct load *load, int server)
+{
+	if (!c->present[server])
+		return false;
+	return (server != LOCKSERVER_ECHO || load->echo) &&
+	    (server != LOCKSERVER_ORIGINAL || load->original);
+}
+
+static void
+load_once(struct counter_bench *c, const struct load *load, int server)
+{
+	struct locks l = { .fds = c->fds[server],
+		.count = load->conns,
+		.depth = load->depth,
+		.echo = server == LOCKSERVER_ECHO,
+		.span = TSPAN_MSECONDS(c->msec) };
+	struct figures *f = &c->figures[server];
+	tspan cpu = proc_cpu(c->servers[server].pid);
+
+	load->run(&l);
+	cpu = proc_cpu(c->servers[server].pid) - cpu;
+	samples_add(&f->rate, (double)l.operations * 1e9 / (double)l.elapsed);
+	samples_add(&f->cost, (double)cpu / 1e3 / (double)l.operations);
+}
+
+static void
+load_round(struct counter_bench *c, const struct load *load, int64_t round)
+{
+	const struct figures *echo = &c->figures[LOCKSERVER_ECHO];
+
+	for (int i = 0; i < LOCKSERVERS; i++) {
+		int server = (int)((i + round) % LOCKSERVERS);
+
+		if (takes_part(c, load, server))
+			load_once(c, load, server);
+	}
+	for (int i = 0; i < LOCKSERVERS; i++) {
+		struct figures *f = &c->figures[i];
+
+		if (!takes_part(c, load, i))
+			continue;
+		samples_add(&f->rate_ratio, last(&f->rate) / last(&echo->rate));
+		samples_add(&f->cost_ratio, last(&f->cost) / last(&echo->cost));
+	}
+}
+
+static void
+load_all(struct counter_bench *c, const struct load *load)
+{
+	for (int i = 0; i < LOCKSERVERS; i++) {
+		samples_clear(&c->figures[i].rate);
+		samples_clear(&c->figures[i].rate_ratio);
+		samples_clear(&c->figures[i].cost);
+		samples_clear(&c->figures[i].cost_ratio);
+	}
+	for (int64_t round = 0; round < c->rounds; round++)
+		load_round(c, load, round);
+	for (int i = 0; i < LOCKSERVERS; i++) {
+		struct figures *f = &c->figures[i];
+
+		if (!takes_part(c, load, i))
+			continue;
+		printf("%-12s %-12s %9.0f", load->title,
+		    lockserver_title((enum lockserver_name)i),
+		    samples_median(&f->rate));
+		if (load->echo)
+			printf(" %6.2f", samples_median(&f->rate_ratio));
+		else
+			printf(" %6s", "-");
+		printf(" %7.2f", samples_median(&f->cost));
+		if (load->echo)
+			printf(" %6.2f\n", samples_median(&f->cost_ratio));
+		else
+			printf(" %6s\n", "-");
+	}
+	(void)fflush(stdout);
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+static void
+memory_one(struct counter_bench *c, int server)
+{
+	const struct lockserver *s = &c->servers[server];
+	long empty, idle, held, pss;
+	struct locks l = { .count = HOLDERS };
+
+	l.fds = calloc(HOLDERS, sizeof(int));
+	if (l.fds == NULL)
+		err(EX_OSERR, NULL);
+	proc_memory(s->pid, &empty, &pss);
+	for (int i = 0; i < l.count; i++)
+		l.fds[i] = lockserver_connect(s);
+	/* All of them have come in when the last one is answered. */
+	for (int i = l.count - 1; i < l.count; i++) {
+		struct locks one = { .fds = &l.fds[i],
+			.count = 1,
+			.depth = 1,
+			.echo = server == LOCKSERVER_ECHO };
+
+		locks_round_trips(&one);
+	}
+	proc_memory(s->pid, &idle, &pss);
+	if (server != LOCKSERVER_ECHO)
+		locks_hold(&l);
+	proc_memory(s->pid, &held, &pss);
+	printf("%-12s %9ld %11ld %9ld\n",
+	    lockserver_title((enum lockserver_name)server), empty / 1024,
+	    (idle - empty) / HOLDERS, (held - idle) / (HOLDERS * KEYS));
+	for (int i = 0; i < l.count; i++)
+		(void)close(l.fds[i]);
+	free(l.fds);
+}
+
+static void
+memory_all(struct counter_bench *c)
+{
+	printf("\nmemory        KiB idle  B/client  B/key held\n");
+	for (int i = 0; i < LOCKSERVERS; i++)
+		if (c->present[i])
+			memory_one(c, i);
+	(void)fflush(stdout);
+}
+
+/* --- hand-overs beside it ----------------------------------------------- */
+
+static size_t
+app_request(void *arg, int64_t number, char *buf, size_t size)
+{
+	(void)arg;
+	(void)number;
+	return strlcpy(buf, "-\n", size);
+}
+
+static void
+app_ended(void *arg, const struct client_result *r)
+{
+	samples_add(arg, (double)(r->ended - r->started) / 1e3);
+}
+
+static void
+app_times(struct counter_bench *c, const char *title)
+{
+	struct samples times;
+	struct clients_plan plan = { .count = 20000,
+		.concurrency = 4,
+		.timeout = TSPAN_SECONDS(20),
+		.limit = TSPAN_SECONDS(30),
+		.request = app_request,
+		.ended = app_ended,
+		.arg = &times };
+	struct clients_totals totals;
+
+	samples_init(&times);
+	if (endpoint_parse(c->servers[LOCKSERVER_APPPOOLD].app, &plan.to) == -1)
+		errx(EX_SOFTWARE, "no app");
+	if (clients_run(&plan, &totals) == -1)
+		err(EX_OSERR, "clients");
+	printf("%-22s %9.0f %8.0f %8.0f %8.0f\n", title,
+	    (double)totals.ends[CLIENT_ANSWERED] * 1e9 / (double)totals.elapsed,
+	    samples_quantile(&times, 0.5), samples_quantile(&times, 0.99),
+	    samples_quantile(&times, 0.999));
+	(void)fflush(stdout);
+	samples_fini(&times);
+}
+
+/* A process that keeps the counter busy until it is killed. */
+static pid_t
+load_for_ever(struct counter_bench *c)
+{
+	struct locks l = { .fds = c->fds[LOCKSERVER_APPPOOLD],
+		.count = 50,
+		.depth = 1,
+		.span = TSPAN_SECONDS(3600) };
+	pid_t pid;
+
+	(void)fflush(NULL);
+	pid = fork();
+	if (pid == -1)
+		err(EX_OSERR, "fork");
+	if (pid != 0)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	locks_round_trips(&l);
+	_exit(0);
+}
+
+static void
+beside_all(struct counter_bench *c)
+{
+	pid_t pid;
+
+	if (!c->present[LOCKSERVER_APPPOOLD])
+		return;
+	printf("\napp of 4 workers, counter  conns/s      p50      p99    "
+	       "p99.9 us\n");
+	app_times(c, "idle");
+	pid = load_for_ever(c);
+	app_times(c, "50 conns, full load");
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	app_times(c, "idle again");
+}
+
+/* --- all ---------------------------------------------------------------- */
+
+static void
+start_all(struct counter_bench *c)
+{
+	for (int i = 0; i < LOCKSERVERS; i++) {
+		c->present[i] = lockserver_start(
+		    &c->servers[i], (enum lockserver_name)i, &c->bench);
+		if (!c->present[i]) {
+			printf("%s is not there\n",
+			    lockserver_title((enum lockserver_name)i));
+			continue;
+		}
+		for (int k = 0; k < CONNS_MAX; k++)
+			c->fds[i][k] = lockserver_connect(&c->servers[i]);
+	}
+}
+
+static void
+raise_descriptors(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct counter_bench c = { .rounds = 5, .msec = 200 };
+	const struct option_place options[] = {
+		{ "rounds", .number = &c.rounds, .min = 1, .max = 1000 },
+		{ "msec", .number = &c.msec, .min = 1, .max = 10000 },
+		{ .name = NULL },
+	};
+
+	options_parse(options, argc, argv, "counter [option ...]");
+	raise_descriptors();
+	bench_init(&c.bench);
+	bench_pin(&c.bench);
+	start_all(&c);
+	printf("counter: %" PRId64 " rounds of %" PRId64 " ms; servers on "
+	       "processor %d, clients on %d\n",
+	    c.rounds, c.msec, c.bench.server_cpu, c.bench.load_cpu);
+	printf("%-12s %-12s %9s %6s %7s %6s\n", "load", "server", "ops/s",
+	    "/echo", "us/op", "/echo");
+	for (size_t i = 0; i < sizeof(loads) / sizeof(loads[0]); i++)
+		load_all(&c, &loads[i]);
+	memory_all(&c);
+	beside_all(&c);
+	for (int i = 0; i < LOCKSERVERS; i++)
+		if (c.present[i])
+			lockserver_stop(&c.servers[i]);
+	bench_fini(&c.bench);
+	return 0;
+}

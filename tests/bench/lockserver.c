@@ -1,0 +1,219 @@
+/* Servers of locks that are compared. */
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include <err.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lockserver.h"
+
+enum {
+	PATHS = 512,
+	START_TRIES = 500, /* of 10 ms */
+	PATIENCE = 20, /* seconds for an answer */
+	APP_WORKERS = 4
+};
+
+static const char *const titles[] = {
+	[LOCKSERVER_ECHO] = "echo",
+	[LOCKSERVER_ORIGINAL] = "poolcounterd",
+	[LOCKSERVER_APPPOOLD] = "apppoold",
+};
+
+const char *
+lockserver_title(enum lockserver_name name)
+{
+	return titles[name];
+}
+
+/* Beside this program. */
+static void
+helper_path(const char *name, char out[PATHS])
+{
+	ssize_t n = readlink("/proc/self/exe", out, PATHS - 32);
+
+	if (n == -1)
+		err(EX_OSERR, "/proc/self/exe");
+	out[n] = '\0';
+	(void)strlcpy(strrchr(out, '/') + 1, name, 16);
+}
+
+/* Installed, or where contrib/peers unpacks it. */
+static bool
+original_path(char out[PATHS])
+{
+	static const char *const places[] = { "/usr/bin/poolcounterd",
+		"build/peers/usr/bin/poolcounterd" };
+	size_t i;
+
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		(void)strlcpy(out, places[i], PATHS);
+		if (access(out, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void
+write_conf(struct lockserver *s, struct bench *b, const char *address,
+    const char *path)
+{
+	char worker[PATHS];
+	FILE *f = fopen(path, "we");
+
+	if (f == NULL)
+		err(EX_CANTCREAT, "%s", path);
+	helper_path("worker", worker);
+	(void)snprintf(s->app, sizeof(s->app), "unix:%s/app", b->folder);
+	(void)fprintf(f,
+	    "control = \"\"\n"
+	    "counter = \"%s\"\n"
+	    "max_processes = %d\n"
+	    "app \"bench\" {\n"
+	    "\tlisten = \"%s\"\n"
+	    "\tcommand = {\"%s\", \"passed\"}\n"
+	    "%s"
+	    "\tmin_processes = %d\n"
+	    "\tmax_processes = %d\n"
+	    "}\n",
+	    address, APP_WORKERS, s->app, worker,
+	    geteuid() == 0 ? "\tuser = \"root\"\n" : "", APP_WORKERS,
+	    APP_WORKERS);
+	if (fclose(f) != 0)
+		err(EX_CANTCREAT, "%s", path);
+}
+
+/* In the child: never returns. */
+static void
+lockserver_exec(const char *const argv[], const struct bench *b)
+{
+	cpu_set_t set;
+	char log[PATHS];
+	int fd;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	CPU_ZERO(&set);
+	if (b->server_cpu != -1) {
+		CPU_SET(b->server_cpu, &set);
+		if (sched_setaffinity(0, sizeof(set), &set) == -1)
+			err(EX_OSERR, "sched_setaffinity");
+	}
+	(void)snprintf(log, sizeof(log), "%s/log", b->folder);
+	fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	if (fd == -1 || dup2(fd, STDOUT_FILENO) == -1 ||
+	    dup2(fd, STDERR_FILENO) == -1)
+		err(EX_CANTCREAT, "%s", log);
+	(void)setenv("LD_LIBRARY_PATH",
+	    "build/peers/usr/lib/x86_64-linux-gnu:"
+	    "build/peers/usr/lib/aarch64-linux-gnu",
+	    1);
+	(void)execv(argv[0], (char **)argv);
+	err(EX_UNAVAILABLE, "%s", argv[0]);
+}
+
+static void
+lockserver_await(struct lockserver *s)
+{
+	const struct timespec nap = { .tv_nsec = 10000000 };
+	int i, fd;
+
+	for (i = 0; i < START_TRIES; i++) {
+		fd =
+		    socket(s->at.addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd == -1)
+			err(EX_OSERR, "socket");
+		if (connect(fd, (struct sockaddr *)&s->at.addr, s->at.len) ==
+		    0) {
+			(void)close(fd);
+			return;
+		}
+		(void)close(fd);
+		(void)nanosleep(&nap, NULL);
+	}
+	errx(EX_UNAVAILABLE, "%s does not start", titles[s->name]);
+}
+
+bool
+lockserver_start(
+    struct lockserver *s, enum lockserver_name name, struct bench *b)
+{
+	char address[128], host[64], program[PATHS], conf[PATHS];
+	const char *bin = getenv("BIN");
+	const char *argv[4] = { program, address };
+
+	s->name = name;
+	if (name != LOCKSERVER_ORIGINAL)
+		bench_address(b, "tcp", address, sizeof(address));
+	switch (name) {
+	case LOCKSERVER_ECHO:
+		helper_path("echo", program);
+		break;
+	case LOCKSERVER_ORIGINAL:
+		if (!original_path(program))
+			return false;
+		/*
+		 * Its port is fixed, and stays in use for a minute after it
+		 * has ended; its address is ours to choose.
+		 */
+		(void)snprintf(host, sizeof(host), "127.53.%d.%d",
+		    getpid() / 250 % 250, 1 + getpid() % 250);
+		(void)snprintf(address, sizeof(address), "%s:7531", host);
+		argv[1] = "-l";
+		argv[2] = host;
+		break;
+	default:
+		(void)snprintf(program, sizeof(program), "%s/apppoold",
+		    bin == NULL ? "." : bin);
+		(void)snprintf(conf, sizeof(conf), "%s/pool.conf", b->folder);
+		write_conf(s, b, address, conf);
+		argv[1] = "-c";
+		argv[2] = conf;
+		break;
+	}
+	if (endpoint_parse(address, &s->at) == -1)
+		errx(EX_SOFTWARE, "%s", address);
+	(void)fflush(NULL);
+	s->pid = fork();
+	if (s->pid == -1)
+		err(EX_OSERR, "fork");
+	if (s->pid == 0)
+		lockserver_exec(argv, b);
+	lockserver_await(s);
+	return true;
+}
+
+void
+lockserver_stop(struct lockserver *s)
+{
+	(void)kill(s->pid, SIGTERM);
+	(void)waitpid(s->pid, NULL, 0);
+}
+
+int
+lockserver_connect(const struct lockserver *s)
+{
+	const struct timeval patience = { .tv_sec = PATIENCE };
+	const int on = 1;
+	int fd = socket(s->at.addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd == -1 ||
+	    connect(fd, (const struct sockaddr *)&s->at.addr, s->at.len) == -1)
+		err(EX_UNAVAILABLE, "%s: connect", titles[s->name]);
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)setsockopt(
+	    fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return fd;
+}
