@@ -43,7 +43,7 @@ enum action_news {
 
 struct action {
 	uint8_t kind; /* enum action_kind */
-	uint8_t cause; /* enum action_cause, action_news; OVER: app.haunted */
+	uint8_t cause; /* enum action_cause, or enum action_news */
 	uint32_t app;
 	uint32_t process; /* ILIST_NONE where the action has none */
 	uint32_t conn; /* likewise */

@@ -57,7 +57,7 @@ enum app_phase {
 	APP_RUNNING,
 	APP_CLOSING, /* serves what waits and what is in its backlog */
 	APP_STOPPING, /* refuses what waits; its processes are leaving */
-	APP_OVER, /* nothing left; ACTION_OVER has been given out */
+	APP_OVER, /* nothing left; ACTION_OVER has been taken out */
 };
 
 /*
@@ -94,6 +94,7 @@ struct app {
 	uint32_t wanted; /* places, if so */
 	uint32_t news; /* bit of each enum action_news that is under way */
 	uint64_t stamp; /* unique over the pool's life */
+	uint64_t over; /* stamp of the ACTION_OVER under way; 0: none */
 	uint32_t generation;
 	uint32_t in_state[PROCESS_STATES]; /* number of its processes */
 	uint32_t expiring; /* number of its processes */

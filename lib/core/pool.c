@@ -165,9 +165,7 @@ pool_action_valid(const struct pool *p, const struct action *a)
 		return x->stamp == a->stamp && x->state != PROCESS_DYING &&
 		    x->state != PROCESS_GONE;
 	case ACTION_OVER:
-		/* One that speaks of stuck processes is void without them. */
-		return app->stamp == a->stamp && app->phase == APP_OVER &&
-		    app->haunted == a->cause;
+		return app->over == a->stamp && app->phase != APP_FREE;
 	default:
 		return app->stamp == a->stamp && app->phase != APP_FREE;
 	}
@@ -234,11 +232,11 @@ pool_act_app(struct pool *p, enum action_kind kind, uint32_t app)
 {
 	pool_act(p,
 	    (struct action){ .kind = (uint8_t)kind,
-		.cause = p->apps[app].haunted,
 		.app = app,
 		.process = ILIST_NONE,
 		.conn = ILIST_NONE,
-		.stamp = p->apps[app].stamp });
+		.stamp = kind == ACTION_OVER ? p->apps[app].over
+					     : p->apps[app].stamp });
 }
 
 void
@@ -261,6 +259,8 @@ pool_tell(struct pool *p, uint32_t app, enum action_news news, uint32_t process)
 static void
 pool_taken_out(struct pool *p, const struct action *a)
 {
+	struct app *app = &p->apps[a->app];
+
 	switch ((enum action_kind)a->kind) {
 	case ACTION_SPAWN:
 		p->processes[a->process].launched = true;
@@ -272,8 +272,13 @@ pool_taken_out(struct pool *p, const struct action *a)
 		queue_free(p, a->conn);
 		pool_call_crowd(p);
 		break;
+	case ACTION_OVER:
+		app->over = 0;
+		app->phase = APP_OVER;
+		app->haunted = app->stuck > 0;
+		break;
 	case ACTION_TELL:
-		p->apps[a->app].news &= ~(1u << a->cause);
+		app->news &= ~(1u << a->cause);
 		break;
 	default:
 		break;

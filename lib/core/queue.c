@@ -143,6 +143,7 @@ queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause)
 	assert(c->state == CONN_WAITING);
 	ilist_remove(&a->queue, p->conn_links, conn);
 	c->state = CONN_REFUSED;
+	a->over = 0; /* which must come after the refusal */
 	if (cause == CAUSE_TIMED_OUT)
 		a->figures.timed_out++;
 	else

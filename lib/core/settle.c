@@ -91,12 +91,13 @@ pool_wind_down(struct pool *p, uint32_t app)
 		pool_tell_all(p, app,
 		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
 	}
-	if (a->phase == APP_STOPPING && app_living(a) == a->stuck) {
-		a->phase = APP_OVER;
-		a->haunted = a->stuck > 0;
-		pool_act_app(p, ACTION_OVER, app);
-	} else if (a->haunted && a->stuck == 0) {
+	if (a->haunted && a->stuck == 0) {
 		a->haunted = false;
+		a->phase = APP_STOPPING;
+	}
+	if (a->phase == APP_STOPPING && app_living(a) == a->stuck &&
+	    a->over == 0) {
+		a->over = ++p->stamps;
 		pool_act_app(p, ACTION_OVER, app);
 	}
 }
@@ -107,11 +108,14 @@ pool_reopen(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->phase == APP_STOPPING && p->phase != POOL_ENDING &&
-	    !ilist_empty(&a->queue))
+	if (ilist_empty(&a->queue))
+		return;
+	if (a->phase == APP_STOPPING && p->phase != POOL_ENDING) {
 		a->phase = APP_CLOSING;
-	else if (a->phase >= APP_STOPPING)
+		a->over = 0;
+	} else {
 		queue_refuse_all(p, app, CAUSE_STOPPING);
+	}
 }
 
 /* The first time that min_processes are ready is worth telling. */

@@ -14,7 +14,7 @@
 /* Events from one configuration to the next. */
 #define SOAK_EPISODE 3000
 
-static uint64_t soak_events = 300000;
+static uint64_t soak_events = 1000000;
 static uint64_t soak_seed = 1;
 
 /* --- an episode ---------------------------------------------------------- */

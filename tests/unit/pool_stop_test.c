@@ -266,7 +266,29 @@ an_app_is_over_again_when_its_stuck_process_is_gone(void)
 
 /* Its number must not be free before the refusal is carried out. */
 static void
-what_a_stuck_process_left_is_refused_before_its_app_is_over(void)
+an_app_is_over_after_its_last_refusal(void)
+{
+	struct action a;
+
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	rig_buried(0);
+	CHECK(rig_app(0)->phase != APP_OVER);
+	CHECK(pool_next_action(&rig.pool, &a));
+	CHECK_EQ(ACTION_REFUSE, a.kind);
+	CHECK(rig_app(0)->phase != APP_OVER);
+	CHECK_STR("over 0", rig_did());
+	CHECK_EQ(APP_OVER, rig_app(0)->phase);
+	rig_end();
+}
+
+static void
+what_a_stuck_process_left_is_served_while_its_app_is_not_over(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -278,7 +300,7 @@ what_a_stuck_process_left_is_refused_before_its_app_is_over(void)
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
 	rig_buried(0);
-	CHECK_STR("refuse 0 stopping, over 0", rig_did());
+	CHECK_STR("spawn 1", rig_did());
 	rig_end();
 }
 
@@ -332,12 +354,21 @@ nothing_is_told_of_an_app_that_was_freed(void)
 {
 	struct app_options o = rig_options();
 
+	struct action a;
+
 	rig_begin();
 	rig.tells = true;
-	o.min_processes = 0;
 	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_exits(0, END_FAILURE);
+	(void)rig_did();
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
+	o.start_limit = 1;
+	rig_change(0, &o);
+	CHECK(pool_next_action(&rig.pool, &a));
+	CHECK_EQ(ACTION_OVER, a.kind);
 	pool_app_free(&rig.pool, 0);
 	CHECK_STR("", rig_did());
 	rig_end();
@@ -529,7 +560,8 @@ main(int argc, char **argv)
 	RUN(what_the_last_process_never_received_is_served_by_another);
 	RUN(a_stuck_process_with_a_session_delays_no_end);
 	RUN(an_app_is_over_again_when_its_stuck_process_is_gone);
-	RUN(what_a_stuck_process_left_is_refused_before_its_app_is_over);
+	RUN(an_app_is_over_after_its_last_refusal);
+	RUN(what_a_stuck_process_left_is_served_while_its_app_is_not_over);
 	RUN(an_app_that_waits_for_a_place_can_end);
 	RUN(who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end);
 	RUN(nothing_is_told_of_an_app_that_was_freed);
