@@ -196,7 +196,6 @@ E2E_TESTS = \
     tests/e2e/handover_test.sh \
     tests/e2e/death_test.sh \
     tests/e2e/clients_test.sh \
-    tests/e2e/clients_test.sh \
     tests/e2e/flood_test.sh \
     tests/e2e/faults_test.sh \
     tests/e2e/reload_test.sh \

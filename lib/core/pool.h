@@ -217,10 +217,11 @@ void pool_misbehaved(
     struct pool *p, uint32_t process, enum process_end why, tstamp now);
 
 /*
- * What it was handed first still lies unread in its socket: after
- * pickup_timeout the process is killed.
+ * Something it was handed lies unread in its socket, and it has received
+ * nothing since then: after pickup_timeout the process is killed.
  */
-void pool_unread(struct pool *p, uint32_t process, tstamp now);
+void pool_unread(
+    struct pool *p, uint32_t process, tstamp since, tstamp now);
 
 /*
  * It is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come

@@ -171,20 +171,17 @@ pool_misbehaved(
 }
 
 void
-pool_unread(struct pool *p, uint32_t process, tstamp now)
+pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	tspan since;
 
 	pool_at(p, now);
-	if (ilist_empty(&x->conns))
-		return;
-	since = now - p->conns[x->conns.first].handed;
-	if (since < a->options.pickup_timeout || x->step >= STEP_KILL)
+	if (ilist_empty(&x->conns) || x->step >= STEP_KILL ||
+	    now - since < a->options.pickup_timeout)
 		return;
 	/* The connection waited beside a process that did nothing for it. */
-	a->idle_while_waiting += since;
+	a->idle_while_waiting += now - since;
 	life_escalate(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
 	pool_settle(p, x->app);
 }

@@ -3,11 +3,6 @@
  * either a fact for the pool or nonsense, for which it is killed.
  */
 
-#include <sys/ioctl.h>
-#include <sys/socket.h>
-
-#include <linux/sockios.h>
-
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -26,6 +21,9 @@
  * connection from the next of that number.
  */
 #define CHANNEL_NUMBER_BITS 24
+
+/* Shorter than any CONN. */
+#define STOP_LEN (sizeof(WIRE_STOP) - 1)
 
 static uint64_t
 channel_serial(const struct supervisor *s, uint32_t conn)
@@ -91,7 +89,11 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 	if (fdpass_send(w->channel.fd, at, (size_t)(end - at),
 		s->accepted[conn].fd) == -1)
 		return -1;
-	w->looked = false;
+	if (w->unread_since == TSTAMP_NEVER) {
+		w->received = w->sent;
+		w->unread_since = now;
+	}
+	w->sent += (uint64_t)(end - at);
 	return 0;
 }
 
@@ -104,7 +106,8 @@ channel_stop(struct worker *w)
 		return;
 	}
 	/* One that does not read it gets SIGTERM in time. */
-	(void)fdpass_send(w->channel.fd, WIRE_STOP, sizeof(WIRE_STOP) - 1, -1);
+	if (fdpass_send(w->channel.fd, WIRE_STOP, STOP_LEN, -1) != -1)
+		w->sent += STOP_LEN;
 }
 
 uint32_t
@@ -125,13 +128,23 @@ channel_conn(const struct supervisor *s, const char *message, size_t len)
 	return channel_find(s, serial);
 }
 
-bool
-channel_unread(const struct worker *w)
+tstamp
+channel_unread_since(struct worker *w, tstamp now)
 {
-	int bytes = 0;
+	int bytes = w->held == -1 ? 0 : retriever_inquire(w->held);
+	uint64_t received;
 
-	return w->channel.fd != -1 &&
-	    ioctl(w->channel.fd, SIOCOUTQ, &bytes) == 0 && bytes > 0;
+	/* One that serves has no need to look whether it shall stop then. */
+	if (bytes <= (int)STOP_LEN) {
+		w->unread_since = TSTAMP_NEVER;
+		return TSTAMP_NEVER;
+	}
+	received = w->sent - (uint64_t)bytes;
+	if (received > w->received) {
+		w->received = received;
+		w->unread_since = now;
+	}
+	return w->unread_since;
 }
 
 /* --- what a process says ------------------------------------------------ */

@@ -190,12 +190,14 @@ supervisor_watches(const struct supervisor *s)
 static void
 supervisor_look(struct supervisor *s, struct worker *w, tstamp now)
 {
-	if (w->looked || ilist_empty(&s->pool.processes[w->process].conns))
+	tstamp since;
+
+	if (w->unread_since == TSTAMP_NEVER ||
+	    ilist_empty(&s->pool.processes[w->process].conns))
 		return;
-	if (channel_unread(w))
-		pool_unread(&s->pool, w->process, now);
-	else
-		w->looked = true;
+	since = channel_unread_since(w, now);
+	if (since != TSTAMP_NEVER)
+		pool_unread(&s->pool, w->process, since, now);
 }
 
 static void

@@ -78,7 +78,7 @@ worker_new(struct supervisor *s, uint32_t process)
 	w->held = -1;
 	w->channel.fd = -1;
 	w->channel.ready = channel_ready;
-	w->looked = true;
+	w->unread_since = TSTAMP_NEVER;
 	output_init(&w->output);
 	worker_identify(w);
 	w->slot = group_take_slot(w->group);

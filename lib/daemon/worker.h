@@ -47,7 +47,9 @@ struct worker {
 	struct birth *birth; /* under way; NULL: unborn, or born */
 	int pending_signal; /* to be sent when it is born; 0: none */
 	bool pending_group; /* to the whole group */
-	bool looked; /* nothing it was sent lies unread (as last seen) */
+	uint64_t sent; /* bytes, through the channel */
+	uint64_t received; /* of them, when it was looked at last */
+	tstamp unread_since; /* it has received no more; NEVER: all there was */
 	struct retriever_take take; /* once it is dead */
 	struct reap_death death; /* likewise */
 	char *status; /* text of its last STATUS, owned; NULL: none */

@@ -123,6 +123,42 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 	assertEquals "$(seq 0 4)" "$(cut -d ' ' -f 2 "$DIR/ask")"
 }
 
+testWhoServesNeedNotReadThatItShallStop() {
+	app web --work 3500ms <<-EOF | conf
+	min_processes = 1
+	pickup_timeout = 1s
+	EOF
+	pool_start
+	ask_behind hello
+	pool_stop
+	behind
+	assertContains "$ANSWER" hello
+}
+
+testOneLateConnectionDoesNotEndTheSessionsBesideIt() {
+	app web --concurrency 2 --work 4s <<-EOF | conf
+	min_processes = 1
+	max_processes = 1
+	pickup_timeout = 2s
+	EOF
+	pool_start
+	ask_behind first
+	sleep 2.5
+	# The second lies unread when it is looked at, but not for long.
+	pid=$(status apps web workers 0 pid)
+	suspend "$pid"
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text second --timeout $((3 * LIMIT)) >"$DIR/second" 2>&1
+	second=$STARTED
+	sleep 1.3
+	kill -CONT "$pid"
+	behind
+	finish "$second"
+	assertContains "$ANSWER" hello
+	assertContains "$(cat "$DIR/second")" hello
+	assertEquals 0 "$(status apps web lost)"
+}
+
 testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	app web <<-EOF | conf
 	min_processes = 2

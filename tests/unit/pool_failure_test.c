@@ -640,17 +640,20 @@ ready_after_start_timeout_is_too_late(void)
 static void
 who_does_not_pick_up_is_killed_after_pickup_timeout(void)
 {
+	tstamp handed;
+
 	rig_begin();
 	rig_running(rig_options(), 2);
 	rig_arrive();
+	handed = rig.now;
 	CHECK_STR("hand 0>0", rig_did());
 	rig_at(9999);
-	pool_unread(&rig.pool, 0, rig.now);
+	pool_unread(&rig.pool, 0, handed, rig.now);
 	CHECK_STR("", rig_did());
 	rig_at(10000);
-	pool_unread(&rig.pool, 0, rig.now);
+	pool_unread(&rig.pool, 0, handed, rig.now);
 	CHECK_STR("kill 0", rig_did());
-	pool_unread(&rig.pool, 0, rig.now);
+	pool_unread(&rig.pool, 0, handed, rig.now);
 	CHECK_STR("", rig_did());
 	CHECK_EQ(
 	    TSPAN_SECONDS(10), pool_idle_while_waiting(&rig.pool, 0, rig.now));

@@ -253,10 +253,12 @@ a_dead_one_is_seen_to(void)
 static inline void
 a_socket_is_looked_at(void)
 {
-	uint32_t n = world_find_process(FATE_ALIVE);
+	uint32_t n = world_find_process(FATE_ALIVE), conn = ILIST_NONE;
 
-	if (n != ILIST_NONE && world_find_conn(PLACE_SENT, n) != ILIST_NONE)
-		pool_unread(&w.pool, n, w.now);
+	if (n != ILIST_NONE)
+		conn = world_find_conn(PLACE_SENT, n);
+	if (conn != ILIST_NONE)
+		pool_unread(&w.pool, n, w.pool.conns[conn].handed, w.now);
 }
 
 static inline void
