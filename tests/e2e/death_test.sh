@@ -388,9 +388,12 @@ testWithoutTheHelperItIsTakenBackAllTheSame() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
+	workers=$(status apps web workers '*' pid | xargs)
 	for pid in $(children "$POOL"); do
-		status apps web workers '*' pid | grep -qx "$pid" ||
-		    kill -KILL "$pid"
+		case " $workers " in
+		*" $pid "*) ;;
+		*) kill -KILL "$pid" ;;
+		esac
 	done
 	suspend "$first"
 	ask_behind hello
