@@ -251,7 +251,8 @@ BENCH_HELPERS = \
 
 # libFuzzer targets: build/fuzz/bin/NAME. FUZZ_TIME=60 is for each of them.
 FUZZERS = tests/fuzz/conf.c \
-    tests/fuzz/control.c
+    tests/fuzz/control.c \
+    tests/fuzz/counter.c
 
 # Installed by their sections.
 MANS = man/apppool-counter.7 \

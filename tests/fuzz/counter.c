@@ -1,0 +1,206 @@
+/*
+ * Any talk of a few clients with the PoolCounter service, over sockets and in
+ * virtual time: the invariants hold after every turn, answers are whole lines
+ * of known words, and when all have left nothing is left.
+ *
+ * The input is a list of steps: a byte that says which of them and by whom,
+ * and for what is said its length and bytes.
+ */
+
+#include <sys/socket.h>
+
+#include <assert.h>
+#include <netinet/in.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/poolcounter_private.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define CLIENTS 6
+
+enum step {
+	STEP_SAY,
+	STEP_SAY_LINE,
+	STEP_WAIT,
+	STEP_LEAVE,
+	STEP_HALF_CLOSE,
+	STEPS
+};
+
+static struct supervisor sup;
+static tstamp now = TSPAN_SECONDS(1);
+static int clients[CLIENTS];
+
+/* --- the service -------------------------------------------------------- */
+
+static tstamp
+virtual_now(void *arg)
+{
+	(void)arg;
+	return now;
+}
+
+static int
+virtual_wait(
+    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
+{
+	(void)arg;
+	(void)timeout;
+	return epoll_wait(epfd, events, n, 0);
+}
+
+static void
+start(void)
+{
+	static const struct loop_clock clock = { .now = virtual_now,
+		.wait = virtual_wait };
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr = { htonl(INADDR_LOOPBACK) } };
+	char text[] = "127.0.0.1:0", file[] = "pool.conf";
+	struct conf_listen listen = { .text = text, .addr_len = sizeof(in) };
+	const struct conf conf = { .file = file,
+		.counter = &listen,
+		.counter_len = 1,
+		.counter_max_clients = CLIENTS,
+		.counter_max_keys = 8 };
+
+	memcpy(&listen.addr, &in, sizeof(in));
+	if (loop_init(&sup.loop, &clock) == -1 ||
+	    !poolcounter_prepare(&sup, &conf))
+		abort();
+	poolcounter_commit(&sup, &conf, now);
+	for (int i = 0; i < CLIENTS; i++)
+		clients[i] = -1;
+}
+
+/* All that is ready, and what follows from it. */
+static void
+turn(void)
+{
+	do {
+		(void)loop_turn(&sup.loop, now);
+		poolcounter_tick(sup.counter, now);
+		counter_check(&sup.counter->counter);
+	} while (
+	    epoll_wait(sup.loop.epfd, &(struct epoll_event){ 0 }, 1, 0) > 0);
+}
+
+/* --- clients ------------------------------------------------------------ */
+
+static void
+come(int i)
+{
+	int sv[2];
+
+	if (clients[i] != -1)
+		return;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) == -1)
+		abort();
+	clients[i] = sv[0];
+	/* As if it were TCP: closed here and now. */
+	pc_client_new(sup.counter, sv[1], true, now);
+}
+
+static void
+leave(int i)
+{
+	if (clients[i] == -1)
+		return;
+	(void)close(clients[i]);
+	clients[i] = -1;
+}
+
+static void
+check_line(const char *line, size_t len)
+{
+	static const char *const words[] = { "LOCKED", "DONE", "QUEUE_FULL",
+		"TIMEOUT", "LOCK_HELD", "NOT_LOCKED", "RELEASED",
+		"ERROR BAD_SYNTAX", "ERROR BAD_COMMAND", "ERROR WRONG_STAT",
+		"ERROR WAIT_FOR_RESPONSE", "ERROR TOO_MANY_KEYS",
+		"ERROR LINE_TOO_LONG", "" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strlen(words[i]) == len && memcmp(words[i], line, len) == 0)
+			return;
+	/* A line of STATS. */
+	assert(memchr(line, ':', len) != NULL);
+}
+
+static void
+hear(int i)
+{
+	char buf[65536];
+	char *p = buf, *lf;
+	ssize_t n;
+
+	if (clients[i] == -1)
+		return;
+	n = recv(clients[i], buf, sizeof(buf), MSG_DONTWAIT);
+	if (n == 0)
+		leave(i);
+	while (n > 0) {
+		lf = memchr(p, '\n', (size_t)n);
+		/* Unless the buffer was too small, lines are whole. */
+		if (lf == NULL) {
+			assert(p != buf);
+			break;
+		}
+		check_line(p, (size_t)(lf - p));
+		n -= lf + 1 - p;
+		p = lf + 1;
+	}
+}
+
+static size_t
+say(int i, const uint8_t *data, size_t size, bool line)
+{
+	size_t len = size == 0 ? 0 : data[0];
+
+	if (size == 0)
+		return 0;
+	if (len > size - 1)
+		len = size - 1;
+	(void)send(clients[i], data + 1, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (line)
+		(void)send(clients[i], "\n", 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return len + 1;
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	if (sup.counter == NULL)
+		start();
+	while (size > 0) {
+		int step = data[0] % STEPS, i = data[0] / STEPS % CLIENTS;
+		size_t used = 1;
+
+		come(i);
+		if (step == STEP_SAY || step == STEP_SAY_LINE)
+			used +=
+			    say(i, data + 1, size - 1, step == STEP_SAY_LINE);
+		else if (step == STEP_WAIT)
+			now += TSPAN_MSECONDS(700);
+		else if (step == STEP_LEAVE)
+			leave(i);
+		else
+			(void)shutdown(clients[i], SHUT_WR);
+		turn();
+		for (int k = 0; k < CLIENTS; k++)
+			hear(k);
+		data += used;
+		size -= used;
+	}
+	for (int i = 0; i < CLIENTS; i++)
+		leave(i);
+	turn();
+	assert(counter_clients(&sup.counter->counter) == 0);
+	assert(sup.counter->counter.used_keys == 0);
+	assert(sup.counter->pending == 0);
+	assert(TAILQ_EMPTY(&sup.counter->dirty));
+	return 0;
+}
