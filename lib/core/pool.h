@@ -220,8 +220,7 @@ void pool_misbehaved(
  * Something it was handed lies unread in its socket, and it has received
  * nothing since then: after pickup_timeout the process is killed.
  */
-void pool_unread(
-    struct pool *p, uint32_t process, tstamp since, tstamp now);
+void pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now);
 
 /*
  * It is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come

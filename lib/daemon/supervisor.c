@@ -78,7 +78,8 @@ supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 		supervisor_stop_now(s, now);
 		break;
 	default:
-		log_warnx("signal %u is ignored", info->ssi_signo);
+		log_warnx("SIG%s is reserved and does nothing",
+		    sigabbrev_np((int)info->ssi_signo));
 		break;
 	}
 }
@@ -317,15 +318,13 @@ supervisor_open_doors(struct supervisor *s, struct doors *doors)
 			if (intake_open(s, app, &app->listen[k], &doors[i]) ==
 			    0)
 				continue;
-			status = errno == EACCES || errno == EPERM
-			    ? EX_NOPERM
-			    : EX_CANTCREAT;
+			status = logging_status(errno);
 		}
 	}
 	return status;
 }
 
-/* The doors, and then the apps behind them. */
+/* The counter, the doors, and then the apps behind them. */
 static int
 supervisor_open(struct supervisor *s)
 {
@@ -336,6 +335,11 @@ supervisor_open(struct supervisor *s)
 
 	if (doors == NULL)
 		return EX_OSERR;
+	if (!poolcounter_prepare(s, conf)) {
+		free(doors);
+		return EX_CANTCREAT;
+	}
+	poolcounter_commit(s, conf, s->started);
 	for (size_t i = 0; i < conf->apps_len; i++)
 		TAILQ_INIT(&doors[i]);
 	status = supervisor_open_doors(s, doors);
@@ -400,13 +404,15 @@ supervisor_init(struct supervisor *s, struct config *config)
 	/* First of all: it tells best that a daemon runs on this file. */
 	s->control = control_open(s, &ok);
 	if (!ok)
-		return EX_CANTCREAT;
-	if (!poolcounter_prepare(s, config->conf))
-		return EX_CANTCREAT;
-	poolcounter_commit(s, config->conf, s->started);
+		return logging_status(errno);
 	status = supervisor_open(s);
-	if (status != EX_OK)
+	if (status != EX_OK) {
+		/* The files of their sockets go with them. */
+		if (s->control != NULL)
+			control_close(s->control);
+		poolcounter_close(s);
 		return status;
+	}
 	if (log_start() == -1)
 		log_warn("cannot start the log's thread");
 	return EX_OK;

@@ -137,6 +137,7 @@ testWhoServesNeedNotReadThatItShallStop() {
 
 testOneLateConnectionDoesNotEndTheSessionsBesideIt() {
 	app web --concurrency 2 --work 4s <<-EOF | conf
+	concurrency = 2
 	min_processes = 1
 	max_processes = 1
 	pickup_timeout = 2s
@@ -289,7 +290,7 @@ testOneThatExitsCleanlyAfterItsWorkIsReplacedAtOnce() {
 	pool_start
 	assertEquals 10 "$(web hello --count 10 | cut -d ' ' -f 1 |
 	    sort -u | wc -l)"
-	assertEquals '{"retired": 10}' "$(status apps web exits)"
+	await status_is '{"retired": 10}' apps web exits
 	assertFalse 'it backs off' 'said "next start in"'
 }
 
