@@ -40,6 +40,26 @@ usage(FILE *to)
 	    to, "usage: apppoold [-DhTtVv] [-c FILE] [--exit-on-failed]\n");
 }
 
+static void
+help(void)
+{
+	usage(stdout);
+	(void)fputs(
+	    "\n"
+	    "  -c FILE            the configuration (" CONF_DEFAULT_FILE ")\n"
+	    "  -D                 go to the background when all is ready\n"
+	    "  --exit-on-failed   exit with 69 when an app cannot be started\n"
+	    "  -h, --help         show this\n"
+	    "  -T                 check the configuration, and print all that "
+	    "is in force\n"
+	    "  -t                 check the configuration\n"
+	    "  -V, --version      show the version\n"
+	    "  -v                 log one level more; twice: two\n"
+	    "\n"
+	    "See apppoold(8) and pool.conf(5).\n",
+	    stdout);
+}
+
 static int
 parse_options(int argc, char **argv, struct options *o)
 {
@@ -63,7 +83,7 @@ parse_options(int argc, char **argv, struct options *o)
 			o->exit_on_failed = true;
 			break;
 		case 'h':
-			usage(stdout);
+			help();
 			exit(EX_OK);
 		case 'T':
 			o->print = true;
@@ -139,12 +159,12 @@ open_pid_file(const struct conf *conf, int *status_out)
 		return NULL;
 	pid_file = pidfile_open(conf->pid_file, 0644, &other);
 	if (pid_file == NULL) {
-		*status_out = errno == EACCES ? EX_NOPERM : EX_CANTCREAT;
+		*status_out = supervisor_refused(errno);
 		if (errno == EEXIST)
-			log_errorx("%s: already running, pid %ld",
+			log_errorx("pid_file %s: already running, pid %ld",
 			    conf->pid_file, (long)other);
 		else
-			log_error("%s", conf->pid_file);
+			log_error("pid_file %s", conf->pid_file);
 		return NULL;
 	}
 	/* libbsd does not: a child with a copy would keep the lock. */
@@ -182,8 +202,7 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		log_info("apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,
 		    conf->file, (long)getpid());
 		if (conf->nobody_by_default)
-			log_warnx("apps for which no user is written run as "
-				  "nobody");
+			log_warnx("apps that name no user run as nobody");
 		status = supervisor_run(s);
 		log_info("stopped");
 		supervisor_fini(s);
@@ -222,8 +241,9 @@ main(int argc, char **argv)
 	if (conf == NULL)
 		return EX_CONFIG;
 	if (logging_open(conf) == -1) {
+		status = supervisor_refused(errno);
 		conf_free(conf);
-		return EX_CANTCREAT;
+		return status;
 	}
 	status = run(&s, &o, conf);
 	log_stop(TSPAN_SECONDS(1));

@@ -32,17 +32,29 @@ control_spec(const struct conf *conf)
 	};
 }
 
-/* Where no service manager has made the folder of the default. */
-static void
+/*
+ * Where no service manager has made the folder of the default. true: it is
+ * there, or it is another socket; false and errno: it was logged.
+ */
+static bool
 make_default_folder(const char *path)
 {
 	char folder[] = CONF_DEFAULT_CONTROL;
+	int error;
 
 	if (strcmp(path, folder) != 0)
-		return;
+		return true;
 	*strrchr(folder, '/') = '\0';
-	if (mkdir(folder, 0755) == 0)
+	if (mkdir(folder, 0755) == 0) {
 		log_info("made %s", folder);
+		return true;
+	}
+	if (errno == EEXIST)
+		return true;
+	error = errno;
+	log_error("control socket %s: cannot make its folder", path);
+	errno = error;
+	return false;
 }
 
 /* Descriptors are for connections first. */
@@ -80,9 +92,12 @@ control_listen(struct control *c, const struct conf *conf)
 	const struct listener_spec spec = control_spec(conf);
 	struct listener listener;
 	const char *why;
+	int error;
 
-	make_default_folder(conf->control);
+	if (!make_default_folder(conf->control))
+		return false;
 	if (listener_open(&listener, &spec, &why) == -1) {
+		error = errno;
 		if (errno == EADDRINUSE)
 			log_errorx("control socket %s: another process "
 				   "listens there; is this daemon running "
@@ -90,6 +105,7 @@ control_listen(struct control *c, const struct conf *conf)
 			    conf->control);
 		else
 			log_error("control socket %s: %s", conf->control, why);
+		errno = error;
 		return false;
 	}
 	fdpass_refuse(listener.fd);
@@ -125,6 +141,7 @@ struct control *
 control_open(struct supervisor *s, bool *ok_out)
 {
 	struct control *c;
+	int error;
 
 	*ok_out = true;
 	if (s->config->conf->control == NULL)
@@ -133,6 +150,7 @@ control_open(struct supervisor *s, bool *ok_out)
 	c = calloc(1, sizeof(*c));
 	if (c == NULL) {
 		log_error("control socket");
+		errno = ENOMEM;
 		*ok_out = false;
 		return NULL;
 	}
@@ -142,7 +160,9 @@ control_open(struct supervisor *s, bool *ok_out)
 	c->look_at = TSTAMP_NEVER;
 	c->wait_at = TSTAMP_NEVER;
 	if (!control_listen(c, s->config->conf)) {
+		error = errno;
 		free(c);
+		errno = error;
 		*ok_out = false;
 		return NULL;
 	}

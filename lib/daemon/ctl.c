@@ -4,6 +4,7 @@
 #include <sys/un.h>
 
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,7 @@
 #include "daemon/control_line.h"
 #include "daemon/ctl.h"
 #include "daemon/ctl_answer.h"
+#include "sys/background.h"
 
 /* The question refused, by the daemon. */
 #define EX_REFUSED 1
@@ -33,6 +35,36 @@ usage(FILE *to)
 	(void)fputs("usage: apppoolctl [-hjV] [-c FILE | -s SOCKET] "
 		    "COMMAND [ARGUMENT...]\n",
 	    to);
+}
+
+static void
+help(void)
+{
+	usage(stdout);
+	(void)fputs(
+	    "\n"
+	    "  -c FILE         the daemon of this configuration "
+	    "(" CONF_DEFAULT_FILE ")\n"
+	    "  -h, --help      show this\n"
+	    "  -j              answer in JSON\n"
+	    "  -s SOCKET       the daemon that has this control socket\n"
+	    "  -V, --version   show the version\n"
+	    "\n"
+	    "`apppoolctl help` lists the commands of the daemon that runs; "
+	    "see apppoolctl(8).\n",
+	    stdout);
+}
+
+/* Whether the daemon says that it was asked in the wrong words. */
+static bool
+is_misuse(const char *error)
+{
+	static const char *const starts[] = { "usage: ", "unknown command " };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strncmp(error, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
 }
 
 /* The line that the words make. 0, or an exit status. */
@@ -151,7 +183,7 @@ ctl_listen(const struct ctl *ctl, int fd)
 	switch (ctl_answer_end(&answer, &error)) {
 	case CTL_END_REFUSED:
 		(void)fprintf(stderr, "apppoolctl: %s\n", error);
-		return EX_REFUSED;
+		return is_misuse(error) ? EX_USAGE : EX_REFUSED;
 	case CTL_END_CUT:
 		(void)fputs("apppoolctl: the daemon has ended, or cut the "
 			    "answer off\n",
@@ -196,6 +228,14 @@ ctl_main(int argc, char **argv)
 	struct ctl ctl = { 0 };
 	int option, status;
 
+	/* Before a socket of ours takes its number. */
+	if (fcntl(STDOUT_FILENO, F_GETFD) == -1) {
+		(void)fprintf(
+		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
+		return EX_IOERR;
+	}
+	if (background_fix_stdio() == -1)
+		return EX_OSERR;
 	/* The words of the command may stand anywhere. */
 	while (
 	    (option = getopt_long(argc, argv, "c:hjs:V", longs, NULL)) != -1) {
@@ -204,7 +244,7 @@ ctl_main(int argc, char **argv)
 			ctl.file = optarg;
 			break;
 		case 'h':
-			usage(stdout);
+			help();
 			return EX_OK;
 		case 'j':
 			ctl.json = true;

@@ -18,6 +18,7 @@ logging_open(const struct conf *conf)
 {
 	struct log_spec spec = { 0 };
 	int level = (int)conf->log_level + verbose;
+	int error;
 
 	switch (conf->log) {
 	case CONF_LOG_STDERR:
@@ -37,6 +38,8 @@ logging_open(const struct conf *conf)
 	spec.json = conf->log_format == CONF_LOG_FORMAT_JSON;
 	if (log_open(&spec) == 0)
 		return 0;
+	error = errno;
 	log_error("cannot open the log %s", conf->log_file);
+	errno = error;
 	return -1;
 }

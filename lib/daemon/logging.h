@@ -8,7 +8,7 @@
 /* Each -v: one level more than the configuration says. */
 void logging_verbose(void);
 
-/* 0, or -1, logged, and then the log is as it was. */
+/* 0, or -1 and errno, logged, and then the log is as it was. */
 int logging_open(const struct conf *conf);
 
 #endif

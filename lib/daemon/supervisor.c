@@ -301,6 +301,12 @@ supervisor_start_lanes(struct supervisor *s)
 	return loop_set(&s->loop, &s->closer_io, EPOLLIN);
 }
 
+int
+supervisor_refused(int error)
+{
+	return error == EACCES || error == EPERM ? EX_NOPERM : EX_CANTCREAT;
+}
+
 /* Opens every door of every app; 0 or an exit status. */
 static int
 supervisor_open_doors(struct supervisor *s, struct doors *doors)
@@ -318,7 +324,7 @@ supervisor_open_doors(struct supervisor *s, struct doors *doors)
 			if (intake_open(s, app, &app->listen[k], &doors[i]) ==
 			    0)
 				continue;
-			status = logging_status(errno);
+			status = supervisor_refused(errno);
 		}
 	}
 	return status;
@@ -404,7 +410,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 	/* First of all: it tells best that a daemon runs on this file. */
 	s->control = control_open(s, &ok);
 	if (!ok)
-		return logging_status(errno);
+		return supervisor_refused(errno);
 	status = supervisor_open(s);
 	if (status != EX_OK) {
 		/* The files of their sockets go with them. */

@@ -80,6 +80,9 @@ struct supervisor {
 
 RB_PROTOTYPE(pids, worker, by_pid, worker_compare);
 
+/* The exit status where something could not be opened, for this errno. */
+int supervisor_refused(int error);
+
 /*
  * Takes config over, opens the doors, and asks for the first processes. 0, or
  * an exit status of sysexits.h, the reason having been logged. Call it before

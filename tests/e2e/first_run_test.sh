@@ -38,7 +38,10 @@ testHelpGoesToStandardOutput() {
 testUsageNamesEveryOption() {
 	apppoold -h
 	assertContains "$OUT" '[-DhTtVv]'
-	assertContains "$OUT" '-c FILE'
+	for option in '-c FILE' -D --exit-on-failed -h -T -t -V -v; do
+		assertContains "$OUT" "
+  $option"
+	done
 }
 
 testAnUnknownOptionIsAMistakeOfUsage() {
@@ -151,6 +154,46 @@ testAPidFileThatCannotBeMadeIsCannotCreate() {
 	assertContains "$ERR" "$DIR/none/pid"
 }
 
+# as_user: the daemon, as somebody without rights.
+as_user() {
+	if is_root; then
+		set -- setpriv --reuid=65534 --regid=65534 --clear-groups \
+		    "$APPPOOLD" "$@"
+	else
+		set -- "$APPPOOLD" "$@"
+	fi
+	timeout "$LIMIT" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null
+	RC=$? OUT=$(cat "$DIR/out") ERR=$(cat "$DIR/err")
+}
+
+testWhereMakingAFileIsNotAllowedAPermissionIsMissing() {
+	mkdir -p -m 755 "$DIR/closed"
+	is_root || chmod 555 "$DIR/closed"
+	for option in control log pid_file; do
+		good_conf
+		sed -i '/^control/d' "$DIR/pool.conf"
+		[ "$option" = control ] ||
+		    echo 'control = ""' >>"$DIR/pool.conf"
+		echo "$option = \"$DIR/closed/file\"" >>"$DIR/pool.conf"
+		as_user -c "$DIR/pool.conf"
+		assertEquals "$option: $ERR" 77 "$RC"
+		assertContains "$ERR" "$DIR/closed/file: "
+	done
+}
+
+testAFailedStartLeavesNoSocketBehind() {
+	conf <<-END
+	counter = "unix:$DIR/counter.sock"
+	app "web" {
+		listen = { "unix:$DIR/web.sock", "unix:$DIR/pool.conf" }
+		command = { "$TWORKER" }
+	}
+	END
+	apppoold -c "$DIR/pool.conf"
+	assertEquals 73 "$RC"
+	assertEquals '' "$(find "$DIR" -type s)"
+}
+
 testInTheBackgroundAFailedAppIsToldByTheExitStatus() {
 	conf <<-END
 	app "web" {
@@ -207,8 +250,32 @@ testControlRefusesAnUnknownCommand() {
 	good_conf
 	pool_start
 	apppoolctl -s "$DIR/control.sock" juggle
-	assertEquals 1 "$RC"
+	assertEquals 64 "$RC"
 	assertContains "$ERR" juggle
+}
+
+testControlRefusesAnArgumentTooMany() {
+	good_conf
+	pool_start
+	apppoolctl -s "$DIR/control.sock" status web shop
+	assertEquals 64 "$RC"
+	assertContains "$ERR" 'usage: status [APP]'
+}
+
+testControlRefusesAnAppThatIsNotThere() {
+	good_conf
+	pool_start
+	apppoolctl -s "$DIR/control.sock" status shop
+	assertEquals 1 "$RC"
+	assertContains "$ERR" shop
+}
+
+testControlWithoutStandardOutputSaysSo() {
+	good_conf
+	pool_start
+	"$APPPOOLCTL" -s "$DIR/control.sock" status >&- 2>"$DIR/err"
+	assertEquals 74 $?
+	assertContains "$(cat "$DIR/err")" stdout
 }
 
 testControlRefusesAnUnknownOption() {
