@@ -110,6 +110,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/poolcounter_client.c \
     lib/daemon/poolcounter_door.c \
     lib/daemon/poolcounter_line.c \
+    lib/daemon/poolcounter_setup.c \
     lib/daemon/poolcounter_stats.c \
     lib/daemon/readiness.c \
     lib/daemon/reload.c \

@@ -281,8 +281,6 @@ pc_door_ready(struct loop_io *io, uint32_t events, tstamp now)
 void
 pc_door_wake(struct pc_door *d, tstamp now)
 {
-	if (d->rest_until > now)
-		return;
 	if (d->listener.fd == -1)
 		pc_door_mend(d, now);
 	else

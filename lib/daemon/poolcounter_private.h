@@ -3,8 +3,9 @@
 
 /*
  * What the files poolcounter*.c share: poolcounter.c has the service as a
- * whole, poolcounter_door.c its addresses, poolcounter_client.c those who
- * have connected, poolcounter_stats.c what STATS answers.
+ * whole, poolcounter_setup.c its tables and configuration,
+ * poolcounter_door.c its addresses, poolcounter_client.c those who have
+ * connected, poolcounter_stats.c what STATS answers.
  */
 
 #include <sys/queue.h>
@@ -107,7 +108,7 @@ void pc_door_use(struct pc_door *d);
 void pc_door_leave(struct pc_door *d, tstamp now);
 void pc_door_close(struct pc_door *d);
 
-/* Those that have rested. */
+/* It has rested. */
 void pc_door_wake(struct pc_door *d, tstamp now);
 
 /* --- poolcounter_client.c ----------------------------------------------- */
