@@ -14,6 +14,7 @@ CORE_SRCS = lib/core/action.c \
     lib/core/counter_memory.c \
     lib/core/deadlines.c \
     lib/core/life.c \
+    lib/core/limit.c \
     lib/core/pool.c \
     lib/core/pool_apps.c \
     lib/core/pool_check.c \
@@ -76,6 +77,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/conf_identity.c \
     lib/daemon/conf_include.c \
     lib/daemon/conf_judge.c \
+    lib/daemon/conf_limit.c \
     lib/daemon/conf_list.c \
     lib/daemon/conf_listen.c \
     lib/daemon/conf_load.c \
@@ -103,6 +105,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/held.c \
     lib/daemon/intake.c \
     lib/daemon/json.c \
+    lib/daemon/limiter.c \
     lib/daemon/logging.c \
     lib/daemon/nursery.c \
     lib/daemon/output.c \

@@ -13,6 +13,8 @@ action_name(enum action_kind kind)
 		[ACTION_TERM] = "term",
 		[ACTION_KILL] = "kill",
 		[ACTION_ACCEPT] = "accept",
+		[ACTION_LOCK] = "lock",
+		[ACTION_UNLOCK] = "unlock",
 		[ACTION_OVER] = "over",
 		[ACTION_TELL] = "tell",
 	};
@@ -27,6 +29,7 @@ action_cause_name(enum action_cause cause)
 		[CAUSE_FULL] = "the queue is full",
 		[CAUSE_TIMED_OUT] = "it waited for queue_timeout",
 		[CAUSE_APP_FAILED] = "the app has failed",
+		[CAUSE_LIMIT] = "its limit does not let it in",
 		[CAUSE_RETRIES] = "retry_limit processes died under it",
 		[CAUSE_STOPPING] = "the daemon stops",
 	};

@@ -18,6 +18,8 @@ enum action_kind {
 	ACTION_TERM, /* SIGTERM to the process */
 	ACTION_KILL, /* SIGKILL to its whole group */
 	ACTION_ACCEPT, /* there is room again for a listener that waits */
+	ACTION_LOCK, /* ask for a lock of the app's limit */
+	ACTION_UNLOCK, /* give a lock back */
 	ACTION_OVER, /* the closed app has nothing left; see pool_app_free() */
 	ACTION_TELL, /* the app has news; see news */
 };
@@ -28,6 +30,7 @@ enum action_cause {
 	CAUSE_TIMED_OUT,
 	CAUSE_APP_FAILED,
 	CAUSE_RETRIES,
+	CAUSE_LIMIT,
 	CAUSE_STOPPING,
 };
 
@@ -47,6 +50,7 @@ struct action {
 	uint32_t app;
 	uint32_t process; /* ILIST_NONE where the action has none */
 	uint32_t conn; /* likewise */
+	uint32_t lock; /* ACTION_UNLOCK: the lock */
 	uint64_t stamp; /* tells a stale action from a valid one */
 };
 

@@ -25,6 +25,7 @@ struct app_options {
 	uint64_t max_requests_jitter;
 	bool sessions; /* false: handoff = none, ready when it is spawned */
 	bool close_when_full; /* on_full = close */
+	bool limited; /* a lock is taken before each hand-over */
 	tspan queue_timeout; /* 0: none */
 	tspan start_delay;
 	tspan stop_delay;
@@ -62,7 +63,7 @@ enum app_phase {
 
 /*
  * Always: accepted = completed + refused + timed_out + abandoned + lost +
- * waiting (queue.count) + sessions.
+ * waiting (app_waiting()) + sessions.
  */
 struct app_figures {
 	uint64_t accepted; /* connections that accept() returned */
@@ -104,6 +105,11 @@ struct app {
 	struct ilist busy;
 	struct ilist leaving;
 	struct ilist queue; /* waiters, in order of arrival */
+	struct ilist cleared; /* waiters with a lock, if limited; likewise */
+	uint32_t places; /* further sessions that its processes have room for */
+	uint32_t lock_requests; /* asked for and not answered */
+	tstamp lock_after; /* no lock is asked for before; 0: at any time */
+	tstamp lock_free_until; /* none is needed until then (limit_fail) */
 	struct backoff backoff;
 	uint32_t failed_starts; /* since a process served or lived on */
 	uint32_t pace; /* starts at the next growth */
@@ -139,11 +145,38 @@ app_living(const struct app *a)
 	return app_processes(a) + a->leaving.count;
 }
 
-/* Connections that want a process: waiters, and one for a knocking listener. */
+static inline uint32_t
+app_waiting(const struct app *a)
+{
+	return a->queue.count + a->cleared.count;
+}
+
+/* A connection must come in before a lock can be asked for. */
+static inline uint32_t
+app_max_queue(const struct app *a)
+{
+	if (a->options.limited && a->options.max_queue == 0)
+		return 1;
+	return a->options.max_queue;
+}
+
+/* Waiters that go to the next process with room. */
+static inline const struct ilist *
+app_servable(const struct app *a)
+{
+	return a->options.limited ? &a->cleared : &a->queue;
+}
+
+/*
+ * Connections that want a process: waiters, and one for a knocking listener.
+ * While locks are asked for, more processes would be of no use to them.
+ */
 static inline uint32_t
 app_demand(const struct app *a)
 {
-	return a->queue.count + (a->knocking ? 1 : 0);
+	if (a->options.limited && a->places > 0)
+		return a->cleared.count;
+	return app_waiting(a) + (a->knocking ? 1 : 0);
 }
 
 /* The word of status and logs: running, starting, failed, stopping, …. */

@@ -3,6 +3,7 @@
 
 /* One accepted connection, from accept() to its one end. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/tstamp.h"
@@ -21,6 +22,8 @@ struct conn {
 	uint32_t process; /* ILIST_NONE but when assigned or handed */
 	uint32_t retries; /* times taken back from a dead process */
 	uint64_t seq; /* order of arrival, unique over the pool's life */
+	uint32_t lock; /* of the app's limit that it holds; ILIST_NONE: none */
+	bool cleared; /* it needs no lock, or none any more */
 	tstamp arrived;
 	tstamp handed; /* when it was assigned to its process last */
 };

@@ -11,7 +11,7 @@ static size_t
 pool_action_capacity(const struct pool_limits *l)
 {
 	/* Stale ones are dropped when it is full: pool_compact(). */
-	return (size_t)5 * l->processes + 2 * (size_t)l->conns +
+	return (size_t)5 * l->processes + 4 * (size_t)l->conns +
 	    16 * (size_t)l->apps;
 }
 
@@ -188,7 +188,7 @@ pool_compact(struct pool *p)
 	q->count = n;
 }
 
-static void
+void
 pool_act(struct pool *p, struct action a)
 {
 	struct actions *q = &p->actions;

@@ -176,6 +176,24 @@ void pool_abandoned(struct pool *p, uint32_t conn, tstamp now);
  */
 void pool_hand_failed(struct pool *p, uint32_t conn, tstamp now);
 
+/* --- a limit in front of an app ----------------------------------------- */
+
+/*
+ * The answer to one ACTION_LOCK of the app: this lock is ours. It comes back
+ * by an ACTION_UNLOCK. Any number but ILIST_NONE.
+ */
+void pool_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now);
+
+/* The answer is no: too many wait for it, or it timed out. */
+void pool_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now);
+
+/*
+ * There is no answer: until then no lock is asked for; open: and none is
+ * needed.
+ */
+void pool_unlimited(
+    struct pool *p, uint32_t app, bool open, tstamp until, tstamp now);
+
 /* --- processes ---------------------------------------------------------- */
 
 /*

@@ -31,6 +31,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	ilist_init(&a->busy);
 	ilist_init(&a->leaving);
 	ilist_init(&a->queue);
+	ilist_init(&a->cleared);
 	window_init(&a->queue_wait);
 	window_init(&a->session_time);
 	pool_settle(p, app);
@@ -63,6 +64,7 @@ pool_app_change(
     struct pool *p, uint32_t app, const struct app_options *o, tstamp now)
 {
 	pool_at(p, now);
+	limit_switch(p, app, o->limited);
 	pool_refile(p, app, o);
 	pool_settle(p, app);
 }

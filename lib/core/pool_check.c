@@ -63,26 +63,28 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 		break;
 	}
 	/* Work conservation. */
-	assert(!room || ilist_empty(&a->queue));
+	assert(!room || ilist_empty(app_servable(a)));
 	assert(x->request_limit == 0 || x->handed <= x->request_limit);
 }
 
 static void
-check_queue(const struct pool *p, uint32_t app)
+check_queue(const struct pool *p, uint32_t app, const struct ilist *queue)
 {
 	const struct app *a = &p->apps[app];
 	uint64_t before = 0;
 	uint32_t n = 0;
 
-	for (uint32_t c = a->queue.first; c != ILIST_NONE;
+	for (uint32_t c = queue->first; c != ILIST_NONE;
 	     c = p->conn_links[c].next) {
 		assert(p->conns[c].state == CONN_WAITING);
 		assert(p->conns[c].app == app);
+		assert(!a->options.limited ||
+		    p->conns[c].cleared == (queue == &a->cleared));
 		assert(p->conns[c].seq > before);
 		before = p->conns[c].seq;
 		n++;
 	}
-	assert(n == a->queue.count);
+	assert(n == queue->count);
 }
 
 /* Nothing is possible that nobody has been told of, or will be. */
@@ -106,6 +108,7 @@ check_app(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	const struct app_figures *f = &a->figures;
 	struct tally t = { { 0 }, 0, 0, 0 };
+	uint32_t places = 0;
 
 	for (uint32_t n = room_first(p, app); n != ILIST_NONE;
 	     n = room_next(p, n)) {
@@ -116,12 +119,19 @@ check_app(const struct pool *p, uint32_t app)
 		assert(t.in_state[s] == a->in_state[s]);
 	assert(t.expiring == a->expiring && t.stuck == a->stuck);
 	assert(t.sessions == f->sessions);
-	check_queue(p, app);
-	for (uint32_t i = 0; i < a->lowest; i++)
-		assert(ilist_empty(room_list(p, app, i)));
+	check_queue(p, app, &a->queue);
+	check_queue(p, app, &a->cleared);
+	assert(a->options.limited || ilist_empty(&a->cleared));
+	for (uint32_t i = 0; i < a->options.concurrency; i++) {
+		const struct ilist *l = room_list(p, app, i);
+
+		assert(i >= a->lowest || ilist_empty(l));
+		places += l->count * (a->options.concurrency - i);
+	}
+	assert(places == a->places);
 	assert(f->accepted ==
 	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
-		a->queue.count + f->sessions);
+		app_waiting(a) + f->sessions);
 	assert(a->phase != APP_OVER || app_living(a) == a->stuck);
 	check_woken(p, app);
 }
@@ -141,7 +151,7 @@ pool_check(const struct pool *p)
 		living += app_living(a) - a->stuck;
 		used += app_living(a);
 		calling += a->calling ? 1 : 0;
-		conns += a->queue.count + a->figures.sessions;
+		conns += app_waiting(a) + a->figures.sessions;
 	}
 	assert(count == p->count && living == p->living);
 	assert(used == p->nprocesses - p->free_processes.count);

@@ -28,8 +28,10 @@ pool_may_accept(const struct pool *p, uint32_t app)
 
 	if (a->phase > APP_CLOSING || !pool_has_numbers(p))
 		return false;
-	return a->queue.count < a->options.max_queue || a->failed ||
-	    a->options.close_when_full || pool_has_room(p, app);
+	if (app_waiting(a) < app_max_queue(a) || a->failed ||
+	    a->options.close_when_full)
+		return true;
+	return !a->options.limited && pool_has_room(p, app);
 }
 
 uint32_t
@@ -44,11 +46,11 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 	if (p->conns[conn].state == CONN_WAITING) {
 		if (a->failed)
 			queue_refuse(p, conn, CAUSE_APP_FAILED);
-		else if (a->queue.count > a->options.max_queue)
+		else if (app_waiting(a) > app_max_queue(a))
 			queue_refuse(p, conn, CAUSE_FULL);
 		if (p->conns[conn].state == CONN_REFUSED && app_ready(a) == 0)
 			a->missed = true;
-		if (a->queue.count >= a->options.max_queue && !a->full) {
+		if (app_waiting(a) >= app_max_queue(a) && !a->full) {
 			a->full = true;
 			pool_tell(p, app, NEWS_FULL, ILIST_NONE);
 		}
@@ -89,8 +91,7 @@ pool_abandoned(struct pool *p, uint32_t conn, tstamp now)
 	struct app *a = &p->apps[c->app];
 
 	pool_at(p, now);
-	assert(c->state == CONN_WAITING);
-	ilist_remove(&a->queue, p->conn_links, conn);
+	queue_leave(p, conn);
 	a->figures.abandoned++;
 	queue_free(p, conn);
 	pool_settle(p, c->app);

@@ -11,6 +11,7 @@
 
 /* --- pool.c ------------------------------------------------------------- */
 
+void pool_act(struct pool *p, struct action a);
 void pool_act_process(struct pool *p, enum action_kind kind, uint32_t process);
 void pool_act_conn(struct pool *p, enum action_kind kind, uint32_t conn,
     enum action_cause cause);
@@ -72,6 +73,18 @@ void queue_serve(struct pool *p, uint32_t app);
 /* Takes a new connection in. */
 uint32_t queue_admit(struct pool *p, uint32_t app);
 
+/* Puts it on the list where it waits now, by its order of arrival. */
+void queue_insert(struct pool *p, uint32_t conn);
+
+/* Takes a waiter off its list; it must go somewhere else at once. */
+void queue_leave(struct pool *p, uint32_t conn);
+
+/* A waiter needs no lock any more: it has this one, or ILIST_NONE. */
+void queue_clear(struct pool *p, uint32_t conn, uint32_t lock);
+
+/* The waiter that has waited longest; ILIST_NONE: nobody waits. */
+uint32_t queue_first(const struct pool *p, uint32_t app);
+
 /* From a process back to its place in the queue, which is by arrival. */
 void queue_return(struct pool *p, uint32_t conn);
 
@@ -88,6 +101,18 @@ void queue_detach(struct pool *p, uint32_t conn);
 
 /* The number of a connection that is on no list may be used again. */
 void queue_free(struct pool *p, uint32_t conn);
+
+/* --- limit.c: a lock before each hand-over ------------------------------ */
+
+/* Asks for as many locks as there are places for. */
+void limit_update(struct pool *p, uint32_t app);
+tstamp limit_deadline(const struct pool *p, uint32_t app);
+
+/* Gives back the lock that the connection holds, if it does. */
+void limit_unlock(struct pool *p, uint32_t conn);
+
+/* The app is limited now and was not, or the other way round. */
+void limit_switch(struct pool *p, uint32_t app, bool limited);
 
 /* --- life.c: processes -------------------------------------------------- */
 

@@ -23,30 +23,50 @@ queue_number(struct pool *p)
 	return p->nconns++;
 }
 
+/* The list it waits on, or would wait on. */
+static struct ilist *
+queue_of(struct pool *p, const struct conn *c)
+{
+	struct app *a = &p->apps[c->app];
+
+	return a->options.limited && c->cleared ? &a->cleared : &a->queue;
+}
+
 void
 queue_free(struct pool *p, uint32_t conn)
 {
+	limit_unlock(p, conn);
 	p->conns[conn].state = CONN_FREE;
 	ilist_push_front(&p->free_conns, p->conn_links, conn);
 }
 
+void
+queue_leave(struct pool *p, uint32_t conn)
+{
+	struct conn *c = &p->conns[conn];
+
+	assert(c->state == CONN_WAITING);
+	ilist_remove(queue_of(p, c), p->conn_links, conn);
+}
+
 /* Puts the connection where it belongs by its order of arrival. */
-static void
+void
 queue_insert(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
 	struct app *a = &p->apps[c->app];
+	struct ilist *queue = queue_of(p, c);
 	uint32_t at = ILIST_NONE;
 
-	if (!ilist_empty(&a->queue) && p->conns[a->queue.last].seq > c->seq) {
-		at = a->queue.first;
+	if (!ilist_empty(queue) && p->conns[queue->last].seq > c->seq) {
+		at = queue->first;
 		while (p->conns[at].seq < c->seq)
 			at = p->conn_links[at].next;
 	}
-	ilist_insert(&a->queue, p->conn_links, conn, at);
+	ilist_insert(queue, p->conn_links, conn, at);
 	c->state = CONN_WAITING;
-	if (a->queue.count > a->figures.max_waiting)
-		a->figures.max_waiting = a->queue.count;
+	if (app_waiting(a) > a->figures.max_waiting)
+		a->figures.max_waiting = app_waiting(a);
 }
 
 uint32_t
@@ -59,6 +79,8 @@ queue_admit(struct pool *p, uint32_t app)
 	c->app = app;
 	c->process = ILIST_NONE;
 	c->retries = 0;
+	c->lock = ILIST_NONE;
+	c->cleared = false;
 	c->seq = ++p->stamps;
 	c->arrived = p->now;
 	a->figures.accepted++;
@@ -101,7 +123,7 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[c->app];
 
-	ilist_remove(&a->queue, p->conn_links, conn);
+	queue_leave(p, conn);
 	ilist_push_back(&x->conns, p->conn_links, conn);
 	c->state = CONN_ASSIGNED;
 	c->process = process;
@@ -123,13 +145,14 @@ void
 queue_serve(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
+	const struct ilist *servable = app_servable(a);
 
-	while (!ilist_empty(&a->queue)) {
+	while (!ilist_empty(servable)) {
 		uint32_t process = room_best(p, app);
 
 		if (process == ILIST_NONE)
 			return;
-		queue_assign(p, a->queue.first, process);
+		queue_assign(p, servable->first, process);
 	}
 	a->full = false;
 }
@@ -140,8 +163,8 @@ queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause)
 	struct conn *c = &p->conns[conn];
 	struct app *a = &p->apps[c->app];
 
-	assert(c->state == CONN_WAITING);
-	ilist_remove(&a->queue, p->conn_links, conn);
+	queue_leave(p, conn);
+	limit_unlock(p, conn);
 	c->state = CONN_REFUSED;
 	a->over = 0; /* which must come after the refusal */
 	if (cause == CAUSE_TIMED_OUT)
@@ -154,8 +177,36 @@ queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause)
 void
 queue_refuse_all(struct pool *p, uint32_t app, enum action_cause cause)
 {
-	while (!ilist_empty(&p->apps[app].queue))
-		queue_refuse(p, p->apps[app].queue.first, cause);
+	struct app *a = &p->apps[app];
+
+	while (!ilist_empty(&a->cleared))
+		queue_refuse(p, a->cleared.first, cause);
+	while (!ilist_empty(&a->queue))
+		queue_refuse(p, a->queue.first, cause);
+}
+
+void
+queue_clear(struct pool *p, uint32_t conn, uint32_t lock)
+{
+	struct conn *c = &p->conns[conn];
+
+	queue_leave(p, conn);
+	c->lock = lock;
+	c->cleared = true;
+	queue_insert(p, conn);
+}
+
+uint32_t
+queue_first(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	uint32_t c = a->queue.first, cleared = a->cleared.first;
+
+	if (c == ILIST_NONE)
+		return cleared;
+	if (cleared == ILIST_NONE)
+		return c;
+	return p->conns[cleared].seq < p->conns[c].seq ? cleared : c;
 }
 
 tstamp
@@ -163,15 +214,15 @@ queue_deadline(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (a->options.queue_timeout == 0 || ilist_empty(&a->queue))
+	if (a->options.queue_timeout == 0 || app_waiting(a) == 0)
 		return TSTAMP_NEVER;
 	return tstamp_add(
-	    p->conns[a->queue.first].arrived, a->options.queue_timeout);
+	    p->conns[queue_first(p, app)].arrived, a->options.queue_timeout);
 }
 
 void
 queue_expire(struct pool *p, uint32_t app)
 {
 	while (queue_deadline(p, app) <= p->now)
-		queue_refuse(p, p->apps[app].queue.first, CAUSE_TIMED_OUT);
+		queue_refuse(p, queue_first(p, app), CAUSE_TIMED_OUT);
 }

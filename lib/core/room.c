@@ -77,14 +77,24 @@ room_at(const struct pool *p, uint32_t app, uint32_t home)
 	}
 }
 
+/* How many more sessions fit into a process of this room list. */
+static uint32_t
+room_places(const struct app *a, uint32_t home)
+{
+	return a->options.concurrency - (home - HOME_ROOM);
+}
+
 void
 room_unfile(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
 
 	if (x->home == HOME_NONE)
 		return;
 	ilist_remove(room_at(p, x->app, x->home), p->process_links, process);
+	if (x->home >= HOME_ROOM)
+		a->places -= room_places(a, x->home);
 	x->home = HOME_NONE;
 }
 
@@ -105,6 +115,7 @@ room_file(struct pool *p, uint32_t process)
 		return;
 	}
 	ilist_push_front(room_at(p, x->app, home), p->process_links, process);
+	a->places += room_places(a, home);
 	if (home - HOME_ROOM < a->lowest)
 		a->lowest = home - HOME_ROOM;
 }

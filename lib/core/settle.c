@@ -20,7 +20,8 @@ static void
 pool_watch_waste(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	bool waste = !ilist_empty(&a->queue) && a->in_state[PROCESS_IDLE] > 0;
+	bool waste =
+	    !ilist_empty(app_servable(a)) && a->in_state[PROCESS_IDLE] > 0;
 
 	if (waste && a->waste_since == 0) {
 		a->waste_since = p->now;
@@ -86,7 +87,8 @@ pool_wind_down(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->phase == APP_CLOSING && a->drained && app_demand(a) == 0) {
+	if (a->phase == APP_CLOSING && a->drained && app_waiting(a) == 0 &&
+	    !a->knocking) {
 		a->phase = APP_STOPPING;
 		pool_tell_all(p, app,
 		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
@@ -108,7 +110,7 @@ pool_reopen(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (ilist_empty(&a->queue))
+	if (app_waiting(a) == 0)
 		return;
 	if (a->phase == APP_STOPPING && p->phase != POOL_ENDING) {
 		a->phase = APP_CLOSING;
@@ -141,6 +143,7 @@ pool_settle(struct pool *p, uint32_t app)
 	/* What comes back late is served rather than refused. */
 	queue_serve(p, app);
 	queue_expire(p, app);
+	limit_update(p, app);
 	life_judge(p, app);
 	if (a->failed)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
@@ -162,6 +165,7 @@ pool_arm_app(struct pool *p, uint32_t app)
 {
 	tstamp at = tstamp_min(queue_deadline(p, app), sizing_deadline(p, app));
 
+	at = tstamp_min(at, limit_deadline(p, app));
 	/* A later deadline may stay early: it costs one look, not one each. */
 	if (at < deadlines_get(&p->app_deadlines, app))
 		deadlines_set(&p->app_deadlines, app, at);
@@ -206,8 +210,8 @@ pool_oldest(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp at = a->knocking ? a->knocked : TSTAMP_NEVER;
 
-	if (!ilist_empty(&a->queue))
-		at = tstamp_min(at, p->conns[a->queue.first].arrived);
+	if (app_waiting(a) > 0)
+		at = tstamp_min(at, p->conns[queue_first(p, app)].arrived);
 	return at;
 }
 

@@ -141,6 +141,8 @@ struct conf_rlimit {
 /* A PoolCounter lock in front of each hand-over. */
 struct conf_limit {
 	char *server; /* "local", or an address; NULL: no limit */
+	bool local; /* the daemon's own counter; where is empty then */
+	struct conf_listen where; /* addr_len 0: its host is not known */
 	char *key;
 	unsigned workers;
 	unsigned maxqueue;

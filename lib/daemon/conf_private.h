@@ -258,6 +258,7 @@ extern const struct conf_type conf_type_paths;
 extern const struct conf_type conf_type_command;
 extern const struct conf_type conf_type_environment;
 extern const struct conf_type conf_type_limit;
+void conf_limit_fini(struct conf_limit *);
 extern const struct conf_type conf_type_word;
 extern const struct conf_type conf_type_log;
 extern const struct conf_type conf_type_listen;

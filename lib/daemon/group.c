@@ -9,6 +9,7 @@
 
 #include "core/app.h"
 #include "daemon/group.h"
+#include "daemon/limiter.h"
 #include "daemon/supervisor.h"
 
 void
@@ -25,6 +26,7 @@ group_options(const struct conf_app *conf, struct app_options *out)
 		.max_requests_jitter = conf->max_requests_jitter,
 		.sessions = conf->handoff != CONF_HANDOFF_NONE,
 		.close_when_full = conf->on_full == CONF_ON_FULL_CLOSE,
+		.limited = conf->limit.server != NULL,
 		.queue_timeout = conf->queue_timeout,
 		.start_delay = conf->start_delay,
 		.stop_delay = conf->stop_delay,
@@ -67,6 +69,7 @@ group_new(struct supervisor *s, struct config *config,
 	TAILQ_INIT(&g->unborn);
 	if (conf->broken != NULL)
 		group_failure(g, "%s", conf->broken);
+	limiter_configure(g);
 	group_options(conf, &o);
 	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
@@ -82,6 +85,7 @@ group_configure(
 
 	g->config = config_ref(config);
 	g->conf = conf;
+	limiter_configure(g);
 	config_unref(old);
 }
 
@@ -90,6 +94,8 @@ group_free(struct group *g)
 {
 	assert(TAILQ_EMPTY(&g->doors));
 	g->sup->groups[g->app] = NULL;
+	if (g->limiter != NULL)
+		limiter_free(g->limiter);
 	config_unref(g->config);
 	free(g->slots);
 	free(g->name);

@@ -20,6 +20,7 @@
 #include "sys/loop.h"
 
 struct app_options;
+struct limiter;
 struct worker;
 struct supervisor;
 
@@ -57,6 +58,7 @@ struct group {
 	struct unborn unborn; /* to be started; not empty: in the nursery */
 	unsigned births; /* under way */
 	bool muted; /* its doors are out of the loop until ACTION_ACCEPT */
+	struct limiter *limiter; /* NULL: it has no limit */
 	bool closing; /* left the configuration, or everything stops */
 	bool drained; /* the core knows that no door is left */
 	uint64_t *slots; /* bitmap of the slots in use */

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/counter.h"
+#include "core/tstamp.h"
 #include "daemon/conf.h"
 
 struct poolcounter;
@@ -32,6 +33,12 @@ void poolcounter_abort(struct supervisor *s);
 
 /* Cuts every client off and frees s->counter, which may be NULL. */
 void poolcounter_close(struct supervisor *s);
+
+/*
+ * A connection to the service from inside the daemon: the caller's end, not
+ * blocking. -1 and errno.
+ */
+int poolcounter_join(struct poolcounter *pc, tstamp now);
 
 /*
  * Once in each turn, after the events: timeouts, and what clients are to be

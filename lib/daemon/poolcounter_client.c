@@ -48,6 +48,22 @@ pc_client_refuse(struct poolcounter *pc, int fd, bool tcp, tstamp now)
 	pc_close_fd(pc, fd, tcp);
 }
 
+int
+poolcounter_join(struct poolcounter *pc, tstamp now)
+{
+	int ends[2];
+
+	if (pc == NULL) {
+		errno = ECONNREFUSED;
+		return -1;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		ends) == -1)
+		return -1;
+	pc_client_new(pc, ends[1], false, now);
+	return ends[0];
+}
+
 void
 pc_client_new(struct poolcounter *pc, int fd, bool tcp, tstamp now)
 {

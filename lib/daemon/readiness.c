@@ -53,7 +53,7 @@ readiness_text(const struct supervisor *s, char *buf, size_t size)
 		failed += a->failed ? 1 : 0;
 		processes += app_processes(a);
 		active += a->in_state[PROCESS_ACTIVE];
-		waiting += a->queue.count;
+		waiting += app_waiting(a);
 	}
 	(void)snprintf(buf, size,
 	    "%u apps (%u failed), %u of %u processes, %u active, %lu waiting",

@@ -9,6 +9,7 @@
 
 #include "daemon/channel.h"
 #include "daemon/intake.h"
+#include "daemon/limiter.h"
 #include "daemon/nursery.h"
 #include "daemon/supervisor.h"
 #include "sys/accepted.h"
@@ -190,6 +191,8 @@ supervisor_settle(struct supervisor *s)
 		[ACTION_TERM] = settle_term,
 		[ACTION_KILL] = settle_kill,
 		[ACTION_ACCEPT] = settle_accept,
+		[ACTION_LOCK] = limiter_ask,
+		[ACTION_UNLOCK] = limiter_give_back,
 		[ACTION_OVER] = settle_over,
 		[ACTION_TELL] = settle_tell,
 	};

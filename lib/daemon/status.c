@@ -57,7 +57,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->processes = app_processes(app);
 	a->stuck = app->stuck;
 	memcpy(a->in_state, app->in_state, sizeof(a->in_state));
-	a->waiting = app->queue.count;
+	a->waiting = app_waiting(app);
 	a->oldest_wait = oldest == TSTAMP_NEVER ? 0 : now - oldest;
 	a->backoff = gate > now ? gate - now : 0;
 	a->idle_while_waiting = pool_idle_while_waiting(p, a->number, now);
@@ -170,7 +170,7 @@ take_totals(struct status *st)
 		if (s->groups[n] == NULL)
 			continue;
 		st->active += s->pool.apps[n].in_state[PROCESS_ACTIVE];
-		st->waiting += s->pool.apps[n].queue.count;
+		st->waiting += app_waiting(&s->pool.apps[n]);
 	}
 }
 

@@ -14,6 +14,7 @@
 #include "daemon/channel.h"
 #include "daemon/control.h"
 #include "daemon/intake.h"
+#include "daemon/limiter.h"
 #include "daemon/poolcounter.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
@@ -231,6 +232,7 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, readiness_deadline(s));
 	at = tstamp_min(at, control_deadline(s->control));
 	at = tstamp_min(at, poolcounter_deadline(s->counter));
+	at = tstamp_min(at, limiter_deadline(s));
 	return tstamp_min(at, s->second_at);
 }
 
@@ -246,6 +248,8 @@ supervisor_tick(struct supervisor *s, tstamp now)
 		retriever_expire(&s->retriever, now);
 	if (intake_deadline(s) <= now)
 		intake_tick(s, now);
+	if (limiter_deadline(s) <= now)
+		limiter_tick(s, now);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
 	supervisor_second(s, now);
@@ -377,6 +381,7 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->timed);
 	TAILQ_INIT(&s->births);
 	TAILQ_INIT(&s->nursery);
+	TAILQ_INIT(&s->limiters);
 	RB_INIT(&s->pids);
 	s->second_at = TSTAMP_NEVER;
 	s->as_root = geteuid() == 0;

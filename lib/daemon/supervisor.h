@@ -36,6 +36,7 @@ struct accepted {
 
 TAILQ_HEAD(births, birth);
 TAILQ_HEAD(groups, group);
+TAILQ_HEAD(limiters, limiter);
 RB_HEAD(pids, worker);
 
 struct supervisor {
@@ -59,6 +60,7 @@ struct supervisor {
 	struct pids pids;
 	struct control *control; /* NULL: none */
 	struct poolcounter *counter; /* NULL: none */
+	struct limiters limiters; /* of all groups that have one */
 	struct reload *reload; /* under way; NULL: none */
 	struct dump *dump; /* of the state, under way; NULL: none */
 	struct rlimit nofile; /* of the children, as it was given to us */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/limiter.h"
 #include "daemon/supervisor.h"
 #include "sys/limits.h"
 #include "sys/log.h"
@@ -118,6 +119,7 @@ struct tables_need {
 	unsigned long long each; /* for a process */
 	unsigned long long queues;
 	unsigned long long listeners;
+	unsigned long long locks;
 	unsigned long long all;
 };
 
@@ -130,9 +132,11 @@ tables_need(const struct conf *conf, struct tables_need *out)
 			out->each = 3;
 		out->queues += conf->apps[i].max_queue;
 		out->listeners += conf->apps[i].listen_len;
+		out->locks += limiter_descriptors(&conf->apps[i]);
 	}
 	out->listeners += conf->counter_len;
-	out->all = out->queues + out->listeners + TABLES_OWN_DESCRIPTORS;
+	out->all =
+	    out->queues + out->listeners + out->locks + TABLES_OWN_DESCRIPTORS;
 	if (conf->apps_len > 0)
 		out->all += out->each * conf->max_processes;
 	if (conf->counter_len > 0)
@@ -162,12 +166,13 @@ supervisor_affords(const struct conf *conf)
 	tables_need(conf, &need);
 	if (have == -1 || need.all <= (unsigned long long)have)
 		return true;
-	log_errorx("%s: up to %llu descriptors are needed (%llu for each of "
-		   "max_processes %u, %llu for max_queue of all apps, %llu "
-		   "listeners, %d others) but only %d may be open: lower "
-		   "max_processes or max_queue, or raise the limit "
-		   "(LimitNOFILE, ulimit -n)",
+	log_errorx(
+	    "%s: up to %llu descriptors are needed (%llu for each of "
+	    "max_processes %u, %llu for max_queue of all apps, %llu "
+	    "listeners, %llu for limits, %d others) but only %d may be open: lower "
+	    "max_processes or max_queue, or raise the limit "
+	    "(LimitNOFILE, ulimit -n)",
 	    conf->file, need.all, need.each, conf->max_processes, need.queues,
-	    need.listeners, TABLES_OWN_DESCRIPTORS, have);
+	    need.listeners, need.locks, TABLES_OWN_DESCRIPTORS, have);
 	return false;
 }

@@ -360,7 +360,7 @@ loading_gives_all_memory_back(void)
 	struct mallinfo2 after;
 
 	/* The first ones fill caches that stay. */
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 30; i++) {
 		free(mistakes_with(CONF_OUTSIDE_STRICT, bad));
 		free(mistakes_with(CONF_OUTSIDE_STRICT, ANY_APP));
 	}

@@ -104,6 +104,11 @@ all_work_is_done(void)
 			world_listen(app, false);
 			any = true;
 		}
+	for (uint32_t app = 0; app < w.pool.limits.apps; app++)
+		while (w.apps[app].used && w.apps[app].asked > 0) {
+			world_answer(app);
+			any = true;
+		}
 	world_settle();
 	pool_check(&w.pool);
 	return any || before != w.pool.stamps + w.actions;

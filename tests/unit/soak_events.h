@@ -35,6 +35,7 @@ random_options(struct app_options *o, bool sessions)
 	o->start_limit = 1 + random_up_to(4);
 	o->sessions = sessions;
 	o->close_when_full = world_random(3) == 0;
+	o->limited = world_random(4) == 0;
 	o->queue_timeout = random_span(true);
 	o->start_delay = random_span(true);
 	o->stop_delay = random_span(true);
@@ -355,6 +356,15 @@ a_tick(void)
 }
 
 static inline void
+a_lock_is_answered(void)
+{
+	uint32_t app = any_app();
+
+	if (app != ILIST_NONE && w.apps[app].asked > 0)
+		world_answer(app);
+}
+
+static inline void
 time_passes(void)
 {
 	tstamp at = pool_deadline(&w.pool);
@@ -401,6 +411,7 @@ static const struct {
 	{ the_ceiling_changes, 20 },
 	{ memory_grows, 5 },
 	{ a_snapshot_is_taken, 5 },
+	{ a_lock_is_answered, 2500 },
 	{ time_passes, 2500 },
 };
 

@@ -19,6 +19,7 @@
 #define WORLD_APPS 24
 #define WORLD_PROCESSES 200
 #define WORLD_CONNS 1200
+#define WORLD_LOCKS 4096
 
 /* A process. */
 enum world_fate {
@@ -63,6 +64,13 @@ struct world_app {
 	struct app_options options;
 	/* How connections ended. */
 	uint64_t completed, refused, abandoned, lost;
+	uint32_t asked; /* locks that are not answered yet */
+};
+
+/* A lock that the pool has been given. */
+struct world_lock {
+	bool held;
+	uint32_t app;
 };
 
 static struct world {
@@ -80,6 +88,7 @@ static struct world {
 	struct world_app apps[WORLD_APPS];
 	struct world_process processes[WORLD_PROCESSES];
 	struct world_conn conns[WORLD_CONNS];
+	struct world_lock locks[WORLD_LOCKS];
 } w;
 
 /* 0 … n-1 */
@@ -301,6 +310,40 @@ world_over(const struct action *a)
 	    app->refused);
 	app->used = false;
 	pool_app_free(&w.pool, a->app);
+	/* Its connections to the server are closed, and so are its locks. */
+	for (uint32_t i = 0; i < WORLD_LOCKS; i++)
+		if (w.locks[i].app == a->app)
+			w.locks[i].held = false;
+}
+
+/* The server's answer to one of the app's questions. */
+static inline void
+world_answer(uint32_t app)
+{
+	uint32_t lock = world_random(WORLD_LOCKS);
+
+	assert(w.apps[app].asked > 0);
+	w.apps[app].asked--;
+	if (world_chance(5)) {
+		pool_denied(&w.pool, app, world_random(2) == 0, w.now);
+		return;
+	}
+	if (world_chance(30)) {
+		pool_unlimited(&w.pool, app, world_random(2) == 0,
+		    w.now + world_random(1000000000), w.now);
+		return;
+	}
+	while (w.locks[lock].held)
+		lock = (lock + 1) % WORLD_LOCKS;
+	w.locks[lock] = (struct world_lock){ .held = true, .app = app };
+	pool_granted(&w.pool, app, lock, w.now);
+}
+
+static inline void
+world_unlock(const struct action *a)
+{
+	assert(w.locks[a->lock].held && w.locks[a->lock].app == a->app);
+	w.locks[a->lock].held = false;
 }
 
 static inline void
@@ -324,6 +367,12 @@ world_carry_out(const struct action *a)
 	case ACTION_ACCEPT:
 		assert(w.apps[a->app].muted);
 		world_listen(a->app, true);
+		return;
+	case ACTION_LOCK:
+		w.apps[a->app].asked++;
+		return;
+	case ACTION_UNLOCK:
+		world_unlock(a);
 		return;
 	case ACTION_OVER:
 		world_over(a);
