@@ -213,12 +213,14 @@ birth_output(struct birth *b, const struct conf_app *conf)
 	}
 }
 
+/* A FIFO that nobody reads is an error, and not waited for in the lane. */
 static bool
 birth_open_file(struct birth *b)
 {
-	b->output = open(b->file,
-	    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0640);
-	if (b->output == -1) {
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
+
+	b->output = open(b->file, flags | O_NONBLOCK, 0640);
+	if (b->output == -1 || fcntl(b->output, F_SETFL, O_APPEND) == -1) {
 		b->file_error = errno;
 		return false;
 	}

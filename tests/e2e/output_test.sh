@@ -224,6 +224,35 @@ testAnOutputFileThatCannotBeOpenedIsTold() {
 	assertContains "$(status apps web last_failure)" 'No such file'
 }
 
+# Nothing ends such an open but a reader, and it would keep a thread busy.
+testAnOutputFileThatIsAFifoWithoutAReaderHoldsUpNoOther() {
+	mkfifo "$DIR/one" "$DIR/two"
+	{
+		for fifo in one two; do
+			app "$fifo" <<-EOF
+			output = "$DIR/$fifo"
+			min_processes = 4
+			EOF
+		done
+		app web --text served <<-EOF
+		min_processes = 0
+		EOF
+	} | conf
+	pool_run
+	assertContains "$(web)" served
+	await said "one: cannot open $DIR/one: No such device or address"
+}
+
+testAnOutputFileThatIsAFifoIsWrittenToAsAnyFile() {
+	mkfifo "$DIR/fifo"
+	start_process cat "$DIR/fifo" >"$DIR/read"
+	app web --print 'a line\n' <<-EOF | conf
+	output = "$DIR/fifo"
+	EOF
+	pool_start
+	await grep -q '^a line$' "$DIR/read"
+}
+
 # What many programs are told to log to in a container.
 testStandardErrorCanBeOpenedByItsName() {
 	script web <<-EOF
