@@ -107,8 +107,8 @@ span_parse(const struct conf_input *in, void *base)
 		    "'%s' is not a duration: write 250ms, 10s, 5m, 2h or 1d",
 		    in->values[0]);
 	if ((double)span < in->option->min * 1e9)
-		return conf_bad(in, "%s is too short: at least %gs",
-		    in->values[0], in->option->min);
+		return conf_bad(in, "%s is too short: at least %gms",
+		    in->values[0], in->option->min * 1e3);
 	if ((double)span > in->option->max * 1e9)
 		return conf_bad(in, "%s is too long: at most %gd",
 		    in->values[0], in->option->max / 86400);

@@ -100,6 +100,22 @@ check_program(struct conf_build *b, const struct conf_app *app)
 	free(path);
 }
 
+/* false: there is none, so that nothing within it can be looked at. */
+static bool
+check_chroot(struct conf_build *b, const struct conf_app *app)
+{
+	char *why = app->chroot == NULL
+	    ? NULL
+	    : conf_denied(&app->identity, app->chroot, true);
+	bool ok = why == NULL;
+
+	if (!ok)
+		conf_outside_note(b->findings, conf_app_where(b, app, "chroot"),
+		    "app '%s': chroot %s: %s", app->name, app->chroot, why);
+	free(why);
+	return ok;
+}
+
 static void
 check_directory(struct conf_build *b, const struct conf_app *app)
 {
@@ -108,8 +124,7 @@ check_directory(struct conf_build *b, const struct conf_app *app)
 
 	if (why != NULL)
 		conf_outside_note(b->findings,
-		    conf_app_where(
-			b, app, app->chroot != NULL ? "chroot" : "directory"),
+		    conf_app_where(b, app, "directory"),
 		    "app '%s': directory %s: %s", app->name, path, why);
 	free(why);
 	free(path);
@@ -218,8 +233,12 @@ static void
 check_listens(
     const struct address_check *c, const struct conf_listen *list, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
-		check_folder(c->b, c->where, c->what, list[i].path);
+	for (size_t i = 0; i < len; i++) {
+		char *what = conf_printf("%s: %s", c->what, list[i].text);
+
+		check_folder(c->b, c->where, what, list[i].path);
+		free(what);
+	}
 	/* A daemon that starts finds out by binding. */
 	if ((c->b->findings->flags & CONF_OUTSIDE_STRICT) == 0)
 		return;
@@ -245,6 +264,8 @@ check_sockets(struct conf_build *b, const struct conf_app *app,
 		is_ours };
 
 	check_listens(&c, app->listen, app->listen_len);
+	free(what);
+	what = conf_printf("app '%s': output", app->name);
 	check_folder(
 	    b, conf_app_where(b, app, "output"), what, app->output_file);
 	free(what);
@@ -282,7 +303,7 @@ conf_outside_check(
 		const struct conf_app *app = &b->conf->apps[i];
 
 		/* Without its user nothing can be said of what it may do. */
-		if (app->identity.user != NULL) {
+		if (app->identity.user != NULL && check_chroot(b, app)) {
 			check_directory(b, app);
 			check_program(b, app);
 		}

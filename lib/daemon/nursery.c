@@ -14,7 +14,9 @@ static void
 nursery_failed(struct supervisor *s, uint32_t process, bool no_room,
     const char *why, tstamp now)
 {
-	struct group *g = s->groups[s->pool.processes[process].app];
+	uint32_t app = s->pool.processes[process].app;
+	struct group *g = s->groups[app];
+	bool tell = false, had_failed = s->pool.apps[app].failed;
 
 	if (no_room) {
 		log_limited(&g->no_room_rate, now, LOG_LEVEL_WARN,
@@ -22,9 +24,12 @@ nursery_failed(struct supervisor *s, uint32_t process, bool no_room,
 		    g->conf->name, why);
 	} else if (!s->pool.processes[process].asked) {
 		group_failure(g, "%s", why);
-		log_warnx("%s: %s", g->conf->name, why);
+		tell = true;
 	}
 	pool_spawn_failed(&s->pool, process, no_room, now);
+	/* That the app has failed by this is told with the same reason. */
+	if (tell && (had_failed || !s->pool.apps[app].failed))
+		log_warnx("%s: %s", g->conf->name, why);
 }
 
 /* --- a birth under way -------------------------------------------------- */

@@ -39,6 +39,8 @@ testAProgramThatDoesNotExistIsToldAndTheOthersServe() {
 	assertContains "$(status apps bad last_failure)" 'No such file'
 	assertTrue 'it is not told' \
 	    "grep -q 'error bad: failed: .*nowhere/prog' '$DIR/log'"
+	assertEquals 'it is told twice' 1 \
+	    "$(grep -c ' bad: .*nowhere/prog' "$DIR/log")"
 }
 
 testAProgramThatCannotBeRunIsToldWithTheReason() {

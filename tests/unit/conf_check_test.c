@@ -479,15 +479,28 @@ a_directory_that_is_not_there_is_a_mistake_under_t(void)
 }
 
 static void
+a_root_that_is_not_there_is_told_once(void)
+{
+	NEED(geteuid() == 0);
+	MISTAKES_WITH(STRICT,
+	    "pool.conf:1: app 'a': chroot /no/such: No such file or "
+	    "directory\n",
+	    "app a { handoff = none command = /bin/true chroot = /no/such "
+	    "}\n");
+}
+
+static void
 folders_of_our_own_files_must_be_there(void)
 {
 	MISTAKES_WITH(STRICT,
 	    "pool.conf:1: option 'pid_file': directory /no/such: No such file "
 	    "or directory\n"
-	    "pool.conf:2: app 'a': directory /no/such: No such file or "
-	    "directory\n",
+	    "pool.conf:2: app 'a': unix:/no/such/sock: directory /no/such: No "
+	    "such file or directory\n"
+	    "pool.conf:2: app 'a': output: directory /no/such: No such file "
+	    "or directory\n",
 	    "pid_file = /no/such/pid\napp a { command = /bin/true "
-	    "listen = \"unix:/no/such/sock\" }\n");
+	    "listen = \"unix:/no/such/sock\" output = /no/such/out }\n");
 }
 
 static void
@@ -618,6 +631,7 @@ main(int argc, char **argv)
 	RUN(an_interpreter_that_is_not_there_is_a_mistake);
 	RUN(a_program_its_user_cannot_reach_is_a_mistake);
 	RUN(a_directory_that_is_not_there_is_a_mistake_under_t);
+	RUN(a_root_that_is_not_there_is_told_once);
 	RUN(folders_of_our_own_files_must_be_there);
 	RUN(an_address_somebody_holds_is_a_mistake_under_t);
 	RUN(an_address_that_is_ours_is_fine);

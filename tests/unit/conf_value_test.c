@@ -119,7 +119,7 @@ a_printed_duration_is_read_back(void)
 static void
 a_duration_has_its_range(void)
 {
-	wrong("start_timeout", "0", "0 is too short: at least 0.001s");
+	wrong("start_timeout", "0", "0 is too short: at least 1ms");
 	wrong("stop_timeout", "4000d", "4000d is too long: at most 3650d");
 }
 
