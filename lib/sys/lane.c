@@ -64,12 +64,14 @@ step(struct lane *l)
 
 	if (job != NULL) {
 		STAILQ_REMOVE_HEAD(&l->waiting, next);
+		atomic_fetch_sub(&l->pending, 1);
 		pthread_mutex_unlock(&l->lock);
 		job->work(job);
 		pthread_mutex_lock(&l->lock);
 		finished(l, job);
 	} else if (l->closing_count > 0) {
 		fd = next_closing(l);
+		atomic_fetch_sub(&l->pending, 1);
 		pthread_mutex_unlock(&l->lock);
 		close_foreign(fd);
 		pthread_mutex_lock(&l->lock);
@@ -238,6 +240,7 @@ lane_submit(struct lane *l, struct lane_job *job, tstamp now)
 	assert(!l->stopping);
 	prepare(l, now);
 	STAILQ_INSERT_TAIL(&l->waiting, job, next);
+	atomic_fetch_add(&l->pending, 1);
 	pthread_mutex_unlock(&l->lock);
 }
 
@@ -254,6 +257,7 @@ lane_close(struct lane *l, int fd, tstamp now)
 		l->closing[(l->closing_first + l->closing_count) %
 		    l->closing_max] = fd;
 		l->closing_count++;
+		atomic_fetch_add(&l->pending, 1);
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (!room)
@@ -293,6 +297,8 @@ lane_deadline(struct lane *l)
 {
 	tstamp at = TSTAMP_NEVER;
 
+	if (atomic_load(&l->pending) == 0)
+		return at;
 	pthread_mutex_lock(&l->lock);
 	if (is_waiting(l) && l->nthreads < LANE_THREADS)
 		at = tstamp_add(l->progress_at, LANE_PATIENCE);

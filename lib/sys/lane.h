@@ -14,6 +14,7 @@
 #include <sys/queue.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -47,6 +48,8 @@ struct lane {
 	unsigned idle; /* threads that wait for work */
 	unsigned long steps; /* pieces of work finished, ever */
 
+	/* Pieces of work that wait: most turns of the loop find none. */
+	atomic_size_t pending;
 	int event_fd;
 	const char *name;
 	pthread_t threads[LANE_THREADS];
