@@ -7,6 +7,7 @@
 
 #include "daemon/intake.h"
 #include "daemon/supervisor.h"
+#include "sys/accepted.h"
 #include "sys/log.h"
 
 /* Waiters of one app that are looked at in one sweep: those next in line. */
@@ -17,9 +18,12 @@ waiters_drop(struct supervisor *s, uint32_t conn)
 {
 	struct accepted *a = &s->accepted[conn];
 
-	/* In a Unix socket a client may have left descriptors of any kind. */
+	/*
+	 * In a Unix socket a client may have left descriptors of any kind; on
+	 * a TCP socket that was taken back a worker may have set SO_LINGER.
+	 */
 	if (a->tcp)
-		close(a->fd);
+		accepted_close(a->fd, true);
 	else
 		supervisor_close(s, a->fd);
 	a->fd = -1;

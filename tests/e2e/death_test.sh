@@ -160,6 +160,44 @@ testOneLateConnectionDoesNotEndTheSessionsBesideIt() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
+# It looks at the message and leaves it there; the last close of the
+# connection, in the daemon, would wait for the client to read.
+testAProcessCannotHaveTheDaemonLingerOverAConnection() {
+	port=$(free_port)
+	cat >"$DIR/lingerer" <<-EOF
+	#!$PYTHON
+	import array, os, signal, socket, struct
+	control = socket.socket(fileno=int(os.environ["APPPOOL_FD"]))
+	control.send(b"READY")
+	ancillary = control.recvmsg(100, 64, socket.MSG_PEEK)[1]
+	fd = array.array("i", ancillary[0][2])[0]
+	client = socket.socket(fileno=fd)
+	client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
+	    struct.pack("ii", 1, 60))
+	client.setblocking(False)
+	try:
+	    while True:
+	        client.send(bytes(65536))
+	except BlockingIOError:
+	    os.kill(os.getpid(), signal.SIGKILL)
+	EOF
+	chmod +x "$DIR/lingerer"
+	conf <<-EOF
+	app "web" {
+		listen = "127.0.0.1:$port"
+		command = { "./lingerer" }
+		max_processes = 1
+		retry_limit = 0
+	}
+	EOF
+	pool_start
+	start_process "$PYTHON" -c "
+import socket, time
+s = socket.create_connection(('127.0.0.1', $port))
+time.sleep(60)"
+	await status_is 1 apps web refused
+}
+
 testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	app web <<-EOF | conf
 	min_processes = 2
