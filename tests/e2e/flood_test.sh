@@ -105,6 +105,54 @@ testLostAreExactlyTheSessionsThatWereBegun() {
 	assert_clean "$before"
 }
 
+# web_of_version N: another command each time, and other sizes.
+web_of_version() {
+	app web --work 200us --text "version$1" <<-EOF | conf
+	min_processes = $(($1 % 5 + 2))
+	max_processes = 12
+	start_delay = 1ms
+	restart_delay = 1ms
+	restart_delay_max = 1ms
+	min_server_life = 0
+	start_limit = 1000000
+	max_queue = $(($1 % 3 * 100))
+	EOF
+}
+
+testNorWhileItIsReloadedAllTheTimeAsWell() {
+	web_of_version 0
+	pool_start
+	await status_is 2 apps web idle
+	before=$(fds "$POOL")
+	start_process "$PYTHON" tests/e2e/workers/kill.py "$POOL" tworker 0.01
+	killer=$STARTED
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --count $((FLOOD / 4)) --rate $((4000 / SLOW)) --concurrency 500 --quiet \
+	    --max timeout=0 --max failed=0 --max refused=0 >"$DIR/flood"
+	flood=$STARTED
+	version=0
+	while ! is_gone "$flood"; do
+		version=$((version + 1))
+		web_of_version $version
+		kill -HUP "$POOL"
+		sleep 0.05
+	done
+	finish "$flood"
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	stop_process "$killer"
+	web_of_version 0
+	ctl reload >/dev/null
+	assertContains "$(web)" version0
+	await status_is 2 apps web processes
+	assert_lost_are_told
+	assertEquals $((FLOOD / 4 + 1)) "$(status apps web accepted)"
+	assertTrue 'too few reloads' "[ $version -ge 5 ]"
+	echo "# $(cat "$DIR/flood")"
+	echo "# $version reloads, $(status apps web spawned) started," \
+	    "$(status apps web retaken) retaken, $(status apps web lost) lost"
+	assert_clean "$before"
+}
+
 testOneAppThatCrashesTakesNothingFromAnother() {
 	{
 		app web <<-EOF
