@@ -25,6 +25,21 @@ status_keep(struct status *st, const char *s)
 }
 
 static void
+take_limit(struct status *st, struct status_app *a, const struct group *g)
+{
+	const struct conf_limit *limit = &g->conf->limit;
+	const struct limiter_figures *locks = limiter_figures(g);
+
+	a->limit = STATUS_NO_STRING;
+	if (limit->server == NULL || locks == NULL)
+		return;
+	a->limit = status_keep(st, limit->server);
+	a->limit_key = status_keep(st, limit->key);
+	a->limit_workers = limit->workers;
+	a->locks = *locks;
+}
+
+static void
 take_options(struct status *st, struct status_app *a, const struct group *g)
 {
 	const struct conf_app *conf = g->conf;
@@ -39,6 +54,7 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 	a->failure = g->last_failure[0] == '\0'
 	    ? STATUS_NO_STRING
 	    : status_keep(st, g->last_failure);
+	take_limit(st, a, g);
 	a->listen = st->strings.len;
 	TAILQ_FOREACH(d, &g->doors, next) {
 		(void)status_keep(st, d->address);

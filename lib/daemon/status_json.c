@@ -218,6 +218,29 @@ put_ends(struct json *j, const struct status *st, const struct status_app *a)
 }
 
 static void
+put_limit(struct status *st, const struct status_app *a)
+{
+	struct json *j = &st->json;
+
+	if (a->limit == STATUS_NO_STRING) {
+		put_null(j, "limit");
+		return;
+	}
+	json_key(j, "limit");
+	json_object(j);
+	put_string(j, "server", status_string(st, a->limit));
+	put_string(j, "key", status_string(st, a->limit_key));
+	put_uint(j, "workers", a->limit_workers);
+	put_uint(j, "held", a->locks.held);
+	put_uint(j, "asked", a->locks.asked);
+	put_uint(j, "granted", a->locks.granted);
+	put_uint(j, "full", a->locks.full);
+	put_uint(j, "timed_out", a->locks.timed_out);
+	put_uint(j, "unreachable", a->locks.unreachable);
+	json_object_end(j);
+}
+
+static void
 put_app(struct status *st, const struct status_app *a,
     const struct status_measured *m)
 {
@@ -231,7 +254,7 @@ put_app(struct status *st, const struct status_app *a,
 	put_addresses(st, "listen", a->listen, a->nlisten);
 	put_processes(j, a);
 	put_null(j, "rollout");
-	put_null(j, "limit");
+	put_limit(st, a);
 	put_null(j, "load");
 	put_null(j, "work");
 	if (a->sessions) {

@@ -15,6 +15,7 @@
 #include "core/process.h"
 #include "daemon/conf.h"
 #include "daemon/json.h"
+#include "daemon/limiter.h"
 #include "daemon/poolcounter.h"
 #include "daemon/status.h"
 #include "daemon/text.h"
@@ -63,6 +64,10 @@ struct status_app {
 	tspan backoff; /* from now; 0: none */
 	tspan idle_while_waiting;
 	struct app_figures figures;
+	size_t limit; /* string: the server of its limit, or none */
+	size_t limit_key; /* string, if there is a limit */
+	uint32_t limit_workers;
+	struct limiter_figures locks;
 };
 
 /* What can only be measured when it is written. */
