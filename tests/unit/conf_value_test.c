@@ -472,8 +472,11 @@ static void
 names_of_hosts_are_resolved(void)
 {
 	struct conf *conf;
-	const struct conf_listen *l = listen_of(&conf, "localhost:81");
+	const struct conf_listen *l;
 
+	if (access("/etc/hosts", R_OK) == -1)
+		SKIP("no /etc/hosts to find localhost in");
+	l = listen_of(&conf, "localhost:81");
 	NEED(l != NULL);
 	CHECK(strcmp(l->text, "127.0.0.1:81") == 0 ||
 	    strcmp(l->text, "[::1]:81") == 0);
