@@ -100,8 +100,10 @@ check_app(struct conf_build *b, const struct conf_app *app)
 	struct app_check c = { b, app };
 
 	check_required(&c);
-	check_counts(&c, "min_processes", app->min_processes, "max_processes",
-	    app->max_processes);
+	/* Job workers are as many as the minimum says, and never more. */
+	if (app->handoff != CONF_HANDOFF_NONE)
+		check_counts(&c, "min_processes", app->min_processes,
+		    "max_processes", app->max_processes);
 	check_counts(
 	    &c, "min_idle", app->min_idle, "max_processes", app->max_processes);
 	check_counts(

@@ -102,7 +102,7 @@ const struct conf_option conf_app_options[] = {
 	{ APP(min_processes, uint), .preset = "1", .max = CONF_PROCESSES_MAX,
 	    SIZES },
 	{ APP(max_processes, uint), .preset = "8", .min = 1,
-	    .max = CONF_PROCESSES_MAX, SIZES },
+	    .max = CONF_PROCESSES_MAX, .handoffs = CONNECTIONS, SIZES },
 	{ APP(min_idle, uint), .preset = "0", .max = CONF_PROCESSES_MAX,
 	    .handoffs = SESSIONS, SIZES, NOT_YET },
 	{ APP(concurrency, uint), .preset = "1", .min = 1, .max = 10000,

@@ -139,6 +139,19 @@ group_give_slot(struct group *g, uint32_t slot)
 }
 
 void
+group_tell_full(struct group *g, tstamp now)
+{
+	const struct app *app = &g->sup->pool.apps[g->app];
+
+	log_limited(&g->full_rate, now, LOG_LEVEL_WARN,
+	    "%s: max_queue (%u) is reached with %u of %u processes: %s",
+	    g->conf->name, (unsigned)app->options.max_queue,
+	    (unsigned)app_processes(app), (unsigned)app->options.max_processes,
+	    app->options.close_when_full ? "a connection is refused"
+					 : "more wait in the kernel");
+}
+
+void
 group_failure(struct group *g, const char *fmt, ...)
 {
 	va_list ap;

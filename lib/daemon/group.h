@@ -90,6 +90,9 @@ void group_free(struct group *g);
 uint32_t group_take_slot(struct group *g);
 void group_give_slot(struct group *g, uint32_t slot);
 
+/* Says, now and then, that max_queue is reached, and what that leads to. */
+void group_tell_full(struct group *g, tstamp now);
+
 void group_failure(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -165,11 +165,9 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 		    (unsigned)app->options.max_processes);
 		break;
 	case NEWS_FULL:
-		log_limited(&g->full_rate, now, LOG_LEVEL_WARN,
-		    "%s: max_queue (%u) is reached with %u of %u processes",
-		    name, (unsigned)app->options.max_queue,
-		    (unsigned)app_processes(app),
-		    (unsigned)app->options.max_processes);
+		/* Otherwise each one that is refused is told. */
+		if (!app->options.close_when_full)
+			group_tell_full(g, now);
 		break;
 	case NEWS_STUCK:
 		log_errorx("%s: a process is still there after SIGKILL; it "

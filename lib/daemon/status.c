@@ -49,7 +49,8 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 	a->handoff = conf->handoff;
 	a->sessions = conf->handoff != CONF_HANDOFF_NONE;
 	a->min_processes = conf->min_processes;
-	a->max_processes = conf->max_processes;
+	a->max_processes =
+	    a->sessions ? conf->max_processes : conf->min_processes;
 	a->max_queue = conf->max_queue;
 	a->failure = g->last_failure[0] == '\0'
 	    ? STATUS_NO_STRING

@@ -127,7 +127,7 @@ put_title(struct status *st, const struct status_app *a)
 		address += strlen(address) + 1;
 	}
 	if (a->backoff != 0)
-		text_printf(t, ", no start for %s",
+		text_printf(t, ", next start in %s",
 		    format_span(a->backoff, wait, sizeof(wait)));
 	text_puts(t, "\n");
 }

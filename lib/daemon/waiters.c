@@ -34,9 +34,12 @@ intake_refuse(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct group *g = s->groups[a->app];
 
-	log_limited(&g->refuse_rate, now, LOG_LEVEL_WARN,
-	    "%s: a connection is refused: %s", g->conf->name,
-	    action_cause_name(a->cause));
+	if (a->cause == CAUSE_FULL)
+		group_tell_full(g, now);
+	else
+		log_limited(&g->refuse_rate, now, LOG_LEVEL_WARN,
+		    "%s: a connection is refused: %s", g->conf->name,
+		    action_cause_name(a->cause));
 	waiters_drop(s, a->conn);
 }
 

@@ -248,6 +248,8 @@ testAFullQueueCanCloseTheRest() {
 	assertEquals "$(cat "$DIR/flood")" 0 $?
 	assertEquals 7 "$(status apps web refused)"
 	assertEquals 3 "$(status apps web completed)"
+	assertEquals 'it is said once' 1 "$(grep -c 'warn web: ' "$DIR/log")"
+	assertTrue "said 'max_queue (2) is reached with 1 of 1 processes'"
 	assert_accounts web
 }
 

@@ -220,6 +220,15 @@ an_option_its_handoff_cannot_honour_is_a_mistake(void)
 	    "concurrency = 2 }\n");
 }
 
+static void
+job_workers_know_no_maximum(void)
+{
+	MISTAKES("", "app a { handoff = none command = a min_processes = 20 }");
+	MISTAKES("pool.conf:1: option 'max_processes' has no effect with "
+		 "handoff = none\n",
+	    "app a { handoff = none command = a max_processes = 2 }");
+}
+
 /* ---- who ---- */
 
 /* For a function that runs alone. */
@@ -616,6 +625,7 @@ main(int argc, char **argv)
 	RUN(what_is_not_in_force_is_refused);
 	RUN(what_is_not_in_force_may_be_its_default);
 	RUN(an_option_its_handoff_cannot_honour_is_a_mistake);
+	RUN(job_workers_know_no_maximum);
 	RUN_ALONE(only_root_can_be_another_user);
 	RUN_ALONE(only_root_can_change_the_root);
 	RUN_ALONE(who_is_not_root_stays_who_he_is);

@@ -80,7 +80,7 @@ begin(void)
 		.name = job_name,
 		.handoff = CONF_HANDOFF_NONE,
 		.min_processes = 1,
-		.max_processes = 1,
+		.max_processes = 8, /* which means nothing to it */
 	};
 	sup.config = &config;
 	sup.groups = groups;
@@ -288,7 +288,7 @@ an_app_that_has_failed_tells_when_it_is_tried_again(void)
 	CHECK(has("\"state\":\"failed\""));
 	CHECK(has("\"backoff_until\":40,"));
 	(void)shown(NULL, false);
-	CHECK(has("web: failed, native, no start for 40.0s\n"));
+	CHECK(has("web: failed, native, next start in 40.0s\n"));
 	end();
 }
 
@@ -312,7 +312,8 @@ without_sessions_their_figures_are_null(void)
 	(void)add(&job);
 	settle(false);
 	(void)shown(NULL, true);
-	CHECK(has("\"handoff\":\"none\",\"listen\":[],"));
+	CHECK(has("\"handoff\":\"none\",\"listen\":[],"
+		  "\"min_processes\":1,\"max_processes\":1,"));
 	CHECK(has("\"sessions\":null,\"waiting\":null,"));
 	CHECK(has("\"idle_while_waiting\":null,\"spawned\":1,"));
 	(void)shown(NULL, false);
