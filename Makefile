@@ -12,6 +12,7 @@ CORE_SRCS = lib/core/action.c \
     lib/core/counter_entry.c \
     lib/core/counter_keys.c \
     lib/core/counter_memory.c \
+    lib/core/counter_rank.c \
     lib/core/deadlines.c \
     lib/core/life.c \
     lib/core/limit.c \
@@ -212,6 +213,7 @@ E2E_TESTS = \
     tests/e2e/service_test.sh \
     tests/e2e/control_test.sh \
     tests/e2e/counter_test.sh \
+    tests/e2e/limit_test.sh \
     tests/e2e/counter_peer_test.sh \
     tests/e2e/systemd_test.sh
 

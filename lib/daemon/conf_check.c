@@ -114,6 +114,11 @@ check_app(struct conf_build *b, const struct conf_app *app)
 	    "max_requests", app->max_requests > 0);
 	check_needs(&c, "max_lifetime_jitter", app->max_lifetime_jitter > 0,
 	    "max_lifetime", app->max_lifetime > 0);
+	if (app->limit.local && b->conf->counter_len == 0)
+		conf_mistake(b->findings, conf_app_where(b, app, "limit"),
+		    "app '%s': limit: local is the daemon's own counter, and "
+		    "no counter is configured",
+		    app->name);
 	check_needs(&c, "queue", app->queue == CONF_QUEUE_PRIVATE, "prefetch",
 	    app->prefetch > 0);
 }

@@ -1,0 +1,182 @@
+#!/bin/sh
+# A PoolCounter lock in front of an app.
+
+# limited NAME LIMIT [OPTION-OF-tworker...]: an app with a limit; more options
+# of its own from stdin.
+limited() {
+	limited_name=$1 limited_limit=$2
+	shift 2
+	{
+		echo "limit = \"$limited_limit\""
+		cat
+	} | app "$limited_name" "$@"
+}
+
+# A second daemon with the app of $DIR/other.app.
+other_daemon() {
+	mkdir "$DIR/other"
+	{
+		echo "control = \"$DIR/other/control.sock\""
+		cat "$DIR/other.app"
+	} >"$DIR/other/pool.conf"
+	start_process "$APPPOOLD" -c "$DIR/other/pool.conf" \
+	    >>"$DIR/other/log" 2>&1 </dev/null
+	OTHER=$STARTED
+	await "$APPPOOLCTL" -s "$DIR/other/control.sock" wait \
+	    >/dev/null 2>&1
+}
+
+other_end() {
+	stop_process "$OTHER"
+	rm -rf "$DIR/other"
+}
+
+flood() {
+	"$BUILD/tests/e2e/flood" --quiet --timeout 30 "$@"
+}
+
+testNoMoreAreServedThanTheLimitAllows() {
+	{
+		echo "counter = \"unix:$DIR/counter.sock\""
+		echo 'min_processes = 6' |
+		    limited web "local k 2 100 20s" --work 100ms
+	} | conf
+	pool_start
+	start=$(now_ms)
+	flood --unix "$DIR/web.sock" --count 6 --concurrency 6 \
+	    --min answered=6 >/dev/null
+	assertEquals 0 $?
+	took=$(($(now_ms) - start))
+	assertTrue "six of 100 ms, two at a time, in $took ms" \
+	    "[ $took -ge 290 ]"
+	assertEquals 6 "$(status apps web limit granted)"
+	assertEquals 6 "$(status apps web completed)"
+	await status_is 0 apps web limit held
+	assert_accounts web
+	pool_stop
+}
+
+testTwoDaemonsShareOneCeilingWithoutWastingIt() {
+	port=$(free_port)
+	{
+		echo "counter = \"127.0.0.1:$port\""
+		echo 'min_processes = 4' |
+		    limited web "local k 1 500 30s" --work 20ms
+	} | conf
+	pool_start
+	echo 'min_processes = 4' |
+	    limited web "127.0.0.1:$port k 1 500 30s" --work 20ms >"$DIR/other.app"
+	other_daemon
+	start=$(now_ms)
+	flood --unix "$DIR/web.sock" --count 50 --concurrency 50 \
+	    --min answered=50 >/dev/null &
+	one=$!
+	flood --unix "$DIR/other/web.sock" --count 50 --concurrency 50 \
+	    --min answered=50 >/dev/null
+	assertEquals 0 $?
+	wait $one
+	assertEquals 0 $?
+	took=$(($(now_ms) - start))
+	assertTrue "100 of 20 ms, one at a time, in $took ms" \
+	    "[ $took -ge 1980 ]"
+	assertTrue "and in no more than 1.3 times that: $took ms" \
+	    "[ $took -le $((2600 * SLOW)) ]"
+	other_end
+	pool_stop
+}
+
+testADaemonThatIsKilledLetsTheOtherGoOn() {
+	port=$(free_port)
+	{
+		echo "counter = \"127.0.0.1:$port\""
+		limited web "local k 1 500 30s" --work 10ms </dev/null
+	} | conf
+	pool_start
+	limited web "127.0.0.1:$port k 1 500 30s" --work 60s \
+	    </dev/null >"$DIR/other.app"
+	other_daemon
+	flood --unix "$DIR/other/web.sock" --count 1 >/dev/null 2>&1 &
+	holder=$!
+	await "$APPPOOLCTL" -s "$DIR/other/control.sock" status >/dev/null
+	await status_is 1 counter processing
+	kill -KILL "$OTHER"
+	start=$(now_ms)
+	flood --unix "$DIR/web.sock" --count 1 --min answered=1 >/dev/null
+	assertEquals 0 $?
+	took=$(($(now_ms) - start))
+	assertTrue "it went on within a second: $took ms" \
+	    "[ $took -lt $((1000 * SLOW)) ]"
+	kill "$holder" 2>/dev/null
+	wait "$holder"
+	for pid in $(leftovers); do
+		[ "$pid" = "$POOL" ] || is_child_of_pool "$pid" ||
+		    kill -KILL "$pid"
+	done
+	rm -rf "$DIR/other"
+	pool_stop
+}
+
+is_child_of_pool() {
+	children "$POOL" | tr ' ' '\n' | grep -qx "$1"
+}
+
+testAnUnreachableServerLetsConnectionsInByDefault() {
+	limited web "127.0.0.1:1 k 1 10 1s" </dev/null | conf
+	pool_start
+	flood --unix "$DIR/web.sock" --count 5 --min answered=5 >/dev/null
+	assertEquals 0 $?
+	await said "let in without it"
+	pool_stop
+}
+
+testAnUnreachableServerHoldsThemBackWhereItIsClosed() {
+	limited web "127.0.0.1:1 k 1 10 1s" <<-END | conf
+	limit_fail = closed
+	on_full = close
+	END
+	pool_start
+	flood --unix "$DIR/web.sock" --count 1 --max answered=0 >/dev/null 2>&1
+	assertEquals 0 $?
+	await status_is 1 apps web refused
+	assert_accounts web
+	pool_stop
+}
+
+testAFullQueueOfTheLimitMeetsOnFull() {
+	{
+		echo "counter = \"unix:$DIR/counter.sock\""
+		limited web "local k 1 1 5s" --work 500ms <<-END
+		min_processes = 2
+		on_full = close
+		END
+	} | conf
+	pool_start
+	flood --unix "$DIR/web.sock" --count 2 --concurrency 2 \
+	    --min answered=1 --max answered=1 >/dev/null 2>&1
+	assertEquals 0 $?
+	assertEquals 1 "$(status apps web limit full)"
+	assertEquals 1 "$(status apps web refused)"
+	pool_stop
+}
+
+testALockIsGivenBackByAProcessThatDies() {
+	{
+		echo "counter = \"unix:$DIR/counter.sock\""
+		limited web "local k 1 10 5s" --crash-every 1 </dev/null
+	} | conf
+	pool_start
+	flood --unix "$DIR/web.sock" --count 1 >/dev/null 2>&1
+	await status_is 0 apps web limit held
+	await status_is 1 apps web lost
+	pool_stop
+}
+
+testALocalLimitNeedsTheCounter() {
+	limited web "local k 1 10 5s" </dev/null | conf
+	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/said" 2>&1
+	assertEquals 78 $?
+	assertTrue "it names counter" 'grep -q counter "$DIR/said"'
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
