@@ -231,7 +231,7 @@ intake_update(struct door *d)
 	const char *why = "";
 
 	intake_spec(d->group->conf, &d->where, -1, &spec);
-	if (!d->listener.inherited &&
+	if (!d->listener.inherited && d->listener.fd != -1 &&
 	    listener_update(&d->listener, &spec, &why) == -1)
 		log_warn("%s: %s: %s", d->group->conf->name, d->address, why);
 }
@@ -374,7 +374,11 @@ intake_adopt(struct door *d, struct group *g)
 	d->io.fd = d->listener.fd;
 	d->io.ready = intake_ready;
 	TAILQ_INSERT_TAIL(&g->doors, d, next);
-	intake_listen(d);
+	/* It could not be bound anew so far: see intake_rebind(). */
+	if (d->listener.fd == -1)
+		intake_time(d, d->check_at);
+	else
+		intake_listen(d);
 }
 
 /* --- leaving ------------------------------------------------------------ */

@@ -76,6 +76,12 @@ reload_report(struct reload *r)
 
 /* --- doors -------------------------------------------------------------- */
 
+static bool
+reload_is_at(const struct door *d, const char *text)
+{
+	return !d->leaving && strcmp(d->where.text, text) == 0;
+}
+
 /* The door that is open at this address, whichever app has it. */
 static struct door *
 reload_find_door(const struct supervisor *s, const char *text)
@@ -86,7 +92,7 @@ reload_find_door(const struct supervisor *s, const char *text)
 		if (s->groups[app] == NULL)
 			continue;
 		TAILQ_FOREACH(d, &s->groups[app]->doors, next)
-			if (!d->leaving && strcmp(d->where.text, text) == 0)
+			if (reload_is_at(d, text))
 				return d;
 	}
 	return NULL;
@@ -137,6 +143,33 @@ reload_listens(const struct conf_app *app, const char *text)
 	return false;
 }
 
+/*
+ * Gives the group all doors at this address, several if the service manager
+ * gave several sockets of one name; update: those too that it has already.
+ */
+static void
+reload_claim(
+    struct supervisor *s, const char *text, struct group *g, bool update)
+{
+	struct door *d, *next;
+
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		struct group *from = s->groups[app];
+
+		if (from == NULL || (from == g && !update))
+			continue;
+		TAILQ_FOREACH_SAFE(d, &from->doors, next, next) {
+			if (!reload_is_at(d, text))
+				continue;
+			if (from != g) {
+				intake_detach(d);
+				intake_adopt(d, g);
+			}
+			intake_update(d);
+		}
+	}
+}
+
 /* Gives the group the doors its app has now; from another app, if need be. */
 static void
 reload_claim_doors(struct reload *r, size_t i, struct group *g, bool update)
@@ -144,18 +177,8 @@ reload_claim_doors(struct reload *r, size_t i, struct group *g, bool update)
 	const struct conf_app *app = &r->conf->apps[i];
 	struct door *d;
 
-	for (size_t k = 0; k < app->listen_len; k++) {
-		d = reload_find_door(r->sup, app->listen[k].text);
-		if (d == NULL)
-			continue;
-		if (d->group != g) {
-			intake_detach(d);
-			intake_adopt(d, g);
-			intake_update(d);
-		} else if (update) {
-			intake_update(d);
-		}
-	}
+	for (size_t k = 0; k < app->listen_len; k++)
+		reload_claim(r->sup, app->listen[k].text, g, update);
 	while ((d = TAILQ_FIRST(&r->doors[i])) != NULL) {
 		TAILQ_REMOVE(&r->doors[i], d, next);
 		intake_adopt(d, g);
@@ -313,6 +336,8 @@ reload_apply(struct reload *r, tstamp now)
 		reload_app(r, config, i, now);
 	reload_let_go(r, now);
 	poolcounter_commit(s, r->conf, now);
+	/* Those of an app there was no memory for. */
+	reload_close_doors(r);
 	free(r->doors);
 	config_unref(old);
 	return true;

@@ -211,4 +211,21 @@ testAListenerThatSomebodyShutDownIsBoundAnew() {
 	assertEquals 2 "$(grep -c 'was shut down by somebody' "$DIR/log")"
 }
 
+testOneThatCannotBeBoundAnewIsTriedAgainForAnotherAppToo() {
+	app web </dev/null | conf
+	pool_start
+	mv "$DIR/web.sock" "$DIR/moved"
+	: >"$DIR/web.sock"
+	shut_down "$DIR/web.sock" || {
+		skip 'nobody may take its descriptors'
+		return 0
+	}
+	await said 'a file that is no socket is in the way'
+	app web </dev/null | sed s/app.*{/app\ other\ {/ | conf
+	ctl reload >/dev/null
+	rm "$DIR/web.sock" "$DIR/moved"
+	await test -e "$DIR/web.sock"
+	assertContains "$(web)" hello
+}
+
 . tests/e2e/lib.sh

@@ -106,6 +106,17 @@ testAMissingSocketIsNamed() {
 	assertTrue 'said fd:web'
 }
 
+testAllSocketsOfANameMoveToAnotherApp() {
+	one=$(free_port) two=$(free_port)
+	fd_app | conf
+	manage "web=$one web=$two"
+	await told '^READY=1$'
+	fd_app | sed 's/app "web"/app "other"/' | conf
+	ctl reload >/dev/null
+	assertContains "$(ask "127.0.0.1:$one")" hello
+	assertContains "$(ask "127.0.0.1:$two")" hello
+}
+
 testWorkersKnowNothingOfTheManager() {
 	fd_app | conf
 	manage "web=$(free_port)"
