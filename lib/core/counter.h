@@ -15,8 +15,8 @@
  * Source: the PoolCounter text, and the behaviour of poolcounterd 1.1.3.
  * apppool-counter(7) has the rules.
  *
- * A request costs O(1), or O(log n) where it begins or ends a wait.  Waiters
- * of one key with different limits are looked through in their order.
+ * A request costs O(1), or O(log n) where it begins or ends a wait; one that
+ * wakes n clients O(n).
  */
 
 #include <stdbool.h>
@@ -80,6 +80,7 @@ struct counter_entry {
 	tstamp since; /* held, or waiting, since then */
 	uint32_t key;
 	uint32_t workers; /* limit of its request */
+	uint32_t rank; /* of one that waits */
 	uint8_t state; /* enum counter_state */
 };
 
@@ -98,6 +99,22 @@ struct counter_key {
 	uint32_t holders;
 	struct ilist me; /* entries that wait, oldest first */
 	struct ilist any;
+};
+
+/*
+ * Those who wait for a key, in one of its queues, under the same limit.
+ *
+ * Nobody waits while there are fewer holders than his limit allows, neither
+ * when he comes nor later.  So when one of h holders goes, those that may
+ * have the place are exactly those with the limit h: the heir is the first
+ * of a rank, and nobody has to be looked through.
+ */
+struct counter_rank {
+	uint32_t key;
+	uint32_t workers;
+	uint32_t next; /* of the same bucket, or of the free ones, + 1; 0 */
+	uint8_t state; /* COUNTER_ME, COUNTER_ANY; COUNTER_FREE: not in use */
+	struct ilist clients; /* the longest waiting one first */
 };
 
 /* A piece of the text of a key. */
@@ -132,12 +149,15 @@ struct counter {
 	struct counter_limits in_force; /* at most those; what is there stays */
 	struct counter_client *clients;
 	struct counter_entry *entries;
-	struct ilink *client_links; /* the free list */
+	struct ilink *client_links; /* the free list, and the ranks */
 	struct ilink *entry_links; /* the queues */
 	struct counter_key *keys;
 	struct counter_chunk *chunks;
+	struct counter_rank *ranks; /* one for each client */
 	uint32_t *buckets; /* key + 1; 0: none */
 	uint32_t bucket_mask; /* number of buckets - 1 */
+	uint32_t *rank_buckets; /* likewise, of ranks */
+	uint32_t rank_mask;
 	struct counter_reply *replies;
 	uint32_t first_reply;
 	uint32_t nreplies;
@@ -145,9 +165,11 @@ struct counter {
 	struct ilist free_clients; /* used before, free now */
 	uint32_t free_keys; /* linked by next, + 1; 0: none */
 	uint32_t free_chunks; /* likewise */
+	uint32_t free_ranks; /* likewise */
 	uint32_t nclients; /* numbers below were used at some time */
 	uint32_t nkeys; /* likewise */
 	uint32_t nchunks; /* likewise */
+	uint32_t nranks; /* likewise */
 	uint32_t used_keys;
 	struct siphash_seed seed;
 	struct counter_figures figures;

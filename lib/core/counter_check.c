@@ -28,6 +28,30 @@ check_queue(const struct counter *c, uint32_t key, const struct ilist *queue,
 	return n;
 }
 
+/* Those of a rank are what it says, in order of age. */
+static uint32_t
+check_rank(const struct counter *c, uint32_t rank)
+{
+	const struct counter_rank *r = &c->ranks[rank];
+	tstamp before = INT64_MIN;
+	uint32_t count = 0;
+
+	for (uint32_t n = r->clients.first; n != ILIST_NONE;
+	     n = c->client_links[n].next) {
+		const struct counter_client *cl = &c->clients[n];
+		const struct counter_entry *e =
+		    &c->entries[n * COUNTER_STACK + cl->stack[cl->depth - 1]];
+
+		assert(e->state == r->state && e->key == r->key);
+		assert(e->workers == r->workers && e->rank == rank);
+		assert(e->since >= before);
+		before = e->since;
+		count++;
+	}
+	assert(count > 0 && count == r->clients.count);
+	return count;
+}
+
 /* What the clients have. */
 struct tally {
 	uint32_t clients;
@@ -87,7 +111,7 @@ void
 counter_check(const struct counter *c)
 {
 	struct tally t = { 0, 0, 0 };
-	uint32_t used = 0, held = 0, waiting = 0, chunks = 0;
+	uint32_t used = 0, held = 0, waiting = 0, chunks = 0, ranked = 0;
 
 	for (uint32_t n = 0; n < c->nclients; n++)
 		check_stack(c, n, &t);
@@ -107,7 +131,11 @@ counter_check(const struct counter *c)
 	assert(chunks + check_chunks(c, c->free_chunks) == c->nchunks);
 	assert(t.clients == counter_clients(c));
 	assert(t.held == held && held == c->figures.held);
+	for (uint32_t n = 0; n < c->nranks; n++)
+		if (c->ranks[n].state != COUNTER_FREE)
+			ranked += check_rank(c, n);
 	assert(t.waiting == waiting && waiting == c->figures.waiting);
+	assert(ranked == waiting);
 	assert(c->waits.count <= waiting);
 	assert(c->figures.acquired == c->figures.processed + held);
 }

@@ -84,6 +84,7 @@ counter_enqueue(struct counter *c, uint32_t entry, bool any, tspan timeout)
 {
 	c->entries[entry].state = any ? COUNTER_ANY : COUNTER_ME;
 	ilist_push_back(counter_queue(c, entry), c->entry_links, entry);
+	counter_rank_join(c, entry);
 	deadlines_set(
 	    &c->waits, counter_client_of(entry), tstamp_add(c->now, timeout));
 	c->figures.waiting++;
@@ -94,6 +95,7 @@ static void
 counter_unqueue(struct counter *c, uint32_t entry)
 {
 	ilist_remove(counter_queue(c, entry), c->entry_links, entry);
+	counter_rank_leave(c, entry);
 	deadlines_set(&c->waits, counter_client_of(entry), TSTAMP_NEVER);
 	c->figures.waiting--;
 }
@@ -123,32 +125,22 @@ counter_withdraw(struct counter *c, uint32_t entry)
 	counter_drop(c, key);
 }
 
-/* The oldest waiter that stands so many other holders, or ILIST_NONE. */
-static uint32_t
-counter_heir(
-    const struct counter *c, const struct ilist *queue, uint32_t holders)
-{
-	uint32_t n = queue->first;
-
-	while (n != ILIST_NONE && c->entries[n].workers <= holders)
-		n = c->entry_links[n].next;
-	return n;
-}
-
 /* The place of a holder that has gone is an heir's, or it is no more. */
 static void
 counter_hand_over(struct counter *c, uint32_t key, bool also_any)
 {
 	struct counter_key *k = &c->keys[key];
-	uint32_t heir = counter_heir(c, &k->me, k->holders - 1);
+	uint32_t client = counter_rank_first(c, key, COUNTER_ME, k->holders);
+	uint32_t heir;
 
-	if (heir == ILIST_NONE && also_any)
-		heir = counter_heir(c, &k->any, k->holders - 1);
-	if (heir == ILIST_NONE) {
+	if (client == ILIST_NONE && also_any)
+		client = counter_rank_first(c, key, COUNTER_ANY, k->holders);
+	if (client == ILIST_NONE) {
 		k->holders--;
 		counter_drop(c, key);
 		return;
 	}
+	heir = counter_entry_at(c, client, c->clients[client].depth - 1u);
 	if (c->entries[heir].state == COUNTER_ME)
 		c->figures.me_time += counter_span(c, heir);
 	else

@@ -6,11 +6,11 @@
 #include "core/counter_private.h"
 
 static uint32_t
-counter_bucket_count(const struct counter_limits *l)
+counter_bucket_count(uint32_t entries)
 {
 	uint32_t n = 16;
 
-	while (n < l->keys && n < 1u << 31)
+	while (n < entries && n < 1u << 31)
 		n *= 2;
 	return n;
 }
@@ -30,11 +30,13 @@ static size_t
 counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 {
 	size_t used = 0, clients = l->clients, keys = l->keys;
-	uint32_t buckets = counter_bucket_count(l);
+	uint32_t buckets = counter_bucket_count(l->keys);
+	uint32_t rank_buckets = counter_bucket_count(l->clients);
 	void *at;
 
 	c->limits = *l;
 	c->bucket_mask = buckets - 1;
+	c->rank_mask = rank_buckets - 1;
 	c->clients =
 	    counter_carve(memory, &used, clients * sizeof(*c->clients));
 	c->entries = counter_carve(
@@ -50,6 +52,9 @@ counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 	    memory, &used, keys * COUNTER_CHUNKS * sizeof(*c->chunks));
 	c->buckets =
 	    counter_carve(memory, &used, buckets * sizeof(*c->buckets));
+	c->ranks = counter_carve(memory, &used, clients * sizeof(*c->ranks));
+	c->rank_buckets = counter_carve(
+	    memory, &used, rank_buckets * sizeof(*c->rank_buckets));
 	at = counter_carve(memory, &used, deadlines_memory(l->clients));
 	if (at != NULL)
 		deadlines_init(&c->waits, at, l->clients);
@@ -96,7 +101,9 @@ counter_move(
 	memcpy(to.chunks, c->chunks, c->nchunks * sizeof(*c->chunks));
 	for (uint32_t n = 0; n < c->nclients; n++)
 		deadlines_set(&to.waits, n, deadlines_get(&c->waits, n));
+	memcpy(to.ranks, c->ranks, c->nranks * sizeof(*c->ranks));
 	counter_rehash(&to);
+	counter_rank_rehash(&to);
 	*c = to;
 }
 

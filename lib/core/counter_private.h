@@ -48,6 +48,19 @@ void counter_expire(struct counter *c, uint32_t entry);
 /* A lock or a wait ends; released: by its client, and not by its leaving. */
 void counter_end(struct counter *c, uint32_t entry, bool released);
 
+/* --- counter_rank.c ----------------------------------------------------- */
+
+/* The entry, whose state says in which queue it waits. */
+void counter_rank_join(struct counter *c, uint32_t entry);
+void counter_rank_leave(struct counter *c, uint32_t entry);
+
+/* The client that waits longest under this limit, or ILIST_NONE. */
+uint32_t counter_rank_first(const struct counter *c, uint32_t key,
+    enum counter_state state, uint32_t workers);
+
+/* Puts every rank into the buckets, which are empty. */
+void counter_rank_rehash(struct counter *c);
+
 /* --- counter_keys.c ----------------------------------------------------- */
 
 uint32_t counter_hash(const struct counter *c, const char *key, size_t len);
