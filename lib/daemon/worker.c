@@ -158,7 +158,7 @@ worker_session(const struct worker *w, char *buf, size_t size, tstamp now)
 	return buf;
 }
 
-/* How it ended, if nobody asked for that; else false. */
+/* How it ended, if that is a failure of its own; else false. */
 static bool
 worker_explain(
     const struct worker *w, const char *session, char *buf, size_t size)
@@ -168,6 +168,10 @@ worker_explain(
 	const char *when = session;
 	char how[64];
 
+	if (x->asked && x->end == END_RETIRED && x->handed == 0) {
+		(void)snprintf(buf, size, "retired without a session");
+		return true;
+	}
 	if (x->asked || (clean && x->requests > 0))
 		return false;
 	if (!x->ready)

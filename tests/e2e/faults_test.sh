@@ -175,6 +175,24 @@ testOneThatIgnoresSigtermMeanwhileIsKilledToo() {
 	    "said 'is killed: it was not ready within 0.2 s'"
 }
 
+testOneThatRetiresWithoutWorkIsTriedLessAndLess() {
+	{
+		good
+		app bad --say RETIRE <<-EOF
+		restart_delay = 100ms
+		restart_delay_max = 10s
+		EOF
+	} | conf
+	pool_run
+	await status_is 4 apps bad spawned
+	good_serves
+	assertEquals 'retired without a session' \
+	    "$(status apps bad last_failure)"
+	assertTrue 'it is not told' \
+	    "grep -q 'bad: worker .* retired without a session' '$DIR/log'"
+	assertTrue "said ' s after: retired without a session'"
+}
+
 testOneThatSaysFailTellsWhy() {
 	{
 		good
