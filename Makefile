@@ -107,6 +107,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/intake.c \
     lib/daemon/json.c \
     lib/daemon/limiter.c \
+    lib/daemon/lock.c \
     lib/daemon/logging.c \
     lib/daemon/nursery.c \
     lib/daemon/output.c \
@@ -221,6 +222,7 @@ E2E_TESTS = \
 E2E_WORKERS = \
     tests/e2e/ask.c \
     tests/e2e/flood.c \
+    tests/e2e/locker.c \
     tests/e2e/workers/tworker.c
 
 # What e2e helpers and benches share: build/support.a.
