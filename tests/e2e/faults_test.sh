@@ -391,6 +391,37 @@ testGrandchildrenWithASessionOfTheirOwnHoldUpNothing() {
 	await no_leftovers
 }
 
+testAsTheFirstProcessOfAContainerItReapsWhatIsNotItsOwn() {
+	unshare --pid --fork --mount-proc true 2>/dev/null || {
+		skip 'unshare needs root'
+		return 0
+	}
+	app web --grandchildren 1 --setsid <<-EOF | conf
+	restart_delay = 10ms
+	min_server_life = 0
+	EOF
+	start_process unshare --pid --fork --mount-proc "$APPPOOLD" \
+	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
+	outer=$STARTED
+	await pool_answers
+	POOL=$(children "$outer" | xargs)
+	await status_is 1 apps web idle
+	assertEquals '' "$(web 'kill 9' 2>/dev/null)"
+	await status_is 1 apps web idle
+	# Of the first two processes one is dead: its grandchild is adopted.
+	for pid in $(children "$POOL"); do
+		[ "$(cat "/proc/$pid/comm")" != tworker ] ||
+		    [ -n "$(children "$pid")" ] || orphan=$pid
+	done
+	kill -KILL "$orphan"
+	await is_gone "$orphan"
+	await no_zombies
+	assertContains "$(web)" hello
+	kill -TERM "$POOL"
+	finish "$outer"
+	assertEquals 0 "$RC"
+}
+
 testTheClientOfADeadProcessIsNotHeldByItsGrandchildren() {
 	# They have its connection too, and its control socket.
 	cat >"$DIR/forks.py" <<-EOF
