@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,6 +149,19 @@ check(const struct options *o)
 	return EX_IOERR;
 }
 
+/* What comes while we read and open is not the end of us: the loop sees it. */
+static void
+hold_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
 /* The pid file, or NULL if none is wanted; *status_out: what went wrong. */
 static struct pidfh *
 open_pid_file(const struct conf *conf, int *status_out)
@@ -232,6 +246,7 @@ main(int argc, char **argv)
 		return status;
 	if (o.test || o.print)
 		return check(&o);
+	hold_signals();
 	if (activation_take() == -1) {
 		perror("apppoold: LISTEN_FDS");
 		return EX_OSERR;

@@ -106,6 +106,38 @@ testAMissingSocketIsNamed() {
 	assertTrue 'said fd:web'
 }
 
+# It is held up by what it has to say while nobody reads that.
+testAReloadThatIsAskedForTooEarlyComesLater() {
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "$DIR/nowhere" }
+	}
+	EOF
+	start_process "$PYTHON" -c '
+import fcntl, os, signal, subprocess, sys, time
+reader, writer = os.pipe()
+fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+os.write(writer, bytes(4096))
+daemon = subprocess.Popen(sys.argv[2:], stderr=writer)
+while True:
+    with open(f"/proc/{daemon.pid}/wchan") as f:
+        if "pipe_w" in f.read():
+            break
+    time.sleep(0.01)
+daemon.send_signal(signal.SIGHUP)
+os.close(writer)
+with open(sys.argv[1], "wb") as log:
+    while data := os.read(reader, 4096):
+        log.write(data.replace(b"\0", b""))
+        log.flush()
+' "$DIR/log" "$APPPOOLD" -c "$DIR/pool.conf"
+	await pool_answers
+	POOL=$(status pid)
+	PIDS="$PIDS $POOL"
+	await said "pool.conf: reloaded"
+}
+
 testAllSocketsOfANameMoveToAnotherApp() {
 	one=$(free_port) two=$(free_port)
 	fd_app | conf
