@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "sys/reap.h"
 
@@ -48,10 +49,13 @@ reap_stranger(pid_t pid)
 const char *
 reap_explain(const struct reap_death *d, char *buf, size_t size)
 {
+	const char *name = sigabbrev_np(d->signal);
+
 	if (d->signal == 0)
 		(void)snprintf(buf, size, "exited with status %d", d->status);
 	else
-		(void)snprintf(buf, size, "killed by signal %d%s", d->signal,
-		    d->dumped ? " (core dumped)" : "");
+		(void)snprintf(buf, size, "killed by signal %d (%s%s%s)",
+		    d->signal, name == NULL ? "real-time" : "SIG",
+		    name == NULL ? "" : name, d->dumped ? ", core dumped" : "");
 	return buf;
 }

@@ -41,8 +41,8 @@ void reap_take(pid_t);
 void reap_stranger(pid_t);
 
 /*
- * "killed by signal 11", "killed by signal 11 (core dumped)" or "exited with
- * status 3". Returns buf.
+ * "killed by signal 11 (SIGSEGV)", with "core dumped" behind the name if so,
+ * or "exited with status 3". Returns buf.
  */
 const char *reap_explain(const struct reap_death *, char *buf, size_t size);
 

@@ -154,9 +154,16 @@ a_death_by_signal_is_told(void)
 
 	CHECK_EQ(0, spawn(&spec, &result));
 	NEED(death(&died));
-	CHECK_STR(
-	    "killed by signal 9", reap_explain(&died, text, sizeof(text)));
+	CHECK_STR("killed by signal 9 (SIGKILL)",
+	    reap_explain(&died, text, sizeof(text)));
 	reap_take(died.pid);
+	died.dumped = true;
+	CHECK_STR("killed by signal 9 (SIGKILL, core dumped)",
+	    reap_explain(&died, text, sizeof(text)));
+	died.dumped = false;
+	died.signal = SIGRTMAX;
+	CHECK_STR("killed by signal 64 (real-time)",
+	    reap_explain(&died, text, sizeof(text)));
 }
 
 static void
