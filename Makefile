@@ -275,7 +275,8 @@ SYSTEMD_UNITS = etc/apppoold.service \
     etc/apppoold.socket
 
 # What a file of pool.conf can look like, installed as documentation.
-EXAMPLES = etc/pool.conf
+EXAMPLES = etc/pool.conf \
+    etc/examples/counter.conf
 
 # ---------------------------------------------------------------- flags
 

@@ -671,6 +671,18 @@ def a_request_of_thumbor():
     assert got.startswith(b"uptime: ") and got.endswith(b"\n\n")
 
 
+def a_descriptor_that_comes_along_is_dropped():
+    c, d = Client(), Client()
+    for _ in range(20):
+        try:
+            socket.send_fds(c.sock, [b"RELEASE\n"], [0, 1, 2])
+        except PermissionError:
+            # The kernel refuses them for the service.
+            c.raw(b"RELEASE\n")
+        c.hears("NOT_LOCKED")
+    d.ask("RELEASE", "NOT_LOCKED")
+
+
 # --- many ------------------------------------------------------------------
 
 def five_thousand_connections_with_four_locks_each():

@@ -229,6 +229,60 @@ testAUnixSocketServesAsWell() {
 	done
 }
 
+testDescriptorsThatComeAlongAreDropped() {
+	before=$(fds "$POOL")
+	holds a_descriptor_that_comes_along_is_dropped "unix:$DIR/counter.sock"
+	await has_fds "$POOL" "$before"
+}
+
+has_fds() {
+	[ "$(fds "$1")" -eq "$2" ]
+}
+
+testNetcatCanAsk() {
+	command -v nc >/dev/null || { skip 'no nc'; return; }
+	echo 'STATS FULL' | nc -w 1 "${ADDRESS%:*}" "${ADDRESS#*:}" >"$DIR/out"
+	assertEquals 22 "$(wc -l <"$DIR/out")"
+	assertContains "$(cat "$DIR/out")" 'processed_count: '
+}
+
+# locker NAME ARGUMENT...: in the background, it holds while $DIR/NAME is there.
+locker() {
+	locker_name=$1
+	shift
+	: >"$DIR/$locker_name"
+	start_process env APPPOOL_COUNTER="$ADDRESS" "$BUILD/tests/e2e/locker" \
+	    "$DIR/$locker_name" "$@" >"$DIR/$locker_name.out" 2>&1 </dev/null
+}
+
+# lock ARGUMENT...: what becomes of it.
+lock() {
+	APPPOOL_COUNTER=$ADDRESS "$BUILD/tests/e2e/locker" "$DIR/none" "$@"
+}
+
+testTheLibraryTakesAndGivesLocks() {
+	locker first work 1 3 5000 any
+	await grep -q LOCKED "$DIR/first.out"
+	locker second work 1 3 10000 any
+	await status_is 1 counter waiting
+	assertEquals TIMEOUT "$(lock work 1 3 0 any)"
+	assertEquals QUEUE_FULL "$(lock work 1 2 1000 me)"
+	start=$(now_ms)
+	assertEquals TIMEOUT "$(lock work 1 9 150 me)"
+	assertTrue 'it waited' "[ $(($(now_ms) - start)) -ge 150 ]"
+	rm "$DIR/first"
+	await grep -q RELEASED "$DIR/first.out"
+	await grep -q DONE "$DIR/second.out"
+	await status_is 0 counter keys
+}
+
+testALockEndsWithItsProcess() {
+	locker killed work 1 3 5000 me
+	await grep -q LOCKED "$DIR/killed.out"
+	kill -KILL "$STARTED"
+	await status_is 0 counter keys
+}
+
 testAReloadKeepsEveryLockAndWaiter() {
 	holds a_reload_keeps_every_lock_and_waiter
 }
@@ -246,6 +300,13 @@ testItsAddressesAreAmongThoseThatAreHeld() {
 	assertEquals "$ADDRESS unix:$DIR/counter.sock " \
 	    "$(ctl listeners | tr '\n' ' ')"
 	timeout "$LIMIT" "$APPPOOLD" -t -c "$DIR/pool.conf" \
+	    >"$DIR/out" 2>&1 </dev/null || fail "$(cat "$DIR/out")"
+}
+
+testTheExampleIsGood() {
+	sed "s,/run/apppoold,$DIR,; s,7531,0," etc/examples/counter.conf \
+	    >"$DIR/example.conf"
+	timeout "$LIMIT" "$APPPOOLD" -t -c "$DIR/example.conf" \
 	    >"$DIR/out" 2>&1 </dev/null || fail "$(cat "$DIR/out")"
 }
 
