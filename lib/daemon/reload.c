@@ -2,6 +2,8 @@
  * Reload: everything that can fail is done first, and then nothing can.
  */
 
+#include <sys/mman.h>
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -17,6 +19,9 @@
 #include "sys/log.h"
 #include "sys/notify.h"
 
+/* Reading a file takes less than this, unless it has thousands of apps. */
+#define RELOAD_MEMORY ((size_t)64 * 1024 * 1024)
+
 struct asker {
 	TAILQ_ENTRY(asker) next;
 	reload_done *done; /* NULL: it has left */
@@ -29,7 +34,8 @@ struct reload {
 	struct lane_job job;
 	struct supervisor *sup;
 	char *file; /* owned */
-	struct conf *conf; /* what was read; NULL: mistakes */
+	struct conf *conf; /* what was read; NULL: mistakes, or not read */
+	int error; /* errno of what kept us from reading; 0: nothing */
 	struct conf_report report;
 	struct askers askers;
 	struct askers later; /* came while this one was reading */
@@ -362,11 +368,28 @@ reload_answer(struct reload *r, bool ok)
 	free(r->text_buf);
 }
 
+/*
+ * Who reads a configuration and finds no memory ends the process. So it is
+ * looked for first: where there is a limit, it is seldom met by inches.
+ */
+static bool
+reload_has_memory(void)
+{
+	void *memory = mmap(NULL, RELOAD_MEMORY, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory != MAP_FAILED && munmap(memory, RELOAD_MEMORY) == 0;
+}
+
 static void
 reload_work(struct lane_job *job)
 {
 	struct reload *r = LOOP_OWNER(job, struct reload, job);
 
+	if (!reload_has_memory()) {
+		r->error = errno;
+		return;
+	}
 	r->conf = conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
 }
 
@@ -379,6 +402,8 @@ reload_finished(struct lane_job *job, tstamp now)
 
 	r->text = open_memstream(&r->text_buf, &r->text_len);
 	reload_report(r);
+	if (r->error != 0)
+		reload_say(r, false, "%s: %s", r->file, strerror(r->error));
 	if (s->stopping) {
 		reload_say(r, false, "the daemon is stopping");
 		conf_free(r->conf);

@@ -556,4 +556,21 @@ testASecondGenerationIsCounted() {
 	assertEquals $((first + 1)) "$(status generation)"
 }
 
+testWithoutMemoryTheOldConfigurationStays() {
+	web_conf | conf
+	pool_start
+	kib=$(sed -n 's/^VmSize:[^0-9]*\([0-9]*\) kB/\1/p' "/proc/$POOL/status")
+	[ "$kib" -lt 1000000000 ] || {
+		skip 'a sanitizer has all the addresses there are'
+		return 0
+	}
+	prlimit --pid "$POOL" --as=$(((kib + 8192) * 1024)):
+	hup
+	assertTrue 'it is not said' "said 'pool.conf: Cannot allocate memory'"
+	assertContains "$(web)" hello
+	prlimit --pid "$POOL" --as=unlimited:
+	hup
+	assertTrue 'not reloaded' "said 'pool.conf: reloaded'"
+}
+
 . tests/e2e/lib.sh
