@@ -182,12 +182,13 @@ static bool
 life_redeems(const struct app *a, const struct process *x)
 {
 	return (a->backoff.delay != 0 || a->failed_starts != 0) &&
-	    x->born >= a->backoff.failed_at;
+	    x->born > a->backoff.failed_at;
 }
 
-static tstamp
-life_deadline(const struct pool *p, const struct process *x)
+tstamp
+life_deadline(const struct pool *p, uint32_t process)
 {
+	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
 	tstamp at = TSTAMP_NEVER;
 
@@ -215,9 +216,8 @@ life_deadline(const struct pool *p, const struct process *x)
 void
 life_arm(struct pool *p, uint32_t process)
 {
-	tstamp at = life_deadline(p, &p->processes[process]);
-
-	deadlines_set(&p->process_deadlines, process, at);
+	deadlines_set(
+	    &p->process_deadlines, process, life_deadline(p, process));
 }
 
 static void

@@ -150,6 +150,7 @@ pool_end_app(struct pool *p, uint32_t app)
 	if (a->phase < APP_STOPPING)
 		a->phase = APP_STOPPING;
 	a->knocking = false;
+	a->calling = false;
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 		next = room_next(p, n);
 		life_escalate(p, n, STEP_TERM, END_SHUTDOWN);

@@ -62,6 +62,8 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 		    x->state != PROCESS_STOPPING || process_sessions(x) == 0);
 		break;
 	}
+	assert(deadlines_get(&p->process_deadlines, process) <=
+	    life_deadline(p, process));
 	/* Work conservation. */
 	assert(!room || ilist_empty(app_servable(a)));
 	assert(x->request_limit == 0 || x->handed <= x->request_limit);
@@ -78,6 +80,7 @@ check_queue(const struct pool *p, uint32_t app, const struct ilist *queue)
 	     c = p->conn_links[c].next) {
 		assert(p->conns[c].state == CONN_WAITING);
 		assert(p->conns[c].app == app);
+		assert(p->conns[c].process == ILIST_NONE);
 		assert(!a->options.limited ||
 		    p->conns[c].cleared == (queue == &a->cleared));
 		assert(p->conns[c].seq > before);
@@ -93,6 +96,9 @@ check_woken(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
+	assert(
+	    deadlines_get(&p->app_deadlines, app) <= pool_app_deadline(p, app));
+	assert(a->knocking || !a->calling);
 	assert(!a->knocking || a->calling || !pool_may_accept(p, app) ||
 	    p->crowded);
 	if (a->phase >= APP_STOPPING || app_demand(a) == 0)
@@ -136,6 +142,20 @@ check_app(const struct pool *p, uint32_t app)
 	check_woken(p, app);
 }
 
+/* What is refused keeps its number until its REFUSE is taken out. */
+static void
+check_numbers(const struct pool *p, uint32_t held)
+{
+	uint32_t used = 0, refused = 0;
+
+	for (uint32_t c = 0; c < p->nconns; c++) {
+		used += p->conns[c].state != CONN_FREE ? 1 : 0;
+		refused += p->conns[c].state == CONN_REFUSED ? 1 : 0;
+	}
+	assert(used == p->nconns - p->free_conns.count);
+	assert(used == held + refused);
+}
+
 void
 pool_check(const struct pool *p)
 {
@@ -144,8 +164,12 @@ pool_check(const struct pool *p)
 	for (uint32_t app = 0; app < p->napps; app++) {
 		const struct app *a = &p->apps[app];
 
-		if (a->phase == APP_FREE)
+		if (a->phase == APP_FREE) {
+			assert(!a->wants_place);
+			assert(deadlines_get(&p->app_deadlines, app) ==
+			    TSTAMP_NEVER);
 			continue;
+		}
 		check_app(p, app);
 		count += app_processes(a);
 		living += app_living(a) - a->stuck;
@@ -157,7 +181,6 @@ pool_check(const struct pool *p)
 	assert(used == p->nprocesses - p->free_processes.count);
 	assert(ilist_empty(&p->places) || sizing_under_all(p) == 0);
 	assert(!p->crowded || !pool_has_numbers(p) || calling > 0);
-	/* What is refused keeps its number until its REFUSE is taken out. */
-	assert(conns <= p->nconns - p->free_conns.count);
+	check_numbers(p, conns);
 	assert(p->app_deadlines.count <= p->napps);
 }

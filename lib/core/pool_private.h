@@ -40,6 +40,9 @@ void pool_call_crowd(struct pool *p);
 /* Tells every process of the app to stop. */
 void pool_tell_all(struct pool *p, uint32_t app, enum process_end why);
 
+/* When the app must be settled if nothing happens to it before. */
+tstamp pool_app_deadline(const struct pool *p, uint32_t app);
+
 /* Sets the app's deadline anew, after something that moves it. */
 void pool_arm_app(struct pool *p, uint32_t app);
 
@@ -131,6 +134,7 @@ void life_escalate(struct pool *p, uint32_t process, enum process_step step,
 
 /* Its deadline is due; or something that moves its deadline has changed. */
 void life_tick(struct pool *p, uint32_t process);
+tstamp life_deadline(const struct pool *p, uint32_t process);
 void life_arm(struct pool *p, uint32_t process);
 
 /* Frees the number of a process that is dead or never lived. */

@@ -160,12 +160,19 @@ pool_settle(struct pool *p, uint32_t app)
 
 /* --- time --------------------------------------------------------------- */
 
-void
-pool_arm_app(struct pool *p, uint32_t app)
+tstamp
+pool_app_deadline(const struct pool *p, uint32_t app)
 {
 	tstamp at = tstamp_min(queue_deadline(p, app), sizing_deadline(p, app));
 
-	at = tstamp_min(at, limit_deadline(p, app));
+	return tstamp_min(at, limit_deadline(p, app));
+}
+
+void
+pool_arm_app(struct pool *p, uint32_t app)
+{
+	tstamp at = pool_app_deadline(p, app);
+
 	/* A later deadline may stay early: it costs one look, not one each. */
 	if (at < deadlines_get(&p->app_deadlines, app))
 		deadlines_set(&p->app_deadlines, app, at);

@@ -375,6 +375,95 @@ a_snapshot_is_equal_and_shares_nothing(void)
 	rig_end();
 }
 
+/* Nobody has taken one out; all but the last are called off again. */
+static void
+actions_that_were_called_off_take_no_memory(void)
+{
+	struct pool_limits limits = {
+		.apps = 1, .processes = 1, .conns = 1, .concurrency = 1
+	};
+	struct app_options o = rig_options();
+
+	rig_begin_with(limits, 1);
+	rig_add(&o);
+	for (int i = 0; i < 1000; i++)
+		pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+/* --- time --- */
+
+static void
+later(void)
+{
+	CHECK_EQ(rig.now, rig.pool.now);
+	rig.now += 1000;
+}
+
+static void
+every_fact_brings_its_time(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 3;
+	later();
+	rig_add(&o);
+	(void)rig_did();
+	later();
+	pool_start_queued(&rig.pool, 0, rig.now);
+	later();
+	pool_start_began(&rig.pool, 0, rig.now);
+	later();
+	rig_spawned(0);
+	later();
+	CHECK(pool_ready(&rig.pool, 0, rig.now));
+	later();
+	rig_arrive();
+	(void)rig_did();
+	later();
+	rig_hand_failed(0);
+	later();
+	pool_abandoned(&rig.pool, 0, rig.now);
+	later();
+	pool_spoke(&rig.pool, 0, rig.now);
+	later();
+	CHECK(!pool_done(&rig.pool, 0, 0, rig.now));
+	later();
+	CHECK(!pool_lost(&rig.pool, 0, 0, rig.now));
+	later();
+	pool_unread(&rig.pool, 0, rig.now, rig.now);
+	later();
+	pool_retire(&rig.pool, 0, rig.now);
+	later();
+	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
+	later();
+	rig_died(0, END_SIGNAL);
+	later();
+	rig_buried(0);
+	later();
+	rig_spawn_failed(1, true);
+	later();
+	rig_quiet(0);
+	later();
+	rig_change(0, &o);
+	later();
+	pool_app_restart(&rig.pool, 0, rig.now);
+	later();
+	pool_resize(&rig.pool, 10, rig.now);
+	later();
+	pool_app_close(&rig.pool, 0, rig.now);
+	later();
+	pool_app_drained(&rig.pool, 0, rig.now);
+	later();
+	pool_stop(&rig.pool, TSPAN_SECONDS(9), TSPAN_SECONDS(1), rig.now);
+	later();
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now);
+	later();
+	rig_end();
+}
+
 /* --- figures ------------------------------------------------------------ */
 
 static void
@@ -414,6 +503,8 @@ main(int argc, char **argv)
 	RUN(larger_memory_has_room_for_more);
 	RUN(larger_tables_serve_at_once_those_who_waited_for_room);
 	RUN(a_snapshot_is_equal_and_shares_nothing);
+	RUN(actions_that_were_called_off_take_no_memory);
+	RUN(every_fact_brings_its_time);
 	RUN(every_connection_has_exactly_one_end);
 	return check_finish();
 }

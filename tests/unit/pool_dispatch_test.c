@@ -230,6 +230,41 @@ a_process_that_took_nothing_has_room_once_it_speaks(void)
 }
 
 static void
+a_process_that_took_nothing_has_room_once_a_session_ends(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.concurrency = 2;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	rig_hand_failed(1);
+	CHECK_STR("", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 1>0", rig_did());
+	rig_end();
+}
+
+static void
+a_process_tells_since_when_it_is_what_it_is_and_was_used(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_at(500);
+	rig_arrive();
+	(void)rig_did();
+	CHECK_EQ(RIG_START + TSPAN_MSECONDS(500), rig_process(0)->since);
+	CHECK_EQ(RIG_START + TSPAN_MSECONDS(500), rig_process(0)->used);
+	rig_at(700);
+	rig_done(0);
+	CHECK_EQ(RIG_START + TSPAN_MSECONDS(700), rig_process(0)->since);
+	CHECK_EQ(RIG_START + TSPAN_MSECONDS(700), rig_process(0)->used);
+	rig_end();
+}
+
+static void
 a_hand_over_that_failed_does_not_count_against_max_requests(void)
 {
 	struct app_options o = rig_options();
@@ -349,6 +384,8 @@ main(int argc, char **argv)
 	RUN(what_could_not_be_handed_goes_to_a_sibling_first_of_all);
 	RUN(a_process_that_took_nothing_has_no_room_for_ten_milliseconds);
 	RUN(a_process_that_took_nothing_has_room_once_it_speaks);
+	RUN(a_process_that_took_nothing_has_room_once_a_session_ends);
+	RUN(a_process_tells_since_when_it_is_what_it_is_and_was_used);
 	RUN(a_hand_over_that_failed_does_not_count_against_max_requests);
 	RUN(waiting_beside_a_process_that_took_nothing_is_counted_as_waste);
 	RUN(done_of_what_it_does_not_hold_is_not_believed);

@@ -107,6 +107,30 @@ a_connection_is_taken_back_retry_limit_times_and_then_refused(void)
 }
 
 static void
+a_number_that_is_used_again_has_not_been_taken_back(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.retry_limit = 1;
+	rig_running(o, 4);
+	for (int i = 0; i < 2; i++) {
+		uint32_t process;
+
+		CHECK_EQ(0, rig_arrive());
+		(void)rig_did();
+		process = rig.pool.conns[0].process;
+		rig_died(process, END_SIGNAL);
+		rig_retaken(0);
+		rig_buried(process);
+		(void)rig_did();
+		CHECK(rig_done(rig.pool.conns[0].process));
+	}
+	CHECK_EQ(0, rig_app(0)->figures.refused);
+	rig_end();
+}
+
+static void
 what_it_said_before_it_died_still_counts(void)
 {
 	begin_young(rig_options());
@@ -272,6 +296,18 @@ exit_0_without_a_session_is_a_failed_start(void)
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->figures.spawn_failures);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
+	rig_end();
+}
+
+static void
+who_retires_young_and_without_a_session_has_a_late_successor(void)
+{
+	begin_young(rig_options());
+	pool_retire(&rig.pool, 0, rig.now);
+	rig_at(999);
+	CHECK_STR("stop 0", rig_did());
+	rig_at(1251);
+	CHECK_STR("spawn 1", rig_did());
 	rig_end();
 }
 
@@ -619,6 +655,25 @@ who_is_not_ready_within_start_timeout_is_stopped_by_signals(void)
 }
 
 static void
+start_timeout_runs_from_the_start_and_not_from_the_wish(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	pool_start_queued(&rig.pool, 0, rig.now);
+	rig_at(100000);
+	CHECK_STR("", rig_did());
+	pool_start_began(&rig.pool, 0, rig.now);
+	rig_at(129999);
+	CHECK_STR("", rig_did());
+	rig_at(130000);
+	CHECK_STR("term 0", rig_did());
+	rig_end();
+}
+
+static void
 ready_after_start_timeout_is_too_late(void)
 {
 	struct app_options o = rig_options();
@@ -706,6 +761,7 @@ main(int argc, char **argv)
 	RUN(what_it_had_received_is_lost);
 	RUN(what_is_taken_back_goes_ahead_of_waiters_in_its_old_order);
 	RUN(a_connection_is_taken_back_retry_limit_times_and_then_refused);
+	RUN(a_number_that_is_used_again_has_not_been_taken_back);
 	RUN(what_it_said_before_it_died_still_counts);
 	RUN(nothing_is_handed_to_a_dead_process);
 	RUN(a_number_is_not_used_again_before_the_burial);
@@ -717,6 +773,7 @@ main(int argc, char **argv)
 	RUN(an_old_death_is_replaced_at_once);
 	RUN(an_end_that_was_asked_for_is_no_failure);
 	RUN(exit_0_without_a_session_is_a_failed_start);
+	RUN(who_retires_young_and_without_a_session_has_a_late_successor);
 	RUN(exit_0_after_a_session_is_clean);
 	RUN(with_waiters_and_no_process_the_wait_is_restart_delay_at_most);
 	RUN(start_limit_failed_starts_in_a_row_fail_the_app);
@@ -735,6 +792,7 @@ main(int argc, char **argv)
 	RUN(want_of_memory_is_nobodys_failure_and_is_tried_again);
 	RUN(only_what_was_started_counts_as_spawned);
 	RUN(who_is_not_ready_within_start_timeout_is_stopped_by_signals);
+	RUN(start_timeout_runs_from_the_start_and_not_from_the_wish);
 	RUN(ready_after_start_timeout_is_too_late);
 	RUN(who_does_not_pick_up_is_killed_after_pickup_timeout);
 	RUN(the_successor_of_who_is_killed_young_waits_for_restart_delay);

@@ -44,6 +44,21 @@ one_is_ready_when_min_processes_are(void)
 }
 
 static void
+without_sessions_one_is_ready_when_it_is_spawned(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig.tells = true;
+	o.sessions = false;
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	CHECK_STR("tell 0 ready", rig_did());
+	rig_end();
+}
+
+static void
 a_clean_end_below_the_minimum_is_replaced_at_once(void)
 {
 	struct app_options o = rig_options();
@@ -443,6 +458,24 @@ who_got_one_place_stands_behind_the_others_for_the_next(void)
 }
 
 static void
+who_got_a_place_goes_on_at_its_pace(void)
+{
+	begin_two(2);
+	for (int i = 0; i < 4; i++)
+		rig_arrive_at(1);
+	rig_at(100);
+	CHECK(rig_app(1)->wants_place);
+	rig_at(150);
+	pool_resize(&rig.pool, 8, rig.now);
+	CHECK_STR("spawn 2", rig_did());
+	rig_at(199);
+	CHECK_STR("", rig_did());
+	rig_at(200);
+	CHECK_STR("spawn 3", rig_did());
+	rig_end();
+}
+
+static void
 a_minimum_goes_before_those_who_wait_for_places(void)
 {
 	struct app_options o = rig_options();
@@ -547,6 +580,7 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(min_processes_are_started_at_once);
 	RUN(one_is_ready_when_min_processes_are);
+	RUN(without_sessions_one_is_ready_when_it_is_spawned);
 	RUN(a_clean_end_below_the_minimum_is_replaced_at_once);
 	RUN(an_end_above_the_minimum_is_not_replaced);
 	RUN(with_no_minimum_nothing_is_started_before_somebody_comes);
@@ -571,6 +605,7 @@ main(int argc, char **argv)
 	RUN(a_process_that_is_leaving_takes_a_place_until_it_is_gone);
 	RUN(places_go_to_the_apps_in_the_order_of_their_asking);
 	RUN(who_got_one_place_stands_behind_the_others_for_the_next);
+	RUN(who_got_a_place_goes_on_at_its_pace);
 	RUN(a_minimum_goes_before_those_who_wait_for_places);
 	RUN(a_raised_global_ceiling_serves_at_once_those_who_wait);
 	RUN(a_process_that_is_stuck_gives_its_place_to_who_waits);

@@ -208,6 +208,50 @@ a_full_queue_is_told_once_until_it_was_empty(void)
 	rig_end();
 }
 
+static void
+a_full_queue_is_told_once_while_it_is_full(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_queue = 1;
+	o.close_when_full = true;
+	begin_busy(o);
+	rig.tells = true;
+	rig_arrive();
+	CHECK_STR("tell 0 full", rig_did());
+	rig_arrive();
+	CHECK_STR("refuse 2 full", rig_did());
+	rig_end();
+}
+
+static void
+who_is_refused_at_once_has_no_process(void)
+{
+	struct app_options o = rig_options();
+	struct action a;
+
+	o.max_queue = 0;
+	o.close_when_full = true;
+	begin_busy(o);
+	rig_arrive();
+	CHECK(pool_next_action(&rig.pool, &a));
+	CHECK_EQ(ACTION_REFUSE, a.kind);
+	CHECK_EQ(ILIST_NONE, a.process);
+	rig_end();
+}
+
+static void
+the_longest_queue_is_remembered(void)
+{
+	begin_busy(rig_options());
+	rig_arrive_n(3);
+	rig_done(0);
+	rig_done(0);
+	(void)rig_did();
+	CHECK_EQ(3, rig_app(0)->figures.max_waiting);
+	rig_end();
+}
+
 /* --- time --------------------------------------------------------------- */
 
 static void
@@ -358,6 +402,26 @@ who_knocked_for_want_of_a_number_is_called_when_a_refusal_is_done(void)
 }
 
 static void
+numbers_go_to_the_apps_in_turn(void)
+{
+	struct app_options o = rig_options();
+
+	begin_scarce();
+	rig_add(&o);
+	(void)rig_did();
+	rig_knock(1);
+	rig_knock(2);
+	rig_done(0);
+	CHECK_STR("hand 1>0, accept 1", rig_did());
+	rig_arrive_at(1);
+	rig_knock(1);
+	CHECK_STR("hand 0>1", rig_did());
+	rig_done(0);
+	CHECK_STR("accept 2", rig_did());
+	rig_end();
+}
+
+static void
 who_has_no_use_for_the_number_passes_it_on(void)
 {
 	struct app_options o = rig_options();
@@ -391,6 +455,9 @@ main(int argc, char **argv)
 	RUN(with_close_any_number_may_come_in);
 	RUN(a_number_is_not_used_again_before_its_refusal_is_done);
 	RUN(a_full_queue_is_told_once_until_it_was_empty);
+	RUN(a_full_queue_is_told_once_while_it_is_full);
+	RUN(who_is_refused_at_once_has_no_process);
+	RUN(the_longest_queue_is_remembered);
 	RUN(who_waited_for_queue_timeout_is_refused);
 	RUN(without_queue_timeout_one_waits_for_ever);
 	RUN(who_was_taken_back_late_is_served_before_it_is_refused);
@@ -400,6 +467,7 @@ main(int argc, char **argv)
 	RUN(no_more_come_in_than_there_are_numbers);
 	RUN(who_knocked_for_want_of_a_number_is_called_when_another_app_frees_one);
 	RUN(who_knocked_for_want_of_a_number_is_called_when_a_refusal_is_done);
+	RUN(numbers_go_to_the_apps_in_turn);
 	RUN(who_has_no_use_for_the_number_passes_it_on);
 	return check_finish();
 }

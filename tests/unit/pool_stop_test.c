@@ -374,6 +374,51 @@ nothing_is_told_of_an_app_that_was_freed(void)
 	rig_end();
 }
 
+/* Two apps, one after the other, of the same number. */
+static void
+nothing_is_told_of_the_app_that_had_the_number_before(void)
+{
+	struct app_options o = rig_options();
+	struct action a;
+
+	rig_begin();
+	rig.tells = true;
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_exits(0, END_FAILURE);
+	(void)rig_did();
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	o.start_limit = 1;
+	rig_change(0, &o);
+	CHECK(pool_next_action(&rig.pool, &a));
+	CHECK_EQ(ACTION_OVER, a.kind);
+	pool_app_free(&rig.pool, 0);
+	CHECK_EQ(0, rig_add(&o));
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+who_knocked_before_an_app_was_drained_keeps_it_from_no_end(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_queue = 0;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive();
+	(void)rig_did();
+	rig_knock(0);
+	pool_app_close(&rig.pool, 0, rig.now);
+	CHECK_STR("", rig_did());
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
 /* --- everything --------------------------------------------------------- */
 
 static void
@@ -565,6 +610,8 @@ main(int argc, char **argv)
 	RUN(an_app_that_waits_for_a_place_can_end);
 	RUN(who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end);
 	RUN(nothing_is_told_of_an_app_that_was_freed);
+	RUN(nothing_is_told_of_the_app_that_had_the_number_before);
+	RUN(who_knocked_before_an_app_was_drained_keeps_it_from_no_end);
 	RUN(the_whole_stop_serves_what_waits_within_its_budget);
 	RUN(the_whole_stop_ends_early_when_nothing_is_left);
 	RUN(nothing_is_kept_at_its_minimum_while_all_stops);
