@@ -124,7 +124,8 @@ command_reloaded(void *arg, bool ok, const char *text)
 
 	client_tell(cl, text);
 	if (!ok)
-		client_error(cl, "everything stays as it was");
+		client_error(
+		    cl, "not reloaded, the old configuration stays in force");
 	cl->waits = WAIT_NOTHING;
 	/* Else it has not even begun to wait. */
 	if (cl->state == CLIENT_WAITING)

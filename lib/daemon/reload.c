@@ -413,7 +413,8 @@ reload_finished(struct lane_job *job, tstamp now)
 	if (ok)
 		reload_say(r, true, "%s: reloaded", r->file);
 	else
-		reload_say(r, false,
+		/* Whoever asked is told by the answer's last line. */
+		log_errorx(
 		    "%s: not reloaded, the old configuration stays in force",
 		    r->file);
 	(void)notify_send("READY=1");

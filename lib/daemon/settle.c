@@ -150,8 +150,8 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 		/* Whoever has failed is told of by NEWS_FAILED. */
 		if (app->failed)
 			break;
-		log_info("%s: next start in %.1f s after: %s", name,
-		    (double)(app->backoff.until - now) / 1e9, g->last_failure);
+		log_info("%s: next start in %.1f s", name,
+		    (double)(app->backoff.until - now) / 1e9);
 		break;
 	case NEWS_FAILED:
 		settle_failed(s, g, now);

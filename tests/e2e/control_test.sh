@@ -271,7 +271,7 @@ testAReloadThatIsRefusedTellsEveryMistake() {
 	assertEquals 1 $?
 	assertContains "$(cat "$DIR/out")" 'max_processes'
 	assertContains "$(cat "$DIR/out")" 'process_slack'
-	assertContains "$(cat "$DIR/err")" 'everything stays as it was'
+	assertContains "$(cat "$DIR/err")" 'the old configuration stays in force'
 	cp "$DIR/before" "$DIR/pool.conf"
 }
 

@@ -649,7 +649,7 @@ a_reload_that_fails_ends_with_an_error(void)
 	NEED(reload_call != NULL);
 	reload_call(reload_arg, false, "pool.conf:3: what\033\n");
 	CHECK_STR("pool.conf:3: what\\x1b\n"
-		  "error: everything stays as it was\n",
+		  "error: not reloaded, the old configuration stays in force\n",
 	    hear(fd, &ended));
 	CHECK(ended);
 	(void)close(fd);
