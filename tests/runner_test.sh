@@ -60,13 +60,15 @@ testASkippedTestIsCountedApart() {
 }
 
 testALeftOverProcessIsAFailure() {
-	suite 'testOne() { setsid sleep 100 & :; }'
+	# shellcheck disable=SC2016 # the inner file's own function
+	suite 'testOne() { setsid sleep 100 & await has_leftovers; }' \
+	    'has_leftovers() { ! no_leftovers; }' 'file_setup() { LIMIT=1; }'
 	assertEquals '1 passed, 1 failed' "$RESULT"
 }
 
 testASanitizersReportIsAFailure() {
 	# shellcheck disable=SC2016 # the inner file's own $DIR
-	suite 'testOne() { echo bad >"$DIR/reports/asan.1"; }'
+	suite 'testOne() { echo "ERROR: bad" >"$DIR/reports/asan.1"; }'
 	assertEquals '0 passed, 1 failed' "$RESULT"
 }
 
