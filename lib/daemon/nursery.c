@@ -172,6 +172,11 @@ nursery_run(struct supervisor *s, tstamp now)
 
 	while (s->nbirths < NURSERY_BIRTHS && (g = nursery_turn(s)) != NULL) {
 		w = TAILQ_FIRST(&g->unborn);
+		/* A reload may have come in between. */
+		if (g->conf->broken != NULL) {
+			nursery_call_off(w, now);
+			continue;
+		}
 		nursery_remove(w);
 		nursery_begin(w, now);
 	}

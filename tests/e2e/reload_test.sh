@@ -573,4 +573,36 @@ testWithoutMemoryTheOldConfigurationStays() {
 	assertTrue 'not reloaded' "said 'pool.conf: reloaded'"
 }
 
+# Where nobody is known to run it as, it must not run as root instead.
+testStartsThatWaitWhileTheirUserBecomesUnknownAreCalledOff() {
+	is_root || {
+		skip 'needs root'
+		return 0
+	}
+	: >"$DIR/users" && chmod 666 "$DIR/users"
+	for user in nobody "nobody$$"; do
+		cat <<-EOF >"$DIR/$user.conf"
+		control = "$DIR/control.sock"
+		max_processes = 100
+		app "job" {
+			command = { "/bin/sh", "-c",
+			    "id -u >>'$DIR/users'; exec sleep 60" }
+			handoff = none
+			user = "$user"
+			min_processes = 100
+		}
+		EOF
+	done
+	cp "$DIR/nobody.conf" "$DIR/pool.conf"
+	pool_run
+	for round in $(seq 10); do
+		for user in "nobody$$" nobody; do
+			cp "$DIR/$user.conf" "$DIR/pool.conf"
+			ctl reload >/dev/null || fail "round $round: $user"
+		done
+	done
+	await test -s "$DIR/users"
+	assertEquals "$(id -u nobody)" "$(sort -u "$DIR/users")"
+}
+
 . tests/e2e/lib.sh
