@@ -75,6 +75,7 @@ void
 pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
     uint32_t max_processes, uint64_t seed, tstamp now)
 {
+	assert(now > 0);
 	memset(p, 0, sizeof(*p));
 	(void)pool_lay_out(p, limits, memory);
 	ilist_init(&p->free_processes);

@@ -93,13 +93,15 @@ size_t pool_memory(const struct pool_limits *limits);
 /*
  * memory: pool_memory() zeroed bytes, aligned as malloc does; the caller
  * frees them after the pool's end.  Pages that are never used stay untouched.
+ * now: later than 0, which stands for "never yet".
  */
 void pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
     uint32_t max_processes, uint64_t seed, tstamp now);
 
 /*
- * Moves everything to other memory, for limits none of which is smaller.
- * The caller may free the former memory afterwards.
+ * Moves everything to other memory, for limits none of which is smaller, and
+ * serves those whom the former ones held up.  The caller may free the former
+ * memory afterwards.
  */
 void pool_move(struct pool *p, const struct pool_limits *limits, void *memory);
 

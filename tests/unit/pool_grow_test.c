@@ -458,6 +458,49 @@ who_got_one_place_stands_behind_the_others_for_the_next(void)
 }
 
 static void
+a_minimum_that_waits_for_a_place_gets_the_next_one(void)
+{
+	struct app_options o = rig_options();
+
+	begin_two(2);
+	rig_arrive_at(1);
+	rig_arrive_at(1);
+	rig_at(1000);
+	CHECK(rig_app(1)->wants_place);
+	o.min_processes = 2;
+	rig_change(0, &o);
+	CHECK_EQ(0, rig.pool.places.first);
+	rig_done(1);
+	(void)rig_did();
+	rig_exits(1, END_EXIT);
+	CHECK_STR("spawn 1", rig_did());
+	CHECK_EQ(0, rig_process(1)->app);
+	CHECK(!rig_app(0)->wants_place);
+	CHECK(rig_app(1)->wants_place);
+	rig_end();
+}
+
+/* Its wish to grow came last, and its minimum comes first. */
+static void
+who_waits_for_a_place_and_falls_below_its_minimum_goes_ahead(void)
+{
+	struct app_options o = rig_options();
+
+	begin_two(2);
+	rig_arrive_at(1);
+	rig_at(50);
+	rig_arrive_at(0);
+	rig_at(1000);
+	CHECK_EQ(1, rig.pool.places.first);
+	CHECK_EQ(2, rig.pool.places.count);
+	o.min_processes = 2;
+	rig_change(0, &o);
+	CHECK_EQ(0, rig.pool.places.first);
+	CHECK_EQ(2, rig.pool.places.count);
+	rig_end();
+}
+
+static void
 who_got_a_place_goes_on_at_its_pace(void)
 {
 	begin_two(2);
@@ -605,6 +648,8 @@ main(int argc, char **argv)
 	RUN(a_process_that_is_leaving_takes_a_place_until_it_is_gone);
 	RUN(places_go_to_the_apps_in_the_order_of_their_asking);
 	RUN(who_got_one_place_stands_behind_the_others_for_the_next);
+	RUN(a_minimum_that_waits_for_a_place_gets_the_next_one);
+	RUN(who_waits_for_a_place_and_falls_below_its_minimum_goes_ahead);
 	RUN(who_got_a_place_goes_on_at_its_pace);
 	RUN(a_minimum_goes_before_those_who_wait_for_places);
 	RUN(a_raised_global_ceiling_serves_at_once_those_who_wait);
