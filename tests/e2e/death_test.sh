@@ -61,7 +61,7 @@ testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
-	suspend "$first"
+	pause_process "$first"
 	ask_behind hello
 	await worker_is active "$first"
 	kill -KILL "$first"
@@ -89,7 +89,7 @@ testManySuchConnectionsAreAllServed() {
 		# Both hold one unread when they die; two more wait.
 		pids=$(status apps web workers '*' pid)
 		# shellcheck disable=SC2086 # numbers
-		suspend $pids
+		pause_process $pids
 		start_process "$BUILD/tests/e2e/ask" \
 		    --to "unix:$DIR/web.sock" --count 4 --together >"$DIR/ask"
 		asked=$STARTED
@@ -113,7 +113,7 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 	EOF
 	pool_start
 	pid=$(pid_of "$(web)")
-	suspend "$pid"
+	pause_process "$pid"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --count 5 --together --times >"$DIR/ask"
 	asked=$STARTED
@@ -147,7 +147,7 @@ testOneLateConnectionDoesNotEndTheSessionsBesideIt() {
 	sleep 2.5
 	# The second lies unread when it is looked at, but not for long.
 	pid=$(status apps web workers 0 pid)
-	suspend "$pid"
+	pause_process "$pid"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --text second --timeout $((3 * LIMIT)) >"$DIR/second" 2>&1
 	second=$STARTED
@@ -208,7 +208,7 @@ testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
-	suspend "$first"
+	pause_process "$first"
 	cpu=$(cpu_of "$POOL")
 	from=$(now_ms)
 	answer=$(web)
@@ -434,7 +434,7 @@ testWithoutTheHelperItIsTakenBackAllTheSame() {
 		*) kill -KILL "$pid" ;;
 		esac
 	done
-	suspend "$first"
+	pause_process "$first"
 	ask_behind hello
 	await worker_is active "$first"
 	kill -KILL "$first"

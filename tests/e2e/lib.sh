@@ -66,9 +66,9 @@ stop_process() {
 	done
 }
 
-# suspend PID...: until each has come to a stop; before that it could still
+# pause_process PID...: until each has come to a stop; before that it could still
 # receive something.
-suspend() {
+pause_process() {
 	kill -STOP "$@"
 	for pid; do
 		await is_suspended "$pid"
