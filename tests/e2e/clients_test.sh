@@ -221,7 +221,7 @@ testOneThatCannotBeBoundAnewIsTriedAgainForAnotherAppToo() {
 		return 0
 	}
 	await said 'a file that is no socket is in the way'
-	app web </dev/null | sed s/app.*{/app\ other\ {/ | conf
+	app web </dev/null | sed 's/app.*{/app other {/' | conf
 	ctl reload >/dev/null
 	rm "$DIR/web.sock" "$DIR/moved"
 	await test -e "$DIR/web.sock"
