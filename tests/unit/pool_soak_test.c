@@ -137,6 +137,23 @@ calm_down(void)
 	}
 }
 
+/* Each lock that was granted is held by one connection. */
+static void
+check_locks(uint32_t app)
+{
+	uint32_t granted = 0, held = 0;
+
+	for (uint32_t i = 0; i < WORLD_LOCKS; i++)
+		granted += w.locks[i].held && w.locks[i].app == app ? 1 : 0;
+	for (uint32_t c = 0; c < w.pool.nconns; c++)
+		held += w.conns[c].place == PLACE_INSIDE &&
+			w.conns[c].app == app &&
+			w.pool.conns[c].lock != ILIST_NONE
+		    ? 1
+		    : 0;
+	assert(granted == held);
+}
+
 /* At rest nobody waits but for a place that others hold. */
 static void
 check_rest(void)
@@ -147,6 +164,7 @@ check_rest(void)
 		if (a->phase == APP_FREE || a->phase == APP_OVER)
 			continue;
 		assert(a->figures.sessions == 0);
+		check_locks(app);
 		assert(app_demand(a) == 0 || a->wants_place || w.pool.crowded);
 		assert(app_processes(a) <= a->options.max_processes);
 		assert(a->phase != APP_RUNNING || a->wants_place ||
