@@ -438,11 +438,11 @@ shell-check:
 
 lint: deps format-check shell-check
 	mandoc -T lint -W warning $(MANS)
-	cppcheck -q --std=c11 --enable=warning,performance,portability \
-	    --inline-suppr --suppress=missingIncludeSystem --error-exitcode=1 \
-	    -Ilib $(C_FILES)
-	clang-tidy --quiet $(filter %.c,$(C_FILES)) -- $(ALL_CFLAGS) \
-	    -Ilib/worker -Itests
+	cppcheck -q --std=c11 --enable=warning,performance --inline-suppr \
+	    --suppress=missingIncludeSystem --error-exitcode=1 -Ilib \
+	    --include=/usr/include/bsd/sys/queue.h $(filter %.c,$(C_FILES))
+	clang-tidy --quiet $(filter-out tests/%,$(filter %.c,$(C_FILES))) -- \
+	    $(ALL_CFLAGS) -Ilib/worker
 
 dist:
 	@mkdir -p build
