@@ -90,6 +90,19 @@ worker_new(struct supervisor *s, uint32_t process)
 	return w;
 }
 
+/* Closes our end of the channel. */
+static void
+worker_hang_up(struct worker *w)
+{
+	if (w->channel.fd == -1)
+		return;
+	(void)loop_set(&w->sup->loop, &w->channel, 0);
+	/* Grandchildren that hold a copy must see the end of file. */
+	(void)shutdown(w->channel.fd, SHUT_RDWR);
+	supervisor_close(w->sup, w->channel.fd);
+	w->channel.fd = -1;
+}
+
 void
 worker_free(struct worker *w)
 {
@@ -97,13 +110,9 @@ worker_free(struct worker *w)
 
 	assert(w->birth == NULL);
 	output_fini(&w->output);
-	if (w->channel.fd != -1) {
-		(void)loop_set(&s->loop, &w->channel, 0);
-		/* Grandchildren that hold a copy must see the end of file. */
-		(void)shutdown(w->channel.fd, SHUT_RDWR);
-		supervisor_close(s, w->channel.fd);
+	worker_hang_up(w);
+	if (w->held != -1)
 		supervisor_close(s, w->held);
-	}
 	group_give_slot(w->group, w->slot);
 	s->workers[w->process] = NULL;
 	free(w->status);
@@ -241,10 +250,13 @@ worker_died(struct worker *w, const struct reap_death *death, tstamp now)
 	if (worker_explain(w, "", why, sizeof(why)))
 		group_failure(w->group, "%s", why);
 	pool_died(&s->pool, w->process, worker_how(death), now);
-	if (w->held != -1 && retriever_inquire(w->held) > 0)
-		retriever_take(&s->retriever, &w->take, w->held, now);
-	else
+	if (w->held == -1 || retriever_inquire(w->held) <= 0) {
 		worker_bury(w, now);
+		return;
+	}
+	/* That descriptor may be just the one that is wanted for what comes. */
+	worker_hang_up(w);
+	retriever_take(&s->retriever, &w->take, w->held, now);
 }
 
 static bool

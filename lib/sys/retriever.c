@@ -35,6 +35,7 @@ drop_helper(struct retriever *r)
 		(void)kill(r->pid, SIGKILL);
 	r->pid = 0;
 	r->asked = false;
+	r->no_room = false;
 }
 
 /* Makes a helper. The child never returns. 0, or -1 and errno. */
@@ -101,6 +102,39 @@ end_first(struct retriever *r, bool complete, tstamp now)
 	ask(r, now);
 }
 
+/*
+ * Receives one packet like fdpass_recv_one(), but leaves it there, with
+ * EMFILE, if there is no descriptor for what comes with it.
+ */
+static ssize_t
+receive_whole(int sock, char *buf, size_t size, int *fd_out)
+{
+	struct fdpass_got got;
+	ssize_t n = fdpass_recv(sock, buf, size, MSG_DONTWAIT | MSG_PEEK, &got);
+	char byte;
+
+	if (n == -1)
+		return -1;
+	*fd_out = got.nfds > 0 ? got.fds[0] : -1;
+	if (got.lost_fds) {
+		errno = EMFILE;
+		return -1;
+	}
+	/* What is in the queue is but another copy now. */
+	if (n > 0)
+		(void)recv(sock, &byte, sizeof(byte), MSG_DONTWAIT);
+	return n;
+}
+
+/* Out of descriptors: tried again at the deadline, but not for ever. */
+static void
+wait_for_room(struct retriever *r, tstamp now)
+{
+	r->no_room = true;
+	r->deadline = tstamp_add(now, RETRY_AFTER);
+	(void)loop_set(r->loop, &r->io, 0);
+}
+
 /* Reads one packet of the helper's. False: there was none. */
 static bool
 receive_one(struct retriever *r, tstamp now)
@@ -109,7 +143,11 @@ receive_one(struct retriever *r, tstamp now)
 	ssize_t n;
 	int fd;
 
-	n = fdpass_recv_one(r->io.fd, buf, sizeof(buf), MSG_DONTWAIT, &fd);
+	n = receive_whole(r->io.fd, buf, sizeof(buf), &fd);
+	if (n == -1 && errno == EMFILE) {
+		wait_for_room(r, now);
+		return false;
+	}
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n <= 0) {
@@ -204,10 +242,17 @@ retriever_expire(struct retriever *r, tstamp now)
 			end_first(r, false, now);
 		return;
 	}
+	if (r->no_room) {
+		r->no_room = false;
+		r->deadline = tstamp_add(now, RETRIEVER_PATIENCE);
+		(void)loop_set(r->loop, &r->io, EPOLLIN);
+	}
 	/* Perhaps it was we who were late. */
-	helper_ready(&r->io, EPOLLIN, now);
-	if (now < r->deadline)
-		return;
+	if (++take->attempts < ATTEMPTS) {
+		helper_ready(&r->io, EPOLLIN, now);
+		if (now < r->deadline)
+			return;
+	}
 	drop_helper(r);
 	end_first(r, false, now);
 }

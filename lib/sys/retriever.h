@@ -62,6 +62,7 @@ struct retriever {
 	/* In order. The helper is at the first one if asked. */
 	struct retriever_takes takes;
 	bool asked;
+	bool no_room; /* for a descriptor; the socket is out of the loop */
 	tstamp deadline;
 };
 

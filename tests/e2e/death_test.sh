@@ -84,7 +84,7 @@ testManySuchConnectionsAreAllServed() {
 	EOF
 	pool_start
 	i=0
-	while [ $i -lt 20 ]; do
+	while [ $i -lt 10 ]; do
 		i=$((i + 1))
 		# Both hold one unread when they die; two more wait.
 		pids=$(status apps web workers '*' pid)
@@ -100,8 +100,8 @@ testManySuchConnectionsAreAllServed() {
 		assertEquals 4 "$(grep -c hello "$DIR/ask")"
 		await status_is 2 apps web idle
 	done
-	assertEquals 40 "$(status apps web retaken)"
-	assertEquals 80 "$(status apps web completed)"
+	assertEquals 20 "$(status apps web retaken)"
+	assertEquals 40 "$(status apps web completed)"
 	assertEquals 0 "$(status apps web lost)"
 	assert_accounts web
 }
@@ -196,6 +196,32 @@ import socket, time
 s = socket.create_connection(('127.0.0.1', $port))
 time.sleep(60)"
 	await status_is 1 apps web refused
+}
+
+testWithoutADescriptorForItWhatIsTakenBackWaits() {
+	app web <<-EOF | conf
+	min_processes = 2
+	max_processes = 2
+	EOF
+	pool_start
+	first=$(pid_of "$(web)")
+	pause_process "$first"
+	ask_behind hello
+	prlimit --pid "$POOL" --nofile="$(lowest_free):"
+	kill -KILL "$first"
+	sleep 0.5
+	prlimit --pid "$POOL" --nofile=1024:
+	behind
+	assertContains "$ANSWER" hello
+	assertEquals 1 "$(status apps web retaken)"
+	assertEquals 0 "$(status apps web lost)"
+}
+
+# The lowest number the daemon has no descriptor for.
+lowest_free() {
+	fd=0
+	while [ -L "/proc/$POOL/fd/$fd" ]; do fd=$((fd + 1)); done
+	echo "$fd"
 }
 
 testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
