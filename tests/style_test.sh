@@ -24,7 +24,8 @@ testTheSourcesAreFormatted() {
 testTheScriptsAreClean() {
 	shellcheck --version 2>/dev/null | grep -q 'version: 0.9' ||
 	    { skip 'no shellcheck 0.9'; return; }
-	assertEquals '' "$(make -s shell-check BOOTSTRAP=: 2>&1)"
+	# The flags of the make that runs us would be complained of.
+	assertEquals '' "$(MAKEFLAGS='' make -s shell-check BOOTSTRAP=: 2>&1)"
 }
 
 # shellcheck source=tests/e2e/lib.sh

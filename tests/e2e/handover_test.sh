@@ -84,6 +84,8 @@ testTheMostRecentlyIdleProcessIsFirst() {
 	await status_is 4 apps web idle
 	for _ in 1 2 3 4 5; do
 		assertEquals "$busy" "$(pid_of "$(web)")"
+		# The answer is there before its DONE.
+		await status_is 4 apps web idle
 	done
 }
 
