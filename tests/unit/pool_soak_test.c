@@ -124,8 +124,10 @@ calm_down(void)
 	w.calm = true;
 	world_settle();
 	for (;;) {
-		while (all_work_is_done())
-			assert(++steps < 100000);
+		while (all_work_is_done()) {
+			steps++;
+			assert(steps < 100000);
+		}
 		at = pool_deadline(&w.pool);
 		if (at == TSTAMP_NEVER)
 			return;
@@ -133,7 +135,8 @@ calm_down(void)
 		a_tick();
 		pool_check(&w.pool);
 		world_settle();
-		assert(++steps < 100000);
+		steps++;
+		assert(steps < 100000);
 	}
 }
 
