@@ -301,7 +301,7 @@ testAChangedCommandIsInForceAndNobodyLost() {
 	web_conf --work 1ms | conf
 	pool_start
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
-	    --rate 500 --count 1500 --max lost=0 --max refused=0 \
+	    --rate 500 --count 1000 --max lost=0 --max refused=0 \
 	    --max failed=0 >"$DIR/flood" 2>&1
 	flood=$STARTED
 	await accepted 100
@@ -326,7 +326,7 @@ testAppsComeAndGoWhileAnotherServes() {
 	pool_start
 	before=$(workers web)
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
-	    --rate 1000 --count 3000 --max lost=0 --max refused=0 \
+	    --rate 1000 --count 2000 --max lost=0 --max refused=0 \
 	    --max failed=0 >"$DIR/flood" 2>&1
 	flood=$STARTED
 	await accepted 100
@@ -419,7 +419,7 @@ testListenersComeAndGoWhileAnotherStays() {
 	pool_start
 	before=$(workers web)
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
-	    --rate 1000 --count 3000 --max lost=0 --max refused=0 \
+	    --rate 1000 --count 2000 --max lost=0 --max refused=0 \
 	    --max failed=0 >"$DIR/flood" 2>&1
 	flood=$STARTED
 	await accepted 100

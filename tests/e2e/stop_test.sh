@@ -123,7 +123,7 @@ testWhoComesAfterwardsIsRefused() {
 	}
 	EOF
 	pool_start
-	ask_behind 'sleep 3s'
+	ask_behind 'sleep 1500ms'
 	kill -TERM "$POOL"
 	await said 'stopping, within'
 	await is_refused "unix:$DIR/web.sock"
