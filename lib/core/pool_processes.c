@@ -52,7 +52,6 @@ pool_spawned(struct pool *p, uint32_t process, tstamp now)
 	struct process *x = &p->processes[process];
 
 	pool_at(p, now);
-	x->spawned = true;
 	p->apps[x->app].figures.spawned++;
 	if (p->apps[x->app].options.sessions)
 		return;
@@ -207,7 +206,6 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 
 	pool_at(p, now);
 	life_account(p, process, how);
-	x->cooling = false;
 	(void)life_event(p, process, PROCESS_DIED);
 	pool_return_assigned(p, process);
 	pool_settle(p, x->app);

@@ -75,7 +75,6 @@ struct process {
 	bool asked; /* we asked for its end */
 	bool launched; /* its ACTION_SPAWN was taken out */
 	bool queued; /* but others are started before it */
-	bool spawned; /* the kernel knows it */
 	bool stuck; /* SIGKILL did not end it: it counts nowhere */
 	bool ready; /* it said READY */
 	bool cooling; /* no room until it speaks or cool_until */

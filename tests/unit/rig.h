@@ -24,6 +24,7 @@ static struct {
 	struct pool pool;
 	void *memory;
 	tstamp now;
+	uint64_t spawned[100]; /* stamps of processes */
 	bool tells;
 	char text[8192];
 	size_t len;
@@ -249,6 +250,7 @@ rig_quiet(uint32_t app)
 static inline void
 rig_spawned(uint32_t process)
 {
+	rig.spawned[process] = rig.pool.processes[process].stamp;
 	pool_spawned(&rig.pool, process, rig.now);
 	pool_check(&rig.pool);
 }
@@ -258,7 +260,7 @@ rig_ready(uint32_t process)
 {
 	bool sound;
 
-	if (!rig.pool.processes[process].spawned)
+	if (rig.spawned[process] != rig.pool.processes[process].stamp)
 		rig_spawned(process);
 	sound = pool_ready(&rig.pool, process, rig.now);
 	pool_check(&rig.pool);
