@@ -259,6 +259,8 @@ int
 supervisor_run(struct supervisor *s)
 {
 	supervisor_settle(s);
+	/* With a counter alone nothing may happen for a long time. */
+	readiness_tick(s, loop_now(&s->loop));
 	while (!supervisor_is_over(s)) {
 		if (loop_turn(&s->loop, supervisor_deadline(s)) == -1 &&
 		    errno != EINTR)

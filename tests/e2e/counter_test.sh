@@ -310,6 +310,21 @@ testTheExampleIsGood() {
 	    >"$DIR/out" 2>&1 </dev/null || fail "$(cat "$DIR/out")"
 }
 
+testADaemonThatOnlyCountsIsReadyAtOnce() {
+	cat >"$DIR/alone.conf" <<-END
+	control = "$DIR/alone.control"
+	counter = "unix:$DIR/alone.sock"
+	log = "$DIR/alone.log"
+	END
+	timeout "$LIMIT" "$APPPOOLD" -D -c "$DIR/alone.conf" </dev/null
+	assertEquals 0 $?
+	timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/alone.control" wait
+	assertEquals 0 $?
+	holds nothing_to_release "unix:$DIR/alone.sock"
+	timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/alone.control" stop >/dev/null
+	assertEquals 0 $?
+}
+
 testAClientTooManyIsTold() {
 	other_daemon <<-END
 	counter_max_clients = 3
