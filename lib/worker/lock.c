@@ -75,8 +75,7 @@ my_line(void)
 		if (l == NULL)
 			return NULL;
 		l->fd = -1;
-		locks.error = pthread_setspecific(locks.key, l);
-		if (locks.error != 0) {
+		if (pthread_setspecific(locks.key, l) != 0) {
 			free(l);
 			errno = ENOMEM;
 			return NULL;
