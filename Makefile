@@ -319,7 +319,7 @@ endif
 
 ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -Ilib \
     -DAPPPOOL_VERSION='"$(VERSION)"' \
-    -DAPPPOOL_CONF='"$(SYSCONFDIR)/apppoold/pool.conf"' \
+    -DCONF_DEFAULT_FILE='"$(SYSCONFDIR)/apppoold/pool.conf"' \
     $(LIBBSD_CFLAGS) $(WARNINGS) $(HARDEN) -pthread -MMD -MP \
     $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(SAN_LDFLAGS) \

@@ -21,7 +21,10 @@
 
 #include "core/tstamp.h"
 
+/* Where SYSCONFDIR is another, make says so. */
+#ifndef CONF_DEFAULT_FILE
 #define CONF_DEFAULT_FILE "/etc/apppoold/pool.conf"
+#endif
 #define CONF_DEFAULT_CONTROL "/run/apppoold/control.sock"
 
 /* Whoever reserves tables by these need not fear that a file asks for more. */
