@@ -175,6 +175,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/pool_dispatch_test.c \
     tests/unit/pool_failure_test.c \
     tests/unit/pool_grow_test.c \
+    tests/unit/pool_limit_test.c \
     tests/unit/pool_queue_test.c \
     tests/unit/pool_shrink_test.c \
     tests/unit/pool_soak_test.c \

@@ -9,8 +9,9 @@
  *	spawn 1, hand 3>1, refuse 4 full, stop 1, term 1, kill 1, accept 0,
  *	over 0
  *
- * with connections before '>' and processes after it; accept and over name
- * the app.  What it tells of apps is left out unless rig.tells is set.
+ * with connections before '>' and processes after it; accept, lock and over
+ * name the app, unlock the lock.  What it tells of apps is left out unless
+ *rig.tells is set.
  */
 
 #include <stdarg.h>
@@ -112,6 +113,7 @@ rig_write_action(const struct action *a)
 		[CAUSE_FULL] = "full",
 		[CAUSE_TIMED_OUT] = "late",
 		[CAUSE_APP_FAILED] = "failed",
+		[CAUSE_LIMIT] = "limit",
 		[CAUSE_RETRIES] = "retries",
 		[CAUSE_STOPPING] = "stopping",
 	};
@@ -132,6 +134,10 @@ rig_write_action(const struct action *a)
 	case ACTION_REFUSE:
 		rig_write("%s %u %s", verb, a->conn, causes[a->cause]);
 		break;
+	case ACTION_UNLOCK:
+		rig_write("%s %u", verb, a->lock);
+		break;
+	case ACTION_LOCK:
 	case ACTION_ACCEPT:
 	case ACTION_OVER:
 		rig_write("%s %u", verb, a->app);

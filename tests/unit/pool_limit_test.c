@@ -1,0 +1,271 @@
+/* A lock before each hand-over: when it is asked for, and given back. */
+
+#include "rig.h"
+
+/* An app with a limit and so many ready processes; it cannot grow. */
+static void
+begin_limited(uint32_t n, bool turns_away)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.limited = true;
+	o.close_when_full = turns_away;
+	o.max_processes = n;
+	rig_running(o, n);
+}
+
+static void
+granted(uint32_t lock)
+{
+	pool_granted(&rig.pool, 0, lock, rig.now);
+	pool_check(&rig.pool);
+}
+
+static void
+nobody_is_handed_out_without_a_lock(void)
+{
+	begin_limited(1, false);
+	rig_arrive();
+	CHECK_STR("lock 0", rig_did());
+	granted(7);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+no_more_locks_are_asked_for_than_there_are_places(void)
+{
+	begin_limited(2, false);
+	rig_arrive_n(5);
+	CHECK_STR("lock 0, lock 0", rig_did());
+	rig_end();
+}
+
+static void
+no_more_locks_are_asked_for_than_somebody_waits(void)
+{
+	begin_limited(4, false);
+	rig_arrive_n(2);
+	CHECK_STR("lock 0, lock 0", rig_did());
+	rig_end();
+}
+
+static void
+a_grant_serves_who_has_waited_longest(void)
+{
+	begin_limited(2, false);
+	rig_arrive_n(3);
+	(void)rig_did();
+	granted(1);
+	CHECK_STR("hand 0>0", rig_did());
+	granted(2);
+	CHECK_STR("hand 1>1", rig_did());
+	rig_end();
+}
+
+static void
+done_gives_the_lock_back_and_asks_for_the_next(void)
+{
+	begin_limited(1, false);
+	rig_arrive_n(2);
+	(void)rig_did();
+	granted(5);
+	(void)rig_did();
+	rig_done(0);
+	CHECK_STR("unlock 5, lock 0", rig_did());
+	rig_end();
+}
+
+static void
+a_grant_that_nobody_waits_for_goes_back_at_once(void)
+{
+	begin_limited(1, false);
+	rig_arrive();
+	(void)rig_did();
+	pool_abandoned(&rig.pool, 0, rig.now);
+	granted(3);
+	CHECK_STR("unlock 3", rig_did());
+	rig_end();
+}
+
+static void
+death_gives_the_lock_back(void)
+{
+	begin_limited(1, false);
+	rig_arrive();
+	(void)rig_did();
+	granted(9);
+	(void)rig_did();
+	rig_died(0, END_SIGNAL);
+	(void)rig_did();
+	rig_buried(0);
+	CHECK(strstr(rig_did(), "unlock 9") != NULL);
+	CHECK_EQ(1, rig_app(0)->figures.lost);
+	rig_end();
+}
+
+static void
+what_is_taken_back_keeps_its_lock(void)
+{
+	begin_limited(2, false);
+	rig_arrive();
+	(void)rig_did();
+	granted(4);
+	(void)rig_did();
+	rig_died(0, END_SIGNAL);
+	(void)rig_did();
+	rig_retaken(0);
+	CHECK_STR("hand 0>1", rig_did());
+	rig_done(1);
+	CHECK_STR("unlock 4", rig_did());
+	rig_end();
+}
+
+static void
+waiting_for_a_lock_does_not_make_the_app_grow(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.limited = true;
+	rig_running(o, 1);
+	rig_arrive_n(3);
+	CHECK_STR("lock 0", rig_did());
+	rig_at(5000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+waiting_for_a_place_makes_it_grow(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.limited = true;
+	rig_running(o, 1);
+	rig_arrive_n(3);
+	(void)rig_did();
+	granted(1);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_at(150);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+waiting_for_a_lock_is_no_waste(void)
+{
+	begin_limited(1, false);
+	rig_arrive();
+	(void)rig_did();
+	rig_at(5000);
+	CHECK_EQ(0, pool_idle_while_waiting(&rig.pool, 0, rig.now));
+	rig_end();
+}
+
+static void
+with_wait_who_is_denied_keeps_its_place_and_asks_again(void)
+{
+	begin_limited(1, false);
+	rig_arrive();
+	(void)rig_did();
+	pool_denied(&rig.pool, 0, false, rig.now);
+	CHECK_STR("", rig_did());
+	rig_at(99);
+	CHECK_STR("", rig_did());
+	rig_at(100);
+	CHECK_STR("lock 0", rig_did());
+	rig_end();
+}
+
+static void
+else_who_is_denied_is_turned_away(void)
+{
+	begin_limited(1, true);
+	rig_arrive();
+	(void)rig_did();
+	pool_denied(&rig.pool, 0, false, rig.now);
+	CHECK_STR("refuse 0 limit", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.refused);
+	rig_arrive();
+	(void)rig_did();
+	pool_denied(&rig.pool, 0, true, rig.now);
+	CHECK_STR("refuse 0 late", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.timed_out);
+	rig_end();
+}
+
+static void
+an_open_limit_lets_all_in_until_it_closes_again(void)
+{
+	tstamp until;
+
+	begin_limited(3, false);
+	rig_arrive_n(2);
+	(void)rig_did();
+	until = rig.now + TSPAN_SECONDS(1);
+	pool_unlimited(&rig.pool, 0, true, until, rig.now);
+	CHECK_STR("hand 0>0, hand 1>1", rig_did());
+	/* The other question has no answer either. */
+	pool_unlimited(&rig.pool, 0, true, until, rig.now);
+	rig_at(1000);
+	rig_arrive();
+	CHECK_STR("lock 0", rig_did());
+	rig_end();
+}
+
+static void
+a_closed_limit_holds_back_and_asks_again_later(void)
+{
+	begin_limited(1, false);
+	rig_arrive();
+	(void)rig_did();
+	pool_unlimited(
+	    &rig.pool, 0, false, rig.now + TSPAN_SECONDS(1), rig.now);
+	CHECK_STR("", rig_did());
+	rig_at(1000);
+	CHECK_STR("lock 0", rig_did());
+	rig_end();
+}
+
+static void
+a_limit_that_is_taken_away_lets_everybody_in(void)
+{
+	struct app_options o = rig_options();
+
+	begin_limited(1, false);
+	rig_arrive_n(2);
+	(void)rig_did();
+	granted(6);
+	(void)rig_did();
+	o.max_processes = 1;
+	rig_change(0, &o);
+	rig_done(0);
+	CHECK_STR("unlock 6, hand 1>0", rig_did());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(nobody_is_handed_out_without_a_lock);
+	RUN(no_more_locks_are_asked_for_than_there_are_places);
+	RUN(no_more_locks_are_asked_for_than_somebody_waits);
+	RUN(a_grant_serves_who_has_waited_longest);
+	RUN(done_gives_the_lock_back_and_asks_for_the_next);
+	RUN(a_grant_that_nobody_waits_for_goes_back_at_once);
+	RUN(death_gives_the_lock_back);
+	RUN(what_is_taken_back_keeps_its_lock);
+	RUN(waiting_for_a_lock_does_not_make_the_app_grow);
+	RUN(waiting_for_a_place_makes_it_grow);
+	RUN(waiting_for_a_lock_is_no_waste);
+	RUN(with_wait_who_is_denied_keeps_its_place_and_asks_again);
+	RUN(else_who_is_denied_is_turned_away);
+	RUN(an_open_limit_lets_all_in_until_it_closes_again);
+	RUN(a_closed_limit_holds_back_and_asks_again_later);
+	RUN(a_limit_that_is_taken_away_lets_everybody_in);
+	return check_finish();
+}
