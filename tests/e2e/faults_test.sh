@@ -175,6 +175,10 @@ testOneThatIgnoresSigtermMeanwhileIsKilledToo() {
 	    "said 'is killed: it was not ready within 0.2 s'"
 }
 
+pauses_are() {
+	[ "$(times_said 'bad: next start in')" = "$1" ]
+}
+
 testOneThatRetiresWithoutWorkIsTriedLessAndLess() {
 	{
 		good
