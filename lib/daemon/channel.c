@@ -400,7 +400,7 @@ channel_last_words(struct worker *w, tstamp now)
 {
 	bool heard = w->channel.fd != -1 && w->channel.events != 0;
 
-	for (int left = 8 * CHANNEL_TURN; heard && left > 0; left--)
+	for (int left = CHANNEL_LAST; heard && left > 0; left--)
 		if (channel_read(w, now) == CHANNEL_NOTHING)
 			break;
 	if (heard)

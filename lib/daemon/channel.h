@@ -8,6 +8,9 @@
 /* Packets read from one process in one turn at most. */
 #define CHANNEL_TURN 16
 
+/* Packets of a dead one that are read: more than a socket holds. */
+#define CHANNEL_LAST 1024
+
 /* EVENT and STATUS of one process that are kept in one second at most. */
 #define CHANNEL_TEXTS 100
 
