@@ -61,6 +61,7 @@ testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
+	await status_is 0 apps web sessions
 	pause_process "$first"
 	ask_behind hello
 	await worker_is active "$first"
@@ -205,6 +206,7 @@ testWithoutADescriptorForItWhatIsTakenBackWaits() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
+	await status_is 0 apps web sessions
 	pause_process "$first"
 	ask_behind hello
 	prlimit --pid "$POOL" --nofile="$(lowest_free):"
@@ -234,6 +236,7 @@ testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
+	await status_is 0 apps web sessions
 	pause_process "$first"
 	cpu=$(cpu_of "$POOL")
 	from=$(now_ms)

@@ -347,7 +347,15 @@ tearDown() {
 	if [ -d "$DIR" ] && [ "$__shunit_assertsFailed" -ne "$FAILED_BEFORE" ]
 	then
 		echo "--- log" && tail -n 40 "$DIR/log" && echo "---"
+		# What one leaves is no fault of the next.
+		[ -n "$FILE_PIDS" ] || kill_leftovers
 	fi
+}
+
+kill_leftovers() {
+	for pid in $(leftovers); do
+		kill -KILL "$pid" 2>/dev/null
+	done
 }
 
 # Also called a second time, and when shunit2 gives up.
