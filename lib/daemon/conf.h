@@ -375,10 +375,5 @@ unsigned conf_globals_changed(const struct conf *old, const struct conf *new);
 
 /* The words of pool.conf(5). */
 const char *conf_handoff_name(enum conf_handoff);
-const char *conf_on_full_name(enum conf_on_full);
-const char *conf_protocol_name(enum conf_protocol);
-const char *conf_queue_name(enum conf_queue);
-const char *conf_output_name(enum conf_output);
-const char *conf_log_level_name(enum conf_log_level);
 
 #endif

@@ -81,13 +81,3 @@ conf_strings_free(char **strings)
 		free(*s);
 	free(strings);
 }
-
-size_t
-conf_strings_len(char *const *strings)
-{
-	size_t n = 0;
-
-	while (strings[n] != NULL)
-		n++;
-	return n;
-}

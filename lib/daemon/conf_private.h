@@ -47,8 +47,6 @@ void conf_findings_init(struct conf_findings *, unsigned flags);
 void conf_findings_fini(struct conf_findings *);
 void conf_mistake(struct conf_findings *, struct conf_where, const char *fmt,
     ...) __attribute__((format(printf, 3, 4)));
-void conf_warning(struct conf_findings *, struct conf_where, const char *fmt,
-    ...) __attribute__((format(printf, 3, 4)));
 
 /* Something of the outside: a mistake, a warning or nothing, by the flags. */
 void conf_outside_note(struct conf_findings *, struct conf_where,
@@ -69,7 +67,6 @@ char *conf_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void *conf_grow(void *, size_t len, size_t size);
 
 void conf_strings_free(char **);
-size_t conf_strings_len(char *const *);
 
 /* ---- conf_source.c: the bytes of a file ---- */
 

@@ -100,17 +100,6 @@ conf_mistake(
 }
 
 void
-conf_warning(
-    struct conf_findings *f, struct conf_where where, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	add(f, false, where, fmt, ap);
-	va_end(ap);
-}
-
-void
 conf_outside_note(
     struct conf_findings *f, struct conf_where where, const char *fmt, ...)
 {

@@ -85,33 +85,3 @@ conf_handoff_name(enum conf_handoff value)
 {
 	return conf_word_name(conf_handoff_words, value);
 }
-
-const char *
-conf_on_full_name(enum conf_on_full value)
-{
-	return conf_word_name(conf_on_full_words, value);
-}
-
-const char *
-conf_protocol_name(enum conf_protocol value)
-{
-	return conf_word_name(conf_protocol_words, value);
-}
-
-const char *
-conf_queue_name(enum conf_queue value)
-{
-	return conf_word_name(conf_queue_words, value);
-}
-
-const char *
-conf_output_name(enum conf_output value)
-{
-	return conf_word_name(conf_output_words, value);
-}
-
-const char *
-conf_log_level_name(enum conf_log_level value)
-{
-	return conf_word_name(conf_log_level_words, value);
-}

@@ -135,14 +135,16 @@ intake_sources(
 }
 
 int
-intake_open(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, struct doors *out)
+intake_open(const struct conf_app *conf, const struct conf_listen *where,
+    struct doors *out)
 {
 	int fds[INTAKE_INHERITED_MAX];
-	size_t n = intake_sources(conf, where, fds), i;
 	struct door *d;
+	size_t n, i;
 
-	(void)s;
+	if (where->kind != CONF_LISTEN_FD && where->addr_len == 0)
+		return 0; /* nobody knows the host: the app is broken */
+	n = intake_sources(conf, where, fds);
 	if (n == 0) {
 		errno = ENOENT;
 		return -1;

@@ -10,11 +10,12 @@ struct action;
 /*
  * Opens doors at this address of an app (several where the service manager
  * gave several sockets of one name) and appends them to out: bound and
- * listening, but looked at by nobody. 0; or -1 and errno, logged, and then
- * out is as it was.
+ * listening, but looked at by nobody. None where the app is broken because
+ * nobody knows the host. 0; or -1 and errno, logged, and then out is as it
+ * was.
  */
-int intake_open(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, struct doors *out);
+int intake_open(const struct conf_app *conf, const struct conf_listen *where,
+    struct doors *out);
 
 /* Puts a door that is on no list into use for the group. */
 void intake_adopt(struct door *d, struct group *g);

@@ -113,11 +113,9 @@ reload_open_doors(struct reload *r)
 		for (size_t k = 0; k < app->listen_len; k++) {
 			const struct conf_listen *l = &app->listen[k];
 
-			if (l->kind != CONF_LISTEN_FD && l->addr_len == 0)
-				continue; /* of a broken app */
 			if (reload_find_door(r->sup, l->text) != NULL)
 				continue;
-			if (intake_open(r->sup, app, l, &r->doors[i]) == 0)
+			if (intake_open(app, l, &r->doors[i]) == 0)
 				continue;
 			reload_say(r, false, "%s:%d: %s: cannot listen: %s",
 			    app->file, app->line, l->text, strerror(errno));

@@ -102,21 +102,29 @@ supervisor_listen_to_signals(struct supervisor *s)
 
 /* --- stopping ----------------------------------------------------------- */
 
+/* How long before the end SIGTERM comes: as the slowest app wants it. */
+static tspan
+supervisor_grace(const struct conf *conf)
+{
+	tspan grace = 0;
+
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (conf->apps[i].kill_timeout > grace)
+			grace = conf->apps[i].kill_timeout;
+	return grace;
+}
+
 void
 supervisor_stop(struct supervisor *s, tstamp now)
 {
 	const struct conf *conf = s->config->conf;
-	tspan grace = 0;
 
 	if (s->stopping)
 		return;
 	log_info("stopping, within %g s", (double)conf->stop_timeout / 1e9);
 	(void)notify_send("STOPPING=1\nSTATUS=Stopping");
 	s->stopping = true;
-	for (size_t i = 0; i < conf->apps_len; i++)
-		if (conf->apps[i].kill_timeout > grace)
-			grace = conf->apps[i].kill_timeout;
-	pool_stop(&s->pool, conf->stop_timeout, grace, now);
+	pool_stop(&s->pool, conf->stop_timeout, supervisor_grace(conf), now);
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		if (s->groups[app] == NULL)
 			continue;
@@ -128,24 +136,18 @@ supervisor_stop(struct supervisor *s, tstamp now)
 void
 supervisor_stop_now(struct supervisor *s, tstamp now)
 {
-	const struct conf *conf = s->config->conf;
-	tspan grace = 0;
-
 	if (s->pool.phase == POOL_ENDING)
 		return;
 	log_info("stopping now");
 	(void)notify_send("STOPPING=1\nSTATUS=Stopping now");
 	s->stopping = true;
-	for (size_t i = 0; i < conf->apps_len; i++)
-		if (conf->apps[i].kill_timeout > grace)
-			grace = conf->apps[i].kill_timeout;
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		if (s->groups[app] == NULL)
 			continue;
 		s->groups[app]->closing = true;
 		intake_close_all(s->groups[app]);
 	}
-	pool_stop_now(&s->pool, grace, now);
+	pool_stop_now(&s->pool, supervisor_grace(s->config->conf), now);
 }
 
 void
@@ -324,11 +326,7 @@ supervisor_open_doors(struct supervisor *s, struct doors *doors)
 		const struct conf_app *app = &conf->apps[i];
 
 		for (size_t k = 0; k < app->listen_len; k++) {
-			if (app->listen[k].kind != CONF_LISTEN_FD &&
-			    app->listen[k].addr_len == 0)
-				continue; /* of a broken app */
-			if (intake_open(s, app, &app->listen[k], &doors[i]) ==
-			    0)
+			if (intake_open(app, &app->listen[k], &doors[i]) == 0)
 				continue;
 			status = supervisor_refused(errno);
 		}
@@ -386,8 +384,6 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->limiters);
 	RB_INIT(&s->pids);
 	s->second_at = TSTAMP_NEVER;
-	s->as_root = geteuid() == 0;
-	s->started_at = time(NULL);
 }
 
 int

@@ -65,15 +65,12 @@ struct supervisor {
 	struct dump *dump; /* of the state, under way; NULL: none */
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
-	time_t started_at; /* wall clock, for people */
 	uint64_t generation; /* reloads that came into force */
 	tstamp second_at; /* next look at what is slow; TSTAMP_NEVER: idle */
-	bool as_root;
 	bool background; /* -D: report when all are ready */
 	bool exit_on_failed; /* for all apps */
 	bool reported; /* readiness, to whoever waits for it */
 	bool stopping;
-	bool over; /* nothing is left: supervisor_run() returns */
 	int exit_status;
 	char status_text[128]; /* as the service manager knows it */
 	tstamp status_at; /* it is told no more before then */
@@ -103,10 +100,7 @@ void supervisor_settle(struct supervisor *s);
 void supervisor_stop(struct supervisor *s, tstamp now);
 void supervisor_stop_now(struct supervisor *s, tstamp now);
 
-/*
- * ACTION_OVER; also when a stuck process of a closed app has gone: lets go of
- * the group if nothing of it is left.
- */
+/* ACTION_OVER: lets go of the group if nothing of it is left. */
 void supervisor_over(struct supervisor *s, uint32_t app);
 
 /* Closes a descriptor that a stranger may have prepared. */

@@ -218,12 +218,11 @@ static void
 worker_bury(struct worker *w, tstamp now)
 {
 	struct supervisor *s = w->sup;
-	uint32_t process = w->process, app = w->group->app;
+	uint32_t process = w->process;
 
 	worker_tell_end(w, now);
 	worker_free(w);
 	pool_buried(&s->pool, process, now);
-	supervisor_over(s, app);
 }
 
 static enum process_end

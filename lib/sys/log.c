@@ -167,18 +167,6 @@ fatal(const char *fmt, ...)
 }
 
 void
-fatalx(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_text(LOG_LEVEL_ERROR, 0, "", fmt, ap);
-	va_end(ap);
-	log_stop(TSPAN_SECONDS(1));
-	_exit(EX_OSERR);
-}
-
-void
 log_output(const char *app, const char *id, const char *text, size_t len)
 {
 	char app_name[NAME_SIZE];

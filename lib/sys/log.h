@@ -79,8 +79,6 @@ void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* Log as an error, write out what is still there (at most 1 s), exit 71. */
 void fatal(const char *fmt, ...)
     __attribute__((format(printf, 1, 2), noreturn));
-void fatalx(const char *fmt, ...)
-    __attribute__((format(printf, 1, 2), noreturn));
 
 /*
  * One line that a worker printed, without its newline; len is at most
