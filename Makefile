@@ -87,6 +87,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/conf_outside.c \
     lib/daemon/conf_parser.c \
     lib/daemon/conf_place.c \
+    lib/daemon/conf_pool.c \
     lib/daemon/conf_print.c \
     lib/daemon/conf_process.c \
     lib/daemon/conf_report.c \

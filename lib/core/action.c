@@ -8,10 +8,12 @@ action_name(enum action_kind kind)
 	static const char *const names[] = {
 		[ACTION_SPAWN] = "spawn",
 		[ACTION_HAND] = "hand",
+		[ACTION_TAKE] = "take",
 		[ACTION_REFUSE] = "refuse",
 		[ACTION_STOP] = "stop",
 		[ACTION_TERM] = "term",
 		[ACTION_KILL] = "kill",
+		[ACTION_SLOW] = "slow",
 		[ACTION_ACCEPT] = "accept",
 		[ACTION_LOCK] = "lock",
 		[ACTION_UNLOCK] = "unlock",

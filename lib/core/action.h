@@ -13,10 +13,12 @@
 enum action_kind {
 	ACTION_SPAWN, /* start a process under this number */
 	ACTION_HAND, /* give the connection to the process */
+	ACTION_TAKE, /* take back what the process has not received */
 	ACTION_REFUSE, /* turn the connection away and close it; see cause */
 	ACTION_STOP, /* tell the process to finish and exit */
 	ACTION_TERM, /* SIGTERM to the process */
 	ACTION_KILL, /* SIGKILL to its whole group */
+	ACTION_SLOW, /* its oldest session is over slow_timeout old: say so */
 	ACTION_ACCEPT, /* there is room again for a listener that waits */
 	ACTION_LOCK, /* ask for a lock of the app's limit */
 	ACTION_UNLOCK, /* give a lock back */

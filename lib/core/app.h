@@ -17,19 +17,33 @@
 struct app_options {
 	uint32_t min_processes;
 	uint32_t max_processes; /* at least 1 and min_processes */
+	uint32_t min_idle;
 	uint32_t concurrency; /* at least 1; see struct pool_limits */
+	uint32_t prefetch;
 	uint32_t max_queue;
 	uint32_t retry_limit;
 	uint32_t start_limit; /* at least 1 */
 	uint64_t max_requests; /* 0: no limit */
 	uint64_t max_requests_jitter;
+	uint64_t max_memory; /* resident bytes; 0: no limit */
 	bool sessions; /* false: handoff = none, ready when it is spawned */
-	bool close_when_full; /* on_full = close */
+	bool private_queue; /* queue = private; prefetch is at least 1 */
+	bool close_when_full; /* on_full is not wait */
 	bool limited; /* a lock is taken before each hand-over */
 	tspan queue_timeout; /* 0: none */
 	tspan start_delay;
 	tspan stop_delay;
 	tspan max_idle_time; /* 0: never */
+	tspan update_interval; /* longer than 0 */
+	double gain; /* over 0, at most 1 */
+	double grow_threshold; /* percent, as the next two */
+	double multi_threshold;
+	double single_threshold;
+	tspan kill_interval; /* longer than 0 */
+	tspan max_lifetime; /* 0: none */
+	tspan max_lifetime_jitter;
+	tspan request_timeout; /* 0: none */
+	tspan slow_timeout; /* 0: none */
 	tspan start_timeout;
 	tspan pickup_timeout;
 	tspan restart_delay;

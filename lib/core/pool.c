@@ -50,7 +50,7 @@ pool_lay_out(struct pool *p, const struct pool_limits *l, char *memory)
 	p->conn_links =
 	    pool_carve(memory, &used, l->conns * sizeof(struct ilink));
 	p->rooms = pool_carve(memory, &used,
-	    (size_t)l->apps * l->concurrency * sizeof(struct ilist));
+	    (size_t)l->apps * l->sessions * sizeof(struct ilist));
 	p->actions.ring =
 	    pool_carve(memory, &used, ring * sizeof(struct action));
 	p->actions.capacity = (uint32_t)ring;
@@ -121,7 +121,7 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	assert(limits->apps >= p->limits.apps &&
 	    limits->processes >= p->limits.processes &&
 	    limits->conns >= p->limits.conns &&
-	    limits->concurrency >= p->limits.concurrency);
+	    limits->sessions >= p->limits.sessions);
 	(void)pool_lay_out(&to, limits, memory);
 	pool_copy_tables(p, &to);
 	*p = to;

@@ -46,7 +46,7 @@ struct pool_limits {
 	uint32_t apps;
 	uint32_t processes; /* leaving ones included */
 	uint32_t conns; /* waiting and in the hands of processes */
-	uint32_t concurrency; /* the largest of all apps */
+	uint32_t sessions; /* the largest concurrency + prefetch of all apps */
 };
 
 enum pool_phase {
@@ -63,7 +63,7 @@ struct pool {
 	struct conn *conns;
 	struct ilink *process_links; /* app lists, and the free list */
 	struct ilink *conn_links; /* queues and processes' conns, likewise */
-	struct ilist *rooms; /* limits.concurrency for each app */
+	struct ilist *rooms; /* limits.sessions for each app */
 	struct ilist free_processes; /* used before, free now */
 	struct ilist free_conns;
 	struct ilink *app_links;
@@ -76,6 +76,7 @@ struct pool {
 	uint32_t nprocesses; /* likewise */
 	uint32_t nconns; /* likewise */
 	uint32_t max_processes; /* ceiling over all apps */
+	uint32_t process_slack; /* so close to it victims are stopped at once */
 	uint32_t count; /* sum of app_processes() */
 	uint32_t living; /* bound by max_processes: all but stuck ones */
 	uint32_t call_next; /* the app that is asked first; see crowded */
@@ -117,8 +118,14 @@ uint32_t pool_app_add(struct pool *p, const struct app_options *o, tstamp now);
 void pool_app_change(
     struct pool *p, uint32_t app, const struct app_options *o, tstamp now);
 
-/* Replaces every process of the app: all retire, new ones are started. */
+/* Replaces every process of the app by one of a newer generation. */
 void pool_app_restart(struct pool *p, uint32_t app, tstamp now);
+
+/*
+ * While it is on each connection is served by a process that was started
+ * after it arrived, and that serves no other.
+ */
+void pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now);
 
 /*
  * No connection will come any more but those in the backlog of its
@@ -133,8 +140,9 @@ void pool_app_drained(struct pool *p, uint32_t app, tstamp now);
 /* After ACTION_OVER, if none is stuck: the number may be used again. */
 void pool_app_free(struct pool *p, uint32_t app);
 
-/* Another global ceiling. */
-void pool_resize(struct pool *p, uint32_t max_processes, tstamp now);
+/* Another global ceiling, and process_slack (which pool_init() sets to 0). */
+void pool_resize(
+    struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now);
 
 /*
  * Stops everything within `budget`: as pool_app_close() for every app;
@@ -177,6 +185,12 @@ void pool_abandoned(struct pool *p, uint32_t conn, tstamp now);
  * of the queue, the process has no room for POOL_COOL or until it speaks.
  */
 void pool_hand_failed(struct pool *p, uint32_t conn, tstamp now);
+
+/*
+ * The answer to ACTION_TAKE, at once: this connection was received back from
+ * its process; or ILIST_NONE: the process had received all that it was given.
+ */
+void pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 
 /* --- a limit in front of an app ----------------------------------------- */
 
@@ -241,6 +255,10 @@ void pool_misbehaved(
  * nothing since then: after pickup_timeout the process is killed.
  */
 void pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now);
+
+/* Its resident size; best told just before pool_done(). */
+void pool_measured(
+    struct pool *p, uint32_t process, uint64_t memory, tstamp now);
 
 /*
  * It is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come

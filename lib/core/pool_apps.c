@@ -85,6 +85,14 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 }
 
 void
+pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
+{
+	(void)app;
+	(void)on;
+	pool_at(p, now);
+}
+
+void
 pool_app_close(struct pool *p, uint32_t app, tstamp now)
 {
 	pool_at(p, now);
@@ -113,10 +121,11 @@ pool_app_free(struct pool *p, uint32_t app)
 }
 
 void
-pool_resize(struct pool *p, uint32_t max_processes, tstamp now)
+pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
 {
 	pool_at(p, now);
 	p->max_processes = max_processes;
+	p->process_slack = slack;
 	for (uint32_t app = 0; app < p->napps; app++)
 		if (p->apps[app].phase != APP_FREE)
 			pool_settle(p, app);

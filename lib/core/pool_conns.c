@@ -110,6 +110,14 @@ pool_take_from(struct pool *p, uint32_t conn)
 }
 
 void
+pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
+{
+	(void)process;
+	(void)conn;
+	pool_at(p, now);
+}
+
+void
 pool_hand_failed(struct pool *p, uint32_t conn, tstamp now)
 {
 	uint32_t process = p->conns[conn].process;

@@ -185,6 +185,14 @@ pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now)
 	pool_settle(p, x->app);
 }
 
+void
+pool_measured(struct pool *p, uint32_t process, uint64_t memory, tstamp now)
+{
+	(void)process;
+	(void)memory;
+	pool_at(p, now);
+}
+
 /* What was promised to a dead process and never sent goes back at once. */
 static void
 pool_return_assigned(struct pool *p, uint32_t process)

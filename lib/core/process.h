@@ -55,13 +55,18 @@ enum process_end {
 	END_SIGNAL, /* killed, not by us */
 	END_RETIRED, /* it asked to retire */
 	END_IDLE, /* max_idle_time */
+	END_LOAD, /* not needed, by the load estimate */
+	END_EVICTED, /* its place is for another app */
 	END_REQUESTS, /* max_requests */
+	END_LIFETIME, /* max_lifetime */
+	END_MEMORY, /* max_memory */
 	END_RESIZED, /* over a lowered ceiling */
-	END_RESTARTED, /* replaced after a reload */
+	END_RESTARTED, /* replaced by a newer generation */
 	END_CLOSED, /* its app left the configuration */
 	END_SHUTDOWN, /* the daemon stops */
 	END_START_TIMEOUT, /* not ready within start_timeout */
 	END_PICKUP_TIMEOUT, /* did not receive what it was handed */
+	END_REQUEST_TIMEOUT, /* a session over request_timeout old */
 	END_NONSENSE, /* broke the worker protocol */
 	END_FAIL, /* said FAIL */
 	END_SPAWN, /* could not be started */

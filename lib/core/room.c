@@ -14,7 +14,7 @@
 struct ilist *
 room_list(const struct pool *p, uint32_t app, uint32_t sessions)
 {
-	return &p->rooms[(size_t)app * p->limits.concurrency + sessions];
+	return &p->rooms[(size_t)app * p->limits.sessions + sessions];
 }
 
 void
@@ -23,7 +23,7 @@ room_init(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 
 	assert(a->options.concurrency >= 1 &&
-	    a->options.concurrency <= p->limits.concurrency);
+	    a->options.concurrency <= p->limits.sessions);
 	for (uint32_t i = 0; i < a->options.concurrency; i++)
 		ilist_init(room_list(p, app, i));
 	a->lowest = a->options.concurrency;

@@ -8,45 +8,10 @@
 #include <string.h>
 
 #include "core/app.h"
+#include "daemon/conf_pool.h"
 #include "daemon/group.h"
 #include "daemon/limiter.h"
 #include "daemon/supervisor.h"
-
-void
-group_options(const struct conf_app *conf, struct app_options *out)
-{
-	*out = (struct app_options){
-		.min_processes = conf->min_processes,
-		.max_processes = conf->max_processes,
-		.concurrency = conf->concurrency,
-		.max_queue = conf->max_queue,
-		.retry_limit = conf->retry_limit,
-		.start_limit = conf->start_limit,
-		.max_requests = conf->max_requests,
-		.max_requests_jitter = conf->max_requests_jitter,
-		.sessions = conf->handoff != CONF_HANDOFF_NONE,
-		.close_when_full = conf->on_full == CONF_ON_FULL_CLOSE,
-		.limited = conf->limit.server != NULL,
-		.queue_timeout = conf->queue_timeout,
-		.start_delay = conf->start_delay,
-		.stop_delay = conf->stop_delay,
-		.max_idle_time = conf->max_idle_time,
-		.start_timeout = conf->start_timeout,
-		.pickup_timeout = conf->pickup_timeout,
-		.restart_delay = conf->restart_delay,
-		.restart_delay_max = conf->restart_delay_max,
-		.min_server_life = conf->min_server_life,
-		.stop_timeout = conf->stop_timeout,
-		.kill_timeout = conf->kill_timeout,
-	};
-	/* Job workers have no sessions: nothing tells that they are idle. */
-	if (!out->sessions) {
-		out->max_processes = out->min_processes;
-		out->max_idle_time = 0;
-	}
-	if (out->max_processes == 0)
-		out->max_processes = 1;
-}
 
 struct group *
 group_new(struct supervisor *s, struct config *config,
@@ -70,7 +35,7 @@ group_new(struct supervisor *s, struct config *config,
 	if (conf->broken != NULL)
 		group_failure(g, "%s", conf->broken);
 	limiter_configure(g);
-	group_options(conf, &o);
+	conf_pool_options(conf, &o);
 	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;

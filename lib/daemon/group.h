@@ -19,7 +19,6 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 
-struct app_options;
 struct limiter;
 struct worker;
 struct supervisor;
@@ -68,9 +67,6 @@ struct group {
 	struct log_rate refuse_rate;
 	struct log_rate no_room_rate;
 };
-
-/* The options as the core has them. */
-void group_options(const struct conf_app *conf, struct app_options *out);
 
 /*
  * A group without doors, known to the pool under its number. NULL and errno.

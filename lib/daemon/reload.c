@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/conf_pool.h"
 #include "daemon/control.h"
 #include "daemon/intake.h"
 #include "daemon/logging.h"
@@ -227,7 +228,7 @@ reload_app(struct reload *r, struct config *config, size_t i, tstamp now)
 	changes = conf_app_changes(g->conf, app);
 	group_configure(g, config, app);
 	reload_claim_doors(r, i, g, (changes & CONF_CHANGED_LISTEN) != 0);
-	group_options(app, &o);
+	conf_pool_options(app, &o);
 	if (changes != 0)
 		pool_app_change(&s->pool, g->app, &o, now);
 	if (changes & CONF_CHANGED_PROCESS) {
@@ -335,7 +336,8 @@ reload_apply(struct reload *r, tstamp now)
 	}
 	s->config = config;
 	s->generation++;
-	pool_resize(&s->pool, r->conf->max_processes, now);
+	pool_resize(
+	    &s->pool, r->conf->max_processes, r->conf->process_slack, now);
 	for (size_t i = 0; i < r->conf->apps_len; i++)
 		reload_app(r, config, i, now);
 	reload_let_go(r, now);

@@ -106,6 +106,20 @@ settle_kill(struct supervisor *s, const struct action *a, tstamp now)
 }
 
 static void
+settle_take(struct supervisor *s, const struct action *a, tstamp now)
+{
+	pool_taken(&s->pool, a->process, ILIST_NONE, now);
+}
+
+static void
+settle_slow(struct supervisor *s, const struct action *a, tstamp now)
+{
+	(void)s;
+	(void)a;
+	(void)now;
+}
+
+static void
 settle_accept(struct supervisor *s, const struct action *a, tstamp now)
 {
 	intake_resume(s->groups[a->app], now);
@@ -184,10 +198,12 @@ supervisor_settle(struct supervisor *s)
 	    struct supervisor *, const struct action *, tstamp) = {
 		[ACTION_SPAWN] = settle_spawn,
 		[ACTION_HAND] = settle_hand,
+		[ACTION_TAKE] = settle_take,
 		[ACTION_REFUSE] = intake_refuse,
 		[ACTION_STOP] = settle_stop,
 		[ACTION_TERM] = settle_term,
 		[ACTION_KILL] = settle_kill,
+		[ACTION_SLOW] = settle_slow,
 		[ACTION_ACCEPT] = settle_accept,
 		[ACTION_LOCK] = limiter_ask,
 		[ACTION_UNLOCK] = limiter_give_back,

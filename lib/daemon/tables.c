@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/conf_pool.h"
 #include "daemon/limiter.h"
 #include "daemon/supervisor.h"
 #include "sys/limits.h"
@@ -12,47 +13,11 @@
 /* Descriptors of the daemon itself: loop, lanes, log, control, and its kind. */
 #define TABLES_OWN_DESCRIPTORS 64
 
-/* Connections that a serial can tell apart. */
-#define TABLES_CONNS_MAX (1u << 24)
-
-static uint32_t
-tables_max(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
-/*
- * Processes that leave are still there when their successors come, so the
- * table has room for twice the ceiling; living ones it never exceeds.
- */
-static void
-tables_limits(const struct supervisor *s, const struct conf *conf,
-    struct pool_limits *out)
-{
-	uint64_t conns, queues = 0;
-
-	*out = s->pool.limits;
-	out->apps =
-	    tables_max(out->apps, s->pool.napps + (uint32_t)conf->apps_len + 1);
-	out->processes = tables_max(out->processes, 2 * conf->max_processes);
-	out->concurrency = tables_max(out->concurrency, 1);
-	for (size_t i = 0; i < conf->apps_len; i++) {
-		out->concurrency =
-		    tables_max(out->concurrency, conf->apps[i].concurrency);
-		queues += conf->apps[i].max_queue + 1;
-	}
-	conns = queues + (uint64_t)out->processes * out->concurrency;
-	if (conns > TABLES_CONNS_MAX)
-		conns = TABLES_CONNS_MAX;
-	out->conns = tables_max(out->conns, (uint32_t)conns);
-}
-
 static bool
 tables_suffice(const struct pool_limits *have, const struct pool_limits *want)
 {
 	return have->apps >= want->apps && have->processes >= want->processes &&
-	    have->conns >= want->conns &&
-	    have->concurrency >= want->concurrency;
+	    have->conns >= want->conns && have->sessions >= want->sessions;
 }
 
 /*
@@ -78,7 +43,11 @@ supervisor_reserve(struct supervisor *s, const struct conf *conf)
 	struct accepted *accepted;
 	void *memory;
 
-	tables_limits(s, conf, &want);
+	want = have;
+	want.apps = s->pool.napps + (uint32_t)conf->apps_len + 1;
+	if (want.apps < have.apps)
+		want.apps = have.apps;
+	conf_pool_limits(conf, &want);
 	if (s->pool_memory != NULL && tables_suffice(&have, &want))
 		return 0;
 	memory = calloc(1, pool_memory(&want));

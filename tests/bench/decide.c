@@ -75,6 +75,11 @@ decide_options(const struct decide *d)
 		.min_processes = d->processes,
 		.max_processes = d->processes,
 		.concurrency = 1,
+		.update_interval = TSPAN_SECONDS(10),
+		.gain = 0.5,
+		.grow_threshold = 90,
+		.multi_threshold = 50,
+		.kill_interval = TSPAN_SECONDS(60),
 		.max_queue = 100,
 		.retry_limit = 10,
 		.start_limit = 5,
@@ -117,7 +122,7 @@ decide_init(struct decide *d)
 	struct pool_limits limits = { .apps = d->apps,
 		.processes = total,
 		.conns = total + d->apps * 2 * WAITERS,
-		.concurrency = 1 };
+		.sessions = 1 };
 	struct app_options o = decide_options(d);
 
 	d->memory = calloc(1, pool_memory(&limits));

@@ -38,6 +38,11 @@ begin(void)
 	static const struct app_options options = {
 		.max_processes = 1,
 		.concurrency = 1,
+		.update_interval = TSPAN_SECONDS(10),
+		.gain = 0.5,
+		.grow_threshold = 90,
+		.multi_threshold = 50,
+		.kill_interval = TSPAN_SECONDS(60),
 		.start_limit = 1,
 		.sessions = true,
 	};

@@ -273,7 +273,7 @@ larger_memory_changes_nothing_that_is_in_flight(void)
 	limits.apps = 10;
 	limits.processes = 100;
 	limits.conns = 1000;
-	limits.concurrency = 9;
+	limits.sessions = 9;
 	memory = calloc(1, pool_memory(&limits));
 	pool_move(&rig.pool, &limits, memory);
 	memset(rig.memory, 0xa5, 1);
@@ -380,7 +380,7 @@ static void
 actions_that_were_called_off_take_no_memory(void)
 {
 	struct pool_limits limits = {
-		.apps = 1, .processes = 1, .conns = 1, .concurrency = 1
+		.apps = 1, .processes = 1, .conns = 1, .sessions = 1
 	};
 	struct app_options o = rig_options();
 
@@ -451,7 +451,7 @@ every_fact_brings_its_time(void)
 	later();
 	pool_app_restart(&rig.pool, 0, rig.now);
 	later();
-	pool_resize(&rig.pool, 10, rig.now);
+	pool_resize(&rig.pool, 10, 0, rig.now);
 	later();
 	pool_app_close(&rig.pool, 0, rig.now);
 	later();

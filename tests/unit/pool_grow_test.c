@@ -447,11 +447,11 @@ who_got_one_place_stands_behind_the_others_for_the_next(void)
 		rig_arrive_at(0);
 	}
 	rig_at(1000);
-	pool_resize(&rig.pool, 3, rig.now);
+	pool_resize(&rig.pool, 3, 0, rig.now);
 	(void)rig_did();
 	CHECK_EQ(1, rig_process(2)->app);
 	rig_at(2000);
-	pool_resize(&rig.pool, 4, rig.now);
+	pool_resize(&rig.pool, 4, 0, rig.now);
 	(void)rig_did();
 	CHECK_EQ(0, rig_process(3)->app);
 	rig_end();
@@ -509,7 +509,7 @@ who_got_a_place_goes_on_at_its_pace(void)
 	rig_at(100);
 	CHECK(rig_app(1)->wants_place);
 	rig_at(150);
-	pool_resize(&rig.pool, 8, rig.now);
+	pool_resize(&rig.pool, 8, 0, rig.now);
 	CHECK_STR("spawn 2", rig_did());
 	rig_at(199);
 	CHECK_STR("", rig_did());
@@ -543,7 +543,7 @@ a_raised_global_ceiling_serves_at_once_those_who_wait(void)
 	rig_arrive_at(1);
 	rig_at(1000);
 	CHECK_STR("", rig_did());
-	pool_resize(&rig.pool, 4, rig.now);
+	pool_resize(&rig.pool, 4, 0, rig.now);
 	CHECK_STR("spawn 2, spawn 3", rig_did());
 	rig_end();
 }
@@ -592,7 +592,7 @@ who_waits_for_a_place_no_longer_when_nobody_waits_gets_none(void)
 	rig_done(1);
 	(void)rig_did();
 	CHECK(!rig_app(1)->wants_place);
-	pool_resize(&rig.pool, 4, rig.now);
+	pool_resize(&rig.pool, 4, 0, rig.now);
 	CHECK_STR("", rig_did());
 	rig_end();
 }

@@ -191,7 +191,7 @@ under_a_lowered_global_ceiling_idle_ones_of_any_app_stop(void)
 	rig_begin();
 	rig_running(o, 2);
 	rig_running(o, 2);
-	pool_resize(&rig.pool, 2, rig.now);
+	pool_resize(&rig.pool, 2, 0, rig.now);
 	CHECK_STR("stop 1, stop 3", rig_did());
 	rig_end();
 }
@@ -209,7 +209,7 @@ a_lowered_global_ceiling_leaves_each_app_its_minimum(void)
 	rig_arrive_at(1);
 	rig_arrive_at(1);
 	(void)rig_did();
-	pool_resize(&rig.pool, 2, rig.now);
+	pool_resize(&rig.pool, 2, 0, rig.now);
 	CHECK_STR("", rig_did());
 	rig_done(2);
 	rig_done(3);

@@ -22,7 +22,7 @@ static uint64_t soak_seed = 1;
 static void
 begin_episode(void)
 {
-	struct pool_limits limits = { .concurrency = 8 };
+	struct pool_limits limits = { .sessions = 8 };
 	uint32_t max = 1 + world_random(60);
 
 	limits.apps = 1 + world_random(20);

@@ -48,6 +48,11 @@ rig_options(void)
 		.start_delay = TSPAN_MSECONDS(100),
 		.stop_delay = TSPAN_SECONDS(1),
 		.max_idle_time = 0,
+		.update_interval = TSPAN_SECONDS(10),
+		.gain = 0.5,
+		.grow_threshold = 90,
+		.multi_threshold = 0,
+		.kill_interval = TSPAN_SECONDS(60),
 		.start_timeout = TSPAN_SECONDS(30),
 		.pickup_timeout = TSPAN_SECONDS(10),
 		.restart_delay = TSPAN_SECONDS(1),
@@ -62,7 +67,7 @@ static inline struct pool_limits
 rig_limits(void)
 {
 	return (struct pool_limits){
-		.apps = 4, .processes = 40, .conns = 200, .concurrency = 4
+		.apps = 4, .processes = 40, .conns = 200, .sessions = 6
 	};
 }
 

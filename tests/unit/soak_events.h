@@ -40,6 +40,12 @@ random_options(struct app_options *o, bool sessions)
 	o->start_delay = random_span(true);
 	o->stop_delay = random_span(true);
 	o->max_idle_time = random_span(true);
+	o->update_interval = random_span(false);
+	o->gain = 0.05 * (1 + world_random(20));
+	o->grow_threshold = world_random(101);
+	o->multi_threshold = world_random(101);
+	o->single_threshold = world_random(101);
+	o->kill_interval = random_span(false);
 	o->start_timeout = random_span(false);
 	o->pickup_timeout = random_span(false);
 	o->restart_delay = random_span(false);
@@ -304,7 +310,7 @@ an_app_closes(void)
 static inline void
 the_ceiling_changes(void)
 {
-	pool_resize(&w.pool, 1 + world_random(60), w.now);
+	pool_resize(&w.pool, 1 + world_random(60), random_up_to(8), w.now);
 }
 
 static inline void
@@ -316,7 +322,7 @@ memory_grows(void)
 	limits.apps += limits.apps < WORLD_APPS ? 1 : 0;
 	limits.processes += limits.processes < WORLD_PROCESSES - 10 ? 10 : 0;
 	limits.conns += limits.conns < WORLD_CONNS - 100 ? 100 : 0;
-	limits.concurrency++;
+	limits.sessions++;
 	memory = calloc(1, pool_memory(&limits));
 	pool_move(&w.pool, &limits, memory);
 	free(w.memory);

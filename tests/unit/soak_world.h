@@ -356,6 +356,11 @@ world_carry_out(const struct action *a)
 	case ACTION_HAND:
 		world_hand(a);
 		return;
+	case ACTION_TAKE:
+		pool_taken(&w.pool, a->process, ILIST_NONE, w.now);
+		return;
+	case ACTION_SLOW:
+		return;
 	case ACTION_REFUSE:
 		world_refuse(a);
 		return;

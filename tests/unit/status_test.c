@@ -26,7 +26,7 @@ static char web_name[] = "web";
 static char job_name[] = "job";
 
 static const struct pool_limits limits = {
-	.apps = 4, .processes = 20000, .conns = 64, .concurrency = 4
+	.apps = 4, .processes = 20000, .conns = 64, .sessions = 4
 };
 
 /* The options an app cannot do without. */
@@ -37,6 +37,11 @@ options(const struct conf_app *c)
 		.min_processes = c->min_processes,
 		.max_processes = c->max_processes,
 		.concurrency = 1,
+		.update_interval = TSPAN_SECONDS(10),
+		.gain = 0.5,
+		.grow_threshold = 90,
+		.multi_threshold = 50,
+		.kill_interval = TSPAN_SECONDS(60),
 		.max_queue = c->max_queue,
 		.start_limit = 5,
 		.sessions = c->handoff != CONF_HANDOFF_NONE,
@@ -432,7 +437,7 @@ thousands_of_workers_come_in_small_pieces(void)
 
 	begin();
 	conf.max_processes = 10000;
-	pool_resize(&sup.pool, 10000, now);
+	pool_resize(&sup.pool, 10000, 0, now);
 	web.min_processes = web.max_processes = 5000;
 	(void)add(&web);
 	settle(true);
