@@ -36,6 +36,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/child.c \
     lib/sys/child_explain.c \
     lib/sys/fdpass.c \
+    lib/sys/json.c \
     lib/sys/lane.c \
     lib/sys/limits.c \
     lib/sys/listener.c \
@@ -53,6 +54,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/retriever_helper.c \
     lib/sys/sockdiag.c \
     lib/sys/tcpdoor.c \
+    lib/sys/text.c \
     lib/sys/unixpath.c \
     lib/sys/utf8.c
 
@@ -106,7 +108,6 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/group.c \
     lib/daemon/held.c \
     lib/daemon/intake.c \
-    lib/daemon/json.c \
     lib/daemon/limiter.c \
     lib/daemon/lock.c \
     lib/daemon/logging.c \
@@ -128,7 +129,6 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/status_text.c \
     lib/daemon/supervisor.c \
     lib/daemon/tables.c \
-    lib/daemon/text.c \
     lib/daemon/waiters.c \
     lib/daemon/worker.c
 

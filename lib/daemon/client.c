@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "daemon/control_private.h"
-#include "daemon/json.h"
 #include "daemon/reload.h"
 #include "sys/fdpass.h"
+#include "sys/json.h"
 
 /* What is read, and thrown away, of one that goes on talking. */
 #define DRAIN_READS 64

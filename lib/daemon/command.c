@@ -7,9 +7,9 @@
 
 #include "daemon/conf_private.h"
 #include "daemon/control_private.h"
-#include "daemon/json.h"
 #include "daemon/poolcounter.h"
 #include "daemon/reload.h"
+#include "sys/json.h"
 #include "sys/log.h"
 #include "sys/peer.h"
 

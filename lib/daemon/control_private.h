@@ -15,7 +15,7 @@
 #include "daemon/control.h"
 #include "daemon/control_line.h"
 #include "daemon/status.h"
-#include "daemon/text.h"
+#include "sys/text.h"
 
 /*
  * Clients at a time, if there are descriptors that nobody else needs, and in

@@ -14,13 +14,13 @@
 #include "core/app.h"
 #include "core/process.h"
 #include "daemon/conf.h"
-#include "daemon/json.h"
 #include "daemon/limiter.h"
 #include "daemon/poolcounter.h"
 #include "daemon/status.h"
-#include "daemon/text.h"
 #include "daemon/worker.h"
+#include "sys/json.h"
 #include "sys/procinfo.h"
+#include "sys/text.h"
 
 /* A string of the snapshot: its offset in status.strings. */
 #define STATUS_NO_STRING SIZE_MAX

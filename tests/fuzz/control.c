@@ -10,7 +10,7 @@
 
 #include "daemon/control_line.h"
 #include "daemon/ctl_answer.h"
-#include "daemon/json.h"
+#include "sys/json.h"
 #include "sys/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "check.h"
-#include "daemon/json.h"
+#include "sys/json.h"
 
 static struct text text;
 static struct json json;

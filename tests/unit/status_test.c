@@ -10,7 +10,7 @@
 #include "daemon/group.h"
 #include "daemon/status.h"
 #include "daemon/supervisor.h"
-#include "daemon/text.h"
+#include "sys/text.h"
 
 static struct supervisor sup;
 static struct config config;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "daemon/json.h"
+#include "sys/json.h"
 #include "sys/utf8.h"
 
 void

@@ -1,5 +1,5 @@
-#ifndef DAEMON_TEXT_H
-#define DAEMON_TEXT_H
+#ifndef SYS_TEXT_H
+#define SYS_TEXT_H
 
 /* Text that grows up to a bound. */
 

@@ -1,5 +1,5 @@
-#ifndef DAEMON_JSON_H
-#define DAEMON_JSON_H
+#ifndef SYS_JSON_H
+#define SYS_JSON_H
 
 /*
  * JSON (RFC 8259), written from left to right. Commas come by themselves;
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "core/tstamp.h"
-#include "daemon/text.h"
+#include "sys/text.h"
 
 struct json {
 	struct text *out; /* not owned */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/text.h"
+#include "sys/text.h"
 #include "sys/utf8.h"
 
 /* The first allocation; each further one doubles. */
