@@ -1,0 +1,132 @@
+#ifndef SIM_RESULT_H
+#define SIM_RESULT_H
+
+/*
+ * What a run gives: what became of the connections, how long they waited, how
+ * many processes there were.  For each app, and in total.
+ *
+ * Time 0 is the start of the load.  Figures of processes are those from time
+ * 0 to `length`; connections that are still there then are followed to their
+ * ends.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tstamp.h"
+
+/*
+ * A distribution of times.  Each power of two is cut into 64 equal buckets: a
+ * percentile is at most 1/64 too high, and never over the maximum, which is
+ * exact.  So are the mean and whatever is under 64 ns, above all 0.  What is
+ * over 2^50 ns (13 days) shares the last bucket.
+ */
+#define HISTOGRAM_PART 64
+#define HISTOGRAM_LAST 50
+#define HISTOGRAM_BUCKETS ((HISTOGRAM_LAST - 5) * HISTOGRAM_PART + 1)
+
+struct histogram {
+	uint64_t total;
+	double sum; /* nanoseconds */
+	tspan max;
+	uint64_t counts[HISTOGRAM_BUCKETS];
+};
+
+void histogram_add(struct histogram *h, tspan value);
+
+/*
+ * The value that a share (0 … 1) of all did not exceed; 1 gives the exact
+ * maximum; 0 if there is nothing.
+ */
+tspan histogram_share(const struct histogram *h, double share);
+double histogram_mean(const struct histogram *h); /* nanoseconds */
+
+/*
+ * Something over time, in few buckets of equal width.  When time runs past
+ * the last one, two become one.  A bucket that is not over yet, the last of
+ * `used`, holds what came so far.
+ */
+#define SERIES_BUCKETS 512
+
+struct series_bucket {
+	double processes; /* integral, in process-nanoseconds, as in status */
+	double busy; /* likewise: of those with a session in service */
+	double waiting; /* likewise: connections that wait */
+	uint32_t most_processes;
+	uint32_t most_waiting;
+	uint64_t arrived;
+	uint64_t refused; /* timed out ones included */
+	uint64_t spawned;
+};
+
+struct series {
+	tspan width; /* of a bucket */
+	uint32_t used;
+	struct series_bucket buckets[SERIES_BUCKETS];
+};
+
+/*
+ * Of one app, or of all together.  Always: arrived = completed + refused +
+ * timed_out + lost + unfinished.
+ */
+struct result_app {
+	const char *name; /* of the app; NULL: the total */
+
+	uint64_t arrived;
+	uint64_t completed;
+	uint64_t refused; /* by the manager, or for want of a backlog */
+	uint64_t overflowed; /* those of `refused` that found it full */
+	uint64_t timed_out; /* while they waited */
+	uint64_t lost; /* with a process that was killed */
+	uint64_t unfinished; /* still there when the run was given up */
+
+	/*
+	 * From arrival to the moment at which a process begins with it, be it
+	 * in a backlog, in a queue, or unread in the socket of a process.  Of
+	 * all that were begun with, and what the unfinished ones have waited.
+	 */
+	struct histogram wait;
+
+	uint64_t spawned; /* the first ones included */
+	uint64_t spawned_running; /* only those from time 0 on */
+	uint64_t ended; /* processes that exited, before the end of the run */
+	uint64_t taken; /* connections taken back unread */
+	double processes; /* mean; starting, idle and active, as in status */
+	double existing; /* mean; leaving ones included */
+	double busy; /* mean; with a connection in service */
+	uint32_t most_processes; /* leaving ones not included */
+	uint32_t most_waiting;
+
+	/*
+	 * Time in which a connection that no process holds waits although a
+	 * process of its app has room: with `concurrency` 1, is idle.
+	 */
+	tspan idle_while_waiting;
+
+	/*
+	 * Time in which a connection lies unread in the socket of a busy
+	 * process while another of its app is idle; and the longest such time
+	 * in one go.
+	 */
+	tspan idle_while_unread;
+	tspan longest_unread;
+
+	struct series series;
+};
+
+struct result {
+	const char *manager; /* its name */
+	tspan length; /* of the load; a trace's: its last arrival */
+	tspan ran; /* virtual time until the last connection had ended */
+	uint64_t events; /* arrivals, ends of sessions, births, deaths, ticks */
+	double real; /* seconds that the run took */
+	struct result_app total;
+	struct result_app *apps;
+	size_t apps_len;
+};
+
+/* The result of nothing, for so many apps; -1 and errno: no memory. */
+int result_init(struct result *r, size_t apps_len);
+void result_fini(struct result *r);
+
+#endif
