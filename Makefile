@@ -190,6 +190,9 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/status_test.c \
     tests/unit/window_test.c
 
+# The core in virtual time, for long: build/tests/sim/NAME.
+SIM_TESTS = tests/sim/socketpool_test.c
+
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = \
     tests/runner_test.sh \
@@ -345,7 +348,7 @@ DAEMON_OBJS = $(DAEMON_SRCS:%.c=$(OBJ)/%.o)
 WORKER_OBJS = $(WORKER_SRCS:%.c=$(PIC)/%.o)
 
 CONTRIB = $(patsubst contrib/workers/%.c,$(BUILD)/contrib/%,$(CONTRIB_PROGS))
-UNITS = $(UNIT_TESTS:%.c=$(BUILD)/%)
+UNITS = $(UNIT_TESTS:%.c=$(BUILD)/%) $(SIM_TESTS:%.c=$(BUILD)/%)
 HELPERS = $(E2E_WORKERS:%.c=$(BUILD)/%)
 BENCH_PROGS = $(BENCHES:tests/bench/%.c=$(BUILD)/bench/%)
 FUZZ_PROGS = $(FUZZERS:tests/fuzz/%.c=$(BUILD)/bin/%)
@@ -389,7 +392,7 @@ asan: deps
 # One build's suite; check is that of the ordinary and the sanitizers' build.
 SUITE = BUILD=$(BUILD) BIN=$(BIN) $(UNITS) $(TREE_TESTS) $(E2E_TESTS)
 SUITE_ASAN = BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
-    $(UNIT_TESTS:%.c=$(ASAN)/%) $(E2E_TESTS)
+    $(UNIT_TESTS:%.c=$(ASAN)/%) $(SIM_TESTS:%.c=$(ASAN)/%) $(E2E_TESTS)
 JOBS = 1
 
 suite: tests
@@ -544,6 +547,11 @@ $(BUILD)/contrib/%: $(OBJ)/contrib/workers/%.o $(WORKER_A)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^
 
 $(BUILD)/tests/unit/%: $(OBJ)/tests/unit/%.o $(ARCHIVES) $(WORKER_A)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+
+$(BUILD)/tests/sim/%: $(OBJ)/tests/sim/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
