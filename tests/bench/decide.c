@@ -18,7 +18,7 @@
  *
  * Medians of the rounds (7), in which all sizes take turns; a round is so many
  * connections (200000). The last column is how much more that is than for the
- * smallest pool.
+ * smallest pool; the aim is less than twice as much, whatever the size.
  */
 
 #include <err.h>
@@ -201,7 +201,7 @@ decide_order(const void *a, const void *b)
 static void
 decide_print(int64_t rounds)
 {
-	double least = 0;
+	double least = 0, most = 0;
 
 	printf("%5s %5s %9s %5s %8s %6s\n", "apps", "used", "processes", "load",
 	    "ns", "times");
@@ -211,12 +211,15 @@ decide_print(int64_t rounds)
 		qsort(d->rounds, (size_t)rounds, sizeof(double), decide_order);
 		if (i == 0 || d->full != sizes[i - 1].full)
 			least = d->rounds[rounds / 2];
+		if (d->rounds[rounds / 2] / least > most)
+			most = d->rounds[rounds / 2] / least;
 		printf("%5" PRIu32 " %5" PRIu32 " %9" PRIu32
 		       " %5s %8.0f %6.2f\n",
 		    d->apps, d->used, d->apps * d->processes,
 		    d->full ? "full" : "free", d->rounds[rounds / 2],
 		    d->rounds[rounds / 2] / least);
 	}
+	printf("at most %.2f times the smallest pool (aim: below 2)\n", most);
 }
 
 int
