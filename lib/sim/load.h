@@ -34,25 +34,28 @@ struct service {
 };
 
 /*
- * How the rate changes.  The rate of an app is its mean: over the period of a
- * burst or day, over the whole of a ramp.  So profiles can be compared.
+ * How the rate changes.  The rate of an app is its mean, over the run or over
+ * each period, so that profiles can be compared.  Between the points named
+ * here the rate runs straight.
  */
 enum profile_kind {
 	PROFILE_STEADY,
-	PROFILE_BURST, /* each period begins `factor` times as high as it ends
-			*/
-	PROFILE_DAY, /* a sine wave that starts at its lowest point */
-	PROFILE_RAMP, /* straight from one rate to another */
+	/* Quiet, but for one burst at a random time of each period. */
+	PROFILE_BURST,
+	/*
+	 * From midnight to midnight: lowest at 4 (an eighth of the mean),
+	 * highest at 11 and at 20 (1.8 and 1.7 times the mean).
+	 */
+	PROFILE_DAY,
+	/* From nothing to twice the mean in the middle of the run, and back. */
+	PROFILE_RAMP,
 };
 
 struct profile {
 	enum profile_kind kind;
-	tspan period; /* over 0; BURST (1m by default) and DAY (1d) */
-	tspan burst; /* under `period`; BURST: its high part (5s) */
-	double factor; /* at least 1; BURST (10) */
-	double depth; /* 0 … 1; DAY: the amplitude over the mean (0.8) */
-	double from; /* RAMP: times the mean, at the start (0) */
-	double to; /* RAMP: at the end (2 - from) */
+	double factor; /* BURST: the rate in a burst over that of the rest */
+	tspan burst; /* BURST: how long one is; under `period` */
+	tspan period; /* over 0; DAY: may be 0, then it is the run */
 };
 
 struct load_app {
@@ -88,17 +91,18 @@ struct load;
 
 /*
  * The spec must outlive the load. NULL and errno: no memory, or the trace
- * cannot be read (whoever wants it twice must not name "-").
+ * cannot be opened (whoever wants it twice must not name "-").
  *
  * With a trace, rates, services and the profile are of no account; it ends at
  * `length` if that is not 0.  A trace is a file of lines
  *
- *	arrival,app,service
+ *	arrival,app,service time
  *
- * both times in seconds with decimals, arrivals in order; the app may be left
- * empty if there is but one.  A first line of just these words, empty lines
- * and those that begin with # say nothing.  It is read as it is needed, in
- * bounded memory, whatever its size.
+ * both times bare seconds or with a unit of pool.conf(5), arrivals in order;
+ * the app may be left empty if there is but one.  A first line of titles,
+ * empty lines and those that begin with # say nothing.  Arrivals that are
+ * times of day (seconds since 1970) count from the first of them.  It is read
+ * as it is needed, in bounded memory, whatever its size.
  */
 struct load *load_open(const struct load_spec *spec);
 void load_close(struct load *l);
@@ -106,17 +110,29 @@ void load_close(struct load *l);
 /* The next one; *out is untouched but for LOAD_ARRIVAL. */
 enum load_got load_next(struct load *l, struct arrival *out);
 
-/* "FILE:LINE: what is wrong there"; NULL: nothing has been so far. */
+/*
+ * After LOAD_MISTAKE: "FILE:LINE: what is wrong there", several such lines if
+ * there are more mistakes in the trace; else NULL.
+ */
 const char *load_mistake(const struct load *l);
+
+/* How much of the trace has been read, 0 … 1; below 0: nobody knows. */
+double load_read(const struct load *l);
 
 /*
  * The words of the command line; false: *why_out says what would be valid,
- * *out is untouched.  Durations are those of pool.conf(5), shares are percent.
+ * *out is untouched.  Durations are those of pool.conf(5), a share is percent.
  *
- *	fixed:20ms  exponential:20ms  lognormal:20ms[:SIGMA]
- *	bimodal:1ms:200ms:1%
- *	steady  burst[:FACTOR[:EVERY[:LENGTH]]]  day[:PERIOD[:DEPTH]]
- *	ramp[:FROM:TO]
+ *	fixed:TIME
+ *	exponential:MEAN
+ *	lognormal:MEAN,SIGMA
+ *	lognormal:p50=TIME,p99=TIME
+ *	bimodal:TIME,RARE,SHARE
+ *
+ *	steady
+ *	burst[:FACTOR[,LENGTH[,PERIOD]]]
+ *	day[:PERIOD]
+ *	ramp
  *
  * A bare duration is a fixed service time.
  */
