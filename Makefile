@@ -37,6 +37,8 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/child_explain.c \
     lib/sys/fdpass.c \
     lib/sys/filemark.c \
+    lib/sys/hang.c \
+    lib/sys/hang_call.c \
     lib/sys/json.c \
     lib/sys/lane.c \
     lib/sys/limits.c \
@@ -168,6 +170,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/dump_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/filemark_test.c \
+    tests/unit/hang_test.c \
     tests/unit/json_test.c \
     tests/unit/lane_test.c \
     tests/unit/listener_test.c \

@@ -1,0 +1,175 @@
+/* What /proc tells of where a process is: stat, syscall, wchan and stack. */
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/hang.h"
+
+int
+hang_open(pid_t pid)
+{
+	char path[32];
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld", (long)pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* Reads a file of the folder into buf, with a NUL; 0, or an errno. */
+static int
+slurp(int folder, const char *name, char *buf, size_t size)
+{
+	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+	int error = 0;
+	ssize_t n;
+
+	buf[0] = '\0';
+	if (fd == -1)
+		return errno;
+	n = read(fd, buf, size - 1);
+	if (n == -1)
+		error = errno;
+	else
+		buf[n] = '\0';
+	close(fd);
+	return error;
+}
+
+static bool
+read_state(int folder, struct hang *out)
+{
+	char stat[1024];
+	const char *rest;
+	char state;
+
+	if (slurp(folder, "stat", stat, sizeof(stat)) != 0)
+		return false;
+	/* The second field is the program's name, and may hold a ')'. */
+	rest = strrchr(stat, ')');
+	if (rest == NULL ||
+	    sscanf(rest + 1,
+		" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
+		" %*s %*s %*s %ld",
+		&state, &out->threads) != 2)
+		return false;
+	out->state = state;
+	return true;
+}
+
+/* Its number, and its arguments in hexadecimal; or "running"; or -1. */
+static void
+read_call(int folder, struct hang *out)
+{
+	char text[256], link[32];
+	unsigned long first = 0;
+	bool file = false;
+	ssize_t n;
+
+	out->call = HANG_NO_CALL;
+	out->call_error = slurp(folder, "syscall", text, sizeof(text));
+	if (out->call_error != 0 || !isdigit((unsigned char)text[0]) ||
+	    sscanf(text, "%ld %lx", &out->call, &first) < 1)
+		return;
+	if (hang_call_name(out->call, &file) == NULL || !file)
+		return;
+	(void)snprintf(link, sizeof(link), "fd/%d", (int)first);
+	n = readlinkat(folder, link, out->file, sizeof(out->file) - 1);
+	out->file[n > 0 ? n : 0] = '\0';
+	for (char *at = out->file; *at != '\0'; at++)
+		if (iscntrl((unsigned char)*at))
+			*at = '?';
+}
+
+/* Lines like "[<0>] do_sys_poll+0x4d5/0x690", one for each function. */
+static void
+read_stack(int folder, struct hang *out)
+{
+	char text[4096], *line, *save = NULL;
+	size_t used = 0;
+	int n;
+
+	out->stack_error = slurp(folder, "stack", text, sizeof(text));
+	for (line = strtok_r(text, "\n", &save); line != NULL;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char *name = strchr(line, ' ');
+
+		if (name == NULL)
+			continue;
+		name++;
+		name[strcspn(name, "+ ")] = '\0';
+		n = snprintf(out->stack + used, sizeof(out->stack) - used,
+		    "%s%s", used > 0 ? " < " : "", name);
+		if (n < 0 || (size_t)n >= sizeof(out->stack) - used) {
+			/* Whole names only. */
+			out->stack[used] = '\0';
+			break;
+		}
+		used += (size_t)n;
+	}
+}
+
+void
+hang_read(int folder, struct hang *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->call = HANG_NO_CALL;
+	if (!read_state(folder, out))
+		return;
+	read_call(folder, out);
+	/* 0 is said of one that runs, and to those who may not know. */
+	if (slurp(folder, "wchan", out->where, sizeof(out->where)) != 0 ||
+	    strcmp(out->where, "0") == 0)
+		out->where[0] = '\0';
+	read_stack(folder, out);
+}
+
+static const char *
+state_name(char state)
+{
+	switch (state) {
+	case 'R':
+		return "running";
+	case 'S':
+		return "sleeping";
+	case 'D':
+		return "in uninterruptible sleep";
+	case 'T':
+		return "stopped";
+	case 't':
+		return "stopped by a tracer";
+	case 'Z':
+	case 'X':
+		return "dead";
+	case '\0':
+		return "gone";
+	default:
+		return "waiting";
+	}
+}
+
+const char *
+hang_describe(const struct hang *h, char *buf, size_t size)
+{
+	char call[160] = "", number[32], where[80] = "", threads[32] = "";
+	bool file;
+	const char *name = hang_call_name(h->call, &file);
+
+	(void)snprintf(number, sizeof(number), "system call %ld", h->call);
+	if (h->call != HANG_NO_CALL)
+		(void)snprintf(call, sizeof(call), " in %s%s%s",
+		    name == NULL ? number : name,
+		    h->file[0] == '\0' ? "" : " of ", h->file);
+	else if (h->call_error == 0 && h->state == 'R')
+		(void)snprintf(call, sizeof(call), ", in no system call");
+	if (h->where[0] != '\0')
+		(void)snprintf(where, sizeof(where), ", at %s", h->where);
+	if (h->threads > 1)
+		(void)snprintf(
+		    threads, sizeof(threads), ", %ld threads", h->threads);
+	(void)snprintf(
+	    buf, size, "%s%s%s%s", state_name(h->state), call, where, threads);
+	return buf;
+}

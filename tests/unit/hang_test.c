@@ -1,0 +1,322 @@
+/* Where processes are found that hang in this way or that. */
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include "sys/hang.h"
+
+#include "check.h"
+
+#define LIMIT_SECONDS 10
+
+static int pipe_ends[2];
+
+/* Starts a process that does this, for ever. */
+static pid_t
+start(void (*hang)(void))
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		hang();
+		_exit(0);
+	}
+	CHECK(pid > 0);
+	return pid;
+}
+
+static void
+stop(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	CHECK_EQ(pid, waitpid(pid, NULL, 0));
+}
+
+/* Looks until it is in this call and state. */
+static bool
+found(pid_t pid, long call, char state, struct hang *out)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+	int folder = hang_open(pid);
+
+	for (int left = LIMIT_SECONDS * 1000; left > 0; left--) {
+		hang_read(folder, out);
+		if (out->call == call && out->state == state)
+			break;
+		nanosleep(&moment, NULL);
+	}
+	close(folder);
+	return CHECK_EQ(call, out->call) && CHECK_EQ(state, out->state);
+}
+
+static void
+sleeps(void)
+{
+	sleep(1000);
+}
+
+static void
+reads(void)
+{
+	char byte;
+
+	(void)!read(pipe_ends[0], &byte, 1);
+}
+
+static void
+spins(void)
+{
+	for (volatile bool on = true; on;)
+		continue;
+}
+
+static void
+stops(void)
+{
+	raise(SIGSTOP);
+}
+
+static void *
+sleep_for_ever(void *unused)
+{
+	sleep(1000);
+	return unused;
+}
+
+static void
+has_threads(void)
+{
+	pthread_t thread;
+
+	(void)pthread_create(&thread, NULL, sleep_for_ever, NULL);
+	(void)pthread_create(&thread, NULL, sleep_for_ever, NULL);
+	(void)!read(pipe_ends[0], &thread, 1);
+}
+
+/* --- what is seen ------------------------------------------------------- */
+
+static void
+one_that_sleeps_is_found_in_its_call(void)
+{
+	struct hang h;
+	char text[256];
+	pid_t pid = start(sleeps);
+
+	if (!found(pid, SYS_clock_nanosleep, 'S', &h)) {
+		stop(pid);
+		return;
+	}
+	CHECK_EQ(0, h.call_error);
+	CHECK_EQ(1, h.threads);
+	CHECK_STR("", h.file);
+	CHECK(strstr(hang_describe(&h, text, sizeof(text)),
+		  "sleeping in clock_nanosleep") == text);
+	stop(pid);
+}
+
+static void
+one_that_reads_is_found_with_what_it_reads(void)
+{
+	struct hang h;
+	char text[256];
+	pid_t pid;
+
+	NEED(pipe2(pipe_ends, O_CLOEXEC) == 0);
+	pid = start(reads);
+	if (found(pid, SYS_read, 'S', &h)) {
+		CHECK(strncmp(h.file, "pipe:[", 6) == 0);
+		CHECK(strstr(hang_describe(&h, text, sizeof(text)),
+			  "sleeping in read of pipe:[") == text);
+	}
+	stop(pid);
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+}
+
+static void
+one_that_runs_is_in_no_call(void)
+{
+	struct hang h;
+	char text[256];
+	pid_t pid = start(spins);
+
+	if (found(pid, HANG_NO_CALL, 'R', &h)) {
+		CHECK_STR("", h.where);
+		CHECK_STR("running, in no system call",
+		    hang_describe(&h, text, sizeof(text)));
+	}
+	stop(pid);
+}
+
+static void
+one_that_is_stopped_is_so(void)
+{
+	struct hang h;
+	char text[256];
+	siginfo_t info;
+	pid_t pid = start(stops);
+	int folder = hang_open(pid);
+
+	NEED(waitid(P_PID, (id_t)pid, &info, WSTOPPED) == 0);
+	hang_read(folder, &h);
+	CHECK_EQ('T', h.state);
+	CHECK(
+	    strncmp(hang_describe(&h, text, sizeof(text)), "stopped", 7) == 0);
+	close(folder);
+	stop(pid);
+}
+
+static void
+threads_are_counted(void)
+{
+	struct hang h;
+	char text[256];
+	pid_t pid;
+
+	NEED(pipe2(pipe_ends, O_CLOEXEC) == 0);
+	pid = start(has_threads);
+	if (found(pid, SYS_read, 'S', &h)) {
+		CHECK_EQ(3, h.threads);
+		CHECK(strstr(hang_describe(&h, text, sizeof(text)),
+			  ", 3 threads") != NULL);
+	}
+	stop(pid);
+	close(pipe_ends[0]);
+	close(pipe_ends[1]);
+}
+
+static void
+a_hostile_name_does_no_harm(void)
+{
+	struct hang h;
+	int folder = hang_open(getpid());
+
+	NEED(prctl(PR_SET_NAME, "x) Z 1 (2 3") == 0);
+	hang_read(folder, &h);
+	CHECK_EQ('R', h.state);
+	CHECK_EQ(1, h.threads);
+	close(folder);
+}
+
+static void
+the_stack_is_seen_by_root_alone(void)
+{
+	struct hang h;
+	pid_t pid = start(sleeps);
+
+	if (found(pid, SYS_clock_nanosleep, 'S', &h)) {
+		if (h.stack_error == 0) {
+			CHECK(strstr(h.stack, "nanosleep") != NULL);
+			CHECK(strstr(h.stack, " < ") != NULL);
+			CHECK(strstr(h.stack, "+0x") == NULL);
+			CHECK(strchr(h.stack, '[') == NULL);
+		} else {
+			CHECK_STR("", h.stack);
+		}
+		if (geteuid() != 0)
+			CHECK(h.stack_error != 0);
+	}
+	stop(pid);
+}
+
+static void
+a_stranger_sees_the_state_alone(void)
+{
+	struct hang h = { 0 };
+	char text[256];
+	int folder;
+
+	if (geteuid() != 0)
+		SKIP("needs root");
+	folder = hang_open(getppid());
+	NEED(setgid(65534) == 0 && setuid(65534) == 0);
+	hang_read(folder, &h);
+	CHECK(h.state != 0);
+	CHECK_EQ(HANG_NO_CALL, h.call);
+	CHECK(h.call_error != 0);
+	CHECK(h.stack_error != 0);
+	CHECK_STR("", h.where);
+	CHECK(strstr(hang_describe(&h, text, sizeof(text)), "system call") ==
+	    NULL);
+}
+
+static void
+one_that_is_gone_is_gone_whoever_has_its_number(void)
+{
+	struct hang h;
+	char text[256];
+	pid_t pid = start(sleeps);
+	int folder = hang_open(pid);
+
+	stop(pid);
+	hang_read(folder, &h);
+	CHECK_EQ(0, h.state);
+	CHECK_STR("gone", hang_describe(&h, text, sizeof(text)));
+	CHECK_EQ(-1, hang_open(pid));
+	CHECK_EQ(ENOENT, errno);
+	close(folder);
+}
+
+/* --- what is said ------------------------------------------------------- */
+
+static void
+calls_have_names(void)
+{
+	bool file;
+
+	CHECK_STR("read", hang_call_name(SYS_read, &file));
+	CHECK(file);
+	CHECK_STR("futex", hang_call_name(SYS_futex, &file));
+	CHECK(!file);
+	CHECK_STR(NULL, hang_call_name(99999, &file));
+	CHECK_STR(NULL, hang_call_name(HANG_NO_CALL, &file));
+}
+
+static void
+a_call_without_a_name_is_a_number(void)
+{
+	struct hang h = { .state = 'D',
+		.threads = 1,
+		.call = 99999,
+		.where = "io_schedule" };
+	char text[256];
+
+	CHECK_STR("in uninterruptible sleep in system call 99999, at "
+		  "io_schedule",
+	    hang_describe(&h, text, sizeof(text)));
+}
+
+static void
+what_does_not_fit_is_cut(void)
+{
+	struct hang h = { .state = 'S', .threads = 1, .call = SYS_futex };
+	char text[12];
+
+	CHECK_STR("sleeping in", hang_describe(&h, text, sizeof(text)));
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(one_that_sleeps_is_found_in_its_call);
+	RUN(one_that_reads_is_found_with_what_it_reads);
+	RUN(one_that_runs_is_in_no_call);
+	RUN(one_that_is_stopped_is_so);
+	RUN(threads_are_counted);
+	RUN_ALONE(a_hostile_name_does_no_harm);
+	RUN(the_stack_is_seen_by_root_alone);
+	RUN_ALONE(a_stranger_sees_the_state_alone);
+	RUN(one_that_is_gone_is_gone_whoever_has_its_number);
+	RUN(calls_have_names);
+	RUN(a_call_without_a_name_is_a_number);
+	RUN(what_does_not_fit_is_cut);
+	return check_finish();
+}
