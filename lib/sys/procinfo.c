@@ -1,4 +1,4 @@
-/* What proc(5) tells; /proc/PID/stat alone has all that is asked for. */
+/* What proc(5) tells, from stat and statm. */
 
 #include <sys/stat.h>
 
@@ -60,6 +60,34 @@ procinfo_read(pid_t pid, struct procinfo *out)
 	out->rss = (int64_t)pages * sysconf(_SC_PAGESIZE);
 	out->cpu =
 	    (tspan)(user + system) * (TSPAN_SECONDS(1) / sysconf(_SC_CLK_TCK));
+	return 0;
+}
+
+int
+procinfo_memory_open(pid_t pid)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+int
+procinfo_memory(int fd, uint64_t *out)
+{
+	char statm[128];
+	unsigned long long pages;
+	ssize_t n = pread(fd, statm, sizeof(statm) - 1, 0);
+
+	if (n == -1)
+		return -1;
+	statm[n] = '\0';
+	/* The second field; they are numbers of pages. */
+	if (sscanf(statm, "%*s %llu", &pages) != 1) {
+		errno = EPROTO;
+		return -1;
+	}
+	*out = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
 

@@ -18,6 +18,16 @@ struct procinfo {
 /* 0, or -1 and errno: ESRCH if there is no such process. */
 int procinfo_read(pid_t, struct procinfo *out);
 
+/*
+ * The resident bytes of one process, asked for again and again: a descriptor
+ * for procinfo_memory(), or -1 and errno. It stands for no later process of
+ * the same number.
+ */
+int procinfo_memory_open(pid_t);
+
+/* 0, or -1 and errno: ESRCH once it is reaped. Does not block. */
+int procinfo_memory(int fd, uint64_t *out);
+
 /* Descriptors this process has open, or -1 and errno. */
 int procinfo_descriptors(void);
 

@@ -40,6 +40,60 @@ rss_grows_with_what_is_touched(void)
 }
 
 static void
+memory_can_be_asked_for_again_and_again(void)
+{
+	struct procinfo info;
+	uint64_t before = 0, after = 0, freed = 0;
+	int fd = procinfo_memory_open(getpid());
+	void *memory;
+
+	NEED(fd != -1);
+	CHECK_EQ(0, procinfo_memory(fd, &before));
+	CHECK_EQ(0, procinfo_read(getpid(), &info));
+	CHECK(before > 100 * 1024);
+	CHECK((uint64_t)info.rss <= before + MEGABYTE);
+	CHECK(before <= (uint64_t)info.rss + MEGABYTE);
+	memory = mmap(NULL, 32 * MEGABYTE, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	NEED(memory != MAP_FAILED);
+	CHECK_EQ(0, procinfo_memory(fd, &after));
+	CHECK(after >= before + 30 * MEGABYTE);
+	munmap(memory, 32 * MEGABYTE);
+	CHECK_EQ(0, procinfo_memory(fd, &freed));
+	CHECK(freed + 30 * MEGABYTE <= after);
+	close(fd);
+}
+
+static void
+the_memory_of_one_that_is_reaped_is_esrch(void)
+{
+	uint64_t memory = 42;
+	int fd, unread[2];
+	char byte;
+	pid_t pid;
+
+	NEED(pipe(unread) == 0);
+	pid = fork();
+	if (pid == 0) {
+		close(unread[1]);
+		(void)!read(unread[0], &byte, 1);
+		_exit(0);
+	}
+	fd = procinfo_memory_open(pid);
+	CHECK_EQ(0, procinfo_memory(fd, &memory));
+	CHECK(memory > 0);
+	close(unread[0]);
+	close(unread[1]);
+	NEED(waitpid(pid, NULL, 0) == pid);
+	memory = 42;
+	CHECK_EQ(-1, procinfo_memory(fd, &memory));
+	CHECK_EQ(ESRCH, errno);
+	CHECK_EQ(42, (intmax_t)memory);
+	CHECK_EQ(-1, procinfo_memory_open(pid));
+	close(fd);
+}
+
+static void
 cpu_time_is_that_of_getrusage(void)
 {
 	struct procinfo info;
@@ -137,6 +191,8 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_process_runs_and_has_memory);
 	RUN(rss_grows_with_what_is_touched);
+	RUN(memory_can_be_asked_for_again_and_again);
+	RUN(the_memory_of_one_that_is_reaped_is_esrch);
 	RUN(cpu_time_is_that_of_getrusage);
 	RUN_ALONE(a_hostile_name_does_no_harm);
 	RUN(a_zombie_is_one);
