@@ -135,6 +135,15 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/waiters.c \
     lib/daemon/worker.c
 
+# apppoolctl simulate.
+SIM_SRCS = lib/sim/engine.c \
+    lib/sim/engine_play.c \
+    lib/sim/engine_result.c \
+    lib/sim/events.c \
+    lib/sim/pool_driver.c \
+    lib/sim/result.c \
+    lib/sim/tally.c
+
 # libapppool, for workers.
 WORKER_SRCS = lib/sys/fdpass.c \
     lib/worker/apppool.c \
@@ -343,13 +352,15 @@ DAEMON_A = $(BUILD)/daemon.a
 WORKER_A = $(BUILD)/libapppool.a
 WORKER_SO = $(BUILD)/libapppool.so.1
 SUPPORT_A = $(BUILD)/support.a
-ARCHIVES = $(DAEMON_A) $(SYS_A) $(CORE_A)
+SIM_A = $(BUILD)/sim.a
+ARCHIVES = $(SIM_A) $(DAEMON_A) $(SYS_A) $(CORE_A)
 
 OBJ = $(BUILD)/obj
 PIC = $(BUILD)/pic
 CORE_OBJS = $(CORE_SRCS:%.c=$(OBJ)/%.o)
 SYS_OBJS = $(SYS_SRCS:%.c=$(OBJ)/%.o)
 DAEMON_OBJS = $(DAEMON_SRCS:%.c=$(OBJ)/%.o)
+SIM_OBJS = $(SIM_SRCS:%.c=$(OBJ)/%.o)
 WORKER_OBJS = $(WORKER_SRCS:%.c=$(PIC)/%.o)
 
 CONTRIB = $(patsubst contrib/workers/%.c,$(BUILD)/contrib/%,$(CONTRIB_PROGS))
@@ -515,6 +526,7 @@ $(PIC)/%.o: %.c | deps
 $(CORE_A): $(CORE_OBJS)
 $(SYS_A): $(SYS_OBJS)
 $(DAEMON_A): $(DAEMON_OBJS)
+$(SIM_A): $(SIM_OBJS)
 $(SUPPORT_A): $(SUPPORT_SRCS:%.c=$(OBJ)/%.o)
 
 %.a: Makefile

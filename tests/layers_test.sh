@@ -23,6 +23,11 @@ testTheDaemonIncludesDaemonSysAndCore() {
 	assertEquals '' "$(foreign daemon '(daemon|sys|core)/.*')"
 }
 
+testTheSimulatorIncludesTheCoreAndTheConfiguration() {
+	assertEquals '' "$(foreign sim \
+	    '(sim|core)/.*|daemon/conf(_[a-z]+)?\.h|sys/(json|text)\.h')"
+}
+
 testConfuseIsIncludedByTheConfigurationAlone() {
 	assertEquals '' "$(grep -rl 'confuse\.h' lib apppoold.c |
 	    grep -vE '^lib/daemon/conf[_.]')"

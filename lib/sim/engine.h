@@ -36,6 +36,7 @@
 struct engine_options {
 	tspan start_time; /* from a start to ready; under ENGINE_EPOCH */
 	tspan exit_time; /* from an end to exited() */
+	tspan length; /* of the load; 0: until its last arrival */
 
 	/* Called now and then if not NULL: how much of the load is over. */
 	void (*progress)(void *arg, tstamp at);

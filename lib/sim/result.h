@@ -40,6 +40,7 @@ void histogram_add(struct histogram *h, tspan value);
  */
 tspan histogram_share(const struct histogram *h, double share);
 double histogram_mean(const struct histogram *h); /* nanoseconds */
+void histogram_merge(struct histogram *h, const struct histogram *other);
 
 /*
  * Something over time, in few buckets of equal width.  When time runs past
@@ -64,6 +65,9 @@ struct series {
 	uint32_t used;
 	struct series_bucket buckets[SERIES_BUCKETS];
 };
+
+/* The bucket of this time, which is not negative; width is over 0. */
+struct series_bucket *series_at(struct series *s, tspan at);
 
 /*
  * Of one app, or of all together.  Always: arrived = completed + refused +
@@ -105,8 +109,8 @@ struct result_app {
 
 	/*
 	 * Time in which a connection lies unread in the socket of a busy
-	 * process while another of its app is idle; and the longest such time
-	 * in one go.
+	 * process while another of its app is idle; and the longest that one
+	 * lay so.
 	 */
 	tspan idle_while_unread;
 	tspan longest_unread;

@@ -33,10 +33,9 @@ int simulate_run(
     const struct simulation *s, struct manager *m, struct result *out);
 
 /*
- * The whole command; argv[0] is "simulate", without the options that stood
- * before it, which are given apart.  file: NULL if none was named.  Gives the
- * exit status of the program.
+ * The whole command, with the arguments of the program: "simulate" is the
+ * only word among them that is no option's.  Gives the exit status.
  */
-int simulate_main(int argc, char **argv, const char *file, bool json);
+int simulate_main(int argc, char **argv);
 
 #endif

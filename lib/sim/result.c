@@ -1,0 +1,147 @@
+/* Distributions and series, and the room for them. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/result.h"
+
+/* --- distributions ------------------------------------------------------ */
+
+#define LINEAR_BITS 6 /* HISTOGRAM_PART is 2 to this */
+#define MANTISSA_BITS 52
+#define EXPONENT_BIAS 1023
+
+/*
+ * A double already is an exponent and the places after it: its upper bits
+ * number the buckets, one by one.
+ */
+static uint32_t
+histogram_bucket(tspan value)
+{
+	double d = (double)value;
+	uint64_t bits;
+
+	if (value < HISTOGRAM_PART)
+		return value < 0 ? 0 : (uint32_t)value;
+	if (value >= (tspan)1 << HISTOGRAM_LAST)
+		return HISTOGRAM_BUCKETS - 1;
+	memcpy(&bits, &d, sizeof(bits));
+	return (uint32_t)((bits >> (MANTISSA_BITS - LINEAR_BITS)) -
+	    (EXPONENT_BIAS + LINEAR_BITS - 1) * (uint64_t)HISTOGRAM_PART);
+}
+
+/* The largest value in it; the last one has none. */
+static tspan
+histogram_top(uint32_t bucket)
+{
+	uint32_t power = bucket / HISTOGRAM_PART;
+	tspan part = bucket % HISTOGRAM_PART;
+
+	if (power == 0)
+		return part;
+	return ((HISTOGRAM_PART + part + 1) << (power - 1)) - 1;
+}
+
+void
+histogram_add(struct histogram *h, tspan value)
+{
+	h->counts[histogram_bucket(value)]++;
+	h->total++;
+	h->sum += (double)value;
+	if (value > h->max)
+		h->max = value;
+}
+
+void
+histogram_merge(struct histogram *h, const struct histogram *other)
+{
+	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		h->counts[i] += other->counts[i];
+	h->total += other->total;
+	h->sum += other->sum;
+	if (other->max > h->max)
+		h->max = other->max;
+}
+
+tspan
+histogram_share(const struct histogram *h, double share)
+{
+	double wanted = share * (double)h->total;
+	uint64_t seen = 0;
+
+	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS - 1; i++) {
+		tspan top;
+
+		seen += h->counts[i];
+		if (seen == 0 || (double)seen < wanted)
+			continue;
+		top = histogram_top(i);
+		return top < h->max && share < 1 ? top : h->max;
+	}
+	return h->max;
+}
+
+double
+histogram_mean(const struct histogram *h)
+{
+	return h->total == 0 ? 0 : h->sum / (double)h->total;
+}
+
+/* --- series ------------------------------------------------------------- */
+
+static void
+series_fold(struct series *s)
+{
+	for (uint32_t i = 0; i < SERIES_BUCKETS / 2; i++) {
+		const struct series_bucket *a = &s->buckets[2 * i], *b = a + 1;
+		struct series_bucket sum = {
+			.processes = a->processes + b->processes,
+			.busy = a->busy + b->busy,
+			.waiting = a->waiting + b->waiting,
+			.most_processes = a->most_processes > b->most_processes
+			    ? a->most_processes
+			    : b->most_processes,
+			.most_waiting = a->most_waiting > b->most_waiting
+			    ? a->most_waiting
+			    : b->most_waiting,
+			.arrived = a->arrived + b->arrived,
+			.refused = a->refused + b->refused,
+			.spawned = a->spawned + b->spawned,
+		};
+
+		s->buckets[i] = sum;
+	}
+	memset(&s->buckets[SERIES_BUCKETS / 2], 0,
+	    SERIES_BUCKETS / 2 * sizeof(s->buckets[0]));
+	s->width *= 2;
+}
+
+struct series_bucket *
+series_at(struct series *s, tspan at)
+{
+	tspan i;
+
+	while ((i = at / s->width) >= SERIES_BUCKETS)
+		series_fold(s);
+	if (s->used <= i)
+		s->used = (uint32_t)i + 1;
+	return &s->buckets[i];
+}
+
+/* --- the whole ---------------------------------------------------------- */
+
+int
+result_init(struct result *r, size_t apps_len)
+{
+	memset(r, 0, sizeof(*r));
+	r->apps = calloc(apps_len, sizeof(*r->apps));
+	r->apps_len = apps_len;
+	return r->apps == NULL ? -1 : 0;
+}
+
+void
+result_fini(struct result *r)
+{
+	free(r->apps);
+	r->apps = NULL;
+}

@@ -1,0 +1,123 @@
+/* Integrals over virtual time. */
+
+#include <stddef.h>
+
+#include "sim/tally.h"
+
+void
+tally_init(struct tally *t, struct result_app *out, tstamp start, tspan width)
+{
+	*t = (struct tally){ .out = out, .start = start };
+	out->series.width = width;
+}
+
+struct series_bucket *
+tally_bucket(struct tally *t)
+{
+	struct series *s = &t->out->series;
+
+	if (t->closed || t->now < t->start)
+		return NULL;
+	if (t->bucket == NULL || t->now >= t->bucket_end) {
+		tspan at = t->now - t->start;
+
+		t->bucket = series_at(s, at);
+		t->bucket_end = t->now + s->width - at % s->width;
+	}
+	return t->bucket;
+}
+
+static uint32_t
+tally_more(uint32_t most, uint32_t n)
+{
+	return n > most ? n : most;
+}
+
+/* So much time in the present bucket. */
+static void
+tally_spend(struct tally *t, tspan span)
+{
+	struct series_bucket *b = tally_bucket(t);
+	uint32_t waiting = t->unheld + t->unread;
+	double time = (double)span;
+
+	b->processes += time * t->processes;
+	b->busy += time * t->busy;
+	b->waiting += time * waiting;
+	b->most_processes = tally_more(b->most_processes, t->processes);
+	b->most_waiting = tally_more(b->most_waiting, waiting);
+	t->existing_time += time * t->existing;
+}
+
+static void
+tally_waste(struct tally *t, tstamp now)
+{
+	if (t->unheld > 0 && t->roomy > 0)
+		t->out->idle_while_waiting += now - t->now;
+	if (t->unread == 0 || t->idle == 0) {
+		t->unread_since = 0;
+		return;
+	}
+	if (t->unread_since == 0)
+		t->unread_since = t->now;
+	t->out->idle_while_unread += now - t->now;
+}
+
+void
+tally_read(struct tally *t, tstamp given)
+{
+	tstamp since = t->unread_since > given ? t->unread_since : given;
+
+	if (t->unread_since != 0 && t->now - since > t->out->longest_unread)
+		t->out->longest_unread = t->now - since;
+}
+
+void
+tally_pass(struct tally *t, tstamp now)
+{
+	tally_waste(t, now);
+	if (t->closed) {
+		t->now = now;
+		return;
+	}
+	if (t->now < t->start)
+		t->now = t->start < now ? t->start : now;
+	while (t->now < now) {
+		tstamp until;
+
+		(void)tally_bucket(t);
+		until = tstamp_min(now, t->bucket_end);
+		tally_spend(t, until - t->now);
+		t->now = until;
+	}
+}
+
+void
+tally_close(struct tally *t)
+{
+	t->closed = true;
+	t->bucket = NULL;
+}
+
+void
+tally_finish(struct tally *t, tspan length)
+{
+	struct result_app *out = t->out;
+	const struct series *s = &out->series;
+
+	for (uint32_t i = 0; i < s->used; i++) {
+		const struct series_bucket *b = &s->buckets[i];
+
+		out->processes += b->processes;
+		out->busy += b->busy;
+		out->most_processes =
+		    tally_more(out->most_processes, b->most_processes);
+		out->most_waiting =
+		    tally_more(out->most_waiting, b->most_waiting);
+	}
+	if (length == 0)
+		return;
+	out->processes /= (double)length;
+	out->busy /= (double)length;
+	out->existing = t->existing_time / (double)length;
+}
