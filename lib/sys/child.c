@@ -50,7 +50,8 @@
 struct birth {
 	const struct child_spec *spec;
 	struct child_result *result;
-	int fds[3 + CHILD_FDS_MAX]; /* become 0, 1, 2, ...; -1: /dev/null */
+	/* Become 0, 1, 2, ...; -1: /dev/null. The program, if any, is last. */
+	int fds[3 + CHILD_FDS_MAX + 1];
 	unsigned nfds;
 };
 
@@ -101,7 +102,11 @@ arrange_descriptors(struct birth *b)
 		if (dup2(b->fds[i], (int)i) == -1)
 			return -1;
 	}
-	return close_range(b->nfds, ~0U, 0);
+	if (close_range(b->nfds, ~0U, 0) == -1)
+		return -1;
+	return b->spec->program == 0
+	    ? 0
+	    : fcntl((int)b->nfds - 1, F_SETFD, FD_CLOEXEC);
 }
 
 static int
@@ -173,10 +178,14 @@ execute(struct birth *b)
 	static const unsigned long none[2];
 	static char *const empty[] = { NULL };
 	const struct child_spec *s = b->spec;
+	char *const *envp = s->envp != NULL ? s->envp : empty;
 
 	(void)syscall(
 	    SYS_rt_sigprocmask, SIG_SETMASK, none, NULL, SIGSET_BYTES);
-	return execve(s->path, s->argv, s->envp != NULL ? s->envp : empty);
+	if (s->program != 0)
+		return (int)syscall(SYS_execveat, (int)b->nfds - 1, "", s->argv,
+		    envp, AT_EMPTY_PATH);
+	return execve(s->path, s->argv, envp);
 }
 
 static int (*const steps[])(struct birth *) = {
@@ -250,6 +259,8 @@ child_spawn(const struct child_spec *spec, struct child_result *result)
 	for (size_t i = 0; i < spec->nfds; i++)
 		b.fds[3 + i] = spec->fds[i];
 	b.nfds = 3 + (unsigned)spec->nfds;
+	if (spec->program != 0)
+		b.fds[b.nfds++] = spec->program;
 
 	if (clone_child(&b) == -1) {
 		result->stage = CHILD_CLONE;

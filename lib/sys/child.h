@@ -30,6 +30,12 @@ struct child_limit {
 struct child_spec {
 	/* With a slash: PATH is not searched. Seen from the directory. */
 	const char *path;
+	/*
+	 * Open, of the file to be executed in the place of path: one that the
+	 * child may not be able to find, or sees under another name. It must
+	 * not be a script. 0: path it is.
+	 */
+	int program;
 	char *const *argv; /* ends with NULL */
 	char *const *envp; /* ends with NULL; NULL: empty */
 	int stdio[3]; /* become 0, 1 and 2; -1: /dev/null */

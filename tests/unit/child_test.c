@@ -194,6 +194,22 @@ one_source_may_have_several_targets(void)
 }
 
 static void
+a_program_that_is_open_needs_no_path(void)
+{
+	struct child_spec spec = reporter();
+	int channel = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	spec.program = open(self, O_PATH | O_CLOEXEC);
+	spec.path = "/nowhere";
+	spec.fds = &channel;
+	spec.nfds = 1;
+	run(&spec);
+	CHECK(reported("fds 0 1 2 3"));
+	close(spec.program);
+	close(channel);
+}
+
+static void
 the_parents_descriptors_stay_as_they_are(void)
 {
 	struct child_spec spec = shell("exit 0");
@@ -396,6 +412,7 @@ main(int argc, char **argv)
 	RUN(a_child_has_its_descriptors_and_no_other);
 	RUN_ALONE(sources_may_lie_where_targets_are);
 	RUN(one_source_may_have_several_targets);
+	RUN(a_program_that_is_open_needs_no_path);
 	RUN(the_parents_descriptors_stay_as_they_are);
 	RUN_ALONE(signals_are_as_if_nobody_had_touched_them);
 	RUN_ALONE(our_own_signals_stay_as_they_are);
