@@ -114,6 +114,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/limiter.c \
     lib/daemon/lock.c \
     lib/daemon/logging.c \
+    lib/daemon/measure.c \
     lib/daemon/nursery.c \
     lib/daemon/output.c \
     lib/daemon/poolcounter.c \

@@ -11,6 +11,7 @@
 #include "daemon/conf_pool.h"
 #include "daemon/group.h"
 #include "daemon/limiter.h"
+#include "daemon/measure.h"
 #include "daemon/supervisor.h"
 
 struct group *
@@ -35,6 +36,7 @@ group_new(struct supervisor *s, struct config *config,
 	if (conf->broken != NULL)
 		group_failure(g, "%s", conf->broken);
 	limiter_configure(g);
+	measure_configure(g, now);
 	conf_pool_options(conf, &o);
 	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
@@ -51,6 +53,7 @@ group_configure(
 	g->config = config_ref(config);
 	g->conf = conf;
 	limiter_configure(g);
+	measure_configure(g, loop_now(&g->sup->loop));
 	config_unref(old);
 }
 

@@ -15,6 +15,7 @@
 #include "daemon/control.h"
 #include "daemon/intake.h"
 #include "daemon/limiter.h"
+#include "daemon/measure.h"
 #include "daemon/poolcounter.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
@@ -235,6 +236,7 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, control_deadline(s->control));
 	at = tstamp_min(at, poolcounter_deadline(s->counter));
 	at = tstamp_min(at, limiter_deadline(s));
+	at = tstamp_min(at, measure_deadline(s));
 	return tstamp_min(at, s->second_at);
 }
 
@@ -252,6 +254,8 @@ supervisor_tick(struct supervisor *s, tstamp now)
 		intake_tick(s, now);
 	if (limiter_deadline(s) <= now)
 		limiter_tick(s, now);
+	if (measure_deadline(s) <= now)
+		measure_tick(s, now);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
 	supervisor_second(s, now);
@@ -384,6 +388,7 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->limiters);
 	RB_INIT(&s->pids);
 	s->second_at = TSTAMP_NEVER;
+	s->measure_at = TSTAMP_NEVER;
 }
 
 int

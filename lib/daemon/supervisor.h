@@ -66,6 +66,8 @@ struct supervisor {
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
 	uint64_t generation; /* reloads that came into force */
+	tstamp measure_at; /* next piece of a round; see measure.h */
+	uint32_t measure_next; /* process it begins with */
 	tstamp second_at; /* next look at what is slow; TSTAMP_NEVER: idle */
 	bool background; /* -D: report when all are ready */
 	bool exit_on_failed; /* for all apps */

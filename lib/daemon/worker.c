@@ -76,6 +76,7 @@ worker_new(struct supervisor *s, uint32_t process)
 	w->process = process;
 	w->generation = x->generation;
 	w->held = -1;
+	w->memory_fd = -1;
 	w->channel.fd = -1;
 	w->channel.ready = channel_ready;
 	w->unread_since = TSTAMP_NEVER;
@@ -113,6 +114,8 @@ worker_free(struct worker *w)
 	worker_hang_up(w);
 	if (w->held != -1)
 		supervisor_close(s, w->held);
+	if (w->memory_fd != -1)
+		close(w->memory_fd);
 	group_give_slot(w->group, w->slot);
 	s->workers[w->process] = NULL;
 	free(w->status);

@@ -50,6 +50,8 @@ struct worker {
 	uint64_t sent; /* bytes, through the channel */
 	uint64_t received; /* of them, when it was looked at last */
 	tstamp unread_since; /* it has received no more; NEVER: all there was */
+	int memory_fd; /* tells how large it is; -1: not asked for yet */
+	tstamp measured; /* when it was asked last */
 	struct retriever_take take; /* once it is dead */
 	struct reap_death death; /* likewise */
 	char *status; /* text of its last STATUS, owned; NULL: none */
