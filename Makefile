@@ -153,6 +153,11 @@ WORKER_SRCS = lib/sys/fdpass.c \
     lib/worker/lock_line.c \
     lib/worker/session.c
 
+# Between the daemon and programs that know nothing of it: build/libexec/NAME.
+ADAPTERS = apppool-stdio
+STDIO_SRCS = lib/worker/stdio.c \
+    lib/worker/stdio_peer.c
+
 # The programs of the top folder: apppoold is apppoold.c, apppoolctl its link.
 PROGS = apppoold apppoolctl
 
@@ -309,6 +314,7 @@ SYSCONFDIR = /etc
 SBINDIR = $(PREFIX)/sbin
 BINDIR = $(PREFIX)/bin
 LIBDIR = $(PREFIX)/lib
+LIBEXECDIR = $(PREFIX)/libexec/apppoold
 INCLUDEDIR = $(PREFIX)/include
 MANDIR = $(PREFIX)/share/man
 PKGCONFIGDIR = $(LIBDIR)/pkgconfig
@@ -340,6 +346,7 @@ endif
 ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -Ilib \
     -DAPPPOOL_VERSION='"$(VERSION)"' \
     -DCONF_DEFAULT_FILE='"$(SYSCONFDIR)/apppoold/pool.conf"' \
+    -DCONF_LIBEXECDIR='"$(LIBEXECDIR)"' \
     $(LIBBSD_CFLAGS) $(WARNINGS) $(HARDEN) -pthread -MMD -MP \
     $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(SAN_LDFLAGS) \
@@ -365,6 +372,7 @@ SIM_OBJS = $(SIM_SRCS:%.c=$(OBJ)/%.o)
 WORKER_OBJS = $(WORKER_SRCS:%.c=$(PIC)/%.o)
 
 CONTRIB = $(patsubst contrib/workers/%.c,$(BUILD)/contrib/%,$(CONTRIB_PROGS))
+ADAPTER_PROGS = $(ADAPTERS:%=$(BUILD)/libexec/%)
 UNITS = $(UNIT_TESTS:%.c=$(BUILD)/%) $(SIM_TESTS:%.c=$(BUILD)/%)
 HELPERS = $(E2E_WORKERS:%.c=$(BUILD)/%)
 BENCH_PROGS = $(BENCHES:tests/bench/%.c=$(BUILD)/bench/%)
@@ -394,7 +402,7 @@ NEEDS_fuzz = fuzz
 # Objects of single-source programs are kept, or they would be made anew.
 .SECONDARY:
 
-all: deps $(PROGS:%=$(BIN)/%) $(LIBS) $(CONTRIB)
+all: deps $(PROGS:%=$(BIN)/%) $(LIBS) $(ADAPTER_PROGS) $(CONTRIB)
 
 deps:
 	@$(BOOTSTRAP) $(NEEDS)
@@ -484,9 +492,12 @@ INSTALLED_MANS = \
 
 install: all
 	mkdir -p $(addprefix $(DESTDIR),$(SBINDIR) $(BINDIR) $(LIBDIR) \
-	    $(INCLUDEDIR) $(PKGCONFIGDIR) $(UNITDIR) $(DOCDIR)/examples)
+	    $(LIBEXECDIR) $(INCLUDEDIR) $(PKGCONFIGDIR) $(UNITDIR) $(DOCDIR)/examples)
 	$(INSTALL) -m 755 $(BIN)/apppoold $(DESTDIR)$(SBINDIR)/apppoold
 	ln -srf $(DESTDIR)$(SBINDIR)/apppoold $(DESTDIR)$(BINDIR)/apppoolctl
+	for adapter in $(ADAPTERS); do \
+	    $(INSTALL) -m 755 $(BUILD)/libexec/$$adapter \
+	        $(DESTDIR)$(LIBEXECDIR) || exit; done
 	$(INSTALL) -m 644 $(WORKER_A) $(DESTDIR)$(LIBDIR)/libapppool.a
 	$(INSTALL) -m 755 $(WORKER_SO) $(DESTDIR)$(LIBDIR)/libapppool.so.1
 	ln -sf libapppool.so.1 $(DESTDIR)$(LIBDIR)/libapppool.so
@@ -507,10 +518,11 @@ uninstall:
 	    $(LIBDIR)/libapppool.a $(LIBDIR)/libapppool.so \
 	    $(LIBDIR)/libapppool.so.1 $(INCLUDEDIR)/apppool.h \
 	    $(PKGCONFIGDIR)/apppool.pc \
+	    $(ADAPTERS:%=$(LIBEXECDIR)/%) \
 	    $(INSTALLED_MANS) \
 	    $(addprefix $(UNITDIR)/,$(notdir $(SYSTEMD_UNITS))) \
 	    $(addprefix $(DOCDIR)/examples/,$(notdir $(EXAMPLES))))
-	-rmdir $(addprefix $(DESTDIR),$(DOCDIR)/examples $(DOCDIR))
+	-rmdir $(addprefix $(DESTDIR),$(DOCDIR)/examples $(DOCDIR) $(LIBEXECDIR))
 
 # ---------------------------------------------------------------- rules
 
@@ -555,6 +567,14 @@ $(BIN)/apppoold: $(OBJ)/apppoold.o $(ARCHIVES)
 
 $(BIN)/apppoolctl: $(BIN)/apppoold
 	@ln -sf apppoold $@
+
+# Static: nothing is loaded for each process, nor needed in a chroot.
+STATIC = $(if $(SANITIZE),-pie,-static-pie)
+
+$(BUILD)/libexec/apppool-stdio: $(STDIO_SRCS:%.c=$(OBJ)/%.o) $(WORKER_A)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(STATIC) $(ALL_LDFLAGS) -o $@ $^
 
 # They include <apppool.h>, as a program outside this tree would.
 $(OBJ)/contrib/%.o: ALL_CFLAGS += -Ilib/worker
