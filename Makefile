@@ -155,6 +155,11 @@ WORKER_SRCS = lib/sys/fdpass.c \
 
 # Between the daemon and programs that know nothing of it: build/libexec/NAME.
 ADAPTERS = apppool-stdio
+# What they share; the locks of the library would bring resolvers along.
+ADAPTER_SRCS = lib/sys/fdpass.c \
+    lib/worker/apppool.c \
+    lib/worker/environment.c \
+    lib/worker/session.c
 STDIO_SRCS = lib/worker/stdio.c \
     lib/worker/stdio_peer.c
 
@@ -571,7 +576,8 @@ $(BIN)/apppoolctl: $(BIN)/apppoold
 # Static: nothing is loaded for each process, nor needed in a chroot.
 STATIC = $(if $(SANITIZE),-pie,-static-pie)
 
-$(BUILD)/libexec/apppool-stdio: $(STDIO_SRCS:%.c=$(OBJ)/%.o) $(WORKER_A)
+$(BUILD)/libexec/apppool-stdio: $(STDIO_SRCS:%.c=$(OBJ)/%.o) \
+    $(ADAPTER_SRCS:%.c=$(OBJ)/%.o)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) $(STATIC) $(ALL_LDFLAGS) -o $@ $^
