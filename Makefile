@@ -133,6 +133,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/status_text.c \
     lib/daemon/supervisor.c \
     lib/daemon/tables.c \
+    lib/daemon/touch.c \
     lib/daemon/waiters.c \
     lib/daemon/worker.c
 

@@ -13,6 +13,7 @@
 #include "daemon/limiter.h"
 #include "daemon/measure.h"
 #include "daemon/supervisor.h"
+#include "daemon/touch.h"
 
 struct group *
 group_new(struct supervisor *s, struct config *config,
@@ -37,6 +38,7 @@ group_new(struct supervisor *s, struct config *config,
 		group_failure(g, "%s", conf->broken);
 	limiter_configure(g);
 	measure_configure(g, now);
+	touch_configure(g, NULL, now);
 	conf_pool_options(conf, &o);
 	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
@@ -49,11 +51,14 @@ group_configure(
     struct group *g, struct config *config, const struct conf_app *conf)
 {
 	struct config *old = g->config;
+	const struct conf_app *former = g->conf;
+	tstamp now = loop_now(&g->sup->loop);
 
 	g->config = config_ref(config);
 	g->conf = conf;
 	limiter_configure(g);
-	measure_configure(g, loop_now(&g->sup->loop));
+	measure_configure(g, now);
+	touch_configure(g, former, now);
 	config_unref(old);
 }
 
@@ -64,6 +69,7 @@ group_free(struct group *g)
 	g->sup->groups[g->app] = NULL;
 	if (g->limiter != NULL)
 		limiter_free(g->limiter);
+	touch_free(g);
 	config_unref(g->config);
 	free(g->slots);
 	free(g->name);

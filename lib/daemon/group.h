@@ -20,6 +20,7 @@
 #include "sys/loop.h"
 
 struct limiter;
+struct touch;
 struct worker;
 struct supervisor;
 
@@ -58,6 +59,7 @@ struct group {
 	unsigned births; /* under way */
 	bool muted; /* its doors are out of the loop until ACTION_ACCEPT */
 	struct limiter *limiter; /* NULL: it has no limit */
+	struct touch *touch; /* NULL: no file restarts it */
 	bool closing; /* left the configuration, or everything stops */
 	bool drained; /* the core knows that no door is left */
 	uint64_t *slots; /* bitmap of the slots in use */

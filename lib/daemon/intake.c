@@ -14,6 +14,7 @@
 
 #include "daemon/intake.h"
 #include "daemon/supervisor.h"
+#include "daemon/touch.h"
 #include "sys/activation.h"
 #include "sys/address.h"
 #include "sys/log.h"
@@ -301,6 +302,7 @@ intake_accept(struct door *d, tstamp now)
 		conn = pool_arrived(&s->pool, g->app, now);
 		s->accepted[conn].fd = fd;
 		s->accepted[conn].tcp = d->listener.kind == LISTENER_TCP;
+		touch_arrived(g, now);
 		return INTAKE_ONE;
 	}
 }

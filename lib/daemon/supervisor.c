@@ -21,6 +21,7 @@
 #include "daemon/reload.h"
 #include "daemon/status.h"
 #include "daemon/supervisor.h"
+#include "daemon/touch.h"
 #include "sys/activation.h"
 #include "sys/background.h"
 #include "sys/limits.h"
@@ -230,6 +231,7 @@ supervisor_deadline(struct supervisor *s)
 
 	at = tstamp_min(at, lane_deadline(&s->spawner));
 	at = tstamp_min(at, lane_deadline(&s->closer));
+	at = tstamp_min(at, lane_deadline(&s->looker));
 	at = tstamp_min(at, retriever_deadline(&s->retriever));
 	at = tstamp_min(at, intake_deadline(s));
 	at = tstamp_min(at, readiness_deadline(s));
@@ -237,6 +239,7 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, poolcounter_deadline(s->counter));
 	at = tstamp_min(at, limiter_deadline(s));
 	at = tstamp_min(at, measure_deadline(s));
+	at = tstamp_min(at, touch_deadline(s));
 	return tstamp_min(at, s->second_at);
 }
 
@@ -248,6 +251,9 @@ supervisor_tick(struct supervisor *s, tstamp now)
 			  "server?): another thread helps");
 	if (lane_deadline(&s->closer) <= now)
 		(void)lane_expire(&s->closer, now);
+	if (lane_deadline(&s->looker) <= now && lane_expire(&s->looker, now))
+		log_warnx("looking at a file takes long (a dead file "
+			  "server?): another thread helps");
 	if (retriever_deadline(&s->retriever) <= now)
 		retriever_expire(&s->retriever, now);
 	if (intake_deadline(s) <= now)
@@ -256,6 +262,8 @@ supervisor_tick(struct supervisor *s, tstamp now)
 		limiter_tick(s, now);
 	if (measure_deadline(s) <= now)
 		measure_tick(s, now);
+	if (touch_deadline(s) <= now)
+		touch_tick(s, now);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
 	supervisor_second(s, now);
@@ -298,17 +306,29 @@ supervisor_collect_closer(struct loop_io *io, uint32_t events, tstamp now)
 	    &LOOP_OWNER(io, struct supervisor, closer_io)->closer, now);
 }
 
+static void
+supervisor_collect_looker(struct loop_io *io, uint32_t events, tstamp now)
+{
+	(void)events;
+	(void)lane_collect(
+	    &LOOP_OWNER(io, struct supervisor, looker_io)->looker, now);
+}
+
 static int
 supervisor_start_lanes(struct supervisor *s)
 {
 	if (lane_start(&s->spawner, "spawner") == -1 ||
-	    lane_start(&s->closer, "closer") == -1)
+	    lane_start(&s->closer, "closer") == -1 ||
+	    lane_start(&s->looker, "looker") == -1)
 		return -1;
 	s->spawner_io.fd = lane_fd(&s->spawner);
 	s->spawner_io.ready = supervisor_collect_spawner;
 	s->closer_io.fd = lane_fd(&s->closer);
 	s->closer_io.ready = supervisor_collect_closer;
-	if (loop_set(&s->loop, &s->spawner_io, EPOLLIN) == -1)
+	s->looker_io.fd = lane_fd(&s->looker);
+	s->looker_io.ready = supervisor_collect_looker;
+	if (loop_set(&s->loop, &s->spawner_io, EPOLLIN) == -1 ||
+	    loop_set(&s->loop, &s->looker_io, EPOLLIN) == -1)
 		return -1;
 	return loop_set(&s->loop, &s->closer_io, EPOLLIN);
 }
@@ -389,6 +409,7 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	RB_INIT(&s->pids);
 	s->second_at = TSTAMP_NEVER;
 	s->measure_at = TSTAMP_NEVER;
+	s->touch_at = TSTAMP_NEVER;
 }
 
 int
@@ -444,7 +465,8 @@ supervisor_fini(struct supervisor *s)
 	sockdiag_fini(&s->diag);
 	/* What is stuck in a lane may still use what it was given. */
 	if (lane_stop(&s->spawner, now, until) == 0 &&
-	    lane_stop(&s->closer, now, until) == 0) {
+	    lane_stop(&s->closer, now, until) == 0 &&
+	    lane_stop(&s->looker, now, until) == 0) {
 		free(s->pool_memory);
 		free(s->groups);
 		free(s->workers);

@@ -43,8 +43,10 @@ struct supervisor {
 	struct loop loop;
 	struct lane spawner;
 	struct lane closer;
+	struct lane looker;
 	struct loop_io spawner_io;
 	struct loop_io closer_io;
+	struct loop_io looker_io;
 	struct retriever retriever;
 	struct sockdiag diag;
 	struct config *config; /* in force; a reference */
@@ -66,6 +68,7 @@ struct supervisor {
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
 	uint64_t generation; /* reloads that came into force */
+	tstamp touch_at; /* next look at the files of apps */
 	tstamp measure_at; /* next piece of a round; see measure.h */
 	uint32_t measure_next; /* process it begins with */
 	tstamp second_at; /* next look at what is slow; TSTAMP_NEVER: idle */
