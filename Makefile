@@ -142,6 +142,14 @@ SIM_SRCS = lib/sim/engine.c \
     lib/sim/engine_play.c \
     lib/sim/engine_result.c \
     lib/sim/events.c \
+    lib/sim/load.c \
+    lib/sim/load_curve.c \
+    lib/sim/load_draw.c \
+    lib/sim/load_line.c \
+    lib/sim/load_lines.c \
+    lib/sim/load_names.c \
+    lib/sim/load_trace.c \
+    lib/sim/load_words.c \
     lib/sim/pool_driver.c \
     lib/sim/result.c \
     lib/sim/tally.c
@@ -217,7 +225,8 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/window_test.c
 
 # The core in virtual time, for long: build/tests/sim/NAME.
-SIM_TESTS = tests/sim/socketpool_test.c
+SIM_TESTS = tests/sim/load_test.c \
+    tests/sim/socketpool_test.c
 
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = \

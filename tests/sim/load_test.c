@@ -1,0 +1,572 @@
+/*
+ * Loads that are drawn at random: their distributions and profiles. Seeds are
+ * fixed, so nothing here depends on luck; tolerances are several standard
+ * errors all the same.
+ */
+
+#include <math.h>
+
+#include "../unit/check.h"
+#include "sim/load.h"
+
+static const char *why;
+
+static struct service
+service(const char *words)
+{
+	struct service s = { 0 };
+
+	CHECK(load_service(words, &s, &why));
+	return s;
+}
+
+static struct load_spec
+spec_of(
+    const struct load_app *apps, size_t len, const char *profile, tspan length)
+{
+	struct load_spec spec = {
+		.apps = apps, .apps_len = len, .length = length, .seed = 42
+	};
+
+	CHECK(load_profile(profile, &spec.profile, &why));
+	return spec;
+}
+
+static bool
+near(double expected, double tolerance, double actual)
+{
+	return fabs(actual - expected) <= tolerance;
+}
+
+/* The same, for a CHECK(): says what it was. */
+static bool
+within(double expected, double tolerance, double actual)
+{
+	if (near(expected, tolerance, actual))
+		return true;
+	fprintf(stderr, "%g is not %g +- %g\n", actual, expected, tolerance);
+	return false;
+}
+
+/* --- service times ------------------------------------------------------ */
+
+#define DRAWS 200000
+
+static double drawn[DRAWS]; /* in milliseconds, sorted */
+
+static int
+order(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Their mean. */
+static double
+draw(const char *words)
+{
+	struct load_app app = { .rate = 2000, .service = service(words) };
+	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(3600));
+	struct load *l = load_open(&spec);
+	struct arrival a;
+	double sum = 0;
+
+	for (unsigned i = 0; i < DRAWS; i++) {
+		CHECK_EQ(LOAD_ARRIVAL, load_next(l, &a));
+		drawn[i] = (double)a.service / 1e6;
+		sum += drawn[i];
+	}
+	load_close(l);
+	qsort(drawn, DRAWS, sizeof(drawn[0]), order);
+	return sum / DRAWS;
+}
+
+static double
+quantile(double share)
+{
+	return drawn[(unsigned)(share * DRAWS)];
+}
+
+static void
+a_bare_duration_is_fixed(void)
+{
+	CHECK(within(20, 1e-9, draw("20ms")));
+	CHECK(within(20, 1e-9, drawn[0]));
+	CHECK(within(20, 1e-9, drawn[DRAWS - 1]));
+}
+
+static void
+exponential_times_have_their_mean_and_quantiles(void)
+{
+	CHECK(within(50, 0.5, draw("exponential:50ms")));
+	CHECK(within(50 * log(2), 0.5, quantile(0.5)));
+	CHECK(within(50 * log(100), 5, quantile(0.99)));
+	CHECK(within(50 * log(1000), 12, quantile(0.999)));
+}
+
+static void
+lognormal_times_have_their_mean_and_quantiles(void)
+{
+	double median = 50 * exp(-0.5);
+
+	CHECK(within(50, 0.8, draw("lognormal:50ms,1")));
+	CHECK(within(median, 0.4, quantile(0.5)));
+	CHECK(within(median * exp(1.28155), 2, quantile(0.9)));
+	CHECK(within(median * exp(2.32635), 12, quantile(0.99)));
+}
+
+static void
+lognormal_times_go_through_two_points(void)
+{
+	(void)draw("lognormal:p50=20ms,p99=300ms");
+	CHECK(within(20, 0.3, quantile(0.5)));
+	CHECK(within(300, 14, quantile(0.99)));
+}
+
+static void
+the_mean_of_lognormal_times_is_known(void)
+{
+	struct service s = service("lognormal:p50=20ms,p99=300ms");
+
+	CHECK(within((double)load_service_mean(&s) / 1e6, 1.5,
+	    draw("lognormal:p50=20ms,p99=300ms")));
+}
+
+static void
+bimodal_times_are_one_or_the_other(void)
+{
+	unsigned rare = 0;
+
+	CHECK(within(5 * 0.99 + 500 * 0.01, 0.6, draw("bimodal:5ms,500ms,1%")));
+	for (unsigned i = 0; i < DRAWS; i++) {
+		bool is_rare = drawn[i] > 250;
+
+		rare += is_rare;
+		CHECK(within(is_rare ? 500 : 5, 1e-9, drawn[i]));
+	}
+	CHECK(within(0.01 * DRAWS, 200, rare));
+}
+
+static void
+the_mean_of_bimodal_times_is_known(void)
+{
+	struct service s = service("bimodal:5ms,500ms,1");
+
+	CHECK_EQ(9950000, load_service_mean(&s));
+}
+
+/* --- arrivals ----------------------------------------------------------- */
+
+/* Arrivals in each of `len` equal parts of the run; their sum. */
+static uint64_t
+count(const struct load_spec *spec, uint64_t *parts, size_t len)
+{
+	struct load *l = load_open(spec);
+	struct arrival a;
+	tstamp last = 0;
+	uint64_t sum = 0;
+
+	memset(parts, 0, len * sizeof(*parts));
+	while (load_next(l, &a) == LOAD_ARRIVAL) {
+		CHECK(a.at >= last && a.at < spec->length);
+		last = a.at;
+		parts[a.at / (spec->length / (tspan)len)]++;
+		sum++;
+	}
+	CHECK_EQ(LOAD_END, load_next(l, &a));
+	load_close(l);
+	return sum;
+}
+
+static void
+arrivals_have_their_rate(void)
+{
+	struct load_app app = { .rate = 100, .service = service("1ms") };
+	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(6000));
+	uint64_t parts[60];
+
+	/* Of a Poisson process, the deviation is the root. */
+	CHECK(within(600000, 3000, (double)count(&spec, parts, 60)));
+	for (unsigned i = 0; i < 60; i++)
+		CHECK(within(10000, 400, (double)parts[i]));
+}
+
+/* Neither in a row nor in heaps: the variance of their number is its mean. */
+static void
+arrivals_are_a_poisson_process(void)
+{
+	struct load_app app = { .rate = 10, .service = service("1ms") };
+	struct load_spec spec =
+	    spec_of(&app, 1, "steady", TSPAN_SECONDS(10000));
+	static uint64_t parts[10000];
+	double mean, variance = 0;
+
+	mean = (double)count(&spec, parts, 10000) / 10000;
+	for (unsigned i = 0; i < 10000; i++)
+		variance += pow((double)parts[i] - mean, 2) / 10000;
+	CHECK(within(10, 0.15, mean));
+	CHECK(within(10, 0.5, variance));
+}
+
+/* What the gap to the next one is does not depend on the last gap. */
+static void
+gaps_are_exponential(void)
+{
+	struct load_app app = { .rate = 100, .service = service("1ms") };
+	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(1000));
+	struct load *l = load_open(&spec);
+	struct arrival a;
+	tstamp last = 0;
+	double n = 0, over_mean = 0, over_three = 0;
+
+	while (load_next(l, &a) == LOAD_ARRIVAL) {
+		n++;
+		over_mean += a.at - last > TSPAN_MSECONDS(10);
+		over_three += a.at - last > TSPAN_MSECONDS(30);
+		last = a.at;
+	}
+	load_close(l);
+	CHECK(within(exp(-1), 0.008, over_mean / n));
+	CHECK(within(exp(-3), 0.004, over_three / n));
+}
+
+static void
+a_load_without_a_rate_is_empty(void)
+{
+	struct load_app app = { .rate = 0, .service = service("1ms") };
+	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(10));
+	uint64_t parts[1];
+
+	CHECK_EQ(0, count(&spec, parts, 1));
+}
+
+/* --- profiles ----------------------------------------------------------- */
+
+static void
+every_profile_has_the_rate_as_its_mean(void)
+{
+	static const char *const profiles[] = { "steady", "burst", "day",
+		"day:30m", "ramp", "burst:3,10s,20s" };
+	struct load_app app = { .rate = 100, .service = service("1ms") };
+
+	for (unsigned i = 0; i < 6; i++) {
+		struct load_spec spec =
+		    spec_of(&app, 1, profiles[i], TSPAN_SECONDS(3600));
+		uint64_t parts[1];
+
+		CHECK(within(360000, 2400, (double)count(&spec, parts, 1)));
+	}
+}
+
+static void
+a_day_has_a_trough_and_two_peaks(void)
+{
+	struct load_app app = { .rate = 1000, .service = service("1ms") };
+	struct load_spec spec = spec_of(&app, 1, "day", TSPAN_SECONDS(2400));
+	uint64_t parts[24 * 5];
+	/* A fifth of an hour, around the full hour. */
+	const double fifth = 1000 * 2400 / 120.0;
+
+	(void)count(&spec, parts, 24 * 5);
+	CHECK(within(0.12 * fifth, 0.04 * fifth,
+	    (double)(parts[4 * 5 - 1] + parts[4 * 5]) / 2));
+	CHECK(within(1.80 * fifth, 0.05 * fifth,
+	    (double)(parts[11 * 5 - 1] + parts[11 * 5]) / 2));
+	CHECK(within(1.20 * fifth, 0.05 * fifth,
+	    (double)(parts[17 * 5 - 1] + parts[17 * 5]) / 2));
+	CHECK(within(1.70 * fifth, 0.05 * fifth,
+	    (double)(parts[20 * 5 - 1] + parts[20 * 5]) / 2));
+}
+
+static void
+a_day_of_its_own_length_comes_again(void)
+{
+	struct load_app app = { .rate = 1000, .service = service("1ms") };
+	struct load_spec spec =
+	    spec_of(&app, 1, "day:20m", TSPAN_SECONDS(3600));
+	uint64_t parts[72];
+
+	(void)count(&spec, parts, 72);
+	for (unsigned i = 0; i < 24; i++) {
+		double deviation = 6 * sqrt((double)parts[i]);
+
+		CHECK(
+		    within((double)parts[i], deviation, (double)parts[24 + i]));
+		CHECK(
+		    within((double)parts[i], deviation, (double)parts[48 + i]));
+	}
+}
+
+static void
+a_ramp_goes_up_to_twice_the_rate_and_down(void)
+{
+	struct load_app app = { .rate = 1000, .service = service("1ms") };
+	struct load_spec spec = spec_of(&app, 1, "ramp", TSPAN_SECONDS(1000));
+	uint64_t parts[10];
+
+	(void)count(&spec, parts, 10);
+	for (unsigned i = 0; i < 5; i++) {
+		double rate = 20000 + 40000.0 * i;
+
+		CHECK(within(rate, 1000, (double)parts[i]));
+		CHECK(within(rate, 1000, (double)parts[9 - i]));
+	}
+}
+
+/* With 10 times the rate for 5 of 60 s, 57.1 % is the quiet rate. */
+static void
+each_period_has_one_burst(void)
+{
+	struct load_app app = { .rate = 1000, .service = service("1ms") };
+	struct load_spec spec = spec_of(&app, 1, "burst", TSPAN_SECONDS(1800));
+	static uint64_t parts[1800];
+
+	(void)count(&spec, parts, 1800);
+	for (unsigned minute = 0; minute < 30; minute++) {
+		unsigned high = 0, quiet = 0;
+
+		for (unsigned s = 0; s < 60; s++) {
+			uint64_t n = parts[minute * 60 + s];
+
+			high += near(5714, 400, (double)n);
+			quiet += near(571, 140, (double)n);
+		}
+		/* It may begin and end within a second. */
+		CHECK(high == 4 || high == 5);
+		CHECK(quiet >= 54 && quiet + high >= 58);
+	}
+}
+
+static void
+bursts_are_not_regular(void)
+{
+	struct load_app app = { .rate = 100, .service = service("1ms") };
+	struct load_spec spec = spec_of(&app, 1, "burst", TSPAN_SECONDS(600));
+	uint64_t parts[600];
+	unsigned places = 0, seen[60] = { 0 };
+
+	(void)count(&spec, parts, 600);
+	for (unsigned i = 0; i < 600; i++) {
+		if (parts[i] > 300)
+			places += seen[i % 60]++ == 0;
+	}
+	CHECK(places > 20);
+}
+
+/* --- several apps ------------------------------------------------------- */
+
+#define APPS 100
+
+static void
+apps_have_their_shares(void)
+{
+	static struct load_app apps[APPS];
+	uint64_t seen[APPS] = { 0 };
+	struct load_spec spec;
+	struct arrival a;
+	struct load *l;
+
+	/* One with most, many with little, and one with nothing. */
+	for (unsigned i = 0; i < APPS; i++) {
+		apps[i].rate = i == 7 ? 1000 : i == 50 ? 0 : i * 0.1;
+		apps[i].service = service(i % 2 == 0 ? "1ms" : "2ms");
+	}
+	spec = spec_of(apps, APPS, "steady", TSPAN_SECONDS(1000));
+	l = load_open(&spec);
+	while (load_next(l, &a) == LOAD_ARRIVAL) {
+		seen[a.app]++;
+		CHECK_EQ(TSPAN_MSECONDS(a.app % 2 == 0 ? 1 : 2), a.service);
+	}
+	load_close(l);
+	for (unsigned i = 0; i < APPS; i++) {
+		double expected = apps[i].rate * 1000;
+
+		CHECK(within(expected, 5 * sqrt(expected), (double)seen[i]));
+	}
+}
+
+/* --- seeds -------------------------------------------------------------- */
+
+/* How many of the first thousand are at the same time, and take as long. */
+static void
+compare(const struct load_spec *a, const struct load_spec *b,
+    unsigned *times_out, unsigned *services_out)
+{
+	struct load *la = load_open(a), *lb = load_open(b);
+	struct arrival xa, xb;
+
+	*times_out = *services_out = 0;
+	for (unsigned i = 0; i < 1000; i++) {
+		CHECK_EQ(LOAD_ARRIVAL, load_next(la, &xa));
+		CHECK_EQ(LOAD_ARRIVAL, load_next(lb, &xb));
+		*times_out += xa.at == xb.at;
+		*services_out += xa.service == xb.service;
+	}
+	load_close(la);
+	load_close(lb);
+}
+
+static void
+the_same_seed_gives_the_same_load(void)
+{
+	struct load_app app = { .rate = 100,
+		.service = service("exponential:1ms") };
+	struct load_spec spec = spec_of(&app, 1, "burst", TSPAN_SECONDS(100));
+	unsigned times, services;
+
+	compare(&spec, &spec, &times, &services);
+	CHECK_EQ(1000, times);
+	CHECK_EQ(1000, services);
+}
+
+static void
+another_seed_gives_another_load(void)
+{
+	struct load_app app = { .rate = 100,
+		.service = service("exponential:1ms") };
+	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(100));
+	struct load_spec other = spec;
+	unsigned times, services;
+
+	other.seed = 43;
+	compare(&spec, &other, &times, &services);
+	CHECK(times < 3);
+	CHECK(services < 3);
+}
+
+/* So that what two settings give differs by the settings alone. */
+static void
+other_service_times_change_no_arrival(void)
+{
+	struct load_app a = { .rate = 100, .service = service("1ms") };
+	struct load_app b = { .rate = 100,
+		.service = service("lognormal:1s,1") };
+	struct load_spec spec_a = spec_of(&a, 1, "day", TSPAN_SECONDS(100));
+	struct load_spec spec_b = spec_of(&b, 1, "day", TSPAN_SECONDS(100));
+	unsigned times, services;
+
+	compare(&spec_a, &spec_b, &times, &services);
+	CHECK_EQ(1000, times);
+}
+
+static void
+another_profile_changes_no_service_time(void)
+{
+	struct load_app app = { .rate = 100,
+		.service = service("exponential:1ms") };
+	struct load_spec a = spec_of(&app, 1, "day", TSPAN_SECONDS(100));
+	struct load_spec b = spec_of(&app, 1, "ramp", TSPAN_SECONDS(100));
+	unsigned times, services;
+
+	compare(&a, &b, &times, &services);
+	CHECK_EQ(1000, services);
+}
+
+/* --- words -------------------------------------------------------------- */
+
+static void
+rates_have_units(void)
+{
+	double rate;
+
+	CHECK(load_rate("12.5", &rate, &why));
+	CHECK_NEAR(12.5, rate);
+	CHECK(load_rate("1000/s", &rate, &why));
+	CHECK_NEAR(1000, rate);
+	CHECK(load_rate("90/m", &rate, &why));
+	CHECK_NEAR(1.5, rate);
+	CHECK(load_rate("86400/d", &rate, &why));
+	CHECK_NEAR(1, rate);
+	CHECK(load_rate("0", &rate, &why));
+	CHECK_NEAR(0, rate);
+}
+
+static void
+what_is_no_rate_says_what_would_be(void)
+{
+	static const char *const bad[] = { "", "x", "-1", "1e3", "inf", "nan",
+		"0x10", "1/x", "1 /s", "1/s/s", ".", "100000001", "10ms" };
+	double rate = 7;
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		why = NULL;
+		CHECK(!load_rate(bad[i], &rate, &why));
+		CHECK(why != NULL && strstr(why, "write") != NULL);
+	}
+	CHECK_NEAR(7, rate);
+}
+
+static void
+what_is_no_service_says_what_would_be(void)
+{
+	static const char *const bad[] = { "", "x", "0", "fixed",
+		"fixed:", "fixed:1ms,2ms", "fixed:0ms", "exponential:-1ms",
+		"exponential:1us", "lognormal:50ms", "lognormal:50ms,0",
+		"lognormal:50ms,6", "lognormal:50ms,x", "lognormal:50ms,1,1",
+		"lognormal:p50=50ms,1", "lognormal:50ms,p99=1s",
+		"lognormal:p50=50ms,p99=50ms", "lognormal:p50=1ms,p99=1000d",
+		"bimodal:1ms,2ms", "bimodal:1ms,2ms,101%",
+		"bimodal:1ms,2ms,1%%", "bimodal:1ms,2ms,-1",
+		"bimodal:1ms,2ms,1,1", "normal:1ms", "fixed:1ms:1ms" };
+	struct service s = { .mean = 7 };
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		why = NULL;
+		if (!CHECK(!load_service(bad[i], &s, &why)))
+			fprintf(stderr, "%s\n", bad[i]);
+		CHECK(why != NULL && strstr(why, "write") != NULL);
+	}
+	CHECK_EQ(7, s.mean);
+}
+
+static void
+what_is_no_profile_says_what_would_be(void)
+{
+	static const char *const bad[] = { "", "x", "steady:1", "ramp:1",
+		"burst:", "burst:0.5", "burst:x", "burst:10,0s", "burst:10,60s",
+		"burst:10,2m,1m", "burst:10,1s,1m,1", "day:0", "day:1h,1",
+		"day:" };
+	struct profile p = { .factor = 7 };
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		why = NULL;
+		if (!CHECK(!load_profile(bad[i], &p, &why)))
+			fprintf(stderr, "%s\n", bad[i]);
+		CHECK(why != NULL && *why != '\0');
+	}
+	CHECK_NEAR(7, p.factor);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_bare_duration_is_fixed);
+	RUN(exponential_times_have_their_mean_and_quantiles);
+	RUN(lognormal_times_have_their_mean_and_quantiles);
+	RUN(lognormal_times_go_through_two_points);
+	RUN(the_mean_of_lognormal_times_is_known);
+	RUN(bimodal_times_are_one_or_the_other);
+	RUN(the_mean_of_bimodal_times_is_known);
+	RUN(arrivals_have_their_rate);
+	RUN(arrivals_are_a_poisson_process);
+	RUN(gaps_are_exponential);
+	RUN(a_load_without_a_rate_is_empty);
+	RUN(every_profile_has_the_rate_as_its_mean);
+	RUN(a_day_has_a_trough_and_two_peaks);
+	RUN(a_day_of_its_own_length_comes_again);
+	RUN(a_ramp_goes_up_to_twice_the_rate_and_down);
+	RUN(each_period_has_one_burst);
+	RUN(bursts_are_not_regular);
+	RUN(apps_have_their_shares);
+	RUN(the_same_seed_gives_the_same_load);
+	RUN(another_seed_gives_another_load);
+	RUN(other_service_times_change_no_arrival);
+	RUN(another_profile_changes_no_service_time);
+	RUN(rates_have_units);
+	RUN(what_is_no_rate_says_what_would_be);
+	RUN(what_is_no_service_says_what_would_be);
+	RUN(what_is_no_profile_says_what_would_be);
+	return check_finish();
+}
