@@ -70,6 +70,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/conf.c \
     lib/daemon/conf_access.c \
     lib/daemon/conf_account.c \
+    lib/daemon/conf_adapter.c \
     lib/daemon/conf_address.c \
     lib/daemon/conf_alloc.c \
     lib/daemon/conf_assign.c \
@@ -131,6 +132,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/status_json.c \
     lib/daemon/status_pieces.c \
     lib/daemon/status_text.c \
+    lib/daemon/stdio.c \
     lib/daemon/supervisor.c \
     lib/daemon/tables.c \
     lib/daemon/touch.c \

@@ -213,15 +213,40 @@ birth_output(struct birth *b, const struct conf_app *conf)
 	}
 }
 
+/* The program, or the adapter with the program as its arguments. */
+static bool
+birth_command(struct birth *b, const struct conf_app *conf)
+{
+	size_t len = 0;
+
+	b->spec.path = conf->command[0];
+	b->spec.argv = conf->command;
+	if (conf->adapter == NULL)
+		return true;
+	while (conf->command[len] != NULL)
+		len++;
+	b->argv = reallocarray(NULL, 1 + len + 1, sizeof(*b->argv));
+	if (b->argv == NULL)
+		return false;
+	b->argv[0] = strrchr(conf->adapter, '/') + 1;
+	memcpy(b->argv + 1, conf->command, (len + 1) * sizeof(*b->argv));
+	b->spec.path = conf->adapter;
+	b->spec.argv = b->argv;
+	return true;
+}
+
 /* A FIFO that nobody reads is an error, and not waited for in the lane. */
 static bool
 birth_open_file(struct birth *b)
 {
 	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
 
+	if (b->file == NULL)
+		return true;
 	b->output = open(b->file, flags | O_NONBLOCK, 0640);
 	if (b->output == -1 || fcntl(b->output, F_SETFL, O_APPEND) == -1) {
 		b->file_error = errno;
+		b->unopened = b->file;
 		return false;
 	}
 	b->spec.stdio[1] = b->output;
@@ -229,13 +254,30 @@ birth_open_file(struct birth *b)
 	return true;
 }
 
+/* The app's user, and whoever is in its root, may not be able to find it. */
+static bool
+birth_open_adapter(struct birth *b)
+{
+	if (b->argv == NULL)
+		return true;
+	b->spec.program = open(b->spec.path, O_PATH | O_CLOEXEC);
+	if (b->spec.program != -1)
+		return true;
+	b->file_error = errno;
+	b->unopened = b->spec.path;
+	b->spec.program = 0;
+	return false;
+}
+
 static void
 birth_work(struct lane_job *job)
 {
 	struct birth *b = LOOP_OWNER(job, struct birth, job);
 
-	if (b->file == NULL || birth_open_file(b))
+	if (birth_open_file(b) && birth_open_adapter(b))
 		(void)child_spawn(&b->spec, &b->result);
+	if (b->spec.program != 0)
+		(void)close(b->spec.program);
 }
 
 static void
@@ -273,7 +315,7 @@ birth_explain(const struct birth *b, char *buf, size_t size)
 	if (b->file_error == 0)
 		(void)child_explain(&b->spec, &b->result, buf, size);
 	else
-		(void)snprintf(buf, size, "cannot open %s: %s", b->file,
+		(void)snprintf(buf, size, "cannot open %s: %s", b->unopened,
 		    strerror(b->file_error));
 }
 
@@ -284,6 +326,7 @@ birth_free(struct birth *b)
 		close(b->output);
 	config_unref(b->config);
 	env_free(b->envp);
+	free(b->argv);
 	free(b);
 }
 
@@ -301,8 +344,7 @@ birth_new(struct worker *w, void (*born)(struct birth *, tstamp now))
 	b->born = born;
 	b->config = config_ref(w->group->config);
 	b->output = -1;
-	b->spec.path = conf->command[0];
-	b->spec.argv = conf->command;
+	w->one_session = conf->handoff == CONF_HANDOFF_STDIO;
 	b->spec.stdio[0] = b->spec.stdio[1] = b->spec.stdio[2] = -1;
 	b->spec.fds = &w->held;
 	b->spec.nfds = w->held == -1 ? 0 : 1;
@@ -311,7 +353,8 @@ birth_new(struct worker *w, void (*born)(struct birth *, tstamp now))
 	child_result_init(&b->result);
 	b->envp = env_build(w);
 	b->spec.envp = b->envp;
-	if (b->envp == NULL || !birth_output(b, conf)) {
+	if (b->envp == NULL || !birth_command(b, conf) ||
+	    !birth_output(b, conf)) {
 		int error = errno;
 
 		birth_free(b);

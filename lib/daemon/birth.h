@@ -24,8 +24,10 @@ struct birth {
 	struct child_spec spec;
 	struct child_result result;
 	struct child_limit limits[BIRTH_LIMITS + 1];
+	char **argv; /* with an adapter before it; owned, its strings not */
 	const char *file; /* to be opened as its output; NULL: none */
-	int file_error; /* errno of that */
+	const char *unopened; /* the file of file_error */
+	int file_error; /* errno of opening it, or the adapter; 0: none */
 	int output; /* the worker's stdout and stderr; -1: none to close */
 	char **envp; /* owned, with its strings */
 	void (*born)(struct birth *, tstamp now);

@@ -67,6 +67,7 @@ conf_app_fini(struct conf_app *app)
 	free(app->name);
 	free(app->file);
 	free(app->broken);
+	free(app->adapter);
 	free(app->identity.groups);
 	free(app->identity.user);
 	free(app->identity.home);
@@ -101,6 +102,7 @@ conf_load(const char *file, unsigned flags,
 		conf_build(&build);
 		conf_place_resolve(&build);
 		conf_identity_resolve(&build);
+		conf_adapter_find(&build);
 		conf_check(&build);
 		conf_outside_check(&build, is_ours);
 		conf = build.conf;

@@ -183,6 +183,7 @@ struct conf_app {
 	 */
 	char **command;
 	enum conf_handoff handoff;
+	char *adapter; /* absolute; NULL: none, or broken for want of it */
 	char *directory; /* absolute; likewise seen from inside the chroot */
 	char **environment; /* "NAME=VALUE", on top of the daemon's */
 	bool clear_environment;

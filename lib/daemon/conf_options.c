@@ -16,8 +16,9 @@
 #define SHORT 0.001
 
 #define NATIVE CONF_BIT(CONF_HANDOFF_NATIVE)
-#define SESSIONS \
-	(NATIVE | CONF_BIT(CONF_HANDOFF_ACCEPT) | CONF_BIT(CONF_HANDOFF_STDIO))
+/* A process outlives its sessions. */
+#define LASTING (NATIVE | CONF_BIT(CONF_HANDOFF_ACCEPT))
+#define SESSIONS (LASTING | CONF_BIT(CONF_HANDOFF_STDIO))
 #define CONNECTIONS (SESSIONS | CONF_BIT(CONF_HANDOFF_LISTEN))
 
 #define GLOBAL(field, kind) \
@@ -106,12 +107,12 @@ const struct conf_option conf_app_options[] = {
 	{ APP(min_idle, uint), .preset = "0", .max = CONF_PROCESSES_MAX,
 	    .handoffs = SESSIONS, SIZES, NOT_YET },
 	{ APP(concurrency, uint), .preset = "1", .min = 1, .max = 10000,
-	    .handoffs = SESSIONS, SIZES },
-	{ APP(prefetch, uint), .preset = "0", .max = 1000, .handoffs = SESSIONS,
+	    .handoffs = LASTING, SIZES },
+	{ APP(prefetch, uint), .preset = "0", .max = 1000, .handoffs = LASTING,
 	    SIZES, NOT_YET },
 
 	{ APP(queue, word), .preset = "global", .words = conf_queue_words,
-	    .handoffs = SESSIONS, SIZES, NOT_YET },
+	    .handoffs = LASTING, SIZES, NOT_YET },
 	{ APP(max_queue, uint), .preset = "100", .max = CONF_QUEUE_MAX,
 	    .handoffs = SESSIONS, SIZES },
 	{ APP(queue_timeout, span), .preset = "0", .max = LONG,
@@ -154,9 +155,9 @@ const struct conf_option conf_app_options[] = {
 	    .handoffs = CONNECTIONS, SIZES, NOT_YET },
 
 	{ APP(max_requests, uint), .preset = "0", .max = 1e9,
-	    .handoffs = SESSIONS, SIZES },
+	    .handoffs = LASTING, SIZES },
 	{ APP(max_requests_jitter, uint), .preset = "0", .max = 1e9,
-	    .handoffs = SESSIONS, SIZES },
+	    .handoffs = LASTING, SIZES },
 	{ APP(max_lifetime, span), .preset = "0", .max = LONG, SIZES, NOT_YET },
 	{ APP(max_lifetime_jitter, span), .preset = "0", .max = LONG, SIZES,
 	    NOT_YET },
@@ -185,7 +186,7 @@ const struct conf_option conf_app_options[] = {
 	{ APP(canary_time, span), .preset = "30s", .max = LONG, SIZES,
 	    NOT_YET },
 	{ APP(watch, paths), SIZES, NOT_YET },
-	{ APP(template, bool), .preset = "false", .handoffs = SESSIONS, PROCESS,
+	{ APP(template, bool), .preset = "false", .handoffs = LASTING, PROCESS,
 	    NOT_YET },
 };
 

@@ -53,6 +53,9 @@ conf_pool_options(const struct conf_app *conf, struct app_options *out)
 	}
 	if (out->max_processes == 0)
 		out->max_processes = 1;
+	/* A process that has become the program receives nothing more. */
+	if (conf->handoff == CONF_HANDOFF_STDIO)
+		out->max_requests = 1;
 }
 
 static void

@@ -477,6 +477,9 @@ void conf_identity_resolve(struct conf_build *);
 /* directory, restart_dir and command[0] become absolute. */
 void conf_place_resolve(struct conf_build *);
 
+/* Where the handoff needs one, it is found. */
+void conf_adapter_find(struct conf_build *);
+
 /* What contradicts what, within an app and between them. */
 void conf_check(struct conf_build *);
 

@@ -9,7 +9,7 @@ const struct conf_word conf_handoff_words[] = {
 	{ .name = "accept",
 	    .value = CONF_HANDOFF_ACCEPT,
 	    .not_in_force = true },
-	{ .name = "stdio", .value = CONF_HANDOFF_STDIO, .not_in_force = true },
+	{ .name = "stdio", .value = CONF_HANDOFF_STDIO },
 	{ .name = "listen",
 	    .value = CONF_HANDOFF_LISTEN,
 	    .not_in_force = true },

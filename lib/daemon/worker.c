@@ -14,6 +14,7 @@
 
 #include "daemon/birth.h"
 #include "daemon/channel.h"
+#include "daemon/stdio.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
@@ -249,6 +250,8 @@ worker_died(struct worker *w, const struct reap_death *death, tstamp now)
 	w->death = *death;
 	RB_REMOVE(pids, &s->pids, w);
 	channel_last_words(w, now);
+	if (w->one_session)
+		stdio_died(w, now);
 	if (worker_explain(w, "", why, sizeof(why)))
 		group_failure(w->group, "%s", why);
 	pool_died(&s->pool, w->process, worker_how(death), now);

@@ -193,10 +193,10 @@ what_is_not_in_force_is_refused(void)
 		 "this version\n"
 		 "pool.conf:2: option 'prefetch' is not in force yet in this "
 		 "version\n"
-		 "pool.conf:3: option 'handoff': 'stdio' is not in force yet "
+		 "pool.conf:3: option 'handoff': 'listen' is not in force yet "
 		 "in this version\n",
 	    "process_slack = 5\n" APP(
-		"prefetch = 1") "app b { command = a listen = \"*:0\" handoff = stdio }\n");
+		"prefetch = 1") "app b { command = a listen = \"*:0\" handoff = listen }\n");
 }
 
 static void
