@@ -127,6 +127,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/readiness.c \
     lib/daemon/reload.c \
     lib/daemon/settle.c \
+    lib/daemon/slow.c \
     lib/daemon/status.c \
     lib/daemon/status_dump.c \
     lib/daemon/status_json.c \

@@ -65,6 +65,8 @@ struct group {
 	uint64_t *slots; /* bitmap of the slots in use */
 	uint32_t slots_len; /* in words */
 	char last_failure[256]; /* "" : none yet */
+	tstamp looks_since; /* looks at slow processes are counted from here */
+	unsigned looks; /* in that second */
 	struct log_rate full_rate;
 	struct log_rate refuse_rate;
 	struct log_rate no_room_rate;

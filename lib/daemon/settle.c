@@ -11,6 +11,7 @@
 #include "daemon/intake.h"
 #include "daemon/limiter.h"
 #include "daemon/nursery.h"
+#include "daemon/slow.h"
 #include "daemon/supervisor.h"
 #include "sys/accepted.h"
 #include "sys/log.h"
@@ -85,7 +86,10 @@ settle_term(struct supervisor *s, const struct action *a, tstamp now)
 	}
 	if (x->end == END_START_TIMEOUT)
 		settle_tell_late(w, "it was not ready", o->start_timeout);
-	worker_signal(w, SIGTERM, false);
+	if (x->end == END_REQUEST_TIMEOUT)
+		slow_terminate(w, now);
+	else
+		worker_signal(w, SIGTERM, false);
 }
 
 static void
@@ -109,14 +113,6 @@ static void
 settle_take(struct supervisor *s, const struct action *a, tstamp now)
 {
 	pool_taken(&s->pool, a->process, ILIST_NONE, now);
-}
-
-static void
-settle_slow(struct supervisor *s, const struct action *a, tstamp now)
-{
-	(void)s;
-	(void)a;
-	(void)now;
 }
 
 static void
@@ -203,7 +199,7 @@ supervisor_settle(struct supervisor *s)
 		[ACTION_STOP] = settle_stop,
 		[ACTION_TERM] = settle_term,
 		[ACTION_KILL] = settle_kill,
-		[ACTION_SLOW] = settle_slow,
+		[ACTION_SLOW] = slow_session,
 		[ACTION_ACCEPT] = settle_accept,
 		[ACTION_LOCK] = limiter_ask,
 		[ACTION_UNLOCK] = limiter_give_back,

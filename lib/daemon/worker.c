@@ -14,6 +14,7 @@
 
 #include "daemon/birth.h"
 #include "daemon/channel.h"
+#include "daemon/slow.h"
 #include "daemon/stdio.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
@@ -111,6 +112,7 @@ worker_free(struct worker *w)
 	struct supervisor *s = w->sup;
 
 	assert(w->birth == NULL);
+	slow_forget(w);
 	output_fini(&w->output);
 	worker_hang_up(w);
 	if (w->held != -1)
