@@ -326,6 +326,12 @@ void conf_report_fini(struct conf_report *);
 #define CONF_OUTSIDE_STRICT 0x2
 
 /*
+ * Ask nobody outside of the file, not even for users and hosts: who they are
+ * stays empty. For those who want sizes and rules only.
+ */
+#define CONF_INSIDE 0x4
+
+/*
  * Reads and checks file and what it includes. Returns NULL if there is a
  * mistake; report (initialised by the caller) then has at least one, all that
  * could be found. Never binds, never writes, never ends the process. Resolves

@@ -187,6 +187,10 @@ static bool
 unresolved(const struct conf_input *in, void *base, const char *text, int why,
     struct conf_listens *out)
 {
+	if ((in->findings->flags & CONF_INSIDE) != 0) {
+		(void)add(out, CONF_LISTEN_TCP, conf_strdup(text));
+		return true;
+	}
 	if (!in->option->in_app)
 		return conf_bad(
 		    in, "address '%s': %s", text, gai_strerror(why));
@@ -225,7 +229,8 @@ parse_host(const struct conf_input *in, void *base, const char *text,
 	bool good = rc != EAI_NONAME;
 
 	if (rc == EAI_NONAME && !brackets && is_host_name(host)) {
-		rc = resolve(host, colon + 1, false, out);
+		if ((in->findings->flags & CONF_INSIDE) == 0)
+			rc = resolve(host, colon + 1, false, out);
 		good = true;
 	}
 	free(host);

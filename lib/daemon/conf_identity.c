@@ -221,6 +221,8 @@ control_owner(struct conf_build *b)
 void
 conf_identity_resolve(struct conf_build *b)
 {
+	if ((b->findings->flags & CONF_INSIDE) != 0)
+		return;
 	control_owner(b);
 	for (size_t i = 0; i < b->conf->apps_len; i++) {
 		identity_of(b, &b->conf->apps[i]);
