@@ -160,6 +160,7 @@ SIM_SRCS = lib/sim/engine.c \
 # libapppool, for workers.
 WORKER_SRCS = lib/sys/fdpass.c \
     lib/worker/apppool.c \
+    lib/worker/channel.c \
     lib/worker/environment.c \
     lib/worker/lock.c \
     lib/worker/lock_line.c \
@@ -170,6 +171,7 @@ ADAPTERS = apppool-stdio
 # What they share; the locks of the library would bring resolvers along.
 ADAPTER_SRCS = lib/sys/fdpass.c \
     lib/worker/apppool.c \
+    lib/worker/channel.c \
     lib/worker/environment.c \
     lib/worker/session.c
 STDIO_SRCS = lib/worker/stdio.c \

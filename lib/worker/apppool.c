@@ -10,8 +10,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -22,19 +20,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sys/fdpass.h"
 #include "sys/wire.h"
+#include "worker/channel.h"
 #include "worker/environment.h"
-#include "worker/number.h"
 #include "worker/session.h"
 
 /* The library is built with everything hidden but what this declares. */
 #pragma GCC visibility push(default)
 #include "worker/apppool.h"
 #pragma GCC visibility pop
-
-/* Long enough for any verb with two numbers. */
-#define SHORT_MESSAGE 64
 
 static struct {
 	/* Its fd is -1 until apppool_open() has succeeded. */
@@ -96,48 +90,20 @@ apppool_fd(void)
 	return worker.env.fd == -1 ? fail(ENOTCONN) : worker.env.fd;
 }
 
-/*
- * Sends one message, waiting for the daemon to read if there are too many: it
- * counts on each of them, so none may be lost.
- */
 static int
 say(const char *message, size_t len)
 {
-	struct pollfd p = { .fd = worker.env.fd, .events = POLLOUT };
-
 	if (worker.env.fd == -1)
 		return fail(ENOTCONN);
-
-	while (send(worker.env.fd, message, len, MSG_NOSIGNAL) == -1) {
-		switch (errno) {
-		case EINTR:
-			break;
-		case EAGAIN:
-			(void)poll(&p, 1, -1);
-			break;
-		case ENOBUFS:
-		case ENOMEM:
-			/* The kernel is; the daemon's count must be right. */
-			(void)poll(NULL, 0, 10);
-			break;
-		case EPIPE:
-		case ECONNRESET:
-			return fail(ESHUTDOWN);
-		default:
-			return -1;
-		}
-	}
-	return 0;
+	return channel_say(worker.env.fd, message, len);
 }
 
 static int
 say_serial(const char *verb, uint64_t serial)
 {
-	char message[SHORT_MESSAGE];
-	int len =
-	    snprintf(message, sizeof(message), "%s %" PRIu64, verb, serial);
-
-	return say(message, (size_t)len);
+	if (worker.env.fd == -1)
+		return fail(ENOTCONN);
+	return channel_say_serial(worker.env.fd, verb, serial);
 }
 
 int
@@ -150,50 +116,30 @@ apppool_ready(void)
 	return say(WIRE_READY, strlen(WIRE_READY));
 }
 
-/* Takes the message apart, of which the verb is known to be CONN. */
-static bool
-conn_read(const char *message, struct session *out)
-{
-	const char *p = message + strlen(WIRE_CONN);
-	struct session s;
-
-	if (*p++ != ' ' || !number_read(&p, &s.serial) || *p++ != ' ' ||
-	    !number_read(&p, &s.waited) || *p != '\0')
-		return false;
-	*out = s;
-	return true;
-}
-
 /*
  * A CONN has come, with or without its descriptor.  Returns 1 and the
  * connection, 0 if it is lost, or -1.
  */
 static int
-conn_take(const char *message, int fd, int *fd_out)
+conn_take(const struct channel_message *m, int *fd_out)
 {
-	struct session s;
 	struct session former;
 
-	if (!conn_read(message, &s)) {
-		if (fd != -1)
-			(void)close(fd);
-		return fail(EPROTO);
-	}
-	if (fd == -1)
-		return say_serial(WIRE_LOST, s.serial);
+	if (m->fd == -1)
+		return say_serial(WIRE_LOST, m->session.serial);
 
 	/*
 	 * The number is free again, so the program has closed a connection
 	 * without a word: that one is over.
 	 */
-	if (session_take(fd, &former))
+	if (session_take(m->fd, &former))
 		(void)say_serial(WIRE_DONE, former.serial);
-	if (!session_put(fd, &s)) {
-		(void)close(fd);
-		(void)say_serial(WIRE_LOST, s.serial);
+	if (!session_put(m->fd, &m->session)) {
+		(void)close(m->fd);
+		(void)say_serial(WIRE_LOST, m->session.serial);
 		return fail(ENOMEM);
 	}
-	*fd_out = fd;
+	*fd_out = m->fd;
 	return 1;
 }
 
@@ -204,29 +150,12 @@ conn_take(const char *message, int fd, int *fd_out)
 static int
 message_take(int *fd_out)
 {
-	char message[WIRE_MAX + 1];
-	int fd;
-	ssize_t n = fdpass_recv_one(worker.env.fd, message, WIRE_MAX, 0, &fd);
+	struct channel_message m;
 
-	if (n == -1) {
-		switch (errno) {
-		case ECONNRESET:
-			/* Once, then the end of file. */
-			return 0;
-		case EMSGSIZE:
-			return fail(EPROTO);
-		default:
-			return -1;
-		}
-	}
-	message[n] = '\0';
-	if (strncmp(message, WIRE_CONN, strlen(WIRE_CONN)) == 0)
-		return conn_take(message, fd, fd_out);
-
-	if (fd != -1)
-		(void)close(fd);
-	if (n != 0 && strcmp(message, WIRE_STOP) != 0)
-		return fail(EPROTO);
+	if (channel_receive(worker.env.fd, 0, &m) == -1)
+		return -1;
+	if (m.kind == CHANNEL_CONN)
+		return conn_take(&m, fd_out);
 	worker.stopped = true;
 	return fail(ESHUTDOWN);
 }
