@@ -141,7 +141,8 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/worker.c
 
 # apppoolctl simulate.
-SIM_SRCS = lib/sim/engine.c \
+SIM_SRCS = lib/sim/backlog.c \
+    lib/sim/engine.c \
     lib/sim/engine_play.c \
     lib/sim/engine_result.c \
     lib/sim/events.c \
@@ -153,6 +154,12 @@ SIM_SRCS = lib/sim/engine.c \
     lib/sim/load_names.c \
     lib/sim/load_trace.c \
     lib/sim/load_words.c \
+    lib/sim/policy.c \
+    lib/sim/policy_anyevent.c \
+    lib/sim/policy_fastcgi.c \
+    lib/sim/policy_fpm.c \
+    lib/sim/policy_prefork.c \
+    lib/sim/policy_uwsgi.c \
     lib/sim/pool_driver.c \
     lib/sim/result.c \
     lib/sim/tally.c
@@ -231,6 +238,8 @@ UNIT_TESTS = tests/unit/activation_test.c \
 
 # The core in virtual time, for long: build/tests/sim/NAME.
 SIM_TESTS = tests/sim/load_test.c \
+    tests/sim/policies_load_test.c \
+    tests/sim/policies_test.c \
     tests/sim/socketpool_test.c
 
 # About the tree itself, not its programs: once is enough.

@@ -1,0 +1,623 @@
+/* The peers that look at load or hand out themselves: their rules. */
+
+#include "policy_rig.h"
+
+/* The policy with all of its first workers ready. */
+static void
+begin(enum policy policy, unsigned min, unsigned max)
+{
+	rig_begin(policy, min, max);
+	rig_ready();
+	(void)rig_starts();
+}
+
+static void
+seconds(unsigned n)
+{
+	rig_pass(1000 * n);
+}
+
+/*
+ * So many workers are busy for that share of each second, each with one
+ * request; the ends of the seconds are the ends of the pauses.
+ */
+static void
+work(unsigned workers, unsigned percent, unsigned n)
+{
+	while (n-- > 0) {
+		rig_arrive(workers);
+		rig_pass(10 * percent);
+		rig_finish_all();
+		rig_pass(1000 - 10 * percent);
+	}
+}
+
+/* --- uWSGI -------------------------------------------------------------- */
+
+static void
+busyness_begins_with_cheaper(void)
+{
+	rig_begin(POLICY_UWSGI, 3, 8);
+	CHECK_EQ(3, rig_starts());
+	rig_end();
+	rig_begin(POLICY_UWSGI, 0, 8);
+	CHECK_EQ(1, rig_starts());
+	rig_end();
+}
+
+static void
+busyness_over_50_starts_one_every_third_second(void)
+{
+	begin(POLICY_UWSGI, 2, 8);
+	work(2, 80, 3);
+	CHECK_EQ(0, rig_starts());
+	work(2, 80, 1);
+	CHECK_EQ(1, rig_starts());
+	work(2, 80, 2);
+	CHECK_EQ(0, rig_starts());
+	rig_end();
+}
+
+static void
+busyness_counts_workers_that_start_as_idle(void)
+{
+	begin(POLICY_UWSGI, 2, 8);
+	work(2, 80, 4);
+	CHECK_EQ(1, rig_starts());
+	/* Two thirds of 60 are under 50. */
+	work(2, 60, 9);
+	CHECK_EQ(0, rig_starts());
+	rig_end();
+}
+
+static void
+busyness_of_a_worker_that_finishes_nothing_is_100(void)
+{
+	begin(POLICY_UWSGI, 1, 8);
+	rig_arrive(1);
+	seconds(4);
+	CHECK_EQ(1, rig_starts());
+	rig_end();
+}
+
+/* Four workers, idle, the last one started just now. */
+static void
+begin_grown_busyness(void)
+{
+	begin(POLICY_UWSGI, 1, 4);
+	rig_arrive(4);
+	while (rig_count() < 4) {
+		seconds(1);
+		rig_ready();
+	}
+	rig_finish_all();
+	(void)rig_starts();
+}
+
+static void
+busyness_stops_one_after_10_idle_windows(void)
+{
+	begin_grown_busyness();
+	seconds(29);
+	CHECK_EQ(0, rig_stops());
+	seconds(1);
+	CHECK_EQ(1, rig_stops());
+	seconds(29);
+	CHECK_EQ(0, rig_stops());
+	seconds(1);
+	CHECK_EQ(1, rig_stops());
+	rig_end();
+}
+
+static void
+busyness_never_stops_below_cheaper(void)
+{
+	begin_grown_busyness();
+	seconds(1000);
+	CHECK_EQ(1, rig_count());
+	rig_end();
+}
+
+static void
+busyness_stops_the_one_that_was_started_first(void)
+{
+	uint32_t first;
+
+	begin_grown_busyness();
+	first = rig_nth(1);
+	seconds(30);
+	CHECK_EQ(first, rig.stopped);
+	rig_end();
+}
+
+static void
+busyness_stops_no_busy_worker(void)
+{
+	uint32_t busy, second;
+
+	begin(POLICY_UWSGI, 1, 8);
+	rig_arrive(8);
+	while (rig_count() < 8) {
+		seconds(1);
+		rig_ready();
+	}
+	busy = rig_nth(1);
+	second = rig_nth(2);
+	for (unsigned n = 2; n <= 8; n++)
+		rig_finish(rig_nth(n));
+	/* One of eight at 100 percent is far below 25. */
+	seconds(31);
+	CHECK_EQ(1, rig_stops());
+	CHECK_EQ(second, rig.stopped);
+	CHECK_EQ(1, rig.workers[busy].nserving);
+	rig_end();
+}
+
+static void
+busyness_between_both_puts_the_stop_off(void)
+{
+	begin_grown_busyness();
+	seconds(24);
+	work(4, 40, 3);
+	/* That window did not count: one more than without it. */
+	seconds(3);
+	CHECK_EQ(0, rig_stops());
+	seconds(3);
+	CHECK_EQ(1, rig_stops());
+	rig_end();
+}
+
+static void
+busyness_between_both_for_three_windows_begins_anew(void)
+{
+	begin_grown_busyness();
+	seconds(18);
+	work(4, 40, 9);
+	seconds(29);
+	CHECK_EQ(0, rig_stops());
+	seconds(2);
+	CHECK_EQ(1, rig_stops());
+	rig_end();
+}
+
+static void
+busyness_pays_a_penalty_for_a_start_after_a_stop(void)
+{
+	begin_grown_busyness();
+	seconds(30);
+	CHECK_EQ(1, rig_stops());
+	work(3, 90, 3);
+	CHECK_EQ(1, rig_starts());
+	rig_ready();
+	/* 12 windows now. */
+	seconds(35);
+	CHECK_EQ(0, rig_stops());
+	seconds(2);
+	CHECK_EQ(1, rig_stops());
+	rig_end();
+}
+
+static void
+busyness_starts_one_each_second_for_a_long_backlog(void)
+{
+	begin(POLICY_UWSGI, 1, 8);
+	rig_arrive(1 + 33);
+	seconds(2);
+	CHECK_EQ(0, rig_starts());
+	rig_arrive(1);
+	seconds(1);
+	CHECK_EQ(1, rig_starts());
+	seconds(1);
+	CHECK_EQ(1, rig_starts());
+	seconds(1);
+	CHECK_EQ(1, rig_starts());
+	rig_end();
+}
+
+static void
+emergency_workers_go_after_3_windows(void)
+{
+	begin(POLICY_UWSGI, 1, 3);
+	rig_arrive(60);
+	seconds(2);
+	CHECK_EQ(2, rig_starts());
+	rig_ready();
+	while (rig_busy() != RIG_WORKERS)
+		rig_finish_all();
+	seconds(8);
+	CHECK_EQ(0, rig_stops());
+	seconds(4);
+	CHECK_EQ(1, rig_stops());
+	rig_end();
+}
+
+/* --- mod_fastcgi -------------------------------------------------------- */
+
+static void
+fastcgi_starts_nothing_before_the_first_connection(void)
+{
+	begin(POLICY_FASTCGI, 4, 8);
+	CHECK_EQ(0, rig_count());
+	seconds(1000);
+	CHECK_EQ(0, rig_count());
+	rig_arrive(1);
+	CHECK_EQ(1, rig_count());
+	rig_end();
+}
+
+static void
+fastcgi_starts_one_for_who_has_waited_3_seconds(void)
+{
+	begin(POLICY_FASTCGI, 1, 8);
+	rig_arrive(1);
+	rig_ready();
+	rig_arrive(1);
+	(void)rig_starts();
+	rig_pass(2999);
+	CHECK_EQ(0, rig_starts());
+	rig_pass(1);
+	CHECK_EQ(1, rig_starts());
+	rig_pass(2999);
+	CHECK_EQ(0, rig_starts());
+	rig_pass(1);
+	CHECK_EQ(1, rig_starts());
+	rig_end();
+}
+
+static void
+fastcgi_hears_nobody_who_is_served_in_time(void)
+{
+	begin(POLICY_FASTCGI, 1, 8);
+	rig_arrive(1);
+	rig_ready();
+	(void)rig_starts();
+	for (unsigned n = 0; n < 10; n++) {
+		rig_arrive(1);
+		rig_pass(2900);
+		rig_finish(0);
+	}
+	CHECK_EQ(0, rig_starts());
+	rig_end();
+}
+
+static void
+fastcgi_starts_one_a_second_however_many_wait(void)
+{
+	begin(POLICY_FASTCGI, 1, 8);
+	rig_arrive(1);
+	rig_ready();
+	(void)rig_starts();
+	for (unsigned n = 0; n < 100; n++) {
+		rig_arrive(1);
+		rig_pass(10);
+	}
+	seconds(3);
+	CHECK_EQ(1, rig_starts());
+	rig_end();
+}
+
+/* n processes, all idle, a second before the next kill policy. */
+static void
+begin_grown_fastcgi(unsigned min, unsigned n)
+{
+	begin(POLICY_FASTCGI, min, 8);
+	rig_arrive(100);
+	while (rig_count() < n) {
+		seconds(1);
+		rig_ready();
+	}
+	while (rig_busy() != RIG_WORKERS)
+		rig_finish_all();
+	(void)rig_starts();
+	seconds(299 - (unsigned)((rig.now - RIG_START) / TSPAN_SECONDS(1)));
+}
+
+/*
+ * n processes when the kill policy has just run, and the smoothed load was
+ * this then: the sum of the last interval was twice as much, in one request.
+ */
+static void
+look_at(unsigned n, unsigned percent)
+{
+	unsigned served = 2 * n * 300 * percent / 100;
+	unsigned end = (served + 30 + 299) / 300 * 300;
+
+	begin(POLICY_FASTCGI, 0, 8);
+	rig_arrive(1);
+	rig_ready();
+	rig_finish(0);
+	seconds(end - 20 - served);
+	rig_arrive(1);
+	seconds(served);
+	rig_finish(0);
+	rig_arrive(n);
+	while (rig_count() < n) {
+		seconds(1);
+		rig_ready();
+	}
+	rig_finish_all();
+	seconds(20);
+}
+
+static void
+fastcgi_stops_one_at_each_kill_interval(void)
+{
+	begin_grown_fastcgi(0, 4);
+	CHECK_EQ(0, rig_stops());
+	seconds(300);
+	CHECK_EQ(1, rig_stops());
+	seconds(300);
+	CHECK_EQ(1, rig_stops());
+	rig_end();
+}
+
+static void
+fastcgi_never_stops_the_last(void)
+{
+	begin_grown_fastcgi(0, 4);
+	seconds(5000);
+	CHECK_EQ(1, rig_count());
+	rig_end();
+}
+
+static void
+fastcgi_looks_at_min_processes_too_late(void)
+{
+	begin_grown_fastcgi(4, 4);
+	seconds(300);
+	CHECK_EQ(3, rig_count());
+	seconds(5000);
+	CHECK_EQ(1, rig_count());
+	rig_end();
+}
+
+static void
+fastcgi_divides_integers_so_that_three_can_be_too_many(void)
+{
+	/* 45 percent of three would be 67 of two: over the threshold of 50. */
+	look_at(3, 45);
+	CHECK_EQ(2, rig_count());
+	rig_end();
+	look_at(3, 53);
+	CHECK_EQ(3, rig_count());
+	rig_end();
+}
+
+static void
+fastcgi_divides_integers_rightly_for_two(void)
+{
+	/* 30 percent of two are 60 of one. */
+	look_at(2, 30);
+	CHECK_EQ(2, rig_count());
+	rig_end();
+	look_at(2, 20);
+	CHECK_EQ(1, rig_count());
+	rig_end();
+}
+
+static void
+fastcgi_counts_no_request_before_its_end(void)
+{
+	begin_grown_fastcgi(0, 2);
+	rig_arrive(2);
+	seconds(2);
+	CHECK_EQ(1, rig_stops());
+	rig_end();
+}
+
+static void
+fastcgi_stops_the_youngest_be_it_busy(void)
+{
+	uint32_t youngest;
+
+	begin_grown_fastcgi(0, 3);
+	youngest = rig_nth(3);
+	rig_arrive(3);
+	seconds(2);
+	CHECK_EQ(youngest, rig.stopped);
+	CHECK_EQ(1, rig.workers[youngest].nserving);
+	rig_end();
+}
+
+static void
+fastcgi_waits_for_a_victim_to_end(void)
+{
+	begin_grown_fastcgi(0, 3);
+	rig_arrive(3);
+	seconds(2);
+	CHECK_EQ(1, rig_stops());
+	rig_arrive(1);
+	seconds(310);
+	CHECK_EQ(0, rig_stops());
+	CHECK_EQ(0, rig_starts());
+	rig_end();
+}
+
+static void
+fastcgi_waits_restart_delay_for_a_slot_that_was_used(void)
+{
+	begin_grown_fastcgi(0, 3);
+	seconds(601);
+	CHECK_EQ(2, rig_stops());
+	rig_arrive(100);
+	seconds(3);
+	CHECK_EQ(1, rig_starts());
+	/* The others ask again 3 seconds later, which is too early. */
+	seconds(3);
+	CHECK_EQ(0, rig_starts());
+	seconds(3);
+	CHECK_EQ(1, rig_starts());
+	rig_end();
+}
+
+/* --- AnyEvent::Fork::Pool ----------------------------------------------- */
+
+static void
+anyevent_begins_with_idle(void)
+{
+	rig_begin(POLICY_ANYEVENT, 3, 8);
+	CHECK_EQ(3, rig_starts());
+	rig_end();
+}
+
+static void
+anyevent_starts_one_at_once_when_there_is_none(void)
+{
+	begin(POLICY_ANYEVENT, 0, 8);
+	rig_arrive(1);
+	CHECK_EQ(1, rig_starts());
+	rig_end();
+}
+
+static void
+anyevent_queues_a_second_job_behind_the_first(void)
+{
+	begin(POLICY_ANYEVENT, 0, 8);
+	rig_arrive(1);
+	rig_ready();
+	(void)rig_starts();
+	rig_arrive(1);
+	CHECK_EQ(2, rig.workers[0].nserving);
+	seconds(10);
+	CHECK_EQ(0, rig_starts());
+	rig_end();
+}
+
+static void
+anyevent_leaves_a_job_where_it_is_beside_an_idle_worker(void)
+{
+	begin(POLICY_ANYEVENT, 2, 2);
+	rig_arrive(3);
+	rig_finish(rig.workers[0].nserving == 1 ? 0 : 1);
+	CHECK_EQ(2, rig.workers[rig_busy()].nserving);
+	seconds(10);
+	CHECK_EQ(2, rig.workers[rig_busy()].nserving);
+	rig_end();
+}
+
+static void
+anyevent_starts_one_every_tenth_of_a_second_while_jobs_wait(void)
+{
+	begin(POLICY_ANYEVENT, 0, 8);
+	rig_arrive(20);
+	CHECK_EQ(1, rig_starts());
+	rig_pass(99);
+	CHECK_EQ(0, rig_starts());
+	rig_pass(1);
+	CHECK_EQ(1, rig_starts());
+	rig_pass(200);
+	CHECK_EQ(2, rig_starts());
+	rig_end();
+}
+
+static void
+anyevent_has_max_at_most(void)
+{
+	begin(POLICY_ANYEVENT, 0, 4);
+	rig_arrive(100);
+	seconds(10);
+	CHECK_EQ(4, rig_count());
+	rig_end();
+}
+
+static void
+anyevent_gives_jobs_to_workers_that_start(void)
+{
+	begin(POLICY_ANYEVENT, 0, 4);
+	rig_arrive(2);
+	CHECK_EQ(0, rig.workers[0].nserving);
+	rig_ready();
+	CHECK_EQ(2, rig.workers[0].nserving);
+	rig_end();
+}
+
+static void
+anyevent_keeps_idle_workers_spare(void)
+{
+	begin(POLICY_ANYEVENT, 2, 8);
+	rig_arrive(1);
+	rig_pass(100);
+	CHECK_EQ(1, rig_starts());
+	rig_end();
+}
+
+static void
+anyevent_with_idle_0_never_stops_one(void)
+{
+	begin(POLICY_ANYEVENT, 0, 4);
+	rig_arrive(100);
+	while (rig_busy() != RIG_WORKERS || rig_count() < 4) {
+		rig_pass(100);
+		rig_ready();
+		rig_finish_all();
+	}
+	seconds(1000);
+	CHECK_EQ(4, rig_count());
+	rig_end();
+}
+
+static void
+anyevent_with_idle_1_stops_one_every_10_seconds_and_the_last(void)
+{
+	begin(POLICY_ANYEVENT, 1, 4);
+	rig_arrive(8);
+	rig_pass(300);
+	rig_ready();
+	CHECK_EQ(4, rig_count());
+	while (rig_busy() != RIG_WORKERS)
+		rig_finish_all();
+	rig_pass(9999);
+	CHECK_EQ(0, rig_stops());
+	rig_pass(1);
+	CHECK_EQ(1, rig_stops());
+	seconds(100);
+	CHECK_EQ(1, rig_count());
+	rig_arrive(1);
+	rig_finish(rig_busy());
+	seconds(10);
+	CHECK_EQ(0, rig_count());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(busyness_begins_with_cheaper);
+	RUN(busyness_over_50_starts_one_every_third_second);
+	RUN(busyness_counts_workers_that_start_as_idle);
+	RUN(busyness_of_a_worker_that_finishes_nothing_is_100);
+	RUN(busyness_stops_one_after_10_idle_windows);
+	RUN(busyness_never_stops_below_cheaper);
+	RUN(busyness_stops_the_one_that_was_started_first);
+	RUN(busyness_stops_no_busy_worker);
+	RUN(busyness_between_both_puts_the_stop_off);
+	RUN(busyness_between_both_for_three_windows_begins_anew);
+	RUN(busyness_pays_a_penalty_for_a_start_after_a_stop);
+	RUN(busyness_starts_one_each_second_for_a_long_backlog);
+	RUN(emergency_workers_go_after_3_windows);
+	RUN(fastcgi_starts_nothing_before_the_first_connection);
+	RUN(fastcgi_starts_one_for_who_has_waited_3_seconds);
+	RUN(fastcgi_hears_nobody_who_is_served_in_time);
+	RUN(fastcgi_starts_one_a_second_however_many_wait);
+	RUN(fastcgi_stops_one_at_each_kill_interval);
+	RUN(fastcgi_never_stops_the_last);
+	RUN(fastcgi_looks_at_min_processes_too_late);
+	RUN(fastcgi_divides_integers_so_that_three_can_be_too_many);
+	RUN(fastcgi_divides_integers_rightly_for_two);
+	RUN(fastcgi_counts_no_request_before_its_end);
+	RUN(fastcgi_stops_the_youngest_be_it_busy);
+	RUN(fastcgi_waits_for_a_victim_to_end);
+	RUN(fastcgi_waits_restart_delay_for_a_slot_that_was_used);
+	RUN(anyevent_begins_with_idle);
+	RUN(anyevent_starts_one_at_once_when_there_is_none);
+	RUN(anyevent_queues_a_second_job_behind_the_first);
+	RUN(anyevent_leaves_a_job_where_it_is_beside_an_idle_worker);
+	RUN(anyevent_starts_one_every_tenth_of_a_second_while_jobs_wait);
+	RUN(anyevent_has_max_at_most);
+	RUN(anyevent_gives_jobs_to_workers_that_start);
+	RUN(anyevent_keeps_idle_workers_spare);
+	RUN(anyevent_with_idle_0_never_stops_one);
+	RUN(anyevent_with_idle_1_stops_one_every_10_seconds_and_the_last);
+	return check_finish();
+}
