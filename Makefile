@@ -137,6 +137,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/supervisor.c \
     lib/daemon/tables.c \
     lib/daemon/touch.c \
+    lib/daemon/unread.c \
     lib/daemon/waiters.c \
     lib/daemon/worker.c
 

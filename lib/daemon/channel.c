@@ -23,7 +23,6 @@
  */
 #define CHANNEL_NUMBER_BITS 24
 
-/* Shorter than any CONN. */
 #define STOP_LEN (sizeof(WIRE_STOP) - 1)
 
 static uint64_t
@@ -94,6 +93,7 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 		w->received = w->sent;
 		w->unread_since = now;
 	}
+	s->accepted[conn].len = (uint8_t)(end - at);
 	w->sent += (uint64_t)(end - at);
 	return 0;
 }
@@ -127,25 +127,6 @@ channel_conn(const struct supervisor *s, const char *message, size_t len)
 	    !channel_number(message, (size_t)(space - message), &serial))
 		return ILIST_NONE;
 	return channel_find(s, serial);
-}
-
-tstamp
-channel_unread_since(struct worker *w, tstamp now)
-{
-	int bytes = w->held == -1 ? 0 : retriever_inquire(w->held);
-	uint64_t received;
-
-	/* One that serves has no need to look whether it shall stop then. */
-	if (bytes <= (int)STOP_LEN) {
-		w->unread_since = TSTAMP_NEVER;
-		return TSTAMP_NEVER;
-	}
-	received = w->sent - (uint64_t)bytes;
-	if (received > w->received) {
-		w->received = received;
-		w->unread_since = now;
-	}
-	return w->unread_since;
 }
 
 /* --- what a process says ------------------------------------------------ */

@@ -30,10 +30,4 @@ void channel_stop(struct worker *w);
 uint32_t channel_conn(
     const struct supervisor *s, const char *message, size_t len);
 
-/*
- * Since when it has received nothing though a connection lies unread in its
- * socket; TSTAMP_NEVER: it has received all it was handed.
- */
-tstamp channel_unread_since(struct worker *w, tstamp now);
-
 #endif

@@ -13,6 +13,7 @@
 #include "daemon/nursery.h"
 #include "daemon/slow.h"
 #include "daemon/supervisor.h"
+#include "daemon/unread.h"
 #include "sys/accepted.h"
 #include "sys/log.h"
 
@@ -110,12 +111,6 @@ settle_kill(struct supervisor *s, const struct action *a, tstamp now)
 }
 
 static void
-settle_take(struct supervisor *s, const struct action *a, tstamp now)
-{
-	pool_taken(&s->pool, a->process, ILIST_NONE, now);
-}
-
-static void
 settle_accept(struct supervisor *s, const struct action *a, tstamp now)
 {
 	intake_resume(s->groups[a->app], now);
@@ -194,7 +189,7 @@ supervisor_settle(struct supervisor *s)
 	    struct supervisor *, const struct action *, tstamp) = {
 		[ACTION_SPAWN] = settle_spawn,
 		[ACTION_HAND] = settle_hand,
-		[ACTION_TAKE] = settle_take,
+		[ACTION_TAKE] = unread_take,
 		[ACTION_REFUSE] = intake_refuse,
 		[ACTION_STOP] = settle_stop,
 		[ACTION_TERM] = settle_term,

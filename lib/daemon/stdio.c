@@ -3,9 +3,9 @@
 #include <assert.h>
 #include <stdio.h>
 
-#include "daemon/channel.h"
 #include "daemon/stdio.h"
 #include "daemon/supervisor.h"
+#include "daemon/unread.h"
 #include "sys/log.h"
 
 /*
@@ -19,7 +19,7 @@ stdio_session(struct worker *w, tstamp now)
 	uint32_t conn = p->processes[w->process].conns.first;
 
 	if (conn == ILIST_NONE || p->conns[conn].state != CONN_HANDED ||
-	    channel_unread_since(w, now) != TSTAMP_NEVER)
+	    unread_since(w, now) != TSTAMP_NEVER)
 		return ILIST_NONE;
 	return conn;
 }

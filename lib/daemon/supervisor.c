@@ -23,6 +23,7 @@
 #include "daemon/status.h"
 #include "daemon/supervisor.h"
 #include "daemon/touch.h"
+#include "daemon/unread.h"
 #include "sys/activation.h"
 #include "sys/background.h"
 #include "sys/limits.h"
@@ -202,7 +203,7 @@ supervisor_look(struct supervisor *s, struct worker *w, tstamp now)
 	if (w->unread_since == TSTAMP_NEVER ||
 	    ilist_empty(&s->pool.processes[w->process].conns))
 		return;
-	since = channel_unread_since(w, now);
+	since = unread_since(w, now);
 	if (since != TSTAMP_NEVER)
 		pool_unread(&s->pool, w->process, since, now);
 }

@@ -32,6 +32,7 @@ struct reload;
 struct accepted {
 	int fd; /* -1: no longer */
 	bool tcp;
+	uint8_t len; /* bytes of the message it was handed in last */
 };
 
 TAILQ_HEAD(births, birth);
