@@ -241,7 +241,8 @@ UNIT_TESTS = tests/unit/activation_test.c \
 SIM_TESTS = tests/sim/load_test.c \
     tests/sim/policies_load_test.c \
     tests/sim/policies_test.c \
-    tests/sim/socketpool_test.c
+    tests/sim/socketpool_test.c \
+    tests/sim/trace_test.c
 
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = \
@@ -315,7 +316,8 @@ BENCH_HELPERS = \
 # libFuzzer targets: build/fuzz/bin/NAME. FUZZ_TIME=60 is for each of them.
 FUZZERS = tests/fuzz/conf.c \
     tests/fuzz/control.c \
-    tests/fuzz/counter.c
+    tests/fuzz/counter.c \
+    tests/fuzz/trace.c
 
 # Installed by their sections.
 MANS = man/apppool-counter.7 \

@@ -36,7 +36,7 @@ bool line_is_title(const struct line *line);
 
 /*
  * Seconds, or a number with a unit of pool.conf(5). Without a sign, exponent
- * or anything else; what is finer than a nanosecond is cut off. False: it is
+ * or anything else; what is finer than a nanosecond is rounded. False: it is
  * none, or later than the year 2200.
  */
 bool field_time(const struct field *f, tspan *out);
