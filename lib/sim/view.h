@@ -6,14 +6,27 @@
 #include <stdio.h>
 
 #include "core/tstamp.h"
+#include "sim/load.h"
 #include "sim/result.h"
 #include "sim/simulate.h"
 
-/* The figures and the chart, for people. */
+/*
+ * The figures and the chart, for people: as wide as the terminal, in the
+ * characters of its locale.  What cannot be written shows in ferror(out).
+ */
 void view_text(const struct simulation *s, const struct result *r, FILE *out);
 
 /* All of it as one JSON object. */
 void view_json(const struct simulation *s, const struct result *r, FILE *out);
+
+/*
+ * The same load through several managers, the first of them ours: one table,
+ * or one JSON object.
+ */
+void view_compare(const struct simulation *s, const struct result *results,
+    size_t len, FILE *out);
+void view_compare_json(const struct simulation *s, const struct result *results,
+    size_t len, FILE *out);
 
 /* The chart as a picture. -1 and errno. */
 int view_svg(
@@ -21,11 +34,12 @@ int view_svg(
 
 /*
  * A bar on standard error, where that is a terminal; nothing elsewhere, nor in
- * the first half second.  length 0: it is not known.
+ * the first half second.
  */
 struct view_progress {
 	const char *name; /* what runs */
-	tspan length;
+	tspan length; /* 0: it is not known */
+	const struct load *load; /* else it is known by what has been read */
 	double began; /* real time in seconds; 0: not yet */
 	double shown; /* likewise */
 };
