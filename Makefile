@@ -143,6 +143,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
 
 # apppoolctl simulate.
 SIM_SRCS = lib/sim/backlog.c \
+    lib/sim/compare.c \
     lib/sim/engine.c \
     lib/sim/engine_play.c \
     lib/sim/engine_result.c \
