@@ -96,6 +96,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/conf_pool.c \
     lib/daemon/conf_print.c \
     lib/daemon/conf_process.c \
+    lib/daemon/conf_reply.c \
     lib/daemon/conf_report.c \
     lib/daemon/conf_scan.c \
     lib/daemon/conf_source.c \
@@ -125,6 +126,8 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/poolcounter_setup.c \
     lib/daemon/poolcounter_stats.c \
     lib/daemon/readiness.c \
+    lib/daemon/refusal.c \
+    lib/daemon/refusal_answer.c \
     lib/daemon/reload.c \
     lib/daemon/settle.c \
     lib/daemon/slow.c \
@@ -233,6 +236,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/process_test.c \
     tests/unit/procinfo_test.c \
     tests/unit/reap_test.c \
+    tests/unit/refusal_test.c \
     tests/unit/retriever_test.c \
     tests/unit/spawn_test.c \
     tests/unit/status_test.c \

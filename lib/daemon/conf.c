@@ -68,6 +68,7 @@ conf_app_fini(struct conf_app *app)
 	free(app->file);
 	free(app->broken);
 	free(app->adapter);
+	free(app->on_full_reply);
 	free(app->identity.groups);
 	free(app->identity.user);
 	free(app->identity.home);
@@ -103,6 +104,7 @@ conf_load(const char *file, unsigned flags,
 		conf_place_resolve(&build);
 		conf_identity_resolve(&build);
 		conf_adapter_find(&build);
+		conf_reply_read(&build);
 		conf_check(&build);
 		conf_outside_check(&build, is_ours);
 		conf = build.conf;

@@ -32,6 +32,9 @@
 #define CONF_APPS_MAX 1000
 #define CONF_QUEUE_MAX 1000000
 
+/* The longest answer of on_full = reply:FILE. */
+#define CONF_REPLY_MAX 65536
+
 enum conf_handoff {
 	CONF_HANDOFF_NATIVE,
 	CONF_HANDOFF_ACCEPT,
@@ -221,6 +224,8 @@ struct conf_app {
 	tspan queue_timeout;
 	enum conf_on_full on_full;
 	char *on_full_file; /* absolute; CONF_ON_FULL_REPLY only, else NULL */
+	char *on_full_reply; /* what it held when it was read; likewise */
+	size_t on_full_reply_len; /* then 1 to CONF_REPLY_MAX, else 0 */
 	enum conf_protocol protocol;
 	struct conf_limit limit;
 	enum conf_limit_fail limit_fail;

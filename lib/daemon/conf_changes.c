@@ -38,6 +38,16 @@ same_identity(const struct conf_identity *a, const struct conf_identity *b)
 	    same_text(a->shell, b->shell);
 }
 
+/* The file may have been written anew. */
+static bool
+same_reply(const struct conf_app *a, const struct conf_app *b)
+{
+	return a->on_full_reply_len == b->on_full_reply_len &&
+	    (a->on_full_reply_len == 0 ||
+		memcmp(a->on_full_reply, b->on_full_reply,
+		    a->on_full_reply_len) == 0);
+}
+
 unsigned
 conf_app_changes(const struct conf_app *old, const struct conf_app *new)
 {
@@ -47,6 +57,8 @@ conf_app_changes(const struct conf_app *old, const struct conf_app *new)
 	if (!same_identity(&old->identity, &new->identity) ||
 	    !same_text(old->broken, new->broken))
 		bits |= CONF_CHANGED_PROCESS;
+	if (!same_reply(old, new))
+		bits |= CONF_CHANGED_SIZES;
 	if (old->socket_uid != new->socket_uid ||
 	    old->socket_gid != new->socket_gid)
 		bits |= CONF_CHANGED_LISTEN;

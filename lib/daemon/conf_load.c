@@ -151,7 +151,7 @@ source_get(const char *path, char **why_out)
 		return source;
 	source = conf_source_open(path);
 	if (source == NULL) {
-		*why_out = conf_source_why();
+		*why_out = conf_file_why(CONF_FILE_MAX);
 		return NULL;
 	}
 	for (; *end != NULL; end = &(*end)->next)

@@ -10,6 +10,7 @@
  * what it finds wrong to the same struct conf_findings and goes on.
  */
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <stdbool.h>
@@ -125,11 +126,15 @@ struct conf_source {
 };
 
 /*
- * Reads a regular file of at most CONF_FILE_MAX bytes. Returns a source with
- * text, or NULL and errno, for conf_source_why() to put in words (allocated).
+ * Reads a regular file of at most max bytes; there is room for a NUL behind
+ * them. NULL and errno, which conf_file_why() puts in words (allocated).
  */
+char *conf_file_read(
+    const char *path, size_t max, struct stat *st_out, size_t *len_out);
+char *conf_file_why(size_t max);
+
+/* Likewise a source with text, of at most CONF_FILE_MAX bytes. */
 struct conf_source *conf_source_open(const char *path);
-char *conf_source_why(void);
 void conf_source_free(struct conf_source *);
 
 /* The absolute form of path, seen from dir; "//" and "/./" are taken out. */
@@ -476,6 +481,9 @@ void conf_identity_resolve(struct conf_build *);
 
 /* directory, restart_dir and command[0] become absolute. */
 void conf_place_resolve(struct conf_build *);
+
+/* What on_full = reply:FILE sends is read. */
+void conf_reply_read(struct conf_build *);
 
 /* Where the handoff needs one, it is found. */
 void conf_adapter_find(struct conf_build *);

@@ -91,7 +91,7 @@ read_whole(int fd, char *buf, size_t size)
 
 /* Returns the descriptor of a regular file, or -1 and errno. */
 static int
-open_regular(const char *path, struct stat *st)
+open_regular(const char *path, size_t max, struct stat *st)
 {
 	/* O_NONBLOCK: a FIFO must not hold up a reload. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -105,7 +105,7 @@ open_regular(const char *path, struct stat *st)
 		error = EISDIR;
 	else if (!S_ISREG(st->st_mode))
 		error = EINVAL;
-	else if (st->st_size > CONF_FILE_MAX)
+	else if (st->st_size > (off_t)max)
 		error = EFBIG;
 	else
 		return fd;
@@ -115,7 +115,7 @@ open_regular(const char *path, struct stat *st)
 }
 
 char *
-conf_source_why(void)
+conf_file_why(size_t max)
 {
 	switch (errno) {
 	case EISDIR:
@@ -123,26 +123,25 @@ conf_source_why(void)
 	case EINVAL:
 		return conf_strdup("is not a regular file");
 	case EFBIG:
-		return conf_printf("is larger than %d bytes", CONF_FILE_MAX);
+		return conf_printf("is larger than %zu bytes", max);
 	default:
 		return conf_strdup(strerror(errno));
 	}
 }
 
-struct conf_source *
-conf_source_open(const char *path)
+char *
+conf_file_read(
+    const char *path, size_t max, struct stat *st_out, size_t *len_out)
 {
-	struct conf_source *source;
-	struct stat st;
 	char *text;
 	ssize_t len;
 	int error;
-	int fd = open_regular(path, &st);
+	int fd = open_regular(path, max, st_out);
 
 	if (fd == -1)
 		return NULL;
-	text = conf_calloc(CONF_FILE_MAX + 1, 1);
-	len = read_whole(fd, text, CONF_FILE_MAX + 1);
+	text = conf_calloc(max + 1, 1);
+	len = read_whole(fd, text, max + 1);
 	error = errno;
 	(void)close(fd);
 	if (len == -1) {
@@ -150,14 +149,27 @@ conf_source_open(const char *path)
 		errno = error;
 		return NULL;
 	}
+	*len_out = (size_t)len;
+	return conf_realloc(text, (size_t)len + 1, 1);
+}
 
+struct conf_source *
+conf_source_open(const char *path)
+{
+	struct conf_source *source;
+	struct stat st;
+	size_t len;
+	char *text = conf_file_read(path, CONF_FILE_MAX, &st, &len);
+
+	if (text == NULL)
+		return NULL;
 	source = conf_calloc(1, sizeof(*source));
 	source->path = conf_strdup(path);
 	source->dir = conf_path_dir(path);
 	source->dev = st.st_dev;
 	source->ino = st.st_ino;
-	source->text = conf_realloc(text, (size_t)len + 1, 1);
-	source->len = (size_t)len;
+	source->text = text;
+	source->len = len;
 	source->text[len] = '\0';
 	return source;
 }

@@ -169,11 +169,14 @@ supervisor_over(struct supervisor *s, uint32_t app)
 	pool_app_free(&s->pool, app);
 }
 
-/* Whether nothing is left but processes that SIGKILL does not end. */
+/*
+ * Whether nothing is left but processes that SIGKILL does not end. Whoever was
+ * turned away may still be reading why.
+ */
 static bool
 supervisor_is_over(const struct supervisor *s)
 {
-	if (!s->stopping)
+	if (!s->stopping || refusals_any(&s->refusals))
 		return false;
 	for (uint32_t app = 0; app < s->pool.napps; app++)
 		if (s->pool.apps[app].phase != APP_FREE &&
@@ -239,6 +242,7 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, lane_deadline(&s->looker));
 	at = tstamp_min(at, retriever_deadline(&s->retriever));
 	at = tstamp_min(at, intake_deadline(s));
+	at = tstamp_min(at, refusals_deadline(&s->refusals));
 	at = tstamp_min(at, readiness_deadline(s));
 	at = tstamp_min(at, control_deadline(s->control));
 	at = tstamp_min(at, poolcounter_deadline(s->counter));
@@ -263,6 +267,7 @@ supervisor_tick(struct supervisor *s, tstamp now)
 		retriever_expire(&s->retriever, now);
 	if (intake_deadline(s) <= now)
 		intake_tick(s, now);
+	refusals_tick(&s->refusals, now);
 	if (limiter_deadline(s) <= now)
 		limiter_tick(s, now);
 	if (measure_deadline(s) <= now)
@@ -439,6 +444,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 		log_error("cannot start");
 		return EX_OSERR;
 	}
+	refusals_init(&s->refusals, &s->loop, &s->closer);
 	(void)sockdiag_init(&s->diag);
 	s->started = loop_now(&s->loop);
 	/* First of all: it tells best that a daemon runs on this file. */
@@ -466,6 +472,7 @@ supervisor_fini(struct supervisor *s)
 	if (s->control != NULL)
 		control_close(s->control);
 	poolcounter_close(s);
+	refusals_fini(&s->refusals, now);
 	retriever_fini(&s->retriever);
 	sockdiag_fini(&s->diag);
 	/* What is stuck in a lane may still use what it was given. */

@@ -17,6 +17,7 @@
 #include "core/pool.h"
 #include "daemon/config.h"
 #include "daemon/group.h"
+#include "daemon/refusal.h"
 #include "daemon/worker.h"
 #include "sys/lane.h"
 #include "sys/loop.h"
@@ -56,6 +57,7 @@ struct supervisor {
 	struct group **groups; /* by app number; NULL: none */
 	struct worker **workers; /* by process number; NULL: none */
 	struct accepted *accepted; /* by connection number */
+	struct refusals refusals;
 	struct doors timed; /* doors that rest or leave, of all groups */
 	struct births births; /* under way */
 	unsigned nbirths; /* their number */

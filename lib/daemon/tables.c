@@ -6,6 +6,7 @@
 
 #include "daemon/conf_pool.h"
 #include "daemon/limiter.h"
+#include "daemon/refusal_answer.h"
 #include "daemon/supervisor.h"
 #include "sys/limits.h"
 #include "sys/log.h"
@@ -89,23 +90,31 @@ struct tables_need {
 	unsigned long long queues;
 	unsigned long long listeners;
 	unsigned long long locks;
+	unsigned long long others;
 	unsigned long long all;
 };
 
 static void
 tables_need(const struct conf *conf, struct tables_need *out)
 {
-	*out = (struct tables_need){ .each = 2 };
+	bool answers = false;
+
+	*out = (struct tables_need){
+		.each = 2,
+		.others = TABLES_OWN_DESCRIPTORS,
+	};
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		if (conf->apps[i].output == CONF_OUTPUT_LOG)
 			out->each = 3;
 		out->queues += conf->apps[i].max_queue;
 		out->listeners += conf->apps[i].listen_len;
 		out->locks += limiter_descriptors(&conf->apps[i]);
+		answers = answers || refusal_answers(&conf->apps[i]);
 	}
+	if (answers)
+		out->others += REFUSAL_MAX;
 	out->listeners += conf->counter_len;
-	out->all =
-	    out->queues + out->listeners + out->locks + TABLES_OWN_DESCRIPTORS;
+	out->all = out->queues + out->listeners + out->locks + out->others;
 	if (conf->apps_len > 0)
 		out->all += out->each * conf->max_processes;
 	if (conf->counter_len > 0)
@@ -138,10 +147,10 @@ supervisor_affords(const struct conf *conf)
 	log_errorx(
 	    "%s: up to %llu descriptors are needed (%llu for each of "
 	    "max_processes %u, %llu for max_queue of all apps, %llu "
-	    "listeners, %llu for limits, %d others) but only %d may be open: lower "
+	    "listeners, %llu for limits, %llu others) but only %d may be open: lower "
 	    "max_processes or max_queue, or raise the limit "
 	    "(LimitNOFILE, ulimit -n)",
 	    conf->file, need.all, need.each, conf->max_processes, need.queues,
-	    need.listeners, need.locks, TABLES_OWN_DESCRIPTORS, have);
+	    need.listeners, need.locks, need.others, have);
 	return false;
 }

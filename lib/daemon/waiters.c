@@ -33,6 +33,7 @@ void
 intake_refuse(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct group *g = s->groups[a->app];
+	struct accepted *c = &s->accepted[a->conn];
 
 	if (a->cause == CAUSE_FULL)
 		group_tell_full(g, now);
@@ -40,21 +41,24 @@ intake_refuse(struct supervisor *s, const struct action *a, tstamp now)
 		log_limited(&g->refuse_rate, now, LOG_LEVEL_WARN,
 		    "%s: a connection is refused: %s", g->conf->name,
 		    action_cause_name(a->cause));
-	waiters_drop(s, a->conn);
+	refusal_begin(&s->refusals, g->config, g->conf, c->fd, c->tcp, now);
+	c->fd = -1;
 }
 
 /*
- * Whether the client is gone for good. One that wrote and closed is not: what
- * it wrote may be all it wants to be served.
+ * Whether the client is gone for good. One that wrote and closed is not, where
+ * what it wrote may be all it wants to be served; requests want an answer.
  */
 static bool
-waiters_gone(const struct pollfd *p)
+waiters_gone(const struct pollfd *p, enum conf_protocol protocol)
 {
 	char byte;
 
 	if (p->revents & (POLLERR | POLLNVAL))
 		return true;
-	return (p->revents & POLLHUP) != 0 &&
+	if ((p->revents & POLLHUP) == 0)
+		return false;
+	return protocol != CONF_PROTOCOL_RAW ||
 	    recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
@@ -77,7 +81,7 @@ waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
 		/* Dropping one may let others be handed out: look again. */
 		if (polls[i].revents == 0 ||
 		    p->conns[conns[i]].state != CONN_WAITING ||
-		    !waiters_gone(&polls[i]))
+		    !waiters_gone(&polls[i], s->groups[app]->conf->protocol))
 			continue;
 		waiters_drop(s, conns[i]);
 		pool_abandoned(&s->pool, conns[i], now);

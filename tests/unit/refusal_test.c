@@ -1,0 +1,816 @@
+/*
+ * What those are told whom an app turns away, and how long the connection
+ * lingers; in virtual time, on real sockets.
+ */
+
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <time.h>
+
+#include "daemon/refusal.h"
+#include "daemon/refusal_answer.h"
+
+#include "check.h"
+
+#define BEGIN_REQUEST "\1\1\0\7\0\10\0\0"
+
+/* --- the clock, the loop and the lane ----------------------------------- */
+
+static tstamp now;
+
+static tstamp
+virtual_now(void *arg)
+{
+	(void)arg;
+	return now;
+}
+
+/* Time stands still: what is ready is handled, and no more. */
+static int
+virtual_wait(
+    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
+{
+	(void)arg;
+	(void)timeout;
+	return epoll_wait(epfd, events, n, 0);
+}
+
+static struct loop loop;
+static struct lane lane;
+static struct refusals all;
+static struct conf_app app;
+static struct conf conf = { .apps = &app, .apps_len = 1 };
+static struct config config;
+
+static void
+begin(enum conf_protocol protocol)
+{
+	static const struct loop_clock clock = {
+		.now = virtual_now,
+		.wait = virtual_wait,
+	};
+
+	now = TSPAN_SECONDS(100);
+	CHECK_EQ(0, loop_init(&loop, &clock));
+	CHECK_EQ(0, lane_start(&lane, "test"));
+	refusals_init(&all, &loop, &lane);
+	app = (struct conf_app){
+		.on_full = CONF_ON_FULL_REFUSE,
+		.protocol = protocol,
+	};
+	config = (struct config){ .conf = &conf, .refs = 1 };
+}
+
+static void
+real_rest(void)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = TSPAN_MSECONDS(1) }, NULL);
+}
+
+/* Turns until nothing more happens, in the lane neither. */
+static void
+settle(void)
+{
+	int quiet = 0;
+
+	for (int i = 0; i < 5000 && quiet < 3; i++) {
+		int did = loop_turn(&loop, now) + lane_collect(&lane, now);
+
+		refusals_tick(&all, now);
+		if (did > 0 || atomic_load(&lane.pending) > 0)
+			quiet = 0;
+		else
+			quiet++;
+		real_rest();
+	}
+}
+
+static void
+pass(tspan span)
+{
+	now += span;
+	settle();
+}
+
+static void
+end(void)
+{
+	refusals_fini(&all, now);
+	CHECK(!refusals_any(&all));
+	CHECK_EQ(1, config.refs);
+	CHECK_EQ(0, lane_stop(&lane, now, TSTAMP_NEVER));
+	loop_fini(&loop);
+}
+
+/* --- connections -------------------------------------------------------- */
+
+struct pair {
+	int client;
+	int server;
+	bool tcp;
+};
+
+static void
+tcp_pair(struct pair *p)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(addr);
+	int l = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK_EQ(0, bind(l, (struct sockaddr *)&addr, len));
+	CHECK_EQ(0, listen(l, 1));
+	CHECK_EQ(0, getsockname(l, (struct sockaddr *)&addr, &len));
+	p->tcp = true;
+	p->client = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK_EQ(0, connect(p->client, (struct sockaddr *)&addr, len));
+	p->server = accept(l, NULL, NULL);
+	CHECK(p->server != -1);
+	close(l);
+}
+
+static void
+unix_pair(struct pair *p)
+{
+	int sv[2];
+
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, sv));
+	p->tcp = false;
+	p->client = sv[0];
+	p->server = sv[1];
+}
+
+static void (*const pairs[])(struct pair *) = { tcp_pair, unix_pair };
+
+#define PAIRS (sizeof(pairs) / sizeof(pairs[0]))
+
+static void
+refuse(const struct pair *p)
+{
+	refusal_begin(&all, &config, &app, p->server, p->tcp, now);
+}
+
+static bool
+is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) != -1;
+}
+
+/* Reads to the end of the stream, as far as it has come; -1 and errno. */
+static ssize_t
+read_all(int fd, char *buf, size_t size)
+{
+	size_t len = 0;
+
+	while (len < size) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		ssize_t n = -1;
+
+		if (poll(&p, 1, 5000) == 1)
+			n = recv(fd, buf + len, size - len, MSG_DONTWAIT);
+		if (n == -1)
+			return -1;
+		if (n == 0)
+			break;
+		len += (size_t)n;
+	}
+	return (ssize_t)len;
+}
+
+/* The length of what it is told, up to the end of the stream. */
+static ssize_t
+told(int fd)
+{
+	char buf[4096];
+
+	return read_all(fd, buf, sizeof(buf));
+}
+
+static ssize_t
+send_zeros(int fd, size_t len)
+{
+	static char zeros[65536];
+	size_t sent = 0;
+
+	while (sent < len) {
+		size_t part =
+		    len - sent < sizeof(zeros) ? len - sent : sizeof(zeros);
+		ssize_t n = send(fd, zeros, part, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n == -1)
+			break;
+		sent += (size_t)n;
+	}
+	return (ssize_t)sent;
+}
+
+/* --- answers ------------------------------------------------------------ */
+
+/* The answer to one who has sent these bytes. */
+static void
+answer_to(const void *bytes, size_t len, struct refusal_answer *out)
+{
+	struct pair p;
+	int unread;
+
+	unix_pair(&p);
+	CHECK_EQ((ssize_t)len, send(p.client, bytes, len, 0));
+	refusal_answer(&app, p.server, out);
+	CHECK_EQ(0, ioctl(p.server, FIONREAD, &unread));
+	CHECK_EQ((int)len, unread);
+	close(p.client);
+	close(p.server);
+}
+
+static void
+http_is_told_503(void)
+{
+	static const char expected[] =
+	    "HTTP/1.1 503 Service Unavailable\r\n"
+	    "Content-Type: text/plain\r\n"
+	    "Content-Length: 49\r\n"
+	    "Retry-After: 5\r\n"
+	    "Connection: close\r\n"
+	    "\r\n"
+	    "The service is too busy. Please try again later.\n";
+	struct refusal_answer a;
+
+	app = (struct conf_app){ .protocol = CONF_PROTOCOL_HTTP };
+	answer_to("GET / HTTP/1.1\r\n", 16, &a);
+	NEED(a.bytes != NULL && a.len == strlen(expected));
+	CHECK_EQ(0, memcmp(expected, a.bytes, a.len));
+	CHECK_EQ(49, strlen(strstr(expected, "\r\n\r\n") + 4));
+}
+
+/* The request that is answered to one who has sent these bytes. */
+static unsigned
+request_of(const void *bytes, size_t len)
+{
+	static const unsigned char expected[REFUSAL_FASTCGI] = { 1, 3, 0, 0, 0,
+		8, 0, 0, 0, 0, 0, 0, 2 };
+	unsigned char record[REFUSAL_FASTCGI];
+	struct refusal_answer a;
+	unsigned id;
+
+	answer_to(bytes, len, &a);
+	if (!CHECK_EQ(REFUSAL_FASTCGI, a.len))
+		return 0;
+	memcpy(record, a.bytes, sizeof(record));
+	id = (unsigned)record[2] << 8 | record[3];
+	record[2] = record[3] = 0;
+	CHECK_EQ(0, memcmp(expected, record, sizeof(record)));
+	return id;
+}
+
+static void
+fastcgi_is_told_that_the_request_is_over(void)
+{
+	app = (struct conf_app){ .protocol = CONF_PROTOCOL_FASTCGI };
+	CHECK_EQ(7, request_of(BEGIN_REQUEST, 8));
+	CHECK_EQ(7, request_of(BEGIN_REQUEST "\0\1\0\0\0\0\0\0 and more", 25));
+	CHECK_EQ(0xff01, request_of("\1\1\xff\1\0\10\3\0", 8));
+}
+
+static void
+a_request_that_has_not_come_is_number_1(void)
+{
+	app = (struct conf_app){ .protocol = CONF_PROTOCOL_FASTCGI };
+	CHECK_EQ(1, request_of("", 0));
+	CHECK_EQ(1, request_of(BEGIN_REQUEST, 7));
+}
+
+static void
+what_is_no_beginning_of_a_request_is_number_1(void)
+{
+	app = (struct conf_app){ .protocol = CONF_PROTOCOL_FASTCGI };
+	CHECK_EQ(1, request_of("\2\1\0\7\0\10\0\0", 8));
+	CHECK_EQ(1, request_of("\1\4\0\7\0\10\0\0", 8));
+	CHECK_EQ(1, request_of("\1\1\0\7\0\11\0\0", 8));
+	CHECK_EQ(1, request_of("\1\1\0\7\1\10\0\0", 8));
+	CHECK_EQ(1, request_of("\1\1\0\0\0\10\0\0", 8));
+	CHECK_EQ(1, request_of("GET / HTTP/1.1\r\n", 16));
+	CHECK_EQ(1, request_of("\xff\xff\xff\xff\xff\xff\xff\xff", 8));
+}
+
+static void
+raw_is_told_nothing(void)
+{
+	struct refusal_answer a;
+
+	app = (struct conf_app){ .on_full = CONF_ON_FULL_REFUSE };
+	CHECK(!refusal_answers(&app));
+	answer_to("", 0, &a);
+	CHECK(a.bytes == NULL);
+	CHECK_EQ(0, a.len);
+}
+
+static void
+close_says_nothing_in_any_protocol(void)
+{
+	struct refusal_answer a;
+
+	app = (struct conf_app){
+		.on_full = CONF_ON_FULL_CLOSE,
+		.protocol = CONF_PROTOCOL_HTTP,
+	};
+	CHECK(!refusal_answers(&app));
+	answer_to("", 0, &a);
+	CHECK(a.bytes == NULL);
+}
+
+static void
+wait_speaks_as_refuse_does(void)
+{
+	struct refusal_answer a;
+
+	app = (struct conf_app){
+		.on_full = CONF_ON_FULL_WAIT,
+		.protocol = CONF_PROTOCOL_HTTP,
+	};
+	CHECK(refusal_answers(&app));
+	answer_to("", 0, &a);
+	NEED(a.bytes != NULL);
+	CHECK_EQ(0, strncmp("HTTP/1.1 503 ", a.bytes, 13));
+}
+
+static void
+a_file_goes_before_the_protocol(void)
+{
+	struct refusal_answer a;
+	char text[] = "\0x";
+
+	app = (struct conf_app){
+		.on_full = CONF_ON_FULL_REPLY,
+		.on_full_reply = text,
+		.on_full_reply_len = 2,
+		.protocol = CONF_PROTOCOL_HTTP,
+	};
+	CHECK(refusal_answers(&app));
+	answer_to("", 0, &a);
+	CHECK(a.bytes == text);
+	CHECK_EQ(2, a.len);
+}
+
+/* --- lingering ---------------------------------------------------------- */
+
+static void
+the_answer_and_the_end_of_the_stream_come_at_once(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+
+		begin(CONF_PROTOCOL_HTTP);
+		pairs[i](&p);
+		refuse(&p);
+		CHECK_EQ(166, told(p.client));
+		settle();
+		CHECK(is_open(p.server));
+		CHECK(refusals_any(&all));
+		close(p.client);
+		settle();
+		CHECK(!is_open(p.server));
+		CHECK(!refusals_any(&all));
+		end();
+	}
+}
+
+static void
+nobody_is_reset_over_an_unread_request(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+
+		begin(CONF_PROTOCOL_HTTP);
+		pairs[i](&p);
+		CHECK_EQ(60000, send_zeros(p.client, 60000));
+		refuse(&p);
+		settle();
+		CHECK_EQ(166, told(p.client));
+		CHECK(is_open(p.server));
+		close(p.client);
+		settle();
+		CHECK(!is_open(p.server));
+		end();
+	}
+}
+
+static void
+a_half_closed_client_reads_the_answer_to_its_end(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+
+		begin(CONF_PROTOCOL_HTTP);
+		pairs[i](&p);
+		CHECK_EQ(60000, send_zeros(p.client, 60000));
+		CHECK_EQ(0, shutdown(p.client, SHUT_WR));
+		refuse(&p);
+		settle();
+		CHECK(!is_open(p.server));
+		CHECK_EQ(166, told(p.client));
+		close(p.client);
+		end();
+	}
+}
+
+/* Over TCP only closing in haste could cost the answer. */
+static void
+one_who_sent_more_than_is_read_has_its_time(void)
+{
+	struct pair p;
+	ssize_t sent;
+
+	begin(CONF_PROTOCOL_HTTP);
+	tcp_pair(&p);
+	sent = send_zeros(p.client, 100000);
+	CHECK(sent > REFUSAL_DRAIN);
+	CHECK_EQ(0, shutdown(p.client, SHUT_WR));
+	refuse(&p);
+	settle();
+	CHECK(is_open(p.server));
+	CHECK_EQ(166, told(p.client));
+	pass(REFUSAL_TIME);
+	CHECK(!is_open(p.server));
+	close(p.client);
+	end();
+}
+
+static void
+one_who_stays_is_closed_after_2_seconds(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+
+		begin(CONF_PROTOCOL_HTTP);
+		pairs[i](&p);
+		refuse(&p);
+		CHECK_EQ(now + TSPAN_SECONDS(2), refusals_deadline(&all));
+		pass(TSPAN_SECONDS(2) - 1);
+		CHECK(is_open(p.server));
+		pass(1);
+		CHECK(!is_open(p.server));
+		CHECK(refusals_deadline(&all) == TSTAMP_NEVER);
+		close(p.client);
+		end();
+	}
+}
+
+static void
+one_who_sends_without_end_wakes_nobody_and_is_cut(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+
+		begin(CONF_PROTOCOL_HTTP);
+		pairs[i](&p);
+		refuse(&p);
+		settle();
+		for (int n = 0; n < 10; n++) {
+			(void)send_zeros(p.client, 100000000);
+			CHECK_EQ(0, loop_turn(&loop, now));
+		}
+		pass(TSPAN_SECONDS(2));
+		CHECK(!is_open(p.server));
+		real_rest();
+		(void)send_zeros(p.client, 1);
+		CHECK_EQ(0, send_zeros(p.client, 1));
+		close(p.client);
+		end();
+	}
+}
+
+static void
+one_who_has_gone_costs_nothing(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+
+		begin(CONF_PROTOCOL_HTTP);
+		pairs[i](&p);
+		(void)setsockopt(p.client, SOL_SOCKET, SO_LINGER,
+		    &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
+		close(p.client);
+		refuse(&p);
+		settle();
+		CHECK(!is_open(p.server));
+		end();
+	}
+}
+
+static void
+who_is_told_nothing_is_closed_at_once(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+
+		begin(CONF_PROTOCOL_RAW);
+		pairs[i](&p);
+		refuse(&p);
+		CHECK(!refusals_any(&all));
+		CHECK_EQ(0, told(p.client));
+		settle();
+		CHECK(!is_open(p.server));
+		close(p.client);
+		end();
+	}
+}
+
+static void
+a_connection_stays_a_blocking_one(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+		int copy;
+
+		begin(CONF_PROTOCOL_HTTP);
+		pairs[i](&p);
+		copy = dup(p.server);
+		refuse(&p);
+		settle();
+		CHECK_EQ(0, fcntl(copy, F_GETFL) & O_NONBLOCK);
+		close(copy);
+		close(p.client);
+		end();
+	}
+}
+
+/* --- how many ----------------------------------------------------------- */
+
+static void
+as_many_as_256_linger(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		static struct pair p[REFUSAL_MAX + 1];
+
+		begin(CONF_PROTOCOL_HTTP);
+		for (size_t n = 0; n <= REFUSAL_MAX; n++) {
+			pairs[i](&p[n]);
+			CHECK_EQ(10, send_zeros(p[n].client, 10));
+			refuse(&p[n]);
+		}
+		settle();
+		CHECK(is_open(p[0].server));
+		CHECK(is_open(p[REFUSAL_MAX - 1].server));
+		CHECK(!is_open(p[REFUSAL_MAX].server));
+		/* It is told all the same. */
+		CHECK_EQ(166,
+		    recv(p[REFUSAL_MAX].client, (char[4096]){ 0 }, 4096, 0));
+		pass(TSPAN_SECONDS(2));
+		CHECK(!refusals_any(&all));
+		for (size_t n = 0; n <= REFUSAL_MAX; n++)
+			close(p[n].client);
+		/* And there is room again. */
+		pairs[i](&p[0]);
+		refuse(&p[0]);
+		settle();
+		CHECK(is_open(p[0].server));
+		close(p[0].client);
+		end();
+	}
+}
+
+static void
+one_beyond_them_is_not_reset_over_what_has_come(void)
+{
+	static struct pair p[REFUSAL_MAX + 1];
+
+	begin(CONF_PROTOCOL_HTTP);
+	for (size_t n = 0; n <= REFUSAL_MAX; n++) {
+		tcp_pair(&p[n]);
+		CHECK_EQ(10, send_zeros(p[n].client, 10));
+		refuse(&p[n]);
+	}
+	CHECK(!is_open(p[REFUSAL_MAX].server));
+	CHECK_EQ(166, told(p[REFUSAL_MAX].client));
+	for (size_t n = 0; n <= REFUSAL_MAX; n++)
+		close(p[n].client);
+	end();
+}
+
+/* --- long answers ------------------------------------------------------- */
+
+static char long_answer[CONF_REPLY_MAX];
+
+static void
+begin_long(struct pair *p, size_t i)
+{
+	int small = 4096;
+
+	begin(CONF_PROTOCOL_RAW);
+	for (size_t n = 0; n < sizeof(long_answer); n++)
+		long_answer[n] = (char)(n * 7 + n / 256);
+	app.on_full = CONF_ON_FULL_REPLY;
+	app.on_full_reply = long_answer;
+	app.on_full_reply_len = sizeof(long_answer);
+	pairs[i](p);
+	(void)setsockopt(
+	    p->server, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
+	(void)setsockopt(
+	    p->client, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+	refuse(p);
+}
+
+static void
+a_long_answer_is_written_as_it_is_read(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		static char got[CONF_REPLY_MAX + 1];
+		size_t len = 0;
+		struct pair p;
+		ssize_t n = 1;
+
+		begin_long(&p, i);
+		CHECK_EQ(2, config.refs);
+		while (n > 0 && len < sizeof(got)) {
+			struct pollfd f = { .fd = p.client, .events = POLLIN };
+
+			(void)loop_turn(&loop, now);
+			if (poll(&f, 1, 10) == 0)
+				continue;
+			n = recv(p.client, got + len, sizeof(got) - len,
+			    MSG_DONTWAIT);
+			if (n > 0)
+				len += (size_t)n;
+		}
+		CHECK_EQ(0, n);
+		CHECK_EQ(sizeof(long_answer), len);
+		CHECK_EQ(0, memcmp(long_answer, got, sizeof(long_answer)));
+		/* A reload may take the bytes away now. */
+		CHECK_EQ(1, config.refs);
+		close(p.client);
+		settle();
+		CHECK(!refusals_any(&all));
+		end();
+	}
+}
+
+static void
+one_who_does_not_read_is_cut_after_2_seconds(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+
+		begin_long(&p, i);
+		settle();
+		CHECK_EQ(0, loop_turn(&loop, now));
+		pass(TSPAN_SECONDS(2) - 1);
+		CHECK(is_open(p.server));
+		pass(1);
+		CHECK(!is_open(p.server));
+		close(p.client);
+		end();
+	}
+}
+
+static void
+one_who_leaves_before_the_end_is_let_go(void)
+{
+	for (size_t i = 0; i < PAIRS; i++) {
+		struct pair p;
+
+		begin_long(&p, i);
+		close(p.client);
+		settle();
+		CHECK(!is_open(p.server));
+		CHECK_EQ(1, config.refs);
+		end();
+	}
+}
+
+/* --- what lies in a Unix socket ----------------------------------------- */
+
+static void
+send_descriptor(int to, int fd)
+{
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = { 0 };
+	struct iovec iov = { .iov_base = (char[]){ 'x' }, .iov_len = 1 };
+	struct msghdr m = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.bytes,
+		.msg_controllen = sizeof(control.bytes) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
+	CHECK_EQ(1, sendmsg(to, &m, 0));
+}
+
+/* Work that keeps the lane from all else, until a byte comes. */
+struct plug {
+	struct lane_job job; /* first */
+	int ends[2];
+};
+
+static void
+plug_work(struct lane_job *job)
+{
+	char byte;
+
+	(void)!read(((struct plug *)(void *)job)->ends[0], &byte, 1);
+}
+
+static void
+plug_done(struct lane_job *job, tstamp at)
+{
+	(void)job;
+	(void)at;
+}
+
+/* Whether nobody holds the other end of the pipe any more. */
+static bool
+is_hung_up(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
+}
+
+static void
+descriptors_in_it_are_closed_by_the_lane(void)
+{
+	static struct plug plug = {
+		.job = { .work = plug_work, .done = plug_done },
+	};
+	struct pair p;
+	int ends[2];
+
+	begin(CONF_PROTOCOL_HTTP);
+	CHECK_EQ(0, pipe(plug.ends));
+	CHECK_EQ(0, pipe(ends));
+	lane_submit(&lane, &plug.job, now);
+	unix_pair(&p);
+	send_descriptor(p.client, ends[1]);
+	close(ends[1]);
+	refuse(&p);
+	close(p.client);
+	for (int i = 0; i < 10; i++)
+		(void)loop_turn(&loop, now);
+	CHECK(!refusals_any(&all));
+	CHECK(!is_hung_up(ends[0]));
+	CHECK_EQ(1, write(plug.ends[1], "x", 1));
+	settle();
+	CHECK(is_hung_up(ends[0]));
+	close(ends[0]);
+	close(plug.ends[0]);
+	close(plug.ends[1]);
+	end();
+}
+
+static void
+the_end_closes_all_that_linger(void)
+{
+	struct pair t, u;
+
+	begin(CONF_PROTOCOL_HTTP);
+	tcp_pair(&t);
+	unix_pair(&u);
+	refuse(&t);
+	refuse(&u);
+	end();
+	CHECK(!is_open(t.server));
+	CHECK(!is_open(u.server));
+	close(t.client);
+	close(u.client);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(http_is_told_503);
+	RUN(fastcgi_is_told_that_the_request_is_over);
+	RUN(a_request_that_has_not_come_is_number_1);
+	RUN(what_is_no_beginning_of_a_request_is_number_1);
+	RUN(raw_is_told_nothing);
+	RUN(close_says_nothing_in_any_protocol);
+	RUN(wait_speaks_as_refuse_does);
+	RUN(a_file_goes_before_the_protocol);
+	RUN(the_answer_and_the_end_of_the_stream_come_at_once);
+	RUN(nobody_is_reset_over_an_unread_request);
+	RUN(a_half_closed_client_reads_the_answer_to_its_end);
+	RUN(one_who_sent_more_than_is_read_has_its_time);
+	RUN(one_who_stays_is_closed_after_2_seconds);
+	RUN(one_who_sends_without_end_wakes_nobody_and_is_cut);
+	RUN(one_who_has_gone_costs_nothing);
+	RUN(who_is_told_nothing_is_closed_at_once);
+	RUN(a_connection_stays_a_blocking_one);
+	RUN(as_many_as_256_linger);
+	RUN(one_beyond_them_is_not_reset_over_what_has_come);
+	RUN(a_long_answer_is_written_as_it_is_read);
+	RUN(one_who_does_not_read_is_cut_after_2_seconds);
+	RUN(one_who_leaves_before_the_end_is_let_go);
+	RUN(descriptors_in_it_are_closed_by_the_lane);
+	RUN(the_end_closes_all_that_linger);
+	return check_finish();
+}
