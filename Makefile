@@ -5,6 +5,7 @@
 VERSION = 0.1.0
 
 CORE_SRCS = lib/core/action.c \
+    lib/core/ahead.c \
     lib/core/app.c \
     lib/core/backoff.c \
     lib/core/counter.c \
@@ -16,6 +17,8 @@ CORE_SRCS = lib/core/action.c \
     lib/core/deadlines.c \
     lib/core/life.c \
     lib/core/limit.c \
+    lib/core/load.c \
+    lib/core/places.c \
     lib/core/pool.c \
     lib/core/pool_apps.c \
     lib/core/pool_check.c \
@@ -23,8 +26,10 @@ CORE_SRCS = lib/core/action.c \
     lib/core/pool_processes.c \
     lib/core/process.c \
     lib/core/queue.c \
+    lib/core/rollout.c \
     lib/core/room.c \
     lib/core/settle.c \
+    lib/core/shrink.c \
     lib/core/siphash.c \
     lib/core/sizing.c \
     lib/core/window.c

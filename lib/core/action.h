@@ -43,6 +43,7 @@ enum action_news {
 	NEWS_RECOVERED, /* a process is ready again */
 	NEWS_READY, /* min_processes are ready, for the first time */
 	NEWS_FULL, /* max_queue is reached */
+	NEWS_GIVEN_UP, /* the new generation fails, the old one stays */
 	NEWS_STUCK, /* the process is still there after SIGKILL */
 };
 

@@ -9,6 +9,7 @@
 
 #include "core/backoff.h"
 #include "core/ilist.h"
+#include "core/load.h"
 #include "core/process.h"
 #include "core/tstamp.h"
 #include "core/window.h"
@@ -27,6 +28,7 @@ struct app_options {
 	uint64_t max_requests_jitter;
 	uint64_t max_memory; /* resident bytes; 0: no limit */
 	bool sessions; /* false: handoff = none, ready when it is spawned */
+	bool exit_ends; /* exit ends a session well: one is all it has */
 	bool private_queue; /* queue = private; prefetch is at least 1 */
 	bool close_when_full; /* on_full is not wait */
 	bool limited; /* a lock is taken before each hand-over */
@@ -57,12 +59,14 @@ struct app_options {
  * The lists of an app's processes.  A ready process that has room is on the
  * room list of as many sessions as it has: HOME_ROOM + sessions.  So
  * HOME_ROOM + 0 are the idle ones, most recently used first, and so are the
- * others.
+ * others; but those on HOME_AHEAD, and with a private queue all that are not
+ * idle, stand the other way round.  What is outdated stands last.
  */
 enum app_home {
 	HOME_NONE, /* on no list: the number is free */
 	HOME_STARTING,
 	HOME_BUSY, /* ready, but no room: full, cooling or expiring */
+	HOME_AHEAD, /* full, but for prefetch */
 	HOME_LEAVING, /* retiring, stopping, dying */
 	HOME_ROOM,
 };
@@ -103,6 +107,9 @@ struct app {
 	bool full; /* NEWS_FULL has been told; until the queue empties */
 	bool knocking; /* a listener has connections that may not come in */
 	bool calling; /* an ACTION_ACCEPT is under way */
+	bool taking; /* an ACTION_TAKE is under way */
+	bool renewing; /* each connection has a process of its own */
+	bool rolling; /* a newer generation is coming */
 	bool drained; /* closing, and its backlog is empty */
 	bool haunted; /* over, but for processes that are stuck */
 	bool wants_place; /* on the pool's list of places */
@@ -113,13 +120,17 @@ struct app {
 	uint32_t generation;
 	uint32_t in_state[PROCESS_STATES]; /* number of its processes */
 	uint32_t expiring; /* number of its processes */
+	uint32_t outdated; /* number of its ready processes */
+	uint32_t surge; /* processes beyond the ceilings while rolling; or 0 */
 	uint32_t stuck; /* number of its processes */
 	uint32_t lowest; /* no room list below this one has a process */
 	struct ilist starting; /* its processes by app_home; HOME_ROOM: rooms */
-	struct ilist busy;
+	struct ilist occupied; /* HOME_BUSY */
+	struct ilist prefetching; /* HOME_AHEAD */
 	struct ilist leaving;
 	struct ilist queue; /* waiters, in order of arrival */
 	struct ilist cleared; /* waiters with a lock, if limited; likewise */
+	struct ilist ahead; /* handed ones that are ahead, in that order */
 	uint32_t places; /* further sessions that its processes have room for */
 	uint32_t lock_requests; /* asked for and not answered */
 	tstamp lock_after; /* no lock is asked for before; 0: at any time */
@@ -128,6 +139,15 @@ struct app {
 	uint32_t failed_starts; /* since a process served or lived on */
 	uint32_t pace; /* starts at the next growth */
 	tstamp grown; /* the last growth; 0: since the queue was empty none */
+	tstamp added; /* when it came into the pool */
+	uint32_t first; /* processes it begins with, until it has them */
+	bool spare_denied; /* there was no place for one of min_idle */
+	tstamp short_since; /* min_idle are not there since then; 0: they are */
+	struct load load;
+	uint32_t busy; /* sum of its processes' busy */
+	uint32_t marked; /* processes that are not needed, by load */
+	uint32_t victims; /* of them, to be stopped now, at the pace of stops */
+	tstamp kill_at; /* when those that are marked become victims */
 	tstamp shrunk; /* the last stop of an idle process; 0: none */
 	tstamp rest_until; /* no start before: the system had no room */
 	tstamp knocked; /* since when it is knocking */
@@ -165,13 +185,19 @@ app_waiting(const struct app *a)
 	return a->queue.count + a->cleared.count;
 }
 
-/* A connection must come in before a lock can be asked for. */
+/*
+ * A connection must come in before a lock can be asked for.  With private
+ * queues none wait in common, unless there is nobody yet to queue with.
+ */
 static inline uint32_t
 app_max_queue(const struct app *a)
 {
-	if (a->options.limited && a->options.max_queue == 0)
-		return 1;
-	return a->options.max_queue;
+	uint32_t n = a->options.max_queue;
+
+	if (a->options.private_queue &&
+	    (!a->options.close_when_full || app_ready(a) > 0))
+		n = 0;
+	return a->options.limited && n == 0 ? 1 : n;
 }
 
 /* Waiters that go to the next process with room. */
@@ -182,16 +208,23 @@ app_servable(const struct app *a)
 }
 
 /*
- * Connections that want a process: waiters, and one for a knocking listener.
- * While locks are asked for, more processes would be of no use to them.
+ * Connections that want a process: waiters, those that lie ahead in a busy
+ * process, and one for a knocking listener.  While locks are asked for, more
+ * processes would be of no use to them.
  */
 static inline uint32_t
 app_demand(const struct app *a)
 {
+	uint32_t ahead = a->places > 0 ? 0 : a->ahead.count;
+
 	if (a->options.limited && a->places > 0)
 		return a->cleared.count;
-	return app_waiting(a) + (a->knocking ? 1 : 0);
+	return app_waiting(a) + ahead + (a->knocking ? 1 : 0);
 }
+
+/* The load estimate: processes busy, and percent of those that are ready. */
+double app_work(const struct app *a, tstamp now);
+double app_load(const struct app *a, tstamp now);
 
 /* The word of status and logs: running, starting, failed, stopping, …. */
 const char *app_state_name(const struct app *a);

@@ -14,6 +14,13 @@ life_counts(enum process_state s)
 	    s == PROCESS_ACTIVE;
 }
 
+/* Whether it has no session any more and sets its place free soon. */
+static bool
+life_ends(enum process_state s)
+{
+	return s == PROCESS_STOPPING || s == PROCESS_DYING;
+}
+
 static void
 life_enter(struct pool *p, uint32_t process, enum process_state s)
 {
@@ -22,6 +29,11 @@ life_enter(struct pool *p, uint32_t process, enum process_state s)
 
 	if (s == x->state)
 		return;
+	if (x->outdated != 0 && s != PROCESS_IDLE && s != PROCESS_ACTIVE)
+		rollout_forget(p, process);
+	if (!x->stuck)
+		p->ending +=
+		    (life_ends(s) ? 1u : 0u) - (life_ends(x->state) ? 1u : 0u);
 	p->count += life_counts(s) ? 1 : 0;
 	p->count -= life_counts(x->state) ? 1 : 0;
 	if (x->state != PROCESS_GONE)
@@ -75,10 +87,14 @@ life_begin(struct pool *p, uint32_t app)
 	x->stamp = ++p->stamps;
 	x->born = p->now;
 	x->used = p->now;
+	x->ahead = ILIST_NONE;
+	x->jitter = (uint32_t)prng_next(&p->prng);
 	ilist_init(&x->conns);
 	if (o->max_requests != 0)
 		x->request_limit = o->max_requests +
 		    prng_next(&p->prng) % (o->max_requests_jitter + 1);
+	if (p->apps[app].renewing || o->exit_ends)
+		x->request_limit = 1;
 	p->living++;
 	(void)life_event(p, n, PROCESS_BORN);
 	pool_act_process(p, ACTION_SPAWN, n);
@@ -141,6 +157,7 @@ life_escalate(struct pool *p, uint32_t process, enum process_step step,
 	x->step = (uint8_t)step;
 	x->step_at = p->now;
 	if (step == STEP_STUCK) {
+		p->ending -= life_ends(x->state) ? 1 : 0;
 		x->stuck = true;
 		p->apps[x->app].stuck++;
 		p->living--;
@@ -174,6 +191,45 @@ life_step_deadline(const struct pool *p, const struct process *x)
 	}
 }
 
+/* Its oldest session that is not ahead; ILIST_NONE: it has none. */
+static uint32_t
+life_oldest(const struct process *x)
+{
+	return x->conns.first == x->ahead ? ILIST_NONE : x->conns.first;
+}
+
+/* When its oldest session has run for request_timeout. */
+static tstamp
+life_request_deadline(const struct pool *p, const struct process *x)
+{
+	tspan timeout = p->apps[x->app].options.request_timeout;
+	uint32_t oldest = life_oldest(x);
+
+	if (timeout == 0 || oldest == ILIST_NONE || x->step >= STEP_TERM)
+		return TSTAMP_NEVER;
+	return tstamp_add(p->conns[oldest].begun, timeout);
+}
+
+/* When its oldest session has run for slow_timeout, unless that is told. */
+static tstamp
+life_slow_deadline(const struct pool *p, const struct process *x)
+{
+	tspan timeout = p->apps[x->app].options.slow_timeout;
+	uint32_t oldest = life_oldest(x);
+
+	if (timeout == 0 || oldest == ILIST_NONE || p->conns[oldest].slow ||
+	    x->step >= STEP_TERM)
+		return TSTAMP_NEVER;
+	return tstamp_add(p->conns[oldest].begun, timeout);
+}
+
+static tstamp
+life_session_deadline(const struct pool *p, const struct process *x)
+{
+	return tstamp_min(
+	    life_request_deadline(p, x), life_slow_deadline(p, x));
+}
+
 /*
  * Whether the app's failures are forgiven once this process has lived for
  * min_server_life: it was started after the last of them.
@@ -183,6 +239,18 @@ life_redeems(const struct app *a, const struct process *x)
 {
 	return (a->backoff.delay != 0 || a->failed_starts != 0) &&
 	    x->born > a->backoff.failed_at;
+}
+
+/* When it is too old; TSTAMP_NEVER: at no time. */
+static tstamp
+life_end(const struct app *a, const struct process *x)
+{
+	const struct app_options *o = &a->options;
+	double jitter = (double)o->max_lifetime_jitter * x->jitter / 4294967296;
+
+	if (o->max_lifetime == 0)
+		return TSTAMP_NEVER;
+	return tstamp_add(x->born, o->max_lifetime + (tspan)jitter);
 }
 
 tstamp
@@ -199,13 +267,18 @@ life_deadline(const struct pool *p, uint32_t process)
 		return tstamp_add(x->born, a->options.start_timeout);
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:
+		at = life_session_deadline(p, x);
 		if (x->cooling)
-			at = x->cool_until;
+			at = tstamp_min(at, x->cool_until);
 		if (life_redeems(a, x))
 			at = tstamp_min(at,
 			    tstamp_add(x->born, a->options.min_server_life));
+		if (x->outdated == 0)
+			at = tstamp_min(at, life_end(a, x));
 		return at;
 	case PROCESS_RETIRING:
+		at = life_session_deadline(p, x);
+		return tstamp_min(at, life_step_deadline(p, x));
 	case PROCESS_STOPPING:
 		return life_step_deadline(p, x);
 	default:
@@ -228,11 +301,47 @@ life_next_step(struct pool *p, uint32_t process)
 	life_escalate(p, process, (enum process_step)(x->step + 1), x->end);
 }
 
+/* What is due while it is ready. */
+static void
+life_tick_ready(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+
+	if (x->cooling && x->cool_until <= p->now) {
+		x->cooling = false;
+		room_file(p, process);
+	}
+	if (life_redeems(a, x) &&
+	    p->now - x->born >= a->options.min_server_life) {
+		backoff_reset(&a->backoff);
+		a->failed_starts = 0;
+	}
+	if (x->outdated == 0 && life_end(a, x) <= p->now)
+		rollout_condemn(p, process, END_LIFETIME);
+}
+
+/* What its oldest session has brought about; true: its end. */
+static bool
+life_tick_session(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+
+	if (life_request_deadline(p, x) <= p->now) {
+		life_escalate(p, process, STEP_TERM, END_REQUEST_TIMEOUT);
+		return true;
+	}
+	if (life_slow_deadline(p, x) <= p->now) {
+		p->conns[life_oldest(x)].slow = true;
+		pool_act_process(p, ACTION_SLOW, process);
+	}
+	return false;
+}
+
 void
 life_tick(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
 
 	switch ((enum process_state)x->state) {
 	case PROCESS_STARTING:
@@ -240,18 +349,20 @@ life_tick(struct pool *p, uint32_t process)
 		return;
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:
-		if (x->cooling && x->cool_until <= p->now) {
-			x->cooling = false;
-			room_file(p, process);
-		}
-		if (life_redeems(a, x) &&
-		    p->now - x->born >= a->options.min_server_life) {
-			backoff_reset(&a->backoff);
-			a->failed_starts = 0;
-		}
+		if (life_tick_session(p, process))
+			return;
+		life_tick_ready(p, process);
 		life_arm(p, process);
 		return;
 	case PROCESS_RETIRING:
+		if (life_tick_session(p, process))
+			return;
+		if (life_step_deadline(p, x) > p->now) {
+			life_arm(p, process);
+			return;
+		}
+		life_next_step(p, process);
+		return;
 	case PROCESS_STOPPING:
 		life_next_step(p, process);
 		return;
@@ -312,6 +423,9 @@ life_at_fault(
 {
 	bool served = x->requests > 0;
 
+	/* It is one session's life; what ends it is nobody's failure. */
+	if (p->apps[x->app].options.exit_ends && x->handed > 0)
+		return false;
 	switch (end) {
 	case END_EXIT:
 		return !served || !p->apps[x->app].options.sessions;
@@ -344,6 +458,8 @@ life_blame(struct pool *p, uint32_t process, enum process_end end)
 		return;
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions))
+		life_failed_start(p, process, false);
+	else if (p->now - x->born < a->options.min_server_life && a->rolling)
 		life_failed_start(p, process, false);
 	else if (p->now - x->born < a->options.min_server_life)
 		life_back_off(p, process);

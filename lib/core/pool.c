@@ -11,7 +11,7 @@ static size_t
 pool_action_capacity(const struct pool_limits *l)
 {
 	/* Stale ones are dropped when it is full: pool_compact(). */
-	return (size_t)5 * l->processes + 4 * (size_t)l->conns +
+	return (size_t)6 * l->processes + 4 * (size_t)l->conns +
 	    16 * (size_t)l->apps;
 }
 
@@ -48,6 +48,8 @@ pool_lay_out(struct pool *p, const struct pool_limits *l, char *memory)
 	p->process_links =
 	    pool_carve(memory, &used, l->processes * sizeof(struct ilink));
 	p->conn_links =
+	    pool_carve(memory, &used, l->conns * sizeof(struct ilink));
+	p->ahead_links =
 	    pool_carve(memory, &used, l->conns * sizeof(struct ilink));
 	p->rooms = pool_carve(memory, &used,
 	    (size_t)l->apps * l->sessions * sizeof(struct ilist));
@@ -100,12 +102,14 @@ pool_copy_tables(const struct pool *from, struct pool *to)
 	    from->nprocesses * sizeof(*to->process_links));
 	memcpy(to->conn_links, from->conn_links,
 	    from->nconns * sizeof(*to->conn_links));
+	memcpy(to->ahead_links, from->ahead_links,
+	    from->nconns * sizeof(*to->ahead_links));
 	deadlines_copy(&from->app_deadlines, &to->app_deadlines, from->napps);
 	deadlines_copy(
 	    &from->process_deadlines, &to->process_deadlines, from->nprocesses);
 	for (uint32_t a = 0; a < from->napps; a++)
 		memcpy(room_list(to, a, 0), room_list(from, a, 0),
-		    from->apps[a].options.concurrency * sizeof(struct ilist));
+		    room_lists(&from->apps[a]) * sizeof(struct ilist));
 	for (uint32_t i = 0; i < from->actions.count; i++)
 		to->actions.ring[i] =
 		    from->actions.ring[(from->actions.first + i) %
@@ -126,7 +130,7 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	pool_copy_tables(p, &to);
 	*p = to;
 	/* Full tables may have held somebody up. */
-	sizing_places(p);
+	places_serve(p);
 	pool_call_crowd(p);
 }
 
@@ -163,6 +167,7 @@ pool_action_valid(const struct pool *p, const struct action *a)
 	case ACTION_STOP:
 	case ACTION_TERM:
 	case ACTION_KILL:
+	case ACTION_SLOW:
 		return x->stamp == a->stamp && x->state != PROCESS_DYING &&
 		    x->state != PROCESS_GONE;
 	case ACTION_OVER:
@@ -257,8 +262,9 @@ pool_tell(struct pool *p, uint32_t app, enum action_news news, uint32_t process)
 		.stamp = a->stamp });
 }
 
-static void
-pool_taken_out(struct pool *p, const struct action *a)
+/* What a valid action means for the pool; false: it is not wanted any more. */
+static bool
+pool_taken_out(struct pool *p, struct action *a)
 {
 	struct app *app = &p->apps[a->app];
 
@@ -268,6 +274,12 @@ pool_taken_out(struct pool *p, const struct action *a)
 		break;
 	case ACTION_HAND:
 		p->conns[a->conn].state = CONN_HANDED;
+		break;
+	case ACTION_TAKE:
+		app->taking = false;
+		if (!ahead_is_due(p, a->app))
+			return false;
+		a->process = p->conns[app->ahead.first].process;
 		break;
 	case ACTION_REFUSE:
 		queue_free(p, a->conn);
@@ -284,6 +296,7 @@ pool_taken_out(struct pool *p, const struct action *a)
 	default:
 		break;
 	}
+	return true;
 }
 
 bool
@@ -296,9 +309,8 @@ pool_next_action(struct pool *p, struct action *out)
 
 		q->first = (q->first + 1) % q->capacity;
 		q->count--;
-		if (!pool_action_valid(p, &a))
+		if (!pool_action_valid(p, &a) || !pool_taken_out(p, &a))
 			continue;
-		pool_taken_out(p, &a);
 		*out = a;
 		return true;
 	}

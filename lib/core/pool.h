@@ -63,11 +63,17 @@ struct pool {
 	struct conn *conns;
 	struct ilink *process_links; /* app lists, and the free list */
 	struct ilink *conn_links; /* queues and processes' conns, likewise */
+	struct ilink *ahead_links; /* apps' lists of what is ahead */
 	struct ilist *rooms; /* limits.sessions for each app */
 	struct ilist free_processes; /* used before, free now */
 	struct ilist free_conns;
 	struct ilink *app_links;
 	struct ilist places; /* apps that wait for max_processes, in order */
+	uint32_t wanted; /* sum of what they wait for */
+	uint32_t surge; /* likewise */
+	uint32_t ending; /* processes that set their place free soon */
+	uint32_t denied; /* number of apps with spare_denied */
+	uint32_t marked; /* sum of the apps' marked */
 	struct deadlines app_deadlines;
 	struct deadlines process_deadlines;
 	struct actions actions;

@@ -26,9 +26,15 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	a->phase = APP_RUNNING;
 	a->stamp = ++p->stamps;
 	a->pace = 1;
+	a->added = now;
+	a->first =
+	    o->min_idle < o->max_processes ? o->min_idle : o->max_processes;
+	load_init(&a->load, now);
 	room_init(p, app);
 	ilist_init(&a->starting);
-	ilist_init(&a->busy);
+	ilist_init(&a->occupied);
+	ilist_init(&a->prefetching);
+	ilist_init(&a->ahead);
 	ilist_init(&a->leaving);
 	ilist_init(&a->queue);
 	ilist_init(&a->cleared);
@@ -54,9 +60,12 @@ pool_refile(struct pool *p, uint32_t app, const struct app_options *o)
 	room_init(p, app);
 	while ((n = moving.first) != ILIST_NONE) {
 		ilist_remove(&moving, p->process_links, n);
+		ahead_sort(p, n);
 		room_file(p, n);
 		life_arm(p, n);
 	}
+	load_set(&p->apps[app].load, (double)p->apps[app].busy / o->concurrency,
+	    p->now);
 }
 
 void
@@ -80,16 +89,17 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 	a->missed = false;
 	a->greeted = false;
 	backoff_reset(&a->backoff);
-	pool_tell_all(p, app, END_RESTARTED);
+	rollout_begin(p, app);
+	places_serve(p);
 	pool_settle(p, app);
 }
 
 void
 pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
-	(void)app;
-	(void)on;
 	pool_at(p, now);
+	p->apps[app].renewing = on;
+	pool_settle(p, app);
 }
 
 void

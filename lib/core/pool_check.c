@@ -8,14 +8,18 @@
 struct tally {
 	uint32_t in_state[PROCESS_STATES];
 	uint32_t expiring;
+	uint32_t outdated;
 	uint32_t stuck;
 	uint32_t sessions;
+	uint32_t ahead;
+	uint32_t busy;
 };
 
 static void
 check_conns(const struct pool *p, uint32_t process, struct tally *t)
 {
 	const struct process *x = &p->processes[process];
+	bool ahead = false;
 	uint32_t n = 0;
 
 	for (uint32_t c = x->conns.first; c != ILIST_NONE;
@@ -26,8 +30,13 @@ check_conns(const struct pool *p, uint32_t process, struct tally *t)
 		assert(conn->state == CONN_HANDED ||
 		    (conn->state == CONN_ASSIGNED &&
 			x->state != PROCESS_DYING));
+		/* What is ahead is the last part of the list. */
+		ahead = ahead || c == x->ahead;
+		assert(conn->ahead == ahead);
+		t->ahead += ahead ? 1 : 0;
 		n++;
 	}
+	assert(ahead == (x->ahead != ILIST_NONE));
 	assert(n == process_sessions(x));
 	t->sessions += n;
 }
@@ -41,6 +50,8 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 
 	t->in_state[x->state]++;
 	t->expiring += x->expiring ? 1 : 0;
+	t->outdated += x->outdated != 0 ? 1 : 0;
+	t->busy += x->busy;
 	t->stuck += x->stuck ? 1 : 0;
 	check_conns(p, process, t);
 	switch ((enum process_state)x->state) {
@@ -53,11 +64,13 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 		assert(
 		    (x->state == PROCESS_IDLE) == (process_sessions(x) == 0));
 		assert(x->ready && !x->asked);
-		assert(x->home ==
-		    (room ? HOME_ROOM + process_sessions(x) : HOME_BUSY));
+		assert(
+		    room == (x->home >= HOME_AHEAD && x->home != HOME_LEAVING));
+		assert(x->home < HOME_ROOM ||
+		    x->home == HOME_ROOM + process_sessions(x));
 		break;
 	default:
-		assert(x->home == HOME_LEAVING);
+		assert(x->home == HOME_LEAVING && x->outdated == 0);
 		assert(
 		    x->state != PROCESS_STOPPING || process_sessions(x) == 0);
 		break;
@@ -90,6 +103,22 @@ check_queue(const struct pool *p, uint32_t app, const struct ilist *queue)
 	assert(n == queue->count);
 }
 
+static void
+check_ahead(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp before = 0;
+
+	for (uint32_t c = a->ahead.first; c != ILIST_NONE;
+	     c = p->ahead_links[c].next) {
+		assert(p->conns[c].ahead && p->conns[c].app == app);
+		assert(p->conns[c].handed >= before);
+		before = p->conns[c].handed;
+	}
+	assert(!ahead_is_due(p, app) || a->taking ||
+	    deadlines_get(&p->app_deadlines, app) <= p->now);
+}
+
 /* Nothing is possible that nobody has been told of, or will be. */
 static void
 check_woken(const struct pool *p, uint32_t app)
@@ -113,7 +142,7 @@ check_app(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 	const struct app_figures *f = &a->figures;
-	struct tally t = { { 0 }, 0, 0, 0 };
+	struct tally t = { .stuck = 0 };
 	uint32_t places = 0;
 
 	for (uint32_t n = room_first(p, app); n != ILIST_NONE;
@@ -124,15 +153,21 @@ check_app(const struct pool *p, uint32_t app)
 	for (unsigned s = 0; s < PROCESS_STATES; s++)
 		assert(t.in_state[s] == a->in_state[s]);
 	assert(t.expiring == a->expiring && t.stuck == a->stuck);
+	assert(t.outdated == a->outdated && t.busy == a->busy);
+	assert(t.ahead == a->ahead.count);
+	assert(a->victims <= a->marked);
+	assert(a->rolling == (a->surge > 0));
 	assert(t.sessions == f->sessions);
 	check_queue(p, app, &a->queue);
 	check_queue(p, app, &a->cleared);
 	assert(a->options.limited || ilist_empty(&a->cleared));
-	for (uint32_t i = 0; i < a->options.concurrency; i++) {
+	check_ahead(p, app);
+	for (uint32_t i = 0; i < room_lists(a); i++) {
 		const struct ilist *l = room_list(p, app, i);
 
 		assert(i >= a->lowest || ilist_empty(l));
-		places += l->count * (a->options.concurrency - i);
+		if (i < a->options.concurrency)
+			places += l->count * (a->options.concurrency - i);
 	}
 	assert(places == a->places);
 	assert(f->accepted ==
@@ -156,10 +191,27 @@ check_numbers(const struct pool *p, uint32_t held)
 	assert(used == held + refused);
 }
 
+/* Processes whose places are about to be free. */
+static uint32_t
+check_ending(const struct pool *p)
+{
+	uint32_t ending = 0;
+
+	for (uint32_t n = 0; n < p->nprocesses; n++) {
+		const struct process *x = &p->processes[n];
+
+		if (!x->stuck &&
+		    (x->state == PROCESS_STOPPING || x->state == PROCESS_DYING))
+			ending++;
+	}
+	return ending;
+}
+
 void
 pool_check(const struct pool *p)
 {
 	uint32_t count = 0, living = 0, conns = 0, used = 0, calling = 0;
+	uint32_t wanted = 0, marked = 0, surge = 0, denied = 0;
 
 	for (uint32_t app = 0; app < p->napps; app++) {
 		const struct app *a = &p->apps[app];
@@ -175,11 +227,18 @@ pool_check(const struct pool *p)
 		living += app_living(a) - a->stuck;
 		used += app_living(a);
 		calling += a->calling ? 1 : 0;
+		wanted += a->wanted;
+		marked += a->marked;
+		surge += a->surge;
+		denied += a->spare_denied ? 1 : 0;
 		conns += app_waiting(a) + a->figures.sessions;
 	}
 	assert(count == p->count && living == p->living);
 	assert(used == p->nprocesses - p->free_processes.count);
-	assert(ilist_empty(&p->places) || sizing_under_all(p) == 0);
+	assert(ilist_empty(&p->places) || places_free(p) == 0);
+	assert(wanted == p->wanted && marked == p->marked && surge == p->surge);
+	assert(denied == p->denied);
+	assert(check_ending(p) == p->ending);
 	assert(!p->crowded || !pool_has_numbers(p) || calling > 0);
 	check_numbers(p, conns);
 	assert(p->app_deadlines.count <= p->napps);

@@ -4,17 +4,6 @@
 
 #include "core/pool_private.h"
 
-static bool
-pool_has_room(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	for (uint32_t i = a->lowest; i < a->options.concurrency; i++)
-		if (!ilist_empty(room_list(p, app, i)))
-			return true;
-	return false;
-}
-
 bool
 pool_has_numbers(const struct pool *p)
 {
@@ -31,7 +20,7 @@ pool_may_accept(const struct pool *p, uint32_t app)
 	if (app_waiting(a) < app_max_queue(a) || a->failed ||
 	    a->options.close_when_full)
 		return true;
-	return !a->options.limited && pool_has_room(p, app);
+	return !a->options.limited && room_exists(p, app);
 }
 
 uint32_t
@@ -112,9 +101,19 @@ pool_take_from(struct pool *p, uint32_t conn)
 void
 pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 {
-	(void)process;
-	(void)conn;
+	uint32_t app = p->processes[process].app;
+
 	pool_at(p, now);
+	if (conn == ILIST_NONE) {
+		ahead_none(p, process);
+		life_arm(p, process);
+	} else {
+		assert(p->conns[conn].state == CONN_HANDED &&
+		    p->conns[conn].process == process);
+		p->apps[app].figures.retaken++;
+		pool_take_from(p, conn);
+	}
+	pool_settle(p, app);
 }
 
 void

@@ -46,12 +46,18 @@ tstamp pool_app_deadline(const struct pool *p, uint32_t app);
 /* Sets the app's deadline anew, after something that moves it. */
 void pool_arm_app(struct pool *p, uint32_t app);
 
+/* Something was done to the app on behalf of another: it is settled soon. */
+void pool_revisit(struct pool *p, uint32_t app);
+
 /* --- room.c: the lists of an app's processes ---------------------------- */
 
 /* The room list of processes of the app with so many sessions. */
 struct ilist *room_list(const struct pool *p, uint32_t app, uint32_t sessions);
 
-/* Makes its room lists, as many as its concurrency, empty. */
+/* How many room lists the app has, by its options. */
+uint32_t room_lists(const struct app *a);
+
+/* Makes its room lists empty. */
 void room_init(struct pool *p, uint32_t app);
 
 /* Whether the process may be given a connection. */
@@ -63,6 +69,9 @@ void room_unfile(struct pool *p, uint32_t process);
 
 /* The process for the next connection, or ILIST_NONE. */
 uint32_t room_best(struct pool *p, uint32_t app);
+
+/* Whether there is one. */
+bool room_exists(const struct pool *p, uint32_t app);
 
 /* The first and next process of any list of the app; ILIST_NONE: the end. */
 uint32_t room_first(const struct pool *p, uint32_t app);
@@ -104,6 +113,25 @@ void queue_detach(struct pool *p, uint32_t conn);
 
 /* The number of a connection that is on no list may be used again. */
 void queue_free(struct pool *p, uint32_t conn);
+
+/* --- ahead.c: connections that lie behind others in a process's socket --- */
+
+/* It was put on its process's conns, last. */
+void ahead_given(struct pool *p, uint32_t conn);
+
+/* It is about to be taken off its process's conns. */
+void ahead_leaves(struct pool *p, uint32_t conn);
+
+/* The process turns out to have received all it was given; or it is dead. */
+void ahead_none(struct pool *p, uint32_t process);
+
+/* Sorts out anew what is ahead, for another concurrency. */
+void ahead_sort(struct pool *p, uint32_t process);
+
+/* Asks for the oldest, if it has lain long enough and another has room. */
+void ahead_recall(struct pool *p, uint32_t app);
+bool ahead_is_due(const struct pool *p, uint32_t app);
+tstamp ahead_deadline(const struct pool *p, uint32_t app);
 
 /* --- limit.c: a lock before each hand-over ------------------------------ */
 
@@ -153,10 +181,69 @@ void life_judge(struct pool *p, uint32_t app);
 void sizing_update(struct pool *p, uint32_t app);
 tstamp sizing_deadline(const struct pool *p, uint32_t app);
 
-/* How many more processes the global ceiling, and the table, allow. */
-uint32_t sizing_under_all(const struct pool *p);
+/* Starts one of min_idle, if one is missing long enough. */
+void sizing_keep_spare(struct pool *p, uint32_t app);
+
+/* A place is free and the app is the first who asked for one. */
+void sizing_take_place(struct pool *p, uint32_t app);
+
+/* The minimum that is kept now. */
+uint32_t sizing_least(const struct pool *p, const struct app *a);
+
+/* Processes that will not leave after their present session. */
+uint32_t sizing_lasting(const struct app *a);
+
+/* Whether nothing may be started now. */
+bool sizing_paused(const struct pool *p, const struct app *a);
+
+/* --- shrink.c: fewer processes ------------------------------------------ */
+
+void shrink_update(struct pool *p, uint32_t app);
+tstamp shrink_deadline(const struct pool *p, uint32_t app);
+
+/* The load was updated: marks one process if so many are not needed. */
+void shrink_mark(struct pool *p, uint32_t app);
+
+/* Whether further updates would mark further processes. */
+bool shrink_wants_updates(const struct pool *p, uint32_t app);
+
+/* A start is wanted: stops what is marked, if all places are nearly taken. */
+void shrink_slack(struct pool *p);
+
+/* --- places.c: the ceiling over all apps -------------------------------- */
+
+/* How many more processes it allows, and the table. */
+uint32_t places_free(const struct pool *p);
+
+/*
+ * Asks for n places, in order of asking; but a minimum that is not kept
+ * (`missing`) comes before all growth.  Others may have to give theirs.
+ */
+void places_want(struct pool *p, uint32_t app, uint32_t n, bool missing);
+void places_drop(struct pool *p, uint32_t app);
+
+/* A session of the process ended: it may have to leave for another app. */
+bool places_yield(struct pool *p, uint32_t process);
 
 /* Gives places that became free to the apps that wait for them. */
-void sizing_places(struct pool *p);
+void places_serve(struct pool *p);
+
+/* --- rollout.c: processes that are to be replaced ------------------------ */
+
+/* It is to be replaced, for this reason. */
+void rollout_condemn(struct pool *p, uint32_t process, enum process_end why);
+
+/* It is to be replaced no longer, or leaves. */
+void rollout_forget(struct pool *p, uint32_t process);
+
+/* A new process is ready: one that is to be replaced leaves. */
+void rollout_relieve(struct pool *p, uint32_t app);
+
+/* Every process of the app is to be replaced by a newer one. */
+void rollout_begin(struct pool *p, uint32_t app);
+
+/* Starts what replaces the others, as the ceilings allow. */
+void rollout_update(struct pool *p, uint32_t app);
+tstamp rollout_deadline(const struct pool *p, uint32_t app);
 
 #endif

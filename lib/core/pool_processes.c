@@ -25,6 +25,8 @@ pool_became_ready(struct pool *p, uint32_t process)
 	x->used = p->now;
 	a->missed = false;
 	(void)life_event(p, process, PROCESS_READY);
+	if (x->state == PROCESS_IDLE)
+		rollout_relieve(p, x->app);
 }
 
 void
@@ -123,6 +125,8 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn)
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
 	if (x->expiring && x->state == PROCESS_IDLE)
 		life_tell(p, process, END_REQUESTS);
+	else if (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE)
+		(void)places_yield(p, process);
 	pool_settle(p, x->app);
 }
 
@@ -135,7 +139,9 @@ pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	if (!pool_holds(p, process, conn))
 		return false;
 	a->figures.completed++;
-	a->failed_starts = 0;
+	/* That the old generation serves says nothing of the new one. */
+	if (p->processes[process].outdated != END_RESTARTED)
+		a->failed_starts = 0;
 	window_add(&a->session_time, now - p->conns[conn].handed, now);
 	pool_session_over(p, process, conn);
 	return true;
@@ -188,9 +194,15 @@ pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now)
 void
 pool_measured(struct pool *p, uint32_t process, uint64_t memory, tstamp now)
 {
-	(void)process;
-	(void)memory;
+	const struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
+
 	pool_at(p, now);
+	if (a->options.max_memory == 0 || memory <= a->options.max_memory ||
+	    x->outdated != 0)
+		return;
+	rollout_condemn(p, process, END_MEMORY);
+	pool_settle(p, x->app);
 }
 
 /* What was promised to a dead process and never sent goes back at once. */
@@ -213,8 +225,10 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 	struct process *x = &p->processes[process];
 
 	pool_at(p, now);
+	x->exited = how != END_SIGNAL;
 	life_account(p, process, how);
 	(void)life_event(p, process, PROCESS_DIED);
+	ahead_none(p, process);
 	pool_return_assigned(p, process);
 	pool_settle(p, x->app);
 }
@@ -239,12 +253,19 @@ pool_buried(struct pool *p, uint32_t process, tstamp now)
 {
 	struct process *x = &p->processes[process];
 	uint32_t app = x->app, c;
+	struct app *a = &p->apps[app];
+	bool done = a->options.exit_ends && x->exited;
 
 	pool_at(p, now);
 	while ((c = x->conns.first) != ILIST_NONE) {
+		if (done)
+			window_add(
+			    &a->session_time, now - p->conns[c].handed, now);
+		a->figures.completed += done ? 1 : 0;
+		a->figures.lost += done ? 0 : 1;
+		x->requests += done ? 1 : 0;
 		queue_detach(p, c);
 		queue_free(p, c);
-		p->apps[app].figures.lost++;
 	}
 	life_free(p, process);
 	pool_settle(p, app);

@@ -84,10 +84,15 @@ struct process {
 	bool ready; /* it said READY */
 	bool cooling; /* no room until it speaks or cool_until */
 	bool expiring; /* its last allowed session is running */
+	bool exited; /* it ended by exit(), if it is dying */
+	uint8_t
+	    outdated; /* enum process_end: to be replaced for this; 0: not */
 	uint32_t app;
 	uint32_t generation; /* of the app when it was started */
 	uint32_t home; /* which list of its app it is on; see app.h */
 	struct ilist conns; /* assigned and handed, in this order */
+	uint32_t ahead; /* the first of them that is ahead; ILIST_NONE: none */
+	uint32_t busy; /* sessions that count in its app's load */
 	uint64_t stamp; /* unique over the pool's life */
 	uint64_t requests; /* sessions that ended */
 	uint64_t handed; /* sessions begun, retaken ones not counted */
@@ -97,6 +102,7 @@ struct process {
 	tstamp used; /* last hand-over or end of a session */
 	tstamp step_at; /* when the present step of stopping began */
 	tstamp cool_until;
+	uint32_t jitter; /* its part of max_lifetime_jitter, in 2^-32 */
 };
 
 /* Sessions in its hands, assigned ones included. */

@@ -81,6 +81,7 @@ queue_admit(struct pool *p, uint32_t app)
 	c->retries = 0;
 	c->lock = ILIST_NONE;
 	c->cleared = false;
+	c->ahead = false;
 	c->seq = ++p->stamps;
 	c->arrived = p->now;
 	a->figures.accepted++;
@@ -95,6 +96,7 @@ queue_detach(struct pool *p, uint32_t conn)
 	uint32_t process = c->process;
 	struct process *x = &p->processes[process];
 
+	ahead_leaves(p, conn);
 	ilist_remove(&x->conns, p->conn_links, conn);
 	c->process = ILIST_NONE;
 	p->apps[c->app].figures.sessions--;
@@ -130,6 +132,7 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	c->handed = p->now;
 	x->used = p->now;
 	x->handed++;
+	ahead_given(p, conn);
 	if (c->retries == 0)
 		window_add(&a->queue_wait, p->now - c->arrived, p->now);
 	if (x->handed == x->request_limit) {
@@ -139,6 +142,14 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	a->figures.sessions++;
 	(void)life_event(p, process, PROCESS_GIVEN);
 	pool_act_conn(p, ACTION_HAND, conn, 0);
+}
+
+/* Whether the connection needs a younger process than this one. */
+static bool
+queue_too_old(const struct pool *p, uint32_t conn, uint32_t process)
+{
+	return p->apps[p->conns[conn].app].renewing &&
+	    p->processes[process].born < p->conns[conn].arrived;
 }
 
 void
@@ -152,9 +163,15 @@ queue_serve(struct pool *p, uint32_t app)
 
 		if (process == ILIST_NONE)
 			return;
-		queue_assign(p, servable->first, process);
+		if (queue_too_old(p, servable->first, process))
+			life_tell(p, process, END_RESTARTED);
+		else
+			queue_assign(p, servable->first, process);
 	}
 	a->full = false;
+	/* Whoever comes next wants a process that is younger than he is. */
+	while (a->renewing && !ilist_empty(room_list(p, app, 0)))
+		life_tell(p, room_list(p, app, 0)->first, END_RESTARTED);
 }
 
 void

@@ -2,9 +2,9 @@
  * Where the processes of an app are filed: who has room, and who is next.
  *
  * A ready process with room is on the room list of as many sessions as it
- * has, its most recently used first.  `lowest` never lies above a list that
- * has a process: a process that is given a connection moves one list up, so
- * finding the next one looks at one list, rarely at more.
+ * has; see app.h.  `lowest` never lies above a list that has a process: a
+ * process that is given a connection moves one list up, so finding the next
+ * one looks at one list, rarely at more.
  */
 
 #include <assert.h>
@@ -17,16 +17,30 @@ room_list(const struct pool *p, uint32_t app, uint32_t sessions)
 	return &p->rooms[(size_t)app * p->limits.sessions + sessions];
 }
 
+/* Sessions that one process may be given. */
+static uint32_t
+room_capacity(const struct app *a)
+{
+	return a->options.concurrency + a->options.prefetch;
+}
+
+uint32_t
+room_lists(const struct app *a)
+{
+	return a->options.private_queue ? room_capacity(a)
+					: a->options.concurrency;
+}
+
 void
 room_init(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
 	assert(a->options.concurrency >= 1 &&
-	    a->options.concurrency <= p->limits.sessions);
-	for (uint32_t i = 0; i < a->options.concurrency; i++)
+	    room_capacity(a) <= p->limits.sessions);
+	for (uint32_t i = 0; i < room_lists(a); i++)
 		ilist_init(room_list(p, app, i));
-	a->lowest = a->options.concurrency;
+	a->lowest = room_lists(a);
 }
 
 bool
@@ -36,7 +50,7 @@ room_has(const struct pool *p, uint32_t process)
 
 	return (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !x->cooling && !x->expiring &&
-	    process_sessions(x) < p->apps[x->app].options.concurrency;
+	    process_sessions(x) < room_capacity(&p->apps[x->app]);
 }
 
 static uint32_t
@@ -49,9 +63,11 @@ room_home(const struct pool *p, uint32_t process)
 		return HOME_STARTING;
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:
-		if (room_has(p, process))
+		if (!room_has(p, process))
+			return HOME_BUSY;
+		if (process_sessions(x) < room_lists(&p->apps[x->app]))
 			return HOME_ROOM + process_sessions(x);
-		return HOME_BUSY;
+		return HOME_AHEAD;
 	case PROCESS_RETIRING:
 	case PROCESS_STOPPING:
 	case PROCESS_DYING:
@@ -68,7 +84,9 @@ room_at(const struct pool *p, uint32_t app, uint32_t home)
 	case HOME_STARTING:
 		return &p->apps[app].starting;
 	case HOME_BUSY:
-		return &p->apps[app].busy;
+		return &p->apps[app].occupied;
+	case HOME_AHEAD:
+		return &p->apps[app].prefetching;
 	case HOME_LEAVING:
 		return &p->apps[app].leaving;
 	default:
@@ -77,11 +95,34 @@ room_at(const struct pool *p, uint32_t app, uint32_t home)
 	}
 }
 
-/* How many more sessions fit into a process of this room list. */
+/* How many more sessions one on this list can begin at once. */
 static uint32_t
 room_places(const struct app *a, uint32_t home)
 {
-	return a->options.concurrency - (home - HOME_ROOM);
+	uint32_t sessions = home - HOME_ROOM;
+
+	if (home < HOME_ROOM || sessions >= a->options.concurrency)
+		return 0;
+	return a->options.concurrency - sessions;
+}
+
+/* The sessions of the process that keep it busy have changed. */
+static void
+room_count_busy(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+	uint32_t busy = 0;
+
+	if (x->state == PROCESS_ACTIVE)
+		busy = process_sessions(x);
+	if (busy > a->options.concurrency)
+		busy = a->options.concurrency;
+	if (busy == x->busy)
+		return;
+	a->busy += busy - x->busy;
+	x->busy = busy;
+	load_set(&a->load, (double)a->busy / a->options.concurrency, p->now);
 }
 
 void
@@ -93,9 +134,17 @@ room_unfile(struct pool *p, uint32_t process)
 	if (x->home == HOME_NONE)
 		return;
 	ilist_remove(room_at(p, x->app, x->home), p->process_links, process);
-	if (x->home >= HOME_ROOM)
-		a->places -= room_places(a, x->home);
+	a->places -= room_places(a, x->home);
 	x->home = HOME_NONE;
+}
+
+/* Whether it stands before those that are on its list already. */
+static bool
+room_goes_first(const struct app *a, const struct process *x)
+{
+	if (x->home < HOME_ROOM || x->outdated != 0)
+		return false;
+	return x->home == HOME_ROOM || !a->options.private_queue;
 }
 
 void
@@ -103,21 +152,21 @@ room_file(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	uint32_t home = room_home(p, process);
+	struct ilist *l;
 
+	room_count_busy(p, process);
 	room_unfile(p, process);
-	x->home = home;
-	if (home == HOME_NONE)
+	x->home = room_home(p, process);
+	if (x->home == HOME_NONE)
 		return;
-	if (home < HOME_ROOM) {
-		ilist_push_back(
-		    room_at(p, x->app, home), p->process_links, process);
-		return;
-	}
-	ilist_push_front(room_at(p, x->app, home), p->process_links, process);
-	a->places += room_places(a, home);
-	if (home - HOME_ROOM < a->lowest)
-		a->lowest = home - HOME_ROOM;
+	l = room_at(p, x->app, x->home);
+	if (room_goes_first(a, x))
+		ilist_push_front(l, p->process_links, process);
+	else
+		ilist_push_back(l, p->process_links, process);
+	a->places += room_places(a, x->home);
+	if (x->home >= HOME_ROOM && x->home - HOME_ROOM < a->lowest)
+		a->lowest = x->home - HOME_ROOM;
 }
 
 uint32_t
@@ -125,20 +174,31 @@ room_best(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	for (; a->lowest < a->options.concurrency; a->lowest++) {
+	for (; a->lowest < room_lists(a); a->lowest++) {
 		struct ilist *l = room_list(p, app, a->lowest);
 
 		if (!ilist_empty(l))
 			return l->first;
 	}
-	return ILIST_NONE;
+	return a->prefetching.first;
+}
+
+bool
+room_exists(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	for (uint32_t i = a->lowest; i < room_lists(a); i++)
+		if (!ilist_empty(room_list(p, app, i)))
+			return true;
+	return !ilist_empty(&a->prefetching);
 }
 
 /* The first process of the lists from `home` on. */
 static uint32_t
 room_from(const struct pool *p, uint32_t app, uint32_t home)
 {
-	for (; home < HOME_ROOM + p->apps[app].options.concurrency; home++) {
+	for (; home < HOME_ROOM + room_lists(&p->apps[app]); home++) {
 		struct ilist *l = room_at(p, app, home);
 
 		if (!ilist_empty(l))

@@ -20,8 +20,8 @@ static void
 pool_watch_waste(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	bool waste =
-	    !ilist_empty(app_servable(a)) && a->in_state[PROCESS_IDLE] > 0;
+	bool waste = a->in_state[PROCESS_IDLE] > 0 &&
+	    (!ilist_empty(app_servable(a)) || ahead_is_due(p, app));
 
 	if (waste && a->waste_since == 0) {
 		a->waste_since = p->now;
@@ -126,7 +126,7 @@ pool_greet(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->greeted || a->phase != APP_RUNNING ||
+	if (a->greeted || a->rolling || a->phase != APP_RUNNING ||
 	    app_ready(a) < a->options.min_processes)
 		return;
 	a->greeted = true;
@@ -142,6 +142,7 @@ pool_settle(struct pool *p, uint32_t app)
 		pool_reopen(p, app);
 	/* What comes back late is served rather than refused. */
 	queue_serve(p, app);
+	ahead_recall(p, app);
 	queue_expire(p, app);
 	limit_update(p, app);
 	life_judge(p, app);
@@ -154,7 +155,7 @@ pool_settle(struct pool *p, uint32_t app)
 	if (a->phase != APP_RUNNING)
 		pool_wind_down(p, app);
 	pool_arm_app(p, app);
-	sizing_places(p);
+	places_serve(p);
 	pool_call_crowd(p);
 }
 
@@ -165,6 +166,7 @@ pool_app_deadline(const struct pool *p, uint32_t app)
 {
 	tstamp at = tstamp_min(queue_deadline(p, app), sizing_deadline(p, app));
 
+	at = tstamp_min(at, ahead_deadline(p, app));
 	return tstamp_min(at, limit_deadline(p, app));
 }
 
@@ -176,6 +178,13 @@ pool_arm_app(struct pool *p, uint32_t app)
 	/* A later deadline may stay early: it costs one look, not one each. */
 	if (at < deadlines_get(&p->app_deadlines, app))
 		deadlines_set(&p->app_deadlines, app, at);
+}
+
+void
+pool_revisit(struct pool *p, uint32_t app)
+{
+	if (p->now < deadlines_get(&p->app_deadlines, app))
+		deadlines_set(&p->app_deadlines, app, p->now);
 }
 
 tstamp

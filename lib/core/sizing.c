@@ -1,10 +1,11 @@
 /*
- * How many processes an app has: when one more is started, when one stops.
+ * More processes: to keep the minimum and the spare ones, for those who wait,
+ * and for a load that is high.
  *
- * Sources: AnyEvent::Fork::Pool (`start`, `stop`: how long all must be busy,
- * how long between two stops), Passenger's ApplicationPool text (a minimum
- * that is kept, spawning kept to the least), Apache's prefork (starts that
- * double while the need remains).
+ * Sources: AnyEvent::Fork::Pool (`start`: how long all must be busy; `idle`),
+ * Passenger's ApplicationPool text (a minimum that is kept, spawning kept to
+ * the least), Apache's prefork (starts that double while the need remains),
+ * the FastCGI process manager (load).
  */
 
 #include "core/pool_private.h"
@@ -16,8 +17,13 @@ sizing_kept(const struct pool *p, const struct app *a)
 	return p->phase == POOL_RUNNING && a->phase == APP_RUNNING;
 }
 
-/* Processes that are here to stay. */
-static uint32_t
+uint32_t
+sizing_least(const struct pool *p, const struct app *a)
+{
+	return sizing_kept(p, a) && !a->renewing ? a->options.min_processes : 0;
+}
+
+uint32_t
 sizing_lasting(const struct app *a)
 {
 	return app_processes(a) - a->expiring;
@@ -30,17 +36,6 @@ sizing_under_own(const struct app *a)
 	uint32_t n = app_processes(a);
 
 	return n < a->options.max_processes ? a->options.max_processes - n : 0;
-}
-
-uint32_t
-sizing_under_all(const struct pool *p)
-{
-	uint32_t used = p->nprocesses - p->free_processes.count;
-	uint32_t table = p->limits.processes - used;
-	uint32_t places =
-	    p->living < p->max_processes ? p->max_processes - p->living : 0;
-
-	return places < table ? places : table;
 }
 
 static uint32_t
@@ -81,12 +76,14 @@ pool_start_gate(const struct pool *p, uint32_t app)
 static uint32_t
 sizing_missing(const struct pool *p, const struct app *a)
 {
-	uint32_t lasting = sizing_lasting(a);
+	uint32_t lasting = sizing_lasting(a), least = sizing_least(p, a);
 
 	if (!sizing_kept(p, a))
 		return 0;
-	if (lasting < a->options.min_processes)
-		return a->options.min_processes - lasting;
+	if (least < a->first)
+		least = a->first;
+	if (lasting < least)
+		return least - lasting;
 	/* Who was refused does not wait, and yet asks for a process. */
 	return a->missed && lasting == 0 ? 1 : 0;
 }
@@ -98,6 +95,10 @@ sizing_paced(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp from = pool_oldest(p, app);
 
+	if (a->renewing)
+		return 0;
+	if (!ilist_empty(&a->ahead))
+		from = tstamp_min(from, p->conns[a->ahead.first].arrived);
 	return tstamp_add(
 	    from > a->grown ? from : a->grown, a->options.start_delay);
 }
@@ -118,9 +119,9 @@ static uint32_t
 sizing_need(const struct app *a)
 {
 	uint32_t starting = a->in_state[PROCESS_STARTING];
-	uint32_t need = app_demand(a) / a->options.concurrency;
+	uint32_t each = a->renewing ? 1 : a->options.concurrency;
+	uint32_t need = (app_demand(a) + each - 1) / each;
 
-	need += app_demand(a) % a->options.concurrency != 0 ? 1 : 0;
 	return need > starting ? need - starting : 0;
 }
 
@@ -135,41 +136,10 @@ sizing_step(struct pool *p, uint32_t app)
 	if (sizing_paced(p, app) > p->now)
 		return 1; /* the first, which no pace holds up */
 	a->grown = p->now;
-	if (a->options.start_delay == 0)
+	if (a->options.start_delay == 0 || a->renewing)
 		return need;
 	a->pace = sizing_min(2 * pace, 1u << 16);
 	return sizing_min(need, pace > starting ? pace - starting : 0);
-}
-
-static void
-sizing_drop_place(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (!a->wants_place)
-		return;
-	a->wants_place = false;
-	ilist_remove(&p->places, p->app_links, app);
-}
-
-/*
- * Asks for n places among max_processes, in order of asking; but a minimum
- * that is not kept comes before all growth.
- */
-static void
-sizing_want_places(struct pool *p, uint32_t app, uint32_t n, bool missing)
-{
-	struct app *a = &p->apps[app];
-
-	a->wanted = n;
-	if (a->wants_place && !missing)
-		return;
-	sizing_drop_place(p, app);
-	a->wants_place = true;
-	if (missing)
-		ilist_push_front(&p->places, p->app_links, app);
-	else
-		ilist_push_back(&p->places, p->app_links, app);
 }
 
 /* How many of n starts the app's own limits allow. */
@@ -184,20 +154,22 @@ sizing_allowed(const struct app *a, uint32_t n)
 static void
 sizing_start(struct pool *p, uint32_t app, uint32_t n, bool missing)
 {
-	for (n = sizing_allowed(&p->apps[app], n); n > 0; n--) {
+	n = sizing_allowed(&p->apps[app], n);
+	if (n > 0)
+		shrink_slack(p);
+	for (; n > 0; n--) {
 		/* A place that is free now is for those who came before. */
-		if (sizing_under_all(p) == 0 ||
+		if (places_free(p) == 0 ||
 		    (!missing && !ilist_empty(&p->places))) {
-			sizing_want_places(p, app, n, missing);
+			places_want(p, app, n, missing);
 			return;
 		}
 		life_begin(p, app);
 	}
-	sizing_drop_place(p, app);
+	places_drop(p, app);
 }
 
-/* Whether nothing may be started now. */
-static bool
+bool
 sizing_paused(const struct pool *p, const struct app *a)
 {
 	return a->phase >= APP_STOPPING || p->phase == POOL_ENDING ||
@@ -215,7 +187,7 @@ sizing_grow(struct pool *p, uint32_t app)
 		a->grown = 0;
 	}
 	if (sizing_paused(p, a)) {
-		sizing_drop_place(p, app);
+		places_drop(p, app);
 		return;
 	}
 	missing = sizing_missing(p, a);
@@ -224,17 +196,16 @@ sizing_grow(struct pool *p, uint32_t app)
 	else if (sizing_due(p, app) <= p->now)
 		sizing_start(p, app, sizing_step(p, app), false);
 	else if (app_demand(a) == 0)
-		sizing_drop_place(p, app);
+		places_drop(p, app);
 }
 
-/* A place is free and the app is the first who asked for one. */
-static void
+void
 sizing_take_place(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t n;
+	uint32_t n, wanted = a->wanted;
 
-	sizing_drop_place(p, app);
+	places_drop(p, app);
 	if (sizing_paused(p, a))
 		return;
 	n = sizing_missing(p, a);
@@ -242,94 +213,164 @@ sizing_take_place(struct pool *p, uint32_t app)
 		sizing_start(p, app, n, true);
 		return;
 	}
-	n = sizing_allowed(a, sizing_min(a->wanted, sizing_need(a)));
+	n = sizing_allowed(a, sizing_min(wanted, sizing_need(a)));
 	if (n == 0)
 		return;
 	life_begin(p, app);
 	if (n > 1)
-		sizing_want_places(p, app, n - 1, false);
+		places_want(p, app, n - 1, false);
 }
 
-/* --- shrinking ---------------------------------------------------------- */
+/* --- spare processes ---------------------------------------------------- */
 
-/* Whether a ceiling was lowered under what there is. */
+/* One more that no one waits for: only where there is a place for it now. */
 static bool
-sizing_over(const struct pool *p, const struct app *a)
+sizing_add(struct pool *p, uint32_t app)
 {
-	uint32_t least = sizing_kept(p, a) ? a->options.min_processes : 0;
-
-	return app_processes(a) > a->options.max_processes ||
-	    (p->count > p->max_processes && app_processes(a) > least);
+	if (sizing_allowed(&p->apps[app], 1) == 0)
+		return false;
+	shrink_slack(p);
+	if (places_free(p) == 0 || !ilist_empty(&p->places))
+		return false;
+	life_begin(p, app);
+	return true;
 }
 
-/* When the longest idle process may stop; TSTAMP_NEVER: none may. */
-static tstamp
-sizing_idle_due(const struct pool *p, uint32_t app)
+/* Whether there are fewer idle or starting ones than min_idle. */
+static bool
+sizing_short(const struct pool *p, const struct app *a)
 {
-	const struct app *a = &p->apps[app];
-	uint32_t last = room_list(p, app, 0)->last;
-	tstamp due;
+	uint32_t spare =
+	    a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_STARTING];
 
-	if (a->options.max_idle_time == 0 || last == ILIST_NONE ||
-	    sizing_lasting(a) <= a->options.min_processes ||
-	    app_demand(a) > 0 || a->in_state[PROCESS_STARTING] > 0)
-		return TSTAMP_NEVER;
-	due = tstamp_add(p->processes[last].used, a->options.max_idle_time);
-	if (a->shrunk != 0 &&
-	    due < tstamp_add(a->shrunk, a->options.stop_delay))
-		due = tstamp_add(a->shrunk, a->options.stop_delay);
-	return due;
+	return spare < a->options.min_idle && sizing_under_own(a) > 0 &&
+	    sizing_kept(p, a) && !a->renewing && !a->failed;
 }
 
 static void
-sizing_shrink(struct pool *p, uint32_t app)
+sizing_deny_spare(struct pool *p, struct app *a, bool denied)
+{
+	p->denied += (denied ? 1u : 0u) - (a->spare_denied ? 1u : 0u);
+	a->spare_denied = denied;
+}
+
+void
+sizing_keep_spare(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	struct ilist *idle = room_list(p, app, 0);
 
-	while (sizing_over(p, a) && !ilist_empty(idle))
-		life_tell(p, idle->last, END_RESIZED);
-	while (sizing_idle_due(p, app) <= p->now) {
-		a->shrunk = p->now;
-		life_tell(p, idle->last, END_IDLE);
+	sizing_deny_spare(p, a, false);
+	if (!sizing_short(p, a))
+		a->short_since = 0;
+	else if (a->short_since == 0)
+		a->short_since = p->now;
+	while (sizing_short(p, a) && !sizing_paused(p, a) &&
+	    tstamp_add(a->short_since, a->options.start_delay) <= p->now) {
+		if (!sizing_add(p, app)) {
+			sizing_deny_spare(p, a, true);
+			return;
+		}
+		a->short_since = p->now;
 	}
 }
+
+static tstamp
+sizing_spare_due(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp due;
+
+	if (a->short_since == 0 || a->spare_denied)
+		return TSTAMP_NEVER;
+	due = tstamp_add(a->short_since, a->options.start_delay);
+	return due < sizing_gate(a) ? sizing_gate(a) : due;
+}
+
+/* --- load --------------------------------------------------------------- */
+
+/* When the load estimate is next of use. */
+static tstamp
+sizing_update_due(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (!a->options.sessions || a->phase >= APP_STOPPING ||
+	    (load_at_rest(&a->load) && !shrink_wants_updates(p, app)))
+		return TSTAMP_NEVER;
+	return tstamp_add(a->load.updated, a->options.update_interval);
+}
+
+/* Whether the load estimate calls for one more process. */
+static bool
+sizing_overloaded(const struct pool *p, const struct app *a)
+{
+	return sizing_kept(p, a) && !a->renewing && !sizing_paused(p, a) &&
+	    a->in_state[PROCESS_STARTING] == 0 && app_ready(a) > 0 &&
+	    !load_at_rest(&a->load) &&
+	    app_load(a, p->now) >= a->options.grow_threshold;
+}
+
+static void
+sizing_estimate(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	const struct app_options *o = &a->options;
+
+	if (sizing_update_due(p, app) > p->now)
+		return;
+	load_update(&a->load, o->gain, o->update_interval, p->now);
+	if (!sizing_overloaded(p, a) || !sizing_add(p, app))
+		shrink_mark(p, app);
+}
+
+/* --- all ---------------------------------------------------------------- */
 
 void
 sizing_update(struct pool *p, uint32_t app)
 {
-	sizing_shrink(p, app);
+	struct app *a = &p->apps[app];
+
+	shrink_update(p, app);
+	rollout_update(p, app);
 	sizing_grow(p, app);
+	if (sizing_lasting(a) >= a->first || a->first > a->options.min_idle ||
+	    a->first > a->options.max_processes)
+		a->first = 0;
+	sizing_keep_spare(p, app);
+	sizing_estimate(p, app);
 }
 
-void
-sizing_places(struct pool *p)
-{
-	while (!ilist_empty(&p->places) && sizing_under_all(p) > 0) {
-		uint32_t app = p->places.first;
-
-		sizing_take_place(p, app);
-		pool_arm_app(p, app);
-	}
-}
-
-tstamp
-sizing_deadline(const struct pool *p, uint32_t app)
+/* When waiters, or a minimum that is not kept, bring the next start. */
+static tstamp
+sizing_start_due(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp at = sizing_idle_due(p, app), start;
+	tstamp start;
 
-	if (a->phase >= APP_STOPPING || p->phase == POOL_ENDING ||
-	    a->wants_place)
-		return at;
+	if (a->wants_place)
+		return TSTAMP_NEVER;
 	start = sizing_missing(p, a) > 0 ? 0 : sizing_due(p, app);
 	if (start == TSTAMP_NEVER)
-		return at;
+		return start;
 	if (start < sizing_gate(a))
 		start = sizing_gate(a);
 	/*
 	 * What is due and was not done just now is held up by a ceiling or by
 	 * a start under way: not time ends that, but an event.
 	 */
-	return start > p->now ? tstamp_min(at, start) : at;
+	return start > p->now ? start : TSTAMP_NEVER;
+}
+
+tstamp
+sizing_deadline(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp at =
+	    tstamp_min(shrink_deadline(p, app), sizing_update_due(p, app));
+
+	if (a->phase >= APP_STOPPING || p->phase == POOL_ENDING)
+		return at;
+	at = tstamp_min(at, rollout_deadline(p, app));
+	at = tstamp_min(at, sizing_spare_due(p, app));
+	return tstamp_min(at, sizing_start_due(p, app));
 }

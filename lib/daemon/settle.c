@@ -174,6 +174,11 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 		if (!app->options.close_when_full)
 			group_tell_full(g, now);
 		break;
+	case NEWS_GIVEN_UP:
+		log_errorx("%s: the new generation does not live: the old "
+			   "one stays",
+		    name);
+		break;
 	case NEWS_STUCK:
 		log_errorx("%s: a process is still there after SIGKILL; it "
 			   "counts no longer",

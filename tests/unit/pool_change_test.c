@@ -5,19 +5,129 @@
 /* --- restart ------------------------------------------------------------ */
 
 static void
-restart_replaces_every_process(void)
+restart_has_a_new_process_ready_before_an_old_one_leaves(void)
 {
 	struct app_options o = rig_options();
 
 	rig_begin();
 	o.min_processes = 2;
 	rig_running(o, 2);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 2", rig_did());
+	CHECK_EQ(1, rig_process(2)->generation);
+	rig_ready(2);
+	CHECK_STR("stop 1, spawn 3", rig_did());
+	rig_ready(3);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+restart_lets_a_busy_process_finish(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+restart_goes_beyond_max_processes_by_one(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin_with(rig_limits(), 1);
+	o.max_processes = 1;
+	rig_running(o, 1);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+restart_of_many_starts_a_tenth_of_them_at_a_time(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin_with(rig_limits(), 40);
+	o.min_processes = o.max_processes = 20;
+	rig_running(o, 20);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 20, spawn 21", rig_did());
+	rig_end();
+}
+
+static void
+a_full_table_has_one_old_process_leave_first(void)
+{
+	struct pool_limits limits = rig_limits();
+	struct app_options o = rig_options();
+
+	limits.processes = 2;
+	rig_begin_with(limits, 2);
+	o.min_processes = 2;
+	rig_running(o, 2);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 1", rig_did());
+	rig_exits(1, END_EXIT);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+idle_ones_of_the_new_generation_are_given_connections_first(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	rig_running(o, 2);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	rig_ready(2);
 	rig_arrive();
 	(void)rig_did();
+	(void)rig_done(2);
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>2, hand 1>0", rig_did());
+	rig_end();
+}
+
+static void
+a_new_generation_that_dies_young_is_given_up(void)
+{
+	rig_begin();
+	rig.tells = true;
+	rig_running(rig_options(), 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, stop 1, spawn 2, spawn 3", rig_did());
-	CHECK_EQ(1, rig_process(2)->generation);
-	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	for (int i = 0; i < 3; i++) {
+		CHECK_EQ(1, rig_app(0)->outdated);
+		rig_at((i + 1) * 200000);
+		rig_spawned(1);
+		rig_exits(1, END_FAILURE);
+	}
+	CHECK_EQ(0, rig_app(0)->outdated);
+	CHECK(!rig_app(0)->rolling);
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+what_the_old_generation_serves_does_not_excuse_the_new_one(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	rig_spawned(1);
+	rig_exits(1, END_FAILURE);
+	rig_arrive();
+	(void)rig_did();
+	(void)rig_done(0);
+	CHECK_EQ(1, rig_app(0)->failed_starts);
 	rig_end();
 }
 
@@ -41,14 +151,14 @@ after_a_restart_readiness_is_told_again(void)
 	rig.tells = true;
 	rig_running(rig_options(), 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	CHECK_STR("spawn 1", rig_did());
 	rig_ready(1);
-	CHECK_STR("tell 0 ready", rig_did());
+	CHECK_STR("stop 0, tell 0 ready", rig_did());
 	rig_end();
 }
 
 static void
-waiters_wait_through_a_restart(void)
+waiters_are_served_by_the_new_generation(void)
 {
 	struct app_options o = rig_options();
 
@@ -58,9 +168,9 @@ waiters_wait_through_a_restart(void)
 	rig_arrive_n(2);
 	(void)rig_did();
 	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK_STR("stop 0, spawn 1", rig_did());
+	CHECK_STR("spawn 1", rig_did());
 	rig_ready(1);
-	CHECK_STR("hand 1>1", rig_did());
+	CHECK_STR("stop 0, hand 1>1", rig_did());
 	rig_end();
 }
 
@@ -486,10 +596,17 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(restart_replaces_every_process);
+	RUN(restart_has_a_new_process_ready_before_an_old_one_leaves);
+	RUN(restart_lets_a_busy_process_finish);
+	RUN(restart_goes_beyond_max_processes_by_one);
+	RUN(restart_of_many_starts_a_tenth_of_them_at_a_time);
+	RUN(a_full_table_has_one_old_process_leave_first);
+	RUN(idle_ones_of_the_new_generation_are_given_connections_first);
+	RUN(a_new_generation_that_dies_young_is_given_up);
+	RUN(what_the_old_generation_serves_does_not_excuse_the_new_one);
 	RUN(restart_calls_off_starts_that_were_not_carried_out);
 	RUN(after_a_restart_readiness_is_told_again);
-	RUN(waiters_wait_through_a_restart);
+	RUN(waiters_are_served_by_the_new_generation);
 	RUN(more_concurrency_serves_waiters_at_once);
 	RUN(less_concurrency_ends_no_session_and_adds_none);
 	RUN(a_change_leaves_the_order_of_idle_processes);

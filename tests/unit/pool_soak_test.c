@@ -22,7 +22,7 @@ static uint64_t soak_seed = 1;
 static void
 begin_episode(void)
 {
-	struct pool_limits limits = { .sessions = 8 };
+	struct pool_limits limits = { .sessions = 12 };
 	uint32_t max = 1 + world_random(60);
 
 	limits.apps = 1 + world_random(20);
@@ -114,6 +114,21 @@ all_work_is_done(void)
 	return any || before != w.pool.stamps + w.actions;
 }
 
+/* Nothing is replaced any more merely because time goes by. */
+static void
+keep_what_there_is(void)
+{
+	for (uint32_t app = 0; app < w.pool.limits.apps; app++) {
+		struct world_app *a = &w.apps[app];
+
+		if (!a->used)
+			continue;
+		a->options.max_lifetime = 0;
+		pool_app_change(&w.pool, app, &a->options, w.now);
+		pool_app_renew(&w.pool, app, false, w.now);
+	}
+}
+
 /* Lets everything come to rest. */
 static void
 calm_down(void)
@@ -122,6 +137,7 @@ calm_down(void)
 	tstamp at;
 
 	w.calm = true;
+	keep_what_there_is();
 	world_settle();
 	for (;;) {
 		while (all_work_is_done()) {

@@ -30,6 +30,10 @@ random_options(struct app_options *o, bool sessions)
 	memset(o, 0, sizeof(*o));
 	o->min_processes = random_up_to(3);
 	o->concurrency = world_random(2) == 0 ? 1 : 1 + world_random(8);
+	if (world_random(3) == 0)
+		o->prefetch = random_up_to(4);
+	o->private_queue = o->prefetch > 0 && world_random(3) == 0;
+	o->min_idle = world_random(3) == 0 ? random_up_to(4) : 0;
 	o->max_queue = random_up_to(world_random(3) == 0 ? 30 : 3);
 	o->retry_limit = random_up_to(3);
 	o->start_limit = 1 + random_up_to(4);
@@ -57,6 +61,16 @@ random_options(struct app_options *o, bool sessions)
 	    o->min_processes + random_up_to(world_random(4) == 0 ? 57 : 5);
 	if (o->max_processes == 0)
 		o->max_processes = 1;
+	if (world_random(4) == 0) {
+		o->max_lifetime = random_span(false);
+		o->max_lifetime_jitter = random_span(true);
+	}
+	o->max_memory = world_random(4) == 0 ? 1000 : 0;
+	if (world_random(4) == 0)
+		o->request_timeout = random_span(false);
+	if (world_random(4) == 0)
+		o->slow_timeout = random_span(false);
+	o->exit_ends = sessions && world_random(10) == 0;
 	if (world_random(3) == 0) {
 		o->max_requests = 1 + random_up_to(20);
 		o->max_requests_jitter = random_up_to(5);
@@ -291,6 +305,24 @@ an_app_restarts(void)
 }
 
 static inline void
+an_app_renews(void)
+{
+	uint32_t app = any_app();
+
+	if (app != ILIST_NONE)
+		pool_app_renew(&w.pool, app, world_random(3) == 0, w.now);
+}
+
+static inline void
+a_process_is_measured(void)
+{
+	uint32_t n = world_find_process(FATE_ALIVE);
+
+	if (n != ILIST_NONE)
+		pool_measured(&w.pool, n, world_random(1100), w.now);
+}
+
+static inline void
 an_app_closes(void)
 {
 	uint32_t app = any_app();
@@ -412,6 +444,8 @@ static const struct {
 	{ a_socket_is_looked_at, 200 },
 	{ an_app_changes, 60 },
 	{ an_app_restarts, 30 },
+	{ an_app_renews, 30 },
+	{ a_process_is_measured, 100 },
 	{ an_app_closes, 15 },
 	{ add_app, 30 },
 	{ the_ceiling_changes, 20 },

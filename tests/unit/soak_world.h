@@ -38,6 +38,7 @@ struct world_process {
 	bool killed;
 	bool deaf; /* ignores STOP and TERM */
 	bool hung; /* ignores KILL too, for now */
+	bool exited; /* and was not killed by a signal */
 };
 
 /* A connection. */
@@ -200,8 +201,11 @@ world_die(uint32_t n)
 	static const enum process_end ends[] = { END_EXIT, END_FAILURE,
 		END_SIGNAL };
 
+	enum process_end how = ends[world_random(3)];
+
 	w.processes[n].fate = FATE_DEAD;
-	pool_died(&w.pool, n, ends[world_random(3)], w.now);
+	w.processes[n].exited = how != END_SIGNAL;
+	pool_died(&w.pool, n, how, w.now);
 }
 
 /* One step of the burial of a dead process. */
@@ -222,7 +226,10 @@ world_bury(uint32_t n)
 			w.conns[c].place == PLACE_TAKEN) &&
 		    w.conns[c].process == n) {
 			w.conns[c].place = PLACE_NONE;
-			w.apps[x->app].lost++;
+			if (x->exited && w.apps[x->app].options.exit_ends)
+				w.apps[x->app].completed++;
+			else
+				w.apps[x->app].lost++;
 		}
 	x->fate = FATE_NONE;
 	pool_buried(&w.pool, n, w.now);
@@ -346,6 +353,25 @@ world_unlock(const struct action *a)
 	w.locks[a->lock].held = false;
 }
 
+/* The oldest of what the process has not read comes back, if it lives. */
+static inline void
+world_take(const struct action *a)
+{
+	uint32_t conn = ILIST_NONE;
+
+	assert(w.processes[a->process].fate == FATE_ALIVE);
+	assert(w.apps[a->app].options.prefetch > 0 ||
+	    w.apps[a->app].options.concurrency > 0);
+	for (uint32_t c = w.pool.processes[a->process].conns.first;
+	     c != ILIST_NONE && conn == ILIST_NONE;
+	     c = w.pool.conn_links[c].next)
+		if (w.conns[c].place == PLACE_SENT)
+			conn = c;
+	if (conn != ILIST_NONE)
+		w.conns[conn].place = PLACE_INSIDE;
+	pool_taken(&w.pool, a->process, conn, w.now);
+}
+
 static inline void
 world_carry_out(const struct action *a)
 {
@@ -357,7 +383,7 @@ world_carry_out(const struct action *a)
 		world_hand(a);
 		return;
 	case ACTION_TAKE:
-		pool_taken(&w.pool, a->process, ILIST_NONE, w.now);
+		world_take(a);
 		return;
 	case ACTION_SLOW:
 		return;

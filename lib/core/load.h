@@ -1,0 +1,45 @@
+#ifndef CORE_LOAD_H
+#define CORE_LOAD_H
+
+/*
+ * How busy an app's processes have been: an exponentially decaying estimate.
+ * Busy time is integrated, so that a process that is stuck in a long session
+ * is busy; and each interval weighs by its length, so that a late update, or
+ * one after the machine slept, is as right as one in time.
+ *
+ * Source: the FastCGI process manager's gain and update interval.  It sums
+ * ended requests in integers over two windows; this does neither.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/tstamp.h"
+
+struct load {
+	double work; /* processes busy, on average, as of `updated` */
+	double area; /* busy nanoseconds since then, until `seen` */
+	double busy; /* processes busy from `seen` on */
+	bool known; /* there was an update */
+	tstamp updated;
+	tstamp seen;
+};
+
+void load_init(struct load *l, tstamp now);
+
+/* From now on so many processes are busy. */
+void load_set(struct load *l, double busy, tstamp now);
+
+/*
+ * Takes the time since the last update into the estimate, with the weight
+ * `gain` if that is `interval` long.  0 < gain <= 1, interval > 0.
+ */
+void load_update(struct load *l, double gain, tspan interval, tstamp now);
+
+/* What an update would make of the estimate, in processes. */
+double load_work(const struct load *l, double gain, tspan interval, tstamp now);
+
+/* Whether updates would let it stay at nothing. */
+bool load_at_rest(const struct load *l);
+
+#endif

@@ -1,0 +1,167 @@
+/*
+ * The ceiling over all apps: max_processes places.  Apps that find none free
+ * wait for one, first come, first served; and others give up processes that
+ * they can spare.
+ *
+ * Source: Passenger's ApplicationPool text, where an idle process of another
+ * application is stopped to make room.  That alone would let an app that is
+ * always busy starve the others, and let two of them take a place from each
+ * other again and again, a spawn each time: so a busy app gives, too, but
+ * only to one that has clearly less.
+ */
+
+#include "core/pool_private.h"
+
+uint32_t
+places_free(const struct pool *p)
+{
+	uint32_t used = p->nprocesses - p->free_processes.count;
+	uint32_t table = p->limits.processes - used;
+	uint32_t places =
+	    p->living < p->max_processes ? p->max_processes - p->living : 0;
+
+	return places < table ? places : table;
+}
+
+void
+places_drop(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (!a->wants_place)
+		return;
+	a->wants_place = false;
+	p->wanted -= a->wanted;
+	a->wanted = 0;
+	ilist_remove(&p->places, p->app_links, app);
+}
+
+/* Whether more is waited for than those that are leaving will set free. */
+static bool
+places_short(const struct pool *p)
+{
+	return p->wanted > p->ending;
+}
+
+/* Whether `to` has so much less than `from` that even a busy one must give. */
+static bool
+places_unfair(const struct app *from, const struct app *to)
+{
+	return app_processes(to) == 0 ||
+	    app_processes(from) >= app_processes(to) + 2;
+}
+
+/* Whether the app would not soon want back a process that it gives. */
+static bool
+places_spares(const struct pool *p, const struct app *a)
+{
+	uint32_t rest = app_ready(a) - 1;
+	double work = app_work(a, p->now);
+
+	return app_demand(a) == 0 &&
+	    (a->options.grow_threshold <= 0 ||
+		100 * work <= a->options.grow_threshold * rest);
+}
+
+/* The longest idle process that the app can give, or ILIST_NONE. */
+static uint32_t
+places_gift(const struct pool *p, uint32_t from, uint32_t to)
+{
+	const struct app *a = &p->apps[from];
+	uint32_t last;
+
+	if (a->phase == APP_FREE || from == to ||
+	    sizing_lasting(a) <= sizing_least(p, a))
+		return ILIST_NONE;
+	last = room_list(p, from, 0)->last;
+	if (last == ILIST_NONE ||
+	    (!places_unfair(a, &p->apps[to]) && !places_spares(p, a)))
+		return ILIST_NONE;
+	return last;
+}
+
+/* Stops an idle process of the least loaded app that can give one. */
+static bool
+places_evict(struct pool *p, uint32_t to)
+{
+	uint32_t victim = ILIST_NONE;
+	double least = 0;
+
+	for (uint32_t app = 0; app < p->napps; app++) {
+		uint32_t gift = places_gift(p, app, to);
+		double load;
+
+		if (gift == ILIST_NONE)
+			continue;
+		load = app_load(&p->apps[app], p->now);
+		if (victim == ILIST_NONE || load < least ||
+		    (load <= least &&
+			p->processes[gift].used < p->processes[victim].used)) {
+			victim = gift;
+			least = load;
+		}
+	}
+	if (victim == ILIST_NONE)
+		return false;
+	life_tell(p, victim, END_EVICTED);
+	pool_revisit(p, p->processes[victim].app);
+	return true;
+}
+
+void
+places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
+{
+	struct app *a = &p->apps[app];
+	bool more = !a->wants_place || n > a->wanted;
+
+	if (a->wants_place && !missing) {
+		p->wanted += n - a->wanted;
+		a->wanted = n;
+	} else {
+		places_drop(p, app);
+		a->wants_place = true;
+		a->wanted = n;
+		p->wanted += n;
+		if (missing)
+			ilist_push_front(&p->places, p->app_links, app);
+		else
+			ilist_push_back(&p->places, p->app_links, app);
+	}
+	while (more && places_short(p) && places_evict(p, app))
+		;
+}
+
+bool
+places_yield(struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
+	uint32_t first = p->places.first;
+
+	if (first == ILIST_NONE || first == x->app || !places_short(p) ||
+	    sizing_lasting(a) <= sizing_least(p, a))
+		return false;
+	if (!places_unfair(a, &p->apps[first]) &&
+	    (x->state != PROCESS_IDLE || !places_spares(p, a)))
+		return false;
+	life_tell(p, process, END_EVICTED);
+	return true;
+}
+
+void
+places_serve(struct pool *p)
+{
+	while (!ilist_empty(&p->places) && places_free(p) > 0) {
+		uint32_t app = p->places.first;
+
+		sizing_take_place(p, app);
+		pool_arm_app(p, app);
+	}
+	/* Then those for whom nobody waits. */
+	for (uint32_t app = 0;
+	     app < p->napps && p->denied > 0 && places_free(p) > 0; app++)
+		if (p->apps[app].spare_denied) {
+			sizing_keep_spare(p, app);
+			pool_arm_app(p, app);
+		}
+}

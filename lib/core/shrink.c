@@ -1,0 +1,213 @@
+/*
+ * Fewer processes: those that idle too long, those that the load estimate
+ * finds to be more than are needed, and those over a ceiling.
+ *
+ * Sources: AnyEvent::Fork::Pool (`stop`: how long between two stops), the
+ * FastCGI process manager (thresholds, kill interval, slack).
+ */
+
+#include "core/pool_private.h"
+
+/* Whether a ceiling was lowered under what there is. */
+static bool
+shrink_over(const struct pool *p, const struct app *a)
+{
+	return app_processes(a) > a->options.max_processes + a->surge ||
+	    (p->count > p->max_processes + p->surge &&
+		app_processes(a) > sizing_least(p, a));
+}
+
+/* Whether all that are there are wanted, or somebody is about to be. */
+static bool
+shrink_barred(const struct app *a)
+{
+	return app_demand(a) > 0 || a->in_state[PROCESS_STARTING] > 0;
+}
+
+/* Whether one fewer would still be enough. */
+static bool
+shrink_allowed(const struct pool *p, const struct app *a)
+{
+	return !shrink_barred(a) && sizing_lasting(a) > sizing_least(p, a) &&
+	    (a->options.min_idle == 0 ||
+		a->in_state[PROCESS_IDLE] > a->options.min_idle);
+}
+
+/* When the pace of stops allows one, if it is due at this time. */
+static tstamp
+shrink_paced(const struct app *a, tstamp due)
+{
+	tstamp paced = tstamp_add(a->shrunk, a->options.stop_delay);
+
+	return a->shrunk != 0 && due < paced ? paced : due;
+}
+
+static void
+shrink_stop(struct pool *p, uint32_t process, enum process_end why)
+{
+	p->apps[p->processes[process].app].shrunk = p->now;
+	life_tell(p, process, why);
+}
+
+/* --- idle --------------------------------------------------------------- */
+
+/* When the longest idle process may stop; TSTAMP_NEVER: none may. */
+static tstamp
+shrink_idle_due(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	uint32_t last = room_list(p, app, 0)->last;
+
+	if (a->options.max_idle_time == 0 || last == ILIST_NONE ||
+	    !shrink_allowed(p, a))
+		return TSTAMP_NEVER;
+	return shrink_paced(
+	    a, tstamp_add(p->processes[last].used, a->options.max_idle_time));
+}
+
+/* --- load --------------------------------------------------------------- */
+
+static void
+shrink_unmark(struct pool *p, struct app *a)
+{
+	p->marked -= a->marked;
+	a->marked = 0;
+	a->victims = 0;
+}
+
+/* Whether the load would still be low with one more victim. */
+static bool
+shrink_needless(const struct pool *p, const struct app *a)
+{
+	uint32_t n = app_ready(a);
+
+	if (!shrink_allowed(p, a) || n <= a->marked ||
+	    sizing_lasting(a) - a->marked <= sizing_least(p, a) ||
+	    a->in_state[PROCESS_IDLE] < a->marked + a->options.min_idle)
+		return false;
+	n -= a->marked;
+	if (n == 1)
+		return 100 * a->load.work < a->options.single_threshold;
+	return 100 * a->load.work < a->options.multi_threshold * (n - 1);
+}
+
+void
+shrink_mark(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	tspan interval = a->options.kill_interval;
+
+	if (!shrink_needless(p, a))
+		return;
+	if (a->marked == 0)
+		a->kill_at = tstamp_add(
+		    p->now, interval - (p->now - a->added) % interval);
+	a->marked++;
+	p->marked++;
+}
+
+/* The process that is needed least; ILIST_NONE: all are. */
+static uint32_t
+shrink_victim(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (!shrink_allowed(p, a))
+		return ILIST_NONE;
+	for (uint32_t i = 0; i < a->options.concurrency; i++) {
+		struct ilist *l = room_list(p, app, i);
+
+		if (!ilist_empty(l))
+			return l->last;
+	}
+	return ILIST_NONE;
+}
+
+/* Stops one that is marked; without any that can stop the marks drop. */
+static void
+shrink_kill(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t victim = shrink_victim(p, app);
+
+	if (victim == ILIST_NONE) {
+		shrink_unmark(p, a);
+		return;
+	}
+	a->marked--;
+	p->marked--;
+	if (a->victims > 0)
+		a->victims--;
+	shrink_stop(p, victim, END_LOAD);
+}
+
+void
+shrink_slack(struct pool *p)
+{
+	if (p->count + p->process_slack <= p->max_processes)
+		return;
+	for (uint32_t app = 0; app < p->napps && p->marked > 0; app++) {
+		if (p->apps[app].marked == 0)
+			continue;
+		while (p->apps[app].marked > 0)
+			shrink_kill(p, app);
+		pool_revisit(p, app);
+	}
+}
+
+/* When the next of the marked is due to stop. */
+static tstamp
+shrink_kill_due(const struct app *a)
+{
+	if (a->victims > 0)
+		return shrink_paced(a, 0);
+	return a->marked > 0 ? a->kill_at : TSTAMP_NEVER;
+}
+
+static void
+shrink_marked(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (shrink_barred(a) || a->phase >= APP_STOPPING)
+		shrink_unmark(p, a);
+	if (a->marked > 0 && a->kill_at <= p->now) {
+		a->victims = a->marked;
+		a->kill_at = tstamp_add(a->kill_at, a->options.kill_interval);
+		if (a->kill_at <= p->now)
+			a->kill_at =
+			    tstamp_add(p->now, a->options.kill_interval);
+	}
+	while (a->victims > 0 && shrink_kill_due(a) <= p->now)
+		shrink_kill(p, app);
+}
+
+/* --- all ---------------------------------------------------------------- */
+
+void
+shrink_update(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	struct ilist *idle = room_list(p, app, 0);
+
+	while (shrink_over(p, a) && !ilist_empty(idle))
+		life_tell(p, idle->last, END_RESIZED);
+	while (shrink_idle_due(p, app) <= p->now)
+		shrink_stop(p, idle->last, END_IDLE);
+	shrink_marked(p, app);
+}
+
+bool
+shrink_wants_updates(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	return shrink_needless(p, a);
+}
+
+tstamp
+shrink_deadline(const struct pool *p, uint32_t app)
+{
+	return tstamp_min(
+	    shrink_idle_due(p, app), shrink_kill_due(&p->apps[app]));
+}
