@@ -277,8 +277,10 @@ pool_taken_out(struct pool *p, struct action *a)
 		break;
 	case ACTION_TAKE:
 		app->taking = false;
-		if (!ahead_is_due(p, a->app))
+		if (!ahead_is_due(p, a->app)) {
+			pool_arm_app(p, a->app);
 			return false;
+		}
 		a->process = p->conns[app->ahead.first].process;
 		break;
 	case ACTION_REFUSE:
