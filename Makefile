@@ -211,6 +211,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/child_test.c \
     tests/unit/conf_check_test.c \
     tests/unit/conf_reload_test.c \
+    tests/unit/conf_reply_test.c \
     tests/unit/conf_syntax_test.c \
     tests/unit/conf_value_test.c \
     tests/unit/control_test.c \

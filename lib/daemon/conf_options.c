@@ -120,7 +120,7 @@ const struct conf_option conf_app_options[] = {
 	{ APP(on_full, word), APP_EXTRA(on_full_file), .preset = "wait",
 	    .words = conf_on_full_words, .handoffs = SESSIONS, SIZES },
 	{ APP(protocol, word), .preset = "raw", .words = conf_protocol_words,
-	    .handoffs = CONNECTIONS, SIZES, NOT_YET },
+	    .handoffs = CONNECTIONS, SIZES },
 	{ APP(limit, limit), .handoffs = SESSIONS, SIZES },
 	{ APP(limit_fail, word), .preset = "open",
 	    .words = conf_limit_fail_words, .handoffs = SESSIONS, SIZES },

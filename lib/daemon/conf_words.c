@@ -20,13 +20,10 @@ const struct conf_word conf_handoff_words[] = {
 const struct conf_word conf_on_full_words[] = {
 	{ .name = "wait", .value = CONF_ON_FULL_WAIT },
 	{ .name = "close", .value = CONF_ON_FULL_CLOSE },
-	{ .name = "refuse",
-	    .value = CONF_ON_FULL_REFUSE,
-	    .not_in_force = true },
+	{ .name = "refuse", .value = CONF_ON_FULL_REFUSE },
 	{ .name = "reply",
 	    .value = CONF_ON_FULL_REPLY,
-	    .form = CONF_WORD_PREFIX,
-	    .not_in_force = true },
+	    .form = CONF_WORD_PREFIX },
 	{ .name = NULL },
 };
 

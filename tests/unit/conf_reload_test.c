@@ -415,9 +415,10 @@ sizes_and_times_change_in_place(void)
 {
 	static const char *const options[] = { "min_processes = 2",
 		"max_processes = 9", "concurrency = 2", "max_queue = 1",
-		"queue_timeout = 1s", "on_full = close", "start_delay = 0",
-		"stop_delay = 0", "max_idle_time = 0", "max_requests = 5",
-		"retry_limit = 1", "start_timeout = 1s", "pickup_timeout = 1s",
+		"queue_timeout = 1s", "on_full = close", "on_full = refuse",
+		"protocol = http", "start_delay = 0", "stop_delay = 0",
+		"max_idle_time = 0", "max_requests = 5", "retry_limit = 1",
+		"start_timeout = 1s", "pickup_timeout = 1s",
 		"restart_delay = 2s", "restart_delay_max = 2m",
 		"start_limit = 1", "min_server_life = 1s",
 		"exit_on_failed = true", "stop_timeout = 1s",
