@@ -19,12 +19,8 @@ played_add(struct tally *t, const struct played *x, uint32_t by)
 	if (x->leaving)
 		return;
 	t->processes += by;
-	if (x->state != PLAYED_READY)
-		return;
-	if (x->serving.count == 0)
+	if (x->state == PLAYED_READY && x->serving.count == 0)
 		t->idle += by;
-	if (x->serving.count < x->concurrency)
-		t->roomy += by;
 }
 
 /* Counts a process in or out; every change stands between the two. */

@@ -114,6 +114,7 @@ series_fold(struct series *s)
 	memset(&s->buckets[SERIES_BUCKETS / 2], 0,
 	    SERIES_BUCKETS / 2 * sizeof(s->buckets[0]));
 	s->width *= 2;
+	s->used = SERIES_BUCKETS / 2;
 }
 
 struct series_bucket *

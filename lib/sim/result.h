@@ -103,7 +103,7 @@ struct result_app {
 
 	/*
 	 * Time in which a connection that no process holds waits although a
-	 * process of its app has room: with `concurrency` 1, is idle.
+	 * process of its app is idle: ready, and without a connection.
 	 */
 	tspan idle_while_waiting;
 

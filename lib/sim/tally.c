@@ -52,7 +52,7 @@ tally_spend(struct tally *t, tspan span)
 static void
 tally_waste(struct tally *t, tstamp now)
 {
-	if (t->unheld > 0 && t->roomy > 0)
+	if (t->unheld > 0 && t->idle > 0)
 		t->out->idle_while_waiting += now - t->now;
 	if (t->unread == 0 || t->idle == 0) {
 		t->unread_since = 0;

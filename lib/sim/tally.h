@@ -24,7 +24,6 @@ struct tally {
 	uint32_t existing; /* leaving ones included */
 	uint32_t busy; /* with a connection in service */
 	uint32_t idle; /* ready and without one */
-	uint32_t roomy; /* ready and with room for one */
 	uint32_t unheld; /* connections that wait and no process holds */
 	uint32_t unread; /* that lie in the sockets of processes */
 
