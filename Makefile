@@ -172,6 +172,8 @@ SIM_SRCS = lib/sim/backlog.c \
     lib/sim/policy_uwsgi.c \
     lib/sim/pool_driver.c \
     lib/sim/result.c \
+    lib/sim/simulate.c \
+    lib/sim/simulate_options.c \
     lib/sim/tally.c
 
 # libapppool, for workers.
@@ -249,9 +251,12 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/window_test.c
 
 # The core in virtual time, for long: build/tests/sim/NAME.
-SIM_TESTS = tests/sim/load_test.c \
+SIM_TESTS = tests/sim/engine_test.c \
+    tests/sim/figures_test.c \
+    tests/sim/load_test.c \
     tests/sim/policies_load_test.c \
     tests/sim/policies_test.c \
+    tests/sim/pool_driver_test.c \
     tests/sim/socketpool_test.c \
     tests/sim/trace_test.c
 

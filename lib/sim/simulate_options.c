@@ -1,0 +1,405 @@
+/* Words into numbers, and what they are when nobody says. */
+
+#include <ctype.h>
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "sim/simulate_options.h"
+
+#define DEFAULT_SERVICE "exponential:50ms"
+#define DEFAULT_START_TIME TSPAN_MSECONDS(200)
+#define DEFAULT_LENGTH TSPAN_SECONDS(600)
+#define START_TIME_MAX TSPAN_SECONDS(600)
+
+/* Of all processes, at the highest rate. */
+#define DEFAULT_BUSY 0.7
+
+/* Bursts of a run of which nobody says how long it is. */
+#define DEFAULT_BURSTS 10
+
+enum long_option {
+	OPTION_COMPARE = 256,
+	OPTION_FOR,
+	OPTION_PROFILE,
+	OPTION_RATE,
+	OPTION_SEED,
+	OPTION_SERVICE,
+	OPTION_START_TIME,
+	OPTION_SVG,
+	OPTION_TRACE,
+};
+
+void
+simulate_usage(void)
+{
+	(void)fputs("usage: apppoolctl simulate [-hjV] [-c FILE] [--compare] "
+		    "[--for TIME]\n"
+		    "           [--profile PROFILE] [--rate [APP=]RATE] "
+		    "[--seed NUMBER]\n"
+		    "           [--service [APP=]SERVICE] [--start-time TIME] "
+		    "[--svg FILE]\n"
+		    "           [--trace FILE]\n",
+	    stderr);
+}
+
+static int
+simulate_misuse(const char *option, const char *text, const char *why)
+{
+	(void)fprintf(
+	    stderr, "apppoolctl: simulate: --%s %s: %s\n", option, text, why);
+	return EX_USAGE;
+}
+
+/* --- the command line --------------------------------------------------- */
+
+static int
+simulate_seed(const char *text, uint64_t *out)
+{
+	unsigned long long n;
+	char *end;
+
+	errno = 0;
+	n = strtoull(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end != '\0' || errno != 0)
+		return simulate_misuse(
+		    "seed", text, "write a number from 0 to 2^64 - 1");
+	*out = n;
+	return 0;
+}
+
+static int
+simulate_start_time(const char *text, tspan *out)
+{
+	const char *why;
+	tspan span;
+
+	if (!load_span(text, &span, &why))
+		return simulate_misuse("start-time", text, why);
+	if (span > START_TIME_MAX)
+		return simulate_misuse(
+		    "start-time", text, "it may be 10m at most");
+	*out = span;
+	return 0;
+}
+
+static int
+simulate_for(const char *text, tspan *out)
+{
+	const char *why;
+	tspan span;
+
+	if (!load_span(text, &span, &why))
+		return simulate_misuse("for", text, why);
+	if (span == 0)
+		return simulate_misuse("for", text, "it must be over 0");
+	*out = span;
+	return 0;
+}
+
+static int
+simulate_profile(struct simulate_options *o, const char *text)
+{
+	const char *why;
+
+	if (!load_profile(text, &o->profile, &why))
+		return simulate_misuse("profile", text, why);
+	o->profile_set = true;
+	return 0;
+}
+
+static int
+simulate_option(struct simulate_options *o, int option, const char *text)
+{
+	switch (option) {
+	case 'c':
+		o->file = text;
+		return 0;
+	case 'h':
+		o->help = true;
+		return 0;
+	case 'j':
+		o->json = true;
+		return 0;
+	case 'V':
+		o->version = true;
+		return 0;
+	case OPTION_COMPARE:
+		o->compare = true;
+		return 0;
+	case OPTION_FOR:
+		return simulate_for(text, &o->length);
+	case OPTION_PROFILE:
+		return simulate_profile(o, text);
+	case OPTION_RATE:
+		o->rates[o->rates_len++] = text;
+		return 0;
+	case OPTION_SEED:
+		return simulate_seed(text, &o->seed);
+	case OPTION_SERVICE:
+		o->services[o->services_len++] = text;
+		return 0;
+	case OPTION_START_TIME:
+		return simulate_start_time(text, &o->start_time);
+	case OPTION_SVG:
+		o->svg = text;
+		return 0;
+	case OPTION_TRACE:
+		o->trace = text;
+		return 0;
+	default:
+		simulate_usage();
+		return EX_USAGE;
+	}
+}
+
+static int
+simulate_contradiction(const struct simulate_options *o)
+{
+	const char *why = NULL;
+
+	if (o->trace != NULL && o->rates_len > 0)
+		why = "a trace has a rate of its own: no --rate";
+	else if (o->trace != NULL && o->services_len > 0)
+		why = "a trace has service times of its own: no --service";
+	else if (o->trace != NULL && o->profile_set)
+		why = "a trace has a profile of its own: no --profile";
+	else if (o->trace != NULL && strcmp(o->trace, "-") == 0 && o->compare)
+		why = "--compare reads the trace several times: no --trace -";
+	else if (o->svg != NULL && o->compare)
+		why = "--compare draws no picture: no --svg";
+	if (why == NULL)
+		return 0;
+	(void)fprintf(stderr, "apppoolctl: simulate: %s\n", why);
+	return EX_USAGE;
+}
+
+static int
+simulate_options_read(struct simulate_options *o, int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "compare", no_argument, NULL, OPTION_COMPARE },
+		{ "for", required_argument, NULL, OPTION_FOR },
+		{ "help", no_argument, NULL, 'h' },
+		{ "profile", required_argument, NULL, OPTION_PROFILE },
+		{ "rate", required_argument, NULL, OPTION_RATE },
+		{ "seed", required_argument, NULL, OPTION_SEED },
+		{ "service", required_argument, NULL, OPTION_SERVICE },
+		{ "start-time", required_argument, NULL, OPTION_START_TIME },
+		{ "svg", required_argument, NULL, OPTION_SVG },
+		{ "trace", required_argument, NULL, OPTION_TRACE },
+		{ "version", no_argument, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "c:hjV", longs, NULL)) != -1) {
+		status = simulate_option(o, option, optarg);
+		if (status != 0)
+			return status;
+		if (o->help || o->version)
+			return 0;
+	}
+	if (argc - optind != 1) {
+		(void)fprintf(stderr,
+		    "apppoolctl: simulate: unexpected argument: %s\n",
+		    argv[argc - 1]);
+		simulate_usage();
+		return EX_USAGE;
+	}
+	return simulate_contradiction(o);
+}
+
+int
+simulate_options_parse(struct simulate_options *o, int argc, char **argv)
+{
+	*o = (struct simulate_options){
+		.file = CONF_DEFAULT_FILE,
+		.start_time = DEFAULT_START_TIME,
+		.seed = 1,
+	};
+	o->rates = calloc((size_t)argc, sizeof(*o->rates));
+	o->services = calloc((size_t)argc, sizeof(*o->services));
+	if (o->rates == NULL || o->services == NULL) {
+		perror("apppoolctl: simulate");
+		return EX_OSERR;
+	}
+	return simulate_options_read(o, argc, argv);
+}
+
+void
+simulate_options_fini(struct simulate_options *o)
+{
+	free(o->rates);
+	free(o->services);
+}
+
+/* --- of the apps -------------------------------------------------------- */
+
+static bool
+simulate_has_sessions(const struct conf_app *app)
+{
+	return app->handoff != CONF_HANDOFF_NONE;
+}
+
+/* The highest rate of the profile over its mean. */
+static double
+simulate_peak(const struct profile *p)
+{
+	switch (p->kind) {
+	case PROFILE_BURST:
+		return p->factor /
+		    (1 +
+			(p->factor - 1) * (double)p->burst / (double)p->period);
+	case PROFILE_DAY:
+		return 1.8;
+	case PROFILE_RAMP:
+		return 2;
+	case PROFILE_STEADY:
+		break;
+	}
+	return 1;
+}
+
+/*
+ * The highest rate keeps a good part of all processes busy that there may be:
+ * there is something to be seen, and nobody is refused.
+ */
+static double
+simulate_rate(const struct simulate_options *o, const struct conf *conf,
+    const struct conf_app *app, const struct service *service)
+{
+	double share = DEFAULT_BUSY / simulate_peak(&o->profile), places = 0;
+
+	if (!simulate_has_sessions(app))
+		return 0;
+	for (size_t i = 0; i < conf->apps_len; i++)
+		places += conf->apps[i].max_processes;
+	if (places > conf->max_processes)
+		share *= conf->max_processes / places;
+	return share * app->max_processes * app->concurrency * 1e9 /
+	    (double)load_service_mean(service);
+}
+
+/*
+ * What follows NAME= in [NAME=]VALUE.  A value may have a "=" itself, behind
+ * a ":" then, which no name has: "lognormal:p50=5ms,p99=1s".
+ */
+static const char *
+simulate_value(const char *text)
+{
+	size_t name = strcspn(text, "=:");
+
+	return text[name] == '=' ? text + name + 1 : text;
+}
+
+/*
+ * The value for this app among [NAME=]VALUE…: the last one of its name, else
+ * the last one without; NULL: there is none.
+ */
+static const char *
+simulate_find(const char *const *texts, size_t len, const char *name)
+{
+	const char *found = NULL;
+	bool named = false;
+
+	for (size_t i = 0; i < len; i++) {
+		const char *value = simulate_value(texts[i]);
+		size_t n;
+
+		if (value == texts[i]) {
+			found = named ? found : value;
+			continue;
+		}
+		n = (size_t)(value - texts[i]) - 1;
+		if (strncmp(texts[i], name, n) == 0 && name[n] == '\0') {
+			found = value;
+			named = true;
+		}
+	}
+	return found;
+}
+
+/* A name there that is no app's, or that of one without connections. */
+static int
+simulate_check_names(const char *option, const char *const *texts, size_t len,
+    const struct conf *conf)
+{
+	const struct conf_app *app;
+
+	for (size_t i = 0; i < len; i++) {
+		const char *value = simulate_value(texts[i]);
+		char name[256];
+
+		if (value == texts[i])
+			continue;
+		(void)snprintf(name, sizeof(name), "%.*s",
+		    (int)(value - texts[i]) - 1, texts[i]);
+		app = conf_find_app(conf, name);
+		if (app == NULL)
+			return simulate_misuse(
+			    option, texts[i], "there is no such app");
+		if (!simulate_has_sessions(app))
+			return simulate_misuse(option, texts[i],
+			    "it has handoff = none: no connections");
+	}
+	return 0;
+}
+
+static int
+simulate_app(const struct simulate_options *o, const struct conf *conf,
+    size_t i, struct load_app *out)
+{
+	const char *name = conf->apps[i].name, *why;
+	const char *service = simulate_find(o->services, o->services_len, name);
+	const char *rate = simulate_find(o->rates, o->rates_len, name);
+
+	out->name = name;
+	if (service == NULL)
+		service = DEFAULT_SERVICE;
+	if (!load_service(service, &out->service, &why))
+		return simulate_misuse("service", service, why);
+	out->rate = simulate_rate(o, conf, &conf->apps[i], &out->service);
+	if (rate == NULL)
+		return 0;
+	if (!load_rate(rate, &out->rate, &why))
+		return simulate_misuse("rate", rate, why);
+	if (!simulate_has_sessions(&conf->apps[i]))
+		out->rate = 0;
+	return 0;
+}
+
+int
+simulate_apps(const struct simulate_options *o, const struct conf *conf,
+    struct load_app *apps)
+{
+	int status = simulate_check_names("rate", o->rates, o->rates_len, conf);
+
+	if (status == 0)
+		status = simulate_check_names(
+		    "service", o->services, o->services_len, conf);
+	for (size_t i = 0; i < conf->apps_len && status == 0; i++)
+		status = simulate_app(o, conf, i, &apps[i]);
+	return status;
+}
+
+tspan
+simulate_length(const struct simulate_options *o)
+{
+	if (o->length != 0 || o->trace != NULL)
+		return o->length;
+	switch (o->profile.kind) {
+	case PROFILE_BURST:
+		return DEFAULT_BURSTS * o->profile.period;
+	case PROFILE_DAY:
+		return o->profile.period != 0 ? o->profile.period
+					      : TSPAN_SECONDS(86400);
+	case PROFILE_STEADY:
+	case PROFILE_RAMP:
+		break;
+	}
+	return DEFAULT_LENGTH;
+}

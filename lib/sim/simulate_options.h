@@ -1,0 +1,54 @@
+#ifndef SIM_SIMULATE_OPTIONS_H
+#define SIM_SIMULATE_OPTIONS_H
+
+/* The command line of `apppoolctl simulate`, and what it makes of a
+ * configuration. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/tstamp.h"
+#include "daemon/conf.h"
+#include "sim/load.h"
+
+struct simulate_options {
+	const char *file;
+	const char *trace; /* NULL: none */
+	const char *svg; /* NULL: none */
+	const char **rates; /* as they stand there: [NAME=]RATE */
+	const char **services; /* [NAME=]SERVICE */
+	size_t rates_len;
+	size_t services_len;
+	struct profile profile;
+	bool profile_set;
+	tspan start_time;
+	tspan length; /* 0: as long as the profile or the trace is */
+	uint64_t seed;
+	bool json;
+	bool compare;
+	bool help;
+	bool version;
+};
+
+/*
+ * 0; or an exit status, and it has been said why.  The texts are those of
+ * argv; simulate_options_fini() in any case.
+ */
+int simulate_options_parse(struct simulate_options *o, int argc, char **argv);
+void simulate_options_fini(struct simulate_options *o);
+
+void simulate_usage(void);
+
+/*
+ * The load of each app of the configuration: what the options say, else our
+ * defaults.  apps: as many as conf has.  0, or an exit status, and it has been
+ * said why.
+ */
+int simulate_apps(const struct simulate_options *o, const struct conf *conf,
+    struct load_app *apps);
+
+/* How long the load lasts; 0: as long as the trace. */
+tspan simulate_length(const struct simulate_options *o);
+
+#endif

@@ -1,0 +1,193 @@
+/* What figures are kept in: distributions, series, and events to come. */
+
+#include "core/prng.h"
+#include "sim/events.h"
+#include "sim/result.h"
+
+#include "../unit/check.h"
+
+/* --- distributions ------------------------------------------------------ */
+
+static struct histogram h;
+
+static void
+a_share_is_at_most_a_64th_too_high(void)
+{
+	struct prng random = { .state = 1 };
+
+	for (unsigned n = 0; n < 10000; n++) {
+		tspan value = (tspan)(prng_next(&random) >> (16 + n % 46));
+
+		if (value >= (tspan)1 << HISTOGRAM_LAST)
+			continue;
+		memset(&h, 0, sizeof(h));
+		histogram_add(&h, value);
+		histogram_add(&h, INT64_MAX / 2);
+		NEED(histogram_share(&h, 0.5) >= value);
+		NEED(histogram_share(&h, 0.5) <= value + value / 64);
+	}
+}
+
+static void
+small_values_are_exact(void)
+{
+	memset(&h, 0, sizeof(h));
+	for (tspan value = 0; value < 64; value++)
+		histogram_add(&h, value);
+	for (tspan value = 0; value < 64; value++)
+		CHECK_EQ(value, histogram_share(&h, (double)(value + 1) / 64));
+}
+
+static void
+a_share_counts_from_below(void)
+{
+	memset(&h, 0, sizeof(h));
+	for (unsigned n = 0; n < 990; n++)
+		histogram_add(&h, 0);
+	for (unsigned n = 0; n < 10; n++)
+		histogram_add(&h, 50);
+	CHECK_EQ(0, histogram_share(&h, 0.5));
+	CHECK_EQ(0, histogram_share(&h, 0.99));
+	CHECK_EQ(50, histogram_share(&h, 0.991));
+}
+
+static void
+no_share_is_over_the_maximum(void)
+{
+	memset(&h, 0, sizeof(h));
+	histogram_add(&h, 1000001);
+	histogram_add(&h, INT64_MAX / 4);
+	CHECK_EQ(INT64_MAX / 4, histogram_share(&h, 0.9));
+	CHECK_EQ(INT64_MAX / 4, histogram_share(&h, 1));
+	memset(&h, 0, sizeof(h));
+	histogram_add(&h, 1000001);
+	CHECK_EQ(1000001, histogram_share(&h, 0.5));
+	CHECK_EQ(1000001, histogram_share(&h, 1));
+}
+
+static void
+nothing_has_no_shares(void)
+{
+	memset(&h, 0, sizeof(h));
+	CHECK_EQ(0, histogram_share(&h, 0.99));
+	CHECK_NEAR(0.0, histogram_mean(&h));
+}
+
+static void
+two_distributions_become_one(void)
+{
+	static struct histogram other;
+
+	memset(&h, 0, sizeof(h));
+	histogram_add(&h, 10);
+	histogram_add(&other, 20);
+	histogram_add(&other, 30);
+	histogram_merge(&h, &other);
+	CHECK_EQ(3, h.total);
+	CHECK_NEAR(20.0, histogram_mean(&h));
+	CHECK_EQ(20, histogram_share(&h, 0.5));
+	CHECK_EQ(30, h.max);
+}
+
+/* --- series ------------------------------------------------------------- */
+
+static void
+a_series_of_any_length_has_few_buckets(void)
+{
+	static struct series s = { .width = 10 };
+	uint64_t arrived = 0;
+
+	for (tspan at = 0; at < 1000000; at += 7)
+		series_at(&s, at)->arrived++;
+	for (uint32_t i = 0; i < s.used; i++)
+		arrived += s.buckets[i].arrived;
+	CHECK_EQ(10 * 256, s.width);
+	CHECK_EQ((1000000 + s.width - 1) / s.width, s.used);
+	CHECK_EQ(142858, arrived);
+	CHECK_EQ((s.width + 6) / 7, s.buckets[0].arrived);
+}
+
+static void
+two_buckets_keep_the_larger_maximum(void)
+{
+	static struct series s = { .width = 1 };
+
+	series_at(&s, 10)->most_processes = 3;
+	series_at(&s, 11)->most_processes = 5;
+	series_at(&s, 11)->most_waiting = 7;
+	series_at(&s, SERIES_BUCKETS);
+	CHECK_EQ(5, s.buckets[5].most_processes);
+	CHECK_EQ(7, s.buckets[5].most_waiting);
+}
+
+/* --- events ------------------------------------------------------------- */
+
+#define EVENTS 1000
+
+static void
+events_come_in_the_order_of_their_times_and_of_their_making(void)
+{
+	struct events q;
+	struct prng random = { .state = 1 };
+	struct event last = { .at = -1 };
+
+	NEED(events_init(&q, EVENTS) == 0);
+	for (uint32_t n = 0; n < EVENTS; n++)
+		events_put(&q, (tstamp)(prng_next(&random) % 100), n);
+	for (uint32_t n = 0; n < EVENTS; n++) {
+		struct event e;
+
+		last.at = last.at == -1 ? events_first(&q) : last.at;
+		e = events_pop(&q);
+		CHECK(e.at > last.at ||
+		    (e.at == last.at && e.number + 1 > last.number));
+		last = e;
+	}
+	CHECK_EQ(TSTAMP_NEVER, events_first(&q));
+	events_fini(&q);
+}
+
+static bool
+is_odd(const void *arg, const struct event *e)
+{
+	(void)arg;
+	return e->number % 2 == 1;
+}
+
+static void
+what_is_stale_is_swept_out(void)
+{
+	struct events q;
+	struct prng random = { .state = 2 };
+	tstamp last = 0;
+
+	NEED(events_init(&q, EVENTS) == 0);
+	for (uint32_t n = 0; n < EVENTS; n++)
+		events_put(&q, (tstamp)(prng_next(&random) % 100), n);
+	events_sweep(&q, is_odd, NULL);
+	CHECK_EQ(EVENTS / 2, q.count);
+	while (q.count > 0) {
+		struct event e = events_pop(&q);
+
+		CHECK(e.at >= last && e.number % 2 == 0);
+		last = e.at;
+	}
+	events_fini(&q);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_share_is_at_most_a_64th_too_high);
+	RUN(small_values_are_exact);
+	RUN(a_share_counts_from_below);
+	RUN(no_share_is_over_the_maximum);
+	RUN(nothing_has_no_shares);
+	RUN(two_distributions_become_one);
+	RUN(a_series_of_any_length_has_few_buckets);
+	RUN(two_buckets_keep_the_larger_maximum);
+	RUN(events_come_in_the_order_of_their_times_and_of_their_making);
+	RUN(what_is_stale_is_swept_out);
+	return check_finish();
+}

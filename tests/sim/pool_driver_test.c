@@ -1,0 +1,409 @@
+/*
+ * The core in virtual time: what holds in every configuration, and waiting
+ * times that theory knows.
+ */
+
+#include <errno.h>
+#include <math.h>
+
+#include "core/prng.h"
+#include "sim/pool_driver.h"
+
+#include "sim_help.h"
+
+/* How long a connection that was handed ahead may lie beside an idle process
+ * before it is taken back. */
+#define LIES_MOST MS(5)
+
+static struct result result, again;
+
+/* Nobody else's figures: no memory, and no time of this machine. */
+static bool
+same(struct result *a, struct result *b)
+{
+	size_t size = a->apps_len * sizeof(*a->apps);
+
+	return a->apps_len == b->apps_len && a->events == b->events &&
+	    a->ran == b->ran && memcmp(a->apps, b->apps, size) == 0 &&
+	    memcmp(&a->total, &b->total, sizeof(a->total)) == 0;
+}
+
+static void
+run(const struct conf *conf, const struct load_spec *spec, uint64_t seed,
+    tspan start_time, struct result *out)
+{
+	const char *names[4] = { NULL };
+	struct engine_options o = {
+		.start_time = start_time,
+		.exit_time = MS(5),
+		.length = spec->length,
+	};
+	struct manager *m = pool_driver_new(conf, seed);
+
+	for (size_t i = 0; i < conf->apps_len; i++)
+		names[i] = conf->apps[i].name;
+	CHECK(help_run_load(m, spec, &o, names, out));
+	help_check_balance(&out->total);
+}
+
+/* One app under one service, for so many seconds. */
+static void
+run_one(const char *options, const char *service, double rate, unsigned seconds,
+    struct result *out)
+{
+	struct load_app app = { .name = "a", .rate = rate };
+	struct load_spec spec = { .apps = &app,
+		.apps_len = 1,
+		.length = TSPAN_SECONDS(seconds),
+		.seed = 1 };
+	char text[1000];
+	const char *why;
+	struct conf *conf;
+
+	snprintf(text, sizeof(text), APP("%s"), options);
+	conf = conf_right(text);
+	CHECK(load_service(service, &app.service, &why));
+	run(conf, &spec, 1, MS(200), out);
+	conf_free(conf);
+}
+
+/* --- any configuration -------------------------------------------------- */
+
+static unsigned
+below(struct prng *random, unsigned n)
+{
+	return (unsigned)(prng_next(random) % n);
+}
+
+static void
+print_app(FILE *out, struct prng *random, unsigned n)
+{
+	unsigned min = below(random, 4);
+
+	fprintf(out,
+	    "app \"%c\" { listen = \"127.0.0.1:%u\" command = \"/bin/true\"\n"
+	    "min_processes = %u max_processes = %u start_delay = %ums\n"
+	    "max_queue = %u backlog = %u max_idle_time = %us stop_delay = %us\n"
+	    "concurrency = %u",
+	    (char)('a' + n), 8000 + n, min, min + 1 + below(random, 12),
+	    below(random, 300), 1 + below(random, 50), 1 + below(random, 200),
+	    below(random, 30), 1 + below(random, 10),
+	    below(random, 3) == 0 ? 1 + below(random, 4) : 1);
+	if (below(random, 4) == 0)
+		fprintf(out, " queue_timeout = %ums", 1 + below(random, 2000));
+	if (below(random, 4) == 0)
+		fprintf(out, " max_requests = %u max_requests_jitter = %u",
+		    1 + below(random, 100), below(random, 20));
+	fprintf(out, " }\n");
+}
+
+/* Of one to four apps; the ceiling over them may be what they fight for. */
+static struct conf *
+any_conf(struct prng *random, unsigned apps, bool prefetches)
+{
+	char *text;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	struct conf *conf;
+
+	fprintf(out, "max_processes = %u\n", 12 + below(random, 20));
+	for (unsigned n = 0; n < apps; n++)
+		print_app(out, random, n);
+	fclose(out);
+	conf = conf_right(text);
+	free(text);
+	if (conf == NULL)
+		exit(1);
+	for (unsigned n = 0; n < apps && prefetches; n++)
+		conf->apps[n].prefetch = below(random, 3);
+	return conf;
+}
+
+static void
+any_load(struct prng *random, struct load_app *apps, struct load_spec *out)
+{
+	static const char *const services[] = { "fixed:20ms",
+		"exponential:50ms", "lognormal:30ms,1.5",
+		"bimodal:5ms,500ms,3" };
+	static const char *const profiles[] = { "steady", "burst:10,2s,20s",
+		"day:100s", "ramp" };
+	const char *why;
+
+	out->apps = apps;
+	out->length = TSPAN_SECONDS(100);
+	out->seed = prng_next(random);
+	CHECK(load_profile(profiles[below(random, 4)], &out->profile, &why));
+	for (size_t i = 0; i < out->apps_len; i++) {
+		apps[i].name = help_names[i];
+		apps[i].rate = 1 + below(random, 150);
+		CHECK(load_service(
+		    services[below(random, 4)], &apps[i].service, &why));
+	}
+}
+
+#define CONFIGURATIONS 60
+
+static void
+run_any(uint64_t seed, bool prefetches, struct result *out)
+{
+	struct prng random = { .state = seed };
+	struct load_spec spec = { .apps_len = 1 + below(&random, 4) };
+	struct load_app apps[4];
+	struct conf *conf;
+
+	any_load(&random, apps, &spec);
+	conf = any_conf(&random, (unsigned)spec.apps_len, prefetches);
+	run(conf, &spec, seed, (tspan)prng_next(&random) % MS(1000) + MS(1000),
+	    out);
+	conf_free(conf);
+}
+
+static void
+nobody_waits_beside_an_idle_process(void)
+{
+	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
+		run_any(seed, false, &result);
+		CHECK_EQ(0, result.total.idle_while_waiting);
+		CHECK_EQ(0, result.total.idle_while_unread);
+		result_fini(&result);
+	}
+}
+
+static void
+nobody_waits_in_common_where_connections_are_handed_ahead(void)
+{
+	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
+		run_any(seed, true, &result);
+		CHECK_EQ(0, result.total.idle_while_waiting);
+		result_fini(&result);
+	}
+}
+
+static void
+what_was_handed_ahead_does_not_lie_long_beside_an_idle_process(void)
+{
+	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
+		run_any(seed, true, &result);
+		CHECK(result.total.longest_unread <= LIES_MOST);
+		result_fini(&result);
+	}
+}
+
+static void
+each_app_is_in_balance(void)
+{
+	uint64_t arrived = 0;
+
+	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
+		run_any(seed, true, &result);
+		for (size_t i = 0; i < result.apps_len; i++)
+			help_check_balance(&result.apps[i]);
+		CHECK_EQ(0, result.total.unfinished);
+		arrived += result.total.arrived;
+		result_fini(&result);
+	}
+	CHECK(arrived > 100000);
+}
+
+static void
+the_same_seed_gives_the_same_result(void)
+{
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		run_any(seed, true, &result);
+		run_any(seed, true, &again);
+		result.total.name = again.total.name = NULL;
+		for (size_t i = 0; i < result.apps_len; i++)
+			result.apps[i].name = again.apps[i].name = NULL;
+		CHECK(same(&result, &again));
+		result_fini(&result);
+		result_fini(&again);
+	}
+}
+
+static void
+another_seed_gives_another_result(void)
+{
+	struct load_app app = { .name = "a",
+		.rate = 50,
+		.service = { .kind = SERVICE_FIXED, .mean = MS(20) } };
+	struct load_spec spec = {
+		.apps = &app, .apps_len = 1, .length = TSPAN_SECONDS(100)
+	};
+	struct conf *conf = conf_right(APP(""));
+
+	run(conf, &spec, 1, MS(200), &result);
+	spec.seed = 1;
+	run(conf, &spec, 1, MS(200), &again);
+	CHECK(result.total.arrived != again.total.arrived);
+	result_fini(&result);
+	result_fini(&again);
+	conf_free(conf);
+}
+
+/* --- what theory knows -------------------------------------------------- */
+
+/* Within so many percent; the seed is fixed, so is the outcome. */
+static void
+check_about(double expected, double actual, double percent)
+{
+	if (fabs(actual - expected) > expected * percent / 100)
+		CHECK_NEAR(expected, actual);
+	CHECK(expected > 0);
+}
+
+/* Pollaczek and Khinchine: M/D/1. */
+static void
+one_process_of_a_fixed_time_makes_wait_as_theory_has_it(void)
+{
+	double load = 0.7, service = 10e6;
+
+	run_one("min_processes = 1 max_processes = 1 max_queue = 10000",
+	    "fixed:10ms", 70, 10000, &result);
+	check_about(load * service / (2 * (1 - load)),
+	    histogram_mean(&result.total.wait), 2);
+	check_about(load, result.total.busy, 0.5);
+	result_fini(&result);
+}
+
+/* The probability that n processes are busy, by Erlang. */
+static double
+erlang_c(unsigned n, double work)
+{
+	double blocked = 1; /* Erlang's B of so many */
+
+	for (unsigned i = 1; i <= n; i++)
+		blocked = work * blocked / (i + work * blocked);
+	return n * blocked / (n - work * (1 - blocked));
+}
+
+/* M/M/8. */
+static void
+eight_processes_make_wait_as_theory_has_it(void)
+{
+	double work = 6.4, service = 20e6, busy = erlang_c(8, work);
+
+	run_one("min_processes = 8 max_processes = 8 max_queue = 10000",
+	    "exponential:20ms", 320, 3000, &result);
+	check_about(
+	    busy * service / (8 - work), histogram_mean(&result.total.wait), 3);
+	/* The wait of those who wait is exponential. */
+	check_about(log(busy / 0.01) * service / (8 - work),
+	    (double)histogram_share(&result.total.wait, 0.99), 4);
+	result_fini(&result);
+}
+
+/* The same places, however they are spread. */
+static void
+sessions_of_one_process_wait_as_those_of_many(void)
+{
+	double work = 6.4, service = 20e6;
+
+	run_one("min_processes = 2 max_processes = 2 concurrency = 4 "
+		"max_queue = 10000",
+	    "exponential:20ms", 320, 3000, &result);
+	check_about(erlang_c(8, work) * service / (8 - work),
+	    histogram_mean(&result.total.wait), 2);
+	result_fini(&result);
+}
+
+/* M/M/1 with room for 1 + 3 + 2. */
+static void
+a_full_queue_and_a_full_backlog_refuse_as_theory_has_it(void)
+{
+	double load = 1.25,
+	       full = pow(load, 6) * (1 - load) / (1 - pow(load, 7));
+
+	run_one("min_processes = 1 max_processes = 1 max_queue = 3 backlog = 2",
+	    "exponential:10ms", 125, 5000, &result);
+	check_about(full,
+	    (double)result.total.refused / (double)result.total.arrived, 1);
+	CHECK_EQ(result.total.refused, result.total.overflowed);
+	CHECK_EQ(5, result.total.most_waiting);
+	result_fini(&result);
+}
+
+/* --- processes ---------------------------------------------------------- */
+
+/* One connection at this time of a load of a hundred seconds. */
+static void
+run_trace(const char *options, const char *trace, tspan start_time)
+{
+	struct load_spec spec = {
+		.apps = help_apps, .apps_len = 1, .length = TSPAN_SECONDS(100)
+	};
+	char text[1000];
+	struct conf *conf;
+
+	snprintf(text, sizeof(text), APP("%s"), options);
+	conf = conf_right(text);
+	conf_write("trace.csv", trace);
+	spec.trace = in_folder("trace.csv");
+	run(conf, &spec, 1, start_time, &result);
+	conf_free(conf);
+}
+
+static void
+whoever_finds_no_process_waits_for_its_start(void)
+{
+	run_trace("min_processes = 0 max_idle_time = 0", "10,,1\n", MS(700));
+	CHECK_EQ(1, result.total.completed);
+	CHECK_EQ(MS(700), result.total.wait.max);
+	CHECK_EQ(1, result.total.spawned_running);
+	CHECK_NEAR(0.9, result.total.processes);
+	result_fini(&result);
+}
+
+static void
+the_minimum_is_ready_when_the_load_starts(void)
+{
+	run_trace("min_processes = 3 max_processes = 3", "0,,1\n0,,1\n0,,1\n",
+	    MS(700));
+	CHECK_EQ(0, result.total.wait.max);
+	CHECK_EQ(3, result.total.spawned);
+	CHECK_NEAR(3.0, result.total.processes);
+	result_fini(&result);
+}
+
+static void
+an_app_without_connections_has_processes_all_the_same(void)
+{
+	struct load_app apps[] = {
+		{ .name = "a",
+		    .rate = 10,
+		    .service = { .kind = SERVICE_FIXED, .mean = MS(1) } },
+		{ .name = "jobs" }
+	};
+	struct load_spec spec = {
+		.apps = apps, .apps_len = 2, .length = TSPAN_SECONDS(10)
+	};
+	struct conf *conf = conf_right(APP(
+	    "max_processes = 1") "app \"jobs\" { handoff = none command = \"/bin/true\" "
+				 "min_processes = 2 }\n");
+
+	run(conf, &spec, 1, MS(200), &result);
+	CHECK_NEAR(2.0, result.apps[1].processes);
+	CHECK_NEAR(3.0, result.total.processes);
+	result_fini(&result);
+	conf_free(conf);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	conf_folder_make();
+	RUN(nobody_waits_beside_an_idle_process);
+	RUN(nobody_waits_in_common_where_connections_are_handed_ahead);
+	RUN(what_was_handed_ahead_does_not_lie_long_beside_an_idle_process);
+	RUN(each_app_is_in_balance);
+	RUN(the_same_seed_gives_the_same_result);
+	RUN(another_seed_gives_another_result);
+	RUN(one_process_of_a_fixed_time_makes_wait_as_theory_has_it);
+	RUN(eight_processes_make_wait_as_theory_has_it);
+	RUN(sessions_of_one_process_wait_as_those_of_many);
+	RUN(a_full_queue_and_a_full_backlog_refuse_as_theory_has_it);
+	RUN(whoever_finds_no_process_waits_for_its_start);
+	RUN(the_minimum_is_ready_when_the_load_starts);
+	RUN(an_app_without_connections_has_processes_all_the_same);
+	return check_finish();
+}

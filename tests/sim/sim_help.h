@@ -1,0 +1,61 @@
+#ifndef TESTS_SIM_SIM_HELP_H
+#define TESTS_SIM_SIM_HELP_H
+
+/* Loads from the text of a trace, and runs of a manager under them. */
+
+#include "sim/engine.h"
+
+#include "../unit/conf_help.h"
+
+#define MS(n) TSPAN_MSECONDS(n)
+
+static const char *const help_names[] = { "a", "b", "c", "d" };
+static const struct load_app help_apps[] = {
+	{ .name = "a" },
+	{ .name = "b" },
+	{ .name = "c" },
+	{ .name = "d" },
+};
+
+/* Runs the manager and undoes it. *out is result_fini()'s to undo. */
+static inline bool
+help_run_load(struct manager *m, const struct load_spec *spec,
+    const struct engine_options *o, const char *const *names,
+    struct result *out)
+{
+	struct load *load = load_open(spec);
+	int rc;
+
+	if (load == NULL || result_init(out, spec->apps_len) == -1) {
+		perror("load");
+		exit(1);
+	}
+	rc = engine_run(o, load, names, m, out);
+	load_close(load);
+	m->ops->fini(m);
+	return rc == 0;
+}
+
+/* The load is this trace, of the first so many of help_apps. */
+static inline bool
+help_run_trace(struct manager *m, const char *text, size_t apps_len,
+    struct engine_options o, struct result *out)
+{
+	struct load_spec spec = {
+		.apps = help_apps, .apps_len = apps_len, .length = o.length
+	};
+
+	conf_write("trace.csv", text);
+	spec.trace = in_folder("trace.csv");
+	return help_run_load(m, &spec, &o, help_names, out);
+}
+
+/* Whatever becomes of them, none is counted twice and none is forgotten. */
+static inline void
+help_check_balance(const struct result_app *r)
+{
+	CHECK_EQ(r->arrived,
+	    r->completed + r->refused + r->timed_out + r->lost + r->unfinished);
+}
+
+#endif
