@@ -260,6 +260,9 @@ SIM_TESTS = tests/sim/engine_test.c \
     tests/sim/socketpool_test.c \
     tests/sim/trace_test.c
 
+# Our defaults against the rules of the peers, for a look: make pareto.
+SIM_TOOLS = tests/sim/pareto.c
+
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = \
     tests/runner_test.sh \
@@ -444,7 +447,7 @@ NEEDS_fuzz = fuzz
 
 # ---------------------------------------------------------------- targets
 
-.PHONY: all tests asan suite check check-asan bench fuzz lint format-check \
+.PHONY: all tests asan suite check check-asan bench pareto fuzz lint format-check \
     shell-check fuzzers install uninstall dist deps run clean
 .DELETE_ON_ERROR:
 # Objects of single-source programs are kept, or they would be made anew.
@@ -483,6 +486,9 @@ run: all
 
 bench: all $(BENCH_PROGS) $(BENCH_HELPERS:tests/bench/%.c=$(BUILD)/bench/%)
 	@BIN=$(BIN) tests/bench/run $(BENCH_PROGS)
+
+pareto: $(SIM_TOOLS:%.c=$(BUILD)/%)
+	@$(BUILD)/tests/sim/pareto
 
 FUZZ_TIME = 10
 

@@ -1,0 +1,211 @@
+#ifndef TESTS_SIM_PARETO_H
+#define TESTS_SIM_PARETO_H
+
+/*
+ * The defaults of this program against the rules of its peers: the same app
+ * under the same loads, five of each profile.
+ *
+ * Two things are looked at, for each profile: whether a peer has fewer mean
+ * processes and a lower p99 wait as well; and who starts the fewest processes
+ * of all that are good, which is to have a p99 wait within a tenth of the
+ * best.
+ */
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/conf.h"
+#include "sim/engine.h"
+#include "sim/policy.h"
+#include "sim/pool_driver.h"
+
+#define PARETO_ROWS (1 + POLICIES) /* ours is the first */
+#define PARETO_SEEDS 5
+
+/* A load of one app, and the app. */
+struct pareto {
+	const char *options; /* of the app, in the words of pool.conf(5) */
+	const char *service; /* in those of simulate, as is the next */
+	const char *profile;
+	double busy; /* share of max_processes at the highest rate */
+	tspan length;
+	tspan start_time;
+};
+
+/* What one made of all seeds of a load. */
+struct pareto_row {
+	const char *name;
+	double processes; /* mean */
+	double spawned; /* mean of a run, the first ones included */
+	double refused; /* mean of a run */
+	tspan p99; /* of the waits of all runs */
+	tspan p999;
+	struct result_app sum;
+};
+
+static inline void
+pareto_die(const char *what)
+{
+	fprintf(stderr, "pareto: %s\n", what);
+	exit(1);
+}
+
+/* An app as the file of a user has it, with all the defaults of the moment. */
+static inline struct conf *
+pareto_conf(const struct pareto *p)
+{
+	char file[] = "/tmp/paretoXXXXXX";
+	struct conf_report report;
+	struct conf *conf;
+	int fd = mkstemp(file);
+
+	if (fd == -1)
+		pareto_die("no file in /tmp");
+	(void)dprintf(fd,
+	    "app \"web\" {\n"
+	    "listen = { \"127.0.0.1:8080\" }\n"
+	    "command = { \"/bin/true\" }\n"
+	    "%s\n}\n",
+	    p->options);
+	(void)close(fd);
+	conf_report_init(&report);
+	conf = conf_load(file, CONF_INSIDE, NULL, &report);
+	if (conf == NULL)
+		pareto_die(report.mistakes[0]);
+	conf_report_fini(&report);
+	(void)unlink(file);
+	return conf;
+}
+
+/* The highest rate over the mean. */
+static inline double
+pareto_peak(const struct profile *p)
+{
+	double share = (double)p->burst / (double)p->period;
+
+	switch (p->kind) {
+	case PROFILE_BURST:
+		return p->factor / (1 + (p->factor - 1) * share);
+	case PROFILE_DAY:
+		return 1.8;
+	case PROFILE_RAMP:
+		return 2;
+	default:
+		return 1;
+	}
+}
+
+static inline void
+pareto_load(const struct pareto *p, const struct conf *conf, uint64_t seed,
+    struct load_app *app, struct load_spec *spec)
+{
+	const char *why;
+
+	*app = (struct load_app){ .name = "web" };
+	*spec = (struct load_spec){
+		.apps = app, .apps_len = 1, .length = p->length, .seed = seed
+	};
+	if (!load_service(p->service, &app->service, &why) ||
+	    !load_profile(p->profile, &spec->profile, &why))
+		pareto_die(why);
+	app->rate = p->busy * conf->apps[0].max_processes * 1e9 /
+	    (double)load_service_mean(&app->service) /
+	    pareto_peak(&spec->profile);
+}
+
+/* Adds what a manager makes of one load. */
+static inline void
+pareto_add(const struct pareto *p, const struct conf *conf, struct manager *m,
+    uint64_t seed, struct pareto_row *row)
+{
+	static struct result r;
+	static const char *const names[] = { "web" };
+	const struct engine_options o = { .start_time = p->start_time,
+		.exit_time = TSPAN_MSECONDS(5),
+		.length = p->length };
+	struct load_app app;
+	struct load_spec spec;
+	struct load *load;
+
+	pareto_load(p, conf, seed, &app, &spec);
+	load = load_open(&spec);
+	if (m == NULL || load == NULL || result_init(&r, 1) == -1 ||
+	    engine_run(&o, load, names, m, &r) == -1)
+		pareto_die("no memory");
+	row->name = m->name;
+	row->processes += r.total.processes / PARETO_SEEDS;
+	row->spawned += (double)r.total.spawned / PARETO_SEEDS;
+	row->refused += (double)r.total.refused / PARETO_SEEDS;
+	histogram_merge(&row->sum.wait, &r.total.wait);
+	load_close(load);
+	m->ops->fini(m);
+	result_fini(&r);
+}
+
+/* rows: PARETO_ROWS, of zeroes; only so many are run. */
+static inline void
+pareto_run(const struct pareto *p, unsigned len, struct pareto_row *rows)
+{
+	struct conf *conf = pareto_conf(p);
+
+	for (unsigned row = 0; row < len; row++) {
+		for (uint64_t seed = 1; seed <= PARETO_SEEDS; seed++) {
+			struct manager *m = row == 0
+			    ? pool_driver_new(conf, seed)
+			    : policy_new(row - 1, conf, seed);
+
+			pareto_add(p, conf, m, seed, &rows[row]);
+		}
+		rows[row].p99 = histogram_share(&rows[row].sum.wait, 0.99);
+		rows[row].p999 = histogram_share(&rows[row].sum.wait, 0.999);
+	}
+	conf_free(conf);
+}
+
+/* Who beats us in both; NULL: nobody. */
+static inline const struct pareto_row *
+pareto_beaten(const struct pareto_row *rows)
+{
+	for (unsigned row = 1; row < PARETO_ROWS; row++) {
+		if (rows[row].processes < rows[0].processes &&
+		    rows[row].p99 < rows[0].p99)
+			return &rows[row];
+	}
+	return NULL;
+}
+
+/* Whether its p99 wait is within a tenth of the best. */
+static inline bool
+pareto_good(const struct pareto_row *rows, unsigned row)
+{
+	for (unsigned other = 0; other < PARETO_ROWS; other++) {
+		if ((double)rows[row].p99 > 1.1 * (double)rows[other].p99)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Who starts the fewest processes of those that are good, ours before its
+ * equals.  A static pool starts all that it ever has before the first
+ * connection; sizing: it is left out.
+ */
+static inline const struct pareto_row *
+pareto_thriftiest(const struct pareto_row *rows, bool sizing)
+{
+	const struct pareto_row *best = NULL;
+
+	for (unsigned row = 0; row < PARETO_ROWS; row++) {
+		if (!pareto_good(rows, row) ||
+		    (sizing && row == 1 + POLICY_STATIC))
+			continue;
+		if (best == NULL || rows[row].spawned < best->spawned)
+			best = &rows[row];
+	}
+	return best;
+}
+
+#endif
