@@ -20,6 +20,7 @@ installed() {
 testWhatIsInstalled() {
 	for file in sbin/apppoold bin/apppoolctl lib/libapppool.a \
 	    lib/libapppool.so.1 include/apppool.h lib/pkgconfig/apppool.pc \
+	    libexec/apppoold/apppool-stdio \
 	    share/man/man8/apppoold.8 share/man/man5/pool.conf.5 \
 	    lib/systemd/system/apppoold.service; do
 		assertTrue "$file" "[ -e '$ROOT/usr/$file' ]"
@@ -34,6 +35,15 @@ testInstallingTwiceIsTheSame() {
 
 testTheInstalledProgramRuns() {
 	assertEquals 'apppoold 0.1.0' "$("$ROOT/usr/sbin/apppoold" -V)"
+}
+
+testTheInstalledProgramFindsItsAdapters() {
+	cat >"$DIR/pool.conf" <<-EOF
+	control = ""
+	app "web" { listen = "unix:web.sock" command = cat handoff = stdio }
+	EOF
+	assertEquals "$DIR/pool.conf: no mistakes" \
+	    "$("$ROOT/usr/sbin/apppoold" -t -c "$DIR/pool.conf" 2>&1)"
 }
 
 testTheControlClientIsTheSameProgram() {

@@ -1,0 +1,467 @@
+#!/bin/sh
+# handoff = stdio: programs that serve one client on their standard descriptors.
+
+# stdio NAME COMMAND...: an app at $DIR/NAME.sock, for conf; what else it has
+# comes from stdin.
+stdio() {
+	printf 'app "%s" {\nlisten = "unix:%s.sock"\nhandoff = stdio\n' "$1" "$1"
+	shift
+	printf 'command = %s\n' "$(quoted "$@")"
+	cat
+	echo '}'
+}
+
+# script NAME: a program in $DIR, from stdin.
+script() {
+	{
+		echo '#!/bin/sh'
+		cat
+	} >"$DIR/$1"
+	chmod 755 "$DIR/$1"
+}
+
+# talk ADDRESS [LINE...]: sends them and the end; prints all that comes back.
+talk() {
+	"$PYTHON" - "$LIMIT" "$@" <<-'EOF'
+	import socket
+	import sys
+
+	limit, to, *lines = sys.argv[1:]
+	if to.startswith("unix:"):
+	    client = socket.socket(socket.AF_UNIX)
+	    client.settimeout(float(limit))
+	    client.connect(to[5:])
+	else:
+	    host, _, port = to.rpartition(":")
+	    client = socket.create_connection((host, int(port)), float(limit))
+	    print("from", client.getsockname()[1])
+	try:
+	    client.sendall("".join(line + "\n" for line in lines).encode())
+	    client.shutdown(socket.SHUT_WR)
+	except OSError:
+	    pass  # it has answered without asking
+	try:
+	    while got := client.recv(65536):
+	        sys.stdout.write(got.decode())
+	except OSError as why:
+	    print("error:", why)
+	EOF
+}
+
+# hold APP: a client that says nothing until let_go; returns when it is served.
+# What it is told then is in $DIR/held.
+hold() {
+	rm -f "$DIR/go"
+	hold_sessions=$(($(status apps "$1" sessions) + 1))
+	start_process "$PYTHON" -c '
+import os, socket, sys, time
+client = socket.socket(socket.AF_UNIX)
+client.connect(sys.argv[1])
+while not os.path.exists(sys.argv[2]):
+    time.sleep(0.01)
+client.sendall(b"over\n")
+client.shutdown(socket.SHUT_WR)
+print(client.recv(100).decode(), end="")' "$DIR/$1.sock" "$DIR/go" \
+	    >"$DIR/held" 2>&1
+	HELD=$STARTED
+	await status_is "$hold_sessions" apps "$1" sessions
+}
+
+let_go() {
+	: >"$DIR/go"
+}
+
+# answers WANTED TEXT: for await.
+answers() {
+	[ "$(talk "unix:$DIR/web.sock" "$2")" = "$1" ]
+}
+
+file_setup() {
+	# Does with its client what the client says.
+	script obey <<-'EOF'
+	read -r word value
+	case $word in
+	exit) exit "$value" ;;
+	kill) kill -"$value" $$ ;;
+	esac
+	echo "$word"
+	EOF
+}
+
+# ---------------------------------------------------------------- what it sees
+
+testTheClientIsItsStandardInputAndOutput() {
+	stdio web tr a-z A-Z </dev/null | conf
+	pool_start
+	assertEquals 'HELLO' "$(talk "unix:$DIR/web.sock" hello)"
+	assertEquals 'AGAIN' "$(talk "unix:$DIR/web.sock" again)"
+	await status_is 2 apps web completed
+	assert_accounts web
+}
+
+testItsArgumentsAreThoseOfTheCommand() {
+	stdio web printf '<%s>' 'a b' '-x' </dev/null | conf
+	pool_start
+	assertEquals '<a b><-x>' "$(talk "unix:$DIR/web.sock")"
+}
+
+testItsStandardErrorIsTheLog() {
+	script both <<-EOF
+	echo for the log >&2
+	echo for the client
+	EOF
+	stdio web ./both </dev/null | conf
+	pool_start
+	assertEquals 'for the client' "$(talk "unix:$DIR/web.sock")"
+	await said 'for the log'
+}
+
+testAnAddressOfIPv4IsToldAsServersOfInetdDo() {
+	port=$(free_port)
+	stdio web env <<-EOF | conf
+	listen += "127.0.0.1:$port"
+	EOF
+	pool_start
+	talk "127.0.0.1:$port" >"$DIR/env"
+	from=$(sed -n 's/^from //p' "$DIR/env")
+	for line in PROTO=TCP TCPLOCALIP=127.0.0.1 "TCPLOCALPORT=$port" \
+	    TCPREMOTEIP=127.0.0.1 "TCPREMOTEPORT=$from" \
+	    REMOTE_ADDR=127.0.0.1 REMOTE_HOST=127.0.0.1 "REMOTE_PORT=$from"
+	do
+		assertTrue "$line" "grep -qx '$line' '$DIR/env'"
+	done
+}
+
+testAClientOfIPv4AtASocketForBothHasAnAddressOfIPv4() {
+	port=$(free_port)
+	[ -e /proc/net/if_inet6 ] || { skip 'no IPv6'; return; }
+	stdio web env <<-EOF | conf
+	listen += "*:$port"
+	EOF
+	pool_start
+	talk "127.0.0.1:$port" >"$DIR/env"
+	assertTrue "grep -qx TCPREMOTEIP=127.0.0.1 '$DIR/env'"
+	assertTrue "grep -qx TCPLOCALIP=127.0.0.1 '$DIR/env'"
+}
+
+testAnAddressOfIPv6IsTold() {
+	port=$(free_port)
+	grep -qs '^0\{31\}1 ' /proc/net/if_inet6 || { skip 'no IPv6'; return; }
+	stdio web env <<-EOF | conf
+	listen += "[::1]:$port"
+	EOF
+	pool_start
+	talk "::1:$port" >"$DIR/env"
+	assertTrue "grep -qx TCPREMOTEIP=::1 '$DIR/env'"
+	assertTrue "grep -qx TCPLOCALPORT=$port '$DIR/env'"
+}
+
+testTheClientOfAUnixSocketIsTold() {
+	stdio web env </dev/null | conf
+	pool_start
+	talk "unix:$DIR/web.sock" >"$DIR/env"
+	for line in PROTO=UNIX "UNIXLOCALPATH=$DIR/web.sock" \
+	    "UNIXREMOTEEUID=$(id -u)" "UNIXREMOTEEGID=$(id -g)"; do
+		assertTrue "$line" "grep -qx '$line' '$DIR/env'"
+	done
+	assertTrue "grep -q '^UNIXREMOTEPID=[1-9]' '$DIR/env'"
+	assertTrue "grep -q '^UNIXLOCALPID=[1-9]' '$DIR/env'"
+	assertFalse 'a client without a name' "grep -q REMOTE_ADDR '$DIR/env'"
+}
+
+testWhatIsInTheEnvironmentAlreadyIsNotTakenForTheClients() {
+	stdio web env <<-EOF | conf
+	environment = { "REMOTE_ADDR=1.2.3.4", "TCPREMOTEINFO=root" }
+	EOF
+	export TCPREMOTEHOST=trusted.example.org REMOTE_HOST=trusted.example.org
+	pool_start
+	unset TCPREMOTEHOST REMOTE_HOST
+	talk "unix:$DIR/web.sock" >"$DIR/env"
+	assertTrue "grep -q ^PROTO= '$DIR/env'"
+	assertEquals '' "$(grep -E '^(REMOTE_|TCP)' "$DIR/env")"
+}
+
+testItKnowsWhichProcessItIsAndHasNoChannel() {
+	stdio web env </dev/null | conf
+	pool_start
+	id=$(status apps web workers 0 id)
+	talk "unix:$DIR/web.sock" >"$DIR/env"
+	for line in APPPOOL_APP=web "APPPOOL_ID=$id" APPPOOL_SLOT=0; do
+		assertTrue "$line" "grep -qx '$line' '$DIR/env'"
+	done
+	assertEquals '' "$(grep -E '^APPPOOL_(FD|PROTOCOL)=' "$DIR/env")"
+}
+
+testItInheritsNothingElse() {
+	stdio web grep -hE "^(Sig[BI]|flags)" /proc/self/status \
+	    /proc/self/fdinfo/0 </dev/null >"$DIR/apps"
+	# With a fourth for the folder that is listed.
+	stdio fds ls /proc/self/fd </dev/null >>"$DIR/apps"
+	conf <"$DIR/apps"
+	pool_start
+	assertEquals '0 1 2 3' "$(talk "unix:$DIR/fds.sock" | paste -sd ' ')"
+	talk "unix:$DIR/web.sock" | tr -s ' \t\n' ' ' >"$DIR/seen"
+	# To read and write, and blocking.
+	assertEquals "SigBlk: $(printf %016d 0) SigIgn: $(printf %016d 0) flags: 02 " \
+	    "$(cat "$DIR/seen")"
+}
+
+testWhereItsUserCannotFindTheAdapterItRuns() {
+	is_root || { skip 'needs root'; return; }
+	mkdir -m 700 "$DIR/closed" "$DIR/closed/libexec"
+	cp "$APPPOOLD" "$DIR/closed"
+	cp "$BUILD/libexec/apppool-stdio" "$DIR/closed/libexec"
+	stdio web id -un <<-EOF | conf
+	user = "nobody"
+	EOF
+	APPPOOLD=$DIR/closed/apppoold
+	pool_start
+	APPPOOLD=$BIN/apppoold
+	assertEquals nobody "$(talk "unix:$DIR/web.sock")"
+}
+
+testItRunsInsideItsRoot() {
+	is_root || { skip 'needs root'; return; }
+	if readelf -lW "$BUILD/libexec/apppool-stdio" | grep -q INTERP; then
+		skip 'with sanitizers the adapter is not static'
+		return
+	fi
+	mkdir -p "$DIR/root/bin"
+	# Dynamic as it is, it brings what it needs.
+	cp /bin/cat "$DIR/root/bin"
+	ldd /bin/cat | grep -o '/[^ ]*' | while read -r lib; do
+		mkdir -p "$DIR/root${lib%/*}" && cp "$lib" "$DIR/root$lib"
+	done
+	stdio web /bin/cat <<-EOF | conf
+	chroot = "$DIR/root"
+	directory = "/bin"
+	EOF
+	pool_start
+	assertEquals "$DIR/root" \
+	    "$(readlink "/proc/$(status apps web workers 0 pid)/root")"
+	assertEquals inside "$(talk "unix:$DIR/web.sock" inside)"
+}
+
+# ---------------------------------------------------------------- what it ends
+
+testAnExitOfAnyStatusCompletesTheSession() {
+	stdio web ./obey </dev/null | conf
+	pool_start
+	for status in 0 1 3 255; do
+		talk "unix:$DIR/web.sock" "exit $status"
+	done
+	await status_is 4 apps web completed
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 0 "$(status apps web spawn_failures)"
+	assertEquals null "$(status apps web last_failure)"
+	assertFalse 'no pause' "said 'next start in'"
+	assert_accounts web
+}
+
+testASignalLosesTheSessionAndNextIsServedAtOnce() {
+	stdio web ./obey <<-EOF | conf
+	restart_delay = 60s
+	EOF
+	pool_start
+	for signal in SEGV KILL ABRT; do
+		talk "unix:$DIR/web.sock" "kill $signal"
+	done
+	await status_is 3 apps web lost
+	assertEquals 0 "$(status apps web completed)"
+	assertEquals 0 "$(status apps web spawn_failures)"
+	assertFalse 'no pause' "said 'next start in'"
+	assertContains "$(status apps web last_failure)" 'killed by signal'
+	assertTrue "said 'killed by signal 11 (SIGSEGV) in a session'"
+	assert_accounts web
+}
+
+testWhatItLeavesBehindIsEnded() {
+	# The background process would hold the connection for an hour.
+	stdio web sh -c "sleep 3600 & echo started" </dev/null | conf
+	pool_start
+	assertEquals started "$(talk "unix:$DIR/web.sock")"
+	await status_is 1 apps web completed
+}
+
+testAKilledAdapterThatHadNotReceivedItsConnectionCostsNothing() {
+	stdio web head -n 1 <<-EOF | conf
+	restart_delay = 10ms
+	EOF
+	pool_start
+	waiting=$(status apps web workers 0 pid)
+	pause_process "$waiting"
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text saved --timeout "$LIMIT" >"$DIR/behind" 2>&1
+	BEHIND=$STARTED
+	await status_is 1 apps web sessions
+	kill -KILL "$waiting"
+	behind
+	assertEquals saved "$ANSWER"
+	assertEquals 1 "$(status apps web retaken)"
+	assertEquals 0 "$(status apps web lost)"
+	await status_is 1 apps web completed
+	assert_accounts web
+}
+
+testAnAdapterThatIsKilledWhileItWaitsIsAFailure() {
+	stdio web cat <<-EOF | conf
+	restart_delay = 10ms
+	EOF
+	pool_start
+	kill -KILL "$(status apps web workers 0 pid)"
+	await said 'next start in'
+	await status_is 1 apps web idle
+	assertEquals back "$(talk "unix:$DIR/web.sock" back)"
+}
+
+# ---------------------------------------------------------------- how many
+
+testTheMinimumIsReadyBesideThoseThatServe() {
+	stdio web cat <<-EOF | conf
+	min_processes = 2
+	max_processes = 5
+	EOF
+	pool_start
+	hold web
+	hold web
+	hold web
+	await status_is 2 apps web idle
+	assertEquals 3 "$(status apps web active)"
+	let_go
+	await status_is 3 apps web completed
+}
+
+testNeverMoreThanTheMaximumAndTheOthersWait() {
+	stdio web sh -c "sleep 0.05; head -n 1" <<-EOF | conf
+	min_processes = 2
+	max_processes = 4
+	start_delay = 0
+	EOF
+	pool_start
+	assertEquals 40 "$("$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --count 40 --together --timeout $((3 * LIMIT)) | grep -c hello)"
+	await status_is 40 apps web completed
+	assertTrue 'some waited' "[ $(status apps web max_waiting) -ge 30 ]"
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testHundredsOfConnectionsOfAShellScriptAreAllServed() {
+	stdio web ./obey <<-EOF | conf
+	min_processes = 8
+	max_processes = 24
+	max_queue = 1000
+	EOF
+	pool_start
+	assertEquals 400 "$("$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --count 400 --together --timeout $((6 * LIMIT)) | grep -c hello)"
+	await status_is 400 apps web completed
+	assertEquals 0 "$(status apps web spawn_failures)"
+	await status_is 8 apps web idle
+	assert_accounts web
+}
+
+# ---------------------------------------------------------------- the daemon
+
+testAdaptersThatWaitEndAtOnceWhenTheDaemonStops() {
+	stdio web cat <<-EOF | conf
+	min_processes = 3
+	stop_timeout = 60s
+	EOF
+	pool_start
+	pool_stop TERM
+	assertEquals 0 "$RC"
+	assertFalse 'nobody was killed' "said signal"
+}
+
+testASessionIsFinishedWhenTheDaemonStops() {
+	stdio web cat </dev/null | conf
+	pool_start
+	hold web
+	kill -TERM "$POOL"
+	await said 'stopping'
+	let_go
+	finish "$HELD"
+	assertEquals over "$(cat "$DIR/held")"
+	finish "$POOL"
+	assertEquals 0 "$RC"
+}
+
+testAdaptersEndWhenTheDaemonIsKilled() {
+	stdio web cat <<-EOF | conf
+	min_processes = 2
+	EOF
+	pool_start
+	workers=$(status apps web workers '*' pid)
+	kill -KILL "$POOL"
+	for pid in $workers; do
+		await is_gone "$pid"
+	done
+}
+
+testAProgramThatIsNotThereIsAFailureBeforeAnyClient() {
+	script prog <<-EOF
+	cat
+	EOF
+	stdio web ./prog <<-EOF | conf
+	start_limit = 1
+	EOF
+	chmod 644 "$DIR/prog"
+	pool_run
+	await status_is failed apps web state
+	assertContains "$(status apps web last_failure)" \
+	    "cannot execute $DIR/prog: Permission denied"
+}
+
+testAProgramThatWentAwayLosesTheSessionAndSaysWhy() {
+	script prog <<-EOF
+	cat
+	EOF
+	stdio web ./prog </dev/null | conf
+	pool_start
+	mv "$DIR/prog" "$DIR/elsewhere"
+	talk "unix:$DIR/web.sock" hello
+	await status_is 1 apps web lost
+	assertContains "$(status apps web last_failure)" \
+	    "cannot execute $DIR/prog: No such file or directory"
+	mv "$DIR/elsewhere" "$DIR/prog"
+}
+
+testAReloadReplacesAdaptersThatWaitAndLeavesSessionsAlone() {
+	stdio web cat </dev/null | conf
+	pool_start
+	hold web
+	stdio web tr a-z A-Z </dev/null | conf
+	ctl reload >"$DIR/reloaded" 2>&1 &
+	reloading=$!
+	await answers NEW new
+	let_go
+	wait "$reloading"
+	finish "$HELD"
+	assertEquals over "$(cat "$DIR/held")"
+}
+
+testTheAdapterRunsOnlyForTheDaemon() {
+	"$BUILD/libexec/apppool-stdio" cat </dev/null >"$DIR/out" 2>&1
+	assertEquals 64 $?
+	assertContains "$(cat "$DIR/out")" 'to be started by apppoold'
+	"$BUILD/libexec/apppool-stdio" </dev/null >"$DIR/out" 2>&1
+	assertEquals 64 $?
+	assertContains "$(cat "$DIR/out")" usage
+}
+
+testWhatASingleSessionCannotHonourIsAMistake() {
+	stdio web cat <<-EOF | conf
+	concurrency = 2
+	max_requests = 10
+	EOF
+	"$APPPOOLD" -t -c "$DIR/pool.conf" 2>"$DIR/out"
+	assertEquals 78 $?
+	assertContains "$(cat "$DIR/out")" \
+	    "option 'concurrency' has no effect with handoff = stdio"
+	assertContains "$(cat "$DIR/out")" \
+	    "option 'max_requests' has no effect with handoff = stdio"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
