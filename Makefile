@@ -448,8 +448,8 @@ NEEDS_fuzz = fuzz
 
 # ---------------------------------------------------------------- targets
 
-.PHONY: all tests asan suite check check-asan bench pareto fuzz lint format-check \
-    shell-check fuzzers install uninstall dist deps run clean
+.PHONY: all tests asan suite check check-asan bench fuzz lint format-check \
+    pareto shell-check fuzzers install uninstall dist deps run clean
 .DELETE_ON_ERROR:
 # Objects of single-source programs are kept, or they would be made anew.
 .SECONDARY:
