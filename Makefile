@@ -174,7 +174,17 @@ SIM_SRCS = lib/sim/backlog.c \
     lib/sim/result.c \
     lib/sim/simulate.c \
     lib/sim/simulate_options.c \
-    lib/sim/tally.c
+    lib/sim/tally.c \
+    lib/sim/view_chart.c \
+    lib/sim/view_columns.c \
+    lib/sim/view_compare.c \
+    lib/sim/view_json.c \
+    lib/sim/view_progress.c \
+    lib/sim/view_svg.c \
+    lib/sim/view_table.c \
+    lib/sim/view_terminal.c \
+    lib/sim/view_text.c \
+    lib/sim/view_words.c
 
 # libapppool, for workers.
 WORKER_SRCS = lib/sys/fdpass.c \

@@ -3,6 +3,7 @@
 
 /* What a simulation shows. */
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "core/tstamp.h"
@@ -41,7 +42,8 @@ struct view_progress {
 	tspan length; /* 0: it is not known */
 	const struct load *load; /* else it is known by what has been read */
 	double began; /* real time in seconds; 0: not yet */
-	double shown; /* likewise */
+	double shown; /* likewise, last */
+	bool unseen; /* there is no terminal */
 };
 
 void view_progress(struct view_progress *p, tstamp at);

@@ -208,3 +208,14 @@ json_percent(struct json *j, double percent)
 	json_next(j);
 	text_printf(j->out, "%.1f", percent);
 }
+
+void
+json_number(struct json *j, double n)
+{
+	if (!isfinite(n)) {
+		json_null(j);
+		return;
+	}
+	json_next(j);
+	text_printf(j->out, "%.6g", n);
+}

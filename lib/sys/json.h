@@ -49,4 +49,7 @@ void json_span(struct json *j, tspan span);
 /* To the tenth; what is no number is null. */
 void json_percent(struct json *j, double percent);
 
+/* To six places; what is no number is null. */
+void json_number(struct json *j, double n);
+
 #endif

@@ -166,6 +166,31 @@ a_load_that_is_no_number_is_null(void)
 }
 
 static void
+numbers_have_six_places(void)
+{
+	begin();
+	json_array(&json);
+	json_number(&json, 0);
+	json_number(&json, 3.25);
+	json_number(&json, 123.4567891);
+	json_number(&json, 12345678.0);
+	json_number(&json, -0.0000125);
+	json_array_end(&json);
+	CHECK_STR("[0,3.25,123.457,1.23457e+07,-1.25e-05]", written());
+}
+
+static void
+what_is_no_number_is_null(void)
+{
+	begin();
+	json_number(&json, (double)NAN);
+	CHECK_STR("null", written());
+	begin();
+	json_number(&json, -(double)INFINITY);
+	CHECK_STR("null", written());
+}
+
+static void
 text_past_its_bound_is_refused_for_good(void)
 {
 	struct text t;
@@ -220,6 +245,8 @@ main(int argc, char **argv)
 	RUN(short_times_have_microseconds);
 	RUN(long_times_have_milliseconds);
 	RUN(a_load_that_is_no_number_is_null);
+	RUN(numbers_have_six_places);
+	RUN(what_is_no_number_is_null);
 	RUN(text_past_its_bound_is_refused_for_good);
 	RUN(a_long_format_is_written_whole);
 	RUN(a_terminal_gets_no_commands);

@@ -1,0 +1,253 @@
+/*
+ * The result of a simulation as JSON.  Keys that `status -j` has too have its
+ * names and its meaning.
+ */
+
+#include "sim/view.h"
+#include "sim/view_private.h"
+#include "sys/json.h"
+#include "sys/text.h"
+
+/* Nothing that is put at a time is longer. */
+#define PIECE 65536
+
+struct output {
+	FILE *out;
+	struct text text;
+	struct json json;
+};
+
+static void
+output_init(struct output *o, FILE *out)
+{
+	o->out = out;
+	text_init(&o->text, PIECE);
+	json_init(&o->json, &o->text);
+	json_object(&o->json);
+}
+
+/* What was put so far, so that a result of any length finds room. */
+static void
+output_flush(struct output *o)
+{
+	(void)fwrite(o->text.data, 1, o->text.len, o->out);
+	text_clear(&o->text);
+}
+
+static void
+output_fini(struct output *o)
+{
+	json_object_end(&o->json);
+	text_puts(&o->text, "\n");
+	output_flush(o);
+	text_fini(&o->text);
+}
+
+/* --- keys with their values --------------------------------------------- */
+
+static void
+put_string(struct json *j, const char *key, const char *value)
+{
+	json_key(j, key);
+	json_string(j, value);
+}
+
+static void
+put_count(struct json *j, const char *key, uint64_t n)
+{
+	json_key(j, key);
+	json_uint(j, n);
+}
+
+static void
+put_span(struct json *j, const char *key, tspan span)
+{
+	json_key(j, key);
+	json_span(j, span);
+}
+
+static void
+put_number(struct json *j, const char *key, double n)
+{
+	json_key(j, key);
+	json_number(j, n);
+}
+
+/* --- what was asked ----------------------------------------------------- */
+
+static void
+put_load_app(struct output *o, const struct load_app *app)
+{
+	struct json *j = &o->json;
+
+	json_break(j);
+	json_object(j);
+	put_string(j, "name", app->name);
+	put_number(j, "rate", app->rate);
+	put_string(j, "service", view_service(&app->service).text);
+	put_span(j, "service_mean", load_service_mean(&app->service));
+	json_object_end(j);
+	output_flush(o);
+}
+
+static void
+put_load(struct output *o, const struct simulation *s)
+{
+	const struct load_spec *spec = &s->load;
+	struct json *j = &o->json;
+
+	put_string(j, "version", APPPOOL_VERSION);
+	put_string(j, "config", s->conf->file);
+	put_span(j, "start_time", s->start_time);
+	json_break(j);
+	json_key(j, "load");
+	json_object(j);
+	put_string(j, "trace", spec->trace);
+	put_count(j, "seed", spec->seed);
+	if (spec->trace == NULL) {
+		put_string(j, "profile", view_profile(&spec->profile).text);
+		json_key(j, "apps");
+		json_array(j);
+		for (size_t i = 0; i < spec->apps_len; i++)
+			put_load_app(o, &spec->apps[i]);
+		json_array_end(j);
+	}
+	json_object_end(j);
+}
+
+/* --- what came of it ---------------------------------------------------- */
+
+static void
+put_waits(struct json *j, const struct histogram *h)
+{
+	json_key(j, "queue_wait");
+	json_object(j);
+	put_span(j, "mean", (tspan)histogram_mean(h));
+	put_span(j, "p50", histogram_share(h, 0.5));
+	put_span(j, "p90", histogram_share(h, 0.9));
+	put_span(j, "p99", histogram_share(h, 0.99));
+	put_span(j, "p99.9", histogram_share(h, 0.999));
+	put_span(j, "max", histogram_share(h, 1));
+	json_object_end(j);
+}
+
+static void
+put_figures(struct output *o, const struct result_app *r)
+{
+	struct json *j = &o->json;
+
+	put_count(j, "accepted", r->arrived);
+	put_count(j, "completed", r->completed);
+	put_count(j, "refused", r->refused);
+	put_count(j, "overflowed", r->overflowed);
+	put_count(j, "timed_out", r->timed_out);
+	put_count(j, "lost", r->lost);
+	put_count(j, "unfinished", r->unfinished);
+	put_count(j, "retaken", r->taken);
+	put_waits(j, &r->wait);
+	put_count(j, "spawned", r->spawned);
+	put_count(j, "spawned_before", r->spawned - r->spawned_running);
+	put_count(j, "ended", r->ended);
+	put_number(j, "processes", r->processes);
+	put_number(j, "existing", r->existing);
+	put_number(j, "busy", r->busy);
+	put_count(j, "most_processes", r->most_processes);
+	put_count(j, "max_waiting", r->most_waiting);
+	put_span(j, "idle_while_waiting", r->idle_while_waiting);
+	put_span(j, "idle_while_unread", r->idle_while_unread);
+	put_span(j, "longest_unread", r->longest_unread);
+	output_flush(o);
+}
+
+/* Means and counts of a stretch of time; its last one ends with the load. */
+static void
+put_bucket(struct output *o, const struct series *s, uint32_t i, tspan length)
+{
+	const struct series_bucket *b = &s->buckets[i];
+	struct json *j = &o->json;
+	tspan at = s->width * (tspan)i;
+	tspan width = length - at < s->width ? length - at : s->width;
+	double time = width > 0 ? (double)width : 1;
+
+	json_break(j);
+	json_object(j);
+	put_span(j, "at", at);
+	put_number(j, "processes", b->processes / time);
+	put_number(j, "busy", b->busy / time);
+	put_number(j, "waiting", b->waiting / time);
+	put_count(j, "most_processes", b->most_processes);
+	put_count(j, "max_waiting", b->most_waiting);
+	put_count(j, "accepted", b->arrived);
+	put_count(j, "refused", b->refused);
+	put_count(j, "spawned", b->spawned);
+	json_object_end(j);
+	output_flush(o);
+}
+
+static void
+put_series(struct output *o, const struct series *s, tspan length)
+{
+	json_key(&o->json, "series");
+	json_array(&o->json);
+	for (uint32_t i = 0; i < s->used; i++)
+		put_bucket(o, s, i, length);
+	json_array_end(&o->json);
+}
+
+static void
+put_result(struct output *o, const struct result *r)
+{
+	struct json *j = &o->json;
+
+	json_break(j);
+	put_string(j, "policy", r->manager);
+	put_span(j, "length", r->length);
+	put_span(j, "ran", r->ran);
+	put_count(j, "events", r->events);
+	put_figures(o, &r->total);
+	json_break(j);
+	json_key(j, "apps");
+	json_array(j);
+	for (size_t i = 0; i < r->apps_len; i++) {
+		json_break(j);
+		json_object(j);
+		put_string(j, "name", r->apps[i].name);
+		put_figures(o, &r->apps[i]);
+		json_object_end(j);
+	}
+	json_array_end(j);
+	json_break(j);
+	put_series(o, &r->total.series, r->length);
+}
+
+void
+view_json(const struct simulation *s, const struct result *r, FILE *out)
+{
+	struct output o;
+
+	output_init(&o, out);
+	put_load(&o, s);
+	put_result(&o, r);
+	output_fini(&o);
+}
+
+void
+view_compare_json(const struct simulation *s, const struct result *results,
+    size_t len, FILE *out)
+{
+	struct output o;
+
+	output_init(&o, out);
+	put_load(&o, s);
+	json_break(&o.json);
+	json_key(&o.json, "policies");
+	json_array(&o.json);
+	for (size_t i = 0; i < len; i++) {
+		json_break(&o.json);
+		json_object(&o.json);
+		put_result(&o, &results[i]);
+		json_object_end(&o.json);
+	}
+	json_array_end(&o.json);
+	output_fini(&o);
+}

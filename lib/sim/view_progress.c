@@ -1,0 +1,108 @@
+/* How far it is, on standard error. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sim/view.h"
+#include "sim/view_private.h"
+
+/* Seconds without a bar, and from one to the next. */
+#define PROGRESS_FIRST 0.5
+#define PROGRESS_NEXT 0.1
+
+/* Characters at most. */
+#define BAR 40
+#define NAME 16
+
+static double
+real_time(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Whether a line there can be written over. */
+static bool
+is_seen(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term != NULL && *term != '\0' &&
+	    strcmp(term, "dumb") != 0;
+}
+
+/* Less than 0: unknown. */
+static double
+share_of(const struct view_progress *p, tstamp at)
+{
+	double share = -1;
+
+	if (p->length > 0)
+		share = at > 0 ? (double)at / (double)p->length : 0;
+	else if (p->load != NULL)
+		share = load_read(p->load);
+	return share > 1 ? 1 : share;
+}
+
+/* In one line, or it could not be taken back. */
+static void
+put_bar(const struct view_progress *p, double share, double passed)
+{
+	unsigned width = view_style(stderr).width;
+	unsigned room =
+	    width - NAME - (unsigned)strlen(" [] 100 %, 59m59s left");
+	struct view_words rest = { "?" };
+	char bar[BAR + 1] = "";
+
+	if (room > BAR)
+		room = BAR;
+	for (unsigned i = 0; i < room; i++)
+		(void)strlcat(bar, i < share * room ? "#" : ".", sizeof(bar));
+	/* Sooner, nobody can tell. */
+	if (share > 0.01)
+		rest = view_span(
+		    (tspan)(passed / share - passed) * TSPAN_SECONDS(1));
+	(void)fprintf(stderr, "\r%.*s [%s] %3.0f %%, %s left\033[K", NAME,
+	    p->name, bar, share * 100, rest.text);
+}
+
+static void
+put_time(const struct view_progress *p, tstamp at)
+{
+	(void)fprintf(stderr, "\r%.*s: %s so far\033[K", NAME, p->name,
+	    view_span(at > 0 ? at : 0).text);
+}
+
+void
+view_progress(struct view_progress *p, tstamp at)
+{
+	double now = real_time(), share;
+
+	if (p->began <= 0) {
+		p->began = now;
+		p->unseen = !is_seen();
+	}
+	if (p->unseen || now - p->began < PROGRESS_FIRST ||
+	    now - p->shown < PROGRESS_NEXT)
+		return;
+	p->shown = now;
+	share = share_of(p, at);
+	if (share >= 0)
+		put_bar(p, share, now - p->began);
+	else
+		put_time(p, at);
+	(void)fflush(stderr);
+}
+
+void
+view_progress_end(struct view_progress *p)
+{
+	if (p->shown > 0)
+		(void)fputs("\r\033[K", stderr);
+	p->began = p->shown = 0;
+}
