@@ -121,6 +121,8 @@ struct app {
 	uint32_t in_state[PROCESS_STATES]; /* number of its processes */
 	uint32_t expiring; /* number of its processes */
 	uint32_t outdated; /* number of its ready processes */
+	uint32_t condemned; /* as many were, when the latest rollout began */
+	bool given_up; /* that rollout: its generation does not live */
 	uint32_t surge; /* processes beyond the ceilings while rolling; or 0 */
 	uint32_t stuck; /* number of its processes */
 	uint32_t lowest; /* no room list below this one has a process */

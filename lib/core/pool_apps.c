@@ -126,6 +126,7 @@ pool_app_free(struct pool *p, uint32_t app)
 {
 	assert(p->apps[app].phase == APP_OVER && p->apps[app].stuck == 0);
 	assert(!p->apps[app].wants_place);
+	sizing_release(p, app);
 	p->apps[app].phase = APP_FREE;
 	deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
 }

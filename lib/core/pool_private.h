@@ -184,6 +184,9 @@ tstamp sizing_deadline(const struct pool *p, uint32_t app);
 /* Starts one of min_idle, if one is missing long enough. */
 void sizing_keep_spare(struct pool *p, uint32_t app);
 
+/* The app goes: its part of the pool's sums goes with it. */
+void sizing_release(struct pool *p, uint32_t app);
+
 /* A place is free and the app is the first who asked for one. */
 void sizing_take_place(struct pool *p, uint32_t app);
 

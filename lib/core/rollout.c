@@ -94,6 +94,8 @@ rollout_begin(struct pool *p, uint32_t app)
 	for (n = 0; n < p->nprocesses; n++)
 		if (p->processes[n].app == app)
 			rollout_condemn(p, n, END_RESTARTED);
+	p->apps[app].condemned = p->apps[app].outdated;
+	p->apps[app].given_up = false;
 }
 
 /* The new generation does not live: the old one stays. */
@@ -108,6 +110,7 @@ rollout_give_up(struct pool *p, uint32_t app)
 			life_arm(p, n);
 		}
 	rollout_set_surge(p, app, 0);
+	p->apps[app].given_up = true;
 	pool_tell(p, app, NEWS_GIVEN_UP, ILIST_NONE);
 }
 

@@ -340,6 +340,16 @@ sizing_update(struct pool *p, uint32_t app)
 	sizing_estimate(p, app);
 }
 
+void
+sizing_release(struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	p->marked -= a->marked;
+	p->surge -= a->surge;
+	p->denied -= a->spare_denied ? 1 : 0;
+}
+
 /* When waiters, or a minimum that is not kept, bring the next start. */
 static tstamp
 sizing_start_due(const struct pool *p, uint32_t app)

@@ -74,6 +74,13 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->processes = app_processes(app);
 	a->stuck = app->stuck;
 	memcpy(a->in_state, app->in_state, sizeof(a->in_state));
+	a->load = app_load(app, now);
+	a->work = app_work(app, now);
+	a->rolling = app->rolling;
+	a->given_up = app->given_up;
+	a->generation = app->generation;
+	a->condemned = app->condemned;
+	a->outdated = app->outdated;
 	a->waiting = app_waiting(app);
 	a->oldest_wait = oldest == TSTAMP_NEVER ? 0 : now - oldest;
 	a->backoff = gate > now ? gate - now : 0;

@@ -241,6 +241,27 @@ put_limit(struct status *st, const struct status_app *a)
 }
 
 static void
+put_rollout(struct status *st, const struct status_app *a)
+{
+	struct json *j = &st->json;
+
+	if (!a->rolling && !a->given_up) {
+		put_null(j, "rollout");
+		return;
+	}
+	json_key(j, "rollout");
+	json_object(j);
+	put_uint(j, "generation", a->generation);
+	put_uint(j, "done",
+	    a->condemned > a->outdated ? a->condemned - a->outdated : 0);
+	put_uint(j, "of", a->condemned);
+	put_string(j, "state", a->rolling ? "rolling" : "given up");
+	put_string(
+	    j, "reason", a->given_up ? status_string(st, a->failure) : NULL);
+	json_object_end(j);
+}
+
+static void
 put_app(struct status *st, const struct status_app *a,
     const struct status_measured *m)
 {
@@ -253,14 +274,18 @@ put_app(struct status *st, const struct status_app *a,
 	put_string(j, "handoff", conf_handoff_name(a->handoff));
 	put_addresses(st, "listen", a->listen, a->nlisten);
 	put_processes(j, a);
-	put_null(j, "rollout");
+	put_rollout(st, a);
 	put_limit(st, a);
-	put_null(j, "load");
-	put_null(j, "work");
 	if (a->sessions) {
+		json_key(j, "load");
+		json_percent(j, a->load);
+		json_key(j, "work");
+		json_number(j, a->work);
 		put_sessions(j, a);
 		put_measured(j, m);
 	} else {
+		put_null(j, "load");
+		put_null(j, "work");
 		put_no_sessions(j);
 	}
 	put_ends(j, st, a);

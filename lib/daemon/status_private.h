@@ -59,6 +59,13 @@ struct status_app {
 	uint32_t processes;
 	uint32_t stuck;
 	uint32_t in_state[PROCESS_STATES];
+	double load; /* percent */
+	double work; /* processes */
+	bool rolling;
+	bool given_up;
+	uint32_t generation;
+	uint32_t condemned; /* processes that the rollout is to replace */
+	uint32_t outdated; /* those of them that are left */
 	uint32_t waiting;
 	tspan oldest_wait; /* 0: nobody waits */
 	tspan backoff; /* from now; 0: none */

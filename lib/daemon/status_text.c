@@ -145,6 +145,14 @@ put_processes(struct text *t, const struct status_app *a)
 	    a->in_state[PROCESS_STOPPING] + a->in_state[PROCESS_DYING]);
 	if (a->stuck != 0)
 		text_printf(t, ", %" PRIu32 " stuck", a->stuck);
+	if (a->sessions)
+		text_printf(t, "; load %.0f %%", a->load);
+	if (a->rolling)
+		text_printf(t, "; generation %" PRIu32 " replaces %" PRIu32,
+		    a->generation, a->outdated);
+	else if (a->given_up)
+		text_printf(
+		    t, "; generation %" PRIu32 " given up", a->generation);
 	text_puts(t, "\n");
 }
 

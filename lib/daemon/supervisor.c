@@ -445,6 +445,8 @@ supervisor_init(struct supervisor *s, struct config *config)
 		return EX_OSERR;
 	}
 	refusals_init(&s->refusals, &s->loop, &s->closer);
+	pool_resize(&s->pool, config->conf->max_processes,
+	    config->conf->process_slack, loop_now(&s->loop));
 	(void)sockdiag_init(&s->diag);
 	s->started = loop_now(&s->loop);
 	/* First of all: it tells best that a daemon runs on this file. */

@@ -189,23 +189,15 @@ a_file_without_an_app_is_a_mistake(void)
 static void
 what_is_not_in_force_is_refused(void)
 {
-	MISTAKES("pool.conf:1: option 'process_slack' is not in force yet in "
-		 "this version\n"
-		 "pool.conf:2: option 'prefetch' is not in force yet in this "
-		 "version\n"
-		 "pool.conf:3: option 'handoff': 'listen' is not in force yet "
-		 "in this version\n",
-	    "process_slack = 5\n" APP(
-		"prefetch = 1") "app b { command = a listen = \"*:0\" handoff = listen }\n");
+	MISTAKES("pool.conf:1: option 'canary' is not in force yet in this "
+		 "version\n",
+	    APP("canary = 1"));
 }
 
 static void
 what_is_not_in_force_may_be_its_default(void)
 {
-	MISTAKES("",
-	    "process_slack = 4\n" APP(
-		"prefetch = 0 gain = 0.50 keep_alive_timeout = 1m "
-		"restart_dir = tmp max_memory = 0"));
+	MISTAKES("", APP("keep_alive_timeout = 1m canary = 0"));
 }
 
 static void
