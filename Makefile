@@ -141,7 +141,6 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/status_json.c \
     lib/daemon/status_pieces.c \
     lib/daemon/status_text.c \
-    lib/daemon/stdio.c \
     lib/daemon/supervisor.c \
     lib/daemon/tables.c \
     lib/daemon/touch.c \

@@ -21,6 +21,7 @@ conf_pool_options(const struct conf_app *conf, struct app_options *out)
 		.max_requests_jitter = conf->max_requests_jitter,
 		.max_memory = conf->max_memory,
 		.sessions = conf->handoff != CONF_HANDOFF_NONE,
+		.exit_ends = conf->handoff == CONF_HANDOFF_STDIO,
 		.private_queue = conf->queue == CONF_QUEUE_PRIVATE,
 		.close_when_full = conf->on_full != CONF_ON_FULL_WAIT,
 		.limited = conf->limit.server != NULL,
@@ -53,9 +54,6 @@ conf_pool_options(const struct conf_app *conf, struct app_options *out)
 	}
 	if (out->max_processes == 0)
 		out->max_processes = 1;
-	/* A process that has become the program receives nothing more. */
-	if (conf->handoff == CONF_HANDOFF_STDIO)
-		out->max_requests = 1;
 }
 
 static void

@@ -15,7 +15,6 @@
 #include "daemon/birth.h"
 #include "daemon/channel.h"
 #include "daemon/slow.h"
-#include "daemon/stdio.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
@@ -173,6 +172,14 @@ worker_session(const struct worker *w, char *buf, size_t size, tstamp now)
 	return buf;
 }
 
+/* stdio: the end of its session, however that went for the program. */
+static bool
+worker_exited(const struct worker *w)
+{
+	return w->one_session && w->death.signal == 0 &&
+	    w->sup->pool.processes[w->process].handed > 0;
+}
+
 /* How it ended, if that is a failure of its own; else false. */
 static bool
 worker_explain(
@@ -187,7 +194,7 @@ worker_explain(
 		(void)snprintf(buf, size, "retired without a session");
 		return true;
 	}
-	if (x->asked || (clean && x->requests > 0))
+	if (x->asked || worker_exited(w) || (clean && x->requests > 0))
 		return false;
 	if (!x->ready)
 		when = " before it was ready";
@@ -212,10 +219,10 @@ worker_tell_end(struct worker *w, tstamp now)
 	if (worker_explain(w, session, why, sizeof(why))) {
 		group_failure(w->group, "%s", why);
 		log_warnx("%s %s", name, why);
-	} else if (session[0] != '\0') {
+	} else if (session[0] != '\0' && !worker_exited(w)) {
 		log_warnx("%s %s%s (%s)", name, how, session, reason);
 	} else {
-		log_debug("%s %s (%s)", name, how, reason);
+		log_debug("%s %s%s (%s)", name, how, session, reason);
 	}
 }
 
@@ -252,8 +259,6 @@ worker_died(struct worker *w, const struct reap_death *death, tstamp now)
 	w->death = *death;
 	RB_REMOVE(pids, &s->pids, w);
 	channel_last_words(w, now);
-	if (w->one_session)
-		stdio_died(w, now);
 	if (worker_explain(w, "", why, sizeof(why)))
 		group_failure(w->group, "%s", why);
 	pool_died(&s->pool, w->process, worker_how(death), now);

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -75,11 +76,17 @@ program_exists(const char *name)
 	return false;
 }
 
-/* Tells the daemon, who makes it known as the last failure of the app. */
+/*
+ * Tells the daemon, who makes it known as the last failure of the app, and
+ * waits to be killed: an exit would complete the session.
+ */
 static _Noreturn void
 program_failed(const char *name, int error)
 {
-	(void)apppool_fail("cannot execute %s: %s", name, strerror(error));
+	struct pollfd daemon = { .fd = apppool_fd(), .events = POLLIN };
+
+	if (apppool_fail("cannot execute %s: %s", name, strerror(error)) == 0)
+		(void)poll(&daemon, 1, -1);
 	exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 

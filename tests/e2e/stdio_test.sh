@@ -253,6 +253,7 @@ testAnExitOfAnyStatusCompletesTheSession() {
 	await status_is 4 apps web completed
 	assertEquals 0 "$(status apps web lost)"
 	assertEquals 0 "$(status apps web spawn_failures)"
+	assertEquals '{"exit": 1, "failure": 3}' "$(status apps web exits)"
 	assertEquals null "$(status apps web last_failure)"
 	assertFalse 'no pause' "said 'next start in'"
 	assert_accounts web
@@ -270,6 +271,7 @@ testASignalLosesTheSessionAndNextIsServedAtOnce() {
 	assertEquals 0 "$(status apps web completed)"
 	assertEquals 0 "$(status apps web spawn_failures)"
 	assertFalse 'no pause' "said 'next start in'"
+	assertEquals '{"signal": 3}' "$(status apps web exits)"
 	assertContains "$(status apps web last_failure)" 'killed by signal'
 	assertTrue "said 'killed by signal 11 (SIGSEGV) in a session'"
 	assert_accounts web
