@@ -97,20 +97,21 @@ struct tables_need {
 static void
 tables_need(const struct conf *conf, struct tables_need *out)
 {
-	bool answers = false;
+	bool answers = false, logs = false, measures = false;
 
 	*out = (struct tables_need){
-		.each = 2,
 		.others = TABLES_OWN_DESCRIPTORS,
 	};
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		if (conf->apps[i].output == CONF_OUTPUT_LOG)
-			out->each = 3;
+		logs = logs || conf->apps[i].output == CONF_OUTPUT_LOG;
+		measures = measures || conf->apps[i].max_memory > 0;
 		out->queues += conf->apps[i].max_queue;
 		out->listeners += conf->apps[i].listen_len;
 		out->locks += limiter_descriptors(&conf->apps[i]);
 		answers = answers || refusal_answers(&conf->apps[i]);
 	}
+	/* Both ends of its channel, its output, and how large it is. */
+	out->each = 2u + logs + measures;
 	if (answers)
 		out->others += REFUSAL_MAX;
 	out->listeners += conf->counter_len;
