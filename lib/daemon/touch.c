@@ -38,6 +38,7 @@ struct touch {
 	struct group *group;
 	struct look *look; /* owned, unless it is under way and forgotten */
 	bool under_way;
+	bool seen; /* a look has come back */
 	bool timed; /* looked at also without a connection */
 	bool renew; /* as the core has been told */
 	tstamp next_at; /* no look before */
@@ -125,8 +126,7 @@ touch_set_renew(struct group *g, bool on, tstamp now)
 		log_info("%s: %s is there: each connection gets a new process",
 		    g->conf->name, always_name);
 	else
-		log_info("%s: %s is gone: processes serve on", g->conf->name,
-		    always_name);
+		log_info("%s: %s is gone", g->conf->name, always_name);
 	g->touch->renew = on;
 	pool_app_renew(&g->sup->pool, g->app, on, now);
 }
@@ -142,6 +142,9 @@ touch_seen(struct touch *t, const struct look *l, tstamp now)
 	    l->there || t->nwatch > 0 || g->conf->handoff == CONF_HANDOFF_NONE;
 	if (t->timed)
 		g->sup->touch_at = tstamp_min(g->sup->touch_at, t->next_at);
+	if (!t->seen)
+		log_debug("%s: its files are watched", g->conf->name);
+	t->seen = true;
 	if (g->closing)
 		return;
 	if (renew != t->renew)
