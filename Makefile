@@ -350,6 +350,7 @@ FUZZERS = tests/fuzz/conf.c \
 
 # Installed by their sections.
 MANS = man/apppool-counter.7 \
+    man/apppool-handoff.7 \
     man/apppool-worker.7 \
     man/apppool.3 \
     man/apppoolctl.8 \
