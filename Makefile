@@ -267,7 +267,8 @@ SIM_TESTS = tests/sim/engine_test.c \
     tests/sim/policies_test.c \
     tests/sim/pool_driver_test.c \
     tests/sim/socketpool_test.c \
-    tests/sim/trace_test.c
+    tests/sim/trace_test.c \
+    tests/sim/view_test.c
 
 # Our defaults against the rules of the peers, for a look: make pareto.
 SIM_TOOLS = tests/sim/pareto.c

@@ -5,6 +5,7 @@
  * what hurts.
  */
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -66,10 +67,20 @@ put_edge(const struct chart *c, const char *label)
 	    c->glyphs->axis);
 }
 
+/* The label has to be short. */
 static void
 put_count_edge(const struct chart *c, double n, bool labelled)
 {
-	put_edge(c, labelled ? view_count((uint64_t)(n + 0.5)).text : NULL);
+	struct view_words label = view_count((uint64_t)(n + 0.5));
+
+	if (n >= 999.5e6) {
+		label = view_number(n / 1e9);
+		(void)strlcat(label.text, "G", sizeof(label.text));
+	} else if (n >= 999.5e3) {
+		label = view_number(n / 1e6);
+		(void)strlcat(label.text, "M", sizeof(label.text));
+	}
+	put_edge(c, labelled ? label.text : NULL);
 }
 
 /* Blanks at the end of a line are nothing but a trap for those who compare. */
@@ -131,10 +142,11 @@ put_time_labels(const struct chart *c, tspan step)
 		unsigned column = column_of(c, at);
 
 		/* In the middle below its tick, if there is room. */
-		if (column < at_column + width / 2 ||
-		    column - width / 2 + width > c->n + 2)
+		column = column > width / 2 ? column - width / 2 : 0;
+		if (column + width > c->n + 1)
+			column = c->n + 1 - width;
+		if (column < at_column)
 			continue;
-		column -= width / 2;
 		(void)fprintf(
 		    c->out, "%*s%s", (int)(column - at_column), "", label.text);
 		at_column = column + width;
@@ -184,11 +196,14 @@ put_processes(const struct chart *c)
 			top = c->columns[i].processes;
 	}
 	step = view_step(top, ROWS_PROCESSES);
-	rows = (unsigned)(top / step);
-	if (rows * step < top)
-		rows++;
-	(void)fprintf(c->out, "Processes: %s busy, %s idle; a column is %s\n",
-	    c->glyphs->busy, c->glyphs->idle, view_span(c->length / c->n).text);
+	/* A mean may come out a little over what there ever was. */
+	rows = (unsigned)ceil(top / step - 1e-6);
+	(void)fprintf(c->out, "Processes: %s busy, %s idle", c->glyphs->busy,
+	    c->glyphs->idle);
+	if (c->n >= 40)
+		(void)fprintf(c->out, "; a column is %s",
+		    view_span(c->length / c->n).text);
+	(void)fputc('\n', c->out);
 	for (unsigned row = rows; row > 0; row--) {
 		put_count_edge(
 		    c, row * step, (rows - row) % 2 == 0 || rows <= 4);

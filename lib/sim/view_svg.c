@@ -5,6 +5,7 @@
  */
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -199,12 +200,11 @@ y_of(const struct panel *panel, double n, double top)
 	return panel->bottom - (panel->bottom - panel->top) * n / top;
 }
 
-/* The upper end of the axis: a step or more above all there is. */
+/* The upper end of the axis: the first step above all there is. */
 static double
 top_of(const struct picture *p, const struct panel *panel, double *step_out)
 {
-	double top = 1, step;
-	uint64_t steps;
+	double top = 1;
 
 	for (size_t c = 0; c < panel->curves_len; c++) {
 		for (size_t i = 0; i < p->n; i++) {
@@ -214,10 +214,9 @@ top_of(const struct picture *p, const struct panel *panel, double *step_out)
 				top = n;
 		}
 	}
-	step = view_step(top, panel->steps);
-	steps = (uint64_t)(top / step);
-	*step_out = step;
-	return step * (double)(steps + ((double)steps * step < top));
+	*step_out = view_step(top, panel->steps);
+	/* A mean may come out a little over what there ever was. */
+	return *step_out * ceil(top / *step_out - 1e-6);
 }
 
 /* Steps, for each column is the mean of its time. */
@@ -274,8 +273,6 @@ put_time_axis(const struct picture *p, const struct panel *panel, tspan step)
 		    x, panel->top, panel->bottom, x, panel->bottom + 17,
 		    view_span(at).text);
 	}
-	(void)fprintf(p->out, "<path class=\"axis\" d=\"M%d,%.1fV%.1fH%d\"/>\n",
-	    LEFT, panel->top, panel->bottom, RIGHT);
 }
 
 static void
@@ -311,9 +308,11 @@ put_panel(const struct picture *p, const struct panel *panel)
 	double step, top = top_of(p, panel, &step);
 
 	put_count_axis(p, panel, top, step);
+	put_time_axis(p, panel, view_time_step(p->length, TIME_STEPS_MAX));
 	for (size_t i = 0; i < panel->curves_len; i++)
 		put_curve(p, panel, &panel->curves[i], top);
-	put_time_axis(p, panel, view_time_step(p->length, TIME_STEPS_MAX));
+	(void)fprintf(p->out, "<path class=\"axis\" d=\"M%d,%.1fV%.1fH%d\"/>\n",
+	    LEFT, panel->top, panel->bottom, RIGHT);
 	put_legend(p, panel);
 }
 

@@ -1,0 +1,697 @@
+/*
+ * What a simulation shows: numbers in words, tables, the chart and the
+ * picture, from results that are made here.
+ */
+
+#include <math.h>
+
+#include "../unit/check.h"
+#include "sim/load.h"
+#include "sim/view.h"
+#include "sim/view_private.h"
+#include "sys/utf8.h"
+
+static const struct view_style plain = { .width = 60, .utf8 = false };
+static const struct view_style fancy = { .width = 60, .utf8 = true };
+
+/* --- what is shown, as a string ----------------------------------------- */
+
+static char *shown;
+static size_t shown_len;
+
+static FILE *
+begin(void)
+{
+	free(shown);
+	shown = NULL;
+	return open_memstream(&shown, &shown_len);
+}
+
+static const char *
+written(FILE *out)
+{
+	(void)fclose(out);
+	return shown;
+}
+
+/* A line of it, the first being 0; NULL: there is none. Good until the next
+ * call. */
+static const char *
+line(unsigned n)
+{
+	static char text[1000];
+	const char *at = shown;
+
+	for (; n > 0 && at != NULL; n--) {
+		at = strchr(at, '\n');
+		at = at == NULL ? NULL : at + 1;
+	}
+	if (at == NULL || *at == '\0')
+		return NULL;
+	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(at, "\n"), at);
+	return text;
+}
+
+/* --- words -------------------------------------------------------------- */
+
+static void
+times_have_three_places(void)
+{
+	static const struct {
+		tspan span;
+		const char *words;
+	} cases[] = {
+		{ 0, "0" },
+		{ 1, "1ns" },
+		{ 999, "999ns" },
+		{ 1000, "1us" },
+		{ 1234, "1.23us" },
+		{ 12345, "12.3us" },
+		{ 999499, "999us" },
+		{ 999500, "1ms" },
+		{ TSPAN_MSECONDS(250), "250ms" },
+		{ 999499999, "999ms" },
+		{ 999500000, "1s" },
+		{ 1500000000, "1.5s" },
+		{ 59940000000, "59.9s" },
+		{ 59960000000, "1m" },
+		{ TSPAN_SECONDS(150), "2m30s" },
+		{ TSPAN_SECONDS(3599), "59m59s" },
+		{ TSPAN_SECONDS(3600) - 1, "1h" },
+		{ TSPAN_SECONDS(3660), "1h1m" },
+		{ TSPAN_SECONDS(86400) - 1, "1d" },
+		{ TSPAN_SECONDS(90000), "1d1h" },
+		{ TSPAN_SECONDS(864000), "10d" },
+	};
+
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		CHECK_STR(cases[i].words, view_span(cases[i].span).text);
+}
+
+static void
+counts_have_commas(void)
+{
+	CHECK_STR("0", view_count(0).text);
+	CHECK_STR("999", view_count(999).text);
+	CHECK_STR("1,000", view_count(1000).text);
+	CHECK_STR("123,456", view_count(123456).text);
+	CHECK_STR("18,446,744,073,709,551,615", view_count(UINT64_MAX).text);
+}
+
+static void
+numbers_have_three_places(void)
+{
+	CHECK_STR("0", view_number(0).text);
+	CHECK_STR("0.25", view_number(0.25).text);
+	CHECK_STR("0.00125", view_number(0.00125).text);
+	CHECK_STR("1", view_number(0.9999).text);
+	CHECK_STR("12.3", view_number(12.34).text);
+	CHECK_STR("100", view_number(99.96).text);
+	CHECK_STR("4711", view_number(4711).text);
+	CHECK_STR("100000000", view_number(1e8).text);
+}
+
+static void
+services_are_shown_in_the_words_they_are_given_in(void)
+{
+	static const char *const words[] = { "fixed:20ms", "exponential:1m30s",
+		"lognormal:50ms,1.5", "bimodal:5ms,500ms,1%",
+		"bimodal:1us,1s,0.01%" };
+	const char *why;
+	struct service s;
+
+	for (unsigned i = 0; i < 5; i++) {
+		/* Two units together, and microseconds, are for eyes. */
+		if (load_service(words[i], &s, &why))
+			CHECK_STR(words[i], view_service(&s).text);
+		else
+			CHECK(i == 1 || i == 4);
+	}
+	CHECK(load_service("20ms", &s, &why));
+	CHECK_STR("fixed:20ms", view_service(&s).text);
+}
+
+static void
+profiles_are_shown_in_the_words_they_are_given_in(void)
+{
+	static const char *const words[] = { "steady", "burst:10,5s,1m",
+		"burst:2.5,100ms,1h", "day", "day:12h", "ramp" };
+	const char *why;
+	struct profile p;
+
+	for (unsigned i = 0; i < 6; i++) {
+		CHECK(load_profile(words[i], &p, &why));
+		CHECK_STR(words[i], view_profile(&p).text);
+	}
+	CHECK(load_profile("burst", &p, &why));
+	CHECK_STR("burst:10,5s,1m", view_profile(&p).text);
+}
+
+/* --- tables ------------------------------------------------------------- */
+
+static void
+a_table_is_as_wide_as_it_needs_to_be(void)
+{
+	static const struct view_words cells[] = { { "A" }, { "long title" },
+		{ "x" }, { "longer" }, { "1" }, { "1,000" } };
+	FILE *out = begin();
+
+	view_table(cells, 2, 3, out);
+	CHECK_STR("A       long title      x\n"
+		  "longer           1  1,000\n",
+	    written(out));
+}
+
+/* --- steps of an axis --------------------------------------------------- */
+
+static void
+steps_are_round_and_not_too_many(void)
+{
+	CHECK_NEAR(1, view_step(1, 10));
+	CHECK_NEAR(1, view_step(10, 10));
+	CHECK_NEAR(2, view_step(10.1, 10));
+	CHECK_NEAR(5, view_step(21, 10));
+	CHECK_NEAR(10, view_step(100, 10));
+	CHECK_NEAR(2000, view_step(10001, 10));
+}
+
+static void
+steps_of_time_are_those_of_clocks(void)
+{
+	CHECK_EQ(TSPAN_SECONDS(60), view_time_step(TSPAN_SECONDS(600), 10));
+	CHECK_EQ(TSPAN_SECONDS(120), view_time_step(TSPAN_SECONDS(601), 10));
+	CHECK_EQ(TSPAN_SECONDS(10800), view_time_step(TSPAN_SECONDS(86400), 8));
+	CHECK_EQ(TSPAN_MSECONDS(500), view_time_step(TSPAN_SECONDS(5), 10));
+	CHECK_EQ(TSPAN_SECONDS(86400) * 50,
+	    view_time_step(TSPAN_SECONDS(86400) * 365, 8));
+	for (tspan top = 1; top < INT64_MAX / 3; top *= 3)
+		CHECK(top / view_time_step(top, 8) <= 8);
+}
+
+/* --- columns ------------------------------------------------------------ */
+
+static struct result result;
+
+/*
+ * `used` buckets of a second, up to `length`: at second i there are i + 1
+ * processes, half of them busy, and waiting[i] connections.
+ */
+static void
+make_result(uint32_t used, tspan length, const uint32_t *waiting)
+{
+	static struct result_app app;
+	struct series *s = &result.total.series;
+
+	memset(&result, 0, sizeof(result));
+	result.manager = "apppoold";
+	result.length = length;
+	result.apps = &app;
+	result.apps_len = 1;
+	s->width = TSPAN_SECONDS(1);
+	s->used = used;
+	for (uint32_t i = 0; i < used; i++) {
+		struct series_bucket *b = &s->buckets[i];
+		tspan at = TSPAN_SECONDS(i);
+		double time =
+		    (double)(length - at < TSPAN_SECONDS(1) ? length - at
+							    : TSPAN_SECONDS(1));
+
+		b->processes = (i + 1) * time;
+		b->busy = b->processes / 2;
+		b->most_processes = i + 1;
+		b->waiting = waiting == NULL ? 0 : waiting[i] * time;
+		b->most_waiting = waiting == NULL ? 0 : waiting[i];
+		b->arrived = (uint64_t)(10 * time / 1e9);
+	}
+}
+
+static void
+columns_are_the_buckets_where_there_are_as_many(void)
+{
+	struct view_column columns[10];
+
+	make_result(10, TSPAN_SECONDS(10), NULL);
+	view_columns(&result.total.series, result.length, columns, 10);
+	for (unsigned i = 0; i < 10; i++) {
+		CHECK_NEAR(i + 1, columns[i].processes);
+		CHECK_NEAR((i + 1) / 2.0, columns[i].busy);
+		CHECK_EQ(i + 1, columns[i].most_processes);
+		CHECK_NEAR(10, columns[i].arrived);
+	}
+}
+
+static void
+fewer_columns_are_means(void)
+{
+	struct view_column columns[4];
+
+	make_result(10, TSPAN_SECONDS(10), NULL);
+	view_columns(&result.total.series, result.length, columns, 4);
+	/* 2.5 buckets in each: 1, 2 and half of 3. */
+	CHECK_NEAR((1 + 2 + 1.5) / 2.5, columns[0].processes);
+	CHECK_NEAR((1.5 + 4 + 5) / 2.5, columns[1].processes);
+	CHECK_EQ(3, columns[0].most_processes);
+	CHECK_EQ(5, columns[1].most_processes);
+}
+
+static void
+more_columns_repeat_a_bucket(void)
+{
+	struct view_column columns[25];
+
+	make_result(10, TSPAN_SECONDS(10), NULL);
+	view_columns(&result.total.series, result.length, columns, 25);
+	CHECK_NEAR(1, columns[0].processes);
+	CHECK_NEAR(1, columns[1].processes);
+	CHECK_NEAR(1.5, columns[2].processes);
+	CHECK_NEAR(2, columns[3].processes);
+	CHECK_NEAR(10, columns[24].processes);
+}
+
+/* The load ended within its time. */
+static void
+the_last_bucket_may_be_short(void)
+{
+	struct view_column columns[10];
+
+	make_result(3, TSPAN_MSECONDS(2500), NULL);
+	view_columns(&result.total.series, result.length, columns, 5);
+	CHECK_NEAR(2, columns[3].processes);
+	CHECK_NEAR(3, columns[4].processes);
+}
+
+/* --- the chart ---------------------------------------------------------- */
+
+static void
+the_chart_shows_what_is_busy_and_what_is_idle(void)
+{
+	FILE *out = begin();
+
+	make_result(50, TSPAN_SECONDS(50), NULL);
+	for (uint32_t i = 0; i < 50; i++) {
+		struct series_bucket *b = &result.total.series.buckets[i];
+
+		b->processes = (i < 25 ? 2 : 4) * 1e9;
+		b->busy = 1e9;
+	}
+	view_chart(&result, plain, out);
+	NEED(written(out) != NULL);
+	CHECK_STR("Processes: # busy, . idle; a column is 1s", line(1));
+	CHECK_STR("      4 |                         "
+		  ".........................",
+	    line(2));
+	CHECK_STR("      3 |                         "
+		  ".........................",
+	    line(3));
+	CHECK_STR("      2 |........................."
+		  ".........................",
+	    line(4));
+	CHECK_STR("      1 |#########################"
+		  "#########################",
+	    line(5));
+	CHECK_STR("      0 +----------+---------+----"
+		  "-----+---------+---------",
+	    line(6));
+	CHECK_STR("                  10s       20s"
+		  "       30s       40s      50s",
+	    line(7));
+}
+
+static void
+what_waits_is_shown_by_its_peaks(void)
+{
+	static uint32_t waiting[50];
+	FILE *out = begin();
+
+	waiting[0] = 1;
+	waiting[10] = 400;
+	waiting[20] = 200;
+	make_result(50, TSPAN_SECONDS(50), waiting);
+	view_chart(&result, plain, out);
+	NEED(
+	    strstr(written(out), "Waiting: the most in each column\n") != NULL);
+	CHECK(strstr(shown,
+		  "    400 |          #\n"
+		  "        |          #\n"
+		  "        |          #         #\n"
+		  "        |.         #         #\n"
+		  "      0 +----------+") != NULL);
+}
+
+static void
+where_nothing_waits_the_chart_says_so(void)
+{
+	FILE *out = begin();
+
+	make_result(50, TSPAN_SECONDS(50), NULL);
+	view_chart(&result, plain, out);
+	CHECK(strstr(written(out), "\nWaiting: never one\n") != NULL);
+}
+
+static void
+many_processes_share_ten_rows(void)
+{
+	FILE *out = begin();
+
+	make_result(437, TSPAN_SECONDS(437), NULL);
+	view_chart(&result, plain, out);
+	NEED(written(out) != NULL);
+	CHECK(strncmp(line(2), "    450 |", 9) == 0);
+	CHECK(strncmp(line(3), "        |", 9) == 0);
+	CHECK(strncmp(line(10), "     50 |", 9) == 0);
+	CHECK(strncmp(line(11), "      0 +", 9) == 0);
+}
+
+/* What stands in a line, and its characters, not bytes. */
+static unsigned
+width_of(const char *text)
+{
+	unsigned width = 0;
+	size_t len = strlen(text), n;
+
+	for (size_t at = 0; at < len; at += n) {
+		n = utf8_length(text + at, len - at);
+		if (n == 0)
+			return 10000;
+		width++;
+	}
+	return width;
+}
+
+/* Seeds of a generator of one's own, so that all kinds of series come. */
+static void
+check_charts(struct view_style style)
+{
+	uint32_t waiting[SERIES_BUCKETS], x = 1;
+
+	for (unsigned used = 1; used <= SERIES_BUCKETS; used += 17) {
+		FILE *out = begin();
+		unsigned n;
+
+		for (unsigned i = 0; i < used; i++)
+			waiting[i] = (x = x * 1664525 + 1013904223) >> 31 == 0
+			    ? 0
+			    : x >> (x % 31);
+		make_result(used, TSPAN_SECONDS(used), waiting);
+		style.width = 40 + used % 160;
+		view_chart(&result, style, out);
+		NEED(written(out) != NULL);
+		for (n = 0; line(n) != NULL; n++) {
+			const char *text = line(n);
+
+			CHECK(width_of(text) <= style.width);
+			CHECK(*text == '\0' || text[strlen(text) - 1] != ' ');
+			for (; !style.utf8 && *text != '\0'; text++)
+				CHECK(*text >= ' ' && *text < 0x7f);
+		}
+		CHECK(n >= 7 && n <= 22);
+	}
+}
+
+static void
+a_chart_is_no_wider_than_the_terminal(void)
+{
+	check_charts(plain);
+}
+
+static void
+a_chart_of_blocks_is_no_wider_either(void)
+{
+	check_charts(fancy);
+}
+
+static void
+no_time_has_no_chart(void)
+{
+	FILE *out = begin();
+
+	make_result(1, 0, NULL);
+	view_chart(&result, plain, out);
+	CHECK_STR("", written(out));
+}
+
+/* --- figures ------------------------------------------------------------ */
+
+static void
+figures_tell_what_became_of_connections(void)
+{
+	struct result_app *t = &result.total;
+	FILE *out = begin();
+
+	make_result(1, TSPAN_SECONDS(1), NULL);
+	t->arrived = 1000;
+	t->completed = 900;
+	t->refused = 50;
+	t->timed_out = 30;
+	t->lost = 20;
+	for (unsigned i = 0; i < 900; i++)
+		histogram_add(&t->wait, i < 500 ? 0 : TSPAN_MSECONDS(1));
+	t->processes = 4;
+	t->busy = 1;
+	t->most_processes = 7;
+	t->spawned = 9;
+	t->spawned_running = 8;
+	view_figures(t, out);
+	CHECK_STR("Connections  1,000: 900 completed, 50 refused, "
+		  "30 timed out, 20 lost\n"
+		  "Waits        p50 0  p90 1ms  p99 1ms  p99.9 1ms  max 1ms\n"
+		  "Processes    4.00 on average, 7 at most; 1.00 busy (25 %)\n"
+		  "Spawns       8, and 1 before the first connection\n"
+		  "Waste        0 idle while waiting\n",
+	    written(out));
+}
+
+/* --- the picture -------------------------------------------------------- */
+
+/*
+ * Enough of XML to find what would make a browser refuse it: tags that are
+ * not closed, attributes without quotes, bare ampersands. NULL: it is good.
+ */
+static const char *
+tag_fault(const char **at, unsigned *depth)
+{
+	const char *c = *at;
+	bool end = c[1] == '/', quoted = false;
+
+	if (strncmp(c, "<?xml", 5) == 0)
+		end = true, (*depth)++;
+	for (c++; *c != '\0' && (quoted || *c != '>'); c++) {
+		if (*c == '"')
+			quoted = !quoted;
+		else if (*c == '<')
+			return "a tag in a tag";
+		else if (*c == '=' && !quoted && c[1] != '"')
+			return "a value without quotes";
+	}
+	if (*c == '\0')
+		return "a tag without its end";
+	if (c[-1] != '/')
+		*depth += end ? -1U : 1;
+	*at = c;
+	return NULL;
+}
+
+static const char *
+xml_fault(const char *xml)
+{
+	unsigned depth = 0;
+	const char *fault;
+
+	if (width_of(xml) == 10000)
+		return "not UTF-8";
+	for (const char *c = xml; *c != '\0'; c++) {
+		if (*c == '&' && strncmp(c, "&amp;", 5) != 0 &&
+		    strncmp(c, "&lt;", 4) != 0 && strncmp(c, "&gt;", 4) != 0)
+			return "a bare ampersand";
+		if ((unsigned char)*c < ' ' && *c != '\n')
+			return "a control";
+		if (*c != '<')
+			continue;
+		fault = tag_fault(&c, &depth);
+		if (fault != NULL)
+			return fault;
+	}
+	return depth == 0 ? NULL : "a tag that is not closed";
+}
+
+static const struct load_app web = {
+	.name = "web",
+	.rate = 12.5,
+	.service = { .kind = SERVICE_FIXED, .mean = TSPAN_MSECONDS(20) },
+};
+
+static struct simulation
+simulation_of(const char *trace)
+{
+	return (struct simulation){
+		.load = {
+			.apps = &web,
+			.apps_len = 1,
+			.length = TSPAN_SECONDS(50),
+			.trace = trace,
+		},
+	};
+}
+
+static const char *
+picture_of(const struct simulation *s)
+{
+	FILE *out = begin();
+
+	CHECK_EQ(0, view_picture(s, &result, out));
+	return written(out);
+}
+
+static void
+a_picture_is_well_formed(void)
+{
+	struct simulation s = simulation_of(NULL);
+	static uint32_t waiting[SERIES_BUCKETS] = { 0, 7, 0, 3000000000 };
+
+	for (unsigned used = 1; used <= SERIES_BUCKETS; used += 73) {
+		make_result(used, TSPAN_SECONDS(used), waiting);
+		CHECK_STR(NULL, xml_fault(picture_of(&s)));
+	}
+}
+
+static void
+a_picture_needs_nothing_but_itself(void)
+{
+	struct simulation s = simulation_of(NULL);
+
+	make_result(50, TSPAN_SECONDS(50), NULL);
+	NEED(picture_of(&s) != NULL);
+	CHECK(strstr(shown, "href") == NULL);
+	CHECK(strstr(shown, "url(") == NULL);
+	CHECK(strstr(shown, "<script") == NULL);
+	CHECK(strstr(shown, "@import") == NULL);
+}
+
+static void
+a_picture_has_axes_and_a_legend(void)
+{
+	struct simulation s = simulation_of(NULL);
+
+	make_result(50, TSPAN_SECONDS(50), NULL);
+	NEED(picture_of(&s) != NULL);
+	CHECK(strstr(shown, ">web, 12.5/s, fixed:20ms, steady<") != NULL);
+	CHECK(strstr(shown, ">Processes<") != NULL);
+	CHECK(strstr(shown, ">busy<") != NULL);
+	CHECK(strstr(shown, ">idle<") != NULL);
+	CHECK(strstr(shown, ">Waiting<") != NULL);
+	CHECK(strstr(shown, ">50s<") != NULL);
+}
+
+/* At 10 s, 10 of 50 processes: a fifth of both axes. */
+static void
+a_picture_has_its_points_where_they_belong(void)
+{
+	struct simulation s = simulation_of(NULL);
+
+	make_result(50, TSPAN_SECONDS(50), NULL);
+	NEED(picture_of(&s) != NULL);
+	CHECK(
+	    strstr(shown,
+		"<path class=\"idle\" d=\"M70,320.0V315.6H87.4V311.2") != NULL);
+	CHECK(strstr(shown, "H226.6V276.0") != NULL ||
+	    strstr(shown, "V276.0H244.0") != NULL);
+}
+
+static void
+names_cannot_break_a_picture(void)
+{
+	struct simulation s =
+	    simulation_of("a<b>&\"'\x01\xff\xc3\xa4</svg>.csv");
+
+	make_result(50, TSPAN_SECONDS(50), NULL);
+	CHECK_STR(NULL, xml_fault(picture_of(&s)));
+	CHECK(strstr(shown, ">a&lt;b&gt;&amp;\"'??\xc3\xa4&lt;/svg&gt;.csv<") !=
+	    NULL);
+}
+
+static void
+no_time_has_a_picture_still(void)
+{
+	struct simulation s = simulation_of(NULL);
+
+	make_result(0, 0, NULL);
+	CHECK_STR(NULL, xml_fault(picture_of(&s)));
+	CHECK(strstr(shown, "nan") == NULL && strstr(shown, "inf") == NULL);
+}
+
+static void
+a_picture_that_cannot_be_written_is_an_error(void)
+{
+	struct simulation s = simulation_of(NULL);
+
+	make_result(50, TSPAN_SECONDS(50), NULL);
+	CHECK_EQ(-1, view_svg(&s, &result, "/nonexistent/picture.svg"));
+	CHECK_EQ(-1, view_svg(&s, &result, "/dev/full"));
+}
+
+/* --- comparisons -------------------------------------------------------- */
+
+static void
+a_comparison_has_a_row_for_each(void)
+{
+	static struct result rows[2];
+	struct simulation s = simulation_of(NULL);
+	FILE *out = begin();
+
+	rows[0].manager = "apppoold";
+	rows[1].manager = "others";
+	rows[0].total.arrived = rows[1].total.arrived = 1234;
+	rows[1].total.refused = 1000;
+	rows[1].total.timed_out = 34;
+	rows[1].total.lost = 5;
+	rows[0].total.processes = 3.14159;
+	rows[0].total.spawned = 12;
+	histogram_add(&rows[0].total.wait, TSPAN_MSECONDS(3));
+	view_compare(&s, rows, 2, out);
+	CHECK_STR(
+	    "Load         web 12.5/s, fixed:20ms, steady for 50s, seed 0\n"
+	    "Starts       take 0 until ready\n"
+	    "Connections  1,234\n"
+	    "\n"
+	    "Policy    processes  spawns  p99 wait  p99.9 wait  refused\n"
+	    "apppoold       3.14      12       3ms         3ms        0\n"
+	    "others         0.00       0         0           0    1,034\n"
+	    "others: 5 connections lost with a process\n",
+	    written(out));
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(times_have_three_places);
+	RUN(counts_have_commas);
+	RUN(numbers_have_three_places);
+	RUN(services_are_shown_in_the_words_they_are_given_in);
+	RUN(profiles_are_shown_in_the_words_they_are_given_in);
+	RUN(a_table_is_as_wide_as_it_needs_to_be);
+	RUN(steps_are_round_and_not_too_many);
+	RUN(steps_of_time_are_those_of_clocks);
+	RUN(columns_are_the_buckets_where_there_are_as_many);
+	RUN(fewer_columns_are_means);
+	RUN(more_columns_repeat_a_bucket);
+	RUN(the_last_bucket_may_be_short);
+	RUN(the_chart_shows_what_is_busy_and_what_is_idle);
+	RUN(what_waits_is_shown_by_its_peaks);
+	RUN(where_nothing_waits_the_chart_says_so);
+	RUN(many_processes_share_ten_rows);
+	RUN(a_chart_is_no_wider_than_the_terminal);
+	RUN(a_chart_of_blocks_is_no_wider_either);
+	RUN(no_time_has_no_chart);
+	RUN(figures_tell_what_became_of_connections);
+	RUN(a_picture_is_well_formed);
+	RUN(a_picture_needs_nothing_but_itself);
+	RUN(a_picture_has_axes_and_a_legend);
+	RUN(a_picture_has_its_points_where_they_belong);
+	RUN(names_cannot_break_a_picture);
+	RUN(no_time_has_a_picture_still);
+	RUN(a_picture_that_cannot_be_written_is_an_error);
+	RUN(a_comparison_has_a_row_for_each);
+	free(shown);
+	return check_finish();
+}
