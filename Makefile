@@ -239,6 +239,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/listener_test.c \
     tests/unit/log_test.c \
     tests/unit/loop_test.c \
+    tests/unit/measure_test.c \
     tests/unit/notify_test.c \
     tests/unit/pool_change_test.c \
     tests/unit/pool_dispatch_test.c \
@@ -255,6 +256,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/reap_test.c \
     tests/unit/refusal_test.c \
     tests/unit/retriever_test.c \
+    tests/unit/slow_test.c \
     tests/unit/spawn_test.c \
     tests/unit/status_test.c \
     tests/unit/window_test.c
