@@ -268,6 +268,7 @@ SIM_TESTS = tests/sim/engine_test.c \
     tests/sim/policies_load_test.c \
     tests/sim/policies_test.c \
     tests/sim/pool_driver_test.c \
+    tests/sim/progress_test.c \
     tests/sim/socketpool_test.c \
     tests/sim/trace_test.c \
     tests/sim/view_test.c

@@ -91,7 +91,7 @@ bad_order(struct trace *t, const struct field *f)
 	quote(t, f);
 	text_puts(&t->said,
 	    " is earlier than what stands before it: sort the file by time, "
-	    "as sort -n does");
+	    "as sort -t, -k1,1n does");
 	return false;
 }
 

@@ -1,5 +1,6 @@
 /* How far it is, on standard error. */
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +67,7 @@ put_bar(const struct view_progress *p, double share, double passed)
 	/* Sooner, nobody can tell. */
 	if (share > 0.01)
 		rest = view_span(
-		    (tspan)(passed / share - passed) * TSPAN_SECONDS(1));
+		    (tspan)ceil(passed / share - passed) * TSPAN_SECONDS(1));
 	(void)fprintf(stderr, "\r%.*s [%s] %3.0f %%, %s left\033[K", NAME,
 	    p->name, bar, share * 100, rest.text);
 }

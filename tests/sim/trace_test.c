@@ -367,7 +367,7 @@ static void
 arrivals_stand_in_their_order(void)
 {
 	CHECK_STR(":2: '0.9' is earlier than what stands before it: sort the "
-		  "file by time, as sort -n does",
+		  "file by time, as sort -t, -k1,1n does",
 	    mistake_of("1,web,1\n0.9,web,1\n"));
 }
 
@@ -408,7 +408,7 @@ all_mistakes_are_told_at_once(void)
 {
 	CHECK_STR(":1: fields are missing" LINE_HELP
 		  "\n:3: '0.5' is earlier than what stands before it: sort "
-		  "the file by time, as sort -n does\n"
+		  "the file by time, as sort -t, -k1,1n does\n"
 		  ":5: fields are missing" LINE_HELP,
 	    mistake_of("1\n1,web,1\n0.5,web,1\n2,web,1\n2"));
 }
