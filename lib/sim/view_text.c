@@ -12,28 +12,18 @@
 /* --- what was asked ----------------------------------------------------- */
 
 static void
-put_app(const struct load_app *app, FILE *out)
-{
-	(void)fprintf(out, "%s %s/s, %s", app->name,
-	    view_number(app->rate).text, view_service(&app->service).text);
-}
-
-static void
 put_drawn(const struct load_spec *spec, FILE *out)
 {
-	if (spec->apps_len == 1) {
-		put_app(&spec->apps[0], out);
-		(void)fputs(", ", out);
-	}
 	(void)fprintf(out, "%s for %s, seed %ju\n",
 	    view_profile(&spec->profile).text, view_span(spec->length).text,
 	    (uintmax_t)spec->seed);
-	for (size_t i = 0; i < spec->apps_len && spec->apps_len > 1; i++) {
-		if (spec->apps[i].rate > 0) {
-			(void)fprintf(out, "%13s", "");
-			put_app(&spec->apps[i], out);
-			(void)fputc('\n', out);
-		}
+	for (size_t i = 0; i < spec->apps_len; i++) {
+		const struct load_app *app = &spec->apps[i];
+
+		if (app->rate > 0)
+			(void)fprintf(out, "%13s%s %s/s, %s\n", "", app->name,
+			    view_number(app->rate).text,
+			    view_service(&app->service).text);
 	}
 }
 

@@ -649,7 +649,8 @@ a_comparison_has_a_row_for_each(void)
 	histogram_add(&rows[0].total.wait, TSPAN_MSECONDS(3));
 	view_compare(&s, rows, 2, out);
 	CHECK_STR(
-	    "Load         web 12.5/s, fixed:20ms, steady for 50s, seed 0\n"
+	    "Load         steady for 50s, seed 0\n"
+	    "             web 12.5/s, fixed:20ms\n"
 	    "Starts       take 0 until ready\n"
 	    "Connections  1,234\n"
 	    "\n"
