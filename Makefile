@@ -292,6 +292,7 @@ E2E_TESTS = \
     tests/e2e/clients_test.sh \
     tests/e2e/flood_test.sh \
     tests/e2e/faults_test.sh \
+    tests/e2e/refusal_test.sh \
     tests/e2e/reload_test.sh \
     tests/e2e/stop_test.sh \
     tests/e2e/output_test.sh \

@@ -1,0 +1,551 @@
+#!/bin/sh
+# Who is turned away: what they are told, that they can read it, and what it
+# costs. Who waits, and how long.
+
+# client ADDRESS LINE...: Python with `s`, a connected socket, and read(), which
+# gives all up to the end of the stream.
+client() {
+	client_to=$1
+	shift
+	printf '%s\n' "$@" | "$PYTHON" -c '
+import socket, sys, time
+host, port = sys.argv[1].rsplit(":", 1)
+if host == "unix":
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(port)
+else:
+    s = socket.create_connection((host, int(port)))
+s.settimeout(float(sys.argv[2]))
+def read():
+    got = b""
+    while part := s.recv(65536):
+        got += part
+    return got
+exec(sys.stdin.read())' "$client_to" "$LIMIT"
+}
+
+# busy: over TCP and Unix, with these options; its one process is busy, and
+# nobody may wait unless the options say so.
+busy() {
+	port=$(free_port)
+	{
+		cat <<-EOF
+		stop_timeout = 100ms
+		app "web" {
+			listen = { "unix:web.sock", "127.0.0.1:$port" }
+			command = { "$TWORKER" }
+			max_processes = 1
+			min_server_life = 0
+			restart_delay = 10ms
+			kill_timeout = 100ms
+		EOF
+		cat
+		echo '}'
+	} | conf
+	pool_start
+	ask_behind 'sleep 60s'
+}
+
+refusing() {
+	busy <<-EOF
+	max_queue = 0
+	on_full = refuse
+	protocol = $1
+	EOF
+}
+
+has_fds() {
+	[ "$(fds "$POOL")" -le "$1" ]
+}
+
+# http: `get` for both kinds of address.
+tcp_get() {
+	http_get "$@" "http://127.0.0.1:$port/"
+}
+
+unix_get() {
+	http_get --unix-socket "$DIR/web.sock" "$@" http://web/
+}
+
+# ---------------------------------------------------------------- answers
+
+testHttpIsTold503() {
+	refusing http
+	for get in tcp_get unix_get; do
+		$get -D "$DIR/head" -o "$DIR/body" -w '%{http_code}\n' \
+		    >"$DIR/code"
+		assertEquals "$get" 0 $?
+		assertEquals "$get" 503 "$(cat "$DIR/code")"
+		assertEquals 'The service is too busy. Please try again later.' \
+		    "$(cat "$DIR/body")"
+		tr -d '\r' <"$DIR/head" >"$DIR/plain"
+		for line in 'HTTP/1.1 503 Service Unavailable' \
+		    "Content-Length: $(wc -c <"$DIR/body")" 'Retry-After: 5' \
+		    'Connection: close' 'Content-Type: text/plain'; do
+			assertTrue "$get: $line" \
+			    "grep -qxF '$line' '$DIR/plain'"
+		done
+	done
+	assertEquals 2 "$(status apps web refused)"
+	assert_accounts web
+}
+
+testFastcgiIsToldThatRequest1IsOver() {
+	refusing fastcgi
+	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
+		assertEquals 01030001000800000000000002000000 \
+		    "$(client "$to" 'print(read().hex())')"
+	done
+	assert_accounts web
+}
+
+# It must have come by then: so this one waits for a while.
+testFastcgiIsToldThatTheRequestItBeganIsOver() {
+	busy <<-EOF
+	protocol = fastcgi
+	queue_timeout = 300ms
+	EOF
+	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
+		assertEquals 010312ab000800000000000002000000 "$(client "$to" \
+		    's.send(bytes.fromhex("010112ab00080000" "0001000000000000"))' \
+		    'print(read().hex())')"
+	done
+	assertEquals 2 "$(status apps web timed_out)"
+	assert_accounts web
+}
+
+testFastcgiGarbageIsToldThatRequest1IsOver() {
+	busy <<-EOF
+	protocol = fastcgi
+	queue_timeout = 300ms
+	EOF
+	assertEquals 01030001000800000000000002000000 \
+	    "$(client "127.0.0.1:$port" 's.send(b"\xff" * 1000)' \
+	    'print(read().hex())')"
+}
+
+testRawIsJustClosed() {
+	refusing raw
+	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
+		assertEquals "b''" "$(client "$to" 'print(read())')"
+	done
+	assertEquals 2 "$(status apps web refused)"
+	assert_accounts web
+}
+
+testCloseJustClosesInAnyProtocol() {
+	busy <<-EOF
+	max_queue = 0
+	on_full = close
+	protocol = http
+	EOF
+	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
+		assertEquals "b''" "$(client "$to" 'print(read())')"
+	done
+	assertEquals 2 "$(status apps web refused)"
+	assert_accounts web
+}
+
+# ---------------------------------------------------------------- a file
+
+# replying: with $DIR/answer.
+replying() {
+	busy <<-EOF
+	max_queue = 0
+	on_full = "reply:answer"
+	EOF
+}
+
+testAFileIsSentAsItIs() {
+	head -c 65536 /dev/urandom >"$DIR/answer"
+	replying
+	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
+		client "$to" 'sys.stdout.buffer.write(read())' >"$DIR/got"
+		assertTrue "$to: other bytes" \
+		    "cmp '$DIR/answer' '$DIR/got'"
+	done
+	assert_accounts web
+}
+
+testOneWhoReadsAFileSlowlyGetsAllOfIt() {
+	head -c 65536 /dev/urandom >"$DIR/answer"
+	replying
+	client "unix:$DIR/web.sock" 'got = b""' \
+	    'while part := s.recv(1000):' \
+	    '    got += part' \
+	    '    time.sleep(0.005)' \
+	    'sys.stdout.buffer.write(got)' >"$DIR/got"
+	assertTrue 'other bytes' "cmp '$DIR/answer' '$DIR/got'"
+}
+
+testAReloadBringsWhatTheFileHoldsNow() {
+	echo one >"$DIR/answer"
+	replying
+	echo two >"$DIR/answer"
+	assertEquals "b'one\\n'" \
+	    "$(client "unix:$DIR/web.sock" 'print(read())')"
+	assertContains "$(ctl reload)" 'web: changed in place'
+	assertEquals "b'two\\n'" \
+	    "$(client "unix:$DIR/web.sock" 'print(read())')"
+	assertEquals 'the process' 1 "$(status apps web sessions)"
+}
+
+testWithoutTheFileAReloadChangesNothing() {
+	echo one >"$DIR/answer"
+	replying
+	rm "$DIR/answer"
+	told=$(ctl reload 2>&1)
+	assertEquals 1 $?
+	assertContains "$told" "pool.conf:11: option 'on_full': $DIR/answer: No such"
+	assertEquals "b'one\\n'" \
+	    "$(client "unix:$DIR/web.sock" 'print(read())')"
+}
+
+testWithoutTheFileTheDaemonDoesNotStart() {
+	app web <<-EOF | conf
+	on_full = "reply:nowhere"
+	EOF
+	"$APPPOOLD" -c "$DIR/pool.conf" >"$DIR/told" 2>&1
+	assertEquals 78 $?
+	assertContains "$(cat "$DIR/told")" \
+	    "pool.conf:5: option 'on_full': $DIR/nowhere: No such file"
+}
+
+# ---------------------------------------------------------------- occasions
+
+testAfterQueueTimeoutOneWhoWaitsIsAnswered() {
+	busy <<-EOF
+	protocol = http
+	queue_timeout = 300ms
+	EOF
+	for get in tcp_get unix_get; do
+		from=$(now_ms)
+		assertEquals "$get" 503 \
+		    "$($get -o "$DIR/body" -w '%{http_code}')"
+		took=$(($(now_ms) - from))
+		assertTrue "took $took ms" "[ $took -ge 290 ]"
+		assertTrue "took $took ms" "[ $took -lt $((1200 * SLOW)) ]"
+	done
+	assertEquals 2 "$(status apps web timed_out)"
+	assertEquals 0 "$(status apps web refused)"
+	assert_accounts web
+}
+
+testAFailedAppAnswers() {
+	app web --exit-at-once 1 <<-EOF | conf
+	start_limit = 1
+	protocol = http
+	EOF
+	pool_run
+	await status_is failed apps web state
+	assertEquals 503 "$(unix_get -o "$DIR/body" -w '%{http_code}')"
+	assertEquals 1 "$(status apps web refused)"
+	assert_accounts web
+}
+
+testALimitThatIsFullIsToldByAnAnswer() {
+	conf <<-EOF
+	stop_timeout = 100ms
+	counter = "127.0.0.1:$(free_port)"
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "$TWORKER" }
+		min_processes = 2
+		kill_timeout = 100ms
+		limit = "local key 1 1 10s"
+		on_full = refuse
+		protocol = http
+	}
+	EOF
+	pool_start
+	ask_behind 'sleep 60s'
+	assertEquals 503 "$(unix_get -o "$DIR/body" -w '%{http_code}')"
+	assertEquals 1 "$(status apps web refused)"
+	assert_accounts web
+}
+
+# One that never received its connection.
+kill_latest() {
+	latest=$(status apps web workers '*' pid | tail -n 1)
+	await is_suspended "$latest"
+	kill -KILL "$latest"
+}
+
+kill_with_a_connection() {
+	await status_is 1 apps web sessions
+	kill_latest
+}
+
+testAfterRetryLimitProcessesAConnectionIsRefused() {
+	app web --stop-self <<-EOF | conf
+	max_processes = 1
+	retry_limit = 2
+	restart_delay = 10ms
+	min_server_life = 0
+	protocol = http
+	EOF
+	pool_run
+	start_process curl -sS --max-time $((3 * LIMIT)) -o "$DIR/body" \
+	    -w '%{http_code}\n' --unix-socket "$DIR/web.sock" http://web/ \
+	    >"$DIR/code"
+	asked=$STARTED
+	for retaken in 1 2; do
+		kill_with_a_connection
+		await status_is $retaken apps web retaken
+		assertEquals 0 "$(status apps web refused)"
+	done
+	kill_with_a_connection
+	finish "$asked"
+	assertEquals 503 "$(cat "$DIR/code")"
+	assertEquals 3 "$(status apps web retaken)"
+	assertEquals 1 "$(status apps web refused)"
+	said 'a connection is refused: retry_limit processes died' ||
+	    fail 'it is not told'
+	assert_accounts web
+	kill_latest
+}
+
+testThoseWhoWaitAreServedAndTheRestIsAnswered() {
+	busy <<-EOF
+	max_queue = 2
+	on_full = refuse
+	protocol = http
+	EOF
+	for n in 1 2; do
+		start_process "$BUILD/tests/e2e/ask" \
+		    --to "unix:$DIR/web.sock" >"$DIR/waiter$n"
+		await status_is $n apps web waiting
+	done
+	for _ in 1 2 3; do
+		assertEquals 503 "$(tcp_get -o "$DIR/body" -w '%{http_code}')"
+	done
+	kill -KILL "$(status apps web workers 0 pid)"
+	for n in 1 2; do
+		await grep -q hello "$DIR/waiter$n"
+	done
+	await status_is 2 apps web completed
+	assertEquals 3 "$(status apps web refused)"
+	assert_accounts web
+}
+
+# ---------------------------------------------------------------- reading it
+
+testOneWhoHasSentAMegabyteReadsTheWholeAnswer() {
+	busy <<-EOF
+	protocol = http
+	queue_timeout = 300ms
+	EOF
+	client "127.0.0.1:$port" 's.sendall(bytes(1 << 20))' \
+	    'sys.stdout.buffer.write(read())' >"$DIR/got"
+	assertEquals 'reset' 0 $?
+	assertEquals 166 "$(wc -c <"$DIR/got")"
+	assert_accounts web
+}
+
+testOneWhoUploadsAMegabyteIsTold503() {
+	refusing http
+	head -c 1048576 /dev/zero >"$DIR/megabyte"
+	for get in tcp_get unix_get; do
+		for _ in 1 2 3 4 5 6 7 8 9 10; do
+			assertEquals "$get" 503 "$($get -o "$DIR/body" \
+			    -w '%{http_code}' -H Expect: \
+			    --data-binary "@$DIR/megabyte")"
+		done
+	done
+	assertEquals 20 "$(status apps web refused)"
+	assert_accounts web
+}
+
+testAHalfClosedClientReadsTheWholeAnswer() {
+	busy <<-EOF
+	protocol = http
+	queue_timeout = 300ms
+	EOF
+	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
+		client "$to" 's.sendall(bytes(50000))' \
+		    's.shutdown(socket.SHUT_WR)' 'time.sleep(0.5)' \
+		    'sys.stdout.buffer.write(read())' >"$DIR/got"
+		assertEquals "$to: reset" 0 $?
+		assertEquals "$to" 166 "$(wc -c <"$DIR/got")"
+	done
+	assertEquals 2 "$(status apps web timed_out)"
+	assert_accounts web
+}
+
+# With raw it could be one who only wanted to say something.
+testOneWhoAskedAndWentIsDroppedWhereAnAnswerIsExpected() {
+	for protocol in http fastcgi; do
+		busy <<-EOF
+		protocol = $protocol
+		EOF
+		client "unix:$DIR/web.sock" 's.send(b"hello\n")' 's.close()'
+		await status_is 1 apps web abandoned
+		assert_accounts web
+		pool_stop
+	done
+}
+
+# ---------------------------------------------------------------- what it costs
+
+# hold N [PORT]: as many clients that say nothing, read nothing, and stay.
+# shellcheck disable=SC2317 # it is called below
+hold() {
+	start_process "$PYTHON" -c '
+import socket, sys, time
+held = []
+for i in range(int(sys.argv[1])):
+    if len(sys.argv) > 3:
+        s = socket.create_connection(("127.0.0.1", int(sys.argv[3])))
+    else:
+        s = socket.socket(socket.AF_UNIX)
+        s.connect(sys.argv[2])
+    held.append(s)
+time.sleep(60)' "$1" "$DIR/web.sock" ${2:+"$2"}
+}
+
+testNoMoreThan256LingerAndThoseFor2Seconds() {
+	refusing http
+	before=$(fds "$POOL")
+	lingering=$("$PYTHON" -c '
+import socket, sys
+clients = []
+for i in range(400):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    clients.append(s)
+lingering = 0
+for s in clients:
+    while s.recv(1000):
+        pass
+for s in clients:
+    try:
+        lingering += s.send(b"x")
+    except BrokenPipeError:
+        pass
+print(lingering)' "$DIR/web.sock")
+	# A few may be on their way through the lane.
+	assertTrue "$lingering lingered" "[ $lingering -lt 300 ]"
+	hold 400
+	await status_is 800 apps web refused
+	hold 400 "$port"
+	await status_is 1200 apps web refused
+	await has_fds "$before"
+	assert_accounts web
+}
+
+testOneWhoSendsWithoutEndIsCut() {
+	refusing http
+	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
+		cpu=$(cpu_of "$POOL")
+		took=$(client "$to" 'begin = time.time()' 'try:' \
+		    '    while True:' '        s.sendall(bytes(65536))' \
+		    'except (BrokenPipeError, ConnectionResetError):' \
+		    '    print(round(1000 * (time.time() - begin)))')
+		cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
+		assertTrue "$to: took $took ms" \
+		    "[ $took -lt $((3000 * SLOW)) ]"
+		assertTrue "$to: $cpu ms of processor" \
+		    "[ $cpu -lt $((100 * SLOW)) ]"
+	done
+	assert_accounts web
+}
+
+testOneWhoDoesNotReadALongAnswerIsCut() {
+	head -c 65536 /dev/zero >"$DIR/answer"
+	replying
+	before=$(fds "$POOL")
+	hold 1
+	hold 1 "$port"
+	await status_is 2 apps web refused
+	await has_fds "$before"
+}
+
+# What lies unread in a Unix socket is closed, by nobody who may not wait.
+testDescriptorsThatOneWhoIsRefusedSendsAreNotKept() {
+	refusing http
+	before=$(fds "$POOL")
+	assertEquals 0 "$(client "unix:$DIR/web.sock" 'import os' \
+	    'r, w = os.pipe()' 'socket.send_fds(s, [b"x"], [w])' \
+	    'os.close(w)' 's.close()' 'print(len(os.read(r, 1)))')"
+	await has_fds "$before"
+}
+
+testDescriptorsForThemAreCountedWhereThereAreAnswers() {
+	for word in close refuse; do
+		app web <<-EOF | conf
+		max_queue = 10
+		on_full = $word
+		protocol = http
+		EOF
+		sed -i 1i'max_processes = 10' "$DIR/pool.conf"
+		start_process prlimit --nofile=300:300 "$APPPOOLD" \
+		    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
+		POOL=$STARTED
+		wait_for "$LIMIT" pool_answers_or_ends
+		if [ $word = close ]; then
+			assertTrue 'close' pool_answers
+			pool_stop
+		fi
+	done
+	finish "$POOL"
+	assertEquals 71 "$RC"
+	assertTrue "said '1 listeners, 0 for limits, 320 others'"
+}
+
+testAStormOfThemAddsUp() {
+	app web --work 1ms <<-EOF | conf
+	max_processes = 2
+	max_queue = 5
+	on_full = refuse
+	protocol = http
+	EOF
+	pool_start
+	before=$(fds "$POOL")
+	flood --unix "$DIR/web.sock" --count 5000 --concurrency 100 \
+	    --min answered=5000 >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	await status_is 0 apps web sessions
+	assertEquals 5000 "$(status apps web accepted)"
+	assertEquals 5000 $(($(status apps web completed) +
+	    $(status apps web refused)))
+	assertNotEquals 0 "$(status apps web refused)"
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+	await has_fds $((before + 2))
+}
+
+# ---------------------------------------------------------------- the end
+
+testThoseWhoLingerDelayAStopBy2SecondsAtMost() {
+	refusing http
+	hold 10
+	await status_is 10 apps web refused
+	from=$(now_ms)
+	pool_stop INT
+	took=$(($(now_ms) - from))
+	assertEquals 0 "$RC"
+	assertTrue "took $took ms" "[ $took -lt $((2500 * SLOW)) ]"
+}
+
+testAStopDoesNotCutAnAnswerShort() {
+	head -c 65536 /dev/urandom >"$DIR/answer"
+	replying
+	start_process "$PYTHON" -c '
+import socket, sys, time
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+s.connect(("127.0.0.1", int(sys.argv[1])))
+got = s.recv(1)
+print("begun", file=sys.stderr, flush=True)
+while part := s.recv(2000):
+    got += part
+    time.sleep(0.005)
+sys.stdout.buffer.write(got)' "$port" >"$DIR/got" 2>"$DIR/begun"
+	reader=$STARTED
+	await grep -q begun "$DIR/begun"
+	pool_stop INT
+	finish "$reader"
+	assertTrue 'other bytes' "cmp '$DIR/answer' '$DIR/got'"
+}
+
+. tests/e2e/lib.sh
