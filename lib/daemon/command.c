@@ -191,6 +191,8 @@ static const struct command commands[] = {
 	    command_status },
 	{ "wait", "[APP]", "until min_processes are ready", 0, 1, false,
 	    command_wait },
+	{ "ping", "APP", "where apppoolctl ping can try it", 1, 1, false,
+	    command_ping },
 	{ "reload", "", "put the configuration into force", 0, 0, true,
 	    command_reload },
 	{ "stop", "", "stop gracefully", 0, 0, true, command_stop },

@@ -142,6 +142,10 @@ void command_run(
 /* Has the client's app be this one. false: it has been told why not. */
 bool command_choose_app(struct client *cl, const char *name);
 
+/* --- command_ping.c ----------------------------------------------------- */
+
+void command_ping(struct client *cl, char *const *args, tstamp now);
+
 /* --- command_wait.c ----------------------------------------------------- */
 
 void command_wait(struct client *cl, char *const *args, tstamp now);

@@ -13,20 +13,16 @@
 #include <unistd.h>
 
 #include "daemon/conf.h"
-#include "daemon/control_line.h"
 #include "daemon/ctl.h"
 #include "daemon/ctl_answer.h"
+#include "daemon/ctl_private.h"
+#include "daemon/ping.h"
 #include "sys/background.h"
 
-/* The question refused, by the daemon. */
-#define EX_REFUSED 1
-
-struct ctl {
-	const char *file;
-	const char *socket;
-	bool json;
-	char line[CONTROL_LINE_MAX + 2]; /* with its newline */
-	size_t len;
+/* Options without a letter. */
+enum {
+	OPTION_PATH = 256,
+	OPTION_TIMEOUT,
 };
 
 static void
@@ -47,7 +43,9 @@ help(void)
 	    "(" CONF_DEFAULT_FILE ")\n"
 	    "  -h, --help      show this\n"
 	    "  -j              answer in JSON\n"
+	    "  --path PATH     what ping asks for (/)\n"
 	    "  -s SOCKET       the daemon that has this control socket\n"
+	    "  --timeout TIME  how long ping waits (5s)\n"
 	    "  -V, --version   show the version\n"
 	    "\n"
 	    "`apppoolctl help` lists the commands of the daemon that runs; "
@@ -157,24 +155,24 @@ ctl_ask(const struct ctl *ctl, int fd)
 }
 
 static int
-ctl_listen(const struct ctl *ctl, int fd)
+ctl_listen(const struct ctl *ctl, int fd, FILE *to)
 {
 	struct ctl_answer answer;
 	char buf[65536];
 	const char *error;
 	ssize_t n;
 
-	ctl_answer_init(&answer, stdout, ctl->json);
+	ctl_answer_init(&answer, to, ctl->json);
 	while ((n = recv(fd, buf, sizeof(buf), 0)) != 0) {
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1)
 			break;
 		ctl_answer_put(&answer, buf, (size_t)n);
-		if (ferror(stdout))
+		if (ferror(to))
 			break;
 	}
-	if (ferror(stdout)) {
+	if (ferror(to)) {
 		(void)fprintf(
 		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
 		return EX_IOERR;
@@ -183,7 +181,7 @@ ctl_listen(const struct ctl *ctl, int fd)
 	switch (ctl_answer_end(&answer, &error)) {
 	case CTL_END_REFUSED:
 		(void)fprintf(stderr, "apppoolctl: %s\n", error);
-		return is_misuse(error) ? EX_USAGE : EX_REFUSED;
+		return is_misuse(error) ? EX_USAGE : CTL_EX_REFUSED;
 	case CTL_END_CUT:
 		(void)fputs("apppoolctl: the daemon has ended, or cut the "
 			    "answer off\n",
@@ -195,12 +193,15 @@ ctl_listen(const struct ctl *ctl, int fd)
 	return EX_OK;
 }
 
-static int
-ctl_run(const struct ctl *ctl)
+int
+ctl_say(struct ctl *ctl, char *const *words, FILE *to)
 {
-	char *path = ctl_find_socket(ctl);
-	int fd, status;
+	char *path;
+	int fd, status = ctl_compose(ctl, words);
 
+	if (status != 0)
+		return status;
+	path = ctl_find_socket(ctl);
 	if (path == NULL)
 		return EX_UNAVAILABLE;
 	fd = ctl_connect(path);
@@ -212,9 +213,24 @@ ctl_run(const struct ctl *ctl)
 	}
 	free(path);
 	ctl_ask(ctl, fd);
-	status = ctl_listen(ctl, fd);
+	status = ctl_listen(ctl, fd, to);
 	(void)close(fd);
 	return status;
+}
+
+/* Some commands need more of us than their words said. */
+static int
+ctl_run(struct ctl *ctl, char *const *words)
+{
+	bool ping = words[0] != NULL && strcmp(words[0], "ping") == 0;
+
+	if (words[0] == NULL || (ctl->file != NULL && ctl->socket != NULL) ||
+	    (!ping && (ctl->path != NULL || ctl->timeout != NULL)) ||
+	    (ping && words[1] == NULL)) {
+		usage(stderr);
+		return EX_USAGE;
+	}
+	return ping ? ping_run(ctl, words) : ctl_say(ctl, words, stdout);
 }
 
 int
@@ -222,11 +238,13 @@ ctl_main(int argc, char **argv)
 {
 	static const struct option longs[] = {
 		{ "help", no_argument, NULL, 'h' },
+		{ "path", required_argument, NULL, OPTION_PATH },
+		{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct ctl ctl = { 0 };
-	int option, status;
+	int option;
 
 	/* Before a socket of ours takes its number. */
 	if (fcntl(STDOUT_FILENO, F_GETFD) == -1) {
@@ -252,6 +270,12 @@ ctl_main(int argc, char **argv)
 		case 's':
 			ctl.socket = optarg;
 			break;
+		case OPTION_PATH:
+			ctl.path = optarg;
+			break;
+		case OPTION_TIMEOUT:
+			ctl.timeout = optarg;
+			break;
 		case 'V':
 			(void)puts("apppoolctl " APPPOOL_VERSION);
 			return EX_OK;
@@ -260,10 +284,5 @@ ctl_main(int argc, char **argv)
 			return EX_USAGE;
 		}
 	}
-	if (optind == argc || (ctl.file != NULL && ctl.socket != NULL)) {
-		usage(stderr);
-		return EX_USAGE;
-	}
-	status = ctl_compose(&ctl, argv + optind);
-	return status != 0 ? status : ctl_run(&ctl);
+	return ctl_run(&ctl, argv + optind);
 }

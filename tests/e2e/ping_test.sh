@@ -1,0 +1,294 @@
+#!/bin/sh
+# apppoolctl ping: a health check by a request like anybody's.
+
+file_setup() {
+	cp "$BUILD/contrib/hello" tests/e2e/workers/fastcgi.py "$DIR"
+}
+
+# ping WORD...: its exit status is in $RC, what it says in $SAID.
+ping() {
+	SAID=$(ctl ping "$@" 2>&1)
+	RC=$?
+}
+
+# good TEXT, bad TEXT: what the last ping has come to.
+good() {
+	assertEquals "$SAID" 0 "$RC"
+	assertContains "$SAID" "$1"
+}
+
+bad() {
+	assertEquals "$SAID" 1 "$RC"
+	assertContains "$SAID" "$1"
+}
+
+# app_of PROTOCOL NAME COMMAND...: for conf, what else it has from stdin.
+app_of() {
+	printf 'app "%s" {\nlisten = "unix:%s.sock"\nprotocol = %s\n' \
+	    "$2" "$2" "$1"
+	shift 2
+	printf 'command = %s\n' "$(quoted "$@")"
+	cat
+	echo '}'
+}
+
+# hasty: for conf; what does not end by itself is not waited for.
+hasty() {
+	echo 'stop_timeout = 200ms'
+	cat
+}
+
+# ---------------------------------------------------------------- HTTP
+
+testAnAppThatAnswersHttpIsGood() {
+	app_of http web ./hello </dev/null | conf
+	pool_start
+	ping web
+	good 'web: 200 OK, '
+	good " ms (unix:$DIR/web.sock)"
+	await status_is 1 apps web completed
+}
+
+testItComesBySocketsOfEveryKind() {
+	one=$(free_port) two=$(free_port)
+	{
+		printf 'app "inet" {\nlisten = "127.0.0.1:%s"\n' "$one"
+		printf 'protocol = http\ncommand = "./hello"\n}\n'
+		printf 'app "any" {\nlisten = "*:%s"\n' "$two"
+		printf 'protocol = http\ncommand = "./hello"\n}\n'
+	} | conf
+	pool_start
+	ping inet
+	good "(127.0.0.1:$one)"
+	ping any
+	good "200 OK, "
+}
+
+testItComesByIPv6() {
+	port=$(free_port)
+	grep -qs '^0\{31\}1 ' /proc/net/if_inet6 || { skip 'no IPv6'; return; }
+	conf <<-EOF
+	app "web" {
+		listen = "[::1]:$port"
+		protocol = http
+		command = "./hello"
+	}
+	EOF
+	pool_start
+	ping web
+	good "([::1]:$port)"
+}
+
+testTheFirstAddressIsAsked() {
+	app_of http web ./hello <<-EOF | conf
+	listen += "unix:other.sock"
+	EOF
+	pool_start
+	for _ in 1 2 3 4; do
+		ping web
+		good "(unix:$DIR/web.sock)"
+	done
+}
+
+testThePathIsThatOfTheRequest() {
+	cat >"$DIR/answer" <<-'EOF'
+	#!/bin/sh
+	read -r method path version
+	case $path in
+	/health) echo 'HTTP/1.0 200 Healthy' ;;
+	/moved) echo 'HTTP/1.0 301 Moved' ;;
+	*) echo 'HTTP/1.0 404 Not There' ;;
+	esac
+	echo
+	EOF
+	chmod 755 "$DIR/answer"
+	app_of http web ./answer <<-EOF | conf
+	handoff = stdio
+	EOF
+	pool_start
+	ping web --path /health
+	good '200 Healthy'
+	ping web --path=/moved
+	good '301 Moved'
+	ping web
+	bad '404 Not There'
+}
+
+testAnErrorOfTheServerIsBad() {
+	app_of http web printf "HTTP/1.1 500 Oh dear\\n\\n" <<-EOF | conf
+	handoff = stdio
+	EOF
+	pool_start
+	ping web
+	bad '500 Oh dear'
+}
+
+testAnAnswerThatIsNoneIsBad() {
+	app_of http web cat <<-EOF | conf
+	handoff = stdio
+	EOF
+	pool_start
+	ping web
+	bad 'the answer is not HTTP/1'
+}
+
+testAnAppThatHasFailedIsBad() {
+	app_of http web false <<-EOF | conf
+	start_limit = 1
+	EOF
+	pool_run
+	await status_is failed apps web state
+	ping web
+	bad '503 Service Unavailable'
+}
+
+testOneThatDoesNotAnswerIsBadInTime() {
+	app_of http web sleep 3600 <<-EOF | hasty | conf
+	handoff = stdio
+	EOF
+	pool_start
+	before=$(now_ms)
+	ping web --timeout 300ms
+	took=$(($(now_ms) - before))
+	bad 'no whole answer within 0.3 s'
+	assertTrue "took $took ms" "[ $took -ge 300 ]"
+	assertTrue "took $took ms" "[ $took -lt $((300 + 2000 * SLOW)) ]"
+}
+
+testOneWhoseBacklogIsFullIsBadInTime() {
+	app web <<-EOF | hasty | conf
+	max_processes = 1
+	max_queue = 0
+	backlog = 1
+	EOF
+	pool_start
+	ask_behind 'sleep 3600s'
+	# The kernel keeps one more than it is told to.
+	for _ in 1 2; do
+		start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+		    --timeout $((3 * LIMIT)) >/dev/null 2>&1
+	done
+	await status_is 2 apps web backlog
+	ping web --timeout 200ms
+	bad 'not connected within 0.2 s'
+}
+
+# ---------------------------------------------------------------- FastCGI
+
+fastcgi() {
+	app_of fastcgi web ./fastcgi.py </dev/null | hasty | conf
+	pool_start
+}
+
+testAnAppThatAnswersFastCgiIsGood() {
+	fastcgi
+	ping web
+	good '200 OK'
+	ping web --path /204
+	good '204 As asked'
+}
+
+testAStatusOfFastCgiIsJudged() {
+	fastcgi
+	ping web --path /404
+	bad '404 As asked'
+	ping web --path /500
+	bad '500 As asked'
+}
+
+testAnExitStatusOfFastCgiIsBad() {
+	fastcgi
+	ping web --path /exit/3
+	bad '200 OK, exit status 3'
+}
+
+testWhatAFastCgiProgramComplainsOfIsShown() {
+	fastcgi
+	ping web --path /stderr
+	good 'web: stderr: something is wrong'
+}
+
+testAnAnswerOfFastCgiWithoutAnEndIsBad() {
+	fastcgi
+	ping web --path /cut
+	bad 'the answer has no end'
+	ping web --path /silent --timeout 200ms
+	bad 'no whole answer within 0.2 s'
+}
+
+testAPoolThatRefusesInFastCgiIsOverloaded() {
+	app_of fastcgi web false <<-EOF | conf
+	start_limit = 1
+	EOF
+	pool_run
+	await status_is failed apps web state
+	ping web
+	bad 'refused: overloaded'
+}
+
+# ---------------------------------------------------------------- raw
+
+testOfRawItIsEnoughThatItCanBeConnectedTo() {
+	app_of raw web ./hello </dev/null | conf
+	pool_start
+	ping web
+	good 'web: connected'
+}
+
+# ---------------------------------------------------------------- for scripts
+
+testJsonIsOneObject() {
+	fastcgi
+	ctl -j ping web --path /404 >"$DIR/json"
+	assertEquals 1 $?
+	assertEquals "web fastcgi False 404 404 As asked None unix:$DIR/web.sock" \
+	    "$("$PYTHON" -c '
+import json, sys
+a = json.load(open(sys.argv[1]))
+assert 0 < a["time"] < 100
+print(*(a[k] for k in ("app", "protocol", "good", "status", "text", "stderr",
+    "address")))' "$DIR/json")"
+}
+
+testWithoutAnAppOrADaemonTheStatusIs69() {
+	app_of http web ./hello </dev/null | conf
+	pool_start
+	ping wep
+	assertEquals 69 "$RC"
+	assertContains "$SAID" 'no app wep; is web meant?'
+	pool_stop
+	ping web
+	assertEquals 69 "$RC"
+	assertContains "$SAID" 'no daemon'
+}
+
+testAnAppWithoutASocketCannotBePinged() {
+	conf <<-EOF
+	app "job" {
+		handoff = none
+		command = { "sleep", "3600" }
+	}
+	EOF
+	pool_start
+	ping job
+	assertEquals 69 "$RC"
+	assertContains "$SAID" 'job listens nowhere'
+}
+
+testWrongWordsAreMisuse() {
+	app_of http web ./hello </dev/null | conf
+	pool_start
+	for words in '' 'web other' 'web --path nothing' 'web --timeout 0' \
+	    'web --timeout soon' 'web --timeout 2d'; do
+		# shellcheck disable=SC2086 # words
+		ping $words
+		assertEquals "$words: $SAID" 64 "$RC"
+	done
+	ping web --path '/a b'
+	assertEquals "$SAID" 64 "$RC"
+	ctl status --path / >/dev/null 2>&1
+	assertEquals 64 $?
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

@@ -1,0 +1,411 @@
+/* What apppoolctl ping asks, and what it makes of any answer. */
+
+#include "check.h"
+#include "daemon/ping_private.h"
+
+static struct ping_answer answer;
+static struct text request;
+
+/* In pieces of so many bytes, and then the end. */
+static enum ping_state
+take_bytes(
+    enum conf_protocol protocol, const char *data, size_t len, size_t piece)
+{
+	ping_answer_init(&answer, protocol);
+	for (size_t at = 0; at < len; at += piece)
+		(void)ping_answer_put(
+		    &answer, data + at, len - at < piece ? len - at : piece);
+	return ping_answer_end(&answer);
+}
+
+static enum ping_state
+take_http(const char *text)
+{
+	enum ping_state state, other;
+
+	state = take_bytes(CONF_PROTOCOL_HTTP, text, strlen(text), 1);
+	for (size_t piece = 2; piece <= strlen(text); piece++) {
+		other =
+		    take_bytes(CONF_PROTOCOL_HTTP, text, strlen(text), piece);
+		CHECK_EQ(state, other);
+	}
+	return state;
+}
+
+/* --- HTTP ----------------------------------------------------------------- */
+
+static void
+an_answer_of_http_has_a_status_and_a_reason(void)
+{
+	CHECK_EQ(PING_DONE,
+	    take_http("HTTP/1.1 200 All is well\r\nServer: x\r\n\r\nbody"));
+	CHECK_EQ(200, answer.status);
+	CHECK_STR("All is well", answer.reason);
+	CHECK_EQ(4, answer.body);
+	CHECK(ping_answer_good(&answer));
+}
+
+static void
+lines_may_end_as_they_do_elsewhere(void)
+{
+	CHECK_EQ(PING_DONE, take_http("HTTP/1.0 204\n\n"));
+	CHECK_EQ(204, answer.status);
+	CHECK_STR("", answer.reason);
+}
+
+static void
+statuses_from_200_to_399_are_good(void)
+{
+	CHECK_EQ(PING_DONE, take_http("HTTP/1.1 302 Found\r\n\r\n"));
+	CHECK(ping_answer_good(&answer));
+	CHECK_EQ(PING_DONE, take_http("HTTP/1.1 399 x\r\n\r\n"));
+	CHECK(ping_answer_good(&answer));
+	CHECK_EQ(PING_DONE, take_http("HTTP/1.1 404 Not Found\r\n\r\n"));
+	CHECK(!ping_answer_good(&answer));
+	CHECK_EQ(PING_DONE, take_http("HTTP/1.1 503 Busy\r\n\r\n"));
+	CHECK(!ping_answer_good(&answer));
+}
+
+static void
+with_a_length_the_end_is_not_waited_for(void)
+{
+	static const char text[] =
+	    "HTTP/1.1 200 OK\r\nCONTENT-length:  5 \r\n\r\nhello";
+
+	ping_answer_init(&answer, CONF_PROTOCOL_HTTP);
+	CHECK_EQ(PING_MORE, ping_answer_put(&answer, text, sizeof(text) - 2));
+	CHECK_EQ(PING_DONE, ping_answer_put(&answer, "o", 1));
+}
+
+static void
+an_answer_that_is_shorter_than_its_length_is_broken(void)
+{
+	CHECK_EQ(PING_BROKEN,
+	    take_http("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell"));
+	CHECK_STR("the answer is shorter than it says", answer.why);
+	CHECK(!ping_answer_good(&answer));
+}
+
+static void
+an_interim_answer_is_not_the_answer(void)
+{
+	CHECK_EQ(PING_DONE,
+	    take_http("HTTP/1.1 100 Continue\r\n\r\n"
+		      "HTTP/1.1 103 Early Hints\r\nContent-Length: 9\r\n\r\n"
+		      "HTTP/1.1 200 OK\r\n\r\nx"));
+	CHECK_EQ(200, answer.status);
+	CHECK(!answer.has_length);
+}
+
+static void
+what_is_not_http_is_broken(void)
+{
+	CHECK_EQ(PING_BROKEN, take_http("SSH-2.0-OpenSSH_9.2\r\n"));
+	CHECK_STR("the answer is not HTTP/1", answer.why);
+	CHECK_EQ(PING_BROKEN, take_http("HTTP/1.1 20x OK\r\n\r\n"));
+	CHECK_STR("the status is no number", answer.why);
+	CHECK_EQ(PING_BROKEN, take_http("HTTP/1.1 2000 OK\r\n\r\n"));
+	CHECK_EQ(PING_BROKEN, take_http("HTTP/2 200 OK\r\n\r\n"));
+	CHECK_EQ(PING_BROKEN, take_http("\r\n\r\n"));
+	CHECK_EQ(PING_BROKEN, take_http("HTTP/1.1 200 OK\r\nno name\r\n\r\n"));
+	CHECK_EQ(PING_BROKEN,
+	    take_http("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"));
+}
+
+static void
+an_answer_that_ends_too_soon_is_broken(void)
+{
+	CHECK_EQ(PING_BROKEN, take_http(""));
+	CHECK_STR("closed without an answer", answer.why);
+	CHECK_EQ(PING_BROKEN, take_http("HTTP/1.1 200 OK\r\nServer: x\r\n"));
+	CHECK_STR("the answer ends in its head", answer.why);
+}
+
+static void
+a_reason_is_cut_and_cannot_command_a_terminal(void)
+{
+	char text[300];
+
+	CHECK_EQ(PING_DONE, take_http("HTTP/1.1 500 \x1b[2J\xff\r\n\r\n"));
+	CHECK_STR(" [2J?", answer.reason);
+	(void)snprintf(text, sizeof(text), "HTTP/1.1 500 %0200d\r\n\r\n", 0);
+	CHECK_EQ(PING_DONE, take_http(text));
+	CHECK_EQ(sizeof(answer.reason) - 1, strlen(answer.reason));
+}
+
+static void
+an_endless_head_is_given_up(void)
+{
+	static char line[PING_HEAD_MAX + 1];
+
+	memset(line, 'x', sizeof(line));
+	CHECK_EQ(PING_BROKEN,
+	    take_bytes(CONF_PROTOCOL_HTTP, line, sizeof(line), 1000));
+	CHECK_STR("a line of the head is too long", answer.why);
+	ping_answer_init(&answer, CONF_PROTOCOL_HTTP);
+	(void)ping_answer_put(&answer, "HTTP/1.1 200 OK\r\n", 17);
+	memset(line, '\n', sizeof(line));
+	for (size_t i = 0; i < sizeof(line) - 3; i += 4)
+		memcpy(line + i, "a:b\n", 4);
+	while (answer.state == PING_MORE)
+		(void)ping_answer_put(&answer, line, sizeof(line) - 1);
+	CHECK_STR("the answer goes on for ever", answer.why);
+}
+
+static void
+of_an_endless_body_enough_is_enough(void)
+{
+	static char body[65536];
+
+	ping_answer_init(&answer, CONF_PROTOCOL_HTTP);
+	(void)ping_answer_put(&answer, "HTTP/1.1 200 OK\r\n\r\n", 19);
+	while (answer.state == PING_MORE)
+		(void)ping_answer_put(&answer, body, sizeof(body));
+	CHECK_EQ(PING_DONE, answer.state);
+	CHECK(ping_answer_good(&answer));
+}
+
+/* --- FastCGI -------------------------------------------------------------- */
+
+static char stream[70000];
+static size_t stream_len;
+
+static void
+put_record(int type, const char *content, size_t len, size_t padding)
+{
+	const char header[8] = { 1, (char)type, 0, 1, (char)(len >> 8),
+		(char)len, (char)padding };
+
+	memcpy(stream + stream_len, header, 8);
+	memcpy(stream + stream_len + 8, content, len);
+	memset(stream + stream_len + 8 + len, 0x55, padding);
+	stream_len += 8 + len + padding;
+}
+
+static void
+put_text(int type, const char *text, size_t padding)
+{
+	put_record(type, text, strlen(text), padding);
+}
+
+static void
+put_end(unsigned exit_status, int protocol_status)
+{
+	const char end[8] = { (char)(exit_status >> 24),
+		(char)(exit_status >> 16), (char)(exit_status >> 8),
+		(char)exit_status, (char)protocol_status };
+
+	put_record(3, end, sizeof(end), 0);
+}
+
+static enum ping_state
+take_stream(void)
+{
+	enum ping_state state, other;
+
+	state = take_bytes(CONF_PROTOCOL_FASTCGI, stream, stream_len, 1);
+	for (size_t piece = 2; piece <= stream_len && piece < 300; piece++) {
+		other = take_bytes(
+		    CONF_PROTOCOL_FASTCGI, stream, stream_len, piece);
+		CHECK_EQ(state, other);
+	}
+	stream_len = 0;
+	return state;
+}
+
+static void
+an_answer_of_fastcgi_is_that_of_a_cgi_program(void)
+{
+	put_text(6, "Content-type: text/html\r\nSta", 3);
+	put_text(6, "tus: 404 Not Found\r\n\r\nno su", 0);
+	put_text(6, "ch page", 255);
+	put_text(6, "", 0);
+	put_end(0, 0);
+	CHECK_EQ(PING_DONE, take_stream());
+	CHECK_EQ(404, answer.status);
+	CHECK_STR("Not Found", answer.reason);
+	CHECK_EQ(12, answer.body);
+	CHECK(!ping_answer_good(&answer));
+}
+
+static void
+without_a_status_it_is_200_and_with_a_location_302(void)
+{
+	put_text(6, "A: b\n\nbody", 0);
+	put_end(0, 0);
+	CHECK_EQ(PING_DONE, take_stream());
+	CHECK_EQ(200, answer.status);
+	CHECK(ping_answer_good(&answer));
+	put_text(6, "Location: /elsewhere\n\n", 0);
+	put_end(0, 0);
+	CHECK_EQ(PING_DONE, take_stream());
+	CHECK_EQ(302, answer.status);
+}
+
+static void
+a_program_that_fails_is_not_good(void)
+{
+	put_text(6, "A: b\n\n", 0);
+	put_end(255, 0);
+	CHECK_EQ(PING_DONE, take_stream());
+	CHECK_EQ(255, answer.app_status);
+	CHECK(!ping_answer_good(&answer));
+}
+
+static void
+what_it_complains_of_is_kept(void)
+{
+	put_text(7, "PHP message: ", 1);
+	put_text(7, "line 1\nline 2", 0);
+	put_text(6, "A: b\n\n", 0);
+	put_end(0, 0);
+	CHECK_EQ(PING_DONE, take_stream());
+	CHECK_STR("PHP message: line 1 line 2", answer.complaint);
+}
+
+static void
+an_overloaded_program_says_so(void)
+{
+	put_end(0, 2);
+	CHECK_EQ(PING_BROKEN, take_stream());
+	CHECK_STR("refused: overloaded", answer.why);
+	put_end(0, 1);
+	CHECK_EQ(PING_BROKEN, take_stream());
+	put_end(0, 3);
+	CHECK_EQ(PING_BROKEN, take_stream());
+	put_end(0, 4);
+	CHECK_EQ(PING_BROKEN, take_stream());
+}
+
+static void
+without_an_end_it_is_broken(void)
+{
+	put_text(6, "A: b\n\nbody", 0);
+	CHECK_EQ(PING_BROKEN, take_stream());
+	CHECK_STR("the answer has no end", answer.why);
+	put_end(0, 0);
+	CHECK_EQ(PING_BROKEN, take_stream());
+	CHECK_STR("the answer ends in its head", answer.why);
+}
+
+static void
+what_is_not_fastcgi_is_broken(void)
+{
+	CHECK_EQ(PING_BROKEN,
+	    take_bytes(CONF_PROTOCOL_FASTCGI, "HTTP/1.1 200 OK", 15, 4));
+	CHECK_STR("the answer is not FastCGI", answer.why);
+	put_text(5, "x", 0);
+	CHECK_EQ(PING_BROKEN, take_stream());
+	put_text(6, "A: b\n\n", 0);
+	stream[3] = 2;
+	CHECK_EQ(PING_BROKEN, take_stream());
+	CHECK_STR("the answer is about another request", answer.why);
+	put_text(3, "short", 0);
+	CHECK_EQ(PING_BROKEN, take_stream());
+	CHECK_STR("the end of the answer has a wrong length", answer.why);
+}
+
+/* --- what is asked -------------------------------------------------------- */
+
+static void
+the_request_of_http_is_a_whole_one(void)
+{
+	text_init(&request, 16384);
+	ping_request(CONF_PROTOCOL_HTTP, "/health?x=1", &request);
+	text_put(&request, "", 1);
+	CHECK(strncmp(request.data, "GET /health?x=1 HTTP/1.0\r\n", 26) == 0);
+	CHECK(strstr(request.data, "\r\nHost: localhost\r\n") != NULL);
+	CHECK_STR("\r\n\r\n", request.data + request.len - 5);
+	text_fini(&request);
+}
+
+/* Finds a parameter, of less than 128 bytes, in the first PARAMS. */
+static bool
+has_param(const char *name, const char *value)
+{
+	char pair[256];
+	int n = snprintf(pair, sizeof(pair), "%c%c%s%s", (int)strlen(name),
+	    (int)strlen(value), name, value);
+
+	return memmem(request.data, request.len, pair, (size_t)n) != NULL;
+}
+
+static void
+the_request_of_fastcgi_is_a_stream_of_whole_records(void)
+{
+	static const unsigned char types[] = { 1, 4, 4, 5 };
+	size_t at = 0, n = 0;
+
+	text_init(&request, 16384);
+	ping_request(CONF_PROTOCOL_FASTCGI, "/srv/a.php?b=c", &request);
+	CHECK(!request.failed);
+	for (; at + 8 <= request.len && n < sizeof(types); n++) {
+		const unsigned char *h =
+		    (const unsigned char *)request.data + at;
+
+		CHECK_EQ(1, h[0]);
+		CHECK_EQ(types[n], h[1]);
+		CHECK_EQ(1, h[3]);
+		at += 8 + (size_t)(h[4] << 8 | h[5]);
+	}
+	CHECK_EQ(4, n);
+	CHECK_EQ(request.len, at);
+	CHECK(has_param("SCRIPT_FILENAME", "/srv/a.php"));
+	CHECK(has_param("QUERY_STRING", "b=c"));
+	CHECK(has_param("REQUEST_URI", "/srv/a.php?b=c"));
+	CHECK(has_param("REDIRECT_STATUS", "200"));
+	text_fini(&request);
+}
+
+static void
+a_long_path_has_a_long_length(void)
+{
+	static const char length[] = { '\x80', 0, 2, '\x58' };
+	char path[601];
+
+	memset(path, 'p', sizeof(path) - 1);
+	path[0] = '/';
+	path[600] = '\0';
+	text_init(&request, 16384);
+	ping_request(CONF_PROTOCOL_FASTCGI, path, &request);
+	CHECK(memmem(request.data, request.len, length, 4) != NULL);
+	text_fini(&request);
+}
+
+static void
+raw_asks_nothing(void)
+{
+	text_init(&request, 16384);
+	ping_request(CONF_PROTOCOL_RAW, "/", &request);
+	CHECK_EQ(0, request.len);
+	text_fini(&request);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(an_answer_of_http_has_a_status_and_a_reason);
+	RUN(lines_may_end_as_they_do_elsewhere);
+	RUN(statuses_from_200_to_399_are_good);
+	RUN(with_a_length_the_end_is_not_waited_for);
+	RUN(an_answer_that_is_shorter_than_its_length_is_broken);
+	RUN(an_interim_answer_is_not_the_answer);
+	RUN(what_is_not_http_is_broken);
+	RUN(an_answer_that_ends_too_soon_is_broken);
+	RUN(a_reason_is_cut_and_cannot_command_a_terminal);
+	RUN(an_endless_head_is_given_up);
+	RUN(of_an_endless_body_enough_is_enough);
+	RUN(an_answer_of_fastcgi_is_that_of_a_cgi_program);
+	RUN(without_a_status_it_is_200_and_with_a_location_302);
+	RUN(a_program_that_fails_is_not_good);
+	RUN(what_it_complains_of_is_kept);
+	RUN(an_overloaded_program_says_so);
+	RUN(without_an_end_it_is_broken);
+	RUN(what_is_not_fastcgi_is_broken);
+	RUN(the_request_of_http_is_a_whole_one);
+	RUN(the_request_of_fastcgi_is_a_stream_of_whole_records);
+	RUN(a_long_path_has_a_long_length);
+	RUN(raw_asks_nothing);
+	return check_finish();
+}
