@@ -35,7 +35,7 @@ pareto_judge_spawns(const struct pareto_row *rows, bool sizing)
 
 	if (best == rows)
 		printf("ours are the fewest of the good ones");
-	else if (pareto_good(rows, 0))
+	else if (pareto_good(rows, 0, sizing))
 		printf("%s has fewer", best->name);
 	else
 		printf("ours are not good; %s has the fewest", best->name);
@@ -71,7 +71,7 @@ pareto_show(const struct pareto *p, const struct pareto_row *rows, unsigned len)
 		printf("%-22s %9.2f %8.1f %10.2f %10.2f %8.1f%s\n", r->name,
 		    r->processes, r->spawned, milliseconds(r->p99),
 		    milliseconds(r->p999), r->refused,
-		    len > 1 && pareto_good(rows, row) ? "  good" : "");
+		    len > 1 && pareto_good(rows, row, false) ? "  good" : "");
 	}
 	if (len > 1)
 		pareto_judge(rows);

@@ -177,11 +177,16 @@ pareto_beaten(const struct pareto_row *rows)
 	return NULL;
 }
 
-/* Whether its p99 wait is within a tenth of the best. */
+/*
+ * Whether its p99 wait is within a tenth of the best.  A static pool starts
+ * all that it ever has before the first connection; sizing: it is left out.
+ */
 static inline bool
-pareto_good(const struct pareto_row *rows, unsigned row)
+pareto_good(const struct pareto_row *rows, unsigned row, bool sizing)
 {
 	for (unsigned other = 0; other < PARETO_ROWS; other++) {
+		if (sizing && other == 1 + POLICY_STATIC)
+			continue;
 		if ((double)rows[row].p99 > 1.1 * (double)rows[other].p99)
 			return false;
 	}
@@ -190,8 +195,7 @@ pareto_good(const struct pareto_row *rows, unsigned row)
 
 /*
  * Who starts the fewest processes of those that are good, ours before its
- * equals.  A static pool starts all that it ever has before the first
- * connection; sizing: it is left out.
+ * equals.
  */
 static inline const struct pareto_row *
 pareto_thriftiest(const struct pareto_row *rows, bool sizing)
@@ -199,7 +203,7 @@ pareto_thriftiest(const struct pareto_row *rows, bool sizing)
 	const struct pareto_row *best = NULL;
 
 	for (unsigned row = 0; row < PARETO_ROWS; row++) {
-		if (!pareto_good(rows, row) ||
+		if (!pareto_good(rows, row, sizing) ||
 		    (sizing && row == 1 + POLICY_STATIC))
 			continue;
 		if (best == NULL || rows[row].spawned < best->spawned)
