@@ -2,7 +2,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sysexits.h>
 
 #include "sim/compare.h"
@@ -40,18 +39,10 @@ compare_row(const struct simulation *s, unsigned row, struct result *out)
 int
 compare_main(const struct simulation *s)
 {
-	struct result *rows;
+	struct result *rows = calloc(COMPARE_ROWS, sizeof(*rows));
 	unsigned row = 0;
 	int status = EX_OK;
 
-	if (s->load.trace != NULL && strcmp(s->load.trace, "-") == 0) {
-		(void)fprintf(stderr,
-		    "apppoolctl: simulate: --compare reads "
-		    "the trace again and again: put it into "
-		    "a file\n");
-		return EX_USAGE;
-	}
-	rows = calloc(COMPARE_ROWS, sizeof(*rows));
 	if (rows == NULL)
 		return compare_no_memory();
 	while (status == EX_OK && row < COMPARE_ROWS) {
