@@ -21,6 +21,7 @@
 #include "daemon/held.h"
 #include "daemon/logging.h"
 #include "daemon/supervisor.h"
+#include "sim/simulate.h"
 #include "sys/activation.h"
 #include "sys/background.h"
 #include "sys/log.h"
@@ -227,6 +228,43 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 	return status;
 }
 
+/*
+ * Whether the command, which is the first word that is not an option nor an
+ * option's, is the one that needs no daemon.
+ */
+static bool
+is_simulate(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+		const char *letter;
+
+		if (word[0] != '-' || word[1] == '\0')
+			return strcmp(word, "simulate") == 0;
+		if (word[1] == '-')
+			continue;
+		/* The value of -c and -s may be the next word. */
+		letter = strpbrk(word, "cs");
+		if (letter != NULL && letter[1] == '\0')
+			i++;
+	}
+	return false;
+}
+
+static int
+simulate(int argc, char **argv)
+{
+	/* Before a file of ours takes its number. */
+	if (fcntl(STDOUT_FILENO, F_GETFD) == -1) {
+		(void)fprintf(
+		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
+		return EX_IOERR;
+	}
+	if (background_fix_stdio() == -1)
+		return EX_OSERR;
+	return simulate_main(argc, argv);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -238,7 +276,8 @@ main(int argc, char **argv)
 
 	name = name == NULL ? argv[0] : name + 1;
 	if (name != NULL && strcmp(name, "apppoolctl") == 0)
-		return ctl_main(argc, argv);
+		return is_simulate(argc, argv) ? simulate(argc, argv)
+					       : ctl_main(argc, argv);
 	if (background_fix_stdio() == -1)
 		return EX_OSERR;
 	status = parse_options(argc, argv, &o);

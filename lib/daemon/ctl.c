@@ -49,7 +49,8 @@ help(void)
 	    "  -V, --version   show the version\n"
 	    "\n"
 	    "`apppoolctl help` lists the commands of the daemon that runs; "
-	    "see apppoolctl(8).\n",
+	    "`apppoolctl simulate -h`\ntells of the one that needs none. "
+	    "See apppoolctl(8).\n",
 	    stdout);
 }
 
