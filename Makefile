@@ -71,7 +71,6 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/client.c \
     lib/daemon/client_answer.c \
     lib/daemon/command.c \
-    lib/daemon/command_ping.c \
     lib/daemon/command_wait.c \
     lib/daemon/conf.c \
     lib/daemon/conf_access.c \
@@ -125,12 +124,6 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/measure.c \
     lib/daemon/nursery.c \
     lib/daemon/output.c \
-    lib/daemon/ping.c \
-    lib/daemon/ping_answer.c \
-    lib/daemon/ping_connect.c \
-    lib/daemon/ping_fastcgi.c \
-    lib/daemon/ping_head.c \
-    lib/daemon/ping_request.c \
     lib/daemon/poolcounter.c \
     lib/daemon/poolcounter_client.c \
     lib/daemon/poolcounter_door.c \
@@ -248,7 +241,6 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/loop_test.c \
     tests/unit/measure_test.c \
     tests/unit/notify_test.c \
-    tests/unit/ping_test.c \
     tests/unit/pool_change_test.c \
     tests/unit/pool_dispatch_test.c \
     tests/unit/pool_failure_test.c \
@@ -300,7 +292,6 @@ E2E_TESTS = \
     tests/e2e/clients_test.sh \
     tests/e2e/flood_test.sh \
     tests/e2e/faults_test.sh \
-    tests/e2e/refusal_test.sh \
     tests/e2e/reload_test.sh \
     tests/e2e/stop_test.sh \
     tests/e2e/output_test.sh \
@@ -310,7 +301,6 @@ E2E_TESTS = \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \
     tests/e2e/control_test.sh \
-    tests/e2e/ping_test.sh \
     tests/e2e/stdio_test.sh \
     tests/e2e/counter_test.sh \
     tests/e2e/limit_test.sh \
@@ -346,6 +336,7 @@ BENCHES = \
     tests/bench/footprint.c \
     tests/bench/spawn.c \
     tests/bench/decide.c \
+    tests/bench/simulate.c \
     tests/bench/counter.c
 
 # Programs the benches start.
@@ -360,7 +351,6 @@ BENCH_HELPERS = \
 FUZZERS = tests/fuzz/conf.c \
     tests/fuzz/control.c \
     tests/fuzz/counter.c \
-    tests/fuzz/ping.c \
     tests/fuzz/trace.c
 
 # Installed by their sections.
