@@ -71,6 +71,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/client.c \
     lib/daemon/client_answer.c \
     lib/daemon/command.c \
+    lib/daemon/command_ping.c \
     lib/daemon/command_wait.c \
     lib/daemon/conf.c \
     lib/daemon/conf_access.c \
@@ -124,6 +125,12 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/measure.c \
     lib/daemon/nursery.c \
     lib/daemon/output.c \
+    lib/daemon/ping.c \
+    lib/daemon/ping_answer.c \
+    lib/daemon/ping_connect.c \
+    lib/daemon/ping_fastcgi.c \
+    lib/daemon/ping_head.c \
+    lib/daemon/ping_request.c \
     lib/daemon/poolcounter.c \
     lib/daemon/poolcounter_client.c \
     lib/daemon/poolcounter_door.c \
@@ -241,6 +248,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/loop_test.c \
     tests/unit/measure_test.c \
     tests/unit/notify_test.c \
+    tests/unit/ping_test.c \
     tests/unit/pool_change_test.c \
     tests/unit/pool_dispatch_test.c \
     tests/unit/pool_failure_test.c \
@@ -292,6 +300,7 @@ E2E_TESTS = \
     tests/e2e/clients_test.sh \
     tests/e2e/flood_test.sh \
     tests/e2e/faults_test.sh \
+    tests/e2e/refusal_test.sh \
     tests/e2e/reload_test.sh \
     tests/e2e/stop_test.sh \
     tests/e2e/output_test.sh \
@@ -301,6 +310,7 @@ E2E_TESTS = \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \
     tests/e2e/control_test.sh \
+    tests/e2e/ping_test.sh \
     tests/e2e/stdio_test.sh \
     tests/e2e/counter_test.sh \
     tests/e2e/limit_test.sh \
@@ -351,6 +361,7 @@ BENCH_HELPERS = \
 FUZZERS = tests/fuzz/conf.c \
     tests/fuzz/control.c \
     tests/fuzz/counter.c \
+    tests/fuzz/ping.c \
     tests/fuzz/trace.c
 
 # Installed by their sections.
