@@ -202,13 +202,27 @@ WORKER_SRCS = lib/sys/fdpass.c \
     lib/worker/session.c
 
 # Between the daemon and programs that know nothing of it: build/libexec/NAME.
-ADAPTERS = apppool-stdio
+ADAPTERS = apppool-accept apppool-stdio
 # What they share; the locks of the library would bring resolvers along.
 ADAPTER_SRCS = lib/sys/fdpass.c \
     lib/worker/apppool.c \
     lib/worker/channel.c \
     lib/worker/environment.c \
     lib/worker/session.c
+ACCEPT_SRCS = lib/sys/fdpass.c \
+    lib/worker/accept.c \
+    lib/worker/accept_call.c \
+    lib/worker/accept_door.c \
+    lib/worker/accept_filter.c \
+    lib/worker/accept_memory.c \
+    lib/worker/accept_program.c \
+    lib/worker/accept_serve.c \
+    lib/worker/accept_sessions.c \
+    lib/worker/accept_view.c \
+    lib/worker/accept_waiters.c \
+    lib/worker/accept_watch.c \
+    lib/worker/channel.c \
+    lib/worker/environment.c
 STDIO_SRCS = lib/worker/stdio.c \
     lib/worker/stdio_peer.c
 
@@ -651,6 +665,11 @@ $(BIN)/apppoolctl: $(BIN)/apppoold
 
 # Static: nothing is loaded for each process, nor needed in a chroot.
 STATIC = $(if $(SANITIZE),-pie,-static-pie)
+
+$(BUILD)/libexec/apppool-accept: $(ACCEPT_SRCS:%.c=$(OBJ)/%.o)
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) $(STATIC) $(ALL_LDFLAGS) -o $@ $^
 
 $(BUILD)/libexec/apppool-stdio: $(STDIO_SRCS:%.c=$(OBJ)/%.o) \
     $(ADAPTER_SRCS:%.c=$(OBJ)/%.o)

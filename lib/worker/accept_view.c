@@ -1,0 +1,89 @@
+/* What can be seen of the program's descriptors and threads from outside. */
+
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include <linux/kcmp.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "worker/accept_view.h"
+
+/* Long enough for /proc/PID/fd/NUMBER. */
+#define PROC_PATH 64
+
+static struct {
+	pid_t self;
+	bool proc; /* else we are in a chroot without it, and see nobody */
+} viewer;
+
+void
+view_init(void)
+{
+	viewer.self = getpid();
+	viewer.proc = access("/proc/self/fd", F_OK) == 0;
+}
+
+/* By the inode of what is behind the descriptor. */
+static enum view
+has_inode(pid_t tid, int its_fd, ino_t inode)
+{
+	char path[PROC_PATH];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, its_fd);
+	if (stat(path, &st) == 0)
+		return S_ISSOCK(st.st_mode) && st.st_ino == inode ? VIEW_YES
+								  : VIEW_NO;
+	return viewer.proc && errno == ENOENT ? VIEW_NO : VIEW_DENIED;
+}
+
+enum view
+view_is_ours(pid_t tid, int its_fd, int our_fd)
+{
+	struct stat st;
+	long order =
+	    syscall(SYS_kcmp, viewer.self, tid, KCMP_FILE, our_fd, its_fd);
+
+	if (order != -1)
+		return order == 0 ? VIEW_YES : VIEW_NO;
+	if (errno == EBADF)
+		return VIEW_NO;
+	/* Some sandboxes and kernels are without that call. */
+	if (fstat(our_fd, &st) == -1)
+		return VIEW_DENIED;
+	return has_inode(tid, its_fd, st.st_ino);
+}
+
+enum view
+view_has_socket(pid_t tid, int its_fd, ino_t inode)
+{
+	return has_inode(tid, its_fd, inode);
+}
+
+bool
+view_lives(pid_t tid)
+{
+	char path[PROC_PATH], line[512];
+	const char *state;
+	ssize_t n;
+	int fd;
+
+	if (syscall(SYS_tkill, tid, 0) == -1)
+		return errno != ESRCH;
+	/* One that nobody has waited for has still its number. */
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return true;
+	n = read(fd, line, sizeof(line) - 1);
+	(void)close(fd);
+	line[n > 0 ? n : 0] = '\0';
+	/* It follows the name, which stands in parentheses. */
+	state = strrchr(line, ')');
+	return state == NULL || (state[1] != '\0' && state[2] != 'Z');
+}

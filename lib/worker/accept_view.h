@@ -1,0 +1,31 @@
+#ifndef WORKER_ACCEPT_VIEW_H
+#define WORKER_ACCEPT_VIEW_H
+
+/*
+ * What can be seen of the program's descriptors, and of its threads, from
+ * outside: as much as the kernel lets a debugger see.
+ */
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+
+enum view {
+	VIEW_NO,
+	VIEW_YES,
+	VIEW_DENIED, /* we may not look, or there is no /proc */
+};
+
+/* To be called once, before the others. */
+void view_init(void);
+
+/* Whether its descriptor is the open file behind ours. */
+enum view view_is_ours(pid_t tid, int its_fd, int our_fd);
+
+/* Whether its descriptor is still the socket of that inode. */
+enum view view_has_socket(pid_t tid, int its_fd, ino_t inode);
+
+/* Whether the thread lives. */
+bool view_lives(pid_t tid);
+
+#endif

@@ -1,0 +1,49 @@
+#ifndef WORKER_ACCEPT_WAITERS_H
+#define WORKER_ACCEPT_WAITERS_H
+
+/* The threads of the program that wait in accept(). */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "worker/accept_call.h"
+#include "worker/accept_sessions.h"
+
+struct waiter {
+	struct call call;
+	nanoseconds doubted; /* not to be given anything before; 0: now */
+};
+
+/* Those that came last are last. */
+struct waiters {
+	struct waiter *list;
+	size_t len;
+	size_t room;
+};
+
+/* It waits from now on.  false: no memory. */
+bool waiters_add(struct waiters *w, const struct call *c, int notify);
+
+/* Its thread has called again, so that it waits no more. */
+void waiters_forget(struct waiters *w, pid_t tid);
+
+/*
+ * A signal is on its way to the program.  Until then those who wait now may be
+ * about to leave, and what they are given might be lost.
+ */
+void waiters_doubt(struct waiters *w, nanoseconds until);
+
+/* Their calls fail with EINTR, as if a signal had reached them. */
+void waiters_interrupt(struct waiters *w, int notify);
+
+/*
+ * The one that came last and is not in doubt: it has the best chance to find
+ * what it needs still in the caches.  Those that are gone are forgotten.
+ * NULL: none; else valid until the next call of one of these.
+ */
+const struct call *waiters_last(struct waiters *w, int notify, nanoseconds now);
+
+/* When the first is in doubt no more; INT64_MAX: none is. */
+nanoseconds waiters_next(const struct waiters *w, nanoseconds now);
+
+#endif

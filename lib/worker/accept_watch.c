@@ -1,0 +1,186 @@
+/* When sessions are over, and when the program is to end. */
+
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "sys/wire.h"
+#include "worker/accept_watch.h"
+#include "worker/channel.h"
+
+/* A signal may come when the program does not look: it is repeated. */
+#define TERM_INTERVAL MILLISECONDS(1000)
+
+/* --- sessions ------------------------------------------------------------ */
+
+static void
+end(struct adapter *a, size_t i)
+{
+	(void)channel_say_serial(
+	    a->channel, WIRE_DONE, a->sessions.list[i].serial);
+	sessions_remove(&a->sessions, i);
+}
+
+/* Whether the program still has it; what we may not see it has not. */
+static bool
+is_open(struct adapter *a, const struct given *g)
+{
+	static const char blind[] =
+	    WIRE_STATUS " when its sessions end cannot be seen";
+
+	if (a->blind)
+		return false;
+	switch (view_has_socket(g->tid, g->fd, g->inode)) {
+	case VIEW_YES:
+		return true;
+	case VIEW_NO:
+		return false;
+	default:
+		a->blind = true;
+		(void)channel_say(a->channel, blind, sizeof(blind) - 1);
+		return false;
+	}
+}
+
+/*
+ * Long sessions are looked at seldom.  One of a thread that comes back anyway
+ * is looked at in case that it does not live to do so.
+ */
+static nanoseconds
+interval(const struct adapter *a, nanoseconds age)
+{
+	static const struct {
+		nanoseconds least;
+		nanoseconds most;
+		int part; /* of the age */
+	} pace[] = {
+		[MANNER_UNKNOWN] = { MILLISECONDS(1), MILLISECONDS(1000), 4 },
+		[MANNER_RETURNS] = { MILLISECONDS(100), MILLISECONDS(1000), 4 },
+		[MANNER_POLLS] = { MILLISECONDS(100), MILLISECONDS(1000), 4 },
+		[MANNER_HANDS_ON] = { MILLISECONDS(1), MILLISECONDS(50), 8 },
+	};
+	nanoseconds wait = age / pace[a->manner].part;
+
+	if (wait < pace[a->manner].least)
+		return pace[a->manner].least;
+	return wait < pace[a->manner].most ? wait : pace[a->manner].most;
+}
+
+void
+watch_begin(struct adapter *a, struct given *g)
+{
+	g->look_at = a->now + interval(a, 0);
+}
+
+bool
+watch_wants_bell(const struct adapter *a)
+{
+	return a->manner == MANNER_POLLS ||
+	    (a->blind && a->manner != MANNER_RETURNS);
+}
+
+/* The program has told something of its manner. */
+static void
+learn(struct adapter *a, bool open)
+{
+	if (open) {
+		a->manner = MANNER_HANDS_ON;
+	} else if (a->manner == MANNER_UNKNOWN) {
+		if (!door_rings(&a->door))
+			a->manner = MANNER_RETURNS;
+		else if (a->looked_for)
+			a->manner = MANNER_POLLS;
+	}
+	a->looked_for = false;
+}
+
+void
+watch_returned(struct adapter *a, pid_t tid)
+{
+	bool open = false, had = false;
+
+	for (size_t i = a->sessions.len; i-- > 0;) {
+		if (a->sessions.list[i].tid != tid)
+			continue;
+		had = true;
+		if (is_open(a, &a->sessions.list[i]))
+			open = true;
+		else
+			end(a, i);
+	}
+	if (had)
+		learn(a, open);
+}
+
+/* It is time to look at a session; whether it is over. */
+static bool
+look(struct adapter *a, struct given *g)
+{
+	bool open = is_open(a, g);
+
+	g->look_at = a->now + interval(a, a->now - g->began);
+	if (open)
+		return false;
+	if (a->manner == MANNER_HANDS_ON || !view_lives(g->tid))
+		return true;
+	/* A thread that returns needs a moment from closing to accepting. */
+	if (g->closed || a->blind) {
+		if (a->manner == MANNER_RETURNS)
+			a->manner = MANNER_UNKNOWN;
+		a->looked_for = true;
+		door_ring(&a->door);
+	}
+	g->closed = true;
+	return false;
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+void
+watch_stop(struct adapter *a)
+{
+	if (!a->stopped || a->sessions.len > 0 || a->held.fd != -1 ||
+	    a->now < a->term_at)
+		return;
+	(void)kill(a->program.pid, SIGTERM);
+	/* The threads that the signal did not reach. */
+	if (a->terms++ > 0)
+		waiters_interrupt(&a->waiters, a->program.notify);
+	a->term_at = a->now + TERM_INTERVAL;
+}
+
+void
+serve_tick(struct adapter *a)
+{
+	for (size_t i = a->sessions.len; i-- > 0;)
+		if (a->sessions.list[i].look_at <= a->now &&
+		    look(a, &a->sessions.list[i]))
+			end(a, i);
+	serve(a);
+}
+
+nanoseconds
+serve_next(const struct adapter *a)
+{
+	nanoseconds next = sessions_next(&a->sessions);
+	nanoseconds doubt = waiters_next(&a->waiters, a->now);
+
+	if (doubt < next)
+		next = doubt;
+	if (a->stopped && a->term_at < next && a->sessions.len == 0 &&
+	    a->held.fd == -1)
+		next = a->term_at;
+	return next;
+}
+
+void
+serve_ended(struct adapter *a, int status)
+{
+	/* Cut off by a signal or a failure they are lost, and so counted. */
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return;
+	while (a->sessions.len > 0)
+		end(a, a->sessions.len - 1);
+}

@@ -1,0 +1,21 @@
+#ifndef WORKER_ACCEPT_WATCH_H
+#define WORKER_ACCEPT_WATCH_H
+
+/* When sessions are over, and when the program is to end. */
+
+#include "worker/accept_serve.h"
+#include "worker/accept_view.h"
+
+/* A session is about to begin: when to look at it first. */
+void watch_begin(struct adapter *a, struct given *g);
+
+/* The thread accepts again. */
+void watch_returned(struct adapter *a, pid_t tid);
+
+/* Whether the program must be called to accept() when a session ends. */
+bool watch_wants_bell(const struct adapter *a);
+
+/* If no connection comes any more and none is held: asks it to end. */
+void watch_stop(struct adapter *a);
+
+#endif
