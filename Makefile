@@ -258,16 +258,21 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/json_test.c \
     tests/unit/lane_test.c \
     tests/unit/listener_test.c \
+    tests/unit/load_test.c \
     tests/unit/log_test.c \
     tests/unit/loop_test.c \
     tests/unit/measure_test.c \
     tests/unit/notify_test.c \
     tests/unit/ping_test.c \
+    tests/unit/pool_age_test.c \
     tests/unit/pool_change_test.c \
     tests/unit/pool_dispatch_test.c \
     tests/unit/pool_failure_test.c \
     tests/unit/pool_grow_test.c \
     tests/unit/pool_limit_test.c \
+    tests/unit/pool_load_test.c \
+    tests/unit/pool_place_test.c \
+    tests/unit/pool_prefetch_test.c \
     tests/unit/pool_queue_test.c \
     tests/unit/pool_shrink_test.c \
     tests/unit/pool_soak_test.c \

@@ -73,6 +73,10 @@ places_gift(const struct pool *p, uint32_t from, uint32_t to)
 	if (a->phase == APP_FREE || from == to ||
 	    sizing_lasting(a) <= sizing_least(p, a))
 		return ILIST_NONE;
+	/* With somebody waiting it would be wanted back before it is gone. */
+	if ((app_waiting(a) > 0 || a->knocking) &&
+	    app_processes(a) < app_processes(&p->apps[to]) + 2)
+		return ILIST_NONE;
 	last = room_list(p, from, 0)->last;
 	if (last == ILIST_NONE ||
 	    (!places_unfair(a, &p->apps[to]) && !places_spares(p, a)))
@@ -131,17 +135,41 @@ places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 		;
 }
 
+/*
+ * The app that a process of `from` would leave for: the first in line, but
+ * for itself, which then has to stand behind it.
+ */
+static uint32_t
+places_heir(struct pool *p, uint32_t from)
+{
+	uint32_t first = p->places.first, second;
+
+	if (first != from)
+		return first;
+	second = p->app_links[first].next;
+	if (second == ILIST_NONE ||
+	    !places_unfair(&p->apps[from], &p->apps[second]))
+		return ILIST_NONE;
+	ilist_remove(&p->places, p->app_links, first);
+	ilist_insert(
+	    &p->places, p->app_links, first, p->app_links[second].next);
+	return second;
+}
+
 bool
 places_yield(struct pool *p, uint32_t process)
 {
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
-	uint32_t first = p->places.first;
+	uint32_t heir;
 
-	if (first == ILIST_NONE || first == x->app || !places_short(p) ||
+	if (ilist_empty(&p->places) || !places_short(p) ||
 	    sizing_lasting(a) <= sizing_least(p, a))
 		return false;
-	if (!places_unfair(a, &p->apps[first]) &&
+	heir = places_heir(p, x->app);
+	if (heir == ILIST_NONE)
+		return false;
+	if (!places_unfair(a, &p->apps[heir]) &&
 	    (x->state != PROCESS_IDLE || !places_spares(p, a)))
 		return false;
 	life_tell(p, process, END_EVICTED);

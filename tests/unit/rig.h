@@ -27,6 +27,7 @@ static struct {
 	tstamp now;
 	uint64_t spawned[100]; /* stamps of processes */
 	bool tells;
+	uint32_t unread; /* what a TAKE brings back; ILIST_NONE: nothing */
 	char text[8192];
 	size_t len;
 } rig;
@@ -136,6 +137,10 @@ rig_write_action(const struct action *a)
 	switch ((enum action_kind)a->kind) {
 	case ACTION_HAND:
 		rig_write("%s %u>%u", verb, a->conn, a->process);
+		break;
+	case ACTION_TAKE:
+		rig_write("%s %u", verb, a->process);
+		pool_taken(&rig.pool, a->process, rig.unread, rig.now);
 		break;
 	case ACTION_REFUSE:
 		rig_write("%s %u %s", verb, a->conn, causes[a->cause]);

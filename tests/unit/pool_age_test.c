@@ -1,0 +1,427 @@
+/* Sessions that last too long, and processes too old, too large, too used. */
+
+#include "rig.h"
+
+static struct app_options
+age_options(void)
+{
+	struct app_options o = rig_options();
+
+	o.stop_timeout = TSPAN_SECONDS(100000);
+	o.update_interval = TSPAN_SECONDS(100000);
+	o.start_timeout = TSPAN_SECONDS(100000);
+	return o;
+}
+
+/* --- sessions ----------------------------------------------------------- */
+
+static struct app_options
+timeout_options(void)
+{
+	struct app_options o = age_options();
+
+	o.request_timeout = TSPAN_SECONDS(30);
+	return o;
+}
+
+static void
+a_session_over_request_timeout_has_its_process_ended(void)
+{
+	rig_begin();
+	rig_running(timeout_options(), 1);
+	rig_arrive();
+	rig_at(29999);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_at(30000);
+	CHECK_STR("term 0, spawn 1", rig_did());
+	CHECK_EQ(END_REQUEST_TIMEOUT, rig_process(0)->end);
+	rig_at(35000);
+	CHECK_STR("kill 0", rig_did());
+	rig_end();
+}
+
+static void
+a_session_that_ends_in_time_ends_nothing(void)
+{
+	rig_begin();
+	rig_running(timeout_options(), 1);
+	for (int i = 0; i < 5; i++) {
+		rig_at(25000 * i);
+		rig_arrive();
+		(void)rig_did();
+		rig_at(25000 * (i + 1));
+		(void)rig_done(0);
+	}
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+what_was_ahead_has_its_time_from_when_its_turn_comes(void)
+{
+	struct app_options o = timeout_options();
+
+	rig_begin();
+	o.prefetch = 1;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	rig_at(20000);
+	(void)rig_done(0);
+	rig_at(49999);
+	CHECK_STR("", rig_did());
+	rig_at(50000);
+	CHECK_STR("term 0, spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+of_several_sessions_the_oldest_counts(void)
+{
+	struct app_options o = timeout_options();
+
+	rig_begin();
+	o.concurrency = 2;
+	rig_running(o, 1);
+	rig_arrive();
+	rig_at(20000);
+	rig_arrive();
+	(void)rig_did();
+	rig_at(25000);
+	(void)rig_done_of(0, 0);
+	rig_at(49999);
+	CHECK_STR("", rig_did());
+	rig_at(50000);
+	CHECK_STR("term 0, spawn 1", rig_did());
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(1, rig_app(0)->figures.lost);
+	rig_end();
+}
+
+static void
+a_retiring_process_has_its_request_timeout_too(void)
+{
+	rig_begin();
+	rig_running(timeout_options(), 1);
+	rig_arrive();
+	pool_retire(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_at(30000);
+	CHECK_STR("term 0", rig_did());
+	rig_end();
+}
+
+static void
+a_request_timeout_is_no_failure_of_the_app(void)
+{
+	rig_begin();
+	rig_running(timeout_options(), 1);
+	rig_arrive();
+	rig_at(30000);
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUEST_TIMEOUT]);
+	rig_end();
+}
+
+static void
+a_slow_session_is_told_of_once(void)
+{
+	struct app_options o = age_options();
+
+	rig_begin();
+	o.slow_timeout = TSPAN_SECONDS(5);
+	rig_running(o, 1);
+	rig_arrive();
+	rig_at(4999);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_at(60000);
+	CHECK_STR("slow 0", rig_did());
+	(void)rig_done(0);
+	rig_arrive();
+	rig_at(65000);
+	CHECK_STR("hand 0>0, slow 0", rig_did());
+	rig_end();
+}
+
+/* --- max_lifetime, max_memory ------------------------------------------- */
+
+static struct app_options
+lifetime_options(void)
+{
+	struct app_options o = age_options();
+
+	o.max_lifetime = TSPAN_SECONDS(60);
+	return o;
+}
+
+static void
+at_max_lifetime_the_replacement_is_ready_first(void)
+{
+	rig_begin();
+	rig_running(lifetime_options(), 1);
+	rig_at(60000);
+	CHECK_STR("spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("stop 0", rig_did());
+	CHECK_EQ(END_LIFETIME, rig_process(0)->end);
+	rig_end();
+}
+
+static void
+a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced(void)
+{
+	rig_begin();
+	rig_running(lifetime_options(), 1);
+	rig_at(59000);
+	rig_arrive();
+	rig_at(60000);
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	(void)rig_done(0);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_ready(1);
+	CHECK_STR("stop 0", rig_did());
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+one_above_the_minimum_that_is_idle_is_not_replaced(void)
+{
+	rig_begin();
+	rig_running(lifetime_options(), 2);
+	rig_at(60000);
+	CHECK_STR("stop 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+without_a_place_an_idle_one_goes_first(void)
+{
+	struct app_options o = lifetime_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_at(60000);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+without_a_place_a_busy_one_goes_when_its_session_ends(void)
+{
+	struct app_options o = lifetime_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_at(59000);
+	rig_arrive();
+	rig_at(61000);
+	CHECK_STR("hand 0>0", rig_did());
+	(void)rig_done(0);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+lives_differ_by_their_jitter(void)
+{
+	struct app_options o = lifetime_options();
+
+	rig_begin();
+	o.max_lifetime_jitter = TSPAN_SECONDS(60);
+	o.min_processes = 4;
+	rig_running(o, 4);
+	for (uint32_t a = 0; a < 4; a++)
+		for (uint32_t b = 0; b < a; b++)
+			CHECK(rig_process(a)->jitter != rig_process(b)->jitter);
+	rig_at(59999);
+	CHECK_EQ(0, rig_app(0)->outdated);
+	rig_at(120000);
+	CHECK(rig_app(0)->outdated > 0);
+	rig_end();
+}
+
+static void
+a_shorter_max_lifetime_holds_for_who_lives(void)
+{
+	struct app_options o = lifetime_options();
+
+	rig_begin();
+	rig_running(o, 1);
+	o.max_lifetime = TSPAN_SECONDS(10);
+	rig_change(0, &o);
+	rig_at(10000);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+a_process_over_max_memory_is_replaced(void)
+{
+	struct app_options o = age_options();
+
+	rig_begin();
+	o.max_memory = 1000;
+	rig_running(o, 1);
+	pool_measured(&rig.pool, 0, 1000, rig.now);
+	CHECK_STR("", rig_did());
+	pool_measured(&rig.pool, 0, 1001, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("stop 0", rig_did());
+	CHECK_EQ(END_MEMORY, rig_process(0)->end);
+	rig_end();
+}
+
+/* --- one process for each connection ------------------------------------ */
+
+static void
+while_renewing_each_connection_has_a_process_of_its_own(void)
+{
+	struct app_options o = age_options();
+
+	rig_begin();
+	rig_running(o, 1);
+	pool_app_renew(&rig.pool, 0, true, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_arrive();
+	CHECK_STR("spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("hand 0>1", rig_did());
+	(void)rig_done(1);
+	CHECK_STR("stop 1", rig_did());
+	rig_arrive_n(2);
+	CHECK_STR("spawn 2, spawn 3", rig_did());
+	rig_end();
+}
+
+static void
+a_process_that_is_older_than_the_connection_serves_it_not(void)
+{
+	struct app_options o = age_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	rig_add(&o);
+	pool_app_renew(&rig.pool, 0, true, rig.now);
+	rig_arrive();
+	(void)rig_did();
+	pool_abandoned(&rig.pool, 0, rig.now);
+	rig_at(10);
+	rig_arrive();
+	(void)rig_did();
+	rig_ready(0);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("hand 0>1", rig_did());
+	rig_end();
+}
+
+static void
+when_renewing_ends_the_minimum_comes_back(void)
+{
+	rig_begin();
+	rig_running(age_options(), 1);
+	pool_app_renew(&rig.pool, 0, true, rig.now);
+	(void)rig_did();
+	pool_app_renew(&rig.pool, 0, false, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+/* --- one session for each process --------------------------------------- */
+
+static struct app_options
+single_options(void)
+{
+	struct app_options o = age_options();
+
+	o.exit_ends = true;
+	return o;
+}
+
+static void
+a_single_session_is_completed_by_any_exit(void)
+{
+	rig_begin();
+	rig_running(single_options(), 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	rig_exits(0, END_FAILURE);
+	CHECK_EQ(1, rig_app(0)->figures.completed);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	rig_end();
+}
+
+static void
+a_single_session_is_lost_by_a_signal(void)
+{
+	rig_begin();
+	rig_running(single_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(1, rig_app(0)->figures.lost);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	rig_end();
+}
+
+static void
+an_exit_without_its_session_is_a_failed_start(void)
+{
+	rig_begin();
+	rig_running(single_options(), 1);
+	rig_exits(0, END_FAILURE);
+	CHECK(rig_app(0)->backoff.delay != 0);
+	rig_end();
+}
+
+static void
+a_single_session_that_was_never_received_goes_elsewhere(void)
+{
+	rig_begin();
+	rig_running(single_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	rig_ready(1);
+	rig_died(0, END_FAILURE);
+	rig_retaken(0);
+	rig_buried(0);
+	CHECK_EQ(0, rig_app(0)->figures.completed);
+	CHECK_STR("hand 0>1, spawn 2", rig_did());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_session_over_request_timeout_has_its_process_ended);
+	RUN(a_session_that_ends_in_time_ends_nothing);
+	RUN(what_was_ahead_has_its_time_from_when_its_turn_comes);
+	RUN(of_several_sessions_the_oldest_counts);
+	RUN(a_retiring_process_has_its_request_timeout_too);
+	RUN(a_request_timeout_is_no_failure_of_the_app);
+	RUN(a_slow_session_is_told_of_once);
+	RUN(at_max_lifetime_the_replacement_is_ready_first);
+	RUN(a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced);
+	RUN(one_above_the_minimum_that_is_idle_is_not_replaced);
+	RUN(without_a_place_an_idle_one_goes_first);
+	RUN(without_a_place_a_busy_one_goes_when_its_session_ends);
+	RUN(lives_differ_by_their_jitter);
+	RUN(a_shorter_max_lifetime_holds_for_who_lives);
+	RUN(a_process_over_max_memory_is_replaced);
+	RUN(while_renewing_each_connection_has_a_process_of_its_own);
+	RUN(a_process_that_is_older_than_the_connection_serves_it_not);
+	RUN(when_renewing_ends_the_minimum_comes_back);
+	RUN(a_single_session_is_completed_by_any_exit);
+	RUN(a_single_session_is_lost_by_a_signal);
+	RUN(an_exit_without_its_session_is_a_failed_start);
+	RUN(a_single_session_that_was_never_received_goes_elsewhere);
+	return check_finish();
+}

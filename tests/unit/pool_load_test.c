@@ -1,0 +1,550 @@
+/* What the load estimate, spare processes and the kill policy bring about. */
+
+#include "rig.h"
+
+/* Load alone: nobody grows by waiting, nobody stops for idleness. */
+static struct app_options
+load_options(void)
+{
+	struct app_options o = rig_options();
+
+	o.start_delay = TSPAN_SECONDS(100000);
+	o.multi_threshold = 50;
+	o.stop_delay = TSPAN_SECONDS(10);
+	o.stop_timeout = TSPAN_SECONDS(100000);
+	return o;
+}
+
+/* Busy and idle in turn, so many of ten seconds each, from now on. */
+static void
+work_for(unsigned tenths, unsigned intervals, int64_t from)
+{
+	for (unsigned i = 0; i < intervals; i++) {
+		uint32_t conn;
+
+		rig_at(from + 10000 * i);
+		conn = rig_arrive();
+		(void)rig_did();
+		rig_at(from + 10000 * i + 1000 * tenths);
+		(void)rig_done_of(rig.pool.conns[conn].process, conn);
+	}
+	rig_at(from + 10000 * intervals);
+}
+
+/* --- growing ------------------------------------------------------------ */
+
+static void
+a_process_that_is_nearly_always_busy_brings_another(void)
+{
+	rig_begin();
+	rig_running(load_options(), 1);
+	work_for(9, 1, 0);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+a_process_just_under_the_threshold_brings_none(void)
+{
+	rig_begin();
+	rig_running(load_options(), 1);
+	work_for(8, 8, 0);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+a_process_stuck_in_a_session_is_busy(void)
+{
+	rig_begin();
+	rig_running(load_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	rig_at(9999);
+	CHECK_STR("", rig_did());
+	rig_at(10000);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+load_starts_nothing_while_a_start_is_under_way(void)
+{
+	rig_begin();
+	rig_running(load_options(), 1);
+	rig_arrive();
+	rig_at(25000);
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+load_starts_nothing_beyond_max_processes(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive();
+	rig_at(60000);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+load_takes_no_place_that_others_wait_for(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin_with(rig_limits(), 2);
+	rig_running(o, 1);
+	rig_arrive();
+	o.min_processes = 0;
+	(void)rig_running(o, 1);
+	rig_arrive_at(1);
+	(void)rig_did();
+	rig_at(30000);
+	CHECK_STR("", rig_did());
+	CHECK(!rig_app(0)->wants_place);
+	rig_end();
+}
+
+static void
+sessions_count_by_their_part_of_concurrency(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.concurrency = 4;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	rig_at(10000);
+	CHECK_NEAR(50, app_load(rig_app(0), rig.now));
+	CHECK_NEAR(0.5, app_work(rig_app(0), rig.now));
+	rig_end();
+}
+
+static void
+what_lies_ahead_makes_nobody_busier(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.prefetch = 3;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(4);
+	(void)rig_did();
+	rig_at(10000);
+	CHECK_NEAR(100, app_load(rig_app(0), rig.now));
+	rig_end();
+}
+
+static void
+an_app_without_processes_has_no_load(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	rig_add(&o);
+	rig_at(10000);
+	CHECK_NEAR(0, app_load(rig_app(0), rig.now));
+	rig_end();
+}
+
+/* --- spare processes ---------------------------------------------------- */
+
+static struct app_options
+spare_options(uint32_t idle)
+{
+	struct app_options o = rig_options();
+
+	o.min_idle = idle;
+	o.stop_timeout = TSPAN_SECONDS(100000);
+	return o;
+}
+
+static void
+an_app_begins_with_its_spare_processes(void)
+{
+	struct app_options o = spare_options(3);
+
+	rig_begin();
+	rig_add(&o);
+	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+min_idle_does_not_add_to_min_processes_at_the_start(void)
+{
+	struct app_options o = spare_options(2);
+
+	rig_begin();
+	o.min_processes = 3;
+	rig_add(&o);
+	CHECK_STR("spawn 0, spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+/* Two of min_idle = 2 are there, and become busy. */
+static void
+begin_short(void)
+{
+	struct app_options o = spare_options(2);
+
+	rig_begin();
+	rig_add(&o);
+	rig_ready(0);
+	rig_ready(1);
+	rig_arrive_n(2);
+	(void)rig_did();
+}
+
+static void
+spare_processes_come_one_per_start_delay(void)
+{
+	begin_short();
+	rig_at(99);
+	CHECK_STR("", rig_did());
+	rig_at(100);
+	CHECK_STR("spawn 2", rig_did());
+	rig_at(199);
+	CHECK_STR("", rig_did());
+	rig_at(200);
+	CHECK_STR("spawn 3", rig_did());
+	rig_at(9000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+a_short_rush_brings_no_spare_process(void)
+{
+	begin_short();
+	rig_at(50);
+	(void)rig_done(0);
+	(void)rig_done(1);
+	rig_at(9000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+without_a_start_delay_all_spare_processes_come_at_once(void)
+{
+	struct app_options o = spare_options(3);
+
+	rig_begin();
+	o.start_delay = 0;
+	rig_add(&o);
+	(void)rig_did();
+	for (uint32_t i = 0; i < 3; i++)
+		rig_ready(i);
+	rig_arrive_n(3);
+	CHECK_STR("hand 0>2, spawn 3, hand 1>1, "
+		  "spawn 4, hand 2>0, spawn 5",
+	    rig_did());
+	rig_end();
+}
+
+static void
+a_spare_process_comes_when_a_place_is_free_again(void)
+{
+	struct app_options o = spare_options(1);
+
+	rig_begin_with(rig_limits(), 2);
+	rig_add(&o);
+	rig_ready(0);
+	o = rig_options();
+	rig_add(&o);
+	rig_ready(1);
+	rig_arrive_at(0);
+	(void)rig_did();
+	rig_at(5000);
+	CHECK_STR("", rig_did());
+	CHECK(rig_app(0)->spare_denied);
+	pool_resize(&rig.pool, 3, 0, rig.now);
+	CHECK_STR("spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+idleness_leaves_min_idle(void)
+{
+	struct app_options o = spare_options(2);
+
+	rig_begin();
+	o.min_processes = 0;
+	o.max_idle_time = TSPAN_SECONDS(5);
+	rig_running(o, 4);
+	rig_at(60000);
+	CHECK_STR("stop 3, stop 2", rig_did());
+	rig_end();
+}
+
+/* --- shrinking ---------------------------------------------------------- */
+
+static void
+what_is_not_needed_stops_at_the_kill_interval(void)
+{
+	rig_begin();
+	rig_running(load_options(), 2);
+	rig_at(59999);
+	CHECK_STR("", rig_did());
+	rig_at(60000);
+	CHECK_STR("stop 1", rig_did());
+	CHECK_EQ(END_LOAD, rig_process(1)->end);
+	rig_end();
+}
+
+static void
+each_update_marks_one(void)
+{
+	rig_begin();
+	rig_running(load_options(), 8);
+	rig_at(10000);
+	CHECK_EQ(1, rig_app(0)->marked);
+	rig_at(30000);
+	CHECK_EQ(3, rig_app(0)->marked);
+	rig_end();
+}
+
+static void
+victims_stop_at_the_pace_of_stop_delay(void)
+{
+	rig_begin();
+	rig_running(load_options(), 4);
+	rig_at(60000);
+	CHECK_STR("stop 3", rig_did());
+	rig_at(69999);
+	CHECK_STR("", rig_did());
+	rig_at(70000);
+	CHECK_STR("stop 2", rig_did());
+	rig_end();
+}
+
+static void
+load_leaves_min_processes(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.min_processes = 3;
+	rig_running(o, 5);
+	rig_at(600000);
+	CHECK_STR("stop 4, stop 3", rig_did());
+	rig_end();
+}
+
+static void
+load_leaves_min_idle(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.min_idle = 3;
+	rig_running(o, 5);
+	rig_at(600000);
+	CHECK_STR("stop 4, stop 3", rig_did());
+	rig_end();
+}
+
+/* One of two is always busy: one alone would be at 100 percent. */
+static void
+nobody_is_marked_if_one_fewer_would_be_busy(void)
+{
+	rig_begin();
+	rig_running(load_options(), 2);
+	rig_arrive();
+	(void)rig_did();
+	rig_at(600000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+/* One of four is busy: 33 percent of three, 50 of two. */
+static void
+as_many_stay_as_keep_the_load_under_the_threshold(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.multi_threshold = 40;
+	rig_running(o, 4);
+	rig_arrive();
+	(void)rig_did();
+	rig_at(600000);
+	CHECK_STR("stop 3", rig_did());
+	rig_end();
+}
+
+static void
+the_last_one_stays_with_a_single_threshold_of_0(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	rig_running(o, 2);
+	rig_at(600000);
+	CHECK_STR("stop 1", rig_did());
+	rig_end();
+}
+
+static void
+the_last_one_stops_under_the_single_threshold(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	o.single_threshold = 1;
+	rig_running(o, 1);
+	rig_at(60000);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+marks_drop_when_somebody_waits(void)
+{
+	rig_begin();
+	rig_running(load_options(), 2);
+	rig_at(10000);
+	CHECK_EQ(1, rig_app(0)->marked);
+	rig_arrive_n(3);
+	CHECK_EQ(0, rig_app(0)->marked);
+	rig_end();
+}
+
+static void
+the_least_recently_used_is_the_victim(void)
+{
+	rig_begin();
+	rig_serving(load_options(), 3);
+	rig_at(60000);
+	CHECK_STR("stop 2", rig_did());
+	rig_end();
+}
+
+static void
+a_busy_process_is_no_victim(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.multi_threshold = 90;
+	rig_running(o, 3);
+	rig_arrive_n(2);
+	(void)rig_did();
+	rig_at(50000);
+	(void)rig_done(0);
+	(void)rig_done(1);
+	rig_arrive_n(3);
+	(void)rig_did();
+	rig_at(61000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+with_concurrency_one_with_few_sessions_may_retire(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.concurrency = 4;
+	o.multi_threshold = 60;
+	rig_running(o, 2);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0, hand 1>1", rig_did());
+	rig_at(60000);
+	CHECK_STR("stop 0", rig_did());
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+near_the_ceiling_the_marked_stop_when_a_start_is_wanted(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin_with(rig_limits(), 8);
+	pool_resize(&rig.pool, 8, 4, rig.now);
+	rig_running(o, 5);
+	rig_at(20000);
+	CHECK_EQ(2, rig_app(0)->marked);
+	o.min_processes = 0;
+	(void)rig_add(&o);
+	rig_arrive_at(1);
+	CHECK_STR("stop 4, stop 3, spawn 5", rig_did());
+	rig_end();
+}
+
+static void
+far_from_the_ceiling_the_marked_stay(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin_with(rig_limits(), 10);
+	pool_resize(&rig.pool, 10, 4, rig.now);
+	rig_running(o, 5);
+	rig_at(20000);
+	o.min_processes = 0;
+	(void)rig_add(&o);
+	rig_arrive_at(1);
+	CHECK_STR("spawn 5", rig_did());
+	rig_end();
+}
+
+static void
+an_idle_app_at_its_minimum_wants_no_time(void)
+{
+	rig_begin();
+	rig_running(load_options(), 1);
+	CHECK_EQ(-1, rig_due());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_process_that_is_nearly_always_busy_brings_another);
+	RUN(a_process_just_under_the_threshold_brings_none);
+	RUN(a_process_stuck_in_a_session_is_busy);
+	RUN(load_starts_nothing_while_a_start_is_under_way);
+	RUN(load_starts_nothing_beyond_max_processes);
+	RUN(load_takes_no_place_that_others_wait_for);
+	RUN(sessions_count_by_their_part_of_concurrency);
+	RUN(what_lies_ahead_makes_nobody_busier);
+	RUN(an_app_without_processes_has_no_load);
+	RUN(an_app_begins_with_its_spare_processes);
+	RUN(min_idle_does_not_add_to_min_processes_at_the_start);
+	RUN(spare_processes_come_one_per_start_delay);
+	RUN(a_short_rush_brings_no_spare_process);
+	RUN(without_a_start_delay_all_spare_processes_come_at_once);
+	RUN(a_spare_process_comes_when_a_place_is_free_again);
+	RUN(idleness_leaves_min_idle);
+	RUN(what_is_not_needed_stops_at_the_kill_interval);
+	RUN(each_update_marks_one);
+	RUN(victims_stop_at_the_pace_of_stop_delay);
+	RUN(load_leaves_min_processes);
+	RUN(load_leaves_min_idle);
+	RUN(nobody_is_marked_if_one_fewer_would_be_busy);
+	RUN(as_many_stay_as_keep_the_load_under_the_threshold);
+	RUN(the_last_one_stays_with_a_single_threshold_of_0);
+	RUN(the_last_one_stops_under_the_single_threshold);
+	RUN(marks_drop_when_somebody_waits);
+	RUN(the_least_recently_used_is_the_victim);
+	RUN(a_busy_process_is_no_victim);
+	RUN(with_concurrency_one_with_few_sessions_may_retire);
+	RUN(near_the_ceiling_the_marked_stop_when_a_start_is_wanted);
+	RUN(far_from_the_ceiling_the_marked_stay);
+	RUN(an_idle_app_at_its_minimum_wants_no_time);
+	return check_finish();
+}

@@ -1,0 +1,408 @@
+/* Connections that are handed ahead, taken back, and private queues. */
+
+#include "rig.h"
+
+static struct app_options
+prefetch_options(uint32_t prefetch)
+{
+	struct app_options o = rig_options();
+
+	o.prefetch = prefetch;
+	o.start_delay = TSPAN_SECONDS(100000);
+	o.min_processes = 0;
+	return o;
+}
+
+/* --- handing ahead ------------------------------------------------------ */
+
+static void
+idle_processes_come_before_prefetch(void)
+{
+	rig_begin();
+	rig_running(prefetch_options(1), 2);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0, hand 1>1", rig_did());
+	rig_end();
+}
+
+static void
+the_one_given_least_recently_is_given_ahead(void)
+{
+	rig_begin();
+	rig_running(prefetch_options(2), 2);
+	rig_arrive_n(2);
+	(void)rig_did();
+	rig_arrive_n(3);
+	CHECK_STR("hand 2>0, hand 3>1, hand 4>0", rig_did());
+	rig_end();
+}
+
+static void
+beyond_prefetch_they_wait(void)
+{
+	rig_begin();
+	rig_running(prefetch_options(1), 1);
+	rig_arrive_n(3);
+	CHECK_STR("hand 0>0, hand 1>0", rig_did());
+	CHECK_EQ(1, app_waiting(rig_app(0)));
+	rig_end();
+}
+
+static void
+a_waiter_is_handed_ahead_when_a_session_ends(void)
+{
+	rig_begin();
+	rig_running(prefetch_options(1), 1);
+	rig_arrive_n(3);
+	(void)rig_did();
+	(void)rig_done(0);
+	CHECK_STR("hand 2>0", rig_did());
+	rig_end();
+}
+
+static void
+what_is_ahead_counts_as_demand_when_all_are_busy(void)
+{
+	struct app_options o = prefetch_options(4);
+
+	rig_begin();
+	o.start_delay = TSPAN_MSECONDS(100);
+	rig_running(o, 1);
+	rig_arrive_n(3);
+	rig_at(99);
+	CHECK_STR("hand 0>0, hand 1>0, hand 2>0", rig_did());
+	rig_at(100);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+max_requests_bounds_what_is_handed_ahead(void)
+{
+	struct app_options o = prefetch_options(5);
+
+	rig_begin();
+	o.max_requests = 3;
+	rig_running(o, 1);
+	rig_arrive_n(4);
+	CHECK_STR("hand 0>0, hand 1>0, hand 2>0, spawn 1", rig_did());
+	rig_end();
+}
+
+/* --- taking back -------------------------------------------------------- */
+
+/* Process 0 has connections 0 and 2, process 1 has 1, since 0 ms. */
+static void
+begin_ahead(void)
+{
+	rig_begin();
+	rig_running(prefetch_options(1), 2);
+	rig_arrive_n(3);
+	CHECK_STR("hand 0>0, hand 1>1, hand 2>0", rig_did());
+	rig.unread = 2;
+}
+
+static void
+it_is_taken_back_after_5_ms_when_another_has_room(void)
+{
+	begin_ahead();
+	rig_at(1);
+	(void)rig_done(1);
+	CHECK_STR("", rig_did());
+	rig_at(4);
+	CHECK_STR("", rig_did());
+	rig_at(5);
+	CHECK_STR("take 0, hand 2>1", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.retaken);
+	rig_end();
+}
+
+static void
+an_old_one_is_taken_back_at_once(void)
+{
+	begin_ahead();
+	rig_at(60);
+	(void)rig_done(1);
+	CHECK_STR("take 0, hand 2>1", rig_did());
+	rig_end();
+}
+
+static void
+it_is_left_when_its_process_comes_to_it_first(void)
+{
+	begin_ahead();
+	rig_at(1);
+	(void)rig_done(1);
+	rig_at(3);
+	(void)rig_done(0);
+	rig_at(1000);
+	CHECK_STR("", rig_did());
+	CHECK_EQ(0, rig_app(0)->ahead.count);
+	rig_end();
+}
+
+static void
+nothing_is_taken_from_one_that_had_received_all(void)
+{
+	begin_ahead();
+	rig_at(60);
+	rig.unread = ILIST_NONE;
+	(void)rig_done(1);
+	rig_at(1000);
+	CHECK_STR("take 0", rig_did());
+	CHECK_EQ(0, rig_app(0)->ahead.count);
+	rig_end();
+}
+
+/* It has not even read the first one: that one comes back. */
+static void
+the_first_one_may_come_back_too(void)
+{
+	begin_ahead();
+	rig_at(60);
+	rig.unread = 0;
+	(void)rig_done(1);
+	CHECK_STR("take 0, hand 0>1", rig_did());
+	CHECK_EQ(0, rig_app(0)->ahead.count);
+	rig_end();
+}
+
+static void
+taking_back_does_not_wear_out_the_retries(void)
+{
+	begin_ahead();
+	rig_at(60);
+	(void)rig_done(1);
+	(void)rig_did();
+	CHECK_EQ(1, rig.pool.conns[2].process);
+	CHECK_EQ(0, rig.pool.conns[2].retries);
+	rig_end();
+}
+
+static void
+a_waiter_goes_to_who_falls_idle_before_what_is_ahead(void)
+{
+	begin_ahead();
+	rig_arrive_n(2);
+	CHECK_STR("hand 3>1", rig_did());
+	rig_at(60);
+	(void)rig_done(1);
+	(void)rig_done(1);
+	CHECK_STR("hand 4>1", rig_did());
+	(void)rig_done(1);
+	CHECK_STR("take 0, hand 2>1", rig_did());
+	rig_end();
+}
+
+static void
+each_place_takes_one_back(void)
+{
+	rig_begin();
+	rig_running(prefetch_options(2), 2);
+	rig_arrive_n(6);
+	(void)rig_did();
+	rig.unread = 2;
+	rig_at(60);
+	(void)rig_done(1);
+	(void)rig_done(1);
+	CHECK_STR("", rig_did());
+	(void)rig_done(1);
+	CHECK_STR("take 0, hand 2>1", rig_did());
+	rig_end();
+}
+
+static void
+a_start_that_is_over_takes_back_what_waits_longest(void)
+{
+	struct app_options o = prefetch_options(2);
+
+	rig_begin();
+	o.start_delay = TSPAN_MSECONDS(100);
+	rig_running(o, 1);
+	rig_arrive_n(3);
+	rig_at(100);
+	(void)rig_did();
+	rig.unread = 1;
+	rig_ready(1);
+	CHECK_STR("take 0, hand 1>1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+what_a_dead_process_had_ahead_comes_back_from_its_burial(void)
+{
+	begin_ahead();
+	rig_at(60);
+	rig_died(0, END_SIGNAL);
+	(void)rig_done(1);
+	CHECK_STR("", rig_did());
+	rig_retaken(2);
+	CHECK_STR("hand 2>1", rig_did());
+	rig_buried(0);
+	CHECK_EQ(1, rig_app(0)->figures.lost);
+	rig_end();
+}
+
+static void
+no_take_is_asked_for_twice(void)
+{
+	begin_ahead();
+	rig_at(60);
+	(void)rig_done(1);
+	pool_spoke(&rig.pool, 1, rig.now);
+	rig_at(70);
+	CHECK_STR("take 0, hand 2>1", rig_did());
+	rig_end();
+}
+
+static void
+more_concurrency_makes_of_what_is_ahead_a_session(void)
+{
+	struct app_options o = prefetch_options(1);
+
+	begin_ahead();
+	CHECK_EQ(1, rig_app(0)->ahead.count);
+	o.concurrency = 2;
+	rig_change(0, &o);
+	CHECK_EQ(0, rig_app(0)->ahead.count);
+	rig_end();
+}
+
+/* --- private queues ----------------------------------------------------- */
+
+static struct app_options
+private_options(uint32_t prefetch)
+{
+	struct app_options o = prefetch_options(prefetch);
+
+	o.private_queue = true;
+	return o;
+}
+
+static void
+private_queues_are_filled_evenly(void)
+{
+	rig_begin();
+	rig_running(private_options(3), 2);
+	rig_arrive_n(6);
+	CHECK_STR("hand 0>0, hand 1>1, hand 2>0, hand 3>1, hand 4>0, hand 5>1",
+	    rig_did());
+	rig_end();
+}
+
+static void
+the_fewest_in_hand_come_first(void)
+{
+	rig_begin();
+	rig_running(private_options(3), 2);
+	rig_arrive_n(6);
+	(void)rig_did();
+	(void)rig_done(0);
+	(void)rig_done(0);
+	rig_arrive();
+	CHECK_STR("hand 2>0", rig_did());
+	rig_end();
+}
+
+static void
+private_queues_are_never_taken_from(void)
+{
+	rig_begin();
+	rig_running(private_options(2), 2);
+	rig_arrive_n(4);
+	(void)rig_did();
+	rig_at(60);
+	(void)rig_done(1);
+	(void)rig_done(1);
+	rig_at(10000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+full_private_queues_leave_the_rest_in_the_backlog(void)
+{
+	rig_begin();
+	rig_running(private_options(1), 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	rig_knock(0);
+	(void)rig_done(0);
+	CHECK_STR("accept 0", rig_did());
+	rig_end();
+}
+
+static void
+full_private_queues_refuse_where_on_full_says_so(void)
+{
+	struct app_options o = private_options(1);
+
+	rig_begin();
+	o.close_when_full = true;
+	rig_running(o, 1);
+	rig_arrive_n(3);
+	CHECK_STR("hand 0>0, hand 1>0, refuse 2 full", rig_did());
+	rig_end();
+}
+
+static void
+before_the_first_process_is_ready_they_wait_in_common(void)
+{
+	struct app_options o = private_options(1);
+
+	rig_begin();
+	o.close_when_full = true;
+	rig_add(&o);
+	rig_arrive_n(2);
+	CHECK_STR("spawn 0", rig_did());
+	rig_ready(0);
+	CHECK_STR("hand 0>0, hand 1>0", rig_did());
+	rig_end();
+}
+
+static void
+full_private_queues_make_the_app_grow(void)
+{
+	struct app_options o = private_options(3);
+
+	rig_begin();
+	o.start_delay = TSPAN_MSECONDS(100);
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	rig_at(100);
+	CHECK_STR("hand 0>0, hand 1>0, spawn 1", rig_did());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(idle_processes_come_before_prefetch);
+	RUN(the_one_given_least_recently_is_given_ahead);
+	RUN(beyond_prefetch_they_wait);
+	RUN(a_waiter_is_handed_ahead_when_a_session_ends);
+	RUN(what_is_ahead_counts_as_demand_when_all_are_busy);
+	RUN(max_requests_bounds_what_is_handed_ahead);
+	RUN(it_is_taken_back_after_5_ms_when_another_has_room);
+	RUN(an_old_one_is_taken_back_at_once);
+	RUN(it_is_left_when_its_process_comes_to_it_first);
+	RUN(nothing_is_taken_from_one_that_had_received_all);
+	RUN(the_first_one_may_come_back_too);
+	RUN(taking_back_does_not_wear_out_the_retries);
+	RUN(a_waiter_goes_to_who_falls_idle_before_what_is_ahead);
+	RUN(each_place_takes_one_back);
+	RUN(a_start_that_is_over_takes_back_what_waits_longest);
+	RUN(what_a_dead_process_had_ahead_comes_back_from_its_burial);
+	RUN(no_take_is_asked_for_twice);
+	RUN(more_concurrency_makes_of_what_is_ahead_a_session);
+	RUN(private_queues_are_filled_evenly);
+	RUN(the_fewest_in_hand_come_first);
+	RUN(private_queues_are_never_taken_from);
+	RUN(full_private_queues_leave_the_rest_in_the_backlog);
+	RUN(full_private_queues_refuse_where_on_full_says_so);
+	RUN(before_the_first_process_is_ready_they_wait_in_common);
+	RUN(full_private_queues_make_the_app_grow);
+	return check_finish();
+}
