@@ -147,7 +147,7 @@ const struct conf_option conf_app_options[] = {
 	    .handoffs = CONNECTIONS, SIZES },
 	{ APP(grow_threshold, real), .preset = "90", .max = 100,
 	    .handoffs = CONNECTIONS, SIZES },
-	{ APP(multi_threshold, real), .preset = "50", .max = 100,
+	{ APP(multi_threshold, real), .preset = "0", .max = 100,
 	    .handoffs = CONNECTIONS, SIZES },
 	{ APP(single_threshold, real), .preset = "0", .max = 100,
 	    .handoffs = CONNECTIONS, SIZES },
