@@ -31,14 +31,14 @@ struct slow {
 
 /* --- telling ------------------------------------------------------------ */
 
-/* The oldest session it is in; what lies unread behind it is none. */
+/* Of its oldest session. */
 static tspan
 slow_age(const struct worker *w, tstamp now)
 {
 	const struct pool *p = &w->sup->pool;
 	uint32_t conn = p->processes[w->process].conns.first;
 
-	return conn == ILIST_NONE ? 0 : now - p->conns[conn].handed;
+	return conn == ILIST_NONE ? 0 : now - p->conns[conn].begun;
 }
 
 static void
