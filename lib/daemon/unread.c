@@ -24,7 +24,8 @@
 
 /*
  * Bytes of what it has been handed ahead: beyond its concurrency, and so last.
- * They may lie there as long as the sessions before them take.
+ * They may lie there as long as the sessions before them take. (Of those that
+ * could not be taken back the core thinks that they have been received.)
  */
 static uint64_t
 unread_ahead(const struct worker *w)

@@ -1,0 +1,346 @@
+/* What lies unread in the sockets of living processes, and its way back. */
+
+#include <sys/socket.h>
+
+#include "daemon/channel.h"
+#include "daemon/unread.h"
+
+#include "crew.h"
+
+/* The last action of the kind that settle() has met; its process, or none. */
+static struct action met[16];
+static unsigned nmet;
+
+static uint32_t third; /* of four connections, "c" */
+
+/* Carries out what can be carried out here, and notes the rest. */
+static void
+settle(void)
+{
+	struct action a;
+
+	while (pool_next_action(&sup.pool, &a)) {
+		switch (a.kind) {
+		case ACTION_SPAWN:
+			(void)crew_join(a.process, NULL);
+			break;
+		case ACTION_HAND:
+			CHECK_EQ(0,
+			    channel_hand(
+				sup.workers[a.process], a.conn, crew.now));
+			close(sup.accepted[a.conn].fd);
+			sup.accepted[a.conn].fd = -1;
+			break;
+		case ACTION_TAKE:
+			met[nmet++ % 16] = a;
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static void
+begin(unsigned workers, unsigned prefetch)
+{
+	nmet = 0;
+	crew_defaults();
+	crew.web.min_processes = workers;
+	crew.web.max_processes = workers;
+	crew.web.prefetch = prefetch;
+	crew_begin();
+	settle();
+}
+
+/* A connection; what its client says is `text`. */
+static uint32_t
+arrive(const char *text)
+{
+	int ends[2];
+	uint32_t conn = pool_arrived(&sup.pool, crew.group->app, crew.now);
+
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+	CHECK(write(ends[1], text, strlen(text)) > 0);
+	close(ends[1]);
+	sup.accepted[conn].fd = ends[0];
+	settle();
+	return conn;
+}
+
+/* The process receives what is oldest; 0 if there is nothing. */
+static size_t
+receive(struct worker *w)
+{
+	char message[64];
+	int fd = -1;
+	ssize_t n = fdpass_recv_one(
+	    w->held, message, sizeof(message), MSG_DONTWAIT, &fd);
+
+	if (fd != -1)
+		close(fd);
+	return n > 0 ? (size_t)n : 0;
+}
+
+static void
+finish(struct worker *w)
+{
+	CHECK(pool_done(&sup.pool, w->process,
+	    sup.pool.processes[w->process].conns.first, crew.now));
+	settle();
+}
+
+static bool
+says(uint32_t conn, const char *text)
+{
+	char got[16] = "";
+
+	return read(sup.accepted[conn].fd, got, sizeof(got) - 1) > 0 &&
+	    CHECK_STR(text, got);
+}
+
+/* Two busy processes, and one more behind each. */
+static void
+begin_ahead(void)
+{
+	begin(2, 1);
+	(void)arrive("a");
+	(void)arrive("b");
+	CHECK(receive(sup.workers[0]) > 0);
+	CHECK(receive(sup.workers[1]) > 0);
+	third = arrive("c");
+	(void)arrive("d");
+	CHECK_EQ(0, app_waiting(&sup.pool.apps[0]));
+}
+
+/* Whose turn it is to be taken from, when the first one falls idle. */
+static struct worker *
+fall_idle(void)
+{
+	struct worker *w = sup.workers[0];
+
+	/* It serves what lies behind first. */
+	finish(w);
+	CHECK(receive(w) > 0);
+	crew.now += TSPAN_MSECONDS(20);
+	finish(w);
+	if (!CHECK_EQ(1, nmet))
+		return sup.workers[1];
+	return sup.workers[met[0].process];
+}
+
+/* --- pickup_timeout ----------------------------------------------------- */
+
+static void
+one_that_has_received_all_is_not_late(void)
+{
+	struct worker *w;
+
+	begin(1, 0);
+	w = sup.workers[0];
+	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	(void)arrive("a");
+	CHECK(receive(w) > 0);
+	crew.now += TSPAN_SECONDS(1);
+	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	crew_end();
+}
+
+static void
+one_that_does_not_receive_is_late_since_it_was_given(void)
+{
+	struct worker *w;
+	tstamp given;
+
+	begin(1, 0);
+	w = sup.workers[0];
+	given = crew.now;
+	(void)arrive("a");
+	crew.now += TSPAN_SECONDS(1);
+	CHECK_EQ(given, unread_since(w, crew.now));
+	crew.now += TSPAN_SECONDS(1);
+	CHECK_EQ(given, unread_since(w, crew.now));
+	crew_end();
+}
+
+static void
+a_stop_may_lie_unread(void)
+{
+	struct worker *w;
+
+	begin(1, 0);
+	w = sup.workers[0];
+	(void)arrive("a");
+	CHECK(receive(w) > 0);
+	channel_stop(w);
+	crew.now += TSPAN_SECONDS(100);
+	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	crew_end();
+}
+
+static void
+what_is_handed_ahead_may_lie_unread(void)
+{
+	begin_ahead();
+	for (int i = 0; i < 100; i++) {
+		crew.now += TSPAN_SECONDS(1);
+		CHECK_EQ(TSTAMP_NEVER, unread_since(sup.workers[0], crew.now));
+	}
+	/* With a wish that it stop behind it, too. */
+	channel_stop(sup.workers[0]);
+	CHECK_EQ(TSTAMP_NEVER, unread_since(sup.workers[0], crew.now));
+	crew_end();
+}
+
+static void
+it_is_late_from_when_it_is_its_turn(void)
+{
+	struct worker *w;
+	tstamp turn;
+
+	begin_ahead();
+	w = sup.workers[0];
+	crew.now += TSPAN_SECONDS(100);
+	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	turn = crew.now;
+	finish(w);
+	crew.now += TSPAN_SECONDS(1);
+	CHECK_EQ(turn, unread_since(w, crew.now));
+	crew.now += TSPAN_SECONDS(1);
+	CHECK_EQ(turn, unread_since(w, crew.now));
+	CHECK(receive(w) > 0);
+	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	crew_end();
+}
+
+static void
+one_that_receives_neither_is_late(void)
+{
+	struct worker *w;
+	tstamp given;
+
+	begin(1, 2);
+	w = sup.workers[0];
+	given = crew.now;
+	(void)arrive("a");
+	crew.now += TSPAN_SECONDS(1);
+	(void)arrive("b");
+	(void)arrive("c");
+	CHECK_EQ(given, unread_since(w, crew.now));
+	CHECK(receive(w) > 0);
+	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	crew_end();
+}
+
+/* --- taking back -------------------------------------------------------- */
+
+static void
+a_connection_comes_back_with_its_socket(void)
+{
+	struct worker *from;
+	uint32_t conn;
+
+	begin_ahead();
+	from = fall_idle();
+	CHECK(from == sup.workers[1]);
+	conn = sup.pool.processes[from->process].conns.last;
+	unread_take(&sup, &met[0], crew.now);
+	CHECK(says(conn, conn == third ? "c" : "d"));
+	CHECK_EQ(0, receive(from));
+	pool_check(&sup.pool);
+	/* And goes to the one that is idle. */
+	settle();
+	CHECK_EQ(0, sup.pool.conns[conn].process);
+	CHECK(receive(sup.workers[0]) > 0);
+	CHECK_EQ(1, (intmax_t)sup.pool.apps[0].figures.retaken);
+	crew_end();
+}
+
+static void
+one_that_has_been_received_meanwhile_stays(void)
+{
+	struct worker *from;
+
+	begin_ahead();
+	from = fall_idle();
+	CHECK(receive(from) > 0);
+	unread_take(&sup, &met[0], crew.now);
+	pool_check(&sup.pool);
+	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.retaken);
+	CHECK_EQ(2, sup.pool.processes[from->process].conns.count);
+	crew_end();
+}
+
+static void
+what_was_taken_does_not_count_as_received(void)
+{
+	struct worker *from;
+
+	begin_ahead();
+	from = fall_idle();
+	CHECK_EQ(TSTAMP_NEVER, unread_since(from, crew.now));
+	unread_take(&sup, &met[0], crew.now);
+	settle();
+	crew.now += TSPAN_SECONDS(1);
+	CHECK_EQ(TSTAMP_NEVER, unread_since(from, crew.now));
+	CHECK_EQ((intmax_t)from->sent, (intmax_t)from->received);
+	crew_end();
+}
+
+static void
+a_stop_is_given_back(void)
+{
+	struct worker *from;
+	uint64_t sent;
+
+	begin_ahead();
+	from = fall_idle();
+	CHECK(receive(from) > 0);
+	channel_stop(from);
+	sent = from->sent;
+	unread_take(&sup, &met[0], crew.now);
+	CHECK_EQ((intmax_t)sent, (intmax_t)from->sent);
+	CHECK_EQ(4, (intmax_t)receive(from));
+	crew_end();
+}
+
+/* It could not be received without being lost. */
+static void
+without_a_number_for_its_socket_it_stays(void)
+{
+	struct rlimit before, low;
+	struct worker *from;
+	int lowest;
+
+	begin_ahead();
+	from = fall_idle();
+	NEED(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	close(lowest);
+	low = before;
+	low.rlim_cur = (rlim_t)lowest;
+	NEED(setrlimit(RLIMIT_NOFILE, &low) == 0);
+	unread_take(&sup, &met[0], crew.now);
+	NEED(setrlimit(RLIMIT_NOFILE, &before) == 0);
+	CHECK(receive(from) > 0);
+	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.lost);
+	pool_check(&sup.pool);
+	crew_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(one_that_has_received_all_is_not_late);
+	RUN(one_that_does_not_receive_is_late_since_it_was_given);
+	RUN(a_stop_may_lie_unread);
+	RUN(what_is_handed_ahead_may_lie_unread);
+	RUN(it_is_late_from_when_it_is_its_turn);
+	RUN(one_that_receives_neither_is_late);
+	RUN(a_connection_comes_back_with_its_socket);
+	RUN(one_that_has_been_received_meanwhile_stays);
+	RUN(what_was_taken_does_not_count_as_received);
+	RUN(a_stop_is_given_back);
+	RUN(without_a_number_for_its_socket_it_stays);
+	return check_finish();
+}
