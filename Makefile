@@ -326,6 +326,8 @@ E2E_TESTS = \
     tests/e2e/output_test.sh \
     tests/e2e/environment_test.sh \
     tests/e2e/limits_test.sh \
+    tests/e2e/restart_test.sh \
+    tests/e2e/hang_test.sh \
     tests/e2e/first_run_test.sh \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \

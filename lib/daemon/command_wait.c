@@ -18,7 +18,9 @@ group_readiness(const struct group *g)
 		return READY;
 	if (a->failed)
 		return FAILED;
-	return app_ready(a) >= a->options.min_processes ? READY : COMING;
+	/* One whose processes are new for each connection keeps none. */
+	return a->renewing || app_ready(a) >= a->options.min_processes ? READY
+								       : COMING;
 }
 
 /* Of all groups; group_out is one of those that stand worst, unless READY. */

@@ -27,6 +27,7 @@
 #define REQUEST_MAX 8192
 
 static atomic_long requests;
+static char *volatile memory_kept;
 
 static void
 sleep_for(useconds span)
@@ -191,6 +192,39 @@ do_sleep(const char *argument)
 		sleep_for(span);
 }
 
+/* So many MiB, for the rest of its life. */
+static void
+do_grow(const char *argument)
+{
+	size_t size = (size_t)atol(argument) << 20;
+	char *memory = malloc(size);
+
+	if (memory == NULL)
+		err(71, "malloc");
+	memset(memory, 1, size);
+	memory_kept = memory;
+}
+
+static void *
+grow_later(void *argument)
+{
+	usleep(200000);
+	do_grow(argument);
+	return NULL;
+}
+
+/* ... when the session is over. */
+static void
+do_grow_later(const char *argument)
+{
+	static char size[16];
+	pthread_t thread;
+
+	(void)snprintf(size, sizeof(size), "%s", argument);
+	if (pthread_create(&thread, NULL, grow_later, size) != 0)
+		errx(71, "pthread_create");
+}
+
 static void
 do_exit(const char *argument)
 {
@@ -216,6 +250,8 @@ static const struct {
 	void (*obey)(const char *argument);
 } request_rows[] = {
 	{ "sleep ", do_sleep },
+	{ "grow ", do_grow },
+	{ "grow-later ", do_grow_later },
 	{ "exit ", do_exit },
 	{ "kill ", do_kill },
 	{ "retire", do_retire },

@@ -1,0 +1,294 @@
+#!/bin/sh
+# Sessions and processes that go beyond what they may: slow_timeout,
+# request_timeout, max_memory; and connections handed ahead.
+
+# web_conf [OPTION...]: the app with two processes, its options a line each.
+web_conf() {
+	web_conf_of 2 2 "$@"
+}
+
+# web_conf_of MIN MAX [OPTION...]
+web_conf_of() {
+	{
+		echo "min_processes = $1"
+		echo "max_processes = $2"
+		shift 2
+		printf '%s\n' "$@"
+	} | app web | conf
+}
+
+times_said() {
+	grep -cF -e "$1" "$DIR/log"
+}
+
+workers() {
+	status apps web workers '*' pid | sort
+}
+
+# The worker that is in a session.
+busy_pid() {
+	ctl -j status | "$PYTHON" -c '
+import json, sys
+for worker in json.load(sys.stdin)["apps"][0]["workers"]:
+    if worker["sessions"] > 0:
+        print(worker["pid"])'
+}
+
+# client TEXT [OPTION...]: in the background; what it is told in $DIR/told.
+client() {
+	client_text=$1
+	shift
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text "$client_text" --timeout $((6 * LIMIT)) "$@" \
+	    >"$DIR/told" 2>&1
+	CLIENT=$STARTED
+}
+
+# silent: a client that connects and says nothing.
+silent() {
+	start_process "$PYTHON" -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+time.sleep(60)' "$DIR/web.sock"
+	SILENT=$STARTED
+}
+
+# --- slow_timeout -------------------------------------------------------
+
+testASlowSessionIsToldWithItsSystemCall() {
+	web_conf 'slow_timeout = 300ms'
+	pool_start
+	ask_behind 'sleep 1'
+	pid=$(busy_pid)
+	await said ' is slow: its session is '
+	behind
+	assertContains "$ANSWER" hello
+	assertTrue 'who, how long and where' "grep -qE \
+	    \"web: worker [a-z0-9]+ \(pid $pid\) is slow: its session is \
+[0-9.]+ s old, sleeping in clock_nanosleep, at [a-z_]*nanosleep\" '$DIR/log'"
+	# Once for a session.
+	assertEquals 1 "$(times_said 'is slow')"
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testOneThatWaitsForItsClientIsToldWithItsSocket() {
+	web_conf 'slow_timeout = 300ms'
+	pool_start
+	silent
+	await said ' sleeping in read of socket:['
+	stop_process "$SILENT"
+	await status_is 1 apps web completed
+}
+
+testTheKernelsStackIsToldToRoot() {
+	web_conf 'slow_timeout = 300ms'
+	pool_start
+	for _ in 1 2; do
+		ask_behind 'sleep 1'
+		behind
+	done
+	assertEquals 2 "$(times_said 'is slow')"
+	if cat /proc/self/stack >/dev/null 2>&1; then
+		assertEquals 2 "$(times_said 'its kernel stack: ')"
+		assertTrue "grep -q 'stack: .*nanosleep < ' '$DIR/log'"
+	else
+		assertEquals 1 "$(times_said 'cannot be seen in full')"
+	fi
+}
+
+testOneThatIsNotSlowIsNotTold() {
+	web_conf 'slow_timeout = 10s'
+	pool_start
+	assertContains "$(web 'sleep 500ms')" hello
+	assertEquals 0 "$(times_said 'is slow')"
+}
+
+# --- request_timeout ----------------------------------------------------
+
+testARequestThatTakesTooLongEndsItsProcessAndNoOther() {
+	web_conf 'request_timeout = 1s'
+	pool_start
+	ask_behind 'sleep 30s'
+	pid=$(busy_pid)
+	other=$(workers | grep -vx "$pid")
+	for _ in 1 2 3; do
+		assertEquals "$other" "$(pid_of "$(web)")"
+	done
+	behind
+	assertEquals 'the client sees that it is over' 1 "$RC"
+	assertNotContains "$ANSWER" hello
+	assertTrue 'who, how long and where' "grep -qE \
+	    \"web: worker [a-z0-9]+ \(pid $pid\) is terminated: its request is \
+1\.[0-9] s old, sleeping in clock_nanosleep\" '$DIR/log'"
+	await status_is 2 apps web idle
+	assertContains "$(workers)" "$other"
+	assertEquals 1 "$(status apps web lost)"
+	assertEquals 1 "$(status apps web exits request_timeout)"
+	# That was no failure of a start, nor a young death.
+	assertEquals 0 "$(times_said 'next start in')"
+	assert_accounts web
+}
+
+testOneThatMindsNoSigtermIsKilled() {
+	{
+		app web --ignore-term <<-EOF
+		request_timeout = 500ms
+		kill_timeout = 500ms
+		EOF
+	} | conf
+	pool_start
+	ask_behind 'sleep 30s'
+	pid=$(busy_pid)
+	behind
+	assertEquals 1 "$RC"
+	await is_gone "$pid"
+	assertTrue "said '(pid $pid) killed by signal 9'"
+	assertEquals 1 "$(status apps web lost)"
+}
+
+testOneThatIsStoppedIsToldAndKilled() {
+	web_conf 'request_timeout = 1s' 'kill_timeout = 500ms'
+	pool_start
+	ask_behind 'sleep 30s'
+	pid=$(busy_pid)
+	pause_process "$pid"
+	await is_gone "$pid"
+	assertTrue "said ' s old, stopped'"
+}
+
+testRequestsWithinTheirTimeAreServed() {
+	web_conf 'request_timeout = 2s'
+	pool_start
+	# Idle in between for longer than that.
+	for _ in 1 2; do
+		assertContains "$(web 'sleep 800ms')" hello
+		sleep 1.5
+	done
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 2 "$(status apps web spawned)"
+}
+
+# --- max_memory ---------------------------------------------------------
+
+# rss PID: in MiB.
+rss() {
+	awk '/^VmRSS:/ { print int($2 / 1024) }' "/proc/$1/status"
+}
+
+# A process may take so many MiB beyond what one has that serves nothing.
+memory_conf() {
+	web_conf
+	pool_start
+	web >/dev/null
+	memory_limit=$(($(rss "$(status apps web workers 0 pid)") + 64))
+	pool_stop
+	web_conf "max_memory = ${memory_limit}M" "$@"
+	pool_start
+}
+
+testAProcessThatGrewIsReplacedAfterItsSession() {
+	memory_conf
+	assertContains "$(web 'grow 16')" hello
+	answer=$(web 'grow 128')
+	assertContains "$answer" hello
+	await is_gone "$(pid_of "$answer")"
+	await status_is 2 apps web idle
+	assertEquals 1 "$(status apps web exits max_memory)"
+	assertEquals 3 "$(status apps web spawned)"
+	assertEquals 2 "$(status apps web completed)"
+	assertEquals 0 "$(times_said 'next start in')"
+	assert_accounts web
+}
+
+testOneThatGrowsWhileItIsIdleIsReplacedAtAnUpdate() {
+	memory_conf 'update_interval = 500ms'
+	answer=$(web 'grow-later 128')
+	assertContains "$answer" hello
+	await is_gone "$(pid_of "$answer")"
+	await status_is 2 apps web idle
+	assertEquals 1 "$(status apps web exits max_memory)"
+}
+
+testOneThatIsSmallEnoughStays() {
+	memory_conf 'update_interval = 200ms'
+	old=$(workers)
+	for _ in 1 2 3 4 5; do
+		web >/dev/null
+		sleep 0.2
+	done
+	assertEquals "$old" "$(workers)"
+}
+
+# --- connections handed ahead -------------------------------------------
+
+testAConnectionBehindABusyProcessIsTakenBackForAnIdleOne() {
+	web_conf 'prefetch = 1'
+	pool_start
+	client 'sleep 60s'
+	long=$CLIENT
+	await status_is 1 apps web sessions
+	client 'sleep 1s'
+	await status_is 2 apps web sessions
+	# One lies behind each of the two.
+	client hello --count 2 --together
+	await status_is 4 apps web sessions
+	assertEquals 0 "$(status apps web waiting)"
+	# Who is done after a second serves its own, and the other's.
+	finish "$CLIENT"
+	assertEquals 'both are answered' 0 "$RC"
+	assertEquals 2 "$(grep -c hello "$DIR/told")"
+	assertEquals 1 "$(status apps web retaken)"
+	assertEquals 1 "$(status apps web sessions)"
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+	kill -KILL "$(busy_pid)"
+	finish "$long"
+}
+
+testNoneIsLostWhileManyAreTakenBack() {
+	web_conf_of 2 4 'prefetch = 2' 'max_queue = 1000'
+	pool_start
+	# Some are long, so that others lie behind them.
+	flood --unix "$DIR/web.sock" --rate 20 --count 60 \
+	    --request 'sleep 300ms' --max lost=0 >"$DIR/long" 2>&1 &
+	long=$!
+	PIDS="$PIDS $long"
+	assertTrue "$(flood --unix "$DIR/web.sock" --rate 300 --count 900 \
+	    --max lost=0 --min answered=900 2>&1)"
+	finish "$long" $((3 * LIMIT))
+	assertEquals "$(cat "$DIR/long")" 0 "$RC"
+	assertTrue 'none was taken back' "[ $(status apps web retaken) -gt 0 ]"
+	await status_is 960 apps web completed
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+}
+
+# However long the session before it takes.
+testWhatLiesBehindASessionIsNotLate() {
+	web_conf_of 1 1 'prefetch = 1' 'pickup_timeout = 1s'
+	pool_start
+	ask_behind 'sleep 4s'
+	client hello
+	await status_is 2 apps web sessions
+	behind
+	assertContains "$ANSWER" hello
+	finish "$CLIENT"
+	assertContains "$(cat "$DIR/told")" hello
+	assertEquals 1 "$(status apps web spawned)"
+	assertEquals 0 "$(status apps web retaken)"
+}
+
+testOneThatDoesNotReceiveIsKilledAndAllItsConnectionsAreServed() {
+	web_conf_of 1 1 'prefetch = 1' 'pickup_timeout = 1s'
+	pool_start
+	pause_process "$(status apps web workers 0 pid)"
+	client hello --count 2 --together
+	await status_is 2 apps web sessions
+	finish "$CLIENT" $((3 * LIMIT))
+	assertEquals 2 "$(grep -c hello "$DIR/told")"
+	assertEquals 0 "$(status apps web lost)"
+	assert_accounts web
+}
+
+. tests/e2e/lib.sh

@@ -1,0 +1,414 @@
+#!/bin/sh
+# Files whose change restarts an app: restart.txt, always_restart.txt, watch.
+
+# web_conf [OPTION...]: the app, its options a line each.
+web_conf() {
+	{
+		echo 'min_processes = 2'
+		printf '%s\n' "$@"
+	} | app web | conf
+}
+
+# How many lines of the log have it.
+times_said() {
+	grep -cF -e "$1" "$DIR/log"
+}
+
+has_said() {
+	[ "$(times_said "$2")" -ge "$1" ]
+}
+
+workers() {
+	status apps web workers '*' pid | sort
+}
+
+# Whether none of these processes is left, and two others are ready.
+are_replaced() {
+	[ "$(status apps web idle)" = 2 ] || return 1
+	for pid; do
+		is_gone "$pid" || return 1
+	done
+}
+
+# restarts COMMAND...: which replaces all processes of the app.
+restarts() {
+	restarts_old=$(workers)
+	restarts_said=$(times_said 'changed: restarting')
+	"$@"
+	await has_said $((restarts_said + 1)) 'changed: restarting'
+	# shellcheck disable=SC2086 # numbers
+	await are_replaced $restarts_old
+}
+
+# stays: whether the app is what it was after more than one look, which a
+# connection asks for too.
+stays() {
+	stays_old=$(workers)
+	for _ in 1 2; do
+		web >/dev/null
+		sleep 0.6
+	done
+	assertEquals 'processes' "$stays_old" "$(workers)"
+	assertEquals 'restarts' "${1:-0}" "$(times_said 'changed: restarting')"
+}
+
+# watched: starts the daemon; returns when it knows what is there.
+watched() {
+	pool_start -v
+	await said 'web: its files are watched'
+}
+
+# Each test begins with an empty folder.
+fresh() {
+	rm -rf "$DIR/tmp" "$DIR/other" "$DIR/files"
+	mkdir "$DIR/tmp"
+}
+
+# --- restart.txt --------------------------------------------------------
+
+testRestartTxtThatAppearsReplacesTheProcesses() {
+	fresh
+	web_conf
+	watched
+	restarts touch "$DIR/tmp/restart.txt"
+	assertTrue "said 'web: restart.txt changed: restarting'"
+	stays 1
+}
+
+testOneThatIsThereAtStartIsNotNew() {
+	fresh
+	touch "$DIR/tmp/restart.txt"
+	web_conf
+	pool_start
+	stays
+}
+
+testTouchedAgainItRestartsAgain() {
+	fresh
+	touch "$DIR/tmp/restart.txt"
+	web_conf
+	watched
+	restarts touch "$DIR/tmp/restart.txt"
+	restarts touch "$DIR/tmp/restart.txt"
+	# An older time is another time.
+	restarts touch -d '2001-02-03' "$DIR/tmp/restart.txt"
+	stays 3
+}
+
+testAnotherFileOfThatNameAndTimeRestarts() {
+	fresh
+	touch -d '2001-02-03' "$DIR/tmp/restart.txt" "$DIR/tmp/other"
+	web_conf
+	watched
+	restarts mv "$DIR/tmp/other" "$DIR/tmp/restart.txt"
+}
+
+testItsRemovalDoesNotAndItsReturnDoes() {
+	fresh
+	touch "$DIR/tmp/restart.txt"
+	web_conf
+	watched
+	mv "$DIR/tmp/restart.txt" "$DIR/tmp/away"
+	stays
+	restarts mv "$DIR/tmp/away" "$DIR/tmp/restart.txt"
+}
+
+testItIsSeenWithoutAConnection() {
+	fresh
+	web_conf
+	watched
+	accepted=$(status apps web accepted)
+	restarts touch "$DIR/tmp/restart.txt"
+	assertEquals "$accepted" "$(status apps web accepted)"
+}
+
+testAFolderThatComesLaterIsSeenWhenAConnectionArrives() {
+	fresh
+	rmdir "$DIR/tmp"
+	web_conf
+	watched
+	mkdir "$DIR/tmp"
+	touch "$DIR/tmp/restart.txt"
+	sleep 1.1
+	restarts web >/dev/null
+}
+
+# Each is answered, by an old process or a new one.
+testNoConnectionIsLost() {
+	fresh
+	web_conf 'max_processes = 4' 'max_queue = 1000'
+	watched
+	flood --unix "$DIR/web.sock" --rate 500 --count 3000 --max lost=0 \
+	    >"$DIR/flood" 2>&1 &
+	flood=$!
+	PIDS="$PIDS $flood"
+	for n in 1 2 3; do
+		touch "$DIR/tmp/restart.txt"
+		await has_said $n 'changed: restarting'
+	done
+	finish "$flood" $((3 * LIMIT))
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 0 "$(status apps web refused)"
+	assert_accounts web
+}
+
+testAJobWorkerIsReplacedToo() {
+	fresh
+	conf <<-EOF
+	app "web" {
+		handoff = none
+		command = { sleep, "1000" }
+		min_processes = 2
+	}
+	EOF
+	watched
+	restarts touch "$DIR/tmp/restart.txt"
+}
+
+testAFailedAppIsTriedAgain() {
+	fresh
+	printf '#!/bin/sh\nexit 1\n' >"$DIR/program"
+	chmod 755 "$DIR/program"
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "$DIR/program" }
+		min_processes = 2
+		start_limit = 1
+	}
+	EOF
+	pool_run -v
+	await said 'web: its files are watched'
+	await status_is failed apps web state
+	printf '#!/bin/sh\nexec %s\n' "$TWORKER" >"$DIR/program"
+	touch "$DIR/tmp/restart.txt"
+	await status_is running apps web state
+	assertContains "$(web)" hello
+}
+
+# --- always_restart.txt -------------------------------------------------
+
+# asked N: answers of so many connections; their processes in $ASKED.
+asked() {
+	ASKED=
+	for _ in $(seq "$1"); do
+		asked_answer=$(web)
+		assertContains "$asked_answer" hello
+		ASKED="$ASKED $(pid_of "$asked_answer")"
+	done
+}
+
+distinct() {
+	# shellcheck disable=SC2086 # numbers
+	printf '%s\n' $1 | sort -u | wc -l
+}
+
+testWhileAlwaysRestartIsThereEachConnectionHasItsProcess() {
+	fresh
+	web_conf
+	watched
+	old=$(workers)
+	touch "$DIR/tmp/always_restart.txt"
+	await said 'web: always_restart.txt is there'
+	asked 8
+	assertEquals 8 "$(distinct "$ASKED")"
+	for pid in $old; do
+		assertNotContains " $ASKED " " $pid "
+	done
+	assertEquals 0 "$(status apps web lost)"
+
+	rm "$DIR/tmp/always_restart.txt"
+	await said 'web: always_restart.txt is gone'
+	asked 8
+	assertTrue "$ASKED" "[ $(distinct "$ASKED") -le 2 ]"
+	assert_accounts web
+}
+
+testOneThatIsThereAtStartCounts() {
+	fresh
+	touch "$DIR/tmp/always_restart.txt"
+	web_conf
+	pool_start
+	await said 'web: always_restart.txt is there'
+	asked 4
+	assertEquals 4 "$(distinct "$ASKED")"
+}
+
+testManyAtOnceHaveAProcessEach() {
+	fresh
+	touch "$DIR/tmp/always_restart.txt"
+	web_conf 'max_processes = 4' 'max_queue = 100'
+	pool_start
+	await said 'web: always_restart.txt is there'
+	assertTrue "$(flood --unix "$DIR/web.sock" --count 40 \
+	    --concurrency 20 --max lost=0 --min answered=40 2>&1)"
+	await status_is 40 apps web completed
+	assertTrue 'one process served two' \
+	    "[ $(status apps web spawned) -ge 42 ]"
+	assert_accounts web
+}
+
+# --- watch --------------------------------------------------------------
+
+testAWatchedFileThatChangesRestarts() {
+	fresh
+	mkdir "$DIR/files"
+	touch "$DIR/files/version" "$DIR/files/settings"
+	web_conf 'watch = { "files/version", "files/settings" }'
+	watched
+	restarts touch "$DIR/files/settings"
+	assertTrue "said 'web: $DIR/files/settings changed: restarting'"
+	echo 2 >"$DIR/files/new"
+	restarts mv "$DIR/files/new" "$DIR/files/version"
+	stays 2
+}
+
+testAWatchedLinkThatLeadsElsewhereRestarts() {
+	fresh
+	mkdir "$DIR/files" "$DIR/files/1" "$DIR/files/2"
+	ln -s 1 "$DIR/files/current"
+	web_conf 'watch = "files/current"' 'restart_dir = ""'
+	watched
+	ln -s 2 "$DIR/files/next"
+	restarts mv -T "$DIR/files/next" "$DIR/files/current"
+}
+
+testAWatchedFileMayBeMissing() {
+	fresh
+	web_conf 'watch = "files/version"'
+	pool_start
+	stays
+	mkdir "$DIR/files"
+	restarts touch "$DIR/files/version"
+	rm -r "$DIR/files"
+	stays 1
+}
+
+# --- the options --------------------------------------------------------
+
+testRestartDirMayBeNone() {
+	fresh
+	web_conf 'restart_dir = ""'
+	pool_start
+	touch "$DIR/tmp/restart.txt"
+	stays
+}
+
+testRestartDirIsWithinTheDirectoryOfTheApp() {
+	fresh
+	mkdir "$DIR/other" "$DIR/other/run"
+	web_conf 'directory = other' 'restart_dir = run'
+	watched
+	touch "$DIR/tmp/restart.txt"
+	stays
+	restarts touch "$DIR/other/run/restart.txt"
+}
+
+testFilesThatAReloadBringsAreNotNew() {
+	fresh
+	mkdir "$DIR/other"
+	touch "$DIR/other/restart.txt"
+	web_conf
+	watched
+	web_conf 'restart_dir = other'
+	assertTrue "ctl reload >/dev/null"
+	await has_said 2 'web: its files are watched'
+	touch "$DIR/tmp/restart.txt"
+	stays
+	restarts touch "$DIR/other/restart.txt"
+}
+
+testAReloadOfOtherOptionsForgetsNothing() {
+	fresh
+	web_conf
+	watched
+	web_conf 'max_processes = 5' 'restart_dir = tmp'
+	touch "$DIR/tmp/restart.txt"
+	assertTrue "ctl reload >/dev/null"
+	await said 'web: restart.txt changed: restarting'
+}
+
+testAlwaysRestartEndsWithItsOption() {
+	fresh
+	touch "$DIR/tmp/always_restart.txt"
+	web_conf
+	pool_start
+	await said 'web: always_restart.txt is there'
+	web_conf 'restart_dir = ""'
+	assertTrue "ctl reload >/dev/null"
+	asked 8
+	assertTrue "$ASKED" "[ $(distinct "$ASKED") -le 2 ]"
+}
+
+# --- what goes wrong ----------------------------------------------------
+
+testWhatCannotBeSeenIsToldOnce() {
+	fresh
+	ln -s restart.txt "$DIR/tmp/restart.txt"
+	web_conf
+	pool_start
+	await said 'web: cannot see whether restart.txt changes: Too many levels'
+	stays
+	assertEquals 1 "$(times_said 'cannot see')"
+}
+
+# A file system that answers nobody, at $DIR/dead.
+dead_mount() {
+	mkdir -p "$DIR/dead"
+	: >"$DIR/dead.out"
+	"$PYTHON" -c '
+import ctypes, os, sys, time
+fuse = os.open("/dev/fuse", os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+options = b"fd=%d,rootmode=40000,user_id=0,group_id=0" % fuse
+if libc.mount(b"dead", sys.argv[1].encode(), b"fuse", 0, options) != 0:
+    sys.exit(1)
+print("mounted", flush=True)
+time.sleep(600)' "$DIR/dead" >"$DIR/dead.out" 2>&1 &
+	DEAD=$!
+	PIDS="$PIDS $DEAD"
+	wait_for "$LIMIT" dead_is_decided && grep -q mounted "$DIR/dead.out"
+}
+
+dead_is_decided() {
+	grep -q mounted "$DIR/dead.out" || is_gone "$DEAD"
+}
+
+testADeadFileServerHoldsUpNobody() {
+	if ! is_root || ! dead_mount; then
+		skip 'needs root and fuse'
+		return
+	fi
+	fresh
+	{
+		app web <<-EOF
+		min_processes = 2
+		EOF
+		app dead <<-EOF
+		min_processes = 2
+		restart_dir = dead
+		EOF
+	} | conf
+	pool_start
+	# Both serve, start and end processes, and the other sees its files.
+	assertContains "$(ask "unix:$DIR/dead.sock")" hello
+	pid=$(status apps dead workers 0 pid)
+	kill -KILL "$pid"
+	await is_gone "$pid"
+	await status_is 2 apps dead idle
+	restarts touch "$DIR/tmp/restart.txt"
+	for _ in 1 2 3; do
+		sleep 0.6
+		assertContains "$(ask "unix:$DIR/dead.sock")" hello
+	done
+	# One look of the app is under way at most.
+	lookers=$(cat "/proc/$POOL/task/"*/comm | grep -c looker)
+	assertTrue "$lookers threads" "[ $lookers -le 2 ]"
+	pool_stop
+	assertEquals 0 "$RC"
+	stop_process "$DEAD"
+	umount -l "$DIR/dead"
+}
+
+. tests/e2e/lib.sh
