@@ -290,7 +290,8 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/window_test.c
 
 # The core in virtual time, for long: build/tests/sim/NAME.
-SIM_TESTS = tests/sim/engine_test.c \
+SIM_TESTS = tests/sim/compare_test.c \
+    tests/sim/engine_test.c \
     tests/sim/figures_test.c \
     tests/sim/load_test.c \
     tests/sim/policies_load_test.c \

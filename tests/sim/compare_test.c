@@ -1,0 +1,180 @@
+/* The rules of the peers in the engine, and our defaults beside them. */
+
+#include "../unit/check.h"
+
+#include "pareto.h"
+
+static const struct pareto day = { .options = "",
+	.service = "exponential:500ms",
+	.profile = "day",
+	.busy = 0.7,
+	.length = TSPAN_SECONDS(3 * 3600),
+	.start_time = TSPAN_SECONDS(1) };
+static const struct pareto burst = { .options = "",
+	.service = "exponential:500ms",
+	.profile = "burst",
+	.busy = 0.7,
+	.length = TSPAN_SECONDS(3600),
+	.start_time = TSPAN_SECONDS(1) };
+static const struct pareto ramp = { .options = "",
+	.service = "exponential:500ms",
+	.profile = "ramp",
+	.busy = 0.7,
+	.length = TSPAN_SECONDS(3600),
+	.start_time = TSPAN_SECONDS(1) };
+
+/* --- the policies ------------------------------------------------------- */
+
+/* One run of a policy; result_fini() is the caller's. */
+static void
+run(const struct pareto *p, enum policy policy, struct result *out)
+{
+	static const char *const names[] = { "web" };
+	const struct engine_options o = {
+		.start_time = p->start_time,
+		.exit_time = TSPAN_MSECONDS(5),
+		.length = p->length,
+	};
+	struct conf *conf = pareto_conf(p);
+	struct manager *m = policy_new(policy, conf, 1);
+	struct load_app app;
+	struct load_spec spec;
+	struct load *load;
+
+	pareto_load(p, conf, 1, &app, &spec);
+	load = load_open(&spec);
+	if (m == NULL || load == NULL || result_init(out, 1) == -1 ||
+	    engine_run(&o, load, names, m, out) == -1)
+		pareto_die("no memory");
+	load_close(load);
+	m->ops->fini(m);
+	conf_free(conf);
+}
+
+static void
+every_policy_serves_everybody(void)
+{
+	for (unsigned policy = 0; policy < POLICIES; policy++) {
+		struct result r;
+
+		run(&burst, policy, &r);
+		CHECK(r.total.arrived > 5000);
+		CHECK_EQ(r.total.arrived, r.total.completed);
+		CHECK_EQ(r.total.arrived, r.total.wait.total);
+		result_fini(&r);
+	}
+}
+
+static void
+every_policy_keeps_to_max_processes(void)
+{
+	for (unsigned policy = 0; policy < POLICIES; policy++) {
+		struct result r;
+
+		run(&burst, policy, &r);
+		CHECK(r.total.most_processes > 4);
+		CHECK(r.total.most_processes <= 8);
+		result_fini(&r);
+	}
+}
+
+static void
+nobody_waits_beside_a_worker_that_accepts_for_itself(void)
+{
+	for (unsigned policy = 0; policy < POLICIES; policy++) {
+		struct result r;
+
+		run(&ramp, policy, &r);
+		if (policy == POLICY_ANYEVENT)
+			CHECK(r.total.idle_while_unread > 0);
+		else
+			CHECK_EQ(0, r.total.idle_while_unread);
+		if (policy != POLICY_ANYEVENT)
+			CHECK_EQ(0, r.total.idle_while_waiting);
+		result_fini(&r);
+	}
+}
+
+static void
+every_policy_but_static_grows_and_shrinks_with_the_day(void)
+{
+	for (unsigned policy = 0; policy < POLICIES; policy++) {
+		struct result r;
+
+		run(&day, policy, &r);
+		if (policy == POLICY_STATIC)
+			CHECK_EQ(0, r.total.ended);
+		else
+			CHECK(r.total.ended > 0);
+		if (policy == POLICY_STATIC)
+			CHECK_EQ(0, r.total.spawned_running);
+		else
+			CHECK(r.total.spawned_running > 0);
+		result_fini(&r);
+	}
+}
+
+static void
+the_same_seed_gives_the_same_figures(void)
+{
+	for (unsigned policy = 0; policy < POLICIES; policy++) {
+		struct result a, b;
+
+		run(&burst, policy, &a);
+		run(&burst, policy, &b);
+		CHECK_EQ(a.events, b.events);
+		CHECK_EQ(a.total.spawned, b.total.spawned);
+		CHECK(memcmp(&a.total.wait, &b.total.wait,
+			  sizeof(a.total.wait)) == 0);
+		result_fini(&a);
+		result_fini(&b);
+	}
+}
+
+/* --- our defaults ------------------------------------------------------- */
+
+static void
+check_unbeaten(const struct pareto *p)
+{
+	struct pareto_row *rows = calloc(PARETO_ROWS, sizeof(*rows));
+	const struct pareto_row *beaten;
+
+	NEED(rows != NULL);
+	pareto_run(p, PARETO_ROWS, rows);
+	beaten = pareto_beaten(rows);
+	CHECK_STR(NULL, beaten == NULL ? NULL : beaten->name);
+	free(rows);
+}
+
+static void
+nobody_beats_our_processes_and_waits_over_a_day(void)
+{
+	check_unbeaten(&day);
+}
+
+static void
+nobody_beats_our_processes_and_waits_under_bursts(void)
+{
+	check_unbeaten(&burst);
+}
+
+static void
+nobody_beats_our_processes_and_waits_on_a_ramp(void)
+{
+	check_unbeaten(&ramp);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(every_policy_serves_everybody);
+	RUN(every_policy_keeps_to_max_processes);
+	RUN(nobody_waits_beside_a_worker_that_accepts_for_itself);
+	RUN(every_policy_but_static_grows_and_shrinks_with_the_day);
+	RUN(the_same_seed_gives_the_same_figures);
+	RUN(nobody_beats_our_processes_and_waits_over_a_day);
+	RUN(nobody_beats_our_processes_and_waits_under_bursts);
+	RUN(nobody_beats_our_processes_and_waits_on_a_ramp);
+	return check_finish();
+}
