@@ -177,7 +177,7 @@ bool
 load_service(const char *text, struct service *out, const char **why_out)
 {
 	struct service got = { 0 };
-	struct words w;
+	struct words w = { .count = 0 };
 
 	*why_out = "write fixed:TIME, exponential:MEAN, lognormal:MEAN,SIGMA, "
 		   "lognormal:p50=TIME,p99=TIME or bimodal:TIME,RARE,SHARE, "
@@ -252,7 +252,7 @@ bool
 load_profile(const char *text, struct profile *out, const char **why_out)
 {
 	struct profile got = { 0 };
-	struct words w;
+	struct words w = { .count = 0 };
 
 	*why_out = "write steady, burst, day or ramp";
 	if (!words_split(text, &w))

@@ -250,8 +250,10 @@ static void
 put_count_axis(
     const struct picture *p, const struct panel *panel, double top, double step)
 {
-	for (double n = 0; n < top + step / 2; n += step) {
-		double y = y_of(panel, n, top);
+	unsigned steps = (unsigned)(top / step + 0.5);
+
+	for (unsigned i = 0; i <= steps; i++) {
+		double n = step * i, y = y_of(panel, n, top);
 
 		(void)fprintf(p->out,
 		    "<path class=\"grid\" d=\"M%d,%.1fH%d\"/>\n"

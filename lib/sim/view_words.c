@@ -31,7 +31,7 @@ put_number(char *to, size_t size, double n, const char *unit)
 struct view_words
 view_number(double n)
 {
-	struct view_words w;
+	struct view_words w = { "" };
 
 	put_number(w.text, sizeof(w.text), n, "");
 	return w;
@@ -58,7 +58,7 @@ view_span(tspan span)
 {
 	const tspan minute = TSPAN_SECONDS(60), hour = 60 * minute;
 	const tspan day = 24 * hour;
-	struct view_words w;
+	struct view_words w = { "" };
 	size_t size = sizeof(w.text);
 	double n = (double)span;
 
@@ -87,7 +87,7 @@ struct view_words
 view_count(uint64_t n)
 {
 	char digits[24];
-	struct view_words w;
+	struct view_words w = { "" };
 	char *to = w.text;
 	size_t len;
 
@@ -109,7 +109,7 @@ join(const char *name, struct view_words a, struct view_words b,
 {
 	const struct view_words *const parts[] = { &a, &b, &c };
 	const char *separator = ":";
-	struct view_words w;
+	struct view_words w = { "" };
 
 	(void)strlcpy(w.text, name, sizeof(w.text));
 	for (unsigned i = 0; i < 3; i++) {
