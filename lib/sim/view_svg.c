@@ -153,7 +153,9 @@ put_title(const struct simulation *s, FILE *out)
 
 	(void)fprintf(out, "<text class=\"title\" x=\"%d\" y=\"28\">", LEFT);
 	if (spec->trace != NULL) {
-		put_text(out, spec->trace);
+		put_text(out,
+		    strcmp(spec->trace, "-") == 0 ? "standard input"
+						  : spec->trace);
 	} else if (spec->apps_len == 1) {
 		put_text(out, spec->apps[0].name);
 		(void)fprintf(out, ", %s/s, %s, %s",

@@ -34,7 +34,9 @@ view_load(const struct simulation *s, const struct result *r, FILE *out)
 	if (s->load.trace == NULL)
 		put_drawn(&s->load, out);
 	else
-		(void)fprintf(out, "%s, %s long\n", s->load.trace,
+		(void)fprintf(out, "%s, %s long\n",
+		    strcmp(s->load.trace, "-") == 0 ? "standard input"
+						    : s->load.trace,
 		    view_span(r->length).text);
 	(void)fprintf(out, "Starts       take %s until ready\n",
 	    view_span(s->start_time).text);

@@ -1,0 +1,229 @@
+#!/bin/sh
+# apppoolctl simulate, as a user sees it.
+
+file_setup() {
+	cat >"$DIR/pool.conf" <<-END
+	app "web" {
+		listen = {"127.0.0.1:8080"}
+		command = {"/bin/true"}
+	}
+	END
+	cat >"$DIR/two.conf" <<-END
+	app "web" {
+		listen = {"127.0.0.1:8080"}
+		command = {"/bin/true"}
+	}
+	app "api" {
+		listen = {"127.0.0.1:8081"}
+		command = {"/bin/true"}
+	}
+	END
+}
+
+# simulate OPTION...: with the configuration of one app; $DIR/out, $DIR/err.
+simulate() {
+	"$APPPOOLCTL" simulate -c "$DIR/pool.conf" "$@" \
+	    >"$DIR/out" 2>"$DIR/err"
+}
+
+# python CODE FILE: what it says, mistakes included.
+python() {
+	"$PYTHON" -c "$@" 2>&1
+}
+
+# ---------------------------------------------------------------- text
+
+testItShowsFiguresAndAChart() {
+	simulate --rate 50 --service exponential:50ms --for 1m
+	assertEquals 0 $?
+	for word in Load Starts Connections Waits Processes Spawns Waste \
+	    'Processes: ' 'Waiting: '; do
+		assertTrue "$word" "grep -q '^$word' '$DIR/out'"
+	done
+	assertEquals '' "$(cat "$DIR/err")"
+}
+
+testSeveralAppsHaveTheirOwnFigures() {
+	"$APPPOOLCTL" simulate -c "$DIR/two.conf" --rate web=50 --rate api=1 \
+	    --for 1m >"$DIR/out"
+	assertEquals 0 $?
+	assertTrue "grep -q '^App  *arrived' '$DIR/out'"
+	assertTrue "grep -q '^web  *[0-9,]* ' '$DIR/out'"
+	assertTrue "grep -q '^api  *[0-9,]* ' '$DIR/out'"
+}
+
+testTheSameSeedGivesTheSame() {
+	simulate --rate 50 --profile burst --seed 7
+	mv "$DIR/out" "$DIR/first"
+	simulate --rate 50 --profile burst --seed 7
+	assertTrue "cmp '$DIR/out' '$DIR/first'"
+}
+
+testAnotherSeedGivesAnother() {
+	simulate --rate 50 --profile burst --seed 7
+	mv "$DIR/out" "$DIR/first"
+	simulate --rate 50 --profile burst --seed 8
+	assertFalse "cmp -s '$DIR/out' '$DIR/first'"
+}
+
+testThePlainChartIsAscii() {
+	LC_ALL=C simulate --rate 100 --for 1m
+	assertEquals 0 "$(LC_ALL=C grep -c '[^ -~]' "$DIR/out")"
+	assertTrue "grep -q '|###' '$DIR/out'"
+}
+
+testBlocksAreForLocalesThatHaveThem() {
+	locale -a 2>/dev/null | grep -qix 'c.utf-\?8' ||
+	    { skip 'no locale C.UTF-8'; return; }
+	LC_ALL=C.UTF-8 simulate --rate 100 --for 1m
+	assertTrue "grep -q '│███' '$DIR/out'"
+}
+
+testTheChartIsAsWideAsColumnsSay() {
+	for columns in 40 80 132; do
+		COLUMNS=$columns LC_ALL=C simulate --rate 100 --for 1m
+		assertEquals "$columns" $((columns - 1)) \
+		    "$(awk '/^ .*\+-/ { print length; exit }' "$DIR/out")"
+	done
+}
+
+testAComparisonIsOneTable() {
+	simulate --rate 50 --for 1m --compare
+	assertEquals 0 $?
+	assertTrue "grep -q '^Policy  *processes  *spawns' '$DIR/out'"
+	for policy in apppoold static 'php-fpm dynamic' 'php-fpm ondemand' \
+	    'Apache prefork' 'uWSGI busyness' mod_fastcgi \
+	    AnyEvent::Fork::Pool; do
+		assertTrue "$policy" "grep -q '^$policy  ' '$DIR/out'"
+	done
+}
+
+# ---------------------------------------------------------------- a picture
+
+testAPictureIsXml() {
+	simulate --rate 50 --profile burst --svg "$DIR/picture.svg"
+	assertEquals 0 $?
+	assertEquals '' "$(python 'import xml.dom.minidom, sys
+xml.dom.minidom.parse(sys.argv[1])' "$DIR/picture.svg")"
+	# shellcheck disable=SC2015 # what assertEquals gives does not matter
+	command -v xmllint >/dev/null && assertEquals '' \
+	    "$(xmllint --noout "$DIR/picture.svg" 2>&1)" || :
+}
+
+testAPictureThatCannotBeWrittenIsAnError() {
+	simulate --rate 50 --for 1m --svg "$DIR/none/picture.svg"
+	assertEquals 73 $?
+	assertContains "$(cat "$DIR/err")" "$DIR/none/picture.svg: No such file"
+}
+
+# ---------------------------------------------------------------- JSON
+
+testJsonAddsUp() {
+	simulate --rate 200 --profile burst -j
+	assertEquals '' "$(python 'import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["accepted"] == r["completed"] + r["refused"] + r["timed_out"] \
+    + r["lost"] + r["unfinished"], r
+assert sum(b["accepted"] for b in r["series"]) == r["accepted"]
+assert sum(b["spawned"] for b in r["series"]) \
+    == r["spawned"] - r["spawned_before"]
+w = r["queue_wait"]
+assert w["p50"] <= w["p90"] <= w["p99"] <= w["p99.9"] <= w["max"]
+mean = sum(b["processes"] for b in r["series"]) / len(r["series"])
+assert abs(mean - r["processes"]) < 0.1, mean
+assert [a["name"] for a in r["apps"]] == ["web"]
+assert r["load"]["apps"][0]["rate"] == 200' "$DIR/out")"
+}
+
+testJsonOfAComparison() {
+	simulate --rate 50 --for 1m --compare -j
+	assertEquals 'apppoold 8' "$(python 'import json, sys
+r = json.load(open(sys.argv[1]))["policies"]
+print(r[0]["policy"], len(r))' "$DIR/out")"
+}
+
+# ---------------------------------------------------------------- traces
+
+testATraceIsPlayed() {
+	printf '%s\n' 0,web,0.1 0.5,web,100ms 2,web,1 >"$DIR/trace.csv"
+	simulate --trace "$DIR/trace.csv" -j
+	assertEquals 0 $?
+	assertEquals '3 3 2' "$(python 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(r["accepted"], r["completed"], r["length"])' "$DIR/out")"
+}
+
+testATraceComesFromStandardInput() {
+	printf '%s\n' 0,,0.1 1,,1 |
+	    "$APPPOOLCTL" simulate -c "$DIR/pool.conf" --trace - >"$DIR/out"
+	assertTrue "grep -q '^Connections  2: 2 completed' '$DIR/out'"
+}
+
+testMistakesInATraceHaveTheirLines() {
+	printf '%s\n' 'arrival,app,service time' 1,web,1 2,wob,1 x,web,1 \
+	    >"$DIR/trace.csv"
+	simulate --trace "$DIR/trace.csv"
+	assertEquals 65 $?
+	assertEquals '' "$(cat "$DIR/out")"
+	assertEquals "$DIR/trace.csv:3: there is no app 'wob': write web
+$DIR/trace.csv:4: 'x' is not a time of arrival: write seconds, as 12.25, \
+or a unit of ms, s, m, h or d behind it" "$(cat "$DIR/err")"
+}
+
+testATraceThatIsNotThereIsAnError() {
+	simulate --trace "$DIR/none.csv"
+	assertEquals 66 $?
+	assertContains "$(cat "$DIR/err")" "$DIR/none.csv: No such file"
+}
+
+# As the manual has it. These took 250 and 100 ms; the first one logged began
+# last.
+testTheLogOfNginxBecomesATrace() {
+	printf '%s\n' '1764000001.500 0.250' '1764000001.200 0.100' \
+	    '1764000001.300 -' >"$DIR/access.log"
+	awk '$2 > 0 { printf "%.3f,,%s\n", $1 - $2, $2 }' "$DIR/access.log" |
+	    sort -t, -k1,1n >"$DIR/trace.csv"
+	assertEquals '1764000001.100,,0.100
+1764000001.250,,0.250' "$(cat "$DIR/trace.csv")"
+	simulate --trace "$DIR/trace.csv"
+	assertTrue "grep -q '^Connections  2: 2 completed' '$DIR/out'"
+}
+
+testTheLogOfApacheBecomesATrace() {
+	printf '%s\n' '1764000001250 250000' '1764000001100 100000' \
+	    >"$DIR/access.log"
+	awk '{ printf "%.3f,,%.6f\n", $1 / 1000, $2 / 1000000 }' \
+	    "$DIR/access.log" | sort -t, -k1,1n >"$DIR/trace.csv"
+	assertEquals '1764000001.100,,0.100000
+1764000001.250,,0.250000' "$(cat "$DIR/trace.csv")"
+	simulate --trace "$DIR/trace.csv"
+	assertTrue "grep -q '^Connections  2: 2 completed' '$DIR/out'"
+}
+
+# ---------------------------------------------------------------- mistakes
+
+testWrongWordsSayWhatWouldBeRight() {
+	for words in '--rate fast' '--service 5' '--service bimodal:1ms' \
+	    '--profile week' '--for 0' '--seed x' '--start-time soon'; do
+		# shellcheck disable=SC2086 # an option and its value
+		simulate $words
+		case $words in
+		'--service 5') assertEquals "$words" 0 $? ;;
+		*)
+			assertEquals "$words" 64 $?
+			assertEquals '' "$(cat "$DIR/out")"
+			assertContains "$(cat "$DIR/err")" "$words: "
+			;;
+		esac
+	done
+}
+
+testAFullDiskIsAnError() {
+	"$APPPOOLCTL" simulate -c "$DIR/pool.conf" --rate 5 >/dev/full \
+	    2>"$DIR/err"
+	assertEquals 74 $?
+	assertContains "$(cat "$DIR/err")" 'No space left'
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
