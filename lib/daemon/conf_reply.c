@@ -30,6 +30,8 @@ read_reply(struct conf_build *b, struct conf_app *app)
 void
 conf_reply_read(struct conf_build *b)
 {
+	if ((b->findings->flags & CONF_INSIDE) != 0)
+		return;
 	for (size_t i = 0; i < b->conf->apps_len; i++) {
 		if (b->conf->apps[i].on_full == CONF_ON_FULL_REPLY)
 			read_reply(b, &b->conf->apps[i]);

@@ -275,6 +275,30 @@ who_is_not_root_stays_who_he_is(void)
 }
 
 static void
+the_file_alone_asks_for_nobody_and_nothing(void)
+{
+	NEED(become_nobody());
+	(void)remove(in_folder("pool.conf"));
+	MISTAKES_WITH(CONF_INSIDE, "",
+	    "control_group = \"no-such-group\"\n"
+	    "counter = \"no-such-host.invalid:7531\"\n"
+	    "app \"a\" { listen = \"no-such-host.invalid:80\"\n"
+	    "command = \"/no/such/program\" directory = \"/no/such\"\n"
+	    "user = \"root\" chroot = \"/no/such\"\n"
+	    "socket_user = \"no-such-user\"\n"
+	    "on_full = \"reply:/no/such/file\" }\n");
+}
+
+static void
+the_file_alone_has_its_mistakes(void)
+{
+	MISTAKES_WITH(CONF_INSIDE,
+	    "pool.conf:1: app 'a': min_processes (3) is over max_processes "
+	    "(2)\n",
+	    APP("min_processes = 3 max_processes = 2"));
+}
+
+static void
 as_root_an_app_without_a_user_is_nobody(void)
 {
 	struct conf *conf;
@@ -621,6 +645,8 @@ main(int argc, char **argv)
 	RUN_ALONE(only_root_can_be_another_user);
 	RUN_ALONE(only_root_can_change_the_root);
 	RUN_ALONE(who_is_not_root_stays_who_he_is);
+	RUN_ALONE(the_file_alone_asks_for_nobody_and_nothing);
+	RUN(the_file_alone_has_its_mistakes);
 	RUN(as_root_an_app_without_a_user_is_nobody);
 	RUN(a_user_of_the_file_is_that_of_its_apps);
 	RUN(a_number_is_a_user_where_the_group_is_given);
