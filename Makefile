@@ -270,6 +270,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/pool_failure_test.c \
     tests/unit/pool_grow_test.c \
     tests/unit/pool_limit_test.c \
+    tests/unit/pool_listen_test.c \
     tests/unit/pool_load_test.c \
     tests/unit/pool_place_test.c \
     tests/unit/pool_prefetch_test.c \

@@ -27,7 +27,8 @@ struct app_options {
 	uint64_t max_requests; /* 0: no limit */
 	uint64_t max_requests_jitter;
 	uint64_t max_memory; /* resident bytes; 0: no limit */
-	bool sessions; /* false: handoff = none, ready when it is spawned */
+	bool sessions; /* false: it is ready when it is spawned, and none */
+	bool listens; /* handoff = listen: accepts itself; not with sessions */
 	bool exit_ends; /* exit ends a session well: one is all it has */
 	bool private_queue; /* queue = private; prefetch is at least 1 */
 	bool close_when_full; /* on_full is not wait */
@@ -147,6 +148,7 @@ struct app {
 	tstamp short_since; /* min_idle are not there since then; 0: they are */
 	struct load load;
 	uint32_t busy; /* sum of its processes' busy */
+	uint32_t backlog; /* connections in it, as reported; of who listens */
 	uint32_t marked; /* processes that are not needed, by load */
 	uint32_t victims; /* of them, to be stopped now, at the pace of stops */
 	tstamp kill_at; /* when those that are marked become victims */
@@ -221,6 +223,8 @@ app_demand(const struct app *a)
 
 	if (a->options.limited && a->places > 0)
 		return a->cleared.count;
+	if (a->options.listens)
+		return a->backlog;
 	return app_waiting(a) + ahead + (a->knocking ? 1 : 0);
 }
 

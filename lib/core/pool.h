@@ -183,6 +183,13 @@ void pool_knocked(struct pool *p, uint32_t app, tstamp now);
 /* After ACTION_ACCEPT: nothing more is in the backlog, the caller listens. */
 void pool_quiet(struct pool *p, uint32_t app, tstamp now);
 
+/*
+ * So many connections lie in the backlog of an app that listens itself. They
+ * wait, for its processes or for its first one; but for that one report they
+ * are counted nowhere.
+ */
+void pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now);
+
 /* The client of a waiting connection has left; the number is free. */
 void pool_abandoned(struct pool *p, uint32_t conn, tstamp now);
 
@@ -265,6 +272,14 @@ void pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now);
 /* Its resident size; best told just before pool_done(). */
 void pool_measured(
     struct pool *p, uint32_t process, uint64_t memory, tstamp now);
+
+/*
+ * A process that listens itself: since the last report it has kept so many
+ * processors busy (0 and more; 1 is all that counts); and whether it may have
+ * connections in its hands.
+ */
+void pool_worked(struct pool *p, uint32_t process, double processors,
+    bool in_use, tstamp now);
 
 /*
  * It is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come

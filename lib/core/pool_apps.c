@@ -64,8 +64,8 @@ pool_refile(struct pool *p, uint32_t app, const struct app_options *o)
 		room_file(p, n);
 		life_arm(p, n);
 	}
-	load_set(&p->apps[app].load, (double)p->apps[app].busy / o->concurrency,
-	    p->now);
+	load_set(&p->apps[app].load,
+	    (double)p->apps[app].busy / room_whole(&p->apps[app]), p->now);
 }
 
 void
@@ -116,6 +116,7 @@ pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 {
 	pool_at(p, now);
 	p->apps[app].drained = true;
+	p->apps[app].backlog = 0;
 	p->apps[app].knocking = false;
 	p->apps[app].calling = false;
 	pool_settle(p, app);
@@ -169,6 +170,7 @@ pool_end_app(struct pool *p, uint32_t app)
 	queue_refuse_all(p, app, CAUSE_STOPPING);
 	if (a->phase < APP_STOPPING)
 		a->phase = APP_STOPPING;
+	a->backlog = 0;
 	a->knocking = false;
 	a->calling = false;
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {

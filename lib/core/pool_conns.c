@@ -15,7 +15,8 @@ pool_may_accept(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (a->phase > APP_CLOSING || !pool_has_numbers(p))
+	if (!a->options.sessions || a->phase > APP_CLOSING ||
+	    !pool_has_numbers(p))
 		return false;
 	if (app_waiting(a) < app_max_queue(a) || a->failed ||
 	    a->options.close_when_full)
@@ -70,6 +71,20 @@ pool_quiet(struct pool *p, uint32_t app, tstamp now)
 	pool_at(p, now);
 	p->apps[app].calling = false;
 	p->apps[app].knocking = false;
+	pool_settle(p, app);
+}
+
+void
+pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	pool_at(p, now);
+	assert(a->options.listens);
+	if (depth > 0 && a->backlog == 0)
+		a->knocked = now;
+	a->backlog = a->drained ? 0 : depth;
+	a->knocking = a->backlog > 0;
 	pool_settle(p, app);
 }
 

@@ -67,6 +67,10 @@ bool room_has(const struct pool *p, uint32_t process);
 void room_file(struct pool *p, uint32_t process);
 void room_unfile(struct pool *p, uint32_t process);
 
+/* It is busy with so many parts of the whole. */
+void room_set_busy(struct pool *p, uint32_t process, uint32_t busy);
+uint32_t room_whole(const struct app *a);
+
 /* The process for the next connection, or ILIST_NONE. */
 uint32_t room_best(struct pool *p, uint32_t app);
 

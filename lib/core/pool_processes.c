@@ -205,6 +205,27 @@ pool_measured(struct pool *p, uint32_t process, uint64_t memory, tstamp now)
 	pool_settle(p, x->app);
 }
 
+void
+pool_worked(struct pool *p, uint32_t process, double processors, bool in_use,
+    tstamp now)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+	uint32_t whole = room_whole(a);
+
+	pool_at(p, now);
+	assert(a->options.listens && processors >= 0);
+	if (x->state != PROCESS_IDLE)
+		return;
+	if (in_use) {
+		x->used = now;
+		room_file(p, process);
+	}
+	room_set_busy(p, process,
+	    processors < 1 ? (uint32_t)(processors * whole) : whole);
+	pool_settle(p, x->app);
+}
+
 /* What was promised to a dead process and never sent goes back at once. */
 static void
 pool_return_assigned(struct pool *p, uint32_t process)

@@ -92,7 +92,7 @@ struct process {
 	uint32_t home; /* which list of its app it is on; see app.h */
 	struct ilist conns; /* assigned and handed, in this order */
 	uint32_t ahead; /* the first of them that is ahead; ILIST_NONE: none */
-	uint32_t busy; /* sessions that count in its app's load */
+	uint32_t busy; /* its part in its app's load, of room_whole() */
 	uint64_t stamp; /* unique over the pool's life */
 	uint64_t requests; /* sessions that ended */
 	uint64_t handed; /* sessions begun, retaken ones not counted */

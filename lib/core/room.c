@@ -11,6 +11,9 @@
 
 #include "core/pool_private.h"
 
+/* Of a process that listens itself: parts of one processor. */
+#define ROOM_WHOLE 1000
+
 struct ilist *
 room_list(const struct pool *p, uint32_t app, uint32_t sessions)
 {
@@ -106,23 +109,38 @@ room_places(const struct app *a, uint32_t home)
 	return a->options.concurrency - sessions;
 }
 
-/* The sessions of the process that keep it busy have changed. */
-static void
-room_count_busy(struct pool *p, uint32_t process)
+uint32_t
+room_whole(const struct app *a)
+{
+	return a->options.listens ? ROOM_WHOLE : a->options.concurrency;
+}
+
+void
+room_set_busy(struct pool *p, uint32_t process, uint32_t busy)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	uint32_t busy = 0;
+	uint32_t whole = room_whole(a);
 
-	if (x->state == PROCESS_ACTIVE)
-		busy = process_sessions(x);
-	if (busy > a->options.concurrency)
-		busy = a->options.concurrency;
+	if (busy > whole)
+		busy = whole;
 	if (busy == x->busy)
 		return;
 	a->busy += busy - x->busy;
 	x->busy = busy;
-	load_set(&a->load, (double)a->busy / a->options.concurrency, p->now);
+	load_set(&a->load, (double)a->busy / whole, p->now);
+}
+
+/* The sessions of the process that keep it busy have changed. */
+static void
+room_count_busy(struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+
+	if (x->state == PROCESS_ACTIVE)
+		room_set_busy(p, process, process_sessions(x));
+	else if (x->state != PROCESS_IDLE || !p->apps[x->app].options.listens)
+		room_set_busy(p, process, 0);
 }
 
 void

@@ -37,7 +37,7 @@ pool_call(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (!a->knocking || a->calling)
+	if (!a->knocking || a->calling || a->options.listens)
 		return;
 	if (!pool_has_numbers(p))
 		p->crowded = true;

@@ -294,7 +294,8 @@ sizing_update_due(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (!a->options.sessions || a->phase >= APP_STOPPING ||
+	if ((!a->options.sessions && !a->options.listens) ||
+	    a->phase >= APP_STOPPING ||
 	    (load_at_rest(&a->load) && !shrink_wants_updates(p, app)))
 		return TSTAMP_NEVER;
 	return tstamp_add(a->load.updated, a->options.update_interval);

@@ -20,7 +20,9 @@ conf_pool_options(const struct conf_app *conf, struct app_options *out)
 		.max_requests = conf->max_requests,
 		.max_requests_jitter = conf->max_requests_jitter,
 		.max_memory = conf->max_memory,
-		.sessions = conf->handoff != CONF_HANDOFF_NONE,
+		.sessions = conf->handoff != CONF_HANDOFF_NONE &&
+		    conf->handoff != CONF_HANDOFF_LISTEN,
+		.listens = conf->handoff == CONF_HANDOFF_LISTEN,
 		.exit_ends = conf->handoff == CONF_HANDOFF_STDIO,
 		.private_queue = conf->queue == CONF_QUEUE_PRIVATE,
 		.close_when_full = conf->on_full != CONF_ON_FULL_WAIT,
@@ -48,7 +50,7 @@ conf_pool_options(const struct conf_app *conf, struct app_options *out)
 		.kill_timeout = conf->kill_timeout,
 	};
 	/* Job workers have no sessions: nothing tells that they are idle. */
-	if (!out->sessions) {
+	if (conf->handoff == CONF_HANDOFF_NONE) {
 		out->max_processes = out->min_processes;
 		out->max_idle_time = 0;
 	}

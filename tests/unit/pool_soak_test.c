@@ -126,7 +126,13 @@ keep_what_there_is(void)
 		a->options.max_lifetime = 0;
 		pool_app_change(&w.pool, app, &a->options, w.now);
 		pool_app_renew(&w.pool, app, false, w.now);
+		if (a->options.listens)
+			pool_backlog(&w.pool, app, 0, w.now);
 	}
+	for (uint32_t n = 0; n < w.pool.nprocesses; n++)
+		if (w.processes[n].fate == FATE_ALIVE &&
+		    w.apps[w.processes[n].app].options.listens)
+			pool_worked(&w.pool, n, 0, false, w.now);
 }
 
 /* Lets everything come to rest. */

@@ -38,8 +38,9 @@ random_options(struct app_options *o, bool sessions)
 	o->retry_limit = random_up_to(3);
 	o->start_limit = 1 + random_up_to(4);
 	o->sessions = sessions;
+	o->listens = !sessions && world_random(2) == 0;
+	o->limited = sessions && world_random(4) == 0;
 	o->close_when_full = world_random(3) == 0;
-	o->limited = world_random(4) == 0;
 	o->queue_timeout = random_span(true);
 	o->start_delay = random_span(true);
 	o->stop_delay = random_span(true);
@@ -291,6 +292,7 @@ an_app_changes(void)
 	if (app == ILIST_NONE)
 		return;
 	random_options(&o, w.apps[app].options.sessions);
+	o.listens = w.apps[app].options.listens;
 	w.apps[app].options = o;
 	pool_app_change(&w.pool, app, &o, w.now);
 }
@@ -320,6 +322,20 @@ a_process_is_measured(void)
 
 	if (n != ILIST_NONE)
 		pool_measured(&w.pool, n, world_random(1100), w.now);
+}
+
+/* An app that listens itself: its backlog, and how busy a process is. */
+static inline void
+a_listening_app_is_looked_at(void)
+{
+	uint32_t app = any_app(), n = world_find_process(FATE_ALIVE);
+
+	if (app != ILIST_NONE && w.apps[app].options.listens)
+		pool_backlog(&w.pool, app,
+		    world_chance(2) ? world_random(20) : 0, w.now);
+	if (n != ILIST_NONE && w.apps[w.processes[n].app].options.listens)
+		pool_worked(&w.pool, n, world_random(150) / 100.0,
+		    world_random(2) == 0, w.now);
 }
 
 static inline void
@@ -446,6 +462,7 @@ static const struct {
 	{ an_app_restarts, 30 },
 	{ an_app_renews, 30 },
 	{ a_process_is_measured, 100 },
+	{ a_listening_app_is_looked_at, 200 },
 	{ an_app_closes, 15 },
 	{ add_app, 30 },
 	{ the_ceiling_changes, 20 },

@@ -1,0 +1,183 @@
+/* Apps whose processes accept connections themselves. */
+
+#include "rig.h"
+
+static struct app_options
+listen_options(uint32_t min)
+{
+	struct app_options o = rig_options();
+
+	o.sessions = false;
+	o.listens = true;
+	o.min_processes = min;
+	o.stop_timeout = TSPAN_SECONDS(100000);
+	return o;
+}
+
+static void
+backlog(uint32_t depth)
+{
+	pool_backlog(&rig.pool, 0, depth, rig.now);
+	pool_check(&rig.pool);
+}
+
+static void
+worked(uint32_t process, double processors, bool in_use)
+{
+	pool_worked(&rig.pool, process, processors, in_use, rig.now);
+	pool_check(&rig.pool);
+}
+
+/* An app of n processes, the last of them started last. */
+static void
+begin_listening(struct app_options o, uint32_t n)
+{
+	uint32_t min = o.min_processes;
+
+	rig_begin();
+	o.min_processes = n;
+	rig_add(&o);
+	(void)rig_did();
+	for (uint32_t i = 0; i < n; i++)
+		rig_spawned(i);
+	o.min_processes = min;
+	rig_change(0, &o);
+}
+
+static void
+the_first_connection_starts_a_process_at_once(void)
+{
+	struct app_options o = listen_options(0);
+
+	rig_begin();
+	rig_add(&o);
+	CHECK_STR("", rig_did());
+	backlog(1);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+it_is_ready_when_it_is_spawned(void)
+{
+	begin_listening(listen_options(1), 1);
+	CHECK_EQ(1, app_ready(rig_app(0)));
+	rig_end();
+}
+
+static void
+no_connection_is_ever_accepted_for_it(void)
+{
+	begin_listening(listen_options(1), 1);
+	backlog(5);
+	rig_at(50);
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+a_backlog_that_stays_for_start_delay_starts_another(void)
+{
+	begin_listening(listen_options(1), 1);
+	backlog(3);
+	rig_at(99);
+	CHECK_STR("", rig_did());
+	rig_at(100);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+a_backlog_that_goes_starts_nothing(void)
+{
+	begin_listening(listen_options(1), 1);
+	backlog(3);
+	rig_at(90);
+	backlog(0);
+	rig_at(95);
+	backlog(3);
+	rig_at(194);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+a_busy_processor_starts_another_by_load(void)
+{
+	begin_listening(listen_options(1), 1);
+	worked(0, 0.95, true);
+	rig_at(10000);
+	CHECK_STR("spawn 1", rig_did());
+	CHECK_NEAR(95, app_load(rig_app(0), rig.now));
+	rig_end();
+}
+
+static void
+more_than_one_processor_counts_as_one(void)
+{
+	begin_listening(listen_options(1), 1);
+	worked(0, 7, true);
+	rig_at(10000);
+	CHECK_NEAR(100, app_load(rig_app(0), rig.now));
+	rig_end();
+}
+
+static void
+a_process_that_is_not_in_use_stops_after_max_idle_time(void)
+{
+	struct app_options o = listen_options(0);
+
+	o.max_idle_time = TSPAN_SECONDS(60);
+	begin_listening(o, 1);
+	rig_at(50000);
+	worked(0, 0, true);
+	rig_at(109999);
+	CHECK_STR("", rig_did());
+	rig_at(110000);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+low_load_stops_what_is_not_needed(void)
+{
+	struct app_options o = listen_options(1);
+
+	o.multi_threshold = 50;
+	begin_listening(o, 2);
+	worked(0, 0.1, true);
+	worked(1, 0.1, true);
+	rig_at(60000);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+a_process_that_leaves_takes_its_load_with_it(void)
+{
+	begin_listening(listen_options(1), 2);
+	worked(0, 0.5, true);
+	worked(1, 0.25, true);
+	CHECK_EQ(750, rig_app(0)->busy);
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(250, rig_app(0)->busy);
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(the_first_connection_starts_a_process_at_once);
+	RUN(it_is_ready_when_it_is_spawned);
+	RUN(no_connection_is_ever_accepted_for_it);
+	RUN(a_backlog_that_stays_for_start_delay_starts_another);
+	RUN(a_backlog_that_goes_starts_nothing);
+	RUN(a_busy_processor_starts_another_by_load);
+	RUN(more_than_one_processor_counts_as_one);
+	RUN(a_process_that_is_not_in_use_stops_after_max_idle_time);
+	RUN(low_load_stops_what_is_not_needed);
+	RUN(a_process_that_leaves_takes_its_load_with_it);
+	return check_finish();
+}
