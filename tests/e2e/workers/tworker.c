@@ -27,7 +27,7 @@
 #define REQUEST_MAX 8192
 
 static atomic_long requests;
-static char *volatile memory_kept;
+static void *volatile memory_kept;
 
 static void
 sleep_for(useconds span)
@@ -197,11 +197,12 @@ static void
 do_grow(const char *argument)
 {
 	size_t size = (size_t)atol(argument) << 20;
-	char *memory = malloc(size);
+	void **memory = malloc(size + sizeof(*memory));
 
 	if (memory == NULL)
 		err(71, "malloc");
 	memset(memory, 1, size);
+	memory[0] = memory_kept;
 	memory_kept = memory;
 }
 
