@@ -298,6 +298,18 @@ a_day_of_its_own_length_comes_again(void)
 	}
 }
 
+/* Many hours in a row without a connection. */
+static void
+a_day_may_be_shorter_than_the_time_between_arrivals(void)
+{
+	struct load_app app = { .rate = 1, .service = service("1ms") };
+	struct load_spec spec =
+	    spec_of(&app, 1, "day:500ms", TSPAN_SECONDS(10000));
+	uint64_t parts[1];
+
+	CHECK(within(10000, 400, (double)count(&spec, parts, 1)));
+}
+
 static void
 a_ramp_goes_up_to_twice_the_rate_and_down(void)
 {
@@ -378,6 +390,32 @@ apps_have_their_shares(void)
 		seen[a.app]++;
 		CHECK_EQ(TSPAN_MSECONDS(a.app % 2 == 0 ? 1 : 2), a.service);
 	}
+	load_close(l);
+	for (unsigned i = 0; i < APPS; i++) {
+		double expected = apps[i].rate * 1000;
+
+		CHECK(within(expected, 5 * sqrt(expected), (double)seen[i]));
+	}
+}
+
+/* Neither many with little nor one with most. */
+static void
+apps_have_their_shares_whatever_these_are(void)
+{
+	static struct load_app apps[APPS];
+	uint64_t seen[APPS] = { 0 };
+	struct load_spec spec;
+	struct arrival a;
+	struct load *l;
+
+	for (unsigned i = 0; i < APPS; i++) {
+		apps[i].rate = 1 + (i * 37 % 100) * (i * 61 % 100) / 100.0;
+		apps[i].service = service("1ms");
+	}
+	spec = spec_of(apps, APPS, "steady", TSPAN_SECONDS(1000));
+	l = load_open(&spec);
+	while (load_next(l, &a) == LOAD_ARRIVAL)
+		seen[a.app]++;
 	load_close(l);
 	for (unsigned i = 0; i < APPS; i++) {
 		double expected = apps[i].rate * 1000;
@@ -556,10 +594,12 @@ main(int argc, char **argv)
 	RUN(every_profile_has_the_rate_as_its_mean);
 	RUN(a_day_has_a_trough_and_two_peaks);
 	RUN(a_day_of_its_own_length_comes_again);
+	RUN(a_day_may_be_shorter_than_the_time_between_arrivals);
 	RUN(a_ramp_goes_up_to_twice_the_rate_and_down);
 	RUN(each_period_has_one_burst);
 	RUN(bursts_are_not_regular);
 	RUN(apps_have_their_shares);
+	RUN(apps_have_their_shares_whatever_these_are);
 	RUN(the_same_seed_gives_the_same_load);
 	RUN(another_seed_gives_another_load);
 	RUN(other_service_times_change_no_arrival);

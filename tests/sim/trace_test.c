@@ -271,7 +271,7 @@ how_much_has_been_read_is_known(void)
 	load_close(l);
 }
 
-/* A pipe, written to in bits, such as standard input may be. */
+/* A pipe that gives one byte at a time; standard input may be one. */
 static void
 a_pipe_is_read_as_it_comes(void)
 {
@@ -280,7 +280,7 @@ a_pipe_is_read_as_it_comes(void)
 	int ends_of[2];
 	pid_t pid;
 
-	NEED(pipe(ends_of) == 0);
+	NEED(pipe2(ends_of, O_DIRECT) == 0);
 	pid = fork();
 	if (pid == 0) {
 		for (const char *c = text; *c != '\0'; c++)
