@@ -57,6 +57,7 @@ struct group {
 	TAILQ_ENTRY(group) nursery_next; /* in supervisor.nursery */
 	struct unborn unborn; /* to be started; not empty: in the nursery */
 	unsigned births; /* under way */
+	tstamp rest_until; /* those unborn are not needed yet; 0: they are */
 	bool muted; /* its doors are out of the loop until ACTION_ACCEPT */
 	struct limiter *limiter; /* NULL: it has no limit */
 	struct touch *touch; /* NULL: no file restarts it */

@@ -147,6 +147,16 @@ nursery_remove(struct worker *w)
 		TAILQ_INSERT_TAIL(&w->sup->nursery, g, nursery_next);
 }
 
+/* Whether nobody would miss those unborn. */
+static bool
+nursery_may_rest(const struct group *g)
+{
+	const struct app *a = &g->sup->pool.apps[g->app];
+
+	return a->options.exit_ends && app_demand(a) == 0 &&
+	    a->in_state[PROCESS_IDLE] > 0;
+}
+
 /* The group whose turn it is; NULL: all have as many births as they may. */
 static struct group *
 nursery_turn(struct supervisor *s)
@@ -154,7 +164,7 @@ nursery_turn(struct supervisor *s)
 	struct group *g, *first = NULL;
 
 	TAILQ_FOREACH(g, &s->nursery, nursery_next) {
-		if (g->births >= NURSERY_BIRTHS_EACH)
+		if (g->births >= NURSERY_BIRTHS_EACH || g->rest_until != 0)
 			continue;
 		if (app_demand(&s->pool.apps[g->app]) > 0)
 			return g;
@@ -197,7 +207,34 @@ nursery_spawn(struct supervisor *s, uint32_t process, tstamp now)
 		nursery_failed(s, process, true, strerror(errno), now);
 		return;
 	}
+	if (TAILQ_EMPTY(&g->unborn))
+		g->rest_until =
+		    nursery_may_rest(g) ? tstamp_add(now, NURSERY_REST) : 0;
 	nursery_add(w, now);
+	nursery_run(s, now);
+}
+
+tstamp
+nursery_deadline(const struct supervisor *s)
+{
+	const struct group *g;
+	tstamp at = TSTAMP_NEVER;
+
+	TAILQ_FOREACH(g, &s->nursery, nursery_next)
+		if (g->rest_until != 0)
+			at = tstamp_min(
+			    at, nursery_may_rest(g) ? g->rest_until : 0);
+	return at;
+}
+
+void
+nursery_tick(struct supervisor *s, tstamp now)
+{
+	struct group *g;
+
+	TAILQ_FOREACH(g, &s->nursery, nursery_next)
+		if (g->rest_until <= now || !nursery_may_rest(g))
+			g->rest_until = 0;
 	nursery_run(s, now);
 }
 

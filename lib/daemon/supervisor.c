@@ -16,6 +16,7 @@
 #include "daemon/intake.h"
 #include "daemon/limiter.h"
 #include "daemon/measure.h"
+#include "daemon/nursery.h"
 #include "daemon/poolcounter.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
@@ -242,6 +243,7 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, lane_deadline(&s->looker));
 	at = tstamp_min(at, retriever_deadline(&s->retriever));
 	at = tstamp_min(at, intake_deadline(s));
+	at = tstamp_min(at, nursery_deadline(s));
 	at = tstamp_min(at, refusals_deadline(&s->refusals));
 	at = tstamp_min(at, readiness_deadline(s));
 	at = tstamp_min(at, control_deadline(s->control));
@@ -267,6 +269,8 @@ supervisor_tick(struct supervisor *s, tstamp now)
 		retriever_expire(&s->retriever, now);
 	if (intake_deadline(s) <= now)
 		intake_tick(s, now);
+	if (nursery_deadline(s) <= now)
+		nursery_tick(s, now);
 	refusals_tick(&s->refusals, now);
 	if (limiter_deadline(s) <= now)
 		limiter_tick(s, now);
