@@ -370,6 +370,7 @@ BENCHES = \
     tests/bench/waits.c \
     tests/bench/footprint.c \
     tests/bench/spawn.c \
+    tests/bench/inetd.c \
     tests/bench/decide.c \
     tests/bench/simulate.c \
     tests/bench/counter.c
@@ -377,6 +378,7 @@ BENCHES = \
 # Programs the benches start.
 BENCH_HELPERS = \
     tests/bench/echo.c \
+    tests/bench/forker.c \
     tests/bench/idle.c \
     tests/bench/pass.c \
     tests/bench/shared.c \

@@ -100,6 +100,31 @@ server_exists(enum server_name name)
 	return access(path, X_OK) == 0;
 }
 
+/* Reads a line and writes it. */
+static void
+server_script(const struct server *s, char out[PATHS])
+{
+	FILE *f;
+
+	(void)snprintf(out, PATHS, "%s/script", s->folder);
+	f = fopen(out, "we");
+	if (f == NULL ||
+	    fputs("#!/bin/sh\nread -r line\necho \"$line\"\n", f) == EOF ||
+	    fclose(f) != 0 || chmod(out, 0755) == -1)
+		err(EX_CANTCREAT, "%s", out);
+}
+
+static void
+server_forker(
+    const struct server *s, const struct server_plan *plan, struct command *c)
+{
+	server_program(true, "forker", c->program);
+	server_script(s, c->worker);
+	c->argv[0] = c->program;
+	c->argv[1] = plan->address;
+	c->argv[2] = c->worker;
+}
+
 static void
 server_baseline(
     const struct server *s, const struct server_plan *plan, struct command *c)
@@ -107,6 +132,10 @@ server_baseline(
 	const struct server_kind *k = &kinds[s->name];
 
 	assert(!plan->idle);
+	if (plan->stdio) {
+		server_forker(s, plan, c);
+		return;
+	}
 	server_program(true, k->title, c->program);
 	server_program(true, "worker", c->worker);
 	(void)snprintf(c->number, sizeof(c->number), "%d", plan->workers);
@@ -121,9 +150,14 @@ static void
 server_pool(
     const struct server *s, const struct server_plan *plan, struct command *c)
 {
+	/* Besides those that wait there are those that are the script. */
+	int most = plan->stdio ? 8 * plan->workers : plan->workers;
 	FILE *f;
 
-	server_program(true, plan->idle ? "idle" : "worker", c->worker);
+	if (plan->stdio)
+		server_script(s, c->worker);
+	else
+		server_program(true, plan->idle ? "idle" : "worker", c->worker);
 	(void)snprintf(c->number, sizeof(c->number), "%s/pool.conf", s->folder);
 	f = fopen(c->number, "we");
 	if (f == NULL)
@@ -134,13 +168,13 @@ server_pool(
 	    "app \"bench\" {\n"
 	    "\tlisten = {\"%s\"}\n"
 	    "\tcommand = {\"%s\", \"%s\"}\n"
-	    "%s"
+	    "%s%s"
 	    "\tmin_processes = %d\n"
 	    "\tmax_processes = %d\n"
 	    "}\n",
-	    s->folder, plan->workers, plan->address, c->worker,
-	    kinds[s->name].mode, geteuid() == 0 ? "\tuser = \"root\"\n" : "",
-	    plan->workers, plan->workers);
+	    s->folder, most, plan->address, c->worker, kinds[s->name].mode,
+	    geteuid() == 0 ? "\tuser = \"root\"\n" : "",
+	    plan->stdio ? "\thandoff = stdio\n" : "", plan->workers, most);
 	if (fclose(f) != 0)
 		err(EX_CANTCREAT, "%s", c->number);
 
@@ -209,7 +243,7 @@ server_baseline_ready(const struct server *s)
 {
 	int rc, fd;
 
-	if (proc_children(s->pid) < s->workers)
+	if (!s->forks && proc_children(s->pid) < s->workers)
 		return false;
 	fd = endpoint_socket(&s->at);
 	if (fd == -1)
@@ -255,6 +289,7 @@ server_start(struct server *s, enum server_name name, const char *parent,
 
 	s->name = name;
 	s->workers = plan->workers;
+	s->forks = plan->stdio;
 	if (endpoint_parse(plan->address, &s->at) == -1)
 		errx(EX_SOFTWARE, "%s: not an address", plan->address);
 	(void)snprintf(s->folder, sizeof(s->folder), "%s/%s.XXXXXX", parent,

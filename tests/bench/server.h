@@ -31,12 +31,14 @@ struct server_plan {
 	int workers;
 	int cpu; /* all of it runs there; -1: anywhere */
 	bool idle; /* the smallest workers there are, which serve nobody */
+	bool stdio; /* of shared, apppoold: a shell script for each client */
 };
 
 struct server {
 	enum server_name name;
 	pid_t pid;
 	int workers;
+	bool forks; /* its workers come with the clients */
 	struct endpoint at;
 	char folder[SERVER_PATH]; /* its configuration, control socket, log */
 };
