@@ -185,6 +185,7 @@ SIM_SRCS = lib/sim/backlog.c \
     lib/sim/view_columns.c \
     lib/sim/view_compare.c \
     lib/sim/view_json.c \
+    lib/sim/view_panels.c \
     lib/sim/view_progress.c \
     lib/sim/view_svg.c \
     lib/sim/view_table.c \

@@ -96,6 +96,9 @@ void view_figures(const struct result_app *r, FILE *out);
 
 void view_chart(const struct result *r, struct view_style style, FILE *out);
 
+/* Elements of an SVG picture that is 960 wide and 640 high. -1 and errno. */
+int view_panels(const struct result *r, FILE *out);
+
 /* All of view_svg(). -1 and errno; what cannot be written shows in ferror(). */
 int view_picture(const struct simulation *s, const struct result *r, FILE *out);
 
