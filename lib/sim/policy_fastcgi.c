@@ -2,8 +2,8 @@
  * mod_fastcgi's process manager for dynamic applications, as the source of
  * 2.4.7.1 has it.  -maxClassProcesses is max_processes of the app,
  * -minProcesses the sum of all min_processes, -maxProcesses the global
- * max_processes but at least five times the largest class, as their defaults
- * are; all else has its default: -processSlack 5, -startDelay 3 s,
+ * max_processes but at least five times the largest class and 50, as their
+ * defaults are; all else has its default: -processSlack 5, -startDelay 3 s,
  * -updateInterval and -killInterval 300 s, -gainValue 0.5, -singleThreshold 0,
  * -multiThreshold 50, init-start-delay 1 s, restart-delay 5 s.
  *
@@ -34,6 +34,7 @@
 #define FASTCGI_TICK TSPAN_SECONDS(1)
 #define FASTCGI_START_DELAY TSPAN_SECONDS(3)
 #define FASTCGI_SLACK 5
+#define FASTCGI_MAX 50
 #define FASTCGI_CLASSES 5 /* -maxProcesses / -maxClassProcesses */
 #define FASTCGI_GAIN 0.5
 #define FASTCGI_MULTI 50 /* percent */
@@ -287,6 +288,8 @@ policy_fastcgi_new(const struct conf *conf, uint64_t seed)
 	}
 	deadlines_init(&f->waits, f->memory, requests);
 	f->max = conf->max_processes;
+	if (f->max < FASTCGI_MAX)
+		f->max = FASTCGI_MAX;
 	for (app = 0; app < conf->apps_len; app++) {
 		const struct conf_app *a = &conf->apps[app];
 

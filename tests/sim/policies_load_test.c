@@ -17,6 +17,16 @@ seconds(unsigned n)
 	rig_pass(1000 * n);
 }
 
+/* In at most 1000 seconds. */
+static void
+grow_to(unsigned n)
+{
+	for (unsigned i = 0; rig_count() < n && i < 1000; i++) {
+		seconds(1);
+		rig_ready();
+	}
+}
+
 /*
  * So many workers are busy for that share of each second, each with one
  * request; the ends of the seconds are the ends of the pauses.
@@ -86,10 +96,7 @@ begin_grown_busyness(void)
 {
 	begin(POLICY_UWSGI, 1, 4);
 	rig_arrive(4);
-	while (rig_count() < 4) {
-		seconds(1);
-		rig_ready();
-	}
+	grow_to(4);
 	rig_finish_all();
 	(void)rig_starts();
 }
@@ -137,10 +144,7 @@ busyness_stops_no_busy_worker(void)
 
 	begin(POLICY_UWSGI, 1, 8);
 	rig_arrive(8);
-	while (rig_count() < 8) {
-		seconds(1);
-		rig_ready();
-	}
+	grow_to(8);
 	busy = rig_nth(1);
 	second = rig_nth(2);
 	for (unsigned n = 2; n <= 8; n++)
@@ -194,6 +198,43 @@ busyness_pays_a_penalty_for_a_start_after_a_stop(void)
 	CHECK_EQ(0, rig_stops());
 	seconds(2);
 	CHECK_EQ(1, rig_stops());
+	rig_end();
+}
+
+static void
+busyness_of_25_is_not_low(void)
+{
+	begin_grown_busyness();
+	for (unsigned n = 0; n < 20; n++)
+		work(4, 25, 3);
+	CHECK_EQ(0, rig_stops());
+	rig_end();
+}
+
+/* Seconds to the next stop. */
+static unsigned
+next_stop(void)
+{
+	unsigned n = 0;
+
+	(void)rig_stops();
+	while (rig.stops == 0 && n < 1000) {
+		seconds(1);
+		n++;
+	}
+	return n;
+}
+
+static void
+one_stop_after_another_lowers_the_multiplier(void)
+{
+	begin_grown_busyness();
+	seconds(30);
+	work(3, 90, 3);
+	rig_ready();
+	(void)next_stop();
+	CHECK_EQ(12 * 3, next_stop());
+	CHECK_EQ(11 * 3, next_stop());
 	rig_end();
 }
 
@@ -302,10 +343,7 @@ begin_grown_fastcgi(unsigned min, unsigned n)
 {
 	begin(POLICY_FASTCGI, min, 8);
 	rig_arrive(100);
-	while (rig_count() < n) {
-		seconds(1);
-		rig_ready();
-	}
+	grow_to(n);
 	while (rig_busy() != RIG_WORKERS)
 		rig_finish_all();
 	(void)rig_starts();
@@ -331,10 +369,7 @@ look_at(unsigned n, unsigned percent)
 	seconds(served);
 	rig_finish(0);
 	rig_arrive(n);
-	while (rig_count() < n) {
-		seconds(1);
-		rig_ready();
-	}
+	grow_to(n);
 	rig_finish_all();
 	seconds(20);
 }
@@ -450,6 +485,61 @@ fastcgi_waits_restart_delay_for_a_slot_that_was_used(void)
 	rig_end();
 }
 
+static void
+fastcgi_carries_half_of_the_old_load_on(void)
+{
+	/* 60 percent of two, then nothing: 30, which are 60 of one. */
+	look_at(2, 60);
+	CHECK_EQ(2, rig_count());
+	seconds(300);
+	CHECK_EQ(2, rig_count());
+	seconds(300);
+	CHECK_EQ(1, rig_count());
+	rig_end();
+}
+
+/* So many processes in each app, all idle, long before the kill policy. */
+static void
+begin_fastcgi_apps(unsigned apps, unsigned min, unsigned n)
+{
+	rig_begin_apps(POLICY_FASTCGI, apps, min, 10);
+	for (unsigned app = 0; app < apps; app++)
+		rig_arrive_at(app, 40);
+	grow_to(apps * n);
+	while (rig_busy() != RIG_WORKERS)
+		rig_finish_all();
+	(void)rig_starts();
+	(void)rig_stops();
+}
+
+static void
+fastcgi_stops_at_once_when_slack_is_short(void)
+{
+	/* The ceiling is 60: with 55 and the slack it is reached. */
+	begin_fastcgi_apps(6, 0, 9);
+	seconds(200);
+	CHECK_EQ(0, rig_stops());
+	rig_arrive_at(5, 10);
+	seconds(4);
+	CHECK_EQ(1, rig_starts());
+	CHECK(rig_stops() > 0);
+	rig_end();
+}
+
+static void
+fastcgi_lets_the_first_class_pay_below_the_minimum(void)
+{
+	begin_fastcgi_apps(2, 2, 3);
+	seconds(300);
+	CHECK_EQ(4, rig_count());
+	seconds(300);
+	CHECK_EQ(3, rig_count());
+	seconds(300);
+	/* Its last one is never stopped; now it is the second's turn. */
+	CHECK_EQ(2, rig_count());
+	rig_end();
+}
+
 /* --- AnyEvent::Fork::Pool ----------------------------------------------- */
 
 static void
@@ -546,7 +636,7 @@ anyevent_with_idle_0_never_stops_one(void)
 {
 	begin(POLICY_ANYEVENT, 0, 4);
 	rig_arrive(100);
-	while (rig_busy() != RIG_WORKERS || rig_count() < 4) {
+	for (unsigned n = 0; n < 50; n++) {
 		rig_pass(100);
 		rig_ready();
 		rig_finish_all();
@@ -579,6 +669,49 @@ anyevent_with_idle_1_stops_one_every_10_seconds_and_the_last(void)
 	rig_end();
 }
 
+/* Two workers that have just fallen idle. */
+static void
+begin_grown_anyevent(void)
+{
+	begin(POLICY_ANYEVENT, 1, 2);
+	rig_arrive(2);
+	rig_pass(100);
+	rig_ready();
+	while (rig_busy() != RIG_WORKERS)
+		rig_finish_all();
+	CHECK_EQ(2, rig_count());
+}
+
+static void
+anyevent_stops_none_while_all_were_busy_in_between(void)
+{
+	begin_grown_anyevent();
+	rig_pass(6000);
+	rig_arrive(2);
+	while (rig_busy() != RIG_WORKERS)
+		rig_finish_all();
+	rig_pass(9900);
+	CHECK_EQ(0, rig_stops());
+	rig_pass(100);
+	CHECK_EQ(1, rig_stops());
+	rig_end();
+}
+
+static void
+anyevent_puts_a_stop_off_when_it_wants_a_start(void)
+{
+	begin(POLICY_ANYEVENT, 2, 4);
+	rig_arrive(2);
+	rig_finish(0);
+	/* The timer of stops runs; now fewer than `idle` are idle again. */
+	rig_pass(50);
+	rig_arrive(1);
+	rig_finish_all();
+	rig_pass(9960);
+	CHECK_EQ(0, rig_stops());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -594,6 +727,8 @@ main(int argc, char **argv)
 	RUN(busyness_between_both_puts_the_stop_off);
 	RUN(busyness_between_both_for_three_windows_begins_anew);
 	RUN(busyness_pays_a_penalty_for_a_start_after_a_stop);
+	RUN(busyness_of_25_is_not_low);
+	RUN(one_stop_after_another_lowers_the_multiplier);
 	RUN(busyness_starts_one_each_second_for_a_long_backlog);
 	RUN(emergency_workers_go_after_3_windows);
 	RUN(fastcgi_starts_nothing_before_the_first_connection);
@@ -609,6 +744,9 @@ main(int argc, char **argv)
 	RUN(fastcgi_stops_the_youngest_be_it_busy);
 	RUN(fastcgi_waits_for_a_victim_to_end);
 	RUN(fastcgi_waits_restart_delay_for_a_slot_that_was_used);
+	RUN(fastcgi_carries_half_of_the_old_load_on);
+	RUN(fastcgi_stops_at_once_when_slack_is_short);
+	RUN(fastcgi_lets_the_first_class_pay_below_the_minimum);
 	RUN(anyevent_begins_with_idle);
 	RUN(anyevent_starts_one_at_once_when_there_is_none);
 	RUN(anyevent_queues_a_second_job_behind_the_first);
@@ -619,5 +757,7 @@ main(int argc, char **argv)
 	RUN(anyevent_keeps_idle_workers_spare);
 	RUN(anyevent_with_idle_0_never_stops_one);
 	RUN(anyevent_with_idle_1_stops_one_every_10_seconds_and_the_last);
+	RUN(anyevent_stops_none_while_all_were_busy_in_between);
+	RUN(anyevent_puts_a_stop_off_when_it_wants_a_start);
 	return check_finish();
 }

@@ -59,7 +59,7 @@ static void
 a_worker_with_concurrency_accepts_so_many(void)
 {
 	rig_begin(POLICY_STATIC, 1, 2);
-	rig.app.concurrency = 3;
+	rig.apps[0].concurrency = 3;
 	rig_ready();
 	rig_arrive(7);
 	CHECK_EQ(3, rig.workers[0].nserving);
@@ -130,6 +130,20 @@ dynamic_forks_no_more_than_are_missing(void)
 	CHECK_EQ(1 + 2 + 4, rig_starts());
 	seconds(1);
 	CHECK_EQ(4, rig_starts());
+	rig_end();
+}
+
+static void
+dynamic_forks_none_for_those_that_idle(void)
+{
+	begin(POLICY_FPM_DYNAMIC, 1, 20);
+	rig_arrive(8);
+	seconds(2);
+	rig_ready();
+	CHECK_EQ(1 + 2, rig_starts());
+	/* Three of four are spare. */
+	seconds(1);
+	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
 
@@ -412,6 +426,7 @@ main(int argc, char **argv)
 	RUN(dynamic_has_the_sizes_of_its_pool_file);
 	RUN(dynamic_forks_1_2_4_8_in_seconds_that_follow);
 	RUN(dynamic_forks_no_more_than_are_missing);
+	RUN(dynamic_forks_none_for_those_that_idle);
 	RUN(dynamic_counts_no_child_that_starts);
 	RUN(dynamic_begins_anew_after_a_second_without_need);
 	RUN(dynamic_stops_at_max_children);

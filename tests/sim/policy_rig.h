@@ -16,6 +16,7 @@
 #include "../unit/check.h"
 
 #define RIG_START TSPAN_SECONDS(3600)
+#define RIG_APPS 8
 #define RIG_WORKERS 600
 #define RIG_REQUESTS 4000
 
@@ -35,7 +36,8 @@ struct rig_worker {
 
 static struct {
 	struct conf conf;
-	struct conf_app app;
+	struct conf_app apps[RIG_APPS];
+	uint32_t app_of[RIG_REQUESTS];
 	struct manager *manager;
 	struct rig_worker workers[RIG_WORKERS];
 	unsigned order;
@@ -96,8 +98,7 @@ uint32_t
 engine_app_of(const struct engine *e, uint32_t request)
 {
 	(void)e;
-	(void)request;
-	return 0;
+	return rig.app_of[request];
 }
 
 /* --- what happens ------------------------------------------------------- */
@@ -117,22 +118,29 @@ rig_settle(void)
 	}
 }
 
-/* No process is ready yet: rig_ready(). */
+/* So many apps, all alike. No process is ready yet: rig_ready(). */
 static inline void
-rig_begin(enum policy policy, unsigned min, unsigned max)
+rig_begin_apps(enum policy policy, unsigned apps, unsigned min, unsigned max)
 {
 	memset(&rig, 0, sizeof(rig));
 	rig.now = RIG_START;
-	rig.app = (struct conf_app){ .min_processes = min,
-		.max_processes = max,
-		.concurrency = 1,
-		.backlog = 1024,
-		.max_queue = 100 };
+	for (unsigned app = 0; app < apps; app++)
+		rig.apps[app] = (struct conf_app){ .min_processes = min,
+			.max_processes = max,
+			.concurrency = 1,
+			.backlog = 1024,
+			.max_queue = 100 };
 	rig.conf = (struct conf){
-		.max_processes = max, .apps = &rig.app, .apps_len = 1
+		.max_processes = apps * max, .apps = rig.apps, .apps_len = apps
 	};
 	rig.manager = policy_new(policy, &rig.conf, 1);
 	rig.manager->ops->started(rig.manager, rig.now);
+}
+
+static inline void
+rig_begin(enum policy policy, unsigned min, unsigned max)
+{
+	rig_begin_apps(policy, 1, min, max);
 }
 
 static inline void
@@ -157,17 +165,24 @@ rig_ready(void)
 }
 
 static inline void
-rig_arrive(unsigned n)
+rig_arrive_at(uint32_t app, unsigned n)
 {
 	for (uint32_t request = 0; n > 0; request++) {
 		assert(request < RIG_REQUESTS);
 		if (rig.used[request])
 			continue;
 		rig.used[request] = true;
-		rig.manager->ops->arrived(rig.manager, 0, request, rig.now);
+		rig.app_of[request] = app;
+		rig.manager->ops->arrived(rig.manager, app, request, rig.now);
 		n--;
 	}
 	rig_settle();
+}
+
+static inline void
+rig_arrive(unsigned n)
+{
+	rig_arrive_at(0, n);
 }
 
 /* The worker has finished the oldest that it has. */
