@@ -325,6 +325,9 @@ E2E_TESTS = \
     tests/e2e/faults_test.sh \
     tests/e2e/refusal_test.sh \
     tests/e2e/reload_test.sh \
+    tests/e2e/sizing_test.sh \
+    tests/e2e/prefetch_test.sh \
+    tests/e2e/rollout_test.sh \
     tests/e2e/stop_test.sh \
     tests/e2e/output_test.sh \
     tests/e2e/environment_test.sh \

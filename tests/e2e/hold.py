@@ -1,0 +1,43 @@
+"""Clients who say nothing yet, so that each keeps a process busy.
+
+usage: hold.py SOCKET COUNT
+
+They connect one after the other; then "held" is printed.  On SIGUSR1 all
+speak, and what each is told is printed, in the order of their coming; one who
+is told nothing is a line "lost".
+"""
+
+import signal
+import socket
+import sys
+
+
+def connect(path):
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(path)
+    return client
+
+
+def told(client):
+    try:
+        line = client.makefile().readline()
+    except ConnectionError:
+        line = ""
+    return line.strip() or "lost"
+
+
+def speak(client):
+    try:
+        client.sendall(b"hello\n")
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+
+
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
+clients = [connect(sys.argv[1]) for _ in range(int(sys.argv[2]))]
+print("held", flush=True)
+signal.sigwait([signal.SIGUSR1])
+for client in clients:
+    speak(client)
+for client in clients:
+    print(told(client))

@@ -1,0 +1,246 @@
+#!/bin/sh
+# Connections that are handed ahead, and the queues of processes of their own.
+
+# pair OPTION...: the app web, of two processes, each of which is given one
+# connection ahead.
+pair() {
+	app web <<-EOF | conf
+	min_processes = 2
+	max_processes = 2
+	prefetch = 1
+	restart_delay = 10ms
+	$(printf '%s\n' "$@")
+	EOF
+	pool_start
+}
+
+# busy NAME SESSIONS: one more process has one, of so many; its number is in
+# $PROCESS.
+busy() {
+	busy_before=$(sessions_by_pid)
+	hold "$1"
+	await are_sessions "$2"
+	PROCESS=$(sessions_by_pid | grep ' 1$' | grep -vxF -e "$busy_before" |
+	    cut -d ' ' -f 1)
+}
+
+are_sessions() {
+	status_is "$1" apps web sessions
+}
+
+# PID SESSIONS, a line for each process.
+sessions_by_pid() {
+	ctl -j status | "$PYTHON" -c '
+import json, sys
+for worker in json.load(sys.stdin)["apps"][0]["workers"]:
+    print(worker["pid"], worker["sessions"])'
+}
+
+testWhoIsHandedAheadWaitsInTheSocketOfTheProcess() {
+	app web <<-EOF | conf
+	max_processes = 1
+	prefetch = 2
+	EOF
+	pool_start
+	hold all 4
+	await are_sessions 3
+	await status_is 1 apps web waiting
+	release all
+	assertEquals '1 2 3 4' "$(echo "$ANSWERS" | cut -d ' ' -f 4 | xargs)"
+	assertEquals 0 "$(status apps web retaken)"
+}
+
+# Of two, the one that was given something least recently gets the third.
+testWhatIsAheadGoesToTheSiblingThatFallsIdle() {
+	pair
+	busy long 1
+	long=$PROCESS
+	busy short 2
+	short=$PROCESS
+	hold ahead
+	await are_sessions 3
+	assertContains "$(sessions_by_pid)" "$long 2"
+	release short
+	release ahead
+	assertEquals "$short" "$(pid_of "$ANSWERS")"
+	assertEquals 1 "$(status apps web retaken)"
+	release long
+	assertEquals "$long" "$(pid_of "$ANSWERS")"
+	assert_accounts web
+}
+
+testWhatIsAheadOfAProcessThatIsKilledGoesElsewhere() {
+	pair
+	busy long 1
+	long=$PROCESS
+	hold other
+	await are_sessions 2
+	hold ahead
+	await are_sessions 3
+	assertContains "$(sessions_by_pid)" "$long 2"
+	kill -KILL "$long"
+	release ahead
+	assertContains "$ANSWERS" hello
+	assertNotEquals "$long" "$(pid_of "$ANSWERS")"
+	release long
+	assertEquals lost "$ANSWERS"
+	release other
+	assertContains "$ANSWERS" hello
+	assertEquals 1 "$(status apps web lost)"
+	assert_accounts web
+}
+
+# Long ones among many short ones: there is always somebody to be taken back.
+testNobodyIsLostWhileConnectionsGoToAndFro() {
+	app web <<-EOF | conf
+	min_processes = 4
+	max_processes = 4
+	prefetch = 3
+	EOF
+	pool_start
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --concurrency 3 --count 100 --request 'sleep 15ms' \
+	    --max lost=0 >"$DIR/long" 2>&1
+	long=$STARTED
+	flood --unix "$DIR/web.sock" --concurrency 10 --count 3000 \
+	    --max lost=0 >"$DIR/short" 2>&1
+	assertEquals "$(cat "$DIR/short")" 0 $?
+	finish "$long" 30
+	assertEquals "$(cat "$DIR/long")" 0 "$RC"
+	assertTrue 'none was taken back' "[ $(status apps web retaken) -gt 0 ]"
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 3100 "$(status apps web completed)"
+	assert_accounts web
+}
+
+testProcessesThatAreKilledLoseOnlyWhatTheyHadReceived() {
+	app web --crash-every 20 <<-EOF | conf
+	min_processes = 4
+	max_processes = 4
+	prefetch = 3
+	restart_delay = 1ms
+	restart_delay_max = 1ms
+	retry_limit = 1000
+	EOF
+	pool_start
+	flood --unix "$DIR/web.sock" --concurrency 20 --count 1000 \
+	    --quiet >"$DIR/flood" 2>&1
+	lost=$(sed -n 's/.* lost=\([0-9]*\).*/\1/p' "$DIR/flood")
+	assertTrue "$lost lost" "[ $lost -gt 0 ]"
+	assertEquals "$(cat "$DIR/flood")" "$lost" "$(status apps web lost)"
+	assertEquals "$(status apps web exits)" "$lost" \
+	    "$(status apps web exits signal)"
+	assertEquals $((1000 - lost)) "$(status apps web completed)"
+	assert_accounts web
+}
+
+testPrefetchChangesInPlace() {
+	app web <<-EOF | conf
+	max_processes = 1
+	EOF
+	pool_start
+	first=$(pid_of "$(web)")
+	hold all 3
+	await status_is 2 apps web waiting
+	app web <<-EOF | conf
+	max_processes = 1
+	prefetch = 1
+	EOF
+	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	assertEquals 2 "$(status apps web sessions)"
+	assertEquals 1 "$(status apps web waiting)"
+	release all
+	assertEquals "$first" \
+	    "$(echo "$ANSWERS" | cut -d ' ' -f 1 | sort -u)"
+	assert_accounts web
+}
+
+# --- queue = private ----------------------------------------------------
+
+testAPrivateQueueIsNotSharedWithASiblingThatFallsIdle() {
+	pair 'queue = private'
+	busy long 1
+	long=$PROCESS
+	busy short 2
+	hold ahead
+	await are_sessions 3
+	assertContains "$(sessions_by_pid)" "$long 2"
+	release short
+	sleep 0.1
+	assertContains "$(sessions_by_pid)" "$long 2"
+	assertEquals 0 "$(status apps web retaken)"
+	release long
+	release ahead
+	assertEquals "$long" "$(pid_of "$ANSWERS")"
+	assert_accounts web
+}
+
+testPrivateQueuesAreFilledEvenly() {
+	pair 'queue = private'
+	hold all 4
+	await are_sessions 4
+	assertEquals '2 2' "$(sessions_by_pid | cut -d ' ' -f 2 | xargs)"
+	release all
+	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
+}
+
+testWithFullPrivateQueuesNobodyWaitsInCommon() {
+	pair 'queue = private'
+	hold all 5
+	await are_sessions 4
+	assertEquals 0 "$(status apps web waiting)"
+	assertEquals 1 "$(status apps web backlog)"
+	release all
+	assertEquals 5 "$(echo "$ANSWERS" | grep -c hello)"
+	assertEquals 5 "$(status apps web accepted)"
+}
+
+testWithFullPrivateQueuesTheNextIsTurnedAwayWhereOnFullSaysSo() {
+	pair 'queue = private' 'on_full = close'
+	hold all 5
+	await status_is 1 apps web refused
+	assertEquals 4 "$(status apps web sessions)"
+	release all
+	assertEquals lost "$(echo "$ANSWERS" | tail -n 1)"
+	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
+	assert_accounts web
+}
+
+# Those ahead are waiting, too, though a new process is for who comes next.
+testWhatIsAheadInPrivateQueuesMakesTheAppGrow() {
+	app web <<-EOF | conf
+	prefetch = 1
+	queue = private
+	start_delay = 50ms
+	EOF
+	pool_start
+	hold all 3
+	await status_is 3 apps web processes
+	assertEquals '0 1 2' \
+	    "$(sessions_by_pid | cut -d ' ' -f 2 | sort | xargs)"
+	release all
+	assertEquals 3 "$(echo "$ANSWERS" | grep -c hello)"
+	assertEquals 3 "$(status apps web spawned)"
+}
+
+# What has nobody left to queue with waits for the next process.
+testThePrivateQueueOfAProcessThatIsKilledGoesElsewhere() {
+	app web <<-EOF | conf
+	max_processes = 1
+	prefetch = 2
+	queue = private
+	restart_delay = 10ms
+	EOF
+	pool_start
+	hold all 3
+	await are_sessions 3
+	first=$(status apps web workers 0 pid)
+	kill -KILL "$first"
+	await status_is 1 apps web lost
+	release all
+	assertEquals lost "$(echo "$ANSWERS" | head -n 1)"
+	assertEquals 2 "$(echo "$ANSWERS" | grep -c hello)"
+	assert_accounts web
+}
+
+. tests/e2e/lib.sh

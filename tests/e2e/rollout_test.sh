@@ -1,0 +1,264 @@
+#!/bin/sh
+# Processes that are replaced: old ones, those of an older generation.
+
+# When the log says that of a worker, in milliseconds, a line each.
+said_at() {
+	sed -n "s/^\([^ ]*\) debug web: worker .* $1.*/\1/p" "$DIR/log" |
+	    date -f - +%s%3N
+}
+
+# web_app [OPTION-OF-tworker...]
+web_app() {
+	{
+		echo 'log_level = debug'
+		app web "$@"
+	} | conf
+}
+
+reload() {
+	ctl reload >"$DIR/said" 2>&1 || fail "$(cat "$DIR/said")"
+}
+
+has_ended() {
+	[ "$(status apps web exits "$1" 2>/dev/null || echo 0)" -ge "$2" ]
+}
+
+# --- age and use --------------------------------------------------------
+
+# The next one takes 300 ms to be ready.
+testAProcessThatIsTooOldLeavesWhenTheNextIsReady() {
+	web_app --start-delay 300ms <<-EOF
+	max_processes = 2
+	max_lifetime = 100ms
+	EOF
+	pool_start
+	await has_ended max_lifetime 2
+	said_at exited >"$DIR/exited"
+	said_at started | sed 1d >"$DIR/started"
+	paste "$DIR/exited" "$DIR/started" | while read -r exited started; do
+		echo $((exited - started))
+	done >"$DIR/after"
+	assertEquals "ends, in ms after the start of the next" '' \
+	    "$(sed 2q "$DIR/after" | awk '$1 < 200')"
+	assertContains "$(web)" hello
+}
+
+# Where there is no room for two, the old one goes first.
+testAtTheCeilingAProcessThatIsTooOldLeavesFirst() {
+	web_app <<-EOF
+	max_processes = 1
+	max_lifetime = 200ms
+	EOF
+	pool_start
+	await has_ended max_lifetime 2
+	assertContains "$(web)" hello
+	assertTrue 'over max_processes' \
+	    "[ $(status apps web workers '*' pid | wc -l) -le 2 ]"
+}
+
+testAnOldProcessThatNobodyNeedsIsNotReplaced() {
+	web_app <<-EOF
+	min_processes = 0
+	max_lifetime = 100ms
+	EOF
+	pool_start
+	assertContains "$(web)" hello
+	await has_ended max_lifetime 1
+	assertEquals 1 "$(status apps web spawned)"
+	assertEquals 0 "$(status apps web processes)"
+}
+
+testASessionIsNotCutShortByMaxLifetime() {
+	web_app <<-EOF
+	max_lifetime = 100ms
+	EOF
+	pool_start
+	hold one
+	await status_is 1 apps web retiring
+	release one
+	assertContains "$ANSWERS" hello
+	await has_ended max_lifetime 1
+	assertEquals 0 "$(status apps web lost)"
+}
+
+# Ten that were born together: their ends lie over two seconds.
+testJitterSpreadsTheEndsOfProcessesOfOneAge() {
+	jitter=$((2000 * SLOW))
+	web_app <<-EOF
+	min_processes = 10
+	max_processes = 20
+	max_lifetime = 200ms
+	max_lifetime_jitter = ${jitter}ms
+	EOF
+	began=$(now_ms)
+	pool_start
+	await has_ended max_lifetime 10
+	said_at exited | sed 10q >"$DIR/times"
+	first=$(($(head -n 1 "$DIR/times") - began))
+	last=$(($(tail -n 1 "$DIR/times") - began))
+	assertTrue "first after $first ms" "[ $first -ge 200 ]"
+	assertTrue "$first to $last ms" "[ $((last - first)) -gt $((jitter / 4)) ]"
+	assertEquals 10 "$(status apps web processes)"
+}
+
+testJitterGivesProcessesDifferentNumbersOfRequests() {
+	web_app <<-EOF
+	max_processes = 2
+	max_requests = 5
+	max_requests_jitter = 20
+	EOF
+	pool_start
+	web hello --count 200 >"$DIR/answers"
+	# The requests of each process that has had its last.
+	cut -d ' ' -f 2 "$DIR/answers" | uniq -c | sed '$d' |
+	    awk '{ print $1 }' >"$DIR/lives"
+	assertEquals 'lives under 5 or over 25' '' \
+	    "$(awk '$1 < 5 || $1 > 25' "$DIR/lives")"
+	assertTrue "lives: $(xargs <"$DIR/lives")" \
+	    "[ $(sort -u "$DIR/lives" | wc -l) -gt 1 ]"
+}
+
+testAJobWorkerLeavesAfterMaxLifetime() {
+	conf <<-EOF
+	log_level = debug
+	app "web" {
+		handoff = none
+		command = { "/bin/sleep", "600" }
+		min_processes = 2
+		max_lifetime = 200ms
+	}
+	EOF
+	pool_start
+	await has_ended max_lifetime 4
+	await status_is 2 apps web idle
+	assertFalse 'one has failed' "grep -q ' warn .*worker' '$DIR/log'"
+}
+
+# --- generations --------------------------------------------------------
+
+# The fewest ready and the most that were there while PID ran, as two numbers.
+watch_ready() {
+	"$PYTHON" - "$1" "$APPPOOLCTL" "$DIR/control.sock" <<-EOF
+	import json, os, subprocess, sys
+
+	fewest, most = 10 ** 9, 0
+	while os.path.exists("/proc/" + sys.argv[1]):
+	    out = subprocess.run([sys.argv[2], "-s", sys.argv[3], "-j", "status"],
+	                         stdout=subprocess.PIPE, check=True).stdout
+	    app = json.loads(out)["apps"][0]
+	    fewest = min(fewest, app["idle"] + app["active"])
+	    most = max(most, app["processes"])
+	    if app["workers"] and app["rollout"] is None and \
+	            all(w["generation"] == 1 for w in app["workers"]):
+	        break
+	print(fewest, most)
+	EOF
+}
+
+# Twenty processes at their ceiling: two of the new generation at a time.
+testARestartKeepsAllReadyAndLosesNobody() {
+	for text in old new; do
+		web_app --start-delay 50ms --work 2ms --text $text <<-EOF
+		min_processes = 20
+		max_processes = 20
+		EOF
+		sed -i '1i max_processes = 20' "$DIR/pool.conf"
+		[ $text = new ] || pool_start
+	done
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --rate 300 --count 100000 --limit $((20 * SLOW)) --max lost=0 \
+	    --max refused=0 >"$DIR/flood" 2>&1
+	flood=$STARTED
+	await compare_accepted 50
+	reload
+	assertEquals 'rolling' "$(status apps web rollout state)"
+	assertEquals 20 "$(status apps web rollout of)"
+	watch_ready "$flood" >"$DIR/ready"
+	kill -TERM "$flood"
+	read -r fewest most <"$DIR/ready"
+	assertEquals 'the fewest that were ready' 20 "$fewest"
+	assertTrue "$most processes" "[ $most -le 22 ]"
+	assertContains "$(web)" new
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 0 "$(status apps web refused)"
+	assertEquals 40 "$(status apps web spawned)"
+	assertEquals '{"restarted": 20}' "$(status apps web exits)"
+}
+
+compare_accepted() {
+	[ "$(status apps web accepted)" -ge "$1" ]
+}
+
+testASessionOfTheOldGenerationIsFinished() {
+	web_app --text old </dev/null
+	pool_start
+	hold one
+	await status_is 1 apps web active
+	web_app --text new </dev/null
+	reload
+	await status_is 1 apps web retiring
+	assertContains "$(web)" new
+	release one
+	assertContains "$ANSWERS" old
+	await status_is '{"restarted": 1}' apps web exits
+}
+
+# lives [OPTION-OF-tworker...]: a generation of these.
+lives() {
+	web_app "$@" <<-EOF
+	min_processes = 2
+	max_processes = 3
+	start_limit = 3
+	restart_delay = 10ms
+	restart_delay_max = 20ms
+	EOF
+}
+
+# given_up OPTION-OF-tworker...: after one that lives, with the processes $old,
+# one of these, which does not.
+given_up() {
+	lives
+	pool_start
+	old=$(status apps web workers '*' pid | sort)
+	lives "$@"
+	reload
+	await status_is 'given up' apps web rollout state
+}
+
+# How many of $old.
+still_there() {
+	for pid in $old; do
+		is_gone "$pid" || echo "$pid"
+	done | wc -l
+}
+
+# assert_given_up REASON OLD: so many old ones stay.
+assert_given_up() {
+	assertContains "$(status apps web rollout reason)" "$1"
+	assertTrue 'it is not said' \
+	    "said 'the new generation does not live: the old one stays'"
+	assertTrue 'old ones that stay' "[ $(still_there) -ge $2 ]"
+	assertContains "$(web)" hello
+	assertEquals running "$(status apps web state)"
+	assertContains "$(ctl status)" 'generation 1 given up'
+}
+
+testAGenerationThatDoesNotStartIsGivenUp() {
+	given_up --exit-at-once 3
+	assert_given_up 'exited with status 3 before it was ready' 2
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testAfterOneThatWasGivenUpABetterOneIsRolledOut() {
+	given_up --exit-at-once 3
+	lives --text better
+	reload
+	await status_is null apps web rollout
+	assertContains "$(web)" better
+	for pid in $old; do
+		await is_gone "$pid"
+	done
+	assertEquals 2 "$(status apps web idle)"
+}
+
+. tests/e2e/lib.sh

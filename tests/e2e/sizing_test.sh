@@ -1,0 +1,388 @@
+#!/bin/sh
+# When processes start and stop: by who waits, by load, by what others need.
+
+# sized [OPTION-OF-tworker...]: the app web; its options come from stdin.
+sized() {
+	{
+		echo 'log_level = debug'
+		app web "$@"
+	} | conf
+}
+
+# compare KEY OPERATOR NUMBER [APP]: a figure of the app, which may be broken.
+compare() {
+	awk -v "is=$(status apps "${4:-web}" "$1")" -v "n=$3" \
+	    "BEGIN { exit !(is + 0 $2 n + 0) }"
+}
+
+# said_at WORD: when the log says that of a worker, in milliseconds, a line each.
+said_at() {
+	sed -n "s/^\([^ ]*\) debug web: worker .* $1.*/\1/p" "$DIR/log" |
+	    date -f - +%s%3N
+}
+
+# assert_not_before TIME LINE: so many have been said, and that one not earlier.
+assert_not_before() {
+	set -- "$1" "$2" "$(sed -n "$2p" "$DIR/times")"
+	assertTrue "$2 after $(($3 - $1)) ms" "[ '$3' -ge $1 ]"
+}
+
+# --- growth -------------------------------------------------------------
+
+# 1, 2, 4: one at a time would take seven times as long as the first.
+testGrowthDoublesWithEachStartDelayAndNotBefore() {
+	delay=$((300 * SLOW))
+	sized <<-EOF
+	start_delay = ${delay}ms
+	EOF
+	pool_start
+	began=$(now_ms)
+	hold all 8
+	await status_is 8 apps web active
+	said_at started >"$DIR/times"
+	assert_not_before $((began + delay)) 2
+	assert_not_before $((began + 2 * delay)) 3
+	assert_not_before $((began + 3 * delay)) 5
+	last=$(($(sed -n 8p "$DIR/times") - began))
+	assertTrue "all after $last ms" "[ $last -lt $((6 * delay)) ]"
+	release all
+}
+
+testWithoutStartDelayAsManyStartAsAreNeeded() {
+	sized --start-delay 100ms <<-EOF
+	start_delay = 0
+	EOF
+	pool_start
+	hold all 5
+	await status_is 5 apps web active
+	assertEquals 5 "$(status apps web spawned)"
+	release all
+	assertEquals 5 "$(status apps web spawned)"
+}
+
+testSpareProcessesAreKeptReady() {
+	sized <<-EOF
+	max_processes = 5
+	min_idle = 2
+	start_delay = 10ms
+	stop_delay = 0
+	max_idle_time = 100ms
+	EOF
+	pool_start
+	await status_is 2 apps web idle
+	hold some 2
+	await status_is 2 apps web active
+	await status_is 2 apps web idle
+	hold more 2
+	await status_is 4 apps web active
+	await status_is 1 apps web idle
+	assertEquals 5 "$(status apps web processes)"
+	release some
+	release more
+	await status_is '{"idle": 3}' apps web exits
+	assertEquals 2 "$(status apps web idle)"
+}
+
+# Somebody waits whom start_delay does not concern: there is no process at all.
+testAnAppOfNoneStartsOneOnDemandAndStopsItWhenItIsIdle() {
+	sized <<-EOF
+	min_processes = 0
+	start_delay = 1h
+	max_idle_time = 100ms
+	EOF
+	pool_start
+	assertEquals 0 "$(status apps web spawned)"
+	assertContains "$(web)" hello
+	await status_is '{"idle": 1}' apps web exits
+	assertEquals 0 "$(status apps web processes)"
+	assertContains "$(web)" hello
+	assertEquals 2 "$(status apps web spawned)"
+}
+
+testAHighLoadStartsOneMoreAlthoughNobodyWaits() {
+	sized <<-EOF
+	max_processes = 4
+	start_delay = 1h
+	update_interval = 50ms
+	EOF
+	pool_start
+	hold one
+	await status_is 2 apps web processes
+	await compare load '<' 60
+	assertEquals 2 "$(status apps web spawned)"
+	hold another
+	await status_is 3 apps web processes
+	release one
+	release another
+}
+
+# --- load ---------------------------------------------------------------
+
+# Busy time is counted while it passes, not when a session ends.
+testAProcessInALongSessionIsLoad() {
+	sized <<-EOF
+	min_processes = 2
+	max_processes = 2
+	update_interval = 50ms
+	EOF
+	pool_start
+	assertTrue "$(status apps web load) %" 'compare load == 0'
+	hold one
+	await compare load '>' 49
+	assertTrue "$(status apps web load) %" 'compare load "<=" 50.5'
+	assertTrue "$(status apps web work)" 'compare work ">" 0.98'
+	hold another
+	await compare load '>' 99
+	await compare work '>' 1.98
+	release one
+	release another
+	await compare load '<' 1
+}
+
+# --- shrinking ----------------------------------------------------------
+
+testIdleProcessesStopAStopDelayApart() {
+	delay=$((200 * SLOW))
+	sized <<-EOF
+	max_processes = 5
+	start_delay = 0
+	stop_delay = ${delay}ms
+	max_idle_time = 100ms
+	EOF
+	pool_start
+	hold all 5
+	await status_is 5 apps web active
+	began=$(now_ms)
+	release all
+	await status_is '{"idle": 4}' apps web exits
+	assertEquals 1 "$(status apps web processes)"
+	said_at exited >"$DIR/times"
+	for i in 1 2 3 4; do
+		assert_not_before $((began + 100 + (i - 1) * delay)) $i
+	done
+}
+
+by_load() {
+	sized <<-EOF
+	min_processes = 0
+	max_processes = 4
+	start_delay = 0
+	stop_delay = 0
+	max_idle_time = 0
+	update_interval = 50ms
+	multi_threshold = 50
+	kill_interval = 100ms
+	$1
+	EOF
+	pool_start
+}
+
+testALowLoadStopsAllButOne() {
+	by_load
+	hold all 4
+	await status_is 4 apps web active
+	release all
+	await status_is '{"load": 3}' apps web exits
+	await compare load '<' 1
+	assertEquals 1 "$(status apps web processes)"
+}
+
+testASingleProcessStopsUnderSingleThreshold() {
+	by_load 'single_threshold = 10'
+	assertContains "$(web)" hello
+	await status_is '{"load": 1}' apps web exits
+	assertEquals 0 "$(status apps web processes)"
+}
+
+# One of four is busy: 33 % with one fewer, 50 % with two fewer.
+testAsManyStopAsTheLoadAllows() {
+	by_load
+	hold one
+	hold others 3
+	await status_is 4 apps web active
+	release others
+	await compare load '<' 33.5
+	await status_is '{"load": 1}' apps web exits
+	assertEquals 3 "$(status apps web processes)"
+	release one
+	assertContains "$ANSWERS" hello
+}
+
+# --- one ceiling for all ------------------------------------------------
+
+# shared CEILING SLACK [OPTION]...: the apps other and web under it.
+shared() {
+	cat <<-EOF
+	max_processes = $1
+	process_slack = $2
+	EOF
+	shift 2
+	for name in other web; do
+		app $name <<-EOF
+		min_processes = 0
+		max_processes = 4
+		start_delay = 0
+		update_interval = 50ms
+		$(printf '%s\n' "$@")
+		EOF
+	done
+}
+
+testTheLongestIdleProcessOfAnotherAppGivesItsPlace() {
+	shared 4 0 | sed '/^app "other"/,/^}/s/min_processes = 0/min_processes = 1/' |
+	    conf
+	pool_start
+	for n in 1 2 3 4; do
+		hold $n 1 other
+	done
+	await status_is 4 apps other active
+	for n in 1 2 3 4; do
+		release $n
+		await status_is $n apps other idle
+		[ $n -ne 1 ] || oldest=$(pid_of "$ANSWERS")
+	done
+	assertContains "$(web)" hello
+	await is_gone "$oldest"
+	await status_is '{"evicted": 1}' apps other exits
+	assertEquals 3 "$(status apps other idle)"
+
+	# Its minimum is its own.
+	await compare load '<' 1 other
+	hold all 4
+	await status_is 3 apps web active
+	assertEquals 1 "$(status apps other idle)"
+	assertEquals 1 "$(status apps web waiting)"
+	release all
+	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
+}
+
+# Each process whose session ends leaves to the app that has waited longest,
+# although its own has waiters enough.
+testPlacesAreServedFirstComeFirstServed() {
+	{
+		shared 2 0
+		app third <<-EOF
+		min_processes = 0
+		EOF
+	} | conf
+	pool_start
+	hold first 1 other
+	hold second 1 other
+	await status_is 2 apps other active
+	hold more 2 other
+	await status_is 2 apps other waiting
+	hold web
+	await status_is 1 apps web waiting
+	hold third 1 third
+	await status_is 1 apps third waiting
+
+	release first
+	await status_is 1 apps web active
+	assertEquals 1 "$(status apps third waiting)"
+	assertEquals 2 "$(status apps other waiting)"
+	release second
+	await status_is 1 apps third active
+	assertEquals 2 "$(status apps other waiting)"
+	release web
+	await status_is 1 apps other active
+	release third
+	release more
+	assertEquals 2 "$(echo "$ANSWERS" | grep -c hello)"
+	for name in other web third; do
+		assert_accounts $name
+	done
+}
+
+# What one takes from the other it must not lose to it again.
+testTwoBusyAppsShareAndKeepWhatTheyHave() {
+	shared 4 0 | conf
+	pool_start
+	keep_busy other
+	await status_is 4 apps other active
+	keep_busy web
+	await status_is 2 apps web active
+	spawned=$(status apps '*' spawned | xargs)
+	served=$(status apps web completed)
+	await compare completed '>' $((served + 100))
+	assertEquals '2 2' "$(status apps '*' active | xargs)"
+	assertEquals 'no further starts' "$spawned" \
+	    "$(status apps '*' spawned | xargs)"
+	assertEquals '0 0' "$(status apps '*' lost | xargs)"
+}
+
+keep_busy() {
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/$1.sock" \
+	    --concurrency 8 --count 100000 --request 'sleep 10ms' \
+	    >"$DIR/flood.$1" 2>&1
+}
+
+# with_slack N: another app has four idle processes, three of them marked; then
+# web starts one.
+with_slack() {
+	shared 8 "$1" 'multi_threshold = 50' 'kill_interval = 1h' | conf
+	pool_start
+	hold all 4 other
+	await status_is 4 apps other active
+	release all
+	await compare load '<' 1 other
+	assertEquals 4 "$(status apps other idle)"
+	assertContains "$(web)" hello
+}
+
+testMarkedProcessesStopAtOnceWithinTheSlackOfTheCeiling() {
+	with_slack 5
+	await status_is '{"load": 3}' apps other exits
+	assertEquals 1 "$(status apps other idle)"
+}
+
+testMarkedProcessesStayWhereThereIsRoom() {
+	with_slack 4
+	assertEquals '{}' "$(status apps other exits)"
+	assertEquals 4 "$(status apps other idle)"
+}
+
+# --- reload -------------------------------------------------------------
+
+testSizesChangeInPlace() {
+	sized </dev/null
+	pool_start
+	first=$(pid_of "$(web)")
+	await status_is 1 apps web idle
+	sized <<-EOF
+	min_idle = 3
+	start_delay = 0
+	stop_delay = 0
+	max_idle_time = 100ms
+	EOF
+	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	await status_is 3 apps web idle
+	assertEquals 'the process there was' "$first" \
+	    "$(status apps web workers '*' pid | grep -x "$first")"
+	sized <<-EOF
+	stop_delay = 0
+	max_idle_time = 100ms
+	EOF
+	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	await status_is '{"idle": 2}' apps web exits
+	assertEquals 1 "$(status apps web idle)"
+}
+
+testALowerCeilingOfAllStopsTheIdleOnes() {
+	shared 8 0 | conf
+	pool_start
+	hold all 4 other
+	await status_is 4 apps other active
+	hold some 2
+	await status_is 2 apps web active
+	shared 3 0 | conf
+	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	assertEquals 6 "$(status processes)"
+	release all
+	await status_is 3 processes
+	assertEquals 2 "$(status apps web active)"
+	assertEquals '{"resized": 3}' "$(status apps other exits)"
+	release some
+	assertEquals 2 "$(echo "$ANSWERS" | grep -c hello)"
+}
+
+. tests/e2e/lib.sh
