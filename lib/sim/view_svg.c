@@ -10,7 +10,7 @@
 
 #include "sim/view.h"
 #include "sim/view_private.h"
-#include "sys/utf8.h"
+#include "sys/text.h"
 
 #define WIDTH 960
 #define HEIGHT 640
@@ -38,25 +38,21 @@ static const char style[] = "text { font: 12px sans-serif; fill: #333 }\n"
 static void
 put_text(FILE *out, const char *s)
 {
-	size_t len = strlen(s);
+	struct text t;
 
-	for (size_t at = 0, n; at < len; at += n) {
-		unsigned char c = (unsigned char)s[at];
-
-		n = utf8_length(s + at, len - at);
-		if (c == '&')
+	text_init(&t, 65536);
+	text_escaped(&t, s, strlen(s));
+	for (size_t i = 0; i < t.len; i++) {
+		if (t.data[i] == '&')
 			(void)fputs("&amp;", out);
-		else if (c == '<')
+		else if (t.data[i] == '<')
 			(void)fputs("&lt;", out);
-		else if (c == '>')
+		else if (t.data[i] == '>')
 			(void)fputs("&gt;", out);
-		else if (n == 0 || c < ' ' || c == 0x7f)
-			(void)fputc('?', out);
 		else
-			(void)fwrite(s + at, 1, n, out);
-		if (n == 0)
-			n = 1;
+			(void)fputc(t.data[i], out);
 	}
+	text_fini(&t);
 }
 
 static void
