@@ -8,6 +8,7 @@ CORE_SRCS = lib/core/action.c \
     lib/core/ahead.c \
     lib/core/app.c \
     lib/core/backoff.c \
+    lib/core/blame.c \
     lib/core/counter.c \
     lib/core/counter_check.c \
     lib/core/counter_entry.c \
@@ -32,6 +33,8 @@ CORE_SRCS = lib/core/action.c \
     lib/core/shrink.c \
     lib/core/siphash.c \
     lib/core/sizing.c \
+    lib/core/spare.c \
+    lib/core/timing.c \
     lib/core/window.c
 
 SYS_SRCS = lib/sys/accepted.c \

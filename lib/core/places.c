@@ -189,7 +189,7 @@ places_serve(struct pool *p)
 	for (uint32_t app = 0;
 	     app < p->napps && p->denied > 0 && places_free(p) > 0; app++)
 		if (p->apps[app].spare_denied) {
-			sizing_keep_spare(p, app);
+			spare_keep(p, app);
 			pool_arm_app(p, app);
 		}
 }

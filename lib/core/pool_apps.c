@@ -62,7 +62,7 @@ pool_refile(struct pool *p, uint32_t app, const struct app_options *o)
 		ilist_remove(&moving, p->process_links, n);
 		ahead_sort(p, n);
 		room_file(p, n);
-		life_arm(p, n);
+		timing_arm(p, n);
 	}
 	load_set(&p->apps[app].load,
 	    (double)p->apps[app].busy / room_whole(&p->apps[app]), p->now);
@@ -177,7 +177,7 @@ pool_end_app(struct pool *p, uint32_t app)
 		next = room_next(p, n);
 		life_escalate(p, n, STEP_TERM, END_SHUTDOWN);
 		if (p->processes[n].state != PROCESS_GONE)
-			life_arm(p, n);
+			timing_arm(p, n);
 	}
 	pool_settle(p, app);
 }

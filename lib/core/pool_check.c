@@ -76,7 +76,7 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 		break;
 	}
 	assert(deadlines_get(&p->process_deadlines, process) <=
-	    life_deadline(p, process));
+	    timing_deadline(p, process));
 	/* Work conservation. */
 	assert(!room || ilist_empty(app_servable(a)));
 	assert(x->request_limit == 0 || x->handed <= x->request_limit);

@@ -121,7 +121,7 @@ pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	pool_at(p, now);
 	if (conn == ILIST_NONE) {
 		ahead_none(p, process);
-		life_arm(p, process);
+		timing_arm(p, process);
 	} else {
 		assert(p->conns[conn].state == CONN_HANDED &&
 		    p->conns[conn].process == process);

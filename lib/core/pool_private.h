@@ -164,20 +164,29 @@ void life_tell(struct pool *p, uint32_t process, enum process_end why);
 void life_escalate(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why);
 
-/* Its deadline is due; or something that moves its deadline has changed. */
-void life_tick(struct pool *p, uint32_t process);
-tstamp life_deadline(const struct pool *p, uint32_t process);
-void life_arm(struct pool *p, uint32_t process);
-
 /* Frees the number of a process that is dead or never lived. */
 void life_free(struct pool *p, uint32_t process);
 
-/* Accounts for an end; `ready` tells a young death from a failed start. */
-void life_account(struct pool *p, uint32_t process, enum process_end end);
-void life_failed_start(struct pool *p, uint32_t process, bool for_good);
+/* --- timing.c: what comes due in the life of a process ------------------ */
+
+/* Its deadline is due; or something that moves its deadline has changed. */
+void timing_tick(struct pool *p, uint32_t process);
+tstamp timing_deadline(const struct pool *p, uint32_t process);
+void timing_arm(struct pool *p, uint32_t process);
+
+/* --- blame.c: what the end of a process means for its app --------------- */
+
+/* It has died in this way. */
+void blame_account(struct pool *p, uint32_t process, enum process_end how);
+
+/* Its end is decided: is it a failure? An end that we ask for comes later. */
+void blame_end(struct pool *p, uint32_t process, enum process_end end);
+
+/* It could not be started; for_good: nor would the next one be. */
+void blame_failed_start(struct pool *p, uint32_t process, bool for_good);
 
 /* Marks the app failed if it is, or no longer. */
-void life_judge(struct pool *p, uint32_t app);
+void blame_judge(struct pool *p, uint32_t app);
 
 /* --- sizing.c: how many processes --------------------------------------- */
 
@@ -185,14 +194,17 @@ void life_judge(struct pool *p, uint32_t app);
 void sizing_update(struct pool *p, uint32_t app);
 tstamp sizing_deadline(const struct pool *p, uint32_t app);
 
-/* Starts one of min_idle, if one is missing long enough. */
-void sizing_keep_spare(struct pool *p, uint32_t app);
+/* A place is free and the app is the first who asked for one. */
+void sizing_take_place(struct pool *p, uint32_t app);
 
 /* The app goes: its part of the pool's sums goes with it. */
 void sizing_release(struct pool *p, uint32_t app);
 
-/* A place is free and the app is the first who asked for one. */
-void sizing_take_place(struct pool *p, uint32_t app);
+/* Whether it is kept at its minimum: not if it is leaving. */
+bool sizing_kept(const struct pool *p, const struct app *a);
+
+/* How many of n starts the app's own limits allow. */
+uint32_t sizing_allowed(const struct app *a, uint32_t n);
 
 /* The minimum that is kept now. */
 uint32_t sizing_least(const struct pool *p, const struct app *a);
@@ -202,6 +214,16 @@ uint32_t sizing_lasting(const struct app *a);
 
 /* Whether nothing may be started now. */
 bool sizing_paused(const struct pool *p, const struct app *a);
+
+/* --- spare.c: processes that nobody waits for yet ------------------------ */
+
+/* One more, only where there is a place for it now. */
+bool spare_add(struct pool *p, uint32_t app);
+
+/* Starts one of min_idle, if one is missing long enough. */
+void spare_keep(struct pool *p, uint32_t app);
+
+tstamp spare_deadline(const struct pool *p, uint32_t app);
 
 /* --- shrink.c: fewer processes ------------------------------------------ */
 

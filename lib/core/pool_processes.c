@@ -12,7 +12,7 @@ pool_warm(struct pool *p, uint32_t process)
 		return;
 	p->processes[process].cooling = false;
 	room_file(p, process);
-	life_arm(p, process);
+	timing_arm(p, process);
 }
 
 static void
@@ -34,7 +34,7 @@ pool_start_queued(struct pool *p, uint32_t process, tstamp now)
 {
 	pool_at(p, now);
 	p->processes[process].queued = true;
-	life_arm(p, process);
+	timing_arm(p, process);
 }
 
 void
@@ -45,7 +45,7 @@ pool_start_began(struct pool *p, uint32_t process, tstamp now)
 	pool_at(p, now);
 	x->queued = false;
 	x->born = now;
-	life_arm(p, process);
+	timing_arm(p, process);
 }
 
 void
@@ -73,7 +73,7 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 		a->rest_until = tstamp_add(now, POOL_NO_ROOM_REST);
 	} else if (wanted) {
 		a->figures.exits[END_SPAWN]++;
-		life_failed_start(p, process, true);
+		blame_failed_start(p, process, true);
 	}
 	life_free(p, process);
 	pool_settle(p, app);
@@ -247,7 +247,7 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 
 	pool_at(p, now);
 	x->exited = how != END_SIGNAL;
-	life_account(p, process, how);
+	blame_account(p, process, how);
 	(void)life_event(p, process, PROCESS_DIED);
 	ahead_none(p, process);
 	pool_return_assigned(p, process);

@@ -36,7 +36,7 @@ rollout_condemn(struct pool *p, uint32_t process, enum process_end why)
 		p->apps[x->app].outdated++;
 	x->outdated = (uint8_t)why;
 	room_file(p, process);
-	life_arm(p, process);
+	timing_arm(p, process);
 }
 
 void
@@ -107,7 +107,7 @@ rollout_give_up(struct pool *p, uint32_t app)
 		    p->processes[n].outdated == END_RESTARTED) {
 			rollout_forget(p, n);
 			room_file(p, n);
-			life_arm(p, n);
+			timing_arm(p, n);
 		}
 	rollout_set_surge(p, app, 0);
 	p->apps[app].given_up = true;

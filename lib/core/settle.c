@@ -145,7 +145,7 @@ pool_settle(struct pool *p, uint32_t app)
 	ahead_recall(p, app);
 	queue_expire(p, app);
 	limit_update(p, app);
-	life_judge(p, app);
+	blame_judge(p, app);
 	if (a->failed)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 	sizing_update(p, app);
@@ -211,7 +211,7 @@ pool_tick(struct pool *p, tstamp now)
 	while (pool_deadline(p) <= now) {
 		if (deadlines_first(&p->process_deadlines, &n) <= now) {
 			app = p->processes[n].app;
-			life_tick(p, n);
+			timing_tick(p, n);
 		} else {
 			(void)deadlines_first(&p->app_deadlines, &app);
 			deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);

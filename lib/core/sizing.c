@@ -10,8 +10,7 @@
 
 #include "core/pool_private.h"
 
-/* Whether min_processes are kept up: not of an app that is leaving. */
-static bool
+bool
 sizing_kept(const struct pool *p, const struct app *a)
 {
 	return p->phase == POOL_RUNNING && a->phase == APP_RUNNING;
@@ -142,8 +141,7 @@ sizing_step(struct pool *p, uint32_t app)
 	return sizing_min(need, pace > starting ? pace - starting : 0);
 }
 
-/* How many of n starts the app's own limits allow. */
-static uint32_t
+uint32_t
 sizing_allowed(const struct app *a, uint32_t n)
 {
 	if (sizing_on_trial(a))
@@ -221,71 +219,6 @@ sizing_take_place(struct pool *p, uint32_t app)
 		places_want(p, app, n - 1, false);
 }
 
-/* --- spare processes ---------------------------------------------------- */
-
-/* One more that no one waits for: only where there is a place for it now. */
-static bool
-sizing_add(struct pool *p, uint32_t app)
-{
-	if (sizing_allowed(&p->apps[app], 1) == 0)
-		return false;
-	shrink_slack(p);
-	if (places_free(p) == 0 || !ilist_empty(&p->places))
-		return false;
-	life_begin(p, app);
-	return true;
-}
-
-/* Whether there are fewer idle or starting ones than min_idle. */
-static bool
-sizing_short(const struct pool *p, const struct app *a)
-{
-	uint32_t spare =
-	    a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_STARTING];
-
-	return spare < a->options.min_idle && sizing_under_own(a) > 0 &&
-	    sizing_kept(p, a) && !a->renewing && !a->failed;
-}
-
-static void
-sizing_deny_spare(struct pool *p, struct app *a, bool denied)
-{
-	p->denied += (denied ? 1u : 0u) - (a->spare_denied ? 1u : 0u);
-	a->spare_denied = denied;
-}
-
-void
-sizing_keep_spare(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	sizing_deny_spare(p, a, false);
-	if (!sizing_short(p, a))
-		a->short_since = 0;
-	else if (a->short_since == 0)
-		a->short_since = p->now;
-	while (sizing_short(p, a) && !sizing_paused(p, a) &&
-	    tstamp_add(a->short_since, a->options.start_delay) <= p->now) {
-		if (!sizing_add(p, app)) {
-			sizing_deny_spare(p, a, true);
-			return;
-		}
-		a->short_since = p->now;
-	}
-}
-
-static tstamp
-sizing_spare_due(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-	tstamp due;
-
-	if (a->short_since == 0 || a->spare_denied)
-		return TSTAMP_NEVER;
-	due = tstamp_add(a->short_since, a->options.start_delay);
-	return due < sizing_gate(a) ? sizing_gate(a) : due;
-}
-
 /* --- load --------------------------------------------------------------- */
 
 /* When the load estimate is next of use. */
@@ -320,7 +253,7 @@ sizing_estimate(struct pool *p, uint32_t app)
 	if (sizing_update_due(p, app) > p->now)
 		return;
 	load_update(&a->load, o->gain, o->update_interval, p->now);
-	if (!sizing_overloaded(p, a) || !sizing_add(p, app))
+	if (!sizing_overloaded(p, a) || !spare_add(p, app))
 		shrink_mark(p, app);
 }
 
@@ -337,7 +270,7 @@ sizing_update(struct pool *p, uint32_t app)
 	if (sizing_lasting(a) >= a->first || a->first > a->options.min_idle ||
 	    a->first > a->options.max_processes)
 		a->first = 0;
-	sizing_keep_spare(p, app);
+	spare_keep(p, app);
 	sizing_estimate(p, app);
 }
 
@@ -382,6 +315,6 @@ sizing_deadline(const struct pool *p, uint32_t app)
 	if (a->phase >= APP_STOPPING || p->phase == POOL_ENDING)
 		return at;
 	at = tstamp_min(at, rollout_deadline(p, app));
-	at = tstamp_min(at, sizing_spare_due(p, app));
+	at = tstamp_min(at, spare_deadline(p, app));
 	return tstamp_min(at, sizing_start_due(p, app));
 }

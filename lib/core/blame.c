@@ -1,0 +1,111 @@
+/*
+ * What the end of a process means for its app: which ends are failures, when
+ * the next start waits for them, and when the app has failed.
+ */
+
+#include "core/pool_private.h"
+
+static void
+blame_back_off(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+	const struct app_options *o = &a->options;
+	tstamp failed_at = a->backoff.failed_at;
+
+	backoff_failed(&a->backoff, x->born, o->restart_delay,
+	    o->restart_delay_max, &p->prng, p->now);
+	if (failed_at != p->now)
+		pool_tell(p, x->app, NEWS_BACKOFF, process);
+}
+
+void
+blame_judge(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	bool failed =
+	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
+
+	if (failed == a->failed)
+		return;
+	a->failed = failed;
+	if (failed)
+		pool_tell(p, app, NEWS_FAILED, ILIST_NONE);
+	else if (app_ready(a) > 0)
+		pool_tell(p, app, NEWS_RECOVERED, ILIST_NONE);
+}
+
+void
+blame_failed_start(struct pool *p, uint32_t process, bool for_good)
+{
+	struct app *a = &p->apps[p->processes[process].app];
+
+	a->figures.spawn_failures++;
+	a->failed_starts++;
+	if (for_good && app_ready(a) == 0 &&
+	    a->failed_starts < a->options.start_limit)
+		a->failed_starts = a->options.start_limit;
+	blame_back_off(p, process);
+}
+
+/* Whether an end of this kind is the fault of the program. */
+static bool
+blame_at_fault(
+    const struct pool *p, const struct process *x, enum process_end end)
+{
+	bool served = x->requests > 0;
+
+	/* It is one session's life; what ends it is nobody's failure. */
+	if (p->apps[x->app].options.exit_ends && x->handed > 0)
+		return false;
+	switch (end) {
+	case END_EXIT:
+		return !served || !p->apps[x->app].options.sessions;
+	case END_FAILURE:
+	case END_SIGNAL:
+	case END_START_TIMEOUT:
+	case END_PICKUP_TIMEOUT:
+	case END_NONSENSE:
+	case END_FAIL:
+		return true;
+	case END_RETIRED:
+		/* It may say so in its first session. */
+		return x->handed == 0;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Blames the app for the end, if there is cause to. An end that we ask for is
+ * blamed when we do, and not when it comes: a successor is wanted at once.
+ * Of a generation that is to replace another a young death is a failed start.
+ */
+void
+blame_end(struct pool *p, uint32_t process, enum process_end end)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+	bool young;
+
+	if (!blame_at_fault(p, x, end))
+		return;
+	young = p->now - x->born < a->options.min_server_life;
+	if (!x->ready || end == END_START_TIMEOUT ||
+	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
+	    (young && a->rolling && x->generation == a->generation))
+		blame_failed_start(p, process, false);
+	else if (young)
+		blame_back_off(p, process);
+}
+
+void
+blame_account(struct pool *p, uint32_t process, enum process_end how)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+
+	a->figures.exits[x->asked ? x->end : how]++;
+	if (!x->asked)
+		blame_end(p, process, how);
+}
