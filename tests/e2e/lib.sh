@@ -266,22 +266,22 @@ behind() {
 	ANSWER=$(cat "$DIR/behind")
 }
 
-# hold NAME [COUNT [APP]]: so many clients who say nothing, and so keep a
-# process busy each, until `release NAME`, which puts what they are told into
+# occupy NAME [COUNT [APP]]: so many clients who say nothing, and so keep a
+# process busy each, until `dismiss NAME`, which puts what they are told into
 # $ANSWERS, a line each.
-hold() {
-	start_process "$PYTHON" tests/e2e/hold.py \
-	    "$DIR/${3:-web}.sock" "${2:-1}" >"$DIR/hold.$1" 2>&1
-	echo "$STARTED" >"$DIR/holder.$1"
-	await grep -q '^held$' "$DIR/hold.$1"
+occupy() {
+	start_process "$PYTHON" tests/e2e/occupy.py \
+	    "$DIR/${3:-web}.sock" "${2:-1}" >"$DIR/occupied.$1" 2>&1
+	echo "$STARTED" >"$DIR/occupier.$1"
+	await grep -q '^connected$' "$DIR/occupied.$1"
 }
 
-release() {
-	holder=$(cat "$DIR/holder.$1")
-	kill -USR1 "$holder"
-	finish "$holder"
+dismiss() {
+	occupier=$(cat "$DIR/occupier.$1")
+	kill -USR1 "$occupier"
+	finish "$occupier"
 	# shellcheck disable=SC2034 # for the test
-	ANSWERS=$(sed 1d "$DIR/hold.$1")
+	ANSWERS=$(sed 1d "$DIR/occupied.$1")
 }
 
 # The number of the process that gave an answer.

@@ -18,7 +18,7 @@ pair() {
 # $PROCESS.
 busy() {
 	busy_before=$(sessions_by_pid)
-	hold "$1"
+	occupy "$1"
 	await are_sessions "$2"
 	PROCESS=$(sessions_by_pid | grep ' 1$' | grep -vxF -e "$busy_before" |
 	    cut -d ' ' -f 1)
@@ -42,10 +42,10 @@ testWhoIsHandedAheadWaitsInTheSocketOfTheProcess() {
 	prefetch = 2
 	EOF
 	pool_start
-	hold all 4
+	occupy all 4
 	await are_sessions 3
 	await status_is 1 apps web waiting
-	release all
+	dismiss all
 	assertEquals '1 2 3 4' "$(echo "$ANSWERS" | cut -d ' ' -f 4 | xargs)"
 	assertEquals 0 "$(status apps web retaken)"
 }
@@ -57,14 +57,14 @@ testWhatIsAheadGoesToTheSiblingThatFallsIdle() {
 	long=$PROCESS
 	busy short 2
 	short=$PROCESS
-	hold ahead
+	occupy ahead
 	await are_sessions 3
 	assertContains "$(sessions_by_pid)" "$long 2"
-	release short
-	release ahead
+	dismiss short
+	dismiss ahead
 	assertEquals "$short" "$(pid_of "$ANSWERS")"
 	assertEquals 1 "$(status apps web retaken)"
-	release long
+	dismiss long
 	assertEquals "$long" "$(pid_of "$ANSWERS")"
 	assert_accounts web
 }
@@ -73,18 +73,18 @@ testWhatIsAheadOfAProcessThatIsKilledGoesElsewhere() {
 	pair
 	busy long 1
 	long=$PROCESS
-	hold other
+	occupy other
 	await are_sessions 2
-	hold ahead
+	occupy ahead
 	await are_sessions 3
 	assertContains "$(sessions_by_pid)" "$long 2"
 	kill -KILL "$long"
-	release ahead
+	dismiss ahead
 	assertContains "$ANSWERS" hello
 	assertNotEquals "$long" "$(pid_of "$ANSWERS")"
-	release long
+	dismiss long
 	assertEquals lost "$ANSWERS"
-	release other
+	dismiss other
 	assertContains "$ANSWERS" hello
 	assertEquals 1 "$(status apps web lost)"
 	assert_accounts web
@@ -140,7 +140,7 @@ testPrefetchChangesInPlace() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
-	hold all 3
+	occupy all 3
 	await status_is 2 apps web waiting
 	app web <<-EOF | conf
 	max_processes = 1
@@ -149,7 +149,7 @@ testPrefetchChangesInPlace() {
 	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
 	assertEquals 2 "$(status apps web sessions)"
 	assertEquals 1 "$(status apps web waiting)"
-	release all
+	dismiss all
 	assertEquals "$first" \
 	    "$(echo "$ANSWERS" | cut -d ' ' -f 1 | sort -u)"
 	assert_accounts web
@@ -162,45 +162,45 @@ testAPrivateQueueIsNotSharedWithASiblingThatFallsIdle() {
 	busy long 1
 	long=$PROCESS
 	busy short 2
-	hold ahead
+	occupy ahead
 	await are_sessions 3
 	assertContains "$(sessions_by_pid)" "$long 2"
-	release short
+	dismiss short
 	sleep 0.1
 	assertContains "$(sessions_by_pid)" "$long 2"
 	assertEquals 0 "$(status apps web retaken)"
-	release long
-	release ahead
+	dismiss long
+	dismiss ahead
 	assertEquals "$long" "$(pid_of "$ANSWERS")"
 	assert_accounts web
 }
 
 testPrivateQueuesAreFilledEvenly() {
 	pair 'queue = private'
-	hold all 4
+	occupy all 4
 	await are_sessions 4
 	assertEquals '2 2' "$(sessions_by_pid | cut -d ' ' -f 2 | xargs)"
-	release all
+	dismiss all
 	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
 }
 
 testWithFullPrivateQueuesNobodyWaitsInCommon() {
 	pair 'queue = private'
-	hold all 5
+	occupy all 5
 	await are_sessions 4
 	assertEquals 0 "$(status apps web waiting)"
 	assertEquals 1 "$(status apps web backlog)"
-	release all
+	dismiss all
 	assertEquals 5 "$(echo "$ANSWERS" | grep -c hello)"
 	assertEquals 5 "$(status apps web accepted)"
 }
 
 testWithFullPrivateQueuesTheNextIsTurnedAwayWhereOnFullSaysSo() {
 	pair 'queue = private' 'on_full = close'
-	hold all 5
+	occupy all 5
 	await status_is 1 apps web refused
 	assertEquals 4 "$(status apps web sessions)"
-	release all
+	dismiss all
 	assertEquals lost "$(echo "$ANSWERS" | tail -n 1)"
 	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
 	assert_accounts web
@@ -214,11 +214,11 @@ testWhatIsAheadInPrivateQueuesMakesTheAppGrow() {
 	start_delay = 50ms
 	EOF
 	pool_start
-	hold all 3
+	occupy all 3
 	await status_is 3 apps web processes
 	assertEquals '0 1 2' \
 	    "$(sessions_by_pid | cut -d ' ' -f 2 | sort | xargs)"
-	release all
+	dismiss all
 	assertEquals 3 "$(echo "$ANSWERS" | grep -c hello)"
 	assertEquals 3 "$(status apps web spawned)"
 }
@@ -232,12 +232,12 @@ testThePrivateQueueOfAProcessThatIsKilledGoesElsewhere() {
 	restart_delay = 10ms
 	EOF
 	pool_start
-	hold all 3
+	occupy all 3
 	await are_sessions 3
 	first=$(status apps web workers 0 pid)
 	kill -KILL "$first"
 	await status_is 1 apps web lost
-	release all
+	dismiss all
 	assertEquals lost "$(echo "$ANSWERS" | head -n 1)"
 	assertEquals 2 "$(echo "$ANSWERS" | grep -c hello)"
 	assert_accounts web

@@ -73,9 +73,9 @@ testASessionIsNotCutShortByMaxLifetime() {
 	max_lifetime = 100ms
 	EOF
 	pool_start
-	hold one
+	occupy one
 	await status_is 1 apps web retiring
-	release one
+	dismiss one
 	assertContains "$ANSWERS" hello
 	await has_ended max_lifetime 1
 	assertEquals 0 "$(status apps web lost)"
@@ -192,13 +192,13 @@ compare_accepted() {
 testASessionOfTheOldGenerationIsFinished() {
 	web_app --text old </dev/null
 	pool_start
-	hold one
+	occupy one
 	await status_is 1 apps web active
 	web_app --text new </dev/null
 	reload
 	await status_is 1 apps web retiring
 	assertContains "$(web)" new
-	release one
+	dismiss one
 	assertContains "$ANSWERS" old
 	await status_is '{"restarted": 1}' apps web exits
 }

@@ -37,7 +37,7 @@ testGrowthDoublesWithEachStartDelayAndNotBefore() {
 	EOF
 	pool_start
 	began=$(now_ms)
-	hold all 8
+	occupy all 8
 	await status_is 8 apps web active
 	said_at started >"$DIR/times"
 	assert_not_before $((began + delay)) 2
@@ -45,7 +45,7 @@ testGrowthDoublesWithEachStartDelayAndNotBefore() {
 	assert_not_before $((began + 3 * delay)) 5
 	last=$(($(sed -n 8p "$DIR/times") - began))
 	assertTrue "all after $last ms" "[ $last -lt $((6 * delay)) ]"
-	release all
+	dismiss all
 }
 
 testWithoutStartDelayAsManyStartAsAreNeeded() {
@@ -53,10 +53,10 @@ testWithoutStartDelayAsManyStartAsAreNeeded() {
 	start_delay = 0
 	EOF
 	pool_start
-	hold all 5
+	occupy all 5
 	await status_is 5 apps web active
 	assertEquals 5 "$(status apps web spawned)"
-	release all
+	dismiss all
 	assertEquals 5 "$(status apps web spawned)"
 }
 
@@ -70,15 +70,15 @@ testSpareProcessesAreKeptReady() {
 	EOF
 	pool_start
 	await status_is 2 apps web idle
-	hold some 2
+	occupy some 2
 	await status_is 2 apps web active
 	await status_is 2 apps web idle
-	hold more 2
+	occupy more 2
 	await status_is 4 apps web active
 	await status_is 1 apps web idle
 	assertEquals 5 "$(status apps web processes)"
-	release some
-	release more
+	dismiss some
+	dismiss more
 	await status_is '{"idle": 3}' apps web exits
 	assertEquals 2 "$(status apps web idle)"
 }
@@ -106,14 +106,14 @@ testAHighLoadStartsOneMoreAlthoughNobodyWaits() {
 	update_interval = 50ms
 	EOF
 	pool_start
-	hold one
+	occupy one
 	await status_is 2 apps web processes
 	await compare load '<' 60
 	assertEquals 2 "$(status apps web spawned)"
-	hold another
+	occupy another
 	await status_is 3 apps web processes
-	release one
-	release another
+	dismiss one
+	dismiss another
 }
 
 # --- load ---------------------------------------------------------------
@@ -127,15 +127,15 @@ testAProcessInALongSessionIsLoad() {
 	EOF
 	pool_start
 	assertTrue "$(status apps web load) %" 'compare load == 0'
-	hold one
+	occupy one
 	await compare load '>' 49
 	assertTrue "$(status apps web load) %" 'compare load "<=" 50.5'
 	assertTrue "$(status apps web work)" 'compare work ">" 0.98'
-	hold another
+	occupy another
 	await compare load '>' 99
 	await compare work '>' 1.98
-	release one
-	release another
+	dismiss one
+	dismiss another
 	await compare load '<' 1
 }
 
@@ -150,10 +150,10 @@ testIdleProcessesStopAStopDelayApart() {
 	max_idle_time = 100ms
 	EOF
 	pool_start
-	hold all 5
+	occupy all 5
 	await status_is 5 apps web active
 	began=$(now_ms)
-	release all
+	dismiss all
 	await status_is '{"idle": 4}' apps web exits
 	assertEquals 1 "$(status apps web processes)"
 	said_at exited >"$DIR/times"
@@ -179,9 +179,9 @@ by_load() {
 
 testALowLoadStopsAllButOne() {
 	by_load
-	hold all 4
+	occupy all 4
 	await status_is 4 apps web active
-	release all
+	dismiss all
 	await status_is '{"load": 3}' apps web exits
 	await compare load '<' 1
 	assertEquals 1 "$(status apps web processes)"
@@ -197,14 +197,14 @@ testASingleProcessStopsUnderSingleThreshold() {
 # One of four is busy: 33 % with one fewer, 50 % with two fewer.
 testAsManyStopAsTheLoadAllows() {
 	by_load
-	hold one
-	hold others 3
+	occupy one
+	occupy others 3
 	await status_is 4 apps web active
-	release others
+	dismiss others
 	await compare load '<' 33.5
 	await status_is '{"load": 1}' apps web exits
 	assertEquals 3 "$(status apps web processes)"
-	release one
+	dismiss one
 	assertContains "$ANSWERS" hello
 }
 
@@ -233,11 +233,11 @@ testTheLongestIdleProcessOfAnotherAppGivesItsPlace() {
 	    conf
 	pool_start
 	for n in 1 2 3 4; do
-		hold $n 1 other
+		occupy $n 1 other
 	done
 	await status_is 4 apps other active
 	for n in 1 2 3 4; do
-		release $n
+		dismiss $n
 		await status_is $n apps other idle
 		[ $n -ne 1 ] || oldest=$(pid_of "$ANSWERS")
 	done
@@ -248,11 +248,11 @@ testTheLongestIdleProcessOfAnotherAppGivesItsPlace() {
 
 	# Its minimum is its own.
 	await compare load '<' 1 other
-	hold all 4
+	occupy all 4
 	await status_is 3 apps web active
 	assertEquals 1 "$(status apps other idle)"
 	assertEquals 1 "$(status apps web waiting)"
-	release all
+	dismiss all
 	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
 }
 
@@ -266,27 +266,27 @@ testPlacesAreServedFirstComeFirstServed() {
 		EOF
 	} | conf
 	pool_start
-	hold first 1 other
-	hold second 1 other
+	occupy first 1 other
+	occupy second 1 other
 	await status_is 2 apps other active
-	hold more 2 other
+	occupy more 2 other
 	await status_is 2 apps other waiting
-	hold web
+	occupy web
 	await status_is 1 apps web waiting
-	hold third 1 third
+	occupy third 1 third
 	await status_is 1 apps third waiting
 
-	release first
+	dismiss first
 	await status_is 1 apps web active
 	assertEquals 1 "$(status apps third waiting)"
 	assertEquals 2 "$(status apps other waiting)"
-	release second
+	dismiss second
 	await status_is 1 apps third active
 	assertEquals 2 "$(status apps other waiting)"
-	release web
+	dismiss web
 	await status_is 1 apps other active
-	release third
-	release more
+	dismiss third
+	dismiss more
 	assertEquals 2 "$(echo "$ANSWERS" | grep -c hello)"
 	for name in other web third; do
 		assert_accounts $name
@@ -321,9 +321,9 @@ keep_busy() {
 with_slack() {
 	shared 8 "$1" 'multi_threshold = 50' 'kill_interval = 1h' | conf
 	pool_start
-	hold all 4 other
+	occupy all 4 other
 	await status_is 4 apps other active
-	release all
+	dismiss all
 	await compare load '<' 1 other
 	assertEquals 4 "$(status apps other idle)"
 	assertContains "$(web)" hello
@@ -370,18 +370,18 @@ testSizesChangeInPlace() {
 testALowerCeilingOfAllStopsTheIdleOnes() {
 	shared 8 0 | conf
 	pool_start
-	hold all 4 other
+	occupy all 4 other
 	await status_is 4 apps other active
-	hold some 2
+	occupy some 2
 	await status_is 2 apps web active
 	shared 3 0 | conf
 	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
 	assertEquals 6 "$(status processes)"
-	release all
+	dismiss all
 	await status_is 3 processes
 	assertEquals 2 "$(status apps web active)"
 	assertEquals '{"resized": 3}' "$(status apps other exits)"
-	release some
+	dismiss some
 	assertEquals 2 "$(echo "$ANSWERS" | grep -c hello)"
 }
 

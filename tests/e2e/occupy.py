@@ -1,8 +1,8 @@
 """Clients who say nothing yet, so that each keeps a process busy.
 
-usage: hold.py SOCKET COUNT
+usage: occupy.py SOCKET COUNT
 
-They connect one after the other; then "held" is printed.  On SIGUSR1 all
+They connect one after the other; then "connected" is printed.  On SIGUSR1 all
 speak, and what each is told is printed, in the order of their coming; one who
 is told nothing is a line "lost".
 """
@@ -35,7 +35,7 @@ def speak(client):
 
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1])
 clients = [connect(sys.argv[1]) for _ in range(int(sys.argv[2]))]
-print("held", flush=True)
+print("connected", flush=True)
 signal.sigwait([signal.SIGUSR1])
 for client in clients:
     speak(client)
