@@ -101,6 +101,20 @@ begin_grown_busyness(void)
 	(void)rig_starts();
 }
 
+/* Seconds to the next stop. */
+static unsigned
+next_stop(void)
+{
+	unsigned n = 0;
+
+	(void)rig_stops();
+	while (rig.stops == 0 && n < 1000) {
+		seconds(1);
+		n++;
+	}
+	return n;
+}
+
 static void
 busyness_stops_one_after_10_idle_windows(void)
 {
@@ -158,6 +172,31 @@ busyness_stops_no_busy_worker(void)
 }
 
 static void
+emergencies_end_the_penalty(void)
+{
+	begin_grown_busyness();
+	seconds(30);
+	work(3, 90, 3);
+	rig_ready();
+	(void)next_stop();
+	(void)rig_starts();
+	/* 12 windows now; more than 33 waiters, for a moment, make them 3. */
+	rig_pass((unsigned)((rig.manager->ops->due(rig.manager) - rig.now) /
+	    TSPAN_MSECONDS(1)));
+	rig_arrive(44);
+	rig_pass(2);
+	CHECK_EQ(1, rig_starts());
+	rig_ready();
+	while (rig_busy() != RIG_WORKERS)
+		rig_finish_all();
+	CHECK(next_stop() < 12);
+	/* It was the only one, but the timer was wound before. */
+	CHECK_EQ(3 * 3, next_stop());
+	CHECK_EQ(10 * 3, next_stop());
+	rig_end();
+}
+
+static void
 busyness_between_both_puts_the_stop_off(void)
 {
 	begin_grown_busyness();
@@ -205,24 +244,13 @@ static void
 busyness_of_25_is_not_low(void)
 {
 	begin_grown_busyness();
-	for (unsigned n = 0; n < 20; n++)
-		work(4, 25, 3);
+	/* None is busy when it looks, so that any could be stopped. */
+	rig_pass(600);
+	work(4, 25, 60);
 	CHECK_EQ(0, rig_stops());
+	work(4, 24, 60);
+	CHECK(rig_stops() > 0);
 	rig_end();
-}
-
-/* Seconds to the next stop. */
-static unsigned
-next_stop(void)
-{
-	unsigned n = 0;
-
-	(void)rig_stops();
-	while (rig.stops == 0 && n < 1000) {
-		seconds(1);
-		n++;
-	}
-	return n;
 }
 
 static void
@@ -724,6 +752,7 @@ main(int argc, char **argv)
 	RUN(busyness_never_stops_below_cheaper);
 	RUN(busyness_stops_the_one_that_was_started_first);
 	RUN(busyness_stops_no_busy_worker);
+	RUN(emergencies_end_the_penalty);
 	RUN(busyness_between_both_puts_the_stop_off);
 	RUN(busyness_between_both_for_three_windows_begins_anew);
 	RUN(busyness_pays_a_penalty_for_a_start_after_a_stop);
