@@ -171,7 +171,9 @@ pool_driver_arrived(
 	struct pool_driver *d = pool_driver(m);
 	struct door *door = &d->doors[app];
 
-	if (!door->muted && pool_may_accept(&d->pool, app)) {
+	if (!d->pool.apps[app].options.sessions) {
+		engine_refuse(m->engine, request, ENGINE_REFUSED);
+	} else if (!door->muted && pool_may_accept(&d->pool, app)) {
 		pool_driver_accept(d, app, request, now);
 	} else if (door->backlog.count == door->room) {
 		engine_refuse(m->engine, request, ENGINE_OVERFLOWED);

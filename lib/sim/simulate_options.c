@@ -239,10 +239,15 @@ simulate_options_fini(struct simulate_options *o)
 
 /* --- of the apps -------------------------------------------------------- */
 
+/*
+ * Whether the pool hands connections to its processes.  Those that listen
+ * themselves take as many at a time as they like, which nobody knows here.
+ */
 static bool
 simulate_has_sessions(const struct conf_app *app)
 {
-	return app->handoff != CONF_HANDOFF_NONE;
+	return app->handoff != CONF_HANDOFF_NONE &&
+	    app->handoff != CONF_HANDOFF_LISTEN;
 }
 
 /* The highest rate of the profile over its mean. */
@@ -344,7 +349,7 @@ simulate_check_names(const char *option, const char *const *texts, size_t len,
 			    option, texts[i], "there is no such app");
 		if (!simulate_has_sessions(app))
 			return simulate_misuse(option, texts[i],
-			    "it has handoff = none: no connections");
+			    "no connections are handed to it (handoff)");
 	}
 	return 0;
 }

@@ -419,6 +419,23 @@ an_app_without_connections_has_processes_all_the_same(void)
 	conf_free(conf);
 }
 
+static void
+an_app_that_is_handed_none_refuses_those_of_a_trace(void)
+{
+	struct load_spec spec = {
+		.apps = help_apps, .apps_len = 1, .length = TSPAN_SECONDS(10)
+	};
+	struct conf *conf = conf_right(
+	    "app \"a\" { handoff = none command = \"/bin/true\" }\n");
+
+	conf_write("trace.csv", "1,a,1\n2,a,1\n");
+	spec.trace = in_folder("trace.csv");
+	run(conf, &spec, 1, MS(200), &result);
+	CHECK_EQ(2, result.total.refused);
+	result_fini(&result);
+	conf_free(conf);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -437,5 +454,6 @@ main(int argc, char **argv)
 	RUN(whoever_finds_no_process_waits_for_its_start);
 	RUN(the_minimum_is_ready_when_the_load_starts);
 	RUN(an_app_without_connections_has_processes_all_the_same);
+	RUN(an_app_that_is_handed_none_refuses_those_of_a_trace);
 	return check_finish();
 }
