@@ -165,7 +165,7 @@ any_load(struct prng *random, struct load_app *apps, struct load_spec *out)
 	}
 }
 
-#define CONFIGURATIONS 30
+#define CONFIGURATIONS 20
 
 static void
 run_any(uint64_t seed, enum manner manner, struct result *out)
