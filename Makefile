@@ -331,6 +331,7 @@ E2E_TESTS = \
     tests/e2e/sizing_test.sh \
     tests/e2e/prefetch_test.sh \
     tests/e2e/rollout_test.sh \
+    tests/e2e/recipes_test.sh \
     tests/e2e/stop_test.sh \
     tests/e2e/output_test.sh \
     tests/e2e/environment_test.sh \
