@@ -3,7 +3,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "daemon/refusal.h"
@@ -31,14 +31,20 @@ refusal_drain(int fd)
 
 /* --- the table ---------------------------------------------------------- */
 
-void
+int
 refusals_init(struct refusals *all, struct loop *loop, struct lane *lane)
 {
-	memset(all, 0, sizeof(*all));
-	all->loop = loop;
-	all->lane = lane;
+	*all = (struct refusals){ .loop = loop, .lane = lane };
 	TAILQ_INIT(&all->unused);
 	TAILQ_INIT(&all->open);
+	all->table = calloc(REFUSAL_MAX, sizeof(*all->table));
+	return all->table == NULL ? -1 : 0;
+}
+
+void
+refusals_fini(struct refusals *all)
+{
+	free(all->table);
 }
 
 /* NULL: there are as many as there may be. */
@@ -112,7 +118,7 @@ refusal_end(struct refusal *r, tstamp now)
 }
 
 void
-refusals_fini(struct refusals *all, tstamp now)
+refusals_close(struct refusals *all, tstamp now)
 {
 	while (refusals_any(all))
 		refusal_end(TAILQ_FIRST(&all->open), now);

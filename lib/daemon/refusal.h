@@ -51,13 +51,17 @@ struct refusals {
 	struct refusal_list unused; /* used before */
 	struct refusal_list open; /* those in the loop, oldest first */
 	size_t used; /* of table, at some time */
-	struct refusal table[REFUSAL_MAX];
+	struct refusal *table; /* REFUSAL_MAX; pages never used are none */
 };
 
-void refusals_init(struct refusals *all, struct loop *loop, struct lane *lane);
+/* 0, or -1 and errno. */
+int refusals_init(struct refusals *all, struct loop *loop, struct lane *lane);
 
 /* Closes those that linger; before the lane is stopped. */
-void refusals_fini(struct refusals *all, tstamp now);
+void refusals_close(struct refusals *all, tstamp now);
+
+/* After the lane has stopped. */
+void refusals_fini(struct refusals *all);
 
 /*
  * Turns away the client at fd, which it takes over, as this app of config

@@ -444,11 +444,11 @@ supervisor_init(struct supervisor *s, struct config *config)
 		-1 ||
 	    supervisor_listen_to_signals(s) == -1 ||
 	    supervisor_start_lanes(s) == -1 ||
+	    refusals_init(&s->refusals, &s->loop, &s->closer) == -1 ||
 	    supervisor_reserve(s, config->conf) == -1) {
 		log_error("cannot start");
 		return EX_OSERR;
 	}
-	refusals_init(&s->refusals, &s->loop, &s->closer);
 	pool_resize(&s->pool, config->conf->max_processes,
 	    config->conf->process_slack, loop_now(&s->loop));
 	(void)sockdiag_init(&s->diag);
@@ -478,7 +478,7 @@ supervisor_fini(struct supervisor *s)
 	if (s->control != NULL)
 		control_close(s->control);
 	poolcounter_close(s);
-	refusals_fini(&s->refusals, now);
+	refusals_close(&s->refusals, now);
 	retriever_fini(&s->retriever);
 	sockdiag_fini(&s->diag);
 	/* What is stuck in a lane may still use what it was given. */
@@ -489,6 +489,7 @@ supervisor_fini(struct supervisor *s)
 		free(s->groups);
 		free(s->workers);
 		free(s->accepted);
+		refusals_fini(&s->refusals);
 		config_unref(s->config);
 	}
 	loop_fini(&s->loop);

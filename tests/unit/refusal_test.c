@@ -59,7 +59,7 @@ begin(enum conf_protocol protocol)
 	now = TSPAN_SECONDS(100);
 	CHECK_EQ(0, loop_init(&loop, &clock));
 	CHECK_EQ(0, lane_start(&lane, "test"));
-	refusals_init(&all, &loop, &lane);
+	CHECK_EQ(0, refusals_init(&all, &loop, &lane));
 	app = (struct conf_app){
 		.on_full = CONF_ON_FULL_REFUSE,
 		.protocol = protocol,
@@ -101,10 +101,11 @@ pass(tspan span)
 static void
 end(void)
 {
-	refusals_fini(&all, now);
+	refusals_close(&all, now);
 	CHECK(!refusals_any(&all));
 	CHECK_EQ(1, config.refs);
 	CHECK_EQ(0, lane_stop(&lane, now, TSTAMP_NEVER));
+	refusals_fini(&all);
 	loop_fini(&loop);
 }
 
