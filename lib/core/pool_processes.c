@@ -269,22 +269,39 @@ pool_retaken(struct pool *p, uint32_t conn, tstamp now)
 	pool_settle(p, c->app);
 }
 
+/* A session that the exit of its process ended well, as they all do here. */
+static void
+pool_count_done(struct pool *p, uint32_t process, uint32_t conn)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+
+	a->figures.completed++;
+	x->requests++;
+	window_add(&a->session_time, p->now - p->conns[conn].handed, p->now);
+	/* It never lives for min_server_life; this is all it can prove. */
+	if (!a->rolling || x->generation == a->generation) {
+		a->failed_starts = 0;
+		backoff_reset(&a->backoff);
+	}
+}
+
 void
 pool_buried(struct pool *p, uint32_t process, tstamp now)
 {
 	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
 	uint32_t app = x->app, c;
-	struct app *a = &p->apps[app];
-	bool done = a->options.exit_ends && x->exited;
+	bool failed =
+	    x->asked && (x->end == END_FAIL || x->end == END_NONSENSE);
+	bool done = a->options.exit_ends && x->exited && !failed;
 
 	pool_at(p, now);
 	while ((c = x->conns.first) != ILIST_NONE) {
 		if (done)
-			window_add(
-			    &a->session_time, now - p->conns[c].handed, now);
-		a->figures.completed += done ? 1 : 0;
-		a->figures.lost += done ? 0 : 1;
-		x->requests += done ? 1 : 0;
+			pool_count_done(p, process, c);
+		else
+			a->figures.lost++;
 		queue_detach(p, c);
 		queue_free(p, c);
 	}

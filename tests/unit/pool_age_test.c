@@ -372,6 +372,38 @@ a_single_session_is_lost_by_a_signal(void)
 }
 
 static void
+a_completed_session_forgives_failed_starts(void)
+{
+	rig_begin();
+	rig_running(single_options(), 1);
+	rig_exits(0, END_FAILURE);
+	rig_at(2000);
+	(void)rig_did();
+	rig_ready(0);
+	rig_arrive();
+	(void)rig_did();
+	CHECK_EQ(1, rig_app(0)->failed_starts);
+	rig_exits(0, END_EXIT);
+	CHECK_EQ(0, rig_app(0)->failed_starts);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	rig_end();
+}
+
+static void
+an_exit_after_it_failed_completes_nothing(void)
+{
+	rig_begin();
+	rig_running(single_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_misbehaved(&rig.pool, 0, END_FAIL, rig.now);
+	rig_exits(0, END_FAILURE);
+	CHECK_EQ(0, rig_app(0)->figures.completed);
+	CHECK_EQ(1, rig_app(0)->figures.lost);
+	rig_end();
+}
+
+static void
 an_exit_without_its_session_is_a_failed_start(void)
 {
 	rig_begin();
@@ -421,6 +453,8 @@ main(int argc, char **argv)
 	RUN(when_renewing_ends_the_minimum_comes_back);
 	RUN(a_single_session_is_completed_by_any_exit);
 	RUN(a_single_session_is_lost_by_a_signal);
+	RUN(a_completed_session_forgives_failed_starts);
+	RUN(an_exit_after_it_failed_completes_nothing);
 	RUN(an_exit_without_its_session_is_a_failed_start);
 	RUN(a_single_session_that_was_never_received_goes_elsewhere);
 	return check_finish();

@@ -208,6 +208,15 @@ world_die(uint32_t n)
 	pool_died(&w.pool, n, how, w.now);
 }
 
+/* It was not ended for what it said. */
+static inline bool
+world_succeeds(uint32_t n)
+{
+	const struct process *x = &w.pool.processes[n];
+
+	return !x->asked || (x->end != END_FAIL && x->end != END_NONSENSE);
+}
+
 /* One step of the burial of a dead process. */
 static inline void
 world_bury(uint32_t n)
@@ -226,7 +235,8 @@ world_bury(uint32_t n)
 			w.conns[c].place == PLACE_TAKEN) &&
 		    w.conns[c].process == n) {
 			w.conns[c].place = PLACE_NONE;
-			if (x->exited && w.apps[x->app].options.exit_ends)
+			if (x->exited && world_succeeds(n) &&
+			    w.apps[x->app].options.exit_ends)
 				w.apps[x->app].completed++;
 			else
 				w.apps[x->app].lost++;
