@@ -376,7 +376,7 @@ a_completed_session_forgives_failed_starts(void)
 {
 	rig_begin();
 	rig_running(single_options(), 1);
-	rig_exits(0, END_FAILURE);
+	rig_exits(0, END_EXIT);
 	rig_at(2000);
 	(void)rig_did();
 	rig_ready(0);
