@@ -343,6 +343,7 @@ E2E_TESTS = \
     tests/e2e/service_test.sh \
     tests/e2e/control_test.sh \
     tests/e2e/simulate_test.sh \
+    tests/e2e/agreement_test.sh \
     tests/e2e/simulate_words_test.sh \
     tests/e2e/ping_test.sh \
     tests/e2e/stdio_test.sh \
