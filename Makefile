@@ -346,6 +346,7 @@ E2E_TESTS = \
     tests/e2e/agreement_test.sh \
     tests/e2e/simulate_words_test.sh \
     tests/e2e/ping_test.sh \
+    tests/e2e/accept_test.sh \
     tests/e2e/stdio_test.sh \
     tests/e2e/counter_test.sh \
     tests/e2e/limit_test.sh \
@@ -357,6 +358,8 @@ E2E_WORKERS = \
     tests/e2e/ask.c \
     tests/e2e/flood.c \
     tests/e2e/locker.c \
+    tests/e2e/workers/acceptor.c \
+    tests/e2e/workers/sandbox.c \
     tests/e2e/workers/tworker.c
 
 # What e2e helpers and benches share: build/support.a.
@@ -493,7 +496,7 @@ HELPERS = $(E2E_WORKERS:%.c=$(BUILD)/%)
 BENCH_PROGS = $(BENCHES:tests/bench/%.c=$(BUILD)/bench/%)
 FUZZ_PROGS = $(FUZZERS:tests/fuzz/%.c=$(BUILD)/bin/%)
 LIBS = $(if $(WORKER_SRCS),$(WORKER_A) $(WORKER_SO))
-TEST_PROGS = $(UNITS) $(HELPERS)
+TEST_PROGS = $(UNITS) $(HELPERS) $(BUILD)/tests/e2e/workers/acceptor-static
 ASAN = $(BUILD)/asan
 
 # What contrib/bootstrap sees to before anything is built; BOOTSTRAP=: trusts.
@@ -722,6 +725,13 @@ $(BUILD)/tests/e2e/%: $(OBJ)/tests/e2e/%.o $(SUPPORT_A) $(WORKER_A) $(SYS_A)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(LIBBSD_LIBS) -lm
+
+# Nothing could be slipped between it and the kernel, nor a sanitizer into it.
+$(BUILD)/tests/e2e/workers/acceptor-static: tests/e2e/workers/acceptor.c \
+    tests/e2e/workers/acceptor_options.h tests/e2e/workers/acceptor_serve.h
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O2 -pthread -static -o $@ $<
 
 $(BUILD)/bin/%: $(OBJ)/tests/fuzz/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)

@@ -1,5 +1,7 @@
 /* What a process is started with. */
 
+#include <sys/socket.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -98,6 +100,29 @@ env_identity(struct env *e, const struct conf_identity *id)
 	env_format(e, "SHELL=%s", id->shell);
 }
 
+/* The kind of address its connections have, going by the first listener. */
+static const char *
+env_family(const struct group *g)
+{
+	const struct door *d;
+	int family = AF_UNIX;
+	socklen_t len = sizeof(family);
+
+	/* They take turns, so that the first may be anywhere. */
+	TAILQ_FOREACH(d, &g->doors, next)
+		if (strcmp(d->where.text, g->conf->listen[0].text) == 0)
+			(void)getsockopt(d->listener.fd, SOL_SOCKET, SO_DOMAIN,
+			    &family, &len);
+	switch (family) {
+	case AF_INET:
+		return "inet";
+	case AF_INET6:
+		return "inet6";
+	default:
+		return "unix";
+	}
+}
+
 static void
 env_channel(struct env *e, const struct worker *w)
 {
@@ -108,6 +133,7 @@ env_channel(struct env *e, const struct worker *w)
 		return;
 	env_format(e, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
 	env_format(e, WIRE_ENV_FD "=3");
+	env_format(e, WIRE_ENV_FAMILY "=%s", env_family(w->group));
 }
 
 /* What each process gets; NULL: no memory. */

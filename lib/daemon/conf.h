@@ -200,6 +200,7 @@ struct conf_app {
 	int nice; /* the value itself, not an increment; if nice_set */
 	char *chroot; /* absolute, or NULL */
 	bool no_new_privileges;
+	bool restricted; /* that is true because the handoff needs it */
 	struct conf_rlimit limit_nofile;
 	struct conf_rlimit limit_core; /* bytes */
 	struct conf_rlimit limit_as; /* bytes */

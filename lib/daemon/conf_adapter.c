@@ -16,6 +16,8 @@ static const char *
 adapter_name(enum conf_handoff handoff)
 {
 	switch (handoff) {
+	case CONF_HANDOFF_ACCEPT:
+		return "apppool-accept";
 	case CONF_HANDOFF_STDIO:
 		return "apppool-stdio";
 	default:
@@ -66,6 +68,20 @@ adapter_search(const char *name)
 	return path != NULL ? path : adapter_in(CONF_LIBEXECDIR, "", name);
 }
 
+/*
+ * Without root's rights seccomp(2) is for those alone who give up gaining any
+ * by set-user-ID programs.
+ */
+static void
+adapter_restrict(struct conf_app *app)
+{
+	if (app->handoff != CONF_HANDOFF_ACCEPT || app->identity.uid == 0 ||
+	    app->no_new_privileges)
+		return;
+	app->no_new_privileges = true;
+	app->restricted = true;
+}
+
 void
 conf_adapter_find(struct conf_build *b)
 {
@@ -75,6 +91,7 @@ conf_adapter_find(struct conf_build *b)
 
 		if (name == NULL)
 			continue;
+		adapter_restrict(app);
 		app->adapter = adapter_search(name);
 		if (app->adapter != NULL)
 			continue;

@@ -36,6 +36,10 @@ group_new(struct supervisor *s, struct config *config,
 	TAILQ_INIT(&g->unborn);
 	if (conf->broken != NULL)
 		group_failure(g, "%s", conf->broken);
+	if (conf->restricted)
+		log_info("%s: handoff = accept sets no_new_privileges, so that "
+			 "set-user-ID programs gain no rights",
+		    conf->name);
 	limiter_configure(g);
 	measure_configure(g, now);
 	touch_configure(g, NULL, now);

@@ -18,6 +18,7 @@
 #include "sys/wire.h"
 #include "worker/accept_filter.h"
 #include "worker/accept_program.h"
+#include "worker/accept_view.h"
 
 /* Where LISTEN_FDS=1 says that it is. */
 #define LISTEN_FDS_START 3
@@ -131,6 +132,7 @@ watch_start(struct program *p, int child)
 	if (p->notify == -1)
 		return failed(p, PROGRAM_PREPARE, EMFILE);
 	p->restricted = r.restricted;
+	p->pidfd = view_open(p->pid);
 	if (hear(child, &r, &none))
 		return failed(p, r.stage, r.error);
 	p->stage = PROGRAM_RUNS;
@@ -144,7 +146,7 @@ program_start(struct program *p, const struct program_spec *spec)
 	int ends[2], high;
 	bool runs;
 
-	*p = (struct program){ .notify = -1 };
+	*p = (struct program){ .pidfd = -1, .notify = -1 };
 	if (fdpass_pair(ends) == -1)
 		return failed(p, PROGRAM_FORK, errno);
 	p->pid = fork();

@@ -28,6 +28,7 @@ enum program_stage {
 
 struct program {
 	pid_t pid;
+	int pidfd; /* see view_is_killed() */
 	int notify; /* where its calls of accept() are reported */
 	bool restricted; /* no_new_privs had to be set */
 	enum program_stage stage; /* that failed; else PROGRAM_RUNS */

@@ -39,7 +39,6 @@ serve_fail(struct adapter *a, const char *fmt, ...)
 	va_end(ap);
 	if ((size_t)len > sizeof(text) - verb - 1)
 		len = (int)(sizeof(text) - verb - 1);
-	(void)fprintf(stderr, "apppool-accept: %s\n", text + verb);
 	(void)channel_say(a->channel, text, verb + (size_t)len);
 	if (a->program.pid > 0)
 		(void)kill(a->program.pid, SIGKILL);
@@ -237,6 +236,25 @@ give(struct adapter *a, const struct call *caller)
 		given(a, &c, fd, st.st_ino);
 }
 
+/* Whether what the caller gets would be lost with it. */
+static bool
+is_doomed(struct adapter *a, const struct call *c)
+{
+	int pidfd;
+	bool killed;
+
+	if (view_is_killed(a->program.pidfd))
+		return true;
+	if (c->tid == a->program.pid)
+		return false;
+	/* A child of the program's, if it is no thread. */
+	pidfd = view_open(c->tid);
+	killed = view_is_killed(pidfd);
+	if (pidfd != -1)
+		(void)close(pidfd);
+	return killed;
+}
+
 void
 serve(struct adapter *a)
 {
@@ -250,7 +268,9 @@ serve(struct adapter *a)
 				peek(a);
 			break;
 		}
-		if (a->held.fd != -1 || take(a))
+		if (is_doomed(a, c))
+			waiters_forget(&a->waiters, c->tid);
+		else if (a->held.fd != -1 || take(a))
 			give(a, c);
 	}
 	watch_stop(a);

@@ -13,6 +13,11 @@
 
 #include "worker/accept_view.h"
 
+/* Headers may be older than the kernel; the number is that of all machines. */
+#ifndef SYS_process_mrelease
+#define SYS_process_mrelease 448
+#endif
+
 /* Long enough for /proc/PID/fd/NUMBER. */
 #define PROC_PATH 64
 
@@ -86,4 +91,19 @@ view_lives(pid_t tid)
 	/* It follows the name, which stands in parentheses. */
 	state = strrchr(line, ')');
 	return state == NULL || (state[1] != '\0' && state[2] != 'Z');
+}
+
+int
+view_open(pid_t pid)
+{
+	return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+bool
+view_is_killed(int pidfd)
+{
+	if (pidfd == -1)
+		return false;
+	/* It is asked to give up its memory, as only one that dies does. */
+	return syscall(SYS_process_mrelease, pidfd, 0) == 0 || errno == ESRCH;
 }

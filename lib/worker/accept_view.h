@@ -28,4 +28,16 @@ enum view view_has_socket(pid_t tid, int its_fd, ino_t inode);
 /* Whether the thread lives. */
 bool view_lives(pid_t tid);
 
+/*
+ * For view_is_killed(): a descriptor of that process, CLOEXEC and the
+ * caller's; -1: it is gone, it is but a thread of one, or the kernel is old.
+ */
+int view_open(pid_t pid);
+
+/*
+ * Whether the process has been killed, if only just now: until it is scheduled
+ * to die, all else looks as if it were waiting.
+ */
+bool view_is_killed(int pidfd);
+
 #endif
