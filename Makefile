@@ -246,6 +246,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/child_failure_test.c \
     tests/unit/child_test.c \
     tests/unit/conf_check_test.c \
+    tests/unit/conf_files_test.c \
     tests/unit/conf_reload_test.c \
     tests/unit/conf_reply_test.c \
     tests/unit/conf_syntax_test.c \

@@ -266,7 +266,7 @@ struct conf_app {
 	tspan kill_timeout;
 
 	/* Restarting. */
-	char *restart_dir; /* absolute, or NULL for none */
+	char *restart_dir; /* as directory, or NULL for none */
 	unsigned canary;
 	tspan canary_time;
 	char **watch; /* absolute */

@@ -56,7 +56,10 @@ paths_parse(const struct conf_input *in, void *base)
 	char **list = conf_calloc(in->len + 1, sizeof(*list));
 
 	for (size_t i = 0; i < in->len; i++) {
-		list[i] = conf_path_of(in, in->values[i]);
+		if (in->values[i][0] != '\0')
+			list[i] = conf_path_of(in, in->values[i]);
+		else
+			(void)conf_bad(in, "an empty path names no file");
 		if (list[i] == NULL) {
 			conf_strings_free(list);
 			return false;

@@ -35,16 +35,13 @@ directory_resolve(struct conf_build *b, struct conf_app *app)
 static void
 restart_dir_resolve(struct conf_app *app)
 {
-	char *inside;
+	char *path;
 
 	if (app->restart_dir == NULL)
 		return;
-	inside = conf_path_join(app->directory, app->restart_dir);
+	path = conf_path_join(app->directory, app->restart_dir);
 	free(app->restart_dir);
-	/* We look at it from outside. */
-	app->restart_dir =
-	    conf_printf("%s%s", app->chroot != NULL ? app->chroot : "", inside);
-	free(inside);
+	app->restart_dir = path;
 }
 
 /* ---- the program ---- */

@@ -1,5 +1,6 @@
 /* restart.txt, always_restart.txt and the files of watch. */
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,14 +52,17 @@ struct touch {
 
 /* --- in the lane -------------------------------------------------------- */
 
+/* At a file in restart_dir, which is that of the processes, in their root. */
 static void
-look_into(const char *dir, const char *name, struct filemark *out)
+look_into(const struct conf_app *conf, const char *name, struct filemark *out)
 {
+	const char *root = conf->chroot == NULL ? "" : conf->chroot;
 	char path[PATH_MAX];
-	int len = snprintf(path, sizeof(path), "%s/%s", dir, name);
+	int len = snprintf(
+	    path, sizeof(path), "%s%s/%s", root, conf->restart_dir, name);
 
 	if (len >= (int)sizeof(path))
-		*out = (struct filemark){ .state = FILEMARK_ABSENT };
+		*out = (struct filemark){ .error = ENAMETOOLONG };
 	else
 		filemark_look(path, out);
 }
@@ -67,14 +71,13 @@ static void
 look_work(struct lane_job *job)
 {
 	struct look *l = LOOP_OWNER(job, struct look, job);
-	const char *dir = l->conf->restart_dir;
-	struct filemark mark;
+	struct filemark dir;
 
-	if (dir != NULL) {
-		filemark_look(dir, &mark);
-		l->there = mark.state != FILEMARK_ABSENT;
-		look_into(dir, restart_name, &l->restart);
-		look_into(dir, always_name, &l->always);
+	if (l->conf->restart_dir != NULL) {
+		look_into(l->conf, ".", &dir);
+		l->there = dir.state != FILEMARK_ABSENT;
+		look_into(l->conf, restart_name, &l->restart);
+		look_into(l->conf, always_name, &l->always);
 	}
 	for (size_t i = 0; l->conf->watch[i] != NULL; i++)
 		filemark_look(l->conf->watch[i], &l->watch[i]);
@@ -257,18 +260,21 @@ touch_new(struct group *g)
 }
 
 static bool
+touch_same_text(const char *a, const char *b)
+{
+	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool
 touch_same_files(const struct conf_app *a, const struct conf_app *b)
 {
 	size_t i = 0;
 
-	if ((a->restart_dir == NULL) != (b->restart_dir == NULL) ||
-	    (a->restart_dir != NULL &&
-		strcmp(a->restart_dir, b->restart_dir) != 0))
-		return false;
-	while (a->watch[i] != NULL && b->watch[i] != NULL &&
-	    strcmp(a->watch[i], b->watch[i]) == 0)
+	while (a->watch[i] != NULL && touch_same_text(a->watch[i], b->watch[i]))
 		i++;
-	return a->watch[i] == NULL && b->watch[i] == NULL;
+	return a->watch[i] == NULL && b->watch[i] == NULL &&
+	    touch_same_text(a->restart_dir, b->restart_dir) &&
+	    touch_same_text(a->chroot, b->chroot);
 }
 
 void

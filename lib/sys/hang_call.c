@@ -86,6 +86,13 @@ static const struct {
 	CALL(msync),
 	CALL(brk),
 	CALL(sync),
+	CALL(renameat2),
+	CALL(statx),
+	FILE_CALL(io_uring_enter),
+	CALL(clone3),
+	CALL(openat2),
+	CALL(faccessat2),
+	FILE_CALL(epoll_pwait2),
 /* What follows is not on every architecture, or younger than some headers. */
 #ifdef SYS_open
 	CALL(open),
@@ -109,25 +116,6 @@ static const struct {
 #endif
 #ifdef SYS_renameat
 	CALL(renameat),
-#endif
-	CALL(renameat2),
-#ifdef SYS_statx
-	CALL(statx),
-#endif
-#ifdef SYS_io_uring_enter
-	FILE_CALL(io_uring_enter),
-#endif
-#ifdef SYS_clone3
-	CALL(clone3),
-#endif
-#ifdef SYS_openat2
-	CALL(openat2),
-#endif
-#ifdef SYS_faccessat2
-	CALL(faccessat2),
-#endif
-#ifdef SYS_epoll_pwait2
-	FILE_CALL(epoll_pwait2),
 #endif
 #ifdef SYS_futex_waitv
 	CALL(futex_waitv),

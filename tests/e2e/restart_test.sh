@@ -305,6 +305,32 @@ testRestartDirIsWithinTheDirectoryOfTheApp() {
 	restarts touch "$DIR/other/run/restart.txt"
 }
 
+testRestartDirIsInTheRootOfTheApp() {
+	if ! is_root; then
+		skip 'needs root'
+		return
+	fi
+	fresh
+	root=$DIR/root
+	mkdir -p "$root/bin" "$root/run"
+	cp "$TWORKER" "$root/bin"
+	ldd "$TWORKER" | grep -o '/[^ ]*' | while read -r library; do
+		mkdir -p "$root${library%/*}"
+		cp "$library" "$root$library"
+	done
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "/bin/tworker" }
+		min_processes = 2
+		chroot = "$root"
+		restart_dir = "run"
+	}
+	EOF
+	watched
+	restarts touch "$root/run/restart.txt"
+}
+
 testFilesThatAReloadBringsAreNotNew() {
 	fresh
 	mkdir "$DIR/other"

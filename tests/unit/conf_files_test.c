@@ -1,0 +1,139 @@
+/* Which files restart an app: restart_dir and watch. */
+
+#include "conf_help.h"
+
+static void
+restart_dir_is(const char *expected, const char *text)
+{
+	struct conf *conf = conf_right(text);
+	char *short_text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&short_text, &len);
+
+	if (conf != NULL) {
+		conf_shorten(conf->apps[0].restart_dir == NULL
+			? "none"
+			: conf->apps[0].restart_dir,
+		    out);
+		fclose(out);
+		CHECK_STR(expected, short_text);
+	} else {
+		fclose(out);
+	}
+	free(short_text);
+	conf_free(conf);
+}
+
+static void
+restart_dir_is_within_the_directory(void)
+{
+	restart_dir_is("tmp", APP(""));
+	restart_dir_is("run", APP("restart_dir = run"));
+	restart_dir_is("/srv/web/tmp", APP("directory = /srv/web"));
+	restart_dir_is(
+	    "/srv/web/run", APP("directory = /srv/web restart_dir = ./run/"));
+	restart_dir_is(
+	    "/run/web", APP("directory = /srv/web restart_dir = /run/web"));
+}
+
+static void
+restart_dir_may_be_none(void)
+{
+	restart_dir_is("none", APP("restart_dir = \"\""));
+}
+
+static void
+watched_files_start_at_the_folder_of_the_file(void)
+{
+	char *list;
+	struct conf *conf = conf_right(
+	    APP("directory = /srv/web watch = { version, \"/etc/web\" }"));
+
+	NEED(conf != NULL);
+	list = conf_lines(conf->apps[0].watch, 2);
+	CHECK_STR("version\n/etc/web\n", list);
+	CHECK(conf->apps[0].watch[2] == NULL);
+	free(list);
+	conf_free(conf);
+}
+
+static void
+an_empty_path_cannot_be_watched(void)
+{
+	MISTAKES("pool.conf:1: option 'watch': an empty path names no file\n",
+	    APP("watch = { \"a\", \"\" }"));
+}
+
+static void
+other_files_change_nothing_about_the_processes(void)
+{
+	struct conf *old = conf_right(APP("")), *new;
+
+	new = conf_right(APP("watch = { a }"));
+	NEED(old != NULL && new != NULL);
+	CHECK_EQ(
+	    CONF_CHANGED_SIZES, conf_app_changes(&old->apps[0], &new->apps[0]));
+	conf_free(new);
+	new = conf_right(APP("restart_dir = run"));
+	NEED(new != NULL);
+	CHECK_EQ(
+	    CONF_CHANGED_SIZES, conf_app_changes(&old->apps[0], &new->apps[0]));
+	conf_free(new);
+	conf_free(old);
+}
+
+/* Prints it, reads that, and compares. */
+static void
+is_read_back(const char *text)
+{
+	struct conf *conf = conf_right(text), *again;
+	char *printed = NULL;
+	size_t len;
+	FILE *out = open_memstream(&printed, &len);
+
+	NEED(conf != NULL);
+	conf_print(conf, out);
+	fclose(out);
+	again = conf_right(printed);
+	NEED(again != NULL);
+	CHECK(conf_app_equal(&conf->apps[0], &again->apps[0]));
+	CHECK_STR(conf->apps[0].restart_dir, again->apps[0].restart_dir);
+	free(printed);
+	conf_free(conf);
+	conf_free(again);
+}
+
+static void
+what_is_printed_is_read_back(void)
+{
+	is_read_back(APP("restart_dir = run watch = { a, b }"));
+	is_read_back(APP("directory = /srv"));
+	is_read_back(APP("restart_dir = \"\""));
+}
+
+/* It is shown as the processes see it. */
+static void
+so_it_is_with_another_root(void)
+{
+	if (geteuid() != 0)
+		SKIP("needs root");
+	restart_dir_is("/tmp", APP("chroot = /srv"));
+	restart_dir_is(
+	    "/web/run", APP("chroot = /srv directory = web restart_dir = run"));
+	is_read_back(APP("chroot = /srv directory = web restart_dir = run"));
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	conf_folder_make();
+	RUN(restart_dir_is_within_the_directory);
+	RUN(restart_dir_may_be_none);
+	RUN(watched_files_start_at_the_folder_of_the_file);
+	RUN(an_empty_path_cannot_be_watched);
+	RUN(other_files_change_nothing_about_the_processes);
+	RUN(what_is_printed_is_read_back);
+	RUN(so_it_is_with_another_root);
+	return check_finish();
+}
