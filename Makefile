@@ -182,6 +182,7 @@ SIM_SRCS = lib/sim/backlog.c \
     lib/sim/pool_driver.c \
     lib/sim/result.c \
     lib/sim/simulate.c \
+    lib/sim/simulate_apps.c \
     lib/sim/simulate_options.c \
     lib/sim/tally.c \
     lib/sim/view_chart.c \

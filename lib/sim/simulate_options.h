@@ -40,6 +40,9 @@ void simulate_options_fini(struct simulate_options *o);
 
 void simulate_usage(void);
 
+/* Says what is wrong with the value of an option; gives EX_USAGE. */
+int simulate_misuse(const char *option, const char *text, const char *why);
+
 /*
  * The load of each app of the configuration: what the options say, else our
  * defaults.  apps: as many as conf has.  0, or an exit status, and it has been
