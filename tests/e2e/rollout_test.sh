@@ -98,7 +98,7 @@ testJitterSpreadsTheEndsOfProcessesOfOneAge() {
 	last=$(($(tail -n 1 "$DIR/times") - began))
 	assertTrue "first after $first ms" "[ $first -ge 200 ]"
 	assertTrue "$first to $last ms" "[ $((last - first)) -gt $((jitter / 4)) ]"
-	assertEquals 10 "$(status apps web processes)"
+	await status_is 10 apps web processes
 }
 
 testJitterGivesProcessesDifferentNumbersOfRequests() {
