@@ -1,5 +1,7 @@
 /* How large processes are. */
 
+#include <unistd.h>
+
 #include "daemon/measure.h"
 #include "daemon/supervisor.h"
 #include "sys/procinfo.h"
@@ -11,6 +13,18 @@
 /* Rounds begin no sooner one after the other. */
 #define MEASURE_PAUSE TSPAN_MSECONDS(100)
 
+static int
+measure_open(const struct worker *w)
+{
+	int folder = worker_program(w), fd;
+
+	if (folder == -1)
+		return -1;
+	fd = procinfo_memory_open(folder);
+	close(folder);
+	return fd;
+}
+
 void
 measure_worker(struct worker *w, tstamp now)
 {
@@ -19,7 +33,7 @@ measure_worker(struct worker *w, tstamp now)
 	if (w->group->conf->max_memory == 0 || w->pid == 0)
 		return;
 	if (w->memory_fd == -1)
-		w->memory_fd = procinfo_memory_open(w->pid);
+		w->memory_fd = measure_open(w);
 	/* Without a descriptor, or when it is dead, there is another time. */
 	if (w->memory_fd == -1 || procinfo_memory(w->memory_fd, &bytes) == -1)
 		return;

@@ -21,7 +21,8 @@
 struct slow {
 	struct lane_job job;
 	struct worker *worker; /* NULL: it is dead */
-	int folder; /* of the process */
+	pid_t pid; /* of the process */
+	int folder; /* of its program */
 	bool terminate; /* when that is told */
 	tstamp since; /* the look was asked for then */
 	struct hang hang;
@@ -78,12 +79,15 @@ slow_tell_denied(const struct hang *h)
 static void
 slow_tell(const struct slow *l)
 {
-	char text[384];
+	char text[384], program[48] = "";
 
 	/* It ended by itself meanwhile, which is told elsewhere. */
 	if (l->hang.state == 0)
 		return;
-	log_warnx("%s %s, %s", l->name, l->what,
+	if (l->hang.pid != l->pid)
+		(void)snprintf(program, sizeof(program),
+		    "its program (pid %ld) ", (long)l->hang.pid);
+	log_warnx("%s %s, %s%s", l->name, l->what, program,
 	    hang_describe(&l->hang, text, sizeof(text)));
 	if (l->hang.stack[0] != '\0')
 		log_warnx("%s its kernel stack: %s", l->name, l->hang.stack);
@@ -144,7 +148,7 @@ slow_look(struct worker *w, tstamp now)
 	if (w->pid == 0 || !slow_may_look(w->group, now) ||
 	    (l = calloc(1, sizeof(*l))) == NULL)
 		return NULL;
-	l->folder = hang_open(w->pid);
+	l->folder = worker_program(w);
 	if (l->folder == -1) {
 		free(l);
 		return NULL;
@@ -152,6 +156,7 @@ slow_look(struct worker *w, tstamp now)
 	l->job.work = slow_work;
 	l->job.done = slow_done;
 	l->worker = w;
+	l->pid = w->pid;
 	l->since = now;
 	(void)worker_name(w, l->name, sizeof(l->name));
 	w->slow = l;

@@ -20,6 +20,7 @@
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
+#include "sys/procinfo.h"
 
 int
 worker_compare(const struct worker *a, const struct worker *b)
@@ -50,6 +51,14 @@ worker_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 	log_warnx("%s broke the protocol and is killed: %s",
 	    worker_name(w, name, sizeof(name)), text);
 	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
+}
+
+int
+worker_program(const struct worker *w)
+{
+	return w->group->conf->handoff == CONF_HANDOFF_ACCEPT
+	    ? procinfo_child_folder(w->pid)
+	    : procinfo_folder(w->pid);
 }
 
 /* --- coming and going --------------------------------------------------- */

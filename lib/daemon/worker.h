@@ -68,6 +68,12 @@ struct worker *worker_new(struct supervisor *s, uint32_t process);
 /* Frees what it has; the core has let its number go, or does next. */
 void worker_free(struct worker *w);
 
+/*
+ * The folder in /proc of its program, which is not always the process itself:
+ * a descriptor, or -1 and errno.
+ */
+int worker_program(const struct worker *w);
+
 /* ACTION_TERM, ACTION_KILL. */
 void worker_signal(struct worker *w, int sig, bool group);
 

@@ -9,15 +9,6 @@
 
 #include "sys/hang.h"
 
-int
-hang_open(pid_t pid)
-{
-	char path[32];
-
-	(void)snprintf(path, sizeof(path), "/proc/%ld", (long)pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-}
-
 /* Reads a file of the folder into buf, with a NUL; 0, or an errno. */
 static int
 slurp(int folder, const char *name, char *buf, size_t size)
@@ -44,17 +35,19 @@ read_state(int folder, struct hang *out)
 	char stat[1024];
 	const char *rest;
 	char state;
+	int pid;
 
 	if (slurp(folder, "stat", stat, sizeof(stat)) != 0)
 		return false;
 	/* The second field is the program's name, and may hold a ')'. */
 	rest = strrchr(stat, ')');
-	if (rest == NULL ||
+	if (rest == NULL || sscanf(stat, "%d", &pid) != 1 ||
 	    sscanf(rest + 1,
 		" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 		" %*s %*s %*s %ld",
 		&state, &out->threads) != 2)
 		return false;
+	out->pid = pid;
 	out->state = state;
 	return true;
 }

@@ -16,6 +16,7 @@
 #define HANG_NO_CALL (-1L)
 
 struct hang {
+	pid_t pid;
 	char state; /* R, S, D, T, ... as in ps; 0: it is gone */
 	long threads;
 	long call; /* number of the system call, or HANG_NO_CALL */
@@ -27,14 +28,8 @@ struct hang {
 };
 
 /*
- * The folder of the process in /proc, which stands for it and for no later
- * process of that number. A descriptor, or -1 and errno. Does not block.
- */
-int hang_open(pid_t pid);
-
-/*
- * Looks; what cannot be seen is left out. May block on strange processes: for
- * a lane.
+ * Looks at the process of that folder (procinfo_folder()); what cannot be seen
+ * is left out. May block on strange processes: for a lane.
  */
 void hang_read(int folder, struct hang *out);
 

@@ -64,12 +64,62 @@ procinfo_read(pid_t pid, struct procinfo *out)
 }
 
 int
-procinfo_memory_open(pid_t pid)
+procinfo_folder(pid_t pid)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	return open(path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* The parent of the process whose folder it is; 0: it has gone. */
+static pid_t
+parent_of(int folder)
+{
+	char stat[1024];
+	const char *rest;
+	int parent = 0, fd = openat(folder, "stat", O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	if (fd == -1)
+		return 0;
+	n = read(fd, stat, sizeof(stat) - 1);
+	close(fd);
+	stat[n > 0 ? n : 0] = '\0';
+	rest = strrchr(stat, ')');
+	if (rest == NULL || sscanf(rest + 1, " %*c %d", &parent) != 1)
+		return 0;
+	return parent;
+}
+
+int
+procinfo_child_folder(pid_t parent)
+{
+	char path[64], children[32];
+	int child, folder;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
+	    (int)parent, (int)parent);
+	if (slurp(path, children, sizeof(children)) == -1)
+		return -1;
+	if (sscanf(children, "%d ", &child) != 1) {
+		errno = ECHILD;
+		return -1;
+	}
+	folder = procinfo_folder(child);
+	/* Its number may be another one's by now. */
+	if (folder != -1 && parent_of(folder) != parent) {
+		close(folder);
+		errno = ECHILD;
+		return -1;
+	}
+	return folder;
+}
+
+int
+procinfo_memory_open(int folder)
+{
+	return openat(folder, "statm", O_RDONLY | O_CLOEXEC);
 }
 
 int

@@ -19,11 +19,18 @@ struct procinfo {
 int procinfo_read(pid_t, struct procinfo *out);
 
 /*
- * The resident bytes of one process, asked for again and again: a descriptor
- * for procinfo_memory(), or -1 and errno. It stands for no later process of
- * the same number.
+ * The folder in /proc of a process, or of the first of its children: a
+ * descriptor, which stands for this process and for no later one of that
+ * number, or -1 and errno. Neither blocks.
  */
-int procinfo_memory_open(pid_t);
+int procinfo_folder(pid_t);
+int procinfo_child_folder(pid_t parent);
+
+/*
+ * The resident bytes of one process, asked for again and again: a descriptor
+ * for procinfo_memory(), or -1 and errno.
+ */
+int procinfo_memory_open(int folder);
 
 /* 0, or -1 and errno: ESRCH once it is reaped. Does not block. */
 int procinfo_memory(int fd, uint64_t *out);

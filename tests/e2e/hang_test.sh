@@ -220,6 +220,58 @@ testOneThatIsSmallEnoughStays() {
 	assertEquals "$old" "$(workers)"
 }
 
+# --- the program behind an adapter ---------------------------------------
+
+# accept_conf [OPTION...]: a program that the adapter apppool-accept runs.
+accept_conf() {
+	cat >"$DIR/program.py" <<-'EOF'
+	import os, socket, time
+	listener, kept = socket.socket(fileno=0), []
+	while True:
+	    client, _ = listener.accept()
+	    word, _, number = client.recv(100).decode().partition(" ")
+	    if word == "sleep":
+	        time.sleep(float(number))
+	    if word == "grow":
+	        kept.append(bytearray(int(number) << 20))
+	    client.sendall(b"%d hello\n" % os.getpid())
+	    client.close()
+	EOF
+	{
+		echo 'app "web" {'
+		echo 'listen = "unix:web.sock"'
+		echo 'handoff = accept'
+		echo "command = { \"$PYTHON\", \"$DIR/program.py\" }"
+		printf '%s\n' "$@"
+		echo '}'
+	} | conf
+}
+
+testTheProgramBehindTheAdapterIsLookedAt() {
+	accept_conf 'slow_timeout = 300ms'
+	pool_start
+	program=$(pid_of "$(web)")
+	assertContains "$(web 'sleep 1')" hello
+	assertTrue 'where its program is' "grep -qE \
+	    'is slow: its session is [0-9.]+ s old, its program \(pid \
+$program\) sleeping in (clock_nanosleep|pselect6|select)' '$DIR/log'"
+}
+
+testTheMemoryOfTheProgramBehindTheAdapterCounts() {
+	accept_conf
+	pool_start
+	limit=$(($(rss "$(pid_of "$(web)")") + 64))
+	pool_stop
+	accept_conf "max_memory = ${limit}M"
+	pool_start
+	small=$(pid_of "$(web 'grow 8')")
+	assertEquals "$small" "$(pid_of "$(web 'grow 96')")"
+	await is_gone "$small"
+	assertContains "$(web)" hello
+	assertEquals 1 "$(status apps web exits max_memory)"
+	assertEquals 0 "$(status apps web lost)"
+}
+
 # --- connections handed ahead -------------------------------------------
 
 testAConnectionBehindABusyProcessIsTakenBackForAnIdleOne() {

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "sys/hang.h"
+#include "sys/procinfo.h"
 
 #include "check.h"
 
@@ -44,7 +45,7 @@ static bool
 found(pid_t pid, long call, char state, struct hang *out)
 {
 	const struct timespec moment = { .tv_nsec = 1000000 };
-	int folder = hang_open(pid);
+	int folder = procinfo_folder(pid);
 
 	for (int left = LIMIT_SECONDS * 1000; left > 0; left--) {
 		hang_read(folder, out);
@@ -113,6 +114,7 @@ one_that_sleeps_is_found_in_its_call(void)
 		stop(pid);
 		return;
 	}
+	CHECK_EQ(pid, h.pid);
 	CHECK_EQ(0, h.call_error);
 	CHECK_EQ(1, h.threads);
 	CHECK_STR("", h.file);
@@ -162,7 +164,7 @@ one_that_is_stopped_is_so(void)
 	char text[256];
 	siginfo_t info;
 	pid_t pid = start(stops);
-	int folder = hang_open(pid);
+	int folder = procinfo_folder(pid);
 
 	NEED(waitid(P_PID, (id_t)pid, &info, WSTOPPED) == 0);
 	hang_read(folder, &h);
@@ -196,7 +198,7 @@ static void
 a_hostile_name_does_no_harm(void)
 {
 	struct hang h;
-	int folder = hang_open(getpid());
+	int folder = procinfo_folder(getpid());
 
 	NEED(prctl(PR_SET_NAME, "x) Z 1 (2 3") == 0);
 	hang_read(folder, &h);
@@ -235,7 +237,7 @@ a_stranger_sees_the_state_alone(void)
 
 	if (geteuid() != 0)
 		SKIP("needs root");
-	folder = hang_open(getppid());
+	folder = procinfo_folder(getppid());
 	NEED(setgid(65534) == 0 && setuid(65534) == 0);
 	hang_read(folder, &h);
 	CHECK(h.state != 0);
@@ -253,13 +255,13 @@ one_that_is_gone_is_gone_whoever_has_its_number(void)
 	struct hang h;
 	char text[256];
 	pid_t pid = start(sleeps);
-	int folder = hang_open(pid);
+	int folder = procinfo_folder(pid);
 
 	stop(pid);
 	hang_read(folder, &h);
 	CHECK_EQ(0, h.state);
 	CHECK_STR("gone", hang_describe(&h, text, sizeof(text)));
-	CHECK_EQ(-1, hang_open(pid));
+	CHECK_EQ(-1, procinfo_folder(pid));
 	CHECK_EQ(ENOENT, errno);
 	close(folder);
 }

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 
 #include "sys/limits.h"
 #include "sys/procinfo.h"
@@ -44,9 +45,11 @@ memory_can_be_asked_for_again_and_again(void)
 {
 	struct procinfo info;
 	uint64_t before = 0, after = 0, freed = 0;
-	int fd = procinfo_memory_open(getpid());
+	int folder = procinfo_folder(getpid());
+	int fd = procinfo_memory_open(folder);
 	void *memory;
 
+	close(folder);
 	NEED(fd != -1);
 	CHECK_EQ(0, procinfo_memory(fd, &before));
 	CHECK_EQ(0, procinfo_read(getpid(), &info));
@@ -68,7 +71,7 @@ static void
 the_memory_of_one_that_is_reaped_is_esrch(void)
 {
 	uint64_t memory = 42;
-	int fd, unread[2];
+	int fd, folder, unread[2];
 	char byte;
 	pid_t pid;
 
@@ -79,7 +82,8 @@ the_memory_of_one_that_is_reaped_is_esrch(void)
 		(void)!read(unread[0], &byte, 1);
 		_exit(0);
 	}
-	fd = procinfo_memory_open(pid);
+	folder = procinfo_folder(pid);
+	fd = procinfo_memory_open(folder);
 	CHECK_EQ(0, procinfo_memory(fd, &memory));
 	CHECK(memory > 0);
 	close(unread[0]);
@@ -89,8 +93,58 @@ the_memory_of_one_that_is_reaped_is_esrch(void)
 	CHECK_EQ(-1, procinfo_memory(fd, &memory));
 	CHECK_EQ(ESRCH, errno);
 	CHECK_EQ(42, (intmax_t)memory);
-	CHECK_EQ(-1, procinfo_memory_open(pid));
+	CHECK_EQ(-1, procinfo_memory_open(folder));
+	CHECK_EQ(-1, procinfo_folder(pid));
+	close(folder);
 	close(fd);
+}
+
+/* A process, and its child, which waits for the end of `until`. */
+static pid_t
+start_family(int until)
+{
+	char byte;
+	pid_t pid = fork();
+
+	if (pid != 0)
+		return pid;
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (fork() == 0)
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	(void)!read(until, &byte, 1);
+	_exit(0);
+}
+
+static void
+the_child_of_a_process_is_found(void)
+{
+	int folder = -1, until[2];
+	uint64_t memory = 0;
+	pid_t pid;
+
+	NEED(pipe2(until, O_CLOEXEC) == 0);
+	pid = start_family(until[0]);
+	for (int left = 10000; folder == -1 && left > 0; left--) {
+		folder = procinfo_child_folder(pid);
+		if (folder == -1 && errno == ENOENT)
+			SKIP("the kernel does not tell of children");
+		usleep(1000);
+	}
+	CHECK(folder != -1);
+	CHECK(procinfo_child_folder(getpid()) != -1);
+	CHECK_EQ(0, procinfo_memory(procinfo_memory_open(folder), &memory));
+	CHECK(memory > 0);
+	kill(pid, SIGKILL);
+	CHECK_EQ(pid, waitpid(pid, NULL, 0));
+	CHECK_EQ(-1, procinfo_child_folder(pid));
+}
+
+static void
+who_has_no_child_has_none(void)
+{
+	errno = 0;
+	CHECK_EQ(-1, procinfo_child_folder(getpid()));
+	CHECK(errno == ECHILD || errno == ENOENT);
 }
 
 static void
@@ -193,6 +247,8 @@ main(int argc, char **argv)
 	RUN(rss_grows_with_what_is_touched);
 	RUN(memory_can_be_asked_for_again_and_again);
 	RUN(the_memory_of_one_that_is_reaped_is_esrch);
+	RUN_ALONE(the_child_of_a_process_is_found);
+	RUN(who_has_no_child_has_none);
 	RUN(cpu_time_is_that_of_getrusage);
 	RUN_ALONE(a_hostile_name_does_no_harm);
 	RUN(a_zombie_is_one);
