@@ -201,7 +201,12 @@ app_max_queue(const struct app *a)
 	if (a->options.private_queue &&
 	    (!a->options.close_when_full || app_ready(a) > 0))
 		n = 0;
-	return a->options.limited && n == 0 ? 1 : n;
+	/* Who wakes an app that has no process is not turned away for that. */
+	if (n == 0 &&
+	    (a->options.limited ||
+		(a->options.close_when_full && app_ready(a) == 0)))
+		n = 1;
+	return n;
 }
 
 /* Waiters that go to the next process with room. */

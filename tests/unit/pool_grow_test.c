@@ -103,7 +103,7 @@ with_no_minimum_nothing_is_started_before_somebody_comes(void)
 }
 
 static void
-one_refused_for_want_of_any_process_brings_one(void)
+without_a_queue_who_brings_the_first_process_waits_for_it(void)
 {
 	struct app_options o = rig_options();
 
@@ -113,7 +113,11 @@ one_refused_for_want_of_any_process_brings_one(void)
 	o.close_when_full = true;
 	rig_add(&o);
 	rig_arrive();
-	CHECK_STR("refuse 0 full, spawn 0", rig_did());
+	CHECK_STR("spawn 0", rig_did());
+	rig_arrive();
+	CHECK_STR("refuse 1 full", rig_did());
+	rig_ready(0);
+	CHECK_STR("hand 0>0", rig_did());
 	rig_end();
 }
 
@@ -628,7 +632,7 @@ main(int argc, char **argv)
 	RUN(a_clean_end_below_the_minimum_is_replaced_at_once);
 	RUN(an_end_above_the_minimum_is_not_replaced);
 	RUN(with_no_minimum_nothing_is_started_before_somebody_comes);
-	RUN(one_refused_for_want_of_any_process_brings_one);
+	RUN(without_a_queue_who_brings_the_first_process_waits_for_it);
 	RUN(a_knock_brings_the_first_process_too);
 	RUN(one_more_is_started_when_the_oldest_has_waited_start_delay);
 	RUN(who_is_served_in_time_makes_nothing_grow);
