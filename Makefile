@@ -216,9 +216,11 @@ ADAPTER_SRCS = lib/sys/fdpass.c \
     lib/worker/session.c
 ACCEPT_SRCS = lib/sys/fdpass.c \
     lib/worker/accept.c \
+    lib/worker/accept_adapter.c \
     lib/worker/accept_call.c \
     lib/worker/accept_door.c \
     lib/worker/accept_filter.c \
+    lib/worker/accept_give.c \
     lib/worker/accept_memory.c \
     lib/worker/accept_program.c \
     lib/worker/accept_serve.c \

@@ -28,6 +28,7 @@
 #include "sys/wire.h"
 #include "worker/accept_serve.h"
 #include "worker/accept_view.h"
+#include "worker/accept_watch.h"
 #include "worker/environment.h"
 
 /* Below it are the descriptors the program gets. */
@@ -114,7 +115,7 @@ static void
 open_door(struct adapter *a)
 {
 	if (door_open(&a->door, wanted_family()) == -1)
-		serve_fail(a, "cannot make a socket to listen on: %s",
+		adapter_fail(a, "cannot make a socket to listen on: %s",
 		    strerror(errno));
 	a->door.fd = raise_descriptor(a->door.fd);
 	/* Who polls before the first accept() shall go on to that. */
@@ -132,14 +133,14 @@ not_started(struct adapter *a, const char *name)
 	case PROGRAM_FILTER:
 		if (a->program.error == EBUSY)
 			why = "somebody uses it already";
-		serve_fail(a,
+		adapter_fail(a,
 		    "this system does not let us answer accept(): seccomp user "
 		    "notification: %s; handoff = listen does without",
 		    why);
 	case PROGRAM_EXECUTE:
-		serve_fail(a, "cannot execute %s: %s", name, why);
+		adapter_fail(a, "cannot execute %s: %s", name, why);
 	default:
-		serve_fail(a, "cannot start %s: %s", name, why);
+		adapter_fail(a, "cannot start %s: %s", name, why);
 	}
 }
 
@@ -199,7 +200,7 @@ end_if_it_has(struct adapter *a)
 
 	if (!program_ended(&a->program, &status))
 		return;
-	serve_ended(a, status);
+	watch_ended(a, status);
 	program_end_likewise(status);
 }
 
@@ -222,7 +223,7 @@ pass_signals(struct adapter *a, int signals)
 static int
 timeout(const struct adapter *a)
 {
-	nanoseconds next = serve_next(a), left = next - a->now;
+	nanoseconds next = watch_next(a), left = next - a->now;
 
 	if (next == INT64_MAX)
 		return -1;
@@ -273,8 +274,10 @@ run(struct adapter *a, const struct sources *s)
 		a->now = clock_now();
 		for (int i = 0; i < n; i++)
 			handle(a, s, &events[i]);
-		if (serve_next(a) <= a->now)
-			serve_tick(a);
+		if (watch_next(a) <= a->now) {
+			watch_tick(a);
+			serve(a);
+		}
 	}
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sys/wire.h"
+#include "worker/accept_view.h"
 #include "worker/accept_watch.h"
 #include "worker/channel.h"
 
@@ -152,17 +153,16 @@ watch_stop(struct adapter *a)
 }
 
 void
-serve_tick(struct adapter *a)
+watch_tick(struct adapter *a)
 {
 	for (size_t i = a->sessions.len; i-- > 0;)
 		if (a->sessions.list[i].look_at <= a->now &&
 		    look(a, &a->sessions.list[i]))
 			end(a, i);
-	serve(a);
 }
 
 nanoseconds
-serve_next(const struct adapter *a)
+watch_next(const struct adapter *a)
 {
 	nanoseconds next = sessions_next(&a->sessions);
 	nanoseconds doubt = waiters_next(&a->waiters, a->now);
@@ -176,11 +176,14 @@ serve_next(const struct adapter *a)
 }
 
 void
-serve_ended(struct adapter *a, int status)
+watch_ended(struct adapter *a, int status)
 {
 	/* Cut off by a signal or a failure they are lost, and so counted. */
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 ||
+	    a->sessions.len == 0)
 		return;
+	/* Or their end would bring us the next one. */
+	adapter_retire(a);
 	while (a->sessions.len > 0)
 		end(a, a->sessions.len - 1);
 }
