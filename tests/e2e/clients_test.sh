@@ -105,6 +105,8 @@ testAHalfClosedClientIsServed() {
 		sleep 1.2
 		release
 		await grep -q hello "$DIR/said"
+		# The answer is there before its DONE.
+		await status_is 0 apps web sessions
 		ask_behind 'sleep 30s'
 	done
 	assertEquals 0 "$(status apps web abandoned)"
