@@ -123,8 +123,8 @@ testARequestThatTakesTooLongEndsItsProcessAndNoOther() {
 1\.[0-9] s old, sleeping in clock_nanosleep\" '$DIR/log'"
 	await status_is 2 apps web idle
 	assertContains "$(workers)" "$other"
-	assertEquals 1 "$(status apps web lost)"
-	assertEquals 1 "$(status apps web exits request_timeout)"
+	await status_is 1 apps web lost
+	await status_is 1 apps web exits request_timeout
 	# That was no failure of a start, nor a young death.
 	assertEquals 0 "$(times_said 'next start in')"
 	assert_accounts web
@@ -143,8 +143,8 @@ testOneThatMindsNoSigtermIsKilled() {
 	behind
 	assertEquals 1 "$RC"
 	await is_gone "$pid"
-	assertTrue "said '(pid $pid) killed by signal 9'"
-	assertEquals 1 "$(status apps web lost)"
+	await said "(pid $pid) killed by signal 9"
+	await status_is 1 apps web lost
 }
 
 testOneThatIsStoppedIsToldAndKilled() {
@@ -154,7 +154,7 @@ testOneThatIsStoppedIsToldAndKilled() {
 	pid=$(busy_pid)
 	pause_process "$pid"
 	await is_gone "$pid"
-	assertTrue "said ' s old, stopped'"
+	await said " s old, stopped"
 }
 
 testRequestsWithinTheirTimeAreServed() {
@@ -194,7 +194,7 @@ testAProcessThatGrewIsReplacedAfterItsSession() {
 	assertContains "$answer" hello
 	await is_gone "$(pid_of "$answer")"
 	await status_is 2 apps web idle
-	assertEquals 1 "$(status apps web exits max_memory)"
+	await status_is 1 apps web exits max_memory
 	assertEquals 3 "$(status apps web spawned)"
 	assertEquals 2 "$(status apps web completed)"
 	assertEquals 0 "$(times_said 'next start in')"
@@ -207,7 +207,7 @@ testOneThatGrowsWhileItIsIdleIsReplacedAtAnUpdate() {
 	assertContains "$answer" hello
 	await is_gone "$(pid_of "$answer")"
 	await status_is 2 apps web idle
-	assertEquals 1 "$(status apps web exits max_memory)"
+	await status_is 1 apps web exits max_memory
 }
 
 testOneThatIsSmallEnoughStays() {
@@ -268,7 +268,7 @@ testTheMemoryOfTheProgramBehindTheAdapterCounts() {
 	assertEquals "$small" "$(pid_of "$(web 'grow 96')")"
 	await is_gone "$small"
 	assertContains "$(web)" hello
-	assertEquals 1 "$(status apps web exits max_memory)"
+	await status_is 1 apps web exits max_memory
 	assertEquals 0 "$(status apps web lost)"
 }
 
