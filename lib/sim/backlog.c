@@ -303,6 +303,7 @@ backlog_new(size_t size, const struct backlog_ops *ops, const struct conf *conf,
 	struct backlog *b = calloc(1, size);
 	uint32_t processes = 0, requests = 1, i;
 
+	assert(conf->apps_len > 0);
 	if (b == NULL)
 		return NULL;
 

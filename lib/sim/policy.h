@@ -28,8 +28,9 @@ enum policy {
 };
 
 /*
- * NULL and errno: no memory. conf must outlive it; the caller undoes it with
- * m->ops->fini(m).  seed: where in their periods its timers begin.
+ * NULL and errno: no memory. conf has an app and must outlive it; the caller
+ * undoes it with m->ops->fini(m).  seed: where in their periods its timers
+ * begin.
  */
 struct manager *policy_new(
     enum policy policy, const struct conf *conf, uint64_t seed);

@@ -402,6 +402,7 @@ policy_anyevent_new(const struct conf *conf, uint64_t seed)
 	uint32_t processes = 0, requests = 1, app;
 
 	(void)seed;
+	assert(conf->apps_len > 0);
 	if (p == NULL)
 		return NULL;
 	p->napps = (uint32_t)conf->apps_len;
