@@ -174,6 +174,8 @@ rollout_update(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
+	if (a->outdated == 0 && !a->rolling)
+		return;
 	if (a->rolling && a->failed_starts >= a->options.start_limit)
 		rollout_give_up(p, app);
 	if (a->phase != APP_RUNNING || p->phase != POOL_RUNNING) {
@@ -191,10 +193,11 @@ tstamp
 rollout_deadline(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp gate = pool_start_gate(p, app);
+	tstamp gate;
 
-	if (a->phase != APP_RUNNING || a->outdated == 0 ||
-	    rollout_wanted(a) == 0 || gate <= p->now)
+	if (a->outdated == 0 || a->phase != APP_RUNNING ||
+	    rollout_wanted(a) == 0)
 		return TSTAMP_NEVER;
-	return gate;
+	gate = pool_start_gate(p, app);
+	return gate > p->now ? gate : TSTAMP_NEVER;
 }

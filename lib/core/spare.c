@@ -43,6 +43,8 @@ spare_keep(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
+	if (a->options.min_idle == 0 && a->short_since == 0)
+		return;
 	spare_deny(p, a, false);
 	if (!spare_short(p, a))
 		a->short_since = 0;
