@@ -226,8 +226,13 @@ backlog_started(struct manager *m, tstamp now)
 	b->next = TSTAMP_NEVER;
 	if (b->ops->period > 0)
 		b->next = now + prng_span(&random, b->ops->period - 1) + 1;
-	for (app = 0; app < b->napps; app++)
-		backlog_start(b, app, b->ops->first(b->apps[app].conf), now);
+	for (app = 0; app < b->napps; app++) {
+		const struct backlog_app *a = &b->apps[app];
+
+		backlog_start(b, app,
+		    a->served ? b->ops->first(a->conf) : a->conf->min_processes,
+		    now);
+	}
 }
 
 /* --- time --------------------------------------------------------------- */
@@ -253,8 +258,10 @@ backlog_tick(struct manager *m, tstamp now)
 	if (now < b->next)
 		return;
 	b->next += b->ops->period;
-	for (app = 0; app < b->napps; app++)
-		b->ops->ticked(b, app, now);
+	for (app = 0; app < b->napps; app++) {
+		if (b->apps[app].served)
+			b->ops->ticked(b, app, now);
+	}
 }
 
 /* --- memory ------------------------------------------------------------- */
@@ -287,6 +294,8 @@ backlog_app_init(
 	uint32_t i;
 
 	a->conf = conf;
+	a->served = conf->handoff != CONF_HANDOFF_NONE &&
+	    conf->handoff != CONF_HANDOFF_LISTEN;
 	a->base = b->manager.processes;
 	ilist_init(&a->free);
 	ilist_init(&a->open);

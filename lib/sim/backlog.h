@@ -13,6 +13,9 @@
  *
  * The backlog holds as many connections as pool.conf(5) allows ours to keep
  * waiting: `backlog` and `max_queue` together.
+ *
+ * An app without connections (handoff = none, or listen) has min_processes,
+ * with us and so with every policy.
  */
 
 #include <stdbool.h>
@@ -75,6 +78,7 @@ struct backlog_worker {
 
 struct backlog_app {
 	const struct conf_app *conf;
+	bool served; /* it has connections, so the policy is asked */
 	uint32_t base; /* its workers are base … base + max_processes - 1 */
 	uint32_t starting; /* number of its workers */
 	uint32_t idle; /* number of its workers: ready, serve nothing */

@@ -127,7 +127,7 @@ fastcgi_kill(struct fastcgi *f, int64_t second)
 		const struct backlog_app *a = &b->apps[app];
 		uint32_t running = fastcgi_running(a);
 
-		if (running == 0 ||
+		if (!a->served || running == 0 ||
 		    fastcgi_loaded(
 			&f->classes[app], (int)running, second - f->looked))
 			continue;

@@ -78,6 +78,18 @@ a_full_backlog_turns_away(void)
 	rig_end();
 }
 
+static void
+an_app_without_connections_has_its_minimum(void)
+{
+	for (unsigned policy = 0; policy < POLICIES; policy++) {
+		rig_begin_all(policy, CONF_HANDOFF_NONE, 1, 3, 8);
+		rig_ready();
+		seconds(1000);
+		CHECK_EQ(3, rig_count());
+		rig_end();
+	}
+}
+
 /* --- static ------------------------------------------------------------- */
 
 static void
@@ -422,6 +434,7 @@ main(int argc, char **argv)
 	RUN(who_finishes_accepts_the_oldest_waiter);
 	RUN(a_worker_with_concurrency_accepts_so_many);
 	RUN(a_full_backlog_turns_away);
+	RUN(an_app_without_connections_has_its_minimum);
 	RUN(static_has_all_from_the_start_for_ever);
 	RUN(dynamic_has_the_sizes_of_its_pool_file);
 	RUN(dynamic_forks_1_2_4_8_in_seconds_that_follow);

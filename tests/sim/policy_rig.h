@@ -120,12 +120,14 @@ rig_settle(void)
 
 /* So many apps, all alike. No process is ready yet: rig_ready(). */
 static inline void
-rig_begin_apps(enum policy policy, unsigned apps, unsigned min, unsigned max)
+rig_begin_all(enum policy policy, enum conf_handoff handoff, unsigned apps,
+    unsigned min, unsigned max)
 {
 	memset(&rig, 0, sizeof(rig));
 	rig.now = RIG_START;
 	for (unsigned app = 0; app < apps; app++)
-		rig.apps[app] = (struct conf_app){ .min_processes = min,
+		rig.apps[app] = (struct conf_app){ .handoff = handoff,
+			.min_processes = min,
 			.max_processes = max,
 			.concurrency = 1,
 			.backlog = 1024,
@@ -135,6 +137,12 @@ rig_begin_apps(enum policy policy, unsigned apps, unsigned min, unsigned max)
 	};
 	rig.manager = policy_new(policy, &rig.conf, 1);
 	rig.manager->ops->started(rig.manager, rig.now);
+}
+
+static inline void
+rig_begin_apps(enum policy policy, unsigned apps, unsigned min, unsigned max)
+{
+	rig_begin_all(policy, CONF_HANDOFF_NATIVE, apps, min, max);
 }
 
 static inline void
