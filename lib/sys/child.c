@@ -4,10 +4,10 @@
  * that costs does not depend on the size of the daemon.
  *
  * Until exec the child is in our memory, so it changes nothing there but its
- * result, and calls the kernel only. Where glibc does more than that, the
- * system call is made directly: its setresuid() would have every thread of
- * the daemon change its identity too, and a sanitizer's sigaction() would
- * note the child's handlers as ours.
+ * result and its number, and calls the kernel only. Where glibc does more than
+ * that, the system call is made directly: its setresuid() would have every
+ * thread of the daemon change its identity too, and a sanitizer's sigaction()
+ * would note the child's handlers as ours.
  *
  * The kernel makes memory undumpable as soon as a process in it changes its
  * user. That protects ours from processes of that user, which might trace
@@ -172,6 +172,23 @@ set_no_new_privs(struct birth *b)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
+/* LISTEN_PID is known to the child alone before it has begun. */
+static void
+write_number(char *to)
+{
+	char digits[CHILD_NUMBER_SIZE];
+	unsigned long n = (unsigned long)syscall(SYS_getpid);
+	size_t len = 0;
+
+	do {
+		digits[len++] = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0 && len < CHILD_NUMBER_SIZE - 1);
+	while (len > 0)
+		*to++ = digits[--len];
+	*to = '\0';
+}
+
 static int
 execute(struct birth *b)
 {
@@ -180,6 +197,8 @@ execute(struct birth *b)
 	const struct child_spec *s = b->spec;
 	char *const *envp = s->envp != NULL ? s->envp : empty;
 
+	if (s->number != NULL)
+		write_number(s->number);
 	(void)syscall(
 	    SYS_rt_sigprocmask, SIG_SETMASK, none, NULL, SIGSET_BYTES);
 	if (s->program != 0)

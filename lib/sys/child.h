@@ -15,7 +15,10 @@
 #include <stddef.h>
 
 /* Descriptors a child may be given beyond 0, 1 and 2. */
-#define CHILD_FDS_MAX 16
+#define CHILD_FDS_MAX 64
+
+/* Bytes for the number of a process in decimal, with its NUL. */
+#define CHILD_NUMBER_SIZE 12
 
 struct child_limit {
 	int resource; /* RLIMIT_NOFILE, ... */
@@ -23,9 +26,9 @@ struct child_limit {
 };
 
 /*
- * What to start. Nothing here is changed or kept; all of it must stay as it
- * is while child_spawn() runs. All zero, but path and argv, is a child with
- * our own descriptors 0, an empty environment and our identity.
+ * What to start. Nothing here is changed (but *number) or kept; all of it must
+ * stay as it is while child_spawn() runs. All zero, but path and argv, is a
+ * child with our own descriptors 0, an empty environment and our identity.
  */
 struct child_spec {
 	/* With a slash: PATH is not searched. Seen from the directory. */
@@ -38,6 +41,11 @@ struct child_spec {
 	int program;
 	char *const *argv; /* ends with NULL */
 	char *const *envp; /* ends with NULL; NULL: empty */
+	/*
+	 * Where the child writes its own number before it becomes the program:
+	 * CHILD_NUMBER_SIZE bytes in a string of envp. NULL: nowhere.
+	 */
+	char *number;
 	int stdio[3]; /* become 0, 1 and 2; -1: /dev/null */
 	const int *fds; /* become 3, 4, ... in this order */
 	size_t nfds; /* at most CHILD_FDS_MAX */

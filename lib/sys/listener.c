@@ -91,11 +91,22 @@ socket_option(int fd, int option, int *out)
 }
 
 static int
+set_blocking(int fd, bool blocking)
+{
+	int flags = fcntl(fd, F_GETFL);
+	int wanted = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+
+	if (flags == -1)
+		return -1;
+	return flags == wanted ? 0 : fcntl(fd, F_SETFL, wanted);
+}
+
+static int
 open_inherited(
     struct listener *l, const struct listener_spec *spec, const char **why_out)
 {
 	const int fd = spec->inherited_fd;
-	int domain, type, listens, flags;
+	int domain, type, listens;
 
 	l->inherited = true;
 	*why_out = "not a listening stream socket";
@@ -109,8 +120,7 @@ open_inherited(
 	}
 
 	*why_out = "fcntl";
-	flags = fcntl(fd, F_GETFL);
-	if (flags == -1 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) == -1 ||
+	if (set_blocking(fd, false) == -1 ||
 	    fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
 		return -1;
 	l->kind = domain == AF_UNIX ? LISTENER_UNIX : LISTENER_TCP;
@@ -221,6 +231,8 @@ listener_accept(struct listener *l, tstamp now)
 
 	if (now < l->rest_until)
 		return LISTENER_RESTING;
+	if (l->shared && set_blocking(l->fd, false) == -1)
+		return rest(l, now);
 
 	for (int dead = 0; dead < DEAD_MAX; dead++) {
 		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
@@ -274,6 +286,44 @@ listener_shut(struct listener *l)
 	if (rc == 0)
 		l->shut = true;
 	return rc;
+}
+
+int
+listener_share(struct listener *l, bool share)
+{
+	l->shared = l->shared || share;
+	return l->shared ? set_blocking(l->fd, share) : 0;
+}
+
+int
+listener_hide(struct listener *l)
+{
+	int rc = 0;
+
+	if (l->inherited || l->shut)
+		return 0;
+	if (l->kind == LISTENER_TCP) {
+		rc = tcpdoor_drop(l->fd);
+	} else {
+		unixpath_remove(l->path, &l->file);
+		free(l->path);
+		l->path = NULL;
+	}
+	if (rc == 0)
+		l->shut = true;
+	return rc;
+}
+
+bool
+listener_is_broken(const struct listener *l)
+{
+	struct pollfd pfd = { .fd = l->fd, .events = POLLRDHUP };
+	int listens;
+
+	if (l->kind == LISTENER_UNIX)
+		return poll(&pfd, 1, 0) == 1 &&
+		    (pfd.revents & (POLLRDHUP | POLLHUP)) != 0;
+	return socket_option(l->fd, SO_ACCEPTCONN, &listens) == 0 && !listens;
 }
 
 socklen_t

@@ -54,12 +54,13 @@ struct listener_spec {
 };
 
 struct listener {
-	int fd; /* O_NONBLOCK, CLOEXEC; -1: closed */
+	int fd; /* O_NONBLOCK unless shared, CLOEXEC; -1: closed */
 	enum listener_kind kind;
 	bool inherited; /* not ours: never closed, shut nor unlinked */
 	bool shut; /* listener_shut() was here */
 	bool marks; /* which left a mark on connections: tcpdoor.h */
 	bool dry; /* nobody waited when we last looked */
+	bool shared; /* listener_share() was here */
 	char *name; /* owned */
 	char *path; /* owned; NULL unless we made the socket file */
 	struct unixpath file; /* which that is; no other is unlinked */
@@ -111,6 +112,25 @@ int listener_accept(struct listener *l, tstamp now);
  * open for whoever gave it to us. Returns 0, or -1 and errno.
  */
 int listener_shut(struct listener *l);
+
+/*
+ * From now on it is for programs that were given a copy of it to accept from
+ * themselves: it blocks, as they expect. Or it is ours again: as they may
+ * still have it and change that, listener_accept() sees to it each time that
+ * it does not block. Returns 0, or -1 and errno.
+ */
+int listener_share(struct listener *l, bool share);
+
+/*
+ * As listener_shut(), for one that is shared: who has it notices nothing.
+ * Unix: its file is removed. TCP: -1 with EPERM where the kernel does not let
+ * us close the door without harm to those inside; then it stays open until
+ * all have closed it.
+ */
+int listener_hide(struct listener *l);
+
+/* Whether somebody has shut down the socket that is shared. */
+bool listener_is_broken(const struct listener *l);
 
 /* Handshakes with our port that are half done; 0 for Unix; -1: unknown. */
 long listener_half_open(const struct listener *l, struct sockdiag *d);

@@ -1,12 +1,15 @@
-/* What proc(5) tells, from stat and statm. */
+/* What proc(5) tells, and the clocks of other processes. */
 
 #include <sys/stat.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "sys/procinfo.h"
@@ -60,6 +63,64 @@ procinfo_read(pid_t pid, struct procinfo *out)
 	out->rss = (int64_t)pages * sysconf(_SC_PAGESIZE);
 	out->cpu =
 	    (tspan)(user + system) * (TSPAN_SECONDS(1) / sysconf(_SC_CLK_TCK));
+	return 0;
+}
+
+int
+procinfo_cpu(pid_t pid, tspan *out)
+{
+	struct timespec ts;
+	clockid_t clock;
+	int error = clock_getcpuclockid(pid, &clock);
+
+	if (error == 0 && clock_gettime(clock, &ts) == -1)
+		error = errno == EINVAL ? ESRCH : errno;
+	if (error != 0) {
+		errno = error;
+		return -1;
+	}
+	*out = TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+	return 0;
+}
+
+/* The inode number in "socket:[4711]"; false: it is something else. */
+static bool
+socket_inode(const char *link, size_t len, uint32_t *out)
+{
+	static const char head[] = "socket:[";
+	const size_t n = sizeof(head) - 1;
+
+	if (len <= n || strncmp(link, head, n) != 0)
+		return false;
+	*out = (uint32_t)strtoul(link + n, NULL, 10);
+	return true;
+}
+
+int
+procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
+{
+	char path[64], link[64];
+	uint32_t inode;
+	DIR *dir;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	dir = opendir(path);
+	if (dir == NULL) {
+		if (errno == ENOENT)
+			errno = ESRCH;
+		return -1;
+	}
+	for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
+		ssize_t n =
+		    readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
+
+		if (n <= 0)
+			continue;
+		link[n] = '\0';
+		if (socket_inode(link, (size_t)n, &inode))
+			found(arg, inode);
+	}
+	(void)closedir(dir);
 	return 0;
 }
 

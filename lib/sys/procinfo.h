@@ -19,6 +19,21 @@ struct procinfo {
 int procinfo_read(pid_t, struct procinfo *out);
 
 /*
+ * The processor time that it and its threads have used, ended ones included;
+ * not that of its children. Exact to the nanosecond. 0, or -1 and errno: ESRCH
+ * if there is no such process.
+ */
+int procinfo_cpu(pid_t, tspan *out);
+
+/*
+ * Calls back for the inode number of each socket it has open; which takes
+ * long if it has thousands. 0; or -1 and errno: ESRCH, or EACCES if its
+ * descriptors are not for our eyes.
+ */
+int procinfo_sockets(
+    pid_t, void (*found)(void *arg, uint32_t inode), void *arg);
+
+/*
  * The folder in /proc of a process, or of the first of its children: a
  * descriptor, which stands for this process and for no later one of that
  * number, or -1 and errno. Neither blocks.

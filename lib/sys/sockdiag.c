@@ -13,10 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sys/sockdiag.h"
-
-/* Called for each answer; of is the struct of the family. */
-typedef void answer_fn(const struct nlmsghdr *, void *arg);
+#include "sys/sockdiag_private.h"
 
 /* The kernel answers a dump in pieces of at most this size. */
 #define ANSWER_SIZE 16384
@@ -42,7 +39,7 @@ sockdiag_fini(struct sockdiag *d)
  * failed. What a question asked earlier left behind is passed over.
  */
 static int
-read_answers(struct sockdiag *d, bool dump, answer_fn *answer, void *arg)
+read_answers(struct sockdiag *d, bool dump, sockdiag_answer *answer, void *arg)
 {
 	_Alignas(struct nlmsghdr) char buf[ANSWER_SIZE];
 	const struct nlmsghdr *h;
@@ -67,10 +64,9 @@ read_answers(struct sockdiag *d, bool dump, answer_fn *answer, void *arg)
 	return 1;
 }
 
-/* Asks and reads all answers. False if that was not to be had. */
-static bool
-ask(struct sockdiag *d, const void *body, size_t len, bool dump,
-    answer_fn *answer, void *arg)
+bool
+sockdiag_ask(struct sockdiag *d, const void *body, size_t len, bool dump,
+    sockdiag_answer *answer, void *arg)
 {
 	struct {
 		struct nlmsghdr h;
@@ -95,12 +91,8 @@ ask(struct sockdiag *d, const void *body, size_t len, bool dump,
 	return more == 0;
 }
 
-/*
- * The value of the attribute of this type, of at least size bytes, among
- * those that follow the first part bytes of the answer; NULL: not there.
- */
-static const void *
-attribute(const struct nlmsghdr *h, size_t part, int type, size_t size)
+const void *
+sockdiag_attribute(const struct nlmsghdr *h, size_t part, int type, size_t size)
 {
 	const char *at = NLMSG_DATA(h);
 	size_t left = NLMSG_PAYLOAD(h, 0);
@@ -124,7 +116,7 @@ static void
 take_queue(const struct nlmsghdr *h, void *arg)
 {
 	struct unix_diag_rqlen queue;
-	const void *value = attribute(
+	const void *value = sockdiag_attribute(
 	    h, sizeof(struct unix_diag_msg), UNIX_DIAG_RQLEN, sizeof(queue));
 	long *out = arg;
 
@@ -146,7 +138,7 @@ sockdiag_unix_queue(struct sockdiag *d, uint32_t inode)
 	};
 	long queue = -1;
 
-	if (!ask(d, &req, sizeof(req), false, take_queue, &queue))
+	if (!sockdiag_ask(d, &req, sizeof(req), false, take_queue, &queue))
 		return -1;
 	return queue;
 }
@@ -171,7 +163,7 @@ sockdiag_tcp_half_open(struct sockdiag *d, int family, uint16_t port)
 	};
 	long n = 0;
 
-	if (!ask(d, &req, sizeof(req), true, count_answer, &n))
+	if (!sockdiag_ask(d, &req, sizeof(req), true, count_answer, &n))
 		return -1;
 	return n;
 }
@@ -209,8 +201,8 @@ static void
 compare(const struct nlmsghdr *h, void *arg)
 {
 	const struct inet_diag_msg *msg = NLMSG_DATA(h);
-	const uint8_t *v6only =
-	    attribute(h, sizeof(*msg), INET_DIAG_SKV6ONLY, sizeof(*v6only));
+	const uint8_t *v6only = sockdiag_attribute(
+	    h, sizeof(*msg), INET_DIAG_SKV6ONLY, sizeof(*v6only));
 	struct wanted *w = arg;
 
 	if (overlaps(w, msg, v6only != NULL && *v6only != 0))
@@ -241,8 +233,8 @@ sockdiag_tcp_held(struct sockdiag *d, const struct sockaddr *addr, bool v6only)
 	if (req.id.idiag_sport == 0)
 		return false;
 
-	(void)ask(d, &req, sizeof(req), true, compare, &w);
+	(void)sockdiag_ask(d, &req, sizeof(req), true, compare, &w);
 	req.sdiag_family = AF_INET6;
-	(void)ask(d, &req, sizeof(req), true, compare, &w);
+	(void)sockdiag_ask(d, &req, sizeof(req), true, compare, &w);
 	return w.held;
 }

@@ -10,12 +10,11 @@
 #include "sys/tcpdoor.h"
 
 /*
- * A filter that drops what opens a connection, SYN without ACK, and nothing
- * else. Byte 13 of a TCP header holds the flags. Newer kernels want
- * CAP_NET_ADMIN for it.
+ * The filter drops SYN without ACK and nothing else. Byte 13 of a TCP header
+ * holds the flags.
  */
-static int
-drop_syns(int fd)
+int
+tcpdoor_drop(int fd)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
@@ -52,7 +51,7 @@ int
 tcpdoor_shut(int fd, bool *marks_out)
 {
 	*marks_out = false;
-	if (drop_syns(fd) == 0)
+	if (tcpdoor_drop(fd) == 0)
 		return 0;
 	/* What nearly nobody sends: even neighbours begin with 64 or 128. */
 	if (set_min_ttl(fd, 255) == -1)

@@ -16,6 +16,12 @@
  */
 int tcpdoor_shut(int fd, bool *marks_out);
 
+/*
+ * The same without ever leaving a mark. Newer kernels want CAP_NET_ADMIN for
+ * it: EPERM without.
+ */
+int tcpdoor_drop(int fd);
+
 /* Takes from an accepted connection what it inherited from the door. */
 void tcpdoor_unmark(int conn);
 
