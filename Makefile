@@ -71,6 +71,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/utf8.c
 
 DAEMON_SRCS = lib/daemon/birth.c \
+    lib/daemon/birth_sockets.c \
     lib/daemon/channel.c \
     lib/daemon/client.c \
     lib/daemon/client_answer.c \
@@ -122,8 +123,10 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/ctl_answer.c \
     lib/daemon/group.c \
     lib/daemon/held.c \
+    lib/daemon/holding.c \
     lib/daemon/intake.c \
     lib/daemon/limiter.c \
+    lib/daemon/listening.c \
     lib/daemon/lock.c \
     lib/daemon/logging.c \
     lib/daemon/measure.c \
@@ -157,7 +160,8 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/touch.c \
     lib/daemon/unread.c \
     lib/daemon/waiters.c \
-    lib/daemon/worker.c
+    lib/daemon/worker.c \
+    lib/daemon/worktime.c
 
 # apppoolctl simulate.
 SIM_SRCS = lib/sim/backlog.c \

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/birth.h"
+#include "daemon/listening.h"
 #include "daemon/poolcounter.h"
 #include "daemon/supervisor.h"
 #include "sys/wire.h"
@@ -136,10 +137,25 @@ env_channel(struct env *e, const struct worker *w)
 	env_format(e, WIRE_ENV_FAMILY "=%s", env_family(w->group));
 }
 
+/* As the service manager does it; the child adds its own number. */
+static void
+env_sockets(struct env *e, struct birth *b)
+{
+	static const char name[] = "LISTEN_PID=";
+	char *pid = calloc(1, sizeof(name) + CHILD_NUMBER_SIZE);
+
+	env_format(e, "LISTEN_FDS=%zu", b->sockets.len);
+	env_format(e, "LISTEN_FDNAMES=%s", b->sockets.names);
+	if (pid != NULL)
+		b->spec.number = stpcpy(pid, name);
+	env_put(e, pid);
+}
+
 /* What each process gets; NULL: no memory. */
 static char **
-env_build(const struct worker *w)
+env_build(struct birth *b)
 {
+	const struct worker *w = b->worker;
 	const struct conf_app *conf = w->group->conf;
 	const char *counter = poolcounter_address(w->group->sup->counter);
 	struct env e = { 0 };
@@ -156,6 +172,8 @@ env_build(const struct worker *w)
 	for (char **p = conf->environment; *p != NULL; p++)
 		env_put(&e, strdup(*p));
 	env_channel(&e, w);
+	if (b->sockets.len > 0)
+		env_sockets(&e, b);
 	if (!e.failed)
 		return e.list;
 	env_free(e.list);
@@ -210,6 +228,25 @@ birth_identity(struct birth *b, const struct conf_app *conf)
 	b->spec.gid = id->gid;
 	b->spec.groups = id->groups;
 	b->spec.ngroups = id->groups_len;
+}
+
+/* Its channel, or what it is to accept from. */
+static bool
+birth_descriptors(struct birth *b)
+{
+	struct worker *w = b->worker;
+
+	b->spec.stdio[0] = b->spec.stdio[1] = b->spec.stdio[2] = -1;
+	b->spec.fds = &w->held;
+	b->spec.nfds = w->held == -1 ? 0 : 1;
+	if (!listening_is(w->group))
+		return true;
+	if (birth_sockets_take(w->group, &b->sockets) == -1)
+		return false;
+	b->spec.stdio[0] = b->sockets.fds[0];
+	b->spec.fds = b->sockets.fds;
+	b->spec.nfds = b->sockets.len;
+	return true;
 }
 
 /* Opens what is to be its stdout and stderr. */
@@ -351,6 +388,7 @@ birth_free(struct birth *b)
 	if (b->output != -1)
 		close(b->output);
 	config_unref(b->config);
+	birth_sockets_free(&b->sockets);
 	env_free(b->envp);
 	free(b->argv);
 	free(b);
@@ -371,13 +409,11 @@ birth_new(struct worker *w, void (*born)(struct birth *, tstamp now))
 	b->config = config_ref(w->group->config);
 	b->output = -1;
 	w->one_session = conf->handoff == CONF_HANDOFF_STDIO;
-	b->spec.stdio[0] = b->spec.stdio[1] = b->spec.stdio[2] = -1;
-	b->spec.fds = &w->held;
-	b->spec.nfds = w->held == -1 ? 0 : 1;
 	birth_limits(b, conf);
 	birth_identity(b, conf);
 	child_result_init(&b->result);
-	b->envp = env_build(w);
+	if (birth_descriptors(b))
+		b->envp = env_build(b);
 	b->spec.envp = b->envp;
 	if (b->envp == NULL || !birth_command(b, conf) ||
 	    !birth_output(b, conf)) {

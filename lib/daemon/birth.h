@@ -9,6 +9,7 @@
 #include <sys/queue.h>
 
 #include "core/tstamp.h"
+#include "daemon/birth_sockets.h"
 #include "daemon/config.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
@@ -24,6 +25,7 @@ struct birth {
 	struct child_spec spec;
 	struct child_result result;
 	struct child_limit limits[BIRTH_LIMITS + 1];
+	struct birth_sockets sockets; /* none, but for handoff listen */
 	char **argv; /* with an adapter before it; owned, its strings not */
 	const char *file; /* to be opened as its output; NULL: none */
 	const char *unopened; /* the file of file_error */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "daemon/conf_private.h"
+#include "sys/child.h"
 
 struct app_check {
 	struct conf_build *b;
@@ -92,6 +93,14 @@ check_required(const struct app_check *c)
 		    "app '%s' has no listen address (only handoff = none needs "
 		    "none)",
 		    app->name);
+	if (app->listen_len > CHILD_FDS_MAX &&
+	    app->handoff == CONF_HANDOFF_LISTEN &&
+	    both_sound(c, "listen", "handoff"))
+		conf_mistake(c->b->findings,
+		    conf_app_where(c->b, app, "listen"),
+		    "app '%s' has %zu listen addresses: with handoff = listen "
+		    "a process can be given %d",
+		    app->name, app->listen_len, CHILD_FDS_MAX);
 }
 
 static void

@@ -8,9 +8,7 @@ const struct conf_word conf_handoff_words[] = {
 	{ .name = "native", .value = CONF_HANDOFF_NATIVE },
 	{ .name = "accept", .value = CONF_HANDOFF_ACCEPT },
 	{ .name = "stdio", .value = CONF_HANDOFF_STDIO },
-	{ .name = "listen",
-	    .value = CONF_HANDOFF_LISTEN,
-	    .not_in_force = true },
+	{ .name = "listen", .value = CONF_HANDOFF_LISTEN },
 	{ .name = "none", .value = CONF_HANDOFF_NONE },
 	{ .name = NULL },
 };

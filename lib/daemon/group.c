@@ -10,10 +10,13 @@
 #include "core/app.h"
 #include "daemon/conf_pool.h"
 #include "daemon/group.h"
+#include "daemon/holding.h"
 #include "daemon/limiter.h"
+#include "daemon/listening.h"
 #include "daemon/measure.h"
 #include "daemon/supervisor.h"
 #include "daemon/touch.h"
+#include "daemon/worktime.h"
 
 struct group *
 group_new(struct supervisor *s, struct config *config,
@@ -47,6 +50,8 @@ group_new(struct supervisor *s, struct config *config,
 	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;
+	if (listening_is(g))
+		listening_add(g);
 	return g;
 }
 
@@ -63,6 +68,7 @@ group_configure(
 	limiter_configure(g);
 	measure_configure(g, now);
 	touch_configure(g, former, now);
+	worktime_configure(g, now);
 	config_unref(old);
 }
 
@@ -71,6 +77,9 @@ group_free(struct group *g)
 {
 	assert(TAILQ_EMPTY(&g->doors));
 	g->sup->groups[g->app] = NULL;
+	if (listening_is(g))
+		listening_remove(g);
+	holding_forget(g);
 	if (g->limiter != NULL)
 		limiter_free(g->limiter);
 	touch_free(g);

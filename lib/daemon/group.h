@@ -19,6 +19,7 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 
+struct holding;
 struct limiter;
 struct touch;
 struct worker;
@@ -36,9 +37,11 @@ struct door {
 	unsigned budget; /* accepts in the next turn, 1 … DOOR_BUDGET */
 	bool timed; /* rests or leaves; looked at again at check_at */
 	bool leaving; /* shut; what is in its backlog is still served */
+	tstamp rebound; /* bound anew then; 0: never */
 	bool last_round; /* when it is empty now it can be closed */
 	tstamp check_at;
 	tstamp leave_until; /* closed then at the latest */
+	tstamp serve_until; /* likewise, if others are to empty its backlog */
 };
 
 TAILQ_HEAD(doors, door);
@@ -59,6 +62,11 @@ struct group {
 	unsigned births; /* under way */
 	tstamp rest_until; /* those unborn are not needed yet; 0: they are */
 	bool muted; /* its doors are out of the loop until ACTION_ACCEPT */
+	TAILQ_ENTRY(group) listening_next; /* in supervisor.listening; see */
+	tstamp look_at; /* listening.h; at its backlog; NEVER: not muted */
+	tstamp calm_at; /* no more looks from then on */
+	struct holding *holding; /* a look under way; NULL: none */
+	tstamp hold_at; /* the next one not before */
 	struct limiter *limiter; /* NULL: it has no limit */
 	struct touch *touch; /* NULL: no file restarts it */
 	bool closing; /* left the configuration, or everything stops */

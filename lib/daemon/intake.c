@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "daemon/intake.h"
+#include "daemon/listening.h"
 #include "daemon/supervisor.h"
 #include "daemon/touch.h"
 #include "sys/activation.h"
@@ -241,19 +242,36 @@ intake_update(struct door *d)
 
 /* --- accepting ---------------------------------------------------------- */
 
-/* Somebody shut the listener down: it is bound anew. */
+/* Ours alone to accept from, or for processes that do. */
 static void
+intake_share(struct door *d)
+{
+	if (listener_share(&d->listener, listening_is(d->group)) == -1)
+		log_warn("%s: fcntl", d->address);
+}
+
+/*
+ * At once, but not at once again: there may be a program that does nothing
+ * else.
+ */
+void
 intake_rebind(struct door *d, tstamp now)
 {
 	struct listener_spec spec;
 	const char *why = "";
 
-	log_warnx("%s: %s was shut down by somebody: binding it anew",
-	    d->group->conf->name, d->address);
+	if (d->listener.fd != -1)
+		log_warnx("%s: %s was shut down by somebody: binding it anew",
+		    d->group->conf->name, d->address);
 	(void)loop_set(&d->group->sup->loop, &d->io, 0);
 	listener_fini(&d->listener);
 	memset(&d->listener, 0, sizeof(d->listener));
 	d->listener.fd = -1;
+	if (d->rebound != 0 && now - d->rebound < INTAKE_REBIND) {
+		intake_time(d, d->rebound + INTAKE_REBIND);
+		return;
+	}
+	d->rebound = now;
 	if (d->where.kind == CONF_LISTEN_FD) {
 		log_errorx("%s: %s is of no more use: only the service "
 			   "manager can bind it anew",
@@ -268,7 +286,10 @@ intake_rebind(struct door *d, tstamp now)
 		return;
 	}
 	d->io.fd = d->listener.fd;
+	intake_share(d);
 	intake_listen(d);
+	if (listening_is(d->group))
+		listening_rebound(d->group, now);
 }
 
 enum intake_got {
@@ -307,7 +328,7 @@ intake_accept(struct door *d, tstamp now)
 	}
 }
 
-static void
+void
 intake_mute(struct group *g, bool muted)
 {
 	struct door *d;
@@ -331,6 +352,10 @@ intake_ready(struct loop_io *io, uint32_t events, tstamp now)
 	enum intake_got got = INTAKE_ONE;
 
 	(void)events;
+	if (listening_is(g)) {
+		listening_woken(g, now);
+		return;
+	}
 	for (unsigned left = d->budget; left > 0; left--) {
 		got = intake_accept(d, now);
 		if (got != INTAKE_ONE)
@@ -379,13 +404,32 @@ intake_adopt(struct door *d, struct group *g)
 	d->io.ready = intake_ready;
 	TAILQ_INSERT_TAIL(&g->doors, d, next);
 	/* It could not be bound anew so far: see intake_rebind(). */
-	if (d->listener.fd == -1)
+	if (d->listener.fd == -1) {
 		intake_time(d, d->check_at);
-	else
-		intake_listen(d);
+		return;
+	}
+	intake_share(d);
+	intake_listen(d);
 }
 
 /* --- leaving ------------------------------------------------------------ */
+
+/*
+ * Whether the door is kept until it is empty. A shared one is, even if it
+ * cannot be closed to newcomers: they find who accepts them.
+ */
+static bool
+intake_shut(struct door *d)
+{
+	if (d->listener.inherited || d->listener.fd == -1)
+		return false;
+	if (!listening_is(d->group))
+		return listener_shut(&d->listener) == 0;
+	if (listener_hide(&d->listener) == -1)
+		log_debug("%s: the door stays open until all have left it: %s",
+		    d->address, strerror(errno));
+	return true;
+}
 
 void
 intake_leave(struct door *d, tstamp now)
@@ -394,7 +438,7 @@ intake_leave(struct door *d, tstamp now)
 
 	if (d->leaving)
 		return;
-	if (d->listener.inherited || listener_shut(&d->listener) == -1) {
+	if (!intake_shut(d)) {
 		/* Its backlog is for whoever the service manager starts next.
 		 */
 		intake_close(d);
@@ -403,7 +447,30 @@ intake_leave(struct door *d, tstamp now)
 	}
 	d->leaving = true;
 	d->leave_until = now + INTAKE_LEAVE_MAX;
+	d->serve_until = tstamp_add(now, g->conf->stop_timeout);
 	intake_time(d, now);
+}
+
+/* Whether nobody is in it any more; the app's processes let them in. */
+static bool
+intake_is_emptied(struct door *d, tstamp now)
+{
+	listening_look(d->group, now);
+	return now >= d->serve_until ||
+	    listener_depth(&d->listener, &d->group->sup->diag) <= 0;
+}
+
+/* Accepts what is there, a turn of it. */
+static enum intake_got
+intake_empty(struct door *d, tstamp now)
+{
+	enum intake_got got = INTAKE_ONE;
+
+	if (listening_is(d->group))
+		return intake_is_emptied(d, now) ? INTAKE_EMPTY : INTAKE_ONE;
+	for (unsigned left = DOOR_BUDGET; left > 0 && got == INTAKE_ONE; left--)
+		got = intake_accept(d, now);
+	return got;
 }
 
 /* Accepts what is there; closes the door when nothing more can come. */
@@ -411,11 +478,9 @@ static void
 intake_leave_on(struct door *d, tstamp now)
 {
 	struct group *g = d->group;
-	enum intake_got got = INTAKE_ONE;
+	enum intake_got got = intake_empty(d, now);
 	long half;
 
-	for (unsigned left = DOOR_BUDGET; left > 0 && got == INTAKE_ONE; left--)
-		got = intake_accept(d, now);
 	if (got == INTAKE_FULL)
 		pool_knocked(&g->sup->pool, g->app, now);
 	if (got == INTAKE_AWAY)

@@ -23,6 +23,12 @@ void intake_adopt(struct door *d, struct group *g);
 /* Takes a door out of use, off its group, as intake_open() gave it. */
 void intake_detach(struct door *d);
 
+/* The group's doors are in the loop, or out of it. */
+void intake_mute(struct group *g, bool muted);
+
+/* Somebody shut the door's socket down: another one takes its place. */
+void intake_rebind(struct door *d, tstamp now);
+
 /* Owner, mode and backlog as its group's configuration has them. */
 void intake_update(struct door *d);
 

@@ -6,6 +6,7 @@
 
 #include "daemon/birth.h"
 #include "daemon/nursery.h"
+#include "daemon/worktime.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
@@ -57,6 +58,7 @@ nursery_birth_succeeded(struct worker *w, struct birth *b, tstamp now)
 	log_debug("%s: worker %s started (pid %ld)", w->group->conf->name,
 	    w->id, (long)w->pid);
 	pool_spawned(&w->sup->pool, w->process, now);
+	worktime_born(w, now);
 	if (w->pending_signal != 0)
 		worker_signal(w, w->pending_signal, w->pending_group);
 }
@@ -89,7 +91,8 @@ nursery_open_channel(struct worker *w)
 {
 	int ends[2];
 
-	if (w->group->conf->handoff == CONF_HANDOFF_NONE)
+	if (w->group->conf->handoff == CONF_HANDOFF_NONE ||
+	    w->group->conf->handoff == CONF_HANDOFF_LISTEN)
 		return 0;
 	if (fdpass_pair(ends) == -1)
 		return -1;

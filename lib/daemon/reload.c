@@ -205,6 +205,59 @@ reload_leave_doors(struct group *g, tstamp now)
 
 /* --- making it true ----------------------------------------------------- */
 
+/*
+ * Processes that accept connections themselves are not those that serve what
+ * we have accepted: it is another app, of the same name. The former one serves
+ * out what it has, without the doors that both have.
+ */
+static bool
+reload_is_another(const struct group *g, const struct conf_app *app)
+{
+	return g != NULL &&
+	    (g->conf->handoff == CONF_HANDOFF_LISTEN) !=
+	    (app->handoff == CONF_HANDOFF_LISTEN);
+}
+
+static void
+reload_close(struct group *g, tstamp now)
+{
+	g->closing = true;
+	pool_app_close(&g->sup->pool, g->app, now);
+	intake_leave_all(g, now);
+}
+
+static bool
+reload_add(struct reload *r, struct config *config, size_t i, tstamp now)
+{
+	const struct conf_app *app = &r->conf->apps[i];
+	struct group *g = group_new(r->sup, config, app, now);
+
+	if (g == NULL) {
+		reload_say(r, false, "%s: %s", app->name, strerror(errno));
+		return false;
+	}
+	reload_claim_doors(r, i, g, false);
+	reload_say(r, true, "%s: added", app->name);
+	return true;
+}
+
+/*
+ * Whether all processes are to be replaced: what they are started with is
+ * another thing, the sockets among it if they have them.
+ */
+static bool
+reload_replaces(const struct conf_app *old, const struct conf_app *new)
+{
+	if (conf_app_changes(old, new) & CONF_CHANGED_PROCESS)
+		return true;
+	if (new->handoff != CONF_HANDOFF_LISTEN)
+		return false;
+	for (size_t i = 0; i < new->listen_len &&i < old->listen_len; i++)
+		if (strcmp(old->listen[i].text, new->listen[i].text) != 0)
+			return true;
+	return new->listen_len != old->listen_len;
+}
+
 static void
 reload_app(struct reload *r, struct config *config, size_t i, tstamp now)
 {
@@ -213,25 +266,21 @@ reload_app(struct reload *r, struct config *config, size_t i, tstamp now)
 	struct group *g = supervisor_group(s, app->name);
 	struct app_options o;
 	unsigned changes;
+	bool replaces;
 
-	if (g == NULL) {
-		g = group_new(s, config, app, now);
-		if (g == NULL) {
-			reload_say(
-			    r, false, "%s: %s", app->name, strerror(errno));
-			return;
-		}
-		reload_claim_doors(r, i, g, false);
-		reload_say(r, true, "%s: added", app->name);
+	if (g == NULL || reload_is_another(g, app)) {
+		if (reload_add(r, config, i, now) && g != NULL)
+			reload_close(g, now);
 		return;
 	}
 	changes = conf_app_changes(g->conf, app);
+	replaces = reload_replaces(g->conf, app);
 	group_configure(g, config, app);
 	reload_claim_doors(r, i, g, (changes & CONF_CHANGED_LISTEN) != 0);
 	conf_pool_options(app, &o);
 	if (changes != 0)
 		pool_app_change(&s->pool, g->app, &o, now);
-	if (changes & CONF_CHANGED_PROCESS) {
+	if (replaces) {
 		pool_app_restart(&s->pool, g->app, now);
 		reload_say(r, true,
 		    "%s: its processes are replaced: they "
@@ -266,9 +315,7 @@ reload_let_go(struct reload *r, tstamp now)
 		}
 		reload_say(r, true, "%s: removed, it serves out what waits",
 		    g->conf->name);
-		g->closing = true;
-		pool_app_close(&s->pool, g->app, now);
-		intake_leave_all(g, now);
+		reload_close(g, now);
 	}
 }
 

@@ -47,10 +47,12 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 
 	a->name = status_keep(st, conf->name);
 	a->handoff = conf->handoff;
-	a->sessions = conf->handoff != CONF_HANDOFF_NONE;
+	a->listens = conf->handoff == CONF_HANDOFF_LISTEN;
+	a->sessions = !a->listens && conf->handoff != CONF_HANDOFF_NONE;
 	a->min_processes = conf->min_processes;
-	a->max_processes =
-	    a->sessions ? conf->max_processes : conf->min_processes;
+	a->max_processes = conf->handoff == CONF_HANDOFF_NONE
+	    ? conf->min_processes
+	    : conf->max_processes;
 	a->max_queue = conf->max_queue;
 	a->failure = g->last_failure[0] == '\0'
 	    ? STATUS_NO_STRING
@@ -119,7 +121,8 @@ take_apps(struct status *st, const char *app, uint32_t *by)
 }
 
 static void
-take_worker(struct status *st, struct status_worker *row, uint32_t number)
+take_worker(struct status *st, const struct status_app *a,
+    struct status_worker *row, uint32_t number)
 {
 	const struct process *p = &st->sup->pool.processes[number];
 	const struct worker *w = st->sup->workers[number];
@@ -130,7 +133,8 @@ take_worker(struct status *st, struct status_worker *row, uint32_t number)
 	row->sessions = process_sessions(p);
 	row->requests = p->requests;
 	row->born = p->born;
-	row->since = p->since;
+	row->counts = a->sessions;
+	row->since = a->listens ? p->used : p->since;
 	row->generation = p->generation;
 	row->text = STATUS_NO_STRING;
 	/* One whose start has just been asked for has no worker yet. */
@@ -173,7 +177,7 @@ take_workers(struct status *st, const uint32_t *by)
 		if (x->state == PROCESS_GONE || by[x->app] == 0)
 			continue;
 		a = &st->apps[by[x->app] - 1];
-		take_worker(st, &st->workers[a->first + a->count++], n);
+		take_worker(st, a, &st->workers[a->first + a->count++], n);
 	}
 	return true;
 }
@@ -194,7 +198,8 @@ take_totals(struct status *st)
 		if (s->groups[n] == NULL)
 			continue;
 		st->active += s->pool.apps[n].in_state[PROCESS_ACTIVE];
-		st->waiting += app_waiting(&s->pool.apps[n]);
+		st->waiting +=
+		    app_waiting(&s->pool.apps[n]) + s->pool.apps[n].backlog;
 	}
 }
 

@@ -159,11 +159,17 @@ static const char *const session_keys[] = { "sessions", "waiting",
 	"accepted", "completed", "refused", "timed_out", "abandoned", "lost",
 	"retaken", "queue_wait", "session_time", "idle_while_waiting", NULL };
 
+/* Who listens itself has a backlog, in which all wait that do. */
 static void
-put_no_sessions(struct json *j)
+put_no_sessions(struct json *j, bool listens, long backlog)
 {
-	for (const char *const *key = session_keys; *key != NULL; key++)
-		put_null(j, *key);
+	for (const char *const *key = session_keys; *key != NULL; key++) {
+		bool depth = strcmp(*key, "backlog") == 0 ||
+		    strcmp(*key, "waiting") == 0;
+
+		put_known(j, *key, listens && depth && backlog != -1,
+		    (uint64_t)backlog);
+	}
 }
 
 static void
@@ -262,6 +268,20 @@ put_rollout(struct status *st, const struct status_app *a)
 }
 
 static void
+put_load(struct json *j, const struct status_app *a)
+{
+	if (!a->sessions && !a->listens) {
+		put_null(j, "load");
+		put_null(j, "work");
+		return;
+	}
+	json_key(j, "load");
+	json_percent(j, a->load);
+	json_key(j, "work");
+	json_number(j, a->work);
+}
+
+static void
 put_app(struct status *st, const struct status_app *a,
     const struct status_measured *m)
 {
@@ -276,17 +296,12 @@ put_app(struct status *st, const struct status_app *a,
 	put_processes(j, a);
 	put_rollout(st, a);
 	put_limit(st, a);
+	put_load(j, a);
 	if (a->sessions) {
-		json_key(j, "load");
-		json_percent(j, a->load);
-		json_key(j, "work");
-		json_number(j, a->work);
 		put_sessions(j, a);
 		put_measured(j, m);
 	} else {
-		put_null(j, "load");
-		put_null(j, "work");
-		put_no_sessions(j);
+		put_no_sessions(j, a->listens, m->backlog);
 	}
 	put_ends(j, st, a);
 	json_key(j, "workers");
@@ -319,8 +334,8 @@ put_worker(struct status *st, const struct status_worker *w,
 	put_string(j, "state",
 	    w->stuck ? "stuck"
 		     : process_state_name((enum process_state)w->state));
-	put_uint(j, "sessions", w->sessions);
-	put_uint(j, "requests", w->requests);
+	put_known(j, "sessions", w->counts, w->sessions);
+	put_known(j, "requests", w->counts, w->requests);
 	put_span(j, "age", st->at - w->born);
 	put_state_span(j, "idle_for", w->state == PROCESS_IDLE, in_state);
 	put_state_span(j, "busy_for", w->sessions != 0, in_state);

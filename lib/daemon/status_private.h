@@ -36,9 +36,10 @@ struct status_worker {
 	pid_t pid; /* 0: not born yet */
 	uint8_t state; /* enum process_state */
 	bool stuck;
+	bool counts; /* sessions and requests are known */
 	char id[WORKER_ID_LEN + 1];
 	tstamp born;
-	tstamp since; /* idle, or busy, since then */
+	tstamp since; /* idle, or busy, since then; or seen in use last */
 	size_t text; /* string: what it said of itself, or none */
 };
 
@@ -53,6 +54,7 @@ struct status_app {
 	const char *state;
 	enum conf_handoff handoff;
 	bool sessions; /* whether it has figures of sessions at all */
+	bool listens; /* handoff listen: of its backlog and its load alone */
 	uint32_t min_processes;
 	uint32_t max_processes;
 	uint32_t max_queue;

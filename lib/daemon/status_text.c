@@ -137,15 +137,19 @@ put_processes(struct text *t, const struct status_app *a)
 {
 	text_printf(t,
 	    "    processes %" PRIu32 "/%" PRIu32 " (min %" PRIu32 "): %" PRIu32
-	    " starting, %" PRIu32 " idle, %" PRIu32 " active; %" PRIu32
-	    " retiring, %" PRIu32 " stopping",
+	    " starting, %" PRIu32 " %s",
 	    a->processes, a->max_processes, a->min_processes,
 	    a->in_state[PROCESS_STARTING], a->in_state[PROCESS_IDLE],
-	    a->in_state[PROCESS_ACTIVE], a->in_state[PROCESS_RETIRING],
+	    a->sessions ? "idle" : "ready");
+	if (a->sessions)
+		text_printf(
+		    t, ", %" PRIu32 " active", a->in_state[PROCESS_ACTIVE]);
+	text_printf(t, "; %" PRIu32 " retiring, %" PRIu32 " stopping",
+	    a->in_state[PROCESS_RETIRING],
 	    a->in_state[PROCESS_STOPPING] + a->in_state[PROCESS_DYING]);
 	if (a->stuck != 0)
 		text_printf(t, ", %" PRIu32 " stuck", a->stuck);
-	if (a->sessions)
+	if (a->sessions || a->listens)
 		text_printf(t, "; load %.0f %%", a->load);
 	if (a->rolling)
 		text_printf(t, "; generation %" PRIu32 " replaces %" PRIu32,
@@ -247,6 +251,9 @@ put_app(struct status *st, const struct status_app *a,
 		put_waiting(t, a, m->backlog);
 		put_connections(t, &a->figures);
 		put_times(t, a, m);
+	} else if (a->listens && m->backlog != -1) {
+		text_printf(
+		    t, "    waiting %ld, all in the backlog\n", m->backlog);
 	}
 	put_ends(st, a);
 	if (a->count != 0)
@@ -255,6 +262,27 @@ put_app(struct status *st, const struct status_app *a,
 		    " STATUS\n",
 		    "ID", "PID", "SLOT", "STATE", "SESSIONS", "REQUESTS", "AGE",
 		    "FOR", "RSS", "CPU");
+}
+
+/* Sessions or requests; "-": they are not known. */
+static const char *
+format_count(const struct status_worker *w, uint64_t n, char *buf, size_t size)
+{
+	if (!w->counts)
+		return "-";
+	(void)snprintf(buf, size, "%" PRIu64, n);
+	return buf;
+}
+
+/* What its state is called where there are no sessions to be idle between. */
+static const char *
+format_state(const struct status_worker *w)
+{
+	if (w->stuck)
+		return "stuck";
+	if (!w->counts && w->state == PROCESS_IDLE)
+		return "ready";
+	return process_state_name((enum process_state)w->state);
 }
 
 /* How long it has been idle or busy; "-": it is neither. */
@@ -275,6 +303,7 @@ put_worker(struct status *st, const struct status_worker *w,
 	char age[SHORT_SIZE], during[SHORT_SIZE];
 	char rss[SHORT_SIZE] = "-", cpu[SHORT_SIZE] = "-";
 	char pid[SHORT_SIZE] = "-", slot[SHORT_SIZE] = "-";
+	char sessions[SHORT_SIZE], requests[24];
 
 	if (w->pid != 0)
 		(void)snprintf(pid, sizeof(pid), "%d", (int)w->pid);
@@ -284,12 +313,10 @@ put_worker(struct status *st, const struct status_worker *w,
 		(void)format_size(info->rss, rss, sizeof(rss));
 		(void)format_span(info->cpu, cpu, sizeof(cpu));
 	}
-	text_printf(t,
-	    "    %-8s %7s %4s %-8s %8" PRIu32 " %9" PRIu64 " %6s %7s %7s %7s",
-	    w->slot == STATUS_NO_SLOT ? "-" : w->id, pid, slot,
-	    w->stuck ? "stuck"
-		     : process_state_name((enum process_state)w->state),
-	    w->sessions, w->requests,
+	text_printf(t, "    %-8s %7s %4s %-8s %8s %9s %6s %7s %7s %7s",
+	    w->slot == STATUS_NO_SLOT ? "-" : w->id, pid, slot, format_state(w),
+	    format_count(w, w->sessions, sessions, sizeof(sessions)),
+	    format_count(w, w->requests, requests, sizeof(requests)),
 	    format_span(st->at - w->born, age, sizeof(age)),
 	    format_for(st, w, during, sizeof(during)), rss, cpu);
 	if (w->text != STATUS_NO_STRING)

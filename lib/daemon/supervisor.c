@@ -15,6 +15,7 @@
 #include "daemon/control.h"
 #include "daemon/intake.h"
 #include "daemon/limiter.h"
+#include "daemon/listening.h"
 #include "daemon/measure.h"
 #include "daemon/nursery.h"
 #include "daemon/poolcounter.h"
@@ -25,6 +26,7 @@
 #include "daemon/supervisor.h"
 #include "daemon/touch.h"
 #include "daemon/unread.h"
+#include "daemon/worktime.h"
 #include "sys/activation.h"
 #include "sys/background.h"
 #include "sys/limits.h"
@@ -249,8 +251,10 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, control_deadline(s->control));
 	at = tstamp_min(at, poolcounter_deadline(s->counter));
 	at = tstamp_min(at, limiter_deadline(s));
+	at = tstamp_min(at, listening_deadline(s));
 	at = tstamp_min(at, measure_deadline(s));
 	at = tstamp_min(at, touch_deadline(s));
+	at = tstamp_min(at, worktime_deadline(s));
 	return tstamp_min(at, s->second_at);
 }
 
@@ -274,10 +278,14 @@ supervisor_tick(struct supervisor *s, tstamp now)
 	refusals_tick(&s->refusals, now);
 	if (limiter_deadline(s) <= now)
 		limiter_tick(s, now);
+	if (listening_deadline(s) <= now)
+		listening_tick(s, now);
 	if (measure_deadline(s) <= now)
 		measure_tick(s, now);
 	if (touch_deadline(s) <= now)
 		touch_tick(s, now);
+	if (worktime_deadline(s) <= now)
+		worktime_tick(s, now);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
 	supervisor_second(s, now);
@@ -419,11 +427,14 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->timed);
 	TAILQ_INIT(&s->births);
 	TAILQ_INIT(&s->nursery);
+	TAILQ_INIT(&s->listening);
 	TAILQ_INIT(&s->limiters);
 	RB_INIT(&s->pids);
 	s->second_at = TSTAMP_NEVER;
+	s->look_at = TSTAMP_NEVER;
 	s->measure_at = TSTAMP_NEVER;
 	s->touch_at = TSTAMP_NEVER;
+	s->worktime_at = TSTAMP_NEVER;
 }
 
 int

@@ -62,6 +62,8 @@ struct supervisor {
 	struct births births; /* under way */
 	unsigned nbirths; /* their number */
 	struct groups nursery; /* groups with unborn workers, in turn */
+	struct groups listening; /* whose processes accept themselves */
+	tstamp look_at; /* next look at the backlog of one of them */
 	struct pids pids;
 	struct control *control; /* NULL: none */
 	struct poolcounter *counter; /* NULL: none */
@@ -74,6 +76,8 @@ struct supervisor {
 	tstamp touch_at; /* next look at the files of apps */
 	tstamp measure_at; /* next piece of a round; see measure.h */
 	uint32_t measure_next; /* process it begins with */
+	tstamp worktime_at; /* likewise, of worktime.h */
+	uint32_t worktime_next;
 	tstamp second_at; /* next look at what is slow; TSTAMP_NEVER: idle */
 	bool background; /* -D: report when all are ready */
 	bool exit_on_failed; /* for all apps */

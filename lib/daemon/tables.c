@@ -6,6 +6,7 @@
 
 #include "daemon/conf_pool.h"
 #include "daemon/limiter.h"
+#include "daemon/nursery.h"
 #include "daemon/refusal_answer.h"
 #include "daemon/supervisor.h"
 #include "sys/limits.h"
@@ -98,6 +99,7 @@ static void
 tables_need(const struct conf *conf, struct tables_need *out)
 {
 	bool answers = false, logs = false, measures = false;
+	size_t copies = 0;
 
 	*out = (struct tables_need){
 		.others = TABLES_OWN_DESCRIPTORS,
@@ -108,6 +110,10 @@ tables_need(const struct conf *conf, struct tables_need *out)
 		out->queues += conf->apps[i].max_queue;
 		out->listeners += conf->apps[i].listen_len;
 		out->locks += limiter_descriptors(&conf->apps[i]);
+		/* Copies, while processes are started with them. */
+		if (conf->apps[i].handoff == CONF_HANDOFF_LISTEN)
+			copies +=
+			    NURSERY_BIRTHS_EACH * conf->apps[i].listen_len;
 		answers = answers || refusal_answers(&conf->apps[i]);
 	}
 	/* Both ends of its channel, its output, and how large it is. */
@@ -115,6 +121,7 @@ tables_need(const struct conf *conf, struct tables_need *out)
 	if (answers)
 		out->others += REFUSAL_MAX;
 	out->listeners += conf->counter_len;
+	out->others += copies;
 	out->all = out->queues + out->listeners + out->locks + out->others;
 	if (conf->apps_len > 0)
 		out->all += out->each * conf->max_processes;

@@ -139,10 +139,12 @@ touch_seen(struct touch *t, const struct look *l, tstamp now)
 {
 	struct group *g = t->group;
 	const char *changed = touch_update(t, l);
-	bool renew = t->always.state == FILEMARK_THERE;
+	bool sessions = g->conf->handoff != CONF_HANDOFF_NONE &&
+	    g->conf->handoff != CONF_HANDOFF_LISTEN;
+	bool renew = t->always.state == FILEMARK_THERE && sessions;
 
-	t->timed =
-	    l->there || t->nwatch > 0 || g->conf->handoff == CONF_HANDOFF_NONE;
+	/* Connections that we do not see call for no look. */
+	t->timed = l->there || t->nwatch > 0 || !sessions;
 	if (t->timed)
 		g->sup->touch_at = tstamp_min(g->sup->touch_at, t->next_at);
 	if (!t->seen)

@@ -189,6 +189,21 @@ worker_exited(const struct worker *w)
 	    w->sup->pool.processes[w->process].handed > 0;
 }
 
+/*
+ * Without sessions nobody knows what it has served: one that ends well after
+ * its first time has done what it was for.
+ */
+static bool
+worker_served(const struct worker *w)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	const struct app_options *o = &w->sup->pool.apps[x->app].options;
+
+	if (o->sessions)
+		return x->requests > 0;
+	return loop_now(&w->sup->loop) - x->born >= o->min_server_life;
+}
+
 /* How it ended, if that is a failure of its own; else false. */
 static bool
 worker_explain(
@@ -203,10 +218,12 @@ worker_explain(
 		(void)snprintf(buf, size, "retired without a session");
 		return true;
 	}
-	if (x->asked || worker_exited(w) || (clean && x->requests > 0))
+	if (x->asked || worker_exited(w) || (clean && worker_served(w)))
 		return false;
 	if (!x->ready)
 		when = " before it was ready";
+	else if (clean && !w->sup->pool.apps[x->app].options.sessions)
+		when = " within min_server_life";
 	else if (clean && session[0] == '\0')
 		when = " without a session";
 	(void)snprintf(

@@ -55,6 +55,9 @@ struct worker {
 	tstamp unread_since; /* it has received no more; NEVER: all there was */
 	int memory_fd; /* tells how large it is; -1: not asked for yet */
 	tstamp measured; /* when it was asked last */
+	tspan worked; /* processor time it had used, */
+	tstamp worked_at; /* ... by then; 0: not looked at yet */
+	double processors; /* it kept busy before that */
 	struct retriever_take take; /* once it is dead */
 	struct reap_death death; /* likewise */
 	char *status; /* text of its last STATUS, owned; NULL: none */

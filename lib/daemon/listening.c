@@ -1,0 +1,143 @@
+/* Looking at the backlog of those who accept themselves. */
+
+#include <poll.h>
+
+#include "daemon/intake.h"
+#include "daemon/listening.h"
+
+/*
+ * So many looks in start_delay: a backlog that is found at each of them has
+ * hardly been empty in between.
+ */
+#define LISTENING_LOOKS 4
+#define LISTENING_LOOK_MIN TSPAN_MSECONDS(20)
+#define LISTENING_LOOK_MAX TSPAN_SECONDS(1)
+
+/* When nobody has waited for so long, the loop tells of the next one. */
+#define LISTENING_CALM TSPAN_SECONDS(1)
+
+void
+listening_add(struct group *g)
+{
+	g->look_at = TSTAMP_NEVER;
+	TAILQ_INSERT_TAIL(&g->sup->listening, g, listening_next);
+}
+
+void
+listening_remove(struct group *g)
+{
+	TAILQ_REMOVE(&g->sup->listening, g, listening_next);
+}
+
+static tspan
+listening_pause(const struct group *g)
+{
+	tspan pause = g->conf->start_delay / LISTENING_LOOKS;
+
+	if (pause < LISTENING_LOOK_MIN)
+		return LISTENING_LOOK_MIN;
+	return pause > LISTENING_LOOK_MAX ? LISTENING_LOOK_MAX : pause;
+}
+
+static void
+listening_look_at(struct group *g, tstamp at)
+{
+	g->look_at = at;
+	g->sup->look_at = tstamp_min(g->sup->look_at, at);
+}
+
+/* Where the number is not to be had, whether there is anybody is. */
+static long
+listening_depth_of(const struct group *g, const struct door *d)
+{
+	struct pollfd pfd = { .fd = d->listener.fd, .events = POLLIN };
+	long depth = listener_depth(&d->listener, &g->sup->diag);
+
+	return depth == -1 ? poll(&pfd, 1, 0) == 1 : depth;
+}
+
+/* Of one that leaves this app alone, others take care. */
+static bool
+listening_counts(const struct group *g, const struct door *d)
+{
+	return d->listener.fd != -1 && (!d->leaving || g->closing);
+}
+
+/* A door that somebody has shut down; NULL: all are sound. */
+static struct door *
+listening_broken(struct group *g)
+{
+	struct door *d;
+
+	TAILQ_FOREACH(d, &g->doors, next)
+		if (listening_counts(g, d) && !d->leaving && !d->timed &&
+		    listener_is_broken(&d->listener))
+			return d;
+	return NULL;
+}
+
+void
+listening_look(struct group *g, tstamp now)
+{
+	struct supervisor *s = g->sup;
+	struct door *d;
+	long depth = 0;
+
+	/* One that is bound anew, or waits for that, is broken no more. */
+	while ((d = listening_broken(g)) != NULL)
+		intake_rebind(d, now);
+	TAILQ_FOREACH(d, &g->doors, next)
+		if (listening_counts(g, d))
+			depth += listening_depth_of(g, d);
+	if ((uint32_t)depth != s->pool.apps[g->app].backlog)
+		pool_backlog(&s->pool, g->app, (uint32_t)depth, now);
+	if (depth > 0)
+		g->calm_at = tstamp_add(now, LISTENING_CALM);
+}
+
+void
+listening_woken(struct group *g, tstamp now)
+{
+	intake_mute(g, true);
+	g->calm_at = tstamp_add(now, LISTENING_CALM);
+	listening_look(g, now);
+	listening_look_at(g, tstamp_add(now, listening_pause(g)));
+}
+
+void
+listening_rebound(struct group *g, tstamp now)
+{
+	if (!g->closing)
+		pool_app_restart(&g->sup->pool, g->app, now);
+}
+
+tstamp
+listening_deadline(const struct supervisor *s)
+{
+	return s->look_at;
+}
+
+static void
+listening_look_on(struct group *g, tstamp now)
+{
+	listening_look(g, now);
+	if (now < g->calm_at) {
+		listening_look_at(g, tstamp_add(now, listening_pause(g)));
+		return;
+	}
+	g->look_at = TSTAMP_NEVER;
+	intake_mute(g, false);
+}
+
+void
+listening_tick(struct supervisor *s, tstamp now)
+{
+	struct group *g;
+
+	s->look_at = TSTAMP_NEVER;
+	TAILQ_FOREACH(g, &s->listening, listening_next) {
+		if (g->look_at <= now)
+			listening_look_on(g, now);
+		s->look_at = tstamp_min(s->look_at, g->look_at);
+	}
+}
