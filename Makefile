@@ -356,6 +356,10 @@ E2E_TESTS = \
     tests/e2e/simulate_words_test.sh \
     tests/e2e/ping_test.sh \
     tests/e2e/accept_test.sh \
+    tests/e2e/accept_session_test.sh \
+    tests/e2e/accept_faults_test.sh \
+    tests/e2e/accept_end_test.sh \
+    tests/e2e/accept_programs_test.sh \
     tests/e2e/stdio_test.sh \
     tests/e2e/counter_test.sh \
     tests/e2e/limit_test.sh \
@@ -505,7 +509,8 @@ HELPERS = $(E2E_WORKERS:%.c=$(BUILD)/%)
 BENCH_PROGS = $(BENCHES:tests/bench/%.c=$(BUILD)/bench/%)
 FUZZ_PROGS = $(FUZZERS:tests/fuzz/%.c=$(BUILD)/bin/%)
 LIBS = $(if $(WORKER_SRCS),$(WORKER_A) $(WORKER_SO))
-TEST_PROGS = $(UNITS) $(HELPERS) $(BUILD)/tests/e2e/workers/acceptor-static
+TEST_PROGS = $(UNITS) $(HELPERS) $(BUILD)/tests/e2e/workers/acceptor-static \
+    $(BUILD)/tests/e2e/workers/fcgi
 ASAN = $(BUILD)/asan
 
 # What contrib/bootstrap sees to before anything is built; BOOTSTRAP=: trusts.
@@ -741,6 +746,11 @@ $(BUILD)/tests/e2e/workers/acceptor-static: tests/e2e/workers/acceptor.c \
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O2 -pthread -static -o $@ $<
+
+$(BUILD)/tests/e2e/workers/fcgi: $(OBJ)/tests/e2e/workers/fcgi.o
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ -lfcgi
 
 $(BUILD)/bin/%: $(OBJ)/tests/fuzz/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)

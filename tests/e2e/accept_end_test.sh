@@ -1,0 +1,145 @@
+#!/bin/sh
+# handoff = accept: the adapter and its program are as one.
+
+# shellcheck source=tests/e2e/accept_help.sh
+. tests/e2e/accept_help.sh
+
+# ---------------------------------------------------------------- two as one
+
+testItWorksByHand() {
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		command = { "$DIR/apppool-accept", "$DIR/acceptor" }
+	}
+	EOF
+	pool_start
+	assert_flood 50
+}
+
+testASignalToTheAdapterIsForTheProgram() {
+	accept web </dev/null | conf
+	pool_start
+	assertNotNull "$(web)"
+	kill -USR1 "$(status apps web workers 0 pid)"
+	await said 'killed by signal 10'
+}
+
+testItsExitStatusIsTheAdapters() {
+	accept web </dev/null | conf
+	pool_start
+	web 'exit 3' 2>/dev/null
+	await said 'exited with status 3'
+}
+
+testItsDeathIsTheAdapters() {
+	accept web </dev/null | conf
+	pool_start
+	web 'kill 6' 2>/dev/null
+	await said 'killed by signal 6'
+}
+
+testItsOutputIsTheLog() {
+	accept web --say 'for the log' </dev/null | conf
+	pool_start
+	await said 'for the log'
+}
+
+testTheMissingPrivilegeIsSaidOnce() {
+	accept web <<-EOF | conf
+	min_processes = 3
+	EOF
+	pool_start
+	web 'exit 0' >/dev/null 2>&1
+	assertEquals 1 "$(grep -c 'set-user-ID' "$DIR/log")"
+}
+
+testNothingIsSaidOfAPrivilegeThatWasGivenUp() {
+	accept web <<-EOF | conf
+	no_new_privileges = true
+	EOF
+	pool_start
+	assertFalse "grep -q 'set-user-ID' '$DIR/log'"
+}
+
+# ---------------------------------------------------------------- the end
+
+testStoppingFinishesTheRequest() {
+	accept web </dev/null | conf
+	pool_start
+	ask_behind 'sleep 500'
+	pool_stop
+	assertEquals 0 "$RC"
+	behind
+	assertEquals slept "$(nth 5 "$ANSWER")"
+}
+
+testStoppingFinishesRequestsThatWereHandedOn() {
+	accept web --hand-on --nonblock --poll <<-EOF | conf
+	concurrency = 2
+	EOF
+	pool_start
+	ask_behind 'sleep 500'
+	pool_stop
+	behind
+	assertEquals slept "$(nth 5 "$ANSWER")"
+}
+
+testAnIdleProgramIsEndedAsItWants() {
+	accept web --graceful </dev/null | conf
+	pool_start -v
+	pool_stop
+	await said 'exited with status 0 (shutdown)'
+}
+
+testThreadsThatTheSignalMissesEndToo() {
+	accept web --graceful --threads 3 </dev/null | conf
+	pool_start -v
+	pool_stop
+	await said 'exited with status 0 (shutdown)'
+}
+
+testARestartLosesNothing() {
+	accept web --graceful <<-EOF | conf
+	min_processes = 2
+	EOF
+	pool_start
+	start_process flood --unix "$DIR/web.sock" --rate 1000 --count 2000 \
+	    --timeout "$LIMIT" --max lost=0 --min answered=2000 >"$DIR/flood"
+	for round in 1 2 3; do
+		accept web --graceful <<-EOF | conf
+		min_processes = 2
+		environment = { "ROUND=$round" }
+		EOF
+		ctl reload >/dev/null
+		await status_is "$round" apps web workers 0 generation
+	done
+	finish "$STARTED" $((3 * LIMIT))
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testTheEndOfTheDaemonIsTheProgramsWhenItHasFinished() {
+	accept web </dev/null | conf
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	program=$(program)
+	ask_behind 'sleep 500'
+	kill -KILL "$POOL"
+	behind
+	assertEquals slept "$(nth 5 "$ANSWER")"
+	await is_gone "$program"
+	await is_gone "$worker"
+}
+
+testTheEndOfTheAdapterIsTheProgramsToo() {
+	accept web </dev/null | conf
+	pool_start
+	program=$(program)
+	kill -KILL "$(status apps web workers 0 pid)"
+	await is_gone "$program"
+	assertNotNull "$(web)"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

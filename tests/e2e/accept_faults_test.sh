@@ -1,0 +1,206 @@
+#!/bin/sh
+# handoff = accept: interrupted calls, sudden deaths, programs that cannot be
+# seen into, systems that do not allow it.
+
+# shellcheck source=tests/e2e/accept_help.sh
+. tests/e2e/accept_help.sh
+
+# ---------------------------------------------------------------- trouble
+
+testInterruptedCallsLoseNothing() {
+	accept web --alarm 1 </dev/null | conf
+	pool_start
+	assert_flood 1000 --concurrency 4
+	await status_is 1000 apps web completed
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testInterruptedPollingLosesNothing() {
+	accept web --alarm 1 --poll --nonblock </dev/null | conf
+	pool_start
+	assert_flood 500 --concurrency 4
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testSignalsThroughTheAdapterLoseNothing() {
+	accept web --alarm 900 </dev/null | conf
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	start_process sh -c "while kill -ALRM $worker; do sleep 0.002; done" \
+	    2>/dev/null
+	assert_flood 1000 --concurrency 4
+	stop_process "$STARTED"
+	assertEquals "$worker" "$(status apps web workers 0 pid)"
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testAWorkerThatIsToldToEndLosesNothing() {
+	accept web --graceful <<-EOF | conf
+	min_processes = 2
+	restart_delay = 10ms
+	restart_delay_max = 100ms
+	EOF
+	pool_start
+	start_process flood --unix "$DIR/web.sock" --rate 1000 --count 2000 \
+	    --timeout "$LIMIT" --max lost=0 --min answered=2000 >"$DIR/flood"
+	for round in 1 2 3 4 5; do
+		# One without a session is not replaced at once.
+		await status_is 2 apps web processes
+		await status_is 0 apps web starting
+		worker=$(status apps web workers 0 pid)
+		kill -TERM "$worker"
+		await is_gone "$worker"
+	done
+	finish "$STARTED" $((3 * LIMIT))
+	assertEquals "$round: $(cat "$DIR/flood")" 0 "$RC"
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testAProgramThatDiesInAcceptCostsNoConnection() {
+	accept web <<-EOF | conf
+	min_processes = 2
+	EOF
+	pool_start
+	for round in 1 2 3; do
+		kill -KILL "$(program)"
+		assertNotNull "$round" "$(web)"
+	done
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testOneThatIsKilledAndHasNotDiedYetCostsNoConnection() {
+	# The last to be given the processor, so that its death takes a while.
+	accept web <<-EOF | sed 's/^command = { /&"taskset", "0x1", "chrt", "-i", "0", /' | conf
+	min_processes = 3
+	restart_delay = 10ms
+	restart_delay_max = 100ms
+	EOF
+	pool_start
+	start_process taskset 0x1 sh -c 'while :; do :; done'
+	for round in 1 2 3 4 5; do
+		await status_is 3 apps web idle
+		kill -KILL "$(program)"
+		assertNotNull "$round" "$(web)"
+	done
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testOneKilledInARequestCostsExactlyThat() {
+	accept web <<-EOF | conf
+	min_processes = 2
+	EOF
+	pool_start
+	web 'kill 9' 2>/dev/null
+	assert_flood 20
+	assertEquals 1 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testACleanExitAfterARequestCompletesIt() {
+	accept web --requests 3 <<-EOF | conf
+	min_server_life = 30s
+	EOF
+	pool_start
+	assert_flood 12 --concurrency 1
+	await status_is 12 apps web completed
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 0 "$(status apps web spawn_failures)"
+}
+
+testDescriptorsThatRunOutAreItsOwnTrouble() {
+	# 0 to 3, and one connection.
+	accept web --nofile 5 --hand-on <<-EOF | conf
+	concurrency = 2
+	max_processes = 1
+	EOF
+	pool_start
+	ask_behind 'sleep 500'
+	assertNotNull "$(web)"
+	behind
+	await said 'accept: Too many open files'
+	await status_is 2 apps web completed
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testAProgramThatHidesItsMemoryIsServed() {
+	port=$(free_port)
+	accept_tcp "$port" --hide </dev/null | conf
+	pool_start
+	assert_told_its_address 127.0.0.1 "$port"
+	assert_flood 20
+	await status_is 'when its sessions end cannot be seen' \
+	    apps web workers 0 status
+}
+
+testAChildThatHidesItsMemoryIsNot() {
+	accept web --fork 1 --hide-child <<-EOF | conf
+	start_limit = 1
+	EOF
+	pool_run
+	await said 'handoff = listen'
+	await said 'not dumpable'
+}
+
+testAChildThatHidesItsMemoryNeedNotAskForTheAddress() {
+	accept web --fork 1 --hide-child --no-address </dev/null | conf
+	pool_start
+	assert_flood 20
+}
+
+testAProgramThatBecomesAnotherUserIsServed() {
+	is_root || { skip 'needs root'; return; }
+	port=$(free_port)
+	accept_tcp "$port" --user 65534 <<-EOF | conf
+	user = root
+	EOF
+	pool_start
+	assert_told_its_address 127.0.0.1 "$port"
+	assertEquals 65534 "$(stat -c %u "/proc/$(program)")"
+	assert_flood 20
+}
+
+testWhereThereIsNoSeccompTheReasonNamesListen() {
+	for why in refused:'Operation not permitted' \
+	    absent:'Function not implemented' \
+	    busy:'somebody uses it already'; do
+		conf <<-EOF
+		app web {
+			listen = "unix:web.sock"
+			command = { "$DIR/sandbox", "${why%%:*}",
+			    "$DIR/apppool-accept", "$DIR/acceptor" }
+			start_limit = 1
+		}
+		EOF
+		pool_run
+		await status_is failed apps web state
+		reason=$(status apps web last_failure)
+		assertContains "$reason" "${why#*:}"
+		assertContains "$reason" 'handoff = listen'
+		pool_stop
+	done
+}
+
+testAProgramThatCannotBeExecutedIsTheReason() {
+	echo 'not for this machine' >"$DIR/odd" && chmod 755 "$DIR/odd"
+	accept web <<-EOF | conf
+	command = "/nowhere/prog"
+	start_limit = 1
+	EOF
+	sed -i '0,/^command/{/^command/d}' "$DIR/pool.conf"
+	pool_run
+	await status_is failed apps web state
+	assertContains "$(status apps web last_failure)" \
+	    'cannot execute /nowhere/prog: No such file or directory'
+}
+
+testAnAdapterThatIsNotThereIsTheReason() {
+	mkdir -p "$DIR/sbin" && cp "$APPPOOLD" "$DIR/sbin"
+	[ ! -e /usr/local/libexec/apppoold ] || { skip 'installed'; return; }
+	accept web </dev/null | conf
+	"$DIR/sbin/apppoold" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
+	assertEquals 78 $?
+	assertContains "$(cat "$DIR/out")" 'apppool-accept is not in'
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

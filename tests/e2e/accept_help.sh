@@ -1,0 +1,78 @@
+# shellcheck shell=sh
+#
+# What the tests of handoff = accept share; see lib.sh.
+
+# accept NAME OPTION-OF-acceptor...: an app at $DIR/NAME.sock, for conf; what
+# else it has comes from stdin.
+accept() {
+	printf 'app "%s" {\nlisten = "unix:%s.sock"\nhandoff = accept\n' \
+	    "$1" "$1"
+	shift
+	printf 'command = %s\n' "$(quoted "$DIR/acceptor" "$@")"
+	cat
+	echo '}'
+}
+
+# accept_tcp PORT OPTION-OF-acceptor...: the same, and at that port first.
+accept_tcp() {
+	tcp_port=$1
+	shift
+	{
+		echo "listen += \"unix:web.sock\""
+		cat
+	} | accept web "$@" | sed "s/^listen = .*/listen = \"127.0.0.1:$tcp_port\"/"
+}
+
+# The number of the process that the adapter of app `web` runs.
+program() {
+	children "$(status apps web workers 0 pid)" | tr -d ' '
+}
+
+# nth N TEXT: a word of an answer.
+nth() {
+	echo "$2" | cut -d ' ' -f "$1"
+}
+
+# tcp_client ADDRESS PORT: its own address, and the answer.
+tcp_client() {
+	"$PYTHON" - "$LIMIT" "$@" <<-'PYTHON'
+	import socket
+	import sys
+
+	limit, host, port = sys.argv[1:]
+	with socket.create_connection((host, int(port)), float(limit)) as client:
+	    host, port = client.getsockname()[:2]
+	    print(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
+	    client.sendall(b"hello\n")
+	    print(client.recv(1000).decode(), end="")
+	PYTHON
+}
+
+# assert_told_its_address ADDRESS PORT
+assert_told_its_address() {
+	tcp_client "$1" "$2" >"$DIR/client"
+	read -r own <"$DIR/client"
+	assertEquals "$own" "$(nth 3 "$(sed -n 2p "$DIR/client")")"
+}
+
+# has_sessions N
+has_sessions() {
+	status_is "$1" apps web sessions
+}
+
+# assert_flood COUNT [OPTION...]: all of them are answered.
+assert_flood() {
+	flood_count=$1
+	shift
+	flood --unix "$DIR/web.sock" --count "$flood_count" --timeout "$LIMIT" \
+	    --max lost=0 --min "answered=$flood_count" "$@" >"$DIR/flood" 2>&1
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+}
+
+file_setup() {
+	cp "$BUILD/tests/e2e/workers/acceptor" \
+	    "$BUILD/tests/e2e/workers/acceptor-static" \
+	    "$BUILD/tests/e2e/workers/sandbox" \
+	    "$BUILD/libexec/apppool-accept" "$DIR"
+	if type more_setup >/dev/null 2>&1; then more_setup; fi
+}

@@ -1,0 +1,275 @@
+#!/bin/sh
+# handoff = accept: programs of others, as they are in Debian.
+
+# shellcheck source=tests/e2e/accept_help.sh
+. tests/e2e/accept_help.sh
+
+# program_app COMMAND...: app `web` at $DIR/web.sock; the rest from stdin.
+program_app() {
+	printf 'app "web" {\nlisten = "unix:web.sock"\nhandoff = accept\n'
+	printf 'command = %s\n' "$(quoted "$@")"
+	cat
+	echo '}'
+}
+
+# page [NAME [QUERY [ADDRESS]]]: what FastCGI brings of a file in $DIR.
+page() {
+	REQUEST_METHOD=GET SCRIPT_NAME="/${1:-page.php}" QUERY_STRING="$2" \
+	    SCRIPT_FILENAME="$DIR/${1:-page.php}" REDIRECT_STATUS=200 \
+	    timeout "$LIMIT" cgi-fcgi -bind -connect "${3:-$DIR/web.sock}" |
+	    sed -n '$p'
+}
+
+# pages COUNT...: so many, one after the other; prints those without an answer.
+pages() {
+	pages_left=$1
+	shift
+	while [ "$pages_left" -gt 0 ]; do
+		pages_left=$((pages_left - 1))
+		[ -n "$(page "$@")" ] || echo "none for the last but $pages_left"
+	done
+}
+
+# page_behind ARGUMENT-OF-page...: returns when a worker has it; its end is that
+# of $PAGE, what it brought in $DIR/page.
+page_behind() {
+	page "$@" >"$DIR/page" &
+	PAGE=$!
+	await status_is 1 apps web sessions
+}
+
+php() {
+	program_app php-cgi "$@"
+}
+
+perl_app() {
+	program_app perl "$DIR/fcgi.pl"
+}
+
+python_app() {
+	program_app "$PYTHON" "$DIR/server.py" "$@"
+}
+
+more_setup() {
+	cp "$BUILD/tests/e2e/workers/fcgi" "$DIR"
+	cat >"$DIR/page.php" <<-'END'
+	<?php
+	$query = $_SERVER["QUERY_STRING"] ?? "";
+	if ($query === "die")
+	    posix_kill(getmypid(), SIGKILL);
+	usleep(1000 * intval($query));
+	echo getmypid(), " page\n";
+	END
+	cat >"$DIR/fcgi.pl" <<-'END'
+	use FCGI;
+	my $count = 0;
+	my $request = FCGI::Request();
+	while ($request->Accept() >= 0) {
+	    print "Content-Type: text/plain\r\n\r\n", "$$ ", ++$count, "\n";
+	}
+	END
+	cat >"$DIR/server.py" <<-'END'
+	import http.server
+	import socket
+	import sys
+	import time
+
+	class Handler(http.server.BaseHTTPRequestHandler):
+	    def do_GET(self):
+	        time.sleep(int(self.path[1:] or 0) / 1000)
+	        self.send_response(200)
+	        self.end_headers()
+	        self.wfile.write(f"{self.client_address}\n".encode())
+
+	    def log_message(self, *args):
+	        pass
+
+	kind = "HTTPServer" if len(sys.argv) == 1 else sys.argv[1]
+	server = getattr(http.server, kind)(("", 0), Handler, False)
+	server.socket = socket.socket(fileno=0)
+	server.serve_forever()
+	END
+}
+
+# ---------------------------------------------------------------- php-cgi
+
+testAPageOfPHP() {
+	php </dev/null | conf
+	pool_start
+	assertContains "$(page)" ' page'
+	assertEquals '' "$(pages 50)"
+	await status_is 51 apps web completed
+	assert_accounts web
+}
+
+testAPageOfPHPOverTCP() {
+	port=$(free_port)
+	php <<-EOF | conf
+	listen += "127.0.0.1:$port"
+	EOF
+	pool_start
+	assertContains "$(page page.php '' "127.0.0.1:$port")" ' page'
+}
+
+testAPageThatSleepsDoesNotHoldUpOthers() {
+	php <<-EOF | conf
+	min_processes = 2
+	EOF
+	pool_start
+	page_behind page.php 1500
+	begun=$(now_ms)
+	assertEquals '' "$(pages 10)"
+	if [ "$SLOW" -eq 1 ]; then
+		assertTrue "[ $(($(now_ms) - begun)) -lt 1500 ]"
+	fi
+	wait "$PAGE"
+	assertContains "$(cat "$DIR/page")" ' page'
+}
+
+testItsRecyclingCostsNothingAndIsNoFailure() {
+	php <<-EOF | conf
+	environment = { "PHP_FCGI_MAX_REQUESTS=5" }
+	max_processes = 1
+	EOF
+	pool_start
+	assertEquals '' "$(pages 31)"
+	await status_is 31 apps web completed
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 7 "$(status apps web spawned)"
+	assertFalse 'no pause is made' "grep -q 'next start' '$DIR/log'"
+}
+
+testOneThatIsKilledWhileIdleCostsNothing() {
+	php <<-EOF | conf
+	min_processes = 2
+	restart_delay = 10ms
+	EOF
+	pool_start
+	for round in 1 2 3; do
+		kill -KILL "$(program)"
+		assertContains "$round" "$(page)" ' page'
+	done
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testOneThatIsKilledInAPageCostsExactlyThat() {
+	php <<-EOF | conf
+	min_processes = 2
+	EOF
+	pool_start
+	assertEquals '' "$(page page.php die 2>/dev/null)"
+	assertEquals '' "$(pages 10)"
+	assertEquals 1 "$(status apps web lost)"
+	assert_accounts web
+}
+
+testStoppingFinishesThePage() {
+	php </dev/null | conf
+	pool_start -v
+	page_behind page.php 700
+	pool_stop
+	assertEquals 0 "$RC"
+	wait "$PAGE"
+	assertContains "$(cat "$DIR/page")" ' page'
+	await said 'exited with status 0 (shutdown)'
+}
+
+testChildrenOfPHPsOwnServe() {
+	php <<-EOF | conf
+	environment = { "PHP_FCGI_CHILDREN=2" }
+	concurrency = 2
+	max_processes = 1
+	EOF
+	pool_start
+	page_behind page.php 700
+	assertContains "$(page)" ' page'
+	assertEquals 1 "$(status apps web sessions)"
+	wait "$PAGE"
+	await status_is 2 apps web completed
+}
+
+# ---------------------------------------------------------------- libfcgi
+
+testAProgramOfLibfcgi() {
+	program_app "$DIR/fcgi" </dev/null | conf
+	pool_start -v
+	assertEquals '' "$(pages 49)"
+	assertEquals 50 "$(nth 2 "$(page)")"
+	await status_is 50 apps web completed
+	pool_stop
+	await said 'exited with status 0 (shutdown)'
+}
+
+testLibfcgiKnowsTheWebServerByItsAddress() {
+	port=$(free_port)
+	for address in 127.0.0.1 127.0.0.9; do
+		program_app "$DIR/fcgi" <<-EOF | sed '/^listen = "unix/d' | conf
+		environment = { "FCGI_WEB_SERVER_ADDRS=$address" }
+		listen = "127.0.0.1:$port"
+		EOF
+		pool_start
+		case $address in
+		127.0.0.1)
+			assertEquals 1 "$(nth 2 "$(page '' '' "127.0.0.1:$port")")"
+			;;
+		*)
+			# It is turned away by the program, and that goes on.
+			page '' '' "127.0.0.1:$port" >/dev/null 2>&1
+			await status_is 1 apps web completed
+			assertEquals 1 "$(status apps web idle)"
+			;;
+		esac
+		pool_stop
+	done
+}
+
+testAProgramOfPerl() {
+	perl_app </dev/null | conf
+	pool_start -v
+	assertEquals '' "$(pages 49)"
+	assertEquals 50 "$(nth 2 "$(page)")"
+	pool_stop
+	await said 'exited with status 0 (shutdown)'
+}
+
+# ---------------------------------------------------------------- Python
+
+# urls COUNT PORT: prints those that fail.
+urls() {
+	urls_left=$1
+	while [ "$urls_left" -gt 0 ]; do
+		urls_left=$((urls_left - 1))
+		http_get "http://127.0.0.1:$2/" || echo "failed: $urls_left"
+	done | grep -v "('127.0.0.1', [0-9]*)"
+}
+
+testAServerOfHTTPInPython() {
+	port=$(free_port)
+	python_app <<-EOF | sed '/^listen = "unix/d' | conf
+	listen = "127.0.0.1:$port"
+	EOF
+	pool_start
+	assertEquals '' "$(urls 30 "$port")"
+	await status_is 30 apps web completed
+}
+
+testAServerWithAThreadForEachClient() {
+	port=$(free_port)
+	python_app ThreadingHTTPServer <<-EOF | sed '/^listen = "unix/d' | conf
+	listen = "127.0.0.1:$port"
+	concurrency = 3
+	max_processes = 1
+	EOF
+	pool_start
+	http_get "http://127.0.0.1:$port/800" >"$DIR/slow" &
+	slow=$!
+	await status_is 1 apps web sessions
+	assertEquals '' "$(urls 10 "$port")"
+	await status_is 10 apps web completed
+	assertEquals 1 "$(status apps web sessions)"
+	wait "$slow"
+	await status_is 11 apps web completed
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

@@ -1,0 +1,119 @@
+#!/bin/sh
+# handoff = accept: when a program is ready, and when a session is over.
+
+# shellcheck source=tests/e2e/accept_help.sh
+. tests/e2e/accept_help.sh
+
+# ---------------------------------------------------------------- ready, done
+
+testItIsReadyWhenItAcceptsAndNotBefore() {
+	accept web --start-delay 500 </dev/null | conf
+	pool_run
+	await status_is 1 apps web starting
+	sleep 0.1
+	assertEquals 0 "$(status apps web idle)"
+	await status_is 1 apps web idle
+}
+
+testItIsReadyWhenItPolls() {
+	accept web --poll --nonblock </dev/null | conf
+	pool_start
+	assertEquals 1 "$(status apps web idle)"
+}
+
+testASessionIsOverWhenItAcceptsAgain() {
+	accept web </dev/null | conf
+	pool_start
+	ask_behind 'afterwards 400'
+	behind
+	# The client has left, the program has not come back.
+	assertEquals 1 "$(status apps web sessions)"
+	await has_sessions 0
+	await status_is 1 apps web completed
+}
+
+testEveryMannerOfAcceptingServesAll() {
+	for manner in '' '--poll' '--poll --nonblock' \
+	    '--poll --nonblock --drain' '--nonblock --poll --no-address' \
+	    '--accept4 cloexec --poll'; do
+		# shellcheck disable=SC2086 # options
+		accept web $manner </dev/null | conf
+		pool_start
+		assert_flood 300 --concurrency 3
+		await status_is 300 apps web completed
+		assertEquals "$manner" 0 "$(status apps web lost)"
+		pool_stop
+	done
+}
+
+testAPollingProgramIsAskedForItsNextAccept() {
+	accept web --poll --nonblock </dev/null | conf
+	pool_start
+	begun=$(now_ms)
+	assert_flood 200 --concurrency 1
+	await has_sessions 0
+	# Far less than by looking whether it has forgotten something.
+	assertTrue "[ $(($(now_ms) - begun)) -lt $((LIMIT * 1000)) ]"
+}
+
+testThreadsServeAtTheSameTime() {
+	accept web --threads 4 <<-EOF | conf
+	concurrency = 4
+	max_processes = 1
+	EOF
+	pool_start
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text 'sleep 1000' --count 4 --together --timeout "$LIMIT"
+	await has_sessions 4
+	await has_sessions 0
+	await status_is 4 apps web completed
+}
+
+testSessionsThatAreHandedOnAreCountedToTheirEnd() {
+	for manner in '' '--poll' '--nonblock --poll --drain'; do
+		# shellcheck disable=SC2086 # options
+		accept web --hand-on $manner <<-EOF | conf
+		concurrency = 3
+		max_processes = 1
+		EOF
+		pool_start
+		ask_behind 'sleep 700'
+		# The same thread accepts, and serves, others meanwhile.
+		assertEquals 2 "$(nth 2 "$(web)")"
+		assertEquals 3 "$(nth 2 "$(web)")"
+		await has_sessions 1
+		assertEquals "$manner" 1 "$(status apps web sessions)"
+		behind
+		await has_sessions 0
+		await status_is 3 apps web completed
+		pool_stop
+	done
+}
+
+testChildrenOfItsOwnServe() {
+	accept web --fork 3 <<-EOF | conf
+	concurrency = 3
+	max_processes = 1
+	EOF
+	pool_start
+	"$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" --text 'sleep 300' \
+	    --count 3 --together --timeout "$LIMIT" >"$DIR/answers"
+	assertEquals 3 "$(cut -d ' ' -f 1 "$DIR/answers" | sort -u | wc -l)"
+	await status_is 3 apps web completed
+}
+
+testAChildThatDiesEndsItsSession() {
+	accept web --fork 2 <<-EOF | conf
+	concurrency = 2
+	max_processes = 1
+	EOF
+	pool_start
+	web 'kill 9' 2>/dev/null
+	await status_is 1 apps web completed
+	# Another one has taken its place.
+	assert_flood 20
+	assertEquals 1 "$(status apps web spawned)"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

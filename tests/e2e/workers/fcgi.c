@@ -1,0 +1,21 @@
+/* The program of the manual of libfcgi: a page that counts. */
+
+#include <fcgi_stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+int
+main(void)
+{
+	int count = 0;
+
+	while (FCGI_Accept() >= 0) {
+		const char *query = getenv("QUERY_STRING");
+
+		if (query != NULL && query[0] != '\0')
+			usleep((useconds_t)atoi(query) * 1000);
+		printf("Content-Type: text/plain\r\n\r\n%d %d\n", (int)getpid(),
+		    ++count);
+	}
+	return 0;
+}
