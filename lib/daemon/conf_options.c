@@ -135,7 +135,7 @@ const struct conf_option conf_app_options[] = {
 	{ APP(retry_limit, uint), .preset = "10", .max = 1000,
 	    .handoffs = SESSIONS, SIZES },
 
-	{ APP(start_delay, span), .preset = "100ms", .max = LONG,
+	{ APP(start_delay, span), .preset = "50ms", .max = LONG,
 	    .handoffs = CONNECTIONS, SIZES },
 	{ APP(stop_delay, span), .preset = "10s", .max = LONG,
 	    .handoffs = CONNECTIONS, SIZES },
