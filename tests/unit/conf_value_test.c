@@ -602,7 +602,7 @@ every_default_is_the_documented_one(void)
 	CHECK_EQ(100, a->max_queue);
 	CHECK_EQ(0, a->queue_timeout);
 	CHECK_EQ(CONF_ON_FULL_WAIT, a->on_full);
-	CHECK_EQ(TSPAN_MSECONDS(100), a->start_delay);
+	CHECK_EQ(TSPAN_MSECONDS(50), a->start_delay);
 	CHECK_EQ(TSPAN_SECONDS(10), a->stop_delay);
 	CHECK_EQ(TSPAN_SECONDS(300), a->max_idle_time);
 	CHECK_EQ(0, a->max_requests);
