@@ -53,8 +53,8 @@ adapter_in(const char *folder, const char *below, const char *name)
 	return NULL;
 }
 
-static char *
-adapter_search(const char *name)
+char *
+conf_adapter_search(const char *name)
 {
 	static const char *const below[] = { "/build/libexec", "/libexec",
 		"/../libexec/apppoold" };
@@ -92,7 +92,7 @@ conf_adapter_find(struct conf_build *b)
 		if (name == NULL)
 			continue;
 		adapter_restrict(app);
-		app->adapter = adapter_search(name);
+		app->adapter = conf_adapter_search(name);
 		if (app->adapter != NULL)
 			continue;
 		conf_outside_note(b->findings,

@@ -90,7 +90,10 @@ search(const struct conf_app *app, const char *name)
 		free(path);
 		folder = folder[len] == ':' ? folder + len + 1 : NULL;
 	}
-	return NULL;
+	/* Ours are in no PATH, and may stand before a program by hand. */
+	return strncmp(name, "apppool-", 8) == 0 && app->chroot == NULL
+	    ? conf_adapter_search(name)
+	    : NULL;
 }
 
 static void

@@ -488,6 +488,9 @@ void conf_reply_read(struct conf_build *);
 /* Where the handoff needs one, it is found. */
 void conf_adapter_find(struct conf_build *);
 
+/* The path of an adapter of that name (allocated), or NULL: it is not there. */
+char *conf_adapter_search(const char *name);
+
 /* What contradicts what, within an app and between them. */
 void conf_check(struct conf_build *);
 

@@ -5,6 +5,7 @@
  */
 
 #include <string.h>
+#include <unistd.h>
 
 #include "core/pool.h"
 #include "core/window.h"
@@ -62,10 +63,19 @@ measure_worker(const struct status *st, const struct status_worker *w,
     struct procinfo *out)
 {
 	const struct worker *now = st->sup->workers[w->process];
+	int folder;
+	bool known;
 
 	if (w->pid == 0 || now == NULL || now->pid != w->pid)
 		return false;
-	return procinfo_read(w->pid, out) == 0;
+	if (now->group->conf->handoff != CONF_HANDOFF_ACCEPT)
+		return procinfo_read(w->pid, out) == 0;
+	/* What is worth knowing is the size of the adapter's program. */
+	folder = procinfo_child_folder(w->pid);
+	known = folder != -1 && procinfo_read_folder(folder, out) == 0;
+	if (folder != -1)
+		(void)close(folder);
+	return known;
 }
 
 /* Writes the next item and moves on. Returns what it cost. */

@@ -16,12 +16,12 @@
 
 /* Reads a file of /proc at one go into buf, with a NUL. */
 static ssize_t
-slurp(const char *path, char *buf, size_t size)
+slurp_at(int folder, const char *path, char *buf, size_t size)
 {
 	ssize_t n;
 	int fd, error;
 
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
 	if (fd == -1)
 		return -1;
 	n = read(fd, buf, size - 1);
@@ -33,17 +33,22 @@ slurp(const char *path, char *buf, size_t size)
 	return n;
 }
 
-int
-procinfo_read(pid_t pid, struct procinfo *out)
+static ssize_t
+slurp(const char *path, char *buf, size_t size)
 {
-	char path[64], stat[1024];
+	return slurp_at(AT_FDCWD, path, buf, size);
+}
+
+static int
+stat_read(int folder, const char *path, struct procinfo *out)
+{
+	char stat[1024];
 	const char *rest;
 	unsigned long long user, system;
 	long long pages;
 	char state;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	if (slurp(path, stat, sizeof(stat)) == -1) {
+	if (slurp_at(folder, path, stat, sizeof(stat)) == -1) {
 		if (errno == ENOENT)
 			errno = ESRCH;
 		return -1;
@@ -64,6 +69,21 @@ procinfo_read(pid_t pid, struct procinfo *out)
 	out->cpu =
 	    (tspan)(user + system) * (TSPAN_SECONDS(1) / sysconf(_SC_CLK_TCK));
 	return 0;
+}
+
+int
+procinfo_read(pid_t pid, struct procinfo *out)
+{
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	return stat_read(AT_FDCWD, path, out);
+}
+
+int
+procinfo_read_folder(int folder, struct procinfo *out)
+{
+	return stat_read(folder, "stat", out);
 }
 
 int

@@ -41,6 +41,9 @@ int procinfo_sockets(
 int procinfo_folder(pid_t);
 int procinfo_child_folder(pid_t parent);
 
+/* As procinfo_read(), of the process whose folder it is. */
+int procinfo_read_folder(int folder, struct procinfo *out);
+
 /*
  * The resident bytes of one process, asked for again and again: a descriptor
  * for procinfo_memory(), or -1 and errno.

@@ -17,6 +17,18 @@ testItWorksByHand() {
 	assert_flood 50
 }
 
+testByHandItIsFoundByItsName() {
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		command = { "apppool-accept", "$DIR/acceptor" }
+	}
+	EOF
+	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
+	# What the user must be able to reach is another matter.
+	assertFalse "$(cat "$DIR/out")" "grep -q 'not in PATH' '$DIR/out'"
+}
+
 testASignalToTheAdapterIsForTheProgram() {
 	accept web </dev/null | conf
 	pool_start

@@ -102,6 +102,13 @@ testAPageOfPHP() {
 	assert_accounts web
 }
 
+testItsSizeIsWhatTheStatusShows() {
+	php </dev/null | conf
+	pool_start
+	# The adapter has not even one.
+	assertTrue "[ $(status apps web workers 0 rss) -gt 4000000 ]"
+}
+
 testAPageOfPHPOverTCP() {
 	port=$(free_port)
 	php <<-EOF | conf

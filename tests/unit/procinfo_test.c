@@ -26,6 +26,19 @@ a_process_runs_and_has_memory(void)
 }
 
 static void
+a_folder_tells_the_same(void)
+{
+	struct procinfo info;
+	int folder = procinfo_folder(getpid());
+
+	NEED(folder != -1);
+	CHECK_EQ(0, procinfo_read_folder(folder, &info));
+	CHECK_EQ('R', info.state);
+	CHECK(info.rss > 100 * 1024);
+	close(folder);
+}
+
+static void
 rss_grows_with_what_is_touched(void)
 {
 	struct procinfo before, after;
@@ -244,6 +257,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_process_runs_and_has_memory);
+	RUN(a_folder_tells_the_same);
 	RUN(rss_grows_with_what_is_touched);
 	RUN(memory_can_be_asked_for_again_and_again);
 	RUN(the_memory_of_one_that_is_reaped_is_esrch);
