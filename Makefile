@@ -432,7 +432,30 @@ SYSTEMD_UNITS = etc/apppoold.service \
 
 # What a file of pool.conf can look like, installed as documentation.
 EXAMPLES = etc/pool.conf \
-    etc/examples/counter.conf
+    etc/examples/counter.conf \
+    etc/examples/gunicorn.conf \
+    etc/examples/gunicorn.nginx \
+    etc/examples/hello_wsgi.py \
+    etc/examples/http-server.conf \
+    etc/examples/http-server.nginx \
+    etc/examples/http-server.py \
+    etc/examples/libfcgi.c \
+    etc/examples/libfcgi.conf \
+    etc/examples/libfcgi.nginx \
+    etc/examples/node.conf \
+    etc/examples/node.js \
+    etc/examples/node.nginx \
+    etc/examples/perl-fcgi.conf \
+    etc/examples/perl-fcgi.nginx \
+    etc/examples/perl-fcgi.pl \
+    etc/examples/php-cgi.conf \
+    etc/examples/php-cgi.nginx \
+    etc/examples/shell.conf \
+    etc/examples/shell.nginx \
+    etc/examples/shell.sh \
+    etc/examples/static.c \
+    etc/examples/static.conf \
+    etc/examples/static.nginx
 
 # ---------------------------------------------------------------- flags
 
@@ -591,9 +614,9 @@ fuzz: deps
 
 fuzzers: $(FUZZ_PROGS)
 
-C_FILES = $(shell find lib tests contrib apppoold.c -name '*.[ch]' 2>/dev/null)
+C_FILES = $(shell find lib etc tests contrib apppoold.c -name '*.[ch]' 2>/dev/null)
 SH_FILES = contrib/bootstrap contrib/peers contrib/run tests/run tests/bench/run .ci/run \
-    $(shell find tests contrib -name '*.sh')
+    $(shell find etc tests contrib -name '*.sh')
 
 format-check:
 	@clang-format --dry-run -Werror $(C_FILES)
@@ -606,7 +629,7 @@ lint: deps format-check shell-check
 	cppcheck -q --std=c11 --enable=warning,performance --inline-suppr \
 	    --suppress=missingIncludeSystem --error-exitcode=1 -Ilib \
 	    --include=/usr/include/bsd/sys/queue.h $(filter %.c,$(C_FILES))
-	clang-tidy --quiet $(filter-out tests/%,$(filter %.c,$(C_FILES))) -- \
+	clang-tidy --quiet $(filter-out etc/% tests/%,$(filter %.c,$(C_FILES))) -- \
 	    $(ALL_CFLAGS) -Ilib/worker
 
 dist:
