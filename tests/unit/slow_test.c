@@ -41,15 +41,20 @@ slow(uint32_t process)
 	slow_session(&sup, &a, crew.now);
 }
 
-/* Until the process ends: by which signal. */
+/* Until the process ends: by which signal. 0: it does not. */
 static int
 ended_by(struct worker *w)
 {
 	int status = 0;
 
-	CHECK_EQ(w->pid, waitpid(w->pid, &status, 0));
-	w->pid = 0;
-	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	for (int left = CREW_SECONDS * 1000; left > 0; left--) {
+		if (waitpid(w->pid, &status, WNOHANG) == w->pid) {
+			w->pid = 0;
+			return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+		}
+		usleep(1000);
+	}
+	return 0;
 }
 
 static bool
