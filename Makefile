@@ -361,6 +361,7 @@ E2E_TESTS = \
     tests/e2e/accept_end_test.sh \
     tests/e2e/accept_programs_test.sh \
     tests/e2e/stdio_test.sh \
+    tests/e2e/examples_test.sh \
     tests/e2e/counter_test.sh \
     tests/e2e/limit_test.sh \
     tests/e2e/counter_peer_test.sh \

@@ -1,0 +1,247 @@
+#!/bin/sh
+# The examples are what they are there for: to be copied. Each is started with
+# the programs of others that it names, with its web server before it.
+
+NAMES='php-cgi libfcgi perl-fcgi gunicorn http-server node shell static'
+
+# example NAME: its file is the configuration, at $DIR, with what it needs
+# beside it. Further options come from stdin, or none. As an ordinary user we
+# are that one.
+example() {
+	unprivileged='/^	user = /d; /^	socket_group = /d'
+	! is_root || unprivileged=
+	{
+		sed -e "s,/run/apppoold/,$DIR/," -e "$unprivileged" -e '$d' \
+		    "etc/examples/$1.conf"
+		cat
+		echo '}'
+	} | conf
+}
+
+# The program of an example and what else it is made of.
+program_of() {
+	sed -n 's/^	command = { "\([^"]*\)".*/\1/p' "etc/examples/$1.conf"
+}
+
+app_of() {
+	sed -n 's/^app "\(.*\)" {$/\1/p' "etc/examples/$1.conf"
+}
+
+# has EXAMPLE: whether its programs are there; skips the test if not.
+has() {
+	for program in "$(program_of "$1")" /usr/sbin/nginx; do
+		case $program in
+		./*) program=$DIR/$program ;;
+		esac
+		[ -x "$program" ] || { skip "no $program"; return 1; }
+	done
+	[ "$1" != perl-fcgi ] || /usr/bin/perl -MFCGI -e 1 2>/dev/null ||
+	    { skip 'no FCGI.pm'; return 1; }
+}
+
+# nginx EXAMPLE: its side of the web server; returns when it listens at $URL.
+nginx() {
+	port=$(free_port) URL=http://127.0.0.1:$port
+	{
+		! is_root || echo 'user www-data;'
+		echo "daemon off; pid $DIR/nginx.pid; error_log $DIR/nginx.log;"
+		echo 'events { worker_connections 4000; }'
+		echo "http { access_log off; root $DIR;"
+		for kind in client_body proxy fastcgi uwsgi scgi; do
+			echo "${kind}_temp_path $DIR/nginx.$kind;"
+		done
+		sed -e "s,/run/apppoold/,$DIR/," \
+		    -e "s/127.0.0.1:80../127.0.0.1:$port/" \
+		    -e "s,/var/www/html,$DIR/www," "etc/examples/$1.nginx"
+		echo '}'
+	} >"$DIR/nginx.conf"
+	rm -f "$DIR/nginx.pid"
+	start_process /usr/sbin/nginx -c "$DIR/nginx.conf" -e "$DIR/nginx.log"
+	# It writes that when it listens.
+	await test -s "$DIR/nginx.pid"
+}
+
+# get [PATH]: a page, or what is wrong with it.
+get() {
+	curl -sSf --max-time "$LIMIT" "$URL/${1:-page.php}" 2>&1
+}
+
+# serve EXAMPLE: both sides of it.
+serve() {
+	example "$1"
+	pool_start
+	APP=$(app_of "$1")
+	nginx "$1"
+}
+
+# assert_load COUNT [PATH]: wrk asks for a page for as long as it takes to have
+# so many; none fails, and none is lost.
+assert_load() {
+	load_end=$(($(now_ms) + 6000 * LIMIT))
+	load_wanted=$(($(status apps "$APP" completed) + $1))
+	while [ "$(status apps "$APP" completed)" -lt "$load_wanted" ]; do
+		if [ "$(now_ms)" -gt "$load_end" ]; then
+			fail "not within $((6 * LIMIT)) s: $(cat "$DIR/wrk")"
+			return
+		fi
+		wrk -t 1 -c 8 -d 1 --timeout "${LIMIT}s" "$URL/${2:-page.php}" \
+		    >"$DIR/wrk" 2>&1 || { fail "wrk: $(cat "$DIR/wrk")"; return; }
+		if grep -E 'Non-2xx|Socket errors' "$DIR/wrk"; then
+			fail "$(cat "$DIR/wrk")"
+			return
+		fi
+	done
+	assertEquals lost 0 "$(status apps "$APP" lost)"
+	assertEquals refused 0 "$(status apps "$APP" refused)"
+}
+
+has_no_sessions() {
+	status_is 0 apps "$APP" sessions
+}
+
+file_setup() {
+	LOAD=${LOAD:-2000}
+	cp etc/examples/*.p[ly] etc/examples/*.js etc/examples/*.sh "$DIR"
+	cp /etc/nginx/fastcgi.conf /etc/nginx/*_params "$DIR" 2>/dev/null
+	mkdir "$DIR/www"
+	cat >"$DIR/www/page.php" <<-'END'
+	<?php
+	if (isset($_GET["die"]))
+	    posix_kill(getmypid(), SIGKILL);
+	while (isset($_GET["sleep"]) && !file_exists("awake")) {
+	    usleep(10000);
+	    clearstatcache();
+	}
+	echo getmypid(), " page\n";
+	END
+	cc -o "$DIR/libfcgi" etc/examples/libfcgi.c -lfcgi 2>/dev/null
+	cc -static -o "$DIR/static" etc/examples/static.c 2>/dev/null
+	: # what could not be built is skipped
+}
+
+# ---------------------------------------------------------------- each
+
+testEachIsValid() {
+	for name in $NAMES; do
+		has "$name" || continue
+		example "$name" </dev/null
+		said=$("$APPPOOLD" -t -c "$DIR/pool.conf" 2>&1)
+		assertEquals "$name: $said" 0 $?
+	done
+}
+
+# assert_example NAME: it answers, also the daemon's question, under load.
+assert_example() {
+	has "$1" || return
+	serve "$1" </dev/null
+	case $(get) in
+	*page*) ;;
+	*) fail "$(get)" ;;
+	esac
+	ping_path=/page.php
+	[ "$1" != php-cgi ] || ping_path=$DIR/www/page.php
+	assertTrue ping "ctl ping $APP --path $ping_path >'$DIR/ping'"
+	[ -x /usr/bin/wrk ] || { skip 'no wrk'; return; }
+	assert_load "$LOAD"
+	await has_no_sessions
+	assert_accounts "$APP"
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+testPHP() {
+	assert_example php-cgi
+}
+
+testAProgramOfLibfcgi() {
+	assert_example libfcgi
+}
+
+testAProgramInPerl() {
+	assert_example perl-fcgi
+}
+
+testGunicorn() {
+	assert_example gunicorn
+}
+
+testAServerOfHTTPInPython() {
+	assert_example http-server
+}
+
+testNode() {
+	assert_example node
+}
+
+testAScript() {
+	LOAD=$((LOAD / 10)) assert_example shell
+}
+
+testAStaticBinary() {
+	assert_example static
+}
+
+# ---------------------------------------------------------------- PHP
+
+testAPageThatSleepsDoesNotHoldUpOthers() {
+	has php-cgi || return
+	serve php-cgi </dev/null
+	start_process curl -sSf -o "$DIR/slow" "$URL/page.php?sleep"
+	slow=$STARTED
+	await status_is 1 apps php sessions
+	for round in 1 2 3 4 5 6 7 8 9 10; do
+		assertContains "$round" "$(get)" page
+	done
+	await status_is 10 apps php completed
+	assertEquals 1 "$(status apps php sessions)"
+	: >"$DIR/www/awake"
+	finish "$slow"
+	rm "$DIR/www/awake"
+	assertContains "$(cat "$DIR/slow")" page
+}
+
+testOneKilledWhileIdleCostsNoRequest() {
+	has php-cgi || return
+	serve php-cgi <<-EOF
+	restart_delay = 10ms
+	EOF
+	for round in 1 2 3 4 5; do
+		await has_no_sessions
+		kill -KILL "$(children "$(status apps php workers 0 pid)")"
+		assertContains "$round" "$(get)" page
+		await status_is 2 apps php idle
+	done
+	assertEquals 0 "$(status apps php lost)"
+	assertEquals 7 "$(status apps php spawned)"
+}
+
+testOneKilledInARequestCostsExactlyThat() {
+	has php-cgi || return
+	serve php-cgi </dev/null
+	assertContains "$(get 'page.php?die=1')" 502
+	for round in 1 2 3 4 5; do
+		assertContains "$round" "$(get)" page
+	done
+	assertEquals 1 "$(status apps php lost)"
+	await has_no_sessions
+	assert_accounts php
+}
+
+testItsRecyclingCostsNothingAndIsNoFailure() {
+	has php-cgi && [ -x /usr/bin/wrk ] || return
+	example php-cgi </dev/null
+	sed -i 's/MAX_REQUESTS=0/MAX_REQUESTS=50/' "$DIR/pool.conf"
+	pool_start
+	APP=php
+	nginx php-cgi
+	assert_load 1000
+	await has_no_sessions
+	assertTrue "[ $(status apps php spawned) -ge 20 ]"
+	assertEquals 0 "$(status apps php spawn_failures)"
+	assertEquals null "$(status apps php last_failure)"
+	assertEquals running "$(status apps php state)"
+	assert_accounts php
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
