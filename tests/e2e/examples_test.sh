@@ -29,7 +29,7 @@ app_of() {
 
 # has EXAMPLE: whether its programs are there; skips the test if not.
 has() {
-	for program in "$(program_of "$1")" /usr/sbin/nginx; do
+	for program in "$(program_of "$1")" "$NGINX"; do
 		case $program in
 		./*) program=$DIR/$program ;;
 		esac
@@ -56,7 +56,7 @@ nginx() {
 		echo '}'
 	} >"$DIR/nginx.conf"
 	rm -f "$DIR/nginx.pid"
-	start_process /usr/sbin/nginx -c "$DIR/nginx.conf" -e "$DIR/nginx.log"
+	start_process "$NGINX" -c "$DIR/nginx.conf" -e "$DIR/nginx.log"
 	# It writes that when it listens.
 	await test -s "$DIR/nginx.pid"
 }
@@ -102,7 +102,11 @@ has_no_sessions() {
 file_setup() {
 	LOAD=${LOAD:-2000}
 	cp etc/examples/*.p[ly] etc/examples/*.js etc/examples/*.sh "$DIR"
-	cp /etc/nginx/fastcgi.conf /etc/nginx/*_params "$DIR" 2>/dev/null
+	# Where it is installed, or where contrib/peers unpacked it.
+	NGINX=/usr/sbin/nginx
+	[ -x "$NGINX" ] || NGINX=$PWD/build/peers$NGINX
+	cp "${NGINX%/usr/sbin/nginx}"/etc/nginx/fastcgi.conf \
+	    "${NGINX%/usr/sbin/nginx}"/etc/nginx/*_params "$DIR" 2>/dev/null
 	mkdir "$DIR/www"
 	cat >"$DIR/www/page.php" <<-'END'
 	<?php
