@@ -364,6 +364,7 @@ E2E_TESTS = \
     tests/e2e/examples_test.sh \
     tests/e2e/counter_test.sh \
     tests/e2e/limit_test.sh \
+    tests/e2e/listen_test.sh \
     tests/e2e/counter_peer_test.sh \
     tests/e2e/systemd_test.sh
 

@@ -64,6 +64,7 @@ struct group {
 	bool muted; /* its doors are out of the loop until ACTION_ACCEPT */
 	TAILQ_ENTRY(group) listening_next; /* in supervisor.listening; see */
 	tstamp look_at; /* listening.h; at its backlog; NEVER: not muted */
+	long depth; /* of its backlog, when it was looked at last */
 	tstamp calm_at; /* no more looks from then on */
 	struct holding *holding; /* a look under way; NULL: none */
 	tstamp hold_at; /* the next one not before */

@@ -76,22 +76,88 @@ listening_broken(struct group *g)
 	return NULL;
 }
 
+/* Its processes that may not accept yet; others: whether any does. */
+static uint32_t
+listening_beginners(const struct group *g, bool *others, tstamp now)
+{
+	const struct supervisor *s = g->sup;
+	uint32_t count = 0;
+
+	*others = false;
+	for (uint32_t n = 0; n < s->pool.nprocesses; n++) {
+		const struct worker *w = s->workers[n];
+		const struct process *x = &s->pool.processes[n];
+
+		if (w == NULL || w->group != g || x->state > PROCESS_ACTIVE)
+			continue;
+		if (w->accepts || now - x->born >= g->conf->start_timeout)
+			*others = true;
+		else
+			count++;
+	}
+	return count;
+}
+
+/* Somebody has been let in: by any of those that are there. */
+static void
+listening_accepted(struct group *g)
+{
+	struct supervisor *s = g->sup;
+
+	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
+		if (s->workers[n] != NULL && s->workers[n]->group == g &&
+		    s->workers[n]->pid != 0)
+			s->workers[n]->accepts = true;
+}
+
+/*
+ * How many want one more process. Before the first accepts, nobody: that one
+ * may let in all at once.
+ */
+static uint32_t
+listening_demand(const struct group *g, long depth, tstamp now)
+{
+	bool others;
+	uint32_t beginners;
+
+	if (depth == 0)
+		return 0;
+	beginners = listening_beginners(g, &others, now);
+	if (beginners > 0 && (!others || (uint32_t)depth <= beginners))
+		return 0;
+	return (uint32_t)depth - beginners;
+}
+
+static long
+listening_depth(const struct group *g)
+{
+	const struct door *d;
+	long depth = 0;
+
+	TAILQ_FOREACH(d, &g->doors, next)
+		if (listening_counts(g, d))
+			depth += listening_depth_of(g, d);
+	return depth;
+}
+
 void
 listening_look(struct group *g, tstamp now)
 {
 	struct supervisor *s = g->sup;
 	struct door *d;
-	long depth = 0;
+	long before = g->depth;
+	uint32_t demand;
 
 	/* One that is bound anew, or waits for that, is broken no more. */
 	while ((d = listening_broken(g)) != NULL)
 		intake_rebind(d, now);
-	TAILQ_FOREACH(d, &g->doors, next)
-		if (listening_counts(g, d))
-			depth += listening_depth_of(g, d);
-	if ((uint32_t)depth != s->pool.apps[g->app].backlog)
-		pool_backlog(&s->pool, g->app, (uint32_t)depth, now);
-	if (depth > 0)
+	g->depth = listening_depth(g);
+	if (g->depth < before)
+		listening_accepted(g);
+	demand = listening_demand(g, g->depth, now);
+	if (demand != s->pool.apps[g->app].backlog)
+		pool_backlog(&s->pool, g->app, demand, now);
+	if (g->depth > 0)
 		g->calm_at = tstamp_add(now, LISTENING_CALM);
 }
 
@@ -99,6 +165,9 @@ void
 listening_woken(struct group *g, tstamp now)
 {
 	intake_mute(g, true);
+	/* There was one at least, or it is broken. */
+	if (g->depth == 0)
+		g->depth = 1;
 	g->calm_at = tstamp_add(now, LISTENING_CALM);
 	listening_look(g, now);
 	listening_look_at(g, tstamp_add(now, listening_pause(g)));

@@ -198,8 +198,8 @@ take_totals(struct status *st)
 		if (s->groups[n] == NULL)
 			continue;
 		st->active += s->pool.apps[n].in_state[PROCESS_ACTIVE];
-		st->waiting +=
-		    app_waiting(&s->pool.apps[n]) + s->pool.apps[n].backlog;
+		st->waiting += app_waiting(&s->pool.apps[n]) +
+		    (uint32_t)s->groups[n]->depth;
 	}
 }
 

@@ -58,6 +58,8 @@ struct worker {
 	tspan worked; /* processor time it had used, */
 	tstamp worked_at; /* ... by then; 0: not looked at yet */
 	double processors; /* it kept busy before that */
+	bool accepts; /* see listening.h: somebody has let in who came, since it
+			 began */
 	struct retriever_take take; /* once it is dead */
 	struct reap_death death; /* likewise */
 	char *status; /* text of its last STATUS, owned; NULL: none */

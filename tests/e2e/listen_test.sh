@@ -1,0 +1,561 @@
+#!/bin/sh
+# handoff = listen: programs that accept connections themselves.
+
+# listens [OPTION-OF-listening.py...]: the app web at web.sock, for conf; what
+# else it has comes from stdin.
+listens() {
+	echo 'log_level = debug'
+	echo 'app "web" {'
+	echo 'handoff = listen'
+	printf 'command = %s\n' \
+	    "$(quoted "$PYTHON" "$PWD/tests/e2e/workers/listening.py" "$@")"
+	cat
+	echo '}'
+}
+
+file_setup() {
+	PORT=$(free_port)
+}
+
+# hold NAME TEXT: a client who keeps its connection; returns when it has been
+# answered. The answer is in $HELD. `let_go NAME` closes it; `speak NAME` sends
+# once more.
+hold() {
+	mkfifo "$DIR/say.$1"
+	start_process "$PYTHON" -c '
+import socket, sys
+with socket.socket(socket.AF_UNIX) as client:
+    client.connect(sys.argv[1])
+    client.sendall(sys.argv[2].encode() + b"\n")
+    print(client.recv(999).decode().strip() or "lost", flush=True)
+    for line in open(sys.argv[3]):
+        try:
+            client.sendall(b"keep\n")
+            print(client.recv(999).decode().strip() or "lost", flush=True)
+        except OSError:
+            print("lost", flush=True)
+' "$DIR/web.sock" "$2" "$DIR/say.$1" >"$DIR/held.$1"
+	await test -s "$DIR/held.$1"
+	HELD=$(cat "$DIR/held.$1")
+	# Kept open, or the client would find the end of its file.
+	echo "$STARTED" >"$DIR/holder.$1"
+}
+
+let_go() {
+	stop_process "$(cat "$DIR/holder.$1")"
+	rm -f "$DIR/say.$1" "$DIR/held.$1"
+}
+
+# speak NAME: what it is told is in $SAID.
+speak() {
+	echo x >"$DIR/say.$1"
+	await has_lines "$DIR/held.$1" 2
+	SAID=$(sed -n 2p "$DIR/held.$1")
+}
+
+has_lines() {
+	[ "$(wc -l <"$1")" -ge "$2" ]
+}
+
+# behind_many COUNT TEXT: so many clients in the background.
+behind_many() {
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --count "$1" --together --text "$2" --timeout $((3 * LIMIT)) \
+	    >"$DIR/many" 2>&1
+	MANY=$STARTED
+}
+
+pids() {
+	status apps web workers '*' pid | sort -n | tr '\n' ' '
+}
+
+# --- what it is given ---------------------------------------------------
+
+testItServesAtAllItsAddresses() {
+	listens <<-EOF | conf
+	listen = { "127.0.0.1:$PORT", "unix:web.sock" }
+	EOF
+	pool_start
+	assertEquals "2 web:web mine" "$(ask "127.0.0.1:$PORT" environment |
+	    cut -d' ' -f2-)"
+	pid=$(pid_of "$(web)")
+	assertEquals "$pid" "$(status apps web workers 0 pid)"
+}
+
+testTheFirstAddressIsDescriptorZeroAndBlocks() {
+	listens --zero <<-EOF | conf
+	listen = { "unix:web.sock", "127.0.0.1:$PORT" }
+	EOF
+	pool_start
+	pid=$(pid_of "$(web)")
+	assertEquals "$pid" "$(pid_of "$(web)")"
+	assertEquals 1 "$(status apps web spawned)"
+}
+
+testWhatTheServiceManagerNamedKeepsItsName() {
+	listens <<-EOF | conf
+	listen = { "unix:web.sock", "fd:public" }
+	EOF
+	# shellcheck disable=SC2016 # in that shell
+	start_process "$PYTHON" -c '
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+os.dup2(listener.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1",
+                  LISTEN_FDNAMES="public")
+os.execv(sys.argv[2], sys.argv[2:])' "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
+	    >>"$DIR/log" 2>&1
+	await pool_answers
+	ctl wait >/dev/null
+	assertEquals "2 web:public mine" \
+	    "$(ask "127.0.0.1:$PORT" environment | cut -d' ' -f2-)"
+}
+
+testWhatNeedsSessionsIsAMistake() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	queue = private
+	limit = "local web 1 1 1"
+	prefetch = 1
+	concurrency = 2
+	max_requests = 1
+	request_timeout = 1s
+	max_queue = 5
+	min_idle = 1
+	on_full = close
+	EOF
+	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
+	assertEquals 78 $?
+	for option in queue limit prefetch concurrency max_requests \
+	    request_timeout max_queue min_idle on_full; do
+		assertTrue "$option: $(cat "$DIR/out")" \
+		    "grep -q \"'$option'.*handoff = listen\" '$DIR/out'"
+	done
+}
+
+testFiguresOfSessionsAreNull() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	for key in sessions accepted completed queue_wait oldest_wait; do
+		assertEquals "$key" null "$(status apps web "$key")"
+	done
+	for key in waiting backlog load; do
+		assertEquals "$key" 0 "$(status apps web "$key" | cut -d. -f1)"
+	done
+	assertEquals null "$(status apps web workers 0 requests)"
+	assertTrue "ctl status | grep -q ' 1 ready;'"
+}
+
+# --- growing and shrinking ----------------------------------------------
+
+testTheFirstConnectionStartsAProcessAndNoneStaysWithout() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	min_processes = 0
+	max_idle_time = 500ms
+	EOF
+	pool_start
+	assertEquals 0 "$(status apps web processes)"
+	web >/dev/null
+	assertEquals 1 "$(status apps web spawned)"
+	await status_is 0 apps web processes
+	assertEquals 1 "$(status apps web exits idle)"
+	web >/dev/null
+	assertEquals 2 "$(status apps web spawned)"
+}
+
+testWithoutAProcessNothingIsDone() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	min_processes = 0
+	EOF
+	pool_start
+	before=$(switches "$POOL")
+	sleep 1
+	assertTrue "$(($(switches "$POOL") - before)) times" \
+	    "[ $(($(switches "$POOL") - before)) -lt 5 ]"
+}
+
+# Asking costs a few of them.
+switches() {
+	awk '/^voluntary_ctxt/ { print $2 }' "/proc/$1/status"
+}
+
+# hang PID: it accepts nobody any more; that it did before must have been seen.
+hang() {
+	sleep 0.2
+	pause_process "$1"
+}
+
+testABacklogThatStaysStartsMore() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	max_processes = 3
+	start_delay = 50ms
+	EOF
+	pool_start
+	first=$(pid_of "$(web)")
+	hang "$first"
+	second=$(pid_of "$(web)")
+	assertNotEquals "$first" "$second"
+	hang "$second"
+	third=$(pid_of "$(web)")
+	assertEquals 3 "$(printf '%s\n' "$first" "$second" "$third" |
+	    sort -u | wc -l)"
+	hang "$third"
+	behind_many 1 hello
+	await status_is 1 apps web waiting
+	sleep 0.3
+	assertEquals "max_processes" 3 "$(status apps web spawned)"
+	kill -CONT "$second"
+	finish "$MANY"
+	assertEquals "$second" "$(pid_of "$(cat "$DIR/many")")"
+	kill -CONT "$first" "$third"
+}
+
+testWhoWaitsIsShown() {
+	listens <<-EOF | conf
+	listen = { "unix:web.sock", "127.0.0.1:$PORT" }
+	max_processes = 1
+	EOF
+	pool_start
+	pause_process "$(status apps web workers 0 pid)"
+	behind_many 3 hello
+	start_process ask "127.0.0.1:$PORT" >/dev/null
+	await status_is 4 apps web waiting
+	await status_is 4 waiting
+	assertEquals 4 "$(status apps web backlog)"
+	kill -CONT "$(status apps web workers 0 pid)"
+	finish "$MANY"
+	assertEquals 0 "$RC"
+	await status_is 0 waiting
+}
+
+testABusyProcessorStartsMore() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	max_processes = 2
+	update_interval = 500ms
+	grow_threshold = 5
+	EOF
+	pool_start
+	behind_many 1 "burn 4"
+	await status_is 2 apps web processes
+	finish "$MANY" $((3 * LIMIT))
+}
+
+testAnIdleConnectionKeepsItsProcess() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	min_processes = 0
+	max_idle_time = 600ms
+	EOF
+	pool_start
+	hold one keep
+	sleep 2
+	assertEquals "$(pid_of "$HELD")" "$(status apps web workers 0 pid)"
+	let_go one
+	await status_is 0 apps web processes
+}
+
+testAConnectionInTheHandsOfAChildKeepsAll() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	min_processes = 0
+	max_idle_time = 600ms
+	EOF
+	pool_start
+	hold one "child 2.5"
+	sleep 1.5
+	assertEquals "$(pid_of "$HELD")" "$(status apps web workers 0 pid)"
+	await status_is 0 apps web processes
+	let_go one
+}
+
+testOneThatIsSlowToBeginIsGivenItsTime() {
+	listens --start 1 <<-EOF | conf
+	listen = "unix:web.sock"
+	min_processes = 0
+	start_delay = 20ms
+	EOF
+	pool_start
+	web >/dev/null
+	assertEquals 1 "$(status apps web spawned)"
+}
+
+# --- ends ---------------------------------------------------------------
+
+testAKilledProcessCostsItsOwnConnectionsOnly() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	min_processes = 2
+	restart_delay = 10ms
+	EOF
+	pool_start
+	hold one keep
+	victim=$(pid_of "$HELD")
+	pause_process "$victim"
+	hold other keep
+	assertNotEquals "$victim" "$(pid_of "$HELD")"
+	kill -KILL "$victim"
+	speak one
+	assertEquals lost "$SAID"
+	speak other
+	assertEquals "$HELD" "$SAID"
+	await status_is 2 apps web idle
+	let_go one
+	let_go other
+}
+
+testWhatIsInTheBacklogOutlivesTheLastProcess() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	restart_delay = 10ms
+	EOF
+	pool_start
+	victim=$(status apps web workers 0 pid)
+	pause_process "$victim"
+	behind_many 5 hello
+	await status_is 5 apps web waiting
+	kill -KILL "$victim"
+	finish "$MANY"
+	assertEquals 0 "$RC"
+}
+
+testAnOrderlyEndAfterItsFirstTimeIsNoFailure() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	min_server_life = 50ms
+	restart_delay = 10ms
+	EOF
+	pool_start
+	sleep 0.1
+	web "exit 0" >/dev/null 2>&1
+	await status_is 1 apps web exits exit
+	await status_is 1 apps web idle
+	assertEquals null "$(status apps web last_failure)"
+}
+
+testASocketThatIsShutDownIsBoundAnew() {
+	for listen in "unix:$DIR/web.sock" "127.0.0.1:$PORT"; do
+		listens <<-EOF | conf
+		listen = "$listen"
+		restart_delay = 10ms
+		EOF
+		pool_start
+		ask "$listen" shutdown >/dev/null 2>&1
+		await said "binding it anew"
+		wait_for "$LIMIT" answers "$listen"
+		assertTrue "$listen" "answers $listen"
+		pool_stop
+		: >"$DIR/log"
+	done
+}
+
+answers() {
+	ask "$1" hello >/dev/null 2>&1
+}
+
+testAProgramThatDoesNotLiveCostsNoProcessor() {
+	cat <<-EOF | conf
+	app "web" {
+	handoff = listen
+	listen = "unix:web.sock"
+	command = "/bin/false"
+	min_processes = 0
+	restart_delay = 10s
+	restart_delay_max = 10s
+	}
+	EOF
+	pool_run
+	behind_many 1 hello
+	await status_is 1 apps web exits failure
+	assertEquals 1 "$(status apps web waiting)"
+	before=$(cpu_of "$POOL")
+	sleep 1
+	used=$((($(cpu_of "$POOL") - before) / 1000000))
+	stop_process "$MANY"
+	assertTrue "$used ms of a second" "[ $used -lt $((100 * SLOW)) ]"
+}
+
+# --- reload, restart, stop ----------------------------------------------
+
+testOtherSizesChangeInPlace() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	hold one keep
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	max_processes = 3
+	start_delay = 1s
+	EOF
+	ctl reload >/dev/null
+	assertEquals 3 "$(status apps web max_processes)"
+	speak one
+	assertEquals "$HELD" "$SAID"
+	assertEquals 1 "$(status apps web spawned)"
+	let_go one
+}
+
+testANewGenerationTakesOverAndNobodyIsLost() {
+	listens --graceful <<-EOF | conf
+	listen = "unix:web.sock"
+	min_processes = 2
+	EOF
+	pool_start
+	old=$(pids)
+	start_process flood --unix "$DIR/web.sock" --count 100000 --limit 3 \
+	    --concurrency 4 --max lost=0 --max refused=0 --quiet >"$DIR/flood"
+	flooder=$STARTED
+	listens --graceful --start 0.1 <<-EOF | conf
+	listen = "unix:web.sock"
+	min_processes = 2
+	EOF
+	ctl reload >/dev/null
+	await status_is null apps web rollout
+	await status_is 0 apps web stopping
+	finish "$flooder" $((3 * LIMIT))
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	for pid in $old; do
+		assertTrue "$pid is gone" "is_gone $pid"
+	done
+}
+
+testAnotherAddressReplacesTheProcesses() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	old=$(pids)
+	listens <<-EOF | conf
+	listen = { "unix:web.sock", "unix:more.sock" }
+	EOF
+	ctl reload >/dev/null
+	await is_gone "${old% }"
+	assertEquals "2 web:web mine" \
+	    "$(ask "unix:$DIR/more.sock" environment | cut -d' ' -f2-)"
+	listens <<-EOF | conf
+	listen = { "unix:more.sock" }
+	EOF
+	ctl reload >/dev/null
+	await test ! -e "$DIR/web.sock"
+	await status_is null apps web rollout
+	await status_is 1 apps web processes
+	assertEquals "1 web mine" \
+	    "$(ask "unix:$DIR/more.sock" environment | cut -d' ' -f2-)"
+}
+
+testAnAppCanBeginToListenAndLeaveIt() {
+	app web <<-EOF | conf
+	max_processes = 1
+	EOF
+	pool_start
+	ask_behind "sleep 500ms"
+	listens --graceful <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	ctl reload >/dev/null
+	assertEquals "1 web mine" "$(web environment | cut -d' ' -f2-)"
+	behind
+	assertNotEquals "" "$ANSWER"
+	await status_is 1 apps '*' processes
+	app web <<-EOF | conf
+	EOF
+	ctl reload >/dev/null
+	assertContains "$(web hello)" hello
+	await status_is native apps '*' handoff
+	web >/dev/null
+	assert_accounts web
+}
+
+testAStopServesWhatIsInTheBacklog() {
+	for listen in "unix:$DIR/web.sock" "127.0.0.1:$PORT"; do
+		listens <<-EOF | conf
+		listen = "$listen"
+		max_processes = 1
+		EOF
+		pool_start
+		pid=$(status apps web workers 0 pid)
+		pause_process "$pid"
+		start_process "$BUILD/tests/e2e/ask" --to "$listen" --count 5 \
+		    --together --timeout $((3 * LIMIT)) >"$DIR/many"
+		MANY=$STARTED
+		await status_is 5 apps web waiting
+		kill -TERM "$POOL"
+		await said stopping
+		sleep 0.2
+		assertFalse "$pid waits" "is_gone $pid"
+		assertFalse "$listen is closed" \
+		    "timeout 1 $BUILD/tests/e2e/ask --to $listen --timeout 1 \
+		    2>/dev/null"
+		kill -CONT "$pid"
+		finish "$POOL"
+		assertEquals 0 "$RC"
+		finish "$MANY"
+		assertEquals "$listen" 0 "$RC"
+		assertTrue "is_gone $pid"
+		: >"$DIR/log"
+	done
+	assertFalse "the socket is left" "[ -e '$DIR/web.sock' ]"
+}
+
+testAStopIsNotHeldUpByWhoAcceptsNobody() {
+	{
+		echo 'stop_timeout = 1s'
+		listens <<-EOF
+		listen = "unix:web.sock"
+		max_processes = 1
+		kill_timeout = 200ms
+		EOF
+	} | conf
+	pool_start
+	pause_process "$(status apps web workers 0 pid)"
+	behind_many 2 hello
+	await status_is 2 apps web waiting
+	pool_stop
+	stopped=$RC
+	finish "$MANY"
+	assertEquals "who is left is told at once" 1 "$RC"
+	assertEquals 0 "$stopped"
+}
+
+# --- programs there are -------------------------------------------------
+
+testNodeServesFiveThousandRequests() {
+	if ! command -v node >/dev/null; then
+		skip "no node"
+		return
+	fi
+	cat >"$DIR/server.js" <<-'EOF'
+	const server = require("http").createServer((request, response) => {
+	    response.end(`${process.pid}\n`);
+	});
+	server.listen({ fd: 3 });
+	process.on("SIGTERM", () => server.close());
+	EOF
+	cat <<-EOF | conf
+	app "web" {
+	handoff = listen
+	listen = "127.0.0.1:$PORT"
+	command = $(quoted "$(command -v node)" "$DIR/server.js")
+	min_processes = 2
+	}
+	EOF
+	pool_start
+	wait_for "$LIMIT" http_get -o /dev/null "http://127.0.0.1:$PORT/"
+	flood --tcp "127.0.0.1:$PORT" --count 5000 --concurrency 16 \
+	    --request 'GET / HTTP/1.0
+
+' --max lost=0 --max refused=0 --min answered=5000 >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

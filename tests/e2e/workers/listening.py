@@ -1,0 +1,147 @@
+"""A server with an event loop, as there are many: it knows of no pool.
+
+usage: listening.py [--graceful] [--zero] [--start SECONDS]
+
+It accepts from the sockets that LISTEN_FDS tells of; with --zero from
+descriptor 0 alone, in the blocking manner. A request is a line, the answer is
+"PID LINE", and then the connection is closed. Some are obeyed first:
+
+    sleep SECONDS   and serves nobody meanwhile
+    burn SECONDS    likewise, with a processor
+    keep            the connection stays open
+    child SECONDS   so does it, in the hands of a child alone
+    environment     says what it was given
+    shutdown        shuts the first socket down
+    exit STATUS
+
+SIGTERM ends it at once; with --graceful when it has served what it holds,
+and it closes its sockets at once.
+"""
+
+import argparse
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+LISTEN_FDS_START = 3
+
+
+def burn(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def environment():
+    mine = os.environ.get("LISTEN_PID") == str(os.getpid())
+    return "{} {} {}".format(os.environ.get("LISTEN_FDS"),
+                             os.environ.get("LISTEN_FDNAMES"),
+                             "mine" if mine else "not mine")
+
+
+def give_to_child(connection, seconds):
+    subprocess.Popen(["sleep", seconds], stdin=connection.fileno(),
+                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def obey(line, connection, listeners):
+    """Gives what is answered, and whether the connection stays open."""
+    word, _, rest = line.partition(" ")
+    if word == "sleep":
+        time.sleep(float(rest))
+    elif word == "burn":
+        burn(float(rest))
+    elif word == "environment":
+        return environment(), False
+    elif word == "shutdown":
+        listeners[0].shutdown(socket.SHUT_RDWR)
+    elif word == "child":
+        give_to_child(connection, rest)
+    elif word == "exit":
+        sys.exit(int(rest))
+    return line, word == "keep"
+
+
+def serve_one(connection, listeners):
+    """A request; false: the connection is of no more use."""
+    try:
+        got = connection.recv(65536)
+        if not got:
+            return False
+        text, keep = obey(got.decode().strip(), connection, listeners)
+        connection.sendall(f"{os.getpid()} {text}\n".encode())
+        return keep
+    except OSError:
+        return False
+
+
+class Loop:
+    def __init__(self, listeners):
+        self.listeners = listeners
+        self.selector = selectors.DefaultSelector()
+        self.open = 0
+        self.leaving = False
+        for listener in listeners:
+            listener.setblocking(False)
+            self.selector.register(listener, selectors.EVENT_READ, "listener")
+
+    def leave(self, *_):
+        if self.leaving:
+            return
+        self.leaving = True
+        for listener in self.listeners:
+            self.selector.unregister(listener)
+            listener.close()
+
+    def accept(self, listener):
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        connection.setblocking(True)
+        self.selector.register(connection, selectors.EVENT_READ, "connection")
+        self.open += 1
+
+    def turn(self, timeout):
+        for key, _ in self.selector.select(timeout):
+            if key.data == "listener":
+                if not self.leaving:
+                    self.accept(key.fileobj)
+            elif not serve_one(key.fileobj, self.listeners):
+                self.selector.unregister(key.fileobj)
+                key.fileobj.close()
+                self.open -= 1
+
+    def run(self):
+        while not self.leaving or self.open > 0:
+            self.turn(0.1)
+
+
+def serve_zero():
+    listener = socket.socket(fileno=0)
+    listener.setblocking(os.get_blocking(0))
+    while True:
+        connection, _ = listener.accept()
+        while serve_one(connection, [listener]):
+            pass
+        connection.close()
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--graceful", action="store_true")
+parser.add_argument("--zero", action="store_true")
+parser.add_argument("--start", type=float, default=0)
+args = parser.parse_args()
+time.sleep(args.start)
+if args.zero:
+    serve_zero()
+count = int(os.environ["LISTEN_FDS"])
+loop = Loop([socket.socket(fileno=fd) for fd in
+             range(LISTEN_FDS_START, LISTEN_FDS_START + count)])
+if args.graceful:
+    signal.signal(signal.SIGTERM, loop.leave)
+loop.run()
