@@ -169,7 +169,8 @@ client_obey(struct client *cl, size_t len, tstamp now)
 	}
 	cl->json = line.json;
 	command_run(cl, &line, now);
-	if (cl->waits != WAIT_READY && cl->waits != WAIT_RELOAD) {
+	if (cl->waits != WAIT_READY && cl->waits != WAIT_RELOAD &&
+	    cl->waits != WAIT_ROLLOUT) {
 		client_answer(cl, now);
 		return;
 	}

@@ -127,6 +127,8 @@ command_reloaded(void *arg, bool ok, const char *text)
 		client_error(
 		    cl, "not reloaded, the old configuration stays in force");
 	cl->waits = WAIT_NOTHING;
+	if (ok && command_wait_rollout(cl))
+		return;
 	/* Else it has not even begun to wait. */
 	if (cl->state == CLIENT_WAITING)
 		client_answer(cl, loop_now(&cl->control->sup->loop));

@@ -1,4 +1,4 @@
-/* The command that ends when apps are ready. */
+/* Commands that end when apps are ready, or their processes replaced. */
 
 #include "core/app.h"
 #include "daemon/control_private.h"
@@ -18,6 +18,8 @@ group_readiness(const struct group *g)
 		return READY;
 	if (a->failed)
 		return FAILED;
+	if (a->rolling)
+		return COMING;
 	/* One whose processes are new for each connection keeps none. */
 	return a->renewing || app_ready(a) >= a->options.min_processes ? READY
 								       : COMING;
@@ -102,6 +104,63 @@ command_wait(struct client *cl, char *const *args, tstamp now)
 	c->wait_at = tstamp_min(c->wait_at, now + CONTROL_WAIT_STEP);
 }
 
+/* --- after a reload ----------------------------------------------------- */
+
+static bool
+is_rolling(const struct supervisor *s)
+{
+	for (uint32_t n = 0; n < s->pool.napps; n++)
+		if (s->groups[n] != NULL && s->pool.apps[n].rolling)
+			return true;
+	return false;
+}
+
+bool
+command_wait_rollout(struct client *cl)
+{
+	struct control *c = cl->control;
+
+	if (!is_rolling(c->sup))
+		return false;
+	cl->waits = WAIT_ROLLOUT;
+	c->wait_at =
+	    tstamp_min(c->wait_at, loop_now(&c->sup->loop) + CONTROL_WAIT_STEP);
+	return true;
+}
+
+/* Whether a rollout is under way; else tells what has not come of them. */
+static bool
+must_wait_rollout(struct client *cl)
+{
+	const struct supervisor *s = cl->control->sup;
+
+	if (!s->stopping && is_rolling(s))
+		return true;
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		const struct group *g = s->groups[n];
+
+		if (g == NULL || !s->pool.apps[n].given_up)
+			continue;
+		client_error(cl,
+		    "%s: the new generation does not live, the old one "
+		    "stays: %s",
+		    g->conf->name,
+		    g->last_failure[0] != '\0' ? g->last_failure
+					       : "see the log");
+		return false;
+	}
+	return false;
+}
+
+/* --- looking ------------------------------------------------------------ */
+
+static bool
+must_wait_on(struct client *cl)
+{
+	return cl->waits == WAIT_ROLLOUT ? must_wait_rollout(cl)
+					 : must_wait(cl);
+}
+
 tstamp
 command_look(struct control *c, tstamp now)
 {
@@ -109,9 +168,10 @@ command_look(struct control *c, tstamp now)
 	bool left = false;
 
 	TAILQ_FOREACH_SAFE(cl, &c->clients, next, next) {
-		if (cl->state != CLIENT_WAITING || cl->waits != WAIT_READY)
+		if (cl->state != CLIENT_WAITING ||
+		    (cl->waits != WAIT_READY && cl->waits != WAIT_ROLLOUT))
 			continue;
-		if (must_wait(cl)) {
+		if (must_wait_on(cl)) {
 			left = true;
 			continue;
 		}

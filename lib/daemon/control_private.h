@@ -50,6 +50,7 @@ enum client_wait {
 	WAIT_NOTHING,
 	WAIT_READY, /* for apps to be ready */
 	WAIT_RELOAD, /* for the reload to end */
+	WAIT_ROLLOUT, /* for the rollouts that it began to end */
 	WAIT_END, /* for the end of the daemon; the answer is given before */
 	WAIT_MEMORY, /* for other snapshots to be read to their end */
 };
@@ -152,6 +153,9 @@ void command_wait(struct client *cl, char *const *args, tstamp now);
 
 /* Answers those that need not wait any longer. Gives when to look again. */
 tstamp command_look(struct control *c, tstamp now);
+
+/* Has the client wait for the rollouts under way; false: there are none. */
+bool command_wait_rollout(struct client *cl);
 
 /* --- control.c ---------------------------------------------------------- */
 
