@@ -259,6 +259,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/conf_reply_test.c \
     tests/unit/conf_syntax_test.c \
     tests/unit/conf_value_test.c \
+    tests/unit/connections_test.c \
     tests/unit/control_test.c \
     tests/unit/counter_soak_test.c \
     tests/unit/counter_test.c \
@@ -270,6 +271,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/hang_test.c \
     tests/unit/json_test.c \
     tests/unit/lane_test.c \
+    tests/unit/listener_share_test.c \
     tests/unit/listener_test.c \
     tests/unit/load_test.c \
     tests/unit/log_test.c \

@@ -92,6 +92,8 @@ read_all(int fd)
 	return poll(&pfd, 1, 0) == 1;
 }
 
+static pid_t last; /* the number of what was run last */
+
 /* Runs it to its end, with its standard output in output. */
 static void
 run(struct child_spec *spec)
@@ -110,6 +112,7 @@ run(struct child_spec *spec)
 	if (!CHECK(death(&died)))
 		return;
 	CHECK_EQ(result.pid, died.pid);
+	last = died.pid;
 	reap_take(died.pid);
 	spec->stdio[1] = -1;
 }
@@ -291,6 +294,23 @@ the_environment_is_what_is_given(void)
 }
 
 static void
+it_finds_its_own_number_in_the_environment(void)
+{
+	struct child_spec spec = reporter();
+	char number[sizeof("APPPOOL_PID=") + CHILD_NUMBER_SIZE] =
+	    "APPPOOL_PID=";
+	char *envp[] = { number, NULL };
+	char line[64];
+
+	spec.envp = envp;
+	spec.number = number + strlen(number);
+	run(&spec);
+	(void)snprintf(line, sizeof(line), "env %s", number);
+	CHECK(reported(line));
+	CHECK_EQ(last, atoi(number + strlen("APPPOOL_PID=")));
+}
+
+static void
 no_new_privileges_can_be_had(void)
 {
 	struct child_spec spec = reporter();
@@ -419,6 +439,7 @@ main(int argc, char **argv)
 	RUN(a_child_leads_a_session_and_a_group);
 	RUN(umask_nice_limits_and_directory_are_set);
 	RUN(the_environment_is_what_is_given);
+	RUN(it_finds_its_own_number_in_the_environment);
 	RUN(no_new_privileges_can_be_had);
 	RUN(an_identity_is_taken_wholly);
 	RUN(no_thread_of_ours_changes_its_identity);

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <time.h>
 
 #include "sys/limits.h"
 #include "sys/procinfo.h"
@@ -51,6 +52,32 @@ rss_grows_with_what_is_touched(void)
 	CHECK_EQ(0, procinfo_read(getpid(), &after));
 	CHECK(after.rss - before.rss > 30 * (int64_t)MEGABYTE);
 	munmap(memory, 32 * MEGABYTE);
+}
+
+static void
+processor_time_is_exact(void)
+{
+	struct timespec t;
+	tspan used = 0, mine;
+
+	NEED(procinfo_cpu(getpid(), &used) == 0);
+	NEED(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) == 0);
+	mine = TSPAN_SECONDS(t.tv_sec) + t.tv_nsec;
+	CHECK(used > 0 && used <= mine);
+	CHECK(mine - used < TSPAN_MSECONDS(10));
+}
+
+static void
+the_processor_time_of_one_that_is_gone_is_esrch(void)
+{
+	tspan used;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	NEED(waitpid(pid, NULL, 0) == pid);
+	CHECK_EQ(-1, procinfo_cpu(pid, &used));
+	CHECK_EQ(ESRCH, errno);
 }
 
 static void
@@ -259,6 +286,8 @@ main(int argc, char **argv)
 	RUN(a_process_runs_and_has_memory);
 	RUN(a_folder_tells_the_same);
 	RUN(rss_grows_with_what_is_touched);
+	RUN(processor_time_is_exact);
+	RUN(the_processor_time_of_one_that_is_gone_is_esrch);
 	RUN(memory_can_be_asked_for_again_and_again);
 	RUN(the_memory_of_one_that_is_reaped_is_esrch);
 	RUN_ALONE(the_child_of_a_process_is_found);
