@@ -195,7 +195,7 @@ testStatusOfOneAppShowsThatOne() {
 	assertEquals web "$(ctl -j status web | "$PYTHON" -c '
 import json, sys
 print(*[app["name"] for app in json.load(sys.stdin)["apps"]])')"
-	assertContains "$(ctl status web)" 'processes 2/4 (min 2)'
+	assertContains "$(ctl status web)" '/4 (min 2)'
 	assertContains "$(ctl status wep 2>&1)" 'is web meant?'
 }
 

@@ -15,8 +15,11 @@ web_app() {
 	} | conf
 }
 
+# It is in force when this returns, but what it replaces need not be.
 reload() {
-	ctl reload >"$DIR/said" 2>&1 || fail "$(cat "$DIR/said")"
+	reload_wanted=$(($(status generation) + 1))
+	kill -HUP "$POOL"
+	await status_is "$reload_wanted" generation
 }
 
 has_ended() {
