@@ -143,6 +143,17 @@ folder_denied(const char *folder)
 	return access(folder, W_OK | X_OK) == -1 ? errno : 0;
 }
 
+/* Whether the daemon makes it: that of the default control socket. */
+static bool
+is_made(const struct conf *conf, const char *folder)
+{
+	static const char control[] = CONF_DEFAULT_CONTROL;
+	size_t len = (size_t)(strrchr(control, '/') - control);
+
+	return conf->control != NULL && strcmp(conf->control, control) == 0 &&
+	    strncmp(folder, control, len) == 0 && folder[len] == '\0';
+}
+
 /* The folder that a file of ours is to be made in; NULL path: none. */
 static void
 check_folder(struct conf_build *b, struct conf_where where, const char *what,
@@ -157,6 +168,10 @@ check_folder(struct conf_build *b, struct conf_where where, const char *what,
 	slash = strrchr(path, '/');
 	folder = conf_strndup(path, slash == path ? 1 : (size_t)(slash - path));
 	error = folder_denied(folder);
+	if (error == ENOENT && is_made(b->conf, folder)) {
+		*strrchr(folder, '/') = '\0';
+		error = folder_denied(folder);
+	}
 	if (error != 0)
 		conf_outside_note(b->findings, where, "%s: directory %s: %s",
 		    what, folder, strerror(error));

@@ -131,6 +131,17 @@ testEachIsValid() {
 	done
 }
 
+# As it is in its folder; what is compiled would be there, too.
+testEachIsValidWhereItIsInstalled() {
+	is_root || { skip 'needs root'; return; }
+	for name in $NAMES; do
+		has "$name" || continue
+		cp "etc/examples/$name.conf" "$DIR"
+		said=$("$APPPOOLD" -t -c "$DIR/$name.conf" 2>&1)
+		assertEquals "$name: $said" 0 $?
+	done
+}
+
 assert_nothing_lost() {
 	await has_no_sessions
 	for key in lost refused timed_out abandoned; do
