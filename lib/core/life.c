@@ -18,6 +18,24 @@ life_ends(enum process_state s)
 	return s == PROCESS_STOPPING || s == PROCESS_DYING;
 }
 
+/* Whether it sets its place free when its sessions have ended. */
+static bool
+life_promises(const struct process *x, enum process_state s)
+{
+	return s == PROCESS_RETIRING && x->end == END_EVICTED;
+}
+
+/* Takes a place into account, or out of it, that becomes free at its end. */
+static void
+life_count_end(
+    struct pool *p, const struct process *x, enum process_state s, uint32_t one)
+{
+	if (x->stuck)
+		return;
+	p->ending += life_ends(s) ? one : 0;
+	p->promised += life_promises(x, s) ? one : 0;
+}
+
 static void
 life_enter(struct pool *p, uint32_t process, enum process_state s)
 {
@@ -28,9 +46,8 @@ life_enter(struct pool *p, uint32_t process, enum process_state s)
 		return;
 	if (x->outdated != 0 && s != PROCESS_IDLE && s != PROCESS_ACTIVE)
 		rollout_forget(p, process);
-	if (!x->stuck)
-		p->ending +=
-		    (life_ends(s) ? 1u : 0u) - (life_ends(x->state) ? 1u : 0u);
+	life_count_end(p, x, s, 1);
+	life_count_end(p, x, x->state, -1u);
 	p->count += life_counts(s) ? 1 : 0;
 	p->count -= life_counts(x->state) ? 1 : 0;
 	if (x->state != PROCESS_GONE)
@@ -152,7 +169,7 @@ life_escalate(struct pool *p, uint32_t process, enum process_step step,
 	x->step = (uint8_t)step;
 	x->step_at = p->now;
 	if (step == STEP_STUCK) {
-		p->ending -= life_ends(x->state) ? 1 : 0;
+		life_count_end(p, x, x->state, -1u);
 		x->stuck = true;
 		p->apps[x->app].stuck++;
 		p->living--;

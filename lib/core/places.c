@@ -36,7 +36,10 @@ places_drop(struct pool *p, uint32_t app)
 	ilist_remove(&p->places, p->app_links, app);
 }
 
-/* Whether more is waited for than those that are leaving will set free. */
+/*
+ * Whether more is waited for than those that are leaving will set free soon.
+ * Of those that have sessions to finish nobody knows when.
+ */
 static bool
 places_short(const struct pool *p)
 {
@@ -68,20 +71,18 @@ static uint32_t
 places_gift(const struct pool *p, uint32_t from, uint32_t to)
 {
 	const struct app *a = &p->apps[from];
-	uint32_t last;
 
 	if (a->phase == APP_FREE || from == to ||
+	    ilist_empty(room_list(p, from, 0)) ||
 	    sizing_lasting(a) <= sizing_least(p, a))
 		return ILIST_NONE;
 	/* With somebody waiting it would be wanted back before it is gone. */
 	if ((app_waiting(a) > 0 || a->knocking) &&
 	    app_processes(a) < app_processes(&p->apps[to]) + 2)
 		return ILIST_NONE;
-	last = room_list(p, from, 0)->last;
-	if (last == ILIST_NONE ||
-	    (!places_unfair(a, &p->apps[to]) && !places_spares(p, a)))
+	if (!places_unfair(a, &p->apps[to]) && !places_spares(p, a))
 		return ILIST_NONE;
-	return last;
+	return room_list(p, from, 0)->last;
 }
 
 /* Stops an idle process of the least loaded app that can give one. */
@@ -166,6 +167,9 @@ places_yield(struct pool *p, uint32_t process)
 	if (ilist_empty(&p->places) || !places_short(p) ||
 	    sizing_lasting(a) <= sizing_least(p, a))
 		return false;
+	/* One that has other sessions does not leave beside one that does. */
+	if (x->state != PROCESS_IDLE && p->wanted <= p->ending + p->promised)
+		return false;
 	heir = places_heir(p, x->app);
 	if (heir == ILIST_NONE)
 		return false;
@@ -174,6 +178,18 @@ places_yield(struct pool *p, uint32_t process)
 		return false;
 	life_tell(p, process, END_EVICTED);
 	return true;
+}
+
+void
+places_offer(struct pool *p, uint32_t app)
+{
+	while (!ilist_empty(&p->places) && places_short(p)) {
+		uint32_t gift = places_gift(p, app, p->places.first);
+
+		if (gift == ILIST_NONE)
+			return;
+		life_tell(p, gift, END_EVICTED);
+	}
 }
 
 void

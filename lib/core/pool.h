@@ -72,6 +72,7 @@ struct pool {
 	uint32_t wanted; /* sum of what they wait for */
 	uint32_t surge; /* likewise */
 	uint32_t ending; /* processes that set their place free soon */
+	uint32_t promised; /* evicted ones that have sessions to finish */
 	uint32_t denied; /* number of apps with spare_denied */
 	uint32_t marked; /* sum of the apps' marked */
 	struct deadlines app_deadlines;

@@ -191,20 +191,23 @@ check_numbers(const struct pool *p, uint32_t held)
 	assert(used == held + refused);
 }
 
-/* Processes whose places are about to be free. */
-static uint32_t
+/* Processes whose places are about to be free, or will be in the end. */
+static void
 check_ending(const struct pool *p)
 {
-	uint32_t ending = 0;
+	uint32_t ending = 0, promised = 0;
 
 	for (uint32_t n = 0; n < p->nprocesses; n++) {
 		const struct process *x = &p->processes[n];
 
-		if (!x->stuck &&
-		    (x->state == PROCESS_STOPPING || x->state == PROCESS_DYING))
+		if (x->stuck)
+			continue;
+		if (x->state == PROCESS_STOPPING || x->state == PROCESS_DYING)
 			ending++;
+		if (x->state == PROCESS_RETIRING && x->end == END_EVICTED)
+			promised++;
 	}
-	return ending;
+	assert(ending == p->ending && promised == p->promised);
 }
 
 void
@@ -238,7 +241,7 @@ pool_check(const struct pool *p)
 	assert(ilist_empty(&p->places) || places_free(p) == 0);
 	assert(wanted == p->wanted && marked == p->marked && surge == p->surge);
 	assert(denied == p->denied);
-	assert(check_ending(p) == p->ending);
+	check_ending(p);
 	assert(!p->crowded || !pool_has_numbers(p) || calling > 0);
 	check_numbers(p, conns);
 	assert(p->app_deadlines.count <= p->napps);

@@ -254,6 +254,12 @@ void places_drop(struct pool *p, uint32_t app);
 /* A session of the process ended: it may have to leave for another app. */
 bool places_yield(struct pool *p, uint32_t process);
 
+/*
+ * Something has happened to the app: an idle process that it could not give
+ * before, or did not have, may now leave for the first in line.
+ */
+void places_offer(struct pool *p, uint32_t app);
+
 /* Gives places that became free to the apps that wait for them. */
 void places_serve(struct pool *p);
 

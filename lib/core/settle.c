@@ -149,6 +149,7 @@ pool_settle(struct pool *p, uint32_t app)
 	if (a->failed)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 	sizing_update(p, app);
+	places_offer(p, app);
 	pool_greet(p, app);
 	pool_call(p, app);
 	pool_watch_waste(p, app);

@@ -257,6 +257,98 @@ an_app_does_not_make_room_for_itself(void)
 	rig_end();
 }
 
+/* --- what can be given only later ---------------------------------------- */
+
+static void
+one_that_is_ready_and_not_needed_any_more_makes_room(void)
+{
+	struct app_options o = place_options(0);
+
+	rig_begin_with(rig_limits(), 2);
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	rig_at(100);
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	(void)begin_wanting();
+	CHECK_STR("", rig_did());
+	pool_abandoned(&rig.pool, 1, rig.now);
+	rig_ready(1);
+	CHECK_STR("stop 1", rig_did());
+	rig_end();
+}
+
+static void
+an_app_gives_what_it_needs_no_more_when_its_load_has_gone(void)
+{
+	rig_begin_with(rig_limits(), 3);
+	rig_running(place_options(0), 2);
+	rig_arrive_n(2);
+	rig_running(place_options(0), 1);
+	rig_arrive_at(1);
+	rig_at(95000);
+	(void)rig_did();
+	rig_arrive_at(1);
+	rig_at(99000);
+	rig_done(0);
+	rig_done(1);
+	CHECK_STR("", rig_did());
+	rig_at(300000);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+a_lowered_minimum_makes_room(void)
+{
+	struct app_options o = place_options(0);
+
+	rig_begin_with(rig_limits(), 2);
+	rig_running(place_options(2), 2);
+	(void)begin_wanting();
+	CHECK_STR("", rig_did());
+	rig_change(0, &o);
+	CHECK_STR("stop 1", rig_did());
+	rig_end();
+}
+
+/* Four processes with three sessions each, and somebody who wants a place. */
+static void
+begin_shared(void)
+{
+	struct app_options o = place_options(1);
+
+	rig_begin_with(rig_limits(), 4);
+	o.concurrency = 3;
+	rig_running(o, 4);
+	rig_arrive_n(12);
+	(void)begin_wanting();
+	(void)rig_did();
+}
+
+static void
+for_one_place_one_busy_process_retires(void)
+{
+	begin_shared();
+	for (uint32_t n = 0; n < 4; n++)
+		rig_done(n);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+one_that_is_idle_makes_room_before_a_retiring_one_does(void)
+{
+	begin_shared();
+	rig_done(0);
+	CHECK_STR("stop 0", rig_did());
+	rig_done(1);
+	rig_done(1);
+	CHECK_STR("", rig_did());
+	rig_done(1);
+	CHECK_STR("stop 1", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -276,5 +368,10 @@ main(int argc, char **argv)
 	RUN(who_has_two_fewer_comes_before_the_giver);
 	RUN(busy_apps_of_one_size_take_nothing_from_each_other);
 	RUN(an_app_does_not_make_room_for_itself);
+	RUN(one_that_is_ready_and_not_needed_any_more_makes_room);
+	RUN(an_app_gives_what_it_needs_no_more_when_its_load_has_gone);
+	RUN(a_lowered_minimum_makes_room);
+	RUN(for_one_place_one_busy_process_retires);
+	RUN(one_that_is_idle_makes_room_before_a_retiring_one_does);
 	return check_finish();
 }
