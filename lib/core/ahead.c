@@ -95,10 +95,15 @@ ahead_sort(struct pool *p, uint32_t process)
 		return;
 	for (uint32_t c = x->conns.first; c != ILIST_NONE;
 	     c = p->conn_links[c].next) {
-		if (p->conns[c].ahead)
+		bool ahead = p->conns[c].ahead;
+
+		if (ahead)
 			ahead_remove(p, c);
-		if (++n <= p->apps[x->app].options.concurrency)
+		if (++n <= p->apps[x->app].options.concurrency) {
+			if (ahead)
+				p->conns[c].begun = p->now;
 			continue;
+		}
 		if (n == p->apps[x->app].options.concurrency + 1)
 			x->ahead = c;
 		ahead_add(p, c);

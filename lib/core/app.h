@@ -190,8 +190,9 @@ app_waiting(const struct app *a)
 }
 
 /*
- * A connection must come in before a lock can be asked for.  With private
- * queues none wait in common, unless there is nobody yet to queue with.
+ * A connection must come in before a lock can be asked for, or a process be
+ * started for it alone.  With private queues none wait in common, unless
+ * there is nobody yet to queue with.
  */
 static inline uint32_t
 app_max_queue(const struct app *a)
@@ -203,7 +204,7 @@ app_max_queue(const struct app *a)
 		n = 0;
 	/* Who wakes an app that has no process is not turned away for that. */
 	if (n == 0 &&
-	    (a->options.limited ||
+	    (a->options.limited || a->renewing ||
 		(a->options.close_when_full && app_ready(a) == 0)))
 		n = 1;
 	return n;
@@ -218,8 +219,8 @@ app_servable(const struct app *a)
 
 /*
  * Connections that want a process: waiters, those that lie ahead in a busy
- * process, and one for a knocking listener.  While locks are asked for, more
- * processes would be of no use to them.
+ * process, and one for a knocking listener, unless it wants one that is
+ * younger.  While locks are asked for, more processes would be of no use.
  */
 static inline uint32_t
 app_demand(const struct app *a)
@@ -230,7 +231,7 @@ app_demand(const struct app *a)
 		return a->cleared.count;
 	if (a->options.listens)
 		return a->backlog;
-	return app_waiting(a) + ahead + (a->knocking ? 1 : 0);
+	return app_waiting(a) + ahead + (a->knocking && !a->renewing ? 1 : 0);
 }
 
 /* The load estimate: processes busy, and percent of those that are ready. */

@@ -130,7 +130,8 @@ void pool_app_restart(struct pool *p, uint32_t app, tstamp now);
 
 /*
  * While it is on each connection is served by a process that was started
- * after it arrived, and that serves no other.
+ * after it arrived, and that serves no other.  Without sessions it does
+ * nothing.
  */
 void pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now);
 

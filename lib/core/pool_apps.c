@@ -75,6 +75,7 @@ pool_app_change(
 	pool_at(p, now);
 	limit_switch(p, app, o->limited);
 	pool_refile(p, app, o);
+	shrink_retime(p, app);
 	pool_settle(p, app);
 }
 
@@ -98,7 +99,7 @@ void
 pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
 	pool_at(p, now);
-	p->apps[app].renewing = on;
+	p->apps[app].renewing = on && p->apps[app].options.sessions;
 	pool_settle(p, app);
 }
 

@@ -233,6 +233,12 @@ tstamp shrink_deadline(const struct pool *p, uint32_t app);
 /* The load was updated: marks one process if so many are not needed. */
 void shrink_mark(struct pool *p, uint32_t app);
 
+/* Whether a ceiling was lowered under what there is. */
+bool shrink_over(const struct pool *p, const struct app *a);
+
+/* kill_interval may have become shorter. */
+void shrink_retime(struct pool *p, uint32_t app);
+
 /* Whether further updates would mark further processes. */
 bool shrink_wants_updates(const struct pool *p, uint32_t app);
 

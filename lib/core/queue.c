@@ -168,6 +168,8 @@ queue_serve(struct pool *p, uint32_t app)
 		else
 			queue_assign(p, servable->first, process);
 	}
+	if (app_waiting(a) > 0)
+		return; /* for a lock */
 	a->full = false;
 	/* Whoever comes next wants a process that is younger than he is. */
 	while (a->renewing && !ilist_empty(room_list(p, app, 0)))

@@ -8,8 +8,7 @@
 
 #include "core/pool_private.h"
 
-/* Whether a ceiling was lowered under what there is. */
-static bool
+bool
 shrink_over(const struct pool *p, const struct app *a)
 {
 	return app_processes(a) > a->options.max_processes + a->surge ||
@@ -17,11 +16,15 @@ shrink_over(const struct pool *p, const struct app *a)
 		app_processes(a) > sizing_least(p, a));
 }
 
-/* Whether all that are there are wanted, or somebody is about to be. */
+/*
+ * Whether all that are there are wanted, or somebody is about to be. Who waits
+ * for a lock has no use for one more, but one fewer would be wanted back.
+ */
 static bool
 shrink_barred(const struct app *a)
 {
-	return app_demand(a) > 0 || a->in_state[PROCESS_STARTING] > 0;
+	return app_demand(a) > 0 || app_waiting(a) > 0 ||
+	    a->in_state[PROCESS_STARTING] > 0;
 }
 
 /* Whether one fewer would still be enough. */
@@ -121,6 +124,16 @@ shrink_victim(const struct pool *p, uint32_t app)
 			return l->last;
 	}
 	return ILIST_NONE;
+}
+
+void
+shrink_retime(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (a->marked > 0)
+		a->kill_at = tstamp_min(
+		    a->kill_at, tstamp_add(p->now, a->options.kill_interval));
 }
 
 /* Stops one that is marked; without any that can stop the marks drop. */

@@ -429,6 +429,85 @@ a_single_session_that_was_never_received_goes_elsewhere(void)
 	rig_end();
 }
 
+static void
+while_renewing_a_new_process_waits_for_its_lock(void)
+{
+	struct app_options o = age_options();
+
+	rig_begin();
+	o.limited = true;
+	o.min_processes = 0;
+	rig_add(&o);
+	pool_app_renew(&rig.pool, 0, true, rig.now);
+	rig_arrive();
+	CHECK_STR("spawn 0", rig_did());
+	rig_ready(0);
+	CHECK_STR("lock 0", rig_did());
+	pool_granted(&rig.pool, 0, 1, rig.now);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+while_renewing_one_comes_in_even_without_a_queue(void)
+{
+	struct app_options o = age_options();
+
+	rig_begin();
+	o.max_queue = 0;
+	o.min_processes = 0;
+	rig_add(&o);
+	pool_app_renew(&rig.pool, 0, true, rig.now);
+	rig_arrive();
+	CHECK_STR("spawn 0", rig_did());
+	rig_knock(0);
+	CHECK_STR("", rig_did());
+	rig_ready(0);
+	CHECK_STR("hand 0>0, accept 0", rig_did());
+	rig_end();
+}
+
+static void
+who_accepts_itself_is_never_renewed(void)
+{
+	struct app_options o = age_options();
+
+	rig_begin();
+	o.sessions = false;
+	o.listens = true;
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	pool_app_renew(&rig.pool, 0, true, rig.now);
+	pool_backlog(&rig.pool, 0, 1, rig.now);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+what_was_ahead_has_its_time_from_when_concurrency_grows(void)
+{
+	struct app_options o = timeout_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	o.max_processes = 1;
+	o.prefetch = 1;
+	o.request_timeout = TSPAN_SECONDS(10);
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	rig_at(9000);
+	o.concurrency = 2;
+	rig_change(0, &o);
+	rig_done(0);
+	rig_at(18999);
+	CHECK_STR("", rig_did());
+	rig_at(19000);
+	CHECK_STR("term 0", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -457,5 +536,9 @@ main(int argc, char **argv)
 	RUN(an_exit_after_it_failed_completes_nothing);
 	RUN(an_exit_without_its_session_is_a_failed_start);
 	RUN(a_single_session_that_was_never_received_goes_elsewhere);
+	RUN(while_renewing_a_new_process_waits_for_its_lock);
+	RUN(while_renewing_one_comes_in_even_without_a_queue);
+	RUN(who_accepts_itself_is_never_renewed);
+	RUN(what_was_ahead_has_its_time_from_when_concurrency_grows);
 	return check_finish();
 }

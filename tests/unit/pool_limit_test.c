@@ -247,6 +247,40 @@ a_limit_that_is_taken_away_lets_everybody_in(void)
 	rig_end();
 }
 
+static void
+a_full_queue_is_told_once_while_it_waits_for_locks(void)
+{
+	begin_limited(1, true);
+	rig.tells = true;
+	for (uint32_t i = 0; i < 20; i++)
+		rig_arrive();
+	CHECK_STR("lock 0, tell 0 full", rig_did());
+	rig_arrive();
+	CHECK_STR("refuse 20 full", rig_did());
+	rig_end();
+}
+
+static void
+while_somebody_waits_for_a_lock_none_stops(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.limited = true;
+	o.max_idle_time = TSPAN_SECONDS(10);
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	granted(7);
+	rig_at(1000);
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("lock 0", rig_did());
+	rig_at(60000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -267,5 +301,7 @@ main(int argc, char **argv)
 	RUN(an_open_limit_lets_all_in_until_it_closes_again);
 	RUN(a_closed_limit_holds_back_and_asks_again_later);
 	RUN(a_limit_that_is_taken_away_lets_everybody_in);
+	RUN(a_full_queue_is_told_once_while_it_waits_for_locks);
+	RUN(while_somebody_waits_for_a_lock_none_stops);
 	return check_finish();
 }

@@ -510,6 +510,27 @@ an_idle_app_at_its_minimum_wants_no_time(void)
 	rig_end();
 }
 
+static void
+a_shorter_kill_interval_holds_for_who_is_marked(void)
+{
+	struct app_options o = load_options();
+
+	rig_begin();
+	o.min_processes = 1;
+	o.multi_threshold = 50;
+	o.kill_interval = TSPAN_SECONDS(86400);
+	rig_running(o, 2);
+	rig_at(30000);
+	CHECK_EQ(1, rig_app(0)->marked);
+	o.kill_interval = TSPAN_SECONDS(60);
+	rig_change(0, &o);
+	rig_at(89999);
+	CHECK_STR("", rig_did());
+	rig_at(90000);
+	CHECK_STR("stop 1", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -546,5 +567,6 @@ main(int argc, char **argv)
 	RUN(near_the_ceiling_the_marked_stop_when_a_start_is_wanted);
 	RUN(far_from_the_ceiling_the_marked_stay);
 	RUN(an_idle_app_at_its_minimum_wants_no_time);
+	RUN(a_shorter_kill_interval_holds_for_who_is_marked);
 	return check_finish();
 }
