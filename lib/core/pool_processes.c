@@ -115,6 +115,7 @@ static void
 pool_session_over(struct pool *p, uint32_t process, uint32_t conn)
 {
 	struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
 
 	queue_detach(p, conn);
 	queue_free(p, conn);
@@ -125,6 +126,9 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn)
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
 	if (x->expiring && x->state == PROCESS_IDLE)
 		life_tell(p, process, END_REQUESTS);
+	else if (x->state == PROCESS_IDLE && shrink_over(p, a))
+		/* Else, while somebody always waits, it would stay for ever. */
+		life_tell(p, process, END_RESIZED);
 	else if (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE)
 		(void)places_yield(p, process);
 	pool_settle(p, x->app);

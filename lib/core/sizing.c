@@ -193,7 +193,7 @@ sizing_grow(struct pool *p, uint32_t app)
 		sizing_start(p, app, missing, true);
 	else if (sizing_due(p, app) <= p->now)
 		sizing_start(p, app, sizing_step(p, app), false);
-	else if (app_demand(a) == 0)
+	else if (sizing_due(p, app) == TSTAMP_NEVER)
 		places_drop(p, app);
 }
 

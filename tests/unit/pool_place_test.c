@@ -349,6 +349,25 @@ one_that_is_idle_makes_room_before_a_retiring_one_does(void)
 	rig_end();
 }
 
+static void
+who_may_grow_no_more_wants_no_place(void)
+{
+	struct app_options o = place_options(0);
+
+	rig_begin_with(rig_limits(), 3);
+	rig_running(o, 2);
+	rig_arrive_n(2);
+	rig_running(o, 1);
+	rig_arrive_at(1);
+	rig_arrive_at(1);
+	rig_at(1000);
+	CHECK(rig_app(1)->wants_place);
+	o.max_processes = 1;
+	rig_change(1, &o);
+	CHECK(!rig_app(1)->wants_place);
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -373,5 +392,6 @@ main(int argc, char **argv)
 	RUN(a_lowered_minimum_makes_room);
 	RUN(for_one_place_one_busy_process_retires);
 	RUN(one_that_is_idle_makes_room_before_a_retiring_one_does);
+	RUN(who_may_grow_no_more_wants_no_place);
 	return check_finish();
 }

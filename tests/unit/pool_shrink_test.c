@@ -339,6 +339,24 @@ a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
 	rig_end();
 }
 
+static void
+under_a_lowered_ceiling_who_ends_a_session_stops_before_it_serves_a_waiter(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 3);
+	rig_arrive_n(5);
+	(void)rig_did();
+	o.max_processes = 2;
+	rig_change(0, &o);
+	rig_done(0);
+	CHECK_STR("stop 0", rig_did());
+	rig_done(1);
+	CHECK_STR("hand 3>1", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -361,5 +379,6 @@ main(int argc, char **argv)
 	RUN(what_was_taken_back_does_not_count_against_max_requests);
 	RUN(jitter_is_drawn_at_birth_and_within_its_bounds);
 	RUN(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
+	RUN(under_a_lowered_ceiling_who_ends_a_session_stops_before_it_serves_a_waiter);
 	return check_finish();
 }
