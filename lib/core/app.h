@@ -143,7 +143,7 @@ struct app {
 	uint32_t pace; /* starts at the next growth */
 	tstamp grown; /* the last growth; 0: since the queue was empty none */
 	tstamp added; /* when it came into the pool */
-	uint32_t first; /* processes it begins with, until it has them */
+	uint32_t first; /* it begins with so many; 0: it has begun */
 	bool spare_denied; /* there was no place for one of min_idle */
 	tstamp short_since; /* min_idle are not there since then; 0: they are */
 	struct load load;

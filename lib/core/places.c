@@ -37,13 +37,13 @@ places_drop(struct pool *p, uint32_t app)
 }
 
 /*
- * Whether more is waited for than those that are leaving will set free soon.
- * Of those that have sessions to finish nobody knows when.
+ * Whether more is waited for than is free, or will be soon by those that are
+ * leaving. Of those that have sessions to finish nobody knows when.
  */
 static bool
 places_short(const struct pool *p)
 {
-	return p->wanted > p->ending;
+	return p->wanted > p->ending + places_free(p);
 }
 
 /* Whether `to` has so much less than `from` that even a busy one must give. */

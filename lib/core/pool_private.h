@@ -220,6 +220,9 @@ bool sizing_paused(const struct pool *p, const struct app *a);
 /* One more, only where there is a place for it now. */
 bool spare_add(struct pool *p, uint32_t app);
 
+/* Starts those that the app begins with, as far as there are places. */
+void spare_begin(struct pool *p, uint32_t app);
+
 /* Starts one of min_idle, if one is missing long enough. */
 void spare_keep(struct pool *p, uint32_t app);
 

@@ -79,8 +79,6 @@ sizing_missing(const struct pool *p, const struct app *a)
 
 	if (!sizing_kept(p, a))
 		return 0;
-	if (least < a->first)
-		least = a->first;
 	if (lasting < least)
 		return least - lasting;
 	/* Who was refused does not wait, and yet asks for a process. */
@@ -195,6 +193,7 @@ sizing_grow(struct pool *p, uint32_t app)
 		sizing_start(p, app, sizing_step(p, app), false);
 	else if (sizing_due(p, app) == TSTAMP_NEVER)
 		places_drop(p, app);
+	spare_begin(p, app);
 }
 
 void
@@ -262,14 +261,9 @@ sizing_estimate(struct pool *p, uint32_t app)
 void
 sizing_update(struct pool *p, uint32_t app)
 {
-	struct app *a = &p->apps[app];
-
 	shrink_update(p, app);
 	rollout_update(p, app);
 	sizing_grow(p, app);
-	if (sizing_lasting(a) >= a->first || a->first > a->options.min_idle ||
-	    a->first > a->options.max_processes)
-		a->first = 0;
 	spare_keep(p, app);
 	sizing_estimate(p, app);
 }
@@ -293,7 +287,8 @@ sizing_start_due(const struct pool *p, uint32_t app)
 
 	if (a->wants_place)
 		return TSTAMP_NEVER;
-	start = sizing_missing(p, a) > 0 ? 0 : sizing_due(p, app);
+	start =
+	    sizing_missing(p, a) > 0 || a->first > 0 ? 0 : sizing_due(p, app);
 	if (start == TSTAMP_NEVER)
 		return start;
 	if (start < sizing_gate(a))

@@ -19,6 +19,18 @@ spare_add(struct pool *p, uint32_t app)
 	return true;
 }
 
+void
+spare_begin(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	while (sizing_kept(p, a) && sizing_lasting(a) < a->first &&
+	    sizing_lasting(a) < a->options.min_idle && spare_add(p, app))
+		;
+	/* Those that found no place now come one by one, as others do. */
+	a->first = 0;
+}
+
 /* Whether there are fewer idle or starting ones than min_idle. */
 static bool
 spare_short(const struct pool *p, const struct app *a)

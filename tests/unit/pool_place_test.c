@@ -368,6 +368,27 @@ who_may_grow_no_more_wants_no_place(void)
 	rig_end();
 }
 
+static void
+spare_processes_that_found_no_place_at_the_start_hold_nobody_up(void)
+{
+	struct app_options o = place_options(0);
+
+	rig_begin_with(rig_limits(), 4);
+	rig_running(place_options(1), 1);
+	o.min_idle = 4;
+	rig_add(&o);
+	CHECK_STR("spawn 1, spawn 2, spawn 3", rig_did());
+	for (uint32_t n = 1; n < 4; n++)
+		rig_ready(n);
+	rig_at(1000);
+	(void)begin_wanting();
+	CHECK_STR("stop 1", rig_did());
+	rig_exits(1, END_EXIT);
+	CHECK_STR("spawn 1", rig_did());
+	CHECK_EQ(2, rig_process(1)->app);
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -393,5 +414,6 @@ main(int argc, char **argv)
 	RUN(for_one_place_one_busy_process_retires);
 	RUN(one_that_is_idle_makes_room_before_a_retiring_one_does);
 	RUN(who_may_grow_no_more_wants_no_place);
+	RUN(spare_processes_that_found_no_place_at_the_start_hold_nobody_up);
 	return check_finish();
 }
