@@ -88,12 +88,42 @@ life_number(struct pool *p)
 	return p->nprocesses++;
 }
 
+/* After how many sessions it retires, by the options; 0: at no number. */
+static uint64_t
+life_requests(const struct app *a, const struct process *x)
+{
+	const struct app_options *o = &a->options;
+	double jitter = ((double)o->max_requests_jitter + 1) * x->jitter;
+
+	if (x->single || o->exit_ends)
+		return 1;
+	return o->max_requests == 0
+	    ? 0
+	    : o->max_requests + (uint64_t)(jitter / 4294967296);
+}
+
+void
+life_limit(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+	uint64_t limit = life_requests(a, x);
+
+	x->request_limit = limit;
+	if (limit != 0 && limit <= x->handed) {
+		/* Else all that are idle would leave at once. */
+		x->request_limit = x->handed + (x->expiring ? 0 : 1);
+	} else if (x->expiring) {
+		x->expiring = false;
+		a->expiring--;
+	}
+}
+
 void
 life_begin(struct pool *p, uint32_t app)
 {
 	uint32_t n = life_number(p);
 	struct process *x = &p->processes[n];
-	const struct app_options *o = &p->apps[app].options;
 
 	*x = (struct process){ 0 };
 	x->app = app;
@@ -104,11 +134,8 @@ life_begin(struct pool *p, uint32_t app)
 	x->ahead = ILIST_NONE;
 	x->jitter = (uint32_t)prng_next(&p->prng);
 	ilist_init(&x->conns);
-	if (o->max_requests != 0)
-		x->request_limit = o->max_requests +
-		    prng_next(&p->prng) % (o->max_requests_jitter + 1);
-	if (p->apps[app].renewing || o->exit_ends)
-		x->request_limit = 1;
+	x->single = p->apps[app].renewing;
+	life_limit(p, n);
 	p->living++;
 	(void)life_event(p, n, PROCESS_BORN);
 	pool_act_process(p, ACTION_SPAWN, n);

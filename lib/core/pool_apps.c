@@ -61,6 +61,7 @@ pool_refile(struct pool *p, uint32_t app, const struct app_options *o)
 	while ((n = moving.first) != ILIST_NONE) {
 		ilist_remove(&moving, p->process_links, n);
 		ahead_sort(p, n);
+		life_limit(p, n);
 		room_file(p, n);
 		timing_arm(p, n);
 	}

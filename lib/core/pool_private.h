@@ -157,6 +157,12 @@ bool life_event(struct pool *p, uint32_t process, enum process_event e);
 /* Asks for a new process; the caller knows that the ceilings allow it. */
 void life_begin(struct pool *p, uint32_t app);
 
+/*
+ * How many sessions it may have, by the options of now. One that has had as
+ * many already may have one more.
+ */
+void life_limit(struct pool *p, uint32_t process);
+
 /* Tells it to stop, because of `why`, unless it was told already. */
 void life_tell(struct pool *p, uint32_t process, enum process_end why);
 

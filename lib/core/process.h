@@ -84,6 +84,7 @@ struct process {
 	bool ready; /* it said READY */
 	bool cooling; /* no room until it speaks or cool_until */
 	bool expiring; /* its last allowed session is running */
+	bool single; /* it was started for one session only */
 	bool exited; /* it ended by exit(), if it is dying */
 	uint8_t
 	    outdated; /* enum process_end: to be replaced for this; 0: not */
@@ -96,13 +97,13 @@ struct process {
 	uint64_t stamp; /* unique over the pool's life */
 	uint64_t requests; /* sessions that ended */
 	uint64_t handed; /* sessions begun, retaken ones not counted */
-	uint64_t request_limit; /* 0: none; jitter drawn at birth */
+	uint64_t request_limit; /* 0: none */
 	tstamp born;
 	tstamp since; /* when it came into its state */
 	tstamp used; /* last hand-over or end of a session */
 	tstamp step_at; /* when the present step of stopping began */
 	tstamp cool_until;
-	uint32_t jitter; /* its part of max_lifetime_jitter, in 2^-32 */
+	uint32_t jitter; /* its part of all that vary, in 2^-32 */
 };
 
 /* Sessions in its hands, assigned ones included. */

@@ -592,6 +592,54 @@ every_connection_has_exactly_one_end(void)
 	rig_end();
 }
 
+static void
+max_requests_that_changed_holds_for_who_lives(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 1);
+	rig_arrive();
+	(void)rig_did();
+	rig_done(0);
+	o.max_requests = 2;
+	rig_change(0, &o);
+	rig_arrive();
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	o.max_requests = 3;
+	rig_change(0, &o);
+	rig_done(0);
+	CHECK_STR("", rig_did());
+	rig_arrive();
+	(void)rig_did();
+	rig_done(0);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+who_had_more_than_a_lowered_max_requests_has_one_more(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		rig_arrive();
+		(void)rig_did();
+		rig_done(0);
+	}
+	o.max_requests = 2;
+	rig_change(0, &o);
+	CHECK_STR("", rig_did());
+	rig_arrive();
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	rig_change(0, &o);
+	rig_done(0);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -623,5 +671,7 @@ main(int argc, char **argv)
 	RUN(actions_that_were_called_off_take_no_memory);
 	RUN(every_fact_brings_its_time);
 	RUN(every_connection_has_exactly_one_end);
+	RUN(max_requests_that_changed_holds_for_who_lives);
+	RUN(who_had_more_than_a_lowered_max_requests_has_one_more);
 	return check_finish();
 }
