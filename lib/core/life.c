@@ -125,6 +125,10 @@ life_begin(struct pool *p, uint32_t app)
 	uint32_t n = life_number(p);
 	struct process *x = &p->processes[n];
 
+	/* Only a rollout goes beyond the ceilings. */
+	assert(p->living < p->max_processes || p->apps[app].rolling);
+	assert(app_processes(&p->apps[app]) <
+	    p->apps[app].options.max_processes + p->apps[app].surge);
 	*x = (struct process){ 0 };
 	x->app = app;
 	x->generation = p->apps[app].generation;

@@ -12,15 +12,23 @@
 
 #include "core/pool_private.h"
 
+/* How many places are free when so many have left. */
+static uint32_t
+places_without(const struct pool *p, uint32_t leaving)
+{
+	uint32_t used = p->nprocesses - p->free_processes.count - leaving;
+	uint32_t table = p->limits.processes - used;
+	uint32_t living = p->living - leaving;
+	uint32_t places =
+	    living < p->max_processes ? p->max_processes - living : 0;
+
+	return places < table ? places : table;
+}
+
 uint32_t
 places_free(const struct pool *p)
 {
-	uint32_t used = p->nprocesses - p->free_processes.count;
-	uint32_t table = p->limits.processes - used;
-	uint32_t places =
-	    p->living < p->max_processes ? p->max_processes - p->living : 0;
-
-	return places < table ? places : table;
+	return places_without(p, 0);
 }
 
 void
@@ -43,7 +51,7 @@ places_drop(struct pool *p, uint32_t app)
 static bool
 places_short(const struct pool *p)
 {
-	return p->wanted > p->ending + places_free(p);
+	return p->wanted > places_without(p, p->ending);
 }
 
 /* Whether `to` has so much less than `from` that even a busy one must give. */
@@ -168,7 +176,8 @@ places_yield(struct pool *p, uint32_t process)
 	    sizing_lasting(a) <= sizing_least(p, a))
 		return false;
 	/* One that has other sessions does not leave beside one that does. */
-	if (x->state != PROCESS_IDLE && p->wanted <= p->ending + p->promised)
+	if (x->state != PROCESS_IDLE &&
+	    p->wanted <= places_without(p, p->ending + p->promised))
 		return false;
 	heir = places_heir(p, x->app);
 	if (heir == ILIST_NONE)
@@ -192,6 +201,23 @@ places_offer(struct pool *p, uint32_t app)
 	}
 }
 
+/* Another one is the first in line, or has less: it may be given more. */
+static void
+places_court(struct pool *p)
+{
+	uint32_t first = p->places.first, has, had = p->courted_has;
+
+	has = first == ILIST_NONE ? 0 : app_processes(&p->apps[first]);
+	if (first == p->courted && has == had)
+		return;
+	p->courted_has = has;
+	if (first == p->courted && has > had)
+		return;
+	p->courted = first;
+	while (first != ILIST_NONE && places_short(p) && places_evict(p, first))
+		;
+}
+
 void
 places_serve(struct pool *p)
 {
@@ -201,6 +227,7 @@ places_serve(struct pool *p)
 		sizing_take_place(p, app);
 		pool_arm_app(p, app);
 	}
+	places_court(p);
 	/* Then those for whom nobody waits. */
 	for (uint32_t app = 0;
 	     app < p->napps && p->denied > 0 && places_free(p) > 0; app++)

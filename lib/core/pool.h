@@ -69,6 +69,8 @@ struct pool {
 	struct ilist free_conns;
 	struct ilink *app_links;
 	struct ilist places; /* apps that wait for max_processes, in order */
+	uint32_t courted; /* the first of them, as it was looked at last */
+	uint32_t courted_has; /* the processes that it had then */
 	uint32_t wanted; /* sum of what they wait for */
 	uint32_t surge; /* likewise */
 	uint32_t ending; /* processes that set their place free soon */

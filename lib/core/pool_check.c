@@ -191,6 +191,28 @@ check_numbers(const struct pool *p, uint32_t held)
 	assert(used == held + refused);
 }
 
+/*
+ * The first in line that has nobody waits for no place that an idle process
+ * could give at once.
+ */
+static void
+check_places(const struct pool *p)
+{
+	uint32_t first = p->places.first;
+
+	if (first == ILIST_NONE || app_processes(&p->apps[first]) > 0 ||
+	    p->ending > 0)
+		return;
+	for (uint32_t app = 0; app < p->napps; app++) {
+		const struct app *a = &p->apps[app];
+
+		assert(app == first || a->phase == APP_FREE ||
+		    ilist_empty(room_list(p, app, 0)) ||
+		    sizing_lasting(a) <= sizing_least(p, a) ||
+		    app_waiting(a) > 0 || a->knocking);
+	}
+}
+
 /* Processes whose places are about to be free, or will be in the end. */
 static void
 check_ending(const struct pool *p)
@@ -242,6 +264,7 @@ pool_check(const struct pool *p)
 	assert(wanted == p->wanted && marked == p->marked && surge == p->surge);
 	assert(denied == p->denied);
 	check_ending(p);
+	check_places(p);
 	assert(!p->crowded || !pool_has_numbers(p) || calling > 0);
 	check_numbers(p, conns);
 	assert(p->app_deadlines.count <= p->napps);

@@ -125,6 +125,7 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[c->app];
 
+	assert(room_has(p, process));
 	queue_leave(p, conn);
 	ilist_push_back(&x->conns, p->conn_links, conn);
 	c->state = CONN_ASSIGNED;

@@ -8,10 +8,24 @@
 
 #include "core/pool_private.h"
 
+/*
+ * Whether a minimum was lowered under what there is, of an app that has no use
+ * for more: what its processes do is nobody's request.
+ */
+static bool
+shrink_surplus(const struct pool *p, const struct app *a)
+{
+	return !a->options.sessions && !a->options.listens &&
+	    a->in_state[PROCESS_STARTING] == 0 && sizing_kept(p, a) &&
+	    sizing_lasting(a) > sizing_least(p, a) &&
+	    sizing_lasting(a) > a->options.min_idle;
+}
+
 bool
 shrink_over(const struct pool *p, const struct app *a)
 {
-	return app_processes(a) > a->options.max_processes + a->surge ||
+	return shrink_surplus(p, a) ||
+	    app_processes(a) > a->options.max_processes + a->surge ||
 	    (p->count > p->max_processes + p->surge &&
 		app_processes(a) > sizing_least(p, a));
 }

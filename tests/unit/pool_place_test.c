@@ -389,6 +389,40 @@ spare_processes_that_found_no_place_at_the_start_hold_nobody_up(void)
 	rig_end();
 }
 
+static void
+one_that_leaves_because_of_a_lowered_ceiling_makes_no_room(void)
+{
+	rig_begin_with(rig_limits(), 3);
+	rig_running(place_options(0), 3);
+	rig_arrive_n(2);
+	(void)rig_did();
+	pool_resize(&rig.pool, 2, 0, rig.now);
+	CHECK_STR("stop 2", rig_did());
+	(void)begin_wanting();
+	rig_done(0);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+who_comes_to_be_first_in_line_is_given_what_the_former_was_not(void)
+{
+	rig_begin_with(rig_limits(), 2);
+	rig_running(place_options(0), 1);
+	rig_running(place_options(0), 1);
+	rig_arrive_at(0);
+	rig_arrive_at(1);
+	rig_arrive_at(1);
+	rig_at(1000);
+	(void)begin_wanting();
+	(void)rig_did();
+	rig_done(0);
+	CHECK_STR("", rig_did());
+	pool_abandoned(&rig.pool, 2, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -415,5 +449,7 @@ main(int argc, char **argv)
 	RUN(one_that_is_idle_makes_room_before_a_retiring_one_does);
 	RUN(who_may_grow_no_more_wants_no_place);
 	RUN(spare_processes_that_found_no_place_at_the_start_hold_nobody_up);
+	RUN(one_that_leaves_because_of_a_lowered_ceiling_makes_no_room);
+	RUN(who_comes_to_be_first_in_line_is_given_what_the_former_was_not);
 	return check_finish();
 }

@@ -357,6 +357,25 @@ under_a_lowered_ceiling_who_ends_a_session_stops_before_it_serves_a_waiter(void)
 	rig_end();
 }
 
+static void
+without_connections_what_is_over_a_lowered_minimum_stops(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.sessions = false;
+	rig_running(o, 0);
+	o.min_processes = 3;
+	rig_change(0, &o);
+	(void)rig_did();
+	for (uint32_t n = 0; n < 3; n++)
+		rig_spawned(n);
+	o.min_processes = 1;
+	rig_change(0, &o);
+	CHECK_STR("stop 0, stop 1", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -380,5 +399,6 @@ main(int argc, char **argv)
 	RUN(jitter_is_drawn_at_birth_and_within_its_bounds);
 	RUN(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
 	RUN(under_a_lowered_ceiling_who_ends_a_session_stops_before_it_serves_a_waiter);
+	RUN(without_connections_what_is_over_a_lowered_minimum_stops);
 	return check_finish();
 }
