@@ -190,6 +190,7 @@ check_rest(void)
 			continue;
 		assert(a->figures.sessions == 0);
 		check_locks(app);
+		world_check_waste(app);
 		assert(app_demand(a) == 0 || a->wants_place || w.pool.crowded);
 		assert(app_processes(a) <= a->options.max_processes);
 		assert(a->phase != APP_RUNNING || a->wants_place ||

@@ -95,6 +95,7 @@ add_app(void)
 	app = pool_app_add(&w.pool, &o, w.now);
 	assert(!w.apps[app].used);
 	w.apps[app] = (struct world_app){ .used = true, .options = o };
+	w.apps[app].excused = o.prefetch > 0;
 }
 
 /* --- events -------------------------------------------------------------- */
@@ -279,8 +280,10 @@ a_socket_is_looked_at(void)
 
 	if (n != ILIST_NONE)
 		conn = world_find_conn(PLACE_SENT, n);
-	if (conn != ILIST_NONE)
-		pool_unread(&w.pool, n, w.pool.conns[conn].handed, w.now);
+	if (conn == ILIST_NONE)
+		return;
+	w.apps[w.processes[n].app].excused = true;
+	pool_unread(&w.pool, n, w.pool.conns[conn].handed, w.now);
 }
 
 static inline void
@@ -294,6 +297,7 @@ an_app_changes(void)
 	random_options(&o, w.apps[app].options.sessions);
 	o.listens = w.apps[app].options.listens;
 	w.apps[app].options = o;
+	w.apps[app].excused = w.apps[app].excused || o.prefetch > 0;
 	pool_app_change(&w.pool, app, &o, w.now);
 }
 

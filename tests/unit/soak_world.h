@@ -66,6 +66,8 @@ struct world_app {
 	/* How connections ended. */
 	uint64_t completed, refused, abandoned, lost;
 	uint32_t asked; /* locks that are not answered yet */
+	/* A process took nothing, or something may have lain ahead. */
+	bool excused;
 };
 
 /* A lock that the pool has been given. */
@@ -273,6 +275,7 @@ world_hand(const struct action *a)
 	assert(x->fate == FATE_ALIVE && x->ready && !x->stopped);
 	assert(c->place == PLACE_INSIDE && c->app == x->app);
 	if (world_chance(30)) {
+		w.apps[a->app].excused = true;
 		pool_hand_failed(&w.pool, a->conn, w.now);
 		if (world_chance(4))
 			pool_misbehaved(
@@ -291,12 +294,36 @@ world_refuse(const struct action *a)
 	w.apps[a->app].refused++;
 }
 
+/* Nobody has waited beside an idle process. */
+static inline void
+world_check_waste(uint32_t app)
+{
+	assert(w.apps[app].excused ||
+	    pool_idle_while_waiting(&w.pool, app, w.now) == 0);
+}
+
+/* It was idle too long, or not needed: what must stay is still there. */
+static inline void
+world_check_stop(const struct action *a)
+{
+	const struct process *x = &w.pool.processes[a->process];
+	const struct app *app = &w.pool.apps[a->app];
+
+	if (x->end != END_IDLE && x->end != END_LOAD)
+		return;
+	assert(app->phase != APP_RUNNING || w.hasty > 1 ||
+	    w.pool.phase != POOL_RUNNING || app->renewing ||
+	    app_processes(app) >= app->options.min_processes);
+}
+
 static inline void
 world_signal(const struct action *a)
 {
 	struct world_process *x = &w.processes[a->process];
 
 	assert(x->fate == FATE_ASKED || x->fate == FATE_ALIVE);
+	if (a->kind == ACTION_STOP)
+		world_check_stop(a);
 	x->stopped = true;
 	x->killed = x->killed || a->kind == ACTION_KILL;
 	if (x->queued && world_chance(2)) {
@@ -317,6 +344,7 @@ world_over(const struct action *a)
 		    w.processes[n].fate == FATE_DEAD ||
 		    w.processes[n].app != a->app || w.processes[n].killed);
 	app->over = true;
+	world_check_waste(a->app);
 	if (w.pool.apps[a->app].stuck > 0)
 		return;
 	assert(w.pool.apps[a->app].figures.completed == app->completed);
