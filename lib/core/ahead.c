@@ -12,22 +12,6 @@
 /* How long a connection lies behind a busy process before it is taken back. */
 #define AHEAD_PATIENCE TSPAN_MSECONDS(5)
 
-/* Puts it on the app's list, which is in the order of hand-overs. */
-static void
-ahead_add(struct pool *p, uint32_t conn)
-{
-	struct conn *c = &p->conns[conn];
-	struct ilist *l = &p->apps[c->app].ahead;
-	uint32_t at = ILIST_NONE, before = l->last;
-
-	while (before != ILIST_NONE && p->conns[before].handed > c->handed) {
-		at = before;
-		before = p->ahead_links[before].prev;
-	}
-	ilist_insert(l, p->ahead_links, conn, at);
-	c->ahead = true;
-}
-
 static void
 ahead_remove(struct pool *p, uint32_t conn)
 {
@@ -60,7 +44,8 @@ ahead_given(struct pool *p, uint32_t conn)
 		return;
 	if (x->ahead == ILIST_NONE)
 		x->ahead = conn;
-	ahead_add(p, conn);
+	c->ahead = true;
+	ilist_push_back(&p->apps[c->app].ahead, p->ahead_links, conn);
 }
 
 void
@@ -91,25 +76,13 @@ ahead_sort(struct pool *p, uint32_t process)
 	struct process *x = &p->processes[process];
 	uint32_t n = 0;
 
-	if (x->state == PROCESS_DYING)
-		return;
-	for (uint32_t c = x->conns.first; c != ILIST_NONE;
-	     c = p->conn_links[c].next) {
-		bool ahead = p->conns[c].ahead;
-
-		if (ahead)
-			ahead_remove(p, c);
-		if (++n <= p->apps[x->app].options.concurrency) {
-			if (ahead)
-				p->conns[c].begun = p->now;
-			continue;
-		}
-		if (n == p->apps[x->app].options.concurrency + 1)
-			x->ahead = c;
-		ahead_add(p, c);
-	}
-	if (n <= p->apps[x->app].options.concurrency)
-		x->ahead = ILIST_NONE;
+	/* What it has begun with it goes on with, even if that is more now. */
+	for (uint32_t c = x->conns.first; c != x->ahead;
+	     c = p->conn_links[c].next)
+		n++;
+	while (
+	    x->ahead != ILIST_NONE && n++ < p->apps[x->app].options.concurrency)
+		ahead_promote(p, x->ahead);
 }
 
 /* When the oldest may be taken back, if somebody has room for it then. */

@@ -640,6 +640,26 @@ who_had_more_than_a_lowered_max_requests_has_one_more(void)
 	rig_end();
 }
 
+static void
+less_concurrency_makes_of_no_session_what_is_ahead(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.concurrency = 2;
+	rig_running(o, 2);
+	rig_arrive_n(4);
+	(void)rig_did();
+	o.concurrency = 1;
+	rig_change(0, &o);
+	CHECK_EQ(0, rig_app(0)->ahead.count);
+	rig_done(0);
+	rig_done(0);
+	rig_at(10);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -673,5 +693,6 @@ main(int argc, char **argv)
 	RUN(every_connection_has_exactly_one_end);
 	RUN(max_requests_that_changed_holds_for_who_lives);
 	RUN(who_had_more_than_a_lowered_max_requests_has_one_more);
+	RUN(less_concurrency_makes_of_no_session_what_is_ahead);
 	return check_finish();
 }

@@ -398,8 +398,7 @@ world_take(const struct action *a)
 	uint32_t conn = ILIST_NONE;
 
 	assert(w.processes[a->process].fate == FATE_ALIVE);
-	assert(w.apps[a->app].options.prefetch > 0 ||
-	    w.apps[a->app].options.concurrency > 0);
+	assert(w.apps[a->app].excused);
 	for (uint32_t c = w.pool.processes[a->process].conns.first;
 	     c != ILIST_NONE && conn == ILIST_NONE;
 	     c = w.pool.conn_links[c].next)
