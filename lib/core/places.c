@@ -201,20 +201,25 @@ places_offer(struct pool *p, uint32_t app)
 	}
 }
 
-/* Another one is the first in line, or has less: it may be given more. */
+/*
+ * Another one is the first in line, or has less, or what it waited for went
+ * to a minimum: it may be given more.
+ */
 static void
 places_court(struct pool *p)
 {
-	uint32_t first = p->places.first, has, had = p->courted_has;
+	struct courted had = p->courted, has = { .app = p->places.first };
 
-	has = first == ILIST_NONE ? 0 : app_processes(&p->apps[first]);
-	if (first == p->courted && has == had)
+	if (has.app != ILIST_NONE) {
+		has.processes = app_processes(&p->apps[has.app]);
+		has.coming = places_without(p, p->ending);
+	}
+	p->courted = has;
+	if (has.app == ILIST_NONE ||
+	    (has.app == had.app && has.processes >= had.processes &&
+		has.coming >= had.coming))
 		return;
-	p->courted_has = has;
-	if (first == p->courted && has > had)
-		return;
-	p->courted = first;
-	while (first != ILIST_NONE && places_short(p) && places_evict(p, first))
+	while (places_short(p) && places_evict(p, has.app))
 		;
 }
 

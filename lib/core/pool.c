@@ -83,7 +83,7 @@ pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
 	ilist_init(&p->free_processes);
 	ilist_init(&p->free_conns);
 	ilist_init(&p->places);
-	p->courted = ILIST_NONE;
+	p->courted.app = ILIST_NONE;
 	p->prng.state = seed;
 	p->max_processes = max_processes;
 	p->stop_at = TSTAMP_NEVER;

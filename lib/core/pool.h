@@ -55,6 +55,13 @@ enum pool_phase {
 	POOL_ENDING, /* nobody is waited for any more */
 };
 
+/* The first app that waits for a place, as it was looked at last. */
+struct courted {
+	uint32_t app; /* ILIST_NONE: none waited */
+	uint32_t processes; /* it had so many */
+	uint32_t coming; /* places that were about to be free */
+};
+
 /* The fields may be read; only the functions below change them. */
 struct pool {
 	struct pool_limits limits;
@@ -69,8 +76,7 @@ struct pool {
 	struct ilist free_conns;
 	struct ilink *app_links;
 	struct ilist places; /* apps that wait for max_processes, in order */
-	uint32_t courted; /* the first of them, as it was looked at last */
-	uint32_t courted_has; /* the processes that it had then */
+	struct courted courted;
 	uint32_t wanted; /* sum of what they wait for */
 	uint32_t surge; /* likewise */
 	uint32_t ending; /* processes that set their place free soon */

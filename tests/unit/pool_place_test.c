@@ -423,6 +423,24 @@ who_comes_to_be_first_in_line_is_given_what_the_former_was_not(void)
 	rig_end();
 }
 
+static void
+who_waits_for_a_place_that_a_minimum_takes_is_given_another(void)
+{
+	rig_begin_with(rig_limits(), 2);
+	rig_running(place_options(1), 1);
+	rig_running(place_options(0), 1);
+	(void)rig_did();
+	rig_died(0, END_SIGNAL);
+	(void)begin_wanting();
+	CHECK_STR("", rig_did());
+	/* Late, and so at once with the end of the delay. */
+	rig.now += TSPAN_SECONDS(3);
+	rig_buried(0);
+	CHECK_STR("spawn 0, stop 1", rig_did());
+	CHECK_EQ(0, rig_process(0)->app);
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -451,5 +469,6 @@ main(int argc, char **argv)
 	RUN(spare_processes_that_found_no_place_at_the_start_hold_nobody_up);
 	RUN(one_that_leaves_because_of_a_lowered_ceiling_makes_no_room);
 	RUN(who_comes_to_be_first_in_line_is_given_what_the_former_was_not);
+	RUN(who_waits_for_a_place_that_a_minimum_takes_is_given_another);
 	return check_finish();
 }
