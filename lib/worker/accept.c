@@ -39,6 +39,7 @@ enum source {
 	SOURCE_CALLS,
 	SOURCE_CHANNEL,
 	SOURCE_SIGNALS,
+	SOURCE_DOOR,
 	SOURCES
 };
 
@@ -250,6 +251,10 @@ handle(struct adapter *a, const struct sources *s, const struct epoll_event *e)
 		a->maybe = true;
 		serve(a);
 		break;
+	case SOURCE_DOOR:
+		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, a->door.fd, NULL);
+		serve_shut(a);
+		break;
 	default:
 		pass_signals(a, s->signals);
 		break;
@@ -266,6 +271,7 @@ run(struct adapter *a, const struct sources *s)
 	add(s, s->signals, EPOLLIN, SOURCE_SIGNALS);
 	/* What comes is told of once: it may have to lie there for long. */
 	add(s, a->channel, EPOLLIN | EPOLLRDHUP | EPOLLET, SOURCE_CHANNEL);
+	add(s, a->door.fd, EPOLLRDHUP, SOURCE_DOOR);
 	for (;;) {
 		a->now = clock_now();
 		n = epoll_wait(s->epoll, events, SOURCES, timeout(a));

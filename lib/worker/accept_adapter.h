@@ -53,6 +53,7 @@ struct adapter {
 	bool strange; /* a socket we could not recognise was told of */
 	bool ready; /* READY has been said */
 	bool retired; /* RETIRE has been said */
+	bool shut; /* the program has shut its socket down */
 	bool stopped; /* no connection will come any more */
 	bool maybe; /* there may be a message in the channel */
 	struct held held;

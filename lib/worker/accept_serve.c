@@ -154,6 +154,8 @@ wanted(struct adapter *a, struct call *c)
 {
 	int error = look_at_arguments(a, c);
 
+	if (error == 0 && a->shut)
+		error = EINVAL;
 	if (error == 0 && !waiters_add(&a->waiters, c, a->program.notify))
 		error = ENOMEM;
 	if (error != 0) {
@@ -194,10 +196,20 @@ serve_call(struct adapter *a)
 }
 
 void
+serve_shut(struct adapter *a)
+{
+	a->shut = true;
+	adapter_retire(a);
+	waiters_fail(&a->waiters, a->program.notify, EINVAL);
+}
+
+void
 serve_doubt(struct adapter *a, int sig)
 {
 	waiters_doubt(&a->waiters, a->now + DOUBT);
+	if (sig != SIGTERM)
+		return;
 	/* It is about to end, or should be. */
-	if (sig == SIGTERM)
-		adapter_retire(a);
+	adapter_retire(a);
+	watch_told(a);
 }

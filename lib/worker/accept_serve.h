@@ -15,6 +15,9 @@ void serve_call(struct adapter *a);
 /* Gives to those who wait what there is. */
 void serve(struct adapter *a);
 
+/* The program has shut its socket down: nobody shall wait any more. */
+void serve_shut(struct adapter *a);
+
 /* A signal that passed us is on its way to the program. */
 void serve_doubt(struct adapter *a, int sig);
 

@@ -1,6 +1,5 @@
 /* The threads of the program that wait in accept(). */
 
-#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,10 +66,10 @@ waiters_doubt(struct waiters *w, nanoseconds until)
 }
 
 void
-waiters_interrupt(struct waiters *w, int notify)
+waiters_fail(struct waiters *w, int notify, int error)
 {
 	while (w->len > 0)
-		call_fail(notify, &w->list[--w->len].call, EINTR);
+		call_fail(notify, &w->list[--w->len].call, error);
 }
 
 const struct call *

@@ -33,8 +33,8 @@ void waiters_forget(struct waiters *w, pid_t tid);
  */
 void waiters_doubt(struct waiters *w, nanoseconds until);
 
-/* Their calls fail with EINTR, as if a signal had reached them. */
-void waiters_interrupt(struct waiters *w, int notify);
+/* The calls of all fail with this errno. */
+void waiters_fail(struct waiters *w, int notify, int error);
 
 /*
  * The one that came last and is not in doubt: it has the best chance to find

@@ -14,6 +14,9 @@
 /* A signal may come when the program does not look: it is repeated. */
 #define TERM_INTERVAL MILLISECONDS(1000)
 
+/* Sessions that last are looked at so seldom, together. */
+#define LOOK_EACH (MILLISECONDS(1) / 4)
+
 /* --- sessions ------------------------------------------------------------ */
 
 static void
@@ -63,10 +66,13 @@ interval(const struct adapter *a, nanoseconds age)
 		[MANNER_HANDS_ON] = { MILLISECONDS(1), MILLISECONDS(50), 8 },
 	};
 	nanoseconds wait = age / pace[a->manner].part;
+	/* Nor do we look all the time where there are many. */
+	nanoseconds most =
+	    pace[a->manner].most + (nanoseconds)a->sessions.len * LOOK_EACH;
 
 	if (wait < pace[a->manner].least)
 		return pace[a->manner].least;
-	return wait < pace[a->manner].most ? wait : pace[a->manner].most;
+	return wait < most ? wait : most;
 }
 
 void
@@ -140,16 +146,31 @@ look(struct adapter *a, struct given *g)
 /* --- the end ------------------------------------------------------------- */
 
 void
+watch_told(struct adapter *a)
+{
+	a->terms++;
+	a->term_at = a->now + TERM_INTERVAL;
+}
+
+/* It may be about to end, where a second signal could be one too many. */
+static bool
+has_missed_it(const struct adapter *a)
+{
+	return a->waiters.len > 0 || !a->blocks;
+}
+
+void
 watch_stop(struct adapter *a)
 {
 	if (!a->stopped || a->sessions.len > 0 || a->held.fd != -1 ||
 	    a->now < a->term_at)
 		return;
-	(void)kill(a->program.pid, SIGTERM);
-	/* The threads that the signal did not reach. */
-	if (a->terms++ > 0)
-		waiters_interrupt(&a->waiters, a->program.notify);
-	a->term_at = a->now + TERM_INTERVAL;
+	if (a->terms == 0 || has_missed_it(a))
+		(void)kill(a->program.pid, SIGTERM);
+	/* The threads that it did not reach. */
+	if (a->terms > 0)
+		waiters_fail(&a->waiters, a->program.notify, EINTR);
+	watch_told(a);
 }
 
 void

@@ -17,6 +17,9 @@ bool watch_wants_bell(const struct adapter *a);
 /* If no connection comes any more and none is held: asks it to end. */
 void watch_stop(struct adapter *a);
 
+/* It has just been asked to, by somebody else. */
+void watch_told(struct adapter *a);
+
 /* Looks at what is due, and when something is due next. */
 void watch_tick(struct adapter *a);
 nanoseconds watch_next(const struct adapter *a);

@@ -111,6 +111,22 @@ testThreadsThatTheSignalMissesEndToo() {
 	await said 'exited with status 0 (shutdown)'
 }
 
+testThreadsAreWokenWhenTheSocketIsShutDown() {
+	port=$(free_port)
+	accept_tcp "$port" --shutdown --threads 3 </dev/null | conf
+	pool_start -v
+	pool_stop
+	await said 'exited with status 0 (shutdown)'
+}
+
+testAUnixSocketThatIsShutDownWakesThemToo() {
+	accept web --shutdown --threads 3 </dev/null | conf
+	pool_start -v
+	assertNotNull "$(web)"
+	kill -TERM "$(status apps web workers 0 pid)"
+	await said 'exited with status 0 (retired)'
+}
+
 testARestartLosesNothing() {
 	accept web --graceful <<-EOF | conf
 	min_processes = 2

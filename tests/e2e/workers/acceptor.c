@@ -36,6 +36,8 @@
 #include "acceptor_options.h"
 #include "acceptor_serve.h"
 
+#define THREADS_MAX 64
+
 static volatile sig_atomic_t terminated;
 
 /* --- a connection --------------------------------------------------------- */
@@ -152,15 +154,20 @@ accept_all(void *unused)
 	return NULL;
 }
 
+/* Ends when all of them have. */
 static void
 accept_with_threads(void)
 {
-	pthread_t thread;
+	pthread_t threads[THREADS_MAX];
 
+	if (opt.threads > THREADS_MAX)
+		errx(64, "too many threads");
 	for (long i = 1; i < opt.threads; i++)
-		if (pthread_create(&thread, NULL, accept_all, NULL) != 0)
+		if (pthread_create(&threads[i], NULL, accept_all, NULL) != 0)
 			errx(71, "pthread_create");
 	accept_all(NULL);
+	for (long i = 1; i < opt.threads; i++)
+		pthread_join(threads[i], NULL);
 }
 
 /* --- preparing ------------------------------------------------------------ */
@@ -168,8 +175,11 @@ accept_with_threads(void)
 static void
 on_signal(int sig)
 {
-	if (sig == SIGTERM)
-		terminated = 1;
+	if (sig != SIGTERM)
+		return;
+	terminated = 1;
+	if (opt.shutdown)
+		(void)shutdown((int)opt.fd, SHUT_RD);
 }
 
 static void
@@ -181,7 +191,10 @@ prepare_signals(void)
 	};
 	struct sigaction act = { .sa_handler = on_signal };
 
-	if (opt.graceful)
+	/* With SA_RESTART it would take the shutdown to get out. */
+	if (opt.shutdown)
+		act.sa_flags = SA_RESTART;
+	if (opt.graceful || opt.shutdown)
 		sigaction(SIGTERM, &act, NULL);
 	if (opt.alarm > 0) {
 		sigaction(SIGALRM, &act, NULL);

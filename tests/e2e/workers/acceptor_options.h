@@ -30,6 +30,7 @@ static struct {
 	bool hide; /* be not dumpable */
 	bool hide_child; /* the same, when it is a child that accepts */
 	bool graceful; /* exit with 0 on SIGTERM, between requests */
+	bool shutdown; /* the same, and the socket is shut down for that */
 	bool bad_pointer; /* in the first accept() */
 } opt = { .user = -1, .threads = 1 };
 
@@ -59,6 +60,7 @@ static const struct option_row {
 	{ "--hide", NULL, NULL, &opt.hide },
 	{ "--hide-child", NULL, NULL, &opt.hide_child },
 	{ "--graceful", NULL, NULL, &opt.graceful },
+	{ "--shutdown", NULL, NULL, &opt.shutdown },
 	{ "--bad-pointer", NULL, NULL, &opt.bad_pointer },
 };
 
