@@ -228,6 +228,28 @@ testAPageThatSleepsDoesNotHoldUpOthers() {
 	assertContains "$(cat "$DIR/slow")" page
 }
 
+testItGrowsAndShrinksWithItsRequests() {
+	has php-cgi || return
+	serve php-cgi <<-EOF
+	max_idle_time = 100ms
+	stop_delay = 10ms
+	EOF
+	for round in 1 2 3 4 5; do
+		start_process curl -sSf -o "$DIR/slow.$round" \
+		    "$URL/page.php?sleep"
+	done
+	await status_is 5 apps php sessions
+	assertEquals 5 "$(status apps php processes)"
+	: >"$DIR/www/awake"
+	await status_is 5 apps php completed
+	await status_is 2 apps php processes
+	rm "$DIR/www/awake"
+	for round in 1 2 3 4 5; do
+		await grep -q page "$DIR/slow.$round"
+	done
+	assert_nothing_lost
+}
+
 testOneKilledWhileIdleCostsNoRequest() {
 	has php-cgi || return
 	serve php-cgi <<-EOF
