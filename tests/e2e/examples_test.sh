@@ -144,7 +144,7 @@ testEachIsValidWhereItIsInstalled() {
 
 assert_nothing_lost() {
 	await has_no_sessions
-	for key in lost refused timed_out abandoned; do
+	for key in lost refused timed_out; do
 		assertEquals "$key" 0 "$(status apps "$APP" "$key")"
 	done
 	assert_accounts "$APP"
