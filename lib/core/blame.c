@@ -23,7 +23,8 @@ void
 blame_judge(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	bool failed =
+	/* One that is told to leave lacks nothing. */
+	bool failed = a->phase < APP_STOPPING &&
 	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
 
 	if (failed == a->failed)

@@ -12,6 +12,9 @@
 
 #include "core/pool_private.h"
 
+/* Of those in line: at the end of a session there is no time for more. */
+#define PLACES_LOOKED_AT 32
+
 /* How many places are free when so many have left. */
 static uint32_t
 places_without(const struct pool *p, uint32_t leaving)
@@ -145,24 +148,26 @@ places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 }
 
 /*
- * The app that a process of `from` would leave for: the first in line, but
- * for itself, which then has to stand behind it.
+ * The app that a process of `from` leaves for: the first in line to whom it
+ * must give, or can give if it spares one; not itself, nor one for whom those
+ * that are leaving set places free.
  */
 static uint32_t
-places_heir(struct pool *p, uint32_t from)
+places_heir(const struct pool *p, uint32_t from, bool spares)
 {
-	uint32_t first = p->places.first, second;
+	const struct app *a = &p->apps[from];
+	uint32_t to, wanted = 0, left = PLACES_LOOKED_AT;
 
-	if (first != from)
-		return first;
-	second = p->app_links[first].next;
-	if (second == ILIST_NONE ||
-	    !places_unfair(&p->apps[from], &p->apps[second]))
-		return ILIST_NONE;
-	ilist_remove(&p->places, p->app_links, first);
-	ilist_insert(
-	    &p->places, p->app_links, first, p->app_links[second].next);
-	return second;
+	for (to = p->places.first; to != ILIST_NONE && left > 0;
+	     to = p->app_links[to].next, left--) {
+		if (to == from)
+			continue;
+		wanted += p->apps[to].wanted;
+		if (wanted > places_without(p, p->ending) &&
+		    (spares || places_unfair(a, &p->apps[to])))
+			return to;
+	}
+	return ILIST_NONE;
 }
 
 bool
@@ -172,19 +177,19 @@ places_yield(struct pool *p, uint32_t process)
 	const struct app *a = &p->apps[x->app];
 	uint32_t heir;
 
-	if (ilist_empty(&p->places) || !places_short(p) ||
-	    sizing_lasting(a) <= sizing_least(p, a))
+	if (!places_short(p) || sizing_lasting(a) <= sizing_least(p, a))
 		return false;
 	/* One that has other sessions does not leave beside one that does. */
 	if (x->state != PROCESS_IDLE &&
 	    p->wanted <= places_without(p, p->ending + p->promised))
 		return false;
-	heir = places_heir(p, x->app);
+	heir = places_heir(
+	    p, x->app, x->state == PROCESS_IDLE && places_spares(p, a));
 	if (heir == ILIST_NONE)
 		return false;
-	if (!places_unfair(a, &p->apps[heir]) &&
-	    (x->state != PROCESS_IDLE || !places_spares(p, a)))
-		return false;
+	/* Who stands before it could not have been given this place. */
+	ilist_remove(&p->places, p->app_links, heir);
+	ilist_push_front(&p->places, p->app_links, heir);
 	life_tell(p, process, END_EVICTED);
 	return true;
 }

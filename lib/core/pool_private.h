@@ -292,6 +292,12 @@ void rollout_relieve(struct pool *p, uint32_t app);
 /* Every process of the app is to be replaced by a newer one. */
 void rollout_begin(struct pool *p, uint32_t app);
 
+/*
+ * A session of the process has ended: if it is to be replaced, and there is no
+ * room for both, it leaves; true: it does.
+ */
+bool rollout_yield(struct pool *p, uint32_t process);
+
 /* Starts what replaces the others, as the ceilings allow. */
 void rollout_update(struct pool *p, uint32_t app);
 tstamp rollout_deadline(const struct pool *p, uint32_t app);

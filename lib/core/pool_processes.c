@@ -129,7 +129,8 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn)
 	else if (x->state == PROCESS_IDLE && shrink_over(p, a))
 		/* Else, while somebody always waits, it would stay for ever. */
 		life_tell(p, process, END_RESIZED);
-	else if (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE)
+	else if ((x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
+	    !rollout_yield(p, process))
 		(void)places_yield(p, process);
 	pool_settle(p, x->app);
 }

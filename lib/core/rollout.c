@@ -55,6 +55,17 @@ rollout_dismiss(struct pool *p, uint32_t process)
 	life_tell(p, process, (enum process_end)p->processes[process].outdated);
 }
 
+/*
+ * Whether an old one may leave for a new one. One that was ready and died at
+ * once says that the others may, too: until one has served or lived on, the
+ * old ones stay.
+ */
+static bool
+rollout_trusts(const struct app *a)
+{
+	return !a->rolling || a->failed_starts == 0;
+}
+
 /* An idle one, which would be the last to be given a connection. */
 static uint32_t
 rollout_idle(const struct pool *p, uint32_t app)
@@ -71,7 +82,7 @@ rollout_relieve(struct pool *p, uint32_t app)
 {
 	uint32_t n = rollout_idle(p, app);
 
-	if (p->apps[app].outdated == 0)
+	if (p->apps[app].outdated == 0 || !rollout_trusts(&p->apps[app]))
 		return;
 	if (n == ILIST_NONE)
 		for (n = room_first(p, app); p->processes[n].outdated == 0;)
@@ -122,6 +133,8 @@ rollout_wanted(const struct app *a)
 	uint32_t wanted = a->outdated < surge ? a->outdated : surge;
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
+	if (!rollout_trusts(a) && app_processes(a) >= a->condemned + surge)
+		return 0;
 	return wanted > starting ? wanted - starting : 0;
 }
 
@@ -136,6 +149,20 @@ rollout_has_place(const struct pool *p, const struct app *a)
 		    app_processes(a) < a->options.max_processes + a->surge;
 	return app_processes(a) < a->options.max_processes &&
 	    places_free(p) > 0 && ilist_empty(&p->places);
+}
+
+bool
+rollout_yield(struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
+
+	if (x->outdated == 0 || !rollout_trusts(a) || rollout_wanted(a) == 0 ||
+	    a->leaving.count > a->stuck ||
+	    (rollout_has_place(p, a) && a->rest_until <= p->now))
+		return false;
+	rollout_dismiss(p, process);
+	return true;
 }
 
 /* One start or one farewell; false: there is nothing to be done for now. */
@@ -159,7 +186,8 @@ rollout_step(struct pool *p, uint32_t app)
 		life_begin(p, app);
 		return true;
 	}
-	if (idle != ILIST_NONE && a->in_state[PROCESS_STOPPING] == 0 &&
+	if (idle != ILIST_NONE && rollout_trusts(a) &&
+	    a->in_state[PROCESS_STOPPING] == 0 &&
 	    a->in_state[PROCESS_DYING] == 0 &&
 	    (!place || a->rest_until > p->now)) {
 		/* There is no room for both. */
@@ -183,6 +211,10 @@ rollout_update(struct pool *p, uint32_t app)
 		rollout_set_surge(p, app, 0);
 		return;
 	}
+	/* Those whose successors were not trusted when they became ready. */
+	while (a->rolling && a->outdated > 0 && rollout_trusts(a) &&
+	    app_ready(a) > a->condemned)
+		rollout_relieve(p, app);
 	while (a->outdated > 0 && rollout_step(p, app))
 		;
 	if (a->outdated == 0)

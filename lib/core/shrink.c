@@ -31,14 +31,15 @@ shrink_over(const struct pool *p, const struct app *a)
 }
 
 /*
- * Whether all that are there are wanted, or somebody is about to be. Who waits
- * for a lock has no use for one more, but one fewer would be wanted back.
+ * Whether all that are there are wanted, or somebody is about to be; or they
+ * will all leave when the backlog is empty, and not before. Who waits for a
+ * lock has no use for one more, but one fewer would be wanted back.
  */
 static bool
 shrink_barred(const struct app *a)
 {
 	return app_demand(a) > 0 || app_waiting(a) > 0 ||
-	    a->in_state[PROCESS_STARTING] > 0;
+	    a->in_state[PROCESS_STARTING] > 0 || a->phase != APP_RUNNING;
 }
 
 /* Whether one fewer would still be enough. */
@@ -196,7 +197,7 @@ shrink_marked(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (shrink_barred(a) || a->phase >= APP_STOPPING)
+	if (shrink_barred(a))
 		shrink_unmark(p, a);
 	if (a->marked > 0 && a->kill_at <= p->now) {
 		a->victims = a->marked;

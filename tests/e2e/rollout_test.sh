@@ -59,6 +59,21 @@ testAtTheCeilingAProcessThatIsTooOldLeavesFirst() {
 	    "[ $(status apps web workers '*' pid | wc -l) -le 2 ]"
 }
 
+# Who always has somebody waiting is never idle.
+testAtTheCeilingABusyProcessThatIsTooOldLeavesBetweenTwoSessions() {
+	web_app --work 5ms <<-EOF
+	max_processes = 1
+	max_lifetime = 100ms
+	EOF
+	pool_start
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --concurrency 4 --count 100000 --limit $((3 * LIMIT)) \
+	    >"$DIR/flood" 2>&1
+	await has_ended max_lifetime 3
+	kill -TERM "$STARTED"
+	assertEquals 0 "$(status apps web lost)"
+}
+
 testAnOldProcessThatNobodyNeedsIsNotReplaced() {
 	web_app <<-EOF
 	min_processes = 0
@@ -250,6 +265,12 @@ testAGenerationThatDoesNotStartIsGivenUp() {
 	given_up --exit-at-once 3
 	assert_given_up 'exited with status 3 before it was ready' 2
 	assertEquals 0 "$(status apps web lost)"
+}
+
+# The first one that is ready replaces an old one, before it dies.
+testAGenerationThatDiesYoungIsGivenUp() {
+	given_up --at 0 --say nonsense
+	assert_given_up nonsense 1
 }
 
 testAfterOneThatWasGivenUpABetterOneIsRolledOut() {

@@ -228,6 +228,47 @@ without_a_place_a_busy_one_goes_when_its_session_ends(void)
 }
 
 static void
+without_a_place_a_busy_one_goes_although_somebody_waits(void)
+{
+	struct app_options o = lifetime_options();
+
+	rig_begin();
+	o.max_processes = 2;
+	rig_running(o, 2);
+	rig_at(59000);
+	rig_arrive_n(5);
+	rig_at(61000);
+	CHECK_STR("hand 0>0, hand 1>1", rig_did());
+	(void)rig_done(0);
+	CHECK_STR("stop 0, spawn 2", rig_did());
+	/* One after the other. */
+	(void)rig_done(1);
+	CHECK_STR("hand 2>1", rig_did());
+	rig_ready(2);
+	CHECK_STR("stop 1, hand 3>2, spawn 3", rig_did());
+	rig_end();
+}
+
+static void
+without_a_place_one_of_several_sessions_takes_no_more(void)
+{
+	struct app_options o = lifetime_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	o.concurrency = 2;
+	rig_running(o, 1);
+	rig_at(59000);
+	rig_arrive_n(4);
+	rig_at(61000);
+	CHECK_STR("hand 0>0, hand 1>0", rig_did());
+	(void)rig_done(0);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	rig_end();
+}
+
+static void
 lives_differ_by_their_jitter(void)
 {
 	struct app_options o = lifetime_options();
@@ -524,6 +565,8 @@ main(int argc, char **argv)
 	RUN(one_above_the_minimum_that_is_idle_is_not_replaced);
 	RUN(without_a_place_an_idle_one_goes_first);
 	RUN(without_a_place_a_busy_one_goes_when_its_session_ends);
+	RUN(without_a_place_a_busy_one_goes_although_somebody_waits);
+	RUN(without_a_place_one_of_several_sessions_takes_no_more);
 	RUN(lives_differ_by_their_jitter);
 	RUN(a_shorter_max_lifetime_holds_for_who_lives);
 	RUN(a_process_over_max_memory_is_replaced);

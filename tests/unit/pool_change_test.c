@@ -117,6 +117,83 @@ a_new_generation_that_dies_young_is_given_up(void)
 }
 
 static void
+after_one_that_was_given_up_the_end_of_the_old_ones_is_no_failure(void)
+{
+	rig_begin();
+	rig.tells = true;
+	rig_running(rig_options(), 1);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	for (int i = 0; i < 3; i++) {
+		rig_at((i + 1) * 200000);
+		rig_spawned(1);
+		rig_exits(1, END_FAILURE);
+	}
+	(void)rig_did();
+	pool_stop(&rig.pool, TSPAN_SECONDS(10), TSPAN_SECONDS(5), rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_STR("over 0", rig_did());
+	rig_end();
+}
+
+/* Three that are ready, and then die, replace one old one and not three. */
+static void
+after_one_that_was_ready_and_died_the_old_ones_stay(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 3;
+	rig_running(o, 3);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 3", rig_did());
+	rig_ready(3);
+	CHECK_STR("stop 2, spawn 4", rig_did());
+	rig_exits(2, END_EXIT);
+	rig_exits(3, END_SIGNAL);
+	for (int i = 0; i < 2; i++) {
+		rig_ready(4);
+		rig_exits(4, END_SIGNAL);
+		rig_at((i + 1) * 200000);
+		(void)rig_did();
+	}
+	CHECK(rig_app(0)->given_up);
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
+	rig_end();
+}
+
+static void
+after_one_that_died_a_rollout_goes_on_when_another_has_served(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	rig_running(o, 2);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_ready(2);
+	CHECK_STR("stop 1, spawn 3", rig_did());
+	rig_exits(1, END_EXIT);
+	rig_exits(2, END_SIGNAL);
+	rig_ready(3);
+	rig_at(2000);
+	/* As many as there were, and one more, but not more and more. */
+	CHECK_STR("spawn 2", rig_did());
+	rig_ready(2);
+	rig_at(10000);
+	CHECK_STR("", rig_did());
+	rig_arrive();
+	(void)rig_did();
+	(void)rig_done(2);
+	CHECK_STR("stop 0", rig_did());
+	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
+	rig_end();
+}
+
+static void
 what_the_old_generation_serves_does_not_excuse_the_new_one(void)
 {
 	rig_begin();
@@ -671,6 +748,9 @@ main(int argc, char **argv)
 	RUN(a_full_table_has_one_old_process_leave_first);
 	RUN(idle_ones_of_the_new_generation_are_given_connections_first);
 	RUN(a_new_generation_that_dies_young_is_given_up);
+	RUN(after_one_that_was_given_up_the_end_of_the_old_ones_is_no_failure);
+	RUN(after_one_that_was_ready_and_died_the_old_ones_stay);
+	RUN(after_one_that_died_a_rollout_goes_on_when_another_has_served);
 	RUN(what_the_old_generation_serves_does_not_excuse_the_new_one);
 	RUN(restart_calls_off_starts_that_were_not_carried_out);
 	RUN(after_a_restart_readiness_is_told_again);

@@ -243,6 +243,61 @@ busy_apps_of_one_size_take_nothing_from_each_other(void)
 	rig_end();
 }
 
+/* Two that are alike and always busy stand before one that has none. */
+static void
+who_has_none_waits_behind_nobody_who_could_not_be_given(void)
+{
+	rig_begin_with(rig_limits(), 4);
+	rig_running(place_options(0), 2);
+	rig_running(place_options(0), 2);
+	for (int i = 0; i < 4; i++) {
+		rig_arrive_at(0);
+		rig_arrive_at(1);
+	}
+	(void)rig_did();
+	rig_at(200);
+	(void)begin_wanting();
+	CHECK(rig_app(0)->wants_place && rig_app(1)->wants_place);
+	(void)rig_done(0);
+	CHECK_STR("stop 0", rig_did());
+	/* One place is enough for it. */
+	(void)rig_done(2);
+	CHECK_STR("hand 5>2", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_STR("spawn 0", rig_did());
+	CHECK_EQ(2, rig_process(0)->app);
+	rig_end();
+}
+
+/* Its load was high a moment ago, and falls while the other one waits. */
+static void
+an_idle_process_is_given_when_its_load_has_fallen(void)
+{
+	struct app_options o = place_options(0);
+
+	o.max_processes = 2;
+	o.update_interval = TSPAN_SECONDS(1);
+	rig_begin_with(rig_limits(), 3);
+	rig_running(o, 2);
+	rig_running(o, 1);
+	rig_arrive_at(0);
+	rig_arrive_at(0);
+	rig_arrive_at(1);
+	(void)rig_did();
+	rig_at(5000);
+	(void)rig_done(0);
+	(void)rig_done(1);
+	rig_arrive_at(1);
+	rig_at(5500);
+	CHECK_STR("", rig_did());
+	rig_at(20000);
+	CHECK_STR("stop 0", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_STR("spawn 0", rig_did());
+	CHECK_EQ(1, rig_process(0)->app);
+	rig_end();
+}
+
 static void
 an_app_does_not_make_room_for_itself(void)
 {
@@ -405,7 +460,7 @@ one_that_leaves_because_of_a_lowered_ceiling_makes_no_room(void)
 }
 
 static void
-who_comes_to_be_first_in_line_is_given_what_the_former_was_not(void)
+who_has_none_is_given_what_the_first_in_line_was_not(void)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(0), 1);
@@ -417,9 +472,10 @@ who_comes_to_be_first_in_line_is_given_what_the_former_was_not(void)
 	(void)begin_wanting();
 	(void)rig_did();
 	rig_done(0);
-	CHECK_STR("", rig_did());
-	pool_abandoned(&rig.pool, 2, rig.now);
 	CHECK_STR("stop 0", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_STR("spawn 0", rig_did());
+	CHECK_EQ(2, rig_process(0)->app);
 	rig_end();
 }
 
@@ -459,6 +515,8 @@ main(int argc, char **argv)
 	RUN(a_busy_app_gives_to_one_that_has_two_fewer);
 	RUN(who_has_two_fewer_comes_before_the_giver);
 	RUN(busy_apps_of_one_size_take_nothing_from_each_other);
+	RUN(who_has_none_waits_behind_nobody_who_could_not_be_given);
+	RUN(an_idle_process_is_given_when_its_load_has_fallen);
 	RUN(an_app_does_not_make_room_for_itself);
 	RUN(one_that_is_ready_and_not_needed_any_more_makes_room);
 	RUN(an_app_gives_what_it_needs_no_more_when_its_load_has_gone);
@@ -468,7 +526,7 @@ main(int argc, char **argv)
 	RUN(who_may_grow_no_more_wants_no_place);
 	RUN(spare_processes_that_found_no_place_at_the_start_hold_nobody_up);
 	RUN(one_that_leaves_because_of_a_lowered_ceiling_makes_no_room);
-	RUN(who_comes_to_be_first_in_line_is_given_what_the_former_was_not);
+	RUN(who_has_none_is_given_what_the_first_in_line_was_not);
 	RUN(who_waits_for_a_place_that_a_minimum_takes_is_given_another);
 	return check_finish();
 }

@@ -103,6 +103,20 @@ idle_stops_leave_min_processes(void)
 	rig_end();
 }
 
+/* What is in its backlog may need it; and it leaves with its app. */
+static void
+none_stops_for_idleness_while_its_app_is_closing(void)
+{
+	begin_idle(rig_options(), 1);
+	rig_at(5000);
+	pool_app_close(&rig.pool, 0, rig.now);
+	CHECK_STR("", rig_did());
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	CHECK_EQ(END_CLOSED, rig_process(0)->end);
+	rig_end();
+}
+
 static void
 without_max_idle_time_none_stops(void)
 {
@@ -385,6 +399,7 @@ main(int argc, char **argv)
 	RUN(the_least_recently_used_stops_first);
 	RUN(idle_stops_are_stop_delay_apart);
 	RUN(idle_stops_leave_min_processes);
+	RUN(none_stops_for_idleness_while_its_app_is_closing);
 	RUN(without_max_idle_time_none_stops);
 	RUN(none_stops_while_one_is_starting);
 	RUN(under_a_lowered_ceiling_idle_ones_stop_at_once);
