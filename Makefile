@@ -577,7 +577,7 @@ asan: deps
 SUITE = BUILD=$(BUILD) BIN=$(BIN) $(UNITS) $(TREE_TESTS) $(E2E_TESTS)
 SUITE_ASAN = BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
     $(UNIT_TESTS:%.c=$(ASAN)/%) $(SIM_TESTS:%.c=$(ASAN)/%) $(E2E_TESTS)
-JOBS = 1
+JOBS = 2
 
 suite: tests
 	@tests/run -j $(JOBS) $(SUITE)
