@@ -133,6 +133,34 @@ testAFolderThatComesLaterIsSeenWhenAConnectionArrives() {
 	restarts web >/dev/null
 }
 
+# Whether any of these processes is left.
+are_left() {
+	for pid; do
+		is_gone "$pid" || return 0
+	done
+	return 1
+}
+
+# New ones are ready before old ones leave, however long that takes.
+testThereAreNeverFewerProcesses() {
+	fresh
+	echo 'min_processes = 2' | app web --start-delay 400ms | conf
+	watched
+	old=$(workers)
+	touch "$DIR/tmp/restart.txt"
+	fewest=2
+	end=$(($(now_ms) + LIMIT * 1000))
+	# shellcheck disable=SC2086 # numbers
+	while are_left $old && [ "$(now_ms)" -lt "$end" ]; do
+		ready=$(status apps web idle)
+		[ "$ready" -ge "$fewest" ] || fewest=$ready
+	done
+	assertEquals 2 "$fewest"
+	# shellcheck disable=SC2086 # numbers
+	assertFalse 'old ones are left' "are_left $(echo $old)"
+	assertEquals 1 "$(times_said 'changed: restarting')"
+}
+
 # Each is answered, by an old process or a new one.
 testNoConnectionIsLost() {
 	fresh
