@@ -157,7 +157,7 @@ testThereAreNeverFewerProcesses() {
 	done
 	assertEquals 2 "$fewest"
 	# shellcheck disable=SC2086 # numbers
-	assertFalse 'old ones are left' "are_left $(echo $old)"
+	! are_left $old || fail 'old ones are left'
 	assertEquals 1 "$(times_said 'changed: restarting')"
 }
 
