@@ -85,6 +85,29 @@ testOneThatIsKilledAndHasNotDiedYetCostsNoConnection() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
+testOneThatIsSuspendedIsNotGivenWhatOthersCanServe() {
+	accept web <<-EOF | conf
+	pickup_timeout = 500ms
+	max_processes = 1
+	EOF
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	pause_process "$(program)"
+	# Its successor answers.
+	assertNotNull "$(web)"
+	await is_gone "$worker"
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testOneThatIsContinuedGoesOn() {
+	accept web </dev/null | conf
+	pool_start
+	program=$(program)
+	pause_process "$program"
+	kill -CONT "$program"
+	assertEquals "$program" "$(nth 1 "$(web)")"
+}
+
 testOneKilledInARequestCostsExactlyThat() {
 	accept web <<-EOF | conf
 	min_processes = 2
