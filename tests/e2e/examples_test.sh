@@ -192,6 +192,21 @@ testNode() {
 	assert_example node
 }
 
+testNodeUnderAccept() {
+	has node && [ -x /usr/bin/wrk ] || return
+	example node <<-EOF
+	concurrency = 100
+	EOF
+	sed -i 's/handoff = listen/handoff = accept/' "$DIR/pool.conf"
+	pool_start
+	APP=node
+	nginx node
+	assert_load "$LOAD"
+	assert_nothing_lost
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
 testNodeLeavesItsSocketToThoseWhoFollow() {
 	has node || return
 	serve node </dev/null
@@ -207,6 +222,38 @@ testAScript() {
 
 testAStaticBinary() {
 	assert_example static
+}
+
+# Its arbiter starts another one.
+testAWorkerOfGunicornThatIsKilledCostsNoRequest() {
+	has gunicorn || return
+	serve gunicorn </dev/null
+	for round in 1 2 3; do
+		answer=$(get)
+		assertContains "$round" "$answer" page
+		worker=${answer#process }
+		kill -KILL "${worker%%:*}"
+	done
+	assertContains "$(get)" page
+	assert_nothing_lost
+	assertEquals 2 "$(status apps gunicorn spawned)"
+}
+
+testTheEndOfTheDaemonIsThatOfGunicorn() {
+	has gunicorn || return
+	serve gunicorn </dev/null
+	answer=$(get)
+	worker=${answer#process }
+	assertFalse 'there are some' no_arbiters
+	kill -KILL "$POOL"
+	await is_gone "${worker%%:*}"
+	await no_arbiters
+}
+
+# Of ours; nginx goes on.
+no_arbiters() {
+	! leftovers | xargs -I @ cat /proc/@/cmdline 2>/dev/null |
+	    grep -q gunicorn
 }
 
 # ---------------------------------------------------------------- PHP
