@@ -379,6 +379,9 @@ E2E_WORKERS = \
     tests/e2e/workers/sandbox.c \
     tests/e2e/workers/tworker.c
 
+# The same with libfcgi, which nothing else needs.
+FCGI_WORKERS = tests/e2e/workers/fcgi.c
+
 # What e2e helpers and benches share: build/support.a.
 SUPPORT_SRCS = \
     tests/bench/bench.c \
@@ -536,8 +539,8 @@ HELPERS = $(E2E_WORKERS:%.c=$(BUILD)/%)
 BENCH_PROGS = $(BENCHES:tests/bench/%.c=$(BUILD)/bench/%)
 FUZZ_PROGS = $(FUZZERS:tests/fuzz/%.c=$(BUILD)/bin/%)
 LIBS = $(if $(WORKER_SRCS),$(WORKER_A) $(WORKER_SO))
-TEST_PROGS = $(UNITS) $(HELPERS) $(BUILD)/tests/e2e/workers/acceptor-static \
-    $(BUILD)/tests/e2e/workers/fcgi
+TEST_PROGS = $(UNITS) $(HELPERS) $(FCGI_WORKERS:%.c=$(BUILD)/%) \
+    $(BUILD)/tests/e2e/workers/acceptor-static
 ASAN = $(BUILD)/asan
 
 # What contrib/bootstrap sees to before anything is built; BOOTSTRAP=: trusts.
