@@ -27,16 +27,25 @@ app_of() {
 	sed -n 's/^app "\(.*\)" {$/\1/p' "etc/examples/$1.conf"
 }
 
-# has EXAMPLE: whether its programs are there; skips the test if not.
+# is_there EXAMPLE: whether its program is; what lacks is in $ABSENT.
+is_there() {
+	ABSENT=$(program_of "$1")
+	case $ABSENT in
+	./*) ABSENT=$DIR/$ABSENT ;;
+	esac
+	[ -x "$ABSENT" ] || return
+	if [ "$1" = perl-fcgi ]; then
+		ABSENT=FCGI.pm
+		/usr/bin/perl -MFCGI -e 1 2>/dev/null || return
+	fi
+}
+
+# has EXAMPLE: it and all before it; else the test is skipped.
 has() {
-	for program in "$(program_of "$1")" "$NGINX"; do
-		case $program in
-		./*) program=$DIR/$program ;;
-		esac
+	is_there "$1" || { skip "no $ABSENT"; return 1; }
+	for program in "$NGINX" /usr/bin/wrk; do
 		[ -x "$program" ] || { skip "no $program"; return 1; }
 	done
-	[ "$1" != perl-fcgi ] || /usr/bin/perl -MFCGI -e 1 2>/dev/null ||
-	    { skip 'no FCGI.pm'; return 1; }
 }
 
 # nginx EXAMPLE: its side of the web server; returns when it listens at $URL.
@@ -124,7 +133,7 @@ file_setup() {
 
 testEachIsValid() {
 	for name in $NAMES; do
-		has "$name" || continue
+		is_there "$name" || continue
 		example "$name" </dev/null
 		said=$("$APPPOOLD" -t -c "$DIR/pool.conf" 2>&1)
 		assertEquals "$name: $said" 0 $?
@@ -135,7 +144,7 @@ testEachIsValid() {
 testEachIsValidWhereItIsInstalled() {
 	is_root || { skip 'needs root'; return; }
 	for name in $NAMES; do
-		has "$name" || continue
+		is_there "$name" || continue
 		cp "etc/examples/$name.conf" "$DIR"
 		said=$("$APPPOOLD" -t -c "$DIR/$name.conf" 2>&1)
 		assertEquals "$name: $said" 0 $?
@@ -152,7 +161,7 @@ assert_nothing_lost() {
 
 # assert_example NAME: it answers, also the daemon's question, under load.
 assert_example() {
-	has "$1" || return
+	has "$1" || return 0
 	serve "$1" </dev/null
 	case $(get) in
 	*page*) ;;
@@ -161,7 +170,6 @@ assert_example() {
 	ping_path=/page.php
 	[ "$1" != php-cgi ] || ping_path=$DIR/www/page.php
 	assertTrue ping "ctl ping $APP --path $ping_path >'$DIR/ping'"
-	[ -x /usr/bin/wrk ] || { skip 'no wrk'; return; }
 	assert_load "$LOAD"
 	[ "$1" = node ] || assert_nothing_lost
 	pool_stop
@@ -193,7 +201,7 @@ testNode() {
 }
 
 testNodeUnderAccept() {
-	has node && [ -x /usr/bin/wrk ] || return
+	has node || return 0
 	example node <<-EOF
 	concurrency = 100
 	EOF
@@ -208,7 +216,7 @@ testNodeUnderAccept() {
 }
 
 testNodeLeavesItsSocketToThoseWhoFollow() {
-	has node || return
+	has node || return 0
 	serve node </dev/null
 	node=$(status apps node workers 0 pid)
 	kill -TERM "$node"
@@ -226,7 +234,7 @@ testAStaticBinary() {
 
 # Its arbiter starts another one.
 testAWorkerOfGunicornThatIsKilledCostsNoRequest() {
-	has gunicorn || return
+	has gunicorn || return 0
 	serve gunicorn </dev/null
 	for round in 1 2 3; do
 		answer=$(get)
@@ -240,7 +248,7 @@ testAWorkerOfGunicornThatIsKilledCostsNoRequest() {
 }
 
 testTheEndOfTheDaemonIsThatOfGunicorn() {
-	has gunicorn || return
+	has gunicorn || return 0
 	serve gunicorn </dev/null
 	answer=$(get)
 	worker=${answer#process }
@@ -259,7 +267,7 @@ no_arbiters() {
 # ---------------------------------------------------------------- PHP
 
 testAPageThatSleepsDoesNotHoldUpOthers() {
-	has php-cgi || return
+	has php-cgi || return 0
 	serve php-cgi </dev/null
 	start_process curl -sSf -o "$DIR/slow" "$URL/page.php?sleep"
 	slow=$STARTED
@@ -276,7 +284,7 @@ testAPageThatSleepsDoesNotHoldUpOthers() {
 }
 
 testItGrowsAndShrinksWithItsRequests() {
-	has php-cgi || return
+	has php-cgi || return 0
 	serve php-cgi <<-EOF
 	max_idle_time = 100ms
 	stop_delay = 10ms
@@ -298,7 +306,7 @@ testItGrowsAndShrinksWithItsRequests() {
 }
 
 testOneKilledWhileIdleCostsNoRequest() {
-	has php-cgi || return
+	has php-cgi || return 0
 	serve php-cgi <<-EOF
 	restart_delay = 10ms
 	EOF
@@ -313,7 +321,7 @@ testOneKilledWhileIdleCostsNoRequest() {
 }
 
 testOneKilledInARequestCostsExactlyThat() {
-	has php-cgi || return
+	has php-cgi || return 0
 	serve php-cgi </dev/null
 	assertContains "$(get 'page.php?die=1')" 502
 	for round in 1 2 3 4 5; do
@@ -325,7 +333,7 @@ testOneKilledInARequestCostsExactlyThat() {
 }
 
 testItsRecyclingCostsNothingAndIsNoFailure() {
-	has php-cgi && [ -x /usr/bin/wrk ] || return
+	has php-cgi || return 0
 	example php-cgi </dev/null
 	sed -i 's/MAX_REQUESTS=0/MAX_REQUESTS=50/' "$DIR/pool.conf"
 	pool_start
