@@ -120,14 +120,17 @@ pool_reopen(struct pool *p, uint32_t app)
 	}
 }
 
-/* The first time that min_processes are ready is worth telling. */
+/*
+ * The first time that min_processes are ready is worth telling. An app that
+ * has a process for each connection keeps none.
+ */
 static void
 pool_greet(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
 	if (a->greeted || a->rolling || a->phase != APP_RUNNING ||
-	    app_ready(a) < a->options.min_processes)
+	    (!a->renewing && app_ready(a) < a->options.min_processes))
 		return;
 	a->greeted = true;
 	pool_tell(p, app, NEWS_READY, ILIST_NONE);

@@ -364,6 +364,20 @@ a_process_that_is_older_than_the_connection_serves_it_not(void)
 }
 
 static void
+an_app_that_renews_is_ready_without_a_process(void)
+{
+	struct app_options o = age_options();
+
+	rig_begin();
+	rig.tells = true;
+	rig_add(&o);
+	(void)rig_did();
+	pool_app_renew(&rig.pool, 0, true, rig.now);
+	CHECK_STR("tell 0 ready", rig_did());
+	rig_end();
+}
+
+static void
 when_renewing_ends_the_minimum_comes_back(void)
 {
 	rig_begin();
@@ -572,6 +586,7 @@ main(int argc, char **argv)
 	RUN(a_process_over_max_memory_is_replaced);
 	RUN(while_renewing_each_connection_has_a_process_of_its_own);
 	RUN(a_process_that_is_older_than_the_connection_serves_it_not);
+	RUN(an_app_that_renews_is_ready_without_a_process);
 	RUN(when_renewing_ends_the_minimum_comes_back);
 	RUN(a_single_session_is_completed_by_any_exit);
 	RUN(a_single_session_is_lost_by_a_signal);
