@@ -182,6 +182,56 @@ testAProgramThatBecomesAnotherUserIsServed() {
 	assert_flood 20
 }
 
+testOneThatHasNoRightToSeeItsMemoryAnyMoreServesIt() {
+	is_root || { skip 'needs root'; return; }
+	port=$(free_port)
+	conf <<-EOF
+	app web {
+		listen = { "127.0.0.1:$port", "unix:web.sock" }
+		command = { "setpriv", "--bounding-set", "-sys_ptrace",
+		    "$DIR/apppool-accept", "$DIR/acceptor",
+		    "--start-delay", "200", "--user", "65534" }
+		user = root
+	}
+	EOF
+	pool_start
+	assert_told_its_address 127.0.0.1 "$port"
+	assert_flood 20
+}
+
+testWhatDebuggersUseMayBeRefused() {
+	port=$(free_port)
+	conf <<-EOF
+	app web {
+		listen = { "127.0.0.1:$port", "unix:web.sock" }
+		command = { "$DIR/sandbox", "blind",
+		    "$DIR/apppool-accept", "$DIR/acceptor", "--dup" }
+	}
+	EOF
+	pool_start
+	assert_told_its_address 127.0.0.1 "$port"
+	assert_flood 50 --concurrency 2
+}
+
+testItWorksInARootWithoutProc() {
+	is_root || { skip 'needs root'; return; }
+	port=$(free_port)
+	mkdir -p "$DIR/root"
+	cp "$DIR/acceptor-static" "$DIR/root/acceptor"
+	conf <<-EOF
+	app web {
+		listen = { "127.0.0.1:$port", "unix:web.sock" }
+		handoff = accept
+		chroot = "$DIR/root"
+		command = "/acceptor"
+	}
+	EOF
+	pool_start
+	assert_told_its_address 127.0.0.1 "$port"
+	assert_flood 50 --concurrency 2
+	assertFalse "[ -e '/proc/$(program)/root/proc' ]"
+}
+
 testWhereThereIsNoSeccompTheReasonNamesListen() {
 	for why in refused:'Operation not permitted' \
 	    absent:'Function not implemented' \

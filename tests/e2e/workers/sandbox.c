@@ -1,10 +1,11 @@
 /*
- * Runs a program where it cannot filter system calls.
+ * Runs a program where it cannot do all that it can elsewhere.
  *
- *     sandbox refused|absent|busy PROGRAM [ARGUMENT...]
+ *     sandbox refused|absent|busy|blind PROGRAM [ARGUMENT...]
  *
- * refused: as some containers have it; absent: as in a kernel without; busy:
- * somebody is told of its system calls already.
+ * Filters of system calls are refused, as in some containers; absent, as in a
+ * kernel without; busy, because somebody is told of calls already.  Or it is
+ * blind: what debuggers use is refused.
  */
 
 #include <sys/prctl.h>
@@ -20,19 +21,30 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What is called refused. */
+static const long filters[] = { SYS_seccomp, -1 };
+static const long debuggers[] = { SYS_kcmp, SYS_process_vm_readv,
+	SYS_process_vm_writev, SYS_pidfd_open, SYS_pidfd_getfd, SYS_ptrace,
+	-1 };
+
 static void
-install(unsigned flags, unsigned answer)
+install(const long *calls, unsigned flags, unsigned answer)
 {
-	struct sock_filter lines[] = {
+	struct sock_filter lines[32] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
 		    offsetof(struct seccomp_data, nr)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, answer),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog program = { .len = 4, .filter = lines };
+	struct sock_fprog program = { .len = 1, .filter = lines };
 	int fd;
 
+	for (; *calls != -1; calls++) {
+		lines[program.len++] = (struct sock_filter)BPF_JUMP(
+		    BPF_JMP | BPF_JEQ | BPF_K, (unsigned)*calls, 0, 1);
+		lines[program.len++] =
+		    (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, answer);
+	}
+	lines[program.len++] =
+	    (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
 		err(71, "prctl");
 	fd =
@@ -48,13 +60,17 @@ int
 main(int argc, char **argv)
 {
 	if (argc < 3)
-		errx(64, "usage: sandbox refused|absent|busy PROGRAM ...");
+		errx(
+		    64, "usage: sandbox refused|absent|busy|blind PROGRAM ...");
 	if (strcmp(argv[1], "refused") == 0)
-		install(0, SECCOMP_RET_ERRNO | EPERM);
+		install(filters, 0, SECCOMP_RET_ERRNO | EPERM);
 	else if (strcmp(argv[1], "absent") == 0)
-		install(0, SECCOMP_RET_ERRNO | ENOSYS);
+		install(filters, 0, SECCOMP_RET_ERRNO | ENOSYS);
+	else if (strcmp(argv[1], "blind") == 0)
+		install(debuggers, 0, SECCOMP_RET_ERRNO | EPERM);
 	else
-		install(SECCOMP_FILTER_FLAG_NEW_LISTENER, SECCOMP_RET_ALLOW);
+		install(filters, SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		    SECCOMP_RET_ALLOW);
 	execvp(argv[2], argv + 2);
 	err(127, "%s", argv[2]);
 }
