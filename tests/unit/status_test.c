@@ -44,7 +44,9 @@ options(const struct conf_app *c)
 		.kill_interval = TSPAN_SECONDS(60),
 		.max_queue = c->max_queue,
 		.start_limit = 5,
-		.sessions = c->handoff != CONF_HANDOFF_NONE,
+		.sessions = c->handoff != CONF_HANDOFF_NONE &&
+		    c->handoff != CONF_HANDOFF_LISTEN,
+		.listens = c->handoff == CONF_HANDOFF_LISTEN,
 		.start_timeout = TSPAN_SECONDS(30),
 		.restart_delay = TSPAN_SECONDS(1),
 		.restart_delay_max = TSPAN_SECONDS(60),
@@ -134,6 +136,7 @@ settle(bool ready)
 		if (a.kind != ACTION_SPAWN)
 			continue;
 		w = calloc(1, sizeof(*w));
+		w->group = groups[a.app];
 		w->slot = a.process;
 		w->process = a.process;
 		w->pid = 100000 + (pid_t)a.process;
@@ -327,6 +330,27 @@ without_sessions_their_figures_are_null(void)
 }
 
 static void
+of_one_that_listens_itself_the_backlog_and_the_load_are_known(void)
+{
+	begin();
+	web.handoff = CONF_HANDOFF_LISTEN;
+	(void)add(&web);
+	settle(false);
+	pool_worked(&sup.pool, 0, 0.5, true, now);
+	(void)shown(NULL, true);
+	CHECK(has("\"handoff\":\"listen\""));
+	CHECK(has("\"load\":0.0,\"work\":0,\"sessions\":null,\"waiting\":0,"
+		  "\"oldest_wait\":null,"));
+	CHECK(has("\"backlog\":0,\"accepted\":null,"));
+	CHECK(has("\"sessions\":null,\"requests\":null,"));
+	(void)shown(NULL, false);
+	CHECK(has("0 starting, 2 ready; "));
+	CHECK(has("waiting 0, all in the backlog\n"));
+	CHECK(strstr(text.data, "connections") == NULL);
+	end();
+}
+
+static void
 one_app_is_shown_alone(void)
 {
 	begin();
@@ -482,6 +506,7 @@ main(int argc, char **argv)
 	RUN(an_app_that_has_failed_tells_when_it_is_tried_again);
 	RUN(a_living_worker_is_measured);
 	RUN(without_sessions_their_figures_are_null);
+	RUN(of_one_that_listens_itself_the_backlog_and_the_load_are_known);
 	RUN(one_app_is_shown_alone);
 	RUN(an_app_that_is_not_there_is_an_error);
 	RUN(it_stays_as_it_was_taken);
