@@ -595,7 +595,7 @@ testStartsThatWaitWhileTheirUserBecomesUnknownAreCalledOff() {
 	done
 	cp "$DIR/nobody.conf" "$DIR/pool.conf"
 	pool_run
-	for round in $(seq 10); do
+	for _ in $(seq 10); do
 		for user in "nobody$$" nobody; do
 			cp "$DIR/$user.conf" "$DIR/pool.conf"
 			hup
