@@ -408,6 +408,9 @@ BENCHES = \
     tests/bench/simulate.c \
     tests/bench/counter.c
 
+# ... and these as they are.
+BENCH_SCRIPTS = tests/bench/php
+
 # Programs the benches start.
 BENCH_HELPERS = \
     tests/bench/echo.c \
@@ -596,7 +599,7 @@ run: all
 	@contrib/run etc/pool.conf
 
 bench: all $(BENCH_PROGS) $(BENCH_HELPERS:tests/bench/%.c=$(BUILD)/bench/%)
-	@BIN=$(BIN) tests/bench/run $(BENCH_PROGS)
+	@BIN=$(BIN) tests/bench/run $(BENCH_PROGS) $(BENCH_SCRIPTS)
 
 pareto: $(SIM_TOOLS:%.c=$(BUILD)/%)
 	@$(BUILD)/tests/sim/pareto
@@ -622,7 +625,7 @@ fuzz: deps
 fuzzers: $(FUZZ_PROGS)
 
 C_FILES = $(shell find lib etc tests contrib apppoold.c -name '*.[ch]' 2>/dev/null)
-SH_FILES = contrib/bootstrap contrib/peers contrib/run tests/run tests/bench/run .ci/run \
+SH_FILES = contrib/bootstrap contrib/peers contrib/run tests/run tests/bench/run .ci/run $(BENCH_SCRIPTS) \
     $(shell find etc tests contrib -name '*.sh')
 
 format-check:
