@@ -360,6 +360,7 @@ E2E_TESTS = \
     tests/e2e/accept_test.sh \
     tests/e2e/accept_session_test.sh \
     tests/e2e/accept_faults_test.sh \
+    tests/e2e/accept_burn_test.sh \
     tests/e2e/accept_end_test.sh \
     tests/e2e/accept_programs_test.sh \
     tests/e2e/stdio_test.sh \

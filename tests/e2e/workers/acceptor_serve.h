@@ -46,6 +46,16 @@ do_sleep(const char *argument)
 	return "slept";
 }
 
+/* Until there is a file of that name. */
+static const char *
+do_burn(const char *path)
+{
+	while (access(path, F_OK) == -1)
+		for (volatile int i = 0; i < 1000000; i++)
+			continue;
+	return "burned";
+}
+
 static const char *
 do_exit(const char *argument)
 {
@@ -89,6 +99,7 @@ static const struct {
 	const char *(*obey)(const char *argument);
 } request_rows[] = {
 	{ "sleep ", do_sleep },
+	{ "burn ", do_burn },
 	{ "exit ", do_exit },
 	{ "kill ", do_kill },
 	{ "env ", do_env },

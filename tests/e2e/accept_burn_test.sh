@@ -1,0 +1,135 @@
+#!/bin/sh
+# handoff = accept: sixteen programs that use all of one processor, half of them
+# suspended, and a native app that has to live on the same processor.
+
+# shellcheck source=tests/e2e/accept_help.sh
+. tests/e2e/accept_help.sh
+
+PROGRAMS=16
+
+# The daemon and all it starts have one processor.
+more_setup() {
+	printf '#!/bin/sh\nexec taskset 0x1 "%s" "$@"\n' "$APPPOOLD" \
+	    >"$DIR/apppoold"
+	chmod 755 "$DIR/apppoold"
+	APPPOOLD=$DIR/apppoold
+}
+
+# Both apps. None that is suspended shall be replaced.
+start_both() {
+	rm -f "$DIR/enough"
+	{
+		accept web <<-EOF
+		min_processes = $PROGRAMS
+		max_processes = $PROGRAMS
+		pickup_timeout = 5m
+		EOF
+		app native <<-EOF
+		min_processes = 4
+		max_processes = 4
+		EOF
+	} | conf
+	pool_start
+}
+
+# burn [COUNT]: so many requests at once that burn until `enough`, to be
+# answered behind us, in $DIR/burned.
+burn() {
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text "burn $DIR/enough" --count "${1:-$PROGRAMS}" --together \
+	    --timeout $((3 * LIMIT)) >"$DIR/burned" 2>&1
+	BURNING=$STARTED
+}
+
+enough() {
+	: >"$DIR/enough"
+}
+
+# The programs of half of the workers, in $HALF.
+suspend_half() {
+	HALF=
+	for worker in $(status apps web workers '*' pid |
+	    sed -n "1,$((PROGRAMS / 2))p"); do
+		HALF="$HALF $(children "$worker")"
+	done
+	# shellcheck disable=SC2086 # numbers
+	pause_process $HALF
+}
+
+# shellcheck disable=SC2086 # numbers
+continue_half() {
+	kill -CONT $HALF
+}
+
+# assert_all_burned [COUNT]: each was answered, by those there were.
+assert_all_burned() {
+	finish "$BURNING" $((3 * LIMIT))
+	assertEquals "$(cat "$DIR/burned")" 0 "$RC"
+	assertEquals "${1:-$PROGRAMS}" \
+	    "$(grep -cE '^[0-9]+ [0-9]+ .* burned$' "$DIR/burned")"
+	await has_sessions 0
+	for key in lost refused timed_out abandoned; do
+		assertEquals "$key" 0 "$(status apps web "$key")"
+	done
+	assertEquals "$PROGRAMS" "$(status apps web spawned)"
+	assert_accounts web
+}
+
+# native_p99 NAME: microseconds in which 99 of 100 of its clients have been
+# answered; all of them are.
+native_p99() {
+	flood --unix "$DIR/native.sock" --rate 200 --count 400 \
+	    --timeout "$LIMIT" --max lost=0 --min answered=400 \
+	    >"$DIR/flood.$1" 2>&1 || fail "$1: $(cat "$DIR/flood.$1")"
+	P99=$(sed -n 's/.* p99=\([0-9.]*\).*/\1/p' "$DIR/flood.$1" |
+	    awk '{ printf "%d", $1 * 1000000 }')
+}
+
+# ---------------------------------------------------------------- facts
+
+# Eight others want the same processor, and the daemon has sixteen sessions at
+# which nothing moves. A second is what a machine that does much else may add.
+testANativeAppBesideThemKeepsItsHandoverTimes() {
+	start_both
+	native_p99 without
+	without=$P99
+	burn
+	await has_sessions "$PROGRAMS"
+	suspend_half
+	native_p99 beside
+	assertTrue "$without us without, $P99 beside" \
+	    "[ $P99 -lt $((without + 1000000 * SLOW)) ]"
+	assertEquals 'they go on' "$PROGRAMS" "$(status apps web sessions)"
+	assertEquals 0 "$(status apps native lost)"
+	continue_half
+	enough
+	assert_all_burned
+}
+
+testNothingIsLostOfWhatTheyWereSuspendedIn() {
+	start_both
+	burn $((2 * PROGRAMS))
+	await has_sessions "$PROGRAMS"
+	await status_is "$PROGRAMS" apps web waiting
+	suspend_half
+	enough
+	# The others do what waits.
+	await status_is $((PROGRAMS * 3 / 2)) apps web completed
+	assertEquals $((PROGRAMS / 2)) "$(status apps web sessions)"
+	continue_half
+	assert_all_burned $((2 * PROGRAMS))
+}
+
+testNothingIsLostOfWhatCameWhileTheyWereSuspended() {
+	start_both
+	suspend_half
+	burn $((2 * PROGRAMS))
+	await status_is $((2 * PROGRAMS)) apps web accepted
+	native_p99 beside
+	enough
+	continue_half
+	assert_all_burned $((2 * PROGRAMS))
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
