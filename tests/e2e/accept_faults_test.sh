@@ -37,6 +37,7 @@ testSignalsThroughTheAdapterLoseNothing() {
 testAWorkerThatIsToldToEndLosesNothing() {
 	accept web --graceful <<-EOF | conf
 	min_processes = 2
+	max_processes = 2
 	restart_delay = 10ms
 	restart_delay_max = 100ms
 	EOF
