@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "daemon/birth.h"
+#include "daemon/listening.h"
 #include "daemon/nursery.h"
 #include "daemon/worktime.h"
 #include "sys/fdpass.h"
@@ -214,6 +215,9 @@ nursery_spawn(struct supervisor *s, uint32_t process, tstamp now)
 		g->rest_until =
 		    nursery_may_rest(g) ? tstamp_add(now, NURSERY_REST) : 0;
 	nursery_add(w, now);
+	/* One of those who wait is for this one. */
+	if (listening_is(g))
+		listening_look(g, now);
 	nursery_run(s, now);
 }
 
