@@ -498,7 +498,7 @@ testDescriptorsForThemAreCountedWhereThereAreAnswers() {
 
 testAStormOfThemAddsUp() {
 	app web --work 1ms <<-EOF | conf
-	max_processes = 2
+	max_processes = 1
 	max_queue = 5
 	on_full = refuse
 	protocol = http
