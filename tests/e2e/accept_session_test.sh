@@ -77,7 +77,7 @@ testSessionsThatAreHandedOnAreCountedToTheirEnd() {
 		max_processes = 1
 		EOF
 		pool_start
-		ask_behind 'sleep 700'
+		ask_behind "sleep $((1000 * SLOW))"
 		# The same thread accepts, and serves, others meanwhile.
 		assertEquals 2 "$(nth 2 "$(web)")"
 		assertEquals 3 "$(nth 2 "$(web)")"
