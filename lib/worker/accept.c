@@ -72,14 +72,21 @@ fix_descriptors(void)
 		(void)close(fd);
 }
 
+static _Noreturn void
+too_few(struct adapter *a)
+{
+	adapter_fail(
+	    a, "limit_nofile is too low, 16 are needed: %s", strerror(errno));
+}
+
 /* The same descriptor out of the program's way, CLOEXEC. */
 static int
-raise_descriptor(int fd)
+raise_descriptor(struct adapter *a, int fd)
 {
 	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
 
 	if (high == -1)
-		err(EX_OSERR, "descriptor %d", fd);
+		too_few(a);
 	(void)close(fd);
 	return high;
 }
@@ -107,7 +114,8 @@ open_channel(struct adapter *a)
 			errx(EX_USAGE, "to be started by apppoold(8)");
 		err(EX_OSERR, "the socket of the daemon");
 	}
-	a->channel = raise_descriptor(e.fd);
+	a->channel = e.fd;
+	a->channel = raise_descriptor(a, e.fd);
 	free(e.app);
 	free(e.id);
 }
@@ -118,7 +126,7 @@ open_door(struct adapter *a)
 	if (door_open(&a->door, wanted_family()) == -1)
 		adapter_fail(a, "cannot make a socket to listen on: %s",
 		    strerror(errno));
-	a->door.fd = raise_descriptor(a->door.fd);
+	a->door.fd = raise_descriptor(a, a->door.fd);
 	/* Who polls before the first accept() shall go on to that. */
 	door_ring(&a->door);
 }
@@ -167,17 +175,18 @@ start(struct adapter *a, char **argv, const struct sources *s)
 /* --- while it runs ------------------------------------------------------- */
 
 static void
-add(const struct sources *s, int fd, uint32_t events, enum source source)
+add(struct adapter *a, const struct sources *s, int fd, uint32_t events,
+    enum source source)
 {
 	struct epoll_event e = { .events = events, .data.u32 = source };
 
 	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) == -1)
-		err(EX_OSERR, "epoll_ctl");
+		adapter_fail(a, "epoll_ctl: %s", strerror(errno));
 }
 
 /* Those that only a fault of ours can raise, and end us rightly. */
 static void
-block_signals(struct sources *s)
+block_signals(struct adapter *a, struct sources *s)
 {
 	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
 		SIGABRT, SIGSYS };
@@ -186,12 +195,11 @@ block_signals(struct sources *s)
 	sigfillset(&all);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		sigdelset(&all, faults[i]);
-	if (sigprocmask(SIG_BLOCK, &all, &s->before) == -1)
-		err(EX_OSERR, "sigprocmask");
+	(void)sigprocmask(SIG_BLOCK, &all, &s->before);
 	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (s->signals == -1 || s->epoll == -1)
-		err(EX_OSERR, "signalfd, epoll");
+		too_few(a);
 }
 
 static void
@@ -267,16 +275,16 @@ run(struct adapter *a, const struct sources *s)
 	struct epoll_event events[SOURCES];
 	int n;
 
-	add(s, a->program.notify, EPOLLIN, SOURCE_CALLS);
-	add(s, s->signals, EPOLLIN, SOURCE_SIGNALS);
+	add(a, s, a->program.notify, EPOLLIN, SOURCE_CALLS);
+	add(a, s, s->signals, EPOLLIN, SOURCE_SIGNALS);
 	/* What comes is told of once: it may have to lie there for long. */
-	add(s, a->channel, EPOLLIN | EPOLLRDHUP | EPOLLET, SOURCE_CHANNEL);
-	add(s, a->door.fd, EPOLLRDHUP, SOURCE_DOOR);
+	add(a, s, a->channel, EPOLLIN | EPOLLRDHUP | EPOLLET, SOURCE_CHANNEL);
+	add(a, s, a->door.fd, EPOLLRDHUP, SOURCE_DOOR);
 	for (;;) {
 		a->now = clock_now();
 		n = epoll_wait(s->epoll, events, SOURCES, timeout(a));
 		if (n == -1 && errno != EINTR)
-			err(EX_OSERR, "epoll_wait");
+			adapter_fail(a, "epoll_wait: %s", strerror(errno));
 		a->now = clock_now();
 		for (int i = 0; i < n; i++)
 			handle(a, s, &events[i]);
@@ -305,7 +313,7 @@ main(int argc, char **argv)
 	open_channel(&a);
 	open_door(&a);
 	memory_init(&a.memory);
-	block_signals(&s);
+	block_signals(&a, &s);
 	start(&a, argv + 1, &s);
 	run(&a, &s);
 }
