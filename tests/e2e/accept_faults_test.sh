@@ -72,6 +72,7 @@ testAProgramThatDiesInAcceptCostsNoConnection() {
 testOneThatIsKilledAndHasNotDiedYetCostsNoConnection() {
 	accept web <<-EOF | conf
 	min_processes = 2
+	max_processes = 2
 	restart_delay = 10ms
 	restart_delay_max = 100ms
 	EOF
