@@ -9,7 +9,7 @@ app_state_name(const struct app *a)
 		return "stopping";
 	if (a->failed)
 		return "failed";
-	return a->greeted || a->rolling ? "running" : "starting";
+	return a->greeted || app_rolling(a) ? "running" : "starting";
 }
 
 double

@@ -110,7 +110,6 @@ struct app {
 	bool calling; /* an ACTION_ACCEPT is under way */
 	bool taking; /* an ACTION_TAKE is under way */
 	bool renewing; /* each connection has a process of its own */
-	bool rolling; /* a newer generation is coming */
 	bool drained; /* closing, and its backlog is empty */
 	bool haunted; /* over, but for processes that are stuck */
 	bool wants_place; /* on the pool's list of places */
@@ -124,7 +123,7 @@ struct app {
 	uint32_t outdated; /* number of its ready processes */
 	uint32_t condemned; /* as many were, when the latest rollout began */
 	bool given_up; /* that rollout: its generation does not live */
-	uint32_t surge; /* processes beyond the ceilings while rolling; or 0 */
+	uint32_t surge; /* processes beyond the ceilings; see app_rolling() */
 	uint32_t stuck; /* number of its processes */
 	uint32_t lowest; /* no room list below this one has a process */
 	struct ilist starting; /* its processes by app_home; HOME_ROOM: rooms */
@@ -208,6 +207,13 @@ app_max_queue(const struct app *a)
 		(a->options.close_when_full && app_ready(a) == 0)))
 		n = 1;
 	return n;
+}
+
+/* A newer generation is coming. */
+static inline bool
+app_rolling(const struct app *a)
+{
+	return a->surge > 0;
 }
 
 /* Waiters that go to the next process with room. */

@@ -94,7 +94,7 @@ blame_end(struct pool *p, uint32_t process, enum process_end end)
 	young = p->now - x->born < a->options.min_server_life;
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
-	    (young && a->rolling && x->generation == a->generation))
+	    (young && app_rolling(a) && x->generation == a->generation))
 		blame_failed_start(p, process, false);
 	else if (young)
 		blame_back_off(p, process);

@@ -36,6 +36,16 @@ life_count_end(
 	p->promised += life_promises(x, s) ? one : 0;
 }
 
+void
+life_expire(struct pool *p, uint32_t process, bool expiring)
+{
+	struct process *x = &p->processes[process];
+
+	p->apps[x->app].expiring +=
+	    (expiring ? 1u : 0u) - (x->expiring ? 1u : 0u);
+	x->expiring = expiring;
+}
+
 static void
 life_enter(struct pool *p, uint32_t process, enum process_state s)
 {
@@ -54,10 +64,8 @@ life_enter(struct pool *p, uint32_t process, enum process_state s)
 		a->in_state[x->state]--;
 	if (s != PROCESS_GONE)
 		a->in_state[s]++;
-	if (x->expiring && !life_counts(s)) {
-		x->expiring = false;
-		a->expiring--;
-	}
+	if (!life_counts(s))
+		life_expire(p, process, false);
 	x->state = (uint8_t)s;
 	x->since = p->now;
 }
@@ -113,9 +121,8 @@ life_limit(struct pool *p, uint32_t process)
 	if (limit != 0 && limit <= x->handed) {
 		/* Else all that are idle would leave at once. */
 		x->request_limit = x->handed + (x->expiring ? 0 : 1);
-	} else if (x->expiring) {
-		x->expiring = false;
-		a->expiring--;
+	} else {
+		life_expire(p, process, false);
 	}
 }
 
@@ -126,7 +133,7 @@ life_begin(struct pool *p, uint32_t app)
 	struct process *x = &p->processes[n];
 
 	/* Only a rollout goes beyond the ceilings. */
-	assert(p->living < p->max_processes || p->apps[app].rolling);
+	assert(p->living < p->max_processes || app_rolling(&p->apps[app]));
 	assert(app_processes(&p->apps[app]) <
 	    p->apps[app].options.max_processes + p->apps[app].surge);
 	*x = (struct process){ 0 };

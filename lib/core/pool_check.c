@@ -156,7 +156,6 @@ check_app(const struct pool *p, uint32_t app)
 	assert(t.outdated == a->outdated && t.busy == a->busy);
 	assert(t.ahead == a->ahead.count);
 	assert(a->victims <= a->marked);
-	assert(a->rolling == (a->surge > 0));
 	assert(t.sessions == f->sessions);
 	check_queue(p, app, &a->queue);
 	check_queue(p, app, &a->cleared);

@@ -154,6 +154,9 @@ void limit_switch(struct pool *p, uint32_t app, bool limited);
 /* A state change of the table; false: the process is to blame for it. */
 bool life_event(struct pool *p, uint32_t process, enum process_event e);
 
+/* Its last allowed session is running, or is not. */
+void life_expire(struct pool *p, uint32_t process, bool expiring);
+
 /* Asks for a new process; the caller knows that the ceilings allow it. */
 void life_begin(struct pool *p, uint32_t app);
 
@@ -248,8 +251,8 @@ bool shrink_over(const struct pool *p, const struct app *a);
 /* kill_interval may have become shorter. */
 void shrink_retime(struct pool *p, uint32_t app);
 
-/* Whether further updates would mark further processes. */
-bool shrink_wants_updates(const struct pool *p, uint32_t app);
+/* Whether the load would still be low with one more marked. */
+bool shrink_needless(const struct pool *p, const struct app *a);
 
 /* A start is wanted: stops what is marked, if all places are nearly taken. */
 void shrink_slack(struct pool *p);

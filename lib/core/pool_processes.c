@@ -285,7 +285,7 @@ pool_count_done(struct pool *p, uint32_t process, uint32_t conn)
 	x->requests++;
 	window_add(&a->session_time, p->now - p->conns[conn].handed, p->now);
 	/* It never lives for min_server_life; this is all it can prove. */
-	if (!a->rolling || x->generation == a->generation) {
+	if (!app_rolling(a) || x->generation == a->generation) {
 		a->failed_starts = 0;
 		backoff_reset(&a->backoff);
 	}

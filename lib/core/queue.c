@@ -105,16 +105,11 @@ queue_detach(struct pool *p, uint32_t conn)
 void
 queue_return(struct pool *p, uint32_t conn)
 {
-	struct conn *c = &p->conns[conn];
-	struct process *x = &p->processes[c->process];
-	struct app *a = &p->apps[c->app];
+	uint32_t process = p->conns[conn].process;
 
 	queue_detach(p, conn);
-	x->handed--;
-	if (x->expiring) {
-		x->expiring = false;
-		a->expiring--;
-	}
+	p->processes[process].handed--;
+	life_expire(p, process, false);
 	queue_insert(p, conn);
 }
 
@@ -136,10 +131,8 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	ahead_given(p, conn);
 	if (c->retries == 0)
 		window_add(&a->queue_wait, p->now - c->arrived, p->now);
-	if (x->handed == x->request_limit) {
-		x->expiring = true;
-		a->expiring++;
-	}
+	if (x->handed == x->request_limit)
+		life_expire(p, process, true);
 	a->figures.sessions++;
 	(void)life_event(p, process, PROCESS_GIVEN);
 	pool_act_conn(p, ACTION_HAND, conn, 0);

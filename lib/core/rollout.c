@@ -22,7 +22,6 @@ rollout_set_surge(struct pool *p, uint32_t app, uint32_t surge)
 
 	p->surge = p->surge - a->surge + surge;
 	a->surge = surge;
-	a->rolling = surge > 0;
 }
 
 void
@@ -63,7 +62,7 @@ rollout_dismiss(struct pool *p, uint32_t process)
 static bool
 rollout_trusts(const struct app *a)
 {
-	return !a->rolling || a->failed_starts == 0;
+	return !app_rolling(a) || a->failed_starts == 0;
 }
 
 /* An idle one, which would be the last to be given a connection. */
@@ -93,18 +92,15 @@ rollout_relieve(struct pool *p, uint32_t app)
 void
 rollout_begin(struct pool *p, uint32_t app)
 {
-	uint32_t n, next;
-
 	rollout_set_surge(p, app, rollout_surge(&p->apps[app]));
-	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
-		next = room_next(p, n);
+	for (uint32_t n = 0; n < p->nprocesses; n++) {
+		if (p->processes[n].app != app)
+			continue;
 		if (p->processes[n].state == PROCESS_STARTING)
 			life_tell(p, n, END_RESTARTED);
-	}
-	/* Filing them anew moves them about; but not away from these lists. */
-	for (n = 0; n < p->nprocesses; n++)
-		if (p->processes[n].app == app)
+		else
 			rollout_condemn(p, n, END_RESTARTED);
+	}
 	p->apps[app].condemned = p->apps[app].outdated;
 	p->apps[app].given_up = false;
 }
@@ -129,7 +125,7 @@ rollout_give_up(struct pool *p, uint32_t app)
 static uint32_t
 rollout_wanted(const struct app *a)
 {
-	uint32_t surge = a->rolling ? a->surge : rollout_surge(a);
+	uint32_t surge = app_rolling(a) ? a->surge : rollout_surge(a);
 	uint32_t wanted = a->outdated < surge ? a->outdated : surge;
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
@@ -144,7 +140,7 @@ rollout_has_place(const struct pool *p, const struct app *a)
 {
 	uint32_t used = p->nprocesses - p->free_processes.count;
 
-	if (a->rolling)
+	if (app_rolling(a))
 		return used < p->limits.processes &&
 		    app_processes(a) < a->options.max_processes + a->surge;
 	return app_processes(a) < a->options.max_processes &&
@@ -175,7 +171,7 @@ rollout_step(struct pool *p, uint32_t app)
 
 	if (rollout_wanted(a) == 0)
 		return false;
-	if (idle != ILIST_NONE && !a->rolling &&
+	if (idle != ILIST_NONE && !app_rolling(a) &&
 	    sizing_lasting(a) > sizing_least(p, a) &&
 	    a->in_state[PROCESS_IDLE] > a->options.min_idle) {
 		/* It is not needed at all. */
@@ -202,9 +198,9 @@ rollout_update(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->outdated == 0 && !a->rolling)
+	if (a->outdated == 0 && !app_rolling(a))
 		return;
-	if (a->rolling && a->failed_starts >= a->options.start_limit)
+	if (app_rolling(a) && a->failed_starts >= a->options.start_limit)
 		rollout_give_up(p, app);
 	if (a->phase != APP_RUNNING || p->phase != POOL_RUNNING) {
 		/* All leave, and none is replaced. */
@@ -212,7 +208,7 @@ rollout_update(struct pool *p, uint32_t app)
 		return;
 	}
 	/* Those whose successors were not trusted when they became ready. */
-	while (a->rolling && a->outdated > 0 && rollout_trusts(a) &&
+	while (app_rolling(a) && a->outdated > 0 && rollout_trusts(a) &&
 	    app_ready(a) > a->condemned)
 		rollout_relieve(p, app);
 	while (a->outdated > 0 && rollout_step(p, app))

@@ -129,7 +129,7 @@ pool_greet(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->greeted || a->rolling || a->phase != APP_RUNNING ||
+	if (a->greeted || app_rolling(a) || a->phase != APP_RUNNING ||
 	    (!a->renewing && app_ready(a) < a->options.min_processes))
 		return;
 	a->greeted = true;

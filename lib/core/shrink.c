@@ -93,8 +93,7 @@ shrink_unmark(struct pool *p, struct app *a)
 	a->victims = 0;
 }
 
-/* Whether the load would still be low with one more victim. */
-static bool
+bool
 shrink_needless(const struct pool *p, const struct app *a)
 {
 	uint32_t n = app_ready(a);
@@ -223,14 +222,6 @@ shrink_update(struct pool *p, uint32_t app)
 	while (shrink_idle_due(p, app) <= p->now)
 		shrink_stop(p, idle->last, END_IDLE);
 	shrink_marked(p, app);
-}
-
-bool
-shrink_wants_updates(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	return shrink_needless(p, a);
 }
 
 tstamp

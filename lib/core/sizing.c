@@ -228,7 +228,7 @@ sizing_update_due(const struct pool *p, uint32_t app)
 
 	if ((!a->options.sessions && !a->options.listens) ||
 	    a->phase >= APP_STOPPING ||
-	    (load_at_rest(&a->load) && !shrink_wants_updates(p, app)))
+	    (load_at_rest(&a->load) && !shrink_needless(p, a)))
 		return TSTAMP_NEVER;
 	return tstamp_add(a->load.updated, a->options.update_interval);
 }

@@ -30,11 +30,10 @@ timing_oldest(const struct process *x)
 	return x->conns.first == x->ahead ? ILIST_NONE : x->conns.first;
 }
 
-/* When its oldest session has run for request_timeout. */
+/* When its oldest session is so old; a timeout of 0: at no time. */
 static tstamp
-timing_request_deadline(const struct pool *p, const struct process *x)
+timing_aged(const struct pool *p, const struct process *x, tspan timeout)
 {
-	tspan timeout = p->apps[x->app].options.request_timeout;
 	uint32_t oldest = timing_oldest(x);
 
 	if (timeout == 0 || oldest == ILIST_NONE || x->step >= STEP_TERM)
@@ -42,17 +41,21 @@ timing_request_deadline(const struct pool *p, const struct process *x)
 	return tstamp_add(p->conns[oldest].begun, timeout);
 }
 
-/* When its oldest session has run for slow_timeout, unless that is told. */
+static tstamp
+timing_request_deadline(const struct pool *p, const struct process *x)
+{
+	return timing_aged(p, x, p->apps[x->app].options.request_timeout);
+}
+
+/* It is told once. */
 static tstamp
 timing_slow_deadline(const struct pool *p, const struct process *x)
 {
-	tspan timeout = p->apps[x->app].options.slow_timeout;
 	uint32_t oldest = timing_oldest(x);
 
-	if (timeout == 0 || oldest == ILIST_NONE || p->conns[oldest].slow ||
-	    x->step >= STEP_TERM)
+	if (oldest != ILIST_NONE && p->conns[oldest].slow)
 		return TSTAMP_NEVER;
-	return tstamp_add(p->conns[oldest].begun, timeout);
+	return timing_aged(p, x, p->apps[x->app].options.slow_timeout);
 }
 
 static tstamp

@@ -18,7 +18,7 @@ group_readiness(const struct group *g)
 		return READY;
 	if (a->failed)
 		return FAILED;
-	if (a->rolling)
+	if (app_rolling(a))
 		return COMING;
 	/* One whose processes are new for each connection keeps none. */
 	return a->renewing || app_ready(a) >= a->options.min_processes ? READY
@@ -110,7 +110,7 @@ static bool
 is_rolling(const struct supervisor *s)
 {
 	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL && s->pool.apps[n].rolling)
+		if (s->groups[n] != NULL && app_rolling(&s->pool.apps[n]))
 			return true;
 	return false;
 }

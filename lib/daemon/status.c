@@ -78,7 +78,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	memcpy(a->in_state, app->in_state, sizeof(a->in_state));
 	a->load = app_load(app, now);
 	a->work = app_work(app, now);
-	a->rolling = app->rolling;
+	a->rolling = app_rolling(app);
 	a->given_up = app->given_up;
 	a->generation = app->generation;
 	a->condemned = app->condemned;

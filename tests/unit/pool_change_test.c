@@ -111,7 +111,7 @@ a_new_generation_that_dies_young_is_given_up(void)
 		rig_exits(1, END_FAILURE);
 	}
 	CHECK_EQ(0, rig_app(0)->outdated);
-	CHECK(!rig_app(0)->rolling);
+	CHECK(!app_rolling(rig_app(0)));
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 	rig_end();
 }
