@@ -266,6 +266,12 @@ bool pool_ready(struct pool *p, uint32_t process, tstamp now);
 bool pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 bool pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 
+/*
+ * It said BLIND: when its sessions end cannot be known.  It is given them in
+ * turn with the others, and none of them is ever too long.
+ */
+void pool_blind(struct pool *p, uint32_t process, tstamp now);
+
 /* It said RETIRE. */
 void pool_retire(struct pool *p, uint32_t process, tstamp now);
 

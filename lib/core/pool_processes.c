@@ -164,6 +164,14 @@ pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 }
 
 void
+pool_blind(struct pool *p, uint32_t process, tstamp now)
+{
+	pool_at(p, now);
+	p->processes[process].blind = true;
+	timing_arm(p, process);
+}
+
+void
 pool_retire(struct pool *p, uint32_t process, tstamp now)
 {
 	pool_at(p, now);

@@ -86,6 +86,7 @@ struct process {
 	bool expiring; /* its last allowed session is running */
 	bool single; /* it was started for one session only */
 	bool exited; /* it ended by exit(), if it is dying */
+	bool blind; /* when its sessions end cannot be known */
 	uint8_t
 	    outdated; /* enum process_end: to be replaced for this; 0: not */
 	uint32_t app;

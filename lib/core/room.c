@@ -187,6 +187,17 @@ room_file(struct pool *p, uint32_t process)
 		a->lowest = x->home - HOME_ROOM;
 }
 
+/* The one that was used longest ago, of the newest generation. */
+static uint32_t
+room_rested(const struct pool *p, const struct ilist *l)
+{
+	uint32_t n = l->last;
+
+	while (n != l->first && p->processes[n].outdated != 0)
+		n = p->process_links[n].prev;
+	return n;
+}
+
 uint32_t
 room_best(struct pool *p, uint32_t app)
 {
@@ -195,8 +206,13 @@ room_best(struct pool *p, uint32_t app)
 	for (; a->lowest < room_lists(a); a->lowest++) {
 		struct ilist *l = room_list(p, app, a->lowest);
 
-		if (!ilist_empty(l))
-			return l->first;
+		if (ilist_empty(l))
+			continue;
+		/* That one may still have what it was given last. */
+		if (p->processes[l->first].blind &&
+		    room_goes_first(a, &p->processes[l->first]))
+			return room_rested(p, l);
+		return l->first;
 	}
 	return a->prefetching.first;
 }

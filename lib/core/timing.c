@@ -30,13 +30,14 @@ timing_oldest(const struct process *x)
 	return x->conns.first == x->ahead ? ILIST_NONE : x->conns.first;
 }
 
-/* When its oldest session is so old; a timeout of 0: at no time. */
+/* When its oldest session is known to be so old; a timeout of 0: never. */
 static tstamp
 timing_aged(const struct pool *p, const struct process *x, tspan timeout)
 {
 	uint32_t oldest = timing_oldest(x);
 
-	if (timeout == 0 || oldest == ILIST_NONE || x->step >= STEP_TERM)
+	if (timeout == 0 || oldest == ILIST_NONE || x->blind ||
+	    x->step >= STEP_TERM)
 		return TSTAMP_NEVER;
 	return tstamp_add(p->conns[oldest].begun, timeout);
 }

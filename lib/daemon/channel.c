@@ -193,6 +193,15 @@ channel_retires(struct worker *w, const struct words *a, tstamp now)
 }
 
 static void
+channel_is_blind(struct worker *w, const struct words *a, tstamp now)
+{
+	if (a->given)
+		worker_misbehaved(w, now, "BLIND with words");
+	else
+		pool_blind(&w->sup->pool, w->process, now);
+}
+
+static void
 channel_fails(struct worker *w, const struct words *a, tstamp now)
 {
 	char name[96];
@@ -265,6 +274,7 @@ static const struct verb {
 	{ WIRE_READY, channel_is_ready, false },
 	{ WIRE_LOST, channel_is_lost, false },
 	{ WIRE_RETIRE, channel_retires, true },
+	{ WIRE_BLIND, channel_is_blind, true },
 	{ WIRE_FAIL, channel_fails, true },
 	{ WIRE_EVENT, channel_event, true },
 	{ WIRE_STATUS, channel_status, true },

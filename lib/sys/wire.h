@@ -34,6 +34,7 @@
 #define WIRE_LOST "LOST" /* serial */
 #define WIRE_FAIL "FAIL" /* text */
 #define WIRE_RETIRE "RETIRE"
+#define WIRE_BLIND "BLIND"
 #define WIRE_EVENT "EVENT" /* text */
 #define WIRE_STATUS "STATUS" /* text */
 

@@ -43,6 +43,8 @@ is_open(struct adapter *a, const struct given *g)
 		return false;
 	default:
 		a->blind = true;
+		(void)channel_say(
+		    a->channel, WIRE_BLIND, sizeof(WIRE_BLIND) - 1);
 		(void)channel_say(a->channel, blind, sizeof(blind) - 1);
 		return false;
 	}

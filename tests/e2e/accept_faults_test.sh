@@ -161,6 +161,18 @@ testAProgramThatHidesItsMemoryIsServed() {
 	    apps web workers 0 status
 }
 
+testASessionWhoseEndCannotBeSeenIsNeverOverItsTime() {
+	accept web --hide <<-EOF | conf
+	request_timeout = 200ms
+	EOF
+	pool_start
+	assertNotNull "$(web)"
+	await status_is 'when its sessions end cannot be seen' \
+	    apps web workers 0 status
+	assertNotNull "$(web 'sleep 700')"
+	assertEquals '{}' "$(status apps web exits)"
+}
+
 testAChildThatHidesItsMemoryIsNot() {
 	accept web --fork 1 --hide-child <<-EOF | conf
 	start_limit = 1

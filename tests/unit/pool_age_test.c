@@ -41,6 +41,20 @@ a_session_over_request_timeout_has_its_process_ended(void)
 }
 
 static void
+a_session_whose_end_cannot_be_seen_is_never_over_it(void)
+{
+	rig_begin();
+	rig_running(timeout_options(), 1);
+	rig_arrive();
+	rig_at(20000);
+	pool_blind(&rig.pool, 0, rig.now);
+	rig_at(90000);
+	CHECK_STR("hand 0>0", rig_did());
+	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
+	rig_end();
+}
+
+static void
 a_session_that_ends_in_time_ends_nothing(void)
 {
 	rig_begin();
@@ -568,6 +582,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_session_over_request_timeout_has_its_process_ended);
+	RUN(a_session_whose_end_cannot_be_seen_is_never_over_it);
 	RUN(a_session_that_ends_in_time_ends_nothing);
 	RUN(what_was_ahead_has_its_time_from_when_its_turn_comes);
 	RUN(of_several_sessions_the_oldest_counts);

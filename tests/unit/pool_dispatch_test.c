@@ -29,6 +29,43 @@ the_most_recently_idle_process_is_first(void)
 }
 
 static void
+those_whose_sessions_end_unseen_take_turns(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 3);
+	for (uint32_t n = 0; n < 3; n++)
+		pool_blind(&rig.pool, n, rig.now);
+	rig_arrive_n(3);
+	(void)rig_did();
+	rig_done(1);
+	rig_done(0);
+	rig_done(2);
+	rig_arrive();
+	CHECK_STR("hand 0>1", rig_did());
+	rig_done(1);
+	rig_arrive_n(3);
+	CHECK_STR("hand 0>0, hand 2>2, hand 1>1", rig_did());
+	rig_end();
+}
+
+static void
+of_those_the_newest_generation_is_first(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 3);
+	for (uint32_t n = 0; n < 3; n++)
+		pool_blind(&rig.pool, n, rig.now);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_ready(3);
+	pool_blind(&rig.pool, 3, rig.now);
+	(void)rig_did();
+	rig_arrive();
+	CHECK_STR("hand 0>3", rig_did());
+	rig_end();
+}
+
+static void
 a_process_that_is_not_ready_gets_nothing(void)
 {
 	struct app_options o = rig_options();
@@ -372,6 +409,8 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_connection_goes_to_an_idle_process_at_once);
 	RUN(the_most_recently_idle_process_is_first);
+	RUN(those_whose_sessions_end_unseen_take_turns);
+	RUN(of_those_the_newest_generation_is_first);
 	RUN(a_process_that_is_not_ready_gets_nothing);
 	RUN(a_process_without_sessions_to_give_is_ready_when_it_is_spawned);
 	RUN(waiters_are_served_in_the_order_of_arrival);

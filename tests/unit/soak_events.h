@@ -201,6 +201,8 @@ a_process_speaks(void)
 		assert(pool_ready(&w.pool, n, w.now));
 	} else if (world_chance(20)) {
 		pool_retire(&w.pool, n, w.now);
+	} else if (world_chance(20)) {
+		pool_blind(&w.pool, n, w.now);
 	} else {
 		pool_spoke(&w.pool, n, w.now);
 	}
