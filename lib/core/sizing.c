@@ -55,10 +55,13 @@ static tstamp
 sizing_gate(const struct app *a)
 {
 	const struct backoff *b = &a->backoff;
-	tstamp gate = b->until;
+	tspan most = a->options.restart_delay_max;
+	/* It may have been made shorter meanwhile. */
+	tstamp gate =
+	    tstamp_min(b->until, tstamp_add(b->failed_at, most + most / 4));
 
 	if (sizing_on_trial(a))
-		gate = tstamp_add(b->failed_at, a->options.restart_delay_max);
+		gate = tstamp_add(b->failed_at, most);
 	else if (app_demand(a) > 0 && app_ready(a) == 0 && b->delay != 0)
 		gate = tstamp_min(
 		    gate, tstamp_add(b->failed_at, a->options.restart_delay));

@@ -231,6 +231,28 @@ the_delay_ends_at_restart_delay_max(void)
 }
 
 static void
+a_shorter_restart_delay_max_holds_for_the_present_delay(void)
+{
+	struct app_options o = rig_options();
+	tstamp died;
+
+	begin_young(o);
+	for (int i = 0; i < 6; i++) {
+		(void)restart_after_death(0);
+		(void)rig_did();
+		rig_ready(0);
+	}
+	died = rig.now;
+	rig_exits(0, END_SIGNAL);
+	(void)rig_did();
+	o.restart_delay_max = TSPAN_SECONDS(2);
+	rig_change(0, &o);
+	CHECK_EQ(0, app_processes(rig_app(0)));
+	CHECK(pool_deadline(&rig.pool) <= died + TSPAN_MSECONDS(2500));
+	rig_end();
+}
+
+static void
 a_process_that_outlives_min_server_life_resets_the_delay(void)
 {
 	begin_young(rig_options());
@@ -770,6 +792,7 @@ main(int argc, char **argv)
 	RUN(after_a_young_death_the_next_start_waits_for_restart_delay);
 	RUN(the_delay_doubles_with_a_quarter_of_jitter_at_most);
 	RUN(the_delay_ends_at_restart_delay_max);
+	RUN(a_shorter_restart_delay_max_holds_for_the_present_delay);
 	RUN(a_process_that_outlives_min_server_life_resets_the_delay);
 	RUN(an_older_process_does_not_reset_the_delay);
 	RUN(an_old_death_is_replaced_at_once);
