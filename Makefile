@@ -44,6 +44,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/child.c \
     lib/sys/child_explain.c \
     lib/sys/connections.c \
+    lib/sys/executable.c \
     lib/sys/fdpass.c \
     lib/sys/filemark.c \
     lib/sys/hang.c \

@@ -294,6 +294,8 @@ birth_command(struct birth *b, const struct conf_app *conf)
 	b->argv[0] = strrchr(conf->adapter, '/') + 1;
 	memcpy(b->argv + 1, conf->command, (len + 1) * sizeof(*b->argv));
 	b->spec.path = conf->adapter;
+	/* It would find out too late that it cannot, and each time anew. */
+	b->spec.next = conf->command[0];
 	b->spec.argv = b->argv;
 	return true;
 }

@@ -29,6 +29,7 @@
 #include <unistd.h>
 
 #include "sys/child.h"
+#include "sys/executable.h"
 
 #define STACK_SIZE (64 * 1024)
 
@@ -190,6 +191,27 @@ write_number(char *to)
 }
 
 static int
+check_next(struct birth *b)
+{
+	if (b->spec->next == NULL)
+		return 0;
+	return executable_check(b->spec->next, b->result->interpreter);
+}
+
+/* It has failed: execve() does not say of which file ENOENT and EACCES are. */
+static int
+look_closer(struct birth *b)
+{
+	int error = errno;
+
+	if ((error == ENOENT || error == EACCES) &&
+	    executable_check(b->spec->path, b->result->interpreter) == -1)
+		return -1;
+	errno = error;
+	return -1;
+}
+
+static int
 execute(struct birth *b)
 {
 	static const unsigned long none[2];
@@ -204,7 +226,8 @@ execute(struct birth *b)
 	if (s->program != 0)
 		return (int)syscall(SYS_execveat, (int)b->nfds - 1, "", s->argv,
 		    envp, AT_EMPTY_PATH);
-	return execve(s->path, s->argv, envp);
+	(void)execve(s->path, s->argv, envp);
+	return look_closer(b);
 }
 
 static int (*const steps[])(struct birth *) = {
@@ -217,6 +240,7 @@ static int (*const steps[])(struct birth *) = {
 	[CHILD_DIRECTORY] = change_directory,
 	[CHILD_IDENTITY] = set_identity,
 	[CHILD_NO_NEW_PRIVS] = set_no_new_privs,
+	[CHILD_NEXT] = check_next,
 	[CHILD_EXEC] = execute,
 };
 
@@ -242,6 +266,7 @@ child_result_init(struct child_result *r)
 	r->stage = CHILD_CLONE;
 	r->error = 0;
 	r->limit = 0;
+	r->interpreter[0] = '\0';
 }
 
 /* Returns the child's number or -1; it has then run, or failed and is dead. */

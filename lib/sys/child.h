@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sys/executable.h"
+
 /* Descriptors a child may be given beyond 0, 1 and 2. */
 #define CHILD_FDS_MAX 64
 
@@ -39,6 +41,11 @@ struct child_spec {
 	 * not be a script. 0: path it is.
 	 */
 	int program;
+	/*
+	 * What the program is to execute in its turn, with a slash: if the
+	 * child could not do that, it is not started. NULL: nothing.
+	 */
+	const char *next;
 	char *const *argv; /* ends with NULL */
 	char *const *envp; /* ends with NULL; NULL: empty */
 	/*
@@ -82,6 +89,7 @@ enum child_stage {
 	CHILD_DIRECTORY,
 	CHILD_IDENTITY,
 	CHILD_NO_NEW_PRIVS,
+	CHILD_NEXT,
 	CHILD_EXEC
 };
 
@@ -95,6 +103,8 @@ struct child_result {
 	enum child_stage stage; /* that failed, else CHILD_EXEC */
 	int error; /* errno of it; 0: the program runs */
 	int limit; /* the resource, if it was CHILD_LIMITS */
+	/* Of a script, if that is what could not be executed; else "". */
+	char interpreter[EXECUTABLE_INTERPRETER_SIZE];
 };
 
 /* Before the spec and the result are given to another thread. */

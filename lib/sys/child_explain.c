@@ -17,6 +17,7 @@ static const char *const failures[] = {
 	[CHILD_DIRECTORY] = "cannot chdir to",
 	[CHILD_IDENTITY] = "cannot become",
 	[CHILD_NO_NEW_PRIVS] = "cannot set no_new_privs",
+	[CHILD_NEXT] = "cannot execute",
 	[CHILD_EXEC] = "cannot execute",
 };
 
@@ -46,29 +47,41 @@ limit_name(int resource)
 	}
 }
 
+/* The file or the like that the step was about; NULL: there is none. */
+static const char *
+subject(const struct child_spec *spec, const struct child_result *r)
+{
+	switch (r->stage) {
+	case CHILD_LIMITS:
+		return limit_name(r->limit);
+	case CHILD_CHROOT:
+		return spec->chroot;
+	case CHILD_DIRECTORY:
+		return spec->directory != NULL ? spec->directory : "/";
+	case CHILD_NEXT:
+		return spec->next;
+	case CHILD_EXEC:
+		return spec->path;
+	default:
+		return NULL;
+	}
+}
+
 const char *
 child_explain(const struct child_spec *spec, const struct child_result *r,
     char *buf, size_t size)
 {
 	const char *failed = failures[r->stage];
 	const char *error = strerror(r->error);
-	const char *what = NULL;
+	const char *what = subject(spec, r);
 
-	if (r->stage == CHILD_IDENTITY) {
+	if (r->stage == CHILD_IDENTITY)
 		(void)snprintf(buf, size, "%s user %u and group %u: %s", failed,
 		    (unsigned)spec->uid, (unsigned)spec->gid, error);
-		return buf;
-	}
-	if (r->stage == CHILD_LIMITS)
-		what = limit_name(r->limit);
-	else if (r->stage == CHILD_CHROOT)
-		what = spec->chroot;
-	else if (r->stage == CHILD_DIRECTORY)
-		what = spec->directory != NULL ? spec->directory : "/";
-	else if (r->stage == CHILD_EXEC)
-		what = spec->path;
-
-	if (what != NULL)
+	else if (r->interpreter[0] != '\0')
+		(void)snprintf(buf, size, "%s %s: its interpreter %s: %s",
+		    failed, what, r->interpreter, error);
+	else if (what != NULL)
 		(void)snprintf(buf, size, "%s %s: %s", failed, what, error);
 	else
 		(void)snprintf(buf, size, "%s: %s", failed, error);

@@ -292,17 +292,32 @@ testSixteenDescriptorsAreEnough() {
 	assert_flood 20
 }
 
-testAProgramThatCannotBeExecutedIsTheReason() {
-	echo 'not for this machine' >"$DIR/odd" && chmod 755 "$DIR/odd"
-	accept web <<-EOF | conf
-	command = "/nowhere/prog"
-	start_limit = 1
+# cannot_execute COMMAND REASON: known at the first start, and told once.
+cannot_execute() {
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		handoff = accept
+		command = "$1"
+	}
 	EOF
-	sed -i '0,/^command/{/^command/d}' "$DIR/pool.conf"
+	: >"$DIR/log"
 	pool_run
 	await status_is failed apps web state
-	assertContains "$(status apps web last_failure)" \
-	    'cannot execute /nowhere/prog: No such file or directory'
+	assertEquals 1 "$(status apps web spawn_failures)"
+	assertEquals "cannot execute $1: $2" "$(status apps web last_failure)"
+	assertEquals 1 "$(grep -c 'web: .*cannot execute' "$DIR/log")"
+	pool_stop
+}
+
+testAProgramThatCannotBeExecutedFailsAtOnce() {
+	printf '#!/nowhere/sh\n' >"$DIR/odd" && chmod 755 "$DIR/odd"
+	printf '#!/bin/sh\n' >"$DIR/plain" && chmod 644 "$DIR/plain"
+	cannot_execute /nowhere/prog 'No such file or directory'
+	cannot_execute "$DIR/plain" 'Permission denied'
+	cannot_execute "$DIR" 'Is a directory'
+	cannot_execute "$DIR/odd" \
+	    'its interpreter /nowhere/sh: No such file or directory'
 }
 
 testAnAdapterThatIsNotThereIsTheReason() {

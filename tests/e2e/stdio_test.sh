@@ -405,14 +405,13 @@ testAProgramThatIsNotThereIsAFailureBeforeAnyClient() {
 	script prog <<-EOF
 	cat
 	EOF
-	stdio web ./prog <<-EOF | conf
-	start_limit = 1
-	EOF
+	stdio web ./prog </dev/null | conf
 	chmod 644 "$DIR/prog"
 	pool_run
 	await status_is failed apps web state
-	assertContains "$(status apps web last_failure)" \
-	    "cannot execute $DIR/prog: Permission denied"
+	assertEquals 1 "$(status apps web spawn_failures)"
+	assertEquals "cannot execute $DIR/prog: Permission denied" \
+	    "$(status apps web last_failure)"
 }
 
 testAProgramThatWentAwayLosesTheSessionAndSaysWhy() {

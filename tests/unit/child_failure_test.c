@@ -45,6 +45,85 @@ a_program_that_may_not_run_is_named(void)
 }
 
 static void
+a_folder_is_no_program(void)
+{
+	struct child_spec spec = shell("");
+
+	spec.path = "/usr";
+	CHECK_STR("cannot execute /usr: Is a directory", failure(&spec));
+}
+
+/* Makes an executable file with this text; the caller removes it. */
+static char *
+script(const char *text)
+{
+	static char path[64];
+	int fd;
+
+	(void)strcpy(path, "/tmp/child_test.XXXXXX");
+	fd = mkstemp(path);
+	CHECK(fd != -1);
+	CHECK_EQ(strlen(text), write(fd, text, strlen(text)));
+	CHECK_EQ(0, fchmod(fd, 0755));
+	close(fd);
+	return path;
+}
+
+static void
+an_interpreter_that_is_not_there_is_named(void)
+{
+	struct child_spec spec = shell("");
+	char wanted[160];
+
+	spec.path = script("#! /nonexistent/sh -e\n");
+	(void)snprintf(wanted, sizeof(wanted),
+	    "cannot execute %s: its interpreter /nonexistent/sh: "
+	    "No such file or directory",
+	    spec.path);
+	CHECK_STR(wanted, failure(&spec));
+	(void)unlink(spec.path);
+}
+
+static void
+a_script_without_a_first_line_is_of_no_known_format(void)
+{
+	struct child_spec spec = shell("");
+	char wanted[160];
+
+	spec.path = script("exit 0\n");
+	(void)snprintf(wanted, sizeof(wanted),
+	    "cannot execute %s: Exec format error", spec.path);
+	CHECK_STR(wanted, failure(&spec));
+	(void)unlink(spec.path);
+}
+
+static void
+what_is_to_be_executed_next_is_named(void)
+{
+	struct child_spec spec = shell("exit 0");
+
+	spec.next = "/nonexistent/prog";
+	CHECK_STR("cannot execute /nonexistent/prog: "
+		  "No such file or directory",
+	    failure(&spec));
+}
+
+static void
+what_the_user_may_not_execute_next_is_named(void)
+{
+	struct child_spec spec = shell("exit 0");
+	char wanted[160];
+
+	be_ordinary();
+	spec.next = script("#!/bin/sh\n");
+	NEED(chmod(spec.next, 0644) == 0);
+	(void)snprintf(wanted, sizeof(wanted),
+	    "cannot execute %s: Permission denied", spec.next);
+	CHECK_STR(wanted, failure(&spec));
+	(void)unlink(spec.next);
+}
+
+static void
 a_directory_that_is_not_there_is_named(void)
 {
 	struct child_spec spec = shell("");
@@ -171,6 +250,11 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_program_that_is_not_there_is_named);
 	RUN(a_program_that_may_not_run_is_named);
+	RUN(a_folder_is_no_program);
+	RUN(an_interpreter_that_is_not_there_is_named);
+	RUN(a_script_without_a_first_line_is_of_no_known_format);
+	RUN(what_is_to_be_executed_next_is_named);
+	RUN(what_the_user_may_not_execute_next_is_named);
 	RUN(a_directory_that_is_not_there_is_named);
 	RUN_ALONE(a_directory_that_may_not_be_entered_is_named);
 	RUN(a_root_that_is_not_there_is_named);
