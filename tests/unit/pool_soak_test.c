@@ -125,6 +125,8 @@ keep_what_there_is(void)
 			continue;
 		a->options.max_lifetime = 0;
 		pool_app_change(&w.pool, app, &a->options, w.now);
+		/* Else it is blamed for stops that were right before. */
+		world_settle();
 		pool_app_renew(&w.pool, app, false, w.now);
 		if (a->options.listens)
 			pool_backlog(&w.pool, app, 0, w.now);
