@@ -144,9 +144,7 @@ must_wait_rollout(struct client *cl)
 		client_error(cl,
 		    "%s: the new generation does not live, the old one "
 		    "stays: %s",
-		    g->conf->name,
-		    g->last_failure[0] != '\0' ? g->last_failure
-					       : "see the log");
+		    g->conf->name, g->given_up_for);
 		return false;
 	}
 	return false;

@@ -75,6 +75,7 @@ struct group {
 	uint64_t *slots; /* bitmap of the slots in use */
 	uint32_t slots_len; /* in words */
 	char last_failure[256]; /* "" : none yet */
+	char given_up_for[256]; /* that which ended the latest rollout */
 	tstamp looks_since; /* looks at slow processes are counted from here */
 	unsigned looks; /* in that second */
 	struct log_rate full_rate;

@@ -175,9 +175,11 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 			group_tell_full(g, now);
 		break;
 	case NEWS_GIVEN_UP:
+		memcpy(
+		    g->given_up_for, g->last_failure, sizeof(g->given_up_for));
 		log_errorx("%s: the new generation does not live: the old "
-			   "one stays",
-		    name);
+			   "one stays: %s",
+		    name, g->given_up_for);
 		break;
 	case NEWS_STUCK:
 		log_errorx("%s: a process is still there after SIGKILL; it "

@@ -24,6 +24,12 @@ status_keep(struct status *st, const char *s)
 	return at;
 }
 
+static size_t
+keep_reason(struct status *st, const char *reason)
+{
+	return status_keep(st, reason[0] == '\0' ? NULL : reason);
+}
+
 static void
 take_limit(struct status *st, struct status_app *a, const struct group *g)
 {
@@ -54,9 +60,8 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 	    ? conf->min_processes
 	    : conf->max_processes;
 	a->max_queue = conf->max_queue;
-	a->failure = g->last_failure[0] == '\0'
-	    ? STATUS_NO_STRING
-	    : status_keep(st, g->last_failure);
+	a->failure = keep_reason(st, g->last_failure);
+	a->given_up_for = keep_reason(st, g->given_up_for);
 	take_limit(st, a, g);
 	a->listen = st->strings.len;
 	TAILQ_FOREACH(d, &g->doors, next) {

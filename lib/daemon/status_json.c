@@ -262,8 +262,8 @@ put_rollout(struct status *st, const struct status_app *a)
 	    a->condemned > a->outdated ? a->condemned - a->outdated : 0);
 	put_uint(j, "of", a->condemned);
 	put_string(j, "state", a->rolling ? "rolling" : "given up");
-	put_string(
-	    j, "reason", a->given_up ? status_string(st, a->failure) : NULL);
+	put_string(j, "reason",
+	    a->given_up ? status_string(st, a->given_up_for) : NULL);
 	json_object_end(j);
 }
 

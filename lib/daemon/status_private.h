@@ -51,6 +51,7 @@ struct status_app {
 	size_t listen; /* string: the first of so many */
 	size_t nlisten;
 	size_t failure; /* string: the last failure, or none */
+	size_t given_up_for; /* string: that which ended a rollout, or none */
 	const char *state;
 	enum conf_handoff handoff;
 	bool sessions; /* whether it has figures of sessions at all */

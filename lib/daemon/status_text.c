@@ -216,6 +216,16 @@ put_times(
 }
 
 static void
+put_reason(struct text *t, const char *what, const char *reason)
+{
+	if (reason == NULL)
+		return;
+	text_printf(t, "    %s: ", what);
+	put_foreign(t, reason);
+	text_puts(t, "\n");
+}
+
+static void
 put_ends(struct status *st, const struct status_app *a)
 {
 	struct text *t = &st->piece;
@@ -232,11 +242,9 @@ put_ends(struct status *st, const struct status_app *a)
 		comma = ", ";
 	}
 	text_puts(t, "\n");
-	if (a->failure == STATUS_NO_STRING)
-		return;
-	text_puts(t, "    last failure: ");
-	put_foreign(t, status_string(st, a->failure));
-	text_puts(t, "\n");
+	put_reason(t, "last failure", status_string(st, a->failure));
+	if (a->given_up)
+		put_reason(t, "given up", status_string(st, a->given_up_for));
 }
 
 static void

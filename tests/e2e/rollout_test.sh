@@ -273,6 +273,27 @@ testAGenerationThatDiesYoungIsGivenUp() {
 	assert_given_up nonsense 1
 }
 
+testWhatFailsAfterwardsIsNotWhyItWasGivenUp() {
+	printf '#!/bin/sh\nexit 3\n' >"$DIR/prog" && chmod 755 "$DIR/prog"
+	lives
+	pool_start
+	old=$(status apps web workers '*' pid | sort)
+	lives
+	sed -i "s,$TWORKER,$DIR/prog," "$DIR/pool.conf"
+	reload
+	await status_is 'given up' apps web rollout state
+	printf '#!/bin/sh\nexit 4\n' >"$DIR/other" && chmod 755 "$DIR/other"
+	mv "$DIR/other" "$DIR/prog"
+	kill -KILL "$(echo "$old" | head -n 1)"
+	await status_is 'exited with status 4 before it was ready' \
+	    apps web last_failure
+	assert_given_up 'exited with status 3 before it was ready' 1
+	assertContains "$(ctl status)" \
+	    'given up: exited with status 3 before it was ready'
+	assertContains "$(cat "$DIR/log")" \
+	    'the old one stays: exited with status 3 before it was ready'
+}
+
 testAfterOneThatWasGivenUpABetterOneIsRolledOut() {
 	given_up --exit-at-once 3
 	lives --text better
