@@ -121,14 +121,17 @@ keep_what_there_is(void)
 	for (uint32_t app = 0; app < w.pool.limits.apps; app++) {
 		struct world_app *a = &w.apps[app];
 
-		if (!a->used)
-			continue;
 		a->options.max_lifetime = 0;
-		pool_app_change(&w.pool, app, &a->options, w.now);
-		/* Else it is blamed for stops that were right before. */
-		world_settle();
+		if (a->used)
+			pool_app_change(&w.pool, app, &a->options, w.now);
+	}
+	/* Or stops that are right now would be looked at when they are not. */
+	world_settle();
+	for (uint32_t app = 0; app < w.pool.limits.apps; app++) {
+		if (!w.apps[app].used)
+			continue;
 		pool_app_renew(&w.pool, app, false, w.now);
-		if (a->options.listens)
+		if (w.apps[app].options.listens)
 			pool_backlog(&w.pool, app, 0, w.now);
 	}
 	for (uint32_t n = 0; n < w.pool.nprocesses; n++)
