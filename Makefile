@@ -66,6 +66,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/retriever.c \
     lib/sys/retriever_helper.c \
     lib/sys/sockdiag.c \
+    lib/sys/stdfd.c \
     lib/sys/tcpdoor.c \
     lib/sys/text.c \
     lib/sys/unixpath.c \
@@ -216,11 +217,13 @@ WORKER_SRCS = lib/sys/fdpass.c \
 ADAPTERS = apppool-accept apppool-stdio
 # What they share; the locks of the library would bring resolvers along.
 ADAPTER_SRCS = lib/sys/fdpass.c \
+    lib/sys/stdfd.c \
     lib/worker/apppool.c \
     lib/worker/channel.c \
     lib/worker/environment.c \
     lib/worker/session.c
 ACCEPT_SRCS = lib/sys/fdpass.c \
+    lib/sys/stdfd.c \
     lib/worker/accept.c \
     lib/worker/accept_adapter.c \
     lib/worker/accept_call.c \

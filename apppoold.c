@@ -26,6 +26,7 @@
 #include "sys/background.h"
 #include "sys/log.h"
 #include "sys/notify.h"
+#include "sys/stdfd.h"
 
 struct options {
 	const char *file;
@@ -260,7 +261,7 @@ simulate(int argc, char **argv)
 		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
 		return EX_IOERR;
 	}
-	if (background_fix_stdio() == -1)
+	if (stdfd_fix() == -1)
 		return EX_OSERR;
 	return simulate_main(argc, argv);
 }
@@ -278,7 +279,7 @@ main(int argc, char **argv)
 	if (name != NULL && strcmp(name, "apppoolctl") == 0)
 		return is_simulate(argc, argv) ? simulate(argc, argv)
 					       : ctl_main(argc, argv);
-	if (background_fix_stdio() == -1)
+	if (stdfd_fix() == -1)
 		return EX_OSERR;
 	status = parse_options(argc, argv, &o);
 	if (status != EX_OK)

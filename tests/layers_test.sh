@@ -16,7 +16,7 @@ testSysIncludesSysAndTheTypeOfTime() {
 }
 
 testWorkersIncludeTheHandOverAlone() {
-	assertEquals '' "$(foreign worker 'worker/.*|sys/(fdpass|wire)\.h')"
+	assertEquals '' "$(foreign worker 'worker/.*|sys/(fdpass|stdfd|wire)\.h')"
 }
 
 testTheDaemonIncludesDaemonSysAndCore() {

@@ -351,6 +351,11 @@ struct conf *conf_load(const char *file, unsigned flags,
 
 void conf_free(struct conf *);
 
+/* false and errno: no memory; what there is of the copy is to be freed. */
+bool conf_listen_copy(struct conf_listen *out, const struct conf_listen *);
+
+void conf_listen_fini(struct conf_listen *);
+
 /*
  * Writes the configuration in force, defaults included, in the syntax of
  * pool.conf(5), each app with what `defaults` gave it: loading that gives an

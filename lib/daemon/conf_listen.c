@@ -12,6 +12,25 @@
 /* Each address is compared with each other one. */
 #define ADDRESSES_MAX 256
 
+static bool
+copy_text(char **out, const char *text)
+{
+	*out = text == NULL ? NULL : strdup(text);
+	return text == NULL || *out != NULL;
+}
+
+bool
+conf_listen_copy(struct conf_listen *out, const struct conf_listen *l)
+{
+	bool text, path, name;
+
+	*out = *l;
+	text = copy_text(&out->text, l->text);
+	path = copy_text(&out->path, l->path);
+	name = copy_text(&out->fd_name, l->fd_name);
+	return text && path && name;
+}
+
 void
 conf_listen_fini(struct conf_listen *l)
 {

@@ -305,7 +305,6 @@ struct conf_listens {
 
 bool conf_address_parse(const struct conf_input *, void *base, const char *text,
     struct conf_listens *out);
-void conf_listen_fini(struct conf_listen *);
 
 /* True if one of both could not be bound while the other listens. */
 bool conf_listen_overlaps(

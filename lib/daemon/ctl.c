@@ -17,7 +17,7 @@
 #include "daemon/ctl_answer.h"
 #include "daemon/ctl_private.h"
 #include "daemon/ping.h"
-#include "sys/background.h"
+#include "sys/stdfd.h"
 
 /* Options without a letter. */
 enum {
@@ -253,7 +253,7 @@ ctl_main(int argc, char **argv)
 		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
 		return EX_IOERR;
 	}
-	if (background_fix_stdio() == -1)
+	if (stdfd_fix() == -1)
 		return EX_OSERR;
 	/* The words of the command may stand anywhere. */
 	while (

@@ -32,25 +32,10 @@
 
 /* --- opening and closing ------------------------------------------------ */
 
-static bool
-intake_copy_where(struct door *d, const struct conf_listen *where)
-{
-	d->where = *where;
-	d->where.text = strdup(where->text);
-	d->where.path = where->path == NULL ? NULL : strdup(where->path);
-	d->where.fd_name =
-	    where->fd_name == NULL ? NULL : strdup(where->fd_name);
-	return d->where.text != NULL &&
-	    (where->path == NULL || d->where.path != NULL) &&
-	    (where->fd_name == NULL || d->where.fd_name != NULL);
-}
-
 static void
 intake_free(struct door *d)
 {
-	free(d->where.text);
-	free(d->where.path);
-	free(d->where.fd_name);
+	conf_listen_fini(&d->where);
 	free(d);
 }
 
@@ -104,7 +89,7 @@ intake_open_one(
 		return NULL;
 	d->budget = 1;
 	d->listener.fd = -1;
-	if (!intake_copy_where(d, where))
+	if (!conf_listen_copy(&d->where, where))
 		goto fail;
 	intake_spec(conf, &d->where, inherited, &spec);
 	if (listener_open(&d->listener, &spec, &why) == -1) {

@@ -38,23 +38,8 @@ static void pc_door_ready(struct loop_io *io, uint32_t events, tstamp now);
 static void
 pc_door_free(struct pc_door *d)
 {
-	free(d->where.text);
-	free(d->where.path);
-	free(d->where.fd_name);
+	conf_listen_fini(&d->where);
 	free(d);
-}
-
-static bool
-pc_door_copy_where(struct pc_door *d, const struct conf_listen *where)
-{
-	d->where = *where;
-	d->where.text = strdup(where->text);
-	d->where.path = where->path == NULL ? NULL : strdup(where->path);
-	d->where.fd_name =
-	    where->fd_name == NULL ? NULL : strdup(where->fd_name);
-	return d->where.text != NULL &&
-	    (where->path == NULL || d->where.path != NULL) &&
-	    (where->fd_name == NULL || d->where.fd_name != NULL);
 }
 
 /*
@@ -152,7 +137,7 @@ pc_door_new(
 	d->budget = 1;
 	d->rest_until = TSTAMP_NEVER;
 	d->listener.fd = -1;
-	if (pc_door_copy_where(d, where) && pc_door_listen(d, inherited))
+	if (conf_listen_copy(&d->where, where) && pc_door_listen(d, inherited))
 		return d;
 	pc_door_free(d);
 	return NULL;

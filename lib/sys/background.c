@@ -17,20 +17,6 @@
 /* To the process that waits for our report; -1: there is none. */
 static int report_fd = -1;
 
-int
-background_fix_stdio(void)
-{
-	int fd;
-
-	/* The lowest number that is free is the one that is opened. */
-	do {
-		fd = open("/dev/null", O_RDWR);
-		if (fd == -1)
-			return -1;
-	} while (fd <= STDERR_FILENO);
-	return close(fd);
-}
-
 /* In the first process. A report is one byte; no report is a sad end. */
 static _Noreturn void
 wait_for_report(int fd, pid_t child)

@@ -8,13 +8,6 @@
  */
 
 /*
- * Opens /dev/null wherever 0, 1 or 2 is closed, so that no socket of ours
- * becomes somebody's standard error. To be called first of all. Returns 0,
- * or -1 and errno.
- */
-int background_fix_stdio(void);
-
-/*
  * Returns 0 in the second process: leader of a session of its own, with the
  * standard descriptors it had, so that messages still reach the terminal.
  * The first process never returns: it exits with what is reported, or, if

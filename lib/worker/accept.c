@@ -25,6 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/stdfd.h"
 #include "sys/wire.h"
 #include "worker/accept_serve.h"
 #include "worker/accept_view.h"
@@ -59,18 +60,6 @@ clock_now(void)
 }
 
 /* --- before it runs ------------------------------------------------------ */
-
-/* A number below 3 that is free would be one of the program's. */
-static void
-fix_descriptors(void)
-{
-	int fd = open("/dev/null", O_RDWR);
-
-	while (fd != -1 && fd <= STDERR_FILENO)
-		fd = open("/dev/null", O_RDWR);
-	if (fd != -1)
-		(void)close(fd);
-}
 
 static _Noreturn void
 too_few(struct adapter *a)
@@ -308,7 +297,8 @@ main(int argc, char **argv)
 	}
 	/* Where we were executed by descriptor, we are called by its number. */
 	(void)prctl(PR_SET_NAME, "apppool-accept");
-	fix_descriptors();
+	/* A number below 3 that is free would be one of the program's. */
+	(void)stdfd_fix();
 	view_init();
 	open_channel(&a);
 	open_door(&a);

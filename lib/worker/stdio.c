@@ -25,6 +25,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "sys/stdfd.h"
 #include "sys/wire.h"
 #include "worker/apppool.h"
 #include "worker/stdio_peer.h"
@@ -142,18 +143,6 @@ become(char **command, int conn)
 	program_failed(command[0], errno);
 }
 
-/* A number below 3 that is free would be one of the program's. */
-static void
-fix_descriptors(void)
-{
-	int fd = open("/dev/null", O_RDWR);
-
-	while (fd != -1 && fd <= STDERR_FILENO)
-		fd = open("/dev/null", O_RDWR);
-	if (fd != -1)
-		(void)close(fd);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -164,7 +153,8 @@ main(int argc, char **argv)
 		    "usage: apppool-stdio PROGRAM [ARGUMENT...]\n", stderr);
 		return EX_USAGE;
 	}
-	fix_descriptors();
+	/* A number below 3 that is free would be one of the program's. */
+	(void)stdfd_fix();
 	if (apppool_open() == -1) {
 		if (errno == ENOENT)
 			errx(EX_USAGE, "to be started by apppoold(8)");
