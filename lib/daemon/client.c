@@ -128,8 +128,7 @@ client_tell(struct client *cl, const char *text)
 	}
 	json_init(&j, &cl->out);
 	json_object(&j);
-	json_key(&j, "message");
-	json_string(&j, text);
+	json_put_string(&j, "message", text);
 	json_object_end(&j);
 	text_puts(&cl->out, "\n");
 }

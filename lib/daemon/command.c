@@ -180,8 +180,7 @@ command_version(struct client *cl, char *const *args, tstamp now)
 	}
 	json_init(&j, &cl->out);
 	json_object(&j);
-	json_key(&j, "version");
-	json_string(&j, APPPOOL_VERSION);
+	json_put_string(&j, "version", APPPOOL_VERSION);
 	json_object_end(&j);
 	text_puts(&cl->out, "\n");
 }
@@ -222,10 +221,8 @@ command_help(struct client *cl, char *const *args, tstamp now)
 	}
 	json_init(&j, &cl->out);
 	json_object(&j);
-	for (size_t i = 0; i < COMMANDS; i++) {
-		json_key(&j, commands[i].name);
-		json_string(&j, commands[i].does);
-	}
+	for (size_t i = 0; i < COMMANDS; i++)
+		json_put_string(&j, commands[i].name, commands[i].does);
 	json_object_end(&j);
 	text_puts(&cl->out, "\n");
 }

@@ -46,10 +46,8 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 	}
 	json_init(&j, &cl->out);
 	json_object(&j);
-	json_key(&j, "protocol");
-	json_string(&j, protocol);
-	json_key(&j, "address");
-	json_string(&j, d->address);
+	json_put_string(&j, "protocol", protocol);
+	json_put_string(&j, "address", d->address);
 	json_object_end(&j);
 	text_puts(&cl->out, "\n");
 }

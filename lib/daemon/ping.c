@@ -276,25 +276,20 @@ ping_tell_json(const struct ping *p, struct text *t)
 	text_put(&why, "", 1);
 	json_init(&j, t);
 	json_object(&j);
-	json_key(&j, "app");
-	json_string(&j, p->app);
-	json_key(&j, "address");
-	json_string(&j, p->address);
-	json_key(&j, "protocol");
-	json_string(&j, conf_word_name(conf_protocol_words, p->protocol));
-	json_key(&j, "good");
-	json_bool(&j, ping_good(p));
+	json_put_string(&j, "app", p->app);
+	json_put_string(&j, "address", p->address);
+	json_put_string(
+	    &j, "protocol", conf_word_name(conf_protocol_words, p->protocol));
+	json_put_bool(&j, "good", ping_good(p));
 	json_key(&j, "status");
 	if (a->status == 0)
 		json_null(&j);
 	else
 		json_uint(&j, a->status);
-	json_key(&j, "time");
-	json_span(&j, p->ended - p->began);
-	json_key(&j, "text");
-	json_string(&j, why.data);
-	json_key(&j, "stderr");
-	json_string(&j, a->complaint[0] == '\0' ? NULL : a->complaint);
+	json_put_span(&j, "time", p->ended - p->began);
+	json_put_string(&j, "text", why.data);
+	json_put_string(
+	    &j, "stderr", a->complaint[0] == '\0' ? NULL : a->complaint);
 	json_object_end(&j);
 	text_puts(t, "\n");
 	text_fini(&why);

@@ -6,40 +6,12 @@
 #include "daemon/status_private.h"
 
 static void
-put_uint(struct json *j, const char *key, uint64_t n)
-{
-	json_key(j, key);
-	json_uint(j, n);
-}
-
-static void
-put_span(struct json *j, const char *key, tspan span)
-{
-	json_key(j, key);
-	json_span(j, span);
-}
-
-static void
-put_string(struct json *j, const char *key, const char *s)
-{
-	json_key(j, key);
-	json_string(j, s);
-}
-
-static void
-put_null(struct json *j, const char *key)
-{
-	json_key(j, key);
-	json_null(j);
-}
-
-static void
 put_known(struct json *j, const char *key, bool known, uint64_t n)
 {
 	if (known)
-		put_uint(j, key, n);
+		json_put_uint(j, key, n);
 	else
-		put_null(j, key);
+		json_put_null(j, key);
 }
 
 static void
@@ -60,7 +32,8 @@ put_addresses(struct status *st, const char *key, size_t first, size_t count)
 static void
 put_time(struct json *j, const char *key, uint64_t us)
 {
-	put_span(j, key, us < INT64_MAX / 1000 ? (tspan)us * 1000 : INT64_MAX);
+	json_put_span(
+	    j, key, us < INT64_MAX / 1000 ? (tspan)us * 1000 : INT64_MAX);
 }
 
 /* The names are those that STATS has, without the spaces. */
@@ -71,30 +44,30 @@ put_counter(struct status *st)
 	const struct poolcounter_figures *f = &st->counter;
 
 	if (!st->counts) {
-		put_null(j, "counter");
+		json_put_null(j, "counter");
 		return;
 	}
 	json_key(j, "counter");
 	json_object(j);
 	put_addresses(st, "listen", st->counter_listen, st->counter_nlisten);
-	put_uint(j, "clients", f->clients);
-	put_uint(j, "max_clients", f->max_clients);
-	put_uint(j, "keys", f->keys);
-	put_uint(j, "max_keys", f->max_keys);
-	put_uint(j, "processing", f->counter.held);
-	put_uint(j, "waiting", f->counter.waiting);
-	put_uint(j, "connections", f->connections);
-	put_uint(j, "refused_clients", f->refused_clients);
-	put_uint(j, "refused_keys", f->counter.full_tables);
-	put_uint(j, "connect_errors", f->connect_errors);
-	put_uint(j, "failed_sends", f->failed_sends);
-	put_uint(j, "total_acquired", f->counter.acquired);
-	put_uint(j, "total_releases", f->counter.releases);
-	put_uint(j, "processed_count", f->counter.processed);
-	put_uint(j, "full_queues", f->counter.full_queues);
-	put_uint(j, "lock_mismatch", f->counter.lock_mismatch);
-	put_uint(j, "lock_while_waiting", f->counter.lock_while_waiting);
-	put_uint(j, "release_mismatch", f->counter.release_mismatch);
+	json_put_uint(j, "clients", f->clients);
+	json_put_uint(j, "max_clients", f->max_clients);
+	json_put_uint(j, "keys", f->keys);
+	json_put_uint(j, "max_keys", f->max_keys);
+	json_put_uint(j, "processing", f->counter.held);
+	json_put_uint(j, "waiting", f->counter.waiting);
+	json_put_uint(j, "connections", f->connections);
+	json_put_uint(j, "refused_clients", f->refused_clients);
+	json_put_uint(j, "refused_keys", f->counter.full_tables);
+	json_put_uint(j, "connect_errors", f->connect_errors);
+	json_put_uint(j, "failed_sends", f->failed_sends);
+	json_put_uint(j, "total_acquired", f->counter.acquired);
+	json_put_uint(j, "total_releases", f->counter.releases);
+	json_put_uint(j, "processed_count", f->counter.processed);
+	json_put_uint(j, "full_queues", f->counter.full_queues);
+	json_put_uint(j, "lock_mismatch", f->counter.lock_mismatch);
+	json_put_uint(j, "lock_while_waiting", f->counter.lock_while_waiting);
+	json_put_uint(j, "release_mismatch", f->counter.release_mismatch);
 	put_time(j, "processing_time", f->counter.processing_time);
 	put_time(j, "gained_time", f->counter.gained_time);
 	put_time(j, "waiting_time_for_me", f->counter.me_time);
@@ -110,17 +83,17 @@ put_head(struct status *st)
 	struct json *j = &st->json;
 
 	json_object(j);
-	put_string(j, "version", APPPOOL_VERSION);
-	put_uint(j, "pid", (uint64_t)getpid());
-	put_string(j, "state", st->stopping ? "stopping" : "running");
-	put_span(j, "uptime", st->uptime);
-	put_string(j, "config", status_string(st, st->config));
-	put_uint(j, "generation", st->generation);
-	put_uint(j, "max_processes", st->max_processes);
-	put_uint(j, "processes", st->processes);
-	put_uint(j, "living", st->living);
-	put_uint(j, "active", st->active);
-	put_uint(j, "waiting", st->waiting);
+	json_put_string(j, "version", APPPOOL_VERSION);
+	json_put_uint(j, "pid", (uint64_t)getpid());
+	json_put_string(j, "state", st->stopping ? "stopping" : "running");
+	json_put_span(j, "uptime", st->uptime);
+	json_put_string(j, "config", status_string(st, st->config));
+	json_put_uint(j, "generation", st->generation);
+	json_put_uint(j, "max_processes", st->max_processes);
+	json_put_uint(j, "processes", st->processes);
+	json_put_uint(j, "living", st->living);
+	json_put_uint(j, "active", st->active);
+	json_put_uint(j, "waiting", st->waiting);
 	put_counter(st);
 	json_key(j, "apps");
 	json_array(j);
@@ -129,16 +102,16 @@ put_head(struct status *st)
 static void
 put_processes(struct json *j, const struct status_app *a)
 {
-	put_uint(j, "min_processes", a->min_processes);
-	put_uint(j, "max_processes", a->max_processes);
-	put_uint(j, "processes", a->processes);
-	put_uint(j, "starting", a->in_state[PROCESS_STARTING]);
-	put_uint(j, "idle", a->in_state[PROCESS_IDLE]);
-	put_uint(j, "active", a->in_state[PROCESS_ACTIVE]);
-	put_uint(j, "retiring", a->in_state[PROCESS_RETIRING]);
-	put_uint(j, "stopping",
+	json_put_uint(j, "min_processes", a->min_processes);
+	json_put_uint(j, "max_processes", a->max_processes);
+	json_put_uint(j, "processes", a->processes);
+	json_put_uint(j, "starting", a->in_state[PROCESS_STARTING]);
+	json_put_uint(j, "idle", a->in_state[PROCESS_IDLE]);
+	json_put_uint(j, "active", a->in_state[PROCESS_ACTIVE]);
+	json_put_uint(j, "retiring", a->in_state[PROCESS_RETIRING]);
+	json_put_uint(j, "stopping",
 	    a->in_state[PROCESS_STOPPING] + a->in_state[PROCESS_DYING]);
-	put_uint(j, "stuck", a->stuck);
+	json_put_uint(j, "stuck", a->stuck);
 }
 
 static void
@@ -146,10 +119,10 @@ put_spans(struct json *j, const char *key, const struct status_spans *s)
 {
 	json_key(j, key);
 	json_object(j);
-	put_span(j, "p50", s->p50);
-	put_span(j, "p90", s->p90);
-	put_span(j, "p99", s->p99);
-	put_span(j, "max", s->max);
+	json_put_span(j, "p50", s->p50);
+	json_put_span(j, "p90", s->p90);
+	json_put_span(j, "p99", s->p99);
+	json_put_span(j, "max", s->max);
 	json_object_end(j);
 }
 
@@ -180,8 +153,8 @@ put_measured(struct json *j, const struct status_measured *m)
 		put_spans(j, "queue_wait", &m->queue_wait);
 		put_spans(j, "session_time", &m->session_time);
 	} else {
-		put_null(j, "queue_wait");
-		put_null(j, "session_time");
+		json_put_null(j, "queue_wait");
+		json_put_null(j, "session_time");
 	}
 }
 
@@ -190,37 +163,38 @@ put_sessions(struct json *j, const struct status_app *a)
 {
 	const struct app_figures *f = &a->figures;
 
-	put_uint(j, "sessions", f->sessions);
-	put_uint(j, "waiting", a->waiting);
-	put_span(j, "oldest_wait", a->oldest_wait);
-	put_uint(j, "max_waiting", f->max_waiting);
-	put_uint(j, "max_queue", a->max_queue);
-	put_uint(j, "parked", 0);
-	put_uint(j, "accepted", f->accepted);
-	put_uint(j, "completed", f->completed);
-	put_uint(j, "refused", f->refused);
-	put_uint(j, "timed_out", f->timed_out);
-	put_uint(j, "abandoned", f->abandoned);
-	put_uint(j, "lost", f->lost);
-	put_uint(j, "retaken", f->retaken);
-	put_span(j, "idle_while_waiting", a->idle_while_waiting);
+	json_put_uint(j, "sessions", f->sessions);
+	json_put_uint(j, "waiting", a->waiting);
+	json_put_span(j, "oldest_wait", a->oldest_wait);
+	json_put_uint(j, "max_waiting", f->max_waiting);
+	json_put_uint(j, "max_queue", a->max_queue);
+	json_put_uint(j, "parked", 0);
+	json_put_uint(j, "accepted", f->accepted);
+	json_put_uint(j, "completed", f->completed);
+	json_put_uint(j, "refused", f->refused);
+	json_put_uint(j, "timed_out", f->timed_out);
+	json_put_uint(j, "abandoned", f->abandoned);
+	json_put_uint(j, "lost", f->lost);
+	json_put_uint(j, "retaken", f->retaken);
+	json_put_span(j, "idle_while_waiting", a->idle_while_waiting);
 }
 
 static void
 put_ends(struct json *j, const struct status *st, const struct status_app *a)
 {
-	put_uint(j, "spawned", a->figures.spawned);
-	put_uint(j, "spawn_failures", a->figures.spawn_failures);
+	json_put_uint(j, "spawned", a->figures.spawned);
+	json_put_uint(j, "spawn_failures", a->figures.spawn_failures);
 	json_key(j, "exits");
 	json_object(j);
 	for (unsigned end = 0; end < PROCESS_ENDS; end++) {
 		if (a->figures.exits[end] != 0)
-			put_uint(j, process_end_name((enum process_end)end),
+			json_put_uint(j,
+			    process_end_name((enum process_end)end),
 			    a->figures.exits[end]);
 	}
 	json_object_end(j);
-	put_span(j, "backoff_until", a->backoff);
-	put_string(j, "last_failure", status_string(st, a->failure));
+	json_put_span(j, "backoff_until", a->backoff);
+	json_put_string(j, "last_failure", status_string(st, a->failure));
 }
 
 static void
@@ -229,20 +203,20 @@ put_limit(struct status *st, const struct status_app *a)
 	struct json *j = &st->json;
 
 	if (a->limit == STATUS_NO_STRING) {
-		put_null(j, "limit");
+		json_put_null(j, "limit");
 		return;
 	}
 	json_key(j, "limit");
 	json_object(j);
-	put_string(j, "server", status_string(st, a->limit));
-	put_string(j, "key", status_string(st, a->limit_key));
-	put_uint(j, "workers", a->limit_workers);
-	put_uint(j, "held", a->locks.held);
-	put_uint(j, "asked", a->locks.asked);
-	put_uint(j, "granted", a->locks.granted);
-	put_uint(j, "full", a->locks.full);
-	put_uint(j, "timed_out", a->locks.timed_out);
-	put_uint(j, "unreachable", a->locks.unreachable);
+	json_put_string(j, "server", status_string(st, a->limit));
+	json_put_string(j, "key", status_string(st, a->limit_key));
+	json_put_uint(j, "workers", a->limit_workers);
+	json_put_uint(j, "held", a->locks.held);
+	json_put_uint(j, "asked", a->locks.asked);
+	json_put_uint(j, "granted", a->locks.granted);
+	json_put_uint(j, "full", a->locks.full);
+	json_put_uint(j, "timed_out", a->locks.timed_out);
+	json_put_uint(j, "unreachable", a->locks.unreachable);
 	json_object_end(j);
 }
 
@@ -252,17 +226,17 @@ put_rollout(struct status *st, const struct status_app *a)
 	struct json *j = &st->json;
 
 	if (!a->rolling && !a->given_up) {
-		put_null(j, "rollout");
+		json_put_null(j, "rollout");
 		return;
 	}
 	json_key(j, "rollout");
 	json_object(j);
-	put_uint(j, "generation", a->generation);
-	put_uint(j, "done",
+	json_put_uint(j, "generation", a->generation);
+	json_put_uint(j, "done",
 	    a->condemned > a->outdated ? a->condemned - a->outdated : 0);
-	put_uint(j, "of", a->condemned);
-	put_string(j, "state", a->rolling ? "rolling" : "given up");
-	put_string(j, "reason",
+	json_put_uint(j, "of", a->condemned);
+	json_put_string(j, "state", a->rolling ? "rolling" : "given up");
+	json_put_string(j, "reason",
 	    a->given_up ? status_string(st, a->given_up_for) : NULL);
 	json_object_end(j);
 }
@@ -271,14 +245,12 @@ static void
 put_load(struct json *j, const struct status_app *a)
 {
 	if (!a->sessions && !a->listens) {
-		put_null(j, "load");
-		put_null(j, "work");
+		json_put_null(j, "load");
+		json_put_null(j, "work");
 		return;
 	}
-	json_key(j, "load");
-	json_percent(j, a->load);
-	json_key(j, "work");
-	json_number(j, a->work);
+	json_put_percent(j, "load", a->load);
+	json_put_number(j, "work", a->work);
 }
 
 static void
@@ -289,9 +261,9 @@ put_app(struct status *st, const struct status_app *a,
 
 	json_break(j);
 	json_object(j);
-	put_string(j, "name", status_string(st, a->name));
-	put_string(j, "state", a->state);
-	put_string(j, "handoff", conf_handoff_name(a->handoff));
+	json_put_string(j, "name", status_string(st, a->name));
+	json_put_string(j, "state", a->state);
+	json_put_string(j, "handoff", conf_handoff_name(a->handoff));
 	put_addresses(st, "listen", a->listen, a->nlisten);
 	put_processes(j, a);
 	put_rollout(st, a);
@@ -313,9 +285,9 @@ static void
 put_state_span(struct json *j, const char *key, bool in, tspan span)
 {
 	if (in)
-		put_span(j, key, span);
+		json_put_span(j, key, span);
 	else
-		put_null(j, key);
+		json_put_null(j, key);
 }
 
 static void
@@ -327,26 +299,26 @@ put_worker(struct status *st, const struct status_worker *w,
 
 	json_break(j);
 	json_object(j);
-	put_string(j, "id", w->slot == STATUS_NO_SLOT ? NULL : w->id);
+	json_put_string(j, "id", w->slot == STATUS_NO_SLOT ? NULL : w->id);
 	put_known(j, "slot", w->slot != STATUS_NO_SLOT, w->slot);
 	put_known(j, "pid", w->pid != 0, (uint64_t)w->pid);
-	put_uint(j, "generation", w->generation);
-	put_string(j, "state",
+	json_put_uint(j, "generation", w->generation);
+	json_put_string(j, "state",
 	    w->stuck ? "stuck"
 		     : process_state_name((enum process_state)w->state));
 	put_known(j, "sessions", w->counts, w->sessions);
 	put_known(j, "requests", w->counts, w->requests);
-	put_span(j, "age", st->at - w->born);
+	json_put_span(j, "age", st->at - w->born);
 	put_state_span(j, "idle_for", w->state == PROCESS_IDLE, in_state);
 	put_state_span(j, "busy_for", w->sessions != 0, in_state);
 	if (info == NULL) {
-		put_null(j, "rss");
-		put_null(j, "cpu");
+		json_put_null(j, "rss");
+		json_put_null(j, "cpu");
 	} else {
-		put_uint(j, "rss", (uint64_t)info->rss);
-		put_span(j, "cpu", info->cpu);
+		json_put_uint(j, "rss", (uint64_t)info->rss);
+		json_put_span(j, "cpu", info->cpu);
 	}
-	put_string(j, "status", status_string(st, w->text));
+	json_put_string(j, "status", status_string(st, w->text));
 	json_object_end(j);
 }
 

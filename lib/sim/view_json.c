@@ -43,36 +43,6 @@ output_fini(struct output *o)
 	text_fini(&o->text);
 }
 
-/* --- keys with their values --------------------------------------------- */
-
-static void
-put_string(struct json *j, const char *key, const char *value)
-{
-	json_key(j, key);
-	json_string(j, value);
-}
-
-static void
-put_count(struct json *j, const char *key, uint64_t n)
-{
-	json_key(j, key);
-	json_uint(j, n);
-}
-
-static void
-put_span(struct json *j, const char *key, tspan span)
-{
-	json_key(j, key);
-	json_span(j, span);
-}
-
-static void
-put_number(struct json *j, const char *key, double n)
-{
-	json_key(j, key);
-	json_number(j, n);
-}
-
 /* --- what was asked ----------------------------------------------------- */
 
 static void
@@ -82,10 +52,10 @@ put_load_app(struct output *o, const struct load_app *app)
 
 	json_break(j);
 	json_object(j);
-	put_string(j, "name", app->name);
-	put_number(j, "rate", app->rate);
-	put_string(j, "service", view_service(&app->service).text);
-	put_span(j, "service_mean", load_service_mean(&app->service));
+	json_put_string(j, "name", app->name);
+	json_put_number(j, "rate", app->rate);
+	json_put_string(j, "service", view_service(&app->service).text);
+	json_put_span(j, "service_mean", load_service_mean(&app->service));
 	json_object_end(j);
 	output_flush(o);
 }
@@ -96,16 +66,17 @@ put_load(struct output *o, const struct simulation *s)
 	const struct load_spec *spec = &s->load;
 	struct json *j = &o->json;
 
-	put_string(j, "version", APPPOOL_VERSION);
-	put_string(j, "config", s->conf->file);
-	put_span(j, "start_time", s->start_time);
+	json_put_string(j, "version", APPPOOL_VERSION);
+	json_put_string(j, "config", s->conf->file);
+	json_put_span(j, "start_time", s->start_time);
 	json_break(j);
 	json_key(j, "load");
 	json_object(j);
-	put_string(j, "trace", spec->trace);
-	put_count(j, "seed", spec->seed);
+	json_put_string(j, "trace", spec->trace);
+	json_put_uint(j, "seed", spec->seed);
 	if (spec->trace == NULL) {
-		put_string(j, "profile", view_profile(&spec->profile).text);
+		json_put_string(
+		    j, "profile", view_profile(&spec->profile).text);
 		json_key(j, "apps");
 		json_array(j);
 		for (size_t i = 0; i < spec->apps_len; i++)
@@ -122,12 +93,12 @@ put_waits(struct json *j, const struct histogram *h)
 {
 	json_key(j, "queue_wait");
 	json_object(j);
-	put_span(j, "mean", (tspan)histogram_mean(h));
-	put_span(j, "p50", histogram_share(h, 0.5));
-	put_span(j, "p90", histogram_share(h, 0.9));
-	put_span(j, "p99", histogram_share(h, 0.99));
-	put_span(j, "p99.9", histogram_share(h, 0.999));
-	put_span(j, "max", histogram_share(h, 1));
+	json_put_span(j, "mean", (tspan)histogram_mean(h));
+	json_put_span(j, "p50", histogram_share(h, 0.5));
+	json_put_span(j, "p90", histogram_share(h, 0.9));
+	json_put_span(j, "p99", histogram_share(h, 0.99));
+	json_put_span(j, "p99.9", histogram_share(h, 0.999));
+	json_put_span(j, "max", histogram_share(h, 1));
 	json_object_end(j);
 }
 
@@ -136,26 +107,26 @@ put_figures(struct output *o, const struct result_app *r)
 {
 	struct json *j = &o->json;
 
-	put_count(j, "accepted", r->arrived);
-	put_count(j, "completed", r->completed);
-	put_count(j, "refused", r->refused);
-	put_count(j, "overflowed", r->overflowed);
-	put_count(j, "timed_out", r->timed_out);
-	put_count(j, "lost", r->lost);
-	put_count(j, "unfinished", r->unfinished);
-	put_count(j, "retaken", r->taken);
+	json_put_uint(j, "accepted", r->arrived);
+	json_put_uint(j, "completed", r->completed);
+	json_put_uint(j, "refused", r->refused);
+	json_put_uint(j, "overflowed", r->overflowed);
+	json_put_uint(j, "timed_out", r->timed_out);
+	json_put_uint(j, "lost", r->lost);
+	json_put_uint(j, "unfinished", r->unfinished);
+	json_put_uint(j, "retaken", r->taken);
 	put_waits(j, &r->wait);
-	put_count(j, "spawned", r->spawned);
-	put_count(j, "spawned_before", r->spawned - r->spawned_running);
-	put_count(j, "ended", r->ended);
-	put_number(j, "processes", r->processes);
-	put_number(j, "existing", r->existing);
-	put_number(j, "busy", r->busy);
-	put_count(j, "most_processes", r->most_processes);
-	put_count(j, "max_waiting", r->most_waiting);
-	put_span(j, "idle_while_waiting", r->idle_while_waiting);
-	put_span(j, "idle_while_unread", r->idle_while_unread);
-	put_span(j, "longest_unread", r->longest_unread);
+	json_put_uint(j, "spawned", r->spawned);
+	json_put_uint(j, "spawned_before", r->spawned - r->spawned_running);
+	json_put_uint(j, "ended", r->ended);
+	json_put_number(j, "processes", r->processes);
+	json_put_number(j, "existing", r->existing);
+	json_put_number(j, "busy", r->busy);
+	json_put_uint(j, "most_processes", r->most_processes);
+	json_put_uint(j, "max_waiting", r->most_waiting);
+	json_put_span(j, "idle_while_waiting", r->idle_while_waiting);
+	json_put_span(j, "idle_while_unread", r->idle_while_unread);
+	json_put_span(j, "longest_unread", r->longest_unread);
 	output_flush(o);
 }
 
@@ -171,15 +142,15 @@ put_bucket(struct output *o, const struct series *s, uint32_t i, tspan length)
 
 	json_break(j);
 	json_object(j);
-	put_span(j, "at", at);
-	put_number(j, "processes", b->processes / time);
-	put_number(j, "busy", b->busy / time);
-	put_number(j, "waiting", b->waiting / time);
-	put_count(j, "most_processes", b->most_processes);
-	put_count(j, "max_waiting", b->most_waiting);
-	put_count(j, "accepted", b->arrived);
-	put_count(j, "refused", b->refused);
-	put_count(j, "spawned", b->spawned);
+	json_put_span(j, "at", at);
+	json_put_number(j, "processes", b->processes / time);
+	json_put_number(j, "busy", b->busy / time);
+	json_put_number(j, "waiting", b->waiting / time);
+	json_put_uint(j, "most_processes", b->most_processes);
+	json_put_uint(j, "max_waiting", b->most_waiting);
+	json_put_uint(j, "accepted", b->arrived);
+	json_put_uint(j, "refused", b->refused);
+	json_put_uint(j, "spawned", b->spawned);
 	json_object_end(j);
 	output_flush(o);
 }
@@ -200,10 +171,10 @@ put_result(struct output *o, const struct result *r)
 	struct json *j = &o->json;
 
 	json_break(j);
-	put_string(j, "policy", r->manager);
-	put_span(j, "length", r->length);
-	put_span(j, "ran", r->ran);
-	put_count(j, "events", r->events);
+	json_put_string(j, "policy", r->manager);
+	json_put_span(j, "length", r->length);
+	json_put_span(j, "ran", r->ran);
+	json_put_uint(j, "events", r->events);
 	put_figures(o, &r->total);
 	json_break(j);
 	json_key(j, "apps");
@@ -211,7 +182,7 @@ put_result(struct output *o, const struct result *r)
 	for (size_t i = 0; i < r->apps_len; i++) {
 		json_break(j);
 		json_object(j);
-		put_string(j, "name", r->apps[i].name);
+		json_put_string(j, "name", r->apps[i].name);
 		put_figures(o, &r->apps[i]);
 		json_object_end(j);
 	}

@@ -148,13 +148,6 @@ json_string(struct json *j, const char *s)
 }
 
 void
-json_int(struct json *j, int64_t n)
-{
-	json_next(j);
-	text_printf(j->out, "%" PRId64, n);
-}
-
-void
 json_uint(struct json *j, uint64_t n)
 {
 	json_next(j);
@@ -218,4 +211,53 @@ json_number(struct json *j, double n)
 	}
 	json_next(j);
 	text_printf(j->out, "%.6g", n);
+}
+
+void
+json_put_string(struct json *j, const char *key, const char *s)
+{
+	json_key(j, key);
+	json_string(j, s);
+}
+
+void
+json_put_uint(struct json *j, const char *key, uint64_t n)
+{
+	json_key(j, key);
+	json_uint(j, n);
+}
+
+void
+json_put_bool(struct json *j, const char *key, bool b)
+{
+	json_key(j, key);
+	json_bool(j, b);
+}
+
+void
+json_put_null(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_null(j);
+}
+
+void
+json_put_span(struct json *j, const char *key, tspan span)
+{
+	json_key(j, key);
+	json_span(j, span);
+}
+
+void
+json_put_percent(struct json *j, const char *key, double percent)
+{
+	json_key(j, key);
+	json_percent(j, percent);
+}
+
+void
+json_put_number(struct json *j, const char *key, double n)
+{
+	json_key(j, key);
+	json_number(j, n);
 }

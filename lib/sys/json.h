@@ -38,7 +38,6 @@ void json_break(struct json *j);
  * of UTF-8 becomes U+FFFD. NULL is null.
  */
 void json_string(struct json *j, const char *s);
-void json_int(struct json *j, int64_t n);
 void json_uint(struct json *j, uint64_t n);
 void json_bool(struct json *j, bool b);
 void json_null(struct json *j);
@@ -51,5 +50,14 @@ void json_percent(struct json *j, double percent);
 
 /* To six places; what is no number is null. */
 void json_number(struct json *j, double n);
+
+/* A key and its value. */
+void json_put_string(struct json *j, const char *key, const char *s);
+void json_put_uint(struct json *j, const char *key, uint64_t n);
+void json_put_bool(struct json *j, const char *key, bool b);
+void json_put_null(struct json *j, const char *key);
+void json_put_span(struct json *j, const char *key, tspan span);
+void json_put_percent(struct json *j, const char *key, double percent);
+void json_put_number(struct json *j, const char *key, double n);
 
 #endif
