@@ -1,6 +1,5 @@
 /* The same load, time after time. */
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 
@@ -13,13 +12,6 @@
 #define COMPARE_ROWS (1 + POLICIES)
 
 static int
-compare_no_memory(void)
-{
-	perror("apppoolctl: simulate");
-	return EX_OSERR;
-}
-
-static int
 compare_row(const struct simulation *s, unsigned row, struct result *out)
 {
 	struct manager *m;
@@ -30,7 +22,7 @@ compare_row(const struct simulation *s, unsigned row, struct result *out)
 	else
 		m = policy_new(row - 1, s->conf, s->load.seed);
 	if (m == NULL)
-		return compare_no_memory();
+		return simulate_no_memory();
 	status = simulate_run(s, m, out);
 	m->ops->fini(m);
 	return status;
@@ -44,16 +36,17 @@ compare_main(const struct simulation *s)
 	int status = EX_OK;
 
 	if (rows == NULL)
-		return compare_no_memory();
+		return simulate_no_memory();
 	while (status == EX_OK && row < COMPARE_ROWS) {
 		status = compare_row(s, row, &rows[row]);
 		if (status == EX_OK)
 			row++;
 	}
-	if (status == EX_OK && s->json)
-		view_compare_json(s, rows, row, stdout);
-	else if (status == EX_OK)
+	if (status == EX_OK && !s->json)
 		view_compare(s, rows, row, stdout);
+	else if (status == EX_OK &&
+	    view_compare_json(s, rows, row, stdout) == -1)
+		status = simulate_no_memory();
 	while (row > 0)
 		result_fini(&rows[--row]);
 	free(rows);

@@ -17,7 +17,7 @@
 
 /* --- one run ------------------------------------------------------------ */
 
-static int
+int
 simulate_no_memory(void)
 {
 	perror("apppoolctl: simulate");
@@ -97,10 +97,10 @@ simulate_ours(const struct simulation *s)
 	m->ops->fini(m);
 	if (status != EX_OK)
 		return status;
-	if (s->json)
-		view_json(s, &r, stdout);
-	else
+	if (!s->json)
 		view_text(s, &r, stdout);
+	else if (view_json(s, &r, stdout) == -1)
+		status = simulate_no_memory();
 	if (s->svg != NULL && view_svg(s, &r, s->svg) == -1) {
 		(void)fprintf(stderr, "apppoolctl: simulate: %s: %s\n", s->svg,
 		    strerror(errno));
@@ -150,7 +150,9 @@ simulate_with(const struct simulate_options *o, const struct conf *conf,
 	for (size_t i = 0; i < conf->apps_len; i++)
 		names[i] = apps[i].name;
 	status = o->compare ? compare_main(&s) : simulate_ours(&s);
-	if (fflush(stdout) == 0 || status != EX_OK)
+	/* Of what was not written before, nobody has kept the reason. */
+	errno = EIO;
+	if (status != EX_OK || (fflush(stdout) == 0 && !ferror(stdout)))
 		return status;
 	perror("apppoolctl: standard output");
 	return EX_IOERR;

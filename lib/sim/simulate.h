@@ -32,6 +32,9 @@ struct simulation {
 int simulate_run(
     const struct simulation *s, struct manager *m, struct result *out);
 
+/* Says so, and gives the exit status for it. */
+int simulate_no_memory(void);
+
 /*
  * The whole command, with the arguments of the program: "simulate" is the
  * only word among them that is no option's.  Gives the exit status.

@@ -17,16 +17,19 @@
  */
 void view_text(const struct simulation *s, const struct result *r, FILE *out);
 
-/* All of it as one JSON object. */
-void view_json(const struct simulation *s, const struct result *r, FILE *out);
+/*
+ * All of it as one JSON object. -1 and errno: it is cut short; what cannot be
+ * written shows in ferror(out).
+ */
+int view_json(const struct simulation *s, const struct result *r, FILE *out);
 
 /*
  * The same load through several managers, the first of them ours: one table,
- * or one JSON object.
+ * or one JSON object, as above.
  */
 void view_compare(const struct simulation *s, const struct result *results,
     size_t len, FILE *out);
-void view_compare_json(const struct simulation *s, const struct result *results,
+int view_compare_json(const struct simulation *s, const struct result *results,
     size_t len, FILE *out);
 
 /* The chart as a picture. -1 and errno. */

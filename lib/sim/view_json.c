@@ -3,16 +3,17 @@
  * names and its meaning.
  */
 
+#include <errno.h>
+#include <stdint.h>
+
 #include "sim/view.h"
 #include "sim/view_private.h"
 #include "sys/json.h"
 #include "sys/text.h"
 
-/* Nothing that is put at a time is longer. */
-#define PIECE 65536
-
 struct output {
 	FILE *out;
+	bool failed; /* no memory: something is missing */
 	struct text text;
 	struct json json;
 };
@@ -21,26 +22,32 @@ static void
 output_init(struct output *o, FILE *out)
 {
 	o->out = out;
-	text_init(&o->text, PIECE);
+	o->failed = false;
+	text_init(&o->text, SIZE_MAX);
 	json_init(&o->json, &o->text);
 	json_object(&o->json);
 }
 
-/* What was put so far, so that a result of any length finds room. */
+/* What was put so far, so that a long result takes little memory. */
 static void
 output_flush(struct output *o)
 {
+	o->failed = o->failed || o->text.failed;
 	(void)fwrite(o->text.data, 1, o->text.len, o->out);
 	text_clear(&o->text);
 }
 
-static void
+static int
 output_fini(struct output *o)
 {
 	json_object_end(&o->json);
 	text_puts(&o->text, "\n");
 	output_flush(o);
 	text_fini(&o->text);
+	if (!o->failed)
+		return 0;
+	errno = ENOMEM;
+	return -1;
 }
 
 /* --- what was asked ----------------------------------------------------- */
@@ -191,7 +198,7 @@ put_result(struct output *o, const struct result *r)
 	put_series(o, &r->total.series, r->length);
 }
 
-void
+int
 view_json(const struct simulation *s, const struct result *r, FILE *out)
 {
 	struct output o;
@@ -199,10 +206,10 @@ view_json(const struct simulation *s, const struct result *r, FILE *out)
 	output_init(&o, out);
 	put_load(&o, s);
 	put_result(&o, r);
-	output_fini(&o);
+	return output_fini(&o);
 }
 
-void
+int
 view_compare_json(const struct simulation *s, const struct result *results,
     size_t len, FILE *out)
 {
@@ -220,5 +227,5 @@ view_compare_json(const struct simulation *s, const struct result *results,
 		json_object_end(&o.json);
 	}
 	json_array_end(&o.json);
-	output_fini(&o);
+	return output_fini(&o);
 }

@@ -200,6 +200,23 @@ testTheLogOfApacheBecomesATrace() {
 	assertTrue "grep -q '^Connections  2: 2 completed' '$DIR/out'"
 }
 
+# The value of a key may be longer than all that is written in one go.
+testJsonHasRoomForLongNames() {
+	name=$(printf '%070000d' 0)
+	cat >"$DIR/long.conf" <<-END
+	app "$name" {
+		listen = {"127.0.0.1:8080"}
+		command = {"/bin/true"}
+	}
+	END
+	"$APPPOOLCTL" simulate -c "$DIR/long.conf" --rate 5 --for 10s -j \
+	    >"$DIR/out" 2>"$DIR/err"
+	assertEquals 0 $?
+	assertEquals '70000 70000' "$(python 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(len(r["load"]["apps"][0]["name"]), len(r["apps"][0]["name"]))' "$DIR/out")"
+}
+
 # ---------------------------------------------------------------- mistakes
 
 testWrongWordsSayWhatWouldBeRight() {

@@ -3,6 +3,9 @@
  * picture, from results that are made here.
  */
 
+#include <sys/resource.h>
+
+#include <errno.h>
 #include <math.h>
 
 #include "../unit/check.h"
@@ -630,6 +633,39 @@ a_picture_that_cannot_be_written_is_an_error(void)
 	CHECK_EQ(-1, view_svg(&s, &result, "/dev/full"));
 }
 
+/* --- JSON --------------------------------------------------------------- */
+
+/* So long that it needs memory of its own. */
+static const char *
+long_name(void)
+{
+	static char name[16 * 1024 * 1024];
+
+	memset(name, 'x', sizeof(name) - 1);
+	return name;
+}
+
+static void
+json_without_memory_is_an_error(void)
+{
+	static const struct rlimit none = { 0, RLIM_INFINITY };
+	static const struct conf conf;
+	struct simulation s = simulation_of(long_name());
+	FILE *out = begin();
+
+#ifdef __SANITIZE_ADDRESS__
+	SKIP("the sanitizer ends who finds no memory");
+#endif
+	s.conf = &conf;
+	make_result(1, TSPAN_SECONDS(1), NULL);
+	NEED(setrlimit(RLIMIT_AS, &none) == 0);
+	errno = 0;
+	CHECK_EQ(-1, view_json(&s, &result, out));
+	CHECK_EQ(ENOMEM, errno);
+	CHECK_EQ(-1, view_compare_json(&s, &result, 1, out));
+	(void)fclose(out);
+}
+
 /* --- comparisons -------------------------------------------------------- */
 
 static void
@@ -692,6 +728,7 @@ main(int argc, char **argv)
 	RUN(names_cannot_break_a_picture);
 	RUN(no_time_has_a_picture_still);
 	RUN(a_picture_that_cannot_be_written_is_an_error);
+	RUN_ALONE(json_without_memory_is_an_error);
 	RUN(a_comparison_has_a_row_for_each);
 	free(shown);
 	return check_finish();
