@@ -23,7 +23,13 @@ backlog_room(const struct backlog_app *a)
 uint32_t
 backlog_living(const struct backlog_app *a)
 {
-	return a->starting + a->idle + a->busy + a->leaving;
+	return backlog_active(a) + a->leaving;
+}
+
+uint32_t
+backlog_active(const struct backlog_app *a)
+{
+	return a->starting + a->idle + a->busy;
 }
 
 /* --- workers ------------------------------------------------------------ */
@@ -62,7 +68,7 @@ backlog_stop(struct backlog *b, uint32_t worker)
 	struct backlog_worker *w = &b->workers[worker];
 	struct backlog_app *a = &b->apps[w->app];
 
-	assert(w->state == WORKER_STARTING || w->state == WORKER_READY);
+	assert(backlog_is_active(w));
 
 	if (worker_open(b, w))
 		ilist_remove(&a->open, b->worker_links, worker);

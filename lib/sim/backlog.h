@@ -117,6 +117,16 @@ void backlog_free(struct backlog *b);
 /* All that exist, leaving ones included: those of `max_children` and such. */
 uint32_t backlog_living(const struct backlog_app *a);
 
+/* Those of them that do not leave. */
+uint32_t backlog_active(const struct backlog_app *a);
+
+/* Whether it is one of these. */
+static inline bool
+backlog_is_active(const struct backlog_worker *w)
+{
+	return w->state == WORKER_STARTING || w->state == WORKER_READY;
+}
+
 /* Starts n workers, or as many as max_processes allows; gives that number. */
 uint32_t backlog_start(struct backlog *b, uint32_t app, uint32_t n, tstamp now);
 

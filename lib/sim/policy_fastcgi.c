@@ -77,12 +77,6 @@ fastcgi_first(const struct conf_app *app)
 
 /* --- the kill policy ---------------------------------------------------- */
 
-static uint32_t
-fastcgi_running(const struct backlog_app *a)
-{
-	return a->starting + a->idle + a->busy;
-}
-
 /* Whether there is no victim in the class, in the integers of its source. */
 static bool
 fastcgi_loaded(const struct fastcgi_class *c, int running, int64_t seconds)
@@ -106,8 +100,7 @@ fastcgi_stop_youngest(struct backlog *b, const struct backlog_app *a)
 	for (w = a->base; w < a->base + a->conf->max_processes; w++) {
 		const struct backlog_worker *worker = &b->workers[w];
 
-		if (worker->state != WORKER_STARTING &&
-		    worker->state != WORKER_READY)
+		if (!backlog_is_active(worker))
 			continue;
 		if (youngest == ILIST_NONE ||
 		    worker->born >= b->workers[youngest].born)
@@ -125,7 +118,7 @@ fastcgi_kill(struct fastcgi *f, int64_t second)
 
 	for (app = 0; app < b->napps; app++) {
 		const struct backlog_app *a = &b->apps[app];
-		uint32_t running = fastcgi_running(a);
+		uint32_t running = backlog_active(a);
 
 		if (!a->served || running == 0 ||
 		    fastcgi_loaded(

@@ -69,13 +69,6 @@ uwsgi_cheaper(const struct conf_app *app)
 	return app->min_processes > 0 ? app->min_processes : 1;
 }
 
-/* Workers that are not cheaped. */
-static uint32_t
-uwsgi_active(const struct backlog_app *a)
-{
-	return a->starting + a->idle + a->busy;
-}
-
 static void
 uwsgi_wind(struct uwsgi_app *u, tstamp now)
 {
@@ -108,8 +101,7 @@ uwsgi_sample(struct uwsgi *u, const struct backlog_app *a)
 	for (w = a->base; w < end; w++) {
 		const struct backlog_worker *worker = &u->backlog.workers[w];
 
-		if (worker->state == WORKER_NONE ||
-		    worker->state == WORKER_LEAVING)
+		if (!backlog_is_active(worker))
 			u->workers[w].seen_busy = false;
 		else if (worker->serving > 0)
 			u->workers[w].seen_busy = true;
@@ -129,12 +121,11 @@ uwsgi_busyness(struct uwsgi *u, const struct backlog_app *a)
 
 		if (percent > 100 || (seen->served == 0 && seen->seen_busy))
 			percent = 100;
-		if (worker->state == WORKER_STARTING ||
-		    worker->state == WORKER_READY)
+		if (backlog_is_active(worker))
 			sum += (uint32_t)percent;
 		*seen = (struct uwsgi_worker){ 0 };
 	}
-	return uwsgi_active(a) > 0 ? sum / uwsgi_active(a) : 0;
+	return backlog_active(a) > 0 ? sum / backlog_active(a) : 0;
 }
 
 /* --- what is done ------------------------------------------------------- */
@@ -177,9 +168,7 @@ uwsgi_victim(const struct backlog *b, const struct backlog_app *a)
 	for (w = a->base; w < end; w++) {
 		const struct backlog_worker *worker = &b->workers[w];
 
-		if (worker->serving > 0 ||
-		    (worker->state != WORKER_STARTING &&
-			worker->state != WORKER_READY))
+		if (worker->serving > 0 || !backlog_is_active(worker))
 			continue;
 		if (victim == ILIST_NONE ||
 		    worker->born < b->workers[victim].born)
@@ -196,7 +185,7 @@ uwsgi_shrink(struct uwsgi *u, uint32_t app, tstamp now)
 	uint32_t victim;
 
 	state->tolerated = 0;
-	if (uwsgi_active(a) <= uwsgi_cheaper(a->conf) || now < state->stop_at)
+	if (backlog_active(a) <= uwsgi_cheaper(a->conf) || now < state->stop_at)
 		return;
 	if (state->stopping)
 		uwsgi_relax(state);
@@ -228,7 +217,7 @@ uwsgi_ticked(struct backlog *b, uint32_t app, tstamp now)
 	struct uwsgi_app *state = &u->apps[app];
 	const struct backlog_app *a = &b->apps[app];
 	bool alert = a->queue.count > UWSGI_ALERT &&
-	    uwsgi_active(a) < a->conf->max_processes;
+	    backlog_active(a) < a->conf->max_processes;
 	bool over = state->checked != 0 && now - state->checked >= UWSGI_WINDOW;
 	uint32_t busyness;
 
@@ -245,7 +234,7 @@ uwsgi_ticked(struct backlog *b, uint32_t app, tstamp now)
 		uwsgi_grow(u, app, now);
 	else if (alert)
 		uwsgi_alert(u, app, now);
-	else if (!over || uwsgi_active(a) == 1)
+	else if (!over || backlog_active(a) == 1)
 		return;
 	else if (busyness < UWSGI_MIN)
 		uwsgi_shrink(u, app, now);
