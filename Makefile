@@ -185,6 +185,7 @@ SIM_SRCS = lib/sim/backlog.c \
     lib/sim/policy_fastcgi.c \
     lib/sim/policy_fpm.c \
     lib/sim/policy_prefork.c \
+    lib/sim/policy_spare.c \
     lib/sim/policy_uwsgi.c \
     lib/sim/pool_driver.c \
     lib/sim/result.c \

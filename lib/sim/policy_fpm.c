@@ -22,19 +22,12 @@
  * traffic no child is idle for so long.
  */
 
-#include <stdlib.h>
-
 #include "sim/backlog.h"
 #include "sim/policy.h"
 #include "sim/policy_spare.h"
 
 #define FPM_TICK TSPAN_SECONDS(1)
 #define FPM_IDLE_TIMEOUT 10 /* seconds, as it counts them: whole ones */
-
-struct fpm {
-	struct backlog backlog;
-	struct spare *spares; /* of each app; dynamic */
-};
 
 /* --- dynamic ------------------------------------------------------------ */
 
@@ -60,7 +53,7 @@ fpm_dynamic_first(const struct conf_app *app)
 static void
 fpm_dynamic_ticked(struct backlog *b, uint32_t app, tstamp now)
 {
-	struct spare *s = &((struct fpm *)b)->spares[app];
+	struct spare *s = spares_of(b, app);
 	const struct backlog_app *a = &b->apps[app];
 	uint32_t n;
 
@@ -70,20 +63,11 @@ fpm_dynamic_ticked(struct backlog *b, uint32_t app, tstamp now)
 		break;
 	case SPARE_START:
 		n = spare_least(s->rate, s->min - a->idle);
-		if (backlog_start(b, app, n, now) > 0)
-			spare_double(s);
-		else
-			s->rate = 1;
+		spare_started(s, backlog_start(b, app, n, now));
 		break;
 	default:
 		break;
 	}
-}
-
-static void
-fpm_fini(struct backlog *b)
-{
-	free(((struct fpm *)b)->spares);
 }
 
 struct manager *
@@ -94,21 +78,10 @@ policy_fpm_dynamic_new(const struct conf *conf, uint64_t seed)
 		.period = FPM_TICK,
 		.first = fpm_dynamic_first,
 		.ticked = fpm_dynamic_ticked,
-		.fini = fpm_fini,
+		.fini = spares_fini,
 	};
-	struct fpm *f = (struct fpm *)backlog_new(sizeof(*f), &ops, conf, seed);
-	uint32_t app;
 
-	if (f == NULL)
-		return NULL;
-	f->spares = calloc(conf->apps_len, sizeof(*f->spares));
-	if (f->spares == NULL) {
-		backlog_free(&f->backlog);
-		return NULL;
-	}
-	for (app = 0; app < conf->apps_len; app++)
-		f->spares[app] = fpm_spare(&conf->apps[app]);
-	return &f->backlog.manager;
+	return spares_new(&ops, fpm_spare, conf, seed);
 }
 
 /* --- ondemand ----------------------------------------------------------- */

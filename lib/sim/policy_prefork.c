@@ -13,8 +13,6 @@
  * seconds that follow each other, however few are missing.
  */
 
-#include <stdlib.h>
-
 #include "sim/backlog.h"
 #include "sim/policy.h"
 #include "sim/policy_spare.h"
@@ -23,11 +21,6 @@
 #define PREFORK_WORKERS 256
 #define PREFORK_MIN 5
 #define PREFORK_MAX 10
-
-struct prefork {
-	struct backlog backlog;
-	struct spare *spares; /* of each app */
-};
 
 static struct spare
 prefork_spare(const struct conf_app *app)
@@ -52,7 +45,7 @@ prefork_first(const struct conf_app *app)
 static void
 prefork_ticked(struct backlog *b, uint32_t app, tstamp now)
 {
-	struct spare *s = &((struct prefork *)b)->spares[app];
+	struct spare *s = spares_of(b, app);
 	const struct backlog_app *a = &b->apps[app];
 	uint32_t worker;
 
@@ -63,20 +56,11 @@ prefork_ticked(struct backlog *b, uint32_t app, tstamp now)
 			backlog_stop(b, worker);
 		break;
 	case SPARE_START:
-		if (backlog_start(b, app, s->rate, now) > 0)
-			spare_double(s);
-		else
-			s->rate = 1;
+		spare_started(s, backlog_start(b, app, s->rate, now));
 		break;
 	default:
 		break;
 	}
-}
-
-static void
-prefork_fini(struct backlog *b)
-{
-	free(((struct prefork *)b)->spares);
 }
 
 struct manager *
@@ -87,20 +71,8 @@ policy_prefork_new(const struct conf *conf, uint64_t seed)
 		.period = PREFORK_TICK,
 		.first = prefork_first,
 		.ticked = prefork_ticked,
-		.fini = prefork_fini,
+		.fini = spares_fini,
 	};
-	struct prefork *p =
-	    (struct prefork *)backlog_new(sizeof(*p), &ops, conf, seed);
-	uint32_t app;
 
-	if (p == NULL)
-		return NULL;
-	p->spares = calloc(conf->apps_len, sizeof(*p->spares));
-	if (p->spares == NULL) {
-		backlog_free(&p->backlog);
-		return NULL;
-	}
-	for (app = 0; app < conf->apps_len; app++)
-		p->spares[app] = prefork_spare(&conf->apps[app]);
-	return &p->backlog.manager;
+	return spares_new(&ops, prefork_spare, conf, seed);
 }

@@ -9,6 +9,8 @@
 
 #include <stdint.h>
 
+#include "sim/backlog.h"
+
 /* Starts in one second at most, in both. */
 #define SPARE_RATE_MAX 32
 
@@ -18,10 +20,16 @@ struct spare {
 	uint32_t rate; /* starts in the next second, if any are needed */
 };
 
+/* A policy that has nothing else. */
+struct spares {
+	struct backlog backlog;
+	struct spare *bands; /* of each app */
+};
+
 enum spare_act {
 	SPARE_NOTHING,
 	SPARE_STOP, /* one */
-	SPARE_START, /* spare_double() when some have been started */
+	SPARE_START, /* spare_started() tells how many have been */
 };
 
 /* What is to be done now that so many are idle. */
@@ -34,10 +42,13 @@ spare_look(struct spare *s, uint32_t idle)
 	return idle > s->max ? SPARE_STOP : SPARE_NOTHING;
 }
 
+/* So many have been started. */
 static inline void
-spare_double(struct spare *s)
+spare_started(struct spare *s, uint32_t n)
 {
-	if (s->rate < SPARE_RATE_MAX)
+	if (n == 0)
+		s->rate = 1;
+	else if (s->rate < SPARE_RATE_MAX)
 		s->rate *= 2;
 }
 
@@ -52,5 +63,21 @@ spare_least(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
+
+/* The band of an app, in a policy that spares_new() has made. */
+static inline struct spare *
+spares_of(struct backlog *b, uint32_t app)
+{
+	return &((struct spares *)b)->bands[app];
+}
+
+/*
+ * A policy in which each app begins with the band that first_band gives it.
+ * spares_fini() is what ops->fini must be.  NULL and errno: no memory.
+ */
+struct manager *spares_new(const struct backlog_ops *ops,
+    struct spare (*first_band)(const struct conf_app *),
+    const struct conf *conf, uint64_t seed);
+void spares_fini(struct backlog *b);
 
 #endif
