@@ -2,27 +2,12 @@
 
 #include "policy_rig.h"
 
-/* The policy with all of its first workers ready. */
-static void
-begin(enum policy policy, unsigned min, unsigned max)
-{
-	rig_begin(policy, min, max);
-	rig_ready();
-	(void)rig_starts();
-}
-
-static void
-seconds(unsigned n)
-{
-	rig_pass(1000 * n);
-}
-
 /* In at most 1000 seconds. */
 static void
 grow_to(unsigned n)
 {
 	for (unsigned i = 0; rig_count() < n && i < 1000; i++) {
-		seconds(1);
+		rig_seconds(1);
 		rig_ready();
 	}
 }
@@ -58,7 +43,7 @@ busyness_begins_with_cheaper(void)
 static void
 busyness_over_50_starts_one_every_third_second(void)
 {
-	begin(POLICY_UWSGI, 2, 8);
+	rig_begin_ready(POLICY_UWSGI, 2, 8);
 	work(2, 80, 3);
 	CHECK_EQ(0, rig_starts());
 	work(2, 80, 1);
@@ -71,7 +56,7 @@ busyness_over_50_starts_one_every_third_second(void)
 static void
 busyness_counts_workers_that_start_as_idle(void)
 {
-	begin(POLICY_UWSGI, 2, 8);
+	rig_begin_ready(POLICY_UWSGI, 2, 8);
 	work(2, 80, 4);
 	CHECK_EQ(1, rig_starts());
 	/* Two thirds of 60 are under 50. */
@@ -83,9 +68,9 @@ busyness_counts_workers_that_start_as_idle(void)
 static void
 busyness_of_a_worker_that_finishes_nothing_is_100(void)
 {
-	begin(POLICY_UWSGI, 1, 8);
+	rig_begin_ready(POLICY_UWSGI, 1, 8);
 	rig_arrive(1);
-	seconds(4);
+	rig_seconds(4);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -94,7 +79,7 @@ busyness_of_a_worker_that_finishes_nothing_is_100(void)
 static void
 begin_grown_busyness(void)
 {
-	begin(POLICY_UWSGI, 1, 4);
+	rig_begin_ready(POLICY_UWSGI, 1, 4);
 	rig_arrive(4);
 	grow_to(4);
 	rig_finish_all();
@@ -109,7 +94,7 @@ next_stop(void)
 
 	(void)rig_stops();
 	while (rig.stops == 0 && n < 1000) {
-		seconds(1);
+		rig_seconds(1);
 		n++;
 	}
 	return n;
@@ -119,13 +104,13 @@ static void
 busyness_stops_one_after_10_idle_windows(void)
 {
 	begin_grown_busyness();
-	seconds(29);
+	rig_seconds(29);
 	CHECK_EQ(0, rig_stops());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_stops());
-	seconds(29);
+	rig_seconds(29);
 	CHECK_EQ(0, rig_stops());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_stops());
 	rig_end();
 }
@@ -134,7 +119,7 @@ static void
 busyness_never_stops_below_cheaper(void)
 {
 	begin_grown_busyness();
-	seconds(1000);
+	rig_seconds(1000);
 	CHECK_EQ(1, rig_count());
 	rig_end();
 }
@@ -146,7 +131,7 @@ busyness_stops_the_one_that_was_started_first(void)
 
 	begin_grown_busyness();
 	first = rig_nth(1);
-	seconds(30);
+	rig_seconds(30);
 	CHECK_EQ(first, rig.stopped);
 	rig_end();
 }
@@ -156,7 +141,7 @@ busyness_stops_no_busy_worker(void)
 {
 	uint32_t busy, second;
 
-	begin(POLICY_UWSGI, 1, 8);
+	rig_begin_ready(POLICY_UWSGI, 1, 8);
 	rig_arrive(8);
 	grow_to(8);
 	busy = rig_nth(1);
@@ -164,7 +149,7 @@ busyness_stops_no_busy_worker(void)
 	for (unsigned n = 2; n <= 8; n++)
 		rig_finish(rig_nth(n));
 	/* One of eight at 100 percent is far below 25. */
-	seconds(31);
+	rig_seconds(31);
 	CHECK_EQ(1, rig_stops());
 	CHECK_EQ(second, rig.stopped);
 	CHECK_EQ(1, rig.workers[busy].nserving);
@@ -175,7 +160,7 @@ static void
 emergencies_end_the_penalty(void)
 {
 	begin_grown_busyness();
-	seconds(30);
+	rig_seconds(30);
 	work(3, 90, 3);
 	rig_ready();
 	(void)next_stop();
@@ -200,12 +185,12 @@ static void
 busyness_between_both_puts_the_stop_off(void)
 {
 	begin_grown_busyness();
-	seconds(24);
+	rig_seconds(24);
 	work(4, 40, 3);
 	/* That window did not count: one more than without it. */
-	seconds(3);
+	rig_seconds(3);
 	CHECK_EQ(0, rig_stops());
-	seconds(3);
+	rig_seconds(3);
 	CHECK_EQ(1, rig_stops());
 	rig_end();
 }
@@ -214,11 +199,11 @@ static void
 busyness_between_both_for_three_windows_begins_anew(void)
 {
 	begin_grown_busyness();
-	seconds(18);
+	rig_seconds(18);
 	work(4, 40, 9);
-	seconds(29);
+	rig_seconds(29);
 	CHECK_EQ(0, rig_stops());
-	seconds(2);
+	rig_seconds(2);
 	CHECK_EQ(1, rig_stops());
 	rig_end();
 }
@@ -227,15 +212,15 @@ static void
 busyness_pays_a_penalty_for_a_start_after_a_stop(void)
 {
 	begin_grown_busyness();
-	seconds(30);
+	rig_seconds(30);
 	CHECK_EQ(1, rig_stops());
 	work(3, 90, 3);
 	CHECK_EQ(1, rig_starts());
 	rig_ready();
 	/* 12 windows now. */
-	seconds(35);
+	rig_seconds(35);
 	CHECK_EQ(0, rig_stops());
-	seconds(2);
+	rig_seconds(2);
 	CHECK_EQ(1, rig_stops());
 	rig_end();
 }
@@ -257,7 +242,7 @@ static void
 one_stop_after_another_lowers_the_multiplier(void)
 {
 	begin_grown_busyness();
-	seconds(30);
+	rig_seconds(30);
 	work(3, 90, 3);
 	rig_ready();
 	(void)next_stop();
@@ -269,16 +254,16 @@ one_stop_after_another_lowers_the_multiplier(void)
 static void
 busyness_starts_one_each_second_for_a_long_backlog(void)
 {
-	begin(POLICY_UWSGI, 1, 8);
+	rig_begin_ready(POLICY_UWSGI, 1, 8);
 	rig_arrive(1 + 33);
-	seconds(2);
+	rig_seconds(2);
 	CHECK_EQ(0, rig_starts());
 	rig_arrive(1);
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_starts());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_starts());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -286,16 +271,16 @@ busyness_starts_one_each_second_for_a_long_backlog(void)
 static void
 emergency_workers_go_after_3_windows(void)
 {
-	begin(POLICY_UWSGI, 1, 3);
+	rig_begin_ready(POLICY_UWSGI, 1, 3);
 	rig_arrive(60);
-	seconds(2);
+	rig_seconds(2);
 	CHECK_EQ(2, rig_starts());
 	rig_ready();
 	while (rig_busy() != RIG_WORKERS)
 		rig_finish_all();
-	seconds(8);
+	rig_seconds(8);
 	CHECK_EQ(0, rig_stops());
-	seconds(4);
+	rig_seconds(4);
 	CHECK_EQ(1, rig_stops());
 	rig_end();
 }
@@ -305,9 +290,9 @@ emergency_workers_go_after_3_windows(void)
 static void
 fastcgi_starts_nothing_before_the_first_connection(void)
 {
-	begin(POLICY_FASTCGI, 4, 8);
+	rig_begin_ready(POLICY_FASTCGI, 4, 8);
 	CHECK_EQ(0, rig_count());
-	seconds(1000);
+	rig_seconds(1000);
 	CHECK_EQ(0, rig_count());
 	rig_arrive(1);
 	CHECK_EQ(1, rig_count());
@@ -317,7 +302,7 @@ fastcgi_starts_nothing_before_the_first_connection(void)
 static void
 fastcgi_starts_one_for_who_has_waited_3_seconds(void)
 {
-	begin(POLICY_FASTCGI, 1, 8);
+	rig_begin_ready(POLICY_FASTCGI, 1, 8);
 	rig_arrive(1);
 	rig_ready();
 	rig_arrive(1);
@@ -336,7 +321,7 @@ fastcgi_starts_one_for_who_has_waited_3_seconds(void)
 static void
 fastcgi_hears_nobody_who_is_served_in_time(void)
 {
-	begin(POLICY_FASTCGI, 1, 8);
+	rig_begin_ready(POLICY_FASTCGI, 1, 8);
 	rig_arrive(1);
 	rig_ready();
 	(void)rig_starts();
@@ -352,7 +337,7 @@ fastcgi_hears_nobody_who_is_served_in_time(void)
 static void
 fastcgi_starts_one_a_second_however_many_wait(void)
 {
-	begin(POLICY_FASTCGI, 1, 8);
+	rig_begin_ready(POLICY_FASTCGI, 1, 8);
 	rig_arrive(1);
 	rig_ready();
 	(void)rig_starts();
@@ -360,7 +345,7 @@ fastcgi_starts_one_a_second_however_many_wait(void)
 		rig_arrive(1);
 		rig_pass(10);
 	}
-	seconds(3);
+	rig_seconds(3);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -369,13 +354,13 @@ fastcgi_starts_one_a_second_however_many_wait(void)
 static void
 begin_grown_fastcgi(unsigned min, unsigned n)
 {
-	begin(POLICY_FASTCGI, min, 8);
+	rig_begin_ready(POLICY_FASTCGI, min, 8);
 	rig_arrive(100);
 	grow_to(n);
 	while (rig_busy() != RIG_WORKERS)
 		rig_finish_all();
 	(void)rig_starts();
-	seconds(299 - (unsigned)((rig.now - RIG_START) / TSPAN_SECONDS(1)));
+	rig_seconds(299 - (unsigned)((rig.now - RIG_START) / TSPAN_SECONDS(1)));
 }
 
 /*
@@ -388,18 +373,18 @@ look_at(unsigned n, unsigned percent)
 	unsigned served = 2 * n * 300 * percent / 100;
 	unsigned end = (served + 30 + 299) / 300 * 300;
 
-	begin(POLICY_FASTCGI, 0, 8);
+	rig_begin_ready(POLICY_FASTCGI, 0, 8);
 	rig_arrive(1);
 	rig_ready();
 	rig_finish(0);
-	seconds(end - 20 - served);
+	rig_seconds(end - 20 - served);
 	rig_arrive(1);
-	seconds(served);
+	rig_seconds(served);
 	rig_finish(0);
 	rig_arrive(n);
 	grow_to(n);
 	rig_finish_all();
-	seconds(20);
+	rig_seconds(20);
 }
 
 static void
@@ -407,9 +392,9 @@ fastcgi_stops_one_at_each_kill_interval(void)
 {
 	begin_grown_fastcgi(0, 4);
 	CHECK_EQ(0, rig_stops());
-	seconds(300);
+	rig_seconds(300);
 	CHECK_EQ(1, rig_stops());
-	seconds(300);
+	rig_seconds(300);
 	CHECK_EQ(1, rig_stops());
 	rig_end();
 }
@@ -418,7 +403,7 @@ static void
 fastcgi_never_stops_the_last(void)
 {
 	begin_grown_fastcgi(0, 4);
-	seconds(5000);
+	rig_seconds(5000);
 	CHECK_EQ(1, rig_count());
 	rig_end();
 }
@@ -427,9 +412,9 @@ static void
 fastcgi_looks_at_min_processes_too_late(void)
 {
 	begin_grown_fastcgi(4, 4);
-	seconds(300);
+	rig_seconds(300);
 	CHECK_EQ(3, rig_count());
-	seconds(5000);
+	rig_seconds(5000);
 	CHECK_EQ(1, rig_count());
 	rig_end();
 }
@@ -463,7 +448,7 @@ fastcgi_counts_no_request_before_its_end(void)
 {
 	begin_grown_fastcgi(0, 2);
 	rig_arrive(2);
-	seconds(2);
+	rig_seconds(2);
 	CHECK_EQ(1, rig_stops());
 	rig_end();
 }
@@ -476,7 +461,7 @@ fastcgi_stops_the_youngest_be_it_busy(void)
 	begin_grown_fastcgi(0, 3);
 	youngest = rig_nth(3);
 	rig_arrive(3);
-	seconds(2);
+	rig_seconds(2);
 	CHECK_EQ(youngest, rig.stopped);
 	CHECK_EQ(1, rig.workers[youngest].nserving);
 	rig_end();
@@ -487,10 +472,10 @@ fastcgi_waits_for_a_victim_to_end(void)
 {
 	begin_grown_fastcgi(0, 3);
 	rig_arrive(3);
-	seconds(2);
+	rig_seconds(2);
 	CHECK_EQ(1, rig_stops());
 	rig_arrive(1);
-	seconds(310);
+	rig_seconds(310);
 	CHECK_EQ(0, rig_stops());
 	CHECK_EQ(0, rig_starts());
 	rig_end();
@@ -500,15 +485,15 @@ static void
 fastcgi_waits_restart_delay_for_a_slot_that_was_used(void)
 {
 	begin_grown_fastcgi(0, 3);
-	seconds(601);
+	rig_seconds(601);
 	CHECK_EQ(2, rig_stops());
 	rig_arrive(100);
-	seconds(3);
+	rig_seconds(3);
 	CHECK_EQ(1, rig_starts());
 	/* The others ask again 3 seconds later, which is too early. */
-	seconds(3);
+	rig_seconds(3);
 	CHECK_EQ(0, rig_starts());
-	seconds(3);
+	rig_seconds(3);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -519,9 +504,9 @@ fastcgi_carries_half_of_the_old_load_on(void)
 	/* 60 percent of two, then nothing: 30, which are 60 of one. */
 	look_at(2, 60);
 	CHECK_EQ(2, rig_count());
-	seconds(300);
+	rig_seconds(300);
 	CHECK_EQ(2, rig_count());
-	seconds(300);
+	rig_seconds(300);
 	CHECK_EQ(1, rig_count());
 	rig_end();
 }
@@ -545,10 +530,10 @@ fastcgi_stops_at_once_when_slack_is_short(void)
 {
 	/* The ceiling is 60: with 55 and the slack it is reached. */
 	begin_fastcgi_apps(6, 0, 9);
-	seconds(200);
+	rig_seconds(200);
 	CHECK_EQ(0, rig_stops());
 	rig_arrive_at(5, 10);
-	seconds(4);
+	rig_seconds(4);
 	CHECK_EQ(1, rig_starts());
 	CHECK(rig_stops() > 0);
 	rig_end();
@@ -558,11 +543,11 @@ static void
 fastcgi_lets_the_first_class_pay_below_the_minimum(void)
 {
 	begin_fastcgi_apps(2, 2, 3);
-	seconds(300);
+	rig_seconds(300);
 	CHECK_EQ(4, rig_count());
-	seconds(300);
+	rig_seconds(300);
 	CHECK_EQ(3, rig_count());
-	seconds(300);
+	rig_seconds(300);
 	/* Its last one is never stopped; now it is the second's turn. */
 	CHECK_EQ(2, rig_count());
 	rig_end();
@@ -581,7 +566,7 @@ anyevent_begins_with_idle(void)
 static void
 anyevent_starts_one_at_once_when_there_is_none(void)
 {
-	begin(POLICY_ANYEVENT, 0, 8);
+	rig_begin_ready(POLICY_ANYEVENT, 0, 8);
 	rig_arrive(1);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
@@ -590,13 +575,13 @@ anyevent_starts_one_at_once_when_there_is_none(void)
 static void
 anyevent_queues_a_second_job_behind_the_first(void)
 {
-	begin(POLICY_ANYEVENT, 0, 8);
+	rig_begin_ready(POLICY_ANYEVENT, 0, 8);
 	rig_arrive(1);
 	rig_ready();
 	(void)rig_starts();
 	rig_arrive(1);
 	CHECK_EQ(2, rig.workers[0].nserving);
-	seconds(10);
+	rig_seconds(10);
 	CHECK_EQ(0, rig_starts());
 	rig_end();
 }
@@ -604,11 +589,11 @@ anyevent_queues_a_second_job_behind_the_first(void)
 static void
 anyevent_leaves_a_job_where_it_is_beside_an_idle_worker(void)
 {
-	begin(POLICY_ANYEVENT, 2, 2);
+	rig_begin_ready(POLICY_ANYEVENT, 2, 2);
 	rig_arrive(3);
 	rig_finish(rig.workers[0].nserving == 1 ? 0 : 1);
 	CHECK_EQ(2, rig.workers[rig_busy()].nserving);
-	seconds(10);
+	rig_seconds(10);
 	CHECK_EQ(2, rig.workers[rig_busy()].nserving);
 	rig_end();
 }
@@ -616,7 +601,7 @@ anyevent_leaves_a_job_where_it_is_beside_an_idle_worker(void)
 static void
 anyevent_starts_one_every_tenth_of_a_second_while_jobs_wait(void)
 {
-	begin(POLICY_ANYEVENT, 0, 8);
+	rig_begin_ready(POLICY_ANYEVENT, 0, 8);
 	rig_arrive(20);
 	CHECK_EQ(1, rig_starts());
 	rig_pass(99);
@@ -631,9 +616,9 @@ anyevent_starts_one_every_tenth_of_a_second_while_jobs_wait(void)
 static void
 anyevent_has_max_at_most(void)
 {
-	begin(POLICY_ANYEVENT, 0, 4);
+	rig_begin_ready(POLICY_ANYEVENT, 0, 4);
 	rig_arrive(100);
-	seconds(10);
+	rig_seconds(10);
 	CHECK_EQ(4, rig_count());
 	rig_end();
 }
@@ -641,7 +626,7 @@ anyevent_has_max_at_most(void)
 static void
 anyevent_gives_jobs_to_workers_that_start(void)
 {
-	begin(POLICY_ANYEVENT, 0, 4);
+	rig_begin_ready(POLICY_ANYEVENT, 0, 4);
 	rig_arrive(2);
 	CHECK_EQ(0, rig.workers[0].nserving);
 	rig_ready();
@@ -652,7 +637,7 @@ anyevent_gives_jobs_to_workers_that_start(void)
 static void
 anyevent_keeps_idle_workers_spare(void)
 {
-	begin(POLICY_ANYEVENT, 2, 8);
+	rig_begin_ready(POLICY_ANYEVENT, 2, 8);
 	rig_arrive(1);
 	rig_pass(100);
 	CHECK_EQ(1, rig_starts());
@@ -662,14 +647,14 @@ anyevent_keeps_idle_workers_spare(void)
 static void
 anyevent_with_idle_0_never_stops_one(void)
 {
-	begin(POLICY_ANYEVENT, 0, 4);
+	rig_begin_ready(POLICY_ANYEVENT, 0, 4);
 	rig_arrive(100);
 	for (unsigned n = 0; n < 50; n++) {
 		rig_pass(100);
 		rig_ready();
 		rig_finish_all();
 	}
-	seconds(1000);
+	rig_seconds(1000);
 	CHECK_EQ(4, rig_count());
 	rig_end();
 }
@@ -677,7 +662,7 @@ anyevent_with_idle_0_never_stops_one(void)
 static void
 anyevent_with_idle_1_stops_one_every_10_seconds_and_the_last(void)
 {
-	begin(POLICY_ANYEVENT, 1, 4);
+	rig_begin_ready(POLICY_ANYEVENT, 1, 4);
 	rig_arrive(8);
 	rig_pass(300);
 	rig_ready();
@@ -688,11 +673,11 @@ anyevent_with_idle_1_stops_one_every_10_seconds_and_the_last(void)
 	CHECK_EQ(0, rig_stops());
 	rig_pass(1);
 	CHECK_EQ(1, rig_stops());
-	seconds(100);
+	rig_seconds(100);
 	CHECK_EQ(1, rig_count());
 	rig_arrive(1);
 	rig_finish(rig_busy());
-	seconds(10);
+	rig_seconds(10);
 	CHECK_EQ(0, rig_count());
 	rig_end();
 }
@@ -701,7 +686,7 @@ anyevent_with_idle_1_stops_one_every_10_seconds_and_the_last(void)
 static void
 begin_grown_anyevent(void)
 {
-	begin(POLICY_ANYEVENT, 1, 2);
+	rig_begin_ready(POLICY_ANYEVENT, 1, 2);
 	rig_arrive(2);
 	rig_pass(100);
 	rig_ready();
@@ -728,7 +713,7 @@ anyevent_stops_none_while_all_were_busy_in_between(void)
 static void
 anyevent_puts_a_stop_off_when_it_wants_a_start(void)
 {
-	begin(POLICY_ANYEVENT, 2, 4);
+	rig_begin_ready(POLICY_ANYEVENT, 2, 4);
 	rig_arrive(2);
 	rig_finish(0);
 	/* The timer of stops runs; now fewer than `idle` are idle again. */

@@ -2,28 +2,12 @@
 
 #include "policy_rig.h"
 
-/* The policy with all of its first workers ready. */
-static void
-begin(enum policy policy, unsigned min, unsigned max)
-{
-	rig_begin(policy, min, max);
-	rig_ready();
-	(void)rig_starts();
-}
-
-/* Seconds in which nothing happens but its ticks. */
-static void
-seconds(unsigned n)
-{
-	rig_pass(1000 * n);
-}
-
 /* --- the backlog -------------------------------------------------------- */
 
 static void
 an_idle_worker_accepts_at_once(void)
 {
-	begin(POLICY_STATIC, 1, 2);
+	rig_begin_ready(POLICY_STATIC, 1, 2);
 	rig_arrive(2);
 	CHECK_EQ(1, rig.workers[0].nserving);
 	CHECK_EQ(1, rig.workers[1].nserving);
@@ -33,7 +17,7 @@ an_idle_worker_accepts_at_once(void)
 static void
 the_longest_blocked_accepts(void)
 {
-	begin(POLICY_STATIC, 1, 3);
+	rig_begin_ready(POLICY_STATIC, 1, 3);
 	rig_arrive(3);
 	rig_finish(2);
 	rig_finish(0);
@@ -46,7 +30,7 @@ the_longest_blocked_accepts(void)
 static void
 who_finishes_accepts_the_oldest_waiter(void)
 {
-	begin(POLICY_STATIC, 1, 1);
+	rig_begin_ready(POLICY_STATIC, 1, 1);
 	rig_arrive(3);
 	rig_finish(0);
 	CHECK_EQ(1, rig.workers[0].serving[0]);
@@ -70,7 +54,7 @@ a_worker_with_concurrency_accepts_so_many(void)
 static void
 a_full_backlog_turns_away(void)
 {
-	begin(POLICY_STATIC, 1, 1);
+	rig_begin_ready(POLICY_STATIC, 1, 1);
 	rig_arrive(1 + 1024 + 100);
 	CHECK_EQ(0, rig.refused);
 	rig_arrive(1);
@@ -84,7 +68,7 @@ an_app_without_connections_has_its_minimum(void)
 	for (unsigned policy = 0; policy < POLICIES; policy++) {
 		rig_begin_all(policy, CONF_HANDOFF_NONE, 1, 3, 8);
 		rig_ready();
-		seconds(1000);
+		rig_seconds(1000);
 		CHECK_EQ(3, rig_count());
 		rig_end();
 	}
@@ -99,7 +83,7 @@ static_has_all_from_the_start_for_ever(void)
 	CHECK_EQ(8, rig_starts());
 	rig_ready();
 	rig_arrive(100);
-	seconds(100);
+	rig_seconds(100);
 	CHECK_EQ(0, rig_starts());
 	rig_end();
 }
@@ -109,10 +93,10 @@ static_has_all_from_the_start_for_ever(void)
 static void
 dynamic_has_the_sizes_of_its_pool_file(void)
 {
-	begin(POLICY_FPM_DYNAMIC, 1, 5);
+	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 5);
 	CHECK_EQ(2, rig_count());
 	rig_arrive(2);
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -120,11 +104,11 @@ dynamic_has_the_sizes_of_its_pool_file(void)
 static void
 dynamic_forks_1_2_4_8_in_seconds_that_follow(void)
 {
-	begin(POLICY_FPM_DYNAMIC, 1, 100);
+	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 100);
 	CHECK_EQ(40, rig_count());
 	rig_arrive(1000);
 	for (unsigned n = 1; n <= 8; n *= 2) {
-		seconds(1);
+		rig_seconds(1);
 		CHECK_EQ(n, rig_starts());
 		rig_ready();
 	}
@@ -135,12 +119,12 @@ static void
 dynamic_forks_no_more_than_are_missing(void)
 {
 	/* At least 4 spare ones, 8 at first. */
-	begin(POLICY_FPM_DYNAMIC, 1, 20);
+	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 20);
 	rig_arrive(1000);
-	seconds(3);
+	rig_seconds(3);
 	rig_ready();
 	CHECK_EQ(1 + 2 + 4, rig_starts());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(4, rig_starts());
 	rig_end();
 }
@@ -148,13 +132,13 @@ dynamic_forks_no_more_than_are_missing(void)
 static void
 dynamic_forks_none_for_those_that_idle(void)
 {
-	begin(POLICY_FPM_DYNAMIC, 1, 20);
+	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 20);
 	rig_arrive(8);
-	seconds(2);
+	rig_seconds(2);
 	rig_ready();
 	CHECK_EQ(1 + 2, rig_starts());
 	/* Three of four are spare. */
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -162,9 +146,9 @@ dynamic_forks_none_for_those_that_idle(void)
 static void
 dynamic_counts_no_child_that_starts(void)
 {
-	begin(POLICY_FPM_DYNAMIC, 1, 5);
+	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 5);
 	rig_arrive(2);
-	seconds(2);
+	rig_seconds(2);
 	CHECK_EQ(2, rig_starts());
 	rig_end();
 }
@@ -172,15 +156,15 @@ dynamic_counts_no_child_that_starts(void)
 static void
 dynamic_begins_anew_after_a_second_without_need(void)
 {
-	begin(POLICY_FPM_DYNAMIC, 1, 100);
+	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 100);
 	rig_arrive(40);
-	seconds(3);
+	rig_seconds(3);
 	CHECK_EQ(1 + 2 + 4, rig_starts());
 	rig_ready();
 	rig_finish_all();
-	seconds(1);
+	rig_seconds(1);
 	rig_arrive(47);
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -188,10 +172,10 @@ dynamic_begins_anew_after_a_second_without_need(void)
 static void
 dynamic_stops_at_max_children(void)
 {
-	begin(POLICY_FPM_DYNAMIC, 1, 5);
+	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 5);
 	for (unsigned n = 0; n < 10; n++) {
 		rig_arrive(10);
-		seconds(1);
+		rig_seconds(1);
 		rig_ready();
 	}
 	CHECK_EQ(5, rig_count());
@@ -202,10 +186,10 @@ dynamic_stops_at_max_children(void)
 static void
 begin_grown_dynamic(void)
 {
-	begin(POLICY_FPM_DYNAMIC, 1, 5);
+	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 5);
 	rig_arrive(5);
 	for (unsigned n = 0; n < 5; n++) {
-		seconds(1);
+		rig_seconds(1);
 		rig_ready();
 	}
 	rig_finish_all();
@@ -217,9 +201,9 @@ static void
 dynamic_stops_one_a_second_over_max_spare(void)
 {
 	begin_grown_dynamic();
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_stops());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_stops());
 	rig_end();
 }
@@ -231,7 +215,7 @@ dynamic_stops_the_idle_child_with_the_longest_life(void)
 
 	begin_grown_dynamic();
 	oldest = rig_nth(1);
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(oldest, rig.stopped);
 	rig_end();
 }
@@ -240,7 +224,7 @@ static void
 dynamic_keeps_max_spare_idle_for_ever(void)
 {
 	begin_grown_dynamic();
-	seconds(1000);
+	rig_seconds(1000);
 	CHECK_EQ(3, rig_count());
 	rig_end();
 }
@@ -250,7 +234,7 @@ dynamic_keeps_max_spare_idle_for_ever(void)
 static void
 ondemand_begins_with_none(void)
 {
-	begin(POLICY_FPM_ONDEMAND, 4, 8);
+	rig_begin_ready(POLICY_FPM_ONDEMAND, 4, 8);
 	CHECK_EQ(0, rig_count());
 	rig_end();
 }
@@ -258,7 +242,7 @@ ondemand_begins_with_none(void)
 static void
 ondemand_forks_for_each_connection_without_an_idle_child(void)
 {
-	begin(POLICY_FPM_ONDEMAND, 1, 8);
+	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 8);
 	rig_arrive(3);
 	CHECK_EQ(3, rig_starts());
 	rig_ready();
@@ -273,7 +257,7 @@ ondemand_forks_for_each_connection_without_an_idle_child(void)
 static void
 ondemand_has_max_children_at_most(void)
 {
-	begin(POLICY_FPM_ONDEMAND, 1, 8);
+	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 8);
 	rig_arrive(20);
 	CHECK_EQ(8, rig_starts());
 	rig_end();
@@ -282,17 +266,17 @@ ondemand_has_max_children_at_most(void)
 static void
 ondemand_stops_one_a_second_after_more_than_10_whole_seconds(void)
 {
-	begin(POLICY_FPM_ONDEMAND, 1, 8);
+	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 8);
 	rig_arrive(3);
 	rig_ready();
 	rig_finish_all();
-	seconds(11);
+	rig_seconds(11);
 	CHECK_EQ(0, rig_stops());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_stops());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_stops());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(0, rig_count());
 	rig_end();
 }
@@ -300,18 +284,18 @@ ondemand_stops_one_a_second_after_more_than_10_whole_seconds(void)
 static void
 ondemand_looks_at_the_child_with_the_longest_life_alone(void)
 {
-	begin(POLICY_FPM_ONDEMAND, 1, 8);
+	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 8);
 	rig_arrive(1);
 	rig_ready();
-	seconds(1);
+	rig_seconds(1);
 	rig_arrive(1);
 	rig_ready();
 	rig_finish(rig_nth(2));
-	seconds(10);
+	rig_seconds(10);
 	rig_finish(rig_nth(1));
-	seconds(10);
+	rig_seconds(10);
 	CHECK_EQ(0, rig_stops());
-	seconds(2);
+	rig_seconds(2);
 	CHECK_EQ(RIG_WORKERS, rig_nth(1));
 	rig_end();
 }
@@ -319,7 +303,7 @@ ondemand_looks_at_the_child_with_the_longest_life_alone(void)
 static void
 ondemand_never_shrinks_under_a_little_traffic(void)
 {
-	begin(POLICY_FPM_ONDEMAND, 1, 4);
+	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 4);
 	rig_arrive(4);
 	rig_ready();
 	rig_finish_all();
@@ -327,7 +311,7 @@ ondemand_never_shrinks_under_a_little_traffic(void)
 	for (unsigned n = 0; n < 100; n++) {
 		rig_arrive(1);
 		rig_finish(rig_busy());
-		seconds(2);
+		rig_seconds(2);
 	}
 	CHECK_EQ(4, rig_count());
 	rig_end();
@@ -338,10 +322,10 @@ ondemand_never_shrinks_under_a_little_traffic(void)
 static void
 prefork_has_its_defaults_at_256(void)
 {
-	begin(POLICY_PREFORK, 1, 256);
+	rig_begin_ready(POLICY_PREFORK, 1, 256);
 	CHECK_EQ(5, rig_count());
 	rig_arrive(1);
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -349,14 +333,14 @@ prefork_has_its_defaults_at_256(void)
 static void
 prefork_forks_1_2_4_up_to_32_however_few_are_missing(void)
 {
-	begin(POLICY_PREFORK, 1, 256);
+	rig_begin_ready(POLICY_PREFORK, 1, 256);
 	rig_arrive(1000);
 	for (unsigned n = 1; n <= 32; n *= 2) {
-		seconds(1);
+		rig_seconds(1);
 		CHECK_EQ(n, rig_starts());
 		rig_ready();
 	}
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(32, rig_starts());
 	rig_end();
 }
@@ -364,9 +348,9 @@ prefork_forks_1_2_4_up_to_32_however_few_are_missing(void)
 static void
 prefork_counts_children_that_start_as_idle(void)
 {
-	begin(POLICY_PREFORK, 1, 8);
+	rig_begin_ready(POLICY_PREFORK, 1, 8);
 	rig_arrive(1);
-	seconds(10);
+	rig_seconds(10);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -375,10 +359,10 @@ prefork_counts_children_that_start_as_idle(void)
 static void
 begin_grown_prefork(void)
 {
-	begin(POLICY_PREFORK, 1, 20);
+	rig_begin_ready(POLICY_PREFORK, 1, 20);
 	rig_arrive(20);
 	for (unsigned n = 0; n < 10; n++) {
-		seconds(1);
+		rig_seconds(1);
 		rig_ready();
 	}
 	rig_finish_all();
@@ -391,10 +375,10 @@ prefork_stops_one_a_second_over_max_spare(void)
 	begin_grown_prefork();
 	CHECK_EQ(20, rig_count());
 	for (unsigned n = 0; n < 18; n++) {
-		seconds(1);
+		rig_seconds(1);
 		CHECK_EQ(1, rig_stops());
 	}
-	seconds(10);
+	rig_seconds(10);
 	CHECK_EQ(2, rig_count());
 	rig_end();
 }
@@ -405,7 +389,7 @@ prefork_stops_the_longest_blocked(void)
 	begin_grown_prefork();
 	rig_arrive(1);
 	rig_finish(rig_busy());
-	seconds(1);
+	rig_seconds(1);
 	CHECK_EQ(1, rig.stopped);
 	rig_end();
 }
@@ -413,14 +397,14 @@ prefork_stops_the_longest_blocked(void)
 static void
 min_processes_are_kept_by_both(void)
 {
-	begin(POLICY_FPM_DYNAMIC, 5, 6);
+	rig_begin_ready(POLICY_FPM_DYNAMIC, 5, 6);
 	CHECK_EQ(5, rig_count());
-	seconds(10);
+	rig_seconds(10);
 	CHECK_EQ(5, rig_count());
 	rig_end();
-	begin(POLICY_PREFORK, 5, 6);
+	rig_begin_ready(POLICY_PREFORK, 5, 6);
 	CHECK_EQ(5, rig_count());
-	seconds(10);
+	rig_seconds(10);
 	CHECK_EQ(5, rig_count());
 	rig_end();
 }

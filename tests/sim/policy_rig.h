@@ -172,6 +172,15 @@ rig_ready(void)
 	rig_settle();
 }
 
+/* With all of its first workers ready, and these starts seen. */
+static inline void
+rig_begin_ready(enum policy policy, unsigned min, unsigned max)
+{
+	rig_begin(policy, min, max);
+	rig_ready();
+	rig.starts = 0;
+}
+
 static inline void
 rig_arrive_at(uint32_t app, unsigned n)
 {
@@ -237,6 +246,13 @@ rig_pass(unsigned milliseconds)
 		rig_settle();
 	}
 	rig.now = end;
+}
+
+/* Seconds in which nothing happens but its ticks. */
+static inline void
+rig_seconds(unsigned n)
+{
+	rig_pass(1000 * n);
 }
 
 /* --- what there is ------------------------------------------------------ */
