@@ -1,7 +1,5 @@
 /* What proc(5) tells, and the clocks of other processes. */
 
-#include <sys/stat.h>
-
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +14,7 @@
 
 /* Reads a file of /proc at one go into buf, with a NUL. */
 static ssize_t
-slurp_at(int folder, const char *path, char *buf, size_t size)
+slurp(int folder, const char *path, char *buf, size_t size)
 {
 	ssize_t n;
 	int fd, error;
@@ -33,31 +31,38 @@ slurp_at(int folder, const char *path, char *buf, size_t size)
 	return n;
 }
 
-static ssize_t
-slurp(const char *path, char *buf, size_t size)
+/* What follows the program's name, which may hold a ')'; NULL and errno. */
+static const char *
+stat_fields(int folder, const char *path, char *buf, size_t size)
 {
-	return slurp_at(AT_FDCWD, path, buf, size);
+	const char *end;
+
+	if (slurp(folder, path, buf, size) == -1) {
+		if (errno == ENOENT)
+			errno = ESRCH;
+		return NULL;
+	}
+	end = strrchr(buf, ')');
+	if (end == NULL) {
+		errno = EPROTO;
+		return NULL;
+	}
+	return end + 1;
 }
 
 static int
 stat_read(int folder, const char *path, struct procinfo *out)
 {
 	char stat[1024];
-	const char *rest;
+	const char *fields = stat_fields(folder, path, stat, sizeof(stat));
 	unsigned long long user, system;
 	long long pages;
 	char state;
 
-	if (slurp_at(folder, path, stat, sizeof(stat)) == -1) {
-		if (errno == ENOENT)
-			errno = ESRCH;
+	if (fields == NULL)
 		return -1;
-	}
-	/* The second field is the program's name, and may hold a ')'. */
-	rest = strrchr(stat, ')');
 	/* Fields 3, 14, 15 and 24. */
-	if (rest == NULL ||
-	    sscanf(rest + 1,
+	if (sscanf(fields,
 		" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu"
 		" %*s %*s %*s %*s %*s %*s %*s %*s %lld",
 		&state, &user, &system, &pages) != 4) {
@@ -158,17 +163,10 @@ static pid_t
 parent_of(int folder)
 {
 	char stat[1024];
-	const char *rest;
-	int parent = 0, fd = openat(folder, "stat", O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	const char *fields = stat_fields(folder, "stat", stat, sizeof(stat));
+	int parent;
 
-	if (fd == -1)
-		return 0;
-	n = read(fd, stat, sizeof(stat) - 1);
-	close(fd);
-	stat[n > 0 ? n : 0] = '\0';
-	rest = strrchr(stat, ')');
-	if (rest == NULL || sscanf(rest + 1, " %*c %d", &parent) != 1)
+	if (fields == NULL || sscanf(fields, " %*c %d", &parent) != 1)
 		return 0;
 	return parent;
 }
@@ -181,7 +179,7 @@ procinfo_child_folder(pid_t parent)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
 	    (int)parent, (int)parent);
-	if (slurp(path, children, sizeof(children)) == -1)
+	if (slurp(AT_FDCWD, path, children, sizeof(children)) == -1)
 		return -1;
 	if (sscanf(children, "%d ", &child) != 1) {
 		errno = ECHILD;
@@ -220,29 +218,4 @@ procinfo_memory(int fd, uint64_t *out)
 	}
 	*out = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
-}
-
-int
-procinfo_descriptors(void)
-{
-	struct stat st;
-	DIR *dir;
-	int count = 0;
-
-	/* Linux 6.2 and later say it in one call; before, it is 0. */
-	if (stat("/proc/self/fd", &st) == -1)
-		return -1;
-	if (st.st_size > 0)
-		return (int)st.st_size;
-
-	dir = opendir("/proc/self/fd");
-	if (dir == NULL)
-		return -1;
-	for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
-		if (e->d_name[0] != '.')
-			count++;
-	}
-	closedir(dir);
-	/* One of them was the directory's. */
-	return count - 1;
 }

@@ -53,7 +53,4 @@ int procinfo_memory_open(int folder);
 /* 0, or -1 and errno: ESRCH once it is reaped. Does not block. */
 int procinfo_memory(int fd, uint64_t *out);
 
-/* Descriptors this process has open, or -1 and errno. */
-int procinfo_descriptors(void);
-
 #endif

@@ -11,10 +11,9 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "sys/procinfo.h"
-
 #include "check.h"
 #include "child_help.h"
+#include "descriptors.h"
 
 static char self[4096];
 static char *const report_argv[] = { self, (char[]){ "--report" }, NULL };
@@ -216,11 +215,11 @@ static void
 the_parents_descriptors_stay_as_they_are(void)
 {
 	struct child_spec spec = shell("exit 0");
-	int before = procinfo_descriptors();
+	int before = descriptors();
 	int flags = fcntl(0, F_GETFD);
 
 	run(&spec);
-	CHECK_EQ(before, procinfo_descriptors());
+	CHECK_EQ(before, descriptors());
 	CHECK_EQ(flags, fcntl(0, F_GETFD));
 }
 

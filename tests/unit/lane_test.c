@@ -13,9 +13,9 @@
 #include <time.h>
 
 #include "sys/lane.h"
-#include "sys/procinfo.h"
 
 #include "check.h"
+#include "descriptors.h"
 
 #define MANY 1000
 
@@ -200,7 +200,7 @@ any_number_of_descriptors_is_closed(void)
 	int before, fd;
 
 	start();
-	before = procinfo_descriptors();
+	before = descriptors();
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 500; i++) {
 			fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -210,7 +210,7 @@ any_number_of_descriptors_is_closed(void)
 	}
 	stop();
 	/* One less: the lane's own. */
-	CHECK_EQ(before - 1, procinfo_descriptors());
+	CHECK_EQ(before - 1, descriptors());
 }
 
 /* A connected socket with unsent data that lingers for this long. */

@@ -1,9 +1,9 @@
 /* How often, and whose, resident size is looked at. */
 
 #include "daemon/measure.h"
-#include "sys/procinfo.h"
 
 #include "crew.h"
+#include "descriptors.h"
 
 #define LIMIT ((uint64_t)1 << 40)
 
@@ -51,10 +51,10 @@ a_look_takes_one_descriptor_for_as_long_as_it_lives(void)
 	int before;
 
 	begin(2, LIMIT);
-	before = procinfo_descriptors();
+	before = descriptors();
 	for (int i = 0; i < 3; i++)
 		measure_worker(sup.workers[0], ++crew.now);
-	CHECK_EQ(before + 1, procinfo_descriptors());
+	CHECK_EQ(before + 1, descriptors());
 	CHECK_EQ(crew.now, sup.workers[0]->measured);
 	close(sup.workers[0]->memory_fd);
 	sup.workers[0]->memory_fd = -1;

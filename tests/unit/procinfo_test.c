@@ -250,20 +250,6 @@ one_that_is_gone_is_esrch(void)
 }
 
 static void
-open_descriptors_are_counted(void)
-{
-	int before = procinfo_descriptors();
-	int a = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	int b = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	CHECK(before > 0);
-	CHECK_EQ(before + 2, procinfo_descriptors());
-	close(a);
-	close(b);
-	CHECK_EQ(before, procinfo_descriptors());
-}
-
-static void
 the_limit_of_descriptors_is_raised_to_the_hard_one(void)
 {
 	struct rlimit before, low, original;
@@ -296,7 +282,6 @@ main(int argc, char **argv)
 	RUN_ALONE(a_hostile_name_does_no_harm);
 	RUN(a_zombie_is_one);
 	RUN(one_that_is_gone_is_esrch);
-	RUN(open_descriptors_are_counted);
 	RUN_ALONE(the_limit_of_descriptors_is_raised_to_the_hard_one);
 	return check_finish();
 }

@@ -11,10 +11,9 @@
 #include <pthread.h>
 #include <signal.h>
 
-#include "sys/procinfo.h"
-
 #include "check.h"
 #include "child_help.h"
+#include "descriptors.h"
 
 #define SPAWNS 200
 
@@ -231,7 +230,7 @@ many_come_and_go(void)
 	struct child_spec spec = shell("exit 0");
 	struct child_result result;
 	struct reap_death died;
-	int before = procinfo_descriptors();
+	int before = descriptors();
 	int spawned = 0, reaped = 0;
 
 	for (int i = 0; i < SPAWNS; i++)
@@ -240,7 +239,7 @@ many_come_and_go(void)
 	for (; reaped < SPAWNS && death(&died); reaped++)
 		reap_take(died.pid);
 	CHECK_EQ(SPAWNS, reaped);
-	CHECK_EQ(before, procinfo_descriptors());
+	CHECK_EQ(before, descriptors());
 }
 
 static void *

@@ -13,10 +13,10 @@
 #include <time.h>
 
 #include "sys/fdpass.h"
-#include "sys/procinfo.h"
 #include "sys/retriever.h"
 
 #include "check.h"
+#include "descriptors.h"
 
 #define MANY 200
 
@@ -255,12 +255,12 @@ no_descriptor_is_left_over(void)
 	int before;
 
 	start();
-	before = procinfo_descriptors();
+	before = descriptors();
 	channel_init(&c, 10);
 	take(&c);
 	turn_until_ended(1);
 	channel_fini(&c);
-	CHECK_EQ(before, procinfo_descriptors());
+	CHECK_EQ(before, descriptors());
 	stop();
 }
 

@@ -10,10 +10,10 @@
 
 #include "sys/lane.h"
 #include "sys/loop.h"
-#include "sys/procinfo.h"
 
 #include "check.h"
 #include "child_help.h"
+#include "descriptors.h"
 
 #define BIRTHS 300
 
@@ -144,7 +144,7 @@ each_birth_has_its_death(void)
 	struct loop_io io = { .ready = lane_ready };
 	sigset_t set;
 	tstamp limit;
-	int before = procinfo_descriptors();
+	int before = descriptors();
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -174,7 +174,7 @@ each_birth_has_its_death(void)
 	CHECK_EQ(0, loop_set(&loop, &io, 0));
 	CHECK_EQ(0, lane_stop(&lane, loop_now(&loop), limit));
 	loop_fini(&loop);
-	CHECK_EQ(before, procinfo_descriptors());
+	CHECK_EQ(before, descriptors());
 }
 
 int
