@@ -251,32 +251,8 @@ engine_run(const struct engine_options *o, struct load *load,
 
 /* --- what a manager may look at ----------------------------------------- */
 
-tstamp
-engine_now(const struct engine *e)
-{
-	return e->now;
-}
-
-tstamp
-engine_arrived(const struct engine *e, uint32_t request)
-{
-	return e->requests[request].arrived;
-}
-
 uint32_t
 engine_app_of(const struct engine *e, uint32_t request)
 {
 	return e->requests[request].app;
-}
-
-uint32_t
-engine_serving(const struct engine *e, uint32_t process)
-{
-	return e->processes[process].serving.count;
-}
-
-uint32_t
-engine_unread(const struct engine *e, uint32_t process)
-{
-	return e->processes[process].unread.count;
 }

@@ -93,14 +93,6 @@ void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
 /* --- what a manager may look at ----------------------------------------- */
 
-tstamp engine_now(const struct engine *e);
-
-/* Since when it has been there. */
-tstamp engine_arrived(const struct engine *e, uint32_t request);
 uint32_t engine_app_of(const struct engine *e, uint32_t request);
-
-/* Requests that it serves; those that lie unread in its socket. */
-uint32_t engine_serving(const struct engine *e, uint32_t process);
-uint32_t engine_unread(const struct engine *e, uint32_t process);
 
 #endif

@@ -25,7 +25,7 @@ enum long_option {
 	OPTION_TRACE,
 };
 
-void
+static void
 simulate_usage(void)
 {
 	(void)fputs("usage: apppoolctl simulate [-hjV] [-c FILE] [--compare] "

@@ -38,8 +38,6 @@ struct simulate_options {
 int simulate_options_parse(struct simulate_options *o, int argc, char **argv);
 void simulate_options_fini(struct simulate_options *o);
 
-void simulate_usage(void);
-
 /* Says what is wrong with the value of an option; gives EX_USAGE. */
 int simulate_misuse(const char *option, const char *text, const char *why);
 

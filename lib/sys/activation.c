@@ -18,8 +18,8 @@
 
 static struct {
 	size_t count;
-	char *text; /* the names, each ended by NUL; owned */
-	const char **names; /* count of them; owned */
+	char *text; /* the names, each ended by NUL */
+	const char **names; /* count of them */
 } given;
 
 /* A whole number in decimal, from 0 to most; -1 for anything else. */
@@ -61,8 +61,10 @@ take_names(size_t count, const char *list)
 
 	given.text = strdup(list);
 	given.names = calloc(count, sizeof(*given.names));
-	if (given.text == NULL || given.names == NULL)
+	if (given.text == NULL || given.names == NULL) {
+		errno = ENOMEM;
 		return -1;
+	}
 
 	rest = given.text;
 	for (size_t i = 0; i < count; i++) {
@@ -92,11 +94,8 @@ take(const char *pid, const char *fds, const char *names)
 		return 0;
 	if (check_descriptors((size_t)count) == -1)
 		return -1;
-	if (take_names((size_t)count, names == NULL ? "" : names) == -1) {
-		activation_close();
-		errno = ENOMEM;
+	if (take_names((size_t)count, names == NULL ? "" : names) == -1)
 		return -1;
-	}
 	return (int)count;
 }
 
@@ -112,34 +111,6 @@ activation_take(void)
 	return rc;
 }
 
-void
-activation_close(void)
-{
-	for (size_t i = 0; i < given.count; i++)
-		(void)close(activation_fd(i));
-	free(given.names);
-	free(given.text);
-	memset(&given, 0, sizeof(given));
-}
-
-size_t
-activation_count(void)
-{
-	return given.count;
-}
-
-int
-activation_fd(size_t i)
-{
-	return FIRST_FD + (int)i;
-}
-
-const char *
-activation_name(size_t i)
-{
-	return given.names[i];
-}
-
 size_t
 activation_find(const char *name, size_t max, int *out)
 {
@@ -149,7 +120,7 @@ activation_find(const char *name, size_t max, int *out)
 		if (strcmp(given.names[i], name) != 0)
 			continue;
 		if (found < max)
-			out[found] = activation_fd(i);
+			out[found] = FIRST_FD + (int)i;
 		found++;
 	}
 	return found;

@@ -17,19 +17,10 @@
  */
 int activation_take(void);
 
-/* Closes them all and forgets them. */
-void activation_close(void);
-
-/* How many there are; number i (from 0) and its name ("unknown": none given).
- * The descriptors stay ours; the names live until activation_close(). */
-size_t activation_count(void);
-int activation_fd(size_t i);
-const char *activation_name(size_t i);
-
 /*
- * Writes up to max descriptors of that name to out, in the order in which
- * they were given. Returns how many of that name there are, be it more than
- * max. They stay ours.
+ * Writes up to max descriptors of that name ("unknown": none was given) to
+ * out, in the order in which they were given. Returns how many of that name
+ * there are, be it more than max. They stay ours.
  */
 size_t activation_find(const char *name, size_t max, int *out);
 

@@ -1,4 +1,4 @@
-/* Socket addresses as text, and whether two are the same. */
+/* Socket addresses as text. */
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -120,33 +121,4 @@ address_format(
 		break;
 	}
 	return buf;
-}
-
-bool
-address_equal(const struct sockaddr *a, socklen_t alen,
-    const struct sockaddr *b, socklen_t blen)
-{
-	union any x, y;
-	size_t len;
-
-	if (!load(a, alen, &x) || !load(b, blen, &y) ||
-	    x.in.sin_family != y.in.sin_family)
-		return false;
-
-	switch (x.in.sin_family) {
-	case AF_INET:
-		return x.in.sin_port == y.in.sin_port &&
-		    x.in.sin_addr.s_addr == y.in.sin_addr.s_addr;
-	case AF_INET6:
-		return x.in6.sin6_port == y.in6.sin6_port &&
-		    x.in6.sin6_scope_id == y.in6.sin6_scope_id &&
-		    memcmp(&x.in6.sin6_addr, &y.in6.sin6_addr,
-			sizeof(x.in6.sin6_addr)) == 0;
-	case AF_UNIX:
-		len = path_length(&x.un, alen);
-		return len != 0 && len == path_length(&y.un, blen) &&
-		    memcmp(x.un.sun_path, y.un.sun_path, len) == 0;
-	default:
-		return false;
-	}
 }

@@ -8,7 +8,6 @@
 
 #include <sys/socket.h>
 
-#include <stdbool.h>
 #include <stddef.h>
 
 /* Holds every text made here, with its NUL. */
@@ -21,12 +20,5 @@
  */
 char *address_format(
     const struct sockaddr *addr, socklen_t len, char *buf, size_t size);
-
-/*
- * Whether both name the same end: family, address, port and scope, or path.
- * Two unnamed Unix sockets are not the same.
- */
-bool address_equal(const struct sockaddr *a, socklen_t alen,
-    const struct sockaddr *b, socklen_t blen);
 
 #endif

@@ -20,7 +20,7 @@ put_string(const struct out *out, const char *s)
 	out->put(out->arg, s, strlen(s));
 }
 
-int
+static int
 logline_severity(enum log_level level)
 {
 	static const int severities[LOG_LEVELS] = {

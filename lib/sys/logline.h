@@ -44,7 +44,4 @@ typedef void logline_put(void *arg, const char *piece, size_t len);
 void logline_format(const struct logline *line,
     const struct logline_style *style, logline_put *put, void *arg);
 
-/* 3, 4, 6 or 7: the severity of syslog(3). */
-int logline_severity(enum log_level level);
-
 #endif

@@ -145,68 +145,6 @@ a_small_buffer_gets_what_fits(void)
 	CHECK_STR("", address_format((void *)&u, len, text, 1));
 }
 
-static bool
-equal(const void *a, socklen_t alen, const void *b, socklen_t blen)
-{
-	return address_equal(a, alen, b, blen) &&
-	    address_equal(b, blen, a, alen);
-}
-
-static void
-ipv4_is_equal_by_host_and_port(void)
-{
-	struct sockaddr_in a = in4("127.0.0.1", 80);
-	struct sockaddr_in same = in4("127.0.0.1", 80);
-	struct sockaddr_in port = in4("127.0.0.1", 81);
-	struct sockaddr_in host = in4("127.0.0.2", 80);
-
-	memset(same.sin_zero, 'x', sizeof(same.sin_zero));
-	CHECK(equal(&a, sizeof(a), &same, sizeof(same)));
-	CHECK(!equal(&a, sizeof(a), &port, sizeof(port)));
-	CHECK(!equal(&a, sizeof(a), &host, sizeof(host)));
-}
-
-static void
-ipv6_is_equal_by_host_port_and_scope(void)
-{
-	struct sockaddr_in6 a = in6("::1", 80, 0);
-	struct sockaddr_in6 same = in6("::1", 80, 0);
-	struct sockaddr_in6 scope = in6("::1", 80, 1);
-	struct sockaddr_in6 host = in6("::2", 80, 0);
-	struct sockaddr_in v4 = in4("127.0.0.1", 80);
-
-	same.sin6_flowinfo = 7;
-	CHECK(equal(&a, sizeof(a), &same, sizeof(same)));
-	CHECK(!equal(&a, sizeof(a), &scope, sizeof(scope)));
-	CHECK(!equal(&a, sizeof(a), &host, sizeof(host)));
-	CHECK(!equal(&a, sizeof(a), &v4, sizeof(v4)));
-}
-
-static void
-unix_is_equal_by_path(void)
-{
-	struct sockaddr_un a, b;
-	socklen_t alen = un("/run/a\0x", 8, &a);
-	socklen_t blen = un("/run/a", 6, &b);
-
-	CHECK(equal(&a, alen, &b, blen));
-	CHECK(equal(&a, sizeof(a), &b, blen));
-	blen = un("/run/ab", 7, &b);
-	CHECK(!equal(&a, alen, &b, blen));
-	alen = un("\0a", 2, &a);
-	blen = un("\0a\0", 3, &b);
-	CHECK(!equal(&a, alen, &b, blen));
-}
-
-static void
-two_unnamed_sockets_are_not_the_same(void)
-{
-	struct sockaddr_un a;
-	socklen_t len = un("", 0, &a);
-
-	CHECK(!equal(&a, len, &a, len));
-}
-
 int
 main(int argc, char **argv)
 {
@@ -221,9 +159,5 @@ main(int argc, char **argv)
 	RUN(controls_in_a_path_are_escaped);
 	RUN(what_is_too_short_is_unknown);
 	RUN(a_small_buffer_gets_what_fits);
-	RUN(ipv4_is_equal_by_host_and_port);
-	RUN(ipv6_is_equal_by_host_port_and_scope);
-	RUN(unix_is_equal_by_path);
-	RUN(two_unnamed_sockets_are_not_the_same);
 	return check_finish();
 }
