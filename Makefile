@@ -274,6 +274,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/fdpass_test.c \
     tests/unit/filemark_test.c \
     tests/unit/hang_test.c \
+    tests/unit/holding_test.c \
     tests/unit/json_test.c \
     tests/unit/lane_test.c \
     tests/unit/listener_share_test.c \

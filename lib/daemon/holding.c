@@ -148,7 +148,8 @@ holding_done(struct lane_job *job, tstamp now)
 		const struct holder *x = &h->holders[i];
 		const struct worker *w = h->group->sup->workers[x->process];
 
-		if (w != NULL && w->pid == x->pid && (x->holds || h->unknown))
+		if (w != NULL && w->group == h->group && w->pid == x->pid &&
+		    (x->holds || h->unknown))
 			pool_worked(&w->sup->pool, w->process, w->processors,
 			    true, now);
 	}

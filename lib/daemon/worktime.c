@@ -73,10 +73,11 @@ worktime_sample(struct worker *w, tstamp now)
 	w->worked_at = now;
 	if (first || passed <= 0)
 		return;
-	w->processors = (double)(used - before) / (double)passed;
+	/* The kernel does not promise that this clock never goes back. */
+	w->processors =
+	    used < before ? 0 : (double)(used - before) / (double)passed;
 	idle = w->processors <= WORKTIME_IDLE;
-	pool_worked(&w->sup->pool, w->process,
-	    w->processors < 0 ? 0 : w->processors, !idle, now);
+	pool_worked(&w->sup->pool, w->process, w->processors, !idle, now);
 	if (idle)
 		holding_look(w->group, now);
 }

@@ -160,7 +160,9 @@ crew_join(uint32_t process, void (*work)(void))
 		_exit(0);
 	}
 	pool_spawned(&sup.pool, process, crew.now);
-	CHECK(pool_ready(&sup.pool, process, crew.now));
+	/* Those that listen themselves say nothing. */
+	if (crew.web.handoff != CONF_HANDOFF_LISTEN)
+		CHECK(pool_ready(&sup.pool, process, crew.now));
 	return w;
 }
 
