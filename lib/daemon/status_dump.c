@@ -122,6 +122,15 @@ dump_work(struct lane_job *job)
 
 /* --- in the loop -------------------------------------------------------- */
 
+/* Makes the next piece; NULL: that was all. */
+static void
+dump_next(struct dump *d)
+{
+	d->piece = status_next(d->status, &d->len);
+	if (d->status->piece.failed)
+		d->error = ENOMEM;
+}
+
 static void
 dump_free(struct dump *d)
 {
@@ -154,9 +163,9 @@ dump_done(struct lane_job *job, tstamp now)
 		dump_free(d);
 		return;
 	}
-	d->piece = d->error == 0 ? status_next(d->status, &d->len) : NULL;
-	if (d->status->piece.failed)
-		d->error = ENOMEM;
+	d->piece = NULL;
+	if (d->error == 0)
+		dump_next(d);
 	lane_submit(&d->sup->closer, &d->job, now);
 }
 
@@ -180,7 +189,7 @@ status_dump(struct supervisor *s, tstamp now)
 	d->status = status_take(s, NULL, path != NULL, now);
 	if (d->status == NULL)
 		goto fail;
-	d->piece = status_next(d->status, &d->len);
+	dump_next(d);
 	s->dump = d;
 	lane_submit(&s->closer, &d->job, now);
 	return;
