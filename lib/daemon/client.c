@@ -102,6 +102,16 @@ client_close(struct client *cl)
 	control_left(c);
 }
 
+void
+client_wait(struct client *cl)
+{
+	cl->state = CLIENT_WAITING;
+	cl->control->nwaiting++;
+	client_deadline(cl, TSTAMP_NEVER);
+	if (!client_watch(cl, 0))
+		client_close(cl);
+}
+
 /* --- what it is told ---------------------------------------------------- */
 
 /* Each line on its own, for a terminal. */
@@ -168,16 +178,11 @@ client_obey(struct client *cl, size_t len, tstamp now)
 	}
 	cl->json = line.json;
 	command_run(cl, &line, now);
-	if (cl->waits != WAIT_READY && cl->waits != WAIT_RELOAD &&
-	    cl->waits != WAIT_ROLLOUT) {
+	if (cl->waits == WAIT_READY || cl->waits == WAIT_RELOAD ||
+	    cl->waits == WAIT_ROLLOUT)
+		client_wait(cl);
+	else
 		client_answer(cl, now);
-		return;
-	}
-	cl->state = CLIENT_WAITING;
-	cl->control->nwaiting++;
-	client_deadline(cl, TSTAMP_NEVER);
-	if (!client_watch(cl, 0))
-		client_close(cl);
 }
 
 static void

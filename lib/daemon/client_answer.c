@@ -109,14 +109,9 @@ client_refill(struct client *cl, tstamp now)
 static void
 client_finish(struct client *cl)
 {
-	if (cl->waits != WAIT_END) {
-		client_close(cl);
-		return;
-	}
-	cl->state = CLIENT_WAITING;
-	cl->control->nwaiting++;
-	client_deadline(cl, TSTAMP_NEVER);
-	if (!client_watch(cl, 0))
+	if (cl->waits == WAIT_END)
+		client_wait(cl);
+	else
 		client_close(cl);
 }
 

@@ -111,6 +111,9 @@ void client_deadline(struct client *cl, tstamp at);
 /* Waits for these events, besides an error or a hang-up; 0: for no other. */
 bool client_watch(struct client *cl, uint32_t events);
 
+/* For what it waits is not in its hands. May close it. */
+void client_wait(struct client *cl);
+
 /*
  * Add to the answer: lines of text, in JSON one object; and the last line of
  * one that could not be given.
