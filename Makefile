@@ -61,6 +61,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/loop.c \
     lib/sys/notify.c \
     lib/sys/peer.c \
+    lib/sys/procfile.c \
     lib/sys/procinfo.c \
     lib/sys/reap.c \
     lib/sys/retriever.c \

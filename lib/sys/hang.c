@@ -2,47 +2,23 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sys/hang.h"
-
-/* Reads a file of the folder into buf, with a NUL; 0, or an errno. */
-static int
-slurp(int folder, const char *name, char *buf, size_t size)
-{
-	int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
-	int error = 0;
-	ssize_t n;
-
-	buf[0] = '\0';
-	if (fd == -1)
-		return errno;
-	n = read(fd, buf, size - 1);
-	if (n == -1)
-		error = errno;
-	else
-		buf[n] = '\0';
-	close(fd);
-	return error;
-}
+#include "sys/procfile.h"
 
 static bool
 read_state(int folder, struct hang *out)
 {
 	char stat[1024];
-	const char *rest;
+	const char *fields = procfile_stat(folder, "stat", stat, sizeof(stat));
 	char state;
 	int pid;
 
-	if (slurp(folder, "stat", stat, sizeof(stat)) != 0)
-		return false;
-	/* The second field is the program's name, and may hold a ')'. */
-	rest = strrchr(stat, ')');
-	if (rest == NULL || sscanf(stat, "%d", &pid) != 1 ||
-	    sscanf(rest + 1,
+	if (fields == NULL || sscanf(stat, "%d", &pid) != 1 ||
+	    sscanf(fields,
 		" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
 		" %*s %*s %*s %ld",
 		&state, &out->threads) != 2)
@@ -61,8 +37,8 @@ read_call(int folder, struct hang *out)
 	bool file = false;
 	ssize_t n;
 
-	out->call = HANG_NO_CALL;
-	out->call_error = slurp(folder, "syscall", text, sizeof(text));
+	if (procfile_read(folder, "syscall", text, sizeof(text)) == -1)
+		out->call_error = errno;
 	if (out->call_error != 0 || !isdigit((unsigned char)text[0]) ||
 	    sscanf(text, "%ld %lx", &out->call, &first) < 1)
 		return;
@@ -84,7 +60,8 @@ read_stack(int folder, struct hang *out)
 	size_t used = 0;
 	int n;
 
-	out->stack_error = slurp(folder, "stack", text, sizeof(text));
+	if (procfile_read(folder, "stack", text, sizeof(text)) == -1)
+		out->stack_error = errno;
 	for (line = strtok_r(text, "\n", &save); line != NULL;
 	     line = strtok_r(NULL, "\n", &save)) {
 		char *name = strchr(line, ' ');
@@ -113,8 +90,8 @@ hang_read(int folder, struct hang *out)
 		return;
 	read_call(folder, out);
 	/* 0 is said of one that runs, and to those who may not know. */
-	if (slurp(folder, "wchan", out->where, sizeof(out->where)) != 0 ||
-	    strcmp(out->where, "0") == 0)
+	(void)procfile_read(folder, "wchan", out->where, sizeof(out->where));
+	if (strcmp(out->where, "0") == 0)
 		out->where[0] = '\0';
 	read_stack(folder, out);
 }

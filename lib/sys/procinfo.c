@@ -10,51 +10,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/procfile.h"
 #include "sys/procinfo.h"
-
-/* Reads a file of /proc at one go into buf, with a NUL. */
-static ssize_t
-slurp(int folder, const char *path, char *buf, size_t size)
-{
-	ssize_t n;
-	int fd, error;
-
-	fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1)
-		return -1;
-	n = read(fd, buf, size - 1);
-	error = errno;
-	close(fd);
-	errno = error;
-	if (n >= 0)
-		buf[n] = '\0';
-	return n;
-}
-
-/* What follows the program's name, which may hold a ')'; NULL and errno. */
-static const char *
-stat_fields(int folder, const char *path, char *buf, size_t size)
-{
-	const char *end;
-
-	if (slurp(folder, path, buf, size) == -1) {
-		if (errno == ENOENT)
-			errno = ESRCH;
-		return NULL;
-	}
-	end = strrchr(buf, ')');
-	if (end == NULL) {
-		errno = EPROTO;
-		return NULL;
-	}
-	return end + 1;
-}
 
 static int
 stat_read(int folder, const char *path, struct procinfo *out)
 {
 	char stat[1024];
-	const char *fields = stat_fields(folder, path, stat, sizeof(stat));
+	const char *fields = procfile_stat(folder, path, stat, sizeof(stat));
 	unsigned long long user, system;
 	long long pages;
 	char state;
@@ -163,7 +126,7 @@ static pid_t
 parent_of(int folder)
 {
 	char stat[1024];
-	const char *fields = stat_fields(folder, "stat", stat, sizeof(stat));
+	const char *fields = procfile_stat(folder, "stat", stat, sizeof(stat));
 	int parent;
 
 	if (fields == NULL || sscanf(fields, " %*c %d", &parent) != 1)
@@ -179,7 +142,7 @@ procinfo_child_folder(pid_t parent)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
 	    (int)parent, (int)parent);
-	if (slurp(AT_FDCWD, path, children, sizeof(children)) == -1)
+	if (procfile_read(AT_FDCWD, path, children, sizeof(children)) == -1)
 		return -1;
 	if (sscanf(children, "%d ", &child) != 1) {
 		errno = ECHILD;
