@@ -70,6 +70,7 @@ SYS_SRCS = lib/sys/accepted.c \
     lib/sys/stdfd.c \
     lib/sys/tcpdoor.c \
     lib/sys/text.c \
+    lib/sys/thread.c \
     lib/sys/unixpath.c \
     lib/sys/utf8.c
 

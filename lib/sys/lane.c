@@ -7,12 +7,12 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sys/lane.h"
+#include "sys/thread.h"
 
 /* What jobs need of it is little; it is touched only where it is used. */
 #define STACK_SIZE (256 * 1024)
@@ -87,7 +87,6 @@ run(void *arg)
 {
 	struct lane *l = arg;
 
-	(void)pthread_setname_np(pthread_self(), l->name);
 	pthread_mutex_lock(&l->lock);
 	for (;;) {
 		if (step(l))
@@ -102,27 +101,14 @@ run(void *arg)
 	return NULL;
 }
 
-/* Returns an errno. */
 static int
 add_thread(struct lane *l)
 {
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int error;
-
-	error = pthread_attr_init(&attr);
-	if (error != 0)
-		return error;
-	/* Signals are the loop's. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
-	error = pthread_create(&l->threads[l->nthreads], &attr, run, l);
-	if (error == 0)
-		l->nthreads++;
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attr);
-	return error;
+	if (thread_start(
+		l->name, STACK_SIZE, run, l, &l->threads[l->nthreads]) == -1)
+		return -1;
+	l->nthreads++;
+	return 0;
 }
 
 /* Room for every descriptor we may have, so that lane_close() cannot fail. */
@@ -170,16 +156,9 @@ lane_start(struct lane *l, const char *name)
 	STAILQ_INIT(&l->finished);
 	l->name = name;
 	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->event_fd == -1 || map_closing(l) == -1) {
-		error = errno;
-		goto fail;
-	}
-	error = add_thread(l);
-	if (error != 0)
-		goto fail;
-	return 0;
-
-fail:
+	if (l->event_fd != -1 && map_closing(l) == 0 && add_thread(l) == 0)
+		return 0;
+	error = errno;
 	release(l);
 	errno = error;
 	return -1;

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "sys/logring.h"
 #include "sys/logsink.h"
 #include "sys/logwriter.h"
+#include "sys/thread.h"
 
 /* What the thread needs, sanitizers included. */
 #define STACK_SIZE ((size_t)128 * 1024)
@@ -148,28 +148,6 @@ write_lines(void *arg)
 	return arg;
 }
 
-/* All signals are the loop's; a broken pipe shall be no more than EPIPE. */
-static int
-create_thread(void)
-{
-	pthread_attr_t attr;
-	sigset_t all, before;
-	int error;
-
-	error = pthread_attr_init(&attr);
-	if (error != 0)
-		return error;
-	sigfillset(&all);
-	(void)pthread_attr_setstacksize(&attr, STACK_SIZE);
-	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&state.thread, &attr, write_lines, NULL);
-	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-	(void)pthread_attr_destroy(&attr);
-	if (error == 0)
-		(void)pthread_setname_np(state.thread, "apppoold-log");
-	return error;
-}
-
 int
 logwriter_start(void)
 {
@@ -187,7 +165,9 @@ logwriter_start(void)
 		state.stop = false;
 		atomic_store(&state.hurry, false);
 		state.sink->patient = is_patient;
-		error = create_thread();
+		if (thread_start("apppoold-log", STACK_SIZE, write_lines, NULL,
+			&state.thread) == -1)
+			error = errno;
 		state.running = error == 0;
 		if (error != 0)
 			logring_fini(&state.ring);
