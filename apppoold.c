@@ -253,9 +253,9 @@ is_simulate(int argc, char **argv)
 }
 
 static int
-simulate(int argc, char **argv)
+control(int argc, char **argv)
 {
-	/* Before a file of ours takes its number. */
+	/* Before a file or a socket of ours takes its number. */
 	if (fcntl(STDOUT_FILENO, F_GETFD) == -1) {
 		(void)fprintf(
 		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
@@ -263,7 +263,8 @@ simulate(int argc, char **argv)
 	}
 	if (stdfd_fix() == -1)
 		return EX_OSERR;
-	return simulate_main(argc, argv);
+	return is_simulate(argc, argv) ? simulate_main(argc, argv)
+				       : ctl_main(argc, argv);
 }
 
 int
@@ -277,8 +278,7 @@ main(int argc, char **argv)
 
 	name = name == NULL ? argv[0] : name + 1;
 	if (name != NULL && strcmp(name, "apppoolctl") == 0)
-		return is_simulate(argc, argv) ? simulate(argc, argv)
-					       : ctl_main(argc, argv);
+		return control(argc, argv);
 	if (stdfd_fix() == -1)
 		return EX_OSERR;
 	status = parse_options(argc, argv, &o);

@@ -4,7 +4,6 @@
 #include <sys/un.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include "daemon/ctl_answer.h"
 #include "daemon/ctl_private.h"
 #include "daemon/ping.h"
-#include "sys/stdfd.h"
 
 /* Options without a letter. */
 enum {
@@ -247,14 +245,6 @@ ctl_main(int argc, char **argv)
 	struct ctl ctl = { 0 };
 	int option;
 
-	/* Before a socket of ours takes its number. */
-	if (fcntl(STDOUT_FILENO, F_GETFD) == -1) {
-		(void)fprintf(
-		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
-		return EX_IOERR;
-	}
-	if (stdfd_fix() == -1)
-		return EX_OSERR;
 	/* The words of the command may stand anywhere. */
 	while (
 	    (option = getopt_long(argc, argv, "c:hjs:V", longs, NULL)) != -1) {
