@@ -173,17 +173,13 @@ add(struct adapter *a, const struct sources *s, int fd, uint32_t events,
 		adapter_fail(a, "epoll_ctl: %s", strerror(errno));
 }
 
-/* Those that only a fault of ours can raise, and end us rightly. */
+/* All are the program's; a fault of our own ends us even so. */
 static void
 block_signals(struct adapter *a, struct sources *s)
 {
-	static const int faults[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP,
-		SIGABRT, SIGSYS };
 	sigset_t all;
 
 	sigfillset(&all);
-	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-		sigdelset(&all, faults[i]);
 	(void)sigprocmask(SIG_BLOCK, &all, &s->before);
 	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
 	s->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -202,15 +198,24 @@ end_if_it_has(struct adapter *a)
 	program_end_likewise(status);
 }
 
+/* That it has ended the kernel tells us alone. */
+static bool
+is_for_program(const struct signalfd_siginfo *i)
+{
+	if (i->ssi_signo == SIGCHLD && i->ssi_code > 0)
+		return false;
+	return i->ssi_pid != (uint32_t)getpid();
+}
+
 static void
 pass_signals(struct adapter *a, int signals)
 {
 	struct signalfd_siginfo i;
 
 	while (read(signals, &i, sizeof(i)) == sizeof(i)) {
-		if (i.ssi_signo == SIGCHLD) {
+		if (i.ssi_signo == SIGCHLD)
 			end_if_it_has(a);
-		} else if (i.ssi_pid != (uint32_t)getpid()) {
+		if (is_for_program(&i)) {
 			program_signal(&a->program, &i);
 			serve_doubt(a, (int)i.ssi_signo);
 		}

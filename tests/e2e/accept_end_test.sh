@@ -37,6 +37,38 @@ testASignalToTheAdapterIsForTheProgram() {
 	await said 'killed by signal 10'
 }
 
+# But for those that nobody can catch.
+testEverySignalThatItCanCatchReachesTheProgram() {
+	cat >"$DIR/catch.py" <<-'EOF'
+	import signal, socket
+	def told(number, frame):
+	    print("caught", number, flush=True)
+	    if number == signal.SIGTERM:
+	        raise SystemExit
+	for number in signal.valid_signals():
+	    if number not in (signal.SIGKILL, signal.SIGSTOP):
+	        signal.signal(number, told)
+	server = socket.socket(fileno=0)
+	while True:
+	    server.accept()[0].sendall(b"hello\n")
+	EOF
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		handoff = accept
+		command = { "$PYTHON", "$DIR/catch.py" }
+	}
+	EOF
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	for number in 1 2 3 4 5 6 7 8 10 11 12 13 14 16 17 18 20 21 22 23 24 \
+	    25 26 27 28 29 30 31 34 64 15; do
+		kill -"$number" "$worker"
+		wait_for "$LIMIT" grep -q "caught $number\$" "$DIR/log" ||
+		    { fail "signal $number"; return; }
+	done
+}
+
 testItsExitStatusIsTheAdapters() {
 	accept web </dev/null | conf
 	pool_start
