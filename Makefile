@@ -366,6 +366,7 @@ E2E_TESTS = \
     tests/e2e/simulate_words_test.sh \
     tests/e2e/ping_test.sh \
     tests/e2e/accept_test.sh \
+    tests/e2e/accept_socket_test.sh \
     tests/e2e/accept_session_test.sh \
     tests/e2e/accept_faults_test.sh \
     tests/e2e/accept_burn_test.sh \

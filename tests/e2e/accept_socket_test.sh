@@ -1,0 +1,159 @@
+#!/bin/sh
+# handoff = accept: the listening socket a program is given, what it is told of
+# its clients, and what differs from a socket that clients do connect to.
+
+# shellcheck source=tests/e2e/accept_help.sh
+. tests/e2e/accept_help.sh
+
+more_setup() {
+	cp tests/e2e/workers/accepting.py "$DIR"
+}
+
+# accepting OPTION-OF-accepting.py...: app `web`, for conf; its `listen` and
+# what else it has comes from stdin.
+accepting() {
+	printf 'app "web" {\nhandoff = accept\n'
+	printf 'command = %s\n' "$(quoted "$PYTHON" accepting.py "$@")"
+	cat
+	echo '}'
+}
+
+# told WORD: of what the last client was told.
+told() {
+	nth "$1" "$ANSWER"
+}
+
+# ask_named NAME: the same from a client whose socket has one.
+ask_named() {
+	ANSWER=$("$PYTHON" -c '
+import socket, sys
+with socket.socket(socket.AF_UNIX) as client:
+    client.settimeout(float(sys.argv[3]))
+    client.bind(sys.argv[2].replace("@", "\0"))
+    client.connect(sys.argv[1])
+    client.sendall(b"hello\n")
+    print(client.recv(999).decode(), end="")' "$DIR/web.sock" "$1" "$LIMIT")
+}
+
+# ---------------------------------------------------------------- names
+
+testAtAUnixSocketItsOwnIsAnAbstractOne() {
+	accepting <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	ANSWER=$(web)
+	assertContains "$ANSWER" '@'
+	assertEquals '@' "$(told 1 | cut -c 1)"
+	# That of a connection is the app's.
+	assertEquals "$DIR/web.sock" "$(told 2)"
+}
+
+testAtAnAddressOfIPv4ItsOwnIsTheLoopbacks() {
+	port=$(free_port)
+	accepting <<-EOF | conf
+	listen = "127.0.0.2:$port"
+	EOF
+	pool_start
+	ANSWER=$(ask "127.0.0.2:$port")
+	assertEquals 127.0.0.1 "$(told 1 | cut -d : -f 1)"
+	assertNotEquals 127.0.0.1:0 "$(told 1)"
+	assertEquals "127.0.0.2:$port" "$(told 2)"
+}
+
+testAtAnAddressOfIPv6ItsOwnIsTheLoopbacks() {
+	grep -qs '^0\{31\}1 ' /proc/net/if_inet6 || { skip 'no IPv6'; return; }
+	port=$(free_port)
+	accepting <<-EOF | conf
+	listen = "[::1]:$port"
+	EOF
+	pool_start
+	ANSWER=$(tcp_client ::1 "$port" | sed 1d)
+	assertEquals '[::1]:' "$(told 1 | cut -c 1-6)"
+	assertNotEquals "[::1]:$port" "$(told 1)"
+	assertEquals "[::1]:$port" "$(told 2)"
+}
+
+# What is of another kind is served all the same.
+testItsKindIsThatOfTheFirstAddress() {
+	port=$(free_port)
+	accepting <<-EOF | conf
+	listen = { "127.0.0.1:$port", "unix:web.sock" }
+	EOF
+	pool_start
+	ANSWER=$(web)
+	assertEquals 127.0.0.1 "$(told 1 | cut -d : -f 1)"
+	assertEquals "$DIR/web.sock" "$(told 2)"
+}
+
+# ---------------------------------------------------------------- clients
+
+# The family, the path and the NUL behind it.
+testAClientWithANameHasIt() {
+	accepting <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	name=$DIR/client.sock
+	ask_named "$name"
+	assertEquals "$name" "$(told 3)"
+	assertEquals $((2 + ${#name} + 1)) "$(told 4)"
+	assertEquals $((2 + ${#name} + 1)) "$(told 5)"
+	ask_named @audience
+	assertEquals @audience "$(told 3)"
+	assertEquals 11 "$(told 4)"
+}
+
+testAnAddressForWhichThereIsNoRoomIsCutAndItsLengthTold() {
+	accepting --room 7 <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	name=$DIR/short.sock
+	ask_named "$name"
+	assertEquals $((2 + ${#name} + 1)) "$(told 4)"
+	assertEquals 'so much was written' 7 "$(told 5)"
+}
+
+testLessRoomThanNothingIsAMistakeAndCostsNoConnection() {
+	accepting --room -1 <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_run
+	await said 'accept: Invalid argument'
+	assertNotNull "$(web)"
+	assertEquals 0 "$(status apps web lost)"
+}
+
+# ---------------------------------------------------------------- waiting
+
+testWhoIsToldOfChangesAloneIsServed() {
+	accepting --edge <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	assert_flood 300 --concurrency 3
+	await status_is 300 apps web completed
+	assertEquals 0 "$(status apps web lost)"
+}
+
+testAnotherSocketInTheSameThreadIsLeftAlone() {
+	chmod 777 "$DIR"
+	accepting --other "$DIR/other.sock" <<-EOF | conf
+	listen = "unix:web.sock"
+	max_processes = 1
+	EOF
+	pool_start
+	for round in 1 2 3; do
+		ANSWER=$(ask "unix:$DIR/other.sock")
+		assertEquals "$round" "$DIR/other.sock" "$(told 1)"
+		ANSWER=$(web)
+		assertEquals "$round" '@' "$(told 1 | cut -c 1)"
+	done
+	await status_is 3 apps web completed
+	assertEquals 3 "$(status apps web accepted)"
+	chmod 755 "$DIR"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
