@@ -200,6 +200,21 @@ testAProgramThatBecomesAnotherUserIsServed() {
 	assert_flood 20
 }
 
+testASetUserIDProgramIsServed() {
+	is_root || { skip 'needs root'; return; }
+	port=$(free_port)
+	cp "$DIR/acceptor" "$DIR/setuid"
+	chown 65534 "$DIR/setuid" && chmod 4755 "$DIR/setuid"
+	accept_tcp "$port" <<-EOF | sed "s,$DIR/acceptor,$DIR/setuid," | conf
+	user = root
+	EOF
+	pool_start
+	assert_told_its_address 127.0.0.1 "$port"
+	assertEquals 'its effective user' 65534 \
+	    "$(awk '/^Uid:/ { print $3 }' "/proc/$(program)/status")"
+	assert_flood 20
+}
+
 testOneThatHasNoRightToSeeItsMemoryAnyMoreServesIt() {
 	is_root || { skip 'needs root'; return; }
 	port=$(free_port)

@@ -102,6 +102,25 @@ testAPageOfPHP() {
 	assert_accounts web
 }
 
+# As the manual has it; as another user one would have to be able to reach it.
+testByHandItIsTheSame() {
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		command = { "apppool-accept", "php-cgi" }
+		min_processes = 2
+		user = "$(id -un)"
+	}
+	EOF
+	pool_start
+	assertEquals '' "$(pages 20)"
+	assertEquals native "$(status apps web handoff)"
+	await status_is 20 apps web completed
+	kill -KILL "$(program)"
+	assertContains "$(page)" ' page'
+	assertEquals 0 "$(status apps web lost)"
+}
+
 testItsSizeIsWhatTheStatusShows() {
 	php </dev/null | conf
 	pool_start

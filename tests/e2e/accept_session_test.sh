@@ -102,6 +102,36 @@ testChildrenOfItsOwnServe() {
 	await status_is 3 apps web completed
 }
 
+# All of them poll the same socket, and the bell wakes all.
+testChildrenThatPollServe() {
+	accept web --fork 3 --poll --nonblock <<-EOF | conf
+	concurrency = 3
+	max_processes = 1
+	EOF
+	pool_start
+	assert_flood 300 --concurrency 6
+	await status_is 300 apps web completed
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 1 "$(status apps web spawned)"
+}
+
+# The call it waited in is not there any more.
+testAChildThatDiesInAcceptCostsNoConnection() {
+	accept web --fork 2 <<-EOF | conf
+	concurrency = 2
+	max_processes = 1
+	EOF
+	pool_start
+	for round in 1 2 3 4 5 6; do
+		# shellcheck disable=SC2046 # numbers
+		kill -KILL $(children "$(program)")
+		assertNotNull "$round" "$(web)"
+	done
+	await status_is 6 apps web completed
+	assertEquals 0 "$(status apps web lost)"
+	assertEquals 1 "$(status apps web spawned)"
+}
+
 testAChildThatDiesEndsItsSession() {
 	accept web --fork 2 <<-EOF | conf
 	concurrency = 2
