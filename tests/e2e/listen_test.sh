@@ -121,6 +121,8 @@ testWhatNeedsSessionsIsAMistake() {
 	concurrency = 2
 	max_requests = 1
 	request_timeout = 1s
+	wait_for_data = true
+	keep_alive = true
 	max_queue = 5
 	min_idle = 1
 	on_full = close
@@ -128,7 +130,8 @@ testWhatNeedsSessionsIsAMistake() {
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
 	assertEquals 78 $?
 	for option in queue limit prefetch concurrency max_requests \
-	    request_timeout max_queue min_idle on_full; do
+	    request_timeout wait_for_data keep_alive max_queue min_idle \
+	    on_full; do
 		assertTrue "$option: $(cat "$DIR/out")" \
 		    "grep -q \"'$option'.*handoff = listen\" '$DIR/out'"
 	done
@@ -165,6 +168,21 @@ testTheFirstConnectionStartsAProcessAndNoneStaysWithout() {
 	assertEquals 1 "$(status apps web exits idle)"
 	web >/dev/null
 	assertEquals 2 "$(status apps web spawned)"
+}
+
+testTheFirstConnectionOverTCPStartsAProcessToo() {
+	listens <<-EOF | conf
+	listen = "127.0.0.1:$PORT"
+	min_processes = 0
+	max_idle_time = 500ms
+	EOF
+	pool_start
+	assertEquals 0 "$(status apps web processes)"
+	for count in 1 2; do
+		assertNotNull "$(ask "127.0.0.1:$PORT")"
+		assertEquals "$count" "$(status apps web spawned)"
+		await status_is 0 apps web processes
+	done
 }
 
 testWithoutAProcessNothingIsDone() {
@@ -216,6 +234,20 @@ testABacklogThatStaysStartsMore() {
 	kill -CONT "$first" "$third"
 }
 
+testABacklogOfTCPStartsMoreToo() {
+	listens <<-EOF | conf
+	listen = "127.0.0.1:$PORT"
+	max_processes = 2
+	start_delay = 50ms
+	EOF
+	pool_start
+	first=$(pid_of "$(ask "127.0.0.1:$PORT")")
+	hang "$first"
+	assertNotEquals "$first" "$(pid_of "$(ask "127.0.0.1:$PORT")")"
+	assertEquals 2 "$(status apps web spawned)"
+	kill -CONT "$first"
+}
+
 testWhoWaitsIsShown() {
 	listens <<-EOF | conf
 	listen = { "unix:web.sock", "127.0.0.1:$PORT" }
@@ -245,6 +277,28 @@ testABusyProcessorStartsMore() {
 	behind_many 1 "burn 4"
 	await status_is 2 apps web processes
 	finish "$MANY" $((3 * LIMIT))
+}
+
+# Although its connection would keep it.
+testAProcessorThatIsFreeAgainNeedsFewer() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	max_processes = 2
+	update_interval = 200ms
+	grow_threshold = 20
+	multi_threshold = 20
+	kill_interval = 200ms
+	stop_delay = 10ms
+	max_idle_time = 0
+	EOF
+	pool_start
+	behind_many 1 "burn 1.5"
+	await status_is 2 apps web processes
+	hold one keep
+	finish "$MANY" $((3 * LIMIT))
+	await status_is 1 apps web processes
+	assertEquals '{"load": 1}' "$(status apps web exits)"
+	let_go one
 }
 
 testAnIdleConnectionKeepsItsProcess() {

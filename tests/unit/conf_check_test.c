@@ -213,6 +213,29 @@ an_option_its_handoff_cannot_honour_is_a_mistake(void)
 }
 
 static void
+what_needs_sessions_is_a_mistake_without_them(void)
+{
+	static const char *const names[] = { "queue", "limit", "prefetch",
+		"concurrency", "max_requests", "request_timeout",
+		"wait_for_data", "keep_alive" };
+	static const char *const handoffs[] = { "listen", "none" };
+	static const char *const values[] = { "private", "\"local k 1 1 1\"",
+		"1", "2", "1", "1s", "true", "true" };
+	char text[256], message[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) * 2; i++) {
+		snprintf(text, sizeof(text),
+		    "app a { handoff = %s command = a %s\n%s = %s }\n",
+		    handoffs[i % 2], i % 2 == 0 ? "listen = \"*:0\"" : "",
+		    names[i / 2], values[i / 2]);
+		snprintf(message, sizeof(message),
+		    "pool.conf:2: option '%s' has no effect with handoff = %s",
+		    names[i / 2], handoffs[i % 2]);
+		MISTAKE(message, text);
+	}
+}
+
+static void
 job_workers_know_no_maximum(void)
 {
 	MISTAKES("", "app a { handoff = none command = a min_processes = 20 }");
@@ -641,6 +664,7 @@ main(int argc, char **argv)
 	RUN(what_is_not_in_force_is_refused);
 	RUN(what_is_not_in_force_may_be_its_default);
 	RUN(an_option_its_handoff_cannot_honour_is_a_mistake);
+	RUN(what_needs_sessions_is_a_mistake_without_them);
 	RUN(job_workers_know_no_maximum);
 	RUN_ALONE(only_root_can_be_another_user);
 	RUN_ALONE(only_root_can_change_the_root);
