@@ -374,6 +374,7 @@ E2E_TESTS = \
     tests/e2e/accept_programs_test.sh \
     tests/e2e/stdio_test.sh \
     tests/e2e/examples_test.sh \
+    tests/e2e/requests_test.sh \
     tests/e2e/counter_test.sh \
     tests/e2e/limit_test.sh \
     tests/e2e/listen_test.sh \

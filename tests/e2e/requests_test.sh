@@ -1,0 +1,127 @@
+#!/bin/sh
+# The programs of the examples, under so many requests that their apps grow;
+# when these are over they shrink. Each request is answered, and counted once.
+#
+#     REQUESTS=5000 sh tests/e2e/requests_test.sh
+#
+# asks each for so many, or more if it does not grow as fast; a line says what
+# became of them.
+
+# shellcheck source=tests/e2e/examples_help.sh
+. tests/e2e/examples_help.sh
+
+REQUESTS=${REQUESTS:-500}
+
+# apart EXAMPLE [HANDOFF]: its app grows at once and shrinks after two seconds;
+# what else it shall have comes from stdin.
+apart() {
+	{
+		printf 'start_delay = 1ms\nstop_delay = 10ms\n'
+		cat
+	} | example "$1"
+	sed -i -e '/^	max_idle_time/d' \
+	    -e '/^	min_processes/a max_idle_time = 2s' \
+	    -e "${2:+s/^	handoff = .*/handoff = $2/}" "$DIR/pool.conf"
+	pool_start
+	APP=$(app_of "$1")
+	MIN=$(status apps "$APP" min_processes)
+	nginx "$1"
+}
+
+# ask_all: REQUESTS of them; what became of them is in $DIR/asked.
+ask_all() {
+	ASKED=$((ASKED + REQUESTS))
+	flood --tcp "${URL#http://}" --count "$REQUESTS" --concurrency 12 \
+	    --timeout "$LIMIT" --limit $((6 * LIMIT)) --request "GET /page.php HTTP/1.0
+
+" --max lost=0 --max refused=0 --min "answered=$REQUESTS" --quiet \
+	    >"$DIR/asked" 2>&1 || fail "$(cat "$DIR/asked")"
+}
+
+# The greatest number of processes that was seen after requests.
+look_at_size() {
+	size=$(status apps "$APP" processes)
+	[ "$size" -le "$MOST" ] || MOST=$size
+	[ "$MOST" -gt "$MIN" ]
+}
+
+# The last is written when the client has its answer already.
+all_are_logged() {
+	[ "$(wc -l <"$DIR/nginx.statuses")" -eq "$ASKED" ]
+}
+
+# assert_served EXAMPLE
+assert_served() {
+	ASKED=0 MOST=0
+	assertEquals "$MIN" "$(status apps "$APP" processes)"
+	ask_all
+	figures=$(sed 's/.* \(p50=.*\)/\1/' "$DIR/asked")
+	grown_by=$(($(now_ms) + 1000 * LIMIT))
+	until look_at_size || [ "$(now_ms)" -gt "$grown_by" ]; do
+		ask_all
+	done
+	assertTrue "$1 grows beyond $MIN" "[ $MOST -gt $MIN ]"
+	await all_are_logged
+	assertEquals "$1: all are 200" 200 "$(sort -u "$DIR/nginx.statuses")"
+	await status_is "$MIN" apps "$APP" processes
+	completed=$(status apps "$APP" completed)
+	if [ "$(status apps "$APP" handoff)" != listen ]; then
+		await status_is "$ASKED" apps "$APP" completed
+		assert_nothing_lost
+		completed=$(status apps "$APP" completed)
+	fi
+	echo "$1: $ASKED asked, $completed completed, $MIN -> $MOST -> $MIN" \
+	    "processes; $figures"
+}
+
+# assert_grows EXAMPLE: sessions tell it when.
+assert_grows() {
+	has "$1" || return 0
+	apart "$1" </dev/null
+	assert_served "$1"
+}
+
+testPHP() {
+	assert_grows php-cgi
+}
+
+testAProgramOfLibfcgi() {
+	assert_grows libfcgi
+}
+
+testAProgramInPerl() {
+	assert_grows perl-fcgi
+}
+
+testAServerOfHTTPInPython() {
+	assert_grows http-server
+}
+
+testGunicorn() {
+	assert_grows gunicorn
+}
+
+testAStaticBinary() {
+	assert_grows static
+}
+
+# Here the time of the processors tells it.
+testNode() {
+	has node || return 0
+	apart node <<-EOF
+	update_interval = 200ms
+	grow_threshold = 20
+	EOF
+	assert_served node
+}
+
+testNodeUnderAccept() {
+	has node || return 0
+	apart node accept <<-EOF
+	concurrency = 4
+	EOF
+	assert_served 'node under accept'
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
