@@ -48,6 +48,15 @@ testTheCoreHasNoVariables() {
 	    awk '$2 ~ /^\.(data|bss)$/ && $3 !~ /^0+$/')"
 }
 
+# What answers for a program, and looks into its memory, is the adapter's.
+testTheDaemonAnswersForNoProgram() {
+	# A comment may say why not.
+	assertEquals '' "$(grep -rnE \
+	    'SECCOMP_|SYS_seccomp|process_vm_|/proc/[^"]*/mem"|ptrace' \
+	    lib/core lib/sys lib/daemon apppoold.c)"
+	assertTrue 'it is' "grep -rqE 'process_vm_' lib/worker"
+}
+
 testTheLibraryExportsItsInterfaceAlone() {
 	for lib in '-D libapppool.so.1' 'libapppool.a'; do
 		# shellcheck disable=SC2086 # an option and a name
