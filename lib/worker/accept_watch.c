@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -13,6 +14,9 @@
 
 /* A signal may come when the program does not look: it is repeated. */
 #define TERM_INTERVAL MILLISECONDS(1000)
+
+/* So often where the daemon, which would kill it in its time, is gone. */
+#define TERMS_MAX 10
 
 /* Sessions that last are looked at so seldom, together. */
 #define LOOK_EACH (MILLISECONDS(1) / 4)
@@ -161,13 +165,24 @@ has_missed_it(const struct adapter *a)
 	return a->waiters.len > 0 || !a->blocks;
 }
 
+/* Without it nobody else is left to end a program that does not want to. */
+static bool
+daemon_is_gone(const struct adapter *a)
+{
+	struct pollfd p = { .fd = a->channel };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
+}
+
 void
 watch_stop(struct adapter *a)
 {
 	if (!a->stopped || a->sessions.len > 0 || a->held.fd != -1 ||
 	    a->now < a->term_at)
 		return;
-	if (a->terms == 0 || has_missed_it(a))
+	if (a->terms >= TERMS_MAX && daemon_is_gone(a))
+		(void)kill(a->program.pid, SIGKILL);
+	else if (a->terms == 0 || has_missed_it(a))
 		(void)kill(a->program.pid, SIGTERM);
 	/* The threads that it did not reach. */
 	if (a->terms > 0)

@@ -83,6 +83,21 @@ testItsDeathIsTheAdapters() {
 	await said 'killed by signal 6'
 }
 
+testARequestThatTakesTooLongEndsBoth() {
+	accept web <<-EOF | conf
+	request_timeout = 300ms
+	kill_timeout = 100ms
+	EOF
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	program=$(program)
+	web 'sleep 3600000' 2>/dev/null
+	await is_gone "$program"
+	await is_gone "$worker"
+	assertNotNull "$(web)"
+	assertEquals 1 "$(status apps web lost)"
+}
+
 testItsOutputIsTheLog() {
 	accept web --say 'for the log' </dev/null | conf
 	pool_start
@@ -190,6 +205,49 @@ testTheEndOfTheDaemonIsTheProgramsWhenItHasFinished() {
 	assertEquals slept "$(nth 5 "$ANSWER")"
 	await is_gone "$program"
 	await is_gone "$worker"
+}
+
+# It is given ten seconds.
+testTheEndOfTheDaemonIsThatOfWhoDoesNotWantToEnd() {
+	cat >"$DIR/stubborn.py" <<-'EOF'
+	import signal, socket
+	signal.signal(signal.SIGTERM, lambda *_: None)
+	server = socket.socket(fileno=0)
+	while True:
+	    server.accept()[0].sendall(b"hello\n")
+	EOF
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		handoff = accept
+		command = { "$PYTHON", "$DIR/stubborn.py" }
+	}
+	EOF
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	program=$(program)
+	kill -KILL "$POOL"
+	wait_for $((LIMIT + 10)) is_gone "$program"
+	assertTrue 'the program' "is_gone $program"
+	await is_gone "$worker"
+}
+
+testAnIdleOneEndsWithTheDaemonAtOnce() {
+	accept web <<-EOF | conf
+	min_processes = 2
+	EOF
+	pool_start
+	workers=$(status apps web workers '*' pid)
+	programs=
+	for worker in $workers; do
+		programs="$programs $(children "$worker")"
+	done
+	begun=$(now_ms)
+	kill -KILL "$POOL"
+	for pid in $workers $programs; do
+		await is_gone "$pid"
+	done
+	assertTrue "[ $(($(now_ms) - begun)) -lt $((3000 * SLOW)) ]"
 }
 
 testTheEndOfTheAdapterIsTheProgramsToo() {
