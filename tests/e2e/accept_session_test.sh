@@ -102,6 +102,33 @@ testChildrenOfItsOwnServe() {
 	await status_is 3 apps web completed
 }
 
+testNothingIsLeftOpenBehindThem() {
+	for manner in '' '--poll --nonblock' '--hand-on --poll'; do
+		# shellcheck disable=SC2086 # options
+		accept web $manner <<-EOF | conf
+		max_processes = 1
+		EOF
+		pool_start
+		assert_flood 20
+		await status_is 20 apps web completed
+		worker=$(status apps web workers 0 pid)
+		program=$(program)
+		before="$(fds "$worker") $(fds "$program")"
+		assert_flood 200
+		await status_is 220 apps web completed
+		# The bell may ring, or be about to be heard.
+		wait_for "$LIMIT" have_open "$before" "$worker" "$program"
+		assertEquals "$manner" "$before" \
+		    "$(fds "$worker") $(fds "$program")"
+		pool_stop
+	done
+}
+
+# have_open WANTED WORKER PROGRAM
+have_open() {
+	[ "$(fds "$2") $(fds "$3")" = "$1" ]
+}
+
 # All of them poll the same socket, and the bell wakes all.
 testChildrenThatPollServe() {
 	accept web --fork 3 --poll --nonblock <<-EOF | conf

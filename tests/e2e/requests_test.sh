@@ -101,6 +101,16 @@ testGunicorn() {
 	assert_grows gunicorn
 }
 
+# Its threads serve four at a time.
+testGunicornWithThreads() {
+	has gunicorn || return 0
+	apart gunicorn <<-EOF
+	environment = { "GUNICORN_CMD_ARGS=-k gthread --threads 4" }
+	concurrency = 4
+	EOF
+	assert_served 'gunicorn with threads'
+}
+
 testAStaticBinary() {
 	assert_grows static
 }

@@ -363,6 +363,21 @@ testHundredsOfConnectionsOfAShellScriptAreAllServed() {
 	assert_accounts web
 }
 
+testTwoHundredConnectionsASecondOfAShellScript() {
+	stdio web ./obey <<-EOF | conf
+	min_processes = 8
+	max_processes = 24
+	max_queue = 1000
+	EOF
+	pool_start
+	flood --unix "$DIR/web.sock" --rate $((200 / SLOW)) --count 600 \
+	    --timeout $((3 * LIMIT)) --max lost=0 --min answered=600 \
+	    >"$DIR/flood" 2>&1
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	await status_is 600 apps web completed
+	assert_accounts web
+}
+
 # ---------------------------------------------------------------- the daemon
 
 testAdaptersThatWaitEndAtOnceWhenTheDaemonStops() {
