@@ -25,7 +25,8 @@
 #ifndef CONF_DEFAULT_FILE
 #define CONF_DEFAULT_FILE "/etc/apppoold/pool.conf"
 #endif
-#define CONF_DEFAULT_CONTROL "/run/apppoold/control.sock"
+#define CONF_DEFAULT_FOLDER "/run/apppoold"
+#define CONF_DEFAULT_CONTROL CONF_DEFAULT_FOLDER "/control.sock"
 
 /* Whoever reserves tables by these need not fear that a file asks for more. */
 #define CONF_PROCESSES_MAX 10000
@@ -370,6 +371,12 @@ void conf_print(const struct conf *, FILE *);
  * read.
  */
 char *conf_control_path(const char *file);
+
+/*
+ * Whether the control socket is to be in CONF_DEFAULT_FOLDER, so that the
+ * daemon makes that if nobody has.
+ */
+bool conf_makes_folder(const struct conf *);
 
 /* NULL if there is none of that name. */
 const struct conf_app *conf_find_app(const struct conf *, const char *name);

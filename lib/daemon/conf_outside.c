@@ -143,15 +143,50 @@ folder_denied(const char *folder)
 	return access(folder, W_OK | X_OK) == -1 ? errno : 0;
 }
 
-/* Whether the daemon makes it: that of the default control socket. */
-static bool
-is_made(const struct conf *conf, const char *folder)
+bool
+conf_makes_folder(const struct conf *conf)
 {
-	static const char control[] = CONF_DEFAULT_CONTROL;
-	size_t len = (size_t)(strrchr(control, '/') - control);
+	static const char folder[] = CONF_DEFAULT_FOLDER "/";
+	const char *control = conf->control;
 
-	return conf->control != NULL && strcmp(conf->control, control) == 0 &&
-	    strncmp(folder, control, len) == 0 && folder[len] == '\0';
+	return control != NULL &&
+	    strncmp(control, folder, sizeof(folder) - 1) == 0 &&
+	    strchr(control + sizeof(folder) - 1, '/') == NULL;
+}
+
+/* Why the default one cannot be made (allocated); NULL: it can. */
+static char *
+making_fault(void)
+{
+	static const char folder[] = CONF_DEFAULT_FOLDER;
+	char *parent =
+	    conf_strndup(folder, (size_t)(strrchr(folder, '/') - folder));
+	int error = folder_denied(parent);
+	char *fault = NULL;
+
+	if (error == EACCES && geteuid() != 0)
+		fault = conf_printf("directory %s is not there, and only root "
+				    "can make it; another place will do",
+		    folder);
+	else if (error != 0)
+		fault = conf_printf("directory %s cannot be made in %s: %s",
+		    folder, parent, strerror(error));
+	free(parent);
+	return fault;
+}
+
+/* Why no file can be made in the folder (allocated); NULL: it can. */
+static char *
+folder_fault(const struct conf *conf, const char *folder)
+{
+	int error = folder_denied(folder);
+
+	if (error == 0)
+		return NULL;
+	if (error == ENOENT && conf_makes_folder(conf) &&
+	    strcmp(folder, CONF_DEFAULT_FOLDER) == 0)
+		return making_fault();
+	return conf_printf("directory %s: %s", folder, strerror(error));
 }
 
 /* The folder that a file of ours is to be made in; NULL path: none. */
@@ -161,20 +196,16 @@ check_folder(struct conf_build *b, struct conf_where where, const char *what,
 {
 	const char *slash;
 	char *folder;
-	int error;
+	char *fault;
 
 	if (path == NULL)
 		return;
 	slash = strrchr(path, '/');
 	folder = conf_strndup(path, slash == path ? 1 : (size_t)(slash - path));
-	error = folder_denied(folder);
-	if (error == ENOENT && is_made(b->conf, folder)) {
-		*strrchr(folder, '/') = '\0';
-		error = folder_denied(folder);
-	}
-	if (error != 0)
-		conf_outside_note(b->findings, where, "%s: directory %s: %s",
-		    what, folder, strerror(error));
+	fault = folder_fault(b->conf, folder);
+	if (fault != NULL)
+		conf_outside_note(b->findings, where, "%s: %s", what, fault);
+	free(fault);
 	free(folder);
 }
 
@@ -293,10 +324,11 @@ check_files(struct conf_build *b)
 {
 	struct conf *conf = b->conf;
 
-	/* The folder of the default one is made by whoever starts us. */
-	if (conf_global_slot(b, "control")->setting != NULL)
-		check_folder(b, conf_global_where(b, "control"),
-		    "option 'control'", conf->control);
+	check_folder(b, conf_global_where(b, "control"),
+	    conf_global_slot(b, "control")->setting != NULL
+		? "option 'control'"
+		: "option 'control', which is not set",
+	    conf->control);
 	check_folder(
 	    b, conf_global_where(b, "log"), "option 'log'", conf->log_file);
 	check_folder(b, conf_global_where(b, "pid_file"), "option 'pid_file'",

@@ -34,25 +34,23 @@ control_spec(const struct conf *conf)
 
 /*
  * Where no service manager has made the folder of the default. true: it is
- * there, or it is another socket; false and errno: it was logged.
+ * there, or it is another folder; false and errno: it was logged.
  */
 static bool
-make_default_folder(const char *path)
+make_default_folder(const struct conf *conf)
 {
-	char folder[] = CONF_DEFAULT_CONTROL;
 	int error;
 
-	if (strcmp(path, folder) != 0)
+	if (!conf_makes_folder(conf))
 		return true;
-	*strrchr(folder, '/') = '\0';
-	if (mkdir(folder, 0755) == 0) {
-		log_info("made %s", folder);
+	if (mkdir(CONF_DEFAULT_FOLDER, 0755) == 0) {
+		log_info("made %s", CONF_DEFAULT_FOLDER);
 		return true;
 	}
 	if (errno == EEXIST)
 		return true;
 	error = errno;
-	log_error("control socket %s: cannot make its folder", path);
+	log_error("control socket %s: cannot make its folder", conf->control);
 	errno = error;
 	return false;
 }
@@ -94,7 +92,7 @@ control_listen(struct control *c, const struct conf *conf)
 	const char *why;
 	int error;
 
-	if (!make_default_folder(conf->control))
+	if (!make_default_folder(conf))
 		return false;
 	if (listener_open(&listener, &spec, &why) == -1) {
 		error = errno;

@@ -310,6 +310,16 @@ testTheExampleIsGood() {
 	    >"$DIR/out" 2>&1 </dev/null || fail "$(cat "$DIR/out")"
 }
 
+testTheExampleMakesItsFolder() {
+	unshare -m true 2>/dev/null || { skip 'unshare needs root'; return; }
+	sed 's,7531,0,' etc/examples/counter.conf >"$DIR/example.conf"
+	timeout "$LIMIT" unshare -m sh -c 'mount -t tmpfs none /run &&
+	    "$1" -D -c "$3" && "$2" -c "$3" stop' \
+	    sh "$APPPOOLD" "$APPPOOLCTL" "$DIR/example.conf" \
+	    >"$DIR/out" 2>&1 </dev/null
+	assertEquals "$(cat "$DIR/out")" 0 $?
+}
+
 testADaemonThatOnlyCountsIsReadyAtOnce() {
 	cat >"$DIR/alone.conf" <<-END
 	control = "$DIR/alone.control"

@@ -49,6 +49,33 @@ testEachIsValidWhereItIsInstalled() {
 	done
 }
 
+# bare COMMAND...: where nobody has made /run/apppoold.
+bare() {
+	unshare -m sh -c 'mount -t tmpfs -o mode=755 none /run && exec "$@"' \
+	    sh "$@"
+}
+
+testRootNeedNotMakeAFolderForThem() {
+	bare true 2>/dev/null || { skip 'unshare needs root'; return; }
+	for name in counter $NAMES; do
+		[ "$name" = counter ] || is_there "$name" || continue
+		cp "etc/examples/$name.conf" "$DIR"
+		said=$(bare "$APPPOOLD" -t -c "$DIR/$name.conf" 2>&1)
+		assertEquals "$name: $said" 0 $?
+	done
+}
+
+testOthersAreToldThatTheyCannot() {
+	bare true 2>/dev/null || { skip 'unshare needs root'; return; }
+	for name in counter $NAMES; do
+		cp "etc/examples/$name.conf" "$DIR"
+		said=$(bare setpriv --reuid=65534 --regid=65534 --clear-groups \
+		    "$APPPOOLD" -t -c "$DIR/$name.conf" 2>&1)
+		assertEquals "$name: $said" 78 $?
+		assertContains "$said" 'directory /run/apppoold is not there, and only root can make it'
+	done
+}
+
 # assert_example NAME: it answers, also the daemon's question, under load.
 assert_example() {
 	has "$1" || return 0
