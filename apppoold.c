@@ -127,6 +127,9 @@ load(const char *file, unsigned flags)
 	for (size_t i = 0; i < report.mistakes_len; i++)
 		(void)fprintf(stderr, "%s\n", report.mistakes[i]);
 	conf_report_fini(&report);
+	if (conf == NULL && strcmp(file, CONF_DEFAULT_FILE) == 0 &&
+	    access(file, F_OK) == -1)
+		(void)fputs("apppoold: -c names another file\n", stderr);
 	return conf;
 }
 

@@ -111,6 +111,14 @@ testAFileThatIsNotThereIsAMistake() {
 	assertContains "$ERR" 'No such file'
 }
 
+testWithoutAFileOfItsOwnItIsToldHowToNameAnother() {
+	[ ! -e /etc/apppoold/pool.conf ] || { skip 'installed'; return; }
+	apppoold
+	assertEquals 78 "$RC"
+	assertContains "$ERR" '/etc/apppoold/pool.conf'
+	assertContains "$ERR" '-c names another file'
+}
+
 testAnEmptyFileIsAMistake() {
 	: >"$DIR/empty.conf"
 	apppoold -t -c "$DIR/empty.conf"
