@@ -130,9 +130,15 @@ settle_failed(struct supervisor *s, struct group *g, tstamp now)
 {
 	const struct app *app = &s->pool.apps[g->app];
 
-	log_errorx("%s: failed: %s; trying again every %g s", g->conf->name,
-	    g->last_failure[0] == '\0' ? "it does not start" : g->last_failure,
-	    (double)app->options.restart_delay_max / 1e9);
+	if (g->conf->broken != NULL)
+		log_errorx("%s: failed: %s; a reload tries again",
+		    g->conf->name, g->conf->broken);
+	else
+		log_errorx("%s: failed: %s; trying again every %g s",
+		    g->conf->name,
+		    g->last_failure[0] == '\0' ? "it does not start"
+					       : g->last_failure,
+		    (double)app->options.restart_delay_max / 1e9);
 	if (s->background && !s->reported) {
 		s->exit_status = EX_UNAVAILABLE;
 		supervisor_stop_now(s, now);

@@ -61,6 +61,23 @@ testAProgramThatCannotBeRunIsToldWithTheReason() {
 	assertContains "$(status apps bad last_failure)" 'Exec format error'
 }
 
+testWhereOnlyTheFileIsWrongAReloadIsWaitedFor() {
+	{
+		good
+		cat <<-EOF
+		app "bad" {
+			listen = "unix:bad.sock"
+			command = "no-such-program"
+		}
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	assertContains "$(grep ' bad: failed: ' "$DIR/log")" \
+	    '; a reload tries again'
+	good_serves
+}
+
 testAFailedAppTurnsItsClientsAwayAtOnce() {
 	{
 		good
