@@ -96,7 +96,8 @@ dump_write_log(const struct dump *d)
 		const char *eol = memchr(at, '\n', (size_t)(end - at));
 		int len = (int)((eol == NULL ? end : eol) - at);
 
-		log_info("%.*s", len, at);
+		if (len > 0)
+			log_info("%.*s", len, at);
 		at += len + 1;
 	}
 	(void)log_flush(LOG_PATIENCE);
