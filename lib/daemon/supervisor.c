@@ -59,6 +59,20 @@ supervisor_close(struct supervisor *s, int fd)
 
 /* --- signals ------------------------------------------------------------ */
 
+/* Stops now; who asks again does not wait for those who ignore SIGTERM. */
+static void
+supervisor_hurry(struct supervisor *s, tstamp now)
+{
+	if (s->pool.phase != POOL_ENDING) {
+		supervisor_stop_now(s, now);
+		return;
+	}
+	log_info("killing what is left");
+	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
+		if (s->workers[n] != NULL)
+			pool_misbehaved(&s->pool, n, END_SHUTDOWN, now);
+}
+
 static void
 supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 {
@@ -78,12 +92,12 @@ supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 	case SIGTERM:
 	case SIGQUIT:
 		if (s->stopping)
-			supervisor_stop_now(s, now);
+			supervisor_hurry(s, now);
 		else
 			supervisor_stop(s, now);
 		break;
 	case SIGINT:
-		supervisor_stop_now(s, now);
+		supervisor_hurry(s, now);
 		break;
 	default:
 		log_warnx("SIG%s is reserved and does nothing",
@@ -143,9 +157,12 @@ supervisor_stop(struct supervisor *s, tstamp now)
 void
 supervisor_stop_now(struct supervisor *s, tstamp now)
 {
+	tspan grace = supervisor_grace(s->config->conf);
+
 	if (s->pool.phase == POOL_ENDING)
 		return;
-	log_info("stopping now");
+	log_info("stopping now, within %g s; the same signal again kills",
+	    (double)grace / 1e9);
 	(void)notify_send("STOPPING=1\nSTATUS=Stopping now");
 	s->stopping = true;
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
@@ -154,7 +171,7 @@ supervisor_stop_now(struct supervisor *s, tstamp now)
 		s->groups[app]->closing = true;
 		intake_close_all(s->groups[app]);
 	}
-	pool_stop_now(&s->pool, supervisor_grace(s->config->conf), now);
+	pool_stop_now(&s->pool, grace, now);
 }
 
 void

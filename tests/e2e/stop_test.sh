@@ -235,6 +235,20 @@ testSigintAfterSigtermStopsNow() {
 	stops_now term_then_int
 }
 
+testASecondSigintWaitsForNobody() {
+	app web --ignore-stop --ignore-term <<-EOF | conf
+	kill_timeout = 1h
+	EOF
+	pool_start
+	kill -INT "$POOL"
+	await said 'stopping now, within 3600 s; the same signal again kills'
+	kill -INT "$POOL"
+	finish "$POOL"
+	assertEquals 0 "$RC"
+	assertTrue 'it is not told' "said 'killing what is left'"
+	assertTrue 'something is left' no_leftovers
+}
+
 testTheCommandStopsGracefully() {
 	app web <<-EOF | conf
 	EOF
