@@ -126,11 +126,14 @@ testNothingIsSaidOfAPrivilegeThatWasGivenUp() {
 testStoppingFinishesTheRequest() {
 	accept web </dev/null | conf
 	pool_start
-	ask_behind 'sleep 500'
-	pool_stop
+	ask_held
+	kill -TERM "$POOL"
+	await said stopping
+	release
+	finish "$POOL"
 	assertEquals 0 "$RC"
 	behind
-	assertEquals slept "$(nth 5 "$ANSWER")"
+	assertEquals waited "$(nth 5 "$ANSWER")"
 }
 
 testStoppingFinishesRequestsThatWereHandedOn() {
@@ -138,10 +141,14 @@ testStoppingFinishesRequestsThatWereHandedOn() {
 	concurrency = 2
 	EOF
 	pool_start
-	ask_behind 'sleep 500'
-	pool_stop
+	ask_held
+	kill -TERM "$POOL"
+	await said stopping
+	release
+	finish "$POOL"
+	assertEquals 0 "$RC"
 	behind
-	assertEquals slept "$(nth 5 "$ANSWER")"
+	assertEquals waited "$(nth 5 "$ANSWER")"
 }
 
 testAnIdleProgramIsEndedAsItWants() {
@@ -199,10 +206,12 @@ testTheEndOfTheDaemonIsTheProgramsWhenItHasFinished() {
 	pool_start
 	worker=$(status apps web workers 0 pid)
 	program=$(program)
-	ask_behind 'sleep 500'
+	ask_held
 	kill -KILL "$POOL"
+	await is_gone "$POOL"
+	release
 	behind
-	assertEquals slept "$(nth 5 "$ANSWER")"
+	assertEquals waited "$(nth 5 "$ANSWER")"
 	await is_gone "$program"
 	await is_gone "$worker"
 }

@@ -143,10 +143,13 @@ testDescriptorsThatRunOutAreItsOwnTrouble() {
 	max_processes = 1
 	EOF
 	pool_start
-	ask_behind 'sleep 500'
-	assertNotNull "$(web)"
-	behind
+	ask_held
+	start_process web >"$DIR/second"
 	await said 'accept: Too many open files'
+	release
+	behind
+	finish "$STARTED"
+	assertNotNull "$(cat "$DIR/second")"
 	await status_is 2 apps web completed
 	assertEquals 0 "$(status apps web lost)"
 }

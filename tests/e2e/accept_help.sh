@@ -55,6 +55,16 @@ assert_told_its_address() {
 	assertEquals "$own" "$(nth 3 "$(sed -n 2p "$DIR/client")")"
 }
 
+# ask_held [APP]: what ask_behind has for a request that lasts until `release`.
+ask_held() {
+	rm -f "$DIR/released"
+	ask_behind "wait $DIR/released" "$@"
+}
+
+release() {
+	: >"$DIR/released"
+}
+
 # has_sessions N
 has_sessions() {
 	status_is "$1" apps web sessions

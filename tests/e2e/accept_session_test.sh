@@ -4,14 +4,25 @@
 # shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
+# ask_many_held COUNT: so many at once until `release`; the answers are in
+# $DIR/answers then.
+ask_many_held() {
+	rm -f "$DIR/released"
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text "wait $DIR/released" --count "$1" --together \
+	    --timeout $((3 * LIMIT)) >"$DIR/answers"
+}
+
 # ---------------------------------------------------------------- ready, done
 
 testItIsReadyWhenItAcceptsAndNotBefore() {
-	accept web --start-delay 500 </dev/null | conf
+	rm -f "$DIR/released"
+	accept web --start-when "$DIR/released" </dev/null | conf
 	pool_run
 	await status_is 1 apps web starting
 	sleep 0.1
 	assertEquals 0 "$(status apps web idle)"
+	release
 	await status_is 1 apps web idle
 }
 
@@ -24,10 +35,12 @@ testItIsReadyWhenItPolls() {
 testASessionIsOverWhenItAcceptsAgain() {
 	accept web </dev/null | conf
 	pool_start
-	ask_behind 'afterwards 400'
+	rm -f "$DIR/released"
+	ask_behind "afterwards $DIR/released"
 	behind
 	# The client has left, the program has not come back.
 	assertEquals 1 "$(status apps web sessions)"
+	release
 	await has_sessions 0
 	await status_is 1 apps web completed
 }
@@ -62,9 +75,9 @@ testThreadsServeAtTheSameTime() {
 	max_processes = 1
 	EOF
 	pool_start
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --text 'sleep 1000' --count 4 --together --timeout "$LIMIT"
+	ask_many_held 4
 	await has_sessions 4
+	release
 	await has_sessions 0
 	await status_is 4 apps web completed
 }
@@ -77,12 +90,13 @@ testSessionsThatAreHandedOnAreCountedToTheirEnd() {
 		max_processes = 1
 		EOF
 		pool_start
-		ask_behind "sleep $((1000 * SLOW))"
+		ask_held
 		# The same thread accepts, and serves, others meanwhile.
 		assertEquals 2 "$(nth 2 "$(web)")"
 		assertEquals 3 "$(nth 2 "$(web)")"
 		await has_sessions 1
 		assertEquals "$manner" 1 "$(status apps web sessions)"
+		release
 		behind
 		await has_sessions 0
 		await status_is 3 apps web completed
@@ -96,8 +110,10 @@ testChildrenOfItsOwnServe() {
 	max_processes = 1
 	EOF
 	pool_start
-	"$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" --text 'sleep 300' \
-	    --count 3 --together --timeout "$LIMIT" >"$DIR/answers"
+	ask_many_held 3
+	await has_sessions 3
+	release
+	finish "$STARTED"
 	assertEquals 3 "$(cut -d ' ' -f 1 "$DIR/answers" | sort -u | wc -l)"
 	await status_is 3 apps web completed
 }

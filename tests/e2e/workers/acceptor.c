@@ -270,6 +270,8 @@ prepare(void)
 	if (opt.other != NULL)
 		open_other(opt.other);
 	sleep_for(opt.start_delay);
+	if (opt.start_when != NULL)
+		(void)do_wait(opt.start_when);
 }
 
 /* Children that accept; one that ends is replaced. */

@@ -21,6 +21,7 @@ static struct {
 	const char *accept4; /* flags, like "cloexec,nonblock" */
 	const char *other; /* path of a socket of its own */
 	const char *say; /* to stderr, at the start */
+	const char *start_when; /* there is that file, it begins to accept */
 	bool dup; /* the socket under another number only */
 	bool nonblock;
 	bool poll; /* before accept() */
@@ -51,6 +52,7 @@ static const struct option_row {
 	{ "--accept4", NULL, &opt.accept4, NULL },
 	{ "--other", NULL, &opt.other, NULL },
 	{ "--say", NULL, &opt.say, NULL },
+	{ "--start-when", NULL, &opt.start_when, NULL },
 	{ "--dup", NULL, NULL, &opt.dup },
 	{ "--nonblock", NULL, NULL, &opt.nonblock },
 	{ "--poll", NULL, NULL, &opt.poll },

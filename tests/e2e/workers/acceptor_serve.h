@@ -48,6 +48,15 @@ do_sleep(const char *argument)
 
 /* Until there is a file of that name. */
 static const char *
+do_wait(const char *path)
+{
+	while (access(path, F_OK) == -1)
+		sleep_for(1);
+	return "waited";
+}
+
+/* The same with a processor. */
+static const char *
 do_burn(const char *path)
 {
 	while (access(path, F_OK) == -1)
@@ -86,7 +95,7 @@ do_ring(const char *argument)
 							  : "a ring";
 }
 
-/* The sleep comes when the connection is closed. */
+/* It waits when the connection is closed. */
 static const char *
 do_afterwards(const char *argument)
 {
@@ -99,6 +108,7 @@ static const struct {
 	const char *(*obey)(const char *argument);
 } request_rows[] = {
 	{ "sleep ", do_sleep },
+	{ "wait ", do_wait },
 	{ "burn ", do_burn },
 	{ "exit ", do_exit },
 	{ "kill ", do_kill },
@@ -196,7 +206,7 @@ serve(const struct served *s)
 	(void)close(s->fd);
 	/* What a program may have to do when the client is gone already. */
 	if (strncmp(line, "afterwards ", 11) == 0)
-		sleep_for(strtol(line + 11, NULL, 10));
+		(void)do_wait(line + 11);
 }
 
 #endif
