@@ -152,6 +152,7 @@ DAEMON_SRCS = lib/daemon/birth.c \
     lib/daemon/refusal.c \
     lib/daemon/refusal_answer.c \
     lib/daemon/reload.c \
+    lib/daemon/round.c \
     lib/daemon/settle.c \
     lib/daemon/slow.c \
     lib/daemon/status.c \

@@ -3,12 +3,9 @@
 #include <unistd.h>
 
 #include "daemon/measure.h"
+#include "daemon/round.h"
 #include "daemon/supervisor.h"
 #include "sys/procinfo.h"
-
-/* So many are measured in one turn, and so many looked at for that. */
-#define MEASURE_TURN 64
-#define MEASURE_SCAN 4096
 
 /* Rounds begin no sooner one after the other. */
 #define MEASURE_PAUSE TSPAN_MSECONDS(100)
@@ -85,24 +82,10 @@ measure_next_round(const struct supervisor *s, tstamp now)
 	return tstamp_add(now, interval);
 }
 
-/* A piece of a round, so that thousands do not hold up the loop. */
 void
 measure_tick(struct supervisor *s, tstamp now)
 {
-	uint32_t measured = 0, end = s->measure_next + MEASURE_SCAN;
-
-	while (s->measure_next < s->pool.nprocesses && s->measure_next < end &&
-	    measured < MEASURE_TURN) {
-		struct worker *w = s->workers[s->measure_next++];
-
-		if (w == NULL || !measure_is_due(w, now))
-			continue;
-		measure_worker(w, now);
-		measured++;
-	}
-	/* Else the rest is for the next turn, which comes at once. */
-	if (s->measure_next >= s->pool.nprocesses) {
-		s->measure_next = 0;
+	if (round_go_on(
+		s, &s->measure_next, measure_is_due, measure_worker, now))
 		s->measure_at = measure_next_round(s, now);
-	}
 }

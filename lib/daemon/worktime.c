@@ -3,11 +3,8 @@
 #include "daemon/worktime.h"
 #include "daemon/holding.h"
 #include "daemon/listening.h"
+#include "daemon/round.h"
 #include "sys/procinfo.h"
-
-/* So many are sampled in one turn, and so many looked at for that. */
-#define WORKTIME_TURN 64
-#define WORKTIME_SCAN 4096
 
 /* Samples in each update_interval and in max_idle_time, if these are long. */
 #define WORKTIME_SAMPLES 4
@@ -95,24 +92,10 @@ worktime_next_round(const struct supervisor *s, tstamp now)
 	return tstamp_add(now, pause);
 }
 
-/* A piece of a round, so that thousands do not hold up the loop. */
 void
 worktime_tick(struct supervisor *s, tstamp now)
 {
-	uint32_t sampled = 0, end = s->worktime_next + WORKTIME_SCAN;
-
-	while (s->worktime_next < s->pool.nprocesses &&
-	    s->worktime_next < end && sampled < WORKTIME_TURN) {
-		struct worker *w = s->workers[s->worktime_next++];
-
-		if (w == NULL || !worktime_is_due(w, now))
-			continue;
-		worktime_sample(w, now);
-		sampled++;
-	}
-	/* Else the rest is for the next turn, which comes at once. */
-	if (s->worktime_next >= s->pool.nprocesses) {
-		s->worktime_next = 0;
+	if (round_go_on(
+		s, &s->worktime_next, worktime_is_due, worktime_sample, now))
 		s->worktime_at = worktime_next_round(s, now);
-	}
 }
