@@ -51,18 +51,11 @@ take_file(const struct nlmsghdr *h, void *arg)
 static void
 describe_unix(int fd, struct sockdiag *d, struct connections *out)
 {
-	struct unix_diag_req req = {
-		.sdiag_family = AF_UNIX,
-		.udiag_states = UINT32_MAX,
-		.udiag_show = UDIAG_SHOW_VFS,
-		.udiag_cookie = { UINT32_MAX, UINT32_MAX },
-	};
 	struct stat st;
 
-	if (fstat(fd, &st) == -1)
-		return;
-	req.udiag_ino = (uint32_t)st.st_ino;
-	(void)sockdiag_ask(d, &req, sizeof(req), false, take_file, out);
+	if (fstat(fd, &st) == 0)
+		(void)sockdiag_ask_unix(
+		    d, (uint32_t)st.st_ino, UDIAG_SHOW_VFS, take_file, out);
 }
 
 void

@@ -91,6 +91,21 @@ sockdiag_ask(struct sockdiag *d, const void *body, size_t len, bool dump,
 	return more == 0;
 }
 
+bool
+sockdiag_ask_unix(struct sockdiag *d, uint32_t inode, uint32_t show,
+    sockdiag_answer *answer, void *arg)
+{
+	struct unix_diag_req req = {
+		.sdiag_family = AF_UNIX,
+		.udiag_states = UINT32_MAX,
+		.udiag_ino = inode,
+		.udiag_show = show,
+		.udiag_cookie = { UINT32_MAX, UINT32_MAX },
+	};
+
+	return sockdiag_ask(d, &req, sizeof(req), false, answer, arg);
+}
+
 const void *
 sockdiag_attribute(const struct nlmsghdr *h, size_t part, int type, size_t size)
 {
@@ -129,16 +144,9 @@ take_queue(const struct nlmsghdr *h, void *arg)
 long
 sockdiag_unix_queue(struct sockdiag *d, uint32_t inode)
 {
-	struct unix_diag_req req = {
-		.sdiag_family = AF_UNIX,
-		.udiag_states = UINT32_MAX,
-		.udiag_ino = inode,
-		.udiag_show = UDIAG_SHOW_RQLEN,
-		.udiag_cookie = { UINT32_MAX, UINT32_MAX },
-	};
 	long queue = -1;
 
-	if (!sockdiag_ask(d, &req, sizeof(req), false, take_queue, &queue))
+	if (!sockdiag_ask_unix(d, inode, UDIAG_SHOW_RQLEN, take_queue, &queue))
 		return -1;
 	return queue;
 }

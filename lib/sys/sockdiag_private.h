@@ -18,6 +18,10 @@ typedef void sockdiag_answer(const struct nlmsghdr *, void *arg);
 bool sockdiag_ask(struct sockdiag *d, const void *body, size_t len, bool dump,
     sockdiag_answer *answer, void *arg);
 
+/* The same about one Unix socket: what of it, UDIAG_SHOW_* says. */
+bool sockdiag_ask_unix(struct sockdiag *d, uint32_t inode, uint32_t show,
+    sockdiag_answer *answer, void *arg);
+
 /*
  * The value of the attribute of this type, of at least size bytes, among
  * those that follow the first part bytes of the answer; NULL: not there.
