@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "sim/engine_private.h"
 
@@ -199,15 +198,6 @@ engine_turn(struct engine *e)
 	return 1;
 }
 
-static double
-engine_clock(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static int
 engine_loop(struct engine *e)
 {
@@ -234,7 +224,6 @@ engine_run(const struct engine_options *o, struct load *load,
 	struct engine e = {
 		.options = o, .load = load, .manager = m, .result = out
 	};
-	double began = engine_clock();
 	int going;
 
 	assert(o->start_time < ENGINE_EPOCH);
@@ -245,7 +234,6 @@ engine_run(const struct engine_options *o, struct load *load,
 	if (going == 0)
 		engine_sum_up(&e);
 	engine_fini(&e);
-	out->real = engine_clock() - began;
 	return going;
 }
 

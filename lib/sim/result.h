@@ -123,7 +123,6 @@ struct result {
 	tspan length; /* of the load; a trace's: its last arrival */
 	tspan ran; /* virtual time until the last connection had ended */
 	uint64_t events; /* arrivals, ends of sessions, births, deaths, ticks */
-	double real; /* seconds that the run took */
 	struct result_app total;
 	struct result_app *apps;
 	size_t apps_len;
