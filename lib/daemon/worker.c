@@ -204,6 +204,17 @@ worker_served(const struct worker *w)
 	return loop_now(&w->sup->loop) - x->born >= o->min_server_life;
 }
 
+/* It has done nothing, and wanted to leave: no failure if it has lived. */
+static bool
+worker_left_early(const struct worker *w)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	const struct app_options *o = &w->sup->pool.apps[x->app].options;
+
+	return x->asked && x->end == END_RETIRED && x->handed == 0 &&
+	    x->step_at - x->born < o->min_server_life;
+}
+
 /* How it ended, if that is a failure of its own; else false. */
 static bool
 worker_explain(
@@ -214,7 +225,7 @@ worker_explain(
 	const char *when = session;
 	char how[64];
 
-	if (x->asked && x->end == END_RETIRED && x->handed == 0) {
+	if (worker_left_early(w)) {
 		(void)snprintf(buf, size, "retired without a session");
 		return true;
 	}

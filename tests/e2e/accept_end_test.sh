@@ -181,6 +181,27 @@ testAUnixSocketThatIsShutDownWakesThemToo() {
 	await said 'exited with status 0 (retired)'
 }
 
+# is_older NAME SECONDS: a process of the app, and none is younger.
+is_older() {
+	status apps "$1" workers '*' age |
+	    awk -v least="$2" '$1 < least { exit 1 } END { exit NR == 0 }'
+}
+
+testOneThatIsToldToEndAndHasLivedIsNoFailure() {
+	accept web --graceful <<-EOF | conf
+	min_server_life = 200ms
+	EOF
+	pool_start -v
+	worker=$(status apps web workers 0 pid)
+	await is_older web 0.2
+	kill -TERM "$worker"
+	await said 'exited with status 0 (retired)'
+	await status_is 1 apps web idle
+	assertEquals null "$(status apps web last_failure)"
+	assertEquals 0 "$(status apps web spawn_failures)"
+	assertFalse "$(cat "$DIR/log")" "said 'next start in'"
+}
+
 testARestartLosesNothing() {
 	accept web --graceful <<-EOF | conf
 	min_processes = 2
