@@ -50,31 +50,30 @@ program_is_here(const char *path)
 	return false;
 }
 
-/* Whether execvp() will find it, in the way it looks. */
-static bool
-program_exists(const char *name)
+/* Where it is, in the way execvp() looks for it; NULL and errno: nowhere. */
+static const char *
+program_find(const char *name, char path[PATH_MAX])
 {
 	const char *folder = getenv("PATH");
-	char path[PATH_MAX];
 	int error = ENOENT;
 
 	if (folder == NULL)
 		folder = "/bin:/usr/bin";
 	if (strchr(name, '/') != NULL)
-		return program_is_here(name);
+		return program_is_here(name) ? name : NULL;
 	while (folder != NULL) {
 		size_t len = strcspn(folder, ":");
 
-		(void)snprintf(path, sizeof(path), "%.*s%s%s", (int)len, folder,
+		(void)snprintf(path, PATH_MAX, "%.*s%s%s", (int)len, folder,
 		    len == 0 ? "" : "/", name);
 		if (program_is_here(path))
-			return true;
+			return path;
 		if (errno == EACCES)
 			error = EACCES;
 		folder = folder[len] == ':' ? folder + len + 1 : NULL;
 	}
 	errno = error;
-	return false;
+	return NULL;
 }
 
 /*
@@ -132,20 +131,20 @@ connection_install(int conn)
 }
 
 static _Noreturn void
-become(char **command, int conn)
+become(const char *path, char **command, int conn)
 {
-	environment_restore();
 	if (!stdio_peer_tell(conn) || !connection_install(conn))
 		program_failed(command[0], errno);
-	signals_reset();
 	/* The socket to the daemon and conn are close-on-exec. */
-	(void)execvp(command[0], command);
+	(void)execv(path, command);
 	program_failed(command[0], errno);
 }
 
 int
 main(int argc, char **argv)
 {
+	char buf[PATH_MAX];
+	const char *path;
 	int conn;
 
 	if (argc < 2) {
@@ -160,13 +159,18 @@ main(int argc, char **argv)
 			errx(EX_USAGE, "to be started by apppoold(8)");
 		err(EX_OSERR, "the socket of the daemon");
 	}
-	if (!program_exists(argv[1]))
+	path = program_find(argv[1], buf);
+	if (path == NULL)
 		program_failed(argv[1], errno);
+	/* All that can be done before there is a client who waits for it. */
+	environment_restore();
+	stdio_peer_forget();
+	signals_reset();
 	if (apppool_ready() == -1)
 		err(EX_OSERR, "the socket of the daemon");
 	conn = apppool_accept();
 	if (conn != -1)
-		become(argv + 1, conn);
+		become(path, argv + 1, conn);
 	if (errno != ESHUTDOWN)
 		err(EX_OSERR, "the socket of the daemon");
 	return EX_OK;

@@ -26,8 +26,8 @@ union address {
 };
 
 /* All that programs may ask for; names and idents are never looked up. */
-static void
-forget_all(void)
+void
+stdio_peer_forget(void)
 {
 	static const char *const names[] = { "PROTO", "REMOTE_ADDR",
 		"REMOTE_HOST", "REMOTE_PORT", "TCPLOCALHOST", "TCPLOCALIP",
@@ -158,7 +158,6 @@ stdio_peer_tell(int conn)
 	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
 	bool known;
 
-	forget_all();
 	if (getsockname(conn, &local.any, &local_len) == -1)
 		return false;
 	/* A client that has left may have no address any more. */

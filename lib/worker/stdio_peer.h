@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 
+/* Removes what came from elsewhere, which could be taken for a client's. */
+void stdio_peer_forget(void);
+
 /*
- * Sets what is known of the connection and removes what is not, so that the
- * program takes nothing for the client's that came from elsewhere.  false and
- * errno: nothing can be said of it.
+ * Sets what is known of the connection.  false and errno: nothing can be said
+ * of it.
  */
 bool stdio_peer_tell(int conn);
 
