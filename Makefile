@@ -428,6 +428,7 @@ BENCH_HELPERS = \
     tests/bench/echo.c \
     tests/bench/forker.c \
     tests/bench/idle.c \
+    tests/bench/paced.c \
     tests/bench/pass.c \
     tests/bench/shared.c \
     tests/bench/worker.c
@@ -611,7 +612,7 @@ run: all
 	@contrib/run etc/pool.conf
 
 bench: all $(BENCH_PROGS) $(BENCH_HELPERS:tests/bench/%.c=$(BUILD)/bench/%)
-	@BIN=$(BIN) tests/bench/run $(BENCH_PROGS) $(BENCH_SCRIPTS)
+	@BUILD=$(BUILD) BIN=$(BIN) tests/bench/run $(BENCH_PROGS) $(BENCH_SCRIPTS)
 
 pareto: $(SIM_TOOLS:%.c=$(BUILD)/%)
 	@$(BUILD)/tests/sim/pareto
