@@ -136,6 +136,28 @@ testACleanExitAfterARequestCompletesIt() {
 	assertEquals 0 "$(status apps web spawn_failures)"
 }
 
+# A reset came while its connection lay before a program that was busy.
+testAClientWhoHasLeftIsNotGivenToIt() {
+	port=$(free_port)
+	accept_tcp "$port" <<-EOF | conf
+	concurrency = 2
+	max_processes = 1
+	EOF
+	pool_start
+	ask_held
+	"$PYTHON" -c '
+import socket, struct, sys
+client = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+client.close()' "$port"
+	await status_is 2 apps web accepted
+	release
+	behind
+	await status_is 2 apps web completed
+	assertEquals 2 "$(nth 2 "$(web)")"
+	assert_accounts web
+}
+
 testDescriptorsThatRunOutAreItsOwnTrouble() {
 	# 0 to 3, and one connection.
 	accept web --nofile 5 --hand-on <<-EOF | conf

@@ -48,6 +48,7 @@ testASessionIsOverWhenItAcceptsAgain() {
 testEveryMannerOfAcceptingServesAll() {
 	for manner in '' '--poll' '--poll --nonblock' \
 	    '--poll --nonblock --drain' '--nonblock --poll --no-address' \
+	    '--dup --poll --nonblock' \
 	    '--accept4 cloexec --poll'; do
 		# shellcheck disable=SC2086 # options
 		accept web $manner </dev/null | conf

@@ -285,14 +285,14 @@ testAProcessorThatIsFreeAgainNeedsFewer() {
 	listen = "unix:web.sock"
 	max_processes = 2
 	update_interval = 200ms
-	grow_threshold = 20
-	multi_threshold = 20
+	grow_threshold = 10
+	multi_threshold = 10
 	kill_interval = 200ms
 	stop_delay = 10ms
 	max_idle_time = 0
 	EOF
 	pool_start
-	behind_many 1 "burn 1.5"
+	behind_many 1 "burn 3"
 	await status_is 2 apps web processes
 	hold one keep
 	finish "$MANY" $((3 * LIMIT))
