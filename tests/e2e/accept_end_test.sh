@@ -289,5 +289,16 @@ testTheEndOfTheAdapterIsTheProgramsToo() {
 	assertNotNull "$(web)"
 }
 
+# Nor does it accept, which would tell it.
+testSoItIsWhereTheDaemonIsGoneToo() {
+	accept web --start-when "$DIR/never" </dev/null | conf
+	pool_run
+	await status_is 1 apps web starting
+	worker=$(status apps web workers 0 pid)
+	program=$(program)
+	kill -KILL "$POOL" "$worker"
+	await is_gone "$program"
+}
+
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

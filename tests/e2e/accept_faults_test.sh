@@ -91,6 +91,27 @@ testOneThatIsKilledAndHasNotDiedYetCostsNoConnection() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
+testOneThatLeavesOnASignalItHasNotSeenYetCostsNoConnection() {
+	accept web --leave <<-EOF | conf
+	max_processes = 1
+	restart_delay = 10ms
+	restart_delay_max = 10ms
+	start_limit = 100
+	EOF
+	pool_start
+	start_process taskset 0x1 sh -c 'while :; do :; done'
+	for round in 1 2 3 4 5; do
+		await status_is 1 apps web idle
+		worker=$(status apps web workers 0 pid) program=$(program)
+		taskset -p 0x1 "$program" >/dev/null
+		chrt -i -p 0 "$program"
+		kill -USR1 "$worker"
+		assertNotNull "$round" "$(web)"
+		await is_gone "$program"
+	done
+	assertEquals 0 "$(status apps web lost)"
+}
+
 testOneThatIsSuspendedIsNotGivenWhatOthersCanServe() {
 	accept web <<-EOF | conf
 	pickup_timeout = 500ms

@@ -175,6 +175,8 @@ accept_with_threads(void)
 static void
 on_signal(int sig)
 {
+	if (sig == SIGUSR1)
+		_exit(0);
 	if (sig != SIGTERM)
 		return;
 	terminated = 1;
@@ -196,6 +198,8 @@ prepare_signals(void)
 		act.sa_flags = SA_RESTART;
 	if (opt.graceful || opt.shutdown)
 		sigaction(SIGTERM, &act, NULL);
+	if (opt.leave)
+		sigaction(SIGUSR1, &act, NULL);
 	if (opt.alarm > 0) {
 		sigaction(SIGALRM, &act, NULL);
 		setitimer(ITIMER_REAL, &every, NULL);

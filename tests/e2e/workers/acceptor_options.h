@@ -31,6 +31,7 @@ static struct {
 	bool hide; /* be not dumpable */
 	bool hide_child; /* the same, when it is a child that accepts */
 	bool graceful; /* exit with 0 on SIGTERM, between requests */
+	bool leave; /* exit with 0 on SIGUSR1, at once */
 	bool shutdown; /* the same, and the socket is shut down for that */
 	bool bad_pointer; /* in the first accept() */
 } opt = { .user = -1, .threads = 1 };
@@ -62,6 +63,7 @@ static const struct option_row {
 	{ "--hide", NULL, NULL, &opt.hide },
 	{ "--hide-child", NULL, NULL, &opt.hide_child },
 	{ "--graceful", NULL, NULL, &opt.graceful },
+	{ "--leave", NULL, NULL, &opt.leave },
 	{ "--shutdown", NULL, NULL, &opt.shutdown },
 	{ "--bad-pointer", NULL, NULL, &opt.bad_pointer },
 };
