@@ -137,7 +137,8 @@ look(struct adapter *a, struct given *g)
 	if (open)
 		return false;
 	if (a->manner == MANNER_HANDS_ON || !view_lives(g->tid))
-		return true;
+		/* Or of the program itself, whose end tells more. */
+		return !view_is_killed(a->program.pidfd);
 	/* A thread that returns needs a moment from closing to accepting. */
 	if (g->closed || a->blind) {
 		if (a->manner == MANNER_RETURNS)

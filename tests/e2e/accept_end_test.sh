@@ -202,6 +202,16 @@ testOneThatIsToldToEndAndHasLivedIsNoFailure() {
 	assertFalse "$(cat "$DIR/log")" "said 'next start in'"
 }
 
+# Nobody has told the adapter that it will.
+testThreadsAreWokenWhenTheProgramShutsItsSocketDownByItself() {
+	accept web --shutdown --threads 3 </dev/null | conf
+	pool_start
+	program=$(program)
+	kill -TERM "$program"
+	await is_gone "$program"
+	assertNotNull "$(web)"
+}
+
 testARestartLosesNothing() {
 	accept web --graceful <<-EOF | conf
 	min_processes = 2

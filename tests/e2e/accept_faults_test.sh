@@ -146,6 +146,37 @@ testOneKilledInARequestCostsExactlyThat() {
 	assert_accounts web
 }
 
+# Its connections are closed a good while before it is seen to be dead.
+testOneThatTakesLongToDieInARequestCostsExactlyThat() {
+	accept web --hand-on --nofile 10000 --files 9000 <<-EOF | conf
+	concurrency = 2
+	max_processes = 1
+	restart_delay = 10ms
+	restart_delay_max = 10ms
+	start_limit = 100
+	EOF
+	pool_start
+	start_process taskset 0x1 sh -c 'while :; do :; done'
+	for round in 1 2 3; do
+		await status_is 1 apps web processes
+		await status_is 0 apps web starting
+		# It serves a second one, so that it is known to hand them on.
+		ask_held
+		assertNotNull "$(web)"
+		release
+		behind
+		await status_is $((3 * round - 1)) apps web accepted
+		await has_sessions 0
+		program=$(program)
+		taskset -a -p 0x1 "$program" >/dev/null
+		chrt -a -i -p 0 "$program"
+		web 'kill 9' 2>/dev/null
+		await status_is "$round" apps web lost
+		assertEquals $((2 * round)) "$(status apps web completed)"
+	done
+	assert_accounts web
+}
+
 testACleanExitAfterARequestCompletesIt() {
 	accept web --requests 3 <<-EOF | conf
 	min_server_life = 30s
@@ -205,6 +236,20 @@ testAProgramThatHidesItsMemoryIsServed() {
 	assert_flood 20
 	await status_is 'when its sessions end cannot be seen' \
 	    apps web workers 0 status
+}
+
+testOneThatAnotherHasBecomeMayHideItsMemoryToo() {
+	port=$(free_port)
+	conf <<-EOF
+	app web {
+		listen = { "127.0.0.1:$port", "unix:web.sock" }
+		handoff = accept
+		command = { "/bin/sh", "-c",
+		    "sleep 0.1; exec $DIR/acceptor --hide" }
+	}
+	EOF
+	pool_start
+	assert_told_its_address 127.0.0.1 "$port"
 }
 
 testASessionWhoseEndCannotBeSeenIsNeverOverItsTime() {

@@ -265,6 +265,8 @@ prepare(void)
 	prepare_socket();
 	if (opt.nofile > 0)
 		setrlimit(RLIMIT_NOFILE, &nofile);
+	for (long i = 0; i < opt.files; i++)
+		(void)open("/dev/null", O_RDWR);
 	if (opt.user != -1 &&
 	    (setgroups(0, NULL) == -1 || setgid((gid_t)opt.user) == -1 ||
 		setuid((uid_t)opt.user) == -1))

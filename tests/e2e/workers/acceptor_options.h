@@ -17,6 +17,7 @@ static struct {
 	long user; /* to become; -1: nobody else */
 	long requests; /* to be served; 0: no end */
 	long nofile; /* limit of descriptors; 0: as it is */
+	long files; /* to be open besides, which takes time to close */
 	long start_delay; /* milliseconds before it begins to accept */
 	const char *accept4; /* flags, like "cloexec,nonblock" */
 	const char *other; /* path of a socket of its own */
@@ -49,6 +50,7 @@ static const struct option_row {
 	{ "--user", &opt.user, NULL, NULL },
 	{ "--requests", &opt.requests, NULL, NULL },
 	{ "--nofile", &opt.nofile, NULL, NULL },
+	{ "--files", &opt.files, NULL, NULL },
 	{ "--start-delay", &opt.start_delay, NULL, NULL },
 	{ "--accept4", NULL, &opt.accept4, NULL },
 	{ "--other", NULL, &opt.other, NULL },
