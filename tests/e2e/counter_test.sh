@@ -313,10 +313,12 @@ testTheExampleIsGood() {
 testTheExampleMakesItsFolder() {
 	unshare -m true 2>/dev/null || { skip 'unshare needs root'; return; }
 	sed 's,7531,0,' etc/examples/counter.conf >"$DIR/example.conf"
-	timeout "$LIMIT" unshare -m sh -c 'mount -t tmpfs none /run &&
-	    "$1" -D -c "$3" && "$2" -c "$3" stop' \
-	    sh "$APPPOOLD" "$APPPOOLCTL" "$DIR/example.conf" \
-	    >"$DIR/out" 2>&1 </dev/null
+	cat >"$DIR/bare" <<-END
+	mount -t tmpfs none /run &&
+	    "$APPPOOLD" -D -c "$DIR/example.conf" &&
+	    "$APPPOOLCTL" -c "$DIR/example.conf" stop
+	END
+	timeout "$LIMIT" unshare -m sh "$DIR/bare" >"$DIR/out" 2>&1 </dev/null
 	assertEquals "$(cat "$DIR/out")" 0 $?
 }
 
