@@ -67,6 +67,17 @@ prepare_descriptors(int listener)
 	    dup2(listener, LISTEN_FDS_START) != -1;
 }
 
+/* Returns if it fails. */
+static void
+execute(char **argv)
+{
+	/* What the kernel does not know execvp(3) would have a shell read. */
+	if (strchr(argv[0], '/') != NULL)
+		(void)execv(argv[0], argv);
+	else
+		(void)execvp(argv[0], argv);
+}
+
 static _Noreturn void
 become(const struct program_spec *spec, int parent, pid_t parent_pid)
 {
@@ -87,7 +98,7 @@ become(const struct program_spec *spec, int parent, pid_t parent_pid)
 	if (fdpass_send(parent, &r, sizeof(r), notify) == -1)
 		give_up(parent, PROGRAM_PREPARE);
 	/* This and the parent's socket are close-on-exec. */
-	(void)execvp(spec->argv[0], spec->argv);
+	execute(spec->argv);
 	give_up(parent, PROGRAM_EXECUTE);
 }
 

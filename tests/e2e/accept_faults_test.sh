@@ -426,6 +426,22 @@ testAProgramThatCannotBeExecutedFailsAtOnce() {
 	    'its interpreter /nowhere/sh: No such file or directory'
 }
 
+testAProgramOfNoKnownFormatIsLeftToNoShell() {
+	printf '\177ELFgarbage' >"$DIR/garbage" && chmod 755 "$DIR/garbage"
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		handoff = accept
+		command = "./garbage"
+		start_limit = 1
+	}
+	EOF
+	pool_run
+	await status_is failed apps web state
+	assertEquals "cannot execute $DIR/garbage: Exec format error" \
+	    "$(status apps web last_failure)"
+}
+
 testAnAdapterThatIsNotThereIsTheReason() {
 	mkdir -p "$DIR/sbin" && cp "$APPPOOLD" "$DIR/sbin"
 	[ ! -e /usr/local/libexec/apppoold ] || { skip 'installed'; return; }
