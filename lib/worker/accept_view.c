@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -91,6 +92,34 @@ view_lives(pid_t tid)
 	/* It follows the name, which stands in parentheses. */
 	state = strrchr(line, ')');
 	return state == NULL || (state[1] != '\0' && state[2] != 'Z');
+}
+
+/* A set of signals, from the text of /proc/PID/status. */
+static unsigned long long
+signals_read(const char *text, const char *name)
+{
+	const char *line = strstr(text, name);
+
+	return line == NULL ? 0 : strtoull(line + strlen(name), NULL, 16);
+}
+
+bool
+view_has_signals(pid_t tid)
+{
+	char path[PROC_PATH], text[4096];
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	(void)close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return ((signals_read(text, "\nSigPnd:") |
+		    signals_read(text, "\nShdPnd:")) &
+		   ~signals_read(text, "\nSigBlk:")) != 0;
 }
 
 int

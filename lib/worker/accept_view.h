@@ -28,6 +28,10 @@ enum view view_has_socket(pid_t tid, int its_fd, ino_t inode);
 /* Whether the thread lives. */
 bool view_lives(pid_t tid);
 
+/* Whether a signal for the thread, or for any of its process, is not seen yet.
+ */
+bool view_has_signals(pid_t tid);
+
 /*
  * For view_is_killed(): a descriptor of that process, CLOEXEC and the
  * caller's; -1: it is gone, it is but a thread of one, or the kernel is old.

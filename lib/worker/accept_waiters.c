@@ -4,9 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/accept_view.h"
 #include "worker/accept_waiters.h"
 
 #define GROWTH 16
+
+/* The time after which it is looked at again who is in doubt. */
+#define AGAIN MILLISECONDS(5)
+
+/* Was in doubt, and is not for this call any more. */
+#define BELIEVED (-1)
 
 static void
 remove_at(struct waiters *w, size_t i)
@@ -72,13 +79,25 @@ waiters_fail(struct waiters *w, int notify, int error)
 		call_fail(notify, &w->list[--w->len].call, error);
 }
 
+/* Where the processors are busy, a signal may not be seen for long. */
+static bool
+is_doubtful(struct waiter *w, nanoseconds now)
+{
+	if (w->doubted > now)
+		return true;
+	if (w->doubted <= 0)
+		return false;
+	w->doubted = view_has_signals(w->call.tid) ? now + AGAIN : BELIEVED;
+	return w->doubted > now;
+}
+
 const struct call *
 waiters_last(struct waiters *w, int notify, nanoseconds now)
 {
 	for (size_t i = w->len; i-- > 0;) {
 		if (!call_waits(notify, &w->list[i].call))
 			remove_at(w, i);
-		else if (w->list[i].doubted <= now)
+		else if (!is_doubtful(&w->list[i], now))
 			return &w->list[i].call;
 	}
 	return NULL;

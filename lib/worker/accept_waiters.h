@@ -11,7 +11,7 @@
 
 struct waiter {
 	struct call call;
-	nanoseconds doubted; /* not to be given anything before; 0: now */
+	nanoseconds doubted; /* given nothing before; 0: never in doubt */
 };
 
 /* Those that came last are last. */
