@@ -193,7 +193,7 @@ testOneThatIsToldToEndAndHasLivedIsNoFailure() {
 	EOF
 	pool_start -v
 	worker=$(status apps web workers 0 pid)
-	await is_older web 0.2
+	await is_older web 0.4
 	kill -TERM "$worker"
 	await said 'exited with status 0 (retired)'
 	await status_is 1 apps web idle
