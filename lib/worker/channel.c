@@ -3,10 +3,8 @@
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -55,11 +53,14 @@ channel_say(int sock, const char *message, size_t len)
 int
 channel_say_serial(int sock, const char *verb, uint64_t serial)
 {
-	char message[SHORT_MESSAGE];
-	int len =
-	    snprintf(message, sizeof(message), "%s %" PRIu64, verb, serial);
+	char message[SHORT_MESSAGE], *end = message + sizeof(message);
+	char *at = number_write(end, serial);
+	size_t len = strlen(verb);
 
-	return channel_say(sock, message, (size_t)len);
+	*--at = ' ';
+	at -= len;
+	memcpy(at, verb, len);
+	return channel_say(sock, at, (size_t)(end - at));
 }
 
 /* Takes the message apart, of which the verb is known to be CONN. */

@@ -30,4 +30,15 @@ number_read(const char **text, uint64_t *out)
 	return true;
 }
 
+/* Writes the number so that it ends before `end`; gives its first digit. */
+static inline char *
+number_write(char *end, uint64_t n)
+{
+	do {
+		*--end = (char)('0' + n % 10);
+		n /= 10;
+	} while (n > 0);
+	return end;
+}
+
 #endif
