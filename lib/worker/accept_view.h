@@ -22,8 +22,11 @@ void view_init(void);
 /* Whether its descriptor is the open file behind ours. */
 enum view view_is_ours(pid_t tid, int its_fd, int our_fd);
 
-/* Whether its descriptor is still the socket of that inode. */
-enum view view_has_socket(pid_t tid, int its_fd, ino_t inode);
+/*
+ * Whether its descriptor is still the socket of that inode; our_fd is any open
+ * one of ours.
+ */
+enum view view_has_socket(pid_t tid, int its_fd, ino_t inode, int our_fd);
 
 /* Whether the thread lives. */
 bool view_lives(pid_t tid);

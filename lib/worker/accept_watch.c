@@ -40,7 +40,7 @@ is_open(struct adapter *a, const struct given *g)
 
 	if (a->blind)
 		return false;
-	switch (view_has_socket(g->tid, g->fd, g->inode)) {
+	switch (view_has_socket(g->tid, g->fd, g->inode, a->door.fd)) {
 	case VIEW_YES:
 		return true;
 	case VIEW_NO:
