@@ -148,6 +148,17 @@ still_waits(const struct adapter *a, const struct call *c)
 	return w->len > 0 && w->list[w->len - 1].call.id == c->id;
 }
 
+/* Mostly the next one comes but when the daemon has heard our DONE. */
+static bool
+nothing_came(const struct adapter *a)
+{
+	char first;
+
+	return recv(a->channel, &first, sizeof(first),
+		   MSG_PEEK | MSG_DONTWAIT) == -1 &&
+	    errno == EAGAIN;
+}
+
 /* A thread wants a connection. */
 static void
 wanted(struct adapter *a, struct call *c)
@@ -164,6 +175,9 @@ wanted(struct adapter *a, struct call *c)
 	}
 	adapter_ready(a);
 	watch_returned(a, c->tid);
+	/* Who waits need not be looked at for that. */
+	if (a->held.fd == -1 && a->maybe && nothing_came(a))
+		a->maybe = false;
 	serve(a);
 	if (!still_waits(a, c))
 		return;
