@@ -556,7 +556,7 @@ BENCH_PROGS = $(BENCHES:tests/bench/%.c=$(BUILD)/bench/%)
 FUZZ_PROGS = $(FUZZERS:tests/fuzz/%.c=$(BUILD)/bin/%)
 LIBS = $(if $(WORKER_SRCS),$(WORKER_A) $(WORKER_SO))
 TEST_PROGS = $(UNITS) $(HELPERS) $(FCGI_WORKERS:%.c=$(BUILD)/%) \
-    $(BUILD)/tests/e2e/workers/acceptor-static
+    $(BUILD)/tests/e2e/workers/acceptor-static $(BUILD)/tests/e2e/look
 ASAN = $(BUILD)/asan
 
 # What contrib/bootstrap sees to before anything is built; BOOTSTRAP=: trusts.
@@ -803,6 +803,12 @@ $(BUILD)/tests/e2e/workers/acceptor-static: tests/e2e/workers/acceptor.c \
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O2 -pthread -static -o $@ $<
+
+# Started for each look at a daemon: nothing to load, no sanitizer to set up.
+$(BUILD)/tests/e2e/look: tests/e2e/look.c
+	@mkdir -p $(@D)
+	$(call say,LINK)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O2 $(WARNINGS) -static -o $@ $<
 
 $(BUILD)/tests/e2e/workers/fcgi: $(OBJ)/tests/e2e/workers/fcgi.o
 	@mkdir -p $(@D)

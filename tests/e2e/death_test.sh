@@ -46,12 +46,7 @@ both_are_answered() {
 
 # worker_is STATE PID: in the status.
 worker_is() {
-	ctl -j status | "$PYTHON" -c '
-import json, sys
-for w in json.load(sys.stdin)["apps"][0]["workers"]:
-    if str(w["pid"]) == sys.argv[2]:
-        sys.exit(w["state"] != sys.argv[1])
-sys.exit(1)' "$@"
+	status apps 0 workers '*' state,pid | grep -qx "$1 $2"
 }
 
 testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {

@@ -27,11 +27,7 @@ workers() {
 
 # The worker that is in a session.
 busy_pid() {
-	ctl -j status | "$PYTHON" -c '
-import json, sys
-for worker in json.load(sys.stdin)["apps"][0]["workers"]:
-    if worker["sessions"] > 0:
-        print(worker["pid"])'
+	status apps 0 workers '*' sessions,pid | sed -n 's/^[1-9][0-9]* //p'
 }
 
 # client TEXT [OPTION...]: in the background; what it is told in $DIR/told.

@@ -30,10 +30,7 @@ are_sessions() {
 
 # PID SESSIONS, a line for each process.
 sessions_by_pid() {
-	ctl -j status | "$PYTHON" -c '
-import json, sys
-for worker in json.load(sys.stdin)["apps"][0]["workers"]:
-    print(worker["pid"], worker["sessions"])'
+	status apps 0 workers '*' pid,sessions
 }
 
 testWhoIsHandedAheadWaitsInTheSocketOfTheProcess() {
