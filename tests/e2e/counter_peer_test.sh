@@ -34,13 +34,13 @@ testBothAnswerAlike() {
 	await "$PYTHON" -c "import socket
 socket.create_connection(('$PEER_HOST', 7531))" 2>/dev/null
 	for seed in 1 2 3 4; do
-		agree $seed 2000
+		agree $seed $((2000 / SLOW))
 	done
 }
 
 testBothAnswerAlikeWhateverTheSeed() {
 	[ -x "$PEER" ] || { skip 'no poolcounterd'; return; }
-	agree "$$" 2000
+	agree "$$" $((2000 / SLOW))
 }
 
 # shellcheck source=tests/e2e/lib.sh

@@ -1,12 +1,17 @@
 #!/bin/sh
 # PoolCounter on the wire: the facts are in counter.py.
 
-# holds FACT [ADDRESS]
-holds() {
+# try_fact FACT ADDRESS: says why it does not hold.
+try_fact() {
 	SLOW=$SLOW APPPOOLCTL=$APPPOOLCTL CONTROL=$DIR/control.sock \
 	    CONF=$DIR/pool.conf timeout $((6 * LIMIT)) \
-	    "$PYTHON" tests/e2e/counter.py "${2:-$ADDRESS}" "$1" \
-	    >"$DIR/facts" 2>&1 || fail "$1: $(cat "$DIR/facts")"
+	    "$PYTHON" tests/e2e/counter.py "$2" "$1" 2>&1
+}
+
+# holds FACT [ADDRESS]
+holds() {
+	try_fact "$1" "${2:-$ADDRESS}" >"$DIR/facts" ||
+	    fail "$1: $(cat "$DIR/facts")"
 }
 
 file_setup() {
@@ -15,20 +20,31 @@ file_setup() {
 	counter = { "$ADDRESS", "unix:$DIR/counter.sock" }
 	END
 	pool_run
+	begin_to_cut_off
 }
 
-# With another daemon, on what the standard input adds to its file.
+# It takes ten seconds, in which the other tests have theirs.
+begin_to_cut_off() {
+	other_daemon deaf </dev/null
+	start_process try_fact one_that_does_not_read_is_cut_off \
+	    "unix:$DIR/deaf/counter.sock" >"$DIR/deaf/facts"
+	DEAF=$STARTED
+}
+
+# With another daemon, on what the standard input adds to its file, in the
+# folder NAME.
 other_daemon() {
-	mkdir "$DIR/other"
+	other=$DIR/${1:-other}
+	mkdir "$other"
 	{
-		echo "control = \"$DIR/other/control.sock\""
-		echo "counter = \"unix:$DIR/other/counter.sock\""
+		echo "control = \"$other/control.sock\""
+		echo "counter = \"unix:$other/counter.sock\""
 		cat
-	} >"$DIR/other/pool.conf"
-	start_process "$APPPOOLD" -c "$DIR/other/pool.conf" \
-	    >>"$DIR/other/log" 2>&1 </dev/null
+	} >"$other/pool.conf"
+	start_process "$APPPOOLD" -c "$other/pool.conf" \
+	    >>"$other/log" 2>&1 </dev/null
 	OTHER=$STARTED
-	await [ -S "$DIR/other/counter.sock" ]
+	await [ -S "$other/counter.sock" ]
 }
 
 other_end() {
@@ -198,10 +214,6 @@ testEverythingIsCounted() {
 
 testOneThatDoesNotReadDelaysNobody() {
 	holds one_that_does_not_read_delays_nobody
-}
-
-testOneThatDoesNotReadIsCutOff() {
-	holds one_that_does_not_read_is_cut_off
 }
 
 testARequestOfMediawiki() {
@@ -482,6 +494,11 @@ testWithoutTheServiceWorkGoesOn() {
 	assertContains "$(http_get --unix-socket "$DIR/stampede/page.sock" \
 	    http://page/)" computed
 	await said 'no lock'
+}
+
+testOneThatDoesNotReadIsCutOff() {
+	finish "$DEAF" $((3 * LIMIT))
+	assertEquals "$(cat "$DIR/deaf/facts")" 0 "$RC"
 }
 
 # shellcheck source=tests/e2e/lib.sh

@@ -64,7 +64,7 @@ testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
 	behind
 	assertEquals "$ANSWER" 0 "$RC"
 	assertNotEquals "$first" "$(pid_of "$ANSWER")"
-	assertEquals 1 "$(status apps web retaken)"
+	await status_is 1 apps web retaken
 	assertEquals 0 "$(status apps web lost)"
 	assert_accounts web
 	assertTrue "said '(pid $first) killed by signal 9'"
@@ -96,8 +96,8 @@ testManySuchConnectionsAreAllServed() {
 		assertEquals 4 "$(grep -c hello "$DIR/ask")"
 		await status_is 2 apps web idle
 	done
-	assertEquals 20 "$(status apps web retaken)"
-	assertEquals 40 "$(status apps web completed)"
+	await status_is 20 apps web retaken
+	await status_is 40 apps web completed
 	assertEquals 0 "$(status apps web lost)"
 	assert_accounts web
 }
@@ -120,7 +120,7 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 }
 
 testWhoServesNeedNotReadThatItShallStop() {
-	app web --work 3500ms <<-EOF | conf
+	app web --work 2500ms <<-EOF | conf
 	min_processes = 1
 	pickup_timeout = 1s
 	EOF
@@ -132,14 +132,14 @@ testWhoServesNeedNotReadThatItShallStop() {
 }
 
 testOneLateConnectionDoesNotEndTheSessionsBesideIt() {
-	app web --concurrency 2 --work 4s <<-EOF | conf
+	app web --concurrency 2 <<-EOF | conf
 	concurrency = 2
 	min_processes = 1
 	max_processes = 1
 	pickup_timeout = 2s
 	EOF
 	pool_start
-	ask_behind first
+	ask_behind 'sleep 4s'
 	sleep 2.5
 	# The second lies unread when it is looked at, but not for long.
 	pid=$(status apps web workers 0 pid)
@@ -210,7 +210,7 @@ testWithoutADescriptorForItWhatIsTakenBackWaits() {
 	prlimit --pid "$POOL" --nofile=1024:
 	behind
 	assertContains "$ANSWER" hello
-	assertEquals 1 "$(status apps web retaken)"
+	await status_is 1 apps web retaken
 	assertEquals 0 "$(status apps web lost)"
 }
 
@@ -241,7 +241,7 @@ testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	assertTrue "took $took ms" "[ $took -ge 900 ]"
 	assertTrue "took $took ms" "[ $took -lt $((2500 * SLOW)) ]"
 	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
-	assertEquals 1 "$(status apps web retaken)"
+	await status_is 1 apps web retaken
 	assertTrue 'it is not said' \
 	    "said '(pid $first) is killed: it did not receive its connection'"
 	assertTrue "is_gone $first"
@@ -295,7 +295,7 @@ testOneThatShutsItsSocketDownInASessionLosesOnlyThat() {
 	assertEquals 1 "$(web | grep -c hello)"
 	assertEquals '' "$(web hello 2>/dev/null)"
 	assertEquals 1 "$(web | grep -c hello)"
-	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web lost
 	assert_accounts web
 }
 
@@ -310,7 +310,7 @@ testTheClientOfAProcessKilledInASessionSeesTheEnd() {
 	kill -KILL "$pid"
 	behind
 	assertContains "$ANSWER" eof
-	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web lost
 	assertTrue 'it is not said, or not with its session' "grep -q \
 	    'web: worker .* (pid $pid) killed by signal 9.* in a session of' \
 	    '$DIR/log'"
@@ -323,7 +323,7 @@ testABegunSessionIsNotServedTwice() {
 	EOF
 	pool_start
 	assertEquals '' "$(web 'kill 9' 2>/dev/null)"
-	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web lost
 	assertEquals 0 "$(status apps web retaken)"
 	assertEquals 1 "$(status apps web accepted)"
 }
@@ -340,7 +340,7 @@ testAnIdleProcessThatIsKilledIsReplaced() {
 	await status_is 3 apps web idle
 	assertTrue 'it is not said in one line' "[ $(grep -c \
 	    "web: worker .* (pid $victim) killed by signal 9" "$DIR/log") = 1 ]"
-	assertEquals '{"signal": 1}' "$(status apps web exits)"
+	await status_is '{"signal": 1}' apps web exits
 	assertEquals '' "$(zombies "$POOL")"
 }
 
@@ -363,7 +363,7 @@ testOneThatExitsInASessionIsToldWithItsStatus() {
 	pool_start
 	assertEquals '' "$(web 'exit 7' 2>/dev/null)"
 	await said 'exited with status 7 in a session of'
-	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web lost
 	await status_is 1 apps web idle
 }
 
@@ -395,7 +395,7 @@ testAThreadThatCannotTakeItsConnectionLosesItAlone() {
 	assertEquals 4 "$(web hello --count 6 --together 2>/dev/null |
 	    grep -c hello)"
 	await status_is 0 apps web sessions
-	assertEquals 2 "$(status apps web lost)"
+	await status_is 2 apps web lost
 	assertEquals 1 "$(status apps web spawned)"
 	assert_accounts web
 }
@@ -465,7 +465,7 @@ testWithoutTheHelperItIsTakenBackAllTheSame() {
 	behind
 	assertEquals "$ANSWER" 0 "$RC"
 	assertEquals 0 "$(status apps web lost)"
-	assertEquals 1 "$(status apps web retaken)"
+	await status_is 1 apps web retaken
 	assertEquals '' "$(zombies "$POOL")"
 }
 

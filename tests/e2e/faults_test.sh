@@ -168,7 +168,7 @@ testOneThatNeverSaysReadyIsKilledAfterStartTimeout() {
 	pool_run
 	await status_is failed apps bad state
 	good_serves
-	assertEquals '{"start_timeout": 2}' "$(status apps bad exits)"
+	await status_is '{"start_timeout": 2}' apps bad exits
 	await status_is '[]' apps bad workers
 	assertEquals 2 "$(grep -c \
 	    'warn bad: worker .* is killed: it was not ready within 0.2 s' \
@@ -296,7 +296,7 @@ testOneThatSaysFailInASessionLosesNoOther() {
 	assertTrue "$answers answers" "[ $answers -ge 4 ]"
 	await status_is 1 apps web idle
 	assertTrue "[ $(status apps web lost) -le 2 ]"
-	assertEquals '{"fail": 2}' "$(status apps web exits)"
+	await status_is '{"fail": 2}' apps web exits
 	assert_accounts web
 }
 
@@ -351,7 +351,7 @@ testOneThatIgnoresStopMayEndOnSigterm() {
 	pool_start
 	pid=$(pid_of "$(web)")
 	await is_gone "$pid"
-	assertEquals '{"max_requests": 1}' "$(status apps web exits)"
+	await status_is '{"max_requests": 1}' apps web exits
 }
 
 testGrandchildrenGoWithTheirProcess() {
@@ -467,7 +467,7 @@ testTheClientOfADeadProcessIsNotHeldByItsGrandchildren() {
 	took=$(($(now_ms) - from))
 	assertContains "$answer" '0: '
 	assertTrue "took $took ms" "[ $took -lt $((3000 * SLOW)) ]"
-	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web lost
 }
 
 testAnAppThatFailsCanEndTheDaemon() {

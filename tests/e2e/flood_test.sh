@@ -230,7 +230,7 @@ testTwoThousandConnectionsASecondAreAllServed() {
 	flood --unix "$DIR/web.sock" --rate 2000 --count 4000 --max lost=0 \
 	    --max failed=0 --max refused=0 >"$DIR/flood"
 	assertEquals "$(cat "$DIR/flood")" 0 $?
-	assertEquals 4000 "$(status apps web completed)"
+	await status_is 4000 apps web completed
 }
 
 . tests/e2e/lib.sh

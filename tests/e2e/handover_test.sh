@@ -160,7 +160,7 @@ testIdleProcessesStopDownToTheMinimum() {
 	sleep 0.5
 	assertEquals 2 "$(status apps web idle)"
 	assertEquals 6 "$(status apps web spawned)"
-	assertEquals '{"idle": 4}' "$(status apps web exits)"
+	await status_is '{"idle": 4}' apps web exits
 	assert_accounts web
 }
 
@@ -204,7 +204,7 @@ testAfterMaxRequestsAProcessIsReplacedAndNobodyLost() {
 	assertEquals "$(cat "$DIR/flood")" 0 $?
 	assertTrue 'too few were started' \
 	    "[ $(status apps web spawned) -ge 100 ]"
-	assertEquals 500 "$(status apps web completed)"
+	await status_is 500 apps web completed
 	assertEquals 0 "$(status apps web lost)"
 	assert_accounts web
 }
@@ -248,8 +248,8 @@ testAFullQueueCanCloseTheRest() {
 	    --min answered=3 --max answered=3 --max timeout=0 \
 	    --max refused=0 >"$DIR/flood"
 	assertEquals "$(cat "$DIR/flood")" 0 $?
-	assertEquals 7 "$(status apps web refused)"
-	assertEquals 3 "$(status apps web completed)"
+	await status_is 7 apps web refused
+	await status_is 3 apps web completed
 	assertEquals 'it is said once' 1 "$(grep -c 'warn web: ' "$DIR/log")"
 	assertTrue "said 'max_queue (2) is reached with 1 of 1 processes'"
 	assert_accounts web
@@ -268,7 +268,7 @@ testNobodyWaitsLongerThanQueueTimeout() {
 	took=$(($(now_ms) - from))
 	assertTrue "took $took ms" "[ $took -ge 290 ]"
 	assertTrue "took $took ms" "[ $took -lt 1200 ]"
-	assertEquals 1 "$(status apps web timed_out)"
+	await status_is 1 apps web timed_out
 	behind
 	assert_accounts web
 }
@@ -331,7 +331,7 @@ testEachAppAnswersItsOwnConnections() {
 	for app in a b c d; do
 		assertEquals 5 "$(ask "unix:$DIR/$app.sock" hello --count 5 |
 		    grep -c "this is $app\$")"
-		assertEquals 5 "$(status apps $app completed)"
+		await status_is 5 apps $app completed
 	done
 }
 

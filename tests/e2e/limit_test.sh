@@ -51,7 +51,7 @@ testNoMoreAreServedThanTheLimitAllows() {
 	assertTrue "six of 100 ms, two at a time, in $took ms" \
 	    "[ $took -ge 290 ]"
 	assertEquals 6 "$(status apps web limit granted)"
-	assertEquals 6 "$(status apps web completed)"
+	await status_is 6 apps web completed
 	await status_is 0 apps web limit held
 	assert_accounts web
 	pool_stop
@@ -156,7 +156,7 @@ testAFullQueueOfTheLimitMeetsOnFull() {
 	    --min answered=1 --max answered=1 >/dev/null 2>&1
 	assertEquals 0 $?
 	assertEquals 1 "$(status apps web limit full)"
-	assertEquals 1 "$(status apps web refused)"
+	await status_is 1 apps web refused
 	pool_stop
 }
 

@@ -55,7 +55,7 @@ testWithoutDescriptorsTheListenerRestsAndNobodyIsLost() {
 	assertTrue 'the limit was not reached' "said 'Too many open files'"
 	assertTrue 'it is said too often' \
 	    "[ $(times_said 'Too many open files') -le 3 ]"
-	assertEquals 400 "$(status apps web completed)"
+	await status_is 400 apps web completed
 	assert_accounts web
 }
 

@@ -60,7 +60,7 @@ testWhatIsAheadGoesToTheSiblingThatFallsIdle() {
 	dismiss short
 	dismiss ahead
 	assertEquals "$short" "$(pid_of "$ANSWERS")"
-	assertEquals 1 "$(status apps web retaken)"
+	await status_is 1 apps web retaken
 	dismiss long
 	assertEquals "$long" "$(pid_of "$ANSWERS")"
 	assert_accounts web
@@ -83,7 +83,7 @@ testWhatIsAheadOfAProcessThatIsKilledGoesElsewhere() {
 	assertEquals lost "$ANSWERS"
 	dismiss other
 	assertContains "$ANSWERS" hello
-	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web lost
 	assert_accounts web
 }
 
@@ -106,7 +106,7 @@ testNobodyIsLostWhileConnectionsGoToAndFro() {
 	assertEquals "$(cat "$DIR/long")" 0 "$RC"
 	assertTrue 'none was taken back' "[ $(status apps web retaken) -gt 0 ]"
 	assertEquals 0 "$(status apps web lost)"
-	assertEquals 3100 "$(status apps web completed)"
+	await status_is 3100 apps web completed
 	assert_accounts web
 }
 

@@ -89,10 +89,9 @@ testTouchedAgainItRestartsAgain() {
 	web_conf
 	watched
 	restarts touch "$DIR/tmp/restart.txt"
-	restarts touch "$DIR/tmp/restart.txt"
 	# An older time is another time.
 	restarts touch -d '2001-02-03' "$DIR/tmp/restart.txt"
-	stays 3
+	stays 2
 }
 
 testAnotherFileOfThatNameAndTimeRestarts() {
@@ -166,11 +165,11 @@ testNoConnectionIsLost() {
 	fresh
 	web_conf 'max_processes = 4' 'max_queue = 1000'
 	watched
-	flood --unix "$DIR/web.sock" --rate 500 --count 3000 --max lost=0 \
+	flood --unix "$DIR/web.sock" --rate 500 --count 1500 --max lost=0 \
 	    >"$DIR/flood" 2>&1 &
 	flood=$!
 	PIDS="$PIDS $flood"
-	for n in 1 2 3; do
+	for n in 1 2; do
 		touch "$DIR/tmp/restart.txt"
 		await has_said $n 'changed: restarting'
 	done
@@ -209,7 +208,10 @@ testAFailedAppIsTriedAgain() {
 	pool_run -v
 	await said 'web: its files are watched'
 	await status_is failed apps web state
-	printf '#!/bin/sh\nexec %s\n' "$TWORKER" >"$DIR/program"
+	# Another file, for the old one may still be about to be executed.
+	printf '#!/bin/sh\nexec %s\n' "$TWORKER" >"$DIR/better"
+	chmod 755 "$DIR/better"
+	mv "$DIR/better" "$DIR/program"
 	touch "$DIR/tmp/restart.txt"
 	await status_is running apps web state
 	assertContains "$(web)" hello

@@ -200,7 +200,7 @@ testARestartKeepsAllReadyAndLosesNobody() {
 	assertEquals 0 "$(status apps web lost)"
 	assertEquals 0 "$(status apps web refused)"
 	assertEquals 40 "$(status apps web spawned)"
-	assertEquals '{"restarted": 20}' "$(status apps web exits)"
+	await status_is '{"restarted": 20}' apps web exits
 }
 
 compare_accepted() {

@@ -337,7 +337,7 @@ testMarkedProcessesStopAtOnceWithinTheSlackOfTheCeiling() {
 
 testMarkedProcessesStayWhereThereIsRoom() {
 	with_slack 4
-	assertEquals '{}' "$(status apps other exits)"
+	await status_is '{}' apps other exits
 	assertEquals 4 "$(status apps other idle)"
 }
 
@@ -380,7 +380,7 @@ testALowerCeilingOfAllStopsTheIdleOnes() {
 	dismiss all
 	await status_is 3 processes
 	assertEquals 2 "$(status apps web active)"
-	assertEquals '{"resized": 3}' "$(status apps other exits)"
+	await status_is '{"resized": 3}' apps other exits
 	dismiss some
 	assertEquals 2 "$(echo "$ANSWERS" | grep -c hello)"
 }
