@@ -338,7 +338,7 @@ TREE_TESTS = \
     tests/install_test.sh \
     tests/units_test.sh
 
-# shunit2 files, run in this order.
+# shunit2 files, run in this order: the last are short, so that none is alone.
 E2E_TESTS = \
     tests/e2e/contrib_test.sh \
     tests/e2e/handover_test.sh \
@@ -358,6 +358,9 @@ E2E_TESTS = \
     tests/e2e/limits_test.sh \
     tests/e2e/restart_test.sh \
     tests/e2e/hang_test.sh \
+    tests/e2e/examples_test.sh \
+    tests/e2e/counter_test.sh \
+    tests/e2e/listen_test.sh \
     tests/e2e/first_run_test.sh \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \
@@ -374,11 +377,8 @@ E2E_TESTS = \
     tests/e2e/accept_end_test.sh \
     tests/e2e/accept_programs_test.sh \
     tests/e2e/stdio_test.sh \
-    tests/e2e/examples_test.sh \
     tests/e2e/requests_test.sh \
-    tests/e2e/counter_test.sh \
     tests/e2e/limit_test.sh \
-    tests/e2e/listen_test.sh \
     tests/e2e/counter_peer_test.sh \
     tests/e2e/systemd_test.sh
 

@@ -340,7 +340,10 @@ testAppsComeAndGoWhileAnotherServes() {
 	done
 	finish "$flood" 30
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
-	assertEquals "$before" "$(workers web)"
+	# On a busy machine the flood may have had more of them start.
+	for pid in $before; do
+		assertContains "$(workers web)" "$pid"
+	done
 	await has_apps 2
 	assertFalse 'the socket of a removed app' "[ -e $DIR/other1.sock ]"
 }
