@@ -109,6 +109,7 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 	EOF
 	pool_start
 	pid=$(pid_of "$(web)")
+	await status_is 0 apps web sessions
 	pause_process "$pid"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --count 5 --together --times >"$DIR/ask"
@@ -418,7 +419,7 @@ testJobWorkersAreKeptAtTheirNumber() {
 	assertEquals null "$(status apps jobs sessions)"
 	pool_stop
 	assertEquals 0 "$RC"
-	assertTrue 'something is left' no_leftovers
+	await no_leftovers
 }
 
 testTheProcessesOfADaemonThatIsKilledEnd() {
@@ -451,6 +452,7 @@ testWithoutTheHelperItIsTakenBackAllTheSame() {
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
+	await status_is 0 apps web sessions
 	workers=$(status apps web workers '*' pid | xargs)
 	for pid in $(children "$POOL"); do
 		case " $workers " in
