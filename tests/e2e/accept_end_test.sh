@@ -95,7 +95,7 @@ testARequestThatTakesTooLongEndsBoth() {
 	await is_gone "$program"
 	await is_gone "$worker"
 	assertNotNull "$(web)"
-	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web lost
 }
 
 testItsOutputIsTheLog() {

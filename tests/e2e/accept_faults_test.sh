@@ -142,7 +142,7 @@ testOneKilledInARequestCostsExactlyThat() {
 	pool_start
 	web 'kill 9' 2>/dev/null
 	assert_flood 20
-	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web lost
 	assert_accounts web
 }
 

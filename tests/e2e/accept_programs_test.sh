@@ -189,7 +189,7 @@ testOneThatIsKilledInAPageCostsExactlyThat() {
 	pool_start
 	assertEquals '' "$(page page.php die 2>/dev/null)"
 	assertEquals '' "$(pages 10)"
-	assertEquals 1 "$(status apps web lost)"
+	await status_is 1 apps web lost
 	assert_accounts web
 }
 

@@ -245,7 +245,7 @@ testOneKilledInARequestCostsExactlyThat() {
 	for round in 1 2 3 4 5; do
 		assertContains "$round" "$(get)" page
 	done
-	assertEquals 1 "$(status apps php lost)"
+	await status_is 1 apps php lost
 	await has_no_sessions
 	assert_accounts php
 }

@@ -165,7 +165,7 @@ testTheFirstConnectionStartsAProcessAndNoneStaysWithout() {
 	web >/dev/null
 	assertEquals 1 "$(status apps web spawned)"
 	await status_is 0 apps web processes
-	assertEquals 1 "$(status apps web exits idle)"
+	await status_is 1 apps web exits idle
 	web >/dev/null
 	assertEquals 2 "$(status apps web spawned)"
 }
@@ -297,7 +297,7 @@ testAProcessorThatIsFreeAgainNeedsFewer() {
 	hold one keep
 	finish "$MANY" $((3 * LIMIT))
 	await status_is 1 apps web processes
-	assertEquals '{"load": 1}' "$(status apps web exits)"
+	await status_is '{"load": 1}' apps web exits
 	let_go one
 }
 

@@ -253,7 +253,7 @@ testAnExitOfAnyStatusCompletesTheSession() {
 	await status_is 4 apps web completed
 	assertEquals 0 "$(status apps web lost)"
 	assertEquals 0 "$(status apps web spawn_failures)"
-	assertEquals '{"exit": 1, "failure": 3}' "$(status apps web exits)"
+	await status_is '{"exit": 1, "failure": 3}' apps web exits
 	assertEquals null "$(status apps web last_failure)"
 	assertFalse 'no pause' "said 'next start in'"
 	assert_accounts web
@@ -271,7 +271,7 @@ testASignalLosesTheSessionAndNextIsServedAtOnce() {
 	assertEquals 0 "$(status apps web completed)"
 	assertEquals 0 "$(status apps web spawn_failures)"
 	assertFalse 'no pause' "said 'next start in'"
-	assertEquals '{"signal": 3}' "$(status apps web exits)"
+	await status_is '{"signal": 3}' apps web exits
 	assertContains "$(status apps web last_failure)" 'killed by signal'
 	assertTrue "said 'killed by signal 11 (SIGSEGV) in a session'"
 	assert_accounts web
@@ -299,7 +299,7 @@ testAKilledAdapterThatHadNotReceivedItsConnectionCostsNothing() {
 	kill -KILL "$waiting"
 	behind
 	assertEquals saved "$ANSWER"
-	assertEquals 1 "$(status apps web retaken)"
+	await status_is 1 apps web retaken
 	assertEquals 0 "$(status apps web lost)"
 	await status_is 1 apps web completed
 	assert_accounts web
