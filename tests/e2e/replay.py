@@ -61,6 +61,16 @@ async def watch(begin, ctl, control, series):
         await asyncio.sleep(SAMPLE)
 
 
+def at_rest(ctl, control):
+    """The status when the last session that was answered is counted."""
+    for _ in range(100):
+        app = status(ctl, control)
+        if app["active"] == 0:
+            break
+        time.sleep(0.05)
+    return app
+
+
 async def play(path, socket, ctl, control):
     waits, series = [], []
     before = status(ctl, control)
@@ -70,7 +80,7 @@ async def play(path, socket, ctl, control):
         *(client(begin, at, s, socket, waits) for at, s in read(path))
     )
     watcher.cancel()
-    after = status(ctl, control)
+    after = at_rest(ctl, control)
     waits.sort()
     print(
         json.dumps(
