@@ -84,7 +84,7 @@ serve(struct adapter *a)
 	const struct call *c = NULL;
 
 	while (a->held.fd != -1 || (a->maybe && !a->stopped)) {
-		c = waiters_last(&a->waiters, a->program.notify, a->now);
+		c = waiters_last(&a->waiters, a->program.notify);
 		if (c == NULL) {
 			/* Those in doubt will be looked at again. */
 			if (a->waiters.len == 0)

@@ -79,37 +79,39 @@ waiters_fail(struct waiters *w, int notify, int error)
 		call_fail(notify, &w->list[--w->len].call, error);
 }
 
-/* Where the processors are busy, a signal may not be seen for long. */
-static bool
-is_doubtful(struct waiter *w, nanoseconds now)
-{
-	if (w->doubted > now)
-		return true;
-	if (w->doubted <= 0)
-		return false;
-	w->doubted = view_has_signals(w->call.tid) ? now + AGAIN : BELIEVED;
-	return w->doubted > now;
-}
-
 const struct call *
-waiters_last(struct waiters *w, int notify, nanoseconds now)
+waiters_last(struct waiters *w, int notify)
 {
 	for (size_t i = w->len; i-- > 0;) {
 		if (!call_waits(notify, &w->list[i].call))
 			remove_at(w, i);
-		else if (!is_doubtful(&w->list[i], now))
+		else if (w->list[i].doubted <= 0)
 			return &w->list[i].call;
 	}
 	return NULL;
 }
 
+void
+waiters_review(struct waiters *w, nanoseconds now)
+{
+	for (size_t i = 0; i < w->len; i++) {
+		struct waiter *x = &w->list[i];
+
+		if (x->doubted <= 0 || x->doubted > now)
+			continue;
+		/* Where the processors are busy it may not be seen for long. */
+		x->doubted =
+		    view_has_signals(x->call.tid) ? now + AGAIN : BELIEVED;
+	}
+}
+
 nanoseconds
-waiters_next(const struct waiters *w, nanoseconds now)
+waiters_next(const struct waiters *w)
 {
 	nanoseconds next = INT64_MAX;
 
 	for (size_t i = 0; i < w->len; i++)
-		if (w->list[i].doubted > now && w->list[i].doubted < next)
+		if (w->list[i].doubted > 0 && w->list[i].doubted < next)
 			next = w->list[i].doubted;
 	return next;
 }

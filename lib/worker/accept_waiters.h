@@ -11,7 +11,8 @@
 
 struct waiter {
 	struct call call;
-	nanoseconds doubted; /* given nothing before; 0: never in doubt */
+	/* To be looked at then, and given nothing before; 0: never in doubt. */
+	nanoseconds doubted;
 };
 
 /* Those that came last are last. */
@@ -41,9 +42,12 @@ void waiters_fail(struct waiters *w, int notify, int error);
  * what it needs still in the caches.  Those that are gone are forgotten.
  * NULL: none; else valid until the next call of one of these.
  */
-const struct call *waiters_last(struct waiters *w, int notify, nanoseconds now);
+const struct call *waiters_last(struct waiters *w, int notify);
 
-/* When the first is in doubt no more; INT64_MAX: none is. */
-nanoseconds waiters_next(const struct waiters *w, nanoseconds now);
+/* Looks whether those whose time has come have seen the signal. */
+void waiters_review(struct waiters *w, nanoseconds now);
+
+/* When the first is to be looked at for that; INT64_MAX: none is in doubt. */
+nanoseconds waiters_next(const struct waiters *w);
 
 #endif

@@ -194,20 +194,27 @@ watch_stop(struct adapter *a)
 void
 watch_tick(struct adapter *a)
 {
+	waiters_review(&a->waiters, a->now);
 	for (size_t i = a->sessions.len; i-- > 0;)
 		if (a->sessions.list[i].look_at <= a->now &&
 		    look(a, &a->sessions.list[i]))
 			end(a, i);
 }
 
+static nanoseconds
+least(nanoseconds a, nanoseconds b)
+{
+	return a < b ? a : b;
+}
+
 nanoseconds
 watch_next(const struct adapter *a)
 {
 	nanoseconds next = sessions_next(&a->sessions);
-	nanoseconds doubt = waiters_next(&a->waiters, a->now);
 
-	if (doubt < next)
-		next = doubt;
+	/* Of those in doubt it matters when there is something to give. */
+	if (a->held.fd != -1 || (a->maybe && !a->stopped))
+		next = least(next, waiters_next(&a->waiters));
 	if (a->stopped && a->term_at < next && a->sessions.len == 0 &&
 	    a->held.fd == -1)
 		next = a->term_at;

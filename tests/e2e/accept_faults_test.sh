@@ -126,6 +126,22 @@ testOneThatIsSuspendedIsNotGivenWhatOthersCanServe() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
+# The adapter does not know that the program goes on waiting. It is suspended
+# for both to lie before it at once.
+testAConnectionRightBehindASignalIsGivenSoon() {
+	accept web <<-EOF | conf
+	pickup_timeout = 5m
+	EOF
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	pause_process "$worker"
+	kill -URG "$worker"
+	ask_behind
+	kill -CONT "$worker"
+	finish "$BEHIND"
+	assertEquals 0 "$RC"
+}
+
 testOneThatIsContinuedGoesOn() {
 	accept web </dev/null | conf
 	pool_start
