@@ -49,7 +49,11 @@ peek(struct adapter *a)
 	}
 	if (!a->maybe || a->stopped)
 		return;
-	n = recv(a->channel, verb, sizeof(verb), MSG_PEEK | MSG_DONTWAIT);
+	do {
+		n = recv(
+		    a->channel, verb, sizeof(verb), MSG_PEEK | MSG_DONTWAIT);
+		/* A reset is told once, then comes the end of file. */
+	} while (n == -1 && errno == ECONNRESET);
 	if (n > 0 && verb[0] == WIRE_CONN[0])
 		door_ring(&a->door);
 	else if (n >= 0)

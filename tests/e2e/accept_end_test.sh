@@ -290,6 +290,47 @@ testAnIdleOneEndsWithTheDaemonAtOnce() {
 	assertTrue "[ $(($(now_ms) - begun)) -lt $((3000 * SLOW)) ]"
 }
 
+# What lies unread in its socket resets ours, which is told before the end of
+# the file is.
+testTheEndOfADaemonThatHasNotReadOurLastWordsIsSeen() {
+	cat >"$DIR/polls.py" <<-'EOF'
+	import os, select, socket, time
+	server = socket.socket(fileno=0)
+	server.setblocking(False)
+	served = False
+	while True:
+	    select.select([server], [], [])
+	    try:
+	        client = server.accept()[0]
+	    except BlockingIOError:
+	        if served:
+	            open("over", "w").close()
+	        continue
+	    while not os.path.exists("released"):
+	        time.sleep(0.01)
+	    client.sendall(b"hello\n")
+	    client.close()
+	    served = True
+	EOF
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		handoff = accept
+		directory = "$DIR"
+		command = { "$PYTHON", "$DIR/polls.py" }
+	}
+	EOF
+	chmod 777 "$DIR"
+	pool_start
+	program=$(program)
+	ask_held
+	pause_process "$POOL"
+	release
+	await test -e "$DIR/over"
+	kill -KILL "$POOL"
+	await is_gone "$program"
+}
+
 testTheEndOfTheAdapterIsTheProgramsToo() {
 	accept web </dev/null | conf
 	pool_start
