@@ -205,17 +205,36 @@ reload_leave_doors(struct group *g, tstamp now)
 
 /* --- making it true ----------------------------------------------------- */
 
+enum reload_source {
+	RELOAD_NOBODY,
+	RELOAD_US,
+	RELOAD_THEMSELVES
+};
+
+/* From whom processes have their connections. */
+static enum reload_source
+reload_source(enum conf_handoff handoff)
+{
+	switch (handoff) {
+	case CONF_HANDOFF_NONE:
+		return RELOAD_NOBODY;
+	case CONF_HANDOFF_LISTEN:
+		return RELOAD_THEMSELVES;
+	default:
+		return RELOAD_US;
+	}
+}
+
 /*
- * Processes that accept connections themselves are not those that serve what
- * we have accepted: it is another app, of the same name. The former one serves
- * out what it has, without the doors that both have.
+ * Processes that accept connections themselves, or have none, are not those
+ * that serve what we have accepted: it is another app, of the same name. The
+ * former one serves out what it has, without the doors that both have.
  */
 static bool
 reload_is_another(const struct group *g, const struct conf_app *app)
 {
 	return g != NULL &&
-	    (g->conf->handoff == CONF_HANDOFF_LISTEN) !=
-	    (app->handoff == CONF_HANDOFF_LISTEN);
+	    reload_source(g->conf->handoff) != reload_source(app->handoff);
 }
 
 static void

@@ -608,4 +608,46 @@ testStartsThatWaitWhileTheirUserBecomesUnknownAreCalledOff() {
 	assertEquals "$(id -u nobody)" "$(sort -u "$DIR/users")"
 }
 
+# Without a socket to us they cannot be given the connections there are now.
+testProcessesThatHaveHadNoConnectionsAreGivenNone() {
+	conf <<-EOF
+	app web {
+		handoff = none
+		command = { "/bin/sleep", "1000" }
+	}
+	EOF
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	app web --start-delay 300ms </dev/null | conf
+	hup
+	assertNotNull "$(web)"
+	assertFalse "$(cat "$DIR/log")" "said 'broke the protocol'"
+	await is_gone "$worker"
+	assertEquals 1 "$(status apps web processes)"
+}
+
+is_watched_anew() {
+	[ "$(grep -c 'its files are watched' "$DIR/log")" -ge 2 ]
+}
+
+# Nor does anything come any more that would make us look at the files.
+testARestartFileIsSeenOfAnAppThatHasNoConnectionsAnyMore() {
+	app web </dev/null | conf
+	pool_start -v
+	assertNotNull "$(web)"
+	conf <<-EOF
+	app web {
+		handoff = none
+		command = { "/bin/sleep", "1000" }
+		directory = "$DIR"
+	}
+	EOF
+	hup
+	await is_watched_anew
+	mkdir "$DIR/tmp"
+	: >"$DIR/tmp/restart.txt"
+	await said 'restart.txt changed: restarting'
+	rm -r "$DIR/tmp"
+}
+
 . tests/e2e/lib.sh
