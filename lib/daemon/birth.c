@@ -411,6 +411,7 @@ birth_new(struct worker *w, void (*born)(struct birth *, tstamp now))
 	b->config = config_ref(w->group->config);
 	b->output = -1;
 	w->one_session = conf->handoff == CONF_HANDOFF_STDIO;
+	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
 	birth_limits(b, conf);
 	birth_identity(b, conf);
 	child_result_init(&b->result);

@@ -59,8 +59,8 @@ measure_app(const struct status *st, const struct status_app *a,
 
 /* Only while the process is ours is it the one that has this pid. */
 static bool
-measure_worker(const struct status *st, enum conf_handoff handoff,
-    const struct status_worker *w, struct procinfo *out)
+measure_worker(const struct status *st, const struct status_worker *w,
+    struct procinfo *out)
 {
 	const struct worker *now = st->sup->workers[w->process];
 	int folder;
@@ -68,7 +68,7 @@ measure_worker(const struct status *st, enum conf_handoff handoff,
 
 	if (w->pid == 0 || now == NULL || now->pid != w->pid)
 		return false;
-	if (handoff != CONF_HANDOFF_ACCEPT)
+	if (!now->adapted)
 		return procinfo_read(w->pid, out) == 0;
 	/* What is worth knowing is the size of the adapter's program. */
 	folder = procinfo_child_folder(w->pid);
@@ -107,8 +107,8 @@ status_step(struct status *st)
 	if (st->worker < (size_t)a->first + a->count) {
 		const struct status_worker *w = &st->workers[st->worker++];
 
-		st->writer->worker(st, w,
-		    measure_worker(st, a->handoff, w, &info) ? &info : NULL);
+		st->writer->worker(
+		    st, w, measure_worker(st, w, &info) ? &info : NULL);
 		return 1;
 	}
 	if (st->writer->app_end != NULL)

@@ -56,9 +56,8 @@ worker_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 int
 worker_program(const struct worker *w)
 {
-	return w->group->conf->handoff == CONF_HANDOFF_ACCEPT
-	    ? procinfo_child_folder(w->pid)
-	    : procinfo_folder(w->pid);
+	return w->adapted ? procinfo_child_folder(w->pid)
+			  : procinfo_folder(w->pid);
 }
 
 /* --- coming and going --------------------------------------------------- */

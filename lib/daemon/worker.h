@@ -41,6 +41,7 @@ struct worker {
 	char id[WORKER_ID_LEN + 1];
 	pid_t pid; /* 0: not born yet */
 	bool one_session; /* it was born with handoff = stdio */
+	bool adapted; /* with accept: its child is the program */
 	int held; /* the worker's end of the channel; -1 for handoff none */
 	struct loop_io channel; /* our end; fd -1 likewise */
 	struct output output;

@@ -626,10 +626,6 @@ testProcessesThatHaveHadNoConnectionsAreGivenNone() {
 	assertEquals 1 "$(status apps web processes)"
 }
 
-is_watched_anew() {
-	[ "$(grep -c 'its files are watched' "$DIR/log")" -ge 2 ]
-}
-
 # Nor does anything come any more that would make us look at the files.
 testARestartFileIsSeenOfAnAppThatHasNoConnectionsAnyMore() {
 	app web </dev/null | conf
@@ -643,11 +639,35 @@ testARestartFileIsSeenOfAnAppThatHasNoConnectionsAnyMore() {
 	}
 	EOF
 	hup
-	await is_watched_anew
+	await has_said 2 'its files are watched'
 	mkdir "$DIR/tmp"
 	: >"$DIR/tmp/restart.txt"
 	await said 'restart.txt changed: restarting'
 	rm -r "$DIR/tmp"
+}
+
+# What is looked at of a process goes by what it was started as.
+testTheSizeOfAProcessIsToldWhileAnAdapterComesForIt() {
+	app web </dev/null | conf
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	ask_behind "sleep ${LIMIT}00ms"
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		handoff = accept
+		command = { "$BUILD/tests/e2e/workers/acceptor" }
+	}
+	EOF
+	hup
+	await status_is 1 apps web idle
+	size=unknown
+	for n in 0 1; do
+		[ "$(status apps web workers "$n" pid)" = "$worker" ] &&
+		    size=$(status apps web workers "$n" rss)
+	done
+	assertTrue "$size" "[ $size -gt 0 ]"
+	behind
 }
 
 . tests/e2e/lib.sh
