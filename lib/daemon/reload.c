@@ -205,36 +205,40 @@ reload_leave_doors(struct group *g, tstamp now)
 
 /* --- making it true ----------------------------------------------------- */
 
-enum reload_source {
-	RELOAD_NOBODY,
-	RELOAD_US,
-	RELOAD_THEMSELVES
+enum reload_share {
+	RELOAD_NONE,
+	RELOAD_ONE,
+	RELOAD_MANY,
+	RELOAD_THEIRS
 };
 
-/* From whom processes have their connections. */
-static enum reload_source
-reload_source(enum conf_handoff handoff)
+/* What connections a process can have: of ours, or what it accepts itself. */
+static enum reload_share
+reload_share(enum conf_handoff handoff)
 {
 	switch (handoff) {
 	case CONF_HANDOFF_NONE:
-		return RELOAD_NOBODY;
+		return RELOAD_NONE;
+	case CONF_HANDOFF_STDIO:
+		return RELOAD_ONE;
 	case CONF_HANDOFF_LISTEN:
-		return RELOAD_THEMSELVES;
+		return RELOAD_THEIRS;
 	default:
-		return RELOAD_US;
+		return RELOAD_MANY;
 	}
 }
 
 /*
- * Processes that accept connections themselves, or have none, are not those
- * that serve what we have accepted: it is another app, of the same name. The
- * former one serves out what it has, without the doors that both have.
+ * Processes that accept connections themselves, have none, or one, are not
+ * those that serve whatever we have accepted: it is another app, of the same
+ * name. The former one serves out what it has, without the doors that both
+ * have.
  */
 static bool
 reload_is_another(const struct group *g, const struct conf_app *app)
 {
 	return g != NULL &&
-	    reload_source(g->conf->handoff) != reload_source(app->handoff);
+	    reload_share(g->conf->handoff) != reload_share(app->handoff);
 }
 
 static void

@@ -670,4 +670,24 @@ testTheSizeOfAProcessIsToldWhileAnAdapterComesForIt() {
 	behind
 }
 
+# They would leave all others lying in their sockets, and be killed for that.
+testProcessesForOneSessionAreNotGivenTwoAfterAReload() {
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		handoff = stdio
+		command = { "/bin/sh", "-c", "read line; sleep 3; echo done" }
+	}
+	EOF
+	pool_start
+	app web --concurrency 2 --start-delay 500ms <<-EOF | conf
+	concurrency = 2
+	pickup_timeout = 500ms
+	EOF
+	hup
+	"$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" --text hello --count 2 \
+	    --together --timeout "$LIMIT" >"$DIR/two" 2>&1
+	assertEquals "$(cat "$DIR/two")" 0 $?
+}
+
 . tests/e2e/lib.sh
