@@ -319,6 +319,16 @@ birth_open_file(struct birth *b)
 	return true;
 }
 
+/* Here too: what others have written to it may have to be written first. */
+static void
+birth_close_file(struct birth *b)
+{
+	if (b->file == NULL || b->output == -1)
+		return;
+	(void)close(b->output);
+	b->output = -1;
+}
+
 /* The app's user, and whoever is in its root, may not be able to find it. */
 static bool
 birth_open_adapter(struct birth *b)
@@ -341,6 +351,7 @@ birth_work(struct lane_job *job)
 
 	if (birth_open_file(b) && birth_open_adapter(b))
 		(void)child_spawn(&b->spec, &b->result);
+	birth_close_file(b);
 	if (b->spec.program != 0)
 		(void)close(b->spec.program);
 }
