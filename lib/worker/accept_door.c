@@ -3,6 +3,7 @@
 #include <sys/un.h>
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,22 @@
 
 /* Strangers' connections that are thrown away at a time. */
 #define STRANGERS 64
+
+/*
+ * What servers set once, on the socket that listens, for the kernel hands it
+ * down.  All are ints; those that begin with TCP_KEEP need SO_KEEPALIVE.
+ */
+static const struct legacy {
+	int level;
+	int name;
+} legacies[DOOR_LEGACIES] = {
+	{ IPPROTO_TCP, TCP_NODELAY },
+	{ IPPROTO_TCP, TCP_USER_TIMEOUT },
+	{ SOL_SOCKET, SO_KEEPALIVE },
+	{ IPPROTO_TCP, TCP_KEEPIDLE },
+	{ IPPROTO_TCP, TCP_KEEPINTVL },
+	{ IPPROTO_TCP, TCP_KEEPCNT },
+};
 
 /* An address of this machine that nobody else has; the kernel chooses. */
 static socklen_t
@@ -41,6 +58,41 @@ own_address(int family, struct sockaddr_storage *out)
 	}
 }
 
+/* The value of the program's socket; as in the beginning if there is none. */
+static int
+legacy_value(const struct door *d, size_t i)
+{
+	int value = d->legacies[i];
+	socklen_t len = sizeof(value);
+
+	(void)getsockopt(
+	    d->fd, legacies[i].level, legacies[i].name, &value, &len);
+	return value;
+}
+
+static void
+remember_legacies(struct door *d)
+{
+	memset(d->legacies, 0, sizeof(d->legacies));
+	for (size_t i = 0; i < DOOR_LEGACIES; i++)
+		d->legacies[i] = legacy_value(d, i);
+}
+
+void
+door_bequeath(const struct door *d, int conn)
+{
+	if (d->where.ss_family == AF_UNIX)
+		return;
+	for (size_t i = 0; i < DOOR_LEGACIES; i++) {
+		int value = legacy_value(d, i);
+
+		/* A connection of another kind does not take it. */
+		if (value != d->legacies[i])
+			(void)setsockopt(conn, legacies[i].level,
+			    legacies[i].name, &value, sizeof(value));
+	}
+}
+
 int
 door_open(struct door *d, int family)
 {
@@ -54,6 +106,7 @@ door_open(struct door *d, int family)
 	if (family == AF_INET6)
 		(void)setsockopt(
 		    d->fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
+	remember_legacies(d);
 	d->where_len = own_address(family, &d->where);
 	if (bind(d->fd, (struct sockaddr *)&d->where, d->where_len) == 0 &&
 	    listen(d->fd, BACKLOG) == 0) {

@@ -11,11 +11,15 @@
 
 #include <stdbool.h>
 
+/* Options of a TCP socket that its connections inherit. */
+#define DOOR_LEGACIES 6
+
 struct door {
 	int fd; /* CLOEXEC; whether it blocks is the program's to say */
 	int bell; /* connected to it; -1: it is quiet */
 	struct sockaddr_storage where;
 	socklen_t where_len;
+	int legacies[DOOR_LEGACIES]; /* their values before the program ran */
 };
 
 /* family: AF_UNIX, AF_INET or AF_INET6.  0, or -1 and errno. */
@@ -30,5 +34,11 @@ void door_quiet(struct door *d);
 
 /* Whether accept() on it waits; else it is to fail with EAGAIN. */
 bool door_blocks(const struct door *d);
+
+/*
+ * Sets on the connection what the program has set on its socket since
+ * door_open(): accept() would have returned it so.
+ */
+void door_bequeath(const struct door *d, int conn);
 
 #endif

@@ -150,6 +150,7 @@ give(struct adapter *a, const struct call *caller)
 	}
 	(void)fstat(a->held.fd, &st);
 	set_blocking(&a->held, c.flags);
+	door_bequeath(&a->door, a->held.fd);
 	error = tell_address(a, &c);
 	if (error != 0) {
 		give_refuse(a, &c, error);

@@ -86,6 +86,43 @@ testItsKindIsThatOfTheFirstAddress() {
 	assertEquals "$DIR/web.sock" "$(told 2)"
 }
 
+# ---------------------------------------------------------------- options
+
+# options PORT: the last client's connection has TCP_NODELAY, SO_KEEPALIVE and
+# TCP_KEEPIDLE so.
+options() {
+	ANSWER=$(ask "127.0.0.1:$1")
+	echo "$ANSWER" | cut -d ' ' -f 6-8
+}
+
+testAConnectionInheritsWhatTheProgramHasSet() {
+	port=$(free_port)
+	accepting --set 1 1 77 <<-EOF | conf
+	listen = "127.0.0.1:$port"
+	EOF
+	pool_start
+	assertEquals '1 1 77' "$(options "$port")"
+}
+
+testAProgramThatSetsNothingHasWhatTheKernelGives() {
+	port=$(free_port)
+	accepting <<-EOF | conf
+	listen = "127.0.0.1:$port"
+	EOF
+	pool_start
+	assertEquals "0 0 $(cat /proc/sys/net/ipv4/tcp_keepalive_time)" "$(options "$port")"
+}
+
+testAConnectionToAUnixSocketIsServedThoughItCannotInherit() {
+	port=$(free_port)
+	accepting --set 1 1 77 <<-EOF | conf
+	listen = { "127.0.0.1:$port", "unix:web.sock" }
+	EOF
+	pool_start
+	ANSWER=$(web)
+	assertEquals "$DIR/web.sock" "$(told 2)"
+}
+
 # ---------------------------------------------------------------- clients
 
 # The family, the path and the NUL behind it.

@@ -1,6 +1,7 @@
 """A server that knows nothing of the daemon, for what takes more than accept().
 
 usage: accepting.py [--edge] [--room BYTES] [--other PATH]
+       [--set NODELAY KEEPALIVE KEEPIDLE]
 
 It accepts on descriptor 0. A request is a line; the answer is what
 getsockname() says of the listening socket and of the connection, the address
@@ -9,6 +10,9 @@ of the client, how long accept() says that is, and how much of it was written.
     --edge    wait with an edge-triggered epoll, as Go does
     --room    so much room for the address, until accept() does not like it
     --other   serve that socket, too, in the same thread
+    --set     give descriptor 0 these options of TCP
+
+Of a connection of TCP three words more are these options.
 """
 
 import argparse
@@ -19,6 +23,10 @@ import select
 import socket
 
 libc = ctypes.CDLL(None, use_errno=True)
+
+OPTIONS = ((socket.IPPROTO_TCP, socket.TCP_NODELAY),
+           (socket.SOL_SOCKET, socket.SO_KEEPALIVE),
+           (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE))
 
 
 def address(name):
@@ -51,6 +59,8 @@ def serve(listener, room):
                  address(connection.getsockname()),
                  address(connection.getpeername()), str(size),
                  str(len(raw) - untouched)]
+        if connection.family != socket.AF_UNIX:
+            words += [str(connection.getsockopt(*which)) for which in OPTIONS]
         connection.sendall((" ".join(words) + "\n").encode())
     except OSError:
         pass  # the client has left
@@ -99,9 +109,12 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--edge", action="store_true")
 parser.add_argument("--room", type=int, default=128)
 parser.add_argument("--other")
+parser.add_argument("--set", nargs=3, type=int)
 args = parser.parse_args()
 server = socket.socket(fileno=0)
 server.setblocking(os.get_blocking(0))
+for which, value in zip(OPTIONS, args.set or ()):
+    server.setsockopt(*which, value)
 if args.edge:
     serve_edges(server)
 elif args.other:
