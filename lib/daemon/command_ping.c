@@ -21,13 +21,26 @@ first_door(const struct group *g)
 	return NULL;
 }
 
-/* A line: the protocol, and the address, which may have spaces. */
+/* Why the app has failed; NULL: it has not. */
+static const char *
+failure(const struct group *g)
+{
+	if (!g->sup->pool.apps[g->app].failed)
+		return NULL;
+	return g->last_failure[0] == '\0' ? "it does not start"
+					  : g->last_failure;
+}
+
+/*
+ * A line: the protocol, and the address, which may have spaces.  If the app
+ * has failed another one: for a client to whom nobody would say so.
+ */
 void
 command_ping(struct client *cl, char *const *args, tstamp now)
 {
 	const struct group *g;
 	const struct door *d;
-	const char *protocol;
+	const char *protocol, *why;
 	struct json j;
 
 	(void)now;
@@ -39,15 +52,19 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 		client_error(cl, "%s listens nowhere", args[0]);
 		return;
 	}
+	why = failure(g);
 	protocol = conf_word_name(conf_protocol_words, g->conf->protocol);
 	if (!cl->json) {
 		text_printf(&cl->out, "%s %s\n", protocol, d->address);
+		if (why != NULL)
+			text_printf(&cl->out, "failed: %s\n", why);
 		return;
 	}
 	json_init(&j, &cl->out);
 	json_object(&j);
 	json_put_string(&j, "protocol", protocol);
 	json_put_string(&j, "address", d->address);
+	json_put_string(&j, "failed", why);
 	json_object_end(&j);
 	text_puts(&cl->out, "\n");
 }

@@ -223,10 +223,19 @@ ctl_run(struct ctl *ctl, char *const *words)
 {
 	bool ping = words[0] != NULL && strcmp(words[0], "ping") == 0;
 
-	if (words[0] == NULL || (ctl->file != NULL && ctl->socket != NULL) ||
-	    (!ping && (ctl->path != NULL || ctl->timeout != NULL)) ||
-	    (ping && words[1] == NULL)) {
+	if (words[0] == NULL || (ctl->file != NULL && ctl->socket != NULL)) {
 		usage(stderr);
+		return EX_USAGE;
+	}
+	if (!ping && (ctl->path != NULL || ctl->timeout != NULL)) {
+		(void)fputs(
+		    "apppoolctl: --path and --timeout are for ping\n", stderr);
+		return EX_USAGE;
+	}
+	if (ping && words[1] == NULL) {
+		(void)fputs("usage: apppoolctl [-j] [-c FILE | -s SOCKET] "
+			    "ping APP [--path PATH] [--timeout DURATION]\n",
+		    stderr);
 		return EX_USAGE;
 	}
 	return ping ? ping_run(ctl, words) : ctl_say(ctl, words, stdout);

@@ -27,8 +27,9 @@ struct ping {
 	const char *path;
 	tspan timeout;
 	enum conf_protocol protocol;
-	char *where; /* the line of the daemon, owned; address lies in it */
+	char *where; /* the lines of the daemon, owned; both lie in it */
 	const char *address;
+	const char *failed; /* "failed: REASON"; NULL: the app has not */
 	tstamp began;
 	tstamp ended;
 	bool connected;
@@ -82,7 +83,7 @@ ping_options(struct ping *p, const struct ctl *ctl)
 	return false;
 }
 
-/* "http 127.0.0.1:80" */
+/* "http 127.0.0.1:80", and "failed: REASON" where it is so. */
 static bool
 ping_where(struct ping *p)
 {
@@ -93,6 +94,10 @@ ping_where(struct ping *p)
 		return false;
 	*end = *space = '\0';
 	p->address = space + 1;
+	if (end[1] != '\0') {
+		p->failed = end + 1;
+		end[1 + strcspn(end + 1, "\n")] = '\0';
+	}
 	while (word->name != NULL && strcmp(word->name, p->where) != 0)
 		word++;
 	p->protocol = (enum conf_protocol)word->value;
@@ -229,7 +234,7 @@ static bool
 ping_good(const struct ping *p)
 {
 	if (p->protocol == CONF_PROTOCOL_RAW)
-		return p->connected;
+		return p->connected && p->failed == NULL;
 	return p->connected && ping_answer_good(&p->answer);
 }
 
@@ -242,7 +247,8 @@ ping_explain(const struct ping *p, struct text *t)
 	if (p->error[0] != '\0')
 		text_puts(t, p->error);
 	else if (p->protocol == CONF_PROTOCOL_RAW)
-		text_puts(t, "connected");
+		/* A connection that is closed unanswered shows nothing. */
+		text_puts(t, p->failed == NULL ? "connected" : p->failed);
 	else if (a->state == PING_BROKEN)
 		text_puts(t, a->why);
 	else

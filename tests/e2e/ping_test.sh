@@ -235,6 +235,28 @@ testOfRawItIsEnoughThatItCanBeConnectedTo() {
 	good 'web: connected'
 }
 
+# The daemon accepts and closes, which looks like a server that waits.
+testOfRawAnAppThatHasFailedIsBad() {
+	app_of raw web false <<-EOF | conf
+	start_limit = 1
+	EOF
+	pool_run
+	await status_is failed apps web state
+	ping web
+	bad 'web: failed: exited with status 1 before it was ready, '
+	assertContains "$(ctl -j ping web)" '"good":false'
+}
+
+testWhatIsMissingInTheCommandIsSaid() {
+	app_of raw web ./hello </dev/null | conf
+	ping
+	assertEquals 64 "$RC"
+	assertContains "$SAID" 'ping APP [--path PATH] [--timeout DURATION]'
+	SAID=$(ctl status --path / 2>&1)
+	assertEquals 64 $?
+	assertContains "$SAID" 'are for ping'
+}
+
 # ---------------------------------------------------------------- for scripts
 
 testJsonIsOneObject() {
