@@ -125,6 +125,25 @@ settle_over(struct supervisor *s, const struct action *a, tstamp now)
 
 /* --- news --------------------------------------------------------------- */
 
+/* A program that was never ready may be one for another handoff. */
+static void
+settle_doubt(const struct group *g, const struct app *app)
+{
+	static const char *const expected[] = {
+		[CONF_HANDOFF_NATIVE] = "to speak apppool-worker(7)",
+		[CONF_HANDOFF_ACCEPT] = "to accept on descriptor 0 or 3",
+	};
+	enum conf_handoff handoff = g->conf->handoff;
+	const uint64_t *exits = app->figures.exits;
+
+	if (app->greeted || g->conf->broken != NULL || exits[END_SPAWN] != 0 ||
+	    exits[END_FAIL] != 0 || handoff > CONF_HANDOFF_ACCEPT)
+		return;
+	log_info("%s: handoff = %s expects the program %s: is that so? See "
+		 "apppool-handoff(7)",
+	    g->conf->name, conf_handoff_name(handoff), expected[handoff]);
+}
+
 static void
 settle_failed(struct supervisor *s, struct group *g, tstamp now)
 {
@@ -139,6 +158,7 @@ settle_failed(struct supervisor *s, struct group *g, tstamp now)
 		    g->last_failure[0] == '\0' ? "it does not start"
 					       : g->last_failure,
 		    (double)app->options.restart_delay_max / 1e9);
+	settle_doubt(g, app);
 	if (s->background && !s->reported) {
 		s->exit_status = EX_UNAVAILABLE;
 		supervisor_stop_now(s, now);

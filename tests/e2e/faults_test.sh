@@ -175,6 +175,38 @@ testOneThatNeverSaysReadyIsKilledAfterStartTimeout() {
 	    "$DIR/log")"
 }
 
+# A server that is there for another handoff does not get ready; it says so
+# in no way that we understand.
+testOneThatWasNeverReadyMayBeForAnotherHandoff() {
+	{
+		app native --never-ready </dev/null
+		cat <<-EOF
+		app "accept" {
+			listen = "unix:accept.sock"
+			handoff = accept
+			command = { "sleep", "1000" }
+		}
+		app "broken" {
+			listen = "unix:broken.sock"
+			command = { "$DIR/nowhere/prog" }
+		}
+		defaults {
+			start_timeout = 200ms
+			start_limit = 1
+		}
+		EOF
+	} | conf
+	pool_run
+	for each in native accept broken; do
+		await status_is failed apps "$each" state
+	done
+	assertTrue native \
+	    "said 'native: handoff = native expects the program to speak'"
+	assertTrue accept \
+	    "said 'accept: handoff = accept expects the program to accept on'"
+	assertEquals 0 "$(times_said 'broken: handoff')"
+}
+
 testOneThatIgnoresSigtermMeanwhileIsKilledToo() {
 	{
 		good
