@@ -454,8 +454,7 @@ SYSTEMD_UNITS = etc/apppoold.service \
     etc/apppoold.socket
 
 # What a file of pool.conf can look like, installed as documentation.
-EXAMPLES = etc/pool.conf \
-    etc/examples/counter.conf \
+EXAMPLES = etc/examples/counter.conf \
     etc/examples/gunicorn.conf \
     etc/examples/gunicorn.nginx \
     etc/examples/hello_wsgi.py \
@@ -668,6 +667,9 @@ clean:
 # The systemd units have the paths of PREFIX=/usr.
 REPATH = sed -e 's,/usr/sbin/,$(SBINDIR)/,g' -e 's,/usr/bin/,$(BINDIR)/,g' \
     -e 's,/etc/apppoold/,$(SYSCONFDIR)/apppoold/,g'
+# What a page calls /usr/bin/... is somebody else's.
+REPATH_MAN = sed -e 's,/usr/local/libexec/apppoold/,$(LIBEXECDIR)/,g' \
+    -e 's,/etc/apppoold/,$(SYSCONFDIR)/apppoold/,g'
 INSTALLED_MANS = \
     $(foreach man,$(MANS),$(MANDIR)/man$(subst .,,$(suffix $(man)))/$(notdir $(man)))
 
@@ -688,7 +690,8 @@ install: all
 	    lib/worker/apppool.pc.in >$(DESTDIR)$(PKGCONFIGDIR)/apppool.pc
 	for man in $(MANS); do \
 	    dir=$(DESTDIR)$(MANDIR)/man$${man##*.} && mkdir -p $$dir && \
-	    $(INSTALL) -m 644 $$man $$dir || exit; done
+	    $(REPATH_MAN) $$man >$$dir/$${man##*/} && \
+	    chmod 644 $$dir/$${man##*/} || exit; done
 	for unit in $(SYSTEMD_UNITS); do \
 	    $(REPATH) $$unit >$(DESTDIR)$(UNITDIR)/$${unit##*/} || exit; done
 	for file in $(EXAMPLES); do \

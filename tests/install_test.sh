@@ -51,6 +51,17 @@ testTheControlClientIsTheSameProgram() {
 	    "$(readlink -f "$ROOT/usr/bin/apppoolctl")"
 }
 
+testThePathsInManualPagesFollowThePrefix() {
+	man=$ROOT/usr/share/man/man7/apppool-handoff.7
+	assertEquals '' "$(grep -n /usr/local "$man")"
+	assertEquals 2 "$(grep -c 'Pa /usr/libexec/apppoold/' "$man")"
+}
+
+# Such as need a path of the sources are of no use there.
+testTheInstalledExamplesStandAlone() {
+	assertEquals '' "$(grep -lF '../' "$ROOT"/usr/share/doc/*/examples/*)"
+}
+
 testThePathsInUnitsFollowThePrefix() {
 	install_as install DESTDIR="$DIR/other" PREFIX=/opt/pool \
 	    SYSCONFDIR=/opt/etc
