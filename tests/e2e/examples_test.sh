@@ -238,6 +238,16 @@ testOneKilledWhileIdleCostsNoRequest() {
 	assertEquals 7 "$(status apps php spawned)"
 }
 
+testAPageThatCrashesDelaysNoOther() {
+	has php-cgi || return 0
+	serve php-cgi </dev/null
+	for round in 1 2 3 4 5 6; do
+		assertContains "$round" "$(get 'page.php?die=1')" 502
+	done
+	await status_is 2 apps php idle
+	assertFalse 'starts had to wait' "said 'next start in'"
+}
+
 testOneKilledInARequestCostsExactlyThat() {
 	has php-cgi || return 0
 	serve php-cgi </dev/null
