@@ -139,6 +139,7 @@ life_begin(struct pool *p, uint32_t app)
 	*x = (struct process){ 0 };
 	x->app = app;
 	x->generation = p->apps[app].generation;
+	x->concurrency = p->apps[app].options.concurrency;
 	x->stamp = ++p->stamps;
 	x->born = p->now;
 	x->used = p->now;

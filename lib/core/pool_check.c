@@ -13,6 +13,7 @@ struct tally {
 	uint32_t sessions;
 	uint32_t ahead;
 	uint32_t busy;
+	uint32_t places;
 };
 
 static void
@@ -52,6 +53,7 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 	t->expiring += x->expiring ? 1 : 0;
 	t->outdated += x->outdated != 0 ? 1 : 0;
 	t->busy += x->busy;
+	t->places += room_places(p, process);
 	t->stuck += x->stuck ? 1 : 0;
 	check_conns(p, process, t);
 	switch ((enum process_state)x->state) {
@@ -143,7 +145,6 @@ check_app(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	const struct app_figures *f = &a->figures;
 	struct tally t = { .stuck = 0 };
-	uint32_t places = 0;
 
 	for (uint32_t n = room_first(p, app); n != ILIST_NONE;
 	     n = room_next(p, n)) {
@@ -165,10 +166,8 @@ check_app(const struct pool *p, uint32_t app)
 		const struct ilist *l = room_list(p, app, i);
 
 		assert(i >= a->lowest || ilist_empty(l));
-		if (i < a->options.concurrency)
-			places += l->count * (a->options.concurrency - i);
 	}
-	assert(places == a->places);
+	assert(t.places == a->places);
 	assert(f->accepted ==
 	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
 		app_waiting(a) + f->sessions);

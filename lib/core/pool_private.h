@@ -71,6 +71,9 @@ void room_unfile(struct pool *p, uint32_t process);
 void room_set_busy(struct pool *p, uint32_t process, uint32_t busy);
 uint32_t room_whole(const struct app *a);
 
+/* How many more sessions it can begin at once, where it is filed. */
+uint32_t room_places(const struct pool *p, uint32_t process);
+
 /* The process for the next connection, or ILIST_NONE. */
 uint32_t room_best(struct pool *p, uint32_t app);
 

@@ -91,6 +91,8 @@ struct process {
 	    outdated; /* enum process_end: to be replaced for this; 0: not */
 	uint32_t app;
 	uint32_t generation; /* of the app when it was started */
+	uint32_t concurrency; /* likewise */
+	uint32_t places; /* further sessions that it has room for; see app.h */
 	uint32_t home; /* which list of its app it is on; see app.h */
 	struct ilist conns; /* assigned and handed, in this order */
 	uint32_t ahead; /* the first of them that is ahead; ILIST_NONE: none */

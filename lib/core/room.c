@@ -46,14 +46,24 @@ room_init(struct pool *p, uint32_t app)
 	a->lowest = room_lists(a);
 }
 
+/* One of an old generation may not be able to serve as many as new ones. */
+static bool
+room_is_bounded(const struct app *a, const struct process *x)
+{
+	return x->generation != a->generation &&
+	    x->concurrency < a->options.concurrency;
+}
+
 bool
 room_has(const struct pool *p, uint32_t process)
 {
 	const struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
 
 	return (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !x->cooling && !x->expiring &&
-	    process_sessions(x) < room_capacity(&p->apps[x->app]);
+	    process_sessions(x) <
+	    (room_is_bounded(a, x) ? x->concurrency : room_capacity(a));
 }
 
 static uint32_t
@@ -98,15 +108,17 @@ room_at(const struct pool *p, uint32_t app, uint32_t home)
 	}
 }
 
-/* How many more sessions one on this list can begin at once. */
-static uint32_t
-room_places(const struct app *a, uint32_t home)
+uint32_t
+room_places(const struct pool *p, uint32_t process)
 {
-	uint32_t sessions = home - HOME_ROOM;
+	const struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
+	uint32_t most =
+	    room_is_bounded(a, x) ? x->concurrency : a->options.concurrency;
 
-	if (home < HOME_ROOM || sessions >= a->options.concurrency)
+	if (x->home < HOME_ROOM || process_sessions(x) >= most)
 		return 0;
-	return a->options.concurrency - sessions;
+	return most - process_sessions(x);
 }
 
 uint32_t
@@ -152,7 +164,8 @@ room_unfile(struct pool *p, uint32_t process)
 	if (x->home == HOME_NONE)
 		return;
 	ilist_remove(room_at(p, x->app, x->home), p->process_links, process);
-	a->places -= room_places(a, x->home);
+	a->places -= x->places;
+	x->places = 0;
 	x->home = HOME_NONE;
 }
 
@@ -182,7 +195,8 @@ room_file(struct pool *p, uint32_t process)
 		ilist_push_front(l, p->process_links, process);
 	else
 		ilist_push_back(l, p->process_links, process);
-	a->places += room_places(a, x->home);
+	x->places = room_places(p, process);
+	a->places += x->places;
 	if (x->home >= HOME_ROOM && x->home - HOME_ROOM < a->lowest)
 		a->lowest = x->home - HOME_ROOM;
 }

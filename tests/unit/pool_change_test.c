@@ -235,6 +235,29 @@ after_a_restart_readiness_is_told_again(void)
 }
 
 static void
+an_old_process_is_not_given_the_sessions_of_a_new_one(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	o.concurrency = 3;
+	rig_change(0, &o);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_arrive();
+	CHECK_STR("", rig_did());
+	CHECK_EQ(0, rig_app(0)->places);
+	rig_ready(1);
+	CHECK_STR("stop 0, hand 1>1", rig_did());
+	CHECK_EQ(2, rig_app(0)->places);
+	rig_end();
+}
+
+static void
 waiters_are_served_by_the_new_generation(void)
 {
 	struct app_options o = rig_options();
@@ -754,6 +777,7 @@ main(int argc, char **argv)
 	RUN(what_the_old_generation_serves_does_not_excuse_the_new_one);
 	RUN(restart_calls_off_starts_that_were_not_carried_out);
 	RUN(after_a_restart_readiness_is_told_again);
+	RUN(an_old_process_is_not_given_the_sessions_of_a_new_one);
 	RUN(waiters_are_served_by_the_new_generation);
 	RUN(more_concurrency_serves_waiters_at_once);
 	RUN(less_concurrency_ends_no_session_and_adds_none);
