@@ -156,7 +156,7 @@ build_option(struct conf_build *b, size_t section, const struct conf_option *o,
 	if (honoured)
 		return;
 	conf_mistake(b->findings, conf_setting_where(slot->setting),
-	    "option '%s' has no effect with handoff = %s", o->name,
+	    "option '%s' cannot be used with handoff = %s", o->name,
 	    conf_handoff_name(app->handoff));
 	slot->failed = true;
 }

@@ -474,9 +474,9 @@ testWhatASingleSessionCannotHonourIsAMistake() {
 	"$APPPOOLD" -t -c "$DIR/pool.conf" 2>"$DIR/out"
 	assertEquals 78 $?
 	assertContains "$(cat "$DIR/out")" \
-	    "option 'concurrency' has no effect with handoff = stdio"
+	    "option 'concurrency' cannot be used with handoff = stdio"
 	assertContains "$(cat "$DIR/out")" \
-	    "option 'max_requests' has no effect with handoff = stdio"
+	    "option 'max_requests' cannot be used with handoff = stdio"
 }
 
 # shellcheck source=tests/e2e/lib.sh

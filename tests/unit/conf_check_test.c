@@ -203,9 +203,9 @@ what_is_not_in_force_may_be_its_default(void)
 static void
 an_option_its_handoff_cannot_honour_is_a_mistake(void)
 {
-	MISTAKES("pool.conf:2: option 'listen' has no effect with handoff = "
+	MISTAKES("pool.conf:2: option 'listen' cannot be used with handoff = "
 		 "none\n"
-		 "pool.conf:3: option 'concurrency' has no effect with "
+		 "pool.conf:3: option 'concurrency' cannot be used with "
 		 "handoff = none\n",
 	    "defaults { concurrency = 2 max_queue = 3 }\n"
 	    "app a { handoff = none command = a listen = \"*:0\"\n"
@@ -229,7 +229,7 @@ what_needs_sessions_is_a_mistake_without_them(void)
 		    handoffs[i % 2], i % 2 == 0 ? "listen = \"*:0\"" : "",
 		    names[i / 2], values[i / 2]);
 		snprintf(message, sizeof(message),
-		    "pool.conf:2: option '%s' has no effect with handoff = %s",
+		    "pool.conf:2: option '%s' cannot be used with handoff = %s",
 		    names[i / 2], handoffs[i % 2]);
 		MISTAKE(message, text);
 	}
@@ -239,7 +239,7 @@ static void
 job_workers_know_no_maximum(void)
 {
 	MISTAKES("", "app a { handoff = none command = a min_processes = 20 }");
-	MISTAKES("pool.conf:1: option 'max_processes' has no effect with "
+	MISTAKES("pool.conf:1: option 'max_processes' cannot be used with "
 		 "handoff = none\n",
 	    "app a { handoff = none command = a max_processes = 2 }");
 }

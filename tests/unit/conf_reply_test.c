@@ -172,7 +172,7 @@ what_is_printed_is_read_back(void)
 static void
 job_workers_have_nobody_to_turn_away(void)
 {
-	MISTAKES("pool.conf:1: option 'protocol' has no effect with handoff = "
+	MISTAKES("pool.conf:1: option 'protocol' cannot be used with handoff = "
 		 "none\n",
 	    "app a { handoff = none command = a protocol = http }\n");
 }
