@@ -280,6 +280,11 @@ testABusyProcessorStartsMore() {
 }
 
 # Although its connection would keep it.
+# What is found free for a moment may have gone and come before.
+left_by_load() {
+	[ "$(status apps web exits load)" -ge 1 ] 2>/dev/null
+}
+
 testAProcessorThatIsFreeAgainNeedsFewer() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
@@ -297,7 +302,7 @@ testAProcessorThatIsFreeAgainNeedsFewer() {
 	hold one keep
 	finish "$MANY" $((3 * LIMIT))
 	await status_is 1 apps web processes
-	await status_is '{"load": 1}' apps web exits
+	await left_by_load
 	let_go one
 }
 
