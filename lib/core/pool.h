@@ -166,7 +166,10 @@ void pool_resize(
  */
 void pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now);
 
-/* Stops everything now: SIGTERM, and SIGKILL after `grace`. */
+/*
+ * Stops everything now: SIGTERM, and SIGKILL after `grace`.  Said again it
+ * counts if that is sooner.
+ */
 void pool_stop_now(struct pool *p, tspan grace, tstamp now);
 
 /* --- connections -------------------------------------------------------- */

@@ -188,7 +188,7 @@ void
 pool_stop_now(struct pool *p, tspan grace, tstamp now)
 {
 	pool_at(p, now);
-	if (p->phase == POOL_ENDING)
+	if (p->phase == POOL_ENDING && grace >= p->stop_grace)
 		return;
 	p->phase = POOL_ENDING;
 	p->stop_grace = grace;

@@ -68,9 +68,7 @@ supervisor_hurry(struct supervisor *s, tstamp now)
 		return;
 	}
 	log_info("killing what is left");
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
-		if (s->workers[n] != NULL)
-			pool_misbehaved(&s->pool, n, END_SHUTDOWN, now);
+	pool_stop_now(&s->pool, 0, now);
 }
 
 static void

@@ -510,6 +510,22 @@ stop_now_refuses_who_waits_and_terminates_all(void)
 }
 
 static void
+asked_again_it_ends_sooner(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
+	CHECK_STR("term 0", rig_did());
+	pool_stop_now(&rig.pool, TSPAN_SECONDS(5), rig.now);
+	rig_at(1000);
+	CHECK_STR("", rig_did());
+	pool_stop_now(&rig.pool, 0, rig.now);
+	rig_at(1000);
+	CHECK_STR("kill 0", rig_did());
+	rig_end();
+}
+
+static void
 stop_now_overtakes_a_graceful_stop(void)
 {
 	rig_begin();
@@ -617,6 +633,7 @@ main(int argc, char **argv)
 	RUN(nothing_is_kept_at_its_minimum_while_all_stops);
 	RUN(a_grace_beyond_the_budget_begins_at_once);
 	RUN(stop_now_refuses_who_waits_and_terminates_all);
+	RUN(asked_again_it_ends_sooner);
 	RUN(stop_now_overtakes_a_graceful_stop);
 	RUN(stop_now_shortens_the_grace_of_who_has_term_already);
 	RUN(what_comes_back_while_all_ends_is_refused);
