@@ -1,11 +1,6 @@
 #!/bin/sh
 # The end of the daemon: gracefully, at once, or without any grace.
 
-# flooded KEY: of what flood printed.
-flooded() {
-	sed -n "s/.*$1=\([0-9.]*\).*/\1/p" "$DIR/flood"
-}
-
 completed() {
 	[ "$(status apps web completed)" -ge "$1" ]
 }
@@ -21,21 +16,18 @@ stop_under_load() {
 	    --max late=0 --min refused=1 >"$DIR/flood" 2>&1
 	flood=$STARTED
 	await completed 500
-	from=$(now_ms)
 	kill -"$signal" "$POOL"
 	finish "$POOL" 30
-	took=$(($(now_ms) - from))
 	assertEquals 'exit status' 0 "$RC"
-	assertTrue "took $took ms" "[ $took -lt $((5000 * SLOW)) ]"
-	finish "$flood" 30
+	finish "$flood" 40
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
-	assertTrue 'something is left' no_leftovers
+	await no_leftovers
 }
 
 # listens_at ADDRESS: web, busy with as much as it can do.
 listens_at() {
 	conf <<-EOF
-	stop_timeout = 20s
+	stop_timeout = 1m
 	app "web" {
 		listen = "$1"
 		command = { "$TWORKER", "--work", "2ms" }
@@ -81,35 +73,32 @@ testSigquitIsAsGraceful() {
 
 # Far more than the queue holds are in the backlog.
 testTheBacklogIsServedOutToo() {
-	app web --work 20ms <<-EOF | conf
+	app web <<-EOF | conf
 	max_processes = 2
 	max_queue = 4
 	EOF
 	pool_start
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --count 100 --together --timeout 30 >"$DIR/asked" 2>&1
-	asked=$STARTED
-	await status_is 4 apps web waiting
+	occupy all 100
+	await status_is '2 4' apps web sessions,waiting
 	kill -TERM "$POOL"
-	finish "$asked" 30
-	assertEquals "$(tail -n 1 "$DIR/asked")" 0 "$RC"
-	assertEquals 100 "$(grep -c hello "$DIR/asked")"
+	await status_is stopping state
+	dismiss all
+	assertEquals 100 "$(echo "$ANSWERS" | grep -c hello)"
 	finish "$POOL"
 	assertEquals 0 "$RC"
 }
 
 testSessionsAndWaitersAreServedOut() {
-	app web --work 300ms <<-EOF | conf
+	app web <<-EOF | conf
 	max_processes = 1
 	EOF
 	pool_start
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --count 4 --together --timeout 30 >"$DIR/asked" 2>&1
-	asked=$STARTED
-	await status_is 3 apps web waiting
+	occupy all 4
+	await status_is '1 3' apps web sessions,waiting
 	kill -TERM "$POOL"
-	finish "$asked" 30
-	assertEquals 4 "$(grep -c hello "$DIR/asked")"
+	await status_is stopping state
+	dismiss all
+	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
 	finish "$POOL"
 	assertEquals 0 "$RC"
 }
@@ -123,18 +112,18 @@ testWhoComesAfterwardsIsRefused() {
 	}
 	EOF
 	pool_start
-	ask_behind 'sleep 1500ms'
+	occupy before
+	await status_is 1 apps web sessions
 	kill -TERM "$POOL"
-	await said 'stopping, within'
 	await is_refused "unix:$DIR/web.sock"
 	await is_refused "127.0.0.1:$port"
 	assertFalse 'it did not wait for the session' "is_gone $POOL"
-	behind
-	assertContains "$ANSWER" hello
+	dismiss before
+	assertContains "$ANSWERS" hello
 }
 
 is_refused() {
-	! "$BUILD/tests/e2e/ask" --to "$1" --timeout 1 >/dev/null 2>&1
+	"$BUILD/tests/e2e/ask" --to "$1" --timeout 1 2>&1 | grep -q refused
 }
 
 # It would end on SIGTERM in the middle of its session.
@@ -142,10 +131,12 @@ testAProcessInASessionIsAskedAndNotSignalled() {
 	app web <<-EOF | conf
 	EOF
 	pool_start
-	ask_behind 'sleep 1s'
+	occupy one
+	await status_is 1 apps web sessions
 	kill -TERM "$POOL"
-	behind
-	assertContains "$ANSWER" hello
+	await status_is stopping state
+	dismiss one
+	assertContains "$ANSWERS" hello
 	finish "$POOL"
 	assertEquals 0 "$RC"
 }
@@ -165,11 +156,10 @@ testASessionIsCutShortAtStopTimeout() {
 	took=$(($(now_ms) - from))
 	assertEquals 0 "$RC"
 	assertTrue "took $took ms" "[ $took -ge 700 ]"
-	assertTrue "took $took ms" "[ $took -lt $((1500 * SLOW)) ]"
 	behind
 	assertContains "$ANSWER" '0: '
 	assertTrue 'it is not told' "grep -q 'in a session of' '$DIR/log'"
-	assertTrue 'something is left' no_leftovers
+	await no_leftovers
 }
 
 testThoseWhoIgnoreEverythingAreKilledAtStopTimeout() {
@@ -177,34 +167,33 @@ testThoseWhoIgnoreEverythingAreKilledAtStopTimeout() {
 		echo 'stop_timeout = 1s'
 		app web --ignore-stop --ignore-term --grandchildren 2 <<-EOF
 		min_processes = 3
+		stop_timeout = 1m
 		kill_timeout = 300ms
 		EOF
 	} | conf
 	pool_start
-	from=$(now_ms)
 	pool_stop
-	took=$(($(now_ms) - from))
 	assertEquals 0 "$RC"
-	assertTrue "took $took ms" "[ $took -lt $((1800 * SLOW)) ]"
-	assertTrue 'something is left' no_leftovers
+	await no_leftovers
 }
 
 stops_now() {
-	app web <<-EOF | conf
-	min_processes = 3
-	kill_timeout = 300ms
-	EOF
+	{
+		echo 'stop_timeout = 1h'
+		app web <<-EOF
+		min_processes = 3
+		stop_timeout = 1h
+		kill_timeout = 1m
+		EOF
+	} | conf
 	pool_start
-	ask_behind 'sleep 60s'
-	from=$(now_ms)
+	ask_behind 'sleep 120s'
 	"$@"
 	finish "$POOL"
-	took=$(($(now_ms) - from))
 	assertEquals 0 "$RC"
-	assertTrue "took $took ms" "[ $took -lt $((1000 * SLOW)) ]"
 	behind
 	assertContains "$ANSWER" '0: '
-	assertTrue 'something is left' no_leftovers
+	await no_leftovers
 }
 
 once() {
@@ -246,18 +235,22 @@ testASecondSigintWaitsForNobody() {
 	finish "$POOL"
 	assertEquals 0 "$RC"
 	assertTrue 'it is not told' "said 'killing what is left'"
-	assertTrue 'something is left' no_leftovers
+	await no_leftovers
 }
 
 testTheCommandStopsGracefully() {
 	app web <<-EOF | conf
 	EOF
 	pool_start
-	ask_behind 'sleep 500ms'
-	ctl stop >/dev/null
-	assertEquals 0 $?
-	behind
-	assertContains "$ANSWER" hello
+	occupy one
+	await status_is 1 apps web sessions
+	ctl stop >/dev/null &
+	stopping=$!
+	await status_is stopping state
+	dismiss one
+	assertContains "$ANSWERS" hello
+	wait "$stopping"
+	assertEquals 'what the command says' 0 $?
 	finish "$POOL"
 	assertEquals 0 "$RC"
 }
@@ -271,22 +264,23 @@ testAStopDuringTheStartLeavesNothing() {
 		sleep "$delay"
 		pool_stop INT
 		assertEquals "after $delay s" 0 "$RC"
-		assertTrue 'something is left' no_leftovers
+		await no_leftovers
 	done
 }
 
 testASigtermDuringTheStartWaitsForNobody() {
-	app web --never-ready <<-EOF | conf
-	min_processes = 4
-	stop_timeout = 300ms
-	EOF
+	{
+		echo 'stop_timeout = 1h'
+		app web --never-ready <<-EOF
+		min_processes = 4
+		start_timeout = 1h
+		stop_timeout = 300ms
+		EOF
+	} | conf
 	pool_run
-	from=$(now_ms)
 	pool_stop
-	took=$(($(now_ms) - from))
 	assertEquals 0 "$RC"
-	assertTrue "took $took ms" "[ $took -lt $((1000 * SLOW)) ]"
-	assertTrue 'something is left' no_leftovers
+	await no_leftovers
 }
 
 testClientsWhoWaitForAProcessThatNeverComesAreTurnedAway() {
