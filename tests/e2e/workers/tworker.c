@@ -46,6 +46,14 @@ sleep_for_ever(void)
 		pause();
 }
 
+/* Until there is a file of that name. */
+static void
+wait_for_file(const char *path)
+{
+	while (access(path, F_OK) == -1)
+		sleep_for(1000);
+}
+
 static void
 burn_for(useconds span)
 {
@@ -111,6 +119,8 @@ before_ready(void)
 	if (apppool_open() == -1)
 		err(71, "apppool_open");
 	sleep_for(opt.start_delay);
+	if (opt.start_when != NULL)
+		wait_for_file(opt.start_when);
 	if (opt.fail != NULL) {
 		apppool_fail("%s", opt.fail);
 		exit(1);
@@ -251,6 +261,7 @@ static const struct {
 	void (*obey)(const char *argument);
 } request_rows[] = {
 	{ "sleep ", do_sleep },
+	{ "wait ", wait_for_file },
 	{ "grow ", do_grow },
 	{ "grow-later ", do_grow_later },
 	{ "exit ", do_exit },

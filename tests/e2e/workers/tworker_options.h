@@ -21,6 +21,7 @@ static struct {
 	long grandchildren;
 	bool setsid;
 	useconds start_delay;
+	const char *start_when;
 	const char *fail;
 	bool never_ready;
 
@@ -75,6 +76,8 @@ static const struct option_row {
 	    "start processes that sleep for a minute" },
 	{ "--setsid", KIND_FLAG, &opt.setsid, "each in a session of its own" },
 	{ "--start-delay", KIND_SPAN, &opt.start_delay, "wait before READY" },
+	{ "--start-when", KIND_TEXT, &opt.start_when,
+	    "wait until there is that file before READY" },
 	{ "--fail", KIND_TEXT, &opt.fail, "say FAIL before READY, exit 1" },
 	{ "--never-ready", KIND_FLAG, &opt.never_ready, "sleep instead" },
 
