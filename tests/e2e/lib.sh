@@ -288,13 +288,20 @@ http_get() {
 	curl -sS --max-time "$LIMIT" "$@"
 }
 
-# A TCP port nobody has.
+# A TCP port nobody has, nor is given for a connection that it makes.
 free_port() {
 	"$PYTHON" -c '
-import socket
-with socket.socket() as s:
-    s.bind(("127.0.0.1", 0))
-    print(s.getsockname()[1])'
+import random, socket
+with open("/proc/sys/net/ipv4/ip_local_port_range") as given:
+    first = max(int(given.read().split()[0]), 20000)
+while True:
+    try:
+        with socket.socket() as s:
+            s.bind(("", random.randrange(10000, first)))
+            print(s.getsockname()[1])
+            break
+    except OSError:
+        pass'
 }
 
 # ---------------------------------------------------------------- shunit2
