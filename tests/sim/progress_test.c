@@ -62,18 +62,14 @@ static void
 a_terminal_sees_a_bar(void)
 {
 	struct view_progress p;
-	const char *text;
 
 	on_terminal(80);
-	p = begun(10, TSPAN_SECONDS(100));
+	/* A look that takes seconds makes no difference. */
+	p = begun(5000, TSPAN_SECONDS(100));
 	view_progress(&p, TSPAN_SECONDS(50));
-	text = seen();
-	CHECK(strcmp(text,
+	CHECK(strcmp(seen(),
 		  "\rapppoold [####################....................]  50 "
-		  "%, 10s left\033[K") == 0 ||
-	    strcmp(text,
-		"\rapppoold [####################....................]  50 "
-		"%, 11s left\033[K") == 0);
+		  "%, 1h23m left\033[K") == 0);
 }
 
 static void

@@ -23,7 +23,7 @@ static int daemon_end = -1;
 static int
 prepare(void)
 {
-	struct timeval limit = { .tv_sec = 5 };
+	struct timeval limit = { .tv_sec = 20 };
 	char text[16];
 	int pair[2];
 
