@@ -244,17 +244,55 @@ web() {
 # `behind` waits for the answer, which is then in $ANSWER.
 ask_behind() {
 	set -- "$1" "${2:-web}"
-	behind_sessions=$(($(status apps "$2" sessions) + 1))
+	behind_given=$(($(given "$2") + 1))
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/$2.sock" \
 	    --text "$1" --timeout $((3 * LIMIT)) >"$DIR/behind" 2>&1
 	BEHIND=$STARTED
-	await status_is "$behind_sessions" apps "$2" sessions
+	await are_given "$behind_given" "$2"
+}
+
+# given APP: how many connections its processes have been given so far.
+given() {
+	# shellcheck disable=SC2046 # numbers
+	set -- $(status apps "$1" sessions,completed,lost)
+	echo $((${1:-0} + ${2:-0} + ${3:-0}))
+}
+
+are_given() {
+	[ "$(given "$2")" -ge "$1" ]
 }
 
 behind() {
 	finish "$BEHIND" $((3 * LIMIT))
 	# shellcheck disable=SC2034 # for the test
 	ANSWER=$(cat "$DIR/behind")
+}
+
+# gate NAME: a request that tworker stays with until `open_gate NAME`. One that
+# stays has received its connection: its number is among `at_gate NAME`.
+gate() {
+	[ -d "$DIR/gates" ] || mkdir -m 1777 "$DIR/gates"
+	echo "gate $DIR/gates/$1"
+}
+
+at_gate() {
+	for place in "$DIR/gates/$1".*; do
+		[ ! -d "$place" ] || echo "${place##*.}"
+	done
+}
+
+is_at_gate() {
+	[ -n "$(at_gate "$1")" ]
+}
+
+open_gate() {
+	: >"$DIR/gates/$1"
+}
+
+# hold_at NAME [APP]: ask_behind; returns when the worker is at that gate.
+hold_at() {
+	ask_behind "$(gate "$1")" "${2:-web}"
+	await is_at_gate "$1"
 }
 
 # occupy NAME [COUNT [APP]]: so many clients who say nothing, and so keep a
@@ -332,9 +370,10 @@ oneTimeSetUp() {
 	FILE_PIDS=$PIDS PIDS=''
 }
 
-# Each test has a log of its own.
+# Each test has a log and gates of its own.
 setUp() {
 	: >"$DIR/log"
+	[ ! -d "$DIR/gates" ] || rm -rf "$DIR/gates"
 	# shellcheck disable=SC2154 # shunit2's count
 	FAILED_BEFORE=$__shunit_assertsFailed
 }

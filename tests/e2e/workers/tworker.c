@@ -10,6 +10,7 @@
  */
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <err.h>
 #include <errno.h>
@@ -202,6 +203,20 @@ do_sleep(const char *argument)
 		sleep_for(span);
 }
 
+/*
+ * Waits for a file as well; a folder FILE.PID tells that it does.  Neither
+ * takes a descriptor.
+ */
+static void
+do_gate(const char *path)
+{
+	char here[REQUEST_MAX + 32];
+
+	(void)snprintf(here, sizeof(here), "%s.%ld", path, (long)getpid());
+	(void)mkdir(here, 0755);
+	wait_for_file(path);
+}
+
 /* So many MiB, for the rest of its life. */
 static void
 do_grow(const char *argument)
@@ -262,6 +277,7 @@ static const struct {
 } request_rows[] = {
 	{ "sleep ", do_sleep },
 	{ "wait ", wait_for_file },
+	{ "gate ", do_gate },
 	{ "grow ", do_grow },
 	{ "grow-later ", do_grow_later },
 	{ "exit ", do_exit },
