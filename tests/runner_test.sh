@@ -61,7 +61,7 @@ testASkippedTestIsCountedApart() {
 
 testALeftOverProcessIsAFailure() {
 	# shellcheck disable=SC2016 # the inner file's own function
-	suite 'testOne() { setsid sleep 100 & await has_leftovers; }' \
+	suite 'testOne() { setsid sleep 100 & wait_for 30 has_leftovers; }' \
 	    'has_leftovers() { ! no_leftovers; }' 'file_setup() { LIMIT=1; }'
 	assertEquals '1 passed, 1 failed' "$RESULT"
 }

@@ -16,10 +16,17 @@ analyze() {
 	    systemd-analyze --no-pager "$@" 2>&1
 }
 
+# Where it is at a loss, as in a container, it is so over any unit.
+can_analyze() {
+	command -v systemd-analyze >/dev/null || return
+	printf '[Service]\nExecStart=/bin/true\n' >"$DIR/plain.service"
+	[ -z "$(analyze verify "$DIR/plain.service")" ] &&
+	    analyze security --offline=true "$DIR/plain.service" >/dev/null
+}
+
 # It exits 0 whatever it finds: what counts is that it finds no word to say.
 assert_verified() {
-	command -v systemd-analyze >/dev/null ||
-	    { skip 'needs systemd-analyze'; return; }
+	can_analyze || { skip 'needs systemd-analyze'; return; }
 	assertEquals '' "$(analyze verify "$DIR/$1")"
 }
 
@@ -32,8 +39,7 @@ testTheSocketIsVerified() {
 }
 
 testTheServiceLeavesLittleOpen() {
-	command -v systemd-analyze >/dev/null ||
-	    { skip 'needs systemd-analyze'; return; }
+	can_analyze || { skip 'needs systemd-analyze'; return; }
 	analyze security --offline=true --threshold=50 \
 	    "$DIR/apppoold.service" >"$DIR/security"
 	assertEquals "$(grep Overall "$DIR/security")" 0 $?

@@ -140,9 +140,9 @@ a_directory_that_may_not_be_entered_is_named(void)
 	struct child_spec spec = shell("");
 	char wanted[128];
 
-	NEED(mkdtemp(dir) != NULL);
 	be_ordinary();
 	CHECK(getuid() != 0);
+	NEED(mkdtemp(dir) != NULL);
 	(void)chmod(dir, 0);
 	spec.directory = dir;
 	(void)snprintf(wanted, sizeof(wanted),
@@ -254,7 +254,7 @@ main(int argc, char **argv)
 	RUN(an_interpreter_that_is_not_there_is_named);
 	RUN(a_script_without_a_first_line_is_of_no_known_format);
 	RUN(what_is_to_be_executed_next_is_named);
-	RUN(what_the_user_may_not_execute_next_is_named);
+	RUN_ALONE(what_the_user_may_not_execute_next_is_named);
 	RUN(a_directory_that_is_not_there_is_named);
 	RUN_ALONE(a_directory_that_may_not_be_entered_is_named);
 	RUN(a_root_that_is_not_there_is_named);
