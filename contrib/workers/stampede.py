@@ -53,7 +53,7 @@ def page_with_lock():
     try:
         with apppool.Counter() as counter:
             word = counter.lock(KEY, workers=1, maxqueue=100,
-                                timeout=SECONDS * 3 + 1, anyone=True)
+                                timeout=SECONDS * 3 + 5, anyone=True)
             if word == "LOCKED":
                 # Somebody may have been faster than our look at the cache.
                 return cached() or compute()

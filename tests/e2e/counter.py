@@ -120,7 +120,7 @@ def await_figure(name, value):
 def replies_end_in_a_bare_lf():
     c = Client()
     c.raw(b"RELEASE\n")
-    time.sleep(0.05)
+    barrier()
     assert c.sock.recv(100) == b"NOT_LOCKED\n"
 
 
@@ -361,17 +361,25 @@ def a_timeout_comes_when_it_is_due():
         d.ask("ACQ4ME due 1 9 " + timeout, "TIMEOUT")
         took = time.monotonic() - start
         late = took - float(timeout)
-        assert 0 <= late < 0.4 * LIMIT / 10, (timeout, took)
+        assert 0 <= late < LIMIT / 2, (timeout, took)
 
 
 def other_traffic_does_not_stop_the_timer():
     c, d = Client(), Client()
     c.ask("ACQ4ME traffic 1 9", "LOCKED")
     d.ask("ACQ4ME traffic2 1 9", "LOCKED")
-    d.say("ACQ4ANY traffic 1 9 0.3")
-    d.ask("nonsense", "ERROR BAD_COMMAND")
-    d.ask("ACQ4ME traffic 1 9 9", "ERROR WAIT_FOR_RESPONSE")
-    d.hears("TIMEOUT")
+    d.raw(b"ACQ4ANY traffic 1 9 0.3\nnonsense\nACQ4ME traffic 1 9 9\n")
+    d.hears("ERROR BAD_COMMAND", "ERROR WAIT_FOR_RESPONSE")
+    end = time.monotonic() + LIMIT
+    while True:
+        d.say("nonsense")
+        line = d.line()
+        if line == "TIMEOUT":
+            break
+        assert line == "ERROR BAD_COMMAND", line
+        assert time.monotonic() < end
+        time.sleep(0.02)
+    d.hears("ERROR BAD_COMMAND")
     # Its other lock is still there.
     d.ask("RELEASE", "RELEASED")
     d.ask("RELEASE", "NOT_LOCKED")
@@ -379,12 +387,18 @@ def other_traffic_does_not_stop_the_timer():
 
 def an_answer_cancels_the_timer():
     c, d = Client(), Client()
-    c.ask("ACQ4ME cancel 1 9", "LOCKED")
-    d.say("ACQ4ME cancel 1 9 0.2")
-    d.hears_nothing()
-    c.ask("RELEASE", "RELEASED")
-    d.hears("LOCKED")
-    time.sleep(0.4)
+    # Until we are faster than the timer.
+    for timeout in (0.2, 1, LIMIT):
+        c.ask("ACQ4ME cancel 1 9", "LOCKED")
+        d.say("ACQ4ME cancel 1 9 %g" % timeout)
+        barrier()
+        c.ask("RELEASE", "RELEASED")
+        line = d.line()
+        if line == "LOCKED":
+            break
+        assert line == "TIMEOUT", line
+    assert line == "LOCKED"
+    time.sleep(2 * timeout)
     d.hears_nothing()
 
 
@@ -613,14 +627,17 @@ def one_that_does_not_read_delays_nobody():
             deaf.sock.send(b"STATS FULL\n" * 300)
     except BlockingIOError:
         pass
-    worst = 0
+    took = []
     c = Client()
     for n in range(300):
         start = time.monotonic()
         c.ask("ACQ4ME deaf 1 9", "LOCKED")
         c.ask("RELEASE", "RELEASED")
-        worst = max(worst, time.monotonic() - start)
-    assert worst < 0.2 * LIMIT / 10, worst
+        took.append(time.monotonic() - start)
+    took.sort()
+    assert took[150] < 0.2 * LIMIT / 10, took[150]
+    # The deaf one would be cut off after ten seconds.
+    assert took[-1] < 5, took[-1]
 
 
 def one_that_does_not_read_is_cut_off():
@@ -635,8 +652,8 @@ def one_that_does_not_read_is_cut_off():
     except BlockingIOError:
         pass
     heir = Client()
-    heir.sock.settimeout(3 * LIMIT)
-    heir.ask("ACQ4ME deaf2 1 9 %d" % (2 * LIMIT), "LOCKED")
+    heir.sock.settimeout(5 * LIMIT)
+    heir.ask("ACQ4ME deaf2 1 9 %d" % (4 * LIMIT), "LOCKED")
     assert int(stats()["failed_sends"]) == before + 1
 
 
@@ -791,10 +808,13 @@ def a_client_too_many_is_told():
     first[0].close()
     end = time.monotonic() + LIMIT
     while True:
-        c = Client()
-        c.say("RELEASE")
-        if c.line() == "NOT_LOCKED":
-            break
+        try:
+            c = Client()
+            c.say("RELEASE")
+            if c.line() == "NOT_LOCKED":
+                break
+        except OSError:
+            pass  # turned away before it spoke
         assert time.monotonic() < end
 
 

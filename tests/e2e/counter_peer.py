@@ -113,10 +113,9 @@ def pick(rng, guests, n):
 def listen(talks):
     """What both say. The original's kernel may hold an answer back a while."""
     told = [talk.answers() for talk in talks]
-    for _ in range(20):
-        if told[0] == told[1]:
-            break
-        time.sleep(0.02)
+    end = time.monotonic() + 10
+    while told[0] != told[1] and time.monotonic() < end:
+        time.sleep(0.005)
         for before, talk in zip(told, talks):
             for n, data in talk.answers().items():
                 before[n] = before.get(n, b"") + data
