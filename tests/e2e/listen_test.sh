@@ -8,12 +8,14 @@ listens() {
 	echo 'app "web" {'
 	echo 'handoff = listen'
 	printf 'command = %s\n' \
-	    "$(quoted "$PYTHON" "$PWD/tests/e2e/workers/listening.py" "$@")"
+	    "$(quoted "$PYTHON" "$DIR/listening.py" "$@")"
 	cat
 	echo '}'
 }
 
 file_setup() {
+	# Its workers may not be allowed to enter this tree.
+	cp tests/e2e/workers/listening.py "$DIR"
 	PORT=$(free_port)
 }
 
