@@ -39,14 +39,17 @@ both_are_answered() {
 	web hello --count 2 --together --times >"$DIR/times"
 	assertEquals 'answers' 2 "$(grep -c hello "$DIR/times")"
 	last=$(tail -n 1 "$DIR/times")
-	# pickup_timeout, and it is looked at once a second.
-	assertTrue "took ${last%% *} ms" \
-	    "[ ${last%% *} -lt $((2500 * SLOW)) ]"
+	# pickup_timeout, and it is looked at once a second; else ten seconds.
+	assertTrue "took ${last%% *} ms" "[ ${last%% *} -lt 8000 ]"
 }
 
 # worker_is STATE PID: in the status.
 worker_is() {
 	status apps 0 workers '*' state,pid | grep -qx "$1 $2"
+}
+
+no_zombies() {
+	[ -z "$(zombies "$POOL")" ]
 }
 
 testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
@@ -67,7 +70,7 @@ testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
 	await status_is 1 apps web retaken
 	assertEquals 0 "$(status apps web lost)"
 	assert_accounts web
-	assertTrue "said '(pid $first) killed by signal 9'"
+	await said "(pid $first) killed by signal 9"
 	assertFalse 'it is said to have had a session' "said 'in a session'"
 }
 
@@ -87,7 +90,8 @@ testManySuchConnectionsAreAllServed() {
 		# shellcheck disable=SC2086 # numbers
 		pause_process $pids
 		start_process "$BUILD/tests/e2e/ask" \
-		    --to "unix:$DIR/web.sock" --count 4 --together >"$DIR/ask"
+		    --to "unix:$DIR/web.sock" --timeout "$LIMIT" \
+		    --count 4 --together >"$DIR/ask"
 		asked=$STARTED
 		await status_is 2 apps web waiting
 		# shellcheck disable=SC2086
@@ -112,7 +116,7 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 	await status_is 0 apps web sessions
 	pause_process "$pid"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --count 5 --together --times >"$DIR/ask"
+	    --timeout "$LIMIT" --count 5 --together --times >"$DIR/ask"
 	asked=$STARTED
 	await status_is 4 apps web waiting
 	kill -KILL "$pid"
@@ -121,13 +125,21 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 }
 
 testWhoServesNeedNotReadThatItShallStop() {
-	app web --work 2500ms <<-EOF | conf
+	app web <<-EOF | conf
 	min_processes = 1
-	pickup_timeout = 1s
+	pickup_timeout = 10s
 	EOF
 	pool_start
-	ask_behind hello
-	pool_stop
+	hold_at work
+	# No sooner than it has its connection.
+	sed -i 's/pickup_timeout = .*/pickup_timeout = 1s/' "$DIR/pool.conf"
+	ctl reload >/dev/null
+	kill -TERM "$POOL"
+	await status_is stopping apps web state
+	# It is looked at once a second.
+	sleep 2.2
+	open_gate work
+	finish "$POOL"
 	behind
 	assertContains "$ANSWER" hello
 }
@@ -137,11 +149,11 @@ testOneLateConnectionDoesNotEndTheSessionsBesideIt() {
 	concurrency = 2
 	min_processes = 1
 	max_processes = 1
-	pickup_timeout = 2s
+	pickup_timeout = 4s
 	EOF
 	pool_start
-	ask_behind 'sleep 4s'
-	sleep 2.5
+	hold_at first
+	sleep 4.2
 	# The second lies unread when it is looked at, but not for long.
 	pid=$(status apps web workers 0 pid)
 	pause_process "$pid"
@@ -150,8 +162,9 @@ testOneLateConnectionDoesNotEndTheSessionsBesideIt() {
 	second=$STARTED
 	sleep 1.3
 	kill -CONT "$pid"
-	behind
 	finish "$second"
+	open_gate first
+	behind
 	assertContains "$ANSWER" hello
 	assertContains "$(cat "$DIR/second")" hello
 	assertEquals 0 "$(status apps web lost)"
@@ -240,12 +253,12 @@ testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	took=$(($(now_ms) - from)) cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
 	assertNotEquals "$first" "$(pid_of "$answer")"
 	assertTrue "took $took ms" "[ $took -ge 900 ]"
-	assertTrue "took $took ms" "[ $took -lt $((2500 * SLOW)) ]"
+	assertTrue "took $took ms" "[ $took -lt 8000 ]"
 	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
-	await status_is 1 apps web retaken
-	assertTrue 'it is not said' \
-	    "said '(pid $first) is killed: it did not receive its connection'"
-	assertTrue "is_gone $first"
+	await said "(pid $first) is killed: it did not receive its connection"
+	await is_gone "$first"
+	# More than once, if the other one was late as well.
+	assertTrue "[ $(status apps web retaken) -ge 1 ]"
 }
 
 testOneThatStopsItselfWhenReadyKeepsNobodyWaiting() {
@@ -305,16 +318,14 @@ testTheClientOfAProcessKilledInASessionSeesTheEnd() {
 	min_processes = 2
 	EOF
 	pool_start
-	ask_behind 'sleep 30s'
-	pid=$(children "$POOL" | tr ' ' '\n' |
-	    while read -r pid; do worker_is active "$pid" && echo "$pid"; done)
+	hold_at work
+	pid=$(at_gate work)
 	kill -KILL "$pid"
 	behind
 	assertContains "$ANSWER" eof
 	await status_is 1 apps web lost
 	said="web: worker .* (pid $pid) killed by signal 9"
-	assertTrue 'it is not said, or not with its session' "grep -q \
-	    '$said.* in a session of [0-9]*[.][0-9]\{3\} s' '$DIR/log'"
+	await grep -q "$said.* in a session of [0-9]*[.][0-9]\{3\} s" "$DIR/log"
 	assert_accounts web
 }
 
@@ -339,10 +350,11 @@ testAnIdleProcessThatIsKilledIsReplaced() {
 	kill -KILL "$victim"
 	await status_is 4 apps web spawned
 	await status_is 3 apps web idle
-	assertTrue 'it is not said in one line' "[ $(grep -c \
-	    "web: worker .* (pid $victim) killed by signal 9" "$DIR/log") = 1 ]"
+	said="web: worker .* (pid $victim) killed by signal 9"
+	await grep -q "$said" "$DIR/log"
+	assertEquals 'lines' 1 "$(grep -c "$said" "$DIR/log")"
 	await status_is '{"signal": 1}' apps web exits
-	assertEquals '' "$(zombies "$POOL")"
+	await no_zombies
 }
 
 testOneThatExitsCleanlyAfterItsWorkIsReplacedAtOnce() {
@@ -379,24 +391,34 @@ testYoungDeathsAreFollowedByEverLongerPauses() {
 		await status_is $spawned apps web spawned
 		await status_is 1 apps web idle
 	done
-	# The pauses have up to a quarter of jitter.
+	await pauses_are 4
+	# They have up to a quarter of jitter.
 	assertEquals '0.1 0.2 0.4 0.4' "$(sed -n \
 	    's/.*next start in \([0-9.]*\) s$/\1/p' "$DIR/log" |
 	    sed -e 's/0.3/0.2/' -e 's/0.5/0.4/' | xargs)"
 }
 
+pauses_are() {
+	[ "$(grep -c 'next start in' "$DIR/log")" -eq "$1" ]
+}
+
 testAThreadThatCannotTakeItsConnectionLosesItAlone() {
-	app web --concurrency 6 --work 300ms <<-EOF | conf
+	app web --concurrency 6 <<-EOF | conf
 	max_processes = 1
 	concurrency = 6
 	limit_nofile = 8
 	EOF
 	pool_start
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text "$(gate all)" --timeout "$LIMIT" --count 6 --together \
+	    >"$DIR/ask" 2>&1
+	asked=$STARTED
 	# 0 to 3 and four connections: there is no place for more.
-	assertEquals 4 "$(web hello --count 6 --together 2>/dev/null |
-	    grep -c hello)"
-	await status_is 0 apps web sessions
 	await status_is 2 apps web lost
+	open_gate all
+	finish "$asked"
+	assertEquals 4 "$(grep -c hello "$DIR/ask")"
+	await status_is 0 apps web sessions
 	assertEquals 1 "$(status apps web spawned)"
 	assert_accounts web
 }
@@ -436,9 +458,10 @@ testTheSessionOfADaemonThatIsKilledIsFinished() {
 	app web <<-EOF | conf
 	EOF
 	pool_start
-	ask_behind 'sleep 500ms'
+	hold_at work
 	kill -KILL "$POOL"
 	finish "$POOL"
+	open_gate work
 	behind
 	assertEquals "$ANSWER" 0 "$RC"
 	await no_leftovers
@@ -468,7 +491,7 @@ testWithoutTheHelperItIsTakenBackAllTheSame() {
 	assertEquals "$ANSWER" 0 "$RC"
 	assertEquals 0 "$(status apps web lost)"
 	await status_is 1 apps web retaken
-	assertEquals '' "$(zombies "$POOL")"
+	await no_zombies
 }
 
 testAfterADeathNoDescriptorIsLeftOpen() {
@@ -489,9 +512,9 @@ testAfterADeathNoDescriptorIsLeftOpen() {
 	await has_fds "$POOL" "$before"
 }
 
-# has_fds PID N
+# has_fds PID MOST
 has_fds() {
-	[ "$(fds "$1")" -eq "$2" ]
+	[ "$(fds "$1")" -le "$2" ]
 }
 
 . tests/e2e/lib.sh
