@@ -18,6 +18,12 @@ times_said() {
 	grep -cF -e "$1" "$DIR/log"
 }
 
+# has_lines COUNT EXPRESSION: the log, exactly so many of them.
+has_lines() {
+	[ "$(grep -c "$2" "$DIR/log")" -eq "$1" ]
+}
+
+
 file_setup() {
 	mkdir -m 1777 "$DIR/marks"
 }
@@ -37,8 +43,7 @@ testAProgramThatDoesNotExistIsToldAndTheOthersServe() {
 	good_serves
 	assertContains "$(status apps bad last_failure)" "$DIR/nowhere/prog"
 	assertContains "$(status apps bad last_failure)" 'No such file'
-	assertTrue 'it is not told' \
-	    "grep -q 'error bad: failed: .*nowhere/prog' '$DIR/log'"
+	await grep -q 'error bad: failed: .*nowhere/prog' "$DIR/log"
 	assertEquals 'it is told twice' 1 \
 	    "$(grep -c ' bad: .*nowhere/prog' "$DIR/log")"
 }
@@ -73,8 +78,7 @@ testWhereOnlyTheFileIsWrongAReloadIsWaitedFor() {
 	} | conf
 	pool_run
 	await status_is failed apps bad state
-	assertContains "$(grep ' bad: failed: ' "$DIR/log")" \
-	    '; a reload tries again'
+	await grep -q ' bad: failed: .*; a reload tries again' "$DIR/log"
 	good_serves
 }
 
@@ -87,11 +91,10 @@ testAFailedAppTurnsItsClientsAwayAtOnce() {
 	} | conf
 	pool_run
 	await status_is failed apps bad state
-	from=$(now_ms)
-	ask "unix:$DIR/bad.sock" >/dev/null 2>&1
-	assertEquals 1 $?
-	took=$(($(now_ms) - from))
-	assertTrue "took $took ms" "[ $took -lt $((500 * SLOW)) ]"
+	# It does not wait for its own timeout.
+	answer=$(ask "unix:$DIR/bad.sock" hello 2>&1)
+	assertContains "$answer" '0: '
+	assertNotContains "$answer" 'timeout'
 	good_serves
 }
 
@@ -117,7 +120,7 @@ testAProgramThatExitsAtOnceIsTriedLessAndLess() {
 		app bad --exit-at-once 3 <<-EOF
 		start_limit = 3
 		restart_delay = 50ms
-		restart_delay_max = 10s
+		restart_delay_max = 10m
 		EOF
 	} | conf
 	pool_run
@@ -125,6 +128,7 @@ testAProgramThatExitsAtOnceIsTriedLessAndLess() {
 	good_serves
 	sleep 0.5
 	assertEquals 'starts' 3 "$(status apps bad spawned)"
+	await said 'error bad: failed:'
 	assertEquals 'lines for three ends' 3 "$(grep -c \
 	    'warn bad: worker .* exited with status 3 before it was ready' \
 	    "$DIR/log")"
@@ -152,6 +156,7 @@ testAnAppThatFailedRecoversByItself() {
 	touch "$DIR/marks/repaired"
 	await status_is running apps web state
 	assertContains "$(web)" hello
+	await said 'web: recovered'
 	assertEquals 1 "$(times_said 'web: recovered')"
 }
 
@@ -170,9 +175,8 @@ testOneThatNeverSaysReadyIsKilledAfterStartTimeout() {
 	good_serves
 	await status_is '{"start_timeout": 2}' apps bad exits
 	await status_is '[]' apps bad workers
-	assertEquals 2 "$(grep -c \
-	    'warn bad: worker .* is killed: it was not ready within 0.2 s' \
-	    "$DIR/log")"
+	late='warn bad: worker .* is killed: it was not ready within 0.2 s'
+	await has_lines 2 "$late"
 }
 
 # A server that is there for another handoff does not get ready; it says so
@@ -200,10 +204,9 @@ testOneThatWasNeverReadyMayBeForAnotherHandoff() {
 	for each in native accept broken; do
 		await status_is failed apps "$each" state
 	done
-	assertTrue native \
-	    "said 'native: handoff = native expects the program to speak'"
-	assertTrue accept \
-	    "said 'accept: handoff = accept expects the program to accept on'"
+	await said 'native: handoff = native expects the program to speak'
+	await said 'accept: handoff = accept expects the program to accept on'
+	await said 'error broken: failed:'
 	assertEquals 0 "$(times_said 'broken: handoff')"
 }
 
@@ -220,12 +223,11 @@ testOneThatIgnoresSigtermMeanwhileIsKilledToo() {
 	await status_is failed apps bad state
 	await status_is '[]' apps bad workers
 	good_serves
-	assertTrue 'it is not told' \
-	    "said 'is killed: it was not ready within 0.2 s'"
+	await said 'is killed: it was not ready within 0.2 s'
 }
 
-pauses_are() {
-	[ "$(times_said 'bad: next start in')" = "$1" ]
+pauses_at_least() {
+	[ "$(times_said 'bad: next start in')" -ge "$1" ]
 }
 
 testOneThatRetiresWithoutWorkIsTriedLessAndLess() {
@@ -237,13 +239,12 @@ testOneThatRetiresWithoutWorkIsTriedLessAndLess() {
 		EOF
 	} | conf
 	pool_run
-	await status_is 4 apps bad spawned
+	await pauses_at_least 3
 	good_serves
 	assertEquals 'retired without a session' \
 	    "$(status apps bad last_failure)"
 	assertTrue 'it is not told' \
 	    "grep -q 'bad: worker .* retired without a session' '$DIR/log'"
-	assertTrue 'no pauses' "[ $(times_said 'bad: next start in') -ge 3 ]"
 }
 
 testOneThatSaysFailTellsWhy() {
@@ -258,8 +259,7 @@ testOneThatSaysFailTellsWhy() {
 	good_serves
 	assertEquals 'the licence has expired' \
 	    "$(status apps bad last_failure)"
-	assertTrue 'it is not told' \
-	    "grep -q 'bad: worker .* cannot go on: the licence' '$DIR/log'"
+	await grep -q 'bad: worker .* cannot go on: the licence' "$DIR/log"
 }
 
 # nonsense NAME OPTION...
@@ -313,7 +313,12 @@ testADescriptorFromAProcessDoesNotStayOpen() {
 	ask "unix:$DIR/bad.sock" >/dev/null 2>&1
 	await grep -qE 'Operation not permitted|broke the protocol' "$DIR/log"
 	good_serves
-	assertTrue 'more descriptors' "[ $(fds "$POOL") -le $before ]"
+	await has_at_most "$before"
+}
+
+# has_at_most DESCRIPTORS: the daemon.
+has_at_most() {
+	[ "$(fds "$POOL")" -le "$1" ]
 }
 
 # It may get its answer out before it is killed.
@@ -332,29 +337,34 @@ testOneThatSaysFailInASessionLosesNoOther() {
 	assert_accounts web
 }
 
+# It does not end before the others have been served.
 testAFloodOfEventsIsCountedAndHoldsUpNobody() {
 	{
 		good
-		app loud --at 1 --events 50000 --statuses 50000 </dev/null
+		app loud </dev/null
 	} | conf
 	pool_start
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/loud.sock" \
-	    --timeout $((6 * LIMIT)) >"$DIR/loud"
+	    --text "flood $DIR/marks/served" --timeout $((6 * LIMIT)) \
+	    >"$DIR/loud"
 	loud=$STARTED
+	await said ': event '
 	ask "unix:$DIR/good.sock" hello --count 50 --times >"$DIR/times"
 	assertEquals 50 "$(grep -c hello "$DIR/times")"
-	slowest=$(sort -n "$DIR/times" | tail -n 1)
-	assertTrue "${slowest%% *} ms" "[ ${slowest%% *} -lt $((100 * SLOW)) ]"
+	# Not all, for one or two may be late for other reasons.
+	median=$(sort -n "$DIR/times" | sed -n '25s/ .*//p')
+	assertTrue "$median ms" "[ $median -lt $((100 * SLOW)) ]"
+	: >"$DIR/marks/served"
 	finish "$loud" $((6 * LIMIT))
 	assertContains "$(cat "$DIR/loud")" hello
-	assertTrue 'all are kept' "[ $(times_said ': event ') -lt 10000 ]"
 	id=$(status apps loud workers 0 id)
 	pool_stop
+	sent=$(sed -n 's/.* flooded \([0-9]*\)$/\1/p' "$DIR/log")
 	left_out=$(sed -n "s/.* loud: \([0-9]*\) messages of worker $id .*/\1/p" \
 	    "$DIR/log" | awk '{ n += $1 } END { print n }')
 	kept=$(grep -c "loud/$id: event " "$DIR/log")
-	assertTrue "$left_out left out and $kept kept of 100000" \
-	    "[ $((left_out + kept)) -le 100000 ] && [ $left_out -gt 50000 ]"
+	assertTrue "$left_out left out and $kept kept of $sent" \
+	    "[ $((left_out + kept)) -le $sent ] && [ $left_out -gt $((sent / 2)) ]"
 }
 
 testOneThatIgnoresStopAndSigtermIsKilledInTime() {
@@ -369,9 +379,10 @@ testOneThatIgnoresStopAndSigtermIsKilledInTime() {
 	from=$(now_ms)
 	await is_gone "$pid"
 	took=$(($(now_ms) - from))
-	assertTrue "took $took ms" "[ $took -lt $((1000 * SLOW)) ]"
+	# By default it would be killed after 5 s.
+	assertTrue "took $took ms" "[ $took -lt 4500 ]"
 	assertContains "$(web)" hello
-	assertEquals '' "$(zombies "$POOL")"
+	await no_zombies
 }
 
 testOneThatIgnoresStopMayEndOnSigterm() {
@@ -427,6 +438,9 @@ testGrandchildrenWithASessionOfTheirOwnHoldUpNothing() {
 	pool_start
 	pid=$(status apps web workers 0 pid)
 	grandchildren=$(children "$pid")
+	for each in $grandchildren; do
+		await leads_a_session "$each"
+	done
 	assertEquals '' "$(web 'kill 9' 2>/dev/null)"
 	await is_gone "$pid"
 	assertContains "$(web)" hello
@@ -437,11 +451,19 @@ testGrandchildrenWithASessionOfTheirOwnHoldUpNothing() {
 	done
 	await no_zombies
 	second=$(children "$(status apps web workers 0 pid)")
+	for each in $second; do
+		await leads_a_session "$each"
+	done
 	pool_stop
 	assertEquals 0 "$RC"
 	# shellcheck disable=SC2086 # numbers
 	kill -KILL $second
 	await no_leftovers
+}
+
+# leads_a_session PID: its name has no spaces.
+leads_a_session() {
+	[ "$(cut -d ' ' -f 6 "/proc/$1/stat")" -eq "$1" ]
 }
 
 testAsTheFirstProcessOfAContainerItReapsWhatIsNotItsOwn() {
@@ -459,14 +481,14 @@ testAsTheFirstProcessOfAContainerItReapsWhatIsNotItsOwn() {
 	await pool_answers
 	POOL=$(children "$outer" | xargs)
 	await status_is 1 apps web idle
+	# Of what has children there is the one process, and it has one.
+	for pid in $(children "$POOL"); do
+		[ -z "$(children "$pid")" ] || orphan=$(children "$pid" | xargs)
+	done
+	await leads_a_session "$orphan"
 	assertEquals '' "$(web 'kill 9' 2>/dev/null)"
 	await status_is 1 apps web idle
-	# Of the first two processes one is dead: its grandchild is adopted.
-	for pid in $(children "$POOL"); do
-		[ "$(cat "/proc/$pid/comm")" != tworker ] ||
-		    [ -n "$(children "$pid")" ] || orphan=$pid
-	done
-	kill -KILL "$orphan"
+	assertTrue 'it has ended before it is adopted' "kill -KILL $orphan"
 	await is_gone "$orphan"
 	await no_zombies
 	assertContains "$(web)" hello
@@ -494,11 +516,9 @@ testTheClientOfADeadProcessIsNotHeldByItsGrandchildren() {
 	}
 	EOF
 	pool_start
-	from=$(now_ms)
 	answer=$(web hello 2>&1)
-	took=$(($(now_ms) - from))
 	assertContains "$answer" '0: '
-	assertTrue "took $took ms" "[ $took -lt $((3000 * SLOW)) ]"
+	assertNotContains "$answer" 'timeout'
 	await status_is 1 apps web lost
 }
 

@@ -155,8 +155,6 @@ misbehave(void)
 		warn("fdpass_send");
 	for (long i = 0; i < opt.events; i++)
 		apppool_event("event %ld", i);
-	for (long i = 0; i < opt.statuses; i++)
-		apppool_status("status %ld", i);
 	if (opt.stop_self)
 		raise(SIGSTOP);
 	if (opt.shutdown_channel) {
@@ -215,6 +213,22 @@ do_gate(const char *path)
 	(void)snprintf(here, sizeof(here), "%s.%ld", path, (long)getpid());
 	(void)mkdir(here, 0755);
 	wait_for_file(path);
+}
+
+/*
+ * Messages to the daemon, thousands of them, until there is a file of that
+ * name; then how many is said on stderr.
+ */
+static void
+do_flood(const char *path)
+{
+	long n = 0;
+
+	while (n < 20000 || access(path, F_OK) == -1) {
+		apppool_event("event %ld", n++);
+		apppool_status("status %ld", n++);
+	}
+	fprintf(stderr, "flooded %ld\n", n);
 }
 
 /* So many MiB, for the rest of its life. */
@@ -278,6 +292,7 @@ static const struct {
 	{ "sleep ", do_sleep },
 	{ "wait ", wait_for_file },
 	{ "gate ", do_gate },
+	{ "flood ", do_flood },
 	{ "grow ", do_grow },
 	{ "grow-later ", do_grow_later },
 	{ "exit ", do_exit },

@@ -33,7 +33,6 @@ static struct {
 	bool long_packet;
 	bool send_fd;
 	long events;
-	long statuses;
 	bool close_channel;
 	bool shutdown_channel;
 	bool stop_self;
@@ -89,7 +88,6 @@ static const struct option_row {
 	{ "--long-packet", KIND_FLAG, &opt.long_packet, "of 5,000 bytes" },
 	{ "--send-fd", KIND_FLAG, &opt.send_fd, "an EVENT and a descriptor" },
 	{ "--events", KIND_NUMBER, &opt.events, "send N EVENTs" },
-	{ "--statuses", KIND_NUMBER, &opt.statuses, "send N STATUSes" },
 	{ "--close-channel", KIND_FLAG, &opt.close_channel, "then sleep" },
 	{ "--shutdown-channel", KIND_FLAG, &opt.shutdown_channel,
 	    "then sleep" },
