@@ -30,10 +30,11 @@ environment_of() {
 }
 
 testTheManagerIsToldOnceAllAreReady() {
-	app web --start-delay 300ms </dev/null | conf
+	app web --start-when "$DIR/go" </dev/null | conf
 	manage ''
-	await pool_answers
+	await status_is 1 apps web starting
 	assertFalse 'ready too early' 'told ^READY=1$'
+	: >"$DIR/go"
 	await told '^READY=1$'
 	assertEquals 1 "$(status apps web idle)"
 }
@@ -59,9 +60,13 @@ testAReloadIsToldAndEndsWithReady() {
 	manage ''
 	await told '^READY=1$'
 	ctl reload >/dev/null
-	assertTrue 'told ^RELOADING=1$'
-	assertTrue 'told ^MONOTONIC_USEC='
-	assertEquals 2 "$(grep -c '^READY=1$' "$DIR/told")"
+	await told '^RELOADING=1$'
+	await told '^MONOTONIC_USEC='
+	await told_ready_again
+}
+
+told_ready_again() {
+	[ "$(grep -c '^READY=1$' "$DIR/told")" -eq 2 ]
 }
 
 testAnAppOnASocketOfTheManagersIsServed() {
@@ -88,7 +93,7 @@ testAStoppedDaemonLeavesTheManagersSocketOpen() {
 	fd_app | conf
 	manage "web=$port"
 	await told '^READY=1$'
-	kill -STOP "$MANAGER"
+	pause_process "$MANAGER"
 	kill -TERM "$POOL"
 	await is_gone "$POOL"
 	assertTrue 'a connect is refused' "'$PYTHON' -c '
