@@ -104,7 +104,7 @@ testAReloadOfABrokenFileFailsAndChangesNothing() {
 	inside systemctl reload apppoold.service >>"$DIR/log" 2>&1
 	assertNotEquals 0 $?
 	inside sed -i '/nonsense/d' /run/test/pool.conf
-	assertEquals active "$(property ActiveState)"
+	await property_is ActiveState active
 	assertTrue answers
 }
 
