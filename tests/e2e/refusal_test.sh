@@ -8,7 +8,7 @@ client() {
 	client_to=$1
 	shift
 	printf '%s\n' "$@" | "$PYTHON" -c '
-import socket, sys, time
+import os, signal, socket, sys, time
 host, port = sys.argv[1].rsplit(":", 1)
 if host == "unix":
     s = socket.socket(socket.AF_UNIX)
@@ -21,7 +21,16 @@ def read():
     while part := s.recv(65536):
         got += part
     return got
-exec(sys.stdin.read())' "$client_to" "$LIMIT"
+def go():
+    os.kill(int(sys.argv[3]), signal.SIGCONT)
+exec(sys.stdin.read())' "$client_to" "$LIMIT" "$POOL"
+}
+
+# early_client: the same, but the daemon stands still until the lines call go():
+# what was said before has come when it accepts the connection.
+early_client() {
+	pause_process "$POOL"
+	client "$@"
 }
 
 # busy: over TCP and Unix, with these options; its one process is busy, and
@@ -99,16 +108,16 @@ testFastcgiIsToldThatRequest1IsOver() {
 	assert_accounts web
 }
 
-# It must have come by then: so this one waits for a while.
 testFastcgiIsToldThatTheRequestItBeganIsOver() {
 	busy <<-EOF
 	protocol = fastcgi
 	queue_timeout = 300ms
 	EOF
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
-		assertEquals 010312ab000800000000000002000000 "$(client "$to" \
-		    's.send(bytes.fromhex("010112ab00080000" "0001000000000000"))' \
-		    'print(read().hex())')"
+		assertEquals 010312ab000800000000000002000000 \
+		    "$(early_client "$to" 's.send(bytes.fromhex(
+		        "010112ab00080000" "0001000000000000"))' \
+		    'go()' 'print(read().hex())')"
 	done
 	await status_is 2 apps web timed_out
 	assert_accounts web
@@ -120,8 +129,8 @@ testFastcgiGarbageIsToldThatRequest1IsOver() {
 	queue_timeout = 300ms
 	EOF
 	assertEquals 01030001000800000000000002000000 \
-	    "$(client "127.0.0.1:$port" 's.send(b"\xff" * 1000)' \
-	    'print(read().hex())')"
+	    "$(early_client "127.0.0.1:$port" 's.send(b"\xff" * 1000)' \
+	    'go()' 'print(read().hex())')"
 }
 
 testRawIsJustClosed() {
@@ -224,7 +233,6 @@ testAfterQueueTimeoutOneWhoWaitsIsAnswered() {
 		    "$($get -o "$DIR/body" -w '%{http_code}')"
 		took=$(($(now_ms) - from))
 		assertTrue "took $took ms" "[ $took -ge 290 ]"
-		assertTrue "took $took ms" "[ $took -lt $((1200 * SLOW)) ]"
 	done
 	await status_is 2 apps web timed_out
 	assertEquals 0 "$(status apps web refused)"
@@ -282,6 +290,7 @@ testAfterRetryLimitProcessesAConnectionIsRefused() {
 		retry_limit = 2
 		restart_delay = 10ms
 		min_server_life = 0
+		pickup_timeout = 1h
 		kill_timeout = 100ms
 		protocol = http
 	}
@@ -301,8 +310,7 @@ testAfterRetryLimitProcessesAConnectionIsRefused() {
 	assertEquals 503 "$(cat "$DIR/code")"
 	await status_is 3 apps web retaken
 	await status_is 1 apps web refused
-	said 'a connection is refused: retry_limit processes died' ||
-	    fail 'it is not told'
+	await said 'a connection is refused: retry_limit processes died'
 	assert_accounts web
 }
 
@@ -314,7 +322,8 @@ testThoseWhoWaitAreServedAndTheRestIsAnswered() {
 	EOF
 	for n in 1 2; do
 		start_process "$BUILD/tests/e2e/ask" \
-		    --to "unix:$DIR/web.sock" >"$DIR/waiter$n"
+		    --to "unix:$DIR/web.sock" --timeout $((3 * LIMIT)) \
+		    >"$DIR/waiter$n"
 		await status_is $n apps web waiting
 	done
 	for _ in 1 2 3; do
@@ -336,7 +345,7 @@ testOneWhoHasSentAMegabyteReadsTheWholeAnswer() {
 	protocol = http
 	queue_timeout = 300ms
 	EOF
-	client "127.0.0.1:$port" 's.sendall(bytes(1 << 20))' \
+	early_client "127.0.0.1:$port" 's.sendall(bytes(1 << 20))' 'go()' \
 	    'sys.stdout.buffer.write(read())' >"$DIR/got"
 	assertEquals 'reset' 0 $?
 	assertEquals 166 "$(wc -c <"$DIR/got")"
@@ -363,8 +372,8 @@ testAHalfClosedClientReadsTheWholeAnswer() {
 	queue_timeout = 300ms
 	EOF
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
-		client "$to" 's.sendall(bytes(50000))' \
-		    's.shutdown(socket.SHUT_WR)' 'time.sleep(0.5)' \
+		early_client "$to" 's.sendall(bytes(50000))' \
+		    's.shutdown(socket.SHUT_WR)' 'go()' 'time.sleep(0.5)' \
 		    'sys.stdout.buffer.write(read())' >"$DIR/got"
 		assertEquals "$to: reset" 0 $?
 		assertEquals "$to" 166 "$(wc -c <"$DIR/got")"
@@ -404,45 +413,60 @@ for i in range(int(sys.argv[1])):
 time.sleep(60)' "$1" "$DIR/web.sock" ${2:+"$2"}
 }
 
-testNoMoreThan256LingerAndThoseFor2Seconds() {
-	refusing http
-	before=$(fds "$POOL")
-	lingering=$("$PYTHON" -c '
+# linger: 400 clients who are told, and how many of them linger: the fewest
+# that can be seen before the first has done so for 2 seconds.
+linger() {
+	"$PYTHON" -c '
 import socket, sys, time
-begin = time.time()
-clients = []
-for i in range(400):
+begin = time.monotonic()
+def told():
     s = socket.socket(socket.AF_UNIX)
     s.connect(sys.argv[1])
-    clients.append(s)
-for s in clients:
-    while s.recv(1000):
-        pass
+    return s
 def lingers(s):
     try:
         return s.send(b"x") == 1
     except BrokenPipeError:
         return False
-# Those that do not are closed soon, but not by the loop.
-while len(clients) > 256 and time.time() < begin + 1.8:
+clients = [told() for _ in range(400)]
+for s in clients:
+    while s.recv(1000):
+        pass
+fewest = len(clients)
+while fewest > 256 and time.monotonic() < begin + 2:
+    # Those that do not are closed soon, but not by the loop.
     clients = [s for s in clients if lingers(s)]
+    if time.monotonic() < begin + 2:
+        fewest = len(clients)
     time.sleep(0.02)
-print(len(clients))' "$DIR/web.sock")
-	assertTrue "$lingering lingered" "[ $lingering -le 256 ]"
+print(fewest)' "$DIR/web.sock"
+}
+
+# Who looked too late has seen nothing, and looks at others.
+are_limited() {
+	refused=$((refused + 400))
+	[ "$(linger)" -le 256 ]
+}
+
+testNoMoreThan256LingerAndThoseFor2Seconds() {
+	refusing http
+	before=$(fds "$POOL")
+	refused=0
+	await are_limited
 	hold 400
-	await status_is 800 apps web refused
+	await status_is $((refused + 400)) apps web refused
 	hold 400 "$port"
-	await status_is 1200 apps web refused
+	await status_is $((refused + 800)) apps web refused
 	await has_fds "$before"
 	assert_accounts web
 }
 
-# send_without_end ADDRESS: in the background; says how many ms it could.
+# send_without_end ADDRESS: in the background; says when it could no more.
 send_without_end() {
-	start_process client "$1" 'begin = time.time()' 'try:' \
+	start_process client "$1" 'try:' \
 	    '    while True:' '        s.sendall(bytes(65536))' \
 	    'except (BrokenPipeError, ConnectionResetError):' \
-	    '    print(round(1000 * (time.time() - begin)))'
+	    '    print("cut")'
 }
 
 testOneWhoSendsWithoutEndIsCut() {
@@ -455,8 +479,7 @@ testOneWhoSendsWithoutEndIsCut() {
 	finish "$unix"
 	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
 	for to in unix tcp; do
-		assertTrue "$to: took $(cat "$DIR/$to") ms" \
-		    "[ $(cat "$DIR/$to") -lt $((3000 * SLOW)) ]"
+		assertTrue "$to: it is not" "[ -s '$DIR/$to' ]"
 	done
 	assertTrue "$cpu ms of processor" "[ $cpu -lt $((200 * SLOW)) ]"
 	assert_accounts web
@@ -528,35 +551,38 @@ testAStormOfThemAddsUp() {
 
 # ---------------------------------------------------------------- the end
 
-testThoseWhoLingerDelayAStopBy2SecondsAtMost() {
+testAStopDoesNotWaitForThoseWhoLingerToLeave() {
 	refusing http
 	hold 10
+	holder=$STARTED
 	await status_is 10 apps web refused
-	from=$(now_ms)
 	pool_stop INT
-	took=$(($(now_ms) - from))
 	assertEquals 0 "$RC"
-	assertTrue "took $took ms" "[ $took -lt $((2500 * SLOW)) ]"
+	assertFalse 'they have left' "is_gone $holder"
 }
 
+# Whoever reads for 2 seconds is cut: so it reads fast, once the stop has begun.
 testAStopDoesNotCutAnAnswerShort() {
 	head -c 65536 /dev/urandom >"$DIR/answer"
 	replying
 	start_process "$PYTHON" -c '
-import socket, sys, time
+import os, signal, socket, sys, time
+log = open(sys.argv[3])
 s = socket.socket()
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
 s.connect(("127.0.0.1", int(sys.argv[1])))
 s.sendall(bytes(300000))
 got = s.recv(1)
-print("begun", file=sys.stderr, flush=True)
+os.kill(int(sys.argv[2]), signal.SIGINT)
+end = time.monotonic() + 1
+while "stopping now" not in log.read() and time.monotonic() < end:
+    time.sleep(0.001)
 while part := s.recv(2000):
     got += part
-    time.sleep(0.005)
-sys.stdout.buffer.write(got)' "$port" >"$DIR/got" 2>"$DIR/begun"
+sys.stdout.buffer.write(got)' "$port" "$POOL" "$DIR/log" >"$DIR/got"
 	reader=$STARTED
-	await grep -q begun "$DIR/begun"
-	pool_stop INT
+	finish "$POOL"
+	assertEquals 0 "$RC"
 	finish "$reader"
 	assertTrue 'other bytes' "cmp '$DIR/answer' '$DIR/got'"
 }
