@@ -4,11 +4,12 @@
 # As apppoold is asked to, again and again. A sanitizer sees each leak itself.
 ROUNDS=$((20 / ${SLOW:-1}))
 
+# Two processes, and no more: nobody is surprised by a third.
 web_conf() {
 	app web "$@" <<-EOF
 	min_processes = 2
-	max_processes = 4
-	max_queue = 1000
+	max_processes = 2
+	max_queue = 3000
 	EOF
 }
 
@@ -183,7 +184,7 @@ testBrokenFilesOfEachKindAgainAndAgainLeakNothing() {
 			: >"$DIR/log"
 		done
 	done
-	assertEquals 'descriptors' "$fds" "$(fds "$POOL")"
+	await has_fds "$fds"
 	rss=$(($(rss "$POOL") - rss))
 	# A sanitizer keeps what is freed; leaks are its own business.
 	[ "$SLOW" -gt 1 ] || assertTrue "$rss KiB more" "[ $rss -lt 1024 ]"
@@ -302,7 +303,7 @@ testAChangedCommandIsInForceAndNobodyLost() {
 	pool_start
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
 	    --rate 500 --count 1000 --max lost=0 --max refused=0 \
-	    --max failed=0 >"$DIR/flood" 2>&1
+	    --max failed=0 --timeout $((3 * LIMIT)) >"$DIR/flood" 2>&1
 	flood=$STARTED
 	await accepted 100
 	for i in 1 2 3 4 5; do
@@ -310,7 +311,7 @@ testAChangedCommandIsInForceAndNobodyLost() {
 		hup
 		await answers "version$i"
 	done
-	finish "$flood" 30
+	finish "$flood" $((6 * LIMIT))
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
 	assertEquals 0 "$(status apps web lost)"
 	assertEquals 0 "$(status apps web refused)"
@@ -327,7 +328,7 @@ testAppsComeAndGoWhileAnotherServes() {
 	before=$(workers web)
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
 	    --rate 1000 --count 2000 --max lost=0 --max refused=0 \
-	    --max failed=0 >"$DIR/flood" 2>&1
+	    --max failed=0 --timeout $((3 * LIMIT)) >"$DIR/flood" 2>&1
 	flood=$STARTED
 	await accepted 100
 	for i in 1 2 3 4 5 6 7 8; do
@@ -338,12 +339,9 @@ testAppsComeAndGoWhileAnotherServes() {
 		hup
 		assertContains "$(ask "unix:$DIR/other$i.sock")" hello
 	done
-	finish "$flood" 30
+	finish "$flood" $((6 * LIMIT))
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
-	# On a busy machine the flood may have had more of them start.
-	for pid in $before; do
-		assertContains "$(workers web)" "$pid"
-	done
+	assertEquals "$before" "$(workers web)"
 	await has_apps 2
 	assertFalse 'the socket of a removed app' "[ -e $DIR/other1.sock ]"
 }
@@ -358,13 +356,14 @@ testAnAppThatIsRemovedServesEverybodyWhoseConnectSucceeded() {
 	pool_start
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/other.sock" \
 	    --rate 1000 --count 20000 --stop-on-refused --max lost=0 \
-	    --max late=0 --min refused=1 >"$DIR/flood" 2>&1
+	    --max late=0 --min refused=1 --timeout $((3 * LIMIT)) \
+	    >"$DIR/flood" 2>&1
 	flood=$STARTED
 	await answered_by other
 	web_conf | conf
 	hup
 	assertTrue "said 'other: removed'"
-	finish "$flood" 30
+	finish "$flood" $((6 * LIMIT))
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
 	await has_apps 1
 }
@@ -379,27 +378,30 @@ listens_at() {
 	app "web" {
 		listen = $(quoted "$@")
 		command = { "$TWORKER", "--work", "1ms" }
+		backlog = 4096
 		min_processes = 4
 		max_processes = 4
-		max_queue = 1000
+		max_queue = 3000
 	}
 	EOF
 }
 
-# A listener that leaves is closed when its backlog has been served.
+# A listener that leaves is closed when its backlog has been served. Who finds
+# the backlog full has not come in: it has room for the clients of seconds.
 a_listener_leaves() {
 	listens_at unix:stays.sock "$1"
 	pool_start
 	before=$(workers web)
 	shift
 	start_process "$BUILD/tests/e2e/flood" "$@" \
-	    --rate 2000 --count 50000 --stop-on-refused --max lost=0 \
-	    --max late=0 --min refused=1 >"$DIR/flood" 2>&1
+	    --rate 1000 --count 50000 --stop-on-refused --max lost=0 \
+	    --max late=0 --min refused=1 --timeout $((3 * LIMIT)) \
+	    >"$DIR/flood" 2>&1
 	flood=$STARTED
 	await answered_by web
 	listens_at unix:stays.sock
 	hup
-	finish "$flood" 30
+	finish "$flood" $((6 * LIMIT))
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
 	assertContains "$(ask "unix:$DIR/stays.sock")" hello
 	assertEquals "$before" "$(workers web)"
@@ -423,7 +425,7 @@ testListenersComeAndGoWhileAnotherStays() {
 	before=$(workers web)
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
 	    --rate 1000 --count 2000 --max lost=0 --max refused=0 \
-	    --max failed=0 >"$DIR/flood" 2>&1
+	    --max failed=0 --timeout $((3 * LIMIT)) >"$DIR/flood" 2>&1
 	flood=$STARTED
 	await accepted 100
 	for i in 1 2 3 4 5 6; do
@@ -434,7 +436,7 @@ testListenersComeAndGoWhileAnotherStays() {
 		listens_at unix:web.sock
 		hup
 	done
-	finish "$flood" 30
+	finish "$flood" $((6 * LIMIT))
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
 	assertEquals "$before" "$(workers web)"
 }
@@ -457,10 +459,11 @@ testAnAddressOfSomebodyElseChangesNothing() {
 	web_conf | conf
 	pool_start
 	start_process "$PYTHON" -c '
-import socket, sys, time
+import os, socket, sys, time
 s = socket.socket(socket.AF_UNIX)
-s.bind(sys.argv[1])
+s.bind(sys.argv[1] + ".new")
 s.listen()
+os.rename(sys.argv[1] + ".new", sys.argv[1])
 time.sleep(600)' "$DIR/taken.sock"
 	await test -e "$DIR/taken.sock"
 	{
@@ -506,7 +509,6 @@ testAsManySignalsAsComeAreOneOrTwoReloads() {
 	web_conf --text changed | conf
 	hup
 	await answers changed
-	assertContains "$(web)" changed
 }
 
 # Whoever finds its number in the pid file may use it.
@@ -623,7 +625,7 @@ testProcessesThatHaveHadNoConnectionsAreGivenNone() {
 	assertNotNull "$(web)"
 	assertFalse "$(cat "$DIR/log")" "said 'broke the protocol'"
 	await is_gone "$worker"
-	assertEquals 1 "$(status apps web processes)"
+	await status_is 1 apps web processes
 }
 
 # Nor does anything come any more that would make us look at the files.
@@ -651,7 +653,8 @@ testTheSizeOfAProcessIsToldWhileAnAdapterComesForIt() {
 	app web </dev/null | conf
 	pool_start
 	worker=$(status apps web workers 0 pid)
-	ask_behind "sleep ${LIMIT}00ms"
+	occupy one
+	await status_is 1 apps web active
 	conf <<-EOF
 	app web {
 		listen = "unix:web.sock"
@@ -661,13 +664,10 @@ testTheSizeOfAProcessIsToldWhileAnAdapterComesForIt() {
 	EOF
 	hup
 	await status_is 1 apps web idle
-	size=unknown
-	for n in 0 1; do
-		[ "$(status apps web workers "$n" pid)" = "$worker" ] &&
-		    size=$(status apps web workers "$n" rss)
-	done
+	size=$(status apps web workers '*' pid,rss |
+	    sed -n "s/^$worker //p")
 	assertTrue "$size" "[ $size -gt 0 ]"
-	behind
+	dismiss one
 }
 
 # They would leave all others lying in their sockets, and be killed for that.
@@ -676,17 +676,17 @@ testProcessesForOneSessionAreNotGivenTwoAfterAReload() {
 	app web {
 		listen = "unix:web.sock"
 		handoff = stdio
-		command = { "/bin/sh", "-c", "read line; sleep 3; echo done" }
+		command = { "/bin/sh", "-c", "read line; sleep 600; echo done" }
 	}
 	EOF
 	pool_start
 	app web --concurrency 2 --start-delay 500ms <<-EOF | conf
 	concurrency = 2
-	pickup_timeout = 500ms
+	pickup_timeout = 5s
 	EOF
 	hup
 	"$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" --text hello --count 2 \
-	    --together --timeout "$LIMIT" >"$DIR/two" 2>&1
+	    --together --timeout $((3 * LIMIT)) >"$DIR/two" 2>&1
 	assertEquals "$(cat "$DIR/two")" 0 $?
 }
 
