@@ -60,6 +60,8 @@ nursery_birth_succeeded(struct worker *w, struct birth *b, tstamp now)
 	    w->id, (long)w->pid);
 	pool_spawned(&w->sup->pool, w->process, now);
 	worktime_born(w, now);
+	if (w->channel.events != 0)
+		(void)loop_set(&w->sup->loop, &w->channel, EPOLLIN);
 	if (w->pending_signal != 0)
 		worker_signal(w, w->pending_signal, w->pending_group);
 }
@@ -100,7 +102,8 @@ nursery_open_channel(struct worker *w)
 	fdpass_refuse(ends[0]);
 	w->channel.fd = ends[0];
 	w->held = ends[1];
-	return loop_set(&w->sup->loop, &w->channel, EPOLLIN);
+	/* It is not listened to before it has a number. */
+	return loop_set(&w->sup->loop, &w->channel, EPOLLET);
 }
 
 static void

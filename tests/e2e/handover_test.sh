@@ -410,4 +410,23 @@ testTheOwnerAndModeOfAUnixSocketAreAsWritten() {
 	assertEquals 602 "$(stat -c %a "$DIR/web.sock")"
 }
 
+# Even if it is quicker than the news of its birth.
+testWhoIsReadyHasANumber() {
+	app web <<-EOF | conf
+	min_processes = 60
+	max_processes = 60
+	EOF
+	pool_run
+	: >"$DIR/looks"
+	await all_idle 60
+	assertNotContains "$(cat "$DIR/looks")" 'idle null'
+}
+
+# Keeps what it sees.
+all_idle() {
+	status apps web workers '*' state,pid >"$DIR/look"
+	cat "$DIR/look" >>"$DIR/looks"
+	[ "$(grep -c '^idle' "$DIR/look")" -eq "$1" ]
+}
+
 . tests/e2e/lib.sh
