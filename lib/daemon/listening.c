@@ -76,26 +76,52 @@ listening_broken(struct group *g)
 	return NULL;
 }
 
+/* Whether it may have to begin yet; else it accepts, or ought to. */
+static bool
+listening_begins(const struct group *g, uint32_t process, tstamp now)
+{
+	return !g->sup->workers[process]->accepts &&
+	    now - g->sup->pool.processes[process].born < g->conf->start_timeout;
+}
+
+/* Whether it is one of the app's that are there to serve. */
+static bool
+listening_serves(const struct group *g, uint32_t process)
+{
+	const struct worker *w = g->sup->workers[process];
+
+	return w != NULL && w->group == g &&
+	    g->sup->pool.processes[process].state <= PROCESS_ACTIVE;
+}
+
 /* Its processes that may not accept yet; others: whether any does. */
 static uint32_t
 listening_beginners(const struct group *g, bool *others, tstamp now)
 {
-	const struct supervisor *s = g->sup;
 	uint32_t count = 0;
 
 	*others = false;
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++) {
-		const struct worker *w = s->workers[n];
-		const struct process *x = &s->pool.processes[n];
-
-		if (w == NULL || w->group != g || x->state > PROCESS_ACTIVE)
+	for (uint32_t n = 0; n < g->sup->pool.nprocesses; n++) {
+		if (!listening_serves(g, n))
 			continue;
-		if (w->accepts || now - x->born >= g->conf->start_timeout)
-			*others = true;
-		else
+		if (listening_begins(g, n, now))
 			count++;
+		else
+			*others = true;
 	}
 	return count;
+}
+
+/* Somebody waits until they have begun: that they hold nobody is no rest. */
+static void
+listening_keep_beginners(struct group *g, tstamp now)
+{
+	struct supervisor *s = g->sup;
+
+	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
+		if (listening_serves(g, n) && listening_begins(g, n, now))
+			pool_worked(
+			    &s->pool, n, s->workers[n]->processors, true, now);
 }
 
 /* Somebody has been let in: by any of those that are there. */
@@ -154,6 +180,8 @@ listening_look(struct group *g, tstamp now)
 	g->depth = listening_depth(g);
 	if (g->depth < before)
 		listening_accepted(g);
+	if (g->depth > 0)
+		listening_keep_beginners(g, now);
 	demand = listening_demand(g, g->depth, now);
 	if (demand != s->pool.apps[g->app].backlog)
 		pool_backlog(&s->pool, g->app, demand, now);
