@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sys/fdpass.h"
+#include "sys/procinfo.h"
 #include "sys/retriever.h"
 #include "sys/retriever_helper.h"
 
@@ -69,6 +70,14 @@ start_helper(struct retriever *r)
 	return 0;
 }
 
+/* The helper has something to do, and time for it. */
+static void
+be_patient(struct retriever *r, tstamp now)
+{
+	r->deadline = tstamp_add(now, RETRIEVER_PATIENCE);
+	r->limit = tstamp_add(now, RETRIEVER_LIMIT);
+}
+
 /* Gives the first take to the helper, or leaves it for the deadline. */
 static void
 ask(struct retriever *r, tstamp now)
@@ -87,7 +96,7 @@ ask(struct retriever *r, tstamp now)
 		return;
 	}
 	r->asked = true;
-	r->deadline = tstamp_add(now, RETRIEVER_PATIENCE);
+	be_patient(r, now);
 }
 
 static void
@@ -162,7 +171,7 @@ receive_one(struct retriever *r, tstamp now)
 		end_first(r, true, now);
 		return r->io.fd != -1;
 	}
-	r->deadline = tstamp_add(now, RETRIEVER_PATIENCE);
+	be_patient(r, now);
 	r->ops->message(
 	    r->arg, STAILQ_FIRST(&r->takes), buf + 1, (size_t)n - 1, fd, now);
 	return true;
@@ -228,6 +237,16 @@ retriever_deadline(const struct retriever *r)
 	return r->deadline;
 }
 
+/* Whether the helper waits for a lock, where no signal reaches it. */
+static bool
+is_stuck(const struct retriever *r)
+{
+	struct procinfo info;
+
+	return r->pid != 0 && procinfo_read(r->pid, &info) == 0 &&
+	    info.state == 'D';
+}
+
 void
 retriever_expire(struct retriever *r, tstamp now)
 {
@@ -244,7 +263,7 @@ retriever_expire(struct retriever *r, tstamp now)
 	}
 	if (r->no_room) {
 		r->no_room = false;
-		r->deadline = tstamp_add(now, RETRIEVER_PATIENCE);
+		be_patient(r, now);
 		(void)loop_set(r->loop, &r->io, EPOLLIN);
 	}
 	/* Perhaps it was we who were late. */
@@ -252,6 +271,11 @@ retriever_expire(struct retriever *r, tstamp now)
 		helper_ready(&r->io, EPOLLIN, now);
 		if (now < r->deadline)
 			return;
+	}
+	if (now < r->limit && !is_stuck(r)) {
+		r->deadline =
+		    tstamp_min(r->limit, tstamp_add(now, RETRIEVER_PATIENCE));
+		return;
 	}
 	drop_helper(r);
 	end_first(r, false, now);

@@ -6,7 +6,8 @@
  * which we hold a copy of, is read by a small helper process and not by us:
  * a descendant of the worker that sits in a page fault inside recvmsg() holds
  * the socket's lock, and whoever reads then waits for it, uninterruptibly.
- * A helper that does not answer within RETRIEVER_PATIENCE is abandoned.
+ * A helper that is found so after RETRIEVER_PATIENCE is abandoned; one that is
+ * merely late has RETRIEVER_LIMIT.
  *
  * One worker at a time is taken back from; others queue up.
  */
@@ -21,6 +22,7 @@
 #include "sys/loop.h"
 
 #define RETRIEVER_PATIENCE TSPAN_SECONDS(1)
+#define RETRIEVER_LIMIT TSPAN_SECONDS(10)
 
 /* Longest message passed on; a longer one arrives cut. */
 #define RETRIEVER_MESSAGE_MAX 4096
@@ -64,6 +66,7 @@ struct retriever {
 	bool asked;
 	bool no_room; /* for a descriptor; the socket is out of the loop */
 	tstamp deadline;
+	tstamp limit; /* if asked: of the helper that is late */
 };
 
 /*

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "sys/fdpass.h"
+#include "sys/procinfo.h"
 #include "sys/retriever.h"
 
 #include "check.h"
@@ -176,9 +177,9 @@ turn_until_ended(int n)
 
 /* The helper that is asked has had its time, and not a moment less. */
 static void
-lose_patience(void)
+lose_patience(tspan after)
 {
-	virtual += RETRIEVER_PATIENCE - 1;
+	virtual += after - 1;
 	turn();
 	CHECK_EQ(0, ends);
 	virtual += 1;
@@ -409,6 +410,29 @@ a_helper_that_was_killed_is_replaced(void)
 }
 
 static void
+a_helper_that_is_late_is_waited_for(void)
+{
+	struct channel c;
+
+	start();
+	kill(retriever.pid, SIGSTOP);
+	channel_init(&c, 5);
+	take(&c);
+	for (tspan late = 0; late < RETRIEVER_LIMIT - RETRIEVER_PATIENCE;
+	     late += RETRIEVER_PATIENCE) {
+		virtual += RETRIEVER_PATIENCE;
+		turn();
+	}
+	CHECK_EQ(0, ends);
+	kill(retriever.pid, SIGCONT);
+	turn_until_ended(1);
+	CHECK(c.complete);
+	CHECK_EQ(5, c.descriptors);
+	channel_fini(&c);
+	stop();
+}
+
+static void
 a_helper_that_stopped_is_given_up(void)
 {
 	struct channel a, b;
@@ -421,7 +445,7 @@ a_helper_that_stopped_is_given_up(void)
 	channel_init(&b, 5);
 	take(&a);
 	take(&b);
-	lose_patience();
+	lose_patience(RETRIEVER_LIMIT);
 	turn_until_ended(2);
 	CHECK(!a.complete);
 	CHECK_EQ(0, a.messages);
@@ -481,6 +505,18 @@ start_sitter(const struct channel *c)
 }
 
 static void
+wait_until_stuck(pid_t helper)
+{
+	tstamp limit = monotonic() + TSPAN_SECONDS(10);
+	struct procinfo info;
+
+	do
+		CHECK_EQ(0, procinfo_read(helper, &info));
+	while (info.state != 'D' && monotonic() < limit);
+	CHECK_EQ('D', info.state);
+}
+
+static void
 a_descendant_stuck_in_recv_stops_nobody(void)
 {
 	struct channel stuck, other;
@@ -502,7 +538,8 @@ a_descendant_stuck_in_recv_stops_nobody(void)
 
 	take(&stuck);
 	take(&other);
-	lose_patience();
+	wait_until_stuck(helper);
+	lose_patience(RETRIEVER_PATIENCE);
 	turn_until_ended(2);
 	CHECK(!stuck.complete);
 	CHECK_EQ(0, stuck.messages);
@@ -536,6 +573,7 @@ main(int argc, char **argv)
 	RUN(a_signal_to_our_group_leaves_the_helper_alone);
 	RUN(the_helper_ends_with_the_daemon);
 	RUN(a_helper_that_was_killed_is_replaced);
+	RUN(a_helper_that_is_late_is_waited_for);
 	RUN(a_helper_that_stopped_is_given_up);
 	RUN(a_descendant_stuck_in_recv_stops_nobody);
 	return check_finish();
