@@ -62,7 +62,7 @@ testAtAnAddressOfIPv4ItsOwnIsTheLoopbacks() {
 }
 
 testAtAnAddressOfIPv6ItsOwnIsTheLoopbacks() {
-	grep -qs '^0\{31\}1 ' /proc/net/if_inet6 || { skip 'no IPv6'; return; }
+	has_ipv6 || { skip 'no IPv6'; return; }
 	port=$(free_port)
 	accepting <<-EOF | conf
 	listen = "[::1]:$port"

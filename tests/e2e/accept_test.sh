@@ -33,7 +33,7 @@ testAClientOfTCPHasItsAddress() {
 }
 
 testAClientOfIPv6HasItsAddress() {
-	[ -e /proc/net/if_inet6 ] || { skip 'no IPv6'; return; }
+	has_ipv6 || { skip 'no IPv6'; return; }
 	port=$(free_port)
 	accept web </dev/null | sed "s/^listen = .*/listen = \"[::1]:$port\"/" | conf
 	pool_start

@@ -317,8 +317,7 @@ testOneProcessMayServeSeveralAtATime() {
 
 testAnAppMayListenAtSeveralPlaces() {
 	port=$(free_port) six=
-	[ ! -e /proc/net/if_inet6 ] || grep -q ' lo$' /proc/net/if_inet6 &&
-	    six=', "[::1]:'$port'"'
+	! has_ipv6 || six=', "[::1]:'$port'"'
 	conf <<-EOF
 	app "web" {
 		listen = { "127.0.0.1:$port", "unix:web.sock",

@@ -355,6 +355,17 @@ is_root() {
 	[ "$(id -u)" -eq 0 ]
 }
 
+# has_capability NUMBER: of linux/capability.h; root of a container has few.
+has_capability() {
+	capabilities=$(sed -n 's/^CapEff:[[:space:]]*/0x/p' /proc/self/status)
+	[ $((capabilities >> $1 & 1)) -eq 1 ]
+}
+
+# Whether somebody can listen at ::1.
+has_ipv6() {
+	grep -qs '^0\{31\}1 ' /proc/net/if_inet6
+}
+
 oneTimeSetUp() {
 	PIDS='' SKIPPED=0
 	DIR=$(mktemp -d) && chmod 755 "$DIR" || return

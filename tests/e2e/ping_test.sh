@@ -66,7 +66,7 @@ testItComesBySocketsOfEveryKind() {
 
 testItComesByIPv6() {
 	port=$(free_port)
-	grep -qs '^0\{31\}1 ' /proc/net/if_inet6 || { skip 'no IPv6'; return; }
+	has_ipv6 || { skip 'no IPv6'; return; }
 	conf <<-EOF
 	app "web" {
 		listen = "[::1]:$port"

@@ -146,7 +146,7 @@ testAClientOfIPv4AtASocketForBothHasAnAddressOfIPv4() {
 
 testAnAddressOfIPv6IsTold() {
 	port=$(free_port)
-	grep -qs '^0\{31\}1 ' /proc/net/if_inet6 || { skip 'no IPv6'; return; }
+	has_ipv6 || { skip 'no IPv6'; return; }
 	stdio web env <<-EOF | conf
 	listen += "[::1]:$port"
 	EOF
@@ -227,19 +227,22 @@ testItRunsInsideItsRoot() {
 		return
 	fi
 	mkdir -p "$DIR/root/bin"
+	echo in the root >"$DIR/root/where"
 	# Dynamic as it is, it brings what it needs.
 	cp /bin/cat "$DIR/root/bin"
 	ldd /bin/cat | grep -o '/[^ ]*' | while read -r lib; do
 		mkdir -p "$DIR/root${lib%/*}" && cp "$lib" "$DIR/root$lib"
 	done
-	stdio web /bin/cat <<-EOF | conf
+	stdio web /bin/cat /where - <<-EOF | conf
 	chroot = "$DIR/root"
 	directory = "/bin"
 	EOF
 	pool_start
-	assertEquals "$DIR/root" \
-	    "$(readlink "/proc/$(status apps web workers 0 pid)/root")"
-	assertEquals inside "$(talk "unix:$DIR/web.sock" inside)"
+	root=$(readlink "/proc/$(status apps web workers 0 pid)/root")
+	# Root of a container may not see another user's.
+	[ -z "$root" ] || assertEquals "$DIR/root" "$root"
+	assertEquals 'in the root inside' \
+	    "$(talk "unix:$DIR/web.sock" inside | paste -sd ' ')"
 }
 
 # ---------------------------------------------------------------- what it ends
@@ -355,7 +358,7 @@ testHundredsOfConnectionsOfAShellScriptAreAllServed() {
 	stdio web ./obey <<-EOF | conf
 	min_processes = 8
 	max_processes = 24
-	max_queue = 1000
+	max_queue = 500
 	update_interval = 1h
 	EOF
 	pool_start
@@ -371,7 +374,7 @@ testTwoHundredConnectionsASecondOfAShellScript() {
 	stdio web ./obey <<-EOF | conf
 	min_processes = 8
 	max_processes = 24
-	max_queue = 1000
+	max_queue = 500
 	EOF
 	pool_start
 	flood --unix "$DIR/web.sock" --rate $((200 / SLOW)) --count 600 \

@@ -51,10 +51,7 @@ testAUnixClientWhoIsConnectedAtSigtermIsAnswered() {
 }
 
 testAnIpv6ClientWhoIsConnectedAtSigtermIsAnswered() {
-	grep -q ' lo$' /proc/net/if_inet6 2>/dev/null || {
-		skip 'there is no IPv6'
-		return
-	}
+	has_ipv6 || { skip 'no IPv6'; return; }
 	port=$(free_port)
 	listens_at "[::1]:$port"
 	stop_under_load TERM --tcp "[::1]:$port"
