@@ -164,6 +164,7 @@ testOneKilledInARequestCostsExactlyThat() {
 
 # Its connections are closed a good while before it is seen to be dead.
 testOneThatTakesLongToDieInARequestCostsExactlyThat() {
+	may_open 10000 || { skip 'needs 10,000 descriptors'; return; }
 	accept web --hand-on --nofile 10000 --files 9000 <<-EOF | conf
 	concurrency = 2
 	max_processes = 1
@@ -308,7 +309,7 @@ testAProgramThatBecomesAnotherUserIsServed() {
 }
 
 testASetUserIDProgramIsServed() {
-	is_root || { skip 'needs root'; return; }
+	has_capability 21 || { skip 'needs CAP_SYS_ADMIN'; return; }
 	port=$(free_port)
 	cp "$DIR/acceptor" "$DIR/setuid"
 	chown 65534 "$DIR/setuid" && chmod 4755 "$DIR/setuid"

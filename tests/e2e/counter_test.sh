@@ -232,6 +232,7 @@ testARequestOfThumbor() {
 }
 
 testFiveThousandConnectionsWithFourLocksEach() {
+	may_open 10000 || { skip 'needs 10,000 descriptors'; return; }
 	holds five_thousand_connections_with_four_locks_each
 }
 
@@ -321,8 +322,10 @@ testAReloadKeepsEveryLockAndWaiter() {
 
 testTheStatusShowsTheCounter() {
 	assertEquals "$ADDRESS" "$(status counter listen 0)"
-	assertEquals 10000 "$(status counter max_clients)"
-	assertEquals 40000 "$(status counter max_keys)"
+	if may_open 20000; then
+		assertEquals 10000 "$(status counter max_clients)"
+		assertEquals 40000 "$(status counter max_keys)"
+	fi
 	await status_is 0 counter processing
 	assertTrue "[ $(status counter total_acquired) -gt 100 ]"
 	assertContains "$(ctl status)" "counter: $ADDRESS"

@@ -307,8 +307,8 @@ testAChrootIsEntered() {
 	pool_start
 	assertContains "$(web)" inside
 	pid=$(status apps web workers 0 pid)
-	assertEquals "$root" "$(readlink "/proc/$pid/root")"
-	assertEquals "$root/bin" "$(readlink "/proc/$pid/cwd")"
+	assert_link "$root" "/proc/$pid/root"
+	assert_link "$root/bin" "/proc/$pid/cwd"
 }
 
 testADirectoryThatIsNotThereIsToldWithItsName() {

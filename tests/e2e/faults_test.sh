@@ -267,6 +267,7 @@ nonsense() {
 	app "$@" <<-EOF
 	restart_delay = 1m
 	stop_timeout = 1s
+	max_queue = 10
 	EOF
 }
 

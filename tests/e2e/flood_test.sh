@@ -55,7 +55,7 @@ flood_under_fire() {
 	restart_delay_max = 1ms
 	min_server_life = 0
 	start_limit = 1000000
-	max_queue = 1000
+	max_queue = 700
 	max_idle_time = 100ms
 	stop_delay = 0
 	$(no_leaks)
@@ -224,7 +224,7 @@ testTwoThousandConnectionsASecondAreAllServed() {
 	app web --work 1ms <<-EOF | conf
 	min_processes = 8
 	max_processes = 8
-	max_queue = 1000
+	max_queue = 700
 	EOF
 	pool_start
 	flood --unix "$DIR/web.sock" --rate 2000 --count 4000 --max lost=0 \

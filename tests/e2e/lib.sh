@@ -361,6 +361,31 @@ has_capability() {
 	[ $((capabilities >> $1 & 1)) -eq 1 ]
 }
 
+# may_open COUNT: whether a process may have so many descriptors.
+may_open() {
+	# shellcheck disable=SC3045 # dash has it
+	open_most=$(ulimit -Hn)
+	[ "$open_most" = unlimited ] || [ "$open_most" -ge "$1" ]
+}
+
+# queue_of COUNT: for max_queue, or what descriptors allow beside 64 processes.
+queue_of() {
+	if may_open $(($1 + 300)); then echo "$1"; else echo 700; fi
+}
+
+# Whether we may look into processes of other users: CAP_SYS_PTRACE.
+sees_others() {
+	! is_root || has_capability 19
+}
+
+# assert_link WANTED LINK: where one of /proc leads, if we may see it.
+assert_link() {
+	link_seen=$(readlink "$2")
+	if [ -n "$link_seen" ] || sees_others; then
+		assertEquals "$1" "$link_seen"
+	fi
+}
+
 # Whether somebody can listen at ::1.
 has_ipv6() {
 	grep -qs '^0\{31\}1 ' /proc/net/if_inet6

@@ -33,7 +33,7 @@ testTheSoftLimitIsRaisedToTheHardOne() {
 	app web <<-EOF | conf
 	max_queue = 500
 	EOF
-	start_process prlimit --nofile=300:2000 "$APPPOOLD" \
+	start_process prlimit --nofile=300: "$APPPOOLD" \
 	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
 	POOL=$STARTED
 	await pool_answers

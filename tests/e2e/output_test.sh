@@ -184,7 +184,7 @@ testOutputNullIsForgotten() {
 	assertContains "$(web)" hello
 	assertFalse "said 'hello there'"
 	for fd in 1 2; do
-		assertEquals /dev/null "$(readlink "/proc/$pid/fd/$fd")"
+		assert_link /dev/null "/proc/$pid/fd/$fd"
 	done
 }
 

@@ -9,7 +9,7 @@ web_conf() {
 	app web "$@" <<-EOF
 	min_processes = 2
 	max_processes = 2
-	max_queue = 3000
+	max_queue = $(queue_of 3000)
 	EOF
 }
 
@@ -381,7 +381,7 @@ listens_at() {
 		backlog = 4096
 		min_processes = 4
 		max_processes = 4
-		max_queue = 3000
+		max_queue = $(queue_of 3000)
 	}
 	EOF
 }

@@ -183,7 +183,7 @@ testThereAreNeverFewerProcesses() {
 # Each is answered, by an old process or a new one.
 testNoConnectionIsLost() {
 	fresh
-	web_conf 'max_processes = 4' 'max_queue = 1000'
+	web_conf 'max_processes = 4' 'max_queue = 700'
 	watched
 	flood --unix "$DIR/web.sock" --rate 500 --count 1500 --max lost=0 \
 	    --timeout $((3 * LIMIT)) >"$DIR/flood" 2>&1 &

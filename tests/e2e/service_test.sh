@@ -171,7 +171,7 @@ testInTheBackgroundItReturnsWhenAllAreReady() {
 	POOL=$(status pid)
 	PIDS="$PIDS $POOL"
 	assertEquals 1 "$(status apps web idle)"
-	assertEquals /dev/null "$(readlink "/proc/$POOL/fd/2")"
+	assert_link /dev/null "/proc/$POOL/fd/2"
 	kill -TERM "$POOL"
 	await is_gone "$POOL"
 }
