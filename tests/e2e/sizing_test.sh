@@ -324,7 +324,7 @@ testPlacesAreServedFirstComeFirstServed() {
 
 # What one takes from the other it must not lose to it again.
 testTwoBusyAppsShareAndKeepWhatTheyHave() {
-	shared 4 0 'update_interval = 50ms' 'max_queue = 1000' | conf
+	shared 4 0 'update_interval = 50ms' 'max_queue = 400' | conf
 	pool_start
 	keep_busy other
 	await status_is 4 apps other active
@@ -344,9 +344,9 @@ testTwoBusyAppsShareAndKeepWhatTheyHave() {
 # whoever is held up.
 keep_busy() {
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/$1.sock" \
-	    --concurrency 500 --count 500 --request 'sleep 50ms' \
+	    --concurrency 400 --count 400 --request 'sleep 50ms' \
 	    --timeout $((6 * LIMIT)) >"$DIR/flood.$1" 2>&1
-	await compare accepted == 500 "$1"
+	await compare accepted == 400 "$1"
 }
 
 # with_slack N: another app has four idle processes, three of them marked; then
