@@ -4,8 +4,10 @@
 #include <sys/time.h>
 #include <sys/un.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
@@ -68,6 +70,20 @@ target_tcp(const char *address, struct target *out)
 	return true;
 }
 
+/*
+ * Any address of IPv6 stands for ::1, which a machine without addresses of
+ * IPv6 does not have, though it may listen so. False: it is another address.
+ */
+static bool
+target_mapped(struct target *t)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&t->addr;
+
+	return t->addr.ss_family == AF_INET6 &&
+	    IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) &&
+	    inet_pton(AF_INET6, "::ffff:127.0.0.1", &in6->sin6_addr) == 1;
+}
+
 /* A blocking connect that waits so long: one without blocking would not wait
  * for room in the backlog of a Unix socket. */
 static int
@@ -99,9 +115,14 @@ ping_connect(const char *address, tspan timeout)
 	    ? target_unix(address + 5, &t)
 	    : target_tcp(address, &t);
 
+	int fd;
+
 	if (!known) {
 		errno = EADDRNOTAVAIL;
 		return -1;
 	}
-	return connect_within(&t, timeout);
+	fd = connect_within(&t, timeout);
+	if (fd == -1 && errno == EADDRNOTAVAIL && target_mapped(&t))
+		fd = connect_within(&t, timeout);
+	return fd;
 }

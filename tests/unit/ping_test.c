@@ -1,6 +1,15 @@
 /* What apppoolctl ping asks, and what it makes of any answer. */
 
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include <fcntl.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sched.h>
+
 #include "check.h"
+#include "daemon/ping_connect.h"
 #include "daemon/ping_private.h"
 
 static struct ping_answer answer;
@@ -381,6 +390,49 @@ raw_asks_nothing(void)
 	text_fini(&request);
 }
 
+/* --- the way there -------------------------------------------------------- */
+
+/* A network of our own, with 127.0.0.1 and no address of IPv6. */
+static bool
+leave_ipv6_behind(void)
+{
+	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+	int fd, sock;
+	bool up, off;
+
+	if (unshare(CLONE_NEWNET) == -1)
+		return false;
+	fd = open(
+	    "/proc/sys/net/ipv6/conf/lo/disable_ipv6", O_WRONLY | O_CLOEXEC);
+	off = fd != -1 && write(fd, "1", 1) == 1;
+	close(fd);
+	sock = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	up = ioctl(sock, SIOCSIFFLAGS, &lo) == 0;
+	close(sock);
+	return off && up;
+}
+
+static void
+any_address_is_reached_without_ipv6(void)
+{
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
+	socklen_t len = sizeof(any);
+	char address[32];
+	int listener;
+
+	if (!leave_ipv6_behind())
+		SKIP("no network of our own here");
+	listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listener == -1)
+		SKIP("no IPv6 at all here");
+	NEED(bind(listener, (struct sockaddr *)&any, len) == 0);
+	NEED(listen(listener, 1) == 0);
+	NEED(getsockname(listener, (struct sockaddr *)&any, &len) == 0);
+	(void)snprintf(
+	    address, sizeof(address), "[::]:%u", ntohs(any.sin6_port));
+	CHECK(ping_connect(address, TSPAN_SECONDS(10)) != -1);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -407,5 +459,6 @@ main(int argc, char **argv)
 	RUN(the_request_of_fastcgi_is_a_stream_of_whole_records);
 	RUN(a_long_path_has_a_long_length);
 	RUN(raw_asks_nothing);
+	RUN_ALONE(any_address_is_reached_without_ipv6);
 	return check_finish();
 }
