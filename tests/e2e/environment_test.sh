@@ -237,7 +237,7 @@ testWithoutAUserItIsNobody() {
 	    "$(proc_status Uid | xargs)"
 	assertEquals 0000000000000000 "$(proc_status CapEff)"
 	assertEquals 0000000000000000 "$(proc_status CapPrm)"
-	assertTrue 'it is not said' "grep -q nobody '$DIR/log'"
+	await said nobody
 }
 
 testUserAndGroupAreAsWritten() {
