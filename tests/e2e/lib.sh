@@ -393,6 +393,8 @@ has_ipv6() {
 
 oneTimeSetUp() {
 	PIDS='' SKIPPED=0
+	# The path of a socket must be short.
+	[ ${#TMPDIR} -le 40 ] || unset TMPDIR
 	DIR=$(mktemp -d) && chmod 755 "$DIR" || return
 	# Workers may run as nobody, who may not be able to enter this tree.
 	TWORKER=$DIR/tworker
