@@ -368,9 +368,9 @@ may_open() {
 	[ "$open_most" = unlimited ] || [ "$open_most" -ge "$1" ]
 }
 
-# queue_of COUNT: for max_queue, or what descriptors allow beside 64 processes.
+# queue_of COUNT: for max_queue, or what descriptors allow beside all else.
 queue_of() {
-	if may_open $(($1 + 300)); then echo "$1"; else echo 700; fi
+	if may_open $(($1 + 300)); then echo "$1"; else echo 600; fi
 }
 
 # Whether we may look into processes of other users: CAP_SYS_PTRACE.
@@ -393,8 +393,6 @@ has_ipv6() {
 
 oneTimeSetUp() {
 	PIDS='' SKIPPED=0
-	# The path of a socket must be short.
-	[ ${#TMPDIR} -le 40 ] || unset TMPDIR
 	DIR=$(mktemp -d) && chmod 755 "$DIR" || return
 	# Workers may run as nobody, who may not be able to enter this tree.
 	TWORKER=$DIR/tworker
