@@ -5,6 +5,31 @@
 # shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
+# starve PROGRAM: it is the last to be given the processor, so that what it has
+# to do takes time, until `feed PROGRAM`, which may be gone by then.
+starve() {
+	[ -n "$STARVING" ] || {
+		start_process taskset 0x1 sh -c 'while :; do :; done'
+		STARVING=$STARTED
+	}
+	taskset -a -p 0x1 "$1" >/dev/null
+	chrt -a -i -p 0 "$1"
+}
+
+feed() {
+	chrt -a -o -p 0 "$1" 2>/dev/null
+}
+
+# ask_one_that_starves N PROGRAM: the Nth connection comes while it starves.
+ask_one_that_starves() {
+	start_process web >"$DIR/answer"
+	await status_is "$1" apps web accepted
+	feed "$2"
+	finish "$STARTED"
+	assertNotNull "$1" "$(cat "$DIR/answer")"
+	await is_gone "$2"
+}
+
 # ---------------------------------------------------------------- trouble
 
 testInterruptedCallsLoseNothing() {
@@ -42,8 +67,7 @@ testAWorkerThatIsToldToEndLosesNothing() {
 	restart_delay_max = 100ms
 	EOF
 	pool_start
-	start_process flood --unix "$DIR/web.sock" --rate 1000 --count 2000 \
-	    --timeout "$LIMIT" --max lost=0 --min answered=2000 >"$DIR/flood"
+	flood_on
 	for round in 1 2 3 4 5; do
 		# One without a session is not replaced at once.
 		await status_is 2 apps web processes
@@ -52,17 +76,20 @@ testAWorkerThatIsToldToEndLosesNothing() {
 		kill -TERM "$worker"
 		await is_gone "$worker"
 	done
-	finish "$STARTED" $((3 * LIMIT))
-	assertEquals "$round: $(cat "$DIR/flood")" 0 "$RC"
+	flood_end
 	assertEquals 0 "$(status apps web lost)"
 }
 
 testAProgramThatDiesInAcceptCostsNoConnection() {
 	accept web <<-EOF | conf
 	min_processes = 2
+	restart_delay = 10ms
+	restart_delay_max = 100ms
 	EOF
 	pool_start
 	for round in 1 2 3; do
+		# The answer is there before it waits again.
+		await status_is 2 apps web idle
 		kill -KILL "$(program)"
 		assertNotNull "$round" "$(web)"
 	done
@@ -77,16 +104,13 @@ testOneThatIsKilledAndHasNotDiedYetCostsNoConnection() {
 	restart_delay_max = 100ms
 	EOF
 	pool_start
-	start_process taskset 0x1 sh -c 'while :; do :; done'
+	STARVING=
 	for round in 1 2 3 4 5; do
 		await status_is 2 apps web idle
-		# The last to be given the processor, so that death takes time.
 		program=$(program)
-		taskset -p 0x1 "$program" >/dev/null
-		chrt -i -p 0 "$program"
+		starve "$program"
 		kill -KILL "$program"
-		assertNotNull "$round" "$(web)"
-		await is_gone "$program"
+		ask_one_that_starves "$round" "$program"
 	done
 	assertEquals 0 "$(status apps web lost)"
 }
@@ -99,23 +123,22 @@ testOneThatLeavesOnASignalItHasNotSeenYetCostsNoConnection() {
 	start_limit = 100
 	EOF
 	pool_start
-	start_process taskset 0x1 sh -c 'while :; do :; done'
+	STARVING=
 	for round in 1 2 3 4 5; do
 		await status_is 1 apps web idle
 		worker=$(status apps web workers 0 pid) program=$(program)
-		taskset -p 0x1 "$program" >/dev/null
-		chrt -i -p 0 "$program"
+		starve "$program"
 		kill -USR1 "$worker"
-		assertNotNull "$round" "$(web)"
-		await is_gone "$program"
+		ask_one_that_starves "$round" "$program"
 	done
 	assertEquals 0 "$(status apps web lost)"
 }
 
 testOneThatIsSuspendedIsNotGivenWhatOthersCanServe() {
 	accept web <<-EOF | conf
-	pickup_timeout = 500ms
+	pickup_timeout = 1500ms
 	max_processes = 1
+	restart_delay = 10ms
 	EOF
 	pool_start
 	worker=$(status apps web workers 0 pid)
@@ -173,10 +196,9 @@ testOneThatTakesLongToDieInARequestCostsExactlyThat() {
 	start_limit = 100
 	EOF
 	pool_start
-	start_process taskset 0x1 sh -c 'while :; do :; done'
+	STARVING=
 	for round in 1 2 3; do
-		await status_is 1 apps web processes
-		await status_is 0 apps web starting
+		await status_is 1 apps web idle
 		# It serves a second one, so that it is known to hand them on.
 		ask_held
 		assertNotNull "$(web)"
@@ -185,9 +207,11 @@ testOneThatTakesLongToDieInARequestCostsExactlyThat() {
 		await status_is $((3 * round - 1)) apps web accepted
 		await has_sessions 0
 		program=$(program)
-		taskset -a -p 0x1 "$program" >/dev/null
-		chrt -a -i -p 0 "$program"
-		web 'kill 9' 2>/dev/null
+		starve "$program"
+		start_process web 'kill 9' 2>/dev/null
+		wait_for 3 is_gone "$STARTED"
+		sleep 0.1
+		feed "$program"
 		await status_is "$round" apps web lost
 		assertEquals $((2 * round)) "$(status apps web completed)"
 	done
@@ -271,13 +295,13 @@ testOneThatAnotherHasBecomeMayHideItsMemoryToo() {
 
 testASessionWhoseEndCannotBeSeenIsNeverOverItsTime() {
 	accept web --hide <<-EOF | conf
-	request_timeout = 200ms
+	request_timeout = 2s
 	EOF
 	pool_start
 	assertNotNull "$(web)"
 	await status_is 'when its sessions end cannot be seen' \
 	    apps web workers 0 status
-	assertNotNull "$(web 'sleep 700')"
+	assertNotNull "$(web 'sleep 2500')"
 	assertEquals '{}' "$(status apps web exits)"
 }
 
@@ -429,6 +453,7 @@ cannot_execute() {
 	await status_is failed apps web state
 	assertEquals 1 "$(status apps web spawn_failures)"
 	assertEquals "cannot execute $1: $2" "$(status apps web last_failure)"
+	await said 'cannot execute'
 	assertEquals 1 "$(grep -c 'web: .*cannot execute' "$DIR/log")"
 	pool_stop
 }

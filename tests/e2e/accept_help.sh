@@ -79,6 +79,29 @@ assert_flood() {
 	assertEquals "$(cat "$DIR/flood")" 0 $?
 }
 
+# flood_on: in the background, until flood_end, which asserts that all of them
+# were answered.
+flood_on() {
+	rm -f "$DIR/flooded"
+	start_process flood_again_and_again
+	FLOODING=$STARTED
+}
+
+# Not all at once, which might be more than this machine can do in time.
+flood_again_and_again() {
+	until [ -e "$DIR/flooded" ]; do
+		flood --unix "$DIR/web.sock" --rate 1000 --count 200 \
+		    --timeout "$LIMIT" --max lost=0 --min answered=200 ||
+		    return
+	done >"$DIR/flood" 2>&1
+}
+
+flood_end() {
+	: >"$DIR/flooded"
+	finish "$FLOODING" $((3 * LIMIT))
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+}
+
 file_setup() {
 	cp "$BUILD/tests/e2e/workers/acceptor" \
 	    "$BUILD/tests/e2e/workers/acceptor-static" \
