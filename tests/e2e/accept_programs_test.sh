@@ -121,7 +121,7 @@ testByHandItIsTheSame() {
 	pool_start
 	assertEquals '' "$(pages 20)"
 	assertEquals native "$(status apps web handoff)"
-	await status_is 20 apps web completed
+	await status_is '20 2' apps web completed,idle
 	kill -KILL "$(program)"
 	assertContains "$(page)" ' page'
 	assertEquals 0 "$(status apps web lost)"
@@ -176,6 +176,8 @@ testOneThatIsKilledWhileIdleCostsNothing() {
 	EOF
 	pool_start
 	for round in 1 2 3; do
+		# The answer is there before it waits again.
+		await status_is 2 apps web idle
 		kill -KILL "$(program)"
 		assertContains "$round" "$(page)" ' page'
 	done
@@ -225,7 +227,9 @@ testChildrenOfPHPsOwnServe() {
 # ---------------------------------------------------------------- libfcgi
 
 testAProgramOfLibfcgi() {
-	program_app "$DIR/fcgi" </dev/null | conf
+	program_app "$DIR/fcgi" <<-EOF | conf
+	max_processes = 1
+	EOF
 	pool_start -v
 	assertEquals '' "$(pages 49)"
 	assertEquals 50 "$(nth 2 "$(page)")"
@@ -258,7 +262,9 @@ testLibfcgiKnowsTheWebServerByItsAddress() {
 }
 
 testAProgramOfPerl() {
-	perl_app </dev/null | conf
+	perl_app <<-EOF | conf
+	max_processes = 1
+	EOF
 	pool_start -v
 	assertEquals '' "$(pages 49)"
 	assertEquals 50 "$(nth 2 "$(page)")"

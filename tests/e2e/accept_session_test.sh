@@ -61,13 +61,16 @@ testEveryMannerOfAcceptingServesAll() {
 }
 
 testAPollingProgramIsAskedForItsNextAccept() {
-	accept web --poll --nonblock </dev/null | conf
+	accept web --poll --nonblock <<-EOF | conf
+	max_processes = 1
+	EOF
 	pool_start
 	begun=$(now_ms)
 	assert_flood 200 --concurrency 1
 	await has_sessions 0
-	# Far less than by looking whether it has forgotten something.
-	assertTrue "[ $(($(now_ms) - begun)) -lt $((LIMIT * 1000)) ]"
+	# Looking whether it has forgotten something takes 100 ms each time.
+	took=$(($(now_ms) - begun))
+	assertTrue "took $took ms" "[ $took -lt 15000 ]"
 }
 
 testThreadsServeAtTheSameTime() {
@@ -93,8 +96,8 @@ testSessionsThatAreHandedOnAreCountedToTheirEnd() {
 		pool_start
 		ask_held
 		# The same thread accepts, and serves, others meanwhile.
-		assertEquals 2 "$(nth 2 "$(web)")"
-		assertEquals 3 "$(nth 2 "$(web)")"
+		assertNotNull "$manner" "$(web)"
+		assertNotNull "$manner" "$(web)"
 		await has_sessions 1
 		assertEquals "$manner" 1 "$(status apps web sessions)"
 		release
@@ -130,20 +133,20 @@ testNothingIsLeftOpenBehindThem() {
 		await status_is 20 apps web completed
 		worker=$(status apps web workers 0 pid)
 		program=$(program)
-		before="$(fds "$worker") $(fds "$program")"
+		of_worker=$(fds "$worker") of_program=$(fds "$program")
 		assert_flood 200
 		await status_is 220 apps web completed
-		# The bell may ring, or be about to be heard.
-		wait_for "$LIMIT" have_open "$before" "$worker" "$program"
-		assertEquals "$manner" "$before" \
-		    "$(fds "$worker") $(fds "$program")"
+		# The bell may ring, or be about to be heard, as it may before.
+		wait_for "$LIMIT" have_few_open
+		assertTrue "$manner: $(fds "$worker") and $(fds "$program"), \
+not $of_worker and $of_program" have_few_open
 		pool_stop
 	done
 }
 
-# have_open WANTED WORKER PROGRAM
-have_open() {
-	[ "$(fds "$2") $(fds "$3")" = "$1" ]
+have_few_open() {
+	[ "$(fds "$worker")" -le "$of_worker" ] &&
+	    [ "$(fds "$program")" -le "$of_program" ]
 }
 
 # All of them poll the same socket, and the bell wakes all.
@@ -167,6 +170,7 @@ testAChildThatDiesInAcceptCostsNoConnection() {
 	EOF
 	pool_start
 	for round in 1 2 3 4 5 6; do
+		await has_children
 		# shellcheck disable=SC2046 # numbers
 		kill -KILL $(children "$(program)")
 		assertNotNull "$round" "$(web)"
@@ -174,6 +178,10 @@ testAChildThatDiesInAcceptCostsNoConnection() {
 	await status_is 6 apps web completed
 	assertEquals 0 "$(status apps web lost)"
 	assertEquals 1 "$(status apps web spawned)"
+}
+
+has_children() {
+	[ -n "$(children "$(program)")" ]
 }
 
 testAChildThatDiesEndsItsSession() {

@@ -8,7 +8,9 @@
 # ---------------------------------------------------------------- a connection
 
 testAProgramThatCallsAcceptIsServed() {
-	accept web </dev/null | conf
+	accept web <<-EOF | conf
+	max_processes = 1
+	EOF
 	pool_start
 	for count in 1 2 3; do
 		assertEquals "$count" "$(nth 2 "$(web)")"
@@ -81,7 +83,8 @@ testAPointerToNowhereFailsAndCostsNoConnection() {
 	pool_start
 	assertEquals 1 "$(nth 2 "$(web)")"
 	await said 'accept: Bad address'
-	await status_is 0 apps web lost
+	await status_is 1 apps web completed
+	assertEquals 0 "$(status apps web lost)"
 }
 
 # ---------------------------------------------------------------- its socket
