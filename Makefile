@@ -361,6 +361,7 @@ E2E_TESTS = \
     tests/e2e/examples_test.sh \
     tests/e2e/counter_test.sh \
     tests/e2e/listen_test.sh \
+    tests/e2e/ready_after_test.sh \
     tests/e2e/first_run_test.sh \
     tests/e2e/log_test.sh \
     tests/e2e/service_test.sh \

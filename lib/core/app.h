@@ -27,7 +27,7 @@ struct app_options {
 	uint64_t max_requests; /* 0: no limit */
 	uint64_t max_requests_jitter;
 	uint64_t max_memory; /* resident bytes; 0: no limit */
-	bool sessions; /* false: it is ready when it is spawned, and none */
+	bool sessions; /* false: none are known, and no READY is said */
 	bool listens; /* handoff = listen: accepts itself; not with sessions */
 	bool exit_ends; /* exit ends a session well: one is all it has */
 	bool private_queue; /* queue = private; prefetch is at least 1 */
@@ -48,6 +48,7 @@ struct app_options {
 	tspan request_timeout; /* 0: none */
 	tspan slow_timeout; /* 0: none */
 	tspan start_timeout;
+	tspan ready_after; /* without sessions: it is ready when it lived so */
 	tspan pickup_timeout;
 	tspan restart_delay;
 	tspan restart_delay_max;
@@ -173,6 +174,24 @@ static inline uint32_t
 app_ready(const struct app *a)
 {
 	return a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_ACTIVE];
+}
+
+/* Whether its processes are for no connections at all (handoff = none). */
+static inline bool
+app_has_jobs(const struct app *a)
+{
+	return !a->options.sessions && !a->options.listens;
+}
+
+/*
+ * Whether it has the processes that it keeps. One that has a process for each
+ * connection keeps none; a job may be done at any time.
+ */
+static inline bool
+app_is_ready(const struct app *a)
+{
+	return a->renewing || (app_has_jobs(a) && a->greeted) ||
+	    app_ready(a) >= a->options.min_processes;
 }
 
 /* All that exist, leaving ones included. */

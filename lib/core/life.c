@@ -154,6 +154,19 @@ life_begin(struct pool *p, uint32_t app)
 }
 
 void
+life_ready(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+
+	x->ready = true;
+	x->used = p->now;
+	p->apps[x->app].missed = false;
+	(void)life_event(p, process, PROCESS_READY);
+	if (x->state == PROCESS_IDLE)
+		rollout_relieve(p, x->app);
+}
+
+void
 life_free(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];

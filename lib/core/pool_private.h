@@ -34,6 +34,9 @@ void pool_at(struct pool *p, tstamp now);
 /* After each fact: everything that follows from it for the app. */
 void pool_settle(struct pool *p, uint32_t app);
 
+/* Tells that the app is ready, if that is news. */
+void pool_greet(struct pool *p, uint32_t app);
+
 /* Calls an app that knocks for want of a number, if there is one again. */
 void pool_call_crowd(struct pool *p);
 
@@ -162,6 +165,9 @@ void life_expire(struct pool *p, uint32_t process, bool expiring);
 
 /* Asks for a new process; the caller knows that the ceilings allow it. */
 void life_begin(struct pool *p, uint32_t app);
+
+/* It may be given connections, or counts as one that accepts them. */
+void life_ready(struct pool *p, uint32_t process);
 
 /*
  * How many sessions it may have, by the options of now. One that has had as

@@ -15,20 +15,6 @@ pool_warm(struct pool *p, uint32_t process)
 	timing_arm(p, process);
 }
 
-static void
-pool_became_ready(struct pool *p, uint32_t process)
-{
-	struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
-
-	x->ready = true;
-	x->used = p->now;
-	a->missed = false;
-	(void)life_event(p, process, PROCESS_READY);
-	if (x->state == PROCESS_IDLE)
-		rollout_relieve(p, x->app);
-}
-
 void
 pool_start_queued(struct pool *p, uint32_t process, tstamp now)
 {
@@ -52,13 +38,18 @@ void
 pool_spawned(struct pool *p, uint32_t process, tstamp now)
 {
 	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
 
 	pool_at(p, now);
-	p->apps[x->app].figures.spawned++;
-	if (p->apps[x->app].options.sessions)
+	a->figures.spawned++;
+	if (a->options.sessions)
 		return;
-	pool_became_ready(p, process);
-	pool_settle(p, x->app);
+	x->ready_at = tstamp_add(now, a->options.ready_after);
+	timing_arm(p, process);
+	if (a->options.ready_after == 0) {
+		life_ready(p, process);
+		pool_settle(p, x->app);
+	}
 }
 
 void
@@ -97,7 +88,7 @@ pool_ready(struct pool *p, uint32_t process, tstamp now)
 	pool_at(p, now);
 	if (x->ready)
 		return false;
-	pool_became_ready(p, process);
+	life_ready(p, process);
 	pool_settle(p, x->app);
 	return true;
 }
@@ -253,6 +244,18 @@ pool_return_assigned(struct pool *p, uint32_t process)
 	}
 }
 
+/* Sooner than ready_after; it was ready all the same, and so is its app. */
+static void
+pool_job_done(struct pool *p, uint32_t process)
+{
+	uint32_t app = p->processes[process].app;
+
+	if (!app_has_jobs(&p->apps[app]))
+		return;
+	life_ready(p, process);
+	pool_greet(p, app);
+}
+
 void
 pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 {
@@ -260,6 +263,8 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 
 	pool_at(p, now);
 	x->exited = how != END_SIGNAL;
+	if (how == END_EXIT && x->state == PROCESS_STARTING)
+		pool_job_done(p, process);
 	blame_account(p, process, how);
 	(void)life_event(p, process, PROCESS_DIED);
 	ahead_none(p, process);

@@ -104,6 +104,7 @@ struct process {
 	tstamp born;
 	tstamp since; /* when it came into its state */
 	tstamp used; /* last hand-over or end of a session */
+	tstamp ready_at; /* when it is, unless it dies; 0: when it says so */
 	tstamp step_at; /* when the present step of stopping began */
 	tstamp cool_until;
 	uint32_t jitter; /* its part of all that vary, in 2^-32 */

@@ -120,17 +120,12 @@ pool_reopen(struct pool *p, uint32_t app)
 	}
 }
 
-/*
- * The first time that min_processes are ready is worth telling. An app that
- * has a process for each connection keeps none.
- */
-static void
+void
 pool_greet(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->greeted || app_rolling(a) || a->phase != APP_RUNNING ||
-	    (!a->renewing && app_ready(a) < a->options.min_processes))
+	if (a->greeted || app_rolling(a) || a->phase != APP_RUNNING)
 		return;
 	a->greeted = true;
 	pool_tell(p, app, NEWS_READY, ILIST_NONE);
@@ -153,7 +148,8 @@ pool_settle(struct pool *p, uint32_t app)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 	sizing_update(p, app);
 	places_offer(p, app);
-	pool_greet(p, app);
+	if (app_is_ready(a))
+		pool_greet(p, app);
 	pool_call(p, app);
 	pool_watch_waste(p, app);
 	if (a->phase != APP_RUNNING)

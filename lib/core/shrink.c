@@ -15,9 +15,8 @@
 static bool
 shrink_surplus(const struct pool *p, const struct app *a)
 {
-	return !a->options.sessions && !a->options.listens &&
-	    a->in_state[PROCESS_STARTING] == 0 && sizing_kept(p, a) &&
-	    sizing_lasting(a) > sizing_least(p, a) &&
+	return app_has_jobs(a) && a->in_state[PROCESS_STARTING] == 0 &&
+	    sizing_kept(p, a) && sizing_lasting(a) > sizing_least(p, a) &&
 	    sizing_lasting(a) > a->options.min_idle;
 }
 

@@ -100,7 +100,9 @@ timing_deadline(const struct pool *p, uint32_t process)
 	case PROCESS_STARTING:
 		if (x->queued)
 			return TSTAMP_NEVER;
-		return tstamp_add(x->born, a->options.start_timeout);
+		return x->ready_at != 0
+		    ? x->ready_at
+		    : tstamp_add(x->born, a->options.start_timeout);
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:
 		at = timing_session_deadline(p, x);
@@ -181,7 +183,10 @@ timing_tick(struct pool *p, uint32_t process)
 
 	switch ((enum process_state)x->state) {
 	case PROCESS_STARTING:
-		life_escalate(p, process, STEP_TERM, END_START_TIMEOUT);
+		if (x->ready_at != 0)
+			life_ready(p, process);
+		else
+			life_escalate(p, process, STEP_TERM, END_START_TIMEOUT);
 		return;
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:

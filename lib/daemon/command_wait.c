@@ -20,9 +20,7 @@ group_readiness(const struct group *g)
 		return FAILED;
 	if (app_rolling(a))
 		return COMING;
-	/* One whose processes are new for each connection keeps none. */
-	return a->renewing || app_ready(a) >= a->options.min_processes ? READY
-								       : COMING;
+	return app_is_ready(a) ? READY : COMING;
 }
 
 /* Of all groups; group_out is one of those that stand worst, unless READY. */

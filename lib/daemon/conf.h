@@ -255,6 +255,7 @@ struct conf_app {
 	tspan max_lifetime_jitter;
 	uint64_t max_memory;
 	tspan start_timeout;
+	tspan ready_after;
 	tspan pickup_timeout;
 	tspan restart_delay;
 	tspan restart_delay_max;

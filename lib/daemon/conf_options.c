@@ -19,6 +19,8 @@
 /* A process outlives its sessions. */
 #define LASTING (NATIVE | CONF_BIT(CONF_HANDOFF_ACCEPT))
 #define SESSIONS (LASTING | CONF_BIT(CONF_HANDOFF_STDIO))
+/* Processes say nothing. */
+#define SILENT (CONF_BIT(CONF_HANDOFF_LISTEN) | CONF_BIT(CONF_HANDOFF_NONE))
 #define CONNECTIONS (SESSIONS | CONF_BIT(CONF_HANDOFF_LISTEN))
 
 #define GLOBAL(field, kind) \
@@ -163,6 +165,8 @@ const struct conf_option conf_app_options[] = {
 	{ APP(max_memory, size), .preset = "0", SIZES },
 	{ APP(start_timeout, span), .preset = "30s", .min = SHORT, .max = LONG,
 	    SIZES },
+	{ APP(ready_after, span), .preset = "1s", .max = LONG,
+	    .handoffs = SILENT, SIZES },
 	{ APP(pickup_timeout, span), .preset = "10s", .min = SHORT, .max = LONG,
 	    .handoffs = SESSIONS, SIZES },
 	{ APP(restart_delay, span), .preset = "1s", .min = SHORT, .max = LONG,

@@ -42,6 +42,7 @@ conf_pool_options(const struct conf_app *conf, struct app_options *out)
 		.request_timeout = conf->request_timeout,
 		.slow_timeout = conf->slow_timeout,
 		.start_timeout = conf->start_timeout,
+		.ready_after = conf->ready_after,
 		.pickup_timeout = conf->pickup_timeout,
 		.restart_delay = conf->restart_delay,
 		.restart_delay_max = conf->restart_delay_max,

@@ -94,22 +94,31 @@ listening_serves(const struct group *g, uint32_t process)
 	    g->sup->pool.processes[process].state <= PROCESS_ACTIVE;
 }
 
-/* Its processes that may not accept yet; others: whether any does. */
-static uint32_t
-listening_beginners(const struct group *g, bool *others, tstamp now)
-{
-	uint32_t count = 0;
+/* An app's processes, by what is known of their accepting. */
+struct listening_crew {
+	uint32_t starting; /* the pool knows of those */
+	uint32_t beginners; /* ready, and may not accept yet */
+	bool accepts; /* any does */
+};
 
-	*others = false;
+static struct listening_crew
+listening_muster(const struct group *g, tstamp now)
+{
+	const struct process *processes = g->sup->pool.processes;
+	struct listening_crew crew = { 0, 0, false };
+	bool begins;
+
 	for (uint32_t n = 0; n < g->sup->pool.nprocesses; n++) {
 		if (!listening_serves(g, n))
 			continue;
-		if (listening_begins(g, n, now))
-			count++;
-		else
-			*others = true;
+		begins = listening_begins(g, n, now);
+		crew.accepts |= !begins;
+		if (processes[n].state == PROCESS_STARTING)
+			crew.starting++;
+		else if (begins)
+			crew.beginners++;
 	}
-	return count;
+	return crew;
 }
 
 /* Somebody waits until they have begun: that they hold nobody is no rest. */
@@ -137,21 +146,18 @@ listening_accepted(struct group *g)
 }
 
 /*
- * How many want one more process. Before the first accepts, nobody: that one
- * may let in all at once.
+ * How many want a process beside those that are ready. Before the first
+ * accepts, nobody: that one may let in all at once.
  */
 static uint32_t
 listening_demand(const struct group *g, long depth, tstamp now)
 {
-	bool others;
-	uint32_t beginners;
+	struct listening_crew crew = listening_muster(g, now);
 
-	if (depth == 0)
+	if (!crew.accepts && crew.starting + crew.beginners > 0)
 		return 0;
-	beginners = listening_beginners(g, &others, now);
-	if (beginners > 0 && (!others || (uint32_t)depth <= beginners))
-		return 0;
-	return (uint32_t)depth - beginners;
+	return depth > (long)crew.beginners ? (uint32_t)depth - crew.beginners
+					    : 0;
 }
 
 static long

@@ -2,9 +2,10 @@
 # handoff = listen: programs that accept connections themselves.
 
 # listens [OPTION-OF-listening.py...]: the app web at web.sock, for conf; what
-# else it has comes from stdin.
+# else it has comes from stdin. It is ready soon.
 listens() {
 	echo 'log_level = debug'
+	echo 'defaults { ready_after = 50ms }'
 	echo 'app "web" {'
 	echo 'handoff = listen'
 	printf 'command = %s\n' \

@@ -169,6 +169,7 @@ testAJobWorkerLeavesAfterMaxLifetime() {
 		command = { "/bin/sleep", "600" }
 		min_processes = 2
 		max_lifetime = 200ms
+		ready_after = 0
 	}
 	EOF
 	pool_start

@@ -236,6 +236,15 @@ what_needs_sessions_is_a_mistake_without_them(void)
 }
 
 static void
+ready_after_is_for_those_that_say_nothing(void)
+{
+	MISTAKES("", APP("handoff = listen ready_after = 0"));
+	MISTAKES("", "app a { handoff = none command = a ready_after = 5s }");
+	MISTAKE("option 'ready_after' cannot be used with handoff = native",
+	    APP("ready_after = 5s"));
+}
+
+static void
 job_workers_know_no_maximum(void)
 {
 	MISTAKES("", "app a { handoff = none command = a min_processes = 20 }");
@@ -673,6 +682,7 @@ main(int argc, char **argv)
 	RUN(what_is_not_in_force_may_be_its_default);
 	RUN(an_option_its_handoff_cannot_honour_is_a_mistake);
 	RUN(what_needs_sessions_is_a_mistake_without_them);
+	RUN(ready_after_is_for_those_that_say_nothing);
 	RUN(job_workers_know_no_maximum);
 	RUN_ALONE(only_root_can_be_another_user);
 	RUN_ALONE(only_root_can_change_the_root);

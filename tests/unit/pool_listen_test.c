@@ -165,6 +165,126 @@ a_process_that_leaves_takes_its_load_with_it(void)
 	rig_end();
 }
 
+static struct app_options
+settling_options(uint32_t min)
+{
+	struct app_options o = listen_options(min);
+
+	o.ready_after = TSPAN_SECONDS(1);
+	o.start_limit = 2;
+	return o;
+}
+
+static void
+it_is_ready_when_it_has_lived_for_ready_after(void)
+{
+	struct app_options o = settling_options(1);
+
+	rig_begin();
+	rig.tells = true;
+	o.start_timeout = TSPAN_MSECONDS(500);
+	rig_add(&o);
+	(void)rig_did();
+	rig_at(100);
+	rig_spawned(0);
+	rig_at(1099);
+	CHECK_STR("", rig_did());
+	CHECK_EQ(PROCESS_STARTING, rig_process(0)->state);
+	rig_at(1100);
+	CHECK_STR("tell 0 ready", rig_did());
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+one_that_dies_sooner_is_a_failed_start(void)
+{
+	struct app_options o = settling_options(1);
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_at(999);
+	rig_exits(0, END_EXIT);
+	CHECK_EQ(1, rig_app(0)->failed_starts);
+	CHECK(!rig_app(0)->failed);
+	rig_at(10000);
+	CHECK_STR("spawn 0", rig_did());
+	rig_spawned(0);
+	rig_exits(0, END_FAILURE);
+	CHECK(rig_app(0)->failed);
+	rig_end();
+}
+
+static void
+an_old_one_stays_until_the_new_one_is_ready(void)
+{
+	struct app_options o = settling_options(1);
+
+	begin_listening(o, 1);
+	rig_at(1000);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	rig_spawned(1);
+	rig_at(1999);
+	CHECK_STR("", rig_did());
+	rig_at(2000);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+a_generation_that_does_not_live_takes_no_old_one_along(void)
+{
+	begin_listening(settling_options(1), 1);
+	rig_at(1000);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	for (uint32_t n = 1; n <= 2; n++) {
+		rig_at(10000 * n);
+		(void)rig_did();
+		rig_spawned(1);
+		rig_exits(1, END_FAILURE);
+	}
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	CHECK(rig_app(0)->given_up);
+	rig_end();
+}
+
+static void
+one_told_to_stop_before_it_is_ready_stops(void)
+{
+	struct app_options o = settling_options(1);
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_at(1000);
+	CHECK_EQ(PROCESS_STOPPING, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+a_job_that_is_done_sooner_was_ready(void)
+{
+	struct app_options o = settling_options(1);
+
+	o.listens = false;
+	rig_begin();
+	rig.tells = true;
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_at(100);
+	rig_exits(0, END_EXIT);
+	CHECK_STR("tell 0 ready, tell 0 backoff", rig_did());
+	CHECK_EQ(0, rig_app(0)->failed_starts);
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -179,5 +299,11 @@ main(int argc, char **argv)
 	RUN(a_process_that_is_not_in_use_stops_after_max_idle_time);
 	RUN(low_load_stops_what_is_not_needed);
 	RUN(a_process_that_leaves_takes_its_load_with_it);
+	RUN(it_is_ready_when_it_has_lived_for_ready_after);
+	RUN(one_that_dies_sooner_is_a_failed_start);
+	RUN(an_old_one_stays_until_the_new_one_is_ready);
+	RUN(a_generation_that_does_not_live_takes_no_old_one_along);
+	RUN(one_told_to_stop_before_it_is_ready_stops);
+	RUN(a_job_that_is_done_sooner_was_ready);
 	return check_finish();
 }

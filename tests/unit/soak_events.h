@@ -52,6 +52,7 @@ random_options(struct app_options *o, bool sessions)
 	o->single_threshold = world_random(101);
 	o->kill_interval = random_span(false);
 	o->start_timeout = random_span(false);
+	o->ready_after = random_span(true);
 	o->pickup_timeout = random_span(false);
 	o->restart_delay = random_span(false);
 	o->restart_delay_max = random_span(false);
@@ -222,7 +223,7 @@ a_process_talks_nonsense(void)
 		return;
 	assert(!pool_done(&w.pool, n, c, w.now));
 	assert(!pool_lost(&w.pool, n, ILIST_NONE, w.now));
-	if (w.processes[n].ready)
+	if (w.processes[n].ready && w.pool.processes[n].ready)
 		assert(!pool_ready(&w.pool, n, w.now));
 	pool_misbehaved(
 	    &w.pool, n, world_random(2) == 0 ? END_NONSENSE : END_FAIL, w.now);

@@ -33,7 +33,7 @@ struct world_process {
 	uint8_t fate; /* enum world_fate */
 	uint32_t app;
 	bool queued; /* asked for, but others are started first */
-	bool ready; /* it said so */
+	bool ready; /* it said so, or never does */
 	bool stopped; /* STOP, TERM or KILL has been carried out */
 	bool killed;
 	bool deaf; /* ignores STOP and TERM */

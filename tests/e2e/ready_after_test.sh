@@ -1,0 +1,103 @@
+#!/bin/sh
+# ready_after: programs that say nothing are ready when they have lived so long.
+
+# silent HANDOFF COMMAND...: the app web, for conf; what else it has comes from
+# stdin.
+silent() {
+	echo 'app "web" {'
+	echo "handoff = $1"
+	[ "$1" = none ] || echo 'listen = "unix:web.sock"'
+	shift
+	printf 'command = %s\n' "$(quoted "$@")"
+	cat
+	echo '}'
+}
+
+file_setup() {
+	cp tests/e2e/workers/listening.py "$DIR"
+}
+
+serves() {
+	silent listen "$PYTHON" "$DIR/listening.py"
+}
+
+testAProgramThatEndsAtOnceFailsItsApp() {
+	silent listen sh -c 'echo no such module >&2; exit 3' <<-EOF | conf
+	start_limit = 2
+	restart_delay = 10ms
+	EOF
+	pool_run
+	reason=$(ctl wait 2>&1)
+	assertEquals 1 $?
+	assertContains "$reason" \
+	    'web has failed: exited with status 3 before it was ready'
+	assertEquals 2 "$(status apps web spawned)"
+}
+
+testAServerThatDaemonizesFailsItsApp() {
+	silent listen true <<-EOF | conf
+	start_limit = 2
+	restart_delay = 10ms
+	EOF
+	pool_run
+	reason=$(ctl wait 2>&1)
+	assertEquals 1 $?
+	assertContains "$reason" 'exited with status 0 before it was ready'
+}
+
+testAJobThatFailsAtOnceFailsItsApp() {
+	silent none false <<-EOF | conf
+	start_limit = 2
+	restart_delay = 10ms
+	EOF
+	pool_run
+	reason=$(ctl wait 2>&1)
+	assertEquals 1 $?
+	assertContains "$reason" 'exited with status 1 before it was ready'
+}
+
+testJobsThatAreDoneSoonerAreReady() {
+	silent none true <<-EOF | conf
+	min_processes = 2
+	ready_after = 60s
+	start_limit = 1
+	restart_delay = 10ms
+	EOF
+	pool_start
+	await status_is running apps web state
+	assertEquals 0 "$(status apps web spawn_failures)"
+}
+
+testItIsStartingUntilThen() {
+	serves <<-EOF | conf
+	ready_after = 60s
+	start_timeout = 10ms
+	EOF
+	pool_run
+	await status_is 1 apps web spawned
+	assertEquals 'it is served' 1 "$(web | wc -l)"
+	assertEquals 1 "$(status apps web starting)"
+	assertEquals 0 "$(status apps web idle)"
+}
+
+testANewReleaseThatDoesNotLiveTakesNoOldProcessAlong() {
+	serves <<-EOF | conf
+	min_processes = 2
+	ready_after = 100ms
+	EOF
+	pool_start
+	old=$(status apps web workers '*' pid | sort)
+	silent listen sh -c 'sleep 0.1; exit 1' <<-EOF | conf
+	min_processes = 2
+	ready_after = 60s
+	start_limit = 2
+	restart_delay = 10ms
+	EOF
+	reason=$(ctl reload 2>&1)
+	assertEquals 1 $?
+	assertContains "$reason" 'exited with status 1 before it was ready'
+	assertEquals "$old" "$(status apps web workers '*' pid | sort)"
+	assertEquals 1 "$(web | wc -l)"
+}
+
+. tests/e2e/lib.sh
