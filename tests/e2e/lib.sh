@@ -370,7 +370,7 @@ may_open() {
 
 # queue_of COUNT: for max_queue, or what descriptors allow beside all else.
 queue_of() {
-	if may_open $(($1 + 300)); then echo "$1"; else echo 600; fi
+	if may_open $(($1 + 300)); then echo "$1"; else echo 350; fi
 }
 
 # Whether we may look into processes of other users: CAP_SYS_PTRACE.
