@@ -152,7 +152,10 @@ only_root(struct conf_build *b, struct conf_where where, const char *user,
 	struct conf_user u = { 0 };
 	gid_t gid;
 
-	if (user != NULL && (!conf_user_find(user, &u) || u.uid != geteuid()))
+	/* One who has no name, as in a container, has a number all the same. */
+	if (user != NULL &&
+	    ((!conf_user_find(user, &u) && !conf_user_of_number(user, &u)) ||
+		u.uid != geteuid()))
 		conf_mistake(b->findings, where,
 		    "option 'user': only root can run processes as '%s'", user);
 	if (group != NULL &&

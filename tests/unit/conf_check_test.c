@@ -283,6 +283,25 @@ only_root_can_be_another_user(void)
 }
 
 static void
+who_has_no_name_has_a_number(void)
+{
+	struct conf *conf;
+
+	if (geteuid() != 0)
+		SKIP("needs root");
+	NEED(chmod(conf_folder, 0777) == 0);
+	(void)remove(in_folder("pool.conf"));
+	NEED(setgid(54322) == 0 && setuid(54321) == 0);
+	conf = conf_right(APP("user = 54321 group = 54322"));
+	NEED(conf != NULL);
+	CHECK(!conf->apps[0].identity.change);
+	conf_free(conf);
+	MISTAKES("pool.conf:1: option 'user': only root can run processes as "
+		 "'54320'\n",
+	    APP("user = 54320"));
+}
+
+static void
 only_root_can_change_the_root(void)
 {
 	NEED(become_nobody());
@@ -685,6 +704,7 @@ main(int argc, char **argv)
 	RUN(ready_after_is_for_those_that_say_nothing);
 	RUN(job_workers_know_no_maximum);
 	RUN_ALONE(only_root_can_be_another_user);
+	RUN_ALONE(who_has_no_name_has_a_number);
 	RUN_ALONE(only_root_can_change_the_root);
 	RUN_ALONE(who_is_not_root_stays_who_he_is);
 	RUN_ALONE(the_file_alone_asks_for_nobody_and_nothing);
