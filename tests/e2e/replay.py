@@ -8,6 +8,11 @@
 
 The trace is regular, without chance: quiet, a rush that needs some seven
 processes, quiet again until most of them have stopped.
+
+A machine that stands still for a moment, of which the simulation knows nothing,
+makes clients late, and then a queue about as long.  What the latest of them
+cannot account for by its place in the trace, its wait and its service is
+therefore added to what may differ.
 """
 
 import asyncio
@@ -36,12 +41,14 @@ def read(path):
             yield float(at), float(service)
 
 
-async def client(begin, at, service, path, waits):
+async def client(begin, at, service, path, waits, late):
     await asyncio.sleep(max(0, begin + at - time.monotonic()))
     reader, writer = await asyncio.open_unix_connection(path)
     writer.write(f"sleep {service * 1000:.0f}ms\n".encode())
     answer = await reader.readline()
-    waits.append(int(answer.split()[4]) / 1e6)
+    wait = int(answer.split()[4]) / 1e6
+    waits.append(wait)
+    late.append(time.monotonic() - begin - at - wait - service)
     writer.close()
 
 
@@ -72,12 +79,12 @@ def at_rest(ctl, control):
 
 
 async def play(path, socket, ctl, control):
-    waits, series = [], []
+    waits, series, late = [], [], []
     before = status(ctl, control)
     begin = time.monotonic()
     watcher = asyncio.create_task(watch(begin, ctl, control, series))
     await asyncio.gather(
-        *(client(begin, at, s, socket, waits) for at, s in read(path))
+        *(client(begin, at, s, socket, waits, late) for at, s in read(path))
     )
     watcher.cancel()
     after = at_rest(ctl, control)
@@ -87,6 +94,7 @@ async def play(path, socket, ctl, control):
             {
                 "spawned": after["spawned"] - before["spawned"],
                 "waits": waits,
+                "late": max(late),
                 "series": series,
                 "idle_while_waiting": after["idle_while_waiting"],
                 "completed": after["completed"],
@@ -109,6 +117,8 @@ def compare(found, simulated, slack):
     mean = sum(n for n, _ in pairs) / len(pairs)
     ours = sum(n for _, n in pairs) / len(pairs)
     apart = sum(abs(n - m) for n, m in pairs) / len(pairs)
+    late = found["late"]
+    print(f"late: {late:.4g}", file=sys.stderr)
 
     def check(what, daemon, simulation, tolerance):
         print(
@@ -121,12 +131,13 @@ def compare(found, simulated, slack):
 
     spawned = simulated["spawned"] - simulated["spawned_before"]
     check("completed", found["completed"], simulated["completed"], 0)
-    check("spawned", found["spawned"], spawned, 2 * slack)
-    check("mean processes", mean, ours, 0.15 * ours * slack)
-    check("processes apart at a time", apart, 0, 1.0 * slack)
+    # While nobody comes five a second stop, and are started again.
+    check("spawned", found["spawned"], spawned, 2 * slack + 5 * late)
+    check("mean processes", mean, ours, 0.15 * ours * slack + late)
+    check("processes apart at a time", apart, 0, 1.0 * slack + late)
     for name, share in (("p50", 0.5), ("p90", 0.9), ("p99", 0.99)):
         value = simulated["queue_wait"][name]
-        tolerance = (0.03 + 0.25 * value) * slack
+        tolerance = (0.03 + 0.25 * value) * slack + late
         check(name, quantile(found["waits"], share), value, tolerance)
     check("idle while waiting", found["idle_while_waiting"], 0, 0.05 * slack)
     print("\n".join(off))
