@@ -9,7 +9,8 @@ PROGRAMS=16
 
 # The daemon and all it starts have one processor.
 more_setup() {
-	printf '#!/bin/sh\nexec taskset 0x1 "%s" "$@"\n' "$APPPOOLD" \
+	printf '#!/bin/sh\nexec taskset -c %s "%s" "$@"\n' \
+	    "$PROCESSOR" "$APPPOOLD" \
 	    >"$DIR/apppoold"
 	chmod 755 "$DIR/apppoold"
 	APPPOOLD=$DIR/apppoold

@@ -9,10 +9,10 @@
 # to do takes time, until `feed PROGRAM`, which may be gone by then.
 starve() {
 	[ -n "$STARVING" ] || {
-		start_process taskset 0x1 sh -c 'while :; do :; done'
+		start_process taskset -c "$PROCESSOR" sh -c 'while :; do :; done'
 		STARVING=$STARTED
 	}
-	taskset -a -p 0x1 "$1" >/dev/null
+	taskset -a -c -p "$PROCESSOR" "$1" >/dev/null
 	chrt -a -i -p 0 "$1"
 }
 

@@ -2,6 +2,11 @@
 #
 # What the tests of handoff = accept share; see lib.sh.
 
+# One that we may use, for taskset -c; in a container not always the first.
+# shellcheck disable=SC2034 # for those who source this
+PROCESSOR=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' \
+    /proc/self/status)
+
 # accept NAME OPTION-OF-acceptor...: an app at $DIR/NAME.sock, for conf; what
 # else it has comes from stdin.
 accept() {
