@@ -7,9 +7,9 @@ descriptor 0 alone, in the blocking manner. A request is a line, the answer is
 "PID LINE", and then the connection is closed. Some are obeyed first:
 
     sleep SECONDS   and serves nobody meanwhile
-    burn SECONDS    likewise, with a processor
+    burn            likewise, with a processor, until the client leaves
     keep            the connection stays open
-    child SECONDS   so does it, in the hands of a child alone
+    child           so does it, in the hands of a child alone
     environment     says what it was given
     shutdown        shuts the first socket down
     exit STATUS
@@ -30,10 +30,14 @@ import time
 LISTEN_FDS_START = 3
 
 
-def burn(seconds):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        pass
+def burn(connection):
+    connection.setblocking(False)
+    while True:
+        try:
+            if not connection.recv(65536):
+                return
+        except BlockingIOError:
+            pass
 
 
 def environment():
@@ -43,8 +47,8 @@ def environment():
                              "mine" if mine else "not mine")
 
 
-def give_to_child(connection, seconds):
-    subprocess.Popen(["sleep", seconds], stdin=connection.fileno(),
+def give_to_child(connection):
+    subprocess.Popen(["cat"], stdin=connection.fileno(),
                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -54,13 +58,13 @@ def obey(line, connection, listeners):
     if word == "sleep":
         time.sleep(float(rest))
     elif word == "burn":
-        burn(float(rest))
+        burn(connection)
     elif word == "environment":
         return environment(), False
     elif word == "shutdown":
         listeners[0].shutdown(socket.SHUT_RDWR)
     elif word == "child":
-        give_to_child(connection, rest)
+        give_to_child(connection)
     elif word == "exit":
         sys.exit(int(rest))
     return line, word == "keep"
