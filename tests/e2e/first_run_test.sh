@@ -250,7 +250,7 @@ testAStoppedDaemonExitsWithZeroAndLeavesNothing() {
 	pool_start
 	pool_stop
 	assertEquals 0 "$RC"
-	assertTrue no_leftovers
+	await no_leftovers
 	assertFalse "[ -e '$DIR/control.sock' ] || [ -e '$DIR/web.sock' ]"
 }
 

@@ -50,7 +50,7 @@ testNoMoreAreServedThanTheLimitAllows() {
 	took=$(($(now_ms) - start))
 	assertTrue "six of 100 ms, two at a time, in $took ms" \
 	    "[ $took -ge 290 ]"
-	assertEquals 6 "$(status apps web limit granted)"
+	await status_is 6 apps web limit granted
 	await status_is 6 apps web completed
 	await status_is 0 apps web limit held
 	assert_accounts web
@@ -80,8 +80,10 @@ testTwoDaemonsShareOneCeilingWithoutWastingIt() {
 	took=$(($(now_ms) - start))
 	assertTrue "100 of 20 ms, one at a time, in $took ms" \
 	    "[ $took -ge 1980 ]"
+	# Each that waited for something else than the other's end would wait
+	# for its timeout.
 	assertTrue "and not much later: $took ms" \
-	    "[ $took -le $((4000 * SLOW)) ]"
+	    "[ $took -lt 15000 ]"
 	other_end
 	pool_stop
 }
@@ -105,8 +107,8 @@ testADaemonThatIsKilledLetsTheOtherGoOn() {
 	flood --unix "$DIR/web.sock" --count 1 --min answered=1 >/dev/null
 	assertEquals 0 $?
 	took=$(($(now_ms) - start))
-	assertTrue "it went on within a second: $took ms" \
-	    "[ $took -lt $((1000 * SLOW)) ]"
+	assertTrue "it did not wait for its timeout: $took ms" \
+	    "[ $took -lt 15000 ]"
 	kill "$holder" 2>/dev/null
 	wait "$holder"
 	for pid in $(leftovers); do
@@ -146,16 +148,19 @@ testAnUnreachableServerHoldsThemBackWhereItIsClosed() {
 testAFullQueueOfTheLimitMeetsOnFull() {
 	{
 		echo "counter = \"unix:$DIR/counter.sock\""
-		limited web "local k 1 1 5s" --work 500ms <<-END
+		limited web "local k 1 1 30s" <<-END
 		min_processes = 2
 		on_full = close
 		END
 	} | conf
 	pool_start
-	flood --unix "$DIR/web.sock" --count 2 --concurrency 2 \
-	    --min answered=1 --max answered=1 >/dev/null 2>&1
+	hold_at first
+	flood --unix "$DIR/web.sock" --count 1 --max answered=0 >/dev/null 2>&1
 	assertEquals 0 $?
-	assertEquals 1 "$(status apps web limit full)"
+	open_gate first
+	behind
+	assertContains "$ANSWER" hello
+	await status_is 1 apps web limit full
 	await status_is 1 apps web refused
 	pool_stop
 }

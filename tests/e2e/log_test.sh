@@ -28,6 +28,8 @@ testLinesAreObjectsInJson() {
 	} | conf
 	pool_start
 	await said '"app":"web"'
+	# So that no line is being written when they are read.
+	pool_stop
 	assertTrue "'$PYTHON' -c '
 import json, sys
 for line in open(sys.argv[1]):

@@ -152,7 +152,8 @@ testOneThatDoesNotAnswerIsBadInTime() {
 	took=$(($(now_ms) - before))
 	bad 'no whole answer within 0.3 s'
 	assertTrue "took $took ms" "[ $took -ge 300 ]"
-	assertTrue "took $took ms" "[ $took -lt $((300 + 2000 * SLOW)) ]"
+	# And not the 5 s of who says nothing else.
+	assertTrue "took $took ms" "[ $took -lt 4800 ]"
 }
 
 testOneWhoseBacklogIsFullIsBadInTime() {

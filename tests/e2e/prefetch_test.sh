@@ -99,6 +99,7 @@ testNobodyIsLostWhileConnectionsGoToAndFro() {
 	    --concurrency 3 --count 100 --request 'sleep 15ms' \
 	    --max lost=0 >"$DIR/long" 2>&1
 	long=$STARTED
+	await has_sessions
 	flood --unix "$DIR/web.sock" --concurrency 10 --count 3000 \
 	    --max lost=0 >"$DIR/short" 2>&1
 	assertEquals "$(cat "$DIR/short")" 0 $?
@@ -108,6 +109,10 @@ testNobodyIsLostWhileConnectionsGoToAndFro() {
 	assertEquals 0 "$(status apps web lost)"
 	await status_is 3100 apps web completed
 	assert_accounts web
+}
+
+has_sessions() {
+	[ "$(status apps web sessions)" -gt 0 ]
 }
 
 testProcessesThatAreKilledLoseOnlyWhatTheyHadReceived() {
@@ -126,7 +131,7 @@ testProcessesThatAreKilledLoseOnlyWhatTheyHadReceived() {
 	assertTrue "$lost lost" "[ $lost -gt 0 ]"
 	# The clients know before the daemon does.
 	await status_is $((1000 - lost)) apps web completed
-	assertEquals "$(cat "$DIR/flood")" "$lost" "$(status apps web lost)"
+	await status_is "$lost" apps web lost
 	await status_is "$lost" apps web exits signal
 	assert_accounts web
 }
@@ -144,8 +149,8 @@ testPrefetchChangesInPlace() {
 	prefetch = 1
 	EOF
 	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
-	assertEquals 2 "$(status apps web sessions)"
-	assertEquals 1 "$(status apps web waiting)"
+	await are_sessions 2
+	await status_is 1 apps web waiting
 	dismiss all
 	assertEquals "$first" \
 	    "$(echo "$ANSWERS" | cut -d ' ' -f 1 | sort -u)"
@@ -212,12 +217,14 @@ testWhatIsAheadInPrivateQueuesMakesTheAppGrow() {
 	EOF
 	pool_start
 	occupy all 3
-	await status_is 3 apps web processes
-	assertEquals '0 1 2' \
-	    "$(sessions_by_pid | cut -d ' ' -f 2 | sort | xargs)"
+	await shares_are '0 1 2'
 	dismiss all
 	assertEquals 3 "$(echo "$ANSWERS" | grep -c hello)"
-	assertEquals 3 "$(status apps web spawned)"
+	await status_is 3 apps web spawned
+}
+
+shares_are() {
+	[ "$(sessions_by_pid | cut -d ' ' -f 2 | sort | xargs)" = "$1" ]
 }
 
 # What has nobody left to queue with waits for the next process.

@@ -1,9 +1,9 @@
-"""usage: descriptors.py DAEMON PROGRAM SECONDS
+"""usage: descriptors.py DAEMON PROGRAM COUNT SECONDS
 
 Looks at the descriptors of every process of the daemon that runs the program,
-for so many seconds, and prints what none should have: each may have 0 to 3, one
-socket more, and nothing in common with another one.  The last line is how many
-processes were seen.
+until it has seen so many, and prints what none should have: each may have 0 to
+3, one socket more, and nothing in common with another one.  That there are not
+so many within so many seconds is printed, too.
 """
 
 import os
@@ -17,7 +17,7 @@ USUAL = {0: "/dev/null", 1: "pipe:", 2: "pipe:", 3: "socket:"}
 
 daemon, program = int(sys.argv[1]), sys.argv[2]
 owner = {}
-seen, looks = set(), 0
+seen = set()
 
 
 def children():
@@ -53,8 +53,8 @@ def is_wrong(pid, found):
     return False
 
 
-until = time.monotonic() + float(sys.argv[3])
-while time.monotonic() < until:
+count, until = int(sys.argv[3]), time.monotonic() + float(sys.argv[4])
+while len(seen) < count and time.monotonic() < until:
     for pid in children():
         try:
             with open(f"/proc/{pid}/comm") as f:
@@ -65,7 +65,7 @@ while time.monotonic() < until:
         except OSError:
             continue
         seen.add(pid)
-        looks += 1
         if is_wrong(pid, found):
             print(pid, found)
-print(len(seen), "processes in", looks, "looks")
+if len(seen) < count:
+    print("only", len(seen), "processes")
