@@ -52,7 +52,7 @@ busy() {
 		echo '}'
 	} | conf
 	pool_start
-	ask_behind 'sleep 60s'
+	hold_at busy
 }
 
 refusing() {
@@ -266,7 +266,7 @@ testALimitThatIsFullIsToldByAnAnswer() {
 	}
 	EOF
 	pool_start
-	ask_behind 'sleep 60s'
+	hold_at busy
 	assertEquals 503 "$(unix_get -o "$DIR/body" -w '%{http_code}')"
 	await status_is 1 apps web refused
 	assert_accounts web
