@@ -86,7 +86,7 @@ testAListenerThatRestsCostsNoProcessorTime() {
 	max_queue = 400
 	EOF
 	pool_start
-	ask_behind 'sleep 30s'
+	hold_at busy
 	limit nofile $(($(fds "$POOL") + 5))
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --count 20 --together --timeout 60 >"$DIR/asked" 2>&1

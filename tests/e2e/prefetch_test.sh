@@ -68,8 +68,8 @@ testWhatIsAheadGoesToTheSiblingThatFallsIdle() {
 
 testWhatIsAheadOfAProcessThatIsKilledGoesElsewhere() {
 	pair
-	busy long 1
-	long=$PROCESS
+	hold_at long
+	long=$(at_gate long)
 	occupy other
 	await are_sessions 2
 	occupy ahead
@@ -79,8 +79,8 @@ testWhatIsAheadOfAProcessThatIsKilledGoesElsewhere() {
 	dismiss ahead
 	assertContains "$ANSWERS" hello
 	assertNotEquals "$long" "$(pid_of "$ANSWERS")"
-	dismiss long
-	assertEquals lost "$ANSWERS"
+	behind
+	assertEquals 'who was in a session is lost' 1 "$RC"
 	dismiss other
 	assertContains "$ANSWERS" hello
 	await status_is 1 apps web lost
@@ -236,13 +236,14 @@ testThePrivateQueueOfAProcessThatIsKilledGoesElsewhere() {
 	restart_delay = 10ms
 	EOF
 	pool_start
-	occupy all 3
+	hold_at first
+	occupy others 2
 	await are_sessions 3
-	first=$(status apps web workers 0 pid)
-	kill -KILL "$first"
+	kill -KILL "$(at_gate first)"
 	await status_is 1 apps web lost
-	dismiss all
-	assertEquals lost "$(echo "$ANSWERS" | head -n 1)"
+	behind
+	assertEquals 1 "$RC"
+	dismiss others
 	assertEquals 2 "$(echo "$ANSWERS" | grep -c hello)"
 	assert_accounts web
 }
