@@ -571,9 +571,10 @@ testAnAppCanBeginToListenAndLeaveIt() {
 	assert_accounts web
 }
 
+# And what a program has taken from there it finishes, if it is graceful.
 testAStopServesWhatIsInTheBacklog() {
 	for listen in "unix:$DIR/web.sock" "127.0.0.1:$PORT"; do
-		listens <<-EOF | conf
+		listens --graceful <<-EOF | conf
 		listen = "$listen"
 		max_processes = 1
 		EOF
