@@ -119,7 +119,8 @@ testManySuchConnectionsAreAllServed() {
 }
 
 testWhatComesBackKeepsItsPlaceInTheQueue() {
-	app web <<-EOF | conf
+	: >"$DIR/marks/start"
+	app web --start-when "$DIR/marks/start" <<-EOF | conf
 	max_processes = 1
 	restart_delay = 10ms
 	EOF
@@ -131,7 +132,11 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 	    --timeout "$LIMIT" --count 5 --together --times >"$DIR/ask"
 	asked=$STARTED
 	await status_is 4 apps web waiting
+	# The next one finds all five there.
+	rm "$DIR/marks/start"
 	kill -KILL "$pid"
+	await status_is 5 apps web waiting
+	: >"$DIR/marks/start"
 	finish "$asked"
 	assertEquals "$(seq 0 4)" "$(cut -d ' ' -f 2 "$DIR/ask")"
 }

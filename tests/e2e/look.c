@@ -18,6 +18,7 @@
 
 #include <ctype.h>
 #include <err.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,7 +75,10 @@ ask(int fd, const char *command)
 			text = realloc(text, size = 2 * size + 65536);
 		if (text == NULL)
 			err(EX_OSERR, NULL);
-		n = recv(fd, text + len, size - len - 1, 0);
+		/* With a timeout, a stop of ours interrupts it. */
+		do
+			n = recv(fd, text + len, size - len - 1, 0);
+		while (n == -1 && errno == EINTR);
 		if (n == -1)
 			err(EX_UNAVAILABLE, "recv");
 		len += (size_t)n;
