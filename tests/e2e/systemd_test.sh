@@ -35,7 +35,7 @@ file_setup() {
 	EOF
 	start_process unshare -p -m -C -f --mount-proc --kill-child \
 	    tests/e2e/systemd_boot.sh "$DIR" >"$DIR/systemd" 2>&1 </dev/null
-	wait_for "$LIMIT" booted || cat "$DIR/systemd"
+	wait_for $((3 * LIMIT)) booted || cat "$DIR/systemd"
 }
 
 # With process 1 its namespaces end, and all that runs in them.
