@@ -115,9 +115,11 @@ testItsRemovalDoesNotAndItsReturnDoes() {
 	touch "$DIR/tmp/restart.txt"
 	web_conf 'watch = "files/probe"'
 	watched
+	before=$(workers)
 	mv "$DIR/tmp/restart.txt" "$DIR/tmp/away"
 	looked
-	stays
+	assertEquals 'processes' "$before" "$(workers)"
+	assertEquals 'restarts' 0 "$(times_said 'changed: restarting')"
 	restarts mv "$DIR/tmp/away" "$DIR/tmp/restart.txt"
 }
 
