@@ -110,12 +110,17 @@ testManySuchConnectionsAreAllServed() {
 		kill -KILL $pids
 		finish "$asked"
 		assertEquals 4 "$(grep -c hello "$DIR/ask")"
-		await status_is 2 apps web idle
+		await both_are_idle
 	done
 	await status_is 20 apps web retaken
 	await status_is 40 apps web completed
 	assertEquals 0 "$(status apps web lost)"
 	assert_accounts web
+}
+
+# Nor is there a dead one whose channel is still looked at.
+both_are_idle() {
+	[ "$(status apps web workers '*' state | xargs)" = 'idle idle' ]
 }
 
 testWhatComesBackKeepsItsPlaceInTheQueue() {
