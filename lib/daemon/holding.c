@@ -12,6 +12,7 @@
 #define HOLDING_LOOKS 4
 #define HOLDING_PAUSE_MAX TSPAN_SECONDS(60)
 #define HOLDING_PAUSE_MIN TSPAN_MSECONDS(100)
+#define HOLDING_PAUSE_ASKED TSPAN_SECONDS(1)
 
 struct holder {
 	uint32_t process; /* its number in the pool */
@@ -146,10 +147,12 @@ holding_done(struct lane_job *job, tstamp now)
 
 	for (size_t i = 0; h->group != NULL && i < h->nholders; i++) {
 		const struct holder *x = &h->holders[i];
-		const struct worker *w = h->group->sup->workers[x->process];
+		struct worker *w = h->group->sup->workers[x->process];
 
-		if (w != NULL && w->group == h->group && w->pid == x->pid &&
-		    (x->holds || h->unknown))
+		if (w == NULL || w->group != h->group || w->pid != x->pid)
+			continue;
+		w->accepts |= x->holds;
+		if (x->holds || h->unknown)
 			pool_worked(&w->sup->pool, w->process, w->processors,
 			    true, now);
 	}
@@ -223,18 +226,32 @@ holding_pause(const struct conf_app *conf)
 	return pause < HOLDING_PAUSE_MIN ? HOLDING_PAUSE_MIN : pause;
 }
 
+static void
+holding_begin(struct group *g, tspan pause, tstamp now)
+{
+	if (g->holding != NULL || now < g->hold_at)
+		return;
+	g->hold_at = tstamp_add(now, pause);
+	g->holding = holding_new(g);
+	if (g->holding != NULL)
+		lane_submit(&g->sup->looker, &g->holding->job, now);
+}
+
 void
 holding_look(struct group *g, tstamp now)
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
 
-	if (g->holding != NULL || now < g->hold_at ||
-	    app_processes(a) <= a->options.min_processes)
-		return;
-	g->hold_at = tstamp_add(now, holding_pause(g->conf));
-	g->holding = holding_new(g);
-	if (g->holding != NULL)
-		lane_submit(&g->sup->looker, &g->holding->job, now);
+	if (app_processes(a) > a->options.min_processes)
+		holding_begin(g, holding_pause(g->conf), now);
+}
+
+void
+holding_ask(struct group *g, tstamp now)
+{
+	g->hold_at =
+	    tstamp_min(g->hold_at, tstamp_add(now, HOLDING_PAUSE_ASKED));
+	holding_begin(g, HOLDING_PAUSE_ASKED, now);
 }
 
 void

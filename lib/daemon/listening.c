@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include "daemon/holding.h"
 #include "daemon/intake.h"
 #include "daemon/listening.h"
 
@@ -145,19 +146,22 @@ listening_accepted(struct group *g)
 			s->workers[n]->accepts = true;
 }
 
-/*
- * How many want a process beside those that are ready. Before the first
- * accepts, nobody: that one may let in all at once.
+/* Before the first accepts nobody is wanted: that one may let in all at once.
  */
-static uint32_t
-listening_demand(const struct group *g, long depth, tstamp now)
+static bool
+listening_is_awaited(const struct listening_crew *crew)
 {
-	struct listening_crew crew = listening_muster(g, now);
+	return !crew->accepts && crew->starting + crew->beginners > 0;
+}
 
-	if (!crew.accepts && crew.starting + crew.beginners > 0)
+/* How many want a process beside those that are ready. */
+static uint32_t
+listening_demand(const struct listening_crew *crew, long depth)
+{
+	if (listening_is_awaited(crew))
 		return 0;
-	return depth > (long)crew.beginners ? (uint32_t)depth - crew.beginners
-					    : 0;
+	return depth > (long)crew->beginners ? (uint32_t)depth - crew->beginners
+					     : 0;
 }
 
 static long
@@ -177,6 +181,7 @@ listening_look(struct group *g, tstamp now)
 {
 	struct supervisor *s = g->sup;
 	struct door *d;
+	struct listening_crew crew;
 	long before = g->depth;
 	uint32_t demand;
 
@@ -188,7 +193,10 @@ listening_look(struct group *g, tstamp now)
 		listening_accepted(g);
 	if (g->depth > 0)
 		listening_keep_beginners(g, now);
-	demand = listening_demand(g, g->depth, now);
+	crew = listening_muster(g, now);
+	if (g->depth > 0 && listening_is_awaited(&crew))
+		holding_ask(g, now);
+	demand = listening_demand(&crew, g->depth);
 	if (demand != s->pool.apps[g->app].backlog)
 		pool_backlog(&s->pool, g->app, demand, now);
 	if (g->depth > 0)

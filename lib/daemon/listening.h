@@ -7,10 +7,10 @@
  * is nothing to see it waits in the loop for somebody to come, and then looks
  * now and then until nobody has waited for a while.
  *
- * A process is ready when it is spawned, for all that can be known; but it may
- * take a second until it accepts. Until the backlog has been seen to become
- * shorter since then, or for start_timeout, it is taken to be starting: one of
- * those who wait is for it.
+ * It may take a second until a process accepts. Until the backlog has been seen
+ * to become shorter since it was started, or it has been seen to hold a
+ * connection, or for start_timeout, it is taken to be starting: one of those who
+ * wait is for it.
  */
 
 #include "daemon/supervisor.h"

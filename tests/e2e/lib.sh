@@ -70,7 +70,7 @@ stop_process() {
 		is_gone "$pid" || kill -TERM "$pid" 2>/dev/null
 	done
 	for pid; do
-		wait_for 5 is_gone "$pid" || kill -KILL "$pid" 2>/dev/null
+		wait_for $((5 * SLOW)) is_gone "$pid" || kill -KILL "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
 	done
 }

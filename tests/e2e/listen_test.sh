@@ -291,6 +291,26 @@ testABacklogOfTCPStartsMoreToo() {
 	kill -CONT "$first"
 }
 
+# Nor that the backlog became shorter was seen, while the daemon slept.
+testWhoWasLetInUnseenHoldsUpNobodyElse() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	max_processes = 2
+	start_timeout = 1h
+	EOF
+	pool_start
+	busy=$(status apps web workers 0 pid)
+	pause_process "$POOL"
+	hold one keep
+	pause_process "$busy"
+	kill -CONT "$POOL"
+	answer=$(web)
+	assertContains "$answer" hello
+	assertNotEquals "$busy" "$(pid_of "$answer")"
+	kill -CONT "$busy"
+	let_go one
+}
+
 testWhoWaitsIsShown() {
 	listens <<-EOF | conf
 	listen = { "unix:web.sock", "127.0.0.1:$PORT" }
