@@ -9,8 +9,8 @@
  *
  * It may take a second until a process accepts. Until the backlog has been seen
  * to become shorter since it was started, or it has been seen to hold a
- * connection, or for start_timeout, it is taken to be starting: one of those who
- * wait is for it.
+ * connection, or for start_timeout, it is taken to be starting: one of those
+ * who wait is for it.
  */
 
 #include "daemon/supervisor.h"
