@@ -226,6 +226,7 @@ testAProcessStartedUnderLoadHasNoDescriptorButItsOwn() {
 	flood=$STARTED
 	"$PYTHON" tests/e2e/workers/descriptors.py "$POOL" tworker \
 	    $((200 / SLOW)) $((3 * LIMIT)) >"$DIR/seen"
+	assertEquals 'whoever looks has ended well' 0 $?
 	stop_process "$flood"
 	assertEquals '' "$(cat "$DIR/seen")"
 }
