@@ -65,16 +65,18 @@ static char *
 ask(int fd, const char *command)
 {
 	size_t len = 0, size = 0;
-	char *text = NULL;
+	char *text = NULL, *more;
 	ssize_t n;
 
 	if (send(fd, command, strlen(command), MSG_NOSIGNAL) == -1)
 		err(EX_UNAVAILABLE, "send");
 	do {
-		if (len + 1 >= size)
-			text = realloc(text, size = 2 * size + 65536);
-		if (text == NULL)
-			err(EX_OSERR, NULL);
+		if (len + 1 >= size) {
+			more = realloc(text, size = 2 * size + 65536);
+			if (more == NULL)
+				err(EX_OSERR, NULL);
+			text = more;
+		}
 		/* With a timeout, a stop of ours interrupts it. */
 		do
 			n = recv(fd, text + len, size - len - 1, 0);
@@ -229,7 +231,7 @@ walk(const char *s, char *const *words)
 {
 	const char *key;
 
-	for (; s != NULL && *words != NULL; words++) {
+	for (; *words != NULL; words++) {
 		if (strcmp(*words, "*") == 0) {
 			bool object = *s == '{';
 
@@ -246,9 +248,9 @@ walk(const char *s, char *const *words)
 			return;
 		}
 		s = find(s, *words, strlen(*words));
+		if (s == NULL)
+			errx(1, "no %s", *words);
 	}
-	if (s == NULL)
-		errx(1, "no %s", words[-1]);
 	print(s);
 	putchar('\n');
 }
