@@ -106,6 +106,7 @@ struct app {
 	bool failed; /* start_limit failed starts and none ready */
 	bool missed; /* it refused a connection since one was ready last */
 	bool greeted; /* NEWS_READY has been told */
+	bool done; /* a job has ended well, and none has failed since */
 	bool full; /* NEWS_FULL has been told; until the queue empties */
 	bool knocking; /* a listener has connections that may not come in */
 	bool calling; /* an ACTION_ACCEPT is under way */
@@ -190,7 +191,7 @@ app_has_jobs(const struct app *a)
 static inline bool
 app_is_ready(const struct app *a)
 {
-	return a->renewing || (app_has_jobs(a) && a->greeted) ||
+	return a->renewing || a->done ||
 	    app_ready(a) >= a->options.min_processes;
 }
 

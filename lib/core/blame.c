@@ -80,21 +80,24 @@ blame_at_fault(
 /*
  * Blames the app for the end, if there is cause to. An end that we ask for is
  * blamed when we do, and not when it comes: a successor is wanted at once.
- * Of a generation that is to replace another a young death is a failed start.
+ * Of a generation that is to replace another a young death is a failed start,
+ * unless it is the end of a job.
  */
 void
 blame_end(struct pool *p, uint32_t process, enum process_end end)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	bool young;
+	bool job = end == END_EXIT && app_has_jobs(a), young;
 
 	if (!blame_at_fault(p, x, end))
 		return;
+	if (!job)
+		a->done = false;
 	young = p->now - x->born < a->options.min_server_life;
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
-	    (young && app_rolling(a) && x->generation == a->generation))
+	    (young && !job && app_rolling(a) && x->generation == a->generation))
 		blame_failed_start(p, process, false);
 	else if (young)
 		blame_back_off(p, process);

@@ -90,6 +90,7 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 	a->failed_starts = 0;
 	a->missed = false;
 	a->greeted = false;
+	a->done = false;
 	backoff_reset(&a->backoff);
 	rollout_begin(p, app);
 	places_serve(p);

@@ -34,9 +34,6 @@ void pool_at(struct pool *p, tstamp now);
 /* After each fact: everything that follows from it for the app. */
 void pool_settle(struct pool *p, uint32_t app);
 
-/* Tells that the app is ready, if that is news. */
-void pool_greet(struct pool *p, uint32_t app);
-
 /* Calls an app that knocks for want of a number, if there is one again. */
 void pool_call_crowd(struct pool *p);
 

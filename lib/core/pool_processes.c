@@ -44,7 +44,7 @@ pool_spawned(struct pool *p, uint32_t process, tstamp now)
 	a->figures.spawned++;
 	if (a->options.sessions)
 		return;
-	x->ready_at = tstamp_add(now, a->options.ready_after);
+	x->executed = now;
 	timing_arm(p, process);
 	if (a->options.ready_after == 0) {
 		life_ready(p, process);
@@ -248,12 +248,12 @@ pool_return_assigned(struct pool *p, uint32_t process)
 static void
 pool_job_done(struct pool *p, uint32_t process)
 {
-	uint32_t app = p->processes[process].app;
+	struct app *a = &p->apps[p->processes[process].app];
 
-	if (!app_has_jobs(&p->apps[app]))
+	if (!app_has_jobs(a))
 		return;
 	life_ready(p, process);
-	pool_greet(p, app);
+	a->done = true;
 }
 
 void

@@ -81,7 +81,7 @@ struct process {
 	bool launched; /* its ACTION_SPAWN was taken out */
 	bool queued; /* but others are started before it */
 	bool stuck; /* SIGKILL did not end it: it counts nowhere */
-	bool ready; /* it said READY */
+	bool ready; /* it said READY, or has lived for ready_after */
 	bool cooling; /* no room until it speaks or cool_until */
 	bool expiring; /* its last allowed session is running */
 	bool single; /* it was started for one session only */
@@ -104,7 +104,7 @@ struct process {
 	tstamp born;
 	tstamp since; /* when it came into its state */
 	tstamp used; /* last hand-over or end of a session */
-	tstamp ready_at; /* when it is, unless it dies; 0: when it says so */
+	tstamp executed; /* of one that says no READY; 0: not yet */
 	tstamp step_at; /* when the present step of stopping began */
 	tstamp cool_until;
 	uint32_t jitter; /* its part of all that vary, in 2^-32 */

@@ -120,12 +120,14 @@ pool_reopen(struct pool *p, uint32_t app)
 	}
 }
 
-void
+/* The first time that it is ready is worth telling. */
+static void
 pool_greet(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->greeted || app_rolling(a) || a->phase != APP_RUNNING)
+	if (a->greeted || app_rolling(a) || a->phase != APP_RUNNING ||
+	    !app_is_ready(a))
 		return;
 	a->greeted = true;
 	pool_tell(p, app, NEWS_READY, ILIST_NONE);
@@ -148,8 +150,7 @@ pool_settle(struct pool *p, uint32_t app)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 	sizing_update(p, app);
 	places_offer(p, app);
-	if (app_is_ready(a))
-		pool_greet(p, app);
+	pool_greet(p, app);
 	pool_call(p, app);
 	pool_watch_waste(p, app);
 	if (a->phase != APP_RUNNING)

@@ -100,8 +100,8 @@ timing_deadline(const struct pool *p, uint32_t process)
 	case PROCESS_STARTING:
 		if (x->queued)
 			return TSTAMP_NEVER;
-		return x->ready_at != 0
-		    ? x->ready_at
+		return x->executed != 0
+		    ? tstamp_add(x->executed, a->options.ready_after)
 		    : tstamp_add(x->born, a->options.start_timeout);
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:
@@ -183,7 +183,7 @@ timing_tick(struct pool *p, uint32_t process)
 
 	switch ((enum process_state)x->state) {
 	case PROCESS_STARTING:
-		if (x->ready_at != 0)
+		if (x->executed != 0)
 			life_ready(p, process);
 		else
 			life_escalate(p, process, STEP_TERM, END_START_TIMEOUT);

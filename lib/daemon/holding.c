@@ -151,7 +151,7 @@ holding_done(struct lane_job *job, tstamp now)
 
 		if (w == NULL || w->group != h->group || w->pid != x->pid)
 			continue;
-		w->accepts |= x->holds;
+		w->accepts |= x->holds || (h->unknown && h->nsockets > 0);
 		if (x->holds || h->unknown)
 			pool_worked(&w->sup->pool, w->process, w->processors,
 			    true, now);

@@ -97,7 +97,8 @@ listening_serves(const struct group *g, uint32_t process)
 
 /* An app's processes, by what is known of their accepting. */
 struct listening_crew {
-	uint32_t starting; /* the pool knows of those */
+	uint32_t starting; /* the pool takes one waiter off for each */
+	uint32_t early; /* those of them that accept already */
 	uint32_t beginners; /* ready, and may not accept yet */
 	bool accepts; /* any does */
 };
@@ -106,7 +107,7 @@ static struct listening_crew
 listening_muster(const struct group *g, tstamp now)
 {
 	const struct process *processes = g->sup->pool.processes;
-	struct listening_crew crew = { 0, 0, false };
+	struct listening_crew crew = { 0, 0, 0, false };
 	bool begins;
 
 	for (uint32_t n = 0; n < g->sup->pool.nprocesses; n++) {
@@ -114,10 +115,12 @@ listening_muster(const struct group *g, tstamp now)
 			continue;
 		begins = listening_begins(g, n, now);
 		crew.accepts |= !begins;
-		if (processes[n].state == PROCESS_STARTING)
-			crew.starting++;
-		else if (begins)
-			crew.beginners++;
+		if (processes[n].state != PROCESS_STARTING) {
+			crew.beginners += begins ? 1 : 0;
+			continue;
+		}
+		crew.starting++;
+		crew.early += begins ? 0 : 1;
 	}
 	return crew;
 }
@@ -146,8 +149,7 @@ listening_accepted(struct group *g)
 			s->workers[n]->accepts = true;
 }
 
-/* Before the first accepts nobody is wanted: that one may let in all at once.
- */
+/* Until the first accepts nobody else is wanted: it may let in all at once. */
 static bool
 listening_is_awaited(const struct listening_crew *crew)
 {
@@ -158,10 +160,11 @@ listening_is_awaited(const struct listening_crew *crew)
 static uint32_t
 listening_demand(const struct listening_crew *crew, long depth)
 {
-	if (listening_is_awaited(crew))
+	long demand = depth + crew->early - crew->beginners;
+
+	if (depth == 0 || demand <= 0 || listening_is_awaited(crew))
 		return 0;
-	return depth > (long)crew->beginners ? (uint32_t)depth - crew->beginners
-					     : 0;
+	return (uint32_t)demand;
 }
 
 static long

@@ -114,7 +114,6 @@ ping_connect(const char *address, tspan timeout)
 	bool known = strncmp(address, "unix:", 5) == 0
 	    ? target_unix(address + 5, &t)
 	    : target_tcp(address, &t);
-
 	int fd;
 
 	if (!known) {

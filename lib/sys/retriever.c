@@ -263,7 +263,7 @@ retriever_expire(struct retriever *r, tstamp now)
 	}
 	if (r->no_room) {
 		r->no_room = false;
-		be_patient(r, now);
+		r->deadline = tstamp_add(now, RETRIEVER_PATIENCE);
 		(void)loop_set(r->loop, &r->io, EPOLLIN);
 	}
 	/* Perhaps it was we who were late. */
@@ -272,7 +272,7 @@ retriever_expire(struct retriever *r, tstamp now)
 		if (now < r->deadline)
 			return;
 	}
-	if (now < r->limit && !is_stuck(r)) {
+	if (take->attempts < ATTEMPTS && now < r->limit && !is_stuck(r)) {
 		r->deadline =
 		    tstamp_min(r->limit, tstamp_add(now, RETRIEVER_PATIENCE));
 		return;

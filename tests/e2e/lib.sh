@@ -244,22 +244,22 @@ web() {
 # `behind` waits for the answer, which is then in $ANSWER.
 ask_behind() {
 	set -- "$1" "${2:-web}"
-	behind_given=$(($(given "$2") + 1))
+	behind_given=$(given "$2") || fail "no status of $2"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/$2.sock" \
 	    --text "$1" --timeout $((3 * LIMIT)) >"$DIR/behind" 2>&1
 	BEHIND=$STARTED
-	await are_given "$behind_given" "$2"
+	await are_given $((behind_given + 1)) "$2"
 }
 
 # given APP: how many connections its processes have been given so far.
 given() {
 	# shellcheck disable=SC2046 # numbers
 	set -- $(status apps "$1" sessions,completed,lost)
-	echo $((${1:-0} + ${2:-0} + ${3:-0}))
+	[ $# -eq 3 ] && echo $(($1 + $2 + $3))
 }
 
 are_given() {
-	[ "$(given "$2")" -ge "$1" ]
+	given_now=$(given "$2") && [ "$given_now" -ge "$1" ]
 }
 
 behind() {

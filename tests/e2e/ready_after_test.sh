@@ -80,6 +80,23 @@ testItIsStartingUntilThen() {
 	assertEquals 0 "$(status apps web idle)"
 }
 
+testWhoAcceptsBeforeThatIsNotTheProcessForTheNext() {
+	serves <<-EOF | conf
+	max_processes = 2
+	ready_after = 1h
+	EOF
+	pool_run
+	occupy one
+	# Who came before has been let in as well, and keeps it busy.
+	busy=$(pid_of "$(web)")
+	pause_process "$busy"
+	answer=$(web)
+	assertContains "$answer" hello
+	assertNotEquals "$busy" "$(pid_of "$answer")"
+	kill -CONT "$busy"
+	dismiss one
+}
+
 testANewReleaseThatDoesNotLiveTakesNoOldProcessAlong() {
 	serves <<-EOF | conf
 	min_processes = 2

@@ -280,8 +280,62 @@ a_job_that_is_done_sooner_was_ready(void)
 	rig_spawned(0);
 	rig_at(100);
 	rig_exits(0, END_EXIT);
-	CHECK_STR("tell 0 ready, tell 0 backoff", rig_did());
+	CHECK_STR("tell 0 backoff, tell 0 ready", rig_did());
 	CHECK_EQ(0, rig_app(0)->failed_starts);
+	rig_end();
+}
+
+static void
+ready_after_may_change_meanwhile(void)
+{
+	struct app_options o = settling_options(1);
+
+	o.ready_after = TSPAN_SECONDS(86400);
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_at(500);
+	o.ready_after = TSPAN_SECONDS(1);
+	rig_change(0, &o);
+	rig_at(1000);
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+a_job_that_is_done_is_no_failure_of_its_generation(void)
+{
+	struct app_options o = settling_options(1);
+
+	o.listens = false;
+	begin_listening(o, 1);
+	rig_at(1000);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_spawned(1);
+	rig_exits(1, END_EXIT);
+	CHECK_EQ(0, rig_app(0)->failed_starts);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+a_job_that_fails_later_is_not_ready(void)
+{
+	struct app_options o = settling_options(1);
+
+	o.listens = false;
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_exits(0, END_EXIT);
+	CHECK(app_is_ready(rig_app(0)));
+	rig_at(10000);
+	rig_spawned(0);
+	rig_exits(0, END_FAILURE);
+	CHECK(!app_is_ready(rig_app(0)));
 	rig_end();
 }
 
@@ -305,5 +359,8 @@ main(int argc, char **argv)
 	RUN(a_generation_that_does_not_live_takes_no_old_one_along);
 	RUN(one_told_to_stop_before_it_is_ready_stops);
 	RUN(a_job_that_is_done_sooner_was_ready);
+	RUN(ready_after_may_change_meanwhile);
+	RUN(a_job_that_is_done_is_no_failure_of_its_generation);
+	RUN(a_job_that_fails_later_is_not_ready);
 	return check_finish();
 }
