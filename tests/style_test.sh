@@ -28,5 +28,13 @@ testTheScriptsAreClean() {
 	assertEquals '' "$(MAKEFLAGS='' make -s shell-check BOOTSTRAP=: 2>&1)"
 }
 
+# It is read last, and would win.
+testNoTestFileHasAFunctionOfTheirLibrary() {
+	grep -o '^[a-z_]*()' tests/e2e/lib.sh >"$DIR/names"
+	assertTrue 'there are none' "[ -s '$DIR/names' ]"
+	assertEquals '' "$(grep -oE '^[a-z_]+\(\)' tests/e2e/*_test.sh \
+	    tests/e2e/*_help.sh | grep -wFf "$DIR/names")"
+}
+
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

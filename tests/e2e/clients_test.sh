@@ -156,10 +156,6 @@ testDescriptorsThatAWaitingClientSendsAreNotKept() {
 	await has_fds "$before"
 }
 
-has_fds() {
-	[ "$(fds "$POOL")" -le "$1" ]
-}
-
 testAThousandWhoComeAndGoLeaveNothing() {
 	app web <<-EOF | conf
 	max_processes = 4

@@ -62,11 +62,6 @@ as_nobody() {
 	RC=$?
 }
 
-# has_at_most DESCRIPTORS: the daemon.
-has_at_most() {
-	[ "$(fds "$POOL")" -le "$1" ]
-}
-
 testEveryMalformedLineIsAnsweredWithAnError() {
 	assertEquals '' "$(python <<-'EOF'
 	import os
@@ -128,7 +123,7 @@ testClientsThatLeaveInTheMiddleLeaveNothing() {
 	        c.sendall(line)
 	        c.close()
 	EOF
-	await has_at_most "$before"
+	await has_fds "$before"
 }
 
 testADescriptorSentAlongIsNotKept() {
@@ -144,7 +139,7 @@ testADescriptorSentAlongIsNotKept() {
 	            print("not answered")
 	EOF
 	)"
-	await has_at_most "$before"
+	await has_fds "$before"
 }
 
 testStrangersMaySeeAndChangeNothing() {

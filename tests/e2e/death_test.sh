@@ -60,10 +60,6 @@ worker_is() {
 	status apps 0 workers '*' state,pid | grep -qx "$1 $2"
 }
 
-no_zombies() {
-	[ -z "$(zombies "$POOL")" ]
-}
-
 testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
 	app web <<-EOF | conf
 	min_processes = 2
@@ -531,12 +527,7 @@ testAfterADeathNoDescriptorIsLeftOpen() {
 		web 'kill 9' >/dev/null 2>&1
 		await status_is 2 apps web idle
 	done
-	await has_fds "$POOL" "$before"
-}
-
-# has_fds PID MOST
-has_fds() {
-	[ "$(fds "$1")" -le "$2" ]
+	await has_fds "$before"
 }
 
 . tests/e2e/lib.sh

@@ -13,16 +13,10 @@ good_serves() {
 	assertEquals 0 "$(status apps good lost)"
 }
 
-# How many lines of the log have it.
-times_said() {
-	grep -cF -e "$1" "$DIR/log"
-}
-
 # has_lines COUNT EXPRESSION: the log, exactly so many of them.
 has_lines() {
 	[ "$(grep -c "$2" "$DIR/log")" -eq "$1" ]
 }
-
 
 file_setup() {
 	mkdir -m 1777 "$DIR/marks"
@@ -314,12 +308,7 @@ testADescriptorFromAProcessDoesNotStayOpen() {
 	ask "unix:$DIR/bad.sock" >/dev/null 2>&1
 	await grep -qE 'Operation not permitted|broke the protocol' "$DIR/log"
 	good_serves
-	await has_at_most "$before"
-}
-
-# has_at_most DESCRIPTORS: the daemon.
-has_at_most() {
-	[ "$(fds "$POOL")" -le "$1" ]
+	await has_fds "$before"
 }
 
 # It may get its answer out before it is killed.
@@ -411,10 +400,6 @@ testGrandchildrenGoWithTheirProcess() {
 		await is_gone "$each"
 	done
 	await no_zombies
-}
-
-no_zombies() {
-	[ -z "$(zombies "$POOL")" ]
 }
 
 testGrandchildrenGoWhenTheirProcessExitsByItself() {

@@ -24,19 +24,11 @@ flooded() {
 assert_clean() {
 	await status_is 0 apps web sessions
 	assert_accounts web
-	await has_no_zombies "$POOL"
-	await has_fds "$POOL" "$1"
+	await no_zombies
+	await has_fds "$1"
 	pool_stop
 	assertEquals 'exit status' 0 "$RC"
 	await no_leftovers
-}
-
-has_fds() {
-	[ "$(fds "$1")" -le "$2" ]
-}
-
-has_no_zombies() {
-	[ -z "$(zombies "$1")" ]
 }
 
 # The clients without an answer are those the status calls lost. One whose

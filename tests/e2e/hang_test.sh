@@ -17,10 +17,6 @@ web_conf_of() {
 	} | app web | conf
 }
 
-times_said() {
-	grep -cF -e "$1" "$DIR/log"
-}
-
 workers() {
 	status apps web workers '*' pid | sort
 }
@@ -28,11 +24,6 @@ workers() {
 # The workers that are in a session.
 busy_pid() {
 	status apps 0 workers '*' sessions,pid | sed -n 's/^[1-9][0-9]* //p'
-}
-
-# Whether the log has it so often, at least.
-has_said() {
-	[ "$(times_said "$2")" -ge "$1" ]
 }
 
 # waits_in CALL PID: in a function of the kernel of such a name; true if we may

@@ -120,6 +120,15 @@ zombies() {
 	done
 }
 
+no_zombies() {
+	[ -z "$(zombies "$POOL")" ]
+}
+
+# has_fds MOST: whether the daemon has no more open.
+has_fds() {
+	[ "$(fds "$POOL")" -le "$1" ]
+}
+
 # Whatever runs that descends from what this file started, by its environment;
 # grep and sed get another one.
 leftovers() {
@@ -198,6 +207,16 @@ ctl() {
 # said TEXT: whether the daemon's log has it.
 said() {
 	grep -qF -e "$1" "$DIR/log"
+}
+
+# times_said TEXT: how many lines of the log have it.
+times_said() {
+	grep -cF -e "$1" "$DIR/log"
+}
+
+# has_said TIMES TEXT: that often, at least.
+has_said() {
+	[ "$(times_said "$2")" -ge "$1" ]
 }
 
 # status KEY...: a value of `status -j`: a word is a key, the name of an app,

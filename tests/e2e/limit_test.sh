@@ -31,11 +31,6 @@ other_end() {
 	rm -rf "$DIR/other"
 }
 
-flood() {
-	# shellcheck disable=SC2317
-	"$BUILD/tests/e2e/flood" --quiet --timeout 30 "$@"
-}
-
 testNoMoreAreServedThanTheLimitAllows() {
 	{
 		echo "counter = \"unix:$DIR/counter.sock\""

@@ -14,11 +14,6 @@ unlimit() {
 
 AS_USER=
 
-# How many lines of the log have it.
-times_said() {
-	grep -cF -e "$1" "$DIR/log"
-}
-
 testMoreDescriptorsThanThereAreAreRefusedAtTheStart() {
 	app web <<-EOF | conf
 	max_queue = 500

@@ -21,39 +21,31 @@ serves() {
 	silent listen "$PYTHON" "$DIR/listening.py"
 }
 
-testAProgramThatEndsAtOnceFailsItsApp() {
-	silent listen sh -c 'echo no such module >&2; exit 3' <<-EOF | conf
+# assert_fails REASON HANDOFF COMMAND...: the app, and `wait` tells why.
+assert_fails() {
+	reason=$1
+	shift
+	silent "$@" <<-EOF | conf
 	start_limit = 2
 	restart_delay = 10ms
 	EOF
 	pool_run
-	reason=$(ctl wait 2>&1)
+	told=$(ctl wait 2>&1)
 	assertEquals 1 $?
-	assertContains "$reason" \
-	    'web has failed: exited with status 3 before it was ready'
+	assertContains "$told" "web has failed: $reason before it was ready"
 	assertEquals 2 "$(status apps web spawned)"
 }
 
+testAProgramThatEndsAtOnceFailsItsApp() {
+	assert_fails 'exited with status 3' listen sh -c 'exit 3'
+}
+
 testAServerThatDaemonizesFailsItsApp() {
-	silent listen true <<-EOF | conf
-	start_limit = 2
-	restart_delay = 10ms
-	EOF
-	pool_run
-	reason=$(ctl wait 2>&1)
-	assertEquals 1 $?
-	assertContains "$reason" 'exited with status 0 before it was ready'
+	assert_fails 'exited with status 0' listen true
 }
 
 testAJobThatFailsAtOnceFailsItsApp() {
-	silent none false <<-EOF | conf
-	start_limit = 2
-	restart_delay = 10ms
-	EOF
-	pool_run
-	reason=$(ctl wait 2>&1)
-	assertEquals 1 $?
-	assertContains "$reason" 'exited with status 1 before it was ready'
+	assert_fails 'exited with status 1' none false
 }
 
 testJobsThatAreDoneSoonerAreReady() {

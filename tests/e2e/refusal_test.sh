@@ -63,10 +63,6 @@ refusing() {
 	EOF
 }
 
-has_fds() {
-	[ "$(fds "$POOL")" -le "$1" ]
-}
-
 # http: `get` for both kinds of address.
 tcp_get() {
 	http_get "$@" "http://127.0.0.1:$port/"

@@ -13,15 +13,6 @@ web_conf() {
 	EOF
 }
 
-# How many lines of the log have it.
-times_said() {
-	grep -cF -e "$1" "$DIR/log"
-}
-
-has_said() {
-	[ "$(times_said "$2")" -ge "$1" ]
-}
-
 # hup: returns when the daemon has told what came of it.
 hup() {
 	hup_told=$(($(grep -cE "$HUP_ENDS" "$DIR/log") + 1))
@@ -184,7 +175,7 @@ testBrokenFilesOfEachKindAgainAndAgainLeakNothing() {
 			: >"$DIR/log"
 		done
 	done
-	await has_fds "$fds"
+	await has_just_fds "$fds"
 	rss=$(($(rss "$POOL") - rss))
 	# A sanitizer keeps what is freed; leaks are its own business.
 	[ "$SLOW" -gt 1 ] || assertTrue "$rss KiB more" "[ $rss -lt 1024 ]"
@@ -208,7 +199,7 @@ testGoodReloadsLeakNothing() {
 	web_conf | conf
 	hup
 	await has_apps 1
-	await has_fds "$fds"
+	await has_just_fds "$fds"
 	rss=$(($(rss "$POOL") - rss))
 	[ "$SLOW" -gt 1 ] || assertTrue "$rss KiB more" "[ $rss -lt 1024 ]"
 }
@@ -217,7 +208,7 @@ has_apps() {
 	[ "$(status apps '*' name | wc -l)" -eq "$1" ]
 }
 
-has_fds() {
+has_just_fds() {
 	[ "$(fds "$POOL")" -eq "$1" ]
 }
 

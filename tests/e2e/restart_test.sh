@@ -11,15 +11,6 @@ web_conf() {
 	} | app web | conf
 }
 
-# How many lines of the log have it.
-times_said() {
-	grep -cF -e "$1" "$DIR/log"
-}
-
-has_said() {
-	[ "$(times_said "$2")" -ge "$1" ]
-}
-
 workers() {
 	status apps web workers '*' pid | sort
 }
