@@ -1,250 +1,21 @@
 # apppoold. `make run` and `make check` work from a fresh checkout.
-# Sources, tests and warnings are listed here by hand: this is the table of
-# contents. A new file goes into its list, one per line, sorted.
 
 VERSION = 0.1.0
 
-CORE_SRCS = lib/core/action.c \
-    lib/core/ahead.c \
-    lib/core/app.c \
-    lib/core/backoff.c \
-    lib/core/blame.c \
-    lib/core/counter.c \
-    lib/core/counter_check.c \
-    lib/core/counter_entry.c \
-    lib/core/counter_keys.c \
-    lib/core/counter_memory.c \
-    lib/core/counter_rank.c \
-    lib/core/deadlines.c \
-    lib/core/life.c \
-    lib/core/limit.c \
-    lib/core/load.c \
-    lib/core/places.c \
-    lib/core/pool.c \
-    lib/core/pool_apps.c \
-    lib/core/pool_check.c \
-    lib/core/pool_conns.c \
-    lib/core/pool_processes.c \
-    lib/core/process.c \
-    lib/core/queue.c \
-    lib/core/rollout.c \
-    lib/core/room.c \
-    lib/core/settle.c \
-    lib/core/shrink.c \
-    lib/core/siphash.c \
-    lib/core/sizing.c \
-    lib/core/spare.c \
-    lib/core/timing.c \
-    lib/core/window.c
-
-SYS_SRCS = lib/sys/accepted.c \
-    lib/sys/activation.c \
-    lib/sys/address.c \
-    lib/sys/background.c \
-    lib/sys/child.c \
-    lib/sys/child_explain.c \
-    lib/sys/connections.c \
-    lib/sys/executable.c \
-    lib/sys/fdpass.c \
-    lib/sys/filemark.c \
-    lib/sys/hang.c \
-    lib/sys/hang_call.c \
-    lib/sys/json.c \
-    lib/sys/lane.c \
-    lib/sys/limits.c \
-    lib/sys/listener.c \
-    lib/sys/log.c \
-    lib/sys/logline.c \
-    lib/sys/logring.c \
-    lib/sys/logsink.c \
-    lib/sys/logwriter.c \
-    lib/sys/loop.c \
-    lib/sys/notify.c \
-    lib/sys/peer.c \
-    lib/sys/procfile.c \
-    lib/sys/procinfo.c \
-    lib/sys/reap.c \
-    lib/sys/retriever.c \
-    lib/sys/retriever_helper.c \
-    lib/sys/sockdiag.c \
-    lib/sys/stdfd.c \
-    lib/sys/tcpdoor.c \
-    lib/sys/text.c \
-    lib/sys/thread.c \
-    lib/sys/unixpath.c \
-    lib/sys/utf8.c
-
-DAEMON_SRCS = lib/daemon/birth.c \
-    lib/daemon/birth_sockets.c \
-    lib/daemon/channel.c \
-    lib/daemon/client.c \
-    lib/daemon/client_answer.c \
-    lib/daemon/command.c \
-    lib/daemon/command_ping.c \
-    lib/daemon/command_wait.c \
-    lib/daemon/conf.c \
-    lib/daemon/conf_access.c \
-    lib/daemon/conf_account.c \
-    lib/daemon/conf_adapter.c \
-    lib/daemon/conf_address.c \
-    lib/daemon/conf_alloc.c \
-    lib/daemon/conf_assign.c \
-    lib/daemon/conf_build.c \
-    lib/daemon/conf_changes.c \
-    lib/daemon/conf_check.c \
-    lib/daemon/conf_collect.c \
-    lib/daemon/conf_control.c \
-    lib/daemon/conf_convert.c \
-    lib/daemon/conf_copy.c \
-    lib/daemon/conf_identity.c \
-    lib/daemon/conf_include.c \
-    lib/daemon/conf_judge.c \
-    lib/daemon/conf_limit.c \
-    lib/daemon/conf_list.c \
-    lib/daemon/conf_listen.c \
-    lib/daemon/conf_load.c \
-    lib/daemon/conf_number.c \
-    lib/daemon/conf_options.c \
-    lib/daemon/conf_outside.c \
-    lib/daemon/conf_parser.c \
-    lib/daemon/conf_place.c \
-    lib/daemon/conf_pool.c \
-    lib/daemon/conf_print.c \
-    lib/daemon/conf_process.c \
-    lib/daemon/conf_reply.c \
-    lib/daemon/conf_report.c \
-    lib/daemon/conf_scan.c \
-    lib/daemon/conf_source.c \
-    lib/daemon/conf_stmt.c \
-    lib/daemon/conf_suggest.c \
-    lib/daemon/conf_text.c \
-    lib/daemon/conf_word.c \
-    lib/daemon/conf_words.c \
-    lib/daemon/config.c \
-    lib/daemon/control.c \
-    lib/daemon/control_line.c \
-    lib/daemon/ctl.c \
-    lib/daemon/ctl_answer.c \
-    lib/daemon/group.c \
-    lib/daemon/held.c \
-    lib/daemon/holding.c \
-    lib/daemon/intake.c \
-    lib/daemon/limiter.c \
-    lib/daemon/listening.c \
-    lib/daemon/lock.c \
-    lib/daemon/logging.c \
-    lib/daemon/measure.c \
-    lib/daemon/nursery.c \
-    lib/daemon/output.c \
-    lib/daemon/ping.c \
-    lib/daemon/ping_answer.c \
-    lib/daemon/ping_connect.c \
-    lib/daemon/ping_fastcgi.c \
-    lib/daemon/ping_head.c \
-    lib/daemon/ping_request.c \
-    lib/daemon/poolcounter.c \
-    lib/daemon/poolcounter_client.c \
-    lib/daemon/poolcounter_door.c \
-    lib/daemon/poolcounter_line.c \
-    lib/daemon/poolcounter_setup.c \
-    lib/daemon/poolcounter_stats.c \
-    lib/daemon/readiness.c \
-    lib/daemon/refusal.c \
-    lib/daemon/refusal_answer.c \
-    lib/daemon/reload.c \
-    lib/daemon/round.c \
-    lib/daemon/settle.c \
-    lib/daemon/slow.c \
-    lib/daemon/status.c \
-    lib/daemon/status_dump.c \
-    lib/daemon/status_json.c \
-    lib/daemon/status_pieces.c \
-    lib/daemon/status_text.c \
-    lib/daemon/supervisor.c \
-    lib/daemon/tables.c \
-    lib/daemon/touch.c \
-    lib/daemon/unread.c \
-    lib/daemon/waiters.c \
-    lib/daemon/worker.c \
-    lib/daemon/worktime.c
-
-# apppoolctl simulate.
-SIM_SRCS = lib/sim/backlog.c \
-    lib/sim/compare.c \
-    lib/sim/engine.c \
-    lib/sim/engine_play.c \
-    lib/sim/engine_result.c \
-    lib/sim/events.c \
-    lib/sim/load.c \
-    lib/sim/load_curve.c \
-    lib/sim/load_draw.c \
-    lib/sim/load_line.c \
-    lib/sim/load_lines.c \
-    lib/sim/load_names.c \
-    lib/sim/load_trace.c \
-    lib/sim/load_words.c \
-    lib/sim/policy.c \
-    lib/sim/policy_anyevent.c \
-    lib/sim/policy_fastcgi.c \
-    lib/sim/policy_fpm.c \
-    lib/sim/policy_prefork.c \
-    lib/sim/policy_spare.c \
-    lib/sim/policy_uwsgi.c \
-    lib/sim/pool_driver.c \
-    lib/sim/result.c \
-    lib/sim/simulate.c \
-    lib/sim/simulate_apps.c \
-    lib/sim/simulate_options.c \
-    lib/sim/tally.c \
-    lib/sim/view_chart.c \
-    lib/sim/view_columns.c \
-    lib/sim/view_compare.c \
-    lib/sim/view_json.c \
-    lib/sim/view_panels.c \
-    lib/sim/view_progress.c \
-    lib/sim/view_svg.c \
-    lib/sim/view_table.c \
-    lib/sim/view_terminal.c \
-    lib/sim/view_text.c \
-    lib/sim/view_words.c
+# The rooms of the daemon and of apppoolctl, an archive each; see lib/README.
+ROOMS = sim ctl control counter daemon conf sys core
 
 # libapppool, for workers.
-WORKER_SRCS = lib/sys/fdpass.c \
-    lib/worker/apppool.c \
-    lib/worker/channel.c \
-    lib/worker/environment.c \
-    lib/worker/lock.c \
-    lib/worker/lock_line.c \
-    lib/worker/session.c
+WORKER_SRCS = lib/sys/fdpass.c $(wildcard lib/worker/*.c)
 
 # Between the daemon and programs that know nothing of it: build/libexec/NAME.
 ADAPTERS = apppool-accept apppool-stdio
-# What they share; the locks of the library would bring resolvers along.
-ADAPTER_SRCS = lib/sys/fdpass.c \
-    lib/sys/stdfd.c \
-    lib/worker/apppool.c \
-    lib/worker/channel.c \
-    lib/worker/environment.c \
-    lib/worker/session.c
-ACCEPT_SRCS = lib/sys/fdpass.c \
-    lib/sys/stdfd.c \
-    lib/worker/accept.c \
-    lib/worker/accept_adapter.c \
-    lib/worker/accept_call.c \
-    lib/worker/accept_door.c \
-    lib/worker/accept_filter.c \
-    lib/worker/accept_give.c \
-    lib/worker/accept_memory.c \
-    lib/worker/accept_program.c \
-    lib/worker/accept_serve.c \
-    lib/worker/accept_sessions.c \
-    lib/worker/accept_view.c \
-    lib/worker/accept_waiters.c \
-    lib/worker/accept_watch.c \
-    lib/worker/channel.c \
-    lib/worker/environment.c
-STDIO_SRCS = lib/worker/stdio.c \
-    lib/worker/stdio_peer.c
+# The locks of the library would bring resolvers along.
+ACCEPT_SRCS = $(wildcard lib/adapter/accept*.c) lib/sys/fdpass.c \
+    lib/sys/stdfd.c lib/worker/channel.c lib/worker/environment.c
+STDIO_SRCS = $(wildcard lib/adapter/stdio*.c) lib/sys/fdpass.c \
+    lib/sys/stdfd.c lib/worker/apppool.c lib/worker/channel.c \
+    lib/worker/environment.c lib/worker/session.c
 
 # The programs of the top folder: apppoold is apppoold.c, apppoolctl its link.
 PROGS = apppoold apppoolctl
@@ -531,21 +302,17 @@ ALL_LDFLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(SAN_LDFLAGS) \
 
 # ---------------------------------------------------------------- files
 
-CORE_A = $(BUILD)/core.a
-SYS_A = $(BUILD)/sys.a
-DAEMON_A = $(BUILD)/daemon.a
 WORKER_A = $(BUILD)/libapppool.a
 WORKER_SO = $(BUILD)/libapppool.so.1
 SUPPORT_A = $(BUILD)/support.a
-SIM_A = $(BUILD)/sim.a
-ARCHIVES = $(SIM_A) $(DAEMON_A) $(SYS_A) $(CORE_A)
+SYS_A = $(BUILD)/sys.a
+ARCHIVES = $(ROOMS:%=$(BUILD)/%.a)
+
+# Rooms that still call each other.
+GROUPED = -Wl,--start-group $^ -Wl,--end-group
 
 OBJ = $(BUILD)/obj
 PIC = $(BUILD)/pic
-CORE_OBJS = $(CORE_SRCS:%.c=$(OBJ)/%.o)
-SYS_OBJS = $(SYS_SRCS:%.c=$(OBJ)/%.o)
-DAEMON_OBJS = $(DAEMON_SRCS:%.c=$(OBJ)/%.o)
-SIM_OBJS = $(SIM_SRCS:%.c=$(OBJ)/%.o)
 WORKER_OBJS = $(WORKER_SRCS:%.c=$(PIC)/%.o)
 
 CONTRIB = $(patsubst contrib/workers/%.c,$(BUILD)/contrib/%,$(CONTRIB_PROGS))
@@ -554,7 +321,7 @@ UNITS = $(UNIT_TESTS:%.c=$(BUILD)/%) $(SIM_TESTS:%.c=$(BUILD)/%)
 HELPERS = $(E2E_WORKERS:%.c=$(BUILD)/%)
 BENCH_PROGS = $(BENCHES:tests/bench/%.c=$(BUILD)/bench/%)
 FUZZ_PROGS = $(FUZZERS:tests/fuzz/%.c=$(BUILD)/bin/%)
-LIBS = $(if $(WORKER_SRCS),$(WORKER_A) $(WORKER_SO))
+LIBS = $(WORKER_A) $(WORKER_SO)
 TEST_PROGS = $(UNITS) $(HELPERS) $(FCGI_WORKERS:%.c=$(BUILD)/%) \
     $(BUILD)/tests/e2e/workers/acceptor-static $(BUILD)/tests/e2e/look
 ASAN = $(BUILD)/asan
@@ -722,10 +489,10 @@ $(PIC)/%.o: %.c | deps
 	$(call say,CC  )
 	$(Q)$(CC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -c -o $@ $<
 
-$(CORE_A): $(CORE_OBJS)
-$(SYS_A): $(SYS_OBJS)
-$(DAEMON_A): $(DAEMON_OBJS)
-$(SIM_A): $(SIM_OBJS)
+define room_rule
+$(BUILD)/$(1).a: $(patsubst %.c,$(OBJ)/%.o,$(wildcard lib/$(1)/*.c))
+endef
+$(foreach room,$(ROOMS),$(eval $(call room_rule,$(room))))
 $(SUPPORT_A): $(SUPPORT_SRCS:%.c=$(OBJ)/%.o)
 
 %.a: Makefile
@@ -749,7 +516,7 @@ $(WORKER_SO): $(WORKER_OBJS)
 
 $(BIN)/apppoold: $(OBJ)/apppoold.o $(ARCHIVES)
 	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 $(BIN)/apppoolctl: $(BIN)/apppoold
 	@ln -sf apppoold $@
@@ -773,8 +540,7 @@ $(BUILD)/musl/%.o: %.c | deps
 	$(call say,CC  )
 	$(Q)$(MUSL) $(filter-out $(LIBBSD_CFLAGS),$(ALL_CFLAGS)) -c -o $@ $<
 
-$(BUILD)/libexec/apppool-stdio: $(STDIO_SRCS:%.c=$(STDIO_OBJ)/%.o) \
-    $(ADAPTER_SRCS:%.c=$(STDIO_OBJ)/%.o)
+$(BUILD)/libexec/apppool-stdio: $(STDIO_SRCS:%.c=$(STDIO_OBJ)/%.o)
 	@mkdir -p $(@D)
 	$(call say,LINK)
 	$(Q)$(if $(MUSL),$(MUSL) -static,$(CC) $(STATIC)) $(ALL_LDFLAGS) -o $@ $^
@@ -790,12 +556,12 @@ $(BUILD)/contrib/%: $(OBJ)/contrib/workers/%.o $(WORKER_A)
 $(BUILD)/tests/unit/%: $(OBJ)/tests/unit/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 $(BUILD)/tests/sim/%: $(OBJ)/tests/sim/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 $(BUILD)/tests/e2e/%: $(OBJ)/tests/e2e/%.o $(SUPPORT_A) $(WORKER_A) $(SYS_A)
 	@mkdir -p $(@D)
@@ -823,13 +589,13 @@ $(BUILD)/tests/e2e/workers/fcgi: $(OBJ)/tests/e2e/workers/fcgi.o
 $(BUILD)/bin/%: $(OBJ)/tests/fuzz/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) -pie -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) \
+	$(Q)$(CC) -pie -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) \
 	    $(LIBBSD_LIBS) -lm
 
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(SUPPORT_A) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 # Thousands of them: nothing to load, nothing to relocate.
 $(BUILD)/bench/idle: $(OBJ)/tests/bench/idle.o

@@ -15,10 +15,10 @@
 
 #include <libutil.h>
 
-#include "daemon/conf.h"
-#include "daemon/config.h"
-#include "daemon/ctl.h"
-#include "daemon/held.h"
+#include "conf/conf.h"
+#include "conf/config.h"
+#include "ctl/ctl.h"
+#include "ctl/held.h"
 #include "daemon/logging.h"
 #include "daemon/supervisor.h"
 #include "sim/simulate.h"

@@ -2,12 +2,12 @@
 # What may include, call and export what. The core decides and does nothing
 # else; only the linker can prove that.
 
-# foreign FOLDER PATTERN: includes of ours in it that are not PATTERN.
+# foreign ROOM PATTERN: includes of ours in it that are not PATTERN.
 foreign() {
 	grep -rn '#include "' "lib/$1" | grep -vE "#include \"($2)\""
 }
 
-testCoreIncludesCore() {
+testTheCoreIncludesTheCore() {
 	assertEquals '' "$(foreign core 'core/.*')"
 }
 
@@ -15,22 +15,47 @@ testSysIncludesSysAndTheTypeOfTime() {
 	assertEquals '' "$(foreign sys 'sys/.*|core/tstamp\.h')"
 }
 
-testWorkersIncludeTheHandOverAlone() {
-	assertEquals '' "$(foreign worker 'worker/.*|sys/(fdpass|stdfd|wire)\.h')"
+testTheConfigurationIncludesSysAndTheOptionsOfTheCore() {
+	assertEquals '' "$(foreign conf '(conf|sys)/.*|core/(app|pool|tstamp)\.h')"
 }
 
-testTheDaemonIncludesDaemonSysAndCore() {
-	assertEquals '' "$(foreign daemon '(daemon|sys|core)/.*')"
+# The counter is known by name until it registers with the daemon.
+testTheDaemonIncludesConfigurationSysAndCore() {
+	assertEquals '' "$(foreign daemon \
+	    '(daemon|conf|sys|core)/.*|(control|counter)/[a-z]*\.h')"
 }
 
-testTheSimulatorIncludesTheCoreAndTheConfiguration() {
+testTheControlSocketIncludesTheDaemon() {
+	assertEquals '' "$(foreign control \
+	    '(control|daemon|conf|sys|core)/.*|counter/[a-z]*\.h')"
+}
+
+testTheCounterIncludesConfigurationSysAndCore() {
+	assertEquals '' "$(foreign counter \
+	    '(counter|conf|sys|core)/.*|daemon/[a-z]*\.h')"
+}
+
+testApppoolctlIncludesConfigurationAndSys() {
+	assertEquals '' "$(foreign ctl \
+	    '(ctl|conf|sys)/.*|core/tstamp\.h|control/control_line\.h')"
+}
+
+testTheWorkersLibraryIncludesTheHandOverAlone() {
+	assertEquals '' "$(foreign worker 'worker/.*|sys/(fdpass|wire)\.h')"
+}
+
+testTheAdaptersIncludeWorkerAndSys() {
+	assertEquals '' "$(foreign adapter '(adapter|worker|sys)/.*')"
+}
+
+testTheSimulatorIncludesCoreAndConfiguration() {
 	assertEquals '' "$(foreign sim \
-	    '(sim|core)/.*|daemon/conf(_[a-z]+)?\.h|sys/(json|text)\.h')"
+	    '(sim|core|conf)/.*|sys/(json|text)\.h')"
 }
 
 testConfuseIsIncludedByTheConfigurationAlone() {
 	assertEquals '' "$(grep -rl 'confuse\.h' lib apppoold.c |
-	    grep -vE '^lib/daemon/conf[_.]')"
+	    grep -v '^lib/conf/')"
 }
 
 # What the objects of the core want from outside it, less what computes.
@@ -53,8 +78,8 @@ testTheDaemonAnswersForNoProgram() {
 	# A comment may say why not.
 	assertEquals '' "$(grep -rnE \
 	    'SECCOMP_|SYS_seccomp|process_vm_|/proc/[^"]*/mem"|ptrace' \
-	    lib/core lib/sys lib/daemon apppoold.c)"
-	assertTrue 'it is' "grep -rqE 'process_vm_' lib/worker"
+	    lib apppoold.c | grep -v '^lib/adapter/')"
+	assertTrue 'the adapter does' "grep -rqE 'process_vm_' lib/adapter"
 }
 
 testTheLibraryExportsItsInterfaceAlone() {
@@ -90,8 +115,9 @@ testEachHeaderHasItsOwnGuard() {
 		FNR == 1 { print $2 }' {} + | sort | uniq -d)"
 }
 
-testEverySourceIsInTheMakefile() {
-	assertEquals '' "$(find lib tests contrib -name '*.c' |
+# Of lib every source is built, by wildcard.
+testEverySourceOfTheTestsIsInTheMakefile() {
+	assertEquals '' "$(find tests contrib -name '*.c' |
 	    while read -r source; do
 		grep -qF "$source" Makefile || echo "$source"
 	    done)"

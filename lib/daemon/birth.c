@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "counter/poolcounter.h"
 #include "daemon/birth.h"
 #include "daemon/listening.h"
-#include "daemon/poolcounter.h"
 #include "daemon/supervisor.h"
 #include "sys/wire.h"
 

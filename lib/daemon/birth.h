@@ -8,9 +8,9 @@
 
 #include <sys/queue.h>
 
+#include "conf/config.h"
 #include "core/tstamp.h"
 #include "daemon/birth_sockets.h"
-#include "daemon/config.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
 #include "sys/lane.h"

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/conf_pool.h"
 #include "core/app.h"
-#include "daemon/conf_pool.h"
+#include "counter/limiter.h"
 #include "daemon/group.h"
 #include "daemon/holding.h"
-#include "daemon/limiter.h"
 #include "daemon/listening.h"
 #include "daemon/measure.h"
 #include "daemon/supervisor.h"

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "conf/conf.h"
+#include "conf/config.h"
 #include "core/tstamp.h"
-#include "daemon/conf.h"
-#include "daemon/config.h"
 #include "sys/listener.h"
 #include "sys/log.h"
 #include "sys/loop.h"

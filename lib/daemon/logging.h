@@ -3,7 +3,7 @@
 
 /* The log as the configuration and the command line want it. */
 
-#include "daemon/conf.h"
+#include "conf/conf.h"
 
 /* Each -v: one level more than the configuration says. */
 void logging_verbose(void);

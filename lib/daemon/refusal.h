@@ -18,8 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "conf/config.h"
 #include "core/tstamp.h"
-#include "daemon/config.h"
 #include "sys/lane.h"
 #include "sys/loop.h"
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "daemon/conf.h"
+#include "conf/conf.h"
 
 /* The length of FCGI_END_REQUEST, header and body. */
 #define REFUSAL_FASTCGI 16

@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/conf_pool.h"
-#include "daemon/control.h"
+#include "conf/conf_pool.h"
+#include "control/control.h"
+#include "counter/poolcounter.h"
 #include "daemon/intake.h"
 #include "daemon/logging.h"
-#include "daemon/poolcounter.h"
 #include "daemon/reload.h"
 #include "daemon/supervisor.h"
 #include "sys/log.h"

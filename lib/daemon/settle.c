@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "counter/limiter.h"
 #include "daemon/channel.h"
 #include "daemon/intake.h"
-#include "daemon/limiter.h"
 #include "daemon/nursery.h"
 #include "daemon/slow.h"
 #include "daemon/supervisor.h"

@@ -11,18 +11,18 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "control/control.h"
+#include "control/status.h"
+#include "counter/limiter.h"
+#include "counter/poolcounter.h"
 #include "daemon/channel.h"
-#include "daemon/control.h"
 #include "daemon/intake.h"
-#include "daemon/limiter.h"
 #include "daemon/listening.h"
 #include "daemon/measure.h"
 #include "daemon/nursery.h"
-#include "daemon/poolcounter.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
 #include "daemon/slow.h"
-#include "daemon/status.h"
 #include "daemon/supervisor.h"
 #include "daemon/touch.h"
 #include "daemon/unread.h"

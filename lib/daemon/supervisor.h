@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "conf/config.h"
 #include "core/pool.h"
-#include "daemon/config.h"
 #include "daemon/group.h"
 #include "daemon/refusal.h"
 #include "daemon/worker.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/conf_pool.h"
-#include "daemon/limiter.h"
+#include "conf/conf_pool.h"
+#include "counter/limiter.h"
 #include "daemon/nursery.h"
 #include "daemon/refusal_answer.h"
 #include "daemon/supervisor.h"

@@ -22,9 +22,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conf/conf.h"
 #include "core/ilist.h"
 #include "core/tstamp.h"
-#include "daemon/conf.h"
 #include "sim/manager.h"
 
 struct backlog;

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "daemon/conf.h"
+#include "conf/conf.h"
 #include "sim/manager.h"
 
 enum policy {

@@ -3,8 +3,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "conf/conf_pool.h"
 #include "core/pool.h"
-#include "daemon/conf_pool.h"
 #include "sim/engine.h"
 #include "sim/pool_driver.h"
 

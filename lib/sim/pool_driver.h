@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "daemon/conf.h"
+#include "conf/conf.h"
 #include "sim/manager.h"
 
 /*

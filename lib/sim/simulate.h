@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "conf/conf.h"
 #include "core/tstamp.h"
-#include "daemon/conf.h"
 #include "sim/engine.h"
 #include "sim/load.h"
 #include "sim/manager.h"

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conf/conf.h"
 #include "core/tstamp.h"
-#include "daemon/conf.h"
 #include "sim/load.h"
 
 struct simulate_options {

@@ -23,7 +23,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "daemon/conf.h"
+#include "conf/conf.h"
 #include "sim/engine.h"
 #include "sim/pool_driver.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/control_line.h"
-#include "daemon/ctl_answer.h"
+#include "control/control_line.h"
+#include "ctl/ctl_answer.h"
 #include "sys/json.h"
 #include "sys/utf8.h"
 

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/poolcounter_private.h"
+#include "counter/poolcounter_private.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

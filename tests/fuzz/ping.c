@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "daemon/ping_answer.h"
+#include "ctl/ping_answer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/conf.h"
+#include "conf/conf.h"
 #include "sim/engine.h"
 #include "sim/policy.h"
 #include "sim/pool_driver.h"

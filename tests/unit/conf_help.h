@@ -13,7 +13,7 @@
 #include <ftw.h>
 #include <limits.h>
 
-#include "daemon/conf.h"
+#include "conf/conf.h"
 
 #include "check.h"
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <malloc.h>
 
-#include "daemon/conf_private.h"
+#include "conf/conf_private.h"
 
 #include "conf_help.h"
 

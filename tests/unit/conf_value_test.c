@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <syslog.h>
 
-#include "daemon/conf_private.h"
+#include "conf/conf_private.h"
 
 #include "conf_help.h"
 

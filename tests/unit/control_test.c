@@ -12,8 +12,8 @@
 #include <fcntl.h>
 
 #include "check.h"
+#include "control/control_private.h"
 #include "core/pool.h"
-#include "daemon/control_private.h"
 #include "daemon/reload.h"
 #include "sys/fdpass.h"
 

@@ -15,7 +15,7 @@
 #include <poll.h>
 #include <signal.h>
 
-#include "daemon/conf_pool.h"
+#include "conf/conf_pool.h"
 #include "daemon/supervisor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"

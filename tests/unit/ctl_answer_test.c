@@ -1,7 +1,7 @@
 /* What apppoolctl makes of an answer, however it comes. */
 
 #include "check.h"
-#include "daemon/ctl_answer.h"
+#include "ctl/ctl_answer.h"
 
 static char *shown;
 static size_t shown_len;

@@ -8,9 +8,9 @@
 #include <signal.h>
 
 #include "check.h"
+#include "control/status.h"
 #include "core/pool.h"
 #include "daemon/group.h"
-#include "daemon/status.h"
 #include "daemon/supervisor.h"
 #include "sys/log.h"
 

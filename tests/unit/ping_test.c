@@ -9,8 +9,8 @@
 #include <sched.h>
 
 #include "check.h"
-#include "daemon/ping_connect.h"
-#include "daemon/ping_private.h"
+#include "ctl/ping_connect.h"
+#include "ctl/ping_private.h"
 
 static struct ping_answer answer;
 static struct text request;

@@ -2,7 +2,7 @@
 
 #include "check.h"
 
-#include "daemon/poolcounter_line.h"
+#include "counter/poolcounter_line.h"
 
 static struct poolcounter_line parsed;
 

@@ -6,9 +6,9 @@
 #include <time.h>
 
 #include "check.h"
+#include "control/status.h"
 #include "core/pool.h"
 #include "daemon/group.h"
-#include "daemon/status.h"
 #include "daemon/supervisor.h"
 #include "sys/text.h"
 

@@ -1,0 +1,314 @@
+/*
+ * apppool-accept: an adapter for programs that call accept() on a listening
+ * socket they are started with.
+ *
+ *	apppool-accept PROGRAM [ARGUMENT...]
+ *
+ * The program runs as our child, with a socket of its own to listen on, and
+ * its calls of accept() are answered with the connections that the daemon
+ * hands to us.  What comes to one of us goes to the other: signals, the exit
+ * status, the end.  apppool-handoff(7) tells more.
+ */
+
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "adapter/accept_serve.h"
+#include "adapter/accept_view.h"
+#include "adapter/accept_watch.h"
+#include "sys/stdfd.h"
+#include "sys/wire.h"
+#include "worker/environment.h"
+
+/* Below it are the descriptors the program gets. */
+#define HIGH 10
+
+/* What an event is about. */
+enum source {
+	SOURCE_CALLS,
+	SOURCE_CHANNEL,
+	SOURCE_SIGNALS,
+	SOURCE_DOOR,
+	SOURCES
+};
+
+struct sources {
+	int epoll;
+	int signals;
+	sigset_t before; /* blocked when we were started */
+};
+
+static nanoseconds
+clock_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (nanoseconds)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* --- before it runs ------------------------------------------------------ */
+
+static _Noreturn void
+too_few(struct adapter *a)
+{
+	adapter_fail(
+	    a, "limit_nofile is too low, 16 are needed: %s", strerror(errno));
+}
+
+/* The same descriptor out of the program's way, CLOEXEC. */
+static int
+raise_descriptor(struct adapter *a, int fd)
+{
+	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
+
+	if (high == -1)
+		too_few(a);
+	(void)close(fd);
+	return high;
+}
+
+/* The kind of socket the program is to listen on: that of the app's first. */
+static int
+wanted_family(void)
+{
+	const char *family = getenv(WIRE_ENV_FAMILY);
+
+	if (family != NULL && strcmp(family, "inet") == 0)
+		return AF_INET;
+	if (family != NULL && strcmp(family, "inet6") == 0)
+		return AF_INET6;
+	return AF_UNIX;
+}
+
+static void
+open_channel(struct adapter *a)
+{
+	struct environment e;
+
+	if (environment_read(&e) == -1) {
+		if (errno == ENOENT)
+			errx(EX_USAGE, "to be started by apppoold(8)");
+		err(EX_OSERR, "the socket of the daemon");
+	}
+	a->channel = e.fd;
+	a->channel = raise_descriptor(a, e.fd);
+	free(e.app);
+	free(e.id);
+}
+
+static void
+open_door(struct adapter *a)
+{
+	if (door_open(&a->door, wanted_family()) == -1)
+		adapter_fail(a, "cannot make a socket to listen on: %s",
+		    strerror(errno));
+	a->door.fd = raise_descriptor(a, a->door.fd);
+	/* Who polls before the first accept() shall go on to that. */
+	door_ring(&a->door);
+}
+
+/* --- the program --------------------------------------------------------- */
+
+static _Noreturn void
+not_started(struct adapter *a, const char *name)
+{
+	const char *why = strerror(a->program.error);
+
+	switch (a->program.stage) {
+	case PROGRAM_FILTER:
+		if (a->program.error == EBUSY)
+			why = "somebody uses it already";
+		adapter_fail(a,
+		    "this system does not let us answer accept(): seccomp user "
+		    "notification: %s; handoff = listen does without",
+		    why);
+	case PROGRAM_EXECUTE:
+		adapter_fail(a, "cannot execute %s: %s", name, why);
+	default:
+		adapter_fail(a, "cannot start %s: %s", name, why);
+	}
+}
+
+static void
+start(struct adapter *a, char **argv, const struct sources *s)
+{
+	struct program_spec spec = {
+		.argv = argv,
+		.listener = a->door.fd,
+		.signals = s->before,
+	};
+
+	if (!program_start(&a->program, &spec))
+		not_started(a, argv[0]);
+	memory_keep(&a->memory, a->program.pid);
+	if (a->program.restricted)
+		(void)fprintf(stderr,
+		    "apppool-accept: no_new_privs is set: what %s runs gains "
+		    "no rights by being set-user-ID\n",
+		    argv[0]);
+}
+
+/* --- while it runs ------------------------------------------------------- */
+
+static void
+add(struct adapter *a, const struct sources *s, int fd, uint32_t events,
+    enum source source)
+{
+	struct epoll_event e = { .events = events, .data.u32 = source };
+
+	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) == -1)
+		adapter_fail(a, "epoll_ctl: %s", strerror(errno));
+}
+
+/* All are the program's; a fault of our own ends us even so. */
+static void
+block_signals(struct adapter *a, struct sources *s)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, &s->before);
+	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
+	s->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (s->signals == -1 || s->epoll == -1)
+		too_few(a);
+}
+
+static void
+end_if_it_has(struct adapter *a)
+{
+	int status;
+
+	if (!program_ended(&a->program, &status))
+		return;
+	watch_ended(a, status);
+	program_end_likewise(status);
+}
+
+/* That it has ended the kernel tells us alone. */
+static bool
+is_for_program(const struct signalfd_siginfo *i)
+{
+	if (i->ssi_signo == SIGCHLD && i->ssi_code > 0)
+		return false;
+	return i->ssi_pid != (uint32_t)getpid();
+}
+
+static void
+pass_signals(struct adapter *a, int signals)
+{
+	struct signalfd_siginfo i;
+
+	while (read(signals, &i, sizeof(i)) == sizeof(i)) {
+		if (i.ssi_signo == SIGCHLD)
+			end_if_it_has(a);
+		if (is_for_program(&i)) {
+			program_signal(&a->program, &i);
+			serve_doubt(a, (int)i.ssi_signo);
+		}
+	}
+}
+
+/* Milliseconds for epoll_wait(2), never too few. */
+static int
+timeout(const struct adapter *a)
+{
+	nanoseconds next = watch_next(a), left = next - a->now;
+
+	if (next == INT64_MAX)
+		return -1;
+	if (left <= 0)
+		return 0;
+	return left > MILLISECONDS(60000)
+	    ? 60000
+	    : (int)((left + MILLISECONDS(1) - 1) / MILLISECONDS(1));
+}
+
+static void
+handle(struct adapter *a, const struct sources *s, const struct epoll_event *e)
+{
+	switch ((enum source)e->data.u32) {
+	case SOURCE_CALLS:
+		if ((e->events & EPOLLIN) != 0)
+			serve_call(a);
+		else
+			/* No process of the program's is left to call. */
+			(void)epoll_ctl(
+			    s->epoll, EPOLL_CTL_DEL, a->program.notify, NULL);
+		break;
+	case SOURCE_CHANNEL:
+		a->maybe = true;
+		serve(a);
+		break;
+	case SOURCE_DOOR:
+		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, a->door.fd, NULL);
+		serve_shut(a);
+		break;
+	default:
+		pass_signals(a, s->signals);
+		break;
+	}
+}
+
+static _Noreturn void
+run(struct adapter *a, const struct sources *s)
+{
+	struct epoll_event events[SOURCES];
+	int n;
+
+	add(a, s, a->program.notify, EPOLLIN, SOURCE_CALLS);
+	add(a, s, s->signals, EPOLLIN, SOURCE_SIGNALS);
+	/* What comes is told of once: it may have to lie there for long. */
+	add(a, s, a->channel, EPOLLIN | EPOLLRDHUP | EPOLLET, SOURCE_CHANNEL);
+	add(a, s, a->door.fd, EPOLLRDHUP, SOURCE_DOOR);
+	for (;;) {
+		a->now = clock_now();
+		n = epoll_wait(s->epoll, events, SOURCES, timeout(a));
+		if (n == -1 && errno != EINTR)
+			adapter_fail(a, "epoll_wait: %s", strerror(errno));
+		a->now = clock_now();
+		for (int i = 0; i < n; i++)
+			handle(a, s, &events[i]);
+		if (watch_next(a) <= a->now) {
+			watch_tick(a);
+			serve(a);
+		}
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct adapter a = { .held.fd = -1 };
+	struct sources s;
+
+	if (argc < 2) {
+		(void)fputs(
+		    "usage: apppool-accept PROGRAM [ARGUMENT...]\n", stderr);
+		return EX_USAGE;
+	}
+	/* Where we were executed by descriptor, we are called by its number. */
+	(void)prctl(PR_SET_NAME, "apppool-accept");
+	/* A number below 3 that is free would be one of the program's. */
+	(void)stdfd_fix();
+	view_init();
+	open_channel(&a);
+	open_door(&a);
+	memory_init(&a.memory);
+	block_signals(&a, &s);
+	start(&a, argv + 1, &s);
+	run(&a, &s);
+}

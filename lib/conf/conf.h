@@ -1,0 +1,405 @@
+#ifndef CONF_CONF_H
+#define CONF_CONF_H
+
+/*
+ * The configuration, read and checked as a whole. A struct conf is never
+ * changed after conf_load() has returned it; a reload loads a second one and
+ * compares. Every field is named like the option of pool.conf(5) it holds.
+ * Times are tspan, sizes are bytes, loads are percent; what 0 means is said in
+ * the manual page. Lists of strings end with NULL and are never NULL
+ * themselves. All memory belongs to the struct conf.
+ */
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/tstamp.h"
+
+/* Where SYSCONFDIR is another, make says so. */
+#ifndef CONF_DEFAULT_FILE
+#define CONF_DEFAULT_FILE "/etc/apppoold/pool.conf"
+#endif
+#define CONF_DEFAULT_FOLDER "/run/apppoold"
+#define CONF_DEFAULT_CONTROL CONF_DEFAULT_FOLDER "/control.sock"
+
+/* Whoever reserves tables by these need not fear that a file asks for more. */
+#define CONF_PROCESSES_MAX 10000
+#define CONF_APPS_MAX 1000
+#define CONF_QUEUE_MAX 1000000
+
+/* The longest answer of on_full = reply:FILE. */
+#define CONF_REPLY_MAX 65536
+
+enum conf_handoff {
+	CONF_HANDOFF_NATIVE,
+	CONF_HANDOFF_ACCEPT,
+	CONF_HANDOFF_STDIO,
+	CONF_HANDOFF_LISTEN,
+	CONF_HANDOFF_NONE
+};
+
+enum conf_on_full {
+	CONF_ON_FULL_WAIT,
+	CONF_ON_FULL_CLOSE,
+	CONF_ON_FULL_REFUSE,
+	CONF_ON_FULL_REPLY
+};
+
+enum conf_protocol {
+	CONF_PROTOCOL_RAW,
+	CONF_PROTOCOL_HTTP,
+	CONF_PROTOCOL_FASTCGI
+};
+
+enum conf_queue {
+	CONF_QUEUE_GLOBAL,
+	CONF_QUEUE_PRIVATE
+};
+
+enum conf_limit_fail {
+	CONF_LIMIT_FAIL_OPEN,
+	CONF_LIMIT_FAIL_CLOSED
+};
+
+enum conf_output {
+	CONF_OUTPUT_LOG,
+	CONF_OUTPUT_INHERIT,
+	CONF_OUTPUT_NULL,
+	CONF_OUTPUT_FILE
+};
+
+enum conf_log {
+	CONF_LOG_STDERR,
+	CONF_LOG_SYSLOG,
+	CONF_LOG_FILE
+};
+
+enum conf_log_level {
+	CONF_LOG_LEVEL_ERROR,
+	CONF_LOG_LEVEL_WARN,
+	CONF_LOG_LEVEL_INFO,
+	CONF_LOG_LEVEL_DEBUG
+};
+
+enum conf_log_format {
+	CONF_LOG_FORMAT_TEXT,
+	CONF_LOG_FORMAT_JSON
+};
+
+enum conf_listen_kind {
+	CONF_LISTEN_TCP,
+	CONF_LISTEN_UNIX,
+	CONF_LISTEN_FD
+};
+
+/*
+ * One address. A host name with several addresses has become several of
+ * these. "*:PORT" is one IPv6 socket for both families where the kernel has
+ * IPv6, else an IPv4 one; "[::]:PORT" is IPv6 alone.
+ */
+struct conf_listen {
+	enum conf_listen_kind kind;
+
+	/*
+	 * Canonical: "127.0.0.1:8080", "[::1]:80", "*:80", "unix:/abs/path",
+	 * "fd:NAME". Two addresses are the same if and only if their texts are.
+	 * Port 0 lets the kernel choose.
+	 */
+	char *text;
+
+	/* TCP and UNIX; length 0 in an app that is `broken`, else valid. */
+	struct sockaddr_storage addr;
+	socklen_t addr_len;
+	bool v6only; /* TCP over IPv6: the value for IPV6_V6ONLY */
+
+	char *path; /* UNIX: absolute; else NULL */
+	char *fd_name; /* FD: a name of LISTEN_FDNAMES; else NULL */
+};
+
+/* Who the processes of an app are. */
+struct conf_identity {
+	/*
+	 * False when the daemon was not started as root: the processes stay
+	 * what the daemon is, and no identity call must be made.
+	 */
+	bool change;
+
+	uid_t uid;
+	gid_t gid;
+	gid_t *groups; /* supplementary groups, gid included */
+	size_t groups_len;
+
+	char *user; /* name, or the number where there is no name */
+	char *home; /* directory and shell of the user, never NULL */
+	char *shell;
+};
+
+struct conf_rlimit {
+	bool set; /* false: inherited */
+	rlim_t max; /* soft and hard alike; may be RLIM_INFINITY */
+};
+
+/* A PoolCounter lock in front of each hand-over. */
+struct conf_limit {
+	char *server; /* "local", or an address; NULL: no limit */
+	bool local; /* the daemon's own counter; where is empty then */
+	struct conf_listen where; /* addr_len 0: its host is not known */
+	char *key;
+	unsigned workers;
+	unsigned maxqueue;
+	tspan timeout;
+};
+
+struct conf_app {
+	char *name;
+
+	/* Where the app is defined. */
+	char *file;
+	int line;
+
+	/*
+	 * Not NULL: why this app cannot run although the file is right (an
+	 * unknown user, a program that is not in PATH, ...). It is to be shown
+	 * as failed with this reason; the other apps run. Only fields that are
+	 * not concerned may be relied on then.
+	 */
+	char *broken;
+
+	/* Listeners; the list is empty where handoff is none. */
+	struct conf_listen *listen;
+	size_t listen_len;
+	unsigned backlog;
+	char *socket_user; /* NULL: the daemon's own */
+	char *socket_group; /* NULL: the daemon's own */
+	uid_t socket_uid; /* (uid_t)-1: leave as it is */
+	gid_t socket_gid; /* (gid_t)-1: leave as it is */
+	mode_t socket_mode;
+
+	/*
+	 * The program. command[0] is an absolute path, unless the app is
+	 * broken; seen from inside the chroot if there is one.
+	 */
+	char **command;
+	enum conf_handoff handoff;
+	char *adapter; /* absolute; NULL: none, or broken for want of it */
+	char *directory; /* absolute; likewise seen from inside the chroot */
+	char **environment; /* "NAME=VALUE", on top of the daemon's */
+	bool clear_environment;
+
+	/* Identity and limits. */
+	char *user; /* resolved name; see identity */
+	char *group; /* resolved name */
+	struct conf_identity identity;
+	int umask; /* -1: inherited */
+	bool nice_set;
+	int nice; /* the value itself, not an increment; if nice_set */
+	char *chroot; /* absolute, or NULL */
+	bool no_new_privileges;
+	bool restricted; /* that is true because the handoff needs it */
+	struct conf_rlimit limit_nofile;
+	struct conf_rlimit limit_core; /* bytes */
+	struct conf_rlimit limit_as; /* bytes */
+	struct conf_rlimit limit_nproc;
+	struct conf_rlimit limit_cpu; /* seconds */
+	enum conf_output output;
+	char *output_file; /* absolute; CONF_OUTPUT_FILE only, else NULL */
+
+	/*
+	 * Sizes. min_processes <= max_processes, and the sum of all
+	 * min_processes <= conf.max_processes.
+	 */
+	unsigned min_processes;
+	unsigned max_processes;
+	unsigned min_idle;
+	unsigned concurrency;
+	unsigned prefetch;
+
+	/* Waiting. */
+	enum conf_queue queue;
+	unsigned max_queue;
+	tspan queue_timeout;
+	enum conf_on_full on_full;
+	char *on_full_file; /* absolute; CONF_ON_FULL_REPLY only, else NULL */
+	char *on_full_reply; /* what it held when it was read; likewise */
+	size_t on_full_reply_len; /* then 1 to CONF_REPLY_MAX, else 0 */
+	enum conf_protocol protocol;
+	struct conf_limit limit;
+	enum conf_limit_fail limit_fail;
+	bool wait_for_data;
+	bool keep_alive;
+	tspan keep_alive_timeout;
+	unsigned max_parked;
+	unsigned retry_limit;
+
+	/* Growing and shrinking. */
+	tspan start_delay;
+	tspan stop_delay;
+	tspan max_idle_time;
+	tspan update_interval;
+	double gain;
+	double grow_threshold;
+	double multi_threshold;
+	double single_threshold;
+	tspan kill_interval;
+
+	/* The life of a process. */
+	unsigned max_requests;
+	unsigned max_requests_jitter;
+	tspan max_lifetime;
+	tspan max_lifetime_jitter;
+	uint64_t max_memory;
+	tspan start_timeout;
+	tspan ready_after;
+	tspan pickup_timeout;
+	tspan restart_delay;
+	tspan restart_delay_max;
+	unsigned start_limit;
+	tspan min_server_life;
+	bool exit_on_failed;
+	tspan request_timeout;
+	tspan slow_timeout;
+	tspan stop_timeout;
+	tspan kill_timeout;
+
+	/* Restarting. */
+	char *restart_dir; /* as directory, or NULL for none */
+	unsigned canary;
+	tspan canary_time;
+	char **watch; /* absolute */
+	bool template;
+};
+
+struct conf {
+	char *file; /* absolute */
+
+	unsigned max_processes;
+	unsigned process_slack;
+	char *control; /* absolute, or NULL for none */
+	mode_t control_mode;
+	char *control_group; /* NULL: none */
+	gid_t control_gid; /* (gid_t)-1: none */
+	struct conf_listen *counter;
+	size_t counter_len;
+	unsigned counter_max_clients;
+	unsigned counter_max_keys;
+	enum conf_log log;
+	int log_facility; /* LOG_DAEMON ...; CONF_LOG_SYSLOG only */
+	char *log_file; /* absolute; CONF_LOG_FILE only, else NULL */
+	enum conf_log_level log_level;
+	enum conf_log_format log_format;
+	char *pid_file; /* absolute, or NULL */
+	char *dump_file; /* absolute, or NULL */
+	tspan stop_timeout;
+	char *user; /* of apps that name none; NULL: we are not root */
+	char *group; /* NULL: that of the user */
+
+	/*
+	 * We are root, and some app runs as "nobody" only because neither it
+	 * nor the file names a user: worth saying once.
+	 */
+	bool nobody_by_default;
+
+	/* In the order of the file. */
+	struct conf_app *apps;
+	size_t apps_len;
+};
+
+/*
+ * What was found while loading, as lines "FILE:LINE: text" without newline,
+ * ordered by file and line. Both lists end with NULL once conf_load() is back.
+ */
+struct conf_report {
+	char **mistakes;
+	size_t mistakes_len;
+	char **warnings;
+	size_t warnings_len;
+};
+
+void conf_report_init(struct conf_report *);
+void conf_report_fini(struct conf_report *);
+
+/*
+ * Look at users, directories and programs too. What is wrong there is a
+ * warning and makes its app `broken` only if it cannot be represented.
+ */
+#define CONF_OUTSIDE_WARN 0x1
+
+/* As -t has it: what is wrong outside, addresses included, is a mistake. */
+#define CONF_OUTSIDE_STRICT 0x2
+
+/*
+ * Ask nobody outside of the file, not even for users and hosts: who they are
+ * stays empty. For those who want sizes and rules only.
+ */
+#define CONF_INSIDE 0x4
+
+/*
+ * Reads and checks file and what it includes. Returns NULL if there is a
+ * mistake; report (initialised by the caller) then has at least one, all that
+ * could be found. Never binds, never writes, never ends the process. Resolves
+ * names of users and hosts and so may wait for them.
+ *
+ * is_ours may be NULL. It is asked under CONF_OUTSIDE_STRICT about an address
+ * that is in use, and says whether a daemon on this very file holds it.
+ */
+struct conf *conf_load(const char *file, unsigned flags,
+    bool (*is_ours)(const struct conf_listen *), struct conf_report *report);
+
+void conf_free(struct conf *);
+
+/* false and errno: no memory; what there is of the copy is to be freed. */
+bool conf_listen_copy(struct conf_listen *out, const struct conf_listen *);
+
+void conf_listen_fini(struct conf_listen *);
+
+/*
+ * Writes the configuration in force, defaults included, in the syntax of
+ * pool.conf(5), each app with what `defaults` gave it: loading that gives an
+ * equal configuration.
+ */
+void conf_print(const struct conf *, FILE *);
+
+/*
+ * The path of the control socket that file names, for apppoolctl: an allocated
+ * string, "" for none, CONF_DEFAULT_CONTROL if the file does not say.
+ * Other mistakes in the file do not matter. NULL and errno if it cannot be
+ * read.
+ */
+char *conf_control_path(const char *file);
+
+/*
+ * Whether the control socket is to be in CONF_DEFAULT_FOLDER, so that the
+ * daemon makes that if nobody has.
+ */
+bool conf_makes_folder(const struct conf *);
+
+/* NULL if there is none of that name. */
+const struct conf_app *conf_find_app(const struct conf *, const char *name);
+
+/* What differs between two versions of an app, or of the global options. */
+#define CONF_CHANGED_SIZES 0x1 /* sizes, thresholds, timeouts, queue */
+#define CONF_CHANGED_LISTEN 0x2 /* addresses, backlog, owner, mode */
+#define CONF_CHANGED_PROCESS 0x4 /* command, identity, environment, ... */
+#define CONF_CHANGED_CONTROL 0x8 /* global: control, control_mode, _group */
+#define CONF_CHANGED_LOG 0x10 /* global: log, log_level, log_format */
+#define CONF_CHANGED_FILES 0x20 /* global: pid_file, dump_file */
+#define CONF_CHANGED_COUNTER 0x40
+
+/* 0 if nothing. A change of place in the file is none. */
+unsigned conf_app_changes(
+    const struct conf_app *old, const struct conf_app *new);
+bool conf_app_equal(const struct conf_app *, const struct conf_app *);
+
+/* Of the global options alone; those that became part of the apps are not. */
+unsigned conf_globals_changed(const struct conf *old, const struct conf *new);
+
+/* The words of pool.conf(5). */
+const char *conf_handoff_name(enum conf_handoff);
+
+#endif

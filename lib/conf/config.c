@@ -1,0 +1,35 @@
+/* Shared configurations. */
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "conf/config.h"
+
+struct config *
+config_new(struct conf *conf)
+{
+	struct config *c = malloc(sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->conf = conf;
+	c->refs = 1;
+	return c;
+}
+
+struct config *
+config_ref(struct config *c)
+{
+	c->refs++;
+	return c;
+}
+
+void
+config_unref(struct config *c)
+{
+	assert(c->refs > 0);
+	if (--c->refs > 0)
+		return;
+	conf_free(c->conf);
+	free(c);
+}

@@ -1,0 +1,203 @@
+/*
+ * SIGUSR1: the state, into a file or the log. The loop makes a piece, a lane
+ * writes it, for disks block; when that is done the loop makes the next one.
+ */
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/status_private.h"
+#include "sys/log.h"
+
+/* How long a piece for the log waits for the log to take it. */
+#define LOG_PATIENCE TSPAN_SECONDS(1)
+
+struct dump {
+	struct lane_job job;
+	struct supervisor *sup;
+	struct status *status;
+	const char *piece; /* of the status; NULL: all is written */
+	size_t len;
+	bool closing; /* the daemon ends: it is given up */
+	/* All that follows is for a file, and the lane's. */
+	char *path; /* NULL: to the log */
+	char temp[PATH_MAX]; /* "": there is none */
+	int fd; /* -1 likewise */
+	int error; /* errno of what went wrong; 0: nothing */
+};
+
+/* --- in the lane -------------------------------------------------------- */
+
+static void
+dump_create(struct dump *d)
+{
+	int len = snprintf(d->temp, sizeof(d->temp), "%s.XXXXXX", d->path);
+
+	if (len >= (int)sizeof(d->temp)) {
+		errno = ENAMETOOLONG;
+		goto fail;
+	}
+	d->fd = mkostemp(d->temp, O_CLOEXEC);
+	if (d->fd == -1)
+		goto fail;
+	if (fchmod(d->fd, 0640) == -1)
+		d->error = errno;
+	return;
+
+fail:
+	d->error = errno;
+	d->temp[0] = '\0';
+}
+
+static void
+dump_write_file(struct dump *d)
+{
+	size_t done = 0;
+
+	while (d->error == 0 && done < d->len) {
+		ssize_t n = write(d->fd, d->piece + done, d->len - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			d->error = errno;
+	}
+}
+
+/* All is written, or it is of no use any more. */
+static void
+dump_finish_file(struct dump *d)
+{
+	if (d->fd != -1 && close(d->fd) == -1 && d->error == 0)
+		d->error = errno;
+	d->fd = -1;
+	if (d->temp[0] == '\0')
+		return;
+	if (d->error == 0 && !d->closing && rename(d->temp, d->path) == 0)
+		return;
+	if (d->error == 0 && !d->closing)
+		d->error = errno;
+	(void)unlink(d->temp);
+}
+
+static void
+dump_write_log(const struct dump *d)
+{
+	const char *at = d->piece, *end = d->piece + d->len;
+
+	while (at < end) {
+		const char *eol = memchr(at, '\n', (size_t)(end - at));
+		int len = (int)((eol == NULL ? end : eol) - at);
+
+		if (len > 0)
+			log_info("%.*s", len, at);
+		at += len + 1;
+	}
+	(void)log_flush(LOG_PATIENCE);
+}
+
+static void
+dump_work(struct lane_job *job)
+{
+	struct dump *d = LOOP_OWNER(job, struct dump, job);
+
+	if (d->path == NULL) {
+		if (d->piece != NULL)
+			dump_write_log(d);
+		return;
+	}
+	if (d->fd == -1 && d->error == 0)
+		dump_create(d);
+	if (d->piece != NULL)
+		dump_write_file(d);
+	else
+		dump_finish_file(d);
+}
+
+/* --- in the loop -------------------------------------------------------- */
+
+/* Makes the next piece; NULL: that was all. */
+static void
+dump_next(struct dump *d)
+{
+	d->piece = status_next(d->status, &d->len);
+	if (d->status->piece.failed)
+		d->error = ENOMEM;
+}
+
+static void
+dump_free(struct dump *d)
+{
+	d->sup->dump = NULL;
+	status_free(d->status);
+	free(d->path);
+	free(d);
+}
+
+static void
+dump_done(struct lane_job *job, tstamp now)
+{
+	struct dump *d = LOOP_OWNER(job, struct dump, job);
+
+	if (d->piece == NULL) {
+		if (d->error != 0) {
+			errno = d->error;
+			log_warn("cannot write %s", d->path);
+		} else if (d->path != NULL) {
+			log_info("state written to %s", d->path);
+		}
+		dump_free(d);
+		return;
+	}
+	/* The lane takes no more work: what is left to do is little. */
+	if (d->sup->closer.stopping) {
+		d->closing = true;
+		if (d->path != NULL)
+			dump_finish_file(d);
+		dump_free(d);
+		return;
+	}
+	d->piece = NULL;
+	if (d->error == 0)
+		dump_next(d);
+	lane_submit(&d->sup->closer, &d->job, now);
+}
+
+void
+status_dump(struct supervisor *s, tstamp now)
+{
+	const char *path = s->config->conf->dump_file;
+	struct dump *d;
+
+	if (s->dump != NULL)
+		return;
+	d = calloc(1, sizeof(*d));
+	if (d == NULL)
+		goto fail;
+	d->sup = s;
+	d->fd = -1;
+	d->job.work = dump_work;
+	d->job.done = dump_done;
+	if (path != NULL && (d->path = strdup(path)) == NULL)
+		goto fail;
+	d->status = status_take(s, NULL, path != NULL, now);
+	if (d->status == NULL)
+		goto fail;
+	dump_next(d);
+	s->dump = d;
+	lane_submit(&s->closer, &d->job, now);
+	return;
+
+fail:
+	log_warn("cannot dump the state");
+	if (d != NULL)
+		free(d->path);
+	free(d);
+}

@@ -1,0 +1,340 @@
+/* The snapshot for people: limits beside use. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "control/status_private.h"
+
+/* Holds every text of a time or of a size. */
+#define SHORT_SIZE 32
+
+/* A text from a configuration or a worker; NULL writes nothing. */
+static void
+put_foreign(struct text *t, const char *s)
+{
+	if (s != NULL)
+		text_escaped(t, s, strlen(s));
+}
+
+/* Two figures at most: "0", "350us", "12.5ms", "3.2s", "5m12s", "4d05h". */
+static const char *
+format_span(tspan span, char *buf, size_t size)
+{
+	int64_t us = span / TSPAN_USECONDS(1), s = span / TSPAN_SECONDS(1);
+
+	if (span == 0)
+		(void)snprintf(buf, size, "0");
+	else if (us < 1000)
+		(void)snprintf(buf, size, "%" PRId64 "us", us);
+	else if (s < 1)
+		(void)snprintf(buf, size, "%.1fms", (double)us / 1e3);
+	else if (s < 60)
+		(void)snprintf(buf, size, "%.1fs", (double)us / 1e6);
+	else if (s < 3600)
+		(void)snprintf(
+		    buf, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+	else if (s < 86400)
+		(void)snprintf(buf, size, "%" PRId64 "h%02" PRId64 "m",
+		    s / 3600, s / 60 % 60);
+	else
+		(void)snprintf(buf, size, "%" PRId64 "d%02" PRId64 "h",
+		    s / 86400, s / 3600 % 24);
+	return buf;
+}
+
+/* "512", "64.0K", "1.5G". */
+static const char *
+format_size(int64_t bytes, char *buf, size_t size)
+{
+	static const char units[] = "KMGTPE";
+	double n = (double)bytes;
+	int unit = -1;
+
+	while (n >= 1024 && units[unit + 1] != '\0') {
+		n /= 1024;
+		unit++;
+	}
+	if (unit == -1)
+		(void)snprintf(buf, size, "%" PRId64, bytes);
+	else
+		(void)snprintf(buf, size, "%.1f%c", n, units[unit]);
+	return buf;
+}
+
+static void
+put_counter(struct status *st)
+{
+	struct text *t = &st->piece;
+	const struct poolcounter_figures *f = &st->counter;
+	const char *address = status_string(st, st->counter_listen);
+
+	if (!st->counts)
+		return;
+	text_puts(t, "\ncounter:");
+	for (size_t i = 0; i < st->counter_nlisten; i++) {
+		text_puts(t, i == 0 ? " " : ", ");
+		put_foreign(t, address);
+		address += strlen(address) + 1;
+	}
+	text_printf(t,
+	    "\n    clients %" PRIu32 "/%" PRIu32 ", keys %" PRIu32 "/%" PRIu32
+	    ", locks held %" PRIu32 ", waiting %" PRIu32 "\n"
+	    "    locks %" PRIu64 " taken, %" PRIu64 " ended; %" PRIu64
+	    " found the queue full\n",
+	    f->clients, f->max_clients, f->keys, f->max_keys, f->counter.held,
+	    f->counter.waiting, f->counter.acquired, f->counter.processed,
+	    f->counter.full_queues);
+	if (f->refused_clients != 0 || f->counter.full_tables != 0)
+		text_printf(t,
+		    "    turned away %" PRIu64 " clients, %" PRIu64 " keys\n",
+		    f->refused_clients, f->counter.full_tables);
+}
+
+static void
+put_head(struct status *st)
+{
+	struct text *t = &st->piece;
+	char up[SHORT_SIZE];
+
+	text_printf(t, "apppoold %s, pid %d, up %s%s, ", APPPOOL_VERSION,
+	    (int)getpid(), format_span(st->uptime, up, sizeof(up)),
+	    st->stopping ? ", stopping" : "");
+	put_foreign(t, status_string(st, st->config));
+	text_printf(t,
+	    " (generation %" PRIu64 ")\n"
+	    "processes %" PRIu32 "/%" PRIu32 ", active %" PRIu32
+	    ", waiting %" PRIu32 "\n",
+	    st->generation, st->processes, st->max_processes, st->active,
+	    st->waiting);
+	put_counter(st);
+}
+
+static void
+put_title(struct status *st, const struct status_app *a)
+{
+	struct text *t = &st->piece;
+	const char *address = status_string(st, a->listen);
+	char wait[SHORT_SIZE];
+
+	text_puts(t, "\n");
+	put_foreign(t, status_string(st, a->name));
+	text_printf(t, ": %s, %s", a->state, conf_handoff_name(a->handoff));
+	for (size_t i = 0; i < a->nlisten; i++) {
+		text_puts(t, ", ");
+		put_foreign(t, address);
+		address += strlen(address) + 1;
+	}
+	if (a->backoff != 0)
+		text_printf(t, ", next start in %s",
+		    format_span(a->backoff, wait, sizeof(wait)));
+	text_puts(t, "\n");
+}
+
+static void
+put_processes(struct text *t, const struct status_app *a)
+{
+	text_printf(t,
+	    "    processes %" PRIu32 "/%" PRIu32 " (min %" PRIu32 "): %" PRIu32
+	    " starting, %" PRIu32 " %s",
+	    a->processes, a->max_processes, a->min_processes,
+	    a->in_state[PROCESS_STARTING], a->in_state[PROCESS_IDLE],
+	    a->sessions ? "idle" : "ready");
+	if (a->sessions)
+		text_printf(
+		    t, ", %" PRIu32 " active", a->in_state[PROCESS_ACTIVE]);
+	text_printf(t, "; %" PRIu32 " retiring, %" PRIu32 " stopping",
+	    a->in_state[PROCESS_RETIRING],
+	    a->in_state[PROCESS_STOPPING] + a->in_state[PROCESS_DYING]);
+	if (a->stuck != 0)
+		text_printf(t, ", %" PRIu32 " stuck", a->stuck);
+	if (a->sessions || a->listens)
+		text_printf(t, "; load %.0f %%", a->load);
+	if (a->rolling)
+		text_printf(t, "; generation %" PRIu32 " replaces %" PRIu32,
+		    a->generation, a->outdated);
+	else if (a->given_up)
+		text_printf(
+		    t, "; generation %" PRIu32 " given up", a->generation);
+	text_puts(t, "\n");
+}
+
+static void
+put_waiting(struct text *t, const struct status_app *a, long backlog)
+{
+	char oldest[SHORT_SIZE];
+
+	text_printf(
+	    t, "    waiting %" PRIu32 "/%" PRIu32, a->waiting, a->max_queue);
+	if (a->waiting != 0)
+		text_printf(t, " (oldest %s)",
+		    format_span(a->oldest_wait, oldest, sizeof(oldest)));
+	text_printf(t, ", most %" PRIu32, a->figures.max_waiting);
+	if (backlog != -1)
+		text_printf(t, ", backlog %ld", backlog);
+	text_printf(t, ", sessions %" PRIu32 "\n", a->figures.sessions);
+}
+
+static void
+put_connections(struct text *t, const struct app_figures *f)
+{
+	text_printf(t,
+	    "    connections %" PRIu64 " accepted, %" PRIu64
+	    " completed, %" PRIu64 " refused, %" PRIu64 " timed out, %" PRIu64
+	    " abandoned, %" PRIu64 " lost; %" PRIu64 " retaken\n",
+	    f->accepted, f->completed, f->refused, f->timed_out, f->abandoned,
+	    f->lost, f->retaken);
+}
+
+static void
+put_spans(struct text *t, const char *name, const struct status_spans *s)
+{
+	char p50[SHORT_SIZE], p90[SHORT_SIZE];
+	char p99[SHORT_SIZE], max[SHORT_SIZE];
+
+	text_printf(t, "%s %s %s %s %s", name,
+	    format_span(s->p50, p50, sizeof(p50)),
+	    format_span(s->p90, p90, sizeof(p90)),
+	    format_span(s->p99, p99, sizeof(p99)),
+	    format_span(s->max, max, sizeof(max)));
+}
+
+static void
+put_times(
+    struct text *t, const struct status_app *a, const struct status_measured *m)
+{
+	char idle[SHORT_SIZE];
+
+	if (!m->known)
+		return;
+	text_puts(t, "    last minute (p50 p90 p99 max): ");
+	put_spans(t, "wait", &m->queue_wait);
+	put_spans(t, ", session", &m->session_time);
+	text_printf(t, "; idle while waiting %s\n",
+	    format_span(a->idle_while_waiting, idle, sizeof(idle)));
+}
+
+static void
+put_reason(struct text *t, const char *what, const char *reason)
+{
+	if (reason == NULL)
+		return;
+	text_printf(t, "    %s: ", what);
+	put_foreign(t, reason);
+	text_puts(t, "\n");
+}
+
+static void
+put_ends(struct status *st, const struct status_app *a)
+{
+	struct text *t = &st->piece;
+	const char *comma = "; ended: ";
+
+	text_printf(t, "    spawned %" PRIu64 ", failed starts %" PRIu64,
+	    a->figures.spawned, a->figures.spawn_failures);
+	for (unsigned end = 0; end < PROCESS_ENDS; end++) {
+		if (a->figures.exits[end] == 0)
+			continue;
+		text_printf(t, "%s%s %" PRIu64, comma,
+		    process_end_name((enum process_end)end),
+		    a->figures.exits[end]);
+		comma = ", ";
+	}
+	text_puts(t, "\n");
+	put_reason(t, "last failure", status_string(st, a->failure));
+	if (a->given_up)
+		put_reason(t, "given up", status_string(st, a->given_up_for));
+}
+
+static void
+put_app(struct status *st, const struct status_app *a,
+    const struct status_measured *m)
+{
+	struct text *t = &st->piece;
+
+	put_title(st, a);
+	put_processes(t, a);
+	if (a->sessions) {
+		put_waiting(t, a, m->backlog);
+		put_connections(t, &a->figures);
+		put_times(t, a, m);
+	} else if (a->listens && m->backlog != -1) {
+		text_printf(
+		    t, "    waiting %ld, all in the backlog\n", m->backlog);
+	}
+	put_ends(st, a);
+	if (a->count != 0)
+		text_printf(t,
+		    "    %-8s %7s %4s %-8s %8s %9s %6s %7s %7s %7s"
+		    " STATUS\n",
+		    "ID", "PID", "SLOT", "STATE", "SESSIONS", "REQUESTS", "AGE",
+		    "FOR", "RSS", "CPU");
+}
+
+/* Sessions or requests; "-": they are not known. */
+static const char *
+format_count(const struct status_worker *w, uint64_t n, char *buf, size_t size)
+{
+	if (!w->counts)
+		return "-";
+	(void)snprintf(buf, size, "%" PRIu64, n);
+	return buf;
+}
+
+/* What its state is called where there are no sessions to be idle between. */
+static const char *
+format_state(const struct status_worker *w)
+{
+	if (w->stuck)
+		return "stuck";
+	if (!w->counts && w->state == PROCESS_IDLE)
+		return "ready";
+	return process_state_name((enum process_state)w->state);
+}
+
+/* How long it has been idle or busy; "-": it is neither. */
+static const char *
+format_for(const struct status *st, const struct status_worker *w, char *buf,
+    size_t size)
+{
+	if (w->state != PROCESS_IDLE && w->sessions == 0)
+		return "-";
+	return format_span(st->at - w->since, buf, size);
+}
+
+static void
+put_worker(struct status *st, const struct status_worker *w,
+    const struct procinfo *info)
+{
+	struct text *t = &st->piece;
+	char age[SHORT_SIZE], during[SHORT_SIZE];
+	char rss[SHORT_SIZE] = "-", cpu[SHORT_SIZE] = "-";
+	char pid[SHORT_SIZE] = "-", slot[SHORT_SIZE] = "-";
+	char sessions[SHORT_SIZE], requests[24];
+
+	if (w->pid != 0)
+		(void)snprintf(pid, sizeof(pid), "%d", (int)w->pid);
+	if (w->slot != STATUS_NO_SLOT)
+		(void)snprintf(slot, sizeof(slot), "%" PRIu32, w->slot);
+	if (info != NULL) {
+		(void)format_size(info->rss, rss, sizeof(rss));
+		(void)format_span(info->cpu, cpu, sizeof(cpu));
+	}
+	text_printf(t, "    %-8s %7s %4s %-8s %8s %9s %6s %7s %7s %7s",
+	    w->slot == STATUS_NO_SLOT ? "-" : w->id, pid, slot, format_state(w),
+	    format_count(w, w->sessions, sessions, sizeof(sessions)),
+	    format_count(w, w->requests, requests, sizeof(requests)),
+	    format_span(st->at - w->born, age, sizeof(age)),
+	    format_for(st, w, during, sizeof(during)), rss, cpu);
+	if (w->text != STATUS_NO_STRING)
+		text_puts(t, " ");
+	put_foreign(t, status_string(st, w->text));
+	text_puts(t, "\n");
+}
+
+const struct status_writer status_text = {
+	.head = put_head,
+	.app = put_app,
+	.worker = put_worker,
+};

@@ -1,0 +1,32 @@
+#ifndef COUNTER_POOLCOUNTER_LINE_H
+#define COUNTER_POOLCOUNTER_LINE_H
+
+/* What a client of the PoolCounter service says: one line. */
+
+#include <stddef.h>
+
+#include "core/counter.h"
+
+/* Longest line, its LF included. */
+#define POOLCOUNTER_LINE_MAX 1024
+
+enum poolcounter_verb {
+	POOLCOUNTER_ACQUIRE, /* ACQ4ME, ACQ4ANY: see request */
+	POOLCOUNTER_RELEASE, /* see text; empty: the newest */
+	POOLCOUNTER_STATS, /* see text; empty: without an argument */
+	POOLCOUNTER_BAD_SYNTAX,
+	POOLCOUNTER_BAD_COMMAND,
+};
+
+struct poolcounter_line {
+	enum poolcounter_verb verb;
+	struct counter_request request;
+	const char *text; /* in the line */
+	size_t len;
+};
+
+/* Takes a line of len bytes apart, without its LF. */
+void poolcounter_line_parse(
+    const char *line, size_t len, struct poolcounter_line *out);
+
+#endif

@@ -1,0 +1,332 @@
+/* A health check by a request of its own. */
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conf/conf_private.h"
+#include "core/tstamp.h"
+#include "ctl/ping.h"
+#include "ctl/ping_connect.h"
+#include "ctl/ping_private.h"
+#include "sys/json.h"
+
+#define PATH_LENGTH_MAX 1024
+#define TIMEOUT_MAX TSPAN_SECONDS(86400)
+#define REQUEST_MAX 16384
+
+struct ping {
+	const char *app;
+	const char *path;
+	tspan timeout;
+	enum conf_protocol protocol;
+	char *where; /* the lines of the daemon, owned; both lie in it */
+	const char *address;
+	const char *failed; /* "failed: REASON"; NULL: the app has not */
+	tstamp began;
+	tstamp ended;
+	bool connected;
+	char error[200]; /* why it is not good; "": see the answer */
+	struct ping_answer answer;
+};
+
+static tstamp
+ping_now(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return TSPAN_SECONDS(t.tv_sec) + t.tv_nsec;
+}
+
+/* --- what to do ----------------------------------------------------------- */
+
+/* It goes into a request as it is. */
+static bool
+is_path(const char *path)
+{
+	if (path[0] != '/' || strlen(path) > PATH_LENGTH_MAX)
+		return false;
+	for (; *path != '\0'; path++)
+		if (*path <= ' ' || *path > '~')
+			return false;
+	return true;
+}
+
+static bool
+ping_options(struct ping *p, const struct ctl *ctl)
+{
+	p->path = ctl->path == NULL ? "/" : ctl->path;
+	p->timeout = TSPAN_SECONDS(5);
+	if (!is_path(p->path)) {
+		(void)fputs("apppoolctl: --path: a path begins with /, is "
+			    "printable and without spaces\n",
+		    stderr);
+		return false;
+	}
+	if (ctl->timeout == NULL)
+		return true;
+	if (conf_parse_span(ctl->timeout, &p->timeout) && p->timeout > 0 &&
+	    p->timeout <= TIMEOUT_MAX)
+		return true;
+	(void)fprintf(stderr,
+	    "apppoolctl: --timeout: '%s' is not a duration like 500ms or 5s, "
+	    "1d at most\n",
+	    ctl->timeout);
+	return false;
+}
+
+/* "http 127.0.0.1:80", and "failed: REASON" where it is so. */
+static bool
+ping_where(struct ping *p)
+{
+	const struct conf_word *word = conf_protocol_words;
+	char *end = strchr(p->where, '\n'), *space = strchr(p->where, ' ');
+
+	if (end == NULL || space == NULL || space > end)
+		return false;
+	*end = *space = '\0';
+	p->address = space + 1;
+	if (end[1] != '\0') {
+		p->failed = end + 1;
+		end[1 + strcspn(end + 1, "\n")] = '\0';
+	}
+	while (word->name != NULL && strcmp(word->name, p->where) != 0)
+		word++;
+	p->protocol = (enum conf_protocol)word->value;
+	return word->name != NULL;
+}
+
+/* Asks the daemon. 0, or an exit status. */
+static int
+ping_ask(struct ping *p, struct ctl *ctl, char *const *words)
+{
+	size_t len = 0;
+	bool json = ctl->json;
+	FILE *to = open_memstream(&p->where, &len);
+	int status;
+
+	if (to == NULL) {
+		perror("apppoolctl");
+		return EX_OSERR;
+	}
+	ctl->json = false;
+	status = ctl_say(ctl, words, to);
+	ctl->json = json;
+	if (fclose(to) == EOF)
+		return EX_OSERR;
+	/* That there is no such app is nothing a request has shown. */
+	if (status == CTL_EX_REFUSED)
+		return EX_UNAVAILABLE;
+	if (status == EX_OK && !ping_where(p)) {
+		(void)fputs("apppoolctl: the daemon does not know ping as we "
+			    "do: another version?\n",
+		    stderr);
+		return EX_UNAVAILABLE;
+	}
+	return status;
+}
+
+/* --- doing it ------------------------------------------------------------- */
+
+static void
+ping_failed(struct ping *p, const char *what)
+{
+	if (errno == ETIMEDOUT)
+		(void)snprintf(p->error, sizeof(p->error), "%s within %g s",
+		    p->connected ? "no whole answer" : "not connected",
+		    (double)p->timeout / 1e9);
+	else
+		(void)snprintf(p->error, sizeof(p->error), "%s: %s", what,
+		    strerror(errno));
+}
+
+/* Whoever turns us away may answer without reading: that is read then. */
+static void
+ping_send(const struct ping *p, int fd)
+{
+	struct text request;
+	size_t sent = 0;
+
+	text_init(&request, REQUEST_MAX);
+	ping_request(p->protocol, p->path, &request);
+	while (sent < request.len) {
+		ssize_t n = send(
+		    fd, request.data + sent, request.len - sent, MSG_NOSIGNAL);
+
+		if (n == -1 && errno != EINTR)
+			break;
+		if (n > 0)
+			sent += (size_t)n;
+	}
+	text_fini(&request);
+}
+
+/* As recv(2), until the timeout: ETIMEDOUT. */
+static ssize_t
+ping_recv(const struct ping *p, int fd, char *buf, size_t size)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	tspan left = p->began + p->timeout - ping_now();
+	struct timespec t = { left / TSPAN_SECONDS(1),
+		left % TSPAN_SECONDS(1) };
+	int n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
+
+	if (n > 0)
+		return recv(fd, buf, size, 0);
+	if (n == 0)
+		errno = ETIMEDOUT;
+	return -1;
+}
+
+static void
+ping_listen(struct ping *p, int fd)
+{
+	static char buf[65536];
+	struct ping_answer *a = &p->answer;
+
+	while (a->state == PING_MORE) {
+		ssize_t n = ping_recv(p, fd, buf, sizeof(buf));
+
+		if (n > 0)
+			(void)ping_answer_put(a, buf, (size_t)n);
+		else if (n == 0 || (errno == ECONNRESET && a->head_done))
+			/* Whoever does not read all of a request resets. */
+			(void)ping_answer_end(a);
+		else if (errno != EINTR)
+			break;
+	}
+	if (a->state == PING_MORE)
+		ping_failed(p, "no whole answer");
+}
+
+static void
+ping_try(struct ping *p)
+{
+	int fd;
+
+	ping_answer_init(&p->answer, p->protocol);
+	p->began = ping_now();
+	fd = ping_connect(p->address, p->timeout);
+	p->connected = fd != -1;
+	if (fd == -1) {
+		ping_failed(p, "cannot connect");
+	} else {
+		if (p->protocol != CONF_PROTOCOL_RAW) {
+			ping_send(p, fd);
+			ping_listen(p, fd);
+		}
+		(void)close(fd);
+	}
+	p->ended = ping_now();
+}
+
+/* --- telling -------------------------------------------------------------- */
+
+static bool
+ping_good(const struct ping *p)
+{
+	if (p->protocol == CONF_PROTOCOL_RAW)
+		return p->connected && p->failed == NULL;
+	return p->connected && ping_answer_good(&p->answer);
+}
+
+/* In words; of a program that says so, with its exit status. */
+static void
+ping_explain(const struct ping *p, struct text *t)
+{
+	const struct ping_answer *a = &p->answer;
+
+	if (p->error[0] != '\0')
+		text_puts(t, p->error);
+	else if (p->protocol == CONF_PROTOCOL_RAW)
+		/* A connection that is closed unanswered shows nothing. */
+		text_puts(t, p->failed == NULL ? "connected" : p->failed);
+	else if (a->state == PING_BROKEN)
+		text_puts(t, a->why);
+	else
+		text_printf(t, "%u%s%s", a->status,
+		    a->reason[0] == '\0' ? "" : " ", a->reason);
+	if (a->app_status != 0)
+		text_printf(
+		    t, ", exit status %lu", (unsigned long)a->app_status);
+}
+
+static void
+ping_tell(const struct ping *p, struct text *t)
+{
+	text_printf(t, "%s: ", p->app);
+	ping_explain(p, t);
+	text_printf(t, ", %.1f ms (%s)\n", (double)(p->ended - p->began) / 1e6,
+	    p->address);
+	if (p->answer.complaint[0] != '\0')
+		text_printf(t, "%s: stderr: %s\n", p->app, p->answer.complaint);
+}
+
+static void
+ping_tell_json(const struct ping *p, struct text *t)
+{
+	const struct ping_answer *a = &p->answer;
+	struct text why;
+	struct json j;
+
+	text_init(&why, 1024);
+	ping_explain(p, &why);
+	text_put(&why, "", 1);
+	json_init(&j, t);
+	json_object(&j);
+	json_put_string(&j, "app", p->app);
+	json_put_string(&j, "address", p->address);
+	json_put_string(
+	    &j, "protocol", conf_word_name(conf_protocol_words, p->protocol));
+	json_put_bool(&j, "good", ping_good(p));
+	json_key(&j, "status");
+	if (a->status == 0)
+		json_null(&j);
+	else
+		json_uint(&j, a->status);
+	json_put_span(&j, "time", p->ended - p->began);
+	json_put_string(&j, "text", why.data);
+	json_put_string(
+	    &j, "stderr", a->complaint[0] == '\0' ? NULL : a->complaint);
+	json_object_end(&j);
+	text_puts(t, "\n");
+	text_fini(&why);
+}
+
+int
+ping_run(struct ctl *ctl, char *const *words)
+{
+	static struct ping p;
+	struct text t;
+	int status;
+
+	if (!ping_options(&p, ctl))
+		return EX_USAGE;
+	p.app = words[1];
+	status = ping_ask(&p, ctl, words);
+	if (status == EX_OK) {
+		ping_try(&p);
+		status = ping_good(&p) ? EX_OK : CTL_EX_REFUSED;
+		text_init(&t, 65536);
+		if (ctl->json)
+			ping_tell_json(&p, &t);
+		else
+			ping_tell(&p, &t);
+		(void)fwrite(t.data, 1, t.len, stdout);
+		if (fflush(stdout) == EOF) {
+			perror("apppoolctl: stdout");
+			status = EX_IOERR;
+		}
+		text_fini(&t);
+	}
+	free(p.where);
+	return status;
+}
