@@ -82,6 +82,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/slow_test.c \
     tests/unit/spawn_test.c \
     tests/unit/status_test.c \
+    tests/unit/timer_test.c \
     tests/unit/unread_test.c \
     tests/unit/window_test.c
 

@@ -1,6 +1,6 @@
 /*
- * The event loop on epoll(7), signalfd(2) and one deadline. It is ours and
- * no library's because it has to run in virtual time.
+ * The event loop on epoll(7), signalfd(2) and timers. It is ours and no
+ * library's because it has to run in virtual time.
  */
 
 #include <errno.h>
@@ -64,6 +64,7 @@ loop_init(struct loop *l, const struct loop_clock *clock)
 	memset(l, 0, sizeof(*l));
 	l->signals.fd = -1;
 	l->clock = clock != NULL ? *clock : real;
+	timers_init(&l->timers);
 	l->epfd = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epfd == -1)
 		return -1;
@@ -178,6 +179,7 @@ loop_turn(struct loop *l, tstamp deadline)
 	int called = 0;
 	int n;
 
+	deadline = tstamp_min(deadline, timers_first(&l->timers));
 	n = l->clock.wait(
 	    l->clock.arg, l->epfd, l->batch, LOOP_BATCH, time_to(l, deadline));
 	if (n == -1 && errno != EINTR)
@@ -199,6 +201,7 @@ loop_turn(struct loop *l, tstamp deadline)
 		called++;
 	}
 	l->n = 0;
+	timers_fire(&l->timers, l->now);
 	return called;
 }
 

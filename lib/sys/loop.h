@@ -2,9 +2,8 @@
 #define SYS_LOOP_H
 
 /*
- * The event loop: epoll, one signalfd, one deadline, and the only reader of
- * the clock. One thread. It calls back and does nothing else: timers are the
- * caller's, who passes the earliest of them as the deadline of a turn.
+ * The event loop: epoll, one signalfd, timers, and the only reader of the
+ * clock. One thread. It calls back and does nothing else.
  */
 
 #include <sys/epoll.h>
@@ -15,6 +14,7 @@
 #include <stdint.h>
 
 #include "core/tstamp.h"
+#include "sys/timer.h"
 
 /* Events handled in one turn; the rest waits for the next one. */
 #define LOOP_BATCH 256
@@ -51,6 +51,7 @@ struct loop {
 	int epfd;
 	struct loop_clock clock;
 	tstamp now;
+	struct timers timers; /* for timer_set() */
 	/* The batch in hand: events[at .. n-1] are still to be handled. */
 	struct epoll_event batch[LOOP_BATCH];
 	int at;
@@ -90,9 +91,10 @@ int loop_signals(struct loop *, const sigset_t *,
     void *arg);
 
 /*
- * Waits until something is ready or the deadline has come (TSTAMP_NEVER:
- * none; one in the past: does not wait), then calls ready() of up to
- * LOOP_BATCH ios. Returns the number called, or -1 and errno.
+ * Waits until something is ready, a timer is due or the deadline has come
+ * (TSTAMP_NEVER: none; one in the past: does not wait), then calls ready() of
+ * up to LOOP_BATCH ios and fires the timers that are due. Returns the number
+ * of ios called, or -1 and errno.
  */
 int loop_turn(struct loop *, tstamp deadline);
 

@@ -225,6 +225,32 @@ a_turn_ends_at_its_deadline(void)
 	loop_fini(&l);
 }
 
+static int timers_fired;
+
+static void
+count_timer(struct timer *t, tstamp now)
+{
+	(void)t;
+	(void)now;
+	timers_fired++;
+}
+
+static void
+a_turn_ends_when_a_timer_is_due_and_fires_it(void)
+{
+	struct loop l;
+	struct timer t;
+
+	timers_fired = 0;
+	virtual_loop(&l);
+	timer_init(&t, count_timer);
+	timer_set(&l.timers, &t, TSPAN_SECONDS(102));
+	CHECK_EQ(0, loop_turn(&l, TSPAN_SECONDS(109)));
+	CHECK_EQ(TSPAN_SECONDS(2), virtual.last_timeout);
+	CHECK_EQ(1, timers_fired);
+	loop_fini(&l);
+}
+
 static void
 a_past_deadline_does_not_wait(void)
 {
@@ -404,6 +430,7 @@ main(int argc, char **argv)
 	RUN(an_end_of_file_is_told_unasked);
 	RUN(a_turn_handles_a_bounded_number);
 	RUN(a_turn_ends_at_its_deadline);
+	RUN(a_turn_ends_when_a_timer_is_due_and_fires_it);
 	RUN(a_past_deadline_does_not_wait);
 	RUN(without_a_deadline_there_is_no_timeout);
 	RUN(the_clock_is_read_twice_a_turn_at_most);
