@@ -36,6 +36,13 @@ int view_compare_json(const struct simulation *s, const struct result *results,
 int view_svg(
     const struct simulation *s, const struct result *r, const char *file);
 
+enum view_progress_state {
+	VIEW_PROGRESS_NOT_BEGUN,
+	VIEW_PROGRESS_UNSEEN, /* standard error is no terminal */
+	VIEW_PROGRESS_HIDDEN, /* no bar yet */
+	VIEW_PROGRESS_SHOWN,
+};
+
 /*
  * A bar on standard error, where that is a terminal; nothing elsewhere, nor in
  * the first half second.
@@ -44,9 +51,9 @@ struct view_progress {
 	const char *name; /* what runs */
 	tspan length; /* 0: it is not known */
 	const struct load *load; /* else it is known by what has been read */
-	double began; /* real time in seconds; 0: not yet */
-	double shown; /* likewise, last */
-	bool unseen; /* there is no terminal */
+	enum view_progress_state state;
+	double began; /* monotonic clock, in seconds; once begun */
+	double shown; /* likewise, the last time; if shown */
 };
 
 void view_progress(struct view_progress *p, tstamp at);

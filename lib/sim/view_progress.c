@@ -79,18 +79,37 @@ put_time(const struct view_progress *p, tstamp at)
 	    view_span(at > 0 ? at : 0).text);
 }
 
+static void
+begin(struct view_progress *p, double now)
+{
+	p->state = is_seen() ? VIEW_PROGRESS_HIDDEN : VIEW_PROGRESS_UNSEEN;
+	p->began = now;
+}
+
+/* Whether a bar is to be drawn now. */
+static bool
+is_due(const struct view_progress *p, double now)
+{
+	switch (p->state) {
+	case VIEW_PROGRESS_HIDDEN:
+		return now - p->began >= PROGRESS_FIRST;
+	case VIEW_PROGRESS_SHOWN:
+		return now - p->shown >= PROGRESS_NEXT;
+	default:
+		return false;
+	}
+}
+
 void
 view_progress(struct view_progress *p, tstamp at)
 {
 	double now = real_time(), share;
 
-	if (p->began <= 0) {
-		p->began = now;
-		p->unseen = !is_seen();
-	}
-	if (p->unseen || now - p->began < PROGRESS_FIRST ||
-	    now - p->shown < PROGRESS_NEXT)
+	if (p->state == VIEW_PROGRESS_NOT_BEGUN)
+		begin(p, now);
+	if (!is_due(p, now))
 		return;
+	p->state = VIEW_PROGRESS_SHOWN;
 	p->shown = now;
 	share = share_of(p, at);
 	if (share >= 0)
@@ -103,7 +122,7 @@ view_progress(struct view_progress *p, tstamp at)
 void
 view_progress_end(struct view_progress *p)
 {
-	if (p->shown > 0)
+	if (p->state == VIEW_PROGRESS_SHOWN)
 		(void)fputs("\r\033[K", stderr);
-	p->began = p->shown = 0;
+	p->state = VIEW_PROGRESS_NOT_BEGUN;
 }

@@ -72,6 +72,19 @@ a_terminal_sees_a_bar(void)
 		  "%, 1h23m left\033[K") == 0);
 }
 
+/* The monotonic clock of a machine that has just started is near zero. */
+static void
+a_run_that_began_at_zero_has_begun(void)
+{
+	struct view_progress p;
+
+	on_terminal(80);
+	p = begun(0, TSPAN_SECONDS(100));
+	p.began = -1;
+	view_progress(&p, TSPAN_SECONDS(50));
+	CHECK(strstr(seen(), "]  50 %") != NULL);
+}
+
 static void
 in_the_end_it_is_erased(void)
 {
@@ -179,6 +192,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN_ALONE(a_terminal_sees_a_bar);
+	RUN_ALONE(a_run_that_began_at_zero_has_begun);
 	RUN_ALONE(in_the_end_it_is_erased);
 	RUN_ALONE(a_short_run_shows_nothing);
 	RUN_ALONE(it_is_not_drawn_all_the_time);
