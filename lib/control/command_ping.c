@@ -25,7 +25,7 @@ first_door(const struct group *g)
 static const char *
 failure(const struct group *g)
 {
-	if (!g->sup->pool.apps[g->app].failed)
+	if (!app_has_failed(&g->sup->pool.apps[g->app]))
 		return NULL;
 	return g->last_failure[0] == '\0' ? "it does not start"
 					  : g->last_failure;

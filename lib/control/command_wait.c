@@ -16,7 +16,7 @@ group_readiness(const struct group *g)
 
 	if (g->closing || a->phase != APP_RUNNING)
 		return READY;
-	if (a->failed)
+	if (app_has_failed(a))
 		return FAILED;
 	if (app_rolling(a))
 		return COMING;
@@ -137,7 +137,7 @@ must_wait_rollout(struct client *cl)
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
 		const struct group *g = s->groups[n];
 
-		if (g == NULL || !s->pool.apps[n].given_up)
+		if (g == NULL || !app_gave_up_rollout(&s->pool.apps[n]))
 			continue;
 		client_error(cl,
 		    "%s: the new generation does not live, the old one "

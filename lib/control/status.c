@@ -74,7 +74,7 @@ static void
 take_figures(struct status_app *a, const struct pool *p, tstamp now)
 {
 	const struct app *app = &p->apps[a->number];
-	tstamp oldest = pool_oldest(p, a->number);
+	tstamp oldest = pool_waiting_since(p, a->number);
 	tstamp gate = pool_start_gate(p, a->number);
 
 	a->state = app_state_name(app);
@@ -84,9 +84,9 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->load = app_load(app, now);
 	a->work = app_work(app, now);
 	a->rolling = app_rolling(app);
-	a->given_up = app->given_up;
+	a->given_up = app_gave_up_rollout(app);
 	a->generation = app->generation;
-	a->condemned = app->condemned;
+	a->condemned = app->rollout_size;
 	a->outdated = app->outdated;
 	a->waiting = app_waiting(app);
 	a->oldest_wait = oldest == TSTAMP_NEVER ? 0 : now - oldest;
@@ -137,7 +137,7 @@ take_worker(struct status *st, const struct status_app *a,
 	row->stuck = p->stuck;
 	row->sessions = process_sessions(p);
 	row->requests = p->requests;
-	row->born = p->born;
+	row->born = p->started;
 	row->counts = a->sessions;
 	row->since = a->listens ? p->used : p->since;
 	row->generation = p->generation;

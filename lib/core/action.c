@@ -14,7 +14,7 @@ action_name(enum action_kind kind)
 		[ACTION_TERM] = "term",
 		[ACTION_KILL] = "kill",
 		[ACTION_SLOW] = "slow",
-		[ACTION_ACCEPT] = "accept",
+		[ACTION_RESUME] = "resume",
 		[ACTION_LOCK] = "lock",
 		[ACTION_UNLOCK] = "unlock",
 		[ACTION_OVER] = "over",

@@ -19,7 +19,7 @@ enum action_kind {
 	ACTION_TERM, /* SIGTERM to the process */
 	ACTION_KILL, /* SIGKILL to its whole group */
 	ACTION_SLOW, /* its oldest session is over slow_timeout old: say so */
-	ACTION_ACCEPT, /* there is room again for a listener that waits */
+	ACTION_RESUME, /* there is room again for a listener that waits */
 	ACTION_LOCK, /* ask for a lock of the app's limit */
 	ACTION_UNLOCK, /* give a lock back */
 	ACTION_OVER, /* the closed app has nothing left; see pool_app_free() */

@@ -9,7 +9,7 @@ app_state_name(const struct app *a)
 		return "stopping";
 	if (a->failed)
 		return "failed";
-	return a->greeted || app_rolling(a) ? "running" : "starting";
+	return a->announced || app_rolling(a) ? "running" : "starting";
 }
 
 double

@@ -61,14 +61,14 @@ struct app_options {
  * The lists of an app's processes.  A ready process that has room is on the
  * room list of as many sessions as it has: HOME_ROOM + sessions.  So
  * HOME_ROOM + 0 are the idle ones, most recently used first, and so are the
- * others; but those on HOME_AHEAD, and with a private queue all that are not
+ * others; but those on HOME_PREFETCH, and with a private queue all that are not
  * idle, stand the other way round.  What is outdated stands last.
  */
 enum app_home {
 	HOME_NONE, /* on no list: the number is free */
 	HOME_STARTING,
 	HOME_BUSY, /* ready, but no room: full, cooling or expiring */
-	HOME_AHEAD, /* full, but for prefetch */
+	HOME_PREFETCH, /* full, but for prefetch */
 	HOME_LEAVING, /* retiring, stopping, dying */
 	HOME_ROOM,
 };
@@ -104,12 +104,12 @@ struct app {
 	struct app_options options;
 	uint8_t phase; /* enum app_phase */
 	bool failed; /* start_limit failed starts and none ready */
-	bool missed; /* it refused a connection since one was ready last */
-	bool greeted; /* NEWS_READY has been told */
+	bool refused_while_down; /* since a process was ready last */
+	bool announced; /* NEWS_READY has been told */
 	bool done; /* a job has ended well, and none has failed since */
 	bool full; /* NEWS_FULL has been told; until the queue empties */
-	bool knocking; /* a listener has connections that may not come in */
-	bool calling; /* an ACTION_ACCEPT is under way */
+	bool pending; /* connections wait in the backlog, accepting is paused */
+	bool resuming; /* an ACTION_RESUME is under way */
 	bool taking; /* an ACTION_TAKE is under way */
 	bool renewing; /* each connection has a process of its own */
 	bool drained; /* closing, and its backlog is empty */
@@ -123,18 +123,18 @@ struct app {
 	uint32_t in_state[PROCESS_STATES]; /* number of its processes */
 	uint32_t expiring; /* number of its processes */
 	uint32_t outdated; /* number of its ready processes */
-	uint32_t condemned; /* as many were, when the latest rollout began */
+	uint32_t rollout_size; /* outdated when the latest rollout began */
 	bool given_up; /* that rollout: its generation does not live */
 	uint32_t surge; /* processes beyond the ceilings; see app_rolling() */
 	uint32_t stuck; /* number of its processes */
 	uint32_t lowest; /* no room list below this one has a process */
 	struct ilist starting; /* its processes by app_home; HOME_ROOM: rooms */
 	struct ilist occupied; /* HOME_BUSY */
-	struct ilist prefetching; /* HOME_AHEAD */
+	struct ilist prefetching; /* HOME_PREFETCH */
 	struct ilist leaving;
 	struct ilist queue; /* waiters, in order of arrival */
 	struct ilist cleared; /* waiters with a lock, if limited; likewise */
-	struct ilist ahead; /* handed ones that are ahead, in that order */
+	struct ilist prefetched; /* handed ones that are, in that order */
 	uint32_t places; /* further sessions that its processes have room for */
 	uint32_t lock_requests; /* asked for and not answered */
 	tstamp lock_after; /* no lock is asked for before; 0: at any time */
@@ -155,7 +155,7 @@ struct app {
 	tstamp kill_at; /* when those that are marked become victims */
 	tstamp shrunk; /* the last stop of an idle process; 0: none */
 	tstamp rest_until; /* no start before: the system had no room */
-	tstamp knocked; /* since when it is knocking */
+	tstamp pending_since; /* if pending */
 	tspan idle_while_waiting; /* closed intervals only */
 	tstamp waste_since; /* of the open interval; 0: none is open */
 	struct app_figures figures;
@@ -193,6 +193,41 @@ app_is_ready(const struct app *a)
 {
 	return a->renewing || a->done ||
 	    app_ready(a) >= a->options.min_processes;
+}
+
+/* After start_limit failed starts in a row, while no process is ready. */
+static inline bool
+app_has_failed(const struct app *a)
+{
+	return a->failed;
+}
+
+/* Whether NEWS_READY has been told since the app was added or restarted. */
+static inline bool
+app_is_announced(const struct app *a)
+{
+	return a->announced;
+}
+
+/* Whether the latest rollout was given up: its generation did not live. */
+static inline bool
+app_gave_up_rollout(const struct app *a)
+{
+	return a->given_up;
+}
+
+/* Whether the app stands in line for a place under max_processes. */
+static inline bool
+app_waits_for_place(const struct app *a)
+{
+	return a->wants_place;
+}
+
+/* Whether one of min_idle is missing for want of a place. */
+static inline bool
+app_lacks_spare(const struct app *a)
+{
+	return a->spare_denied;
 }
 
 /* All that exist, leaving ones included. */
@@ -244,20 +279,21 @@ app_servable(const struct app *a)
 }
 
 /*
- * Connections that want a process: waiters, those that lie ahead in a busy
- * process, and one for a knocking listener, unless it wants one that is
+ * Connections that want a process: waiters, those prefetched by a busy
+ * process, and one for a paused listener, unless it wants a process that is
  * younger.  While locks are asked for, more processes would be of no use.
  */
 static inline uint32_t
 app_demand(const struct app *a)
 {
-	uint32_t ahead = a->places > 0 ? 0 : a->ahead.count;
+	uint32_t prefetched = a->places > 0 ? 0 : a->prefetched.count;
 
 	if (a->options.limited && a->places > 0)
 		return a->cleared.count;
 	if (a->options.listens)
 		return a->backlog;
-	return app_waiting(a) + ahead + (a->knocking && !a->renewing ? 1 : 0);
+	return app_waiting(a) + prefetched +
+	    (a->pending && !a->renewing ? 1 : 0);
 }
 
 /* The load estimate: processes busy, and percent of those that are ready. */

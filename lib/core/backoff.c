@@ -11,12 +11,12 @@ backoff_reset(struct backoff *b)
 }
 
 void
-backoff_failed(struct backoff *b, tstamp born, tspan delay, tspan delay_max,
+backoff_failed(struct backoff *b, tstamp started, tspan delay, tspan delay_max,
     struct prng *prng, tstamp now)
 {
 	if (b->delay == 0)
 		b->delay = delay;
-	else if (born >= b->failed_at)
+	else if (started >= b->failed_at)
 		b->delay = b->delay > delay_max / 2 ? delay_max : 2 * b->delay;
 	if (b->delay > delay_max)
 		b->delay = delay_max;

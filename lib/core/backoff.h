@@ -21,11 +21,11 @@ struct backoff {
 void backoff_reset(struct backoff *b);
 
 /*
- * A process that was born at `born` has failed at `now`.  Several that fail
- * together are one failure: only one that was started after the last failure
- * lengthens the delay.
+ * A process that was started at `started` has failed at `now`.  Several that
+ * fail together are one failure: only one that was started after the last
+ * failure lengthens the delay.
  */
-void backoff_failed(struct backoff *b, tstamp born, tspan delay,
+void backoff_failed(struct backoff *b, tstamp started, tspan delay,
     tspan delay_max, struct prng *prng, tstamp now);
 
 #endif

@@ -24,11 +24,11 @@ struct conn {
 	uint64_t seq; /* order of arrival, unique over the pool's life */
 	uint32_t lock; /* of the app's limit that it holds; ILIST_NONE: none */
 	bool cleared; /* it needs no lock, or none any more */
-	bool ahead; /* it lies behind others in its process's socket */
+	bool prefetched; /* it lies behind others in its process's socket */
 	bool slow; /* ACTION_SLOW was asked for because of it */
 	tstamp arrived;
 	tstamp handed; /* when it was assigned to its process last */
-	tstamp begun; /* since when it is not ahead, if handed and not ahead */
+	tstamp begun; /* since when it is not prefetched, if handed */
 };
 
 #endif

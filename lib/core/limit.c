@@ -95,7 +95,7 @@ limit_switch(struct pool *p, uint32_t app, bool limited)
 }
 
 void
-pool_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now)
+pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now)
 {
 	struct app *a = &p->apps[app];
 
@@ -110,7 +110,7 @@ pool_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now)
 }
 
 void
-pool_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now)
+pool_lock_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now)
 {
 	struct app *a = &p->apps[app];
 
@@ -126,7 +126,7 @@ pool_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now)
 }
 
 void
-pool_unlimited(
+pool_lock_unavailable(
     struct pool *p, uint32_t app, bool open, tstamp until, tstamp now)
 {
 	struct app *a = &p->apps[app];

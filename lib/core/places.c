@@ -88,7 +88,7 @@ places_gift(const struct pool *p, uint32_t from, uint32_t to)
 	    sizing_lasting(a) <= sizing_least(p, a))
 		return ILIST_NONE;
 	/* With somebody waiting it would be wanted back before it is gone. */
-	if ((app_waiting(a) > 0 || a->knocking) &&
+	if ((app_waiting(a) > 0 || a->pending) &&
 	    app_processes(a) < app_processes(&p->apps[to]) + 2)
 		return ILIST_NONE;
 	if (!places_unfair(a, &p->apps[to]) && !places_spares(p, a))
@@ -119,7 +119,7 @@ places_evict(struct pool *p, uint32_t to)
 	}
 	if (victim == ILIST_NONE)
 		return false;
-	life_tell(p, victim, END_EVICTED);
+	lifecycle_tell(p, victim, END_EVICTED);
 	pool_revisit(p, p->processes[victim].app);
 	return true;
 }
@@ -190,7 +190,7 @@ places_yield(struct pool *p, uint32_t process)
 	/* Who stands before it could not have been given this place. */
 	ilist_remove(&p->places, p->app_links, heir);
 	ilist_push_front(&p->places, p->app_links, heir);
-	life_tell(p, process, END_EVICTED);
+	lifecycle_tell(p, process, END_EVICTED);
 	return true;
 }
 
@@ -202,7 +202,7 @@ places_offer(struct pool *p, uint32_t app)
 
 		if (gift == ILIST_NONE)
 			return;
-		life_tell(p, gift, END_EVICTED);
+		lifecycle_tell(p, gift, END_EVICTED);
 	}
 }
 
@@ -211,15 +211,16 @@ places_offer(struct pool *p, uint32_t app)
  * to a minimum: it may be given more.
  */
 static void
-places_court(struct pool *p)
+places_reconsider(struct pool *p)
 {
-	struct courted had = p->courted, has = { .app = p->places.first };
+	struct place_cache had = p->place_cache,
+			   has = { .app = p->places.first };
 
 	if (has.app != ILIST_NONE) {
 		has.processes = app_processes(&p->apps[has.app]);
 		has.coming = places_without(p, p->ending);
 	}
-	p->courted = has;
+	p->place_cache = has;
 	if (has.app == ILIST_NONE ||
 	    (has.app == had.app && has.processes >= had.processes &&
 		has.coming >= had.coming))
@@ -237,7 +238,7 @@ places_serve(struct pool *p)
 		sizing_take_place(p, app);
 		pool_arm_app(p, app);
 	}
-	places_court(p);
+	places_reconsider(p);
 	/* Then those for whom nobody waits. */
 	for (uint32_t app = 0;
 	     app < p->napps && p->denied > 0 && places_free(p) > 0; app++)

@@ -49,7 +49,7 @@ pool_lay_out(struct pool *p, const struct pool_limits *l, char *memory)
 	    pool_carve(memory, &used, l->processes * sizeof(struct ilink));
 	p->conn_links =
 	    pool_carve(memory, &used, l->conns * sizeof(struct ilink));
-	p->ahead_links =
+	p->prefetch_links =
 	    pool_carve(memory, &used, l->conns * sizeof(struct ilink));
 	p->rooms = pool_carve(memory, &used,
 	    (size_t)l->apps * l->sessions * sizeof(struct ilist));
@@ -83,7 +83,7 @@ pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
 	ilist_init(&p->free_processes);
 	ilist_init(&p->free_conns);
 	ilist_init(&p->places);
-	p->courted.app = ILIST_NONE;
+	p->place_cache.app = ILIST_NONE;
 	p->prng.state = seed;
 	p->max_processes = max_processes;
 	p->stop_at = TSTAMP_NEVER;
@@ -103,8 +103,8 @@ pool_copy_tables(const struct pool *from, struct pool *to)
 	    from->nprocesses * sizeof(*to->process_links));
 	memcpy(to->conn_links, from->conn_links,
 	    from->nconns * sizeof(*to->conn_links));
-	memcpy(to->ahead_links, from->ahead_links,
-	    from->nconns * sizeof(*to->ahead_links));
+	memcpy(to->prefetch_links, from->prefetch_links,
+	    from->nconns * sizeof(*to->prefetch_links));
 	deadlines_copy(&from->app_deadlines, &to->app_deadlines, from->napps);
 	deadlines_copy(
 	    &from->process_deadlines, &to->process_deadlines, from->nprocesses);
@@ -132,7 +132,7 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	*p = to;
 	/* Full tables may have held somebody up. */
 	places_serve(p);
-	pool_call_crowd(p);
+	pool_resume_full(p);
 }
 
 void
@@ -278,15 +278,15 @@ pool_taken_out(struct pool *p, struct action *a)
 		break;
 	case ACTION_TAKE:
 		app->taking = false;
-		if (!ahead_is_due(p, a->app)) {
+		if (!prefetch_is_due(p, a->app)) {
 			pool_arm_app(p, a->app);
 			return false;
 		}
-		a->process = p->conns[app->ahead.first].process;
+		a->process = p->conns[app->prefetched.first].process;
 		break;
 	case ACTION_REFUSE:
 		queue_free(p, a->conn);
-		pool_call_crowd(p);
+		pool_resume_full(p);
 		break;
 	case ACTION_OVER:
 		app->over = 0;

@@ -56,7 +56,7 @@ enum pool_phase {
 };
 
 /* The first app that waits for a place, as it was looked at last. */
-struct courted {
+struct place_cache {
 	uint32_t app; /* ILIST_NONE: none waited */
 	uint32_t processes; /* it had so many */
 	uint32_t coming; /* places that were about to be free */
@@ -70,13 +70,13 @@ struct pool {
 	struct conn *conns;
 	struct ilink *process_links; /* app lists, and the free list */
 	struct ilink *conn_links; /* queues and processes' conns, likewise */
-	struct ilink *ahead_links; /* apps' lists of what is ahead */
+	struct ilink *prefetch_links; /* apps' lists of prefetched conns */
 	struct ilist *rooms; /* limits.sessions for each app */
 	struct ilist free_processes; /* used before, free now */
 	struct ilist free_conns;
 	struct ilink *app_links;
 	struct ilist places; /* apps that wait for max_processes, in order */
-	struct courted courted;
+	struct place_cache place_cache;
 	uint32_t wanted; /* sum of what they wait for */
 	uint32_t surge; /* likewise */
 	uint32_t ending; /* processes that set their place free soon */
@@ -94,8 +94,8 @@ struct pool {
 	uint32_t process_slack; /* so close to it victims are stopped at once */
 	uint32_t count; /* sum of app_processes() */
 	uint32_t living; /* bound by max_processes: all but stuck ones */
-	uint32_t call_next; /* the app that is asked first; see crowded */
-	bool crowded; /* an app knocks for want of a connection's number */
+	uint32_t resume_next; /* the first app to resume; see conns_full */
+	bool conns_full; /* an app is pending for want of a conn's number */
 	uint8_t phase; /* enum pool_phase */
 	uint64_t stamps; /* given out to apps, processes and connections */
 	tstamp stop_at;
@@ -189,12 +189,12 @@ uint32_t pool_arrived(struct pool *p, uint32_t app, tstamp now);
 
 /*
  * A listener of the app is readable and pool_may_accept() is false: the
- * caller looks away until ACTION_ACCEPT.
+ * caller looks away until ACTION_RESUME.
  */
-void pool_knocked(struct pool *p, uint32_t app, tstamp now);
+void pool_accept_paused(struct pool *p, uint32_t app, tstamp now);
 
-/* After ACTION_ACCEPT: nothing more is in the backlog, the caller listens. */
-void pool_quiet(struct pool *p, uint32_t app, tstamp now);
+/* After ACTION_RESUME: nothing more is in the backlog, the caller listens. */
+void pool_accept_resumed(struct pool *p, uint32_t app, tstamp now);
 
 /*
  * So many connections lie in the backlog of an app that listens itself. They
@@ -224,16 +224,16 @@ void pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
  * The answer to one ACTION_LOCK of the app: this lock is ours. It comes back
  * by an ACTION_UNLOCK. Any number but ILIST_NONE.
  */
-void pool_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now);
+void pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now);
 
 /* The answer is no: too many wait for it, or it timed out. */
-void pool_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now);
+void pool_lock_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now);
 
 /*
  * There is no answer: until then no lock is asked for; open: and none is
  * needed.
  */
-void pool_unlimited(
+void pool_lock_unavailable(
     struct pool *p, uint32_t app, bool open, tstamp until, tstamp now);
 
 /* --- processes ---------------------------------------------------------- */
@@ -302,13 +302,13 @@ void pool_worked(struct pool *p, uint32_t process, double processors,
 
 /*
  * It is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come
- * pool_retaken() for each connection it never received, and pool_buried(),
+ * pool_retaken() for each connection it never received, and pool_gone(),
  * which counts its other sessions as lost and frees the number.
  */
 void pool_died(
     struct pool *p, uint32_t process, enum process_end how, tstamp now);
 void pool_retaken(struct pool *p, uint32_t conn, tstamp now);
-void pool_buried(struct pool *p, uint32_t process, tstamp now);
+void pool_gone(struct pool *p, uint32_t process, tstamp now);
 
 /* --- time and actions --------------------------------------------------- */
 
@@ -323,7 +323,7 @@ bool pool_next_action(struct pool *p, struct action *out);
 tspan pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now);
 
 /* Since when the longest waiting one waits; TSTAMP_NEVER: none does. */
-tstamp pool_oldest(const struct pool *p, uint32_t app);
+tstamp pool_waiting_since(const struct pool *p, uint32_t app);
 
 /* No process of the app is started before this time; may be past. */
 tstamp pool_start_gate(const struct pool *p, uint32_t app);

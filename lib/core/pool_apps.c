@@ -34,7 +34,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	ilist_init(&a->starting);
 	ilist_init(&a->occupied);
 	ilist_init(&a->prefetching);
-	ilist_init(&a->ahead);
+	ilist_init(&a->prefetched);
 	ilist_init(&a->leaving);
 	ilist_init(&a->queue);
 	ilist_init(&a->cleared);
@@ -60,8 +60,8 @@ pool_refile(struct pool *p, uint32_t app, const struct app_options *o)
 	room_init(p, app);
 	while ((n = moving.first) != ILIST_NONE) {
 		ilist_remove(&moving, p->process_links, n);
-		ahead_sort(p, n);
-		life_limit(p, n);
+		prefetch_sort(p, n);
+		lifecycle_limit(p, n);
 		room_file(p, n);
 		timing_arm(p, n);
 	}
@@ -88,8 +88,8 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 	pool_at(p, now);
 	a->generation++;
 	a->failed_starts = 0;
-	a->missed = false;
-	a->greeted = false;
+	a->refused_while_down = false;
+	a->announced = false;
 	a->done = false;
 	backoff_reset(&a->backoff);
 	rollout_begin(p, app);
@@ -120,8 +120,8 @@ pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 	pool_at(p, now);
 	p->apps[app].drained = true;
 	p->apps[app].backlog = 0;
-	p->apps[app].knocking = false;
-	p->apps[app].calling = false;
+	p->apps[app].pending = false;
+	p->apps[app].resuming = false;
 	pool_settle(p, app);
 }
 
@@ -174,11 +174,11 @@ pool_end_app(struct pool *p, uint32_t app)
 	if (a->phase < APP_STOPPING)
 		a->phase = APP_STOPPING;
 	a->backlog = 0;
-	a->knocking = false;
-	a->calling = false;
+	a->pending = false;
+	a->resuming = false;
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 		next = room_next(p, n);
-		life_escalate(p, n, STEP_TERM, END_SHUTDOWN);
+		lifecycle_escalate(p, n, STEP_TERM, END_SHUTDOWN);
 		if (p->processes[n].state != PROCESS_GONE)
 			timing_arm(p, n);
 	}

@@ -11,7 +11,7 @@ struct tally {
 	uint32_t outdated;
 	uint32_t stuck;
 	uint32_t sessions;
-	uint32_t ahead;
+	uint32_t prefetched;
 	uint32_t busy;
 	uint32_t places;
 };
@@ -20,7 +20,7 @@ static void
 check_conns(const struct pool *p, uint32_t process, struct tally *t)
 {
 	const struct process *x = &p->processes[process];
-	bool ahead = false;
+	bool prefetched = false;
 	uint32_t n = 0;
 
 	for (uint32_t c = x->conns.first; c != ILIST_NONE;
@@ -31,13 +31,13 @@ check_conns(const struct pool *p, uint32_t process, struct tally *t)
 		assert(conn->state == CONN_HANDED ||
 		    (conn->state == CONN_ASSIGNED &&
 			x->state != PROCESS_DYING));
-		/* What is ahead is the last part of the list. */
-		ahead = ahead || c == x->ahead;
-		assert(conn->ahead == ahead);
-		t->ahead += ahead ? 1 : 0;
+		/* Prefetched ones are the last part of the list. */
+		prefetched = prefetched || c == x->prefetched;
+		assert(conn->prefetched == prefetched);
+		t->prefetched += prefetched ? 1 : 0;
 		n++;
 	}
-	assert(ahead == (x->ahead != ILIST_NONE));
+	assert(prefetched == (x->prefetched != ILIST_NONE));
 	assert(n == process_sessions(x));
 	t->sessions += n;
 }
@@ -66,8 +66,8 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 		assert(
 		    (x->state == PROCESS_IDLE) == (process_sessions(x) == 0));
 		assert(x->ready && !x->asked);
-		assert(
-		    room == (x->home >= HOME_AHEAD && x->home != HOME_LEAVING));
+		assert(room ==
+		    (x->home >= HOME_PREFETCH && x->home != HOME_LEAVING));
 		assert(x->home < HOME_ROOM ||
 		    x->home == HOME_ROOM + process_sessions(x));
 		break;
@@ -111,13 +111,13 @@ check_ahead(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp before = 0;
 
-	for (uint32_t c = a->ahead.first; c != ILIST_NONE;
-	     c = p->ahead_links[c].next) {
-		assert(p->conns[c].ahead && p->conns[c].app == app);
+	for (uint32_t c = a->prefetched.first; c != ILIST_NONE;
+	     c = p->prefetch_links[c].next) {
+		assert(p->conns[c].prefetched && p->conns[c].app == app);
 		assert(p->conns[c].handed >= before);
 		before = p->conns[c].handed;
 	}
-	assert(!ahead_is_due(p, app) || a->taking ||
+	assert(!prefetch_is_due(p, app) || a->taking ||
 	    deadlines_get(&p->app_deadlines, app) <= p->now);
 }
 
@@ -129,13 +129,13 @@ check_woken(const struct pool *p, uint32_t app)
 
 	assert(
 	    deadlines_get(&p->app_deadlines, app) <= pool_app_deadline(p, app));
-	assert(a->knocking || !a->calling);
-	assert(!a->knocking || a->calling || !pool_may_accept(p, app) ||
-	    p->crowded);
+	assert(a->pending || !a->resuming);
+	assert(!a->pending || a->resuming || !pool_may_accept(p, app) ||
+	    p->conns_full);
 	if (a->phase >= APP_STOPPING || app_demand(a) == 0)
 		return;
 	/* A process that will say something, a place, a call, or time. */
-	assert(app_processes(a) > 0 || a->wants_place || a->calling ||
+	assert(app_processes(a) > 0 || a->wants_place || a->resuming ||
 	    deadlines_get(&p->app_deadlines, app) != TSTAMP_NEVER);
 }
 
@@ -155,7 +155,7 @@ check_app(const struct pool *p, uint32_t app)
 		assert(t.in_state[s] == a->in_state[s]);
 	assert(t.expiring == a->expiring && t.stuck == a->stuck);
 	assert(t.outdated == a->outdated && t.busy == a->busy);
-	assert(t.ahead == a->ahead.count);
+	assert(t.prefetched == a->prefetched.count);
 	assert(a->victims <= a->marked);
 	assert(t.sessions == f->sessions);
 	check_queue(p, app, &a->queue);
@@ -207,7 +207,7 @@ check_places(const struct pool *p)
 		assert(app == first || a->phase == APP_FREE ||
 		    ilist_empty(room_list(p, app, 0)) ||
 		    sizing_lasting(a) <= sizing_least(p, a) ||
-		    app_waiting(a) > 0 || a->knocking);
+		    app_waiting(a) > 0 || a->pending);
 	}
 }
 
@@ -233,7 +233,7 @@ check_ending(const struct pool *p)
 void
 pool_check(const struct pool *p)
 {
-	uint32_t count = 0, living = 0, conns = 0, used = 0, calling = 0;
+	uint32_t count = 0, living = 0, conns = 0, used = 0, resuming = 0;
 	uint32_t wanted = 0, marked = 0, surge = 0, denied = 0;
 
 	for (uint32_t app = 0; app < p->napps; app++) {
@@ -249,7 +249,7 @@ pool_check(const struct pool *p)
 		count += app_processes(a);
 		living += app_living(a) - a->stuck;
 		used += app_living(a);
-		calling += a->calling ? 1 : 0;
+		resuming += a->resuming ? 1 : 0;
 		wanted += a->wanted;
 		marked += a->marked;
 		surge += a->surge;
@@ -263,7 +263,7 @@ pool_check(const struct pool *p)
 	assert(denied == p->denied);
 	check_ending(p);
 	check_places(p);
-	assert(!p->crowded || !pool_has_numbers(p) || calling > 0);
+	assert(!p->conns_full || !pool_has_numbers(p) || resuming > 0);
 	check_numbers(p, conns);
 	assert(p->app_deadlines.count <= p->napps);
 }

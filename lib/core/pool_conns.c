@@ -39,7 +39,7 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 		else if (app_waiting(a) > app_max_queue(a))
 			queue_refuse(p, conn, CAUSE_FULL);
 		if (p->conns[conn].state == CONN_REFUSED && app_ready(a) == 0)
-			a->missed = true;
+			a->refused_while_down = true;
 		if (app_waiting(a) >= app_max_queue(a) && !a->full) {
 			a->full = true;
 			pool_tell(p, app, NEWS_FULL, ILIST_NONE);
@@ -50,27 +50,27 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 }
 
 void
-pool_knocked(struct pool *p, uint32_t app, tstamp now)
+pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 {
 	struct app *a = &p->apps[app];
 
 	pool_at(p, now);
-	a->calling = false;
+	a->resuming = false;
 	if (a->drained || a->phase > APP_CLOSING)
 		return;
-	if (!a->knocking) {
-		a->knocking = true;
-		a->knocked = now;
+	if (!a->pending) {
+		a->pending = true;
+		a->pending_since = now;
 	}
 	pool_settle(p, app);
 }
 
 void
-pool_quiet(struct pool *p, uint32_t app, tstamp now)
+pool_accept_resumed(struct pool *p, uint32_t app, tstamp now)
 {
 	pool_at(p, now);
-	p->apps[app].calling = false;
-	p->apps[app].knocking = false;
+	p->apps[app].resuming = false;
+	p->apps[app].pending = false;
 	pool_settle(p, app);
 }
 
@@ -82,9 +82,9 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 	pool_at(p, now);
 	assert(a->options.listens);
 	if (depth > 0 && a->backlog == 0)
-		a->knocked = now;
+		a->pending_since = now;
 	a->backlog = a->drained ? 0 : depth;
-	a->knocking = a->backlog > 0;
+	a->pending = a->backlog > 0;
 	pool_settle(p, app);
 }
 
@@ -109,7 +109,7 @@ pool_take_from(struct pool *p, uint32_t conn)
 	struct process *x = &p->processes[process];
 
 	queue_return(p, conn);
-	(void)life_event(p, process,
+	(void)lifecycle_event(p, process,
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
 }
 
@@ -120,7 +120,7 @@ pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 
 	pool_at(p, now);
 	if (conn == ILIST_NONE) {
-		ahead_none(p, process);
+		prefetch_none(p, process);
 		timing_arm(p, process);
 	} else {
 		assert(p->conns[conn].state == CONN_HANDED &&

@@ -34,8 +34,8 @@ void pool_at(struct pool *p, tstamp now);
 /* After each fact: everything that follows from it for the app. */
 void pool_settle(struct pool *p, uint32_t app);
 
-/* Calls an app that knocks for want of a number, if there is one again. */
-void pool_call_crowd(struct pool *p);
+/* Resumes an app that is pending for want of a number, if there is one. */
+void pool_resume_full(struct pool *p);
 
 /* Tells every process of the app to stop. */
 void pool_tell_all(struct pool *p, uint32_t app, enum process_end why);
@@ -121,24 +121,25 @@ void queue_detach(struct pool *p, uint32_t conn);
 /* The number of a connection that is on no list may be used again. */
 void queue_free(struct pool *p, uint32_t conn);
 
-/* --- ahead.c: connections that lie behind others in a process's socket --- */
+/* --- prefetch.c: connections that lie behind others in a process's socket ---
+ */
 
 /* It was put on its process's conns, last. */
-void ahead_given(struct pool *p, uint32_t conn);
+void prefetch_given(struct pool *p, uint32_t conn);
 
 /* It is about to be taken off its process's conns. */
-void ahead_leaves(struct pool *p, uint32_t conn);
+void prefetch_leaves(struct pool *p, uint32_t conn);
 
 /* The process turns out to have received all it was given; or it is dead. */
-void ahead_none(struct pool *p, uint32_t process);
+void prefetch_none(struct pool *p, uint32_t process);
 
 /* Sorts out anew what is ahead, for another concurrency. */
-void ahead_sort(struct pool *p, uint32_t process);
+void prefetch_sort(struct pool *p, uint32_t process);
 
 /* Asks for the oldest, if it has lain long enough and another has room. */
-void ahead_recall(struct pool *p, uint32_t app);
-bool ahead_is_due(const struct pool *p, uint32_t app);
-tstamp ahead_deadline(const struct pool *p, uint32_t app);
+void prefetch_recall(struct pool *p, uint32_t app);
+bool prefetch_is_due(const struct pool *p, uint32_t app);
+tstamp prefetch_deadline(const struct pool *p, uint32_t app);
 
 /* --- limit.c: a lock before each hand-over ------------------------------ */
 
@@ -152,35 +153,36 @@ void limit_unlock(struct pool *p, uint32_t conn);
 /* The app is limited now and was not, or the other way round. */
 void limit_switch(struct pool *p, uint32_t app, bool limited);
 
-/* --- life.c: processes -------------------------------------------------- */
+/* --- lifecycle.c: processes --------------------------------------------------
+ */
 
 /* A state change of the table; false: the process is to blame for it. */
-bool life_event(struct pool *p, uint32_t process, enum process_event e);
+bool lifecycle_event(struct pool *p, uint32_t process, enum process_event e);
 
 /* Its last allowed session is running, or is not. */
-void life_expire(struct pool *p, uint32_t process, bool expiring);
+void lifecycle_expire(struct pool *p, uint32_t process, bool expiring);
 
 /* Asks for a new process; the caller knows that the ceilings allow it. */
-void life_begin(struct pool *p, uint32_t app);
+void lifecycle_begin(struct pool *p, uint32_t app);
 
 /* It may be given connections, or counts as one that accepts them. */
-void life_ready(struct pool *p, uint32_t process);
+void lifecycle_ready(struct pool *p, uint32_t process);
 
 /*
  * How many sessions it may have, by the options of now. One that has had as
  * many already may have one more.
  */
-void life_limit(struct pool *p, uint32_t process);
+void lifecycle_limit(struct pool *p, uint32_t process);
 
 /* Tells it to stop, because of `why`, unless it was told already. */
-void life_tell(struct pool *p, uint32_t process, enum process_end why);
+void lifecycle_tell(struct pool *p, uint32_t process, enum process_end why);
 
 /* Goes on to a later step of stopping; does nothing if it is past it. */
-void life_escalate(struct pool *p, uint32_t process, enum process_step step,
-    enum process_end why);
+void lifecycle_escalate(struct pool *p, uint32_t process,
+    enum process_step step, enum process_end why);
 
 /* Frees the number of a process that is dead or never lived. */
-void life_free(struct pool *p, uint32_t process);
+void lifecycle_free(struct pool *p, uint32_t process);
 
 /* --- timing.c: what comes due in the life of a process ------------------ */
 
@@ -189,19 +191,19 @@ void timing_tick(struct pool *p, uint32_t process);
 tstamp timing_deadline(const struct pool *p, uint32_t process);
 void timing_arm(struct pool *p, uint32_t process);
 
-/* --- blame.c: what the end of a process means for its app --------------- */
+/* --- failure.c: what the end of a process means for its app --------------- */
 
 /* It has died in this way. */
-void blame_account(struct pool *p, uint32_t process, enum process_end how);
+void failure_account(struct pool *p, uint32_t process, enum process_end how);
 
 /* Its end is decided: is it a failure? An end that we ask for comes later. */
-void blame_end(struct pool *p, uint32_t process, enum process_end end);
+void failure_end(struct pool *p, uint32_t process, enum process_end end);
 
 /* It could not be started; for_good: nor would the next one be. */
-void blame_failed_start(struct pool *p, uint32_t process, bool for_good);
+void failure_failed_start(struct pool *p, uint32_t process, bool for_good);
 
 /* Marks the app failed if it is, or no longer. */
-void blame_judge(struct pool *p, uint32_t app);
+void failure_judge(struct pool *p, uint32_t app);
 
 /* --- sizing.c: how many processes --------------------------------------- */
 

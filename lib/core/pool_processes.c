@@ -30,7 +30,7 @@ pool_start_began(struct pool *p, uint32_t process, tstamp now)
 
 	pool_at(p, now);
 	x->queued = false;
-	x->born = now;
+	x->started = now;
 	timing_arm(p, process);
 }
 
@@ -47,7 +47,7 @@ pool_spawned(struct pool *p, uint32_t process, tstamp now)
 	x->executed = now;
 	timing_arm(p, process);
 	if (a->options.ready_after == 0) {
-		life_ready(p, process);
+		lifecycle_ready(p, process);
 		pool_settle(p, x->app);
 	}
 }
@@ -64,9 +64,9 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 		a->rest_until = tstamp_add(now, POOL_NO_ROOM_REST);
 	} else if (wanted) {
 		a->figures.exits[END_SPAWN]++;
-		blame_failed_start(p, process, true);
+		failure_failed_start(p, process, true);
 	}
-	life_free(p, process);
+	lifecycle_free(p, process);
 	pool_settle(p, app);
 }
 
@@ -88,7 +88,7 @@ pool_ready(struct pool *p, uint32_t process, tstamp now)
 	pool_at(p, now);
 	if (x->ready)
 		return false;
-	life_ready(p, process);
+	lifecycle_ready(p, process);
 	pool_settle(p, x->app);
 	return true;
 }
@@ -113,13 +113,13 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn)
 	x->requests++;
 	x->used = p->now;
 	x->cooling = false;
-	(void)life_event(p, process,
+	(void)lifecycle_event(p, process,
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
 	if (x->expiring && x->state == PROCESS_IDLE)
-		life_tell(p, process, END_REQUESTS);
+		lifecycle_tell(p, process, END_REQUESTS);
 	else if (x->state == PROCESS_IDLE && shrink_over(p, a))
 		/* Else, while somebody always waits, it would stay for ever. */
-		life_tell(p, process, END_RESIZED);
+		lifecycle_tell(p, process, END_RESIZED);
 	else if ((x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !rollout_yield(p, process))
 		(void)places_yield(p, process);
@@ -166,7 +166,7 @@ void
 pool_retire(struct pool *p, uint32_t process, tstamp now)
 {
 	pool_at(p, now);
-	life_tell(p, process, END_RETIRED);
+	lifecycle_tell(p, process, END_RETIRED);
 	pool_settle(p, p->processes[process].app);
 }
 
@@ -175,7 +175,7 @@ pool_misbehaved(
     struct pool *p, uint32_t process, enum process_end why, tstamp now)
 {
 	pool_at(p, now);
-	life_escalate(p, process, STEP_KILL, why);
+	lifecycle_escalate(p, process, STEP_KILL, why);
 	pool_settle(p, p->processes[process].app);
 }
 
@@ -191,7 +191,7 @@ pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now)
 		return;
 	/* The connection waited beside a process that did nothing for it. */
 	a->idle_while_waiting += now - since;
-	life_escalate(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
+	lifecycle_escalate(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
 	pool_settle(p, x->app);
 }
 
@@ -252,7 +252,7 @@ pool_job_done(struct pool *p, uint32_t process)
 
 	if (!app_has_jobs(a))
 		return;
-	life_ready(p, process);
+	lifecycle_ready(p, process);
 	a->done = true;
 }
 
@@ -265,9 +265,9 @@ pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 	x->exited = how != END_SIGNAL;
 	if (how == END_EXIT && x->state == PROCESS_STARTING)
 		pool_job_done(p, process);
-	blame_account(p, process, how);
-	(void)life_event(p, process, PROCESS_DIED);
-	ahead_none(p, process);
+	failure_account(p, process, how);
+	(void)lifecycle_event(p, process, PROCESS_DIED);
+	prefetch_none(p, process);
 	pool_return_assigned(p, process);
 	pool_settle(p, x->app);
 }
@@ -305,7 +305,7 @@ pool_count_done(struct pool *p, uint32_t process, uint32_t conn)
 }
 
 void
-pool_buried(struct pool *p, uint32_t process, tstamp now)
+pool_gone(struct pool *p, uint32_t process, tstamp now)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
@@ -323,6 +323,6 @@ pool_buried(struct pool *p, uint32_t process, tstamp now)
 		queue_detach(p, c);
 		queue_free(p, c);
 	}
-	life_free(p, process);
+	lifecycle_free(p, process);
 	pool_settle(p, app);
 }

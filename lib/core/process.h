@@ -95,13 +95,13 @@ struct process {
 	uint32_t places; /* further sessions that it has room for; see app.h */
 	uint32_t home; /* which list of its app it is on; see app.h */
 	struct ilist conns; /* assigned and handed, in this order */
-	uint32_t ahead; /* the first of them that is ahead; ILIST_NONE: none */
+	uint32_t prefetched; /* the first such of them; ILIST_NONE: none */
 	uint32_t busy; /* its part in its app's load, of room_whole() */
 	uint64_t stamp; /* unique over the pool's life */
 	uint64_t requests; /* sessions that ended */
 	uint64_t handed; /* sessions begun, retaken ones not counted */
 	uint64_t request_limit; /* 0: none */
-	tstamp born;
+	tstamp started;
 	tstamp since; /* when it came into its state */
 	tstamp used; /* last hand-over or end of a session */
 	tstamp executed; /* of one that says no READY; 0: not yet */

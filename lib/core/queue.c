@@ -81,7 +81,7 @@ queue_admit(struct pool *p, uint32_t app)
 	c->retries = 0;
 	c->lock = ILIST_NONE;
 	c->cleared = false;
-	c->ahead = false;
+	c->prefetched = false;
 	c->seq = ++p->stamps;
 	c->arrived = p->now;
 	a->figures.accepted++;
@@ -96,7 +96,7 @@ queue_detach(struct pool *p, uint32_t conn)
 	uint32_t process = c->process;
 	struct process *x = &p->processes[process];
 
-	ahead_leaves(p, conn);
+	prefetch_leaves(p, conn);
 	ilist_remove(&x->conns, p->conn_links, conn);
 	c->process = ILIST_NONE;
 	p->apps[c->app].figures.sessions--;
@@ -109,7 +109,7 @@ queue_return(struct pool *p, uint32_t conn)
 
 	queue_detach(p, conn);
 	p->processes[process].handed--;
-	life_expire(p, process, false);
+	lifecycle_expire(p, process, false);
 	queue_insert(p, conn);
 }
 
@@ -128,13 +128,13 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 	c->handed = p->now;
 	x->used = p->now;
 	x->handed++;
-	ahead_given(p, conn);
+	prefetch_given(p, conn);
 	if (c->retries == 0)
 		window_add(&a->queue_wait, p->now - c->arrived, p->now);
 	if (x->handed == x->request_limit)
-		life_expire(p, process, true);
+		lifecycle_expire(p, process, true);
 	a->figures.sessions++;
-	(void)life_event(p, process, PROCESS_GIVEN);
+	(void)lifecycle_event(p, process, PROCESS_GIVEN);
 	pool_act_conn(p, ACTION_HAND, conn, 0);
 }
 
@@ -143,7 +143,7 @@ static bool
 queue_too_old(const struct pool *p, uint32_t conn, uint32_t process)
 {
 	return p->apps[p->conns[conn].app].renewing &&
-	    p->processes[process].born < p->conns[conn].arrived;
+	    p->processes[process].started < p->conns[conn].arrived;
 }
 
 void
@@ -158,7 +158,7 @@ queue_serve(struct pool *p, uint32_t app)
 		if (process == ILIST_NONE)
 			return;
 		if (queue_too_old(p, servable->first, process))
-			life_tell(p, process, END_RESTARTED);
+			lifecycle_tell(p, process, END_RESTARTED);
 		else
 			queue_assign(p, servable->first, process);
 	}
@@ -167,7 +167,7 @@ queue_serve(struct pool *p, uint32_t app)
 	a->full = false;
 	/* Whoever comes next wants a process that is younger than he is. */
 	while (a->renewing && !ilist_empty(room_list(p, app, 0)))
-		life_tell(p, room_list(p, app, 0)->first, END_RESTARTED);
+		lifecycle_tell(p, room_list(p, app, 0)->first, END_RESTARTED);
 }
 
 void

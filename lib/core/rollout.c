@@ -51,7 +51,8 @@ rollout_forget(struct pool *p, uint32_t process)
 static void
 rollout_dismiss(struct pool *p, uint32_t process)
 {
-	life_tell(p, process, (enum process_end)p->processes[process].outdated);
+	lifecycle_tell(
+	    p, process, (enum process_end)p->processes[process].outdated);
 }
 
 /*
@@ -97,11 +98,11 @@ rollout_begin(struct pool *p, uint32_t app)
 		if (p->processes[n].app != app)
 			continue;
 		if (p->processes[n].state == PROCESS_STARTING)
-			life_tell(p, n, END_RESTARTED);
+			lifecycle_tell(p, n, END_RESTARTED);
 		else
 			rollout_condemn(p, n, END_RESTARTED);
 	}
-	p->apps[app].condemned = p->apps[app].outdated;
+	p->apps[app].rollout_size = p->apps[app].outdated;
 	p->apps[app].given_up = false;
 }
 
@@ -129,7 +130,7 @@ rollout_wanted(const struct app *a)
 	uint32_t wanted = a->outdated < surge ? a->outdated : surge;
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
-	if (!rollout_trusts(a) && app_processes(a) >= a->condemned + surge)
+	if (!rollout_trusts(a) && app_processes(a) >= a->rollout_size + surge)
 		return 0;
 	return wanted > starting ? wanted - starting : 0;
 }
@@ -179,7 +180,7 @@ rollout_step(struct pool *p, uint32_t app)
 		return true;
 	}
 	if (place && !sizing_paused(p, a)) {
-		life_begin(p, app);
+		lifecycle_begin(p, app);
 		return true;
 	}
 	if (idle != ILIST_NONE && rollout_trusts(a) &&
@@ -209,7 +210,7 @@ rollout_update(struct pool *p, uint32_t app)
 	}
 	/* Those whose successors were not trusted when they became ready. */
 	while (app_rolling(a) && a->outdated > 0 && rollout_trusts(a) &&
-	    app_ready(a) > a->condemned)
+	    app_ready(a) > a->rollout_size)
 		rollout_relieve(p, app);
 	while (a->outdated > 0 && rollout_step(p, app))
 		;

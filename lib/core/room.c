@@ -80,7 +80,7 @@ room_home(const struct pool *p, uint32_t process)
 			return HOME_BUSY;
 		if (process_sessions(x) < room_lists(&p->apps[x->app]))
 			return HOME_ROOM + process_sessions(x);
-		return HOME_AHEAD;
+		return HOME_PREFETCH;
 	case PROCESS_RETIRING:
 	case PROCESS_STOPPING:
 	case PROCESS_DYING:
@@ -98,7 +98,7 @@ room_at(const struct pool *p, uint32_t app, uint32_t home)
 		return &p->apps[app].starting;
 	case HOME_BUSY:
 		return &p->apps[app].occupied;
-	case HOME_AHEAD:
+	case HOME_PREFETCH:
 		return &p->apps[app].prefetching;
 	case HOME_LEAVING:
 		return &p->apps[app].leaving;

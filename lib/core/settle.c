@@ -21,7 +21,7 @@ pool_watch_waste(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	bool waste = a->in_state[PROCESS_IDLE] > 0 &&
-	    (!ilist_empty(app_servable(a)) || ahead_is_due(p, app));
+	    (!ilist_empty(app_servable(a)) || prefetch_is_due(p, app));
 
 	if (waste && a->waste_since == 0) {
 		a->waste_since = p->now;
@@ -37,36 +37,36 @@ pool_call(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (!a->knocking || a->calling || a->options.listens)
+	if (!a->pending || a->resuming || a->options.listens)
 		return;
 	if (!pool_has_numbers(p))
-		p->crowded = true;
+		p->conns_full = true;
 	if (!pool_may_accept(p, app))
 		return;
-	a->calling = true;
-	pool_act_app(p, ACTION_ACCEPT, app);
+	a->resuming = true;
+	pool_act_app(p, ACTION_RESUME, app);
 }
 
 /*
- * One number frees one app: who has no use for it says pool_quiet(), which
- * calls the next.
+ * One number frees one app: who has no use for it says pool_accept_resumed(),
+ * which calls the next.
  */
 void
-pool_call_crowd(struct pool *p)
+pool_resume_full(struct pool *p)
 {
-	if (!p->crowded || !pool_has_numbers(p))
+	if (!p->conns_full || !pool_has_numbers(p))
 		return;
 	for (uint32_t i = 0; i < p->napps; i++) {
-		uint32_t app = (p->call_next + i) % p->napps;
+		uint32_t app = (p->resume_next + i) % p->napps;
 		const struct app *a = &p->apps[app];
 
-		if (!a->knocking || a->calling || !pool_may_accept(p, app))
+		if (!a->pending || a->resuming || !pool_may_accept(p, app))
 			continue;
-		p->call_next = app + 1;
+		p->resume_next = app + 1;
 		pool_call(p, app);
 		return;
 	}
-	p->crowded = false;
+	p->conns_full = false;
 }
 
 void
@@ -77,7 +77,7 @@ pool_tell_all(struct pool *p, uint32_t app, enum process_end why)
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 		next = room_next(p, n);
 		if (p->processes[n].home != HOME_LEAVING)
-			life_tell(p, n, why);
+			lifecycle_tell(p, n, why);
 	}
 }
 
@@ -88,7 +88,7 @@ pool_wind_down(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 
 	if (a->phase == APP_CLOSING && a->drained && app_waiting(a) == 0 &&
-	    !a->knocking) {
+	    !a->pending) {
 		a->phase = APP_STOPPING;
 		pool_tell_all(p, app,
 		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
@@ -122,14 +122,14 @@ pool_reopen(struct pool *p, uint32_t app)
 
 /* The first time that it is ready is worth telling. */
 static void
-pool_greet(struct pool *p, uint32_t app)
+pool_announce(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->greeted || app_rolling(a) || a->phase != APP_RUNNING ||
+	if (a->announced || app_rolling(a) || a->phase != APP_RUNNING ||
 	    !app_is_ready(a))
 		return;
-	a->greeted = true;
+	a->announced = true;
 	pool_tell(p, app, NEWS_READY, ILIST_NONE);
 }
 
@@ -142,22 +142,22 @@ pool_settle(struct pool *p, uint32_t app)
 		pool_reopen(p, app);
 	/* What comes back late is served rather than refused. */
 	queue_serve(p, app);
-	ahead_recall(p, app);
+	prefetch_recall(p, app);
 	queue_expire(p, app);
 	limit_update(p, app);
-	blame_judge(p, app);
+	failure_judge(p, app);
 	if (a->failed)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 	sizing_update(p, app);
 	places_offer(p, app);
-	pool_greet(p, app);
+	pool_announce(p, app);
 	pool_call(p, app);
 	pool_watch_waste(p, app);
 	if (a->phase != APP_RUNNING)
 		pool_wind_down(p, app);
 	pool_arm_app(p, app);
 	places_serve(p);
-	pool_call_crowd(p);
+	pool_resume_full(p);
 }
 
 /* --- time --------------------------------------------------------------- */
@@ -167,7 +167,7 @@ pool_app_deadline(const struct pool *p, uint32_t app)
 {
 	tstamp at = tstamp_min(queue_deadline(p, app), sizing_deadline(p, app));
 
-	at = tstamp_min(at, ahead_deadline(p, app));
+	at = tstamp_min(at, prefetch_deadline(p, app));
 	return tstamp_min(at, limit_deadline(p, app));
 }
 
@@ -222,10 +222,10 @@ pool_tick(struct pool *p, tstamp now)
 }
 
 tstamp
-pool_oldest(const struct pool *p, uint32_t app)
+pool_waiting_since(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp at = a->knocking ? a->knocked : TSTAMP_NEVER;
+	tstamp at = a->pending ? a->pending_since : TSTAMP_NEVER;
 
 	if (app_waiting(a) > 0)
 		at = tstamp_min(at, p->conns[queue_first(p, app)].arrived);

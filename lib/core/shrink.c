@@ -63,7 +63,7 @@ static void
 shrink_stop(struct pool *p, uint32_t process, enum process_end why)
 {
 	p->apps[p->processes[process].app].shrunk = p->now;
-	life_tell(p, process, why);
+	lifecycle_tell(p, process, why);
 }
 
 /* --- idle --------------------------------------------------------------- */
@@ -217,7 +217,7 @@ shrink_update(struct pool *p, uint32_t app)
 	struct ilist *idle = room_list(p, app, 0);
 
 	while (shrink_over(p, a) && !ilist_empty(idle))
-		life_tell(p, idle->last, END_RESIZED);
+		lifecycle_tell(p, idle->last, END_RESIZED);
 	while (shrink_idle_due(p, app) <= p->now)
 		shrink_stop(p, idle->last, END_IDLE);
 	shrink_marked(p, app);

@@ -85,7 +85,7 @@ sizing_missing(const struct pool *p, const struct app *a)
 	if (lasting < least)
 		return least - lasting;
 	/* Who was refused does not wait, and yet asks for a process. */
-	return a->missed && lasting == 0 ? 1 : 0;
+	return a->refused_while_down && lasting == 0 ? 1 : 0;
 }
 
 /* When the pace of growth allows the next step. */
@@ -93,12 +93,12 @@ static tstamp
 sizing_paced(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp from = pool_oldest(p, app);
+	tstamp from = pool_waiting_since(p, app);
 
 	if (a->renewing)
 		return 0;
-	if (!ilist_empty(&a->ahead))
-		from = tstamp_min(from, p->conns[a->ahead.first].arrived);
+	if (!ilist_empty(&a->prefetched))
+		from = tstamp_min(from, p->conns[a->prefetched.first].arrived);
 	return tstamp_add(
 	    from > a->grown ? from : a->grown, a->options.start_delay);
 }
@@ -163,7 +163,7 @@ sizing_start(struct pool *p, uint32_t app, uint32_t n, bool missing)
 			places_want(p, app, n, missing);
 			return;
 		}
-		life_begin(p, app);
+		lifecycle_begin(p, app);
 	}
 	places_drop(p, app);
 }
@@ -216,7 +216,7 @@ sizing_take_place(struct pool *p, uint32_t app)
 	n = sizing_allowed(a, sizing_min(wanted, sizing_need(a)));
 	if (n == 0)
 		return;
-	life_begin(p, app);
+	lifecycle_begin(p, app);
 	if (n > 1)
 		places_want(p, app, n - 1, false);
 }

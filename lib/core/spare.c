@@ -15,7 +15,7 @@ spare_add(struct pool *p, uint32_t app)
 	shrink_slack(p);
 	if (places_free(p) == 0 || !ilist_empty(&p->places))
 		return false;
-	life_begin(p, app);
+	lifecycle_begin(p, app);
 	return true;
 }
 

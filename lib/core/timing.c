@@ -23,11 +23,11 @@ timing_step_deadline(const struct pool *p, const struct process *x)
 	}
 }
 
-/* Its oldest session that is not ahead; ILIST_NONE: it has none. */
+/* Its oldest session that is not prefetched; ILIST_NONE: it has none. */
 static uint32_t
 timing_oldest(const struct process *x)
 {
-	return x->conns.first == x->ahead ? ILIST_NONE : x->conns.first;
+	return x->conns.first == x->prefetched ? ILIST_NONE : x->conns.first;
 }
 
 /* When its oldest session is known to be so old; a timeout of 0: never. */
@@ -74,7 +74,7 @@ static bool
 timing_redeems(const struct app *a, const struct process *x)
 {
 	return (a->backoff.delay != 0 || a->failed_starts != 0) &&
-	    x->born > a->backoff.failed_at;
+	    x->started > a->backoff.failed_at;
 }
 
 /* When it is too old; TSTAMP_NEVER: at no time. */
@@ -86,7 +86,7 @@ timing_life_end(const struct app *a, const struct process *x)
 
 	if (o->max_lifetime == 0)
 		return TSTAMP_NEVER;
-	return tstamp_add(x->born, o->max_lifetime + (tspan)jitter);
+	return tstamp_add(x->started, o->max_lifetime + (tspan)jitter);
 }
 
 tstamp
@@ -102,7 +102,7 @@ timing_deadline(const struct pool *p, uint32_t process)
 			return TSTAMP_NEVER;
 		return x->executed != 0
 		    ? tstamp_add(x->executed, a->options.ready_after)
-		    : tstamp_add(x->born, a->options.start_timeout);
+		    : tstamp_add(x->started, a->options.start_timeout);
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:
 		at = timing_session_deadline(p, x);
@@ -110,7 +110,7 @@ timing_deadline(const struct pool *p, uint32_t process)
 			at = tstamp_min(at, x->cool_until);
 		if (timing_redeems(a, x))
 			at = tstamp_min(at,
-			    tstamp_add(x->born, a->options.min_server_life));
+			    tstamp_add(x->started, a->options.min_server_life));
 		if (x->outdated == 0)
 			at = tstamp_min(at, timing_life_end(a, x));
 		return at;
@@ -136,7 +136,8 @@ timing_next_step(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 
-	life_escalate(p, process, (enum process_step)(x->step + 1), x->end);
+	lifecycle_escalate(
+	    p, process, (enum process_step)(x->step + 1), x->end);
 }
 
 /* What is due while it is ready. */
@@ -151,7 +152,7 @@ timing_tick_ready(struct pool *p, uint32_t process)
 		room_file(p, process);
 	}
 	if (timing_redeems(a, x) &&
-	    p->now - x->born >= a->options.min_server_life) {
+	    p->now - x->started >= a->options.min_server_life) {
 		backoff_reset(&a->backoff);
 		a->failed_starts = 0;
 	}
@@ -166,7 +167,7 @@ timing_tick_session(struct pool *p, uint32_t process)
 	struct process *x = &p->processes[process];
 
 	if (timing_request_deadline(p, x) <= p->now) {
-		life_escalate(p, process, STEP_TERM, END_REQUEST_TIMEOUT);
+		lifecycle_escalate(p, process, STEP_TERM, END_REQUEST_TIMEOUT);
 		return true;
 	}
 	if (timing_slow_deadline(p, x) <= p->now) {
@@ -184,9 +185,10 @@ timing_tick(struct pool *p, uint32_t process)
 	switch ((enum process_state)x->state) {
 	case PROCESS_STARTING:
 		if (x->executed != 0)
-			life_ready(p, process);
+			lifecycle_ready(p, process);
 		else
-			life_escalate(p, process, STEP_TERM, END_START_TIMEOUT);
+			lifecycle_escalate(
+			    p, process, STEP_TERM, END_START_TIMEOUT);
 		return;
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:

@@ -20,7 +20,8 @@ limiter_unreachable(struct limiter *l, const char *why, tstamp now)
 	log_limited(&l->rate, now, LOG_LEVEL_WARN,
 	    "%s: limit: %s: %s; connections are %s for a second", g->conf->name,
 	    l->server, why, open ? "let in without it" : "held back");
-	pool_unlimited(&g->sup->pool, g->app, open, now + LIMITER_REST, now);
+	pool_lock_unavailable(
+	    &g->sup->pool, g->app, open, now + LIMITER_REST, now);
 }
 
 void
@@ -30,7 +31,8 @@ limiter_ask(struct supervisor *s, const struct action *a, tstamp now)
 	struct lock *k;
 
 	if (l == NULL) {
-		pool_unlimited(&s->pool, a->app, true, now + LIMITER_REST, now);
+		pool_lock_unavailable(
+		    &s->pool, a->app, true, now + LIMITER_REST, now);
 		return;
 	}
 	l->figures.asked++;

@@ -249,17 +249,17 @@ lock_answered(struct lock *k, const char *word, tstamp now)
 		l->figures.asked--;
 		l->figures.held++;
 		l->figures.granted++;
-		pool_granted(p, g->app, k->token, now);
+		pool_lock_granted(p, g->app, k->token, now);
 	} else if (strcmp(word, "QUEUE_FULL") == 0) {
 		lock_rest(k);
 		l->figures.asked--;
 		l->figures.full++;
-		pool_denied(p, g->app, false, now);
+		pool_lock_denied(p, g->app, false, now);
 	} else if (strcmp(word, "TIMEOUT") == 0) {
 		lock_rest(k);
 		l->figures.asked--;
 		l->figures.timed_out++;
-		pool_denied(p, g->app, true, now);
+		pool_lock_denied(p, g->app, true, now);
 	} else {
 		lock_fail(k, word, now);
 	}

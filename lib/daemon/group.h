@@ -61,7 +61,7 @@ struct group {
 	struct unborn unborn; /* to be started; not empty: in the nursery */
 	unsigned births; /* under way */
 	tstamp rest_until; /* those unborn are not needed yet; 0: they are */
-	bool muted; /* its doors are out of the loop until ACTION_ACCEPT */
+	bool muted; /* its doors are out of the loop until ACTION_RESUME */
 	TAILQ_ENTRY(group) listening_next; /* in supervisor.listening; see */
 	tstamp look_at; /* listening.h; at its backlog; NEVER: not muted */
 	long depth; /* of its backlog, when it was looked at last */

@@ -1,7 +1,7 @@
 /*
  * Doors: where connections come in.  A door is in the loop while its app has
  * room.  When it has none, all doors of the app are taken out, and the core
- * calls (ACTION_ACCEPT) when a place is free: so at saturation a connection
+ * calls (ACTION_RESUME) when a place is free: so at saturation a connection
  * costs one accept() and no epoll_ctl().
  */
 
@@ -348,7 +348,7 @@ intake_ready(struct loop_io *io, uint32_t events, tstamp now)
 	}
 	if (got == INTAKE_FULL) {
 		intake_mute(g, true);
-		pool_knocked(&g->sup->pool, g->app, now);
+		pool_accept_paused(&g->sup->pool, g->app, now);
 	}
 	if (got != INTAKE_ONE)
 		d->budget = 1;
@@ -373,12 +373,12 @@ intake_resume(struct group *g, tstamp now)
 			/* The next place goes to another door. */
 			TAILQ_REMOVE(&g->doors, d, next);
 			TAILQ_INSERT_TAIL(&g->doors, d, next);
-			pool_knocked(&g->sup->pool, g->app, now);
+			pool_accept_paused(&g->sup->pool, g->app, now);
 			return;
 		}
 	}
 	intake_mute(g, false);
-	pool_quiet(&g->sup->pool, g->app, now);
+	pool_accept_resumed(&g->sup->pool, g->app, now);
 }
 
 void
@@ -467,7 +467,7 @@ intake_leave_on(struct door *d, tstamp now)
 	long half;
 
 	if (got == INTAKE_FULL)
-		pool_knocked(&g->sup->pool, g->app, now);
+		pool_accept_paused(&g->sup->pool, g->app, now);
 	if (got == INTAKE_AWAY)
 		return;
 	d->check_at = now + INTAKE_LEAVE_CHECK;

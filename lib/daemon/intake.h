@@ -45,7 +45,7 @@ void intake_close(struct door *d);
 void intake_leave_all(struct group *g, tstamp now);
 void intake_close_all(struct group *g);
 
-/* ACTION_ACCEPT: there is room again. */
+/* ACTION_RESUME: there is room again. */
 void intake_resume(struct group *g, tstamp now);
 
 /* ACTION_REFUSE. */

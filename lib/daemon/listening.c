@@ -82,7 +82,8 @@ static bool
 listening_begins(const struct group *g, uint32_t process, tstamp now)
 {
 	return !g->sup->workers[process]->accepts &&
-	    now - g->sup->pool.processes[process].born < g->conf->start_timeout;
+	    now - g->sup->pool.processes[process].started <
+	    g->conf->start_timeout;
 }
 
 /* Whether it is one of the app's that are there to serve. */

@@ -18,7 +18,7 @@ nursery_failed(struct supervisor *s, uint32_t process, bool no_room,
 {
 	uint32_t app = s->pool.processes[process].app;
 	struct group *g = s->groups[app];
-	bool tell = false, had_failed = s->pool.apps[app].failed;
+	bool tell = false, had_failed = app_has_failed(&s->pool.apps[app]);
 
 	if (no_room) {
 		log_limited(&g->no_room_rate, now, LOG_LEVEL_WARN,
@@ -30,7 +30,7 @@ nursery_failed(struct supervisor *s, uint32_t process, bool no_room,
 	}
 	pool_spawn_failed(&s->pool, process, no_room, now);
 	/* That the app has failed by this is told with the same reason. */
-	if (tell && (had_failed || !s->pool.apps[app].failed))
+	if (tell && (had_failed || !app_has_failed(&s->pool.apps[app])))
 		log_warnx("%s: %s", g->conf->name, why);
 }
 

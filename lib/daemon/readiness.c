@@ -19,7 +19,7 @@ readiness_all(const struct supervisor *s)
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		const struct app *a = &s->pool.apps[app];
 
-		if (a->phase == APP_RUNNING && !a->greeted)
+		if (a->phase == APP_RUNNING && !app_is_announced(a))
 			return false;
 	}
 	return true;
@@ -32,7 +32,8 @@ readiness_settled(const struct supervisor *s)
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		const struct app *a = &s->pool.apps[app];
 
-		if (a->phase == APP_RUNNING && !a->greeted && !a->failed)
+		if (a->phase == APP_RUNNING && !app_is_announced(a) &&
+		    !app_has_failed(a))
 			return false;
 	}
 	return true;
@@ -50,7 +51,7 @@ readiness_text(const struct supervisor *s, char *buf, size_t size)
 		if (a->phase == APP_FREE)
 			continue;
 		apps++;
-		failed += a->failed ? 1 : 0;
+		failed += app_has_failed(a) ? 1 : 0;
 		processes += app_processes(a);
 		active += a->in_state[PROCESS_ACTIVE];
 		waiting += app_waiting(a);

@@ -309,7 +309,7 @@ reload_app(struct reload *r, struct config *config, size_t i, tstamp now)
 		    "%s: its processes are replaced: they "
 		    "finish what they hold, new ones start",
 		    app->name);
-	} else if (s->pool.apps[g->app].failed) {
+	} else if (app_has_failed(&s->pool.apps[g->app])) {
 		pool_app_restart(&s->pool, g->app, now);
 		reload_say(
 		    r, true, "%s: had failed and is tried again", app->name);

@@ -136,8 +136,9 @@ settle_doubt(const struct group *g, const struct app *app)
 	enum conf_handoff handoff = g->conf->handoff;
 	const uint64_t *exits = app->figures.exits;
 
-	if (app->greeted || g->conf->broken != NULL || exits[END_SPAWN] != 0 ||
-	    exits[END_FAIL] != 0 || handoff > CONF_HANDOFF_ACCEPT)
+	if (app_is_announced(app) || g->conf->broken != NULL ||
+	    exits[END_SPAWN] != 0 || exits[END_FAIL] != 0 ||
+	    handoff > CONF_HANDOFF_ACCEPT)
 		return;
 	log_info("%s: handoff = %s expects the program %s: is that so? See "
 		 "apppool-handoff(7)",
@@ -179,7 +180,7 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 	switch ((enum action_news)a->cause) {
 	case NEWS_BACKOFF:
 		/* Whoever has failed is told of by NEWS_FAILED. */
-		if (app->failed)
+		if (app_has_failed(app))
 			break;
 		log_info("%s: next start in %.1f s", name,
 		    (double)(app->backoff.until - now) / 1e9);
@@ -228,7 +229,7 @@ supervisor_settle(struct supervisor *s)
 		[ACTION_TERM] = settle_term,
 		[ACTION_KILL] = settle_kill,
 		[ACTION_SLOW] = slow_session,
-		[ACTION_ACCEPT] = settle_accept,
+		[ACTION_RESUME] = settle_accept,
 		[ACTION_LOCK] = limiter_ask,
 		[ACTION_UNLOCK] = limiter_give_back,
 		[ACTION_OVER] = settle_over,

@@ -200,7 +200,7 @@ worker_served(const struct worker *w)
 
 	if (o->sessions)
 		return x->requests > 0;
-	return loop_now(&w->sup->loop) - x->born >= o->min_server_life;
+	return loop_now(&w->sup->loop) - x->started >= o->min_server_life;
 }
 
 /* It has done nothing, and wanted to leave: no failure if it has lived. */
@@ -211,7 +211,7 @@ worker_left_early(const struct worker *w)
 	const struct app_options *o = &w->sup->pool.apps[x->app].options;
 
 	return x->asked && x->end == END_RETIRED && x->handed == 0 &&
-	    x->step_at - x->born < o->min_server_life;
+	    x->step_at - x->started < o->min_server_life;
 }
 
 /* How it ended, if that is a failure of its own; else false. */
@@ -271,7 +271,7 @@ worker_bury(struct worker *w, tstamp now)
 
 	worker_tell_end(w, now);
 	worker_free(w);
-	pool_buried(&s->pool, process, now);
+	pool_gone(&s->pool, process, now);
 }
 
 static enum process_end

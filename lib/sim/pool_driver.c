@@ -12,7 +12,7 @@
 struct door {
 	struct ilist backlog;
 	uint32_t room; /* places that it has */
-	bool muted; /* nobody looks at it until ACTION_ACCEPT */
+	bool muted; /* nobody looks at it until ACTION_RESUME */
 };
 
 struct pool_driver {
@@ -57,14 +57,14 @@ pool_driver_resume(struct pool_driver *d, uint32_t app, tstamp now)
 
 		if (!pool_may_accept(&d->pool, app)) {
 			door->muted = true;
-			pool_knocked(&d->pool, app, now);
+			pool_accept_paused(&d->pool, app, now);
 			return;
 		}
 		ilist_remove(&door->backlog, d->links, request);
 		pool_driver_accept(d, app, request, now);
 	}
 	door->muted = false;
-	pool_quiet(&d->pool, app, now);
+	pool_accept_resumed(&d->pool, app, now);
 }
 
 /* --- actions ------------------------------------------------------------ */
@@ -114,7 +114,7 @@ pool_driver_carry(struct pool_driver *d, const struct action *a, tstamp now)
 	case ACTION_KILL:
 		engine_kill(e, a->process);
 		break;
-	case ACTION_ACCEPT:
+	case ACTION_RESUME:
 		pool_driver_resume(d, a->app, now);
 		break;
 	case ACTION_LOCK:
@@ -180,7 +180,7 @@ pool_driver_arrived(
 	} else {
 		ilist_push_back(&door->backlog, d->links, request);
 		if (!door->muted)
-			pool_knocked(&d->pool, app, now);
+			pool_accept_paused(&d->pool, app, now);
 		door->muted = true;
 	}
 	pool_driver_settle(d, now);
@@ -223,7 +223,7 @@ pool_driver_exited(struct manager *m, uint32_t process, bool killed, tstamp now)
 	pool_died(&d->pool, process, killed ? END_SIGNAL : END_EXIT, now);
 	while ((request = engine_take(m->engine, process)) != ILIST_NONE)
 		pool_retaken(&d->pool, d->conn_of[request], now);
-	pool_buried(&d->pool, process, now);
+	pool_gone(&d->pool, process, now);
 	pool_driver_settle(d, now);
 }
 

@@ -492,7 +492,7 @@ a_single_session_that_was_never_received_goes_elsewhere(void)
 	rig_ready(1);
 	rig_died(0, END_FAILURE);
 	rig_retaken(0);
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_EQ(0, rig_app(0)->figures.completed);
 	CHECK_STR("hand 0>1, spawn 2", rig_did());
 	rig_end();
@@ -512,7 +512,7 @@ while_renewing_a_new_process_waits_for_its_lock(void)
 	CHECK_STR("spawn 0", rig_did());
 	rig_ready(0);
 	CHECK_STR("lock 0", rig_did());
-	pool_granted(&rig.pool, 0, 1, rig.now);
+	pool_lock_granted(&rig.pool, 0, 1, rig.now);
 	CHECK_STR("hand 0>0", rig_did());
 	rig_end();
 }
@@ -529,10 +529,10 @@ while_renewing_one_comes_in_even_without_a_queue(void)
 	pool_app_renew(&rig.pool, 0, true, rig.now);
 	rig_arrive();
 	CHECK_STR("spawn 0", rig_did());
-	rig_knock(0);
+	rig_accept_paused(0);
 	CHECK_STR("", rig_did());
 	rig_ready(0);
-	CHECK_STR("hand 0>0, accept 0", rig_did());
+	CHECK_STR("hand 0>0, resume 0", rig_did());
 	rig_end();
 }
 

@@ -158,7 +158,7 @@ after_one_that_was_ready_and_died_the_old_ones_stay(void)
 		rig_at((i + 1) * 200000);
 		(void)rig_did();
 	}
-	CHECK(rig_app(0)->given_up);
+	CHECK(app_gave_up_rollout(rig_app(0)));
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
 	rig_end();
@@ -416,10 +416,10 @@ a_higher_start_limit_ends_the_failure(void)
 	(void)rig_did();
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
-	CHECK(rig_app(0)->failed);
+	CHECK(app_has_failed(rig_app(0)));
 	o.start_limit = 5;
 	rig_change(0, &o);
-	CHECK(!rig_app(0)->failed);
+	CHECK(!app_has_failed(rig_app(0)));
 	rig_at(1250);
 	CHECK_STR("spawn 0", rig_did());
 	rig_end();
@@ -459,7 +459,7 @@ play_on(char *text, size_t size)
 		len +=
 		    (size_t)snprintf(text + len, size - len, "%s; ", rig_did());
 		if (ms == 1000)
-			rig_buried(1);
+			rig_gone(1);
 		if (ms == 2000)
 			rig_done(0);
 		if (ms == 4000)
@@ -549,13 +549,13 @@ larger_tables_serve_at_once_those_who_waited_for_room(void)
 	rig_arrive_n(2);
 	rig_at(1000);
 	CHECK_STR("hand 0>0", rig_did());
-	rig_knock(0);
+	rig_accept_paused(0);
 	limits = rig_limits();
 	memory = calloc(1, pool_memory(&limits));
 	pool_move(&rig.pool, &limits, memory);
 	free(rig.memory);
 	rig.memory = memory;
-	CHECK_STR("spawn 1, spawn 2, accept 0", rig_did());
+	CHECK_STR("spawn 1, spawn 2, resume 0", rig_did());
 	rig_end();
 }
 
@@ -651,11 +651,11 @@ every_fact_brings_its_time(void)
 	later();
 	rig_died(0, END_SIGNAL);
 	later();
-	rig_buried(0);
+	rig_gone(0);
 	later();
 	rig_spawn_failed(1, true);
 	later();
-	rig_quiet(0);
+	rig_accept_resumed(0);
 	later();
 	rig_change(0, &o);
 	later();
@@ -752,7 +752,7 @@ less_concurrency_makes_of_no_session_what_is_ahead(void)
 	(void)rig_did();
 	o.concurrency = 1;
 	rig_change(0, &o);
-	CHECK_EQ(0, rig_app(0)->ahead.count);
+	CHECK_EQ(0, rig_app(0)->prefetched.count);
 	rig_done(0);
 	rig_done(0);
 	rig_at(10);

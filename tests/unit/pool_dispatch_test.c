@@ -385,7 +385,7 @@ ready_that_is_heard_after_its_death_does_no_harm(void)
 	rig_spawned(0);
 	rig_died(0, END_EXIT);
 	CHECK(rig_ready(0));
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_EQ(0, app_ready(rig_app(0)));
 	rig_end();
 }

@@ -21,7 +21,7 @@ what_was_promised_and_not_sent_goes_back_at_once(void)
 	rig_died(0, END_SIGNAL);
 	CHECK_STR("hand 0>1", rig_did());
 	CHECK_EQ(0, rig.pool.conns[0].retries);
-	rig_buried(0);
+	rig_gone(0);
 	rig_end();
 }
 
@@ -36,7 +36,7 @@ what_it_never_received_goes_to_a_sibling(void)
 	CHECK_STR("", rig_did());
 	rig_retaken(0);
 	CHECK_STR("hand 0>1", rig_did());
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.retaken);
 	CHECK_EQ(0, rig_app(0)->figures.lost);
 	rig_end();
@@ -53,7 +53,7 @@ what_it_had_received_is_lost(void)
 	(void)rig_did();
 	rig_died(0, END_SIGNAL);
 	rig_retaken(1);
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 	CHECK_EQ(1, rig_app(0)->queue.count);
 	rig_end();
@@ -73,7 +73,7 @@ what_is_taken_back_goes_ahead_of_waiters_in_its_old_order(void)
 	rig_retaken(2);
 	rig_retaken(0);
 	rig_retaken(1);
-	rig_buried(0);
+	rig_gone(0);
 	rig_at(1250);
 	CHECK_STR("spawn 0", rig_did());
 	rig_ready(0);
@@ -98,7 +98,7 @@ a_connection_is_taken_back_retry_limit_times_and_then_refused(void)
 		NEED(process != ILIST_NONE);
 		rig_died(process, END_SIGNAL);
 		rig_retaken(0);
-		rig_buried(process);
+		rig_gone(process);
 	}
 	CHECK_STR("refuse 0 retries", rig_did());
 	CHECK_EQ(3, rig_app(0)->figures.retaken);
@@ -122,7 +122,7 @@ a_number_that_is_used_again_has_not_been_taken_back(void)
 		process = rig.pool.conns[0].process;
 		rig_died(process, END_SIGNAL);
 		rig_retaken(0);
-		rig_buried(process);
+		rig_gone(process);
 		(void)rig_did();
 		CHECK(rig_done(rig.pool.conns[0].process));
 	}
@@ -138,7 +138,7 @@ what_it_said_before_it_died_still_counts(void)
 	(void)rig_did();
 	rig_died(0, END_EXIT);
 	CHECK(rig_done_of(0, 0));
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.completed);
 	CHECK_EQ(0, rig_app(0)->figures.lost);
 	rig_end();
@@ -151,7 +151,7 @@ nothing_is_handed_to_a_dead_process(void)
 	rig_arrive();
 	rig_died(0, END_SIGNAL);
 	CHECK_STR("", rig_did());
-	rig_buried(0);
+	rig_gone(0);
 	rig_end();
 }
 
@@ -164,7 +164,7 @@ a_number_is_not_used_again_before_the_burial(void)
 	begin_young(o);
 	rig_died(0, END_SIGNAL);
 	CHECK_STR("spawn 1", rig_did());
-	rig_buried(0);
+	rig_gone(0);
 	rig_exits(1, END_SIGNAL);
 	CHECK_STR("spawn 0", rig_did());
 	rig_end();
@@ -403,11 +403,11 @@ start_limit_failed_starts_in_a_row_fail_the_app(void)
 	rig_begin();
 	rig_add(&o);
 	fail_starts(2);
-	CHECK(!rig_app(0)->failed);
+	CHECK(!app_has_failed(rig_app(0)));
 	(void)rig_did();
 	rig_at(10000);
 	fail_starts(1);
-	CHECK(rig_app(0)->failed);
+	CHECK(app_has_failed(rig_app(0)));
 	CHECK_STR("failed", app_state_name(rig_app(0)));
 	rig_end();
 }
@@ -435,9 +435,9 @@ who_knocked_at_an_app_that_failed_is_called_and_refused(void)
 	rig_begin();
 	o.max_queue = 0;
 	rig_add(&o);
-	rig_knock(0);
+	rig_accept_paused(0);
 	fail_starts(3);
-	CHECK_STR("accept 0", rig_did());
+	CHECK_STR("resume 0", rig_did());
 	rig_arrive();
 	CHECK_STR("refuse 0 failed", rig_did());
 	rig_end();
@@ -452,7 +452,7 @@ another_app_is_untouched(void)
 	begin_failed();
 	other = rig_add(&o);
 	CHECK_EQ(1, other);
-	CHECK(!rig_app(1)->failed);
+	CHECK(!app_has_failed(rig_app(1)));
 	CHECK_EQ(1, rig_app(1)->in_state[PROCESS_STARTING]);
 	rig_end();
 }
@@ -527,7 +527,7 @@ a_failed_app_recovers_when_a_process_is_ready(void)
 	rig_at(100000);
 	(void)rig_did();
 	rig_ready(0);
-	CHECK(!rig_app(0)->failed);
+	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_STR("tell 0 recovered, tell 0 ready", rig_did());
 	rig_arrive();
 	CHECK_STR("hand 0>0", rig_did());
@@ -546,7 +546,7 @@ failures_do_not_fail_an_app_that_has_a_ready_process(void)
 	(void)rig_did();
 	rig_ready(1);
 	fail_starts(5);
-	CHECK(!rig_app(0)->failed);
+	CHECK(!app_has_failed(rig_app(0)));
 	rig_arrive();
 	CHECK_STR("hand 0>1", rig_did());
 	rig_end();
@@ -573,7 +573,7 @@ restart_clears_failed(void)
 	begin_failed();
 	(void)rig_did();
 	pool_app_restart(&rig.pool, 0, rig.now);
-	CHECK(!rig_app(0)->failed);
+	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_STR("spawn 0", rig_did());
 	rig_end();
 }
@@ -590,7 +590,7 @@ a_program_that_cannot_be_started_fails_the_app_at_once(void)
 	rig_add(&o);
 	(void)rig_did();
 	rig_spawn_failed(0, false);
-	CHECK(rig_app(0)->failed);
+	CHECK(app_has_failed(rig_app(0)));
 	CHECK_STR("tell 0 backoff, tell 0 failed", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_SPAWN]);
 	rig_end();
@@ -608,7 +608,7 @@ a_program_that_cannot_be_started_again_does_not_fail_a_running_app(void)
 	rig_at(2000);
 	CHECK_STR("spawn 0", rig_did());
 	rig_spawn_failed(0, false);
-	CHECK(!rig_app(0)->failed);
+	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_EQ(1, rig_app(0)->failed_starts);
 	rig_end();
 }
@@ -629,7 +629,7 @@ want_of_memory_is_nobodys_failure_and_is_tried_again(void)
 		rig_at(250 * (i + 1));
 		CHECK_STR("spawn 0", rig_did());
 	}
-	CHECK(!rig_app(0)->failed);
+	CHECK(!app_has_failed(rig_app(0)));
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 	CHECK_EQ(0, rig_app(0)->backoff.delay);
 	rig_end();
@@ -738,7 +738,7 @@ who_does_not_pick_up_is_killed_after_pickup_timeout(void)
 	    TSPAN_SECONDS(10), pool_idle_while_waiting(&rig.pool, 0, rig.now));
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_STR("hand 0>1", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.exits[END_PICKUP_TIMEOUT]);
 	rig_end();

@@ -130,10 +130,10 @@ a_knock_brings_the_first_process_too(void)
 	o.min_processes = 0;
 	o.max_queue = 0;
 	rig_add(&o);
-	rig_knock(0);
+	rig_accept_paused(0);
 	CHECK_STR("spawn 0", rig_did());
 	rig_ready(0);
-	CHECK_STR("accept 0", rig_did());
+	CHECK_STR("resume 0", rig_did());
 	rig_end();
 }
 
@@ -330,7 +330,7 @@ who_was_taken_back_makes_the_app_grow_at_once(void)
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
 	CHECK_STR("hand 3>3, spawn 4", rig_did());
-	rig_buried(0);
+	rig_gone(0);
 	rig_end();
 }
 
@@ -419,7 +419,7 @@ a_process_that_is_leaving_takes_a_place_until_it_is_gone(void)
 	CHECK_EQ(1, rig.pool.count);
 	rig_died(0, END_EXIT);
 	CHECK_STR("", rig_did());
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_STR("spawn 0", rig_did());
 	rig_end();
 }
@@ -471,7 +471,7 @@ a_minimum_that_waits_for_a_place_gets_the_next_one(void)
 	rig_arrive_at(1);
 	rig_arrive_at(1);
 	rig_at(1000);
-	CHECK(rig_app(1)->wants_place);
+	CHECK(app_waits_for_place(rig_app(1)));
 	o.min_processes = 2;
 	rig_change(0, &o);
 	CHECK_EQ(0, rig.pool.places.first);
@@ -480,8 +480,8 @@ a_minimum_that_waits_for_a_place_gets_the_next_one(void)
 	rig_exits(1, END_EXIT);
 	CHECK_STR("spawn 1", rig_did());
 	CHECK_EQ(0, rig_process(1)->app);
-	CHECK(!rig_app(0)->wants_place);
-	CHECK(rig_app(1)->wants_place);
+	CHECK(!app_waits_for_place(rig_app(0)));
+	CHECK(app_waits_for_place(rig_app(1)));
 	rig_end();
 }
 
@@ -512,7 +512,7 @@ who_got_a_place_goes_on_at_its_pace(void)
 	for (int i = 0; i < 4; i++)
 		rig_arrive_at(1);
 	rig_at(100);
-	CHECK(rig_app(1)->wants_place);
+	CHECK(app_waits_for_place(rig_app(1)));
 	rig_at(150);
 	pool_resize(&rig.pool, 8, 0, rig.now);
 	CHECK_STR("spawn 2", rig_did());
@@ -579,9 +579,9 @@ a_start_that_was_called_off_gives_its_place_to_who_waits(void)
 	rig_at(100);
 	CHECK_EQ(1, rig_process(2)->app);
 	rig_at(199);
-	CHECK(rig_app(0)->wants_place);
+	CHECK(app_waits_for_place(rig_app(0)));
 	pool_app_restart(&rig.pool, 1, rig.now);
-	CHECK(!rig_app(0)->wants_place);
+	CHECK(!app_waits_for_place(rig_app(0)));
 	CHECK_STR("spawn 2, spawn 3", rig_did());
 	CHECK_EQ(0, rig_process(2)->app);
 	rig_end();
@@ -593,10 +593,10 @@ who_waits_for_a_place_no_longer_when_nobody_waits_gets_none(void)
 	begin_two(2);
 	rig_arrive_at(1);
 	rig_at(1000);
-	CHECK(rig_app(1)->wants_place);
+	CHECK(app_waits_for_place(rig_app(1)));
 	rig_done(1);
 	(void)rig_did();
-	CHECK(!rig_app(1)->wants_place);
+	CHECK(!app_waits_for_place(rig_app(1)));
 	pool_resize(&rig.pool, 4, 0, rig.now);
 	CHECK_STR("", rig_did());
 	rig_end();

@@ -18,7 +18,7 @@ begin_limited(uint32_t n, bool turns_away)
 static void
 granted(uint32_t lock)
 {
-	pool_granted(&rig.pool, 0, lock, rig.now);
+	pool_lock_granted(&rig.pool, 0, lock, rig.now);
 	pool_check(&rig.pool);
 }
 
@@ -99,7 +99,7 @@ death_gives_the_lock_back(void)
 	(void)rig_did();
 	rig_died(0, END_SIGNAL);
 	(void)rig_did();
-	rig_buried(0);
+	rig_gone(0);
 	CHECK(strstr(rig_did(), "unlock 9") != NULL);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 	rig_end();
@@ -171,7 +171,7 @@ with_wait_who_is_denied_keeps_its_place_and_asks_again(void)
 	begin_limited(1, false);
 	rig_arrive();
 	(void)rig_did();
-	pool_denied(&rig.pool, 0, false, rig.now);
+	pool_lock_denied(&rig.pool, 0, false, rig.now);
 	CHECK_STR("", rig_did());
 	rig_at(99);
 	CHECK_STR("", rig_did());
@@ -186,12 +186,12 @@ else_who_is_denied_is_turned_away(void)
 	begin_limited(1, true);
 	rig_arrive();
 	(void)rig_did();
-	pool_denied(&rig.pool, 0, false, rig.now);
+	pool_lock_denied(&rig.pool, 0, false, rig.now);
 	CHECK_STR("refuse 0 limit", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.refused);
 	rig_arrive();
 	(void)rig_did();
-	pool_denied(&rig.pool, 0, true, rig.now);
+	pool_lock_denied(&rig.pool, 0, true, rig.now);
 	CHECK_STR("refuse 0 late", rig_did());
 	CHECK_EQ(1, rig_app(0)->figures.timed_out);
 	rig_end();
@@ -206,10 +206,10 @@ an_open_limit_lets_all_in_until_it_closes_again(void)
 	rig_arrive_n(2);
 	(void)rig_did();
 	until = rig.now + TSPAN_SECONDS(1);
-	pool_unlimited(&rig.pool, 0, true, until, rig.now);
+	pool_lock_unavailable(&rig.pool, 0, true, until, rig.now);
 	CHECK_STR("hand 0>0, hand 1>1", rig_did());
 	/* The other question has no answer either. */
-	pool_unlimited(&rig.pool, 0, true, until, rig.now);
+	pool_lock_unavailable(&rig.pool, 0, true, until, rig.now);
 	rig_at(1000);
 	rig_arrive();
 	CHECK_STR("lock 0", rig_did());
@@ -222,7 +222,7 @@ a_closed_limit_holds_back_and_asks_again_later(void)
 	begin_limited(1, false);
 	rig_arrive();
 	(void)rig_did();
-	pool_unlimited(
+	pool_lock_unavailable(
 	    &rig.pool, 0, false, rig.now + TSPAN_SECONDS(1), rig.now);
 	CHECK_STR("", rig_did());
 	rig_at(1000);

@@ -208,12 +208,12 @@ one_that_dies_sooner_is_a_failed_start(void)
 	rig_at(999);
 	rig_exits(0, END_EXIT);
 	CHECK_EQ(1, rig_app(0)->failed_starts);
-	CHECK(!rig_app(0)->failed);
+	CHECK(!app_has_failed(rig_app(0)));
 	rig_at(10000);
 	CHECK_STR("spawn 0", rig_did());
 	rig_spawned(0);
 	rig_exits(0, END_FAILURE);
-	CHECK(rig_app(0)->failed);
+	CHECK(app_has_failed(rig_app(0)));
 	rig_end();
 }
 
@@ -247,7 +247,7 @@ a_generation_that_does_not_live_takes_no_old_one_along(void)
 		rig_exits(1, END_FAILURE);
 	}
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	CHECK(rig_app(0)->given_up);
+	CHECK(app_gave_up_rollout(rig_app(0)));
 	rig_end();
 }
 

@@ -137,7 +137,7 @@ it_is_left_when_its_process_comes_to_it_first(void)
 	(void)rig_done(0);
 	rig_at(1000);
 	CHECK_STR("", rig_did());
-	CHECK_EQ(0, rig_app(0)->ahead.count);
+	CHECK_EQ(0, rig_app(0)->prefetched.count);
 	rig_end();
 }
 
@@ -150,7 +150,7 @@ nothing_is_taken_from_one_that_had_received_all(void)
 	(void)rig_done(1);
 	rig_at(1000);
 	CHECK_STR("take 0", rig_did());
-	CHECK_EQ(0, rig_app(0)->ahead.count);
+	CHECK_EQ(0, rig_app(0)->prefetched.count);
 	rig_end();
 }
 
@@ -163,7 +163,7 @@ the_first_one_may_come_back_too(void)
 	rig.unread = 0;
 	(void)rig_done(1);
 	CHECK_STR("take 0, hand 0>1", rig_did());
-	CHECK_EQ(0, rig_app(0)->ahead.count);
+	CHECK_EQ(0, rig_app(0)->prefetched.count);
 	rig_end();
 }
 
@@ -238,7 +238,7 @@ what_a_dead_process_had_ahead_comes_back_from_its_burial(void)
 	CHECK_STR("", rig_did());
 	rig_retaken(2);
 	CHECK_STR("hand 2>1", rig_did());
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_EQ(1, rig_app(0)->figures.lost);
 	rig_end();
 }
@@ -261,10 +261,10 @@ more_concurrency_makes_of_what_is_ahead_a_session(void)
 	struct app_options o = prefetch_options(1);
 
 	begin_ahead();
-	CHECK_EQ(1, rig_app(0)->ahead.count);
+	CHECK_EQ(1, rig_app(0)->prefetched.count);
 	o.concurrency = 2;
 	rig_change(0, &o);
-	CHECK_EQ(0, rig_app(0)->ahead.count);
+	CHECK_EQ(0, rig_app(0)->prefetched.count);
 	rig_end();
 }
 
@@ -327,9 +327,9 @@ full_private_queues_leave_the_rest_in_the_backlog(void)
 	rig_arrive_n(2);
 	(void)rig_did();
 	CHECK(!pool_may_accept(&rig.pool, 0));
-	rig_knock(0);
+	rig_accept_paused(0);
 	(void)rig_done(0);
-	CHECK_STR("accept 0", rig_did());
+	CHECK_STR("resume 0", rig_did());
 	rig_end();
 }
 

@@ -49,10 +49,10 @@ who_knocked_is_called_when_there_is_room_again(void)
 	o.max_queue = 1;
 	begin_busy(o);
 	rig_arrive();
-	rig_knock(0);
+	rig_accept_paused(0);
 	CHECK_STR("", rig_did());
 	rig_done(0);
-	CHECK_STR("hand 1>0, accept 0", rig_did());
+	CHECK_STR("hand 1>0, resume 0", rig_did());
 	rig_end();
 }
 
@@ -64,9 +64,9 @@ who_knocked_is_called_once(void)
 	o.max_queue = 2;
 	begin_busy(o);
 	rig_arrive_n(2);
-	rig_knock(0);
+	rig_accept_paused(0);
 	rig_done(0);
-	CHECK_STR("hand 1>0, accept 0", rig_did());
+	CHECK_STR("hand 1>0, resume 0", rig_did());
 	rig_done(0);
 	CHECK_STR("hand 2>0", rig_did());
 	rig_end();
@@ -80,13 +80,13 @@ who_found_no_room_after_all_is_called_again(void)
 	o.max_queue = 1;
 	begin_busy(o);
 	rig_arrive();
-	rig_knock(0);
+	rig_accept_paused(0);
 	rig_done(0);
-	CHECK_STR("hand 1>0, accept 0", rig_did());
+	CHECK_STR("hand 1>0, resume 0", rig_did());
 	rig_arrive();
-	rig_knock(0);
+	rig_accept_paused(0);
 	rig_done(0);
-	CHECK_STR("hand 0>0, accept 0", rig_did());
+	CHECK_STR("hand 0>0, resume 0", rig_did());
 	rig_end();
 }
 
@@ -98,10 +98,10 @@ who_found_nobody_any_more_is_not_called_again(void)
 	o.max_queue = 1;
 	begin_busy(o);
 	rig_arrive();
-	rig_knock(0);
+	rig_accept_paused(0);
 	rig_done(0);
 	(void)rig_did();
-	rig_quiet(0);
+	rig_accept_resumed(0);
 	CHECK_EQ(0, app_demand(rig_app(0)));
 	rig_done(0);
 	CHECK_STR("", rig_did());
@@ -116,9 +116,9 @@ who_knocked_is_called_when_a_waiter_leaves(void)
 	o.max_queue = 1;
 	begin_busy(o);
 	rig_arrive();
-	rig_knock(0);
+	rig_accept_paused(0);
 	pool_abandoned(&rig.pool, 1, rig.now);
-	CHECK_STR("accept 0", rig_did());
+	CHECK_STR("resume 0", rig_did());
 	rig_end();
 }
 
@@ -129,10 +129,10 @@ who_knocked_is_called_when_max_queue_grows(void)
 
 	o.max_queue = 0;
 	begin_busy(o);
-	rig_knock(0);
+	rig_accept_paused(0);
 	o.max_queue = 1;
 	rig_change(0, &o);
-	CHECK_STR("accept 0", rig_did());
+	CHECK_STR("resume 0", rig_did());
 	rig_end();
 }
 
@@ -144,9 +144,10 @@ a_knock_counts_as_a_waiter_since_it_was_heard(void)
 	o.max_queue = 0;
 	begin_busy(o);
 	rig_at(50);
-	rig_knock(0);
+	rig_accept_paused(0);
 	CHECK_EQ(1, app_demand(rig_app(0)));
-	CHECK_EQ(RIG_START + TSPAN_MSECONDS(50), pool_oldest(&rig.pool, 0));
+	CHECK_EQ(
+	    RIG_START + TSPAN_MSECONDS(50), pool_waiting_since(&rig.pool, 0));
 	rig_end();
 }
 
@@ -297,7 +298,7 @@ who_was_taken_back_late_is_served_before_it_is_refused(void)
 	rig_at(10000);
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_STR("hand 0>1", rig_did());
 	rig_end();
 }
@@ -340,7 +341,7 @@ the_time_of_waiting_is_recorded_once(void)
 	rig_retaken(0);
 	CHECK_STR("hand 0>1", rig_did());
 	CHECK_EQ(0, window_share(&rig_app(0)->queue_wait, 1, rig.now));
-	rig_buried(0);
+	rig_gone(0);
 	rig_end();
 }
 
@@ -376,10 +377,10 @@ static void
 who_knocked_for_want_of_a_number_is_called_when_another_app_frees_one(void)
 {
 	begin_scarce();
-	rig_knock(1);
+	rig_accept_paused(1);
 	CHECK_STR("", rig_did());
 	rig_done(0);
-	CHECK_STR("hand 1>0, accept 1", rig_did());
+	CHECK_STR("hand 1>0, resume 1", rig_did());
 	rig_end();
 }
 
@@ -396,8 +397,8 @@ who_knocked_for_want_of_a_number_is_called_when_a_refusal_is_done(void)
 	rig_done(0);
 	CHECK_STR("hand 1>0", rig_did());
 	rig_arrive_at(0);
-	rig_knock(1);
-	CHECK_STR("refuse 0 full, accept 1", rig_did());
+	rig_accept_paused(1);
+	CHECK_STR("refuse 0 full, resume 1", rig_did());
 	rig_end();
 }
 
@@ -409,15 +410,15 @@ numbers_go_to_the_apps_in_turn(void)
 	begin_scarce();
 	rig_add(&o);
 	(void)rig_did();
-	rig_knock(1);
-	rig_knock(2);
+	rig_accept_paused(1);
+	rig_accept_paused(2);
 	rig_done(0);
-	CHECK_STR("hand 1>0, accept 1", rig_did());
+	CHECK_STR("hand 1>0, resume 1", rig_did());
 	rig_arrive_at(1);
-	rig_knock(1);
+	rig_accept_paused(1);
 	CHECK_STR("hand 0>1", rig_did());
 	rig_done(0);
-	CHECK_STR("accept 2", rig_did());
+	CHECK_STR("resume 2", rig_did());
 	rig_end();
 }
 
@@ -429,12 +430,12 @@ who_has_no_use_for_the_number_passes_it_on(void)
 	begin_scarce();
 	rig_add(&o);
 	(void)rig_did();
-	rig_knock(1);
-	rig_knock(2);
+	rig_accept_paused(1);
+	rig_accept_paused(2);
 	rig_done(0);
-	CHECK_STR("hand 1>0, accept 1", rig_did());
-	rig_quiet(1);
-	CHECK_STR("accept 2", rig_did());
+	CHECK_STR("hand 1>0, resume 1", rig_did());
+	rig_accept_resumed(1);
+	CHECK_STR("resume 2", rig_did());
 	rig_end();
 }
 

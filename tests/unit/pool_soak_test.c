@@ -201,9 +201,10 @@ check_rest(void)
 		assert(a->figures.sessions == 0);
 		check_locks(app);
 		world_check_waste(app);
-		assert(app_demand(a) == 0 || a->wants_place || w.pool.crowded);
+		assert(app_demand(a) == 0 || app_waits_for_place(a) ||
+		    w.pool.conns_full);
 		assert(app_processes(a) <= a->options.max_processes);
-		assert(a->phase != APP_RUNNING || a->wants_place ||
+		assert(a->phase != APP_RUNNING || app_waits_for_place(a) ||
 		    w.pool.phase != POOL_RUNNING ||
 		    app_processes(a) >= a->options.min_processes);
 	}

@@ -218,7 +218,7 @@ what_the_last_process_never_received_is_served_by_another(void)
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
 	CHECK_STR("spawn 1", rig_did());
-	rig_buried(0);
+	rig_gone(0);
 	rig_ready(1);
 	CHECK_STR("hand 0>1, stop 1", rig_did());
 	rig_done(1);
@@ -258,7 +258,7 @@ an_app_is_over_again_when_its_stuck_process_is_gone(void)
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
 	CHECK_STR("refuse 0 stopping", rig_did());
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_STR("over 0", rig_did());
 	pool_app_free(&rig.pool, 0);
 	rig_end();
@@ -277,7 +277,7 @@ an_app_is_over_after_its_last_refusal(void)
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
-	rig_buried(0);
+	rig_gone(0);
 	CHECK(rig_app(0)->phase != APP_OVER);
 	CHECK(pool_next_action(&rig.pool, &a));
 	CHECK_EQ(ACTION_REFUSE, a.kind);
@@ -299,7 +299,7 @@ what_a_stuck_process_left_is_served_while_its_app_is_not_over(void)
 	rig_at(60000);
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_STR("spawn 1", rig_did());
 	rig_end();
 }
@@ -315,12 +315,12 @@ an_app_that_waits_for_a_place_can_end(void)
 	o.queue_timeout = TSPAN_SECONDS(1);
 	rig_add(&o);
 	rig_arrive_at(1);
-	CHECK(rig_app(1)->wants_place);
+	CHECK(app_waits_for_place(rig_app(1)));
 	pool_app_close(&rig.pool, 1, rig.now);
 	pool_app_drained(&rig.pool, 1, rig.now);
 	rig_at(1000);
 	CHECK_STR("refuse 0 late, over 1", rig_did());
-	CHECK(!rig_app(1)->wants_place);
+	CHECK(!app_waits_for_place(rig_app(1)));
 	pool_app_free(&rig.pool, 1);
 	CHECK_EQ(1, rig_add(&o));
 	rig_end();
@@ -340,7 +340,7 @@ who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end(void)
 	rig_hand_failed(0);
 	pool_app_close(&rig.pool, 0, rig.now);
 	pool_app_drained(&rig.pool, 0, rig.now);
-	rig_knock(0);
+	rig_accept_paused(0);
 	rig_at(10);
 	CHECK_STR("hand 0>0, stop 0", rig_did());
 	rig_done(0);
@@ -411,7 +411,7 @@ who_knocked_before_an_app_was_drained_keeps_it_from_no_end(void)
 	rig_running(o, 1);
 	rig_arrive();
 	(void)rig_did();
-	rig_knock(0);
+	rig_accept_paused(0);
 	pool_app_close(&rig.pool, 0, rig.now);
 	CHECK_STR("", rig_did());
 	pool_app_drained(&rig.pool, 0, rig.now);
@@ -571,7 +571,7 @@ what_comes_back_while_all_ends_is_refused(void)
 	(void)rig_did();
 	rig_died(0, END_SIGNAL);
 	rig_retaken(0);
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_STR("refuse 0 stopping, over 0", rig_did());
 	rig_end();
 }
@@ -585,7 +585,7 @@ what_was_promised_while_all_ends_is_refused(void)
 	rig_arrive();
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(3), rig.now);
 	rig_died(0, END_SIGNAL);
-	rig_buried(0);
+	rig_gone(0);
 	CHECK_STR("refuse 0 stopping, over 0", rig_did());
 	rig_end();
 }

@@ -6,10 +6,10 @@
  * which checks every invariant afterwards; what the pool wants done comes out
  * of rig_did() as one line of words:
  *
- *	spawn 1, hand 3>1, refuse 4 full, stop 1, term 1, kill 1, accept 0,
+ *	spawn 1, hand 3>1, refuse 4 full, stop 1, term 1, kill 1, resume 0,
  *	over 0
  *
- * with connections before '>' and processes after it; accept, lock and over
+ * with connections before '>' and processes after it; resume, lock and over
  * name the app, unlock the lock.  What it tells of apps is left out unless
  *rig.tells is set.
  */
@@ -149,7 +149,7 @@ rig_write_action(const struct action *a)
 		rig_write("%s %u", verb, a->lock);
 		break;
 	case ACTION_LOCK:
-	case ACTION_ACCEPT:
+	case ACTION_RESUME:
 	case ACTION_OVER:
 		rig_write("%s %u", verb, a->app);
 		break;
@@ -250,17 +250,17 @@ rig_arrive_n(unsigned n)
 }
 
 static inline void
-rig_knock(uint32_t app)
+rig_accept_paused(uint32_t app)
 {
 	CHECK(!pool_may_accept(&rig.pool, app));
-	pool_knocked(&rig.pool, app, rig.now);
+	pool_accept_paused(&rig.pool, app, rig.now);
 	pool_check(&rig.pool);
 }
 
 static inline void
-rig_quiet(uint32_t app)
+rig_accept_resumed(uint32_t app)
 {
-	pool_quiet(&rig.pool, app, rig.now);
+	pool_accept_resumed(&rig.pool, app, rig.now);
 	pool_check(&rig.pool);
 }
 
@@ -329,9 +329,9 @@ rig_retaken(uint32_t conn)
 }
 
 static inline void
-rig_buried(uint32_t process)
+rig_gone(uint32_t process)
 {
-	pool_buried(&rig.pool, process, rig.now);
+	pool_gone(&rig.pool, process, rig.now);
 	pool_check(&rig.pool);
 }
 
@@ -340,7 +340,7 @@ static inline void
 rig_exits(uint32_t process, enum process_end how)
 {
 	rig_died(process, how);
-	rig_buried(process);
+	rig_gone(process);
 }
 
 /* --- what is there ------------------------------------------------------ */

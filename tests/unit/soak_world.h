@@ -165,7 +165,7 @@ world_listen(uint32_t app, bool called)
 	while (left > 0 && a->backlog > 0) {
 		if (!pool_may_accept(&w.pool, app)) {
 			a->muted = true;
-			pool_knocked(&w.pool, app, w.now);
+			pool_accept_paused(&w.pool, app, w.now);
 			return;
 		}
 		world_accept(app);
@@ -173,7 +173,7 @@ world_listen(uint32_t app, bool called)
 	}
 	if (called) {
 		a->muted = false;
-		pool_quiet(&w.pool, app, w.now);
+		pool_accept_resumed(&w.pool, app, w.now);
 	}
 }
 
@@ -244,7 +244,7 @@ world_bury(uint32_t n)
 				w.apps[x->app].lost++;
 		}
 	x->fate = FATE_NONE;
-	pool_buried(&w.pool, n, w.now);
+	pool_gone(&w.pool, n, w.now);
 }
 
 /* --- actions ------------------------------------------------------------- */
@@ -370,18 +370,18 @@ world_answer(uint32_t app)
 	assert(w.apps[app].asked > 0);
 	w.apps[app].asked--;
 	if (world_chance(5)) {
-		pool_denied(&w.pool, app, world_random(2) == 0, w.now);
+		pool_lock_denied(&w.pool, app, world_random(2) == 0, w.now);
 		return;
 	}
 	if (world_chance(30)) {
-		pool_unlimited(&w.pool, app, world_random(2) == 0,
+		pool_lock_unavailable(&w.pool, app, world_random(2) == 0,
 		    w.now + world_random(1000000000), w.now);
 		return;
 	}
 	while (w.locks[lock].held)
 		lock = (lock + 1) % WORLD_LOCKS;
 	w.locks[lock] = (struct world_lock){ .held = true, .app = app };
-	pool_granted(&w.pool, app, lock, w.now);
+	pool_lock_granted(&w.pool, app, lock, w.now);
 }
 
 static inline void
@@ -432,7 +432,7 @@ world_carry_out(const struct action *a)
 	case ACTION_KILL:
 		world_signal(a);
 		return;
-	case ACTION_ACCEPT:
+	case ACTION_RESUME:
 		assert(w.apps[a->app].muted);
 		world_listen(a->app, true);
 		return;

@@ -6,21 +6,21 @@
 #include "core/pool_private.h"
 
 static void
-blame_back_off(struct pool *p, uint32_t process)
+failure_back_off(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
 	const struct app_options *o = &a->options;
 	tstamp failed_at = a->backoff.failed_at;
 
-	backoff_failed(&a->backoff, x->born, o->restart_delay,
+	backoff_failed(&a->backoff, x->started, o->restart_delay,
 	    o->restart_delay_max, &p->prng, p->now);
 	if (failed_at != p->now)
 		pool_tell(p, x->app, NEWS_BACKOFF, process);
 }
 
 void
-blame_judge(struct pool *p, uint32_t app)
+failure_judge(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	/* One that is told to leave lacks nothing. */
@@ -37,7 +37,7 @@ blame_judge(struct pool *p, uint32_t app)
 }
 
 void
-blame_failed_start(struct pool *p, uint32_t process, bool for_good)
+failure_failed_start(struct pool *p, uint32_t process, bool for_good)
 {
 	struct app *a = &p->apps[p->processes[process].app];
 
@@ -46,12 +46,12 @@ blame_failed_start(struct pool *p, uint32_t process, bool for_good)
 	if (for_good && app_ready(a) == 0 &&
 	    a->failed_starts < a->options.start_limit)
 		a->failed_starts = a->options.start_limit;
-	blame_back_off(p, process);
+	failure_back_off(p, process);
 }
 
 /* Whether an end of this kind is the fault of the program. */
 static bool
-blame_at_fault(
+failure_at_fault(
     const struct pool *p, const struct process *x, enum process_end end)
 {
 	bool served = x->requests > 0;
@@ -84,32 +84,32 @@ blame_at_fault(
  * unless it is the end of a job.
  */
 void
-blame_end(struct pool *p, uint32_t process, enum process_end end)
+failure_end(struct pool *p, uint32_t process, enum process_end end)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
 	bool job = end == END_EXIT && app_has_jobs(a), young;
 
-	if (!blame_at_fault(p, x, end))
+	if (!failure_at_fault(p, x, end))
 		return;
 	if (!job)
 		a->done = false;
-	young = p->now - x->born < a->options.min_server_life;
+	young = p->now - x->started < a->options.min_server_life;
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
 	    (young && !job && app_rolling(a) && x->generation == a->generation))
-		blame_failed_start(p, process, false);
+		failure_failed_start(p, process, false);
 	else if (young)
-		blame_back_off(p, process);
+		failure_back_off(p, process);
 }
 
 void
-blame_account(struct pool *p, uint32_t process, enum process_end how)
+failure_account(struct pool *p, uint32_t process, enum process_end how)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
 
 	a->figures.exits[x->asked ? x->end : how]++;
 	if (!x->asked)
-		blame_end(p, process, how);
+		failure_end(p, process, how);
 }

@@ -5,7 +5,7 @@
 #include "core/pool_private.h"
 
 static bool
-life_counts(enum process_state s)
+lifecycle_counts(enum process_state s)
 {
 	return s == PROCESS_STARTING || s == PROCESS_IDLE ||
 	    s == PROCESS_ACTIVE;
@@ -13,31 +13,31 @@ life_counts(enum process_state s)
 
 /* Whether it has no session any more and sets its place free soon. */
 static bool
-life_ends(enum process_state s)
+lifecycle_ends(enum process_state s)
 {
 	return s == PROCESS_STOPPING || s == PROCESS_DYING;
 }
 
 /* Whether it sets its place free when its sessions have ended. */
 static bool
-life_promises(const struct process *x, enum process_state s)
+lifecycle_promises(const struct process *x, enum process_state s)
 {
 	return s == PROCESS_RETIRING && x->end == END_EVICTED;
 }
 
 /* Takes a place into account, or out of it, that becomes free at its end. */
 static void
-life_count_end(
+lifecycle_count_end(
     struct pool *p, const struct process *x, enum process_state s, uint32_t one)
 {
 	if (x->stuck)
 		return;
-	p->ending += life_ends(s) ? one : 0;
-	p->promised += life_promises(x, s) ? one : 0;
+	p->ending += lifecycle_ends(s) ? one : 0;
+	p->promised += lifecycle_promises(x, s) ? one : 0;
 }
 
 void
-life_expire(struct pool *p, uint32_t process, bool expiring)
+lifecycle_expire(struct pool *p, uint32_t process, bool expiring)
 {
 	struct process *x = &p->processes[process];
 
@@ -47,7 +47,7 @@ life_expire(struct pool *p, uint32_t process, bool expiring)
 }
 
 static void
-life_enter(struct pool *p, uint32_t process, enum process_state s)
+lifecycle_enter(struct pool *p, uint32_t process, enum process_state s)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
@@ -56,35 +56,35 @@ life_enter(struct pool *p, uint32_t process, enum process_state s)
 		return;
 	if (x->outdated != 0 && s != PROCESS_IDLE && s != PROCESS_ACTIVE)
 		rollout_forget(p, process);
-	life_count_end(p, x, s, 1);
-	life_count_end(p, x, x->state, -1u);
-	p->count += life_counts(s) ? 1 : 0;
-	p->count -= life_counts(x->state) ? 1 : 0;
+	lifecycle_count_end(p, x, s, 1);
+	lifecycle_count_end(p, x, x->state, -1u);
+	p->count += lifecycle_counts(s) ? 1 : 0;
+	p->count -= lifecycle_counts(x->state) ? 1 : 0;
 	if (x->state != PROCESS_GONE)
 		a->in_state[x->state]--;
 	if (s != PROCESS_GONE)
 		a->in_state[s]++;
-	if (!life_counts(s))
-		life_expire(p, process, false);
+	if (!lifecycle_counts(s))
+		lifecycle_expire(p, process, false);
 	x->state = (uint8_t)s;
 	x->since = p->now;
 }
 
 bool
-life_event(struct pool *p, uint32_t process, enum process_event e)
+lifecycle_event(struct pool *p, uint32_t process, enum process_event e)
 {
 	enum process_state s = process_next(p->processes[process].state, e);
 
 	if (s == PROCESS_STATES)
 		return false;
-	life_enter(p, process, s);
+	lifecycle_enter(p, process, s);
 	room_file(p, process);
 	timing_arm(p, process);
 	return true;
 }
 
 static uint32_t
-life_number(struct pool *p)
+lifecycle_number(struct pool *p)
 {
 	uint32_t n = p->free_processes.first;
 
@@ -98,7 +98,7 @@ life_number(struct pool *p)
 
 /* After how many sessions it retires, by the options; 0: at no number. */
 static uint64_t
-life_requests(const struct app *a, const struct process *x)
+lifecycle_requests(const struct app *a, const struct process *x)
 {
 	const struct app_options *o = &a->options;
 	double jitter = ((double)o->max_requests_jitter + 1) * x->jitter;
@@ -111,25 +111,25 @@ life_requests(const struct app *a, const struct process *x)
 }
 
 void
-life_limit(struct pool *p, uint32_t process)
+lifecycle_limit(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	uint64_t limit = life_requests(a, x);
+	uint64_t limit = lifecycle_requests(a, x);
 
 	x->request_limit = limit;
 	if (limit != 0 && limit <= x->handed) {
 		/* Else all that are idle would leave at once. */
 		x->request_limit = x->handed + (x->expiring ? 0 : 1);
 	} else {
-		life_expire(p, process, false);
+		lifecycle_expire(p, process, false);
 	}
 }
 
 void
-life_begin(struct pool *p, uint32_t app)
+lifecycle_begin(struct pool *p, uint32_t app)
 {
-	uint32_t n = life_number(p);
+	uint32_t n = lifecycle_number(p);
 	struct process *x = &p->processes[n];
 
 	/* Only a rollout goes beyond the ceilings. */
@@ -141,33 +141,33 @@ life_begin(struct pool *p, uint32_t app)
 	x->generation = p->apps[app].generation;
 	x->concurrency = p->apps[app].options.concurrency;
 	x->stamp = ++p->stamps;
-	x->born = p->now;
+	x->started = p->now;
 	x->used = p->now;
-	x->ahead = ILIST_NONE;
+	x->prefetched = ILIST_NONE;
 	x->jitter = (uint32_t)prng_next(&p->prng);
 	ilist_init(&x->conns);
 	x->single = p->apps[app].renewing;
-	life_limit(p, n);
+	lifecycle_limit(p, n);
 	p->living++;
-	(void)life_event(p, n, PROCESS_BORN);
+	(void)lifecycle_event(p, n, PROCESS_BORN);
 	pool_act_process(p, ACTION_SPAWN, n);
 }
 
 void
-life_ready(struct pool *p, uint32_t process)
+lifecycle_ready(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 
 	x->ready = true;
 	x->used = p->now;
-	p->apps[x->app].missed = false;
-	(void)life_event(p, process, PROCESS_READY);
+	p->apps[x->app].refused_while_down = false;
+	(void)lifecycle_event(p, process, PROCESS_READY);
 	if (x->state == PROCESS_IDLE)
 		rollout_relieve(p, x->app);
 }
 
 void
-life_free(struct pool *p, uint32_t process)
+lifecycle_free(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 
@@ -176,12 +176,12 @@ life_free(struct pool *p, uint32_t process)
 		p->apps[x->app].stuck--;
 	else
 		p->living--;
-	(void)life_event(p, process, PROCESS_FREED);
+	(void)lifecycle_event(p, process, PROCESS_FREED);
 	ilist_push_front(&p->free_processes, p->process_links, process);
 }
 
 void
-life_tell(struct pool *p, uint32_t process, enum process_end why)
+lifecycle_tell(struct pool *p, uint32_t process, enum process_end why)
 {
 	struct process *x = &p->processes[process];
 
@@ -189,20 +189,20 @@ life_tell(struct pool *p, uint32_t process, enum process_end why)
 		return;
 	if (!x->launched) {
 		/* Its ACTION_SPAWN is now stale: nobody will start it. */
-		life_free(p, process);
+		lifecycle_free(p, process);
 		return;
 	}
 	x->asked = true;
 	x->end = (uint8_t)why;
 	x->step = STEP_STOP;
 	x->step_at = p->now;
-	(void)life_event(p, process, PROCESS_TOLD);
+	(void)lifecycle_event(p, process, PROCESS_TOLD);
 	pool_act_process(p, ACTION_STOP, process);
-	blame_end(p, process, why);
+	failure_end(p, process, why);
 }
 
 void
-life_escalate(struct pool *p, uint32_t process, enum process_step step,
+lifecycle_escalate(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why)
 {
 	struct process *x = &p->processes[process];
@@ -211,7 +211,7 @@ life_escalate(struct pool *p, uint32_t process, enum process_step step,
 	if (x->step >= step || x->state == PROCESS_DYING)
 		return;
 	if (!x->launched) {
-		life_free(p, process);
+		lifecycle_free(p, process);
 		return;
 	}
 	if (first) {
@@ -221,17 +221,17 @@ life_escalate(struct pool *p, uint32_t process, enum process_step step,
 	x->step = (uint8_t)step;
 	x->step_at = p->now;
 	if (step == STEP_STUCK) {
-		life_count_end(p, x, x->state, -1u);
+		lifecycle_count_end(p, x, x->state, -1u);
 		x->stuck = true;
 		p->apps[x->app].stuck++;
 		p->living--;
 		pool_tell(p, x->app, NEWS_STUCK, process);
 	}
-	(void)life_event(p, process, PROCESS_TOLD);
+	(void)lifecycle_event(p, process, PROCESS_TOLD);
 	if (step == STEP_TERM)
 		pool_act_process(p, ACTION_TERM, process);
 	if (step == STEP_KILL)
 		pool_act_process(p, ACTION_KILL, process);
 	if (first)
-		blame_end(p, process, why);
+		failure_end(p, process, why);
 }

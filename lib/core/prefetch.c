@@ -1,0 +1,122 @@
+/*
+ * Prefetch: connections that were handed to a process beyond its concurrency
+ * and lie unread in its socket.  When another process has room they are taken
+ * back and given to it; but not at once, for most are soon read, and taking
+ * back costs more than it brings then.
+ */
+
+#include <assert.h>
+
+#include "core/pool_private.h"
+
+/* How long a connection lies behind a busy process before it is taken back. */
+#define PREFETCH_PATIENCE TSPAN_MSECONDS(5)
+
+static void
+prefetch_remove(struct pool *p, uint32_t conn)
+{
+	struct conn *c = &p->conns[conn];
+
+	ilist_remove(&p->apps[c->app].prefetched, p->prefetch_links, conn);
+	c->prefetched = false;
+}
+
+/* The process has come to it. */
+static void
+prefetch_promote(struct pool *p, uint32_t conn)
+{
+	struct conn *c = &p->conns[conn];
+
+	p->processes[c->process].prefetched = p->conn_links[conn].next;
+	prefetch_remove(p, conn);
+	c->begun = p->now;
+}
+
+void
+prefetch_given(struct pool *p, uint32_t conn)
+{
+	struct conn *c = &p->conns[conn];
+	struct process *x = &p->processes[c->process];
+
+	c->begun = p->now;
+	c->slow = false;
+	if (process_sessions(x) <= p->apps[c->app].options.concurrency)
+		return;
+	if (x->prefetched == ILIST_NONE)
+		x->prefetched = conn;
+	c->prefetched = true;
+	ilist_push_back(&p->apps[c->app].prefetched, p->prefetch_links, conn);
+}
+
+void
+prefetch_leaves(struct pool *p, uint32_t conn)
+{
+	const struct conn *c = &p->conns[conn];
+	struct process *x = &p->processes[c->process];
+
+	if (c->prefetched) {
+		if (x->prefetched == conn)
+			x->prefetched = p->conn_links[conn].next;
+		prefetch_remove(p, conn);
+	} else if (x->prefetched != ILIST_NONE) {
+		prefetch_promote(p, x->prefetched);
+	}
+}
+
+void
+prefetch_none(struct pool *p, uint32_t process)
+{
+	while (p->processes[process].prefetched != ILIST_NONE)
+		prefetch_promote(p, p->processes[process].prefetched);
+}
+
+void
+prefetch_sort(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	uint32_t n = 0;
+
+	/* What it has begun with it goes on with, even if that is more now. */
+	for (uint32_t c = x->conns.first; c != x->prefetched;
+	     c = p->conn_links[c].next)
+		n++;
+	while (x->prefetched != ILIST_NONE &&
+	    n++ < p->apps[x->app].options.concurrency)
+		prefetch_promote(p, x->prefetched);
+}
+
+/* When the oldest may be taken back, if somebody has room for it then. */
+static tstamp
+prefetch_due(const struct pool *p, const struct app *a)
+{
+	if (ilist_empty(&a->prefetched) || a->options.private_queue ||
+	    a->places == 0)
+		return TSTAMP_NEVER;
+	return tstamp_add(
+	    p->conns[a->prefetched.first].handed, PREFETCH_PATIENCE);
+}
+
+bool
+prefetch_is_due(const struct pool *p, uint32_t app)
+{
+	return prefetch_due(p, &p->apps[app]) <= p->now;
+}
+
+void
+prefetch_recall(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (a->taking || !prefetch_is_due(p, app))
+		return;
+	a->taking = true;
+	pool_act_app(p, ACTION_TAKE, app);
+}
+
+tstamp
+prefetch_deadline(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	return a->taking ? TSTAMP_NEVER : prefetch_due(p, a);
+}
