@@ -58,6 +58,7 @@ UNIT_TESTS = tests/unit/activation_test.c \
     tests/unit/loop_test.c \
     tests/unit/measure_test.c \
     tests/unit/notify_test.c \
+    tests/unit/number_test.c \
     tests/unit/ping_test.c \
     tests/unit/pool_age_test.c \
     tests/unit/pool_change_test.c \

@@ -41,7 +41,7 @@ testApppoolctlIncludesConfigurationAndSys() {
 }
 
 testTheWorkersLibraryIncludesTheHandOverAlone() {
-	assertEquals '' "$(foreign worker 'worker/.*|sys/(fdpass|wire)\.h')"
+	assertEquals '' "$(foreign worker 'worker/.*|sys/(address|fdpass|number|wire)\.h')"
 }
 
 testTheAdaptersIncludeWorkerAndSys() {

@@ -15,6 +15,7 @@
 #include "daemon/supervisor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
+#include "sys/number.h"
 #include "sys/wire.h"
 
 /*
@@ -44,36 +45,6 @@ channel_find(const struct supervisor *s, uint64_t serial)
 	return conn;
 }
 
-/* A whole decimal number and nothing else. */
-static bool
-channel_number(const char *text, size_t len, uint64_t *out)
-{
-	uint64_t n = 0;
-
-	if (len == 0 || len > 20)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		unsigned digit = (unsigned)(text[i] - '0');
-
-		if (digit > 9 || n > (UINT64_MAX - digit) / 10)
-			return false;
-		n = 10 * n + digit;
-	}
-	*out = n;
-	return true;
-}
-
-/* Writes the number before `end`; gives its first digit. */
-static char *
-channel_digits(char *end, uint64_t n)
-{
-	do {
-		*--end = (char)('0' + n % 10);
-		n /= 10;
-	} while (n > 0);
-	return end;
-}
-
 int
 channel_hand(struct worker *w, uint32_t conn, tstamp now)
 {
@@ -81,9 +52,9 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 	const struct conn *c = &s->pool.conns[conn];
 	char buf[64], *end = buf + sizeof(buf), *at;
 
-	at = channel_digits(end, (uint64_t)(now - c->arrived) / 1000);
+	at = number_write(end, (uint64_t)(now - c->arrived) / 1000);
 	*--at = ' ';
-	at = channel_digits(at, channel_serial(s, conn));
+	at = number_write(at, channel_serial(s, conn));
 	at -= sizeof(WIRE_CONN);
 	memcpy(at, WIRE_CONN " ", sizeof(WIRE_CONN));
 	if (fdpass_send(w->channel.fd, at, (size_t)(end - at),
@@ -124,7 +95,7 @@ channel_conn(const struct supervisor *s, const char *message, size_t len)
 	len -= verb;
 	space = memchr(message, ' ', len);
 	if (space == NULL ||
-	    !channel_number(message, (size_t)(space - message), &serial))
+	    !number_parse(message, (size_t)(space - message), &serial))
 		return ILIST_NONE;
 	return channel_find(s, serial);
 }
@@ -154,7 +125,7 @@ channel_meant(struct worker *w, const struct words *a)
 
 	if (!a->given)
 		return x->conns.first;
-	if (!channel_number(a->text, a->len, &serial))
+	if (!number_parse(a->text, a->len, &serial))
 		return ILIST_NONE;
 	return channel_find(w->sup, serial);
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sys/activation.h"
+#include "sys/number.h"
 
 /* The first descriptor that can be given; the others follow. */
 #define FIRST_FD 3
@@ -21,24 +22,6 @@ static struct {
 	char *text; /* the names, each ended by NUL */
 	const char **names; /* count of them */
 } given;
-
-/* A whole number in decimal, from 0 to most; -1 for anything else. */
-static long
-parse_number(const char *s, long most)
-{
-	long n = 0;
-
-	if (*s == '\0')
-		return -1;
-	for (; *s != '\0'; s++) {
-		if (*s < '0' || *s > '9')
-			return -1;
-		n = 10 * n + (*s - '0');
-		if (n > most)
-			return -1;
-	}
-	return n;
-}
 
 static int
 check_descriptors(size_t count)
@@ -79,22 +62,21 @@ take_names(size_t count, const char *list)
 static int
 take(const char *pid, const char *fds, const char *names)
 {
-	long count;
-	long owner;
+	uint64_t count, owner;
 
 	if (pid == NULL || fds == NULL)
 		return 0;
-	owner = parse_number(pid, INT_MAX);
-	count = parse_number(fds, INT_MAX - FIRST_FD);
-	if (owner == -1 || count == -1) {
+	if (!number_parse(pid, strlen(pid), &owner) || owner > INT_MAX ||
+	    !number_parse(fds, strlen(fds), &count) ||
+	    count > INT_MAX - FIRST_FD) {
 		errno = EINVAL;
 		return -1;
 	}
-	if (owner != getpid() || count == 0)
+	if ((pid_t)owner != getpid() || count == 0)
 		return 0;
-	if (check_descriptors((size_t)count) == -1)
+	if (check_descriptors(count) == -1)
 		return -1;
-	if (take_names((size_t)count, names == NULL ? "" : names) == -1)
+	if (take_names(count, names == NULL ? "" : names) == -1)
 		return -1;
 	return (int)count;
 }

@@ -30,6 +30,7 @@
 
 #include "sys/child.h"
 #include "sys/executable.h"
+#include "sys/number.h"
 
 #define STACK_SIZE (64 * 1024)
 
@@ -177,16 +178,11 @@ set_no_new_privs(struct birth *b)
 static void
 write_number(char *to)
 {
-	char digits[CHILD_NUMBER_SIZE];
-	unsigned long n = (unsigned long)syscall(SYS_getpid);
-	size_t len = 0;
+	char digits[NUMBER_DIGITS], *end = digits + sizeof(digits);
+	const char *at = number_write(end, (uint64_t)syscall(SYS_getpid));
 
-	do {
-		digits[len++] = (char)('0' + n % 10);
-		n /= 10;
-	} while (n > 0 && len < CHILD_NUMBER_SIZE - 1);
-	while (len > 0)
-		*to++ = digits[--len];
+	while (at < end)
+		*to++ = *at++;
 	*to = '\0';
 }
 

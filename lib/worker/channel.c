@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "sys/fdpass.h"
+#include "sys/number.h"
 #include "sys/wire.h"
 #include "worker/channel.h"
-#include "worker/number.h"
 
 /* Long enough for any verb with a number. */
 #define SHORT_MESSAGE 64
@@ -68,10 +68,11 @@ static bool
 conn_read(const char *message, struct session *out)
 {
 	const char *p = message + strlen(WIRE_CONN);
+	const char *end = p + strlen(p);
 	struct session s;
 
-	if (*p++ != ' ' || !number_read(&p, &s.serial) || *p++ != ' ' ||
-	    !number_read(&p, &s.waited) || *p != '\0')
+	if (*p++ != ' ' || !number_read(&p, end, &s.serial) || *p++ != ' ' ||
+	    !number_read(&p, end, &s.waited) || p != end)
 		return false;
 	*out = s;
 	return true;

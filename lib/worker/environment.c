@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sys/number.h"
 #include "sys/wire.h"
 #include "worker/environment.h"
-#include "worker/number.h"
 
 /* A variable that is a number up to INT32_MAX, or -1 and errno. */
 static int
@@ -18,7 +18,7 @@ variable_number(const char *name)
 	const char *text = getenv(name);
 	uint64_t n;
 
-	if (text == NULL || !number_read(&text, &n) || *text != '\0' ||
+	if (text == NULL || !number_parse(text, strlen(text), &n) ||
 	    n > INT32_MAX) {
 		errno = EINVAL;
 		return -1;
