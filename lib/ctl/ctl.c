@@ -1,7 +1,6 @@
 /* apppoolctl(8). */
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <getopt.h>
@@ -16,6 +15,7 @@
 #include "ctl/ctl_answer.h"
 #include "ctl/ctl_private.h"
 #include "ctl/ping.h"
+#include "sys/address.h"
 
 /* Options without a letter. */
 enum {
@@ -117,18 +117,18 @@ ctl_find_socket(const struct ctl *ctl)
 static int
 ctl_connect(const char *path)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct sockaddr_un addr;
+	socklen_t len = address_of_path(path, &addr);
 	int fd, error;
 
-	if (strlcpy(addr.sun_path, path, sizeof(addr.sun_path)) >=
-	    sizeof(addr.sun_path)) {
+	if (len == 0) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd == -1)
 		return -1;
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+	if (connect(fd, (struct sockaddr *)&addr, len) == 0)
 		return fd;
 	error = errno;
 	(void)close(fd);

@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "ctl/held.h"
+#include "sys/address.h"
 
 /* Lines of addresses; "" before held_ask(). */
 static char held[65536];
@@ -17,19 +17,19 @@ static char held[65536];
 static int
 held_connect(const char *path)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
 	struct timeval second = { .tv_sec = 1 };
+	struct sockaddr_un addr;
+	socklen_t len = address_of_path(path, &addr);
 	int fd;
 
-	if (strlcpy(addr.sun_path, path, sizeof(addr.sun_path)) >=
-	    sizeof(addr.sun_path))
+	if (len == 0)
 		return -1;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd == -1)
 		return -1;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &second, sizeof(second));
 	(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &second, sizeof(second));
-	if (connect(fd, (struct sockaddr *)&addr, sizeof(addr)) == 0)
+	if (connect(fd, (struct sockaddr *)&addr, len) == 0)
 		return fd;
 	close(fd);
 	return -1;

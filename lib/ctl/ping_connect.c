@@ -2,42 +2,22 @@
 
 #include <sys/socket.h>
 #include <sys/time.h>
-#include <sys/un.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "ctl/ping_connect.h"
+#include "sys/address.h"
 
 struct target {
 	struct sockaddr_storage addr;
 	socklen_t len;
 };
-
-/* The length says where an abstract name ends. */
-static bool
-target_unix(const char *path, struct target *out)
-{
-	struct sockaddr_un *un = (struct sockaddr_un *)&out->addr;
-	size_t len = strlen(path);
-
-	if (len == 0 || len >= sizeof(un->sun_path))
-		return false;
-	un->sun_family = AF_UNIX;
-	memcpy(un->sun_path, path, len);
-	out->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
-	if (path[0] == '@')
-		un->sun_path[0] = '\0';
-	else
-		out->len++;
-	return true;
-}
 
 /* Numbers only, so that nobody is asked. */
 static bool
@@ -111,12 +91,14 @@ int
 ping_connect(const char *address, tspan timeout)
 {
 	struct target t = { .len = 0 };
-	bool known = strncmp(address, "unix:", 5) == 0
-	    ? target_unix(address + 5, &t)
-	    : target_tcp(address, &t);
 	int fd;
 
-	if (!known) {
+	if (strncmp(address, "unix:", 5) == 0)
+		t.len =
+		    address_of_name(address + 5, (struct sockaddr_un *)&t.addr);
+	else if (!target_tcp(address, &t))
+		t.len = 0;
+	if (t.len == 0) {
 		errno = EADDRNOTAVAIL;
 		return -1;
 	}

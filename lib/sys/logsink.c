@@ -2,7 +2,6 @@
 
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/address.h"
 #include "sys/logsink.h"
 
 /* How often patience is asked for, in milliseconds. */
@@ -35,15 +35,15 @@ open_file(const char *path)
 static void
 connect_syslog(struct logsink *s)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct sockaddr_un addr;
+	socklen_t len = address_of_path(s->path, &addr);
 
-	if (strlen(s->path) >= sizeof(addr.sun_path))
+	if (len == 0)
 		return;
-	strcpy(addr.sun_path, s->path);
 	s->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (s->fd == -1)
 		return;
-	if (connect(s->fd, (const void *)&addr, sizeof(addr)) == -1) {
+	if (connect(s->fd, (const void *)&addr, len) == -1) {
 		(void)close(s->fd);
 		s->fd = -1;
 	}

@@ -1,16 +1,15 @@
 /* The service manager is told how we are: sd_notify(3). */
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "sys/address.h"
 #include "sys/notify.h"
 
 #define STATE_SIZE 4096
@@ -25,18 +24,11 @@ static struct {
 static int
 find_manager(const char *where)
 {
-	size_t len = strlen(where);
-
-	if ((where[0] != '/' && where[0] != '@') || len < 2 ||
-	    len > sizeof(manager.addr.sun_path))
+	if ((where[0] != '/' && where[0] != '@') || where[1] == '\0')
 		return -1;
-	memset(&manager.addr, 0, sizeof(manager.addr));
-	manager.addr.sun_family = AF_UNIX;
-	memcpy(manager.addr.sun_path, where, len);
-	if (where[0] == '@')
-		manager.addr.sun_path[0] = '\0';
-	manager.addrlen =
-	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len);
+	manager.addrlen = address_of_name(where, &manager.addr);
+	if (manager.addrlen == 0)
+		return -1;
 	manager.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	return manager.fd == -1 ? -1 : 0;
 }

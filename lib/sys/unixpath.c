@@ -3,7 +3,6 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,22 +12,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/address.h"
 #include "sys/unixpath.h"
-
-static int
-make_address(const char *path, struct sockaddr_un *out)
-{
-	size_t len = strlen(path);
-
-	memset(out, 0, sizeof(*out));
-	out->sun_family = AF_UNIX;
-	if (len >= sizeof(out->sun_path)) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	memcpy(out->sun_path, path, len);
-	return 0;
-}
 
 /*
  * Two daemons that find the same stale socket must not remove each other's
@@ -129,7 +114,7 @@ unixpath_probe(const char *path, const char **why_out)
 	case -1:
 		return errno == ENOTSOCK ? -1 : 0;
 	}
-	if (make_address(path, &addr) == -1)
+	if (address_of_path(path, &addr) == 0)
 		return 0;
 
 	error = try_connect(&addr, SOCK_DGRAM);
@@ -252,7 +237,8 @@ unixpath_listen(int fd, const char *path, int backlog,
 	int lock;
 	int rc;
 
-	if (make_address(path, &addr) == -1) {
+	if (address_of_path(path, &addr) == 0) {
+		errno = ENAMETOOLONG;
 		*why_out = "the path is too long";
 		return -1;
 	}

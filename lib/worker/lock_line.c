@@ -1,7 +1,6 @@
 /* A connection to the PoolCounter service. */
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <netdb.h>
@@ -14,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "sys/address.h"
 #include "worker/lock.h"
 
 /* Who does not answer a connect within so many milliseconds is not there. */
@@ -75,19 +75,14 @@ connect_to(const struct sockaddr *addr, socklen_t len)
 static int
 connect_unix(const char *path)
 {
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	size_t len = strlen(path);
+	struct sockaddr_un un;
+	socklen_t len = address_of_name(path, &un);
 
-	if (len == 0 || len >= sizeof(un.sun_path)) {
+	if (len == 0) {
 		errno = EINVAL;
 		return -1;
 	}
-	memcpy(un.sun_path, path, len);
-	/* "@name" is a name without a file. */
-	if (path[0] == '@')
-		un.sun_path[0] = '\0';
-	len += offsetof(struct sockaddr_un, sun_path) + (path[0] != '@');
-	return connect_to((const struct sockaddr *)&un, (socklen_t)len);
+	return connect_to((const struct sockaddr *)&un, len);
 }
 
 static int

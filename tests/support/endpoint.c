@@ -1,33 +1,27 @@
 /* Addresses as text, and the sockets that belong to them. */
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "sys/address.h"
 
 #include "endpoint.h"
 
 static int
 endpoint_parse_unix(const char *path, struct endpoint *out)
 {
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	size_t len = strlen(path);
-
-	if (len == 0 || len >= sizeof(un.sun_path))
-		return -1;
-	memcpy(un.sun_path, path, len);
+	struct sockaddr_un *un = (struct sockaddr_un *)&out->addr;
 
 	memset(out, 0, sizeof(*out));
-	memcpy(&out->addr, &un, sizeof(un));
-	out->len =
-	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + len + 1);
-	return 0;
+	if (path[0] != '\0')
+		out->len = address_of_path(path, un);
+	return out->len == 0 ? -1 : 0;
 }
 
 int

@@ -124,7 +124,7 @@ controls_in_a_path_are_escaped(void)
 }
 
 static void
-what_is_too_short_is_unknown(void)
+an_incomplete_address_is_unknown(void)
 {
 	struct sockaddr_in a = in4("127.0.0.1", 8080);
 
@@ -133,7 +133,7 @@ what_is_too_short_is_unknown(void)
 }
 
 static void
-a_small_buffer_gets_what_fits(void)
+a_small_buffer_gets_the_beginning(void)
 {
 	struct sockaddr_in a = in4("127.0.0.1", 8080);
 	struct sockaddr_un u;
@@ -143,6 +143,46 @@ a_small_buffer_gets_what_fits(void)
 	CHECK_STR("unix", address_format((void *)&u, len, text, 5));
 	CHECK_STR("unix:/", address_format((void *)&u, len, text, 7));
 	CHECK_STR("", address_format((void *)&u, len, text, 1));
+}
+
+static void
+a_path_of_107_bytes_is_the_longest(void)
+{
+	struct sockaddr_un u;
+	char path[109];
+
+	memset(path, 'p', sizeof(path));
+	path[107] = '\0';
+	CHECK_EQ(sizeof(u), address_of_path(path, &u));
+	CHECK_STR(path, u.sun_path);
+	path[107] = 'p';
+	path[108] = '\0';
+	u.sun_family = AF_UNSPEC;
+	CHECK_EQ(0, address_of_path(path, &u));
+	CHECK_EQ(AF_UNSPEC, u.sun_family);
+}
+
+static void
+a_name_is_a_path_or_abstract(void)
+{
+	struct sockaddr_un u;
+	socklen_t len = address_of_name("/run/a", &u);
+
+	CHECK_STR("unix:/run/a", address_format((void *)&u, len, text, 80));
+	len = address_of_name("@a b", &u);
+	CHECK_EQ(offsetof(struct sockaddr_un, sun_path) + 4, len);
+	CHECK_STR("unix:@a b", address_format((void *)&u, len, text, 80));
+	CHECK_EQ(0, address_of_name("", &u));
+}
+
+static void
+an_at_sign_may_begin_a_path(void)
+{
+	struct sockaddr_un u;
+
+	CHECK_EQ(offsetof(struct sockaddr_un, sun_path) + 3,
+	    address_of_path("@a", &u));
+	CHECK_STR("@a", u.sun_path);
 }
 
 int
@@ -157,7 +197,10 @@ main(int argc, char **argv)
 	RUN(an_unnamed_socket_has_no_path);
 	RUN(a_path_may_fill_the_address);
 	RUN(controls_in_a_path_are_escaped);
-	RUN(what_is_too_short_is_unknown);
-	RUN(a_small_buffer_gets_what_fits);
+	RUN(an_incomplete_address_is_unknown);
+	RUN(a_small_buffer_gets_the_beginning);
+	RUN(a_path_of_107_bytes_is_the_longest);
+	RUN(a_name_is_a_path_or_abstract);
+	RUN(an_at_sign_may_begin_a_path);
 	return check_finish();
 }
