@@ -146,6 +146,7 @@ dump_done(struct lane_job *job, tstamp now)
 {
 	struct dump *d = LOOP_OWNER(job, struct dump, job);
 
+	(void)now;
 	if (d->piece == NULL) {
 		if (d->error != 0) {
 			errno = d->error;
@@ -167,7 +168,7 @@ dump_done(struct lane_job *job, tstamp now)
 	d->piece = NULL;
 	if (d->error == 0)
 		dump_next(d);
-	lane_submit(&d->sup->closer, &d->job, now);
+	lane_submit(&d->sup->closer, &d->job);
 }
 
 void
@@ -192,7 +193,7 @@ status_dump(struct supervisor *s, tstamp now)
 		goto fail;
 	dump_next(d);
 	s->dump = d;
-	lane_submit(&s->closer, &d->job, now);
+	lane_submit(&s->closer, &d->job);
 	return;
 
 fail:

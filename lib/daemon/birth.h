@@ -36,7 +36,7 @@ struct birth {
 };
 
 /*
- * Puts it together; born() is called from lane_collect() when it is over. The
+ * Puts it together; born() is called in the loop when it is over. The
  * caller submits it. NULL and errno.
  */
 struct birth *birth_new(

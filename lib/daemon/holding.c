@@ -234,7 +234,7 @@ holding_begin(struct group *g, tspan pause, tstamp now)
 	g->hold_at = tstamp_add(now, pause);
 	g->holding = holding_new(g);
 	if (g->holding != NULL)
-		lane_submit(&g->sup->looker, &g->holding->job, now);
+		lane_submit(&g->sup->looker, &g->holding->job);
 }
 
 void

@@ -124,7 +124,7 @@ nursery_begin(struct worker *w, tstamp now)
 	TAILQ_INSERT_TAIL(&s->births, w->birth, next);
 	s->nbirths++;
 	w->group->births++;
-	lane_submit(&s->spawner, &w->birth->job, now);
+	lane_submit(&s->spawner, &w->birth->job);
 }
 
 /* --- who waits to be started -------------------------------------------- */

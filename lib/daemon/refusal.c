@@ -101,7 +101,7 @@ refusal_wrote(struct refusal *r)
 }
 
 static void
-refusal_end(struct refusal *r, tstamp now)
+refusal_end(struct refusal *r)
 {
 	(void)loop_set(r->all->loop, &r->io, 0);
 	TAILQ_REMOVE(&r->all->open, r, next);
@@ -109,7 +109,7 @@ refusal_end(struct refusal *r, tstamp now)
 	if (!r->tcp) {
 		r->job.work = refusal_close_work;
 		r->job.done = refusal_close_done;
-		lane_submit(r->all->lane, &r->job, now);
+		lane_submit(r->all->lane, &r->job);
 		return;
 	}
 	(void)refusal_drain(r->io.fd);
@@ -118,17 +118,17 @@ refusal_end(struct refusal *r, tstamp now)
 }
 
 void
-refusals_close(struct refusals *all, tstamp now)
+refusals_close(struct refusals *all)
 {
 	while (refusals_any(all))
-		refusal_end(TAILQ_FIRST(&all->open), now);
+		refusal_end(TAILQ_FIRST(&all->open));
 }
 
 /* --- in the loop -------------------------------------------------------- */
 
 /* The client has closed its side, or all of it. */
 static void
-refusal_gone(struct refusal *r, tstamp now)
+refusal_gone(struct refusal *r)
 {
 	/*
 	 * There may be more than we read. One that closed but its side for
@@ -138,7 +138,7 @@ refusal_gone(struct refusal *r, tstamp now)
 	if (r->tcp && !refusal_drain(r->io.fd))
 		(void)loop_set(r->all->loop, &r->io, 0);
 	else
-		refusal_end(r, now);
+		refusal_end(r);
 }
 
 /* Writes on; false: the client is gone, or nobody can wait for it. */
@@ -167,10 +167,11 @@ refusal_ready(struct loop_io *io, uint32_t events, tstamp now)
 	struct refusal *r = LOOP_OWNER(io, struct refusal, io);
 
 	(void)events;
+	(void)now;
 	if (r->rest_len == 0)
-		refusal_gone(r, now);
+		refusal_gone(r);
 	else if (!refusal_write(r))
-		refusal_end(r, now);
+		refusal_end(r);
 }
 
 tstamp
@@ -185,30 +186,30 @@ void
 refusals_tick(struct refusals *all, tstamp now)
 {
 	while (refusals_deadline(all) <= now)
-		refusal_end(TAILQ_FIRST(&all->open), now);
+		refusal_end(TAILQ_FIRST(&all->open));
 }
 
 /* --- the beginning ------------------------------------------------------ */
 
 static void
-refusal_close(struct refusals *all, int fd, bool tcp, tstamp now)
+refusal_close(struct refusals *all, int fd, bool tcp)
 {
 	if (tcp)
 		accepted_close(fd, true);
 	else
-		lane_close(all->lane, fd, now);
+		lane_close(all->lane, fd);
 }
 
 /* There is no room to linger: what can be done at once is done. */
 static void
-refusal_hurry(struct refusals *all, const struct refusal_answer *answer, int fd,
-    bool tcp, tstamp now)
+refusal_hurry(
+    struct refusals *all, const struct refusal_answer *answer, int fd, bool tcp)
 {
 	(void)send(fd, answer->bytes, answer->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(fd, SHUT_WR);
 	if (tcp)
 		(void)refusal_drain(fd);
-	refusal_close(all, fd, tcp, now);
+	refusal_close(all, fd, tcp);
 }
 
 void
@@ -220,12 +221,12 @@ refusal_begin(struct refusals *all, struct config *config,
 
 	refusal_answer(conf, fd, &answer);
 	if (answer.bytes == NULL) {
-		refusal_close(all, fd, tcp, now);
+		refusal_close(all, fd, tcp);
 		return;
 	}
 	r = refusal_take(all);
 	if (r == NULL) {
-		refusal_hurry(all, &answer, fd, tcp, now);
+		refusal_hurry(all, &answer, fd, tcp);
 		return;
 	}
 	r->all = all;
@@ -240,5 +241,5 @@ refusal_begin(struct refusals *all, struct config *config,
 	 */
 	if (!refusal_write(r) ||
 	    (r->rest_len > 0 && answer.bytes == answer.made))
-		refusal_end(r, now);
+		refusal_end(r);
 }

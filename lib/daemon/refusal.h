@@ -58,7 +58,7 @@ struct refusals {
 int refusals_init(struct refusals *all, struct loop *loop, struct lane *lane);
 
 /* Closes those that linger; before the lane is stopped. */
-void refusals_close(struct refusals *all, tstamp now);
+void refusals_close(struct refusals *all);
 
 /* After the lane has stopped. */
 void refusals_fini(struct refusals *all);

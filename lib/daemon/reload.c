@@ -519,7 +519,7 @@ reload_start(struct supervisor *s, tstamp now)
 	s->reload = r;
 	(void)notify_send(
 	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));
-	lane_submit(&s->closer, &r->job, now);
+	lane_submit(&s->closer, &r->job);
 }
 
 void

@@ -160,7 +160,7 @@ slow_look(struct worker *w, tstamp now)
 	l->since = now;
 	(void)worker_name(w, l->name, sizeof(l->name));
 	w->slow = l;
-	lane_submit(&w->sup->looker, &l->job, now);
+	lane_submit(&w->sup->looker, &l->job);
 	return l;
 }
 

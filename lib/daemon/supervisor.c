@@ -54,7 +54,7 @@ supervisor_group(const struct supervisor *s, const char *name)
 void
 supervisor_close(struct supervisor *s, int fd)
 {
-	lane_close(&s->closer, fd, loop_now(&s->loop));
+	lane_close(&s->closer, fd);
 }
 
 /* --- signals ------------------------------------------------------------ */
@@ -255,10 +255,6 @@ supervisor_deadline(struct supervisor *s)
 {
 	tstamp at = pool_deadline(&s->pool);
 
-	at = tstamp_min(at, lane_deadline(&s->spawner));
-	at = tstamp_min(at, lane_deadline(&s->closer));
-	at = tstamp_min(at, lane_deadline(&s->looker));
-	at = tstamp_min(at, retriever_deadline(&s->retriever));
 	at = tstamp_min(at, intake_deadline(s));
 	at = tstamp_min(at, nursery_deadline(s));
 	at = tstamp_min(at, refusals_deadline(&s->refusals));
@@ -276,16 +272,6 @@ supervisor_deadline(struct supervisor *s)
 static void
 supervisor_tick(struct supervisor *s, tstamp now)
 {
-	if (lane_deadline(&s->spawner) <= now && lane_expire(&s->spawner, now))
-		log_warnx("starting a process takes long (a dead file "
-			  "server?): another thread helps");
-	if (lane_deadline(&s->closer) <= now)
-		(void)lane_expire(&s->closer, now);
-	if (lane_deadline(&s->looker) <= now && lane_expire(&s->looker, now))
-		log_warnx("looking at a file takes long (a dead file "
-			  "server?): another thread helps");
-	if (retriever_deadline(&s->retriever) <= now)
-		retriever_expire(&s->retriever, now);
 	if (intake_deadline(s) <= now)
 		intake_tick(s, now);
 	if (nursery_deadline(s) <= now)
@@ -327,47 +313,17 @@ supervisor_run(struct supervisor *s)
 
 /* --- beginning and end -------------------------------------------------- */
 
-static void
-supervisor_collect_spawner(struct loop_io *io, uint32_t events, tstamp now)
-{
-	(void)events;
-	(void)lane_collect(
-	    &LOOP_OWNER(io, struct supervisor, spawner_io)->spawner, now);
-}
-
-static void
-supervisor_collect_closer(struct loop_io *io, uint32_t events, tstamp now)
-{
-	(void)events;
-	(void)lane_collect(
-	    &LOOP_OWNER(io, struct supervisor, closer_io)->closer, now);
-}
-
-static void
-supervisor_collect_looker(struct loop_io *io, uint32_t events, tstamp now)
-{
-	(void)events;
-	(void)lane_collect(
-	    &LOOP_OWNER(io, struct supervisor, looker_io)->looker, now);
-}
-
 static int
 supervisor_start_lanes(struct supervisor *s)
 {
-	if (lane_start(&s->spawner, "spawner") == -1 ||
-	    lane_start(&s->closer, "closer") == -1 ||
-	    lane_start(&s->looker, "looker") == -1)
+	if (lane_start(&s->spawner, &s->loop, "spawner",
+		"starting a process takes long (a dead file server?): "
+		"another thread helps") == -1 ||
+	    lane_start(&s->closer, &s->loop, "closer", NULL) == -1)
 		return -1;
-	s->spawner_io.fd = lane_fd(&s->spawner);
-	s->spawner_io.ready = supervisor_collect_spawner;
-	s->closer_io.fd = lane_fd(&s->closer);
-	s->closer_io.ready = supervisor_collect_closer;
-	s->looker_io.fd = lane_fd(&s->looker);
-	s->looker_io.ready = supervisor_collect_looker;
-	if (loop_set(&s->loop, &s->spawner_io, EPOLLIN) == -1 ||
-	    loop_set(&s->loop, &s->looker_io, EPOLLIN) == -1)
-		return -1;
-	return loop_set(&s->loop, &s->closer_io, EPOLLIN);
+	return lane_start(&s->looker, &s->loop, "looker",
+	    "looking at a file takes long (a dead file server?): "
+	    "another thread helps");
 }
 
 int
@@ -499,18 +455,18 @@ supervisor_init(struct supervisor *s, struct config *config)
 void
 supervisor_fini(struct supervisor *s)
 {
-	tstamp now = loop_now(&s->loop), until = now + SUPERVISOR_LANE_END;
+	tstamp until = loop_now(&s->loop) + SUPERVISOR_LANE_END;
 
 	if (s->control != NULL)
 		control_close(s->control);
 	poolcounter_close(s);
-	refusals_close(&s->refusals, now);
+	refusals_close(&s->refusals);
 	retriever_fini(&s->retriever);
 	sockdiag_fini(&s->diag);
 	/* What is stuck in a lane may still use what it was given. */
-	if (lane_stop(&s->spawner, now, until) == 0 &&
-	    lane_stop(&s->closer, now, until) == 0 &&
-	    lane_stop(&s->looker, now, until) == 0) {
+	if (lane_stop(&s->spawner, until) == 0 &&
+	    lane_stop(&s->closer, until) == 0 &&
+	    lane_stop(&s->looker, until) == 0) {
 		free(s->pool_memory);
 		free(s->groups);
 		free(s->workers);

@@ -46,9 +46,6 @@ struct supervisor {
 	struct lane spawner;
 	struct lane closer;
 	struct lane looker;
-	struct loop_io spawner_io;
-	struct loop_io closer_io;
-	struct loop_io looker_io;
 	struct retriever retriever;
 	struct sockdiag diag;
 	struct config *config; /* in force; a reference */

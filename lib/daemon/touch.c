@@ -190,7 +190,7 @@ touch_look(struct touch *t, tstamp now)
 	t->next_at = now + TOUCH_PAUSE;
 	l->config = config_ref(g->config);
 	l->conf = g->conf;
-	lane_submit(&g->sup->looker, &l->job, now);
+	lane_submit(&g->sup->looker, &l->job);
 }
 
 void

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "sys/lane.h"
+#include "sys/log.h"
 #include "sys/thread.h"
 
 /* What jobs need of it is little; it is touched only where it is used. */
@@ -29,7 +30,7 @@ finished(struct lane *l, struct lane_job *job)
 	STAILQ_INSERT_TAIL(&l->finished, job, next);
 	/* The counter cannot overflow: it is read for each list. */
 	if (first)
-		(void)eventfd_write(l->event_fd, 1);
+		(void)eventfd_write(l->io.fd, 1);
 }
 
 static void
@@ -64,14 +65,12 @@ step(struct lane *l)
 
 	if (job != NULL) {
 		STAILQ_REMOVE_HEAD(&l->waiting, next);
-		atomic_fetch_sub(&l->pending, 1);
 		pthread_mutex_unlock(&l->lock);
 		job->work(job);
 		pthread_mutex_lock(&l->lock);
 		finished(l, job);
 	} else if (l->closing_count > 0) {
 		fd = next_closing(l);
-		atomic_fetch_sub(&l->pending, 1);
 		pthread_mutex_unlock(&l->lock);
 		close_foreign(fd);
 		pthread_mutex_lock(&l->lock);
@@ -131,21 +130,88 @@ map_closing(struct lane *l)
 	return 0;
 }
 
+/* --- in the loop -------------------------------------------------------- */
+
+/* The caller has the lock. */
+static bool
+is_waiting(const struct lane *l)
+{
+	return !STAILQ_EMPTY(&l->waiting) || l->closing_count > 0;
+}
+
+/* Calls done() of the jobs that have finished. */
+static void
+collect(struct lane *l, tstamp now)
+{
+	struct lane_jobs jobs = STAILQ_HEAD_INITIALIZER(jobs);
+	struct lane_job *job;
+	eventfd_t count;
+	bool idle;
+
+	pthread_mutex_lock(&l->lock);
+	(void)eventfd_read(l->io.fd, &count);
+	STAILQ_CONCAT(&jobs, &l->finished);
+	idle = !is_waiting(l);
+	pthread_mutex_unlock(&l->lock);
+	if (idle)
+		timer_set(&l->loop->timers, &l->timer, TSTAMP_NEVER);
+	while ((job = STAILQ_FIRST(&jobs)) != NULL) {
+		STAILQ_REMOVE_HEAD(&jobs, next);
+		/* Not ours any more from here on. */
+		job->done(job, now);
+	}
+}
+
+static void
+lane_ready(struct loop_io *io, uint32_t events, tstamp now)
+{
+	(void)events;
+	collect(LOOP_OWNER(io, struct lane, io), now);
+}
+
+/* Adds a thread if the lane has not moved for LANE_PATIENCE. */
+static void
+check_progress(struct timer *t, tstamp now)
+{
+	struct lane *l = TIMER_OWNER(t, struct lane, timer);
+	bool waiting, stuck;
+
+	pthread_mutex_lock(&l->lock);
+	waiting = is_waiting(l) && l->nthreads < LANE_THREADS;
+	stuck = waiting && l->steps == l->progress_steps &&
+	    now - l->progress_at >= LANE_PATIENCE;
+	if (l->steps != l->progress_steps || stuck) {
+		l->progress_steps = l->steps;
+		l->progress_at = now;
+	}
+	pthread_mutex_unlock(&l->lock);
+	if (stuck && add_thread(l) == 0 && l->late != NULL)
+		log_warnx("%s", l->late);
+	if (waiting && l->nthreads < LANE_THREADS)
+		timer_set(&l->loop->timers, &l->timer,
+		    tstamp_add(l->progress_at, LANE_PATIENCE));
+}
+
+/* --- beginning and end -------------------------------------------------- */
+
 static void
 release(struct lane *l)
 {
 	if (l->closing != NULL)
 		munmap(l->closing, l->closing_max * sizeof(*l->closing));
 	l->closing = NULL;
-	if (l->event_fd != -1)
-		close(l->event_fd);
-	l->event_fd = -1;
+	if (l->io.fd != -1) {
+		(void)loop_set(l->loop, &l->io, 0);
+		close(l->io.fd);
+	}
+	l->io.fd = -1;
 	pthread_cond_destroy(&l->wake);
 	pthread_mutex_destroy(&l->lock);
 }
 
 int
-lane_start(struct lane *l, const char *name)
+lane_start(
+    struct lane *l, struct loop *loop, const char *name, const char *late)
 {
 	int error;
 
@@ -154,9 +220,14 @@ lane_start(struct lane *l, const char *name)
 	pthread_cond_init(&l->wake, NULL);
 	STAILQ_INIT(&l->waiting);
 	STAILQ_INIT(&l->finished);
+	l->loop = loop;
 	l->name = name;
-	l->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->event_fd != -1 && map_closing(l) == 0 && add_thread(l) == 0)
+	l->late = late;
+	timer_init(&l->timer, check_progress);
+	l->io.ready = lane_ready;
+	l->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (l->io.fd != -1 && map_closing(l) == 0 &&
+	    loop_set(loop, &l->io, EPOLLIN) == 0 && add_thread(l) == 0)
 		return 0;
 	error = errno;
 	release(l);
@@ -165,7 +236,7 @@ lane_start(struct lane *l, const char *name)
 }
 
 int
-lane_stop(struct lane *l, tstamp now, tstamp deadline)
+lane_stop(struct lane *l, tstamp deadline)
 {
 	struct timespec until = {
 		.tv_sec = (time_t)(deadline / TSPAN_SECONDS(1)),
@@ -173,6 +244,7 @@ lane_stop(struct lane *l, tstamp now, tstamp deadline)
 	};
 	int error = 0;
 
+	timer_set(&l->loop->timers, &l->timer, TSTAMP_NEVER);
 	pthread_mutex_lock(&l->lock);
 	l->stopping = true;
 	pthread_cond_broadcast(&l->wake);
@@ -184,8 +256,9 @@ lane_stop(struct lane *l, tstamp now, tstamp deadline)
 		if (error == 0)
 			l->nthreads--;
 	}
-	(void)lane_collect(l, now);
+	collect(l, loop_now(l->loop));
 	if (error != 0) {
+		(void)loop_set(l->loop, &l->io, 0);
 		errno = error;
 		return -1;
 	}
@@ -193,38 +266,36 @@ lane_stop(struct lane *l, tstamp now, tstamp deadline)
 	return 0;
 }
 
-/* The caller has the lock. */
-static bool
-is_waiting(const struct lane *l)
-{
-	return !STAILQ_EMPTY(&l->waiting) || l->closing_count > 0;
-}
+/* --- work --------------------------------------------------------------- */
 
 /* Before something is added. The caller has the lock. */
 static void
-prepare(struct lane *l, tstamp now)
+prepare(struct lane *l)
 {
+	tstamp now = loop_now(l->loop);
+
 	if (!is_waiting(l)) {
 		l->progress_at = now;
 		l->progress_steps = l->steps;
 	}
+	timer_advance(
+	    &l->loop->timers, &l->timer, tstamp_add(now, LANE_PATIENCE));
 	if (l->idle > 0)
 		pthread_cond_signal(&l->wake);
 }
 
 void
-lane_submit(struct lane *l, struct lane_job *job, tstamp now)
+lane_submit(struct lane *l, struct lane_job *job)
 {
 	pthread_mutex_lock(&l->lock);
 	assert(!l->stopping);
-	prepare(l, now);
+	prepare(l);
 	STAILQ_INSERT_TAIL(&l->waiting, job, next);
-	atomic_fetch_add(&l->pending, 1);
 	pthread_mutex_unlock(&l->lock);
 }
 
 void
-lane_close(struct lane *l, int fd, tstamp now)
+lane_close(struct lane *l, int fd)
 {
 	bool room;
 
@@ -232,71 +303,12 @@ lane_close(struct lane *l, int fd, tstamp now)
 	assert(!l->stopping);
 	room = l->closing_count < l->closing_max;
 	if (room) {
-		prepare(l, now);
+		prepare(l);
 		l->closing[(l->closing_first + l->closing_count) %
 		    l->closing_max] = fd;
 		l->closing_count++;
-		atomic_fetch_add(&l->pending, 1);
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (!room)
 		close_foreign(fd);
-}
-
-int
-lane_fd(const struct lane *l)
-{
-	return l->event_fd;
-}
-
-int
-lane_collect(struct lane *l, tstamp now)
-{
-	struct lane_jobs jobs = STAILQ_HEAD_INITIALIZER(jobs);
-	struct lane_job *job;
-	eventfd_t count;
-	int n = 0;
-
-	pthread_mutex_lock(&l->lock);
-	(void)eventfd_read(l->event_fd, &count);
-	STAILQ_CONCAT(&jobs, &l->finished);
-	pthread_mutex_unlock(&l->lock);
-
-	while ((job = STAILQ_FIRST(&jobs)) != NULL) {
-		STAILQ_REMOVE_HEAD(&jobs, next);
-		/* Not ours any more from here on. */
-		job->done(job, now);
-		n++;
-	}
-	return n;
-}
-
-tstamp
-lane_deadline(struct lane *l)
-{
-	tstamp at = TSTAMP_NEVER;
-
-	if (atomic_load(&l->pending) == 0)
-		return at;
-	pthread_mutex_lock(&l->lock);
-	if (is_waiting(l) && l->nthreads < LANE_THREADS)
-		at = tstamp_add(l->progress_at, LANE_PATIENCE);
-	pthread_mutex_unlock(&l->lock);
-	return at;
-}
-
-bool
-lane_expire(struct lane *l, tstamp now)
-{
-	bool stuck;
-
-	pthread_mutex_lock(&l->lock);
-	stuck = is_waiting(l) && l->steps == l->progress_steps &&
-	    now - l->progress_at >= LANE_PATIENCE;
-	if (l->steps != l->progress_steps || stuck) {
-		l->progress_steps = l->steps;
-		l->progress_at = now;
-	}
-	pthread_mutex_unlock(&l->lock);
-	return stuck && l->nthreads < LANE_THREADS && add_thread(l) == 0;
 }

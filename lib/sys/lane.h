@@ -14,11 +14,11 @@
 #include <sys/queue.h>
 
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "core/tstamp.h"
+#include "sys/loop.h"
 
 #define LANE_PATIENCE TSPAN_SECONDS(1)
 #define LANE_THREADS 8
@@ -30,7 +30,7 @@
 struct lane_job {
 	STAILQ_ENTRY(lane_job) next;
 	void (*work)(struct lane_job *); /* in the lane */
-	void (*done)(struct lane_job *, tstamp now); /* in lane_collect() */
+	void (*done)(struct lane_job *, tstamp now); /* in the loop */
 };
 
 STAILQ_HEAD(lane_jobs, lane_job);
@@ -48,10 +48,11 @@ struct lane {
 	unsigned idle; /* threads that wait for work */
 	unsigned long steps; /* pieces of work finished, ever */
 
-	/* Pieces of work that wait: most turns of the loop find none. */
-	atomic_size_t pending;
-	int event_fd;
+	struct loop *loop;
+	struct loop_io io; /* an eventfd, readable while finished has jobs */
+	struct timer timer; /* whether the lane moves; set while work waits */
 	const char *name;
+	const char *late; /* logged when another thread joins; NULL: nothing */
 	pthread_t threads[LANE_THREADS];
 	unsigned nthreads;
 	/* When steps was last seen to change, or work came to an idle lane. */
@@ -60,10 +61,12 @@ struct lane {
 };
 
 /*
- * The name (at most 15 characters, not copied) is what ps shows. 0, or -1 and
- * errno.
+ * The name (at most 15 characters) is what ps shows; late is logged when the
+ * lane has been stuck and another thread joins, NULL: nothing. Neither is
+ * copied. 0, or -1 and errno.
  */
-int lane_start(struct lane *, const char *name);
+int lane_start(
+    struct lane *, struct loop *, const char *name, const char *late);
 
 /*
  * Lets the lane finish what it was given and ends it. done() is called before
@@ -71,34 +74,19 @@ int lane_start(struct lane *, const char *name);
  * still stuck at the deadline (of CLOCK_MONOTONIC): the struct must then stay
  * until the process exits, and the jobs left over are never called back.
  */
-int lane_stop(struct lane *, tstamp now, tstamp deadline);
+int lane_stop(struct lane *, tstamp deadline);
 
-/* Jobs begin in the order they were submitted. Cannot fail. */
-void lane_submit(struct lane *, struct lane_job *, tstamp now);
+/*
+ * Jobs begin in the order they were submitted. Cannot fail. done() may submit
+ * the next one.
+ */
+void lane_submit(struct lane *, struct lane_job *);
 
 /*
  * Has the descriptor closed, and takes it over. Needs no memory: there is
  * room for as many descriptors as the process may have open (past 2^20 of
  * them it is closed here and now). Until then the number stays taken.
  */
-void lane_close(struct lane *, int fd, tstamp now);
-
-/* Readable when lane_collect() has something to do. */
-int lane_fd(const struct lane *);
-
-/*
- * Calls done() of the jobs that have finished, which may submit new ones.
- * Returns how many.
- */
-int lane_collect(struct lane *, tstamp now);
-
-/* When lane_expire() wants to be called, or TSTAMP_NEVER. */
-tstamp lane_deadline(struct lane *);
-
-/*
- * Adds a thread if the lane has not moved for LANE_PATIENCE. Returns whether
- * it did, which is worth a line in the log.
- */
-bool lane_expire(struct lane *, tstamp now);
+void lane_close(struct lane *, int fd);
 
 #endif

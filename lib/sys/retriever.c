@@ -23,6 +23,12 @@
 #define RETRY_AFTER TSPAN_MSECONDS(50)
 #define ATTEMPTS 100
 
+static void
+set_timer(struct retriever *r, tstamp at)
+{
+	timer_set(&r->loop->timers, &r->timer, at);
+}
+
 /* Without waiting: it may be where no signal reaches it. */
 static void
 drop_helper(struct retriever *r)
@@ -74,7 +80,7 @@ start_helper(struct retriever *r)
 static void
 be_patient(struct retriever *r, tstamp now)
 {
-	r->deadline = tstamp_add(now, RETRIEVER_PATIENCE);
+	set_timer(r, tstamp_add(now, RETRIEVER_PATIENCE));
 	r->limit = tstamp_add(now, RETRIEVER_LIMIT);
 }
 
@@ -87,7 +93,7 @@ ask(struct retriever *r, tstamp now)
 	if (take == NULL || r->asked)
 		return;
 	take->attempts++;
-	r->deadline = tstamp_add(now, RETRY_AFTER);
+	set_timer(r, tstamp_add(now, RETRY_AFTER));
 	if (r->io.fd == -1 && start_helper(r) == -1)
 		return;
 	if (fdpass_send(r->io.fd, RETRIEVER_ASK, 1, take->held_fd) == -1) {
@@ -106,7 +112,7 @@ end_first(struct retriever *r, bool complete, tstamp now)
 
 	STAILQ_REMOVE_HEAD(&r->takes, next);
 	r->asked = false;
-	r->deadline = TSTAMP_NEVER;
+	set_timer(r, TSTAMP_NEVER);
 	r->ops->end(r->arg, take, complete, now);
 	ask(r, now);
 }
@@ -140,7 +146,7 @@ static void
 wait_for_room(struct retriever *r, tstamp now)
 {
 	r->no_room = true;
-	r->deadline = tstamp_add(now, RETRY_AFTER);
+	set_timer(r, tstamp_add(now, RETRY_AFTER));
 	(void)loop_set(r->loop, &r->io, 0);
 }
 
@@ -163,7 +169,7 @@ receive_one(struct retriever *r, tstamp now)
 		/* It is dead. What it has not ended is asked for again. */
 		drop_helper(r);
 		if (!STAILQ_EMPTY(&r->takes))
-			r->deadline = tstamp_add(now, RETRY_AFTER);
+			set_timer(r, tstamp_add(now, RETRY_AFTER));
 		return false;
 	}
 	assert(r->asked);
@@ -187,6 +193,50 @@ helper_ready(struct loop_io *io, uint32_t events, tstamp now)
 		continue;
 }
 
+/* Whether the helper waits for a lock, where no signal reaches it. */
+static bool
+is_stuck(const struct retriever *r)
+{
+	struct procinfo info;
+
+	return r->pid != 0 && procinfo_read(r->pid, &info) == 0 &&
+	    info.state == 'D';
+}
+
+/* The timer: something is tried again, or given up. */
+static void
+expire(struct timer *t, tstamp now)
+{
+	struct retriever *r = TIMER_OWNER(t, struct retriever, timer);
+	struct retriever_take *take = STAILQ_FIRST(&r->takes);
+
+	if (!r->asked) {
+		if (take->attempts < ATTEMPTS)
+			ask(r, now);
+		else
+			end_first(r, false, now);
+		return;
+	}
+	if (r->no_room) {
+		r->no_room = false;
+		set_timer(r, tstamp_add(now, RETRIEVER_PATIENCE));
+		(void)loop_set(r->loop, &r->io, EPOLLIN);
+	}
+	/* Perhaps it was we who were late. */
+	if (++take->attempts < ATTEMPTS) {
+		helper_ready(&r->io, EPOLLIN, now);
+		if (STAILQ_EMPTY(&r->takes) || r->timer.at != TSTAMP_NEVER)
+			return;
+	}
+	if (take->attempts < ATTEMPTS && now < r->limit && !is_stuck(r)) {
+		set_timer(r,
+		    tstamp_min(r->limit, tstamp_add(now, RETRIEVER_PATIENCE)));
+		return;
+	}
+	drop_helper(r);
+	end_first(r, false, now);
+}
+
 int
 retriever_init(struct retriever *r, struct loop *loop,
     const struct retriever_ops *ops, void *arg)
@@ -198,7 +248,7 @@ retriever_init(struct retriever *r, struct loop *loop,
 	r->io.fd = -1;
 	r->io.ready = helper_ready;
 	STAILQ_INIT(&r->takes);
-	r->deadline = TSTAMP_NEVER;
+	timer_init(&r->timer, expire);
 	return start_helper(r);
 }
 
@@ -207,7 +257,7 @@ retriever_fini(struct retriever *r)
 {
 	drop_helper(r);
 	STAILQ_INIT(&r->takes);
-	r->deadline = TSTAMP_NEVER;
+	set_timer(r, TSTAMP_NEVER);
 }
 
 int
@@ -229,56 +279,6 @@ retriever_take(
 	STAILQ_INSERT_TAIL(&r->takes, take, next);
 	if (first)
 		ask(r, now);
-}
-
-tstamp
-retriever_deadline(const struct retriever *r)
-{
-	return r->deadline;
-}
-
-/* Whether the helper waits for a lock, where no signal reaches it. */
-static bool
-is_stuck(const struct retriever *r)
-{
-	struct procinfo info;
-
-	return r->pid != 0 && procinfo_read(r->pid, &info) == 0 &&
-	    info.state == 'D';
-}
-
-void
-retriever_expire(struct retriever *r, tstamp now)
-{
-	struct retriever_take *take = STAILQ_FIRST(&r->takes);
-
-	if (now < r->deadline)
-		return;
-	if (!r->asked) {
-		if (take->attempts < ATTEMPTS)
-			ask(r, now);
-		else
-			end_first(r, false, now);
-		return;
-	}
-	if (r->no_room) {
-		r->no_room = false;
-		r->deadline = tstamp_add(now, RETRIEVER_PATIENCE);
-		(void)loop_set(r->loop, &r->io, EPOLLIN);
-	}
-	/* Perhaps it was we who were late. */
-	if (++take->attempts < ATTEMPTS) {
-		helper_ready(&r->io, EPOLLIN, now);
-		if (now < r->deadline)
-			return;
-	}
-	if (take->attempts < ATTEMPTS && now < r->limit && !is_stuck(r)) {
-		r->deadline =
-		    tstamp_min(r->limit, tstamp_add(now, RETRIEVER_PATIENCE));
-		return;
-	}
-	drop_helper(r);
-	end_first(r, false, now);
 }
 
 bool

@@ -65,7 +65,7 @@ struct retriever {
 	struct retriever_takes takes;
 	bool asked;
 	bool no_room; /* for a descriptor; the socket is out of the loop */
-	tstamp deadline;
+	struct timer timer; /* set while there are takes */
 	tstamp limit; /* if asked: of the helper that is late */
 };
 
@@ -88,10 +88,6 @@ int retriever_inquire(int held_fd);
 /* Queues it. Calls nothing back before the next turn of the loop. */
 void retriever_take(
     struct retriever *, struct retriever_take *, int held_fd, tstamp now);
-
-/* When retriever_expire() wants to be called, or TSTAMP_NEVER. */
-tstamp retriever_deadline(const struct retriever *);
-void retriever_expire(struct retriever *, tstamp now);
 
 /*
  * To be told of every child that was reaped, so that its number is not used

@@ -63,7 +63,8 @@ begin(void)
 	TAILQ_INIT(&group.doors);
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
-	(void)lane_start(&sup.closer, "closer");
+	CHECK_EQ(0, loop_init(&sup.loop, NULL));
+	(void)lane_start(&sup.closer, &sup.loop, "closer", NULL);
 }
 
 /* More than one piece. */
@@ -82,7 +83,8 @@ grow(void)
 static void
 end(void)
 {
-	(void)lane_stop(&sup.closer, now, TSTAMP_NEVER);
+	(void)lane_stop(&sup.closer, TSTAMP_NEVER);
+	loop_fini(&sup.loop);
 	free(sup.pool_memory);
 	free(doors);
 	doors = NULL;
@@ -93,13 +95,11 @@ end(void)
 static unsigned
 finish(void)
 {
-	struct pollfd p = { .fd = lane_fd(&sup.closer), .events = POLLIN };
+	tstamp limit = loop_now(&sup.loop) + TSPAN_SECONDS(10);
 	unsigned turns = 0;
 
-	while (sup.dump != NULL && poll(&p, 1, 10000) == 1) {
-		(void)lane_collect(&sup.closer, now);
-		turns++;
-	}
+	while (sup.dump != NULL && loop_now(&sup.loop) < limit)
+		turns += loop_turn(&sup.loop, limit) > 0;
 	return turns;
 }
 
@@ -271,10 +271,10 @@ the_end_of_the_daemon_leaves_nothing_half_done(void)
 	begin();
 	grow();
 	status_dump(&sup, now);
-	(void)lane_stop(&sup.closer, now, TSTAMP_NEVER);
+	(void)lane_stop(&sup.closer, TSTAMP_NEVER);
 	CHECK(sup.dump == NULL);
 	CHECK_EQ(0, leftovers());
-	(void)lane_start(&sup.closer, "closer");
+	(void)lane_start(&sup.closer, &sup.loop, "closer", NULL);
 	end();
 }
 

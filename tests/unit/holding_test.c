@@ -28,7 +28,7 @@ begin(void)
 	crew_begin();
 	TAILQ_INIT(&sup.listening);
 	TAILQ_INSERT_TAIL(&sup.listening, crew.group, listening_next);
-	door.listener.fd = lane_fd(&sup.closer);
+	door.listener.fd = sup.closer.io.fd;
 	TAILQ_INSERT_TAIL(&crew.group->doors, &door, next);
 	while (pool_next_action(&sup.pool, &a))
 		if (a.kind == ACTION_SPAWN)
@@ -47,7 +47,7 @@ static void
 hear(void)
 {
 	crew.now += TSPAN_SECONDS(1);
-	crew_collect(&sup.looker);
+	crew_collect();
 }
 
 static void

@@ -30,8 +30,11 @@ struct work {
 	tstamp done_at;
 };
 
+static struct loop loop;
 static struct lane lane;
 static atomic_int order;
+static int told; /* jobs of which done() was called */
+static tstamp virtual; /* the time in the loop */
 
 static tstamp
 monotonic(void)
@@ -40,6 +43,22 @@ monotonic(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+}
+
+static tstamp
+virtual_now(void *arg)
+{
+	(void)arg;
+	return virtual;
+}
+
+static int
+virtual_wait(
+    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
+{
+	(void)arg;
+	(void)timeout;
+	return epoll_wait(epfd, events, n, 1);
 }
 
 static void
@@ -69,30 +88,38 @@ work_done(struct lane_job *job, tstamp now)
 {
 	struct work *w = (struct work *)job;
 
+	told++;
 	w->dones++;
 	w->done_at = now;
 }
 
 static void
-submit(struct work *w, int wait_for, tstamp now)
+submit(struct work *w, int wait_for)
 {
 	memset(w, 0, sizeof(*w));
 	w->job.work = work_work;
 	w->job.done = work_done;
 	w->wait_for = wait_for;
-	lane_submit(&lane, &w->job, now);
+	lane_submit(&lane, &w->job);
 }
 
-/* Collects until so many were done; gives up after ten seconds. */
-static int
-collect(int n, tstamp now)
+static void
+turn_at(tstamp now)
 {
-	struct pollfd pfd = { .fd = lane_fd(&lane), .events = POLLIN };
-	int got = 0;
+	virtual = now;
+	CHECK(loop_turn(&loop, TSTAMP_NEVER) != -1);
+}
 
-	while (got < n && poll(&pfd, 1, 10000) == 1)
-		got += lane_collect(&lane, now);
-	return got;
+/* Turns until so many more were done; gives up after ten seconds. */
+static int
+collect(int n)
+{
+	tstamp limit = monotonic() + TSPAN_SECONDS(10);
+	int before = told;
+
+	while (told - before < n && monotonic() < limit)
+		turn_at(virtual);
+	return told - before;
 }
 
 static bool
@@ -106,14 +133,22 @@ wait_begun(struct work *w)
 static void
 start(void)
 {
+	static const struct loop_clock clock = {
+		.now = virtual_now,
+		.wait = virtual_wait,
+	};
+
 	atomic_store(&order, 0);
-	CHECK_EQ(0, lane_start(&lane, "lane test"));
+	virtual = 0;
+	CHECK_EQ(0, loop_init(&loop, &clock));
+	CHECK_EQ(0, lane_start(&lane, &loop, "lane test", NULL));
 }
 
 static void
 stop(void)
 {
-	CHECK_EQ(0, lane_stop(&lane, 0, monotonic() + TSPAN_SECONDS(10)));
+	CHECK_EQ(0, lane_stop(&lane, monotonic() + TSPAN_SECONDS(10)));
+	loop_fini(&loop);
 }
 
 static void
@@ -122,8 +157,9 @@ work_is_done_elsewhere_and_told_here(void)
 	struct work w;
 
 	start();
-	submit(&w, 0, 0);
-	CHECK_EQ(1, collect(1, 42));
+	submit(&w, 0);
+	virtual = 42;
+	CHECK_EQ(1, collect(1));
 	CHECK_EQ(1, w.dones);
 	CHECK_EQ(42, w.done_at);
 	CHECK(!pthread_equal(pthread_self(), w.thread));
@@ -131,17 +167,17 @@ work_is_done_elsewhere_and_told_here(void)
 }
 
 static void
-nothing_is_told_outside_of_collect(void)
+nothing_is_told_outside_of_the_loop(void)
 {
-	struct work w;
 	struct pollfd pfd;
+	struct work w;
 
 	start();
-	submit(&w, 0, 0);
-	pfd = (struct pollfd){ .fd = lane_fd(&lane), .events = POLLIN };
+	submit(&w, 0);
+	pfd = (struct pollfd){ .fd = lane.io.fd, .events = POLLIN };
 	CHECK_EQ(1, poll(&pfd, 1, 10000));
 	CHECK_EQ(0, w.dones);
-	CHECK_EQ(1, lane_collect(&lane, 0));
+	CHECK_EQ(1, collect(1));
 	CHECK_EQ(0, poll(&pfd, 1, 0));
 	stop();
 }
@@ -153,8 +189,8 @@ jobs_begin_in_their_order(void)
 
 	start();
 	for (int i = 0; i < MANY; i++)
-		submit(&works[i], 0, 0);
-	CHECK_EQ(MANY, collect(MANY, 0));
+		submit(&works[i], 0);
+	CHECK_EQ(MANY, collect(MANY));
 	for (int i = 0; i < MANY; i++) {
 		CHECK_EQ(i, atomic_load(&works[i].order));
 		CHECK_EQ(1, works[i].dones);
@@ -169,8 +205,8 @@ signals_are_blocked_in_the_lane(void)
 	sigset_t mask;
 
 	start();
-	submit(&w, 0, 0);
-	CHECK_EQ(1, collect(1, 0));
+	submit(&w, 0);
+	CHECK_EQ(1, collect(1));
 	CHECK(w.term_blocked);
 	/* But not here. */
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
@@ -186,7 +222,7 @@ a_descriptor_is_closed(void)
 
 	start();
 	NEED(pipe2(p, O_CLOEXEC) == 0);
-	lane_close(&lane, p[1], 0);
+	lane_close(&lane, p[1]);
 	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
 	CHECK_EQ(1, poll(&pfd, 1, 10000));
 	CHECK_EQ(POLLHUP, pfd.revents);
@@ -197,23 +233,22 @@ a_descriptor_is_closed(void)
 static void
 any_number_of_descriptors_is_closed(void)
 {
-	int before, fd;
+	int before = descriptors(), running, fd;
 
 	start();
-	before = descriptors();
+	running = descriptors();
 	for (int round = 0; round < 3; round++) {
 		for (int i = 0; i < 500; i++) {
 			fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 			NEED(fd != -1);
-			lane_close(&lane, fd, 0);
+			lane_close(&lane, fd);
 		}
 		/* A limit of 1024 has no room for more. */
-		for (int i = 0; i < 10000 && descriptors() > before; i++)
+		for (int i = 0; i < 10000 && descriptors() > running; i++)
 			rest();
 	}
 	stop();
-	/* One less: the lane's own. */
-	CHECK_EQ(before - 1, descriptors());
+	CHECK_EQ(before, descriptors());
 }
 
 /* A connected socket with unsent data that lingers for this long. */
@@ -252,9 +287,9 @@ a_lingering_socket_holds_up_nobody(void)
 
 	NEED(server != -1);
 	start();
-	lane_close(&lane, server, 0);
-	submit(&w, 0, 0);
-	CHECK_EQ(1, collect(1, 0));
+	lane_close(&lane, server);
+	submit(&w, 0);
+	CHECK_EQ(1, collect(1));
 	stop();
 	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
 	close(client);
@@ -267,12 +302,10 @@ stop_finishes_what_was_given(void)
 
 	start();
 	for (int i = 0; i < MANY; i++)
-		submit(&works[i], 0, 0);
-	CHECK_EQ(0, lane_stop(&lane, 77, monotonic() + TSPAN_SECONDS(10)));
-	for (int i = 0; i < MANY; i++) {
+		submit(&works[i], 0);
+	stop();
+	for (int i = 0; i < MANY; i++)
 		CHECK_EQ(1, works[i].dones);
-		CHECK_EQ(77, works[i].done_at);
-	}
 }
 
 static void
@@ -284,25 +317,43 @@ stop_gives_up_at_its_deadline(void)
 
 	NEED(pipe2(p, O_CLOEXEC) == 0);
 	start();
-	submit(&stuck, p[0], 0);
-	submit(&behind, 0, 0);
-	CHECK_EQ(-1, lane_stop(&lane, 0, begun + TSPAN_MSECONDS(50)));
+	submit(&stuck, p[0]);
+	submit(&behind, 0);
+	CHECK_EQ(-1, lane_stop(&lane, begun + TSPAN_MSECONDS(50)));
 	CHECK_EQ(ETIMEDOUT, errno);
 	CHECK_EQ(0, stuck.dones + behind.dones);
 	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
 }
 
 static void
-an_idle_lane_wants_no_call(void)
+an_idle_lane_sets_no_timer(void)
 {
 	struct work w;
 
 	start();
-	CHECK_EQ(TSTAMP_NEVER, lane_deadline(&lane));
-	submit(&w, 0, 5);
-	CHECK_EQ(1, collect(1, 5));
-	CHECK_EQ(TSTAMP_NEVER, lane_deadline(&lane));
-	CHECK(!lane_expire(&lane, TSPAN_SECONDS(100)));
+	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
+	submit(&w, 0);
+	CHECK_EQ(1, collect(1));
+	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
+	stop();
+}
+
+static void
+a_stuck_job_alone_gets_no_second_thread(void)
+{
+	struct work stuck;
+	int p[2];
+
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	start();
+	submit(&stuck, p[0]);
+	NEED(wait_begun(&stuck));
+	turn_at(LANE_PATIENCE);
+	CHECK_EQ(1, lane.nthreads);
+	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
+	close(p[1]);
+	CHECK_EQ(1, collect(1));
+	close(p[0]);
 	stop();
 }
 
@@ -314,21 +365,21 @@ work_behind_a_stuck_job_gets_a_thread(void)
 
 	NEED(pipe2(p, O_CLOEXEC) == 0);
 	start();
-	submit(&stuck, p[0], 0);
+	submit(&stuck, p[0]);
 	NEED(wait_begun(&stuck));
-	/* Nobody suffers yet. */
-	CHECK_EQ(TSTAMP_NEVER, lane_deadline(&lane));
-
-	submit(&behind, 0, 10);
-	CHECK_EQ(10 + LANE_PATIENCE, lane_deadline(&lane));
-	CHECK(!lane_expire(&lane, 10 + LANE_PATIENCE - 1));
-	CHECK(lane_expire(&lane, 10 + LANE_PATIENCE));
-	CHECK_EQ(1, collect(1, 0));
+	turn_at(10);
+	submit(&behind, 0);
+	turn_at(10 + LANE_PATIENCE - 1);
+	CHECK_EQ(1, lane.nthreads);
+	CHECK_EQ(10 + LANE_PATIENCE, timers_first(&loop.timers));
+	turn_at(10 + LANE_PATIENCE);
+	CHECK_EQ(2, lane.nthreads);
+	CHECK_EQ(1, collect(1));
 	CHECK_EQ(1, behind.dones);
 	CHECK_EQ(0, stuck.dones);
 
 	close(p[1]);
-	CHECK_EQ(1, collect(1, 0));
+	CHECK_EQ(1, collect(1));
 	CHECK_EQ(1, stuck.dones);
 	close(p[0]);
 	stop();
@@ -338,22 +389,25 @@ static void
 a_lane_that_moves_gets_no_thread(void)
 {
 	struct work first, second, third;
-	int p[2], q[2];
+	int p[2], q[2], before = told;
 
 	NEED(pipe2(p, O_CLOEXEC) == 0);
 	NEED(pipe2(q, O_CLOEXEC) == 0);
 	start();
-	submit(&first, p[0], 0);
-	submit(&second, q[0], 0);
-	submit(&third, 0, 0);
+	submit(&first, p[0]);
+	submit(&second, q[0]);
+	submit(&third, 0);
 	NEED(wait_begun(&first));
-	CHECK(!lane_expire(&lane, LANE_PATIENCE - 1));
+	turn_at(LANE_PATIENCE - 1);
+	CHECK_EQ(1, lane.nthreads);
 	close(p[1]);
 	NEED(wait_begun(&second));
-	CHECK(!lane_expire(&lane, LANE_PATIENCE));
-	CHECK_EQ(2 * LANE_PATIENCE, lane_deadline(&lane));
+	turn_at(LANE_PATIENCE);
+	CHECK_EQ(1, lane.nthreads);
+	CHECK_EQ(2 * LANE_PATIENCE, timers_first(&loop.timers));
 	close(q[1]);
-	CHECK_EQ(3, collect(3, 0));
+	(void)collect(3 - (told - before));
+	CHECK_EQ(3, told - before);
 	close(p[0]);
 	close(q[0]);
 	stop();
@@ -363,24 +417,22 @@ static void
 threads_are_bounded(void)
 {
 	static struct work stuck[LANE_THREADS + 2];
-	tstamp now = 0;
 	int p[2];
-	int added = 0;
 
 	NEED(pipe2(p, O_CLOEXEC) == 0);
 	start();
 	for (int i = 0; i < LANE_THREADS + 2; i++)
-		submit(&stuck[i], p[0], now);
-	NEED(wait_begun(&stuck[0]));
-	for (int i = 0; i < 2 * LANE_THREADS; i++) {
-		now += LANE_PATIENCE;
-		if (lane_expire(&lane, now))
-			NEED(wait_begun(&stuck[++added]));
+		submit(&stuck[i], p[0]);
+	for (unsigned i = 0; i < 2 * LANE_THREADS; i++) {
+		unsigned n = i < LANE_THREADS ? i + 1 : LANE_THREADS;
+
+		turn_at(i * LANE_PATIENCE);
+		CHECK_EQ(n, lane.nthreads);
+		NEED(wait_begun(&stuck[n - 1]));
 	}
-	CHECK_EQ(LANE_THREADS - 1, added);
-	CHECK_EQ(TSTAMP_NEVER, lane_deadline(&lane));
+	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
 	close(p[1]);
-	CHECK_EQ(LANE_THREADS + 2, collect(LANE_THREADS + 2, now));
+	CHECK_EQ(LANE_THREADS + 2, collect(LANE_THREADS + 2));
 	close(p[0]);
 	stop();
 }
@@ -390,7 +442,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(work_is_done_elsewhere_and_told_here);
-	RUN(nothing_is_told_outside_of_collect);
+	RUN(nothing_is_told_outside_of_the_loop);
 	RUN(jobs_begin_in_their_order);
 	RUN(signals_are_blocked_in_the_lane);
 	RUN(a_descriptor_is_closed);
@@ -398,7 +450,8 @@ main(int argc, char **argv)
 	RUN(a_lingering_socket_holds_up_nobody);
 	RUN(stop_finishes_what_was_given);
 	RUN_ALONE(stop_gives_up_at_its_deadline);
-	RUN(an_idle_lane_wants_no_call);
+	RUN(an_idle_lane_sets_no_timer);
+	RUN(a_stuck_job_alone_gets_no_second_thread);
 	RUN(work_behind_a_stuck_job_gets_a_thread);
 	RUN(a_lane_that_moves_gets_no_thread);
 	RUN(threads_are_bounded);

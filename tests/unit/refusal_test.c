@@ -58,7 +58,7 @@ begin(enum conf_protocol protocol)
 
 	now = TSPAN_SECONDS(100);
 	CHECK_EQ(0, loop_init(&loop, &clock));
-	CHECK_EQ(0, lane_start(&lane, "test"));
+	CHECK_EQ(0, lane_start(&lane, &loop, "test", NULL));
 	CHECK_EQ(0, refusals_init(&all, &loop, &lane));
 	app = (struct conf_app){
 		.on_full = CONF_ON_FULL_REFUSE,
@@ -73,6 +73,18 @@ real_rest(void)
 	nanosleep(&(struct timespec){ .tv_nsec = TSPAN_MSECONDS(1) }, NULL);
 }
 
+/* Whether the lane has something to begin with. */
+static bool
+lane_is_waiting(void)
+{
+	bool waiting;
+
+	pthread_mutex_lock(&lane.lock);
+	waiting = !STAILQ_EMPTY(&lane.waiting) || lane.closing_count > 0;
+	pthread_mutex_unlock(&lane.lock);
+	return waiting;
+}
+
 /* Turns until nothing more happens, in the lane neither. */
 static void
 settle(void)
@@ -80,10 +92,10 @@ settle(void)
 	int quiet = 0;
 
 	for (int i = 0; i < 5000 && quiet < 3; i++) {
-		int did = loop_turn(&loop, now) + lane_collect(&lane, now);
+		int did = loop_turn(&loop, now);
 
 		refusals_tick(&all, now);
-		if (did > 0 || atomic_load(&lane.pending) > 0)
+		if (did > 0 || lane_is_waiting())
 			quiet = 0;
 		else
 			quiet++;
@@ -101,10 +113,10 @@ pass(tspan span)
 static void
 end(void)
 {
-	refusals_close(&all, now);
+	refusals_close(&all);
 	CHECK(!refusals_any(&all));
 	CHECK_EQ(1, config.refs);
-	CHECK_EQ(0, lane_stop(&lane, now, TSTAMP_NEVER));
+	CHECK_EQ(0, lane_stop(&lane, TSTAMP_NEVER));
 	refusals_fini(&all);
 	loop_fini(&loop);
 }
@@ -750,7 +762,7 @@ descriptors_in_it_are_closed_by_the_lane(void)
 	begin(CONF_PROTOCOL_HTTP);
 	CHECK_EQ(0, pipe(plug.ends));
 	CHECK_EQ(0, pipe(ends));
-	lane_submit(&lane, &plug.job, now);
+	lane_submit(&lane, &plug.job);
 	unix_pair(&p);
 	send_descriptor(p.client, ends[1]);
 	close(ends[1]);

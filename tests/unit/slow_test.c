@@ -97,7 +97,7 @@ static void
 hold_lane(void)
 {
 	sem_init(&held, 0, 0);
-	lane_submit(&sup.looker, &hog, crew.now);
+	lane_submit(&sup.looker, &hog);
 }
 
 /* Lets it go on, and hears all that it has done. */
@@ -109,9 +109,9 @@ release_lane(void)
 	sem_post(&held);
 	sem_post(&held);
 	done = 0;
-	lane_submit(&sup.looker, &last, crew.now);
+	lane_submit(&sup.looker, &last);
 	while (done < 2)
-		crew_collect(&sup.looker);
+		crew_collect();
 }
 
 /* --- facts -------------------------------------------------------------- */
@@ -123,7 +123,7 @@ it_is_told_how_old_and_where(void)
 	crew.now += TSPAN_MSECONDS(2500);
 	slow(0);
 	CHECK_EQ(0, times("slow"));
-	crew_collect(&sup.looker);
+	crew_collect();
 	CHECK(crew_said(" is slow: its session is 2.5 s old, "));
 	CHECK(crew_said("warn web: worker "));
 	CHECK(sup.workers[0]->slow == NULL);
@@ -137,10 +137,10 @@ it_can_be_told_again(void)
 	begin(1);
 	slow(0);
 	slow(0);
-	crew_collect(&sup.looker);
+	crew_collect();
 	CHECK_EQ(1, times("is slow"));
 	slow(0);
-	crew_collect(&sup.looker);
+	crew_collect();
 	CHECK_EQ(2, times("is slow"));
 	crew_end();
 }
@@ -152,12 +152,12 @@ ten_in_a_second_are_told(void)
 	for (uint32_t n = 0; n < 12; n++)
 		slow(n);
 	while (times("is slow") < 10)
-		crew_collect(&sup.looker);
+		crew_collect();
 	CHECK_EQ(1, times("more than 10 processes are slow"));
 	CHECK(sup.workers[10]->slow == NULL);
 	crew.now += TSPAN_SECONDS(1);
 	slow(10);
-	crew_collect(&sup.looker);
+	crew_collect();
 	CHECK_EQ(11, times("is slow"));
 	crew_end();
 }

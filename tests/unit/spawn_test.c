@@ -101,7 +101,7 @@ birth_told(struct lane_job *job, tstamp now)
 }
 
 static void
-submit_more(tstamp now)
+submit_more(void)
 {
 	while (submitted < BIRTHS && submitted - told < FLIGHT) {
 		struct birth *b = &births[submitted];
@@ -115,18 +115,8 @@ submit_more(tstamp now)
 		b->job.done = birth_told;
 		child_result_init(&b->result);
 		submitted++;
-		lane_submit(&lane, &b->job, now);
+		lane_submit(&lane, &b->job);
 	}
-}
-
-static void
-lane_ready(struct loop_io *io, uint32_t events, tstamp now)
-{
-	(void)io;
-	(void)events;
-	(void)lane_collect(&lane, now);
-	submit_more(now);
-	reap();
 }
 
 static void
@@ -141,7 +131,6 @@ signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 static void
 each_birth_has_its_death(void)
 {
-	struct loop_io io = { .ready = lane_ready };
 	sigset_t set;
 	tstamp limit;
 	int before = descriptors();
@@ -150,17 +139,17 @@ each_birth_has_its_death(void)
 	sigaddset(&set, SIGCHLD);
 	NEED(loop_init(&loop, NULL) == 0);
 	NEED(loop_signals(&loop, &set, signalled, NULL) == 0);
-	NEED(lane_start(&lane, "spawn test") == 0);
-	io.fd = lane_fd(&lane);
-	NEED(loop_set(&loop, &io, EPOLLIN) == 0);
+	NEED(lane_start(&lane, &loop, "spawn test", NULL) == 0);
 
 	limit = loop_now(&loop) + TSPAN_SECONDS(30);
-	submit_more(loop_now(&loop));
+	submit_more();
 	while (told < BIRTHS || dead + unborn < BIRTHS) {
 		if (loop_now(&loop) >= limit)
 			break;
 
 		CHECK(loop_turn(&loop, limit) != -1);
+		submit_more();
+		reap();
 	}
 
 	CHECK_EQ(BIRTHS, told);
@@ -171,8 +160,7 @@ each_birth_has_its_death(void)
 		CHECK_EQ(i % 3 == 0, births[i].deaths);
 	fprintf(stderr, "%d deaths came before their births\n", put_off);
 
-	CHECK_EQ(0, loop_set(&loop, &io, 0));
-	CHECK_EQ(0, lane_stop(&lane, loop_now(&loop), limit));
+	CHECK_EQ(0, lane_stop(&lane, limit));
 	loop_fini(&loop);
 	CHECK_EQ(before, descriptors());
 }
