@@ -7,10 +7,11 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "control/control_line.h"
-
 /* The question refused by the daemon, or a check that is not passed. */
 #define CTL_EX_REFUSED 1
+
+/* Longest line that the daemon takes, without its newline. */
+#define CTL_LINE_MAX 4096
 
 struct ctl {
 	const char *file; /* -c; NULL: not given, as the next ones */
@@ -18,7 +19,7 @@ struct ctl {
 	const char *path; /* of ping */
 	const char *timeout; /* likewise */
 	bool json;
-	char line[CONTROL_LINE_MAX + 2]; /* with its newline */
+	char line[CTL_LINE_MAX + 2]; /* with its newline */
 	size_t len;
 };
 
