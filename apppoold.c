@@ -17,6 +17,9 @@
 
 #include "conf/conf.h"
 #include "conf/config.h"
+#include "control/control.h"
+#include "counter/limiter.h"
+#include "counter/poolcounter.h"
 #include "ctl/ctl.h"
 #include "ctl/held.h"
 #include "daemon/logging.h"
@@ -191,6 +194,69 @@ open_pid_file(const struct conf *conf, int *status_out)
 	return pid_file;
 }
 
+/* Limits may ask the counter of the daemon itself, without an address. */
+static struct limiter *
+new_limiter(void *arg, const char *app, const struct limiter_events *events,
+    void *events_arg)
+{
+	struct supervisor *s = arg;
+
+	return limiter_new(
+	    &s->loop, s->services.counter_arg, app, events, events_arg);
+}
+
+static bool
+register_counter(struct supervisor *s)
+{
+	static const struct service_ops service = {
+		.refusal = "the counter cannot be as it says",
+		.prepare = poolcounter_prepare,
+		.commit = poolcounter_commit,
+		.abort = poolcounter_abort,
+		.close = poolcounter_close,
+		.tick = poolcounter_tick,
+		.deadline = poolcounter_deadline,
+	};
+	static const struct counter_ops counter = {
+		.figures = poolcounter_figures,
+		.address = poolcounter_address,
+	};
+	static const struct limiter_ops limiter = {
+		.new = new_limiter,
+		.configure = limiter_configure,
+		.free = limiter_free,
+		.ask = limiter_ask,
+		.give_back = limiter_give_back,
+		.figures = limiter_figures,
+		.descriptors = limiter_descriptors,
+	};
+	struct poolcounter *pc = poolcounter_new(&s->loop, &s->closer);
+
+	if (pc == NULL) {
+		log_error("counter");
+		return false;
+	}
+	services_add(&s->services, &service, pc);
+	s->services.counter = &counter;
+	s->services.counter_arg = pc;
+	s->services.limiter = &limiter;
+	s->services.limiter_arg = s;
+	return true;
+}
+
+/* The control socket is opened first: a second daemon finds it in use. */
+static int
+start(struct supervisor *s, struct config *config)
+{
+	int status = supervisor_init(s, config);
+
+	if (status != EX_OK)
+		return status;
+	if (!control_register(s) || !register_counter(s))
+		return EX_OSERR;
+	return supervisor_open(s);
+}
+
 static int
 run(struct supervisor *s, const struct options *o, struct conf *conf)
 {
@@ -211,7 +277,7 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		config_unref(config);
 		return status;
 	}
-	status = supervisor_init(s, config);
+	status = start(s, config);
 	if (status == EX_OK) {
 		/* From here on, signals to that number are heard. */
 		if (pid_file != NULL)

@@ -7,7 +7,6 @@
 
 #include "conf/conf_private.h"
 #include "control/control_private.h"
-#include "counter/poolcounter.h"
 #include "daemon/reload.h"
 #include "sys/json.h"
 #include "sys/log.h"
@@ -92,7 +91,7 @@ command_listeners(struct client *cl, char *const *args, tstamp now)
 {
 	const struct supervisor *s = cl->control->sup;
 	const struct door *d;
-	const char *where;
+	struct counter_address address;
 	struct json j;
 
 	(void)args;
@@ -106,9 +105,9 @@ command_listeners(struct client *cl, char *const *args, tstamp now)
 		TAILQ_FOREACH(d, &s->groups[n]->doors, next)
 			tell_listener(cl, &j, d->where.text);
 	}
-	for (size_t i = 0; (where = poolcounter_where(s->counter, i)) != NULL;
+	for (size_t i = 0; services_counter_address(&s->services, i, &address);
 	     i++)
-		tell_listener(cl, &j, where);
+		tell_listener(cl, &j, address.where);
 	if (cl->json) {
 		json_array_end(&j);
 		text_puts(&cl->out, "\n");

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "control/control_private.h"
 #include "sys/fdpass.h"
@@ -55,179 +56,204 @@ make_default_folder(const struct conf *conf)
 	return false;
 }
 
-/* Descriptors are for connections first. */
-static void
-control_limit(struct control *c, const struct conf *conf)
-{
-	uint32_t spare = supervisor_spare(conf);
+/* --- listening ---------------------------------------------------------- */
 
-	c->max_clients = CONTROL_CLIENTS;
-	if (spare < CONTROL_CLIENTS - CONTROL_CLIENTS_SURE)
-		c->max_clients = CONTROL_CLIENTS_SURE + spare;
-	c->max_waiting = c->max_clients / 4 * 3;
-}
-
-/* Remembers how it was opened. */
-static bool
-control_remember(struct control *c, const struct conf *conf)
-{
-	char *path = strdup(conf->control);
-
-	if (path == NULL)
-		return false;
-	free(c->path);
-	c->path = path;
-	c->mode = conf->control_mode;
-	c->gid = conf->control_gid;
-	control_limit(c, conf);
-	return true;
-}
-
-/* Opens what conf names in place of what is open. */
-static bool
-control_listen(struct control *c, const struct conf *conf)
+/* Opens what conf names, besides what is open. 0, or an exit status. */
+static int
+open_fresh(struct control *c, const struct conf *conf)
 {
 	const struct listener_spec spec = control_spec(conf);
-	struct listener listener;
 	const char *why;
 	int error;
 
 	if (!make_default_folder(conf))
-		return false;
-	if (listener_open(&listener, &spec, &why) == -1) {
-		error = errno;
-		if (errno == EADDRINUSE)
-			log_errorx("control socket %s: another process "
-				   "listens there; is this daemon running "
-				   "already?",
-			    conf->control);
-		else
-			log_error("control socket %s: %s", conf->control, why);
-		errno = error;
-		return false;
+		return supervisor_refused(errno);
+	if (listener_open(&c->fresh, &spec, &why) == 0) {
+		fdpass_refuse(c->fresh.fd);
+		return EX_OK;
 	}
-	fdpass_refuse(listener.fd);
-	if (!control_remember(c, conf)) {
-		log_error("control socket %s", conf->control);
-		listener_fini(&listener);
-		return false;
-	}
-	if (c->listener.fd != -1) {
-		(void)loop_set(&c->sup->loop, &c->io, 0);
-		listener_fini(&c->listener);
-	}
-	c->listener = listener;
-	c->io = (struct loop_io){ .fd = listener.fd, .ready = control_ready };
-	if (loop_set(&c->sup->loop, &c->io, EPOLLIN) == -1)
-		log_warn("control socket %s", conf->control);
-	return true;
+	error = errno;
+	if (error == EADDRINUSE)
+		log_errorx("control socket %s: another process "
+			   "listens there; is this daemon running "
+			   "already?",
+		    conf->control);
+	else
+		log_error("control socket %s: %s", conf->control, why);
+	return supervisor_refused(error);
+}
+
+static bool
+update(struct control *c, const struct listener_spec *spec)
+{
+	const char *why;
+
+	if (listener_update(&c->listener, spec, &why) == 0)
+		return true;
+	log_error("control socket %s: %s", c->listener.path, why);
+	return false;
+}
+
+/* The owner and the mode of what is open change under those who connect. */
+static int
+update_rights(struct control *c, const struct conf *conf)
+{
+	const struct listener_spec spec = control_spec(conf);
+
+	if (c->mode == conf->control_mode && c->gid == conf->control_gid)
+		return EX_OK;
+	if (!update(c, &spec))
+		return supervisor_refused(errno);
+	c->updated = true;
+	return EX_OK;
+}
+
+/* Somebody may have removed it, who cleaned up. */
+static bool
+is_there(const struct listener *l)
+{
+	struct stat st;
+
+	return lstat(l->path, &st) == 0 && st.st_dev == l->file.dev &&
+	    st.st_ino == l->file.ino;
 }
 
 /* Stops listening. Clients stay. */
 static void
-control_deafen(struct control *c)
+stop_listening(struct control *c)
 {
 	if (c->listener.fd == -1)
 		return;
 	(void)loop_set(&c->sup->loop, &c->io, 0);
 	listener_fini(&c->listener);
-	free(c->path);
-	c->path = NULL;
 }
 
-struct control *
-control_open(struct supervisor *s, bool *ok_out)
+/* The fresh listener takes the place of what was open. */
+static void
+listen_to_fresh(struct control *c)
 {
-	struct control *c;
-	int error;
-
-	*ok_out = true;
-	if (s->config->conf->control == NULL)
-		return NULL;
-
-	c = calloc(1, sizeof(*c));
-	if (c == NULL) {
-		log_error("control socket");
-		errno = ENOMEM;
-		*ok_out = false;
-		return NULL;
-	}
-	c->sup = s;
-	c->listener.fd = -1;
-	TAILQ_INIT(&c->clients);
-	c->look_at = TSTAMP_NEVER;
-	c->wait_at = TSTAMP_NEVER;
-	if (!control_listen(c, s->config->conf)) {
-		error = errno;
-		free(c);
-		errno = error;
-		*ok_out = false;
-		return NULL;
-	}
-	return c;
+	stop_listening(c);
+	c->listener = c->fresh;
+	c->fresh.fd = -1;
+	c->io =
+	    (struct loop_io){ .fd = c->listener.fd, .ready = control_ready };
+	if (loop_set(&c->sup->loop, &c->io, EPOLLIN) == -1)
+		log_warn("control socket %s", c->listener.path);
 }
 
-void
-control_close(struct control *c)
+/* --- a service of the daemon -------------------------------------------- */
+
+static int
+prepare(void *arg, const struct conf *conf, uint32_t spare)
 {
+	struct control *c = arg;
+
+	c->spare = spare;
+	c->updated = false;
+	if (conf->control == NULL)
+		return EX_OK;
+	if (c->listener.fd != -1 &&
+	    strcmp(c->listener.path, conf->control) == 0 &&
+	    is_there(&c->listener))
+		return update_rights(c, conf);
+	return open_fresh(c, conf);
+}
+
+static void
+commit(void *arg, const struct conf *conf, tstamp now)
+{
+	struct control *c = arg;
+
+	(void)now;
+	if (conf->control == NULL) {
+		stop_listening(c);
+		return;
+	}
+	if (c->fresh.fd != -1)
+		listen_to_fresh(c);
+	c->mode = conf->control_mode;
+	c->gid = conf->control_gid;
+	/* Descriptors are for connections first. */
+	c->max_clients = CONTROL_CLIENTS;
+	if (c->spare < CONTROL_CLIENTS - CONTROL_CLIENTS_SURE)
+		c->max_clients = CONTROL_CLIENTS_SURE + c->spare;
+	c->max_waiting = c->max_clients / 4 * 3;
+}
+
+static void
+abort_change(void *arg)
+{
+	struct control *c = arg;
+	const struct listener_spec former = {
+		.backlog = BACKLOG,
+		.uid = (uid_t)-1,
+		.gid = c->gid,
+		.mode = c->mode,
+	};
+
+	if (c->fresh.fd != -1)
+		listener_fini(&c->fresh);
+	if (c->updated)
+		(void)update(c, &former);
+}
+
+/* Answers under way are cut; clients that wait for this end have it now. */
+static void
+close_all(void *arg, tstamp now)
+{
+	struct control *c = arg;
 	struct client *cl;
 
-	control_deafen(c);
+	(void)now;
+	stop_listening(c);
 	while ((cl = TAILQ_FIRST(&c->clients)) != NULL) {
 		client_flush(cl);
 		client_close(cl);
 	}
+	if (c->dump != NULL)
+		status_dump_forget(c->dump);
 	free(c);
 }
 
-/* The same place: owner and mode change under those who connect. */
-static bool
-control_update(struct control *c, const struct conf *conf)
+static void
+dump(void *arg, tstamp now)
 {
-	const struct listener_spec spec = control_spec(conf);
-	const char *why;
+	struct control *c = arg;
 
-	control_limit(c, conf);
-	if (c->mode == conf->control_mode && c->gid == conf->control_gid)
-		return true;
-	if (listener_update(&c->listener, &spec, &why) == -1) {
-		log_error("control socket %s: %s", conf->control, why);
-		return false;
-	}
-	c->mode = conf->control_mode;
-	c->gid = conf->control_gid;
-	return true;
+	status_dump(c->sup, &c->dump, now);
 }
 
-/* Somebody may have removed it, who cleaned up. */
-static bool
-control_is_there(const struct control *c)
-{
-	struct stat st;
-
-	return lstat(c->path, &st) == 0 && st.st_dev == c->listener.file.dev &&
-	    st.st_ino == c->listener.file.ino;
-}
+static void tick(void *arg, tstamp now);
+static tstamp deadline(const void *arg);
 
 bool
-control_reconfigure(struct supervisor *s)
+control_register(struct supervisor *s)
 {
-	const struct conf *conf = s->config->conf;
-	struct control *c = s->control;
-	bool ok;
+	static const struct service_ops ops = {
+		.refusal = "the log or the control socket cannot be opened",
+		.prepare = prepare,
+		.commit = commit,
+		.abort = abort_change,
+		.close = close_all,
+		.tick = tick,
+		.deadline = deadline,
+	};
+	struct control *c = calloc(1, sizeof(*c));
 
 	if (c == NULL) {
-		s->control = control_open(s, &ok);
-		return ok;
+		log_error("control socket");
+		return false;
 	}
-	if (conf->control == NULL) {
-		control_deafen(c);
-		return true;
-	}
-	if (c->path != NULL && strcmp(c->path, conf->control) == 0 &&
-	    control_is_there(c))
-		return control_update(c, conf);
-	return control_listen(c, conf);
+	c->sup = s;
+	c->listener.fd = -1;
+	c->fresh.fd = -1;
+	TAILQ_INIT(&c->clients);
+	c->look_at = TSTAMP_NEVER;
+	c->wait_at = TSTAMP_NEVER;
+	services_add(&s->services, &ops, c);
+	s->services.dump = dump;
+	s->services.dump_arg = c;
+	return true;
 }
 
 /* --- clients ------------------------------------------------------------ */
@@ -296,11 +322,11 @@ control_expire(struct control *c, tstamp now)
 	}
 }
 
-void
-control_tick(struct control *c, tstamp now)
+static void
+tick(void *arg, tstamp now)
 {
-	if (c == NULL)
-		return;
+	struct control *c = arg;
+
 	c->worked = false;
 	if (c->look_at <= now)
 		control_expire(c, now);
@@ -308,8 +334,10 @@ control_tick(struct control *c, tstamp now)
 		c->wait_at = command_look(c, now);
 }
 
-tstamp
-control_deadline(const struct control *c)
+static tstamp
+deadline(const void *arg)
 {
-	return c == NULL ? TSTAMP_NEVER : tstamp_min(c->look_at, c->wait_at);
+	const struct control *c = arg;
+
+	return tstamp_min(c->look_at, c->wait_at);
 }

@@ -81,9 +81,13 @@ struct control {
 	struct supervisor *sup;
 	struct loop_io io; /* in the loop unless full or resting */
 	struct listener listener; /* fd -1: it does not listen */
-	char *path; /* of it, and how it was opened; NULL likewise */
-	mode_t mode;
+	mode_t mode; /* of its file */
 	gid_t gid;
+	/* Of a change that is prepared and neither committed nor aborted: */
+	struct listener fresh; /* to take its place; fd -1: none */
+	bool updated; /* the file has the rights of the change already */
+	uint32_t spare; /* descriptors */
+	struct dump *dump; /* of the state, under way; NULL: none */
 	struct clients clients;
 	unsigned nclients;
 	unsigned max_clients; /* at a time */

@@ -6,6 +6,7 @@
 
 #include "control/status_private.h"
 #include "core/pool.h"
+#include "daemon/locks.h"
 
 /* No piece comes near this: one app's addresses, one worker's text. */
 #define PIECE_MAX (1024 * 1024)
@@ -34,7 +35,7 @@ static void
 take_limit(struct status *st, struct status_app *a, const struct group *g)
 {
 	const struct conf_limit *limit = &g->conf->limit;
-	const struct limiter_figures *locks = limiter_figures(g);
+	const struct limiter_figures *locks = locks_figures(g);
 
 	a->limit = STATUS_NO_STRING;
 	if (limit->server == NULL || locks == NULL)
@@ -211,17 +212,15 @@ take_totals(struct status *st)
 static void
 take_counter(struct status *st)
 {
-	const struct poolcounter *pc = st->sup->counter;
-	const char *address;
+	const struct services *all = &st->sup->services;
+	struct counter_address address;
 
-	st->counts = pc != NULL;
-	if (pc == NULL)
+	st->counts = services_counter_figures(all, st->at, &st->counter);
+	if (!st->counts)
 		return;
-	poolcounter_figures(pc, st->at, &st->counter);
 	st->counter_listen = st->strings.len;
-	while (
-	    (address = poolcounter_listens(pc, st->counter_nlisten)) != NULL) {
-		(void)status_keep(st, address);
+	while (services_counter_address(all, st->counter_nlisten, &address)) {
+		(void)status_keep(st, address.listens);
 		st->counter_nlisten++;
 	}
 }

@@ -31,10 +31,16 @@ size_t status_size(const struct status *st);
  */
 const char *status_next(struct status *st, size_t *len_out);
 
+struct dump;
+
 /*
- * SIGUSR1: to dump_file, or to the log; piece by piece, in the closer's lane.
- * Joins one that is under way.
+ * Begins to write the state to dump_file, or to the log; piece by piece, in
+ * the closer's lane. *slot is the dump while it is under way, and NULL
+ * afterwards; nothing is begun while it is not NULL.
  */
-void status_dump(struct supervisor *s, tstamp now);
+void status_dump(struct supervisor *s, struct dump **slot, tstamp now);
+
+/* The slot ends before the dump. */
+void status_dump_forget(struct dump *d);
 
 #endif

@@ -22,6 +22,7 @@
 struct dump {
 	struct lane_job job;
 	struct supervisor *sup;
+	struct dump **slot; /* NULL: it has ended */
 	struct status *status;
 	const char *piece; /* of the status; NULL: all is written */
 	size_t len;
@@ -135,7 +136,8 @@ dump_next(struct dump *d)
 static void
 dump_free(struct dump *d)
 {
-	d->sup->dump = NULL;
+	if (d->slot != NULL)
+		*d->slot = NULL;
 	status_free(d->status);
 	free(d->path);
 	free(d);
@@ -172,12 +174,12 @@ dump_done(struct lane_job *job, tstamp now)
 }
 
 void
-status_dump(struct supervisor *s, tstamp now)
+status_dump(struct supervisor *s, struct dump **slot, tstamp now)
 {
 	const char *path = s->config->conf->dump_file;
 	struct dump *d;
 
-	if (s->dump != NULL)
+	if (*slot != NULL)
 		return;
 	d = calloc(1, sizeof(*d));
 	if (d == NULL)
@@ -192,7 +194,8 @@ status_dump(struct supervisor *s, tstamp now)
 	if (d->status == NULL)
 		goto fail;
 	dump_next(d);
-	s->dump = d;
+	d->slot = slot;
+	*slot = d;
 	lane_submit(&s->closer, &d->job);
 	return;
 
@@ -201,4 +204,10 @@ fail:
 	if (d != NULL)
 		free(d->path);
 	free(d);
+}
+
+void
+status_dump_forget(struct dump *d)
+{
+	d->slot = NULL;
 }

@@ -41,7 +41,7 @@ static void
 put_counter(struct status *st)
 {
 	struct json *j = &st->json;
-	const struct poolcounter_figures *f = &st->counter;
+	const struct counter_service_figures *f = &st->counter;
 
 	if (!st->counts) {
 		json_put_null(j, "counter");

@@ -14,9 +14,9 @@
 #include "conf/conf.h"
 #include "control/status.h"
 #include "core/app.h"
+#include "core/counter.h"
+#include "core/limiter.h"
 #include "core/process.h"
-#include "counter/limiter.h"
-#include "counter/poolcounter.h"
 #include "daemon/worker.h"
 #include "sys/json.h"
 #include "sys/procinfo.h"
@@ -128,7 +128,7 @@ struct status {
 	bool counts; /* there is a counter: counter and its addresses */
 	size_t counter_listen; /* string: the first of so many */
 	size_t counter_nlisten;
-	struct poolcounter_figures counter;
+	struct counter_service_figures counter;
 	struct status_app *apps;
 	size_t napps;
 	struct status_worker *workers; /* by app */

@@ -67,7 +67,7 @@ static void
 put_counter(struct status *st)
 {
 	struct text *t = &st->piece;
-	const struct poolcounter_figures *f = &st->counter;
+	const struct counter_service_figures *f = &st->counter;
 	const char *address = status_string(st, st->counter_listen);
 
 	if (!st->counts)

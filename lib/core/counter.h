@@ -233,4 +233,27 @@ const char *counter_word_text(enum counter_word word);
 /* Asserts every invariant: O(size of the counter). */
 void counter_check(const struct counter *c);
 
+/* --- a service built on it ---------------------------------------------- */
+
+/* What a service shows of itself. */
+struct counter_service_figures {
+	uint32_t clients;
+	uint32_t max_clients;
+	uint32_t keys;
+	uint32_t max_keys;
+	uint64_t connections; /* ever */
+	uint64_t refused_clients; /* more than max_clients */
+	uint64_t connect_errors;
+	uint64_t failed_sends;
+	uint64_t uptime; /* seconds */
+	struct counter_figures counter;
+};
+
+/* An address of a service; the texts are the service's. */
+struct counter_address {
+	const char *where; /* in pool.conf's words */
+	const char *listens; /* where it really listens, for people */
+	const char *reach; /* the same for a process of this machine */
+};
+
 #endif

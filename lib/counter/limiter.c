@@ -1,5 +1,6 @@
 /* Locks of a PoolCounter in front of an app. */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,31 +13,22 @@
 void
 limiter_unreachable(struct limiter *l, const char *why, tstamp now)
 {
-	struct group *g = l->group;
-	bool open = g->conf->limit_fail == CONF_LIMIT_FAIL_OPEN;
+	bool open;
 
 	l->figures.asked--;
 	l->figures.unreachable++;
+	open = l->events->unreachable(l->events_arg, now + LIMITER_REST, now);
 	log_limited(&l->rate, now, LOG_LEVEL_WARN,
-	    "%s: limit: %s: %s; connections are %s for a second", g->conf->name,
+	    "%s: limit: %s: %s; connections are %s for a second", l->app,
 	    l->server, why, open ? "let in without it" : "held back");
-	pool_lock_unavailable(
-	    &g->sup->pool, g->app, open, now + LIMITER_REST, now);
 }
 
 void
-limiter_ask(struct supervisor *s, const struct action *a, tstamp now)
+limiter_ask(struct limiter *l, tstamp now)
 {
-	struct limiter *l = s->groups[a->app]->limiter;
-	struct lock *k;
+	struct lock *k = TAILQ_FIRST(&l->idle);
 
-	if (l == NULL) {
-		pool_lock_unavailable(
-		    &s->pool, a->app, true, now + LIMITER_REST, now);
-		return;
-	}
 	l->figures.asked++;
-	k = TAILQ_FIRST(&l->idle);
 	if (k != NULL)
 		lock_ask(k, now);
 	else if (lock_new(l, now) == NULL)
@@ -44,19 +36,11 @@ limiter_ask(struct supervisor *s, const struct action *a, tstamp now)
 }
 
 void
-limiter_give_back(struct supervisor *s, const struct action *a, tstamp now)
+limiter_give_back(struct limiter *l, uint32_t lock, tstamp now)
 {
-	struct limiter *l = s->groups[a->app]->limiter;
-	struct lock *k;
-
-	/* The limit may have been taken away, and its locks with it. */
-	if (l == NULL || a->lock >= l->ntokens)
-		return;
-	k = l->tokens[a->lock];
-	if (k == NULL)
-		return;
+	assert(lock < l->ntokens && l->tokens[lock] != NULL);
 	l->figures.held--;
-	lock_release(k, now);
+	lock_release(l->tokens[lock], now);
 }
 
 /* --- configuration ------------------------------------------------------ */
@@ -86,28 +70,43 @@ limiter_drop_idle(struct limiter *l)
 		lock_free(k);
 }
 
-void
-limiter_configure(struct group *g)
+static void
+check(struct timer *t, tstamp now)
 {
-	const struct conf_limit *limit = &g->conf->limit;
-	struct limiter *l = g->limiter;
+	struct limiter *l = TIMER_OWNER(t, struct limiter, check);
+	struct lock *k, *next;
 
-	/* Locks that are held are still to be given back: it stays. */
-	if (limit->server == NULL)
-		return;
-	if (l == NULL) {
-		l = calloc(1, sizeof(*l));
-		if (l == NULL) {
-			log_warn("%s: limit", g->conf->name);
-			return;
-		}
-		l->group = g;
-		l->check_at = TSTAMP_NEVER;
-		TAILQ_INIT(&l->locks);
-		TAILQ_INIT(&l->idle);
-		TAILQ_INSERT_TAIL(&g->sup->limiters, l, next);
-		g->limiter = l;
+	for (k = TAILQ_FIRST(&l->locks); k != NULL; k = next) {
+		next = TAILQ_NEXT(k, next);
+		if (k->deadline <= now)
+			lock_fail(k, "it does not answer", now);
+		else
+			timer_advance(&l->loop->timers, &l->check, k->deadline);
 	}
+}
+
+struct limiter *
+limiter_new(struct loop *loop, struct poolcounter *own, const char *app,
+    const struct limiter_events *events, void *events_arg)
+{
+	struct limiter *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	l->loop = loop;
+	l->own = own;
+	l->app = app;
+	l->events = events;
+	l->events_arg = events_arg;
+	timer_init(&l->check, check);
+	TAILQ_INIT(&l->locks);
+	TAILQ_INIT(&l->idle);
+	return l;
+}
+
+void
+limiter_configure(struct limiter *l, const struct conf_limit *limit)
+{
 	limiter_drop_idle(l);
 	limiter_set(l, limit);
 }
@@ -130,52 +129,13 @@ limiter_free(struct limiter *l)
 	limiter_drop_idle(l);
 	while ((k = TAILQ_FIRST(&l->locks)) != NULL)
 		lock_free(k);
-	TAILQ_REMOVE(&l->group->sup->limiters, l, next);
-	l->group->limiter = NULL;
+	timer_set(&l->loop->timers, &l->check, TSTAMP_NEVER);
 	free(l->tokens);
 	free(l);
 }
 
-/* --- time --------------------------------------------------------------- */
-
-tstamp
-limiter_deadline(const struct supervisor *s)
-{
-	tstamp at = TSTAMP_NEVER;
-	const struct limiter *l;
-
-	TAILQ_FOREACH(l, &s->limiters, next)
-		at = tstamp_min(at, l->check_at);
-	return at;
-}
-
-static void
-limiter_check(struct limiter *l, tstamp now)
-{
-	struct lock *k, *next;
-
-	l->check_at = TSTAMP_NEVER;
-	for (k = TAILQ_FIRST(&l->locks); k != NULL; k = next) {
-		next = TAILQ_NEXT(k, next);
-		if (k->deadline <= now)
-			lock_fail(k, "it does not answer", now);
-		else
-			l->check_at = tstamp_min(l->check_at, k->deadline);
-	}
-}
-
-void
-limiter_tick(struct supervisor *s, tstamp now)
-{
-	struct limiter *l;
-
-	TAILQ_FOREACH(l, &s->limiters, next)
-		if (l->check_at <= now)
-			limiter_check(l, now);
-}
-
 const struct limiter_figures *
-limiter_figures(const struct group *g)
+limiter_figures(const struct limiter *l)
 {
-	return g->limiter == NULL ? NULL : &g->limiter->figures;
+	return &l->figures;
 }

@@ -9,43 +9,39 @@
  * else fails.
  */
 
-#include "daemon/group.h"
+#include <stdint.h>
 
-struct action;
+#include "conf/conf.h"
+#include "core/limiter.h"
+#include "sys/loop.h"
+
 struct limiter;
+struct poolcounter;
 
 /*
- * Makes or changes g->limiter as the group's configuration wants it. Without
- * memory for it the server counts as unreachable.
+ * own: the counter of this daemon. app is for the log; it, events and
+ * events_arg outlive the limiter. NULL and errno.
  */
-void limiter_configure(struct group *g);
+struct limiter *limiter_new(struct loop *loop, struct poolcounter *own,
+    const char *app, const struct limiter_events *events, void *events_arg);
 
-/* How many descriptors the limit of an app may need. */
-unsigned limiter_descriptors(const struct conf_app *conf);
+/* What is asked for from now on, and where; limit->server is not NULL. */
+void limiter_configure(struct limiter *l, const struct conf_limit *limit);
 
 /* Closes every connection: the server takes the locks back. */
 void limiter_free(struct limiter *l);
 
-/* ACTION_LOCK and ACTION_UNLOCK. */
-void limiter_ask(struct supervisor *s, const struct action *a, tstamp now);
-void limiter_give_back(
-    struct supervisor *s, const struct action *a, tstamp now);
+/* Asks for a lock; one of the events is the answer, perhaps within this call.
+ */
+void limiter_ask(struct limiter *l, tstamp now);
 
-/* When limiter_tick() is due: servers that do not answer. */
-tstamp limiter_deadline(const struct supervisor *s);
-void limiter_tick(struct supervisor *s, tstamp now);
+/* Gives a lock back that was granted under this number. */
+void limiter_give_back(struct limiter *l, uint32_t lock, tstamp now);
 
 /* For the status. */
-struct limiter_figures {
-	unsigned held; /* locks that connections or waiters have */
-	unsigned asked; /* requests that are not answered yet */
-	uint64_t granted;
-	uint64_t full; /* answers QUEUE_FULL */
-	uint64_t timed_out; /* answers TIMEOUT */
-	uint64_t unreachable; /* requests without an answer */
-};
+const struct limiter_figures *limiter_figures(const struct limiter *l);
 
-/* NULL: the group has no limit. */
-const struct limiter_figures *limiter_figures(const struct group *g);
+/* How many descriptors the limit of an app may need. */
+unsigned limiter_descriptors(const struct conf_app *conf);
 
 #endif

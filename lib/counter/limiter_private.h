@@ -6,7 +6,7 @@
 #include <sys/queue.h>
 
 #include "counter/limiter.h"
-#include "daemon/supervisor.h"
+#include "sys/log.h"
 
 /* How long a server has to accept, and to answer beyond what it may wait. */
 #define LIMITER_CONNECT TSPAN_MSECONDS(250)
@@ -45,8 +45,11 @@ struct lock {
 TAILQ_HEAD(locks, lock);
 
 struct limiter {
-	TAILQ_ENTRY(limiter) next; /* in supervisor.limiters */
-	struct group *group;
+	struct loop *loop;
+	struct poolcounter *own; /* the counter of this daemon */
+	const char *app; /* for the log */
+	const struct limiter_events *events;
+	void *events_arg;
 	struct conf_listen where; /* of the server; strings not owned */
 	bool local; /* our own counter */
 	char server[160]; /* for the log */
@@ -57,7 +60,7 @@ struct limiter {
 	unsigned nidle;
 	struct lock **tokens; /* by token; NULL: free */
 	uint32_t ntokens;
-	tstamp check_at; /* no deadline of a lock is earlier */
+	struct timer check; /* no deadline of a lock is earlier */
 	struct limiter_figures figures;
 	struct log_rate rate;
 };

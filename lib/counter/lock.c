@@ -17,12 +17,6 @@
 
 static void lock_ready(struct loop_io *io, uint32_t events, tstamp now);
 
-static struct supervisor *
-lock_supervisor(const struct lock *k)
-{
-	return k->limiter->group->sup;
-}
-
 /* --- tokens ------------------------------------------------------------- */
 
 static bool
@@ -51,7 +45,7 @@ static void
 lock_wait(struct lock *k, tstamp until)
 {
 	k->deadline = until;
-	k->limiter->check_at = tstamp_min(k->limiter->check_at, until);
+	timer_advance(&k->limiter->loop->timers, &k->limiter->check, until);
 }
 
 /* --- connections -------------------------------------------------------- */
@@ -61,7 +55,7 @@ lock_disconnect(struct lock *k)
 {
 	if (k->io.fd == -1)
 		return;
-	(void)loop_set(&lock_supervisor(k)->loop, &k->io, 0);
+	(void)loop_set(k->limiter->loop, &k->io, 0);
 	close(k->io.fd);
 	k->io.fd = -1;
 }
@@ -87,11 +81,10 @@ static int
 lock_connect(struct lock *k, tstamp now)
 {
 	struct limiter *l = k->limiter;
-	struct supervisor *s = lock_supervisor(k);
 	const struct sockaddr *to = (const struct sockaddr *)&l->where.addr;
 
 	if (l->local) {
-		k->io.fd = poolcounter_join(s->counter, now);
+		k->io.fd = poolcounter_join(l->own, now);
 		if (k->io.fd == -1)
 			return -1;
 	} else {
@@ -108,7 +101,7 @@ lock_connect(struct lock *k, tstamp now)
 			goto fail;
 	}
 	k->io.ready = lock_ready;
-	if (loop_set(&s->loop, &k->io, EPOLLIN | EPOLLOUT) == 0)
+	if (loop_set(l->loop, &k->io, EPOLLIN | EPOLLOUT) == 0)
 		return 0;
 fail:
 	close(k->io.fd);
@@ -160,7 +153,7 @@ lock_fail(struct lock *k, const char *why, tstamp now)
 		/* The server has given it to somebody else by now. */
 		log_limited(&l->rate, now, LOG_LEVEL_WARN,
 		    "%s: limit: %s: a lock was lost with its connection: %s",
-		    l->group->conf->name, l->server, why);
+		    l->app, l->server, why);
 		lock_disconnect(k);
 		k->state = LOCK_GONE;
 		break;
@@ -240,8 +233,6 @@ static void
 lock_answered(struct lock *k, const char *word, tstamp now)
 {
 	struct limiter *l = k->limiter;
-	struct group *g = l->group;
-	struct pool *p = &g->sup->pool;
 
 	if (strcmp(word, "LOCKED") == 0) {
 		k->state = LOCK_HELD;
@@ -249,17 +240,17 @@ lock_answered(struct lock *k, const char *word, tstamp now)
 		l->figures.asked--;
 		l->figures.held++;
 		l->figures.granted++;
-		pool_lock_granted(p, g->app, k->token, now);
+		l->events->granted(l->events_arg, k->token, now);
 	} else if (strcmp(word, "QUEUE_FULL") == 0) {
 		lock_rest(k);
 		l->figures.asked--;
 		l->figures.full++;
-		pool_lock_denied(p, g->app, false, now);
+		l->events->denied(l->events_arg, false, now);
 	} else if (strcmp(word, "TIMEOUT") == 0) {
 		lock_rest(k);
 		l->figures.asked--;
 		l->figures.timed_out++;
-		pool_lock_denied(p, g->app, true, now);
+		l->events->denied(l->events_arg, true, now);
 	} else {
 		lock_fail(k, word, now);
 	}
@@ -324,8 +315,7 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 		return;
 	if (getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1)
 		error = errno;
-	if (error == 0 &&
-	    loop_set(&lock_supervisor(k)->loop, io, EPOLLIN) == -1)
+	if (error == 0 && loop_set(k->limiter->loop, io, EPOLLIN) == -1)
 		error = errno;
 	if (error != 0)
 		lock_fail(k, strerror(error), now);

@@ -26,13 +26,14 @@ pc_settle(struct poolcounter *pc, tstamp now)
 /* --- time --------------------------------------------------------------- */
 
 tstamp
-poolcounter_deadline(const struct poolcounter *pc)
+poolcounter_deadline(const void *arg)
 {
+	const struct poolcounter *pc = arg;
 	const struct pc_client *cl;
 	const struct pc_door *d;
 	tstamp at;
 
-	if (pc == NULL)
+	if (pc->memory == NULL)
 		return TSTAMP_NEVER;
 	at = counter_deadline(&pc->counter);
 	TAILQ_FOREACH(d, &pc->doors, next)
@@ -56,12 +57,13 @@ pc_cut_off_stalled(struct poolcounter *pc, tstamp now)
 }
 
 void
-poolcounter_tick(struct poolcounter *pc, tstamp now)
+poolcounter_tick(void *arg, tstamp now)
 {
+	struct poolcounter *pc = arg;
 	struct pc_door *d;
 	struct pc_client *cl;
 
-	if (pc == NULL)
+	if (pc->memory == NULL)
 		return;
 	if (counter_deadline(&pc->counter) <= now) {
 		counter_tick(&pc->counter, now);
@@ -78,45 +80,33 @@ poolcounter_tick(struct poolcounter *pc, tstamp now)
 
 /* --- what is known of it ------------------------------------------------ */
 
-const char *
-poolcounter_address(const struct poolcounter *pc)
+bool
+poolcounter_address(const void *arg, size_t i, struct counter_address *out)
 {
-	const struct pc_door *d = pc == NULL ? NULL : TAILQ_FIRST(&pc->doors);
-
-	return d == NULL ? NULL : d->reach;
-}
-
-static const struct pc_door *
-pc_door_number(const struct poolcounter *pc, size_t i)
-{
-	const struct pc_door *d = pc == NULL ? NULL : TAILQ_FIRST(&pc->doors);
+	const struct poolcounter *pc = arg;
+	const struct pc_door *d = TAILQ_FIRST(&pc->doors);
 
 	for (; d != NULL && i > 0; i--)
 		d = TAILQ_NEXT(d, next);
-	return d;
+	if (d == NULL)
+		return false;
+	*out = (struct counter_address){
+		.where = d->where.text,
+		.listens = d->address,
+		.reach = d->reach,
+	};
+	return true;
 }
 
-const char *
-poolcounter_listens(const struct poolcounter *pc, size_t i)
-{
-	const struct pc_door *d = pc_door_number(pc, i);
-
-	return d == NULL ? NULL : d->address;
-}
-
-const char *
-poolcounter_where(const struct poolcounter *pc, size_t i)
-{
-	const struct pc_door *d = pc_door_number(pc, i);
-
-	return d == NULL ? NULL : d->where.text;
-}
-
-void
+bool
 poolcounter_figures(
-    const struct poolcounter *pc, tstamp now, struct poolcounter_figures *out)
+    const void *arg, tstamp now, struct counter_service_figures *out)
 {
-	*out = (struct poolcounter_figures){
+	const struct poolcounter *pc = arg;
+
+	if (pc->memory == NULL)
+		return false;
+	*out = (struct counter_service_figures){
 		.clients = counter_clients(&pc->counter),
 		.max_clients = pc->counter.in_force.clients,
 		.keys = pc->counter.used_keys,
@@ -128,4 +118,5 @@ poolcounter_figures(
 		.uptime = (uint64_t)((now - pc->started) / TSPAN_SECONDS(1)),
 		.counter = pc->counter.figures,
 	};
+	return true;
 }

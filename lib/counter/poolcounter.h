@@ -16,67 +16,56 @@
 #include "conf/conf.h"
 #include "core/counter.h"
 #include "core/tstamp.h"
+#include "sys/lane.h"
+#include "sys/loop.h"
 
 struct poolcounter;
-struct supervisor;
 
 /*
- * A change to what conf says, in two steps.  prepare: all that may fail, and
- * nothing that anybody could notice; s->counter comes into being if conf has
- * a counter.  false: logged, and nothing has changed.  Then either commit or
- * abort.  Also used for the first configuration.
+ * A service without addresses and clients. What strangers may have prepared
+ * is closed in the closer's lane. NULL and errno.
  */
-bool poolcounter_prepare(struct supervisor *s, const struct conf *conf);
-void poolcounter_commit(
-    struct supervisor *s, const struct conf *conf, tstamp now);
-void poolcounter_abort(struct supervisor *s);
+struct poolcounter *poolcounter_new(struct loop *loop, struct lane *closer);
 
-/* Cuts every client off and frees s->counter, which may be NULL. */
-void poolcounter_close(struct supervisor *s);
+/*
+ * The functions whose first parameter is void * are for tables of functions:
+ * it is the struct poolcounter.
+ *
+ * A change to what conf says, in two steps; the first configuration is one,
+ * too. prepare() does all that may fail, and nothing that anybody could
+ * notice; spare: descriptors that are left when conf has all it needs.
+ * Returns 0; or an exit status, logged, and then nothing has changed. After
+ * success commit() or abort() follows.
+ */
+int poolcounter_prepare(void *arg, const struct conf *conf, uint32_t spare);
+void poolcounter_commit(void *arg, const struct conf *conf, tstamp now);
+void poolcounter_abort(void *arg);
+
+/* Cuts every client off and frees the service. */
+void poolcounter_close(void *arg, tstamp now);
 
 /*
  * A connection to the service from inside the daemon: the caller's end, not
- * blocking. -1 and errno.
+ * blocking. -1 and errno, ECONNREFUSED if the configuration has no counter.
  */
 int poolcounter_join(struct poolcounter *pc, tstamp now);
 
 /*
  * Once in each turn, after the events: timeouts, and what clients are to be
- * told.  pc may be NULL, also of the functions that follow.
+ * told; and when that is due if nothing happens before.
  */
-void poolcounter_tick(struct poolcounter *pc, tstamp now);
-
-/* When poolcounter_tick() is due, if nothing happens before. */
-tstamp poolcounter_deadline(const struct poolcounter *pc);
+void poolcounter_tick(void *arg, tstamp now);
+tstamp poolcounter_deadline(const void *arg);
 
 /*
- * Where a process of this machine reaches it, in pool.conf's words; NULL:
- * nowhere.  Until the next reload.
+ * Address number i, until the next reload: processes of this machine are told
+ * the first. False: there are no more.
  */
-const char *poolcounter_address(const struct poolcounter *pc);
+bool poolcounter_address(
+    const void *arg, size_t i, struct counter_address *out);
 
-/*
- * Address number i, as people and status want it, and in pool.conf's words;
- * NULL: there are no more.
- */
-const char *poolcounter_listens(const struct poolcounter *pc, size_t i);
-const char *poolcounter_where(const struct poolcounter *pc, size_t i);
-
-/* For the status.  Its `counter` may be read. */
-struct poolcounter_figures {
-	uint32_t clients;
-	uint32_t max_clients;
-	uint32_t keys;
-	uint32_t max_keys;
-	uint64_t connections; /* ever */
-	uint64_t refused_clients; /* more than max_clients */
-	uint64_t connect_errors;
-	uint64_t failed_sends;
-	uint64_t uptime; /* seconds */
-	struct counter_figures counter;
-};
-
-void poolcounter_figures(
-    const struct poolcounter *pc, tstamp now, struct poolcounter_figures *out);
+/* False: the configuration has no counter. */
+bool poolcounter_figures(
+    const void *arg, tstamp now, struct counter_service_figures *out);
 
 #endif

@@ -29,7 +29,7 @@ pc_close_fd(struct poolcounter *pc, int fd, bool tcp)
 		return;
 	}
 	(void)shutdown(fd, SHUT_RDWR);
-	supervisor_close(pc->sup, fd);
+	lane_close(pc->closer, fd);
 }
 
 /* One that may not come in is told why. */
@@ -53,7 +53,7 @@ poolcounter_join(struct poolcounter *pc, tstamp now)
 {
 	int ends[2];
 
-	if (pc == NULL) {
+	if (pc->memory == NULL) {
 		errno = ECONNREFUSED;
 		return -1;
 	}
@@ -85,7 +85,7 @@ pc_client_new(struct poolcounter *pc, int fd, bool tcp, tstamp now)
 	cl->out = cl->small;
 	cl->out_size = sizeof(cl->small);
 	cl->io = (struct loop_io){ .fd = fd, .ready = pc_client_ready };
-	if (loop_set(&pc->sup->loop, &cl->io, EPOLLIN) == -1)
+	if (loop_set(pc->loop, &cl->io, EPOLLIN) == -1)
 		goto fail;
 	pc->clients[number] = cl;
 	pc->connections++;
@@ -122,7 +122,7 @@ pc_client_close(struct pc_client *cl, tstamp now)
 {
 	struct poolcounter *pc = cl->pc;
 
-	(void)loop_set(&pc->sup->loop, &cl->io, 0);
+	(void)loop_set(pc->loop, &cl->io, 0);
 	pc_close_fd(pc, cl->io.fd, cl->tcp);
 	pc_client_drop_out(cl);
 	if (cl->dirty)
@@ -198,7 +198,7 @@ pc_client_stall(struct pc_client *cl, size_t sent, tstamp now)
 		TAILQ_INSERT_TAIL(&pc->stalled, cl, stalled_next);
 	}
 	if (pc->pending <= PC_PENDING_MAX &&
-	    loop_set(&pc->sup->loop, &cl->io, EPOLLOUT) == 0)
+	    loop_set(pc->loop, &cl->io, EPOLLOUT) == 0)
 		return;
 	pc->failed_sends++;
 	log_limited(&pc->stall_rate, now, LOG_LEVEL_WARN,
@@ -236,7 +236,7 @@ pc_client_flush(struct pc_client *cl, tstamp now)
 	}
 	pc_client_drop_out(cl);
 	if (cl->io.events != EPOLLIN &&
-	    loop_set(&pc->sup->loop, &cl->io, EPOLLIN) == -1)
+	    loop_set(pc->loop, &cl->io, EPOLLIN) == -1)
 		pc_client_close(cl, now);
 }
 
@@ -323,7 +323,7 @@ pc_client_recv(struct pc_client *cl, char *buf, size_t size)
 		return recv(cl->io.fd, buf, size, MSG_DONTWAIT);
 	n = fdpass_recv(cl->io.fd, buf, size, MSG_DONTWAIT, &got);
 	for (size_t i = 0; n != -1 && i < got.nfds; i++)
-		supervisor_close(cl->pc->sup, got.fds[i]);
+		lane_close(cl->pc->closer, got.fds[i]);
 	return n;
 }
 

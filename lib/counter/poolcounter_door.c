@@ -183,7 +183,7 @@ pc_door_watch(struct pc_door *d)
 	d->rest_until = TSTAMP_NEVER;
 	d->io.fd = d->listener.fd;
 	d->io.ready = pc_door_ready;
-	if (loop_set(&d->pc->sup->loop, &d->io, EPOLLIN) == -1)
+	if (loop_set(d->pc->loop, &d->io, EPOLLIN) == -1)
 		log_warn("counter: %s", d->address);
 }
 
@@ -197,7 +197,7 @@ pc_door_use(struct pc_door *d)
 void
 pc_door_close(struct pc_door *d)
 {
-	(void)loop_set(&d->pc->sup->loop, &d->io, 0);
+	(void)loop_set(d->pc->loop, &d->io, 0);
 	listener_fini(&d->listener);
 	pc_door_free(d);
 }
@@ -207,7 +207,7 @@ pc_door_close(struct pc_door *d)
 static void
 pc_door_rest(struct pc_door *d, tstamp until)
 {
-	(void)loop_set(&d->pc->sup->loop, &d->io, 0);
+	(void)loop_set(d->pc->loop, &d->io, 0);
 	d->rest_until = until;
 }
 
@@ -219,7 +219,7 @@ pc_door_mend(struct pc_door *d, tstamp now)
 		log_warnx("counter: %s was shut down by somebody: binding it "
 			  "anew",
 		    d->address);
-		(void)loop_set(&d->pc->sup->loop, &d->io, 0);
+		(void)loop_set(d->pc->loop, &d->io, 0);
 		listener_fini(&d->listener);
 	}
 	if (d->where.kind == CONF_LISTEN_FD || !pc_door_listen(d, -1))

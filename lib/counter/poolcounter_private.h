@@ -11,7 +11,8 @@
 #include <sys/queue.h>
 
 #include "counter/poolcounter.h"
-#include "daemon/supervisor.h"
+#include "sys/listener.h"
+#include "sys/log.h"
 
 /* Accepts of one door in one turn at most. */
 #define PC_ACCEPTS 64
@@ -66,14 +67,15 @@ struct pc_door {
 TAILQ_HEAD(pc_doors, pc_door);
 
 struct poolcounter {
-	struct supervisor *sup;
+	struct loop *loop;
+	struct lane *closer;
 	struct counter counter;
-	void *memory; /* of the core */
+	void *memory; /* of the core; NULL: there was no counter so far */
 	struct pc_client **clients; /* by number; NULL: none */
 	struct pc_doors doors;
 	struct pc_doors fresh; /* opened by prepare, not in use yet */
 	struct counter_limits limits; /* that commit puts into force */
-	bool born; /* by the prepare that is not committed yet */
+	bool fresh_tables; /* of the prepare that is not committed yet */
 	struct pc_clients dirty;
 	struct pc_clients stalled; /* the longest first */
 	size_t pending; /* bytes of those that are stalled */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "counter/poolcounter_private.h"
 #include "sys/log.h"
@@ -14,10 +15,8 @@
 
 /* What the configuration wants, and what there are descriptors for. */
 static void
-pc_limits(const struct conf *conf, struct counter_limits *out)
+pc_limits(const struct conf *conf, uint32_t spare, struct counter_limits *out)
 {
-	uint32_t spare = supervisor_spare(conf);
-
 	out->clients = conf->counter_max_clients;
 	if (out->clients > spare) {
 		log_warnx("%s: counter_max_clients %u is more than there are "
@@ -58,7 +57,7 @@ pc_reserve(struct poolcounter *pc, const struct counter_limits *wanted)
 	if (pc->memory == NULL) {
 		arc4random_buf(&seed, sizeof(seed));
 		counter_init(
-		    &pc->counter, &l, memory, &seed, loop_now(&pc->sup->loop));
+		    &pc->counter, &l, memory, &seed, loop_now(pc->loop));
 	} else {
 		memcpy(clients, pc->clients,
 		    pc->counter.nclients * sizeof(struct pc_client *));
@@ -72,16 +71,15 @@ pc_reserve(struct poolcounter *pc, const struct counter_limits *wanted)
 	return true;
 }
 
-static struct poolcounter *
-pc_new(struct supervisor *s)
+struct poolcounter *
+poolcounter_new(struct loop *loop, struct lane *closer)
 {
 	struct poolcounter *pc = calloc(1, sizeof(*pc));
 
 	if (pc == NULL)
 		return NULL;
-	pc->sup = s;
-	pc->born = true;
-	pc->started = loop_now(&s->loop);
+	pc->loop = loop;
+	pc->closer = closer;
 	TAILQ_INIT(&pc->doors);
 	TAILQ_INIT(&pc->fresh);
 	TAILQ_INIT(&pc->dirty);
@@ -90,11 +88,13 @@ pc_new(struct supervisor *s)
 }
 
 static void
-pc_free(struct poolcounter *pc)
+pc_free_tables(struct poolcounter *pc)
 {
 	free(pc->clients);
 	free(pc->memory);
-	free(pc);
+	pc->clients = NULL;
+	pc->memory = NULL;
+	memset(&pc->counter, 0, sizeof(pc->counter));
 }
 
 /* --- configuration ------------------------------------------------------ */
@@ -130,50 +130,41 @@ pc_open_doors(struct poolcounter *pc, const struct conf *conf)
 	return true;
 }
 
-bool
-poolcounter_prepare(struct supervisor *s, const struct conf *conf)
+int
+poolcounter_prepare(void *arg, const struct conf *conf, uint32_t spare)
 {
-	struct poolcounter *pc = s->counter;
+	struct poolcounter *pc = arg;
 
-	if (pc == NULL && conf->counter_len == 0)
-		return true;
-	if (pc == NULL) {
-		pc = pc_new(s);
-		if (pc == NULL) {
-			log_error("counter");
-			return false;
-		}
-		s->counter = pc;
-	}
-	pc_limits(conf, &pc->limits);
+	if (pc->memory == NULL && conf->counter_len == 0)
+		return EX_OK;
+	pc->fresh_tables = pc->memory == NULL;
+	if (pc->fresh_tables)
+		pc->started = loop_now(pc->loop);
+	pc_limits(conf, spare, &pc->limits);
 	if (!pc_reserve(pc, &pc->limits)) {
 		log_error("counter: no memory for %u clients and %u keys",
 		    pc->limits.clients, pc->limits.keys);
-		poolcounter_abort(s);
-		return false;
+		return EX_CANTCREAT;
 	}
 	if (pc_open_doors(pc, conf))
-		return true;
-	poolcounter_abort(s);
-	return false;
+		return EX_OK;
+	poolcounter_abort(pc);
+	return EX_CANTCREAT;
 }
 
 void
-poolcounter_abort(struct supervisor *s)
+poolcounter_abort(void *arg)
 {
-	struct poolcounter *pc = s->counter;
+	struct poolcounter *pc = arg;
 	struct pc_door *d;
 
-	if (pc == NULL)
-		return;
 	while ((d = TAILQ_FIRST(&pc->fresh)) != NULL) {
 		TAILQ_REMOVE(&pc->fresh, d, next);
 		pc_door_close(d);
 	}
-	if (pc->born) {
-		pc_free(pc);
-		s->counter = NULL;
-	}
+	if (pc->fresh_tables)
+		pc_free_tables(pc);
+	pc->fresh_tables = false;
 }
 
 /* As the file has them: the first one is told to processes. */
@@ -193,14 +184,14 @@ pc_order(struct poolcounter *pc, const struct conf *conf)
 }
 
 void
-poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
+poolcounter_commit(void *arg, const struct conf *conf, tstamp now)
 {
-	struct poolcounter *pc = s->counter;
+	struct poolcounter *pc = arg;
 	struct pc_door *d, *next;
 
-	if (pc == NULL)
+	if (pc->memory == NULL)
 		return;
-	pc->born = false;
+	pc->fresh_tables = false;
 	counter_resize(&pc->counter, &pc->limits);
 	for (d = TAILQ_FIRST(&pc->doors); d != NULL; d = next) {
 		next = TAILQ_NEXT(d, next);
@@ -217,14 +208,11 @@ poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
 }
 
 void
-poolcounter_close(struct supervisor *s)
+poolcounter_close(void *arg, tstamp now)
 {
-	struct poolcounter *pc = s->counter;
-	tstamp now = loop_now(&s->loop);
+	struct poolcounter *pc = arg;
 	struct pc_door *d;
 
-	if (pc == NULL)
-		return;
 	while ((d = TAILQ_FIRST(&pc->doors)) != NULL) {
 		TAILQ_REMOVE(&pc->doors, d, next);
 		pc_door_close(d);
@@ -232,6 +220,6 @@ poolcounter_close(struct supervisor *s)
 	for (uint32_t n = 0; n < pc->counter.nclients; n++)
 		if (pc->clients[n] != NULL)
 			pc_client_close(pc->clients[n], now);
-	pc_free(pc);
-	s->counter = NULL;
+	pc_free_tables(pc);
+	free(pc);
 }

@@ -75,7 +75,7 @@ put_times(struct pc_client *cl, const struct counter_figures *f)
 
 /* A word that is none of these, in any case, is no counter. */
 static bool
-put_counters(struct pc_client *cl, const struct poolcounter_figures *all,
+put_counters(struct pc_client *cl, const struct counter_service_figures *all,
     const char *wanted, size_t len)
 {
 	const struct counter_figures *f = &all->counter;
@@ -113,9 +113,9 @@ put_counters(struct pc_client *cl, const struct poolcounter_figures *all,
 void
 pc_stats(struct pc_client *cl, const char *what, size_t len, tstamp now)
 {
-	struct poolcounter_figures all;
+	struct counter_service_figures all;
 
-	poolcounter_figures(cl->pc, now, &all);
+	(void)poolcounter_figures(cl->pc, now, &all);
 	if (len == 0 || (len == 6 && strncasecmp(what, "UPTIME", 6) == 0)) {
 		put_uptime(cl, all.uptime);
 	} else if (len == 4 && strncasecmp(what, "FULL", 4) == 0) {

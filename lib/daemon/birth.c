@@ -10,7 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "counter/poolcounter.h"
 #include "daemon/birth.h"
 #include "daemon/listening.h"
 #include "daemon/supervisor.h"
@@ -157,7 +156,7 @@ env_build(struct birth *b)
 {
 	const struct worker *w = b->worker;
 	const struct conf_app *conf = w->group->conf;
-	const char *counter = poolcounter_address(w->group->sup->counter);
+	struct counter_address counter;
 	struct env e = { 0 };
 
 	if (!conf->clear_environment)
@@ -167,8 +166,8 @@ env_build(struct birth *b)
 	if (conf->clear_environment)
 		env_format(&e, "PATH=/usr/local/bin:/usr/bin:/bin");
 	env_identity(&e, &conf->identity);
-	if (counter != NULL)
-		env_format(&e, WIRE_ENV_COUNTER "=%s", counter);
+	if (services_counter_address(&w->group->sup->services, 0, &counter))
+		env_format(&e, WIRE_ENV_COUNTER "=%s", counter.reach);
 	for (char **p = conf->environment; *p != NULL; p++)
 		env_put(&e, strdup(*p));
 	env_channel(&e, w);

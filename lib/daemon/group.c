@@ -9,10 +9,10 @@
 
 #include "conf/conf_pool.h"
 #include "core/app.h"
-#include "counter/limiter.h"
 #include "daemon/group.h"
 #include "daemon/holding.h"
 #include "daemon/listening.h"
+#include "daemon/locks.h"
 #include "daemon/measure.h"
 #include "daemon/supervisor.h"
 #include "daemon/touch.h"
@@ -43,7 +43,7 @@ group_new(struct supervisor *s, struct config *config,
 		log_info("%s: handoff = accept sets no_new_privileges, so that "
 			 "set-user-ID programs gain no rights",
 		    conf->name);
-	limiter_configure(g);
+	locks_configure(g);
 	measure_configure(g, now);
 	touch_configure(g, NULL, now);
 	conf_pool_options(conf, &o);
@@ -65,7 +65,7 @@ group_configure(
 
 	g->config = config_ref(config);
 	g->conf = conf;
-	limiter_configure(g);
+	locks_configure(g);
 	measure_configure(g, now);
 	touch_configure(g, former, now);
 	worktime_configure(g, now);
@@ -80,8 +80,7 @@ group_free(struct group *g)
 	if (listening_is(g))
 		listening_remove(g);
 	holding_forget(g);
-	if (g->limiter != NULL)
-		limiter_free(g->limiter);
+	locks_free(g);
 	touch_free(g);
 	config_unref(g->config);
 	free(g->slots);

@@ -11,8 +11,6 @@
 #include <string.h>
 
 #include "conf/conf_pool.h"
-#include "control/control.h"
-#include "counter/poolcounter.h"
 #include "daemon/intake.h"
 #include "daemon/logging.h"
 #include "daemon/reload.h"
@@ -347,10 +345,10 @@ reload_let_go(struct reload *r, tstamp now)
  * control socket are there for the new configuration.
  */
 static bool
-reload_prepare(struct reload *r, struct config *config)
+reload_prepare(struct reload *r)
 {
 	struct supervisor *s = r->sup;
-	struct config *old = s->config;
+	const char *refusal;
 
 	r->doors = calloc(r->conf->apps_len + 1, sizeof(*r->doors));
 	if (r->doors == NULL) {
@@ -359,7 +357,7 @@ reload_prepare(struct reload *r, struct config *config)
 	}
 	for (size_t i = 0; i < r->conf->apps_len; i++)
 		TAILQ_INIT(&r->doors[i]);
-	if (!supervisor_affords(r->conf)) {
+	if (!supervisor_affords(s, r->conf)) {
 		reload_say(
 		    r, false, "%s: not enough descriptors", r->conf->file);
 		return false;
@@ -370,21 +368,14 @@ reload_prepare(struct reload *r, struct config *config)
 		reload_say(r, false, "no memory for the tables");
 		return false;
 	}
-	if (!poolcounter_prepare(s, r->conf)) {
-		reload_say(r, false, "%s: the counter cannot be as it says",
-		    r->conf->file);
-		return false;
+	if (services_prepare(&s->services, r->conf,
+		supervisor_spare(s, r->conf), &refusal) == 0) {
+		if (logging_open(r->conf) == 0)
+			return true;
+		services_abort(&s->services);
+		refusal = "the log or the control socket cannot be opened";
 	}
-	s->config = config;
-	if (control_reconfigure(s) && logging_open(r->conf) == 0)
-		return true;
-	s->config = old;
-	(void)control_reconfigure(s);
-	poolcounter_abort(s);
-	reload_say(r, false,
-	    "%s: the log or the control socket cannot be "
-	    "opened",
-	    r->conf->file);
+	reload_say(r, false, "%s: %s", r->conf->file, refusal);
 	return false;
 }
 
@@ -395,7 +386,7 @@ reload_apply(struct reload *r, tstamp now)
 	struct supervisor *s = r->sup;
 	struct config *old = s->config, *config = config_new(r->conf);
 
-	if (config == NULL || !reload_prepare(r, config)) {
+	if (config == NULL || !reload_prepare(r)) {
 		reload_close_doors(r);
 		free(r->doors);
 		if (config == NULL)
@@ -411,7 +402,7 @@ reload_apply(struct reload *r, tstamp now)
 	for (size_t i = 0; i < r->conf->apps_len; i++)
 		reload_app(r, config, i, now);
 	reload_let_go(r, now);
-	poolcounter_commit(s, r->conf, now);
+	services_commit(&s->services, r->conf, now);
 	/* Those of an app there was no memory for. */
 	reload_close_doors(r);
 	free(r->doors);

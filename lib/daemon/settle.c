@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "counter/limiter.h"
 #include "daemon/channel.h"
 #include "daemon/intake.h"
+#include "daemon/locks.h"
 #include "daemon/nursery.h"
 #include "daemon/slow.h"
 #include "daemon/supervisor.h"
@@ -230,8 +230,8 @@ supervisor_settle(struct supervisor *s)
 		[ACTION_KILL] = settle_kill,
 		[ACTION_SLOW] = slow_session,
 		[ACTION_RESUME] = settle_accept,
-		[ACTION_LOCK] = limiter_ask,
-		[ACTION_UNLOCK] = limiter_give_back,
+		[ACTION_LOCK] = locks_ask,
+		[ACTION_UNLOCK] = locks_give_back,
 		[ACTION_OVER] = settle_over,
 		[ACTION_TELL] = settle_tell,
 	};

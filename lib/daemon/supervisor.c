@@ -11,10 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "control/control.h"
-#include "control/status.h"
-#include "counter/limiter.h"
-#include "counter/poolcounter.h"
 #include "daemon/channel.h"
 #include "daemon/intake.h"
 #include "daemon/listening.h"
@@ -85,7 +81,8 @@ supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 		reload_request(s, NULL, NULL, now);
 		break;
 	case SIGUSR1:
-		status_dump(s, now);
+		if (s->services.dump != NULL)
+			s->services.dump(s->services.dump_arg, now);
 		break;
 	case SIGTERM:
 	case SIGQUIT:
@@ -259,9 +256,7 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, nursery_deadline(s));
 	at = tstamp_min(at, refusals_deadline(&s->refusals));
 	at = tstamp_min(at, readiness_deadline(s));
-	at = tstamp_min(at, control_deadline(s->control));
-	at = tstamp_min(at, poolcounter_deadline(s->counter));
-	at = tstamp_min(at, limiter_deadline(s));
+	at = tstamp_min(at, services_deadline(&s->services));
 	at = tstamp_min(at, listening_deadline(s));
 	at = tstamp_min(at, measure_deadline(s));
 	at = tstamp_min(at, touch_deadline(s));
@@ -277,8 +272,6 @@ supervisor_tick(struct supervisor *s, tstamp now)
 	if (nursery_deadline(s) <= now)
 		nursery_tick(s, now);
 	refusals_tick(&s->refusals, now);
-	if (limiter_deadline(s) <= now)
-		limiter_tick(s, now);
 	if (listening_deadline(s) <= now)
 		listening_tick(s, now);
 	if (measure_deadline(s) <= now)
@@ -304,9 +297,8 @@ supervisor_run(struct supervisor *s)
 			log_warn("epoll_wait");
 		supervisor_tick(s, loop_now(&s->loop));
 		supervisor_settle(s);
-		poolcounter_tick(s->counter, loop_now(&s->loop));
+		services_tick(&s->services, loop_now(&s->loop));
 		readiness_tick(s, loop_now(&s->loop));
-		control_tick(s->control, loop_now(&s->loop));
 	}
 	return s->exit_status;
 }
@@ -351,9 +343,9 @@ supervisor_open_doors(struct supervisor *s, struct doors *doors)
 	return status;
 }
 
-/* The counter, the doors, and then the apps behind them. */
+/* The doors, and then the apps behind them. */
 static int
-supervisor_open(struct supervisor *s)
+supervisor_open_apps(struct supervisor *s)
 {
 	const struct conf *conf = s->config->conf;
 	struct doors *doors = calloc(conf->apps_len + 1, sizeof(*doors));
@@ -362,11 +354,6 @@ supervisor_open(struct supervisor *s)
 
 	if (doors == NULL)
 		return EX_OSERR;
-	if (!poolcounter_prepare(s, conf)) {
-		free(doors);
-		return EX_CANTCREAT;
-	}
-	poolcounter_commit(s, conf, s->started);
 	for (size_t i = 0; i < conf->apps_len; i++)
 		TAILQ_INIT(&doors[i]);
 	status = supervisor_open_doors(s, doors);
@@ -399,7 +386,6 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->births);
 	TAILQ_INIT(&s->nursery);
 	TAILQ_INIT(&s->listening);
-	TAILQ_INIT(&s->limiters);
 	RB_INIT(&s->pids);
 	s->second_at = TSTAMP_NEVER;
 	s->look_at = TSTAMP_NEVER;
@@ -411,14 +397,9 @@ supervisor_zero(struct supervisor *s, struct config *config)
 int
 supervisor_init(struct supervisor *s, struct config *config)
 {
-	bool ok;
-	int status;
-
 	supervisor_zero(s, config);
 	if (limits_raise_descriptors(&s->nofile) == -1)
 		log_warn("cannot raise the limit of descriptors");
-	if (!supervisor_affords(config->conf))
-		return EX_OSERR;
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (loop_init(&s->loop, NULL) == -1 ||
@@ -426,25 +407,39 @@ supervisor_init(struct supervisor *s, struct config *config)
 		-1 ||
 	    supervisor_listen_to_signals(s) == -1 ||
 	    supervisor_start_lanes(s) == -1 ||
-	    refusals_init(&s->refusals, &s->loop, &s->closer) == -1 ||
-	    supervisor_reserve(s, config->conf) == -1) {
+	    refusals_init(&s->refusals, &s->loop, &s->closer) == -1) {
 		log_error("cannot start");
 		return EX_OSERR;
 	}
-	pool_resize(&s->pool, config->conf->max_processes,
-	    config->conf->process_slack, loop_now(&s->loop));
 	(void)sockdiag_init(&s->diag);
 	s->started = loop_now(&s->loop);
-	/* First of all: it tells best that a daemon runs on this file. */
-	s->control = control_open(s, &ok);
-	if (!ok)
-		return supervisor_refused(errno);
-	status = supervisor_open(s);
+	return EX_OK;
+}
+
+int
+supervisor_open(struct supervisor *s)
+{
+	const struct conf *conf = s->config->conf;
+	const char *refusal;
+	int status;
+
+	if (!supervisor_affords(s, conf))
+		return EX_OSERR;
+	if (supervisor_reserve(s, conf) == -1) {
+		log_error("cannot start");
+		return EX_OSERR;
+	}
+	pool_resize(
+	    &s->pool, conf->max_processes, conf->process_slack, s->started);
+	status = services_prepare(
+	    &s->services, conf, supervisor_spare(s, conf), &refusal);
+	if (status == EX_OK) {
+		services_commit(&s->services, conf, s->started);
+		status = supervisor_open_apps(s);
+	}
 	if (status != EX_OK) {
 		/* The files of their sockets go with them. */
-		if (s->control != NULL)
-			control_close(s->control);
-		poolcounter_close(s);
+		services_close(&s->services, s->started);
 		return status;
 	}
 	if (log_start() == -1)
@@ -457,9 +452,7 @@ supervisor_fini(struct supervisor *s)
 {
 	tstamp until = loop_now(&s->loop) + SUPERVISOR_LANE_END;
 
-	if (s->control != NULL)
-		control_close(s->control);
-	poolcounter_close(s);
+	services_close(&s->services, loop_now(&s->loop));
 	refusals_close(&s->refusals);
 	retriever_fini(&s->retriever);
 	sockdiag_fini(&s->diag);

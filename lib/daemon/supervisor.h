@@ -18,15 +18,13 @@
 #include "core/pool.h"
 #include "daemon/group.h"
 #include "daemon/refusal.h"
+#include "daemon/services.h"
 #include "daemon/worker.h"
 #include "sys/lane.h"
 #include "sys/loop.h"
 #include "sys/retriever.h"
 #include "sys/sockdiag.h"
 
-struct control;
-struct dump;
-struct poolcounter;
 struct reload;
 
 /* An accepted connection that is in our hands. */
@@ -38,7 +36,6 @@ struct accepted {
 
 TAILQ_HEAD(births, birth);
 TAILQ_HEAD(groups, group);
-TAILQ_HEAD(limiters, limiter);
 RB_HEAD(pids, worker);
 
 struct supervisor {
@@ -62,11 +59,8 @@ struct supervisor {
 	struct groups listening; /* whose processes accept themselves */
 	tstamp look_at; /* next look at the backlog of one of them */
 	struct pids pids;
-	struct control *control; /* NULL: none */
-	struct poolcounter *counter; /* NULL: none */
-	struct limiters limiters; /* of all groups that have one */
+	struct services services;
 	struct reload *reload; /* under way; NULL: none */
-	struct dump *dump; /* of the state, under way; NULL: none */
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
 	uint64_t generation; /* reloads that came into force */
@@ -92,11 +86,17 @@ RB_PROTOTYPE(pids, worker, by_pid, worker_compare);
 int supervisor_refused(int error);
 
 /*
- * Takes config over, opens the doors, and asks for the first processes. 0, or
- * an exit status of sysexits.h, the reason having been logged. Call it before
- * there is any thread: it forks.
+ * Takes config over and makes the loop and its lanes. 0, or an exit status of
+ * sysexits.h, the reason having been logged. Call it before there is any
+ * thread: it forks.
  */
 int supervisor_init(struct supervisor *s, struct config *config);
+
+/*
+ * Opens the services, which were registered in between, and the doors, and
+ * asks for the first processes. Returns as supervisor_init().
+ */
+int supervisor_open(struct supervisor *s);
 
 /* Runs until everything has stopped. Gives the exit status. */
 int supervisor_run(struct supervisor *s);
@@ -125,10 +125,10 @@ int supervisor_reserve(struct supervisor *s, const struct conf *conf);
  * Whether all that `conf` may need can be had: descriptors. Logs what is
  * missing.
  */
-bool supervisor_affords(const struct conf *conf);
+bool supervisor_affords(const struct supervisor *s, const struct conf *conf);
 
 /* Descriptors that are left when `conf` has all it needs. */
-uint32_t supervisor_spare(const struct conf *conf);
+uint32_t supervisor_spare(const struct supervisor *s, const struct conf *conf);
 
 /* The group of this name that is not closing; NULL: none. */
 struct group *supervisor_group(const struct supervisor *s, const char *name);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "conf/conf_pool.h"
-#include "counter/limiter.h"
+#include "daemon/locks.h"
 #include "daemon/nursery.h"
 #include "daemon/refusal_answer.h"
 #include "daemon/supervisor.h"
@@ -96,7 +96,8 @@ struct tables_need {
 };
 
 static void
-tables_need(const struct conf *conf, struct tables_need *out)
+tables_need(const struct services *all, const struct conf *conf,
+    struct tables_need *out)
 {
 	bool answers = false, logs = false, measures = false;
 	size_t copies = 0;
@@ -109,7 +110,7 @@ tables_need(const struct conf *conf, struct tables_need *out)
 		measures = measures || conf->apps[i].max_memory > 0;
 		out->queues += conf->apps[i].max_queue;
 		out->listeners += conf->apps[i].listen_len;
-		out->locks += limiter_descriptors(&conf->apps[i]);
+		out->locks += locks_descriptors(all, &conf->apps[i]);
 		/* Copies, while processes are started with them. */
 		if (conf->apps[i].handoff == CONF_HANDOFF_LISTEN)
 			copies +=
@@ -130,12 +131,12 @@ tables_need(const struct conf *conf, struct tables_need *out)
 }
 
 uint32_t
-supervisor_spare(const struct conf *conf)
+supervisor_spare(const struct supervisor *s, const struct conf *conf)
 {
 	struct tables_need need;
 	int have = limits_descriptors();
 
-	tables_need(conf, &need);
+	tables_need(&s->services, conf, &need);
 	if (have == -1)
 		return UINT32_MAX;
 	return (unsigned long long)have < need.all
@@ -144,12 +145,12 @@ supervisor_spare(const struct conf *conf)
 }
 
 bool
-supervisor_affords(const struct conf *conf)
+supervisor_affords(const struct supervisor *s, const struct conf *conf)
 {
 	struct tables_need need;
 	int have = limits_descriptors();
 
-	tables_need(conf, &need);
+	tables_need(&s->services, conf, &need);
 	if (have == -1 || need.all <= (unsigned long long)have)
 		return true;
 	log_errorx(

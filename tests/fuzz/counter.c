@@ -31,7 +31,9 @@ enum step {
 	STEPS
 };
 
-static struct supervisor sup;
+static struct loop loop;
+static struct lane closer;
+static struct poolcounter *pc;
 static tstamp now = TSPAN_SECONDS(1);
 static int clients[CLIENTS];
 
@@ -69,10 +71,12 @@ start(void)
 		.counter_max_keys = 8 };
 
 	memcpy(&listen.addr, &in, sizeof(in));
-	if (loop_init(&sup.loop, &clock) == -1 ||
-	    !poolcounter_prepare(&sup, &conf))
+	if (loop_init(&loop, &clock) == -1)
 		abort();
-	poolcounter_commit(&sup, &conf, now);
+	pc = poolcounter_new(&loop, &closer);
+	if (pc == NULL || poolcounter_prepare(pc, &conf, UINT32_MAX) != 0)
+		abort();
+	poolcounter_commit(pc, &conf, now);
 	for (int i = 0; i < CLIENTS; i++)
 		clients[i] = -1;
 }
@@ -82,11 +86,10 @@ static void
 turn(void)
 {
 	do {
-		(void)loop_turn(&sup.loop, now);
-		poolcounter_tick(sup.counter, now);
-		counter_check(&sup.counter->counter);
-	} while (
-	    epoll_wait(sup.loop.epfd, &(struct epoll_event){ 0 }, 1, 0) > 0);
+		(void)loop_turn(&loop, now);
+		poolcounter_tick(pc, now);
+		counter_check(&pc->counter);
+	} while (epoll_wait(loop.epfd, &(struct epoll_event){ 0 }, 1, 0) > 0);
 }
 
 /* --- clients ------------------------------------------------------------ */
@@ -102,7 +105,7 @@ come(int i)
 		abort();
 	clients[i] = sv[0];
 	/* As if it were TCP: closed here and now. */
-	pc_client_new(sup.counter, sv[1], true, now);
+	pc_client_new(pc, sv[1], true, now);
 }
 
 static void
@@ -173,7 +176,7 @@ say(int i, const uint8_t *data, size_t size, bool line)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (sup.counter == NULL)
+	if (pc == NULL)
 		start();
 	while (size > 0) {
 		int step = data[0] % STEPS, i = data[0] / STEPS % CLIENTS;
@@ -198,9 +201,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < CLIENTS; i++)
 		leave(i);
 	turn();
-	assert(counter_clients(&sup.counter->counter) == 0);
-	assert(sup.counter->counter.used_keys == 0);
-	assert(sup.counter->pending == 0);
-	assert(TAILQ_EMPTY(&sup.counter->dirty));
+	assert(counter_clients(&pc->counter) == 0);
+	assert(pc->counter.used_keys == 0);
+	assert(pc->pending == 0);
+	assert(TAILQ_EMPTY(&pc->dirty));
 	return 0;
 }

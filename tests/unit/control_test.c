@@ -37,6 +37,7 @@ static tstamp now;
 static unsigned stops;
 static unsigned closed;
 static uint32_t spare;
+static struct control *control;
 static reload_done *reload_call;
 static void *reload_arg;
 
@@ -58,11 +59,10 @@ supervisor_stop(struct supervisor *s, tstamp at)
 	s->stopping = true;
 }
 
-uint32_t
-supervisor_spare(const struct conf *c)
+int
+supervisor_refused(int error)
 {
-	(void)c;
-	return spare;
+	return error;
 }
 
 struct group *
@@ -105,6 +105,18 @@ clock_wait(void *arg, int epfd, struct epoll_event *ev, int n, tspan timeout)
 	return epoll_wait(epfd, ev, n, 0);
 }
 
+/* Puts conf into force. 0, or an errno. */
+static int
+reconfigure(struct supervisor *s)
+{
+	const char *refusal;
+	int status = services_prepare(&s->services, &conf, spare, &refusal);
+
+	if (status == 0)
+		services_commit(&s->services, &conf, now);
+	return status;
+}
+
 static void
 begin(void)
 {
@@ -126,7 +138,6 @@ begin(void)
 		.restart_delay = TSPAN_SECONDS(1),
 		.restart_delay_max = TSPAN_SECONDS(1),
 	};
-	bool ok;
 
 	now = TSPAN_SECONDS(1000);
 	memset(&sup, 0, sizeof(sup));
@@ -155,14 +166,15 @@ begin(void)
 	TAILQ_INIT(&group.doors);
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
-	sup.control = control_open(&sup, &ok);
+	(void)control_register(&sup);
+	control = sup.services.list[0].arg;
+	CHECK_EQ(0, reconfigure(&sup));
 }
 
 static void
 end(void)
 {
-	if (sup.control != NULL)
-		control_close(sup.control);
+	services_close(&sup.services, now);
 	loop_fini(&sup.loop);
 	free(sup.pool_memory);
 }
@@ -173,7 +185,7 @@ turn(void)
 {
 	for (int quiet = 0; quiet < 3;) {
 		quiet = loop_turn(&sup.loop, now) > 0 ? 0 : quiet + 1;
-		control_tick(sup.control, now);
+		services_tick(&sup.services, now);
 	}
 }
 
@@ -334,7 +346,7 @@ what_is_no_line_is_an_error(void)
 	CHECK_STR("error: the line has no end\n", hear(fd, &ended));
 	CHECK(ended);
 	(void)close(fd);
-	CHECK_EQ(0, sup.control->nclients);
+	CHECK_EQ(0, control->nclients);
 	end();
 }
 
@@ -382,7 +394,7 @@ whoever_says_nothing_is_sent_away(void)
 	fd = dial();
 	say(fd, "vers", 4);
 	(void)hear(fd, &ended);
-	CHECK_EQ(now + TSPAN_SECONDS(10), control_deadline(sup.control));
+	CHECK_EQ(now + TSPAN_SECONDS(10), services_deadline(&sup.services));
 	now += TSPAN_SECONDS(9);
 	say(fd, "i", 1);
 	(void)hear(fd, &ended);
@@ -390,7 +402,7 @@ whoever_says_nothing_is_sent_away(void)
 	now += TSPAN_SECONDS(1);
 	CHECK_STR("error: no command within 10 seconds\n", hear(fd, &ended));
 	CHECK(ended);
-	CHECK_EQ(0, sup.control->nclients);
+	CHECK_EQ(0, control->nclients);
 	(void)close(fd);
 	end();
 }
@@ -431,15 +443,15 @@ a_slow_reader_is_cut_off(void)
 	fd = dial();
 	say(fd, "status\n", 7);
 	turn();
-	CHECK_EQ(1, sup.control->nclients);
-	CHECK(sup.control->status_bytes > 0);
+	CHECK_EQ(1, control->nclients);
+	CHECK(control->status_bytes > 0);
 	now += TSPAN_SECONDS(29);
 	turn();
-	CHECK_EQ(1, sup.control->nclients);
+	CHECK_EQ(1, control->nclients);
 	now += TSPAN_SECONDS(1);
 	turn();
-	CHECK_EQ(0, sup.control->nclients);
-	CHECK_EQ(0, sup.control->status_bytes);
+	CHECK_EQ(0, control->nclients);
+	CHECK_EQ(0, control->status_bytes);
 	(void)hear(fd, &ended);
 	CHECK(ended);
 	(void)close(fd);
@@ -457,13 +469,13 @@ one_that_reads_a_little_now_and_then_is_cut_off_too(void)
 	grow_status();
 	fd = dial();
 	say(fd, "status\n", 7);
-	for (unsigned i = 0; i < 30 && sup.control != NULL; i++) {
+	for (unsigned i = 0; i < 30; i++) {
 		turn();
 		(void)!recv(fd, few, sizeof(few), MSG_DONTWAIT);
 		now += TSPAN_SECONDS(10);
 	}
 	turn();
-	CHECK_EQ(0, sup.control->nclients);
+	CHECK_EQ(0, control->nclients);
 	(void)close(fd);
 	shrink_status();
 	end();
@@ -484,9 +496,9 @@ snapshots_have_a_bound_and_wait_for_each_other(void)
 		say(fds[i], "status\n", 7);
 		turn();
 	}
-	CHECK(sup.control->status_bytes <
+	CHECK(control->status_bytes <
 	    CONTROL_STATUS_BYTES + CONTROL_STATUS_BYTES / 8);
-	TAILQ_FOREACH(cl, &sup.control->clients, next) {
+	TAILQ_FOREACH(cl, &control->clients, next) {
 		waiting += cl->waits == WAIT_MEMORY;
 	}
 	CHECK(waiting > 0);
@@ -495,7 +507,7 @@ snapshots_have_a_bound_and_wait_for_each_other(void)
 		CHECK(ended);
 		(void)close(fds[i]);
 	}
-	CHECK_EQ(0, sup.control->status_bytes);
+	CHECK_EQ(0, control->status_bytes);
 	shrink_status();
 	end();
 }
@@ -511,7 +523,7 @@ more_clients_than_places_are_answered_in_turn(void)
 	for (unsigned i = 0; i < 600; i++)
 		fds[i] = dial();
 	turn();
-	CHECK_EQ(CONTROL_CLIENTS, sup.control->nclients);
+	CHECK_EQ(CONTROL_CLIENTS, control->nclients);
 	for (unsigned i = 0; i < 600; i++)
 		say(fds[i], "version\n", 8);
 	for (unsigned i = 0; i < 600; i++) {
@@ -519,7 +531,7 @@ more_clients_than_places_are_answered_in_turn(void)
 		(void)close(fds[i]);
 	}
 	CHECK_EQ(600, answered);
-	CHECK_EQ(0, sup.control->nclients);
+	CHECK_EQ(0, control->nclients);
 	end();
 }
 
@@ -531,11 +543,11 @@ clients_do_not_take_the_descriptors_of_connections(void)
 
 	begin();
 	spare = 1;
-	CHECK(control_reconfigure(&sup));
+	CHECK_EQ(0, reconfigure(&sup));
 	for (unsigned i = 0; i < 50; i++)
 		fds[i] = dial();
 	turn();
-	CHECK_EQ(CONTROL_CLIENTS_SURE + 1, sup.control->nclients);
+	CHECK_EQ(CONTROL_CLIENTS_SURE + 1, control->nclients);
 	for (unsigned i = 0; i < 50; i++) {
 		say(fds[i], "version\n", 8);
 		CHECK_STR(
@@ -557,14 +569,14 @@ those_who_wait_leave_room_for_others(void)
 		say(fds[i], "wait\n", 5);
 		turn();
 	}
-	CHECK_EQ(WAITERS, sup.control->nwaiting);
+	CHECK_EQ(WAITERS, control->nwaiting);
 	CHECK_STR("error: too many clients wait already\n",
 	    hear(fds[WAITERS], &ended));
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
 	for (unsigned i = 0; i <= WAITERS; i++)
 		(void)close(fds[i]);
 	turn();
-	CHECK_EQ(0, sup.control->nwaiting);
+	CHECK_EQ(0, control->nwaiting);
 	end();
 }
 
@@ -580,13 +592,13 @@ wait_ends_when_the_apps_are_ready(void)
 	CHECK_STR("", hear(fd, &ended));
 	CHECK(!ended);
 	spawn(true);
-	CHECK_EQ(now + CONTROL_WAIT_STEP, control_deadline(sup.control));
+	CHECK_EQ(now + CONTROL_WAIT_STEP, services_deadline(&sup.services));
 	now += CONTROL_WAIT_STEP;
 	CHECK_STR("ready\n", hear(fd, &ended));
 	CHECK(ended);
 	(void)close(fd);
 	CHECK_STR("ready\n", answer("wait\n"));
-	CHECK_EQ(0, sup.control->nwaiting);
+	CHECK_EQ(0, control->nwaiting);
 	end();
 }
 
@@ -674,7 +686,7 @@ whoever_leaves_is_not_told_of_the_reload(void)
 	(void)close(fd);
 	turn();
 	CHECK(reload_call == NULL);
-	CHECK_EQ(0, sup.control->nclients);
+	CHECK_EQ(0, control->nclients);
 	end();
 }
 
@@ -697,8 +709,7 @@ a_stop_ends_with_the_daemon(void)
 	CHECK_STR("error: the daemon is stopping\n", answer("wait\n"));
 	CHECK_STR("error: the daemon is stopping\n", answer("reload\n"));
 
-	control_close(sup.control);
-	sup.control = NULL;
+	services_close(&sup.services, now);
 	CHECK_STR("", hear(fd, &ended));
 	CHECK(ended);
 	CHECK_STR("", hear(again, &ended));
@@ -718,8 +729,7 @@ whoever_waits_learns_of_the_end(void)
 	fd = dial();
 	say(fd, "wait\n", 5);
 	(void)hear(fd, &ended);
-	control_close(sup.control);
-	sup.control = NULL;
+	services_close(&sup.services, now);
 	CHECK_STR("error: the daemon has stopped\n", hear(fd, &ended));
 	(void)close(fd);
 	end();
@@ -826,7 +836,7 @@ the_socket_has_its_mode(void)
 	CHECK_EQ(0, stat(path, &st));
 	CHECK_EQ(0666, st.st_mode & 07777);
 	conf.control_mode = 0600;
-	CHECK(control_reconfigure(&sup));
+	CHECK_EQ(0, reconfigure(&sup));
 	CHECK_EQ(0, stat(path, &st));
 	CHECK_EQ(0600, st.st_mode & 07777);
 	end();
@@ -837,12 +847,13 @@ static void
 a_second_daemon_is_refused(void)
 {
 	struct supervisor second;
-	bool ok;
 
 	begin();
 	second = sup;
-	CHECK(control_open(&second, &ok) == NULL);
-	CHECK(!ok);
+	memset(&second.services, 0, sizeof(second.services));
+	CHECK(control_register(&second));
+	CHECK_EQ(EADDRINUSE, reconfigure(&second));
+	services_close(&second.services, now);
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
 	end();
 }
@@ -857,7 +868,6 @@ a_stale_socket_is_replaced(void)
 	CHECK_EQ(0, bind(fd, (struct sockaddr *)&addr, sizeof(addr)));
 	(void)close(fd);
 	begin();
-	CHECK(sup.control != NULL);
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
 	end();
 }
@@ -865,14 +875,15 @@ a_stale_socket_is_replaced(void)
 static void
 none_is_no_failure(void)
 {
-	bool ok = false;
 	struct supervisor none;
 
 	begin();
 	none = sup;
+	memset(&none.services, 0, sizeof(none.services));
 	conf.control = NULL;
-	CHECK(control_open(&none, &ok) == NULL);
-	CHECK(ok);
+	CHECK(control_register(&none));
+	CHECK_EQ(0, reconfigure(&none));
+	services_close(&none.services, now);
 	conf.control = path;
 	end();
 }
@@ -887,7 +898,7 @@ a_reload_moves_the_socket_and_keeps_the_clients(void)
 	fd = dial();
 	turn();
 	conf.control = other_path;
-	CHECK(control_reconfigure(&sup));
+	CHECK_EQ(0, reconfigure(&sup));
 	CHECK_EQ(-1, dial());
 	say(fd, "version\n", 8);
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(fd, &ended));
@@ -906,8 +917,39 @@ a_socket_that_cannot_be_opened_leaves_the_former(void)
 
 	begin();
 	conf.control = nowhere;
-	CHECK(!control_reconfigure(&sup));
+	CHECK_EQ(ENOENT, reconfigure(&sup));
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	end();
+}
+
+/* Something else of the new configuration has failed. */
+static void
+give_up_a_change(void)
+{
+	const char *refusal;
+
+	CHECK_EQ(0, services_prepare(&sup.services, &conf, spare, &refusal));
+	services_abort(&sup.services);
+}
+
+static void
+an_aborted_change_leaves_the_socket_with_its_place_and_mode(void)
+{
+	struct stat st;
+
+	begin();
+	conf.control = other_path;
+	give_up_a_change();
+	CHECK_EQ(-1, stat(other_path, &st));
+	conf.control = path;
+	conf.control_mode = 0600;
+	give_up_a_change();
+	CHECK_EQ(0, stat(path, &st));
+	CHECK_EQ(0666, st.st_mode & 07777);
+	conf.control = NULL;
+	give_up_a_change();
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	conf.control = path;
 	end();
 }
 
@@ -917,7 +959,7 @@ a_reload_brings_a_removed_one_back(void)
 	begin();
 	(void)unlink(path);
 	CHECK_EQ(-1, dial());
-	CHECK(control_reconfigure(&sup));
+	CHECK_EQ(0, reconfigure(&sup));
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
 	end();
 }
@@ -927,10 +969,10 @@ a_reload_may_take_it_away_and_bring_it_back(void)
 {
 	begin();
 	conf.control = NULL;
-	CHECK(control_reconfigure(&sup));
+	CHECK_EQ(0, reconfigure(&sup));
 	CHECK_EQ(-1, dial());
 	conf.control = path;
-	CHECK(control_reconfigure(&sup));
+	CHECK_EQ(0, reconfigure(&sup));
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
 	end();
 }
@@ -972,6 +1014,7 @@ main(int argc, char **argv)
 	RUN(none_is_no_failure);
 	RUN(a_reload_moves_the_socket_and_keeps_the_clients);
 	RUN(a_socket_that_cannot_be_opened_leaves_the_former);
+	RUN(an_aborted_change_leaves_the_socket_with_its_place_and_mode);
 	RUN(a_reload_brings_a_removed_one_back);
 	RUN(a_reload_may_take_it_away_and_bring_it_back);
 	(void)unlink(path);

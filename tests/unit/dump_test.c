@@ -24,6 +24,7 @@ static struct group group;
 static struct group *groups[1];
 static struct worker *workers[1];
 static struct door *doors;
+static struct dump *dump;
 static char dir[] = "/tmp/dump_test.XXXXXX";
 static char path[64];
 static char log_path[64];
@@ -98,7 +99,7 @@ finish(void)
 	tstamp limit = loop_now(&sup.loop) + TSPAN_SECONDS(10);
 	unsigned turns = 0;
 
-	while (sup.dump != NULL && loop_now(&sup.loop) < limit)
+	while (dump != NULL && loop_now(&sup.loop) < limit)
 		turns += loop_turn(&sup.loop, limit) > 0;
 	return turns;
 }
@@ -160,8 +161,8 @@ the_file_holds_what_status_shows(void)
 
 	begin();
 	grow();
-	status_dump(&sup, now);
-	CHECK(sup.dump != NULL);
+	status_dump(&sup, &dump, now);
+	CHECK(dump != NULL);
 	CHECK(finish() > 1);
 	in_file = content(path);
 	on_socket = shown();
@@ -178,7 +179,7 @@ others_may_not_read_it(void)
 	struct stat st;
 
 	begin();
-	status_dump(&sup, now);
+	status_dump(&sup, &dump, now);
 	(void)finish();
 	CHECK_EQ(0, stat(path, &st));
 	CHECK_EQ(0640, st.st_mode & 07777);
@@ -196,7 +197,7 @@ the_former_one_stays_until_the_new_one_is_whole(void)
 	f = fopen(path, "w");
 	(void)fputs("before", f);
 	(void)fclose(f);
-	status_dump(&sup, now);
+	status_dump(&sup, &dump, now);
 	before = content(path);
 	CHECK_STR("before", before);
 	(void)finish();
@@ -213,12 +214,12 @@ two_at_a_time_are_one(void)
 	struct dump *first;
 
 	begin();
-	status_dump(&sup, now);
-	first = sup.dump;
-	status_dump(&sup, now);
-	CHECK(sup.dump == first);
+	status_dump(&sup, &dump, now);
+	first = dump;
+	status_dump(&sup, &dump, now);
+	CHECK(dump == first);
 	(void)finish();
-	CHECK(sup.dump == NULL);
+	CHECK(dump == NULL);
 	end();
 }
 
@@ -229,9 +230,9 @@ a_folder_that_is_not_there_is_no_disaster(void)
 
 	begin();
 	conf.dump_file = nowhere;
-	status_dump(&sup, now);
+	status_dump(&sup, &dump, now);
 	(void)finish();
-	CHECK(sup.dump == NULL);
+	CHECK(dump == NULL);
 	CHECK_EQ(0, leftovers());
 	end();
 }
@@ -254,10 +255,10 @@ a_full_disk_leaves_the_former_one(void)
 	small = former;
 	small.rlim_cur = 20000;
 	(void)setrlimit(RLIMIT_FSIZE, &small);
-	status_dump(&sup, now);
+	status_dump(&sup, &dump, now);
 	(void)finish();
 	(void)setrlimit(RLIMIT_FSIZE, &former);
-	CHECK(sup.dump == NULL);
+	CHECK(dump == NULL);
 	text = content(path);
 	CHECK_STR("before", text);
 	CHECK_EQ(1, leftovers());
@@ -270,9 +271,9 @@ the_end_of_the_daemon_leaves_nothing_half_done(void)
 {
 	begin();
 	grow();
-	status_dump(&sup, now);
+	status_dump(&sup, &dump, now);
 	(void)lane_stop(&sup.closer, TSTAMP_NEVER);
-	CHECK(sup.dump == NULL);
+	CHECK(dump == NULL);
 	CHECK_EQ(0, leftovers());
 	(void)lane_start(&sup.closer, &sup.loop, "closer", NULL);
 	end();
@@ -291,7 +292,7 @@ without_a_file_people_find_it_in_the_log(void)
 	begin();
 	conf.dump_file = NULL;
 	(void)log_open(&to_file);
-	status_dump(&sup, now);
+	status_dump(&sup, &dump, now);
 	(void)finish();
 	(void)log_open(&to_stderr);
 	text = content(log_path);

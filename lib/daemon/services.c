@@ -1,0 +1,95 @@
+/* The parts of the daemon behind tables of functions. */
+
+#include <assert.h>
+#include <string.h>
+
+#include "daemon/services.h"
+
+void
+services_add(struct services *all, const struct service_ops *ops, void *arg)
+{
+	assert(all->len < SERVICES_MAX);
+	all->list[all->len].ops = ops;
+	all->list[all->len++].arg = arg;
+}
+
+static void
+abort_first(struct services *all, size_t n)
+{
+	while (n-- > 0)
+		all->list[n].ops->abort(all->list[n].arg);
+}
+
+int
+services_prepare(struct services *all, const struct conf *conf, uint32_t spare,
+    const char **refusal_out)
+{
+	for (size_t i = 0; i < all->len; i++) {
+		const struct service_ops *ops = all->list[i].ops;
+		int status = ops->prepare(all->list[i].arg, conf, spare);
+
+		if (status == 0)
+			continue;
+		abort_first(all, i);
+		*refusal_out = ops->refusal;
+		return status;
+	}
+	return 0;
+}
+
+void
+services_commit(struct services *all, const struct conf *conf, tstamp now)
+{
+	for (size_t i = 0; i < all->len; i++)
+		all->list[i].ops->commit(all->list[i].arg, conf, now);
+}
+
+void
+services_abort(struct services *all)
+{
+	abort_first(all, all->len);
+}
+
+void
+services_close(struct services *all, tstamp now)
+{
+	while (all->len > 0) {
+		all->len--;
+		all->list[all->len].ops->close(all->list[all->len].arg, now);
+	}
+	memset(all, 0, sizeof(*all));
+}
+
+void
+services_tick(struct services *all, tstamp now)
+{
+	for (size_t i = 0; i < all->len; i++)
+		all->list[i].ops->tick(all->list[i].arg, now);
+}
+
+tstamp
+services_deadline(const struct services *all)
+{
+	tstamp at = TSTAMP_NEVER;
+
+	for (size_t i = 0; i < all->len; i++)
+		at = tstamp_min(
+		    at, all->list[i].ops->deadline(all->list[i].arg));
+	return at;
+}
+
+bool
+services_counter_figures(
+    const struct services *all, tstamp now, struct counter_service_figures *out)
+{
+	return all->counter != NULL &&
+	    all->counter->figures(all->counter_arg, now, out);
+}
+
+bool
+services_counter_address(
+    const struct services *all, size_t i, struct counter_address *out)
+{
+	return all->counter != NULL &&
+	    all->counter->address(all->counter_arg, i, out);
+}

@@ -1,0 +1,111 @@
+#ifndef DAEMON_SERVICES_H
+#define DAEMON_SERVICES_H
+
+/*
+ * The parts of the daemon that the supervisor knows by tables of functions
+ * alone: the control socket, the PoolCounter service, and its client.
+ * apppoold.c registers them between supervisor_init() and supervisor_open().
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/conf.h"
+#include "core/counter.h"
+#include "core/limiter.h"
+#include "core/tstamp.h"
+
+struct limiter;
+
+/* A part that has a share in the configuration. */
+struct service_ops {
+	/* What a reload answers if prepare() fails. */
+	const char *refusal;
+	/*
+	 * A change to what conf says, in two steps; the first configuration
+	 * is one too. prepare() does all that may fail, and nothing that
+	 * anybody could notice; spare: descriptors that are left when conf has
+	 * all it needs. Returns 0; or an exit status, the reason having been
+	 * logged, and then nothing has changed. After success commit() or
+	 * abort() follows.
+	 */
+	int (*prepare)(void *arg, const struct conf *conf, uint32_t spare);
+	void (*commit)(void *arg, const struct conf *conf, tstamp now);
+	void (*abort)(void *arg);
+	/* The daemon ends. Frees arg. */
+	void (*close)(void *arg, tstamp now);
+	/* Once in each turn, after the settling; and when that is due. */
+	void (*tick)(void *arg, tstamp now);
+	tstamp (*deadline)(const void *arg);
+};
+
+/* The PoolCounter service, as processes and the snapshot see it. */
+struct counter_ops {
+	/* False: the configuration has no counter. */
+	bool (*figures)(
+	    const void *arg, tstamp now, struct counter_service_figures *out);
+	/*
+	 * The address number i, valid until the next reload. Processes are
+	 * told the first. False: there are no more.
+	 */
+	bool (*address)(const void *arg, size_t i, struct counter_address *out);
+};
+
+/* The clients of PoolCounter servers, one for each app with a limit. */
+struct limiter_ops {
+	/* Strings and tables stay the caller's and outlive it. NULL, errno. */
+	struct limiter *(*new)(void *arg, const char *app,
+	    const struct limiter_events *events, void *events_arg);
+	/* Before the first request, and after a change. */
+	void (*configure)(struct limiter *, const struct conf_limit *);
+	void (*free)(struct limiter *);
+	void (*ask)(struct limiter *, tstamp now);
+	void (*give_back)(struct limiter *, uint32_t lock, tstamp now);
+	const struct limiter_figures *(*figures)(const struct limiter *);
+	/* How many descriptors the limit of an app may need. */
+	unsigned (*descriptors)(const struct conf_app *);
+};
+
+#define SERVICES_MAX 4
+
+/* All zero: none is registered, which the functions below allow for. */
+struct services {
+	struct {
+		const struct service_ops *ops;
+		void *arg;
+	} list[SERVICES_MAX]; /* in the order of their start */
+	size_t len;
+	const struct counter_ops *counter;
+	void *counter_arg;
+	const struct limiter_ops *limiter;
+	void *limiter_arg; /* of new() */
+	void (*dump)(void *arg, tstamp now); /* SIGUSR1 */
+	void *dump_arg;
+};
+
+/* ops must outlive the daemon. */
+void services_add(
+    struct services *all, const struct service_ops *ops, void *arg);
+
+/*
+ * As of one of them. If one fails, those before it are aborted, and
+ * *refusal_out is that of the one.
+ */
+int services_prepare(struct services *all, const struct conf *conf,
+    uint32_t spare, const char **refusal_out);
+void services_commit(struct services *all, const struct conf *conf, tstamp now);
+void services_abort(struct services *all);
+
+/* The latest first; afterwards none is registered. */
+void services_close(struct services *all, tstamp now);
+
+void services_tick(struct services *all, tstamp now);
+tstamp services_deadline(const struct services *all);
+
+/* As of counter_ops. */
+bool services_counter_figures(const struct services *all, tstamp now,
+    struct counter_service_figures *out);
+bool services_counter_address(
+    const struct services *all, size_t i, struct counter_address *out);
+
+#endif
