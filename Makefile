@@ -2,7 +2,8 @@
 
 VERSION = 0.1.0
 
-# The rooms of the daemon and of apppoolctl, an archive each; see lib/README.
+# The rooms of the daemon and of apppoolctl, an archive each, in the order in
+# which they may call each other; see lib/README.
 ROOMS = sim ctl control counter daemon conf sys core
 
 # libapppool, for workers.
@@ -310,9 +311,6 @@ SUPPORT_A = $(BUILD)/support.a
 SYS_A = $(BUILD)/sys.a
 ARCHIVES = $(ROOMS:%=$(BUILD)/%.a)
 
-# Rooms that still call each other.
-GROUPED = -Wl,--start-group $^ -Wl,--end-group
-
 OBJ = $(BUILD)/obj
 PIC = $(BUILD)/pic
 WORKER_OBJS = $(WORKER_SRCS:%.c=$(PIC)/%.o)
@@ -518,7 +516,7 @@ $(WORKER_SO): $(WORKER_OBJS)
 
 $(BIN)/apppoold: $(OBJ)/apppoold.o $(ARCHIVES)
 	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 $(BIN)/apppoolctl: $(BIN)/apppoold
 	@ln -sf apppoold $@
@@ -558,12 +556,12 @@ $(BUILD)/contrib/%: $(OBJ)/contrib/workers/%.o $(WORKER_A)
 $(BUILD)/tests/unit/%: $(OBJ)/tests/unit/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 $(BUILD)/tests/sim/%: $(OBJ)/tests/sim/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 $(BUILD)/tests/e2e/%: $(OBJ)/tests/e2e/%.o $(SUPPORT_A) $(WORKER_A) $(SYS_A)
 	@mkdir -p $(@D)
@@ -591,13 +589,13 @@ $(BUILD)/tests/e2e/workers/fcgi: $(OBJ)/tests/e2e/workers/fcgi.o
 $(BUILD)/bin/%: $(OBJ)/tests/fuzz/%.o $(ARCHIVES) $(WORKER_A)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) -pie -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) \
+	$(Q)$(CC) -pie -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) \
 	    $(LIBBSD_LIBS) -lm
 
 $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(SUPPORT_A) $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $(GROUPED) $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 # Thousands of them: nothing to load, nothing to relocate.
 $(BUILD)/bench/idle: $(OBJ)/tests/bench/idle.o
