@@ -84,12 +84,13 @@ size_init(struct size *s)
 	conf_report_fini(&report);
 }
 
+/* Seconds. */
 static double
-size_clock(void)
+size_clock(clockid_t clock)
 {
 	struct timespec t;
 
-	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	(void)clock_gettime(clock, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
@@ -105,15 +106,17 @@ size_run(struct size *s, const struct load_spec *spec, const char *const *names,
 	struct manager *m = pool_driver_new(s->conf, spec->seed);
 	struct load *load = load_open(spec);
 	struct result result;
-	double from;
+	double real, cpu, arrived;
 
 	if (m == NULL || load == NULL || result_init(&result, s->apps) == -1)
 		err(EX_OSERR, NULL);
-	from = size_clock();
+	real = size_clock(CLOCK_MONOTONIC);
+	cpu = size_clock(CLOCK_PROCESS_CPUTIME_ID);
 	if (engine_run(&o, load, names, m, &result) == -1)
 		err(EX_OSERR, NULL);
-	s->cpu[round] = (double)result.total.arrived / (size_clock() - from);
-	s->real[round] = (double)result.total.arrived / result.real;
+	arrived = (double)result.total.arrived;
+	s->cpu[round] = arrived / (size_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+	s->real[round] = arrived / (size_clock(CLOCK_MONOTONIC) - real);
 	if (result.total.completed != result.total.arrived)
 		errx(EX_SOFTWARE, "connections were refused");
 	result_fini(&result);
