@@ -302,13 +302,13 @@ backlog_app_init(
 	a->conf = conf;
 	a->served = conf->handoff != CONF_HANDOFF_NONE &&
 	    conf->handoff != CONF_HANDOFF_LISTEN;
-	a->base = b->manager.processes;
+	a->base = b->manager.workers;
 	ilist_init(&a->free);
 	ilist_init(&a->open);
 	ilist_init(&a->queue);
 	for (i = 0; i < conf->max_processes; i++)
 		ilist_push_back(&a->free, b->worker_links, a->base + i);
-	b->manager.processes += conf->max_processes;
+	b->manager.workers += conf->max_processes;
 }
 
 struct backlog *

@@ -95,7 +95,7 @@ struct backlog {
 	const struct backlog_ops *ops;
 	struct backlog_app *apps;
 	uint32_t napps;
-	struct backlog_worker *workers; /* manager.processes of them */
+	struct backlog_worker *workers; /* manager.workers of them */
 	struct ilink *worker_links;
 	struct ilink *request_links;
 	tstamp *begun; /* of each request that is served */

@@ -1,94 +1,88 @@
-/* Virtual time: what comes next, and who is told. */
+/* Workers and requests: what they do when time passes and the manager asks. */
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "sim/engine_private.h"
+#include "sim/engine.h"
 
-/* Events between two looks at how far it is. */
-#define ENGINE_LOOK 65536
+#define ONE 1u
+#define MINUS_ONE UINT32_MAX
 
-/* --- set-up ------------------------------------------------------------- */
+/* --- figures ------------------------------------------------------------ */
 
-static void
-engine_fini(struct engine *e)
+/* Lets the figures of the app come to the present; before they change. */
+static struct tally *
+tally_of(struct engine *e, uint32_t app)
 {
-	free(e->tallies);
-	free(e->processes);
-	free(e->requests);
-	free(e->links);
-	events_fini(&e->events);
+	struct tally *t = &e->tallies[app];
+
+	tally_to(t, e->now);
+	return t;
 }
 
-/*
- * As many as can come, and as many that have been called off: when these
- * fill the heap they are swept out.
- */
+/* Counts a worker in or out. */
+static void
+count_worker(struct tally *t, const struct engine_worker *w, uint32_t by)
+{
+	for (; t != NULL; t = t->total) {
+		t->existing += by;
+		if (w->serving.count > 0)
+			t->busy += by;
+		t->unread += by * w->unread.count;
+		if (w->leaving)
+			continue;
+		t->processes += by;
+		if (w->state == ENGINE_READY && w->serving.count == 0)
+			t->idle += by;
+	}
+}
+
+/* Every change of a worker stands between these two. */
+static void
+begin_change(struct engine *e, const struct engine_worker *w)
+{
+	count_worker(tally_of(e, w->app), w, MINUS_ONE);
+}
+
+static void
+end_change(struct engine *e, const struct engine_worker *w)
+{
+	count_worker(&e->tallies[w->app], w, ONE);
+}
+
+/* --- events ------------------------------------------------------------- */
+
 static uint32_t
-engine_capacity(const struct manager *m)
+number_of(const struct engine *e, const struct engine_worker *w)
 {
-	return 2 * (m->processes + m->requests);
+	return (uint32_t)(w - e->workers);
 }
 
-static int
-engine_allocate(struct engine *e)
+/* The event is that of a worker or request that has ended meanwhile. */
+static bool
+is_stale(const void *arg, const struct event *event)
 {
-	const struct manager *m = e->manager;
-	size_t apps = e->result->apps_len;
+	const struct engine *e = arg;
+	uint32_t n = event->number;
 
-	e->tallies = calloc(apps + 1, sizeof(*e->tallies));
-	e->processes = calloc(m->processes, sizeof(*e->processes));
-	e->requests = calloc(m->requests, sizeof(*e->requests));
-	e->links = calloc(m->requests, sizeof(*e->links));
-	if (e->tallies != NULL && e->processes != NULL && e->requests != NULL &&
-	    e->links != NULL &&
-	    events_init(&e->events, engine_capacity(m)) == 0)
-		return 0;
-	engine_fini(e);
-	errno = ENOMEM;
-	return -1;
+	if (n < e->manager->workers)
+		return e->workers[n].order != event->order;
+	return e->requests[n - e->manager->workers].order != event->order;
 }
 
-/* Buckets as they are at the end where that is known, else small ones. */
-static tspan
-engine_width(const struct engine_options *o)
+static uint64_t
+later(struct engine *e, tspan span, uint32_t number)
 {
-	if (o->length == 0)
-		return TSPAN_MSECONDS(1);
-	return (o->length + SERIES_BUCKETS - 1) / SERIES_BUCKETS;
+	if (e->events.count == e->events.capacity)
+		events_sweep(&e->events, is_stale, e);
+	return events_put(&e->events, tstamp_add(e->now, span), number);
 }
+
+/* --- requests ----------------------------------------------------------- */
 
 static void
-engine_init(struct engine *e, const char *const *names)
-{
-	struct result *r = e->result;
-	tspan width = engine_width(e->options);
-
-	r->manager = e->manager->name;
-	for (size_t i = 0; i < r->apps_len; i++) {
-		r->apps[i].name = names[i];
-		tally_init(&e->tallies[i], &r->apps[i], ENGINE_EPOCH, width);
-	}
-	if (r->apps_len > 1) {
-		e->total = &e->tallies[r->apps_len];
-		tally_init(e->total, &r->total, ENGINE_EPOCH, width);
-	}
-	ilist_init(&e->free_requests);
-	ilist_init(&e->estate);
-	e->buried = ILIST_NONE;
-	for (uint32_t n = 0; n < e->manager->requests; n++)
-		ilist_push_back(&e->free_requests, e->links, n);
-	e->now = ENGINE_EPOCH - e->options->start_time;
-	e->end = e->options->length == 0 ? TSTAMP_NEVER
-					 : ENGINE_EPOCH + e->options->length;
-}
-
-/* --- connections -------------------------------------------------------- */
-
-void
-engine_request_free(struct engine *e, uint32_t request)
+free_request(struct engine *e, uint32_t request)
 {
 	e->requests[request].used = false;
 	e->requests[request].order = 0;
@@ -96,151 +90,374 @@ engine_request_free(struct engine *e, uint32_t request)
 	e->present--;
 }
 
-/* Looks at the arrival after this one. -1: the trace has a mistake. */
-static int
-engine_look_ahead(struct engine *e)
+static void
+lose_requests(struct engine *e, struct ilist *list)
 {
-	switch (load_next(e->load, &e->next)) {
-	case LOAD_ARRIVAL:
-		assert(e->next.app < e->result->apps_len);
-		assert(ENGINE_EPOCH + e->next.at >= e->now);
-		e->next_at = ENGINE_EPOCH + e->next.at;
-		return 0;
-	case LOAD_END:
-		e->next_at = TSTAMP_NEVER;
-		if (e->end == TSTAMP_NEVER)
-			e->end = e->now > ENGINE_EPOCH ? e->now : ENGINE_EPOCH;
-		return 0;
-	case LOAD_MISTAKE:
-		break;
+	while (!ilist_empty(list)) {
+		uint32_t n = list->first;
+
+		e->result->apps[e->requests[n].app].lost++;
+		ilist_remove(list, e->links, n);
+		free_request(e, n);
 	}
-	errno = 0;
-	return -1;
 }
 
-static void
-engine_admit(struct engine *e)
+void
+engine_admit(struct engine *e, uint32_t app, tspan service)
 {
-	uint32_t app = e->next.app, n = e->free_requests.first;
 	struct result_app *out = &e->result->apps[app];
-	struct series_bucket *b;
+	struct tally *t = tally_of(e, app);
+	uint32_t n = e->free_requests.first;
 
-	engine_pass(e, app);
 	out->arrived++;
-	b = tally_bucket(&e->tallies[app]);
-	if (b != NULL)
-		b->arrived++;
-	if (b != NULL && e->total != NULL)
-		tally_bucket(e->total)->arrived++;
 	if (n == ILIST_NONE) {
 		out->refused++;
 		out->overflowed++;
-		if (b != NULL)
-			b->refused++;
+		tally_count(
+		    t, (struct series_counts){ .arrived = 1, .refused = 1 });
 		return;
 	}
+	tally_count(t, (struct series_counts){ .arrived = 1 });
 	ilist_remove(&e->free_requests, e->links, n);
 	e->present++;
-	e->requests[n] = (struct request){
+	e->requests[n] = (struct engine_request){
 		.arrived = e->now,
-		.service = e->next.service,
+		.service = service,
 		.app = app,
-		.process = ILIST_NONE,
+		.worker = ILIST_NONE,
 		.used = true,
 	};
-	engine_unheld(e, app, 1);
+	tally_unheld(t, ONE);
 	e->manager->ops->arrived(e->manager, app, n, e->now);
 }
 
-/* --- time --------------------------------------------------------------- */
-
-static void
-engine_close(struct engine *e)
+void
+engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how)
 {
-	e->now = e->end;
-	e->over = true;
-	e->result->length = e->end - ENGINE_EPOCH;
-	for (uint32_t app = 0; app < e->result->apps_len; app++) {
-		engine_pass(e, app);
-		tally_close(&e->tallies[app]);
-	}
-	if (e->total != NULL)
-		tally_close(e->total);
+	const struct engine_request *r = &e->requests[request];
+	struct result_app *out = &e->result->apps[r->app];
+	struct tally *t = tally_of(e, r->app);
+
+	assert(r->used && r->worker == ILIST_NONE);
+	tally_unheld(t, MINUS_ONE);
+	if (how == ENGINE_TIMED_OUT)
+		out->timed_out++;
+	else
+		out->refused++;
+	if (how == ENGINE_OVERFLOWED)
+		out->overflowed++;
+	tally_count(t, (struct series_counts){ .refused = 1 });
+	free_request(e, request);
 }
-
-/* What comes next at `at`. 1; 0: that was all; -1 and errno. */
-static int
-engine_turn(struct engine *e)
-{
-	const struct manager_ops *ops = e->manager->ops;
-	tstamp event = events_first(&e->events), due = ops->due(e->manager);
-	tstamp at = tstamp_min(tstamp_min(event, due), e->next_at);
-
-	if (!e->over && at >= e->end) {
-		engine_close(e);
-		return 1;
-	}
-	if (e->over &&
-	    (e->present == 0 || at > tstamp_add(e->end, ENGINE_DRAIN)))
-		return 0;
-	if (at > e->now)
-		e->now = at;
-	if (event == at) {
-		struct event first = events_pop(&e->events);
-
-		engine_play(e, &first);
-	} else if (e->next_at == at) {
-		engine_admit(e);
-		return engine_look_ahead(e) == -1 ? -1 : 1;
-	} else {
-		ops->tick(e->manager, e->now);
-	}
-	return 1;
-}
-
-static int
-engine_loop(struct engine *e)
-{
-	const struct engine_options *o = e->options;
-	int going = 1;
-
-	e->manager->engine = e;
-	e->manager->ops->started(e->manager, e->now);
-	if (engine_look_ahead(e) == -1)
-		return -1;
-	while (going == 1) {
-		going = engine_turn(e);
-		if (++e->result->events % ENGINE_LOOK == 0 &&
-		    o->progress != NULL && e->now > ENGINE_EPOCH)
-			o->progress(o->progress_arg, e->now - ENGINE_EPOCH);
-	}
-	return going;
-}
-
-int
-engine_run(const struct engine_options *o, struct load *load,
-    const char *const *names, struct manager *m, struct result *out)
-{
-	struct engine e = {
-		.options = o, .load = load, .manager = m, .result = out
-	};
-	int going;
-
-	assert(o->start_time < ENGINE_EPOCH);
-	if (engine_allocate(&e) == -1)
-		return -1;
-	engine_init(&e, names);
-	going = engine_loop(&e);
-	if (going == 0)
-		engine_sum_up(&e);
-	engine_fini(&e);
-	return going;
-}
-
-/* --- what a manager may look at ----------------------------------------- */
 
 uint32_t
 engine_app_of(const struct engine *e, uint32_t request)
 {
 	return e->requests[request].app;
+}
+
+/* --- what workers do ---------------------------------------------------- */
+
+/* Reads what lies in the worker's socket while it can serve more. */
+static void
+read_unread(struct engine *e, struct engine_worker *w)
+{
+	while (w->serving.count < w->concurrency && !ilist_empty(&w->unread)) {
+		uint32_t n = w->unread.first;
+		struct engine_request *r = &e->requests[n];
+
+		if (r->given < e->now)
+			tally_read(&e->tallies[r->app], r->given);
+		ilist_remove(&w->unread, e->links, n);
+		ilist_push_back(&w->serving, e->links, n);
+		histogram_add(
+		    &e->result->apps[r->app].wait, e->now - r->arrived);
+		r->order = later(e, r->service, e->manager->workers + n);
+	}
+}
+
+/* The worker is to leave, and nothing is left to do for it. */
+static void
+begin_exit(struct engine *e, struct engine_worker *w)
+{
+	w->order = later(e, e->options->exit_time, number_of(e, w));
+}
+
+static void
+play_ready(struct engine *e, struct engine_worker *w)
+{
+	begin_change(e, w);
+	w->state = ENGINE_READY;
+	w->order = 0;
+	if (w->leaving)
+		begin_exit(e, w);
+	end_change(e, w);
+	if (!w->leaving)
+		e->manager->ops->ready(e->manager, number_of(e, w), e->now);
+}
+
+static void
+play_exit(struct engine *e, struct engine_worker *w)
+{
+	uint32_t worker = number_of(e, w);
+	struct tally *t = &e->tallies[w->app];
+
+	begin_change(e, w);
+	w->state = ENGINE_FREE;
+	tally_unread(t, w->unread.count);
+	e->left = w->unread;
+	e->exited = worker;
+	if (!e->over)
+		e->result->apps[w->app].ended++;
+	/* May start another worker of this number. */
+	e->manager->ops->exited(e->manager, worker, w->killed, e->now);
+	tally_unread(t, -e->left.count);
+	lose_requests(e, &e->left);
+	e->exited = ILIST_NONE;
+}
+
+static void
+play_end(struct engine *e, uint32_t n)
+{
+	struct engine_request *r = &e->requests[n];
+	uint32_t worker = r->worker;
+	struct engine_worker *w = &e->workers[worker];
+
+	begin_change(e, w);
+	e->result->apps[r->app].completed++;
+	ilist_remove(&w->serving, e->links, n);
+	free_request(e, n);
+	read_unread(e, w);
+	end_change(e, w);
+	if (w->leaving && w->serving.count == 0)
+		begin_exit(e, w);
+	e->manager->ops->finished(e->manager, worker, n, e->now);
+}
+
+void
+engine_play(struct engine *e)
+{
+	struct event event = events_pop(&e->events);
+	struct engine_worker *w;
+
+	if (is_stale(e, &event))
+		return;
+	if (event.number >= e->manager->workers) {
+		play_end(e, event.number - e->manager->workers);
+		return;
+	}
+	w = &e->workers[event.number];
+	if (w->state == ENGINE_STARTING && !w->killed)
+		play_ready(e, w);
+	else
+		play_exit(e, w);
+}
+
+/* --- services for the manager ------------------------------------------- */
+
+void
+engine_start(
+    struct engine *e, uint32_t worker, uint32_t app, uint32_t concurrency)
+{
+	struct engine_worker *w = &e->workers[worker];
+
+	assert(worker < e->manager->workers && w->state == ENGINE_FREE);
+	*w = (struct engine_worker){
+		.state = ENGINE_STARTING,
+		.app = app,
+		.concurrency = concurrency,
+	};
+	ilist_init(&w->serving);
+	ilist_init(&w->unread);
+	if (!e->over)
+		e->result->apps[app].spawned++;
+	if (tally_count(
+		tally_of(e, app), (struct series_counts){ .spawned = 1 }))
+		e->result->apps[app].spawned_running++;
+	w->order = later(e, e->options->start_time, worker);
+	end_change(e, w);
+}
+
+void
+engine_stop(struct engine *e, uint32_t worker)
+{
+	struct engine_worker *w = &e->workers[worker];
+
+	assert(w->state != ENGINE_FREE);
+	if (w->leaving)
+		return;
+	begin_change(e, w);
+	w->leaving = true;
+	end_change(e, w);
+	/* A starting worker hears of it when it is ready. */
+	if (w->state == ENGINE_READY && w->serving.count == 0)
+		begin_exit(e, w);
+}
+
+void
+engine_kill(struct engine *e, uint32_t worker)
+{
+	struct engine_worker *w = &e->workers[worker];
+
+	assert(w->state != ENGINE_FREE);
+	if (w->killed)
+		return;
+	begin_change(e, w);
+	lose_requests(e, &w->serving);
+	w->leaving = true;
+	w->killed = true;
+	begin_exit(e, w);
+	end_change(e, w);
+}
+
+void
+engine_give(struct engine *e, uint32_t worker, uint32_t request)
+{
+	struct engine_worker *w = &e->workers[worker];
+	struct engine_request *r = &e->requests[request];
+
+	assert(w->state == ENGINE_READY && !w->leaving);
+	assert(r->used && r->worker == ILIST_NONE && r->app == w->app);
+	begin_change(e, w);
+	tally_unheld(&e->tallies[w->app], MINUS_ONE);
+	r->worker = worker;
+	r->given = e->now;
+	ilist_push_back(&w->unread, e->links, request);
+	read_unread(e, w);
+	end_change(e, w);
+}
+
+uint32_t
+engine_take(struct engine *e, uint32_t worker)
+{
+	struct ilist *list =
+	    worker == e->exited ? &e->left : &e->workers[worker].unread;
+	uint32_t n = list->first;
+	struct engine_request *r;
+	struct tally *t;
+
+	if (n == ILIST_NONE)
+		return n;
+	r = &e->requests[n];
+	t = tally_of(e, r->app);
+	tally_read(t, r->given);
+	ilist_remove(list, e->links, n);
+	r->worker = ILIST_NONE;
+	tally_unread(t, MINUS_ONE);
+	tally_unheld(t, ONE);
+	e->result->apps[r->app].taken++;
+	return n;
+}
+
+/* --- begin and end ------------------------------------------------------ */
+
+/*
+ * Room for as many events as can come, and as many that have been called off:
+ * when these fill the heap they are swept out.
+ */
+static int
+allocate(struct engine *e)
+{
+	uint32_t workers = e->manager->workers, requests = e->manager->requests;
+
+	e->tallies = calloc(e->result->apps_len + 1, sizeof(*e->tallies));
+	e->workers = calloc(workers, sizeof(*e->workers));
+	e->requests = calloc(requests, sizeof(*e->requests));
+	e->links = calloc(requests, sizeof(*e->links));
+	if (e->tallies != NULL && e->workers != NULL && e->requests != NULL &&
+	    e->links != NULL &&
+	    events_init(&e->events, 2 * (workers + requests)) == 0)
+		return 0;
+	engine_fini(e);
+	errno = ENOMEM;
+	return -1;
+}
+
+/* Buckets as wide as at the end where that is known, else small ones. */
+static void
+begin_tallies(struct engine *e, const char *const *names)
+{
+	tspan length = e->options->length;
+	tspan width = length == 0
+	    ? TSPAN_MSECONDS(1)
+	    : (length + SERIES_BUCKETS - 1) / SERIES_BUCKETS;
+	struct result *r = e->result;
+	struct tally *total = NULL;
+
+	if (r->apps_len > 1) {
+		total = &e->tallies[r->apps_len];
+		tally_init(total, &r->total, NULL, ENGINE_EPOCH, width);
+	}
+	for (size_t i = 0; i < r->apps_len; i++) {
+		r->apps[i].name = names[i];
+		tally_init(
+		    &e->tallies[i], &r->apps[i], total, ENGINE_EPOCH, width);
+	}
+}
+
+int
+engine_init(struct engine *e, const struct engine_options *o,
+    const char *const *names, struct manager *m, struct result *out)
+{
+	assert(o->start_time < ENGINE_EPOCH);
+	*e = (struct engine){
+		.options = o,
+		.manager = m,
+		.result = out,
+		.exited = ILIST_NONE,
+		.now = ENGINE_EPOCH - o->start_time,
+	};
+	if (allocate(e) == -1)
+		return -1;
+	m->engine = e;
+	out->manager = m->name;
+	begin_tallies(e, names);
+	ilist_init(&e->free_requests);
+	ilist_init(&e->left);
+	for (uint32_t n = 0; n < m->requests; n++)
+		ilist_push_back(&e->free_requests, e->links, n);
+	return 0;
+}
+
+void
+engine_fini(struct engine *e)
+{
+	free(e->tallies);
+	free(e->workers);
+	free(e->requests);
+	free(e->links);
+	events_fini(&e->events);
+}
+
+void
+engine_close(struct engine *e)
+{
+	e->over = true;
+	e->result->length = e->now - ENGINE_EPOCH;
+	for (uint32_t app = 0; app < e->result->apps_len; app++)
+		tally_close(tally_of(e, app));
+}
+
+void
+engine_sum_up(struct engine *e)
+{
+	struct result *r = e->result;
+
+	for (uint32_t n = 0; n < e->manager->requests; n++) {
+		const struct engine_request *q = &e->requests[n];
+		struct result_app *out = &r->apps[q->app];
+
+		if (!q->used)
+			continue;
+		out->unfinished++;
+		/* What still waits has waited so long at least. */
+		if (q->order == 0)
+			histogram_add(&out->wait, e->now - q->arrived);
+	}
+	for (uint32_t app = 0; app < r->apps_len; app++)
+		tally_finish(tally_of(e, app), r->length);
+	if (r->apps_len > 1)
+		tally_finish(&e->tallies[r->apps_len], r->length);
+	r->ran = e->now - ENGINE_EPOCH;
+	result_sum(r);
 }

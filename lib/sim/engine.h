@@ -2,23 +2,13 @@
 #define SIM_ENGINE_H
 
 /*
- * Virtual time: takes the connections of a load to a manager, plays the
- * processes that the manager starts, and notes what comes of it.
+ * Virtual time: the engine takes the requests (connections) of a load to a
+ * manager, plays the workers that the manager starts, and notes what comes of
+ * it.  engine_run.c lets time pass; engine.c plays workers and requests.
  *
- * The manager is started so long before time 0 (the start of the load) that
- * the processes it asks for at once are ready then: start_time before.  Its
- * clock is later than 0 all the same, as the core wants it: ENGINE_EPOCH is
- * when the load starts.
- *
- * A process serves `concurrency` requests at a time, each for as long as the
- * load says.  Further ones that it is given lie in its socket, unread, in
+ * A worker serves `concurrency` requests at a time, each for as long as the
+ * load says.  Further requests that it is given lie in its socket, unread, in
  * order; it reads the next when it has finished one, as a real worker does.
- *
- * When the load has ended the run goes on until all connections have ended,
- * but at most ENGINE_DRAIN longer.
- *
- * The same load and manager give the same result.  Memory is allocated before
- * the run, not in it.
  */
 
 #include <stdbool.h>
@@ -26,11 +16,16 @@
 
 #include "core/ilist.h"
 #include "core/tstamp.h"
+#include "sim/events.h"
 #include "sim/load.h"
 #include "sim/manager.h"
 #include "sim/result.h"
+#include "sim/tally.h"
 
+/* When the load starts, by the manager's clock: the core wants more than 0. */
 #define ENGINE_EPOCH TSPAN_SECONDS(3600)
+
+/* Longest run after the end of the load. */
 #define ENGINE_DRAIN TSPAN_SECONDS(3600)
 
 struct engine_options {
@@ -44,12 +39,18 @@ struct engine_options {
 };
 
 /*
- * Runs all of the load.  names: of the apps, as many as *out was initialised
- * for (result_init()).  0; or -1: errno, or 0 in it: a mistake in the trace
- * (load_mistake()).
+ * Runs all of the load, and goes on until all connections have ended, but at
+ * most ENGINE_DRAIN longer.  The manager is started so long before the load
+ * that the workers it asks for at once are ready then: start_time before.
+ *
+ * names: of the apps, as many as *out was initialised for (result_init()).
+ * 0; or -1: errno, or 0 in it: a mistake in the trace (load_mistake()).
  *
  * More than manager->requests connections at once are refused before the
  * manager hears of them, so it must be what the manager can hold and one more.
+ *
+ * The same load and manager give the same result.  Memory is allocated before
+ * the run, not in it.
  */
 int engine_run(const struct engine_options *o, struct load *load,
     const char *const *names, struct manager *m, struct result *out);
@@ -57,32 +58,32 @@ int engine_run(const struct engine_options *o, struct load *load,
 /* --- services for the manager ------------------------------------------- */
 
 /*
- * Starts a process of the app under this number, which must be free; it
- * serves `concurrency` requests at a time.  It may be given requests when
- * ready() has been told.
+ * Starts a worker of the app under this number, which must be free; it serves
+ * `concurrency` requests at a time.  It may be given requests when ready() has
+ * been told.
  */
 void engine_start(
-    struct engine *e, uint32_t process, uint32_t app, uint32_t concurrency);
+    struct engine *e, uint32_t worker, uint32_t app, uint32_t concurrency);
 
 /*
- * It finishes what it has, unread ones included, and exits.  From now on it
- * no longer counts among the processes, and may not be given anything.
+ * The worker finishes what it has, unread requests included, and exits.  From
+ * now on it no longer counts among the processes, and may not be given any.
  */
-void engine_stop(struct engine *e, uint32_t process);
+void engine_stop(struct engine *e, uint32_t worker);
 
-/* It exits, whatever it is doing. */
-void engine_kill(struct engine *e, uint32_t process);
+/* The worker exits, whatever it is doing. */
+void engine_kill(struct engine *e, uint32_t worker);
 
-/* Gives it a request that no process holds. */
-void engine_give(struct engine *e, uint32_t process, uint32_t request);
+/* Gives the worker a request that no worker holds. */
+void engine_give(struct engine *e, uint32_t worker, uint32_t request);
 
 /*
- * Takes back the oldest request that lies unread in its socket; ILIST_NONE:
- * there is none.
+ * Takes back the oldest request that lies unread in the worker's socket;
+ * ILIST_NONE: there is none.
  */
-uint32_t engine_take(struct engine *e, uint32_t process);
+uint32_t engine_take(struct engine *e, uint32_t worker);
 
-/* Ends a request that no process holds. */
+/* Ends a request that no worker holds. */
 enum engine_refusal {
 	ENGINE_REFUSED,
 	ENGINE_OVERFLOWED, /* its backlog is full */
@@ -91,8 +92,75 @@ enum engine_refusal {
 
 void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
-/* --- what a manager may look at ----------------------------------------- */
-
 uint32_t engine_app_of(const struct engine *e, uint32_t request);
+
+/* --- for engine_run() ---------------------------------------------------- */
+
+enum engine_worker_state {
+	ENGINE_FREE, /* the number is */
+	ENGINE_STARTING,
+	ENGINE_READY,
+};
+
+struct engine_worker {
+	uint8_t state; /* enum engine_worker_state */
+	bool leaving; /* told to stop, or killed */
+	bool killed;
+	uint32_t app;
+	uint32_t concurrency;
+	struct ilist serving; /* requests; at most `concurrency` */
+	struct ilist unread; /* empty if it could read one */
+	uint64_t order; /* of its event to come; 0: none */
+};
+
+struct engine_request {
+	uint64_t order; /* of the event that ends it; 0: not in service */
+	tstamp arrived;
+	tstamp given; /* to its worker */
+	tspan service;
+	uint32_t app;
+	uint32_t worker; /* ILIST_NONE: none holds it */
+	bool used;
+};
+
+struct engine {
+	const struct engine_options *options;
+	struct manager *manager;
+	struct result *result;
+	struct tally *tallies; /* of the apps, and behind them of all */
+	struct engine_worker *workers;
+	struct engine_request *requests;
+	struct ilink *links; /* of requests: free, serving, unread ones */
+	struct ilist free_requests;
+	uint32_t present; /* requests that are used */
+	uint32_t exited; /* worker whose exit is being told; or ILIST_NONE */
+	struct ilist left; /* requests that it had not read */
+
+	/* Below manager->workers: of that worker; else of a request. */
+	struct events events;
+
+	tstamp now;
+	bool over; /* the load is */
+};
+
+/*
+ * Until engine_fini(), all but the name of the result belongs to the engine.
+ * -1 and errno: no memory.
+ */
+int engine_init(struct engine *e, const struct engine_options *o,
+    const char *const *names, struct manager *m, struct result *out);
+void engine_fini(struct engine *e);
+
+/* A connection arrives now. */
+void engine_admit(struct engine *e, uint32_t app, tspan service);
+
+/* The first of the events, whose time is now, happens. */
+void engine_play(struct engine *e);
+
+/* The load is over now. */
+void engine_close(struct engine *e);
+
+/* Counts what is left of the connections, and completes the result. */
+void engine_sum_up(struct engine *e);
 
 #endif

@@ -415,7 +415,7 @@ policy_anyevent_new(const struct conf *conf, uint64_t seed)
 	}
 	p->manager = (struct manager){ .ops = &ops,
 		.name = "AnyEvent::Fork::Pool",
-		.processes = processes,
+		.workers = processes,
 		.requests = requests };
 	p->apps = calloc(p->napps, sizeof(*p->apps));
 	p->workers = calloc(processes, sizeof(*p->workers));

@@ -269,7 +269,7 @@ policy_uwsgi_new(const struct conf *conf, uint64_t seed)
 	if (u == NULL)
 		return NULL;
 	u->apps = calloc(conf->apps_len, sizeof(*u->apps));
-	u->workers = calloc(u->backlog.manager.processes, sizeof(*u->workers));
+	u->workers = calloc(u->backlog.manager.workers, sizeof(*u->workers));
 	if (u->apps == NULL || u->workers == NULL) {
 		uwsgi_fini(&u->backlog);
 		backlog_free(&u->backlog);

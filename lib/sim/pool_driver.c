@@ -294,7 +294,7 @@ pool_driver_new(const struct conf *conf, uint64_t seed)
 	d->manager = (struct manager){
 		.ops = &ops,
 		.name = "apppoold",
-		.processes = d->limits.processes,
+		.workers = d->limits.processes,
 		.requests = d->limits.conns + 1,
 	};
 	for (size_t i = 0; i < conf->apps_len; i++)

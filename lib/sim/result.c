@@ -30,7 +30,7 @@ histogram_bucket(tspan value)
 	    (EXPONENT_BIAS + LINEAR_BITS - 1) * (uint64_t)HISTOGRAM_PART);
 }
 
-/* The largest value in it; the last one has none. */
+/* The largest value in a bucket; the last bucket has none. */
 static tspan
 histogram_top(uint32_t bucket)
 {
@@ -98,17 +98,14 @@ series_fold(struct series *s)
 			.processes = a->processes + b->processes,
 			.busy = a->busy + b->busy,
 			.waiting = a->waiting + b->waiting,
-			.most_processes = a->most_processes > b->most_processes
-			    ? a->most_processes
-			    : b->most_processes,
-			.most_waiting = a->most_waiting > b->most_waiting
-			    ? a->most_waiting
-			    : b->most_waiting,
-			.arrived = a->arrived + b->arrived,
-			.refused = a->refused + b->refused,
-			.spawned = a->spawned + b->spawned,
+			.most_processes =
+			    result_most(a->most_processes, b->most_processes),
+			.most_waiting =
+			    result_most(a->most_waiting, b->most_waiting),
+			.counts = a->counts,
 		};
 
+		series_add(&sum.counts, &b->counts);
 		s->buckets[i] = sum;
 	}
 	memset(&s->buckets[SERIES_BUCKETS / 2], 0,
@@ -145,4 +142,41 @@ result_fini(struct result *r)
 {
 	free(r->apps);
 	r->apps = NULL;
+}
+
+static void
+add_app(struct result_app *t, const struct result_app *a)
+{
+	t->arrived += a->arrived;
+	t->completed += a->completed;
+	t->refused += a->refused;
+	t->overflowed += a->overflowed;
+	t->timed_out += a->timed_out;
+	t->lost += a->lost;
+	t->unfinished += a->unfinished;
+	histogram_merge(&t->wait, &a->wait);
+	t->spawned += a->spawned;
+	t->spawned_running += a->spawned_running;
+	t->ended += a->ended;
+	t->taken += a->taken;
+	t->idle_while_waiting += a->idle_while_waiting;
+	t->idle_while_unread += a->idle_while_unread;
+	if (a->longest_unread > t->longest_unread)
+		t->longest_unread = a->longest_unread;
+}
+
+void
+result_sum(struct result *r)
+{
+	struct result_app *t = &r->total;
+
+	if (r->apps_len == 1) {
+		*t = r->apps[0];
+		t->name = NULL;
+		return;
+	}
+	/* An idle process of one app is no waste of another's connections. */
+	t->idle_while_waiting = t->idle_while_unread = t->longest_unread = 0;
+	for (size_t app = 0; app < r->apps_len; app++)
+		add_app(t, &r->apps[app]);
 }

@@ -2,8 +2,8 @@
 #define SIM_RESULT_H
 
 /*
- * What a run gives: what became of the connections, how long they waited, how
- * many processes there were.  For each app, and in total.
+ * The result of a run: what became of the connections, how long they waited,
+ * how many processes there were.  For each app, and in total.
  *
  * Time 0 is the start of the load.  Figures of processes are those from time
  * 0 to `length`; connections that are still there then are followed to their
@@ -43,11 +43,17 @@ double histogram_mean(const struct histogram *h); /* nanoseconds */
 void histogram_merge(struct histogram *h, const struct histogram *other);
 
 /*
- * Something over time, in few buckets of equal width.  When time runs past
- * the last one, two become one.  A bucket that is not over yet, the last of
+ * Figures over time, in few buckets of equal width.  When time runs past the
+ * last one, two become one.  A bucket that is not over yet, the last of
  * `used`, holds what came so far.
  */
 #define SERIES_BUCKETS 512
+
+struct series_counts {
+	uint64_t arrived;
+	uint64_t refused; /* timed out ones included */
+	uint64_t spawned;
+};
 
 struct series_bucket {
 	double processes; /* integral, in process-nanoseconds, as in status */
@@ -55,9 +61,7 @@ struct series_bucket {
 	double waiting; /* likewise: connections that wait */
 	uint32_t most_processes;
 	uint32_t most_waiting;
-	uint64_t arrived;
-	uint64_t refused; /* timed out ones included */
-	uint64_t spawned;
+	struct series_counts counts;
 };
 
 struct series {
@@ -69,8 +73,16 @@ struct series {
 /* The bucket of this time, which is not negative; width is over 0. */
 struct series_bucket *series_at(struct series *s, tspan at);
 
+static inline void
+series_add(struct series_counts *c, const struct series_counts *more)
+{
+	c->arrived += more->arrived;
+	c->refused += more->refused;
+	c->spawned += more->spawned;
+}
+
 /*
- * Of one app, or of all together.  Always: arrived = completed + refused +
+ * Of an app, or of all together.  Always: arrived = completed + refused +
  * timed_out + lost + unfinished.
  */
 struct result_app {
@@ -109,8 +121,8 @@ struct result_app {
 
 	/*
 	 * Time in which a connection lies unread in the socket of a busy
-	 * process while another of its app is idle; and the longest that one
-	 * lay so.
+	 * process while another of its app is idle; and the longest that a
+	 * connection lay so.
 	 */
 	tspan idle_while_unread;
 	tspan longest_unread;
@@ -122,7 +134,7 @@ struct result {
 	const char *manager; /* its name */
 	tspan length; /* of the load; a trace's: its last arrival */
 	tspan ran; /* virtual time until the last connection had ended */
-	uint64_t events; /* arrivals, ends of sessions, births, deaths, ticks */
+	uint64_t events; /* arrivals, ends of sessions, starts, exits, ticks */
 	struct result_app total;
 	struct result_app *apps;
 	size_t apps_len;
@@ -131,5 +143,17 @@ struct result {
 /* The result of nothing, for so many apps; -1 and errno: no memory. */
 int result_init(struct result *r, size_t apps_len);
 void result_fini(struct result *r);
+
+/*
+ * The end of a run: adds what is known of each app alone to the total, which
+ * has its own means and its own series unless there is but one app.
+ */
+void result_sum(struct result *r);
+
+static inline uint32_t
+result_most(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
 
 #endif

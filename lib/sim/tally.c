@@ -5,14 +5,16 @@
 #include "sim/tally.h"
 
 void
-tally_init(struct tally *t, struct result_app *out, tstamp start, tspan width)
+tally_init(struct tally *t, struct result_app *out, struct tally *total,
+    tstamp start, tspan width)
 {
-	*t = (struct tally){ .out = out, .start = start };
+	*t = (struct tally){ .total = total, .out = out, .start = start };
 	out->series.width = width;
 }
 
-struct series_bucket *
-tally_bucket(struct tally *t)
+/* NULL: `now` is outside the load. */
+static struct series_bucket *
+bucket_of(struct tally *t)
 {
 	struct series *s = &t->out->series;
 
@@ -27,30 +29,37 @@ tally_bucket(struct tally *t)
 	return t->bucket;
 }
 
-static uint32_t
-tally_more(uint32_t most, uint32_t n)
+bool
+tally_count(struct tally *t, struct series_counts counts)
 {
-	return n > most ? n : most;
+	struct series_bucket *b = NULL;
+
+	for (; t != NULL; t = t->total) {
+		b = bucket_of(t);
+		if (b != NULL)
+			series_add(&b->counts, &counts);
+	}
+	return b != NULL;
 }
 
 /* So much time in the present bucket. */
 static void
-tally_spend(struct tally *t, tspan span)
+spend(struct tally *t, tspan span)
 {
-	struct series_bucket *b = tally_bucket(t);
+	struct series_bucket *b = bucket_of(t);
 	uint32_t waiting = t->unheld + t->unread;
 	double time = (double)span;
 
 	b->processes += time * t->processes;
 	b->busy += time * t->busy;
 	b->waiting += time * waiting;
-	b->most_processes = tally_more(b->most_processes, t->processes);
-	b->most_waiting = tally_more(b->most_waiting, waiting);
+	b->most_processes = result_most(b->most_processes, t->processes);
+	b->most_waiting = result_most(b->most_waiting, waiting);
 	t->existing_time += time * t->existing;
 }
 
 static void
-tally_waste(struct tally *t, tstamp now)
+add_waste(struct tally *t, tstamp now)
 {
 	if (t->unheld > 0 && t->idle > 0)
 		t->out->idle_while_waiting += now - t->now;
@@ -66,16 +75,20 @@ tally_waste(struct tally *t, tstamp now)
 void
 tally_read(struct tally *t, tstamp given)
 {
-	tstamp since = t->unread_since > given ? t->unread_since : given;
+	for (; t != NULL; t = t->total) {
+		tstamp since =
+		    t->unread_since > given ? t->unread_since : given;
 
-	if (t->unread_since != 0 && t->now - since > t->out->longest_unread)
-		t->out->longest_unread = t->now - since;
+		if (t->unread_since != 0 &&
+		    t->now - since > t->out->longest_unread)
+			t->out->longest_unread = t->now - since;
+	}
 }
 
 void
 tally_pass(struct tally *t, tstamp now)
 {
-	tally_waste(t, now);
+	add_waste(t, now);
 	if (t->closed) {
 		t->now = now;
 		return;
@@ -85,9 +98,9 @@ tally_pass(struct tally *t, tstamp now)
 	while (t->now < now) {
 		tstamp until;
 
-		(void)tally_bucket(t);
+		(void)bucket_of(t);
 		until = tstamp_min(now, t->bucket_end);
-		tally_spend(t, until - t->now);
+		spend(t, until - t->now);
 		t->now = until;
 	}
 }
@@ -95,8 +108,10 @@ tally_pass(struct tally *t, tstamp now)
 void
 tally_close(struct tally *t)
 {
-	t->closed = true;
-	t->bucket = NULL;
+	for (; t != NULL; t = t->total) {
+		t->closed = true;
+		t->bucket = NULL;
+	}
 }
 
 void
@@ -111,9 +126,9 @@ tally_finish(struct tally *t, tspan length)
 		out->processes += b->processes;
 		out->busy += b->busy;
 		out->most_processes =
-		    tally_more(out->most_processes, b->most_processes);
+		    result_most(out->most_processes, b->most_processes);
 		out->most_waiting =
-		    tally_more(out->most_waiting, b->most_waiting);
+		    result_most(out->most_waiting, b->most_waiting);
 	}
 	if (length == 0)
 		return;

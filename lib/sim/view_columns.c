@@ -31,7 +31,7 @@ add(struct view_column *c, const struct series_bucket *b, double share)
 	c->processes += b->processes * share;
 	c->busy += b->busy * share;
 	c->waiting += b->waiting * share;
-	c->arrived += (double)b->arrived * share;
+	c->arrived += (double)b->counts.arrived * share;
 	c->most_processes = more(c->most_processes, b->most_processes);
 	c->most_waiting = more(c->most_waiting, b->most_waiting);
 }

@@ -155,9 +155,9 @@ put_bucket(struct output *o, const struct series *s, uint32_t i, tspan length)
 	json_put_number(j, "waiting", b->waiting / time);
 	json_put_uint(j, "most_processes", b->most_processes);
 	json_put_uint(j, "max_waiting", b->most_waiting);
-	json_put_uint(j, "accepted", b->arrived);
-	json_put_uint(j, "refused", b->refused);
-	json_put_uint(j, "spawned", b->spawned);
+	json_put_uint(j, "accepted", b->counts.arrived);
+	json_put_uint(j, "refused", b->counts.refused);
+	json_put_uint(j, "spawned", b->counts.spawned);
 	json_object_end(j);
 	output_flush(o);
 }

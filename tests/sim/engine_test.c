@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 
-#include "sim/engine_private.h"
+#include "sim/engine.h"
 
 #include "sim_help.h"
 
@@ -155,7 +155,7 @@ rig_run(struct script script, const char *trace, size_t apps,
 	rig.manager = (struct manager){
 		.ops = &plain_ops,
 		.name = "plain",
-		.processes = PROCESSES,
+		.workers = PROCESSES,
 		.requests = REQUESTS,
 	};
 	rig.script = script;
@@ -500,10 +500,9 @@ static void
 a_mistake_in_the_trace_ends_the_run(void)
 {
 	struct result r;
-	struct manager m = { .ops = &plain_ops,
-		.name = "plain",
-		.processes = 1,
-		.requests = 1 };
+	struct manager m = {
+		.ops = &plain_ops, .name = "plain", .workers = 1, .requests = 1
+	};
 
 	rig.script = (struct script){ .started = NULL };
 	rig.due = TSTAMP_NEVER;
@@ -567,7 +566,7 @@ the_series_adds_up_to_the_whole(void)
 		processes += s->buckets[i].processes;
 		busy += s->buckets[i].busy;
 		waiting += s->buckets[i].waiting;
-		arrived += s->buckets[i].arrived;
+		arrived += s->buckets[i].counts.arrived;
 	}
 	CHECK(s->used > SERIES_BUCKETS / 2 && s->used <= SERIES_BUCKETS);
 	CHECK_NEAR((double)MS(3000000), processes);

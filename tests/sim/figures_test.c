@@ -98,13 +98,13 @@ a_series_of_any_length_has_few_buckets(void)
 	uint64_t arrived = 0;
 
 	for (tspan at = 0; at < 1000000; at += 7)
-		series_at(&s, at)->arrived++;
+		series_at(&s, at)->counts.arrived++;
 	for (uint32_t i = 0; i < s.used; i++)
-		arrived += s.buckets[i].arrived;
+		arrived += s.buckets[i].counts.arrived;
 	CHECK_EQ(10 * 256, s.width);
 	CHECK_EQ((1000000 + s.width - 1) / s.width, s.used);
 	CHECK_EQ(142858, arrived);
-	CHECK_EQ((s.width + 6) / 7, s.buckets[0].arrived);
+	CHECK_EQ((s.width + 6) / 7, s.buckets[0].counts.arrived);
 }
 
 static void

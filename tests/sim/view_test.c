@@ -224,7 +224,7 @@ make_result(uint32_t used, tspan length, const uint32_t *waiting)
 		b->most_processes = i + 1;
 		b->waiting = waiting == NULL ? 0 : waiting[i] * time;
 		b->most_waiting = waiting == NULL ? 0 : waiting[i];
-		b->arrived = (uint64_t)(10 * time / 1e9);
+		b->counts.arrived = (uint64_t)(10 * time / 1e9);
 	}
 }
 
