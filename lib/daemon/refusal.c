@@ -1,32 +1,102 @@
-/* Connections that are turned away, until their clients know. */
+/* Connections that are refused, until their clients know. */
 
 #include <sys/socket.h>
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/refusal.h"
-#include "daemon/refusal_answer.h"
 #include "sys/accepted.h"
 
-static void refusal_ready(struct loop_io *io, uint32_t events, tstamp now);
+/* The FastCGI specification's names and numbers. */
+#define FCGI_VERSION_1 1
+#define FCGI_BEGIN_REQUEST 1
+#define FCGI_END_REQUEST 3
+#define FCGI_OVERLOADED 2
+#define FCGI_HEADER_LEN 8
+#define FCGI_BODY_LEN 8 /* of BEGIN_REQUEST and of END_REQUEST */
 
-/* Reads what is there; false: there is more than REFUSAL_DRAIN bytes. */
-static bool
-refusal_drain(int fd)
+/* What web servers number the one request of a connection. */
+#define FIRST_REQUEST 1
+
+static const char http_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
+				  "Content-Type: text/plain\r\n"
+				  "Content-Length: 49\r\n"
+				  "Retry-After: 5\r\n"
+				  "Connection: close\r\n"
+				  "\r\n"
+				  "The service is too busy. "
+				  "Please try again later.\n";
+
+/* --- answers ------------------------------------------------------------ */
+
+bool
+refusal_answers(const struct conf_app *conf)
 {
-	char bytes[8192];
-	size_t left = REFUSAL_DRAIN;
-
-	while (left > 0) {
-		ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
-
-		if (n <= 0)
-			return true;
-		left -= (size_t)n < left ? (size_t)n : left;
+	switch (conf->on_full) {
+	case CONF_ON_FULL_CLOSE:
+		return false;
+	case CONF_ON_FULL_REPLY:
+		return true;
+	default:
+		return conf->protocol != CONF_PROTOCOL_RAW;
 	}
-	return false;
+}
+
+/*
+ * The number of the request that begins what the client has sent. That may be
+ * nothing yet, or anything.
+ */
+static unsigned
+fastcgi_request(int fd)
+{
+	unsigned char h[FCGI_HEADER_LEN];
+	ssize_t n = recv(fd, h, sizeof(h), MSG_PEEK | MSG_DONTWAIT);
+	unsigned id;
+
+	if (n != sizeof(h) || h[0] != FCGI_VERSION_1 ||
+	    h[1] != FCGI_BEGIN_REQUEST || (h[4] << 8 | h[5]) != FCGI_BODY_LEN)
+		return FIRST_REQUEST;
+	id = (unsigned)h[2] << 8 | h[3];
+	return id == 0 ? FIRST_REQUEST : id;
+}
+
+static void
+fastcgi_answer(unsigned id, struct refusal_answer *out)
+{
+	const unsigned char record[REFUSAL_FASTCGI] = {
+		FCGI_VERSION_1,
+		FCGI_END_REQUEST,
+		(unsigned char)(id >> 8),
+		(unsigned char)id,
+		0,
+		FCGI_BODY_LEN,
+		[FCGI_HEADER_LEN + 4] = FCGI_OVERLOADED,
+	};
+
+	memcpy(out->made, record, sizeof(record));
+	out->bytes = out->made;
+	out->len = sizeof(record);
+}
+
+void
+refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
+{
+	out->bytes = NULL;
+	out->len = 0;
+	if (!refusal_answers(conf))
+		return;
+	if (conf->on_full == CONF_ON_FULL_REPLY) {
+		out->bytes = conf->on_full_reply;
+		out->len = conf->on_full_reply_len;
+	} else if (conf->protocol == CONF_PROTOCOL_FASTCGI) {
+		fastcgi_answer(fastcgi_request(fd), out);
+	} else {
+		out->bytes = http_answer;
+		out->len = sizeof(http_answer) - 1;
+	}
 }
 
 /* --- the table ---------------------------------------------------------- */
@@ -49,7 +119,7 @@ refusals_fini(struct refusals *all)
 
 /* NULL: there are as many as there may be. */
 static struct refusal *
-refusal_take(struct refusals *all)
+take_entry(struct refusals *all)
 {
 	struct refusal *r = TAILQ_FIRST(&all->unused);
 
@@ -61,7 +131,7 @@ refusal_take(struct refusals *all)
 }
 
 static void
-refusal_give(struct refusal *r)
+give_entry(struct refusal *r)
 {
 	r->io.fd = -1;
 	TAILQ_INSERT_HEAD(&r->all->unused, r, next);
@@ -75,24 +145,41 @@ refusals_any(const struct refusals *all)
 
 /* --- the end ------------------------------------------------------------ */
 
+/* Reads what is there; false: there is more than REFUSAL_DRAIN bytes. */
+static bool
+drain(int fd)
+{
+	char bytes[8192];
+	size_t left = REFUSAL_DRAIN;
+
+	while (left > 0) {
+		ssize_t n = recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+		if (n <= 0)
+			return true;
+		left -= (size_t)n < left ? (size_t)n : left;
+	}
+	return false;
+}
+
 static void
-refusal_close_work(struct lane_job *job)
+close_work(struct lane_job *job)
 {
 	struct refusal *r = LOOP_OWNER(job, struct refusal, job);
 
-	(void)refusal_drain(r->io.fd);
+	(void)drain(r->io.fd);
 	(void)close(r->io.fd);
 }
 
 static void
-refusal_close_done(struct lane_job *job, tstamp now)
+close_done(struct lane_job *job, tstamp now)
 {
 	(void)now;
-	refusal_give(LOOP_OWNER(job, struct refusal, job));
+	give_entry(LOOP_OWNER(job, struct refusal, job));
 }
 
 static void
-refusal_wrote(struct refusal *r)
+drop_rest(struct refusal *r)
 {
 	r->rest_len = 0;
 	if (r->config != NULL)
@@ -101,49 +188,57 @@ refusal_wrote(struct refusal *r)
 }
 
 static void
-refusal_end(struct refusal *r)
+end(struct refusal *r)
 {
 	(void)loop_set(r->all->loop, &r->io, 0);
+	timer_set(&r->all->loop->timers, &r->timer, TSTAMP_NEVER);
 	TAILQ_REMOVE(&r->all->open, r, next);
-	refusal_wrote(r);
+	drop_rest(r);
 	if (!r->tcp) {
-		r->job.work = refusal_close_work;
-		r->job.done = refusal_close_done;
+		r->job.work = close_work;
+		r->job.done = close_done;
 		lane_submit(r->all->lane, &r->job);
 		return;
 	}
-	(void)refusal_drain(r->io.fd);
+	(void)drain(r->io.fd);
 	accepted_close(r->io.fd, true);
-	refusal_give(r);
+	give_entry(r);
 }
 
 void
 refusals_close(struct refusals *all)
 {
 	while (refusals_any(all))
-		refusal_end(TAILQ_FIRST(&all->open));
+		end(TAILQ_FIRST(&all->open));
+}
+
+static void
+time_over(struct timer *t, tstamp now)
+{
+	(void)now;
+	end(TIMER_OWNER(t, struct refusal, timer));
 }
 
 /* --- in the loop -------------------------------------------------------- */
 
 /* The client has closed its side, or all of it. */
 static void
-refusal_gone(struct refusal *r)
+client_gone(struct refusal *r)
 {
 	/*
-	 * There may be more than we read. One that closed but its side for
-	 * writing has the rest of the time to read the answer, for closing
+	 * There may be more than we read. A client that closed but its side
+	 * for writing has the rest of the time to read the answer, for closing
 	 * over an unread request destroys that.
 	 */
-	if (r->tcp && !refusal_drain(r->io.fd))
+	if (r->tcp && !drain(r->io.fd))
 		(void)loop_set(r->all->loop, &r->io, 0);
 	else
-		refusal_end(r);
+		end(r);
 }
 
-/* Writes on; false: the client is gone, or nobody can wait for it. */
+/* Writes on; false: the client is gone, or it cannot be waited for. */
 static bool
-refusal_write(struct refusal *r)
+write_on(struct refusal *r)
 {
 	ssize_t n =
 	    send(r->io.fd, r->rest, r->rest_len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -156,43 +251,28 @@ refusal_write(struct refusal *r)
 	}
 	if (r->rest_len > 0)
 		return loop_set(r->all->loop, &r->io, EPOLLOUT) == 0;
-	refusal_wrote(r);
+	drop_rest(r);
 	(void)shutdown(r->io.fd, SHUT_WR);
 	return loop_set(r->all->loop, &r->io, EPOLLRDHUP) == 0;
 }
 
 static void
-refusal_ready(struct loop_io *io, uint32_t events, tstamp now)
+ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct refusal *r = LOOP_OWNER(io, struct refusal, io);
 
 	(void)events;
 	(void)now;
 	if (r->rest_len == 0)
-		refusal_gone(r);
-	else if (!refusal_write(r))
-		refusal_end(r);
-}
-
-tstamp
-refusals_deadline(const struct refusals *all)
-{
-	const struct refusal *r = TAILQ_FIRST(&all->open);
-
-	return r == NULL ? TSTAMP_NEVER : r->until;
-}
-
-void
-refusals_tick(struct refusals *all, tstamp now)
-{
-	while (refusals_deadline(all) <= now)
-		refusal_end(TAILQ_FIRST(&all->open));
+		client_gone(r);
+	else if (!write_on(r))
+		end(r);
 }
 
 /* --- the beginning ------------------------------------------------------ */
 
 static void
-refusal_close(struct refusals *all, int fd, bool tcp)
+close_now(struct refusals *all, int fd, bool tcp)
 {
 	if (tcp)
 		accepted_close(fd, true);
@@ -200,16 +280,16 @@ refusal_close(struct refusals *all, int fd, bool tcp)
 		lane_close(all->lane, fd);
 }
 
-/* There is no room to linger: what can be done at once is done. */
+/* With as many open as there may be, what can be done at once is done. */
 static void
-refusal_hurry(
+answer_and_close(
     struct refusals *all, const struct refusal_answer *answer, int fd, bool tcp)
 {
 	(void)send(fd, answer->bytes, answer->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(fd, SHUT_WR);
 	if (tcp)
-		(void)refusal_drain(fd);
-	refusal_close(all, fd, tcp);
+		(void)drain(fd);
+	close_now(all, fd, tcp);
 }
 
 void
@@ -221,25 +301,26 @@ refusal_begin(struct refusals *all, struct config *config,
 
 	refusal_answer(conf, fd, &answer);
 	if (answer.bytes == NULL) {
-		refusal_close(all, fd, tcp);
+		close_now(all, fd, tcp);
 		return;
 	}
-	r = refusal_take(all);
+	r = take_entry(all);
 	if (r == NULL) {
-		refusal_hurry(all, &answer, fd, tcp);
+		answer_and_close(all, &answer, fd, tcp);
 		return;
 	}
 	r->all = all;
-	r->io = (struct loop_io){ .fd = fd, .ready = refusal_ready };
+	r->io = (struct loop_io){ .fd = fd, .ready = ready };
 	r->tcp = tcp;
-	r->until = tstamp_add(now, REFUSAL_TIME);
 	r->config = config_ref(config);
 	r->rest = answer.bytes;
 	r->rest_len = answer.len;
 	TAILQ_INSERT_TAIL(&all->open, r, next);
-	/* What is made here is so short that it is written at once, or never.
+	timer_init(&r->timer, time_over);
+	timer_set(&all->loop->timers, &r->timer, tstamp_add(now, REFUSAL_TIME));
+	/*
+	 * What is made here is so short that it is written at once, or never.
 	 */
-	if (!refusal_write(r) ||
-	    (r->rest_len > 0 && answer.bytes == answer.made))
-		refusal_end(r);
+	if (!write_on(r) || (r->rest_len > 0 && answer.bytes == answer.made))
+		end(r);
 }

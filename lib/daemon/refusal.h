@@ -2,15 +2,17 @@
 #define DAEMON_REFUSAL_H
 
 /*
- * Connections that are turned away. Whoever gets an answer must be able to
- * read it: a TCP connection that is closed over an unread request is reset,
- * which may destroy what was written before. So it is written, shut down for
- * writing, and lingers until the client has gone or REFUSAL_TIME is over;
- * then what has come is read, up to REFUSAL_DRAIN bytes, and it is closed.
- * Nothing is read before that: whoever sends without end fills but a window.
+ * Connections that are refused, and what their clients are told: a 503,
+ * FCGI_OVERLOADED, or the bytes of a file. A client that gets an answer must
+ * be able to read it: a TCP connection that is closed over an unread request
+ * is reset, which may destroy what was written before. So the answer is
+ * written, the socket shut down for writing, and kept until the client has
+ * gone or REFUSAL_TIME is over; then what has come is read, up to
+ * REFUSAL_DRAIN bytes, and the socket is closed. Nothing is read before that:
+ * a client that sends without end fills but a window.
  *
- * What a Unix socket holds may be descriptors of any kind, whose closing may
- * take its time. So those are drained and closed by the lane.
+ * Unix sockets may hold descriptors of any kind, whose closing may take its
+ * time: the lane drains and closes these sockets.
  */
 
 #include <sys/queue.h>
@@ -23,11 +25,24 @@
 #include "sys/lane.h"
 #include "sys/loop.h"
 
-/* So many linger at a time; further ones are closed once they are answered. */
+/* Refusals that are open at a time; further ones are closed once answered. */
 #define REFUSAL_MAX 256
 
 #define REFUSAL_TIME TSPAN_SECONDS(2)
 #define REFUSAL_DRAIN 65536
+
+/* The length of FCGI_END_REQUEST, header and body. */
+#define REFUSAL_FASTCGI 16
+
+struct refusal_answer {
+	/*
+	 * Of the configuration, constant, or made. NULL: there is no answer,
+	 * the connection is just closed.
+	 */
+	const char *bytes;
+	size_t len;
+	char made[REFUSAL_FASTCGI];
+};
 
 struct refusals;
 
@@ -35,9 +50,9 @@ struct refusal {
 	TAILQ_ENTRY(refusal) next; /* in unused or open; in none: in the lane */
 	struct refusals *all;
 	struct loop_io io;
+	struct timer timer; /* REFUSAL_TIME is over; set while it is open */
 	struct lane_job job;
 	bool tcp;
-	tstamp until;
 	const char *rest; /* still to be written */
 	size_t rest_len;
 	struct config *config; /* a reference, for rest; NULL: none is left */
@@ -49,7 +64,7 @@ struct refusals {
 	struct loop *loop;
 	struct lane *lane;
 	struct refusal_list unused; /* used before */
-	struct refusal_list open; /* those in the loop, oldest first */
+	struct refusal_list open; /* in the loop */
 	size_t used; /* of table, at some time */
 	struct refusal *table; /* REFUSAL_MAX; pages never used are none */
 };
@@ -57,24 +72,30 @@ struct refusals {
 /* 0, or -1 and errno. */
 int refusals_init(struct refusals *all, struct loop *loop, struct lane *lane);
 
-/* Closes those that linger; before the lane is stopped. */
+/* Closes those that are open; before the lane is stopped. */
 void refusals_close(struct refusals *all);
 
 /* After the lane has stopped. */
 void refusals_fini(struct refusals *all);
 
+/* Whether a client may still be reading its answer. */
+bool refusals_any(const struct refusals *all);
+
 /*
- * Turns away the client at fd, which it takes over, as this app of config
- * does it. tcp: as in struct accepted.
+ * Refuses the client at fd, which is taken over, as this app of config does.
+ * tcp: as in struct accepted.
  */
 void refusal_begin(struct refusals *all, struct config *config,
     const struct conf_app *conf, int fd, bool tcp, tstamp now);
 
-/* Whether there is one that lingers. */
-bool refusals_any(const struct refusals *all);
+/* Whether this app answers at all. */
+bool refusal_answers(const struct conf_app *conf);
 
-/* When refusals_tick() is due. */
-tstamp refusals_deadline(const struct refusals *all);
-void refusals_tick(struct refusals *all, tstamp now);
+/*
+ * The answer to the client at fd. What has come from the client is looked at
+ * where the protocol wants that, and stays unread.
+ */
+void refusal_answer(
+    const struct conf_app *conf, int fd, struct refusal_answer *out);
 
 #endif

@@ -254,7 +254,6 @@ supervisor_deadline(struct supervisor *s)
 
 	at = tstamp_min(at, intake_deadline(s));
 	at = tstamp_min(at, nursery_deadline(s));
-	at = tstamp_min(at, refusals_deadline(&s->refusals));
 	at = tstamp_min(at, readiness_deadline(s));
 	at = tstamp_min(at, services_deadline(&s->services));
 	at = tstamp_min(at, listening_deadline(s));
@@ -271,7 +270,6 @@ supervisor_tick(struct supervisor *s, tstamp now)
 		intake_tick(s, now);
 	if (nursery_deadline(s) <= now)
 		nursery_tick(s, now);
-	refusals_tick(&s->refusals, now);
 	if (listening_deadline(s) <= now)
 		listening_tick(s, now);
 	if (measure_deadline(s) <= now)

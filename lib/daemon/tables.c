@@ -7,7 +7,7 @@
 #include "conf/conf_pool.h"
 #include "daemon/locks.h"
 #include "daemon/nursery.h"
-#include "daemon/refusal_answer.h"
+#include "daemon/refusal.h"
 #include "daemon/supervisor.h"
 #include "sys/limits.h"
 #include "sys/log.h"

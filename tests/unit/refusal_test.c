@@ -1,6 +1,6 @@
 /*
- * What those are told whom an app turns away, and how long the connection
- * lingers; in virtual time, on real sockets.
+ * What clients are answered that an app refuses, and how long their connections
+ * are kept; in virtual time, on real sockets.
  */
 
 #include <sys/ioctl.h>
@@ -14,7 +14,6 @@
 #include <time.h>
 
 #include "daemon/refusal.h"
-#include "daemon/refusal_answer.h"
 
 #include "check.h"
 
@@ -31,7 +30,7 @@ virtual_now(void *arg)
 	return now;
 }
 
-/* Time stands still: what is ready is handled, and no more. */
+/* Handles what is ready; time stands still. */
 static int
 virtual_wait(
     void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
@@ -85,7 +84,7 @@ lane_is_waiting(void)
 	return waiting;
 }
 
-/* Turns until nothing more happens, in the lane neither. */
+/* Turns until nothing more happens, neither here nor in the lane. */
 static void
 settle(void)
 {
@@ -94,7 +93,6 @@ settle(void)
 	for (int i = 0; i < 5000 && quiet < 3; i++) {
 		int did = loop_turn(&loop, now);
 
-		refusals_tick(&all, now);
 		if (did > 0 || lane_is_waiting())
 			quiet = 0;
 		else
@@ -196,9 +194,9 @@ read_all(int fd, char *buf, size_t size)
 	return (ssize_t)len;
 }
 
-/* The length of what it is told, up to the end of the stream. */
+/* The length of the answer, up to the end of the stream. */
 static ssize_t
-told(int fd)
+answered(int fd)
 {
 	char buf[4096];
 
@@ -225,7 +223,7 @@ send_zeros(int fd, size_t len)
 
 /* --- answers ------------------------------------------------------------ */
 
-/* The answer to one who has sent these bytes. */
+/* The answer to a client that has sent these bytes. */
 static void
 answer_to(const void *bytes, size_t len, struct refusal_answer *out)
 {
@@ -242,7 +240,7 @@ answer_to(const void *bytes, size_t len, struct refusal_answer *out)
 }
 
 static void
-http_is_told_503(void)
+http_is_answered_503(void)
 {
 	static const char expected[] =
 	    "HTTP/1.1 503 Service Unavailable\r\n"
@@ -261,7 +259,7 @@ http_is_told_503(void)
 	CHECK_EQ(49, strlen(strstr(expected, "\r\n\r\n") + 4));
 }
 
-/* The request that is answered to one who has sent these bytes. */
+/* The request in the answer to a client that has sent these bytes. */
 static unsigned
 request_of(const void *bytes, size_t len)
 {
@@ -282,7 +280,7 @@ request_of(const void *bytes, size_t len)
 }
 
 static void
-fastcgi_is_told_that_the_request_is_over(void)
+fastcgi_is_answered_an_end_of_the_request(void)
 {
 	app = (struct conf_app){ .protocol = CONF_PROTOCOL_FASTCGI };
 	CHECK_EQ(7, request_of(BEGIN_REQUEST, 8));
@@ -291,7 +289,7 @@ fastcgi_is_told_that_the_request_is_over(void)
 }
 
 static void
-a_request_that_has_not_come_is_number_1(void)
+a_fastcgi_request_that_has_not_come_is_number_1(void)
 {
 	app = (struct conf_app){ .protocol = CONF_PROTOCOL_FASTCGI };
 	CHECK_EQ(1, request_of("", 0));
@@ -299,7 +297,7 @@ a_request_that_has_not_come_is_number_1(void)
 }
 
 static void
-what_is_no_beginning_of_a_request_is_number_1(void)
+bytes_that_begin_no_fastcgi_request_are_number_1(void)
 {
 	app = (struct conf_app){ .protocol = CONF_PROTOCOL_FASTCGI };
 	CHECK_EQ(1, request_of("\2\1\0\7\0\10\0\0", 8));
@@ -312,7 +310,7 @@ what_is_no_beginning_of_a_request_is_number_1(void)
 }
 
 static void
-raw_is_told_nothing(void)
+raw_has_no_answer(void)
 {
 	struct refusal_answer a;
 
@@ -324,7 +322,7 @@ raw_is_told_nothing(void)
 }
 
 static void
-close_says_nothing_in_any_protocol(void)
+on_full_close_has_no_answer_in_any_protocol(void)
 {
 	struct refusal_answer a;
 
@@ -338,7 +336,7 @@ close_says_nothing_in_any_protocol(void)
 }
 
 static void
-wait_speaks_as_refuse_does(void)
+on_full_wait_has_the_answer_of_refuse(void)
 {
 	struct refusal_answer a;
 
@@ -353,7 +351,7 @@ wait_speaks_as_refuse_does(void)
 }
 
 static void
-a_file_goes_before_the_protocol(void)
+a_reply_file_goes_before_the_protocol(void)
 {
 	struct refusal_answer a;
 	char text[] = "\0x";
@@ -370,7 +368,7 @@ a_file_goes_before_the_protocol(void)
 	CHECK_EQ(2, a.len);
 }
 
-/* --- lingering ---------------------------------------------------------- */
+/* --- how long ----------------------------------------------------------- */
 
 static void
 the_answer_and_the_end_of_the_stream_come_at_once(void)
@@ -381,7 +379,7 @@ the_answer_and_the_end_of_the_stream_come_at_once(void)
 		begin(CONF_PROTOCOL_HTTP);
 		pairs[i](&p);
 		refuse(&p);
-		CHECK_EQ(166, told(p.client));
+		CHECK_EQ(166, answered(p.client));
 		settle();
 		CHECK(is_open(p.server));
 		CHECK(refusals_any(&all));
@@ -394,7 +392,7 @@ the_answer_and_the_end_of_the_stream_come_at_once(void)
 }
 
 static void
-nobody_is_reset_over_an_unread_request(void)
+no_client_is_reset_over_an_unread_request(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
 		struct pair p;
@@ -404,7 +402,7 @@ nobody_is_reset_over_an_unread_request(void)
 		CHECK_EQ(60000, send_zeros(p.client, 60000));
 		refuse(&p);
 		settle();
-		CHECK_EQ(166, told(p.client));
+		CHECK_EQ(166, answered(p.client));
 		CHECK(is_open(p.server));
 		close(p.client);
 		settle();
@@ -426,15 +424,15 @@ a_half_closed_client_reads_the_answer_to_its_end(void)
 		refuse(&p);
 		settle();
 		CHECK(!is_open(p.server));
-		CHECK_EQ(166, told(p.client));
+		CHECK_EQ(166, answered(p.client));
 		close(p.client);
 		end();
 	}
 }
 
-/* Over TCP only closing in haste could cost the answer. */
+/* Only TCP: there closing over unread bytes could cost the answer. */
 static void
-one_who_sent_more_than_is_read_has_its_time(void)
+a_client_that_sent_more_than_is_read_has_its_time(void)
 {
 	struct pair p;
 	ssize_t sent;
@@ -447,7 +445,7 @@ one_who_sent_more_than_is_read_has_its_time(void)
 	refuse(&p);
 	settle();
 	CHECK(is_open(p.server));
-	CHECK_EQ(166, told(p.client));
+	CHECK_EQ(166, answered(p.client));
 	pass(REFUSAL_TIME);
 	CHECK(!is_open(p.server));
 	close(p.client);
@@ -455,7 +453,7 @@ one_who_sent_more_than_is_read_has_its_time(void)
 }
 
 static void
-one_who_stays_is_closed_after_2_seconds(void)
+a_client_that_stays_is_closed_after_2_seconds(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
 		struct pair p;
@@ -463,19 +461,19 @@ one_who_stays_is_closed_after_2_seconds(void)
 		begin(CONF_PROTOCOL_HTTP);
 		pairs[i](&p);
 		refuse(&p);
-		CHECK_EQ(now + TSPAN_SECONDS(2), refusals_deadline(&all));
+		CHECK_EQ(now + TSPAN_SECONDS(2), timers_first(&loop.timers));
 		pass(TSPAN_SECONDS(2) - 1);
 		CHECK(is_open(p.server));
 		pass(1);
 		CHECK(!is_open(p.server));
-		CHECK(refusals_deadline(&all) == TSTAMP_NEVER);
+		CHECK(timers_first(&loop.timers) == TSTAMP_NEVER);
 		close(p.client);
 		end();
 	}
 }
 
 static void
-one_who_sends_without_end_wakes_nobody_and_is_cut(void)
+a_client_that_sends_without_end_wakes_no_loop_and_is_cut(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
 		struct pair p;
@@ -499,7 +497,7 @@ one_who_sends_without_end_wakes_nobody_and_is_cut(void)
 }
 
 static void
-one_who_has_gone_costs_nothing(void)
+a_client_that_has_gone_is_closed_at_once(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
 		struct pair p;
@@ -517,7 +515,7 @@ one_who_has_gone_costs_nothing(void)
 }
 
 static void
-who_is_told_nothing_is_closed_at_once(void)
+a_client_without_an_answer_is_closed_at_once(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
 		struct pair p;
@@ -526,7 +524,7 @@ who_is_told_nothing_is_closed_at_once(void)
 		pairs[i](&p);
 		refuse(&p);
 		CHECK(!refusals_any(&all));
-		CHECK_EQ(0, told(p.client));
+		CHECK_EQ(0, answered(p.client));
 		settle();
 		CHECK(!is_open(p.server));
 		close(p.client);
@@ -535,7 +533,7 @@ who_is_told_nothing_is_closed_at_once(void)
 }
 
 static void
-a_connection_stays_a_blocking_one(void)
+a_refused_connection_stays_a_blocking_one(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
 		struct pair p;
@@ -556,7 +554,7 @@ a_connection_stays_a_blocking_one(void)
 /* --- how many ----------------------------------------------------------- */
 
 static void
-as_many_as_256_linger(void)
+as_many_as_256_are_kept_open(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
 		static struct pair p[REFUSAL_MAX + 1];
@@ -571,7 +569,7 @@ as_many_as_256_linger(void)
 		CHECK(is_open(p[0].server));
 		CHECK(is_open(p[REFUSAL_MAX - 1].server));
 		CHECK(!is_open(p[REFUSAL_MAX].server));
-		/* It is told all the same. */
+		/* The one beyond them has its answer all the same. */
 		CHECK_EQ(166,
 		    recv(p[REFUSAL_MAX].client, (char[4096]){ 0 }, 4096, 0));
 		pass(TSPAN_SECONDS(2));
@@ -589,7 +587,7 @@ as_many_as_256_linger(void)
 }
 
 static void
-one_beyond_them_is_not_reset_over_what_has_come(void)
+a_client_beyond_256_is_not_reset_over_its_request(void)
 {
 	static struct pair p[REFUSAL_MAX + 1];
 
@@ -600,7 +598,7 @@ one_beyond_them_is_not_reset_over_what_has_come(void)
 		refuse(&p[n]);
 	}
 	CHECK(!is_open(p[REFUSAL_MAX].server));
-	CHECK_EQ(166, told(p[REFUSAL_MAX].client));
+	CHECK_EQ(166, answered(p[REFUSAL_MAX].client));
 	for (size_t n = 0; n <= REFUSAL_MAX; n++)
 		close(p[n].client);
 	end();
@@ -665,7 +663,7 @@ a_long_answer_is_written_as_it_is_read(void)
 }
 
 static void
-one_who_does_not_read_is_cut_after_2_seconds(void)
+a_client_that_does_not_read_is_cut_after_2_seconds(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
 		struct pair p;
@@ -683,7 +681,7 @@ one_who_does_not_read_is_cut_after_2_seconds(void)
 }
 
 static void
-one_who_leaves_before_the_end_is_let_go(void)
+a_client_that_leaves_before_the_end_is_closed(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
 		struct pair p;
@@ -720,7 +718,7 @@ send_descriptor(int to, int fd)
 	CHECK_EQ(1, sendmsg(to, &m, 0));
 }
 
-/* Work that keeps the lane from all else, until a byte comes. */
+/* Work that keeps the lane busy until a byte comes. */
 struct plug {
 	struct lane_job job; /* first */
 	int ends[2];
@@ -741,7 +739,7 @@ plug_done(struct lane_job *job, tstamp at)
 	(void)at;
 }
 
-/* Whether nobody holds the other end of the pipe any more. */
+/* Whether the other end of the pipe is closed everywhere. */
 static bool
 is_hung_up(int fd)
 {
@@ -751,7 +749,7 @@ is_hung_up(int fd)
 }
 
 static void
-descriptors_in_it_are_closed_by_the_lane(void)
+descriptors_in_a_unix_socket_are_closed_by_the_lane(void)
 {
 	static struct plug plug = {
 		.job = { .work = plug_work, .done = plug_done },
@@ -782,7 +780,7 @@ descriptors_in_it_are_closed_by_the_lane(void)
 }
 
 static void
-the_end_closes_all_that_linger(void)
+the_end_closes_all_that_are_open(void)
 {
 	struct pair t, u;
 
@@ -802,29 +800,29 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(http_is_told_503);
-	RUN(fastcgi_is_told_that_the_request_is_over);
-	RUN(a_request_that_has_not_come_is_number_1);
-	RUN(what_is_no_beginning_of_a_request_is_number_1);
-	RUN(raw_is_told_nothing);
-	RUN(close_says_nothing_in_any_protocol);
-	RUN(wait_speaks_as_refuse_does);
-	RUN(a_file_goes_before_the_protocol);
+	RUN(http_is_answered_503);
+	RUN(fastcgi_is_answered_an_end_of_the_request);
+	RUN(a_fastcgi_request_that_has_not_come_is_number_1);
+	RUN(bytes_that_begin_no_fastcgi_request_are_number_1);
+	RUN(raw_has_no_answer);
+	RUN(on_full_close_has_no_answer_in_any_protocol);
+	RUN(on_full_wait_has_the_answer_of_refuse);
+	RUN(a_reply_file_goes_before_the_protocol);
 	RUN(the_answer_and_the_end_of_the_stream_come_at_once);
-	RUN(nobody_is_reset_over_an_unread_request);
+	RUN(no_client_is_reset_over_an_unread_request);
 	RUN(a_half_closed_client_reads_the_answer_to_its_end);
-	RUN(one_who_sent_more_than_is_read_has_its_time);
-	RUN(one_who_stays_is_closed_after_2_seconds);
-	RUN(one_who_sends_without_end_wakes_nobody_and_is_cut);
-	RUN(one_who_has_gone_costs_nothing);
-	RUN(who_is_told_nothing_is_closed_at_once);
-	RUN(a_connection_stays_a_blocking_one);
-	RUN(as_many_as_256_linger);
-	RUN(one_beyond_them_is_not_reset_over_what_has_come);
+	RUN(a_client_that_sent_more_than_is_read_has_its_time);
+	RUN(a_client_that_stays_is_closed_after_2_seconds);
+	RUN(a_client_that_sends_without_end_wakes_no_loop_and_is_cut);
+	RUN(a_client_that_has_gone_is_closed_at_once);
+	RUN(a_client_without_an_answer_is_closed_at_once);
+	RUN(a_refused_connection_stays_a_blocking_one);
+	RUN(as_many_as_256_are_kept_open);
+	RUN(a_client_beyond_256_is_not_reset_over_its_request);
 	RUN(a_long_answer_is_written_as_it_is_read);
-	RUN(one_who_does_not_read_is_cut_after_2_seconds);
-	RUN(one_who_leaves_before_the_end_is_let_go);
-	RUN(descriptors_in_it_are_closed_by_the_lane);
-	RUN(the_end_closes_all_that_linger);
+	RUN(a_client_that_does_not_read_is_cut_after_2_seconds);
+	RUN(a_client_that_leaves_before_the_end_is_closed);
+	RUN(descriptors_in_a_unix_socket_are_closed_by_the_lane);
+	RUN(the_end_closes_all_that_are_open);
 	return check_finish();
 }
