@@ -1,4 +1,4 @@
-/* Ready or not: said to the terminal and to the service manager. */
+/* Telling whether the daemon is ready. */
 
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 
 /* Whether every app has had min_processes ready. */
 static bool
-readiness_all(const struct supervisor *s)
+all_ready(const struct supervisor *s)
 {
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		const struct app *a = &s->pool.apps[app];
@@ -27,7 +27,7 @@ readiness_all(const struct supervisor *s)
 
 /* Whether each app is ready, or has failed: the others run. */
 static bool
-readiness_settled(const struct supervisor *s)
+all_settled(const struct supervisor *s)
 {
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		const struct app *a = &s->pool.apps[app];
@@ -40,7 +40,7 @@ readiness_settled(const struct supervisor *s)
 }
 
 static void
-readiness_text(const struct supervisor *s, char *buf, size_t size)
+format_status(const struct supervisor *s, char *buf, size_t size)
 {
 	unsigned processes = 0, active = 0, failed = 0, apps = 0;
 	unsigned long waiting = 0;
@@ -62,14 +62,23 @@ readiness_text(const struct supervisor *s, char *buf, size_t size)
 	    waiting);
 }
 
+/* The turn that follows is all that is wanted of the timer. */
 static void
-readiness_report(struct supervisor *s)
+wake(struct timer *t, tstamp now)
 {
-	if (s->background ? !readiness_all(s) : !readiness_settled(s))
+	(void)t;
+	(void)now;
+}
+
+static void
+report(struct supervisor *s, tstamp now)
+{
+	if (s->background ? !all_ready(s) : !all_settled(s))
 		return;
 	if (notify_send("READY=1") == -1) {
-		/* It must not be lost: tried again soon. */
-		s->status_due = true;
+		/* The message must not be lost. */
+		timer_advance(
+		    &s->loop.timers, &s->status_timer, now + READINESS_PACE);
 		return;
 	}
 	s->reported = true;
@@ -78,41 +87,40 @@ readiness_report(struct supervisor *s)
 
 /* What the service manager shows, if it has changed. */
 static void
-readiness_tell(struct supervisor *s)
+tell_status(struct supervisor *s)
 {
 	char text[sizeof(s->status_text)];
 
-	readiness_text(s, text, sizeof(text));
+	format_status(s, text, sizeof(text));
 	if (strcmp(text, s->status_text) == 0)
 		return;
 	if (notify_send("STATUS=%s", text) == -1)
-		s->status_due = true;
+		timer_advance(&s->loop.timers, &s->status_timer, s->status_at);
 	else
 		(void)snprintf(
 		    s->status_text, sizeof(s->status_text), "%s", text);
 }
 
 void
-readiness_tick(struct supervisor *s, tstamp now)
+readiness_init(struct supervisor *s)
+{
+	timer_init(&s->status_timer, wake);
+}
+
+void
+readiness_turn(struct supervisor *s, tstamp now)
 {
 	if (s->stopping)
 		return;
-	s->status_due = false;
 	if (!s->reported)
-		readiness_report(s);
+		report(s, now);
 	if (!notify_wanted())
 		return;
 	if (now < s->status_at) {
 		/* Something has happened; it is looked at when it is time. */
-		s->status_due = true;
+		timer_advance(&s->loop.timers, &s->status_timer, s->status_at);
 		return;
 	}
 	s->status_at = now + READINESS_PACE;
-	readiness_tell(s);
-}
-
-tstamp
-readiness_deadline(const struct supervisor *s)
-{
-	return s->status_due && !s->stopping ? s->status_at : TSTAMP_NEVER;
+	tell_status(s);
 }

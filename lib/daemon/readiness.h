@@ -2,13 +2,15 @@
 #define DAEMON_READINESS_H
 
 /*
- * Telling those who wait for it how we are: the terminal that -D was typed
- * at, and the service manager.
+ * Whether the daemon is ready, and how it is, for the terminal that -D was
+ * typed at and for the service manager.
  */
 
 #include "daemon/supervisor.h"
 
-void readiness_tick(struct supervisor *s, tstamp now);
-tstamp readiness_deadline(const struct supervisor *s);
+void readiness_init(struct supervisor *s);
+
+/* After the settling of each turn. */
+void readiness_turn(struct supervisor *s, tstamp now);
 
 #endif

@@ -254,7 +254,6 @@ supervisor_deadline(struct supervisor *s)
 
 	at = tstamp_min(at, intake_deadline(s));
 	at = tstamp_min(at, nursery_deadline(s));
-	at = tstamp_min(at, readiness_deadline(s));
 	at = tstamp_min(at, services_deadline(&s->services));
 	at = tstamp_min(at, listening_deadline(s));
 	at = tstamp_min(at, measure_deadline(s));
@@ -288,7 +287,7 @@ supervisor_run(struct supervisor *s)
 {
 	supervisor_settle(s);
 	/* With a counter alone nothing may happen for a long time. */
-	readiness_tick(s, loop_now(&s->loop));
+	readiness_turn(s, loop_now(&s->loop));
 	while (!supervisor_is_over(s)) {
 		if (loop_turn(&s->loop, supervisor_deadline(s)) == -1 &&
 		    errno != EINTR)
@@ -296,7 +295,7 @@ supervisor_run(struct supervisor *s)
 		supervisor_tick(s, loop_now(&s->loop));
 		supervisor_settle(s);
 		services_tick(&s->services, loop_now(&s->loop));
-		readiness_tick(s, loop_now(&s->loop));
+		readiness_turn(s, loop_now(&s->loop));
 	}
 	return s->exit_status;
 }
@@ -385,6 +384,7 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->nursery);
 	TAILQ_INIT(&s->listening);
 	RB_INIT(&s->pids);
+	readiness_init(s);
 	s->second_at = TSTAMP_NEVER;
 	s->look_at = TSTAMP_NEVER;
 	s->measure_at = TSTAMP_NEVER;

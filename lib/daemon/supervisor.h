@@ -77,7 +77,7 @@ struct supervisor {
 	int exit_status;
 	char status_text[128]; /* as the service manager knows it */
 	tstamp status_at; /* it is told no more before then */
-	bool status_due; /* and is to be told then */
+	struct timer status_timer; /* but then it is */
 };
 
 RB_PROTOTYPE(pids, worker, by_pid, worker_compare);
