@@ -1,19 +1,155 @@
-/* What /proc tells of where a process is: stat, syscall, wchan and stack. */
+/* Where a process is: stat, syscall, wchan and stack of proc(5). */
+
+#include <sys/syscall.h>
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sys/hang.h"
-#include "sys/procfile.h"
+#include "sys/procinfo.h"
+
+/*
+ * Names of system calls, which only headers know. Calls that return at once
+ * are left out: no process is found in them.
+ */
+#define CALL(name) \
+	{ \
+		SYS_##name, #name, false \
+	}
+/* A call whose first argument is a descriptor. */
+#define FILE_CALL(name) \
+	{ \
+		SYS_##name, #name, true \
+	}
+
+static const struct {
+	long number;
+	const char *name;
+	bool file;
+} calls[] = {
+	FILE_CALL(read),
+	FILE_CALL(write),
+	FILE_CALL(readv),
+	FILE_CALL(writev),
+	FILE_CALL(pread64),
+	FILE_CALL(pwrite64),
+	FILE_CALL(sendfile),
+	FILE_CALL(connect),
+	FILE_CALL(accept),
+	FILE_CALL(accept4),
+	FILE_CALL(recvfrom),
+	FILE_CALL(recvmsg),
+	FILE_CALL(recvmmsg),
+	FILE_CALL(sendto),
+	FILE_CALL(sendmsg),
+	FILE_CALL(sendmmsg),
+	FILE_CALL(close),
+	FILE_CALL(fsync),
+	FILE_CALL(fdatasync),
+	FILE_CALL(ftruncate),
+	FILE_CALL(fallocate),
+	FILE_CALL(fstat),
+	FILE_CALL(getdents64),
+	FILE_CALL(flock),
+	FILE_CALL(fcntl),
+	FILE_CALL(ioctl),
+	FILE_CALL(epoll_pwait),
+	CALL(ppoll),
+	CALL(pselect6),
+	CALL(nanosleep),
+	CALL(clock_nanosleep),
+	CALL(restart_syscall),
+	CALL(futex),
+	CALL(wait4),
+	CALL(waitid),
+	CALL(rt_sigsuspend),
+	CALL(rt_sigtimedwait),
+	CALL(semop),
+	CALL(semtimedop),
+	CALL(msgsnd),
+	CALL(msgrcv),
+	CALL(mq_timedsend),
+	CALL(mq_timedreceive),
+	CALL(io_getevents),
+	CALL(splice),
+	CALL(openat),
+	CALL(unlinkat),
+	CALL(mkdirat),
+	CALL(faccessat),
+	CALL(readlinkat),
+	CALL(statfs),
+	CALL(chdir),
+	CALL(execve),
+	CALL(clone),
+	CALL(exit_group),
+	CALL(mmap),
+	CALL(munmap),
+	CALL(mprotect),
+	CALL(madvise),
+	CALL(msync),
+	CALL(brk),
+	CALL(sync),
+	CALL(renameat2),
+	CALL(statx),
+	FILE_CALL(io_uring_enter),
+	CALL(clone3),
+	CALL(openat2),
+	CALL(faccessat2),
+	FILE_CALL(epoll_pwait2),
+/* Calls that some architectures or older headers are without. */
+#ifdef SYS_open
+	CALL(open),
+	CALL(stat),
+	CALL(lstat),
+	CALL(access),
+	CALL(unlink),
+	CALL(rename),
+	CALL(mkdir),
+	CALL(rmdir),
+	CALL(readlink),
+	CALL(poll),
+	CALL(select),
+	CALL(pause),
+	CALL(fork),
+	CALL(vfork),
+	FILE_CALL(epoll_wait),
+#endif
+#ifdef SYS_newfstatat
+	CALL(newfstatat),
+#endif
+#ifdef SYS_renameat
+	CALL(renameat),
+#endif
+#ifdef SYS_futex_waitv
+	CALL(futex_waitv),
+#endif
+};
+
+/*
+ * The name of a system call, and whether its first argument is a descriptor;
+ * NULL, *file_out untouched: it is not in the table.
+ */
+static const char *
+call_name(long call, bool *file_out)
+{
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+		if (calls[i].number == call) {
+			*file_out = calls[i].file;
+			return calls[i].name;
+		}
+	}
+	return NULL;
+}
 
 static bool
 read_state(int folder, struct hang *out)
 {
 	char stat[1024];
-	const char *fields = procfile_stat(folder, "stat", stat, sizeof(stat));
+	const char *fields = procinfo_stat(folder, "stat", stat, sizeof(stat));
 	char state;
 	int pid;
 
@@ -28,7 +164,7 @@ read_state(int folder, struct hang *out)
 	return true;
 }
 
-/* Its number, and its arguments in hexadecimal; or "running"; or -1. */
+/* The file has the call's number and arguments; or "running"; or -1. */
 static void
 read_call(int folder, struct hang *out)
 {
@@ -37,12 +173,12 @@ read_call(int folder, struct hang *out)
 	bool file = false;
 	ssize_t n;
 
-	if (procfile_read(folder, "syscall", text, sizeof(text)) == -1)
+	if (procinfo_file(folder, "syscall", text, sizeof(text)) == -1)
 		out->call_error = errno;
 	if (out->call_error != 0 || !isdigit((unsigned char)text[0]) ||
 	    sscanf(text, "%ld %lx", &out->call, &first) < 1)
 		return;
-	if (hang_call_name(out->call, &file) == NULL || !file)
+	if (call_name(out->call, &file) == NULL || !file)
 		return;
 	(void)snprintf(link, sizeof(link), "fd/%d", (int)first);
 	n = readlinkat(folder, link, out->file, sizeof(out->file) - 1);
@@ -60,7 +196,7 @@ read_stack(int folder, struct hang *out)
 	size_t used = 0;
 	int n;
 
-	if (procfile_read(folder, "stack", text, sizeof(text)) == -1)
+	if (procinfo_file(folder, "stack", text, sizeof(text)) == -1)
 		out->stack_error = errno;
 	for (line = strtok_r(text, "\n", &save); line != NULL;
 	     line = strtok_r(NULL, "\n", &save)) {
@@ -89,8 +225,9 @@ hang_read(int folder, struct hang *out)
 	if (!read_state(folder, out))
 		return;
 	read_call(folder, out);
-	/* 0 is said of one that runs, and to those who may not know. */
-	(void)procfile_read(folder, "wchan", out->where, sizeof(out->where));
+	/* The kernel writes 0 for a process that runs, or that we may not see.
+	 */
+	(void)procinfo_file(folder, "wchan", out->where, sizeof(out->where));
 	if (strcmp(out->where, "0") == 0)
 		out->where[0] = '\0';
 	read_stack(folder, out);
@@ -125,7 +262,7 @@ hang_describe(const struct hang *h, char *buf, size_t size)
 {
 	char call[160] = "", number[32], where[80] = "", threads[32] = "";
 	bool file;
-	const char *name = hang_call_name(h->call, &file);
+	const char *name = call_name(h->call, &file);
 
 	(void)snprintf(number, sizeof(number), "system call %ld", h->call);
 	if (h->call != HANG_NO_CALL)

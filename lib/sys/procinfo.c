@@ -1,4 +1,4 @@
-/* What proc(5) tells, and the clocks of other processes. */
+/* Other processes: proc(5), and the clocks of their processor time. */
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,14 +10,51 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "sys/procfile.h"
 #include "sys/procinfo.h"
 
+int
+procinfo_file(int folder, const char *path, char *buf, size_t size)
+{
+	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+	int error;
+	ssize_t n;
+
+	buf[0] = '\0';
+	if (fd == -1)
+		return -1;
+	n = read(fd, buf, size - 1);
+	error = errno;
+	close(fd);
+	errno = error;
+	if (n == -1)
+		return -1;
+	buf[n] = '\0';
+	return 0;
+}
+
+const char *
+procinfo_stat(int folder, const char *path, char *buf, size_t size)
+{
+	const char *end;
+
+	if (procinfo_file(folder, path, buf, size) == -1) {
+		if (errno == ENOENT)
+			errno = ESRCH;
+		return NULL;
+	}
+	end = strrchr(buf, ')');
+	if (end == NULL) {
+		errno = EPROTO;
+		return NULL;
+	}
+	return end + 1;
+}
+
 static int
-stat_read(int folder, const char *path, struct procinfo *out)
+read_stat(int folder, const char *path, struct procinfo *out)
 {
 	char stat[1024];
-	const char *fields = procfile_stat(folder, path, stat, sizeof(stat));
+	const char *fields = procinfo_stat(folder, path, stat, sizeof(stat));
 	unsigned long long user, system;
 	long long pages;
 	char state;
@@ -45,13 +82,13 @@ procinfo_read(pid_t pid, struct procinfo *out)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	return stat_read(AT_FDCWD, path, out);
+	return read_stat(AT_FDCWD, path, out);
 }
 
 int
 procinfo_read_folder(int folder, struct procinfo *out)
 {
-	return stat_read(folder, "stat", out);
+	return read_stat(folder, "stat", out);
 }
 
 int
@@ -71,9 +108,9 @@ procinfo_cpu(pid_t pid, tspan *out)
 	return 0;
 }
 
-/* The inode number in "socket:[4711]"; false: it is something else. */
+/* The inode number in "socket:[4711]"; false: no socket. */
 static bool
-socket_inode(const char *link, size_t len, uint32_t *out)
+parse_socket(const char *link, size_t len, uint32_t *out)
 {
 	static const char head[] = "socket:[";
 	const size_t n = sizeof(head) - 1;
@@ -105,7 +142,7 @@ procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
 		if (n <= 0)
 			continue;
 		link[n] = '\0';
-		if (socket_inode(link, (size_t)n, &inode))
+		if (parse_socket(link, (size_t)n, &inode))
 			found(arg, inode);
 	}
 	(void)closedir(dir);
@@ -121,12 +158,12 @@ procinfo_folder(pid_t pid)
 	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The parent of the process whose folder it is; 0: it has gone. */
+/* The parent of the process of that folder; 0: the process is gone. */
 static pid_t
-parent_of(int folder)
+read_parent(int folder)
 {
 	char stat[1024];
-	const char *fields = procfile_stat(folder, "stat", stat, sizeof(stat));
+	const char *fields = procinfo_stat(folder, "stat", stat, sizeof(stat));
 	int parent;
 
 	if (fields == NULL || sscanf(fields, " %*c %d", &parent) != 1)
@@ -142,15 +179,15 @@ procinfo_child_folder(pid_t parent)
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
 	    (int)parent, (int)parent);
-	if (procfile_read(AT_FDCWD, path, children, sizeof(children)) == -1)
+	if (procinfo_file(AT_FDCWD, path, children, sizeof(children)) == -1)
 		return -1;
 	if (sscanf(children, "%d ", &child) != 1) {
 		errno = ECHILD;
 		return -1;
 	}
 	folder = procinfo_folder(child);
-	/* Its number may be another one's by now. */
-	if (folder != -1 && parent_of(folder) != parent) {
+	/* The number may be another process's by now. */
+	if (folder != -1 && read_parent(folder) != parent) {
 		close(folder);
 		errno = ECHILD;
 		return -1;
@@ -174,7 +211,7 @@ procinfo_memory(int fd, uint64_t *out)
 	if (n == -1)
 		return -1;
 	statm[n] = '\0';
-	/* The second field; they are numbers of pages. */
+	/* The second field, a number of pages. */
 	if (sscanf(statm, "%*s %llu", &pages) != 1) {
 		errno = EPROTO;
 		return -1;

@@ -1,10 +1,15 @@
 #ifndef SYS_PROCINFO_H
 #define SYS_PROCINFO_H
 
-/* What /proc tells about a process; for the status, and for max_memory. */
+/*
+ * What proc(5) and its clock tell about a process; for the status, and for
+ * max_memory. All functions that return int or a pointer set errno on failure:
+ * ESRCH if there is no such process, EACCES or EPERM if it may not be seen.
+ */
 
 #include <sys/types.h>
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/tstamp.h"
@@ -12,31 +17,29 @@
 struct procinfo {
 	char state; /* R, S, D, T, Z, ... as in ps */
 	int64_t rss; /* resident bytes */
-	tspan cpu; /* user and system time it has used */
+	tspan cpu; /* user and system time used */
 };
 
-/* 0, or -1 and errno: ESRCH if there is no such process. */
+/* Returns 0, or -1. */
 int procinfo_read(pid_t, struct procinfo *out);
 
 /*
- * The processor time that it and its threads have used, ended ones included;
- * not that of its children. Exact to the nanosecond. 0, or -1 and errno: ESRCH
- * if there is no such process.
+ * The processor time that the process and its threads have used, ended threads
+ * included, children not; exact to the nanosecond. Returns 0, or -1.
  */
 int procinfo_cpu(pid_t, tspan *out);
 
 /*
- * Calls back for the inode number of each socket it has open; which takes
- * long if it has thousands. 0; or -1 and errno: ESRCH, or EACCES if its
- * descriptors are not for our eyes.
+ * Calls found() with the inode number of each socket the process has open;
+ * which takes long if there are thousands. Returns 0, or -1.
  */
 int procinfo_sockets(
     pid_t, void (*found)(void *arg, uint32_t inode), void *arg);
 
 /*
  * The folder in /proc of a process, or of the first of its children: a
- * descriptor, which stands for this process and for no later one of that
- * number, or -1 and errno. Neither blocks.
+ * descriptor, the caller's, which stands for this process and for no later one
+ * of that number; or -1. Neither blocks.
  */
 int procinfo_folder(pid_t);
 int procinfo_child_folder(pid_t parent);
@@ -45,12 +48,25 @@ int procinfo_child_folder(pid_t parent);
 int procinfo_read_folder(int folder, struct procinfo *out);
 
 /*
- * The resident bytes of one process, asked for again and again: a descriptor
- * for procinfo_memory(), or -1 and errno.
+ * A descriptor, the caller's, for procinfo_memory() of the process whose
+ * folder it is; or -1.
  */
 int procinfo_memory_open(int folder);
 
-/* 0, or -1 and errno: ESRCH once it is reaped. Does not block. */
+/* The resident bytes. Returns 0, or -1. Does not block. */
 int procinfo_memory(int fd, uint64_t *out);
+
+/*
+ * Reads a small file at one go: as much as fits into buf, with a NUL. The path
+ * begins in the folder unless it is absolute. Returns 0; or -1 and the errno of
+ * open(2) or read(2), and buf is "".
+ */
+int procinfo_file(int folder, const char *path, char *buf, size_t size);
+
+/*
+ * The same for a file "stat". Returns what follows the second field, the name
+ * of the program, which may hold spaces and parentheses; NULL on failure.
+ */
+const char *procinfo_stat(int folder, const char *path, char *buf, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where processes are found that hang in this way or that. */
+/* Processes that hang, and where they are found. */
 
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@
 
 static int pipe_ends[2];
 
-/* Starts a process that does this, for ever. */
+/* Starts a process that hangs in that function for ever. */
 static pid_t
 start(void (*hang)(void))
 {
@@ -40,7 +40,7 @@ stop(pid_t pid)
 	CHECK_EQ(pid, waitpid(pid, NULL, 0));
 }
 
-/* Looks until it is in this call and state. */
+/* Reads until the process is in this call and state. */
 static bool
 found(pid_t pid, long call, char state, struct hang *out)
 {
@@ -104,7 +104,7 @@ has_threads(void)
 /* --- what is seen ------------------------------------------------------- */
 
 static void
-one_that_sleeps_is_found_in_its_call(void)
+a_sleeping_process_is_found_in_its_call(void)
 {
 	struct hang h;
 	char text[256];
@@ -124,7 +124,7 @@ one_that_sleeps_is_found_in_its_call(void)
 }
 
 static void
-one_that_reads_is_found_with_what_it_reads(void)
+a_reading_process_is_found_with_its_file(void)
 {
 	struct hang h;
 	char text[256];
@@ -143,7 +143,7 @@ one_that_reads_is_found_with_what_it_reads(void)
 }
 
 static void
-one_that_runs_is_in_no_call(void)
+a_running_process_is_in_no_call(void)
 {
 	struct hang h;
 	char text[256];
@@ -158,7 +158,7 @@ one_that_runs_is_in_no_call(void)
 }
 
 static void
-one_that_is_stopped_is_so(void)
+a_stopped_process_is_called_stopped(void)
 {
 	struct hang h;
 	char text[256];
@@ -250,7 +250,7 @@ a_stranger_sees_the_state_alone(void)
 }
 
 static void
-one_that_is_gone_is_gone_whoever_has_its_number(void)
+a_folder_outlives_its_process_but_finds_no_other(void)
 {
 	struct hang h;
 	char text[256];
@@ -271,14 +271,14 @@ one_that_is_gone_is_gone_whoever_has_its_number(void)
 static void
 calls_have_names(void)
 {
-	bool file;
+	struct hang h = { .state = 'S', .threads = 1, .call = SYS_read };
+	char text[256];
 
-	CHECK_STR("read", hang_call_name(SYS_read, &file));
-	CHECK(file);
-	CHECK_STR("futex", hang_call_name(SYS_futex, &file));
-	CHECK(!file);
-	CHECK_STR(NULL, hang_call_name(99999, &file));
-	CHECK_STR(NULL, hang_call_name(HANG_NO_CALL, &file));
+	CHECK_STR("sleeping in read", hang_describe(&h, text, sizeof(text)));
+	h.call = SYS_futex;
+	CHECK_STR("sleeping in futex", hang_describe(&h, text, sizeof(text)));
+	h.call = HANG_NO_CALL;
+	CHECK_STR("sleeping", hang_describe(&h, text, sizeof(text)));
 }
 
 static void
@@ -296,7 +296,7 @@ a_call_without_a_name_is_a_number(void)
 }
 
 static void
-what_does_not_fit_is_cut(void)
+a_long_description_is_cut(void)
 {
 	struct hang h = { .state = 'S', .threads = 1, .call = SYS_futex };
 	char text[12];
@@ -308,17 +308,17 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(one_that_sleeps_is_found_in_its_call);
-	RUN(one_that_reads_is_found_with_what_it_reads);
-	RUN(one_that_runs_is_in_no_call);
-	RUN(one_that_is_stopped_is_so);
+	RUN(a_sleeping_process_is_found_in_its_call);
+	RUN(a_reading_process_is_found_with_its_file);
+	RUN(a_running_process_is_in_no_call);
+	RUN(a_stopped_process_is_called_stopped);
 	RUN(threads_are_counted);
 	RUN_ALONE(a_hostile_name_does_no_harm);
 	RUN(the_stack_is_seen_by_root_alone);
 	RUN_ALONE(a_stranger_sees_the_state_alone);
-	RUN(one_that_is_gone_is_gone_whoever_has_its_number);
+	RUN(a_folder_outlives_its_process_but_finds_no_other);
 	RUN(calls_have_names);
 	RUN(a_call_without_a_name_is_a_number);
-	RUN(what_does_not_fit_is_cut);
+	RUN(a_long_description_is_cut);
 	return check_finish();
 }
