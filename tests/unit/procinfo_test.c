@@ -145,19 +145,23 @@ the_memory_of_one_that_is_reaped_is_esrch(void)
 	close(fd);
 }
 
-/* A process, and its child, which waits for the end of `until`. */
+/*
+ * Starts a process and its child. Both end with the test, for they wait for
+ * the end of a pipe whose other end is the test's alone.
+ */
 static pid_t
-start_family(int until)
+start_family(const int until[2])
 {
 	char byte;
 	pid_t pid = fork();
 
 	if (pid != 0)
 		return pid;
+	(void)close(until[1]);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (fork() == 0)
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)!read(until, &byte, 1);
+	(void)!read(until[0], &byte, 1);
 	_exit(0);
 }
 
@@ -169,7 +173,7 @@ the_child_of_a_process_is_found(void)
 	pid_t pid;
 
 	NEED(pipe2(until, O_CLOEXEC) == 0);
-	pid = start_family(until[0]);
+	pid = start_family(until);
 	for (int left = 10000; folder == -1 && left > 0; left--) {
 		folder = procinfo_child_folder(pid);
 		if (folder == -1 && errno == ENOENT)
