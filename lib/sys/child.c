@@ -25,11 +25,11 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sys/child.h"
-#include "sys/executable.h"
 #include "sys/number.h"
 
 #define STACK_SIZE (64 * 1024)
@@ -49,7 +49,7 @@
 #define CALL_SETRESUID SYS_setresuid
 #endif
 
-struct birth {
+struct start {
 	const struct child_spec *spec;
 	struct child_result *result;
 	/* Become 0, 1, 2, ...; -1: /dev/null. The program, if any, is last. */
@@ -57,9 +57,11 @@ struct birth {
 	unsigned nfds;
 };
 
-/* And what cannot fail. */
+/* --- between clone and exec --------------------------------------------- */
+
+/* Signals and the umask go along: setting them cannot fail. */
 static int
-begin_session(struct birth *b)
+begin_session(struct start *st)
 {
 	/* All of it zero is SIG_DFL with no flags and no mask, everywhere. */
 	static const unsigned long plain[8];
@@ -67,57 +69,57 @@ begin_session(struct birth *b)
 	/* SIGKILL and SIGSTOP refuse, and are what they are. */
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		(void)syscall(SYS_rt_sigaction, sig, plain, NULL, SIGSET_BYTES);
-	if (b->spec->set_umask)
-		(void)umask(b->spec->umask);
+	if (st->spec->set_umask)
+		(void)umask(st->spec->umask);
 	return setsid() == -1 ? -1 : 0;
 }
 
 static int
-open_null(struct birth *b)
+open_null(struct start *st)
 {
 	int null = -1;
 
-	for (unsigned i = 0; i < b->nfds; i++) {
-		if (b->fds[i] != -1)
+	for (unsigned i = 0; i < st->nfds; i++) {
+		if (st->fds[i] != -1)
 			continue;
 		if (null == -1)
 			null = open("/dev/null", O_RDWR | O_CLOEXEC);
 		if (null == -1)
 			return -1;
-		b->fds[i] = null;
+		st->fds[i] = null;
 	}
 	return 0;
 }
 
 static int
-arrange_descriptors(struct birth *b)
+arrange_descriptors(struct start *st)
 {
-	/* First out of the way of each other. */
-	for (unsigned i = 0; i < b->nfds; i++) {
-		if (b->fds[i] >= (int)b->nfds)
+	/* Move them out of the way of each other first. */
+	for (unsigned i = 0; i < st->nfds; i++) {
+		if (st->fds[i] >= (int)st->nfds)
 			continue;
-		b->fds[i] = fcntl(b->fds[i], F_DUPFD_CLOEXEC, (int)b->nfds);
-		if (b->fds[i] == -1)
+		st->fds[i] = fcntl(st->fds[i], F_DUPFD_CLOEXEC, (int)st->nfds);
+		if (st->fds[i] == -1)
 			return -1;
 	}
-	for (unsigned i = 0; i < b->nfds; i++) {
-		if (dup2(b->fds[i], (int)i) == -1)
+	for (unsigned i = 0; i < st->nfds; i++) {
+		if (dup2(st->fds[i], (int)i) == -1)
 			return -1;
 	}
-	if (close_range(b->nfds, ~0U, 0) == -1)
+	if (close_range(st->nfds, ~0U, 0) == -1)
 		return -1;
-	return b->spec->program == 0
+	return st->spec->program == 0
 	    ? 0
-	    : fcntl((int)b->nfds - 1, F_SETFD, FD_CLOEXEC);
+	    : fcntl((int)st->nfds - 1, F_SETFD, FD_CLOEXEC);
 }
 
 static int
-set_limits(struct birth *b)
+set_limits(struct start *st)
 {
-	const struct child_limit *limits = b->spec->limits;
+	const struct child_limit *limits = st->spec->limits;
 
-	for (size_t i = 0; i < b->spec->nlimits; i++) {
-		b->result->limit = limits[i].resource;
+	for (size_t i = 0; i < st->spec->nlimits; i++) {
+		st->result->limit = limits[i].resource;
 		if (setrlimit(limits[i].resource, &limits[i].value) == -1)
 			return -1;
 	}
@@ -125,32 +127,32 @@ set_limits(struct birth *b)
 }
 
 static int
-set_nice(struct birth *b)
+set_nice(struct start *st)
 {
-	if (!b->spec->set_nice)
+	if (!st->spec->set_nice)
 		return 0;
-	return setpriority(PRIO_PROCESS, 0, b->spec->nice);
+	return setpriority(PRIO_PROCESS, 0, st->spec->nice);
 }
 
 static int
-change_root(struct birth *b)
+change_root(struct start *st)
 {
-	return b->spec->chroot == NULL ? 0 : chroot(b->spec->chroot);
+	return st->spec->chroot == NULL ? 0 : chroot(st->spec->chroot);
 }
 
 static int
-change_directory(struct birth *b)
+change_directory(struct start *st)
 {
-	if (b->spec->directory != NULL)
-		return chdir(b->spec->directory);
-	/* Or we would stand outside. */
-	return b->spec->chroot == NULL ? 0 : chdir("/");
+	if (st->spec->directory != NULL)
+		return chdir(st->spec->directory);
+	/* Without chdir(2) the working directory stays outside the root. */
+	return st->spec->chroot == NULL ? 0 : chdir("/");
 }
 
 static int
-set_identity(struct birth *b)
+set_identity(struct start *st)
 {
-	const struct child_spec *s = b->spec;
+	const struct child_spec *s = st->spec;
 
 	if (!s->set_identity)
 		return 0;
@@ -158,7 +160,7 @@ set_identity(struct birth *b)
 		return -1;
 	if (syscall(CALL_SETRESGID, s->gid, s->gid, s->gid) == -1)
 		return -1;
-	/* One that is not root's could keep them all through the next step. */
+	/* A process that is not root's would keep these in the next step. */
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1)
 		return -1;
 	if (syscall(CALL_SETRESUID, s->uid, s->uid, s->uid) == -1)
@@ -167,14 +169,14 @@ set_identity(struct birth *b)
 }
 
 static int
-set_no_new_privs(struct birth *b)
+set_no_new_privs(struct start *st)
 {
-	if (!b->spec->no_new_privs)
+	if (!st->spec->no_new_privs)
 		return 0;
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 }
 
-/* LISTEN_PID is known to the child alone before it has begun. */
+/* For LISTEN_PID, which only the child itself can know this early. */
 static void
 write_number(char *to)
 {
@@ -186,33 +188,89 @@ write_number(char *to)
 	*to = '\0';
 }
 
+/* The real user and group, which access(2) goes by, are the effective ones. */
 static int
-check_next(struct birth *b)
+check_file(const char *path)
 {
-	if (b->spec->next == NULL)
-		return 0;
-	return executable_check(b->spec->next, b->result->interpreter);
+	struct stat st;
+
+	if (stat(path, &st) == -1)
+		return -1;
+	if (S_ISREG(st.st_mode))
+		return access(path, X_OK);
+	errno = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
+	return -1;
 }
 
-/* It has failed: execve() does not say of which file ENOENT and EACCES are. */
+/* The path in the first line of a script; "": no script, or unreadable. */
+static void
+find_interpreter(const char *path, char *interpreter)
+{
+	char line[CHILD_INTERPRETER_SIZE];
+	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+	int fd = open(path, flags);
+	size_t start = 2, len;
+	ssize_t n;
+
+	if (fd == -1)
+		return;
+	n = read(fd, line, sizeof(line) - 1);
+	(void)close(fd);
+	if (n < 2 || line[0] != '#' || line[1] != '!')
+		return;
+	line[n] = '\0';
+	start += strspn(line + start, " \t");
+	len = strcspn(line + start, " \t\n");
+	memcpy(interpreter, line + start, len);
+	interpreter[len] = '\0';
+}
+
+/*
+ * Whether a program could be executed: 0, or -1 and errno, EISDIR or what
+ * execve(2) would say of the file, or of the interpreter that a script names.
+ * The path of the latter is then in interpreter, else "". A format that this
+ * machine does not know is found by execve(2) alone.
+ */
 static int
-look_closer(struct birth *b)
+check_executable(const char *path, char *interpreter)
+{
+	interpreter[0] = '\0';
+	if (check_file(path) == -1)
+		return -1;
+	find_interpreter(path, interpreter);
+	if (interpreter[0] != '\0' && check_file(interpreter) == -1)
+		return -1;
+	interpreter[0] = '\0';
+	return 0;
+}
+
+static int
+check_next(struct start *st)
+{
+	if (st->spec->next == NULL)
+		return 0;
+	return check_executable(st->spec->next, st->result->interpreter);
+}
+
+/* After execve(2) failed: finds the file that ENOENT or EACCES is about. */
+static int
+look_closer(struct start *st)
 {
 	int error = errno;
 
 	if ((error == ENOENT || error == EACCES) &&
-	    executable_check(b->spec->path, b->result->interpreter) == -1)
+	    check_executable(st->spec->path, st->result->interpreter) == -1)
 		return -1;
 	errno = error;
 	return -1;
 }
 
 static int
-execute(struct birth *b)
+execute(struct start *st)
 {
 	static const unsigned long none[2];
 	static char *const empty[] = { NULL };
-	const struct child_spec *s = b->spec;
+	const struct child_spec *s = st->spec;
 	char *const *envp = s->envp != NULL ? s->envp : empty;
 
 	if (s->number != NULL)
@@ -220,13 +278,13 @@ execute(struct birth *b)
 	(void)syscall(
 	    SYS_rt_sigprocmask, SIG_SETMASK, none, NULL, SIGSET_BYTES);
 	if (s->program != 0)
-		return (int)syscall(SYS_execveat, (int)b->nfds - 1, "", s->argv,
-		    envp, AT_EMPTY_PATH);
+		return (int)syscall(SYS_execveat, (int)st->nfds - 1, "",
+		    s->argv, envp, AT_EMPTY_PATH);
 	(void)execve(s->path, s->argv, envp);
-	return look_closer(b);
+	return look_closer(st);
 }
 
-static int (*const steps[])(struct birth *) = {
+static int (*const steps[])(struct start *) = {
 	[CHILD_SESSION] = begin_session,
 	[CHILD_NULL] = open_null,
 	[CHILD_DESCRIPTORS] = arrange_descriptors,
@@ -240,20 +298,22 @@ static int (*const steps[])(struct birth *) = {
 	[CHILD_EXEC] = execute,
 };
 
-/* The child. clone() ends it with what is returned. */
+/* All that the child does; clone(2) ends it with the status returned. */
 static int
-be_born(void *arg)
+run_steps(void *arg)
 {
-	struct birth *b = arg;
+	struct start *st = arg;
 
 	for (int stage = CHILD_SESSION; stage <= CHILD_EXEC; stage++) {
-		b->result->stage = (enum child_stage)stage;
-		if (steps[stage](b) == -1)
+		st->result->stage = (enum child_stage)stage;
+		if (steps[stage](st) == -1)
 			break;
 	}
-	b->result->error = errno;
+	st->result->error = errno;
 	return 127;
 }
+
+/* --- the parent --------------------------------------------------------- */
 
 void
 child_result_init(struct child_result *r)
@@ -265,9 +325,9 @@ child_result_init(struct child_result *r)
 	r->interpreter[0] = '\0';
 }
 
-/* Returns the child's number or -1; it has then run, or failed and is dead. */
+/* Returns, once the child runs its program or is dead, its number, or -1. */
 static pid_t
-clone_child(struct birth *b)
+clone_child(struct start *st)
 {
 	char *stack;
 	pid_t pid;
@@ -277,10 +337,10 @@ clone_child(struct birth *b)
 	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
 	if (stack == MAP_FAILED)
 		return -1;
-	/* It grows downwards. */
-	pid = clone(be_born, stack + STACK_SIZE,
-	    CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, b,
-	    (pid_t *)&b->result->pid, NULL, NULL);
+	/* Stacks grow downwards. */
+	pid = clone(run_steps, stack + STACK_SIZE,
+	    CLONE_VM | CLONE_VFORK | CLONE_PARENT_SETTID | SIGCHLD, st,
+	    (pid_t *)&st->result->pid, NULL, NULL);
 	error = errno;
 	(void)munmap(stack, STACK_SIZE);
 	errno = error;
@@ -290,19 +350,19 @@ clone_child(struct birth *b)
 int
 child_spawn(const struct child_spec *spec, struct child_result *result)
 {
-	struct birth b = { .spec = spec, .result = result };
+	struct start st = { .spec = spec, .result = result };
 
 	assert(spec->nfds <= CHILD_FDS_MAX);
 	assert(result->error == 0);
 
-	memcpy(b.fds, spec->stdio, sizeof(spec->stdio));
+	memcpy(st.fds, spec->stdio, sizeof(spec->stdio));
 	for (size_t i = 0; i < spec->nfds; i++)
-		b.fds[3 + i] = spec->fds[i];
-	b.nfds = 3 + (unsigned)spec->nfds;
+		st.fds[3 + i] = spec->fds[i];
+	st.nfds = 3 + (unsigned)spec->nfds;
 	if (spec->program != 0)
-		b.fds[b.nfds++] = spec->program;
+		st.fds[st.nfds++] = spec->program;
 
-	if (clone_child(&b) == -1) {
+	if (clone_child(&st) == -1) {
 		result->stage = CHILD_CLONE;
 		result->error = errno;
 	}
@@ -312,7 +372,7 @@ child_spawn(const struct child_spec *spec, struct child_result *result)
 int
 child_signal(pid_t pid, int sig)
 {
-	/* 0 and below are groups, and -1 is everybody. */
+	/* 0 and below are groups, and -1 every process. */
 	assert(pid > 1);
 	return kill(pid, sig);
 }
@@ -322,4 +382,88 @@ child_signal_group(pid_t pid, int sig)
 {
 	assert(pid > 1);
 	return kill(-pid, sig);
+}
+
+/* --- failures in words -------------------------------------------------- */
+
+static const char *const failures[] = {
+	[CHILD_CLONE] = "cannot create a process",
+	[CHILD_SESSION] = "cannot begin a session",
+	[CHILD_NULL] = "cannot open /dev/null",
+	[CHILD_DESCRIPTORS] = "cannot arrange descriptors",
+	[CHILD_LIMITS] = "cannot set",
+	[CHILD_NICE] = "cannot set the nice value",
+	[CHILD_CHROOT] = "cannot chroot to",
+	[CHILD_DIRECTORY] = "cannot chdir to",
+	[CHILD_IDENTITY] = "cannot become",
+	[CHILD_NO_NEW_PRIVS] = "cannot set no_new_privs",
+	[CHILD_NEXT] = "cannot execute",
+	[CHILD_EXEC] = "cannot execute",
+};
+
+bool
+child_no_room(const struct child_result *r)
+{
+	return r->error == EAGAIN || r->error == ENOMEM || r->error == EMFILE ||
+	    r->error == ENFILE;
+}
+
+static const char *
+limit_name(int resource)
+{
+	switch (resource) {
+	case RLIMIT_AS:
+		return "RLIMIT_AS";
+	case RLIMIT_CORE:
+		return "RLIMIT_CORE";
+	case RLIMIT_CPU:
+		return "RLIMIT_CPU";
+	case RLIMIT_NOFILE:
+		return "RLIMIT_NOFILE";
+	case RLIMIT_NPROC:
+		return "RLIMIT_NPROC";
+	default:
+		return "a resource limit";
+	}
+}
+
+/* The file, or the limit, that the step was about; NULL: none. */
+static const char *
+subject(const struct child_spec *spec, const struct child_result *r)
+{
+	switch (r->stage) {
+	case CHILD_LIMITS:
+		return limit_name(r->limit);
+	case CHILD_CHROOT:
+		return spec->chroot;
+	case CHILD_DIRECTORY:
+		return spec->directory != NULL ? spec->directory : "/";
+	case CHILD_NEXT:
+		return spec->next;
+	case CHILD_EXEC:
+		return spec->path;
+	default:
+		return NULL;
+	}
+}
+
+const char *
+child_explain(const struct child_spec *spec, const struct child_result *r,
+    char *buf, size_t size)
+{
+	const char *failed = failures[r->stage];
+	const char *error = strerror(r->error);
+	const char *what = subject(spec, r);
+
+	if (r->stage == CHILD_IDENTITY)
+		(void)snprintf(buf, size, "%s user %u and group %u: %s", failed,
+		    (unsigned)spec->uid, (unsigned)spec->gid, error);
+	else if (r->interpreter[0] != '\0')
+		(void)snprintf(buf, size, "%s %s: its interpreter %s: %s",
+		    failed, what, r->interpreter, error);
+	else if (what != NULL)
+		(void)snprintf(buf, size, "%s %s: %s", failed, what, error);
+	else
+		(void)snprintf(buf, size, "%s: %s", failed, error);
+	return buf;
 }

@@ -14,13 +14,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sys/executable.h"
-
 /* Descriptors a child may be given beyond 0, 1 and 2. */
 #define CHILD_FDS_MAX 64
 
 /* Bytes for the number of a process in decimal, with its NUL. */
 #define CHILD_NUMBER_SIZE 12
+
+/* Bytes for the path of an interpreter with its NUL, as the kernel has it. */
+#define CHILD_INTERPRETER_SIZE 256
 
 struct child_limit {
 	int resource; /* RLIMIT_NOFILE, ... */
@@ -28,36 +29,36 @@ struct child_limit {
 };
 
 /*
- * What to start. Nothing here is changed (but *number) or kept; all of it must
- * stay as it is while child_spawn() runs. All zero, but path and argv, is a
- * child with our own descriptors 0, an empty environment and our identity.
+ * What to start. child_spawn() changes nothing here but *number and keeps
+ * nothing; all of it must stay as it is meanwhile. Where all but path and argv
+ * is zero, the child has our descriptor 0 three times, an empty environment
+ * and our identity.
  */
 struct child_spec {
 	/* With a slash: PATH is not searched. Seen from the directory. */
 	const char *path;
 	/*
-	 * Open, of the file to be executed in the place of path: one that the
-	 * child may not be able to find, or sees under another name. It must
-	 * not be a script. 0: path it is.
+	 * A descriptor of the file to be executed instead of path, which the
+	 * child need not be able to find; no script. 0: path is executed.
 	 */
 	int program;
 	/*
-	 * What the program is to execute in its turn, with a slash: if the
-	 * child could not do that, it is not started. NULL: nothing.
+	 * The file that the program is to execute in its turn, with a slash:
+	 * the start fails if the child could not execute it. NULL: none.
 	 */
 	const char *next;
 	char *const *argv; /* ends with NULL */
 	char *const *envp; /* ends with NULL; NULL: empty */
 	/*
-	 * Where the child writes its own number before it becomes the program:
-	 * CHILD_NUMBER_SIZE bytes in a string of envp. NULL: nowhere.
+	 * CHILD_NUMBER_SIZE bytes in a string of envp, where the child writes
+	 * its own process number before exec. NULL: nowhere.
 	 */
 	char *number;
 	int stdio[3]; /* become 0, 1 and 2; -1: /dev/null */
 	const int *fds; /* become 3, 4, ... in this order */
 	size_t nfds; /* at most CHILD_FDS_MAX */
 	const char *chroot; /* NULL: none. Needs a privilege */
-	/* NULL: as we are. Entered with our identity, inside the chroot. */
+	/* Entered with our identity, inside the chroot; NULL: ours. */
 	const char *directory;
 	const struct child_limit *limits;
 	size_t nlimits;
@@ -66,8 +67,8 @@ struct child_spec {
 	bool set_umask;
 	mode_t umask;
 	/*
-	 * Take these user, group and groups, and no ambient capability. Needs
-	 * the privilege to do so, else false.
+	 * Whether to take uid, gid and groups, and drop ambient capabilities,
+	 * for which we must have the privilege.
 	 */
 	bool set_identity;
 	uid_t uid;
@@ -96,18 +97,18 @@ enum child_stage {
 struct child_result {
 	/*
 	 * 0 until the child exists. The kernel writes it before the child
-	 * runs, so that another thread knows whose child it met, and can kill
-	 * one that hangs on its way. It stays when that failed.
+	 * runs, so that another thread knows a dead child for this one, and
+	 * can kill it while it hangs before exec. Kept when the start fails.
 	 */
 	_Atomic pid_t pid;
 	enum child_stage stage; /* that failed, else CHILD_EXEC */
-	int error; /* errno of it; 0: the program runs */
-	int limit; /* the resource, if it was CHILD_LIMITS */
-	/* Of a script, if that is what could not be executed; else "". */
-	char interpreter[EXECUTABLE_INTERPRETER_SIZE];
+	int error; /* errno of that stage; 0: the program runs */
+	int limit; /* the resource, where CHILD_LIMITS failed */
+	/* The interpreter of a script that could not be executed; or "". */
+	char interpreter[CHILD_INTERPRETER_SIZE];
 };
 
-/* Before the spec and the result are given to another thread. */
+/* To be called before the result is given to another thread. */
 void child_result_init(struct child_result *);
 
 /*
@@ -117,11 +118,11 @@ void child_result_init(struct child_result *);
  * directory on a dead file server can take for ever): to be called from a
  * slow lane, with all signals blocked. Several threads may call it at once.
  *
- * 0, or -1: result says why, and if its pid is not 0, a child that is dead
- * or about to be is left for the reaper. Whoever reaps meanwhile must leave
- * alone a process whose number equals the pid of a result that is still in
- * work, until the lane has said that it is done. Thus nobody else can have
- * that number, and the child can be signalled all the time.
+ * Returns 0; or -1, and result says why: if its pid is not 0, a child that is
+ * dead or about to be is left for the reaper. A reaper must leave alone the
+ * process whose number is the pid of a result still in work, until the lane
+ * has said that it is done: so no other process gets that number, and the child
+ * can be signalled all the time.
  */
 int child_spawn(const struct child_spec *, struct child_result *);
 
@@ -138,7 +139,7 @@ bool child_no_room(const struct child_result *);
 const char *child_explain(const struct child_spec *,
     const struct child_result *, char *buf, size_t size);
 
-/* Only for children not reaped yet. 0, or -1 and errno. */
+/* For children not reaped yet. Return 0, or -1 and the errno of kill(2). */
 int child_signal(pid_t, int sig);
 int child_signal_group(pid_t, int sig);
 
