@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "sys/json.h"
-#include "sys/utf8.h"
 
 void
 json_init(struct json *j, struct text *out)
@@ -14,9 +13,9 @@ json_init(struct json *j, struct text *out)
 	*j = (struct json){ .out = out };
 }
 
-/* What must stand before a key, or before a value without one. */
+/* Puts what must stand before a key, or before a value without one. */
 static void
-json_next(struct json *j)
+next(struct json *j)
 {
 	if (j->keyed) {
 		j->keyed = false;
@@ -31,15 +30,15 @@ json_next(struct json *j)
 }
 
 static void
-json_begin(struct json *j, const char *bracket)
+begin(struct json *j, const char *bracket)
 {
-	json_next(j);
+	next(j);
 	text_put(j->out, bracket, 1);
 	j->more = false;
 }
 
 static void
-json_end(struct json *j, const char *bracket)
+end(struct json *j, const char *bracket)
 {
 	assert(!j->keyed);
 
@@ -51,25 +50,25 @@ json_end(struct json *j, const char *bracket)
 void
 json_object(struct json *j)
 {
-	json_begin(j, "{");
+	begin(j, "{");
 }
 
 void
 json_object_end(struct json *j)
 {
-	json_end(j, "}");
+	end(j, "}");
 }
 
 void
 json_array(struct json *j)
 {
-	json_begin(j, "[");
+	begin(j, "[");
 }
 
 void
 json_array_end(struct json *j)
 {
-	json_end(j, "]");
+	end(j, "]");
 }
 
 void
@@ -78,18 +77,7 @@ json_break(struct json *j)
 	j->broken = true;
 }
 
-/* U+007F to U+009F need no escape by the RFC, but reach terminals. */
-static bool
-is_plain(const char *s, size_t n)
-{
-	unsigned char c = (unsigned char)s[0];
-
-	if (n == 1)
-		return c >= ' ' && c != '"' && c != '\\' && c != 0x7f;
-	return n != 0 && !(c == 0xc2 && (unsigned char)s[1] < 0xa0);
-}
-
-/* One character of n bytes; none: a byte that is not of UTF-8. */
+/* Escapes a character of n bytes; 0: a byte that is not UTF-8. */
 static void
 put_escape(struct text *out, const char *s, size_t n)
 {
@@ -110,9 +98,11 @@ put_quoted(struct text *out, const char *s)
 
 	text_put(out, "\"", 1);
 	while (at < len) {
-		size_t n = utf8_length(s + at, len - at);
+		size_t n = text_char_length(s + at, len - at);
 
-		if (is_plain(s + at, n)) {
+		/* The RFC allows U+007F to U+009F, but terminals obey them. */
+		if (n != 0 && s[at] != '"' && s[at] != '\\' &&
+		    !text_is_control(s + at, n)) {
 			at += n;
 			continue;
 		}
@@ -130,7 +120,7 @@ json_key(struct json *j, const char *key)
 {
 	assert(!j->keyed);
 
-	json_next(j);
+	next(j);
 	put_quoted(j->out, key);
 	text_put(j->out, ":", 1);
 	j->keyed = true;
@@ -143,28 +133,28 @@ json_string(struct json *j, const char *s)
 		json_null(j);
 		return;
 	}
-	json_next(j);
+	next(j);
 	put_quoted(j->out, s);
 }
 
 void
 json_uint(struct json *j, uint64_t n)
 {
-	json_next(j);
+	next(j);
 	text_printf(j->out, "%" PRIu64, n);
 }
 
 void
 json_bool(struct json *j, bool b)
 {
-	json_next(j);
+	next(j);
 	text_puts(j->out, b ? "true" : "false");
 }
 
 void
 json_null(struct json *j)
 {
-	json_next(j);
+	next(j);
 	text_puts(j->out, "null");
 }
 
@@ -180,7 +170,7 @@ json_span(struct json *j, tspan span)
 
 	assert(span >= 0);
 
-	json_next(j);
+	next(j);
 	text_printf(j->out, "%" PRId64, units / one);
 	if (rest == 0)
 		return;
@@ -198,7 +188,7 @@ json_percent(struct json *j, double percent)
 		json_null(j);
 		return;
 	}
-	json_next(j);
+	next(j);
 	text_printf(j->out, "%.1f", percent);
 }
 
@@ -209,7 +199,7 @@ json_number(struct json *j, double n)
 		json_null(j);
 		return;
 	}
-	json_next(j);
+	next(j);
 	text_printf(j->out, "%.6g", n);
 }
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "sys/logline.h"
-#include "sys/utf8.h"
+#include "sys/text.h"
 
 /* Where the pieces of one line go. */
 struct out {
@@ -31,20 +31,6 @@ logline_severity(enum log_level level)
 	};
 
 	return severities[level];
-}
-
-/*
- * Controls, and those of the second set too, which a terminal may obey
- * (U+0080 to U+009F, two bytes each). A tab does no harm.
- */
-static bool
-is_control(const char *p, size_t n)
-{
-	unsigned char c = (unsigned char)p[0];
-
-	if (n == 1)
-		return (c < ' ' && c != '\t') || c == 0x7f;
-	return c == 0xc2 && (unsigned char)p[1] < 0xa0;
 }
 
 static void
@@ -93,8 +79,10 @@ put_text(const struct out *out, const char *s, size_t len, bool json)
 	size_t at = 0;
 
 	while (at < len) {
-		size_t n = utf8_length(s + at, len - at);
-		bool plain = n != 0 && !is_control(s + at, n);
+		size_t n = text_char_length(s + at, len - at);
+		/* A tab does no harm to a terminal. */
+		bool plain = s[at] == '\t' ||
+		    (n != 0 && !text_is_control(s + at, n));
 
 		if (json && n == 1 && strchr("\"\\\t", s[at]) != NULL)
 			plain = false;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "sys/text.h"
-#include "sys/utf8.h"
 
 /* The first allocation; each further one doubles. */
 #define TEXT_FIRST 512
@@ -31,9 +30,9 @@ text_clear(struct text *t)
 	t->failed = false;
 }
 
-/* Room for len more bytes. */
+/* Makes room for len more bytes. */
 static bool
-text_reserve(struct text *t, size_t len)
+reserve(struct text *t, size_t len)
 {
 	size_t size = t->size == 0 ? TEXT_FIRST : t->size;
 	char *data;
@@ -61,7 +60,7 @@ text_reserve(struct text *t, size_t len)
 void
 text_put(struct text *t, const char *s, size_t len)
 {
-	if (len == 0 || !text_reserve(t, len))
+	if (len == 0 || !reserve(t, len))
 		return;
 	memcpy(t->data + t->len, s, len);
 	t->len += len;
@@ -85,7 +84,7 @@ text_printf(struct text *t, const char *fmt, ...)
 	len = vsnprintf(buf, sizeof(buf), fmt, ap);
 	if (len < (int)sizeof(buf)) {
 		text_put(t, buf, len < 0 ? 0 : (size_t)len);
-	} else if (text_reserve(t, (size_t)len + 1)) {
+	} else if (reserve(t, (size_t)len + 1)) {
 		(void)vsnprintf(t->data + t->len, (size_t)len + 1, fmt, again);
 		t->len += (size_t)len;
 	}
@@ -93,24 +92,64 @@ text_printf(struct text *t, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Also the controls U+0080 to U+009F, which are two bytes each. */
-static bool
-is_plain(const char *s, size_t n)
+size_t
+text_char_length(const char *p, size_t len)
 {
-	unsigned char c = (unsigned char)s[0];
+	const unsigned char *b = (const void *)p;
+	unsigned char low = 0x80;
+	unsigned char high = 0xbf;
+	size_t n;
+
+	if (b[0] < 0x80)
+		return 1;
+	if (b[0] < 0xc2 || b[0] > 0xf4)
+		return 0;
+
+	n = b[0] < 0xe0 ? 2 : b[0] < 0xf0 ? 3 : 4;
+	if (len < n)
+		return 0;
+
+	/* The table of section 4: the first byte narrows the second. */
+	switch (b[0]) {
+	case 0xe0:
+		low = 0xa0;
+		break;
+	case 0xed:
+		high = 0x9f;
+		break;
+	case 0xf0:
+		low = 0x90;
+		break;
+	case 0xf4:
+		high = 0x8f;
+		break;
+	}
+	if (b[1] < low || b[1] > high)
+		return 0;
+	for (size_t i = 2; i < n; i++) {
+		if (b[i] < 0x80 || b[i] > 0xbf)
+			return 0;
+	}
+	return n;
+}
+
+bool
+text_is_control(const char *p, size_t n)
+{
+	unsigned char c = (unsigned char)p[0];
 
 	if (n == 1)
-		return c >= ' ' && c != 0x7f;
-	return n != 0 && !(c == 0xc2 && (unsigned char)s[1] < 0xa0);
+		return c < ' ' || c == 0x7f;
+	return c == 0xc2 && (unsigned char)p[1] < 0xa0;
 }
 
 void
 text_escaped(struct text *t, const char *s, size_t len)
 {
 	for (size_t at = 0; at < len;) {
-		size_t n = utf8_length(s + at, len - at);
+		size_t n = text_char_length(s + at, len - at);
 
-		if (is_plain(s + at, n)) {
+		if (n != 0 && !text_is_control(s + at, n)) {
 			text_put(t, s + at, n);
 			at += n;
 		} else {

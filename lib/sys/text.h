@@ -1,21 +1,24 @@
 #ifndef SYS_TEXT_H
 #define SYS_TEXT_H
 
-/* Text that grows up to a bound. */
+/*
+ * Text that grows up to a bound, and the characters in it: UTF-8 as RFC 3629
+ * has it, without overlong forms, surrogates and what is past U+10FFFF.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct text {
-	char *data; /* len bytes, and no NUL behind them; NULL: none yet */
+	char *data; /* len bytes, without a NUL; NULL: none yet */
 	size_t len;
-	size_t size; /* bytes there are */
-	size_t max; /* bytes there may be */
-	/* Something found no room, or no memory: nothing is added any more. */
+	size_t size; /* bytes allocated */
+	size_t max; /* bytes that may be allocated */
+	/* A piece found no room or no memory: nothing is added any more. */
 	bool failed;
 };
 
-/* An empty one that never holds more than max bytes. */
+/* Begins an empty text that never holds more than max bytes. */
 void text_init(struct text *t, size_t max);
 void text_fini(struct text *t);
 
@@ -28,9 +31,18 @@ void text_printf(struct text *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * For a terminal: what could be taken for a command, and what is not UTF-8,
- * comes out as \xHH.
+ * Puts text for a terminal: controls, which it could take for a command, and
+ * bytes that are not UTF-8 come out as \xHH.
  */
 void text_escaped(struct text *t, const char *s, size_t len);
+
+/*
+ * How many bytes the character at p takes, 1 to 4, of the len (at least 1)
+ * that are there; 0 where no valid character begins.
+ */
+size_t text_char_length(const char *p, size_t len);
+
+/* Whether the character of n bytes is one of U+0000-1F and U+007F-9F. */
+bool text_is_control(const char *p, size_t n);
 
 #endif

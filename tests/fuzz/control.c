@@ -11,7 +11,7 @@
 #include "control/control_line.h"
 #include "ctl/ctl_answer.h"
 #include "sys/json.h"
-#include "sys/utf8.h"
+#include "sys/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,7 +45,7 @@ static void
 check_printable(const struct text *t)
 {
 	for (size_t at = 0, n; at < t->len; at += n) {
-		n = utf8_length(t->data + at, t->len - at);
+		n = text_char_length(t->data + at, t->len - at);
 		assert(n != 0);
 		assert((unsigned char)t->data[at] >= ' ');
 		assert(t->data[at] != 0x7f);

@@ -12,7 +12,7 @@
 #include "sim/load.h"
 #include "sim/view.h"
 #include "sim/view_private.h"
-#include "sys/utf8.h"
+#include "sys/text.h"
 
 static const struct view_style plain = { .width = 60, .utf8 = false };
 static const struct view_style fancy = { .width = 60, .utf8 = true };
@@ -373,7 +373,7 @@ width_of(const char *text)
 	size_t len = strlen(text), n;
 
 	for (size_t at = 0; at < len; at += n) {
-		n = utf8_length(text + at, len - at);
+		n = text_char_length(text + at, len - at);
 		if (n == 0)
 			return 10000;
 		width++;

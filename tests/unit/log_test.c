@@ -18,7 +18,7 @@
 #include "sys/log.h"
 #include "sys/logline.h"
 #include "sys/logring.h"
-#include "sys/utf8.h"
+#include "sys/text.h"
 
 /* What may take long on a machine under load, and then fails. */
 #define PATIENCE TSPAN_SECONDS(20)
@@ -144,18 +144,18 @@ json_escapes_what_a_string_cannot_hold(void)
 static void
 utf8_is_what_rfc_3629_says(void)
 {
-	CHECK_EQ(1, utf8_length("a", 1));
-	CHECK_EQ(2, utf8_length("\xc2\x80", 2));
-	CHECK_EQ(3, utf8_length("\xef\xbf\xbf", 3));
-	CHECK_EQ(4, utf8_length("\xf4\x8f\xbf\xbf", 4));
-	CHECK_EQ(0, utf8_length("\xc2\x80", 1));
-	CHECK_EQ(0, utf8_length("\x80", 1));
-	CHECK_EQ(0, utf8_length("\xc1\xbf", 2));
-	CHECK_EQ(0, utf8_length("\xe0\x9f\xbf", 3));
-	CHECK_EQ(0, utf8_length("\xed\xa0\x80", 3));
-	CHECK_EQ(0, utf8_length("\xf0\x8f\xbf\xbf", 4));
-	CHECK_EQ(0, utf8_length("\xf4\x90\x80\x80", 4));
-	CHECK_EQ(0, utf8_length("\xf5\x80\x80\x80", 4));
+	CHECK_EQ(1, text_char_length("a", 1));
+	CHECK_EQ(2, text_char_length("\xc2\x80", 2));
+	CHECK_EQ(3, text_char_length("\xef\xbf\xbf", 3));
+	CHECK_EQ(4, text_char_length("\xf4\x8f\xbf\xbf", 4));
+	CHECK_EQ(0, text_char_length("\xc2\x80", 1));
+	CHECK_EQ(0, text_char_length("\x80", 1));
+	CHECK_EQ(0, text_char_length("\xc1\xbf", 2));
+	CHECK_EQ(0, text_char_length("\xe0\x9f\xbf", 3));
+	CHECK_EQ(0, text_char_length("\xed\xa0\x80", 3));
+	CHECK_EQ(0, text_char_length("\xf0\x8f\xbf\xbf", 4));
+	CHECK_EQ(0, text_char_length("\xf4\x90\x80\x80", 4));
+	CHECK_EQ(0, text_char_length("\xf5\x80\x80\x80", 4));
 }
 
 /*
