@@ -1,17 +1,23 @@
-/* The log: what is said, and how urgent it is. */
+/*
+ * The log: lines of ours and of the workers, and the thread that writes them,
+ * so that no other one waits for a slow reader.
+ */
 
+#include <assert.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sys/log.h"
-#include "sys/logline.h"
-#include "sys/logwriter.h"
+#include "sys/logring.h"
+#include "sys/thread.h"
 
 /* A line of our own is cut here. */
 #define TEXT_SIZE 4096
@@ -21,49 +27,320 @@
 
 #define SAY_AGAIN TSPAN_SECONDS(60)
 
-const char *const log_level_names[LOG_LEVELS] = {
-	[LOG_LEVEL_ERROR] = "error",
-	[LOG_LEVEL_WARN] = "warn",
-	[LOG_LEVEL_INFO] = "info",
-	[LOG_LEVEL_DEBUG] = "debug",
+/* Enough for the thread, sanitizers included. */
+#define STACK_SIZE ((size_t)128 * 1024)
+
+static struct logsink standard_error = {
+	.dest = LOG_DEST_STDERR,
+	.fd = STDERR_FILENO,
 };
 
-static atomic_int level_wanted = LOG_LEVEL_INFO;
+/*
+ * The lock guards everything but the sink while the thread runs: the sink is
+ * the thread's then. The lock is never held while a line is written, except
+ * where there is no thread.
+ */
+static struct {
+	atomic_int level; /* the least urgent that is logged */
+	pthread_mutex_t lock;
+	pthread_cond_t work; /* for the thread: there is something to do */
+	pthread_cond_t done; /* from the thread: there is nothing left */
+	pthread_t thread;
+	bool running;
+	bool busy; /* the thread has something in hand */
+	bool abandoned; /* the thread could not be ended and has the sink */
+	bool stop;
+	struct logsink *sink;
+	struct logring ring;
+	_Atomic(struct logsink *) next; /* to take the place of sink */
+	atomic_bool reopen;
+	atomic_bool no_wait; /* for slow readers, while the thread is ended */
+} state = {
+	.level = LOG_LEVEL_INFO,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.work = PTHREAD_COND_INITIALIZER,
+	.done = PTHREAD_COND_INITIALIZER,
+	.sink = &standard_error,
+};
 
-int
-log_open(const struct log_spec *spec)
+/* --- the thread --------------------------------------------------------- */
+
+static void
+free_sink(struct logsink *s)
 {
-	if (logwriter_open(spec) == -1)
-		return -1;
-	atomic_store(&level_wanted, (int)spec->level);
-	return 0;
+	if (s == NULL || s == &standard_error)
+		return;
+	logsink_fini(s);
+	free(s);
+}
+
+/* Replaces the sink in use; its count of lost lines goes to the next. */
+static void
+take_next_sink(void)
+{
+	struct logsink *next;
+
+	if (atomic_load(&state.next) == NULL)
+		return;
+	/* Flushed while next is still set: the flush does not wait then. */
+	logsink_flush(state.sink);
+	next = atomic_exchange(&state.next, NULL);
+	next->lost = state.sink->lost;
+	next->error = state.sink->error;
+	free_sink(state.sink);
+	state.sink = next;
+}
+
+static bool
+may_wait(void *arg)
+{
+	(void)arg;
+	return !atomic_load(&state.no_wait) && atomic_load(&state.next) == NULL;
+}
+
+/* Whether the sink is to be replaced or opened anew. */
+static bool
+has_requests(void)
+{
+	return atomic_load(&state.next) != NULL || atomic_load(&state.reopen);
+}
+
+static void
+handle_requests(void)
+{
+	take_next_sink();
+	if (atomic_exchange(&state.reopen, false))
+		logsink_reopen(state.sink);
+}
+
+/*
+ * Called and returns with the lock held, but gives it up meanwhile. Returns
+ * false: there was nothing to do.
+ */
+static bool
+work(void)
+{
+	struct logline line;
+	bool found;
+
+	if (has_requests()) {
+		pthread_mutex_unlock(&state.lock);
+		handle_requests();
+		pthread_mutex_lock(&state.lock);
+		return true;
+	}
+
+	found = logring_peek(&state.ring, &line);
+	pthread_mutex_unlock(&state.lock);
+	if (found)
+		logsink_write(state.sink, &line);
+	else
+		logsink_flush(state.sink);
+	pthread_mutex_lock(&state.lock);
+	if (found)
+		logring_pop(&state.ring);
+	else
+		logring_report_dropped(&state.ring);
+	return found || state.ring.lines > 0 || has_requests();
+}
+
+static void *
+write_lines(void *arg)
+{
+	int ignored;
+
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ignored);
+	pthread_mutex_lock(&state.lock);
+	for (;;) {
+		state.busy = true;
+		while (work())
+			continue;
+		state.busy = false;
+		pthread_cond_broadcast(&state.done);
+		if (state.stop)
+			break;
+		pthread_cond_wait(&state.work, &state.lock);
+	}
+	pthread_mutex_unlock(&state.lock);
+	return arg;
 }
 
 int
 log_start(void)
 {
-	return logwriter_start();
+	int error = 0;
+
+	/* The zone is read here, and not by localtime_r(3) in the thread. */
+	tzset();
+	pthread_mutex_lock(&state.lock);
+	assert(!state.running);
+	if (state.abandoned)
+		error = EBUSY;
+	else if (logring_init(&state.ring) == -1)
+		error = errno;
+	if (error == 0) {
+		state.stop = false;
+		atomic_store(&state.no_wait, false);
+		state.sink->may_wait = may_wait;
+		if (thread_start("apppoold-log", STACK_SIZE, write_lines, NULL,
+			&state.thread) == -1)
+			error = errno;
+		state.running = error == 0;
+		if (error != 0)
+			logring_fini(&state.ring);
+	}
+	pthread_mutex_unlock(&state.lock);
+	if (error == 0)
+		return 0;
+	errno = error;
+	return -1;
+}
+
+int
+log_open(const struct log_spec *spec)
+{
+	struct logsink *s = calloc(1, sizeof(*s));
+	struct logsink *old;
+
+	if (s == NULL)
+		return -1;
+	if (logsink_init(s, spec) == -1) {
+		int saved_errno = errno;
+
+		free(s);
+		errno = saved_errno;
+		return -1;
+	}
+	s->may_wait = may_wait;
+
+	pthread_mutex_lock(&state.lock);
+	old = atomic_exchange(&state.next, s);
+	if (!state.running && !state.abandoned)
+		take_next_sink();
+	pthread_cond_signal(&state.work);
+	pthread_mutex_unlock(&state.lock);
+	free_sink(old);
+	atomic_store(&state.level, (int)spec->level);
+	return 0;
 }
 
 void
 log_reopen(void)
 {
-	logwriter_reopen();
+	int saved_errno = errno;
+
+	pthread_mutex_lock(&state.lock);
+	if (state.running)
+		atomic_store(&state.reopen, true);
+	else if (!state.abandoned)
+		logsink_reopen(state.sink);
+	pthread_cond_signal(&state.work);
+	pthread_mutex_unlock(&state.lock);
+	errno = saved_errno;
+}
+
+static struct timespec
+after(clockid_t clock, tspan span)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	ts.tv_sec += (time_t)(span / TSPAN_SECONDS(1));
+	ts.tv_nsec += (long)(span % TSPAN_SECONDS(1));
+	if (ts.tv_nsec >= TSPAN_SECONDS(1)) {
+		ts.tv_nsec -= TSPAN_SECONDS(1);
+		ts.tv_sec++;
+	}
+	return ts;
+}
+
+/* The caller has the lock. */
+static bool
+wait_until_done(tspan limit)
+{
+	const struct timespec deadline = after(CLOCK_MONOTONIC, limit);
+
+	while (state.busy || state.ring.lines > 0 || has_requests()) {
+		if (pthread_cond_clockwait(&state.done, &state.lock,
+			CLOCK_MONOTONIC, &deadline) == ETIMEDOUT)
+			return false;
+	}
+	return true;
 }
 
 bool
 log_flush(tspan limit)
 {
-	return logwriter_flush(limit);
+	int saved_errno = errno;
+	bool all;
+
+	pthread_mutex_lock(&state.lock);
+	all = !state.running || wait_until_done(limit);
+	pthread_mutex_unlock(&state.lock);
+	errno = saved_errno;
+	return all;
+}
+
+/*
+ * The thread may hang in a write(2) that poll(2) promised would not: that is
+ * cancelled. A thread that hangs in the kernel for good is left where it is.
+ */
+static bool
+join_thread(void)
+{
+	struct timespec deadline = after(CLOCK_REALTIME, TSPAN_SECONDS(1));
+
+	if (pthread_timedjoin_np(state.thread, NULL, &deadline) == 0)
+		return true;
+	(void)pthread_cancel(state.thread);
+	deadline = after(CLOCK_REALTIME, TSPAN_SECONDS(1));
+	return pthread_timedjoin_np(state.thread, NULL, &deadline) == 0;
 }
 
 void
 log_stop(tspan limit)
 {
-	logwriter_stop(limit);
+	int saved_errno = errno;
+	bool joined;
+
+	pthread_mutex_lock(&state.lock);
+	if (state.running && !state.stop) {
+		(void)wait_until_done(limit);
+		state.stop = true;
+		atomic_store(&state.no_wait, true);
+		pthread_cond_signal(&state.work);
+		pthread_mutex_unlock(&state.lock);
+		joined = join_thread();
+		pthread_mutex_lock(&state.lock);
+		state.running = false;
+		state.busy = false;
+		state.abandoned = !joined;
+		if (joined)
+			logring_fini(&state.ring);
+	}
+	pthread_mutex_unlock(&state.lock);
+	errno = saved_errno;
 }
 
-/* What is cut ends with dots. */
+/* --- lines -------------------------------------------------------------- */
+
+/* Writes the line, or, while the thread runs, leaves it a copy. */
+static void
+put(struct logline *line)
+{
+	clock_gettime(CLOCK_REALTIME, &line->at);
+	pthread_mutex_lock(&state.lock);
+	if (state.running) {
+		(void)logring_put(&state.ring, line);
+		pthread_cond_signal(&state.work);
+	} else if (!state.abandoned) {
+		logsink_write(state.sink, line);
+		logsink_flush(state.sink);
+	}
+	pthread_mutex_unlock(&state.lock);
+}
+
+/* Ends a text that was cut with dots; returns its length. */
 static size_t
 cut(char *text, size_t size, size_t len)
 {
@@ -74,7 +351,7 @@ cut(char *text, size_t size, size_t len)
 }
 
 /* error is an errno whose text follows, 0 for none; suffix follows that. */
-static void __attribute__((format(printf, 4, 0))) log_text(enum log_level level,
+static void __attribute__((format(printf, 4, 0))) say(enum log_level level,
     int error, const char *suffix, const char *fmt, va_list ap)
 {
 	char text[TEXT_SIZE];
@@ -82,15 +359,14 @@ static void __attribute__((format(printf, 4, 0))) log_text(enum log_level level,
 	int saved_errno = errno;
 	int n;
 
-	if ((int)level > atomic_load(&level_wanted))
+	if ((int)level > atomic_load(&state.level))
 		return;
 	n = vsnprintf(text, sizeof(text), fmt, ap);
 	line.len = cut(text, sizeof(text), n < 0 ? 0 : (size_t)n);
 	n = snprintf(text + line.len, sizeof(text) - line.len, "%s%s%s",
 	    error != 0 ? ": " : "", error != 0 ? strerror(error) : "", suffix);
 	line.len = cut(text, sizeof(text), line.len + (size_t)n);
-	clock_gettime(CLOCK_REALTIME, &line.at);
-	logwriter_put(&line);
+	put(&line);
 	errno = saved_errno;
 }
 
@@ -100,7 +376,7 @@ log_error(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_text(LOG_LEVEL_ERROR, errno, "", fmt, ap);
+	say(LOG_LEVEL_ERROR, errno, "", fmt, ap);
 	va_end(ap);
 }
 
@@ -110,7 +386,7 @@ log_errorx(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_text(LOG_LEVEL_ERROR, 0, "", fmt, ap);
+	say(LOG_LEVEL_ERROR, 0, "", fmt, ap);
 	va_end(ap);
 }
 
@@ -120,7 +396,7 @@ log_warn(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_text(LOG_LEVEL_WARN, errno, "", fmt, ap);
+	say(LOG_LEVEL_WARN, errno, "", fmt, ap);
 	va_end(ap);
 }
 
@@ -130,7 +406,7 @@ log_warnx(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_text(LOG_LEVEL_WARN, 0, "", fmt, ap);
+	say(LOG_LEVEL_WARN, 0, "", fmt, ap);
 	va_end(ap);
 }
 
@@ -140,7 +416,7 @@ log_info(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_text(LOG_LEVEL_INFO, 0, "", fmt, ap);
+	say(LOG_LEVEL_INFO, 0, "", fmt, ap);
 	va_end(ap);
 }
 
@@ -150,7 +426,7 @@ log_debug(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_text(LOG_LEVEL_DEBUG, 0, "", fmt, ap);
+	say(LOG_LEVEL_DEBUG, 0, "", fmt, ap);
 	va_end(ap);
 }
 
@@ -160,7 +436,7 @@ fatal(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_text(LOG_LEVEL_ERROR, errno, "", fmt, ap);
+	say(LOG_LEVEL_ERROR, errno, "", fmt, ap);
 	va_end(ap);
 	log_stop(TSPAN_SECONDS(1));
 	_exit(EX_OSERR);
@@ -182,8 +458,7 @@ log_output(const char *app, const char *id, const char *text, size_t len)
 
 	snprintf(app_name, sizeof(app_name), "%s", app);
 	snprintf(id_name, sizeof(id_name), "%s", id);
-	clock_gettime(CLOCK_REALTIME, &line.at);
-	logwriter_put(&line);
+	put(&line);
 	errno = saved_errno;
 }
 
@@ -196,17 +471,18 @@ log_limited(struct log_rate *rate, tstamp now, enum log_level level,
 	va_list ap;
 
 	if (now < rate->next) {
-		rate->missed++;
+		rate->suppressed++;
 		return;
 	}
-	if (rate->missed > 0)
+	if (rate->suppressed > 0)
 		snprintf(suffix, sizeof(suffix),
-		    " (and %lu times since this was said last)", rate->missed);
+		    " (and %lu times since this was said last)",
+		    rate->suppressed);
 	rate->next = tstamp_add(now, SAY_AGAIN);
-	rate->missed = 0;
+	rate->suppressed = 0;
 
 	errno = saved_errno;
 	va_start(ap, fmt);
-	log_text(level, 0, suffix, fmt, ap);
+	say(level, 0, suffix, fmt, ap);
 	va_end(ap);
 }

@@ -13,12 +13,14 @@
 #define KEEP (64 * 1024)
 
 /*
- * One line in memory, followed by app, NUL, id, NUL and text. Never split:
- * where it does not fit before the end of the memory a record of kind WRAP,
- * or the end itself, sends the reader to the beginning.
+ * One line in memory, followed by app, NUL, id, NUL and text. Records are never
+ * split: where one does not fit before the end of the memory, a record of size
+ * WRAP, or the end itself, sends the reader to the beginning.
  */
+#define WRAP 0
+
 struct record {
-	uint32_t size; /* with all that follows; 0: WRAP */
+	uint32_t size; /* with all that follows, or WRAP */
 	uint32_t len;
 	uint16_t app_size; /* with NUL; 0: no app and no id */
 	uint16_t id_size;
@@ -47,11 +49,11 @@ logring_fini(struct logring *r)
 	r->mem = NULL;
 }
 
-/* Where size bytes can go, NULL for nowhere. */
+/* Returns where size bytes can go; NULL: nowhere. */
 static char *
 find_room(struct logring *r, size_t size)
 {
-	const uint32_t wrap = 0;
+	const uint32_t wrap = WRAP;
 
 	if (r->lines == 0)
 		r->head = r->tail = 0;
@@ -109,7 +111,7 @@ put(struct logring *r, const struct logline *line)
 }
 
 void
-logring_say_dropped(struct logring *r)
+logring_report_dropped(struct logring *r)
 {
 	char text[80];
 	struct logline line = { .level = LOG_LEVEL_WARN, .text = text };
@@ -127,14 +129,14 @@ logring_say_dropped(struct logring *r)
 bool
 logring_put(struct logring *r, const struct logline *line)
 {
-	logring_say_dropped(r);
+	logring_report_dropped(r);
 	if (r->dropped == 0 && put(r, line))
 		return true;
 	r->dropped++;
 	return false;
 }
 
-/* The record at the tail; moves on from the end of the memory. */
+/* Copies the record at the tail, or after a WRAP; returns where it is. */
 static const char *
 oldest(const struct logring *r, struct record *out)
 {
@@ -143,7 +145,7 @@ oldest(const struct logring *r, struct record *out)
 	if (LOGRING_SIZE - r->tail < sizeof(out->size))
 		p = r->mem;
 	memcpy(&out->size, p, sizeof(out->size));
-	if (out->size == 0)
+	if (out->size == WRAP)
 		p = r->mem;
 	memcpy(out, p, sizeof(*out));
 	return p;

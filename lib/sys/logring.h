@@ -3,15 +3,15 @@
 
 /*
  * Lines on their way to the thread that writes them, in the order in which
- * they came, in a fixed amount of memory of which only what is used is
- * really taken. Locking is the caller's, but for one thing: what
- * logring_peek() gave may be read without the lock until logring_pop().
+ * they came. The memory is fixed, and only the used part of it is taken from
+ * the system. The caller locks every call, but may read the line that
+ * logring_peek() gave without the lock until logring_pop().
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sys/logline.h"
+#include "sys/logsink.h"
 
 #define LOGRING_SIZE (512 * 1024)
 
@@ -21,7 +21,7 @@ struct logring {
 	size_t tail; /* where the oldest line is */
 	size_t lines; /* how many there are */
 	size_t high; /* how much of mem has been written to */
-	unsigned long dropped; /* since the last that found room */
+	unsigned long dropped; /* lines, since one last found room */
 };
 
 /* Returns 0, or -1 and errno. */
@@ -29,22 +29,22 @@ int logring_init(struct logring *r);
 void logring_fini(struct logring *r);
 
 /*
- * Copies the line in. Without room it is dropped and counted; the count goes
- * in as a line of its own before the next one that finds room. False if it
- * was dropped.
+ * Copies the line in. Without room the line is dropped and counted; the count
+ * goes in as a line of its own before the next line that finds room. Returns
+ * false if the line was dropped.
  */
 bool logring_put(struct logring *r, const struct logline *line);
 
-/*
- * Puts the count of what was dropped in, if there is one, though no line
- * follows.
- */
-void logring_say_dropped(struct logring *r);
+/* Puts in the count of dropped lines, if any, though no line follows. */
+void logring_report_dropped(struct logring *r);
 
-/* The oldest line; false if there is none. */
+/* Gives the oldest line; returns false if there is none. */
 bool logring_peek(const struct logring *r, struct logline *out);
 
-/* Forgets the oldest line. Memory of a great many is given back at the end. */
+/*
+ * Forgets the oldest line; after the last of very many their memory goes back
+ * to the system.
+ */
 void logring_pop(struct logring *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where lines of the log end up. */
+/* Where lines of the log go, and how they look there. */
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,21 +8,215 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+#include <syslog.h>
 #include <unistd.h>
 
 #include "sys/address.h"
 #include "sys/logsink.h"
+#include "sys/text.h"
 
-/* How often patience is asked for, in milliseconds. */
-#define PATIENCE 100
+/* How often may_wait() is asked, in milliseconds. */
+#define ASK_AGAIN 100
 
 #define SYSLOG_SOCKET "/dev/log"
 
-/* O_NONBLOCK is for a FIFO: its reader may be away. */
+/* --- how a line looks --------------------------------------------------- */
+
+/* Where the pieces of one line go. */
+struct out {
+	void (*put)(void *arg, const char *piece, size_t len);
+	void *arg;
+};
+
+static void
+put_string(const struct out *out, const char *s)
+{
+	out->put(out->arg, s, strlen(s));
+}
+
+static const char *const levels[LOG_LEVELS] = {
+	[LOG_LEVEL_ERROR] = "error",
+	[LOG_LEVEL_WARN] = "warn",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
+};
+
+static int
+severity_of(enum log_level level)
+{
+	static const int severities[LOG_LEVELS] = {
+		[LOG_LEVEL_ERROR] = LOG_ERR,
+		[LOG_LEVEL_WARN] = LOG_WARNING,
+		[LOG_LEVEL_INFO] = LOG_INFO,
+		[LOG_LEVEL_DEBUG] = LOG_DEBUG,
+	};
+
+	return severities[level];
+}
+
+static void
+put_hex(const struct out *out, const char *p, size_t n)
+{
+	char text[8];
+
+	for (size_t i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "\\x%02x", (unsigned char)p[i]);
+		put_string(out, text);
+	}
+}
+
+/* Escapes one character for a JSON string. */
+static void
+put_json_escape(const struct out *out, const char *p, size_t n)
+{
+	char text[8];
+
+	switch (p[0]) {
+	case '"':
+		put_string(out, "\\\"");
+		break;
+	case '\\':
+		put_string(out, "\\\\");
+		break;
+	case '\n':
+		put_string(out, "\\n");
+		break;
+	case '\t':
+		put_string(out, "\\t");
+		break;
+	default:
+		snprintf(
+		    text, sizeof(text), "\\u%04x", (unsigned char)p[n - 1]);
+		put_string(out, text);
+		break;
+	}
+}
+
+/* Puts runs of plain characters in one piece. */
+static void
+put_text(const struct out *out, const char *s, size_t len, bool json)
+{
+	size_t from = 0;
+	size_t at = 0;
+
+	while (at < len) {
+		size_t n = text_char_length(s + at, len - at);
+		/* A tab does no harm to a terminal. */
+		bool plain =
+		    s[at] == '\t' || (n != 0 && !text_is_control(s + at, n));
+
+		if (json && n == 1 && strchr("\"\\\t", s[at]) != NULL)
+			plain = false;
+		if (plain) {
+			at += n;
+			continue;
+		}
+		if (at > from)
+			out->put(out->arg, s + from, at - from);
+		if (!json)
+			put_hex(out, s + at, n == 0 ? 1 : n);
+		else if (n == 0)
+			put_string(out, "\\ufffd");
+		else
+			put_json_escape(out, s + at, n);
+		at += n == 0 ? 1 : n;
+		from = at;
+	}
+	if (at > from)
+		out->put(out->arg, s + from, at - from);
+}
+
+static void
+format_time(const struct timespec *at, char *buf, size_t size)
+{
+	struct tm tm;
+	size_t len;
+
+	gmtime_r(&at->tv_sec, &tm);
+	len = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf + len, size - len, ".%03dZ", (int)(at->tv_nsec / 1000000));
+}
+
+static void
+put_head(const struct out *out, const struct logline *line,
+    const struct logsink_style *style)
+{
+	int severity = severity_of(line->level);
+	char time[64];
+	char head[128];
+	struct tm tm;
+
+	switch (style->head) {
+	case LOGSINK_HEAD_TIME:
+		if (style->json)
+			return;
+		format_time(&line->at, time, sizeof(time));
+		snprintf(
+		    head, sizeof(head), "%s %s ", time, levels[line->level]);
+		break;
+	case LOGSINK_HEAD_JOURNAL:
+		snprintf(head, sizeof(head), "<%d>", severity);
+		break;
+	case LOGSINK_HEAD_SYSLOG:
+		/* RFC 3164, as syslog(3) has it: local time, English. */
+		localtime_r(&line->at.tv_sec, &tm);
+		strftime(time, sizeof(time), "%b %e %H:%M:%S", &tm);
+		snprintf(head, sizeof(head),
+		    "<%d>%s apppoold[%d]: ", style->facility | severity, time,
+		    (int)getpid());
+		break;
+	}
+	put_string(out, head);
+}
+
+static void
+put_json(const struct out *out, const struct logline *line)
+{
+	char time[64];
+
+	format_time(&line->at, time, sizeof(time));
+	put_string(out, "{\"time\":\"");
+	put_string(out, time);
+	put_string(out, "\",\"level\":\"");
+	put_string(out, levels[line->level]);
+	if (line->app != NULL) {
+		put_string(out, "\",\"app\":\"");
+		put_text(out, line->app, strlen(line->app), true);
+		put_string(out, "\",\"id\":\"");
+		put_text(out, line->id, strlen(line->id), true);
+	}
+	put_string(out, "\",\"text\":\"");
+	put_text(out, line->text, line->len, true);
+	put_string(out, "\"}");
+}
+
+void
+logsink_format(const struct logline *line, const struct logsink_style *style,
+    void (*put)(void *arg, const char *piece, size_t len), void *arg)
+{
+	const struct out out = { put, arg };
+
+	put_head(&out, line, style);
+	if (style->json) {
+		put_json(&out, line);
+		return;
+	}
+	if (line->app != NULL) {
+		put_text(&out, line->app, strlen(line->app), false);
+		put_string(&out, "/");
+		put_text(&out, line->id, strlen(line->id), false);
+		put_string(&out, ": ");
+	}
+	put_text(&out, line->text, line->len, false);
+}
+
+/* --- where lines go ----------------------------------------------------- */
+
+/* O_NONBLOCK is for a FIFO, which may have no reader. */
 static int
 open_file(const char *path)
 {
@@ -31,7 +225,7 @@ open_file(const char *path)
 	    0640);
 }
 
-/* The daemon of syslog may start after us, or anew: tried for each line. */
+/* Tried for each line: the syslog daemon may start after us, or again. */
 static void
 connect_syslog(struct logsink *s)
 {
@@ -77,7 +271,7 @@ logsink_init(struct logsink *s, const struct log_spec *spec)
 	if (s->dest == LOG_DEST_STDERR) {
 		s->fd = STDERR_FILENO;
 		if (is_journal(s->fd))
-			s->style.head = LOGLINE_HEAD_JOURNAL;
+			s->style.head = LOGSINK_HEAD_JOURNAL;
 		return 0;
 	}
 
@@ -87,7 +281,7 @@ logsink_init(struct logsink *s, const struct log_spec *spec)
 	if (s->path == NULL)
 		return -1;
 	if (s->dest == LOG_DEST_SYSLOG) {
-		s->style.head = LOGLINE_HEAD_SYSLOG;
+		s->style.head = LOGSINK_HEAD_SYSLOG;
 		s->style.facility = spec->facility;
 		return 0;
 	}
@@ -112,7 +306,7 @@ logsink_fini(struct logsink *s)
 	s->fd = -1;
 }
 
-/* Like write(2), but waits for room as long as there is patience. */
+/* Like write(2), but waits for room as long as it may. */
 static ssize_t
 write_some(struct logsink *s, const char *p, size_t len)
 {
@@ -120,11 +314,11 @@ write_some(struct logsink *s, const char *p, size_t len)
 	ssize_t n = -1;
 
 	for (;;) {
-		bool patient = s->patient == NULL || s->patient(s->arg);
-		int ready = poll(&pfd, 1, patient ? PATIENCE : 0);
+		bool wait = s->may_wait == NULL || s->may_wait(s->arg);
+		int ready = poll(&pfd, 1, wait ? ASK_AGAIN : 0);
 
 		if (ready == 1) {
-			/* Of what poll finds room for, all is written. */
+			/* At most PIPE_BUF bytes: poll(2) has found room. */
 			n = s->dest == LOG_DEST_SYSLOG
 			    ? send(s->fd, p, len, MSG_DONTWAIT | MSG_NOSIGNAL)
 			    : write(s->fd, p, len);
@@ -133,7 +327,7 @@ write_some(struct logsink *s, const char *p, size_t len)
 		} else if (ready == -1 && errno != EINTR) {
 			return -1;
 		}
-		if (!patient) {
+		if (!wait) {
 			errno = 0;
 			return -1;
 		}
@@ -141,8 +335,8 @@ write_some(struct logsink *s, const char *p, size_t len)
 }
 
 /*
- * Writes the buffer; *done_out says how much of it. A half line that was
- * left behind by a failure is ended first. False, and s->error: not all.
+ * Writes the buffer, after the newline of a line that a failure has torn;
+ * *done_out says how much of it. Returns false, and s->error: not all.
  */
 static bool
 write_out(struct logsink *s, size_t *done_out)
@@ -188,18 +382,18 @@ flush_stream(struct logsink *s)
 	size_t done;
 	bool all = write_out(s, &done);
 
-	if (s->telling && done > 0) {
+	if (s->reporting && done > 0) {
 		s->lost = 0;
-		s->telling = false;
+		s->reporting = false;
 	}
 	s->lost += count_newlines(s->buf + done, s->len - done);
-	/* The count of the lost is no loss. */
-	if (s->telling)
+	/* The count of lost lines is not one of them. */
+	if (s->reporting)
 		s->lost--;
 	return all;
 }
 
-/* The socket may still be that of a daemon that is gone: a second try. */
+/* Tries twice: the first socket may be that of a daemon that is gone. */
 static bool
 flush_syslog(struct logsink *s)
 {
@@ -213,7 +407,7 @@ flush_syslog(struct logsink *s)
 			break;
 		}
 		if (write_out(s, &done)) {
-			if (s->telling)
+			if (s->reporting)
 				s->lost = 0;
 			return true;
 		}
@@ -222,12 +416,12 @@ flush_syslog(struct logsink *s)
 		(void)close(s->fd);
 		s->fd = -1;
 	}
-	if (!s->telling)
+	if (!s->reporting)
 		s->lost++;
 	return false;
 }
 
-/* False if something was lost. */
+/* Returns false if something was lost. */
 static bool
 flush(struct logsink *s)
 {
@@ -237,7 +431,7 @@ flush(struct logsink *s)
 		all = s->dest == LOG_DEST_SYSLOG ? flush_syslog(s)
 						 : flush_stream(s);
 	s->len = 0;
-	s->telling = false;
+	s->reporting = false;
 	return all;
 }
 
@@ -247,7 +441,7 @@ logsink_flush(struct logsink *s)
 	(void)flush(s);
 }
 
-/* A piece of a line, which may be longer than the buffer. */
+/* Adds a piece of a line, which may be longer than the buffer. */
 static void
 add(void *arg, const char *piece, size_t len)
 {
@@ -263,7 +457,7 @@ add(void *arg, const char *piece, size_t len)
 		len -= part;
 		if (len == 0)
 			break;
-		/* A datagram has to do with what went in. */
+		/* A line that fills a datagram ends there. */
 		s->skipping = s->dest == LOG_DEST_SYSLOG;
 		if (s->skipping)
 			break;
@@ -278,20 +472,20 @@ add(void *arg, const char *piece, size_t len)
 static void
 add_line(struct logsink *s, const struct logline *line)
 {
-	/* Short lines are never cut in two writes. */
+	/* A line that fits into the buffer is never cut in two writes. */
 	if (s->len > 0 && line->len > sizeof(s->buf) / 2 - s->len / 2)
 		(void)flush(s);
 	if (s->len == 0)
 		s->fresh = true;
 	s->skipping = false;
-	logline_format(line, &s->style, add, s);
+	logsink_format(line, &s->style, add, s);
 	if (s->dest == LOG_DEST_SYSLOG)
 		(void)flush(s);
 	else
 		add(s, "\n", 1);
 }
 
-/* A line about the log itself. */
+/* Adds a line about the log itself. */
 static void __attribute__((format(printf, 2, 3)))
 add_own(struct logsink *s, const char *fmt, ...)
 {
@@ -310,9 +504,9 @@ add_own(struct logsink *s, const char *fmt, ...)
 void
 logsink_write(struct logsink *s, const struct logline *line)
 {
-	/* In front of the line that is tried next. */
+	/* The count stands in front of the line tried next. */
 	if (s->lost > 0 && s->len == 0) {
-		s->telling = true;
+		s->reporting = true;
 		add_own(s, "%lu lines of log lost: %s", s->lost,
 		    s->error == 0 ? "they are not read fast enough"
 				  : strerror(s->error));

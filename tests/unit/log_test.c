@@ -1,4 +1,4 @@
-/* The log: what lines look like, and that nobody waits for their reader. */
+/* The log: how lines look, and that no caller waits for their reader. */
 
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,11 +16,10 @@
 
 #include "check.h"
 #include "sys/log.h"
-#include "sys/logline.h"
 #include "sys/logring.h"
 #include "sys/text.h"
 
-/* What may take long on a machine under load, and then fails. */
+/* A test fails after this; a loaded machine may take long. */
 #define PATIENCE TSPAN_SECONDS(20)
 
 static char folder[] = "/tmp/apppoold-log-test.XXXXXX";
@@ -50,7 +49,8 @@ collect(void *arg, const char *piece, size_t len)
 }
 
 static const char *
-formatted(enum logline_head head, bool json, const char *app, const char *s)
+formatted_bytes(enum logsink_head head, bool json, const char *app,
+    const char *s, size_t len)
 {
 	const struct logline line = {
 		/* 2026-11-21T08:50:01.123Z */
@@ -59,15 +59,21 @@ formatted(enum logline_head head, bool json, const char *app, const char *s)
 		.app = app,
 		.id = app == NULL ? NULL : "ab12cd",
 		.text = s,
-		.len = strlen(s),
+		.len = len,
 	};
-	const struct logline_style style = {
+	const struct logsink_style style = {
 		.head = head, .json = json, .facility = LOG_LOCAL3
 	};
 
 	text_len = 0;
-	logline_format(&line, &style, collect, NULL);
+	logsink_format(&line, &style, collect, NULL);
 	return text;
+}
+
+static const char *
+formatted(enum logsink_head head, bool json, const char *app, const char *s)
+{
+	return formatted_bytes(head, json, app, s, strlen(s));
 }
 
 static void
@@ -75,21 +81,21 @@ a_line_begins_with_time_and_level(void)
 {
 	CHECK_STR("2026-11-21T08:50:01.123Z info web: worker 4711 killed",
 	    formatted(
-		LOGLINE_HEAD_TIME, false, NULL, "web: worker 4711 killed"));
+		LOGSINK_HEAD_TIME, false, NULL, "web: worker 4711 killed"));
 }
 
 static void
-what_a_worker_prints_follows_app_and_id(void)
+a_workers_line_follows_app_and_id(void)
 {
 	CHECK_STR("2026-11-21T08:50:01.123Z info web/ab12cd: hello",
-	    formatted(LOGLINE_HEAD_TIME, false, "web", "hello"));
+	    formatted(LOGSINK_HEAD_TIME, false, "web", "hello"));
 }
 
 static void
 the_journal_gets_a_severity_and_no_time(void)
 {
 	CHECK_STR(
-	    "<6>hello", formatted(LOGLINE_HEAD_JOURNAL, false, NULL, "hello"));
+	    "<6>hello", formatted(LOGSINK_HEAD_JOURNAL, false, NULL, "hello"));
 }
 
 static void
@@ -103,15 +109,25 @@ syslog_gets_facility_and_severity_in_one_number(void)
 	    "<%d>Nov 21 08:50:01 apppoold[%d]: hello", LOG_LOCAL3 | LOG_INFO,
 	    (int)getpid());
 	CHECK_STR(
-	    expected, formatted(LOGLINE_HEAD_SYSLOG, false, NULL, "hello"));
+	    expected, formatted(LOGSINK_HEAD_SYSLOG, false, NULL, "hello"));
 }
 
 static void
 controls_and_broken_utf8_are_escaped(void)
 {
 	CHECK_STR("<6>a\\x1b[1m\tb\\x0ac\\x7f \\xff\\xc3( \\xc2\\x9b ä€𝄞",
-	    formatted(LOGLINE_HEAD_JOURNAL, false, NULL,
+	    formatted(LOGSINK_HEAD_JOURNAL, false, NULL,
 		"a\x1b[1m\tb\nc\x7f \xff\xc3( \xc2\x9b ä€𝄞"));
+}
+
+static void
+a_nul_is_a_control_too(void)
+{
+	CHECK_STR("<6>a\\x00b",
+	    formatted_bytes(LOGSINK_HEAD_JOURNAL, false, NULL, "a\0b", 3));
+	CHECK_STR("<6>{\"time\":\"2026-11-21T08:50:01.123Z\","
+		  "\"level\":\"info\",\"text\":\"a\\u0000b\"}",
+	    formatted_bytes(LOGSINK_HEAD_JOURNAL, true, NULL, "a\0b", 3));
 }
 
 static void
@@ -119,7 +135,7 @@ json_is_one_object_with_time_and_level(void)
 {
 	CHECK_STR("{\"time\":\"2026-11-21T08:50:01.123Z\",\"level\":\"info\","
 		  "\"text\":\"hello\"}",
-	    formatted(LOGLINE_HEAD_TIME, true, NULL, "hello"));
+	    formatted(LOGSINK_HEAD_TIME, true, NULL, "hello"));
 }
 
 static void
@@ -127,13 +143,13 @@ json_names_app_and_id_of_a_worker(void)
 {
 	CHECK_STR("{\"time\":\"2026-11-21T08:50:01.123Z\",\"level\":\"info\","
 		  "\"app\":\"web\",\"id\":\"ab12cd\",\"text\":\"hello\"}",
-	    formatted(LOGLINE_HEAD_TIME, true, "web", "hello"));
+	    formatted(LOGSINK_HEAD_TIME, true, "web", "hello"));
 }
 
 static void
-json_escapes_what_a_string_cannot_hold(void)
+json_escapes_quotes_and_controls(void)
 {
-	const char *line = formatted(LOGLINE_HEAD_TIME, true, NULL,
+	const char *line = formatted(LOGSINK_HEAD_TIME, true, NULL,
 	    "\"q\" \\ \n\t\x01\x1b\x7f\xff\xc2\x85 ä");
 
 	CHECK_STR("\"text\":\"\\\"q\\\" \\\\ \\n\\t\\u0001\\u001b\\u007f"
@@ -159,11 +175,11 @@ utf8_is_what_rfc_3629_says(void)
 }
 
 /*
- * Lines of many sizes, faster and slower than they are taken out: each comes
- * out once, in order and whole, or was refused.
+ * Lines of many sizes go in faster and slower than they are taken out: each
+ * comes out once, in order and whole, or was refused.
  */
 static void
-the_ring_keeps_order_and_loses_only_what_it_refused(void)
+the_ring_keeps_order_and_loses_only_refused_lines(void)
 {
 	static char in[LOG_LINE_MAX];
 	unsigned put = 0, got = 0, refused = 0, told = 0, random = 1;
@@ -260,7 +276,7 @@ redirect_to_pipe(void)
 	return ends[0];
 }
 
-/* Adds what comes within the time to text; false: nothing more came. */
+/* Adds to text what comes within the time; returns whether it did. */
 static bool
 read_more(int fd, int milliseconds)
 {
@@ -277,7 +293,7 @@ read_more(int fd, int milliseconds)
 	return true;
 }
 
-/* Reads until the word has come; false: it did not. Empties text first. */
+/* Empties text and reads until the word has come; returns whether it did. */
 static bool
 read_until(int fd, const char *word)
 {
@@ -304,7 +320,7 @@ open_file(const char *path)
 	return log_open(&spec);
 }
 
-/* An empty one. */
+/* Logs to an empty file. */
 static int
 open_fresh_file(void)
 {
@@ -427,7 +443,7 @@ stop_soon(void)
 	log_stop(TSPAN_MSECONDS(100));
 }
 
-/* Until nothing more goes into standard error, a pipe: who writes waits. */
+/* Waits until standard error, a pipe, is full. */
 static bool
 wait_full(void)
 {
@@ -455,7 +471,7 @@ a_reader_that_does_not_read_holds_nobody_up(void)
 }
 
 static void
-stopping_does_not_wait_for_that_reader(void)
+stopping_does_not_wait_for_a_stuck_reader(void)
 {
 	int fd = redirect_to_pipe();
 
@@ -463,12 +479,12 @@ stopping_does_not_wait_for_that_reader(void)
 	NEED(log_start() == 0);
 	flood();
 	CHECK(elapsed(stop_soon) < PATIENCE);
-	/* Nor does what is logged afterwards. */
+	/* Lines logged afterwards do not wait either. */
 	CHECK(elapsed(flood) < PATIENCE);
 }
 
 static void
-another_destination_frees_the_log_of_that_reader(void)
+another_destination_frees_the_log_of_a_stuck_reader(void)
 {
 	int fd = redirect_to_pipe();
 
@@ -501,7 +517,7 @@ a_full_device_is_survived_and_told(void)
 	CHECK_EQ(1, lines_in_file("written"));
 }
 
-/* The file may grow to this size; -1 for any. */
+/* Limits the size to which files may grow. */
 static void
 limit_file(rlim_t size)
 {
@@ -636,7 +652,7 @@ syslog_gets_lines_before_and_after_its_restart(void)
 }
 
 static void
-what_repeats_is_said_once_a_minute_with_a_count(void)
+a_repeated_line_is_logged_once_a_minute_with_a_count(void)
 {
 	struct log_rate rate = { 0 };
 	tstamp now = TSPAN_SECONDS(1000);
@@ -708,7 +724,7 @@ many_threads_may_log(void)
 	CHECK_EQ(100, lines_in_file("main line"));
 }
 
-/* What a test has to say must not end up where it redirects descriptor 2. */
+/* Checks report on stderr, which must not follow descriptor 2 to a pipe. */
 static void
 keep_stderr_apart(void)
 {
@@ -730,15 +746,16 @@ main(int argc, char **argv)
 
 	check_start(argc, argv);
 	RUN(a_line_begins_with_time_and_level);
-	RUN(what_a_worker_prints_follows_app_and_id);
+	RUN(a_workers_line_follows_app_and_id);
 	RUN(the_journal_gets_a_severity_and_no_time);
 	RUN(syslog_gets_facility_and_severity_in_one_number);
 	RUN(controls_and_broken_utf8_are_escaped);
+	RUN(a_nul_is_a_control_too);
 	RUN(json_is_one_object_with_time_and_level);
 	RUN(json_names_app_and_id_of_a_worker);
-	RUN(json_escapes_what_a_string_cannot_hold);
+	RUN(json_escapes_quotes_and_controls);
 	RUN(utf8_is_what_rfc_3629_says);
-	RUN(the_ring_keeps_order_and_loses_only_what_it_refused);
+	RUN(the_ring_keeps_order_and_loses_only_refused_lines);
 	RUN(the_ring_gives_the_memory_of_a_flood_back);
 	RUN_ALONE(lines_are_written_at_once_before_the_start);
 	RUN_ALONE(lines_are_written_after_the_start_too);
@@ -746,11 +763,11 @@ main(int argc, char **argv)
 	RUN_ALONE(less_urgent_lines_than_asked_for_are_not_written);
 	RUN_ALONE(a_line_of_64_kib_comes_whole);
 	RUN_ALONE(our_own_line_is_cut_with_dots);
-	RUN_ALONE(what_repeats_is_said_once_a_minute_with_a_count);
+	RUN_ALONE(a_repeated_line_is_logged_once_a_minute_with_a_count);
 	RUN_ALONE(fatal_writes_and_exits_71);
 	RUN_ALONE(a_reader_that_does_not_read_holds_nobody_up);
-	RUN_ALONE(stopping_does_not_wait_for_that_reader);
-	RUN_ALONE(another_destination_frees_the_log_of_that_reader);
+	RUN_ALONE(stopping_does_not_wait_for_a_stuck_reader);
+	RUN_ALONE(another_destination_frees_the_log_of_a_stuck_reader);
 	RUN_ALONE(a_full_device_is_survived_and_told);
 	RUN_ALONE(half_a_line_is_ended_before_the_next);
 	RUN_ALONE(a_closed_standard_error_is_survived);
