@@ -13,9 +13,9 @@ WORKER_SRCS = lib/sys/fdpass.c $(wildcard lib/worker/*.c)
 ADAPTERS = apppool-accept apppool-stdio
 # The locks of the library would bring resolvers along.
 ACCEPT_SRCS = $(wildcard lib/adapter/accept*.c) lib/sys/fdpass.c \
-    lib/sys/stdfd.c lib/worker/channel.c lib/worker/environment.c
+    lib/sys/descriptors.c lib/worker/channel.c lib/worker/environment.c
 STDIO_SRCS = $(wildcard lib/adapter/stdio*.c) lib/sys/fdpass.c \
-    lib/sys/stdfd.c lib/worker/apppool.c lib/worker/channel.c \
+    lib/sys/descriptors.c lib/worker/apppool.c lib/worker/channel.c \
     lib/worker/environment.c lib/worker/session.c
 
 # The programs of the top folder: apppoold is apppoold.c, apppoolctl its link.

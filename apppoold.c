@@ -27,9 +27,9 @@
 #include "sim/simulate.h"
 #include "sys/activation.h"
 #include "sys/background.h"
+#include "sys/descriptors.h"
 #include "sys/log.h"
 #include "sys/notify.h"
-#include "sys/stdfd.h"
 
 struct options {
 	const char *file;
@@ -330,7 +330,7 @@ control(int argc, char **argv)
 		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
 		return EX_IOERR;
 	}
-	if (stdfd_fix() == -1)
+	if (descriptors_fix() == -1)
 		return EX_OSERR;
 	return is_simulate(argc, argv) ? simulate_main(argc, argv)
 				       : ctl_main(argc, argv);
@@ -348,7 +348,7 @@ main(int argc, char **argv)
 	name = name == NULL ? argv[0] : name + 1;
 	if (name != NULL && strcmp(name, "apppoolctl") == 0)
 		return control(argc, argv);
-	if (stdfd_fix() == -1)
+	if (descriptors_fix() == -1)
 		return EX_OSERR;
 	status = parse_options(argc, argv, &o);
 	if (status != EX_OK)

@@ -28,7 +28,7 @@
 #include "adapter/accept_serve.h"
 #include "adapter/accept_view.h"
 #include "adapter/accept_watch.h"
-#include "sys/stdfd.h"
+#include "sys/descriptors.h"
 #include "sys/wire.h"
 #include "worker/environment.h"
 
@@ -303,7 +303,7 @@ main(int argc, char **argv)
 	/* Where we were executed by descriptor, we are called by its number. */
 	(void)prctl(PR_SET_NAME, "apppool-accept");
 	/* A number below 3 that is free would be one of the program's. */
-	(void)stdfd_fix();
+	(void)descriptors_fix();
 	view_init();
 	open_channel(&a);
 	open_door(&a);

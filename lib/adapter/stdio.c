@@ -26,7 +26,7 @@
 #include <unistd.h>
 
 #include "adapter/stdio_peer.h"
-#include "sys/stdfd.h"
+#include "sys/descriptors.h"
 #include "sys/wire.h"
 #include "worker/apppool.h"
 
@@ -153,7 +153,7 @@ main(int argc, char **argv)
 		return EX_USAGE;
 	}
 	/* A number below 3 that is free would be one of the program's. */
-	(void)stdfd_fix();
+	(void)descriptors_fix();
 	if (apppool_open() == -1) {
 		if (errno == ENOENT)
 			errx(EX_USAGE, "to be started by apppoold(8)");

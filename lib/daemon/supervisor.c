@@ -25,7 +25,7 @@
 #include "daemon/worktime.h"
 #include "sys/activation.h"
 #include "sys/background.h"
-#include "sys/limits.h"
+#include "sys/descriptors.h"
 #include "sys/log.h"
 #include "sys/notify.h"
 
@@ -396,7 +396,7 @@ int
 supervisor_init(struct supervisor *s, struct config *config)
 {
 	supervisor_zero(s, config);
-	if (limits_raise_descriptors(&s->nofile) == -1)
+	if (descriptors_raise_limit(&s->nofile) == -1)
 		log_warn("cannot raise the limit of descriptors");
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);

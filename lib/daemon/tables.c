@@ -9,7 +9,7 @@
 #include "daemon/nursery.h"
 #include "daemon/refusal.h"
 #include "daemon/supervisor.h"
-#include "sys/limits.h"
+#include "sys/descriptors.h"
 #include "sys/log.h"
 
 /* Descriptors of the daemon itself: loop, lanes, log, control, and its kind. */
@@ -134,7 +134,7 @@ uint32_t
 supervisor_spare(const struct supervisor *s, const struct conf *conf)
 {
 	struct tables_need need;
-	int have = limits_descriptors();
+	int have = descriptors_limit();
 
 	tables_need(&s->services, conf, &need);
 	if (have == -1)
@@ -148,7 +148,7 @@ bool
 supervisor_affords(const struct supervisor *s, const struct conf *conf)
 {
 	struct tables_need need;
-	int have = limits_descriptors();
+	int have = descriptors_limit();
 
 	tables_need(&s->services, conf, &need);
 	if (have == -1 || need.all <= (unsigned long long)have)

@@ -4,20 +4,20 @@
 #include <sys/wait.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "sys/background.h"
+#include "sys/descriptors.h"
 #include "sys/log.h"
 
 /* How long a terminal that does not take its lines is waited for. */
-#define LAST_WORDS TSPAN_SECONDS(1)
+#define FLUSH_LIMIT TSPAN_SECONDS(1)
 
-/* To the process that waits for our report; -1: there is none. */
+/* The socket to the process that waits for our report; -1: none. */
 static int report_fd = -1;
 
-/* In the first process. A report is one byte; no report is a sad end. */
+/* In the first process: waits for a byte, the report, or the child's end. */
 static _Noreturn void
 wait_for_report(int fd, pid_t child)
 {
@@ -46,7 +46,7 @@ background_start(void)
 	int ends[2];
 	pid_t pid;
 
-	/* A socket: who writes to it when nobody waits gets no SIGPIPE. */
+	/* A socket, and no pipe, for MSG_NOSIGNAL. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == -1)
 		return -1;
 	pid = fork();
@@ -70,20 +70,6 @@ background_start(void)
 	return 0;
 }
 
-static void
-leave_terminal(void)
-{
-	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (fd == -1)
-		return;
-	(void)dup2(fd, STDIN_FILENO);
-	(void)dup2(fd, STDOUT_FILENO);
-	(void)dup2(fd, STDERR_FILENO);
-	if (fd > STDERR_FILENO)
-		(void)close(fd);
-}
-
 void
 background_report(int status)
 {
@@ -92,9 +78,9 @@ background_report(int status)
 	if (report_fd == -1)
 		return;
 	if (status == 0) {
-		/* What was logged so far is still for whoever started us. */
-		(void)log_flush(LAST_WORDS);
-		leave_terminal();
+		/* Lines logged so far are still for the terminal. */
+		(void)log_flush(FLUSH_LIMIT);
+		descriptors_detach();
 	}
 	(void)send(report_fd, &byte, 1, MSG_NOSIGNAL);
 	(void)close(report_fd);

@@ -7,8 +7,8 @@
 #include <signal.h>
 
 #include "sys/background.h"
+#include "sys/descriptors.h"
 #include "sys/log.h"
-#include "sys/stdfd.h"
 
 #include "check.h"
 
@@ -219,7 +219,7 @@ closed_standard_descriptors_become_dev_null(void)
 	NEED(stat("/dev/null", &null) == 0);
 	close(STDIN_FILENO);
 	close(STDERR_FILENO);
-	CHECK_EQ(0, stdfd_fix());
+	CHECK_EQ(0, descriptors_fix());
 	CHECK_EQ(0, fstat(STDIN_FILENO, &st));
 	CHECK_EQ(null.st_rdev, st.st_rdev);
 	CHECK_EQ(0, fstat(STDERR_FILENO, &st));
@@ -233,7 +233,7 @@ open_standard_descriptors_are_left_alone(void)
 	int again;
 
 	close(next);
-	CHECK_EQ(0, stdfd_fix());
+	CHECK_EQ(0, descriptors_fix());
 	again = dup(STDIN_FILENO);
 	CHECK_EQ(next, again);
 	close(again);

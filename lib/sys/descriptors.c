@@ -1,0 +1,59 @@
+/* The descriptors of this process. */
+
+#include <fcntl.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include "sys/descriptors.h"
+
+int
+descriptors_fix(void)
+{
+	int fd;
+
+	/* open(2) returns the lowest number that is free. */
+	do {
+		fd = open("/dev/null", O_RDWR);
+		if (fd == -1)
+			return -1;
+	} while (fd <= STDERR_FILENO);
+	return close(fd);
+}
+
+void
+descriptors_detach(void)
+{
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (fd == -1)
+		return;
+	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+		(void)dup2(fd, i);
+	if (fd > STDERR_FILENO)
+		(void)close(fd);
+}
+
+int
+descriptors_raise_limit(struct rlimit *out)
+{
+	struct rlimit before, raised;
+
+	if (getrlimit(RLIMIT_NOFILE, &before) == -1)
+		return -1;
+	raised = before;
+	raised.rlim_cur = raised.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &raised) == -1)
+		return -1;
+	*out = before;
+	return 0;
+}
+
+int
+descriptors_limit(void)
+{
+	struct rlimit now;
+
+	if (getrlimit(RLIMIT_NOFILE, &now) == -1)
+		return -1;
+	return now.rlim_cur > INT_MAX ? INT_MAX : (int)now.rlim_cur;
+}
