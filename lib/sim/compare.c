@@ -4,7 +4,7 @@
 #include <sysexits.h>
 
 #include "sim/compare.h"
-#include "sim/policy.h"
+#include "sim/policies.h"
 #include "sim/pool_driver.h"
 #include "sim/view.h"
 
@@ -20,7 +20,7 @@ compare_row(const struct simulation *s, unsigned row, struct result *out)
 	if (row == 0)
 		m = pool_driver_new(s->conf, s->load.seed);
 	else
-		m = policy_new(row - 1, s->conf, s->load.seed);
+		m = policies_new(row - 1, s->conf, s->load.seed);
 	if (m == NULL)
 		return simulate_no_memory();
 	status = simulate_run(s, m, out);

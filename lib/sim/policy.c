@@ -1,40 +1,388 @@
-/* All policies; and the simplest of them: always max_processes. */
+/* What all peers have: workers, and a backlog for each app. */
 
 #include <assert.h>
+#include <stdlib.h>
 
-#include "sim/backlog.h"
+#include "core/prng.h"
+#include "sim/engine.h"
 #include "sim/policy.h"
 
+static struct policy *
+self(struct manager *m)
+{
+	return (struct policy *)m;
+}
+
+/* --- workers with room -------------------------------------------------- */
+
+/* The list in which the worker is to wait; NULL: it has no room. */
+static struct ilist *
+place_of(const struct policy *p, const struct policy_worker *w)
+{
+	const struct policy_app *a = &p->apps[w->app];
+
+	if (w->serving >= a->capacity)
+		return NULL;
+	if (p->ops->assigns)
+		return policy_is_active(w) ? &a->open[w->serving] : NULL;
+	return w->state == POLICY_WORKER_READY ? a->open : NULL;
+}
+
+static void
+move_worker(struct policy *p, uint32_t worker, struct ilist *to)
+{
+	struct policy_worker *w = &p->workers[worker];
+
+	if (w->place != NULL)
+		ilist_remove(w->place, p->worker_links, worker);
+	w->place = to;
+	if (to == NULL)
+		return;
+	if (p->ops->assigns && w->state == POLICY_WORKER_READY &&
+	    w->serving == 0)
+		ilist_push_front(to, p->worker_links, worker);
+	else
+		ilist_push_back(to, p->worker_links, worker);
+}
+
+/* The worker whose turn it is; ILIST_NONE: none has room. */
 static uint32_t
-static_first(const struct conf_app *app)
+next_worker(const struct policy_app *a)
 {
-	return app->max_processes;
+	uint32_t n = 0;
+
+	while (n + 1 < a->opens && ilist_empty(&a->open[n]))
+		n++;
+	return a->open[n].first;
+}
+
+/* --- start and stop ----------------------------------------------------- */
+
+uint32_t
+policy_start(struct policy *p, uint32_t app, uint32_t n, tstamp now)
+{
+	struct policy_app *a = &p->apps[app];
+	uint32_t started;
+
+	for (started = 0; started < n && !ilist_empty(&a->free); started++) {
+		uint32_t worker = a->free.first;
+
+		ilist_remove(&a->free, p->worker_links, worker);
+		p->workers[worker] =
+		    (struct policy_worker){ .state = POLICY_WORKER_STARTING,
+			    .app = app,
+			    .started = now };
+		ilist_init(&p->workers[worker].held);
+		a->starting++;
+		p->total++;
+		move_worker(p, worker, place_of(p, &p->workers[worker]));
+		engine_start(
+		    p->manager.engine, worker, app, a->conf->concurrency);
+	}
+	return started;
+}
+
+void
+policy_stop(struct policy *p, uint32_t worker)
+{
+	struct policy_worker *w = &p->workers[worker];
+	struct policy_app *a = &p->apps[w->app];
+
+	assert(policy_is_active(w));
+	if (w->state == POLICY_WORKER_STARTING)
+		a->starting--;
+	else if (w->serving == 0)
+		a->idle--;
+	else
+		a->busy--;
+	a->leaving++;
+	w->state = POLICY_WORKER_LEAVING;
+	move_worker(p, worker, NULL);
+	engine_stop(p->manager.engine, worker);
+}
+
+static void
+worker_ready(struct manager *m, uint32_t worker, tstamp now)
+{
+	struct policy *p = self(m);
+	struct policy_worker *w = &p->workers[worker];
+	struct policy_app *a = &p->apps[w->app];
+
+	if (w->state != POLICY_WORKER_STARTING)
+		return;
+	w->state = POLICY_WORKER_READY;
+	w->active = now;
+	a->starting--;
+	if (w->serving > 0)
+		a->busy++;
+	else
+		a->idle++;
+	move_worker(p, worker, place_of(p, w));
+	while (!ilist_empty(&w->held)) {
+		uint32_t request = w->held.first;
+
+		ilist_remove(&w->held, p->request_links, request);
+		engine_give(m->engine, worker, request);
+	}
+	policy_accept(p, a, now);
+}
+
+static void
+worker_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
+{
+	struct policy *p = self(m);
+	struct policy_worker *w = &p->workers[worker];
+	struct policy_app *a = &p->apps[w->app];
+
+	(void)killed;
+	(void)now;
+	assert(w->state == POLICY_WORKER_LEAVING);
+	a->leaving--;
+	p->total--;
+	w->state = POLICY_WORKER_FREE;
+	ilist_push_front(&a->free, p->worker_links, worker);
+}
+
+/* --- connections -------------------------------------------------------- */
+
+/* The worker, which has room, accepts the request. */
+static void
+worker_accept(struct policy *p, uint32_t worker, uint32_t request, tstamp now)
+{
+	struct policy_worker *w = &p->workers[worker];
+	struct policy_app *a = &p->apps[w->app];
+
+	if (w->serving++ == 0 && w->state == POLICY_WORKER_READY) {
+		a->idle--;
+		a->busy++;
+	}
+	w->active = now;
+	p->accepted[request] = now;
+	move_worker(p, worker, place_of(p, w));
+	if (w->state == POLICY_WORKER_READY)
+		engine_give(p->manager.engine, worker, request);
+	else
+		ilist_push_back(&w->held, p->request_links, request);
+	if (p->ops->accepted != NULL)
+		p->ops->accepted(p, worker, request, now);
+}
+
+void
+policy_accept(struct policy *p, struct policy_app *a, tstamp now)
+{
+	uint32_t worker;
+
+	while (!ilist_empty(&a->queue) &&
+	    (worker = next_worker(a)) != ILIST_NONE) {
+		uint32_t request = a->queue.first;
+
+		ilist_remove(&a->queue, p->request_links, request);
+		worker_accept(p, worker, request, now);
+	}
+}
+
+static void
+request_arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
+{
+	struct policy *p = self(m);
+	struct policy_app *a = &p->apps[app];
+	uint32_t worker = next_worker(a);
+	bool waits = worker == ILIST_NONE;
+
+	if (waits && a->queue.count >= a->conf->backlog + a->conf->max_queue) {
+		engine_refuse(m->engine, request, ENGINE_OVERFLOWED);
+		return;
+	}
+	if (waits)
+		ilist_push_back(&a->queue, p->request_links, request);
+	else
+		worker_accept(p, worker, request, now);
+	if (p->ops->arrived != NULL)
+		p->ops->arrived(p, app, request, waits, now);
+}
+
+static void
+request_finished(
+    struct manager *m, uint32_t worker, uint32_t request, tstamp now)
+{
+	struct policy *p = self(m);
+	struct policy_worker *w = &p->workers[worker];
+	struct policy_app *a = &p->apps[w->app];
+	tspan served = now - p->accepted[request];
+	struct ilist *to;
+
+	w->active = now;
+	if (--w->serving == 0 && w->state == POLICY_WORKER_READY) {
+		a->busy--;
+		a->idle++;
+	}
+	to = place_of(p, w);
+	if (to != w->place)
+		move_worker(p, worker, to);
+	policy_accept(p, a, now);
+	if (p->ops->finished != NULL)
+		p->ops->finished(p, worker, served, now);
+}
+
+/* --- time --------------------------------------------------------------- */
+
+static void
+manager_started(struct manager *m, tstamp now)
+{
+	struct policy *p = self(m);
+	struct prng random = { .state = p->seed };
+
+	p->next = TSTAMP_NEVER;
+	if (p->ops->period > 0)
+		p->next = now + prng_span(&random, p->ops->period - 1) + 1;
+	for (uint32_t app = 0; app < p->napps; app++) {
+		const struct policy_app *a = &p->apps[app];
+
+		policy_start(p, app,
+		    a->served ? p->ops->begin(p, app) : a->conf->min_processes,
+		    now);
+	}
+}
+
+static tstamp
+manager_due(const struct manager *m)
+{
+	const struct policy *p = (const struct policy *)m;
+	uint32_t number;
+
+	if (p->ops->due == NULL)
+		return p->next;
+	return tstamp_min(p->next, deadlines_first(&p->deadlines, &number));
+}
+
+static void
+manager_tick(struct manager *m, tstamp now)
+{
+	struct policy *p = self(m);
+	uint32_t number;
+
+	while (deadlines_first(&p->deadlines, &number) <= now)
+		p->ops->due(p, number, now);
+	if (now < p->next)
+		return;
+	p->next += p->ops->period;
+	for (uint32_t app = 0; app < p->napps; app++) {
+		if (p->apps[app].served)
+			p->ops->ticked(p, app, now);
+	}
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+static void
+manager_fini(struct manager *m)
+{
+	struct policy *p = self(m);
+
+	for (uint32_t app = 0; p->apps != NULL && app < p->napps; app++)
+		free(p->apps[app].open);
+	free(p->worker_states);
+	free(p->app_states);
+	free(p->memory);
+	free(p->accepted);
+	free(p->request_links);
+	free(p->worker_links);
+	free(p->workers);
+	free(p->apps);
+	free(p);
+}
+
+static bool
+app_init(struct policy *p, struct policy_app *a, const struct conf_app *conf)
+{
+	a->conf = conf;
+	a->served = conf->handoff != CONF_HANDOFF_NONE &&
+	    conf->handoff != CONF_HANDOFF_LISTEN;
+	a->numbers = conf->max_processes * (1 + p->ops->assigns);
+	a->base = p->manager.workers;
+	a->capacity = conf->concurrency + p->ops->assigns;
+	a->opens = p->ops->assigns ? a->capacity : 1;
+	a->open = calloc(a->opens, sizeof(*a->open));
+	p->manager.workers += a->numbers;
+	p->manager.requests +=
+	    conf->backlog + conf->max_queue + conf->max_processes * a->capacity;
+	return a->open != NULL;
+}
+
+static bool
+allocate(struct policy *p, uint32_t workers, uint32_t requests)
+{
+	uint32_t numbers = requests + 2 * p->napps;
+
+	p->workers = calloc(workers, sizeof(*p->workers));
+	p->worker_links = calloc(workers, sizeof(*p->worker_links));
+	p->request_links = calloc(requests, sizeof(*p->request_links));
+	p->accepted = calloc(requests, sizeof(*p->accepted));
+	p->memory = calloc(1, deadlines_memory(numbers));
+	p->app_states = calloc(p->napps, p->ops->app_size);
+	p->worker_states = calloc(workers, p->ops->worker_size);
+	if (p->memory != NULL)
+		deadlines_init(&p->deadlines, p->memory, numbers);
+	return p->workers != NULL && p->worker_links != NULL &&
+	    p->request_links != NULL && p->accepted != NULL &&
+	    p->memory != NULL && p->app_states != NULL &&
+	    p->worker_states != NULL;
+}
+
+static void
+lists_init(struct policy *p, struct policy_app *a)
+{
+	ilist_init(&a->free);
+	ilist_init(&a->queue);
+	for (uint32_t i = 0; i < a->opens; i++)
+		ilist_init(&a->open[i]);
+	for (uint32_t i = 0; i < a->numbers; i++)
+		ilist_push_back(&a->free, p->worker_links, a->base + i);
+}
+
+static bool
+init(struct policy *p, const struct conf *conf)
+{
+	p->conf = conf;
+	p->napps = (uint32_t)conf->apps_len;
+	p->apps = calloc(p->napps, sizeof(*p->apps));
+	if (p->apps == NULL)
+		return false;
+	for (uint32_t i = 0; i < p->napps; i++)
+		if (!app_init(p, &p->apps[i], &conf->apps[i]))
+			return false;
+	if (!allocate(p, p->manager.workers, p->manager.requests))
+		return false;
+	for (uint32_t i = 0; i < p->napps; i++)
+		lists_init(p, &p->apps[i]);
+	return true;
 }
 
 struct manager *
-policy_static_new(const struct conf *conf, uint64_t seed)
+policy_new(const struct policy_ops *ops, const struct conf *conf, uint64_t seed)
 {
-	static const struct backlog_ops ops = { .name = "static",
-		.first = static_first };
-
-	return (struct manager *)backlog_new(
-	    sizeof(struct backlog), &ops, conf, seed);
-}
-
-struct manager *
-policy_new(enum policy policy, const struct conf *conf, uint64_t seed)
-{
-	static struct manager *(*const makers[])(
-	    const struct conf *, uint64_t) = {
-		[POLICY_STATIC] = policy_static_new,
-		[POLICY_FPM_DYNAMIC] = policy_fpm_dynamic_new,
-		[POLICY_FPM_ONDEMAND] = policy_fpm_ondemand_new,
-		[POLICY_PREFORK] = policy_prefork_new,
-		[POLICY_UWSGI] = policy_uwsgi_new,
-		[POLICY_FASTCGI] = policy_fastcgi_new,
-		[POLICY_ANYEVENT] = policy_anyevent_new,
+	static const struct manager_ops manager_ops = {
+		.started = manager_started,
+		.arrived = request_arrived,
+		.ready = worker_ready,
+		.finished = request_finished,
+		.exited = worker_exited,
+		.due = manager_due,
+		.tick = manager_tick,
+		.fini = manager_fini,
 	};
+	struct policy *p = calloc(1, ops->size == 0 ? sizeof(*p) : ops->size);
 
-	assert(policy < POLICIES);
-	return makers[policy](conf, seed);
+	assert(conf->apps_len > 0);
+	if (p == NULL)
+		return NULL;
+	p->manager = (struct manager){
+		.ops = &manager_ops, .name = ops->name, .requests = 1
+	};
+	p->ops = ops;
+	p->seed = seed;
+	if (init(p, conf))
+		return &p->manager;
+	manager_fini(&p->manager);
+	return NULL;
 }

@@ -2,46 +2,174 @@
 #define SIM_POLICY_H
 
 /*
- * The rules of the peers, each a manager of its own, for simulate --compare.
+ * A manager by the rules of a peer.  What all peers have is here: workers, and
+ * a backlog for each app.  When workers start and stop are the steps of a
+ * policy (struct policy_ops).
  *
- * Each has the defaults of its documentation, the number of processes scaled
- * to the app's min_processes and max_processes; the top of each file says how.
- * What these tools do not know is left out: max_requests, max_memory, limits,
- * prefetch, queue_timeout, and a ceiling over several apps (mod_fastcgi knows
- * one).  Their processes start and serve exactly as ours do.
+ * The workers of most peers accept for themselves.  The kernel keeps one
+ * backlog for each app: the oldest connection in it goes to a worker that is
+ * blocked in accept(), at once and at no cost; of several to the worker that
+ * has been blocked longest, for the kernel wakes that.  A worker with a
+ * `concurrency` accepts until it has as many.
+ *
+ * The backlog holds as many connections as pool.conf(5) allows ours to keep
+ * waiting: `backlog` and `max_queue` together.
+ *
+ * An app without connections (handoff = none, or listen) has min_processes,
+ * with us and so with every policy.
  */
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "conf/conf.h"
+#include "core/deadlines.h"
+#include "core/ilist.h"
+#include "core/tstamp.h"
 #include "sim/manager.h"
 
-enum policy {
-	POLICY_STATIC,
-	POLICY_FPM_DYNAMIC,
-	POLICY_FPM_ONDEMAND,
-	POLICY_PREFORK,
-	POLICY_UWSGI,
-	POLICY_FASTCGI,
-	POLICY_ANYEVENT,
-	POLICIES
+struct policy;
+
+/* The rules.  Each function but begin() may be NULL. */
+struct policy_ops {
+	const char *name; /* of the manager */
+
+	/*
+	 * The manager hands connections out itself: to the worker that has the
+	 * fewest, be it starting, up to one more than its `concurrency`; of
+	 * equals to an idle ready one, else to the one that had the last
+	 * change longest ago.  Leaving workers do not count among the
+	 * max_processes.
+	 */
+	bool assigns;
+
+	/* Of ticked(), which is NULL if this is 0. */
+	tspan period;
+
+	/* Bytes of what the policy keeps, zero at first; 0: nothing. */
+	size_t size; /* struct policy, its first member, included */
+	size_t app_size;
+	size_t worker_size;
+
+	/* Workers there are when the first connection comes. */
+	uint32_t (*begin)(struct policy *p, uint32_t app);
+
+	/* waits: no worker has accepted it; else a worker has, already. */
+	void (*arrived)(struct policy *p, uint32_t app, uint32_t request,
+	    bool waits, tstamp now);
+
+	/* A worker has accepted the request. */
+	void (*accepted)(
+	    struct policy *p, uint32_t worker, uint32_t request, tstamp now);
+
+	/* A request was served for so long. */
+	void (*finished)(
+	    struct policy *p, uint32_t worker, tspan served, tstamp now);
+
+	/* Once a period for each app. */
+	void (*ticked)(struct policy *p, uint32_t app, tstamp now);
+
+	/* That deadline is over, and to be set anew or cleared. */
+	void (*due)(struct policy *p, uint32_t number, tstamp now);
+};
+
+enum policy_worker_state {
+	POLICY_WORKER_FREE, /* the number is */
+	POLICY_WORKER_STARTING,
+	POLICY_WORKER_READY,
+	POLICY_WORKER_LEAVING, /* accepts no more, ends with its last request */
+};
+
+struct policy_worker {
+	uint8_t state; /* enum policy_worker_state */
+	uint32_t app;
+	uint32_t serving; /* requests, held ones included */
+	struct ilist held; /* assigned ones, until it is ready */
+	struct ilist *place; /* among the workers with room; NULL: none */
+	tstamp started; /* 0: this number was never used */
+	tstamp active; /* when it last was ready, accepted or finished */
+};
+
+struct policy_app {
+	const struct conf_app *conf;
+	bool served; /* it has connections, so the policy is asked */
+	uint32_t base; /* its workers are base … base + numbers - 1 */
+	uint32_t numbers; /* max_processes, or twice as many (assigns) */
+	uint32_t capacity; /* requests of a worker at most */
+	uint32_t starting; /* number of its workers */
+	uint32_t idle; /* number of its workers: ready, serve nothing */
+	uint32_t busy; /* number of its workers: ready, serve something */
+	uint32_t leaving; /* number of its workers */
+	struct ilist free; /* numbers of workers */
+	struct ilist queue; /* requests that wait, in order of arrival */
+
+	/*
+	 * Workers with room.  They are in open[0], longest blocked first; or,
+	 * if they are assigned requests, in open[n] with n requests each.
+	 */
+	struct ilist *open;
+	uint32_t opens; /* number of these lists */
+};
+
+/* The fields may be read; but for the deadlines, policy.c changes them. */
+struct policy {
+	struct manager manager;
+	const struct policy_ops *ops;
+	const struct conf *conf;
+	struct policy_app *apps;
+	uint32_t napps;
+	struct policy_worker *workers; /* manager.workers of them */
+	struct ilink *worker_links;
+	struct ilink *request_links;
+	tstamp *accepted; /* of each request that is served */
+	uint32_t total; /* workers of all apps, leaving ones included */
+	uint64_t seed;
+	tstamp next; /* call of ticked(); TSTAMP_NEVER: none */
+
+	/* The rules set and clear them: requests + 2 * napps numbers. */
+	struct deadlines deadlines;
+	void *memory; /* of them */
+
+	void *app_states; /* app_size for each app */
+	void *worker_states; /* worker_size for each worker */
 };
 
 /*
- * NULL and errno: no memory. conf has an app and must outlive it; the caller
- * undoes it with m->ops->fini(m).  seed: where in their periods its timers
- * begin.
+ * NULL and errno: no memory.  conf has an app and must outlive the manager,
+ * which the caller undoes with m->ops->fini(m).  seed: ticks come at another
+ * part of the period each time.
  */
 struct manager *policy_new(
-    enum policy policy, const struct conf *conf, uint64_t seed);
+    const struct policy_ops *ops, const struct conf *conf, uint64_t seed);
 
-/* The one of each; callers use policy_new(). */
-struct manager *policy_static_new(const struct conf *conf, uint64_t seed);
-struct manager *policy_fpm_dynamic_new(const struct conf *conf, uint64_t seed);
-struct manager *policy_fpm_ondemand_new(const struct conf *conf, uint64_t seed);
-struct manager *policy_prefork_new(const struct conf *conf, uint64_t seed);
-struct manager *policy_uwsgi_new(const struct conf *conf, uint64_t seed);
-struct manager *policy_fastcgi_new(const struct conf *conf, uint64_t seed);
-struct manager *policy_anyevent_new(const struct conf *conf, uint64_t seed);
+/* Starts n workers, or as many as numbers are free; gives that number. */
+uint32_t policy_start(struct policy *p, uint32_t app, uint32_t n, tstamp now);
+
+/* The worker ends when it has finished what it serves. */
+void policy_stop(struct policy *p, uint32_t worker);
+
+/* Lets the workers of the app accept what waits. */
+void policy_accept(struct policy *p, struct policy_app *a, tstamp now);
+
+/* Whether the worker starts or is ready. */
+static inline bool
+policy_is_active(const struct policy_worker *w)
+{
+	return w->state == POLICY_WORKER_STARTING ||
+	    w->state == POLICY_WORKER_READY;
+}
+
+/* The number of such workers. */
+static inline uint32_t
+policy_active(const struct policy_app *a)
+{
+	return a->starting + a->idle + a->busy;
+}
+
+/* Rules that have a file of their own; callers use policies_new(). */
+extern const struct policy_ops policy_uwsgi;
+extern const struct policy_ops policy_fastcgi;
+extern const struct policy_ops policy_anyevent;
 
 #endif

@@ -8,10 +8,10 @@
  * -multiThreshold 50, init-start-delay 1 s, restart-delay 5 s.
  *
  * Nothing is started before the first connection.  It asks for one process,
- * and so does every connection that has waited for 3 s, for 6 s, 9 s ….  Who
- * asks within init-start-delay of the last start of the app, or within
- * restart-delay if the slot was used before, is not heard, nor who asks while
- * a victim has not ended.
+ * and so does every connection that has waited for 3 s, for 6 s, 9 s ….  A
+ * request for a process is not heard within init-start-delay of the last start
+ * of the app, or within restart-delay if the slot was used before, nor while a
+ * victim has not ended.
  *
  * The time of finished requests is summed, and at each update halved into the
  * smoothed sum.  Every killInterval, and on every message while processes and
@@ -24,53 +24,53 @@
  * The first byte of an answer is taken to come when a worker begins with it.
  */
 
-#include <stdlib.h>
-
-#include "core/deadlines.h"
-#include "sim/backlog.h"
 #include "sim/engine.h"
 #include "sim/policy.h"
 
-#define FASTCGI_TICK TSPAN_SECONDS(1)
-#define FASTCGI_START_DELAY TSPAN_SECONDS(3)
-#define FASTCGI_SLACK 5
-#define FASTCGI_MAX 50
-#define FASTCGI_CLASSES 5 /* -maxProcesses / -maxClassProcesses */
-#define FASTCGI_GAIN 0.5
-#define FASTCGI_MULTI 50 /* percent */
+#define TICK TSPAN_SECONDS(1)
+#define START_DELAY TSPAN_SECONDS(3)
+#define SLACK 5
+#define MAX_PROCESSES 50
+#define CLASSES 5 /* -maxProcesses / -maxClassProcesses */
+#define GAIN 0.5
+#define MULTI_THRESHOLD 50 /* percent */
 
-/* It counts whole seconds. */
-#define FASTCGI_INTERVAL 300
-#define FASTCGI_INIT_START 1
-#define FASTCGI_RESTART 5
+/* Whole seconds, as mod_fastcgi counts them. */
+#define INTERVAL 300
+#define INIT_START_DELAY 1
+#define RESTART_DELAY 5
 
 struct fastcgi_class {
 	int64_t started; /* second of the last start; 0: none */
-	int64_t updated; /* second of the last update */
-	uint64_t sum; /* microseconds of requests since then */
+	uint64_t sum; /* microseconds of requests since the last update */
 	uint64_t smooth;
 };
 
 struct fastcgi {
-	struct backlog backlog;
-	struct fastcgi_class *classes;
-	struct deadlines waits; /* of requests: when they ask next */
-	void *memory; /* of waits */
-	int64_t looked; /* second of the last kill policy; 0: none yet */
+	struct policy policy;
+	int64_t updated; /* second of the last update; 0: no message yet */
+	int64_t looked; /* second of the last kill policy */
 	uint32_t min;
 	uint32_t max;
 };
 
+static struct fastcgi_class *
+class_of(struct policy *p, uint32_t app)
+{
+	return (struct fastcgi_class *)p->app_states + app;
+}
+
 static int64_t
-fastcgi_second(tstamp now)
+second_of(tstamp now)
 {
 	return now / TSPAN_SECONDS(1);
 }
 
 /* Nothing runs before the first connection. */
 static uint32_t
-fastcgi_first(const struct conf_app *app)
+begin(struct policy *p, uint32_t app)
 {
+	(void)p;
 	(void)app;
 	return 0;
 }
@@ -79,7 +79,7 @@ fastcgi_first(const struct conf_app *app)
 
 /* Whether there is no victim in the class, in the integers of its source. */
 static bool
-fastcgi_loaded(const struct fastcgi_class *c, int running, int64_t seconds)
+is_loaded(const struct fastcgi_class *c, int running, int64_t seconds)
 {
 	uint64_t used = c->smooth != 0 ? c->smooth : c->sum;
 	uint64_t time = (uint64_t)running * (uint64_t)seconds * 1000000 + 1;
@@ -89,206 +89,165 @@ fastcgi_loaded(const struct fastcgi_class *c, int running, int64_t seconds)
 	if (running == 1)
 		return load >= 0;
 	return (int)(uint32_t)(running / (running - 1) * (int64_t)load) >=
-	    FASTCGI_MULTI;
+	    MULTI_THRESHOLD;
 }
 
 static void
-fastcgi_stop_youngest(struct backlog *b, const struct backlog_app *a)
+stop_youngest(struct policy *p, const struct policy_app *a)
 {
-	uint32_t w, youngest = ILIST_NONE;
+	const struct policy_worker *workers = p->workers;
+	uint32_t youngest = ILIST_NONE;
 
-	for (w = a->base; w < a->base + a->conf->max_processes; w++) {
-		const struct backlog_worker *worker = &b->workers[w];
-
-		if (!backlog_is_active(worker))
+	for (uint32_t w = a->base; w < a->base + a->numbers; w++) {
+		if (!policy_is_active(&workers[w]))
 			continue;
 		if (youngest == ILIST_NONE ||
-		    worker->born >= b->workers[youngest].born)
+		    workers[w].started >= workers[youngest].started)
 			youngest = w;
 	}
 	if (youngest != ILIST_NONE)
-		backlog_stop(b, youngest);
+		policy_stop(p, youngest);
 }
 
 static void
-fastcgi_kill(struct fastcgi *f, int64_t second)
+kill_idle(struct fastcgi *f, int64_t second)
 {
-	struct backlog *b = &f->backlog;
-	uint32_t app, victims = 0;
+	struct policy *p = &f->policy;
+	uint32_t victims = 0;
 
-	for (app = 0; app < b->napps; app++) {
-		const struct backlog_app *a = &b->apps[app];
-		uint32_t running = backlog_active(a);
+	for (uint32_t app = 0; app < p->napps; app++) {
+		const struct policy_app *a = &p->apps[app];
+		uint32_t running = policy_active(a);
 
 		if (!a->served || running == 0 ||
-		    fastcgi_loaded(
-			&f->classes[app], (int)running, second - f->looked))
+		    is_loaded(
+			class_of(p, app), (int)running, second - f->looked))
 			continue;
-		/* One that has not ended yet is waited for. */
+		/* A victim that has not ended yet is waited for. */
 		if (a->leaving > 0)
 			continue;
-		fastcgi_stop_youngest(b, a);
+		stop_youngest(p, a);
 		victims++;
-		if (b->total - victims <= f->min)
+		if (p->total - victims <= f->min)
 			break;
 	}
 	f->looked = second;
 }
 
+/* The first message: the windows begin, and the sizes are known. */
+static void
+begin_windows(struct fastcgi *f, int64_t second)
+{
+	const struct conf *conf = f->policy.conf;
+
+	f->updated = f->looked = second;
+	f->max = conf->max_processes;
+	if (f->max < MAX_PROCESSES)
+		f->max = MAX_PROCESSES;
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		f->min += conf->apps[i].min_processes;
+		if (f->max < CLASSES * conf->apps[i].max_processes)
+			f->max = CLASSES * conf->apps[i].max_processes;
+	}
+}
+
 /* What is done on each message, and when an alarm goes off. */
 static void
-fastcgi_pass(struct fastcgi *f, tstamp now)
+pass(struct fastcgi *f, tstamp now)
 {
-	int64_t second = fastcgi_second(now);
-	uint32_t app;
+	struct policy *p = &f->policy;
+	int64_t second = second_of(now), intervals;
 
-	for (app = 0; app < f->backlog.napps; app++) {
-		struct fastcgi_class *c = &f->classes[app];
+	if (f->updated == 0)
+		begin_windows(f, second);
+	intervals = (second - f->updated) / INTERVAL;
+	f->updated += intervals * INTERVAL;
+	for (uint32_t app = 0; app < p->napps && intervals > 0; app++) {
+		struct fastcgi_class *c = class_of(p, app);
 
-		if (c->updated == 0)
-			c->updated = second;
-		if (second - c->updated < FASTCGI_INTERVAL)
-			continue;
-		c->updated +=
-		    (second - c->updated) / FASTCGI_INTERVAL * FASTCGI_INTERVAL;
-		c->smooth = (uint64_t)((1 - FASTCGI_GAIN) * (double)c->smooth +
-		    FASTCGI_GAIN * (double)c->sum);
+		c->smooth = (uint64_t)((1 - GAIN) * (double)c->smooth +
+		    GAIN * (double)c->sum);
 		c->sum = 0;
 	}
-	if (f->looked == 0)
-		f->looked = second;
-	if (second - f->looked >= FASTCGI_INTERVAL ||
-	    f->backlog.total + FASTCGI_SLACK >= f->max)
-		fastcgi_kill(f, second);
+	if (second - f->looked >= INTERVAL || p->total + SLACK >= f->max)
+		kill_idle(f, second);
 }
 
 /* --- messages ----------------------------------------------------------- */
 
-/* Somebody asks for one more process. */
+/* A connection asks for one more process. */
 static void
-fastcgi_ask(struct fastcgi *f, uint32_t app, tstamp now)
+ask(struct policy *p, uint32_t app, tstamp now)
 {
-	struct backlog *b = &f->backlog;
-	struct backlog_app *a = &b->apps[app];
-	struct fastcgi_class *c = &f->classes[app];
-	int64_t second = fastcgi_second(now), pause;
+	struct fastcgi *f = (struct fastcgi *)p;
+	struct policy_app *a = &p->apps[app];
+	struct fastcgi_class *c = class_of(p, app);
+	int64_t second = second_of(now), delay;
 
-	fastcgi_pass(f, now);
-	if (b->total + 1 > f->max || a->leaving > 0 || ilist_empty(&a->free))
+	pass(f, now);
+	if (p->total + 1 > f->max || a->leaving > 0 || ilist_empty(&a->free))
 		return;
-	pause = b->workers[a->free.first].born != 0 ? FASTCGI_RESTART
-						    : FASTCGI_INIT_START;
-	if (second - c->started < pause)
+	delay = p->workers[a->free.first].started != 0 ? RESTART_DELAY
+						       : INIT_START_DELAY;
+	if (second - c->started < delay)
 		return;
 	c->started = second;
-	backlog_start(b, app, 1, now);
+	policy_start(p, app, 1, now);
 }
 
 static void
-fastcgi_arrived(
-    struct backlog *b, uint32_t app, uint32_t request, bool waits, tstamp now)
+arrived(
+    struct policy *p, uint32_t app, uint32_t request, bool waits, tstamp now)
 {
-	struct fastcgi *f = (struct fastcgi *)b;
+	const struct policy_app *a = &p->apps[app];
 
 	if (!waits)
 		return;
-	deadlines_set(&f->waits, request, now + FASTCGI_START_DELAY);
-	if (backlog_living(&b->apps[app]) == 0)
-		fastcgi_ask(f, app, now);
+	deadlines_set(&p->deadlines, request, now + START_DELAY);
+	if (policy_active(a) + a->leaving == 0)
+		ask(p, app, now);
 }
 
 static void
-fastcgi_begun(struct backlog *b, uint32_t request)
+accepted(struct policy *p, uint32_t worker, uint32_t request, tstamp now)
 {
-	deadlines_set(&((struct fastcgi *)b)->waits, request, TSTAMP_NEVER);
+	(void)worker;
+	(void)now;
+	deadlines_set(&p->deadlines, request, TSTAMP_NEVER);
 }
 
 static void
-fastcgi_finished(struct backlog *b, uint32_t worker, tspan served, tstamp now)
+finished(struct policy *p, uint32_t worker, tspan served, tstamp now)
 {
-	struct fastcgi *f = (struct fastcgi *)b;
-
 	/* The record of a request is read after the updates that are due. */
-	fastcgi_pass(f, now);
-	f->classes[b->workers[worker].app].sum +=
+	pass((struct fastcgi *)p, now);
+	class_of(p, p->workers[worker].app)->sum +=
 	    (uint64_t)(served / TSPAN_USECONDS(1));
 }
 
-static tstamp
-fastcgi_due(const struct backlog *b)
+static void
+waited(struct policy *p, uint32_t request, tstamp now)
 {
-	uint32_t request;
-
-	return deadlines_first(&((const struct fastcgi *)b)->waits, &request);
+	deadlines_set(&p->deadlines, request, now + START_DELAY);
+	ask(p, engine_app_of(p->manager.engine, request), now);
 }
 
 static void
-fastcgi_woken(struct backlog *b, tstamp now)
-{
-	struct fastcgi *f = (struct fastcgi *)b;
-	uint32_t request;
-
-	while (deadlines_first(&f->waits, &request) <= now) {
-		deadlines_set(&f->waits, request, now + FASTCGI_START_DELAY);
-		fastcgi_ask(f, engine_app_of(b->manager.engine, request), now);
-	}
-}
-
-static void
-fastcgi_ticked(struct backlog *b, uint32_t app, tstamp now)
+ticked(struct policy *p, uint32_t app, tstamp now)
 {
 	(void)app;
-	fastcgi_pass((struct fastcgi *)b, now);
+	pass((struct fastcgi *)p, now);
 }
 
-/* --- memory ------------------------------------------------------------- */
-
-static void
-fastcgi_fini(struct backlog *b)
-{
-	free(((struct fastcgi *)b)->memory);
-	free(((struct fastcgi *)b)->classes);
-}
-
-struct manager *
-policy_fastcgi_new(const struct conf *conf, uint64_t seed)
-{
-	static const struct backlog_ops ops = {
-		.name = "mod_fastcgi",
-		.period = FASTCGI_TICK,
-		.first = fastcgi_first,
-		.arrived = fastcgi_arrived,
-		.begun = fastcgi_begun,
-		.finished = fastcgi_finished,
-		.ticked = fastcgi_ticked,
-		.due = fastcgi_due,
-		.woken = fastcgi_woken,
-		.fini = fastcgi_fini,
-	};
-	struct fastcgi *f =
-	    (struct fastcgi *)backlog_new(sizeof(*f), &ops, conf, seed);
-	uint32_t app, requests;
-
-	if (f == NULL)
-		return NULL;
-	requests = f->backlog.manager.requests;
-	f->classes = calloc(conf->apps_len, sizeof(*f->classes));
-	f->memory = calloc(1, deadlines_memory(requests));
-	if (f->classes == NULL || f->memory == NULL) {
-		fastcgi_fini(&f->backlog);
-		backlog_free(&f->backlog);
-		return NULL;
-	}
-	deadlines_init(&f->waits, f->memory, requests);
-	f->max = conf->max_processes;
-	if (f->max < FASTCGI_MAX)
-		f->max = FASTCGI_MAX;
-	for (app = 0; app < conf->apps_len; app++) {
-		const struct conf_app *a = &conf->apps[app];
-
-		f->min += a->min_processes;
-		if (f->max < FASTCGI_CLASSES * a->max_processes)
-			f->max = FASTCGI_CLASSES * a->max_processes;
-	}
-	return &f->backlog.manager;
-}
+const struct policy_ops policy_fastcgi = {
+	.name = "mod_fastcgi",
+	.period = TICK,
+	.size = sizeof(struct fastcgi),
+	.app_size = sizeof(struct fastcgi_class),
+	.begin = begin,
+	.arrived = arrived,
+	.accepted = accepted,
+	.finished = finished,
+	.ticked = ticked,
+	.due = waited,
+};

@@ -7,8 +7,8 @@
  *
  * Once a second the master looks: every 3 seconds at the busyness, which is
  * the time of the requests that each worker has finished meanwhile, at most
- * 100 percent, and 100 for one that finished none but was seen busy; the mean
- * over all that are not cheaped counts, those that start included.
+ * 100 percent, and 100 for a worker that finished none but was seen busy; the
+ * mean over all that are not cheaped counts, those that start included.
  *
  *	over 50		one more starts.  If one was stopped less than a
  *			multiplier of windows ago, the multiplier grows by
@@ -26,20 +26,17 @@
  * It stops the worker that was started longest ago, of those not busy.
  */
 
-#include <stdlib.h>
-
-#include "sim/backlog.h"
 #include "sim/policy.h"
 
-#define UWSGI_TICK TSPAN_SECONDS(1)
-#define UWSGI_WINDOW TSPAN_SECONDS(3)
-#define UWSGI_MAX 50 /* percent */
-#define UWSGI_MIN 25
-#define UWSGI_MULTIPLIER 10 /* windows */
-#define UWSGI_PENALTY 2
-#define UWSGI_ALERT 33 /* connections */
-#define UWSGI_ALERT_MULTIPLIER 3 /* windows */
-#define UWSGI_TOLERANCE 3 /* windows */
+#define TICK TSPAN_SECONDS(1)
+#define WINDOW TSPAN_SECONDS(3)
+#define BUSY_MAX 50 /* percent */
+#define BUSY_MIN 25
+#define MULTIPLIER 10 /* windows */
+#define PENALTY 2
+#define ALERT 33 /* connections */
+#define ALERT_MULTIPLIER 3 /* windows */
+#define TOLERANCE 3 /* windows */
 
 /* What is known of a worker in this window. */
 struct uwsgi_worker {
@@ -57,225 +54,197 @@ struct uwsgi_app {
 	bool stopping; /* the last act was a stop */
 };
 
-struct uwsgi {
-	struct backlog backlog;
-	struct uwsgi_app *apps;
-	struct uwsgi_worker *workers;
-};
+static struct uwsgi_app *
+state_of(struct policy *p, uint32_t app)
+{
+	return (struct uwsgi_app *)p->app_states + app;
+}
+
+static struct uwsgi_worker *
+seen_of(struct policy *p, uint32_t worker)
+{
+	return (struct uwsgi_worker *)p->worker_states + worker;
+}
 
 static uint32_t
-uwsgi_cheaper(const struct conf_app *app)
+cheaper(const struct conf_app *app)
 {
 	return app->min_processes > 0 ? app->min_processes : 1;
 }
 
-static void
-uwsgi_wind(struct uwsgi_app *u, tstamp now)
+static uint32_t
+begin(struct policy *p, uint32_t app)
 {
-	u->stop_at = now +
-	    UWSGI_WINDOW *
-		(u->emergencies > 0 ? UWSGI_ALERT_MULTIPLIER : u->multiplier);
+	state_of(p, app)->multiplier = MULTIPLIER;
+	return cheaper(p->apps[app].conf);
 }
 
 static void
-uwsgi_relax(struct uwsgi_app *u)
+wind(struct uwsgi_app *u, tstamp now)
 {
-	if (u->multiplier > UWSGI_MULTIPLIER)
+	u->stop_at = now +
+	    WINDOW * (u->emergencies > 0 ? ALERT_MULTIPLIER : u->multiplier);
+}
+
+static void
+relax(struct uwsgi_app *u)
+{
+	if (u->multiplier > MULTIPLIER)
 		u->multiplier--;
 }
 
 /* --- the window --------------------------------------------------------- */
 
 static void
-uwsgi_finished(struct backlog *b, uint32_t worker, tspan served, tstamp now)
+finished(struct policy *p, uint32_t worker, tspan served, tstamp now)
 {
 	(void)now;
-	((struct uwsgi *)b)->workers[worker].served += served;
+	seen_of(p, worker)->served += served;
 }
 
 static void
-uwsgi_sample(struct uwsgi *u, const struct backlog_app *a)
+sample(struct policy *p, const struct policy_app *a)
 {
-	uint32_t w, end = a->base + a->conf->max_processes;
-
-	for (w = a->base; w < end; w++) {
-		const struct backlog_worker *worker = &u->backlog.workers[w];
-
-		if (!backlog_is_active(worker))
-			u->workers[w].seen_busy = false;
-		else if (worker->serving > 0)
-			u->workers[w].seen_busy = true;
+	for (uint32_t w = a->base; w < a->base + a->numbers; w++) {
+		if (!policy_is_active(&p->workers[w]))
+			seen_of(p, w)->seen_busy = false;
+		else if (p->workers[w].serving > 0)
+			seen_of(p, w)->seen_busy = true;
 	}
 }
 
 /* Percent, over the workers of the window that ends now. */
 static uint32_t
-uwsgi_busyness(struct uwsgi *u, const struct backlog_app *a)
+busyness(struct policy *p, const struct policy_app *a)
 {
-	uint32_t w, end = a->base + a->conf->max_processes, sum = 0;
+	uint32_t sum = 0;
 
-	for (w = a->base; w < end; w++) {
-		const struct backlog_worker *worker = &u->backlog.workers[w];
-		struct uwsgi_worker *seen = &u->workers[w];
-		tspan percent = 100 * seen->served / UWSGI_WINDOW;
+	for (uint32_t w = a->base; w < a->base + a->numbers; w++) {
+		struct uwsgi_worker *seen = seen_of(p, w);
+		tspan percent = 100 * seen->served / WINDOW;
 
 		if (percent > 100 || (seen->served == 0 && seen->seen_busy))
 			percent = 100;
-		if (backlog_is_active(worker))
+		if (policy_is_active(&p->workers[w]))
 			sum += (uint32_t)percent;
 		*seen = (struct uwsgi_worker){ 0 };
 	}
-	return backlog_active(a) > 0 ? sum / backlog_active(a) : 0;
+	return policy_active(a) > 0 ? sum / policy_active(a) : 0;
 }
 
 /* --- what is done ------------------------------------------------------- */
 
 static void
-uwsgi_grow(struct uwsgi *u, uint32_t app, tstamp now)
+grow(struct policy *p, uint32_t app, tstamp now)
 {
-	struct uwsgi_app *state = &u->apps[app];
+	struct uwsgi_app *u = state_of(p, app);
 
-	state->tolerated = 0;
-	if (backlog_start(&u->backlog, app, 1, now) == 0)
+	u->tolerated = 0;
+	if (policy_start(p, app, 1, now) == 0)
 		return;
-	state->stopping = false;
-	if (state->stopped != 0 &&
-	    (now - state->stopped) / UWSGI_WINDOW <= state->multiplier)
-		state->multiplier += UWSGI_PENALTY;
+	u->stopping = false;
+	if (u->stopped != 0 && (now - u->stopped) / WINDOW <= u->multiplier)
+		u->multiplier += PENALTY;
 	else
-		uwsgi_relax(state);
-	uwsgi_wind(state, now);
+		relax(u);
+	wind(u, now);
 }
 
 static void
-uwsgi_alert(struct uwsgi *u, uint32_t app, tstamp now)
+alert(struct policy *p, uint32_t app, tstamp now)
 {
-	struct uwsgi_app *state = &u->apps[app];
+	struct uwsgi_app *u = state_of(p, app);
 
-	state->multiplier = UWSGI_MULTIPLIER;
-	state->stopping = false;
-	state->emergencies += backlog_start(&u->backlog, app, 1, now);
-	uwsgi_wind(state, now);
+	u->multiplier = MULTIPLIER;
+	u->stopping = false;
+	u->emergencies += policy_start(p, app, 1, now);
+	wind(u, now);
 }
 
-/* Of those that serve nothing, starting ones included. */
+/* Of the workers that serve nothing, starting ones included. */
 static uint32_t
-uwsgi_victim(const struct backlog *b, const struct backlog_app *a)
+oldest(const struct policy *p, const struct policy_app *a)
 {
-	uint32_t w, end = a->base + a->conf->max_processes;
-	uint32_t victim = ILIST_NONE;
+	const struct policy_worker *workers = p->workers;
+	uint32_t found = ILIST_NONE;
 
-	for (w = a->base; w < end; w++) {
-		const struct backlog_worker *worker = &b->workers[w];
-
-		if (worker->serving > 0 || !backlog_is_active(worker))
+	for (uint32_t w = a->base; w < a->base + a->numbers; w++) {
+		if (workers[w].serving > 0 || !policy_is_active(&workers[w]))
 			continue;
-		if (victim == ILIST_NONE ||
-		    worker->born < b->workers[victim].born)
-			victim = w;
+		if (found == ILIST_NONE ||
+		    workers[w].started < workers[found].started)
+			found = w;
 	}
-	return victim;
+	return found;
 }
 
 static void
-uwsgi_shrink(struct uwsgi *u, uint32_t app, tstamp now)
+shrink(struct policy *p, uint32_t app, tstamp now)
 {
-	struct uwsgi_app *state = &u->apps[app];
-	const struct backlog_app *a = &u->backlog.apps[app];
+	struct uwsgi_app *u = state_of(p, app);
+	const struct policy_app *a = &p->apps[app];
 	uint32_t victim;
 
-	state->tolerated = 0;
-	if (backlog_active(a) <= uwsgi_cheaper(a->conf) || now < state->stop_at)
+	u->tolerated = 0;
+	if (policy_active(a) <= cheaper(a->conf) || now < u->stop_at)
 		return;
-	if (state->stopping)
-		uwsgi_relax(state);
-	uwsgi_wind(state, now);
-	state->stopped = now;
-	state->stopping = true;
-	if (state->emergencies > 0)
-		state->emergencies--;
-	victim = uwsgi_victim(&u->backlog, a);
+	if (u->stopping)
+		relax(u);
+	wind(u, now);
+	u->stopped = now;
+	u->stopping = true;
+	if (u->emergencies > 0)
+		u->emergencies--;
+	victim = oldest(p, a);
 	if (victim != ILIST_NONE)
-		backlog_stop(&u->backlog, victim);
+		policy_stop(p, victim);
 }
 
 static void
-uwsgi_tolerate(struct uwsgi_app *u, tstamp now)
+tolerate(struct uwsgi_app *u, tstamp now)
 {
 	if (u->emergencies > 0)
 		u->emergencies--;
-	if (++u->tolerated >= UWSGI_TOLERANCE)
-		uwsgi_wind(u, now);
+	if (++u->tolerated >= TOLERANCE)
+		wind(u, now);
 	else
-		u->stop_at += UWSGI_WINDOW;
+		u->stop_at += WINDOW;
 }
 
 static void
-uwsgi_ticked(struct backlog *b, uint32_t app, tstamp now)
+ticked(struct policy *p, uint32_t app, tstamp now)
 {
-	struct uwsgi *u = (struct uwsgi *)b;
-	struct uwsgi_app *state = &u->apps[app];
-	const struct backlog_app *a = &b->apps[app];
-	bool alert = a->queue.count > UWSGI_ALERT &&
-	    backlog_active(a) < a->conf->max_processes;
-	bool over = state->checked != 0 && now - state->checked >= UWSGI_WINDOW;
-	uint32_t busyness;
+	struct uwsgi_app *u = state_of(p, app);
+	const struct policy_app *a = &p->apps[app];
+	bool over = u->checked != 0 && now - u->checked >= WINDOW;
+	uint32_t busy;
 
-	if (state->checked == 0) {
-		state->checked = now;
-		uwsgi_wind(state, now);
-	}
-	uwsgi_sample(u, a);
-	busyness = over ? uwsgi_busyness(u, a) : 0;
-	if (over)
-		state->checked = now;
+	if (u->checked == 0)
+		wind(u, now);
+	sample(p, a);
+	busy = over ? busyness(p, a) : 0;
+	if (over || u->checked == 0)
+		u->checked = now;
 
-	if (over && busyness > UWSGI_MAX)
-		uwsgi_grow(u, app, now);
-	else if (alert)
-		uwsgi_alert(u, app, now);
-	else if (!over || backlog_active(a) == 1)
+	if (over && busy > BUSY_MAX)
+		grow(p, app, now);
+	else if (a->queue.count > ALERT &&
+	    policy_active(a) < a->conf->max_processes)
+		alert(p, app, now);
+	else if (!over || policy_active(a) == 1)
 		return;
-	else if (busyness < UWSGI_MIN)
-		uwsgi_shrink(u, app, now);
+	else if (busy < BUSY_MIN)
+		shrink(p, app, now);
 	else
-		uwsgi_tolerate(state, now);
+		tolerate(u, now);
 }
 
-/* --- memory ------------------------------------------------------------- */
-
-static void
-uwsgi_fini(struct backlog *b)
-{
-	free(((struct uwsgi *)b)->workers);
-	free(((struct uwsgi *)b)->apps);
-}
-
-struct manager *
-policy_uwsgi_new(const struct conf *conf, uint64_t seed)
-{
-	static const struct backlog_ops ops = {
-		.name = "uWSGI busyness",
-		.period = UWSGI_TICK,
-		.first = uwsgi_cheaper,
-		.finished = uwsgi_finished,
-		.ticked = uwsgi_ticked,
-		.fini = uwsgi_fini,
-	};
-	struct uwsgi *u =
-	    (struct uwsgi *)backlog_new(sizeof(*u), &ops, conf, seed);
-	uint32_t app;
-
-	if (u == NULL)
-		return NULL;
-	u->apps = calloc(conf->apps_len, sizeof(*u->apps));
-	u->workers = calloc(u->backlog.manager.workers, sizeof(*u->workers));
-	if (u->apps == NULL || u->workers == NULL) {
-		uwsgi_fini(&u->backlog);
-		backlog_free(&u->backlog);
-		return NULL;
-	}
-	for (app = 0; app < conf->apps_len; app++)
-		u->apps[app].multiplier = UWSGI_MULTIPLIER;
-	return &u->backlog.manager;
-}
+const struct policy_ops policy_uwsgi = {
+	.name = "uWSGI busyness",
+	.period = TICK,
+	.app_size = sizeof(struct uwsgi_app),
+	.worker_size = sizeof(struct uwsgi_worker),
+	.begin = begin,
+	.finished = finished,
+	.ticked = ticked,
+};

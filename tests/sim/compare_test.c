@@ -27,7 +27,7 @@ static const struct pareto ramp = { .options = "",
 
 /* One run of a policy; result_fini() is the caller's. */
 static void
-run(const struct pareto *p, enum policy policy, struct result *out)
+run(const struct pareto *p, enum policies policy, struct result *out)
 {
 	static const char *const names[] = { "web" };
 	const struct engine_options o = {
@@ -36,7 +36,7 @@ run(const struct pareto *p, enum policy policy, struct result *out)
 		.length = p->length,
 	};
 	struct conf *conf = pareto_conf(p);
-	struct manager *m = policy_new(policy, conf, 1);
+	struct manager *m = policies_new(policy, conf, 1);
 	struct load_app app;
 	struct load_spec spec;
 	struct load *load;

@@ -19,7 +19,7 @@
 
 #include "conf/conf.h"
 #include "sim/engine.h"
-#include "sim/policy.h"
+#include "sim/policies.h"
 #include "sim/pool_driver.h"
 
 #define PARETO_ROWS (1 + POLICIES) /* ours is the first */
@@ -155,7 +155,7 @@ pareto_run(const struct pareto *p, unsigned len, struct pareto_row *rows)
 		for (uint64_t seed = 1; seed <= PARETO_SEEDS; seed++) {
 			struct manager *m = row == 0
 			    ? pool_driver_new(conf, seed)
-			    : policy_new(row - 1, conf, seed);
+			    : policies_new(row - 1, conf, seed);
 
 			pareto_add(p, conf, m, seed, &rows[row]);
 		}

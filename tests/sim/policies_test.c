@@ -42,8 +42,8 @@ who_finishes_accepts_the_oldest_waiter(void)
 static void
 a_worker_with_concurrency_accepts_so_many(void)
 {
-	rig_begin(POLICY_STATIC, 1, 2);
-	rig.apps[0].concurrency = 3;
+	rig_begin_like(POLICY_STATIC,
+	    (struct conf_app){ .max_processes = 2, .concurrency = 3 }, 1);
 	rig_ready();
 	rig_arrive(7);
 	CHECK_EQ(3, rig.workers[0].nserving);
@@ -66,7 +66,14 @@ static void
 an_app_without_connections_has_its_minimum(void)
 {
 	for (unsigned policy = 0; policy < POLICIES; policy++) {
-		rig_begin_all(policy, CONF_HANDOFF_NONE, 1, 3, 8);
+		rig_begin_like(policy,
+		    (struct conf_app){
+			.handoff = CONF_HANDOFF_NONE,
+			.min_processes = 3,
+			.max_processes = 8,
+			.concurrency = 1,
+		    },
+		    1);
 		rig_ready();
 		rig_seconds(1000);
 		CHECK_EQ(3, rig_count());

@@ -11,7 +11,7 @@
 #include <assert.h>
 
 #include "sim/engine.h"
-#include "sim/policy.h"
+#include "sim/policies.h"
 
 #include "../unit/check.h"
 
@@ -118,35 +118,39 @@ rig_settle(void)
 	}
 }
 
-/* So many apps, all alike. No process is ready yet: rig_ready(). */
+/* So many apps like this one. No worker is ready yet: rig_ready(). */
 static inline void
-rig_begin_all(enum policy policy, enum conf_handoff handoff, unsigned apps,
-    unsigned min, unsigned max)
+rig_begin_like(enum policies policy, struct conf_app app, unsigned apps)
 {
 	memset(&rig, 0, sizeof(rig));
 	rig.now = RIG_START;
-	for (unsigned app = 0; app < apps; app++)
-		rig.apps[app] = (struct conf_app){ .handoff = handoff,
-			.min_processes = min,
-			.max_processes = max,
-			.concurrency = 1,
-			.backlog = 1024,
-			.max_queue = 100 };
+	app.backlog = 1024;
+	app.max_queue = 100;
+	for (unsigned i = 0; i < apps; i++)
+		rig.apps[i] = app;
 	rig.conf = (struct conf){
-		.max_processes = apps * max, .apps = rig.apps, .apps_len = apps
+		.max_processes = apps * app.max_processes,
+		.apps = rig.apps,
+		.apps_len = apps,
 	};
-	rig.manager = policy_new(policy, &rig.conf, 1);
+	rig.manager = policies_new(policy, &rig.conf, 1);
 	rig.manager->ops->started(rig.manager, rig.now);
 }
 
 static inline void
-rig_begin_apps(enum policy policy, unsigned apps, unsigned min, unsigned max)
+rig_begin_apps(enum policies policy, unsigned apps, unsigned min, unsigned max)
 {
-	rig_begin_all(policy, CONF_HANDOFF_NATIVE, apps, min, max);
+	rig_begin_like(policy,
+	    (struct conf_app){
+		.min_processes = min,
+		.max_processes = max,
+		.concurrency = 1,
+	    },
+	    apps);
 }
 
 static inline void
-rig_begin(enum policy policy, unsigned min, unsigned max)
+rig_begin(enum policies policy, unsigned min, unsigned max)
 {
 	rig_begin_apps(policy, 1, min, max);
 }
@@ -174,7 +178,7 @@ rig_ready(void)
 
 /* With all of its first workers ready, and these starts seen. */
 static inline void
-rig_begin_ready(enum policy policy, unsigned min, unsigned max)
+rig_begin_ready(enum policies policy, unsigned min, unsigned max)
 {
 	rig_begin(policy, min, max);
 	rig_ready();
