@@ -1,27 +1,145 @@
-/* Taking back, our side: the helper is in retriever_helper.c. */
+/* Taking back: the helper process, which may block, and our side of it. */
 
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 
 #include <linux/sockios.h>
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "sys/descriptors.h"
 #include "sys/fdpass.h"
 #include "sys/procinfo.h"
 #include "sys/retriever.h"
-#include "sys/retriever_helper.h"
 
 /* Packets read in one turn, so that a long queue does not hold the loop. */
 #define BATCH 64
 
-/* How often, and how many times, we try what fails for want of something. */
+/* How often, and how many times, we try again after a shortage. */
 #define RETRY_AFTER TSPAN_MSECONDS(50)
 #define ATTEMPTS 100
+
+/*
+ * The question has a descriptor to read from with it; the helper answers with
+ * a packet for each message, which follows the first letter, and then the end.
+ */
+#define QUESTION "A"
+#define ANSWER_MESSAGE "M"
+#define ANSWER_END "E"
+
+/* --- the helper --------------------------------------------------------- */
+
+/* The number of the helper's socket: all above it can be closed. */
+#define SOCK 3
+
+static void
+prepare_helper(int sock)
+{
+	sigset_t all;
+
+	/* Signals to the daemon's group must not end the helper. */
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)prctl(PR_SET_NAME, "retriever");
+
+	sock = fcntl(sock, F_DUPFD, SOCK + 1);
+	if (sock == -1 || dup2(sock, SOCK) == -1)
+		_exit(1);
+	/* Closing them would free numbers below SOCK. */
+	descriptors_detach();
+	(void)close_range(SOCK + 1, ~0U, 0);
+}
+
+/* Waits before a call that failed for a shortage is made again. */
+static void
+rest(void)
+{
+	static const struct timespec span = { .tv_nsec = TSPAN_MSECONDS(5) };
+
+	(void)nanosleep(&span, NULL);
+}
+
+static void
+say(const char *buf, size_t len, int fd)
+{
+	struct pollfd room = { .fd = SOCK, .events = POLLOUT };
+
+	while (fdpass_send(SOCK, buf, len, fd) == -1) {
+		if (errno == EPIPE || errno == ECONNRESET)
+			_exit(0);
+		if (errno == EAGAIN)
+			(void)poll(&room, 1, -1);
+		else
+			rest();
+	}
+}
+
+static void
+close_all(const struct fdpass_got *got)
+{
+	for (size_t i = 0; i < got->nfds; i++)
+		(void)close(got->fds[i]);
+}
+
+static void
+empty(int end)
+{
+	char buf[1 + RETRIEVER_MESSAGE_MAX] = ANSWER_MESSAGE;
+	struct fdpass_got got;
+	ssize_t n;
+
+	for (;;) {
+		n = fdpass_recv(
+		    end, buf + 1, sizeof(buf) - 1, MSG_DONTWAIT, &got);
+		if (n > 0) {
+			say(buf, 1 + (size_t)n, got.nfds > 0 ? got.fds[0] : -1);
+			close_all(&got);
+		} else if (n == 0 || errno == EAGAIN) {
+			break;
+		} else if (errno != EINTR) {
+			rest();
+		}
+	}
+}
+
+/*
+ * The life of the helper, from fork(2) on, until the other end of sock is
+ * closed. The process it was forked from may have threads: so it makes system
+ * calls only.
+ */
+static _Noreturn void
+be_helper(int sock)
+{
+	char ask[sizeof(QUESTION)];
+	struct fdpass_got got;
+	ssize_t n;
+
+	prepare_helper(sock);
+	for (;;) {
+		n = fdpass_recv(SOCK, ask, sizeof(ask), 0, &got);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			_exit(0);
+		/* Another helper may receive the descriptor that we cannot. */
+		if (got.nfds == 0)
+			_exit(1);
+		empty(got.fds[0]);
+		close_all(&got);
+		/* The daemon may count on ours being closed by then. */
+		say(ANSWER_END, 1, -1);
+	}
+}
+
+/* --- our side ----------------------------------------------------------- */
 
 static void
 set_timer(struct retriever *r, tstamp at)
@@ -29,7 +147,7 @@ set_timer(struct retriever *r, tstamp at)
 	timer_set(&r->loop->timers, &r->timer, at);
 }
 
-/* Without waiting: it may be where no signal reaches it. */
+/* Does not wait for its end: it may be where no signal reaches it. */
 static void
 drop_helper(struct retriever *r)
 {
@@ -45,7 +163,7 @@ drop_helper(struct retriever *r)
 	r->no_room = false;
 }
 
-/* Makes a helper. The child never returns. 0, or -1 and errno. */
+/* Returns 0, or -1 and errno. */
 static int
 start_helper(struct retriever *r)
 {
@@ -57,7 +175,7 @@ start_helper(struct retriever *r)
 		return -1;
 	pid = fork();
 	if (pid == 0)
-		retriever_helper(sv[1]);
+		be_helper(sv[1]);
 	error = errno;
 	close(sv[1]);
 	if (pid == -1) {
@@ -76,7 +194,7 @@ start_helper(struct retriever *r)
 	return 0;
 }
 
-/* The helper has something to do, and time for it. */
+/* Gives the helper time for what it has to do. */
 static void
 be_patient(struct retriever *r, tstamp now)
 {
@@ -96,7 +214,7 @@ ask(struct retriever *r, tstamp now)
 	set_timer(r, tstamp_add(now, RETRY_AFTER));
 	if (r->io.fd == -1 && start_helper(r) == -1)
 		return;
-	if (fdpass_send(r->io.fd, RETRIEVER_ASK, 1, take->held_fd) == -1) {
+	if (fdpass_send(r->io.fd, QUESTION, 1, take->child_end) == -1) {
 		if (errno == EPIPE || errno == ECONNRESET)
 			drop_helper(r);
 		return;
@@ -135,7 +253,7 @@ receive_whole(int sock, char *buf, size_t size, int *fd_out)
 		errno = EMFILE;
 		return -1;
 	}
-	/* What is in the queue is but another copy now. */
+	/* The packet in the queue is but another copy now. */
 	if (n > 0)
 		(void)recv(sock, &byte, sizeof(byte), MSG_DONTWAIT);
 	return n;
@@ -150,7 +268,7 @@ wait_for_room(struct retriever *r, tstamp now)
 	(void)loop_set(r->loop, &r->io, 0);
 }
 
-/* Reads one packet of the helper's. False: there was none. */
+/* Reads one packet of the helper's. Returns false: there was none. */
 static bool
 receive_one(struct retriever *r, tstamp now)
 {
@@ -166,14 +284,14 @@ receive_one(struct retriever *r, tstamp now)
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n <= 0) {
-		/* It is dead. What it has not ended is asked for again. */
+		/* The helper is dead: its take is asked for again. */
 		drop_helper(r);
 		if (!STAILQ_EMPTY(&r->takes))
 			set_timer(r, tstamp_add(now, RETRY_AFTER));
 		return false;
 	}
 	assert(r->asked);
-	if (buf[0] == RETRIEVER_END[0]) {
+	if (buf[0] == ANSWER_END[0]) {
 		end_first(r, true, now);
 		return r->io.fd != -1;
 	}
@@ -222,7 +340,7 @@ expire(struct timer *t, tstamp now)
 		set_timer(r, tstamp_add(now, RETRIEVER_PATIENCE));
 		(void)loop_set(r->loop, &r->io, EPOLLIN);
 	}
-	/* Perhaps it was we who were late. */
+	/* Perhaps we were late, and not the helper. */
 	if (++take->attempts < ATTEMPTS) {
 		helper_ready(&r->io, EPOLLIN, now);
 		if (STAILQ_EMPTY(&r->takes) || r->timer.at != TSTAMP_NEVER)
@@ -261,20 +379,20 @@ retriever_fini(struct retriever *r)
 }
 
 int
-retriever_inquire(int held_fd)
+retriever_inquire(int child_end)
 {
 	int bytes;
 
-	return ioctl(held_fd, SIOCINQ, &bytes) == -1 ? -1 : bytes;
+	return ioctl(child_end, SIOCINQ, &bytes) == -1 ? -1 : bytes;
 }
 
 void
 retriever_take(
-    struct retriever *r, struct retriever_take *take, int held_fd, tstamp now)
+    struct retriever *r, struct retriever_take *take, int child_end, tstamp now)
 {
 	bool first = STAILQ_EMPTY(&r->takes);
 
-	take->held_fd = held_fd;
+	take->child_end = child_end;
 	take->attempts = 0;
 	STAILQ_INSERT_TAIL(&r->takes, take, next);
 	if (first)
@@ -286,7 +404,7 @@ retriever_exited(struct retriever *r, pid_t pid)
 {
 	if (pid != r->pid)
 		return false;
-	/* The end of file comes after what it said; see receive_one(). */
+	/* Its last packets may still lie in the socket; see receive_one(). */
 	r->pid = 0;
 	return true;
 }
