@@ -399,6 +399,12 @@ bool conf_app_equal(const struct conf_app *, const struct conf_app *);
 /* Of the global options alone; those that became part of the apps are not. */
 unsigned conf_globals_changed(const struct conf *old, const struct conf *new);
 
+/*
+ * A duration in the words of pool.conf(5): "250ms", "1.5h", or bare seconds.
+ * False if text is none; *out is then unchanged.
+ */
+bool conf_parse_span(const char *text, tspan *out);
+
 /* The words of pool.conf(5). */
 const char *conf_handoff_name(enum conf_handoff);
 

@@ -285,7 +285,6 @@ bool conf_bad(const struct conf_input *, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* conf_number.c: the texts of numbers; false if text is not one. */
-bool conf_parse_span(const char *text, tspan *out);
 bool conf_parse_size(const char *text, uint64_t *out);
 bool conf_parse_uint(const char *text, uint64_t *out);
 void conf_print_span(tspan, FILE *);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf_private.h"
+#include "conf/conf.h"
 #include "sim/load.h"
 
 /* Longer words than any that could be valid. */
