@@ -3,10 +3,10 @@
  * the next start waits for them, and when the app has failed.
  */
 
-#include "core/pool_private.h"
+#include "core/policy.h"
 
 static void
-failure_back_off(struct pool *p, uint32_t process)
+back_off(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
@@ -16,28 +16,11 @@ failure_back_off(struct pool *p, uint32_t process)
 	backoff_failed(&a->backoff, x->started, o->restart_delay,
 	    o->restart_delay_max, &p->prng, p->now);
 	if (failed_at != p->now)
-		pool_tell(p, x->app, NEWS_BACKOFF, process);
+		actions_news(p, x->app, NEWS_BACKOFF, process);
 }
 
 void
-failure_judge(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	/* One that is told to leave lacks nothing. */
-	bool failed = a->phase < APP_STOPPING &&
-	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
-
-	if (failed == a->failed)
-		return;
-	a->failed = failed;
-	if (failed)
-		pool_tell(p, app, NEWS_FAILED, ILIST_NONE);
-	else if (app_ready(a) > 0)
-		pool_tell(p, app, NEWS_RECOVERED, ILIST_NONE);
-}
-
-void
-failure_failed_start(struct pool *p, uint32_t process, bool for_good)
+failure_spawn(struct pool *p, uint32_t process, bool for_good)
 {
 	struct app *a = &p->apps[p->processes[process].app];
 
@@ -46,17 +29,16 @@ failure_failed_start(struct pool *p, uint32_t process, bool for_good)
 	if (for_good && app_ready(a) == 0 &&
 	    a->failed_starts < a->options.start_limit)
 		a->failed_starts = a->options.start_limit;
-	failure_back_off(p, process);
+	back_off(p, process);
 }
 
 /* Whether an end of this kind is the fault of the program. */
 static bool
-failure_at_fault(
-    const struct pool *p, const struct process *x, enum process_end end)
+is_fault(const struct pool *p, const struct process *x, enum process_end end)
 {
 	bool served = x->requests > 0;
 
-	/* It is one session's life; what ends it is nobody's failure. */
+	/* The process lives for one session; what ends it is no failure. */
 	if (p->apps[x->app].options.exit_ends && x->handed > 0)
 		return false;
 	switch (end) {
@@ -70,7 +52,7 @@ failure_at_fault(
 	case END_FAIL:
 		return true;
 	case END_RETIRED:
-		/* It may say so in its first session. */
+		/* RETIRE may be said in the first session. */
 		return x->handed == 0;
 	default:
 		return false;
@@ -78,10 +60,9 @@ failure_at_fault(
 }
 
 /*
- * Blames the app for the end, if there is cause to. An end that we ask for is
- * blamed when we do, and not when it comes: a successor is wanted at once.
- * Of a generation that is to replace another a young death is a failed start,
- * unless it is the end of a job.
+ * An end that we ask for counts when we ask, not when it comes: a successor
+ * is wanted at once.  In a generation that is to replace another a young
+ * death is a failed start, unless it is the end of a job.
  */
 void
 failure_end(struct pool *p, uint32_t process, enum process_end end)
@@ -90,7 +71,7 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	struct app *a = &p->apps[x->app];
 	bool job = end == END_EXIT && app_has_jobs(a), young;
 
-	if (!failure_at_fault(p, x, end))
+	if (!is_fault(p, x, end))
 		return;
 	if (!job)
 		a->done = false;
@@ -98,18 +79,31 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
 	    (young && !job && app_rolling(a) && x->generation == a->generation))
-		failure_failed_start(p, process, false);
+		failure_spawn(p, process, false);
 	else if (young)
-		failure_back_off(p, process);
+		back_off(p, process);
 }
 
 void
-failure_account(struct pool *p, uint32_t process, enum process_end how)
+failure_forgive(struct pool *p, uint32_t app)
 {
-	struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
+	backoff_reset(&p->apps[app].backoff);
+	p->apps[app].failed_starts = 0;
+}
 
-	a->figures.exits[x->asked ? x->end : how]++;
-	if (!x->asked)
-		failure_end(p, process, how);
+void
+failure_judge(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	/* An app that is told to leave lacks nothing. */
+	bool failed = a->phase < APP_STOPPING &&
+	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
+
+	if (failed && !a->failed)
+		actions_news(p, app, NEWS_FAILED, ILIST_NONE);
+	else if (!failed && a->failed && app_ready(a) > 0)
+		actions_news(p, app, NEWS_RECOVERED, ILIST_NONE);
+	a->failed = failed;
+	if (failed)
+		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 }

@@ -1,39 +1,37 @@
-/* The life of a process: birth, the steps of its stopping, its end. */
+/*
+ * The life of a process: its start, its states, the steps of its stopping,
+ * its end; and what comes due on the way.
+ */
 
 #include <assert.h>
 
-#include "core/pool_private.h"
+#include "core/mechanism.h"
 
+/* --- states ------------------------------------------------------------- */
+
+/* Whether a process in this state is one that min and max bound. */
 static bool
-lifecycle_counts(enum process_state s)
+counts(enum process_state s)
 {
 	return s == PROCESS_STARTING || s == PROCESS_IDLE ||
 	    s == PROCESS_ACTIVE;
 }
 
-/* Whether it has no session any more and sets its place free soon. */
-static bool
-lifecycle_ends(enum process_state s)
-{
-	return s == PROCESS_STOPPING || s == PROCESS_DYING;
-}
-
-/* Whether it sets its place free when its sessions have ended. */
-static bool
-lifecycle_promises(const struct process *x, enum process_state s)
-{
-	return s == PROCESS_RETIRING && x->end == END_EVICTED;
-}
-
-/* Takes a place into account, or out of it, that becomes free at its end. */
+/* Adds the process to the sums over processes, or takes it off: one = -1u. */
 static void
-lifecycle_count_end(
-    struct pool *p, const struct process *x, enum process_state s, uint32_t one)
+count(struct pool *p, const struct process *x, uint32_t one)
 {
-	if (x->stuck)
+	if (x->state == PROCESS_GONE)
 		return;
-	p->ending += lifecycle_ends(s) ? one : 0;
-	p->promised += lifecycle_promises(x, s) ? one : 0;
+	p->apps[x->app].in_state[x->state] += one;
+	if (counts(x->state))
+		p->count += one;
+	else if (x->stuck)
+		return;
+	else if (x->state != PROCESS_RETIRING)
+		p->ending += one;
+	else if (x->end == END_EVICTED)
+		p->promised += one;
 }
 
 void
@@ -47,26 +45,27 @@ lifecycle_expire(struct pool *p, uint32_t process, bool expiring)
 }
 
 static void
-lifecycle_enter(struct pool *p, uint32_t process, enum process_state s)
+set_outdated(struct pool *p, struct process *x, uint8_t why)
+{
+	p->apps[x->app].outdated +=
+	    (why != 0 ? 1u : 0u) - (x->outdated != 0 ? 1u : 0u);
+	x->outdated = why;
+}
+
+static void
+enter(struct pool *p, uint32_t process, enum process_state s)
 {
 	struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
 
 	if (s == x->state)
 		return;
-	if (x->outdated != 0 && s != PROCESS_IDLE && s != PROCESS_ACTIVE)
-		rollout_forget(p, process);
-	lifecycle_count_end(p, x, s, 1);
-	lifecycle_count_end(p, x, x->state, -1u);
-	p->count += lifecycle_counts(s) ? 1 : 0;
-	p->count -= lifecycle_counts(x->state) ? 1 : 0;
-	if (x->state != PROCESS_GONE)
-		a->in_state[x->state]--;
-	if (s != PROCESS_GONE)
-		a->in_state[s]++;
-	if (!lifecycle_counts(s))
-		lifecycle_expire(p, process, false);
+	count(p, x, -1u);
 	x->state = (uint8_t)s;
+	count(p, x, 1);
+	if (s != PROCESS_IDLE && s != PROCESS_ACTIVE)
+		set_outdated(p, x, 0);
+	if (!counts(s))
+		lifecycle_expire(p, process, false);
 	x->since = p->now;
 }
 
@@ -77,14 +76,36 @@ lifecycle_event(struct pool *p, uint32_t process, enum process_event e)
 
 	if (s == PROCESS_STATES)
 		return false;
-	lifecycle_enter(p, process, s);
+	enter(p, process, s);
 	room_file(p, process);
-	timing_arm(p, process);
+	lifecycle_arm(p, process);
 	return true;
 }
 
+void
+lifecycle_outdate(struct pool *p, uint32_t process, enum process_end why)
+{
+	struct process *x = &p->processes[process];
+
+	if (x->state != PROCESS_IDLE && x->state != PROCESS_ACTIVE)
+		return;
+	set_outdated(p, x, (uint8_t)why);
+	room_file(p, process);
+	lifecycle_arm(p, process);
+}
+
+void
+lifecycle_keep(struct pool *p, uint32_t process)
+{
+	set_outdated(p, &p->processes[process], 0);
+	room_file(p, process);
+	lifecycle_arm(p, process);
+}
+
+/* --- start and end ------------------------------------------------------- */
+
 static uint32_t
-lifecycle_number(struct pool *p)
+free_number(struct pool *p)
 {
 	uint32_t n = p->free_processes.first;
 
@@ -98,7 +119,7 @@ lifecycle_number(struct pool *p)
 
 /* After how many sessions it retires, by the options; 0: at no number. */
 static uint64_t
-lifecycle_requests(const struct app *a, const struct process *x)
+most_requests(const struct app *a, const struct process *x)
 {
 	const struct app_options *o = &a->options;
 	double jitter = ((double)o->max_requests_jitter + 1) * x->jitter;
@@ -114,8 +135,7 @@ void
 lifecycle_limit(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
-	uint64_t limit = lifecycle_requests(a, x);
+	uint64_t limit = most_requests(&p->apps[x->app], x);
 
 	x->request_limit = limit;
 	if (limit != 0 && limit <= x->handed) {
@@ -127,33 +147,33 @@ lifecycle_limit(struct pool *p, uint32_t process)
 }
 
 void
-lifecycle_begin(struct pool *p, uint32_t app)
+lifecycle_start(struct pool *p, uint32_t app)
 {
-	uint32_t n = lifecycle_number(p);
+	uint32_t n = free_number(p);
 	struct process *x = &p->processes[n];
+	const struct app *a = &p->apps[app];
 
 	/* Only a rollout goes beyond the ceilings. */
-	assert(p->living < p->max_processes || app_rolling(&p->apps[app]));
-	assert(app_processes(&p->apps[app]) <
-	    p->apps[app].options.max_processes + p->apps[app].surge);
+	assert(p->living < p->max_processes || app_rolling(a));
+	assert(app_processes(a) < a->options.max_processes + a->surge);
 	*x = (struct process){ 0 };
 	x->app = app;
-	x->generation = p->apps[app].generation;
-	x->concurrency = p->apps[app].options.concurrency;
+	x->generation = a->generation;
+	x->concurrency = a->options.concurrency;
 	x->stamp = ++p->stamps;
 	x->started = p->now;
 	x->used = p->now;
 	x->prefetched = ILIST_NONE;
 	x->jitter = (uint32_t)prng_next(&p->prng);
 	ilist_init(&x->conns);
-	x->single = p->apps[app].renewing;
+	x->single = a->renewing;
 	lifecycle_limit(p, n);
 	p->living++;
 	(void)lifecycle_event(p, n, PROCESS_BORN);
-	pool_act_process(p, ACTION_SPAWN, n);
+	actions_process(p, ACTION_SPAWN, n);
 }
 
-void
+bool
 lifecycle_ready(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
@@ -162,8 +182,7 @@ lifecycle_ready(struct pool *p, uint32_t process)
 	x->used = p->now;
 	p->apps[x->app].refused_while_down = false;
 	(void)lifecycle_event(p, process, PROCESS_READY);
-	if (x->state == PROCESS_IDLE)
-		rollout_relieve(p, x->app);
+	return x->state == PROCESS_IDLE;
 }
 
 void
@@ -180,39 +199,45 @@ lifecycle_free(struct pool *p, uint32_t process)
 	ilist_push_front(&p->free_processes, p->process_links, process);
 }
 
-void
-lifecycle_tell(struct pool *p, uint32_t process, enum process_end why)
+/* --- stopping ------------------------------------------------------------ */
+
+bool
+lifecycle_stop(struct pool *p, uint32_t process, enum process_end why)
+{
+	return !p->processes[process].asked &&
+	    lifecycle_escalate(p, process, STEP_STOP, why);
+}
+
+/* SIGKILL did not end the process: it no longer counts for any ceiling. */
+static void
+give_up(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 
-	if (x->asked || x->state == PROCESS_DYING)
-		return;
-	if (!x->launched) {
-		/* Its ACTION_SPAWN is now stale: nobody will start it. */
-		lifecycle_free(p, process);
-		return;
-	}
-	x->asked = true;
-	x->end = (uint8_t)why;
-	x->step = STEP_STOP;
-	x->step_at = p->now;
-	(void)lifecycle_event(p, process, PROCESS_TOLD);
-	pool_act_process(p, ACTION_STOP, process);
-	failure_end(p, process, why);
+	count(p, x, -1u);
+	x->stuck = true;
+	count(p, x, 1);
+	p->apps[x->app].stuck++;
+	p->living--;
+	actions_news(p, x->app, NEWS_STUCK, process);
 }
 
-void
+bool
 lifecycle_escalate(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why)
 {
+	static const enum action_kind actions[] = { [STEP_STOP] = ACTION_STOP,
+		[STEP_TERM] = ACTION_TERM,
+		[STEP_KILL] = ACTION_KILL };
 	struct process *x = &p->processes[process];
 	bool first = !x->asked;
 
 	if (x->step >= step || x->state == PROCESS_DYING)
-		return;
+		return false;
 	if (!x->launched) {
+		/* Its ACTION_SPAWN is now stale and starts no process. */
 		lifecycle_free(p, process);
-		return;
+		return false;
 	}
 	if (first) {
 		x->asked = true;
@@ -220,18 +245,234 @@ lifecycle_escalate(struct pool *p, uint32_t process, enum process_step step,
 	}
 	x->step = (uint8_t)step;
 	x->step_at = p->now;
-	if (step == STEP_STUCK) {
-		lifecycle_count_end(p, x, x->state, -1u);
-		x->stuck = true;
-		p->apps[x->app].stuck++;
-		p->living--;
-		pool_tell(p, x->app, NEWS_STUCK, process);
-	}
+	if (step == STEP_STUCK)
+		give_up(p, process);
 	(void)lifecycle_event(p, process, PROCESS_TOLD);
-	if (step == STEP_TERM)
-		pool_act_process(p, ACTION_TERM, process);
-	if (step == STEP_KILL)
-		pool_act_process(p, ACTION_KILL, process);
-	if (first)
-		failure_end(p, process, why);
+	if (step != STEP_STUCK)
+		actions_process(p, actions[step], process);
+	return first;
+}
+
+/* --- deadlines ----------------------------------------------------------- */
+
+/* When the next step of stopping is due. */
+static tstamp
+step_deadline(const struct pool *p, const struct process *x)
+{
+	const struct app_options *o = &p->apps[x->app].options;
+	tspan grace = p->phase == POOL_ENDING ? p->stop_grace : o->kill_timeout;
+
+	switch ((enum process_step)x->step) {
+	case STEP_STOP:
+		return tstamp_add(x->step_at, o->stop_timeout);
+	case STEP_TERM:
+		return tstamp_add(x->step_at, grace);
+	case STEP_KILL:
+		return tstamp_add(x->step_at, o->kill_timeout);
+	default:
+		return TSTAMP_NEVER;
+	}
+}
+
+/* The oldest session that is not prefetched; ILIST_NONE: there is none. */
+static uint32_t
+oldest_session(const struct process *x)
+{
+	return x->conns.first == x->prefetched ? ILIST_NONE : x->conns.first;
+}
+
+/* When the oldest session is known to be so old; a timeout of 0: never. */
+static tstamp
+session_aged(const struct pool *p, const struct process *x, tspan timeout)
+{
+	uint32_t oldest = oldest_session(x);
+
+	if (timeout == 0 || oldest == ILIST_NONE || x->blind ||
+	    x->step >= STEP_TERM)
+		return TSTAMP_NEVER;
+	return tstamp_add(p->conns[oldest].begun, timeout);
+}
+
+static tstamp
+request_deadline(const struct pool *p, const struct process *x)
+{
+	return session_aged(p, x, p->apps[x->app].options.request_timeout);
+}
+
+/* A slow session is told once. */
+static tstamp
+slow_deadline(const struct pool *p, const struct process *x)
+{
+	uint32_t oldest = oldest_session(x);
+
+	if (oldest != ILIST_NONE && p->conns[oldest].slow)
+		return TSTAMP_NEVER;
+	return session_aged(p, x, p->apps[x->app].options.slow_timeout);
+}
+
+static tstamp
+session_deadline(const struct pool *p, const struct process *x)
+{
+	if (oldest_session(x) == ILIST_NONE)
+		return TSTAMP_NEVER;
+	return tstamp_min(request_deadline(p, x), slow_deadline(p, x));
+}
+
+/*
+ * Whether the app's failures are forgiven once this process has lived for
+ * min_server_life: it was started after the last of them.
+ */
+static bool
+redeems(const struct app *a, const struct process *x)
+{
+	return (a->backoff.delay != 0 || a->failed_starts != 0) &&
+	    x->started > a->backoff.failed_at;
+}
+
+/* When max_lifetime ends; TSTAMP_NEVER: at no time. */
+static tstamp
+life_end(const struct app *a, const struct process *x)
+{
+	const struct app_options *o = &a->options;
+	double jitter = (double)o->max_lifetime_jitter * x->jitter / 4294967296;
+
+	if (o->max_lifetime == 0)
+		return TSTAMP_NEVER;
+	return tstamp_add(x->started, o->max_lifetime + (tspan)jitter);
+}
+
+static tstamp
+ready_deadline(const struct pool *p, const struct process *x)
+{
+	const struct app *a = &p->apps[x->app];
+	tstamp at = session_deadline(p, x);
+
+	if (x->cooling)
+		at = tstamp_min(at, x->cool_until);
+	if (redeems(a, x))
+		at = tstamp_min(
+		    at, tstamp_add(x->started, a->options.min_server_life));
+	if (x->outdated == 0)
+		at = tstamp_min(at, life_end(a, x));
+	return at;
+}
+
+tstamp
+lifecycle_deadline(const struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+	const struct app_options *o = &p->apps[x->app].options;
+
+	switch ((enum process_state)x->state) {
+	case PROCESS_STARTING:
+		if (x->queued)
+			return TSTAMP_NEVER;
+		return x->executed != 0
+		    ? tstamp_add(x->executed, o->ready_after)
+		    : tstamp_add(x->started, o->start_timeout);
+	case PROCESS_IDLE:
+	case PROCESS_ACTIVE:
+		return ready_deadline(p, x);
+	case PROCESS_RETIRING:
+		return tstamp_min(session_deadline(p, x), step_deadline(p, x));
+	case PROCESS_STOPPING:
+		return step_deadline(p, x);
+	default:
+		return TSTAMP_NEVER;
+	}
+}
+
+void
+lifecycle_arm(struct pool *p, uint32_t process)
+{
+	deadlines_set(
+	    &p->process_deadlines, process, lifecycle_deadline(p, process));
+}
+
+/* --- ticks --------------------------------------------------------------- */
+
+static void
+next_step(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+
+	(void)lifecycle_escalate(
+	    p, process, (enum process_step)(x->step + 1), x->end);
+}
+
+/* What the oldest session has brought about; true: the process is to end. */
+static bool
+tick_session(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+
+	if (request_deadline(p, x) <= p->now) {
+		(void)lifecycle_escalate(
+		    p, process, STEP_TERM, END_REQUEST_TIMEOUT);
+		return true;
+	}
+	if (slow_deadline(p, x) <= p->now) {
+		p->conns[oldest_session(x)].slow = true;
+		actions_process(p, ACTION_SLOW, process);
+	}
+	return false;
+}
+
+/* What is due while the process is ready. */
+static enum lifecycle_due
+tick_ready(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
+	bool proven =
+	    redeems(a, x) && p->now - x->started >= a->options.min_server_life;
+
+	if (x->cooling && x->cool_until <= p->now) {
+		x->cooling = false;
+		room_file(p, process);
+	}
+	if (x->outdated == 0 && life_end(a, x) <= p->now)
+		lifecycle_outdate(p, process, END_LIFETIME);
+	lifecycle_arm(p, process);
+	return proven ? DUE_PROVEN : DUE_NOTHING;
+}
+
+static enum lifecycle_due
+tick_starting(struct pool *p, uint32_t process)
+{
+	if (p->processes[process].executed != 0)
+		return lifecycle_ready(p, process) ? DUE_READY : DUE_NOTHING;
+	return lifecycle_escalate(p, process, STEP_TERM, END_START_TIMEOUT)
+	    ? DUE_LATE
+	    : DUE_NOTHING;
+}
+
+enum lifecycle_due
+lifecycle_tick(struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+
+	switch ((enum process_state)x->state) {
+	case PROCESS_STARTING:
+		return tick_starting(p, process);
+	case PROCESS_IDLE:
+	case PROCESS_ACTIVE:
+		if (!tick_session(p, process))
+			return tick_ready(p, process);
+		break;
+	case PROCESS_RETIRING:
+		if (tick_session(p, process))
+			break;
+		if (step_deadline(p, x) > p->now)
+			lifecycle_arm(p, process);
+		else
+			next_step(p, process);
+		break;
+	case PROCESS_STOPPING:
+		next_step(p, process);
+		break;
+	default:
+		assert(!"a process that is dead has no deadline");
+	}
+	return DUE_NOTHING;
 }

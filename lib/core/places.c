@@ -10,14 +10,14 @@
  * only to one that has clearly less.
  */
 
-#include "core/pool_private.h"
+#include "core/policy.h"
 
 /* Of those in line: at the end of a session there is no time for more. */
-#define PLACES_LOOKED_AT 32
+#define LOOKED_AT 32
 
 /* How many places are free when so many have left. */
 static uint32_t
-places_without(const struct pool *p, uint32_t leaving)
+free_without(const struct pool *p, uint32_t leaving)
 {
 	uint32_t used = p->nprocesses - p->free_processes.count - leaving;
 	uint32_t table = p->limits.processes - used;
@@ -31,7 +31,7 @@ places_without(const struct pool *p, uint32_t leaving)
 uint32_t
 places_free(const struct pool *p)
 {
-	return places_without(p, 0);
+	return free_without(p, 0);
 }
 
 void
@@ -52,14 +52,14 @@ places_drop(struct pool *p, uint32_t app)
  * leaving. Of those that have sessions to finish nobody knows when.
  */
 static bool
-places_short(const struct pool *p)
+is_short(const struct pool *p)
 {
-	return p->wanted > places_without(p, p->ending);
+	return p->wanted > free_without(p, p->ending);
 }
 
 /* Whether `to` has so much less than `from` that even a busy one must give. */
 static bool
-places_unfair(const struct app *from, const struct app *to)
+is_unfair(const struct app *from, const struct app *to)
 {
 	return app_processes(to) == 0 ||
 	    app_processes(from) >= app_processes(to) + 2;
@@ -67,7 +67,7 @@ places_unfair(const struct app *from, const struct app *to)
 
 /* Whether the app would not soon want back a process that it gives. */
 static bool
-places_spares(const struct pool *p, const struct app *a)
+can_spare(const struct pool *p, const struct app *a)
 {
 	uint32_t rest = app_ready(a) - 1;
 	double work = app_work(a, p->now);
@@ -79,32 +79,32 @@ places_spares(const struct pool *p, const struct app *a)
 
 /* The longest idle process that the app can give, or ILIST_NONE. */
 static uint32_t
-places_gift(const struct pool *p, uint32_t from, uint32_t to)
+gift_of(const struct pool *p, uint32_t from, uint32_t to)
 {
 	const struct app *a = &p->apps[from];
 
 	if (a->phase == APP_FREE || from == to ||
 	    ilist_empty(room_list(p, from, 0)) ||
-	    sizing_lasting(a) <= sizing_least(p, a))
+	    bounds_lasting(a) <= bounds_least(p, a))
 		return ILIST_NONE;
 	/* With somebody waiting it would be wanted back before it is gone. */
 	if ((app_waiting(a) > 0 || a->pending) &&
 	    app_processes(a) < app_processes(&p->apps[to]) + 2)
 		return ILIST_NONE;
-	if (!places_unfair(a, &p->apps[to]) && !places_spares(p, a))
+	if (!is_unfair(a, &p->apps[to]) && !can_spare(p, a))
 		return ILIST_NONE;
 	return room_list(p, from, 0)->last;
 }
 
 /* Stops an idle process of the least loaded app that can give one. */
 static bool
-places_evict(struct pool *p, uint32_t to)
+evict(struct pool *p, uint32_t to)
 {
 	uint32_t victim = ILIST_NONE;
 	double least = 0;
 
 	for (uint32_t app = 0; app < p->napps; app++) {
-		uint32_t gift = places_gift(p, app, to);
+		uint32_t gift = gift_of(p, app, to);
 		double load;
 
 		if (gift == ILIST_NONE)
@@ -119,8 +119,8 @@ places_evict(struct pool *p, uint32_t to)
 	}
 	if (victim == ILIST_NONE)
 		return false;
-	lifecycle_tell(p, victim, END_EVICTED);
-	pool_revisit(p, p->processes[victim].app);
+	(void)lifecycle_stop(p, victim, END_EVICTED);
+	tables_revisit(p, p->processes[victim].app);
 	return true;
 }
 
@@ -143,7 +143,7 @@ places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 		else
 			ilist_push_back(&p->places, p->app_links, app);
 	}
-	while (more && places_short(p) && places_evict(p, app))
+	while (more && is_short(p) && evict(p, app))
 		;
 }
 
@@ -153,18 +153,18 @@ places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
  * that are leaving set places free.
  */
 static uint32_t
-places_heir(const struct pool *p, uint32_t from, bool spares)
+heir_of(const struct pool *p, uint32_t from, bool spares)
 {
 	const struct app *a = &p->apps[from];
-	uint32_t to, wanted = 0, left = PLACES_LOOKED_AT;
+	uint32_t to, wanted = 0, left = LOOKED_AT;
 
 	for (to = p->places.first; to != ILIST_NONE && left > 0;
 	     to = p->app_links[to].next, left--) {
 		if (to == from)
 			continue;
 		wanted += p->apps[to].wanted;
-		if (wanted > places_without(p, p->ending) &&
-		    (spares || places_unfair(a, &p->apps[to])))
+		if (wanted > free_without(p, p->ending) &&
+		    (spares || is_unfair(a, &p->apps[to])))
 			return to;
 	}
 	return ILIST_NONE;
@@ -177,32 +177,31 @@ places_yield(struct pool *p, uint32_t process)
 	const struct app *a = &p->apps[x->app];
 	uint32_t heir;
 
-	if (!places_short(p) || sizing_lasting(a) <= sizing_least(p, a))
+	if (!is_short(p) || bounds_lasting(a) <= bounds_least(p, a))
 		return false;
 	/* One that has other sessions does not leave beside one that does. */
 	if (x->state != PROCESS_IDLE &&
-	    p->wanted <= places_without(p, p->ending + p->promised))
+	    p->wanted <= free_without(p, p->ending + p->promised))
 		return false;
-	heir = places_heir(
-	    p, x->app, x->state == PROCESS_IDLE && places_spares(p, a));
+	heir = heir_of(p, x->app, x->state == PROCESS_IDLE && can_spare(p, a));
 	if (heir == ILIST_NONE)
 		return false;
 	/* Who stands before it could not have been given this place. */
 	ilist_remove(&p->places, p->app_links, heir);
 	ilist_push_front(&p->places, p->app_links, heir);
-	lifecycle_tell(p, process, END_EVICTED);
+	(void)lifecycle_stop(p, process, END_EVICTED);
 	return true;
 }
 
 void
 places_offer(struct pool *p, uint32_t app)
 {
-	while (!ilist_empty(&p->places) && places_short(p)) {
-		uint32_t gift = places_gift(p, app, p->places.first);
+	while (!ilist_empty(&p->places) && is_short(p)) {
+		uint32_t gift = gift_of(p, app, p->places.first);
 
 		if (gift == ILIST_NONE)
 			return;
-		lifecycle_tell(p, gift, END_EVICTED);
+		(void)lifecycle_stop(p, gift, END_EVICTED);
 	}
 }
 
@@ -210,7 +209,7 @@ places_offer(struct pool *p, uint32_t app)
  * Another one is the first in line, or has less, or what it waited for went
  * to a minimum: it may be given more.
  */
-static void
+void
 places_reconsider(struct pool *p)
 {
 	struct place_cache had = p->place_cache,
@@ -218,32 +217,13 @@ places_reconsider(struct pool *p)
 
 	if (has.app != ILIST_NONE) {
 		has.processes = app_processes(&p->apps[has.app]);
-		has.coming = places_without(p, p->ending);
+		has.coming = free_without(p, p->ending);
 	}
 	p->place_cache = has;
 	if (has.app == ILIST_NONE ||
 	    (has.app == had.app && has.processes >= had.processes &&
 		has.coming >= had.coming))
 		return;
-	while (places_short(p) && places_evict(p, has.app))
+	while (is_short(p) && evict(p, has.app))
 		;
-}
-
-void
-places_serve(struct pool *p)
-{
-	while (!ilist_empty(&p->places) && places_free(p) > 0) {
-		uint32_t app = p->places.first;
-
-		sizing_take_place(p, app);
-		pool_arm_app(p, app);
-	}
-	places_reconsider(p);
-	/* Then those for whom nobody waits. */
-	for (uint32_t app = 0;
-	     app < p->napps && p->denied > 0 && places_free(p) > 0; app++)
-		if (p->apps[app].spare_denied) {
-			spare_keep(p, app);
-			pool_arm_app(p, app);
-		}
 }

@@ -26,82 +26,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/action.h"
-#include "core/app.h"
-#include "core/conn.h"
-#include "core/deadlines.h"
-#include "core/ilist.h"
-#include "core/prng.h"
-#include "core/process.h"
-#include "core/tstamp.h"
+#include "core/tables.h"
 
 /* How long a process that could not be given a connection has no room. */
 #define POOL_COOL TSPAN_MSECONDS(10)
 
 /* How long nothing is started after the system had no room for a process. */
 #define POOL_NO_ROOM_REST TSPAN_MSECONDS(250)
-
-/* Sizes of the tables, each at least 1. */
-struct pool_limits {
-	uint32_t apps;
-	uint32_t processes; /* leaving ones included */
-	uint32_t conns; /* waiting and in the hands of processes */
-	uint32_t sessions; /* the largest concurrency + prefetch of all apps */
-};
-
-enum pool_phase {
-	POOL_RUNNING,
-	POOL_STOPPING, /* gracefully, until stop_at at the latest */
-	POOL_ENDING, /* nobody is waited for any more */
-};
-
-/* The first app that waits for a place, as it was looked at last. */
-struct place_cache {
-	uint32_t app; /* ILIST_NONE: none waited */
-	uint32_t processes; /* it had so many */
-	uint32_t coming; /* places that were about to be free */
-};
-
-/* The fields may be read; only the functions below change them. */
-struct pool {
-	struct pool_limits limits;
-	struct app *apps;
-	struct process *processes;
-	struct conn *conns;
-	struct ilink *process_links; /* app lists, and the free list */
-	struct ilink *conn_links; /* queues and processes' conns, likewise */
-	struct ilink *prefetch_links; /* apps' lists of prefetched conns */
-	struct ilist *rooms; /* limits.sessions for each app */
-	struct ilist free_processes; /* used before, free now */
-	struct ilist free_conns;
-	struct ilink *app_links;
-	struct ilist places; /* apps that wait for max_processes, in order */
-	struct place_cache place_cache;
-	uint32_t wanted; /* sum of what they wait for */
-	uint32_t surge; /* likewise */
-	uint32_t ending; /* processes that set their place free soon */
-	uint32_t promised; /* evicted ones that have sessions to finish */
-	uint32_t denied; /* number of apps with spare_denied */
-	uint32_t marked; /* sum of the apps' marked */
-	struct deadlines app_deadlines;
-	struct deadlines process_deadlines;
-	struct actions actions;
-	struct prng prng;
-	uint32_t napps; /* numbers below were used at some time */
-	uint32_t nprocesses; /* likewise */
-	uint32_t nconns; /* likewise */
-	uint32_t max_processes; /* ceiling over all apps */
-	uint32_t process_slack; /* so close to it victims are stopped at once */
-	uint32_t count; /* sum of app_processes() */
-	uint32_t living; /* bound by max_processes: all but stuck ones */
-	uint32_t resume_next; /* the first app to resume; see conns_full */
-	bool conns_full; /* an app is pending for want of a conn's number */
-	uint8_t phase; /* enum pool_phase */
-	uint64_t stamps; /* given out to apps, processes and connections */
-	tstamp stop_at;
-	tspan stop_grace; /* SIGTERM so long before stop_at */
-	tstamp now; /* of the latest fact */
-};
 
 /* Bytes that pool_init() or pool_move() needs for these limits. */
 size_t pool_memory(const struct pool_limits *limits);

@@ -2,10 +2,11 @@
 
 #include <assert.h>
 
-#include "core/pool_private.h"
+#include "core/pool.h"
+#include "core/settle.h"
 
 static uint32_t
-pool_app_number(struct pool *p)
+free_number(struct pool *p)
 {
 	for (uint32_t n = 0; n < p->napps; n++)
 		if (p->apps[n].phase == APP_FREE)
@@ -17,10 +18,10 @@ pool_app_number(struct pool *p)
 uint32_t
 pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 {
-	uint32_t app = pool_app_number(p);
+	uint32_t app = free_number(p);
 	struct app *a = &p->apps[app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	*a = (struct app){ 0 };
 	a->options = *o;
 	a->phase = APP_RUNNING;
@@ -40,13 +41,13 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	ilist_init(&a->cleared);
 	window_init(&a->queue_wait);
 	window_init(&a->session_time);
-	pool_settle(p, app);
+	settle_app(p, app);
 	return app;
 }
 
 /* Files every process anew: what "room" means has changed. */
 static void
-pool_refile(struct pool *p, uint32_t app, const struct app_options *o)
+refile(struct pool *p, uint32_t app, const struct app_options *o)
 {
 	struct ilist moving;
 	uint32_t n;
@@ -63,7 +64,7 @@ pool_refile(struct pool *p, uint32_t app, const struct app_options *o)
 		prefetch_sort(p, n);
 		lifecycle_limit(p, n);
 		room_file(p, n);
-		timing_arm(p, n);
+		lifecycle_arm(p, n);
 	}
 	load_set(&p->apps[app].load,
 	    (double)p->apps[app].busy / room_whole(&p->apps[app]), p->now);
@@ -73,11 +74,11 @@ void
 pool_app_change(
     struct pool *p, uint32_t app, const struct app_options *o, tstamp now)
 {
-	pool_at(p, now);
-	limit_switch(p, app, o->limited);
-	pool_refile(p, app, o);
+	settle_at(p, now);
+	queue_set_limited(p, app, o->limited);
+	refile(p, app, o);
 	shrink_retime(p, app);
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
@@ -85,44 +86,43 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 {
 	struct app *a = &p->apps[app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	a->generation++;
-	a->failed_starts = 0;
 	a->refused_while_down = false;
 	a->announced = false;
 	a->done = false;
-	backoff_reset(&a->backoff);
+	failure_forgive(p, app);
 	rollout_begin(p, app);
-	places_serve(p);
-	pool_settle(p, app);
+	settle_places(p);
+	settle_app(p, app);
 }
 
 void
 pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	p->apps[app].renewing = on && p->apps[app].options.sessions;
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
 pool_app_close(struct pool *p, uint32_t app, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	if (p->apps[app].phase == APP_RUNNING)
 		p->apps[app].phase = APP_CLOSING;
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
 pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	p->apps[app].drained = true;
 	p->apps[app].backlog = 0;
 	p->apps[app].pending = false;
 	p->apps[app].resuming = false;
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
@@ -138,12 +138,12 @@ pool_app_free(struct pool *p, uint32_t app)
 void
 pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	p->max_processes = max_processes;
 	p->process_slack = slack;
 	for (uint32_t app = 0; app < p->napps; app++)
 		if (p->apps[app].phase != APP_FREE)
-			pool_settle(p, app);
+			settle_app(p, app);
 }
 
 /* --- stopping everything ------------------------------------------------ */
@@ -151,7 +151,7 @@ pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
 void
 pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	if (p->phase != POOL_RUNNING)
 		return;
 	p->phase = POOL_STOPPING;
@@ -163,7 +163,7 @@ pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now)
 }
 
 static void
-pool_end_app(struct pool *p, uint32_t app)
+end_app(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	uint32_t n, next;
@@ -178,21 +178,21 @@ pool_end_app(struct pool *p, uint32_t app)
 	a->resuming = false;
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 		next = room_next(p, n);
-		lifecycle_escalate(p, n, STEP_TERM, END_SHUTDOWN);
+		(void)lifecycle_escalate(p, n, STEP_TERM, END_SHUTDOWN);
 		if (p->processes[n].state != PROCESS_GONE)
-			timing_arm(p, n);
+			lifecycle_arm(p, n);
 	}
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
 pool_stop_now(struct pool *p, tspan grace, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	if (p->phase == POOL_ENDING && grace >= p->stop_grace)
 		return;
 	p->phase = POOL_ENDING;
 	p->stop_grace = grace;
 	for (uint32_t app = 0; app < p->napps; app++)
-		pool_end_app(p, app);
+		end_app(p, app);
 }

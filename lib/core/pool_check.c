@@ -2,7 +2,8 @@
 
 #include <assert.h>
 
-#include "core/pool_private.h"
+#include "core/pool.h"
+#include "core/settle.h"
 
 /* What a walk over an app's lists counted. */
 struct tally {
@@ -78,7 +79,7 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 		break;
 	}
 	assert(deadlines_get(&p->process_deadlines, process) <=
-	    timing_deadline(p, process));
+	    lifecycle_deadline(p, process));
 	/* Work conservation. */
 	assert(!room || ilist_empty(app_servable(a)));
 	assert(x->request_limit == 0 || x->handed <= x->request_limit);
@@ -128,7 +129,7 @@ check_woken(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 
 	assert(
-	    deadlines_get(&p->app_deadlines, app) <= pool_app_deadline(p, app));
+	    deadlines_get(&p->app_deadlines, app) <= settle_deadline(p, app));
 	assert(a->pending || !a->resuming);
 	assert(!a->pending || a->resuming || !pool_may_accept(p, app) ||
 	    p->conns_full);
@@ -206,7 +207,7 @@ check_places(const struct pool *p)
 
 		assert(app == first || a->phase == APP_FREE ||
 		    ilist_empty(room_list(p, app, 0)) ||
-		    sizing_lasting(a) <= sizing_least(p, a) ||
+		    bounds_lasting(a) <= bounds_least(p, a) ||
 		    app_waiting(a) > 0 || a->pending);
 	}
 }
@@ -263,7 +264,7 @@ pool_check(const struct pool *p)
 	assert(denied == p->denied);
 	check_ending(p);
 	check_places(p);
-	assert(!p->conns_full || !pool_has_numbers(p) || resuming > 0);
+	assert(!p->conns_full || !tables_have_conn(p) || resuming > 0);
 	check_numbers(p, conns);
 	assert(p->app_deadlines.count <= p->napps);
 }

@@ -2,26 +2,16 @@
 
 #include <assert.h>
 
-#include "core/pool_private.h"
+#include "core/pool.h"
+#include "core/settle.h"
 
-bool
-pool_has_numbers(const struct pool *p)
-{
-	return p->nconns - p->free_conns.count < p->limits.conns;
-}
+/* How long a waiter that was not let in keeps its place before it asks on. */
+#define LOCK_AGAIN TSPAN_MSECONDS(100)
 
 bool
 pool_may_accept(const struct pool *p, uint32_t app)
 {
-	const struct app *a = &p->apps[app];
-
-	if (!a->options.sessions || a->phase > APP_CLOSING ||
-	    !pool_has_numbers(p))
-		return false;
-	if (app_waiting(a) < app_max_queue(a) || a->failed ||
-	    a->options.close_when_full)
-		return true;
-	return !a->options.limited && room_exists(p, app);
+	return queue_may_accept(p, app);
 }
 
 uint32_t
@@ -30,7 +20,7 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 	struct app *a = &p->apps[app];
 	uint32_t conn;
 
-	pool_at(p, now);
+	settle_at(p, now);
 	conn = queue_admit(p, app);
 	queue_serve(p, app);
 	if (p->conns[conn].state == CONN_WAITING) {
@@ -42,10 +32,10 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 			a->refused_while_down = true;
 		if (app_waiting(a) >= app_max_queue(a) && !a->full) {
 			a->full = true;
-			pool_tell(p, app, NEWS_FULL, ILIST_NONE);
+			actions_news(p, app, NEWS_FULL, ILIST_NONE);
 		}
 	}
-	pool_settle(p, app);
+	settle_app(p, app);
 	return conn;
 }
 
@@ -54,7 +44,7 @@ pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 {
 	struct app *a = &p->apps[app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	a->resuming = false;
 	if (a->drained || a->phase > APP_CLOSING)
 		return;
@@ -62,16 +52,16 @@ pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 		a->pending = true;
 		a->pending_since = now;
 	}
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
 pool_accept_resumed(struct pool *p, uint32_t app, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	p->apps[app].resuming = false;
 	p->apps[app].pending = false;
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
@@ -79,13 +69,13 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 {
 	struct app *a = &p->apps[app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	assert(a->options.listens);
 	if (depth > 0 && a->backlog == 0)
 		a->pending_since = now;
 	a->backlog = a->drained ? 0 : depth;
 	a->pending = a->backlog > 0;
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
@@ -94,16 +84,16 @@ pool_abandoned(struct pool *p, uint32_t conn, tstamp now)
 	struct conn *c = &p->conns[conn];
 	struct app *a = &p->apps[c->app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	queue_leave(p, conn);
 	a->figures.abandoned++;
 	queue_free(p, conn);
-	pool_settle(p, c->app);
+	settle_app(p, c->app);
 }
 
 /* Back to the queue; the process goes on with what remains to it. */
 static void
-pool_take_from(struct pool *p, uint32_t conn)
+take_from(struct pool *p, uint32_t conn)
 {
 	uint32_t process = p->conns[conn].process;
 	struct process *x = &p->processes[process];
@@ -118,17 +108,17 @@ pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 {
 	uint32_t app = p->processes[process].app;
 
-	pool_at(p, now);
+	settle_at(p, now);
 	if (conn == ILIST_NONE) {
 		prefetch_none(p, process);
-		timing_arm(p, process);
+		lifecycle_arm(p, process);
 	} else {
 		assert(p->conns[conn].state == CONN_HANDED &&
 		    p->conns[conn].process == process);
 		p->apps[app].figures.retaken++;
-		pool_take_from(p, conn);
+		take_from(p, conn);
 	}
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
@@ -137,10 +127,60 @@ pool_hand_failed(struct pool *p, uint32_t conn, tstamp now)
 	uint32_t process = p->conns[conn].process;
 	struct process *x = &p->processes[process];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	assert(p->conns[conn].state == CONN_HANDED);
 	x->cooling = true;
 	x->cool_until = tstamp_add(now, POOL_COOL);
-	pool_take_from(p, conn);
-	pool_settle(p, x->app);
+	take_from(p, conn);
+	settle_app(p, x->app);
+}
+
+/* --- a limit in front of an app ------------------------------------------ */
+
+void
+pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	assert(a->lock_requests > 0);
+	a->lock_requests--;
+	if (a->options.limited && !ilist_empty(&a->queue))
+		queue_clear(p, a->queue.first, lock);
+	else
+		actions_unlock(p, app, lock);
+	settle_app(p, app);
+}
+
+void
+pool_lock_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	assert(a->lock_requests > 0);
+	a->lock_requests--;
+	if (!a->options.close_when_full)
+		a->lock_after = tstamp_add(now, LOCK_AGAIN);
+	else if (!ilist_empty(&a->queue))
+		queue_refuse(p, a->queue.first,
+		    timed_out ? CAUSE_TIMED_OUT : CAUSE_LIMIT);
+	settle_app(p, app);
+}
+
+void
+pool_lock_unavailable(
+    struct pool *p, uint32_t app, bool open, tstamp until, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	assert(a->lock_requests > 0);
+	a->lock_requests--;
+	a->lock_after = until;
+	if (open)
+		a->lock_free_until = until;
+	else if (a->options.close_when_full && !ilist_empty(&a->queue))
+		queue_refuse(p, a->queue.first, CAUSE_LIMIT);
+	settle_app(p, app);
 }

@@ -2,25 +2,32 @@
 
 #include <assert.h>
 
-#include "core/pool_private.h"
+#include "core/pool.h"
+#include "core/settle.h"
 
-/* It speaks, so it is not stuck: it has room again. */
+/* The process is ready; if it is idle an outdated one leaves for it. */
 static void
-pool_warm(struct pool *p, uint32_t process)
+become_ready(struct pool *p, uint32_t process)
 {
-	if (!p->processes[process].cooling)
-		return;
-	p->processes[process].cooling = false;
-	room_file(p, process);
-	timing_arm(p, process);
+	if (lifecycle_ready(p, process))
+		rollout_replace(p, p->processes[process].app);
+}
+
+/* Goes on to a later step of stopping, for what the process has done. */
+static void
+end(struct pool *p, uint32_t process, enum process_step step,
+    enum process_end why)
+{
+	if (lifecycle_escalate(p, process, step, why))
+		failure_end(p, process, why);
 }
 
 void
 pool_start_queued(struct pool *p, uint32_t process, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	p->processes[process].queued = true;
-	timing_arm(p, process);
+	lifecycle_arm(p, process);
 }
 
 void
@@ -28,10 +35,10 @@ pool_start_began(struct pool *p, uint32_t process, tstamp now)
 {
 	struct process *x = &p->processes[process];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	x->queued = false;
 	x->started = now;
-	timing_arm(p, process);
+	lifecycle_arm(p, process);
 }
 
 void
@@ -40,15 +47,15 @@ pool_spawned(struct pool *p, uint32_t process, tstamp now)
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	a->figures.spawned++;
 	if (a->options.sessions)
 		return;
 	x->executed = now;
-	timing_arm(p, process);
+	lifecycle_arm(p, process);
 	if (a->options.ready_after == 0) {
-		lifecycle_ready(p, process);
-		pool_settle(p, x->app);
+		become_ready(p, process);
+		settle_app(p, x->app);
 	}
 }
 
@@ -59,25 +66,27 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 	bool wanted = !p->processes[process].asked;
 	struct app *a = &p->apps[app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	if (wanted && no_room) {
 		a->rest_until = tstamp_add(now, POOL_NO_ROOM_REST);
 	} else if (wanted) {
 		a->figures.exits[END_SPAWN]++;
-		failure_failed_start(p, process, true);
+		failure_spawn(p, process, true);
 	}
 	lifecycle_free(p, process);
-	pool_settle(p, app);
+	settle_app(p, app);
 }
 
 void
 pool_spoke(struct pool *p, uint32_t process, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	if (!p->processes[process].cooling)
 		return;
-	pool_warm(p, process);
-	pool_settle(p, p->processes[process].app);
+	p->processes[process].cooling = false;
+	room_file(p, process);
+	lifecycle_arm(p, process);
+	settle_app(p, p->processes[process].app);
 }
 
 bool
@@ -85,17 +94,17 @@ pool_ready(struct pool *p, uint32_t process, tstamp now)
 {
 	struct process *x = &p->processes[process];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	if (x->ready)
 		return false;
-	lifecycle_ready(p, process);
-	pool_settle(p, x->app);
+	become_ready(p, process);
+	settle_app(p, x->app);
 	return true;
 }
 
 /* Whether the process has received this connection and may end it. */
 static bool
-pool_holds(const struct pool *p, uint32_t process, uint32_t conn)
+holds(const struct pool *p, uint32_t process, uint32_t conn)
 {
 	return conn < p->nconns && p->conns[conn].state == CONN_HANDED &&
 	    p->conns[conn].process == process;
@@ -103,7 +112,7 @@ pool_holds(const struct pool *p, uint32_t process, uint32_t conn)
 
 /* A session of a living process is over. */
 static void
-pool_session_over(struct pool *p, uint32_t process, uint32_t conn)
+session_over(struct pool *p, uint32_t process, uint32_t conn)
 {
 	struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
@@ -116,14 +125,14 @@ pool_session_over(struct pool *p, uint32_t process, uint32_t conn)
 	(void)lifecycle_event(p, process,
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
 	if (x->expiring && x->state == PROCESS_IDLE)
-		lifecycle_tell(p, process, END_REQUESTS);
+		(void)lifecycle_stop(p, process, END_REQUESTS);
 	else if (x->state == PROCESS_IDLE && shrink_over(p, a))
 		/* Else, while somebody always waits, it would stay for ever. */
-		lifecycle_tell(p, process, END_RESIZED);
+		(void)lifecycle_stop(p, process, END_RESIZED);
 	else if ((x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !rollout_yield(p, process))
 		(void)places_yield(p, process);
-	pool_settle(p, x->app);
+	settle_app(p, x->app);
 }
 
 bool
@@ -131,52 +140,52 @@ pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 {
 	struct app *a = &p->apps[p->processes[process].app];
 
-	pool_at(p, now);
-	if (!pool_holds(p, process, conn))
+	settle_at(p, now);
+	if (!holds(p, process, conn))
 		return false;
 	a->figures.completed++;
 	/* That the old generation serves says nothing of the new one. */
 	if (p->processes[process].outdated != END_RESTARTED)
 		a->failed_starts = 0;
 	window_add(&a->session_time, now - p->conns[conn].handed, now);
-	pool_session_over(p, process, conn);
+	session_over(p, process, conn);
 	return true;
 }
 
 bool
 pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 {
-	pool_at(p, now);
-	if (!pool_holds(p, process, conn))
+	settle_at(p, now);
+	if (!holds(p, process, conn))
 		return false;
 	p->apps[p->processes[process].app].figures.lost++;
-	pool_session_over(p, process, conn);
+	session_over(p, process, conn);
 	return true;
 }
 
 void
 pool_blind(struct pool *p, uint32_t process, tstamp now)
 {
-	pool_at(p, now);
+	settle_at(p, now);
 	p->processes[process].blind = true;
-	timing_arm(p, process);
+	lifecycle_arm(p, process);
 }
 
 void
 pool_retire(struct pool *p, uint32_t process, tstamp now)
 {
-	pool_at(p, now);
-	lifecycle_tell(p, process, END_RETIRED);
-	pool_settle(p, p->processes[process].app);
+	settle_at(p, now);
+	end(p, process, STEP_STOP, END_RETIRED);
+	settle_app(p, p->processes[process].app);
 }
 
 void
 pool_misbehaved(
     struct pool *p, uint32_t process, enum process_end why, tstamp now)
 {
-	pool_at(p, now);
-	lifecycle_escalate(p, process, STEP_KILL, why);
-	pool_settle(p, p->processes[process].app);
+	settle_at(p, now);
+	end(p, process, STEP_KILL, why);
+	settle_app(p, p->processes[process].app);
 }
 
 void
@@ -185,14 +194,14 @@ pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now)
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	if (ilist_empty(&x->conns) || x->step >= STEP_KILL ||
 	    now - since < a->options.pickup_timeout)
 		return;
 	/* The connection waited beside a process that did nothing for it. */
 	a->idle_while_waiting += now - since;
-	lifecycle_escalate(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
-	pool_settle(p, x->app);
+	end(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
+	settle_app(p, x->app);
 }
 
 void
@@ -201,12 +210,12 @@ pool_measured(struct pool *p, uint32_t process, uint64_t memory, tstamp now)
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	if (a->options.max_memory == 0 || memory <= a->options.max_memory ||
 	    x->outdated != 0)
 		return;
-	rollout_condemn(p, process, END_MEMORY);
-	pool_settle(p, x->app);
+	lifecycle_outdate(p, process, END_MEMORY);
+	settle_app(p, x->app);
 }
 
 void
@@ -217,7 +226,7 @@ pool_worked(struct pool *p, uint32_t process, double processors, bool in_use,
 	struct app *a = &p->apps[x->app];
 	uint32_t whole = room_whole(a);
 
-	pool_at(p, now);
+	settle_at(p, now);
 	assert(a->options.listens && processors >= 0);
 	if (x->state != PROCESS_IDLE)
 		return;
@@ -227,12 +236,12 @@ pool_worked(struct pool *p, uint32_t process, double processors, bool in_use,
 	}
 	room_set_busy(p, process,
 	    processors < 1 ? (uint32_t)(processors * whole) : whole);
-	pool_settle(p, x->app);
+	settle_app(p, x->app);
 }
 
 /* What was promised to a dead process and never sent goes back at once. */
 static void
-pool_return_assigned(struct pool *p, uint32_t process)
+return_assigned(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 	uint32_t c, next;
@@ -246,13 +255,13 @@ pool_return_assigned(struct pool *p, uint32_t process)
 
 /* Sooner than ready_after; it was ready all the same, and so is its app. */
 static void
-pool_job_done(struct pool *p, uint32_t process)
+job_done(struct pool *p, uint32_t process)
 {
 	struct app *a = &p->apps[p->processes[process].app];
 
 	if (!app_has_jobs(a))
 		return;
-	lifecycle_ready(p, process);
+	become_ready(p, process);
 	a->done = true;
 }
 
@@ -260,16 +269,19 @@ void
 pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 {
 	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	x->exited = how != END_SIGNAL;
 	if (how == END_EXIT && x->state == PROCESS_STARTING)
-		pool_job_done(p, process);
-	failure_account(p, process, how);
+		job_done(p, process);
+	a->figures.exits[x->asked ? x->end : how]++;
+	if (!x->asked)
+		failure_end(p, process, how);
 	(void)lifecycle_event(p, process, PROCESS_DIED);
 	prefetch_none(p, process);
-	pool_return_assigned(p, process);
-	pool_settle(p, x->app);
+	return_assigned(p, process);
+	settle_app(p, x->app);
 }
 
 void
@@ -278,18 +290,18 @@ pool_retaken(struct pool *p, uint32_t conn, tstamp now)
 	struct conn *c = &p->conns[conn];
 	struct app *a = &p->apps[c->app];
 
-	pool_at(p, now);
+	settle_at(p, now);
 	assert(c->state == CONN_HANDED);
 	queue_return(p, conn);
 	a->figures.retaken++;
 	if (++c->retries > a->options.retry_limit)
 		queue_refuse(p, conn, CAUSE_RETRIES);
-	pool_settle(p, c->app);
+	settle_app(p, c->app);
 }
 
 /* A session that the exit of its process ended well, as they all do here. */
 static void
-pool_count_done(struct pool *p, uint32_t process, uint32_t conn)
+count_done(struct pool *p, uint32_t process, uint32_t conn)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
@@ -314,15 +326,15 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 	    x->asked && (x->end == END_FAIL || x->end == END_NONSENSE);
 	bool done = a->options.exit_ends && x->exited && !failed;
 
-	pool_at(p, now);
+	settle_at(p, now);
 	while ((c = x->conns.first) != ILIST_NONE) {
 		if (done)
-			pool_count_done(p, process, c);
+			count_done(p, process, c);
 		else
 			a->figures.lost++;
 		queue_detach(p, c);
 		queue_free(p, c);
 	}
 	lifecycle_free(p, process);
-	pool_settle(p, app);
+	settle_app(p, app);
 }

@@ -5,15 +5,13 @@
  * back costs more than it brings then.
  */
 
-#include <assert.h>
-
-#include "core/pool_private.h"
+#include "core/mechanism.h"
 
 /* How long a connection lies behind a busy process before it is taken back. */
-#define PREFETCH_PATIENCE TSPAN_MSECONDS(5)
+#define PATIENCE TSPAN_MSECONDS(5)
 
 static void
-prefetch_remove(struct pool *p, uint32_t conn)
+take_off(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
 
@@ -21,14 +19,14 @@ prefetch_remove(struct pool *p, uint32_t conn)
 	c->prefetched = false;
 }
 
-/* The process has come to it. */
+/* The process has come to the connection: its session begins. */
 static void
-prefetch_promote(struct pool *p, uint32_t conn)
+begin_session(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
 
 	p->processes[c->process].prefetched = p->conn_links[conn].next;
-	prefetch_remove(p, conn);
+	take_off(p, conn);
 	c->begun = p->now;
 }
 
@@ -57,9 +55,9 @@ prefetch_leaves(struct pool *p, uint32_t conn)
 	if (c->prefetched) {
 		if (x->prefetched == conn)
 			x->prefetched = p->conn_links[conn].next;
-		prefetch_remove(p, conn);
+		take_off(p, conn);
 	} else if (x->prefetched != ILIST_NONE) {
-		prefetch_promote(p, x->prefetched);
+		begin_session(p, x->prefetched);
 	}
 }
 
@@ -67,7 +65,7 @@ void
 prefetch_none(struct pool *p, uint32_t process)
 {
 	while (p->processes[process].prefetched != ILIST_NONE)
-		prefetch_promote(p, p->processes[process].prefetched);
+		begin_session(p, p->processes[process].prefetched);
 }
 
 void
@@ -76,30 +74,29 @@ prefetch_sort(struct pool *p, uint32_t process)
 	struct process *x = &p->processes[process];
 	uint32_t n = 0;
 
-	/* What it has begun with it goes on with, even if that is more now. */
+	/* Sessions that have begun go on, even if there are more than that. */
 	for (uint32_t c = x->conns.first; c != x->prefetched;
 	     c = p->conn_links[c].next)
 		n++;
 	while (x->prefetched != ILIST_NONE &&
 	    n++ < p->apps[x->app].options.concurrency)
-		prefetch_promote(p, x->prefetched);
+		begin_session(p, x->prefetched);
 }
 
-/* When the oldest may be taken back, if somebody has room for it then. */
+/* When the oldest may be taken back, if another process has room. */
 static tstamp
-prefetch_due(const struct pool *p, const struct app *a)
+due(const struct pool *p, const struct app *a)
 {
 	if (ilist_empty(&a->prefetched) || a->options.private_queue ||
 	    a->places == 0)
 		return TSTAMP_NEVER;
-	return tstamp_add(
-	    p->conns[a->prefetched.first].handed, PREFETCH_PATIENCE);
+	return tstamp_add(p->conns[a->prefetched.first].handed, PATIENCE);
 }
 
 bool
 prefetch_is_due(const struct pool *p, uint32_t app)
 {
-	return prefetch_due(p, &p->apps[app]) <= p->now;
+	return due(p, &p->apps[app]) <= p->now;
 }
 
 void
@@ -110,7 +107,7 @@ prefetch_recall(struct pool *p, uint32_t app)
 	if (a->taking || !prefetch_is_due(p, app))
 		return;
 	a->taking = true;
-	pool_act_app(p, ACTION_TAKE, app);
+	actions_app(p, ACTION_TAKE, app);
 }
 
 tstamp
@@ -118,5 +115,5 @@ prefetch_deadline(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	return a->taking ? TSTAMP_NEVER : prefetch_due(p, a);
+	return a->taking ? TSTAMP_NEVER : due(p, a);
 }

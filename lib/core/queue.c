@@ -4,14 +4,19 @@
  *
  * A queue is in the order of arrival.  What comes back from a process that
  * died goes to its old place, which is at or near the head.
+ *
+ * A limit in front of an app is a lock, counted by a PoolCounter that several
+ * machines may share: it is taken before the hand-over and given back at the
+ * end of the session.  Locks are asked for only as far as there are places,
+ * so that none is held by a connection that could not be served.
  */
 
 #include <assert.h>
 
-#include "core/pool_private.h"
+#include "core/mechanism.h"
 
 static uint32_t
-queue_number(struct pool *p)
+free_number(struct pool *p)
 {
 	uint32_t c = p->free_conns.first;
 
@@ -23,7 +28,7 @@ queue_number(struct pool *p)
 	return p->nconns++;
 }
 
-/* The list it waits on, or would wait on. */
+/* The list on which the connection waits, or would wait. */
 static struct ilist *
 queue_of(struct pool *p, const struct conn *c)
 {
@@ -32,10 +37,19 @@ queue_of(struct pool *p, const struct conn *c)
 	return a->options.limited && c->cleared ? &a->cleared : &a->queue;
 }
 
+/* Gives back the lock that the connection holds, if it does. */
+static void
+unlock(struct pool *p, struct conn *c)
+{
+	if (c->lock != ILIST_NONE)
+		actions_unlock(p, c->app, c->lock);
+	c->lock = ILIST_NONE;
+}
+
 void
 queue_free(struct pool *p, uint32_t conn)
 {
-	limit_unlock(p, conn);
+	unlock(p, &p->conns[conn]);
 	p->conns[conn].state = CONN_FREE;
 	ilist_push_front(&p->free_conns, p->conn_links, conn);
 }
@@ -50,8 +64,8 @@ queue_leave(struct pool *p, uint32_t conn)
 }
 
 /* Puts the connection where it belongs by its order of arrival. */
-void
-queue_insert(struct pool *p, uint32_t conn)
+static void
+insert(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
 	struct app *a = &p->apps[c->app];
@@ -69,11 +83,25 @@ queue_insert(struct pool *p, uint32_t conn)
 		a->figures.max_waiting = app_waiting(a);
 }
 
+bool
+queue_may_accept(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (!a->options.sessions || a->phase > APP_CLOSING ||
+	    !tables_have_conn(p))
+		return false;
+	if (app_waiting(a) < app_max_queue(a) || a->failed ||
+	    a->options.close_when_full)
+		return true;
+	return !a->options.limited && room_exists(p, app);
+}
+
 uint32_t
 queue_admit(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t number = queue_number(p);
+	uint32_t number = free_number(p);
 	struct conn *c = &p->conns[number];
 
 	c->app = app;
@@ -85,7 +113,7 @@ queue_admit(struct pool *p, uint32_t app)
 	c->seq = ++p->stamps;
 	c->arrived = p->now;
 	a->figures.accepted++;
-	queue_insert(p, number);
+	insert(p, number);
 	return number;
 }
 
@@ -93,8 +121,7 @@ void
 queue_detach(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
-	uint32_t process = c->process;
-	struct process *x = &p->processes[process];
+	struct process *x = &p->processes[c->process];
 
 	prefetch_leaves(p, conn);
 	ilist_remove(&x->conns, p->conn_links, conn);
@@ -110,11 +137,13 @@ queue_return(struct pool *p, uint32_t conn)
 	queue_detach(p, conn);
 	p->processes[process].handed--;
 	lifecycle_expire(p, process, false);
-	queue_insert(p, conn);
+	insert(p, conn);
 }
 
+/* --- serving ------------------------------------------------------------- */
+
 static void
-queue_assign(struct pool *p, uint32_t conn, uint32_t process)
+assign(struct pool *p, uint32_t conn, uint32_t process)
 {
 	struct conn *c = &p->conns[conn];
 	struct process *x = &p->processes[process];
@@ -135,12 +164,12 @@ queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 		lifecycle_expire(p, process, true);
 	a->figures.sessions++;
 	(void)lifecycle_event(p, process, PROCESS_GIVEN);
-	pool_act_conn(p, ACTION_HAND, conn, 0);
+	actions_conn(p, ACTION_HAND, conn, 0);
 }
 
-/* Whether the connection needs a younger process than this one. */
+/* Whether the connection needs a younger process than this. */
 static bool
-queue_too_old(const struct pool *p, uint32_t conn, uint32_t process)
+is_too_old(const struct pool *p, uint32_t process, uint32_t conn)
 {
 	return p->apps[p->conns[conn].app].renewing &&
 	    p->processes[process].started < p->conns[conn].arrived;
@@ -157,18 +186,22 @@ queue_serve(struct pool *p, uint32_t app)
 
 		if (process == ILIST_NONE)
 			return;
-		if (queue_too_old(p, servable->first, process))
-			lifecycle_tell(p, process, END_RESTARTED);
+		if (is_too_old(p, process, servable->first))
+			(void)lifecycle_stop(p, process, END_RESTARTED);
 		else
-			queue_assign(p, servable->first, process);
+			assign(p, servable->first, process);
 	}
+	/* What waits now waits for locks. */
 	if (app_waiting(a) > 0)
-		return; /* for a lock */
+		return;
 	a->full = false;
-	/* Whoever comes next wants a process that is younger than he is. */
+	/* The next connection wants a process that is younger than itself. */
 	while (a->renewing && !ilist_empty(room_list(p, app, 0)))
-		lifecycle_tell(p, room_list(p, app, 0)->first, END_RESTARTED);
+		(void)lifecycle_stop(
+		    p, room_list(p, app, 0)->first, END_RESTARTED);
 }
+
+/* --- refusing ------------------------------------------------------------ */
 
 void
 queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause)
@@ -177,14 +210,14 @@ queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause)
 	struct app *a = &p->apps[c->app];
 
 	queue_leave(p, conn);
-	limit_unlock(p, conn);
+	unlock(p, c);
 	c->state = CONN_REFUSED;
 	a->over = 0; /* which must come after the refusal */
 	if (cause == CAUSE_TIMED_OUT)
 		a->figures.timed_out++;
 	else
 		a->figures.refused++;
-	pool_act_conn(p, ACTION_REFUSE, conn, cause);
+	actions_conn(p, ACTION_REFUSE, conn, cause);
 }
 
 void
@@ -198,17 +231,6 @@ queue_refuse_all(struct pool *p, uint32_t app, enum action_cause cause)
 		queue_refuse(p, a->queue.first, cause);
 }
 
-void
-queue_clear(struct pool *p, uint32_t conn, uint32_t lock)
-{
-	struct conn *c = &p->conns[conn];
-
-	queue_leave(p, conn);
-	c->lock = lock;
-	c->cleared = true;
-	queue_insert(p, conn);
-}
-
 uint32_t
 queue_first(const struct pool *p, uint32_t app)
 {
@@ -220,6 +242,17 @@ queue_first(const struct pool *p, uint32_t app)
 	if (cleared == ILIST_NONE)
 		return c;
 	return p->conns[cleared].seq < p->conns[c].seq ? cleared : c;
+}
+
+tstamp
+queue_since(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp at = a->pending ? a->pending_since : TSTAMP_NEVER;
+
+	if (app_waiting(a) > 0)
+		at = tstamp_min(at, p->conns[queue_first(p, app)].arrived);
+	return at;
 }
 
 tstamp
@@ -238,4 +271,70 @@ queue_expire(struct pool *p, uint32_t app)
 {
 	while (queue_deadline(p, app) <= p->now)
 		queue_refuse(p, queue_first(p, app), CAUSE_TIMED_OUT);
+}
+
+/* --- locks --------------------------------------------------------------- */
+
+void
+queue_clear(struct pool *p, uint32_t conn, uint32_t lock)
+{
+	struct conn *c = &p->conns[conn];
+
+	queue_leave(p, conn);
+	c->lock = lock;
+	c->cleared = true;
+	insert(p, conn);
+}
+
+void
+queue_ask_locks(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (!a->options.limited)
+		return;
+	if (p->now < a->lock_free_until) {
+		while (!ilist_empty(&a->queue))
+			queue_clear(p, a->queue.first, ILIST_NONE);
+		queue_serve(p, app);
+		return;
+	}
+	if (p->now < a->lock_after || a->phase >= APP_STOPPING)
+		return;
+	while (a->lock_requests + a->cleared.count < a->places &&
+	    a->lock_requests < a->queue.count) {
+		a->lock_requests++;
+		actions_app(p, ACTION_LOCK, app);
+	}
+}
+
+tstamp
+queue_lock_deadline(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (!a->options.limited || ilist_empty(&a->queue) ||
+	    p->now >= a->lock_after)
+		return TSTAMP_NEVER;
+	return a->lock_after;
+}
+
+void
+queue_set_limited(struct pool *p, uint32_t app, bool limited)
+{
+	struct app *a = &p->apps[app];
+	struct ilist *from = limited ? &a->queue : &a->cleared;
+	uint32_t c, next;
+
+	if (a->options.limited == limited)
+		return;
+	a->options.limited = limited;
+	/* A connection with a lock keeps the lock, and its place. */
+	for (c = from->first; c != ILIST_NONE; c = next) {
+		next = p->conn_links[c].next;
+		if (!p->conns[c].cleared)
+			continue;
+		ilist_remove(from, p->conn_links, c);
+		insert(p, c);
+	}
 }

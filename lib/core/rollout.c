@@ -1,14 +1,14 @@
 /*
  * Processes that are to be replaced: of an older generation, too old, too
- * large.  The new one is ready before an old one leaves, so that there are
- * never fewer than there were.
+ * large.  The new process is ready before an old one leaves, so that there
+ * are never fewer than there were.
  */
 
-#include "core/pool_private.h"
+#include "core/policy.h"
 
 /* How many are started at a time, beyond what there is. */
 static uint32_t
-rollout_surge(const struct app *a)
+surge_of(const struct app *a)
 {
 	uint32_t tenth = app_ready(a) / 10;
 
@@ -16,7 +16,7 @@ rollout_surge(const struct app *a)
 }
 
 static void
-rollout_set_surge(struct pool *p, uint32_t app, uint32_t surge)
+set_surge(struct pool *p, uint32_t app, uint32_t surge)
 {
 	struct app *a = &p->apps[app];
 
@@ -24,51 +24,27 @@ rollout_set_surge(struct pool *p, uint32_t app, uint32_t surge)
 	a->surge = surge;
 }
 
-void
-rollout_condemn(struct pool *p, uint32_t process, enum process_end why)
-{
-	struct process *x = &p->processes[process];
-
-	if (x->state != PROCESS_IDLE && x->state != PROCESS_ACTIVE)
-		return;
-	if (x->outdated == 0)
-		p->apps[x->app].outdated++;
-	x->outdated = (uint8_t)why;
-	room_file(p, process);
-	timing_arm(p, process);
-}
-
-void
-rollout_forget(struct pool *p, uint32_t process)
-{
-	struct process *x = &p->processes[process];
-
-	if (x->outdated != 0)
-		p->apps[x->app].outdated--;
-	x->outdated = 0;
-}
-
 static void
-rollout_dismiss(struct pool *p, uint32_t process)
+retire(struct pool *p, uint32_t process)
 {
-	lifecycle_tell(
+	(void)lifecycle_stop(
 	    p, process, (enum process_end)p->processes[process].outdated);
 }
 
 /*
- * Whether an old one may leave for a new one. One that was ready and died at
- * once says that the others may, too: until one has served or lived on, the
- * old ones stay.
+ * Whether an old process may leave for a new one.  A new process that was
+ * ready and died at once says that the others may, too: until one has served
+ * or lived on, the old ones stay.
  */
 static bool
-rollout_trusts(const struct app *a)
+is_trusted(const struct app *a)
 {
 	return !app_rolling(a) || a->failed_starts == 0;
 }
 
-/* An idle one, which would be the last to be given a connection. */
+/* An outdated idle process, the last to be given a connection, or none. */
 static uint32_t
-rollout_idle(const struct pool *p, uint32_t app)
+outdated_idle(const struct pool *p, uint32_t app)
 {
 	uint32_t last = room_list(p, app, 0)->last;
 
@@ -78,29 +54,29 @@ rollout_idle(const struct pool *p, uint32_t app)
 }
 
 void
-rollout_relieve(struct pool *p, uint32_t app)
+rollout_replace(struct pool *p, uint32_t app)
 {
-	uint32_t n = rollout_idle(p, app);
+	uint32_t n = outdated_idle(p, app);
 
-	if (p->apps[app].outdated == 0 || !rollout_trusts(&p->apps[app]))
+	if (p->apps[app].outdated == 0 || !is_trusted(&p->apps[app]))
 		return;
 	if (n == ILIST_NONE)
 		for (n = room_first(p, app); p->processes[n].outdated == 0;)
 			n = room_next(p, n);
-	rollout_dismiss(p, n);
+	retire(p, n);
 }
 
 void
 rollout_begin(struct pool *p, uint32_t app)
 {
-	rollout_set_surge(p, app, rollout_surge(&p->apps[app]));
+	set_surge(p, app, surge_of(&p->apps[app]));
 	for (uint32_t n = 0; n < p->nprocesses; n++) {
 		if (p->processes[n].app != app)
 			continue;
 		if (p->processes[n].state == PROCESS_STARTING)
-			lifecycle_tell(p, n, END_RESTARTED);
+			(void)lifecycle_stop(p, n, END_RESTARTED);
 		else
-			rollout_condemn(p, n, END_RESTARTED);
+			lifecycle_outdate(p, n, END_RESTARTED);
 	}
 	p->apps[app].rollout_size = p->apps[app].outdated;
 	p->apps[app].given_up = false;
@@ -108,36 +84,33 @@ rollout_begin(struct pool *p, uint32_t app)
 
 /* The new generation does not live: the old one stays. */
 static void
-rollout_give_up(struct pool *p, uint32_t app)
+give_up(struct pool *p, uint32_t app)
 {
 	for (uint32_t n = 0; n < p->nprocesses; n++)
 		if (p->processes[n].app == app &&
-		    p->processes[n].outdated == END_RESTARTED) {
-			rollout_forget(p, n);
-			room_file(p, n);
-			timing_arm(p, n);
-		}
-	rollout_set_surge(p, app, 0);
+		    p->processes[n].outdated == END_RESTARTED)
+			lifecycle_keep(p, n);
+	set_surge(p, app, 0);
 	p->apps[app].given_up = true;
-	pool_tell(p, app, NEWS_GIVEN_UP, ILIST_NONE);
+	actions_news(p, app, NEWS_GIVEN_UP, ILIST_NONE);
 }
 
 /* Replacements that are wanted beyond those that are starting. */
 static uint32_t
-rollout_wanted(const struct app *a)
+wanted(const struct app *a)
 {
-	uint32_t surge = app_rolling(a) ? a->surge : rollout_surge(a);
-	uint32_t wanted = a->outdated < surge ? a->outdated : surge;
+	uint32_t surge = app_rolling(a) ? a->surge : surge_of(a);
+	uint32_t n = a->outdated < surge ? a->outdated : surge;
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
-	if (!rollout_trusts(a) && app_processes(a) >= a->rollout_size + surge)
+	if (!is_trusted(a) && app_processes(a) >= a->rollout_size + surge)
 		return 0;
-	return wanted > starting ? wanted - starting : 0;
+	return n > starting ? n - starting : 0;
 }
 
 /* Whether a replacement has a place; that of a generation may go beyond. */
 static bool
-rollout_has_place(const struct pool *p, const struct app *a)
+has_place(const struct pool *p, const struct app *a)
 {
 	uint32_t used = p->nprocesses - p->free_processes.count;
 
@@ -154,41 +127,41 @@ rollout_yield(struct pool *p, uint32_t process)
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
 
-	if (x->outdated == 0 || !rollout_trusts(a) || rollout_wanted(a) == 0 ||
+	if (x->outdated == 0 || !is_trusted(a) || wanted(a) == 0 ||
 	    a->leaving.count > a->stuck ||
-	    (rollout_has_place(p, a) && a->rest_until <= p->now))
+	    (has_place(p, a) && a->rest_until <= p->now))
 		return false;
-	rollout_dismiss(p, process);
+	retire(p, process);
 	return true;
 }
 
-/* One start or one farewell; false: there is nothing to be done for now. */
+/* One start or one stop; false: there is nothing to be done for now. */
 static bool
-rollout_step(struct pool *p, uint32_t app)
+step(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t idle = rollout_idle(p, app);
-	bool place = rollout_has_place(p, a);
+	uint32_t idle = outdated_idle(p, app);
+	bool place = has_place(p, a);
 
-	if (rollout_wanted(a) == 0)
+	if (wanted(a) == 0)
 		return false;
 	if (idle != ILIST_NONE && !app_rolling(a) &&
-	    sizing_lasting(a) > sizing_least(p, a) &&
+	    bounds_lasting(a) > bounds_least(p, a) &&
 	    a->in_state[PROCESS_IDLE] > a->options.min_idle) {
-		/* It is not needed at all. */
-		rollout_dismiss(p, idle);
+		/* The idle process is not needed at all. */
+		retire(p, idle);
 		return true;
 	}
-	if (place && !sizing_paused(p, a)) {
-		lifecycle_begin(p, app);
+	if (place && !bounds_paused(p, a)) {
+		lifecycle_start(p, app);
 		return true;
 	}
-	if (idle != ILIST_NONE && rollout_trusts(a) &&
+	if (idle != ILIST_NONE && is_trusted(a) &&
 	    a->in_state[PROCESS_STOPPING] == 0 &&
 	    a->in_state[PROCESS_DYING] == 0 &&
 	    (!place || a->rest_until > p->now)) {
 		/* There is no room for both. */
-		rollout_dismiss(p, idle);
+		retire(p, idle);
 		return true;
 	}
 	return false;
@@ -202,20 +175,23 @@ rollout_update(struct pool *p, uint32_t app)
 	if (a->outdated == 0 && !app_rolling(a))
 		return;
 	if (app_rolling(a) && a->failed_starts >= a->options.start_limit)
-		rollout_give_up(p, app);
-	if (a->phase != APP_RUNNING || p->phase != POOL_RUNNING) {
+		give_up(p, app);
+	if (!bounds_kept(p, a)) {
 		/* All leave, and none is replaced. */
-		rollout_set_surge(p, app, 0);
+		set_surge(p, app, 0);
 		return;
 	}
-	/* Those whose successors were not trusted when they became ready. */
-	while (app_rolling(a) && a->outdated > 0 && rollout_trusts(a) &&
+	/*
+	 * Retire old processes whose replacements became ready before the
+	 * new generation was trusted.
+	 */
+	while (app_rolling(a) && a->outdated > 0 && is_trusted(a) &&
 	    app_ready(a) > a->rollout_size)
-		rollout_relieve(p, app);
-	while (a->outdated > 0 && rollout_step(p, app))
+		rollout_replace(p, app);
+	while (a->outdated > 0 && step(p, app))
 		;
 	if (a->outdated == 0)
-		rollout_set_surge(p, app, 0);
+		set_surge(p, app, 0);
 }
 
 tstamp
@@ -224,9 +200,8 @@ rollout_deadline(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp gate;
 
-	if (a->outdated == 0 || a->phase != APP_RUNNING ||
-	    rollout_wanted(a) == 0)
+	if (a->outdated == 0 || a->phase != APP_RUNNING || wanted(a) == 0)
 		return TSTAMP_NEVER;
-	gate = pool_start_gate(p, app);
+	gate = bounds_gate(a);
 	return gate > p->now ? gate : TSTAMP_NEVER;
 }

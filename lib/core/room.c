@@ -1,17 +1,17 @@
 /*
- * Where the processes of an app are filed: who has room, and who is next.
+ * The lists of an app's processes: which have room, and which is next.
  *
  * A ready process with room is on the room list of as many sessions as it
  * has; see app.h.  `lowest` never lies above a list that has a process: a
  * process that is given a connection moves one list up, so finding the next
- * one looks at one list, rarely at more.
+ * process looks at one list, rarely at more.
  */
 
 #include <assert.h>
 
-#include "core/pool_private.h"
+#include "core/mechanism.h"
 
-/* Of a process that listens itself: parts of one processor. */
+/* A processor in parts: what a process that listens itself may keep busy. */
 #define ROOM_WHOLE 1000
 
 struct ilist *
@@ -22,7 +22,7 @@ room_list(const struct pool *p, uint32_t app, uint32_t sessions)
 
 /* Sessions that one process may be given. */
 static uint32_t
-room_capacity(const struct app *a)
+capacity(const struct app *a)
 {
 	return a->options.concurrency + a->options.prefetch;
 }
@@ -30,8 +30,7 @@ room_capacity(const struct app *a)
 uint32_t
 room_lists(const struct app *a)
 {
-	return a->options.private_queue ? room_capacity(a)
-					: a->options.concurrency;
+	return a->options.private_queue ? capacity(a) : a->options.concurrency;
 }
 
 void
@@ -39,16 +38,16 @@ room_init(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	assert(a->options.concurrency >= 1 &&
-	    room_capacity(a) <= p->limits.sessions);
+	assert(
+	    a->options.concurrency >= 1 && capacity(a) <= p->limits.sessions);
 	for (uint32_t i = 0; i < room_lists(a); i++)
 		ilist_init(room_list(p, app, i));
 	a->lowest = room_lists(a);
 }
 
-/* One of an old generation may not be able to serve as many as new ones. */
+/* A process of an old generation may serve fewer at a time than new ones. */
 static bool
-room_is_bounded(const struct app *a, const struct process *x)
+is_bounded(const struct app *a, const struct process *x)
 {
 	return x->generation != a->generation &&
 	    x->concurrency < a->options.concurrency;
@@ -63,11 +62,11 @@ room_has(const struct pool *p, uint32_t process)
 	return (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !x->cooling && !x->expiring &&
 	    process_sessions(x) <
-	    (room_is_bounded(a, x) ? x->concurrency : room_capacity(a));
+	    (is_bounded(a, x) ? x->concurrency : capacity(a));
 }
 
 static uint32_t
-room_home(const struct pool *p, uint32_t process)
+home_of(const struct pool *p, uint32_t process)
 {
 	const struct process *x = &p->processes[process];
 
@@ -91,7 +90,7 @@ room_home(const struct pool *p, uint32_t process)
 }
 
 static struct ilist *
-room_at(const struct pool *p, uint32_t app, uint32_t home)
+list_at(const struct pool *p, uint32_t app, uint32_t home)
 {
 	switch (home) {
 	case HOME_STARTING:
@@ -114,7 +113,7 @@ room_places(const struct pool *p, uint32_t process)
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
 	uint32_t most =
-	    room_is_bounded(a, x) ? x->concurrency : a->options.concurrency;
+	    is_bounded(a, x) ? x->concurrency : a->options.concurrency;
 
 	if (x->home < HOME_ROOM || process_sessions(x) >= most)
 		return 0;
@@ -145,7 +144,7 @@ room_set_busy(struct pool *p, uint32_t process, uint32_t busy)
 
 /* The sessions of the process that keep it busy have changed. */
 static void
-room_count_busy(struct pool *p, uint32_t process)
+count_busy(struct pool *p, uint32_t process)
 {
 	const struct process *x = &p->processes[process];
 
@@ -163,15 +162,15 @@ room_unfile(struct pool *p, uint32_t process)
 
 	if (x->home == HOME_NONE)
 		return;
-	ilist_remove(room_at(p, x->app, x->home), p->process_links, process);
+	ilist_remove(list_at(p, x->app, x->home), p->process_links, process);
 	a->places -= x->places;
 	x->places = 0;
 	x->home = HOME_NONE;
 }
 
-/* Whether it stands before those that are on its list already. */
+/* Whether the process stands before those that are on its list already. */
 static bool
-room_goes_first(const struct app *a, const struct process *x)
+goes_first(const struct app *a, const struct process *x)
 {
 	if (x->home < HOME_ROOM || x->outdated != 0)
 		return false;
@@ -185,13 +184,13 @@ room_file(struct pool *p, uint32_t process)
 	struct app *a = &p->apps[x->app];
 	struct ilist *l;
 
-	room_count_busy(p, process);
+	count_busy(p, process);
 	room_unfile(p, process);
-	x->home = room_home(p, process);
+	x->home = home_of(p, process);
 	if (x->home == HOME_NONE)
 		return;
-	l = room_at(p, x->app, x->home);
-	if (room_goes_first(a, x))
+	l = list_at(p, x->app, x->home);
+	if (goes_first(a, x))
 		ilist_push_front(l, p->process_links, process);
 	else
 		ilist_push_back(l, p->process_links, process);
@@ -201,9 +200,9 @@ room_file(struct pool *p, uint32_t process)
 		a->lowest = x->home - HOME_ROOM;
 }
 
-/* The one that was used longest ago, of the newest generation. */
+/* The process that was used longest ago, of the newest generation. */
 static uint32_t
-room_rested(const struct pool *p, const struct ilist *l)
+least_recent(const struct pool *p, const struct ilist *l)
 {
 	uint32_t n = l->last;
 
@@ -222,10 +221,10 @@ room_best(struct pool *p, uint32_t app)
 
 		if (ilist_empty(l))
 			continue;
-		/* That one may still have what it was given last. */
+		/* A blind process may still have what it was given last. */
 		if (p->processes[l->first].blind &&
-		    room_goes_first(a, &p->processes[l->first]))
-			return room_rested(p, l);
+		    goes_first(a, &p->processes[l->first]))
+			return least_recent(p, l);
 		return l->first;
 	}
 	return a->prefetching.first;
@@ -244,10 +243,10 @@ room_exists(const struct pool *p, uint32_t app)
 
 /* The first process of the lists from `home` on. */
 static uint32_t
-room_from(const struct pool *p, uint32_t app, uint32_t home)
+first_from(const struct pool *p, uint32_t app, uint32_t home)
 {
 	for (; home < HOME_ROOM + room_lists(&p->apps[app]); home++) {
-		struct ilist *l = room_at(p, app, home);
+		struct ilist *l = list_at(p, app, home);
 
 		if (!ilist_empty(l))
 			return l->first;
@@ -258,7 +257,7 @@ room_from(const struct pool *p, uint32_t app, uint32_t home)
 uint32_t
 room_first(const struct pool *p, uint32_t app)
 {
-	return room_from(p, app, HOME_STARTING);
+	return first_from(p, app, HOME_STARTING);
 }
 
 uint32_t
@@ -269,5 +268,5 @@ room_next(const struct pool *p, uint32_t process)
 
 	if (next != ILIST_NONE)
 		return next;
-	return room_from(p, x->app, x->home + 1);
+	return first_from(p, x->app, x->home + 1);
 }

@@ -6,27 +6,27 @@
  * FastCGI process manager (thresholds, kill interval, slack).
  */
 
-#include "core/pool_private.h"
+#include "core/policy.h"
 
 /*
  * Whether a minimum was lowered under what there is, of an app that has no use
  * for more: what its processes do is nobody's request.
  */
 static bool
-shrink_surplus(const struct pool *p, const struct app *a)
+is_surplus(const struct pool *p, const struct app *a)
 {
 	return app_has_jobs(a) && a->in_state[PROCESS_STARTING] == 0 &&
-	    sizing_kept(p, a) && sizing_lasting(a) > sizing_least(p, a) &&
-	    sizing_lasting(a) > a->options.min_idle;
+	    bounds_kept(p, a) && bounds_lasting(a) > bounds_least(p, a) &&
+	    bounds_lasting(a) > a->options.min_idle;
 }
 
 bool
 shrink_over(const struct pool *p, const struct app *a)
 {
-	return shrink_surplus(p, a) ||
+	return is_surplus(p, a) ||
 	    app_processes(a) > a->options.max_processes + a->surge ||
 	    (p->count > p->max_processes + p->surge &&
-		app_processes(a) > sizing_least(p, a));
+		app_processes(a) > bounds_least(p, a));
 }
 
 /*
@@ -35,7 +35,7 @@ shrink_over(const struct pool *p, const struct app *a)
  * lock has no use for one more, but one fewer would be wanted back.
  */
 static bool
-shrink_barred(const struct app *a)
+is_barred(const struct app *a)
 {
 	return app_demand(a) > 0 || app_waiting(a) > 0 ||
 	    a->in_state[PROCESS_STARTING] > 0 || a->phase != APP_RUNNING;
@@ -43,16 +43,16 @@ shrink_barred(const struct app *a)
 
 /* Whether one fewer would still be enough. */
 static bool
-shrink_allowed(const struct pool *p, const struct app *a)
+is_allowed(const struct pool *p, const struct app *a)
 {
-	return !shrink_barred(a) && sizing_lasting(a) > sizing_least(p, a) &&
+	return !is_barred(a) && bounds_lasting(a) > bounds_least(p, a) &&
 	    (a->options.min_idle == 0 ||
 		a->in_state[PROCESS_IDLE] > a->options.min_idle);
 }
 
 /* When the pace of stops allows one, if it is due at this time. */
 static tstamp
-shrink_paced(const struct app *a, tstamp due)
+paced(const struct app *a, tstamp due)
 {
 	tstamp paced = tstamp_add(a->shrunk, a->options.stop_delay);
 
@@ -60,32 +60,32 @@ shrink_paced(const struct app *a, tstamp due)
 }
 
 static void
-shrink_stop(struct pool *p, uint32_t process, enum process_end why)
+stop(struct pool *p, uint32_t process, enum process_end why)
 {
 	p->apps[p->processes[process].app].shrunk = p->now;
-	lifecycle_tell(p, process, why);
+	(void)lifecycle_stop(p, process, why);
 }
 
 /* --- idle --------------------------------------------------------------- */
 
 /* When the longest idle process may stop; TSTAMP_NEVER: none may. */
 static tstamp
-shrink_idle_due(const struct pool *p, uint32_t app)
+idle_due(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 	uint32_t last = room_list(p, app, 0)->last;
 
 	if (a->options.max_idle_time == 0 || last == ILIST_NONE ||
-	    !shrink_allowed(p, a))
+	    !is_allowed(p, a))
 		return TSTAMP_NEVER;
-	return shrink_paced(
+	return paced(
 	    a, tstamp_add(p->processes[last].used, a->options.max_idle_time));
 }
 
 /* --- load --------------------------------------------------------------- */
 
 static void
-shrink_unmark(struct pool *p, struct app *a)
+unmark(struct pool *p, struct app *a)
 {
 	p->marked -= a->marked;
 	a->marked = 0;
@@ -97,8 +97,8 @@ shrink_needless(const struct pool *p, const struct app *a)
 {
 	uint32_t n = app_ready(a);
 
-	if (!shrink_allowed(p, a) || n <= a->marked ||
-	    sizing_lasting(a) - a->marked <= sizing_least(p, a) ||
+	if (!is_allowed(p, a) || n <= a->marked ||
+	    bounds_lasting(a) - a->marked <= bounds_least(p, a) ||
 	    a->in_state[PROCESS_IDLE] < a->marked + a->options.min_idle)
 		return false;
 	n -= a->marked;
@@ -124,11 +124,11 @@ shrink_mark(struct pool *p, uint32_t app)
 
 /* The process that is needed least; ILIST_NONE: all are. */
 static uint32_t
-shrink_victim(const struct pool *p, uint32_t app)
+victim_of(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (!shrink_allowed(p, a))
+	if (!is_allowed(p, a))
 		return ILIST_NONE;
 	for (uint32_t i = 0; i < a->options.concurrency; i++) {
 		struct ilist *l = room_list(p, app, i);
@@ -151,20 +151,20 @@ shrink_retime(struct pool *p, uint32_t app)
 
 /* Stops one that is marked; without any that can stop the marks drop. */
 static void
-shrink_kill(struct pool *p, uint32_t app)
+kill_marked(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t victim = shrink_victim(p, app);
+	uint32_t victim = victim_of(p, app);
 
 	if (victim == ILIST_NONE) {
-		shrink_unmark(p, a);
+		unmark(p, a);
 		return;
 	}
 	a->marked--;
 	p->marked--;
 	if (a->victims > 0)
 		a->victims--;
-	shrink_stop(p, victim, END_LOAD);
+	stop(p, victim, END_LOAD);
 }
 
 void
@@ -176,27 +176,27 @@ shrink_slack(struct pool *p)
 		if (p->apps[app].marked == 0)
 			continue;
 		while (p->apps[app].marked > 0)
-			shrink_kill(p, app);
-		pool_revisit(p, app);
+			kill_marked(p, app);
+		tables_revisit(p, app);
 	}
 }
 
 /* When the next of the marked is due to stop. */
 static tstamp
-shrink_kill_due(const struct app *a)
+kill_due(const struct app *a)
 {
 	if (a->victims > 0)
-		return shrink_paced(a, 0);
+		return paced(a, 0);
 	return a->marked > 0 ? a->kill_at : TSTAMP_NEVER;
 }
 
 static void
-shrink_marked(struct pool *p, uint32_t app)
+stop_marked(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (shrink_barred(a))
-		shrink_unmark(p, a);
+	if (is_barred(a))
+		unmark(p, a);
 	if (a->marked > 0 && a->kill_at <= p->now) {
 		a->victims = a->marked;
 		a->kill_at = tstamp_add(a->kill_at, a->options.kill_interval);
@@ -204,8 +204,8 @@ shrink_marked(struct pool *p, uint32_t app)
 			a->kill_at =
 			    tstamp_add(p->now, a->options.kill_interval);
 	}
-	while (a->victims > 0 && shrink_kill_due(a) <= p->now)
-		shrink_kill(p, app);
+	while (a->victims > 0 && kill_due(a) <= p->now)
+		kill_marked(p, app);
 }
 
 /* --- all ---------------------------------------------------------------- */
@@ -217,15 +217,14 @@ shrink_update(struct pool *p, uint32_t app)
 	struct ilist *idle = room_list(p, app, 0);
 
 	while (shrink_over(p, a) && !ilist_empty(idle))
-		lifecycle_tell(p, idle->last, END_RESIZED);
-	while (shrink_idle_due(p, app) <= p->now)
-		shrink_stop(p, idle->last, END_IDLE);
-	shrink_marked(p, app);
+		(void)lifecycle_stop(p, idle->last, END_RESIZED);
+	while (idle_due(p, app) <= p->now)
+		stop(p, idle->last, END_IDLE);
+	stop_marked(p, app);
 }
 
 tstamp
 shrink_deadline(const struct pool *p, uint32_t app)
 {
-	return tstamp_min(
-	    shrink_idle_due(p, app), shrink_kill_due(&p->apps[app]));
+	return tstamp_min(idle_due(p, app), kill_due(&p->apps[app]));
 }

@@ -1,6 +1,6 @@
 /*
- * More processes: to keep the minimum and the spare ones, for those who wait,
- * and for a load that is high.
+ * More processes: to keep the minimum and the spare ones, for connections
+ * that wait, and for a load that is high.
  *
  * Sources: AnyEvent::Fork::Pool (`start`: how long all must be busy; `idle`),
  * Passenger's ApplicationPool text (a minimum that is kept, spawning kept to
@@ -8,115 +8,69 @@
  * the FastCGI process manager (load).
  */
 
-#include "core/pool_private.h"
-
-bool
-sizing_kept(const struct pool *p, const struct app *a)
-{
-	return p->phase == POOL_RUNNING && a->phase == APP_RUNNING;
-}
-
-uint32_t
-sizing_least(const struct pool *p, const struct app *a)
-{
-	return sizing_kept(p, a) && !a->renewing ? a->options.min_processes : 0;
-}
-
-uint32_t
-sizing_lasting(const struct app *a)
-{
-	return app_processes(a) - a->expiring;
-}
-
-/* How many more the app's own ceiling allows. */
-static uint32_t
-sizing_under_own(const struct app *a)
-{
-	uint32_t n = app_processes(a);
-
-	return n < a->options.max_processes ? a->options.max_processes - n : 0;
-}
+#include "core/policy.h"
 
 static uint32_t
-sizing_min(uint32_t a, uint32_t b)
+least_of(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
-/* Failed starts in a row pause all growth but for a trial now and then. */
-static bool
-sizing_on_trial(const struct app *a)
-{
-	return a->failed_starts >= a->options.start_limit;
-}
-
-/* No start before this time. */
-static tstamp
-sizing_gate(const struct app *a)
-{
-	const struct backoff *b = &a->backoff;
-	tspan most = a->options.restart_delay_max;
-	/* It may have been made shorter meanwhile. */
-	tstamp gate =
-	    tstamp_min(b->until, tstamp_add(b->failed_at, most + most / 4));
-
-	if (sizing_on_trial(a))
-		gate = tstamp_add(b->failed_at, most);
-	else if (app_demand(a) > 0 && app_ready(a) == 0 && b->delay != 0)
-		gate = tstamp_min(
-		    gate, tstamp_add(b->failed_at, a->options.restart_delay));
-	return gate > a->rest_until ? gate : a->rest_until;
-}
-
-tstamp
-pool_start_gate(const struct pool *p, uint32_t app)
-{
-	return sizing_gate(&p->apps[app]);
-}
+/* --- for the minimum and for waiters ------------------------------------- */
 
 /* What is missing to the minimum, or to replace what is about to leave. */
 static uint32_t
-sizing_missing(const struct pool *p, const struct app *a)
+missing_of(const struct pool *p, const struct app *a)
 {
-	uint32_t lasting = sizing_lasting(a), least = sizing_least(p, a);
+	uint32_t lasting = bounds_lasting(a), least = bounds_least(p, a);
 
-	if (!sizing_kept(p, a))
+	if (!bounds_kept(p, a))
 		return 0;
 	if (lasting < least)
 		return least - lasting;
-	/* Who was refused does not wait, and yet asks for a process. */
+	/* A refused connection does not wait, and yet asks for a process. */
 	return a->refused_while_down && lasting == 0 ? 1 : 0;
+}
+
+/* Since when the longest waiting connection waits, prefetched or not. */
+static tstamp
+waiting_since(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp at = queue_since(p, app);
+
+	if (!ilist_empty(&a->prefetched))
+		at = tstamp_min(at, p->conns[a->prefetched.first].arrived);
+	return at;
 }
 
 /* When the pace of growth allows the next step. */
 static tstamp
-sizing_paced(const struct pool *p, uint32_t app)
+paced(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp from = pool_waiting_since(p, app);
+	tstamp from = waiting_since(p, app);
 
 	if (a->renewing)
 		return 0;
-	if (!ilist_empty(&a->prefetched))
-		from = tstamp_min(from, p->conns[a->prefetched.first].arrived);
 	return tstamp_add(
 	    from > a->grown ? from : a->grown, a->options.start_delay);
 }
 
-/* When the next growth is due; TSTAMP_NEVER: nobody waits, or none may be. */
+/* When the next growth is due; TSTAMP_NEVER: none is wanted, or may be. */
 static tstamp
-sizing_due(const struct pool *p, uint32_t app)
+growth_due(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (app_demand(a) == 0 || sizing_under_own(a) == 0)
+	if (app_demand(a) == 0 || bounds_under_own(a) == 0)
 		return TSTAMP_NEVER;
-	return sizing_lasting(a) == 0 ? 0 : sizing_paced(p, app);
+	return bounds_lasting(a) == 0 ? 0 : paced(p, app);
 }
 
-/* What the waiters need beyond those that are starting. */
+/* What the waiters need beyond processes that are starting. */
 static uint32_t
-sizing_need(const struct app *a)
+need_of(const struct app *a)
 {
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 	uint32_t each = a->renewing ? 1 : a->options.concurrency;
@@ -127,76 +81,37 @@ sizing_need(const struct app *a)
 
 /* How many starts the waiters call for now; those starting count for it. */
 static uint32_t
-sizing_step(struct pool *p, uint32_t app)
+step(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	uint32_t starting = a->in_state[PROCESS_STARTING];
-	uint32_t pace = a->pace, need = sizing_need(a);
+	uint32_t pace = a->pace, need = need_of(a);
 
-	if (sizing_paced(p, app) > p->now)
+	if (paced(p, app) > p->now)
 		return 1; /* the first, which no pace holds up */
 	a->grown = p->now;
 	if (a->options.start_delay == 0 || a->renewing)
 		return need;
-	a->pace = sizing_min(2 * pace, 1u << 16);
-	return sizing_min(need, pace > starting ? pace - starting : 0);
-}
-
-uint32_t
-sizing_allowed(const struct app *a, uint32_t n)
-{
-	if (sizing_on_trial(a))
-		n = sizing_min(n, a->in_state[PROCESS_STARTING] == 0 ? 1 : 0);
-	return sizing_min(n, sizing_under_own(a));
+	a->pace = least_of(2 * pace, 1u << 16);
+	return least_of(need, pace > starting ? pace - starting : 0);
 }
 
 static void
-sizing_start(struct pool *p, uint32_t app, uint32_t n, bool missing)
+start(struct pool *p, uint32_t app, uint32_t n, bool missing)
 {
-	n = sizing_allowed(&p->apps[app], n);
+	n = bounds_allowed(&p->apps[app], n);
 	if (n > 0)
 		shrink_slack(p);
 	for (; n > 0; n--) {
-		/* A place that is free now is for those who came before. */
+		/* A place that is free now goes to the line first. */
 		if (places_free(p) == 0 ||
 		    (!missing && !ilist_empty(&p->places))) {
 			places_want(p, app, n, missing);
 			return;
 		}
-		lifecycle_begin(p, app);
+		lifecycle_start(p, app);
 	}
 	places_drop(p, app);
-}
-
-bool
-sizing_paused(const struct pool *p, const struct app *a)
-{
-	return a->phase >= APP_STOPPING || p->phase == POOL_ENDING ||
-	    sizing_gate(a) > p->now;
-}
-
-static void
-sizing_grow(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	uint32_t missing;
-
-	if (app_demand(a) == 0) {
-		a->pace = 1;
-		a->grown = 0;
-	}
-	if (sizing_paused(p, a)) {
-		places_drop(p, app);
-		return;
-	}
-	missing = sizing_missing(p, a);
-	if (missing > 0)
-		sizing_start(p, app, missing, true);
-	else if (sizing_due(p, app) <= p->now)
-		sizing_start(p, app, sizing_step(p, app), false);
-	else if (sizing_due(p, app) == TSTAMP_NEVER)
-		places_drop(p, app);
-	spare_begin(p, app);
 }
 
 void
@@ -206,31 +121,156 @@ sizing_take_place(struct pool *p, uint32_t app)
 	uint32_t n, wanted = a->wanted;
 
 	places_drop(p, app);
-	if (sizing_paused(p, a))
+	if (bounds_paused(p, a))
 		return;
-	n = sizing_missing(p, a);
+	n = missing_of(p, a);
 	if (n > 0) {
-		sizing_start(p, app, n, true);
+		start(p, app, n, true);
 		return;
 	}
-	n = sizing_allowed(a, sizing_min(wanted, sizing_need(a)));
+	n = bounds_allowed(a, least_of(wanted, need_of(a)));
 	if (n == 0)
 		return;
-	lifecycle_begin(p, app);
+	lifecycle_start(p, app);
 	if (n > 1)
 		places_want(p, app, n - 1, false);
 }
 
-/* --- load --------------------------------------------------------------- */
+/* --- for no connection that waits yet ------------------------------------ */
 
-/* When the load estimate is next of use. */
-static tstamp
-sizing_update_due(const struct pool *p, uint32_t app)
+/* Starts one process, only where there is a place for it now. */
+static bool
+add_spare(struct pool *p, uint32_t app)
+{
+	if (bounds_allowed(&p->apps[app], 1) == 0)
+		return false;
+	shrink_slack(p);
+	if (places_free(p) == 0 || !ilist_empty(&p->places))
+		return false;
+	lifecycle_start(p, app);
+	return true;
+}
+
+/* Starts the processes that the app begins with, as far as places go. */
+static void
+begin(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	while (bounds_kept(p, a) && bounds_lasting(a) < a->first &&
+	    bounds_lasting(a) < a->options.min_idle && add_spare(p, app))
+		;
+	/* Those that found no place now come one by one, as others do. */
+	a->first = 0;
+}
+
+void
+sizing_grow(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t missing;
+
+	if (app_demand(a) == 0) {
+		a->pace = 1;
+		a->grown = 0;
+	}
+	if (bounds_paused(p, a)) {
+		places_drop(p, app);
+		return;
+	}
+	missing = missing_of(p, a);
+	if (missing > 0)
+		start(p, app, missing, true);
+	else if (growth_due(p, app) <= p->now)
+		start(p, app, step(p, app), false);
+	else if (growth_due(p, app) == TSTAMP_NEVER)
+		places_drop(p, app);
+	begin(p, app);
+}
+
+tstamp
+sizing_grow_deadline(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp at;
+
+	if (a->wants_place || a->phase >= APP_STOPPING ||
+	    p->phase == POOL_ENDING)
+		return TSTAMP_NEVER;
+	at = missing_of(p, a) > 0 || a->first > 0 ? 0 : growth_due(p, app);
+	if (at == TSTAMP_NEVER)
+		return at;
+	if (at < bounds_gate(a))
+		at = bounds_gate(a);
+	/*
+	 * What is due and was not done just now is held up by a ceiling or by
+	 * a start under way: not time ends that, but an event.
+	 */
+	return at > p->now ? at : TSTAMP_NEVER;
+}
+
+/* Whether there are fewer idle or starting processes than min_idle. */
+static bool
+is_short(const struct pool *p, const struct app *a)
+{
+	uint32_t spare =
+	    a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_STARTING];
+
+	return spare < a->options.min_idle &&
+	    app_processes(a) < a->options.max_processes && bounds_kept(p, a) &&
+	    !a->renewing && !a->failed;
+}
+
+static void
+deny(struct pool *p, struct app *a, bool denied)
+{
+	p->denied += (denied ? 1u : 0u) - (a->spare_denied ? 1u : 0u);
+	a->spare_denied = denied;
+}
+
+void
+sizing_spare(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (a->options.min_idle == 0 && a->short_since == 0)
+		return;
+	deny(p, a, false);
+	if (!is_short(p, a))
+		a->short_since = 0;
+	else if (a->short_since == 0)
+		a->short_since = p->now;
+	while (is_short(p, a) && !bounds_paused(p, a) &&
+	    tstamp_add(a->short_since, a->options.start_delay) <= p->now) {
+		if (!add_spare(p, app)) {
+			deny(p, a, true);
+			return;
+		}
+		a->short_since = p->now;
+	}
+}
+
+tstamp
+sizing_spare_deadline(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp due;
+
+	if (a->short_since == 0 || a->spare_denied ||
+	    a->phase >= APP_STOPPING || p->phase == POOL_ENDING)
+		return TSTAMP_NEVER;
+	due = tstamp_add(a->short_since, a->options.start_delay);
+	return due < bounds_gate(a) ? bounds_gate(a) : due;
+}
+
+/* --- for the load --------------------------------------------------------- */
+
+tstamp
+sizing_estimate_deadline(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if ((!a->options.sessions && !a->options.listens) ||
-	    a->phase >= APP_STOPPING ||
+	if (app_has_jobs(a) || a->phase >= APP_STOPPING ||
 	    (load_at_rest(&a->load) && !shrink_needless(p, a)))
 		return TSTAMP_NEVER;
 	return tstamp_add(a->load.updated, a->options.update_interval);
@@ -238,37 +278,25 @@ sizing_update_due(const struct pool *p, uint32_t app)
 
 /* Whether the load estimate calls for one more process. */
 static bool
-sizing_overloaded(const struct pool *p, const struct app *a)
+is_overloaded(const struct pool *p, const struct app *a)
 {
-	return sizing_kept(p, a) && !a->renewing && !sizing_paused(p, a) &&
+	return bounds_kept(p, a) && !a->renewing && !bounds_paused(p, a) &&
 	    a->in_state[PROCESS_STARTING] == 0 && app_ready(a) > 0 &&
 	    !load_at_rest(&a->load) &&
 	    app_load(a, p->now) >= a->options.grow_threshold;
 }
 
-static void
+void
 sizing_estimate(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	const struct app_options *o = &a->options;
 
-	if (sizing_update_due(p, app) > p->now)
+	if (sizing_estimate_deadline(p, app) > p->now)
 		return;
 	load_update(&a->load, o->gain, o->update_interval, p->now);
-	if (!sizing_overloaded(p, a) || !spare_add(p, app))
+	if (!is_overloaded(p, a) || !add_spare(p, app))
 		shrink_mark(p, app);
-}
-
-/* --- all ---------------------------------------------------------------- */
-
-void
-sizing_update(struct pool *p, uint32_t app)
-{
-	shrink_update(p, app);
-	rollout_update(p, app);
-	sizing_grow(p, app);
-	spare_keep(p, app);
-	sizing_estimate(p, app);
 }
 
 void
@@ -279,40 +307,4 @@ sizing_release(struct pool *p, uint32_t app)
 	p->marked -= a->marked;
 	p->surge -= a->surge;
 	p->denied -= a->spare_denied ? 1 : 0;
-}
-
-/* When waiters, or a minimum that is not kept, bring the next start. */
-static tstamp
-sizing_start_due(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-	tstamp start;
-
-	if (a->wants_place)
-		return TSTAMP_NEVER;
-	start =
-	    sizing_missing(p, a) > 0 || a->first > 0 ? 0 : sizing_due(p, app);
-	if (start == TSTAMP_NEVER)
-		return start;
-	if (start < sizing_gate(a))
-		start = sizing_gate(a);
-	/*
-	 * What is due and was not done just now is held up by a ceiling or by
-	 * a start under way: not time ends that, but an event.
-	 */
-	return start > p->now ? start : TSTAMP_NEVER;
-}
-
-tstamp
-sizing_deadline(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-	tstamp at =
-	    tstamp_min(shrink_deadline(p, app), sizing_update_due(p, app));
-
-	if (a->phase >= APP_STOPPING || p->phase == POOL_ENDING)
-		return at;
-	at = tstamp_min(at, rollout_deadline(p, app));
-	at = tstamp_min(at, spare_deadline(p, app));
-	return tstamp_min(at, sizing_start_due(p, app));
 }

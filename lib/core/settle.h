@@ -1,0 +1,32 @@
+#ifndef CORE_SETTLE_H
+#define CORE_SETTLE_H
+
+/*
+ * What follows from a fact.  A fact begins with settle_at(), notes what
+ * happened, and ends with settle_app() for the app it concerns.
+ */
+
+#include "core/policy.h"
+
+/* Time has come to `now`; it never goes back. */
+void settle_at(struct pool *p, tstamp now);
+
+/* Everything that follows for the app. */
+void settle_app(struct pool *p, uint32_t app);
+
+/* Gives places that became free to the apps that wait for them. */
+void settle_places(struct pool *p);
+
+/* Resumes an app that is pending for want of a connection's number. */
+void settle_numbers(struct pool *p);
+
+/* Does what is due in the life of a process, and what follows from it. */
+void settle_process(struct pool *p, uint32_t process);
+
+/* When the app must be settled if nothing happens to it before. */
+tstamp settle_deadline(const struct pool *p, uint32_t app);
+
+/* Moves the app's deadline to that time, if that is earlier. */
+void settle_arm(struct pool *p, uint32_t app);
+
+#endif
