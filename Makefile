@@ -170,18 +170,7 @@ E2E_WORKERS = \
 FCGI_WORKERS = tests/e2e/workers/fcgi.c
 
 # What e2e helpers and benches share: build/support.a.
-SUPPORT_SRCS = \
-    tests/bench/bench.c \
-    tests/bench/locks.c \
-    tests/bench/lockserver.c \
-    tests/bench/figures.c \
-    tests/bench/proc.c \
-    tests/bench/server.c \
-    tests/support/client.c \
-    tests/support/clients.c \
-    tests/support/endpoint.c \
-    tests/support/options.c \
-    tests/support/samples.c
+SUPPORT_SRCS = $(wildcard tests/support/*.c)
 
 # Run by make bench, in this order: build/bench/NAME.
 BENCHES = \
@@ -199,14 +188,7 @@ BENCHES = \
 BENCH_SCRIPTS = tests/bench/php
 
 # Programs the benches start.
-BENCH_HELPERS = \
-    tests/bench/echo.c \
-    tests/bench/forker.c \
-    tests/bench/idle.c \
-    tests/bench/paced.c \
-    tests/bench/pass.c \
-    tests/bench/shared.c \
-    tests/bench/worker.c
+BENCH_HELPERS = $(wildcard tests/bench/programs/*.c)
 
 # libFuzzer targets: build/fuzz/bin/NAME. FUZZ_TIME=60 is for each of them.
 FUZZERS = tests/fuzz/conf.c \
@@ -598,7 +580,7 @@ $(BUILD)/bench/%: $(OBJ)/tests/bench/%.o $(SUPPORT_A) $(ARCHIVES)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CONFUSE_LIBS) $(LIBBSD_LIBS) -lm
 
 # Thousands of them: nothing to load, nothing to relocate.
-$(BUILD)/bench/idle: $(OBJ)/tests/bench/idle.o
+$(BUILD)/bench/programs/idle: $(OBJ)/tests/bench/programs/idle.o
 	@mkdir -p $(@D)
 	$(CC) -static $(LDFLAGS) -o $@ $^
 

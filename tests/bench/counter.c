@@ -42,13 +42,13 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "../support/bench.h"
 #include "../support/clients.h"
+#include "../support/locks.h"
+#include "../support/lockserver.h"
 #include "../support/options.h"
+#include "../support/proc.h"
 #include "../support/samples.h"
-#include "bench.h"
-#include "locks.h"
-#include "lockserver.h"
-#include "proc.h"
 
 enum {
 	CONNS_MAX = 500,

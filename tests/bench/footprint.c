@@ -29,11 +29,11 @@
 #include <sysexits.h>
 #include <time.h>
 
+#include "../support/bench.h"
 #include "../support/clients.h"
 #include "../support/options.h"
-#include "bench.h"
-#include "proc.h"
-#include "server.h"
+#include "../support/proc.h"
+#include "../support/server.h"
 
 static const int sizes[] = { 8, 1000, 5000 };
 

@@ -44,14 +44,14 @@
 #include <sysexits.h>
 #include <time.h>
 
+#include "../support/bench.h"
 #include "../support/clients.h"
+#include "../support/figures.h"
 #include "../support/options.h"
+#include "../support/proc.h"
 #include "../support/samples.h"
-#include "bench.h"
-#include "figures.h"
-#include "proc.h"
-#include "server.h"
-#include "spin.h"
+#include "../support/server.h"
+#include "../support/spin.h"
 
 /* About what a connection costs beyond its work: sizes the runs. */
 enum {

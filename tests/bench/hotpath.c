@@ -30,11 +30,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../support/bench.h"
 #include "../support/clients.h"
 #include "../support/options.h"
-#include "bench.h"
-#include "proc.h"
-#include "server.h"
+#include "../support/proc.h"
+#include "../support/server.h"
 
 #define ATTACH_LIMIT TSPAN_SECONDS(5)
 

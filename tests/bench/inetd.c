@@ -18,11 +18,11 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "../support/bench.h"
 #include "../support/clients.h"
 #include "../support/options.h"
 #include "../support/samples.h"
-#include "bench.h"
-#include "server.h"
+#include "../support/server.h"
 
 static const struct {
 	enum server_name name;

@@ -24,11 +24,11 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "../support/bench.h"
 #include "../support/clients.h"
 #include "../support/options.h"
 #include "../support/samples.h"
-#include "bench.h"
-#include "server.h"
+#include "../support/server.h"
 
 enum {
 	SHORT_USEC = 1000,

@@ -1,5 +1,5 @@
-#ifndef BENCH_LOCKS_H
-#define BENCH_LOCKS_H
+#ifndef SUPPORT_LOCKS_H
+#define SUPPORT_LOCKS_H
 
 /*
  * Loads for a server of locks.  Each runs for about `span` on connections that

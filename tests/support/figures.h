@@ -1,9 +1,9 @@
-#ifndef BENCH_FIGURES_H
-#define BENCH_FIGURES_H
+#ifndef SUPPORT_FIGURES_H
+#define SUPPORT_FIGURES_H
 
 /* One server's lines in the table of handover: a sample of each a round. */
 
-#include "../support/samples.h"
+#include "samples.h"
 
 enum figure {
 	FIGURE_RATE, /* connections a second */

@@ -1,5 +1,5 @@
-#ifndef BENCH_BENCH_H
-#define BENCH_BENCH_H
+#ifndef SUPPORT_BENCH_H
+#define SUPPORT_BENCH_H
 
 /* What the drivers have in common: a folder, two processors, addresses. */
 
@@ -25,6 +25,12 @@ void bench_pin(struct bench *b);
 /* An address nobody listens on, of "tcp" or "unix", in pool.conf's words. */
 void bench_address(
     struct bench *b, const char *transport, char *out, size_t size);
+
+/* The path of a program that benches start: programs/NAME beside this one. */
+void bench_program(const char *name, char *out, size_t size);
+
+/* The absolute path of a program of the folder $BIN, or of this one. */
+void bench_product(const char *name, char *out, size_t size);
 
 /* Removes a folder and all in it, one level of folders deep. */
 void bench_remove(const char *folder);

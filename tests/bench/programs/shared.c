@@ -20,7 +20,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "../support/endpoint.h"
+#include "../../support/endpoint.h"
 
 enum {
 	WORKERS_MAX = 10000

@@ -16,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../support/clients.h"
+#include "bench.h"
+#include "clients.h"
 #include "proc.h"
 #include "server.h"
 
@@ -36,7 +37,7 @@ struct command {
 
 struct server_kind {
 	const char *title;
-	bool ours; /* from the folder of this program, not of apppoold */
+	bool ours; /* a program of the benches, not apppoold */
 	const char *mode; /* of `worker` */
 	void (*command)(const struct server *s, const struct server_plan *plan,
 	    struct command *c);
@@ -65,30 +66,13 @@ server_title(enum server_name name)
 	return kinds[name].title;
 }
 
-/* The absolute path of a program beside this one, or of the top folder. */
 static void
 server_program(bool ours, const char *name, char out[PATHS])
 {
-	const char *bin = getenv("BIN");
-	char folder[SERVER_PATH], *real;
-	ssize_t n;
-
-	if (ours) {
-		n = readlink("/proc/self/exe", folder, sizeof(folder) - 1);
-		if (n == -1)
-			err(EX_OSERR, "/proc/self/exe");
-		folder[n] = '\0';
-		*strrchr(folder, '/') = '\0';
-	} else {
-		if (bin == NULL)
-			bin = ".";
-		real = realpath(bin, NULL);
-		(void)strlcpy(
-		    folder, real == NULL ? bin : real, sizeof(folder));
-		free(real);
-	}
-	if (snprintf(out, PATHS, "%s/%s", folder, name) >= PATHS)
-		errx(EX_SOFTWARE, "%s: the path is too long", folder);
+	if (ours)
+		bench_program(name, out, PATHS);
+	else
+		bench_product(name, out, PATHS);
 }
 
 bool

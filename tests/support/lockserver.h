@@ -1,5 +1,5 @@
-#ifndef BENCH_LOCKSERVER_H
-#define BENCH_LOCKSERVER_H
+#ifndef SUPPORT_LOCKSERVER_H
+#define SUPPORT_LOCKSERVER_H
 
 /*
  * Servers of locks that are compared: apppoold's, Debian's poolcounterd, and
@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-#include "../support/endpoint.h"
 #include "bench.h"
+#include "endpoint.h"
 
 enum lockserver_name {
 	LOCKSERVER_ECHO,

@@ -1,5 +1,5 @@
-#ifndef BENCH_SERVER_H
-#define BENCH_SERVER_H
+#ifndef SUPPORT_SERVER_H
+#define SUPPORT_SERVER_H
 
 /*
  * The servers that are compared: apppoold, and the baselines beside it.  Each
@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-#include "../support/endpoint.h"
 #include "core/tstamp.h"
+#include "endpoint.h"
 
 enum server_name {
 	SERVER_SHARED, /* the workers accept by themselves */

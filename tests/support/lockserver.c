@@ -39,18 +39,6 @@ lockserver_title(enum lockserver_name name)
 	return titles[name];
 }
 
-/* Beside this program. */
-static void
-helper_path(const char *name, char out[PATHS])
-{
-	ssize_t n = readlink("/proc/self/exe", out, PATHS - 32);
-
-	if (n == -1)
-		err(EX_OSERR, "/proc/self/exe");
-	out[n] = '\0';
-	(void)strlcpy(strrchr(out, '/') + 1, name, 16);
-}
-
 /* Installed, or where contrib/peers unpacks it. */
 static bool
 original_path(char out[PATHS])
@@ -76,7 +64,7 @@ write_conf(struct lockserver *s, struct bench *b, const char *address,
 
 	if (f == NULL)
 		err(EX_CANTCREAT, "%s", path);
-	helper_path("worker", worker);
+	bench_program("worker", worker, sizeof(worker));
 	(void)snprintf(s->app, sizeof(s->app), "unix:%s/app", b->folder);
 	(void)fprintf(f,
 	    "control = \"\"\n"
@@ -151,7 +139,6 @@ lockserver_start(
     struct lockserver *s, enum lockserver_name name, struct bench *b)
 {
 	char address[128], host[64], program[PATHS], conf[PATHS];
-	const char *bin = getenv("BIN");
 	const char *argv[4] = { program, address };
 
 	s->name = name;
@@ -159,7 +146,7 @@ lockserver_start(
 		bench_address(b, "tcp", address, sizeof(address));
 	switch (name) {
 	case LOCKSERVER_ECHO:
-		helper_path("echo", program);
+		bench_program("echo", program, sizeof(program));
 		break;
 	case LOCKSERVER_ORIGINAL:
 		if (!original_path(program))
@@ -175,8 +162,7 @@ lockserver_start(
 		argv[2] = host;
 		break;
 	default:
-		(void)snprintf(program, sizeof(program), "%s/apppoold",
-		    bin == NULL ? "." : bin);
+		bench_product("apppoold", program, sizeof(program));
 		(void)snprintf(conf, sizeof(conf), "%s/pool.conf", b->folder);
 		write_conf(s, b, address, conf);
 		argv[1] = "-c";

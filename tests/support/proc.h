@@ -1,5 +1,5 @@
-#ifndef BENCH_PROC_H
-#define BENCH_PROC_H
+#ifndef SUPPORT_PROC_H
+#define SUPPORT_PROC_H
 
 /* What the kernel tells of another process. */
 

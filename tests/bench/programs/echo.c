@@ -18,7 +18,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "../support/endpoint.h"
+#include "../../support/endpoint.h"
 
 enum {
 	BATCH = 256,

@@ -17,7 +17,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "../support/endpoint.h"
+#include "../../support/endpoint.h"
 
 static void
 serve(int conn, char **argv)

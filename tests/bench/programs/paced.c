@@ -15,9 +15,9 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "../support/clients.h"
-#include "../support/options.h"
-#include "../support/samples.h"
+#include "../../support/clients.h"
+#include "../../support/options.h"
+#include "../../support/samples.h"
 
 static const char usage[] = "paced --to HOST:PORT [--path PATH] [--rate N] "
 			    "[--seconds N] [--seed N]";

@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "spin.h"
+#include "../../support/spin.h"
 
 static size_t
 work_sleep(uint64_t usec, char *answer, size_t size)

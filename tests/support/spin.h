@@ -1,5 +1,5 @@
-#ifndef BENCH_SPIN_H
-#define BENCH_SPIN_H
+#ifndef SUPPORT_SPIN_H
+#define SUPPORT_SPIN_H
 
 /*
  * Work for a processor that costs the same whoever asks for it: rounds of

@@ -4,6 +4,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "../support/endpoint.h"
 #include "bench.h"
+#include "endpoint.h"
 
 void
 bench_init(struct bench *b)
@@ -73,6 +74,37 @@ bench_address(struct bench *b, const char *transport, char *out, size_t size)
 		err(EX_OSERR, "no port on 127.0.0.1");
 	(void)close(fd);
 	(void)snprintf(out, size, "127.0.0.1:%d", endpoint_port(&at));
+}
+
+static void
+bench_path(const char *folder, const char *name, char *out, size_t size)
+{
+	if ((size_t)snprintf(out, size, "%s/%s", folder, name) >= size)
+		errx(EX_SOFTWARE, "%s/%s: the path is too long", folder, name);
+}
+
+void
+bench_program(const char *name, char *out, size_t size)
+{
+	char folder[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", folder, sizeof(folder) - 16);
+
+	if (n == -1)
+		err(EX_OSERR, "/proc/self/exe");
+	folder[n] = '\0';
+	(void)strcpy(strrchr(folder, '/'), "/programs");
+	bench_path(folder, name, out, size);
+}
+
+void
+bench_product(const char *name, char *out, size_t size)
+{
+	const char *bin = getenv("BIN");
+	char folder[PATH_MAX];
+
+	if (realpath(bin == NULL ? "." : bin, folder) == NULL)
+		err(EX_UNAVAILABLE, "%s", bin);
+	bench_path(folder, name, out, size);
 }
 
 static void
