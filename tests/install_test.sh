@@ -27,6 +27,18 @@ testWhatIsInstalled() {
 	done
 }
 
+testEveryManualPageIsInstalledInItsSection() {
+	for page in man/*; do
+		assertTrue "$page" "[ -s '$ROOT/usr/share/man/man${page##*.}/\
+${page##*/}' ]"
+	done
+}
+
+testEveryExampleIsInstalled() {
+	assertEquals "$(ls etc/examples)" \
+	    "$(ls "$ROOT/usr/share/doc/apppoold/examples")"
+}
+
 testInstallingTwiceIsTheSame() {
 	before=$(installed)
 	install_as install DESTDIR="$ROOT" PREFIX=/usr

@@ -111,13 +111,13 @@ testEachHeaderHasItsOwnGuard() {
 		FNR == 1 { print $2 }' {} + | sort | uniq -d)"
 }
 
-# Of lib every source is built, by wildcard.
-testEverySourceOfTheTestsIsInTheMakefile() {
-	assertEquals '' "$(find tests contrib -name '*.c' |
-	    grep -vE '^tests/(support|bench/programs)/' |
-	    while read -r source; do
-		grep -qF "$source" Makefile || echo "$source"
-	    done)"
+# The Makefile finds tests by their names.
+testEveryFileOfTestsIsNamedAsATestOrAsWhatTestsUse() {
+	assertEquals '' "$(find tests/unit -name '*.c' ! -name '*_test.c')"
+	assertEquals tests/sim/pareto.c \
+	    "$(find tests/sim -name '*.c' ! -name '*_test.c')"
+	assertEquals '' "$(find tests/e2e -name '*.sh' ! -name '*_test.sh' \
+	    ! -name '*_help.sh' ! -name lib.sh ! -name systemd_boot.sh)"
 }
 
 testTheProgramIsHardened() {
