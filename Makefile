@@ -3,6 +3,11 @@
 
 VERSION = 0.1.0
 
+# All processors, unless -j says how many.
+ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
 # ---------------------------------------------------------------- settings
 
 PREFIX = /usr/local
@@ -25,7 +30,8 @@ BIN = .
 SANITIZE =
 # Seconds for each fuzzer.
 FUZZ_TIME = 10
-LANES = 2
+# Tests wait more than they compute.
+LANES = $(shell expr 2 \* $$(nproc))
 
 # What contrib/install and the tests are told.
 export BUILD BIN DESTDIR VERSION PREFIX SYSCONFDIR SBINDIR BINDIR LIBDIR \
@@ -90,7 +96,13 @@ FUZZERS = $(call programs,tests/fuzz/*.c)
 
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = $(wildcard tests/*_test.sh)
-E2E_TESTS = $(wildcard tests/e2e/*_test.sh)
+# The longest come first, so that all lanes end together.
+E2E_LONG = $(patsubst %,tests/e2e/%_test.sh,restart listen flood requests \
+    examples refusal hang accept_end death reload agreement)
+E2E_TESTS = $(E2E_LONG) \
+    $(filter-out $(E2E_LONG),$(wildcard tests/e2e/*_test.sh))
+# Figures of time, in which a sanitizer finds nothing.
+FIGURES_TESTS = tests/e2e/agreement_test.sh
 
 C_FILES = $(shell find lib etc tests contrib apppoold.c -name '*.[ch]')
 SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
@@ -99,7 +111,7 @@ SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
 
 # ---------------------------------------------------------------- targets
 
-.PHONY: all tests asan suite check check-asan bench pareto fuzz fuzzers lint \
+.PHONY: all tests asan check check-asan bench pareto fuzz fuzzers lint \
     format-check shell-check install uninstall dist deps run clean FORCE
 .DELETE_ON_ERROR:
 # Objects of programs with one source are kept.
@@ -121,6 +133,9 @@ run: all
 
 tests: all $(UNIT_TESTS) $(E2E_PROGRAMS)
 
+check: tests
+	@tests/run -j $(LANES) $(UNIT_TESTS) $(TREE_TESTS) $(E2E_TESTS)
+
 # The same for the sanitizers, in a tree of its own; more than -O1 takes longer
 # to build than it saves.
 ASAN = $(BUILD)/asan
@@ -128,19 +143,10 @@ asan: deps
 	@$(MAKE) --no-print-directory BUILD=$(ASAN) BIN=$(ASAN) \
 	    CFLAGS='-O1 -g' SANITIZE=address,undefined BOOTSTRAP=: tests
 
-# One build's suite; check is that of the ordinary and the sanitizers' build.
-SUITE = BUILD=$(BUILD) BIN=$(BIN) $(UNIT_TESTS) $(TREE_TESTS) $(E2E_TESTS)
-SUITE_ASAN = BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
-    $(UNIT_TESTS:$(BUILD)/%=$(ASAN)/%) $(E2E_TESTS)
-
-suite: tests
-	@tests/run -j $(LANES) $(SUITE)
-
 check-asan: asan
-	@tests/run -j $(LANES) $(SUITE_ASAN)
-
-check: tests asan
-	@tests/run -j $(LANES) $(SUITE) $(SUITE_ASAN)
+	@tests/run -j $(LANES) BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
+	    $(UNIT_TESTS:$(BUILD)/%=$(ASAN)/%) \
+	    $(filter-out $(FIGURES_TESTS),$(E2E_TESTS))
 
 bench: all $(BENCHES) $(BENCH_PROGRAMS)
 	@tests/bench/run $(BENCHES) tests/bench/php
