@@ -5,8 +5,8 @@
 
 #include "daemon/holding.h"
 #include "daemon/supervisor.h"
-#include "sys/connections.h"
 #include "sys/procinfo.h"
+#include "sys/sockdiag.h"
 
 /* So many looks in max_idle_time, but not oftener than it makes sense. */
 #define HOLDING_LOOKS 4
@@ -23,7 +23,7 @@ struct holder {
 struct holding {
 	struct lane_job job;
 	struct group *group; /* NULL: gone */
-	struct connections *doors;
+	struct sockdiag_listener *doors;
 	size_t ndoors;
 	struct holder *holders;
 	size_t nholders;
@@ -70,7 +70,8 @@ holding_find_all(struct holding *h)
 
 	(void)sockdiag_init(&diag);
 	for (size_t i = 0; i < h->ndoors; i++)
-		if (!connections_each(&h->doors[i], &diag, holding_found, h))
+		if (!sockdiag_connections(
+			&diag, &h->doors[i], holding_found, h))
 			h->unknown = true;
 	sockdiag_fini(&diag);
 	if (h->nsockets == 0)
@@ -166,7 +167,7 @@ holding_take_doors(struct holding *h, const struct group *g)
 
 	TAILQ_FOREACH(d, &g->doors, next)
 		if (d->listener.fd != -1)
-			connections_of(d->listener.fd, &g->sup->diag,
+			sockdiag_describe(&g->sup->diag, d->listener.fd,
 			    &h->doors[h->ndoors++]);
 }
 

@@ -1,6 +1,7 @@
-/* What only the kernel's socket monitor knows: sock_diag(7). */
+/* Sockets of other processes: the kernel's socket monitor, sock_diag(7). */
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -13,10 +14,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sys/sockdiag_private.h"
+#include "sys/sockdiag.h"
 
 /* The kernel answers a dump in pieces of at most this size. */
 #define ANSWER_SIZE 16384
+
+/* Called for each answer, which is of the struct of the family. */
+typedef void answer_fn(const struct nlmsghdr *, void *arg);
 
 int
 sockdiag_init(struct sockdiag *d)
@@ -35,11 +39,11 @@ sockdiag_fini(struct sockdiag *d)
 }
 
 /*
- * Reads one piece of the answer. 1: more may come, 0: that was all, -1: it
- * failed. What a question asked earlier left behind is passed over.
+ * Reads one piece of the answer. Returns 1: more may come; 0: that was all; or
+ * -1. Skips answers left over from an earlier question.
  */
 static int
-read_answers(struct sockdiag *d, bool dump, sockdiag_answer *answer, void *arg)
+read_answers(struct sockdiag *d, bool dump, answer_fn *answer, void *arg)
 {
 	_Alignas(struct nlmsghdr) char buf[ANSWER_SIZE];
 	const struct nlmsghdr *h;
@@ -64,9 +68,13 @@ read_answers(struct sockdiag *d, bool dump, sockdiag_answer *answer, void *arg)
 	return 1;
 }
 
-bool
-sockdiag_ask(struct sockdiag *d, const void *body, size_t len, bool dump,
-    sockdiag_answer *answer, void *arg)
+/*
+ * Asks, and reads all answers: one, or with dump one for each socket. Returns
+ * false if the kernel gives none.
+ */
+static bool
+ask(struct sockdiag *d, const void *body, size_t len, bool dump,
+    answer_fn *answer, void *arg)
 {
 	struct {
 		struct nlmsghdr h;
@@ -91,9 +99,10 @@ sockdiag_ask(struct sockdiag *d, const void *body, size_t len, bool dump,
 	return more == 0;
 }
 
-bool
-sockdiag_ask_unix(struct sockdiag *d, uint32_t inode, uint32_t show,
-    sockdiag_answer *answer, void *arg)
+/* The same about one Unix socket; show: UDIAG_SHOW_*. */
+static bool
+ask_unix(struct sockdiag *d, uint32_t inode, uint32_t show, answer_fn *answer,
+    void *arg)
 {
 	struct unix_diag_req req = {
 		.sdiag_family = AF_UNIX,
@@ -103,11 +112,15 @@ sockdiag_ask_unix(struct sockdiag *d, uint32_t inode, uint32_t show,
 		.udiag_cookie = { UINT32_MAX, UINT32_MAX },
 	};
 
-	return sockdiag_ask(d, &req, sizeof(req), false, answer, arg);
+	return ask(d, &req, sizeof(req), false, answer, arg);
 }
 
-const void *
-sockdiag_attribute(const struct nlmsghdr *h, size_t part, int type, size_t size)
+/*
+ * Returns the value of the attribute of this type, of at least size bytes,
+ * among those that follow the first part bytes of the answer; NULL: none.
+ */
+static const void *
+attribute(const struct nlmsghdr *h, size_t part, int type, size_t size)
 {
 	const char *at = NLMSG_DATA(h);
 	size_t left = NLMSG_PAYLOAD(h, 0);
@@ -131,7 +144,7 @@ static void
 take_queue(const struct nlmsghdr *h, void *arg)
 {
 	struct unix_diag_rqlen queue;
-	const void *value = sockdiag_attribute(
+	const void *value = attribute(
 	    h, sizeof(struct unix_diag_msg), UNIX_DIAG_RQLEN, sizeof(queue));
 	long *out = arg;
 
@@ -146,7 +159,7 @@ sockdiag_unix_queue(struct sockdiag *d, uint32_t inode)
 {
 	long queue = -1;
 
-	if (!sockdiag_ask_unix(d, inode, UDIAG_SHOW_RQLEN, take_queue, &queue))
+	if (!ask_unix(d, inode, UDIAG_SHOW_RQLEN, take_queue, &queue))
 		return -1;
 	return queue;
 }
@@ -171,18 +184,18 @@ sockdiag_tcp_half_open(struct sockdiag *d, int family, uint16_t port)
 	};
 	long n = 0;
 
-	if (!sockdiag_ask(d, &req, sizeof(req), true, count_answer, &n))
+	if (!ask(d, &req, sizeof(req), true, count_answer, &n))
 		return -1;
 	return n;
 }
 
-/* The address somebody wants, and whether one in the way was found. */
+/* A wanted address, and whether a socket in its way was found. */
 struct wanted {
 	int family;
 	bool v6only;
 	struct in_addr in;
 	struct in6_addr in6;
-	bool held;
+	bool taken;
 };
 
 static bool
@@ -209,16 +222,16 @@ static void
 compare(const struct nlmsghdr *h, void *arg)
 {
 	const struct inet_diag_msg *msg = NLMSG_DATA(h);
-	const uint8_t *v6only = sockdiag_attribute(
-	    h, sizeof(*msg), INET_DIAG_SKV6ONLY, sizeof(*v6only));
+	const uint8_t *v6only =
+	    attribute(h, sizeof(*msg), INET_DIAG_SKV6ONLY, sizeof(*v6only));
 	struct wanted *w = arg;
 
 	if (overlaps(w, msg, v6only != NULL && *v6only != 0))
-		w->held = true;
+		w->taken = true;
 }
 
 bool
-sockdiag_tcp_held(struct sockdiag *d, const struct sockaddr *addr, bool v6only)
+sockdiag_tcp_taken(struct sockdiag *d, const struct sockaddr *addr, bool v6only)
 {
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
@@ -241,8 +254,146 @@ sockdiag_tcp_held(struct sockdiag *d, const struct sockaddr *addr, bool v6only)
 	if (req.id.idiag_sport == 0)
 		return false;
 
-	(void)sockdiag_ask(d, &req, sizeof(req), true, compare, &w);
+	(void)ask(d, &req, sizeof(req), true, compare, &w);
 	req.sdiag_family = AF_INET6;
-	(void)sockdiag_ask(d, &req, sizeof(req), true, compare, &w);
-	return w.held;
+	(void)ask(d, &req, sizeof(req), true, compare, &w);
+	return w.taken;
+}
+
+/* --- the connections of a listening socket ------------------------------ */
+
+/* States in which a process can hold a TCP connection: all but the last. */
+#define TCP_STATES_ALL 0xfffU
+#define TCP_STATES_UNHELD \
+	(1U << TCP_LISTEN | 1U << TCP_SYN_RECV | 1U << TCP_TIME_WAIT)
+
+struct search {
+	const struct sockdiag_listener *l;
+	void (*found)(void *, uint32_t);
+	void *arg;
+};
+
+static const struct unix_diag_vfs *
+unix_file(const struct nlmsghdr *h, struct unix_diag_vfs *out)
+{
+	const void *value = attribute(
+	    h, sizeof(struct unix_diag_msg), UNIX_DIAG_VFS, sizeof(*out));
+
+	return value == NULL ? NULL : memcpy(out, value, sizeof(*out));
+}
+
+static void
+take_file(const struct nlmsghdr *h, void *arg)
+{
+	struct sockdiag_listener *l = arg;
+	struct unix_diag_vfs file;
+
+	if (unix_file(h, &file) == NULL)
+		return;
+	l->family = AF_UNIX;
+	l->ino = file.udiag_vfs_ino;
+	l->dev = file.udiag_vfs_dev;
+}
+
+/* A socket without a file, with an abstract address, stays unknown. */
+static void
+describe_unix(struct sockdiag *d, int fd, struct sockdiag_listener *out)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) == 0)
+		(void)ask_unix(
+		    d, (uint32_t)st.st_ino, UDIAG_SHOW_VFS, take_file, out);
+}
+
+void
+sockdiag_describe(struct sockdiag *d, int fd, struct sockdiag_listener *out)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+
+	*out = (struct sockdiag_listener){ .family = AF_UNSPEC };
+	if (getsockname(fd, (struct sockaddr *)&addr, &len) == -1)
+		return;
+	switch (addr.ss_family) {
+	case AF_INET:
+		memcpy(&in, &addr, sizeof(in));
+		out->port = in.sin_port;
+		out->addr[0] = in.sin_addr.s_addr;
+		break;
+	case AF_INET6:
+		memcpy(&in6, &addr, sizeof(in6));
+		out->port = in6.sin6_port;
+		memcpy(out->addr, &in6.sin6_addr, sizeof(out->addr));
+		break;
+	case AF_UNIX:
+		describe_unix(d, fd, out);
+		return;
+	default:
+		return;
+	}
+	out->family = addr.ss_family;
+}
+
+/* Inode 0: the connection is not accepted yet, or closed already. */
+static void
+tell(const struct search *s, uint32_t inode)
+{
+	if (inode != 0)
+		s->found(s->arg, inode);
+}
+
+static void
+tell_tcp(const struct nlmsghdr *h, void *arg)
+{
+	static const uint32_t any[4];
+	const struct inet_diag_msg *msg = NLMSG_DATA(h);
+	const struct search *s = arg;
+	size_t size = s->l->family == AF_INET ? 4 : sizeof(any);
+
+	if (memcmp(s->l->addr, any, size) == 0 ||
+	    memcmp(s->l->addr, msg->id.idiag_src, size) == 0)
+		tell(s, msg->idiag_inode);
+}
+
+static void
+tell_unix(const struct nlmsghdr *h, void *arg)
+{
+	const struct unix_diag_msg *msg = NLMSG_DATA(h);
+	const struct search *s = arg;
+	struct unix_diag_vfs file;
+
+	if (unix_file(h, &file) != NULL && file.udiag_vfs_ino == s->l->ino &&
+	    file.udiag_vfs_dev == s->l->dev)
+		tell(s, msg->udiag_ino);
+}
+
+bool
+sockdiag_connections(struct sockdiag *d, const struct sockdiag_listener *l,
+    void (*found)(void *, uint32_t), void *arg)
+{
+	struct inet_diag_req_v2 tcp = {
+		.sdiag_family = (uint8_t)l->family,
+		.sdiag_protocol = IPPROTO_TCP,
+		.idiag_states = TCP_STATES_ALL & ~TCP_STATES_UNHELD,
+		.id.idiag_sport = l->port,
+	};
+	struct unix_diag_req local = {
+		.sdiag_family = AF_UNIX,
+		.udiag_states = 1U << TCP_ESTABLISHED,
+		.udiag_show = UDIAG_SHOW_VFS,
+	};
+	struct search s = { l, found, arg };
+
+	switch (l->family) {
+	case AF_INET:
+	case AF_INET6:
+		return ask(d, &tcp, sizeof(tcp), true, tell_tcp, &s);
+	case AF_UNIX:
+		return ask(d, &local, sizeof(local), true, tell_unix, &s);
+	default:
+		return false;
+	}
 }

@@ -2,8 +2,8 @@
 #define SYS_SOCKDIAG_H
 
 /*
- * What only the kernel's socket monitor (sock_diag(7)) knows about sockets.
- * One netlink socket, kept open; every question is answered at once.
+ * What the kernel's socket monitor, sock_diag(7), knows about sockets of any
+ * process. One netlink socket, kept open; every question is answered at once.
  */
 
 #include <sys/socket.h>
@@ -12,11 +12,14 @@
 #include <stdint.h>
 
 struct sockdiag {
-	int fd; /* -1: there is none here; every answer is "unknown" */
+	int fd; /* -1: no monitor here; every answer is "unknown" */
 	uint32_t seq;
 };
 
-/* Returns 0; or -1 and errno, and then *d can still be used and finished. */
+/*
+ * Returns 0; or -1 and the errno of socket(2), and then *d can still be used
+ * and finished.
+ */
 int sockdiag_init(struct sockdiag *d);
 void sockdiag_fini(struct sockdiag *d);
 
@@ -35,10 +38,31 @@ long sockdiag_tcp_half_open(struct sockdiag *d, int family, uint16_t port);
 
 /*
  * Whether some socket listens where one bound to this TCP address (AF_INET or
- * AF_INET6, complete) would be refused. Nobody is connected to. False where
- * it is unknown.
+ * AF_INET6, complete) would be refused. Makes no connection. False where that
+ * is unknown.
  */
-bool sockdiag_tcp_held(
+bool sockdiag_tcp_taken(
     struct sockdiag *d, const struct sockaddr *addr, bool v6only);
+
+/* A listening socket, as far as its connections can be told by it. */
+struct sockdiag_listener {
+	int family; /* AF_INET, AF_INET6, AF_UNIX; AF_UNSPEC: unknown */
+	uint16_t port; /* TCP, in network order */
+	uint32_t addr[4]; /* likewise; AF_INET uses one; all 0: any */
+	uint32_t ino; /* Unix: of its file, and the file system's number, */
+	uint32_t dev; /* as the kernel's monitor has them */
+};
+
+/* Describes our listening socket fd. Cheap. */
+void sockdiag_describe(
+    struct sockdiag *d, int fd, struct sockdiag_listener *out);
+
+/*
+ * Calls found() with the inode number of each connection of that listening
+ * socket which a process has accepted and not closed. Returns false if they
+ * cannot be known. Walks all sockets of the machine, so not for a loop.
+ */
+bool sockdiag_connections(struct sockdiag *d, const struct sockdiag_listener *l,
+    void (*found)(void *arg, uint32_t inode), void *arg);
 
 #endif

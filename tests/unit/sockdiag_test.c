@@ -1,4 +1,4 @@
-/* The connections of a listening socket, whoever has them. */
+/* The connections of a listening socket, in any process. */
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -7,12 +7,12 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 
-#include "sys/connections.h"
 #include "sys/procinfo.h"
+#include "sys/sockdiag.h"
 
 #include "check.h"
 
-static char folder[] = "/tmp/apppoold-connections-test.XXXXXX";
+static char folder[] = "/tmp/apppoold-sockdiag-test.XXXXXX";
 
 /* A listening socket, and one connection of it. */
 struct pair {
@@ -99,17 +99,17 @@ note(void *arg, uint32_t inode)
 	f->count++;
 }
 
-/* Those of the listener; f->count is SIZE_MAX if they cannot be known. */
+/* Finds the connections of the listener; f->count is SIZE_MAX: unknown. */
 static void
 find(const struct pair *p, struct found *f)
 {
-	struct connections c;
+	struct sockdiag_listener l;
 	struct sockdiag diag;
 
 	*f = (struct found){ .count = 0 };
 	(void)sockdiag_init(&diag);
-	connections_of(p->listener, &diag, &c);
-	if (!connections_each(&c, &diag, note, f))
+	sockdiag_describe(&diag, p->listener, &l);
+	if (!sockdiag_connections(&diag, &l, note, f))
 		f->count = SIZE_MAX;
 	sockdiag_fini(&diag);
 }
@@ -133,7 +133,7 @@ check_pair(struct pair *p)
 }
 
 static void
-one_of_tcp_counts_while_a_process_has_it(void)
+a_tcp_connection_counts_while_a_process_has_it(void)
 {
 	struct pair p;
 
@@ -142,7 +142,7 @@ one_of_tcp_counts_while_a_process_has_it(void)
 }
 
 static void
-at_any_address_all_of_the_port_count(void)
+a_listener_at_any_address_has_all_of_its_port(void)
 {
 	struct pair p;
 
@@ -151,7 +151,7 @@ at_any_address_all_of_the_port_count(void)
 }
 
 static void
-one_of_a_unix_socket_counts_while_a_process_has_it(void)
+a_unix_connection_counts_while_a_process_has_it(void)
 {
 	struct pair p;
 
@@ -160,7 +160,7 @@ one_of_a_unix_socket_counts_while_a_process_has_it(void)
 }
 
 static void
-those_of_another_socket_do_not_count(void)
+connections_of_another_socket_do_not_count(void)
 {
 	struct pair p, other;
 	struct found f;
@@ -183,7 +183,7 @@ those_of_another_socket_do_not_count(void)
 
 /* Another app may have the port at another address. */
 static void
-those_of_the_port_at_another_address_do_not_count(void)
+the_same_port_at_another_address_does_not_count(void)
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
 	struct pair p, other;
@@ -201,7 +201,7 @@ those_of_the_port_at_another_address_do_not_count(void)
 }
 
 static void
-those_of_a_file_that_was_removed_still_count(void)
+connections_count_after_their_file_was_removed(void)
 {
 	char path[64];
 	struct pair p;
@@ -213,7 +213,7 @@ those_of_a_file_that_was_removed_still_count(void)
 }
 
 static void
-without_a_file_they_are_not_known(void)
+connections_without_a_file_are_unknown(void)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	struct pair p;
@@ -227,7 +227,7 @@ without_a_file_they_are_not_known(void)
 }
 
 static void
-a_process_tells_its_sockets(void)
+the_sockets_of_a_process_are_found(void)
 {
 	struct found f = { .count = 0 };
 	struct pair p;
@@ -248,14 +248,14 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	if (mkdtemp(folder) == NULL)
 		err(1, "%s", folder);
-	RUN(one_of_tcp_counts_while_a_process_has_it);
-	RUN(at_any_address_all_of_the_port_count);
-	RUN(one_of_a_unix_socket_counts_while_a_process_has_it);
-	RUN(those_of_another_socket_do_not_count);
-	RUN(those_of_the_port_at_another_address_do_not_count);
-	RUN(those_of_a_file_that_was_removed_still_count);
-	RUN(without_a_file_they_are_not_known);
-	RUN(a_process_tells_its_sockets);
+	RUN(a_tcp_connection_counts_while_a_process_has_it);
+	RUN(a_listener_at_any_address_has_all_of_its_port);
+	RUN(a_unix_connection_counts_while_a_process_has_it);
+	RUN(connections_of_another_socket_do_not_count);
+	RUN(the_same_port_at_another_address_does_not_count);
+	RUN(connections_count_after_their_file_was_removed);
+	RUN(connections_without_a_file_are_unknown);
+	RUN(the_sockets_of_a_process_are_found);
 	(void)rmdir(folder);
 	return check_finish();
 }
