@@ -12,8 +12,8 @@
 
 #include "counter/poolcounter_line.h"
 #include "counter/poolcounter_private.h"
-#include "sys/accepted.h"
 #include "sys/fdpass.h"
+#include "sys/listener.h"
 #include "sys/log.h"
 
 /* --- beginning and end -------------------------------------------------- */
@@ -25,7 +25,7 @@ static void
 pc_close_fd(struct poolcounter *pc, int fd, bool tcp)
 {
 	if (tcp) {
-		accepted_close(fd, true);
+		listener_close_conn(fd, true);
 		return;
 	}
 	(void)shutdown(fd, SHUT_RDWR);

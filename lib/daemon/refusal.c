@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/refusal.h"
-#include "sys/accepted.h"
+#include "sys/listener.h"
 
 /* The FastCGI specification's names and numbers. */
 #define FCGI_VERSION_1 1
@@ -201,7 +201,7 @@ end(struct refusal *r)
 		return;
 	}
 	(void)drain(r->io.fd);
-	accepted_close(r->io.fd, true);
+	listener_close_conn(r->io.fd, true);
 	give_entry(r);
 }
 
@@ -275,7 +275,7 @@ static void
 close_now(struct refusals *all, int fd, bool tcp)
 {
 	if (tcp)
-		accepted_close(fd, true);
+		listener_close_conn(fd, true);
 	else
 		lane_close(all->lane, fd);
 }

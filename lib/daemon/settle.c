@@ -14,7 +14,7 @@
 #include "daemon/slow.h"
 #include "daemon/supervisor.h"
 #include "daemon/unread.h"
-#include "sys/accepted.h"
+#include "sys/listener.h"
 #include "sys/log.h"
 
 static void
@@ -30,7 +30,7 @@ settle_hand(struct supervisor *s, const struct action *a, tstamp now)
 	struct accepted *c = &s->accepted[a->conn];
 
 	if (channel_hand(w, a->conn, now) == 0) {
-		accepted_close(c->fd, c->tcp);
+		listener_close_conn(c->fd, c->tcp);
 		c->fd = -1;
 		return;
 	}

@@ -7,7 +7,7 @@
 
 #include "daemon/intake.h"
 #include "daemon/supervisor.h"
-#include "sys/accepted.h"
+#include "sys/listener.h"
 #include "sys/log.h"
 
 /* Waiters of one app that are looked at in one sweep: those next in line. */
@@ -23,7 +23,7 @@ waiters_drop(struct supervisor *s, uint32_t conn)
 	 * a TCP socket that was taken back a worker may have set SO_LINGER.
 	 */
 	if (a->tcp)
-		accepted_close(a->fd, true);
+		listener_close_conn(a->fd, true);
 	else
 		supervisor_close(s, a->fd);
 	a->fd = -1;

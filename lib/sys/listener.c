@@ -274,6 +274,19 @@ listener_accept(struct listener *l, tstamp now)
 	return rest(l, now);
 }
 
+void
+listener_close_conn(int conn, bool tcp)
+{
+	const struct linger off = { 0 };
+	int saved_errno = errno;
+
+	if (tcp)
+		(void)setsockopt(
+		    conn, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+	(void)close(conn);
+	errno = saved_errno;
+}
+
 int
 listener_shut(struct listener *l)
 {

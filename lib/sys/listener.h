@@ -103,6 +103,13 @@ int listener_update(
 int listener_accept(struct listener *l, tstamp now);
 
 /*
+ * Closes our copy of an accepted connection that was handed on. The worker may
+ * have set SO_LINGER, and the last to close a TCP socket would wait for it: so
+ * that is cleared first. Keeps errno.
+ */
+void listener_close_conn(int conn, bool tcp);
+
+/*
  * Closes the door: who connects from now on gets nothing (Unix: refused at
  * once; TCP: no answer, and refused after listener_fini()), who has
  * connected stays in the queue. So accept until LISTENER_EMPTY, and, for

@@ -14,7 +14,6 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "sys/accepted.h"
 #include "sys/address.h"
 #include "sys/listener.h"
 #include "sys/sockdiag.h"
@@ -993,7 +992,7 @@ serve(struct listener *l)
 
 	while ((conn = listener_accept(l, 0)) >= 0) {
 		(void)send(conn, "x", 1, MSG_NOSIGNAL);
-		accepted_close(conn, l->kind == LISTENER_TCP);
+		listener_close_conn(conn, l->kind == LISTENER_TCP);
 	}
 }
 
@@ -1064,7 +1063,7 @@ closing_our_copy_does_not_linger(void)
 	setsockopt(conn, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
 	clock_gettime(CLOCK_MONOTONIC, &a);
 	errno = ERANGE;
-	accepted_close(conn, true);
+	listener_close_conn(conn, true);
 	CHECK_EQ(ERANGE, errno);
 	clock_gettime(CLOCK_MONOTONIC, &b);
 	CHECK(b.tv_sec - a.tv_sec < 30);
