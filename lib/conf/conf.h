@@ -405,7 +405,9 @@ unsigned conf_globals_changed(const struct conf *old, const struct conf *new);
  */
 bool conf_parse_span(const char *text, tspan *out);
 
-/* The words of pool.conf(5). */
+/* The words of pool.conf(5); false: not one of them. */
 const char *conf_handoff_name(enum conf_handoff);
+const char *conf_protocol_name(enum conf_protocol);
+bool conf_protocol_find(const char *name, enum conf_protocol *out);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "conf/conf_private.h"
+#include "sys/suggest.h"
 
 /* Ours, and what else may stand at the top of a file. */
 static const char *const section_names[] = { "app", "defaults", "include",
@@ -26,7 +27,7 @@ nearest_name(bool in_app, const char *name)
 		names[n++] = options[i].name;
 	for (size_t i = 0; !in_app && section_names[i] != NULL; i++)
 		names[n++] = section_names[i];
-	nearest = conf_suggest(name, names);
+	nearest = suggest_nearest(name, names);
 	free(names);
 	return nearest;
 }

@@ -309,14 +309,6 @@ bool conf_address_parse(const struct conf_input *, void *base, const char *text,
 bool conf_listen_overlaps(
     const struct conf_listen *, const struct conf_listen *);
 
-/* ---- conf_suggest.c ---- */
-
-/* The name of names (len of them, ends at NULL) nearest to word, or NULL. */
-const char *conf_suggest(const char *word, const char *const *names);
-
-/* The number of insertions, deletions, replacements and swaps. */
-unsigned conf_distance(const char *a, const char *b);
-
 /* ---- conf_load.c, conf_include.c: what the files say ---- */
 
 #define CONF_SECTION_GLOBAL SIZE_MAX

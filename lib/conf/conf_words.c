@@ -2,6 +2,8 @@
  * The words of the enumerations of pool.conf.
  */
 
+#include <string.h>
+
 #include "conf/conf_private.h"
 
 const struct conf_word conf_handoff_words[] = {
@@ -77,4 +79,23 @@ const char *
 conf_handoff_name(enum conf_handoff value)
 {
 	return conf_word_name(conf_handoff_words, value);
+}
+
+const char *
+conf_protocol_name(enum conf_protocol value)
+{
+	return conf_word_name(conf_protocol_words, value);
+}
+
+bool
+conf_protocol_find(const char *name, enum conf_protocol *out)
+{
+	const struct conf_word *word = conf_protocol_words;
+
+	while (word->name != NULL && strcmp(word->name, name) != 0)
+		word++;
+	if (word->name == NULL)
+		return false;
+	*out = (enum conf_protocol)word->value;
+	return true;
 }

@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/conf_private.h"
 #include "control/control_private.h"
 #include "daemon/reload.h"
 #include "sys/json.h"
 #include "sys/log.h"
 #include "sys/peer.h"
+#include "sys/suggest.h"
 
 struct command {
 	const char *name;
@@ -39,7 +39,7 @@ nearest_app(const struct supervisor *s, const char *name)
 	for (uint32_t n = 0; n < s->pool.napps; n++)
 		if (s->groups[n] != NULL)
 			names[len++] = s->groups[n]->conf->name;
-	nearest = conf_suggest(name, names);
+	nearest = suggest_nearest(name, names);
 	free(names);
 	return nearest;
 }
@@ -277,7 +277,7 @@ find_command(struct client *cl, const char *name)
 		names[i] = commands[i].name;
 	}
 	names[COMMANDS] = NULL;
-	nearest = conf_suggest(name, names);
+	nearest = suggest_nearest(name, names);
 	if (nearest == NULL)
 		client_error(cl, "unknown command %.64s; see help", name);
 	else

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "conf/conf_private.h"
 #include "control/control_private.h"
 #include "sys/json.h"
 
@@ -53,7 +52,7 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 		return;
 	}
 	why = failure(g);
-	protocol = conf_word_name(conf_protocol_words, g->conf->protocol);
+	protocol = conf_protocol_name(g->conf->protocol);
 	if (!cl->json) {
 		text_printf(&cl->out, "%s %s\n", protocol, d->address);
 		if (why != NULL)

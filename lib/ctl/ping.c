@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conf/conf_private.h"
+#include "conf/conf.h"
 #include "core/tstamp.h"
 #include "ctl/ping.h"
 #include "ctl/ping_connect.h"
@@ -87,7 +87,6 @@ ping_options(struct ping *p, const struct ctl *ctl)
 static bool
 ping_where(struct ping *p)
 {
-	const struct conf_word *word = conf_protocol_words;
 	char *end = strchr(p->where, '\n'), *space = strchr(p->where, ' ');
 
 	if (end == NULL || space == NULL || space > end)
@@ -98,10 +97,7 @@ ping_where(struct ping *p)
 		p->failed = end + 1;
 		end[1 + strcspn(end + 1, "\n")] = '\0';
 	}
-	while (word->name != NULL && strcmp(word->name, p->where) != 0)
-		word++;
-	p->protocol = (enum conf_protocol)word->value;
-	return word->name != NULL;
+	return conf_protocol_find(p->where, &p->protocol);
 }
 
 /* Asks the daemon. 0, or an exit status. */
@@ -284,8 +280,7 @@ ping_tell_json(const struct ping *p, struct text *t)
 	json_object(&j);
 	json_put_string(&j, "app", p->app);
 	json_put_string(&j, "address", p->address);
-	json_put_string(
-	    &j, "protocol", conf_word_name(conf_protocol_words, p->protocol));
+	json_put_string(&j, "protocol", conf_protocol_name(p->protocol));
 	json_put_bool(&j, "good", ping_good(p));
 	json_key(&j, "status");
 	if (a->status == 0)

@@ -11,6 +11,7 @@
 #include <pwd.h>
 
 #include "conf/conf_private.h"
+#include "sys/suggest.h"
 
 #include "conf_help.h"
 
@@ -653,12 +654,12 @@ an_address_that_is_ours_is_fine(void)
 static void
 a_distance_counts_edits(void)
 {
-	CHECK_EQ(0, conf_distance("abc", "abc"));
-	CHECK_EQ(1, conf_distance("abc", "acb"));
-	CHECK_EQ(1, conf_distance("abc", "abcd"));
-	CHECK_EQ(1, conf_distance("abc", "ac"));
-	CHECK_EQ(3, conf_distance("", "abc"));
-	CHECK_EQ(3, conf_distance("kitten", "sitting"));
+	CHECK_EQ(0, suggest_distance("abc", "abc"));
+	CHECK_EQ(1, suggest_distance("abc", "acb"));
+	CHECK_EQ(1, suggest_distance("abc", "abcd"));
+	CHECK_EQ(1, suggest_distance("abc", "ac"));
+	CHECK_EQ(3, suggest_distance("", "abc"));
+	CHECK_EQ(3, suggest_distance("kitten", "sitting"));
 }
 
 static void
@@ -667,12 +668,12 @@ the_nearest_name_is_suggested(void)
 	static const char *const names[] = { "listen", "user", "umask", NULL };
 	char longest[200];
 
-	CHECK_STR("listen", conf_suggest("lisen", names));
-	CHECK_STR("user", conf_suggest("usr", names));
-	CHECK_STR(NULL, conf_suggest("something", names));
+	CHECK_STR("listen", suggest_nearest("lisen", names));
+	CHECK_STR("user", suggest_nearest("usr", names));
+	CHECK_STR(NULL, suggest_nearest("something", names));
 	memset(longest, 'x', sizeof(longest));
 	longest[sizeof(longest) - 1] = '\0';
-	CHECK_STR(NULL, conf_suggest(longest, names));
+	CHECK_STR(NULL, suggest_nearest(longest, names));
 }
 
 int

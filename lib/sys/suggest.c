@@ -1,11 +1,8 @@
-/*
- * "Did you mean": the known name nearest to a mistyped one.
- */
+/* The known name nearest to a mistyped word. */
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf_private.h"
+#include "sys/suggest.h"
 
 /* Longer than any name we know by more than any distance we accept. */
 #define WORD_MAX_LEN 64
@@ -19,7 +16,7 @@ min3(unsigned a, unsigned b, unsigned c)
 }
 
 unsigned
-conf_distance(const char *a, const char *b)
+suggest_distance(const char *a, const char *b)
 {
 	unsigned rows[3][WORD_MAX_LEN + 1];
 	size_t a_len = strlen(a);
@@ -51,14 +48,14 @@ conf_distance(const char *a, const char *b)
 }
 
 const char *
-conf_suggest(const char *word, const char *const *names)
+suggest_nearest(const char *word, const char *const *names)
 {
 	/* A short word resembles too much to be far off. */
 	unsigned best = strlen(word) < 4 ? 2 : strlen(word) < 8 ? 3 : 4;
 	const char *nearest = NULL;
 
 	for (; *names != NULL; names++) {
-		unsigned distance = conf_distance(word, *names);
+		unsigned distance = suggest_distance(word, *names);
 
 		if (distance < best) {
 			best = distance;
