@@ -30,7 +30,7 @@
 #include "adapter/accept_watch.h"
 #include "sys/descriptors.h"
 #include "sys/wire.h"
-#include "worker/environment.h"
+#include "worker/channel.h"
 
 /* Below it are the descriptors the program gets. */
 #define HIGH 10
@@ -96,17 +96,17 @@ wanted_family(void)
 static void
 open_channel(struct adapter *a)
 {
-	struct environment e;
+	struct channel c;
 
-	if (environment_read(&e) == -1) {
+	if (channel_find(&c) == -1) {
 		if (errno == ENOENT)
 			errx(EX_USAGE, "to be started by apppoold(8)");
 		err(EX_OSERR, "the socket of the daemon");
 	}
-	a->channel = e.fd;
-	a->channel = raise_descriptor(a, e.fd);
-	free(e.app);
-	free(e.id);
+	a->channel = c.fd;
+	a->channel = raise_descriptor(a, c.fd);
+	free(c.app);
+	free(c.id);
 }
 
 static void

@@ -22,7 +22,7 @@ take_conn(struct adapter *a, const struct channel_message *m)
 {
 	struct held h = {
 		.fd = m->fd,
-		.serial = m->session.serial,
+		.serial = m->serial,
 		.peer_len = sizeof(h.peer),
 	};
 

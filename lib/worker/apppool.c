@@ -2,12 +2,13 @@
  * libapppool: the worker protocol for programs in C.
  *
  * Threads that wait for a connection stand behind one another at a lock, and
- * the first of them waits in recvmsg(2).  So STOP, which comes once, reaches
- * all of them: each finds it said when its turn comes.
+ * the first of them waits in recvmsg(2). So STOP, which comes once, reaches all
+ * of them: each finds `stopped` set when its turn comes.
  */
 
 #include <sys/socket.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -22,23 +23,21 @@
 
 #include "sys/wire.h"
 #include "worker/channel.h"
-#include "worker/environment.h"
-#include "worker/session.h"
 
-/* The library is built with everything hidden but what this declares. */
+/* The library hides everything but what this header declares. */
 #pragma GCC visibility push(default)
 #include "worker/apppool.h"
 #pragma GCC visibility pop
 
 static struct {
 	/* Its fd is -1 until apppool_open() has succeeded. */
-	struct environment env;
+	struct channel channel;
 	atomic_bool ready;
 	atomic_bool retired;
-	/* Held by who waits for messages; guards stopped. */
+	/* Held by the thread that waits for a message; guards stopped. */
 	pthread_mutex_t receiving;
 	bool stopped;
-} worker = { .env.fd = -1, .receiving = PTHREAD_MUTEX_INITIALIZER };
+} worker = { .channel.fd = -1, .receiving = PTHREAD_MUTEX_INITIALIZER };
 
 static int
 fail(int error)
@@ -47,115 +46,210 @@ fail(int error)
 	return -1;
 }
 
+/* --- the connections held ----------------------------------------------- */
+
+/*
+ * Pages of slots, indexed by descriptor: finding a session takes the same time
+ * however many there are. Safe to use from several threads.
+ */
+#define PAGE_SLOTS 64
+
+struct session {
+	uint64_t serial; /* the daemon's number for it */
+	uint64_t waited; /* microseconds from accept to hand-over */
+};
+
+struct slot {
+	struct session session;
+	bool held;
+};
+
+/* Allocated for the first descriptor in it, kept until the process ends. */
+struct page {
+	struct slot slots[PAGE_SLOTS];
+};
+
+static struct {
+	pthread_mutex_t lock;
+	struct page **pages;
+	size_t npages;
+} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Returns the slot of fd, or NULL if its page does not exist. */
+static struct slot *
+find_slot(int fd)
+{
+	size_t page = (size_t)fd / PAGE_SLOTS;
+
+	if (fd < 0 || page >= table.npages || table.pages[page] == NULL)
+		return NULL;
+	return &table.pages[page]->slots[fd % PAGE_SLOTS];
+}
+
+static bool
+make_page(size_t page)
+{
+	if (page >= table.npages) {
+		size_t npages = page + 1;
+		struct page **pages =
+		    reallocarray(table.pages, npages, sizeof(*pages));
+
+		if (pages == NULL)
+			return false;
+		for (size_t i = table.npages; i < npages; i++)
+			pages[i] = NULL;
+		table.pages = pages;
+		table.npages = npages;
+	}
+	if (table.pages[page] == NULL)
+		table.pages[page] = calloc(1, sizeof(struct page));
+	return table.pages[page] != NULL;
+}
+
+/*
+ * Stores a session under fd, in the place of one that was there. Returns false,
+ * nothing changed, if there is no memory.
+ */
+static bool
+put_session(int fd, const struct session *s)
+{
+	assert(fd >= 0);
+	pthread_mutex_lock(&table.lock);
+
+	bool made = make_page((size_t)fd / PAGE_SLOTS);
+
+	if (made)
+		*find_slot(fd) = (struct slot){ .session = *s, .held = true };
+	pthread_mutex_unlock(&table.lock);
+	return made;
+}
+
+/*
+ * Copies the session of fd, and forgets it where asked to. Returns false, *out
+ * untouched, if fd has none.
+ */
+static bool
+get_session(int fd, bool forget, struct session *out)
+{
+	pthread_mutex_lock(&table.lock);
+
+	struct slot *slot = find_slot(fd);
+	bool held = slot != NULL && slot->held;
+
+	if (held) {
+		*out = slot->session;
+		slot->held = !forget;
+	}
+	pthread_mutex_unlock(&table.lock);
+	return held;
+}
+
+/* --- the process -------------------------------------------------------- */
+
 int
 apppool_open(void)
 {
-	struct environment e;
+	struct channel c;
 
-	if (worker.env.fd != -1)
+	if (worker.channel.fd != -1)
 		return fail(EALREADY);
-	if (environment_read(&e) == -1)
+	if (channel_find(&c) == -1)
 		return -1;
-	(void)fcntl(e.fd, F_SETFD, FD_CLOEXEC);
-	environment_clear();
-	worker.env = e;
+	(void)fcntl(c.fd, F_SETFD, FD_CLOEXEC);
+	channel_forget();
+	worker.channel = c;
 	return 0;
 }
 
 const char *
 apppool_app(void)
 {
-	if (worker.env.app == NULL)
+	if (worker.channel.app == NULL)
 		errno = ENOTCONN;
-	return worker.env.app;
+	return worker.channel.app;
 }
 
 const char *
 apppool_id(void)
 {
-	if (worker.env.id == NULL)
+	if (worker.channel.id == NULL)
 		errno = ENOTCONN;
-	return worker.env.id;
+	return worker.channel.id;
 }
 
 int
 apppool_slot(void)
 {
-	return worker.env.fd == -1 ? fail(ENOTCONN) : worker.env.slot;
+	return worker.channel.fd == -1 ? fail(ENOTCONN) : worker.channel.slot;
 }
 
 int
 apppool_fd(void)
 {
-	return worker.env.fd == -1 ? fail(ENOTCONN) : worker.env.fd;
+	return worker.channel.fd == -1 ? fail(ENOTCONN) : worker.channel.fd;
 }
 
 static int
 say(const char *message, size_t len)
 {
-	if (worker.env.fd == -1)
+	if (worker.channel.fd == -1)
 		return fail(ENOTCONN);
-	return channel_say(worker.env.fd, message, len);
+	return channel_say(worker.channel.fd, message, len);
 }
 
 static int
 say_serial(const char *verb, uint64_t serial)
 {
-	if (worker.env.fd == -1)
+	if (worker.channel.fd == -1)
 		return fail(ENOTCONN);
-	return channel_say_serial(worker.env.fd, verb, serial);
+	return channel_say_serial(worker.channel.fd, verb, serial);
 }
 
 int
 apppool_ready(void)
 {
-	if (worker.env.fd == -1)
+	if (worker.channel.fd == -1)
 		return fail(ENOTCONN);
 	if (atomic_exchange(&worker.ready, true))
 		return fail(EALREADY);
 	return say(WIRE_READY, strlen(WIRE_READY));
 }
 
-/*
- * A CONN has come, with or without its descriptor.  Returns 1 and the
- * connection, 0 if it is lost, or -1.
- */
+/* Takes what a CONN brought. Returns 1 and the connection, 0: lost, or -1. */
 static int
-conn_take(const struct channel_message *m, int *fd_out)
+take_conn(const struct channel_message *m, int *fd_out)
 {
+	const struct session s = { m->serial, m->waited };
 	struct session former;
 
 	if (m->fd == -1)
-		return say_serial(WIRE_LOST, m->session.serial);
+		return say_serial(WIRE_LOST, m->serial);
 
 	/*
-	 * The number is free again, so the program has closed a connection
-	 * without a word: that one is over.
+	 * The program has closed a connection of that number without saying
+	 * DONE: its session is over.
 	 */
-	if (session_take(m->fd, &former))
+	if (get_session(m->fd, true, &former))
 		(void)say_serial(WIRE_DONE, former.serial);
-	if (!session_put(m->fd, &m->session)) {
+	if (!put_session(m->fd, &s)) {
 		(void)close(m->fd);
-		(void)say_serial(WIRE_LOST, m->session.serial);
+		(void)say_serial(WIRE_LOST, m->serial);
 		return fail(ENOMEM);
 	}
 	*fd_out = m->fd;
 	return 1;
 }
 
-/*
- * Receives one message.  Returns 1 and a connection, 0 if there is none in it
- * and the next should be waited for, or -1.
- */
+/* Receives one message. Returns 1 and a connection, 0: none in it, or -1. */
 static int
-message_take(int *fd_out)
+take_message(int *fd_out)
 {
 	struct channel_message m;
 
-	if (channel_receive(worker.env.fd, 0, &m) == -1)
+	if (channel_receive(worker.channel.fd, 0, &m) == -1)
 		return -1;
 	if (m.kind == CHANNEL_CONN)
-		return conn_take(&m, fd_out);
+		return take_conn(&m, fd_out);
 	worker.stopped = true;
 	return fail(ESHUTDOWN);
 }
@@ -174,7 +268,7 @@ apppool_accept(void)
 		if (worker.stopped)
 			taken = fail(ESHUTDOWN);
 		else
-			taken = message_take(&fd);
+			taken = take_message(&fd);
 	}
 	pthread_mutex_unlock(&worker.receiving);
 	return taken == 1 ? fd : -1;
@@ -185,21 +279,21 @@ apppool_waited(int fd)
 {
 	struct session s;
 
-	if (!session_get(fd, &s))
+	if (!get_session(fd, false, &s))
 		return fail(EBADF);
 	return (long long)s.waited;
 }
 
 /*
- * The entry goes before the descriptor: the moment that is closed, another
- * thread may be handed a connection with its number.
+ * The session is forgotten before the descriptor is closed: from then on
+ * another thread may be handed a connection with the same number.
  */
 static int
-session_end(int fd, const char *verb)
+end_session(int fd, const char *verb)
 {
 	struct session s;
 
-	if (!session_take(fd, &s))
+	if (!get_session(fd, true, &s))
 		return fail(EBADF);
 	(void)close(fd);
 	return say_serial(verb, s.serial);
@@ -208,13 +302,13 @@ session_end(int fd, const char *verb)
 int
 apppool_done(int fd)
 {
-	return session_end(fd, WIRE_DONE);
+	return end_session(fd, WIRE_DONE);
 }
 
 int
 apppool_park(int fd)
 {
-	return session_end(fd, WIRE_PARK);
+	return end_session(fd, WIRE_PARK);
 }
 
 int
@@ -227,9 +321,9 @@ apppool_retire(void)
 	return say(WIRE_RETIRE, strlen(WIRE_RETIRE));
 }
 
-/* One message is one line of printable ASCII. */
+/* Makes one line of printable ASCII of a text. */
 static void
-text_clean(char *text)
+clean_text(char *text)
 {
 	for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
 		if (*p >= 0x80)
@@ -262,7 +356,7 @@ say_text(const char *verb, const char *fmt, va_list ap)
 			return fail(EINVAL);
 		return say(message, used - 1);
 	}
-	text_clean(message + used);
+	clean_text(message + used);
 	return say(message, used + (size_t)len);
 }
 

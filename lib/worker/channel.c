@@ -1,10 +1,11 @@
-/* The messages of the worker protocol, over the socket to the daemon. */
+/* The process's end of the worker protocol: the variables, and the messages. */
 
 #include <sys/socket.h>
 
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,15 +14,92 @@
 #include "sys/wire.h"
 #include "worker/channel.h"
 
-/* Long enough for any verb with a number. */
-#define SHORT_MESSAGE 64
-
 static int
 fail(int error)
 {
 	errno = error;
 	return -1;
 }
+
+/* --- the environment ---------------------------------------------------- */
+
+/* Returns a variable that is a number up to INT32_MAX, or -1 and errno. */
+static int
+read_number(const char *name)
+{
+	const char *text = getenv(name);
+	uint64_t n;
+
+	if (text == NULL || !number_parse(text, strlen(text), &n) ||
+	    n > INT32_MAX)
+		return fail(EINVAL);
+	return (int)n;
+}
+
+/* Returns a copy of a variable, or NULL and errno. */
+static char *
+copy_text(const char *name)
+{
+	const char *text = getenv(name);
+
+	if (text == NULL) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return strdup(text);
+}
+
+/* Returns 0 if fd is a socket as the daemon hands out, or -1 and errno. */
+static int
+check_socket(int fd)
+{
+	int domain;
+	int type;
+	socklen_t len = sizeof(int);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == -1 ||
+	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1)
+		return -1;
+	return domain == AF_UNIX && type == SOCK_SEQPACKET ? 0
+							   : fail(EPROTOTYPE);
+}
+
+int
+channel_find(struct channel *out)
+{
+	const char *protocol = getenv(WIRE_ENV_PROTOCOL);
+	struct channel c = { .fd = -1 };
+
+	if (protocol == NULL)
+		return fail(ENOENT);
+	if (strcmp(protocol, WIRE_VERSION) != 0)
+		return fail(EPROTONOSUPPORT);
+	if ((c.fd = read_number(WIRE_ENV_FD)) == -1 ||
+	    check_socket(c.fd) == -1 ||
+	    (c.slot = read_number(WIRE_ENV_SLOT)) == -1 ||
+	    (c.app = copy_text(WIRE_ENV_APP)) == NULL ||
+	    (c.id = copy_text(WIRE_ENV_ID)) == NULL) {
+		free(c.app);
+		return -1;
+	}
+	*out = c;
+	return 0;
+}
+
+void
+channel_forget(void)
+{
+	static const char *const names[] = { WIRE_ENV_PROTOCOL, WIRE_ENV_FD,
+		WIRE_ENV_APP, WIRE_ENV_ID, WIRE_ENV_SLOT, WIRE_ENV_FAMILY };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		(void)unsetenv(names[i]);
+}
+
+/* --- messages ----------------------------------------------------------- */
+
+/* Long enough for any verb with a number. */
+#define SHORT_MESSAGE 64
 
 int
 channel_say(int sock, const char *message, size_t len)
@@ -37,7 +115,7 @@ channel_say(int sock, const char *message, size_t len)
 			break;
 		case ENOBUFS:
 		case ENOMEM:
-			/* The kernel is; the daemon's count must be right. */
+			/* A passing shortage: the message must not be lost. */
 			(void)poll(NULL, 0, 10);
 			break;
 		case EPIPE:
@@ -63,28 +141,24 @@ channel_say_serial(int sock, const char *verb, uint64_t serial)
 	return channel_say(sock, at, (size_t)(end - at));
 }
 
-/* Takes the message apart, of which the verb is known to be CONN. */
+/* Reads the numbers of a message whose verb is CONN. */
 static bool
-conn_read(const char *message, struct session *out)
+parse_conn(const char *message, struct channel_message *out)
 {
 	const char *p = message + strlen(WIRE_CONN);
 	const char *end = p + strlen(p);
-	struct session s;
 
-	if (*p++ != ' ' || !number_read(&p, end, &s.serial) || *p++ != ' ' ||
-	    !number_read(&p, end, &s.waited) || p != end)
-		return false;
-	*out = s;
-	return true;
+	return *p++ == ' ' && number_read(&p, end, &out->serial) &&
+	    *p++ == ' ' && number_read(&p, end, &out->waited) && p == end;
 }
 
 static int
-message_read(const char *message, int fd, struct channel_message *out)
+parse(const char *message, int fd, struct channel_message *out)
 {
 	struct channel_message m = { .kind = CHANNEL_CONN, .fd = fd };
 
 	if (strncmp(message, WIRE_CONN, strlen(WIRE_CONN)) == 0 &&
-	    conn_read(message, &m.session)) {
+	    parse_conn(message, &m)) {
 		*out = m;
 		return 0;
 	}
@@ -105,10 +179,10 @@ channel_receive(int sock, int flags, struct channel_message *out)
 
 	do {
 		n = fdpass_recv_one(sock, message, WIRE_MAX, flags, &fd);
-		/* A reset is told once, then comes the end of file. */
+		/* ECONNRESET comes once, and then the end of file. */
 	} while (n == -1 && errno == ECONNRESET);
 	if (n == -1)
 		return errno == EMSGSIZE ? fail(EPROTO) : -1;
 	message[n] = '\0';
-	return message_read(message, fd, out);
+	return parse(message, fd, out);
 }

@@ -1,36 +1,56 @@
 #ifndef WORKER_CHANNEL_H
 #define WORKER_CHANNEL_H
 
-/* The messages of the worker protocol, over the socket to the daemon. */
+/*
+ * The process's end of the worker protocol: its socket, which the environment
+ * names, and the messages over it. For libapppool and the adapters.
+ */
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/session.h"
+/* What the environment tells a process. */
+struct channel {
+	int fd; /* the socket to the daemon */
+	int slot;
+	char *app; /* allocated, the caller's, as is id */
+	char *id;
+};
+
+/*
+ * Reads the variables and checks that fd is a socket of the right kind; changes
+ * nothing. Returns 0, or -1 and an errno of apppool_open(), *out untouched.
+ */
+int channel_find(struct channel *out);
+
+/* Removes the variables, which programs run by this one would take for theirs.
+ */
+void channel_forget(void);
 
 enum channel_kind {
 	CHANNEL_CONN,
 	CHANNEL_STOP, /* or the end of file */
 };
 
+/* A message of the daemon; the fields but kind are those of a CONN. */
 struct channel_message {
 	enum channel_kind kind;
-	/* Of a CONN. */
-	struct session session;
-	int fd; /* the receiver's, CLOEXEC; -1: it was lost on its way */
+	uint64_t serial; /* the daemon's number for the connection */
+	uint64_t waited; /* microseconds from accept to hand-over */
+	int fd; /* the receiver's, CLOEXEC; -1: lost on its way */
 };
 
 /*
- * Sends one message, waiting for the daemon to read if there are too many: it
- * counts on each of them, so none may be lost.  Returns 0, or -1: ESHUTDOWN,
- * the daemon is gone, or another errno of send(2).
+ * Sends one message, waiting for the daemon to read if there are too many: the
+ * daemon counts on each of them, so none may be lost. Returns 0, or -1:
+ * ESHUTDOWN, the daemon is gone, or another errno of send(2).
  */
 int channel_say(int sock, const char *message, size_t len);
 int channel_say_serial(int sock, const char *verb, uint64_t serial);
 
 /*
- * Receives one message; flags: 0 or MSG_DONTWAIT.  Returns 0, or -1: EPROTO,
- * it is not one of those above, or another errno of recvmsg(2).
+ * Receives one message; flags: 0 or MSG_DONTWAIT. Returns 0, or -1: EPROTO, an
+ * unknown message, or another errno of recvmsg(2).
  */
 int channel_receive(int sock, int flags, struct channel_message *out);
 
