@@ -1,10 +1,47 @@
-/* A load: drawn at random, or a trace. */
+/* A load that is drawn at random; what a trace has comes from trace.c. */
 
 #include <assert.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 
-#include "sim/load_private.h"
+#include "core/prng.h"
+#include "sim/load.h"
+#include "sim/trace.h"
+
+/* Longer than anything that is simulated; the sum of many is a time still. */
+#define SERVICE_LONGEST TSPAN_SECONDS(365 * 86400)
+
+#define TWO_PI 6.283185307179586
+
+/*
+ * A profile, cut into parts in which the rate runs straight: these can be
+ * integrated and the integral inverted, so that every random number that is
+ * drawn is an arrival.  Rates are multiples of the mean, times are seconds.
+ */
+struct curve {
+	const struct profile *profile;
+	double run; /* length of the run */
+	double period; /* of the profile; the parts are those of one period */
+	struct prng prng; /* when bursts come */
+	uint64_t periods; /* begun */
+	unsigned next; /* part of this period */
+	double burst_at; /* in this period */
+	/* The present part. */
+	double start; /* since the start of the run */
+	double length; /* may be infinite */
+	double from; /* the rate at its start */
+	double slope; /* by which the rate changes in a second */
+};
+
+/* One of many by weight, in constant time: A. J. Walker's aliases. */
+struct mix {
+	uint32_t len;
+	struct mix_slot {
+		double share; /* of this slot that is its own number's */
+		uint32_t other; /* whose the rest is */
+	} * slots;
+};
 
 struct load {
 	const struct load_spec *spec;
@@ -22,51 +59,271 @@ struct load {
 	double held; /* and what of that is over */
 };
 
-/* They are one Poisson process, each arrival being of an app by chance. */
+/* Over 0, at most 1: good for a logarithm. */
+static double
+draw_share(struct prng *r)
+{
+	return (double)((prng_next(r) >> 11) + 1) * 0x1p-53;
+}
+
+/* --- the rate over time ------------------------------------------------- */
+
+/* The rate at the beginning of each hour of the day; their mean is 1. */
+static const double day[24] = {
+	0.50, 0.34, 0.21, 0.15, 0.12, 0.15, 0.30, 0.57, /* night, morning */
+	1.00, 1.40, 1.70, 1.80, 1.58, 1.38, 1.35, 1.33, /* at work */
+	1.26, 1.20, 1.25, 1.48, 1.70, 1.45, 1.05, 0.73, /* evening */
+};
+
+/* Stands before its first part. */
+static void
+curve_init(struct curve *c, const struct profile *p, tspan run, uint64_t seed)
+{
+	*c = (struct curve){
+		.profile = p,
+		.run = (double)run / 1e9,
+		.period = (double)p->period / 1e9,
+		.prng = { .state = seed },
+	};
+	if (p->kind == PROFILE_STEADY)
+		c->period = (double)INFINITY;
+	else if (p->kind == PROFILE_BURST)
+		assert(p->burst < p->period && p->factor >= 1);
+	else if (p->kind == PROFILE_RAMP || p->period == 0)
+		c->period = c->run;
+}
+
+/* A part that begins and ends at these times of the current period. */
+static void
+curve_set(struct curve *c, double begin, double end, double from, double to)
+{
+	double period = c->periods == 1 ? 0 : c->period;
+
+	c->start = (double)(c->periods - 1) * period + begin;
+	c->length = end - begin;
+	c->from = from;
+	/* What is endless is level; what has no length has no slope. */
+	c->slope = to < from || to > from ? (to - from) / c->length : 0;
+}
+
+static void
+curve_burst(struct curve *c, unsigned part)
+{
+	const struct profile *p = c->profile;
+	double length = (double)p->burst / 1e9;
+	double quiet = c->period / (c->period + (p->factor - 1) * length);
+	double high = quiet * p->factor, at;
+
+	if (part == 0)
+		c->burst_at = (c->period - length) * draw_share(&c->prng);
+	at = c->burst_at;
+	if (part == 0)
+		curve_set(c, 0, at, quiet, quiet);
+	else if (part == 1)
+		curve_set(c, at, at + length, high, high);
+	else
+		curve_set(c, at + length, c->period, quiet, quiet);
+}
+
+/* To the next part. There always is one, be it after the end of the run. */
+static void
+curve_next(struct curve *c)
+{
+	static const unsigned parts[] = {
+		[PROFILE_STEADY] = 1,
+		[PROFILE_BURST] = 3,
+		[PROFILE_DAY] = 24,
+		[PROFILE_RAMP] = 2,
+	};
+	unsigned part = c->next;
+
+	if (part == 0)
+		c->periods++;
+	c->next = (part + 1) % parts[c->profile->kind];
+	switch (c->profile->kind) {
+	case PROFILE_STEADY:
+		curve_set(c, 0, c->period, 1, 1);
+		break;
+	case PROFILE_BURST:
+		curve_burst(c, part);
+		break;
+	case PROFILE_DAY:
+		curve_set(c, c->period * part / 24, c->period * (part + 1) / 24,
+		    day[part], day[(part + 1) % 24]);
+		break;
+	case PROFILE_RAMP:
+		if (part == 0)
+			curve_set(c, 0, c->period / 2, 0, 2);
+		else
+			curve_set(c, c->period / 2, c->period, 2, 0);
+		break;
+	}
+}
+
+/* The work of the mean rate that the whole part holds, in seconds of it. */
+static double
+curve_part(const struct curve *c)
+{
+	if (isinf(c->length))
+		return c->length;
+	return (c->from + c->slope * c->length / 2) * c->length;
+}
+
+/* The point of time in the part at which it has held so much. */
+static double
+curve_after(const struct curve *c, double held)
+{
+	double root, at;
+
+	if (!(c->slope < 0 || c->slope > 0))
+		return c->start + held / c->from;
+	/* from * at + slope * at^2 / 2 = held, without a difference of equals
+	 */
+	root = c->from * c->from + 2 * c->slope * held;
+	root = c->from + (root > 0 ? sqrt(root) : 0);
+	at = root > 0 ? 2 * held / root : 0;
+	return c->start + (at < c->length ? at : c->length);
+}
+
+/* --- service times ------------------------------------------------------ */
+
+/* Box and Muller; the second normal number that they give is not kept. */
+static double
+draw_normal(struct prng *r)
+{
+	double radius = sqrt(-2 * log(draw_share(r)));
+
+	return radius * cos(TWO_PI * draw_share(r));
+}
+
+/* At least 1 ns. */
+static tspan
+draw_service(const struct service *s, struct prng *r)
+{
+	double t = 0;
+
+	switch (s->kind) {
+	case SERVICE_FIXED:
+		return s->mean;
+	case SERVICE_EXPONENTIAL:
+		t = (double)s->mean * -log(draw_share(r));
+		break;
+	case SERVICE_LOGNORMAL:
+		t = (double)s->mean *
+		    exp(-s->sigma * s->sigma / 2 + s->sigma * draw_normal(r));
+		break;
+	case SERVICE_BIMODAL:
+		return draw_share(r) <= s->share ? s->other : s->mean;
+	}
+	if (t >= (double)SERVICE_LONGEST)
+		return SERVICE_LONGEST;
+	return t < 1 ? 1 : (tspan)t;
+}
+
+tspan
+load_service_mean(const struct service *s)
+{
+	double rare = s->share * (double)s->other;
+
+	if (s->kind != SERVICE_BIMODAL)
+		return s->mean;
+	return (tspan)((1 - s->share) * (double)s->mean + rare);
+}
+
+/* --- the apps ----------------------------------------------------------- */
+
+/*
+ * Every slot is filled to 1: from those that have too much to one that has
+ * too little, which then is complete.
+ */
+static void
+mix_fill(struct mix *m, uint32_t *order)
+{
+	uint32_t low = 0, high = m->len;
+
+	for (uint32_t i = 0; i < m->len; i++) {
+		m->slots[i].other = i;
+		if (m->slots[i].share < 1)
+			order[low++] = i;
+		else
+			order[--high] = i;
+	}
+	while (low > 0 && high < m->len) {
+		struct mix_slot *poor = &m->slots[order[--low]];
+		struct mix_slot *rich = &m->slots[order[high]];
+
+		poor->other = order[high];
+		rich->share -= 1 - poor->share;
+		if (rich->share < 1)
+			order[low++] = order[high++];
+	}
+}
+
+/* Apps by their rates, whose sum is over 0. -1 and errno: no memory. */
 static int
-load_mix(struct load *l)
+mix_init(struct mix *m, const struct load_spec *spec, double rate)
+{
+	uint32_t *order = reallocarray(NULL, spec->apps_len, sizeof(*order));
+
+	m->len = (uint32_t)spec->apps_len;
+	m->slots = reallocarray(NULL, m->len, sizeof(*m->slots));
+	if (order == NULL || m->slots == NULL) {
+		free(order);
+		return -1;
+	}
+	for (uint32_t i = 0; i < m->len; i++)
+		m->slots[i].share = spec->apps[i].rate * m->len / rate;
+	mix_fill(m, order);
+	free(order);
+	return 0;
+}
+
+static uint32_t
+mix_draw(const struct mix *m, struct prng *r)
+{
+	double at = (double)(prng_next(r) >> 11) * 0x1p-53 * m->len;
+	uint32_t i = (uint32_t)at;
+
+	return at - i < m->slots[i].share ? i : m->slots[i].other;
+}
+
+/* --- the load ----------------------------------------------------------- */
+
+/*
+ * All apps are one Poisson process, each arrival being of an app by chance.
+ * -1 and errno: no memory.
+ */
+static int
+begin(struct load *l)
 {
 	const struct load_spec *spec = l->spec;
-	double *rates = reallocarray(NULL, spec->apps_len, sizeof(*rates));
-	int result = 0;
+	struct prng seeds = { .state = spec->seed };
 
-	if (rates == NULL)
-		return -1;
-	for (size_t i = 0; i < spec->apps_len; i++) {
-		rates[i] = spec->apps[i].rate;
-		l->rate += rates[i];
-	}
-	if (spec->apps_len > 1 && l->rate > 0)
-		result = mix_init(&l->mix, rates, (uint32_t)spec->apps_len);
-	free(rates);
-	return result;
+	assert(spec->length > 0);
+	l->arrivals.state = prng_next(&seeds);
+	l->services.state = prng_next(&seeds);
+	l->choices.state = prng_next(&seeds);
+	curve_init(&l->curve, &spec->profile, spec->length, prng_next(&seeds));
+	for (size_t i = 0; i < spec->apps_len; i++)
+		l->rate += spec->apps[i].rate;
+	if (spec->apps_len == 1 || !(l->rate > 0))
+		return 0;
+	return mix_init(&l->mix, spec, l->rate);
 }
 
 struct load *
 load_open(const struct load_spec *spec)
 {
 	struct load *l = calloc(1, sizeof(*l));
-	struct prng seeds = { .state = spec->seed };
 
 	if (l == NULL)
 		return NULL;
 	l->spec = spec;
-	if (spec->trace != NULL) {
+	if (spec->trace != NULL)
 		l->trace = trace_open(spec);
-		if (l->trace == NULL)
-			goto fail;
+	if (spec->trace != NULL ? l->trace != NULL : begin(l) == 0)
 		return l;
-	}
-	assert(spec->length > 0);
-	l->arrivals.state = prng_next(&seeds);
-	l->services.state = prng_next(&seeds);
-	l->choices.state = prng_next(&seeds);
-	curve_init(&l->curve, &spec->profile, spec->length, prng_next(&seeds));
-	if (load_mix(l) == -1)
-		goto fail;
-	return l;
-fail:
-	free(l);
+	load_close(l);
 	return NULL;
 }
 
@@ -77,7 +334,7 @@ load_close(struct load *l)
 		return;
 	if (l->trace != NULL)
 		trace_close(l->trace);
-	mix_fini(&l->mix);
+	free(l->mix.slots);
 	free(l);
 }
 
@@ -86,7 +343,7 @@ load_close(struct load *l)
  * next by an exponential number, whatever the rate does.
  */
 static double
-load_arrives(struct load *l)
+next_time(struct load *l)
 {
 	struct curve *c = &l->curve;
 	double gap = -log(draw_share(&l->arrivals)) / l->rate;
@@ -114,7 +371,7 @@ load_next(struct load *l, struct arrival *out)
 		return trace_next(l->trace, out);
 	if (!(l->rate > 0))
 		return LOAD_END;
-	at = (tstamp)(load_arrives(l) * 1e9);
+	at = (tstamp)(next_time(l) * 1e9);
 	if (at >= spec->length) {
 		l->rate = 0;
 		return LOAD_END;
@@ -123,7 +380,7 @@ load_next(struct load *l, struct arrival *out)
 	*out = (struct arrival){
 		.at = at,
 		.app = app,
-		.service = service_draw(&spec->apps[app].service, &l->services),
+		.service = draw_service(&spec->apps[app].service, &l->services),
 	};
 	return LOAD_ARRIVAL;
 }

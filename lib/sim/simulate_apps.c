@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/simulate_options.h"
+#include "sim/words.h"
 
 #define DEFAULT_SERVICE "exponential:50ms"
 #define DEFAULT_LENGTH TSPAN_SECONDS(600)
@@ -140,12 +141,12 @@ simulate_app(const struct simulate_options *o, const struct conf *conf,
 	out->name = name;
 	if (service == NULL)
 		service = DEFAULT_SERVICE;
-	if (!load_service(service, &out->service, &why))
+	if (!words_read_service(service, &out->service, &why))
 		return simulate_misuse("service", service, why);
 	out->rate = simulate_rate(o, conf, &conf->apps[i], &out->service);
 	if (rate == NULL)
 		return 0;
-	if (!load_rate(rate, &out->rate, &why))
+	if (!words_read_rate(rate, &out->rate, &why))
 		return simulate_misuse("rate", rate, why);
 	if (!simulate_has_sessions(&conf->apps[i]))
 		out->rate = 0;

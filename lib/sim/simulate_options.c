@@ -9,6 +9,7 @@
 #include <sysexits.h>
 
 #include "sim/simulate_options.h"
+#include "sim/words.h"
 
 #define DEFAULT_START_TIME TSPAN_MSECONDS(200)
 #define START_TIME_MAX TSPAN_SECONDS(600)
@@ -69,7 +70,7 @@ simulate_start_time(const char *text, tspan *out)
 	const char *why;
 	tspan span;
 
-	if (!load_span(text, &span, &why))
+	if (!words_read_span(text, &span, &why))
 		return simulate_misuse("start-time", text, why);
 	if (span > START_TIME_MAX)
 		return simulate_misuse(
@@ -84,7 +85,7 @@ simulate_for(const char *text, tspan *out)
 	const char *why;
 	tspan span;
 
-	if (!load_span(text, &span, &why))
+	if (!words_read_span(text, &span, &why))
 		return simulate_misuse("for", text, why);
 	if (span == 0)
 		return simulate_misuse("for", text, "it must be over 0");
@@ -97,7 +98,7 @@ simulate_profile(struct simulate_options *o, const char *text)
 {
 	const char *why;
 
-	if (!load_profile(text, &o->profile, &why))
+	if (!words_read_profile(text, &o->profile, &why))
 		return simulate_misuse("profile", text, why);
 	o->profile_set = true;
 	return 0;

@@ -71,13 +71,13 @@ put_edge(const struct chart *c, const char *label)
 static void
 put_count_edge(const struct chart *c, double n, bool labelled)
 {
-	struct view_words label = view_count((uint64_t)(n + 0.5));
+	struct words label = words_count((uint64_t)(n + 0.5));
 
 	if (n >= 999.5e6) {
-		label = view_number(n / 1e9);
+		label = words_number(n / 1e9);
 		(void)strlcat(label.text, "G", sizeof(label.text));
 	} else if (n >= 999.5e3) {
-		label = view_number(n / 1e6);
+		label = words_number(n / 1e6);
 		(void)strlcat(label.text, "M", sizeof(label.text));
 	}
 	put_edge(c, labelled ? label.text : NULL);
@@ -137,7 +137,7 @@ put_time_labels(const struct chart *c, tspan step)
 
 	(void)fprintf(c->out, "%*s", MARGIN, "");
 	for (tspan at = step; at <= c->length; at += step) {
-		struct view_words label = view_span(at);
+		struct words label = words_span(at);
 		unsigned width = (unsigned)strlen(label.text);
 		unsigned column = column_of(c, at);
 
@@ -202,7 +202,7 @@ put_processes(const struct chart *c)
 	    c->glyphs->idle);
 	if (c->n >= 40)
 		(void)fprintf(c->out, "; a column is %s",
-		    view_span(c->length / c->n).text);
+		    words_span(c->length / c->n).text);
 	(void)fputc('\n', c->out);
 	for (unsigned row = rows; row > 0; row--) {
 		put_count_edge(

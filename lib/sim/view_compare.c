@@ -9,17 +9,17 @@
 #define COLUMNS 6
 
 static void
-put_cells(struct view_words *cells, const struct result *r)
+put_cells(struct words *cells, const struct result *r)
 {
 	const struct result_app *t = &r->total;
 
 	(void)strlcpy(cells[0].text, r->manager, sizeof(cells[0].text));
 	(void)snprintf(
 	    cells[1].text, sizeof(cells[1].text), "%.2f", t->processes);
-	cells[2] = view_count(t->spawned);
-	cells[3] = view_span(histogram_share(&t->wait, 0.99));
-	cells[4] = view_span(histogram_share(&t->wait, 0.999));
-	cells[5] = view_count(view_refusals(t));
+	cells[2] = words_count(t->spawned);
+	cells[3] = words_span(histogram_share(&t->wait, 0.99));
+	cells[4] = words_span(histogram_share(&t->wait, 0.999));
+	cells[5] = words_count(view_refusals(t));
 }
 
 /* What is rare, and must not go unseen where it happens. */
@@ -30,19 +30,19 @@ put_notes(const struct result *r, FILE *out)
 
 	if (t->lost > 0)
 		(void)fprintf(out, "%s: %s connections lost with a process\n",
-		    r->manager, view_count(t->lost).text);
+		    r->manager, words_count(t->lost).text);
 	if (t->unfinished > 0)
 		(void)fprintf(out,
 		    "%s: %s connections not finished %s after the end\n",
-		    r->manager, view_count(t->unfinished).text,
-		    view_span(r->ran - r->length).text);
+		    r->manager, words_count(t->unfinished).text,
+		    words_span(r->ran - r->length).text);
 }
 
 void
 view_compare(const struct simulation *s, const struct result *results,
     size_t len, FILE *out)
 {
-	static const struct view_words titles[COLUMNS] = {
+	static const struct words titles[COLUMNS] = {
 		{ "Policy" },
 		{ "processes" },
 		{ "spawns" },
@@ -50,7 +50,7 @@ view_compare(const struct simulation *s, const struct result *results,
 		{ "p99.9 wait" },
 		{ "refused" },
 	};
-	struct view_words *cells = calloc((len + 1) * COLUMNS, sizeof(*cells));
+	struct words *cells = calloc((len + 1) * COLUMNS, sizeof(*cells));
 
 	if (cells == NULL)
 		return;
@@ -59,7 +59,7 @@ view_compare(const struct simulation *s, const struct result *results,
 		put_cells(cells + (i + 1) * COLUMNS, &results[i]);
 	view_load(s, &results[0], out);
 	(void)fprintf(out, "Connections  %s\n\n",
-	    view_count(results[0].total.arrived).text);
+	    words_count(results[0].total.arrived).text);
 	view_table(cells, len + 1, COLUMNS, out);
 	for (size_t i = 0; i < len; i++)
 		put_notes(&results[i], out);

@@ -61,7 +61,7 @@ put_load_app(struct output *o, const struct load_app *app)
 	json_object(j);
 	json_put_string(j, "name", app->name);
 	json_put_number(j, "rate", app->rate);
-	json_put_string(j, "service", view_service(&app->service).text);
+	json_put_string(j, "service", words_service(&app->service).text);
 	json_put_span(j, "service_mean", load_service_mean(&app->service));
 	json_object_end(j);
 	output_flush(o);
@@ -83,7 +83,7 @@ put_load(struct output *o, const struct simulation *s)
 	json_put_uint(j, "seed", spec->seed);
 	if (spec->trace == NULL) {
 		json_put_string(
-		    j, "profile", view_profile(&spec->profile).text);
+		    j, "profile", words_profile(&spec->profile).text);
 		json_key(j, "apps");
 		json_array(j);
 		for (size_t i = 0; i < spec->apps_len; i++)

@@ -166,7 +166,7 @@ put_count_axis(
 		    "<path class=\"grid\" d=\"M%d,%.1fH%d\"/>\n"
 		    "<text class=\"count\" x=\"%d\" y=\"%.1f\">%s</text>\n",
 		    LEFT, y, RIGHT, LEFT - 8, y + 4,
-		    view_count((uint64_t)(n + 0.5)).text);
+		    words_count((uint64_t)(n + 0.5)).text);
 	}
 }
 
@@ -180,7 +180,7 @@ put_time_axis(const struct picture *p, const struct panel *panel, tspan step)
 		    "<path class=\"grid\" d=\"M%.1f,%.1fV%.1f\"/>\n"
 		    "<text class=\"time\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
 		    x, panel->top, panel->bottom, x, panel->bottom + 17,
-		    view_span(at).text);
+		    words_span(at).text);
 	}
 }
 

@@ -1,7 +1,7 @@
 #ifndef SIM_VIEW_PRIVATE_H
 #define SIM_VIEW_PRIVATE_H
 
-/* What the files view*.c share: numbers in words, tables, time in columns. */
+/* What the files view*.c share: tables, time in columns. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,31 +9,9 @@
 #include <stdio.h>
 
 #include "core/tstamp.h"
-#include "sim/load.h"
 #include "sim/result.h"
 #include "sim/simulate.h"
-
-/* --- numbers in words --------------------------------------------------- */
-
-/* Room for any of them. */
-#define VIEW_WORDS 96
-
-struct view_words {
-	char text[VIEW_WORDS];
-};
-
-/* Three places at most: "0", "12.3us", "250ms", "1.5s", "2m30s", "1h". */
-struct view_words view_span(tspan span);
-
-/* "1,234,567" */
-struct view_words view_count(uint64_t n);
-
-/* Three places at most, and no exponent: "0.25", "12.3", "4711". */
-struct view_words view_number(double n);
-
-/* As on the command line: "burst:10,5s,1m", "exponential:50ms". */
-struct view_words view_profile(const struct profile *p);
-struct view_words view_service(const struct service *s);
+#include "sim/words.h"
 
 /* --- what of a result is not one of its fields -------------------------- */
 
@@ -61,7 +39,7 @@ struct view_style view_style(FILE *out);
  * first column stands left, the others right.
  */
 void view_table(
-    const struct view_words *cells, size_t rows, size_t columns, FILE *out);
+    const struct words *cells, size_t rows, size_t columns, FILE *out);
 
 /* --- time in columns ---------------------------------------------------- */
 

@@ -57,7 +57,7 @@ put_bar(const struct view_progress *p, double share, double passed)
 	unsigned width = view_style(stderr).width;
 	unsigned room =
 	    width - NAME - (unsigned)strlen(" [] 100 %, 59m59s left");
-	struct view_words rest = { "?" };
+	struct words rest = { "?" };
 	char bar[BAR + 1] = "";
 
 	if (room > BAR)
@@ -66,7 +66,7 @@ put_bar(const struct view_progress *p, double share, double passed)
 		(void)strlcat(bar, i < share * room ? "#" : ".", sizeof(bar));
 	/* Sooner, nobody can tell. */
 	if (share > 0.01)
-		rest = view_span(
+		rest = words_span(
 		    (tspan)ceil(passed / share - passed) * TSPAN_SECONDS(1));
 	(void)fprintf(stderr, "\r%.*s [%s] %3.0f %%, %s left\033[K", NAME,
 	    p->name, bar, share * 100, rest.text);
@@ -76,7 +76,7 @@ static void
 put_time(const struct view_progress *p, tstamp at)
 {
 	(void)fprintf(stderr, "\r%.*s: %s so far\033[K", NAME, p->name,
-	    view_span(at > 0 ? at : 0).text);
+	    words_span(at > 0 ? at : 0).text);
 }
 
 static void

@@ -68,12 +68,12 @@ put_title(const struct simulation *s, FILE *out)
 	} else if (spec->apps_len == 1) {
 		put_text(out, spec->apps[0].name);
 		(void)fprintf(out, ", %s/s, %s, %s",
-		    view_number(spec->apps[0].rate).text,
-		    view_service(&spec->apps[0].service).text,
-		    view_profile(&spec->profile).text);
+		    words_number(spec->apps[0].rate).text,
+		    words_service(&spec->apps[0].service).text,
+		    words_profile(&spec->profile).text);
 	} else {
 		(void)fprintf(out, "%zu apps, %s", spec->apps_len,
-		    view_profile(&spec->profile).text);
+		    words_profile(&spec->profile).text);
 	}
 	(void)fputs("</text>\n", out);
 }
@@ -84,17 +84,17 @@ put_summary(const struct result_app *r, FILE *out)
 	(void)fprintf(out,
 	    "<text x=\"%d\" y=\"50\">%s connections, %s refused; "
 	    "waits: p50 %s, p99 %s, p99.9 %s, max %s</text>\n",
-	    LEFT, view_count(r->arrived).text,
-	    view_count(view_refusals(r)).text,
-	    view_span(histogram_share(&r->wait, 0.5)).text,
-	    view_span(histogram_share(&r->wait, 0.99)).text,
-	    view_span(histogram_share(&r->wait, 0.999)).text,
-	    view_span(histogram_share(&r->wait, 1)).text);
+	    LEFT, words_count(r->arrived).text,
+	    words_count(view_refusals(r)).text,
+	    words_span(histogram_share(&r->wait, 0.5)).text,
+	    words_span(histogram_share(&r->wait, 0.99)).text,
+	    words_span(histogram_share(&r->wait, 0.999)).text,
+	    words_span(histogram_share(&r->wait, 1)).text);
 	(void)fprintf(out,
 	    "<text x=\"%d\" y=\"68\">%.2f processes on average, %u at most; "
 	    "%.2f busy; %s spawned</text>\n",
 	    LEFT, r->processes, r->most_processes, r->busy,
-	    view_count(r->spawned).text);
+	    words_count(r->spawned).text);
 }
 
 /* --- the whole ---------------------------------------------------------- */

@@ -6,8 +6,7 @@
 #include "sim/view_private.h"
 
 void
-view_table(
-    const struct view_words *cells, size_t rows, size_t columns, FILE *out)
+view_table(const struct words *cells, size_t rows, size_t columns, FILE *out)
 {
 	int width[VIEW_COLUMNS] = { 0 };
 

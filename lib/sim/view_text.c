@@ -15,15 +15,15 @@ static void
 put_drawn(const struct load_spec *spec, FILE *out)
 {
 	(void)fprintf(out, "%s for %s, seed %ju\n",
-	    view_profile(&spec->profile).text, view_span(spec->length).text,
+	    words_profile(&spec->profile).text, words_span(spec->length).text,
 	    (uintmax_t)spec->seed);
 	for (size_t i = 0; i < spec->apps_len; i++) {
 		const struct load_app *app = &spec->apps[i];
 
 		if (app->rate > 0)
 			(void)fprintf(out, "%13s%s %s/s, %s\n", "", app->name,
-			    view_number(app->rate).text,
-			    view_service(&app->service).text);
+			    words_number(app->rate).text,
+			    words_service(&app->service).text);
 	}
 }
 
@@ -37,9 +37,9 @@ view_load(const struct simulation *s, const struct result *r, FILE *out)
 		(void)fprintf(out, "%s, %s long\n",
 		    strcmp(s->load.trace, "-") == 0 ? "standard input"
 						    : s->load.trace,
-		    view_span(r->length).text);
+		    words_span(r->length).text);
 	(void)fprintf(out, "Starts       take %s until ready\n",
-	    view_span(s->start_time).text);
+	    words_span(s->start_time).text);
 }
 
 /* --- what came of it ---------------------------------------------------- */
@@ -58,12 +58,12 @@ put_connections(const struct result_app *r, FILE *out)
 	};
 
 	(void)fprintf(out, "Connections  %s: %s completed",
-	    view_count(r->arrived).text, view_count(r->completed).text);
+	    words_count(r->arrived).text, words_count(r->completed).text);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
 		/* Who sizes a pool looks for this one even if it is 0. */
 		if (ends[i].n > 0 || i == 0)
 			(void)fprintf(out, ", %s %s",
-			    view_count(ends[i].n).text, ends[i].what);
+			    words_count(ends[i].n).text, ends[i].what);
 	}
 	(void)fputc('\n', out);
 }
@@ -85,7 +85,8 @@ put_waits(const struct result_app *r, FILE *out)
 	(void)fputs("Waits      ", out);
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++)
 		(void)fprintf(out, "  %s %s", shares[i].name,
-		    view_span(histogram_share(&r->wait, shares[i].share)).text);
+		    words_span(histogram_share(&r->wait, shares[i].share))
+			.text);
 	(void)fputc('\n', out);
 }
 
@@ -101,33 +102,33 @@ view_figures(const struct result_app *r, FILE *out)
 	    r->processes, r->most_processes, r->busy, share);
 	(void)fprintf(out,
 	    "Spawns       %s, and %s before the first connection\n",
-	    view_count(r->spawned_running).text,
-	    view_count(r->spawned - r->spawned_running).text);
+	    words_count(r->spawned_running).text,
+	    words_count(r->spawned - r->spawned_running).text);
 	(void)fprintf(out, "Waste        %s idle while waiting\n",
-	    view_span(r->idle_while_waiting).text);
+	    words_span(r->idle_while_waiting).text);
 }
 
 static void
-put_cells(struct view_words *cells, const struct result_app *r)
+put_cells(struct words *cells, const struct result_app *r)
 {
 	(void)strlcpy(cells[0].text, r->name == NULL ? "all" : r->name,
 	    sizeof(cells[0].text));
-	cells[1] = view_count(r->arrived);
-	cells[2] = view_count(view_refusals(r));
-	cells[3] = view_span(histogram_share(&r->wait, 0.5));
-	cells[4] = view_span(histogram_share(&r->wait, 0.99));
-	cells[5] = view_span(histogram_share(&r->wait, 0.999));
-	cells[6] = view_span(histogram_share(&r->wait, 1));
+	cells[1] = words_count(r->arrived);
+	cells[2] = words_count(view_refusals(r));
+	cells[3] = words_span(histogram_share(&r->wait, 0.5));
+	cells[4] = words_span(histogram_share(&r->wait, 0.99));
+	cells[5] = words_span(histogram_share(&r->wait, 0.999));
+	cells[6] = words_span(histogram_share(&r->wait, 1));
 	(void)snprintf(
 	    cells[7].text, sizeof(cells[7].text), "%.2f", r->processes);
-	cells[8] = view_count(r->most_processes);
-	cells[9] = view_count(r->spawned);
+	cells[8] = words_count(r->most_processes);
+	cells[9] = words_count(r->spawned);
 }
 
 static void
 put_apps(const struct result *r, FILE *out)
 {
-	static const struct view_words titles[APP_COLUMNS] = {
+	static const struct words titles[APP_COLUMNS] = {
 		{ "App" },
 		{ "arrived" },
 		{ "refused" },
@@ -139,7 +140,7 @@ put_apps(const struct result *r, FILE *out)
 		{ "most" },
 		{ "spawns" },
 	};
-	struct view_words *cells =
+	struct words *cells =
 	    calloc((r->apps_len + 1) * APP_COLUMNS, sizeof(*cells));
 
 	if (cells == NULL)

@@ -8,6 +8,7 @@
 
 #include "../unit/check.h"
 #include "sim/load.h"
+#include "sim/words.h"
 
 static const char *why;
 
@@ -16,7 +17,7 @@ service(const char *words)
 {
 	struct service s = { 0 };
 
-	CHECK(load_service(words, &s, &why));
+	CHECK(words_read_service(words, &s, &why));
 	return s;
 }
 
@@ -28,7 +29,7 @@ spec_of(
 		.apps = apps, .apps_len = len, .length = length, .seed = 42
 	};
 
-	CHECK(load_profile(profile, &spec.profile, &why));
+	CHECK(words_read_profile(profile, &spec.profile, &why));
 	return spec;
 }
 
@@ -508,15 +509,15 @@ rates_have_units(void)
 {
 	double rate;
 
-	CHECK(load_rate("12.5", &rate, &why));
+	CHECK(words_read_rate("12.5", &rate, &why));
 	CHECK_NEAR(12.5, rate);
-	CHECK(load_rate("1000/s", &rate, &why));
+	CHECK(words_read_rate("1000/s", &rate, &why));
 	CHECK_NEAR(1000, rate);
-	CHECK(load_rate("90/m", &rate, &why));
+	CHECK(words_read_rate("90/m", &rate, &why));
 	CHECK_NEAR(1.5, rate);
-	CHECK(load_rate("86400/d", &rate, &why));
+	CHECK(words_read_rate("86400/d", &rate, &why));
 	CHECK_NEAR(1, rate);
-	CHECK(load_rate("0", &rate, &why));
+	CHECK(words_read_rate("0", &rate, &why));
 	CHECK_NEAR(0, rate);
 }
 
@@ -529,7 +530,7 @@ what_is_no_rate_says_what_would_be(void)
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		why = NULL;
-		CHECK(!load_rate(bad[i], &rate, &why));
+		CHECK(!words_read_rate(bad[i], &rate, &why));
 		CHECK(why != NULL && strstr(why, "write") != NULL);
 	}
 	CHECK_NEAR(7, rate);
@@ -551,7 +552,7 @@ what_is_no_service_says_what_would_be(void)
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		why = NULL;
-		if (!CHECK(!load_service(bad[i], &s, &why)))
+		if (!CHECK(!words_read_service(bad[i], &s, &why)))
 			fprintf(stderr, "%s\n", bad[i]);
 		CHECK(why != NULL && strstr(why, "write") != NULL);
 	}
@@ -569,7 +570,7 @@ what_is_no_profile_says_what_would_be(void)
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		why = NULL;
-		if (!CHECK(!load_profile(bad[i], &p, &why)))
+		if (!CHECK(!words_read_profile(bad[i], &p, &why)))
 			fprintf(stderr, "%s\n", bad[i]);
 		CHECK(why != NULL && *why != '\0');
 	}

@@ -123,8 +123,9 @@ main(int argc, char **argv)
 			p.options = optarg;
 		else if (opt == 's')
 			p.service = optarg;
-		else if (!(opt == 'd' && load_span(optarg, &day, &why)) &&
-		    !(opt == 't' && load_span(optarg, &p.start_time, &why)))
+		else if (!(opt == 'd' && words_read_span(optarg, &day, &why)) &&
+		    !(opt == 't' &&
+			words_read_span(optarg, &p.start_time, &why)))
 			usage(why);
 	}
 	for (unsigned i = 0; i < DEFAULTS; i++) {

@@ -21,6 +21,7 @@
 #include "sim/engine.h"
 #include "sim/policies.h"
 #include "sim/pool_driver.h"
+#include "sim/words.h"
 
 #define PARETO_ROWS (1 + POLICIES) /* ours is the first */
 #define PARETO_SEEDS 5
@@ -108,8 +109,8 @@ pareto_load(const struct pareto *p, const struct conf *conf, uint64_t seed,
 	*spec = (struct load_spec){
 		.apps = app, .apps_len = 1, .length = p->length, .seed = seed
 	};
-	if (!load_service(p->service, &app->service, &why) ||
-	    !load_profile(p->profile, &spec->profile, &why))
+	if (!words_read_service(p->service, &app->service, &why) ||
+	    !words_read_profile(p->profile, &spec->profile, &why))
 		pareto_die(why);
 	app->rate = p->busy * conf->apps[0].max_processes * 1e9 /
 	    (double)load_service_mean(&app->service) /

@@ -8,6 +8,7 @@
 
 #include "core/prng.h"
 #include "sim/pool_driver.h"
+#include "sim/words.h"
 
 #include "sim_help.h"
 
@@ -62,7 +63,7 @@ run_one(const char *options, const char *service, double rate, unsigned seconds,
 
 	snprintf(text, sizeof(text), APP("%s"), options);
 	conf = conf_right(text);
-	CHECK(load_service(service, &app.service, &why));
+	CHECK(words_read_service(service, &app.service, &why));
 	run(conf, &spec, 1, MS(200), out);
 	conf_free(conf);
 }
@@ -156,11 +157,12 @@ any_load(struct prng *random, struct load_app *apps, struct load_spec *out)
 	out->apps = apps;
 	out->length = TSPAN_SECONDS(100);
 	out->seed = prng_next(random);
-	CHECK(load_profile(profiles[below(random, 4)], &out->profile, &why));
+	CHECK(words_read_profile(
+	    profiles[below(random, 4)], &out->profile, &why));
 	for (size_t i = 0; i < out->apps_len; i++) {
 		apps[i].name = help_names[i];
 		apps[i].rate = 1 + below(random, 150);
-		CHECK(load_service(
+		CHECK(words_read_service(
 		    services[below(random, 4)], &apps[i].service, &why));
 	}
 }

@@ -12,6 +12,7 @@
 #include "sim/load.h"
 #include "sim/view.h"
 #include "sim/view_private.h"
+#include "sim/words.h"
 #include "sys/text.h"
 
 static const struct view_style plain = { .width = 60, .utf8 = false };
@@ -88,30 +89,30 @@ times_have_three_places(void)
 	};
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		CHECK_STR(cases[i].words, view_span(cases[i].span).text);
+		CHECK_STR(cases[i].words, words_span(cases[i].span).text);
 }
 
 static void
 counts_have_commas(void)
 {
-	CHECK_STR("0", view_count(0).text);
-	CHECK_STR("999", view_count(999).text);
-	CHECK_STR("1,000", view_count(1000).text);
-	CHECK_STR("123,456", view_count(123456).text);
-	CHECK_STR("18,446,744,073,709,551,615", view_count(UINT64_MAX).text);
+	CHECK_STR("0", words_count(0).text);
+	CHECK_STR("999", words_count(999).text);
+	CHECK_STR("1,000", words_count(1000).text);
+	CHECK_STR("123,456", words_count(123456).text);
+	CHECK_STR("18,446,744,073,709,551,615", words_count(UINT64_MAX).text);
 }
 
 static void
 numbers_have_three_places(void)
 {
-	CHECK_STR("0", view_number(0).text);
-	CHECK_STR("0.25", view_number(0.25).text);
-	CHECK_STR("0.00125", view_number(0.00125).text);
-	CHECK_STR("1", view_number(0.9999).text);
-	CHECK_STR("12.3", view_number(12.34).text);
-	CHECK_STR("100", view_number(99.96).text);
-	CHECK_STR("4711", view_number(4711).text);
-	CHECK_STR("100000000", view_number(1e8).text);
+	CHECK_STR("0", words_number(0).text);
+	CHECK_STR("0.25", words_number(0.25).text);
+	CHECK_STR("0.00125", words_number(0.00125).text);
+	CHECK_STR("1", words_number(0.9999).text);
+	CHECK_STR("12.3", words_number(12.34).text);
+	CHECK_STR("100", words_number(99.96).text);
+	CHECK_STR("4711", words_number(4711).text);
+	CHECK_STR("100000000", words_number(1e8).text);
 }
 
 static void
@@ -125,13 +126,13 @@ services_are_shown_in_the_words_they_are_given_in(void)
 
 	for (unsigned i = 0; i < 5; i++) {
 		/* Two units together, and microseconds, are for eyes. */
-		if (load_service(words[i], &s, &why))
-			CHECK_STR(words[i], view_service(&s).text);
+		if (words_read_service(words[i], &s, &why))
+			CHECK_STR(words[i], words_service(&s).text);
 		else
 			CHECK(i == 1 || i == 4);
 	}
-	CHECK(load_service("20ms", &s, &why));
-	CHECK_STR("fixed:20ms", view_service(&s).text);
+	CHECK(words_read_service("20ms", &s, &why));
+	CHECK_STR("fixed:20ms", words_service(&s).text);
 }
 
 static void
@@ -143,11 +144,11 @@ profiles_are_shown_in_the_words_they_are_given_in(void)
 	struct profile p;
 
 	for (unsigned i = 0; i < 6; i++) {
-		CHECK(load_profile(words[i], &p, &why));
-		CHECK_STR(words[i], view_profile(&p).text);
+		CHECK(words_read_profile(words[i], &p, &why));
+		CHECK_STR(words[i], words_profile(&p).text);
 	}
-	CHECK(load_profile("burst", &p, &why));
-	CHECK_STR("burst:10,5s,1m", view_profile(&p).text);
+	CHECK(words_read_profile("burst", &p, &why));
+	CHECK_STR("burst:10,5s,1m", words_profile(&p).text);
 }
 
 /* --- tables ------------------------------------------------------------- */
@@ -155,7 +156,7 @@ profiles_are_shown_in_the_words_they_are_given_in(void)
 static void
 a_table_is_as_wide_as_it_needs_to_be(void)
 {
-	static const struct view_words cells[] = { { "A" }, { "long title" },
+	static const struct words cells[] = { { "A" }, { "long title" },
 		{ "x" }, { "longer" }, { "1" }, { "1,000" } };
 	FILE *out = begin();
 
