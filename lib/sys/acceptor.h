@@ -1,0 +1,82 @@
+#ifndef SYS_ACCEPTOR_H
+#define SYS_ACCEPTOR_H
+
+/*
+ * A listener in the loop: accepts within a budget in each turn, rests when
+ * descriptors run out, and can be paused. Its user says where connections go,
+ * and opens the listener anew when somebody has shut it down.
+ *
+ * The apps' listeners, the counter's and the control socket's have one each.
+ * An app without room pauses all its acceptors from admits(); while they are
+ * paused, a place that becomes free is filled by one acceptor_take(), which
+ * costs one accept() and no epoll_ctl().
+ */
+
+#include <stdbool.h>
+
+#include "core/tstamp.h"
+#include "sys/listener.h"
+#include "sys/loop.h"
+#include "sys/timer.h"
+
+struct acceptor;
+
+/* None of these closes the acceptor. */
+struct acceptor_ops {
+	/*
+	 * Asked before each accept; false: this one is not for now. May pause
+	 * the acceptor. NULL: all are taken.
+	 */
+	bool (*admits)(struct acceptor *, tstamp now);
+	/* A connection, which is the user's from now on. */
+	void (*arrived)(struct acceptor *, int fd, tstamp now);
+	/* It begins to rest for want of descriptors or memory. May be NULL. */
+	void (*resting)(struct acceptor *);
+	/*
+	 * Somebody shut the listener down, or it is closed and has rested.
+	 * The user closes and opens it and calls acceptor_start() or
+	 * acceptor_rest(). NULL: it stays out of the loop.
+	 */
+	void (*reopen)(struct acceptor *, tstamp now);
+};
+
+struct acceptor {
+	struct listener listener; /* fd -1: closed; its user's to open */
+	struct loop *loop;
+	const struct acceptor_ops *ops;
+	struct loop_io io; /* in the loop unless paused or resting */
+	struct timer rest; /* set while it rests */
+	unsigned budget; /* accepts in the next turn, 1 … most */
+	unsigned most;
+	bool paused;
+};
+
+/* What acceptor_take() has found. */
+enum acceptor_got {
+	ACCEPTOR_ONE, /* a connection, and arrived() has it */
+	ACCEPTOR_EMPTY, /* nobody waits */
+	ACCEPTOR_FULL, /* admits() said no */
+	ACCEPTOR_AWAY, /* it rests now, or reopen() was called */
+};
+
+/* Closed, and out of the loop. most: accepts in one turn, a power of 2. */
+void acceptor_init(struct acceptor *a, struct loop *loop,
+    const struct acceptor_ops *ops, unsigned most);
+
+/* Accepts from the listener, which is open, from now on, unless paused. */
+void acceptor_start(struct acceptor *a);
+
+/* Stays away from the listener until then, paused or not. */
+void acceptor_rest(struct acceptor *a, tstamp until);
+
+/* In the loop or out of it, at once unless it rests. */
+void acceptor_pause(struct acceptor *a);
+void acceptor_resume(struct acceptor *a);
+
+/* Takes one connection, whether in the loop or not. */
+enum acceptor_got acceptor_take(struct acceptor *a, tstamp now);
+
+/* Out of the loop, and the listener closed. May be called twice. */
+void acceptor_close(struct acceptor *a);
+
+#endif

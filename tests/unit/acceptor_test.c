@@ -1,0 +1,285 @@
+/* Listeners in the loop, over real sockets and in virtual time. */
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <limits.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "sys/acceptor.h"
+#include "sys/address.h"
+
+#define MOST 8
+
+static struct loop loop;
+static struct acceptor acceptor;
+static char dir[] = "/tmp/acceptor_test.XXXXXX";
+static char path[64];
+static tstamp now;
+
+static unsigned arrivals;
+static unsigned reopened;
+static unsigned rests;
+static unsigned room;
+static bool pauses; /* when there is no room */
+
+/* --- the user ----------------------------------------------------------- */
+
+static bool
+admits(struct acceptor *a, tstamp at)
+{
+	(void)at;
+	if (arrivals < room)
+		return true;
+	if (pauses)
+		acceptor_pause(a);
+	return false;
+}
+
+static void
+arrived(struct acceptor *a, int fd, tstamp at)
+{
+	(void)a;
+	(void)at;
+	arrivals++;
+	(void)close(fd);
+}
+
+static void
+resting(struct acceptor *a)
+{
+	(void)a;
+	rests++;
+}
+
+static void
+open_it(struct acceptor *a)
+{
+	const struct listener_spec spec = {
+		.name = path,
+		.path = path,
+		.inherited_fd = -1,
+		.backlog = 1024,
+		.uid = (uid_t)-1,
+		.gid = (gid_t)-1,
+		.mode = 0600,
+	};
+	const char *why;
+
+	CHECK_EQ(0, listener_open(&a->listener, &spec, &why));
+	acceptor_start(a);
+}
+
+/* At the second attempt, a second after the first. */
+static void
+reopen(struct acceptor *a, tstamp at)
+{
+	if (++reopened == 1) {
+		listener_fini(&a->listener);
+		acceptor_rest(a, at + TSPAN_SECONDS(1));
+	} else {
+		open_it(a);
+	}
+}
+
+static tstamp
+clock_now(void *arg)
+{
+	(void)arg;
+	return now;
+}
+
+static int
+clock_wait(void *arg, int epfd, struct epoll_event *ev, int n, tspan timeout)
+{
+	(void)arg;
+	(void)timeout;
+	return epoll_wait(epfd, ev, n, 0);
+}
+
+static void
+begin(void)
+{
+	static const struct loop_clock clock = { clock_now, clock_wait, NULL };
+	static const struct acceptor_ops ops = {
+		.admits = admits,
+		.arrived = arrived,
+		.resting = resting,
+		.reopen = reopen,
+	};
+
+	now = TSPAN_SECONDS(1000);
+	arrivals = reopened = rests = 0;
+	room = UINT_MAX;
+	pauses = false;
+	CHECK_EQ(0, loop_init(&loop, &clock));
+	acceptor_init(&acceptor, &loop, &ops, MOST);
+	open_it(&acceptor);
+}
+
+static void
+end(void)
+{
+	acceptor_close(&acceptor);
+	acceptor_close(&acceptor);
+	loop_fini(&loop);
+}
+
+static void
+dial(unsigned n)
+{
+	struct sockaddr_un addr;
+	socklen_t len = address_of_path(path, &addr);
+
+	for (; n > 0; n--) {
+		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+		CHECK_EQ(0, connect(fd, (struct sockaddr *)&addr, len));
+		(void)close(fd);
+	}
+}
+
+/* --- tests -------------------------------------------------------------- */
+
+static void
+the_budget_of_a_turn_doubles_while_connections_wait(void)
+{
+	begin();
+	dial(30);
+	for (unsigned most = 1, total = 1; total < 30; total += most) {
+		CHECK_EQ(1, loop_turn(&loop, now));
+		CHECK_EQ(total, arrivals);
+		most = most < MOST ? 2 * most : MOST;
+	}
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(30, arrivals);
+	CHECK_EQ(0, loop_turn(&loop, now));
+	CHECK_EQ(1, acceptor.budget);
+	end();
+}
+
+static void
+a_paused_acceptor_is_out_of_the_loop(void)
+{
+	begin();
+	acceptor_pause(&acceptor);
+	dial(1);
+	CHECK_EQ(0, loop_turn(&loop, now));
+	CHECK_EQ(0, arrivals);
+	acceptor_resume(&acceptor);
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(1, arrivals);
+	end();
+}
+
+static void
+a_paused_acceptor_takes_a_connection_when_told(void)
+{
+	begin();
+	acceptor_pause(&acceptor);
+	dial(1);
+	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&acceptor, now));
+	CHECK_EQ(ACCEPTOR_EMPTY, acceptor_take(&acceptor, now));
+	CHECK_EQ(1, arrivals);
+	end();
+}
+
+static void
+a_connection_without_room_stays_in_the_backlog(void)
+{
+	begin();
+	room = 1;
+	pauses = true;
+	dial(2);
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(0, loop_turn(&loop, now));
+	CHECK_EQ(1, arrivals);
+	CHECK_EQ(ACCEPTOR_FULL, acceptor_take(&acceptor, now));
+	room = 2;
+	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&acceptor, now));
+	CHECK_EQ(2, arrivals);
+	end();
+}
+
+static void
+an_acceptor_without_descriptors_rests(void)
+{
+	struct rlimit before, none;
+	int next;
+
+	begin();
+	dial(1);
+	next = dup(STDIN_FILENO);
+	(void)close(next);
+	CHECK_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+	none = before;
+	none.rlim_cur = (rlim_t)next;
+	CHECK_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(1, rests);
+	CHECK_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+	CHECK_EQ(0, loop_turn(&loop, now));
+	now += LISTENER_REST;
+	CHECK_EQ(0, loop_turn(&loop, now));
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(1, arrivals);
+	end();
+}
+
+static void
+a_rest_outlasts_a_pause(void)
+{
+	begin();
+	acceptor_rest(&acceptor, now + TSPAN_SECONDS(1));
+	acceptor_pause(&acceptor);
+	acceptor_resume(&acceptor);
+	dial(1);
+	CHECK_EQ(0, loop_turn(&loop, now));
+	acceptor_pause(&acceptor);
+	now += TSPAN_SECONDS(1);
+	CHECK_EQ(0, loop_turn(&loop, now));
+	CHECK_EQ(0, loop_turn(&loop, now));
+	acceptor_resume(&acceptor);
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(1, arrivals);
+	end();
+}
+
+static void
+a_listener_that_was_shut_down_is_opened_anew(void)
+{
+	begin();
+	CHECK_EQ(0, shutdown(acceptor.listener.fd, SHUT_RDWR));
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(1, reopened);
+	CHECK_EQ(0, loop_turn(&loop, now));
+	now += TSPAN_SECONDS(1);
+	CHECK_EQ(0, loop_turn(&loop, now));
+	CHECK_EQ(2, reopened);
+	dial(1);
+	CHECK_EQ(1, loop_turn(&loop, now));
+	CHECK_EQ(1, arrivals);
+	end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	if (mkdtemp(dir) == NULL)
+		return 1;
+	(void)snprintf(path, sizeof(path), "%s/sock", dir);
+	RUN(the_budget_of_a_turn_doubles_while_connections_wait);
+	RUN(a_paused_acceptor_is_out_of_the_loop);
+	RUN(a_paused_acceptor_takes_a_connection_when_told);
+	RUN(a_connection_without_room_stays_in_the_backlog);
+	RUN(an_acceptor_without_descriptors_rests);
+	RUN(a_rest_outlasts_a_pause);
+	RUN(a_listener_that_was_shut_down_is_opened_anew);
+	(void)rmdir(dir);
+	return check_finish();
+}
