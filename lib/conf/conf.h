@@ -359,6 +359,13 @@ bool conf_listen_copy(struct conf_listen *out, const struct conf_listen *);
 void conf_listen_fini(struct conf_listen *);
 
 /*
+ * What to open for the address, with no owner, mode and backlog yet, and no
+ * place at all for CONF_LISTEN_FD. Its texts are those of the address.
+ */
+struct listener_spec;
+void conf_listen_spec(const struct conf_listen *, struct listener_spec *out);
+
+/*
  * Writes the configuration in force, defaults included, in the syntax of
  * pool.conf(5), each app with what `defaults` gave it: loading that gives an
  * equal configuration.

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "conf/conf_private.h"
+#include "sys/listener.h"
 
 /* Each address is compared with each other one. */
 #define ADDRESSES_MAX 256
@@ -37,6 +38,24 @@ conf_listen_fini(struct conf_listen *l)
 	free(l->text);
 	free(l->path);
 	free(l->fd_name);
+}
+
+void
+conf_listen_spec(const struct conf_listen *l, struct listener_spec *out)
+{
+	*out = (struct listener_spec){
+		.name = l->text,
+		.inherited_fd = -1,
+		.uid = (uid_t)-1,
+		.gid = (gid_t)-1,
+	};
+	if (l->kind == CONF_LISTEN_TCP) {
+		out->addr = (const struct sockaddr *)&l->addr;
+		out->addrlen = l->addr_len;
+		out->v6only = l->v6only;
+	} else if (l->kind == CONF_LISTEN_UNIX) {
+		out->path = l->path;
+	}
 }
 
 static void

@@ -249,21 +249,11 @@ static void
 check_address(const struct address_check *c, const struct conf_listen *l)
 {
 	const char *why = "";
-	struct listener_spec spec = {
-		.name = l->text,
-		.addr = l->kind == CONF_LISTEN_TCP
-		    ? (const struct sockaddr *)&l->addr
-		    : NULL,
-		.addrlen = l->addr_len,
-		.v6only = l->v6only,
-		.path = l->path,
-		.inherited_fd = -1,
-		.uid = (uid_t)-1,
-		.gid = (gid_t)-1,
-	};
+	struct listener_spec spec;
 
 	if (l->kind == CONF_LISTEN_FD || l->addr_len == 0)
 		return;
+	conf_listen_spec(l, &spec);
 	if (listener_probe(&spec, &why) == 0)
 		return;
 	if (errno != EADDRINUSE)
