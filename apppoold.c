@@ -214,8 +214,6 @@ register_counter(struct supervisor *s)
 		.commit = poolcounter_commit,
 		.abort = poolcounter_abort,
 		.close = poolcounter_close,
-		.tick = poolcounter_tick,
-		.deadline = poolcounter_deadline,
 	};
 	static const struct counter_ops counter = {
 		.figures = poolcounter_figures,

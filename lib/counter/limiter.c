@@ -1,89 +1,389 @@
-/* Locks of a PoolCounter in front of an app. */
+/*
+ * Locks of a PoolCounter in front of an app: connections to its server, each
+ * with one lock at most, one question at a time, and so one answer.
+ */
+
+#include <sys/queue.h>
+#include <sys/socket.h>
 
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "counter/limiter_private.h"
+#include "counter/limiter.h"
+#include "counter/poolcounter.h"
 #include "sys/log.h"
 
-/* A request without an answer. */
-void
-limiter_unreachable(struct limiter *l, const char *why, tstamp now)
+/* The time a server has to accept, and to answer beyond what it may wait. */
+#define CONNECT_MAX TSPAN_MSECONDS(250)
+#define LATE_MAX TSPAN_SECONDS(1)
+
+/* A server that did not answer is not asked for so long. */
+#define UNREACHABLE_REST TSPAN_SECONDS(1)
+
+/* Idle connections that are kept for the next requests. */
+#define IDLE_MAX 16
+
+/* Longest line of an answer. */
+#define LINE_SIZE 128
+
+enum lock_state {
+	LOCK_IDLE, /* connected, holds nothing */
+	LOCK_CONNECTING, /* its request is sent when it is connected */
+	LOCK_ASKING,
+	LOCK_HELD,
+	LOCK_RELEASING,
+	LOCK_GONE, /* held by the core, but its connection is lost */
+};
+
+/* One connection, and the lock it may hold. */
+struct lock {
+	TAILQ_ENTRY(lock) next; /* in locks, or in idle */
+	struct limiter *limiter;
+	struct loop_io io;
+	struct timer late; /* set while an answer is due */
+	uint32_t token; /* its number in the core */
+	enum lock_state state;
+	char line[LINE_SIZE];
+	size_t len;
+};
+
+TAILQ_HEAD(locks, lock);
+
+struct limiter {
+	struct loop *loop;
+	struct poolcounter *own; /* the counter of this daemon */
+	const char *app; /* for the log */
+	const struct limiter_events *events;
+	void *events_arg;
+	struct conf_listen where; /* of the server; strings not owned */
+	bool local; /* the server is our own counter */
+	char server[160]; /* for the log */
+	char request[512];
+	tspan timeout;
+	struct locks locks; /* all but the idle ones */
+	struct locks idle;
+	unsigned nidle;
+	struct lock **tokens; /* by token; NULL: free */
+	uint32_t ntokens;
+	struct limiter_figures figures;
+	struct log_rate rate;
+};
+
+static void lock_ready(struct loop_io *io, uint32_t events, tstamp now);
+static void lock_late(struct timer *t, tstamp now);
+
+/* --- connections -------------------------------------------------------- */
+
+static bool
+take_token(struct limiter *l, struct lock *k)
+{
+	struct lock **tokens;
+	uint32_t n = 0;
+
+	while (n < l->ntokens && l->tokens[n] != NULL)
+		n++;
+	if (n == l->ntokens) {
+		tokens =
+		    reallocarray(l->tokens, 2 * (size_t)n + 8, sizeof(*tokens));
+		if (tokens == NULL)
+			return false;
+		l->tokens = tokens;
+		l->ntokens = 2 * n + 8;
+		memset(&tokens[n], 0, (l->ntokens - n) * sizeof(*tokens));
+	}
+	l->tokens[n] = k;
+	k->token = n;
+	return true;
+}
+
+static void
+expect_answer(struct lock *k, tstamp until)
+{
+	timer_set(&k->limiter->loop->timers, &k->late, until);
+}
+
+static void
+disconnect(struct lock *k)
+{
+	expect_answer(k, TSTAMP_NEVER);
+	if (k->io.fd == -1)
+		return;
+	(void)loop_set(k->limiter->loop, &k->io, 0);
+	close(k->io.fd);
+	k->io.fd = -1;
+}
+
+static void
+free_lock(struct lock *k)
+{
+	struct limiter *l = k->limiter;
+
+	disconnect(k);
+	if (k->state == LOCK_IDLE) {
+		TAILQ_REMOVE(&l->idle, k, next);
+		l->nidle--;
+	} else {
+		TAILQ_REMOVE(&l->locks, k, next);
+	}
+	l->tokens[k->token] = NULL;
+	free(k);
+}
+
+/* A descriptor that is connected or connecting; -1 and errno. */
+static int
+dial(const struct limiter *l, tstamp now)
+{
+	const struct sockaddr *to = (const struct sockaddr *)&l->where.addr;
+	int fd, error;
+
+	if (l->local)
+		return poolcounter_join(l->own, now);
+	if (l->where.addr_len == 0) {
+		errno = EDESTADDRREQ; /* the host had no address */
+		return -1;
+	}
+	fd = socket(
+	    to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd == -1 || connect(fd, to, l->where.addr_len) == 0 ||
+	    errno == EINPROGRESS)
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+/* Another connection, which asks for a lock as soon as it can. -1, errno. */
+static int
+new_lock(struct limiter *l, tstamp now)
+{
+	struct lock *k = calloc(1, sizeof(*k));
+	int error;
+
+	if (k == NULL)
+		return -1;
+	k->limiter = l;
+	k->io.fd = -1;
+	k->io.ready = lock_ready;
+	k->state = LOCK_CONNECTING;
+	timer_init(&k->late, lock_late);
+	if (!take_token(l, k)) {
+		free(k);
+		return -1;
+	}
+	TAILQ_INSERT_TAIL(&l->locks, k, next);
+	k->io.fd = dial(l, now);
+	if (k->io.fd == -1 ||
+	    loop_set(l->loop, &k->io, EPOLLIN | EPOLLOUT) == -1) {
+		error = errno;
+		free_lock(k);
+		errno = error;
+		return -1;
+	}
+	expect_answer(k, now + CONNECT_MAX);
+	return 0;
+}
+
+/* --- questions ---------------------------------------------------------- */
+
+/* A request gets no answer. */
+static void
+unreachable(struct limiter *l, const char *why, tstamp now)
 {
 	bool open;
 
 	l->figures.asked--;
 	l->figures.unreachable++;
-	open = l->events->unreachable(l->events_arg, now + LIMITER_REST, now);
+	open =
+	    l->events->unreachable(l->events_arg, now + UNREACHABLE_REST, now);
 	log_limited(&l->rate, now, LOG_LEVEL_WARN,
 	    "%s: limit: %s: %s; connections are %s for a second", l->app,
 	    l->server, why, open ? "let in without it" : "held back");
 }
 
-void
-limiter_ask(struct limiter *l, tstamp now)
-{
-	struct lock *k = TAILQ_FIRST(&l->idle);
-
-	l->figures.asked++;
-	if (k != NULL)
-		lock_ask(k, now);
-	else if (lock_new(l, now) == NULL)
-		limiter_unreachable(l, strerror(errno), now);
-}
-
-void
-limiter_give_back(struct limiter *l, uint32_t lock, tstamp now)
-{
-	assert(lock < l->ntokens && l->tokens[lock] != NULL);
-	l->figures.held--;
-	lock_release(l->tokens[lock], now);
-}
-
-/* --- configuration ------------------------------------------------------ */
-
+/* The connection is of no more use, whatever it was in the middle of. */
 static void
-limiter_set(struct limiter *l, const struct conf_limit *limit)
+fail(struct lock *k, const char *why, tstamp now)
 {
-	double seconds = (double)limit->timeout / 1e9;
+	struct limiter *l = k->limiter;
 
-	(void)snprintf(l->server, sizeof(l->server), "%s", limit->server);
-	l->where = limit->where;
-	l->local = limit->local;
-	l->timeout = limit->timeout;
-	/* Servers of old know whole seconds only. */
-	(void)snprintf(l->request, sizeof(l->request), "ACQ4ME %s %u %u %.*f\n",
-	    limit->key, limit->workers, limit->maxqueue,
-	    limit->timeout % TSPAN_SECONDS(1) == 0 ? 0 : 3, seconds);
-}
-
-/* Idle connections go; those in use when they have done their work. */
-static void
-limiter_drop_idle(struct limiter *l)
-{
-	struct lock *k;
-
-	while ((k = TAILQ_FIRST(&l->idle)) != NULL)
-		lock_free(k);
-}
-
-static void
-check(struct timer *t, tstamp now)
-{
-	struct limiter *l = TIMER_OWNER(t, struct limiter, check);
-	struct lock *k, *next;
-
-	for (k = TAILQ_FIRST(&l->locks); k != NULL; k = next) {
-		next = TAILQ_NEXT(k, next);
-		if (k->deadline <= now)
-			lock_fail(k, "it does not answer", now);
-		else
-			timer_advance(&l->loop->timers, &l->check, k->deadline);
+	switch (k->state) {
+	case LOCK_CONNECTING:
+	case LOCK_ASKING:
+		free_lock(k);
+		unreachable(l, why, now);
+		break;
+	case LOCK_HELD:
+		/* The server has given it to somebody else by now. */
+		log_limited(&l->rate, now, LOG_LEVEL_WARN,
+		    "%s: limit: %s: a lock was lost with its connection: %s",
+		    l->app, l->server, why);
+		disconnect(k);
+		k->state = LOCK_GONE;
+		break;
+	default:
+		free_lock(k);
+		break;
 	}
 }
+
+static void
+lock_late(struct timer *t, tstamp now)
+{
+	fail(TIMER_OWNER(t, struct lock, late), "it does not answer", now);
+}
+
+static void
+send_line(struct lock *k, const char *text, tstamp now)
+{
+	size_t len = strlen(text);
+
+	/* A line is small: what does not fit at once will never be read. */
+	if (send(k->io.fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+	    (ssize_t)len)
+		fail(k, "it does not read", now);
+}
+
+static void
+request(struct lock *k, tstamp now)
+{
+	struct limiter *l = k->limiter;
+
+	k->state = LOCK_ASKING;
+	expect_answer(k, tstamp_add(now, l->timeout + LATE_MAX));
+	send_line(k, l->request, now);
+}
+
+static void
+release(struct lock *k, tstamp now)
+{
+	if (k->state == LOCK_GONE) {
+		free_lock(k);
+		return;
+	}
+	k->state = LOCK_RELEASING;
+	expect_answer(k, tstamp_add(now, LATE_MAX));
+	send_line(k, "RELEASE\n", now);
+}
+
+/* The connection holds nothing any more. */
+static void
+idle(struct lock *k)
+{
+	struct limiter *l = k->limiter;
+
+	if (l->nidle >= IDLE_MAX) {
+		free_lock(k);
+		return;
+	}
+	expect_answer(k, TSTAMP_NEVER);
+	TAILQ_REMOVE(&l->locks, k, next);
+	TAILQ_INSERT_HEAD(&l->idle, k, next);
+	l->nidle++;
+	k->state = LOCK_IDLE;
+}
+
+/* --- answers ------------------------------------------------------------ */
+
+static void
+answered(struct lock *k, const char *word, tstamp now)
+{
+	struct limiter *l = k->limiter;
+
+	if (strcmp(word, "LOCKED") == 0) {
+		k->state = LOCK_HELD;
+		expect_answer(k, TSTAMP_NEVER);
+		l->figures.asked--;
+		l->figures.held++;
+		l->figures.granted++;
+		l->events->granted(l->events_arg, k->token, now);
+	} else if (strcmp(word, "QUEUE_FULL") == 0) {
+		idle(k);
+		l->figures.asked--;
+		l->figures.full++;
+		l->events->denied(l->events_arg, false, now);
+	} else if (strcmp(word, "TIMEOUT") == 0) {
+		idle(k);
+		l->figures.asked--;
+		l->figures.timed_out++;
+		l->events->denied(l->events_arg, true, now);
+	} else {
+		fail(k, word, now);
+	}
+}
+
+/* One whole line. */
+static void
+read_answer(struct lock *k, const char *word, tstamp now)
+{
+	switch (k->state) {
+	case LOCK_ASKING:
+		answered(k, word, now);
+		break;
+	case LOCK_RELEASING:
+		idle(k);
+		break;
+	default:
+		fail(k, word, now);
+		break;
+	}
+}
+
+static void
+read_lock(struct lock *k, tstamp now)
+{
+	ssize_t n = recv(k->io.fd, k->line + k->len,
+	    sizeof(k->line) - 1 - k->len, MSG_DONTWAIT);
+	char *end;
+
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		fail(k, n == 0 ? "it closed the connection" : strerror(errno),
+		    now);
+		return;
+	}
+	k->len += (size_t)n;
+	end = memchr(k->line, '\n', k->len);
+	if (end == NULL) {
+		if (k->len == sizeof(k->line) - 1)
+			fail(k, "it sent a line without an end", now);
+		return;
+	}
+	/* There is one question at a time, and so one answer. */
+	*end = '\0';
+	k->len = 0;
+	read_answer(k, k->line, now);
+}
+
+static void
+lock_ready(struct loop_io *io, uint32_t events, tstamp now)
+{
+	struct lock *k = LOOP_OWNER(io, struct lock, io);
+	int error = 0;
+	socklen_t len = sizeof(error);
+
+	if (k->state != LOCK_CONNECTING) {
+		read_lock(k, now);
+		return;
+	}
+	if ((events & (EPOLLOUT | EPOLLERR | EPOLLHUP)) == 0)
+		return;
+	if (getsockopt(io->fd, SOL_SOCKET, SO_ERROR, &error, &len) == -1)
+		error = errno;
+	if (error == 0 && loop_set(k->limiter->loop, io, EPOLLIN) == -1)
+		error = errno;
+	if (error != 0)
+		fail(k, strerror(error), now);
+	else
+		request(k, now);
+}
+
+/* --- the limiter -------------------------------------------------------- */
 
 struct limiter *
 limiter_new(struct loop *loop, struct poolcounter *own, const char *app,
@@ -98,17 +398,78 @@ limiter_new(struct loop *loop, struct poolcounter *own, const char *app,
 	l->app = app;
 	l->events = events;
 	l->events_arg = events_arg;
-	timer_init(&l->check, check);
 	TAILQ_INIT(&l->locks);
 	TAILQ_INIT(&l->idle);
 	return l;
 }
 
+static void
+free_idle(struct limiter *l)
+{
+	struct lock *k;
+
+	while ((k = TAILQ_FIRST(&l->idle)) != NULL)
+		free_lock(k);
+}
+
 void
 limiter_configure(struct limiter *l, const struct conf_limit *limit)
 {
-	limiter_drop_idle(l);
-	limiter_set(l, limit);
+	double seconds = (double)limit->timeout / 1e9;
+
+	/* Connections in use finish their work, wherever they lead. */
+	free_idle(l);
+	(void)snprintf(l->server, sizeof(l->server), "%s", limit->server);
+	l->where = limit->where;
+	l->local = limit->local;
+	l->timeout = limit->timeout;
+	/* The original knows whole seconds only. */
+	(void)snprintf(l->request, sizeof(l->request), "ACQ4ME %s %u %u %.*f\n",
+	    limit->key, limit->workers, limit->maxqueue,
+	    limit->timeout % TSPAN_SECONDS(1) == 0 ? 0 : 3, seconds);
+}
+
+void
+limiter_free(struct limiter *l)
+{
+	struct lock *k;
+
+	free_idle(l);
+	while ((k = TAILQ_FIRST(&l->locks)) != NULL)
+		free_lock(k);
+	free(l->tokens);
+	free(l);
+}
+
+void
+limiter_ask(struct limiter *l, tstamp now)
+{
+	struct lock *k = TAILQ_FIRST(&l->idle);
+
+	l->figures.asked++;
+	if (k == NULL) {
+		if (new_lock(l, now) == -1)
+			unreachable(l, strerror(errno), now);
+		return;
+	}
+	TAILQ_REMOVE(&l->idle, k, next);
+	l->nidle--;
+	TAILQ_INSERT_TAIL(&l->locks, k, next);
+	request(k, now);
+}
+
+void
+limiter_give_back(struct limiter *l, uint32_t lock, tstamp now)
+{
+	assert(lock < l->ntokens && l->tokens[lock] != NULL);
+	l->figures.held--;
+	release(l->tokens[lock], now);
+}
+
+const struct limiter_figures *
+limiter_figures(const struct limiter *l)
+{
+	return &l->figures;
 }
 
 unsigned
@@ -118,24 +479,5 @@ limiter_descriptors(const struct conf_app *conf)
 
 	if (conf->limit.server == NULL)
 		return 0;
-	return each * (conf->max_processes * conf->concurrency + LIMITER_SPARE);
-}
-
-void
-limiter_free(struct limiter *l)
-{
-	struct lock *k;
-
-	limiter_drop_idle(l);
-	while ((k = TAILQ_FIRST(&l->locks)) != NULL)
-		lock_free(k);
-	timer_set(&l->loop->timers, &l->check, TSTAMP_NEVER);
-	free(l->tokens);
-	free(l);
-}
-
-const struct limiter_figures *
-limiter_figures(const struct limiter *l)
-{
-	return &l->figures;
+	return each * (conf->max_processes * conf->concurrency + IDLE_MAX);
 }

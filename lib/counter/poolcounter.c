@@ -1,99 +1,219 @@
-/* The PoolCounter service: what it has to say, and when. */
+/*
+ * The PoolCounter service under a configuration: how many clients it may
+ * have, and where they come in.
+ */
 
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
-#include "counter/poolcounter_private.h"
+#include "counter/pc_clients.h"
+#include "counter/pc_listener.h"
+#include "counter/poolcounter.h"
 #include "sys/log.h"
 
-/* --- what clients are told ---------------------------------------------- */
+struct poolcounter {
+	struct pc_clients clients;
+	struct pc_listeners listeners;
+	/* Of a prepare() that is neither committed nor aborted: */
+	struct pc_listeners fresh;
+	struct counter_limits limits;
+	bool first; /* there were no tables before it */
+};
 
-void
-pc_settle(struct poolcounter *pc, tstamp now)
+struct poolcounter *
+poolcounter_new(struct loop *loop, struct lane *closer)
 {
-	struct counter_reply r;
+	struct poolcounter *pc = calloc(1, sizeof(*pc));
 
-	while (counter_next_reply(&pc->counter, &r)) {
-		if (r.word == COUNTER_TOO_MANY_KEYS)
-			log_limited(&pc->keys_rate, now, LOG_LEVEL_WARN,
-			    "counter: counter_max_keys %u are held, a lock "
-			    "on another one is refused",
-			    pc->counter.in_force.keys);
-		pc_client_say(pc->clients[r.client],
-		    counter_word_text((enum counter_word)r.word));
-	}
+	if (pc == NULL)
+		return NULL;
+	pc_clients_init(&pc->clients, loop, closer);
+	TAILQ_INIT(&pc->listeners);
+	TAILQ_INIT(&pc->fresh);
+	return pc;
 }
 
-/* --- time --------------------------------------------------------------- */
-
-tstamp
-poolcounter_deadline(const void *arg)
+static bool
+has_tables(const struct poolcounter *pc)
 {
-	const struct poolcounter *pc = arg;
-	const struct pc_client *cl;
-	const struct pc_door *d;
-	tstamp at;
-
-	if (pc->memory == NULL)
-		return TSTAMP_NEVER;
-	at = counter_deadline(&pc->counter);
-	TAILQ_FOREACH(d, &pc->doors, next)
-		at = tstamp_min(at, d->rest_until);
-	cl = TAILQ_FIRST(&pc->stalled);
-	return cl == NULL ? at : tstamp_min(at, cl->stalled_until);
+	return pc->clients.memory != NULL;
 }
 
 static void
-pc_cut_off_stalled(struct poolcounter *pc, tstamp now)
+close_all(struct pc_listeners *list)
 {
-	struct pc_client *cl;
+	struct pc_listener *l;
 
-	while ((cl = TAILQ_FIRST(&pc->stalled)) != NULL &&
-	    cl->stalled_until <= now) {
-		pc->failed_sends++;
-		log_limited(&pc->stall_rate, now, LOG_LEVEL_WARN,
-		    "counter: a client that does not read is cut off");
-		pc_client_close(cl, now);
+	while ((l = TAILQ_FIRST(list)) != NULL) {
+		TAILQ_REMOVE(list, l, next);
+		pc_listener_close(l);
 	}
+}
+
+/* --- configuration ------------------------------------------------------ */
+
+/* What the configuration wants, and what there are descriptors for. */
+static void
+find_limits(const struct conf *conf, uint32_t spare, struct counter_limits *out)
+{
+	out->clients = conf->counter_max_clients;
+	if (out->clients > spare) {
+		log_warnx("%s: counter_max_clients %u is more than there are "
+			  "descriptors left for: it is %u (raise the limit: "
+			  "LimitNOFILE, ulimit -n)",
+		    conf->file, out->clients, spare);
+		out->clients = spare;
+	}
+	out->keys = conf->counter_max_keys;
+	if (out->keys > out->clients * COUNTER_STACK)
+		out->keys = out->clients * COUNTER_STACK;
+}
+
+/* The listener at this address, in pool.conf's words; NULL: none. */
+static struct pc_listener *
+find(const struct poolcounter *pc, const char *text)
+{
+	struct pc_listener *l;
+
+	TAILQ_FOREACH(l, &pc->listeners, next)
+		if (strcmp(l->where.text, text) == 0)
+			return l;
+	return NULL;
+}
+
+static bool
+is_wanted(const struct pc_listener *l, const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->counter_len; i++)
+		if (strcmp(conf->counter[i].text, l->where.text) == 0)
+			return true;
+	return false;
+}
+
+static bool
+open_listeners(struct poolcounter *pc, const struct conf *conf)
+{
+	for (size_t i = 0; i < conf->counter_len; i++)
+		if (find(pc, conf->counter[i].text) == NULL &&
+		    !pc_listener_open(
+			&pc->clients, &conf->counter[i], &pc->fresh))
+			return false;
+	return true;
+}
+
+int
+poolcounter_prepare(void *arg, const struct conf *conf, uint32_t spare)
+{
+	struct poolcounter *pc = arg;
+
+	pc->first = !has_tables(pc);
+	if (pc->first && conf->counter_len == 0)
+		return EX_OK;
+	find_limits(conf, spare, &pc->limits);
+	if (!pc_clients_reserve(&pc->clients, &pc->limits)) {
+		log_error("counter: no memory for %u clients and %u keys",
+		    pc->limits.clients, pc->limits.keys);
+		return EX_CANTCREAT;
+	}
+	if (open_listeners(pc, conf))
+		return EX_OK;
+	poolcounter_abort(pc);
+	return EX_CANTCREAT;
 }
 
 void
-poolcounter_tick(void *arg, tstamp now)
+poolcounter_abort(void *arg)
 {
 	struct poolcounter *pc = arg;
-	struct pc_door *d;
-	struct pc_client *cl;
 
-	if (pc->memory == NULL)
-		return;
-	if (counter_deadline(&pc->counter) <= now) {
-		counter_tick(&pc->counter, now);
-		pc_settle(pc, now);
-	}
-	TAILQ_FOREACH(d, &pc->doors, next)
-		if (d->rest_until <= now)
-			pc_door_wake(d, now);
-	pc_cut_off_stalled(pc, now);
-	/* Whoever is found to be gone leaves its places to others. */
-	while ((cl = TAILQ_FIRST(&pc->dirty)) != NULL)
-		pc_client_flush(cl, now);
+	close_all(&pc->fresh);
+	if (pc->first)
+		pc_clients_fini(&pc->clients, loop_now(pc->clients.loop));
 }
 
-/* --- what is known of it ------------------------------------------------ */
+/* As the file has them: the first is told to processes. */
+static void
+sort_listeners(struct poolcounter *pc, const struct conf *conf)
+{
+	struct pc_listeners sorted = TAILQ_HEAD_INITIALIZER(sorted);
+	struct pc_listener *l;
+
+	for (size_t i = 0; i < conf->counter_len; i++) {
+		while ((l = find(pc, conf->counter[i].text)) != NULL) {
+			TAILQ_REMOVE(&pc->listeners, l, next);
+			TAILQ_INSERT_TAIL(&sorted, l, next);
+		}
+	}
+	TAILQ_CONCAT(&pc->listeners, &sorted, next);
+}
+
+void
+poolcounter_commit(void *arg, const struct conf *conf, tstamp now)
+{
+	struct poolcounter *pc = arg;
+	struct pc_listener *l, *next;
+
+	if (!has_tables(pc))
+		return;
+	counter_resize(&pc->clients.counter, &pc->limits);
+	TAILQ_FOREACH_SAFE(l, &pc->listeners, next, next) {
+		if (is_wanted(l, conf))
+			continue;
+		TAILQ_REMOVE(&pc->listeners, l, next);
+		pc_listener_leave(l, now);
+	}
+	TAILQ_FOREACH(l, &pc->fresh, next)
+		pc_listener_start(l);
+	TAILQ_CONCAT(&pc->listeners, &pc->fresh, next);
+	sort_listeners(pc, conf);
+}
+
+void
+poolcounter_close(void *arg, tstamp now)
+{
+	struct poolcounter *pc = arg;
+
+	close_all(&pc->listeners);
+	pc_clients_fini(&pc->clients, now);
+	free(pc);
+}
+
+/* --- in use ------------------------------------------------------------- */
+
+int
+poolcounter_join(struct poolcounter *pc, tstamp now)
+{
+	int ends[2];
+
+	if (!has_tables(pc)) {
+		errno = ECONNREFUSED;
+		return -1;
+	}
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		ends) == -1)
+		return -1;
+	pc_clients_add(&pc->clients, ends[1], false, now);
+	return ends[0];
+}
 
 bool
 poolcounter_address(const void *arg, size_t i, struct counter_address *out)
 {
 	const struct poolcounter *pc = arg;
-	const struct pc_door *d = TAILQ_FIRST(&pc->doors);
+	const struct pc_listener *l = TAILQ_FIRST(&pc->listeners);
 
-	for (; d != NULL && i > 0; i--)
-		d = TAILQ_NEXT(d, next);
-	if (d == NULL)
+	for (; l != NULL && i > 0; i--)
+		l = TAILQ_NEXT(l, next);
+	if (l == NULL)
 		return false;
 	*out = (struct counter_address){
-		.where = d->where.text,
-		.listens = d->address,
-		.reach = d->reach,
+		.where = l->where.text,
+		.listens = l->address,
+		.reach = l->reach,
 	};
 	return true;
 }
@@ -104,19 +224,8 @@ poolcounter_figures(
 {
 	const struct poolcounter *pc = arg;
 
-	if (pc->memory == NULL)
+	if (!has_tables(pc))
 		return false;
-	*out = (struct counter_service_figures){
-		.clients = counter_clients(&pc->counter),
-		.max_clients = pc->counter.in_force.clients,
-		.keys = pc->counter.used_keys,
-		.max_keys = pc->counter.in_force.keys,
-		.connections = pc->connections,
-		.refused_clients = pc->refused_clients,
-		.connect_errors = pc->connect_errors,
-		.failed_sends = pc->failed_sends,
-		.uptime = (uint64_t)((now - pc->started) / TSPAN_SECONDS(1)),
-		.counter = pc->counter.figures,
-	};
+	pc_clients_figures(&pc->clients, now, out);
 	return true;
 }

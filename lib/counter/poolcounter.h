@@ -51,13 +51,6 @@ void poolcounter_close(void *arg, tstamp now);
 int poolcounter_join(struct poolcounter *pc, tstamp now);
 
 /*
- * Once in each turn, after the events: timeouts, and what clients are to be
- * told; and when that is due if nothing happens before.
- */
-void poolcounter_tick(void *arg, tstamp now);
-tstamp poolcounter_deadline(const void *arg);
-
-/*
  * Address number i, until the next reload: processes of this machine are told
  * the first. False: there are no more.
  */

@@ -64,7 +64,8 @@ void
 services_tick(struct services *all, tstamp now)
 {
 	for (size_t i = 0; i < all->len; i++)
-		all->list[i].ops->tick(all->list[i].arg, now);
+		if (all->list[i].ops->tick != NULL)
+			all->list[i].ops->tick(all->list[i].arg, now);
 }
 
 tstamp
@@ -73,8 +74,9 @@ services_deadline(const struct services *all)
 	tstamp at = TSTAMP_NEVER;
 
 	for (size_t i = 0; i < all->len; i++)
-		at = tstamp_min(
-		    at, all->list[i].ops->deadline(all->list[i].arg));
+		if (all->list[i].ops->deadline != NULL)
+			at = tstamp_min(
+			    at, all->list[i].ops->deadline(all->list[i].arg));
 	return at;
 }
 

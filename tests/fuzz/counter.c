@@ -10,13 +10,12 @@
 #include <sys/socket.h>
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "counter/poolcounter_private.h"
+#include "counter/pc_clients.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -33,7 +32,7 @@ enum step {
 
 static struct loop loop;
 static struct lane closer;
-static struct poolcounter *pc;
+static struct pc_clients pc;
 static tstamp now = TSPAN_SECONDS(1);
 static int clients[CLIENTS];
 
@@ -60,23 +59,14 @@ start(void)
 {
 	static const struct loop_clock clock = { .now = virtual_now,
 		.wait = virtual_wait };
-	struct sockaddr_in in = { .sin_family = AF_INET,
-		.sin_addr = { htonl(INADDR_LOOPBACK) } };
-	char text[] = "127.0.0.1:0", file[] = "pool.conf";
-	struct conf_listen listen = { .text = text, .addr_len = sizeof(in) };
-	const struct conf conf = { .file = file,
-		.counter = &listen,
-		.counter_len = 1,
-		.counter_max_clients = CLIENTS,
-		.counter_max_keys = 8 };
+	const struct counter_limits limits = { .clients = CLIENTS, .keys = 8 };
 
-	memcpy(&listen.addr, &in, sizeof(in));
 	if (loop_init(&loop, &clock) == -1)
 		abort();
-	pc = poolcounter_new(&loop, &closer);
-	if (pc == NULL || poolcounter_prepare(pc, &conf, UINT32_MAX) != 0)
+	pc_clients_init(&pc, &loop, &closer);
+	if (!pc_clients_reserve(&pc, &limits))
 		abort();
-	poolcounter_commit(pc, &conf, now);
+	counter_resize(&pc.counter, &limits);
 	for (int i = 0; i < CLIENTS; i++)
 		clients[i] = -1;
 }
@@ -87,8 +77,7 @@ turn(void)
 {
 	do {
 		(void)loop_turn(&loop, now);
-		poolcounter_tick(pc, now);
-		counter_check(&pc->counter);
+		counter_check(&pc.counter);
 	} while (epoll_wait(loop.epfd, &(struct epoll_event){ 0 }, 1, 0) > 0);
 }
 
@@ -105,7 +94,7 @@ come(int i)
 		abort();
 	clients[i] = sv[0];
 	/* As if it were TCP: closed here and now. */
-	pc_client_new(pc, sv[1], true, now);
+	pc_clients_add(&pc, sv[1], true, now);
 }
 
 static void
@@ -176,7 +165,7 @@ say(int i, const uint8_t *data, size_t size, bool line)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (pc == NULL)
+	if (pc.memory == NULL)
 		start();
 	while (size > 0) {
 		int step = data[0] % STEPS, i = data[0] / STEPS % CLIENTS;
@@ -201,9 +190,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < CLIENTS; i++)
 		leave(i);
 	turn();
-	assert(counter_clients(&pc->counter) == 0);
-	assert(pc->counter.used_keys == 0);
-	assert(pc->pending == 0);
-	assert(TAILQ_EMPTY(&pc->dirty));
+	assert(counter_clients(&pc.counter) == 0);
+	assert(pc.counter.used_keys == 0);
+	assert(pc.pending == 0);
+	assert(TAILQ_EMPTY(&pc.dirty));
 	return 0;
 }

@@ -1,0 +1,521 @@
+/* The clients of the PoolCounter service. */
+
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "counter/pc_clients.h"
+#include "counter/pc_stats.h"
+#include "counter/poolcounter_line.h"
+#include "sys/fdpass.h"
+#include "sys/listener.h"
+
+/* Read from one client in one turn at most, besides what was left over. */
+#define READ_MAX 4096
+
+/* A client that does not read is cut off after so long. */
+#define STALL_MAX TSPAN_SECONDS(10)
+
+struct pc_client {
+	struct loop_io io; /* reads, unless stalled */
+	struct pc_clients *all;
+	TAILQ_ENTRY(pc_client) dirty_next; /* if dirty */
+	TAILQ_ENTRY(pc_client) stalled_next; /* if stalled */
+	tstamp stalled_until; /* cut off then */
+	uint32_t number; /* in the counter */
+	bool tcp;
+	bool dirty; /* has something to be sent in this turn */
+	bool stalled; /* does not take it */
+	bool skipping; /* until the end of a line that was too long */
+	char *in; /* the beginning of a line; NULL: none */
+	size_t in_len;
+	struct text out; /* answers; without memory while there are none */
+};
+
+static void client_ready(struct loop_io *io, uint32_t events, tstamp now);
+
+/* --- answers ------------------------------------------------------------ */
+
+/* Adds to the answers that are sent at the end of the turn. */
+static void
+put(struct pc_client *cl, const char *text, size_t len)
+{
+	struct pc_clients *all = cl->all;
+
+	if (!cl->dirty) {
+		cl->dirty = true;
+		TAILQ_INSERT_TAIL(&all->dirty, cl, dirty_next);
+		timer_advance(
+		    &all->loop->timers, &all->flush, loop_now(all->loop));
+	}
+	text_put(&cl->out, text, len);
+	if (cl->stalled && !cl->out.failed)
+		all->pending += len;
+}
+
+static void
+say(struct pc_client *cl, const char *line)
+{
+	put(cl, line, strlen(line));
+	put(cl, "\n", 1);
+}
+
+/* Takes the replies of the counter, after each fact it was told. */
+static void
+settle(struct pc_clients *all)
+{
+	struct counter_reply r;
+	tstamp at;
+
+	while (counter_next_reply(&all->counter, &r)) {
+		if (r.word == COUNTER_TOO_MANY_KEYS)
+			log_limited(&all->keys_rate, all->counter.now,
+			    LOG_LEVEL_WARN,
+			    "counter: counter_max_keys %u are held, a lock "
+			    "on another one is refused",
+			    all->counter.in_force.keys);
+		say(all->clients[r.client],
+		    counter_word_text((enum counter_word)r.word));
+	}
+	at = counter_deadline(&all->counter);
+	if (at != all->waits.at)
+		timer_set(&all->loop->timers, &all->waits, at);
+}
+
+/* --- beginning and end -------------------------------------------------- */
+
+/* A Unix socket may have descriptors in it that take long to close. */
+static void
+close_fd(struct pc_clients *all, int fd, bool tcp)
+{
+	if (tcp) {
+		listener_close_conn(fd, true);
+		return;
+	}
+	(void)shutdown(fd, SHUT_RDWR);
+	lane_close(all->closer, fd);
+}
+
+/* Tells a client beyond the limit why it is turned away. */
+static void
+refuse(struct pc_clients *all, int fd, bool tcp, tstamp now)
+{
+	static const char why[] = "ERROR TOO_MANY_CLIENTS\n";
+
+	all->refused_clients++;
+	log_limited(&all->refused_rate, now, LOG_LEVEL_WARN,
+	    "counter: counter_max_clients %u are there, another one is "
+	    "turned away",
+	    all->counter.in_force.clients);
+	(void)send(fd, why, sizeof(why) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	(void)shutdown(fd, SHUT_WR);
+	close_fd(all, fd, tcp);
+}
+
+void
+pc_clients_add(struct pc_clients *all, int fd, bool tcp, tstamp now)
+{
+	uint32_t number = counter_opened(&all->counter, now);
+	struct pc_client *cl;
+
+	if (number == ILIST_NONE) {
+		refuse(all, fd, tcp, now);
+		return;
+	}
+	cl = calloc(1, sizeof(*cl));
+	if (cl == NULL)
+		goto fail;
+	if (!tcp)
+		fdpass_refuse(fd);
+	cl->all = all;
+	cl->number = number;
+	cl->tcp = tcp;
+	text_init(&cl->out, PC_PENDING_MAX);
+	cl->io = (struct loop_io){ .fd = fd, .ready = client_ready };
+	if (loop_set(all->loop, &cl->io, EPOLLIN) == -1)
+		goto fail;
+	all->clients[number] = cl;
+	all->connections++;
+	return;
+fail:
+	log_limited(&all->memory_rate, now, LOG_LEVEL_WARN,
+	    "counter: a client cannot be taken in: %m");
+	all->connect_errors++;
+	free(cl);
+	counter_closed(&all->counter, number, now);
+	close_fd(all, fd, tcp);
+}
+
+/* All answers have been sent, or will never be. */
+static void
+drop_answers(struct pc_client *cl)
+{
+	struct pc_clients *all = cl->all;
+
+	if (cl->stalled) {
+		all->pending -= cl->out.len;
+		TAILQ_REMOVE(&all->stalled, cl, stalled_next);
+		cl->stalled = false;
+	}
+	text_fini(&cl->out);
+	text_init(&cl->out, PC_PENDING_MAX);
+}
+
+static void
+close_client(struct pc_client *cl, tstamp now)
+{
+	struct pc_clients *all = cl->all;
+
+	(void)loop_set(all->loop, &cl->io, 0);
+	close_fd(all, cl->io.fd, cl->tcp);
+	drop_answers(cl);
+	if (cl->dirty)
+		TAILQ_REMOVE(&all->dirty, cl, dirty_next);
+	all->clients[cl->number] = NULL;
+	counter_closed(&all->counter, cl->number, now);
+	free(cl->in);
+	free(cl);
+	settle(all);
+}
+
+/* --- sending ------------------------------------------------------------ */
+
+static void
+cut_off(struct pc_client *cl, tstamp now)
+{
+	struct pc_clients *all = cl->all;
+
+	all->failed_sends++;
+	log_limited(&all->stall_rate, now, LOG_LEVEL_WARN,
+	    "counter: a client that does not read is cut off");
+	close_client(cl, now);
+}
+
+/* The client does not take its answers: nothing more is read from it. */
+static void
+stall(struct pc_client *cl, size_t sent, tstamp now)
+{
+	struct pc_clients *all = cl->all;
+
+	memmove(cl->out.data, cl->out.data + sent, cl->out.len - sent);
+	cl->out.len -= sent;
+	if (cl->stalled) {
+		all->pending -= sent;
+	} else {
+		cl->stalled = true;
+		all->pending += cl->out.len;
+		cl->stalled_until = now + STALL_MAX;
+		TAILQ_INSERT_TAIL(&all->stalled, cl, stalled_next);
+		timer_advance(&all->loop->timers, &all->cut, cl->stalled_until);
+	}
+	if (all->pending <= PC_PENDING_MAX &&
+	    loop_set(all->loop, &cl->io, EPOLLOUT) == 0)
+		return;
+	cut_off(cl, now);
+}
+
+static void
+flush_client(struct pc_client *cl, tstamp now)
+{
+	struct pc_clients *all = cl->all;
+	ssize_t n;
+
+	if (cl->dirty) {
+		cl->dirty = false;
+		TAILQ_REMOVE(&all->dirty, cl, dirty_next);
+	}
+	/* A conversation without an answer would be another one. */
+	if (cl->out.failed) {
+		close_client(cl, now);
+		return;
+	}
+	n = send(
+	    cl->io.fd, cl->out.data, cl->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+	if (n == -1) {
+		if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
+		    errno != ENOMEM) {
+			all->failed_sends++;
+			close_client(cl, now);
+			return;
+		}
+		n = 0;
+	}
+	if ((size_t)n < cl->out.len) {
+		stall(cl, (size_t)n, now);
+		return;
+	}
+	drop_answers(cl);
+	if (cl->io.events != EPOLLIN &&
+	    loop_set(all->loop, &cl->io, EPOLLIN) == -1)
+		close_client(cl, now);
+}
+
+/* A client that is found to be gone leaves its locks to others. */
+static void
+flush_all(struct pc_clients *all, tstamp now)
+{
+	struct pc_client *cl;
+
+	while ((cl = TAILQ_FIRST(&all->dirty)) != NULL)
+		flush_client(cl, now);
+}
+
+/* --- timers ------------------------------------------------------------- */
+
+static void
+flush_due(struct timer *t, tstamp now)
+{
+	flush_all(TIMER_OWNER(t, struct pc_clients, flush), now);
+}
+
+static void
+waits_due(struct timer *t, tstamp now)
+{
+	struct pc_clients *all = TIMER_OWNER(t, struct pc_clients, waits);
+
+	counter_tick(&all->counter, now);
+	settle(all);
+	flush_all(all, now);
+}
+
+static void
+cut_due(struct timer *t, tstamp now)
+{
+	struct pc_clients *all = TIMER_OWNER(t, struct pc_clients, cut);
+	struct pc_client *cl;
+
+	while ((cl = TAILQ_FIRST(&all->stalled)) != NULL &&
+	    cl->stalled_until <= now)
+		cut_off(cl, now);
+	if (cl != NULL)
+		timer_set(&all->loop->timers, t, cl->stalled_until);
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+static void
+answer_stats(struct pc_client *cl, const char *what, size_t len, tstamp now)
+{
+	struct counter_service_figures figures;
+	struct text text;
+
+	text_init(&text, PC_STATS_MAX);
+	pc_clients_figures(cl->all, now, &figures);
+	if (pc_stats_write(&text, &figures, what, len))
+		put(cl, text.data, text.len);
+	else
+		say(cl, "ERROR WRONG_STAT");
+	cl->out.failed = cl->out.failed || text.failed;
+	text_fini(&text);
+}
+
+static void
+obey_line(struct pc_client *cl, const char *text, size_t len, tstamp now)
+{
+	struct counter *c = &cl->all->counter;
+	struct poolcounter_line line;
+
+	poolcounter_line_parse(text, len, &line);
+	switch (line.verb) {
+	case POOLCOUNTER_ACQUIRE:
+		counter_acquire(c, cl->number, &line.request, now);
+		settle(cl->all);
+		break;
+	case POOLCOUNTER_RELEASE:
+		counter_release(c, cl->number, line.text, line.len, now);
+		settle(cl->all);
+		break;
+	case POOLCOUNTER_STATS:
+		answer_stats(cl, line.text, line.len, now);
+		break;
+	case POOLCOUNTER_BAD_SYNTAX:
+		say(cl, "ERROR BAD_SYNTAX");
+		break;
+	case POOLCOUNTER_BAD_COMMAND:
+		say(cl, "ERROR BAD_COMMAND");
+		break;
+	}
+}
+
+/* A line without an end so far: the next bytes may bring it. */
+static bool
+keep_rest(struct pc_client *cl, const char *rest, size_t len)
+{
+	if (len >= POOLCOUNTER_LINE_MAX && !cl->skipping) {
+		say(cl, "ERROR LINE_TOO_LONG");
+		cl->skipping = true;
+	}
+	if (cl->skipping)
+		len = 0;
+	if (len == 0) {
+		free(cl->in);
+		cl->in = NULL;
+	} else if (cl->in == NULL) {
+		cl->in = malloc(POOLCOUNTER_LINE_MAX);
+		if (cl->in == NULL)
+			return false;
+	}
+	if (len > 0)
+		memcpy(cl->in, rest, len);
+	cl->in_len = len;
+	return true;
+}
+
+/* False: there is no memory to serve the client any more. */
+static bool
+read_lines(struct pc_client *cl, const char *p, size_t len, tstamp now)
+{
+	const char *end = p + len, *lf;
+
+	while ((lf = memchr(p, '\n', (size_t)(end - p))) != NULL) {
+		if (cl->skipping)
+			cl->skipping = false;
+		else if (lf - p >= POOLCOUNTER_LINE_MAX)
+			say(cl, "ERROR LINE_TOO_LONG");
+		else
+			obey_line(cl, p, (size_t)(lf - p), now);
+		p = lf + 1;
+	}
+	return keep_rest(cl, p, (size_t)(end - p));
+}
+
+/* As recv(2). Descriptors that came along may take long to close. */
+static ssize_t
+receive(struct pc_client *cl, char *buf, size_t size)
+{
+	struct fdpass_got got;
+	ssize_t n;
+
+	if (cl->tcp)
+		return recv(cl->io.fd, buf, size, MSG_DONTWAIT);
+	n = fdpass_recv(cl->io.fd, buf, size, MSG_DONTWAIT, &got);
+	for (size_t i = 0; n != -1 && i < got.nfds; i++)
+		lane_close(cl->all->closer, got.fds[i]);
+	return n;
+}
+
+static void
+read_client(struct pc_client *cl, tstamp now)
+{
+	char buf[POOLCOUNTER_LINE_MAX + READ_MAX];
+	size_t had = cl->in_len;
+	ssize_t n = receive(cl, buf + had, READ_MAX);
+
+	if (n > 0) {
+		if (had > 0)
+			memcpy(buf, cl->in, had);
+		if (read_lines(cl, buf, had + (size_t)n, now))
+			return;
+	} else if (n == -1 && (errno == EAGAIN || errno == EINTR)) {
+		return;
+	}
+	/* Answers of this turn may still reach a client that half closed. */
+	if (cl->out.len > 0)
+		(void)send(cl->io.fd, cl->out.data, cl->out.len,
+		    MSG_DONTWAIT | MSG_NOSIGNAL);
+	close_client(cl, now);
+}
+
+static void
+client_ready(struct loop_io *io, uint32_t events, tstamp now)
+{
+	struct pc_client *cl = LOOP_OWNER(io, struct pc_client, io);
+
+	if (events & EPOLLIN)
+		read_client(cl, now);
+	else if (events & (EPOLLERR | EPOLLHUP))
+		close_client(cl, now);
+	else
+		flush_client(cl, now);
+}
+
+/* --- all of them -------------------------------------------------------- */
+
+void
+pc_clients_init(struct pc_clients *all, struct loop *loop, struct lane *closer)
+{
+	*all = (struct pc_clients){
+		.loop = loop,
+		.closer = closer,
+		.dirty = TAILQ_HEAD_INITIALIZER(all->dirty),
+		.stalled = TAILQ_HEAD_INITIALIZER(all->stalled),
+	};
+	timer_init(&all->waits, waits_due);
+	timer_init(&all->flush, flush_due);
+	timer_init(&all->cut, cut_due);
+}
+
+bool
+pc_clients_reserve(struct pc_clients *all, const struct counter_limits *wanted)
+{
+	const struct counter_limits in_force = all->counter.in_force;
+	struct counter_limits l = all->counter.limits;
+	const tstamp now = loop_now(all->loop);
+	struct siphash_seed seed;
+	struct pc_client **clients;
+	void *memory;
+
+	if (l.clients >= wanted->clients && l.keys >= wanted->keys)
+		return true;
+	if (l.clients < wanted->clients)
+		l.clients = wanted->clients;
+	if (l.keys < wanted->keys)
+		l.keys = wanted->keys;
+	/* Untouched pages take no memory: calloc(), not realloc(). */
+	memory = calloc(1, counter_memory(&l));
+	clients = calloc(l.clients, sizeof(struct pc_client *));
+	if (memory == NULL || clients == NULL) {
+		free(memory);
+		free(clients);
+		return false;
+	}
+	if (all->memory == NULL) {
+		arc4random_buf(&seed, sizeof(seed));
+		counter_init(&all->counter, &l, memory, &seed, now);
+		all->started = now;
+	} else {
+		memcpy(clients, all->clients,
+		    all->counter.nclients * sizeof(struct pc_client *));
+		counter_move(&all->counter, &l, memory);
+		counter_resize(&all->counter, &in_force);
+	}
+	free(all->memory);
+	free(all->clients);
+	all->memory = memory;
+	all->clients = clients;
+	return true;
+}
+
+void
+pc_clients_fini(struct pc_clients *all, tstamp now)
+{
+	for (uint32_t n = 0; n < all->counter.nclients; n++)
+		if (all->clients[n] != NULL)
+			close_client(all->clients[n], now);
+	timer_set(&all->loop->timers, &all->waits, TSTAMP_NEVER);
+	timer_set(&all->loop->timers, &all->flush, TSTAMP_NEVER);
+	timer_set(&all->loop->timers, &all->cut, TSTAMP_NEVER);
+	free(all->clients);
+	free(all->memory);
+	pc_clients_init(all, all->loop, all->closer);
+}
+
+void
+pc_clients_figures(const struct pc_clients *all, tstamp now,
+    struct counter_service_figures *out)
+{
+	*out = (struct counter_service_figures){
+		.clients = counter_clients(&all->counter),
+		.max_clients = all->counter.in_force.clients,
+		.keys = all->counter.used_keys,
+		.max_keys = all->counter.in_force.keys,
+		.connections = all->connections,
+		.refused_clients = all->refused_clients,
+		.connect_errors = all->connect_errors,
+		.failed_sends = all->failed_sends,
+		.uptime = (uint64_t)((now - all->started) / TSPAN_SECONDS(1)),
+		.counter = all->counter.figures,
+	};
+}

@@ -1,0 +1,72 @@
+#ifndef COUNTER_PC_CLIENTS_H
+#define COUNTER_PC_CLIENTS_H
+
+/*
+ * The clients of the PoolCounter service, and the counter that decides
+ * between them. A client is read once in a turn, and answered at the end of
+ * the turn with one send(): a request costs these two calls and its share of
+ * epoll_wait().
+ */
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/counter.h"
+#include "core/tstamp.h"
+#include "sys/lane.h"
+#include "sys/log.h"
+#include "sys/loop.h"
+#include "sys/timer.h"
+
+/* Unread answers, of all clients together. */
+#define PC_PENDING_MAX (16 * 1024 * 1024)
+
+struct pc_client;
+
+TAILQ_HEAD(pc_client_list, pc_client);
+
+struct pc_clients {
+	struct loop *loop;
+	struct lane *closer; /* of sockets that strangers wrote to */
+	struct counter counter;
+	void *memory; /* of the counter; NULL: there are no tables */
+	struct pc_client **clients; /* by number; NULL: none */
+	struct timer waits; /* the earliest end of a wait */
+	struct pc_client_list dirty; /* have answers to be sent */
+	struct timer flush; /* at the end of the turn, if any is dirty */
+	struct pc_client_list stalled; /* do not read; the longest first */
+	struct timer cut; /* cuts off the first of them */
+	size_t pending; /* bytes of answers to them */
+	tstamp started;
+	uint64_t connections;
+	uint64_t refused_clients;
+	uint64_t connect_errors;
+	uint64_t failed_sends;
+	struct log_rate refused_rate;
+	struct log_rate memory_rate;
+	struct log_rate stall_rate;
+	struct log_rate keys_rate;
+};
+
+/* Without tables, which pc_clients_reserve() makes. */
+void pc_clients_init(
+    struct pc_clients *all, struct loop *loop, struct lane *closer);
+
+/* Tables for at least so many; clients stay. False: no memory. */
+bool pc_clients_reserve(
+    struct pc_clients *all, const struct counter_limits *wanted);
+
+/* Cuts every client off and frees the tables. */
+void pc_clients_fini(struct pc_clients *all, tstamp now);
+
+/* Takes fd over; tells the client if there are too many. */
+void pc_clients_add(struct pc_clients *all, int fd, bool tcp, tstamp now);
+
+/* There must be tables. */
+void pc_clients_figures(const struct pc_clients *all, tstamp now,
+    struct counter_service_figures *out);
+
+#endif
