@@ -1,7 +1,4 @@
-/*
- * A client of the control socket: reads its line, and gives it the answer as
- * fast as it takes it. Nothing waits for it, and what it costs has a bound.
- */
+/* The clients of the control socket. */
 
 #include <sys/socket.h>
 
@@ -11,57 +8,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/control_private.h"
+#include "control/client.h"
 #include "daemon/reload.h"
 #include "sys/fdpass.h"
 #include "sys/json.h"
 
-/* What is read, and thrown away, of one that goes on talking. */
+/* Snapshots are this large together, or one of them alone is larger. */
+#define STATUS_BYTES (16 * 1024 * 1024)
+
+/* Other answers. */
+#define ANSWER_MAX (1024 * 1024)
+
+/* The time a client has for its line. */
+#define LINE_TIME TSPAN_SECONDS(10)
+
+/* The time it has to take a part of the answer, and the whole of it. */
+#define STALL_TIME TSPAN_SECONDS(30)
+#define ANSWER_TIME TSPAN_SECONDS(300)
+
+/* Reads, thrown away, of a client that goes on talking. */
 #define DRAIN_READS 64
 
 /* Longest message in one client_error(). */
 #define MESSAGE_MAX 1024
 
 static void client_ready(struct loop_io *io, uint32_t events, tstamp now);
+static void expire(struct timer *t, tstamp now);
 
-void
-client_deadline(struct client *cl, tstamp at)
+/* --- beginning and end -------------------------------------------------- */
+
+/* The client is cut off then; TSTAMP_NEVER: not. */
+static void
+set_deadline(struct client *cl, tstamp at)
 {
-	cl->deadline = at;
-	control_arm(cl->control, at);
+	timer_set(&cl->all->sup->loop.timers, &cl->deadline, at);
 }
 
-bool
-client_watch(struct client *cl, uint32_t events)
+/* Waits for these events, besides an error or a hang-up; 0: for no other. */
+static bool
+watch(struct client *cl, uint32_t events)
 {
-	return loop_set(&cl->control->sup->loop, &cl->io,
+	return loop_set(&cl->all->sup->loop, &cl->io,
 		   events == 0 ? EPOLLERR : events) == 0;
 }
 
-void
-client_new(struct control *c, int fd, tstamp now)
-{
-	struct client *cl = calloc(1, sizeof(*cl));
-
-	if (cl == NULL) {
-		supervisor_close(c->sup, fd);
-		return;
-	}
-	fdpass_refuse(fd);
-	cl->control = c;
-	cl->io = (struct loop_io){ .fd = fd, .ready = client_ready };
-	cl->state = CLIENT_READING;
-	text_init(&cl->out, CONTROL_ANSWER_MAX);
-	TAILQ_INSERT_TAIL(&c->clients, cl, next);
-	c->nclients++;
-	client_deadline(cl, now + CONTROL_LINE_TIME);
-	if (!client_watch(cl, EPOLLIN))
-		client_close(cl);
-}
-
-/* Reads like recv(2). Descriptors that come along may take long to close. */
+/* As recv(2). Descriptors that came along may take long to close. */
 static ssize_t
-client_recv(struct client *cl, void *buf, size_t size)
+receive(struct client *cl, void *buf, size_t size)
 {
 	struct fdpass_got got;
 	ssize_t n = fdpass_recv(cl->io.fd, buf, size, MSG_DONTWAIT, &got);
@@ -69,50 +62,98 @@ client_recv(struct client *cl, void *buf, size_t size)
 	if (n == -1)
 		return -1;
 	for (size_t i = 0; i < got.nfds; i++)
-		supervisor_close(cl->control->sup, got.fds[i]);
+		supervisor_close(cl->all->sup, got.fds[i]);
 	return n;
 }
 
-void
-client_close(struct client *cl)
+/* Frees the snapshot, and lets a client go on that waits for the memory. */
+static void
+drop_status(struct client *cl)
 {
-	struct control *c = cl->control;
-	char rest[CONTROL_LINE_MAX];
+	struct clients *all = cl->all;
+	struct client *other;
+
+	if (cl->status == NULL)
+		return;
+	all->status_bytes -= status_size(cl->status);
+	status_free(cl->status);
+	cl->status = NULL;
+
+	TAILQ_FOREACH(other, &all->list, next) {
+		if (other->waits == WAIT_MEMORY) {
+			other->waits = WAIT_NOTHING;
+			other->state = CLIENT_WRITING;
+			(void)watch(other, EPOLLOUT);
+			break;
+		}
+	}
+}
+
+static void
+close_client(struct client *cl)
+{
+	struct clients *all = cl->all;
+	char rest[CLIENT_LINE_MAX];
 
 	if (cl->waits == WAIT_RELOAD)
-		reload_forget(c->sup, cl);
+		reload_forget(all->sup, cl);
 	if (cl->state == CLIENT_WAITING && cl->waits != WAIT_MEMORY)
-		c->nwaiting--;
-	(void)loop_set(&c->sup->loop, &cl->io, 0);
+		all->nwaiting--;
+	set_deadline(cl, TSTAMP_NEVER);
+	(void)loop_set(&all->sup->loop, &cl->io, 0);
 	/*
-	 * It sees the end now, whenever the slow lane closes; and with all it
-	 * said read, it sees an end and no reset.
+	 * The client sees the end now, whenever the slow lane closes; and an
+	 * end, no reset, as all that it said has been read.
 	 */
 	(void)shutdown(cl->io.fd, SHUT_RDWR);
 	for (unsigned i = 0; i < DRAIN_READS; i++)
-		if (client_recv(cl, rest, sizeof(rest)) <= 0)
+		if (receive(cl, rest, sizeof(rest)) <= 0)
 			break;
-	supervisor_close(c->sup, cl->io.fd);
+	supervisor_close(all->sup, cl->io.fd);
 
-	client_drop_status(cl);
-	TAILQ_REMOVE(&c->clients, cl, next);
+	drop_status(cl);
+	TAILQ_REMOVE(&all->list, cl, next);
 	text_fini(&cl->out);
 	free(cl->app);
 	free(cl);
-	control_left(c);
+	all->n--;
+	all->left(all);
 }
 
 void
-client_wait(struct client *cl)
+client_new(struct clients *all, int fd, tstamp now)
 {
-	cl->state = CLIENT_WAITING;
-	cl->control->nwaiting++;
-	client_deadline(cl, TSTAMP_NEVER);
-	if (!client_watch(cl, 0))
-		client_close(cl);
+	struct client *cl = calloc(1, sizeof(*cl));
+
+	if (cl == NULL) {
+		supervisor_close(all->sup, fd);
+		return;
+	}
+	fdpass_refuse(fd);
+	cl->all = all;
+	cl->io = (struct loop_io){ .fd = fd, .ready = client_ready };
+	cl->state = CLIENT_READING;
+	timer_init(&cl->deadline, expire);
+	text_init(&cl->out, ANSWER_MAX);
+	TAILQ_INSERT_TAIL(&all->list, cl, next);
+	all->n++;
+	set_deadline(cl, now + LINE_TIME);
+	if (!watch(cl, EPOLLIN))
+		close_client(cl);
 }
 
-/* --- what it is told ---------------------------------------------------- */
+/* Until what it waits for has come, or until it leaves. May close it. */
+static void
+wait_for(struct client *cl)
+{
+	cl->state = CLIENT_WAITING;
+	cl->all->nwaiting++;
+	set_deadline(cl, TSTAMP_NEVER);
+	if (!watch(cl, 0))
+		close_client(cl);
+}
+
+/* --- the answer --------------------------------------------------------- */
 
 /* Each line on its own, for a terminal. */
 static void
@@ -157,56 +198,177 @@ client_error(struct client *cl, const char *fmt, ...)
 	text_puts(&cl->out, "\n");
 }
 
-/* --- the way in --------------------------------------------------------- */
+/* --- giving the answer -------------------------------------------------- */
+
+/* 1: all of data is sent, 0: no more can be for now, -1: the client has left.
+ */
+static int
+send_data(struct client *cl, tstamp now)
+{
+	while (cl->sent < cl->data_len) {
+		ssize_t n = send(cl->io.fd, cl->data + cl->sent,
+		    cl->data_len - cl->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		if (n == -1)
+			return errno == EAGAIN || errno == EINTR ? 0 : -1;
+		cl->sent += (size_t)n;
+		set_deadline(cl, tstamp_min(now + STALL_TIME, cl->until));
+	}
+	return 1;
+}
 
 static void
-client_refuse(struct client *cl, const char *why, tstamp now)
+take_status(struct client *cl, tstamp now)
+{
+	struct clients *all = cl->all;
+
+	cl->wants_status = false;
+	cl->status = status_take(all->sup, cl->app, cl->json, now);
+	if (cl->status != NULL) {
+		all->status_bytes += status_size(cl->status);
+		return;
+	}
+	if (errno == ENOENT)
+		client_error(cl, "no app %s any more", cl->app);
+	else
+		client_error(cl, "cannot take a snapshot: %s", strerror(errno));
+	cl->data = cl->out.data;
+	cl->data_len = cl->out.len;
+	cl->sent = 0;
+}
+
+enum more {
+	MORE_NOW,
+	MORE_LATER,
+	MORE_NONE,
+};
+
+/*
+ * Gets more to send. That costs time and is done for one client in each turn;
+ * the others, writable all the time, come back in the next turn.
+ */
+static enum more
+refill(struct client *cl, tstamp now)
+{
+	struct clients *all = cl->all;
+
+	if (!cl->wants_status && cl->status == NULL)
+		return MORE_NONE;
+	if (all->worked)
+		return MORE_LATER;
+	if (cl->wants_status && all->status_bytes >= STATUS_BYTES) {
+		cl->state = CLIENT_WAITING;
+		cl->waits = WAIT_MEMORY;
+		set_deadline(cl, TSTAMP_NEVER);
+		return MORE_LATER;
+	}
+	all->worked = true;
+	timer_set(&all->sup->loop.timers, &all->turn_ends, now);
+	if (cl->wants_status) {
+		take_status(cl, now);
+		return cl->status != NULL ? MORE_LATER : MORE_NOW;
+	}
+	cl->data = status_next(cl->status, &cl->data_len);
+	cl->sent = 0;
+	if (cl->data != NULL)
+		return MORE_NOW;
+	cl->data_len = 0;
+	drop_status(cl);
+	return MORE_NONE;
+}
+
+/* The answer has been given. */
+static void
+finish(struct client *cl)
+{
+	if (cl->waits == WAIT_END)
+		wait_for(cl);
+	else
+		close_client(cl);
+}
+
+static void
+write_answer(struct client *cl, tstamp now)
+{
+	for (;;) {
+		int sent = send_data(cl, now);
+		enum more more = MORE_LATER;
+
+		if (sent == 1)
+			more = refill(cl, now);
+		if (sent == -1) {
+			close_client(cl);
+			return;
+		}
+		if (more == MORE_NONE) {
+			finish(cl);
+			return;
+		}
+		if (more == MORE_LATER)
+			break;
+	}
+	if (!watch(cl, cl->state == CLIENT_WAITING ? 0 : EPOLLOUT))
+		close_client(cl);
+}
+
+void
+client_answer(struct client *cl, tstamp now)
+{
+	if (cl->state == CLIENT_WAITING)
+		cl->all->nwaiting--;
+	if (cl->out.failed) {
+		text_clear(&cl->out);
+		client_error(cl, "the answer is too long");
+	}
+	cl->state = CLIENT_WRITING;
+	cl->data = cl->out.data;
+	cl->data_len = cl->out.len;
+	cl->until = now + ANSWER_TIME;
+	set_deadline(cl, now + STALL_TIME);
+	write_answer(cl, now);
+}
+
+/* --- reading ------------------------------------------------------------ */
+
+static void
+refuse(struct client *cl, const char *why, tstamp now)
 {
 	client_error(cl, "%s", why);
 	client_answer(cl, now);
 }
 
 static void
-client_obey(struct client *cl, size_t len, tstamp now)
+obey(struct client *cl, size_t len, tstamp now)
 {
-	struct control_line line;
-	const char *wrong = control_line_parse(cl->line, len, &line);
-
-	if (wrong != NULL) {
-		client_refuse(cl, wrong, now);
-		return;
-	}
-	cl->json = line.json;
-	command_run(cl, &line, now);
+	cl->all->run(cl, cl->line, len, now);
 	if (cl->waits == WAIT_READY || cl->waits == WAIT_RELOAD ||
 	    cl->waits == WAIT_ROLLOUT)
-		client_wait(cl);
+		wait_for(cl);
 	else
 		client_answer(cl, now);
 }
 
 static void
-client_read(struct client *cl, tstamp now)
+read_line(struct client *cl, tstamp now)
 {
-	ssize_t n =
-	    client_recv(cl, cl->line + cl->len, sizeof(cl->line) - cl->len);
+	ssize_t n = receive(cl, cl->line + cl->len, sizeof(cl->line) - cl->len);
 	const char *eol;
 
 	if (n == -1) {
 		if (errno != EAGAIN && errno != EINTR)
-			client_close(cl);
+			close_client(cl);
 		return;
 	}
 	if (n == 0) {
-		client_refuse(cl, "the line has no end", now);
+		refuse(cl, "the line has no end", now);
 		return;
 	}
 	eol = memchr(cl->line + cl->len, '\n', (size_t)n);
 	cl->len += (size_t)n;
 	if (eol != NULL)
-		client_obey(cl, (size_t)(eol - cl->line), now);
+		obey(cl, (size_t)(eol - cl->line), now);
 	else if (cl->len == sizeof(cl->line))
-		client_refuse(cl, "the line is longer than 4096 bytes", now);
+		refuse(cl, "the line is longer than 4096 bytes", now);
 }
 
 static void
@@ -216,23 +378,80 @@ client_ready(struct loop_io *io, uint32_t events, tstamp now)
 
 	switch (cl->state) {
 	case CLIENT_READING:
-		client_read(cl, now);
+		read_line(cl, now);
 		break;
 	case CLIENT_WRITING:
-		client_write(cl, now);
+		write_answer(cl, now);
 		break;
 	case CLIENT_WAITING:
 		if (events & (EPOLLERR | EPOLLHUP))
-			client_close(cl);
+			close_client(cl);
 		break;
 	}
 }
 
-void
-client_expire(struct client *cl, tstamp now)
+static void
+expire(struct timer *t, tstamp now)
 {
+	struct client *cl = TIMER_OWNER(t, struct client, deadline);
+
 	if (cl->state == CLIENT_READING)
-		client_refuse(cl, "no command within 10 seconds", now);
+		refuse(cl, "no command within 10 seconds", now);
 	else
-		client_close(cl);
+		close_client(cl);
+}
+
+/* --- all of them -------------------------------------------------------- */
+
+static void
+turn_ends(struct timer *t, tstamp now)
+{
+	(void)now;
+	TIMER_OWNER(t, struct clients, turn_ends)->worked = false;
+}
+
+void
+client_init(struct clients *all, struct supervisor *s,
+    void (*run)(struct client *, char *line, size_t len, tstamp now),
+    void (*left)(struct clients *))
+{
+	*all = (struct clients){
+		.sup = s,
+		.run = run,
+		.left = left,
+		.list = TAILQ_HEAD_INITIALIZER(all->list),
+	};
+	timer_init(&all->turn_ends, turn_ends);
+}
+
+bool
+client_may_wait(struct client *cl)
+{
+	if (cl->all->nwaiting < cl->all->max_waiting)
+		return true;
+	client_error(cl, "too many clients wait already");
+	return false;
+}
+
+/* Gives what can be given at once. */
+static void
+flush(struct client *cl)
+{
+	if (cl->state == CLIENT_WAITING && cl->waits != WAIT_END)
+		client_error(cl, "the daemon has stopped");
+	if (cl->status == NULL && cl->waits != WAIT_MEMORY)
+		(void)send(cl->io.fd, cl->out.data + cl->sent,
+		    cl->out.len - cl->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void
+client_close_all(struct clients *all)
+{
+	struct client *cl;
+
+	while ((cl = TAILQ_FIRST(&all->list)) != NULL) {
+		flush(cl);
+		close_client(cl);
+	}
+	timer_set(&all->sup->loop.timers, &all->turn_ends, TSTAMP_NEVER);
 }

@@ -1,11 +1,12 @@
-/* What may be asked for on the control socket; see apppoolctl(8). */
+/* The commands of the control socket; see apppoolctl(8). */
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "control/control_private.h"
+#include "control/command.h"
+#include "control/wait.h"
 #include "daemon/reload.h"
 #include "sys/json.h"
 #include "sys/log.h"
@@ -44,10 +45,11 @@ nearest_app(const struct supervisor *s, const char *name)
 	return nearest;
 }
 
-bool
-command_choose_app(struct client *cl, const char *name)
+/* The client's app is this one. False: it was told why not. */
+static bool
+choose_app(struct client *cl, const char *name)
 {
-	struct supervisor *s = cl->control->sup;
+	struct supervisor *s = cl->all->sup;
 	const char *nearest;
 
 	if (supervisor_group(s, name) == NULL) {
@@ -71,12 +73,22 @@ static void
 command_status(struct client *cl, char *const *args, tstamp now)
 {
 	(void)now;
-	if (args[0] != NULL && !command_choose_app(cl, args[0]))
+	if (args[0] != NULL && !choose_app(cl, args[0]))
 		return;
 	cl->wants_status = true;
 }
 
-/* What pool.conf says of where we listen, a line each. */
+static void
+command_wait(struct client *cl, char *const *args, tstamp now)
+{
+	(void)now;
+	if (args[0] == NULL || choose_app(cl, args[0]))
+		wait_until_ready(cl);
+}
+
+/* --- addresses ---------------------------------------------------------- */
+
+/* An address in the words of pool.conf. */
 static void
 tell_listener(struct client *cl, struct json *j, const char *text)
 {
@@ -89,7 +101,7 @@ tell_listener(struct client *cl, struct json *j, const char *text)
 static void
 command_listeners(struct client *cl, char *const *args, tstamp now)
 {
-	const struct supervisor *s = cl->control->sup;
+	const struct supervisor *s = cl->all->sup;
 	const struct door *d;
 	struct counter_address address;
 	struct json j;
@@ -114,10 +126,73 @@ command_listeners(struct client *cl, char *const *args, tstamp now)
 	}
 }
 
+/* The first open listener in the order of the configuration; NULL: none. */
+static const struct door *
+first_door(const struct group *g)
+{
+	const struct door *d;
+
+	/* The group has them in the order of their turns. */
+	for (size_t i = 0; i < g->conf->listen_len; i++)
+		TAILQ_FOREACH(d, &g->doors, next)
+			if (!d->leaving &&
+			    strcmp(d->where.text, g->conf->listen[i].text) == 0)
+				return d;
+	return NULL;
+}
+
+/* Why the app has failed; NULL: it has not. */
+static const char *
+failure(const struct group *g)
+{
+	if (!app_has_failed(&g->sup->pool.apps[g->app]))
+		return NULL;
+	return g->last_failure[0] == '\0' ? "it does not start"
+					  : g->last_failure;
+}
+
+/*
+ * A line: the protocol, and the address, which may have spaces. A second one
+ * if the app has failed, which a connection alone would not show.
+ */
+static void
+command_ping(struct client *cl, char *const *args, tstamp now)
+{
+	const struct group *g;
+	const struct door *d;
+	const char *protocol, *why;
+	struct json j;
+
+	(void)now;
+	if (!choose_app(cl, args[0]))
+		return;
+	g = supervisor_group(cl->all->sup, args[0]);
+	d = first_door(g);
+	if (d == NULL) {
+		client_error(cl, "%s listens nowhere", args[0]);
+		return;
+	}
+	why = failure(g);
+	protocol = conf_protocol_name(g->conf->protocol);
+	if (!cl->json) {
+		text_printf(&cl->out, "%s %s\n", protocol, d->address);
+		if (why != NULL)
+			text_printf(&cl->out, "failed: %s\n", why);
+		return;
+	}
+	json_init(&j, &cl->out);
+	json_object(&j);
+	json_put_string(&j, "protocol", protocol);
+	json_put_string(&j, "address", d->address);
+	json_put_string(&j, "failed", why);
+	json_object_end(&j);
+	text_puts(&cl->out, "\n");
+}
+
 /* --- reload and stop ---------------------------------------------------- */
 
 static void
-command_reloaded(void *arg, bool ok, const char *text)
+reloaded(void *arg, bool ok, const char *text)
 {
 	struct client *cl = arg;
 
@@ -126,36 +201,34 @@ command_reloaded(void *arg, bool ok, const char *text)
 		client_error(
 		    cl, "not reloaded, the old configuration stays in force");
 	cl->waits = WAIT_NOTHING;
-	if (ok && command_wait_rollout(cl))
+	if (ok && wait_until_rolled_out(cl))
 		return;
-	/* Else it has not even begun to wait. */
+	/* A reload may fail at once: the client does not wait yet. */
 	if (cl->state == CLIENT_WAITING)
-		client_answer(cl, loop_now(&cl->control->sup->loop));
+		client_answer(cl, loop_now(&cl->all->sup->loop));
 }
 
 static void
 command_reload(struct client *cl, char *const *args, tstamp now)
 {
-	struct control *c = cl->control;
+	struct supervisor *s = cl->all->sup;
 
 	(void)args;
-	if (c->sup->stopping) {
+	if (s->stopping) {
 		client_error(cl, "the daemon is stopping");
 		return;
 	}
-	if (c->nwaiting >= c->max_waiting) {
-		client_error(cl, "too many clients wait already");
+	if (!client_may_wait(cl))
 		return;
-	}
 	cl->waits = WAIT_RELOAD;
-	reload_request(c->sup, command_reloaded, cl, now);
+	reload_request(s, reloaded, cl, now);
 }
 
 /* The client sees the end of the daemon as the end of the answer. */
 static void
 command_stop(struct client *cl, char *const *args, tstamp now)
 {
-	struct supervisor *s = cl->control->sup;
+	struct supervisor *s = cl->all->sup;
 
 	(void)args;
 	client_tell(cl, "stopping");
@@ -226,13 +299,13 @@ command_help(struct client *cl, char *const *args, tstamp now)
 	text_puts(&cl->out, "\n");
 }
 
-/* --- which one ---------------------------------------------------------- */
+/* --- rights ------------------------------------------------------------- */
 
-/* Root, who runs the daemon, and who is in control_group. */
+/* Root, the user of the daemon, and members of control_group may. */
 static bool
 may_change(const struct client *cl)
 {
-	const struct conf *conf = cl->control->sup->config->conf;
+	const struct conf *conf = cl->all->sup->config->conf;
 	struct peer peer;
 
 	if (peer_identify(cl->io.fd, &peer) == -1)
@@ -243,9 +316,9 @@ may_change(const struct client *cl)
 	    peer_in_group(cl->io.fd, conf->control_gid);
 }
 
-/* true: it may, and the log says who does it. */
+/* True: the client may, and the log says so; else it was told why not. */
 static bool
-grant_change(struct client *cl, const char *name, tstamp now)
+allow_change(struct client *cl, const char *name, tstamp now)
 {
 	struct peer peer = { 0 };
 
@@ -255,7 +328,7 @@ grant_change(struct client *cl, const char *name, tstamp now)
 		    (unsigned)peer.uid, (int)peer.pid);
 		return true;
 	}
-	log_limited(&cl->control->refused_rate, now, LOG_LEVEL_WARN,
+	log_limited(&cl->all->refused_rate, now, LOG_LEVEL_WARN,
 	    "control: %s refused, of uid %u (pid %d)", name, (unsigned)peer.uid,
 	    (int)peer.pid);
 	client_error(cl,
@@ -286,20 +359,67 @@ find_command(struct client *cl, const char *name)
 	return NULL;
 }
 
-void
-command_run(struct client *cl, const struct control_line *line, tstamp now)
-{
-	const struct command *command = find_command(cl, line->words[0]);
-	size_t nargs = line->nwords - 1;
+/* --- lines -------------------------------------------------------------- */
 
-	if (command == NULL)
-		return;
-	if (nargs < command->min || nargs > command->max) {
-		client_error(cl, "usage: %s%s%s", command->name,
-		    command->max == 0 ? "" : " ", command->arguments);
+static const char *
+check_line(const char *line, size_t len)
+{
+	if (len > CLIENT_LINE_MAX)
+		return "the line is longer than 4096 bytes";
+	for (size_t i = 0; i < len; i++) {
+		unsigned char c = (unsigned char)line[i];
+
+		if ((c < ' ' && c != '\t') || c == 0x7f)
+			return "a control character in the line";
+	}
+	return NULL;
+}
+
+const char *
+command_parse(char *line, size_t len, struct command_line *out)
+{
+	const char *wrong = check_line(line, len);
+	char *rest = line, *word;
+
+	if (wrong != NULL)
+		return wrong;
+	line[len] = '\0';
+	*out = (struct command_line){ 0 };
+	while ((word = strsep(&rest, " \t")) != NULL) {
+		if (*word == '\0')
+			continue;
+		if (out->nwords == 0 && !out->json &&
+		    strcmp(word, "json") == 0) {
+			out->json = true;
+			continue;
+		}
+		if (out->nwords == COMMAND_WORDS_MAX)
+			return "too many words";
+		out->words[out->nwords++] = word;
+	}
+	return out->nwords == 0 ? "no command" : NULL;
+}
+
+void
+command_run(struct client *cl, char *text, size_t len, tstamp now)
+{
+	struct command_line line;
+	const char *wrong = command_parse(text, len, &line);
+	const struct command *command;
+	size_t nargs;
+
+	if (wrong != NULL) {
+		client_error(cl, "%s", wrong);
 		return;
 	}
-	if (command->changes && !grant_change(cl, command->name, now))
+	cl->json = line.json;
+	command = find_command(cl, line.words[0]);
+	if (command == NULL)
 		return;
-	command->run(cl, line->words + 1, now);
+	nargs = line.nwords - 1;
+	if (nargs < command->min || nargs > command->max)
+		client_error(cl, "usage: %s%s%s", command->name,
+		    command->max == 0 ? "" : " ", command->arguments);
+	else if (!command->changes || allow_change(cl, command->name, now))
+		command->run(cl, line.words + 1, now);
 }

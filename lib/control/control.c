@@ -1,4 +1,4 @@
-/* The control socket, and the time its clients have. */
+/* The control socket, as a service of the daemon. */
 
 #include <sys/stat.h>
 
@@ -7,20 +7,73 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "control/control_private.h"
+#include "control/client.h"
+#include "control/command.h"
+#include "control/control.h"
+#include "control/wait.h"
+#include "sys/acceptor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
-/* Clients accepted in one turn at most. */
-#define ACCEPT_BUDGET 16
+/*
+ * Clients at a time, if there are descriptors that nobody else needs, and in
+ * any case; others wait in the backlog.
+ */
+#define CLIENTS_MAX 256
+#define CLIENTS_SURE 32
 
-/* Those that wait in the backlog. */
+/* Clients accepted in one turn at most. */
+#define ACCEPTS 16
+
+/* Connections in the backlog. */
 #define BACKLOG 1024
 
-static void control_ready(struct loop_io *io, uint32_t events, tstamp now);
+struct control {
+	struct clients clients;
+	struct acceptor acceptor; /* closed: no control socket */
+	mode_t mode; /* of its file */
+	gid_t gid;
+	/* Of a change that is neither committed nor aborted: */
+	struct listener fresh; /* in place of the acceptor's; fd -1: none */
+	bool updated; /* the file has the rights of the change already */
+	uint32_t spare; /* descriptors */
+	struct dump *dump; /* of the state, under way; NULL: none */
+};
+
+/* --- accepting ---------------------------------------------------------- */
+
+static bool
+admits(struct acceptor *a, tstamp now)
+{
+	const struct clients *all =
+	    &LOOP_OWNER(a, struct control, acceptor)->clients;
+
+	(void)now;
+	if (all->n < all->max)
+		return true;
+	acceptor_pause(a);
+	return false;
+}
+
+static void
+arrived(struct acceptor *a, int fd, tstamp now)
+{
+	client_new(&LOOP_OWNER(a, struct control, acceptor)->clients, fd, now);
+}
+
+static void
+left(struct clients *all)
+{
+	struct control *c = LOOP_OWNER(all, struct control, clients);
+
+	if (all->n < all->max)
+		acceptor_resume(&c->acceptor);
+}
+
+/* --- listening ---------------------------------------------------------- */
 
 static struct listener_spec
-control_spec(const struct conf *conf)
+spec_of(const struct conf *conf)
 {
 	return (struct listener_spec){
 		.name = "control",
@@ -34,8 +87,8 @@ control_spec(const struct conf *conf)
 }
 
 /*
- * Where no service manager has made the folder of the default. true: it is
- * there, or it is another folder; false and errno: it was logged.
+ * Makes the folder of the default where no service manager has made it. True:
+ * it is there, or another folder is wanted; false and errno: logged.
  */
 static bool
 make_default_folder(const struct conf *conf)
@@ -56,13 +109,11 @@ make_default_folder(const struct conf *conf)
 	return false;
 }
 
-/* --- listening ---------------------------------------------------------- */
-
 /* Opens what conf names, besides what is open. 0, or an exit status. */
 static int
 open_fresh(struct control *c, const struct conf *conf)
 {
-	const struct listener_spec spec = control_spec(conf);
+	const struct listener_spec spec = spec_of(conf);
 	const char *why;
 	int error;
 
@@ -88,17 +139,17 @@ update(struct control *c, const struct listener_spec *spec)
 {
 	const char *why;
 
-	if (listener_update(&c->listener, spec, &why) == 0)
+	if (listener_update(&c->acceptor.listener, spec, &why) == 0)
 		return true;
-	log_error("control socket %s: %s", c->listener.path, why);
+	log_error("control socket %s: %s", c->acceptor.listener.path, why);
 	return false;
 }
 
-/* The owner and the mode of what is open change under those who connect. */
+/* The file has another owner and mode at once. */
 static int
 update_rights(struct control *c, const struct conf *conf)
 {
-	const struct listener_spec spec = control_spec(conf);
+	const struct listener_spec spec = spec_of(conf);
 
 	if (c->mode == conf->control_mode && c->gid == conf->control_gid)
 		return EX_OK;
@@ -108,7 +159,7 @@ update_rights(struct control *c, const struct conf *conf)
 	return EX_OK;
 }
 
-/* Somebody may have removed it, who cleaned up. */
+/* Somebody who cleaned up may have removed the file. */
 static bool
 is_there(const struct listener *l)
 {
@@ -118,27 +169,14 @@ is_there(const struct listener *l)
 	    st.st_ino == l->file.ino;
 }
 
-/* Stops listening. Clients stay. */
-static void
-stop_listening(struct control *c)
-{
-	if (c->listener.fd == -1)
-		return;
-	(void)loop_set(&c->sup->loop, &c->io, 0);
-	listener_fini(&c->listener);
-}
-
-/* The fresh listener takes the place of what was open. */
+/* The fresh listener takes the place of what was open. Clients stay. */
 static void
 listen_to_fresh(struct control *c)
 {
-	stop_listening(c);
-	c->listener = c->fresh;
+	acceptor_close(&c->acceptor);
+	c->acceptor.listener = c->fresh;
 	c->fresh.fd = -1;
-	c->io =
-	    (struct loop_io){ .fd = c->listener.fd, .ready = control_ready };
-	if (loop_set(&c->sup->loop, &c->io, EPOLLIN) == -1)
-		log_warn("control socket %s", c->listener.path);
+	acceptor_start(&c->acceptor);
 }
 
 /* --- a service of the daemon -------------------------------------------- */
@@ -147,14 +185,14 @@ static int
 prepare(void *arg, const struct conf *conf, uint32_t spare)
 {
 	struct control *c = arg;
+	const struct listener *open = &c->acceptor.listener;
 
 	c->spare = spare;
 	c->updated = false;
 	if (conf->control == NULL)
 		return EX_OK;
-	if (c->listener.fd != -1 &&
-	    strcmp(c->listener.path, conf->control) == 0 &&
-	    is_there(&c->listener))
+	if (open->fd != -1 && strcmp(open->path, conf->control) == 0 &&
+	    is_there(open))
 		return update_rights(c, conf);
 	return open_fresh(c, conf);
 }
@@ -163,10 +201,11 @@ static void
 commit(void *arg, const struct conf *conf, tstamp now)
 {
 	struct control *c = arg;
+	struct clients *all = &c->clients;
 
 	(void)now;
 	if (conf->control == NULL) {
-		stop_listening(c);
+		acceptor_close(&c->acceptor);
 		return;
 	}
 	if (c->fresh.fd != -1)
@@ -174,10 +213,11 @@ commit(void *arg, const struct conf *conf, tstamp now)
 	c->mode = conf->control_mode;
 	c->gid = conf->control_gid;
 	/* Descriptors are for connections first. */
-	c->max_clients = CONTROL_CLIENTS;
-	if (c->spare < CONTROL_CLIENTS - CONTROL_CLIENTS_SURE)
-		c->max_clients = CONTROL_CLIENTS_SURE + c->spare;
-	c->max_waiting = c->max_clients / 4 * 3;
+	all->max = CLIENTS_MAX;
+	if (c->spare < CLIENTS_MAX - CLIENTS_SURE)
+		all->max = CLIENTS_SURE + c->spare;
+	all->max_waiting = all->max / 4 * 3;
+	acceptor_resume(&c->acceptor);
 }
 
 static void
@@ -197,19 +237,15 @@ abort_change(void *arg)
 		(void)update(c, &former);
 }
 
-/* Answers under way are cut; clients that wait for this end have it now. */
 static void
 close_all(void *arg, tstamp now)
 {
 	struct control *c = arg;
-	struct client *cl;
 
 	(void)now;
-	stop_listening(c);
-	while ((cl = TAILQ_FIRST(&c->clients)) != NULL) {
-		client_flush(cl);
-		client_close(cl);
-	}
+	acceptor_close(&c->acceptor);
+	wait_fini(&c->clients);
+	client_close_all(&c->clients);
 	if (c->dump != NULL)
 		status_dump_forget(c->dump);
 	free(c);
@@ -220,23 +256,22 @@ dump(void *arg, tstamp now)
 {
 	struct control *c = arg;
 
-	status_dump(c->sup, &c->dump, now);
+	status_dump(c->clients.sup, &c->dump, now);
 }
-
-static void tick(void *arg, tstamp now);
-static tstamp deadline(const void *arg);
 
 bool
 control_register(struct supervisor *s)
 {
+	static const struct acceptor_ops acceptor_ops = {
+		.admits = admits,
+		.arrived = arrived,
+	};
 	static const struct service_ops ops = {
 		.refusal = "the log or the control socket cannot be opened",
 		.prepare = prepare,
 		.commit = commit,
 		.abort = abort_change,
 		.close = close_all,
-		.tick = tick,
-		.deadline = deadline,
 	};
 	struct control *c = calloc(1, sizeof(*c));
 
@@ -244,100 +279,12 @@ control_register(struct supervisor *s)
 		log_error("control socket");
 		return false;
 	}
-	c->sup = s;
-	c->listener.fd = -1;
+	client_init(&c->clients, s, command_run, left);
+	wait_init(&c->clients);
+	acceptor_init(&c->acceptor, &s->loop, &acceptor_ops, ACCEPTS);
 	c->fresh.fd = -1;
-	TAILQ_INIT(&c->clients);
-	c->look_at = TSTAMP_NEVER;
-	c->wait_at = TSTAMP_NEVER;
 	services_add(&s->services, &ops, c);
 	s->services.dump = dump;
 	s->services.dump_arg = c;
 	return true;
-}
-
-/* --- clients ------------------------------------------------------------ */
-
-static void
-control_ready(struct loop_io *io, uint32_t events, tstamp now)
-{
-	struct control *c = LOOP_OWNER(io, struct control, io);
-	int fd = 0;
-
-	(void)events;
-	for (unsigned i = 0; i < ACCEPT_BUDGET; i++) {
-		if (c->nclients >= c->max_clients)
-			break;
-		fd = listener_accept(&c->listener, now);
-		if (fd < 0)
-			break;
-		client_new(c, fd, now);
-	}
-	if (fd >= 0 && c->nclients < c->max_clients)
-		return;
-	if (fd == LISTENER_EMPTY)
-		return;
-	/* Until a client has left, or until it has rested. */
-	(void)loop_set(&c->sup->loop, &c->io, 0);
-	if (fd == LISTENER_RESTING)
-		control_arm(c, c->listener.rest_until);
-}
-
-static void
-control_listen_again(struct control *c)
-{
-	if (c->listener.fd != -1 && c->io.events == 0 &&
-	    c->nclients < c->max_clients)
-		(void)loop_set(&c->sup->loop, &c->io, EPOLLIN);
-}
-
-void
-control_left(struct control *c)
-{
-	c->nclients--;
-	control_listen_again(c);
-}
-
-/* --- time --------------------------------------------------------------- */
-
-void
-control_arm(struct control *c, tstamp at)
-{
-	c->look_at = tstamp_min(c->look_at, at);
-}
-
-/* Deadlines only ever move away: a look may come too early, never too late. */
-static void
-control_expire(struct control *c, tstamp now)
-{
-	struct client *cl, *next;
-
-	c->look_at = TSTAMP_NEVER;
-	control_listen_again(c);
-	TAILQ_FOREACH_SAFE(cl, &c->clients, next, next) {
-		if (cl->deadline <= now)
-			client_expire(cl, now);
-		else
-			control_arm(c, cl->deadline);
-	}
-}
-
-static void
-tick(void *arg, tstamp now)
-{
-	struct control *c = arg;
-
-	c->worked = false;
-	if (c->look_at <= now)
-		control_expire(c, now);
-	if (c->wait_at <= now)
-		c->wait_at = command_look(c, now);
-}
-
-static tstamp
-deadline(const void *arg)
-{
-	const struct control *c = arg;
-
-	return tstamp_min(c->look_at, c->wait_at);
 }

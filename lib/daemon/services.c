@@ -60,26 +60,6 @@ services_close(struct services *all, tstamp now)
 	memset(all, 0, sizeof(*all));
 }
 
-void
-services_tick(struct services *all, tstamp now)
-{
-	for (size_t i = 0; i < all->len; i++)
-		if (all->list[i].ops->tick != NULL)
-			all->list[i].ops->tick(all->list[i].arg, now);
-}
-
-tstamp
-services_deadline(const struct services *all)
-{
-	tstamp at = TSTAMP_NEVER;
-
-	for (size_t i = 0; i < all->len; i++)
-		if (all->list[i].ops->deadline != NULL)
-			at = tstamp_min(
-			    at, all->list[i].ops->deadline(all->list[i].arg));
-	return at;
-}
-
 bool
 services_counter_figures(
     const struct services *all, tstamp now, struct counter_service_figures *out)

@@ -34,9 +34,6 @@ struct service_ops {
 	void (*abort)(void *arg);
 	/* The daemon ends. Frees arg. */
 	void (*close)(void *arg, tstamp now);
-	/* Once in each turn, after the settling; and when that is due. */
-	void (*tick)(void *arg, tstamp now);
-	tstamp (*deadline)(const void *arg);
 };
 
 /* The PoolCounter service, as processes and the snapshot see it. */
@@ -98,9 +95,6 @@ void services_abort(struct services *all);
 
 /* The latest first; afterwards none is registered. */
 void services_close(struct services *all, tstamp now);
-
-void services_tick(struct services *all, tstamp now);
-tstamp services_deadline(const struct services *all);
 
 /* As of counter_ops. */
 bool services_counter_figures(const struct services *all, tstamp now,

@@ -254,7 +254,6 @@ supervisor_deadline(struct supervisor *s)
 
 	at = tstamp_min(at, intake_deadline(s));
 	at = tstamp_min(at, nursery_deadline(s));
-	at = tstamp_min(at, services_deadline(&s->services));
 	at = tstamp_min(at, listening_deadline(s));
 	at = tstamp_min(at, measure_deadline(s));
 	at = tstamp_min(at, touch_deadline(s));
@@ -294,7 +293,6 @@ supervisor_run(struct supervisor *s)
 			log_warn("epoll_wait");
 		supervisor_tick(s, loop_now(&s->loop));
 		supervisor_settle(s);
-		services_tick(&s->services, loop_now(&s->loop));
 		readiness_turn(s, loop_now(&s->loop));
 	}
 	return s->exit_status;

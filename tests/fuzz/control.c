@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/control_line.h"
+#include "control/command.h"
 #include "ctl/ctl_answer.h"
 #include "sys/json.h"
 #include "sys/text.h"
@@ -20,13 +20,13 @@ static void
 try_line(const char *data, size_t size)
 {
 	char *line = malloc(size + 1);
-	struct control_line out;
+	struct command_line out;
 	const char *before = line;
 
 	memcpy(line, data, size);
-	if (control_line_parse(line, size, &out) == NULL) {
-		assert(size <= CONTROL_LINE_MAX);
-		assert(out.nwords >= 1 && out.nwords <= CONTROL_WORDS_MAX);
+	if (command_parse(line, size, &out) == NULL) {
+		assert(size <= CLIENT_LINE_MAX);
+		assert(out.nwords >= 1 && out.nwords <= COMMAND_WORDS_MAX);
 		assert(out.words[out.nwords] == NULL);
 		for (size_t i = 0; i < out.nwords; i++) {
 			size_t len = strlen(out.words[i]);

@@ -12,12 +12,16 @@
 #include <fcntl.h>
 
 #include "check.h"
-#include "control/control_private.h"
+#include "control/client.h"
+#include "control/control.h"
 #include "core/pool.h"
 #include "daemon/reload.h"
 #include "sys/fdpass.h"
 
-#define WAITERS (CONTROL_CLIENTS / 4 * 3)
+/* As control.c has them. */
+#define CLIENTS_MAX 256
+#define CLIENTS_SURE 32
+#define WAITERS (CLIENTS_MAX / 4 * 3)
 #define STRANGER 65534
 #define STRANGE_GROUP 54321
 
@@ -37,7 +41,7 @@ static tstamp now;
 static unsigned stops;
 static unsigned closed;
 static uint32_t spare;
-static struct control *control;
+static struct clients *clients;
 static reload_done *reload_call;
 static void *reload_arg;
 
@@ -167,7 +171,8 @@ begin(void)
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
 	(void)control_register(&sup);
-	control = sup.services.list[0].arg;
+	/* The clients are the first of what the service has. */
+	clients = sup.services.list[0].arg;
 	CHECK_EQ(0, reconfigure(&sup));
 }
 
@@ -185,7 +190,6 @@ turn(void)
 {
 	for (int quiet = 0; quiet < 3;) {
 		quiet = loop_turn(&sup.loop, now) > 0 ? 0 : quiet + 1;
-		services_tick(&sup.services, now);
 	}
 }
 
@@ -346,7 +350,7 @@ what_is_no_line_is_an_error(void)
 	CHECK_STR("error: the line has no end\n", hear(fd, &ended));
 	CHECK(ended);
 	(void)close(fd);
-	CHECK_EQ(0, control->nclients);
+	CHECK_EQ(0, clients->n);
 	end();
 }
 
@@ -394,7 +398,7 @@ whoever_says_nothing_is_sent_away(void)
 	fd = dial();
 	say(fd, "vers", 4);
 	(void)hear(fd, &ended);
-	CHECK_EQ(now + TSPAN_SECONDS(10), services_deadline(&sup.services));
+	CHECK_EQ(now + TSPAN_SECONDS(10), timers_first(&sup.loop.timers));
 	now += TSPAN_SECONDS(9);
 	say(fd, "i", 1);
 	(void)hear(fd, &ended);
@@ -402,7 +406,7 @@ whoever_says_nothing_is_sent_away(void)
 	now += TSPAN_SECONDS(1);
 	CHECK_STR("error: no command within 10 seconds\n", hear(fd, &ended));
 	CHECK(ended);
-	CHECK_EQ(0, control->nclients);
+	CHECK_EQ(0, clients->n);
 	(void)close(fd);
 	end();
 }
@@ -443,15 +447,15 @@ a_slow_reader_is_cut_off(void)
 	fd = dial();
 	say(fd, "status\n", 7);
 	turn();
-	CHECK_EQ(1, control->nclients);
-	CHECK(control->status_bytes > 0);
+	CHECK_EQ(1, clients->n);
+	CHECK(clients->status_bytes > 0);
 	now += TSPAN_SECONDS(29);
 	turn();
-	CHECK_EQ(1, control->nclients);
+	CHECK_EQ(1, clients->n);
 	now += TSPAN_SECONDS(1);
 	turn();
-	CHECK_EQ(0, control->nclients);
-	CHECK_EQ(0, control->status_bytes);
+	CHECK_EQ(0, clients->n);
+	CHECK_EQ(0, clients->status_bytes);
 	(void)hear(fd, &ended);
 	CHECK(ended);
 	(void)close(fd);
@@ -475,7 +479,7 @@ one_that_reads_a_little_now_and_then_is_cut_off_too(void)
 		now += TSPAN_SECONDS(10);
 	}
 	turn();
-	CHECK_EQ(0, control->nclients);
+	CHECK_EQ(0, clients->n);
 	(void)close(fd);
 	shrink_status();
 	end();
@@ -496,9 +500,9 @@ snapshots_have_a_bound_and_wait_for_each_other(void)
 		say(fds[i], "status\n", 7);
 		turn();
 	}
-	CHECK(control->status_bytes <
-	    CONTROL_STATUS_BYTES + CONTROL_STATUS_BYTES / 8);
-	TAILQ_FOREACH(cl, &control->clients, next) {
+	CHECK(clients->status_bytes <
+	    (16 * 1024 * 1024) + (16 * 1024 * 1024) / 8);
+	TAILQ_FOREACH(cl, &clients->list, next) {
 		waiting += cl->waits == WAIT_MEMORY;
 	}
 	CHECK(waiting > 0);
@@ -507,7 +511,7 @@ snapshots_have_a_bound_and_wait_for_each_other(void)
 		CHECK(ended);
 		(void)close(fds[i]);
 	}
-	CHECK_EQ(0, control->status_bytes);
+	CHECK_EQ(0, clients->status_bytes);
 	shrink_status();
 	end();
 }
@@ -523,7 +527,7 @@ more_clients_than_places_are_answered_in_turn(void)
 	for (unsigned i = 0; i < 600; i++)
 		fds[i] = dial();
 	turn();
-	CHECK_EQ(CONTROL_CLIENTS, control->nclients);
+	CHECK_EQ(CLIENTS_MAX, clients->n);
 	for (unsigned i = 0; i < 600; i++)
 		say(fds[i], "version\n", 8);
 	for (unsigned i = 0; i < 600; i++) {
@@ -531,7 +535,7 @@ more_clients_than_places_are_answered_in_turn(void)
 		(void)close(fds[i]);
 	}
 	CHECK_EQ(600, answered);
-	CHECK_EQ(0, control->nclients);
+	CHECK_EQ(0, clients->n);
 	end();
 }
 
@@ -547,7 +551,7 @@ clients_do_not_take_the_descriptors_of_connections(void)
 	for (unsigned i = 0; i < 50; i++)
 		fds[i] = dial();
 	turn();
-	CHECK_EQ(CONTROL_CLIENTS_SURE + 1, control->nclients);
+	CHECK_EQ(CLIENTS_SURE + 1, clients->n);
 	for (unsigned i = 0; i < 50; i++) {
 		say(fds[i], "version\n", 8);
 		CHECK_STR(
@@ -569,14 +573,14 @@ those_who_wait_leave_room_for_others(void)
 		say(fds[i], "wait\n", 5);
 		turn();
 	}
-	CHECK_EQ(WAITERS, control->nwaiting);
+	CHECK_EQ(WAITERS, clients->nwaiting);
 	CHECK_STR("error: too many clients wait already\n",
 	    hear(fds[WAITERS], &ended));
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
 	for (unsigned i = 0; i <= WAITERS; i++)
 		(void)close(fds[i]);
 	turn();
-	CHECK_EQ(0, control->nwaiting);
+	CHECK_EQ(0, clients->nwaiting);
 	end();
 }
 
@@ -592,13 +596,13 @@ wait_ends_when_the_apps_are_ready(void)
 	CHECK_STR("", hear(fd, &ended));
 	CHECK(!ended);
 	spawn(true);
-	CHECK_EQ(now + CONTROL_WAIT_STEP, services_deadline(&sup.services));
-	now += CONTROL_WAIT_STEP;
+	CHECK_EQ(now + TSPAN_MSECONDS(20), timers_first(&sup.loop.timers));
+	now += TSPAN_MSECONDS(20);
 	CHECK_STR("ready\n", hear(fd, &ended));
 	CHECK(ended);
 	(void)close(fd);
 	CHECK_STR("ready\n", answer("wait\n"));
-	CHECK_EQ(0, control->nwaiting);
+	CHECK_EQ(0, clients->nwaiting);
 	end();
 }
 
@@ -622,7 +626,7 @@ wait_ends_when_the_app_goes(void)
 	say(fd, "wait web\n", 9);
 	(void)hear(fd, &ended);
 	groups[0] = NULL;
-	now += CONTROL_WAIT_STEP;
+	now += TSPAN_MSECONDS(20);
 	CHECK_STR("error: no app web any more\n", hear(fd, &ended));
 	(void)close(fd);
 	end();
@@ -686,7 +690,7 @@ whoever_leaves_is_not_told_of_the_reload(void)
 	(void)close(fd);
 	turn();
 	CHECK(reload_call == NULL);
-	CHECK_EQ(0, control->nclients);
+	CHECK_EQ(0, clients->n);
 	end();
 }
 

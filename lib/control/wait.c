@@ -1,7 +1,10 @@
-/* Commands that end when apps are ready, or their processes replaced. */
+/* Answers that wait until apps are ready, or their processes replaced. */
 
-#include "control/control_private.h"
+#include "control/wait.h"
 #include "core/app.h"
+
+/* Between two looks at the apps. */
+#define LOOK_EVERY TSPAN_MSECONDS(20)
 
 enum readiness {
 	READY,
@@ -65,7 +68,7 @@ tell_readiness(struct client *cl, const struct group *g, enum readiness r)
 static bool
 must_wait(struct client *cl)
 {
-	const struct supervisor *s = cl->control->sup;
+	const struct supervisor *s = cl->all->sup;
 	const struct group *g = NULL;
 	enum readiness r;
 
@@ -85,21 +88,20 @@ must_wait(struct client *cl)
 	return tell_readiness(cl, g, group_readiness(g));
 }
 
-void
-command_wait(struct client *cl, char *const *args, tstamp now)
+static void
+look_soon(struct clients *all)
 {
-	struct control *c = cl->control;
+	timer_advance(&all->sup->loop.timers, &all->look,
+	    loop_now(&all->sup->loop) + LOOK_EVERY);
+}
 
-	if (args[0] != NULL && !command_choose_app(cl, args[0]))
+void
+wait_until_ready(struct client *cl)
+{
+	if (!must_wait(cl) || !client_may_wait(cl))
 		return;
-	if (!must_wait(cl))
-		return;
-	if (c->nwaiting >= c->max_waiting) {
-		client_error(cl, "too many clients wait already");
-		return;
-	}
 	cl->waits = WAIT_READY;
-	c->wait_at = tstamp_min(c->wait_at, now + CONTROL_WAIT_STEP);
+	look_soon(cl->all);
 }
 
 /* --- after a reload ----------------------------------------------------- */
@@ -114,15 +116,12 @@ is_rolling(const struct supervisor *s)
 }
 
 bool
-command_wait_rollout(struct client *cl)
+wait_until_rolled_out(struct client *cl)
 {
-	struct control *c = cl->control;
-
-	if (!is_rolling(c->sup))
+	if (!is_rolling(cl->all->sup))
 		return false;
 	cl->waits = WAIT_ROLLOUT;
-	c->wait_at =
-	    tstamp_min(c->wait_at, loop_now(&c->sup->loop) + CONTROL_WAIT_STEP);
+	look_soon(cl->all);
 	return true;
 }
 
@@ -130,7 +129,7 @@ command_wait_rollout(struct client *cl)
 static bool
 must_wait_rollout(struct client *cl)
 {
-	const struct supervisor *s = cl->control->sup;
+	const struct supervisor *s = cl->all->sup;
 
 	if (!s->stopping && is_rolling(s))
 		return true;
@@ -157,22 +156,33 @@ must_wait_on(struct client *cl)
 					 : must_wait(cl);
 }
 
-tstamp
-command_look(struct control *c, tstamp now)
+static void
+look(struct timer *t, tstamp now)
 {
+	struct clients *all = TIMER_OWNER(t, struct clients, look);
 	struct client *cl, *next;
-	bool left = false;
 
-	TAILQ_FOREACH_SAFE(cl, &c->clients, next, next) {
+	TAILQ_FOREACH_SAFE(cl, &all->list, next, next) {
 		if (cl->state != CLIENT_WAITING ||
 		    (cl->waits != WAIT_READY && cl->waits != WAIT_ROLLOUT))
 			continue;
 		if (must_wait_on(cl)) {
-			left = true;
+			look_soon(all);
 			continue;
 		}
 		cl->waits = WAIT_NOTHING;
 		client_answer(cl, now);
 	}
-	return left ? now + CONTROL_WAIT_STEP : TSTAMP_NEVER;
+}
+
+void
+wait_init(struct clients *all)
+{
+	timer_init(&all->look, look);
+}
+
+void
+wait_fini(struct clients *all)
+{
+	timer_set(&all->sup->loop.timers, &all->look, TSTAMP_NEVER);
 }

@@ -1,0 +1,105 @@
+#ifndef CONTROL_CLIENT_H
+#define CONTROL_CLIENT_H
+
+/*
+ * The clients of the control socket: a client says one line and is given the
+ * answer as fast as it takes it. Nothing waits for it, and what it costs has
+ * a bound.
+ */
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "control/status.h"
+#include "daemon/supervisor.h"
+#include "sys/text.h"
+#include "sys/timer.h"
+
+/* Longest line, without its newline. */
+#define CLIENT_LINE_MAX 4096
+
+enum client_state {
+	CLIENT_READING,
+	CLIENT_WAITING, /* for what `waits` says, or for memory */
+	CLIENT_WRITING,
+};
+
+enum client_wait {
+	WAIT_NOTHING,
+	WAIT_READY, /* for apps to be ready */
+	WAIT_RELOAD, /* for the reload to end */
+	WAIT_ROLLOUT, /* for the rollouts that it began to end */
+	WAIT_END, /* for the end of the daemon; the answer is given before */
+	WAIT_MEMORY, /* for other snapshots to be read to their end */
+};
+
+struct client {
+	TAILQ_ENTRY(client) next;
+	struct clients *all;
+	struct loop_io io;
+	struct timer deadline; /* cuts it off */
+	enum client_state state;
+	enum client_wait waits;
+	bool json;
+	char line[CLIENT_LINE_MAX + 2]; /* with newline, and one too many */
+	size_t len;
+	char *app; /* of status and wait; owned; NULL: all */
+	struct text out; /* the answer, but for a status */
+	bool wants_status; /* not yet taken */
+	struct status *status; /* NULL: none, or no more */
+	const char *data; /* what is being sent, of out or of status */
+	size_t data_len;
+	size_t sent;
+	tstamp until; /* the whole answer has to be taken */
+};
+
+struct clients {
+	struct supervisor *sup;
+	/*
+	 * Does what the line of len bytes says, which may be written to and
+	 * has room for a NUL. Afterwards the client's waits, wants_status and
+	 * out say how it goes on.
+	 */
+	void (*run)(struct client *, char *line, size_t len, tstamp now);
+	void (*left)(struct clients *); /* there is room for another one */
+	TAILQ_HEAD(client_list, client) list;
+	unsigned n;
+	unsigned max; /* at a time */
+	unsigned max_waiting; /* of them, that others may be answered */
+	unsigned nwaiting; /* but for memory */
+	size_t status_bytes; /* of all snapshots */
+	bool worked; /* the expensive step of this turn has been done */
+	struct timer turn_ends; /* clears worked */
+	struct log_rate refused_rate; /* of command.c */
+	struct timer look; /* of wait.h, at whether apps are ready */
+};
+
+/* No clients, and room for none. */
+void client_init(struct clients *all, struct supervisor *s,
+    void (*run)(struct client *, char *line, size_t len, tstamp now),
+    void (*left)(struct clients *));
+
+/* Answers under way are cut; clients that wait for the end have it now. */
+void client_close_all(struct clients *all);
+
+/* Takes fd over. */
+void client_new(struct clients *all, int fd, tstamp now);
+
+/* Begins to give the answer. May close the client. */
+void client_answer(struct client *cl, tstamp now);
+
+/* False: too many wait, and the client was told so. */
+bool client_may_wait(struct client *cl);
+
+/*
+ * Add to the answer: lines of text, in JSON one object; and the last line of
+ * one that could not be given.
+ */
+void client_tell(struct client *cl, const char *text);
+void client_error(struct client *cl, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+#endif
