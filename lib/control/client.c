@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "control/client.h"
+#include "control/status_json.h"
+#include "control/status_text.h"
 #include "daemon/reload.h"
 #include "sys/fdpass.h"
 #include "sys/json.h"
@@ -223,7 +225,8 @@ take_status(struct client *cl, tstamp now)
 	struct clients *all = cl->all;
 
 	cl->wants_status = false;
-	cl->status = status_take(all->sup, cl->app, cl->json, now);
+	cl->status = status_take(
+	    all->sup, cl->app, cl->json ? &status_json : &status_text, now);
 	if (cl->status != NULL) {
 		all->status_bytes += status_size(cl->status);
 		return;

@@ -10,6 +10,7 @@
 #include "control/client.h"
 #include "control/command.h"
 #include "control/control.h"
+#include "control/dump.h"
 #include "control/wait.h"
 #include "sys/acceptor.h"
 #include "sys/fdpass.h"
@@ -247,7 +248,7 @@ close_all(void *arg, tstamp now)
 	wait_fini(&c->clients);
 	client_close_all(&c->clients);
 	if (c->dump != NULL)
-		status_dump_forget(c->dump);
+		dump_forget(c->dump);
 	free(c);
 }
 
@@ -256,7 +257,7 @@ dump(void *arg, tstamp now)
 {
 	struct control *c = arg;
 
-	status_dump(c->clients.sup, &c->dump, now);
+	dump_start(c->clients.sup, &c->dump, now);
 }
 
 bool

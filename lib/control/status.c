@@ -1,12 +1,26 @@
-/* The snapshot: all that the pool counts, of one instant. */
+/*
+ * The snapshot: all that the pool counts, of one instant. What has to be
+ * measured (resident sizes, backlogs, percentiles) is measured as its piece is
+ * written: for thousands of workers at once that would hold the loop up.
+ */
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "control/status_private.h"
+#include "control/status.h"
+#include "core/app.h"
 #include "core/pool.h"
+#include "core/window.h"
 #include "daemon/locks.h"
+
+/* A piece ends when it has this many bytes, */
+#define PIECE_LEN 16384
+
+/* ... or has cost as much as so many workers. An app costs like four. */
+#define PIECE_COST 16
+#define APP_COST 4
 
 /* No piece comes near this: one app's addresses, one worker's text. */
 #define PIECE_MAX (1024 * 1024)
@@ -14,8 +28,10 @@
 /* 10,000 workers with the longest texts are far below. */
 #define STRINGS_MAX (64 * 1024 * 1024)
 
+/* --- taking ------------------------------------------------------------- */
+
 static size_t
-status_keep(struct status *st, const char *s)
+keep(struct status *st, const char *s)
 {
 	size_t at = st->strings.len;
 
@@ -28,7 +44,7 @@ status_keep(struct status *st, const char *s)
 static size_t
 keep_reason(struct status *st, const char *reason)
 {
-	return status_keep(st, reason[0] == '\0' ? NULL : reason);
+	return keep(st, reason[0] == '\0' ? NULL : reason);
 }
 
 static void
@@ -40,8 +56,8 @@ take_limit(struct status *st, struct status_app *a, const struct group *g)
 	a->limit = STATUS_NO_STRING;
 	if (limit->server == NULL || locks == NULL)
 		return;
-	a->limit = status_keep(st, limit->server);
-	a->limit_key = status_keep(st, limit->key);
+	a->limit = keep(st, limit->server);
+	a->limit_key = keep(st, limit->key);
 	a->limit_workers = limit->workers;
 	a->locks = *locks;
 }
@@ -52,7 +68,7 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 	const struct conf_app *conf = g->conf;
 	const struct door *d;
 
-	a->name = status_keep(st, conf->name);
+	a->name = keep(st, conf->name);
 	a->handoff = conf->handoff;
 	a->listens = conf->handoff == CONF_HANDOFF_LISTEN;
 	a->sessions = !a->listens && conf->handoff != CONF_HANDOFF_NONE;
@@ -66,7 +82,7 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 	take_limit(st, a, g);
 	a->listen = st->strings.len;
 	TAILQ_FOREACH(d, &g->doors, next) {
-		(void)status_keep(st, d->address);
+		(void)keep(st, d->address);
 		a->nlisten++;
 	}
 }
@@ -87,7 +103,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->rolling = app_rolling(app);
 	a->given_up = app_gave_up_rollout(app);
 	a->generation = app->generation;
-	a->condemned = app->rollout_size;
+	a->rollout_size = app->rollout_size;
 	a->outdated = app->outdated;
 	a->waiting = app_waiting(app);
 	a->oldest_wait = oldest == TSTAMP_NEVER ? 0 : now - oldest;
@@ -138,7 +154,7 @@ take_worker(struct status *st, const struct status_app *a,
 	row->stuck = p->stuck;
 	row->sessions = process_sessions(p);
 	row->requests = p->requests;
-	row->born = p->started;
+	row->started = p->started;
 	row->counts = a->sessions;
 	row->since = a->listens ? p->used : p->since;
 	row->generation = p->generation;
@@ -150,7 +166,7 @@ take_worker(struct status *st, const struct status_app *a,
 	row->generation = w->generation;
 	row->pid = w->pid;
 	memcpy(row->id, w->id, sizeof(row->id));
-	row->text = status_keep(st, w->status);
+	row->text = keep(st, w->status);
 }
 
 /* The workers, those of an app together: counted first, then put there. */
@@ -195,7 +211,7 @@ take_totals(struct status *st)
 
 	st->uptime = st->at - s->started;
 	st->generation = s->generation;
-	st->config = status_keep(st, s->config->conf->file);
+	st->config = keep(st, s->config->conf->file);
 	st->stopping = s->stopping;
 	st->max_processes = s->pool.max_processes;
 	st->processes = s->pool.count;
@@ -220,13 +236,14 @@ take_counter(struct status *st)
 		return;
 	st->counter_listen = st->strings.len;
 	while (services_counter_address(all, st->counter_nlisten, &address)) {
-		(void)status_keep(st, address.listens);
+		(void)keep(st, address.listens);
 		st->counter_nlisten++;
 	}
 }
 
 struct status *
-status_take(struct supervisor *s, const char *app, bool json, tstamp now)
+status_take(struct supervisor *s, const char *app,
+    const struct status_writer *writer, tstamp now)
 {
 	struct status *st = calloc(1, sizeof(*st));
 	uint32_t *by = calloc((size_t)s->pool.napps + 1, sizeof(*by));
@@ -235,7 +252,7 @@ status_take(struct supervisor *s, const char *app, bool json, tstamp now)
 	if (st == NULL || by == NULL)
 		goto fail;
 	st->sup = s;
-	st->writer = json ? &status_json : &status_text;
+	st->writer = writer;
 	st->at = now;
 	text_init(&st->strings, STRINGS_MAX);
 	text_init(&st->piece, PIECE_MAX);
@@ -279,4 +296,128 @@ status_size(const struct status *st)
 {
 	return sizeof(*st) + st->napps * sizeof(*st->apps) +
 	    st->nworkers * sizeof(*st->workers) + st->strings.size;
+}
+
+/* --- measuring ---------------------------------------------------------- */
+
+static void
+measure_window(const struct window *w, tstamp now, struct status_spans *out)
+{
+	out->p50 = window_share(w, 0.5, now);
+	out->p90 = window_share(w, 0.9, now);
+	out->p99 = window_share(w, 0.99, now);
+	out->max = window_share(w, 1, now);
+}
+
+/* The app may have left, and even another one have come in its place. */
+static void
+measure_app(const struct status *st, const struct status_app *a,
+    struct status_measured *out)
+{
+	struct supervisor *s = st->sup;
+	const struct group *g = s->groups[a->number];
+	const struct app *app = &s->pool.apps[a->number];
+	const tstamp now = loop_now(&s->loop);
+	const struct door *d;
+	long depth;
+
+	*out = (struct status_measured){ .backlog = -1 };
+	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
+		return;
+	out->known = true;
+	measure_window(&app->queue_wait, now, &out->queue_wait);
+	measure_window(&app->session_time, now, &out->session_time);
+
+	out->backlog = 0;
+	TAILQ_FOREACH(d, &g->doors, next) {
+		depth = listener_depth(&d->listener, &s->diag);
+		if (depth == -1) {
+			out->backlog = -1;
+			return;
+		}
+		out->backlog += depth;
+	}
+}
+
+/* Only while the process is ours is it the one that has this pid. */
+static bool
+measure_worker(const struct status *st, const struct status_worker *w,
+    struct procinfo *out)
+{
+	const struct worker *now = st->sup->workers[w->process];
+	int folder;
+	bool known;
+
+	if (w->pid == 0 || now == NULL || now->pid != w->pid)
+		return false;
+	if (!now->adapted)
+		return procinfo_read(w->pid, out) == 0;
+	/* What is worth knowing is the size of the adapter's program. */
+	folder = procinfo_child_folder(w->pid);
+	known = folder != -1 && procinfo_read_folder(folder, out) == 0;
+	if (folder != -1)
+		(void)close(folder);
+	return known;
+}
+
+/* Writes the next item and moves on. Returns what it cost. */
+static unsigned
+write_step(struct status *st)
+{
+	const struct status_app *a = &st->apps[st->app];
+	struct status_measured measured;
+	struct procinfo info;
+
+	if (!st->begun) {
+		st->begun = true;
+		st->writer->head(st);
+		return 1;
+	}
+	if (st->app == st->napps) {
+		st->ended = true;
+		if (st->writer->tail != NULL)
+			st->writer->tail(st);
+		return 1;
+	}
+	if (!st->app_begun) {
+		st->app_begun = true;
+		st->worker = a->first;
+		measure_app(st, a, &measured);
+		st->writer->app(st, a, &measured);
+		return APP_COST;
+	}
+	if (st->worker < (size_t)a->first + a->count) {
+		const struct status_worker *w = &st->workers[st->worker++];
+
+		st->writer->worker(
+		    st, w, measure_worker(st, w, &info) ? &info : NULL);
+		return 1;
+	}
+	if (st->writer->app_end != NULL)
+		st->writer->app_end(st);
+	st->app_begun = false;
+	st->app++;
+	return 1;
+}
+
+const char *
+status_next(struct status *st, size_t *len_out)
+{
+	unsigned cost = 0;
+
+	text_clear(&st->piece);
+	while (!st->ended &&
+	    (st->piece.len == 0 ||
+		(cost < PIECE_COST && st->piece.len < PIECE_LEN)))
+		cost += write_step(st);
+	if (st->piece.failed) {
+		/* Whoever reads it must not take it for the whole. */
+		static const char cut[] = "\nerror: out of memory\n";
+
+		st->ended = true;
+		*len_out = sizeof(cut) - 1;
+		return cut;
+	}
+	*len_out = st->piece.len;
+	return st->piece.len == 0 ? NULL : st->piece.data;
 }

@@ -6,19 +6,151 @@
  * people, so that the status of thousands of workers holds up no hand-over.
  */
 
+#include <sys/types.h>
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+#include "core/counter.h"
+#include "core/limiter.h"
+#include "core/process.h"
 #include "daemon/supervisor.h"
+#include "sys/json.h"
+#include "sys/procinfo.h"
+#include "sys/text.h"
+
+/* A string of the snapshot: its offset in status.strings. */
+#define STATUS_NO_STRING SIZE_MAX
+
+#define STATUS_NO_SLOT UINT32_MAX
+
+struct status_worker {
+	uint32_t process; /* its number in the pool */
+	uint32_t slot; /* STATUS_NO_SLOT: none yet, and no id */
+	uint32_t generation;
+	uint32_t sessions;
+	uint64_t requests;
+	pid_t pid; /* 0: not started yet */
+	uint8_t state; /* enum process_state */
+	bool stuck;
+	bool counts; /* sessions and requests are known */
+	char id[WORKER_ID_LEN + 1];
+	tstamp started;
+	tstamp since; /* idle, or busy, since then; or seen in use last */
+	size_t text; /* string: its own words, or none */
+};
+
+struct status_app {
+	uint32_t number; /* in the pool */
+	uint32_t first; /* its workers are these of status.workers */
+	uint32_t count;
+	size_t name; /* string */
+	size_t listen; /* string: the first of so many */
+	size_t nlisten;
+	size_t failure; /* string: the last failure, or none */
+	size_t given_up_for; /* string: the failure of a rollout, or none */
+	const char *state;
+	enum conf_handoff handoff;
+	bool sessions; /* whether it has figures of sessions at all */
+	bool listens; /* handoff listen: of its backlog and its load alone */
+	uint32_t min_processes;
+	uint32_t max_processes;
+	uint32_t max_queue;
+	uint32_t processes;
+	uint32_t stuck;
+	uint32_t in_state[PROCESS_STATES];
+	double load; /* percent */
+	double work; /* processes */
+	bool rolling;
+	bool given_up;
+	uint32_t generation;
+	uint32_t rollout_size; /* processes that the rollout is to replace */
+	uint32_t outdated; /* of them, not replaced yet */
+	uint32_t waiting;
+	tspan oldest_wait; /* 0: none waits */
+	tspan backoff; /* from now; 0: none */
+	tspan idle_while_waiting;
+	struct app_figures figures;
+	size_t limit; /* string: the server of its limit, or none */
+	size_t limit_key; /* string, if there is a limit */
+	uint32_t limit_workers;
+	struct limiter_figures locks;
+};
+
+struct status_spans {
+	tspan p50;
+	tspan p90;
+	tspan p99;
+	tspan max;
+};
+
+/* Measured as the app is written: too slow for a snapshot of all apps. */
+struct status_measured {
+	long backlog; /* -1: unknown */
+	bool known; /* the app is still there, and so the spans are known */
+	struct status_spans queue_wait;
+	struct status_spans session_time;
+};
 
 struct status;
+
+/* A format. */
+struct status_writer {
+	void (*head)(struct status *);
+	void (*app)(struct status *, const struct status_app *,
+	    const struct status_measured *);
+	/* info NULL: unknown. */
+	void (*worker)(struct status *, const struct status_worker *,
+	    const struct procinfo *info);
+	void (*app_end)(struct status *); /* NULL: nothing stands there */
+	void (*tail)(struct status *); /* likewise */
+};
+
+struct status {
+	struct supervisor *sup; /* to measure; outlives us */
+	const struct status_writer *writer;
+	tstamp at; /* of the snapshot */
+	tspan uptime;
+	uint64_t generation;
+	size_t config; /* string: the file */
+	bool stopping;
+	uint32_t max_processes;
+	uint32_t processes;
+	uint32_t living;
+	uint32_t active;
+	uint32_t waiting;
+	bool counts; /* there is a counter: counter and its addresses */
+	size_t counter_listen; /* string: the first of so many */
+	size_t counter_nlisten;
+	struct counter_service_figures counter;
+	struct status_app *apps;
+	size_t napps;
+	struct status_worker *workers; /* by app */
+	size_t nworkers;
+	struct text strings; /* each with its NUL */
+	/* How far it is written. */
+	bool begun;
+	bool ended;
+	size_t app;
+	bool app_begun;
+	size_t worker;
+	struct text piece;
+	struct json json;
+};
+
+static inline const char *
+status_string(const struct status *st, size_t string)
+{
+	return string == STATUS_NO_STRING ? NULL : st->strings.data + string;
+}
 
 /*
  * Copies what is to be shown; app NULL: all. NULL and errno (ENOENT: no such
  * app).
  */
-struct status *status_take(
-    struct supervisor *s, const char *app, bool json, tstamp now);
+struct status *status_take(struct supervisor *s, const char *app,
+    const struct status_writer *writer, tstamp now);
 
 /* st may be NULL. */
 void status_free(struct status *st);
@@ -30,17 +162,5 @@ size_t status_size(const struct status *st);
  * Gives the next piece, which stays until the next call; NULL: that was all.
  */
 const char *status_next(struct status *st, size_t *len_out);
-
-struct dump;
-
-/*
- * Begins to write the state to dump_file, or to the log; piece by piece, in
- * the closer's lane. *slot is the dump while it is under way, and NULL
- * afterwards; nothing is begun while it is not NULL.
- */
-void status_dump(struct supervisor *s, struct dump **slot, tstamp now);
-
-/* The slot ends before the dump. */
-void status_dump_forget(struct dump *d);
 
 #endif

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/status_private.h"
+#include "control/status_json.h"
 
 static void
 put_known(struct json *j, const char *key, bool known, uint64_t n)
@@ -233,8 +233,8 @@ put_rollout(struct status *st, const struct status_app *a)
 	json_object(j);
 	json_put_uint(j, "generation", a->generation);
 	json_put_uint(j, "done",
-	    a->condemned > a->outdated ? a->condemned - a->outdated : 0);
-	json_put_uint(j, "of", a->condemned);
+	    a->rollout_size > a->outdated ? a->rollout_size - a->outdated : 0);
+	json_put_uint(j, "of", a->rollout_size);
 	json_put_string(j, "state", a->rolling ? "rolling" : "given up");
 	json_put_string(j, "reason",
 	    a->given_up ? status_string(st, a->given_up_for) : NULL);
@@ -308,7 +308,7 @@ put_worker(struct status *st, const struct status_worker *w,
 		     : process_state_name((enum process_state)w->state));
 	put_known(j, "sessions", w->counts, w->sessions);
 	put_known(j, "requests", w->counts, w->requests);
-	json_put_span(j, "age", st->at - w->born);
+	json_put_span(j, "age", st->at - w->started);
 	put_state_span(j, "idle_for", w->state == PROCESS_IDLE, in_state);
 	put_state_span(j, "busy_for", w->sessions != 0, in_state);
 	if (info == NULL) {

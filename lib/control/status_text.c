@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/status_private.h"
+#include "control/status_text.h"
 
 /* Holds every text of a time or of a size. */
 #define SHORT_SIZE 32
@@ -325,7 +325,7 @@ put_worker(struct status *st, const struct status_worker *w,
 	    w->slot == STATUS_NO_SLOT ? "-" : w->id, pid, slot, format_state(w),
 	    format_count(w, w->sessions, sessions, sizeof(sessions)),
 	    format_count(w, w->requests, requests, sizeof(requests)),
-	    format_span(st->at - w->born, age, sizeof(age)),
+	    format_span(st->at - w->started, age, sizeof(age)),
 	    format_for(st, w, during, sizeof(during)), rss, cpu);
 	if (w->text != STATUS_NO_STRING)
 		text_puts(t, " ");

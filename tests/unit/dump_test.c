@@ -8,7 +8,8 @@
 #include <signal.h>
 
 #include "check.h"
-#include "control/status.h"
+#include "control/dump.h"
+#include "control/status_json.h"
 #include "core/pool.h"
 #include "daemon/group.h"
 #include "daemon/supervisor.h"
@@ -127,7 +128,7 @@ content(const char *file)
 static char *
 shown(void)
 {
-	struct status *st = status_take(&sup, NULL, true, now);
+	struct status *st = status_take(&sup, NULL, &status_json, now);
 	char *text = calloc(1, 4 << 20);
 	const char *piece;
 	size_t len, at = 0;
@@ -161,7 +162,7 @@ the_file_holds_what_status_shows(void)
 
 	begin();
 	grow();
-	status_dump(&sup, &dump, now);
+	dump_start(&sup, &dump, now);
 	CHECK(dump != NULL);
 	CHECK(finish() > 1);
 	in_file = content(path);
@@ -179,7 +180,7 @@ others_may_not_read_it(void)
 	struct stat st;
 
 	begin();
-	status_dump(&sup, &dump, now);
+	dump_start(&sup, &dump, now);
 	(void)finish();
 	CHECK_EQ(0, stat(path, &st));
 	CHECK_EQ(0640, st.st_mode & 07777);
@@ -197,7 +198,7 @@ the_former_one_stays_until_the_new_one_is_whole(void)
 	f = fopen(path, "w");
 	(void)fputs("before", f);
 	(void)fclose(f);
-	status_dump(&sup, &dump, now);
+	dump_start(&sup, &dump, now);
 	before = content(path);
 	CHECK_STR("before", before);
 	(void)finish();
@@ -214,9 +215,9 @@ two_at_a_time_are_one(void)
 	struct dump *first;
 
 	begin();
-	status_dump(&sup, &dump, now);
+	dump_start(&sup, &dump, now);
 	first = dump;
-	status_dump(&sup, &dump, now);
+	dump_start(&sup, &dump, now);
 	CHECK(dump == first);
 	(void)finish();
 	CHECK(dump == NULL);
@@ -230,7 +231,7 @@ a_folder_that_is_not_there_is_no_disaster(void)
 
 	begin();
 	conf.dump_file = nowhere;
-	status_dump(&sup, &dump, now);
+	dump_start(&sup, &dump, now);
 	(void)finish();
 	CHECK(dump == NULL);
 	CHECK_EQ(0, leftovers());
@@ -255,7 +256,7 @@ a_full_disk_leaves_the_former_one(void)
 	small = former;
 	small.rlim_cur = 20000;
 	(void)setrlimit(RLIMIT_FSIZE, &small);
-	status_dump(&sup, &dump, now);
+	dump_start(&sup, &dump, now);
 	(void)finish();
 	(void)setrlimit(RLIMIT_FSIZE, &former);
 	CHECK(dump == NULL);
@@ -271,7 +272,7 @@ the_end_of_the_daemon_leaves_nothing_half_done(void)
 {
 	begin();
 	grow();
-	status_dump(&sup, &dump, now);
+	dump_start(&sup, &dump, now);
 	(void)lane_stop(&sup.closer, TSTAMP_NEVER);
 	CHECK(dump == NULL);
 	CHECK_EQ(0, leftovers());
@@ -292,7 +293,7 @@ without_a_file_people_find_it_in_the_log(void)
 	begin();
 	conf.dump_file = NULL;
 	(void)log_open(&to_file);
-	status_dump(&sup, &dump, now);
+	dump_start(&sup, &dump, now);
 	(void)finish();
 	(void)log_open(&to_stderr);
 	text = content(log_path);

@@ -6,7 +6,8 @@
 #include <time.h>
 
 #include "check.h"
-#include "control/status.h"
+#include "control/status_json.h"
+#include "control/status_text.h"
 #include "core/pool.h"
 #include "daemon/group.h"
 #include "daemon/supervisor.h"
@@ -169,7 +170,7 @@ shown(const char *app, bool json)
 	size_t len;
 
 	sup.loop.now = now;
-	st = status_take(&sup, app, json, now);
+	st = status_take(&sup, app, json ? &status_json : &status_text, now);
 	text_fini(&text);
 	text_init(&text, 64 << 20);
 	if (st == NULL)
@@ -384,7 +385,7 @@ it_stays_as_it_was_taken(void)
 	begin();
 	(void)add(&web);
 	settle(true);
-	st = status_take(&sup, NULL, true, now);
+	st = status_take(&sup, NULL, &status_json, now);
 	text_fini(&text);
 	text_init(&text, 1 << 20);
 
@@ -471,7 +472,7 @@ thousands_of_workers_come_in_small_pieces(void)
 	}
 
 	start = elapsed();
-	st = status_take(&sup, NULL, true, now);
+	st = status_take(&sup, NULL, &status_json, now);
 	take = elapsed() - start;
 	for (;;) {
 		start = elapsed();

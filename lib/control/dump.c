@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/status_private.h"
+#include "control/dump.h"
+#include "control/status_json.h"
+#include "control/status_text.h"
 #include "sys/log.h"
 
 /* How long a piece for the log waits for the log to take it. */
@@ -37,7 +39,7 @@ struct dump {
 /* --- in the lane -------------------------------------------------------- */
 
 static void
-dump_create(struct dump *d)
+create(struct dump *d)
 {
 	int len = snprintf(d->temp, sizeof(d->temp), "%s.XXXXXX", d->path);
 
@@ -58,7 +60,7 @@ fail:
 }
 
 static void
-dump_write_file(struct dump *d)
+write_file(struct dump *d)
 {
 	size_t done = 0;
 
@@ -74,7 +76,7 @@ dump_write_file(struct dump *d)
 
 /* All is written, or it is of no use any more. */
 static void
-dump_finish_file(struct dump *d)
+finish_file(struct dump *d)
 {
 	if (d->fd != -1 && close(d->fd) == -1 && d->error == 0)
 		d->error = errno;
@@ -89,7 +91,7 @@ dump_finish_file(struct dump *d)
 }
 
 static void
-dump_write_log(const struct dump *d)
+write_log(const struct dump *d)
 {
 	const char *at = d->piece, *end = d->piece + d->len;
 
@@ -105,28 +107,28 @@ dump_write_log(const struct dump *d)
 }
 
 static void
-dump_work(struct lane_job *job)
+work(struct lane_job *job)
 {
 	struct dump *d = LOOP_OWNER(job, struct dump, job);
 
 	if (d->path == NULL) {
 		if (d->piece != NULL)
-			dump_write_log(d);
+			write_log(d);
 		return;
 	}
 	if (d->fd == -1 && d->error == 0)
-		dump_create(d);
+		create(d);
 	if (d->piece != NULL)
-		dump_write_file(d);
+		write_file(d);
 	else
-		dump_finish_file(d);
+		finish_file(d);
 }
 
 /* --- in the loop -------------------------------------------------------- */
 
 /* Makes the next piece; NULL: that was all. */
 static void
-dump_next(struct dump *d)
+make_piece(struct dump *d)
 {
 	d->piece = status_next(d->status, &d->len);
 	if (d->status->piece.failed)
@@ -134,7 +136,7 @@ dump_next(struct dump *d)
 }
 
 static void
-dump_free(struct dump *d)
+free_dump(struct dump *d)
 {
 	if (d->slot != NULL)
 		*d->slot = NULL;
@@ -144,7 +146,7 @@ dump_free(struct dump *d)
 }
 
 static void
-dump_done(struct lane_job *job, tstamp now)
+written(struct lane_job *job, tstamp now)
 {
 	struct dump *d = LOOP_OWNER(job, struct dump, job);
 
@@ -156,25 +158,25 @@ dump_done(struct lane_job *job, tstamp now)
 		} else if (d->path != NULL) {
 			log_info("state written to %s", d->path);
 		}
-		dump_free(d);
+		free_dump(d);
 		return;
 	}
 	/* The lane takes no more work: what is left to do is little. */
 	if (d->sup->closer.stopping) {
 		d->closing = true;
 		if (d->path != NULL)
-			dump_finish_file(d);
-		dump_free(d);
+			finish_file(d);
+		free_dump(d);
 		return;
 	}
 	d->piece = NULL;
 	if (d->error == 0)
-		dump_next(d);
+		make_piece(d);
 	lane_submit(&d->sup->closer, &d->job);
 }
 
 void
-status_dump(struct supervisor *s, struct dump **slot, tstamp now)
+dump_start(struct supervisor *s, struct dump **slot, tstamp now)
 {
 	const char *path = s->config->conf->dump_file;
 	struct dump *d;
@@ -186,14 +188,15 @@ status_dump(struct supervisor *s, struct dump **slot, tstamp now)
 		goto fail;
 	d->sup = s;
 	d->fd = -1;
-	d->job.work = dump_work;
-	d->job.done = dump_done;
+	d->job.work = work;
+	d->job.done = written;
 	if (path != NULL && (d->path = strdup(path)) == NULL)
 		goto fail;
-	d->status = status_take(s, NULL, path != NULL, now);
+	d->status = status_take(
+	    s, NULL, path != NULL ? &status_json : &status_text, now);
 	if (d->status == NULL)
 		goto fail;
-	dump_next(d);
+	make_piece(d);
 	d->slot = slot;
 	*slot = d;
 	lane_submit(&s->closer, &d->job);
@@ -207,7 +210,7 @@ fail:
 }
 
 void
-status_dump_forget(struct dump *d)
+dump_forget(struct dump *d)
 {
 	d->slot = NULL;
 }
