@@ -15,16 +15,16 @@
 #include "sys/fdpass.h"
 #include "sys/json.h"
 
-/* Snapshots are this large together, or one of them alone is larger. */
+/* Bytes of all snapshots together, unless one alone is larger. */
 #define STATUS_BYTES (16 * 1024 * 1024)
 
-/* Other answers. */
+/* Bytes of any other answer. */
 #define ANSWER_MAX (1024 * 1024)
 
 /* The time a client has for its line. */
 #define LINE_TIME TSPAN_SECONDS(10)
 
-/* The time it has to take a part of the answer, and the whole of it. */
+/* The time it has to read a part of the answer, and the whole of it. */
 #define STALL_TIME TSPAN_SECONDS(30)
 #define ANSWER_TIME TSPAN_SECONDS(300)
 
@@ -68,7 +68,7 @@ receive(struct client *cl, void *buf, size_t size)
 	return n;
 }
 
-/* Frees the snapshot, and lets a client go on that waits for the memory. */
+/* Frees the snapshot; a client that waits for its memory goes on. */
 static void
 drop_status(struct client *cl)
 {
@@ -144,7 +144,7 @@ client_new(struct clients *all, int fd, tstamp now)
 		close_client(cl);
 }
 
-/* Until what it waits for has come, or until it leaves. May close it. */
+/* The client waits for what `waits` says, or leaves. May close it. */
 static void
 wait_for(struct client *cl)
 {
@@ -157,7 +157,7 @@ wait_for(struct client *cl)
 
 /* --- the answer --------------------------------------------------------- */
 
-/* Each line on its own, for a terminal. */
+/* Escapes each line on its own: the newlines stay. */
 static void
 put_lines(struct text *out, const char *text)
 {
@@ -202,8 +202,7 @@ client_error(struct client *cl, const char *fmt, ...)
 
 /* --- giving the answer -------------------------------------------------- */
 
-/* 1: all of data is sent, 0: no more can be for now, -1: the client has left.
- */
+/* Sends data. 1: all of it is out, 0: not yet, -1: the client has left. */
 static int
 send_data(struct client *cl, tstamp now)
 {
@@ -436,7 +435,7 @@ client_may_wait(struct client *cl)
 	return false;
 }
 
-/* Gives what can be given at once. */
+/* Sends the part of the answer that the socket takes at once. */
 static void
 flush(struct client *cl)
 {

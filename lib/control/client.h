@@ -3,7 +3,7 @@
 
 /*
  * The clients of the control socket: a client says one line and is given the
- * answer as fast as it takes it. Nothing waits for it, and what it costs has
+ * answer as fast as it reads. Nothing waits for a client, and its costs have
  * a bound.
  */
 
@@ -31,7 +31,7 @@ enum client_wait {
 	WAIT_NOTHING,
 	WAIT_READY, /* for apps to be ready */
 	WAIT_RELOAD, /* for the reload to end */
-	WAIT_ROLLOUT, /* for the rollouts that it began to end */
+	WAIT_ROLLOUT, /* for the rollouts of its reload to end */
 	WAIT_END, /* for the end of the daemon; the answer is given before */
 	WAIT_MEMORY, /* for other snapshots to be read to their end */
 };
@@ -50,7 +50,7 @@ struct client {
 	struct text out; /* the answer, but for a status */
 	bool wants_status; /* not yet taken */
 	struct status *status; /* NULL: none, or no more */
-	const char *data; /* what is being sent, of out or of status */
+	const char *data; /* being sent; lies in out or in status */
 	size_t data_len;
 	size_t sent;
 	tstamp until; /* the whole answer has to be taken */
@@ -68,9 +68,10 @@ struct clients {
 	TAILQ_HEAD(client_list, client) list;
 	unsigned n;
 	unsigned max; /* at a time */
-	unsigned max_waiting; /* of them, that others may be answered */
-	unsigned nwaiting; /* but for memory */
-	size_t status_bytes; /* of all snapshots */
+	unsigned max_waiting; /* of max: the rest is for clients that are
+				 answered at once */
+	unsigned nwaiting; /* clients that wait, but for memory */
+	size_t status_bytes; /* of all snapshots together */
 	bool worked; /* the expensive step of this turn has been done */
 	struct timer turn_ends; /* clears worked */
 	struct log_rate refused_rate; /* of command.c */
@@ -88,7 +89,7 @@ void client_close_all(struct clients *all);
 /* Takes fd over. */
 void client_new(struct clients *all, int fd, tstamp now);
 
-/* Begins to give the answer. May close the client. */
+/* Begins to send the answer. May close the client. */
 void client_answer(struct client *cl, tstamp now);
 
 /* False: too many wait, and the client was told so. */
@@ -96,7 +97,7 @@ bool client_may_wait(struct client *cl);
 
 /*
  * Add to the answer: lines of text, in JSON one object; and the last line of
- * one that could not be given.
+ * an unsuccessful answer.
  */
 void client_tell(struct client *cl, const char *text);
 void client_error(struct client *cl, const char *fmt, ...)

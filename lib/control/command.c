@@ -19,14 +19,14 @@ struct command {
 	const char *does; /* likewise */
 	unsigned min; /* arguments */
 	unsigned max;
-	bool changes; /* not for everybody who may connect */
+	bool changes; /* only for clients that may change something */
 	/* The arguments end with NULL. */
 	void (*run)(struct client *, char *const *, tstamp);
 };
 
 /* --- apps --------------------------------------------------------------- */
 
-/* The nearest name of an app, for one that is none of them. */
+/* The app whose name is nearest to this one; NULL: none is near. */
 static const char *
 nearest_app(const struct supervisor *s, const char *name)
 {
@@ -45,7 +45,7 @@ nearest_app(const struct supervisor *s, const char *name)
 	return nearest;
 }
 
-/* The client's app is this one. False: it was told why not. */
+/* Sets the app of the client. False: there is none, and the client was told. */
 static bool
 choose_app(struct client *cl, const char *name)
 {
@@ -88,7 +88,7 @@ command_wait(struct client *cl, char *const *args, tstamp now)
 
 /* --- addresses ---------------------------------------------------------- */
 
-/* An address in the words of pool.conf. */
+/* Adds an address, in the words of pool.conf, to the answer. */
 static void
 tell_listener(struct client *cl, struct json *j, const char *text)
 {
@@ -126,13 +126,13 @@ command_listeners(struct client *cl, char *const *args, tstamp now)
 	}
 }
 
-/* The first open listener in the order of the configuration; NULL: none. */
+/* The first listener in the order of the configuration; NULL: none is open. */
 static const struct door *
 first_door(const struct group *g)
 {
 	const struct door *d;
 
-	/* The group has them in the order of their turns. */
+	/* The group has its listeners in the order of their turns. */
 	for (size_t i = 0; i < g->conf->listen_len; i++)
 		TAILQ_FOREACH(d, &g->doors, next)
 			if (!d->leaving &&
@@ -152,8 +152,8 @@ failure(const struct group *g)
 }
 
 /*
- * A line: the protocol, and the address, which may have spaces. A second one
- * if the app has failed, which a connection alone would not show.
+ * The answer is the protocol and the address, which may have spaces. A second
+ * line says why the app has failed, which a connection alone would not show.
  */
 static void
 command_ping(struct client *cl, char *const *args, tstamp now)
@@ -224,7 +224,7 @@ command_reload(struct client *cl, char *const *args, tstamp now)
 	reload_request(s, reloaded, cl, now);
 }
 
-/* The client sees the end of the daemon as the end of the answer. */
+/* The end of the daemon is the end of the answer. */
 static void
 command_stop(struct client *cl, char *const *args, tstamp now)
 {
@@ -316,7 +316,7 @@ may_change(const struct client *cl)
 	    peer_in_group(cl->io.fd, conf->control_gid);
 }
 
-/* True: the client may, and the log says so; else it was told why not. */
+/* True: the client may, and the log names it. False: the client was told. */
 static bool
 allow_change(struct client *cl, const char *name, tstamp now)
 {

@@ -1,16 +1,16 @@
 #ifndef CONTROL_COMMAND_H
 #define CONTROL_COMMAND_H
 
-/* What clients of the control socket may ask for; see apppoolctl(8). */
+/* The commands of the control socket; see apppoolctl(8). */
 
 #include "control/client.h"
 
-/* The command and its arguments. */
+/* Words of a line: the command and its arguments. */
 #define COMMAND_WORDS_MAX 16
 
 /* A line, taken apart. */
 struct command_line {
-	bool json; /* the first word, which is left out */
+	bool json; /* the line began with this word, which is left out */
 	/* The words point into the line; behind the last stands NULL. */
 	char *words[COMMAND_WORDS_MAX + 1];
 	size_t nwords; /* at least 1 */
@@ -22,7 +22,7 @@ struct command_line {
  */
 const char *command_parse(char *line, size_t len, struct command_line *out);
 
-/* Does what a line says: for client_init(). */
+/* Runs the command of a line: for client_init(). */
 void command_run(struct client *cl, char *line, size_t len, tstamp now);
 
 #endif

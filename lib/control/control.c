@@ -17,8 +17,8 @@
 #include "sys/log.h"
 
 /*
- * Clients at a time, if there are descriptors that nobody else needs, and in
- * any case; others wait in the backlog.
+ * Clients at a time, if there are descriptors to spare, and in any case;
+ * others wait in the backlog.
  */
 #define CLIENTS_MAX 256
 #define CLIENTS_SURE 32
@@ -31,7 +31,7 @@
 
 struct control {
 	struct clients clients;
-	struct acceptor acceptor; /* closed: no control socket */
+	struct acceptor acceptor; /* closed: there is no control socket */
 	mode_t mode; /* of its file */
 	gid_t gid;
 	/* Of a change that is neither committed nor aborted: */
@@ -110,7 +110,7 @@ make_default_folder(const struct conf *conf)
 	return false;
 }
 
-/* Opens what conf names, besides what is open. 0, or an exit status. */
+/* Opens the new socket beside the open one. 0, or an exit status. */
 static int
 open_fresh(struct control *c, const struct conf *conf)
 {
@@ -146,7 +146,7 @@ update(struct control *c, const struct listener_spec *spec)
 	return false;
 }
 
-/* The file has another owner and mode at once. */
+/* Owner and mode of the file change at once. 0, or an exit status. */
 static int
 update_rights(struct control *c, const struct conf *conf)
 {
@@ -160,7 +160,7 @@ update_rights(struct control *c, const struct conf *conf)
 	return EX_OK;
 }
 
-/* Somebody who cleaned up may have removed the file. */
+/* The file may have been removed, by a cleaner of /run or /tmp. */
 static bool
 is_there(const struct listener *l)
 {
@@ -170,7 +170,7 @@ is_there(const struct listener *l)
 	    st.st_ino == l->file.ino;
 }
 
-/* The fresh listener takes the place of what was open. Clients stay. */
+/* The fresh listener takes the place of the former. Clients stay. */
 static void
 listen_to_fresh(struct control *c)
 {

@@ -1,6 +1,6 @@
 /*
- * SIGUSR1: the state, into a file or the log. The loop makes a piece, a lane
- * writes it, for disks block; when that is done the loop makes the next one.
+ * The dump of the state: the loop makes a piece, a lane writes it, for disks
+ * block; then the loop makes the next one.
  */
 
 #include <sys/stat.h>
@@ -18,18 +18,18 @@
 #include "control/status_text.h"
 #include "sys/log.h"
 
-/* How long a piece for the log waits for the log to take it. */
+/* A piece for the log waits so long for the log to take it. */
 #define LOG_PATIENCE TSPAN_SECONDS(1)
 
 struct dump {
 	struct lane_job job;
 	struct supervisor *sup;
-	struct dump **slot; /* NULL: it has ended */
+	struct dump **slot; /* NULL: dump_forget() was here */
 	struct status *status;
 	const char *piece; /* of the status; NULL: all is written */
 	size_t len;
-	bool closing; /* the daemon ends: it is given up */
-	/* All that follows is for a file, and the lane's. */
+	bool closing; /* the daemon ends: the file is given up */
+	/* For a file, and the lane's: */
 	char *path; /* NULL: to the log */
 	char temp[PATH_MAX]; /* "": there is none */
 	int fd; /* -1 likewise */
@@ -74,7 +74,7 @@ write_file(struct dump *d)
 	}
 }
 
-/* All is written, or it is of no use any more. */
+/* All is written, or the rest will never be. */
 static void
 finish_file(struct dump *d)
 {
@@ -161,7 +161,7 @@ written(struct lane_job *job, tstamp now)
 		free_dump(d);
 		return;
 	}
-	/* The lane takes no more work: what is left to do is little. */
+	/* The lane takes no more work: the little that is left is done here. */
 	if (d->sup->closer.stopping) {
 		d->closing = true;
 		if (d->path != NULL)

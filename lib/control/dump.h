@@ -16,7 +16,7 @@ struct dump;
  */
 void dump_start(struct supervisor *s, struct dump **slot, tstamp now);
 
-/* The slot ends before the dump. */
+/* The slot is gone before the dump has ended. */
 void dump_forget(struct dump *d);
 
 #endif

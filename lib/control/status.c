@@ -15,17 +15,18 @@
 #include "core/window.h"
 #include "daemon/locks.h"
 
-/* A piece ends when it has this many bytes, */
+/*
+ * A piece ends at so many bytes, or when it has cost so much: a worker costs
+ * 1, an app as much as four workers.
+ */
 #define PIECE_LEN 16384
-
-/* ... or has cost as much as so many workers. An app costs like four. */
 #define PIECE_COST 16
 #define APP_COST 4
 
-/* No piece comes near this: one app's addresses, one worker's text. */
+/* Far above any piece: the last item may be an app with all its addresses. */
 #define PIECE_MAX (1024 * 1024)
 
-/* 10,000 workers with the longest texts are far below. */
+/* Far above the texts of 10,000 workers at their longest. */
 #define STRINGS_MAX (64 * 1024 * 1024)
 
 /* --- taking ------------------------------------------------------------- */
@@ -118,7 +119,7 @@ is_asked_for(const struct group *g, const char *app)
 	return g != NULL && (app == NULL || strcmp(g->conf->name, app) == 0);
 }
 
-/* The apps; by[number] becomes their place + 1. false: no memory. */
+/* The apps; by[number] becomes the index of the app + 1. False: no memory. */
 static bool
 take_apps(struct status *st, const char *app, uint32_t *by)
 {
@@ -159,7 +160,7 @@ take_worker(struct status *st, const struct status_app *a,
 	row->since = a->listens ? p->used : p->since;
 	row->generation = p->generation;
 	row->text = STATUS_NO_STRING;
-	/* One whose start has just been asked for has no worker yet. */
+	/* A process whose start is not carried out yet has no worker. */
 	if (w == NULL)
 		return;
 	row->slot = w->slot;
@@ -169,7 +170,7 @@ take_worker(struct status *st, const struct status_app *a,
 	row->text = keep(st, w->status);
 }
 
-/* The workers, those of an app together: counted first, then put there. */
+/* The workers, app by app: first counted, then put in their places. */
 static bool
 take_workers(struct status *st, const uint32_t *by)
 {
@@ -309,7 +310,7 @@ measure_window(const struct window *w, tstamp now, struct status_spans *out)
 	out->max = window_share(w, 1, now);
 }
 
-/* The app may have left, and even another one have come in its place. */
+/* The app may be gone by now, and another one in its place. */
 static void
 measure_app(const struct status *st, const struct status_app *a,
     struct status_measured *out)
@@ -339,7 +340,7 @@ measure_app(const struct status *st, const struct status_app *a,
 	}
 }
 
-/* Only while the process is ours is it the one that has this pid. */
+/* The pid means this process only as long as the worker has it. */
 static bool
 measure_worker(const struct status *st, const struct status_worker *w,
     struct procinfo *out)
@@ -352,7 +353,7 @@ measure_worker(const struct status *st, const struct status_worker *w,
 		return false;
 	if (!now->adapted)
 		return procinfo_read(w->pid, out) == 0;
-	/* What is worth knowing is the size of the adapter's program. */
+	/* The size of interest is that of the adapter's program. */
 	folder = procinfo_child_folder(w->pid);
 	known = folder != -1 && procinfo_read_folder(folder, out) == 0;
 	if (folder != -1)
@@ -411,7 +412,7 @@ status_next(struct status *st, size_t *len_out)
 		(cost < PIECE_COST && st->piece.len < PIECE_LEN)))
 		cost += write_step(st);
 	if (st->piece.failed) {
-		/* Whoever reads it must not take it for the whole. */
+		/* A reader must not take the piece for the whole. */
 		static const char cut[] = "\nerror: out of memory\n";
 
 		st->ended = true;

@@ -43,7 +43,7 @@ struct status_worker {
 
 struct status_app {
 	uint32_t number; /* in the pool */
-	uint32_t first; /* its workers are these of status.workers */
+	uint32_t first; /* index of its first worker in status.workers */
 	uint32_t count;
 	size_t name; /* string */
 	size_t listen; /* string: the first of so many */
@@ -52,8 +52,8 @@ struct status_app {
 	size_t given_up_for; /* string: the failure of a rollout, or none */
 	const char *state;
 	enum conf_handoff handoff;
-	bool sessions; /* whether it has figures of sessions at all */
-	bool listens; /* handoff listen: of its backlog and its load alone */
+	bool sessions; /* the app has figures of sessions */
+	bool listens; /* handoff listen: figures of backlog and load alone */
 	uint32_t min_processes;
 	uint32_t max_processes;
 	uint32_t max_queue;
@@ -103,12 +103,12 @@ struct status_writer {
 	/* info NULL: unknown. */
 	void (*worker)(struct status *, const struct status_worker *,
 	    const struct procinfo *info);
-	void (*app_end)(struct status *); /* NULL: nothing stands there */
+	void (*app_end)(struct status *); /* NULL: nothing to write */
 	void (*tail)(struct status *); /* likewise */
 };
 
 struct status {
-	struct supervisor *sup; /* to measure; outlives us */
+	struct supervisor *sup; /* to measure; outlives the snapshot */
 	const struct status_writer *writer;
 	tstamp at; /* of the snapshot */
 	tspan uptime;
@@ -129,7 +129,7 @@ struct status {
 	struct status_worker *workers; /* by app */
 	size_t nworkers;
 	struct text strings; /* each with its NUL */
-	/* How far it is written. */
+	/* How far the snapshot is written: */
 	bool begun;
 	bool ended;
 	size_t app;

@@ -28,7 +28,7 @@ put_addresses(struct status *st, const char *key, size_t first, size_t count)
 	json_array_end(&st->json);
 }
 
-/* Microseconds. */
+/* A time in microseconds. */
 static void
 put_time(struct json *j, const char *key, uint64_t us)
 {
@@ -36,7 +36,7 @@ put_time(struct json *j, const char *key, uint64_t us)
 	    j, key, us < INT64_MAX / 1000 ? (tspan)us * 1000 : INT64_MAX);
 }
 
-/* The names are those that STATS has, without the spaces. */
+/* The keys are the names that STATS has, without the spaces. */
 static void
 put_counter(struct status *st)
 {
@@ -126,13 +126,13 @@ put_spans(struct json *j, const char *key, const struct status_spans *s)
 	json_object_end(j);
 }
 
-/* What only an app that is given connections has. */
+/* Keys with a value only for an app that is given connections. */
 static const char *const session_keys[] = { "sessions", "waiting",
 	"oldest_wait", "max_waiting", "max_queue", "parked", "backlog",
 	"accepted", "completed", "refused", "timed_out", "abandoned", "lost",
 	"retaken", "queue_wait", "session_time", "idle_while_waiting", NULL };
 
-/* Who listens itself has a backlog, in which all wait that do. */
+/* An app that listens itself has a backlog, where all its clients wait. */
 static void
 put_no_sessions(struct json *j, bool listens, long backlog)
 {
@@ -280,7 +280,7 @@ put_app(struct status *st, const struct status_app *a,
 	json_array(j);
 }
 
-/* How long it is in that state; null if it is in another one. */
+/* The time in a state; null while in another one. */
 static void
 put_state_span(struct json *j, const char *key, bool in, tspan span)
 {
@@ -329,7 +329,10 @@ put_app_end(struct status *st)
 	json_object_end(&st->json);
 }
 
-/* Only the last line ends without a comma or a bracket that opens. */
+/*
+ * The last line alone ends neither with a comma nor with "[": apppoolctl
+ * tells a whole answer by that.
+ */
 static void
 put_tail(struct status *st)
 {

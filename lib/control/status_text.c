@@ -10,7 +10,7 @@
 /* Holds every text of a time or of a size. */
 #define SHORT_SIZE 32
 
-/* A text from a configuration or a worker; NULL writes nothing. */
+/* Writes a text of a configuration or a worker; NULL: nothing. */
 static void
 put_foreign(struct text *t, const char *s)
 {
@@ -282,7 +282,7 @@ format_count(const struct status_worker *w, uint64_t n, char *buf, size_t size)
 	return buf;
 }
 
-/* What its state is called where there are no sessions to be idle between. */
+/* The name of its state: without known sessions, idle is called ready. */
 static const char *
 format_state(const struct status_worker *w)
 {
@@ -293,7 +293,7 @@ format_state(const struct status_worker *w)
 	return process_state_name((enum process_state)w->state);
 }
 
-/* How long it has been idle or busy; "-": it is neither. */
+/* The time it has been idle or busy; "-": it is neither. */
 static const char *
 format_for(const struct status *st, const struct status_worker *w, char *buf,
     size_t size)

@@ -1,4 +1,4 @@
-/* Answers that wait until apps are ready, or their processes replaced. */
+/* Answers that wait until apps are ready, or rollouts over. */
 
 #include "control/wait.h"
 #include "core/app.h"
@@ -26,7 +26,7 @@ group_readiness(const struct group *g)
 	return app_is_ready(a) ? READY : COMING;
 }
 
-/* Of all groups; group_out is one of those that stand worst, unless READY. */
+/* The worst of all groups, which *group_out is unless READY. */
 static enum readiness
 all_readiness(const struct supervisor *s, const struct group **group_out)
 {
@@ -46,7 +46,7 @@ all_readiness(const struct supervisor *s, const struct group **group_out)
 	return worst;
 }
 
-/* Has the client told how it stands; true: there is more to wait for. */
+/* Tells the client the end of its wait. True: there is more to wait for. */
 static bool
 tell_readiness(struct client *cl, const struct group *g, enum readiness r)
 {
@@ -125,7 +125,7 @@ wait_until_rolled_out(struct client *cl)
 	return true;
 }
 
-/* Whether a rollout is under way; else tells what has not come of them. */
+/* Whether a rollout is under way; else tells which one was given up. */
 static bool
 must_wait_rollout(struct client *cl)
 {

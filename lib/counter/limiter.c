@@ -39,7 +39,7 @@ enum lock_state {
 	LOCK_GONE, /* held by the core, but its connection is lost */
 };
 
-/* One connection, and the lock it may hold. */
+/* A connection, and the lock it may hold. */
 struct lock {
 	TAILQ_ENTRY(lock) next; /* in locks, or in idle */
 	struct limiter *limiter;
@@ -157,7 +157,7 @@ dial(const struct limiter *l, tstamp now)
 	return -1;
 }
 
-/* Another connection, which asks for a lock as soon as it can. -1, errno. */
+/* Makes a connection, which asks for a lock as soon as it can. -1, errno. */
 static int
 new_lock(struct limiter *l, tstamp now)
 {
@@ -205,7 +205,7 @@ unreachable(struct limiter *l, const char *why, tstamp now)
 	    l->server, why, open ? "let in without it" : "held back");
 }
 
-/* The connection is of no more use, whatever it was in the middle of. */
+/* The connection has become useless; ends what it was in the middle of. */
 static void
 fail(struct lock *k, const char *why, tstamp now)
 {
@@ -218,7 +218,7 @@ fail(struct lock *k, const char *why, tstamp now)
 		unreachable(l, why, now);
 		break;
 	case LOCK_HELD:
-		/* The server has given it to somebody else by now. */
+		/* The server has given the lock to another client by now. */
 		log_limited(&l->rate, now, LOG_LEVEL_WARN,
 		    "%s: limit: %s: a lock was lost with its connection: %s",
 		    l->app, l->server, why);
@@ -242,7 +242,7 @@ send_line(struct lock *k, const char *text, tstamp now)
 {
 	size_t len = strlen(text);
 
-	/* A line is small: what does not fit at once will never be read. */
+	/* A line is small: a server that has no room for it does not read. */
 	if (send(k->io.fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) !=
 	    (ssize_t)len)
 		fail(k, "it does not read", now);
@@ -316,7 +316,7 @@ answered(struct lock *k, const char *word, tstamp now)
 	}
 }
 
-/* One whole line. */
+/* Takes a whole line. */
 static void
 read_answer(struct lock *k, const char *word, tstamp now)
 {
@@ -354,7 +354,7 @@ read_lock(struct lock *k, tstamp now)
 			fail(k, "it sent a line without an end", now);
 		return;
 	}
-	/* There is one question at a time, and so one answer. */
+	/* Nothing follows: a connection has one question at a time. */
 	*end = '\0';
 	k->len = 0;
 	read_answer(k, k->line, now);

@@ -25,7 +25,7 @@ struct poolcounter;
 struct limiter *limiter_new(struct loop *loop, struct poolcounter *own,
     const char *app, const struct limiter_events *events, void *events_arg);
 
-/* What is asked for from now on, and where; limit->server is not NULL. */
+/* Sets the server and the request; limit->server is not NULL. */
 void limiter_configure(struct limiter *l, const struct conf_limit *limit);
 
 /* Closes every connection: the server takes the locks back. */
@@ -38,7 +38,6 @@ void limiter_ask(struct limiter *l, tstamp now);
 /* Gives a lock back that was granted under this number. */
 void limiter_give_back(struct limiter *l, uint32_t lock, tstamp now);
 
-/* For the status. */
 const struct limiter_figures *limiter_figures(const struct limiter *l);
 
 /* How many descriptors the limit of an app may need. */

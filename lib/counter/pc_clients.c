@@ -12,7 +12,7 @@
 #include "sys/fdpass.h"
 #include "sys/listener.h"
 
-/* Read from one client in one turn at most, besides what was left over. */
+/* Bytes read from one client in one turn at most. */
 #define READ_MAX 4096
 
 /* A client that does not read is cut off after so long. */
@@ -26,8 +26,8 @@ struct pc_client {
 	tstamp stalled_until; /* cut off then */
 	uint32_t number; /* in the counter */
 	bool tcp;
-	bool dirty; /* has something to be sent in this turn */
-	bool stalled; /* does not take it */
+	bool dirty; /* has answers to be sent in this turn */
+	bool stalled; /* does not read its answers */
 	bool skipping; /* until the end of a line that was too long */
 	char *in; /* the beginning of a line; NULL: none */
 	size_t in_len;
@@ -148,7 +148,7 @@ fail:
 	close_fd(all, fd, tcp);
 }
 
-/* All answers have been sent, or will never be. */
+/* Forgets the answers: all are sent, or will never be. */
 static void
 drop_answers(struct pc_client *cl)
 {
@@ -339,7 +339,7 @@ obey_line(struct pc_client *cl, const char *text, size_t len, tstamp now)
 	}
 }
 
-/* A line without an end so far: the next bytes may bring it. */
+/* Keeps the beginning of a line, whose end the next bytes may bring. */
 static bool
 keep_rest(struct pc_client *cl, const char *rest, size_t len)
 {

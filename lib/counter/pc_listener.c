@@ -26,18 +26,18 @@
 /* Accepted from the backlog of a listener that is closed. */
 #define LAST_ACCEPTS 65536
 
-/* Until a listener that could not be bound anew is tried again. */
+/* The time until a listener that could not be bound anew is tried again. */
 #define REBIND TSPAN_SECONDS(1)
 
-/* The end of a client's machine is known after this and 6 x 10 s. */
+/* A client whose machine is gone is noticed after this and 6 x 10 s. */
 #define KEEPALIVE_IDLE 60
 #define KEEPALIVE_INTERVAL 10
 
 /* --- opening ------------------------------------------------------------ */
 
 /*
- * What connections inherit: replies are not held back, and the locks of a
- * machine that vanished do not stay for ever.
+ * Sets the options that connections inherit: replies are not held back, and
+ * the locks of a machine that vanished do not stay for ever.
  */
 static void
 tune(const struct listener *l)
@@ -58,7 +58,7 @@ tune(const struct listener *l)
 	    l->fd, SOL_SOCKET, SO_LINGER, &no_linger, sizeof(no_linger));
 }
 
-/* Where a process of this machine connects to: not to "any address". */
+/* Names the address; a process of this machine cannot connect to "any". */
 static void
 name(struct pc_listener *l)
 {
@@ -123,7 +123,7 @@ resting(struct acceptor *a)
 	LOOP_OWNER(a, struct pc_listener, acceptor)->clients->connect_errors++;
 }
 
-/* A socket of the service manager's is of no more use. */
+/* A socket of the service manager cannot be bound anew, and rests for ever. */
 static void
 reopen(struct acceptor *a, tstamp now)
 {

@@ -15,7 +15,7 @@ put_uptime(struct text *out, uint64_t s)
 	    s / 86400, s / 3600 % 24, s / 60 % 60, s % 60);
 }
 
-/* The largest unit that is needed, and all below it. */
+/* A time, in the largest unit it needs and all units below. */
 static void
 put_time(struct text *out, const char *name, uint64_t us)
 {
@@ -48,8 +48,8 @@ put_times(struct text *out, const struct counter_figures *f)
 }
 
 /*
- * The counter that is wanted, in any case of letters, or all of them. False:
- * there is none of that name.
+ * The counter of the name wanted, which may be in any case; NULL: all
+ * counters. False: there is none of that name.
  */
 static bool
 put_counters(struct text *out, const struct counter_service_figures *all,

@@ -1,6 +1,6 @@
 /*
  * The PoolCounter service under a configuration: how many clients it may
- * have, and where they come in.
+ * have, and at which addresses.
  */
 
 #include <sys/socket.h>
@@ -56,7 +56,7 @@ close_all(struct pc_listeners *list)
 
 /* --- configuration ------------------------------------------------------ */
 
-/* What the configuration wants, and what there are descriptors for. */
+/* The limits of the configuration, as far as there are descriptors. */
 static void
 find_limits(const struct conf *conf, uint32_t spare, struct counter_limits *out)
 {
@@ -135,7 +135,7 @@ poolcounter_abort(void *arg)
 		pc_clients_fini(&pc->clients, loop_now(pc->clients.loop));
 }
 
-/* As the file has them: the first is told to processes. */
+/* Sorts as the file does: the first address is told to processes. */
 static void
 sort_listeners(struct poolcounter *pc, const struct conf *conf)
 {

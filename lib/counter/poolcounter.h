@@ -5,8 +5,8 @@
  * The PoolCounter service: core/counter on the addresses of `counter`.  See
  * apppool-counter(7).
  *
- * Whoever is connected stays across a reload, with all locks and waits, even
- * when every address has left the configuration.
+ * Clients stay across a reload, with all locks and waits, even when every
+ * address has left the configuration.
  */
 
 #include <stdbool.h>
@@ -22,8 +22,8 @@
 struct poolcounter;
 
 /*
- * A service without addresses and clients. What strangers may have prepared
- * is closed in the closer's lane. NULL and errno.
+ * A service without addresses and clients. Sockets that strangers wrote to
+ * are closed in the closer's lane. NULL and errno.
  */
 struct poolcounter *poolcounter_new(struct loop *loop, struct lane *closer);
 

@@ -1,5 +1,5 @@
 /*
- * The language of PoolCounter.  Nothing is decoded and nothing is forgiven:
+ * The language of PoolCounter. Nothing is decoded and nothing is forgiven:
  * words stand apart by spaces alone, and a command begins in column 1.
  */
 
@@ -42,7 +42,10 @@ is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* How many digits the text begins with, and their value, at most INT_MAX. */
+/*
+ * Returns how many digits the text begins with. *out is their value; a number
+ * above INT_MAX, of any length, counts as INT_MAX.
+ */
 static size_t
 read_digits(const char *text, size_t len, uint32_t *out)
 {
@@ -56,7 +59,7 @@ read_digits(const char *text, size_t len, uint32_t *out)
 	return i;
 }
 
-/* 0 if it is not a number. */
+/* The value of a word; 0 if it is not a number. */
 static uint32_t
 read_number(struct word w)
 {
@@ -65,7 +68,7 @@ read_number(struct word w)
 	return read_digits(w.text, w.len, &n) == w.len ? n : 0;
 }
 
-/* Nanoseconds of ".25", rounded up: nobody is told too early. */
+/* Nanoseconds of ".25", rounded up: no TIMEOUT comes too early. */
 static tspan
 read_fraction(const char *digits, size_t len)
 {
@@ -80,7 +83,7 @@ read_fraction(const char *digits, size_t len)
 	return span;
 }
 
-/* 0 if it is not a number, which may have a fraction. */
+/* The span of a word, which may have a fraction; 0 if it is not a number. */
 static tspan
 read_seconds(struct word w)
 {
@@ -112,7 +115,7 @@ parse_acquire(const char *p, const char *end, struct poolcounter_line *out)
 	    : POOLCOUNTER_ACQUIRE;
 }
 
-/* The one word that may follow; a second one becomes part of it. */
+/* The rest of a line without the spaces around it. */
 static struct word
 rest_of_line(const char *p, const char *end)
 {

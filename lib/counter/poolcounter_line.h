@@ -1,7 +1,7 @@
 #ifndef COUNTER_POOLCOUNTER_LINE_H
 #define COUNTER_POOLCOUNTER_LINE_H
 
-/* What a client of the PoolCounter service says: one line. */
+/* A line of a client of the PoolCounter service. */
 
 #include <stddef.h>
 
@@ -25,7 +25,7 @@ struct poolcounter_line {
 	size_t len;
 };
 
-/* Takes a line of len bytes apart, without its LF. */
+/* Takes apart a line of len bytes, its LF not among them. */
 void poolcounter_line_parse(
     const char *line, size_t len, struct poolcounter_line *out);
 
