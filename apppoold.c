@@ -21,7 +21,7 @@
 #include "counter/limiter.h"
 #include "counter/poolcounter.h"
 #include "ctl/ctl.h"
-#include "ctl/held.h"
+#include "ctl/ctl_listeners.h"
 #include "daemon/logging.h"
 #include "daemon/supervisor.h"
 #include "sim/simulate.h"
@@ -124,7 +124,7 @@ load(const char *file, unsigned flags)
 	struct conf *conf;
 
 	conf_report_init(&report);
-	conf = conf_load(file, flags, held_by_us, &report);
+	conf = conf_load(file, flags, ctl_listeners_has, &report);
 	for (size_t i = 0; i < report.warnings_len; i++)
 		(void)fprintf(stderr, "%s (warning)\n", report.warnings[i]);
 	for (size_t i = 0; i < report.mistakes_len; i++)
@@ -142,7 +142,7 @@ check(const struct options *o)
 {
 	struct conf *conf;
 
-	held_ask(o->file);
+	ctl_listeners_ask(o->file);
 	conf = load(o->file, CONF_OUTSIDE_STRICT);
 	if (conf == NULL)
 		return EX_CONFIG;

@@ -14,8 +14,9 @@
 #include "conf/conf.h"
 #include "core/tstamp.h"
 #include "ctl/ping.h"
+#include "ctl/ping_answer.h"
 #include "ctl/ping_connect.h"
-#include "ctl/ping_private.h"
+#include "ctl/ping_request.h"
 #include "sys/json.h"
 
 #define PATH_LENGTH_MAX 1024
@@ -38,7 +39,7 @@ struct ping {
 };
 
 static tstamp
-ping_now(void)
+clock_now(void)
 {
 	struct timespec t;
 
@@ -48,7 +49,7 @@ ping_now(void)
 
 /* --- what to do ----------------------------------------------------------- */
 
-/* It goes into a request as it is. */
+/* The path goes into a request as it is. */
 static bool
 is_path(const char *path)
 {
@@ -61,9 +62,9 @@ is_path(const char *path)
 }
 
 static bool
-ping_options(struct ping *p, const struct ctl *ctl)
+take_options(struct ping *p, const struct ping_options *o)
 {
-	p->path = ctl->path == NULL ? "/" : ctl->path;
+	p->path = o->path == NULL ? "/" : o->path;
 	p->timeout = TSPAN_SECONDS(5);
 	if (!is_path(p->path)) {
 		(void)fputs("apppoolctl: --path: a path begins with /, is "
@@ -71,21 +72,22 @@ ping_options(struct ping *p, const struct ctl *ctl)
 		    stderr);
 		return false;
 	}
-	if (ctl->timeout == NULL)
+	if (o->timeout == NULL)
 		return true;
-	if (conf_parse_span(ctl->timeout, &p->timeout) && p->timeout > 0 &&
+	if (conf_parse_span(o->timeout, &p->timeout) && p->timeout > 0 &&
 	    p->timeout <= TIMEOUT_MAX)
 		return true;
 	(void)fprintf(stderr,
 	    "apppoolctl: --timeout: '%s' is not a duration like 500ms or 5s, "
 	    "1d at most\n",
-	    ctl->timeout);
+	    o->timeout);
 	return false;
 }
 
-/* "http 127.0.0.1:80", and "failed: REASON" where it is so. */
+/* Reads the answer "http 127.0.0.1:80", and "failed: REASON" if that follows.
+ */
 static bool
-ping_where(struct ping *p)
+read_where(struct ping *p)
 {
 	char *end = strchr(p->where, '\n'), *space = strchr(p->where, ' ');
 
@@ -100,12 +102,12 @@ ping_where(struct ping *p)
 	return conf_protocol_find(p->where, &p->protocol);
 }
 
-/* Asks the daemon. 0, or an exit status. */
+/* Asks the daemon for protocol and address. 0, or an exit status. */
 static int
-ping_ask(struct ping *p, struct ctl *ctl, char *const *words)
+ask_where(struct ping *p, const struct ask *daemon, char *const *words)
 {
+	const struct ask plain = { daemon->file, daemon->socket, false };
 	size_t len = 0;
-	bool json = ctl->json;
 	FILE *to = open_memstream(&p->where, &len);
 	int status;
 
@@ -113,15 +115,13 @@ ping_ask(struct ping *p, struct ctl *ctl, char *const *words)
 		perror("apppoolctl");
 		return EX_OSERR;
 	}
-	ctl->json = false;
-	status = ctl_say(ctl, words, to);
-	ctl->json = json;
+	status = ask_daemon(&plain, words, to);
 	if (fclose(to) == EOF)
 		return EX_OSERR;
-	/* That there is no such app is nothing a request has shown. */
-	if (status == CTL_EX_REFUSED)
+	/* An app that does not exist is no result of a health check. */
+	if (status == ASK_REFUSED)
 		return EX_UNAVAILABLE;
-	if (status == EX_OK && !ping_where(p)) {
+	if (status == EX_OK && !read_where(p)) {
 		(void)fputs("apppoolctl: the daemon does not know ping as we "
 			    "do: another version?\n",
 		    stderr);
@@ -133,7 +133,7 @@ ping_ask(struct ping *p, struct ctl *ctl, char *const *words)
 /* --- doing it ------------------------------------------------------------- */
 
 static void
-ping_failed(struct ping *p, const char *what)
+set_error(struct ping *p, const char *what)
 {
 	if (errno == ETIMEDOUT)
 		(void)snprintf(p->error, sizeof(p->error), "%s within %g s",
@@ -144,9 +144,9 @@ ping_failed(struct ping *p, const char *what)
 		    strerror(errno));
 }
 
-/* Whoever turns us away may answer without reading: that is read then. */
+/* A server may refuse without reading all: its answer is read all the same. */
 static void
-ping_send(const struct ping *p, int fd)
+send_request(const struct ping *p, int fd)
 {
 	struct text request;
 	size_t sent = 0;
@@ -165,12 +165,12 @@ ping_send(const struct ping *p, int fd)
 	text_fini(&request);
 }
 
-/* As recv(2), until the timeout: ETIMEDOUT. */
+/* As recv(2), until the timeout, with ETIMEDOUT then. */
 static ssize_t
-ping_recv(const struct ping *p, int fd, char *buf, size_t size)
+receive(const struct ping *p, int fd, char *buf, size_t size)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	tspan left = p->began + p->timeout - ping_now();
+	tspan left = p->began + p->timeout - clock_now();
 	struct timespec t = { left / TSPAN_SECONDS(1),
 		left % TSPAN_SECONDS(1) };
 	int n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
@@ -183,60 +183,61 @@ ping_recv(const struct ping *p, int fd, char *buf, size_t size)
 }
 
 static void
-ping_listen(struct ping *p, int fd)
+read_answer(struct ping *p, int fd)
 {
 	static char buf[65536];
 	struct ping_answer *a = &p->answer;
 
 	while (a->state == PING_MORE) {
-		ssize_t n = ping_recv(p, fd, buf, sizeof(buf));
+		ssize_t n = receive(p, fd, buf, sizeof(buf));
 
 		if (n > 0)
 			(void)ping_answer_put(a, buf, (size_t)n);
 		else if (n == 0 || (errno == ECONNRESET && a->head_done))
-			/* Whoever does not read all of a request resets. */
+			/* A server that has not read all of a request resets.
+			 */
 			(void)ping_answer_end(a);
 		else if (errno != EINTR)
 			break;
 	}
 	if (a->state == PING_MORE)
-		ping_failed(p, "no whole answer");
+		set_error(p, "no whole answer");
 }
 
 static void
-ping_try(struct ping *p)
+try_app(struct ping *p)
 {
 	int fd;
 
 	ping_answer_init(&p->answer, p->protocol);
-	p->began = ping_now();
+	p->began = clock_now();
 	fd = ping_connect(p->address, p->timeout);
 	p->connected = fd != -1;
 	if (fd == -1) {
-		ping_failed(p, "cannot connect");
+		set_error(p, "cannot connect");
 	} else {
 		if (p->protocol != CONF_PROTOCOL_RAW) {
-			ping_send(p, fd);
-			ping_listen(p, fd);
+			send_request(p, fd);
+			read_answer(p, fd);
 		}
 		(void)close(fd);
 	}
-	p->ended = ping_now();
+	p->ended = clock_now();
 }
 
 /* --- telling -------------------------------------------------------------- */
 
 static bool
-ping_good(const struct ping *p)
+is_good(const struct ping *p)
 {
 	if (p->protocol == CONF_PROTOCOL_RAW)
 		return p->connected && p->failed == NULL;
 	return p->connected && ping_answer_good(&p->answer);
 }
 
-/* In words; of a program that says so, with its exit status. */
+/* The result in words, with the exit status of the program if it gave one. */
 static void
-ping_explain(const struct ping *p, struct text *t)
+explain(const struct ping *p, struct text *t)
 {
 	const struct ping_answer *a = &p->answer;
 
@@ -256,10 +257,10 @@ ping_explain(const struct ping *p, struct text *t)
 }
 
 static void
-ping_tell(const struct ping *p, struct text *t)
+tell(const struct ping *p, struct text *t)
 {
 	text_printf(t, "%s: ", p->app);
-	ping_explain(p, t);
+	explain(p, t);
 	text_printf(t, ", %.1f ms (%s)\n", (double)(p->ended - p->began) / 1e6,
 	    p->address);
 	if (p->answer.complaint[0] != '\0')
@@ -267,21 +268,21 @@ ping_tell(const struct ping *p, struct text *t)
 }
 
 static void
-ping_tell_json(const struct ping *p, struct text *t)
+tell_json(const struct ping *p, struct text *t)
 {
 	const struct ping_answer *a = &p->answer;
 	struct text why;
 	struct json j;
 
 	text_init(&why, 1024);
-	ping_explain(p, &why);
+	explain(p, &why);
 	text_put(&why, "", 1);
 	json_init(&j, t);
 	json_object(&j);
 	json_put_string(&j, "app", p->app);
 	json_put_string(&j, "address", p->address);
 	json_put_string(&j, "protocol", conf_protocol_name(p->protocol));
-	json_put_bool(&j, "good", ping_good(p));
+	json_put_bool(&j, "good", is_good(p));
 	json_key(&j, "status");
 	if (a->status == 0)
 		json_null(&j);
@@ -297,24 +298,25 @@ ping_tell_json(const struct ping *p, struct text *t)
 }
 
 int
-ping_run(struct ctl *ctl, char *const *words)
+ping_run(
+    const struct ask *daemon, const struct ping_options *o, char *const *words)
 {
 	static struct ping p;
 	struct text t;
 	int status;
 
-	if (!ping_options(&p, ctl))
+	if (!take_options(&p, o))
 		return EX_USAGE;
 	p.app = words[1];
-	status = ping_ask(&p, ctl, words);
+	status = ask_where(&p, daemon, words);
 	if (status == EX_OK) {
-		ping_try(&p);
-		status = ping_good(&p) ? EX_OK : CTL_EX_REFUSED;
+		try_app(&p);
+		status = is_good(&p) ? EX_OK : ASK_REFUSED;
 		text_init(&t, 65536);
-		if (ctl->json)
-			ping_tell_json(&p, &t);
+		if (daemon->json)
+			tell_json(&p, &t);
 		else
-			ping_tell(&p, &t);
+			tell(&p, &t);
 		(void)fwrite(t.data, 1, t.len, stdout);
 		if (fflush(stdout) == EOF) {
 			perror("apppoolctl: stdout");

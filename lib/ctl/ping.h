@@ -6,9 +6,15 @@
  * itself for something, through its own socket, as any client does.
  */
 
-#include "ctl/ctl_private.h"
+#include "ctl/ask.h"
+
+struct ping_options {
+	const char *path; /* --path; NULL: not given */
+	const char *timeout; /* --timeout; NULL: not given */
+};
 
 /* words: "ping", and the app. The exit status. */
-int ping_run(struct ctl *ctl, char *const *words);
+int ping_run(
+    const struct ask *daemon, const struct ping_options *o, char *const *words);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "ctl/ping_private.h"
+#include "ctl/ping_request.h"
 
 #define AGENT "apppoolctl/" APPPOOL_VERSION
 

@@ -9,8 +9,9 @@
 #include <sched.h>
 
 #include "check.h"
+#include "ctl/ping_answer.h"
 #include "ctl/ping_connect.h"
-#include "ctl/ping_private.h"
+#include "ctl/ping_request.h"
 
 static struct ping_answer answer;
 static struct text request;

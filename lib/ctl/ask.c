@@ -1,0 +1,189 @@
+/* A question to a running daemon. */
+
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "conf/conf.h"
+#include "ctl/ask.h"
+#include "ctl/ctl_answer.h"
+#include "sys/address.h"
+
+/* Longest line that the daemon takes, with its newline, and a NUL. */
+#define LINE_SIZE (4096 + 2)
+
+/* Whether the error is one of the question. */
+static bool
+is_misuse(const char *error)
+{
+	static const char *const starts[] = { "usage: ", "unknown command " };
+
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		if (strncmp(error, starts[i], strlen(starts[i])) == 0)
+			return true;
+	return false;
+}
+
+/* The line that the words make, with its newline. 0, or an exit status. */
+static int
+compose(const struct ask *daemon, char *const *words, char *line)
+{
+	const size_t room = LINE_SIZE - 1; /* but for the newline */
+	size_t len;
+
+	(void)strlcpy(line, daemon->json ? "json" : "", room);
+	for (; *words != NULL; words++) {
+		if (**words == '\0' || strpbrk(*words, " \t\n") != NULL) {
+			(void)fprintf(stderr,
+			    "apppoolctl: \"%s\" is not one word\n", *words);
+			return EX_USAGE;
+		}
+		if (line[0] != '\0')
+			(void)strlcat(line, " ", room);
+		if (strlcat(line, *words, room) >= room) {
+			(void)fputs("apppoolctl: too many words\n", stderr);
+			return EX_USAGE;
+		}
+	}
+	len = strlen(line);
+	line[len++] = '\n';
+	line[len] = '\0';
+	return 0;
+}
+
+/* The path of the control socket, allocated; NULL: it was said why. */
+static char *
+find_socket(const struct ask *daemon)
+{
+	const char *file = daemon->file;
+	char *path;
+
+	if (daemon->socket != NULL)
+		return strdup(daemon->socket);
+	path = conf_control_path(file == NULL ? CONF_DEFAULT_FILE : file);
+	/* Without a configuration there may be a daemon with another one. */
+	if (path == NULL && file == NULL)
+		return strdup(CONF_DEFAULT_CONTROL);
+	if (path == NULL) {
+		(void)fprintf(stderr, "apppoolctl: cannot read %s: %s\n", file,
+		    strerror(errno));
+	} else if (*path == '\0') {
+		(void)fprintf(stderr, "apppoolctl: %s has no control socket\n",
+		    file == NULL ? CONF_DEFAULT_FILE : file);
+		free(path);
+		path = NULL;
+	}
+	return path;
+}
+
+int
+ask_connect(const char *path, const struct timeval *patience)
+{
+	const socklen_t size = sizeof(*patience);
+	struct sockaddr_un addr;
+	socklen_t len = address_of_path(path, &addr);
+	int fd, error;
+
+	if (len == 0) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return -1;
+	if (patience != NULL) {
+		(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, patience, size);
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, patience, size);
+	}
+	if (connect(fd, (struct sockaddr *)&addr, len) == 0)
+		return fd;
+	error = errno;
+	(void)close(fd);
+	errno = error;
+	return -1;
+}
+
+/* A daemon that does not take all of it may still have said why. */
+static void
+send_line(int fd, const char *line)
+{
+	size_t len = strlen(line), sent = 0;
+
+	while (sent < len) {
+		ssize_t n = send(fd, line + sent, len - sent, MSG_NOSIGNAL);
+
+		if (n == -1 && errno != EINTR)
+			return;
+		if (n > 0)
+			sent += (size_t)n;
+	}
+}
+
+static int
+read_answer(const struct ask *daemon, int fd, FILE *to)
+{
+	struct ctl_answer answer;
+	char buf[65536];
+	const char *error;
+	ssize_t n;
+
+	ctl_answer_init(&answer, to, daemon->json);
+	while ((n = recv(fd, buf, sizeof(buf), 0)) != 0) {
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n == -1)
+			break;
+		ctl_answer_put(&answer, buf, (size_t)n);
+		if (ferror(to))
+			break;
+	}
+	if (ferror(to)) {
+		(void)fprintf(
+		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
+		return EX_IOERR;
+	}
+
+	switch (ctl_answer_end(&answer, &error)) {
+	case CTL_END_REFUSED:
+		(void)fprintf(stderr, "apppoolctl: %s\n", error);
+		return is_misuse(error) ? EX_USAGE : ASK_REFUSED;
+	case CTL_END_CUT:
+		(void)fputs("apppoolctl: the daemon has ended, or cut the "
+			    "answer off\n",
+		    stderr);
+		return EX_UNAVAILABLE;
+	case CTL_END_DONE:
+		break;
+	}
+	return EX_OK;
+}
+
+int
+ask_daemon(const struct ask *daemon, char *const *words, FILE *to)
+{
+	char line[LINE_SIZE];
+	char *path;
+	int fd, status = compose(daemon, words, line);
+
+	if (status != 0)
+		return status;
+	path = find_socket(daemon);
+	if (path == NULL)
+		return EX_UNAVAILABLE;
+	fd = ask_connect(path, NULL);
+	if (fd == -1) {
+		(void)fprintf(stderr, "apppoolctl: no daemon at %s: %s\n", path,
+		    strerror(errno));
+		free(path);
+		return EX_UNAVAILABLE;
+	}
+	free(path);
+	send_line(fd, line);
+	status = read_answer(daemon, fd, to);
+	(void)close(fd);
+	return status;
+}

@@ -1,0 +1,34 @@
+#ifndef CTL_ASK_H
+#define CTL_ASK_H
+
+/* Asks a running daemon something, over its control socket. */
+
+#include <sys/time.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/* Exit status: the daemon refused, or a check is not passed. */
+#define ASK_REFUSED 1
+
+/* The daemon, and the form of its answer. */
+struct ask {
+	const char *file; /* -c; NULL: not given */
+	const char *socket; /* -s; NULL: not given */
+	bool json;
+};
+
+/*
+ * Says the words to the daemon; its answer goes to `to`, while it comes. An
+ * exit status; the reason of a failure has been said.
+ */
+int ask_daemon(const struct ask *daemon, char *const *words, FILE *to);
+
+/*
+ * Connects to the control socket at path. patience, if not NULL, is the
+ * longest time of each call, this one among them. A blocking descriptor, which
+ * is the caller's; or -1 and errno.
+ */
+int ask_connect(const char *path, const struct timeval *patience);
+
+#endif
