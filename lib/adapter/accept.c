@@ -6,8 +6,8 @@
  *
  * The program runs as our child, with a socket of its own to listen on, and
  * its calls of accept() are answered with the connections that the daemon
- * hands to us.  What comes to one of us goes to the other: signals, the exit
- * status, the end.  apppool-handoff(7) tells more.
+ * hands to us.  Signals to us go to the program; its exit status becomes
+ * ours.  apppool-handoff(7) tells more.
  */
 
 #include <sys/epoll.h>
@@ -25,14 +25,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "adapter/accept_serve.h"
-#include "adapter/accept_view.h"
-#include "adapter/accept_watch.h"
+#include "adapter/accept.h"
 #include "sys/descriptors.h"
 #include "sys/wire.h"
 #include "worker/channel.h"
 
-/* Below it are the descriptors the program gets. */
+/* Our descriptors are above this number, the program's below. */
 #define HIGH 10
 
 /* What an event is about. */
@@ -40,7 +38,7 @@ enum source {
 	SOURCE_CALLS,
 	SOURCE_CHANNEL,
 	SOURCE_SIGNALS,
-	SOURCE_DOOR,
+	SOURCE_LISTENER,
 	SOURCES
 };
 
@@ -59,16 +57,16 @@ clock_now(void)
 	return (nanoseconds)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-/* --- before it runs ------------------------------------------------------ */
+/* --- before it runs ----------------------------------------------------- */
 
 static _Noreturn void
 too_few(struct adapter *a)
 {
-	adapter_fail(
+	daemon_fail(
 	    a, "limit_nofile is too low, 16 are needed: %s", strerror(errno));
 }
 
-/* The same descriptor out of the program's way, CLOEXEC. */
+/* Moves a descriptor out of the program's way, CLOEXEC. */
 static int
 raise_descriptor(struct adapter *a, int fd)
 {
@@ -80,7 +78,7 @@ raise_descriptor(struct adapter *a, int fd)
 	return high;
 }
 
-/* The kind of socket the program is to listen on: that of the app's first. */
+/* The family of the app's first listener, for the program's socket too. */
 static int
 wanted_family(void)
 {
@@ -110,17 +108,17 @@ open_channel(struct adapter *a)
 }
 
 static void
-open_door(struct adapter *a)
+open_listener(struct adapter *a)
 {
-	if (door_open(&a->door, wanted_family()) == -1)
-		adapter_fail(a, "cannot make a socket to listen on: %s",
+	if (listener_make(&a->listener, wanted_family()) == -1)
+		daemon_fail(a, "cannot make a socket to listen on: %s",
 		    strerror(errno));
-	a->door.fd = raise_descriptor(a, a->door.fd);
-	/* Who polls before the first accept() shall go on to that. */
-	door_ring(&a->door);
+	a->listener.fd = raise_descriptor(a, a->listener.fd);
+	/* A program that polls before its first accept() goes on to that. */
+	listener_ring(&a->listener);
 }
 
-/* --- the program --------------------------------------------------------- */
+/* --- the program -------------------------------------------------------- */
 
 static _Noreturn void
 not_started(struct adapter *a, const char *name)
@@ -131,14 +129,14 @@ not_started(struct adapter *a, const char *name)
 	case PROGRAM_FILTER:
 		if (a->program.error == EBUSY)
 			why = "somebody uses it already";
-		adapter_fail(a,
+		daemon_fail(a,
 		    "this system does not let us answer accept(): seccomp user "
 		    "notification: %s; handoff = listen does without",
 		    why);
 	case PROGRAM_EXECUTE:
-		adapter_fail(a, "cannot execute %s: %s", name, why);
+		daemon_fail(a, "cannot execute %s: %s", name, why);
 	default:
-		adapter_fail(a, "cannot start %s: %s", name, why);
+		daemon_fail(a, "cannot start %s: %s", name, why);
 	}
 }
 
@@ -147,13 +145,13 @@ start(struct adapter *a, char **argv, const struct sources *s)
 {
 	struct program_spec spec = {
 		.argv = argv,
-		.listener = a->door.fd,
+		.listener = a->listener.fd,
 		.signals = s->before,
 	};
 
 	if (!program_start(&a->program, &spec))
 		not_started(a, argv[0]);
-	memory_keep(&a->memory, a->program.pid);
+	view_keep_memory(&a->memory, a->program.pid);
 	if (a->program.restricted)
 		(void)fprintf(stderr,
 		    "apppool-accept: no_new_privs is set: what %s runs gains "
@@ -161,7 +159,7 @@ start(struct adapter *a, char **argv, const struct sources *s)
 		    argv[0]);
 }
 
-/* --- while it runs ------------------------------------------------------- */
+/* --- while it runs ------------------------------------------------------ */
 
 static void
 add(struct adapter *a, const struct sources *s, int fd, uint32_t events,
@@ -170,10 +168,10 @@ add(struct adapter *a, const struct sources *s, int fd, uint32_t events,
 	struct epoll_event e = { .events = events, .data.u32 = source };
 
 	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) == -1)
-		adapter_fail(a, "epoll_ctl: %s", strerror(errno));
+		daemon_fail(a, "epoll_ctl: %s", strerror(errno));
 }
 
-/* All are the program's; a fault of our own ends us even so. */
+/* All signals are the program's; a fault of our own ends us even so. */
 static void
 block_signals(struct adapter *a, struct sources *s)
 {
@@ -194,11 +192,11 @@ end_if_it_has(struct adapter *a)
 
 	if (!program_ended(&a->program, &status))
 		return;
-	watch_ended(a, status);
+	serve_ended(a, status);
 	program_end_likewise(status);
 }
 
-/* That it has ended the kernel tells us alone. */
+/* A SIGCHLD of the kernel's, that the program has ended, is for us alone. */
 static bool
 is_for_program(const struct signalfd_siginfo *i)
 {
@@ -217,7 +215,7 @@ pass_signals(struct adapter *a, int signals)
 			end_if_it_has(a);
 		if (is_for_program(&i)) {
 			program_signal(&a->program, &i);
-			serve_doubt(a, (int)i.ssi_signo);
+			serve_signal(a, (int)i.ssi_signo);
 		}
 	}
 }
@@ -226,9 +224,9 @@ pass_signals(struct adapter *a, int signals)
 static int
 timeout(const struct adapter *a)
 {
-	nanoseconds next = watch_next(a), left = next - a->now;
+	nanoseconds next = serve_next(a), left = next - a->now;
 
-	if (next == INT64_MAX)
+	if (next == NEVER)
 		return -1;
 	if (left <= 0)
 		return 0;
@@ -245,7 +243,7 @@ handle(struct adapter *a, const struct sources *s, const struct epoll_event *e)
 		if ((e->events & EPOLLIN) != 0)
 			serve_call(a);
 		else
-			/* No process of the program's is left to call. */
+			/* No process of the program is left to call. */
 			(void)epoll_ctl(
 			    s->epoll, EPOLL_CTL_DEL, a->program.notify, NULL);
 		break;
@@ -253,8 +251,8 @@ handle(struct adapter *a, const struct sources *s, const struct epoll_event *e)
 		a->maybe = true;
 		serve(a);
 		break;
-	case SOURCE_DOOR:
-		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, a->door.fd, NULL);
+	case SOURCE_LISTENER:
+		(void)epoll_ctl(s->epoll, EPOLL_CTL_DEL, a->listener.fd, NULL);
 		serve_shut(a);
 		break;
 	default:
@@ -271,28 +269,26 @@ run(struct adapter *a, const struct sources *s)
 
 	add(a, s, a->program.notify, EPOLLIN, SOURCE_CALLS);
 	add(a, s, s->signals, EPOLLIN, SOURCE_SIGNALS);
-	/* What comes is told of once: it may have to lie there for long. */
+	/* Edge-triggered: a message may have to lie there for long. */
 	add(a, s, a->channel, EPOLLIN | EPOLLRDHUP | EPOLLET, SOURCE_CHANNEL);
-	add(a, s, a->door.fd, EPOLLRDHUP, SOURCE_DOOR);
+	add(a, s, a->listener.fd, EPOLLRDHUP, SOURCE_LISTENER);
 	for (;;) {
 		a->now = clock_now();
 		n = epoll_wait(s->epoll, events, SOURCES, timeout(a));
 		if (n == -1 && errno != EINTR)
-			adapter_fail(a, "epoll_wait: %s", strerror(errno));
+			daemon_fail(a, "epoll_wait: %s", strerror(errno));
 		a->now = clock_now();
 		for (int i = 0; i < n; i++)
 			handle(a, s, &events[i]);
-		if (watch_next(a) <= a->now) {
-			watch_tick(a);
-			serve(a);
-		}
+		if (serve_next(a) <= a->now)
+			serve_tick(a);
 	}
 }
 
 int
 main(int argc, char **argv)
 {
-	static struct adapter a = { .held.fd = -1 };
+	static struct adapter a = { .received.fd = -1 };
 	struct sources s;
 
 	if (argc < 2) {
@@ -300,14 +296,13 @@ main(int argc, char **argv)
 		    "usage: apppool-accept PROGRAM [ARGUMENT...]\n", stderr);
 		return EX_USAGE;
 	}
-	/* Where we were executed by descriptor, we are called by its number. */
+	/* Executed by descriptor, we would be named by its number. */
 	(void)prctl(PR_SET_NAME, "apppool-accept");
-	/* A number below 3 that is free would be one of the program's. */
+	/* A free number below 3 would become one of the program's. */
 	(void)descriptors_fix();
-	view_init();
+	view_init(&a.memory);
 	open_channel(&a);
-	open_door(&a);
-	memory_init(&a.memory);
+	open_listener(&a);
 	block_signals(&a, &s);
 	start(&a, argv + 1, &s);
 	run(&a, &s);

@@ -1,42 +1,167 @@
-/* The program: started as our child, ended as it wants. */
+/*
+ * The program: started as our child behind a seccomp filter, sent the signals
+ * that come to us; we end as it does.
+ */
 
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "adapter/accept_filter.h"
-#include "adapter/accept_program.h"
-#include "adapter/accept_view.h"
+#include "adapter/accept.h"
 #include "sys/fdpass.h"
 #include "sys/wire.h"
 
 /* Where LISTEN_FDS=1 says that it is. */
 #define LISTEN_FDS_START 3
 
-/* Out of the way of those the program gets. */
+/* Above the descriptors the program gets. */
 #define HIGH 10
 
 /* As shells have it. */
 #define EXIT_NOT_EXECUTED 127
 
-/* What the child reports: that the filter is there, or what went wrong. */
+/* The child's report: that the filter is installed, or what failed. */
 struct report {
 	enum program_stage stage; /* PROGRAM_RUNS: nothing did */
 	int error;
 	bool restricted;
 };
 
-/* --- the child ----------------------------------------------------------- */
+/* --- the filter in front of its system calls: seccomp(2) ---------------- */
+
+/* Numbers of system calls differ between architectures. */
+#if defined(__x86_64__) && defined(__LP64__)
+#define ARCH AUDIT_ARCH_X86_64
+#elif defined(__i386__)
+#define ARCH AUDIT_ARCH_I386
+#elif defined(__aarch64__) && defined(__AARCH64EL__)
+#define ARCH AUDIT_ARCH_AARCH64
+#elif defined(__arm__) && defined(__ARMEL__)
+#define ARCH AUDIT_ARCH_ARM
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCH AUDIT_ARCH_RISCV64
+#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
+#define ARCH AUDIT_ARCH_PPC64LE
+#elif defined(__s390x__)
+#define ARCH AUDIT_ARCH_S390X
+#else
+#error "the AUDIT_ARCH of this machine, please"
+#endif
+
+/* Some architectures have accept4(2) alone. */
+#ifndef SYS_accept
+#define SYS_accept SYS_accept4
+#endif
+
+/* The half of a 64-bit argument that an int is in. */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define INT_HALF 4
+#else
+#define INT_HALF 0
+#endif
+
+/* The lines of the filter, so that jumps have names. */
+enum {
+	LOAD_ARCH,
+	IS_OURS,
+	LOAD_CALL,
+	IS_ACCEPT4,
+	IS_ACCEPT,
+	IS_RING,
+	IS_PRCTL,
+	LOAD_OPTION,
+	IS_DUMPABLE,
+	ALLOW,
+	NOTIFY,
+	REFUSE,
+	LINES
+};
+
+#define FIELD(name) offsetof(struct seccomp_data, name)
+#define LOAD(at, offset) [at] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
+#define IF(at, value, yes, no) \
+	[at] = BPF_JUMP( \
+	    BPF_JMP | BPF_JEQ | BPF_K, value, (yes) - (at)-1, (no) - (at)-1)
+#define RETURN(at, what) [at] = BPF_STMT(BPF_RET | BPF_K, what)
+
+/*
+ * io_uring could accept past us, so it is refused: programs that use it can do
+ * without. Before a program hides its memory, as prctl(2) can, we open it.
+ */
+static struct sock_filter lines[LINES] = {
+	LOAD(LOAD_ARCH, FIELD(arch)),
+	IF(IS_OURS, ARCH, LOAD_CALL, ALLOW),
+	LOAD(LOAD_CALL, FIELD(nr)),
+	IF(IS_ACCEPT4, SYS_accept4, NOTIFY, IS_ACCEPT),
+	IF(IS_ACCEPT, SYS_accept, NOTIFY, IS_RING),
+	IF(IS_RING, SYS_io_uring_setup, REFUSE, IS_PRCTL),
+	IF(IS_PRCTL, SYS_prctl, LOAD_OPTION, ALLOW),
+	LOAD(LOAD_OPTION, FIELD(args) + INT_HALF),
+	IF(IS_DUMPABLE, PR_SET_DUMPABLE, NOTIFY, ALLOW),
+	RETURN(ALLOW, SECCOMP_RET_ALLOW),
+	RETURN(NOTIFY, SECCOMP_RET_USER_NOTIF),
+	RETURN(REFUSE, SECCOMP_RET_ERRNO | (ENOSYS & SECCOMP_RET_DATA)),
+};
+
+/*
+ * From now on accept() in this process, in its threads and in all it starts is
+ * reported to the descriptor returned, and waits for the answer. Without the
+ * privilege to do so no_new_privs is set first, and *restricted_out. Returns -1
+ * and errno where the kernel, or the sandbox this runs in, does not allow it:
+ * ENOSYS, EINVAL, EPERM, or EBUSY, another process listens already.
+ */
+static int
+install_filter(bool *restricted_out)
+{
+	/* A filter is no reason to make the program slower than it was. */
+	const unsigned flags =
+	    SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+	struct sock_fprog program = { .len = LINES, .filter = lines };
+	long fd =
+	    syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+
+	*restricted_out = false;
+	if (fd != -1 || errno != EACCES)
+		return (int)fd;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
+		return -1;
+	*restricted_out = true;
+	return (int)syscall(
+	    SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
+
+/* Whether accept() can be answered with a descriptor; else errno. */
+static bool
+filter_works(int notify)
+{
+	struct seccomp_notif_addfd probe = {
+		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.srcfd = (__u32)notify,
+	};
+
+	/* No call has this number; an old kernel stops at the flag already. */
+	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ADDFD, &probe) == -1 &&
+	    errno == ENOENT;
+}
+
+/* --- the child ---------------------------------------------------------- */
 
 static _Noreturn void
 give_up(int parent, enum program_stage stage)
@@ -47,7 +172,7 @@ give_up(int parent, enum program_stage stage)
 	_exit(EXIT_NOT_EXECUTED);
 }
 
-/* sd_listen_fds(3), and what workers without a socket are told. */
+/* As sd_listen_fds(3) and a worker without a socket to us expect. */
 static bool
 prepare_environment(void)
 {
@@ -71,7 +196,7 @@ prepare_descriptors(int listener)
 static void
 execute(char **argv)
 {
-	/* What the kernel does not know execvp(3) would have a shell read. */
+	/* execvp(3) would give a file of unknown format to a shell. */
 	if (strchr(argv[0], '/') != NULL)
 		(void)execv(argv[0], argv);
 	else
@@ -84,7 +209,7 @@ become(const struct program_spec *spec, int parent, pid_t parent_pid)
 	struct report r = { .stage = PROGRAM_RUNS };
 	int notify;
 
-	/* Without us it could only wait for ever. */
+	/* Without us the program could only wait for ever. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
 		give_up(parent, PROGRAM_PREPARE);
 	if (getppid() != parent_pid)
@@ -92,7 +217,7 @@ become(const struct program_spec *spec, int parent, pid_t parent_pid)
 	if (!prepare_environment() || !prepare_descriptors(spec->listener) ||
 	    sigprocmask(SIG_SETMASK, &spec->signals, NULL) == -1)
 		give_up(parent, PROGRAM_PREPARE);
-	notify = filter_install(&r.restricted);
+	notify = install_filter(&r.restricted);
 	if (notify == -1 || !filter_works(notify))
 		give_up(parent, PROGRAM_FILTER);
 	if (fdpass_send(parent, &r, sizeof(r), notify) == -1)
@@ -102,11 +227,11 @@ become(const struct program_spec *spec, int parent, pid_t parent_pid)
 	give_up(parent, PROGRAM_EXECUTE);
 }
 
-/* --- its start ----------------------------------------------------------- */
+/* --- its start ---------------------------------------------------------- */
 
-/* One report; false: the end of file, because the program runs. */
+/* Reads a report. Returns false: end of file, the program runs. */
 static bool
-hear(int child, struct report *r, int *fd_out)
+read_report(int child, struct report *r, int *fd_out)
 {
 	ssize_t n;
 
@@ -129,14 +254,14 @@ failed(struct program *p, enum program_stage stage, int error)
 	return false;
 }
 
-/* Waits for it to run. */
+/* Waits until the program runs. */
 static bool
-watch_start(struct program *p, int child)
+wait_for_start(struct program *p, int child)
 {
 	struct report r;
 	int none = -1;
 
-	if (!hear(child, &r, &p->notify))
+	if (!read_report(child, &r, &p->notify))
 		return failed(p, PROGRAM_PREPARE, ECHILD);
 	if (r.stage != PROGRAM_RUNS)
 		return failed(p, r.stage, r.error);
@@ -144,7 +269,7 @@ watch_start(struct program *p, int child)
 		return failed(p, PROGRAM_PREPARE, EMFILE);
 	p->restricted = r.restricted;
 	p->pidfd = view_open(p->pid);
-	if (hear(child, &r, &none))
+	if (read_report(child, &r, &none))
 		return failed(p, r.stage, r.error);
 	p->stage = PROGRAM_RUNS;
 	return true;
@@ -168,12 +293,12 @@ program_start(struct program *p, const struct program_spec *spec)
 	}
 	(void)close(ends[1]);
 	runs = p->pid == -1 ? failed(p, PROGRAM_FORK, errno)
-			    : watch_start(p, ends[0]);
+			    : wait_for_start(p, ends[0]);
 	(void)close(ends[0]);
 	return runs;
 }
 
-/* --- its life and end ---------------------------------------------------- */
+/* --- its life and end --------------------------------------------------- */
 
 void
 program_signal(const struct program *p, const struct signalfd_siginfo *s)
@@ -209,13 +334,13 @@ program_end_likewise(int status)
 	if (WIFEXITED(status))
 		exit(WEXITSTATUS(status));
 	sig = WTERMSIG(status);
-	/* The core that tells something has been written by then. */
+	/* The program itself has dumped the core that is of use. */
 	(void)setrlimit(RLIMIT_CORE, &none);
 	(void)signal(sig, SIG_DFL);
 	(void)raise(sig);
 	sigemptyset(&set);
 	sigaddset(&set, sig);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
-	/* A shell's way to say it. */
+	/* As shells report a signal. */
 	exit(128 + sig);
 }

@@ -1,69 +1,181 @@
-/* Connections for those who wait in accept(). */
+/* Connections for the calls that wait, and the end of the program. */
 
-#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <errno.h>
-#include <signal.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "adapter/accept_give.h"
-#include "adapter/accept_serve.h"
-#include "adapter/accept_view.h"
-#include "adapter/accept_watch.h"
-#include "sys/wire.h"
-#include "worker/channel.h"
+#include "adapter/accept.h"
 
-/* The time in which a signal has reached whom it is meant for. */
+/* The time in which a signal reaches the thread it is meant for. */
 #define DOUBT MILLISECONDS(5)
 
 /* Descriptors that are its listening socket if we may not look. */
 #define FD_OF_FASTCGI 0
 #define FD_OF_SYSTEMD 3
 
-/* --- connections --------------------------------------------------------- */
+/* A signal may come when the program does not look: it is repeated. */
+#define TERM_INTERVAL MILLISECONDS(1000)
 
-/*
- * Whether a thread is busy that will come back by itself, and sees no bell
- * before.
- */
+/* SIGTERMs before SIGKILL, if the daemon, which would kill it, is gone. */
+#define TERMS_MAX 10
+
+/* --- giving ------------------------------------------------------------- */
+
+/* Writes the address where accept() leaves it. Returns 0 or an errno. */
+static int
+write_address(struct adapter *a, const struct call *c)
+{
+	const struct received *r = &a->received;
+	const struct view_part parts[2] = {
+		{ c->address, &r->peer,
+		    c->room < r->peer_len ? c->room : r->peer_len },
+		{ c->length, &r->peer_len, sizeof(r->peer_len) },
+	};
+
+	if (c->address == 0 ||
+	    view_write_memory(&a->memory, c->tid, parts) == 0)
+		return 0;
+	return errno;
+}
+
+/* The flag is the connection's, which may have it from a failed attempt. */
+static void
+set_blocking(struct received *r, int flags)
+{
+	bool nonblocking = (flags & SOCK_NONBLOCK) != 0;
+
+	if (nonblocking != r->nonblocking)
+		(void)fcntl(r->fd, F_SETFL, nonblocking ? O_NONBLOCK : 0);
+	r->nonblocking = nonblocking;
+}
+
+/* Answers a call that cannot be given a connection, unless it is gone. */
+static void
+refuse(struct adapter *a, const struct call *c, int error)
+{
+	switch (error) {
+	case EPERM:
+		daemon_fail(a,
+		    "the client's address cannot be left in the memory of the "
+		    "program, which is not dumpable; handoff = listen would "
+		    "do without");
+	case ENOENT:
+	case ESRCH:
+		break;
+	default:
+		call_fail(a->program.notify, c, error);
+		break;
+	}
+	calls_forget(&a->calls, c->tid);
+}
+
+/* Gives the connection received; the call waits no more, either way. */
+static void
+give(struct adapter *a, const struct call *waiting)
+{
+	const struct call c = *waiting;
+	struct session s = { .serial = a->received.serial, .tid = c.tid };
+	struct stat st = { 0 };
+	int error;
+
+	if (!sessions_reserve(&a->sessions)) {
+		refuse(a, &c, ENOMEM);
+		return;
+	}
+	(void)fstat(a->received.fd, &st);
+	set_blocking(&a->received, c.flags);
+	listener_pass_options(&a->listener, a->received.fd);
+	error = write_address(a, &c);
+	if (error != 0) {
+		refuse(a, &c, error);
+		return;
+	}
+	/* Done before the answer, after which a quick program polls at once. */
+	if (sessions_want_bell(a))
+		listener_ring(&a->listener);
+	else if (listener_rings(&a->listener))
+		listener_silence(&a->listener);
+	s.inode = st.st_ino;
+	s.fd = call_give(a->program.notify, &c, a->received.fd);
+	if (s.fd == -1) {
+		refuse(a, &c, errno);
+		return;
+	}
+	sessions_begin(a, &s);
+	(void)close(a->received.fd);
+	a->received.fd = -1;
+	calls_forget(&a->calls, c.tid);
+}
+
+/* --- the end of the program --------------------------------------------- */
+
+/* The program was just asked to end, by us or another process. */
+static void
+was_asked_to_end(struct adapter *a)
+{
+	a->terms++;
+	a->term_at = a->now + TERM_INTERVAL;
+}
+
+/* A program that is about to end may take a second signal for a demand. */
+static bool
+has_missed_term(const struct adapter *a)
+{
+	return a->calls.len > 0 || !a->blocks;
+}
+
+/* Asks the program to end when no connection comes and none is left. */
+static void
+stop(struct adapter *a)
+{
+	if (!a->stopped || a->sessions.len > 0 || a->received.fd != -1 ||
+	    a->now < a->term_at)
+		return;
+	if (a->terms >= TERMS_MAX && daemon_is_gone(a))
+		(void)kill(a->program.pid, SIGKILL);
+	else if (a->terms == 0 || has_missed_term(a))
+		(void)kill(a->program.pid, SIGTERM);
+	/* For the threads that the signal did not reach. */
+	if (a->terms > 0)
+		calls_fail(&a->calls, a->program.notify, EINTR);
+	was_asked_to_end(a);
+}
+
+void
+serve_ended(struct adapter *a, int status)
+{
+	/* Sessions cut off by a signal or failure are lost, and so counted. */
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 ||
+	    a->sessions.len == 0)
+		return;
+	/* Or the end of a session would bring us the next one. */
+	daemon_retire(a);
+	sessions_end_all(a);
+}
+
+/* --- serving ------------------------------------------------------------ */
+
+/* Whether a busy thread will return by itself, and sees no bell before. */
 static bool
 will_return(const struct adapter *a)
 {
 	return a->manner == MANNER_RETURNS && a->blocks && a->sessions.len > 0;
 }
 
-/* Nobody waits: whether somebody should, or whether it is over. */
+/* No call waits: rings for one if there is a connection for it. */
 static void
-peek(struct adapter *a)
+ring_if_needed(struct adapter *a)
 {
-	char verb[sizeof(WIRE_CONN)];
-	struct channel_message m;
-	ssize_t n;
-
-	if (will_return(a))
-		return;
-	if (a->held.fd != -1) {
-		door_ring(&a->door);
-		return;
-	}
-	if (!a->maybe || a->stopped)
-		return;
-	do {
-		n = recv(
-		    a->channel, verb, sizeof(verb), MSG_PEEK | MSG_DONTWAIT);
-		/* A reset is told once, then comes the end of file. */
-	} while (n == -1 && errno == ECONNRESET);
-	if (n > 0 && verb[0] == WIRE_CONN[0])
-		door_ring(&a->door);
-	else if (n >= 0)
-		/* Only a connection is worth waiting for. */
-		a->stopped = channel_receive(a->channel, MSG_DONTWAIT, &m) == 0;
-	else if (errno == EAGAIN)
-		a->maybe = false;
+	if (!will_return(a) &&
+	    (a->received.fd != -1 || daemon_has_connection(a)))
+		listener_ring(&a->listener);
 }
 
-/* Whether what the caller gets would be lost with it. */
+/* Whether a connection given to the call would be lost with its process. */
 static bool
 is_doomed(struct adapter *a, const struct call *c)
 {
@@ -74,7 +186,7 @@ is_doomed(struct adapter *a, const struct call *c)
 		return true;
 	if (c->tid == a->program.pid)
 		return false;
-	/* A child of the program's, if it is no thread. */
+	/* A child of the program's, if not a thread. */
 	pidfd = view_open(c->tid);
 	killed = view_is_killed(pidfd);
 	if (pidfd != -1)
@@ -87,29 +199,29 @@ serve(struct adapter *a)
 {
 	const struct call *c = NULL;
 
-	while (a->held.fd != -1 || (a->maybe && !a->stopped)) {
-		c = waiters_last(&a->waiters, a->program.notify);
+	while (a->received.fd != -1 || (a->maybe && !a->stopped)) {
+		c = calls_last(&a->calls, a->program.notify);
 		if (c == NULL) {
-			/* Those in doubt will be looked at again. */
-			if (a->waiters.len == 0)
-				peek(a);
+			/* Calls in doubt will be looked at again. */
+			if (a->calls.len == 0)
+				ring_if_needed(a);
 			break;
 		}
 		if (is_doomed(a, c))
-			waiters_forget(&a->waiters, c->tid);
-		else if (a->held.fd != -1 || give_take(a))
+			calls_forget(&a->calls, c->tid);
+		else if (a->received.fd != -1 || daemon_receive(a))
 			give(a, c);
 	}
-	watch_stop(a);
+	stop(a);
 }
 
-/* --- calls --------------------------------------------------------------- */
+/* --- calls -------------------------------------------------------------- */
 
 /* Whether the call is about the socket that we answer for. */
 static bool
 is_for_us(struct adapter *a, const struct call *c)
 {
-	switch (view_is_ours(c->tid, c->fd, a->door.fd)) {
+	switch (view_is_ours(c->tid, c->fd, a->listener.fd)) {
 	case VIEW_YES:
 		return true;
 	case VIEW_NO:
@@ -119,18 +231,18 @@ is_for_us(struct adapter *a, const struct call *c)
 	}
 	if (c->fd == FD_OF_FASTCGI || c->fd == FD_OF_SYSTEMD)
 		return true;
-	if (!a->strange)
+	if (!a->warned)
 		(void)fprintf(stderr,
 		    "apppool-accept: the program does not let us see what its "
 		    "descriptor %d is: taken for a socket of its own\n",
 		    c->fd);
-	a->strange = true;
+	a->warned = true;
 	return false;
 }
 
-/* Whether the call can be answered at all: 0 or an errno. */
+/* Checks the call's arguments, and reads its room. Returns 0 or an errno. */
 static int
-look_at_arguments(struct adapter *a, struct call *c)
+check_arguments(struct adapter *a, struct call *c)
 {
 	const int known = SOCK_CLOEXEC | SOCK_NONBLOCK;
 
@@ -138,7 +250,7 @@ look_at_arguments(struct adapter *a, struct call *c)
 		return EINVAL;
 	if (c->address == 0)
 		return 0;
-	if (memory_read(
+	if (view_read_memory(
 		&a->memory, c->tid, c->length, &c->room, sizeof(c->room)) == -1)
 		return errno;
 	return (int32_t)c->room < 0 ? EINVAL : 0;
@@ -147,52 +259,44 @@ look_at_arguments(struct adapter *a, struct call *c)
 static bool
 still_waits(const struct adapter *a, const struct call *c)
 {
-	const struct waiters *w = &a->waiters;
+	const struct calls *w = &a->calls;
 
 	return w->len > 0 && w->list[w->len - 1].call.id == c->id;
 }
 
-/* Mostly the next one comes but when the daemon has heard our DONE. */
-static bool
-nothing_came(const struct adapter *a)
-{
-	char first;
-
-	return recv(a->channel, &first, sizeof(first),
-		   MSG_PEEK | MSG_DONTWAIT) == -1 &&
-	    errno == EAGAIN;
-}
-
 /* A thread wants a connection. */
 static void
-wanted(struct adapter *a, struct call *c)
+accept_call(struct adapter *a, struct call *c)
 {
-	int error = look_at_arguments(a, c);
+	int error = check_arguments(a, c);
 
 	if (error == 0 && a->shut)
 		error = EINVAL;
-	if (error == 0 && !waiters_add(&a->waiters, c, a->program.notify))
+	if (error == 0 && !calls_add(&a->calls, c, a->program.notify))
 		error = ENOMEM;
 	if (error != 0) {
-		give_refuse(a, c, error);
+		refuse(a, c, error);
 		return;
 	}
-	adapter_ready(a);
-	watch_returned(a, c->tid);
-	/* Who waits need not be looked at for that. */
-	if (a->held.fd == -1 && a->maybe && nothing_came(a))
-		a->maybe = false;
+	daemon_ready(a);
+	sessions_returned(a, c->tid);
+	/*
+	 * Mostly the next connection comes only after our DONE: seen here,
+	 * serve() need not look at the calls.
+	 */
+	if (a->received.fd == -1)
+		(void)daemon_has_connection(a);
 	serve(a);
 	if (!still_waits(a, c))
 		return;
-	a->blocks = door_blocks(&a->door);
+	a->blocks = listener_blocks(&a->listener);
 	if (a->blocks) {
-		if (door_rings(&a->door))
-			door_quiet(&a->door);
+		if (listener_rings(&a->listener))
+			listener_silence(&a->listener);
 		return;
 	}
-	door_quiet(&a->door);
-	waiters_forget(&a->waiters, c->tid);
+	listener_silence(&a->listener);
+	calls_forget(&a->calls, c->tid);
 	call_fail(a->program.notify, c, EAGAIN);
 }
 
@@ -203,12 +307,12 @@ serve_call(struct adapter *a)
 
 	if (call_receive(a->program.notify, &c) == -1)
 		return;
-	/* It was interrupted, or has been answered: this thread goes on. */
-	waiters_forget(&a->waiters, c.tid);
+	/* The thread's former call was interrupted, or has been answered. */
+	calls_forget(&a->calls, c.tid);
 	if (!c.accepts)
-		memory_keep(&a->memory, c.tid);
+		view_keep_memory(&a->memory, c.tid);
 	if (c.accepts && is_for_us(a, &c))
-		wanted(a, &c);
+		accept_call(a, &c);
 	else
 		call_let(a->program.notify, &c);
 }
@@ -217,17 +321,46 @@ void
 serve_shut(struct adapter *a)
 {
 	a->shut = true;
-	adapter_retire(a);
-	waiters_fail(&a->waiters, a->program.notify, EINVAL);
+	daemon_retire(a);
+	calls_fail(&a->calls, a->program.notify, EINVAL);
 }
 
 void
-serve_doubt(struct adapter *a, int sig)
+serve_signal(struct adapter *a, int sig)
 {
-	waiters_doubt(&a->waiters, a->now + DOUBT);
+	calls_doubt(&a->calls, a->now + DOUBT);
 	if (sig != SIGTERM)
 		return;
-	/* It is about to end, or should be. */
-	adapter_retire(a);
-	watch_told(a);
+	/* The program is about to end, or should be. */
+	daemon_retire(a);
+	was_asked_to_end(a);
+}
+
+/* --- time --------------------------------------------------------------- */
+
+void
+serve_tick(struct adapter *a)
+{
+	calls_review(&a->calls, a->now);
+	sessions_look(a);
+	serve(a);
+}
+
+static nanoseconds
+earlier(nanoseconds a, nanoseconds b)
+{
+	return a < b ? a : b;
+}
+
+nanoseconds
+serve_next(const struct adapter *a)
+{
+	nanoseconds next = sessions_next(&a->sessions);
+
+	/* Calls in doubt matter when there is a connection to give. */
+	if (a->received.fd != -1 || (a->maybe && !a->stopped))
+		next = earlier(next, calls_next(&a->calls));
+	if (a->stopped && a->sessions.len == 0 && a->received.fd == -1)
+		next = earlier(next, a->term_at);
+	return next;
 }

@@ -1,16 +1,20 @@
-/* The connections the program holds. */
+/* The connections the program has, and when their sessions are over. */
 
 #include <assert.h>
 #include <stdlib.h>
 
-#include "adapter/accept_sessions.h"
+#include "adapter/accept.h"
 
+/* The list grows by so many sessions. */
 #define GROWTH 16
+
+/* Many sessions are looked at no oftener than this, each. */
+#define LOOK_EACH (MILLISECONDS(1) / 4)
 
 bool
 sessions_reserve(struct sessions *s)
 {
-	struct given *list;
+	struct session *list;
 
 	if (s->len < s->room)
 		return true;
@@ -22,24 +26,158 @@ sessions_reserve(struct sessions *s)
 	return true;
 }
 
-void
-sessions_add(struct sessions *s, const struct given *g)
+/* Ends session i; the last one takes its place. */
+static void
+end(struct adapter *a, size_t i)
 {
-	assert(s->len < s->room);
-	s->list[s->len++] = *g;
+	struct sessions *s = &a->sessions;
+
+	assert(i < s->len);
+	daemon_done(a, s->list[i].serial);
+	s->list[i] = s->list[--s->len];
 }
 
 void
-sessions_remove(struct sessions *s, size_t i)
+sessions_end_all(struct adapter *a)
 {
-	assert(i < s->len);
-	s->list[i] = s->list[--s->len];
+	while (a->sessions.len > 0)
+		end(a, a->sessions.len - 1);
+}
+
+/* Whether the program still has it; false as well where we may not look. */
+static bool
+is_open(struct adapter *a, const struct session *s)
+{
+	if (a->blind)
+		return false;
+	switch (view_has_socket(s->tid, s->fd, s->inode, a->listener.fd)) {
+	case VIEW_YES:
+		return true;
+	case VIEW_NO:
+		return false;
+	default:
+		a->blind = true;
+		daemon_blind(a);
+		return false;
+	}
+}
+
+/*
+ * Returns the time from a look at a session of that age to the next: long
+ * sessions are looked at seldom. Where the thread comes back anyway, the look
+ * is for the case that the thread dies first.
+ */
+static nanoseconds
+interval(const struct adapter *a, nanoseconds age)
+{
+	static const struct {
+		nanoseconds least;
+		nanoseconds most;
+		int part; /* of the age */
+	} pace[] = {
+		[MANNER_UNKNOWN] = { MILLISECONDS(1), MILLISECONDS(1000), 4 },
+		[MANNER_RETURNS] = { MILLISECONDS(100), MILLISECONDS(1000), 4 },
+		[MANNER_POLLS] = { MILLISECONDS(100), MILLISECONDS(1000), 4 },
+		[MANNER_HANDS_ON] = { MILLISECONDS(1), MILLISECONDS(50), 8 },
+	};
+	nanoseconds wait = age / pace[a->manner].part;
+	/* With many sessions, looking must not take all the time. */
+	nanoseconds most =
+	    pace[a->manner].most + (nanoseconds)a->sessions.len * LOOK_EACH;
+
+	if (wait < pace[a->manner].least)
+		return pace[a->manner].least;
+	return wait < most ? wait : most;
+}
+
+void
+sessions_begin(struct adapter *a, const struct session *s)
+{
+	struct session *new = &a->sessions.list[a->sessions.len];
+
+	assert(a->sessions.len < a->sessions.room);
+	*new = *s;
+	new->began = a->now;
+	new->look_at = a->now + interval(a, 0);
+	a->sessions.len++;
+}
+
+bool
+sessions_want_bell(const struct adapter *a)
+{
+	return a->manner == MANNER_POLLS ||
+	    (a->blind && a->manner != MANNER_RETURNS);
+}
+
+/* Learns the program's manner from a thread that accepts again. */
+static void
+learn(struct adapter *a, bool open)
+{
+	if (open) {
+		a->manner = MANNER_HANDS_ON;
+	} else if (a->manner == MANNER_UNKNOWN) {
+		if (!listener_rings(&a->listener))
+			a->manner = MANNER_RETURNS;
+		else if (a->looked_for)
+			a->manner = MANNER_POLLS;
+	}
+	a->looked_for = false;
+}
+
+void
+sessions_returned(struct adapter *a, pid_t tid)
+{
+	bool open = false, had = false;
+
+	for (size_t i = a->sessions.len; i-- > 0;) {
+		if (a->sessions.list[i].tid != tid)
+			continue;
+		had = true;
+		if (is_open(a, &a->sessions.list[i]))
+			open = true;
+		else
+			end(a, i);
+	}
+	if (had)
+		learn(a, open);
+}
+
+/* Looks at a session that is due; returns whether it is over. */
+static bool
+look(struct adapter *a, struct session *s)
+{
+	bool open = is_open(a, s);
+
+	s->look_at = a->now + interval(a, a->now - s->began);
+	if (open)
+		return false;
+	if (a->manner == MANNER_HANDS_ON || !view_lives(s->tid))
+		/* The end of the program itself tells more. */
+		return !view_is_killed(a->program.pidfd);
+	/* A thread that returns needs a moment from closing to accepting. */
+	if (s->closed || a->blind) {
+		if (a->manner == MANNER_RETURNS)
+			a->manner = MANNER_UNKNOWN;
+		a->looked_for = true;
+		listener_ring(&a->listener);
+	}
+	s->closed = true;
+	return false;
+}
+
+void
+sessions_look(struct adapter *a)
+{
+	for (size_t i = a->sessions.len; i-- > 0;)
+		if (a->sessions.list[i].look_at <= a->now &&
+		    look(a, &a->sessions.list[i]))
+			end(a, i);
 }
 
 nanoseconds
 sessions_next(const struct sessions *s)
 {
-	nanoseconds next = INT64_MAX;
+	nanoseconds next = NEVER;
 
 	for (size_t i = 0; i < s->len; i++)
 		if (s->list[i].look_at < next)

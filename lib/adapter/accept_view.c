@@ -1,7 +1,11 @@
-/* What can be seen of the program's descriptors and threads from outside. */
+/*
+ * What can be seen of the program from outside: descriptors, threads, signals,
+ * and the memory in which accept() is to leave an address.
+ */
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 
 #include <linux/kcmp.h>
 
@@ -12,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "adapter/accept_view.h"
+#include "adapter/accept.h"
 
 /* Headers may be older than the kernel; the number is that of all machines. */
 #ifndef SYS_process_mrelease
@@ -24,17 +28,21 @@
 
 static struct {
 	pid_t self;
-	bool proc; /* else we are in a chroot without it, and see nobody */
+	bool proc; /* else we see nothing: a chroot without it */
 } viewer;
 
+/* --- descriptors and threads -------------------------------------------- */
+
 void
-view_init(void)
+view_init(struct view_memory *m)
 {
+	m->pid = 0;
+	m->fd = -1;
 	viewer.self = getpid();
 	viewer.proc = access("/proc/self/fd", F_OK) == 0;
 }
 
-/* By the inode of what is behind the descriptor. */
+/* Tells by the inode of the file behind the descriptor. */
 static enum view
 has_inode(pid_t tid, int its_fd, ino_t inode)
 {
@@ -48,7 +56,7 @@ has_inode(pid_t tid, int its_fd, ino_t inode)
 	return viewer.proc && errno == ENOENT ? VIEW_NO : VIEW_DENIED;
 }
 
-/* 0: both are the same; -1 and EBADF: the thread has none of that number. */
+/* Returns 0: the same file; -1 and EBADF: the thread has no such descriptor. */
 static long
 compare(int our_fd, pid_t tid, int its_fd)
 {
@@ -65,7 +73,7 @@ view_is_ours(pid_t tid, int its_fd, int our_fd)
 		return order == 0 ? VIEW_YES : VIEW_NO;
 	if (errno == EBADF)
 		return VIEW_NO;
-	/* Some sandboxes and kernels are without that call. */
+	/* Some sandboxes and kernels lack kcmp(2). */
 	if (fstat(our_fd, &st) == -1)
 		return VIEW_DENIED;
 	return has_inode(tid, its_fd, st.st_ino);
@@ -74,38 +82,49 @@ view_is_ours(pid_t tid, int its_fd, int our_fd)
 enum view
 view_has_socket(pid_t tid, int its_fd, ino_t inode, int our_fd)
 {
-	/* Mostly it is closed, which is seen so in a fraction of the time. */
+	/* Mostly it is closed, which kcmp(2) tells in less time. */
 	if (compare(our_fd, tid, its_fd) == -1 && errno == EBADF)
 		return VIEW_NO;
 	return has_inode(tid, its_fd, inode);
 }
 
-bool
-view_lives(pid_t tid)
+/* Reads /proc/TID/NAME, as much as fits into text. Returns false: none. */
+static bool
+read_proc(pid_t tid, const char *name, char *text, size_t size)
 {
-	char path[PROC_PATH], line[512];
-	const char *state;
+	char path[PROC_PATH];
 	ssize_t n;
 	int fd;
 
-	if (syscall(SYS_tkill, tid, 0) == -1)
-		return errno != ESRCH;
-	/* One that nobody has waited for has still its number. */
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/%s", tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd == -1)
-		return true;
-	n = read(fd, line, sizeof(line) - 1);
+		return false;
+	n = read(fd, text, size - 1);
 	(void)close(fd);
-	line[n > 0 ? n : 0] = '\0';
-	/* It follows the name, which stands in parentheses. */
+	text[n > 0 ? n : 0] = '\0';
+	return true;
+}
+
+bool
+view_lives(pid_t tid)
+{
+	char line[512];
+	const char *state;
+
+	if (syscall(SYS_tkill, tid, 0) == -1)
+		return errno != ESRCH;
+	/* A zombie still has its number. */
+	if (!read_proc(tid, "stat", line, sizeof(line)))
+		return true;
+	/* The state follows the name, which stands in parentheses. */
 	state = strrchr(line, ')');
 	return state == NULL || (state[1] != '\0' && state[2] != 'Z');
 }
 
-/* A set of signals, from the text of /proc/PID/status. */
+/* Reads a set of signals in the text of /proc/TID/status. */
 static unsigned long long
-signals_read(const char *text, const char *name)
+read_signals(const char *text, const char *name)
 {
 	const char *line = strstr(text, name);
 
@@ -115,20 +134,13 @@ signals_read(const char *text, const char *name)
 bool
 view_has_signals(pid_t tid)
 {
-	char path[PROC_PATH], text[4096];
-	ssize_t n;
-	int fd;
+	char text[4096];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd == -1)
+	if (!read_proc(tid, "status", text, sizeof(text)))
 		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	return ((signals_read(text, "\nSigPnd:") |
-		    signals_read(text, "\nShdPnd:")) &
-		   ~signals_read(text, "\nSigBlk:")) != 0;
+	return ((read_signals(text, "\nSigPnd:") |
+		    read_signals(text, "\nShdPnd:")) &
+		   ~read_signals(text, "\nSigBlk:")) != 0;
 }
 
 int
@@ -142,6 +154,109 @@ view_is_killed(int pidfd)
 {
 	if (pidfd == -1)
 		return false;
-	/* It is asked to give up its memory, as only one that dies does. */
+	/* Only a process that dies gives up its memory at this request. */
 	return syscall(SYS_process_mrelease, pidfd, 0) == 0 || errno == ESRCH;
+}
+
+/* --- memory ------------------------------------------------------------- */
+
+/* Whether the thread is one of the process whose memory was kept. */
+static bool
+is_kept(const struct view_memory *m, pid_t tid)
+{
+	char path[64];
+
+	if (m->fd == -1)
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d", m->pid, tid);
+	return access(path, F_OK) == 0;
+}
+
+void
+view_keep_memory(struct view_memory *m, pid_t pid)
+{
+	char path[64];
+	int fd;
+
+	/* The program's memory is kept, and not that of its children. */
+	if (m->fd != -1 && m->pid != pid && !is_kept(m, pid))
+		return;
+	(void)snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd == -1)
+		return;
+	if (m->fd != -1)
+		(void)close(m->fd);
+	m->pid = pid;
+	m->fd = fd;
+}
+
+/* Returns 0 if n is all of len, or an errno. */
+static int
+outcome(ssize_t n, size_t len)
+{
+	if (n == -1)
+		return errno == ENOSYS ? EPERM : errno;
+	return n == (ssize_t)len ? 0 : EFAULT;
+}
+
+/* The same for kept memory, which its process may have given up meanwhile. */
+static int
+outcome_kept(ssize_t n, size_t len)
+{
+	if (n == 0)
+		return EPERM;
+	return n == -1 && errno == EIO ? EFAULT : outcome(n, len);
+}
+
+static int
+result(int error)
+{
+	errno = error;
+	return error == 0 ? 0 : -1;
+}
+
+int
+view_read_memory(
+    const struct view_memory *m, pid_t tid, uint64_t from, void *to, size_t len)
+{
+	struct iovec here = { .iov_base = to, .iov_len = len };
+	struct iovec there = { .iov_base = (void *)(uintptr_t)from,
+		.iov_len = len };
+	int error = outcome(process_vm_readv(tid, &here, 1, &there, 1, 0), len);
+
+	if (error == EPERM && is_kept(m, tid))
+		error = outcome_kept(pread(m->fd, to, len, (off_t)from), len);
+	return result(error);
+}
+
+static int
+write_kept(const struct view_memory *m, const struct view_part *p)
+{
+	if (p->len == 0)
+		return 0;
+	return outcome_kept(
+	    pwrite(m->fd, p->from, p->len, (off_t)p->to), p->len);
+}
+
+int
+view_write_memory(
+    const struct view_memory *m, pid_t tid, const struct view_part parts[2])
+{
+	struct iovec here[2], there[2];
+	int error;
+
+	for (size_t i = 0; i < 2; i++) {
+		here[i].iov_base = (void *)parts[i].from;
+		there[i].iov_base = (void *)(uintptr_t)parts[i].to;
+		here[i].iov_len = there[i].iov_len = parts[i].len;
+	}
+	error = outcome(process_vm_writev(tid, here, 2, there, 2, 0),
+	    parts[0].len + parts[1].len);
+	if (error == EPERM && is_kept(m, tid)) {
+		error = write_kept(m, &parts[0]);
+		if (error == 0)
+			error = write_kept(m, &parts[1]);
+	}
+	return result(error);
 }

@@ -4,28 +4,33 @@
  *
  *	apppool-stdio PROGRAM [ARGUMENT...]
  *
- * It waits, as a worker that is ready, for one connection, and becomes the
- * program: so the program's start, but not a fork, is in the client's way.
+ * The adapter waits, as a worker that is ready, for one connection, and becomes
+ * the program: the client waits for the program's start, but for no fork.
  * The end of the process is the end of the session.
  */
 
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
 
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "adapter/stdio_peer.h"
 #include "sys/descriptors.h"
 #include "sys/wire.h"
 #include "worker/apppool.h"
@@ -34,11 +39,11 @@
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 
-/* --- the program --------------------------------------------------------- */
+/* --- the program -------------------------------------------------------- */
 
-/* Whether it may be executed by us; else errno says why not. */
+/* Whether we may execute the file; else errno says why not. */
 static bool
-program_is_here(const char *path)
+is_executable(const char *path)
 {
 	struct stat st;
 
@@ -50,9 +55,9 @@ program_is_here(const char *path)
 	return false;
 }
 
-/* Where it is, in the way execvp() looks for it; NULL and errno: nowhere. */
+/* Finds the program as execvp(3) does. Returns NULL and errno: nowhere. */
 static const char *
-program_find(const char *name, char path[PATH_MAX])
+find_program(const char *name, char path[PATH_MAX])
 {
 	const char *folder = getenv("PATH");
 	int error = ENOENT;
@@ -60,13 +65,13 @@ program_find(const char *name, char path[PATH_MAX])
 	if (folder == NULL)
 		folder = "/bin:/usr/bin";
 	if (strchr(name, '/') != NULL)
-		return program_is_here(name) ? name : NULL;
+		return is_executable(name) ? name : NULL;
 	while (folder != NULL) {
 		size_t len = strcspn(folder, ":");
 
 		(void)snprintf(path, PATH_MAX, "%.*s%s%s", (int)len, folder,
 		    len == 0 ? "" : "/", name);
-		if (program_is_here(path))
+		if (is_executable(path))
 			return path;
 		if (errno == EACCES)
 			error = EACCES;
@@ -77,11 +82,11 @@ program_find(const char *name, char path[PATH_MAX])
 }
 
 /*
- * Tells the daemon, who makes it known as the last failure of the app, and
- * waits to be killed: an exit would complete the session.
+ * Tells the daemon, which shows the text as the app's last failure, and waits
+ * to be killed: an exit would complete the session.
  */
 static _Noreturn void
-program_failed(const char *name, int error)
+fail(const char *name, int error)
 {
 	struct pollfd daemon = { .fd = apppool_fd(), .events = POLLIN };
 
@@ -90,11 +95,177 @@ program_failed(const char *name, int error)
 	exit(error == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE);
 }
 
-/* --- becoming it --------------------------------------------------------- */
+/* --- the client, in the environment ------------------------------------- */
 
-/* By hand we may have been started with some ignored or blocked. */
+/* As ucspi-tcp, ucspi-unix, xinetd and systemd name it: apppool-handoff(7). */
+union address {
+	struct sockaddr any;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+	struct sockaddr_un un;
+	struct sockaddr_storage storage;
+};
+
+/*
+ * Removes variables of other origin, which the program could take for those of
+ * its client: all that programs may read, of which some are never set here.
+ */
 static void
-signals_reset(void)
+forget_peer(void)
+{
+	static const char *const names[] = { "PROTO", "REMOTE_ADDR",
+		"REMOTE_HOST", "REMOTE_PORT", "TCPLOCALHOST", "TCPLOCALIP",
+		"TCPLOCALPORT", "TCPREMOTEHOST", "TCPREMOTEINFO", "TCPREMOTEIP",
+		"TCPREMOTEPORT", "UNIXLOCALGID", "UNIXLOCALPATH",
+		"UNIXLOCALPID", "UNIXLOCALUID", "UNIXREMOTEEGID",
+		"UNIXREMOTEEUID", "UNIXREMOTEPATH", "UNIXREMOTEPID" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		(void)unsetenv(names[i]);
+}
+
+static bool
+tell(const char *name, const char *value)
+{
+	return setenv(name, value, 1) == 0;
+}
+
+static bool
+tell_number(const char *name, uint64_t value)
+{
+	char text[24];
+
+	(void)snprintf(text, sizeof(text), "%" PRIu64, value);
+	return tell(name, text);
+}
+
+/* Writes the IP address as people do, and returns the port. */
+static uint16_t
+read_ip(const union address *a, char *text, socklen_t size)
+{
+	const struct in6_addr *in6 = &a->in6.sin6_addr;
+
+	if (a->any.sa_family == AF_INET) {
+		(void)inet_ntop(AF_INET, &a->in.sin_addr, text, size);
+		return ntohs(a->in.sin_port);
+	}
+	/* An IPv4 client at a socket for both families. */
+	if (IN6_IS_ADDR_V4MAPPED(in6))
+		(void)inet_ntop(AF_INET, in6->s6_addr + 12, text, size);
+	else
+		(void)inet_ntop(AF_INET6, in6, text, size);
+	return ntohs(a->in6.sin6_port);
+}
+
+static bool
+tell_tcp_local(const union address *local)
+{
+	char ip[INET6_ADDRSTRLEN] = "";
+	uint16_t port = read_ip(local, ip, sizeof(ip));
+
+	return tell("PROTO", "TCP") && tell("TCPLOCALIP", ip) &&
+	    tell_number("TCPLOCALPORT", port);
+}
+
+static bool
+tell_tcp_remote(const union address *remote)
+{
+	char ip[INET6_ADDRSTRLEN] = "";
+	uint16_t port = read_ip(remote, ip, sizeof(ip));
+
+	return tell("TCPREMOTEIP", ip) && tell_number("TCPREMOTEPORT", port) &&
+	    tell("REMOTE_ADDR", ip) && tell("REMOTE_HOST", ip) &&
+	    tell_number("REMOTE_PORT", port);
+}
+
+/* Copies the path, with @ for the NUL of an abstract name; "": no name. */
+static void
+read_path(const union address *a, socklen_t len, char *text, size_t size)
+{
+	size_t before = offsetof(struct sockaddr_un, sun_path);
+	size_t n = len > before ? len - before : 0;
+
+	if (n > sizeof(a->un.sun_path))
+		n = sizeof(a->un.sun_path);
+	if (n > size - 1)
+		n = size - 1;
+	memcpy(text, a->un.sun_path, n);
+	text[n] = '\0';
+	/* Further NULs of an abstract name cannot be shown. */
+	if (n > 0 && text[0] == '\0')
+		text[0] = '@';
+}
+
+static bool
+tell_unix_paths(const union address *local, socklen_t local_len,
+    const union address *remote, socklen_t remote_len)
+{
+	char path[sizeof(local->un.sun_path) + 1];
+
+	read_path(local, local_len, path, sizeof(path));
+	if (!tell("UNIXLOCALPATH", path))
+		return false;
+	read_path(remote, remote_len, path, sizeof(path));
+	return path[0] == '\0' ||
+	    (tell("UNIXREMOTEPATH", path) && tell("REMOTE_ADDR", path));
+}
+
+static bool
+tell_unix_peer(int conn)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) == -1)
+		return false;
+	return tell_number("UNIXREMOTEEUID", peer.uid) &&
+	    tell_number("UNIXREMOTEEGID", peer.gid) &&
+	    tell_number("UNIXREMOTEPID", (uint64_t)peer.pid);
+}
+
+static bool
+tell_unix_us(void)
+{
+	return tell("PROTO", "UNIX") && tell_number("UNIXLOCALUID", getuid()) &&
+	    tell_number("UNIXLOCALGID", getgid()) &&
+	    tell_number("UNIXLOCALPID", (uint64_t)getpid());
+}
+
+/*
+ * Sets what is known of the connection. Returns false and errno where nothing
+ * can be said of it.
+ */
+static bool
+tell_peer(int conn)
+{
+	union address local = { 0 }, remote = { 0 };
+	socklen_t local_len = sizeof(local), remote_len = sizeof(remote);
+	bool known;
+
+	if (getsockname(conn, &local.any, &local_len) == -1)
+		return false;
+	/* A client that has left may have no address any more. */
+	known = getpeername(conn, &remote.any, &remote_len) == 0;
+	switch (local.any.sa_family) {
+	case AF_INET:
+	case AF_INET6:
+		return tell_tcp_local(&local) &&
+		    (!known || tell_tcp_remote(&remote));
+	case AF_UNIX:
+		return tell_unix_us() && tell_unix_peer(conn) &&
+		    tell_unix_paths(
+			&local, local_len, &remote, known ? remote_len : 0);
+	default:
+		errno = EAFNOSUPPORT;
+		return false;
+	}
+}
+
+/* --- becoming it -------------------------------------------------------- */
+
+/* A shell may have started us with some signals ignored or blocked. */
+static void
+reset_signals(void)
 {
 	sigset_t none;
 
@@ -104,9 +275,9 @@ signals_reset(void)
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* What apppool_open() took away, but for what only a worker can use. */
+/* Sets again what apppool_open() removed and the program may read. */
 static void
-environment_restore(void)
+restore_environment(void)
 {
 	char slot[sizeof("2147483647")];
 
@@ -116,15 +287,15 @@ environment_restore(void)
 	(void)setenv(WIRE_ENV_SLOT, slot, 1);
 }
 
-/* It becomes our standard input and output; standard error is the log. */
+/* Makes it our standard input and output; standard error is the log. */
 static bool
-connection_install(int conn)
+install_connection(int conn)
 {
 	int flags = fcntl(conn, F_GETFL), off = 0;
 
 	if (flags == -1 || fcntl(conn, F_SETFL, flags & ~O_NONBLOCK) == -1)
 		return false;
-	/* Read as a stream, credentials would be lost on the way at best. */
+	/* A program that reads a stream has no use for credentials. */
 	(void)setsockopt(conn, SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
 	return dup2(conn, STDIN_FILENO) != -1 &&
 	    dup2(conn, STDOUT_FILENO) != -1;
@@ -133,11 +304,11 @@ connection_install(int conn)
 static _Noreturn void
 become(const char *path, char **command, int conn)
 {
-	if (!stdio_peer_tell(conn) || !connection_install(conn))
-		program_failed(command[0], errno);
+	if (!tell_peer(conn) || !install_connection(conn))
+		fail(command[0], errno);
 	/* The socket to the daemon and conn are close-on-exec. */
 	(void)execv(path, command);
-	program_failed(command[0], errno);
+	fail(command[0], errno);
 }
 
 int
@@ -152,20 +323,20 @@ main(int argc, char **argv)
 		    "usage: apppool-stdio PROGRAM [ARGUMENT...]\n", stderr);
 		return EX_USAGE;
 	}
-	/* A number below 3 that is free would be one of the program's. */
+	/* A free number below 3 would become one of the program's. */
 	(void)descriptors_fix();
 	if (apppool_open() == -1) {
 		if (errno == ENOENT)
 			errx(EX_USAGE, "to be started by apppoold(8)");
 		err(EX_OSERR, "the socket of the daemon");
 	}
-	path = program_find(argv[1], buf);
+	path = find_program(argv[1], buf);
 	if (path == NULL)
-		program_failed(argv[1], errno);
-	/* All that can be done before there is a client who waits for it. */
-	environment_restore();
-	stdio_peer_forget();
-	signals_reset();
+		fail(argv[1], errno);
+	/* All that can be done before a client waits for it. */
+	restore_environment();
+	forget_peer();
+	reset_signals();
 	if (apppool_ready() == -1)
 		err(EX_OSERR, "the socket of the daemon");
 	conn = apppool_accept();

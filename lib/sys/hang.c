@@ -225,8 +225,7 @@ hang_read(int folder, struct hang *out)
 	if (!read_state(folder, out))
 		return;
 	read_call(folder, out);
-	/* The kernel writes 0 for a process that runs, or that we may not see.
-	 */
+	/* The kernel writes 0 if the process runs, or may not be seen. */
 	(void)procinfo_file(folder, "wchan", out->where, sizeof(out->where));
 	if (strcmp(out->where, "0") == 0)
 		out->where[0] = '\0';

@@ -23,8 +23,7 @@ struct channel {
  */
 int channel_find(struct channel *out);
 
-/* Removes the variables, which programs run by this one would take for theirs.
- */
+/* Removes the variables, which a program we run would take for its own. */
 void channel_forget(void);
 
 enum channel_kind {

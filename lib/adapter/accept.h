@@ -1,0 +1,403 @@
+#ifndef ADAPTER_ACCEPT_H
+#define ADAPTER_ACCEPT_H
+
+/*
+ * What the parts of apppool-accept know of each other, lowest part first. The
+ * loop, accept.c, is above all of them; functions are grouped by the file that
+ * defines them, accept_NAME.c.
+ */
+
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Nanoseconds on a clock that never goes back. */
+typedef int64_t nanoseconds;
+
+#define MILLISECONDS(n) ((nanoseconds)(n)*1000000)
+
+/* Later than everything. */
+#define NEVER INT64_MAX
+
+/* --- view: the program's descriptors, threads and memory ---------------- */
+
+/*
+ * What can be seen of the program from outside: as much as the kernel lets a
+ * debugger see. A thread must have been seen to wait just before, or another
+ * one could have its number.
+ */
+enum view {
+	VIEW_NO,
+	VIEW_YES,
+	VIEW_DENIED, /* we may not look, or there is no /proc */
+};
+
+/* A process whose memory was opened while that was allowed. */
+struct view_memory {
+	pid_t pid;
+	int fd; /* -1: none */
+};
+
+/* To be called once, before the others. */
+void view_init(struct view_memory *m);
+
+/* Whether the thread's descriptor is the open file behind ours. */
+enum view view_is_ours(pid_t tid, int its_fd, int our_fd);
+
+/*
+ * Whether the thread's descriptor is still the socket of that inode; our_fd is
+ * any open one of ours.
+ */
+enum view view_has_socket(pid_t tid, int its_fd, ino_t inode, int our_fd);
+
+/* Whether the thread lives. */
+bool view_lives(pid_t tid);
+
+/* Whether a signal for the thread or its process waits to be handled. */
+bool view_has_signals(pid_t tid);
+
+/*
+ * Opens a process for view_is_killed(): a descriptor, CLOEXEC and the caller's;
+ * -1: it is gone, or only a thread of one, or the kernel is old.
+ */
+int view_open(pid_t pid);
+
+/*
+ * Whether the process has been killed, if only just now: until it is scheduled
+ * to die, it still looks as if it were waiting.
+ */
+bool view_is_killed(int pidfd);
+
+/*
+ * Opens the memory of a process that is about to hide it, or might: it can be
+ * reached from now on, until the process runs another program.
+ */
+void view_keep_memory(struct view_memory *m, pid_t pid);
+
+/* What is to be written at one place. */
+struct view_part {
+	uint64_t to;
+	const void *from;
+	size_t len;
+};
+
+/*
+ * Copy between the thread's memory and ours. Return 0, or -1: EFAULT, there is
+ * no such memory, or not all of it; EPERM, we may not; ESRCH, the thread is
+ * gone.
+ */
+int view_read_memory(const struct view_memory *m, pid_t tid, uint64_t from,
+    void *to, size_t len);
+int view_write_memory(
+    const struct view_memory *m, pid_t tid, const struct view_part parts[2]);
+
+/* --- listener: the socket the program listens on ------------------------ */
+
+/* Options of a TCP socket that its connections inherit. */
+#define LISTENER_OPTIONS 6
+
+/*
+ * The program's own listening socket. No client connects to it, so that a
+ * program that polls sees it readable only when we ring its doorbell, by
+ * connecting. Nothing is ever accepted from it: those calls are ours to answer.
+ */
+struct listener {
+	int fd; /* CLOEXEC; whether it blocks the program decides */
+	int bell; /* a socket connected to it; -1: not ringing */
+	struct sockaddr_storage addr;
+	socklen_t addr_len;
+	int options[LISTENER_OPTIONS]; /* their values before the program ran */
+};
+
+/* family: AF_UNIX, AF_INET or AF_INET6. Returns 0, or -1 and errno. */
+int listener_make(struct listener *l, int family);
+
+/* Makes it readable, until listener_silence(). */
+void listener_ring(struct listener *l);
+bool listener_rings(const struct listener *l);
+
+/* Makes it not readable, even if some other process has connected. */
+void listener_silence(struct listener *l);
+
+/* Whether accept() on it waits; else it is to fail with EAGAIN. */
+bool listener_blocks(const struct listener *l);
+
+/*
+ * Sets on the connection the options that the program has set on its socket
+ * since listener_make(): accept() would have returned it so.
+ */
+void listener_pass_options(const struct listener *l, int conn);
+
+/* --- calls: the program's calls of accept() ----------------------------- */
+
+/*
+ * A system call of the program that waits for our answer. It may be gone at
+ * any moment, for its thread can be killed or interrupted by a signal; then
+ * answers fail with ENOENT and nothing has happened.
+ */
+struct call {
+	uint64_t id;
+	pid_t tid; /* the thread */
+	bool accepts; /* else another call, to be let through */
+	int fd; /* the socket, as the program numbers it */
+	int flags; /* of accept4() */
+	/* Where it wants the peer's address and its length; 0: nowhere. */
+	uint64_t address;
+	uint64_t length;
+	uint32_t room; /* bytes there are for the address */
+};
+
+/* Receives a call. Returns 0, or -1: ENOENT, it is gone already. */
+int call_receive(int notify, struct call *out);
+
+/*
+ * Answers accept() with a copy of fd, as one act. Returns the number that has
+ * in the program; or -1: EMFILE and the like are the program's trouble, and
+ * the call still waits.
+ */
+int call_give(int notify, const struct call *c, int fd);
+
+/* Lets the call fail with this errno. */
+void call_fail(int notify, const struct call *c, int error);
+
+/* Lets the kernel carry the call out. */
+void call_let(int notify, const struct call *c);
+
+/* The calls that wait to be answered, in the order they came. */
+struct calls {
+	struct waiter {
+		struct call call;
+		/*
+		 * When to look whether it has seen a signal, and given nothing
+		 * before; 0 and less: not in doubt.
+		 */
+		nanoseconds doubted;
+	} * list;
+	size_t len;
+	size_t room;
+};
+
+/* Adds a call that waits. Returns false if there is no memory. */
+bool calls_add(struct calls *w, const struct call *c, int notify);
+
+/* Forgets the call of the thread. */
+void calls_forget(struct calls *w, pid_t tid);
+
+/*
+ * A signal is on its way to the program: until then, the calls that wait now
+ * may be about to leave, and connections given to them might be lost.
+ */
+void calls_doubt(struct calls *w, nanoseconds until);
+
+/* Lets all calls fail with this errno. */
+void calls_fail(struct calls *w, int notify, int error);
+
+/*
+ * Returns the call that came last and is not in doubt: its thread has the best
+ * chance to find its data in the caches. Forgets calls that are gone. NULL:
+ * none; else valid until the next call of one of these functions.
+ */
+const struct call *calls_last(struct calls *w, int notify);
+
+/* Looks whether the calls that are due have seen the signal. */
+void calls_review(struct calls *w, nanoseconds now);
+
+/* When the first is due; NEVER: none is in doubt. */
+nanoseconds calls_next(const struct calls *w);
+
+/* --- program: our child ------------------------------------------------- */
+
+struct program_spec {
+	char **argv;
+	int listener; /* becomes its descriptors 0 and 3 */
+	sigset_t signals; /* blocked in it */
+};
+
+enum program_stage {
+	PROGRAM_FORK,
+	PROGRAM_PREPARE,
+	PROGRAM_FILTER,
+	PROGRAM_EXECUTE,
+	PROGRAM_RUNS
+};
+
+struct program {
+	pid_t pid;
+	int pidfd; /* see view_is_killed() */
+	int notify; /* where its calls of accept() are reported */
+	bool restricted; /* no_new_privs had to be set */
+	enum program_stage stage; /* that failed; else PROGRAM_RUNS */
+	int error; /* errno of it */
+};
+
+/*
+ * Starts the program and waits until it runs. Returns false: p->stage and
+ * p->error say why; nothing is left.
+ */
+bool program_start(struct program *p, const struct program_spec *spec);
+
+/* Passes on a signal that came to us. */
+void program_signal(const struct program *p, const struct signalfd_siginfo *s);
+
+/* Returns whether the program has ended, and its wait status. */
+bool program_ended(const struct program *p, int *status_out);
+
+/* Ends this process as the program has ended. */
+_Noreturn void program_end_likewise(int status);
+
+/* --- what all parts above share ----------------------------------------- */
+
+/*
+ * The program does not say when a session is over. What shows it depends on
+ * the manner in which the program goes on:
+ *
+ *	returns		the thread that accepted it accepts again
+ *	polls		it polls first, so that we must ring for that
+ *	hands on	it accepts further ones meanwhile, so that we must look
+ *			from time to time whether it has closed the connection
+ */
+enum manner {
+	MANNER_UNKNOWN,
+	MANNER_RETURNS,
+	MANNER_POLLS,
+	MANNER_HANDS_ON,
+};
+
+/* A connection received and not given yet. */
+struct received {
+	int fd; /* -1: none */
+	uint64_t serial;
+	bool nonblocking;
+	struct sockaddr_storage peer;
+	socklen_t peer_len;
+};
+
+/* A connection the program has. */
+struct session {
+	uint64_t serial; /* the daemon's number for it */
+	pid_t tid; /* the thread that accepted it */
+	int fd; /* as the program numbers it */
+	ino_t inode; /* of the socket */
+	nanoseconds began;
+	nanoseconds look_at; /* when to look whether it is closed */
+	bool closed; /* found so at the latest look */
+};
+
+/* Unordered, without gaps. */
+struct sessions {
+	struct session *list;
+	size_t len;
+	size_t room;
+};
+
+struct adapter {
+	int channel; /* to the daemon */
+	struct listener listener;
+	struct program program;
+	struct view_memory memory; /* the program's */
+	struct calls calls;
+	struct sessions sessions;
+	enum manner manner;
+	bool blocks; /* the latest accept() that found nothing */
+	bool blind; /* we may not look at the program's descriptors */
+	bool looked_for; /* the bell rings to see whether it polls */
+	bool warned; /* of a socket that could not be recognised */
+	bool ready; /* READY has been said */
+	bool retired; /* RETIRE has been said */
+	bool shut; /* the program has shut its socket down */
+	bool stopped; /* no connection will come any more */
+	bool maybe; /* there may be a message in the channel */
+	struct received received;
+	nanoseconds now; /* of this turn */
+	nanoseconds term_at; /* when to ask the program to end */
+	unsigned terms; /* how often that was asked */
+};
+
+/* --- daemon: messages to and from it ------------------------------------ */
+
+/* Say READY, and RETIRE: once, and the latter when it makes sense. */
+void daemon_ready(struct adapter *a);
+void daemon_retire(struct adapter *a);
+
+/* Tells the daemon that we cannot go on, kills the program, and exits. */
+_Noreturn void daemon_fail(struct adapter *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Says DONE. */
+void daemon_done(struct adapter *a, uint64_t serial);
+
+/* Says BLIND, and in the status why. */
+void daemon_blind(struct adapter *a);
+
+/*
+ * Whether a connection waits in the channel, which stays there. A STOP does
+ * not stay, but sets a->stopped; with no message a->maybe becomes false.
+ */
+bool daemon_has_connection(struct adapter *a);
+
+/*
+ * Receives a connection that can be given, into a->received. Returns false:
+ * none, and a->stopped or not a->maybe.
+ */
+bool daemon_receive(struct adapter *a);
+
+/* Whether the daemon has closed the channel. */
+bool daemon_is_gone(const struct adapter *a);
+
+/* --- sessions: when they are over --------------------------------------- */
+
+/* Makes room for one more. Returns false if there is no memory. */
+bool sessions_reserve(struct sessions *s);
+
+/* Begins a session, for which there is room. */
+void sessions_begin(struct adapter *a, const struct session *s);
+
+/* The thread accepts again. */
+void sessions_returned(struct adapter *a, pid_t tid);
+
+/* Whether the bell must ring for the program to accept after a session. */
+bool sessions_want_bell(const struct adapter *a);
+
+/* Looks at the sessions that are due. */
+void sessions_look(struct adapter *a);
+
+/* When the next look is due; or NEVER. */
+nanoseconds sessions_next(const struct sessions *s);
+
+/* Ends all sessions, for the program has ended well. */
+void sessions_end_all(struct adapter *a);
+
+/* --- serve: connections for calls --------------------------------------- */
+
+/*
+ * Between the daemon, which hands out connections, and the program, which
+ * calls accept(): a connection is received when a thread waits for it and is
+ * given at once, so that a connection the program did not get stays with the
+ * daemon.
+ */
+
+/* Gives the connections there are to the calls that wait. */
+void serve(struct adapter *a);
+
+/* Receives a call of the program. */
+void serve_call(struct adapter *a);
+
+/* The program has shut its socket down: no call may wait any more. */
+void serve_shut(struct adapter *a);
+
+/* A signal was passed on to the program. */
+void serve_signal(struct adapter *a, int sig);
+
+/* Does what is due, and when something is due next; or NEVER. */
+void serve_tick(struct adapter *a);
+nanoseconds serve_next(const struct adapter *a);
+
+/* The program has ended with this wait status. */
+void serve_ended(struct adapter *a, int status);
+
+#endif

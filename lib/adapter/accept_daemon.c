@@ -1,0 +1,158 @@
+/* Messages to the daemon, and connections from it. */
+
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "adapter/accept.h"
+#include "sys/wire.h"
+#include "worker/channel.h"
+
+static void
+say(const struct adapter *a, const char *message)
+{
+	(void)channel_say(a->channel, message, strlen(message));
+}
+
+void
+daemon_ready(struct adapter *a)
+{
+	if (a->ready)
+		return;
+	a->ready = true;
+	say(a, WIRE_READY);
+}
+
+void
+daemon_retire(struct adapter *a)
+{
+	if (!a->ready || a->retired || a->stopped)
+		return;
+	a->retired = true;
+	say(a, WIRE_RETIRE);
+}
+
+void
+daemon_done(struct adapter *a, uint64_t serial)
+{
+	(void)channel_say_serial(a->channel, WIRE_DONE, serial);
+}
+
+void
+daemon_blind(struct adapter *a)
+{
+	say(a, WIRE_BLIND);
+	say(a, WIRE_STATUS " when its sessions end cannot be seen");
+}
+
+void
+daemon_fail(struct adapter *a, const char *fmt, ...)
+{
+	char text[WIRE_MAX];
+	size_t verb = sizeof(WIRE_FAIL);
+	va_list ap;
+	int len;
+
+	memcpy(text, WIRE_FAIL " ", verb);
+	va_start(ap, fmt);
+	len = vsnprintf(text + verb, sizeof(text) - verb, fmt, ap);
+	va_end(ap);
+	if ((size_t)len > sizeof(text) - verb - 1)
+		len = (int)(sizeof(text) - verb - 1);
+	(void)channel_say(a->channel, text, verb + (size_t)len);
+	if (a->program.pid > 0)
+		(void)kill(a->program.pid, SIGKILL);
+	exit(EX_OSERR);
+}
+
+bool
+daemon_has_connection(struct adapter *a)
+{
+	struct channel_message m;
+	char first;
+	ssize_t n;
+
+	if (!a->maybe || a->stopped)
+		return false;
+	do {
+		n = recv(
+		    a->channel, &first, sizeof(first), MSG_PEEK | MSG_DONTWAIT);
+		/* ECONNRESET comes once, and then the end of file. */
+	} while (n == -1 && errno == ECONNRESET);
+	if (n > 0 && first == WIRE_CONN[0])
+		return true;
+	if (n >= 0)
+		a->stopped = channel_receive(a->channel, MSG_DONTWAIT, &m) == 0;
+	else if (errno == EAGAIN)
+		a->maybe = false;
+	return false;
+}
+
+/* Takes what a CONN brought; returns whether that can be given. */
+static bool
+take_conn(struct adapter *a, const struct channel_message *m)
+{
+	struct received r = {
+		.fd = m->fd,
+		.serial = m->serial,
+		.peer_len = sizeof(r.peer),
+	};
+
+	if (m->fd == -1) {
+		(void)channel_say_serial(a->channel, WIRE_LOST, r.serial);
+		return false;
+	}
+	/* accept() would not have returned a connection without an address. */
+	if (getpeername(r.fd, (struct sockaddr *)&r.peer, &r.peer_len) == -1) {
+		(void)close(r.fd);
+		daemon_done(a, r.serial);
+		return false;
+	}
+	a->received = r;
+	return true;
+}
+
+bool
+daemon_receive(struct adapter *a)
+{
+	struct channel_message m;
+
+	while (a->maybe && !a->stopped) {
+		if (channel_receive(a->channel, MSG_DONTWAIT, &m) == -1) {
+			switch (errno) {
+			case EINTR:
+				continue;
+			case EAGAIN:
+				a->maybe = false;
+				continue;
+			case ENOBUFS:
+			case ENOMEM:
+				(void)poll(NULL, 0, 10);
+				continue;
+			default:
+				daemon_fail(a, "the socket of the daemon: %s",
+				    strerror(errno));
+			}
+		}
+		if (m.kind == CHANNEL_STOP)
+			a->stopped = true;
+		else if (take_conn(a, &m))
+			return true;
+	}
+	return false;
+}
+
+bool
+daemon_is_gone(const struct adapter *a)
+{
+	struct pollfd p = { .fd = a->channel };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
+}
