@@ -59,8 +59,8 @@ acceptor_take(struct acceptor *a, tstamp now)
 }
 
 /*
- * The budget is one accept while connections come one by one, so that none is
- * called in vain, and grows while they come faster than turns.
+ * The budget is one accept while connections come one by one, so that no
+ * accept is in vain, and grows while they come faster than turns.
  */
 static void
 ready(struct loop_io *io, uint32_t events, tstamp now)

@@ -24,13 +24,13 @@ struct acceptor;
 /* None of these closes the acceptor. */
 struct acceptor_ops {
 	/*
-	 * Asked before each accept; false: this one is not for now. May pause
-	 * the acceptor. NULL: all are taken.
+	 * Asked before each accept; false: there is no room. May pause the
+	 * acceptor. NULL: there is always room.
 	 */
 	bool (*admits)(struct acceptor *, tstamp now);
 	/* A connection, which is the user's from now on. */
 	void (*arrived)(struct acceptor *, int fd, tstamp now);
-	/* It begins to rest for want of descriptors or memory. May be NULL. */
+	/* Descriptors or memory have run out: a rest begins. May be NULL. */
 	void (*resting)(struct acceptor *);
 	/*
 	 * Somebody shut the listener down, or it is closed and has rested.
@@ -51,10 +51,10 @@ struct acceptor {
 	bool paused;
 };
 
-/* What acceptor_take() has found. */
+/* The result of acceptor_take(). */
 enum acceptor_got {
 	ACCEPTOR_ONE, /* a connection, and arrived() has it */
-	ACCEPTOR_EMPTY, /* nobody waits */
+	ACCEPTOR_EMPTY, /* no connection waits */
 	ACCEPTOR_FULL, /* admits() said no */
 	ACCEPTOR_AWAY, /* it rests now, or reopen() was called */
 };
@@ -69,7 +69,7 @@ void acceptor_start(struct acceptor *a);
 /* Stays away from the listener until then, paused or not. */
 void acceptor_rest(struct acceptor *a, tstamp until);
 
-/* In the loop or out of it, at once unless it rests. */
+/* Out of the loop and into it; while it rests, from the end of the rest on. */
 void acceptor_pause(struct acceptor *a);
 void acceptor_resume(struct acceptor *a);
 

@@ -1,4 +1,4 @@
-/* A socket that connections are accepted from. */
+/* Sockets that connections are accepted from. */
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -6,21 +6,22 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sys/listener.h"
 #include "sys/sockdiag.h"
-#include "sys/tcpdoor.h"
 #include "sys/unixpath.h"
 
 /*
- * How many connections that died in the queue are passed over in one call.
- * Whoever sends more of them than that lets the listener rest, not spin.
+ * Connections that died in the queue and are passed over in one call. With
+ * more of them the listener rests: a flood must not keep us here.
  */
 #define DEAD_MAX 64
 
@@ -198,7 +199,73 @@ listener_update(
 	return unixpath_protect(l->path, &l->file, &rights, why_out);
 }
 
-/* Says that accept did not work, and stays away from it for a while. */
+/* --- closing TCP for newcomers ------------------------------------------- */
+
+/*
+ * From now on new connections get no answer, but a handshake under way still
+ * completes; shutdown(2) would reset the whole queue. The filter drops SYN
+ * without ACK; byte 13 of a TCP header holds the flags. Newer kernels want
+ * CAP_NET_ADMIN for it: EPERM.
+ */
+static int
+drop_syns(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TH_SYN | TH_ACK),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TH_SYN, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	const struct sock_fprog program = {
+		.len = sizeof(code) / sizeof(code[0]),
+		.filter = code,
+	};
+
+	return setsockopt(
+	    fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+/*
+ * The least time to live that a packet must have left; 0: any. The kernel
+ * asks it of packets to the listening socket itself, so of SYNs, but not of
+ * the end of a handshake under way. On a socket for both families the option
+ * of IPv4 counts, too.
+ */
+static int
+set_min_ttl(int fd, int ttl)
+{
+	int v4 = setsockopt(fd, IPPROTO_IP, IP_MINTTL, &ttl, sizeof(ttl));
+	int v6 =
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_MINHOPCOUNT, &ttl, sizeof(ttl));
+
+	return v4 == 0 || v6 == 0 ? 0 : -1;
+}
+
+/* If *marks_out, connections accepted from now on need unmark(). */
+static int
+shut_tcp(int fd, bool *marks_out)
+{
+	*marks_out = false;
+	if (drop_syns(fd) == 0)
+		return 0;
+	/* Nearly no packet has that: even neighbours begin with 64 or 128. */
+	if (set_min_ttl(fd, 255) == -1)
+		return -1;
+	*marks_out = true;
+	return 0;
+}
+
+/* Takes from a connection what it inherited from a listener with marks. */
+static void
+unmark(int conn)
+{
+	(void)set_min_ttl(conn, 0);
+}
+
+/* --- accepting ---------------------------------------------------------- */
+
+/* Logs that accept did not work; the listener rests for a while. */
 static int
 rest(struct listener *l, tstamp now)
 {
@@ -208,12 +275,11 @@ rest(struct listener *l, tstamp now)
 }
 
 /*
- * Nobody waits. A Unix socket that somebody shut down says no more than that
- * either, and is readable for ever: so if nobody waited the last time too, it
- * is looked at.
+ * The queue is empty, or so says a Unix socket that somebody shut down, which
+ * is readable for ever. If it was empty the last time, too, a look tells.
  */
 static int
-find_nobody(struct listener *l)
+find_empty(struct listener *l)
 {
 	struct pollfd pfd = { .fd = l->fd, .events = POLLRDHUP };
 
@@ -239,13 +305,13 @@ listener_accept(struct listener *l, tstamp now)
 		if (fd != -1) {
 			l->dry = false;
 			if (l->marks)
-				tcpdoor_unmark(fd);
+				unmark(fd);
 			return fd;
 		}
 
 		switch (errno) {
 		case EAGAIN:
-			return find_nobody(l);
+			return find_empty(l);
 		case EINVAL:
 			return l->shut ? LISTENER_EMPTY : LISTENER_BROKEN;
 		case EBADF:
@@ -261,12 +327,12 @@ listener_accept(struct listener *l, tstamp now)
 		case EHOSTUNREACH:
 		case ENONET:
 		case ETIMEDOUT:
-			/* Trouble of that one connection; the next may do. */
+			/* This connection is lost; the next may be good. */
 			break;
 		default:
 			/*
 			 * Out of descriptors or memory, or a rule of the
-			 * machine's (EPERM): whoever waits there stays.
+			 * machine (EPERM): the queue stays.
 			 */
 			return rest(l, now);
 		}
@@ -295,7 +361,7 @@ listener_shut(struct listener *l)
 	if (l->inherited || l->shut)
 		return 0;
 	rc = l->kind == LISTENER_UNIX ? shutdown(l->fd, SHUT_RD)
-				      : tcpdoor_shut(l->fd, &l->marks);
+				      : shut_tcp(l->fd, &l->marks);
 	if (rc == 0)
 		l->shut = true;
 	return rc;
@@ -316,7 +382,7 @@ listener_hide(struct listener *l)
 	if (l->inherited || l->shut)
 		return 0;
 	if (l->kind == LISTENER_TCP) {
-		rc = tcpdoor_drop(l->fd);
+		rc = drop_syns(l->fd);
 	} else {
 		unixpath_remove(l->path, &l->file);
 		free(l->path);
@@ -376,7 +442,7 @@ listener_depth(const struct listener *l, struct sockdiag *d)
 		    ? -1
 		    : sockdiag_unix_queue(d, (uint32_t)st.st_ino);
 
-	/* Of a listening socket this field is the length of its queue. */
+	/* In a listening socket this field has the length of its queue. */
 	if (getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == -1 ||
 	    info.tcpi_state != TCP_LISTEN)
 		return -1;

@@ -24,20 +24,21 @@ enum listener_kind {
 
 /* What listener_accept() returns where it has no connection. */
 enum {
-	LISTENER_EMPTY = -1, /* nobody waits */
-	LISTENER_RESTING = -2, /* we lack something; not before rest_until */
+	LISTENER_EMPTY = -1, /* no connection waits */
+	LISTENER_RESTING =
+	    -2, /* we lack descriptors or memory, until rest_until */
 	/*
-	 * Somebody shut it down: open it anew. Known at the second attempt at
-	 * the latest, with nobody in between; until then it looks empty.
+	 * Somebody shut the socket down: open it anew. Found at the second
+	 * attempt without a connection; at the first it may look empty.
 	 */
 	LISTENER_BROKEN = -3,
 };
 
-/* How long a listener rests when descriptors or memory have run out. */
+/* The rest of a listener when descriptors or memory have run out. */
 #define LISTENER_REST TSPAN_MSECONDS(50)
 
 /*
- * What to open. Exactly one of addr (TCP), path (Unix) and inherited_fd
+ * The socket to open. Exactly one of addr (TCP), path (Unix) and inherited_fd
  * says where.
  */
 struct listener_spec {
@@ -57,14 +58,14 @@ struct listener {
 	int fd; /* O_NONBLOCK unless shared, CLOEXEC; -1: closed */
 	enum listener_kind kind;
 	bool inherited; /* not ours: never closed, shut nor unlinked */
-	bool shut; /* listener_shut() was here */
-	bool marks; /* which left a mark on connections: tcpdoor.h */
-	bool dry; /* nobody waited when we last looked */
-	bool shared; /* listener_share() was here */
+	bool shut; /* by listener_shut() or listener_hide() */
+	bool marks; /* connections inherit a mark, which accepting takes off */
+	bool dry; /* the latest accept found the queue empty */
+	bool shared; /* by listener_share(), now or before */
 	char *name; /* owned */
 	char *path; /* owned; NULL unless we made the socket file */
-	struct unixpath file; /* which that is; no other is unlinked */
-	tstamp rest_until; /* no use to accept before */
+	struct unixpath file; /* the file of path; no other is unlinked */
+	tstamp rest_until; /* accepting is of no use before */
 	struct log_rate rate;
 };
 
@@ -81,16 +82,15 @@ int listener_open(
     struct listener *l, const struct listener_spec *spec, const char **why_out);
 
 /*
- * Whether listener_open() would find somebody else there. Binds nothing,
+ * Whether listener_open() would find the address in use. Binds nothing,
  * connects to nobody. Returns and fails like listener_open(), but for
  * rights: that a port or a folder may be used is not tried.
  */
 int listener_probe(const struct listener_spec *spec, const char **why_out);
 
 /*
- * Backlog, owner and mode as spec has them now, in place; whoever waits in
- * the queue stays there. Does nothing to an inherited one. Returns like
- * listener_open().
+ * Changes backlog, owner and mode to those of spec, in place; the queue stays.
+ * Does nothing to an inherited one. Returns like listener_open().
  */
 int listener_update(
     struct listener *l, const struct listener_spec *spec, const char **why_out);
@@ -98,7 +98,7 @@ int listener_update(
 /*
  * Returns a connection the caller now owns, or one of the enum above.
  * Never O_NONBLOCK: that flag would travel with the socket to the worker.
- * What can repeat is logged here, once a minute with a count.
+ * Trouble that can repeat is logged here, once a minute with a count.
  */
 int listener_accept(struct listener *l, tstamp now);
 
@@ -110,33 +110,34 @@ int listener_accept(struct listener *l, tstamp now);
 void listener_close_conn(int conn, bool tcp);
 
 /*
- * Closes the door: who connects from now on gets nothing (Unix: refused at
- * once; TCP: no answer, and refused after listener_fini()), who has
- * connected stays in the queue. So accept until LISTENER_EMPTY, and, for
- * TCP, until listener_half_open() is 0 or a second or two are over: a client
- * whose connect(2) succeeded may still have its last packet of the handshake
- * on the way. Then listener_fini(). An inherited one is left alone: it stays
- * open for whoever gave it to us. Returns 0, or -1 and errno.
+ * Closes the listener for newcomers: from now on a connect gets nothing (Unix:
+ * refused at once; TCP: no answer, and refused after listener_fini()), while
+ * the connections in the queue stay there. So accept until LISTENER_EMPTY,
+ * and, for TCP, until listener_half_open() is 0 or a second or two are over: a
+ * client whose connect(2) succeeded may still have its last packet of the
+ * handshake on the way. Then listener_fini(). An inherited one is left alone:
+ * it stays open for the service manager that gave it to us. Returns 0, or -1
+ * and errno.
  */
 int listener_shut(struct listener *l);
 
 /*
- * From now on it is for programs that were given a copy of it to accept from
- * themselves: it blocks, as they expect. Or it is ours again: as they may
- * still have it and change that, listener_accept() sees to it each time that
+ * share: from now on programs that were given a copy of the socket accept from
+ * it themselves, and it blocks, as they expect. Else it is ours again: as they
+ * may still have it and change that, each listener_accept() sees to it that
  * it does not block. Returns 0, or -1 and errno.
  */
 int listener_share(struct listener *l, bool share);
 
 /*
- * As listener_shut(), for one that is shared: who has it notices nothing.
- * Unix: its file is removed. TCP: -1 with EPERM where the kernel does not let
- * us close the door without harm to those inside; then it stays open until
- * all have closed it.
+ * As listener_shut() for a shared socket, without a sign to the programs that
+ * have it. Unix: its file is removed. TCP: -1 with EPERM where the kernel does
+ * not let us refuse newcomers without harm to the queue; then the socket stays
+ * open until all have closed it.
  */
 int listener_hide(struct listener *l);
 
-/* Whether somebody has shut down the socket that is shared. */
+/* Whether the socket, which is shared, has been shut down by somebody. */
 bool listener_is_broken(const struct listener *l);
 
 /* Handshakes with our port that are half done; 0 for Unix; -1: unknown. */
@@ -146,8 +147,8 @@ long listener_half_open(const struct listener *l, struct sockdiag *d);
 long listener_depth(const struct listener *l, struct sockdiag *d);
 
 /*
- * Where it listens (the port may have been chosen by the kernel). Returns
- * the length, 0 where there is none.
+ * The address it listens on, with the port that the kernel may have chosen.
+ * Returns its length, 0 where there is none.
  */
 socklen_t listener_address(
     const struct listener *l, struct sockaddr_storage *out);

@@ -16,10 +16,10 @@
 #include "sys/unixpath.h"
 
 /*
- * Two daemons that find the same stale socket must not remove each other's
- * new one, so the folder is locked meanwhile. A lock is not waited for long:
- * whoever can read the folder can hold it, and without it only that race is
- * open. Returns -1 where there is no lock.
+ * Locks the folder: two daemons that find the same stale socket must not
+ * remove each other's new one. Any process that can read the folder can hold
+ * the lock, so the wait for it is short; without it only that race is open.
+ * Returns a descriptor, or -1 without a lock.
  */
 static int
 lock_folder(const char *path)
@@ -62,7 +62,7 @@ unlock_folder(int fd)
 	errno = saved_errno;
 }
 
-/* The errno of a connect there, 0 if it succeeded; the connection is closed. */
+/* Connects and closes. Returns the errno of the connect, 0: it succeeded. */
 static int
 try_connect(const struct sockaddr_un *addr, int type)
 {
@@ -78,8 +78,8 @@ try_connect(const struct sockaddr_un *addr, int type)
 }
 
 /*
- * Whether there is a socket at all. 1 or 0; or -1, with ENOTSOCK if there is
- * something else.
+ * Whether the path is a socket. 1, or 0 if nothing is there; or -1, with
+ * ENOTSOCK if it is something else.
  */
 static int
 look(const char *path, const char **why_out)
@@ -99,8 +99,8 @@ look(const char *path, const char **why_out)
 }
 
 /*
- * A datagram socket is told of a stream socket that it is of the wrong type,
- * so whoever holds that one does not notice our question.
+ * The question is put by a datagram socket: a stream socket refuses it as one
+ * of the wrong type, and its owner notices nothing.
  */
 int
 unixpath_probe(const char *path, const char **why_out)
@@ -125,7 +125,7 @@ unixpath_probe(const char *path, const char **why_out)
 	return -1;
 }
 
-/* Removes a socket that nobody listens on, and nothing else. */
+/* Removes a socket without a listener, and nothing else. */
 static int
 make_way(const struct sockaddr_un *addr, const char **why_out)
 {
@@ -136,7 +136,7 @@ make_way(const struct sockaddr_un *addr, const char **why_out)
 		return found;
 
 	error = try_connect(addr, SOCK_DGRAM);
-	/* A daemon that is stopping has it still, but has shut the door. */
+	/* A daemon that is stopping still has it, but takes no connection. */
 	if (error == EPROTOTYPE)
 		error = try_connect(addr, SOCK_STREAM);
 
@@ -199,7 +199,7 @@ unixpath_protect(const char *path, const struct unixpath *ours,
 	return fchmodat(AT_FDCWD, path, rights->mode & 0777, flags);
 }
 
-/* The file is there once it is bound, but refuses connects until listen(2). */
+/* Between bind(2) and listen(2) the file is there and refuses connects. */
 static int
 bind_and_listen(int fd, const struct sockaddr_un *addr, int backlog,
     const struct unixpath_rights *rights, struct unixpath *out,

@@ -2,14 +2,14 @@
 #define SYS_UNIXPATH_H
 
 /*
- * The file of a listening Unix socket: who holds it, making it, owner and
- * mode, removing it. Functions that return -1 set errno, and say in *why_out
- * what did not work.
+ * The file of a listening Unix socket: whether a process has it, making it,
+ * owner and mode, removing it. Functions that return -1 set errno, and say in
+ * *why_out what did not work.
  */
 
 #include <sys/types.h>
 
-/* Which file it is. While the socket is open no other one has this name. */
+/* Names the file: no other file has these numbers while the socket is open. */
 struct unixpath {
 	dev_t dev;
 	ino_t ino;
@@ -22,24 +22,24 @@ struct unixpath_rights {
 };
 
 /*
- * Returns 0 if nothing is there, or a socket that no process has; -1 with
- * EADDRINUSE if one has it, ENOTSOCK if it is no socket. What may not be
- * looked at counts as free. Connects to nobody.
+ * Returns 0 if the path is free, or a socket that no process has; -1 with
+ * EADDRINUSE if a process has it, ENOTSOCK if it is no socket. A path that may
+ * not be looked at counts as free. Makes no connection.
  */
 int unixpath_probe(const char *path, const char **why_out);
 
 /*
  * Makes fd, a fresh stream socket, listen there, in place of a socket that
- * nobody listens on any more. Nobody can connect before rights are in force.
- * Returns 0; or -1, and then what we made is removed again.
+ * nobody listens on any more. The first connect is possible when the rights
+ * are in force. Returns 0; or -1, and then the file is removed again.
  */
 int unixpath_listen(int fd, const char *path, int backlog,
     const struct unixpath_rights *rights, struct unixpath *out,
     const char **why_out);
 
 /*
- * Gives our file these rights; nobody has more than both the old and the new
- * ones in between. EADDRINUSE if it is not ours any more.
+ * Gives our file these rights; meanwhile only rights that both the old and the
+ * new ones give are in force. EADDRINUSE if it is not ours any more.
  */
 int unixpath_protect(const char *path, const struct unixpath *ours,
     const struct unixpath_rights *rights, const char **why_out);
