@@ -116,7 +116,7 @@ parse_options(int argc, char **argv, struct options *o)
 	return EX_USAGE;
 }
 
-/* Reads the file and shows what was found; NULL: there are mistakes. */
+/* Reads the file and shows its warnings and mistakes; NULL: there are some. */
 static struct conf *
 load(const char *file, unsigned flags)
 {
@@ -157,7 +157,7 @@ check(const struct options *o)
 	return EX_IOERR;
 }
 
-/* What comes while we read and open is not the end of us: the loop sees it. */
+/* Signals that come before the loop runs wait for it, and do not kill us. */
 static void
 hold_signals(void)
 {
@@ -170,7 +170,7 @@ hold_signals(void)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* The pid file, or NULL if none is wanted; *status_out: what went wrong. */
+/* The pid file; NULL: none is wanted, or *status_out is an exit status. */
 static struct pidfh *
 open_pid_file(const struct conf *conf, int *status_out)
 {
@@ -189,7 +189,8 @@ open_pid_file(const struct conf *conf, int *status_out)
 			log_error("pid_file %s", conf->pid_file);
 		return NULL;
 	}
-	/* libbsd does not: a child with a copy would keep the lock. */
+	/* Set here, as libbsd does not: a child with a copy would keep the
+	 * lock. */
 	(void)fcntl(pidfile_fileno(pid_file), F_SETFD, FD_CLOEXEC);
 	return pid_file;
 }
@@ -277,7 +278,7 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 	}
 	status = start(s, config);
 	if (status == EX_OK) {
-		/* From here on, signals to that number are heard. */
+		/* From here on, signals to the number in it are heard. */
 		if (pid_file != NULL)
 			(void)pidfile_write(pid_file);
 		s->background = o->background;
@@ -297,8 +298,8 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 }
 
 /*
- * Whether the command, which is the first word that is not an option nor an
- * option's, is the one that needs no daemon.
+ * Whether the command is simulate, which needs no daemon. The command is the
+ * first word that is neither an option nor the value of an option.
  */
 static bool
 is_simulate(int argc, char **argv)
@@ -322,7 +323,7 @@ is_simulate(int argc, char **argv)
 static int
 control(int argc, char **argv)
 {
-	/* Before a file or a socket of ours takes its number. */
+	/* Standard output is checked before a file of ours takes its number. */
 	if (fcntl(STDOUT_FILENO, F_GETFD) == -1) {
 		(void)fprintf(
 		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));

@@ -12,9 +12,9 @@
 
 #include "core/tstamp.h"
 
-/* Each lock that was asked for ends with one of these calls. */
+/* One of these calls answers each request for a lock. */
 struct limiter_events {
-	/* The lock is given back under this number, which is no other's. */
+	/* The lock is given back under this number, its own. */
 	void (*granted)(void *arg, uint32_t lock, tstamp now);
 	void (*denied)(void *arg, bool timed_out, tstamp now);
 	/*

@@ -13,7 +13,7 @@
 #include "ctl/ctl_answer.h"
 #include "sys/address.h"
 
-/* Longest line that the daemon takes, with its newline, and a NUL. */
+/* Longest line that the daemon takes, its newline, and a NUL. */
 #define LINE_SIZE (4096 + 2)
 
 /* Whether the error is one of the question. */
@@ -55,7 +55,7 @@ compose(const struct ask *daemon, char *const *words, char *line)
 	return 0;
 }
 
-/* The path of the control socket, allocated; NULL: it was said why. */
+/* The path of the control socket, allocated; NULL: the user was told why. */
 static char *
 find_socket(const struct ask *daemon)
 {
@@ -107,7 +107,7 @@ ask_connect(const char *path, const struct timeval *patience)
 	return -1;
 }
 
-/* A daemon that does not take all of it may still have said why. */
+/* A daemon that refuses to read all of the line may have answered why. */
 static void
 send_line(int fd, const char *line)
 {

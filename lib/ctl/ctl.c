@@ -84,7 +84,7 @@ ctl_main(int argc, char **argv)
 	struct ping_options ping = { 0 };
 	int option;
 
-	/* The words of the command may stand anywhere. */
+	/* Options and words of the command may stand in any order. */
 	while (
 	    (option = getopt_long(argc, argv, "c:hjs:V", longs, NULL)) != -1) {
 		switch (option) {

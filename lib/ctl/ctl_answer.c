@@ -16,7 +16,7 @@ ctl_answer_init(struct ctl_answer *a, FILE *to, bool json)
 	a->json = json;
 }
 
-/* What was kept is no error after all. */
+/* Shows the kept line: it is no error. */
 static void
 let_pass(struct ctl_answer *a)
 {
@@ -76,7 +76,7 @@ ctl_answer_end(struct ctl_answer *a, const char **error_out)
 	(void)fflush(a->to);
 	if (a->last[1] != '\n')
 		return CTL_END_CUT;
-	/* All lines of JSON but the last end so. */
+	/* All lines of a JSON status end so, but the last. */
 	if (a->json && (a->last[0] == ',' || a->last[0] == '['))
 		return CTL_END_CUT;
 	return CTL_END_DONE;

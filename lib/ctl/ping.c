@@ -34,7 +34,7 @@ struct ping {
 	tstamp began;
 	tstamp ended;
 	bool connected;
-	char error[200]; /* why it is not good; "": see the answer */
+	char error[200]; /* why there is no answer; "": there is one */
 	struct ping_answer answer;
 };
 
@@ -244,7 +244,7 @@ explain(const struct ping *p, struct text *t)
 	if (p->error[0] != '\0')
 		text_puts(t, p->error);
 	else if (p->protocol == CONF_PROTOCOL_RAW)
-		/* A connection that is closed unanswered shows nothing. */
+		/* A connection alone shows no failure of the app. */
 		text_puts(t, p->failed == NULL ? "connected" : p->failed);
 	else if (a->state == PING_BROKEN)
 		text_puts(t, a->why);

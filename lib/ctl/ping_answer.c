@@ -9,7 +9,7 @@
 #include "ctl/ping_answer.h"
 #include "sys/number.h"
 
-/* Sets the answer aside, for a reason that is a constant. */
+/* The answer is wrong, for this reason, which is a constant. */
 static void
 broken(struct ping_answer *a, const char *why)
 {
@@ -101,7 +101,7 @@ read_field(struct ping_answer *a, char *line, bool first)
 		read_status(a, "302 Found");
 }
 
-/* The empty line. An interim answer is followed by the real one. */
+/* The empty line ends the head; the real answer follows an interim one. */
 static void
 end_head(struct ping_answer *a, bool first)
 {
@@ -110,13 +110,13 @@ end_head(struct ping_answer *a, bool first)
 		a->has_length = false;
 		return;
 	}
-	/* A CGI program that says nothing else means this. */
+	/* A CGI program without a status means this one. */
 	if (a->status == 0)
 		read_status(a, "200 OK");
 	a->head_done = true;
 }
 
-/* A whole line lies in head, with its newline. */
+/* Takes the whole line in head, with its newline. */
 static void
 read_line(struct ping_answer *a, bool first)
 {
@@ -181,7 +181,7 @@ record_type(const struct ping_record *r)
 	return r->header[1];
 }
 
-/* The header of a record has come. */
+/* Checks the header of a record, which is whole. */
 static void
 begin_record(struct ping_answer *a)
 {
@@ -297,7 +297,7 @@ ping_answer_init(struct ping_answer *a, enum conf_protocol protocol)
 	a->protocol = protocol;
 }
 
-/* HTTP: whether the body has come as far as was said. */
+/* Whether the body of HTTP has its announced length. */
 static bool
 answer_whole(const struct ping_answer *a)
 {

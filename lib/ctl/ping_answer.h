@@ -2,8 +2,8 @@
 #define CTL_PING_ANSWER_H
 
 /*
- * An answer to a health check, taken apart while it comes, in any pieces. What
- * is kept of it is bounded, whatever the other end sends.
+ * An answer to a health check, taken apart while it comes, in any pieces. The
+ * memory for it is bounded, whatever the other end sends.
  */
 
 #include <stdbool.h>
@@ -15,11 +15,11 @@
 /* The longest head, of HTTP or CGI, in bytes. */
 #define PING_HEAD_MAX 16384
 
-/* A longer answer has said enough. */
+/* The rest of a longer answer is not read. */
 #define PING_ANSWER_MAX (16 * 1024 * 1024)
 
 enum ping_state {
-	PING_MORE, /* it goes on */
+	PING_MORE, /* more is to come */
 	PING_DONE, /* whole: status is known */
 	PING_BROKEN, /* why says what is wrong with it */
 };
@@ -49,12 +49,12 @@ struct ping_answer {
 	uint64_t total; /* of everything */
 	struct ping_record record;
 	uint32_t app_status; /* the exit status of a FastCGI request */
-	char complaint[160]; /* printable; begins what came as stderr */
+	char complaint[160]; /* printable; the beginning of stderr */
 };
 
 void ping_answer_init(struct ping_answer *a, enum conf_protocol protocol);
 
-/* More has come; or the end, behind which nothing comes. */
+/* Takes more bytes; or the end, behind which nothing comes. */
 enum ping_state ping_answer_put(
     struct ping_answer *a, const char *data, size_t len);
 enum ping_state ping_answer_end(struct ping_answer *a);

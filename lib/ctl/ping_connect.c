@@ -1,4 +1,4 @@
-/* To an app, as its clients come. */
+/* The way to an app that its clients take. */
 
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -19,7 +19,7 @@ struct target {
 	socklen_t len;
 };
 
-/* Numbers only, so that nobody is asked. */
+/* Numbers only: no resolver is asked. */
 static bool
 target_tcp(const char *address, struct target *out)
 {
@@ -64,8 +64,10 @@ target_mapped(struct target *t)
 	    inet_pton(AF_INET6, "::ffff:127.0.0.1", &in6->sin6_addr) == 1;
 }
 
-/* A blocking connect that waits so long: one without blocking would not wait
- * for room in the backlog of a Unix socket. */
+/*
+ * A connect that blocks for so long. Without blocking it would not wait for
+ * room in the backlog of a Unix socket.
+ */
 static int
 connect_within(const struct target *t, tspan timeout)
 {

@@ -1,4 +1,4 @@
-/* What a health check asks. */
+/* The request of a health check. */
 
 #include <string.h>
 
@@ -6,7 +6,7 @@
 
 #define AGENT "apppoolctl/" APPPOOL_VERSION
 
-/* 1.0: whoever answers closes when it is done. */
+/* Version 1.0: the server closes when its answer is done. */
 static void
 http_request(const char *path, struct text *out)
 {
@@ -27,7 +27,7 @@ enum {
 	FCGI_STDIN = 5,
 };
 
-/* A record of request 1. */
+/* Writes a record of request 1. */
 static void
 put_record(struct text *out, int type, const char *content, size_t len)
 {
@@ -66,7 +66,7 @@ put_param(struct text *out, const char *name, const char *value)
 	put_param_part(out, name, value, strlen(value));
 }
 
-/* What a web server would say of such a request. */
+/* The parameters that a web server gives with such a request. */
 static void
 put_params(struct text *out, const char *path)
 {
@@ -91,14 +91,14 @@ put_params(struct text *out, const char *path)
 	put_param(out, "REMOTE_PORT", "0");
 	put_param(out, "HTTP_HOST", "localhost");
 	put_param(out, "HTTP_USER_AGENT", AGENT);
-	/* Without it php-cgi believes that it is called by a stranger. */
+	/* Without this, php-cgi takes the caller for a stranger. */
 	put_param(out, "REDIRECT_STATUS", "200");
 }
 
 static void
 fastcgi_request(const char *path, struct text *out)
 {
-	/* A responder, and the connection ends with the answer. */
+	/* The role is responder; the connection ends with the answer. */
 	static const char begin[8] = { 0, 1 };
 	struct text params;
 

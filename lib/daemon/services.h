@@ -17,16 +17,16 @@
 
 struct limiter;
 
-/* A part that has a share in the configuration. */
+/* A part that opens what the configuration says. */
 struct service_ops {
 	/* What a reload answers if prepare() fails. */
 	const char *refusal;
 	/*
 	 * A change to what conf says, in two steps; the first configuration
 	 * is one too. prepare() does all that may fail, and nothing that
-	 * anybody could notice; spare: descriptors that are left when conf has
-	 * all it needs. Returns 0; or an exit status, the reason having been
-	 * logged, and then nothing has changed. After success commit() or
+	 * any client could notice; spare: descriptors that are left when conf
+	 * has all it needs. Returns 0; or an exit status, the reason having
+	 * been logged, and then nothing has changed. After success commit() or
 	 * abort() follows.
 	 */
 	int (*prepare)(void *arg, const struct conf *conf, uint32_t spare);
@@ -85,15 +85,15 @@ void services_add(
     struct services *all, const struct service_ops *ops, void *arg);
 
 /*
- * As of one of them. If one fails, those before it are aborted, and
- * *refusal_out is that of the one.
+ * As service_ops of all services, in order. If a service fails, the services
+ * before it abort, and *refusal_out is that of the service.
  */
 int services_prepare(struct services *all, const struct conf *conf,
     uint32_t spare, const char **refusal_out);
 void services_commit(struct services *all, const struct conf *conf, tstamp now);
 void services_abort(struct services *all);
 
-/* The latest first; afterwards none is registered. */
+/* Closes the services, the last first; afterwards none is registered. */
 void services_close(struct services *all, tstamp now);
 
 /* As of counter_ops. */
