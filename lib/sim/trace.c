@@ -229,6 +229,7 @@ find_app(struct trace *t, const struct csv_field *f, uint32_t *out)
 	const struct load_app *apps = t->spec->apps;
 	size_t low = 0, high = t->spec->apps_len;
 	uint32_t app = t->last_app;
+	int order;
 
 	if (f->len == 0 && high == 1) {
 		*out = 0;
@@ -237,17 +238,19 @@ find_app(struct trace *t, const struct csv_field *f, uint32_t *out)
 	/* A NUL would pass for the end of both. */
 	if (memchr(f->at, '\0', f->len) != NULL)
 		return false;
-	while (compare(f, apps[app].name) != 0) {
+	order = compare(f, apps[app].name);
+	while (order != 0 && low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (low == high)
-			return false;
 		app = t->sorted[middle];
-		if (compare(f, apps[app].name) < 0)
+		order = compare(f, apps[app].name);
+		if (order < 0)
 			high = middle;
 		else
 			low = middle + 1;
 	}
+	if (order != 0)
+		return false;
 	*out = t->last_app = app;
 	return true;
 }
