@@ -375,12 +375,11 @@ allocate(struct engine *e)
 
 /* Buckets as wide as at the end where that is known, else small ones. */
 static void
-begin_tallies(struct engine *e, const char *const *names)
+begin_tallies(struct engine *e, const struct load_spec *load)
 {
-	tspan length = e->options->length;
-	tspan width = length == 0
+	tspan width = load->length == 0
 	    ? TSPAN_MSECONDS(1)
-	    : (length + SERIES_BUCKETS - 1) / SERIES_BUCKETS;
+	    : (load->length + SERIES_BUCKETS - 1) / SERIES_BUCKETS;
 	struct result *r = e->result;
 	struct tally *total = NULL;
 
@@ -389,7 +388,7 @@ begin_tallies(struct engine *e, const char *const *names)
 		tally_init(total, &r->total, NULL, ENGINE_EPOCH, width);
 	}
 	for (size_t i = 0; i < r->apps_len; i++) {
-		r->apps[i].name = names[i];
+		r->apps[i].name = load->apps[i].name;
 		tally_init(
 		    &e->tallies[i], &r->apps[i], total, ENGINE_EPOCH, width);
 	}
@@ -397,7 +396,7 @@ begin_tallies(struct engine *e, const char *const *names)
 
 int
 engine_init(struct engine *e, const struct engine_options *o,
-    const char *const *names, struct manager *m, struct result *out)
+    const struct load_spec *load, struct manager *m, struct result *out)
 {
 	assert(o->start_time < ENGINE_EPOCH);
 	*e = (struct engine){
@@ -411,7 +410,7 @@ engine_init(struct engine *e, const struct engine_options *o,
 		return -1;
 	m->engine = e;
 	out->manager = m->name;
-	begin_tallies(e, names);
+	begin_tallies(e, load);
 	ilist_init(&e->free_requests);
 	ilist_init(&e->left);
 	for (uint32_t n = 0; n < m->requests; n++)

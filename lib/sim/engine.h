@@ -31,7 +31,6 @@
 struct engine_options {
 	tspan start_time; /* from a start to ready; under ENGINE_EPOCH */
 	tspan exit_time; /* from an end to exited() */
-	tspan length; /* of the load; 0: until its last arrival */
 
 	/* Called now and then if not NULL: how much of the load is over. */
 	void (*progress)(void *arg, tstamp at);
@@ -43,8 +42,8 @@ struct engine_options {
  * most ENGINE_DRAIN longer.  The manager is started so long before the load
  * that the workers it asks for at once are ready then: start_time before.
  *
- * names: of the apps, as many as *out was initialised for (result_init()).
- * 0; or -1: errno, or 0 in it: a mistake in the trace (load_mistake()).
+ * *out: initialised for as many apps as the load has (result_init()).  0; or
+ * -1: errno, or 0 in it: a mistake in the trace (load_mistake()).
  *
  * More than manager->requests connections at once are refused before the
  * manager hears of them, so it must be what the manager can hold and one more.
@@ -53,7 +52,7 @@ struct engine_options {
  * the run, not in it.
  */
 int engine_run(const struct engine_options *o, struct load *load,
-    const char *const *names, struct manager *m, struct result *out);
+    struct manager *m, struct result *out);
 
 /* --- services for the manager ------------------------------------------- */
 
@@ -148,7 +147,7 @@ struct engine {
  * -1 and errno: no memory.
  */
 int engine_init(struct engine *e, const struct engine_options *o,
-    const char *const *names, struct manager *m, struct result *out);
+    const struct load_spec *load, struct manager *m, struct result *out);
 void engine_fini(struct engine *e);
 
 /* A connection arrives now. */

@@ -90,16 +90,18 @@ play_all(struct run *r)
 }
 
 int
-engine_run(const struct engine_options *o, struct load *load,
-    const char *const *names, struct manager *m, struct result *out)
+engine_run(const struct engine_options *o, struct load *load, struct manager *m,
+    struct result *out)
 {
+	const struct load_spec *spec = load_spec(load);
 	struct run r = {
 		.load = load,
-		.end = o->length == 0 ? TSTAMP_NEVER : ENGINE_EPOCH + o->length,
+		.end = spec->length == 0 ? TSTAMP_NEVER
+					 : ENGINE_EPOCH + spec->length,
 	};
 	int going;
 
-	if (engine_init(&r.engine, o, names, m, out) == -1)
+	if (engine_init(&r.engine, o, spec, m, out) == -1)
 		return -1;
 	going = play_all(&r);
 	if (going == 0)

@@ -185,6 +185,24 @@ curve_after(const struct curve *c, double held)
 	return c->start + (at < c->length ? at : c->length);
 }
 
+double
+load_peak(const struct profile *p)
+{
+	switch (p->kind) {
+	case PROFILE_BURST:
+		return p->factor /
+		    (1 +
+			(p->factor - 1) * (double)p->burst / (double)p->period);
+	case PROFILE_DAY:
+		return 1.8;
+	case PROFILE_RAMP:
+		return 2;
+	case PROFILE_STEADY:
+		break;
+	}
+	return 1;
+}
+
 /* --- service times ------------------------------------------------------ */
 
 /* Box and Muller; the second normal number that they give is not kept. */
@@ -336,6 +354,12 @@ load_close(struct load *l)
 		trace_close(l->trace);
 	free(l->mix.slots);
 	free(l);
+}
+
+const struct load_spec *
+load_spec(const struct load *l)
+{
+	return l->spec;
 }
 
 /*

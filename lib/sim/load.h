@@ -35,7 +35,13 @@ const char *load_mistake(const struct load *l);
 /* How much of the trace has been read, 0 … 1; below 0: that is not known. */
 double load_read(const struct load *l);
 
+/* What load_open() was given. */
+const struct load_spec *load_spec(const struct load *l);
+
 /* The mean of a service time. */
 tspan load_service_mean(const struct service *s);
+
+/* The highest rate of a profile over its mean. */
+double load_peak(const struct profile *p);
 
 #endif

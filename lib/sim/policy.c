@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "conf/conf_pool.h"
 #include "core/prng.h"
 #include "sim/engine.h"
 #include "sim/policy.h"
@@ -295,9 +296,11 @@ manager_fini(struct manager *m)
 static bool
 app_init(struct policy *p, struct policy_app *a, const struct conf_app *conf)
 {
+	struct app_options options;
+
+	conf_pool_options(conf, &options);
 	a->conf = conf;
-	a->served = conf->handoff != CONF_HANDOFF_NONE &&
-	    conf->handoff != CONF_HANDOFF_LISTEN;
+	a->served = options.sessions;
 	a->numbers = conf->max_processes * (1 + p->ops->assigns);
 	a->base = p->manager.workers;
 	a->capacity = conf->concurrency + p->ops->assigns;

@@ -6,36 +6,47 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "sim/compare.h"
+#include "sim/engine.h"
+#include "sim/policies.h"
 #include "sim/pool_driver.h"
 #include "sim/simulate.h"
 #include "sim/simulate_options.h"
+#include "sim/terminal.h"
 #include "sim/view.h"
 
-/* From the end of a process to its place being free. */
+/* From the end of a worker to its place being free. */
 #define EXIT_TIME TSPAN_MSECONDS(5)
 
-/* --- one run ------------------------------------------------------------ */
+/* Tells why the file is of no use; gives that exit status. */
+static int
+bad_file(const char *file, int status)
+{
+	(void)fprintf(
+	    stderr, "apppoolctl: simulate: %s: %s\n", file, strerror(errno));
+	return status;
+}
 
-int
-simulate_no_memory(void)
+static int
+no_memory(void)
 {
 	perror("apppoolctl: simulate");
 	return EX_OSERR;
 }
 
+/* --- a run -------------------------------------------------------------- */
+
 static void
-simulate_progress(void *arg, tstamp at)
+show_progress(void *arg, tstamp at)
 {
-	view_progress(arg, at);
+	terminal_bar(arg, at);
 }
 
-/* Gives an exit status; load and *out are there. */
+/* Gives an exit status. */
 static int
-simulate_load(const struct simulation *s, struct load *load, struct manager *m,
+play(const struct simulation *s, struct load *load, struct manager *m,
     struct result *out)
 {
-	struct view_progress progress = {
+	struct terminal_bar bar = {
 		.name = m->name,
 		.length = s->load.length,
 		.load = load,
@@ -43,75 +54,93 @@ simulate_load(const struct simulation *s, struct load *load, struct manager *m,
 	const struct engine_options o = {
 		.start_time = s->start_time,
 		.exit_time = EXIT_TIME,
-		.length = s->load.length,
-		.progress = simulate_progress,
-		.progress_arg = &progress,
+		.progress = show_progress,
+		.progress_arg = &bar,
 	};
-	int rc = engine_run(&o, load, s->names, m, out);
+	int rc = engine_run(&o, load, m, out);
 
-	view_progress_end(&progress);
+	terminal_bar_end(&bar);
 	if (rc == 0)
 		return EX_OK;
 	if (errno != 0)
-		return simulate_no_memory();
+		return no_memory();
 	(void)fprintf(stderr, "%s\n", load_mistake(load));
 	return EX_DATAERR;
 }
 
-int
-simulate_run(const struct simulation *s, struct manager *m, struct result *out)
+/*
+ * Gives an exit status.  m: NULL and errno; else it is undone.  *out: zeroes;
+ * result_fini() is the caller's in any case.
+ */
+static int
+run(const struct simulation *s, struct manager *m, struct result *out)
 {
-	struct load *load = load_open(&s->load);
+	struct load *load;
 	int status;
 
-	if (load == NULL && s->load.trace != NULL) {
-		(void)fprintf(stderr, "apppoolctl: simulate: %s: %s\n",
-		    s->load.trace, strerror(errno));
-		return EX_NOINPUT;
-	}
-	if (load == NULL)
-		return simulate_no_memory();
-	if (result_init(out, s->conf->apps_len) == -1) {
-		load_close(load);
-		return simulate_no_memory();
-	}
-	status = simulate_load(s, load, m, out);
+	if (m == NULL)
+		return no_memory();
+	load = load_open(&s->load);
+	if (load == NULL && s->load.trace != NULL)
+		status = bad_file(s->load.trace, EX_NOINPUT);
+	else if (load == NULL || result_init(out, s->load.apps_len) == -1)
+		status = no_memory();
+	else
+		status = play(s, load, m, out);
 	load_close(load);
-	if (status != EX_OK)
-		result_fini(out);
+	m->ops->fini(m);
+	return status;
+}
+
+static int
+show(const struct simulate_options *o, const struct simulation *s,
+    const struct result *results, unsigned len)
+{
+	int rc = 0;
+
+	if (o->compare && o->json)
+		rc = view_compare_json(s, results, len, stdout);
+	else if (o->compare)
+		view_compare(s, results, len, stdout);
+	else if (o->json)
+		rc = view_json(s, results, stdout);
+	else
+		view_text(s, results, stdout);
+	if (rc == -1)
+		return no_memory();
+	if (o->svg != NULL && view_svg(s, results, o->svg) == -1)
+		return bad_file(o->svg, EX_CANTCREAT);
+	return EX_OK;
+}
+
+/* Our rules, or to compare ours and all policies: the same load each time. */
+static int
+run_all(const struct simulate_options *o, const struct conf *conf,
+    const struct simulation *s)
+{
+	unsigned len = o->compare ? 1 + POLICIES : 1, row;
+	struct result *results = calloc(len, sizeof(*results));
+	int status = EX_OK;
+
+	if (results == NULL)
+		return no_memory();
+	for (row = 0; row < len && status == EX_OK; row++)
+		status = run(s,
+		    row == 0 ? pool_driver_new(conf, o->seed)
+			     : policies_new(row - 1, conf, o->seed),
+		    &results[row]);
+	if (status == EX_OK)
+		status = show(o, s, results, len);
+	while (row > 0)
+		result_fini(&results[--row]);
+	free(results);
 	return status;
 }
 
 /* --- the command -------------------------------------------------------- */
 
-static int
-simulate_ours(const struct simulation *s)
-{
-	struct manager *m = pool_driver_new(s->conf, s->load.seed);
-	static struct result r;
-	int status;
-
-	if (m == NULL)
-		return simulate_no_memory();
-	status = simulate_run(s, m, &r);
-	m->ops->fini(m);
-	if (status != EX_OK)
-		return status;
-	if (!s->json)
-		view_text(s, &r, stdout);
-	else if (view_json(s, &r, stdout) == -1)
-		status = simulate_no_memory();
-	if (s->svg != NULL && view_svg(s, &r, s->svg) == -1) {
-		(void)fprintf(stderr, "apppoolctl: simulate: %s: %s\n", s->svg,
-		    strerror(errno));
-		status = EX_CANTCREAT;
-	}
-	result_fini(&r);
-	return status;
-}
-
 static struct conf *
-simulate_conf(const char *file)
+load_conf(const char *file)
 {
 	struct conf_report report;
 	struct conf *conf;
@@ -121,36 +150,32 @@ simulate_conf(const char *file)
 	for (size_t i = 0; i < report.mistakes_len; i++)
 		(void)fprintf(stderr, "%s\n", report.mistakes[i]);
 	conf_report_fini(&report);
-	return conf;
+	if (conf == NULL || conf->apps_len > 0)
+		return conf;
+	(void)fprintf(stderr, "%s: there is no app in it to simulate\n", file);
+	conf_free(conf);
+	return NULL;
 }
 
 static int
-simulate_with(const struct simulate_options *o, const struct conf *conf,
-    struct load_app *apps, const char **names)
+simulate(const struct simulate_options *o)
 {
-	const struct simulation s = {
-		.conf = conf,
-		.names = names,
-		.load = {
-			.apps = apps,
-			.apps_len = conf->apps_len,
-			.profile = o->profile,
-			.length = simulate_length(o),
-			.seed = o->seed,
-			.trace = o->trace,
-		},
-		.start_time = o->start_time,
-		.json = o->json,
-		.svg = o->svg,
-	};
-	int status = simulate_apps(o, conf, apps);
+	struct simulation s = { .start_time = o->start_time };
+	struct conf *conf = load_conf(o->file);
+	struct load_app *apps;
+	int status;
 
-	if (status != EX_OK)
-		return status;
-	for (size_t i = 0; i < conf->apps_len; i++)
-		names[i] = apps[i].name;
-	status = o->compare ? compare_main(&s) : simulate_ours(&s);
-	/* Of what was not written before, nobody has kept the reason. */
+	if (conf == NULL)
+		return EX_CONFIG;
+	s.config = conf->file;
+	apps = calloc(conf->apps_len, sizeof(*apps));
+	status = apps == NULL ? no_memory()
+			      : simulate_options_load(o, conf, apps, &s.load);
+	if (status == EX_OK)
+		status = run_all(o, conf, &s);
+	free(apps);
+	conf_free(conf);
+	/* The reason of an earlier failed write is not known any more. */
 	errno = EIO;
 	if (status != EX_OK || (fflush(stdout) == 0 && !ferror(stdout)))
 		return status;
@@ -158,35 +183,8 @@ simulate_with(const struct simulate_options *o, const struct conf *conf,
 	return EX_IOERR;
 }
 
-static int
-simulate_file(const struct simulate_options *o)
-{
-	struct conf *conf = simulate_conf(o->file);
-	struct load_app *apps;
-	const char **names;
-	int status;
-
-	if (conf == NULL)
-		return EX_CONFIG;
-	if (conf->apps_len == 0) {
-		(void)fprintf(
-		    stderr, "%s: there is no app in it to simulate\n", o->file);
-		conf_free(conf);
-		return EX_CONFIG;
-	}
-	apps = calloc(conf->apps_len, sizeof(*apps));
-	names = calloc(conf->apps_len, sizeof(*names));
-	status = apps == NULL || names == NULL
-	    ? simulate_no_memory()
-	    : simulate_with(o, conf, apps, names);
-	free(names);
-	free(apps);
-	conf_free(conf);
-	return status;
-}
-
 static void
-simulate_help(void)
+put_help(void)
 {
 	(void)fputs(
 	    "usage: apppoolctl simulate [OPTION...]\n"
@@ -221,11 +219,11 @@ simulate_main(int argc, char **argv)
 	int status = simulate_options_parse(&o, argc, argv);
 
 	if (status == EX_OK && o.help)
-		simulate_help();
+		put_help();
 	else if (status == EX_OK && o.version)
 		(void)puts("apppoolctl " APPPOOL_VERSION);
 	else if (status == EX_OK)
-		status = simulate_file(&o);
+		status = simulate(&o);
 	simulate_options_fini(&o);
 	return status;
 }

@@ -1,8 +1,7 @@
 #ifndef SIM_SIMULATE_OPTIONS_H
 #define SIM_SIMULATE_OPTIONS_H
 
-/* The command line of `apppoolctl simulate`, and what it makes of a
- * configuration. */
+/* The command line of `apppoolctl simulate`, and the load that it asks for. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -10,7 +9,7 @@
 
 #include "conf/conf.h"
 #include "core/tstamp.h"
-#include "sim/load.h"
+#include "sim/load_spec.h"
 
 struct simulate_options {
 	const char *file;
@@ -32,24 +31,18 @@ struct simulate_options {
 };
 
 /*
- * 0; or an exit status, and it has been said why.  The texts are those of
+ * 0; or an exit status, and the mistake has been told.  The texts are those of
  * argv; simulate_options_fini() in any case.
  */
 int simulate_options_parse(struct simulate_options *o, int argc, char **argv);
 void simulate_options_fini(struct simulate_options *o);
 
-/* Says what is wrong with the value of an option; gives EX_USAGE. */
-int simulate_misuse(const char *option, const char *text, const char *why);
-
 /*
- * The load of each app of the configuration: what the options say, else our
- * defaults.  apps: as many as conf has.  0, or an exit status, and it has been
- * said why.
+ * The load of the apps of a configuration: what the options say, else our
+ * defaults.  apps: as many as conf has; *out refers to them.  0, or an exit
+ * status, and the mistake has been told.
  */
-int simulate_apps(const struct simulate_options *o, const struct conf *conf,
-    struct load_app *apps);
-
-/* How long the load lasts; 0: as long as the trace. */
-tspan simulate_length(const struct simulate_options *o);
+int simulate_options_load(const struct simulate_options *o,
+    const struct conf *conf, struct load_app *apps, struct load_spec *out);
 
 #endif

@@ -42,16 +42,20 @@ struct trace {
 	struct csv csv;
 };
 
+const char *
+trace_name(const char *file)
+{
+	return strcmp(file, "-") == 0 ? "standard input" : file;
+}
+
 /* --- mistakes ----------------------------------------------------------- */
 
 /* A mistake of the file as a whole begins so. */
 static void
 begin_mistake(struct trace *t)
 {
-	const char *file = t->spec->trace;
+	const char *file = trace_name(t->spec->trace);
 
-	if (strcmp(file, "-") == 0)
-		file = "standard input";
 	if (t->mistakes++ > 0)
 		text_puts(&t->said, "\n");
 	text_escaped(&t->said, file, strlen(file));

@@ -17,6 +17,9 @@
 
 struct trace;
 
+/* The name of the file in messages: "-" is standard input. */
+const char *trace_name(const char *file);
+
 /* The spec must outlive the trace. NULL and errno. */
 struct trace *trace_open(const struct load_spec *spec);
 void trace_close(struct trace *t);

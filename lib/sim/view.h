@@ -1,26 +1,32 @@
 #ifndef SIM_VIEW_H
 #define SIM_VIEW_H
 
-/* What a simulation shows. */
+/*
+ * What a simulation shows.  What cannot be written shows in ferror(out).
+ */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "core/tstamp.h"
-#include "sim/load.h"
+#include "sim/load_spec.h"
 #include "sim/result.h"
-#include "sim/simulate.h"
+
+/* What was simulated. */
+struct simulation {
+	const char *config; /* a file */
+	struct load_spec load;
+	tspan start_time;
+};
 
 /*
  * The figures and the chart, for people: as wide as the terminal, in the
- * characters of its locale.  What cannot be written shows in ferror(out).
+ * characters of its locale.
  */
 void view_text(const struct simulation *s, const struct result *r, FILE *out);
 
-/*
- * All of it as one JSON object. -1 and errno: it is cut short; what cannot be
- * written shows in ferror(out).
- */
+/* All of it as one JSON object. -1 and errno: it is cut short. */
 int view_json(const struct simulation *s, const struct result *r, FILE *out);
 
 /*
@@ -36,27 +42,21 @@ int view_compare_json(const struct simulation *s, const struct result *results,
 int view_svg(
     const struct simulation *s, const struct result *r, const char *file);
 
-enum view_progress_state {
-	VIEW_PROGRESS_NOT_BEGUN,
-	VIEW_PROGRESS_UNSEEN, /* standard error is no terminal */
-	VIEW_PROGRESS_HIDDEN, /* no bar yet */
-	VIEW_PROGRESS_SHOWN,
-};
+/* --- the parts of them -------------------------------------------------- */
 
-/*
- * A bar on standard error, where that is a terminal; nothing elsewhere, nor in
- * the first half second.
- */
-struct view_progress {
-	const char *name; /* what runs */
-	tspan length; /* 0: it is not known */
-	const struct load *load; /* else it is known by what has been read */
-	enum view_progress_state state;
-	double began; /* monotonic clock, in seconds; once begun */
-	double shown; /* likewise, the last time; if shown */
-};
+/* The picture to an open file. -1 and errno: no memory. */
+int view_picture(const struct simulation *s, const struct result *r, FILE *out);
 
-void view_progress(struct view_progress *p, tstamp at);
-void view_progress_end(struct view_progress *p);
+void view_figures(const struct result_app *r, FILE *out);
+
+/* The chart in characters, as wide, of block elements or of ASCII. */
+void view_chart(const struct result *r, unsigned width, bool utf8, FILE *out);
+
+/* Connections turned away, for whatever reason. */
+static inline uint64_t
+view_refusals(const struct result_app *r)
+{
+	return r->refused + r->timed_out;
+}
 
 #endif

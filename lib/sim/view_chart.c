@@ -5,11 +5,12 @@
  * what hurts.
  */
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/view_private.h"
+#include "sim/chart.h"
+#include "sim/view.h"
+#include "sim/words.h"
 
 /* At most so many; of what waits, just so many. */
 #define ROWS_PROCESSES 10
@@ -18,7 +19,6 @@
 /* The widest label of an axis, and what stands behind it. */
 #define MARGIN 9
 
-#define COLUMNS_MAX 256
 #define TIME_STEPS_MAX 8
 
 struct glyphs {
@@ -51,25 +51,24 @@ static const struct glyphs blocks = {
 	.levels = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" },
 };
 
-struct chart {
+struct drawing {
+	const struct chart *chart;
 	const struct glyphs *glyphs;
 	FILE *out;
-	tspan length;
-	unsigned n; /* columns */
-	struct view_column columns[COLUMNS_MAX];
 };
 
-/* The left edge of a row; label: or NULL. */
+/* --- rows --------------------------------------------------------------- */
+
+/* The left edge of a row. */
 static void
-put_edge(const struct chart *c, const char *label)
+put_edge(const struct drawing *d, const char *label, const char *glyph)
 {
-	(void)fprintf(c->out, "%*s %s", MARGIN - 2, label == NULL ? "" : label,
-	    c->glyphs->axis);
+	(void)fprintf(d->out, "%*s %s", MARGIN - 2, label, glyph);
 }
 
 /* The label has to be short. */
 static void
-put_count_edge(const struct chart *c, double n, bool labelled)
+put_count_edge(const struct drawing *d, double n, bool labelled)
 {
 	struct words label = words_count((uint64_t)(n + 0.5));
 
@@ -80,25 +79,24 @@ put_count_edge(const struct chart *c, double n, bool labelled)
 		label = words_number(n / 1e6);
 		(void)strlcat(label.text, "M", sizeof(label.text));
 	}
-	put_edge(c, labelled ? label.text : NULL);
+	put_edge(d, labelled ? label.text : "", d->glyphs->axis);
 }
 
-/* Blanks at the end of a line are nothing but a trap for those who compare. */
-struct blanks {
-	FILE *out;
-	unsigned held;
-};
-
+/* Blanks at the end of a line are left out: comparing texts trips on them. */
 static void
-put_cell(struct blanks *b, const char *glyph)
+put_cells(const struct drawing *d, const char *const *cells)
 {
-	if (strcmp(glyph, " ") == 0) {
-		b->held++;
-		return;
+	unsigned blanks = 0;
+
+	for (unsigned i = 0; i < d->chart->n; i++) {
+		if (*cells[i] == ' ') {
+			blanks++;
+			continue;
+		}
+		(void)fprintf(d->out, "%*s%s", (int)blanks, "", cells[i]);
+		blanks = 0;
 	}
-	for (; b->held > 0; b->held--)
-		(void)fputc(' ', b->out);
-	(void)fputs(glyph, b->out);
+	(void)fputc('\n', d->out);
 }
 
 /* --- the axis of time --------------------------------------------------- */
@@ -110,32 +108,29 @@ column_of(const struct chart *c, tspan at)
 }
 
 static void
-put_time_line(const struct chart *c, tspan step)
+put_time_line(const struct drawing *d, tspan step)
 {
-	unsigned column = 0;
+	const struct chart *c = d->chart;
+	tspan at = step;
 
-	(void)fprintf(c->out, "%*s %s", MARGIN - 2, "0", c->glyphs->corner);
-	for (tspan at = step; at <= c->length; at += step) {
-		unsigned tick = column_of(c, at);
+	put_edge(d, "0", d->glyphs->corner);
+	for (unsigned i = 0; i < c->n; i++) {
+		bool ticks = at <= c->length && column_of(c, at) <= i;
 
-		for (; column < tick && column < c->n; column++)
-			(void)fputs(c->glyphs->line, c->out);
-		if (column < c->n) {
-			(void)fputs(c->glyphs->tick, c->out);
-			column++;
-		}
+		(void)fputs(ticks ? d->glyphs->tick : d->glyphs->line, d->out);
+		if (ticks)
+			at += step;
 	}
-	for (; column < c->n; column++)
-		(void)fputs(c->glyphs->line, c->out);
-	(void)fputc('\n', c->out);
+	(void)fputc('\n', d->out);
 }
 
 static void
-put_time_labels(const struct chart *c, tspan step)
+put_time_labels(const struct drawing *d, tspan step)
 {
+	const struct chart *c = d->chart;
 	unsigned at_column = 0;
 
-	(void)fprintf(c->out, "%*s", MARGIN, "");
+	(void)fprintf(d->out, "%*s", MARGIN, "");
 	for (tspan at = step; at <= c->length; at += step) {
 		struct words label = words_span(at);
 		unsigned width = (unsigned)strlen(label.text);
@@ -148,132 +143,115 @@ put_time_labels(const struct chart *c, tspan step)
 		if (column < at_column)
 			continue;
 		(void)fprintf(
-		    c->out, "%*s%s", (int)(column - at_column), "", label.text);
+		    d->out, "%*s%s", (int)(column - at_column), "", label.text);
 		at_column = column + width;
 	}
-	(void)fputc('\n', c->out);
+	(void)fputc('\n', d->out);
 }
 
 static void
-put_time_axis(const struct chart *c)
+put_time_axis(const struct drawing *d)
 {
-	unsigned most = c->n / 8;
+	unsigned most = d->chart->n / 8;
 	tspan step;
 
 	if (most > TIME_STEPS_MAX)
 		most = TIME_STEPS_MAX;
-	step = view_time_step(c->length, most);
-	put_time_line(c, step);
-	put_time_labels(c, step);
+	step = chart_time_step(d->chart->length, most);
+	put_time_line(d, step);
+	put_time_labels(d, step);
 }
 
-/* --- processes ---------------------------------------------------------- */
+/* --- panels ------------------------------------------------------------- */
 
 static void
-put_process_row(const struct chart *c, double middle)
+put_process_row(const struct drawing *d, double middle)
 {
-	struct blanks b = { .out = c->out };
+	const struct glyphs *g = d->glyphs;
+	const char *cells[CHART_COLUMNS];
 
-	for (unsigned i = 0; i < c->n; i++) {
-		if (c->columns[i].busy >= middle)
-			put_cell(&b, c->glyphs->busy);
-		else if (c->columns[i].processes >= middle)
-			put_cell(&b, c->glyphs->idle);
-		else
-			put_cell(&b, " ");
+	for (unsigned i = 0; i < d->chart->n; i++) {
+		const double *values = d->chart->columns[i];
+
+		cells[i] = values[CHART_BUSY] >= middle ? g->busy
+		    : values[CHART_PROCESSES] >= middle ? g->idle
+							: " ";
 	}
-	(void)fputc('\n', c->out);
+	put_cells(d, cells);
 }
 
 static void
-put_processes(const struct chart *c)
+put_processes(const struct drawing *d)
 {
-	double top = 1, step;
-	unsigned rows;
+	const struct chart *c = d->chart;
+	struct chart_axis axis =
+	    chart_axis(chart_peak(c, CHART_PROCESSES), ROWS_PROCESSES);
 
-	for (unsigned i = 0; i < c->n; i++) {
-		if (c->columns[i].processes > top)
-			top = c->columns[i].processes;
-	}
-	step = view_step(top, ROWS_PROCESSES);
-	/* A mean may come out a little over what there ever was. */
-	rows = (unsigned)ceil(top / step - 1e-6);
-	(void)fprintf(c->out, "Processes: %s busy, %s idle", c->glyphs->busy,
-	    c->glyphs->idle);
+	(void)fprintf(d->out, "Processes: %s busy, %s idle", d->glyphs->busy,
+	    d->glyphs->idle);
 	if (c->n >= 40)
-		(void)fprintf(c->out, "; a column is %s",
+		(void)fprintf(d->out, "; a column is %s",
 		    words_span(c->length / c->n).text);
-	(void)fputc('\n', c->out);
-	for (unsigned row = rows; row > 0; row--) {
-		put_count_edge(
-		    c, row * step, (rows - row) % 2 == 0 || rows <= 4);
-		put_process_row(c, (row - 0.5) * step);
+	(void)fputc('\n', d->out);
+	for (unsigned row = axis.steps; row > 0; row--) {
+		put_count_edge(d, row * axis.step,
+		    (axis.steps - row) % 2 == 0 || axis.steps <= 4);
+		put_process_row(d, (row - 0.5) * axis.step);
 	}
 }
 
-/* --- waiting connections ------------------------------------------------ */
-
 static void
-put_waiting_row(const struct chart *c, unsigned row, double top)
+put_waiting_row(const struct drawing *d, unsigned row, double top)
 {
-	struct blanks b = { .out = c->out };
+	const char *cells[CHART_COLUMNS];
 
-	for (unsigned i = 0; i < c->n; i++) {
-		double height = c->columns[i].most_waiting / top * ROWS_WAITING;
-		double part = (height - row) * 8;
+	for (unsigned i = 0; i < d->chart->n; i++) {
+		double most = d->chart->columns[i][CHART_MOST_WAITING];
+		double part = (most / top * ROWS_WAITING - row) * 8;
 		unsigned level = part >= 8 ? 8 : part > 0 ? (unsigned)part : 0;
 
 		/* However little it is, it is there. */
-		if (row == 0 && level == 0 && height > 0)
+		if (row == 0 && level == 0 && most > 0)
 			level = 1;
-		put_cell(&b, c->glyphs->levels[level]);
+		cells[i] = d->glyphs->levels[level];
 	}
-	(void)fputc('\n', c->out);
+	put_cells(d, cells);
 }
 
 static void
-put_waiting(const struct chart *c)
+put_waiting(const struct drawing *d)
 {
-	uint32_t most = 0;
+	double most = chart_peak(d->chart, CHART_MOST_WAITING);
 
-	for (unsigned i = 0; i < c->n; i++) {
-		if (c->columns[i].most_waiting > most)
-			most = c->columns[i].most_waiting;
-	}
-	if (most == 0) {
-		(void)fputs("Waiting: never one\n", c->out);
+	if (!(most > 0)) {
+		(void)fputs("Waiting: never one\n", d->out);
 		return;
 	}
-	(void)fputs("Waiting: the most in each column\n", c->out);
+	(void)fputs("Waiting: the most in each column\n", d->out);
 	for (unsigned row = ROWS_WAITING; row > 0; row--) {
-		put_count_edge(c, most, row == ROWS_WAITING);
-		put_waiting_row(c, row - 1, most);
+		put_count_edge(d, most, row == ROWS_WAITING);
+		put_waiting_row(d, row - 1, most);
 	}
-	put_time_axis(c);
+	put_time_axis(d);
 }
 
 void
-view_chart(const struct result *r, struct view_style style, FILE *out)
+view_chart(const struct result *r, unsigned width, bool utf8, FILE *out)
 {
+	struct drawing d = { .glyphs = utf8 ? &blocks : &ascii, .out = out };
 	struct chart *c;
 
 	/* All at one moment: there is nothing to be drawn. */
 	if (r->length == 0 || r->total.series.used == 0)
 		return;
-	c = calloc(1, sizeof(*c));
+	c = chart_new(&r->total.series, r->length, width - MARGIN - 1);
 	if (c == NULL)
 		return;
-	c->glyphs = style.utf8 ? &blocks : &ascii;
-	c->out = out;
-	c->length = r->length;
-	c->n = style.width - MARGIN - 1;
-	if (c->n > COLUMNS_MAX)
-		c->n = COLUMNS_MAX;
-	view_columns(&r->total.series, r->length, c->columns, c->n);
+	d.chart = c;
 	(void)fputc('\n', out);
-	put_processes(c);
-	put_time_axis(c);
+	put_processes(&d);
+	put_time_axis(&d);
 	(void)fputc('\n', out);
-	put_waiting(c);
+	put_waiting(&d);
 	free(c);
 }

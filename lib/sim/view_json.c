@@ -6,8 +6,9 @@
 #include <errno.h>
 #include <stdint.h>
 
+#include "sim/load.h"
 #include "sim/view.h"
-#include "sim/view_private.h"
+#include "sim/words.h"
 #include "sys/json.h"
 #include "sys/text.h"
 
@@ -74,7 +75,7 @@ put_load(struct output *o, const struct simulation *s)
 	struct json *j = &o->json;
 
 	json_put_string(j, "version", APPPOOL_VERSION);
-	json_put_string(j, "config", s->conf->file);
+	json_put_string(j, "config", s->config);
 	json_put_span(j, "start_time", s->start_time);
 	json_break(j);
 	json_key(j, "load");

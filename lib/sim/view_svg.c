@@ -5,16 +5,23 @@
  */
 
 #include <errno.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "sim/chart.h"
+#include "sim/trace.h"
 #include "sim/view.h"
-#include "sim/view_private.h"
+#include "sim/words.h"
 #include "sys/text.h"
 
 #define WIDTH 960
 #define HEIGHT 640
+
+/* Of the panels. */
 #define LEFT 70
+#define RIGHT 940
+
+#define TIME_STEPS_MAX 10
 
 static const char style[] = "text { font: 12px sans-serif; fill: #333 }\n"
 			    ".title { font-size: 16px; font-weight: bold }\n"
@@ -31,6 +38,152 @@ static const char style[] = "text { font: 12px sans-serif; fill: #333 }\n"
 			    ".waiting { fill: #fdae6b }\n"
 			    ".peak { stroke: #d94801 }\n"
 			    ".load { fill: #a1d99b }\n";
+
+struct curve {
+	const char *legend;
+	const char *class;
+	enum chart_value value;
+	bool area;
+};
+
+static const struct panel {
+	const char *title;
+	double top, bottom; /* of its axes */
+	unsigned steps; /* at most, on its axis */
+	struct curve curves[3];
+	size_t curves_len;
+} panels[] = {
+	{ "Processes", 100, 320, 10,
+	    { { "idle", "idle", CHART_PROCESSES, true },
+		{ "busy", "busy", CHART_BUSY, true },
+		{ "most", "most", CHART_MOST_PROCESSES, false } },
+	    3 },
+	{ "Waiting", 375, 475, 5,
+	    { { "waiting", "waiting", CHART_WAITING, true },
+		{ "most", "peak", CHART_MOST_WAITING, false } },
+	    2 },
+	{ "Load", 530, 600, 4,
+	    { { "connections per second", "load", CHART_ARRIVED, true } }, 1 },
+};
+
+/* --- panels ------------------------------------------------------------- */
+
+static double
+x_of(const struct chart *c, double time)
+{
+	return LEFT + (RIGHT - LEFT) * time / (double)c->length;
+}
+
+static double
+y_of(const struct panel *p, double n, double top)
+{
+	return p->bottom - (p->bottom - p->top) * n / top;
+}
+
+/* Steps, for each column is the mean of its time. */
+static void
+put_curve(const struct chart *c, const struct panel *p,
+    const struct curve *curve, double top, FILE *out)
+{
+	double width = (double)c->length / c->n, last = -1;
+
+	(void)fprintf(out, "<path class=\"%s\" d=\"M%d,%.1f", curve->class,
+	    LEFT, p->bottom);
+	for (unsigned i = 0; i < c->n; i++) {
+		double y = y_of(p, c->columns[i][curve->value], top);
+
+		/* What goes on as it was needs no point. */
+		if (i > 0 && y - last < 0.05 && last - y < 0.05)
+			continue;
+		if (i > 0)
+			(void)fprintf(out, "H%.1f", x_of(c, width * i));
+		(void)fprintf(out, "V%.1f", y);
+		last = y;
+	}
+	(void)fprintf(out, "H%d", RIGHT);
+	if (curve->area)
+		(void)fprintf(out, "V%.1fZ", p->bottom);
+	(void)fputs("\"/>\n", out);
+}
+
+static void
+put_count_axis(const struct panel *p, struct chart_axis axis, FILE *out)
+{
+	for (unsigned i = 0; i <= axis.steps; i++) {
+		double n = axis.step * i;
+		double y = y_of(p, n, axis.step * axis.steps);
+
+		(void)fprintf(out,
+		    "<path class=\"grid\" d=\"M%d,%.1fH%d\"/>\n"
+		    "<text class=\"count\" x=\"%d\" y=\"%.1f\">%s</text>\n",
+		    LEFT, y, RIGHT, LEFT - 8, y + 4,
+		    words_count((uint64_t)(n + 0.5)).text);
+	}
+}
+
+static void
+put_time_axis(const struct chart *c, const struct panel *p, FILE *out)
+{
+	tspan step = chart_time_step(c->length, TIME_STEPS_MAX);
+
+	for (tspan at = 0; at <= c->length; at += step) {
+		double x = x_of(c, (double)at);
+
+		(void)fprintf(out,
+		    "<path class=\"grid\" d=\"M%.1f,%.1fV%.1f\"/>\n"
+		    "<text class=\"time\" x=\"%.1f\" y=\"%.1f\">%s</text>\n",
+		    x, p->top, p->bottom, x, p->bottom + 17,
+		    words_span(at).text);
+	}
+}
+
+static void
+put_legend(const struct panel *p, FILE *out)
+{
+	double y = p->top - 10;
+	int x = LEFT;
+
+	(void)fprintf(out,
+	    "<text class=\"name\" x=\"%d\" y=\"%.1f\">%s</text>\n", x, y,
+	    p->title);
+	for (size_t i = 0; i < p->curves_len; i++) {
+		const struct curve *c = &p->curves[i];
+
+		x += 90;
+		if (c->area)
+			(void)fprintf(out,
+			    "<rect class=\"%s\" x=\"%d\" y=\"%.1f\" "
+			    "width=\"14\" height=\"10\"/>\n",
+			    c->class, x, y - 9);
+		else
+			(void)fprintf(out,
+			    "<path class=\"%s\" d=\"M%d,%.1fh14\"/>\n",
+			    c->class, x, y - 4);
+		(void)fprintf(out, "<text x=\"%d\" y=\"%.1f\">%s</text>\n",
+		    x + 20, y, c->legend);
+	}
+}
+
+static void
+put_panel(const struct chart *c, const struct panel *p, FILE *out)
+{
+	struct chart_axis axis;
+	double peak = 0;
+
+	for (size_t i = 0; i < p->curves_len; i++) {
+		double n = chart_peak(c, p->curves[i].value);
+
+		peak = n > peak ? n : peak;
+	}
+	axis = chart_axis(peak, p->steps);
+	put_count_axis(p, axis, out);
+	put_time_axis(c, p, out);
+	for (size_t i = 0; i < p->curves_len; i++)
+		put_curve(c, p, &p->curves[i], axis.step * axis.steps, out);
+	(void)fprintf(out, "<path class=\"axis\" d=\"M%d,%.1fV%.1fH%d\"/>\n",
+	    LEFT, p->top, p->bottom, RIGHT);
+	put_legend(p, out);
+}
 
 /* --- text --------------------------------------------------------------- */
 
@@ -56,24 +209,20 @@ put_text(FILE *out, const char *s)
 }
 
 static void
-put_title(const struct simulation *s, FILE *out)
+put_title(const struct load_spec *load, FILE *out)
 {
-	const struct load_spec *spec = &s->load;
-
 	(void)fprintf(out, "<text class=\"title\" x=\"%d\" y=\"28\">", LEFT);
-	if (spec->trace != NULL) {
-		put_text(out,
-		    strcmp(spec->trace, "-") == 0 ? "standard input"
-						  : spec->trace);
-	} else if (spec->apps_len == 1) {
-		put_text(out, spec->apps[0].name);
+	if (load->trace != NULL) {
+		put_text(out, trace_name(load->trace));
+	} else if (load->apps_len == 1) {
+		put_text(out, load->apps[0].name);
 		(void)fprintf(out, ", %s/s, %s, %s",
-		    words_number(spec->apps[0].rate).text,
-		    words_service(&spec->apps[0].service).text,
-		    words_profile(&spec->profile).text);
+		    words_number(load->apps[0].rate).text,
+		    words_service(&load->apps[0].service).text,
+		    words_profile(&load->profile).text);
 	} else {
-		(void)fprintf(out, "%zu apps, %s", spec->apps_len,
-		    words_profile(&spec->profile).text);
+		(void)fprintf(out, "%zu apps, %s", load->apps_len,
+		    words_profile(&load->profile).text);
 	}
 	(void)fputs("</text>\n", out);
 }
@@ -102,6 +251,12 @@ put_summary(const struct result_app *r, FILE *out)
 int
 view_picture(const struct simulation *s, const struct result *r, FILE *out)
 {
+	const struct series *series = &r->total.series;
+	struct chart *c = chart_new(series, r->length > 0 ? r->length : 1,
+	    series->used < CHART_COLUMNS ? series->used : CHART_COLUMNS);
+
+	if (c == NULL)
+		return -1;
 	(void)fprintf(out,
 	    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
 	    "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" "
@@ -110,11 +265,12 @@ view_picture(const struct simulation *s, const struct result *r, FILE *out)
 	    "<style>\n%s</style>\n"
 	    "<rect width=\"%d\" height=\"%d\" style=\"fill: #fff\"/>\n",
 	    WIDTH, HEIGHT, WIDTH, HEIGHT, style, WIDTH, HEIGHT);
-	put_title(s, out);
+	put_title(&s->load, out);
 	put_summary(&r->total, out);
-	if (view_panels(r, out) == -1)
-		return -1;
+	for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++)
+		put_panel(c, &panels[i], out);
 	(void)fputs("</svg>\n", out);
+	free(c);
 	return 0;
 }
 

@@ -3,11 +3,42 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sim/terminal.h"
+#include "sim/trace.h"
 #include "sim/view.h"
-#include "sim/view_private.h"
+#include "sim/words.h"
 
-/* Of apps, beside their names. */
 #define APP_COLUMNS 10
+#define COMPARE_COLUMNS 6
+
+/*
+ * Cells, row by row, `columns` in each; the first row has the titles.  The
+ * first column stands left, the others right; all as wide as they need to be.
+ */
+static void
+put_table(const struct words *cells, size_t rows, size_t columns, FILE *out)
+{
+	int width[APP_COLUMNS] = { 0 };
+
+	for (size_t i = 0; i < rows * columns; i++) {
+		int len = (int)strlen(cells[i].text);
+
+		if (len > width[i % columns])
+			width[i % columns] = len;
+	}
+	for (size_t i = 0; i < rows * columns; i++) {
+		size_t column = i % columns;
+
+		if (column == 0)
+			(void)fprintf(
+			    out, "%-*s", width[column], cells[i].text);
+		else
+			(void)fprintf(
+			    out, "  %*s", width[column], cells[i].text);
+		if (column == columns - 1)
+			(void)fputc('\n', out);
+	}
+}
 
 /* --- what was asked ----------------------------------------------------- */
 
@@ -27,16 +58,14 @@ put_drawn(const struct load_spec *spec, FILE *out)
 	}
 }
 
-void
-view_load(const struct simulation *s, const struct result *r, FILE *out)
+static void
+put_load(const struct simulation *s, const struct result *r, FILE *out)
 {
 	(void)fputs("Load         ", out);
 	if (s->load.trace == NULL)
 		put_drawn(&s->load, out);
 	else
-		(void)fprintf(out, "%s, %s long\n",
-		    strcmp(s->load.trace, "-") == 0 ? "standard input"
-						    : s->load.trace,
+		(void)fprintf(out, "%s, %s long\n", trace_name(s->load.trace),
 		    words_span(r->length).text);
 	(void)fprintf(out, "Starts       take %s until ready\n",
 	    words_span(s->start_time).text);
@@ -60,7 +89,7 @@ put_connections(const struct result_app *r, FILE *out)
 	(void)fprintf(out, "Connections  %s: %s completed",
 	    words_count(r->arrived).text, words_count(r->completed).text);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		/* Who sizes a pool looks for this one even if it is 0. */
+		/* Refusals are looked for even if there are none. */
 		if (ends[i].n > 0 || i == 0)
 			(void)fprintf(out, ", %s %s",
 			    words_count(ends[i].n).text, ends[i].what);
@@ -109,18 +138,16 @@ view_figures(const struct result_app *r, FILE *out)
 }
 
 static void
-put_cells(struct words *cells, const struct result_app *r)
+put_app(struct words *cells, const struct result_app *r)
 {
-	(void)strlcpy(cells[0].text, r->name == NULL ? "all" : r->name,
-	    sizeof(cells[0].text));
+	(void)strlcpy(cells[0].text, r->name, sizeof(cells[0].text));
 	cells[1] = words_count(r->arrived);
 	cells[2] = words_count(view_refusals(r));
 	cells[3] = words_span(histogram_share(&r->wait, 0.5));
 	cells[4] = words_span(histogram_share(&r->wait, 0.99));
 	cells[5] = words_span(histogram_share(&r->wait, 0.999));
 	cells[6] = words_span(histogram_share(&r->wait, 1));
-	(void)snprintf(
-	    cells[7].text, sizeof(cells[7].text), "%.2f", r->processes);
+	cells[7] = words_mean(r->processes);
 	cells[8] = words_count(r->most_processes);
 	cells[9] = words_count(r->spawned);
 }
@@ -147,18 +174,78 @@ put_apps(const struct result *r, FILE *out)
 		return;
 	memcpy(cells, titles, sizeof(titles));
 	for (size_t i = 0; i < r->apps_len; i++)
-		put_cells(cells + (i + 1) * APP_COLUMNS, &r->apps[i]);
+		put_app(cells + (i + 1) * APP_COLUMNS, &r->apps[i]);
 	(void)fputc('\n', out);
-	view_table(cells, r->apps_len + 1, APP_COLUMNS, out);
+	put_table(cells, r->apps_len + 1, APP_COLUMNS, out);
 	free(cells);
 }
 
 void
 view_text(const struct simulation *s, const struct result *r, FILE *out)
 {
-	view_load(s, r, out);
+	put_load(s, r, out);
 	view_figures(&r->total, out);
 	if (r->apps_len > 1)
 		put_apps(r, out);
-	view_chart(r, view_style(out), out);
+	view_chart(r, terminal_width(out), terminal_is_utf8(), out);
+}
+
+/* --- several managers --------------------------------------------------- */
+
+static void
+put_manager(struct words *cells, const struct result *r)
+{
+	const struct result_app *t = &r->total;
+
+	(void)strlcpy(cells[0].text, r->manager, sizeof(cells[0].text));
+	cells[1] = words_mean(t->processes);
+	cells[2] = words_count(t->spawned);
+	cells[3] = words_span(histogram_share(&t->wait, 0.99));
+	cells[4] = words_span(histogram_share(&t->wait, 0.999));
+	cells[5] = words_count(view_refusals(t));
+}
+
+/* What is rare, and must not go unseen where it happens. */
+static void
+put_notes(const struct result *r, FILE *out)
+{
+	const struct result_app *t = &r->total;
+
+	if (t->lost > 0)
+		(void)fprintf(out, "%s: %s connections lost with a process\n",
+		    r->manager, words_count(t->lost).text);
+	if (t->unfinished > 0)
+		(void)fprintf(out,
+		    "%s: %s connections not finished %s after the end\n",
+		    r->manager, words_count(t->unfinished).text,
+		    words_span(r->ran - r->length).text);
+}
+
+void
+view_compare(const struct simulation *s, const struct result *results,
+    size_t len, FILE *out)
+{
+	static const struct words titles[COMPARE_COLUMNS] = {
+		{ "Policy" },
+		{ "processes" },
+		{ "spawns" },
+		{ "p99 wait" },
+		{ "p99.9 wait" },
+		{ "refused" },
+	};
+	struct words *cells =
+	    calloc((len + 1) * COMPARE_COLUMNS, sizeof(*cells));
+
+	if (cells == NULL)
+		return;
+	memcpy(cells, titles, sizeof(titles));
+	for (size_t i = 0; i < len; i++)
+		put_manager(cells + (i + 1) * COMPARE_COLUMNS, &results[i]);
+	put_load(s, &results[0], out);
+	(void)fprintf(out, "Connections  %s\n\n",
+	    words_count(results[0].total.arrived).text);
+	put_table(cells, len + 1, COMPARE_COLUMNS, out);
+	for (size_t i = 0; i < len; i++)
+		put_notes(&results[i], out);
+	free(cells);
 }

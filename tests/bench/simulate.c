@@ -95,13 +95,11 @@ size_clock(clockid_t clock)
 }
 
 static void
-size_run(struct size *s, const struct load_spec *spec, const char *const *names,
-    unsigned round)
+size_run(struct size *s, const struct load_spec *spec, unsigned round)
 {
 	const struct engine_options o = {
 		.start_time = TSPAN_MSECONDS(200),
 		.exit_time = TSPAN_MSECONDS(5),
-		.length = spec->length,
 	};
 	struct manager *m = pool_driver_new(s->conf, spec->seed);
 	struct load *load = load_open(spec);
@@ -112,7 +110,7 @@ size_run(struct size *s, const struct load_spec *spec, const char *const *names,
 		err(EX_OSERR, NULL);
 	real = size_clock(CLOCK_MONOTONIC);
 	cpu = size_clock(CLOCK_PROCESS_CPUTIME_ID);
-	if (engine_run(&o, load, names, m, &result) == -1)
+	if (engine_run(&o, load, m, &result) == -1)
 		err(EX_OSERR, NULL);
 	arrived = (double)result.total.arrived;
 	s->cpu[round] = arrived / (size_clock(CLOCK_PROCESS_CPUTIME_ID) - cpu);
@@ -129,7 +127,6 @@ size_round(struct size *s, int64_t seconds, unsigned round)
 {
 	double rate = BUSY * s->processes * 1e9 / (double)SERVICE;
 	struct load_app *apps = calloc(s->apps, sizeof(*apps));
-	const char **names = calloc(s->apps, sizeof(*names));
 	struct load_spec spec = {
 		.apps = apps,
 		.apps_len = s->apps,
@@ -138,20 +135,17 @@ size_round(struct size *s, int64_t seconds, unsigned round)
 		.seed = round + 1,
 	};
 
-	if (apps == NULL || names == NULL)
+	if (apps == NULL)
 		err(EX_OSERR, NULL);
-	for (unsigned i = 0; i < s->apps; i++) {
-		names[i] = s->conf->apps[i].name;
+	for (unsigned i = 0; i < s->apps; i++)
 		apps[i] = (struct load_app){
-			.name = names[i],
+			.name = s->conf->apps[i].name,
 			.rate = rate,
 			.service = { .kind = SERVICE_EXPONENTIAL,
 			    .mean = SERVICE },
 		};
-	}
-	size_run(s, &spec, names, round);
+	size_run(s, &spec, round);
 	free(apps);
-	free(names);
 }
 
 static int

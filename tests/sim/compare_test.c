@@ -29,11 +29,9 @@ static const struct pareto ramp = { .options = "",
 static void
 run(const struct pareto *p, enum policies policy, struct result *out)
 {
-	static const char *const names[] = { "web" };
 	const struct engine_options o = {
 		.start_time = p->start_time,
 		.exit_time = TSPAN_MSECONDS(5),
-		.length = p->length,
 	};
 	struct conf *conf = pareto_conf(p);
 	struct manager *m = policies_new(policy, conf, 1);
@@ -44,7 +42,7 @@ run(const struct pareto *p, enum policies policy, struct result *out)
 	pareto_load(p, conf, 1, &app, &spec);
 	load = load_open(&spec);
 	if (m == NULL || load == NULL || result_init(out, 1) == -1 ||
-	    engine_run(&o, load, names, m, out) == -1)
+	    engine_run(&o, load, m, out) == -1)
 		pareto_die("no memory");
 	load_close(load);
 	m->ops->fini(m);

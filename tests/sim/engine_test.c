@@ -149,8 +149,7 @@ static const struct engine_options options = {
 
 /* Until rig_end() rig.told and rig.result are there. */
 static void
-rig_run(struct script script, const char *trace, size_t apps,
-    const struct engine_options *o)
+rig_run(struct script script, const char *trace, size_t apps, tspan length)
 {
 	rig.manager = (struct manager){
 		.ops = &plain_ops,
@@ -161,7 +160,8 @@ rig_run(struct script script, const char *trace, size_t apps,
 	rig.script = script;
 	rig.due = TSTAMP_NEVER;
 	rig.log = open_memstream(&rig.told, &rig.told_len);
-	CHECK(help_run_trace(&rig.manager, trace, apps, *o, &rig.result));
+	CHECK(help_run_trace(
+	    &rig.manager, trace, apps, length, &options, &rig.result));
 	fclose(rig.log);
 	help_check_balance(&rig.result.total);
 }
@@ -208,7 +208,7 @@ static const struct script single = { .started = start_one,
 static void
 processes_of_the_beginning_are_ready_when_the_load_starts(void)
 {
-	rig_run(single, "0,a,0.1\n", 1, &options);
+	rig_run(single, "0,a,0.1\n", 1, 0);
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
 		  "finished 0 at 100",
 	    rig.told);
@@ -235,7 +235,7 @@ static void
 a_process_is_ready_after_the_start_time(void)
 {
 	rig_run((struct script){ .arrived = start_late, .ready = give_all },
-	    "1,a,0.1\n", 1, &options);
+	    "1,a,0.1\n", 1, 0);
 	CHECK_STR("started at -200; arrived 0 at 1000; ready 0 at 1200; "
 		  "finished 0 at 1300",
 	    rig.told);
@@ -246,7 +246,7 @@ a_process_is_ready_after_the_start_time(void)
 static void
 a_process_serves_one_after_the_other(void)
 {
-	rig_run(single, "0,a,0.1\n0.01,a,0.2\n0.02,a,0.3\n", 1, &options);
+	rig_run(single, "0,a,0.1\n0.01,a,0.2\n0.02,a,0.3\n", 1, 0);
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
 		  "arrived 1 at 10; arrived 2 at 20; finished 0 at 100; "
 		  "finished 1 at 300; finished 2 at 600",
@@ -261,7 +261,7 @@ a_process_serves_as_many_at_a_time_as_its_concurrency(void)
 {
 	rig_run(
 	    (struct script){ .started = start_double, .arrived = give_first },
-	    "0,a,0.1\n0.01,a,0.2\n0.02,a,0.3\n", 1, &options);
+	    "0,a,0.1\n0.01,a,0.2\n0.02,a,0.3\n", 1, 0);
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
 		  "arrived 1 at 10; arrived 2 at 20; finished 0 at 100; "
 		  "finished 1 at 210; finished 2 at 400",
@@ -283,7 +283,7 @@ ends_come_before_arrivals_and_ticks_last(void)
 	struct script script = single;
 
 	script.ready = tick_soon;
-	rig_run(script, "0,a,0.1\n0.1,a,0.1\n", 1, &options);
+	rig_run(script, "0,a,0.1\n0.1,a,0.1\n", 1, 0);
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
 		  "finished 0 at 100; arrived 0 at 100; tick at 100; "
 		  "finished 0 at 200",
@@ -304,10 +304,7 @@ a_stopped_process_finishes_what_it_has(void)
 {
 	rig_run(
 	    (struct script){ .started = start_one, .arrived = stop_at_third },
-	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1,
-	    &(struct engine_options){ .start_time = MS(200),
-		.exit_time = MS(5),
-		.length = MS(1000) });
+	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, MS(1000));
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
 		  "arrived 1 at 10; arrived 2 at 20; finished 0 at 100; "
 		  "finished 1 at 200; finished 2 at 300; exited 0 at 305",
@@ -328,8 +325,7 @@ stop_unborn(uint32_t request)
 static void
 one_that_is_stopped_while_it_starts_is_never_ready(void)
 {
-	rig_run((struct script){ .arrived = stop_unborn }, "0,a,0.1\n", 1,
-	    &options);
+	rig_run((struct script){ .arrived = stop_unborn }, "0,a,0.1\n", 1, 0);
 	CHECK_STR("started at -200; arrived 0 at 0; exited 0 at 205", rig.told);
 	CHECK_EQ(1, rig.result.total.unfinished);
 	rig_end();
@@ -348,7 +344,7 @@ a_killed_process_loses_what_it_has(void)
 {
 	rig_run(
 	    (struct script){ .started = start_one, .arrived = kill_at_third },
-	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, &options);
+	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, 0);
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
 		  "arrived 1 at 10; arrived 2 at 20; killed 0 at 25",
 	    rig.told);
@@ -374,7 +370,7 @@ what_a_killed_process_had_not_read_can_be_taken(void)
 	rig_run((struct script){ .started = start_one,
 		    .arrived = kill_at_third,
 		    .exited = take_and_refuse },
-	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, &options);
+	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, 0);
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
 		  "arrived 1 at 10; arrived 2 at 20; killed 0 at 25; "
 		  "took 1 at 25; took 2 at 25",
@@ -403,7 +399,7 @@ the_oldest_unread_one_is_taken(void)
 {
 	rig_run(
 	    (struct script){ .started = start_two, .arrived = take_for_second },
-	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, &options);
+	    "0,a,0.1\n0.01,a,0.1\n0.02,a,0.1\n", 1, 0);
 	CHECK_STR("started at -200; ready 0 at 0; ready 1 at 0; "
 		  "arrived 0 at 0; arrived 1 at 10; arrived 2 at 20; "
 		  "finished 0 at 100; finished 1 at 120; finished 2 at 200",
@@ -434,9 +430,7 @@ a_number_may_be_used_again_at_once(void)
 	rig_run((struct script){ .started = start_one,
 		    .arrived = kill_at_second,
 		    .exited = restart_with_the_same_number },
-	    "0,a,0.1\n0.01,a,0.1\n", 1,
-	    &(struct engine_options){
-		.start_time = MS(200), .exit_time = MS(5), .length = MS(500) });
+	    "0,a,0.1\n0.01,a,0.1\n", 1, MS(500));
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
 		  "arrived 1 at 10; killed 0 at 15; ready 0 at 215",
 	    rig.told);
@@ -464,7 +458,7 @@ static void
 refusals_are_counted_by_their_kind(void)
 {
 	rig_run((struct script){ .arrived = refuse_each },
-	    "0,a,1\n1,a,1\n2,a,1\n3,a,1\n4,a,1\n5,a,1\n", 1, &options);
+	    "0,a,1\n1,a,1\n2,a,1\n3,a,1\n4,a,1\n5,a,1\n", 1, 0);
 	CHECK_EQ(4, rig.result.total.refused);
 	CHECK_EQ(2, rig.result.total.overflowed);
 	CHECK_EQ(2, rig.result.total.timed_out);
@@ -475,8 +469,7 @@ refusals_are_counted_by_their_kind(void)
 static void
 what_is_never_served_is_unfinished_and_its_wait_is_known(void)
 {
-	rig_run(
-	    (struct script){ .started = NULL }, "0,a,1\n1,a,1\n", 1, &options);
+	rig_run((struct script){ .started = NULL }, "0,a,1\n1,a,1\n", 1, 0);
 	CHECK_EQ(2, rig.result.total.unfinished);
 	CHECK_EQ(2, rig.result.total.wait.total);
 	CHECK_EQ(MS(1000), rig.result.total.wait.max);
@@ -489,7 +482,7 @@ more_than_the_manager_can_hold_are_refused(void)
 	rig_run((struct script){ .started = NULL },
 	    "0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n"
 	    "0,a,1\n0,a,1\n",
-	    1, &options);
+	    1, 0);
 	CHECK_EQ(2, rig.result.total.overflowed);
 	CHECK_EQ(2, rig.result.total.refused);
 	CHECK_EQ(REQUESTS, rig.result.total.unfinished);
@@ -511,8 +504,8 @@ a_mistake_in_the_trace_ends_the_run(void)
 	errno = ENOENT;
 	conf_write("trace.csv", "");
 	rig.manager = m;
-	CHECK(
-	    !help_run_trace(&rig.manager, "1,a,1\n0.5,a,1\n", 1, options, &r));
+	CHECK(!help_run_trace(
+	    &rig.manager, "1,a,1\n0.5,a,1\n", 1, 0, &options, &r));
 	CHECK_EQ(0, errno);
 	fclose(rig.log);
 	free(rig.told);
@@ -524,7 +517,7 @@ a_mistake_in_the_trace_ends_the_run(void)
 static void
 the_run_goes_on_until_the_last_connection_has_ended(void)
 {
-	rig_run(single, "0,a,0.1\n1,a,3\n", 1, &options);
+	rig_run(single, "0,a,0.1\n1,a,3\n", 1, 0);
 	CHECK_EQ(MS(1000), rig.result.length);
 	CHECK_EQ(MS(4000), rig.result.ran);
 	rig_end();
@@ -543,9 +536,7 @@ processes_are_counted_from_their_start_while_the_load_lasts(void)
 {
 	rig_run(
 	    (struct script){ .started = start_one, .arrived = start_second },
-	    "0,a,5\n0.25,a,0.1\n", 1,
-	    &(struct engine_options){
-		.start_time = MS(200), .length = MS(1000) });
+	    "0,a,5\n0.25,a,0.1\n", 1, MS(1000));
 	CHECK_NEAR(1.75, rig.result.total.processes);
 	CHECK_NEAR(1.75, rig.result.total.existing);
 	CHECK_NEAR(1.0, rig.result.total.busy);
@@ -561,7 +552,7 @@ the_series_adds_up_to_the_whole(void)
 	uint64_t arrived = 0;
 	const struct series *s = &rig.result.total.series;
 
-	rig_run(single, "0,a,0.1\n0.05,a,0.1\n3000,a,0.1\n", 1, &options);
+	rig_run(single, "0,a,0.1\n0.05,a,0.1\n3000,a,0.1\n", 1, 0);
 	for (uint32_t i = 0; i < s->used; i++) {
 		processes += s->buckets[i].processes;
 		busy += s->buckets[i].busy;
@@ -587,7 +578,7 @@ static void
 time_beside_an_idle_process_is_noted(void)
 {
 	rig_run((struct script){ .started = start_one, .arrived = hold_one },
-	    "0.1,a,1\n0.4,a,1\n", 1, &options);
+	    "0.1,a,1\n0.4,a,1\n", 1, 0);
 	CHECK_EQ(MS(300), rig.result.total.idle_while_waiting);
 	CHECK_EQ(0, rig.result.total.idle_while_unread);
 	rig_end();
@@ -597,7 +588,7 @@ static void
 time_unread_beside_an_idle_process_is_noted(void)
 {
 	rig_run((struct script){ .started = start_two, .arrived = give_first },
-	    "0,a,0.3\n0.1,a,1\n0.2,a,1\n", 1, &options);
+	    "0,a,0.3\n0.1,a,1\n0.2,a,1\n", 1, 0);
 	CHECK_EQ(0, rig.result.total.idle_while_waiting);
 	CHECK_EQ(MS(1200), rig.result.total.idle_while_unread);
 	CHECK_EQ(MS(1100), rig.result.total.longest_unread);
@@ -624,7 +615,7 @@ the_total_is_that_of_all_apps(void)
 	const struct result *r = &rig.result;
 
 	rig_run((struct script){ .started = start_b, .arrived = give_own },
-	    "0,a,0.5\n0.1,b,0.2\n0.15,b,0.2\n1,a,1\n", 2, &options);
+	    "0,a,0.5\n0.1,b,0.2\n0.15,b,0.2\n1,a,1\n", 2, 0);
 	CHECK_EQ(4, r->total.completed);
 	CHECK_EQ(2, r->apps[0].completed);
 	CHECK_EQ(2, r->apps[1].completed);

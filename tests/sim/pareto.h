@@ -19,6 +19,7 @@
 
 #include "conf/conf.h"
 #include "sim/engine.h"
+#include "sim/load.h"
 #include "sim/policies.h"
 #include "sim/pool_driver.h"
 #include "sim/words.h"
@@ -81,24 +82,6 @@ pareto_conf(const struct pareto *p)
 	return conf;
 }
 
-/* The highest rate over the mean. */
-static inline double
-pareto_peak(const struct profile *p)
-{
-	double share = (double)p->burst / (double)p->period;
-
-	switch (p->kind) {
-	case PROFILE_BURST:
-		return p->factor / (1 + (p->factor - 1) * share);
-	case PROFILE_DAY:
-		return 1.8;
-	case PROFILE_RAMP:
-		return 2;
-	default:
-		return 1;
-	}
-}
-
 static inline void
 pareto_load(const struct pareto *p, const struct conf *conf, uint64_t seed,
     struct load_app *app, struct load_spec *spec)
@@ -114,7 +97,7 @@ pareto_load(const struct pareto *p, const struct conf *conf, uint64_t seed,
 		pareto_die(why);
 	app->rate = p->busy * conf->apps[0].max_processes * 1e9 /
 	    (double)load_service_mean(&app->service) /
-	    pareto_peak(&spec->profile);
+	    load_peak(&spec->profile);
 }
 
 /* Adds what a manager makes of one load. */
@@ -123,10 +106,8 @@ pareto_add(const struct pareto *p, const struct conf *conf, struct manager *m,
     uint64_t seed, struct pareto_row *row)
 {
 	static struct result r;
-	static const char *const names[] = { "web" };
 	const struct engine_options o = { .start_time = p->start_time,
-		.exit_time = TSPAN_MSECONDS(5),
-		.length = p->length };
+		.exit_time = TSPAN_MSECONDS(5) };
 	struct load_app app;
 	struct load_spec spec;
 	struct load *load;
@@ -134,7 +115,7 @@ pareto_add(const struct pareto *p, const struct conf *conf, struct manager *m,
 	pareto_load(p, conf, seed, &app, &spec);
 	load = load_open(&spec);
 	if (m == NULL || load == NULL || result_init(&r, 1) == -1 ||
-	    engine_run(&o, load, names, m, &r) == -1)
+	    engine_run(&o, load, m, &r) == -1)
 		pareto_die("no memory");
 	row->name = m->name;
 	row->processes += r.total.processes / PARETO_SEEDS;

@@ -33,17 +33,13 @@ static void
 run(const struct conf *conf, const struct load_spec *spec, uint64_t seed,
     tspan start_time, struct result *out)
 {
-	const char *names[4] = { NULL };
 	struct engine_options o = {
 		.start_time = start_time,
 		.exit_time = MS(5),
-		.length = spec->length,
 	};
 	struct manager *m = pool_driver_new(conf, seed);
 
-	for (size_t i = 0; i < conf->apps_len; i++)
-		names[i] = conf->apps[i].name;
-	CHECK(help_run_load(m, spec, &o, names, out));
+	CHECK(help_run_load(m, spec, &o, out));
 	help_check_balance(&out->total);
 }
 
@@ -160,7 +156,7 @@ any_load(struct prng *random, struct load_app *apps, struct load_spec *out)
 	CHECK(words_read_profile(
 	    profiles[below(random, 4)], &out->profile, &why));
 	for (size_t i = 0; i < out->apps_len; i++) {
-		apps[i].name = help_names[i];
+		apps[i].name = help_apps[i].name;
 		apps[i].rate = 1 + below(random, 150);
 		CHECK(words_read_service(
 		    services[below(random, 4)], &apps[i].service, &why));

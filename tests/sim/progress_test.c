@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "../unit/check.h"
-#include "sim/view.h"
+#include "sim/terminal.h"
 
 static int reader = -1;
 
@@ -48,12 +48,12 @@ seen(void)
 }
 
 /* A run that began so many seconds ago. */
-static struct view_progress
+static struct terminal_bar
 begun(double ago, tspan length)
 {
-	struct view_progress p = { .name = "apppoold", .length = length };
+	struct terminal_bar p = { .name = "apppoold", .length = length };
 
-	view_progress(&p, 0);
+	terminal_bar(&p, 0);
 	p.began -= ago;
 	return p;
 }
@@ -61,12 +61,12 @@ begun(double ago, tspan length)
 static void
 a_terminal_sees_a_bar(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_terminal(80);
 	/* A look that takes seconds makes no difference. */
 	p = begun(5000, TSPAN_SECONDS(100));
-	view_progress(&p, TSPAN_SECONDS(50));
+	terminal_bar(&p, TSPAN_SECONDS(50));
 	CHECK(strcmp(seen(),
 		  "\rapppoold [####################....................]  50 "
 		  "%, 1h23m left\033[K") == 0);
@@ -76,64 +76,64 @@ a_terminal_sees_a_bar(void)
 static void
 a_run_that_began_at_zero_has_begun(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_terminal(80);
 	p = begun(0, TSPAN_SECONDS(100));
 	p.began = -1;
-	view_progress(&p, TSPAN_SECONDS(50));
+	terminal_bar(&p, TSPAN_SECONDS(50));
 	CHECK(strstr(seen(), "]  50 %") != NULL);
 }
 
 static void
 in_the_end_it_is_erased(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_terminal(80);
 	p = begun(10, TSPAN_SECONDS(100));
-	view_progress(&p, TSPAN_SECONDS(50));
+	terminal_bar(&p, TSPAN_SECONDS(50));
 	(void)seen();
-	view_progress_end(&p);
+	terminal_bar_end(&p);
 	CHECK(strcmp(seen(), "\r\033[K") == 0);
 }
 
 static void
 a_short_run_shows_nothing(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_terminal(80);
 	p = begun(0, TSPAN_SECONDS(100));
 	p.began += 1000;
-	view_progress(&p, TSPAN_SECONDS(50));
-	view_progress_end(&p);
+	terminal_bar(&p, TSPAN_SECONDS(50));
+	terminal_bar_end(&p);
 	CHECK(strcmp(seen(), "") == 0);
 }
 
 static void
 it_is_not_drawn_all_the_time(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_terminal(80);
 	p = begun(10, TSPAN_SECONDS(100));
-	view_progress(&p, TSPAN_SECONDS(50));
+	terminal_bar(&p, TSPAN_SECONDS(50));
 	(void)seen();
 	p.shown += 1000;
-	view_progress(&p, TSPAN_SECONDS(60));
+	terminal_bar(&p, TSPAN_SECONDS(60));
 	CHECK(strcmp(seen(), "") == 0);
 }
 
 static void
 it_fits_into_a_line(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_terminal(40);
 	p = begun(5000, TSPAN_SECONDS(100));
 	p.name = "a name that is longer than others";
-	view_progress(&p, TSPAN_SECONDS(50));
+	terminal_bar(&p, TSPAN_SECONDS(50));
 	/* But for the return, and for the order to clear the rest. */
 	CHECK(strlen(seen()) <= 1 + 40 + 3);
 }
@@ -141,11 +141,11 @@ it_fits_into_a_line(void)
 static void
 without_a_length_the_time_is_shown(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_terminal(80);
 	p = begun(10, 0);
-	view_progress(&p, TSPAN_SECONDS(90));
+	terminal_bar(&p, TSPAN_SECONDS(90));
 	CHECK(strcmp(seen(), "\rapppoold: 1m30s so far\033[K") == 0);
 }
 
@@ -153,36 +153,36 @@ without_a_length_the_time_is_shown(void)
 static void
 before_the_start_nothing_is_done(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_terminal(80);
 	p = begun(10, TSPAN_SECONDS(100));
-	view_progress(&p, -TSPAN_SECONDS(5));
+	terminal_bar(&p, -TSPAN_SECONDS(5));
 	CHECK(strstr(seen(), "]   0 %, ? left") != NULL);
 }
 
 static void
 nobody_else_sees_it(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_pipe();
 	p = begun(10, TSPAN_SECONDS(100));
-	view_progress(&p, TSPAN_SECONDS(50));
-	view_progress_end(&p);
+	terminal_bar(&p, TSPAN_SECONDS(50));
+	terminal_bar_end(&p);
 	CHECK(strcmp(seen(), "") == 0);
 }
 
 static void
 a_dumb_terminal_does_not_either(void)
 {
-	struct view_progress p;
+	struct terminal_bar p;
 
 	on_terminal(80);
 	(void)setenv("TERM", "dumb", 1);
 	p = begun(10, TSPAN_SECONDS(100));
-	view_progress(&p, TSPAN_SECONDS(50));
-	view_progress_end(&p);
+	terminal_bar(&p, TSPAN_SECONDS(50));
+	terminal_bar_end(&p);
 	CHECK(strcmp(seen(), "") == 0);
 }
 

@@ -9,7 +9,6 @@
 
 #define MS(n) TSPAN_MSECONDS(n)
 
-static const char *const help_names[] = { "a", "b", "c", "d" };
 static const struct load_app help_apps[] = {
 	{ .name = "a" },
 	{ .name = "b" },
@@ -20,8 +19,7 @@ static const struct load_app help_apps[] = {
 /* Runs the manager and undoes it. *out is result_fini()'s to undo. */
 static inline bool
 help_run_load(struct manager *m, const struct load_spec *spec,
-    const struct engine_options *o, const char *const *names,
-    struct result *out)
+    const struct engine_options *o, struct result *out)
 {
 	struct load *load = load_open(spec);
 	int rc;
@@ -30,24 +28,24 @@ help_run_load(struct manager *m, const struct load_spec *spec,
 		perror("load");
 		exit(1);
 	}
-	rc = engine_run(o, load, names, m, out);
+	rc = engine_run(o, load, m, out);
 	load_close(load);
 	m->ops->fini(m);
 	return rc == 0;
 }
 
-/* The load is this trace, of the first so many of help_apps. */
+/* The load is this trace, of the first so many of help_apps; length: or 0. */
 static inline bool
 help_run_trace(struct manager *m, const char *text, size_t apps_len,
-    struct engine_options o, struct result *out)
+    tspan length, const struct engine_options *o, struct result *out)
 {
 	struct load_spec spec = {
-		.apps = help_apps, .apps_len = apps_len, .length = o.length
+		.apps = help_apps, .apps_len = apps_len, .length = length
 	};
 
 	conf_write("trace.csv", text);
 	spec.trace = in_folder("trace.csv");
-	return help_run_load(m, &spec, &o, help_names, out);
+	return help_run_load(m, &spec, o, out);
 }
 
 /* Whatever becomes of them, none is counted twice and none is forgotten. */

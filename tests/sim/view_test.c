@@ -9,14 +9,10 @@
 #include <math.h>
 
 #include "../unit/check.h"
-#include "sim/load.h"
+#include "sim/chart.h"
 #include "sim/view.h"
-#include "sim/view_private.h"
 #include "sim/words.h"
 #include "sys/text.h"
-
-static const struct view_style plain = { .width = 60, .utf8 = false };
-static const struct view_style fancy = { .width = 60, .utf8 = true };
 
 /* --- what is shown, as a string ----------------------------------------- */
 
@@ -151,45 +147,31 @@ profiles_are_shown_in_the_words_they_are_given_in(void)
 	CHECK_STR("burst:10,5s,1m", words_profile(&p).text);
 }
 
-/* --- tables ------------------------------------------------------------- */
-
-static void
-a_table_is_as_wide_as_it_needs_to_be(void)
-{
-	static const struct words cells[] = { { "A" }, { "long title" },
-		{ "x" }, { "longer" }, { "1" }, { "1,000" } };
-	FILE *out = begin();
-
-	view_table(cells, 2, 3, out);
-	CHECK_STR("A       long title      x\n"
-		  "longer           1  1,000\n",
-	    written(out));
-}
-
 /* --- steps of an axis --------------------------------------------------- */
 
 static void
 steps_are_round_and_not_too_many(void)
 {
-	CHECK_NEAR(1, view_step(1, 10));
-	CHECK_NEAR(1, view_step(10, 10));
-	CHECK_NEAR(2, view_step(10.1, 10));
-	CHECK_NEAR(5, view_step(21, 10));
-	CHECK_NEAR(10, view_step(100, 10));
-	CHECK_NEAR(2000, view_step(10001, 10));
+	CHECK_NEAR(1, chart_axis(1, 10).step);
+	CHECK_NEAR(1, chart_axis(10, 10).step);
+	CHECK_NEAR(2, chart_axis(10.1, 10).step);
+	CHECK_NEAR(5, chart_axis(21, 10).step);
+	CHECK_NEAR(10, chart_axis(100, 10).step);
+	CHECK_NEAR(2000, chart_axis(10001, 10).step);
 }
 
 static void
 steps_of_time_are_those_of_clocks(void)
 {
-	CHECK_EQ(TSPAN_SECONDS(60), view_time_step(TSPAN_SECONDS(600), 10));
-	CHECK_EQ(TSPAN_SECONDS(120), view_time_step(TSPAN_SECONDS(601), 10));
-	CHECK_EQ(TSPAN_SECONDS(10800), view_time_step(TSPAN_SECONDS(86400), 8));
-	CHECK_EQ(TSPAN_MSECONDS(500), view_time_step(TSPAN_SECONDS(5), 10));
+	CHECK_EQ(TSPAN_SECONDS(60), chart_time_step(TSPAN_SECONDS(600), 10));
+	CHECK_EQ(TSPAN_SECONDS(120), chart_time_step(TSPAN_SECONDS(601), 10));
+	CHECK_EQ(
+	    TSPAN_SECONDS(10800), chart_time_step(TSPAN_SECONDS(86400), 8));
+	CHECK_EQ(TSPAN_MSECONDS(500), chart_time_step(TSPAN_SECONDS(5), 10));
 	CHECK_EQ(TSPAN_SECONDS(86400) * 50,
-	    view_time_step(TSPAN_SECONDS(86400) * 365, 8));
+	    chart_time_step(TSPAN_SECONDS(86400) * 365, 8));
 	for (tspan top = 1; top < INT64_MAX / 3; top *= 3)
-		CHECK(top / view_time_step(top, 8) <= 8);
+		CHECK(top / chart_time_step(top, 8) <= 8);
 }
 
 /* --- columns ------------------------------------------------------------ */
@@ -232,56 +214,64 @@ make_result(uint32_t used, tspan length, const uint32_t *waiting)
 static void
 columns_are_the_buckets_where_there_are_as_many(void)
 {
-	struct view_column columns[10];
+	struct chart *c;
 
 	make_result(10, TSPAN_SECONDS(10), NULL);
-	view_columns(&result.total.series, result.length, columns, 10);
+	c = chart_new(&result.total.series, result.length, 10);
+	NEED(c != NULL);
 	for (unsigned i = 0; i < 10; i++) {
-		CHECK_NEAR(i + 1, columns[i].processes);
-		CHECK_NEAR((i + 1) / 2.0, columns[i].busy);
-		CHECK_EQ(i + 1, columns[i].most_processes);
-		CHECK_NEAR(10, columns[i].arrived);
+		CHECK_NEAR(i + 1, c->columns[i][CHART_PROCESSES]);
+		CHECK_NEAR((i + 1) / 2.0, c->columns[i][CHART_BUSY]);
+		CHECK_NEAR(i + 1, c->columns[i][CHART_MOST_PROCESSES]);
+		CHECK_NEAR(10, c->columns[i][CHART_ARRIVED]);
 	}
+	free(c);
 }
 
 static void
 fewer_columns_are_means(void)
 {
-	struct view_column columns[4];
+	struct chart *c;
 
 	make_result(10, TSPAN_SECONDS(10), NULL);
-	view_columns(&result.total.series, result.length, columns, 4);
+	c = chart_new(&result.total.series, result.length, 4);
+	NEED(c != NULL);
 	/* 2.5 buckets in each: 1, 2 and half of 3. */
-	CHECK_NEAR((1 + 2 + 1.5) / 2.5, columns[0].processes);
-	CHECK_NEAR((1.5 + 4 + 5) / 2.5, columns[1].processes);
-	CHECK_EQ(3, columns[0].most_processes);
-	CHECK_EQ(5, columns[1].most_processes);
+	CHECK_NEAR((1 + 2 + 1.5) / 2.5, c->columns[0][CHART_PROCESSES]);
+	CHECK_NEAR((1.5 + 4 + 5) / 2.5, c->columns[1][CHART_PROCESSES]);
+	CHECK_NEAR(3, c->columns[0][CHART_MOST_PROCESSES]);
+	CHECK_NEAR(5, c->columns[1][CHART_MOST_PROCESSES]);
+	free(c);
 }
 
 static void
 more_columns_repeat_a_bucket(void)
 {
-	struct view_column columns[25];
+	struct chart *c;
 
 	make_result(10, TSPAN_SECONDS(10), NULL);
-	view_columns(&result.total.series, result.length, columns, 25);
-	CHECK_NEAR(1, columns[0].processes);
-	CHECK_NEAR(1, columns[1].processes);
-	CHECK_NEAR(1.5, columns[2].processes);
-	CHECK_NEAR(2, columns[3].processes);
-	CHECK_NEAR(10, columns[24].processes);
+	c = chart_new(&result.total.series, result.length, 25);
+	NEED(c != NULL);
+	CHECK_NEAR(1, c->columns[0][CHART_PROCESSES]);
+	CHECK_NEAR(1, c->columns[1][CHART_PROCESSES]);
+	CHECK_NEAR(1.5, c->columns[2][CHART_PROCESSES]);
+	CHECK_NEAR(2, c->columns[3][CHART_PROCESSES]);
+	CHECK_NEAR(10, c->columns[24][CHART_PROCESSES]);
+	free(c);
 }
 
 /* The load ended within its time. */
 static void
 the_last_bucket_may_be_short(void)
 {
-	struct view_column columns[10];
+	struct chart *c;
 
 	make_result(3, TSPAN_MSECONDS(2500), NULL);
-	view_columns(&result.total.series, result.length, columns, 5);
-	CHECK_NEAR(2, columns[3].processes);
-	CHECK_NEAR(3, columns[4].processes);
+	c = chart_new(&result.total.series, result.length, 5);
+	NEED(c != NULL);
+	CHECK_NEAR(2, c->columns[3][CHART_PROCESSES]);
+	CHECK_NEAR(3, c->columns[4][CHART_PROCESSES]);
+	free(c);
 }
 
 /* --- the chart ---------------------------------------------------------- */
@@ -298,7 +288,7 @@ the_chart_shows_what_is_busy_and_what_is_idle(void)
 		b->processes = (i < 25 ? 2 : 4) * 1e9;
 		b->busy = 1e9;
 	}
-	view_chart(&result, plain, out);
+	view_chart(&result, 60, false, out);
 	NEED(written(out) != NULL);
 	CHECK_STR("Processes: # busy, . idle; a column is 1s", line(1));
 	CHECK_STR("      4 |                         "
@@ -331,7 +321,7 @@ what_waits_is_shown_by_its_peaks(void)
 	waiting[10] = 400;
 	waiting[20] = 200;
 	make_result(50, TSPAN_SECONDS(50), waiting);
-	view_chart(&result, plain, out);
+	view_chart(&result, 60, false, out);
 	NEED(
 	    strstr(written(out), "Waiting: the most in each column\n") != NULL);
 	CHECK(strstr(shown,
@@ -348,7 +338,7 @@ where_nothing_waits_the_chart_says_so(void)
 	FILE *out = begin();
 
 	make_result(50, TSPAN_SECONDS(50), NULL);
-	view_chart(&result, plain, out);
+	view_chart(&result, 60, false, out);
 	CHECK(strstr(written(out), "\nWaiting: never one\n") != NULL);
 }
 
@@ -358,7 +348,7 @@ many_processes_share_ten_rows(void)
 	FILE *out = begin();
 
 	make_result(437, TSPAN_SECONDS(437), NULL);
-	view_chart(&result, plain, out);
+	view_chart(&result, 60, false, out);
 	NEED(written(out) != NULL);
 	CHECK(strncmp(line(2), "    450 |", 9) == 0);
 	CHECK(strncmp(line(3), "        |", 9) == 0);
@@ -384,28 +374,27 @@ width_of(const char *text)
 
 /* Seeds of a generator of one's own, so that all kinds of series come. */
 static void
-check_charts(struct view_style style)
+check_charts(bool utf8)
 {
 	uint32_t waiting[SERIES_BUCKETS], x = 1;
 
 	for (unsigned used = 1; used <= SERIES_BUCKETS; used += 17) {
 		FILE *out = begin();
-		unsigned n;
+		unsigned width = 40 + used % 160, n;
 
 		for (unsigned i = 0; i < used; i++)
 			waiting[i] = (x = x * 1664525 + 1013904223) >> 31 == 0
 			    ? 0
 			    : x >> (x % 31);
 		make_result(used, TSPAN_SECONDS(used), waiting);
-		style.width = 40 + used % 160;
-		view_chart(&result, style, out);
+		view_chart(&result, width, utf8, out);
 		NEED(written(out) != NULL);
 		for (n = 0; line(n) != NULL; n++) {
 			const char *text = line(n);
 
-			CHECK(width_of(text) <= style.width);
+			CHECK(width_of(text) <= width);
 			CHECK(*text == '\0' || text[strlen(text) - 1] != ' ');
-			for (; !style.utf8 && *text != '\0'; text++)
+			for (; !utf8 && *text != '\0'; text++)
 				CHECK(*text >= ' ' && *text < 0x7f);
 		}
 		CHECK(n >= 7 && n <= 22);
@@ -415,13 +404,13 @@ check_charts(struct view_style style)
 static void
 a_chart_is_no_wider_than_the_terminal(void)
 {
-	check_charts(plain);
+	check_charts(false);
 }
 
 static void
 a_chart_of_blocks_is_no_wider_either(void)
 {
-	check_charts(fancy);
+	check_charts(true);
 }
 
 static void
@@ -430,7 +419,7 @@ no_time_has_no_chart(void)
 	FILE *out = begin();
 
 	make_result(1, 0, NULL);
-	view_chart(&result, plain, out);
+	view_chart(&result, 60, false, out);
 	CHECK_STR("", written(out));
 }
 
@@ -650,14 +639,13 @@ static void
 json_without_memory_is_an_error(void)
 {
 	static const struct rlimit none = { 0, RLIM_INFINITY };
-	static const struct conf conf;
 	struct simulation s = simulation_of(long_name());
 	FILE *out = begin();
 
 #ifdef __SANITIZE_ADDRESS__
 	SKIP("the sanitizer ends who finds no memory");
 #endif
-	s.conf = &conf;
+	s.config = "pool.conf";
 	make_result(1, TSPAN_SECONDS(1), NULL);
 	NEED(setrlimit(RLIMIT_AS, &none) == 0);
 	errno = 0;
@@ -684,6 +672,7 @@ a_comparison_has_a_row_for_each(void)
 	rows[1].total.lost = 5;
 	rows[0].total.processes = 3.14159;
 	rows[0].total.spawned = 12;
+	rows[1].total.spawned = 1234567;
 	histogram_add(&rows[0].total.wait, TSPAN_MSECONDS(3));
 	view_compare(&s, rows, 2, out);
 	CHECK_STR("Load         steady for 50s, seed 0\n"
@@ -691,9 +680,12 @@ a_comparison_has_a_row_for_each(void)
 		  "Starts       take 0 until ready\n"
 		  "Connections  1,234\n"
 		  "\n"
-		  "Policy    processes  spawns  p99 wait  p99.9 wait  refused\n"
-		  "apppoold       3.14      12       3ms         3ms        0\n"
-		  "others         0.00       0         0           0    1,034\n"
+		  "Policy    processes     spawns  p99 wait  p99.9 wait  "
+		  "refused\n"
+		  "apppoold       3.14         12       3ms         3ms        "
+		  "0\n"
+		  "others         0.00  1,234,567         0           0    "
+		  "1,034\n"
 		  "others: 5 connections lost with a process\n",
 	    written(out));
 }
@@ -707,7 +699,6 @@ main(int argc, char **argv)
 	RUN(numbers_have_three_places);
 	RUN(services_are_shown_in_the_words_they_are_given_in);
 	RUN(profiles_are_shown_in_the_words_they_are_given_in);
-	RUN(a_table_is_as_wide_as_it_needs_to_be);
 	RUN(steps_are_round_and_not_too_many);
 	RUN(steps_of_time_are_those_of_clocks);
 	RUN(columns_are_the_buckets_where_there_are_as_many);

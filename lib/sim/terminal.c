@@ -1,14 +1,22 @@
-/* How far it is, on standard error. */
+/* What a terminal can show, and how far a run is. */
 
+#include <sys/ioctl.h>
+
+#include <langinfo.h>
+#include <locale.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "sim/view.h"
-#include "sim/view_private.h"
+#include "sim/terminal.h"
+#include "sim/words.h"
+
+/* In less there is no chart; in more the eye loses the line. */
+#define WIDTH_MIN 40
+#define WIDTH_MAX 200
+#define WIDTH_DEFAULT 80
 
 /* Seconds without a bar, and from one to the next. */
 #define PROGRESS_FIRST 0.5
@@ -17,6 +25,44 @@
 /* Characters at most. */
 #define BAR 40
 #define NAME 16
+
+static unsigned
+clamp(unsigned long width)
+{
+	if (width < WIDTH_MIN)
+		return WIDTH_MIN;
+	return width > WIDTH_MAX ? WIDTH_MAX : (unsigned)width;
+}
+
+unsigned
+terminal_width(FILE *out)
+{
+	const char *columns = getenv("COLUMNS");
+	struct winsize size;
+	int fd = fileno(out);
+
+	if (fd != -1 && ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+		return clamp(size.ws_col);
+	if (columns != NULL && *columns >= '1' && *columns <= '9')
+		return clamp(strtoul(columns, NULL, 10));
+	return WIDTH_DEFAULT;
+}
+
+/* By the environment alone: the program itself stays in the C locale. */
+bool
+terminal_is_utf8(void)
+{
+	locale_t locale = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
+	bool result;
+
+	if (locale == (locale_t)0)
+		return false;
+	result = strcmp(nl_langinfo_l(CODESET, locale), "UTF-8") == 0;
+	freelocale(locale);
+	return result;
+}
+
+/* --- how far a run is --------------------------------------------------- */
 
 static double
 real_time(void)
@@ -39,7 +85,7 @@ is_seen(void)
 
 /* Less than 0: unknown. */
 static double
-share_of(const struct view_progress *p, tstamp at)
+share_of(const struct terminal_bar *p, tstamp at)
 {
 	double share = -1;
 
@@ -52,9 +98,9 @@ share_of(const struct view_progress *p, tstamp at)
 
 /* In one line, or it could not be taken back. */
 static void
-put_bar(const struct view_progress *p, double share, double passed)
+put_bar(const struct terminal_bar *p, double share, double passed)
 {
-	unsigned width = view_style(stderr).width;
+	unsigned width = terminal_width(stderr);
 	unsigned room =
 	    width - NAME - (unsigned)strlen(" [] 100 %, 59m59s left");
 	struct words rest = { "?" };
@@ -73,27 +119,27 @@ put_bar(const struct view_progress *p, double share, double passed)
 }
 
 static void
-put_time(const struct view_progress *p, tstamp at)
+put_time(const struct terminal_bar *p, tstamp at)
 {
 	(void)fprintf(stderr, "\r%.*s: %s so far\033[K", NAME, p->name,
 	    words_span(at > 0 ? at : 0).text);
 }
 
 static void
-begin(struct view_progress *p, double now)
+begin(struct terminal_bar *p, double now)
 {
-	p->state = is_seen() ? VIEW_PROGRESS_HIDDEN : VIEW_PROGRESS_UNSEEN;
+	p->state = is_seen() ? TERMINAL_BAR_HIDDEN : TERMINAL_BAR_UNSEEN;
 	p->began = now;
 }
 
 /* Whether a bar is to be drawn now. */
 static bool
-is_due(const struct view_progress *p, double now)
+is_due(const struct terminal_bar *p, double now)
 {
 	switch (p->state) {
-	case VIEW_PROGRESS_HIDDEN:
+	case TERMINAL_BAR_HIDDEN:
 		return now - p->began >= PROGRESS_FIRST;
-	case VIEW_PROGRESS_SHOWN:
+	case TERMINAL_BAR_SHOWN:
 		return now - p->shown >= PROGRESS_NEXT;
 	default:
 		return false;
@@ -101,15 +147,15 @@ is_due(const struct view_progress *p, double now)
 }
 
 void
-view_progress(struct view_progress *p, tstamp at)
+terminal_bar(struct terminal_bar *p, tstamp at)
 {
 	double now = real_time(), share;
 
-	if (p->state == VIEW_PROGRESS_NOT_BEGUN)
+	if (p->state == TERMINAL_BAR_NOT_BEGUN)
 		begin(p, now);
 	if (!is_due(p, now))
 		return;
-	p->state = VIEW_PROGRESS_SHOWN;
+	p->state = TERMINAL_BAR_SHOWN;
 	p->shown = now;
 	share = share_of(p, at);
 	if (share >= 0)
@@ -120,9 +166,9 @@ view_progress(struct view_progress *p, tstamp at)
 }
 
 void
-view_progress_end(struct view_progress *p)
+terminal_bar_end(struct terminal_bar *p)
 {
-	if (p->state == VIEW_PROGRESS_SHOWN)
+	if (p->state == TERMINAL_BAR_SHOWN)
 		(void)fputs("\r\033[K", stderr);
-	p->state = VIEW_PROGRESS_NOT_BEGUN;
+	p->state = TERMINAL_BAR_NOT_BEGUN;
 }
