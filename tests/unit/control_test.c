@@ -184,7 +184,7 @@ end(void)
 	free(sup.pool_memory);
 }
 
-/* Turns of the loop, until nothing more happens in it. */
+/* Turns the loop until three turns are idle. */
 static void
 turn(void)
 {
@@ -242,7 +242,7 @@ say(int fd, const void *what, size_t len)
 
 static char heard[1 << 20];
 
-/* What has come so far; *ended_out: and that was all. */
+/* Reads the answer so far; *ended_out: it has ended. */
 static const char *
 hear(int fd, bool *ended_out)
 {
@@ -317,7 +317,7 @@ a_line_may_come_in_pieces(void)
 }
 
 static void
-what_is_no_line_is_an_error(void)
+malformed_lines_are_errors(void)
 {
 	static char bytes[5000];
 	int fd;
@@ -389,7 +389,7 @@ half_closed_clients_are_answered(void)
 }
 
 static void
-whoever_says_nothing_is_sent_away(void)
+a_client_without_a_line_is_closed_after_10_seconds(void)
 {
 	int fd;
 	bool ended;
@@ -411,7 +411,7 @@ whoever_says_nothing_is_sent_away(void)
 	end();
 }
 
-/* A status that no socket holds. */
+/* Makes the status too long for the buffer of a socket. */
 static void
 grow_status(void)
 {
@@ -464,7 +464,7 @@ a_slow_reader_is_cut_off(void)
 }
 
 static void
-one_that_reads_a_little_now_and_then_is_cut_off_too(void)
+a_reader_of_a_little_now_and_then_is_cut_off_too(void)
 {
 	char few[4096];
 	int fd;
@@ -486,7 +486,7 @@ one_that_reads_a_little_now_and_then_is_cut_off_too(void)
 }
 
 static void
-snapshots_have_a_bound_and_wait_for_each_other(void)
+snapshots_beyond_the_bound_wait_for_each_other(void)
 {
 	int fds[40];
 	unsigned waiting = 0;
@@ -517,7 +517,7 @@ snapshots_have_a_bound_and_wait_for_each_other(void)
 }
 
 static void
-more_clients_than_places_are_answered_in_turn(void)
+clients_beyond_the_limit_are_answered_in_turn(void)
 {
 	static int fds[600];
 	bool ended;
@@ -540,7 +540,7 @@ more_clients_than_places_are_answered_in_turn(void)
 }
 
 static void
-clients_do_not_take_the_descriptors_of_connections(void)
+the_limit_of_clients_leaves_descriptors_to_connections(void)
 {
 	static int fds[50];
 	bool ended;
@@ -562,7 +562,7 @@ clients_do_not_take_the_descriptors_of_connections(void)
 }
 
 static void
-those_who_wait_leave_room_for_others(void)
+waiting_clients_leave_room_for_others(void)
 {
 	static int fds[WAITERS + 1];
 	bool ended;
@@ -616,7 +616,7 @@ wait_tells_why_an_app_has_failed(void)
 }
 
 static void
-wait_ends_when_the_app_goes(void)
+wait_ends_when_the_app_is_removed(void)
 {
 	int fd;
 	bool ended;
@@ -633,7 +633,7 @@ wait_ends_when_the_app_goes(void)
 }
 
 static void
-a_reload_is_told_when_it_is_over(void)
+reload_answers_when_the_reload_is_over(void)
 {
 	int fd;
 	bool ended;
@@ -658,7 +658,7 @@ a_reload_is_told_when_it_is_over(void)
 }
 
 static void
-a_reload_that_fails_ends_with_an_error(void)
+a_failed_reload_ends_with_an_error(void)
 {
 	int fd;
 	bool ended;
@@ -678,7 +678,7 @@ a_reload_that_fails_ends_with_an_error(void)
 }
 
 static void
-whoever_leaves_is_not_told_of_the_reload(void)
+a_client_that_left_is_not_told_of_the_reload(void)
 {
 	int fd;
 
@@ -695,7 +695,7 @@ whoever_leaves_is_not_told_of_the_reload(void)
 }
 
 static void
-a_stop_ends_with_the_daemon(void)
+stop_ends_with_the_daemon(void)
 {
 	int fd, again;
 	bool ended;
@@ -724,7 +724,7 @@ a_stop_ends_with_the_daemon(void)
 }
 
 static void
-whoever_waits_learns_of_the_end(void)
+waiting_clients_learn_of_the_end_of_the_daemon(void)
 {
 	int fd;
 	bool ended;
@@ -752,7 +752,7 @@ descriptors_of_strangers_are_not_closed_in_the_loop(void)
 	turn();
 	before = closed;
 	if (fdpass_send(fd, "version\n", 8, given) == -1) {
-		/* The kernel knows how to refuse them. */
+		/* The kernel can refuse descriptors. */
 		CHECK_EQ(EPERM, errno);
 	} else {
 		CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(fd, &ended));
@@ -763,7 +763,7 @@ descriptors_of_strangers_are_not_closed_in_the_loop(void)
 	end();
 }
 
-/* What a stranger is told, who has this group besides. */
+/* The answer to a stranger who is in this group, too. */
 static const char *
 stranger(const char *line, gid_t gid)
 {
@@ -797,7 +797,7 @@ stranger(const char *line, gid_t gid)
 }
 
 static void
-strangers_may_read_and_change_nothing(void)
+strangers_may_read_but_change_nothing(void)
 {
 	begin();
 	if (getuid() != 0) {
@@ -818,7 +818,7 @@ strangers_may_read_and_change_nothing(void)
 }
 
 static void
-members_of_the_group_may_change(void)
+members_of_control_group_may_stop_the_daemon(void)
 {
 	begin();
 	if (getuid() != 0) {
@@ -877,7 +877,7 @@ a_stale_socket_is_replaced(void)
 }
 
 static void
-none_is_no_failure(void)
+a_configuration_without_control_socket_is_no_failure(void)
 {
 	struct supervisor none;
 
@@ -915,7 +915,7 @@ a_reload_moves_the_socket_and_keeps_the_clients(void)
 }
 
 static void
-a_socket_that_cannot_be_opened_leaves_the_former(void)
+a_socket_that_cannot_be_opened_leaves_the_former_open(void)
 {
 	static char nowhere[] = "/nonexistent/control.sock";
 
@@ -926,7 +926,7 @@ a_socket_that_cannot_be_opened_leaves_the_former(void)
 	end();
 }
 
-/* Something else of the new configuration has failed. */
+/* Prepares a change and aborts it, as if another service had failed. */
 static void
 give_up_a_change(void)
 {
@@ -958,7 +958,7 @@ an_aborted_change_leaves_the_socket_with_its_place_and_mode(void)
 }
 
 static void
-a_reload_brings_a_removed_one_back(void)
+a_reload_brings_a_removed_socket_back(void)
 {
 	begin();
 	(void)unlink(path);
@@ -969,7 +969,7 @@ a_reload_brings_a_removed_one_back(void)
 }
 
 static void
-a_reload_may_take_it_away_and_bring_it_back(void)
+a_reload_may_remove_the_socket_and_bring_it_back(void)
 {
 	begin();
 	conf.control = NULL;
@@ -991,36 +991,36 @@ main(int argc, char **argv)
 	(void)snprintf(other_path, sizeof(other_path), "%s/other", dir);
 	RUN(a_line_gets_an_answer_and_an_end);
 	RUN(a_line_may_come_in_pieces);
-	RUN(what_is_no_line_is_an_error);
+	RUN(malformed_lines_are_errors);
 	RUN(an_unknown_command_names_the_nearest);
 	RUN(half_closed_clients_are_answered);
-	RUN(whoever_says_nothing_is_sent_away);
+	RUN(a_client_without_a_line_is_closed_after_10_seconds);
 	RUN(a_slow_reader_is_cut_off);
-	RUN(one_that_reads_a_little_now_and_then_is_cut_off_too);
-	RUN(snapshots_have_a_bound_and_wait_for_each_other);
-	RUN(more_clients_than_places_are_answered_in_turn);
-	RUN(clients_do_not_take_the_descriptors_of_connections);
-	RUN(those_who_wait_leave_room_for_others);
+	RUN(a_reader_of_a_little_now_and_then_is_cut_off_too);
+	RUN(snapshots_beyond_the_bound_wait_for_each_other);
+	RUN(clients_beyond_the_limit_are_answered_in_turn);
+	RUN(the_limit_of_clients_leaves_descriptors_to_connections);
+	RUN(waiting_clients_leave_room_for_others);
 	RUN(wait_ends_when_the_apps_are_ready);
 	RUN(wait_tells_why_an_app_has_failed);
-	RUN(wait_ends_when_the_app_goes);
-	RUN(a_reload_is_told_when_it_is_over);
-	RUN(a_reload_that_fails_ends_with_an_error);
-	RUN(whoever_leaves_is_not_told_of_the_reload);
-	RUN(a_stop_ends_with_the_daemon);
-	RUN(whoever_waits_learns_of_the_end);
+	RUN(wait_ends_when_the_app_is_removed);
+	RUN(reload_answers_when_the_reload_is_over);
+	RUN(a_failed_reload_ends_with_an_error);
+	RUN(a_client_that_left_is_not_told_of_the_reload);
+	RUN(stop_ends_with_the_daemon);
+	RUN(waiting_clients_learn_of_the_end_of_the_daemon);
 	RUN(descriptors_of_strangers_are_not_closed_in_the_loop);
-	RUN(strangers_may_read_and_change_nothing);
-	RUN(members_of_the_group_may_change);
+	RUN(strangers_may_read_but_change_nothing);
+	RUN(members_of_control_group_may_stop_the_daemon);
 	RUN(the_socket_has_its_mode);
 	RUN(a_second_daemon_is_refused);
 	RUN(a_stale_socket_is_replaced);
-	RUN(none_is_no_failure);
+	RUN(a_configuration_without_control_socket_is_no_failure);
 	RUN(a_reload_moves_the_socket_and_keeps_the_clients);
-	RUN(a_socket_that_cannot_be_opened_leaves_the_former);
+	RUN(a_socket_that_cannot_be_opened_leaves_the_former_open);
 	RUN(an_aborted_change_leaves_the_socket_with_its_place_and_mode);
-	RUN(a_reload_brings_a_removed_one_back);
-	RUN(a_reload_may_take_it_away_and_bring_it_back);
+	RUN(a_reload_brings_a_removed_socket_back);
+	RUN(a_reload_may_remove_the_socket_and_bring_it_back);
 	(void)unlink(path);
 	(void)unlink(other_path);
 	(void)rmdir(dir);

@@ -1,4 +1,4 @@
-/* What apppoolctl makes of an answer, however it comes. */
+/* The answer of the daemon, shown by apppoolctl, in any pieces. */
 
 #include "check.h"
 #include "ctl/ctl_answer.h"
@@ -7,7 +7,7 @@ static char *shown;
 static size_t shown_len;
 static char error[9000];
 
-/* In pieces of so many bytes. */
+/* Shows s in pieces of so many bytes. */
 static enum ctl_end
 show(const char *s, size_t piece, bool json)
 {
@@ -63,7 +63,7 @@ an_error_in_the_middle_is_a_line_like_others(void)
 }
 
 static void
-of_two_errors_the_last_counts(void)
+the_last_of_two_errors_counts(void)
 {
 	CHECK_EQ(CTL_END_REFUSED, show("error: a\nerror: b\n", 3, false));
 	CHECK_STR("error: a\n", shown);
@@ -81,7 +81,7 @@ an_error_longer_than_memory_is_shown(void)
 }
 
 static void
-what_does_not_end_a_line_is_cut_off(void)
+an_unended_line_is_an_answer_cut_off(void)
 {
 	CHECK_EQ(CTL_END_CUT, show("", 1, false));
 	CHECK_EQ(CTL_END_CUT, show("web: run", 1, false));
@@ -91,7 +91,7 @@ what_does_not_end_a_line_is_cut_off(void)
 }
 
 static void
-json_that_goes_on_is_cut_off(void)
+json_that_does_not_end_is_an_answer_cut_off(void)
 {
 	CHECK_EQ(CTL_END_CUT, show("{\"apps\":[\n", 2, true));
 	CHECK_EQ(CTL_END_CUT, show("{\"apps\":[\n{},\n", 2, true));
@@ -106,10 +106,10 @@ main(int argc, char **argv)
 	RUN(lines_are_shown_as_they_are);
 	RUN(a_last_line_that_is_an_error_is_kept_back);
 	RUN(an_error_in_the_middle_is_a_line_like_others);
-	RUN(of_two_errors_the_last_counts);
+	RUN(the_last_of_two_errors_counts);
 	RUN(an_error_longer_than_memory_is_shown);
-	RUN(what_does_not_end_a_line_is_cut_off);
-	RUN(json_that_goes_on_is_cut_off);
+	RUN(an_unended_line_is_an_answer_cut_off);
+	RUN(json_that_does_not_end_is_an_answer_cut_off);
 	free(shown);
 	return check_finish();
 }

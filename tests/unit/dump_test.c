@@ -69,7 +69,7 @@ begin(void)
 	(void)lane_start(&sup.closer, &sup.loop, "closer", NULL);
 }
 
-/* More than one piece. */
+/* Makes the status longer than one piece. */
 static void
 grow(void)
 {
@@ -93,7 +93,7 @@ end(void)
 	(void)unlink(path);
 }
 
-/* What the loop does meanwhile. Gives the turns it took. */
+/* Turns the loop until the dump is over. Returns the number of turns. */
 static unsigned
 finish(void)
 {
@@ -124,7 +124,7 @@ content(const char *file)
 	return text;
 }
 
-/* What `status -j` shows at this time. To be freed. */
+/* The status in JSON at this time. To be freed. */
 static char *
 shown(void)
 {
@@ -175,7 +175,7 @@ the_file_holds_what_status_shows(void)
 }
 
 static void
-others_may_not_read_it(void)
+strangers_may_not_read_the_dump(void)
 {
 	struct stat st;
 
@@ -188,7 +188,7 @@ others_may_not_read_it(void)
 }
 
 static void
-the_former_one_stays_until_the_new_one_is_whole(void)
+the_former_dump_stays_until_the_new_one_is_whole(void)
 {
 	char *before, *after;
 	FILE *f;
@@ -210,7 +210,7 @@ the_former_one_stays_until_the_new_one_is_whole(void)
 }
 
 static void
-two_at_a_time_are_one(void)
+a_second_request_joins_the_dump_under_way(void)
 {
 	struct dump *first;
 
@@ -225,7 +225,7 @@ two_at_a_time_are_one(void)
 }
 
 static void
-a_folder_that_is_not_there_is_no_disaster(void)
+a_missing_folder_ends_the_dump(void)
 {
 	static char nowhere[] = "/nonexistent/dump";
 
@@ -240,7 +240,7 @@ a_folder_that_is_not_there_is_no_disaster(void)
 
 /* A limit of the size of files stands in for the disk. */
 static void
-a_full_disk_leaves_the_former_one(void)
+a_full_disk_leaves_the_former_dump(void)
 {
 	struct rlimit former, small;
 	char *text;
@@ -268,7 +268,7 @@ a_full_disk_leaves_the_former_one(void)
 }
 
 static void
-the_end_of_the_daemon_leaves_nothing_half_done(void)
+the_end_of_the_daemon_leaves_no_unfinished_file(void)
 {
 	begin();
 	grow();
@@ -281,7 +281,7 @@ the_end_of_the_daemon_leaves_nothing_half_done(void)
 }
 
 static void
-without_a_file_people_find_it_in_the_log(void)
+without_dump_file_the_dump_is_in_the_log(void)
 {
 	struct log_spec to_file = {
 		.dest = LOG_DEST_FILE, .path = log_path, .level = LOG_LEVEL_INFO
@@ -315,13 +315,13 @@ main(int argc, char **argv)
 	(void)snprintf(path, sizeof(path), "%s/dump", dir);
 	(void)snprintf(log_path, sizeof(log_path), "%s/log", dir);
 	RUN(the_file_holds_what_status_shows);
-	RUN(others_may_not_read_it);
-	RUN(the_former_one_stays_until_the_new_one_is_whole);
-	RUN(two_at_a_time_are_one);
-	RUN(a_folder_that_is_not_there_is_no_disaster);
-	RUN(a_full_disk_leaves_the_former_one);
-	RUN(the_end_of_the_daemon_leaves_nothing_half_done);
-	RUN(without_a_file_people_find_it_in_the_log);
+	RUN(strangers_may_not_read_the_dump);
+	RUN(the_former_dump_stays_until_the_new_one_is_whole);
+	RUN(a_second_request_joins_the_dump_under_way);
+	RUN(a_missing_folder_ends_the_dump);
+	RUN(a_full_disk_leaves_the_former_dump);
+	RUN(the_end_of_the_daemon_leaves_no_unfinished_file);
+	RUN(without_dump_file_the_dump_is_in_the_log);
 	(void)rmdir(dir);
 	return check_finish();
 }

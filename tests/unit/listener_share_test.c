@@ -1,4 +1,4 @@
-/* Listening sockets that programs accept from which have a copy. */
+/* Listening sockets that programs with a copy accept from. */
 
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -65,7 +65,7 @@ blocks(int fd)
 }
 
 static void
-it_blocks_for_those_who_have_it(void)
+a_shared_listener_blocks(void)
 {
 	struct listener l = opened(true);
 
@@ -75,9 +75,9 @@ it_blocks_for_those_who_have_it(void)
 	listener_fini(&l);
 }
 
-/* Somebody who still has it makes it block again. */
+/* A program that still has the socket makes it block again. */
 static void
-once_it_was_shared_accepting_never_blocks(void)
+accepting_from_a_formerly_shared_listener_never_blocks(void)
 {
 	struct listener l = opened(true);
 
@@ -87,7 +87,7 @@ once_it_was_shared_accepting_never_blocks(void)
 	listener_fini(&l);
 }
 
-/* Whoever shuts its copy down shuts them all. */
+/* A shutdown of one copy shuts all copies down. */
 static void
 check_broken(bool tcp)
 {
@@ -103,7 +103,7 @@ check_broken(bool tcp)
 }
 
 static void
-one_that_is_shut_down_is_broken(void)
+a_shared_listener_that_was_shut_down_is_broken(void)
 {
 	check_broken(true);
 	check_broken(false);
@@ -129,7 +129,7 @@ hiding_a_unix_socket_removes_its_file_alone(void)
 }
 
 static void
-hiding_a_tcp_socket_keeps_who_is_in_it(void)
+hiding_a_tcp_socket_keeps_its_queue(void)
 {
 	struct listener l = opened(true);
 	int client = client_of(&l, 0), conn;
@@ -163,11 +163,11 @@ main(int argc, char **argv)
 	(void)snprintf(path, sizeof(path), "%s/sock", folder);
 
 	check_start(argc, argv);
-	RUN(it_blocks_for_those_who_have_it);
-	RUN(once_it_was_shared_accepting_never_blocks);
-	RUN(one_that_is_shut_down_is_broken);
+	RUN(a_shared_listener_blocks);
+	RUN(accepting_from_a_formerly_shared_listener_never_blocks);
+	RUN(a_shared_listener_that_was_shut_down_is_broken);
 	RUN(hiding_a_unix_socket_removes_its_file_alone);
-	RUN(hiding_a_tcp_socket_keeps_who_is_in_it);
+	RUN(hiding_a_tcp_socket_keeps_its_queue);
 	(void)rmdir(folder);
 	return check_finish();
 }

@@ -1,4 +1,4 @@
-/* Listening sockets, and closing the door without losing anybody. */
+/* Listening sockets, and shutting them without losing a connection. */
 
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -57,7 +57,7 @@ inherited_spec(int fd)
 	return (struct listener_spec){ .name = "fd", .inherited_fd = fd };
 }
 
-/* Opens it or ends the test program: nothing works without. */
+/* Opens a listener, or ends the test program. */
 static struct listener
 opened(const struct listener_spec *spec)
 {
@@ -110,7 +110,7 @@ is_file(const char *name)
 	return lstat(name, &st) == 0;
 }
 
-/* Connects, is accepted and answered; and then nobody waits any more. */
+/* Connects, is accepted and answered, and leaves the queue empty. */
 static void
 check_accepts(const struct listener_spec *spec)
 {
@@ -131,7 +131,7 @@ check_accepts(const struct listener_spec *spec)
 }
 
 static void
-tcp4_is_listened_on(void)
+a_tcp4_listener_accepts(void)
 {
 	struct listener_spec spec = tcp_spec();
 
@@ -139,7 +139,7 @@ tcp4_is_listened_on(void)
 }
 
 static void
-tcp6_is_listened_on(void)
+a_tcp6_listener_accepts(void)
 {
 	struct listener_spec spec = tcp_spec();
 	const char *why;
@@ -154,7 +154,7 @@ tcp6_is_listened_on(void)
 }
 
 static void
-unix_is_listened_on(void)
+a_unix_listener_accepts(void)
 {
 	struct listener_spec spec = unix_spec();
 
@@ -162,7 +162,7 @@ unix_is_listened_on(void)
 }
 
 static void
-an_ipv6_address_takes_ipv4_only_if_it_should(void)
+an_ipv6_listener_accepts_ipv4_unless_v6only(void)
 {
 	struct sockaddr_in6 any = { .sin6_family = AF_INET6 };
 	struct listener_spec spec = tcp_spec();
@@ -230,7 +230,7 @@ a_tcp_port_in_use_is_refused(void)
 }
 
 static void
-a_probe_knows_that_any_address_is_in_the_way_of_one(void)
+a_probe_finds_any_address_in_the_way_of_one(void)
 {
 	struct listener_spec spec = tcp_spec();
 	struct sockaddr_in any = loopback;
@@ -294,7 +294,7 @@ owner_mode_and_backlog_change_in_place(void)
 }
 
 static void
-a_file_that_is_not_ours_any_more_is_not_changed(void)
+a_file_of_another_process_is_not_changed(void)
 {
 	struct listener_spec spec = unix_spec();
 	struct listener l = opened(&spec);
@@ -317,7 +317,7 @@ a_file_that_is_not_ours_any_more_is_not_changed(void)
 }
 
 static void
-the_umask_is_of_no_account(void)
+the_umask_does_not_change_the_mode(void)
 {
 	struct listener_spec spec = unix_spec();
 	mode_t before = umask(0777);
@@ -350,7 +350,7 @@ a_stale_socket_is_replaced(void)
 	struct listener l = opened(&spec);
 	const char *why;
 
-	/* What a daemon that was killed leaves behind. */
+	/* Leaves a socket file behind, as a daemon that was killed does. */
 	close(l.fd);
 	l.fd = -1;
 	free(l.path);
@@ -420,7 +420,7 @@ a_datagram_socket_is_refused(void)
 }
 
 static void
-a_probe_is_not_seen_by_who_listens(void)
+a_probe_is_invisible_to_the_listener(void)
 {
 	struct listener_spec spec = unix_spec();
 	struct listener l = opened(&spec);
@@ -502,7 +502,7 @@ the_file_of_a_successor_is_not_removed(void)
 	struct listener first = opened(&spec);
 	struct listener second;
 
-	/* The door is shut, so the next daemon may take the address. */
+	/* The listener is shut, so the next daemon may take the address. */
 	CHECK_EQ(0, listener_shut(&first));
 	second = opened(&spec);
 	listener_fini(&first);
@@ -512,7 +512,7 @@ the_file_of_a_successor_is_not_removed(void)
 }
 
 static void
-a_folder_locked_by_somebody_is_not_waited_for_long(void)
+the_wait_for_a_locked_folder_is_short(void)
 {
 	struct listener_spec spec = unix_spec();
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -531,7 +531,7 @@ seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* As long as a lock is waited for: who opens then may have none. */
+/* The longest wait for the lock of the folder. */
 static atomic_bool waited_long;
 
 static void *
@@ -565,9 +565,9 @@ open_repeatedly(void *arg)
 	return (void *)bad;
 }
 
-/* Half of the time a stale file is left behind for both to find. */
+/* Half of the time both find a stale file. */
 static void
-of_two_that_open_the_same_path_one_wins(void)
+one_of_two_processes_gets_the_same_path(void)
 {
 	atomic_int holders = 0;
 	pthread_t other;
@@ -629,7 +629,7 @@ an_inherited_unix_listener_keeps_its_file(void)
 }
 
 static void
-what_does_not_listen_is_refused(void)
+an_inherited_socket_that_does_not_listen_is_refused(void)
 {
 	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	int dgram = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -673,7 +673,7 @@ limit_descriptors(int most)
 }
 
 static void
-without_descriptors_it_rests_and_loses_nobody(void)
+a_listener_without_descriptors_rests_and_loses_no_connection(void)
 {
 	struct listener_spec spec = tcp_spec();
 	struct listener l = opened(&spec);
@@ -696,7 +696,7 @@ without_descriptors_it_rests_and_loses_nobody(void)
 }
 
 static void
-resting_is_logged_once_a_minute(void)
+a_rest_is_logged_once_a_minute(void)
 {
 	struct listener_spec spec = tcp_spec();
 	struct listener l = opened(&spec);
@@ -725,7 +725,7 @@ resting_is_logged_once_a_minute(void)
 }
 
 static void
-one_that_somebody_shut_down_is_broken(void)
+a_listener_that_was_shut_down_is_broken(void)
 {
 	struct listener_spec specs[2] = { tcp_spec(), unix_spec() };
 
@@ -739,9 +739,9 @@ one_that_somebody_shut_down_is_broken(void)
 	}
 }
 
-/* As the worker that shut it down may still hold a copy. */
+/* The worker that shut it down may still have a copy. */
 static void
-a_broken_one_can_be_opened_anew(void)
+a_broken_listener_can_be_opened_anew(void)
 {
 	struct listener_spec specs[2] = { tcp_spec(), unix_spec() };
 
@@ -763,7 +763,7 @@ a_broken_one_can_be_opened_anew(void)
 }
 
 static void
-one_client_that_reset_does_not_hide_the_next(void)
+a_client_that_reset_does_not_hide_the_next(void)
 {
 	const struct linger abort_it = { .l_onoff = 1 };
 	struct listener_spec spec = tcp_spec();
@@ -786,7 +786,7 @@ one_client_that_reset_does_not_hide_the_next(void)
 /* ---------------------------------------------------------- the queue */
 
 static void
-the_depth_is_the_number_of_those_who_wait(void)
+the_depth_is_the_length_of_the_queue(void)
 {
 	struct listener_spec specs[2] = { tcp_spec(), unix_spec() };
 	struct sockdiag d;
@@ -821,7 +821,7 @@ without_sock_diag_the_depth_of_unix_is_unknown(void)
 	listener_fini(&l);
 }
 
-/* It hears nothing any more; or everything again. */
+/* Packets to the client are dropped; or pass again. */
 static void
 deafen(int fd, bool on)
 {
@@ -837,8 +837,8 @@ pause_for(int milliseconds)
 }
 
 /*
- * The client does not hear our half of the handshake until the door is
- * shut: it still gets in when it does, and until then is known about.
+ * The client does not hear our half of the handshake until the
+ * listener is shut; then it still gets in, and until then it is counted.
  */
 static void
 a_handshake_under_way_is_counted_and_completes(void)
@@ -878,10 +878,10 @@ a_handshake_under_way_is_counted_and_completes(void)
 	listener_fini(&l);
 }
 
-/* ----------------------------------------------------------- the door */
+/* ----------------------------------------------------------- shutting */
 
 static void
-who_waits_at_a_shut_door_is_served(const struct listener_spec *spec)
+the_queue_of_a_shut_listener_is_served(const struct listener_spec *spec)
 {
 	struct listener l = opened(spec);
 	int client[4];
@@ -909,23 +909,23 @@ who_waits_at_a_shut_door_is_served(const struct listener_spec *spec)
 }
 
 static void
-who_waits_at_a_shut_tcp_door_is_served(void)
+the_queue_of_a_shut_tcp_listener_is_served(void)
 {
 	struct listener_spec spec = tcp_spec();
 
-	who_waits_at_a_shut_door_is_served(&spec);
+	the_queue_of_a_shut_listener_is_served(&spec);
 }
 
 static void
-who_waits_at_a_shut_unix_door_is_served(void)
+the_queue_of_a_shut_unix_listener_is_served(void)
 {
 	struct listener_spec spec = unix_spec();
 
-	who_waits_at_a_shut_door_is_served(&spec);
+	the_queue_of_a_shut_listener_is_served(&spec);
 }
 
 static void
-who_comes_to_a_shut_unix_door_is_refused_at_once(void)
+a_shut_unix_listener_refuses_newcomers_at_once(void)
 {
 	struct listener_spec spec = unix_spec();
 	struct listener l = opened(&spec);
@@ -937,7 +937,7 @@ who_comes_to_a_shut_unix_door_is_refused_at_once(void)
 }
 
 static void
-who_comes_to_a_shut_tcp_door_is_refused_in_the_end(void)
+a_shut_tcp_listener_refuses_newcomers_in_the_end(void)
 {
 	struct listener_spec spec = tcp_spec();
 	struct listener l = opened(&spec);
@@ -1001,7 +1001,7 @@ enum {
 };
 
 static void
-nobody_who_connected_is_lost(const struct listener_spec *spec)
+shutting_loses_no_connection(const struct listener_spec *spec)
 {
 	struct listener l = opened(spec);
 	struct crowd crowd = { .served = 0 };
@@ -1029,19 +1029,19 @@ nobody_who_connected_is_lost(const struct listener_spec *spec)
 }
 
 static void
-shutting_a_tcp_door_loses_nobody_who_connected(void)
+shutting_a_tcp_listener_loses_no_connection(void)
 {
 	struct listener_spec spec = tcp_spec();
 
-	nobody_who_connected_is_lost(&spec);
+	shutting_loses_no_connection(&spec);
 }
 
 static void
-shutting_a_unix_door_loses_nobody_who_connected(void)
+shutting_a_unix_listener_loses_no_connection(void)
 {
 	struct listener_spec spec = unix_spec();
 
-	nobody_who_connected_is_lost(&spec);
+	shutting_loses_no_connection(&spec);
 }
 
 /* --------------------------------------------------------- our copies */
@@ -1083,47 +1083,47 @@ main(int argc, char **argv)
 	loopback6.sin6_addr = in6addr_loopback;
 
 	check_start(argc, argv);
-	RUN(tcp4_is_listened_on);
-	RUN(tcp6_is_listened_on);
-	RUN(unix_is_listened_on);
-	RUN(an_ipv6_address_takes_ipv4_only_if_it_should);
+	RUN(a_tcp4_listener_accepts);
+	RUN(a_tcp6_listener_accepts);
+	RUN(a_unix_listener_accepts);
+	RUN(an_ipv6_listener_accepts_ipv4_unless_v6only);
 	RUN(the_listener_is_nonblocking_and_the_connection_is_not);
 	RUN(a_tcp_port_in_use_is_refused);
-	RUN(a_probe_knows_that_any_address_is_in_the_way_of_one);
+	RUN(a_probe_finds_any_address_in_the_way_of_one);
 	RUN(owner_and_mode_are_set);
 	RUN(owner_mode_and_backlog_change_in_place);
-	RUN(a_file_that_is_not_ours_any_more_is_not_changed);
-	RUN(the_umask_is_of_no_account);
+	RUN(a_file_of_another_process_is_not_changed);
+	RUN(the_umask_does_not_change_the_mode);
 	RUN(closing_removes_the_file);
 	RUN(a_stale_socket_is_replaced);
 	RUN(a_living_socket_is_refused);
 	RUN(a_living_socket_with_a_full_queue_is_refused);
 	RUN(a_datagram_socket_is_refused);
-	RUN(a_probe_is_not_seen_by_who_listens);
+	RUN(a_probe_is_invisible_to_the_listener);
 	RUN(a_file_that_is_no_socket_is_refused_and_kept);
 	RUN(a_link_is_refused_and_not_followed);
 	RUN(a_path_that_is_too_long_is_refused);
 	RUN(a_failure_leaves_no_file_behind);
 	RUN(the_file_of_a_successor_is_not_removed);
-	RUN(a_folder_locked_by_somebody_is_not_waited_for_long);
-	RUN(of_two_that_open_the_same_path_one_wins);
+	RUN(the_wait_for_a_locked_folder_is_short);
+	RUN(one_of_two_processes_gets_the_same_path);
 	RUN(an_inherited_listener_is_used_and_left_open);
 	RUN(an_inherited_unix_listener_keeps_its_file);
-	RUN(what_does_not_listen_is_refused);
-	RUN(without_descriptors_it_rests_and_loses_nobody);
-	RUN_ALONE(resting_is_logged_once_a_minute);
-	RUN(one_that_somebody_shut_down_is_broken);
-	RUN(a_broken_one_can_be_opened_anew);
-	RUN(one_client_that_reset_does_not_hide_the_next);
-	RUN(the_depth_is_the_number_of_those_who_wait);
+	RUN(an_inherited_socket_that_does_not_listen_is_refused);
+	RUN(a_listener_without_descriptors_rests_and_loses_no_connection);
+	RUN_ALONE(a_rest_is_logged_once_a_minute);
+	RUN(a_listener_that_was_shut_down_is_broken);
+	RUN(a_broken_listener_can_be_opened_anew);
+	RUN(a_client_that_reset_does_not_hide_the_next);
+	RUN(the_depth_is_the_length_of_the_queue);
 	RUN(without_sock_diag_the_depth_of_unix_is_unknown);
 	RUN(a_handshake_under_way_is_counted_and_completes);
-	RUN(who_waits_at_a_shut_tcp_door_is_served);
-	RUN(who_waits_at_a_shut_unix_door_is_served);
-	RUN(who_comes_to_a_shut_unix_door_is_refused_at_once);
-	RUN(who_comes_to_a_shut_tcp_door_is_refused_in_the_end);
-	RUN(shutting_a_tcp_door_loses_nobody_who_connected);
-	RUN(shutting_a_unix_door_loses_nobody_who_connected);
+	RUN(the_queue_of_a_shut_tcp_listener_is_served);
+	RUN(the_queue_of_a_shut_unix_listener_is_served);
+	RUN(a_shut_unix_listener_refuses_newcomers_at_once);
+	RUN(a_shut_tcp_listener_refuses_newcomers_in_the_end);
+	RUN(shutting_a_tcp_listener_loses_no_connection);
+	RUN(shutting_a_unix_listener_loses_no_connection);
 	RUN(closing_our_copy_does_not_linger);
 
 	rmdir(folder);

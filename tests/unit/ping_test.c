@@ -1,4 +1,4 @@
-/* What apppoolctl ping asks, and what it makes of any answer. */
+/* The requests of apppoolctl ping, and its reading of answers. */
 
 #include <sys/ioctl.h>
 #include <sys/socket.h>
@@ -16,7 +16,7 @@
 static struct ping_answer answer;
 static struct text request;
 
-/* In pieces of so many bytes, and then the end. */
+/* Takes data in pieces of so many bytes, and then the end. */
 static enum ping_state
 take_bytes(
     enum conf_protocol protocol, const char *data, size_t len, size_t piece)
@@ -56,7 +56,7 @@ an_answer_of_http_has_a_status_and_a_reason(void)
 }
 
 static void
-lines_may_end_as_they_do_elsewhere(void)
+lines_may_end_with_lf_alone(void)
 {
 	CHECK_EQ(PING_DONE, take_http("HTTP/1.0 204\n\n"));
 	CHECK_EQ(204, answer.status);
@@ -77,7 +77,7 @@ statuses_from_200_to_399_are_good(void)
 }
 
 static void
-with_a_length_the_end_is_not_waited_for(void)
+an_answer_with_a_length_needs_no_end_of_file(void)
 {
 	static const char text[] =
 	    "HTTP/1.1 200 OK\r\nCONTENT-length:  5 \r\n\r\nhello";
@@ -108,7 +108,7 @@ an_interim_answer_is_not_the_answer(void)
 }
 
 static void
-what_is_not_http_is_broken(void)
+an_answer_that_is_not_http_is_broken(void)
 {
 	CHECK_EQ(PING_BROKEN, take_http("SSH-2.0-OpenSSH_9.2\r\n"));
 	CHECK_STR("the answer is not HTTP/1", answer.why);
@@ -163,7 +163,7 @@ an_endless_head_is_given_up(void)
 }
 
 static void
-of_an_endless_body_enough_is_enough(void)
+an_endless_body_is_read_up_to_a_limit(void)
 {
 	static char body[65536];
 
@@ -239,7 +239,7 @@ an_answer_of_fastcgi_is_that_of_a_cgi_program(void)
 }
 
 static void
-without_a_status_it_is_200_and_with_a_location_302(void)
+a_cgi_head_without_status_means_200_or_302(void)
 {
 	put_text(6, "A: b\n\nbody", 0);
 	put_end(0, 0);
@@ -263,7 +263,7 @@ a_program_that_fails_is_not_good(void)
 }
 
 static void
-what_it_complains_of_is_kept(void)
+the_beginning_of_stderr_is_kept(void)
 {
 	put_text(7, "PHP message: ", 1);
 	put_text(7, "line 1\nline 2", 0);
@@ -274,7 +274,7 @@ what_it_complains_of_is_kept(void)
 }
 
 static void
-an_overloaded_program_says_so(void)
+an_overloaded_program_is_broken(void)
 {
 	put_end(0, 2);
 	CHECK_EQ(PING_BROKEN, take_stream());
@@ -288,7 +288,7 @@ an_overloaded_program_says_so(void)
 }
 
 static void
-without_an_end_it_is_broken(void)
+a_fastcgi_answer_without_end_is_broken(void)
 {
 	put_text(6, "A: b\n\nbody", 0);
 	CHECK_EQ(PING_BROKEN, take_stream());
@@ -299,7 +299,7 @@ without_an_end_it_is_broken(void)
 }
 
 static void
-what_is_not_fastcgi_is_broken(void)
+an_answer_that_is_not_fastcgi_is_broken(void)
 {
 	CHECK_EQ(PING_BROKEN,
 	    take_bytes(CONF_PROTOCOL_FASTCGI, "HTTP/1.1 200 OK", 15, 4));
@@ -318,7 +318,7 @@ what_is_not_fastcgi_is_broken(void)
 /* --- what is asked -------------------------------------------------------- */
 
 static void
-the_request_of_http_is_a_whole_one(void)
+the_request_of_http_is_whole(void)
 {
 	text_init(&request, 16384);
 	ping_request(CONF_PROTOCOL_HTTP, "/health?x=1", &request);
@@ -383,7 +383,7 @@ a_long_path_has_a_long_length(void)
 }
 
 static void
-raw_asks_nothing(void)
+the_request_of_raw_is_empty(void)
 {
 	text_init(&request, 16384);
 	ping_request(CONF_PROTOCOL_RAW, "/", &request);
@@ -439,27 +439,27 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(an_answer_of_http_has_a_status_and_a_reason);
-	RUN(lines_may_end_as_they_do_elsewhere);
+	RUN(lines_may_end_with_lf_alone);
 	RUN(statuses_from_200_to_399_are_good);
-	RUN(with_a_length_the_end_is_not_waited_for);
+	RUN(an_answer_with_a_length_needs_no_end_of_file);
 	RUN(an_answer_that_is_shorter_than_its_length_is_broken);
 	RUN(an_interim_answer_is_not_the_answer);
-	RUN(what_is_not_http_is_broken);
+	RUN(an_answer_that_is_not_http_is_broken);
 	RUN(an_answer_that_ends_too_soon_is_broken);
 	RUN(a_reason_is_cut_and_cannot_command_a_terminal);
 	RUN(an_endless_head_is_given_up);
-	RUN(of_an_endless_body_enough_is_enough);
+	RUN(an_endless_body_is_read_up_to_a_limit);
 	RUN(an_answer_of_fastcgi_is_that_of_a_cgi_program);
-	RUN(without_a_status_it_is_200_and_with_a_location_302);
+	RUN(a_cgi_head_without_status_means_200_or_302);
 	RUN(a_program_that_fails_is_not_good);
-	RUN(what_it_complains_of_is_kept);
-	RUN(an_overloaded_program_says_so);
-	RUN(without_an_end_it_is_broken);
-	RUN(what_is_not_fastcgi_is_broken);
-	RUN(the_request_of_http_is_a_whole_one);
+	RUN(the_beginning_of_stderr_is_kept);
+	RUN(an_overloaded_program_is_broken);
+	RUN(a_fastcgi_answer_without_end_is_broken);
+	RUN(an_answer_that_is_not_fastcgi_is_broken);
+	RUN(the_request_of_http_is_whole);
 	RUN(the_request_of_fastcgi_is_a_stream_of_whole_records);
 	RUN(a_long_path_has_a_long_length);
-	RUN(raw_asks_nothing);
+	RUN(the_request_of_raw_is_empty);
 	RUN_ALONE(any_address_is_reached_without_ipv6);
 	return check_finish();
 }

@@ -52,7 +52,7 @@ a_key_may_be_anything_but_a_space(void)
 }
 
 static void
-a_carriage_return_at_the_end_is_none(void)
+a_carriage_return_at_the_end_is_dropped(void)
 {
 	CHECK_EQ(POOLCOUNTER_ACQUIRE, PARSE("ACQ4ME k 1 1 7\r"));
 	CHECK_EQ(TSPAN_SECONDS(7), parsed.request.timeout);
@@ -62,7 +62,7 @@ a_carriage_return_at_the_end_is_none(void)
 }
 
 static void
-what_is_missing_or_no_number_is_bad_syntax(void)
+missing_words_and_bad_numbers_are_bad_syntax(void)
 {
 	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ME"));
 	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ME   "));
@@ -76,7 +76,7 @@ what_is_missing_or_no_number_is_bad_syntax(void)
 }
 
 static void
-numbers_have_an_upper_end(void)
+numbers_are_cut_to_the_largest_int(void)
 {
 	CHECK_EQ(POOLCOUNTER_ACQUIRE,
 	    PARSE("ACQ4ME k 2147483648 99999999999999999999999 00000012"));
@@ -99,7 +99,7 @@ a_timeout_may_have_a_fraction(void)
 }
 
 static void
-a_timeout_that_is_no_number_is_none(void)
+a_timeout_that_is_no_number_counts_as_zero(void)
 {
 	static const char *const none[] = { "x", "1s", "-1", ".5", "5.", "1.x",
 		"1.2.3", "1e3", "." };
@@ -145,7 +145,7 @@ a_nul_is_an_error(void)
 }
 
 static void
-anything_else_is_a_bad_command(void)
+other_lines_are_a_bad_command(void)
 {
 	CHECK_EQ(POOLCOUNTER_BAD_COMMAND, PARSE(""));
 	CHECK_EQ(POOLCOUNTER_BAD_COMMAND, PARSE(" RELEASE"));
@@ -161,14 +161,14 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(an_acquisition_is_taken_apart);
 	RUN(a_key_may_be_anything_but_a_space);
-	RUN(a_carriage_return_at_the_end_is_none);
-	RUN(what_is_missing_or_no_number_is_bad_syntax);
-	RUN(numbers_have_an_upper_end);
+	RUN(a_carriage_return_at_the_end_is_dropped);
+	RUN(missing_words_and_bad_numbers_are_bad_syntax);
+	RUN(numbers_are_cut_to_the_largest_int);
 	RUN(a_timeout_may_have_a_fraction);
-	RUN(a_timeout_that_is_no_number_is_none);
+	RUN(a_timeout_that_is_no_number_counts_as_zero);
 	RUN(a_release_may_name_its_key);
 	RUN(statistics_take_the_rest_of_the_line);
 	RUN(a_nul_is_an_error);
-	RUN(anything_else_is_a_bad_command);
+	RUN(other_lines_are_a_bad_command);
 	return check_finish();
 }

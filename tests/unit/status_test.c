@@ -1,4 +1,4 @@
-/* The state, as it is shown: a supervisor without processes, moved by hand. */
+/* The snapshot and its formats, of a supervisor without real processes. */
 
 #include <sys/stat.h>
 
@@ -30,7 +30,7 @@ static const struct pool_limits limits = {
 	.apps = 4, .processes = 20000, .conns = 64, .sessions = 4
 };
 
-/* The options an app cannot do without. */
+/* The options that every app needs. */
 static struct app_options
 options(const struct conf_app *c)
 {
@@ -88,7 +88,7 @@ begin(void)
 		.name = job_name,
 		.handoff = CONF_HANDOFF_NONE,
 		.min_processes = 1,
-		.max_processes = 8, /* which means nothing to it */
+		.max_processes = 8, /* without meaning for handoff none */
 	};
 	sup.config = &config;
 	sup.groups = groups;
@@ -161,7 +161,7 @@ add_door(struct group *g, const char *address)
 	TAILQ_INSERT_TAIL(&g->doors, d, next);
 }
 
-/* All of it, with a NUL. */
+/* The whole status, with a NUL. */
 static const char *
 shown(const char *app, bool json)
 {
@@ -192,7 +192,7 @@ has(const char *part)
 }
 
 static void
-the_head_tells_of_the_daemon(void)
+the_head_describes_the_daemon(void)
 {
 	begin();
 	(void)shown(NULL, true);
@@ -230,7 +230,7 @@ an_app_shows_limits_beside_use(void)
 }
 
 static void
-connections_are_counted_where_they_are(void)
+connections_count_as_active_or_waiting(void)
 {
 	uint32_t first;
 	struct action a;
@@ -263,7 +263,7 @@ connections_are_counted_where_they_are(void)
 }
 
 static void
-a_worker_shows_what_it_says_of_itself(void)
+a_worker_shows_its_own_status_text(void)
 {
 	begin();
 	(void)add(&web);
@@ -283,7 +283,7 @@ a_worker_shows_what_it_says_of_itself(void)
 }
 
 static void
-an_app_that_has_failed_tells_when_it_is_tried_again(void)
+a_failed_app_shows_when_it_is_tried_again(void)
 {
 	struct action a;
 
@@ -315,7 +315,7 @@ a_living_worker_is_measured(void)
 }
 
 static void
-without_sessions_their_figures_are_null(void)
+figures_of_sessions_are_null_without_sessions(void)
 {
 	begin();
 	(void)add(&job);
@@ -331,7 +331,7 @@ without_sessions_their_figures_are_null(void)
 }
 
 static void
-of_one_that_listens_itself_the_backlog_and_the_load_are_known(void)
+an_app_that_listens_itself_shows_backlog_and_load(void)
 {
 	begin();
 	web.handoff = CONF_HANDOFF_LISTEN;
@@ -365,7 +365,7 @@ one_app_is_shown_alone(void)
 }
 
 static void
-an_app_that_is_not_there_is_an_error(void)
+an_unknown_app_is_an_error(void)
 {
 	begin();
 	(void)add(&web);
@@ -376,7 +376,7 @@ an_app_that_is_not_there_is_an_error(void)
 }
 
 static void
-it_stays_as_it_was_taken(void)
+a_snapshot_does_not_change_while_it_is_written(void)
 {
 	struct status *st;
 	const char *piece;
@@ -425,7 +425,7 @@ only_the_last_line_of_json_is_complete(void)
 }
 
 static void
-people_see_each_worker_on_a_line(void)
+the_text_has_a_line_for_each_worker(void)
 {
 	begin();
 	(void)add(&web);
@@ -500,19 +500,19 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(the_head_tells_of_the_daemon);
+	RUN(the_head_describes_the_daemon);
 	RUN(an_app_shows_limits_beside_use);
-	RUN(connections_are_counted_where_they_are);
-	RUN(a_worker_shows_what_it_says_of_itself);
-	RUN(an_app_that_has_failed_tells_when_it_is_tried_again);
+	RUN(connections_count_as_active_or_waiting);
+	RUN(a_worker_shows_its_own_status_text);
+	RUN(a_failed_app_shows_when_it_is_tried_again);
 	RUN(a_living_worker_is_measured);
-	RUN(without_sessions_their_figures_are_null);
-	RUN(of_one_that_listens_itself_the_backlog_and_the_load_are_known);
+	RUN(figures_of_sessions_are_null_without_sessions);
+	RUN(an_app_that_listens_itself_shows_backlog_and_load);
 	RUN(one_app_is_shown_alone);
-	RUN(an_app_that_is_not_there_is_an_error);
-	RUN(it_stays_as_it_was_taken);
+	RUN(an_unknown_app_is_an_error);
+	RUN(a_snapshot_does_not_change_while_it_is_written);
 	RUN(only_the_last_line_of_json_is_complete);
-	RUN(people_see_each_worker_on_a_line);
+	RUN(the_text_has_a_line_for_each_worker);
 	RUN(thousands_of_workers_come_in_small_pieces);
 	text_fini(&text);
 	return check_finish();
