@@ -14,13 +14,13 @@
 /* The first descriptor that can be given; the others follow. */
 #define FIRST_FD 3
 
-/* As sd_listen_fds_with_names(3) says where there is no name. */
+/* The name of a descriptor without one: sd_listen_fds_with_names(3). */
 #define NO_NAME "unknown"
 
 static struct {
 	size_t count;
 	char *text; /* the names, each ended by NUL */
-	const char **names; /* count of them */
+	const char **names; /* count of them, in text */
 } given;
 
 static int
@@ -36,7 +36,7 @@ check_descriptors(size_t count)
 	return 0;
 }
 
-/* Where names are missing there is that one; too many are passed over. */
+/* Missing names become NO_NAME; names too many are passed over. */
 static int
 take_names(size_t count, const char *list)
 {

@@ -9,10 +9,10 @@
 #include <stddef.h>
 
 /*
- * Takes what is there: sets CLOEXEC on the descriptors and removes the
- * variables from the environment. To be called once, before any fork, thread
- * or open. Returns how many there are; 0 also where the variables are meant
- * for another process; -1 with errno (EINVAL: they make no sense, EBADF: a
+ * Takes the descriptors given: sets CLOEXEC on them and removes the variables
+ * from the environment. To be called once, before any fork, thread or open.
+ * Returns how many there are; 0 also where the variables are meant for another
+ * process; -1 with errno (EINVAL: the variables make no sense, EBADF: a
  * descriptor is not open, ENOMEM), and then there are none.
  */
 int activation_take(void);
@@ -20,7 +20,7 @@ int activation_take(void);
 /*
  * Writes up to max descriptors of that name ("unknown": none was given) to
  * out, in the order in which they were given. Returns how many of that name
- * there are, be it more than max. They stay ours.
+ * there are, be it more than max. The descriptors stay ours.
  */
 size_t activation_find(const char *name, size_t max, int *out);
 

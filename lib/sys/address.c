@@ -20,7 +20,7 @@ union any {
 	struct sockaddr_un un;
 };
 
-/* False where it is too short to be what its family says. */
+/* Copies an address. Returns false if it is too short for its family. */
 static bool
 load(const struct sockaddr *addr, socklen_t len, union any *out)
 {
@@ -39,7 +39,7 @@ load(const struct sockaddr *addr, socklen_t len, union any *out)
 	}
 }
 
-/* The bytes of a path, which need not end with NUL. */
+/* Returns the length of the path, which need not end with NUL. */
 static size_t
 path_length(const struct sockaddr_un *un, socklen_t len)
 {

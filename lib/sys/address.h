@@ -3,8 +3,8 @@
 
 /*
  * Socket addresses as text, in the words of pool.conf: "127.0.0.1:8080",
- * "[::1]:80", "unix:/run/web.sock", "unix:@abstract"; and the addresses of
- * Unix sockets, whose functions stand here whole, for libapppool.
+ * "[::1]:80", "unix:/run/web.sock", "unix:@abstract". The addresses of Unix
+ * sockets are made by inline functions, so that libapppool links nothing more.
  */
 
 #include <sys/socket.h>
@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Holds every text made here, with its NUL. */
+/* Room for every text of address_format(), with its NUL. */
 #define ADDRESS_TEXT_SIZE 512
 
 /*

@@ -65,7 +65,7 @@ background_start(void)
 
 	(void)close(ends[0]);
 	report_fd = ends[1];
-	/* Cannot fail: a fresh process leads no group. */
+	/* setsid(2) cannot fail: a fresh process leads no group. */
 	(void)setsid();
 	return 0;
 }

@@ -63,10 +63,10 @@ struct start {
 static int
 begin_session(struct start *st)
 {
-	/* All of it zero is SIG_DFL with no flags and no mask, everywhere. */
+	/* All zero: SIG_DFL, no flags and no mask, on each architecture. */
 	static const unsigned long plain[8];
 
-	/* SIGKILL and SIGSTOP refuse, and are what they are. */
+	/* SIGKILL and SIGSTOP refuse, and are always at their default. */
 	for (int sig = 1; sig <= SIGNALS; sig++)
 		(void)syscall(SYS_rt_sigaction, sig, plain, NULL, SIGSET_BYTES);
 	if (st->spec->set_umask)
@@ -252,7 +252,7 @@ check_next(struct start *st)
 	return check_executable(st->spec->next, st->result->interpreter);
 }
 
-/* After execve(2) failed: finds the file that ENOENT or EACCES is about. */
+/* Finds the file that ENOENT or EACCES of execve(2) is about. */
 static int
 look_closer(struct start *st)
 {

@@ -2,9 +2,9 @@
 #define SYS_CHILD_H
 
 /*
- * Starting a program as a child, at a cost that does not depend on the size
- * of the daemon, and with every failure told as exactly as the kernel tells
- * it. See reap.h for the other end of a child's life.
+ * Starting a program as a child, at a cost that does not depend on the size of
+ * the daemon, and with every failure told as exactly as the kernel tells it.
+ * Reaping the child is reap.h's.
  */
 
 #include <sys/resource.h>
@@ -35,7 +35,7 @@ struct child_limit {
  * and our identity.
  */
 struct child_spec {
-	/* With a slash: PATH is not searched. Seen from the directory. */
+	/* With a slash, as PATH is not searched; seen from the directory. */
 	const char *path;
 	/*
 	 * A descriptor of the file to be executed instead of path, which the

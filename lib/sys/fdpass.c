@@ -9,7 +9,7 @@
 
 #include "sys/fdpass.h"
 
-/* Younger than the headers this is built with. */
+/* Headers may be older than the kernel. */
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
 #endif
@@ -62,8 +62,8 @@ fdpass_send(int sock, const void *buf, size_t len, int fd)
 }
 
 /*
- * Who shares this end may have asked for the sender's pidfd to come with each
- * packet.  Instead of one it may hold a negative errno.
+ * A process that shares this end may have asked for the sender's pidfd to come
+ * with each packet.  The message may hold a negative errno instead.
  */
 static void
 close_pidfd(const struct cmsghdr *c)

@@ -5,9 +5,9 @@
  * One packet, with or without a descriptor, between two processes: unix(7),
  * SCM_RIGHTS over SOCK_SEQPACKET.
  *
- * O_NONBLOCK belongs to the open file, so it would travel to everybody who
- * shares an end: it is never set here.  Whoever must not wait says so in each
- * call.
+ * O_NONBLOCK belongs to the open file, so it would travel to every process
+ * that shares an end: it is never set here.  A caller that must not wait says
+ * so in each call.
  */
 
 #include <sys/types.h>

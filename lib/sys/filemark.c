@@ -1,4 +1,4 @@
-/* Whether a file has changed: by its inode and its time. */
+/* Changes of a file, told by its inode and its time. */
 
 #include <sys/stat.h>
 

@@ -2,8 +2,8 @@
 #define SYS_FILEMARK_H
 
 /*
- * What a path named when it was looked at last, so that a later look tells
- * whether it names something else or newer.
+ * The file that a path named at the latest look, so that a later look tells
+ * whether the path names another file, or a newer one.
  */
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 
 enum filemark_state {
-	FILEMARK_UNKNOWN, /* never looked at, or it could not be seen */
+	FILEMARK_UNKNOWN, /* never looked at, or stat(2) failed */
 	FILEMARK_ABSENT,
 	FILEMARK_THERE,
 };
@@ -21,19 +21,19 @@ enum filemark_state {
 /* All zero: never looked at. */
 struct filemark {
 	uint8_t state; /* enum filemark_state */
-	int error; /* errno of why it could not be seen; 0: it could */
-	dev_t device; /* this and the rest: if it is there */
+	int error; /* errno of stat(2), if UNKNOWN; 0: never looked at */
+	dev_t device; /* of the file, as are inode and mtime, if THERE */
 	ino_t inode;
 	struct timespec mtime;
 };
 
-/* Looks, through symbolic links. Blocks as long as the file system does. */
+/* Looks at the file, through symbolic links. May block, as stat(2) does. */
 void filemark_look(const char *path, struct filemark *out);
 
 /*
- * Brings what is known up to date. True if it appeared, or became another
- * file or a newer one, since it was known; what is seen for the first time
- * is no news, and neither is what goes, or what cannot be seen.
+ * Brings *known up to date. Returns true if the file has appeared, or become
+ * another or a newer one, since then; not at the first look, and not if the
+ * file is gone or cannot be seen.
  */
 bool filemark_update(struct filemark *known, const struct filemark *seen);
 

@@ -188,7 +188,7 @@ read_call(int folder, struct hang *out)
 			*at = '?';
 }
 
-/* Lines like "[<0>] do_sys_poll+0x4d5/0x690", one for each function. */
+/* The file has a line "[<0>] do_sys_poll+0x4d5/0x690" for each function. */
 static void
 read_stack(int folder, struct hang *out)
 {
@@ -209,7 +209,7 @@ read_stack(int folder, struct hang *out)
 		n = snprintf(out->stack + used, sizeof(out->stack) - used,
 		    "%s%s", used > 0 ? " < " : "", name);
 		if (n < 0 || (size_t)n >= sizeof(out->stack) - used) {
-			/* Whole names only. */
+			/* A name that does not fit whole is left out. */
 			out->stack[used] = '\0';
 			break;
 		}

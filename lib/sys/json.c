@@ -161,7 +161,7 @@ json_null(struct json *j)
 void
 json_span(struct json *j, tspan span)
 {
-	/* Digits behind the point are those of a number below `one`. */
+	/* The fraction is a number of units below one second, in `digits`. */
 	int digits = span < TSPAN_SECONDS(1) ? 6 : 3;
 	tspan unit = digits == 6 ? TSPAN_USECONDS(1) : TSPAN_MSECONDS(1);
 	tspan one = TSPAN_SECONDS(1) / unit;

@@ -2,9 +2,9 @@
 #define SYS_JSON_H
 
 /*
- * JSON (RFC 8259), written from left to right. Commas come by themselves;
- * that keys stand in objects, and that what was begun is ended, is the
- * caller's to see to.
+ * JSON (RFC 8259), written from left to right. Commas are put by themselves;
+ * the caller sees to it that keys stand in objects only, and that objects and
+ * arrays are ended.
  */
 
 #include <stdbool.h>
@@ -15,9 +15,9 @@
 
 struct json {
 	struct text *out; /* not owned */
-	bool more; /* something stands before the next one */
-	bool keyed; /* its key does */
-	bool broken; /* it begins a line */
+	bool more; /* a value stands before the next one */
+	bool keyed; /* the key of the next value has been written */
+	bool broken; /* the next key or value begins a line */
 };
 
 void json_init(struct json *j, struct text *out);
@@ -27,28 +27,28 @@ void json_object_end(struct json *j);
 void json_array(struct json *j);
 void json_array_end(struct json *j);
 
-/* Of what comes next. */
+/* The key of the value that comes next. */
 void json_key(struct json *j, const char *key);
 
-/* What comes next, a key or a value, begins a new line. */
+/* Lets the key or value that comes next begin a new line. */
 void json_break(struct json *j);
 
 /*
- * A string that may be anything: controls are escaped, each byte that is not
- * of UTF-8 becomes U+FFFD. NULL is null.
+ * A string of any bytes: controls are escaped, each byte that is not UTF-8
+ * becomes U+FFFD. NULL is null.
  */
 void json_string(struct json *j, const char *s);
 void json_uint(struct json *j, uint64_t n);
 void json_bool(struct json *j, bool b);
 void json_null(struct json *j);
 
-/* Seconds, to the microsecond under one and to the millisecond above. */
+/* Seconds: to the microsecond below one second, else to the millisecond. */
 void json_span(struct json *j, tspan span);
 
-/* To the tenth; what is no number is null. */
+/* To the tenth; NaN and infinity are null. */
 void json_percent(struct json *j, double percent);
 
-/* To six places; what is no number is null. */
+/* To six places; NaN and infinity are null. */
 void json_number(struct json *j, double n);
 
 /* A key and its value. */

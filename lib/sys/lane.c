@@ -15,10 +15,10 @@
 #include "sys/log.h"
 #include "sys/thread.h"
 
-/* What jobs need of it is little; it is touched only where it is used. */
+/* Jobs need little of it; pages that are not used cost nothing. */
 #define STACK_SIZE (256 * 1024)
 
-/* No more than this is asked for when the limit is "infinity". */
+/* Room for so many descriptors at most, as where the limit is infinity. */
 #define CLOSING_MAX (1 << 20)
 
 /* The caller has the lock. */
@@ -28,7 +28,7 @@ finished(struct lane *l, struct lane_job *job)
 	bool first = STAILQ_EMPTY(&l->finished);
 
 	STAILQ_INSERT_TAIL(&l->finished, job, next);
-	/* The counter cannot overflow: it is read for each list. */
+	/* The counter cannot overflow: each list is counted once. */
 	if (first)
 		(void)eventfd_write(l->io.fd, 1);
 }
@@ -38,19 +38,19 @@ close_foreign(int fd)
 {
 	static const struct linger none = { 0 };
 
-	/* Whoever sent us a lingering socket does not get a thread for it. */
+	/* A lingering socket would keep the thread for seconds. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	(void)close(fd);
 }
 
-/* The caller has the lock, and there is one. */
+/* Returns a descriptor, of which there is one. The caller has the lock. */
 static int
 next_closing(struct lane *l)
 {
 	int fd = l->closing[l->closing_first];
 
 	l->closing_first = (l->closing_first + 1) % l->closing_max;
-	/* Start anew where the pages have been touched already. */
+	/* An empty ring starts anew, in pages that have been touched. */
 	if (--l->closing_count == 0)
 		l->closing_first = 0;
 	return fd;
@@ -157,7 +157,7 @@ collect(struct lane *l, tstamp now)
 		timer_set(&l->loop->timers, &l->timer, TSTAMP_NEVER);
 	while ((job = STAILQ_FIRST(&jobs)) != NULL) {
 		STAILQ_REMOVE_HEAD(&jobs, next);
-		/* Not ours any more from here on. */
+		/* The job is the user's again from here on. */
 		job->done(job, now);
 	}
 }
@@ -268,7 +268,7 @@ lane_stop(struct lane *l, tstamp deadline)
 
 /* --- work --------------------------------------------------------------- */
 
-/* Before something is added. The caller has the lock. */
+/* To be called before work is added. The caller has the lock. */
 static void
 prepare(struct lane *l)
 {

@@ -2,10 +2,10 @@
 #define SYS_LANE_H
 
 /*
- * The slow lane: threads that do what may block, so that the loop does not.
+ * The slow lane: threads for work that may block, so that the loop does not.
  * There is one thread; only if it has been stuck for LANE_PATIENCE with work
- * behind it another one joins, up to LANE_THREADS. What must not wait for
- * each other (spawning, closing) uses a lane each.
+ * behind it another one joins, up to LANE_THREADS. Work that must not wait for
+ * other work (spawning, closing) uses a lane of its own.
  *
  * All functions are for the thread of the loop; only lane_job.work runs
  * elsewhere, with all signals blocked.
@@ -36,7 +36,7 @@ struct lane_job {
 STAILQ_HEAD(lane_jobs, lane_job);
 
 struct lane {
-	pthread_mutex_t lock; /* of what follows up to steps */
+	pthread_mutex_t lock; /* of the fields up to steps */
 	pthread_cond_t wake;
 	struct lane_jobs waiting;
 	struct lane_jobs finished;
@@ -55,7 +55,7 @@ struct lane {
 	const char *late; /* logged when another thread joins; NULL: nothing */
 	pthread_t threads[LANE_THREADS];
 	unsigned nthreads;
-	/* When steps was last seen to change, or work came to an idle lane. */
+	/* When steps last changed, or work came to an idle lane. */
 	tstamp progress_at;
 	unsigned long progress_steps;
 };
@@ -63,16 +63,16 @@ struct lane {
 /*
  * The name (at most 15 characters) is what ps shows; late is logged when the
  * lane has been stuck and another thread joins, NULL: nothing. Neither is
- * copied. 0, or -1 and errno.
+ * copied. Returns 0, or -1 and errno.
  */
 int lane_start(
     struct lane *, struct loop *, const char *name, const char *late);
 
 /*
  * Lets the lane finish what it was given and ends it. done() is called before
- * the return, and may submit nothing. 0, or -1 with ETIMEDOUT if something is
- * still stuck at the deadline (of CLOCK_MONOTONIC): the struct must then stay
- * until the process exits, and the jobs left over are never called back.
+ * the return, and may submit nothing. Returns 0, or -1 with ETIMEDOUT if a job
+ * is still stuck at the deadline (of CLOCK_MONOTONIC): the struct must then
+ * stay until the process exits, and jobs left over are never called back.
  */
 int lane_stop(struct lane *, tstamp deadline);
 
@@ -83,9 +83,9 @@ int lane_stop(struct lane *, tstamp deadline);
 void lane_submit(struct lane *, struct lane_job *);
 
 /*
- * Has the descriptor closed, and takes it over. Needs no memory: there is
- * room for as many descriptors as the process may have open (past 2^20 of
- * them it is closed here and now). Until then the number stays taken.
+ * Takes the descriptor over and has it closed in the lane; until then its
+ * number stays taken. Needs no memory: there is room for as many descriptors as
+ * the process may have open (past 2^20 of them it is closed here and now).
  */
 void lane_close(struct lane *, int fd);
 

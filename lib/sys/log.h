@@ -32,7 +32,7 @@ int log_open(const struct log_spec *spec);
  */
 int log_start(void);
 
-/* Has the file opened anew, after it was rotated. Does not wait for that. */
+/* Lets the thread open the file anew, after a rotation; does not wait. */
 void log_reopen(void);
 
 /* Waits until all is written, at most for limit. Returns whether all is. */

@@ -65,8 +65,8 @@ struct logsink {
 	int fd; /* -1: closed; not ours if STDERR */
 	struct logsink_style style;
 	/*
-	 * Called now and then while the reader is slow: false gives up what is
-	 * in the buffer. NULL: waits for ever.
+	 * Called now and then while the reader is slow; by returning false it
+	 * gives up the lines in the buffer. NULL: we wait for ever.
 	 */
 	bool (*may_wait)(void *arg);
 	void *arg;

@@ -1,4 +1,4 @@
-/* The service manager is told how we are: sd_notify(3). */
+/* Messages to the service manager: sd_notify(3). */
 
 #include <sys/socket.h>
 
@@ -15,12 +15,12 @@
 #define STATE_SIZE 4096
 
 static struct {
-	int fd; /* -1: nobody wants to know */
+	int fd; /* -1: there is none */
 	struct sockaddr_un addr;
 	socklen_t addrlen;
 } manager = { .fd = -1 };
 
-/* A path, or '@' and a name without a file. */
+/* Takes the address of a socket: a path, or '@' and an abstract name. */
 static int
 find_manager(const char *where)
 {
@@ -88,7 +88,7 @@ notify_send(const char *fmt, ...)
 	case ENOMEM:
 		return -1;
 	default:
-		/* It is gone, or not what the variable said. */
+		/* The manager is gone, or was not at that address. */
 		return 0;
 	}
 }

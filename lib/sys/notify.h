@@ -2,8 +2,8 @@
 #define SYS_NOTIFY_H
 
 /*
- * The service manager is told how we are, as sd_notify(3) describes the
- * protocol. Without one, all of this does nothing.
+ * Messages to the service manager, in the protocol of sd_notify(3). Without a
+ * service manager these functions do nothing.
  */
 
 #include <stdbool.h>
@@ -15,13 +15,13 @@
 void notify_open(void);
 void notify_close(void);
 
-/* Whether somebody listens. */
+/* Whether there is a service manager to be told. */
 bool notify_wanted(void);
 
 /*
  * Sends lines of KEY=VALUE, separated by newlines, at most 4095 bytes.
- * Never waits. Returns 0 when sent or when nobody wants to know; -1 only
- * where trying again later may help (EAGAIN, ENOBUFS, ...): READY=1 must
+ * Never waits. Returns 0 when they were sent or there is no service manager; -1
+ * only where trying again later may help (EAGAIN, ENOBUFS, ...): READY=1 must
  * not be lost.
  */
 int notify_send(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -1,4 +1,4 @@
-/* Who is at the other end of a Unix socket. */
+/* The peer of a Unix socket. */
 
 #include <sys/socket.h>
 
@@ -29,7 +29,7 @@ peer_in_group(int fd, gid_t gid)
 
 	if (peer_identify(fd, &peer) == 0 && peer.gid == gid)
 		return true;
-	/* ERANGE says how much there is. */
+	/* With ERANGE, len is the size needed. */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, few, &len) == -1) {
 		if (errno != ERANGE || (groups = malloc(len)) == NULL)
 			return false;

@@ -2,9 +2,8 @@
 #define SYS_PEER_H
 
 /*
- * Who is at the other end of a connected Unix stream socket: unix(7),
- * SO_PEERCRED and SO_PEERGROUPS. It is who connected, and the groups it had
- * then, whatever became of it.
+ * The peer of a connected Unix stream socket: the process that connected, and
+ * the identity it had then. See unix(7), SO_PEERCRED, and SO_PEERGROUPS.
  */
 
 #include <sys/types.h>
@@ -17,10 +16,10 @@ struct peer {
 	gid_t gid;
 };
 
-/* 0, or -1 and errno. */
+/* Returns 0, or -1 and errno. */
 int peer_identify(int fd, struct peer *out);
 
-/* Whether gid is its group, or one of its supplementary ones. */
+/* Whether gid is the peer's group, or one of its supplementary groups. */
 bool peer_in_group(int fd, gid_t gid);
 
 #endif

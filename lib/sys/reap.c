@@ -1,4 +1,4 @@
-/* Taking leave of children: waitid(2), twice. */
+/* Reaping children: waitid(2), twice. */
 
 #include <sys/wait.h>
 
@@ -31,7 +31,7 @@ reap_peek(struct reap_death *out)
 void
 reap_take(pid_t pid)
 {
-	/* 0 would be our own group, and -1 everybody. */
+	/* 0 would be our own group, and -1 every process. */
 	assert(pid > 1);
 	(void)kill(-pid, SIGKILL);
 	reap_stranger(pid);
@@ -42,7 +42,7 @@ reap_stranger(pid_t pid)
 {
 	siginfo_t info;
 
-	/* Dead already; should the caller be wrong, nothing waits. */
+	/* WNOHANG: should the child not be dead, we do not wait for it. */
 	(void)waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG);
 }
 

@@ -2,9 +2,9 @@
 #define SYS_REAP_H
 
 /*
- * Taking leave of children. A dead child is looked at first and reaped after:
- * while it is a zombie, nobody else can get its number, and so its process
- * group can be killed without hitting a stranger's.
+ * Reaping children. A dead child is looked at first and reaped after: while it
+ * is a zombie, no other process can get its number, and so its process group
+ * can be killed without hitting another one.
  *
  *	while (reap_peek(&death)) {
  *		if (death.pid is in flight)	child_spawn() has not returned:
@@ -28,21 +28,21 @@ struct reap_death {
 	bool dumped;
 };
 
-/* Whether a child is dead, and which. It stays as it is. Never blocks. */
+/* Whether a child is dead, and which; it stays a zombie. Never blocks. */
 bool reap_peek(struct reap_death *out);
 
-/* Kills what is left of the dead child's process group, and reaps it. */
+/* Kills the rest of the dead child's process group, and reaps the child. */
 void reap_take(pid_t);
 
 /*
  * Reaps a dead child alone: an orphan that came to us because we are its
- * subreaper, or process 1; or one of ours that never ran its program.
+ * subreaper, or process 1; or a child that never ran its program.
  */
 void reap_stranger(pid_t);
 
 /*
- * "killed by signal 11 (SIGSEGV)", with "core dumped" behind the name if so,
- * or "exited with status 3". Returns buf.
+ * Writes "killed by signal 11 (SIGSEGV)", with "core dumped" behind the name if
+ * so, or "exited with status 3", cut to size. Returns buf.
  */
 const char *reap_explain(const struct reap_death *, char *buf, size_t size);
 

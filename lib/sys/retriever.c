@@ -147,7 +147,7 @@ set_timer(struct retriever *r, tstamp at)
 	timer_set(&r->loop->timers, &r->timer, at);
 }
 
-/* Does not wait for its end: it may be where no signal reaches it. */
+/* Kills the helper without waiting: no signal may reach it where it is. */
 static void
 drop_helper(struct retriever *r)
 {
@@ -259,7 +259,7 @@ receive_whole(int sock, char *buf, size_t size, int *fd_out)
 	return n;
 }
 
-/* Out of descriptors: tried again at the deadline, but not for ever. */
+/* Leaves the packet until the timer: descriptors may be free again then. */
 static void
 wait_for_room(struct retriever *r, tstamp now)
 {
@@ -321,7 +321,7 @@ is_stuck(const struct retriever *r)
 	    info.state == 'D';
 }
 
-/* The timer: something is tried again, or given up. */
+/* The timer: asks or reads again, or gives up the helper or the take. */
 static void
 expire(struct timer *t, tstamp now)
 {

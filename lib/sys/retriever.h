@@ -2,12 +2,12 @@
 #define SYS_RETRIEVER_H
 
 /*
- * Taking back what a dead worker never received. The worker's end of the
- * channel, of which we have a copy, is read by a small helper process and not
- * by us: a descendant of the worker that sits in a page fault inside recvmsg()
- * holds the socket's lock, and every reader waits for it, uninterruptibly. A
- * helper found in such a wait after RETRIEVER_PATIENCE is abandoned; a helper
- * that is merely late has RETRIEVER_LIMIT.
+ * Taking back messages that a dead worker never received. The worker's end of
+ * the channel, of which we have a copy, is read by a small helper process and
+ * not by us: a descendant of the worker that sits in a page fault inside
+ * recvmsg() holds the socket's lock, and every reader waits for it,
+ * uninterruptibly. A helper found in such a wait after RETRIEVER_PATIENCE is
+ * abandoned; a helper that is merely late has RETRIEVER_LIMIT.
  *
  * One worker at a time is taken back from; others queue up.
  */

@@ -37,9 +37,9 @@ long sockdiag_unix_queue(struct sockdiag *d, uint32_t inode);
 long sockdiag_tcp_half_open(struct sockdiag *d, int family, uint16_t port);
 
 /*
- * Whether some socket listens where one bound to this TCP address (AF_INET or
- * AF_INET6, complete) would be refused. Makes no connection. False where that
- * is unknown.
+ * Whether some socket listens where a socket bound to this TCP address (AF_INET
+ * or AF_INET6, complete) would be refused. Makes no connection. False where
+ * that is unknown.
  */
 bool sockdiag_tcp_taken(
     struct sockdiag *d, const struct sockaddr *addr, bool v6only);

@@ -3,7 +3,7 @@
 
 /*
  * Text that grows up to a bound, and the characters in it: UTF-8 as RFC 3629
- * has it, without overlong forms, surrogates and what is past U+10FFFF.
+ * has it, without overlong forms, surrogates and numbers past U+10FFFF.
  */
 
 #include <stdbool.h>

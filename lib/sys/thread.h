@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 /*
- * Starts one that gets no signals: these are the loop's, and a broken pipe is
- * no more than EPIPE to it.  The name (at most 15 characters) is what ps
- * shows.  0, or -1 and errno; then *out is untouched.
+ * Starts a thread that gets no signals: these are the loop's, and a broken pipe
+ * is no more than EPIPE to the thread. The name (at most 15 characters) is what
+ * ps shows. Returns 0, or -1 and errno, *out untouched.
  */
 int thread_start(const char *name, size_t stack_size, void *(*run)(void *),
     void *arg, pthread_t *out);
