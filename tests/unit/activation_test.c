@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-/* In the order in which they are given: descriptors 3, 4 and 5. */
+/* Descriptors 3, 4 and 5, in the order in which they are given. */
 static bool
 give(const char *count, const char *names)
 {
@@ -45,7 +45,7 @@ descriptors_are_found_by_name(void)
 }
 
 static void
-more_than_asked_for_are_counted_only(void)
+descriptors_beyond_the_room_are_only_counted(void)
 {
 	int fds[2] = { -1, -1 };
 
@@ -57,7 +57,7 @@ more_than_asked_for_are_counted_only(void)
 }
 
 static void
-they_are_closed_on_exec_from_then_on(void)
+descriptors_are_closed_on_exec_from_then_on(void)
 {
 	NEED(give("2", "a:b"));
 	CHECK_EQ(2, activation_take());
@@ -77,7 +77,7 @@ the_variables_are_gone_from_the_environment(void)
 }
 
 static void
-what_is_meant_for_another_process_is_not_taken(void)
+descriptors_for_another_process_are_not_taken(void)
 {
 	NEED(give("3", "a:b:c"));
 	setenv("LISTEN_PID", "1", 1);
@@ -87,7 +87,7 @@ what_is_meant_for_another_process_is_not_taken(void)
 }
 
 static void
-without_the_variables_there_are_none(void)
+without_the_variables_no_descriptor_is_taken(void)
 {
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
@@ -108,7 +108,7 @@ a_missing_name_is_unknown(void)
 }
 
 static void
-without_names_all_are_unknown(void)
+descriptors_without_names_are_unknown(void)
 {
 	int fd = -1;
 
@@ -150,13 +150,13 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN_ALONE(descriptors_are_found_by_name);
-	RUN_ALONE(more_than_asked_for_are_counted_only);
-	RUN_ALONE(they_are_closed_on_exec_from_then_on);
+	RUN_ALONE(descriptors_beyond_the_room_are_only_counted);
+	RUN_ALONE(descriptors_are_closed_on_exec_from_then_on);
 	RUN_ALONE(the_variables_are_gone_from_the_environment);
-	RUN_ALONE(what_is_meant_for_another_process_is_not_taken);
-	RUN_ALONE(without_the_variables_there_are_none);
+	RUN_ALONE(descriptors_for_another_process_are_not_taken);
+	RUN_ALONE(without_the_variables_no_descriptor_is_taken);
 	RUN_ALONE(a_missing_name_is_unknown);
-	RUN_ALONE(without_names_all_are_unknown);
+	RUN_ALONE(descriptors_without_names_are_unknown);
 	RUN_ALONE(a_count_that_is_no_number_is_refused);
 	RUN_ALONE(a_descriptor_that_is_not_open_is_refused);
 	return check_finish();

@@ -1,4 +1,4 @@
-/* Socket addresses as text, and whether two are the same. */
+/* Socket addresses as text, and addresses of Unix sockets. */
 
 #include <sys/socket.h>
 #include <sys/un.h>

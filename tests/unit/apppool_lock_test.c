@@ -1,5 +1,5 @@
 /*
- * The locks of libapppool against a service that says what the test wants: a
+ * The locks of libapppool against a service that answers as the test wants: a
  * thread of this program.
  */
 
@@ -60,7 +60,7 @@ run(void *arg)
 	return arg;
 }
 
-/* The answers end where none is asked for. */
+/* Starts the service; it closes the connection after the last answer. */
 static void
 start(const char *const *answers)
 {
@@ -112,7 +112,7 @@ every_answer_has_its_value(void)
 }
 
 static void
-the_newest_is_released_without_a_key(void)
+without_a_key_the_newest_lock_is_released(void)
 {
 	static const char *const answers[] = { "LOCKED\n", "RELEASED\n",
 		"NOT_LOCKED\n" };
@@ -127,7 +127,7 @@ the_newest_is_released_without_a_key(void)
 }
 
 static void
-refusals_are_errors(void)
+refused_requests_are_errors(void)
 {
 	static const char *const answers[] = { "LOCK_HELD\n",
 		"ERROR TOO_MANY_KEYS\n", "ERROR BAD_SYNTAX\n", "LOCKED\n" };
@@ -140,14 +140,14 @@ refusals_are_errors(void)
 	CHECK_EQ(1, service.connections);
 	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
 	CHECK_EQ(EPROTO, errno);
-	/* That was the end of the connection. */
+	/* The end of the connection has ended its locks. */
 	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
 	CHECK_EQ(2, service.connections);
 	finish();
 }
 
 static void
-what_makes_no_sense_is_not_sent(void)
+wrong_arguments_are_not_sent(void)
 {
 	static const char *const none[] = { NULL };
 	char key[902];
@@ -198,7 +198,7 @@ with_a_lock_a_lost_connection_is_an_error(void)
 }
 
 static void
-a_service_that_says_nothing_is_left(void)
+a_service_that_does_not_answer_is_left(void)
 {
 	static const char *const answers[] = { "" };
 
@@ -209,7 +209,7 @@ a_service_that_says_nothing_is_left(void)
 }
 
 static void
-nobody_there_is_an_error(void)
+a_missing_service_is_an_error(void)
 {
 	CHECK_EQ(0, apppool_counter("unix:/nonexistent/counter"));
 	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
@@ -224,7 +224,7 @@ nobody_there_is_an_error(void)
 }
 
 static void
-the_environment_says_where(void)
+the_environment_names_the_service(void)
 {
 	CHECK_EQ(0, apppool_counter(NULL));
 	unsetenv("APPPOOL_COUNTER");
@@ -243,7 +243,7 @@ lock_and_end(void *arg)
 }
 
 static void
-a_thread_has_its_own_connection_and_takes_it_along(void)
+a_threads_connection_ends_with_the_thread(void)
 {
 	static const char *const answers[] = { "LOCKED\n", "LOCKED\n" };
 	pthread_t thread;
@@ -251,7 +251,7 @@ a_thread_has_its_own_connection_and_takes_it_along(void)
 	start(answers);
 	pthread_create(&thread, NULL, lock_and_end, NULL);
 	pthread_join(thread, NULL);
-	/* The service here serves one after the other. */
+	/* The service serves one connection after the other. */
 	CHECK_EQ(APPPOOL_LOCKED, apppool_lock("l", 1, 1, 0, APPPOOL_ME));
 	CHECK_EQ(2, service.connections);
 	finish();
@@ -280,15 +280,15 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN_ALONE(every_answer_has_its_value);
-	RUN_ALONE(the_newest_is_released_without_a_key);
-	RUN_ALONE(refusals_are_errors);
-	RUN_ALONE(what_makes_no_sense_is_not_sent);
+	RUN_ALONE(without_a_key_the_newest_lock_is_released);
+	RUN_ALONE(refused_requests_are_errors);
+	RUN_ALONE(wrong_arguments_are_not_sent);
 	RUN_ALONE(without_a_lock_a_lost_connection_is_made_again);
 	RUN_ALONE(with_a_lock_a_lost_connection_is_an_error);
-	RUN_ALONE(a_service_that_says_nothing_is_left);
-	RUN_ALONE(nobody_there_is_an_error);
-	RUN_ALONE(the_environment_says_where);
-	RUN_ALONE(a_thread_has_its_own_connection_and_takes_it_along);
+	RUN_ALONE(a_service_that_does_not_answer_is_left);
+	RUN_ALONE(a_missing_service_is_an_error);
+	RUN_ALONE(the_environment_names_the_service);
+	RUN_ALONE(a_threads_connection_ends_with_the_thread);
 	RUN_ALONE(a_forked_process_gets_its_own_connection);
 	return check_finish();
 }

@@ -19,7 +19,7 @@
 /* The daemon's end of the pair. */
 static int daemon_end = -1;
 
-/* As the daemon starts a process. Returns the process's end. */
+/* Sets a process up as the daemon does. Returns the process's end. */
 static int
 prepare(void)
 {
@@ -40,7 +40,7 @@ prepare(void)
 	return pair[1];
 }
 
-/* The next message, "" at the end of file, or what went wrong. */
+/* Returns the next message, "" at the end of file, or the error. */
 static const char *
 heard(void)
 {
@@ -112,7 +112,7 @@ opening_takes_the_variables_away(void)
 }
 
 static void
-opening_keeps_what_they_said(void)
+opening_keeps_the_values_of_the_variables(void)
 {
 	int fd = prepare();
 
@@ -157,7 +157,7 @@ opening_without_a_daemon_is_ENOENT(void)
 }
 
 static void
-opening_another_version_is_EPROTONOSUPPORT(void)
+another_version_is_EPROTONOSUPPORT(void)
 {
 	prepare();
 	setenv("APPPOOL_PROTOCOL", "2", 1);
@@ -166,7 +166,7 @@ opening_another_version_is_EPROTONOSUPPORT(void)
 }
 
 static void
-opening_without_sense_is_EINVAL(void)
+senseless_variables_are_EINVAL(void)
 {
 	static const char *const bad[] = { "", " 3", "+3", "-1", "3x", "0x3",
 		"2147483648", "18446744073709551616", "99999999999999999999" };
@@ -185,7 +185,7 @@ opening_without_sense_is_EINVAL(void)
 }
 
 static void
-opening_another_descriptor_says_what_is_wrong(void)
+a_wrong_descriptor_has_an_errno_of_its_own(void)
 {
 	int pair[2];
 	char text[16];
@@ -202,7 +202,7 @@ opening_another_descriptor_says_what_is_wrong(void)
 }
 
 static void
-nothing_works_before_it_is_open(void)
+every_call_before_open_is_ENOTCONN(void)
 {
 	CHECK_EQ(-1, apppool_ready());
 	CHECK_EQ(ENOTCONN, errno);
@@ -219,7 +219,7 @@ nothing_works_before_it_is_open(void)
 }
 
 static void
-before_ready_only_a_failure_may_be_said(void)
+only_a_failure_may_be_said_before_ready(void)
 {
 	prepare();
 	CHECK_EQ(0, apppool_open());
@@ -268,7 +268,7 @@ a_connection_knows_how_long_it_waited(void)
 }
 
 static void
-done_closes_it_and_names_its_serial(void)
+done_closes_the_connection_and_names_its_serial(void)
 {
 	int client;
 
@@ -280,7 +280,7 @@ done_closes_it_and_names_its_serial(void)
 }
 
 static void
-park_closes_it_and_names_its_serial(void)
+park_closes_the_connection_and_names_its_serial(void)
 {
 	int client;
 
@@ -292,7 +292,7 @@ park_closes_it_and_names_its_serial(void)
 }
 
 static void
-what_is_not_held_is_EBADF(void)
+a_connection_not_held_is_EBADF(void)
 {
 	int fd;
 
@@ -315,7 +315,7 @@ what_is_not_held_is_EBADF(void)
 }
 
 static void
-several_are_held_and_end_in_any_order(void)
+several_connections_end_in_any_order(void)
 {
 	int fds[4];
 
@@ -415,7 +415,7 @@ stop_ends_accepting_for_good(void)
 }
 
 static void
-what_was_handed_before_stop_is_served(void)
+connections_handed_before_stop_are_served(void)
 {
 	int fd;
 
@@ -471,7 +471,7 @@ an_unknown_message_is_EPROTO_and_keeps_no_descriptor(void)
 }
 
 static void
-retire_is_said_once_and_what_comes_is_served(void)
+retire_is_said_once_and_connections_under_way_are_served(void)
 {
 	start();
 	CHECK_EQ(0, apppool_retire());
@@ -585,13 +585,13 @@ check_nothing_is_dropped(int flags)
 }
 
 static void
-messages_wait_for_a_daemon_that_is_slow(void)
+messages_wait_for_a_slow_daemon(void)
 {
 	check_nothing_is_dropped(0);
 }
 
 static void
-messages_wait_for_it_on_a_nonblocking_socket_too(void)
+a_nonblocking_socket_waits_for_a_slow_daemon_too(void)
 {
 	check_nothing_is_dropped(O_NONBLOCK);
 }
@@ -653,22 +653,22 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	/* The library's state is the process's. */
 	RUN_ALONE(opening_takes_the_variables_away);
-	RUN_ALONE(opening_keeps_what_they_said);
+	RUN_ALONE(opening_keeps_the_values_of_the_variables);
 	RUN_ALONE(opening_makes_the_socket_cloexec);
 	RUN_ALONE(opening_twice_is_EALREADY);
 	RUN_ALONE(opening_without_a_daemon_is_ENOENT);
-	RUN_ALONE(opening_another_version_is_EPROTONOSUPPORT);
-	RUN_ALONE(opening_without_sense_is_EINVAL);
-	RUN_ALONE(opening_another_descriptor_says_what_is_wrong);
-	RUN_ALONE(nothing_works_before_it_is_open);
-	RUN_ALONE(before_ready_only_a_failure_may_be_said);
+	RUN_ALONE(another_version_is_EPROTONOSUPPORT);
+	RUN_ALONE(senseless_variables_are_EINVAL);
+	RUN_ALONE(a_wrong_descriptor_has_an_errno_of_its_own);
+	RUN_ALONE(every_call_before_open_is_ENOTCONN);
+	RUN_ALONE(only_a_failure_may_be_said_before_ready);
 	RUN_ALONE(ready_is_said_once);
 	RUN_ALONE(a_connection_arrives_blocking_cloexec_and_alive);
 	RUN_ALONE(a_connection_knows_how_long_it_waited);
-	RUN_ALONE(done_closes_it_and_names_its_serial);
-	RUN_ALONE(park_closes_it_and_names_its_serial);
-	RUN_ALONE(what_is_not_held_is_EBADF);
-	RUN_ALONE(several_are_held_and_end_in_any_order);
+	RUN_ALONE(done_closes_the_connection_and_names_its_serial);
+	RUN_ALONE(park_closes_the_connection_and_names_its_serial);
+	RUN_ALONE(a_connection_not_held_is_EBADF);
+	RUN_ALONE(several_connections_end_in_any_order);
 	RUN_ALONE(descriptors_may_have_any_number);
 	RUN_ALONE(
 	    a_connection_closed_without_a_word_is_done_when_its_number_returns);
@@ -676,17 +676,17 @@ main(int argc, char **argv)
 	    a_connection_without_its_descriptor_is_lost_and_the_next_waited_for);
 	RUN_ALONE(a_connection_beyond_the_limit_is_lost);
 	RUN_ALONE(stop_ends_accepting_for_good);
-	RUN_ALONE(what_was_handed_before_stop_is_served);
+	RUN_ALONE(connections_handed_before_stop_are_served);
 	RUN_ALONE(a_daemon_that_is_gone_is_ESHUTDOWN);
 	RUN_ALONE(an_unknown_message_is_EPROTO_and_keeps_no_descriptor);
-	RUN_ALONE(retire_is_said_once_and_what_comes_is_served);
+	RUN_ALONE(retire_is_said_once_and_connections_under_way_are_served);
 	RUN_ALONE(texts_are_one_line_of_ascii);
 	RUN_ALONE(texts_are_sent_whole_or_not_at_all);
 	RUN_ALONE(only_a_status_may_be_empty);
 	RUN_ALONE(a_signal_ends_the_wait_as_it_does_in_accept);
 	RUN_ALONE(a_nonblocking_socket_gives_EAGAIN);
-	RUN_ALONE(messages_wait_for_a_daemon_that_is_slow);
-	RUN_ALONE(messages_wait_for_it_on_a_nonblocking_socket_too);
+	RUN_ALONE(messages_wait_for_a_slow_daemon);
+	RUN_ALONE(a_nonblocking_socket_waits_for_a_slow_daemon_too);
 	RUN_ALONE(threads_share_the_work_and_all_hear_stop);
 	return check_finish();
 }

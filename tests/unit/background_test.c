@@ -12,7 +12,7 @@
 
 #include "check.h"
 
-/* A daemon that goes on for a moment; what it does is the argument. */
+/* Starts a process that goes to the background and runs daemon() there. */
 static pid_t
 start(void (*daemon)(void))
 {
@@ -27,7 +27,7 @@ start(void (*daemon)(void))
 	return pid;
 }
 
-/* The exit status that whoever typed the command sees. */
+/* Returns the exit status that the shell sees. */
 static int
 status_of(void (*daemon)(void))
 {
@@ -83,25 +83,25 @@ a_report_of_success_is_exit_0(void)
 }
 
 static void
-a_report_of_failure_is_that_exit_status(void)
+a_report_of_failure_is_the_exit_status(void)
 {
 	CHECK_EQ(73, status_of(report_73));
 }
 
 static void
-an_exit_without_a_report_is_that_exit_status(void)
+an_exit_status_without_a_report_is_passed_on(void)
 {
 	CHECK_EQ(78, status_of(exit_78));
 }
 
 static void
-an_end_that_says_nothing_is_exit_69(void)
+a_silent_end_is_exit_69(void)
 {
 	CHECK_EQ(69, status_of(exit_0));
 	CHECK_EQ(69, status_of(be_killed));
 }
 
-/* What the daemon writes for the test to read. */
+/* The daemon writes here, and the test reads. */
 static int ends[2];
 
 static void
@@ -133,7 +133,7 @@ speak_before_and_after(void)
 }
 
 static void
-the_terminal_hears_it_until_the_report(void)
+messages_reach_the_terminal_until_the_report(void)
 {
 	struct pollfd pfd = { .events = POLLIN };
 	char text[64] = "";
@@ -161,7 +161,7 @@ log_and_report(void)
 }
 
 static void
-what_was_logged_before_reaches_the_terminal(void)
+lines_logged_before_the_report_reach_the_terminal(void)
 {
 	char text[80] = "";
 	int saved = dup(STDERR_FILENO);
@@ -182,7 +182,7 @@ outlive_the_first_process(void)
 {
 	char c;
 
-	/* The test says when that process is gone. */
+	/* The test tells it when the first process is gone. */
 	kill(test_pid, SIGUSR1);
 	(void)!read(ends[0], &c, 1);
 	background_report(0);
@@ -190,7 +190,7 @@ outlive_the_first_process(void)
 }
 
 static void
-a_report_that_nobody_waits_for_is_survived(void)
+a_report_after_the_end_of_the_first_process_is_survived(void)
 {
 	const struct timespec patience = { .tv_sec = 20 };
 	sigset_t set;
@@ -240,7 +240,7 @@ open_standard_descriptors_are_left_alone(void)
 }
 
 static void
-in_front_a_report_does_nothing(void)
+a_report_in_the_foreground_does_nothing(void)
 {
 	struct stat before, after;
 
@@ -255,15 +255,15 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_report_of_success_is_exit_0);
-	RUN(a_report_of_failure_is_that_exit_status);
-	RUN(an_exit_without_a_report_is_that_exit_status);
-	RUN(an_end_that_says_nothing_is_exit_69);
+	RUN(a_report_of_failure_is_the_exit_status);
+	RUN(an_exit_status_without_a_report_is_passed_on);
+	RUN(a_silent_end_is_exit_69);
 	RUN(the_daemon_leads_a_session_of_its_own);
-	RUN(the_terminal_hears_it_until_the_report);
-	RUN(what_was_logged_before_reaches_the_terminal);
-	RUN_ALONE(a_report_that_nobody_waits_for_is_survived);
+	RUN(messages_reach_the_terminal_until_the_report);
+	RUN(lines_logged_before_the_report_reach_the_terminal);
+	RUN_ALONE(a_report_after_the_end_of_the_first_process_is_survived);
 	RUN_ALONE(closed_standard_descriptors_become_dev_null);
 	RUN_ALONE(open_standard_descriptors_are_left_alone);
-	RUN(in_front_a_report_does_nothing);
+	RUN(a_report_in_the_foreground_does_nothing);
 	return check_finish();
 }

@@ -1,4 +1,4 @@
-/* How a start fails, and what is said of it. */
+/* How a start fails, and the text that explains it. */
 
 #include <sys/stat.h>
 
@@ -15,7 +15,7 @@ failure(const struct child_spec *spec)
 	struct reap_death died;
 
 	CHECK_EQ(-1, spawn(spec, &result));
-	/* It has its number until it is reaped. */
+	/* The child has its number until it is reaped. */
 	CHECK(death(&died));
 	CHECK_EQ(result.pid, died.pid);
 	reap_stranger(died.pid);
@@ -85,7 +85,7 @@ an_interpreter_that_is_not_there_is_named(void)
 }
 
 static void
-a_script_without_a_first_line_is_of_no_known_format(void)
+a_script_without_an_interpreter_has_no_known_format(void)
 {
 	struct child_spec spec = shell("");
 	char wanted[160];
@@ -98,7 +98,7 @@ a_script_without_a_first_line_is_of_no_known_format(void)
 }
 
 static void
-what_is_to_be_executed_next_is_named(void)
+a_next_program_that_is_not_there_is_named(void)
 {
 	struct child_spec spec = shell("exit 0");
 
@@ -109,7 +109,7 @@ what_is_to_be_executed_next_is_named(void)
 }
 
 static void
-what_the_user_may_not_execute_next_is_named(void)
+a_next_program_that_the_user_may_not_run_is_named(void)
 {
 	struct child_spec spec = shell("exit 0");
 	char wanted[160];
@@ -213,7 +213,7 @@ a_descriptor_that_is_not_open_is_told(void)
 }
 
 static void
-no_room_for_a_process_is_told_apart(void)
+a_shortage_is_told_apart(void)
 {
 	struct child_spec spec = shell("");
 	struct child_result result;
@@ -231,7 +231,7 @@ no_room_for_a_process_is_told_apart(void)
 }
 
 static void
-a_mistake_is_not_want_of_room(void)
+a_mistake_is_no_shortage(void)
 {
 	struct child_spec spec = shell("");
 	struct child_result result;
@@ -252,9 +252,9 @@ main(int argc, char **argv)
 	RUN(a_program_that_may_not_run_is_named);
 	RUN(a_folder_is_no_program);
 	RUN(an_interpreter_that_is_not_there_is_named);
-	RUN(a_script_without_a_first_line_is_of_no_known_format);
-	RUN(what_is_to_be_executed_next_is_named);
-	RUN_ALONE(what_the_user_may_not_execute_next_is_named);
+	RUN(a_script_without_an_interpreter_has_no_known_format);
+	RUN(a_next_program_that_is_not_there_is_named);
+	RUN_ALONE(a_next_program_that_the_user_may_not_run_is_named);
 	RUN(a_directory_that_is_not_there_is_named);
 	RUN_ALONE(a_directory_that_may_not_be_entered_is_named);
 	RUN(a_root_that_is_not_there_is_named);
@@ -262,7 +262,7 @@ main(int argc, char **argv)
 	RUN_ALONE(an_identity_that_may_not_be_taken_is_named);
 	RUN_ALONE(a_nice_value_that_may_not_be_set_is_told);
 	RUN(a_descriptor_that_is_not_open_is_told);
-	RUN_ALONE(no_room_for_a_process_is_told_apart);
-	RUN(a_mistake_is_not_want_of_room);
+	RUN_ALONE(a_shortage_is_told_apart);
+	RUN(a_mistake_is_no_shortage);
 	return check_finish();
 }

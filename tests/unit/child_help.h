@@ -1,7 +1,7 @@
 #ifndef TESTS_UNIT_CHILD_HELP_H
 #define TESTS_UNIT_CHILD_HELP_H
 
-/* What the tests of child.h and reap.h share. */
+/* Helpers of the tests of child.h and reap.h. */
 
 #include <grp.h>
 #include <time.h>
@@ -13,7 +13,7 @@
 
 #define NOBODY 65534
 
-/* With nothing but a program and its arguments. */
+/* A spec of nothing but a program and its arguments. */
 static inline struct child_spec
 spec_of(char *const *argv)
 {
@@ -54,7 +54,7 @@ death(struct reap_death *out)
 	return false;
 }
 
-/* For the tests that root would pass for the wrong reason. */
+/* Gives up root's rights, which would let a test pass for a wrong reason. */
 static inline void
 be_ordinary(void)
 {

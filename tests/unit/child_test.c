@@ -1,6 +1,6 @@
 /*
- * What a program started finds itself to be. It is this one again, as
- * "child_test --report", which prints that.
+ * The state in which a program starts. The program is this one again, as
+ * "child_test --report", which prints its own state.
  */
 
 #include <sys/stat.h>
@@ -72,7 +72,7 @@ report(void)
 	return 0;
 }
 
-/* Reads all until the end of file, which has ten seconds to come. */
+/* Reads until the end of file, for at most ten seconds. */
 static bool
 read_all(int fd)
 {
@@ -91,9 +91,9 @@ read_all(int fd)
 	return poll(&pfd, 1, 0) == 1;
 }
 
-static pid_t last; /* the number of what was run last */
+static pid_t last; /* the number of the latest child */
 
-/* Runs it to its end, with its standard output in output. */
+/* Runs the child to its end, with its standard output in output. */
 static void
 run(struct child_spec *spec)
 {
@@ -160,7 +160,7 @@ a_child_has_its_descriptors_and_no_other(void)
 }
 
 static void
-sources_may_lie_where_targets_are(void)
+descriptors_may_be_given_crosswise(void)
 {
 	struct child_spec spec = reporter();
 	int fds[2] = { 0, 3 };
@@ -168,7 +168,7 @@ sources_may_lie_where_targets_are(void)
 	    c = open_temporary("c");
 
 	NEED(dup2(a, 10) == 10 && dup2(b, 11) == 11 && dup2(c, 12) == 12);
-	/* a is at 3, b at 0, c at 4: what was 4 becomes 0, 0 to 3, 3 to 4. */
+	/* a is at 3, b at 0, c at 4: 4 becomes 0, 0 becomes 3, 3 becomes 4. */
 	NEED(dup2(10, 3) == 3 && dup2(11, 0) == 0 && dup2(12, 4) == 4);
 	spec.stdio[0] = 4;
 	spec.fds = fds;
@@ -181,7 +181,7 @@ sources_may_lie_where_targets_are(void)
 }
 
 static void
-one_source_may_have_several_targets(void)
+one_descriptor_may_be_given_several_times(void)
 {
 	struct child_spec spec = reporter();
 	int a = open_temporary("a");
@@ -224,7 +224,7 @@ the_parents_descriptors_stay_as_they_are(void)
 }
 
 static void
-signals_are_as_if_nobody_had_touched_them(void)
+signals_are_at_their_default_and_not_blocked(void)
 {
 	struct child_spec spec = reporter();
 	sigset_t all;
@@ -268,7 +268,7 @@ umask_nice_limits_and_directory_are_set(void)
 
 	spec.set_umask = true;
 	spec.umask = 027;
-	/* Anybody may, whatever the nice value of the test. */
+	/* Every user may set it, whatever the nice value of the test. */
 	spec.set_nice = true;
 	spec.nice = 19;
 	spec.limits = &limit;
@@ -282,7 +282,7 @@ umask_nice_limits_and_directory_are_set(void)
 }
 
 static void
-the_environment_is_what_is_given(void)
+the_environment_is_that_of_the_spec(void)
 {
 	struct child_spec spec = reporter();
 	char *envp[] = { (char *)"APPPOOL_FD=3", NULL };
@@ -294,7 +294,7 @@ the_environment_is_what_is_given(void)
 }
 
 static void
-it_finds_its_own_number_in_the_environment(void)
+a_child_finds_its_own_number_in_the_environment(void)
 {
 	struct child_spec spec = reporter();
 	char number[sizeof("APPPOOL_PID=") + CHILD_NUMBER_SIZE] =
@@ -311,7 +311,7 @@ it_finds_its_own_number_in_the_environment(void)
 }
 
 static void
-no_new_privileges_can_be_had(void)
+no_new_privs_can_be_set(void)
 {
 	struct child_spec spec = reporter();
 
@@ -322,7 +322,7 @@ no_new_privileges_can_be_had(void)
 	CHECK(reported("NoNewPrivs:\t1"));
 }
 
-/* Whether others can get at this program; a checkout may be closed to them. */
+/* Whether other users can run this program: its folder may be closed. */
 static bool
 others_may_run_us(void)
 {
@@ -364,7 +364,7 @@ an_identity_is_taken_wholly(void)
 	CHECK(reported("Groups:\t4242 4243 "));
 	CHECK(reported("CapPrm:\t0000000000000000"));
 	CHECK(reported("CapAmb:\t0000000000000000"));
-	/* We are who we were. */
+	/* Our own identity is unchanged. */
 	CHECK_EQ(0, getuid());
 	CHECK_EQ(0, geteuid());
 }
@@ -430,17 +430,17 @@ main(int argc, char **argv)
 
 	check_start(argc, argv);
 	RUN(a_child_has_its_descriptors_and_no_other);
-	RUN_ALONE(sources_may_lie_where_targets_are);
-	RUN(one_source_may_have_several_targets);
+	RUN_ALONE(descriptors_may_be_given_crosswise);
+	RUN(one_descriptor_may_be_given_several_times);
 	RUN(a_program_that_is_open_needs_no_path);
 	RUN(the_parents_descriptors_stay_as_they_are);
-	RUN_ALONE(signals_are_as_if_nobody_had_touched_them);
+	RUN_ALONE(signals_are_at_their_default_and_not_blocked);
 	RUN_ALONE(our_own_signals_stay_as_they_are);
 	RUN(a_child_leads_a_session_and_a_group);
 	RUN(umask_nice_limits_and_directory_are_set);
-	RUN(the_environment_is_what_is_given);
-	RUN(it_finds_its_own_number_in_the_environment);
-	RUN(no_new_privileges_can_be_had);
+	RUN(the_environment_is_that_of_the_spec);
+	RUN(a_child_finds_its_own_number_in_the_environment);
+	RUN(no_new_privs_can_be_set);
 	RUN(an_identity_is_taken_wholly);
 	RUN(no_thread_of_ours_changes_its_identity);
 	RUN(a_new_root_is_entered);

@@ -1,12 +1,12 @@
 #ifndef TESTS_UNIT_DESCRIPTORS_H
 #define TESTS_UNIT_DESCRIPTORS_H
 
-/* Whether something is left open. */
+/* The number of open descriptors, to find one that is left open. */
 
 #include <dirent.h>
 #include <stddef.h>
 
-/* Descriptors this process has open, and one for looking; -1: not to be had. */
+/* Counts our descriptors, and one more for looking; -1: unknown. */
 static inline int
 descriptors(void)
 {
@@ -18,7 +18,7 @@ descriptors(void)
 	while (readdir(dir) != NULL)
 		count++;
 	closedir(dir);
-	/* Two of them are the folder and the one above it. */
+	/* Two entries are the folder and its parent. */
 	return count - 2;
 }
 

@@ -171,10 +171,10 @@ sending_a_closed_descriptor_is_EBADF(void)
 
 /*
  * The count is per user and its limit that of the sender.  Root is exempt, so
- * another user sends; nobody else may be using that one's number meanwhile.
+ * another user sends; no other process may use that user's number meanwhile.
  */
 static void
-too_many_on_their_way_is_ETOOMANYREFS(void)
+too_many_descriptors_on_their_way_are_ETOOMANYREFS(void)
 {
 	struct rlimit few = { .rlim_cur = 20, .rlim_max = 20 };
 	int sent = 0;
@@ -201,7 +201,7 @@ receiving_the_end_of_file_is_0(void)
 }
 
 static void
-receiving_need_not_wait(void)
+receiving_with_MSG_DONTWAIT_does_not_wait(void)
 {
 	open_pair();
 	CHECK_EQ(
@@ -211,7 +211,7 @@ receiving_need_not_wait(void)
 }
 
 static void
-a_packet_too_long_says_truncated(void)
+a_packet_too_long_is_marked_truncated(void)
 {
 	open_pair();
 	CHECK_EQ(10, fdpass_send(pair[0], "0123456789", 10, -1));
@@ -238,7 +238,7 @@ as_many_descriptors_as_fit_in_a_message_are_all_received(void)
 }
 
 static void
-a_descriptor_beyond_the_limit_is_lost_and_said(void)
+a_descriptor_beyond_the_limit_is_marked_lost(void)
 {
 	struct rlimit limit;
 
@@ -252,7 +252,7 @@ a_descriptor_beyond_the_limit_is_lost_and_said(void)
 	CHECK(got.lost_fds);
 }
 
-/* Whoever shares an end can ask for these; they must not crowd out ours. */
+/* A process that shares an end can ask for these, beside our descriptors. */
 static void
 credentials_and_pidfds_do_no_harm(void)
 {
@@ -314,7 +314,7 @@ a_pidfd_is_not_taken_for_the_descriptor_sent(void)
 }
 
 static void
-one_packet_too_long_is_EMSGSIZE(void)
+a_packet_too_long_for_recv_one_is_EMSGSIZE(void)
 {
 	int fd = -2;
 
@@ -351,16 +351,16 @@ main(int argc, char **argv)
 	RUN(sending_to_a_closed_end_is_EPIPE_without_a_signal);
 	RUN(sending_to_an_end_closed_with_packets_unread_is_ECONNRESET);
 	RUN(sending_a_closed_descriptor_is_EBADF);
-	RUN_ALONE(too_many_on_their_way_is_ETOOMANYREFS);
+	RUN_ALONE(too_many_descriptors_on_their_way_are_ETOOMANYREFS);
 	RUN(receiving_the_end_of_file_is_0);
-	RUN(receiving_need_not_wait);
-	RUN(a_packet_too_long_says_truncated);
+	RUN(receiving_with_MSG_DONTWAIT_does_not_wait);
+	RUN(a_packet_too_long_is_marked_truncated);
 	RUN(as_many_descriptors_as_fit_in_a_message_are_all_received);
-	RUN_ALONE(a_descriptor_beyond_the_limit_is_lost_and_said);
+	RUN_ALONE(a_descriptor_beyond_the_limit_is_marked_lost);
 	RUN(credentials_and_pidfds_do_no_harm);
 	RUN(the_first_descriptor_is_kept_and_the_others_closed);
 	RUN(a_pidfd_is_not_taken_for_the_descriptor_sent);
-	RUN(one_packet_too_long_is_EMSGSIZE);
+	RUN(a_packet_too_long_for_recv_one_is_EMSGSIZE);
 	RUN(refused_descriptors_are_EPERM_where_the_kernel_knows_how);
 	return check_finish();
 }

@@ -21,7 +21,7 @@ make(const char *path)
 	close(fd);
 }
 
-/* The time of the file: so many seconds and nanoseconds. */
+/* Sets the time of the file. */
 static void
 date(const char *path, time_t seconds, long nanoseconds)
 {
@@ -31,7 +31,7 @@ date(const char *path, time_t seconds, long nanoseconds)
 	CHECK_EQ(0, utimensat(AT_FDCWD, path, times, 0));
 }
 
-/* Looks anew; whether that is news. */
+/* Looks again; returns whether the file has changed. */
 static bool
 news(struct filemark *known, const char *path)
 {
@@ -42,7 +42,7 @@ news(struct filemark *known, const char *path)
 }
 
 static void
-what_is_there_at_first_is_no_news(void)
+a_file_seen_for_the_first_time_is_no_change(void)
 {
 	struct filemark known = { 0 };
 
@@ -54,7 +54,7 @@ what_is_there_at_first_is_no_news(void)
 }
 
 static void
-what_appears_is(void)
+a_file_that_appears_is_a_change(void)
 {
 	struct filemark known = { 0 };
 
@@ -67,7 +67,7 @@ what_appears_is(void)
 }
 
 static void
-what_goes_is_none_and_comes_back_as_one(void)
+a_file_that_goes_is_no_change_until_it_is_back(void)
 {
 	struct filemark known = { 0 };
 
@@ -148,7 +148,7 @@ a_link_that_leads_elsewhere_is_a_change(void)
 }
 
 static void
-reading_and_modes_are_none(void)
+reading_and_modes_are_no_change(void)
 {
 	struct filemark known = { 0 };
 
@@ -175,9 +175,9 @@ a_missing_folder_is_an_absent_file(void)
 	unlink(file);
 }
 
-/* A link to itself stands for all that is neither there nor absent. */
+/* A link to itself is neither there nor absent. */
 static void
-what_cannot_be_seen_changes_nothing(void)
+a_file_that_cannot_be_seen_changes_nothing(void)
 {
 	struct filemark known = { 0 };
 
@@ -187,14 +187,14 @@ what_cannot_be_seen_changes_nothing(void)
 	CHECK_EQ(ELOOP, known.error);
 	unlink(file);
 
-	/* Seen for the first time. */
+	/* This is the first time the file is seen. */
 	make(file);
 	date(file, 1000, 0);
 	CHECK(!news(&known, file));
 	CHECK_EQ(0, known.error);
 	CHECK_EQ(0, rename(file, other));
 
-	/* Out of sight for a while. */
+	/* The file cannot be seen for a while. */
 	CHECK_EQ(0, symlink("file", file));
 	CHECK(!news(&known, file));
 	CHECK_EQ(ELOOP, known.error);
@@ -213,16 +213,16 @@ main(int argc, char **argv)
 		return EXIT_FAILURE;
 	(void)snprintf(file, sizeof(file), "%s/file", folder);
 	(void)snprintf(other, sizeof(other), "%s/other", folder);
-	RUN(what_is_there_at_first_is_no_news);
-	RUN(what_appears_is);
-	RUN(what_goes_is_none_and_comes_back_as_one);
+	RUN(a_file_seen_for_the_first_time_is_no_change);
+	RUN(a_file_that_appears_is_a_change);
+	RUN(a_file_that_goes_is_no_change_until_it_is_back);
 	RUN(a_nanosecond_is_a_change);
 	RUN(an_older_time_is_a_change_too);
 	RUN(another_file_of_the_same_time_is_a_change);
 	RUN(a_link_that_leads_elsewhere_is_a_change);
-	RUN(reading_and_modes_are_none);
+	RUN(reading_and_modes_are_no_change);
 	RUN(a_missing_folder_is_an_absent_file);
-	RUN(what_cannot_be_seen_changes_nothing);
+	RUN(a_file_that_cannot_be_seen_changes_nothing);
 	rmdir(folder);
 	return check_finish();
 }

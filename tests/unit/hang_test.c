@@ -195,7 +195,7 @@ threads_are_counted(void)
 }
 
 static void
-a_hostile_name_does_no_harm(void)
+a_hostile_name_is_skipped(void)
 {
 	struct hang h;
 	int folder = procinfo_folder(getpid());
@@ -313,7 +313,7 @@ main(int argc, char **argv)
 	RUN(a_running_process_is_in_no_call);
 	RUN(a_stopped_process_is_called_stopped);
 	RUN(threads_are_counted);
-	RUN_ALONE(a_hostile_name_does_no_harm);
+	RUN_ALONE(a_hostile_name_is_skipped);
 	RUN(the_stack_is_seen_by_root_alone);
 	RUN_ALONE(a_stranger_sees_the_state_alone);
 	RUN(a_folder_outlives_its_process_but_finds_no_other);

@@ -40,7 +40,7 @@ seconds(tspan span)
 }
 
 static void
-commas_stand_between_and_nowhere_else(void)
+commas_stand_between_values_only(void)
 {
 	begin();
 	json_object(&json);
@@ -76,7 +76,7 @@ lines_end_behind_a_comma_or_a_bracket(void)
 }
 
 static void
-no_text_is_null(void)
+a_missing_string_is_null(void)
 {
 	CHECK_STR("null", quoted(NULL));
 	CHECK_STR("\"\"", quoted(""));
@@ -90,7 +90,7 @@ quotes_and_controls_are_escaped(void)
 }
 
 static void
-what_a_terminal_obeys_in_utf_8_is_escaped(void)
+controls_of_two_bytes_are_escaped(void)
 {
 	CHECK_STR(
 	    "\"\\u009b\\u0080\302\240\"", quoted("\302\233\302\200\302\240"));
@@ -133,7 +133,7 @@ keys_have_values_of_all_kinds(void)
 }
 
 static void
-keys_are_escaped_too(void)
+keys_are_escaped_like_strings(void)
 {
 	begin();
 	json_object(&json);
@@ -172,7 +172,7 @@ long_times_have_milliseconds(void)
 }
 
 static void
-a_load_that_is_no_number_is_null(void)
+a_percentage_that_is_no_number_is_null(void)
 {
 	begin();
 	json_percent(&json, 12.34);
@@ -197,7 +197,7 @@ numbers_have_six_places(void)
 }
 
 static void
-what_is_no_number_is_null(void)
+infinity_and_nan_are_null(void)
 {
 	begin();
 	json_number(&json, (double)NAN);
@@ -236,7 +236,7 @@ a_long_format_is_written_whole(void)
 }
 
 static void
-a_terminal_gets_no_commands(void)
+text_for_a_terminal_holds_no_controls(void)
 {
 	static const char hostile[] = "a\033]0;b\a\r\nc\302\233d\377\303\274";
 
@@ -250,24 +250,24 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(commas_stand_between_and_nowhere_else);
+	RUN(commas_stand_between_values_only);
 	RUN(lines_end_behind_a_comma_or_a_bracket);
-	RUN(no_text_is_null);
+	RUN(a_missing_string_is_null);
 	RUN(quotes_and_controls_are_escaped);
-	RUN(what_a_terminal_obeys_in_utf_8_is_escaped);
+	RUN(controls_of_two_bytes_are_escaped);
 	RUN(utf_8_stays_as_it_is);
 	RUN(each_byte_that_is_not_utf_8_becomes_a_replacement);
 	RUN(keys_have_values_of_all_kinds);
-	RUN(keys_are_escaped_too);
+	RUN(keys_are_escaped_like_strings);
 	RUN(numbers_have_64_bits);
 	RUN(short_times_have_microseconds);
 	RUN(long_times_have_milliseconds);
-	RUN(a_load_that_is_no_number_is_null);
+	RUN(a_percentage_that_is_no_number_is_null);
 	RUN(numbers_have_six_places);
-	RUN(what_is_no_number_is_null);
+	RUN(infinity_and_nan_are_null);
 	RUN(text_past_its_bound_is_refused_for_good);
 	RUN(a_long_format_is_written_whole);
-	RUN(a_terminal_gets_no_commands);
+	RUN(text_for_a_terminal_holds_no_controls);
 	text_fini(&text);
 	return check_finish();
 }

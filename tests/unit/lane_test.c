@@ -1,4 +1,4 @@
-/* The slow lane: who works, who is called back, and what stuck work does. */
+/* The slow lane: its threads, its jobs, and jobs that are stuck. */
 
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -110,7 +110,7 @@ turn_at(tstamp now)
 	CHECK(loop_turn(&loop, TSTAMP_NEVER) != -1);
 }
 
-/* Turns until so many more were done; gives up after ten seconds. */
+/* Turns the loop until so many more were done; gives up after 10 s. */
 static int
 collect(int n)
 {
@@ -152,7 +152,7 @@ stop(void)
 }
 
 static void
-work_is_done_elsewhere_and_told_here(void)
+work_runs_in_the_lane_and_done_in_the_loop(void)
 {
 	struct work w;
 
@@ -167,7 +167,7 @@ work_is_done_elsewhere_and_told_here(void)
 }
 
 static void
-nothing_is_told_outside_of_the_loop(void)
+done_is_called_in_the_loop_only(void)
 {
 	struct pollfd pfd;
 	struct work w;
@@ -183,7 +183,7 @@ nothing_is_told_outside_of_the_loop(void)
 }
 
 static void
-jobs_begin_in_their_order(void)
+jobs_begin_in_the_order_submitted(void)
 {
 	static struct work works[MANY];
 
@@ -208,7 +208,7 @@ signals_are_blocked_in_the_lane(void)
 	submit(&w, 0);
 	CHECK_EQ(1, collect(1));
 	CHECK(w.term_blocked);
-	/* But not here. */
+	/* The loop gets its signals. */
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
 	CHECK_EQ(0, sigismember(&mask, SIGTERM));
 	stop();
@@ -251,7 +251,7 @@ any_number_of_descriptors_is_closed(void)
 	CHECK_EQ(before, descriptors());
 }
 
-/* A connected socket with unsent data that lingers for this long. */
+/* Makes a connected socket with unsent data that lingers for this long. */
 static int
 lingering(int *client, int seconds)
 {
@@ -279,7 +279,7 @@ lingering(int *client, int seconds)
 }
 
 static void
-a_lingering_socket_holds_up_nobody(void)
+a_lingering_socket_is_closed_at_once(void)
 {
 	struct work w;
 	tstamp begun = monotonic();
@@ -296,7 +296,7 @@ a_lingering_socket_holds_up_nobody(void)
 }
 
 static void
-stop_finishes_what_was_given(void)
+stop_finishes_the_jobs_given(void)
 {
 	static struct work works[MANY];
 
@@ -441,14 +441,14 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(work_is_done_elsewhere_and_told_here);
-	RUN(nothing_is_told_outside_of_the_loop);
-	RUN(jobs_begin_in_their_order);
+	RUN(work_runs_in_the_lane_and_done_in_the_loop);
+	RUN(done_is_called_in_the_loop_only);
+	RUN(jobs_begin_in_the_order_submitted);
 	RUN(signals_are_blocked_in_the_lane);
 	RUN(a_descriptor_is_closed);
 	RUN(any_number_of_descriptors_is_closed);
-	RUN(a_lingering_socket_holds_up_nobody);
-	RUN(stop_finishes_what_was_given);
+	RUN(a_lingering_socket_is_closed_at_once);
+	RUN(stop_finishes_the_jobs_given);
 	RUN_ALONE(stop_gives_up_at_its_deadline);
 	RUN(an_idle_lane_sets_no_timer);
 	RUN(a_stuck_job_alone_gets_no_second_thread);

@@ -1,4 +1,4 @@
-/* The service manager is told how we are. */
+/* Messages to the service manager. */
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,7 +13,7 @@
 static char folder[] = "/tmp/apppoold-notify-test.XXXXXX";
 static char path[64];
 
-/* Says where a manager listens whose address begins with these bytes. */
+/* Makes a manager that listens at this path or abstract name. */
 static int
 manager_at(const char *name, size_t len)
 {
@@ -68,7 +68,7 @@ a_state_is_one_datagram(void)
 }
 
 static void
-an_abstract_name_will_do(void)
+the_manager_may_have_an_abstract_name(void)
 {
 	char name[64];
 	int len = snprintf(name, sizeof(name), "@apppoold-notify-%d", getpid());
@@ -107,7 +107,7 @@ without_a_manager_nothing_happens(void)
 }
 
 static void
-nonsense_in_the_variable_is_no_manager(void)
+a_wrong_variable_is_no_manager(void)
 {
 	char name[300];
 
@@ -150,7 +150,7 @@ a_manager_that_does_not_read_is_not_waited_for(void)
 }
 
 static void
-what_is_too_long_is_cut(void)
+a_long_message_is_cut(void)
 {
 	char text[6000];
 	int fd = manager_at_path();
@@ -173,13 +173,13 @@ main(int argc, char **argv)
 
 	check_start(argc, argv);
 	RUN(a_state_is_one_datagram);
-	RUN(an_abstract_name_will_do);
+	RUN(the_manager_may_have_an_abstract_name);
 	RUN(the_variables_are_gone_from_the_environment);
 	RUN(without_a_manager_nothing_happens);
-	RUN(nonsense_in_the_variable_is_no_manager);
+	RUN(a_wrong_variable_is_no_manager);
 	RUN(a_manager_that_is_gone_is_no_failure);
 	RUN(a_manager_that_does_not_read_is_not_waited_for);
-	RUN(what_is_too_long_is_cut);
+	RUN(a_long_message_is_cut);
 
 	unlink(path);
 	rmdir(folder);

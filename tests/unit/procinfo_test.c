@@ -1,4 +1,4 @@
-/* What /proc says about a process, and our own limits. */
+/* What /proc tells about a process, and our limit of descriptors. */
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -27,7 +27,7 @@ a_process_runs_and_has_memory(void)
 }
 
 static void
-a_folder_tells_the_same(void)
+a_folder_tells_the_same_as_the_number(void)
 {
 	struct procinfo info;
 	int folder = procinfo_folder(getpid());
@@ -40,7 +40,7 @@ a_folder_tells_the_same(void)
 }
 
 static void
-rss_grows_with_what_is_touched(void)
+rss_grows_with_the_pages_touched(void)
 {
 	struct procinfo before, after;
 	void *memory;
@@ -74,7 +74,7 @@ processor_time_is_exact(void)
 }
 
 static void
-the_processor_time_of_one_that_is_gone_is_esrch(void)
+processor_time_of_a_reaped_process_is_ESRCH(void)
 {
 	tspan used;
 	pid_t pid = fork();
@@ -87,7 +87,7 @@ the_processor_time_of_one_that_is_gone_is_esrch(void)
 }
 
 static void
-memory_can_be_asked_for_again_and_again(void)
+memory_is_read_again_from_the_same_descriptor(void)
 {
 	struct procinfo info;
 	uint64_t before = 0, after = 0, freed = 0;
@@ -114,7 +114,7 @@ memory_can_be_asked_for_again_and_again(void)
 }
 
 static void
-the_memory_of_one_that_is_reaped_is_esrch(void)
+memory_of_a_reaped_process_is_ESRCH(void)
 {
 	uint64_t memory = 42;
 	int fd, folder, unread[2];
@@ -190,7 +190,7 @@ the_child_of_a_process_is_found(void)
 }
 
 static void
-who_has_no_child_has_none(void)
+a_process_without_children_is_ECHILD(void)
 {
 	errno = 0;
 	CHECK_EQ(-1, procinfo_child_folder(getpid()));
@@ -220,13 +220,13 @@ cpu_time_is_that_of_getrusage(void)
 		before = cpu_of_getrusage();
 		NEED(procinfo_read(getpid(), &info) == 0);
 	} while (info.cpu < TSPAN_MSECONDS(50));
-	/* One counts in ticks of 10 ms, user and system apart. */
+	/* /proc counts in ticks of 10 ms, user and system apart. */
 	CHECK(info.cpu <= cpu_of_getrusage() + TSPAN_MSECONDS(20));
 	CHECK(before <= info.cpu + TSPAN_MSECONDS(20));
 }
 
 static void
-a_hostile_name_does_no_harm(void)
+a_hostile_name_is_skipped(void)
 {
 	struct procinfo info = { 0 };
 
@@ -237,7 +237,7 @@ a_hostile_name_does_no_harm(void)
 }
 
 static void
-a_zombie_is_one(void)
+a_zombie_is_in_state_Z(void)
 {
 	struct procinfo info;
 	siginfo_t died;
@@ -253,7 +253,7 @@ a_zombie_is_one(void)
 }
 
 static void
-one_that_is_gone_is_esrch(void)
+a_reaped_process_is_ESRCH(void)
 {
 	struct procinfo info = { .rss = 42 };
 	pid_t pid = fork();
@@ -287,18 +287,18 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_process_runs_and_has_memory);
-	RUN(a_folder_tells_the_same);
-	RUN(rss_grows_with_what_is_touched);
+	RUN(a_folder_tells_the_same_as_the_number);
+	RUN(rss_grows_with_the_pages_touched);
 	RUN(processor_time_is_exact);
-	RUN(the_processor_time_of_one_that_is_gone_is_esrch);
-	RUN(memory_can_be_asked_for_again_and_again);
-	RUN(the_memory_of_one_that_is_reaped_is_esrch);
+	RUN(processor_time_of_a_reaped_process_is_ESRCH);
+	RUN(memory_is_read_again_from_the_same_descriptor);
+	RUN(memory_of_a_reaped_process_is_ESRCH);
 	RUN_ALONE(the_child_of_a_process_is_found);
-	RUN(who_has_no_child_has_none);
+	RUN(a_process_without_children_is_ECHILD);
 	RUN(cpu_time_is_that_of_getrusage);
-	RUN_ALONE(a_hostile_name_does_no_harm);
-	RUN(a_zombie_is_one);
-	RUN(one_that_is_gone_is_esrch);
+	RUN_ALONE(a_hostile_name_is_skipped);
+	RUN(a_zombie_is_in_state_Z);
+	RUN(a_reaped_process_is_ESRCH);
 	RUN_ALONE(the_limit_of_descriptors_is_raised_to_the_hard_one);
 	return check_finish();
 }

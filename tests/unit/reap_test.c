@@ -35,7 +35,7 @@ spawn_stuck(void *arg)
 	return NULL;
 }
 
-/* A page that is not there yet: exec waits for it. -1: may not be had. */
+/* Makes a missing page, for which exec waits. Returns -1 where we may not. */
 static int
 absent_page(char **page)
 {
@@ -123,7 +123,7 @@ a_start_that_hangs_can_be_killed(void)
 }
 
 static void
-a_look_at_the_dead_leaves_them_there(void)
+a_dead_child_stays_a_zombie_after_a_look(void)
 {
 	struct child_spec spec = shell("exit 3");
 	struct child_result result;
@@ -144,7 +144,7 @@ a_look_at_the_dead_leaves_them_there(void)
 }
 
 static void
-a_death_by_signal_is_told(void)
+a_death_by_signal_is_explained(void)
 {
 	struct child_spec spec = shell("kill -9 $$");
 	struct child_result result;
@@ -179,7 +179,7 @@ a_dead_leader_takes_its_group_along(void)
 	CHECK_EQ(0, spawn(&spec, &result));
 	close(p[1]);
 	NEED(death(&died));
-	/* The sleep has our pipe. */
+	/* The sleep of the shell has our pipe. */
 	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
 	CHECK_EQ(0, poll(&pfd, 1, 0));
 	reap_take(died.pid);
@@ -225,7 +225,7 @@ a_stranger_is_reaped_alone(void)
 }
 
 static void
-many_come_and_go(void)
+all_of_many_children_are_reaped(void)
 {
 	struct child_spec spec = shell("exit 0");
 	struct child_result result;
@@ -281,12 +281,12 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(the_number_is_known_before_the_program_runs);
 	RUN(a_start_that_hangs_can_be_killed);
-	RUN(a_look_at_the_dead_leaves_them_there);
-	RUN(a_death_by_signal_is_told);
+	RUN(a_dead_child_stays_a_zombie_after_a_look);
+	RUN(a_death_by_signal_is_explained);
 	RUN(a_dead_leader_takes_its_group_along);
 	RUN(a_group_can_be_signalled_while_it_lives);
 	RUN(a_stranger_is_reaped_alone);
-	RUN(many_come_and_go);
+	RUN(all_of_many_children_are_reaped);
 	RUN(threads_spawn_beside_each_other);
 	return check_finish();
 }

@@ -1,7 +1,6 @@
 /*
- * Taking back what a dead worker left unread, and who may hang by it. While a
- * helper is asked time stands still, so that one which is merely slow is not
- * given up.
+ * Taking back messages that a dead worker left unread. While a helper is asked
+ * time stands still, so that a slow helper is not given up.
  */
 
 #include <sys/ioctl.h>
@@ -28,7 +27,7 @@
 struct channel {
 	struct retriever_take take; /* first */
 	int ours;
-	int held;
+	int child_end;
 	int messages;
 	int descriptors;
 	bool in_order;
@@ -106,7 +105,7 @@ static const struct retriever_ops ops = {
 	.end = on_end,
 };
 
-/* A channel with so many connections unread in it. */
+/* Makes a channel with so many connections unread in it. */
 static void
 channel_init(struct channel *c, int messages)
 {
@@ -117,7 +116,7 @@ channel_init(struct channel *c, int messages)
 	c->in_order = true;
 	CHECK_EQ(0, fdpass_pair(sv));
 	c->ours = sv[0];
-	c->held = sv[1];
+	c->child_end = sv[1];
 	for (int i = 0; i < messages; i++) {
 		len = snprintf(buf, sizeof(buf), "CONN %d", i);
 		CHECK_EQ(
@@ -129,7 +128,7 @@ static void
 channel_fini(struct channel *c)
 {
 	close(c->ours);
-	close(c->held);
+	close(c->child_end);
 }
 
 static void
@@ -163,7 +162,7 @@ turn(void)
 	CHECK(loop_turn(&loop, TSTAMP_NEVER) != -1);
 }
 
-/* Turns until so many have ended, at most ten seconds. */
+/* Turns the loop until so many takes have ended; gives up after 10 s. */
 static void
 turn_until_ended(int n)
 {
@@ -174,7 +173,7 @@ turn_until_ended(int n)
 	CHECK_EQ(n, ends);
 }
 
-/* The helper that is asked has had its time, and not a moment less. */
+/* Lets the time pass that an asked helper has. */
 static void
 lose_patience(tspan after)
 {
@@ -189,11 +188,11 @@ lose_patience(tspan after)
 static void
 take(struct channel *c)
 {
-	retriever_take(&retriever, &c->take, c->held, loop_now(&loop));
+	retriever_take(&retriever, &c->take, c->child_end, loop_now(&loop));
 }
 
 static void
-all_comes_back_in_its_order(void)
+messages_come_back_in_their_order(void)
 {
 	struct channel c;
 
@@ -211,7 +210,7 @@ all_comes_back_in_its_order(void)
 }
 
 static void
-nothing_is_told_before_the_next_turn(void)
+nothing_is_called_back_before_the_next_turn(void)
 {
 	struct channel c;
 
@@ -247,7 +246,7 @@ a_channel_the_worker_shut_down_is_emptied(void)
 
 	start();
 	channel_init(&c, 3);
-	shutdown(c.held, SHUT_RDWR);
+	shutdown(c.child_end, SHUT_RDWR);
 	take(&c);
 	turn_until_ended(1);
 	CHECK_EQ(3, c.messages);
@@ -257,15 +256,15 @@ a_channel_the_worker_shut_down_is_emptied(void)
 }
 
 static void
-the_worker_may_have_asked_for_credentials(void)
+credentials_the_worker_asked_for_do_no_harm(void)
 {
 	struct channel c;
 	int on = 1;
 
 	start();
 	channel_init(&c, 0);
-	CHECK_EQ(
-	    0, setsockopt(c.held, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)));
+	CHECK_EQ(0,
+	    setsockopt(c.child_end, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)));
 	CHECK_EQ(6, fdpass_send(c.ours, "CONN 0", 6, STDIN_FILENO));
 	take(&c);
 	turn_until_ended(1);
@@ -275,7 +274,7 @@ the_worker_may_have_asked_for_credentials(void)
 }
 
 static void
-several_are_taken_one_after_another(void)
+several_channels_are_emptied_one_after_another(void)
 {
 	static struct channel c[20];
 
@@ -294,7 +293,7 @@ several_are_taken_one_after_another(void)
 }
 
 static void
-no_descriptor_is_left_over(void)
+no_descriptor_is_left_open(void)
 {
 	struct channel c;
 	int before;
@@ -310,14 +309,14 @@ no_descriptor_is_left_over(void)
 }
 
 static void
-the_inquiry_says_what_lies_there(void)
+the_inquiry_counts_unread_bytes(void)
 {
 	struct channel c;
 
 	channel_init(&c, 0);
-	CHECK_EQ(0, retriever_inquire(c.held));
+	CHECK_EQ(0, retriever_inquire(c.child_end));
 	CHECK_EQ(6, fdpass_send(c.ours, "CONN 0", 6, STDIN_FILENO));
-	CHECK_EQ(6, retriever_inquire(c.held));
+	CHECK_EQ(6, retriever_inquire(c.child_end));
 	channel_fini(&c);
 }
 
@@ -331,7 +330,7 @@ the_helper_keeps_only_its_own_descriptors(void)
 	int n = 0;
 
 	start();
-	/* Once it has answered it has settled down. */
+	/* A helper that has answered has closed what it inherited. */
 	channel_init(&c, 1);
 	take(&c);
 	turn_until_ended(1);
@@ -379,7 +378,7 @@ the_helper_ends_with_the_daemon(void)
 
 	start();
 	pid = retriever.pid;
-	/* As if we had died. */
+	/* The helper sees what it would see if we had died. */
 	close(retriever.io.fd);
 	CHECK_EQ(pid, waitpid(pid, NULL, 0));
 	CHECK(retriever_exited(&retriever, pid));
@@ -388,7 +387,7 @@ the_helper_ends_with_the_daemon(void)
 }
 
 static void
-a_helper_that_was_killed_is_replaced(void)
+a_killed_helper_is_replaced(void)
 {
 	struct channel c;
 	pid_t pid;
@@ -409,7 +408,7 @@ a_helper_that_was_killed_is_replaced(void)
 }
 
 static void
-a_helper_that_is_late_is_waited_for(void)
+a_late_helper_is_waited_for(void)
 {
 	struct channel c;
 
@@ -432,7 +431,7 @@ a_helper_that_is_late_is_waited_for(void)
 }
 
 static void
-a_helper_that_stopped_is_given_up(void)
+a_stopped_helper_is_given_up(void)
 {
 	struct channel a, b;
 	pid_t pid;
@@ -457,7 +456,7 @@ a_helper_that_stopped_is_given_up(void)
 	stop();
 }
 
-/* Sits in recv() on a page that never comes, and holds the socket's lock. */
+/* Holds the socket's lock, in recv() on a page that never comes. */
 static void
 sit_in_recv(int fd)
 {
@@ -479,7 +478,7 @@ sit_in_recv(int fd)
 	_exit(0);
 }
 
-/* Returns its number once it sits there, or -1 if that may not be had. */
+/* Starts a process that does; returns its number, or -1 where it may not. */
 static pid_t
 start_sitter(const struct channel *c)
 {
@@ -487,14 +486,14 @@ start_sitter(const struct channel *c)
 
 	if (pid == 0) {
 		setsid();
-		/* We might wait for it for ever. */
+		/* waitpid(2) might take for ever. */
 		alarm(60);
 		close(c->ours);
-		sit_in_recv(c->held);
+		sit_in_recv(c->child_end);
 	}
-	/* It has taken the message when nothing is there any more. */
+	/* The process has taken the message when the queue is empty. */
 	for (int i = 0; i < 10000; i++) {
-		if (retriever_inquire(c->held) == 0)
+		if (retriever_inquire(c->child_end) == 0)
 			return pid;
 		if (waitpid(pid, NULL, WNOHANG) == pid)
 			return -1;
@@ -516,7 +515,7 @@ wait_until_stuck(pid_t helper)
 }
 
 static void
-a_descendant_stuck_in_recv_stops_nobody(void)
+a_descendant_stuck_in_recvmsg_stops_no_other_take(void)
 {
 	struct channel stuck, other;
 	tstamp begun = monotonic();
@@ -531,7 +530,7 @@ a_descendant_stuck_in_recv_stops_nobody(void)
 		SKIP("userfaultfd is not for us here");
 	}
 	CHECK_EQ(6, fdpass_send(stuck.ours, "CONN 1", 6, STDIN_FILENO));
-	CHECK_EQ(6, retriever_inquire(stuck.held));
+	CHECK_EQ(6, retriever_inquire(stuck.child_end));
 	channel_init(&other, 3);
 	helper = retriever.pid;
 
@@ -544,7 +543,7 @@ a_descendant_stuck_in_recv_stops_nobody(void)
 	CHECK_EQ(0, stuck.messages);
 	CHECK(other.complete);
 	CHECK_EQ(3, other.descriptors);
-	/* Nor does closing wait for the one that sits there. */
+	/* Closing does not wait for the stuck process either. */
 	shutdown(stuck.ours, SHUT_RDWR);
 	channel_fini(&stuck);
 	CHECK(monotonic() - begun < TSPAN_SECONDS(30));
@@ -560,20 +559,20 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(all_comes_back_in_its_order);
-	RUN(nothing_is_told_before_the_next_turn);
+	RUN(messages_come_back_in_their_order);
+	RUN(nothing_is_called_back_before_the_next_turn);
 	RUN(an_empty_channel_ends_at_once);
 	RUN(a_channel_the_worker_shut_down_is_emptied);
-	RUN(the_worker_may_have_asked_for_credentials);
-	RUN(several_are_taken_one_after_another);
-	RUN(no_descriptor_is_left_over);
-	RUN(the_inquiry_says_what_lies_there);
+	RUN(credentials_the_worker_asked_for_do_no_harm);
+	RUN(several_channels_are_emptied_one_after_another);
+	RUN(no_descriptor_is_left_open);
+	RUN(the_inquiry_counts_unread_bytes);
 	RUN(the_helper_keeps_only_its_own_descriptors);
 	RUN(a_signal_to_our_group_leaves_the_helper_alone);
 	RUN(the_helper_ends_with_the_daemon);
-	RUN(a_helper_that_was_killed_is_replaced);
-	RUN(a_helper_that_is_late_is_waited_for);
-	RUN(a_helper_that_stopped_is_given_up);
-	RUN(a_descendant_stuck_in_recv_stops_nobody);
+	RUN(a_killed_helper_is_replaced);
+	RUN(a_late_helper_is_waited_for);
+	RUN(a_stopped_helper_is_given_up);
+	RUN(a_descendant_stuck_in_recvmsg_stops_no_other_take);
 	return check_finish();
 }
