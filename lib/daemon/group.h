@@ -76,8 +76,8 @@ struct group {
 	uint32_t slots_len; /* in words */
 	char last_failure[256]; /* "" : none yet */
 	char given_up_for[256]; /* that which ended the latest rollout */
-	tstamp looks_since; /* looks at slow processes are counted from here */
-	unsigned looks; /* in that second */
+	tstamp reports_since; /* slow processes are counted from here, */
+	unsigned reports; /* for one second */
 	struct log_rate full_rate;
 	struct log_rate refuse_rate;
 	struct log_rate no_room_rate;

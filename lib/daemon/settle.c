@@ -11,7 +11,7 @@
 #include "daemon/intake.h"
 #include "daemon/locks.h"
 #include "daemon/nursery.h"
-#include "daemon/slow.h"
+#include "daemon/request_timeout.h"
 #include "daemon/supervisor.h"
 #include "daemon/unread.h"
 #include "sys/listener.h"
@@ -88,7 +88,7 @@ settle_term(struct supervisor *s, const struct action *a, tstamp now)
 	if (x->end == END_START_TIMEOUT)
 		settle_tell_late(w, "it was not ready", o->start_timeout);
 	if (x->end == END_REQUEST_TIMEOUT)
-		slow_terminate(w, now);
+		request_timeout_terminate(w, now);
 	else
 		worker_signal(w, SIGTERM, false);
 }
@@ -228,7 +228,7 @@ supervisor_settle(struct supervisor *s)
 		[ACTION_STOP] = settle_stop,
 		[ACTION_TERM] = settle_term,
 		[ACTION_KILL] = settle_kill,
-		[ACTION_SLOW] = slow_session,
+		[ACTION_SLOW] = request_timeout_slow,
 		[ACTION_RESUME] = settle_accept,
 		[ACTION_LOCK] = locks_ask,
 		[ACTION_UNLOCK] = locks_give_back,

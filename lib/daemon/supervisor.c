@@ -18,7 +18,6 @@
 #include "daemon/nursery.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
-#include "daemon/slow.h"
 #include "daemon/supervisor.h"
 #include "daemon/touch.h"
 #include "daemon/unread.h"
@@ -236,12 +235,9 @@ supervisor_second(struct supervisor *s, tstamp now)
 	}
 	if (s->second_at > now)
 		return;
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++) {
-		if (s->workers[n] == NULL)
-			continue;
-		supervisor_look(s, s->workers[n], now);
-		slow_second(s->workers[n], now);
-	}
+	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
+		if (s->workers[n] != NULL)
+			supervisor_look(s, s->workers[n], now);
 	intake_sweep(s, now);
 	s->second_at =
 	    supervisor_watches(s) ? now + TSPAN_SECONDS(1) : TSTAMP_NEVER;

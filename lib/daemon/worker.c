@@ -14,7 +14,6 @@
 
 #include "daemon/birth.h"
 #include "daemon/channel.h"
-#include "daemon/slow.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
@@ -119,7 +118,6 @@ worker_free(struct worker *w)
 	struct supervisor *s = w->sup;
 
 	assert(w->birth == NULL);
-	slow_forget(w);
 	output_fini(&w->output);
 	worker_hang_up(w);
 	if (w->held != -1)

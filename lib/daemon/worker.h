@@ -29,7 +29,7 @@
 #define WORKER_STATUS_MAX 128
 
 struct birth;
-struct slow;
+struct timeout_report;
 
 struct worker {
 	RB_ENTRY(worker) by_pid; /* in supervisor.pids once pid is known */
@@ -48,7 +48,7 @@ struct worker {
 	TAILQ_ENTRY(worker) unborn_next; /* in its group's unborn, if unborn */
 	bool unborn; /* others are started before it */
 	struct birth *birth; /* under way; NULL: unborn, or born */
-	struct slow *slow; /* where it hangs is looked up; NULL: it is not */
+	struct timeout_report *report; /* being made; NULL: none */
 	int pending_signal; /* to be sent when it is born; 0: none */
 	bool pending_group; /* to the whole group */
 	uint64_t sent; /* bytes, through the channel */

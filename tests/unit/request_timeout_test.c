@@ -1,13 +1,14 @@
-/* What is told of processes that are slow, and when they are signalled. */
+/* What is logged of slow processes, and when they are signalled. */
 
 #include <semaphore.h>
 
-#include "daemon/slow.h"
+#include "core/action.h"
+#include "daemon/request_timeout.h"
 
 #include "crew.h"
 
-static sem_t held; /* what keeps the lane busy */
-static unsigned done; /* of what kept it so */
+static sem_t busy; /* keeps the lane busy until it is posted */
+static unsigned done; /* jobs that kept it busy */
 
 static void
 sleeps(void)
@@ -38,10 +39,10 @@ slow(uint32_t process)
 {
 	struct action a = { .kind = ACTION_SLOW, .process = process };
 
-	slow_session(&sup, &a, crew.now);
+	request_timeout_slow(&sup, &a, crew.now);
 }
 
-/* Until the process ends: by which signal. 0: it does not. */
+/* Waits for the end of the process: gives its signal. 0: it lives on. */
 static int
 ended_by(struct worker *w)
 {
@@ -74,13 +75,13 @@ times(const char *text)
 	return n;
 }
 
-/* --- a lane that does not come back ------------------------------------- */
+/* --- a lane that is stuck ------------------------------------- */
 
 static void
 job_work(struct lane_job *job)
 {
 	(void)job;
-	sem_wait(&held);
+	sem_wait(&busy);
 }
 
 static void
@@ -96,18 +97,18 @@ static struct lane_job hog = { .work = job_work, .done = job_done };
 static void
 hold_lane(void)
 {
-	sem_init(&held, 0, 0);
+	sem_init(&busy, 0, 0);
 	lane_submit(&sup.looker, &hog);
 }
 
-/* Lets it go on, and hears all that it has done. */
+/* Lets the lane go on, and waits until it has done all. */
 static void
 release_lane(void)
 {
 	struct lane_job last = { .work = job_work, .done = job_done };
 
-	sem_post(&held);
-	sem_post(&held);
+	sem_post(&busy);
+	sem_post(&busy);
 	done = 0;
 	lane_submit(&sup.looker, &last);
 	while (done < 2)
@@ -117,7 +118,7 @@ release_lane(void)
 /* --- facts -------------------------------------------------------------- */
 
 static void
-it_is_told_how_old_and_where(void)
+the_log_says_how_old_a_slow_session_is_and_where_it_hangs(void)
 {
 	begin(1);
 	crew.now += TSPAN_MSECONDS(2500);
@@ -126,13 +127,13 @@ it_is_told_how_old_and_where(void)
 	crew_collect();
 	CHECK(crew_said(" is slow: its session is 2.5 s old, "));
 	CHECK(crew_said("warn web: worker "));
-	CHECK(sup.workers[0]->slow == NULL);
+	CHECK(sup.workers[0]->report == NULL);
 	CHECK(lives(sup.workers[0]));
 	crew_end();
 }
 
 static void
-it_can_be_told_again(void)
+a_slow_session_can_be_logged_again(void)
 {
 	begin(1);
 	slow(0);
@@ -146,7 +147,7 @@ it_can_be_told_again(void)
 }
 
 static void
-ten_in_a_second_are_told(void)
+ten_reports_in_a_second_are_made(void)
 {
 	begin(12);
 	for (uint32_t n = 0; n < 12; n++)
@@ -154,7 +155,7 @@ ten_in_a_second_are_told(void)
 	while (times("is slow") < 10)
 		crew_collect();
 	CHECK_EQ(1, times("more than 10 processes are slow"));
-	CHECK(sup.workers[10]->slow == NULL);
+	CHECK(sup.workers[10]->report == NULL);
 	crew.now += TSPAN_SECONDS(1);
 	slow(10);
 	crew_collect();
@@ -163,12 +164,12 @@ ten_in_a_second_are_told(void)
 }
 
 static void
-sigterm_comes_when_it_has_been_told(void)
+sigterm_is_sent_after_the_report(void)
 {
 	begin(2);
 	crew.now += TSPAN_SECONDS(30);
 	hold_lane();
-	slow_terminate(sup.workers[0], crew.now);
+	request_timeout_terminate(sup.workers[0], crew.now);
 	CHECK(lives(sup.workers[0]));
 	release_lane();
 	CHECK(crew_said(" is terminated: its request is 30.0 s old, "));
@@ -178,13 +179,13 @@ sigterm_comes_when_it_has_been_told(void)
 }
 
 static void
-one_that_is_looked_at_already_is_told_once(void)
+a_report_under_way_serves_for_the_termination(void)
 {
 	begin(1);
 	hold_lane();
 	slow(0);
 	crew.now += TSPAN_SECONDS(1);
-	slow_terminate(sup.workers[0], crew.now);
+	request_timeout_terminate(sup.workers[0], crew.now);
 	release_lane();
 	CHECK_EQ(1, times("is terminated"));
 	CHECK_EQ(0, times("is slow"));
@@ -193,35 +194,35 @@ one_that_is_looked_at_already_is_told_once(void)
 }
 
 static void
-sigterm_waits_for_a_look_a_second_only(void)
+sigterm_waits_a_second_for_the_report(void)
 {
 	begin(1);
 	hold_lane();
-	slow_terminate(sup.workers[0], crew.now);
+	request_timeout_terminate(sup.workers[0], crew.now);
 	crew.now += TSPAN_MSECONDS(900);
-	slow_second(sup.workers[0], crew.now);
+	CHECK(loop_turn(&sup.loop, crew.now) != -1);
 	CHECK(lives(sup.workers[0]));
 	crew.now += TSPAN_MSECONDS(100);
-	slow_second(sup.workers[0], crew.now);
+	CHECK(loop_turn(&sup.loop, crew.now) != -1);
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[0]));
 	release_lane();
 	crew_end();
 }
 
 static void
-without_a_look_sigterm_comes_at_once(void)
+without_a_report_sigterm_is_sent_at_once(void)
 {
 	begin(12);
 	for (uint32_t n = 0; n < 11; n++)
 		slow(n);
-	slow_terminate(sup.workers[11], crew.now);
+	request_timeout_terminate(sup.workers[11], crew.now);
 	CHECK(crew_said(" is terminated: its request is 0.0 s old\n"));
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[11]));
 	crew_end();
 }
 
 static void
-one_that_dies_meanwhile_is_not_told(void)
+of_a_process_that_dies_meanwhile_nothing_is_logged(void)
 {
 	struct worker *w;
 	pid_t pid;
@@ -230,7 +231,7 @@ one_that_dies_meanwhile_is_not_told(void)
 	w = sup.workers[0];
 	pid = w->pid;
 	hold_lane();
-	slow_terminate(w, crew.now);
+	request_timeout_terminate(w, crew.now);
 	kill(pid, SIGKILL);
 	CHECK_EQ(SIGKILL, ended_by(w));
 	worker_free(w);
@@ -243,13 +244,13 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(it_is_told_how_old_and_where);
-	RUN(it_can_be_told_again);
-	RUN(ten_in_a_second_are_told);
-	RUN(sigterm_comes_when_it_has_been_told);
-	RUN(one_that_is_looked_at_already_is_told_once);
-	RUN(sigterm_waits_for_a_look_a_second_only);
-	RUN(without_a_look_sigterm_comes_at_once);
-	RUN(one_that_dies_meanwhile_is_not_told);
+	RUN(the_log_says_how_old_a_slow_session_is_and_where_it_hangs);
+	RUN(a_slow_session_can_be_logged_again);
+	RUN(ten_reports_in_a_second_are_made);
+	RUN(sigterm_is_sent_after_the_report);
+	RUN(a_report_under_way_serves_for_the_termination);
+	RUN(sigterm_waits_a_second_for_the_report);
+	RUN(without_a_report_sigterm_is_sent_at_once);
+	RUN(of_a_process_that_dies_meanwhile_nothing_is_logged);
 	return check_finish();
 }
