@@ -129,7 +129,7 @@ env_channel(struct env *e, const struct worker *w)
 	env_format(e, WIRE_ENV_APP "=%s", w->group->conf->name);
 	env_format(e, WIRE_ENV_ID "=%s", w->id);
 	env_format(e, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
-	if (w->held == -1)
+	if (w->child_end == -1)
 		return;
 	env_format(e, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
 	env_format(e, WIRE_ENV_FD "=3");
@@ -236,8 +236,8 @@ birth_descriptors(struct birth *b)
 	struct worker *w = b->worker;
 
 	b->spec.stdio[0] = b->spec.stdio[1] = b->spec.stdio[2] = -1;
-	b->spec.fds = &w->held;
-	b->spec.nfds = w->held == -1 ? 0 : 1;
+	b->spec.fds = &w->child_end;
+	b->spec.nfds = w->child_end == -1 ? 0 : 1;
 	if (!listening_is(w->group))
 		return true;
 	if (birth_sockets_take(w->group, &b->sockets) == -1)

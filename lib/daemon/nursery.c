@@ -101,7 +101,7 @@ nursery_open_channel(struct worker *w)
 		return -1;
 	fdpass_refuse(ends[0]);
 	w->channel.fd = ends[0];
-	w->held = ends[1];
+	w->child_end = ends[1];
 	/* It is not listened to before it has a number. */
 	return loop_set(&w->sup->loop, &w->channel, EPOLLET);
 }

@@ -11,9 +11,9 @@
 #include "daemon/intake.h"
 #include "daemon/locks.h"
 #include "daemon/nursery.h"
+#include "daemon/pickup.h"
 #include "daemon/request_timeout.h"
 #include "daemon/supervisor.h"
-#include "daemon/unread.h"
 #include "sys/listener.h"
 #include "sys/log.h"
 
@@ -223,7 +223,7 @@ supervisor_settle(struct supervisor *s)
 	    struct supervisor *, const struct action *, tstamp) = {
 		[ACTION_SPAWN] = settle_spawn,
 		[ACTION_HAND] = settle_hand,
-		[ACTION_TAKE] = unread_take,
+		[ACTION_TAKE] = pickup_take,
 		[ACTION_REFUSE] = intake_refuse,
 		[ACTION_STOP] = settle_stop,
 		[ACTION_TERM] = settle_term,

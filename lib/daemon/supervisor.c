@@ -16,11 +16,11 @@
 #include "daemon/listening.h"
 #include "daemon/measure.h"
 #include "daemon/nursery.h"
+#include "daemon/pickup.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
 #include "daemon/supervisor.h"
 #include "daemon/touch.h"
-#include "daemon/unread.h"
 #include "daemon/worktime.h"
 #include "sys/activation.h"
 #include "sys/background.h"
@@ -208,23 +208,6 @@ supervisor_watches(const struct supervisor *s)
 	return s->pool.nconns > s->pool.free_conns.count;
 }
 
-/*
- * Whether what a process was handed still lies unread. Once it has been seen
- * to be read, it is not looked at again before the next hand-over.
- */
-static void
-supervisor_look(struct supervisor *s, struct worker *w, tstamp now)
-{
-	tstamp since;
-
-	if (w->unread_since == TSTAMP_NEVER ||
-	    ilist_empty(&s->pool.processes[w->process].conns))
-		return;
-	since = unread_since(w, now);
-	if (since != TSTAMP_NEVER)
-		pool_unread(&s->pool, w->process, since, now);
-}
-
 static void
 supervisor_second(struct supervisor *s, tstamp now)
 {
@@ -235,9 +218,7 @@ supervisor_second(struct supervisor *s, tstamp now)
 	}
 	if (s->second_at > now)
 		return;
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
-		if (s->workers[n] != NULL)
-			supervisor_look(s, s->workers[n], now);
+	pickup_check(s, now);
 	intake_sweep(s, now);
 	s->second_at =
 	    supervisor_watches(s) ? now + TSPAN_SECONDS(1) : TSTAMP_NEVER;

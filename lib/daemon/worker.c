@@ -83,7 +83,7 @@ worker_new(struct supervisor *s, uint32_t process)
 	w->group = s->groups[x->app];
 	w->process = process;
 	w->generation = x->generation;
-	w->held = -1;
+	w->child_end = -1;
 	w->memory_fd = -1;
 	w->channel.fd = -1;
 	w->channel.ready = channel_ready;
@@ -120,8 +120,8 @@ worker_free(struct worker *w)
 	assert(w->birth == NULL);
 	output_fini(&w->output);
 	worker_hang_up(w);
-	if (w->held != -1)
-		supervisor_close(s, w->held);
+	if (w->child_end != -1)
+		supervisor_close(s, w->child_end);
 	if (w->memory_fd != -1)
 		close(w->memory_fd);
 	group_give_slot(w->group, w->slot);
@@ -296,13 +296,13 @@ worker_died(struct worker *w, const struct reap_death *death, tstamp now)
 	if (worker_explain(w, "", why, sizeof(why)))
 		group_failure(w->group, "%s", why);
 	pool_died(&s->pool, w->process, worker_how(death), now);
-	if (w->held == -1 || retriever_inquire(w->held) <= 0) {
+	if (w->child_end == -1 || retriever_inquire(w->child_end) <= 0) {
 		worker_bury(w, now);
 		return;
 	}
 	/* That descriptor may be just the one that is wanted for what comes. */
 	worker_hang_up(w);
-	retriever_take(&s->retriever, &w->take, w->held, now);
+	retriever_take(&s->retriever, &w->take, w->child_end, now);
 }
 
 static bool

@@ -42,7 +42,7 @@ struct worker {
 	pid_t pid; /* 0: not born yet */
 	bool one_session; /* it was born with handoff = stdio */
 	bool adapted; /* with accept: its child is the program */
-	int held; /* the worker's end of the channel; -1 for handoff none */
+	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */
 	struct output output;
 	TAILQ_ENTRY(worker) unborn_next; /* in its group's unborn, if unborn */

@@ -178,7 +178,7 @@ crew_join(uint32_t process, void (*work)(void))
 
 	CHECK(w != NULL && fdpass_pair(ends) == 0);
 	w->channel.fd = ends[0];
-	w->held = ends[1];
+	w->child_end = ends[1];
 	w->pid = work == NULL ? getpid() : fork();
 	if (w->pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);

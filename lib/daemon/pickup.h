@@ -1,5 +1,5 @@
-#ifndef DAEMON_UNREAD_H
-#define DAEMON_UNREAD_H
+#ifndef DAEMON_PICKUP_H
+#define DAEMON_PICKUP_H
 
 /*
  * What a living process has been handed and has not received yet: it lies in
@@ -14,9 +14,12 @@ struct action;
  * Since when it has received nothing though a connection lies unread in its
  * socket; TSTAMP_NEVER: it has received all it was handed.
  */
-tstamp unread_since(struct worker *w, tstamp now);
+tstamp pickup_since(struct worker *w, tstamp now);
+
+/* Tells the pool, about each second, which processes have not received. */
+void pickup_check(struct supervisor *s, tstamp now);
 
 /* ACTION_TAKE: receives the oldest of it in the place of the process. */
-void unread_take(struct supervisor *s, const struct action *a, tstamp now);
+void pickup_take(struct supervisor *s, const struct action *a, tstamp now);
 
 #endif

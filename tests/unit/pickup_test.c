@@ -1,19 +1,19 @@
-/* What lies unread in the sockets of living processes, and its way back. */
+/* Connections unread in the sockets of living processes, and their way back. */
 
 #include <sys/socket.h>
 
 #include "daemon/channel.h"
-#include "daemon/unread.h"
+#include "daemon/pickup.h"
 
 #include "crew.h"
 
-/* The last action of the kind that settle() has met; its process, or none. */
+/* The latest actions that settle() has found: to take something back. */
 static struct action met[16];
 static unsigned nmet;
 
 static uint32_t third; /* of four connections, "c" */
 
-/* Carries out what can be carried out here, and notes the rest. */
+/* Carries out spawning and handing, and notes what is to be taken back. */
 static void
 settle(void)
 {
@@ -52,7 +52,7 @@ begin(unsigned workers, unsigned prefetch)
 	settle();
 }
 
-/* A connection; what its client says is `text`. */
+/* A connection, whose client says `text`. */
 static uint32_t
 arrive(const char *text)
 {
@@ -67,14 +67,14 @@ arrive(const char *text)
 	return conn;
 }
 
-/* The process receives what is oldest; 0 if there is nothing. */
+/* The process receives the oldest message; 0 if there is none. */
 static size_t
 receive(struct worker *w)
 {
 	char message[64];
 	int fd = -1;
 	ssize_t n = fdpass_recv_one(
-	    w->held, message, sizeof(message), MSG_DONTWAIT, &fd);
+	    w->child_end, message, sizeof(message), MSG_DONTWAIT, &fd);
 
 	if (fd != -1)
 		close(fd);
@@ -98,9 +98,9 @@ says(uint32_t conn, const char *text)
 	    CHECK_STR(text, got);
 }
 
-/* Two busy processes, and one more behind each. */
+/* Two busy processes, and a connection prefetched behind each session. */
 static void
-begin_ahead(void)
+begin_prefetched(void)
 {
 	begin(2, 1);
 	(void)arrive("a");
@@ -112,13 +112,13 @@ begin_ahead(void)
 	CHECK_EQ(0, app_waiting(&sup.pool.apps[0]));
 }
 
-/* Whose turn it is to be taken from, when the first one falls idle. */
+/* The process that is taken from when the first falls idle. */
 static struct worker *
 fall_idle(void)
 {
 	struct worker *w = sup.workers[0];
 
-	/* It serves what lies behind first. */
+	/* Its own prefetched connection comes first. */
 	finish(w);
 	CHECK(receive(w) > 0);
 	crew.now += TSPAN_MSECONDS(20);
@@ -131,22 +131,22 @@ fall_idle(void)
 /* --- pickup_timeout ----------------------------------------------------- */
 
 static void
-one_that_has_received_all_is_not_late(void)
+a_process_that_has_received_all_is_not_late(void)
 {
 	struct worker *w;
 
 	begin(1, 0);
 	w = sup.workers[0];
-	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
 	(void)arrive("a");
 	CHECK(receive(w) > 0);
 	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
 	crew_end();
 }
 
 static void
-one_that_does_not_receive_is_late_since_it_was_given(void)
+a_process_that_does_not_receive_is_late_since_the_hand_over(void)
 {
 	struct worker *w;
 	tstamp given;
@@ -156,14 +156,14 @@ one_that_does_not_receive_is_late_since_it_was_given(void)
 	given = crew.now;
 	(void)arrive("a");
 	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(given, unread_since(w, crew.now));
+	CHECK_EQ(given, pickup_since(w, crew.now));
 	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(given, unread_since(w, crew.now));
+	CHECK_EQ(given, pickup_since(w, crew.now));
 	crew_end();
 }
 
 static void
-a_stop_may_lie_unread(void)
+a_busy_process_may_leave_a_stop_unread(void)
 {
 	struct worker *w;
 
@@ -173,47 +173,47 @@ a_stop_may_lie_unread(void)
 	CHECK(receive(w) > 0);
 	channel_stop(w);
 	crew.now += TSPAN_SECONDS(100);
-	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
 	crew_end();
 }
 
 static void
-what_is_handed_ahead_may_lie_unread(void)
+a_prefetched_connection_may_lie_unread(void)
 {
-	begin_ahead();
+	begin_prefetched();
 	for (int i = 0; i < 100; i++) {
 		crew.now += TSPAN_SECONDS(1);
-		CHECK_EQ(TSTAMP_NEVER, unread_since(sup.workers[0], crew.now));
+		CHECK_EQ(TSTAMP_NEVER, pickup_since(sup.workers[0], crew.now));
 	}
-	/* With a wish that it stop behind it, too. */
+	/* A STOP behind it may, too. */
 	channel_stop(sup.workers[0]);
-	CHECK_EQ(TSTAMP_NEVER, unread_since(sup.workers[0], crew.now));
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(sup.workers[0], crew.now));
 	crew_end();
 }
 
 static void
-it_is_late_from_when_it_is_its_turn(void)
+a_prefetched_connection_counts_from_its_turn(void)
 {
 	struct worker *w;
 	tstamp turn;
 
-	begin_ahead();
+	begin_prefetched();
 	w = sup.workers[0];
 	crew.now += TSPAN_SECONDS(100);
-	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
 	turn = crew.now;
 	finish(w);
 	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(turn, unread_since(w, crew.now));
+	CHECK_EQ(turn, pickup_since(w, crew.now));
 	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(turn, unread_since(w, crew.now));
+	CHECK_EQ(turn, pickup_since(w, crew.now));
 	CHECK(receive(w) > 0);
-	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
 	crew_end();
 }
 
 static void
-one_that_receives_neither_is_late(void)
+a_process_that_receives_neither_connection_is_late(void)
 {
 	struct worker *w;
 	tstamp given;
@@ -225,9 +225,9 @@ one_that_receives_neither_is_late(void)
 	crew.now += TSPAN_SECONDS(1);
 	(void)arrive("b");
 	(void)arrive("c");
-	CHECK_EQ(given, unread_since(w, crew.now));
+	CHECK_EQ(given, pickup_since(w, crew.now));
 	CHECK(receive(w) > 0);
-	CHECK_EQ(TSTAMP_NEVER, unread_since(w, crew.now));
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
 	crew_end();
 }
 
@@ -239,15 +239,15 @@ a_connection_comes_back_with_its_socket(void)
 	struct worker *from;
 	uint32_t conn;
 
-	begin_ahead();
+	begin_prefetched();
 	from = fall_idle();
 	CHECK(from == sup.workers[1]);
 	conn = sup.pool.processes[from->process].conns.last;
-	unread_take(&sup, &met[0], crew.now);
+	pickup_take(&sup, &met[0], crew.now);
 	CHECK(says(conn, conn == third ? "c" : "d"));
 	CHECK_EQ(0, receive(from));
 	pool_check(&sup.pool);
-	/* And goes to the one that is idle. */
+	/* The idle process gets it. */
 	settle();
 	CHECK_EQ(0, sup.pool.conns[conn].process);
 	CHECK(receive(sup.workers[0]) > 0);
@@ -256,14 +256,14 @@ a_connection_comes_back_with_its_socket(void)
 }
 
 static void
-one_that_has_been_received_meanwhile_stays(void)
+a_connection_received_meanwhile_stays(void)
 {
 	struct worker *from;
 
-	begin_ahead();
+	begin_prefetched();
 	from = fall_idle();
 	CHECK(receive(from) > 0);
-	unread_take(&sup, &met[0], crew.now);
+	pickup_take(&sup, &met[0], crew.now);
 	pool_check(&sup.pool);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.retaken);
 	CHECK_EQ(2, sup.pool.processes[from->process].conns.count);
@@ -271,47 +271,47 @@ one_that_has_been_received_meanwhile_stays(void)
 }
 
 static void
-what_was_taken_does_not_count_as_received(void)
+a_connection_taken_back_does_not_count_as_received(void)
 {
 	struct worker *from;
 
-	begin_ahead();
+	begin_prefetched();
 	from = fall_idle();
-	CHECK_EQ(TSTAMP_NEVER, unread_since(from, crew.now));
-	unread_take(&sup, &met[0], crew.now);
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(from, crew.now));
+	pickup_take(&sup, &met[0], crew.now);
 	settle();
 	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(TSTAMP_NEVER, unread_since(from, crew.now));
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(from, crew.now));
 	CHECK_EQ((intmax_t)from->sent, (intmax_t)from->received);
 	crew_end();
 }
 
 static void
-a_stop_is_given_back(void)
+a_stop_taken_back_is_sent_again(void)
 {
 	struct worker *from;
 	uint64_t sent;
 
-	begin_ahead();
+	begin_prefetched();
 	from = fall_idle();
 	CHECK(receive(from) > 0);
 	channel_stop(from);
 	sent = from->sent;
-	unread_take(&sup, &met[0], crew.now);
+	pickup_take(&sup, &met[0], crew.now);
 	CHECK_EQ((intmax_t)sent, (intmax_t)from->sent);
 	CHECK_EQ(4, (intmax_t)receive(from));
 	crew_end();
 }
 
-/* It could not be received without being lost. */
+/* Received without a number for its socket, it would be lost. */
 static void
-without_a_number_for_its_socket_it_stays(void)
+without_a_free_descriptor_a_connection_stays(void)
 {
 	struct rlimit before, low;
 	struct worker *from;
 	int lowest;
 
-	begin_ahead();
+	begin_prefetched();
 	from = fall_idle();
 	NEED(getrlimit(RLIMIT_NOFILE, &before) == 0);
 	lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -319,7 +319,7 @@ without_a_number_for_its_socket_it_stays(void)
 	low = before;
 	low.rlim_cur = (rlim_t)lowest;
 	NEED(setrlimit(RLIMIT_NOFILE, &low) == 0);
-	unread_take(&sup, &met[0], crew.now);
+	pickup_take(&sup, &met[0], crew.now);
 	NEED(setrlimit(RLIMIT_NOFILE, &before) == 0);
 	CHECK(receive(from) > 0);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.lost);
@@ -331,16 +331,16 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(one_that_has_received_all_is_not_late);
-	RUN(one_that_does_not_receive_is_late_since_it_was_given);
-	RUN(a_stop_may_lie_unread);
-	RUN(what_is_handed_ahead_may_lie_unread);
-	RUN(it_is_late_from_when_it_is_its_turn);
-	RUN(one_that_receives_neither_is_late);
+	RUN(a_process_that_has_received_all_is_not_late);
+	RUN(a_process_that_does_not_receive_is_late_since_the_hand_over);
+	RUN(a_busy_process_may_leave_a_stop_unread);
+	RUN(a_prefetched_connection_may_lie_unread);
+	RUN(a_prefetched_connection_counts_from_its_turn);
+	RUN(a_process_that_receives_neither_connection_is_late);
 	RUN(a_connection_comes_back_with_its_socket);
-	RUN(one_that_has_been_received_meanwhile_stays);
-	RUN(what_was_taken_does_not_count_as_received);
-	RUN(a_stop_is_given_back);
-	RUN(without_a_number_for_its_socket_it_stays);
+	RUN(a_connection_received_meanwhile_stays);
+	RUN(a_connection_taken_back_does_not_count_as_received);
+	RUN(a_stop_taken_back_is_sent_again);
+	RUN(without_a_free_descriptor_a_connection_stays);
 	return check_finish();
 }
