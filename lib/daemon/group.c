@@ -14,8 +14,8 @@
 #include "daemon/listening.h"
 #include "daemon/locks.h"
 #include "daemon/measure.h"
+#include "daemon/restart_files.h"
 #include "daemon/supervisor.h"
-#include "daemon/touch.h"
 #include "daemon/worktime.h"
 
 struct group *
@@ -45,7 +45,7 @@ group_new(struct supervisor *s, struct config *config,
 		    conf->name);
 	locks_configure(g);
 	measure_configure(g, now);
-	touch_configure(g, NULL, now);
+	restart_files_configure(g, NULL, now);
 	conf_pool_options(conf, &o);
 	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
@@ -67,7 +67,7 @@ group_configure(
 	g->conf = conf;
 	locks_configure(g);
 	measure_configure(g, now);
-	touch_configure(g, former, now);
+	restart_files_configure(g, former, now);
 	worktime_configure(g, now);
 	config_unref(old);
 }
@@ -81,7 +81,7 @@ group_free(struct group *g)
 		listening_remove(g);
 	holding_forget(g);
 	locks_free(g);
-	touch_free(g);
+	restart_files_free(g);
 	config_unref(g->config);
 	free(g->slots);
 	free(g->name);

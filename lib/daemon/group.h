@@ -21,7 +21,7 @@
 
 struct holding;
 struct limiter;
-struct touch;
+struct restart_files;
 struct worker;
 struct supervisor;
 
@@ -69,7 +69,7 @@ struct group {
 	struct holding *holding; /* a look under way; NULL: none */
 	tstamp hold_at; /* the next one not before */
 	struct limiter *limiter; /* NULL: it has no limit */
-	struct touch *touch; /* NULL: no file restarts it */
+	struct restart_files *restart_files; /* NULL: no file restarts it */
 	bool closing; /* left the configuration, or everything stops */
 	bool drained; /* the core knows that no door is left */
 	uint64_t *slots; /* bitmap of the slots in use */

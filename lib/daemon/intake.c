@@ -14,8 +14,8 @@
 
 #include "daemon/intake.h"
 #include "daemon/listening.h"
+#include "daemon/restart_files.h"
 #include "daemon/supervisor.h"
-#include "daemon/touch.h"
 #include "sys/activation.h"
 #include "sys/address.h"
 #include "sys/log.h"
@@ -308,7 +308,7 @@ intake_accept(struct door *d, tstamp now)
 		conn = pool_arrived(&s->pool, g->app, now);
 		s->accepted[conn].fd = fd;
 		s->accepted[conn].tcp = d->listener.kind == LISTENER_TCP;
-		touch_arrived(g, now);
+		restart_files_arrived(g, now);
 		return INTAKE_ONE;
 	}
 }

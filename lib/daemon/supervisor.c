@@ -20,7 +20,6 @@
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
 #include "daemon/supervisor.h"
-#include "daemon/touch.h"
 #include "daemon/worktime.h"
 #include "sys/activation.h"
 #include "sys/background.h"
@@ -233,7 +232,6 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, nursery_deadline(s));
 	at = tstamp_min(at, listening_deadline(s));
 	at = tstamp_min(at, measure_deadline(s));
-	at = tstamp_min(at, touch_deadline(s));
 	at = tstamp_min(at, worktime_deadline(s));
 	return tstamp_min(at, s->second_at);
 }
@@ -249,8 +247,6 @@ supervisor_tick(struct supervisor *s, tstamp now)
 		listening_tick(s, now);
 	if (measure_deadline(s) <= now)
 		measure_tick(s, now);
-	if (touch_deadline(s) <= now)
-		touch_tick(s, now);
 	if (worktime_deadline(s) <= now)
 		worktime_tick(s, now);
 	if (pool_deadline(&s->pool) <= now)
@@ -363,7 +359,6 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	s->second_at = TSTAMP_NEVER;
 	s->look_at = TSTAMP_NEVER;
 	s->measure_at = TSTAMP_NEVER;
-	s->touch_at = TSTAMP_NEVER;
 	s->worktime_at = TSTAMP_NEVER;
 }
 

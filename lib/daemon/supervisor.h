@@ -64,7 +64,6 @@ struct supervisor {
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
 	uint64_t generation; /* reloads that came into force */
-	tstamp touch_at; /* next look at the files of apps */
 	tstamp measure_at; /* next piece of a round; see measure.h */
 	uint32_t measure_next; /* process it begins with */
 	tstamp worktime_at; /* likewise, of worktime.h */

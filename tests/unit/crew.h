@@ -118,7 +118,7 @@ crew_begin(void)
 	crew.config = (struct config){ .conf = &crew.conf, .refs = 100000 };
 	sup.config = &crew.config;
 	RB_INIT(&sup.pids);
-	sup.measure_at = sup.touch_at = sup.second_at = TSTAMP_NEVER;
+	sup.measure_at = sup.second_at = TSTAMP_NEVER;
 	CHECK_EQ(0, loop_init(&sup.loop, &clock));
 	CHECK_EQ(0, lane_start(&sup.closer, &sup.loop, "closer", NULL));
 	CHECK_EQ(0, lane_start(&sup.looker, &sup.loop, "looker", NULL));
