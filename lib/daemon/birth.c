@@ -238,7 +238,7 @@ birth_descriptors(struct birth *b)
 	b->spec.stdio[0] = b->spec.stdio[1] = b->spec.stdio[2] = -1;
 	b->spec.fds = &w->child_end;
 	b->spec.nfds = w->child_end == -1 ? 0 : 1;
-	if (!listening_is(w->group))
+	if (!group_accepts_itself(w->group))
 		return true;
 	if (birth_sockets_take(w->group, &b->sockets) == -1)
 		return false;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "daemon/channel.h"
-#include "daemon/measure.h"
+#include "daemon/sampling.h"
 #include "daemon/supervisor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
@@ -135,7 +135,7 @@ channel_is_done(struct worker *w, const struct words *a, tstamp now)
 {
 	uint32_t conn = channel_meant(w, a);
 
-	measure_worker(w, now);
+	sampling_memory(w, now);
 	if (!a->given &&
 	    w->sup->pool.apps[w->group->app].options.concurrency > 1)
 		worker_misbehaved(w, now, "DONE without a serial");

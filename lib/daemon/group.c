@@ -13,10 +13,9 @@
 #include "daemon/holding.h"
 #include "daemon/listening.h"
 #include "daemon/locks.h"
-#include "daemon/measure.h"
 #include "daemon/restart_files.h"
+#include "daemon/sampling.h"
 #include "daemon/supervisor.h"
-#include "daemon/worktime.h"
 
 struct group *
 group_new(struct supervisor *s, struct config *config,
@@ -44,13 +43,13 @@ group_new(struct supervisor *s, struct config *config,
 			 "set-user-ID programs gain no rights",
 		    conf->name);
 	locks_configure(g);
-	measure_configure(g, now);
+	sampling_configure(g, now);
 	restart_files_configure(g, NULL, now);
 	conf_pool_options(conf, &o);
 	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;
-	if (listening_is(g))
+	if (group_accepts_itself(g))
 		listening_add(g);
 	return g;
 }
@@ -66,9 +65,8 @@ group_configure(
 	g->config = config_ref(config);
 	g->conf = conf;
 	locks_configure(g);
-	measure_configure(g, now);
+	sampling_configure(g, now);
 	restart_files_configure(g, former, now);
-	worktime_configure(g, now);
 	config_unref(old);
 }
 
@@ -77,7 +75,7 @@ group_free(struct group *g)
 {
 	assert(TAILQ_EMPTY(&g->doors));
 	g->sup->groups[g->app] = NULL;
-	if (listening_is(g))
+	if (group_accepts_itself(g))
 		listening_remove(g);
 	holding_forget(g);
 	locks_free(g);

@@ -107,4 +107,11 @@ void group_tell_full(struct group *g, tstamp now);
 void group_failure(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Whether its processes accept connections themselves. */
+static inline bool
+group_accepts_itself(const struct group *g)
+{
+	return g->conf->handoff == CONF_HANDOFF_LISTEN;
+}
+
 #endif

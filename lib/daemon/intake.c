@@ -231,7 +231,7 @@ intake_update(struct door *d)
 static void
 intake_share(struct door *d)
 {
-	if (listener_share(&d->listener, listening_is(d->group)) == -1)
+	if (listener_share(&d->listener, group_accepts_itself(d->group)) == -1)
 		log_warn("%s: fcntl", d->address);
 }
 
@@ -273,7 +273,7 @@ intake_rebind(struct door *d, tstamp now)
 	d->io.fd = d->listener.fd;
 	intake_share(d);
 	intake_listen(d);
-	if (listening_is(d->group))
+	if (group_accepts_itself(d->group))
 		listening_rebound(d->group, now);
 }
 
@@ -337,7 +337,7 @@ intake_ready(struct loop_io *io, uint32_t events, tstamp now)
 	enum intake_got got = INTAKE_ONE;
 
 	(void)events;
-	if (listening_is(g)) {
+	if (group_accepts_itself(g)) {
 		listening_woken(g, now);
 		return;
 	}
@@ -408,7 +408,7 @@ intake_shut(struct door *d)
 {
 	if (d->listener.inherited || d->listener.fd == -1)
 		return false;
-	if (!listening_is(d->group))
+	if (!group_accepts_itself(d->group))
 		return listener_shut(&d->listener) == 0;
 	if (listener_hide(&d->listener) == -1)
 		log_debug("%s: the door stays open until all have left it: %s",
@@ -451,7 +451,7 @@ intake_empty(struct door *d, tstamp now)
 {
 	enum intake_got got = INTAKE_ONE;
 
-	if (listening_is(d->group))
+	if (group_accepts_itself(d->group))
 		return intake_is_emptied(d, now) ? INTAKE_EMPTY : INTAKE_ONE;
 	for (unsigned left = DOOR_BUDGET; left > 0 && got == INTAKE_ONE; left--)
 		got = intake_accept(d, now);

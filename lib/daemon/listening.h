@@ -15,12 +15,6 @@
 
 #include "daemon/supervisor.h"
 
-static inline bool
-listening_is(const struct group *g)
-{
-	return g->conf->handoff == CONF_HANDOFF_LISTEN;
-}
-
 /* The group has come, and then in group_free() goes again. */
 void listening_add(struct group *g);
 void listening_remove(struct group *g);

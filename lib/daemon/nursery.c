@@ -7,7 +7,7 @@
 #include "daemon/birth.h"
 #include "daemon/listening.h"
 #include "daemon/nursery.h"
-#include "daemon/worktime.h"
+#include "daemon/sampling.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
@@ -59,7 +59,7 @@ nursery_birth_succeeded(struct worker *w, struct birth *b, tstamp now)
 	log_debug("%s: worker %s started (pid %ld)", w->group->conf->name,
 	    w->id, (long)w->pid);
 	pool_spawned(&w->sup->pool, w->process, now);
-	worktime_born(w, now);
+	sampling_started(w, now);
 	if (w->channel.events != 0)
 		(void)loop_set(&w->sup->loop, &w->channel, EPOLLIN);
 	if (w->pending_signal != 0)
@@ -219,7 +219,7 @@ nursery_spawn(struct supervisor *s, uint32_t process, tstamp now)
 		    nursery_may_rest(g) ? tstamp_add(now, NURSERY_REST) : 0;
 	nursery_add(w, now);
 	/* One of those who wait is for this one. */
-	if (listening_is(g))
+	if (group_accepts_itself(g))
 		listening_look(g, now);
 	nursery_run(s, now);
 }

@@ -14,13 +14,12 @@
 #include "daemon/channel.h"
 #include "daemon/intake.h"
 #include "daemon/listening.h"
-#include "daemon/measure.h"
 #include "daemon/nursery.h"
 #include "daemon/pickup.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
+#include "daemon/sampling.h"
 #include "daemon/supervisor.h"
-#include "daemon/worktime.h"
 #include "sys/activation.h"
 #include "sys/background.h"
 #include "sys/descriptors.h"
@@ -231,8 +230,6 @@ supervisor_deadline(struct supervisor *s)
 	at = tstamp_min(at, intake_deadline(s));
 	at = tstamp_min(at, nursery_deadline(s));
 	at = tstamp_min(at, listening_deadline(s));
-	at = tstamp_min(at, measure_deadline(s));
-	at = tstamp_min(at, worktime_deadline(s));
 	return tstamp_min(at, s->second_at);
 }
 
@@ -245,10 +242,6 @@ supervisor_tick(struct supervisor *s, tstamp now)
 		nursery_tick(s, now);
 	if (listening_deadline(s) <= now)
 		listening_tick(s, now);
-	if (measure_deadline(s) <= now)
-		measure_tick(s, now);
-	if (worktime_deadline(s) <= now)
-		worktime_tick(s, now);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
 	supervisor_second(s, now);
@@ -355,11 +348,10 @@ supervisor_zero(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->nursery);
 	TAILQ_INIT(&s->listening);
 	RB_INIT(&s->pids);
+	sampling_init(s);
 	readiness_init(s);
 	s->second_at = TSTAMP_NEVER;
 	s->look_at = TSTAMP_NEVER;
-	s->measure_at = TSTAMP_NEVER;
-	s->worktime_at = TSTAMP_NEVER;
 }
 
 int

@@ -34,6 +34,12 @@ struct accepted {
 	uint8_t len; /* bytes of the message it was handed in last */
 };
 
+/* A round over all workers, in pieces; see sampling.h. */
+struct sampling_round {
+	struct timer timer; /* its next piece, or the next round */
+	uint32_t next; /* process that the piece begins with */
+};
+
 TAILQ_HEAD(births, birth);
 TAILQ_HEAD(groups, group);
 RB_HEAD(pids, worker);
@@ -64,10 +70,8 @@ struct supervisor {
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
 	uint64_t generation; /* reloads that came into force */
-	tstamp measure_at; /* next piece of a round; see measure.h */
-	uint32_t measure_next; /* process it begins with */
-	tstamp worktime_at; /* likewise, of worktime.h */
-	uint32_t worktime_next;
+	struct sampling_round memory;
+	struct sampling_round cpu;
 	tstamp second_at; /* next look at what is slow; TSTAMP_NEVER: idle */
 	bool background; /* -D: report when all are ready */
 	bool exit_on_failed; /* for all apps */

@@ -55,9 +55,9 @@ struct worker {
 	uint64_t received; /* of them, when it was looked at last */
 	tstamp unread_since; /* it has received no more; NEVER: all there was */
 	int memory_fd; /* tells how large it is; -1: not asked for yet */
-	tstamp measured; /* when it was asked last */
-	tspan worked; /* processor time it had used, */
-	tstamp worked_at; /* ... by then; 0: not looked at yet */
+	tstamp memory_at; /* when it was asked last */
+	tspan cpu; /* processor time it had used, */
+	tstamp cpu_at; /* ... by then; 0: not looked at yet */
 	double processors; /* it kept busy before that */
 	bool accepts; /* see listening.h: somebody has let in who came, since it
 			 began */

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "conf/conf_pool.h"
+#include "daemon/sampling.h"
 #include "daemon/supervisor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
@@ -118,7 +119,8 @@ crew_begin(void)
 	crew.config = (struct config){ .conf = &crew.conf, .refs = 100000 };
 	sup.config = &crew.config;
 	RB_INIT(&sup.pids);
-	sup.measure_at = sup.second_at = TSTAMP_NEVER;
+	sup.second_at = TSTAMP_NEVER;
+	sampling_init(&sup);
 	CHECK_EQ(0, loop_init(&sup.loop, &clock));
 	CHECK_EQ(0, lane_start(&sup.closer, &sup.loop, "closer", NULL));
 	CHECK_EQ(0, lane_start(&sup.looker, &sup.loop, "looker", NULL));

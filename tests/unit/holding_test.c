@@ -1,7 +1,6 @@
 /* Looks at who holds connections, and what has changed when they come back. */
 
 #include "daemon/holding.h"
-#include "daemon/worktime.h"
 
 #include "crew.h"
 
@@ -113,9 +112,10 @@ static void
 processor_time_that_runs_backwards_is_none(void)
 {
 	begin();
-	sup.workers[0]->worked_at = crew.now - TSPAN_SECONDS(10);
-	sup.workers[0]->worked = TSPAN_SECONDS(1000);
-	worktime_tick(&sup, crew.now);
+	sup.workers[0]->cpu_at = crew.now - TSPAN_SECONDS(10);
+	sup.workers[0]->cpu = TSPAN_SECONDS(1000);
+	timer_set(&sup.loop.timers, &sup.cpu.timer, crew.now);
+	CHECK(loop_turn(&sup.loop, crew.now) != -1);
 	NEED(crew.group->holding != NULL);
 	hear();
 	CHECK_EQ(crew.now, used(0));
