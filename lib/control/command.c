@@ -7,6 +7,7 @@
 
 #include "control/command.h"
 #include "control/wait.h"
+#include "daemon/listeners.h"
 #include "daemon/reload.h"
 #include "sys/json.h"
 #include "sys/log.h"
@@ -102,7 +103,7 @@ static void
 command_listeners(struct client *cl, char *const *args, tstamp now)
 {
 	const struct supervisor *s = cl->all->sup;
-	const struct door *d;
+	const struct app_listener *l;
 	struct counter_address address;
 	struct json j;
 
@@ -114,8 +115,8 @@ command_listeners(struct client *cl, char *const *args, tstamp now)
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
 		if (s->groups[n] == NULL)
 			continue;
-		TAILQ_FOREACH(d, &s->groups[n]->doors, next)
-			tell_listener(cl, &j, d->where.text);
+		TAILQ_FOREACH(l, &s->groups[n]->listeners, next)
+			tell_listener(cl, &j, l->where.text);
 	}
 	for (size_t i = 0; services_counter_address(&s->services, i, &address);
 	     i++)
@@ -127,17 +128,17 @@ command_listeners(struct client *cl, char *const *args, tstamp now)
 }
 
 /* The first listener in the order of the configuration; NULL: none is open. */
-static const struct door *
-first_door(const struct group *g)
+static const struct app_listener *
+first_listener(const struct group *g)
 {
-	const struct door *d;
+	const struct app_listener *l;
 
 	/* The group has its listeners in the order of their turns. */
 	for (size_t i = 0; i < g->conf->listen_len; i++)
-		TAILQ_FOREACH(d, &g->doors, next)
-			if (!d->leaving &&
-			    strcmp(d->where.text, g->conf->listen[i].text) == 0)
-				return d;
+		TAILQ_FOREACH(l, &g->listeners, next)
+			if (!l->leaving &&
+			    strcmp(l->where.text, g->conf->listen[i].text) == 0)
+				return l;
 	return NULL;
 }
 
@@ -159,7 +160,7 @@ static void
 command_ping(struct client *cl, char *const *args, tstamp now)
 {
 	const struct group *g;
-	const struct door *d;
+	const struct app_listener *l;
 	const char *protocol, *why;
 	struct json j;
 
@@ -167,15 +168,15 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 	if (!choose_app(cl, args[0]))
 		return;
 	g = supervisor_group(cl->all->sup, args[0]);
-	d = first_door(g);
-	if (d == NULL) {
+	l = first_listener(g);
+	if (l == NULL) {
 		client_error(cl, "%s listens nowhere", args[0]);
 		return;
 	}
 	why = failure(g);
 	protocol = conf_protocol_name(g->conf->protocol);
 	if (!cl->json) {
-		text_printf(&cl->out, "%s %s\n", protocol, d->address);
+		text_printf(&cl->out, "%s %s\n", protocol, l->address);
 		if (why != NULL)
 			text_printf(&cl->out, "failed: %s\n", why);
 		return;
@@ -183,7 +184,7 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 	json_init(&j, &cl->out);
 	json_object(&j);
 	json_put_string(&j, "protocol", protocol);
-	json_put_string(&j, "address", d->address);
+	json_put_string(&j, "address", l->address);
 	json_put_string(&j, "failed", why);
 	json_object_end(&j);
 	text_puts(&cl->out, "\n");

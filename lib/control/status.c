@@ -13,6 +13,7 @@
 #include "core/app.h"
 #include "core/pool.h"
 #include "core/window.h"
+#include "daemon/listeners.h"
 #include "daemon/locks.h"
 
 /*
@@ -67,7 +68,7 @@ static void
 take_options(struct status *st, struct status_app *a, const struct group *g)
 {
 	const struct conf_app *conf = g->conf;
-	const struct door *d;
+	const struct app_listener *l;
 
 	a->name = keep(st, conf->name);
 	a->handoff = conf->handoff;
@@ -82,8 +83,8 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 	a->given_up_for = keep_reason(st, g->given_up_for);
 	take_limit(st, a, g);
 	a->listen = st->strings.len;
-	TAILQ_FOREACH(d, &g->doors, next) {
-		(void)keep(st, d->address);
+	TAILQ_FOREACH(l, &g->listeners, next) {
+		(void)keep(st, l->address);
 		a->nlisten++;
 	}
 }
@@ -319,7 +320,7 @@ measure_app(const struct status *st, const struct status_app *a,
 	const struct group *g = s->groups[a->number];
 	const struct app *app = &s->pool.apps[a->number];
 	const tstamp now = loop_now(&s->loop);
-	const struct door *d;
+	const struct app_listener *l;
 	long depth;
 
 	*out = (struct status_measured){ .backlog = -1 };
@@ -330,8 +331,8 @@ measure_app(const struct status *st, const struct status_app *a,
 	measure_window(&app->session_time, now, &out->session_time);
 
 	out->backlog = 0;
-	TAILQ_FOREACH(d, &g->doors, next) {
-		depth = listener_depth(&d->listener, &s->diag);
+	TAILQ_FOREACH(l, &g->listeners, next) {
+		depth = listener_depth(&l->acceptor.listener, &s->diag);
 		if (depth == -1) {
 			out->backlog = -1;
 			return;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/birth.h"
-#include "daemon/listening.h"
+#include "daemon/listeners.h"
 #include "daemon/supervisor.h"
 #include "sys/wire.h"
 
@@ -104,15 +104,15 @@ env_identity(struct env *e, const struct conf_identity *id)
 static const char *
 env_family(const struct group *g)
 {
-	const struct door *d;
+	const struct app_listener *l;
 	int family = AF_UNIX;
 	socklen_t len = sizeof(family);
 
 	/* They take turns, so that the first may be anywhere. */
-	TAILQ_FOREACH(d, &g->doors, next)
-		if (strcmp(d->where.text, g->conf->listen[0].text) == 0)
-			(void)getsockopt(d->listener.fd, SOL_SOCKET, SO_DOMAIN,
-			    &family, &len);
+	TAILQ_FOREACH(l, &g->listeners, next)
+		if (strcmp(l->where.text, g->conf->listen[0].text) == 0)
+			(void)getsockopt(l->acceptor.listener.fd, SOL_SOCKET,
+			    SO_DOMAIN, &family, &len);
 	switch (family) {
 	case AF_INET:
 		return "inet";

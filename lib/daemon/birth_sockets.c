@@ -8,17 +8,18 @@
 #include <unistd.h>
 
 #include "daemon/birth_sockets.h"
+#include "daemon/listeners.h"
 
 /*
  * As the service manager calls what has a name in the file, and the others by
  * the name of the app, as it calls all sockets of a unit.
  */
 static bool
-name(const struct door *d, struct birth_sockets *out)
+name(const struct app_listener *l, struct birth_sockets *out)
 {
-	const char *word = d->where.kind == CONF_LISTEN_FD
-	    ? d->where.fd_name
-	    : d->group->conf->name;
+	const char *word = l->where.kind == CONF_LISTEN_FD
+	    ? l->where.fd_name
+	    : l->group->conf->name;
 	char *names;
 
 	if (asprintf(&names, "%s%s%s", out->names == NULL ? "" : out->names,
@@ -30,7 +31,7 @@ name(const struct door *d, struct birth_sockets *out)
 }
 
 static bool
-copy(const struct door *d, struct birth_sockets *out)
+copy(const struct app_listener *l, struct birth_sockets *out)
 {
 	int fd;
 
@@ -38,31 +39,29 @@ copy(const struct door *d, struct birth_sockets *out)
 		errno = E2BIG;
 		return false;
 	}
-	fd = fcntl(d->listener.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	fd = fcntl(l->acceptor.listener.fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 	if (fd == -1)
 		return false;
 	out->fds[out->len++] = fd;
-	return name(d, out);
+	return name(l, out);
 }
 
-/* One that leaves is for those alone who serve out what is in it. */
 static bool
-is_wanted(const struct group *g, const struct door *d, const char *text)
+is_wanted(const struct app_listener *l, const char *text)
 {
-	return d->listener.fd != -1 && (!d->leaving || g->closing) &&
-	    strcmp(d->where.text, text) == 0;
+	return listeners_serves(l) && strcmp(l->where.text, text) == 0;
 }
 
 int
 birth_sockets_take(const struct group *g, struct birth_sockets *out)
 {
-	const struct door *d;
+	const struct app_listener *l;
 
 	*out = (struct birth_sockets){ .len = 0 };
 	for (size_t i = 0; i < g->conf->listen_len; i++) {
-		TAILQ_FOREACH(d, &g->doors, next)
-			if (is_wanted(g, d, g->conf->listen[i].text) &&
-			    !copy(d, out))
+		TAILQ_FOREACH(l, &g->listeners, next)
+			if (is_wanted(l, g->conf->listen[i].text) &&
+			    !copy(l, out))
 				return -1;
 	}
 	if (out->len > 0)

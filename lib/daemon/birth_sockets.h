@@ -12,7 +12,7 @@
 #include "sys/child.h"
 
 /*
- * Copies, so that a door may close while the process is being started: the
+ * Copies, so that a listener may close while the process is being started: the
  * number of a descriptor would be somebody else's then.
  */
 struct birth_sockets {
@@ -22,7 +22,7 @@ struct birth_sockets {
 };
 
 /*
- * 0; or -1 and errno: EAGAIN if none of the group's doors is open now. For
+ * 0; or -1 and errno: EAGAIN if none of the group's listeners is open now. For
  * birth_sockets_free() in both cases.
  */
 int birth_sockets_take(const struct group *g, struct birth_sockets *out);

@@ -9,9 +9,8 @@
 
 #include "conf/conf_pool.h"
 #include "core/app.h"
+#include "daemon/backlog.h"
 #include "daemon/group.h"
-#include "daemon/holding.h"
-#include "daemon/listening.h"
 #include "daemon/locks.h"
 #include "daemon/restart_files.h"
 #include "daemon/sampling.h"
@@ -34,7 +33,7 @@ group_new(struct supervisor *s, struct config *config,
 	g->sup = s;
 	g->config = config_ref(config);
 	g->conf = conf;
-	TAILQ_INIT(&g->doors);
+	TAILQ_INIT(&g->listeners);
 	TAILQ_INIT(&g->unborn);
 	if (conf->broken != NULL)
 		group_failure(g, "%s", conf->broken);
@@ -42,6 +41,7 @@ group_new(struct supervisor *s, struct config *config,
 		log_info("%s: handoff = accept sets no_new_privileges, so that "
 			 "set-user-ID programs gain no rights",
 		    conf->name);
+	backlog_init(g);
 	locks_configure(g);
 	sampling_configure(g, now);
 	restart_files_configure(g, NULL, now);
@@ -49,8 +49,6 @@ group_new(struct supervisor *s, struct config *config,
 	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;
-	if (group_accepts_itself(g))
-		listening_add(g);
 	return g;
 }
 
@@ -73,11 +71,9 @@ group_configure(
 void
 group_free(struct group *g)
 {
-	assert(TAILQ_EMPTY(&g->doors));
+	assert(TAILQ_EMPTY(&g->listeners));
 	g->sup->groups[g->app] = NULL;
-	if (group_accepts_itself(g))
-		listening_remove(g);
-	holding_forget(g);
+	backlog_fini(g);
 	locks_free(g);
 	restart_files_free(g);
 	config_unref(g->config);
@@ -120,19 +116,6 @@ group_give_slot(struct group *g, uint32_t slot)
 {
 	assert(g->slots[slot / 64] & UINT64_C(1) << slot % 64);
 	g->slots[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-}
-
-void
-group_tell_full(struct group *g, tstamp now)
-{
-	const struct app *app = &g->sup->pool.apps[g->app];
-
-	log_limited(&g->full_rate, now, LOG_LEVEL_WARN,
-	    "%s: max_queue (%u) is reached with %u of %u processes: %s",
-	    g->conf->name, (unsigned)app->options.max_queue,
-	    (unsigned)app_processes(app), (unsigned)app->options.max_processes,
-	    app->options.close_when_full ? "a connection is refused"
-					 : "more wait in the kernel");
 }
 
 void

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "daemon/backlog.h"
 #include "daemon/birth.h"
-#include "daemon/listening.h"
 #include "daemon/nursery.h"
 #include "daemon/sampling.h"
 #include "sys/fdpass.h"
@@ -220,7 +220,7 @@ nursery_spawn(struct supervisor *s, uint32_t process, tstamp now)
 	nursery_add(w, now);
 	/* One of those who wait is for this one. */
 	if (group_accepts_itself(g))
-		listening_look(g, now);
+		backlog_look(g, now);
 	nursery_run(s, now);
 }
 

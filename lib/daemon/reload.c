@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "conf/conf_pool.h"
-#include "daemon/intake.h"
+#include "daemon/accepting.h"
 #include "daemon/logging.h"
 #include "daemon/reload.h"
 #include "daemon/supervisor.h"
@@ -42,7 +42,7 @@ struct reload {
 	FILE *text; /* what is answered */
 	char *text_buf;
 	size_t text_len;
-	struct doors *doors; /* new ones, by app of conf */
+	struct app_listeners *listeners; /* new ones, by app of conf */
 };
 
 static void reload_start(struct supervisor *s, tstamp now);
@@ -79,32 +79,32 @@ reload_report(struct reload *r)
 		reload_say(r, false, "%s", r->report.mistakes[i]);
 }
 
-/* --- doors -------------------------------------------------------------- */
+/* --- listeners ---------------------------------------------------------- */
 
 static bool
-reload_is_at(const struct door *d, const char *text)
+reload_is_at(const struct app_listener *l, const char *text)
 {
-	return !d->leaving && strcmp(d->where.text, text) == 0;
+	return !l->leaving && strcmp(l->where.text, text) == 0;
 }
 
-/* The door that is open at this address, whichever app has it. */
-static struct door *
-reload_find_door(const struct supervisor *s, const char *text)
+/* The listener that is open at this address, whichever app has it. */
+static struct app_listener *
+reload_find_listener(const struct supervisor *s, const char *text)
 {
-	struct door *d;
+	struct app_listener *l;
 
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		if (s->groups[app] == NULL)
 			continue;
-		TAILQ_FOREACH(d, &s->groups[app]->doors, next)
-			if (reload_is_at(d, text))
-				return d;
+		TAILQ_FOREACH(l, &s->groups[app]->listeners, next)
+			if (reload_is_at(l, text))
+				return l;
 	}
 	return NULL;
 }
 
 static bool
-reload_open_doors(struct reload *r)
+reload_open_listeners(struct reload *r)
 {
 	for (size_t i = 0; i < r->conf->apps_len; i++) {
 		const struct conf_app *app = &r->conf->apps[i];
@@ -112,9 +112,10 @@ reload_open_doors(struct reload *r)
 		for (size_t k = 0; k < app->listen_len; k++) {
 			const struct conf_listen *l = &app->listen[k];
 
-			if (reload_find_door(r->sup, l->text) != NULL)
+			if (reload_find_listener(r->sup, l->text) != NULL)
 				continue;
-			if (intake_open(app, l, &r->doors[i]) == 0)
+			if (listeners_open(r->sup, app, l, &r->listeners[i]) ==
+			    0)
 				continue;
 			reload_say(r, false, "%s:%d: %s: cannot listen: %s",
 			    app->file, app->line, l->text, strerror(errno));
@@ -125,14 +126,14 @@ reload_open_doors(struct reload *r)
 }
 
 static void
-reload_close_doors(struct reload *r)
+reload_close_listeners(struct reload *r)
 {
-	struct door *d;
+	struct app_listener *l;
 
-	for (size_t i = 0; r->doors != NULL && i < r->conf->apps_len; i++) {
-		while ((d = TAILQ_FIRST(&r->doors[i])) != NULL) {
-			TAILQ_REMOVE(&r->doors[i], d, next);
-			intake_close(d);
+	for (size_t i = 0; r->listeners != NULL && i < r->conf->apps_len; i++) {
+		while ((l = TAILQ_FIRST(&r->listeners[i])) != NULL) {
+			TAILQ_REMOVE(&r->listeners[i], l, next);
+			listeners_close(l);
 		}
 	}
 }
@@ -147,57 +148,58 @@ reload_listens(const struct conf_app *app, const char *text)
 }
 
 /*
- * Gives the group all doors at this address, several if the service manager
+ * Gives the group all listeners at this address, several if the service manager
  * gave several sockets of one name; update: those too that it has already.
  */
 static void
 reload_claim(
     struct supervisor *s, const char *text, struct group *g, bool update)
 {
-	struct door *d, *next;
+	struct app_listener *l, *next;
 
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		struct group *from = s->groups[app];
 
 		if (from == NULL || (from == g && !update))
 			continue;
-		TAILQ_FOREACH_SAFE(d, &from->doors, next, next) {
-			if (!reload_is_at(d, text))
+		TAILQ_FOREACH_SAFE(l, &from->listeners, next, next) {
+			if (!reload_is_at(l, text))
 				continue;
 			if (from != g) {
-				intake_detach(d);
-				intake_adopt(d, g);
+				listeners_detach(l);
+				accepting_begin(l, g);
 			}
-			intake_update(d);
+			listeners_update(l);
 		}
 	}
 }
 
-/* Gives the group the doors its app has now; from another app, if need be. */
+/* Gives the group the listeners its app has now; from another app, if need be.
+ */
 static void
-reload_claim_doors(struct reload *r, size_t i, struct group *g, bool update)
+reload_claim_listeners(struct reload *r, size_t i, struct group *g, bool update)
 {
 	const struct conf_app *app = &r->conf->apps[i];
-	struct door *d;
+	struct app_listener *l;
 
 	for (size_t k = 0; k < app->listen_len; k++)
 		reload_claim(r->sup, app->listen[k].text, g, update);
-	while ((d = TAILQ_FIRST(&r->doors[i])) != NULL) {
-		TAILQ_REMOVE(&r->doors[i], d, next);
-		intake_adopt(d, g);
+	while ((l = TAILQ_FIRST(&r->listeners[i])) != NULL) {
+		TAILQ_REMOVE(&r->listeners[i], l, next);
+		accepting_begin(l, g);
 	}
 }
 
-/* Lets go of doors that no app has claimed. */
+/* Lets go of listeners that no app has claimed. */
 static void
-reload_leave_doors(struct group *g, tstamp now)
+reload_leave_listeners(struct group *g, tstamp now)
 {
-	struct door *d, *next;
+	struct app_listener *l, *next;
 
-	for (d = TAILQ_FIRST(&g->doors); d != NULL; d = next) {
-		next = TAILQ_NEXT(d, next);
-		if (!reload_listens(g->conf, d->where.text))
-			intake_leave(d, now);
+	for (l = TAILQ_FIRST(&g->listeners); l != NULL; l = next) {
+		next = TAILQ_NEXT(l, next);
+		if (!reload_listens(g->conf, l->where.text))
+			accepting_leave(l, now);
 	}
 }
 
@@ -229,7 +231,7 @@ reload_share(enum conf_handoff handoff)
 /*
  * Processes that accept connections themselves, have none, or one, are not
  * those that serve whatever we have accepted: it is another app, of the same
- * name. The former one serves out what it has, without the doors that both
+ * name. The former one serves out what it has, without the listeners that both
  * have.
  */
 static bool
@@ -244,7 +246,7 @@ reload_close(struct group *g, tstamp now)
 {
 	g->closing = true;
 	pool_app_close(&g->sup->pool, g->app, now);
-	intake_leave_all(g, now);
+	accepting_leave_all(g, now);
 }
 
 static bool
@@ -257,7 +259,7 @@ reload_add(struct reload *r, struct config *config, size_t i, tstamp now)
 		reload_say(r, false, "%s: %s", app->name, strerror(errno));
 		return false;
 	}
-	reload_claim_doors(r, i, g, false);
+	reload_claim_listeners(r, i, g, false);
 	reload_say(r, true, "%s: added", app->name);
 	return true;
 }
@@ -297,7 +299,7 @@ reload_app(struct reload *r, struct config *config, size_t i, tstamp now)
 	changes = conf_app_changes(g->conf, app);
 	replaces = reload_replaces(g->conf, app);
 	group_configure(g, config, app);
-	reload_claim_doors(r, i, g, (changes & CONF_CHANGED_LISTEN) != 0);
+	reload_claim_listeners(r, i, g, (changes & CONF_CHANGED_LISTEN) != 0);
 	conf_pool_options(app, &o);
 	if (changes != 0)
 		pool_app_change(&s->pool, g->app, &o, now);
@@ -317,8 +319,8 @@ reload_app(struct reload *r, struct config *config, size_t i, tstamp now)
 }
 
 /*
- * When all doors have been claimed: those left over are let go, and apps that
- * are not in the file any more serve what they have.
+ * When all listeners have been claimed: those left over are let go, and apps
+ * that are not in the file any more serve what they have.
  */
 static void
 reload_let_go(struct reload *r, tstamp now)
@@ -331,7 +333,7 @@ reload_let_go(struct reload *r, tstamp now)
 		if (g == NULL || g->closing)
 			continue;
 		if (conf_find_app(r->conf, g->conf->name) != NULL) {
-			reload_leave_doors(g, now);
+			reload_leave_listeners(g, now);
 			continue;
 		}
 		reload_say(r, true, "%s: removed, it serves out what waits",
@@ -341,7 +343,7 @@ reload_let_go(struct reload *r, tstamp now)
 }
 
 /*
- * Whether everything that could fail has been done: doors, tables, log and
+ * Whether everything that could fail has been done: listeners, tables, log and
  * control socket are there for the new configuration.
  */
 static bool
@@ -350,19 +352,19 @@ reload_prepare(struct reload *r)
 	struct supervisor *s = r->sup;
 	const char *refusal;
 
-	r->doors = calloc(r->conf->apps_len + 1, sizeof(*r->doors));
-	if (r->doors == NULL) {
+	r->listeners = calloc(r->conf->apps_len + 1, sizeof(*r->listeners));
+	if (r->listeners == NULL) {
 		reload_say(r, false, "no memory");
 		return false;
 	}
 	for (size_t i = 0; i < r->conf->apps_len; i++)
-		TAILQ_INIT(&r->doors[i]);
+		TAILQ_INIT(&r->listeners[i]);
 	if (!supervisor_affords(s, r->conf)) {
 		reload_say(
 		    r, false, "%s: not enough descriptors", r->conf->file);
 		return false;
 	}
-	if (!reload_open_doors(r))
+	if (!reload_open_listeners(r))
 		return false;
 	if (supervisor_reserve(s, r->conf) == -1) {
 		reload_say(r, false, "no memory for the tables");
@@ -387,8 +389,8 @@ reload_apply(struct reload *r, tstamp now)
 	struct config *old = s->config, *config = config_new(r->conf);
 
 	if (config == NULL || !reload_prepare(r)) {
-		reload_close_doors(r);
-		free(r->doors);
+		reload_close_listeners(r);
+		free(r->listeners);
 		if (config == NULL)
 			conf_free(r->conf);
 		else
@@ -404,8 +406,8 @@ reload_apply(struct reload *r, tstamp now)
 	reload_let_go(r, now);
 	services_commit(&s->services, r->conf, now);
 	/* Those of an app there was no memory for. */
-	reload_close_doors(r);
-	free(r->doors);
+	reload_close_listeners(r);
+	free(r->listeners);
 	config_unref(old);
 	return true;
 }

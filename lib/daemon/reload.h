@@ -3,7 +3,7 @@
 
 /*
  * Putting another configuration into force: read and checked as a whole in
- * the slow lane, its new doors opened, and only then made true.
+ * the slow lane, its new listeners opened, and only then made true.
  */
 
 #include <stdbool.h>

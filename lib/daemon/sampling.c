@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "daemon/holding.h"
+#include "daemon/backlog.h"
 #include "daemon/sampling.h"
 #include "daemon/supervisor.h"
 #include "sys/procinfo.h"
@@ -158,7 +158,7 @@ sample_cpu(struct worker *w, tstamp now)
 	idle = w->processors <= CPU_IDLE;
 	pool_worked(&w->sup->pool, w->process, w->processors, !idle, now);
 	if (idle)
-		holding_look(w->group, now);
+		backlog_look_for_owners(w->group, now);
 }
 
 /* When the next round begins: when the first of the apps wants it. */

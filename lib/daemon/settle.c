@@ -7,13 +7,14 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "daemon/accepting.h"
 #include "daemon/channel.h"
-#include "daemon/intake.h"
 #include "daemon/locks.h"
 #include "daemon/nursery.h"
 #include "daemon/pickup.h"
 #include "daemon/request_timeout.h"
 #include "daemon/supervisor.h"
+#include "daemon/waiters.h"
 #include "sys/listener.h"
 #include "sys/log.h"
 
@@ -111,12 +112,6 @@ settle_kill(struct supervisor *s, const struct action *a, tstamp now)
 }
 
 static void
-settle_accept(struct supervisor *s, const struct action *a, tstamp now)
-{
-	intake_resume(s->groups[a->app], now);
-}
-
-static void
 settle_over(struct supervisor *s, const struct action *a, tstamp now)
 {
 	(void)now;
@@ -199,7 +194,7 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 	case NEWS_FULL:
 		/* Otherwise each one that is refused is told. */
 		if (!app->options.close_when_full)
-			group_tell_full(g, now);
+			waiters_log_full(g, now);
 		break;
 	case NEWS_GIVEN_UP:
 		memcpy(
@@ -224,12 +219,12 @@ supervisor_settle(struct supervisor *s)
 		[ACTION_SPAWN] = settle_spawn,
 		[ACTION_HAND] = settle_hand,
 		[ACTION_TAKE] = pickup_take,
-		[ACTION_REFUSE] = intake_refuse,
+		[ACTION_REFUSE] = waiters_refuse,
 		[ACTION_STOP] = settle_stop,
 		[ACTION_TERM] = settle_term,
 		[ACTION_KILL] = settle_kill,
 		[ACTION_SLOW] = request_timeout_slow,
-		[ACTION_RESUME] = settle_accept,
+		[ACTION_RESUME] = accepting_resume,
 		[ACTION_LOCK] = locks_ask,
 		[ACTION_UNLOCK] = locks_give_back,
 		[ACTION_OVER] = settle_over,

@@ -11,15 +11,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "daemon/accepting.h"
 #include "daemon/channel.h"
-#include "daemon/intake.h"
-#include "daemon/listening.h"
 #include "daemon/nursery.h"
 #include "daemon/pickup.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
 #include "daemon/sampling.h"
 #include "daemon/supervisor.h"
+#include "daemon/waiters.h"
 #include "sys/activation.h"
 #include "sys/background.h"
 #include "sys/descriptors.h"
@@ -142,7 +142,7 @@ supervisor_stop(struct supervisor *s, tstamp now)
 		if (s->groups[app] == NULL)
 			continue;
 		s->groups[app]->closing = true;
-		intake_leave_all(s->groups[app], now);
+		accepting_leave_all(s->groups[app], now);
 	}
 }
 
@@ -161,7 +161,7 @@ supervisor_stop_now(struct supervisor *s, tstamp now)
 		if (s->groups[app] == NULL)
 			continue;
 		s->groups[app]->closing = true;
-		intake_close_all(s->groups[app]);
+		listeners_close_all(&s->groups[app]->listeners);
 	}
 	pool_stop_now(&s->pool, grace, now);
 }
@@ -174,7 +174,7 @@ supervisor_over(struct supervisor *s, uint32_t app)
 
 	if (g == NULL || a->phase != APP_OVER || a->stuck > 0)
 		return;
-	intake_close_all(g);
+	listeners_close_all(&g->listeners);
 	if (!s->stopping)
 		log_info("%s: gone", g->conf->name);
 	group_free(g);
@@ -217,7 +217,7 @@ supervisor_second(struct supervisor *s, tstamp now)
 	if (s->second_at > now)
 		return;
 	pickup_check(s, now);
-	intake_sweep(s, now);
+	waiters_sweep(s, now);
 	s->second_at =
 	    supervisor_watches(s) ? now + TSPAN_SECONDS(1) : TSTAMP_NEVER;
 }
@@ -227,21 +227,15 @@ supervisor_deadline(struct supervisor *s)
 {
 	tstamp at = pool_deadline(&s->pool);
 
-	at = tstamp_min(at, intake_deadline(s));
 	at = tstamp_min(at, nursery_deadline(s));
-	at = tstamp_min(at, listening_deadline(s));
 	return tstamp_min(at, s->second_at);
 }
 
 static void
 supervisor_tick(struct supervisor *s, tstamp now)
 {
-	if (intake_deadline(s) <= now)
-		intake_tick(s, now);
 	if (nursery_deadline(s) <= now)
 		nursery_tick(s, now);
-	if (listening_deadline(s) <= now)
-		listening_tick(s, now);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
 	supervisor_second(s, now);
@@ -285,9 +279,9 @@ supervisor_refused(int error)
 	return error == EACCES || error == EPERM ? EX_NOPERM : EX_CANTCREAT;
 }
 
-/* Opens every door of every app; 0 or an exit status. */
+/* Opens every listener of every app; 0 or an exit status. */
 static int
-supervisor_open_doors(struct supervisor *s, struct doors *doors)
+supervisor_open_listeners(struct supervisor *s, struct app_listeners *listeners)
 {
 	const struct conf *conf = s->config->conf;
 	int status = EX_OK;
@@ -296,7 +290,8 @@ supervisor_open_doors(struct supervisor *s, struct doors *doors)
 		const struct conf_app *app = &conf->apps[i];
 
 		for (size_t k = 0; k < app->listen_len; k++) {
-			if (intake_open(app, &app->listen[k], &doors[i]) == 0)
+			if (listeners_open(
+				s, app, &app->listen[k], &listeners[i]) == 0)
 				continue;
 			status = supervisor_refused(errno);
 		}
@@ -304,20 +299,21 @@ supervisor_open_doors(struct supervisor *s, struct doors *doors)
 	return status;
 }
 
-/* The doors, and then the apps behind them. */
+/* The listeners, and then the apps behind them. */
 static int
 supervisor_open_apps(struct supervisor *s)
 {
 	const struct conf *conf = s->config->conf;
-	struct doors *doors = calloc(conf->apps_len + 1, sizeof(*doors));
-	struct door *d;
+	struct app_listeners *listeners =
+	    calloc(conf->apps_len + 1, sizeof(*listeners));
+	struct app_listener *l;
 	int status;
 
-	if (doors == NULL)
+	if (listeners == NULL)
 		return EX_OSERR;
 	for (size_t i = 0; i < conf->apps_len; i++)
-		TAILQ_INIT(&doors[i]);
-	status = supervisor_open_doors(s, doors);
+		TAILQ_INIT(&listeners[i]);
+	status = supervisor_open_listeners(s, listeners);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		struct group *g = NULL;
 
@@ -326,15 +322,15 @@ supervisor_open_apps(struct supervisor *s)
 			    s, s->config, &conf->apps[i], loop_now(&s->loop));
 		if (status == EX_OK && g == NULL)
 			status = EX_OSERR;
-		while ((d = TAILQ_FIRST(&doors[i])) != NULL) {
-			TAILQ_REMOVE(&doors[i], d, next);
+		while ((l = TAILQ_FIRST(&listeners[i])) != NULL) {
+			TAILQ_REMOVE(&listeners[i], l, next);
 			if (g == NULL)
-				intake_close(d);
+				listeners_close(l);
 			else
-				intake_adopt(d, g);
+				accepting_begin(l, g);
 		}
 	}
-	free(doors);
+	free(listeners);
 	return status;
 }
 
@@ -343,15 +339,12 @@ supervisor_zero(struct supervisor *s, struct config *config)
 {
 	memset(s, 0, sizeof(*s));
 	s->config = config;
-	TAILQ_INIT(&s->timed);
 	TAILQ_INIT(&s->births);
 	TAILQ_INIT(&s->nursery);
-	TAILQ_INIT(&s->listening);
 	RB_INIT(&s->pids);
 	sampling_init(s);
 	readiness_init(s);
 	s->second_at = TSTAMP_NEVER;
-	s->look_at = TSTAMP_NEVER;
 }
 
 int

@@ -58,12 +58,9 @@ struct supervisor {
 	struct worker **workers; /* by process number; NULL: none */
 	struct accepted *accepted; /* by connection number */
 	struct refusals refusals;
-	struct doors timed; /* doors that rest or leave, of all groups */
 	struct births births; /* under way */
 	unsigned nbirths; /* their number */
 	struct groups nursery; /* groups with unborn workers, in turn */
-	struct groups listening; /* whose processes accept themselves */
-	tstamp look_at; /* next look at the backlog of one of them */
 	struct pids pids;
 	struct services services;
 	struct reload *reload; /* under way; NULL: none */
@@ -96,7 +93,8 @@ int supervisor_refused(int error);
 int supervisor_init(struct supervisor *s, struct config *config);
 
 /*
- * Opens the services, which were registered in between, and the doors, and
+ * Opens the services, which were registered in between, and the listeners,
+ * and
  * asks for the first processes. Returns as supervisor_init().
  */
 int supervisor_open(struct supervisor *s);

@@ -1,20 +1,21 @@
-/* Connections that wait in the daemon, or are turned away by it. */
+/* Connections that wait in the daemon, or are refused by it. */
 
 #include <sys/socket.h>
 
 #include <poll.h>
 #include <unistd.h>
 
-#include "daemon/intake.h"
+#include "core/action.h"
 #include "daemon/supervisor.h"
+#include "daemon/waiters.h"
 #include "sys/listener.h"
 #include "sys/log.h"
 
-/* Waiters of one app that are looked at in one sweep: those next in line. */
-#define WAITERS_SWEPT 1024
+/* Waiters of one app that are looked at in one sweep, from the first on. */
+#define SWEEP_MAX 1024
 
 static void
-waiters_drop(struct supervisor *s, uint32_t conn)
+drop(struct supervisor *s, uint32_t conn)
 {
 	struct accepted *a = &s->accepted[conn];
 
@@ -25,18 +26,31 @@ waiters_drop(struct supervisor *s, uint32_t conn)
 	if (a->tcp)
 		listener_close_conn(a->fd, true);
 	else
-		supervisor_close(s, a->fd);
+		lane_close(&s->closer, a->fd);
 	a->fd = -1;
 }
 
 void
-intake_refuse(struct supervisor *s, const struct action *a, tstamp now)
+waiters_log_full(struct group *g, tstamp now)
+{
+	const struct app *app = &g->sup->pool.apps[g->app];
+
+	log_limited(&g->full_rate, now, LOG_LEVEL_WARN,
+	    "%s: max_queue (%u) is reached with %u of %u processes: %s",
+	    g->conf->name, (unsigned)app->options.max_queue,
+	    (unsigned)app_processes(app), (unsigned)app->options.max_processes,
+	    app->options.close_when_full ? "a connection is refused"
+					 : "more wait in the kernel");
+}
+
+void
+waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct group *g = s->groups[a->app];
 	struct accepted *c = &s->accepted[a->conn];
 
 	if (a->cause == CAUSE_FULL)
-		group_tell_full(g, now);
+		waiters_log_full(g, now);
 	else
 		log_limited(&g->refuse_rate, now, LOG_LEVEL_WARN,
 		    "%s: a connection is refused: %s", g->conf->name,
@@ -46,11 +60,11 @@ intake_refuse(struct supervisor *s, const struct action *a, tstamp now)
 }
 
 /*
- * Whether the client is gone for good. One that wrote and closed is not, where
- * what it wrote may be all it wants to be served; requests want an answer.
+ * Whether the client is gone for good. A client that wrote and closed is not,
+ * where its bytes may be all it wants to be served; requests want an answer.
  */
 static bool
-waiters_gone(const struct pollfd *p, enum conf_protocol protocol)
+is_gone(const struct pollfd *p, enum conf_protocol protocol)
 {
 	char byte;
 
@@ -63,15 +77,15 @@ waiters_gone(const struct pollfd *p, enum conf_protocol protocol)
 }
 
 static void
-waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
+sweep_app(struct supervisor *s, uint32_t app, tstamp now)
 {
-	static struct pollfd polls[WAITERS_SWEPT];
-	static uint32_t conns[WAITERS_SWEPT];
+	static struct pollfd polls[SWEEP_MAX];
+	static uint32_t conns[SWEEP_MAX];
 	const struct pool *p = &s->pool;
 	nfds_t n = 0;
 
 	for (uint32_t c = p->apps[app].queue.first;
-	     c != ILIST_NONE && n < WAITERS_SWEPT; c = p->conn_links[c].next) {
+	     c != ILIST_NONE && n < SWEEP_MAX; c = p->conn_links[c].next) {
 		polls[n] = (struct pollfd){ .fd = s->accepted[c].fd };
 		conns[n++] = c;
 	}
@@ -81,17 +95,17 @@ waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
 		/* Dropping one may let others be handed out: look again. */
 		if (polls[i].revents == 0 ||
 		    p->conns[conns[i]].state != CONN_WAITING ||
-		    !waiters_gone(&polls[i], s->groups[app]->conf->protocol))
+		    !is_gone(&polls[i], s->groups[app]->conf->protocol))
 			continue;
-		waiters_drop(s, conns[i]);
+		drop(s, conns[i]);
 		pool_abandoned(&s->pool, conns[i], now);
 	}
 }
 
 void
-intake_sweep(struct supervisor *s, tstamp now)
+waiters_sweep(struct supervisor *s, tstamp now)
 {
 	for (uint32_t app = 0; app < s->pool.napps; app++)
 		if (s->groups[app] != NULL)
-			waiters_sweep_app(s, app, now);
+			sweep_app(s, app, now);
 }

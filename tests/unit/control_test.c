@@ -15,6 +15,7 @@
 #include "control/client.h"
 #include "control/control.h"
 #include "core/pool.h"
+#include "daemon/listeners.h"
 #include "daemon/reload.h"
 #include "sys/fdpass.h"
 
@@ -167,7 +168,7 @@ begin(void)
 	pool_init(&sup.pool, &limits, sup.pool_memory, 4, 1, now);
 	group.sup = &sup;
 	group.conf = &app;
-	TAILQ_INIT(&group.doors);
+	TAILQ_INIT(&group.listeners);
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
 	(void)control_register(&sup);
@@ -415,24 +416,24 @@ a_client_without_a_line_is_closed_after_10_seconds(void)
 static void
 grow_status(void)
 {
-	struct door *d;
+	struct app_listener *l;
 
 	for (unsigned i = 0; i < 5000; i++) {
-		d = calloc(1, sizeof(*d));
-		d->listener.fd = -1;
-		memset(d->address, 'a', sizeof(d->address) - 1);
-		TAILQ_INSERT_TAIL(&group.doors, d, next);
+		l = calloc(1, sizeof(*l));
+		l->acceptor.listener.fd = -1;
+		memset(l->address, 'a', sizeof(l->address) - 1);
+		TAILQ_INSERT_TAIL(&group.listeners, l, next);
 	}
 }
 
 static void
 shrink_status(void)
 {
-	struct door *d;
+	struct app_listener *l;
 
-	while ((d = TAILQ_FIRST(&group.doors)) != NULL) {
-		TAILQ_REMOVE(&group.doors, d, next);
-		free(d);
+	while ((l = TAILQ_FIRST(&group.listeners)) != NULL) {
+		TAILQ_REMOVE(&group.listeners, l, next);
+		free(l);
 	}
 }
 

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "conf/conf_pool.h"
+#include "daemon/backlog.h"
 #include "daemon/sampling.h"
 #include "daemon/supervisor.h"
 #include "sys/fdpass.h"
@@ -133,8 +134,9 @@ crew_begin(void)
 	crew.group->sup = &sup;
 	crew.group->config = &crew.config;
 	crew.group->conf = &crew.web;
-	TAILQ_INIT(&crew.group->doors);
+	TAILQ_INIT(&crew.group->listeners);
 	TAILQ_INIT(&crew.group->unborn);
+	backlog_init(crew.group);
 	conf_pool_options(&crew.web, &o);
 	crew.group->app = pool_app_add(&sup.pool, &o, crew.now);
 	sup.groups[0] = crew.group;
@@ -161,6 +163,7 @@ crew_end(void)
 	for (uint32_t c = 0; c < sup.pool.nconns; c++)
 		if (sup.accepted[c].fd > 0)
 			close(sup.accepted[c].fd);
+	backlog_fini(crew.group);
 	free(crew.group->slots);
 	free(crew.group);
 	free(sup.groups);

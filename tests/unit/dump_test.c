@@ -12,10 +12,11 @@
 #include "control/status_json.h"
 #include "core/pool.h"
 #include "daemon/group.h"
+#include "daemon/listeners.h"
 #include "daemon/supervisor.h"
 #include "sys/log.h"
 
-#define DOORS 2000
+#define LISTENERS 2000
 
 static struct supervisor sup;
 static struct config config;
@@ -24,7 +25,7 @@ static struct conf_app app;
 static struct group group;
 static struct group *groups[1];
 static struct worker *workers[1];
-static struct door *doors;
+static struct app_listener *listeners;
 static struct dump *dump;
 static char dir[] = "/tmp/dump_test.XXXXXX";
 static char path[64];
@@ -62,7 +63,7 @@ begin(void)
 	pool_init(&sup.pool, &limits, sup.pool_memory, 1, 1, now);
 	group.sup = &sup;
 	group.conf = &app;
-	TAILQ_INIT(&group.doors);
+	TAILQ_INIT(&group.listeners);
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
 	CHECK_EQ(0, loop_init(&sup.loop, NULL));
@@ -73,12 +74,13 @@ begin(void)
 static void
 grow(void)
 {
-	doors = calloc(DOORS, sizeof(*doors));
-	for (unsigned i = 0; i < DOORS; i++) {
-		doors[i].listener.fd = -1;
-		(void)snprintf(doors[i].address, sizeof(doors[i].address),
+	listeners = calloc(LISTENERS, sizeof(*listeners));
+	for (unsigned i = 0; i < LISTENERS; i++) {
+		listeners[i].acceptor.listener.fd = -1;
+		(void)snprintf(listeners[i].address,
+		    sizeof(listeners[i].address),
 		    "unix:/run/a/rather/long/name/of/a/socket/%u", i);
-		TAILQ_INSERT_TAIL(&group.doors, &doors[i], next);
+		TAILQ_INSERT_TAIL(&group.listeners, &listeners[i], next);
 	}
 }
 
@@ -88,8 +90,8 @@ end(void)
 	(void)lane_stop(&sup.closer, TSTAMP_NEVER);
 	loop_fini(&sup.loop);
 	free(sup.pool_memory);
-	free(doors);
-	doors = NULL;
+	free(listeners);
+	listeners = NULL;
 	(void)unlink(path);
 }
 

@@ -10,6 +10,7 @@
 #include "control/status_text.h"
 #include "core/pool.h"
 #include "daemon/group.h"
+#include "daemon/listeners.h"
 #include "daemon/supervisor.h"
 #include "sys/text.h"
 
@@ -64,7 +65,7 @@ add(struct conf_app *c)
 
 	g->sup = &sup;
 	g->conf = c;
-	TAILQ_INIT(&g->doors);
+	TAILQ_INIT(&g->listeners);
 	g->app = pool_app_add(&sup.pool, &o, now);
 	groups[g->app] = g;
 	return g;
@@ -113,12 +114,12 @@ end(void)
 	}
 	free(workers);
 	for (unsigned n = 0; n < limits.apps; n++) {
-		struct door *d;
+		struct app_listener *l;
 
 		while (groups[n] != NULL &&
-		    (d = TAILQ_FIRST(&groups[n]->doors)) != NULL) {
-			TAILQ_REMOVE(&groups[n]->doors, d, next);
-			free(d);
+		    (l = TAILQ_FIRST(&groups[n]->listeners)) != NULL) {
+			TAILQ_REMOVE(&groups[n]->listeners, l, next);
+			free(l);
 		}
 		free(groups[n]);
 	}
@@ -151,14 +152,14 @@ settle(bool ready)
 }
 
 static void
-add_door(struct group *g, const char *address)
+add_listener(struct group *g, const char *address)
 {
-	struct door *d = calloc(1, sizeof(*d));
+	struct app_listener *l = calloc(1, sizeof(*l));
 
-	d->listener.fd = -1;
-	d->group = g;
-	(void)snprintf(d->address, sizeof(d->address), "%s", address);
-	TAILQ_INSERT_TAIL(&g->doors, d, next);
+	l->acceptor.listener.fd = -1;
+	l->group = g;
+	(void)snprintf(l->address, sizeof(l->address), "%s", address);
+	TAILQ_INSERT_TAIL(&g->listeners, l, next);
 }
 
 /* The whole status, with a NUL. */
@@ -211,8 +212,8 @@ an_app_shows_limits_beside_use(void)
 
 	begin();
 	g = add(&web);
-	add_door(g, "127.0.0.1:8080");
-	add_door(g, "unix:/run/\"web");
+	add_listener(g, "127.0.0.1:8080");
+	add_listener(g, "unix:/run/\"web");
 	(void)snprintf(
 	    g->last_failure, sizeof(g->last_failure), "said \"\033[2J\"");
 	settle(true);

@@ -1,10 +1,12 @@
-/* Looks at who holds connections, and what has changed when they come back. */
+/* Which processes hold connections, and what has changed meanwhile. */
 
-#include "daemon/holding.h"
+#include "daemon/backlog.h"
+#include "daemon/listeners.h"
+#include "daemon/sampling.h"
 
 #include "crew.h"
 
-static struct door door;
+static struct app_listener listener;
 
 static void
 sleeps(void)
@@ -13,8 +15,8 @@ sleeps(void)
 }
 
 /*
- * An app of two processes, one over its minimum, with a door of which nobody
- * knows who has its connections: each of them may.
+ * An app of two processes, one over its minimum, with a listener of which the
+ * kernel does not tell the connections: each process may hold one.
  */
 static void
 begin(void)
@@ -25,14 +27,19 @@ begin(void)
 	crew.web.handoff = CONF_HANDOFF_LISTEN;
 	crew.web.min_processes = 2;
 	crew_begin();
-	TAILQ_INIT(&sup.listening);
-	TAILQ_INSERT_TAIL(&sup.listening, crew.group, listening_next);
-	door.listener.fd = sup.closer.io.fd;
-	TAILQ_INSERT_TAIL(&crew.group->doors, &door, next);
+	listener.acceptor.listener.fd = sup.closer.io.fd;
+	TAILQ_INSERT_TAIL(&crew.group->listeners, &listener, next);
 	while (pool_next_action(&sup.pool, &a))
 		if (a.kind == ACTION_SPAWN)
 			(void)crew_join(a.process, sleeps);
 	sup.pool.apps[crew.group->app].options.min_processes = 1;
+}
+
+static void
+end(void)
+{
+	TAILQ_REMOVE(&crew.group->listeners, &listener, next);
+	crew_end();
 }
 
 static tstamp
@@ -41,24 +48,24 @@ used(uint32_t process)
 	return sup.pool.processes[process].used;
 }
 
-/* The lane looks; a second later its answer is heard. */
+/* The lane looks; a second later the answer is there. */
 static void
-hear(void)
+wait_for_answer(void)
 {
 	crew.now += TSPAN_SECONDS(1);
 	crew_collect();
 }
 
 static void
-who_may_hold_a_connection_is_in_use(void)
+a_process_that_may_hold_a_connection_is_in_use(void)
 {
 	begin();
-	holding_look(crew.group, crew.now);
-	hear();
+	backlog_look_for_owners(crew.group, crew.now);
+	wait_for_answer();
 	CHECK_EQ(crew.now, used(0));
 	CHECK_EQ(crew.now, used(1));
-	CHECK(crew.group->holding == NULL);
-	crew_end();
+	CHECK(crew.group->owners == NULL);
+	end();
 }
 
 static void
@@ -68,11 +75,11 @@ a_look_outlives_its_app(void)
 
 	begin();
 	before = used(0);
-	holding_look(crew.group, crew.now);
-	holding_forget(crew.group);
-	hear();
+	backlog_look_for_owners(crew.group, crew.now);
+	backlog_fini(crew.group);
+	wait_for_answer();
 	CHECK_EQ(before, used(0));
-	crew_end();
+	end();
 }
 
 static void
@@ -82,15 +89,15 @@ a_look_outlives_a_process(void)
 
 	begin();
 	w = sup.workers[0];
-	holding_look(crew.group, crew.now);
+	backlog_look_for_owners(crew.group, crew.now);
 	NEED(kill(w->pid, SIGKILL) == 0 && waitpid(w->pid, NULL, 0) == w->pid);
 	worker_free(w);
-	hear();
+	wait_for_answer();
 	CHECK_EQ(crew.now, used(1));
-	crew_end();
+	end();
 }
 
-/* Numbers of processes come again, also to another app. */
+/* Numbers of processes are used again, also for another app. */
 static void
 a_process_of_another_app_is_left_alone(void)
 {
@@ -99,13 +106,13 @@ a_process_of_another_app_is_left_alone(void)
 
 	begin();
 	before = used(0);
-	holding_look(crew.group, crew.now);
+	backlog_look_for_owners(crew.group, crew.now);
 	sup.workers[0]->group = &other;
-	hear();
+	wait_for_answer();
 	CHECK_EQ(before, used(0));
 	CHECK_EQ(crew.now, used(1));
 	sup.workers[0]->group = crew.group;
-	crew_end();
+	end();
 }
 
 static void
@@ -116,18 +123,18 @@ processor_time_that_runs_backwards_is_none(void)
 	sup.workers[0]->cpu = TSPAN_SECONDS(1000);
 	timer_set(&sup.loop.timers, &sup.cpu.timer, crew.now);
 	CHECK(loop_turn(&sup.loop, crew.now) != -1);
-	NEED(crew.group->holding != NULL);
-	hear();
+	NEED(crew.group->owners != NULL);
+	wait_for_answer();
 	CHECK_EQ(crew.now, used(0));
 	CHECK_NEAR(0, sup.workers[0]->processors);
-	crew_end();
+	end();
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN_ALONE(who_may_hold_a_connection_is_in_use);
+	RUN_ALONE(a_process_that_may_hold_a_connection_is_in_use);
 	RUN_ALONE(a_look_outlives_its_app);
 	RUN_ALONE(a_look_outlives_a_process);
 	RUN_ALONE(a_process_of_another_app_is_left_alone);

@@ -1,0 +1,213 @@
+/* Connections: from the listeners into the pool. */
+
+#include <errno.h>
+#include <string.h>
+
+#include "daemon/accepting.h"
+#include "daemon/backlog.h"
+#include "daemon/restart_files.h"
+#include "daemon/supervisor.h"
+
+/* Connections accepted at once when there is room again, or while leaving. */
+#define TURN_MAX 64
+
+/* How often a listener is looked at while it leaves, and for how long. */
+#define LEAVE_CHECK TSPAN_MSECONDS(10)
+#define LEAVE_MAX TSPAN_SECONDS(2)
+
+static struct app_listener *
+listener_of(struct acceptor *a)
+{
+	return LOOP_OWNER(a, struct app_listener, acceptor);
+}
+
+/* --- accepting ---------------------------------------------------------- */
+
+static bool
+admits(struct acceptor *a, tstamp now)
+{
+	struct group *g = listener_of(a)->group;
+
+	if (group_accepts_itself(g)) {
+		backlog_woken(g, now);
+		return false;
+	}
+	if (pool_may_accept(&g->sup->pool, g->app))
+		return true;
+	listeners_pause(g);
+	pool_accept_paused(&g->sup->pool, g->app, now);
+	return false;
+}
+
+static void
+arrived(struct acceptor *a, int fd, tstamp now)
+{
+	struct group *g = listener_of(a)->group;
+	struct supervisor *s = g->sup;
+	uint32_t conn = pool_arrived(&s->pool, g->app, now);
+
+	s->accepted[conn].fd = fd;
+	s->accepted[conn].tcp = a->listener.kind == LISTENER_TCP;
+	restart_files_arrived(g, now);
+}
+
+static void
+reopen(struct acceptor *a, tstamp now)
+{
+	listeners_rebind(listener_of(a), now);
+}
+
+void
+accepting_begin(struct app_listener *l, struct group *g)
+{
+	static const struct acceptor_ops ops = {
+		.admits = admits,
+		.arrived = arrived,
+		.reopen = reopen,
+	};
+
+	l->acceptor.ops = &ops;
+	listeners_attach(l, g);
+}
+
+void
+accepting_resume(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct group *g = s->groups[a->app];
+	struct app_listener *l, *next;
+	enum acceptor_got got = ACCEPTOR_EMPTY;
+	unsigned left = TURN_MAX;
+
+	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next) {
+		if (l->acceptor.listener.fd == -1 ||
+		    l->acceptor.rest.at != TSTAMP_NEVER)
+			continue;
+		got = ACCEPTOR_ONE;
+		while (left > 0 && got == ACCEPTOR_ONE) {
+			got = acceptor_take(&l->acceptor, now);
+			left -= got == ACCEPTOR_ONE;
+		}
+		if (got == ACCEPTOR_FULL) {
+			/* The next place goes to another listener. */
+			TAILQ_REMOVE(&g->listeners, l, next);
+			TAILQ_INSERT_TAIL(&g->listeners, l, next);
+			return;
+		}
+	}
+	listeners_resume(g);
+	pool_accept_resumed(&g->sup->pool, g->app, now);
+}
+
+/* --- leaving ------------------------------------------------------------ */
+
+/* The core must know when the last listener of a closing app has gone. */
+static void
+report_drained(struct group *g, tstamp now)
+{
+	if (!g->closing || g->drained || !TAILQ_EMPTY(&g->listeners))
+		return;
+	g->drained = true;
+	pool_app_drained(&g->sup->pool, g->app, now);
+}
+
+/*
+ * Whether the listener is kept until it is empty. That of an app that accepts
+ * itself is, even if it cannot be closed to newcomers: they are accepted.
+ */
+static bool
+shut(struct app_listener *l)
+{
+	struct listener *open = &l->acceptor.listener;
+
+	if (open->inherited || open->fd == -1)
+		return false;
+	if (!group_accepts_itself(l->group))
+		return listener_shut(open) == 0;
+	if (listener_hide(open) == -1)
+		log_debug("%s: the door stays open until all have left it: %s",
+		    l->address, strerror(errno));
+	return true;
+}
+
+static void
+set_leave_timer(struct app_listener *l, tstamp at)
+{
+	timer_set(&l->group->sup->loop.timers, &l->leave_timer, at);
+}
+
+/* Whether the processes have accepted all that was in its backlog. */
+static bool
+is_emptied(struct app_listener *l, tstamp now)
+{
+	backlog_look(l->group, now);
+	return now >= l->serve_until ||
+	    listener_depth(&l->acceptor.listener, &l->group->sup->diag) <= 0;
+}
+
+/* Accepts what is in its backlog. */
+static enum acceptor_got
+empty(struct app_listener *l, tstamp now)
+{
+	enum acceptor_got got = ACCEPTOR_ONE;
+
+	if (group_accepts_itself(l->group))
+		return is_emptied(l, now) ? ACCEPTOR_EMPTY : ACCEPTOR_ONE;
+	for (unsigned left = TURN_MAX; left > 0 && got == ACCEPTOR_ONE; left--)
+		got = acceptor_take(&l->acceptor, now);
+	return got;
+}
+
+/* Empties it; closes it when nothing more can come. */
+static void
+leave_on(struct timer *t, tstamp now)
+{
+	struct app_listener *l =
+	    TIMER_OWNER(t, struct app_listener, leave_timer);
+	struct group *g = l->group;
+	long half;
+
+	set_leave_timer(l, now + LEAVE_CHECK);
+	if (empty(l, now) != ACCEPTOR_EMPTY)
+		return;
+	if (l->acceptor.listener.kind == LISTENER_UNIX || l->last_look) {
+		listeners_close(l);
+		report_drained(g, now);
+		return;
+	}
+	/* A handshake may have ended since: its connection is there by now. */
+	half = listener_half_open(&l->acceptor.listener, &g->sup->diag);
+	l->last_look = half == 0 || now >= l->leave_until;
+	if (l->last_look)
+		set_leave_timer(l, now);
+}
+
+void
+accepting_leave(struct app_listener *l, tstamp now)
+{
+	struct group *g = l->group;
+
+	if (l->leaving)
+		return;
+	if (!shut(l)) {
+		/* Its backlog is for the next user of an inherited socket. */
+		listeners_close(l);
+		report_drained(g, now);
+		return;
+	}
+	l->leaving = true;
+	l->leave_until = now + LEAVE_MAX;
+	l->serve_until = tstamp_add(now, g->conf->stop_timeout);
+	acceptor_pause(&l->acceptor);
+	l->leave_timer.fire = leave_on;
+	set_leave_timer(l, now);
+}
+
+void
+accepting_leave_all(struct group *g, tstamp now)
+{
+	struct app_listener *l, *next;
+
+	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
+		accepting_leave(l, now);
+	report_drained(g, now);
+}

@@ -1,0 +1,276 @@
+/* The listening sockets of apps. */
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/listeners.h"
+#include "daemon/supervisor.h"
+#include "sys/activation.h"
+#include "sys/address.h"
+
+/* Sockets of one name that the service manager may give. */
+#define INHERITED_MAX 64
+
+/* Until a listener that could not be bound anew is tried again. */
+#define REBIND_PAUSE TSPAN_SECONDS(1)
+
+/* Connections accepted from one listener in one turn at most. */
+#define BUDGET_MAX 64
+
+/* --- opening and closing ------------------------------------------------ */
+
+static void
+free_listener(struct app_listener *l)
+{
+	conf_listen_fini(&l->where);
+	free(l);
+}
+
+static void
+make_spec(const struct app_listener *l, const struct conf_app *conf,
+    int inherited, struct listener_spec *out)
+{
+	conf_listen_spec(&l->where, out);
+	out->inherited_fd = inherited;
+	out->backlog = (int)conf->backlog;
+	out->uid = conf->socket_uid;
+	out->gid = conf->socket_gid;
+	out->mode = conf->socket_mode;
+}
+
+/* Where it listens, as people and status want it. */
+static void
+find_address(struct app_listener *l)
+{
+	struct sockaddr_storage addr;
+	socklen_t len = listener_address(&l->acceptor.listener, &addr);
+
+	if (l->where.kind == CONF_LISTEN_TCP && len > 0) {
+		(void)address_format((struct sockaddr *)&addr, len, l->address,
+		    sizeof(l->address));
+		/* A port that the kernel chose stays when it is bound anew. */
+		memcpy(&l->where.addr, &addr, len);
+	} else
+		(void)snprintf(
+		    l->address, sizeof(l->address), "%s", l->where.text);
+}
+
+static struct app_listener *
+open_one(struct supervisor *s, const struct conf_app *conf,
+    const struct conf_listen *where, int inherited)
+{
+	struct listener_spec spec;
+	const char *why = "cannot listen";
+	struct app_listener *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return NULL;
+	acceptor_init(&l->acceptor, &s->loop, NULL, BUDGET_MAX);
+	timer_init(&l->leave_timer, NULL);
+	if (!conf_listen_copy(&l->where, where))
+		goto fail;
+	make_spec(l, conf, inherited, &spec);
+	if (listener_open(&l->acceptor.listener, &spec, &why) == -1) {
+		log_error("%s: %s: %s", conf->name, where->text, why);
+		goto fail;
+	}
+	find_address(l);
+	return l;
+fail:
+	free_listener(l);
+	return NULL;
+}
+
+/* The sockets of that name from the service manager; 1: an ordinary one. */
+static size_t
+find_inherited(
+    const struct conf_app *conf, const struct conf_listen *where, int *fds)
+{
+	size_t n;
+
+	fds[0] = -1;
+	if (where->kind != CONF_LISTEN_FD)
+		return 1;
+	n = activation_find(where->fd_name, INHERITED_MAX, fds);
+	if (n == 0)
+		log_errorx("%s: %s: the service manager gave no socket of "
+			   "that name (LISTEN_FDNAMES)",
+		    conf->name, where->text);
+	return n < INHERITED_MAX ? n : INHERITED_MAX;
+}
+
+int
+listeners_open(struct supervisor *s, const struct conf_app *conf,
+    const struct conf_listen *where, struct app_listeners *out)
+{
+	struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
+	int fds[INHERITED_MAX], error;
+	struct app_listener *l;
+	size_t n;
+
+	/* The app is broken. */
+	if (where->kind != CONF_LISTEN_FD && where->addr_len == 0)
+		return 0;
+	n = find_inherited(conf, where, fds);
+	if (n == 0) {
+		errno = ENOENT;
+		return -1;
+	}
+	for (size_t i = 0; i < n; i++) {
+		l = open_one(s, conf, where, fds[i]);
+		if (l == NULL) {
+			error = errno;
+			listeners_close_all(&opened);
+			errno = error;
+			return -1;
+		}
+		TAILQ_INSERT_TAIL(&opened, l, next);
+	}
+	TAILQ_CONCAT(out, &opened, next);
+	return 0;
+}
+
+void
+listeners_close(struct app_listener *l)
+{
+	listeners_detach(l);
+	acceptor_close(&l->acceptor);
+	free_listener(l);
+}
+
+void
+listeners_close_all(struct app_listeners *all)
+{
+	struct app_listener *l;
+
+	while ((l = TAILQ_FIRST(all)) != NULL) {
+		if (l->group == NULL)
+			TAILQ_REMOVE(all, l, next);
+		listeners_close(l);
+	}
+}
+
+/* --- in use ------------------------------------------------------------- */
+
+/* The app's processes accept from it, or we alone. */
+static void
+share(struct app_listener *l)
+{
+	if (listener_share(
+		&l->acceptor.listener, group_accepts_itself(l->group)) == -1)
+		log_warn("%s: fcntl", l->address);
+}
+
+void
+listeners_attach(struct app_listener *l, struct group *g)
+{
+	l->group = g;
+	l->acceptor.paused = g->paused;
+	TAILQ_INSERT_TAIL(&g->listeners, l, next);
+	if (l->acceptor.listener.fd != -1) {
+		share(l);
+		acceptor_start(&l->acceptor);
+	} else if (l->where.kind != CONF_LISTEN_FD) {
+		/* Could not be bound anew so far: see listeners_rebind(). */
+		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
+	}
+}
+
+void
+listeners_detach(struct app_listener *l)
+{
+	struct group *g = l->group;
+
+	if (g == NULL)
+		return;
+	acceptor_pause(&l->acceptor);
+	timer_set(&g->sup->loop.timers, &l->acceptor.rest, TSTAMP_NEVER);
+	timer_set(&g->sup->loop.timers, &l->leave_timer, TSTAMP_NEVER);
+	TAILQ_REMOVE(&g->listeners, l, next);
+	l->group = NULL;
+}
+
+void
+listeners_pause(struct group *g)
+{
+	struct app_listener *l;
+
+	if (g->paused)
+		return;
+	g->paused = true;
+	TAILQ_FOREACH(l, &g->listeners, next)
+		acceptor_pause(&l->acceptor);
+}
+
+void
+listeners_resume(struct group *g)
+{
+	struct app_listener *l;
+
+	if (!g->paused)
+		return;
+	g->paused = false;
+	TAILQ_FOREACH(l, &g->listeners, next)
+		if (!l->leaving)
+			acceptor_resume(&l->acceptor);
+}
+
+void
+listeners_update(struct app_listener *l)
+{
+	struct listener *open = &l->acceptor.listener;
+	struct listener_spec spec;
+	const char *why = "";
+
+	make_spec(l, l->group->conf, -1, &spec);
+	if (!open->inherited && open->fd != -1 &&
+	    listener_update(open, &spec, &why) == -1)
+		log_warn("%s: %s: %s", l->group->conf->name, l->address, why);
+}
+
+bool
+listeners_serves(const struct app_listener *l)
+{
+	return l->acceptor.listener.fd != -1 &&
+	    (!l->leaving || l->group->closing);
+}
+
+/*
+ * At once, but not at once again: there may be a program that does nothing
+ * else.
+ */
+void
+listeners_rebind(struct app_listener *l, tstamp now)
+{
+	const char *app = l->group->conf->name, *why = "";
+	struct listener_spec spec;
+
+	if (l->acceptor.listener.fd != -1)
+		log_warnx("%s: %s was shut down by somebody: binding it anew",
+		    app, l->address);
+	acceptor_close(&l->acceptor);
+	if (l->rebound != 0 && now - l->rebound < REBIND_PAUSE) {
+		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
+		return;
+	}
+	l->rebound = now;
+	if (l->where.kind == CONF_LISTEN_FD) {
+		log_errorx("%s: %s is of no more use: only the service "
+			   "manager can bind it anew",
+		    app, l->address);
+		return;
+	}
+	make_spec(l, l->group->conf, -1, &spec);
+	if (listener_open(&l->acceptor.listener, &spec, &why) == -1) {
+		log_warn("%s: %s: %s", app, l->address, why);
+		acceptor_rest(&l->acceptor, now + REBIND_PAUSE);
+		return;
+	}
+	share(l);
+	acceptor_start(&l->acceptor);
+	/* The processes have the former socket. */
+	if (group_accepts_itself(l->group) && !l->group->closing)
+		pool_app_restart(&l->group->sup->pool, l->group->app, now);
+}
