@@ -14,6 +14,7 @@
 #include "daemon/locks.h"
 #include "daemon/restart_files.h"
 #include "daemon/sampling.h"
+#include "daemon/spawn.h"
 #include "daemon/supervisor.h"
 
 struct group *
@@ -34,13 +35,14 @@ group_new(struct supervisor *s, struct config *config,
 	g->config = config_ref(config);
 	g->conf = conf;
 	TAILQ_INIT(&g->listeners);
-	TAILQ_INIT(&g->unborn);
+	TAILQ_INIT(&g->queued);
 	if (conf->broken != NULL)
 		group_failure(g, "%s", conf->broken);
 	if (conf->restricted)
 		log_info("%s: handoff = accept sets no_new_privileges, so that "
 			 "set-user-ID programs gain no rights",
 		    conf->name);
+	spawn_init(g);
 	backlog_init(g);
 	locks_configure(g);
 	sampling_configure(g, now);

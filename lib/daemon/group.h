@@ -26,7 +26,7 @@ struct worker;
 struct supervisor;
 
 TAILQ_HEAD(app_listeners, app_listener);
-TAILQ_HEAD(unborn, worker);
+TAILQ_HEAD(workers, worker);
 
 struct group {
 	struct supervisor *sup;
@@ -36,10 +36,10 @@ struct group {
 	char *name; /* owned: conf and its strings go with a reload */
 	struct app_listeners listeners;
 	bool paused; /* its listeners are out of the loop */
-	TAILQ_ENTRY(group) nursery_next; /* in supervisor.nursery */
-	struct unborn unborn; /* to be started; not empty: in the nursery */
-	unsigned births; /* under way */
-	tstamp rest_until; /* those unborn are not needed yet; 0: they are */
+	TAILQ_ENTRY(group) start_next; /* in supervisor.start_queue */
+	struct workers queued; /* to be started; not empty: in that queue */
+	unsigned nstarting; /* workers in the spawner lane */
+	struct timer start_rest; /* set: those queued are not needed yet */
 	struct timer backlog_timer; /* next look; see backlog.h */
 	long depth; /* of its backlog, at the latest look */
 	tstamp calm_at; /* no more looks from then on */

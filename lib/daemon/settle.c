@@ -10,19 +10,13 @@
 #include "daemon/accepting.h"
 #include "daemon/channel.h"
 #include "daemon/locks.h"
-#include "daemon/nursery.h"
 #include "daemon/pickup.h"
 #include "daemon/request_timeout.h"
+#include "daemon/spawn.h"
 #include "daemon/supervisor.h"
 #include "daemon/waiters.h"
 #include "sys/listener.h"
 #include "sys/log.h"
-
-static void
-settle_spawn(struct supervisor *s, const struct action *a, tstamp now)
-{
-	nursery_spawn(s, a->process, now);
-}
 
 static void
 settle_hand(struct supervisor *s, const struct action *a, tstamp now)
@@ -58,8 +52,8 @@ settle_stop(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 
-	if (w->unborn)
-		nursery_call_off(w, now);
+	if (w->queued)
+		spawn_call_off(w, now);
 	else
 		channel_stop(w);
 }
@@ -82,8 +76,8 @@ settle_term(struct supervisor *s, const struct action *a, tstamp now)
 	const struct app_options *o = &s->pool.apps[a->app].options;
 	struct worker *w = s->workers[a->process];
 
-	if (w->unborn) {
-		nursery_call_off(w, now);
+	if (w->queued) {
+		spawn_call_off(w, now);
 		return;
 	}
 	if (x->end == END_START_TIMEOUT)
@@ -101,8 +95,8 @@ settle_kill(struct supervisor *s, const struct action *a, tstamp now)
 	const struct app_options *o = &s->pool.apps[a->app].options;
 	struct worker *w = s->workers[a->process];
 
-	if (w->unborn) {
-		nursery_call_off(w, now);
+	if (w->queued) {
+		spawn_call_off(w, now);
 		return;
 	}
 	if (x->end == END_PICKUP_TIMEOUT)
@@ -216,7 +210,7 @@ supervisor_settle(struct supervisor *s)
 {
 	static void (*const carry[])(
 	    struct supervisor *, const struct action *, tstamp) = {
-		[ACTION_SPAWN] = settle_spawn,
+		[ACTION_SPAWN] = spawn_process,
 		[ACTION_HAND] = settle_hand,
 		[ACTION_TAKE] = pickup_take,
 		[ACTION_REFUSE] = waiters_refuse,
@@ -234,4 +228,5 @@ supervisor_settle(struct supervisor *s)
 
 	while (pool_next_action(&s->pool, &a))
 		carry[a.kind](s, &a, loop_now(&s->loop));
+	spawn_hasten(s, loop_now(&s->loop));
 }

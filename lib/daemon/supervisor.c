@@ -13,7 +13,6 @@
 
 #include "daemon/accepting.h"
 #include "daemon/channel.h"
-#include "daemon/nursery.h"
 #include "daemon/pickup.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
@@ -227,15 +226,12 @@ supervisor_deadline(struct supervisor *s)
 {
 	tstamp at = pool_deadline(&s->pool);
 
-	at = tstamp_min(at, nursery_deadline(s));
 	return tstamp_min(at, s->second_at);
 }
 
 static void
 supervisor_tick(struct supervisor *s, tstamp now)
 {
-	if (nursery_deadline(s) <= now)
-		nursery_tick(s, now);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
 	supervisor_second(s, now);
@@ -339,8 +335,8 @@ supervisor_zero(struct supervisor *s, struct config *config)
 {
 	memset(s, 0, sizeof(*s));
 	s->config = config;
-	TAILQ_INIT(&s->births);
-	TAILQ_INIT(&s->nursery);
+	TAILQ_INIT(&s->start_queue);
+	TAILQ_INIT(&s->starting);
 	RB_INIT(&s->pids);
 	sampling_init(s);
 	readiness_init(s);

@@ -40,7 +40,6 @@ struct sampling_round {
 	uint32_t next; /* process that the piece begins with */
 };
 
-TAILQ_HEAD(births, birth);
 TAILQ_HEAD(groups, group);
 RB_HEAD(pids, worker);
 
@@ -58,9 +57,9 @@ struct supervisor {
 	struct worker **workers; /* by process number; NULL: none */
 	struct accepted *accepted; /* by connection number */
 	struct refusals refusals;
-	struct births births; /* under way */
-	unsigned nbirths; /* their number */
-	struct groups nursery; /* groups with unborn workers, in turn */
+	struct groups start_queue; /* groups with queued workers, in turn */
+	struct workers starting; /* in the spawner lane */
+	unsigned nstarting; /* their number */
 	struct pids pids;
 	struct services services;
 	struct reload *reload; /* under way; NULL: none */

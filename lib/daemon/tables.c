@@ -6,8 +6,8 @@
 
 #include "conf/conf_pool.h"
 #include "daemon/locks.h"
-#include "daemon/nursery.h"
 #include "daemon/refusal.h"
+#include "daemon/spawn.h"
 #include "daemon/supervisor.h"
 #include "sys/descriptors.h"
 #include "sys/log.h"
@@ -113,8 +113,7 @@ tables_need(const struct services *all, const struct conf *conf,
 		out->locks += locks_descriptors(all, &conf->apps[i]);
 		/* Copies, while processes are started with them. */
 		if (conf->apps[i].handoff == CONF_HANDOFF_LISTEN)
-			copies +=
-			    NURSERY_BIRTHS_EACH * conf->apps[i].listen_len;
+			copies += SPAWN_MAX_EACH * conf->apps[i].listen_len;
 		answers = answers || refusal_answers(&conf->apps[i]);
 	}
 	/* Both ends of its channel, its output, and how large it is. */

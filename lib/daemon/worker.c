@@ -1,4 +1,4 @@
-/* One process, from its birth to its burial. */
+/* A process, from its start to its end. */
 
 #include <sys/socket.h>
 
@@ -12,7 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/birth.h"
 #include "daemon/channel.h"
 #include "daemon/supervisor.h"
 #include "daemon/worker.h"
@@ -117,7 +116,7 @@ worker_free(struct worker *w)
 {
 	struct supervisor *s = w->sup;
 
-	assert(w->birth == NULL);
+	assert(w->starting == NULL);
 	output_fini(&w->output);
 	worker_hang_up(w);
 	if (w->child_end != -1)
@@ -133,13 +132,13 @@ worker_free(struct worker *w)
 /* --- stopping ----------------------------------------------------------- */
 
 /*
- * A birth that hangs before exec (a dead file server) is killed too: as long
- * as it is under way, the number it has is nobody else's.
+ * A start that hangs before exec (a dead file server) is killed too: as long
+ * as it is under way, no other process can have its number.
  */
 static void
-worker_signal_unborn(struct worker *w, int sig, bool group)
+worker_signal_starting(struct worker *w, int sig, bool group)
 {
-	pid_t pid = w->birth == NULL ? 0 : w->birth->result.pid;
+	pid_t pid = w->starting == NULL ? 0 : w->starting->pid;
 
 	w->pending_signal = sig;
 	w->pending_group = group;
@@ -153,7 +152,7 @@ worker_signal(struct worker *w, int sig, bool group)
 	char name[96];
 
 	if (w->pid == 0) {
-		worker_signal_unborn(w, sig, group);
+		worker_signal_starting(w, sig, group);
 		return;
 	}
 	log_debug(
@@ -306,12 +305,12 @@ worker_died(struct worker *w, const struct reap_death *death, tstamp now)
 }
 
 static bool
-worker_in_flight(const struct supervisor *s, pid_t pid)
+worker_is_starting(const struct supervisor *s, pid_t pid)
 {
-	const struct birth *b;
+	const struct worker *w;
 
-	TAILQ_FOREACH(b, &s->births, next)
-		if (b->result.pid == pid)
+	TAILQ_FOREACH(w, &s->starting, start_next)
+		if (w->starting->pid == pid)
 			return true;
 	return false;
 }
@@ -328,8 +327,8 @@ worker_reap_all(struct supervisor *s, tstamp now)
 		if (w != NULL) {
 			reap_take(death.pid);
 			worker_died(w, &death, now);
-		} else if (worker_in_flight(s, death.pid)) {
-			/* Goes on when the lane has told of the birth. */
+		} else if (worker_is_starting(s, death.pid)) {
+			/* Goes on when the start is over; see spawn.c. */
 			return;
 		} else {
 			reap_stranger(death.pid);

@@ -3,7 +3,7 @@
 
 /*
  * One process as the daemon sees it: from the two ends of its channel,
- * through birth in the slow lane, to the taking back of what it never
+ * through its start in the slow lane, to the taking back of what it never
  * received. The core knows it by its number.
  */
 
@@ -28,7 +28,7 @@
 /* Longest text of a STATUS that is kept. */
 #define WORKER_STATUS_MAX 128
 
-struct birth;
+struct child_result;
 struct timeout_report;
 
 struct worker {
@@ -39,17 +39,17 @@ struct worker {
 	uint32_t slot;
 	uint32_t generation; /* of its app when it was started */
 	char id[WORKER_ID_LEN + 1];
-	pid_t pid; /* 0: not born yet */
-	bool one_session; /* it was born with handoff = stdio */
+	pid_t pid; /* 0: not started yet */
+	bool one_session; /* it was started with handoff = stdio */
 	bool adapted; /* with accept: its child is the program */
 	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */
 	struct output output;
-	TAILQ_ENTRY(worker) unborn_next; /* in its group's unborn, if unborn */
-	bool unborn; /* others are started before it */
-	struct birth *birth; /* under way; NULL: unborn, or born */
+	TAILQ_ENTRY(worker) start_next; /* in its group's queued, or starting */
+	bool queued; /* not started yet; others are before it */
+	struct child_result *starting; /* its start is under way; else NULL */
 	struct timeout_report *report; /* being made; NULL: none */
-	int pending_signal; /* to be sent when it is born; 0: none */
+	int pending_signal; /* to be sent when it is started; 0: none */
 	bool pending_group; /* to the whole group */
 	uint64_t sent; /* bytes, through the channel */
 	uint64_t received; /* of them, when it was looked at last */
@@ -68,7 +68,7 @@ struct worker {
 	unsigned messages; /* EVENT and STATUS in that second */
 };
 
-/* One that is not born yet, in the place of its number; NULL: no memory. */
+/* A worker not started yet, in the place of its number; NULL: no memory. */
 struct worker *worker_new(struct supervisor *s, uint32_t process);
 
 /* Frees what it has; the core has let its number go, or does next. */
@@ -83,7 +83,7 @@ int worker_program(const struct worker *w);
 /* ACTION_TERM, ACTION_KILL. */
 void worker_signal(struct worker *w, int sig, bool group);
 
-/* SIGCHLD: reaps all that are dead. Also after births have been collected. */
+/* SIGCHLD: reaps all that are dead. Also after a start is over. */
 void worker_reap_all(struct supervisor *s, tstamp now);
 
 /* Answers of the retriever; arg is the supervisor. */

@@ -19,6 +19,7 @@
 #include "conf/conf_pool.h"
 #include "daemon/backlog.h"
 #include "daemon/sampling.h"
+#include "daemon/spawn.h"
 #include "daemon/supervisor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
@@ -135,7 +136,8 @@ crew_begin(void)
 	crew.group->config = &crew.config;
 	crew.group->conf = &crew.web;
 	TAILQ_INIT(&crew.group->listeners);
-	TAILQ_INIT(&crew.group->unborn);
+	TAILQ_INIT(&crew.group->queued);
+	spawn_init(crew.group);
 	backlog_init(crew.group);
 	conf_pool_options(&crew.web, &o);
 	crew.group->app = pool_app_add(&sup.pool, &o, crew.now);

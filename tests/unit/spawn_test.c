@@ -1,7 +1,7 @@
 /*
- * A lane that spawns, a loop that hears of deaths, and the rule by which both
- * know whose child it was: one that dies before its birth has been told is
- * left alone until then.
+ * A lane that spawns, a loop that reaps, and the rule by which both know
+ * their children: a child that dies before its start is over is left alone
+ * until then.
  */
 
 #include <errno.h>
@@ -15,12 +15,12 @@
 #include "child_help.h"
 #include "descriptors.h"
 
-#define BIRTHS 300
+#define STARTS 300
 
-/* No more than this at a time, as the supervisor has it. */
+/* Starts under way at a time, as the supervisor has it. */
 #define FLIGHT 8
 
-struct birth {
+struct start {
 	struct lane_job job; /* first */
 	struct child_spec spec;
 	struct child_result result;
@@ -28,26 +28,26 @@ struct birth {
 	int deaths;
 };
 
-static struct birth births[BIRTHS];
+static struct start starts[STARTS];
 static struct loop loop;
 static struct lane lane;
-static int submitted, told, failed, dead, unborn, put_off;
+static int submitted, told, failed, dead, strangers, put_off;
 
 static void
-birth_work(struct lane_job *job)
+start_work(struct lane_job *job)
 {
-	struct birth *b = (struct birth *)job;
+	struct start *b = (struct start *)job;
 
 	(void)child_spawn(&b->spec, &b->result);
 }
 
-static struct birth *
+static struct start *
 find(pid_t pid)
 {
 	for (int i = 0; i < submitted; i++) {
-		if (births[i].result.pid == pid && births[i].deaths == 0 &&
-		    births[i].result.error == 0)
-			return &births[i];
+		if (starts[i].result.pid == pid && starts[i].deaths == 0 &&
+		    starts[i].result.error == 0)
+			return &starts[i];
 	}
 	return NULL;
 }
@@ -56,7 +56,7 @@ static bool
 in_flight(pid_t pid)
 {
 	for (int i = 0; i < submitted; i++) {
-		if (!births[i].told && births[i].result.pid == pid)
+		if (!starts[i].told && starts[i].result.pid == pid)
 			return true;
 	}
 	return false;
@@ -66,7 +66,7 @@ static void
 reap(void)
 {
 	struct reap_death died;
-	struct birth *b;
+	struct start *b;
 
 	while (reap_peek(&died)) {
 		if (in_flight(died.pid)) {
@@ -75,7 +75,7 @@ reap(void)
 		}
 		b = find(died.pid);
 		if (b == NULL) {
-			unborn++;
+			strangers++;
 			reap_stranger(died.pid);
 			continue;
 		}
@@ -87,9 +87,9 @@ reap(void)
 }
 
 static void
-birth_told(struct lane_job *job, tstamp now)
+start_done(struct lane_job *job, tstamp now)
 {
-	struct birth *b = (struct birth *)job;
+	struct start *b = (struct start *)job;
 
 	(void)now;
 	b->told = true;
@@ -103,16 +103,16 @@ birth_told(struct lane_job *job, tstamp now)
 static void
 submit_more(void)
 {
-	while (submitted < BIRTHS && submitted - told < FLIGHT) {
-		struct birth *b = &births[submitted];
+	while (submitted < STARTS && submitted - told < FLIGHT) {
+		struct start *b = &starts[submitted];
 
 		b->spec = shell("exit 0");
 		if (submitted % 3 == 1)
 			b->spec.path = "/nonexistent";
 		if (submitted % 3 == 2)
 			b->spec.directory = "/nonexistent";
-		b->job.work = birth_work;
-		b->job.done = birth_told;
+		b->job.work = start_work;
+		b->job.done = start_done;
 		child_result_init(&b->result);
 		submitted++;
 		lane_submit(&lane, &b->job);
@@ -129,7 +129,7 @@ signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 }
 
 static void
-each_birth_has_its_death(void)
+each_start_has_its_death(void)
 {
 	sigset_t set;
 	tstamp limit;
@@ -143,7 +143,7 @@ each_birth_has_its_death(void)
 
 	limit = loop_now(&loop) + TSPAN_SECONDS(30);
 	submit_more();
-	while (told < BIRTHS || dead + unborn < BIRTHS) {
+	while (told < STARTS || dead + strangers < STARTS) {
 		if (loop_now(&loop) >= limit)
 			break;
 
@@ -152,13 +152,14 @@ each_birth_has_its_death(void)
 		reap();
 	}
 
-	CHECK_EQ(BIRTHS, told);
-	CHECK_EQ(BIRTHS / 3 * 2, failed);
-	CHECK_EQ(BIRTHS / 3, dead);
-	CHECK_EQ(failed, unborn);
-	for (int i = 0; i < BIRTHS; i++)
-		CHECK_EQ(i % 3 == 0, births[i].deaths);
-	fprintf(stderr, "%d deaths came before their births\n", put_off);
+	CHECK_EQ(STARTS, told);
+	CHECK_EQ(STARTS / 3 * 2, failed);
+	CHECK_EQ(STARTS / 3, dead);
+	CHECK_EQ(failed, strangers);
+	for (int i = 0; i < STARTS; i++)
+		CHECK_EQ(i % 3 == 0, starts[i].deaths);
+	fprintf(
+	    stderr, "%d deaths came before their starts were over\n", put_off);
 
 	CHECK_EQ(0, lane_stop(&lane, limit));
 	loop_fini(&loop);
@@ -169,6 +170,6 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(each_birth_has_its_death);
+	RUN(each_start_has_its_death);
 	return check_finish();
 }

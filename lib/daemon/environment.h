@@ -1,0 +1,52 @@
+#ifndef DAEMON_ENVIRONMENT_H
+#define DAEMON_ENVIRONMENT_H
+
+/*
+ * Everything a process is started with: command, environment variables,
+ * identity, limits and descriptors.
+ */
+
+#include <stddef.h>
+
+#include "conf/config.h"
+#include "daemon/worker.h"
+#include "sys/child.h"
+
+#define ENVIRONMENT_LIMITS 5
+
+struct environment {
+	struct config *config; /* a reference: the spec points into it */
+	struct child_spec spec;
+	struct child_limit limits[ENVIRONMENT_LIMITS + 1];
+	/*
+	 * The listening sockets of an app that accepts itself, in the order of
+	 * the configuration. Copies, so that a listener may close while the
+	 * process is being started: another descriptor would have its number.
+	 */
+	int sockets[CHILD_FDS_MAX];
+	size_t nsockets;
+	char *socket_names; /* LISTEN_FDNAMES; owned */
+	char **argv; /* with an adapter before it; owned, its strings not */
+	char **envp; /* owned, with its strings */
+	const char *output_file; /* to be opened in the lane; NULL: none */
+	int output; /* the worker's stdout and stderr; -1: none to close */
+};
+
+/*
+ * As the configuration of the worker's group has it. Opens the pipe for
+ * w->output. 0; or -1 and errno: EAGAIN if none of the listeners of an app
+ * that accepts itself is open now.
+ */
+int environment_init(struct environment *e, struct worker *w);
+void environment_fini(struct environment *e);
+
+/*
+ * In the lane, as a disk may be slow: opens the output file and the adapter.
+ * 0, or -1 and errno, and the file that cannot be opened.
+ */
+int environment_open(struct environment *e, const char **file_out);
+
+/* In the lane, too: what is written to a file may be written when it closes. */
+void environment_close(struct environment *e);
+
+#endif
