@@ -1,11 +1,12 @@
 /*
- * The daemon's side of the worker protocol.  Whatever a process may send is
- * either a fact for the pool or nonsense, for which it is killed.
+ * The daemon's side of the worker protocol. Whatever a process may send is
+ * either a fact for the pool or a protocol error, for which it is killed.
  */
 
 #include <assert.h>
 #include <errno.h>
-#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,25 +23,25 @@
  * A serial tells the number of the connection, and by its upper part one
  * connection from the next of that number.
  */
-#define CHANNEL_NUMBER_BITS 24
+#define NUMBER_BITS 24
 
 #define STOP_LEN (sizeof(WIRE_STOP) - 1)
 
 static uint64_t
-channel_serial(const struct supervisor *s, uint32_t conn)
+serial_of(const struct supervisor *s, uint32_t conn)
 {
-	return s->pool.conns[conn].seq << CHANNEL_NUMBER_BITS | conn;
+	return s->pool.conns[conn].seq << NUMBER_BITS | conn;
 }
 
 /* The connection of a serial, if there is one now; else ILIST_NONE. */
 static uint32_t
-channel_find(const struct supervisor *s, uint64_t serial)
+find_conn(const struct supervisor *s, uint64_t serial)
 {
-	uint32_t conn = serial & ((1u << CHANNEL_NUMBER_BITS) - 1);
+	uint32_t conn = serial & ((1u << NUMBER_BITS) - 1);
 
 	if (conn >= s->pool.nconns ||
 	    s->pool.conns[conn].state != CONN_HANDED ||
-	    channel_serial(s, conn) != serial)
+	    serial_of(s, conn) != serial)
 		return ILIST_NONE;
 	return conn;
 }
@@ -54,7 +55,7 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 
 	at = number_write(end, (uint64_t)(now - c->arrived) / 1000);
 	*--at = ' ';
-	at = number_write(at, channel_serial(s, conn));
+	at = number_write(at, serial_of(s, conn));
 	at -= sizeof(WIRE_CONN);
 	memcpy(at, WIRE_CONN " ", sizeof(WIRE_CONN));
 	if (fdpass_send(w->channel.fd, at, (size_t)(end - at),
@@ -77,7 +78,7 @@ channel_stop(struct worker *w)
 		worker_signal(w, SIGTERM, false);
 		return;
 	}
-	/* One that does not read it gets SIGTERM in time. */
+	/* A process that does not read it gets SIGTERM in time. */
 	if (fdpass_send(w->channel.fd, WIRE_STOP, STOP_LEN, -1) != -1)
 		w->sent += STOP_LEN;
 }
@@ -97,7 +98,24 @@ channel_conn(const struct supervisor *s, const char *message, size_t len)
 	if (space == NULL ||
 	    !number_parse(message, (size_t)(space - message), &serial))
 		return ILIST_NONE;
-	return channel_find(s, serial);
+	return find_conn(s, serial);
+}
+
+void
+channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
+{
+	char text[160], name[96];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	/* No more is read from it: a socket shut down is ever readable. */
+	(void)loop_set(&w->sup->loop, &w->channel, 0);
+	group_failed(w->group, "protocol error: %s", text);
+	log_warnx("%s broke the protocol and is killed: %s",
+	    worker_name(w, name, sizeof(name)), text);
+	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
 }
 
 /* --- what a process says ------------------------------------------------ */
@@ -110,15 +128,15 @@ struct words {
 };
 
 static void
-channel_is_ready(struct worker *w, const struct words *a, tstamp now)
+on_ready(struct worker *w, const struct words *a, tstamp now)
 {
 	if (a->given || !pool_ready(&w->sup->pool, w->process, now))
-		worker_misbehaved(w, now, "READY twice, or with words");
+		channel_misbehaved(w, now, "READY twice, or with words");
 }
 
-/* The connection meant: by serial, or the oldest one. */
+/* The connection that is meant: by its serial, or the oldest. */
 static uint32_t
-channel_meant(struct worker *w, const struct words *a)
+conn_meant(struct worker *w, const struct words *a)
 {
 	const struct process *x = &w->sup->pool.processes[w->process];
 	uint64_t serial;
@@ -127,57 +145,57 @@ channel_meant(struct worker *w, const struct words *a)
 		return x->conns.first;
 	if (!number_parse(a->text, a->len, &serial))
 		return ILIST_NONE;
-	return channel_find(w->sup, serial);
+	return find_conn(w->sup, serial);
 }
 
 static void
-channel_is_done(struct worker *w, const struct words *a, tstamp now)
+on_done(struct worker *w, const struct words *a, tstamp now)
 {
-	uint32_t conn = channel_meant(w, a);
+	uint32_t conn = conn_meant(w, a);
 
 	sampling_memory(w, now);
 	if (!a->given &&
 	    w->sup->pool.apps[w->group->app].options.concurrency > 1)
-		worker_misbehaved(w, now, "DONE without a serial");
+		channel_misbehaved(w, now, "DONE without a serial");
 	else if (conn == ILIST_NONE ||
 	    !pool_done(&w->sup->pool, w->process, conn, now))
-		worker_misbehaved(w, now, "DONE of what it does not hold");
+		channel_misbehaved(w, now, "DONE of what it does not hold");
 }
 
 static void
-channel_is_lost(struct worker *w, const struct words *a, tstamp now)
+on_lost(struct worker *w, const struct words *a, tstamp now)
 {
-	uint32_t conn = a->given ? channel_meant(w, a) : ILIST_NONE;
+	uint32_t conn = a->given ? conn_meant(w, a) : ILIST_NONE;
 
 	if (conn == ILIST_NONE ||
 	    !pool_lost(&w->sup->pool, w->process, conn, now))
-		worker_misbehaved(w, now, "LOST of what it does not hold");
+		channel_misbehaved(w, now, "LOST of what it does not hold");
 }
 
 static void
-channel_retires(struct worker *w, const struct words *a, tstamp now)
+on_retire(struct worker *w, const struct words *a, tstamp now)
 {
 	if (a->given)
-		worker_misbehaved(w, now, "RETIRE with words");
+		channel_misbehaved(w, now, "RETIRE with words");
 	else
 		pool_retire(&w->sup->pool, w->process, now);
 }
 
 static void
-channel_is_blind(struct worker *w, const struct words *a, tstamp now)
+on_blind(struct worker *w, const struct words *a, tstamp now)
 {
 	if (a->given)
-		worker_misbehaved(w, now, "BLIND with words");
+		channel_misbehaved(w, now, "BLIND with words");
 	else
 		pool_blind(&w->sup->pool, w->process, now);
 }
 
 static void
-channel_fails(struct worker *w, const struct words *a, tstamp now)
+on_fail(struct worker *w, const struct words *a, tstamp now)
 {
 	char name[96];
 
-	group_failure(
+	group_failed(
 	    w->group, "%.*s", (int)(a->len > 200 ? 200 : a->len), a->text);
 	log_warnx("%s cannot go on: %s", worker_name(w, name, sizeof(name)),
 	    w->group->last_failure);
@@ -185,7 +203,7 @@ channel_fails(struct worker *w, const struct words *a, tstamp now)
 }
 
 static void
-channel_tell_left_out(struct worker *w)
+log_left_out(struct worker *w)
 {
 	if (w->messages > CHANNEL_TEXTS)
 		log_warnx("%s: %u messages of worker %s left out",
@@ -195,34 +213,34 @@ channel_tell_left_out(struct worker *w)
 
 /* Whether one more text of this second is kept. */
 static bool
-channel_may_tell(struct worker *w, tstamp now)
+may_keep_text(struct worker *w, tstamp now)
 {
 	if (now - w->second >= TSPAN_SECONDS(1)) {
-		channel_tell_left_out(w);
+		log_left_out(w);
 		w->second = now;
 	}
 	return ++w->messages <= CHANNEL_TEXTS;
 }
 
 static void
-channel_event(struct worker *w, const struct words *a, tstamp now)
+on_event(struct worker *w, const struct words *a, tstamp now)
 {
 	if (!w->sup->pool.processes[w->process].ready)
-		worker_misbehaved(w, now, "EVENT before READY");
-	else if (channel_may_tell(w, now))
+		channel_misbehaved(w, now, "EVENT before READY");
+	else if (may_keep_text(w, now))
 		log_output(w->group->conf->name, w->id, a->text, a->len);
 }
 
 static void
-channel_status(struct worker *w, const struct words *a, tstamp now)
+on_status(struct worker *w, const struct words *a, tstamp now)
 {
 	size_t len = a->len < WORKER_STATUS_MAX ? a->len : WORKER_STATUS_MAX;
 
 	if (!w->sup->pool.processes[w->process].ready) {
-		worker_misbehaved(w, now, "STATUS before READY");
+		channel_misbehaved(w, now, "STATUS before READY");
 		return;
 	}
-	if (!channel_may_tell(w, now))
+	if (!may_keep_text(w, now))
 		return;
 	if (w->status == NULL)
 		w->status = malloc(WORKER_STATUS_MAX + 1);
@@ -238,22 +256,22 @@ channel_status(struct worker *w, const struct words *a, tstamp now)
  */
 static const struct verb {
 	const char *word;
-	void (*heard)(struct worker *, const struct words *, tstamp);
+	void (*take)(struct worker *, const struct words *, tstamp);
 	bool more;
 } verbs[] = {
-	{ WIRE_DONE, channel_is_done, false },
-	{ WIRE_READY, channel_is_ready, false },
-	{ WIRE_LOST, channel_is_lost, false },
-	{ WIRE_RETIRE, channel_retires, true },
-	{ WIRE_BLIND, channel_is_blind, true },
-	{ WIRE_FAIL, channel_fails, true },
-	{ WIRE_EVENT, channel_event, true },
-	{ WIRE_STATUS, channel_status, true },
+	{ WIRE_DONE, on_done, false },
+	{ WIRE_READY, on_ready, false },
+	{ WIRE_LOST, on_lost, false },
+	{ WIRE_RETIRE, on_retire, true },
+	{ WIRE_BLIND, on_blind, true },
+	{ WIRE_FAIL, on_fail, true },
+	{ WIRE_EVENT, on_event, true },
+	{ WIRE_STATUS, on_status, true },
 };
 
 /* A packet in printable form, cut short. */
 static const char *
-channel_show(const char *packet, size_t len, char *buf, size_t size)
+printable(const char *packet, size_t len, char *buf, size_t size)
 {
 	size_t n = len < size - 1 ? len : size - 1;
 
@@ -264,7 +282,7 @@ channel_show(const char *packet, size_t len, char *buf, size_t size)
 }
 
 static const struct verb *
-channel_verb(const char *word, size_t len)
+find_verb(const char *word, size_t len)
 {
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strlen(verbs[i].word) == len &&
@@ -275,17 +293,17 @@ channel_verb(const char *word, size_t len)
 
 /* Whether it is worth reading on. */
 static bool
-channel_hear(struct worker *w, const char *packet, size_t len, tstamp now)
+take_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 {
 	const char *space = memchr(packet, ' ', len);
 	size_t word = space == NULL ? len : (size_t)(space - packet);
-	const struct verb *v = channel_verb(packet, word);
+	const struct verb *v = find_verb(packet, word);
 	struct words a = { .text = "" };
 	char shown[48];
 
 	if (v == NULL) {
-		worker_misbehaved(w, now, "\"%s\"",
-		    channel_show(packet, len, shown, sizeof(shown)));
+		channel_misbehaved(w, now, "\"%s\"",
+		    printable(packet, len, shown, sizeof(shown)));
 		return false;
 	}
 	if (space != NULL) {
@@ -294,39 +312,38 @@ channel_hear(struct worker *w, const char *packet, size_t len, tstamp now)
 		a.len = len - word - 1;
 	}
 	pool_spoke(&w->sup->pool, w->process, now);
-	v->heard(w, &a, now);
+	v->take(w, &a, now);
 	return v->more;
 }
 
 /* --- reading ------------------------------------------------------------ */
 
-enum channel_got {
-	CHANNEL_NOTHING, /* for now, or never again */
-	CHANNEL_PACKET,
-	CHANNEL_MORE, /* a packet, and probably another one */
+enum read_result {
+	READ_NOTHING, /* for now, or never again */
+	READ_PACKET,
+	READ_MORE, /* a packet, and probably another one */
 };
 
-/* Whether what came is fit to be listened to. */
+/* Whether what came may be a message of the protocol. */
 static bool
-channel_sound(
-    struct worker *w, const struct fdpass_got *got, ssize_t n, tstamp now)
+is_sound(struct worker *w, const struct fdpass_got *got, ssize_t n, tstamp now)
 {
 	for (size_t i = 0; i < got->nfds; i++)
-		supervisor_close(w->sup, got->fds[i]);
+		lane_close(&w->sup->closer, got->fds[i]);
 	if (got->nfds > 0 || got->lost_fds)
-		worker_misbehaved(w, now, "a descriptor");
+		channel_misbehaved(w, now, "a descriptor");
 	else if (got->truncated)
-		worker_misbehaved(w, now, "a message over %d bytes", WIRE_MAX);
+		channel_misbehaved(w, now, "a message over %d bytes", WIRE_MAX);
 	else if (n == 0)
-		worker_misbehaved(
+		channel_misbehaved(
 		    w, now, "an empty message, or its socket is shut down");
 	else
 		return true;
 	return false;
 }
 
-static enum channel_got
-channel_read(struct worker *w, tstamp now)
+static enum read_result
+read_packet(struct worker *w, tstamp now)
 {
 	char buf[WIRE_MAX];
 	struct fdpass_got got;
@@ -336,16 +353,16 @@ channel_read(struct worker *w, tstamp now)
 	n = fdpass_recv(w->channel.fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
 	if (n == -1) {
 		if (errno != EAGAIN && errno != EINTR)
-			worker_misbehaved(
+			channel_misbehaved(
 			    w, now, "recvmsg: %s", strerror(errno));
-		return CHANNEL_NOTHING;
+		return READ_NOTHING;
 	}
-	if (!channel_sound(w, &got, n, now))
-		return CHANNEL_NOTHING;
-	more = channel_hear(w, buf, (size_t)n, now);
+	if (!is_sound(w, &got, n, now))
+		return READ_NOTHING;
+	more = take_packet(w, buf, (size_t)n, now);
 	if (w->channel.events == 0)
-		return CHANNEL_NOTHING;
-	return more ? CHANNEL_MORE : CHANNEL_PACKET;
+		return READ_NOTHING;
+	return more ? READ_MORE : READ_PACKET;
 }
 
 void
@@ -355,19 +372,19 @@ channel_ready(struct loop_io *io, uint32_t events, tstamp now)
 
 	(void)events;
 	for (int left = CHANNEL_TURN; left > 0; left--)
-		if (channel_read(w, now) != CHANNEL_MORE)
+		if (read_packet(w, now) != READ_MORE)
 			return;
 }
 
 void
-channel_last_words(struct worker *w, tstamp now)
+channel_read_rest(struct worker *w, tstamp now)
 {
-	bool heard = w->channel.fd != -1 && w->channel.events != 0;
+	bool open = w->channel.fd != -1 && w->channel.events != 0;
 
-	for (int left = CHANNEL_LAST; heard && left > 0; left--)
-		if (channel_read(w, now) == CHANNEL_NOTHING)
+	for (int left = CHANNEL_LAST; open && left > 0; left--)
+		if (read_packet(w, now) == READ_NOTHING)
 			break;
-	if (heard)
+	if (open)
 		(void)loop_set(&w->sup->loop, &w->channel, 0);
-	channel_tell_left_out(w);
+	log_left_out(w);
 }

@@ -8,17 +8,17 @@
 /* Packets read from one process in one turn at most. */
 #define CHANNEL_TURN 16
 
-/* Packets of a dead one that are read: more than a socket holds. */
+/* Packets read from a dead process: more than a socket holds. */
 #define CHANNEL_LAST 1024
 
 /* EVENT and STATUS of one process that are kept in one second at most. */
 #define CHANNEL_TEXTS 100
 
-/* Reads what the worker says: ready() of its channel. */
+/* ready() of worker.channel: reads what the process says. */
 void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
 
-/* Reads the last words of one that is dead. */
-void channel_last_words(struct worker *w, tstamp now);
+/* Reads what a dead process said last. */
+void channel_read_rest(struct worker *w, tstamp now);
 
 /* ACTION_HAND: 0, or -1 and errno. */
 int channel_hand(struct worker *w, uint32_t conn, tstamp now);
@@ -29,5 +29,9 @@ void channel_stop(struct worker *w);
 /* The connection a CONN message is about; ILIST_NONE: it is none. */
 uint32_t channel_conn(
     const struct supervisor *s, const char *message, size_t len);
+
+/* A protocol error: logs it, and has the process killed. */
+void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

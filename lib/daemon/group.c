@@ -37,7 +37,7 @@ group_new(struct supervisor *s, struct config *config,
 	TAILQ_INIT(&g->listeners);
 	TAILQ_INIT(&g->queued);
 	if (conf->broken != NULL)
-		group_failure(g, "%s", conf->broken);
+		group_failed(g, "%s", conf->broken);
 	if (conf->restricted)
 		log_info("%s: handoff = accept sets no_new_privileges, so that "
 			 "set-user-ID programs gain no rights",
@@ -84,44 +84,8 @@ group_free(struct group *g)
 	free(g);
 }
 
-/* Another word of free slots. */
-static bool
-group_grow_slots(struct group *g)
-{
-	uint64_t *slots =
-	    reallocarray(g->slots, g->slots_len + 1, sizeof(*slots));
-
-	if (slots == NULL)
-		return false;
-	slots[g->slots_len++] = 0;
-	g->slots = slots;
-	return true;
-}
-
-uint32_t
-group_take_slot(struct group *g)
-{
-	uint32_t word = 0, bit = 0;
-
-	while (word < g->slots_len && g->slots[word] == UINT64_MAX)
-		word++;
-	if (word == g->slots_len && !group_grow_slots(g))
-		return UINT32_MAX;
-	while (g->slots[word] & UINT64_C(1) << bit)
-		bit++;
-	g->slots[word] |= UINT64_C(1) << bit;
-	return 64 * word + bit;
-}
-
 void
-group_give_slot(struct group *g, uint32_t slot)
-{
-	assert(g->slots[slot / 64] & UINT64_C(1) << slot % 64);
-	g->slots[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-}
-
-void
-group_failure(struct group *g, const char *fmt, ...)
+group_failed(struct group *g, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -74,11 +74,8 @@ void group_configure(
 /* When the core has said that it is over, and no listener is left. */
 void group_free(struct group *g);
 
-/* The lowest free slot, now taken; UINT32_MAX: no memory. */
-uint32_t group_take_slot(struct group *g);
-void group_give_slot(struct group *g, uint32_t slot);
-
-void group_failure(struct group *g, const char *fmt, ...)
+/* Keeps the text as that of its last failure. */
+void group_failed(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Whether its processes accept connections themselves. */

@@ -42,7 +42,7 @@ settle_hand(struct supervisor *s, const struct action *a, tstamp now)
 		break;
 	default:
 		pool_hand_failed(&s->pool, a->conn, now);
-		worker_misbehaved(w, now, "its socket: %s", strerror(errno));
+		channel_misbehaved(w, now, "its socket: %s", strerror(errno));
 		break;
 	}
 }
@@ -64,7 +64,7 @@ settle_tell_late(struct worker *w, const char *what, tspan limit)
 {
 	char name[96];
 
-	group_failure(w->group, "%s within %g s", what, (double)limit / 1e9);
+	group_failed(w->group, "%s within %g s", what, (double)limit / 1e9);
 	log_warnx("%s is killed: %s", worker_name(w, name, sizeof(name)),
 	    w->group->last_failure);
 }

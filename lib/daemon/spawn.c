@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "daemon/backlog.h"
+#include "daemon/channel.h"
+#include "daemon/death.h"
 #include "daemon/environment.h"
 #include "daemon/sampling.h"
 #include "daemon/spawn.h"
@@ -97,7 +99,7 @@ failed(struct supervisor *s, uint32_t process, bool no_room, const char *why,
 		    "%s: no room for another process, trying again: %s",
 		    g->conf->name, why);
 	} else if (!s->pool.processes[process].asked) {
-		group_failure(g, "%s", why);
+		group_failed(g, "%s", why);
 		tell = true;
 	}
 	pool_spawn_failed(&s->pool, process, no_room, now);
@@ -123,8 +125,7 @@ start_failed(struct worker *w, struct start *t, tstamp now)
 static void
 start_succeeded(struct worker *w, struct start *t, tstamp now)
 {
-	w->pid = t->result.pid;
-	RB_INSERT(pids, &w->sup->pids, w);
+	worker_started(w, t->result.pid);
 	free_start(t);
 	log_debug("%s: worker %s started (pid %ld)", w->group->conf->name,
 	    w->id, (long)w->pid);
@@ -152,7 +153,7 @@ start_done(struct lane_job *job, tstamp now)
 	else
 		start_succeeded(w, t, now);
 	/* The reaper may have met it already, and have stopped there. */
-	worker_reap_all(s, now);
+	death_reap_all(s, now);
 	if (!s->spawner.stopping)
 		run_queue(s, now);
 }
@@ -171,6 +172,7 @@ open_channel(struct worker *w)
 		return -1;
 	fdpass_refuse(ends[0]);
 	w->channel.fd = ends[0];
+	w->channel.ready = channel_ready;
 	w->child_end = ends[1];
 	/* Nothing is read from it before the worker has a pid. */
 	return loop_set(&w->sup->loop, &w->channel, EPOLLET);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/accepting.h"
-#include "daemon/channel.h"
+#include "daemon/death.h"
 #include "daemon/pickup.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
@@ -24,8 +24,6 @@
 #include "sys/descriptors.h"
 #include "sys/log.h"
 #include "sys/notify.h"
-
-RB_GENERATE(pids, worker, by_pid, worker_compare)
 
 /* How long the lanes are waited for at the end. */
 #define SUPERVISOR_LANE_END TSPAN_MSECONDS(500)
@@ -70,7 +68,7 @@ supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 
 	switch (info->ssi_signo) {
 	case SIGCHLD:
-		worker_reap_all(s, now);
+		death_reap_all(s, now);
 		break;
 	case SIGHUP:
 		log_reopen();
@@ -352,7 +350,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (loop_init(&s->loop, NULL) == -1 ||
-	    retriever_init(&s->retriever, &s->loop, &worker_retriever_ops, s) ==
+	    retriever_init(&s->retriever, &s->loop, &death_retriever_ops, s) ==
 		-1 ||
 	    supervisor_listen_to_signals(s) == -1 ||
 	    supervisor_start_lanes(s) == -1 ||

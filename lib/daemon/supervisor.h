@@ -79,8 +79,6 @@ struct supervisor {
 	struct timer status_timer; /* but then it is */
 };
 
-RB_PROTOTYPE(pids, worker, by_pid, worker_compare);
-
 /* The exit status where something could not be opened, for this errno. */
 int supervisor_refused(int error);
 

@@ -2,9 +2,9 @@
 #define DAEMON_WORKER_H
 
 /*
- * One process as the daemon sees it: from the two ends of its channel,
- * through its start in the slow lane, to the taking back of what it never
- * received. The core knows it by its number.
+ * A process as the daemon sees it, from the two ends of its channel until
+ * what it never received has been taken back. The core knows it by its
+ * number.
  */
 
 #include <sys/queue.h>
@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/action.h"
 #include "core/tstamp.h"
 #include "daemon/group.h"
 #include "daemon/output.h"
@@ -32,7 +31,7 @@ struct child_result;
 struct timeout_report;
 
 struct worker {
-	RB_ENTRY(worker) by_pid; /* in supervisor.pids once pid is known */
+	RB_ENTRY(worker) by_pid; /* in supervisor.pids, from start to death */
 	struct supervisor *sup;
 	struct group *group;
 	uint32_t process; /* number in the pool */
@@ -59,8 +58,8 @@ struct worker {
 	tspan cpu; /* processor time it had used, */
 	tstamp cpu_at; /* ... by then; 0: not looked at yet */
 	double processors; /* it kept busy before that */
-	bool accepts; /* see listening.h: somebody has let in who came, since it
-			 began */
+	bool accepts; /* since its start a connection was accepted; see
+			 backlog.h */
 	struct retriever_take take; /* once it is dead */
 	struct reap_death death; /* likewise */
 	char *status; /* text of its last STATUS, owned; NULL: none */
@@ -74,29 +73,26 @@ struct worker *worker_new(struct supervisor *s, uint32_t process);
 /* Frees what it has; the core has let its number go, or does next. */
 void worker_free(struct worker *w);
 
+/* From its start to its death the worker can be found by its pid. */
+void worker_started(struct worker *w, pid_t pid);
+void worker_died(struct worker *w);
+
+/* The worker of this pid; NULL: none. */
+struct worker *worker_find(struct supervisor *s, pid_t pid);
+
 /*
  * The folder in /proc of its program, which is not always the process itself:
  * a descriptor, or -1 and errno.
  */
 int worker_program(const struct worker *w);
 
-/* ACTION_TERM, ACTION_KILL. */
+/* Before its start is over the signal is kept for it; but SIGKILL is sent. */
 void worker_signal(struct worker *w, int sig, bool group);
 
-/* SIGCHLD: reaps all that are dead. Also after a start is over. */
-void worker_reap_all(struct supervisor *s, tstamp now);
-
-/* Answers of the retriever; arg is the supervisor. */
-extern const struct retriever_ops worker_retriever_ops;
-
-/* It broke the protocol: logs why, and has it killed. */
-void worker_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Closes our end of the channel. */
+void worker_hang_up(struct worker *w);
 
 /* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
 const char *worker_name(const struct worker *w, char *buf, size_t size);
-
-/* Order of the tree by pid. */
-int worker_compare(const struct worker *a, const struct worker *b);
 
 #endif

@@ -1,0 +1,226 @@
+/* The death of a process. */
+
+#include <stdio.h>
+
+#include "daemon/channel.h"
+#include "daemon/death.h"
+#include "daemon/supervisor.h"
+#include "sys/child.h"
+#include "sys/log.h"
+
+/* --- how it ended ------------------------------------------------------- */
+
+/* The session it died in, or "". A connection never received is none. */
+static const char *
+describe_session(const struct worker *w, char *buf, size_t size, tstamp now)
+{
+	const struct pool *p = &w->sup->pool;
+	uint32_t conn = p->processes[w->process].conns.first;
+
+	buf[0] = '\0';
+	if (conn != ILIST_NONE && p->conns[conn].state == CONN_HANDED)
+		(void)snprintf(buf, size, " in a session of %.3f s",
+		    (double)(now - p->conns[conn].begun) / 1e9);
+	return buf;
+}
+
+/* stdio: the end of its session, however that went for the program. */
+static bool
+ended_session(const struct worker *w)
+{
+	return w->one_session && w->death.signal == 0 &&
+	    w->sup->pool.processes[w->process].handed > 0;
+}
+
+/*
+ * Whether it has served. Without sessions that is not known: a process that
+ * ends well after min_server_life has done what it was for.
+ */
+static bool
+has_served(const struct worker *w)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	const struct app_options *o = &w->sup->pool.apps[x->app].options;
+
+	if (o->sessions)
+		return x->requests > 0;
+	return loop_now(&w->sup->loop) - x->started >= o->min_server_life;
+}
+
+/* A RETIRE without a session is a failure before min_server_life. */
+static bool
+left_early(const struct worker *w)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	const struct app_options *o = &w->sup->pool.apps[x->app].options;
+
+	return x->asked && x->end == END_RETIRED && x->handed == 0 &&
+	    x->step_at - x->started < o->min_server_life;
+}
+
+/* How it ended, if that is a failure of its own; else false. */
+static bool
+explain_failure(
+    const struct worker *w, const char *session, char *buf, size_t size)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	bool clean = w->death.signal == 0 && w->death.status == 0;
+	const char *when = session;
+	char how[64];
+
+	if (left_early(w)) {
+		(void)snprintf(buf, size, "retired without a session");
+		return true;
+	}
+	if (x->asked || ended_session(w) || (clean && has_served(w)))
+		return false;
+	if (!x->ready)
+		when = " before it was ready";
+	else if (clean && !w->sup->pool.apps[x->app].options.sessions)
+		when = " within min_server_life";
+	else if (clean && session[0] == '\0')
+		when = " without a session";
+	(void)snprintf(
+	    buf, size, "%s%s", reap_explain(&w->death, how, sizeof(how)), when);
+	return true;
+}
+
+/* Warns of an end that was not asked for, or that took a session with it. */
+static void
+log_end(struct worker *w, tstamp now)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+	const char *reason = x->asked ? process_end_name(x->end) : "clean";
+	char how[64], name[96], session[48], why[160];
+
+	(void)worker_name(w, name, sizeof(name));
+	(void)describe_session(w, session, sizeof(session), now);
+	(void)reap_explain(&w->death, how, sizeof(how));
+	if (explain_failure(w, session, why, sizeof(why))) {
+		group_failed(w->group, "%s", why);
+		log_warnx("%s %s", name, why);
+	} else if (session[0] != '\0' && !ended_session(w)) {
+		log_warnx("%s %s%s (%s)", name, how, session, reason);
+	} else {
+		log_debug("%s %s%s (%s)", name, how, session, reason);
+	}
+}
+
+static enum process_end
+end_of(const struct reap_death *d)
+{
+	if (d->signal != 0)
+		return END_SIGNAL;
+	return d->status == 0 ? END_EXIT : END_FAILURE;
+}
+
+/* --- reaping ------------------------------------------------------------ */
+
+/* The pool counts as lost what it had received and not ended. */
+static void
+finish(struct worker *w, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	uint32_t process = w->process;
+
+	log_end(w, now);
+	worker_free(w);
+	pool_gone(&s->pool, process, now);
+}
+
+/*
+ * Dead and reaped, and its group with it. What it said last still counts;
+ * what it never received is taken back.
+ */
+static void
+take_leave(struct worker *w, const struct reap_death *death, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	char why[160];
+
+	w->death = *death;
+	worker_died(w);
+	channel_read_rest(w, now);
+	if (explain_failure(w, "", why, sizeof(why)))
+		group_failed(w->group, "%s", why);
+	pool_died(&s->pool, w->process, end_of(death), now);
+	if (w->child_end == -1 || retriever_inquire(w->child_end) <= 0) {
+		finish(w, now);
+		return;
+	}
+	/* That descriptor may be just the one that is wanted for what comes. */
+	worker_hang_up(w);
+	retriever_take(&s->retriever, &w->take, w->child_end, now);
+}
+
+static bool
+is_starting(const struct supervisor *s, pid_t pid)
+{
+	const struct worker *w;
+
+	TAILQ_FOREACH(w, &s->starting, start_next)
+		if (w->starting->pid == pid)
+			return true;
+	return false;
+}
+
+void
+death_reap_all(struct supervisor *s, tstamp now)
+{
+	struct reap_death death;
+	struct worker *w;
+
+	while (reap_peek(&death)) {
+		w = worker_find(s, death.pid);
+		if (w != NULL) {
+			reap_take(death.pid);
+			take_leave(w, &death, now);
+		} else if (is_starting(s, death.pid)) {
+			/* Goes on when the start is over; see spawn.c. */
+			return;
+		} else {
+			reap_stranger(death.pid);
+			(void)retriever_exited(&s->retriever, death.pid);
+		}
+	}
+}
+
+/* --- what is taken back ------------------------------------------------- */
+
+static void
+retrieved(void *arg, struct retriever_take *take, const char *buf, size_t len,
+    int fd, tstamp now)
+{
+	struct supervisor *s = arg;
+	struct worker *w = LOOP_OWNER(take, struct worker, take);
+	uint32_t conn = channel_conn(s, buf, len);
+
+	if (conn == ILIST_NONE || fd == -1 ||
+	    s->pool.conns[conn].process != w->process) {
+		/* A STOP; or a connection that came without its descriptor. */
+		if (fd != -1)
+			lane_close(&s->closer, fd);
+		return;
+	}
+	s->accepted[conn].fd = fd;
+	pool_retaken(&s->pool, conn, now);
+}
+
+static void
+retrieval_ended(
+    void *arg, struct retriever_take *take, bool complete, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(take, struct worker, take);
+	char name[96];
+
+	(void)arg;
+	if (!complete)
+		log_warnx("%s: what it left unread could not be taken back",
+		    worker_name(w, name, sizeof(name)));
+	finish(w, now);
+}
+
+const struct retriever_ops death_retriever_ops = {
+	.message = retrieved,
+	.end = retrieval_ended,
+};

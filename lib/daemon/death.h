@@ -1,0 +1,17 @@
+#ifndef DAEMON_DEATH_H
+#define DAEMON_DEATH_H
+
+/*
+ * The death of a process: what it said last is read, what it never received
+ * is taken back, and how it ended is logged.
+ */
+
+#include "daemon/worker.h"
+
+/* SIGCHLD: reaps all that are dead. Also after a start is over. */
+void death_reap_all(struct supervisor *s, tstamp now);
+
+/* For retriever_init(), with the supervisor as its arg. */
+extern const struct retriever_ops death_retriever_ops;
+
+#endif
