@@ -181,7 +181,7 @@ open_pid_file(const struct conf *conf, int *status_out)
 		return NULL;
 	pid_file = pidfile_open(conf->pid_file, 0644, &other);
 	if (pid_file == NULL) {
-		*status_out = supervisor_refused(errno);
+		*status_out = services_exit_status(errno);
 		if (errno == EEXIST)
 			log_errorx("pid_file %s: already running, pid %ld",
 			    conf->pid_file, (long)other);
@@ -364,7 +364,7 @@ main(int argc, char **argv)
 	if (conf == NULL)
 		return EX_CONFIG;
 	if (logging_open(conf) == -1) {
-		status = supervisor_refused(errno);
+		status = services_exit_status(errno);
 		conf_free(conf);
 		return status;
 	}

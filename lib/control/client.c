@@ -64,7 +64,7 @@ receive(struct client *cl, void *buf, size_t size)
 	if (n == -1)
 		return -1;
 	for (size_t i = 0; i < got.nfds; i++)
-		supervisor_close(cl->all->sup, got.fds[i]);
+		lane_close(&cl->all->sup->closer, got.fds[i]);
 	return n;
 }
 
@@ -111,7 +111,7 @@ close_client(struct client *cl)
 	for (unsigned i = 0; i < DRAIN_READS; i++)
 		if (receive(cl, rest, sizeof(rest)) <= 0)
 			break;
-	supervisor_close(all->sup, cl->io.fd);
+	lane_close(&all->sup->closer, cl->io.fd);
 
 	drop_status(cl);
 	TAILQ_REMOVE(&all->list, cl, next);
@@ -128,7 +128,7 @@ client_new(struct clients *all, int fd, tstamp now)
 	struct client *cl = calloc(1, sizeof(*cl));
 
 	if (cl == NULL) {
-		supervisor_close(all->sup, fd);
+		lane_close(&all->sup->closer, fd);
 		return;
 	}
 	fdpass_refuse(fd);

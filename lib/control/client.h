@@ -14,7 +14,8 @@
 #include <stdint.h>
 
 #include "control/status.h"
-#include "daemon/supervisor.h"
+#include "daemon/state.h"
+#include "sys/log.h"
 #include "sys/text.h"
 #include "sys/timer.h"
 

@@ -9,6 +9,7 @@
 #include "control/wait.h"
 #include "daemon/listeners.h"
 #include "daemon/reload.h"
+#include "daemon/stop.h"
 #include "sys/json.h"
 #include "sys/log.h"
 #include "sys/peer.h"
@@ -53,7 +54,7 @@ choose_app(struct client *cl, const char *name)
 	struct supervisor *s = cl->all->sup;
 	const char *nearest;
 
-	if (supervisor_group(s, name) == NULL) {
+	if (group_find(s, name) == NULL) {
 		nearest = nearest_app(s, name);
 		if (nearest == NULL)
 			client_error(cl, "no app %s", name);
@@ -167,7 +168,7 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 	(void)now;
 	if (!choose_app(cl, args[0]))
 		return;
-	g = supervisor_group(cl->all->sup, args[0]);
+	g = group_find(cl->all->sup, args[0]);
 	l = first_listener(g);
 	if (l == NULL) {
 		client_error(cl, "%s listens nowhere", args[0]);
@@ -235,7 +236,7 @@ command_stop(struct client *cl, char *const *args, tstamp now)
 	client_tell(cl, "stopping");
 	cl->waits = WAIT_END;
 	if (!s->stopping)
-		supervisor_stop(s, now);
+		stop_gracefully(s, now);
 }
 
 /* --- version and help --------------------------------------------------- */

@@ -119,7 +119,7 @@ open_fresh(struct control *c, const struct conf *conf)
 	int error;
 
 	if (!make_default_folder(conf))
-		return supervisor_refused(errno);
+		return services_exit_status(errno);
 	if (listener_open(&c->fresh, &spec, &why) == 0) {
 		fdpass_refuse(c->fresh.fd);
 		return EX_OK;
@@ -132,7 +132,7 @@ open_fresh(struct control *c, const struct conf *conf)
 		    conf->control);
 	else
 		log_error("control socket %s: %s", conf->control, why);
-	return supervisor_refused(error);
+	return services_exit_status(error);
 }
 
 static bool
@@ -155,7 +155,7 @@ update_rights(struct control *c, const struct conf *conf)
 	if (c->mode == conf->control_mode && c->gid == conf->control_gid)
 		return EX_OK;
 	if (!update(c, &spec))
-		return supervisor_refused(errno);
+		return services_exit_status(errno);
 	c->updated = true;
 	return EX_OK;
 }

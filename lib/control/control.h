@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/supervisor.h"
+#include "daemon/state.h"
 
 /*
  * Registers the control socket with the supervisor as a service, and as what

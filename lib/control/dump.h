@@ -6,7 +6,7 @@
  * closer's lane, for disks block.
  */
 
-#include "daemon/supervisor.h"
+#include "daemon/state.h"
 
 struct dump;
 

@@ -15,7 +15,7 @@
 #include "core/counter.h"
 #include "core/limiter.h"
 #include "core/process.h"
-#include "daemon/supervisor.h"
+#include "daemon/worker.h"
 #include "sys/json.h"
 #include "sys/procinfo.h"
 #include "sys/text.h"

@@ -2,6 +2,7 @@
 
 #include "control/wait.h"
 #include "core/app.h"
+#include "daemon/group.h"
 
 /* Between two looks at the apps. */
 #define LOOK_EVERY TSPAN_MSECONDS(20)
@@ -80,7 +81,7 @@ must_wait(struct client *cl)
 		r = all_readiness(s, &g);
 		return tell_readiness(cl, g, r);
 	}
-	g = supervisor_group(s, cl->app);
+	g = group_find(s, cl->app);
 	if (g == NULL) {
 		client_error(cl, "no app %s any more", cl->app);
 		return false;

@@ -6,7 +6,6 @@
 #include "daemon/accepting.h"
 #include "daemon/backlog.h"
 #include "daemon/restart_files.h"
-#include "daemon/supervisor.h"
 
 /* Connections accepted at once when there is room again, or while leaving. */
 #define TURN_MAX 64

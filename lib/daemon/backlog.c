@@ -6,7 +6,7 @@
 
 #include "daemon/backlog.h"
 #include "daemon/listeners.h"
-#include "daemon/supervisor.h"
+#include "daemon/worker.h"
 #include "sys/procinfo.h"
 #include "sys/sockdiag.h"
 

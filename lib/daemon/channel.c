@@ -13,7 +13,6 @@
 
 #include "daemon/channel.h"
 #include "daemon/sampling.h"
-#include "daemon/supervisor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/number.h"

@@ -4,7 +4,6 @@
 
 #include "daemon/channel.h"
 #include "daemon/death.h"
-#include "daemon/supervisor.h"
 #include "sys/child.h"
 #include "sys/log.h"
 

@@ -12,7 +12,6 @@
 
 #include "daemon/environment.h"
 #include "daemon/listeners.h"
-#include "daemon/supervisor.h"
 #include "sys/wire.h"
 
 extern char **environ;

@@ -2,9 +2,8 @@
 #define DAEMON_GROUP_H
 
 /*
- * An app as the daemon sees it: its options, its listeners, and what
- * is known of its last failure. What it decides is in the core, under the
- * same number.
+ * An app as the daemon sees it: its options, its listeners, and what is known
+ * of its last failure. What it decides is in the core, under the same number.
  */
 
 #include <sys/queue.h>
@@ -15,18 +14,15 @@
 #include "conf/conf.h"
 #include "conf/config.h"
 #include "core/tstamp.h"
+#include "daemon/state.h"
 #include "sys/log.h"
-#include "sys/timer.h"
 
 struct app_listener;
 struct limiter;
 struct owners_look;
 struct restart_files;
-struct worker;
-struct supervisor;
 
 TAILQ_HEAD(app_listeners, app_listener);
-TAILQ_HEAD(workers, worker);
 
 struct group {
 	struct supervisor *sup;
@@ -34,6 +30,8 @@ struct group {
 	struct config *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
 	char *name; /* owned: conf and its strings go with a reload */
+	bool closing; /* left the configuration, or everything stops */
+	bool drained; /* the core knows that no listener is left */
 	struct app_listeners listeners;
 	bool paused; /* its listeners are out of the loop */
 	TAILQ_ENTRY(group) start_next; /* in supervisor.start_queue */
@@ -47,8 +45,6 @@ struct group {
 	tstamp owners_at; /* the next one not before */
 	struct limiter *limiter; /* NULL: it has no limit */
 	struct restart_files *restart_files; /* NULL: no file restarts it */
-	bool closing; /* left the configuration, or everything stops */
-	bool drained; /* the core knows that no listener is left */
 	uint64_t *slots; /* bitmap of the slots in use */
 	uint32_t slots_len; /* in words */
 	char last_failure[256]; /* "" : none yet */
@@ -67,12 +63,11 @@ struct group {
 struct group *group_new(struct supervisor *s, struct config *config,
     const struct conf_app *conf, tstamp now);
 
-/* Other options: of the same app in another configuration. */
-void group_configure(
-    struct group *g, struct config *config, const struct conf_app *conf);
-
-/* When the core has said that it is over, and no listener is left. */
+/* The pool lets its number go next. */
 void group_free(struct group *g);
+
+/* The group of this name that is not closing; NULL: none. */
+struct group *group_find(const struct supervisor *s, const char *name);
 
 /* Keeps the text as that of its last failure. */
 void group_failed(struct group *g, const char *fmt, ...)

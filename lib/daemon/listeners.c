@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "daemon/listeners.h"
-#include "daemon/supervisor.h"
 #include "sys/activation.h"
 #include "sys/address.h"
 

@@ -1,7 +1,7 @@
 /* The locks of limits, between the core and the registered limiter. */
 
 #include "daemon/locks.h"
-#include "daemon/supervisor.h"
+#include "core/action.h"
 #include "sys/log.h"
 
 /* Until the next attempt to have a limiter for which there was no memory. */

@@ -1,6 +1,7 @@
 /* From the configuration's words to the log's. */
 
 #include <errno.h>
+#include <stdarg.h>
 
 #include "daemon/logging.h"
 #include "sys/log.h"
@@ -42,4 +43,21 @@ logging_open(const struct conf *conf)
 	log_error("cannot open the log %s", conf->log_file);
 	errno = error;
 	return -1;
+}
+
+void
+logging_tell(FILE *answer, bool ok, const char *fmt, ...)
+{
+	char line[1024];
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	if (ok)
+		log_info("%s", line);
+	else
+		log_errorx("%s", line);
+	if (answer != NULL)
+		(void)fprintf(answer, "%s\n", line);
 }

@@ -3,6 +3,9 @@
 
 /* The log as the configuration and the command line want it. */
 
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "conf/conf.h"
 
 /* Each -v: one level more than the configuration says. */
@@ -10,5 +13,12 @@ void logging_verbose(void);
 
 /* 0, or -1 and errno, logged, and then the log is as it was. */
 int logging_open(const struct conf *conf);
+
+/*
+ * Logs a line, as an error unless ok, and writes it to answer, for whoever
+ * asked for what it tells; NULL: nowhere.
+ */
+void logging_tell(FILE *answer, bool ok, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "daemon/channel.h"
 #include "daemon/pickup.h"
-#include "daemon/supervisor.h"
 #include "sys/fdpass.h"
 #include "sys/wire.h"
 

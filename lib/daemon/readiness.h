@@ -6,7 +6,7 @@
  * typed at and for the service manager.
  */
 
-#include "daemon/supervisor.h"
+#include "daemon/state.h"
 
 void readiness_init(struct supervisor *s);
 

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#include "daemon/supervisor.h"
+#include "daemon/state.h"
 
 /*
  * How a reload ended. text: lines for people, each mistake on its own, or
@@ -17,13 +17,13 @@
 typedef void reload_done(void *arg, bool ok, const char *text);
 
 /*
- * Starts one, or joins the one that has not begun to read yet. done (may be
- * NULL) is called from the loop when it has ended.
+ * Starts a reload, or, while a file is being read, asks for another one after
+ * it. done (may be NULL) is called from the loop when it has ended.
  */
 void reload_request(
     struct supervisor *s, reload_done *done, void *arg, tstamp now);
 
-/* Whoever asked with this arg has left: done is not called for it. */
+/* The caller of reload_request() with this arg is not called any more. */
 void reload_forget(struct supervisor *s, void *arg);
 
 #endif

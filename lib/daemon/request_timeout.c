@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "daemon/request_timeout.h"
-#include "daemon/supervisor.h"
 #include "sys/hang.h"
 #include "sys/log.h"
 

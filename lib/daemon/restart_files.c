@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "daemon/restart_files.h"
-#include "daemon/supervisor.h"
 #include "sys/filemark.h"
 #include "sys/log.h"
 

@@ -4,7 +4,6 @@
 
 #include "daemon/backlog.h"
 #include "daemon/sampling.h"
-#include "daemon/supervisor.h"
 #include "sys/procinfo.h"
 
 /* So many are asked in one turn, and so many looked at for that. */

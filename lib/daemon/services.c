@@ -1,7 +1,9 @@
 /* The parts of the daemon behind tables of functions. */
 
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "daemon/services.h"
 
@@ -58,6 +60,12 @@ services_close(struct services *all, tstamp now)
 		all->list[all->len].ops->close(all->list[all->len].arg, now);
 	}
 	memset(all, 0, sizeof(*all));
+}
+
+int
+services_exit_status(int error)
+{
+	return error == EACCES || error == EPERM ? EX_NOPERM : EX_CANTCREAT;
 }
 
 bool

@@ -96,6 +96,9 @@ void services_abort(struct services *all);
 /* Closes the services, the last first; afterwards none is registered. */
 void services_close(struct services *all, tstamp now);
 
+/* The exit status where something could not be opened, for this errno. */
+int services_exit_status(int error);
+
 /* As of counter_ops. */
 bool services_counter_figures(const struct services *all, tstamp now,
     struct counter_service_figures *out);

@@ -7,19 +7,22 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "core/action.h"
 #include "daemon/accepting.h"
+#include "daemon/apps.h"
 #include "daemon/channel.h"
 #include "daemon/locks.h"
 #include "daemon/pickup.h"
 #include "daemon/request_timeout.h"
+#include "daemon/settle.h"
 #include "daemon/spawn.h"
-#include "daemon/supervisor.h"
+#include "daemon/stop.h"
 #include "daemon/waiters.h"
 #include "sys/listener.h"
 #include "sys/log.h"
 
 static void
-settle_hand(struct supervisor *s, const struct action *a, tstamp now)
+hand(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 	struct accepted *c = &s->accepted[a->conn];
@@ -48,7 +51,7 @@ settle_hand(struct supervisor *s, const struct action *a, tstamp now)
 }
 
 static void
-settle_stop(struct supervisor *s, const struct action *a, tstamp now)
+stop_worker(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 
@@ -58,9 +61,9 @@ settle_stop(struct supervisor *s, const struct action *a, tstamp now)
 		channel_stop(w);
 }
 
-/* One that was too late with something is told once, when it is ended. */
+/* Says, when it is ended, for what the worker was too late. */
 static void
-settle_tell_late(struct worker *w, const char *what, tspan limit)
+log_late(struct worker *w, const char *what, tspan limit)
 {
 	char name[96];
 
@@ -70,7 +73,7 @@ settle_tell_late(struct worker *w, const char *what, tspan limit)
 }
 
 static void
-settle_term(struct supervisor *s, const struct action *a, tstamp now)
+terminate(struct supervisor *s, const struct action *a, tstamp now)
 {
 	const struct process *x = &s->pool.processes[a->process];
 	const struct app_options *o = &s->pool.apps[a->app].options;
@@ -81,7 +84,7 @@ settle_term(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	}
 	if (x->end == END_START_TIMEOUT)
-		settle_tell_late(w, "it was not ready", o->start_timeout);
+		log_late(w, "it was not ready", o->start_timeout);
 	if (x->end == END_REQUEST_TIMEOUT)
 		request_timeout_terminate(w, now);
 	else
@@ -89,7 +92,7 @@ settle_term(struct supervisor *s, const struct action *a, tstamp now)
 }
 
 static void
-settle_kill(struct supervisor *s, const struct action *a, tstamp now)
+kill_worker(struct supervisor *s, const struct action *a, tstamp now)
 {
 	const struct process *x = &s->pool.processes[a->process];
 	const struct app_options *o = &s->pool.apps[a->app].options;
@@ -100,23 +103,16 @@ settle_kill(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	}
 	if (x->end == END_PICKUP_TIMEOUT)
-		settle_tell_late(
+		log_late(
 		    w, "it did not receive its connection", o->pickup_timeout);
 	worker_signal(w, SIGKILL, true);
-}
-
-static void
-settle_over(struct supervisor *s, const struct action *a, tstamp now)
-{
-	(void)now;
-	supervisor_over(s, a->app);
 }
 
 /* --- news --------------------------------------------------------------- */
 
 /* A program that was never ready may be one for another handoff. */
 static void
-settle_doubt(const struct group *g, const struct app *app)
+doubt_handoff(const struct group *g, const struct app *app)
 {
 	static const char *const expected[] = {
 		[CONF_HANDOFF_NATIVE] = "to speak apppool-worker(7)",
@@ -135,7 +131,7 @@ settle_doubt(const struct group *g, const struct app *app)
 }
 
 static void
-settle_failed(struct supervisor *s, struct group *g, tstamp now)
+app_failed(struct supervisor *s, struct group *g, tstamp now)
 {
 	const struct app *app = &s->pool.apps[g->app];
 
@@ -148,19 +144,19 @@ settle_failed(struct supervisor *s, struct group *g, tstamp now)
 		    g->last_failure[0] == '\0' ? "it does not start"
 					       : g->last_failure,
 		    (double)app->options.restart_delay_max / 1e9);
-	settle_doubt(g, app);
+	doubt_handoff(g, app);
 	if (s->background && !s->reported) {
 		s->exit_status = EX_UNAVAILABLE;
-		supervisor_stop_now(s, now);
+		stop_now(s, now);
 	} else if (s->exit_on_failed || g->conf->exit_on_failed) {
 		s->exit_status = EX_UNAVAILABLE;
 		log_errorx("%s: exit_on_failed: stopping", g->conf->name);
-		supervisor_stop(s, now);
+		stop_gracefully(s, now);
 	}
 }
 
 static void
-settle_tell(struct supervisor *s, const struct action *a, tstamp now)
+tell(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct group *g = s->groups[a->app];
 	const struct app *app = &s->pool.apps[a->app];
@@ -168,14 +164,14 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 
 	switch ((enum action_news)a->cause) {
 	case NEWS_BACKOFF:
-		/* Whoever has failed is told of by NEWS_FAILED. */
+		/* Of a failed app, NEWS_FAILED says more. */
 		if (app_has_failed(app))
 			break;
 		log_info("%s: next start in %.1f s", name,
 		    (double)(app->backoff.until - now) / 1e9);
 		break;
 	case NEWS_FAILED:
-		settle_failed(s, g, now);
+		app_failed(s, g, now);
 		break;
 	case NEWS_RECOVERED:
 		log_info("%s: recovered", name);
@@ -186,7 +182,7 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 		    (unsigned)app->options.max_processes);
 		break;
 	case NEWS_FULL:
-		/* Otherwise each one that is refused is told. */
+		/* Otherwise each refusal is logged. */
 		if (!app->options.close_when_full)
 			waiters_log_full(g, now);
 		break;
@@ -206,27 +202,28 @@ settle_tell(struct supervisor *s, const struct action *a, tstamp now)
 }
 
 void
-supervisor_settle(struct supervisor *s)
+settle_actions(struct supervisor *s)
 {
-	static void (*const carry[])(
+	static void (*const carry_out[])(
 	    struct supervisor *, const struct action *, tstamp) = {
 		[ACTION_SPAWN] = spawn_process,
-		[ACTION_HAND] = settle_hand,
+		[ACTION_HAND] = hand,
 		[ACTION_TAKE] = pickup_take,
 		[ACTION_REFUSE] = waiters_refuse,
-		[ACTION_STOP] = settle_stop,
-		[ACTION_TERM] = settle_term,
-		[ACTION_KILL] = settle_kill,
+		[ACTION_STOP] = stop_worker,
+		[ACTION_TERM] = terminate,
+		[ACTION_KILL] = kill_worker,
 		[ACTION_SLOW] = request_timeout_slow,
 		[ACTION_RESUME] = accepting_resume,
 		[ACTION_LOCK] = locks_ask,
 		[ACTION_UNLOCK] = locks_give_back,
-		[ACTION_OVER] = settle_over,
-		[ACTION_TELL] = settle_tell,
+		[ACTION_OVER] = apps_over,
+		[ACTION_TELL] = tell,
 	};
+	tstamp now = loop_now(&s->loop);
 	struct action a;
 
 	while (pool_next_action(&s->pool, &a))
-		carry[a.kind](s, &a, loop_now(&s->loop));
-	spawn_hasten(s, loop_now(&s->loop));
+		carry_out[a.kind](s, &a, now);
+	spawn_hasten(s, now);
 }

@@ -12,7 +12,6 @@
 #include "daemon/environment.h"
 #include "daemon/sampling.h"
 #include "daemon/spawn.h"
-#include "daemon/supervisor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 

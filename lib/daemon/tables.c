@@ -8,15 +8,15 @@
 #include "daemon/locks.h"
 #include "daemon/refusal.h"
 #include "daemon/spawn.h"
-#include "daemon/supervisor.h"
+#include "daemon/tables.h"
 #include "sys/descriptors.h"
 #include "sys/log.h"
 
-/* Descriptors of the daemon itself: loop, lanes, log, control, and its kind. */
-#define TABLES_OWN_DESCRIPTORS 64
+/* Descriptors of the daemon itself: loop, lanes, log, control and others. */
+#define OWN_DESCRIPTORS 64
 
 static bool
-tables_suffice(const struct pool_limits *have, const struct pool_limits *want)
+suffice(const struct pool_limits *have, const struct pool_limits *want)
 {
 	return have->apps >= want->apps && have->processes >= want->processes &&
 	    have->conns >= want->conns && have->sessions >= want->sessions;
@@ -27,7 +27,7 @@ tables_suffice(const struct pool_limits *have, const struct pool_limits *want)
  * is why it is calloc() and not realloc().
  */
 static void *
-tables_larger(const void *old, size_t n, size_t more, size_t size)
+larger_copy(const void *old, size_t n, size_t more, size_t size)
 {
 	void *larger = calloc(n + more, size);
 
@@ -37,7 +37,7 @@ tables_larger(const void *old, size_t n, size_t more, size_t size)
 }
 
 int
-supervisor_reserve(struct supervisor *s, const struct conf *conf)
+tables_reserve(struct supervisor *s, const struct conf *conf)
 {
 	struct pool_limits want, have = s->pool.limits;
 	struct group **groups;
@@ -50,14 +50,14 @@ supervisor_reserve(struct supervisor *s, const struct conf *conf)
 	if (want.apps < have.apps)
 		want.apps = have.apps;
 	conf_pool_limits(conf, &want);
-	if (s->pool_memory != NULL && tables_suffice(&have, &want))
+	if (s->pool_memory != NULL && suffice(&have, &want))
 		return 0;
 	memory = calloc(1, pool_memory(&want));
-	groups = tables_larger(s->groups, s->pool.napps,
+	groups = larger_copy(s->groups, s->pool.napps,
 	    want.apps - s->pool.napps, sizeof(struct group *));
-	workers = tables_larger(s->workers, s->pool.nprocesses,
+	workers = larger_copy(s->workers, s->pool.nprocesses,
 	    want.processes - s->pool.nprocesses, sizeof(struct worker *));
-	accepted = tables_larger(s->accepted, s->pool.nconns,
+	accepted = larger_copy(s->accepted, s->pool.nconns,
 	    want.conns - s->pool.nconns, sizeof(struct accepted));
 	if (memory == NULL || groups == NULL || workers == NULL ||
 	    accepted == NULL) {
@@ -86,7 +86,7 @@ supervisor_reserve(struct supervisor *s, const struct conf *conf)
 }
 
 /* What may be open at a time, with one client of the counter. */
-struct tables_need {
+struct need {
 	unsigned long long each; /* for a process */
 	unsigned long long queues;
 	unsigned long long listeners;
@@ -96,14 +96,13 @@ struct tables_need {
 };
 
 static void
-tables_need(const struct services *all, const struct conf *conf,
-    struct tables_need *out)
+sum_up(const struct services *all, const struct conf *conf, struct need *out)
 {
 	bool answers = false, logs = false, measures = false;
 	size_t copies = 0;
 
-	*out = (struct tables_need){
-		.others = TABLES_OWN_DESCRIPTORS,
+	*out = (struct need){
+		.others = OWN_DESCRIPTORS,
 	};
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		logs = logs || conf->apps[i].output == CONF_OUTPUT_LOG;
@@ -116,7 +115,7 @@ tables_need(const struct services *all, const struct conf *conf,
 			copies += SPAWN_MAX_EACH * conf->apps[i].listen_len;
 		answers = answers || refusal_answers(&conf->apps[i]);
 	}
-	/* Both ends of its channel, its output, and how large it is. */
+	/* Both ends of the channel, the output, and the size of the process. */
 	out->each = 2u + logs + measures;
 	if (answers)
 		out->others += REFUSAL_MAX;
@@ -130,12 +129,12 @@ tables_need(const struct services *all, const struct conf *conf,
 }
 
 uint32_t
-supervisor_spare(const struct supervisor *s, const struct conf *conf)
+tables_spare(const struct supervisor *s, const struct conf *conf)
 {
-	struct tables_need need;
+	struct need need;
 	int have = descriptors_limit();
 
-	tables_need(&s->services, conf, &need);
+	sum_up(&s->services, conf, &need);
 	if (have == -1)
 		return UINT32_MAX;
 	return (unsigned long long)have < need.all
@@ -144,12 +143,12 @@ supervisor_spare(const struct supervisor *s, const struct conf *conf)
 }
 
 bool
-supervisor_affords(const struct supervisor *s, const struct conf *conf)
+tables_afford(const struct supervisor *s, const struct conf *conf)
 {
-	struct tables_need need;
+	struct need need;
 	int have = descriptors_limit();
 
-	tables_need(&s->services, conf, &need);
+	sum_up(&s->services, conf, &need);
 	if (have == -1 || need.all <= (unsigned long long)have)
 		return true;
 	log_errorx(

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "core/action.h"
-#include "daemon/supervisor.h"
 #include "daemon/waiters.h"
 #include "sys/listener.h"
 #include "sys/log.h"

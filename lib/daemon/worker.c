@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "daemon/supervisor.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
 #include "sys/log.h"

@@ -4,7 +4,7 @@
 #include "daemon/listeners.h"
 #include "daemon/sampling.h"
 
-#include "crew.h"
+#include "fixture.h"
 
 static struct app_listener listener;
 
@@ -23,23 +23,23 @@ begin(void)
 {
 	struct action a;
 
-	crew_defaults();
-	crew.web.handoff = CONF_HANDOFF_LISTEN;
-	crew.web.min_processes = 2;
-	crew_begin();
+	fixture_defaults();
+	fixture.web.handoff = CONF_HANDOFF_LISTEN;
+	fixture.web.min_processes = 2;
+	fixture_begin();
 	listener.acceptor.listener.fd = sup.closer.io.fd;
-	TAILQ_INSERT_TAIL(&crew.group->listeners, &listener, next);
+	TAILQ_INSERT_TAIL(&fixture.group->listeners, &listener, next);
 	while (pool_next_action(&sup.pool, &a))
 		if (a.kind == ACTION_SPAWN)
-			(void)crew_join(a.process, sleeps);
-	sup.pool.apps[crew.group->app].options.min_processes = 1;
+			(void)fixture_join(a.process, sleeps);
+	sup.pool.apps[fixture.group->app].options.min_processes = 1;
 }
 
 static void
 end(void)
 {
-	TAILQ_REMOVE(&crew.group->listeners, &listener, next);
-	crew_end();
+	TAILQ_REMOVE(&fixture.group->listeners, &listener, next);
+	fixture_end();
 }
 
 static tstamp
@@ -52,19 +52,19 @@ used(uint32_t process)
 static void
 wait_for_answer(void)
 {
-	crew.now += TSPAN_SECONDS(1);
-	crew_collect();
+	fixture.now += TSPAN_SECONDS(1);
+	fixture_collect();
 }
 
 static void
 a_process_that_may_hold_a_connection_is_in_use(void)
 {
 	begin();
-	backlog_look_for_owners(crew.group, crew.now);
+	backlog_look_for_owners(fixture.group, fixture.now);
 	wait_for_answer();
-	CHECK_EQ(crew.now, used(0));
-	CHECK_EQ(crew.now, used(1));
-	CHECK(crew.group->owners == NULL);
+	CHECK_EQ(fixture.now, used(0));
+	CHECK_EQ(fixture.now, used(1));
+	CHECK(fixture.group->owners == NULL);
 	end();
 }
 
@@ -75,8 +75,8 @@ a_look_outlives_its_app(void)
 
 	begin();
 	before = used(0);
-	backlog_look_for_owners(crew.group, crew.now);
-	backlog_fini(crew.group);
+	backlog_look_for_owners(fixture.group, fixture.now);
+	backlog_fini(fixture.group);
 	wait_for_answer();
 	CHECK_EQ(before, used(0));
 	end();
@@ -89,11 +89,11 @@ a_look_outlives_a_process(void)
 
 	begin();
 	w = sup.workers[0];
-	backlog_look_for_owners(crew.group, crew.now);
+	backlog_look_for_owners(fixture.group, fixture.now);
 	NEED(kill(w->pid, SIGKILL) == 0 && waitpid(w->pid, NULL, 0) == w->pid);
 	worker_free(w);
 	wait_for_answer();
-	CHECK_EQ(crew.now, used(1));
+	CHECK_EQ(fixture.now, used(1));
 	end();
 }
 
@@ -101,17 +101,17 @@ a_look_outlives_a_process(void)
 static void
 a_process_of_another_app_is_left_alone(void)
 {
-	struct group other = { .conf = &crew.web };
+	struct group other = { .conf = &fixture.web };
 	tstamp before;
 
 	begin();
 	before = used(0);
-	backlog_look_for_owners(crew.group, crew.now);
+	backlog_look_for_owners(fixture.group, fixture.now);
 	sup.workers[0]->group = &other;
 	wait_for_answer();
 	CHECK_EQ(before, used(0));
-	CHECK_EQ(crew.now, used(1));
-	sup.workers[0]->group = crew.group;
+	CHECK_EQ(fixture.now, used(1));
+	sup.workers[0]->group = fixture.group;
 	end();
 }
 
@@ -119,13 +119,13 @@ static void
 processor_time_that_runs_backwards_is_none(void)
 {
 	begin();
-	sup.workers[0]->cpu_at = crew.now - TSPAN_SECONDS(10);
+	sup.workers[0]->cpu_at = fixture.now - TSPAN_SECONDS(10);
 	sup.workers[0]->cpu = TSPAN_SECONDS(1000);
-	timer_set(&sup.loop.timers, &sup.cpu.timer, crew.now);
-	CHECK(loop_turn(&sup.loop, crew.now) != -1);
-	NEED(crew.group->owners != NULL);
+	timer_set(&sup.loop.timers, &sup.cpu.timer, fixture.now);
+	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
+	NEED(fixture.group->owners != NULL);
 	wait_for_answer();
-	CHECK_EQ(crew.now, used(0));
+	CHECK_EQ(fixture.now, used(0));
 	CHECK_NEAR(0, sup.workers[0]->processors);
 	end();
 }

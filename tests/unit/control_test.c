@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sysexits.h>
 
 #include "check.h"
 #include "control/client.h"
@@ -17,6 +18,7 @@
 #include "core/pool.h"
 #include "daemon/listeners.h"
 #include "daemon/reload.h"
+#include "daemon/stop.h"
 #include "sys/fdpass.h"
 
 /* As control.c has them. */
@@ -40,7 +42,6 @@ static char conf_name[] = "/etc/pool.conf";
 static tstamp now;
 
 static unsigned stops;
-static unsigned closed;
 static uint32_t spare;
 static struct clients *clients;
 static reload_done *reload_call;
@@ -49,29 +50,15 @@ static void *reload_arg;
 /* --- the supervisor ----------------------------------------------------- */
 
 void
-supervisor_close(struct supervisor *s, int fd)
-{
-	(void)s;
-	closed++;
-	(void)close(fd);
-}
-
-void
-supervisor_stop(struct supervisor *s, tstamp at)
+stop_gracefully(struct supervisor *s, tstamp at)
 {
 	(void)at;
 	stops++;
 	s->stopping = true;
 }
 
-int
-supervisor_refused(int error)
-{
-	return error;
-}
-
 struct group *
-supervisor_group(const struct supervisor *s, const char *name)
+group_find(const struct supervisor *s, const char *name)
 {
 	struct group *g = s->groups[0];
 
@@ -148,7 +135,7 @@ begin(void)
 	memset(&sup, 0, sizeof(sup));
 	memset(&group, 0, sizeof(group));
 	memset(workers, 0, sizeof(workers));
-	stops = closed = 0;
+	stops = 0;
 	spare = UINT32_MAX;
 	reload_call = NULL;
 	conf = (struct conf){
@@ -745,19 +732,19 @@ descriptors_of_strangers_are_not_closed_in_the_loop(void)
 {
 	int fd, given;
 	bool ended;
-	unsigned before;
 
 	begin();
+	NEED(lane_start(&sup.closer, &sup.loop, "closer", NULL) == 0);
 	fd = dial();
 	given = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	turn();
-	before = closed;
 	if (fdpass_send(fd, "version\n", 8, given) == -1) {
 		/* The kernel can refuse descriptors. */
 		CHECK_EQ(EPERM, errno);
 	} else {
 		CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(fd, &ended));
-		CHECK_EQ(before + 2, closed);
+		NEED(lane_stop(&sup.closer, TSTAMP_NEVER) == 0);
+		CHECK_EQ(2, (intmax_t)sup.closer.steps);
 	}
 	(void)close(given);
 	(void)close(fd);
@@ -857,7 +844,7 @@ a_second_daemon_is_refused(void)
 	second = sup;
 	memset(&second.services, 0, sizeof(second.services));
 	CHECK(control_register(&second));
-	CHECK_EQ(EADDRINUSE, reconfigure(&second));
+	CHECK_EQ(EX_CANTCREAT, reconfigure(&second));
 	services_close(&second.services, now);
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
 	end();
@@ -922,7 +909,7 @@ a_socket_that_cannot_be_opened_leaves_the_former_open(void)
 
 	begin();
 	conf.control = nowhere;
-	CHECK_EQ(ENOENT, reconfigure(&sup));
+	CHECK_EQ(EX_CANTCREAT, reconfigure(&sup));
 	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
 	end();
 }

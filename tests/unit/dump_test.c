@@ -13,7 +13,7 @@
 #include "core/pool.h"
 #include "daemon/group.h"
 #include "daemon/listeners.h"
-#include "daemon/supervisor.h"
+#include "daemon/worker.h"
 #include "sys/log.h"
 
 #define LISTENERS 2000

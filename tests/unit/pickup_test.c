@@ -5,7 +5,7 @@
 #include "daemon/channel.h"
 #include "daemon/pickup.h"
 
-#include "crew.h"
+#include "fixture.h"
 
 /* The latest actions that settle() has found: to take something back. */
 static struct action met[16];
@@ -22,12 +22,12 @@ settle(void)
 	while (pool_next_action(&sup.pool, &a)) {
 		switch (a.kind) {
 		case ACTION_SPAWN:
-			(void)crew_join(a.process, NULL);
+			(void)fixture_join(a.process, NULL);
 			break;
 		case ACTION_HAND:
 			CHECK_EQ(0,
 			    channel_hand(
-				sup.workers[a.process], a.conn, crew.now));
+				sup.workers[a.process], a.conn, fixture.now));
 			close(sup.accepted[a.conn].fd);
 			sup.accepted[a.conn].fd = -1;
 			break;
@@ -44,11 +44,11 @@ static void
 begin(unsigned workers, unsigned prefetch)
 {
 	nmet = 0;
-	crew_defaults();
-	crew.web.min_processes = workers;
-	crew.web.max_processes = workers;
-	crew.web.prefetch = prefetch;
-	crew_begin();
+	fixture_defaults();
+	fixture.web.min_processes = workers;
+	fixture.web.max_processes = workers;
+	fixture.web.prefetch = prefetch;
+	fixture_begin();
 	settle();
 }
 
@@ -57,7 +57,8 @@ static uint32_t
 arrive(const char *text)
 {
 	int ends[2];
-	uint32_t conn = pool_arrived(&sup.pool, crew.group->app, crew.now);
+	uint32_t conn =
+	    pool_arrived(&sup.pool, fixture.group->app, fixture.now);
 
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
 	CHECK(write(ends[1], text, strlen(text)) > 0);
@@ -85,7 +86,7 @@ static void
 finish(struct worker *w)
 {
 	CHECK(pool_done(&sup.pool, w->process,
-	    sup.pool.processes[w->process].conns.first, crew.now));
+	    sup.pool.processes[w->process].conns.first, fixture.now));
 	settle();
 }
 
@@ -121,7 +122,7 @@ fall_idle(void)
 	/* Its own prefetched connection comes first. */
 	finish(w);
 	CHECK(receive(w) > 0);
-	crew.now += TSPAN_MSECONDS(20);
+	fixture.now += TSPAN_MSECONDS(20);
 	finish(w);
 	if (!CHECK_EQ(1, nmet))
 		return sup.workers[1];
@@ -137,12 +138,12 @@ a_process_that_has_received_all_is_not_late(void)
 
 	begin(1, 0);
 	w = sup.workers[0];
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
 	(void)arrive("a");
 	CHECK(receive(w) > 0);
-	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
-	crew_end();
+	fixture.now += TSPAN_SECONDS(1);
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	fixture_end();
 }
 
 static void
@@ -153,13 +154,13 @@ a_process_that_does_not_receive_is_late_since_the_hand_over(void)
 
 	begin(1, 0);
 	w = sup.workers[0];
-	given = crew.now;
+	given = fixture.now;
 	(void)arrive("a");
-	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(given, pickup_since(w, crew.now));
-	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(given, pickup_since(w, crew.now));
-	crew_end();
+	fixture.now += TSPAN_SECONDS(1);
+	CHECK_EQ(given, pickup_since(w, fixture.now));
+	fixture.now += TSPAN_SECONDS(1);
+	CHECK_EQ(given, pickup_since(w, fixture.now));
+	fixture_end();
 }
 
 static void
@@ -172,9 +173,9 @@ a_busy_process_may_leave_a_stop_unread(void)
 	(void)arrive("a");
 	CHECK(receive(w) > 0);
 	channel_stop(w);
-	crew.now += TSPAN_SECONDS(100);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
-	crew_end();
+	fixture.now += TSPAN_SECONDS(100);
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	fixture_end();
 }
 
 static void
@@ -182,13 +183,14 @@ a_prefetched_connection_may_lie_unread(void)
 {
 	begin_prefetched();
 	for (int i = 0; i < 100; i++) {
-		crew.now += TSPAN_SECONDS(1);
-		CHECK_EQ(TSTAMP_NEVER, pickup_since(sup.workers[0], crew.now));
+		fixture.now += TSPAN_SECONDS(1);
+		CHECK_EQ(
+		    TSTAMP_NEVER, pickup_since(sup.workers[0], fixture.now));
 	}
 	/* A STOP behind it may, too. */
 	channel_stop(sup.workers[0]);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(sup.workers[0], crew.now));
-	crew_end();
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(sup.workers[0], fixture.now));
+	fixture_end();
 }
 
 static void
@@ -199,17 +201,17 @@ a_prefetched_connection_counts_from_its_turn(void)
 
 	begin_prefetched();
 	w = sup.workers[0];
-	crew.now += TSPAN_SECONDS(100);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
-	turn = crew.now;
+	fixture.now += TSPAN_SECONDS(100);
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	turn = fixture.now;
 	finish(w);
-	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(turn, pickup_since(w, crew.now));
-	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(turn, pickup_since(w, crew.now));
+	fixture.now += TSPAN_SECONDS(1);
+	CHECK_EQ(turn, pickup_since(w, fixture.now));
+	fixture.now += TSPAN_SECONDS(1);
+	CHECK_EQ(turn, pickup_since(w, fixture.now));
 	CHECK(receive(w) > 0);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
-	crew_end();
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	fixture_end();
 }
 
 static void
@@ -220,15 +222,15 @@ a_process_that_receives_neither_connection_is_late(void)
 
 	begin(1, 2);
 	w = sup.workers[0];
-	given = crew.now;
+	given = fixture.now;
 	(void)arrive("a");
-	crew.now += TSPAN_SECONDS(1);
+	fixture.now += TSPAN_SECONDS(1);
 	(void)arrive("b");
 	(void)arrive("c");
-	CHECK_EQ(given, pickup_since(w, crew.now));
+	CHECK_EQ(given, pickup_since(w, fixture.now));
 	CHECK(receive(w) > 0);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, crew.now));
-	crew_end();
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	fixture_end();
 }
 
 /* --- taking back -------------------------------------------------------- */
@@ -243,7 +245,7 @@ a_connection_comes_back_with_its_socket(void)
 	from = fall_idle();
 	CHECK(from == sup.workers[1]);
 	conn = sup.pool.processes[from->process].conns.last;
-	pickup_take(&sup, &met[0], crew.now);
+	pickup_take(&sup, &met[0], fixture.now);
 	CHECK(says(conn, conn == third ? "c" : "d"));
 	CHECK_EQ(0, receive(from));
 	pool_check(&sup.pool);
@@ -252,7 +254,7 @@ a_connection_comes_back_with_its_socket(void)
 	CHECK_EQ(0, sup.pool.conns[conn].process);
 	CHECK(receive(sup.workers[0]) > 0);
 	CHECK_EQ(1, (intmax_t)sup.pool.apps[0].figures.retaken);
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -263,11 +265,11 @@ a_connection_received_meanwhile_stays(void)
 	begin_prefetched();
 	from = fall_idle();
 	CHECK(receive(from) > 0);
-	pickup_take(&sup, &met[0], crew.now);
+	pickup_take(&sup, &met[0], fixture.now);
 	pool_check(&sup.pool);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.retaken);
 	CHECK_EQ(2, sup.pool.processes[from->process].conns.count);
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -277,13 +279,13 @@ a_connection_taken_back_does_not_count_as_received(void)
 
 	begin_prefetched();
 	from = fall_idle();
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(from, crew.now));
-	pickup_take(&sup, &met[0], crew.now);
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(from, fixture.now));
+	pickup_take(&sup, &met[0], fixture.now);
 	settle();
-	crew.now += TSPAN_SECONDS(1);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(from, crew.now));
+	fixture.now += TSPAN_SECONDS(1);
+	CHECK_EQ(TSTAMP_NEVER, pickup_since(from, fixture.now));
 	CHECK_EQ((intmax_t)from->sent, (intmax_t)from->received);
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -297,10 +299,10 @@ a_stop_taken_back_is_sent_again(void)
 	CHECK(receive(from) > 0);
 	channel_stop(from);
 	sent = from->sent;
-	pickup_take(&sup, &met[0], crew.now);
+	pickup_take(&sup, &met[0], fixture.now);
 	CHECK_EQ((intmax_t)sent, (intmax_t)from->sent);
 	CHECK_EQ(4, (intmax_t)receive(from));
-	crew_end();
+	fixture_end();
 }
 
 /* Received without a number for its socket, it would be lost. */
@@ -319,12 +321,12 @@ without_a_free_descriptor_a_connection_stays(void)
 	low = before;
 	low.rlim_cur = (rlim_t)lowest;
 	NEED(setrlimit(RLIMIT_NOFILE, &low) == 0);
-	pickup_take(&sup, &met[0], crew.now);
+	pickup_take(&sup, &met[0], fixture.now);
 	NEED(setrlimit(RLIMIT_NOFILE, &before) == 0);
 	CHECK(receive(from) > 0);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.lost);
 	pool_check(&sup.pool);
-	crew_end();
+	fixture_end();
 }
 
 int

@@ -5,7 +5,7 @@
 #include "core/action.h"
 #include "daemon/request_timeout.h"
 
-#include "crew.h"
+#include "fixture.h"
 
 static sem_t busy; /* keeps the lane busy until it is posted */
 static unsigned done; /* jobs that kept it busy */
@@ -16,20 +16,20 @@ sleeps(void)
 	sleep(1000);
 }
 
-/* An app of so many workers that sleep, in sessions as old as crew.now. */
+/* An app of so many workers that sleep, in sessions as old as fixture.now. */
 static void
 begin(unsigned workers)
 {
 	struct action a;
 
-	crew_defaults();
-	crew.web.min_processes = workers;
-	crew_begin();
+	fixture_defaults();
+	fixture.web.min_processes = workers;
+	fixture_begin();
 	while (pool_next_action(&sup.pool, &a))
 		if (a.kind == ACTION_SPAWN)
-			(void)crew_join(a.process, sleeps);
+			(void)fixture_join(a.process, sleeps);
 	for (unsigned n = 0; n < workers; n++)
-		(void)pool_arrived(&sup.pool, crew.group->app, crew.now);
+		(void)pool_arrived(&sup.pool, fixture.group->app, fixture.now);
 	while (pool_next_action(&sup.pool, &a))
 		continue;
 }
@@ -39,7 +39,7 @@ slow(uint32_t process)
 {
 	struct action a = { .kind = ACTION_SLOW, .process = process };
 
-	request_timeout_slow(&sup, &a, crew.now);
+	request_timeout_slow(&sup, &a, fixture.now);
 }
 
 /* Waits for the end of the process: gives its signal. 0: it lives on. */
@@ -48,7 +48,7 @@ ended_by(struct worker *w)
 {
 	int status = 0;
 
-	for (int left = CREW_SECONDS * 1000; left > 0; left--) {
+	for (int left = FIXTURE_SECONDS * 1000; left > 0; left--) {
 		if (waitpid(w->pid, &status, WNOHANG) == w->pid) {
 			w->pid = 0;
 			return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
@@ -70,7 +70,8 @@ times(const char *text)
 {
 	unsigned n = 0;
 
-	for (const char *at = crew_log(); (at = strstr(at, text)) != NULL; at++)
+	for (const char *at = fixture_log(); (at = strstr(at, text)) != NULL;
+	     at++)
 		n++;
 	return n;
 }
@@ -112,7 +113,7 @@ release_lane(void)
 	done = 0;
 	lane_submit(&sup.looker, &last);
 	while (done < 2)
-		crew_collect();
+		fixture_collect();
 }
 
 /* --- facts -------------------------------------------------------------- */
@@ -121,15 +122,15 @@ static void
 the_log_says_how_old_a_slow_session_is_and_where_it_hangs(void)
 {
 	begin(1);
-	crew.now += TSPAN_MSECONDS(2500);
+	fixture.now += TSPAN_MSECONDS(2500);
 	slow(0);
 	CHECK_EQ(0, times("slow"));
-	crew_collect();
-	CHECK(crew_said(" is slow: its session is 2.5 s old, "));
-	CHECK(crew_said("warn web: worker "));
+	fixture_collect();
+	CHECK(fixture_said(" is slow: its session is 2.5 s old, "));
+	CHECK(fixture_said("warn web: worker "));
 	CHECK(sup.workers[0]->report == NULL);
 	CHECK(lives(sup.workers[0]));
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -138,12 +139,12 @@ a_slow_session_can_be_logged_again(void)
 	begin(1);
 	slow(0);
 	slow(0);
-	crew_collect();
+	fixture_collect();
 	CHECK_EQ(1, times("is slow"));
 	slow(0);
-	crew_collect();
+	fixture_collect();
 	CHECK_EQ(2, times("is slow"));
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -153,29 +154,29 @@ ten_reports_in_a_second_are_made(void)
 	for (uint32_t n = 0; n < 12; n++)
 		slow(n);
 	while (times("is slow") < 10)
-		crew_collect();
+		fixture_collect();
 	CHECK_EQ(1, times("more than 10 processes are slow"));
 	CHECK(sup.workers[10]->report == NULL);
-	crew.now += TSPAN_SECONDS(1);
+	fixture.now += TSPAN_SECONDS(1);
 	slow(10);
-	crew_collect();
+	fixture_collect();
 	CHECK_EQ(11, times("is slow"));
-	crew_end();
+	fixture_end();
 }
 
 static void
 sigterm_is_sent_after_the_report(void)
 {
 	begin(2);
-	crew.now += TSPAN_SECONDS(30);
+	fixture.now += TSPAN_SECONDS(30);
 	hold_lane();
-	request_timeout_terminate(sup.workers[0], crew.now);
+	request_timeout_terminate(sup.workers[0], fixture.now);
 	CHECK(lives(sup.workers[0]));
 	release_lane();
-	CHECK(crew_said(" is terminated: its request is 30.0 s old, "));
+	CHECK(fixture_said(" is terminated: its request is 30.0 s old, "));
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[0]));
 	CHECK(lives(sup.workers[1]));
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -184,13 +185,13 @@ a_report_under_way_serves_for_the_termination(void)
 	begin(1);
 	hold_lane();
 	slow(0);
-	crew.now += TSPAN_SECONDS(1);
-	request_timeout_terminate(sup.workers[0], crew.now);
+	fixture.now += TSPAN_SECONDS(1);
+	request_timeout_terminate(sup.workers[0], fixture.now);
 	release_lane();
 	CHECK_EQ(1, times("is terminated"));
 	CHECK_EQ(0, times("is slow"));
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[0]));
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -198,15 +199,15 @@ sigterm_waits_a_second_for_the_report(void)
 {
 	begin(1);
 	hold_lane();
-	request_timeout_terminate(sup.workers[0], crew.now);
-	crew.now += TSPAN_MSECONDS(900);
-	CHECK(loop_turn(&sup.loop, crew.now) != -1);
+	request_timeout_terminate(sup.workers[0], fixture.now);
+	fixture.now += TSPAN_MSECONDS(900);
+	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 	CHECK(lives(sup.workers[0]));
-	crew.now += TSPAN_MSECONDS(100);
-	CHECK(loop_turn(&sup.loop, crew.now) != -1);
+	fixture.now += TSPAN_MSECONDS(100);
+	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[0]));
 	release_lane();
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -215,10 +216,10 @@ without_a_report_sigterm_is_sent_at_once(void)
 	begin(12);
 	for (uint32_t n = 0; n < 11; n++)
 		slow(n);
-	request_timeout_terminate(sup.workers[11], crew.now);
-	CHECK(crew_said(" is terminated: its request is 0.0 s old\n"));
+	request_timeout_terminate(sup.workers[11], fixture.now);
+	CHECK(fixture_said(" is terminated: its request is 0.0 s old\n"));
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[11]));
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -231,13 +232,13 @@ of_a_process_that_dies_meanwhile_nothing_is_logged(void)
 	w = sup.workers[0];
 	pid = w->pid;
 	hold_lane();
-	request_timeout_terminate(w, crew.now);
+	request_timeout_terminate(w, fixture.now);
 	kill(pid, SIGKILL);
 	CHECK_EQ(SIGKILL, ended_by(w));
 	worker_free(w);
 	release_lane();
 	CHECK_EQ(0, times("is terminated"));
-	crew_end();
+	fixture_end();
 }
 
 int

@@ -2,8 +2,8 @@
 
 #include "daemon/sampling.h"
 
-#include "crew.h"
 #include "descriptors.h"
+#include "fixture.h"
 
 #define LIMIT ((uint64_t)1 << 40)
 
@@ -13,20 +13,20 @@ begin(unsigned workers, uint64_t max_memory)
 {
 	struct action a;
 
-	crew_defaults();
-	crew.web.min_processes = workers;
-	crew.web.max_memory = max_memory;
-	crew_begin();
-	sampling_configure(crew.group, crew.now);
+	fixture_defaults();
+	fixture.web.min_processes = workers;
+	fixture.web.max_memory = max_memory;
+	fixture_begin();
+	sampling_configure(fixture.group, fixture.now);
 	while (pool_next_action(&sup.pool, &a))
 		if (a.kind == ACTION_SPAWN)
-			(void)crew_join(a.process, NULL);
+			(void)fixture_join(a.process, NULL);
 }
 
 static void
 turn(void)
 {
-	CHECK(loop_turn(&sup.loop, crew.now) != -1);
+	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 }
 
 static unsigned
@@ -46,10 +46,10 @@ an_app_without_max_memory_is_not_sampled(void)
 {
 	begin(2, 0);
 	CHECK_EQ(TSTAMP_NEVER, sup.memory.timer.at);
-	sampling_memory(sup.workers[0], crew.now);
+	sampling_memory(sup.workers[0], fixture.now);
 	CHECK_EQ(-1, sup.workers[0]->memory_fd);
 	CHECK_EQ(0, sup.workers[0]->memory_at);
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -60,12 +60,12 @@ samples_of_a_process_take_one_descriptor(void)
 	begin(2, LIMIT);
 	before = descriptors();
 	for (int i = 0; i < 3; i++)
-		sampling_memory(sup.workers[0], ++crew.now);
+		sampling_memory(sup.workers[0], ++fixture.now);
 	CHECK_EQ(before + 1, descriptors());
-	CHECK_EQ(crew.now, sup.workers[0]->memory_at);
+	CHECK_EQ(fixture.now, sup.workers[0]->memory_at);
 	close(sup.workers[0]->memory_fd);
 	sup.workers[0]->memory_fd = -1;
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -74,25 +74,25 @@ each_process_is_sampled_once_in_update_interval(void)
 	tstamp start;
 
 	begin(3, LIMIT);
-	start = crew.now;
+	start = fixture.now;
 	CHECK_EQ(start + TSPAN_SECONDS(10), sup.memory.timer.at);
-	crew.now = sup.memory.timer.at;
+	fixture.now = sup.memory.timer.at;
 	turn();
-	CHECK_EQ(3, sampled(crew.now));
+	CHECK_EQ(3, sampled(fixture.now));
 	CHECK_EQ(start + TSPAN_SECONDS(20), sup.memory.timer.at);
-	crew_end();
+	fixture_end();
 }
 
 static void
 a_process_sampled_a_moment_ago_is_left_out(void)
 {
 	begin(3, LIMIT);
-	crew.now = sup.memory.timer.at - TSPAN_SECONDS(1);
-	sampling_memory(sup.workers[1], crew.now);
-	crew.now = sup.memory.timer.at;
+	fixture.now = sup.memory.timer.at - TSPAN_SECONDS(1);
+	sampling_memory(sup.workers[1], fixture.now);
+	fixture.now = sup.memory.timer.at;
 	turn();
-	CHECK_EQ(2, sampled(crew.now));
-	crew_end();
+	CHECK_EQ(2, sampled(fixture.now));
+	fixture_end();
 }
 
 static void
@@ -101,17 +101,17 @@ many_processes_are_sampled_in_several_turns(void)
 	unsigned turns = 0;
 
 	begin(200, LIMIT);
-	crew.now = sup.memory.timer.at;
-	while (sup.memory.timer.at <= crew.now && turns < 100) {
-		unsigned before = sampled(crew.now);
+	fixture.now = sup.memory.timer.at;
+	while (sup.memory.timer.at <= fixture.now && turns < 100) {
+		unsigned before = sampled(fixture.now);
 
 		turn();
-		CHECK(sampled(crew.now) - before <= 64);
+		CHECK(sampled(fixture.now) - before <= 64);
 		turns++;
 	}
-	CHECK_EQ(200, sampled(crew.now));
+	CHECK_EQ(200, sampled(fixture.now));
 	CHECK_EQ(4, turns);
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -119,9 +119,9 @@ a_process_not_started_yet_is_left_out(void)
 {
 	begin(1, LIMIT);
 	sup.workers[0]->pid = 0;
-	sampling_memory(sup.workers[0], crew.now);
+	sampling_memory(sup.workers[0], fixture.now);
 	CHECK_EQ(0, sup.workers[0]->memory_at);
-	crew_end();
+	fixture_end();
 }
 
 static void
@@ -134,37 +134,37 @@ a_dead_process_is_left_out(void)
 	CHECK_EQ(pid, waitpid(pid, NULL, 0));
 	begin(1, LIMIT);
 	sup.workers[0]->pid = pid;
-	sampling_memory(sup.workers[0], crew.now);
+	sampling_memory(sup.workers[0], fixture.now);
 	CHECK_EQ(0, sup.workers[0]->memory_at);
 	sup.workers[0]->pid = 0;
-	crew_end();
+	fixture_end();
 }
 
 static void
 a_reload_may_set_max_memory(void)
 {
 	begin(1, 0);
-	crew.web.max_memory = LIMIT;
-	sampling_configure(crew.group, crew.now);
-	CHECK_EQ(crew.now + TSPAN_SECONDS(10), sup.memory.timer.at);
+	fixture.web.max_memory = LIMIT;
+	sampling_configure(fixture.group, fixture.now);
+	CHECK_EQ(fixture.now + TSPAN_SECONDS(10), sup.memory.timer.at);
 	/* Another takes it away: the round that is due is the last one. */
-	crew.web.max_memory = 0;
-	crew.now = sup.memory.timer.at;
+	fixture.web.max_memory = 0;
+	fixture.now = sup.memory.timer.at;
 	turn();
-	CHECK_EQ(0, sampled(crew.now));
+	CHECK_EQ(0, sampled(fixture.now));
 	CHECK_EQ(TSTAMP_NEVER, sup.memory.timer.at);
-	crew_end();
+	fixture_end();
 }
 
 static void
 between_rounds_there_is_a_pause(void)
 {
 	begin(1, LIMIT);
-	crew.web.update_interval = TSPAN_MSECONDS(1);
-	crew.now = sup.memory.timer.at;
+	fixture.web.update_interval = TSPAN_MSECONDS(1);
+	fixture.now = sup.memory.timer.at;
 	turn();
-	CHECK_EQ(crew.now + TSPAN_MSECONDS(100), sup.memory.timer.at);
-	crew_end();
+	CHECK_EQ(fixture.now + TSPAN_MSECONDS(100), sup.memory.timer.at);
+	fixture_end();
 }
 
 int

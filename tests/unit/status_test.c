@@ -11,7 +11,7 @@
 #include "core/pool.h"
 #include "daemon/group.h"
 #include "daemon/listeners.h"
-#include "daemon/supervisor.h"
+#include "daemon/worker.h"
 #include "sys/text.h"
 
 static struct supervisor sup;

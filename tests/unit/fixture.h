@@ -1,10 +1,10 @@
-#ifndef TESTS_UNIT_CREW_H
-#define TESTS_UNIT_CREW_H
+#ifndef TESTS_UNIT_FIXTURE_H
+#define TESTS_UNIT_FIXTURE_H
 
 /*
- * A supervisor with one app, web, whose workers are children of the test,
- * as the parts of the daemon see them: real sockets, lanes and processes, and
- * time that only crew.now makes pass.
+ * A supervisor with one app, web, whose workers are children of the test:
+ * real sockets, lanes and processes, and time that only fixture.now makes
+ * pass.
  */
 
 #include <sys/prctl.h>
@@ -20,14 +20,13 @@
 #include "daemon/backlog.h"
 #include "daemon/sampling.h"
 #include "daemon/spawn.h"
-#include "daemon/supervisor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
 #include "check.h"
 
-#define CREW_MAX 512
-#define CREW_SECONDS 10
+#define FIXTURE_MAX 512
+#define FIXTURE_SECONDS 10
 
 static struct supervisor sup;
 
@@ -39,21 +38,21 @@ static struct {
 	struct group *group;
 	char log[64];
 	char text[65536]; /* of the log */
-} crew;
+} fixture;
 
-static char crew_name[] = "web";
-static char *crew_none[] = { NULL };
+static char fixture_name[] = "web";
+static char *fixture_none[] = { NULL };
 
-/* What an app has if nobody says something else. */
+/* Options of the app, unless a test says something else. */
 static inline void
-crew_defaults(void)
+fixture_defaults(void)
 {
-	crew.web = (struct conf_app){
-		.name = crew_name,
+	fixture.web = (struct conf_app){
+		.name = fixture_name,
 		.handoff = CONF_HANDOFF_NATIVE,
-		.watch = crew_none,
+		.watch = fixture_none,
 		.min_processes = 0,
-		.max_processes = CREW_MAX,
+		.max_processes = FIXTURE_MAX,
 		.concurrency = 1,
 		.max_queue = 100,
 		.retry_limit = 10,
@@ -73,7 +72,7 @@ crew_defaults(void)
 }
 
 static inline tstamp
-crew_monotonic(void)
+fixture_monotonic(void)
 {
 	struct timespec ts;
 
@@ -82,47 +81,48 @@ crew_monotonic(void)
 }
 
 static inline tstamp
-crew_clock(void *arg)
+fixture_clock(void *arg)
 {
 	(void)arg;
-	return crew.now;
+	return fixture.now;
 }
 
-/* Lets real time pass, for lanes to work in, but none of crew.now. */
+/* Lets real time pass, for lanes to work in, but none of fixture.now. */
 static inline int
-crew_wait(void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
+fixture_wait(
+    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
 {
 	(void)arg;
 	(void)timeout;
 	return epoll_wait(epfd, events, n, 10);
 }
 
-/* Begins, with crew.web as the app is to be. */
+/* Begins, with fixture.web as the app is to be. */
 static inline void
-crew_begin(void)
+fixture_begin(void)
 {
 	static const struct pool_limits limits = {
-		.apps = 1, .processes = CREW_MAX, .conns = 64, .sessions = 16
+		.apps = 1, .processes = FIXTURE_MAX, .conns = 64, .sessions = 16
 	};
-	static const struct loop_clock clock = { .now = crew_clock,
-		.wait = crew_wait };
+	static const struct loop_clock clock = { .now = fixture_clock,
+		.wait = fixture_wait };
 	struct log_spec spec = { .dest = LOG_DEST_FILE,
-		.path = crew.log,
+		.path = fixture.log,
 		.level = LOG_LEVEL_DEBUG };
-	struct app_options o;
 
 	memset(&sup, 0, sizeof(sup));
-	crew.now = TSPAN_SECONDS(1000);
-	(void)snprintf(
-	    crew.log, sizeof(crew.log), "/tmp/crew.%ld", (long)getpid());
-	(void)unlink(crew.log);
+	fixture.now = TSPAN_SECONDS(1000);
+	(void)snprintf(fixture.log, sizeof(fixture.log), "/tmp/fixture.%ld",
+	    (long)getpid());
+	(void)unlink(fixture.log);
 	CHECK_EQ(0, log_open(&spec));
-	crew.conf = (struct conf){ .max_processes = CREW_MAX };
-	crew.config = (struct config){ .conf = &crew.conf, .refs = 100000 };
-	sup.config = &crew.config;
+	fixture.conf = (struct conf){ .max_processes = FIXTURE_MAX };
+	fixture.config =
+	    (struct config){ .conf = &fixture.conf, .refs = 100000 };
+	sup.config = &fixture.config;
 	RB_INIT(&sup.pids);
-	sup.second_at = TSTAMP_NEVER;
-	sampling_init(&sup);
+	TAILQ_INIT(&sup.start_queue);
+	TAILQ_INIT(&sup.starting);
 	CHECK_EQ(0, loop_init(&sup.loop, &clock));
 	CHECK_EQ(0, lane_start(&sup.closer, &sup.loop, "closer", NULL));
 	CHECK_EQ(0, lane_start(&sup.looker, &sup.loop, "looker", NULL));
@@ -130,26 +130,21 @@ crew_begin(void)
 	sup.workers = calloc(limits.processes, sizeof(struct worker *));
 	sup.accepted = calloc(limits.conns, sizeof(struct accepted));
 	sup.pool_memory = calloc(1, pool_memory(&limits));
-	pool_init(&sup.pool, &limits, sup.pool_memory, CREW_MAX, 1, crew.now);
-	crew.group = calloc(1, sizeof(*crew.group));
-	crew.group->sup = &sup;
-	crew.group->config = &crew.config;
-	crew.group->conf = &crew.web;
-	TAILQ_INIT(&crew.group->listeners);
-	TAILQ_INIT(&crew.group->queued);
-	spawn_init(crew.group);
-	backlog_init(crew.group);
-	conf_pool_options(&crew.web, &o);
-	crew.group->app = pool_app_add(&sup.pool, &o, crew.now);
-	sup.groups[0] = crew.group;
+	pool_init(
+	    &sup.pool, &limits, sup.pool_memory, FIXTURE_MAX, 1, fixture.now);
+	sampling_init(&sup);
+	fixture.group =
+	    group_new(&sup, &fixture.config, &fixture.web, fixture.now);
+	spawn_init(fixture.group);
+	backlog_init(fixture.group);
 }
 
 static inline void
-crew_end(void)
+fixture_end(void)
 {
-	tstamp limit = crew_monotonic() + TSPAN_SECONDS(CREW_SECONDS);
+	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
 
-	for (uint32_t n = 0; n < CREW_MAX; n++) {
+	for (uint32_t n = 0; n < FIXTURE_MAX; n++) {
 		struct worker *w = sup.workers[n];
 
 		if (w == NULL)
@@ -165,20 +160,19 @@ crew_end(void)
 	for (uint32_t c = 0; c < sup.pool.nconns; c++)
 		if (sup.accepted[c].fd > 0)
 			close(sup.accepted[c].fd);
-	backlog_fini(crew.group);
-	free(crew.group->slots);
-	free(crew.group);
+	backlog_fini(fixture.group);
+	group_free(fixture.group);
 	free(sup.groups);
 	free(sup.workers);
 	free(sup.accepted);
 	free(sup.pool_memory);
 	loop_fini(&sup.loop);
-	(void)unlink(crew.log);
+	(void)unlink(fixture.log);
 }
 
 /* A ready worker: a process that does this; NULL: the test itself. */
 static inline struct worker *
-crew_join(uint32_t process, void (*work)(void))
+fixture_join(uint32_t process, void (*work)(void))
 {
 	struct worker *w = worker_new(&sup, process);
 	int ends[2];
@@ -192,44 +186,44 @@ crew_join(uint32_t process, void (*work)(void))
 		work();
 		_exit(0);
 	}
-	pool_spawned(&sup.pool, process, crew.now);
-	/* Those that listen themselves say nothing. */
-	if (crew.web.handoff != CONF_HANDOFF_LISTEN)
-		CHECK(pool_ready(&sup.pool, process, crew.now));
+	pool_spawned(&sup.pool, process, fixture.now);
+	/* Processes that accept themselves say nothing. */
+	if (fixture.web.handoff != CONF_HANDOFF_LISTEN)
+		CHECK(pool_ready(&sup.pool, process, fixture.now));
 	return w;
 }
 
 /* What was logged so far. */
 static inline const char *
-crew_log(void)
+fixture_log(void)
 {
-	int fd = open(crew.log, O_RDONLY | O_CLOEXEC);
-	ssize_t n = read(fd, crew.text, sizeof(crew.text) - 1);
+	int fd = open(fixture.log, O_RDONLY | O_CLOEXEC);
+	ssize_t n = read(fd, fixture.text, sizeof(fixture.text) - 1);
 
 	close(fd);
-	crew.text[n > 0 ? n : 0] = '\0';
-	return crew.text;
+	fixture.text[n > 0 ? n : 0] = '\0';
+	return fixture.text;
 }
 
 static inline bool
-crew_said(const char *text)
+fixture_said(const char *text)
 {
-	if (strstr(crew_log(), text) != NULL)
+	if (strstr(fixture_log(), text) != NULL)
 		return true;
-	fprintf(stderr, "not said: %s\n%s", text, crew.text);
+	fprintf(stderr, "not said: %s\n%s", text, fixture.text);
 	return false;
 }
 
-/* Turns the loop until a lane has told something. */
+/* Turns the loop until a job of a lane is done. */
 static inline void
-crew_collect(void)
+fixture_collect(void)
 {
-	tstamp limit = crew_monotonic() + TSPAN_SECONDS(CREW_SECONDS);
+	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
 	int called;
 
 	do
 		called = loop_turn(&sup.loop, TSTAMP_NEVER);
-	while (called == 0 && crew_monotonic() < limit);
+	while (called == 0 && fixture_monotonic() < limit);
 	CHECK(called > 0);
 }
 

@@ -1,0 +1,401 @@
+/* The apps of a configuration, and their listeners. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+
+#include "conf/conf_pool.h"
+#include "core/action.h"
+#include "daemon/accepting.h"
+#include "daemon/apps.h"
+#include "daemon/backlog.h"
+#include "daemon/locks.h"
+#include "daemon/logging.h"
+#include "daemon/restart_files.h"
+#include "daemon/sampling.h"
+#include "daemon/spawn.h"
+
+/* --- groups ------------------------------------------------------------- */
+
+/* A group that works, but has no listeners; NULL and errno. */
+static struct group *
+add(struct supervisor *s, const struct conf_app *conf, tstamp now)
+{
+	struct group *g = group_new(s, s->config, conf, now);
+
+	if (g == NULL)
+		return NULL;
+	if (conf->restricted)
+		log_info("%s: handoff = accept sets no_new_privileges, so that "
+			 "set-user-ID programs gain no rights",
+		    conf->name);
+	spawn_init(g);
+	backlog_init(g);
+	locks_configure(g);
+	sampling_configure(g, now);
+	restart_files_configure(g, NULL, now);
+	return g;
+}
+
+/* Other options: of the same app in the new configuration. */
+static void
+configure(struct group *g, const struct conf_app *conf, tstamp now)
+{
+	struct config *old = g->config;
+	const struct conf_app *former = g->conf;
+
+	g->config = config_ref(g->sup->config);
+	g->conf = conf;
+	locks_configure(g);
+	sampling_configure(g, now);
+	restart_files_configure(g, former, now);
+	config_unref(old);
+}
+
+void
+apps_over(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct group *g = s->groups[a->app];
+	const struct app *app = &s->pool.apps[a->app];
+
+	(void)now;
+	if (g == NULL || app->phase != APP_OVER || app->stuck > 0)
+		return;
+	listeners_close_all(&g->listeners);
+	if (!s->stopping)
+		log_info("%s: gone", g->conf->name);
+	backlog_fini(g);
+	locks_free(g);
+	restart_files_free(g);
+	group_free(g);
+	pool_app_free(&s->pool, a->app);
+}
+
+/* --- listeners ---------------------------------------------------------- */
+
+static bool
+is_at(const struct app_listener *l, const char *text)
+{
+	return !l->leaving && strcmp(l->where.text, text) == 0;
+}
+
+/* Whether a listener of any app is open at this address. */
+static bool
+is_open(const struct supervisor *s, const char *text)
+{
+	const struct app_listener *l;
+
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		TAILQ_FOREACH(l, &s->groups[app]->listeners, next)
+			if (is_at(l, text))
+				return true;
+	}
+	return false;
+}
+
+/* Empty lists, by app; NULL: no memory. */
+static struct app_listeners *
+new_lists(const struct conf *conf)
+{
+	struct app_listeners *lists =
+	    calloc(conf->apps_len + 1, sizeof(*lists));
+
+	for (size_t i = 0; lists != NULL && i < conf->apps_len; i++)
+		TAILQ_INIT(&lists[i]);
+	return lists;
+}
+
+void
+apps_abandon(const struct conf *conf, struct app_listeners *prepared)
+{
+	for (size_t i = 0; i < conf->apps_len; i++)
+		listeners_close_all(&prepared[i]);
+	free(prepared);
+}
+
+static void
+begin_all(struct app_listeners *opened, struct group *g)
+{
+	struct app_listener *l;
+
+	while ((l = TAILQ_FIRST(opened)) != NULL) {
+		TAILQ_REMOVE(opened, l, next);
+		accepting_begin(l, g);
+	}
+}
+
+static bool
+open_missing(struct supervisor *s, const struct conf_app *app,
+    struct app_listeners *out, FILE *answer)
+{
+	for (size_t k = 0; k < app->listen_len; k++) {
+		const struct conf_listen *where = &app->listen[k];
+
+		if (is_open(s, where->text) ||
+		    listeners_open(s, app, where, out) == 0)
+			continue;
+		logging_tell(answer, false, "%s:%d: %s: cannot listen: %s",
+		    app->file, app->line, where->text, strerror(errno));
+		return false;
+	}
+	return true;
+}
+
+struct app_listeners *
+apps_prepare(struct supervisor *s, const struct conf *conf, FILE *answer)
+{
+	struct app_listeners *opened = new_lists(conf);
+
+	if (opened == NULL) {
+		logging_tell(answer, false, "no memory");
+		return NULL;
+	}
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		if (open_missing(s, &conf->apps[i], &opened[i], answer))
+			continue;
+		apps_abandon(conf, opened);
+		return NULL;
+	}
+	return opened;
+}
+
+/*
+ * Gives the group all listeners at this address, several if the service
+ * manager gave several sockets of one name; update: also those that it has.
+ */
+static void
+claim(struct supervisor *s, const char *text, struct group *g, bool update)
+{
+	struct app_listener *l, *next;
+
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		struct group *from = s->groups[app];
+
+		if (from == NULL || (from == g && !update))
+			continue;
+		TAILQ_FOREACH_SAFE(l, &from->listeners, next, next) {
+			if (!is_at(l, text))
+				continue;
+			if (from != g) {
+				listeners_detach(l);
+				accepting_begin(l, g);
+			}
+			listeners_update(l);
+		}
+	}
+}
+
+/* The listeners its app has now; from another app, if need be. */
+static void
+claim_all(struct group *g, struct app_listeners *opened, bool update)
+{
+	for (size_t k = 0; k < g->conf->listen_len; k++)
+		claim(g->sup, g->conf->listen[k].text, g, update);
+	begin_all(opened, g);
+}
+
+static bool
+has_address(const struct conf_app *app, const char *text)
+{
+	for (size_t i = 0; i < app->listen_len; i++)
+		if (strcmp(app->listen[i].text, text) == 0)
+			return true;
+	return false;
+}
+
+/* Leaves listeners that no app has claimed. */
+static void
+leave_unclaimed(struct group *g, tstamp now)
+{
+	struct app_listener *l, *next;
+
+	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
+		if (!has_address(g->conf, l->where.text))
+			accepting_leave(l, now);
+}
+
+/* --- at the start ------------------------------------------------------- */
+
+int
+apps_open(struct supervisor *s)
+{
+	const struct conf *conf = s->config->conf;
+	struct app_listeners *opened = new_lists(conf);
+	tstamp now = loop_now(&s->loop);
+	int status = EX_OK;
+
+	if (opened == NULL)
+		return EX_OSERR;
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		const struct conf_app *app = &conf->apps[i];
+
+		for (size_t k = 0; k < app->listen_len; k++)
+			if (listeners_open(
+				s, app, &app->listen[k], &opened[i]) == -1)
+				status = services_exit_status(errno);
+	}
+	for (size_t i = 0; i < conf->apps_len && status == EX_OK; i++) {
+		struct group *g = add(s, &conf->apps[i], now);
+
+		if (g == NULL)
+			status = EX_OSERR;
+		else
+			begin_all(&opened[i], g);
+	}
+	apps_abandon(conf, opened);
+	return status;
+}
+
+/* --- at a reload -------------------------------------------------------- */
+
+enum connections {
+	NONE,
+	ONE,
+	MANY,
+	ITS_OWN, /* it accepts itself */
+};
+
+/* What connections a process of an app can have. */
+static enum connections
+connections_of_handoff(enum conf_handoff handoff)
+{
+	switch (handoff) {
+	case CONF_HANDOFF_NONE:
+		return NONE;
+	case CONF_HANDOFF_STDIO:
+		return ONE;
+	case CONF_HANDOFF_LISTEN:
+		return ITS_OWN;
+	default:
+		return MANY;
+	}
+}
+
+/*
+ * Processes that accept connections themselves, have none, or one, cannot
+ * serve what we have accepted for others: it is another app, of the same
+ * name. The former one serves out what it has, without the listeners that
+ * both have.
+ */
+static bool
+is_another(const struct group *g, const struct conf_app *app)
+{
+	return connections_of_handoff(g->conf->handoff) !=
+	    connections_of_handoff(app->handoff);
+}
+
+static void
+close_group(struct group *g, tstamp now)
+{
+	g->closing = true;
+	pool_app_close(&g->sup->pool, g->app, now);
+	accepting_leave_all(g, now);
+}
+
+static bool
+add_app(struct supervisor *s, const struct conf_app *app,
+    struct app_listeners *opened, FILE *answer, tstamp now)
+{
+	struct group *g = add(s, app, now);
+
+	if (g == NULL) {
+		logging_tell(
+		    answer, false, "%s: %s", app->name, strerror(errno));
+		return false;
+	}
+	claim_all(g, opened, false);
+	logging_tell(answer, true, "%s: added", app->name);
+	return true;
+}
+
+/*
+ * Whether all processes are to be replaced: what they are started with is
+ * another thing, the sockets among it if they have them.
+ */
+static bool
+replaces(const struct conf_app *old, const struct conf_app *new)
+{
+	if (conf_app_changes(old, new) & CONF_CHANGED_PROCESS)
+		return true;
+	if (new->handoff != CONF_HANDOFF_LISTEN)
+		return false;
+	for (size_t i = 0; i < new->listen_len &&i < old->listen_len; i++)
+		if (strcmp(old->listen[i].text, new->listen[i].text) != 0)
+			return true;
+	return new->listen_len != old->listen_len;
+}
+
+static void
+change_app(struct group *g, const struct conf_app *app,
+    struct app_listeners *opened, FILE *answer, tstamp now)
+{
+	struct pool *p = &g->sup->pool;
+	unsigned changes = conf_app_changes(g->conf, app);
+	bool replace = replaces(g->conf, app);
+	struct app_options o;
+
+	configure(g, app, now);
+	claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
+	conf_pool_options(app, &o);
+	if (changes != 0)
+		pool_app_change(p, g->app, &o, now);
+	if (replace) {
+		pool_app_restart(p, g->app, now);
+		logging_tell(answer, true,
+		    "%s: its processes are replaced: they "
+		    "finish what they hold, new ones start",
+		    app->name);
+	} else if (app_has_failed(&p->apps[g->app])) {
+		pool_app_restart(p, g->app, now);
+		logging_tell(answer, true, "%s: had failed and is tried again",
+		    app->name);
+	} else if (changes != 0) {
+		logging_tell(answer, true, "%s: changed in place", app->name);
+	}
+}
+
+/*
+ * When all listeners have been claimed: leaves those left over, and closes
+ * apps that are not in the file any more.
+ */
+static void
+close_others(struct supervisor *s, FILE *answer, tstamp now)
+{
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		struct group *g = s->groups[app];
+
+		if (g == NULL || g->closing)
+			continue;
+		if (conf_find_app(s->config->conf, g->conf->name) != NULL) {
+			leave_unclaimed(g, now);
+			continue;
+		}
+		logging_tell(answer, true,
+		    "%s: removed, it serves out what waits", g->conf->name);
+		close_group(g, now);
+	}
+}
+
+void
+apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
+    tstamp now)
+{
+	const struct conf *conf = s->config->conf;
+
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		const struct conf_app *app = &conf->apps[i];
+		struct group *g = group_find(s, app->name);
+
+		if (g != NULL && !is_another(g, app))
+			change_app(g, app, &prepared[i], answer, now);
+		else if (add_app(s, app, &prepared[i], answer, now) &&
+		    g != NULL)
+			close_group(g, now);
+	}
+	close_others(s, answer, now);
+	/* Listeners of an app for which there was no memory. */
+	apps_abandon(conf, prepared);
+}

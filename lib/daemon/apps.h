@@ -1,0 +1,40 @@
+#ifndef DAEMON_APPS_H
+#define DAEMON_APPS_H
+
+/*
+ * The apps of a configuration, and their listeners: opened at the start,
+ * added, changed and closed by a reload.
+ */
+
+#include <stdio.h>
+
+#include "daemon/group.h"
+
+struct action;
+
+/*
+ * At the start: opens all listeners, and then adds the apps. 0, or an exit
+ * status of sysexits.h, the reason having been logged.
+ */
+int apps_open(struct supervisor *s);
+
+/*
+ * At a reload: opens the listeners that only the new configuration has. Gives
+ * them by app of conf, for apps_change() or apps_abandon(). NULL: that failed,
+ * and is logged and written to answer (NULL: nowhere) as logging_tell() does.
+ */
+struct app_listeners *apps_prepare(
+    struct supervisor *s, const struct conf *conf, FILE *answer);
+void apps_abandon(const struct conf *conf, struct app_listeners *prepared);
+
+/*
+ * Makes the apps those of the configuration, which s->config is by now. What
+ * is done is logged and written to answer.
+ */
+void apps_change(struct supervisor *s, struct app_listeners *prepared,
+    FILE *answer, tstamp now);
+
+/* ACTION_OVER: frees the group if nothing of it is left. */
+void apps_over(struct supervisor *s, const struct action *a, tstamp now);
+
+#endif

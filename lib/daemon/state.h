@@ -1,0 +1,84 @@
+#ifndef DAEMON_STATE_H
+#define DAEMON_STATE_H
+
+/*
+ * The state of the daemon, which all files of this folder share. Facts from
+ * the loop go into the pool, and the pool's actions are carried out in one
+ * place, settle_actions(), once in each turn. No handler acts by itself.
+ */
+
+#include <sys/queue.h>
+#include <sys/resource.h>
+#include <sys/tree.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf/config.h"
+#include "core/pool.h"
+#include "daemon/refusal.h"
+#include "daemon/services.h"
+#include "sys/lane.h"
+#include "sys/loop.h"
+#include "sys/retriever.h"
+#include "sys/sockdiag.h"
+
+struct group;
+struct reload;
+struct worker;
+
+/* An accepted connection that is in our hands. */
+struct accepted {
+	int fd; /* -1: no longer */
+	bool tcp;
+	uint8_t len; /* bytes of the message it was handed in last */
+};
+
+/* A round over all workers, in pieces; see sampling.h. */
+struct sampling_round {
+	struct timer timer; /* its next piece, or the next round */
+	uint32_t next; /* process that the piece begins with */
+};
+
+TAILQ_HEAD(groups, group);
+TAILQ_HEAD(workers, worker);
+RB_HEAD(pids, worker);
+
+struct supervisor {
+	struct loop loop;
+	struct lane spawner;
+	struct lane
+	    closer; /* of descriptors that a stranger may have prepared */
+	struct lane looker;
+	struct retriever retriever;
+	struct sockdiag diag;
+	struct config *config; /* in force; a reference */
+	struct pool pool;
+	void *pool_memory;
+	struct group **groups; /* by app number; NULL: none */
+	struct worker **workers; /* by process number; NULL: none */
+	struct accepted *accepted; /* by connection number */
+	struct refusals refusals;
+	struct groups start_queue; /* groups with queued workers, in turn */
+	struct workers starting; /* in the spawner lane */
+	unsigned nstarting; /* their number */
+	struct pids pids; /* of all workers that have one */
+	struct services services;
+	struct reload *reload; /* under way; NULL: none */
+	struct rlimit nofile; /* of the children, as it was given to us */
+	tstamp started;
+	uint64_t generation; /* reloads that came into force */
+	struct sampling_round memory;
+	struct sampling_round cpu;
+	struct timer second; /* set while there are connections */
+	bool background; /* -D: report when all are ready */
+	bool exit_on_failed; /* for all apps */
+	bool reported; /* that the daemon is ready */
+	bool stopping;
+	int exit_status;
+	char status_text[128]; /* as the service manager knows it */
+	tstamp status_at; /* no new one before then */
+	struct timer status_timer; /* but then */
+};
+
+#endif

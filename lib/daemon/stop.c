@@ -1,0 +1,81 @@
+/* The end of the daemon. */
+
+#include "daemon/stop.h"
+#include "daemon/accepting.h"
+#include "sys/log.h"
+#include "sys/notify.h"
+
+/* How long before the end SIGTERM comes: as the slowest app wants it. */
+static tspan
+grace_of(const struct conf *conf)
+{
+	tspan grace = 0;
+
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (conf->apps[i].kill_timeout > grace)
+			grace = conf->apps[i].kill_timeout;
+	return grace;
+}
+
+void
+stop_gracefully(struct supervisor *s, tstamp now)
+{
+	const struct conf *conf = s->config->conf;
+
+	if (s->stopping)
+		return;
+	log_info("stopping, within %g s", (double)conf->stop_timeout / 1e9);
+	(void)notify_send("STOPPING=1\nSTATUS=Stopping");
+	s->stopping = true;
+	pool_stop(&s->pool, conf->stop_timeout, grace_of(conf), now);
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		s->groups[app]->closing = true;
+		accepting_leave_all(s->groups[app], now);
+	}
+}
+
+void
+stop_now(struct supervisor *s, tstamp now)
+{
+	tspan grace = grace_of(s->config->conf);
+
+	if (s->pool.phase == POOL_ENDING)
+		return;
+	log_info("stopping now, within %g s; the same signal again kills",
+	    (double)grace / 1e9);
+	(void)notify_send("STOPPING=1\nSTATUS=Stopping now");
+	s->stopping = true;
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		s->groups[app]->closing = true;
+		listeners_close_all(&s->groups[app]->listeners);
+	}
+	pool_stop_now(&s->pool, grace, now);
+}
+
+void
+stop_again(struct supervisor *s, tstamp now)
+{
+	if (s->pool.phase != POOL_ENDING) {
+		stop_now(s, now);
+		return;
+	}
+	log_info("killing what is left");
+	pool_stop_now(&s->pool, 0, now);
+}
+
+bool
+stop_is_over(const struct supervisor *s)
+{
+	/* Clients that were refused may still be reading why. */
+	if (!s->stopping || refusals_any(&s->refusals))
+		return false;
+	for (uint32_t app = 0; app < s->pool.napps; app++)
+		if (s->pool.apps[app].phase != APP_FREE &&
+		    s->pool.apps[app].phase != APP_OVER)
+			return false;
+	return true;
+}
