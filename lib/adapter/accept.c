@@ -33,7 +33,7 @@
 /* Our descriptors are above this number, the program's below. */
 #define HIGH 10
 
-/* What an event is about. */
+/* The source of an event. */
 enum source {
 	SOURCE_CALLS,
 	SOURCE_CHANNEL,

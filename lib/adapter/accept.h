@@ -79,7 +79,7 @@ bool view_is_killed(int pidfd);
  */
 void view_keep_memory(struct view_memory *m, pid_t pid);
 
-/* What is to be written at one place. */
+/* Bytes to be written at one place of that memory. */
 struct view_part {
 	uint64_t to;
 	const void *from;
@@ -146,7 +146,7 @@ struct call {
 	bool accepts; /* else another call, to be let through */
 	int fd; /* the socket, as the program numbers it */
 	int flags; /* of accept4() */
-	/* Where it wants the peer's address and its length; 0: nowhere. */
+	/* Where the peer's address and its length shall go; 0: nowhere. */
 	uint64_t address;
 	uint64_t length;
 	uint32_t room; /* bytes there are for the address */
@@ -173,8 +173,8 @@ struct calls {
 	struct waiter {
 		struct call call;
 		/*
-		 * When to look whether it has seen a signal, and given nothing
-		 * before; 0 and less: not in doubt.
+		 * When to look whether its thread has seen a signal; until then
+		 * it is given nothing. 0 and less: not in doubt.
 		 */
 		nanoseconds doubted;
 	} * list;
@@ -182,7 +182,7 @@ struct calls {
 	size_t room;
 };
 
-/* Adds a call that waits. Returns false if there is no memory. */
+/* Adds a call. Returns false if there is no memory. */
 bool calls_add(struct calls *w, const struct call *c, int notify);
 
 /* Forgets the call of the thread. */
@@ -232,7 +232,7 @@ struct program {
 	int notify; /* where its calls of accept() are reported */
 	bool restricted; /* no_new_privs had to be set */
 	enum program_stage stage; /* that failed; else PROGRAM_RUNS */
-	int error; /* errno of it */
+	int error; /* errno of that stage */
 };
 
 /*

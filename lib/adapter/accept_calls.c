@@ -19,7 +19,7 @@
 /* The time between two looks at a call in doubt. */
 #define AGAIN MILLISECONDS(5)
 
-/* Was in doubt, and will not be again. */
+/* `doubted` of a call that was in doubt, and will not be again. */
 #define BELIEVED (-1)
 
 /* --- one call ----------------------------------------------------------- */

@@ -95,7 +95,7 @@ daemon_has_connection(struct adapter *a)
 	return false;
 }
 
-/* Takes what a CONN brought; returns whether that can be given. */
+/* Takes the connection of a CONN; returns whether it can be given. */
 static bool
 take_conn(struct adapter *a, const struct channel_message *m)
 {

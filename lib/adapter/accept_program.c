@@ -28,13 +28,13 @@
 #include "sys/fdpass.h"
 #include "sys/wire.h"
 
-/* Where LISTEN_FDS=1 says that it is. */
+/* The descriptor that LISTEN_FDS=1 stands for. */
 #define LISTEN_FDS_START 3
 
 /* Above the descriptors the program gets. */
 #define HIGH 10
 
-/* As shells have it. */
+/* The exit status of shells for that. */
 #define EXIT_NOT_EXECUTED 127
 
 /* The child's report: that the filter is installed, or what failed. */
@@ -172,7 +172,7 @@ give_up(int parent, enum program_stage stage)
 	_exit(EXIT_NOT_EXECUTED);
 }
 
-/* As sd_listen_fds(3) and a worker without a socket to us expect. */
+/* Sets what sd_listen_fds(3) reads, and hides the socket to the daemon. */
 static bool
 prepare_environment(void)
 {

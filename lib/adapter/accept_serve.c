@@ -13,7 +13,7 @@
 /* The time in which a signal reaches the thread it is meant for. */
 #define DOUBT MILLISECONDS(5)
 
-/* Descriptors that are its listening socket if we may not look. */
+/* Descriptors taken for its listening socket where we may not look. */
 #define FD_OF_FASTCGI 0
 #define FD_OF_SYSTEMD 3
 
@@ -94,7 +94,7 @@ give(struct adapter *a, const struct call *waiting)
 		refuse(a, &c, error);
 		return;
 	}
-	/* Done before the answer, after which a quick program polls at once. */
+	/* The bell comes before the answer: a quick program polls at once. */
 	if (sessions_want_bell(a))
 		listener_ring(&a->listener);
 	else if (listener_rings(&a->listener))
@@ -139,7 +139,7 @@ stop(struct adapter *a)
 		(void)kill(a->program.pid, SIGKILL);
 	else if (a->terms == 0 || has_missed_term(a))
 		(void)kill(a->program.pid, SIGTERM);
-	/* For the threads that the signal did not reach. */
+	/* EINTR reaches the threads that the signal did not. */
 	if (a->terms > 0)
 		calls_fail(&a->calls, a->program.notify, EINTR);
 	was_asked_to_end(a);
@@ -152,7 +152,7 @@ serve_ended(struct adapter *a, int status)
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0 ||
 	    a->sessions.len == 0)
 		return;
-	/* Or the end of a session would bring us the next one. */
+	/* Without RETIRE each DONE would bring us another connection. */
 	daemon_retire(a);
 	sessions_end_all(a);
 }

@@ -35,7 +35,7 @@
 #include "sys/wire.h"
 #include "worker/apppool.h"
 
-/* As shells have it. */
+/* Exit statuses of shells. */
 #define EXIT_NOT_EXECUTABLE 126
 #define EXIT_NOT_FOUND 127
 

@@ -215,7 +215,7 @@ apppool_ready(void)
 	return say(WIRE_READY, strlen(WIRE_READY));
 }
 
-/* Takes what a CONN brought. Returns 1 and the connection, 0: lost, or -1. */
+/* Takes a CONN. Returns 1 and the connection, 0: it is lost, or -1. */
 static int
 take_conn(const struct channel_message *m, int *fd_out)
 {
@@ -351,7 +351,7 @@ say_text(const char *verb, const char *fmt, va_list ap)
 	if ((size_t)len >= room)
 		return fail(EMSGSIZE);
 	if (len == 0) {
-		/* The verb alone; only a status may be taken back. */
+		/* An empty text: only a status may be taken back. */
 		if (strcmp(verb, WIRE_STATUS) != 0)
 			return fail(EINVAL);
 		return say(message, used - 1);

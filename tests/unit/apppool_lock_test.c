@@ -4,13 +4,13 @@
  */
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <pthread.h>
 
 #include "check.h"
 
+#include "sys/address.h"
 #include "worker/apppool.h"
 
 /* Answers, one for each line; NULL: the end of the connection. */
@@ -64,7 +64,7 @@ run(void *arg)
 static void
 start(const char *const *answers)
 {
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct sockaddr_un un;
 	char folder[] = "/tmp/lock_test.XXXXXX", address[128];
 
 	if (mkdtemp(folder) == NULL)
@@ -73,10 +73,10 @@ start(const char *const *answers)
 	service.answers = answers;
 	(void)snprintf(
 	    service.path, sizeof(service.path), "%s/counter", folder);
-	(void)snprintf(un.sun_path, sizeof(un.sun_path), "%s", service.path);
 	(void)snprintf(address, sizeof(address), "unix:%s", service.path);
 	service.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (bind(service.listener, (struct sockaddr *)&un, sizeof(un)) == -1 ||
+	if (bind(service.listener, (struct sockaddr *)&un,
+		address_of_path(service.path, &un)) == -1 ||
 	    listen(service.listener, 5) == -1 ||
 	    pthread_create(&service.thread, NULL, run, NULL) != 0)
 		abort();

@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include <time.h>
 
 #include "check.h"
+#include "sys/address.h"
 #include "sys/log.h"
 #include "sys/logring.h"
 #include "sys/text.h"
@@ -611,12 +611,12 @@ a_file_that_cannot_be_opened_changes_nothing(void)
 static int
 syslog_server(char *path)
 {
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+	struct sockaddr_un addr;
+	socklen_t len = address_of_path(path, &addr);
 	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 
-	strcpy(addr.sun_path, path);
 	unlink(path);
-	return bind(fd, (void *)&addr, sizeof(addr)) == 0 ? fd : -1;
+	return bind(fd, (void *)&addr, len) == 0 ? fd : -1;
 }
 
 static void

@@ -1,12 +1,12 @@
 /* The connections of a listening socket, in any process. */
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <err.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 
+#include "sys/address.h"
 #include "sys/procinfo.h"
 #include "sys/sockdiag.h"
 
@@ -58,11 +58,12 @@ listen_tcp(struct pair *p, in_addr_t addr)
 static void
 listen_unix(struct pair *p, const char *name)
 {
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct sockaddr_un un;
+	char path[64];
 
-	(void)snprintf(un.sun_path, sizeof(un.sun_path), "%s/%s", folder, name);
-	(void)unlink(un.sun_path);
-	listen_at(p, &un, sizeof(un));
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	(void)unlink(path);
+	listen_at(p, &un, address_of_path(path, &un));
 }
 
 static void
