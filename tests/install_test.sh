@@ -1,13 +1,12 @@
 #!/bin/sh
-# make install puts there what it should, where it should; uninstall takes away
-# exactly that.
+# make install puts files where they belong, and uninstall removes these alone.
 
 file_setup() {
 	ROOT=$DIR/root
 	install_as install DESTDIR="$ROOT" PREFIX=/usr
 }
 
-# install_as GOAL [NAME=VALUE...]: as a packager does.
+# install_as GOAL [NAME=VALUE...]: make, as a packager calls it.
 install_as() {
 	make -s "$@" BUILD="$BUILD" BIN="$BIN" BOOTSTRAP=: >"$DIR/out" 2>&1 ||
 	    fail "$(cat "$DIR/out")"
@@ -17,7 +16,7 @@ installed() {
 	(cd "$ROOT" && find . ! -type d | sort)
 }
 
-testWhatIsInstalled() {
+testProgramsLibrariesPagesAndUnitsAreInstalled() {
 	for file in sbin/apppoold bin/apppoolctl lib/libapppool.a \
 	    lib/libapppool.so.1 include/apppool.h lib/pkgconfig/apppool.pc \
 	    libexec/apppoold/apppool-stdio \
@@ -39,7 +38,7 @@ testEveryExampleIsInstalled() {
 	    "$(ls "$ROOT/usr/share/doc/apppoold/examples")"
 }
 
-testInstallingTwiceIsTheSame() {
+testInstallingTwiceInstallsTheSameFiles() {
 	before=$(installed)
 	install_as install DESTDIR="$ROOT" PREFIX=/usr
 	assertEquals "$before" "$(installed)"
@@ -58,7 +57,7 @@ testTheInstalledProgramFindsItsAdapters() {
 	    "$("$ROOT/usr/sbin/apppoold" -t -c "$DIR/pool.conf" 2>&1)"
 }
 
-testTheControlClientIsTheSameProgram() {
+testApppoolctlIsALinkToApppoold() {
 	assertEquals "$(readlink -f "$ROOT/usr/sbin/apppoold")" \
 	    "$(readlink -f "$ROOT/usr/bin/apppoolctl")"
 }
@@ -69,7 +68,7 @@ testThePathsInManualPagesFollowThePrefix() {
 	assertEquals 2 "$(grep -c 'Pa /usr/libexec/apppoold/' "$man")"
 }
 
-# Such as need a path of the sources are of no use there.
+# An example that names a path of the sources would be of no use there.
 testTheInstalledExamplesStandAlone() {
 	assertEquals '' "$(grep -lF '../' "$ROOT"/usr/share/doc/*/examples/*)"
 }
@@ -84,7 +83,7 @@ testThePathsInUnitsFollowThePrefix() {
 	assertEquals '' "$(find "$DIR/other" ! -type d)"
 }
 
-testAWorkerIsBuiltFromWhatIsInstalled() {
+testAWorkerCompilesWithTheInstalledLibrary() {
 	sed -n 's/^Libs: *//p; s/^Cflags: *//p' \
 	    "$ROOT/usr/lib/pkgconfig/apppool.pc" >"$DIR/flags"
 	assertTrue '' "[ -s '$DIR/flags' ]"
@@ -94,7 +93,7 @@ testAWorkerIsBuiltFromWhatIsInstalled() {
 	assertContains "$(readelf -d "$DIR/hello")" 'libapppool.so.1'
 }
 
-testUninstallTakesAwayExactlyThat() {
+testUninstallRemovesTheInstalledFilesAlone() {
 	mkdir -p "$ROOT/usr/bin" && : >"$ROOT/usr/bin/other"
 	install_as uninstall DESTDIR="$ROOT" PREFIX=/usr
 	assertEquals ./usr/bin/other "$(installed)"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What may include, call and export what. The core decides and does nothing
-# else; only the linker can prove that.
+# Which room may include, call and export what. The core decides and does
+# nothing else; only the linker can prove that.
 
 # foreign ROOM PATTERN: includes of ours in it that are not PATTERN.
 foreign() {
@@ -54,7 +54,7 @@ testConfuseIsIncludedByTheConfigurationAlone() {
 	    grep -v '^lib/conf/')"
 }
 
-# What the objects of the core want from outside it, less what computes.
+# Undefined symbols of the core, less the functions that compute.
 testTheCoreCallsNothingThatActs() {
 	nm -g --defined-only "$BUILD/core.a" | awk 'NF == 3 { print $3 }' |
 	    sort -u >"$DIR/defined"
@@ -69,8 +69,7 @@ testTheCoreHasNoVariables() {
 	    awk '$2 ~ /^\.(data|bss)$/ && $3 !~ /^0+$/')"
 }
 
-# What answers for a program, and looks into its memory, is the adapter's.
-testTheDaemonAnswersForNoProgram() {
+testOnlyTheAdapterLooksIntoTheMemoryOfPrograms() {
 	# A comment may say why not.
 	assertEquals '' "$(grep -rnE \
 	    'SECCOMP_|SYS_seccomp|process_vm_|/proc/[^"]*/mem"|ptrace' \

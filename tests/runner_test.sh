@@ -1,6 +1,6 @@
 #!/bin/sh
-# What tests/run must not take for a success. Each file is one that shunit2
-# itself calls OK, or ends without a word.
+# Failures that tests/run must not take for a success. Each file is one that
+# shunit2 itself calls OK, or that ends without a word.
 
 # suite LINE...: runs a file of these lines, that ends as any test file.
 suite() {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What tools say about the text of sources, scripts and manual pages: those of
-# Debian 12, for each version has its own opinions.
+# Linters of Debian 12 on sources, scripts and manual pages; each version of
+# them has opinions of its own.
 
 testTheManualPagesAreClean() {
 	for page in man/*.[1-8]; do
@@ -23,8 +23,8 @@ testTheScriptsAreClean() {
 	    make -s -k shell-check BOOTSTRAP=: 2>&1)"
 }
 
-# It is read last, and would win.
-testNoTestFileHasAFunctionOfTheirLibrary() {
+# lib.sh is read last, and its function would win.
+testNoTestFileDefinesAFunctionOfItsLibrary() {
 	grep -o '^[a-z_]*()' tests/e2e/lib.sh >"$DIR/names"
 	assertTrue 'there are none' "[ -s '$DIR/names' ]"
 	assertEquals '' "$(grep -oE '^[a-z_]+\(\)' tests/e2e/*_test.sh \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The units for systemd: that it reads them without a word, and what they
-# leave open. Programs that exist on every machine stand in for ours.
+# The units for systemd: systemd-analyze has no complaint, and little is left
+# open. Programs that exist on every machine stand in for ours.
 
 file_setup() {
 	for unit in apppoold.service apppoold.socket; do
@@ -10,13 +10,13 @@ file_setup() {
 	done
 }
 
-# analyze VERB...: what systemd-analyze says; false if there is none.
+# analyze VERB...: the output of systemd-analyze; false if it is not installed.
 analyze() {
 	command -v systemd-analyze >/dev/null &&
 	    systemd-analyze --no-pager "$@" 2>&1
 }
 
-# Where it is at a loss, as in a container, it is so over any unit.
+# can_analyze: in some containers systemd-analyze complains of any unit.
 can_analyze() {
 	command -v systemd-analyze >/dev/null || return
 	printf '[Service]\nExecStart=/bin/true\n' >"$DIR/plain.service"
@@ -24,7 +24,8 @@ can_analyze() {
 	    analyze security --offline=true "$DIR/plain.service" >/dev/null
 }
 
-# It exits 0 whatever it finds: what counts is that it finds no word to say.
+# assert_verified UNIT: systemd-analyze exits 0 whatever it finds: its output
+# counts.
 assert_verified() {
 	can_analyze || { skip 'needs systemd-analyze'; return; }
 	assertEquals '' "$(analyze verify "$DIR/$1")"

@@ -16,7 +16,7 @@ more_setup() {
 	APPPOOLD=$DIR/apppoold
 }
 
-# Both apps. None that is suspended shall be replaced.
+# start_both: both apps; no suspended program is replaced.
 start_both() {
 	rm -f "$DIR/enough"
 	{
@@ -33,8 +33,8 @@ start_both() {
 	pool_start
 }
 
-# burn [COUNT]: so many requests at once that burn until `enough`, to be
-# answered behind us, in $DIR/burned.
+# burn [COUNT]: so many requests at once that burn until `enough`, in the
+# background; the answers are in $DIR/burned.
 burn() {
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --text "burn $DIR/enough" --count "${1:-$PROGRAMS}" --together \
@@ -46,7 +46,7 @@ enough() {
 	: >"$DIR/enough"
 }
 
-# The programs of half of the workers, in $HALF.
+# suspend_half: the programs of half of the workers, which are in $HALF.
 suspend_half() {
 	HALF=
 	for worker in $(status apps web workers '*' pid |
@@ -62,7 +62,7 @@ continue_half() {
 	kill -CONT $HALF
 }
 
-# assert_all_burned [COUNT]: each was answered, by those there were.
+# assert_all_burned [COUNT]: each was answered, and no process was replaced.
 assert_all_burned() {
 	finish "$BURNING" $((3 * LIMIT))
 	assertEquals "$(cat "$DIR/burned")" 0 "$RC"
@@ -76,8 +76,8 @@ assert_all_burned() {
 	assert_accounts web
 }
 
-# native_p50 NAME: microseconds in which half of its clients have been answered;
-# all of them are.
+# native_p50 NAME: microseconds in which half of 200 clients of the native app
+# are answered, in $P50; all of them are.
 native_p50() {
 	flood --unix "$DIR/native.sock" --rate 100 --count 200 \
 	    --timeout "$LIMIT" --max lost=0 --min answered=200 \
@@ -88,10 +88,10 @@ native_p50() {
 
 # ---------------------------------------------------------------- facts
 
-# Eight others want the same processor, and the daemon has sixteen sessions at
+# Eight programs want the same processor, and the daemon has sixteen sessions at
 # which nothing moves. A second is what a machine that does much else may add;
-# half of the clients, for it may also stand still for a second.
-testANativeAppBesideThemKeepsItsHandoverTimes() {
+# the median is compared, because a machine may also stand still for a second.
+testANativeAppBesideBurningProgramsKeepsItsHandoverTimes() {
 	start_both
 	native_p50 without
 	without=$P50
@@ -101,28 +101,28 @@ testANativeAppBesideThemKeepsItsHandoverTimes() {
 	native_p50 beside
 	assertTrue "$without us without, $P50 beside" \
 	    "[ $P50 -lt $((without + 1000000 * SLOW)) ]"
-	assertEquals 'they go on' "$PROGRAMS" "$(status apps web sessions)"
+	assertEquals 'sessions go on' "$PROGRAMS" "$(status apps web sessions)"
 	assertEquals 0 "$(status apps native lost)"
 	continue_half
 	enough
 	assert_all_burned
 }
 
-testNothingIsLostOfWhatTheyWereSuspendedIn() {
+testSessionsOfSuspendedProgramsAreFinishedWhenTheyContinue() {
 	start_both
 	burn $((2 * PROGRAMS))
 	await has_sessions "$PROGRAMS"
 	await status_is "$PROGRAMS" apps web waiting
 	suspend_half
 	enough
-	# The others do what waits.
+	# The other half does what waits.
 	await status_is $((PROGRAMS * 3 / 2)) apps web completed
 	assertEquals $((PROGRAMS / 2)) "$(status apps web sessions)"
 	continue_half
 	assert_all_burned $((2 * PROGRAMS))
 }
 
-testNothingIsLostOfWhatCameWhileTheyWereSuspended() {
+testConnectionsThatCameWhileProgramsWereSuspendedAreAllServed() {
 	start_both
 	suspend_half
 	burn $((2 * PROGRAMS))

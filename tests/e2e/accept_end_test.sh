@@ -1,12 +1,12 @@
 #!/bin/sh
-# handoff = accept: the adapter and its program are as one.
+# handoff = accept: the adapter and its program live, fail and end together.
 
 # shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
-# ---------------------------------------------------------------- two as one
+# ---------------------------------------------------------------- together
 
-testItWorksByHand() {
+testAnAdapterInTheCommandServes() {
 	conf <<-EOF
 	app web {
 		listen = "unix:web.sock"
@@ -17,7 +17,7 @@ testItWorksByHand() {
 	assert_flood 50
 }
 
-testByHandItIsFoundByItsName() {
+testAnAdapterInTheCommandIsFoundByItsName() {
 	conf <<-EOF
 	app web {
 		listen = "unix:web.sock"
@@ -29,7 +29,7 @@ testByHandItIsFoundByItsName() {
 	assertFalse "$(cat "$DIR/out")" "grep -q 'not in PATH' '$DIR/out'"
 }
 
-testASignalToTheAdapterIsForTheProgram() {
+testASignalToTheAdapterEndsTheProgram() {
 	accept web </dev/null | conf
 	pool_start
 	assertNotNull "$(web)"
@@ -37,8 +37,8 @@ testASignalToTheAdapterIsForTheProgram() {
 	await said 'killed by signal 10'
 }
 
-# But for those that nobody can catch.
-testEverySignalThatItCanCatchReachesTheProgram() {
+# All but SIGKILL and SIGSTOP.
+testEverySignalThatAProgramCanCatchReachesIt() {
 	cat >"$DIR/catch.py" <<-'EOF'
 	import signal, socket
 	def told(number, frame):
@@ -69,21 +69,21 @@ testEverySignalThatItCanCatchReachesTheProgram() {
 	done
 }
 
-testItsExitStatusIsTheAdapters() {
+testTheExitStatusOfTheProgramIsTheAdapters() {
 	accept web </dev/null | conf
 	pool_start
 	web 'exit 3' 2>/dev/null
 	await said 'exited with status 3'
 }
 
-testItsDeathIsTheAdapters() {
+testTheSignalThatKillsTheProgramKillsTheAdapter() {
 	accept web </dev/null | conf
 	pool_start
 	web 'kill 6' 2>/dev/null
 	await said 'killed by signal 6'
 }
 
-testARequestThatTakesTooLongEndsBoth() {
+testARequestThatTakesTooLongEndsProgramAndAdapter() {
 	accept web <<-EOF | conf
 	request_timeout = 300ms
 	kill_timeout = 100ms
@@ -98,13 +98,13 @@ testARequestThatTakesTooLongEndsBoth() {
 	await status_is '1 1' apps web lost,idle
 }
 
-testItsOutputIsTheLog() {
+testTheOutputOfTheProgramIsLogged() {
 	accept web --say 'for the log' </dev/null | conf
 	pool_start
 	await said 'for the log'
 }
 
-testTheMissingPrivilegeIsSaidOnce() {
+testTheMissingSetUserIdPrivilegeIsLoggedOnce() {
 	accept web <<-EOF | conf
 	min_processes = 3
 	EOF
@@ -115,7 +115,7 @@ testTheMissingPrivilegeIsSaidOnce() {
 	assertEquals 1 "$(grep -c set-user-ID "$DIR/log")"
 }
 
-testNothingIsSaidOfAPrivilegeThatWasGivenUp() {
+testAPrivilegeThatTheFileGivesUpIsNotLoggedAsMissing() {
 	accept web <<-EOF | conf
 	no_new_privileges = true
 	EOF
@@ -125,7 +125,7 @@ testNothingIsSaidOfAPrivilegeThatWasGivenUp() {
 
 # ---------------------------------------------------------------- the end
 
-testStoppingFinishesTheRequest() {
+testAStopFinishesTheRequest() {
 	accept web </dev/null | conf
 	pool_start
 	ask_held
@@ -138,7 +138,7 @@ testStoppingFinishesTheRequest() {
 	assertEquals waited "$(nth 5 "$ANSWER")"
 }
 
-testStoppingFinishesRequestsThatWereHandedOn() {
+testAStopFinishesRequestsThatTheProgramHandedOn() {
 	accept web --hand-on --nonblock --poll <<-EOF | conf
 	concurrency = 2
 	EOF
@@ -153,21 +153,21 @@ testStoppingFinishesRequestsThatWereHandedOn() {
 	assertEquals waited "$(nth 5 "$ANSWER")"
 }
 
-testAnIdleProgramIsEndedAsItWants() {
+testAnIdleProgramThatHandlesSigtermExitsByItself() {
 	accept web --graceful </dev/null | conf
 	pool_start -v
 	pool_stop
 	await said 'exited with status 0 (shutdown)'
 }
 
-testThreadsThatTheSignalMissesEndToo() {
+testThreadsThatSleepInAcceptEndOnSigterm() {
 	accept web --graceful --threads 3 </dev/null | conf
 	pool_start -v
 	pool_stop
 	await said 'exited with status 0 (shutdown)'
 }
 
-testThreadsAreWokenWhenTheSocketIsShutDown() {
+testThreadsAreWokenWhenTheirTcpSocketIsShutDown() {
 	port=$(free_port)
 	accept_tcp "$port" --shutdown --threads 3 </dev/null | conf
 	pool_start -v
@@ -175,7 +175,7 @@ testThreadsAreWokenWhenTheSocketIsShutDown() {
 	await said 'exited with status 0 (shutdown)'
 }
 
-testAUnixSocketThatIsShutDownWakesThemToo() {
+testThreadsAreWokenWhenTheirUnixSocketIsShutDown() {
 	accept web --shutdown --threads 3 </dev/null | conf
 	pool_start -v
 	assertNotNull "$(web)"
@@ -183,13 +183,13 @@ testAUnixSocketThatIsShutDownWakesThemToo() {
 	await said 'exited with status 0 (retired)'
 }
 
-# is_older NAME SECONDS: a process of the app, and none is younger.
+# is_older NAME SECONDS: the app has processes, and none is younger.
 is_older() {
 	status apps "$1" workers '*' age |
 	    awk -v least="$2" '$1 < least { young++ } END { exit NR == 0 || young }'
 }
 
-testOneThatIsToldToEndAndHasLivedIsNoFailure() {
+testAnEndOnSigtermAfterMinServerLifeIsNoFailure() {
 	accept web --graceful <<-EOF | conf
 	min_server_life = 200ms
 	EOF
@@ -204,8 +204,8 @@ testOneThatIsToldToEndAndHasLivedIsNoFailure() {
 	assertFalse "$(cat "$DIR/log")" "said 'next start in'"
 }
 
-# Nobody has told the adapter that it will.
-testThreadsAreWokenWhenTheProgramShutsItsSocketDownByItself() {
+# The adapter has passed no signal on, and does not expect that.
+testThreadsAreWokenWhenTheProgramShutsItsSocketDownUnasked() {
 	accept web --shutdown --threads 3 </dev/null | conf
 	pool_start
 	program=$(program)
@@ -214,7 +214,7 @@ testThreadsAreWokenWhenTheProgramShutsItsSocketDownByItself() {
 	assertNotNull "$(web)"
 }
 
-testARestartLosesNothing() {
+testARolloutLosesNoConnection() {
 	accept web --graceful <<-EOF | conf
 	min_processes = 2
 	EOF
@@ -232,7 +232,7 @@ testARestartLosesNothing() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testTheEndOfTheDaemonIsTheProgramsWhenItHasFinished() {
+testAfterTheDaemonIsKilledABusyProgramFinishesAndEnds() {
 	accept web </dev/null | conf
 	pool_start
 	worker=$(status apps web workers 0 pid)
@@ -247,8 +247,8 @@ testTheEndOfTheDaemonIsTheProgramsWhenItHasFinished() {
 	await is_gone "$worker"
 }
 
-# It is given ten seconds.
-testTheEndOfTheDaemonIsThatOfWhoDoesNotWantToEnd() {
+# The adapter gives its program ten seconds.
+testAfterTheDaemonIsKilledAProgramThatIgnoresSigtermEnds() {
 	cat >"$DIR/stubborn.py" <<-'EOF'
 	import signal, socket
 	signal.signal(signal.SIGTERM, lambda *_: None)
@@ -272,7 +272,7 @@ testTheEndOfTheDaemonIsThatOfWhoDoesNotWantToEnd() {
 	await is_gone "$worker"
 }
 
-testAnIdleOneEndsWithTheDaemonAtOnce() {
+testAfterTheDaemonIsKilledIdleProgramsEndAtOnce() {
 	accept web <<-EOF | conf
 	min_processes = 2
 	EOF
@@ -287,14 +287,14 @@ testAnIdleOneEndsWithTheDaemonAtOnce() {
 	for pid in $workers $programs; do
 		await is_gone "$pid"
 	done
-	# Whoever is waited for is given ten seconds.
+	# A program that is waited for is given ten seconds.
 	took=$(($(now_ms) - begun))
 	assertTrue "took $took ms" "[ $took -lt 8000 ]"
 }
 
-# What lies unread in its socket resets ours, which is told before the end of
-# the file is.
-testTheEndOfADaemonThatHasNotReadOurLastWordsIsSeen() {
+# Messages that lie unread in the daemon's socket make the adapter's end report
+# a reset before the end of the file.
+testAfterADaemonWithUnreadMessagesIsKilledTheProgramEnds() {
 	cat >"$DIR/polls.py" <<-'EOF'
 	import os, select, socket, time
 	server = socket.socket(fileno=0)
@@ -333,7 +333,7 @@ testTheEndOfADaemonThatHasNotReadOurLastWordsIsSeen() {
 	await is_gone "$program"
 }
 
-testTheEndOfTheAdapterIsTheProgramsToo() {
+testAfterTheAdapterIsKilledTheProgramEnds() {
 	accept web </dev/null | conf
 	pool_start
 	program=$(program)
@@ -342,13 +342,13 @@ testTheEndOfTheAdapterIsTheProgramsToo() {
 	assertNotNull "$(web)"
 }
 
-# Its adapter starts it some time after it was started itself.
+# The adapter starts the program some time after its own start.
 has_program() {
 	[ -n "$(program)" ]
 }
 
-# Nor does it accept, which would tell it.
-testSoItIsWhereTheDaemonIsGoneToo() {
+# A program that does not accept is told by nothing but its process group.
+testAfterDaemonAndAdapterAreKilledAStartingProgramEnds() {
 	accept web --start-when "$DIR/never" </dev/null | conf
 	pool_run
 	await has_program

@@ -1,12 +1,12 @@
 #!/bin/sh
-# handoff = accept: interrupted calls, sudden deaths, programs that cannot be
-# seen into, systems that do not allow it.
+# handoff = accept: interrupted calls, sudden deaths, programs whose memory
+# cannot be seen, systems that do not allow seccomp.
 
 # shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
-# starve PROGRAM: it is the last to be given the processor, so that what it has
-# to do takes time, until `feed PROGRAM`, which may be gone by then.
+# starve PROGRAM: the program is the last to be given the processor, so that its
+# death takes time, until `feed PROGRAM`; it may be gone by then.
 starve() {
 	[ -n "$STARVING" ] || {
 		start_process taskset -c "$PROCESSOR" sh -c 'while :; do :; done'
@@ -20,7 +20,8 @@ feed() {
 	chrt -a -o -p 0 "$1" 2>/dev/null
 }
 
-# ask_one_that_starves N PROGRAM: the Nth connection comes while it starves.
+# ask_one_that_starves N PROGRAM: the Nth connection comes while PROGRAM
+# starves.
 ask_one_that_starves() {
 	start_process web >"$DIR/answer"
 	await status_is "$1" apps web accepted
@@ -32,7 +33,7 @@ ask_one_that_starves() {
 
 # ---------------------------------------------------------------- trouble
 
-testInterruptedCallsLoseNothing() {
+testInterruptedAcceptCallsLoseNoConnection() {
 	accept web --alarm 1 </dev/null | conf
 	pool_start
 	assert_flood 1000 --concurrency 4
@@ -40,14 +41,14 @@ testInterruptedCallsLoseNothing() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testInterruptedPollingLosesNothing() {
+testInterruptedPollCallsLoseNoConnection() {
 	accept web --alarm 1 --poll --nonblock </dev/null | conf
 	pool_start
 	assert_flood 500 --concurrency 4
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testSignalsThroughTheAdapterLoseNothing() {
+testSignalsThroughTheAdapterLoseNoConnection() {
 	accept web --alarm 900 </dev/null | conf
 	pool_start
 	worker=$(status apps web workers 0 pid)
@@ -59,7 +60,7 @@ testSignalsThroughTheAdapterLoseNothing() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testAWorkerThatIsToldToEndLosesNothing() {
+testAWorkerThatExitsOnSigtermLosesNoConnection() {
 	accept web --graceful <<-EOF | conf
 	min_processes = 2
 	max_processes = 2
@@ -69,7 +70,8 @@ testAWorkerThatIsToldToEndLosesNothing() {
 	pool_start
 	flood_on
 	for round in 1 2 3 4 5; do
-		# One without a session is not replaced at once.
+		# A process that exits without a session is not replaced at
+		# once.
 		await status_is 2 apps web processes
 		await status_is 0 apps web starting
 		worker=$(status apps web workers 0 pid)
@@ -96,7 +98,7 @@ testAProgramThatDiesInAcceptCostsNoConnection() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testOneThatIsKilledAndHasNotDiedYetCostsNoConnection() {
+testAKilledProgramThatHasNotDiedYetCostsNoConnection() {
 	accept web <<-EOF | conf
 	min_processes = 2
 	max_processes = 2
@@ -115,7 +117,7 @@ testOneThatIsKilledAndHasNotDiedYetCostsNoConnection() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testOneThatLeavesOnASignalItHasNotSeenYetCostsNoConnection() {
+testAProgramWithAnUnseenSignalToExitCostsNoConnection() {
 	accept web --leave <<-EOF | conf
 	max_processes = 1
 	restart_delay = 10ms
@@ -134,7 +136,7 @@ testOneThatLeavesOnASignalItHasNotSeenYetCostsNoConnection() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testOneThatIsSuspendedIsNotGivenWhatOthersCanServe() {
+testTheConnectionOfASuspendedProgramGoesToTheNext() {
 	accept web <<-EOF | conf
 	pickup_timeout = 1500ms
 	max_processes = 1
@@ -149,9 +151,9 @@ testOneThatIsSuspendedIsNotGivenWhatOthersCanServe() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-# The adapter does not know that the program goes on waiting. It is suspended
-# for both to lie before it at once.
-testAConnectionRightBehindASignalIsGivenSoon() {
+# After a signal the adapter does not know that the program goes on waiting. The
+# adapter is suspended, so that signal and connection lie before it together.
+testAConnectionRightBehindASignalIsServedSoon() {
 	accept web <<-EOF | conf
 	pickup_timeout = 5m
 	EOF
@@ -165,7 +167,7 @@ testAConnectionRightBehindASignalIsGivenSoon() {
 	assertEquals 0 "$RC"
 }
 
-testOneThatIsContinuedGoesOn() {
+testAProgramThatIsStoppedAndContinuedServes() {
 	accept web </dev/null | conf
 	pool_start
 	program=$(program)
@@ -174,7 +176,7 @@ testOneThatIsContinuedGoesOn() {
 	assertEquals "$program" "$(nth 1 "$(web)")"
 }
 
-testOneKilledInARequestCostsExactlyThat() {
+testAProgramKilledInARequestLosesThatRequestAlone() {
 	accept web <<-EOF | conf
 	min_processes = 2
 	EOF
@@ -185,8 +187,9 @@ testOneKilledInARequestCostsExactlyThat() {
 	assert_accounts web
 }
 
-# Its connections are closed a good while before it is seen to be dead.
-testOneThatTakesLongToDieInARequestCostsExactlyThat() {
+# The connections of a program with many files are closed a good while before
+# its death is seen.
+testAProgramThatDiesSlowlyInARequestLosesThatRequestAlone() {
 	may_open 10000 || { skip 'needs 10,000 descriptors'; return; }
 	accept web --hand-on --nofile 10000 --files 9000 <<-EOF | conf
 	concurrency = 2
@@ -199,7 +202,7 @@ testOneThatTakesLongToDieInARequestCostsExactlyThat() {
 	STARVING=
 	for round in 1 2 3; do
 		await status_is 1 apps web idle
-		# It serves a second one, so that it is known to hand them on.
+		# A second session beside the first shows that it hands them on.
 		ask_held
 		assertNotNull "$(web)"
 		release
@@ -229,8 +232,8 @@ testACleanExitAfterARequestCompletesIt() {
 	assertEquals 0 "$(status apps web spawn_failures)"
 }
 
-# A reset came while its connection lay before a program that was busy.
-testAClientWhoHasLeftIsNotGivenToIt() {
+# The connection lies before a busy program when the reset comes.
+testAClientThatResetWhileItWaitedIsNotGivenToTheProgram() {
 	port=$(free_port)
 	accept_tcp "$port" <<-EOF | conf
 	concurrency = 2
@@ -251,7 +254,7 @@ client.close()' "$port"
 	assert_accounts web
 }
 
-testDescriptorsThatRunOutAreItsOwnTrouble() {
+testAProgramWithoutADescriptorLeftServesAgainLater() {
 	# 0 to 3, and one connection.
 	accept web --nofile 5 --hand-on <<-EOF | conf
 	concurrency = 2
@@ -279,7 +282,7 @@ testAProgramThatHidesItsMemoryIsServed() {
 	    apps web workers 0 status
 }
 
-testOneThatAnotherHasBecomeMayHideItsMemoryToo() {
+testAProgramThatAScriptExecutesMayHideItsMemory() {
 	port=$(free_port)
 	conf <<-EOF
 	app web {
@@ -305,7 +308,7 @@ testASessionWhoseEndCannotBeSeenIsNeverOverItsTime() {
 	assertEquals '{}' "$(status apps web exits)"
 }
 
-testAChildThatHidesItsMemoryIsNot() {
+testAForkedChildThatHidesItsMemoryIsNotServed() {
 	accept web --fork 1 --hide-child <<-EOF | conf
 	start_limit = 1
 	EOF
@@ -314,7 +317,7 @@ testAChildThatHidesItsMemoryIsNot() {
 	await said 'not dumpable'
 }
 
-testAChildThatHidesItsMemoryNeedNotAskForTheAddress() {
+testAForkedChildThatHidesItsMemoryServesWithoutTheAddress() {
 	accept web --fork 1 --hide-child --no-address </dev/null | conf
 	pool_start
 	assert_flood 20
@@ -332,7 +335,7 @@ testAProgramThatBecomesAnotherUserIsServed() {
 	assert_flood 20
 }
 
-testASetUserIDProgramIsServed() {
+testASetUserIdProgramIsServed() {
 	has_capability 21 || { skip 'needs CAP_SYS_ADMIN'; return; }
 	port=$(free_port)
 	cp "$DIR/acceptor" "$DIR/setuid"
@@ -347,7 +350,7 @@ testASetUserIDProgramIsServed() {
 	assert_flood 20
 }
 
-testOneThatHasNoRightToSeeItsMemoryAnyMoreServesIt() {
+testAnAdapterWithoutPtraceServesAProgramOfAnotherUser() {
 	is_root || { skip 'needs root'; return; }
 	port=$(free_port)
 	conf <<-EOF
@@ -364,7 +367,7 @@ testOneThatHasNoRightToSeeItsMemoryAnyMoreServesIt() {
 	assert_flood 20
 }
 
-testWhatDebuggersUseMayBeRefused() {
+testAPolicyThatRefusesPtraceCallsHindersNothing() {
 	port=$(free_port)
 	conf <<-EOF
 	app web {
@@ -378,7 +381,7 @@ testWhatDebuggersUseMayBeRefused() {
 	assert_flood 50 --concurrency 2
 }
 
-testItWorksInARootWithoutProc() {
+testAProgramIsServedInAChrootWithoutProc() {
 	is_root || { skip 'needs root'; return; }
 	! readelf -lW "$DIR/apppool-accept" | grep -q INTERP ||
 	    { skip 'a sanitizer is in the adapter'; return; }
@@ -399,7 +402,7 @@ testItWorksInARootWithoutProc() {
 	assertFalse "[ -e '/proc/$(program)/root/proc' ]"
 }
 
-testWhereThereIsNoSeccompTheReasonNamesListen() {
+testWithoutSeccompTheReasonNamesHandoffListen() {
 	for why in refused:'Operation not permitted' \
 	    absent:'Function not implemented' \
 	    busy:'somebody uses it already'; do
@@ -420,7 +423,7 @@ testWhereThereIsNoSeccompTheReasonNamesListen() {
 	done
 }
 
-testTooFewDescriptorsAreTheReason() {
+testALimitOfTooFewDescriptorsIsTheReasonOfTheFailure() {
 	accept web <<-EOF | conf
 	limit_nofile = 10
 	start_limit = 1
@@ -431,7 +434,7 @@ testTooFewDescriptorsAreTheReason() {
 	    'limit_nofile is too low, 16 are needed'
 }
 
-testSixteenDescriptorsAreEnough() {
+testALimitOf16DescriptorsIsEnough() {
 	accept web <<-EOF | conf
 	limit_nofile = 16
 	EOF
@@ -468,7 +471,7 @@ testAProgramThatCannotBeExecutedFailsAtOnce() {
 	    'its interpreter /nowhere/sh: No such file or directory'
 }
 
-testAProgramOfNoKnownFormatIsLeftToNoShell() {
+testAProgramOfNoKnownFormatIsNotGivenToAShell() {
 	printf '\177ELFgarbage' >"$DIR/garbage" && chmod 755 "$DIR/garbage"
 	conf <<-EOF
 	app web {
@@ -484,7 +487,7 @@ testAProgramOfNoKnownFormatIsLeftToNoShell() {
 	    "$(status apps web last_failure)"
 }
 
-testAnAdapterThatIsNotThereIsTheReason() {
+testAMissingAdapterIsTheReasonOfTheMistake() {
 	mkdir -p "$DIR/sbin" && cp "$APPPOOLD" "$DIR/sbin"
 	[ ! -e /usr/local/libexec/apppoold ] || { skip 'installed'; return; }
 	accept web </dev/null | conf

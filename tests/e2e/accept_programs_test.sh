@@ -1,5 +1,5 @@
 #!/bin/sh
-# handoff = accept: programs of others, as they are in Debian.
+# handoff = accept: php-cgi, libfcgi, Perl and Python, as they are in Debian.
 
 # shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
@@ -12,7 +12,7 @@ program_app() {
 	echo '}'
 }
 
-# page [NAME [QUERY [ADDRESS]]]: what FastCGI brings of a file in $DIR.
+# page [NAME [QUERY [ADDRESS]]]: the answer of FastCGI for a file in $DIR.
 page() {
 	REQUEST_METHOD=GET SCRIPT_NAME="/${1:-page.php}" QUERY_STRING="$2" \
 	    SCRIPT_FILENAME="$DIR/${1:-page.php}" REDIRECT_STATUS=200 \
@@ -20,7 +20,7 @@ page() {
 	    sed -n '$p'
 }
 
-# pages COUNT...: so many, one after the other; prints those without an answer.
+# pages COUNT...: so many, one after the other; prints which have no answer.
 pages() {
 	pages_left=$1
 	shift
@@ -30,8 +30,8 @@ pages() {
 	done
 }
 
-# page_behind: a page that waits for `release`; returns when a worker has it. Its
-# end is that of $PAGE, what it brought in $DIR/page.
+# page_behind: asks, as the process $PAGE, for a page that waits for `release`;
+# returns when a worker has it. The page is in $DIR/page in the end.
 page_behind() {
 	rm -f "$DIR/released"
 	page page.php wait >"$DIR/page" &
@@ -99,7 +99,7 @@ more_setup() {
 
 # ---------------------------------------------------------------- php-cgi
 
-testAPageOfPHP() {
+testPhpCgiServesPages() {
 	php </dev/null | conf
 	pool_start
 	assertContains "$(page)" ' page'
@@ -108,8 +108,9 @@ testAPageOfPHP() {
 	assert_accounts web
 }
 
-# As the manual has it; as another user one would have to be able to reach it.
-testByHandItIsTheSame() {
+# As the manual has it; another user than ours could not enter this tree, in
+# which the adapter is.
+testPhpCgiBehindAnAdapterInTheCommandServes() {
 	conf <<-EOF
 	app web {
 		listen = "unix:web.sock"
@@ -127,14 +128,14 @@ testByHandItIsTheSame() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testItsSizeIsWhatTheStatusShows() {
+testTheStatusShowsTheMemoryOfPhpCgiNotOfTheAdapter() {
 	php </dev/null | conf
 	pool_start
-	# The adapter has not even one.
+	# The adapter alone has less than a megabyte.
 	assertTrue "[ $(status apps web workers 0 rss) -gt 4000000 ]"
 }
 
-testAPageOfPHPOverTCP() {
+testPhpCgiServesOverTcp() {
 	port=$(free_port)
 	php <<-EOF | conf
 	listen += "127.0.0.1:$port"
@@ -143,7 +144,7 @@ testAPageOfPHPOverTCP() {
 	assertContains "$(page page.php '' "127.0.0.1:$port")" ' page'
 }
 
-testAPageThatSleepsDoesNotHoldUpOthers() {
+testAPhpPageThatSleepsDoesNotHoldUpOthers() {
 	php <<-EOF | conf
 	min_processes = 2
 	EOF
@@ -156,7 +157,7 @@ testAPageThatSleepsDoesNotHoldUpOthers() {
 	assertContains "$(cat "$DIR/page")" ' page'
 }
 
-testItsRecyclingCostsNothingAndIsNoFailure() {
+testTheRecyclingOfPhpCgiCostsNoConnectionAndIsNoFailure() {
 	php <<-EOF | conf
 	environment = { "PHP_FCGI_MAX_REQUESTS=5" }
 	max_processes = 1
@@ -169,7 +170,7 @@ testItsRecyclingCostsNothingAndIsNoFailure() {
 	assertFalse 'no pause is made' "grep -q 'next start' '$DIR/log'"
 }
 
-testOneThatIsKilledWhileIdleCostsNothing() {
+testPhpCgiKilledWhileIdleCostsNoConnection() {
 	php <<-EOF | conf
 	min_processes = 2
 	restart_delay = 10ms
@@ -184,7 +185,7 @@ testOneThatIsKilledWhileIdleCostsNothing() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testOneThatIsKilledInAPageCostsExactlyThat() {
+testPhpCgiKilledInAPageLosesThatPageAlone() {
 	php <<-EOF | conf
 	min_processes = 2
 	EOF
@@ -195,7 +196,7 @@ testOneThatIsKilledInAPageCostsExactlyThat() {
 	assert_accounts web
 }
 
-testStoppingFinishesThePage() {
+testAStopFinishesThePhpPage() {
 	php </dev/null | conf
 	pool_start -v
 	page_behind
@@ -209,7 +210,7 @@ testStoppingFinishesThePage() {
 	await said 'exited with status 0 (shutdown)'
 }
 
-testChildrenOfPHPsOwnServe() {
+testChildrenThatPhpCgiForksServe() {
 	php <<-EOF | conf
 	environment = { "PHP_FCGI_CHILDREN=2" }
 	concurrency = 2
@@ -226,7 +227,7 @@ testChildrenOfPHPsOwnServe() {
 
 # ---------------------------------------------------------------- libfcgi
 
-testAProgramOfLibfcgi() {
+testAProgramOfLibfcgiServes() {
 	program_app "$DIR/fcgi" <<-EOF | conf
 	max_processes = 1
 	EOF
@@ -238,7 +239,7 @@ testAProgramOfLibfcgi() {
 	await said 'exited with status 0 (shutdown)'
 }
 
-testLibfcgiKnowsTheWebServerByItsAddress() {
+testFcgiWebServerAddrsOfLibfcgiAdmitsByTheClientsAddress() {
 	port=$(free_port)
 	for address in 127.0.0.1 127.0.0.9; do
 		program_app "$DIR/fcgi" <<-EOF | sed '/^listen = "unix/d' | conf
@@ -251,7 +252,7 @@ testLibfcgiKnowsTheWebServerByItsAddress() {
 			assertEquals 1 "$(nth 2 "$(page '' '' "127.0.0.1:$port")")"
 			;;
 		*)
-			# It is turned away by the program, and that goes on.
+			# The program turns the connection away, and goes on.
 			page '' '' "127.0.0.1:$port" >/dev/null 2>&1
 			await status_is 1 apps web completed
 			assertEquals 1 "$(status apps web idle)"
@@ -261,7 +262,7 @@ testLibfcgiKnowsTheWebServerByItsAddress() {
 	done
 }
 
-testAProgramOfPerl() {
+testAProgramInPerlServes() {
 	perl_app <<-EOF | conf
 	max_processes = 1
 	EOF
@@ -283,7 +284,7 @@ urls() {
 	done | grep -v "('127.0.0.1', [0-9]*)"
 }
 
-testAServerOfHTTPInPython() {
+testAPythonHttpServerServes() {
 	port=$(free_port)
 	python_app <<-EOF | sed '/^listen = "unix/d' | conf
 	listen = "127.0.0.1:$port"
@@ -293,7 +294,7 @@ testAServerOfHTTPInPython() {
 	await status_is 30 apps web completed
 }
 
-testAServerWithAThreadForEachClient() {
+testAPythonHttpServerWithThreadsServesSeveralAtATime() {
 	port=$(free_port)
 	python_app ThreadingHTTPServer <<-EOF | sed '/^listen = "unix/d' | conf
 	listen = "127.0.0.1:$port"

@@ -4,8 +4,8 @@
 # shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
 
-# ask_many_held COUNT: so many at once until `release`; the answers are in
-# $DIR/answers then.
+# ask_many_held COUNT: so many requests at once, that last until `release`; the
+# answers are in $DIR/answers then.
 ask_many_held() {
 	rm -f "$DIR/released"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
@@ -15,7 +15,7 @@ ask_many_held() {
 
 # ---------------------------------------------------------------- ready, done
 
-testItIsReadyWhenItAcceptsAndNotBefore() {
+testAProgramIsReadyWhenItCallsAcceptAndNotBefore() {
 	rm -f "$DIR/released"
 	accept web --start-when "$DIR/released" </dev/null | conf
 	pool_run
@@ -26,13 +26,13 @@ testItIsReadyWhenItAcceptsAndNotBefore() {
 	await status_is 1 apps web idle
 }
 
-testItIsReadyWhenItPolls() {
+testAProgramIsReadyWhenItPolls() {
 	accept web --poll --nonblock </dev/null | conf
 	pool_start
 	assertEquals 1 "$(status apps web idle)"
 }
 
-testASessionIsOverWhenItAcceptsAgain() {
+testASessionIsOverWhenTheProgramCallsAcceptAgain() {
 	accept web </dev/null | conf
 	pool_start
 	rm -f "$DIR/released"
@@ -45,7 +45,7 @@ testASessionIsOverWhenItAcceptsAgain() {
 	await status_is 1 apps web completed
 }
 
-testEveryMannerOfAcceptingServesAll() {
+testEveryMannerOfAcceptingServesAllConnections() {
 	for manner in '' '--poll' '--poll --nonblock' \
 	    '--poll --nonblock --drain' '--nonblock --poll --no-address' \
 	    '--dup --poll --nonblock' \
@@ -60,7 +60,7 @@ testEveryMannerOfAcceptingServesAll() {
 	done
 }
 
-testAPollingProgramIsAskedForItsNextAccept() {
+testAPollingProgramIsNotWaitedForByTimer() {
 	accept web --poll --nonblock <<-EOF | conf
 	max_processes = 1
 	EOF
@@ -68,12 +68,12 @@ testAPollingProgramIsAskedForItsNextAccept() {
 	begun=$(now_ms)
 	assert_flood 200 --concurrency 1
 	await has_sessions 0
-	# Looking whether it has forgotten something takes 100 ms each time.
+	# A look by timer at what the program has forgotten takes 100 ms each.
 	took=$(($(now_ms) - begun))
 	assertTrue "took $took ms" "[ $took -lt 15000 ]"
 }
 
-testThreadsServeAtTheSameTime() {
+testFourThreadsServeFourConnectionsAtATime() {
 	accept web --threads 4 <<-EOF | conf
 	concurrency = 4
 	max_processes = 1
@@ -86,7 +86,7 @@ testThreadsServeAtTheSameTime() {
 	await status_is 4 apps web completed
 }
 
-testSessionsThatAreHandedOnAreCountedToTheirEnd() {
+testSessionsThatThreadsHandOnAreCountedToTheirEnd() {
 	for manner in '' '--poll' '--nonblock --poll --drain'; do
 		# shellcheck disable=SC2086 # options
 		accept web --hand-on $manner <<-EOF | conf
@@ -108,7 +108,7 @@ testSessionsThatAreHandedOnAreCountedToTheirEnd() {
 	done
 }
 
-testChildrenOfItsOwnServe() {
+testChildrenThatAProgramForksServe() {
 	accept web --fork 3 <<-EOF | conf
 	concurrency = 3
 	max_processes = 1
@@ -122,7 +122,7 @@ testChildrenOfItsOwnServe() {
 	await status_is 3 apps web completed
 }
 
-testNothingIsLeftOpenBehindThem() {
+testSessionsLeaveNoDescriptorOpenInProgramAndAdapter() {
 	for manner in '' '--poll --nonblock' '--hand-on --poll'; do
 		# shellcheck disable=SC2086 # options
 		accept web $manner <<-EOF | conf
@@ -136,7 +136,7 @@ testNothingIsLeftOpenBehindThem() {
 		of_worker=$(fds "$worker") of_program=$(fds "$program")
 		assert_flood 200
 		await status_is 220 apps web completed
-		# The bell may ring, or be about to be heard, as it may before.
+		# A wake-up may be under way, as it may have been before.
 		wait_for "$LIMIT" have_few_open
 		assertTrue "$manner: $(fds "$worker") and $(fds "$program"), \
 not $of_worker and $of_program" have_few_open
@@ -149,8 +149,8 @@ have_few_open() {
 	    [ "$(fds "$program")" -le "$of_program" ]
 }
 
-# All of them poll the same socket, and the bell wakes all.
-testChildrenThatPollServe() {
+# All of them poll the same socket, and a wake-up wakes all.
+testChildrenThatPollTheSameSocketServe() {
 	accept web --fork 3 --poll --nonblock <<-EOF | conf
 	concurrency = 3
 	max_processes = 1
@@ -162,8 +162,8 @@ testChildrenThatPollServe() {
 	assertEquals 1 "$(status apps web spawned)"
 }
 
-# The call it waited in is not there any more.
-testAChildThatDiesInAcceptCostsNoConnection() {
+# The call of accept, in which the child waited, is not there any more.
+testAForkedChildThatDiesInAcceptCostsNoConnection() {
 	accept web --fork 2 <<-EOF | conf
 	concurrency = 2
 	max_processes = 1
@@ -184,7 +184,7 @@ has_children() {
 	[ -n "$(children "$(program)")" ]
 }
 
-testAChildThatDiesEndsItsSession() {
+testAForkedChildThatDiesEndsItsSession() {
 	accept web --fork 2 <<-EOF | conf
 	concurrency = 2
 	max_processes = 1
@@ -192,7 +192,7 @@ testAChildThatDiesEndsItsSession() {
 	pool_start
 	web 'kill 9' 2>/dev/null
 	await status_is 1 apps web completed
-	# Another one has taken its place.
+	# Another child has taken its place.
 	assert_flood 20
 	assertEquals 1 "$(status apps web spawned)"
 }

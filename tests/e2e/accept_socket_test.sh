@@ -1,6 +1,7 @@
 #!/bin/sh
-# handoff = accept: the listening socket a program is given, what it is told of
-# its clients, and what differs from a socket that clients do connect to.
+# handoff = accept: the listening socket a program is given, what the program is
+# told of its clients, and what differs from a socket that clients do connect
+# to.
 
 # shellcheck source=tests/e2e/accept_help.sh
 . tests/e2e/accept_help.sh
@@ -23,7 +24,8 @@ told() {
 	nth "$1" "$ANSWER"
 }
 
-# ask_named NAME: the same from a client whose socket has one.
+# ask_named NAME: asks `web` from a socket that is bound to that name; the
+# answer is in $ANSWER.
 ask_named() {
 	ANSWER=$("$PYTHON" -c '
 import socket, sys
@@ -37,7 +39,7 @@ with socket.socket(socket.AF_UNIX) as client:
 
 # ---------------------------------------------------------------- names
 
-testAtAUnixSocketItsOwnIsAnAbstractOne() {
+testAtAUnixAddressTheProgramsSocketIsAnAbstractUnixSocket() {
 	accepting <<-EOF | conf
 	listen = "unix:web.sock"
 	EOF
@@ -45,11 +47,11 @@ testAtAUnixSocketItsOwnIsAnAbstractOne() {
 	ANSWER=$(web)
 	assertContains "$ANSWER" '@'
 	assertEquals '@' "$(told 1 | cut -c 1)"
-	# That of a connection is the app's.
+	# The local address of a connection is the app's.
 	assertEquals "$DIR/web.sock" "$(told 2)"
 }
 
-testAtAnAddressOfIPv4ItsOwnIsTheLoopbacks() {
+testAtAnIpv4AddressTheProgramsSocketIsOnTheLoopback() {
 	port=$(free_port)
 	accepting <<-EOF | conf
 	listen = "127.0.0.2:$port"
@@ -61,7 +63,7 @@ testAtAnAddressOfIPv4ItsOwnIsTheLoopbacks() {
 	assertEquals "127.0.0.2:$port" "$(told 2)"
 }
 
-testAtAnAddressOfIPv6ItsOwnIsTheLoopbacks() {
+testAtAnIpv6AddressTheProgramsSocketIsOnTheLoopback() {
 	has_ipv6 || { skip 'no IPv6'; return; }
 	port=$(free_port)
 	accepting <<-EOF | conf
@@ -74,8 +76,8 @@ testAtAnAddressOfIPv6ItsOwnIsTheLoopbacks() {
 	assertEquals "[::1]:$port" "$(told 2)"
 }
 
-# What is of another kind is served all the same.
-testItsKindIsThatOfTheFirstAddress() {
+# A connection of another family is served all the same.
+testTheFamilyOfTheProgramsSocketIsThatOfTheFirstAddress() {
 	port=$(free_port)
 	accepting <<-EOF | conf
 	listen = { "127.0.0.1:$port", "unix:web.sock" }
@@ -88,14 +90,14 @@ testItsKindIsThatOfTheFirstAddress() {
 
 # ---------------------------------------------------------------- options
 
-# options PORT: the last client's connection has TCP_NODELAY, SO_KEEPALIVE and
-# TCP_KEEPIDLE so.
+# options PORT: TCP_NODELAY, SO_KEEPALIVE and TCP_KEEPIDLE of a connection, as
+# the program sees them.
 options() {
 	ANSWER=$(ask "127.0.0.1:$1")
 	echo "$ANSWER" | cut -d ' ' -f 6-8
 }
 
-testAConnectionInheritsWhatTheProgramHasSet() {
+testAConnectionInheritsTheOptionsOfTheProgramsSocket() {
 	port=$(free_port)
 	accepting --set 1 1 77 <<-EOF | conf
 	listen = "127.0.0.1:$port"
@@ -104,7 +106,7 @@ testAConnectionInheritsWhatTheProgramHasSet() {
 	assertEquals '1 1 77' "$(options "$port")"
 }
 
-testAProgramThatSetsNothingHasWhatTheKernelGives() {
+testWithoutOptionsOfTheProgramAConnectionHasTheKernels() {
 	port=$(free_port)
 	accepting <<-EOF | conf
 	listen = "127.0.0.1:$port"
@@ -113,7 +115,7 @@ testAProgramThatSetsNothingHasWhatTheKernelGives() {
 	assertEquals "0 0 $(cat /proc/sys/net/ipv4/tcp_keepalive_time)" "$(options "$port")"
 }
 
-testAConnectionToAUnixSocketIsServedThoughItCannotInherit() {
+testTcpOptionsOfTheProgramDoNotHinderAUnixConnection() {
 	port=$(free_port)
 	accepting --set 1 1 77 <<-EOF | conf
 	listen = { "127.0.0.1:$port", "unix:web.sock" }
@@ -126,7 +128,7 @@ testAConnectionToAUnixSocketIsServedThoughItCannotInherit() {
 # ---------------------------------------------------------------- clients
 
 # The family, the path and the NUL behind it.
-testAClientWithANameHasIt() {
+testAUnixClientThatIsBoundToANameHasThatName() {
 	accepting <<-EOF | conf
 	listen = "unix:web.sock"
 	EOF
@@ -141,7 +143,7 @@ testAClientWithANameHasIt() {
 	assertEquals 11 "$(told 4)"
 }
 
-testAnAddressForWhichThereIsNoRoomIsCutAndItsLengthTold() {
+testAnAddressTooLongForTheBufferIsCutAndItsLengthTold() {
 	accepting --room 7 <<-EOF | conf
 	listen = "unix:web.sock"
 	EOF
@@ -152,7 +154,7 @@ testAnAddressForWhichThereIsNoRoomIsCutAndItsLengthTold() {
 	assertEquals 'so much was written' 7 "$(told 5)"
 }
 
-testLessRoomThanNothingIsAMistakeAndCostsNoConnection() {
+testANegativeLengthOfTheBufferIsEINVALAndCostsNoConnection() {
 	accepting --room -1 <<-EOF | conf
 	listen = "unix:web.sock"
 	EOF
@@ -164,7 +166,7 @@ testLessRoomThanNothingIsAMistakeAndCostsNoConnection() {
 
 # ---------------------------------------------------------------- waiting
 
-testWhoIsToldOfChangesAloneIsServed() {
+testAProgramWithEdgeTriggeredEpollServes() {
 	accepting --edge <<-EOF | conf
 	listen = "unix:web.sock"
 	EOF
@@ -174,7 +176,7 @@ testWhoIsToldOfChangesAloneIsServed() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testAnotherSocketInTheSameThreadIsLeftAlone() {
+testASecondListenerInTheSameThreadIsLeftAlone() {
 	chmod 777 "$DIR"
 	accepting --other "$DIR/other.sock" <<-EOF | conf
 	listen = "unix:web.sock"

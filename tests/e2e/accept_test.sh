@@ -27,14 +27,14 @@ testAStaticProgramIsServed() {
 	assertEquals 1 "$(nth 2 "$(web)")"
 }
 
-testAClientOfTCPHasItsAddress() {
+testTheProgramSeesTheAddressOfATcpClient() {
 	port=$(free_port)
 	accept_tcp "$port" </dev/null | conf
 	pool_start
 	assert_told_its_address 127.0.0.1 "$port"
 }
 
-testAClientOfIPv6HasItsAddress() {
+testTheProgramSeesTheAddressOfAnIpv6Client() {
 	has_ipv6 || { skip 'no IPv6'; return; }
 	port=$(free_port)
 	accept web </dev/null | sed "s/^listen = .*/listen = \"[::1]:$port\"/" | conf
@@ -42,14 +42,14 @@ testAClientOfIPv6HasItsAddress() {
 	assert_told_its_address ::1 "$port"
 }
 
-testAClientWithoutANameHasTheAddressOfSuchAOne() {
+testAnUnnamedUnixClientHasAnAddressOfTwoBytes() {
 	accept web </dev/null | conf
 	pool_start
 	# AF_UNIX, and nothing but that.
 	assertEquals family1/2 "$(nth 3 "$(web)")"
 }
 
-testItNeedNotAskForTheAddress() {
+testAProgramMayAcceptWithoutAskingForTheAddress() {
 	accept web --no-address </dev/null | conf
 	pool_start
 	assertEquals - "$(nth 3 "$(web)")"
@@ -64,13 +64,13 @@ testFlagsOfAccept4AreHonoured() {
 	done
 }
 
-testWithoutThemADescriptorIsPlain() {
+testAcceptWithoutFlagsGivesAPlainDescriptor() {
 	accept web --nonblock --poll </dev/null | conf
 	pool_start
 	assertEquals - "$(nth 4 "$(web)")"
 }
 
-testUnknownFlagsFailAsTheyDoElsewhere() {
+testUnknownFlagsOfAccept4FailWithEINVAL() {
 	accept web --accept4 nonsense <<-EOF | conf
 	start_limit = 1
 	EOF
@@ -78,7 +78,7 @@ testUnknownFlagsFailAsTheyDoElsewhere() {
 	await said 'accept: Invalid argument'
 }
 
-testAPointerToNowhereFailsAndCostsNoConnection() {
+testAnAddressPointerToNowhereFailsAndCostsNoConnection() {
 	accept web --bad-pointer </dev/null | conf
 	pool_start
 	assertEquals 1 "$(nth 2 "$(web)")"
@@ -89,21 +89,21 @@ testAPointerToNowhereFailsAndCostsNoConnection() {
 
 # ---------------------------------------------------------------- its socket
 
-testTheSocketIsDescriptorThreeToo() {
+testTheListeningSocketIsDescriptorThreeToo() {
 	accept web --fd 3 </dev/null | conf
 	pool_start
 	assertEquals 1 "$(nth 2 "$(web)")"
 	assertEquals 1 "$(nth 5 "$(web 'env LISTEN_FDS')")"
 }
 
-testTheEnvironmentSaysSoOfTheProgramItself() {
+testListenPidIsThatOfTheProgram() {
 	accept web </dev/null | conf
 	pool_start
 	answer=$(web 'env LISTEN_PID')
 	assertEquals "$(nth 1 "$answer")" "$(nth 5 "$answer")"
 }
 
-testItIsToldItsAppAndSlotButNoProtocol() {
+testTheProgramIsToldItsAppAndSlotButNoProtocol() {
 	accept web </dev/null | conf
 	pool_start
 	assertEquals web "$(nth 5 "$(web 'env APPPOOL_APP')")"
@@ -113,20 +113,20 @@ testItIsToldItsAppAndSlotButNoProtocol() {
 	done
 }
 
-testItInheritsItsSocketAndNothingElse() {
+testTheProgramInheritsItsSocketAndNothingElse() {
 	accept web </dev/null | conf
 	pool_start
 	# 0 to 3 while it waits.
 	assertEquals 4 "$(fds "$(program)")"
 }
 
-testASocketUnderAnotherNumberIsRecognised() {
+testADuplicateOfTheListeningSocketIsRecognised() {
 	accept web --dup </dev/null | conf
 	pool_start
 	assert_flood 50
 }
 
-testAnotherSocketOfItsOwnIsLeftAlone() {
+testAListenerOfTheProgramsOwnIsLeftAlone() {
 	accept web --other "$DIR/other.sock" </dev/null | conf
 	chmod 777 "$DIR"
 	pool_start
@@ -137,7 +137,7 @@ $(ask "unix:$DIR/other.sock")" | tail -n 1)"
 	chmod 755 "$DIR"
 }
 
-testStrangersAtItsSocketAreThrownOut() {
+testStrangersWhoConnectToTheProgramsSocketAreThrownOut() {
 	accept web --poll --nonblock </dev/null | conf
 	pool_start
 	name=$("$PYTHON" - "$(program)" <<-'PYTHON'
@@ -170,7 +170,7 @@ testStrangersAtItsSocketAreThrownOut() {
 	assertEquals 1 "$(nth 2 "$(web)")"
 }
 
-testThereIsNoOtherWayToAccept() {
+testAcceptByIoUringIsRefused() {
 	accept web </dev/null | conf
 	pool_start
 	assertEquals 'Function not implemented' "$(web ring | cut -d ' ' -f 5-)"

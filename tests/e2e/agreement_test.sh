@@ -1,11 +1,10 @@
 #!/bin/sh
-# The simulation and the daemon: the same trace, the same pool, the same
-# figures within the tolerances of replay.py. Those are for a quiet machine;
-# a busy one has three times as much.
+# The simulation and the daemon: the same trace, the same pool, the same figures
+# within three times the tolerances of replay.py, which are for a quiet machine.
 
 START_TIME=100
 
-testTheSimulationForetellsWhatTheDaemonDoes() {
+testTheSimulationForetellsTheFiguresOfTheDaemon() {
 	app web --start-delay "$START_TIME"ms <<-'END' | conf
 		max_processes = 12
 		max_idle_time = 1s

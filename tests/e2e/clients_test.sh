@@ -17,7 +17,8 @@ s.settimeout(float(sys.argv[2]))
 exec(sys.stdin.read())' "$client_to" "$LIMIT"
 }
 
-# one_worker [MAX_QUEUE]: over TCP and Unix; it is busy until it is released.
+# one_worker [MAX_QUEUE]: an app at TCP and Unix addresses, whose one worker is
+# busy until `release`.
 one_worker() {
 	port=$(free_port)
 	conf <<-EOF
@@ -41,16 +42,16 @@ release() {
 	rm -r "$DIR/gates"
 }
 
-# Returns when those who wait have been looked at: then one who comes after
-# them and goes without a word has been dropped.
+# look_at_waiters: returns when all waiting clients have been looked at: a
+# client that comes after them and leaves without a word has been dropped.
 look_at_waiters() {
 	client "unix:$DIR/web.sock" 's.close()'
 	GONE=$((GONE + 1))
 	await status_is "$GONE" apps web abandoned
 }
 
-# One that wrote and went may want just that to be read.
-testAUnixClientWhoWroteAndWentIsServed() {
+# A client that wrote and left may want just that to be read.
+testAUnixClientThatWroteAndLeftIsServed() {
 	one_worker 2
 	client "unix:$DIR/web.sock" 's.send(b"do it\n")' 's.close()'
 	await status_is 1 apps web waiting
@@ -61,7 +62,7 @@ testAUnixClientWhoWroteAndWentIsServed() {
 	assert_accounts web
 }
 
-testATcpClientWhoWroteAndWentIsServed() {
+testATcpClientThatWroteAndLeftIsServed() {
 	one_worker 2
 	client "127.0.0.1:$port" 's.send(b"do it\n")' 's.close()'
 	await status_is 1 apps web waiting
@@ -72,7 +73,7 @@ testATcpClientWhoWroteAndWentIsServed() {
 	assert_accounts web
 }
 
-testAUnixClientWhoWentWithoutAWordIsDropped() {
+testAUnixClientThatLeftWithoutAWordIsDropped() {
 	one_worker
 	client "unix:$DIR/web.sock" 's.close()'
 	await status_is 1 apps web abandoned
@@ -81,7 +82,7 @@ testAUnixClientWhoWentWithoutAWordIsDropped() {
 	release
 }
 
-testATcpClientWhoResetItsConnectionIsDropped() {
+testATcpClientThatResetItsConnectionIsDropped() {
 	one_worker
 	client "127.0.0.1:$port" 'import struct' \
 	    's.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,' \
@@ -91,7 +92,7 @@ testATcpClientWhoResetItsConnectionIsDropped() {
 	release
 }
 
-testTheirPlacesInTheQueueAreFreeAgain() {
+testADroppedClientFreesItsPlaceInTheQueue() {
 	one_worker
 	client "unix:$DIR/web.sock" 's.close()'
 	await status_is 1 apps web abandoned
@@ -122,8 +123,8 @@ testAHalfClosedClientIsServed() {
 	release
 }
 
-# A session is the worker's; the others have theirs.
-testOneWhoSaysNothingHoldsOneProcessOnly() {
+# The other process serves on.
+testAClientThatSaysNothingHoldsOneProcessOnly() {
 	app web <<-EOF | conf
 	min_processes = 2
 	max_processes = 2
@@ -141,7 +142,7 @@ time.sleep(60)' "$DIR/web.sock"
 	assert_accounts web
 }
 
-# What it leaves unread in its socket is closed, and not by the loop.
+# Descriptors that lie unread in a socket are closed with it, not by the loop.
 testDescriptorsThatAWaitingClientSendsAreNotKept() {
 	one_worker
 	before=$(fds "$POOL")
@@ -156,7 +157,7 @@ testDescriptorsThatAWaitingClientSendsAreNotKept() {
 	await has_fds "$before"
 }
 
-testAThousandWhoComeAndGoLeaveNothing() {
+testAThousandClientsThatComeAndGoLeaveNothing() {
 	app web <<-EOF | conf
 	max_processes = 4
 	EOF
@@ -183,7 +184,8 @@ is_served() {
 	ask "$1" 2>/dev/null | grep -q hello
 }
 
-# shut_down NAME: does so to a listener of the daemon, as one who shares it can.
+# shut_down NAME: shuts a listener of the daemon down, as a process that shares
+# it can.
 shut_down() {
 	"$PYTHON" -c '
 import ctypes, os, socket, sys
@@ -202,7 +204,7 @@ for fd in os.listdir(f"/proc/{sys.argv[1]}/fd"):
         s.shutdown(socket.SHUT_RDWR)' "$POOL" "$1"
 }
 
-testAListenerThatSomebodyShutDownIsBoundAnew() {
+testAListenerThatAnotherProcessShutDownIsBoundAnew() {
 	port=$(free_port)
 	conf <<-EOF
 	app "web" {
@@ -212,11 +214,11 @@ testAListenerThatSomebodyShutDownIsBoundAnew() {
 	EOF
 	pool_start
 	shut_down "$port" || {
-		skip 'nobody may take its descriptors'
+		skip 'no process may take its descriptors'
 		return 0
 	}
 	await said "127.0.0.1:$port was shut down by somebody"
-	# It is said before it is done.
+	# The message comes before the new socket.
 	await is_served "127.0.0.1:$port"
 	shut_down "$DIR/web.sock"
 	await said "$DIR/web.sock was shut down by somebody"
@@ -224,13 +226,13 @@ testAListenerThatSomebodyShutDownIsBoundAnew() {
 	assertEquals 2 "$(grep -c 'was shut down by somebody' "$DIR/log")"
 }
 
-testOneThatCannotBeBoundAnewIsTriedAgainForAnotherAppToo() {
+testAListenerThatCannotBeBoundIsTriedAgainAfterAReload() {
 	app web </dev/null | conf
 	pool_start
 	mv "$DIR/web.sock" "$DIR/moved"
 	: >"$DIR/web.sock"
 	shut_down "$DIR/web.sock" || {
-		skip 'nobody may take its descriptors'
+		skip 'no process may take its descriptors'
 		return 0
 	}
 	await said 'a file that is no socket is in the way'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The sample workers answer HTTP properly; the test plays the daemon.
+# The sample workers answer HTTP properly; contrib.py plays the daemon.
 
 if ! [ -x /usr/bin/python3 ]; then
 	echo "skip contrib: there is no /usr/bin/python3"

@@ -53,7 +53,8 @@ python() {
 	} | "$PYTHON" -
 }
 
-# as_nobody [GROUP]: COMMAND to apppoolctl as a user without rights.
+# as_nobody GROUP COMMAND: apppoolctl as a user without rights; its exit status
+# is in $RC.
 as_nobody() {
 	cp "$APPPOOLCTL" "$DIR/apppoolctl"
 	setpriv --reuid 65534 --regid 65534 --groups "$1" \
@@ -99,7 +100,7 @@ testThreeHundredClientsAtOnceAreAllAnswered() {
 	)"
 }
 
-testClientsThatReadNothingHoldNobodyUp() {
+testClientsThatReadNothingHoldUpNoOther() {
 	assertEquals 'b' "$(python <<-EOF
 	silent = [connect() for i in range(100)]
 	deaf = [connect() for i in range(100)]
@@ -114,7 +115,7 @@ testClientsThatReadNothingHoldNobodyUp() {
 	)"
 }
 
-testClientsThatLeaveInTheMiddleLeaveNothing() {
+testClientsThatLeaveInTheMiddleLeaveNoDescriptor() {
 	before=$(fds "$POOL")
 	python <<-'EOF'
 	for line in (b"status\n", b"json status\n", b"wait\n", b"stat", b""):
@@ -142,7 +143,7 @@ testADescriptorSentAlongIsNotKept() {
 	await has_fds "$before"
 }
 
-testStrangersMaySeeAndChangeNothing() {
+testOtherUsersMaySeeTheStatusAndChangeNothing() {
 	is_root || { skip 'needs root'; return; }
 	as_nobody 65534 status
 	assertEquals "$(cat "$DIR/out")" 0 "$RC"
@@ -154,7 +155,7 @@ testStrangersMaySeeAndChangeNothing() {
 	assertTrue 'the daemon lives' pool_answers
 }
 
-testMembersOfTheGroupMayReload() {
+testMembersOfControlGroupMayReload() {
 	is_root || { skip 'needs root'; return; }
 	group=$(getent group games | cut -d : -f 3)
 	[ -n "$group" ] || { skip 'needs a group games'; return; }
@@ -198,13 +199,13 @@ print(*[app["name"] for app in json.load(sys.stdin)["apps"]])')"
 	assertContains "$(ctl status wep 2>&1)" 'is web meant?'
 }
 
-testWhatCannotBeWrittenIsAnError() {
+testAStatusThatCannotBeWrittenIsAnError() {
 	ctl status >/dev/full 2>"$DIR/err"
 	assertEquals 74 $?
 	assertContains "$(cat "$DIR/err")" 'stdout'
 }
 
-# The same keys, and values but for times and what was measured.
+# The dump has the same keys, and the same values but for times and figures.
 testTheDumpIsWhatStatusShows() {
 	for key in sessions starting; do
 		await status_is 0 apps web $key
@@ -236,14 +237,14 @@ testASecondDaemonOnTheSameFileIsRefused() {
 	assertTrue 'the first one lives' pool_answers
 }
 
-testASocketThatHasMovedIsFoundAtItsNewPlace() {
+testAControlSocketMovesWithAReload() {
 	cp "$DIR/pool.conf" "$DIR/before"
 	sed -i "s,^control = .*,control = \"$DIR/moved.sock\"," "$DIR/pool.conf"
 	assertContains "$(ctl reload)" reloaded
-	assertFalse 'the old one is gone' "[ -e '$DIR/control.sock' ]"
+	assertFalse 'the old socket is gone' "[ -e '$DIR/control.sock' ]"
 	cp "$DIR/before" "$DIR/pool.conf"
 	assertTrue "timeout $LIMIT '$APPPOOLCTL' -s '$DIR/moved.sock' reload"
-	assertFalse 'and so is that' "[ -e '$DIR/moved.sock' ]"
+	assertFalse 'the moved socket is gone' "[ -e '$DIR/moved.sock' ]"
 	assertTrue 'back' pool_answers
 }
 
@@ -282,8 +283,8 @@ late_runs() {
 	[ "$late" -gt 0 ] 2>/dev/null
 }
 
-# These two end the daemon of the file.
-testAKilledDaemonIsUnavailableToThoseWhoWait() {
+# This test and the next end the daemon that all tests of the file share.
+testTheDeathOfTheDaemonEndsAWaitWithUnavailable() {
 	cat >>"$DIR/pool.conf" <<-EOF
 	app "late" {
 		listen = "unix:late.sock"
@@ -294,7 +295,7 @@ testAKilledDaemonIsUnavailableToThoseWhoWait() {
 	start_process timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/control.sock" \
 	    wait late >"$DIR/out" 2>&1
 	await late_runs
-	# It knows nothing of a socket whose end it could see.
+	# /bin/sleep knows nothing of a socket whose end it could see.
 	kill -KILL "$POOL" "$late"
 	finish "$STARTED"
 	assertEquals 69 "$RC"
@@ -303,7 +304,7 @@ testAKilledDaemonIsUnavailableToThoseWhoWait() {
 	assertEquals 'nobody listens' 69 $?
 }
 
-testAStaleSocketIsReplacedAndStopWaitsForTheEnd() {
+testAStaleControlSocketIsReplacedAndStopWaitsForTheEnd() {
 	sed -i '/^app "late"/,$d' "$DIR/pool.conf"
 	pool_start
 	assertEquals stopping "$(ctl stop)"

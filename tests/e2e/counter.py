@@ -1,9 +1,9 @@
-"""What clients of the PoolCounter service say and hear, fact by fact.
+"""The dialogue of the PoolCounter service with its clients, fact by fact.
 
 usage: counter.py ADDRESS FACT
 
 FACT is a function below.  Each uses keys of its own, so that all can be tried
-on one daemon.  Nothing is printed if it holds.
+on one daemon.  A fact that holds prints nothing.
 """
 
 import os
@@ -65,7 +65,7 @@ class Client:
         self.hears(answer)
 
     def hears_nothing(self):
-        """Nothing so far: the service has seen to what was said before."""
+        """Hears nothing until the service has answered all that was said."""
         barrier()
         self.sock.setblocking(False)
         try:
@@ -239,7 +239,7 @@ def a_line_just_before_the_end_is_answered():
 
 # --- 5, 6: keys and numbers ------------------------------------------------
 
-def a_key_is_any_bytes():
+def a_key_may_have_any_bytes():
     c, d = Client(), Client()
     key = bytes(b for b in range(1, 256) if b not in b"\n ")
     c.raw(b"ACQ4ME " + key + b" 1 9\n")
@@ -257,7 +257,7 @@ def keys_are_opaque():
     d.ask("ACQ4ME OPAQUE%20key 1 9", "LOCKED")
 
 
-def a_nul_is_an_error():
+def a_nul_byte_is_an_error():
     c = Client()
     for line, error in ((b"ACQ4ME nu\0l 1 1", "BAD_SYNTAX"),
                         (b"ACQ4ANY nul 1 1\0", "BAD_SYNTAX"),
@@ -297,13 +297,13 @@ def four_locks_and_not_a_fifth():
     c.ask("ACQ4ME four4 1 9 1", "LOCKED")
 
 
-def what_is_missing_is_bad_syntax():
+def missing_words_are_bad_syntax():
     c = Client()
     for line in ("ACQ4ME", "ACQ4ME ", "ACQ4ANY key", "ACQ4ANY key 1"):
         c.ask(line, "ERROR BAD_SYNTAX")
 
 
-def one_that_waits_cannot_ask():
+def a_waiting_client_cannot_ask():
     c, d = Client(), Client()
     c.ask("ACQ4ME waits 1 9 9", "LOCKED")
     d.say("ACQ4ME waits 1 9 9")
@@ -314,7 +314,7 @@ def one_that_waits_cannot_ask():
     d.hears("LOCKED")
 
 
-def a_full_queue_is_full():
+def a_full_queue_refuses_with_queue_full():
     c, d, e = Client(), Client(), Client()
     c.ask("ACQ4ME full 1 2 9", "LOCKED")
     d.say("ACQ4ANY full 1 2 9")
@@ -324,7 +324,7 @@ def a_full_queue_is_full():
     e.ask("ACQ4ME full 9 3 9", "LOCKED")
 
 
-def no_timeout_does_not_wait():
+def a_timeout_of_zero_does_not_wait():
     c, d = Client(), Client()
     c.ask("ACQ4ME nowait 1 9", "LOCKED")
     for timeout in ("", "0", "x", "-5", "1s", "0.0", "."):
@@ -332,7 +332,7 @@ def no_timeout_does_not_wait():
     d.ask("RELEASE", "NOT_LOCKED")
 
 
-def a_higher_limit_passes_those_who_wait():
+def a_request_with_a_higher_limit_passes_waiters():
     c, d, e = Client(), Client(), Client()
     c.ask("ACQ4ME pass 1 9 9", "LOCKED")
     d.say("ACQ4ME pass 1 9 9")
@@ -380,14 +380,14 @@ def other_traffic_does_not_stop_the_timer():
         assert time.monotonic() < end
         time.sleep(0.02)
     d.hears("ERROR BAD_COMMAND")
-    # Its other lock is still there.
+    # The other lock of the client is still there.
     d.ask("RELEASE", "RELEASED")
     d.ask("RELEASE", "NOT_LOCKED")
 
 
 def an_answer_cancels_the_timer():
     c, d = Client(), Client()
-    # Until we are faster than the timer.
+    # On a slow machine the timer wins: the next is longer.
     for timeout in (0.2, 1, LIMIT):
         c.ask("ACQ4ME cancel 1 9", "LOCKED")
         d.say("ACQ4ME cancel 1 9 %g" % timeout)
@@ -404,13 +404,13 @@ def an_answer_cancels_the_timer():
 
 # --- 10: releasing ---------------------------------------------------------
 
-def nothing_to_release():
+def a_release_without_a_lock_is_not_locked():
     c = Client()
     c.ask("RELEASE", "NOT_LOCKED")
     c.ask("RELEASE key", "NOT_LOCKED")
 
 
-def a_withdrawal_is_nobody_elses_business():
+def a_waiter_that_releases_leaves_other_waiters_alone():
     c, d, e = Client(), Client(), Client()
     c.ask("ACQ4ME withdraw 1 9 9", "LOCKED")
     d.say("ACQ4ANY withdraw 1 9 9")
@@ -423,7 +423,7 @@ def a_withdrawal_is_nobody_elses_business():
     d.hears_nothing()
 
 
-def a_release_wakes_all_for_anyone_and_one_for_himself():
+def a_release_wakes_all_acq4any_and_one_acq4me():
     c = Client()
     c.ask("ACQ4ANY wake 1 99 9", "LOCKED")
     anyone = [Client() for _ in range(5)]
@@ -447,7 +447,7 @@ def a_release_wakes_all_for_anyone_and_one_for_himself():
     me[2].hears_nothing()
 
 
-def the_heir_is_one_whose_limit_allows_it():
+def a_released_lock_goes_to_a_waiter_whose_limit_allows_it():
     holders = [Client() for _ in range(3)]
     for h in holders:
         h.ask("ACQ4ME heir 3 99", "LOCKED")
@@ -501,7 +501,7 @@ def each_way_to_leave_ends_the_wait():
         await_figure("hashtable_entries", 0)
 
 
-def leaving_hands_over_and_tells_nobody_done():
+def a_holder_that_leaves_hands_its_lock_over_without_done():
     c, d, e, f = Client(), Client(), Client(), Client()
     c.ask("ACQ4ANY handed 1 9", "LOCKED")
     for waiter, verb in ((d, "ACQ4ANY"), (e, "ACQ4ANY"), (f, "ACQ4ME")):
@@ -517,7 +517,7 @@ def leaving_hands_over_and_tells_nobody_done():
     e.hears("LOCKED")
 
 
-def leaving_ends_all_four_newest_first():
+def a_holder_that_leaves_frees_all_four_locks():
     c = Client()
     heirs = [Client() for _ in range(4)]
     for n, heir in enumerate(heirs):
@@ -532,7 +532,7 @@ def leaving_ends_all_four_newest_first():
 
 # --- 12: errors ------------------------------------------------------------
 
-def anything_else_is_a_bad_command():
+def an_unknown_word_is_a_bad_command():
     c = Client()
     c.ask("ACQ4ME errors 1 9", "LOCKED")
     for line in ("", "\r", "RELEASEX", "ACQ4MEX a 1 1", "ACQ4 a 1 1",
@@ -552,7 +552,7 @@ COUNTERS = ("total_acquired", "total_releases", "hashtable_entries",
             "lock_while_waiting", "release_mismatch", "processed_count")
 
 
-def full_statistics_have_all_lines_in_their_order():
+def stats_full_has_all_lines_in_their_order():
     figures = stats()
     assert tuple(figures) == ("uptime",) + TIMES + COUNTERS, figures
     assert re.fullmatch(r"\d+ days, \d+h \d+m \d+s", figures["uptime"])
@@ -563,7 +563,7 @@ def full_statistics_have_all_lines_in_their_order():
         assert figures[name].isdigit()
 
 
-def a_counter_can_be_asked_for():
+def stats_of_one_name_is_that_line_alone():
     c = Client()
     for name in COUNTERS:
         c.say("STATS " + name.upper())
@@ -576,7 +576,7 @@ def a_counter_can_be_asked_for():
         c.ask(line, "ERROR WRONG_STAT")
 
 
-def everything_is_counted():
+def stats_counts_every_kind_of_event():
     before = stats()
     c, d, e = Client(), Client(), Client()
     c.ask("ACQ4ANY counted 1 3 9", "LOCKED")
@@ -618,7 +618,7 @@ def everything_is_counted():
 
 # --- 14 and the habits of clients ------------------------------------------
 
-def one_that_does_not_read_delays_nobody():
+def a_client_that_does_not_read_delays_no_other():
     deaf = Client()
     deaf.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     deaf.sock.setblocking(False)
@@ -636,11 +636,11 @@ def one_that_does_not_read_delays_nobody():
         took.append(time.monotonic() - start)
     took.sort()
     assert took[150] < 0.2 * LIMIT / 10, took[150]
-    # The deaf one would be cut off after ten seconds.
+    # The client that reads nothing would be cut off after ten seconds.
     assert took[-1] < 5, took[-1]
 
 
-def one_that_does_not_read_is_cut_off():
+def a_client_that_does_not_read_is_cut_off():
     before = int(stats()["failed_sends"])
     deaf = Client()
     deaf.ask("ACQ4ME deaf2 1 9", "LOCKED")
@@ -657,7 +657,7 @@ def one_that_does_not_read_is_cut_off():
     assert int(stats()["failed_sends"]) == before + 1
 
 
-def a_request_of_mediawiki():
+def the_requests_of_mediawiki_are_served():
     """One connection for all its locks, RELEASE without a key."""
     c, other = Client(), Client()
     c.ask("ACQ4ANY enwiki:pcache:idhash:1-0 2 100 15", "LOCKED")
@@ -672,7 +672,7 @@ def a_request_of_mediawiki():
     c.close()
 
 
-def a_request_of_thumbor():
+def the_requests_of_thumbor_are_served():
     """One recv() for each reply, which must be the whole of it."""
     c, d = Client(), Client()
     s = c.sock
@@ -688,7 +688,7 @@ def a_request_of_thumbor():
     assert got.startswith(b"uptime: ") and got.endswith(b"\n\n")
 
 
-def a_descriptor_that_comes_along_is_dropped():
+def descriptors_sent_to_the_counter_are_dropped():
     c, d = Client(), Client()
     for _ in range(20):
         try:
@@ -797,7 +797,7 @@ def clients_stay_when_the_counter_leaves_the_file():
     d.hears("LOCKED")
 
 
-def a_client_too_many_is_told():
+def a_client_beyond_max_clients_is_told_so():
     first = [Client() for _ in range(3)]
     for c in first:
         c.ask("RELEASE", "NOT_LOCKED")
@@ -814,11 +814,11 @@ def a_client_too_many_is_told():
             if c.line() == "NOT_LOCKED":
                 break
         except OSError:
-            pass  # turned away before it spoke
+            pass  # turned away before it sent a line
         assert time.monotonic() < end
 
 
-def a_key_too_many_is_told():
+def a_key_beyond_max_keys_is_refused():
     c, d = Client(), Client()
     c.ask("ACQ4ME few1 1 9", "LOCKED")
     c.ask("ACQ4ME few2 1 9", "LOCKED")

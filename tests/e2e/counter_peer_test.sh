@@ -1,7 +1,8 @@
 #!/bin/sh
-# The same talk with Debian's poolcounterd and with ours: see counter_peer.py.
+# The same dialogue with Debian's poolcounterd and with ours: see
+# counter_peer.py.
 
-# Where it is installed, or where contrib/peers unpacked it.
+# find_peer: poolcounterd as it is installed, or as contrib/peers unpacked it.
 find_peer() {
 	PEER=$(command -v poolcounterd) && return
 	contrib/peers build/peers
@@ -9,7 +10,7 @@ find_peer() {
 	[ -x "$PEER" ]
 }
 
-# It has no option for the port, but 127.0.0.0/8 has many addresses.
+# poolcounterd has no option for the port, but 127.0.0.0/8 has many addresses.
 file_setup() {
 	find_peer || return 0
 	PEER_HOST=127.$((1 + $$ % 250)).$((1 + $$ / 250 % 250)).7
@@ -29,7 +30,7 @@ agree() {
 	    fail "$(cat "$DIR/talk")"
 }
 
-testBothAnswerAlike() {
+testPoolcounterdAndOursAnswerAlike() {
 	[ -x "$PEER" ] || { skip 'no poolcounterd'; return; }
 	await "$PYTHON" -c "import socket
 socket.create_connection(('$PEER_HOST', 7531))" 2>/dev/null
@@ -38,7 +39,7 @@ socket.create_connection(('$PEER_HOST', 7531))" 2>/dev/null
 	done
 }
 
-testBothAnswerAlikeWhateverTheSeed() {
+testPoolcounterdAndOursAnswerAlikeForARandomSeed() {
 	[ -x "$PEER" ] || { skip 'no poolcounterd'; return; }
 	agree "$$" $((2000 / SLOW))
 }

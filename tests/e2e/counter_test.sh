@@ -23,16 +23,17 @@ file_setup() {
 	begin_to_cut_off
 }
 
-# It takes ten seconds, in which the other tests have theirs.
+# begin_to_cut_off: a client of another daemon that does not read, for the last
+# test: to be cut off takes ten seconds, in which all others run.
 begin_to_cut_off() {
 	other_daemon deaf </dev/null
-	start_process try_fact one_that_does_not_read_is_cut_off \
+	start_process try_fact a_client_that_does_not_read_is_cut_off \
 	    "unix:$DIR/deaf/counter.sock" >"$DIR/deaf/facts"
 	DEAF=$STARTED
 }
 
-# With another daemon, on what the standard input adds to its file, in the
-# folder NAME.
+# other_daemon [NAME]: a second daemon in a folder of that name; what its file
+# has besides comes from the standard input.
 other_daemon() {
 	other=$DIR/${1:-other}
 	mkdir "$other"
@@ -47,7 +48,8 @@ other_daemon() {
 	await can_connect "$other/counter.sock"
 }
 
-# The file is there before it is listened to.
+# can_connect PATH: whether a process listens there; the file alone proves
+# nothing.
 can_connect() {
 	"$PYTHON" -c '
 import socket, sys
@@ -107,16 +109,16 @@ testALineJustBeforeTheEndIsAnswered() {
 	holds a_line_just_before_the_end_is_answered
 }
 
-testAKeyIsAnyBytes() {
-	holds a_key_is_any_bytes
+testAKeyMayHaveAnyBytes() {
+	holds a_key_may_have_any_bytes
 }
 
 testKeysAreOpaque() {
 	holds keys_are_opaque
 }
 
-testANulIsAnError() {
-	holds a_nul_is_an_error
+testANulByteIsAnError() {
+	holds a_nul_byte_is_an_error
 }
 
 testNumbersAreDecimalDigits() {
@@ -131,24 +133,24 @@ testFourLocksAndNotAFifth() {
 	holds four_locks_and_not_a_fifth
 }
 
-testWhatIsMissingIsBadSyntax() {
-	holds what_is_missing_is_bad_syntax
+testMissingWordsAreBadSyntax() {
+	holds missing_words_are_bad_syntax
 }
 
-testOneThatWaitsCannotAsk() {
-	holds one_that_waits_cannot_ask
+testAWaitingClientCannotAsk() {
+	holds a_waiting_client_cannot_ask
 }
 
-testAFullQueueIsFull() {
-	holds a_full_queue_is_full
+testAFullQueueRefusesWithQueueFull() {
+	holds a_full_queue_refuses_with_queue_full
 }
 
-testNoTimeoutDoesNotWait() {
-	holds no_timeout_does_not_wait
+testATimeoutOfZeroDoesNotWait() {
+	holds a_timeout_of_zero_does_not_wait
 }
 
-testAHigherLimitPassesThoseWhoWait() {
-	holds a_higher_limit_passes_those_who_wait
+testARequestWithAHigherLimitPassesWaiters() {
+	holds a_request_with_a_higher_limit_passes_waiters
 }
 
 testTheSameKeyTakesASecondPlace() {
@@ -167,20 +169,20 @@ testAnAnswerCancelsTheTimer() {
 	holds an_answer_cancels_the_timer
 }
 
-testNothingToRelease() {
-	holds nothing_to_release
+testAReleaseWithoutALockIsNotLocked() {
+	holds a_release_without_a_lock_is_not_locked
 }
 
-testAWithdrawalIsNobodyElsesBusiness() {
-	holds a_withdrawal_is_nobody_elses_business
+testAWaiterThatReleasesLeavesOtherWaitersAlone() {
+	holds a_waiter_that_releases_leaves_other_waiters_alone
 }
 
-testAReleaseWakesAllForAnyoneAndOneForHimself() {
-	holds a_release_wakes_all_for_anyone_and_one_for_himself
+testAReleaseWakesAllAcq4anyAndOneAcq4me() {
+	holds a_release_wakes_all_acq4any_and_one_acq4me
 }
 
-testTheHeirIsOneWhoseLimitAllowsIt() {
-	holds the_heir_is_one_whose_limit_allows_it
+testAReleasedLockGoesToAWaiterWhoseLimitAllowsIt() {
+	holds a_released_lock_goes_to_a_waiter_whose_limit_allows_it
 }
 
 testAKeyNamesTheLockToRelease() {
@@ -195,40 +197,40 @@ testEachWayToLeaveEndsTheWait() {
 	holds each_way_to_leave_ends_the_wait
 }
 
-testLeavingHandsOverAndTellsNobodyDone() {
-	holds leaving_hands_over_and_tells_nobody_done
+testAHolderThatLeavesHandsItsLockOverWithoutDone() {
+	holds a_holder_that_leaves_hands_its_lock_over_without_done
 }
 
-testLeavingEndsAllFourNewestFirst() {
-	holds leaving_ends_all_four_newest_first
+testAHolderThatLeavesFreesAllFourLocks() {
+	holds a_holder_that_leaves_frees_all_four_locks
 }
 
-testAnythingElseIsABadCommand() {
-	holds anything_else_is_a_bad_command
+testAnUnknownWordIsABadCommand() {
+	holds an_unknown_word_is_a_bad_command
 }
 
-testFullStatisticsHaveAllLinesInTheirOrder() {
-	holds full_statistics_have_all_lines_in_their_order
+testStatsFullHasAllLinesInTheirOrder() {
+	holds stats_full_has_all_lines_in_their_order
 }
 
-testACounterCanBeAskedFor() {
-	holds a_counter_can_be_asked_for
+testStatsOfOneNameIsThatLineAlone() {
+	holds stats_of_one_name_is_that_line_alone
 }
 
-testEverythingIsCounted() {
-	holds everything_is_counted
+testStatsCountsEveryKindOfEvent() {
+	holds stats_counts_every_kind_of_event
 }
 
-testOneThatDoesNotReadDelaysNobody() {
-	holds one_that_does_not_read_delays_nobody
+testAClientThatDoesNotReadDelaysNoOther() {
+	holds a_client_that_does_not_read_delays_no_other
 }
 
-testARequestOfMediawiki() {
-	holds a_request_of_mediawiki
+testTheRequestsOfMediawikiAreServed() {
+	holds the_requests_of_mediawiki_are_served
 }
 
-testARequestOfThumbor() {
-	holds a_request_of_thumbor
+testTheRequestsOfThumborAreServed() {
+	holds the_requests_of_thumbor_are_served
 }
 
 testFiveThousandConnectionsWithFourLocksEach() {
@@ -242,22 +244,22 @@ testAbruptEndsOfHoldersAndWaitersLeaveNothing() {
 
 testAUnixSocketServesAsWell() {
 	for fact in pipelined_lines_are_answered_in_order \
-	    a_release_wakes_all_for_anyone_and_one_for_himself \
-	    each_way_to_leave_frees_the_lock a_request_of_thumbor \
-	    one_that_does_not_read_delays_nobody; do
+	    a_release_wakes_all_acq4any_and_one_acq4me \
+	    each_way_to_leave_frees_the_lock the_requests_of_thumbor_are_served \
+	    a_client_that_does_not_read_delays_no_other; do
 		holds $fact "unix:$DIR/counter.sock"
 	done
 }
 
-testDescriptorsThatComeAlongAreDropped() {
+testDescriptorsSentToTheCounterAreDropped() {
 	before=$(fds "$POOL")
-	holds a_descriptor_that_comes_along_is_dropped "unix:$DIR/counter.sock"
+	holds descriptors_sent_to_the_counter_are_dropped "unix:$DIR/counter.sock"
 	await has_fds "$before"
 }
 
 testNetcatCanAsk() {
 	command -v nc >/dev/null || { skip 'no nc'; return; }
-	# Its input does not end: each kind of it does something else then.
+	# Its input does not end: each kind of netcat does something else then.
 	mkfifo "$DIR/in"
 	exec 8<>"$DIR/in"
 	# shellcheck disable=SC2016 # for that shell
@@ -274,7 +276,7 @@ has_lines() {
 	[ "$(wc -l <"$2")" -eq "$1" ]
 }
 
-# locker NAME ARGUMENT...: in the background, it holds while $DIR/NAME is there.
+# locker NAME ARGUMENT...: a lock, in the background, while $DIR/NAME is there.
 locker() {
 	locker_name=$1
 	shift
@@ -283,7 +285,7 @@ locker() {
 	    "$DIR/$locker_name" "$@" >"$DIR/$locker_name.out" 2>&1 </dev/null
 }
 
-# lock ARGUMENT...: what becomes of it.
+# lock ARGUMENT...: the answer to the request for a lock.
 lock() {
 	APPPOOL_COUNTER=$ADDRESS "$BUILD/tests/e2e/locker" "$DIR/none" "$@"
 }
@@ -304,7 +306,7 @@ testTheLibraryTakesAndGivesLocks() {
 	await status_is 0 counter keys
 }
 
-testALockEndsWithItsProcess() {
+testALockIsReleasedWhenItsProcessDies() {
 	locker killed work 1 3 5000 me
 	await grep -q LOCKED "$DIR/killed.out"
 	kill -KILL "$STARTED"
@@ -315,7 +317,7 @@ testAReloadKeepsEveryLockAndWaiter() {
 	holds a_reload_keeps_every_lock_and_waiter
 }
 
-testTheStatusShowsTheCounter() {
+testApppoolctlStatusShowsTheCounter() {
 	assertEquals "$ADDRESS" "$(status counter listen 0)"
 	if may_open 20000; then
 		assertEquals 10000 "$(status counter max_clients)"
@@ -326,21 +328,21 @@ testTheStatusShowsTheCounter() {
 	assertContains "$(ctl status)" "counter: $ADDRESS"
 }
 
-testItsAddressesAreAmongThoseThatAreHeld() {
+testTheAddressesOfTheCounterAreAmongTheDaemonsListeners() {
 	assertEquals "$ADDRESS unix:$DIR/counter.sock " \
 	    "$(ctl listeners | tr '\n' ' ')"
 	timeout "$LIMIT" "$APPPOOLD" -t -c "$DIR/pool.conf" \
 	    >"$DIR/out" 2>&1 </dev/null || fail "$(cat "$DIR/out")"
 }
 
-testTheExampleIsGood() {
+testTheExampleOfACounterIsValid() {
 	sed "s,/run/apppoold,$DIR,; s,7531,0," etc/examples/counter.conf \
 	    >"$DIR/example.conf"
 	timeout "$LIMIT" "$APPPOOLD" -t -c "$DIR/example.conf" \
 	    >"$DIR/out" 2>&1 </dev/null || fail "$(cat "$DIR/out")"
 }
 
-testTheExampleMakesItsFolder() {
+testTheExampleOfACounterMakesItsFolder() {
 	unshare -m true 2>/dev/null || { skip 'unshare needs root'; return; }
 	sed 's,7531,0,' etc/examples/counter.conf >"$DIR/example.conf"
 	cat >"$DIR/bare" <<-END
@@ -362,30 +364,30 @@ testADaemonThatOnlyCountsIsReadyAtOnce() {
 	assertEquals 0 $?
 	timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/alone.control" wait
 	assertEquals 0 $?
-	holds nothing_to_release "unix:$DIR/alone.sock"
+	holds a_release_without_a_lock_is_not_locked "unix:$DIR/alone.sock"
 	timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/alone.control" stop >/dev/null
 	assertEquals 0 $?
 }
 
-testAClientTooManyIsTold() {
+testAClientBeyondMaxClientsIsToldSo() {
 	other_daemon <<-END
 	counter_max_clients = 3
 	END
-	holds a_client_too_many_is_told "unix:$DIR/other/counter.sock"
+	holds a_client_beyond_max_clients_is_told_so "unix:$DIR/other/counter.sock"
 	await grep -q counter_max_clients "$DIR/other/log"
 	other_end
 }
 
-testAKeyTooManyIsTold() {
+testAKeyBeyondMaxKeysIsRefused() {
 	other_daemon <<-END
 	counter_max_keys = 2
 	END
-	holds a_key_too_many_is_told "unix:$DIR/other/counter.sock"
+	holds a_key_beyond_max_keys_is_refused "unix:$DIR/other/counter.sock"
 	await grep -q counter_max_keys "$DIR/other/log"
 	other_end
 }
 
-testWithFewDescriptorsFewerClientsComeIn() {
+testWithFewDescriptorsTheCounterWarnsOfMaxClients() {
 	cat >"$DIR/few.conf" <<-END
 	control = ""
 	counter = "unix:$DIR/few.sock"
@@ -401,7 +403,7 @@ testWithFewDescriptorsFewerClientsComeIn() {
 	stop_process "$STARTED"
 }
 
-testAnAddressThatSomebodyElseHasIsCannotCreate() {
+testAnAddressInUseEndsTheStartWithCannotCreate() {
 	echo "counter = \"$ADDRESS\"" >"$DIR/taken.conf"
 	echo "control = \"\"" >>"$DIR/taken.conf"
 	timeout "$LIMIT" "$APPPOOLD" -c "$DIR/taken.conf" \
@@ -410,20 +412,20 @@ testAnAddressThatSomebodyElseHasIsCannotCreate() {
 	assertContains "$(cat "$DIR/taken.log")" "$ADDRESS"
 }
 
-testCheckingFindsAnAddressThatSomebodyElseHas() {
+testCheckingFindsAnAddressInUse() {
 	timeout "$LIMIT" "$APPPOOLD" -t -c "$DIR/taken.conf" \
 	    >"$DIR/out" 2>&1 </dev/null
 	assertEquals 78 $?
 	assertContains "$(cat "$DIR/out")" "$DIR/taken.conf:1:"
 }
 
-testAReloadThatCannotListenChangesNothing() {
+testAReloadThatCannotListenLeavesTheCounterAsItIs() {
 	cp "$DIR/pool.conf" "$DIR/good.conf"
 	sed -i "s,\"$ADDRESS\",\"unix:$DIR/none/counter.sock\"," "$DIR/pool.conf"
 	ctl reload >"$DIR/out" 2>&1
 	assertEquals 1 $?
 	cp "$DIR/good.conf" "$DIR/pool.conf"
-	holds a_request_of_mediawiki
+	holds the_requests_of_mediawiki_are_served
 	assertEquals "$ADDRESS" "$(status counter listen 0)"
 }
 
@@ -432,10 +434,10 @@ testClientsStayWhenTheCounterLeavesTheFile() {
 	holds clients_stay_when_the_counter_leaves_the_file
 	cp "$DIR/good.conf" "$DIR/pool.conf"
 	ctl reload >"$DIR/out" 2>&1 || fail "$(cat "$DIR/out")"
-	holds a_request_of_mediawiki
+	holds the_requests_of_mediawiki_are_served
 }
 
-testAProcessIsToldTheAddress() {
+testAProcessIsToldTheAddressOfTheCounter() {
 	mkdir "$DIR/other"
 	cat >"$DIR/other/pool.conf" <<-END
 	control = "$DIR/other/control.sock"
@@ -473,11 +475,12 @@ stampede_conf() {
 	END
 }
 
-# stampede [nolock]: how often a page is computed that 12 clients want at once.
+# stampede [nolock]: how often a page that 12 clients want at once is computed,
+# in $COMPUTED.
 stampede() {
 	stampede_conf "$@"
 	stampede_starts
-	# They set out when each has its client.
+	# All workers set out together, each with its client.
 	workers=$(stampede_status workers '*' pid)
 	# shellcheck disable=SC2086 # numbers
 	pause_process $workers
@@ -517,17 +520,17 @@ get_page() {
 	http_get --unix-socket "$DIR/stampede/page.sock" http://page/
 }
 
-testALockPreventsAStampede() {
+testALockLetsOneOfTwelveComputeAPage() {
 	stampede
 	assertEquals 1 "$COMPUTED"
 }
 
-testWithoutTheLockThereIsAStampede() {
+testWithoutALockSeveralOfTwelveComputeAPage() {
 	stampede nolock
 	assertTrue "computed $COMPUTED times" "[ $COMPUTED -gt 1 ]"
 }
 
-testWithoutTheServiceWorkGoesOn() {
+testWithoutACounterWorkersComputeUnlocked() {
 	stampede_conf
 	sed -i '/^counter/d' "$DIR/stampede/pool.conf"
 	sed -i "s,min_processes = 12,environment = { \"APPPOOL_COUNTER=unix:$DIR/none\" }," \
@@ -537,7 +540,7 @@ testWithoutTheServiceWorkGoesOn() {
 	await said 'no lock'
 }
 
-testOneThatDoesNotReadIsCutOff() {
+testAClientThatDoesNotReadIsCutOff() {
 	finish "$DEAF" $((3 * LIMIT))
 	assertEquals "$(cat "$DIR/deaf/facts")" 0 "$RC"
 }

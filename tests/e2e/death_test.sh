@@ -5,8 +5,9 @@ file_setup() {
 	mkdir -m 1777 "$DIR/marks"
 }
 
-# A program that does so once, and from then on is a good worker:
-# bad_once NAME OPTION-OF-tworker... Others see a mark and are good.
+# bad_once NAME OPTION-OF-tworker...: makes the program NAME, whose first
+# process has these options, and leaves a mark by which all others are good
+# workers.
 bad_once() {
 	name=$1
 	shift
@@ -19,7 +20,8 @@ bad_once() {
 	chmod 755 "$DIR/$name"
 }
 
-# conf_once NAME: an app of two such processes, replaced without delay.
+# conf_once NAME: an app of two processes of that program, replaced without
+# delay.
 conf_once() {
 	conf <<-EOF
 	app "web" {
@@ -34,7 +36,8 @@ conf_once() {
 	EOF
 }
 
-# Two clients find both processes, the bad one too: who is served keeps his.
+# both_are_answered: two clients at once are served by two processes, although
+# the first process is bad.
 both_are_answered() {
 	from=$(now_ms)
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
@@ -46,7 +49,8 @@ both_are_answered() {
 	open_gate both
 	finish "$asked"
 	assertEquals 'answers' 2 "$(grep -c hello "$DIR/ask")"
-	# pickup_timeout, and it is looked at once a second; else ten seconds.
+	# pickup_timeout is 1 s here, looked at once a second; its default is 10
+	# s.
 	assertTrue "took $took ms" "[ $took -lt 8000 ]"
 }
 
@@ -60,7 +64,7 @@ worker_is() {
 	status apps 0 workers '*' state,pid | grep -qx "$1 $2"
 }
 
-testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
+testASiblingServesTheConnectionThatAKilledProcessDidNotReceive() {
 	app web <<-EOF | conf
 	min_processes = 2
 	max_processes = 2
@@ -82,7 +86,7 @@ testWhatAStoppedAndKilledProcessDidNotReceiveASiblingServes() {
 	assertFalse 'it is said to have had a session' "said 'in a session'"
 }
 
-testManySuchConnectionsAreAllServed() {
+testManyConnectionsThatKilledProcessesDidNotReceiveAreServed() {
 	app web <<-EOF | conf
 	min_processes = 2
 	max_processes = 2
@@ -114,12 +118,13 @@ testManySuchConnectionsAreAllServed() {
 	assert_accounts web
 }
 
-# Nor is there a dead one whose channel is still looked at.
+# both_are_idle: and no dead process is in the list, whose channel is still
+# read.
 both_are_idle() {
 	[ "$(status apps web workers '*' state | xargs)" = 'idle idle' ]
 }
 
-testWhatComesBackKeepsItsPlaceInTheQueue() {
+testAConnectionTakenBackKeepsItsPlaceInTheQueue() {
 	: >"$DIR/marks/start"
 	app web --start-when "$DIR/marks/start" <<-EOF | conf
 	max_processes = 1
@@ -133,7 +138,7 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 	    --timeout "$LIMIT" --count 5 --together --times >"$DIR/ask"
 	asked=$STARTED
 	await status_is 4 apps web waiting
-	# The next one finds all five there.
+	# The next process finds all five there.
 	rm "$DIR/marks/start"
 	kill -KILL "$pid"
 	await status_is 5 apps web waiting
@@ -142,19 +147,19 @@ testWhatComesBackKeepsItsPlaceInTheQueue() {
 	assertEquals "$(seq 0 4)" "$(cut -d ' ' -f 2 "$DIR/ask")"
 }
 
-testWhoServesNeedNotReadThatItShallStop() {
+testABusyProcessThatLeavesStopUnreadIsNotKilled() {
 	app web <<-EOF | conf
 	min_processes = 1
 	pickup_timeout = 10s
 	EOF
 	pool_start
 	hold_at work
-	# No sooner than it has its connection.
+	# The short timeout begins when the worker has its connection.
 	sed -i 's/pickup_timeout = .*/pickup_timeout = 1s/' "$DIR/pool.conf"
 	ctl reload >/dev/null
 	kill -TERM "$POOL"
 	await status_is stopping apps web state
-	# It is looked at once a second.
+	# The daemon looks at pickup_timeout once a second.
 	sleep 2.2
 	open_gate work
 	finish "$POOL"
@@ -162,7 +167,7 @@ testWhoServesNeedNotReadThatItShallStop() {
 	assertContains "$ANSWER" hello
 }
 
-testOneLateConnectionDoesNotEndTheSessionsBesideIt() {
+testAnUnreadConnectionDoesNotEndTheSessionsBesideIt() {
 	app web --concurrency 2 <<-EOF | conf
 	concurrency = 2
 	min_processes = 1
@@ -188,8 +193,8 @@ testOneLateConnectionDoesNotEndTheSessionsBesideIt() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-# It looks at the message and leaves it there; the last close of the
-# connection, in the daemon, would wait for the client to read.
+# The process looks at its message, sets SO_LINGER, and leaves the message
+# unread: the last close of the connection would wait for the client to read.
 testAProcessCannotHaveTheDaemonLingerOverAConnection() {
 	port=$(free_port)
 	cat >"$DIR/lingerer" <<-EOF
@@ -226,7 +231,7 @@ time.sleep(60)"
 	await status_is 1 apps web refused
 }
 
-testWithoutADescriptorForItWhatIsTakenBackWaits() {
+testAConnectionIsTakenBackOnceThereIsADescriptorForIt() {
 	app web <<-EOF | conf
 	min_processes = 2
 	max_processes = 2
@@ -275,11 +280,11 @@ testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
 	assertTrue "$cpu ms of processor" "[ $cpu -lt $((50 * SLOW)) ]"
 	await said "(pid $first) is killed: it did not receive its connection"
 	await is_gone "$first"
-	# More than once, if the other one was late as well.
+	# Twice, if the other process was late as well.
 	assertTrue "[ $(status apps web retaken) -ge 1 ]"
 }
 
-testOneThatStopsItselfWhenReadyKeepsNobodyWaiting() {
+testAProcessThatStopsItselfWhenReadyDelaysNoClient() {
 	bad_once stops --stop-self
 	conf_once stops
 	pool_start
@@ -291,7 +296,7 @@ testOneThatStopsItselfWhenReadyKeepsNobodyWaiting() {
 	assert_accounts web
 }
 
-testOneThatClosesItsSocketWhenReadyKeepsNobodyWaiting() {
+testAProcessThatClosesItsChannelWhenReadyDelaysNoClient() {
 	bad_once closes --close-channel
 	conf_once closes
 	pool_start
@@ -303,7 +308,7 @@ testOneThatClosesItsSocketWhenReadyKeepsNobodyWaiting() {
 	assert_accounts web
 }
 
-testOneThatShutsItsSocketDownWhenReadyKeepsNobodyWaiting() {
+testAProcessThatShutsItsChannelDownWhenReadyDelaysNoClient() {
 	bad_once shuts --shutdown-channel
 	conf_once shuts
 	pool_run
@@ -318,7 +323,7 @@ testOneThatShutsItsSocketDownWhenReadyKeepsNobodyWaiting() {
 	assert_accounts web
 }
 
-testOneThatShutsItsSocketDownInASessionLosesOnlyThat() {
+testAProcessThatShutsItsChannelDownInASessionLosesItAlone() {
 	app web --at 2 --shutdown-channel <<-EOF | conf
 	max_processes = 1
 	restart_delay = 10ms
@@ -375,7 +380,7 @@ testAnIdleProcessThatIsKilledIsReplaced() {
 	await no_zombies
 }
 
-testOneThatExitsCleanlyAfterItsWorkIsReplacedAtOnce() {
+testAProcessThatRetiresAfterItsWorkIsReplacedAtOnce() {
 	app web --retire-after 1 <<-EOF | conf
 	max_processes = 1
 	restart_delay = 30s
@@ -387,7 +392,7 @@ testOneThatExitsCleanlyAfterItsWorkIsReplacedAtOnce() {
 	assertFalse 'it backs off' 'said "next start in"'
 }
 
-testOneThatExitsInASessionIsToldWithItsStatus() {
+testAnExitInASessionIsLoggedWithItsStatus() {
 	app web <<-EOF | conf
 	restart_delay = 10ms
 	EOF
@@ -485,8 +490,9 @@ testTheSessionOfADaemonThatIsKilledIsFinished() {
 	await no_leftovers
 }
 
-# What takes back is a process of its own, and may be killed as well.
-testWithoutTheHelperItIsTakenBackAllTheSame() {
+# The retriever, a process of its own, takes connections back; it is killed
+# here.
+testAConnectionIsTakenBackWithoutTheRetriever() {
 	app web <<-EOF | conf
 	min_processes = 2
 	max_processes = 2

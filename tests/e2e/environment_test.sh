@@ -3,7 +3,7 @@
 
 file_setup() {
 	mkdir -m 1777 "$DIR/seen"
-	# Writes all there is to know about itself, then works.
+	# A worker that first writes all there is to know about its process.
 	cat >"$DIR/look" <<-EOF
 	#!/bin/sh
 	out=$DIR/seen/\$APPPOOL_SLOT
@@ -20,7 +20,7 @@ file_setup() {
 	chmod 755 "$DIR/look"
 }
 
-# look LINE...: starts the app with these options and the daemon with it.
+# look LINE...: starts the daemon with an app that has these options.
 look() {
 	rm -f "$DIR/seen"/*
 	{
@@ -31,7 +31,7 @@ look() {
 	pool_start
 }
 
-# has NAME=VALUE: whether the first process had this.
+# has NAME=VALUE: whether the first process had this in its environment.
 has() {
 	grep -qxF -e "$1" "$DIR/seen/0.env"
 }
@@ -55,7 +55,7 @@ hard_limit() {
 	    "$DIR/seen/0.limits"
 }
 
-testTheEnvironmentIsTheDaemonsAndMore() {
+testTheEnvironmentIsTheDaemonsAndTheApps() {
 	export FROM_THE_DAEMON='as it was'
 	look 'environment = { "OF_THE_APP=a = b", "EMPTY=" }'
 	unset FROM_THE_DAEMON
@@ -64,7 +64,7 @@ testTheEnvironmentIsTheDaemonsAndMore() {
 	assertTrue "has 'EMPTY='"
 }
 
-testTheAppsOwnVariableGoesFirst() {
+testAVariableOfTheAppReplacesTheDaemons() {
 	export BOTH=daemon
 	look 'environment = { "BOTH=app" }'
 	unset BOTH
@@ -80,11 +80,12 @@ testAClearedEnvironmentHasOnlyWhatIsWritten() {
 	assertTrue 'has OWN=1'
 	assertEquals 1 "$(grep -c '^PATH=' "$DIR/seen/0.env")"
 	assertTrue 'has APPPOOL_APP=web'
-	# What finds leftovers of the tests is gone with it.
+	# Leftovers of tests are found by their environment, which is cleared
+	# here.
 	pool_stop
 }
 
-testAProcessIsToldWhoItIs() {
+testAProcessIsToldItsAppIdSlotAndChannel() {
 	look
 	assertTrue 'has APPPOOL_APP=web'
 	assertTrue 'has APPPOOL_PROTOCOL=1'
@@ -104,12 +105,12 @@ testLivingProcessesShareNoSlot() {
 	    sort -n | xargs)"
 }
 
-testADirectoryIsThatOfTheFile() {
+testTheDefaultDirectoryIsThatOfTheFile() {
 	look
 	assertEquals "$DIR" "$(seen pwd)"
 }
 
-testAnotherDirectoryIsEntered() {
+testTheDirectoryIsAsWritten() {
 	mkdir -p "$DIR/else/where"
 	look 'directory = else/where'
 	assertEquals "$DIR/else/where" "$(seen pwd)"
@@ -120,7 +121,7 @@ testTheUmaskIsAsWritten() {
 	assertEquals 0137 "$(seen umask)"
 }
 
-testTheUmaskIsInheritedElse() {
+testTheDefaultUmaskIsTheDaemons() {
 	before=$(umask)
 	umask 0026
 	look
@@ -143,7 +144,7 @@ testTheLimitsAreAsWritten() {
 	assertEquals 2000 "$(soft_limit 'Max processes')"
 }
 
-testAddressSpaceIsLimited() {
+testLimitAsIsInForce() {
 	[ "$SLOW" -eq 1 ] || {
 		skip 'a sanitizer needs more address space than there is'
 		return
@@ -152,8 +153,9 @@ testAddressSpaceIsLimited() {
 	assertEquals 1073741824 "$(soft_limit 'Max address space')"
 }
 
-# The daemon raises its own soft limit of descriptors, not theirs.
-testTheLimitOfDescriptorsIsThatTheDaemonWasGiven() {
+# The daemon raises its own soft limit of descriptors, not that of its
+# processes.
+testTheDefaultLimitOfDescriptorsIsThatGivenToTheDaemon() {
 	# shellcheck disable=SC3045 # dash has it, and bash
 	soft=$(ulimit -Sn) hard=$(ulimit -Hn) && ulimit -Sn 300
 	look
@@ -168,9 +170,9 @@ testNoNewPrivilegesIsInForce() {
 	assertEquals 1 "$(proc_status NoNewPrivs)"
 }
 
-testItIsOffElse() {
+testNoNewPrivilegesIsOffByDefault() {
 	[ "$(sed -n 's/^NoNewPrivs:[^0-9]*//p' /proc/self/status)" = 0 ] || {
-		skip 'it is on already'
+		skip 'no_new_privs is on already'
 		return
 	}
 	look
@@ -189,8 +191,8 @@ testAProcessLeadsASessionAndGroupOfItsOwn() {
 	assertEquals "$pid $pid" "$(seen group)"
 }
 
-# Of ls itself are 3, the folder; it has no socket of anybody else's.
-testNothingIsInheritedButTheChannelAndTheOutput() {
+# Descriptor 3 or 4 is that of ls itself, for the folder.
+testAProcessInheritsTheChannelAndTheOutputAlone() {
 	exec 7</dev/null
 	look
 	exec 7<&-
@@ -199,7 +201,7 @@ testNothingIsInheritedButTheChannelAndTheOutput() {
 	assertEquals 1 "$(grep -c 'socket:' "$DIR/seen/0.fds")"
 }
 
-testOfAnOrdinaryUserTheProcessesAreTheSameUsers() {
+testProcessesOfAnOrdinaryUserRunAsThatUser() {
 	if is_root; then
 		skip 'root need not be asked'
 		return
@@ -229,7 +231,7 @@ needs_root() {
 	is_root
 }
 
-testWithoutAUserItIsNobody() {
+testTheDefaultUserOfRootIsNobody() {
 	needs_root || return 0
 	look
 	nobody=$(id -u nobody)
@@ -253,13 +255,13 @@ testUserAndGroupAreAsWritten() {
 	assertTrue "has HOME=$(getent passwd daemon | cut -d : -f 6)"
 }
 
-testRootMustBeWritten() {
+testProcessesRunAsRootIfTheFileSaysSo() {
 	needs_root || return 0
 	look 'user = root'
 	assertEquals '0 0 0 0' "$(proc_status Uid | xargs)"
 }
 
-testTwoAppsMayBeTwoUsers() {
+testTwoAppsMayRunAsTwoUsers() {
 	needs_root || return 0
 	{
 		app one <<-EOF
@@ -311,7 +313,7 @@ testAChrootIsEntered() {
 	assert_link "$root/bin" "/proc/$pid/cwd"
 }
 
-testADirectoryThatIsNotThereIsToldWithItsName() {
+testAMissingDirectoryIsTheReasonOfTheFailure() {
 	{
 		app good </dev/null
 		app bad <<-EOF

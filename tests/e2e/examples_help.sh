@@ -2,9 +2,9 @@
 #
 # What the tests of the examples share; see lib.sh.
 
-# example NAME: its file is the configuration, at $DIR, with what it needs
-# beside it. Further options come from stdin, or none. As an ordinary user we
-# are that one.
+# example NAME: the configuration is that of the example, at $DIR; further
+# options come from stdin, or none. For an ordinary user the processes run as
+# that user.
 example() {
 	unprivileged='/^	user = /d; /^	socket_group = /d'
 	! is_root || unprivileged=
@@ -16,7 +16,8 @@ example() {
 	} | conf
 }
 
-# The program of an example and what else it is made of.
+# program_of EXAMPLE, app_of EXAMPLE: the path of its program, the name of its
+# app.
 program_of() {
 	sed -n 's/^	command = { "\([^"]*\)".*/\1/p' "etc/examples/$1.conf"
 }
@@ -25,7 +26,7 @@ app_of() {
 	sed -n 's/^app "\(.*\)" {$/\1/p' "etc/examples/$1.conf"
 }
 
-# is_there EXAMPLE: whether its program is; what lacks is in $ABSENT.
+# is_there EXAMPLE: whether its program is installed; what lacks is in $ABSENT.
 is_there() {
 	ABSENT=$(program_of "$1")
 	case $ABSENT in
@@ -38,7 +39,7 @@ is_there() {
 	fi
 }
 
-# has EXAMPLE: it and all before it; else the test is skipped.
+# has EXAMPLE: the program, nginx and wrk; else the test is skipped.
 has() {
 	is_there "$1" || { skip "no $ABSENT"; return 1; }
 	for program in "$NGINX" /usr/bin/wrk; do
@@ -46,7 +47,7 @@ has() {
 	done
 }
 
-# nginx EXAMPLE: its side of the web server; returns when it listens at $URL.
+# nginx EXAMPLE: starts the web server for it; returns when it listens at $URL.
 nginx() {
 	port=$(free_port) URL=http://127.0.0.1:$port
 	{
@@ -65,16 +66,16 @@ nginx() {
 	} >"$DIR/nginx.conf"
 	rm -f "$DIR/nginx.pid" "$DIR/nginx.statuses"
 	start_process "$NGINX" -c "$DIR/nginx.conf" -e "$DIR/nginx.log"
-	# It writes that when it listens.
+	# nginx writes its pid when it listens.
 	await test -s "$DIR/nginx.pid"
 }
 
-# get [PATH]: a page, or what is wrong with it.
+# get [PATH]: a page, or the error of curl.
 get() {
 	curl -sSf --max-time "$LIMIT" "$URL/${1:-page.php}" 2>&1
 }
 
-# serve EXAMPLE: both sides of it.
+# serve EXAMPLE: starts the pool and the web server.
 serve() {
 	example "$1"
 	pool_start
@@ -96,7 +97,7 @@ has_no_sessions() {
 
 file_setup() {
 	cp etc/examples/*.p[ly] etc/examples/*.js etc/examples/*.sh "$DIR"
-	# Where it is installed, or where contrib/peers unpacked it.
+	# nginx as it is installed, or as contrib/peers unpacked it.
 	NGINX=/usr/sbin/nginx
 	[ -x "$NGINX" ] || NGINX=$PWD/build/peers$NGINX
 	cp "${NGINX%/usr/sbin/nginx}"/etc/nginx/fastcgi.conf \
@@ -114,5 +115,5 @@ file_setup() {
 	END
 	cc -o "$DIR/libfcgi" etc/examples/libfcgi.c -lfcgi 2>/dev/null
 	cc -static -o "$DIR/static" etc/examples/static.c 2>/dev/null
-	: # what could not be built is skipped
+	: # tests of a program that could not be built are skipped
 }

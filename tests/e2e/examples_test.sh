@@ -1,6 +1,6 @@
 #!/bin/sh
-# The examples are what they are there for: to be copied. Each is started with
-# the programs of others that it names, with its web server before it.
+# The examples are there to be copied. Each is started with the programs of
+# others that it names, and with its web server before it.
 
 # shellcheck source=tests/e2e/examples_help.sh
 . tests/e2e/examples_help.sh
@@ -9,8 +9,8 @@ NAMES='php-cgi libfcgi perl-fcgi gunicorn http-server node shell static'
 
 LOAD=${LOAD:-2000}
 
-# assert_load COUNT [PATH]: wrk asks for a page for as long as it takes to have
-# so many; none fails.
+# assert_load COUNT [PATH]: wrk asks for a page until COUNT requests are
+# answered; none fails.
 assert_load() {
 	load_end=$(($(now_ms) + 6000 * LIMIT)) load_count=0
 	while [ "$load_count" -lt "$1" ]; do
@@ -29,7 +29,7 @@ assert_load() {
 
 # ---------------------------------------------------------------- each
 
-testEachIsValid() {
+testEachExampleIsValid() {
 	for name in $NAMES; do
 		is_there "$name" || continue
 		example "$name" </dev/null
@@ -38,8 +38,8 @@ testEachIsValid() {
 	done
 }
 
-# As it is in its folder; what is compiled would be there, too.
-testEachIsValidWhereItIsInstalled() {
+# The file is in a folder of its own, with the compiled programs beside it.
+testEachExampleIsValidWhereItIsInstalled() {
 	is_root || { skip 'needs root'; return; }
 	for name in $NAMES; do
 		is_there "$name" || continue
@@ -49,13 +49,13 @@ testEachIsValidWhereItIsInstalled() {
 	done
 }
 
-# bare COMMAND...: where nobody has made /run/apppoold.
+# bare COMMAND...: on a machine without /run/apppoold.
 bare() {
 	unshare -m sh -c 'mount -t tmpfs -o mode=755 none /run && exec "$@"' \
 	    sh "$@"
 }
 
-testRootNeedNotMakeAFolderForThem() {
+testRootNeedNotMakeRunApppooldForTheExamples() {
 	bare true 2>/dev/null || { skip 'unshare needs root'; return; }
 	for name in counter $NAMES; do
 		[ "$name" = counter ] || is_there "$name" || continue
@@ -65,7 +65,7 @@ testRootNeedNotMakeAFolderForThem() {
 	done
 }
 
-testOthersAreToldThatTheyCannot() {
+testOrdinaryUsersAreToldThatOnlyRootCanMakeRunApppoold() {
 	bare true 2>/dev/null || { skip 'unshare needs root'; return; }
 	for name in counter $NAMES; do
 		cp "etc/examples/$name.conf" "$DIR"
@@ -93,32 +93,32 @@ assert_example() {
 	assertEquals 0 "$RC"
 }
 
-# So many that it also matters what happens seldom.
-testPHP() {
+# Ten times as many requests, to meet what happens seldom.
+testTheExampleOfPhpCgiServesUnderLoad() {
 	LOAD=$((LOAD * 10 / SLOW)) assert_example php-cgi
 }
 
-testAProgramOfLibfcgi() {
+testTheExampleOfLibfcgiServesUnderLoad() {
 	assert_example libfcgi
 }
 
-testAProgramInPerl() {
+testTheExampleInPerlServesUnderLoad() {
 	assert_example perl-fcgi
 }
 
-testGunicorn() {
+testTheExampleOfGunicornServesUnderLoad() {
 	assert_example gunicorn
 }
 
-testAServerOfHTTPInPython() {
+testTheExampleOfAPythonHttpServerServesUnderLoad() {
 	assert_example http-server
 }
 
-testNode() {
+testTheExampleOfNodeServesUnderLoad() {
 	assert_example node
 }
 
-testNodeUnderAccept() {
+testTheExampleOfNodeServesWithHandoffAccept() {
 	has node || return 0
 	example node <<-EOF
 	concurrency = 100
@@ -133,7 +133,7 @@ testNodeUnderAccept() {
 	assertEquals 0 "$RC"
 }
 
-testNodeLeavesItsSocketToThoseWhoFollow() {
+testNodeLeavesTheListeningSocketToTheNextProcess() {
 	has node || return 0
 	serve node </dev/null
 	node=$(status apps node workers 0 pid)
@@ -142,15 +142,15 @@ testNodeLeavesItsSocketToThoseWhoFollow() {
 	assertContains "$(get)" page
 }
 
-testAScript() {
+testTheExampleOfAShellScriptServesUnderLoad() {
 	LOAD=$((LOAD / 10)) assert_example shell
 }
 
-testAStaticBinary() {
+testTheExampleOfAStaticBinaryServesUnderLoad() {
 	assert_example static
 }
 
-# Its arbiter starts another one.
+# The arbiter of gunicorn starts another worker.
 testAWorkerOfGunicornThatIsKilledCostsNoRequest() {
 	has gunicorn || return 0
 	serve gunicorn </dev/null
@@ -166,18 +166,18 @@ testAWorkerOfGunicornThatIsKilledCostsNoRequest() {
 	assertEquals 2 "$(status apps gunicorn spawned)"
 }
 
-testTheEndOfTheDaemonIsThatOfGunicorn() {
+testGunicornEndsWhenTheDaemonIsKilled() {
 	has gunicorn || return 0
 	serve gunicorn </dev/null
 	answer=$(get)
 	worker=${answer#process }
-	assertFalse 'there are some' no_arbiters
+	assertFalse 'there is no arbiter' no_arbiters
 	kill -KILL "$POOL"
 	await is_gone "${worker%%:*}"
 	await no_arbiters
 }
 
-# Of ours; nginx goes on.
+# no_arbiters: of this file; nginx goes on.
 no_arbiters() {
 	! leftovers | xargs -I @ cat /proc/@/cmdline 2>/dev/null |
 	    grep -q gunicorn
@@ -185,7 +185,7 @@ no_arbiters() {
 
 # ---------------------------------------------------------------- PHP
 
-testAPageThatSleepsDoesNotHoldUpOthers() {
+testAPhpPageThatSleepsDoesNotHoldUpOthers() {
 	has php-cgi || return 0
 	serve php-cgi </dev/null
 	start_process curl -sSf -o "$DIR/slow" "$URL/page.php?sleep"
@@ -202,7 +202,7 @@ testAPageThatSleepsDoesNotHoldUpOthers() {
 	assertContains "$(cat "$DIR/slow")" page
 }
 
-testItGrowsAndShrinksWithItsRequests() {
+testThePoolOfPhpCgiGrowsAndShrinksWithItsRequests() {
 	has php-cgi || return 0
 	serve php-cgi <<-EOF
 	max_idle_time = 100ms
@@ -224,7 +224,7 @@ testItGrowsAndShrinksWithItsRequests() {
 	assert_nothing_lost
 }
 
-testOneKilledWhileIdleCostsNoRequest() {
+testPhpCgiKilledWhileIdleCostsNoRequest() {
 	has php-cgi || return 0
 	serve php-cgi <<-EOF
 	restart_delay = 10ms
@@ -239,7 +239,7 @@ testOneKilledWhileIdleCostsNoRequest() {
 	assertEquals 0 "$(status apps php lost)"
 }
 
-testAPageThatCrashesDelaysNoOther() {
+testAPhpPageThatCrashesDelaysNoOther() {
 	has php-cgi || return 0
 	serve php-cgi </dev/null
 	for round in 1 2 3 4 5 6; do
@@ -249,7 +249,7 @@ testAPageThatCrashesDelaysNoOther() {
 	assertFalse 'starts had to wait' "said 'next start in'"
 }
 
-testOneKilledInARequestCostsExactlyThat() {
+testPhpCgiKilledInARequestLosesThatRequestAlone() {
 	has php-cgi || return 0
 	serve php-cgi </dev/null
 	assertContains "$(get 'page.php?die=1')" 502
@@ -261,7 +261,7 @@ testOneKilledInARequestCostsExactlyThat() {
 	assert_accounts php
 }
 
-testItsRecyclingCostsNothingAndIsNoFailure() {
+testTheRecyclingOfPhpCgiCostsNoRequestAndIsNoFailure() {
 	has php-cgi || return 0
 	example php-cgi </dev/null
 	sed -i 's/MAX_REQUESTS=0/MAX_REQUESTS=50/' "$DIR/pool.conf"

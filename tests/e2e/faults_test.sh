@@ -1,5 +1,5 @@
 #!/bin/sh
-# Programs that are broken, and the app beside them that is not.
+# Programs that are broken, and a good app beside them.
 
 good() {
 	app good <<-EOF
@@ -13,7 +13,7 @@ good_serves() {
 	assertEquals 0 "$(status apps good lost)"
 }
 
-# has_lines COUNT EXPRESSION: the log, exactly so many of them.
+# has_lines COUNT EXPRESSION: exactly so many lines of the log match.
 has_lines() {
 	[ "$(grep -c "$2" "$DIR/log")" -eq "$1" ]
 }
@@ -22,7 +22,7 @@ file_setup() {
 	mkdir -m 1777 "$DIR/marks"
 }
 
-testAProgramThatDoesNotExistIsToldAndTheOthersServe() {
+testAMissingProgramFailsItsAppAndTheOtherServes() {
 	{
 		good
 		cat <<-EOF
@@ -42,7 +42,7 @@ testAProgramThatDoesNotExistIsToldAndTheOthersServe() {
 	    "$(grep -c ' bad: .*nowhere/prog' "$DIR/log")"
 }
 
-testAProgramThatCannotBeRunIsToldWithTheReason() {
+testAProgramThatCannotBeExecutedFailsItsAppWithTheReason() {
 	printf '\177ELFgarbage' >"$DIR/garbage"
 	chmod 755 "$DIR/garbage"
 	{
@@ -60,7 +60,7 @@ testAProgramThatCannotBeRunIsToldWithTheReason() {
 	assertContains "$(status apps bad last_failure)" 'Exec format error'
 }
 
-testWhereOnlyTheFileIsWrongAReloadIsWaitedFor() {
+testAFailureByTheConfigurationWaitsForAReload() {
 	{
 		good
 		cat <<-EOF
@@ -85,7 +85,7 @@ testAFailedAppTurnsItsClientsAwayAtOnce() {
 	} | conf
 	pool_run
 	await status_is failed apps bad state
-	# It does not wait for its own timeout.
+	# The answer is the end of the connection, not the timeout of ask.
 	answer=$(ask "unix:$DIR/bad.sock" hello 2>&1)
 	assertContains "$answer" '0: '
 	assertNotContains "$answer" 'timeout'
@@ -154,7 +154,7 @@ testAnAppThatFailedRecoversByItself() {
 	assertEquals 1 "$(times_said 'web: recovered')"
 }
 
-testOneThatNeverSaysReadyIsKilledAfterStartTimeout() {
+testAProcessThatNeverSaysReadyIsKilledAfterStartTimeout() {
 	{
 		good
 		app bad --never-ready <<-EOF
@@ -173,9 +173,9 @@ testOneThatNeverSaysReadyIsKilledAfterStartTimeout() {
 	await has_lines 2 "$late"
 }
 
-# A server that is there for another handoff does not get ready; it says so
-# in no way that we understand.
-testOneThatWasNeverReadyMayBeForAnotherHandoff() {
+# A server made for another handoff never says READY, nor why: the message names
+# what each handoff expects.
+testAnAppThatWasNeverReadyIsToldOfOtherHandoffs() {
 	{
 		app native --never-ready </dev/null
 		cat <<-EOF
@@ -204,7 +204,7 @@ testOneThatWasNeverReadyMayBeForAnotherHandoff() {
 	assertEquals 0 "$(times_said 'broken: handoff')"
 }
 
-testOneThatIgnoresSigtermMeanwhileIsKilledToo() {
+testAStartingProcessThatIgnoresSigtermIsKilled() {
 	{
 		good
 		app bad --never-ready --ignore-term <<-EOF
@@ -224,7 +224,7 @@ pauses_at_least() {
 	[ "$(times_said 'bad: next start in')" -ge "$1" ]
 }
 
-testOneThatRetiresWithoutWorkIsTriedLessAndLess() {
+testAProgramThatRetiresWithoutWorkIsTriedLessAndLess() {
 	{
 		good
 		app bad --say RETIRE <<-EOF
@@ -241,7 +241,7 @@ testOneThatRetiresWithoutWorkIsTriedLessAndLess() {
 	    "grep -q 'bad: worker .* retired without a session' '$DIR/log'"
 }
 
-testOneThatSaysFailTellsWhy() {
+testTheReasonOfAFailMessageIsLoggedAndShown() {
 	{
 		good
 		app bad --fail 'the licence has expired' <<-EOF
@@ -256,7 +256,7 @@ testOneThatSaysFailTellsWhy() {
 	await grep -q 'bad: worker .* cannot go on: the licence' "$DIR/log"
 }
 
-# nonsense NAME OPTION...
+# nonsense NAME OPTION...: an app whose process breaks the protocol.
 nonsense() {
 	app "$@" <<-EOF
 	restart_delay = 1m
@@ -265,7 +265,7 @@ nonsense() {
 	EOF
 }
 
-testEveryKindOfNonsenseEndsTheProcessAndIsToldInOneLine() {
+testEveryKindOfProtocolErrorEndsTheProcessWithOneLine() {
 	{
 		good
 		nonsense unknown --say 'HELLO world'
@@ -295,8 +295,8 @@ testEveryKindOfNonsenseEndsTheProcessAndIsToldInOneLine() {
 	good_serves
 }
 
-# A kernel that has SO_PASSRIGHTS refuses it, so that it never comes.
-testADescriptorFromAProcessDoesNotStayOpen() {
+# A kernel that has SO_PASSRIGHTS refuses the descriptor at the sender.
+testADescriptorSentByAProcessDoesNotStayOpen() {
 	{
 		good
 		app bad --at 1 --send-fd <<-EOF
@@ -311,8 +311,8 @@ testADescriptorFromAProcessDoesNotStayOpen() {
 	await has_fds "$before"
 }
 
-# It may get its answer out before it is killed.
-testOneThatSaysFailInASessionLosesNoOther() {
+# A process that said FAIL may get its answer out before it is killed.
+testAFailMessageInASessionLosesNoOtherConnection() {
 	app web --at 3 --say 'FAIL out of memory' <<-EOF | conf
 	max_processes = 1
 	restart_delay = 10ms
@@ -327,8 +327,8 @@ testOneThatSaysFailInASessionLosesNoOther() {
 	assert_accounts web
 }
 
-# It does not end before the others have been served.
-testAFloodOfEventsIsCountedAndHoldsUpNobody() {
+# The flood lasts until the other app has served 50 connections.
+testAFloodOfMessagesIsCountedAndHoldsUpNoOther() {
 	{
 		good
 		app loud </dev/null
@@ -341,7 +341,7 @@ testAFloodOfEventsIsCountedAndHoldsUpNobody() {
 	await said ': event '
 	ask "unix:$DIR/good.sock" hello --count 50 --times >"$DIR/times"
 	assertEquals 50 "$(grep -c hello "$DIR/times")"
-	# Not all, for one or two may be late for other reasons.
+	# The median: one or two may be late for other reasons.
 	median=$(sort -n "$DIR/times" | sed -n '25s/ .*//p')
 	assertTrue "$median ms" "[ $median -lt $((100 * SLOW)) ]"
 	: >"$DIR/marks/served"
@@ -357,7 +357,7 @@ testAFloodOfEventsIsCountedAndHoldsUpNobody() {
 	    "[ $((left_out + kept)) -le $sent ] && [ $left_out -gt $((sent / 2)) ]"
 }
 
-testOneThatIgnoresStopAndSigtermIsKilledInTime() {
+testAProcessThatIgnoresStopAndSigtermIsKilledInTime() {
 	app web --ignore-stop --ignore-term <<-EOF | conf
 	max_requests = 1
 	max_processes = 3
@@ -375,7 +375,7 @@ testOneThatIgnoresStopAndSigtermIsKilledInTime() {
 	await no_zombies
 }
 
-testOneThatIgnoresStopMayEndOnSigterm() {
+testAProcessThatIgnoresStopMayEndOnSigterm() {
 	app web --ignore-stop <<-EOF | conf
 	max_requests = 1
 	stop_timeout = 200ms
@@ -387,7 +387,7 @@ testOneThatIgnoresStopMayEndOnSigterm() {
 	await status_is '{"max_requests": 1}' apps web exits
 }
 
-testGrandchildrenGoWithTheirProcess() {
+testGrandchildrenOfAKilledProcessAreEnded() {
 	app web --grandchildren 3 <<-EOF | conf
 	restart_delay = 1m
 	EOF
@@ -402,7 +402,7 @@ testGrandchildrenGoWithTheirProcess() {
 	await no_zombies
 }
 
-testGrandchildrenGoWhenTheirProcessExitsByItself() {
+testGrandchildrenOfAProcessThatExitsAreEnded() {
 	app web --grandchildren 2 --retire-after 1 <<-EOF | conf
 	restart_delay = 1m
 	EOF
@@ -414,9 +414,10 @@ testGrandchildrenGoWhenTheirProcessExitsByItself() {
 	done
 }
 
-# The group is what the daemon ends. What made a session of its own goes on,
-# is adopted when its parent ends, and reaped in the end: that is all.
-testGrandchildrenWithASessionOfTheirOwnHoldUpNothing() {
+# The daemon ends the process group of a worker. A grandchild that made a
+# session of its own goes on, is adopted when its parent ends, and reaped in the
+# end.
+testGrandchildrenInASessionOfTheirOwnDelayNoRestartAndNoStop() {
 	app web --grandchildren 2 --setsid <<-EOF | conf
 	restart_delay = 10ms
 	min_server_life = 0
@@ -447,12 +448,12 @@ testGrandchildrenWithASessionOfTheirOwnHoldUpNothing() {
 	await no_leftovers
 }
 
-# leads_a_session PID: its name has no spaces.
+# leads_a_session PID: of a process whose name has no spaces.
 leads_a_session() {
 	[ "$(cut -d ' ' -f 6 "/proc/$1/stat")" -eq "$1" ]
 }
 
-testAsTheFirstProcessOfAContainerItReapsWhatIsNotItsOwn() {
+testADaemonThatIsProcess1ReapsAdoptedProcesses() {
 	unshare --pid --fork --mount-proc true 2>/dev/null || {
 		skip 'unshare needs root'
 		return 0
@@ -467,7 +468,7 @@ testAsTheFirstProcessOfAContainerItReapsWhatIsNotItsOwn() {
 	await pool_answers
 	POOL=$(children "$outer" | xargs)
 	await status_is 1 apps web idle
-	# Of what has children there is the one process, and it has one.
+	# One process alone has a child.
 	for pid in $(children "$POOL"); do
 		[ -z "$(children "$pid")" ] || orphan=$(children "$pid" | xargs)
 	done
@@ -483,8 +484,8 @@ testAsTheFirstProcessOfAContainerItReapsWhatIsNotItsOwn() {
 	assertEquals 0 "$RC"
 }
 
-testTheClientOfADeadProcessIsNotHeldByItsGrandchildren() {
-	# They have its connection too, and its control socket.
+testTheClientOfADeadProcessIsClosedThoughAGrandchildHasTheConnection() {
+	# The grandchild has the connection, too, and the control socket.
 	cat >"$DIR/forks.py" <<-EOF
 	import os, socket, time
 	s = socket.socket(fileno=int(os.environ["APPPOOL_FD"]))
@@ -508,7 +509,7 @@ testTheClientOfADeadProcessIsNotHeldByItsGrandchildren() {
 	await status_is 1 apps web lost
 }
 
-testAnAppThatFailsCanEndTheDaemon() {
+testAFailedAppWithExitOnFailedEndsTheDaemon() {
 	{
 		good
 		app bad --exit-at-once 1 <<-EOF
@@ -522,7 +523,7 @@ testAnAppThatFailsCanEndTheDaemon() {
 	await no_leftovers
 }
 
-testSoCanAnyWithTheOption() {
+testAnyFailedAppEndsADaemonWithTheOptionExitOnFailed() {
 	{
 		good
 		app bad --exit-at-once 1 <<-EOF

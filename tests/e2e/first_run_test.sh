@@ -1,8 +1,8 @@
 #!/bin/sh
-# What somebody meets who types the first commands: options, what is said to
-# mistakes, and exit statuses.
+# The first commands of a new user: options, messages about mistakes, and exit
+# statuses.
 
-# apppoold OPTION...: its exit status in $RC, what it says in $OUT and $ERR.
+# apppoold OPTION...: its exit status is in $RC, its output in $OUT and $ERR.
 apppoold() {
 	timeout "$LIMIT" "$APPPOOLD" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null
 	RC=$? OUT=$(cat "$DIR/out") ERR=$(cat "$DIR/err")
@@ -64,21 +64,21 @@ testAnOptionWithoutItsArgumentIsAMistakeOfUsage() {
 	assertEquals 64 "$RC"
 }
 
-testAGoodFileIsChecked() {
+testCheckingAGoodFileExitsWithZero() {
 	good_conf
 	apppoold -t -c "$DIR/pool.conf"
 	assertEquals "$ERR" 0 "$RC"
 	assertEquals '' "$OUT"
 }
 
-testCheckingStartsNothing() {
+testCheckingAFileMakesNoSocket() {
 	good_conf
 	apppoold -t -c "$DIR/pool.conf"
 	assertFalse "[ -e '$DIR/web.sock' ]"
 	assertFalse "[ -e '$DIR/control.sock' ]"
 }
 
-testAMistakeIsToldWithItsLine() {
+testAMistakeOfTheFileIsToldWithItsLine() {
 	conf <<-END
 	# a comment
 	app "web" {
@@ -95,7 +95,7 @@ testAMistakeIsToldWithItsLine() {
 	done
 }
 
-testADaemonDoesNotStartOnAMistake() {
+testADaemonDoesNotStartWithAMistakeInItsFile() {
 	conf <<-END
 	app "web" { }
 	END
@@ -104,14 +104,14 @@ testADaemonDoesNotStartOnAMistake() {
 	assertContains "$ERR" "$DIR/pool.conf:2: "
 }
 
-testAFileThatIsNotThereIsAMistake() {
+testAMissingFileExitsWith78() {
 	apppoold -c "$DIR/none.conf"
 	assertEquals 78 "$RC"
 	assertContains "$ERR" "$DIR/none.conf"
 	assertContains "$ERR" 'No such file'
 }
 
-testWithoutAFileOfItsOwnItIsToldHowToNameAnother() {
+testWithoutTheDefaultFileTheMessageNamesTheOption() {
 	[ ! -e /etc/apppoold/pool.conf ] || { skip 'installed'; return; }
 	apppoold
 	assertEquals 78 "$RC"
@@ -125,7 +125,7 @@ testAnEmptyFileIsAMistake() {
 	assertEquals 78 "$RC"
 }
 
-testTheConfigurationInForceIsOneItself() {
+testTheConfigurationThatIsPrintedIsReadBackAsTheSame() {
 	good_conf
 	apppoold -T -c "$DIR/pool.conf"
 	assertEquals "$ERR" 0 "$RC"
@@ -136,7 +136,7 @@ testTheConfigurationInForceIsOneItself() {
 	assertEquals "$(cat "$DIR/again.conf")" "$OUT"
 }
 
-testTheExampleOfThisTreeIsGood() {
+testTheConfigurationOfMakeRunIsValid() {
 	[ ${#PWD} -le 80 ] ||
 	    { skip 'this folder has too long a path for a socket'; return; }
 	as_nobody=
@@ -147,7 +147,7 @@ testTheExampleOfThisTreeIsGood() {
 	assertEquals "$ERR" 0 "$RC"
 }
 
-testAControlSocketThatCannotBeMadeIsCannotCreate() {
+testAControlSocketThatCannotBeMadeEndsTheStart() {
 	conf <<-END
 	app "web" {
 		listen = "unix:$DIR/web.sock"
@@ -160,7 +160,7 @@ testAControlSocketThatCannotBeMadeIsCannotCreate() {
 	assertContains "$ERR" "$DIR/none"
 }
 
-testAPidFileThatCannotBeMadeIsCannotCreate() {
+testAPidFileThatCannotBeMadeEndsTheStart() {
 	good_conf
 	echo "pid_file = \"$DIR/none/pid\"" >>"$DIR/pool.conf"
 	apppoold -c "$DIR/pool.conf"
@@ -168,7 +168,7 @@ testAPidFileThatCannotBeMadeIsCannotCreate() {
 	assertContains "$ERR" "$DIR/none/pid"
 }
 
-# as_user: the daemon, as somebody without rights.
+# as_user OPTION...: the daemon as a user without rights.
 as_user() {
 	if is_root; then
 		set -- setpriv --reuid=65534 --regid=65534 --clear-groups \
@@ -180,7 +180,7 @@ as_user() {
 	RC=$? OUT=$(cat "$DIR/out") ERR=$(cat "$DIR/err")
 }
 
-testWhereMakingAFileIsNotAllowedAPermissionIsMissing() {
+testAFileThatMayNotBeMadeExitsWith77() {
 	mkdir -m 755 "$DIR/closed"
 	is_root || chmod 555 "$DIR/closed"
 	for option in control log pid_file; do
@@ -208,7 +208,7 @@ testAFailedStartLeavesNoSocketBehind() {
 	assertEquals '' "$(find "$DIR" -type s)"
 }
 
-testInTheBackgroundAFailedAppIsToldByTheExitStatus() {
+testADaemonInTheBackgroundTellsAFailedAppByItsExitStatus() {
 	conf <<-END
 	app "web" {
 		listen = "unix:$DIR/web.sock"
@@ -222,7 +222,7 @@ testInTheBackgroundAFailedAppIsToldByTheExitStatus() {
 	await no_leftovers
 }
 
-testInTheBackgroundItEndsWhenAllIsReady() {
+testADaemonInTheBackgroundReturnsWhenAllAppsAreReady() {
 	good_conf
 	echo "pid_file = \"$DIR/pid\"" >>"$DIR/pool.conf"
 	apppoold -D -c "$DIR/pool.conf"
@@ -245,7 +245,7 @@ testASecondDaemonOnTheSameFileIsRefused() {
 	assertEquals 0 "$RC"
 }
 
-testAStoppedDaemonExitsWithZeroAndLeavesNothing() {
+testAStoppedDaemonExitsWithZeroAndLeavesNoSocket() {
 	good_conf
 	pool_start
 	pool_stop
@@ -254,13 +254,13 @@ testAStoppedDaemonExitsWithZeroAndLeavesNothing() {
 	assertFalse "[ -e '$DIR/control.sock' ] || [ -e '$DIR/web.sock' ]"
 }
 
-testControlWithoutACommandIsAMistakeOfUsage() {
+testApppoolctlWithoutACommandIsAMistakeOfUsage() {
 	apppoolctl
 	assertEquals 64 "$RC"
 	assertContains "$ERR" 'usage: apppoolctl '
 }
 
-testControlRefusesAnUnknownCommand() {
+testApppoolctlRefusesAnUnknownCommand() {
 	good_conf
 	pool_start
 	apppoolctl -s "$DIR/control.sock" juggle
@@ -268,7 +268,7 @@ testControlRefusesAnUnknownCommand() {
 	assertContains "$ERR" juggle
 }
 
-testControlRefusesAnArgumentTooMany() {
+testApppoolctlRefusesASurplusArgument() {
 	good_conf
 	pool_start
 	apppoolctl -s "$DIR/control.sock" status web shop
@@ -276,7 +276,7 @@ testControlRefusesAnArgumentTooMany() {
 	assertContains "$ERR" 'usage: status [APP]'
 }
 
-testControlRefusesAnAppThatIsNotThere() {
+testApppoolctlRefusesAnUnknownApp() {
 	good_conf
 	pool_start
 	apppoolctl -s "$DIR/control.sock" status shop
@@ -284,7 +284,7 @@ testControlRefusesAnAppThatIsNotThere() {
 	assertContains "$ERR" shop
 }
 
-testControlWithoutStandardOutputSaysSo() {
+testApppoolctlWithoutStandardOutputSaysSo() {
 	good_conf
 	pool_start
 	"$APPPOOLCTL" -s "$DIR/control.sock" status >&- 2>"$DIR/err"
@@ -292,31 +292,31 @@ testControlWithoutStandardOutputSaysSo() {
 	assertContains "$(cat "$DIR/err")" stdout
 }
 
-testControlRefusesAnUnknownOption() {
+testApppoolctlRefusesAnUnknownOption() {
 	apppoolctl -x status
 	assertEquals 64 "$RC"
 }
 
-testControlHelpGoesToStandardOutput() {
+testHelpOfApppoolctlGoesToStandardOutput() {
 	apppoolctl -h
 	assertEquals 0 "$RC"
 	assertContains "$OUT" 'usage: apppoolctl '
 }
 
-testControlWithoutADaemonIsUnavailable() {
+testApppoolctlWithoutADaemonIsUnavailable() {
 	good_conf
 	apppoolctl -c "$DIR/pool.conf" status
 	assertEquals 69 "$RC"
 	assertContains "$ERR" "$DIR/control.sock"
 }
 
-testControlTakesOptionsBehindTheCommand() {
+testApppoolctlTakesOptionsBehindTheCommand() {
 	apppoolctl status -s "$DIR/none.sock"
 	assertEquals 69 "$RC"
 	assertContains "$ERR" "$DIR/none.sock"
 }
 
-testControlFindsTheDaemonByABrokenFile() {
+testApppoolctlFindsTheDaemonByABrokenFile() {
 	good_conf
 	pool_start
 	echo 'app "broken {' >>"$DIR/pool.conf"

@@ -1,26 +1,28 @@
 #!/bin/sh
-# Clients by the thousand, while processes die: nobody is lost unnoticed.
+# Clients by the thousand, while processes die: no client is lost unnoticed.
 #
 # FLOOD: how many connections the largest of these tests makes.
 
-# A sanitizer makes all of it several times slower.
+# A sanitizer makes all of this several times slower.
 if [ "${SLOW:-1}" -eq 1 ]; then
 	FLOOD=${FLOOD:-100000} KILLS=0.01 RELOADS=0.05
 else
 	FLOOD=${FLOOD:-10000} KILLS=0.1 RELOADS=0.2
 fi
 
-# One that is killed while its sanitizer looks for leaks is reported by it.
+# no_leaks: a process killed while its sanitizer looks for leaks would be
+# reported.
 no_leaks() {
 	echo "environment = \"ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0\""
 }
 
-# flooded KEY: of what flood printed.
+# flooded KEY: that figure of what flood printed.
 flooded() {
 	sed -n "s/.*$1=\([0-9.]*\).*/\1/p" "$DIR/flood"
 }
 
-# Everything is as it was, and nothing is left of the daemon after its stop.
+# assert_clean FDS: no session is left, nor more descriptors than FDS, and after
+# the stop nothing of the daemon.
 assert_clean() {
 	await status_is 0 apps web sessions
 	assert_accounts web
@@ -31,8 +33,8 @@ assert_clean() {
 	await no_leftovers
 }
 
-# The clients without an answer are those the status calls lost. One whose
-# answer was out when its worker was killed is lost only in the status.
+# All clients without an answer are lost in the status, too; a client whose
+# answer was out when its worker was killed is lost in the status alone.
 assert_lost_are_told() {
 	await has_lost web $(($(flooded eof) + $(flooded reset)))
 }
@@ -42,12 +44,12 @@ has_lost() {
 	[ "$(status apps "$1" lost)" -ge "$2" ]
 }
 
-# Of eight processes, so many.
+# have_been_killed COUNT: of eight processes.
 have_been_killed() {
 	[ "$(status apps web spawned)" -gt $((8 + $1)) ]
 }
 
-# flood_under_fire ADDRESS... : with the daemon's processes killed meanwhile.
+# flood_under_fire LISTEN OPTION-OF-flood...: the workers are killed meanwhile.
 flood_under_fire() {
 	app web --work 200us <<-EOF | conf
 	listen = { $1 }
@@ -85,18 +87,18 @@ flood_under_fire() {
 	assert_clean "$before"
 }
 
-testNobodyIsLostUnnoticedWhileProcessesAreKilledAtRandom() {
+testNoClientIsLostUnnoticedWhileProcessesAreKilled() {
 	flood_under_fire '"unix:web.sock"' --unix "$DIR/web.sock" \
 	    --count "$FLOOD"
 }
 
-testNorOverTcp() {
+testNoTcpClientIsLostUnnoticedWhileProcessesAreKilled() {
 	port=$(free_port)
 	flood_under_fire "\"127.0.0.1:$port\"" --tcp "127.0.0.1:$port" \
 	    --count $((FLOOD / 10))
 }
 
-testLostAreExactlyTheSessionsThatWereBegun() {
+testExactlyTheSessionsThatBeganInACrashAreLost() {
 	app web --crash-every 10 <<-EOF | conf
 	min_processes = 4
 	max_processes = 4
@@ -118,7 +120,7 @@ testLostAreExactlyTheSessionsThatWereBegun() {
 	assert_clean "$before"
 }
 
-# web_of_version N: another command each time, and other sizes.
+# web_of_version N: app web with a command and sizes that depend on N.
 web_of_version() {
 	app web --work 200us --text "version$1" <<-EOF | conf
 	min_processes = $(($1 % 5 + 2))
@@ -135,13 +137,13 @@ web_of_version() {
 	EOF
 }
 
-# web_says TEXT: what the newest generation answers, once it is there.
+# web_says TEXT: whether that is the answer, which the newest generation gives.
 web_says() {
 	asked=$((asked + 1))
 	web | grep -q "$1"
 }
 
-testNorWhileItIsReloadedAllTheTimeAsWell() {
+testNoClientIsLostUnnoticedWhileReloadsFollowEachOther() {
 	web_of_version 0
 	pool_start
 	await status_is 2 apps web idle
@@ -177,7 +179,7 @@ testNorWhileItIsReloadedAllTheTimeAsWell() {
 	assert_clean "$before"
 }
 
-testOneAppThatCrashesTakesNothingFromAnother() {
+testAnAppThatCrashesLosesNoConnectionOfAnother() {
 	{
 		app web <<-EOF
 		min_processes = 4
@@ -218,7 +220,7 @@ testAProcessStartedUnderLoadHasNoDescriptorButItsOwn() {
 	flood=$STARTED
 	"$PYTHON" tests/e2e/workers/descriptors.py "$POOL" tworker \
 	    $((200 / SLOW)) $((3 * LIMIT)) >"$DIR/seen"
-	assertEquals 'whoever looks has ended well' 0 $?
+	assertEquals 'descriptors.py has ended well' 0 $?
 	stop_process "$flood"
 	assertEquals '' "$(cat "$DIR/seen")"
 }

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Who is handed which connection, who waits, and how many processes there are.
+# Which process is handed which connection, which wait, and how many processes
+# run.
 
 testOnlyAProcessThatSaidReadyIsHandedAConnection() {
 	cat >"$DIR/first_ready" <<-EOF
@@ -24,7 +25,7 @@ testOnlyAProcessThatSaidReadyIsHandedAConnection() {
 	pool_stop INT
 }
 
-testAConnectionWaitsForTheFirstReady() {
+testAConnectionWaitsForTheFirstReadyProcess() {
 	rm -f "$DIR/begin"
 	app web --start-when "$DIR/begin" <<-EOF | conf
 	min_processes = 1
@@ -53,7 +54,7 @@ testEightRequestsAreServedByEightWorkersAtATime() {
 	    "$(echo "$ANSWERS" | cut -d ' ' -f 1 | sort -u | wc -l)"
 }
 
-testTheNinthWaitsForTheFirstThatIsDone() {
+testTheNinthConnectionWaitsForTheFirstOfEightWorkers() {
 	app web <<-EOF | conf
 	min_processes = 8
 	max_processes = 8
@@ -73,7 +74,7 @@ testTheNinthWaitsForTheFirstThatIsDone() {
 	dismiss seven
 }
 
-testTheWaitingAreServedInTheOrderOfTheirComing() {
+testWaitingConnectionsAreServedInTheOrderOfArrival() {
 	app web <<-EOF | conf
 	max_processes = 1
 	EOF
@@ -109,7 +110,7 @@ testTheMostRecentlyIdleProcessIsFirst() {
 	done
 }
 
-testWaitersMakeThePoolGrowToItsMaximumAndNoFurther() {
+testWaitingConnectionsMakeThePoolGrowToItsMaximumAndNoFurther() {
 	app web <<-EOF | conf
 	max_processes = 4
 	start_delay = 10ms
@@ -124,7 +125,7 @@ testWaitersMakeThePoolGrowToItsMaximumAndNoFurther() {
 	assertEquals 4 "$(status apps web processes)"
 }
 
-testOneWaiterForAMomentStartsNobody() {
+testAWaitShorterThanStartDelayStartsNoProcess() {
 	app web --work 50ms <<-EOF | conf
 	max_processes = 4
 	start_delay = 30s
@@ -134,7 +135,7 @@ testOneWaiterForAMomentStartsNobody() {
 	assertEquals 1 "$(status apps web spawned)"
 }
 
-testTheCeilingOverAllAppsHolds() {
+testTheCeilingOfProcessesHoldsOverAllApps() {
 	conf <<-EOF
 	max_processes = 3
 	app "one" {
@@ -160,7 +161,8 @@ testTheCeilingOverAllAppsHolds() {
 	finish "$one"
 	assertEquals 12 "$(grep -c hello "$DIR/one")"
 	assertEquals 12 "$(grep -c hello "$DIR/two")"
-	# At most two at a time beside the other's one; never four at once.
+	# Slots of an app with two processes at most, beside one of the other
+	# app.
 	assertTrue 'more than 3 processes at a time' \
 	    "[ $(cut -d ' ' -f 3 "$DIR/one" "$DIR/two" | sort -n |
 	    tail -n 1) -le 1 ]"
@@ -187,7 +189,7 @@ testIdleProcessesStopDownToTheMinimum() {
 	assert_accounts web
 }
 
-testStopDelayLiesBetweenTwoStops() {
+testStopDelayPassesBetweenTwoStops() {
 	app web <<-EOF | conf
 	min_processes = 1
 	max_processes = 5
@@ -204,7 +206,7 @@ testStopDelayLiesBetweenTwoStops() {
 	assertEquals 4 "$(status apps web processes)"
 }
 
-testNoneAreStartedBeforeTheFirstConnectionWithoutAMinimum() {
+testWithoutAMinimumNoProcessStartsBeforeTheFirstConnection() {
 	app web <<-EOF | conf
 	min_processes = 0
 	max_idle_time = 100ms
@@ -218,7 +220,7 @@ testNoneAreStartedBeforeTheFirstConnectionWithoutAMinimum() {
 	assertEquals 2 "$(status apps web spawned)"
 }
 
-testAfterMaxRequestsAProcessIsReplacedAndNobodyLost() {
+testAProcessIsReplacedAfterMaxRequestsWithoutLoss() {
 	app web <<-EOF | conf
 	max_processes = 2
 	max_requests = 5
@@ -248,7 +250,7 @@ testNoProcessServesMoreThanMaxRequests() {
 	    tail -n 1)"
 }
 
-testAFullQueueLeavesTheRestToTheBacklog() {
+testAFullQueueLeavesFurtherConnectionsInTheBacklog() {
 	app web <<-EOF | conf
 	max_processes = 1
 	max_queue = 2
@@ -265,7 +267,7 @@ testAFullQueueLeavesTheRestToTheBacklog() {
 	assert_accounts web
 }
 
-testAFullQueueCanCloseTheRest() {
+testAFullQueueWithOnFullCloseClosesFurtherConnections() {
 	app web <<-EOF | conf
 	max_processes = 1
 	max_queue = 2
@@ -283,7 +285,7 @@ testAFullQueueCanCloseTheRest() {
 	assert_accounts web
 }
 
-testNobodyWaitsLongerThanQueueTimeout() {
+testNoConnectionWaitsLongerThanQueueTimeout() {
 	app web <<-EOF | conf
 	max_processes = 1
 	queue_timeout = 300ms
@@ -296,13 +298,13 @@ testNobodyWaitsLongerThanQueueTimeout() {
 	assertEquals 1 $?
 	took=$(($(now_ms) - from))
 	assertTrue "took $took ms" "[ $took -ge 290 ]"
-	# It has not given up by itself.
+	# The daemon has closed it; ask has a longer timeout.
 	await status_is 1 apps web timed_out
 	dismiss one
 	assert_accounts web
 }
 
-testOneProcessMayServeSeveralAtATime() {
+testAProcessWithConcurrency4ServesFourAtATime() {
 	app web --concurrency 4 <<-EOF | conf
 	max_processes = 1
 	concurrency = 4
@@ -315,7 +317,7 @@ testOneProcessMayServeSeveralAtATime() {
 	assertEquals 1 "$(status apps web spawned)"
 }
 
-testAnAppMayListenAtSeveralPlaces() {
+testAnAppMayListenAtSeveralAddresses() {
 	port=$(free_port) six=
 	! has_ipv6 || six=', "[::1]:'$port'"'
 	conf <<-EOF
@@ -380,7 +382,7 @@ testABusyAppHoldsUpNoOther() {
 	await status_is 2 apps busy waiting
 	web hello --count 20 --times >"$DIR/times"
 	assertEquals 20 "$(wc -l <"$DIR/times")"
-	# Not the slowest: anything may hold one of them up.
+	# The median: anything may hold up the slowest.
 	median=$(sort -n "$DIR/times" | sed -n 10p)
 	assertTrue "${median%% *} ms" "[ ${median%% *} -lt $((100 * SLOW)) ]"
 	assertEquals '1 2' "$(status apps busy sessions,waiting)"
@@ -401,7 +403,7 @@ testAConnectionThatFindsAProcessIdleDoesNotWait() {
 	assertEquals 0 "$(status apps web waiting)"
 }
 
-testTheOwnerAndModeOfAUnixSocketAreAsWritten() {
+testTheModeOfAUnixSocketIsAsWritten() {
 	app web <<-EOF | conf
 	socket_mode = 0602
 	EOF
@@ -409,8 +411,8 @@ testTheOwnerAndModeOfAUnixSocketAreAsWritten() {
 	assertEquals 602 "$(stat -c %a "$DIR/web.sock")"
 }
 
-# Even if it is quicker than the news of its birth.
-testWhoIsReadyHasANumber() {
+# A process may say READY before the daemon knows the result of its start.
+testAReadyProcessHasItsPid() {
 	app web <<-EOF | conf
 	min_processes = 60
 	max_processes = 60
@@ -421,7 +423,7 @@ testWhoIsReadyHasANumber() {
 	assertNotContains "$(cat "$DIR/looks")" 'idle null'
 }
 
-# Keeps what it sees.
+# all_idle COUNT: keeps all that it sees in $DIR/looks.
 all_idle() {
 	status apps web workers '*' state,pid >"$DIR/look"
 	cat "$DIR/look" >>"$DIR/looks"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Sessions and processes that go beyond what they may: slow_timeout,
-# request_timeout, max_memory; and connections handed ahead.
+# Sessions and processes beyond their limits: slow_timeout, request_timeout,
+# max_memory; and prefetched connections behind them.
 
 # web_conf [OPTION...]: the app with two processes, its options a line each.
 web_conf() {
@@ -21,7 +21,7 @@ workers() {
 	status apps web workers '*' pid | sort
 }
 
-# The workers that are in a session.
+# busy_pid: the pids of workers in a session.
 busy_pid() {
 	status apps 0 workers '*' sessions,pid | sed -n 's/^[1-9][0-9]* //p'
 }
@@ -42,11 +42,11 @@ change_of() {
 	ctl reload >"$DIR/changed" 2>&1 || fail "$(cat "$DIR/changed")"
 }
 
-# client TEXT [OPTION...]: in the background; what it is told in $DIR/told.
+# client TEXT [OPTION...]: in the background; the answer is in $DIR/told.
 client() {
 	client_text=$1
 	shift
-	# Another one may still write to its own.
+	# A client before it may still write to its own file.
 	rm -f "$DIR/told"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --text "$client_text" --timeout $((6 * LIMIT)) "$@" \
@@ -64,14 +64,14 @@ time.sleep(60)' "$DIR/web.sock"
 	SILENT=$STARTED
 }
 
-# sleeping CALL: as it is told, if the daemon may see more than the state.
+# sleeping CALL: as it is logged, if the daemon may see more than the state.
 sleeping() {
 	if sees_others; then echo "sleeping in $1"; else echo sleeping; fi
 }
 
 # --- slow_timeout -------------------------------------------------------
 
-testEachSessionThatTakesLongIsToldOnce() {
+testEverySlowSessionIsReportedOnce() {
 	web_conf 'slow_timeout = 300ms'
 	pool_start
 	for session in 1 2; do
@@ -85,8 +85,8 @@ testEachSessionThatTakesLongIsToldOnce() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-# Where it is counts from when it is there, and not late on its way.
-testASlowSessionIsToldWithItsSystemCall() {
+# The timeout is set only after the worker has come to its system call.
+testASlowSessionIsReportedWithItsSystemCall() {
 	web_conf
 	pool_start
 	ask_behind 'sleep 60s'
@@ -100,7 +100,7 @@ testASlowSessionIsToldWithItsSystemCall() {
 [0-9.]+ s old, $(sleeping 'clock_nanosleep, at [a-z_]*nanosleep')\" '$DIR/log'"
 }
 
-testOneThatWaitsForItsClientIsToldWithItsSocket() {
+testASessionThatWaitsForItsClientIsReportedWithItsSocket() {
 	web_conf
 	pool_start
 	silent
@@ -112,7 +112,7 @@ testOneThatWaitsForItsClientIsToldWithItsSocket() {
 	await status_is 1 apps web completed
 }
 
-testTheKernelsStackIsToldToRoot() {
+testTheKernelStackOfASlowSessionIsReportedToRoot() {
 	web_conf
 	pool_start
 	client 'sleep 60s' --count 2 --together
@@ -133,11 +133,11 @@ testTheKernelsStackIsToldToRoot() {
 	# shellcheck disable=SC2086 # numbers
 	kill -KILL $pids
 	finish "$CLIENT"
-	# Once for all of them.
+	# Once for all sessions.
 	assertTrue "[ $(times_said 'cannot be seen in full') -le 1 ]"
 }
 
-testOneThatIsNotSlowIsNotTold() {
+testASessionWithinSlowTimeoutIsNotReported() {
 	web_conf 'slow_timeout = 10s'
 	pool_start
 	assertContains "$(web 'sleep 500ms')" hello
@@ -172,7 +172,7 @@ testARequestThatTakesTooLongEndsItsProcessAndNoOther() {
 	assert_accounts web
 }
 
-testOneThatMindsNoSigtermIsKilled() {
+testAProcessBeyondRequestTimeoutThatIgnoresSigtermIsKilled() {
 	{
 		app web --ignore-term <<-EOF
 		max_processes = 1
@@ -190,7 +190,7 @@ testOneThatMindsNoSigtermIsKilled() {
 	await status_is 1 apps web lost
 }
 
-testOneThatIsStoppedIsToldAndKilled() {
+testAStoppedProcessBeyondRequestTimeoutIsReportedAndKilled() {
 	web_conf
 	pool_start
 	ask_behind 'sleep 60s'
@@ -201,11 +201,11 @@ testOneThatIsStoppedIsToldAndKilled() {
 	await said " s old, stopped"
 }
 
-testRequestsWithinTheirTimeAreServed() {
+testIdleTimeDoesNotCountForRequestTimeout() {
 	web_conf 'request_timeout = 3s'
 	pool_start
 	assertContains "$(web 'sleep 100ms')" hello
-	# Idle for longer than that.
+	# The process is idle for longer than request_timeout.
 	sleep 3.1
 	assertContains "$(web 'sleep 100ms')" hello
 	assertEquals 0 "$(status apps web lost)"
@@ -219,7 +219,7 @@ rss() {
 	awk '/^VmRSS:/ { print int($2 / 1024) }' "/proc/$1/status"
 }
 
-# A process may take so many MiB beyond what one has that serves nothing.
+# memory_conf [OPTION...]: max_memory is 64 MiB more than an idle worker has.
 memory_conf() {
 	web_conf
 	pool_start
@@ -244,7 +244,7 @@ testAProcessThatGrewIsReplacedAfterItsSession() {
 	assert_accounts web
 }
 
-testOneThatGrowsWhileItIsIdleIsReplacedAtAnUpdate() {
+testAProcessThatGrowsWhileIdleIsReplacedAtAnUpdate() {
 	memory_conf 'update_interval = 500ms'
 	answer=$(web 'grow-later 128')
 	assertContains "$answer" hello
@@ -253,7 +253,7 @@ testOneThatGrowsWhileItIsIdleIsReplacedAtAnUpdate() {
 	await status_is 1 apps web exits max_memory
 }
 
-testOneThatIsSmallEnoughStays() {
+testAProcessWithinMaxMemoryStays() {
 	memory_conf 'update_interval = 200ms'
 	old=$(workers)
 	for _ in 1 2 3 4 5; do
@@ -291,7 +291,7 @@ accept_conf() {
 	} | conf
 }
 
-testTheProgramBehindTheAdapterIsLookedAt() {
+testTheProgramBehindAnAdapterIsReportedAsSlow() {
 	accept_conf
 	pool_start
 	program=$(pid_of "$(web)")
@@ -306,7 +306,7 @@ testTheProgramBehindTheAdapterIsLookedAt() {
 $program\) $(sleeping '(clock_nanosleep|pselect6|select)')' '$DIR/log'"
 }
 
-testTheMemoryOfTheProgramBehindTheAdapterCounts() {
+testTheMemoryOfTheProgramBehindAnAdapterCounts() {
 	accept_conf
 	pool_start
 	limit=$(($(rss "$(pid_of "$(web)")") + 64))
@@ -321,9 +321,9 @@ testTheMemoryOfTheProgramBehindTheAdapterCounts() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-# --- connections handed ahead -------------------------------------------
+# --- prefetched connections ---------------------------------------------
 
-testAConnectionBehindABusyProcessIsTakenBackForAnIdleOne() {
+testAPrefetchedConnectionIsTakenBackForAnIdleProcess() {
 	web_conf 'prefetch = 1'
 	pool_start
 	client 'sleep 60s'
@@ -331,11 +331,11 @@ testAConnectionBehindABusyProcessIsTakenBackForAnIdleOne() {
 	await status_is 1 apps web sessions
 	client "$(gate short)"
 	await status_is 2 apps web sessions
-	# One lies behind each of the two.
+	# A connection lies behind each of the two sessions.
 	client hello --count 2 --together
 	await status_is 4 apps web sessions
 	assertEquals 0 "$(status apps web waiting)"
-	# Who is done serves its own, and the other's.
+	# The process that is done serves its own connection, and the other's.
 	open_gate short
 	finish "$CLIENT"
 	assertEquals 'both are answered' 0 "$RC"
@@ -348,10 +348,10 @@ testAConnectionBehindABusyProcessIsTakenBackForAnIdleOne() {
 	finish "$long"
 }
 
-testNoneIsLostWhileManyAreTakenBack() {
+testNoConnectionIsLostWhileManyAreTakenBack() {
 	web_conf_of 2 4 'prefetch = 2' 'max_queue = 700'
 	pool_start
-	# Some are long, so that others lie behind them.
+	# Long sessions, so that short ones lie behind them.
 	flood --unix "$DIR/web.sock" --rate 20 --count 40 \
 	    --request 'sleep 300ms' --max lost=0 >"$DIR/long" 2>&1 &
 	long=$!
@@ -367,8 +367,8 @@ testNoneIsLostWhileManyAreTakenBack() {
 	assert_accounts web
 }
 
-# However long the session before it takes.
-testWhatLiesBehindASessionIsNotLate() {
+# However long that session takes.
+testAPrefetchedConnectionBehindASessionIsNotLate() {
 	web_conf_of 1 1 'prefetch = 1'
 	pool_start
 	hold_at before
@@ -376,7 +376,7 @@ testWhatLiesBehindASessionIsNotLate() {
 	await status_is 2 apps web sessions
 	change_of 1 1 'prefetch = 1' 'pickup_timeout = 1s'
 	sleep 2.5
-	# Its turn comes now: then it has its time.
+	# Its turn comes now: pickup_timeout begins.
 	change_of 1 1 'prefetch = 1'
 	open_gate before
 	behind
@@ -387,7 +387,7 @@ testWhatLiesBehindASessionIsNotLate() {
 	assertEquals 0 "$(status apps web retaken)"
 }
 
-testOneThatDoesNotReceiveIsKilledAndAllItsConnectionsAreServed() {
+testAProcessThatDoesNotReceiveIsKilledAndItsConnectionsServed() {
 	web_conf_of 1 1 'prefetch = 1'
 	pool_start
 	pid=$(status apps web workers 0 pid)

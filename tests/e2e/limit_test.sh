@@ -12,7 +12,7 @@ limited() {
 	} | app "$limited_name" "$@"
 }
 
-# A second daemon with the app of $DIR/other.app.
+# other_daemon: a second daemon with the app of $DIR/other.app.
 other_daemon() {
 	mkdir "$DIR/other"
 	{
@@ -31,7 +31,7 @@ other_end() {
 	rm -rf "$DIR/other"
 }
 
-testNoMoreAreServedThanTheLimitAllows() {
+testNoMoreSessionsRunThanTheLimitAllows() {
 	{
 		echo "counter = \"unix:$DIR/counter.sock\""
 		echo 'min_processes = 6' |
@@ -75,8 +75,8 @@ testTwoDaemonsShareOneCeilingWithoutWastingIt() {
 	took=$(($(now_ms) - start))
 	assertTrue "100 of 20 ms, one at a time, in $took ms" \
 	    "[ $took -ge 1980 ]"
-	# Each that waited for something else than the other's end would wait
-	# for its timeout.
+	# A lock that is not passed on at the end of a session would come only
+	# with its timeout of 30 s.
 	assertTrue "and not much later: $took ms" \
 	    "[ $took -lt 15000 ]"
 	other_end
@@ -127,7 +127,7 @@ testAnUnreachableServerLetsConnectionsInByDefault() {
 	pool_stop
 }
 
-testAnUnreachableServerHoldsThemBackWhereItIsClosed() {
+testAnUnreachableServerHoldsConnectionsBackWithLimitFailClosed() {
 	limited web "127.0.0.1:1 k 1 10 1s" <<-END | conf
 	limit_fail = closed
 	on_full = close
@@ -172,7 +172,7 @@ testALockIsGivenBackByAProcessThatDies() {
 	pool_stop
 }
 
-testALocalLimitNeedsTheCounter() {
+testALocalLimitWithoutACounterIsAMistake() {
 	limited web "local k 1 10 5s" </dev/null | conf
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/said" 2>&1
 	assertEquals 78 $?

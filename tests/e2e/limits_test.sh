@@ -1,8 +1,8 @@
 #!/bin/sh
-# When the system has no more to give: nobody is lost, and it passes.
+# The system runs out of descriptors or processes: no client is lost.
 
-# limit RESOURCE N: of the daemon; the hard limit stays, so that an ordinary
-# user can go back.
+# limit RESOURCE N: the daemon's soft limit; the hard limit stays, so that an
+# ordinary user can take it back.
 limit() {
 	$AS_USER prlimit --pid "$POOL" "--$1=$2:"
 }
@@ -14,7 +14,7 @@ unlimit() {
 
 AS_USER=
 
-testMoreDescriptorsThanThereAreAreRefusedAtTheStart() {
+testAConfigurationThatNeedsTooManyDescriptorsIsRefused() {
 	app web <<-EOF | conf
 	max_queue = 500
 	EOF
@@ -24,7 +24,7 @@ testMoreDescriptorsThanThereAreAreRefusedAtTheStart() {
 	assertContains "$(cat "$DIR/told")" descriptors
 }
 
-testTheSoftLimitIsRaisedToTheHardOne() {
+testTheSoftLimitOfDescriptorsIsRaisedToTheHardOne() {
 	app web <<-EOF | conf
 	max_queue = 500
 	EOF
@@ -35,8 +35,8 @@ testTheSoftLimitIsRaisedToTheHardOne() {
 	assertContains "$(web)" hello
 }
 
-# Without a word from outside: sessions end, and there is room again.
-testWithoutDescriptorsTheListenerRestsAndNobodyIsLost() {
+# Sessions end, and so there are descriptors again.
+testWithoutDescriptorsAUnixListenerRestsAndLosesNoClient() {
 	app web --work 5ms <<-EOF | conf
 	min_processes = 2
 	max_processes = 2
@@ -54,7 +54,7 @@ testWithoutDescriptorsTheListenerRestsAndNobodyIsLost() {
 	assert_accounts web
 }
 
-testSoItIsOverTcp() {
+testWithoutDescriptorsATcpListenerRestsAndLosesNoClient() {
 	port=$(free_port)
 	conf <<-EOF
 	app "web" {
@@ -74,7 +74,7 @@ testSoItIsOverTcp() {
 	assert_accounts web
 }
 
-# All of them are held by sessions: nothing frees one until the limit rises.
+# Sessions hold all descriptors: none is free until the limit rises.
 testAListenerThatRestsCostsNoProcessorTime() {
 	app web <<-EOF | conf
 	max_processes = 1
@@ -98,14 +98,14 @@ testAListenerThatRestsCostsNoProcessorTime() {
 	assertEquals 20 "$(grep -c hello "$DIR/asked")"
 }
 
-testWithoutDescriptorsNoProcessStartsButTheOthersServe() {
+testWithoutDescriptorsNoProcessStartsButTwoServe() {
 	app web <<-EOF | conf
 	min_processes = 3
 	max_processes = 3
 	restart_delay = 10ms
 	EOF
 	pool_start
-	# What a dead one gives back is taken by the test itself.
+	# The limit lies below the descriptors that a dead process gives back.
 	limit nofile $(($(fds "$POOL") - 4))
 	kill -KILL "$(status apps web workers 0 pid)"
 	await said 'no room for another process'
@@ -116,8 +116,8 @@ testWithoutDescriptorsNoProcessStartsButTheOthersServe() {
 	assertEquals 'a failed start' 0 "$(status apps web spawn_failures)"
 }
 
-# Whoever may do anything is not bound by this limit: a copy of the daemon is
-# run by nobody.
+# pool_of_nobody: a copy of the daemon, run by nobody: RLIMIT_NPROC does not
+# bind root.
 pool_of_nobody() {
 	cp "$APPPOOLD" "$DIR/apppoold"
 	if is_root; then
@@ -132,7 +132,7 @@ pool_of_nobody() {
 	ctl wait >/dev/null || fail 'not ready'
 }
 
-testWithoutProcessesNoneStartsButTheOthersServe() {
+testAtTheLimitOfProcessesNoProcessStartsButTwoServe() {
 	app web <<-EOF | conf
 	min_processes = 3
 	max_processes = 3
@@ -151,7 +151,7 @@ testWithoutProcessesNoneStartsButTheOthersServe() {
 	await status_is 3 apps web idle
 }
 
-testWithoutAnyProcessClientsWaitForTheFirst() {
+testAtTheLimitOfProcessesClientsWaitForTheFirst() {
 	app web <<-EOF | conf
 	min_processes = 0
 	restart_delay = 10ms

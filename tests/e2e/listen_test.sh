@@ -1,8 +1,8 @@
 #!/bin/sh
 # handoff = listen: programs that accept connections themselves.
 
-# listens [OPTION-OF-listening.py...]: the app web at web.sock, for conf; what
-# else it has comes from stdin. It is ready soon.
+# listens [OPTION-OF-listening.py...]: the app web, ready after 50 ms, for conf;
+# what else it has comes from stdin.
 listens() {
 	echo 'log_level = debug'
 	echo 'defaults { ready_after = 50ms }'
@@ -20,9 +20,9 @@ file_setup() {
 	PORT=$(free_port)
 }
 
-# hold NAME TEXT: a client who keeps its connection; returns when it has been
-# answered. The answer is in $HELD. `let_go NAME` closes it; `speak NAME` sends
-# once more.
+# hold NAME TEXT: a client that keeps its connection; returns when it has been
+# answered. The answer is in $HELD. `let_go NAME` closes the connection; `speak
+# NAME` sends once more.
 hold() {
 	mkfifo "$DIR/say.$1"
 	start_process "$PYTHON" -c '
@@ -49,7 +49,7 @@ let_go() {
 	rm -f "$DIR/say.$1" "$DIR/held.$1"
 }
 
-# speak NAME: what it is told is in $SAID.
+# speak NAME: the answer is in $SAID.
 speak() {
 	echo x >"$DIR/say.$1"
 	await has_lines "$DIR/held.$1" 2
@@ -72,9 +72,9 @@ pids() {
 	status apps web workers '*' pid | sort -n | tr '\n' ' '
 }
 
-# --- what it is given ---------------------------------------------------
+# --- listening sockets --------------------------------------------------
 
-testItServesAtAllItsAddresses() {
+testAProgramServesAtAllAddressesOfItsApp() {
 	listens <<-EOF | conf
 	listen = { "127.0.0.1:$PORT", "unix:web.sock" }
 	max_processes = 1
@@ -86,7 +86,7 @@ testItServesAtAllItsAddresses() {
 	assertEquals "$pid" "$(status apps web workers 0 pid)"
 }
 
-testTheFirstAddressIsDescriptorZeroAndBlocks() {
+testTheFirstListenerIsDescriptorZeroAndBlocks() {
 	listens --zero <<-EOF | conf
 	listen = { "unix:web.sock", "127.0.0.1:$PORT" }
 	max_processes = 1
@@ -97,7 +97,7 @@ testTheFirstAddressIsDescriptorZeroAndBlocks() {
 	await status_is 1 apps web spawned
 }
 
-testWhatTheServiceManagerNamedKeepsItsName() {
+testASocketOfTheServiceManagerKeepsItsName() {
 	listens <<-EOF | conf
 	listen = { "unix:web.sock", "fd:public" }
 	EOF
@@ -117,7 +117,7 @@ os.execv(sys.argv[2], sys.argv[2:])' "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
 	    "$(ask "127.0.0.1:$PORT" environment | cut -d' ' -f2-)"
 }
 
-testWhatNeedsSessionsIsAMistake() {
+testOptionsThatNeedSessionsAreMistakes() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	queue = private
@@ -175,7 +175,7 @@ reload() {
 	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
 }
 
-# What serves is not idle: only then is it called so.
+# max_idle_time is short only after the process has served.
 assert_started_on_demand() {
 	on_demand "$1" 5m | conf
 	pool_start
@@ -192,16 +192,16 @@ assert_started_on_demand() {
 	done
 }
 
-testTheFirstConnectionStartsAProcessAndNoneStaysWithout() {
+testEachConnectionWithoutAProcessStartsOne() {
 	assert_started_on_demand "unix:$DIR/web.sock"
 }
 
-testTheFirstConnectionOverTCPStartsAProcessToo() {
+testEachTcpConnectionWithoutAProcessStartsOne() {
 	assert_started_on_demand "127.0.0.1:$PORT"
 }
 
-# Somebody waits for what it will do.
-testOneThatHasNotBegunIsNotIdle() {
+# A connection waits until the process listens.
+testAProcessThatDoesNotListenYetIsNotIdle() {
 	listens --start 60 <<-EOF | conf
 	listen = "unix:web.sock"
 	min_processes = 0
@@ -216,7 +216,7 @@ testOneThatHasNotBegunIsNotIdle() {
 	pool_stop INT
 }
 
-testWithoutAProcessNothingIsDone() {
+testTheDaemonSleepsWhileThereIsNoProcess() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	min_processes = 0
@@ -228,19 +228,21 @@ testWithoutAProcessNothingIsDone() {
 	assertTrue "$times times" "[ $times -lt 15 ]"
 }
 
-# Asking costs a few of them; looking at a backlog, some forty a second.
+# switches PID: voluntary context switches. A question costs a few; looks at a
+# backlog cost some forty a second.
 switches() {
 	awk '/^voluntary_ctxt/ { print $2 }' "/proc/$1/status"
 }
 
-# Whoever has waited was let in: that is how the daemon knows that they accept.
+# hang PID: stops a process when no connection waits: so the daemon has seen it
+# accept.
 hang() {
 	await status_is 0 waiting
 	pause_process "$1"
 }
 
-# first_of ADDRESS: of the only process, seen to accept. Who does not have to
-# wait may be let in unseen.
+# first_of ADDRESS: the only process is seen to accept, because the connection
+# had to wait; its pid is in $first.
 first_of() {
 	first=$(status apps web workers 0 pid)
 	pause_process "$first"
@@ -251,7 +253,7 @@ first_of() {
 	assertEquals "$first" "$(pid_of "$(cat "$DIR/many")")"
 }
 
-testABacklogThatStaysStartsMore() {
+testAUnixBacklogThatStaysStartsMoreProcesses() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	max_processes = 3
@@ -277,7 +279,7 @@ testABacklogThatStaysStartsMore() {
 	kill -CONT "$first" "$third"
 }
 
-testABacklogOfTCPStartsMoreToo() {
+testATcpBacklogThatStaysStartsMoreProcesses() {
 	listens <<-EOF | conf
 	listen = "127.0.0.1:$PORT"
 	max_processes = 2
@@ -291,8 +293,8 @@ testABacklogOfTCPStartsMoreToo() {
 	kill -CONT "$first"
 }
 
-# Nor that the backlog became shorter was seen, while the daemon slept.
-testWhoWasLetInUnseenHoldsUpNobodyElse() {
+# The daemon is suspended while the connection comes and is accepted.
+testAConnectionAcceptedUnseenDelaysNoOther() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	max_processes = 2
@@ -311,7 +313,7 @@ testWhoWasLetInUnseenHoldsUpNobodyElse() {
 	let_go one
 }
 
-testWhoWaitsIsShown() {
+testWaitingConnectionsAreShown() {
 	listens <<-EOF | conf
 	listen = { "unix:web.sock", "127.0.0.1:$PORT" }
 	max_processes = 1
@@ -329,7 +331,7 @@ testWhoWaitsIsShown() {
 	await status_is 0 waiting
 }
 
-testABusyProcessorStartsMore() {
+testABusyProcessorStartsMoreProcesses() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	max_processes = 2
@@ -341,14 +343,13 @@ testABusyProcessorStartsMore() {
 	await status_is 2 apps web processes
 }
 
-# What is found free for a moment may have gone and come before.
+# left_by_load: a process found free for a moment may have left and come before.
 left_by_load() {
 	[ "$(status apps web exits load)" -ge 1 ] 2>/dev/null
 }
 
-# Although its connection would keep it.
-
-testAProcessorThatIsFreeAgainNeedsFewer() {
+# Connections keep processes from being idle, not from leaving by load.
+testAFreeProcessorStopsProcessesAgain() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	max_processes = 2
@@ -369,7 +370,8 @@ testAProcessorThatIsFreeAgainNeedsFewer() {
 	let_go one
 }
 
-# assert_kept_by TEXT: by the connection of who asks for this.
+# assert_kept_by TEXT: the process stays while a client that asked so is
+# connected.
 assert_kept_by() {
 	on_demand "unix:$DIR/web.sock" 3s | conf
 	pool_start
@@ -386,11 +388,11 @@ testAnIdleConnectionKeepsItsProcess() {
 	assert_kept_by keep
 }
 
-testAConnectionInTheHandsOfAChildKeepsAll() {
+testAConnectionOfAForkedChildKeepsTheProcess() {
 	assert_kept_by child
 }
 
-testOneThatIsSlowToBeginIsGivenItsTime() {
+testAProgramThatIsSlowToListenStartsNoOther() {
 	listens --start 1 <<-EOF | conf
 	listen = "unix:web.sock"
 	min_processes = 0
@@ -403,7 +405,7 @@ testOneThatIsSlowToBeginIsGivenItsTime() {
 
 # --- ends ---------------------------------------------------------------
 
-testAKilledProcessCostsItsOwnConnectionsOnly() {
+testAKilledProcessLosesItsOwnConnectionsAlone() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	min_processes = 2
@@ -426,7 +428,7 @@ testAKilledProcessCostsItsOwnConnectionsOnly() {
 	let_go other
 }
 
-testWhatIsInTheBacklogOutlivesTheLastProcess() {
+testTheBacklogOutlivesTheLastProcess() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	restart_delay = 10ms
@@ -441,7 +443,7 @@ testWhatIsInTheBacklogOutlivesTheLastProcess() {
 	assertEquals 0 "$RC"
 }
 
-testAnOrderlyEndAfterItsFirstTimeIsNoFailure() {
+testAnExitAfterMinServerLifeIsNoFailure() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	min_server_life = 50ms
@@ -455,7 +457,7 @@ testAnOrderlyEndAfterItsFirstTimeIsNoFailure() {
 	assertEquals null "$(status apps web last_failure)"
 }
 
-testASocketThatIsShutDownIsBoundAnew() {
+testAListenerThatAProgramShutDownIsBoundAnew() {
 	for listen in "unix:$DIR/web.sock" "127.0.0.1:$PORT"; do
 		listens <<-EOF | conf
 		listen = "$listen"
@@ -475,7 +477,7 @@ answers() {
 	ask "$1" hello >/dev/null 2>&1
 }
 
-testAProgramThatDoesNotLiveCostsNoProcessor() {
+testAProgramThatExitsAtOnceCostsNoProcessorTime() {
 	cat <<-EOF | conf
 	app "web" {
 	handoff = listen
@@ -499,7 +501,7 @@ testAProgramThatDoesNotLiveCostsNoProcessor() {
 
 # --- reload, restart, stop ----------------------------------------------
 
-testOtherSizesChangeInPlace() {
+testSizesOfAListeningAppChangeInPlace() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
 	EOF
@@ -518,7 +520,7 @@ testOtherSizesChangeInPlace() {
 	let_go one
 }
 
-testANewGenerationTakesOverAndNobodyIsLost() {
+testANewGenerationTakesOverWithoutLoss() {
 	listens --graceful <<-EOF | conf
 	listen = "unix:web.sock"
 	min_processes = 2
@@ -567,7 +569,7 @@ testAnotherAddressReplacesTheProcesses() {
 	    "$(ask "unix:$DIR/more.sock" environment | cut -d' ' -f2-)"
 }
 
-testAnAppCanBeginToListenAndLeaveIt() {
+testAnAppCanChangeToHandoffListenAndBack() {
 	app web <<-EOF | conf
 	max_processes = 1
 	EOF
@@ -591,7 +593,7 @@ testAnAppCanBeginToListenAndLeaveIt() {
 	assert_accounts web
 }
 
-# And what a program has taken from there it finishes, if it is graceful.
+# A graceful program finishes what it has accepted.
 testAStopServesWhatIsInTheBacklog() {
 	for listen in "unix:$DIR/web.sock" "127.0.0.1:$PORT"; do
 		listens --graceful <<-EOF | conf
@@ -623,7 +625,7 @@ testAStopServesWhatIsInTheBacklog() {
 	assertFalse "the socket is left" "[ -e '$DIR/web.sock' ]"
 }
 
-testAStopIsNotHeldUpByWhoAcceptsNobody() {
+testAStopIsNotHeldUpByAProcessThatAcceptsNothing() {
 	{
 		echo 'stop_timeout = 1s'
 		listens <<-EOF
@@ -639,7 +641,7 @@ testAStopIsNotHeldUpByWhoAcceptsNobody() {
 	pool_stop
 	stopped=$RC
 	finish "$MANY"
-	assertEquals "who is left is told at once" 1 "$RC"
+	assertEquals "clients that are left are told at once" 1 "$RC"
 	assertEquals 0 "$stopped"
 }
 

@@ -1,13 +1,13 @@
 #!/bin/sh
-# The log of a daemon that serves on whatever becomes of it.
+# The log, and a daemon that serves on whatever becomes of its log.
 
-# The app answers still.
+# serve_on: the app still answers.
 serve_on() {
 	assertContains "$(web)" hello
 	assertContains "$(web)" hello
 }
 
-# log_conf LINE...: an app that prints what it is asked, and these options.
+# log_conf LINE...: an app, and these options of the daemon.
 log_conf() {
 	{
 		for line; do echo "$line"; done
@@ -15,20 +15,20 @@ log_conf() {
 	} | conf
 }
 
-testWhatIsPrintedIsLoggedWithAppAndId() {
+testLinesOfProcessesAreLoggedWithAppAndId() {
 	app web --print 'hello\\n' </dev/null | conf
 	pool_start
 	await grep -qE ' info web/[a-z0-9]+: hello$' "$DIR/log"
 }
 
-testLinesAreObjectsInJson() {
+testLinesOfAJsonLogAreObjects() {
 	{
 		echo 'log_format = json'
 		app web --print 'a \\x1b[1mline\\n' </dev/null
 	} | conf
 	pool_start
 	await said '"app":"web"'
-	# So that no line is being written when they are read.
+	# No line is being written any more when they are read.
 	pool_stop
 	assertTrue "'$PYTHON' -c '
 import json, sys
@@ -37,7 +37,7 @@ for line in open(sys.argv[1]):
     assert entry.keys() >= {\"time\", \"level\", \"text\"}, entry' '$DIR/log'"
 }
 
-testAFileIsOpenedAnewOnHup() {
+testTheLogFileIsOpenedAnewOnHup() {
 	log_conf "log = \"$DIR/file\""
 	pool_start
 	await grep -q 'web: ready' "$DIR/file"
@@ -47,7 +47,7 @@ testAFileIsOpenedAnewOnHup() {
 	serve_on
 }
 
-testAFullDiskIsSurvived() {
+testTheDaemonServesWithItsLogOnAFullDisk() {
 	log_conf 'log = "/dev/full"' 'log_level = debug'
 	pool_start
 	serve_on
@@ -55,7 +55,7 @@ testAFullDiskIsSurvived() {
 	assertEquals 0 "$RC"
 }
 
-testLostLinesAreToldWhenThereIsRoomAgain() {
+testLostLinesAreCountedWhenTheLogHasRoomAgain() {
 	log_conf 'log = "/dev/full"'
 	pool_start
 	log_conf "log = \"$DIR/file\""
@@ -64,7 +64,7 @@ testLostLinesAreToldWhenThereIsRoomAgain() {
 	serve_on
 }
 
-testAClosedStandardErrorIsSurvived() {
+testTheDaemonServesWithAClosedStandardError() {
 	log_conf
 	start_process "$APPPOOLD" -c "$DIR/pool.conf" <&- >&- 2>&-
 	POOL=$STARTED
@@ -74,8 +74,8 @@ testAClosedStandardErrorIsSurvived() {
 	assertEquals 0 "$RC"
 }
 
-# The reader is there and reads nothing: after a few lines the pipe is full.
-testAReaderThatStopsReadingIsSurvived() {
+# The reader reads nothing: after a few lines the pipe is full.
+testTheDaemonServesWhileTheReaderOfItsLogDoesNotRead() {
 	{
 		app web </dev/null
 		cat <<-'EOF'
@@ -98,7 +98,7 @@ testAReaderThatStopsReadingIsSurvived() {
 	assertEquals 0 "$RC"
 }
 
-testAReaderThatIsGoneIsSurvived() {
+testTheDaemonServesAfterTheReaderOfItsLogIsGone() {
 	log_conf
 	mkfifo "$DIR/gone"
 	start_process head -n 1 "$DIR/gone" >"$DIR/first"
@@ -114,7 +114,7 @@ testAReaderThatIsGoneIsSurvived() {
 	assertEquals 0 "$RC"
 }
 
-testALogThatCannotBeOpenedIsExit73() {
+testALogThatCannotBeOpenedExitsWith73() {
 	log_conf 'log = "/nonexistent/log"'
 	"$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
 	assertEquals 73 $?

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What processes print, and where it goes.
+# Output of processes, and where it goes.
 
-# script NAME: a program from stdin, for /bin/sh; it ends as a worker.
+# script NAME: a shell script from stdin, which then becomes a worker.
 script() {
 	{
 		echo '#!/bin/sh'
@@ -11,7 +11,7 @@ script() {
 	chmod 755 "$DIR/$1"
 }
 
-# app_script NAME [OPTION...]: an app that runs it.
+# app_script NAME [OPTION...]: an app that runs this script.
 app_script() {
 	printf 'app "%s" {\nlisten = "unix:%s.sock"\n' "$1" "$1"
 	printf 'command = { "./%s" }\nrestart_delay = 1m\n' "$1"
@@ -24,13 +24,13 @@ logged() {
 	sed -n 's,^[^ ]* info web/[a-z0-9]*: ,,p' "$DIR/log" | grep -qxF -e "$1"
 }
 
-# How often.
+# times_logged TEXT: how often.
 times_logged() {
 	sed -n 's,^[^ ]* info web/[a-z0-9]*: ,,p' "$DIR/log" |
 	    grep -cxF -e "$1"
 }
 
-testEachLineIsLoggedWithAppAndId() {
+testEachLineOfOutputIsLoggedWithAppAndId() {
 	app web --print 'one\ntwo\n' </dev/null | conf
 	pool_start
 	await logged two
@@ -39,13 +39,13 @@ testEachLineIsLoggedWithAppAndId() {
 	assertTrue 'the prefix is another' "said ' info web/$id: one'"
 }
 
-testStandardErrorIsLoggedAlike() {
+testStandardErrorIsLoggedLikeOutput() {
 	app web --print-error 'to stderr\n' </dev/null | conf
 	pool_start
 	await logged 'to stderr'
 }
 
-testALineThatIsPrintedInPiecesIsWhole() {
+testALinePrintedInPiecesIsLoggedWhole() {
 	script web <<-EOF
 	printf 'beginning, '
 	sleep 0.1
@@ -90,7 +90,7 @@ testALineOver64KibIsCutAndTheNextIsWhole() {
 	    wc -c) -gt 60000 ]"
 }
 
-testTheLastLineNeedsNoEnd() {
+testTheLastLineIsLoggedWithoutANewline() {
 	script web <<-EOF
 	printf 'the reason is'
 	exit 1
@@ -100,7 +100,7 @@ testTheLastLineNeedsNoEnd() {
 	await logged 'the reason is'
 }
 
-testWhatIsPrintedJustBeforeTheDeathIsNotLost() {
+testOutputJustBeforeTheDeathIsNotLost() {
 	script web <<-EOF
 	for i in \$(seq 500); do echo line \$i; done
 	kill -9 \$\$
@@ -123,7 +123,7 @@ testControlCharactersAreEscaped() {
 	    "$(tr -d '\n\t' <"$DIR/log" | tr -dc '\000-\037' | wc -c)"
 }
 
-testUtf8IsLeftAloneAndWhatIsNoneIsEscaped() {
+testUtf8IsLoggedAsItIsAndOtherBytesEscaped() {
 	script web <<-EOF
 	printf 'na\303\257ve \377\n'
 	EOF
@@ -146,7 +146,7 @@ testAProcessThatPrintsWithoutEndHoldsUpNoOther() {
 	pool_start
 	web hello --count 100 --times >"$DIR/times"
 	assertEquals 100 "$(grep -c hello "$DIR/times")"
-	# A few may meet somebody else who holds them up.
+	# The median: anything may hold up a few.
 	median=$(sort -n "$DIR/times" | sed -n '50s/ .*//p')
 	assertTrue "$median ms" "[ $median -lt $((200 * SLOW)) ]"
 	pool_stop
@@ -154,7 +154,7 @@ testAProcessThatPrintsWithoutEndHoldsUpNoOther() {
 	await no_leftovers
 }
 
-testManyThatPrintAtOnceDoNotMixTheirLines() {
+testLinesOfProcessesThatPrintAtOnceAreNotMixed() {
 	script web <<-EOF
 	i=0
 	while [ \$i -lt 200 ]; do
@@ -165,7 +165,7 @@ testManyThatPrintAtOnceDoNotMixTheirLines() {
 	app_script web 'min_processes = 8' | conf
 	pool_start
 	await all_printed 1600
-	# Each with the prefix of the one that printed it.
+	# Each line has the prefix of the process that printed it.
 	assertEquals 1600 "$(grep -cE \
 	    ' info web/([a-z0-9]+): \1 begin [0-9]+ end$' "$DIR/log")"
 }
@@ -174,7 +174,7 @@ all_printed() {
 	[ "$(grep -c ' begin [0-9]* end' "$DIR/log")" -ge "$1" ]
 }
 
-testOutputNullIsForgotten() {
+testOutputNullIsDiscarded() {
 	app web --print 'hello there\n' <<-EOF | conf
 	output = null
 	EOF
@@ -187,7 +187,7 @@ testOutputNullIsForgotten() {
 	done
 }
 
-testOutputInheritIsTheDaemonsOwn() {
+testOutputInheritGoesToTheDaemonsStandardError() {
 	app web --print 'as it is\n' <<-EOF | conf
 	output = inherit
 	EOF
@@ -214,7 +214,7 @@ has_lines() {
 	[ "$(wc -l <"$DIR/out/file")" -eq "$1" ]
 }
 
-testAnOutputFileThatCannotBeOpenedIsTold() {
+testAnOutputFileThatCannotBeOpenedIsTheReasonOfTheFailure() {
 	app web <<-EOF | conf
 	output = "$DIR/nowhere/file"
 	EOF
@@ -223,8 +223,8 @@ testAnOutputFileThatCannotBeOpenedIsTold() {
 	assertContains "$(status apps web last_failure)" 'No such file'
 }
 
-# Nothing ends such an open but a reader, and it would keep a thread busy.
-testAnOutputFileThatIsAFifoWithoutAReaderHoldsUpNoOther() {
+# A blocking open would last until there is a reader, and keep a thread busy.
+testAnOutputFifoWithoutAReaderHoldsUpNoOther() {
 	mkfifo "$DIR/one" "$DIR/two"
 	{
 		for fifo in one two; do
@@ -242,7 +242,7 @@ testAnOutputFileThatIsAFifoWithoutAReaderHoldsUpNoOther() {
 	await said "one: cannot open $DIR/one: No such device or address"
 }
 
-testAnOutputFileThatIsAFifoIsWrittenToAsAnyFile() {
+testAnOutputFifoWithAReaderIsWrittenTo() {
 	mkfifo "$DIR/fifo"
 	start_process cat "$DIR/fifo" >"$DIR/read"
 	app web --print 'a line\n' <<-EOF | conf
@@ -252,8 +252,8 @@ testAnOutputFileThatIsAFifoIsWrittenToAsAnyFile() {
 	await grep -q '^a line$' "$DIR/read"
 }
 
-# What many programs are told to log to in a container.
-testStandardErrorCanBeOpenedByItsName() {
+# In containers many programs are told to log to these.
+testProgramsCanOpenDevStderrAndDevStdout() {
 	script web <<-EOF
 	echo 'by the name of stderr' >/dev/stderr
 	echo 'by the name of stdout' >/dev/stdout
@@ -268,14 +268,14 @@ testStandardErrorCanBeOpenedByItsName() {
 	fi
 }
 
-testEventsAreLoggedLikeOutput() {
+testEventMessagesAreLoggedLikeOutput() {
 	app web --events 3 </dev/null | conf
 	pool_start
 	await logged 'event 2'
 	assertEquals 1 "$(times_logged 'event 0')"
 }
 
-testStandardInputIsEmpty() {
+testTheStandardInputOfProcessesIsEmpty() {
 	script web <<-EOF
 	read -r line || echo 'nothing to read'
 	EOF
@@ -284,7 +284,7 @@ testStandardInputIsEmpty() {
 	await logged 'nothing to read'
 }
 
-testOutputMayChangeByReload() {
+testOutputChangesByReload() {
 	app web --print 'to the log\n' </dev/null | conf
 	pool_start
 	await logged 'to the log'
@@ -299,8 +299,8 @@ has_ticked() {
 	[ "$(times_logged tick)" -gt "$((ticks + 5))" ]
 }
 
-# The configuration that the process was started under is gone by then.
-testAReloadDoesNotChangeTheNameBeforeALine() {
+# The configuration with which the process was started is gone by then.
+testAReloadDoesNotChangeThePrefixOfALine() {
 	conf <<-EOF
 	app "web" {
 		handoff = none
@@ -314,7 +314,7 @@ testAReloadDoesNotChangeTheNameBeforeALine() {
 	ticks=$(times_logged tick)
 	await has_ticked
 	assertEquals 1 "$(status apps web spawned)"
-	# So that no line comes between two looks at them.
+	# No line comes any more between two looks.
 	pool_stop
 	assertEquals "$(grep -c tick "$DIR/log")" "$(times_logged tick)"
 }

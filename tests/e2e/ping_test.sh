@@ -1,17 +1,17 @@
 #!/bin/sh
-# apppoolctl ping: a health check by a request like anybody's.
+# apppoolctl ping: a health check by a request like that of any client.
 
 file_setup() {
 	cp "$BUILD/contrib/hello" tests/e2e/workers/fastcgi.py "$DIR"
 }
 
-# ping WORD...: its exit status is in $RC, what it says in $SAID.
+# ping WORD...: its exit status is in $RC, its output in $SAID.
 ping() {
 	SAID=$(ctl ping "$@" 2>&1)
 	RC=$?
 }
 
-# good TEXT, bad TEXT: what the last ping has come to.
+# good TEXT, bad TEXT: the result of the last ping.
 good() {
 	assertEquals "$SAID" 0 "$RC"
 	assertContains "$SAID" "$1"
@@ -22,7 +22,8 @@ bad() {
 	assertContains "$SAID" "$1"
 }
 
-# app_of PROTOCOL NAME COMMAND...: for conf, what else it has from stdin.
+# app_of PROTOCOL NAME COMMAND...: an app, for conf; what else it has comes from
+# stdin.
 app_of() {
 	printf 'app "%s" {\nlisten = "unix:%s.sock"\nprotocol = %s\n' \
 	    "$2" "$2" "$1"
@@ -32,7 +33,7 @@ app_of() {
 	echo '}'
 }
 
-# hasty: for conf; what does not end by itself is not waited for.
+# hasty: for conf; a program that does not end by itself is soon killed.
 hasty() {
 	echo 'stop_timeout = 200ms'
 	cat
@@ -49,7 +50,7 @@ testAnAppThatAnswersHttpIsGood() {
 	await status_is 1 apps web completed
 }
 
-testItComesBySocketsOfEveryKind() {
+testAnAppIsPingedByTcpAndAtAWildcardAddress() {
 	one=$(free_port) two=$(free_port)
 	{
 		printf 'app "inet" {\nlisten = "127.0.0.1:%s"\n' "$one"
@@ -64,7 +65,7 @@ testItComesBySocketsOfEveryKind() {
 	good "200 OK, "
 }
 
-testItComesByIPv6() {
+testAnAppIsPingedByIpv6() {
 	port=$(free_port)
 	has_ipv6 || { skip 'no IPv6'; return; }
 	conf <<-EOF
@@ -79,7 +80,7 @@ testItComesByIPv6() {
 	good "([::1]:$port)"
 }
 
-testTheFirstAddressIsAsked() {
+testTheFirstAddressOfAnAppIsPinged() {
 	app_of http web ./hello <<-EOF | conf
 	listen += "unix:other.sock"
 	EOF
@@ -90,7 +91,7 @@ testTheFirstAddressIsAsked() {
 	done
 }
 
-testThePathIsThatOfTheRequest() {
+testTheOptionPathIsThePathOfTheRequest() {
 	cat >"$DIR/answer" <<-'EOF'
 	#!/bin/sh
 	read -r method path version
@@ -123,7 +124,7 @@ testAnErrorOfTheServerIsBad() {
 	bad '500 Oh dear'
 }
 
-testAnAnswerThatIsNoneIsBad() {
+testAnAnswerThatIsNotHttpIsBad() {
 	app_of http web cat <<-EOF | conf
 	handoff = stdio
 	EOF
@@ -142,7 +143,7 @@ testAnAppThatHasFailedIsBad() {
 	bad '503 Service Unavailable'
 }
 
-testOneThatDoesNotAnswerIsBadInTime() {
+testAnAppThatDoesNotAnswerIsBadWithinTheTimeout() {
 	app_of http web sleep 3600 <<-EOF | hasty | conf
 	handoff = stdio
 	EOF
@@ -152,11 +153,11 @@ testOneThatDoesNotAnswerIsBadInTime() {
 	took=$(($(now_ms) - before))
 	bad 'no whole answer within 0.3 s'
 	assertTrue "took $took ms" "[ $took -ge 300 ]"
-	# And not the 5 s of who says nothing else.
+	# The default timeout is 5 s.
 	assertTrue "took $took ms" "[ $took -lt 4800 ]"
 }
 
-testOneWhoseBacklogIsFullIsBadInTime() {
+testAnAppWithAFullBacklogIsBadWithinTheTimeout() {
 	app web <<-EOF | hasty | conf
 	max_processes = 1
 	max_queue = 0
@@ -164,7 +165,7 @@ testOneWhoseBacklogIsFullIsBadInTime() {
 	EOF
 	pool_start
 	ask_behind 'sleep 3600s'
-	# The kernel keeps one more than it is told to.
+	# The kernel keeps one connection more than the backlog says.
 	for _ in 1 2; do
 		start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 		    --timeout $((3 * LIMIT)) >/dev/null 2>&1
@@ -189,7 +190,7 @@ testAnAppThatAnswersFastCgiIsGood() {
 	good '204 As asked'
 }
 
-testAStatusOfFastCgiIsJudged() {
+testAFastCgiStatusOf4xxOr5xxIsBad() {
 	fastcgi
 	ping web --path /404
 	bad '404 As asked'
@@ -197,19 +198,19 @@ testAStatusOfFastCgiIsJudged() {
 	bad '500 As asked'
 }
 
-testAnExitStatusOfFastCgiIsBad() {
+testAFastCgiExitStatusIsBad() {
 	fastcgi
 	ping web --path /exit/3
 	bad '200 OK, exit status 3'
 }
 
-testWhatAFastCgiProgramComplainsOfIsShown() {
+testTheStandardErrorOfAFastCgiProgramIsShown() {
 	fastcgi
 	ping web --path /stderr
 	good 'web: stderr: something is wrong'
 }
 
-testAnAnswerOfFastCgiWithoutAnEndIsBad() {
+testAFastCgiAnswerWithoutAnEndIsBad() {
 	fastcgi
 	ping web --path /cut
 	bad 'the answer has no end'
@@ -217,7 +218,7 @@ testAnAnswerOfFastCgiWithoutAnEndIsBad() {
 	bad 'no whole answer within 0.2 s'
 }
 
-testAPoolThatRefusesInFastCgiIsOverloaded() {
+testAFastCgiAppThatRefusesIsOverloaded() {
 	app_of fastcgi web false <<-EOF | conf
 	start_limit = 1
 	EOF
@@ -229,7 +230,7 @@ testAPoolThatRefusesInFastCgiIsOverloaded() {
 
 # ---------------------------------------------------------------- raw
 
-testOfRawItIsEnoughThatItCanBeConnectedTo() {
+testARawAppThatCanBeConnectedToIsGood() {
 	app_of raw web ./hello </dev/null | conf
 	pool_start
 	ping web
@@ -237,7 +238,7 @@ testOfRawItIsEnoughThatItCanBeConnectedTo() {
 }
 
 # The daemon accepts and closes, which looks like a server that waits.
-testOfRawAnAppThatHasFailedIsBad() {
+testARawAppThatHasFailedIsBad() {
 	app_of raw web false <<-EOF | conf
 	start_limit = 1
 	EOF
@@ -248,7 +249,7 @@ testOfRawAnAppThatHasFailedIsBad() {
 	assertContains "$(ctl -j ping web)" '"good":false'
 }
 
-testWhatIsMissingInTheCommandIsSaid() {
+testAPingWithoutAnAppPrintsItsUsage() {
 	app_of raw web ./hello </dev/null | conf
 	ping
 	assertEquals 64 "$RC"
@@ -260,7 +261,7 @@ testWhatIsMissingInTheCommandIsSaid() {
 
 # ---------------------------------------------------------------- for scripts
 
-testJsonIsOneObject() {
+testPingPrintsOneJsonObject() {
 	fastcgi
 	ctl -j ping web --path /404 >"$DIR/json"
 	assertEquals 1 $?
@@ -273,7 +274,7 @@ print(*(a[k] for k in ("app", "protocol", "good", "status", "text", "stderr",
     "address")))' "$DIR/json")"
 }
 
-testWithoutAnAppOrADaemonTheStatusIs69() {
+testAnUnknownAppAndAMissingDaemonExitWith69() {
 	app_of http web ./hello </dev/null | conf
 	pool_start
 	ping wep
@@ -298,7 +299,7 @@ testAnAppWithoutASocketCannotBePinged() {
 	assertContains "$SAID" 'job listens nowhere'
 }
 
-testWrongWordsAreMisuse() {
+testWrongArgumentsOfPingExitWith64() {
 	app_of http web ./hello </dev/null | conf
 	pool_start
 	for words in '' 'web other' 'web --path nothing' 'web --timeout 0' \

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Connections that are handed ahead, and the queues of processes of their own.
+# Prefetched connections, and private queues of processes.
 
-# pair OPTION...: the app web, of two processes, each of which is given one
-# connection ahead.
+# pair OPTION...: the app web, of two processes, which prefetch one connection
+# each.
 pair() {
 	app web <<-EOF | conf
 	min_processes = 2
@@ -14,8 +14,8 @@ pair() {
 	pool_start
 }
 
-# busy NAME SESSIONS: one more process has one, of so many; its number is in
-# $PROCESS.
+# busy NAME SESSIONS: one more process has a session, of so many in all; its pid
+# is in $PROCESS.
 busy() {
 	busy_before=$(sessions_by_pid)
 	occupy "$1"
@@ -28,12 +28,12 @@ are_sessions() {
 	status_is "$1" apps web sessions
 }
 
-# PID SESSIONS, a line for each process.
+# sessions_by_pid: PID SESSIONS, a line for each process.
 sessions_by_pid() {
 	status apps 0 workers '*' pid,sessions
 }
 
-testWhoIsHandedAheadWaitsInTheSocketOfTheProcess() {
+testPrefetchedConnectionsWaitInTheSocketOfTheProcess() {
 	app web <<-EOF | conf
 	max_processes = 1
 	prefetch = 2
@@ -47,8 +47,8 @@ testWhoIsHandedAheadWaitsInTheSocketOfTheProcess() {
 	assertEquals 0 "$(status apps web retaken)"
 }
 
-# Of two, the one that was given something least recently gets the third.
-testWhatIsAheadGoesToTheSiblingThatFallsIdle() {
+# The third connection goes to the process that was given one least recently.
+testAPrefetchedConnectionGoesToTheSiblingThatBecomesIdle() {
 	pair
 	busy long 1
 	long=$PROCESS
@@ -66,7 +66,7 @@ testWhatIsAheadGoesToTheSiblingThatFallsIdle() {
 	assert_accounts web
 }
 
-testWhatIsAheadOfAProcessThatIsKilledGoesElsewhere() {
+testAPrefetchedConnectionOfAKilledProcessGoesElsewhere() {
 	pair
 	hold_at long
 	long=$(at_gate long)
@@ -80,15 +80,16 @@ testWhatIsAheadOfAProcessThatIsKilledGoesElsewhere() {
 	assertContains "$ANSWERS" hello
 	assertNotEquals "$long" "$(pid_of "$ANSWERS")"
 	behind
-	assertEquals 'who was in a session is lost' 1 "$RC"
+	assertEquals 'the session is lost' 1 "$RC"
 	dismiss other
 	assertContains "$ANSWERS" hello
 	await status_is 1 apps web lost
 	assert_accounts web
 }
 
-# Long ones among many short ones: there is always somebody to be taken back.
-testNobodyIsLostWhileConnectionsGoToAndFro() {
+# Long sessions among many short ones: there is always a connection to take
+# back.
+testNoConnectionIsLostWhileManyAreTakenBack() {
 	app web <<-EOF | conf
 	min_processes = 4
 	max_processes = 4
@@ -115,7 +116,7 @@ has_sessions() {
 	[ "$(status apps web sessions)" -gt 0 ]
 }
 
-testProcessesThatAreKilledLoseOnlyWhatTheyHadReceived() {
+testKilledProcessesLoseOnlyTheSessionsTheyHadBegun() {
 	app web --crash-every 20 <<-EOF | conf
 	min_processes = 4
 	max_processes = 4
@@ -159,7 +160,7 @@ testPrefetchChangesInPlace() {
 
 # --- queue = private ----------------------------------------------------
 
-testAPrivateQueueIsNotSharedWithASiblingThatFallsIdle() {
+testAPrivateQueueIsNotSharedWithASiblingThatBecomesIdle() {
 	pair 'queue = private'
 	busy long 1
 	long=$PROCESS
@@ -186,7 +187,7 @@ testPrivateQueuesAreFilledEvenly() {
 	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
 }
 
-testWithFullPrivateQueuesNobodyWaitsInCommon() {
+testBehindFullPrivateQueuesConnectionsStayInTheBacklog() {
 	pair 'queue = private'
 	occupy all 5
 	await are_sessions 4
@@ -197,7 +198,7 @@ testWithFullPrivateQueuesNobodyWaitsInCommon() {
 	assertEquals 5 "$(status apps web accepted)"
 }
 
-testWithFullPrivateQueuesTheNextIsTurnedAwayWhereOnFullSaysSo() {
+testFullPrivateQueuesMeetOnFull() {
 	pair 'queue = private' 'on_full = close'
 	occupy all 5
 	await status_is 1 apps web refused
@@ -208,8 +209,9 @@ testWithFullPrivateQueuesTheNextIsTurnedAwayWhereOnFullSaysSo() {
 	assert_accounts web
 }
 
-# Those ahead are waiting, too, though a new process is for who comes next.
-testWhatIsAheadInPrivateQueuesMakesTheAppGrow() {
+# Connections in private queues count as waiting, though a new process serves
+# only those that come after it.
+testConnectionsInPrivateQueuesMakeTheAppGrow() {
 	app web <<-EOF | conf
 	prefetch = 1
 	queue = private
@@ -227,8 +229,8 @@ shares_are() {
 	[ "$(sessions_by_pid | cut -d ' ' -f 2 | sort | xargs)" = "$1" ]
 }
 
-# What has nobody left to queue with waits for the next process.
-testThePrivateQueueOfAProcessThatIsKilledGoesElsewhere() {
+# Without another process the queue waits for the next.
+testThePrivateQueueOfAKilledProcessGoesToTheNext() {
 	app web <<-EOF | conf
 	max_processes = 1
 	prefetch = 2

@@ -1,8 +1,8 @@
 #!/bin/sh
-# ready_after: programs that say nothing are ready when they have lived so long.
+# ready_after: programs without READY are ready when they have lived so long.
 
-# silent HANDOFF COMMAND...: the app web, for conf; what else it has comes from
-# stdin.
+# silent HANDOFF COMMAND...: an app whose program says nothing, for conf; what
+# else it has comes from stdin.
 silent() {
 	echo 'app "web" {'
 	echo "handoff = $1"
@@ -21,7 +21,7 @@ serves() {
 	silent listen "$PYTHON" "$DIR/listening.py"
 }
 
-# assert_fails REASON HANDOFF COMMAND...: the app, and `wait` tells why.
+# assert_fails REASON HANDOFF COMMAND...: the app fails, and `wait` tells why.
 assert_fails() {
 	reason=$1
 	shift
@@ -48,7 +48,7 @@ testAJobThatFailsAtOnceFailsItsApp() {
 	assert_fails 'exited with status 1' none false
 }
 
-testJobsThatAreDoneSoonerAreReady() {
+testJobsThatAreDoneBeforeReadyAfterAreReady() {
 	silent none true <<-EOF | conf
 	min_processes = 2
 	ready_after = 60s
@@ -60,7 +60,7 @@ testJobsThatAreDoneSoonerAreReady() {
 	assertEquals 0 "$(status apps web spawn_failures)"
 }
 
-testItIsStartingUntilThen() {
+testAProcessIsStartingUntilReadyAfter() {
 	serves <<-EOF | conf
 	ready_after = 60s
 	start_timeout = 10ms
@@ -72,14 +72,15 @@ testItIsStartingUntilThen() {
 	assertEquals 0 "$(status apps web idle)"
 }
 
-testWhoAcceptsBeforeThatIsNotTheProcessForTheNext() {
+testAConnectionBehindABusyStartingProcessStartsAnother() {
 	serves <<-EOF | conf
 	max_processes = 2
 	ready_after = 1h
 	EOF
 	pool_run
 	occupy one
-	# Who came before has been let in as well, and keeps it busy.
+	# The client before has been accepted as well, and keeps the process
+	# busy.
 	busy=$(pid_of "$(web)")
 	pause_process "$busy"
 	answer=$(web)
@@ -89,7 +90,7 @@ testWhoAcceptsBeforeThatIsNotTheProcessForTheNext() {
 	dismiss one
 }
 
-testANewReleaseThatDoesNotLiveTakesNoOldProcessAlong() {
+testANewGenerationThatDoesNotLiveEndsNoOldProcess() {
 	serves <<-EOF | conf
 	min_processes = 2
 	ready_after = 100ms

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The recipes of pool.conf(5) are what they are there for: to be copied.
+# The recipes of pool.conf(5) are there to be copied.
 
 # The examples of the section, in files $DIR/recipe.1 and so on. Programs and
 # folders that are not on this machine become some that are.
@@ -14,7 +14,7 @@ file_setup() {
 		inside { print > (file "." n) }'
 }
 
-# recipe NUMBER: the configuration is this one.
+# recipe NUMBER: makes this recipe the configuration.
 recipe() {
 	conf <"$DIR/recipe.$1"
 }
@@ -42,7 +42,7 @@ $said" 0 $?
 testEachRecipeServes() {
 	for n in $(recipes); do
 		recipe "$n"
-		# One is for a thousand clients who wait.
+		# A recipe has a queue of a thousand.
 		may_open 2000 || sed -i 's/max_queue.*/max_queue = 100/' \
 		    "$DIR/pool.conf"
 		pool_start

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Who is turned away: what they are told, that they can read it, and what it
-# costs. Who waits, and how long.
+# Refused clients: their answer, that they can read it, and its cost. Waiting
+# clients, and how long they wait.
 
 # client ADDRESS LINE...: Python with `s`, a connected socket, and read(), which
 # gives all up to the end of the stream.
@@ -26,15 +26,16 @@ def go():
 exec(sys.stdin.read())' "$client_to" "$LIMIT" "$POOL"
 }
 
-# early_client: the same, but the daemon stands still until the lines call go():
-# what was said before has come when it accepts the connection.
+# early_client ADDRESS LINE...: the same, but the daemon is suspended until the
+# lines call go(): all that was sent before has come when it accepts the
+# connection.
 early_client() {
 	pause_process "$POOL"
 	client "$@"
 }
 
-# busy: over TCP and Unix, with these options; its one process is busy, and
-# nobody may wait unless the options say so.
+# busy: an app at TCP and Unix addresses, whose one process is busy; further
+# options come from stdin.
 busy() {
 	port=$(free_port)
 	{
@@ -63,7 +64,7 @@ refusing() {
 	EOF
 }
 
-# http: `get` for both kinds of address.
+# tcp_get, unix_get: for both kinds of address.
 tcp_get() {
 	http_get "$@" "http://127.0.0.1:$port/"
 }
@@ -74,7 +75,7 @@ unix_get() {
 
 # ---------------------------------------------------------------- answers
 
-testHttpIsTold503() {
+testARefusedHttpClientIsTold503() {
 	refusing http
 	for get in tcp_get unix_get; do
 		$get -D "$DIR/head" -o "$DIR/body" -w '%{http_code}\n' \
@@ -95,7 +96,7 @@ testHttpIsTold503() {
 	assert_accounts web
 }
 
-testFastcgiIsToldThatRequest1IsOver() {
+testARefusedFastcgiClientIsToldThatRequest1IsOver() {
 	refusing fastcgi
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
 		assertEquals 01030001000800000000000002000000 \
@@ -104,7 +105,7 @@ testFastcgiIsToldThatRequest1IsOver() {
 	assert_accounts web
 }
 
-testFastcgiIsToldThatTheRequestItBeganIsOver() {
+testARefusedFastcgiClientIsToldThatItsOwnRequestIsOver() {
 	busy <<-EOF
 	protocol = fastcgi
 	queue_timeout = 300ms
@@ -119,7 +120,7 @@ testFastcgiIsToldThatTheRequestItBeganIsOver() {
 	assert_accounts web
 }
 
-testFastcgiGarbageIsToldThatRequest1IsOver() {
+testFastcgiGarbageIsAnsweredThatRequest1IsOver() {
 	busy <<-EOF
 	protocol = fastcgi
 	queue_timeout = 300ms
@@ -129,7 +130,7 @@ testFastcgiGarbageIsToldThatRequest1IsOver() {
 	    'go()' 'print(read().hex())')"
 }
 
-testRawIsJustClosed() {
+testARefusedRawConnectionIsJustClosed() {
 	refusing raw
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
 		assertEquals "b''" "$(client "$to" 'print(read())')"
@@ -138,7 +139,7 @@ testRawIsJustClosed() {
 	assert_accounts web
 }
 
-testCloseJustClosesInAnyProtocol() {
+testOnFullCloseJustClosesInAnyProtocol() {
 	busy <<-EOF
 	max_queue = 0
 	on_full = close
@@ -161,7 +162,7 @@ replying() {
 	EOF
 }
 
-testAFileIsSentAsItIs() {
+testTheFileOfOnFullReplyIsSentAsItIs() {
 	head -c 65536 /dev/urandom >"$DIR/answer"
 	replying
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
@@ -172,7 +173,7 @@ testAFileIsSentAsItIs() {
 	assert_accounts web
 }
 
-testOneWhoReadsAFileSlowlyGetsAllOfIt() {
+testASlowReaderGetsTheWholeReplyFile() {
 	head -c 65536 /dev/urandom >"$DIR/answer"
 	replying
 	client "unix:$DIR/web.sock" 'got = b""' \
@@ -183,7 +184,7 @@ testOneWhoReadsAFileSlowlyGetsAllOfIt() {
 	assertTrue 'other bytes' "cmp '$DIR/answer' '$DIR/got'"
 }
 
-testAReloadBringsWhatTheFileHoldsNow() {
+testAReloadReadsTheReplyFileAgain() {
 	echo one >"$DIR/answer"
 	replying
 	echo two >"$DIR/answer"
@@ -195,7 +196,7 @@ testAReloadBringsWhatTheFileHoldsNow() {
 	assertEquals 'the process' 1 "$(status apps web sessions)"
 }
 
-testWithoutTheFileAReloadChangesNothing() {
+testAReloadWithoutTheReplyFileChangesNothing() {
 	echo one >"$DIR/answer"
 	replying
 	rm "$DIR/answer"
@@ -206,7 +207,7 @@ testWithoutTheFileAReloadChangesNothing() {
 	    "$(client "unix:$DIR/web.sock" 'print(read())')"
 }
 
-testWithoutTheFileTheDaemonDoesNotStart() {
+testWithoutTheReplyFileTheDaemonDoesNotStart() {
 	app web <<-EOF | conf
 	on_full = "reply:nowhere"
 	EOF
@@ -218,7 +219,7 @@ testWithoutTheFileTheDaemonDoesNotStart() {
 
 # ---------------------------------------------------------------- occasions
 
-testAfterQueueTimeoutOneWhoWaitsIsAnswered() {
+testAWaitingClientIsAnsweredAfterQueueTimeout() {
 	busy <<-EOF
 	protocol = http
 	queue_timeout = 300ms
@@ -235,7 +236,7 @@ testAfterQueueTimeoutOneWhoWaitsIsAnswered() {
 	assert_accounts web
 }
 
-testAFailedAppAnswers() {
+testAFailedAppAnswersWithARefusal() {
 	app web --exit-at-once 1 <<-EOF | conf
 	start_limit = 1
 	protocol = http
@@ -247,7 +248,7 @@ testAFailedAppAnswers() {
 	assert_accounts web
 }
 
-testALimitThatIsFullIsToldByAnAnswer() {
+testAFullLimitAnswersWithARefusal() {
 	conf <<-EOF
 	stop_timeout = 100ms
 	counter = "127.0.0.1:$(free_port)"
@@ -268,7 +269,7 @@ testALimitThatIsFullIsToldByAnAnswer() {
 	assert_accounts web
 }
 
-# kill_stopped: one that never received its connection.
+# kill_stopped: kills a process that never received its connection.
 kill_stopped() {
 	await status_is 1 apps web sessions
 	stopped=$(status apps web workers '*' pid | tail -n 1)
@@ -310,7 +311,7 @@ testAfterRetryLimitProcessesAConnectionIsRefused() {
 	assert_accounts web
 }
 
-testThoseWhoWaitAreServedAndTheRestIsAnswered() {
+testWaitingClientsAreServedAndFurtherOnesRefused() {
 	busy <<-EOF
 	max_queue = 2
 	on_full = refuse
@@ -336,7 +337,7 @@ testThoseWhoWaitAreServedAndTheRestIsAnswered() {
 
 # ---------------------------------------------------------------- reading it
 
-testOneWhoHasSentAMegabyteReadsTheWholeAnswer() {
+testAClientThatSentAMegabyteReadsTheWholeAnswer() {
 	busy <<-EOF
 	protocol = http
 	queue_timeout = 300ms
@@ -348,7 +349,7 @@ testOneWhoHasSentAMegabyteReadsTheWholeAnswer() {
 	assert_accounts web
 }
 
-testOneWhoUploadsAMegabyteIsTold503() {
+testAClientThatUploadsAMegabyteIsTold503() {
 	refusing http
 	head -c 1048576 /dev/zero >"$DIR/megabyte"
 	for get in tcp_get unix_get; do
@@ -378,8 +379,8 @@ testAHalfClosedClientReadsTheWholeAnswer() {
 	assert_accounts web
 }
 
-# With raw it could be one who only wanted to say something.
-testOneWhoAskedAndWentIsDroppedWhereAnAnswerIsExpected() {
+# With protocol = raw the client could have wanted no answer.
+testAClientThatLeftIsDroppedInProtocolsWithAnAnswer() {
 	for protocol in http fastcgi; do
 		busy <<-EOF
 		protocol = $protocol
@@ -393,7 +394,7 @@ testOneWhoAskedAndWentIsDroppedWhereAnAnswerIsExpected() {
 
 # ---------------------------------------------------------------- what it costs
 
-# hold N [PORT]: as many clients that say nothing, read nothing, and stay.
+# hold N [PORT]: so many clients that say nothing, read nothing, and stay.
 # shellcheck disable=SC2317 # it is called below
 hold() {
 	start_process "$PYTHON" -c '
@@ -409,8 +410,8 @@ for i in range(int(sys.argv[1])):
 time.sleep(60)' "$1" "$DIR/web.sock" ${2:+"$2"}
 }
 
-# linger: 400 clients who are told, and how many of them linger: the fewest
-# that can be seen before the first has done so for 2 seconds.
+# linger: 400 clients are refused; prints how many of them linger: the fewest
+# that can be seen before the first has lingered for 2 seconds.
 linger() {
 	"$PYTHON" -c '
 import socket, sys, time
@@ -430,7 +431,7 @@ for s in clients:
         pass
 fewest = len(clients)
 while fewest > 256 and time.monotonic() < begin + 2:
-    # Those that do not are closed soon, but not by the loop.
+    # Connections that do not linger are closed soon, by a helper.
     clients = [s for s in clients if lingers(s)]
     if time.monotonic() < begin + 2:
         fewest = len(clients)
@@ -438,13 +439,13 @@ while fewest > 256 and time.monotonic() < begin + 2:
 print(fewest)' "$DIR/web.sock"
 }
 
-# Who looked too late has seen nothing, and looks at others.
+# are_limited: a look that came too late has seen nothing: others are looked at.
 are_limited() {
 	refused=$((refused + 400))
 	[ "$(linger)" -le 256 ]
 }
 
-testNoMoreThan256LingerAndThoseFor2Seconds() {
+testNoMoreThan256RefusedConnectionsLingerFor2Seconds() {
 	refusing http
 	before=$(fds "$POOL")
 	refused=0
@@ -457,7 +458,7 @@ testNoMoreThan256LingerAndThoseFor2Seconds() {
 	assert_accounts web
 }
 
-# send_without_end ADDRESS: in the background; says when it could no more.
+# send_without_end ADDRESS: in the background; prints "cut" when it cannot send.
 send_without_end() {
 	start_process client "$1" 'try:' \
 	    '    while True:' '        s.sendall(bytes(65536))' \
@@ -465,7 +466,7 @@ send_without_end() {
 	    '    print("cut")'
 }
 
-testOneWhoSendsWithoutEndIsCut() {
+testARefusedClientThatSendsWithoutEndIsCut() {
 	refusing http
 	cpu=$(cpu_of "$POOL")
 	send_without_end "unix:$DIR/web.sock" >"$DIR/unix"
@@ -475,13 +476,13 @@ testOneWhoSendsWithoutEndIsCut() {
 	finish "$unix"
 	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
 	for to in unix tcp; do
-		assertTrue "$to: it is not" "[ -s '$DIR/$to' ]"
+		assertTrue "$to: not cut" "[ -s '$DIR/$to' ]"
 	done
 	assertTrue "$cpu ms of processor" "[ $cpu -lt $((200 * SLOW)) ]"
 	assert_accounts web
 }
 
-testOneWhoDoesNotReadALongAnswerIsCut() {
+testARefusedClientThatDoesNotReadIsCut() {
 	head -c 65536 /dev/zero >"$DIR/answer"
 	replying
 	before=$(fds "$POOL")
@@ -491,8 +492,9 @@ testOneWhoDoesNotReadALongAnswerIsCut() {
 	await has_fds "$before"
 }
 
-# What lies unread in a Unix socket is closed, by nobody who may not wait.
-testDescriptorsThatOneWhoIsRefusedSendsAreNotKept() {
+# Descriptors that lie unread in a Unix socket are closed by a helper, which may
+# wait.
+testDescriptorsThatARefusedClientSendsAreNotKept() {
 	refusing http
 	before=$(fds "$POOL")
 	assertEquals 0 "$(client "unix:$DIR/web.sock" 'import os' \
@@ -501,7 +503,7 @@ testDescriptorsThatOneWhoIsRefusedSendsAreNotKept() {
 	await has_fds "$before"
 }
 
-testDescriptorsForThemAreCountedWhereThereAreAnswers() {
+testDescriptorsForLingeringConnectionsAreReserved() {
 	for word in close refuse; do
 		app web <<-EOF | conf
 		max_queue = 10
@@ -523,7 +525,7 @@ testDescriptorsForThemAreCountedWhereThereAreAnswers() {
 	assertTrue "said '1 listeners, 0 for limits, 320 others'"
 }
 
-testAStormOfThemAddsUp() {
+testAFloodOfRefusalsAddsUpInTheAccounts() {
 	app web --work 1ms <<-EOF | conf
 	max_processes = 1
 	max_queue = 5
@@ -547,17 +549,18 @@ testAStormOfThemAddsUp() {
 
 # ---------------------------------------------------------------- the end
 
-testAStopDoesNotWaitForThoseWhoLingerToLeave() {
+testAStopDoesNotWaitForLingeringClientsToLeave() {
 	refusing http
 	hold 10
 	holder=$STARTED
 	await status_is 10 apps web refused
 	pool_stop INT
 	assertEquals 0 "$RC"
-	assertFalse 'they have left' "is_gone $holder"
+	assertFalse 'the clients have left' "is_gone $holder"
 }
 
-# Whoever reads for 2 seconds is cut: so it reads fast, once the stop has begun.
+# A client that reads for 2 seconds is cut: this one reads fast once the stop
+# has begun.
 testAStopDoesNotCutAnAnswerShort() {
 	head -c 65536 /dev/urandom >"$DIR/answer"
 	replying

@@ -1,10 +1,11 @@
 #!/bin/sh
-# SIGHUP and apppoolctl reload: what changes, what stays, and nobody is lost.
+# SIGHUP and apppoolctl reload: what changes, what stays, and no client is lost.
 
-# As apppoold is asked to, again and again. A sanitizer sees each leak itself.
+# Reloads of one kind; a sanitizer sees each leak at once.
 ROUNDS=$((20 / ${SLOW:-1}))
 
-# Two processes, and no more: nobody is surprised by a third.
+# web_conf [OPTION-OF-tworker...]: app web with two processes, neither more nor
+# less.
 web_conf() {
 	app web "$@" <<-EOF
 	min_processes = 2
@@ -13,7 +14,7 @@ web_conf() {
 	EOF
 }
 
-# hup: returns when the daemon has told what came of it.
+# hup: SIGHUP; returns when the daemon has logged the result.
 hup() {
 	hup_told=$(($(grep -cE "$HUP_ENDS" "$DIR/log") + 1))
 	kill -HUP "$POOL"
@@ -123,7 +124,7 @@ broken_mistakes() {
 	done >"$DIR/pool.conf"
 }
 
-# break_conf KIND: another reload finds that.
+# break_conf KIND: the configuration file is broken in that way.
 break_conf() {
 	rm -rf "$DIR/pool.conf"
 	"broken_$1"
@@ -132,7 +133,7 @@ break_conf() {
 BROKEN="syntax unknown open empty missing directory unreadable string \
     braces lists include fifo device nul mistakes"
 
-testABrokenFileOfEachKindIsToldAndTheOldOneStays() {
+testEachKindOfBrokenFileLeavesTheOldConfiguration() {
 	web_conf | conf
 	pool_start
 	before=$(workers web)
@@ -158,8 +159,8 @@ answers() {
 	web | grep -q "$1"
 }
 
-# Once for each allocator and cache to settle, then as often as it takes.
-testBrokenFilesOfEachKindAgainAndAgainLeakNothing() {
+# Two rounds for allocators and caches to settle, then many that are measured.
+testRepeatedReloadsOfBrokenFilesLeakNothing() {
 	web_conf | conf
 	pool_start
 	for kind in $BROKEN; do
@@ -182,7 +183,7 @@ testBrokenFilesOfEachKindAgainAndAgainLeakNothing() {
 	assertContains "$(web)" hello
 }
 
-testGoodReloadsLeakNothing() {
+testRepeatedReloadsOfGoodFilesLeakNothing() {
 	web_conf | conf
 	pool_start
 	for i in $(seq 5); do hup; done
@@ -214,7 +215,7 @@ has_just_fds() {
 
 # --- apppoolctl ---------------------------------------------------------
 
-testTheCommandSaysWhatIsWrongAndFails() {
+testApppoolctlReloadPrintsTheMistakesAndFails() {
 	web_conf | conf
 	pool_start
 	break_conf unknown
@@ -224,7 +225,7 @@ testTheCommandSaysWhatIsWrongAndFails() {
 	assertContains "$(cat "$DIR/said")" 'max_processes'
 }
 
-testTheCommandReturnsWhenItIsDone() {
+testApppoolctlReloadReturnsWhenTheAppsAreReady() {
 	web_conf | conf
 	pool_start
 	{
@@ -256,7 +257,7 @@ testSizesChangeInPlace() {
 	done
 }
 
-testALowerMaximumStopsTheIdleOnes() {
+testALowerMaximumStopsIdleProcesses() {
 	app web <<-EOF | conf
 	min_processes = 6
 	EOF
@@ -270,7 +271,7 @@ testALowerMaximumStopsTheIdleOnes() {
 	await status_is '{"resized": 4}' apps web exits
 }
 
-testAnAppThatDidNotChangeIsNotTouched() {
+testAnUnchangedAppKeepsItsProcesses() {
 	{
 		web_conf
 		app other </dev/null
@@ -289,7 +290,7 @@ testAnAppThatDidNotChangeIsNotTouched() {
 	assertEquals 2 "$(status apps web spawned)"
 }
 
-testAChangedCommandIsInForceAndNobodyLost() {
+testAChangedCommandReplacesTheProcessesWithoutLoss() {
 	web_conf --work 1ms | conf
 	pool_start
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
@@ -313,7 +314,7 @@ accepted() {
 	[ "$(status apps web accepted)" -ge "$1" ]
 }
 
-testAppsComeAndGoWhileAnotherServes() {
+testAppsAreAddedAndRemovedWhileAnotherServes() {
 	web_conf | conf
 	pool_start
 	before=$(workers web)
@@ -337,7 +338,7 @@ testAppsComeAndGoWhileAnotherServes() {
 	assertFalse 'the socket of a removed app' "[ -e $DIR/other1.sock ]"
 }
 
-testAnAppThatIsRemovedServesEverybodyWhoseConnectSucceeded() {
+testARemovedAppServesEveryConnectedClient() {
 	{
 		web_conf
 		app other --work 5ms <<-EOF
@@ -363,7 +364,7 @@ answered_by() {
 	[ "$(status apps "$1" completed)" -ge 100 ]
 }
 
-# listens_at ADDRESS... : web with these.
+# listens_at ADDRESS...: web with these addresses.
 listens_at() {
 	conf <<-EOF
 	app "web" {
@@ -377,8 +378,8 @@ listens_at() {
 	EOF
 }
 
-# A listener that leaves is closed when its backlog has been served. Who finds
-# the backlog full has not come in: it has room for the clients of seconds.
+# a_listener_leaves ADDRESS OPTION-OF-flood...: a listener that leaves is closed
+# when its backlog has been served, which has room for the clients of seconds.
 a_listener_leaves() {
 	listens_at unix:stays.sock "$1"
 	pool_start
@@ -399,17 +400,17 @@ a_listener_leaves() {
 	assert_accounts web
 }
 
-testAUnixListenerThatLeavesLosesNobody() {
+testARemovedUnixAddressLosesNoClient() {
 	a_listener_leaves unix:leaves.sock --unix "$DIR/leaves.sock"
 	assertFalse 'the socket stays' "[ -e $DIR/leaves.sock ]"
 }
 
-testATcpListenerThatLeavesLosesNobody() {
+testARemovedTcpAddressLosesNoClient() {
 	port=$(free_port)
 	a_listener_leaves "127.0.0.1:$port" --tcp "127.0.0.1:$port"
 }
 
-testListenersComeAndGoWhileAnotherStays() {
+testAddressesAreAddedAndRemovedWhileAnotherServes() {
 	port=$(free_port)
 	listens_at unix:web.sock
 	pool_start
@@ -446,7 +447,7 @@ testAnAddressMayMoveFromOneAppToAnother() {
 	assertContains "$(web)" other
 }
 
-testAnAddressOfSomebodyElseChangesNothing() {
+testAnAddressInUseLeavesTheOldConfiguration() {
 	web_conf | conf
 	pool_start
 	start_process "$PYTHON" -c '
@@ -468,7 +469,7 @@ time.sleep(600)' "$DIR/taken.sock"
 	assertEquals web "$(status apps '*' name)"
 }
 
-testAFailedAppIsTriedAgain() {
+testAReloadStartsAFailedAppAgain() {
 	mkdir -m 1777 "$DIR/marks"
 	cat >"$DIR/flaky" <<-EOF
 	#!/bin/sh
@@ -491,7 +492,7 @@ testAFailedAppIsTriedAgain() {
 	assertContains "$(web)" hello
 }
 
-testAsManySignalsAsComeAreOneOrTwoReloads() {
+testFiftySighupsEndInTheNewestConfiguration() {
 	web_conf | conf
 	pool_start
 	for _ in $(seq 50); do
@@ -502,8 +503,8 @@ testAsManySignalsAsComeAreOneOrTwoReloads() {
 	await answers changed
 }
 
-# Whoever finds its number in the pid file may use it.
-testASignalIsNeverTooEarly() {
+# A reader of the pid file may send a signal at once.
+testASighupBehindThePidFileIsNeverTooEarly() {
 	{
 		echo "pid_file = \"$DIR/pool.pid\""
 		web_conf
@@ -530,7 +531,7 @@ print(sum(start() == -signal.SIGHUP for _ in range(20)))
 ' "$DIR/pool.pid" "$APPPOOLD" -c "$DIR/pool.conf" 2>>"$DIR/log")"
 }
 
-testTheControlSocketMayMove() {
+testAReloadMovesTheControlSocket() {
 	web_conf | conf
 	pool_start
 	{
@@ -544,7 +545,7 @@ testTheControlSocketMayMove() {
 	assertFalse 'the old one stays' pool_answers
 }
 
-testASecondGenerationIsCounted() {
+testEachReloadCountsAGeneration() {
 	web_conf | conf
 	pool_start
 	first=$(status generation)
@@ -569,8 +570,8 @@ testWithoutMemoryTheOldConfigurationStays() {
 	assertTrue 'not reloaded' "said 'pool.conf: reloaded'"
 }
 
-# Where nobody is known to run it as, it must not run as root instead.
-testStartsThatWaitWhileTheirUserBecomesUnknownAreCalledOff() {
+# A process whose user is unknown must not run as root instead.
+testQueuedStartsOfAnUnknownUserAreCancelled() {
 	is_root || {
 		skip 'needs root'
 		return 0
@@ -601,8 +602,8 @@ testStartsThatWaitWhileTheirUserBecomesUnknownAreCalledOff() {
 	assertEquals "$(id -u nobody)" "$(sort -u "$DIR/users")"
 }
 
-# Without a socket to us they cannot be given the connections there are now.
-testProcessesThatHaveHadNoConnectionsAreGivenNone() {
+# Job processes have no channel by which a connection could be handed over.
+testJobProcessesAreGivenNoConnectionAfterAReload() {
 	conf <<-EOF
 	app web {
 		handoff = none
@@ -619,8 +620,8 @@ testProcessesThatHaveHadNoConnectionsAreGivenNone() {
 	await status_is 1 apps web processes
 }
 
-# Nor does anything come any more that would make us look at the files.
-testARestartFileIsSeenOfAnAppThatHasNoConnectionsAnyMore() {
+# Without connections the files are looked at by timer.
+testARestartFileIsSeenForAnAppThatBecameAJob() {
 	app web </dev/null | conf
 	pool_start -v
 	assertNotNull "$(web)"
@@ -639,14 +640,15 @@ testARestartFileIsSeenOfAnAppThatHasNoConnectionsAnyMore() {
 	rm -r "$DIR/tmp"
 }
 
-# What is looked at of a process goes by what it was started as.
-testTheSizeOfAProcessIsToldWhileAnAdapterComesForIt() {
+# The memory of a process is measured according to the handoff it was started
+# with.
+testTheMemoryOfAnOldProcessIsShownAfterAnAdapterCame() {
 	app web </dev/null | conf
 	pool_start
 	worker=$(status apps web workers 0 pid)
 	occupy one
 	await status_is 1 apps web active
-	# Its user may not be able to enter this tree.
+	# The user of the process may not be able to enter this tree.
 	cp "$BUILD/tests/e2e/workers/acceptor" "$DIR"
 	conf <<-EOF
 	app web {
@@ -663,8 +665,9 @@ testTheSizeOfAProcessIsToldWhileAnAdapterComesForIt() {
 	dismiss one
 }
 
-# They would leave all others lying in their sockets, and be killed for that.
-testProcessesForOneSessionAreNotGivenTwoAfterAReload() {
+# A process of one session would leave the second lying in its socket, and be
+# killed for that.
+testStdioProcessesAreNotGivenTwoSessionsAfterAReload() {
 	conf <<-EOF
 	app web {
 		listen = "unix:web.sock"

@@ -4,7 +4,7 @@
 #
 #     REQUESTS=5000 sh tests/e2e/requests_test.sh
 #
-# asks each for so many, or more if it does not grow as fast; a line says what
+# asks each program for so many, or more until it has grown; a line says what
 # became of them.
 
 # shellcheck source=tests/e2e/examples_help.sh
@@ -12,8 +12,8 @@
 
 REQUESTS=${REQUESTS:-500}
 
-# apart EXAMPLE [HANDOFF]: its app grows at once and shrinks after two seconds;
-# what else it shall have comes from stdin.
+# apart EXAMPLE [HANDOFF]: an app that grows at once and shrinks soon; further
+# options come from stdin.
 apart() {
 	{
 		printf 'start_delay = 1ms\nstop_delay = 10ms\n'
@@ -28,7 +28,7 @@ apart() {
 	nginx "$1"
 }
 
-# ask_all: REQUESTS of them; what became of them is in $DIR/asked.
+# ask_all: asks for REQUESTS pages; what became of them is in $DIR/asked.
 ask_all() {
 	ASKED=$((ASKED + REQUESTS))
 	flood --tcp "${URL#http://}" --count "$REQUESTS" --concurrency 12 \
@@ -38,20 +38,21 @@ ask_all() {
 	    >"$DIR/asked" 2>&1 || fail "$(cat "$DIR/asked")"
 }
 
-# The greatest number of processes that was seen after requests.
+# look_at_size: the greatest number of processes seen after requests is in
+# $MOST.
 look_at_size() {
 	size=$(status apps "$APP" processes)
 	[ "$size" -le "$MOST" ] || MOST=$size
 	[ "$MOST" -gt "$MIN" ]
 }
 
-# Some take long to end.
+# Some programs take long to end.
 await_min() {
 	wait_for $((3 * LIMIT)) status_is "$MIN" apps "$APP" processes ||
 	    fail "not back to $MIN processes"
 }
 
-# The last is written when the client has its answer already.
+# nginx writes the last line when the client has its answer already.
 all_are_logged() {
 	[ "$(wc -l <"$DIR/nginx.statuses")" -eq "$ASKED" ]
 }
@@ -59,7 +60,7 @@ all_are_logged() {
 # assert_served EXAMPLE
 assert_served() {
 	ASKED=0 MOST=0
-	# To start takes processor time, for which some grow.
+	# Some grow by the processor time that their start takes.
 	await_min
 	ask_all
 	figures=$(sed 's/.* \(p50=.*\)/\1/' "$DIR/asked")
@@ -81,35 +82,35 @@ assert_served() {
 	    "processes; $figures"
 }
 
-# assert_grows EXAMPLE: sessions tell it when.
+# assert_grows EXAMPLE: by the number of its sessions.
 assert_grows() {
 	has "$1" || return 0
 	apart "$1" </dev/null
 	assert_served "$1"
 }
 
-testPHP() {
+testPhpCgiGrowsServesAllAndShrinks() {
 	assert_grows php-cgi
 }
 
-testAProgramOfLibfcgi() {
+testLibfcgiGrowsServesAllAndShrinks() {
 	assert_grows libfcgi
 }
 
-testAProgramInPerl() {
+testPerlGrowsServesAllAndShrinks() {
 	assert_grows perl-fcgi
 }
 
-testAServerOfHTTPInPython() {
+testPythonHttpServersGrowServeAllAndShrink() {
 	assert_grows http-server
 }
 
-testGunicorn() {
+testGunicornGrowsServesAllAndShrinks() {
 	assert_grows gunicorn
 }
 
-# Its threads serve four at a time.
-testGunicornWithThreads() {
+# Four threads of each process serve four requests at a time.
+testGunicornWithThreadsGrowsServesAllAndShrinks() {
 	has gunicorn || return 0
 	apart gunicorn <<-EOF
 	environment = { "GUNICORN_CMD_ARGS=-k gthread --threads 4" }
@@ -118,12 +119,12 @@ testGunicornWithThreads() {
 	assert_served 'gunicorn with threads'
 }
 
-testAStaticBinary() {
+testAStaticBinaryGrowsServesAllAndShrinks() {
 	assert_grows static
 }
 
-# Here the time of the processors tells it.
-testNode() {
+# The app grows by the processor time that it uses.
+testNodeGrowsServesAllAndShrinks() {
 	has node || return 0
 	apart node <<-EOF
 	update_interval = 200ms
@@ -132,7 +133,7 @@ testNode() {
 	assert_served node
 }
 
-testNodeUnderAccept() {
+testNodeWithHandoffAcceptGrowsServesAllAndShrinks() {
 	has node || return 0
 	apart node accept <<-EOF
 	concurrency = 4

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Files whose change restarts an app: restart.txt, always_restart.txt, watch.
 
-# web_conf [OPTION...]: the app, its options a line each. No third process
-# comes because both are held up.
+# web_conf [OPTION...]: app web of two processes, its options a line each;
+# start_delay is so long that no third process comes if both are held up.
 web_conf() {
 	{
 		echo 'min_processes = 2'
@@ -15,7 +15,8 @@ workers() {
 	status apps web workers '*' pid | sort
 }
 
-# Whether none of these processes is left, and two others are ready.
+# are_replaced PID...: none of these processes is left, and two others are
+# ready.
 are_replaced() {
 	[ "$(status apps web idle)" = 2 ] || return 1
 	for pid; do
@@ -23,7 +24,7 @@ are_replaced() {
 	done
 }
 
-# restarts COMMAND...: which replaces all processes of the app.
+# restarts COMMAND...: asserts that this replaces all processes of the app.
 restarts() {
 	restarts_old=$(workers)
 	restarts_said=$(times_said 'changed: restarting')
@@ -33,8 +34,8 @@ restarts() {
 	await are_replaced $restarts_old
 }
 
-# stays: whether the app is what it was after more than one look, which a
-# connection asks for too.
+# stays [RESTARTS]: asserts that the processes are the same after several looks
+# at the files, which connections ask for, too.
 stays() {
 	stays_old=$(workers)
 	for _ in 1 2; do
@@ -45,12 +46,12 @@ stays() {
 	assertEquals 'restarts' "${1:-0}" "$(times_said 'changed: restarting')"
 }
 
-# create FILE: in one step, where `touch` sets its time in another.
+# create FILE: in one step; `touch` sets the time in a second one.
 create() {
 	: >"$1"
 }
 
-# watched: starts the daemon; returns when it knows what is there.
+# watched: starts the daemon; returns when it has looked at all files.
 watched() {
 	pool_start -v
 	await said 'web: its files are watched'
@@ -64,7 +65,7 @@ fresh() {
 
 # --- restart.txt --------------------------------------------------------
 
-testRestartTxtThatAppearsReplacesTheProcesses() {
+testANewRestartTxtReplacesTheProcesses() {
 	fresh
 	web_conf
 	watched
@@ -73,7 +74,7 @@ testRestartTxtThatAppearsReplacesTheProcesses() {
 	stays 1
 }
 
-testOneThatIsThereAtStartIsNotNew() {
+testARestartTxtThatIsThereAtStartDoesNotRestart() {
 	fresh
 	touch "$DIR/tmp/restart.txt"
 	web_conf
@@ -81,7 +82,7 @@ testOneThatIsThereAtStartIsNotNew() {
 	stays
 }
 
-testTouchedAgainItRestartsAgain() {
+testATouchedRestartTxtRestartsAgain() {
 	fresh
 	touch "$DIR/tmp/restart.txt"
 	web_conf
@@ -92,7 +93,7 @@ testTouchedAgainItRestartsAgain() {
 	stays 2
 }
 
-testAnotherFileOfThatNameAndTimeRestarts() {
+testARestartTxtReplacedByAFileOfTheSameTimeRestarts() {
 	fresh
 	touch -d '2001-02-03' "$DIR/tmp/restart.txt" "$DIR/tmp/other"
 	web_conf
@@ -100,7 +101,7 @@ testAnotherFileOfThatNameAndTimeRestarts() {
 	restarts mv "$DIR/tmp/other" "$DIR/tmp/restart.txt"
 }
 
-testItsRemovalDoesNotAndItsReturnDoes() {
+testARemovedRestartTxtDoesNotRestartAndItsReturnDoes() {
 	fresh
 	mkdir "$DIR/files"
 	touch "$DIR/tmp/restart.txt"
@@ -114,8 +115,8 @@ testItsRemovalDoesNotAndItsReturnDoes() {
 	restarts mv "$DIR/tmp/away" "$DIR/tmp/restart.txt"
 }
 
-# looked: returns when all files have been looked at since: at a probe that
-# cannot be seen for one reason, and in a later look for another one.
+# looked: returns when all files have been looked at since: a probe cannot be
+# seen for one reason, and in a later look for another.
 looked() {
 	ln -s probe "$DIR/files/probe"
 	await said 'files/probe changes: Too many levels'
@@ -124,7 +125,7 @@ looked() {
 	await said 'files/probe changes: File name too long'
 }
 
-testItIsSeenWithoutAConnection() {
+testRestartTxtIsSeenWithoutAConnection() {
 	fresh
 	web_conf
 	watched
@@ -133,7 +134,7 @@ testItIsSeenWithoutAConnection() {
 	assertEquals "$accepted" "$(status apps web accepted)"
 }
 
-testAFolderThatComesLaterIsSeenWhenAConnectionArrives() {
+testARestartDirMadeLaterIsSeenAtAConnection() {
 	fresh
 	rmdir "$DIR/tmp"
 	web_conf
@@ -144,7 +145,7 @@ testAFolderThatComesLaterIsSeenWhenAConnectionArrives() {
 	restarts web >/dev/null
 }
 
-# Whether any of these processes is left.
+# are_left PID...: whether any of these processes is left.
 are_left() {
 	for pid; do
 		is_gone "$pid" || return 0
@@ -152,8 +153,8 @@ are_left() {
 	return 1
 }
 
-# New ones are ready before old ones leave, however long that takes.
-testThereAreNeverFewerProcesses() {
+# New processes are ready before old ones leave, however long that takes.
+testARestartKeepsAllProcessesReady() {
 	fresh
 	echo 'min_processes = 2' | app web --start-delay 400ms | conf
 	watched
@@ -168,13 +169,13 @@ testThereAreNeverFewerProcesses() {
 	done
 	assertEquals 2 "$fewest"
 	# shellcheck disable=SC2086 # numbers
-	! are_left $old || fail 'old ones are left'
+	! are_left $old || fail 'old processes are left'
 	await said 'changed: restarting'
 	assertEquals 1 "$(times_said 'changed: restarting')"
 }
 
-# Each is answered, by an old process or a new one.
-testNoConnectionIsLost() {
+# Each connection is answered, by an old process or a new one.
+testARestartLosesNoConnection() {
 	fresh
 	web_conf 'max_processes = 4' 'max_queue = 700'
 	watched
@@ -193,7 +194,7 @@ testNoConnectionIsLost() {
 	assert_accounts web
 }
 
-testAJobWorkerIsReplacedToo() {
+testRestartTxtReplacesJobWorkers() {
 	fresh
 	conf <<-EOF
 	app "web" {
@@ -206,7 +207,7 @@ testAJobWorkerIsReplacedToo() {
 	restarts create "$DIR/tmp/restart.txt"
 }
 
-testAFailedAppIsTriedAgain() {
+testRestartTxtStartsAFailedAppAgain() {
 	fresh
 	printf '#!/bin/sh\nexit 1\n' >"$DIR/program"
 	chmod 755 "$DIR/program"
@@ -232,7 +233,7 @@ testAFailedAppIsTriedAgain() {
 
 # --- always_restart.txt -------------------------------------------------
 
-# asked N: answers of so many connections; their processes in $ASKED.
+# asked N: asks so many times; the processes that answered are in $ASKED.
 asked() {
 	ASKED=
 	for _ in $(seq "$1"); do
@@ -247,7 +248,7 @@ distinct() {
 	printf '%s\n' $1 | sort -u | wc -l
 }
 
-testWhileAlwaysRestartIsThereEachConnectionHasItsProcess() {
+testAlwaysRestartTxtGivesEachConnectionAProcessOfItsOwn() {
 	fresh
 	web_conf
 	watched
@@ -268,7 +269,7 @@ testWhileAlwaysRestartIsThereEachConnectionHasItsProcess() {
 	assert_accounts web
 }
 
-testOneThatIsThereAtStartCounts() {
+testAnAlwaysRestartTxtThatIsThereAtStartCounts() {
 	fresh
 	touch "$DIR/tmp/always_restart.txt"
 	web_conf
@@ -278,13 +279,13 @@ testOneThatIsThereAtStartCounts() {
 	assertEquals 4 "$(distinct "$ASKED")"
 }
 
-testManyAtOnceHaveAProcessEach() {
+testAlwaysRestartTxtGivesManyConnectionsAtOnceAProcessEach() {
 	fresh
 	touch "$DIR/tmp/always_restart.txt"
 	web_conf 'max_processes = 4' 'max_queue = 100'
 	pool_start
 	await said 'web: always_restart.txt is there'
-	# Those that came before have left.
+	# The processes that were ready before the file was seen have left.
 	await status_is 0 apps web processes
 	spawned=$(status apps web spawned)
 	flood --unix "$DIR/web.sock" --count 40 --concurrency 20 --max lost=0 \
@@ -334,7 +335,7 @@ testAWatchedFileMayBeMissing() {
 
 # --- the options --------------------------------------------------------
 
-testRestartDirMayBeNone() {
+testAnEmptyRestartDirSeesNoRestartTxt() {
 	fresh
 	web_conf 'restart_dir = ""'
 	pool_start
@@ -392,7 +393,7 @@ testFilesThatAReloadBringsAreNotNew() {
 	restarts touch "$DIR/other/restart.txt"
 }
 
-testAReloadOfOtherOptionsForgetsNothing() {
+testAReloadOfOtherOptionsKeepsAChangeThatIsNotSeenYet() {
 	fresh
 	web_conf
 	watched
@@ -402,7 +403,7 @@ testAReloadOfOtherOptionsForgetsNothing() {
 	await said 'web: restart.txt changed: restarting'
 }
 
-testAlwaysRestartEndsWithItsOption() {
+testAReloadWithoutRestartDirEndsAlwaysRestart() {
 	fresh
 	touch "$DIR/tmp/always_restart.txt"
 	web_conf
@@ -416,7 +417,7 @@ testAlwaysRestartEndsWithItsOption() {
 
 # --- what goes wrong ----------------------------------------------------
 
-testWhatCannotBeSeenIsToldOnce() {
+testAFileThatCannotBeSeenIsLoggedOnce() {
 	fresh
 	ln -s restart.txt "$DIR/tmp/restart.txt"
 	web_conf
@@ -426,7 +427,7 @@ testWhatCannotBeSeenIsToldOnce() {
 	assertEquals 1 "$(times_said 'cannot see')"
 }
 
-# A file system that answers nobody, at $DIR/dead.
+# dead_mount: a file system without answers, at $DIR/dead.
 dead_mount() {
 	mkdir -p "$DIR/dead"
 	: >"$DIR/dead.out"
@@ -448,7 +449,7 @@ dead_is_decided() {
 	grep -q mounted "$DIR/dead.out" || is_gone "$DEAD"
 }
 
-testADeadFileServerHoldsUpNobody() {
+testADeadFileServerHoldsUpNoApp() {
 	if ! is_root || ! dead_mount; then
 		skip 'needs root and fuse'
 		return
@@ -466,7 +467,7 @@ testADeadFileServerHoldsUpNobody() {
 		EOF
 	} | conf
 	pool_start
-	# Both serve, start and end processes, and the other sees its files.
+	# Both apps serve, start and end processes; the other sees its files.
 	assertContains "$(ask "unix:$DIR/dead.sock")" hello
 	pid=$(status apps dead workers 0 pid)
 	kill -KILL "$pid"
@@ -477,7 +478,7 @@ testADeadFileServerHoldsUpNobody() {
 		sleep 0.6
 		assertContains "$(ask "unix:$DIR/dead.sock")" hello
 	done
-	# One look of the app is under way at most.
+	# No more than one look of the app is under way.
 	lookers=$(cat "/proc/$POOL/task/"*/comm | grep -c looker)
 	assertTrue "$lookers threads" "[ $lookers -le 2 ]"
 	pool_stop

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Processes that are replaced: old ones, those of an older generation.
+# Processes that are replaced: by age, and by a new generation.
 
-# When the log says that of a worker, in milliseconds, a line each.
+# said_at WORD: times of log lines about workers with that word, in
+# milliseconds.
 said_at() {
 	sed -n "s/^\([^ ]*\) debug web: worker .* $1.*/\1/p" "$DIR/log" |
 	    date -f - +%s%3N
@@ -20,7 +21,8 @@ web_app() {
 	} | conf
 }
 
-# It is in force when this returns, but what it replaces need not be.
+# reload: the configuration is in force when this returns; its rollout may go
+# on.
 reload() {
 	reload_wanted=$(($(status generation) + 1))
 	kill -HUP "$POOL"
@@ -33,8 +35,8 @@ has_ended() {
 
 # --- age and use --------------------------------------------------------
 
-# The next one is not ready before we want it.
-testAProcessThatIsTooOldLeavesWhenTheNextIsReady() {
+# The next process is ready when the test says so.
+testAProcessBeyondMaxLifetimeLeavesWhenTheNextIsReady() {
 	: >"$DIR/ready"
 	web_app --start-when "$DIR/ready" </dev/null
 	pool_start
@@ -55,8 +57,8 @@ testAProcessThatIsTooOldLeavesWhenTheNextIsReady() {
 	assertContains "$(web)" hello
 }
 
-# Where there is no room for two, the old one goes first.
-testAtTheCeilingAProcessThatIsTooOldLeavesFirst() {
+# Without room for two, the old process leaves first.
+testAtTheCeilingAProcessBeyondMaxLifetimeLeavesFirst() {
 	web_app <<-EOF
 	max_processes = 1
 	max_lifetime = 200ms
@@ -72,8 +74,8 @@ testAtTheCeilingAProcessThatIsTooOldLeavesFirst() {
 	    "[ $(status apps web workers '*' pid | wc -l) -le 2 ]"
 }
 
-# Who always has somebody waiting is never idle.
-testAtTheCeilingABusyProcessThatIsTooOldLeavesBetweenTwoSessions() {
+# A process before which connections wait is never idle.
+testAtTheCeilingABusyProcessBeyondMaxLifetimeLeavesBetweenSessions() {
 	web_app --work 5ms <<-EOF
 	max_processes = 1
 	max_lifetime = 100ms
@@ -87,7 +89,7 @@ testAtTheCeilingABusyProcessThatIsTooOldLeavesBetweenTwoSessions() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-testAnOldProcessThatNobodyNeedsIsNotReplaced() {
+testAnUnneededProcessBeyondMaxLifetimeIsNotReplaced() {
 	web_app <<-EOF
 	min_processes = 0
 	EOF
@@ -117,7 +119,7 @@ testASessionIsNotCutShortByMaxLifetime() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-# jittered [OPTION]: forty processes, which nobody needs any more.
+# jittered [OPTION]...: up to forty processes, which need not stay.
 jittered() {
 	{
 		cat <<-EOF
@@ -129,8 +131,9 @@ jittered() {
 	} | web_app
 }
 
-# All are older than that, and would leave at once.
-testJitterSpreadsTheEndsOfProcessesOfOneAge() {
+# All processes are older than max_lifetime, and without jitter would leave at
+# once.
+testMaxLifetimeJitterSpreadsTheEndsOfProcessesOfOneAge() {
 	jittered
 	pool_start
 	occupy all 40
@@ -143,7 +146,7 @@ testJitterSpreadsTheEndsOfProcessesOfOneAge() {
 	assertNotEquals 'those that stay' 0 "$(status apps web processes)"
 }
 
-testJitterGivesProcessesDifferentNumbersOfRequests() {
+testMaxRequestsJitterGivesProcessesDifferentNumbersOfRequests() {
 	web_app <<-EOF
 	max_processes = 2
 	max_requests = 5
@@ -151,7 +154,7 @@ testJitterGivesProcessesDifferentNumbersOfRequests() {
 	EOF
 	pool_start
 	web hello --count 200 >"$DIR/answers"
-	# The requests of each process that has had its last.
+	# The requests of each process that has ended.
 	cut -d ' ' -f 2 "$DIR/answers" | sort | uniq -c |
 	    awk -v "left=$(status apps web workers '*' id | xargs)" '
 	    index(" " left " ", " " $2 " ") == 0 { print $1 }' >"$DIR/lives"
@@ -180,7 +183,8 @@ testAJobWorkerLeavesAfterMaxLifetime() {
 
 # --- generations --------------------------------------------------------
 
-# The fewest ready and the most that were there while PID ran, as two numbers.
+# watch_ready PID: the fewest ready processes and the most processes there were
+# while PID ran or until the rollout was over, as two numbers.
 watch_ready() {
 	"$PYTHON" - "$1" "$APPPOOLCTL" "$DIR/control.sock" <<-EOF
 	import json, os, subprocess, sys
@@ -200,7 +204,7 @@ watch_ready() {
 }
 
 # Twenty processes at their ceiling: two of the new generation at a time.
-testARestartKeepsAllReadyAndLosesNobody() {
+testARolloutAtTheCeilingKeepsAllReadyWithoutLoss() {
 	: >"$DIR/old" && rm -f "$DIR/new"
 	for text in old new; do
 		web_app --start-delay 50ms --start-when "$DIR/$text" \
@@ -250,8 +254,8 @@ testASessionOfTheOldGenerationIsFinished() {
 	await status_is '{"restarted": 1}' apps web exits
 }
 
-# lives [OPTION-OF-tworker...]: a generation of these. After three failures no
-# further one comes.
+# lives [OPTION-OF-tworker...]: a generation with these options; after three
+# failures no further process starts.
 lives() {
 	web_app "$@" <<-EOF
 	min_processes = 2
@@ -262,8 +266,8 @@ lives() {
 	EOF
 }
 
-# given_up OPTION-OF-tworker...: after one that lives, with the processes $old,
-# one of these, which does not.
+# given_up OPTION-OF-tworker...: after a generation that lives, with the
+# processes $old, a generation with these options, which does not.
 given_up() {
 	lives
 	pool_start
@@ -273,14 +277,14 @@ given_up() {
 	await status_is 'given up' apps web rollout state
 }
 
-# How many of $old.
+# still_there: how many of $old.
 still_there() {
 	for pid in $old; do
 		is_gone "$pid" || echo "$pid"
 	done | wc -l
 }
 
-# assert_given_up REASON OLD: so many old ones stay.
+# assert_given_up REASON COUNT: so many old processes stay at least.
 assert_given_up() {
 	assertContains "$(status apps web rollout reason)" "$1"
 	await said 'the new generation does not live: the old one stays'
@@ -296,8 +300,8 @@ testAGenerationThatDoesNotStartIsGivenUp() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-# The first one that is ready replaces an old one, before it dies. The next one
-# begins when that one is dead.
+# The first process that is ready replaces an old one before it dies; the lock
+# lets the next begin when it is dead.
 testAGenerationThatDiesYoungIsGivenUp() {
 	: >"$DIR/lock" && chmod 666 "$DIR/lock"
 	lives
@@ -311,7 +315,7 @@ testAGenerationThatDiesYoungIsGivenUp() {
 	assert_given_up nonsense 1
 }
 
-testWhatFailsAfterwardsIsNotWhyItWasGivenUp() {
+testALaterFailureDoesNotReplaceTheReasonOfTheGivenUpGeneration() {
 	printf '#!/bin/sh\nexit 3\n' >"$DIR/prog" && chmod 755 "$DIR/prog"
 	lives
 	pool_start
@@ -333,7 +337,7 @@ testWhatFailsAfterwardsIsNotWhyItWasGivenUp() {
 	    'the old one stays: exited with status 3 before it was ready'
 }
 
-testAfterOneThatWasGivenUpABetterOneIsRolledOut() {
+testABetterGenerationIsRolledOutAfterOneThatWasGivenUp() {
 	given_up --exit-at-once 3
 	lives --text better
 	reload

@@ -2,7 +2,7 @@
 # Under a service manager, and in the background.
 
 # manage [SOCKETS]: starts the daemon as a service manager does, with these
-# sockets ("NAME=PORT ..."). The manager's number is in $MANAGER.
+# sockets ("NAME=PORT ..."). The manager's pid is in $MANAGER.
 manage() {
 	rm -f "$DIR/told" "$DIR/notify" "$DIR/pid"
 	start_process "$PYTHON" tests/e2e/manager.py "$DIR" "$1" \
@@ -29,7 +29,7 @@ environment_of() {
 	tr '\0' '\n' <"/proc/$1/environ" | grep "^$2"
 }
 
-testTheManagerIsToldOnceAllAreReady() {
+testTheManagerIsToldWhenAllAppsAreReady() {
 	app web --start-when "$DIR/go" </dev/null | conf
 	manage ''
 	await status_is 1 apps web starting
@@ -39,7 +39,7 @@ testTheManagerIsToldOnceAllAreReady() {
 	assertEquals 1 "$(status apps web idle)"
 }
 
-testTheManagerIsToldHowThingsStand() {
+testTheManagerIsToldAStatusLine() {
 	app web </dev/null | conf
 	manage ''
 	await told '^STATUS=1 apps (0 failed), 1 of 64 processes'
@@ -55,7 +55,7 @@ testTheManagerIsToldOfTheStop() {
 	assertTrue 'told ^STOPPING=1$'
 }
 
-testAReloadIsToldAndEndsWithReady() {
+testTheManagerIsToldOfAReloadAndItsEnd() {
 	app web </dev/null | conf
 	manage ''
 	await told '^READY=1$'
@@ -69,7 +69,7 @@ told_ready_again() {
 	[ "$(grep -c '^READY=1$' "$DIR/told")" -eq 2 ]
 }
 
-testAnAppOnASocketOfTheManagersIsServed() {
+testAnAppServesOnASocketOfTheManager() {
 	port=$(free_port)
 	fd_app | conf
 	manage "other=$(free_port) web=$port"
@@ -78,7 +78,7 @@ testAnAppOnASocketOfTheManagersIsServed() {
 	assertEquals fd:web "$(status apps web listen 0)"
 }
 
-testTwoSocketsOfOneNameAreBothServed() {
+testAnAppServesOnTwoSocketsOfOneName() {
 	one=$(free_port)
 	two=$(free_port)
 	fd_app | conf
@@ -102,7 +102,7 @@ socket.create_connection((\"127.0.0.1\", $port), 5)'"
 	kill -CONT "$MANAGER"
 }
 
-testAMissingSocketIsNamed() {
+testAMissingSocketOfTheManagerIsNamed() {
 	fd_app | conf
 	manage "other=$(free_port)"
 	finish "$MANAGER"
@@ -111,8 +111,8 @@ testAMissingSocketIsNamed() {
 	assertTrue 'said fd:web'
 }
 
-# It is held up by what it has to say while nobody reads that.
-testAReloadThatIsAskedForTooEarlyComesLater() {
+# The start is held up by a log that is not read.
+testASighupDuringTheStartIsAReloadAfterIt() {
 	conf <<-EOF
 	app "web" {
 		listen = "unix:web.sock"
@@ -143,7 +143,7 @@ with open(sys.argv[1], "wb") as log:
 	await said "pool.conf: reloaded"
 }
 
-testAllSocketsOfANameMoveToAnotherApp() {
+testAReloadMovesAllSocketsOfANameToAnotherApp() {
 	one=$(free_port) two=$(free_port)
 	fd_app | conf
 	manage "web=$one web=$two"
@@ -154,7 +154,7 @@ testAllSocketsOfANameMoveToAnotherApp() {
 	assertContains "$(ask "127.0.0.1:$two")" hello
 }
 
-testWorkersKnowNothingOfTheManager() {
+testWorkersInheritNothingOfTheManager() {
 	fd_app | conf
 	manage "web=$(free_port)"
 	await told '^READY=1$'
@@ -164,7 +164,7 @@ testWorkersKnowNothingOfTheManager() {
 	assertEquals 'standard ones and the channel' 4 "$(fds "$worker")"
 }
 
-testInTheBackgroundItReturnsWhenAllAreReady() {
+testADaemonInTheBackgroundReturnsWhenAllAppsAreReady() {
 	app web --start-delay 300ms </dev/null | conf
 	"$APPPOOLD" -D -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
 	assertEquals 0 $?
@@ -176,7 +176,7 @@ testInTheBackgroundItReturnsWhenAllAreReady() {
 	await is_gone "$POOL"
 }
 
-testWhatHappensUntilThenIsSeen() {
+testADaemonInTheBackgroundLogsToStandardErrorUntilReady() {
 	app web </dev/null | conf
 	"$APPPOOLD" -D -c "$DIR/pool.conf" >"$DIR/seen" 2>&1 </dev/null
 	POOL=$(status pid)
@@ -186,7 +186,7 @@ testWhatHappensUntilThenIsSeen() {
 	await is_gone "$POOL"
 }
 
-testAnAppThatFailsIsExit69() {
+testADaemonInTheBackgroundExitsWith69ForAFailedApp() {
 	app web --exit-at-once 3 </dev/null | conf
 	sed -i 's,^command,restart_delay = 10ms\n&,' "$DIR/pool.conf"
 	timeout "$LIMIT" "$APPPOOLD" -D -c "$DIR/pool.conf" \
@@ -196,13 +196,13 @@ testAnAppThatFailsIsExit69() {
 	assertFalse pool_answers
 }
 
-testABrokenFileIsExit78() {
+testADaemonInTheBackgroundExitsWith78ForABrokenFile() {
 	echo 'nonsense = 1' | conf
 	"$APPPOOLD" -D -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
 	assertEquals 78 $?
 }
 
-testASecondDaemonIsExit73AndTheFirstServesOn() {
+testASecondDaemonExitsWith73AndTheFirstServesOn() {
 	app web </dev/null | conf
 	pool_start
 	"$APPPOOLD" -D -c "$DIR/pool.conf" >"$DIR/second" 2>&1 </dev/null

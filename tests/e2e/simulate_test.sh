@@ -26,14 +26,14 @@ simulate() {
 	    >"$DIR/out" 2>"$DIR/err"
 }
 
-# python CODE FILE: what it says, mistakes included.
+# python CODE FILE: its output, errors included.
 python() {
 	"$PYTHON" -c "$@" 2>&1
 }
 
 # ---------------------------------------------------------------- text
 
-testItShowsFiguresAndAChart() {
+testASimulationPrintsFiguresAndAChart() {
 	simulate --rate 50 --service exponential:50ms --for 1m
 	assertEquals 0 $?
 	for word in Load Starts Connections Waits Processes Spawns Waste \
@@ -52,14 +52,14 @@ testSeveralAppsHaveTheirOwnFigures() {
 	assertTrue "grep -q '^api  *[0-9,]* ' '$DIR/out'"
 }
 
-testTheSameSeedGivesTheSame() {
+testTheSameSeedGivesTheSameResult() {
 	simulate --rate 50 --profile burst --seed 7
 	mv "$DIR/out" "$DIR/first"
 	simulate --rate 50 --profile burst --seed 7
 	assertTrue "cmp '$DIR/out' '$DIR/first'"
 }
 
-testAnotherSeedGivesAnother() {
+testAnotherSeedGivesAnotherResult() {
 	simulate --rate 50 --profile burst --seed 7
 	mv "$DIR/out" "$DIR/first"
 	simulate --rate 50 --profile burst --seed 8
@@ -72,7 +72,7 @@ testThePlainChartIsAscii() {
 	assertTrue "grep -q '|###' '$DIR/out'"
 }
 
-testBlocksAreForLocalesThatHaveThem() {
+testTheChartHasBlocksInAUtf8Locale() {
 	locale -a 2>/dev/null | grep -qix 'c.utf-\?8' ||
 	    { skip 'no locale C.UTF-8'; return; }
 	LC_ALL=C.UTF-8 simulate --rate 100 --for 1m
@@ -118,7 +118,7 @@ testAPictureThatCannotBeWrittenIsAnError() {
 
 # ---------------------------------------------------------------- JSON
 
-testJsonAddsUp() {
+testTheFiguresOfJsonAddUp() {
 	simulate --rate 200 --profile burst -j
 	assertEquals '' "$(python 'import json, sys
 r = json.load(open(sys.argv[1]))
@@ -135,7 +135,7 @@ assert [a["name"] for a in r["apps"]] == ["web"]
 assert r["load"]["apps"][0]["rate"] == 200' "$DIR/out")"
 }
 
-testJsonOfAComparison() {
+testJsonOfAComparisonHasAllPolicies() {
 	simulate --rate 50 --for 1m --compare -j
 	assertEquals 'apppoold 8' "$(python 'import json, sys
 r = json.load(open(sys.argv[1]))["policies"]
@@ -153,7 +153,7 @@ r = json.load(open(sys.argv[1]))
 print(r["accepted"], r["completed"], r["length"])' "$DIR/out")"
 }
 
-testATraceComesFromStandardInput() {
+testATraceIsReadFromStandardInput() {
 	printf '%s\n' 0,,0.1 1,,1 |
 	    "$APPPOOLCTL" simulate -c "$DIR/pool.conf" --trace - >"$DIR/out"
 	assertTrue "grep -q '^Connections  2: 2 completed' '$DIR/out'"
@@ -170,14 +170,14 @@ $DIR/trace.csv:4: 'x' is not a time of arrival: write seconds, as 12.25, \
 or a unit of ms, s, m, h or d behind it" "$(cat "$DIR/err")"
 }
 
-testATraceThatIsNotThereIsAnError() {
+testAMissingTraceIsAnError() {
 	simulate --trace "$DIR/none.csv"
 	assertEquals 66 $?
 	assertContains "$(cat "$DIR/err")" "$DIR/none.csv: No such file"
 }
 
-# As the manual has it. These took 250 and 100 ms; the first one logged began
-# last.
+# As the manual has it. The requests took 250 and 100 ms; the first that is
+# logged began last.
 testTheLogOfNginxBecomesATrace() {
 	printf '%s\n' '1764000001.500 0.250' '1764000001.200 0.100' \
 	    '1764000001.300 -' >"$DIR/access.log"
@@ -200,8 +200,8 @@ testTheLogOfApacheBecomesATrace() {
 	assertTrue "grep -q '^Connections  2: 2 completed' '$DIR/out'"
 }
 
-# The value of a key may be longer than all that is written in one go.
-testJsonHasRoomForLongNames() {
+# A value may be longer than the buffer of the writer.
+testJsonHoldsNamesOfAnyLength() {
 	name=$(printf '%070000d' 0)
 	cat >"$DIR/long.conf" <<-END
 	app "$name" {
@@ -219,7 +219,7 @@ print(len(r["load"]["apps"][0]["name"]), len(r["apps"][0]["name"]))' "$DIR/out")
 
 # ---------------------------------------------------------------- mistakes
 
-testWrongWordsSayWhatWouldBeRight() {
+testAWrongValueIsToldWithItsOption() {
 	for words in '--rate fast' '--service 5' '--service bimodal:1ms' \
 	    '--profile week' '--for 0' '--seed x' '--start-time soon'; do
 		# shellcheck disable=SC2086 # an option and its value

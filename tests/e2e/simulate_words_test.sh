@@ -1,5 +1,5 @@
 #!/bin/sh
-# apppoolctl simulate among the other commands, and what it does without.
+# apppoolctl simulate among the other commands, and what it does not need.
 
 file_setup() {
 	cat >"$DIR/pool.conf" <<-END
@@ -10,13 +10,13 @@ file_setup() {
 	END
 }
 
-# apppoolctl WORD...: its exit status in $RC, what it says in $OUT and $ERR.
+# apppoolctl WORD...: its exit status is in $RC, its output in $OUT and $ERR.
 apppoolctl() {
 	timeout "$LIMIT" "$APPPOOLCTL" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null
 	RC=$? OUT=$(cat "$DIR/out") ERR=$(cat "$DIR/err")
 }
 
-testOptionsStandBeforeTheCommandToo() {
+testOptionsOfSimulateMayStandBeforeTheCommand() {
 	apppoolctl -j -c "$DIR/pool.conf" simulate --for 10s
 	assertEquals 0 "$RC"
 	before=$OUT
@@ -25,7 +25,7 @@ testOptionsStandBeforeTheCommandToo() {
 	assertEquals "$before" "$OUT"
 }
 
-testTheCommandIsTheFirstWord() {
+testSimulateIsTheCommandOnlyAsTheFirstWord() {
 	apppoolctl -s "$DIR/nobody" status simulate
 	assertEquals 69 "$RC"
 	assertContains "$ERR" "no daemon at $DIR/nobody"
@@ -33,7 +33,7 @@ testTheCommandIsTheFirstWord() {
 	assertEquals 69 "$RC"
 }
 
-testItsHelpIsItsOwn() {
+testSimulateHasAHelpOfItsOwn() {
 	apppoolctl simulate -h
 	assertEquals 0 "$RC"
 	assertContains "$OUT" 'usage: apppoolctl simulate '
@@ -45,14 +45,14 @@ testItsHelpIsItsOwn() {
 	done
 }
 
-testAWordTooManyIsAMistakeOfUsage() {
+testASurplusWordIsAMistakeOfUsage() {
 	apppoolctl simulate web
 	assertEquals 64 "$RC"
 	assertContains "$ERR" 'unexpected argument: web'
 	assertEquals '' "$OUT"
 }
 
-testWhatContradictsATraceIsAMistakeOfUsage() {
+testAnOptionThatContradictsATraceIsAMistakeOfUsage() {
 	for option in --rate=1 --service=1s --profile=day; do
 		apppoolctl simulate -c "$DIR/pool.conf" --trace x "$option"
 		assertEquals "$option" 64 "$RC"
@@ -60,14 +60,14 @@ testWhatContradictsATraceIsAMistakeOfUsage() {
 	done
 }
 
-testAnAppThatIsNotThereIsAMistakeOfUsage() {
+testAnUnknownAppIsAMistakeOfUsage() {
 	apppoolctl simulate -c "$DIR/pool.conf" --rate wob=1
 	assertEquals 64 "$RC"
 	assertEquals 'apppoolctl: simulate: --rate wob=1: there is no such app' \
 	    "$ERR"
 }
 
-testAMistakeOfTheConfigurationHasItsLine() {
+testAMistakeOfTheConfigurationIsToldWithItsLine() {
 	printf 'app "web" {\n\tmax_proceses = 8\n}\n' >"$DIR/bad.conf"
 	apppoolctl simulate -c "$DIR/bad.conf"
 	assertEquals 78 "$RC"
@@ -76,7 +76,7 @@ testAMistakeOfTheConfigurationHasItsLine() {
 	assertEquals 78 "$RC"
 }
 
-testNothingOutsideOfTheFileMatters() {
+testSimulateNeedsNothingThatTheFileNames() {
 	cat >"$DIR/else.conf" <<-END
 	user = "no-such-user"
 	control = "/no/such/folder/control.sock"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# When processes start and stop: by who waits, by load, by what others need.
+# When processes start and stop: by waits, by load, by what other apps need.
 
 # sized [OPTION-OF-tworker...]: the app web; its options come from stdin.
 sized() {
@@ -9,20 +9,22 @@ sized() {
 	} | conf
 }
 
-# compare KEY OPERATOR NUMBER [APP]: a figure of the app, which may be broken.
+# compare KEY OPERATOR NUMBER [APP]: a figure of the app, which may be a
+# fraction.
 compare() {
 	awk -v "is=$(status apps "${4:-web}" "$1")" -v "n=$3" \
 	    "BEGIN { exit !(is + 0 $2 n + 0) }"
 }
 
-# said_at WORD: when the log says that of a worker, in milliseconds, a line each.
+# said_at WORD: times of log lines about workers with that word, in
+# milliseconds.
 said_at() {
 	sed -n "s/^\([^ ]*\) debug web: worker .* $1.*/\1/p" "$DIR/log" |
 	    date -f - +%s%3N
 }
 
-# log_times N WORD: into $DIR/times, as soon as the log has so many: it may be
-# behind the status.
+# log_times N WORD: these times into $DIR/times, as soon as there are N: the log
+# may be behind the status.
 log_times() {
 	await have_times "$@"
 }
@@ -32,8 +34,9 @@ have_times() {
 	[ "$(wc -l <"$DIR/times")" -ge "$1" ]
 }
 
-# updates N: at least so many of the load have been made since, 50 ms apart.
-# Each status is a turn of the loop, and an update is made when a turn ends.
+# updates N: returns after at least N updates of the load, 50 ms apart: each
+# status is a turn of the loop, at the end of which an update that is due is
+# made.
 updates() {
 	for _ in $(seq $((2 * $1 + 1))); do
 		status pid >/dev/null
@@ -42,7 +45,7 @@ updates() {
 	status pid >/dev/null
 }
 
-# assert_not_before TIME LINE: so many have been said, and that one not earlier.
+# assert_not_before TIME LINE: that line of $DIR/times is not earlier.
 assert_not_before() {
 	set -- "$1" "$2" "$(sed -n "$2p" "$DIR/times")"
 	assertTrue "$2 after $(($3 - $1)) ms" "[ '$3' -ge $1 ]"
@@ -50,7 +53,7 @@ assert_not_before() {
 
 # --- growth -------------------------------------------------------------
 
-# 1, 2, 4, 8, 16: one at a time would take 31 times as long as the first.
+# 1, 2, 4, 8, 16: one process at a time would take 31 delays.
 testGrowthDoublesWithEachStartDelayAndNotBefore() {
 	delay=$((200 * SLOW))
 	sized <<-EOF
@@ -108,8 +111,8 @@ testSpareProcessesAreKeptReady() {
 	assertEquals 2 "$(status apps web idle)"
 }
 
-# Somebody waits whom start_delay does not concern: there is no process at all.
-testAnAppOfNoneStartsOneOnDemandAndStopsItWhenItIsIdle() {
+# start_delay does not hold up the start of the first process.
+testAnAppWithoutAMinimumStartsAProcessOnDemand() {
 	sized <<-EOF
 	min_processes = 0
 	start_delay = 1h
@@ -124,7 +127,7 @@ testAnAppOfNoneStartsOneOnDemandAndStopsItWhenItIsIdle() {
 	assertEquals 2 "$(status apps web spawned)"
 }
 
-testAHighLoadStartsOneMoreAlthoughNobodyWaits() {
+testAHighLoadStartsAProcessWithoutAWait() {
 	sized <<-EOF
 	max_processes = 4
 	start_delay = 1h
@@ -143,7 +146,7 @@ testAHighLoadStartsOneMoreAlthoughNobodyWaits() {
 
 # --- load ---------------------------------------------------------------
 
-# Busy time is counted while it passes, not when a session ends.
+# Busy time counts while it passes, not when a session ends.
 testAProcessInALongSessionIsLoad() {
 	sized <<-EOF
 	min_processes = 2
@@ -187,7 +190,8 @@ testIdleProcessesStopAStopDelayApart() {
 	done
 }
 
-# by_load MAX_PROCESSES [OPTION]
+# by_load MAX_PROCESSES [OPTION]: an app whose idle processes stop by load
+# alone.
 by_load() {
 	sized <<-EOF
 	min_processes = 0
@@ -203,7 +207,7 @@ by_load() {
 	pool_start
 }
 
-testALowLoadStopsAllButOne() {
+testALowLoadStopsAllProcessesButOne() {
 	by_load 4
 	occupy all 4
 	await status_is 4 apps web active
@@ -221,13 +225,13 @@ testASingleProcessStopsUnderSingleThreshold() {
 }
 
 # One of four is busy: 33 % with one fewer, 50 % with two fewer.
-testAsManyStopAsTheLoadAllows() {
+testAsManyProcessesStopAsTheLoadAllows() {
 	by_load 4
 	occupy one
 	occupy others 3
 	await status_is 4 apps web active
-	# From above it ends at one of four; from below it would begin at none,
-	# and have some marked for longer than is between 60 and 90.
+	# The load comes down from 100 % to that of one of four; coming up from
+	# 0, processes would be marked on the way.
 	await compare load '>' 90
 	dismiss others
 	await compare load '<' 33.5
@@ -256,7 +260,7 @@ shared() {
 	done
 }
 
-testTheLongestIdleProcessOfAnotherAppGivesItsPlace() {
+testAtTheCeilingTheLongestIdleProcessOfAnotherAppStops() {
 	shared 4 0 'update_interval = 50ms' |
 	    sed '/^app "other"/,/^}/s/min_processes = 0/min_processes = 1/' |
 	    conf
@@ -275,7 +279,7 @@ testTheLongestIdleProcessOfAnotherAppGivesItsPlace() {
 	await status_is '{"evicted": 1}' apps other exits
 	assertEquals 3 "$(status apps other idle)"
 
-	# Its minimum is its own.
+	# The other app keeps its minimum.
 	await compare load '<' 1 other
 	occupy all 4
 	await status_is 3 apps web active
@@ -285,9 +289,9 @@ testTheLongestIdleProcessOfAnotherAppGivesItsPlace() {
 	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
 }
 
-# Each process whose session ends leaves to the app that has waited longest,
-# although its own has waiters enough.
-testPlacesAreServedFirstComeFirstServed() {
+# Each process whose session ends makes room for the app that has waited
+# longest, although connections of its own app wait.
+testPlacesUnderTheCeilingGoToTheAppThatWaitedLongest() {
 	{
 		shared 2 0
 		app third <<-EOF
@@ -322,7 +326,7 @@ testPlacesAreServedFirstComeFirstServed() {
 	done
 }
 
-# What one takes from the other it must not lose to it again.
+# A place that an app took from the other must not go back at once.
 testTwoBusyAppsShareAndKeepWhatTheyHave() {
 	shared 4 0 'update_interval = 50ms' 'max_queue = 400' | conf
 	pool_start
@@ -340,8 +344,8 @@ testTwoBusyAppsShareAndKeepWhatTheyHave() {
 	pool_stop INT
 }
 
-# With all who come there from the beginning: somebody waits for many seconds,
-# whoever is held up.
+# keep_busy APP: 400 connections at once: some wait for many seconds, whatever
+# is held up.
 keep_busy() {
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/$1.sock" \
 	    --concurrency 400 --count 400 --request 'sleep 50ms' \
@@ -349,8 +353,8 @@ keep_busy() {
 	await compare accepted == 400 "$1"
 }
 
-# with_slack N: another app has four idle processes, three of them marked; then
-# web starts one.
+# with_slack N: the other app has four idle processes, three of them marked;
+# then web starts one.
 with_slack() {
 	shared 8 "$1" 'update_interval = 50ms' 'multi_threshold = 50' \
 	    'kill_interval = 1h' |
@@ -403,7 +407,7 @@ testSizesChangeInPlace() {
 	assertEquals 1 "$(status apps web idle)"
 }
 
-testALowerCeilingOfAllStopsTheIdleOnes() {
+testALowerCeilingStopsIdleProcesses() {
 	shared 8 0 | conf
 	pool_start
 	occupy all 4 other

@@ -20,7 +20,7 @@ script() {
 	chmod 755 "$DIR/$1"
 }
 
-# talk ADDRESS [LINE...]: sends them and the end; prints all that comes back.
+# talk ADDRESS [LINE...]: sends lines and the end; prints all that comes back.
 talk() {
 	"$PYTHON" - "$LIMIT" "$@" <<-'EOF'
 	import socket
@@ -39,7 +39,7 @@ talk() {
 	    client.sendall("".join(line + "\n" for line in lines).encode())
 	    client.shutdown(socket.SHUT_WR)
 	except OSError:
-	    pass  # it has answered without asking
+	    pass  # the program has answered without reading
 	try:
 	    while got := client.recv(65536):
 	        sys.stdout.write(got.decode())
@@ -48,8 +48,8 @@ talk() {
 	EOF
 }
 
-# hold APP: a client that says nothing until let_go; returns when it is served.
-# What it is told then is in $DIR/held.
+# hold APP: a client that says nothing until let_go; returns when a process
+# serves it. The answer is in $DIR/held then.
 hold() {
 	rm -f "$DIR/go"
 	hold_sessions=$(($(status apps "$1" sessions) + 1))
@@ -77,7 +77,7 @@ answers() {
 }
 
 file_setup() {
-	# Does with its client what the client says.
+	# A program that does what its client says.
 	script obey <<-'EOF'
 	read -r word value
 	case $word in
@@ -88,9 +88,9 @@ file_setup() {
 	EOF
 }
 
-# ---------------------------------------------------------------- what it sees
+# ---------------------------------------------------------------- the program
 
-testTheClientIsItsStandardInputAndOutput() {
+testTheClientIsTheProgramsStandardInputAndOutput() {
 	stdio web tr a-z A-Z </dev/null | conf
 	pool_start
 	assertEquals 'HELLO' "$(talk "unix:$DIR/web.sock" hello)"
@@ -99,13 +99,13 @@ testTheClientIsItsStandardInputAndOutput() {
 	assert_accounts web
 }
 
-testItsArgumentsAreThoseOfTheCommand() {
+testTheProgramHasTheArgumentsOfTheCommand() {
 	stdio web printf '<%s>' 'a b' '-x' </dev/null | conf
 	pool_start
 	assertEquals '<a b><-x>' "$(talk "unix:$DIR/web.sock")"
 }
 
-testItsStandardErrorIsTheLog() {
+testTheStandardErrorOfTheProgramIsLogged() {
 	script both <<-EOF
 	echo for the log >&2
 	echo for the client
@@ -116,7 +116,7 @@ testItsStandardErrorIsTheLog() {
 	await said 'for the log'
 }
 
-testAnAddressOfIPv4IsToldAsServersOfInetdDo() {
+testTheAddressOfAnIpv4ClientIsInTheEnvironment() {
 	port=$(free_port)
 	stdio web env <<-EOF | conf
 	listen += "127.0.0.1:$port"
@@ -132,7 +132,7 @@ testAnAddressOfIPv4IsToldAsServersOfInetdDo() {
 	done
 }
 
-testAClientOfIPv4AtASocketForBothHasAnAddressOfIPv4() {
+testAnIpv4ClientAtAWildcardAddressHasAnIpv4Address() {
 	port=$(free_port)
 	[ -e /proc/net/if_inet6 ] || { skip 'no IPv6'; return; }
 	stdio web env <<-EOF | conf
@@ -144,7 +144,7 @@ testAClientOfIPv4AtASocketForBothHasAnAddressOfIPv4() {
 	assertTrue "grep -qx TCPLOCALIP=127.0.0.1 '$DIR/env'"
 }
 
-testAnAddressOfIPv6IsTold() {
+testTheAddressOfAnIpv6ClientIsInTheEnvironment() {
 	port=$(free_port)
 	has_ipv6 || { skip 'no IPv6'; return; }
 	stdio web env <<-EOF | conf
@@ -156,7 +156,7 @@ testAnAddressOfIPv6IsTold() {
 	assertTrue "grep -qx TCPLOCALPORT=$port '$DIR/env'"
 }
 
-testTheClientOfAUnixSocketIsTold() {
+testTheCredentialsOfAUnixClientAreInTheEnvironment() {
 	stdio web env </dev/null | conf
 	pool_start
 	talk "unix:$DIR/web.sock" >"$DIR/env"
@@ -169,7 +169,7 @@ testTheClientOfAUnixSocketIsTold() {
 	assertFalse 'a client without a name' "grep -q REMOTE_ADDR '$DIR/env'"
 }
 
-testWhatIsInTheEnvironmentAlreadyIsNotTakenForTheClients() {
+testVariablesAboutClientsInTheEnvironmentAreRemoved() {
 	stdio web env <<-EOF | conf
 	environment = { "REMOTE_ADDR=1.2.3.4", "TCPREMOTEINFO=root" }
 	EOF
@@ -181,7 +181,7 @@ testWhatIsInTheEnvironmentAlreadyIsNotTakenForTheClients() {
 	assertEquals '' "$(grep -E '^(REMOTE_|TCP)' "$DIR/env")"
 }
 
-testItKnowsWhichProcessItIsAndHasNoChannel() {
+testTheProgramIsToldItsAppIdAndSlotButNoChannel() {
 	stdio web env </dev/null | conf
 	pool_start
 	id=$(status apps web workers 0 id)
@@ -192,10 +192,10 @@ testItKnowsWhichProcessItIsAndHasNoChannel() {
 	assertEquals '' "$(grep -E '^APPPOOL_(FD|PROTOCOL)=' "$DIR/env")"
 }
 
-testItInheritsNothingElse() {
+testTheProgramInheritsItsStandardDescriptorsAlone() {
 	stdio web grep -hE "^(Sig[BI]|flags)" /proc/self/status \
 	    /proc/self/fdinfo/0 </dev/null >"$DIR/apps"
-	# With a fourth for the folder that is listed.
+	# Descriptor 3 is that of ls itself, for the folder.
 	stdio fds ls /proc/self/fd </dev/null >>"$DIR/apps"
 	conf <"$DIR/apps"
 	pool_start
@@ -206,7 +206,7 @@ testItInheritsNothingElse() {
 	    "$(cat "$DIR/seen")"
 }
 
-testWhereItsUserCannotFindTheAdapterItRuns() {
+testAUserWhoCannotReachTheAdapterRunsPrograms() {
 	is_root || { skip 'needs root'; return; }
 	mkdir -m 700 "$DIR/closed" "$DIR/closed/libexec"
 	cp "$APPPOOLD" "$DIR/closed"
@@ -220,7 +220,7 @@ testWhereItsUserCannotFindTheAdapterItRuns() {
 	assertEquals nobody "$(talk "unix:$DIR/web.sock")"
 }
 
-testItRunsInsideItsRoot() {
+testTheProgramRunsInItsChroot() {
 	is_root || { skip 'needs root'; return; }
 	if readelf -lW "$BUILD/libexec/apppool-stdio" | grep -q INTERP; then
 		skip 'with sanitizers the adapter is not static'
@@ -228,7 +228,7 @@ testItRunsInsideItsRoot() {
 	fi
 	mkdir -p "$DIR/root/bin"
 	echo in the root >"$DIR/root/where"
-	# Dynamic as it is, it brings what it needs.
+	# cat is dynamic, and needs its libraries.
 	cp /bin/cat "$DIR/root/bin"
 	ldd /bin/cat | grep -o '/[^ ]*' | while read -r lib; do
 		mkdir -p "$DIR/root${lib%/*}" && cp "$lib" "$DIR/root$lib"
@@ -243,7 +243,7 @@ testItRunsInsideItsRoot() {
 	    "$(talk "unix:$DIR/web.sock" inside | paste -sd ' ')"
 }
 
-# ---------------------------------------------------------------- what it ends
+# ---------------------------------------------------------------- ends
 
 testAnExitOfAnyStatusCompletesTheSession() {
 	stdio web ./obey </dev/null | conf
@@ -260,7 +260,7 @@ testAnExitOfAnyStatusCompletesTheSession() {
 	assert_accounts web
 }
 
-testASignalLosesTheSessionAndNextIsServedAtOnce() {
+testADeathBySignalLosesTheSessionAndDelaysNoOther() {
 	stdio web ./obey <<-EOF | conf
 	restart_delay = 60s
 	EOF
@@ -280,7 +280,7 @@ testASignalLosesTheSessionAndNextIsServedAtOnce() {
 	assert_accounts web
 }
 
-testWhatItLeavesBehindIsEnded() {
+testProcessesThatTheProgramLeavesBehindAreEnded() {
 	# The background process would hold the connection for an hour.
 	stdio web sh -c "sleep 3600 & echo started" </dev/null | conf
 	pool_start
@@ -288,7 +288,7 @@ testWhatItLeavesBehindIsEnded() {
 	await status_is 1 apps web completed
 }
 
-testAKilledAdapterThatHadNotReceivedItsConnectionCostsNothing() {
+testAKilledAdapterWithAnUnreadConnectionCostsNothing() {
 	stdio web head -n 1 <<-EOF | conf
 	restart_delay = 10ms
 	EOF
@@ -321,7 +321,7 @@ testAnAdapterThatIsKilledWhileItWaitsIsAFailure() {
 
 # ---------------------------------------------------------------- how many
 
-testTheMinimumIsReadyBesideThoseThatServe() {
+testMinProcessesAreReadyBesideBusyOnes() {
 	stdio web cat <<-EOF | conf
 	min_processes = 2
 	max_processes = 5
@@ -336,7 +336,7 @@ testTheMinimumIsReadyBesideThoseThatServe() {
 	await status_is 3 apps web completed
 }
 
-testNeverMoreThanTheMaximumAndTheOthersWait() {
+testNoMoreThanMaxProcessesRunAndConnectionsWait() {
 	stdio web head -n 1 <<-EOF | conf
 	min_processes = 2
 	max_processes = 4
@@ -353,7 +353,7 @@ testNeverMoreThanTheMaximumAndTheOthersWait() {
 	assert_accounts web
 }
 
-# Where this takes long, the load would ask for one more.
+# Without updates the load asks for no further process, however long this takes.
 testHundredsOfConnectionsOfAShellScriptAreAllServed() {
 	stdio web ./obey <<-EOF | conf
 	min_processes = 8
@@ -370,7 +370,7 @@ testHundredsOfConnectionsOfAShellScriptAreAllServed() {
 	assert_accounts web
 }
 
-testTwoHundredConnectionsASecondOfAShellScript() {
+testTwoHundredConnectionsASecondOfAShellScriptAreServed() {
 	stdio web ./obey <<-EOF | conf
 	min_processes = 8
 	max_processes = 24
@@ -395,7 +395,7 @@ testAdaptersThatWaitEndAtOnceWhenTheDaemonStops() {
 	pool_start
 	pool_stop TERM
 	assertEquals 0 "$RC"
-	assertFalse 'nobody was killed' "said signal"
+	assertFalse 'a process was killed' "said signal"
 }
 
 testASessionIsFinishedWhenTheDaemonStops() {
@@ -423,7 +423,7 @@ testAdaptersEndWhenTheDaemonIsKilled() {
 	done
 }
 
-testAProgramThatIsNotThereIsAFailureBeforeAnyClient() {
+testAProgramThatCannotBeExecutedFailsBeforeAnyClient() {
 	script prog <<-EOF
 	cat
 	EOF
@@ -436,7 +436,7 @@ testAProgramThatIsNotThereIsAFailureBeforeAnyClient() {
 	    "$(status apps web last_failure)"
 }
 
-testAProgramThatWentAwayLosesTheSessionAndSaysWhy() {
+testAProgramThatWasRemovedLosesTheSessionWithAReason() {
 	script prog <<-EOF
 	cat
 	EOF
@@ -473,7 +473,7 @@ testTheAdapterRunsOnlyForTheDaemon() {
 	assertContains "$(cat "$DIR/out")" usage
 }
 
-testWhatASingleSessionCannotHonourIsAMistake() {
+testOptionsForManySessionsAreMistakesWithStdio() {
 	stdio web cat <<-EOF | conf
 	concurrency = 2
 	max_requests = 10

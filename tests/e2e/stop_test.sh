@@ -5,8 +5,9 @@ completed() {
 	[ "$(status apps web completed)" -ge "$1" ]
 }
 
-# stop_under_load SIGNAL FLOOD-OPTION...: at 2,000 connects a second. Whoever
-# was connected is answered, and after one was refused nobody is connected.
+# stop_under_load SIGNAL OPTION-OF-flood...: at 2,000 connects a second. Each
+# client that was connected is answered, and after a refused one none is
+# connected.
 stop_under_load() {
 	pool_start
 	signal=$1
@@ -24,7 +25,7 @@ stop_under_load() {
 	await no_leftovers
 }
 
-# listens_at ADDRESS: web, busy with as much as it can do.
+# listens_at ADDRESS: app web, with as much work as it can do.
 listens_at() {
 	conf <<-EOF
 	stop_timeout = 1m
@@ -38,38 +39,38 @@ listens_at() {
 	EOF
 }
 
-testATcpClientWhoIsConnectedAtSigtermIsAnswered() {
+testATcpClientConnectedAtSigtermIsAnswered() {
 	port=$(free_port)
 	listens_at "127.0.0.1:$port"
 	stop_under_load TERM --tcp "127.0.0.1:$port"
 }
 
-testAUnixClientWhoIsConnectedAtSigtermIsAnswered() {
+testAUnixClientConnectedAtSigtermIsAnswered() {
 	listens_at unix:web.sock
 	stop_under_load TERM --unix "$DIR/web.sock"
 	assertFalse 'the socket stays' "[ -e $DIR/web.sock ]"
 }
 
-testAnIpv6ClientWhoIsConnectedAtSigtermIsAnswered() {
+testAnIpv6ClientConnectedAtSigtermIsAnswered() {
 	has_ipv6 || { skip 'no IPv6'; return; }
 	port=$(free_port)
 	listens_at "[::1]:$port"
 	stop_under_load TERM --tcp "[::1]:$port"
 }
 
-testAClientOfAWildcardAddressToo() {
+testAClientOfAWildcardAddressConnectedAtSigtermIsAnswered() {
 	port=$(free_port)
 	listens_at "*:$port"
 	stop_under_load TERM --tcp "127.0.0.1:$port"
 }
 
-testSigquitIsAsGraceful() {
+testAUnixClientConnectedAtSigquitIsAnswered() {
 	listens_at unix:web.sock
 	stop_under_load QUIT --unix "$DIR/web.sock"
 }
 
-# Far more than the queue holds are in the backlog.
-testTheBacklogIsServedOutToo() {
+# The backlog has far more connections than the queue holds.
+testAStopServesTheBacklog() {
 	app web <<-EOF | conf
 	max_processes = 2
 	max_queue = 4
@@ -85,7 +86,7 @@ testTheBacklogIsServedOutToo() {
 	assertEquals 0 "$RC"
 }
 
-testSessionsAndWaitersAreServedOut() {
+testAStopServesSessionsAndWaitingConnections() {
 	app web <<-EOF | conf
 	max_processes = 1
 	EOF
@@ -100,7 +101,7 @@ testSessionsAndWaitersAreServedOut() {
 	assertEquals 0 "$RC"
 }
 
-testWhoComesAfterwardsIsRefused() {
+testAClientThatComesAfterSigtermIsRefused() {
 	port=$(free_port)
 	conf <<-EOF
 	app "web" {
@@ -114,7 +115,7 @@ testWhoComesAfterwardsIsRefused() {
 	kill -TERM "$POOL"
 	await is_refused "unix:$DIR/web.sock"
 	await is_refused "127.0.0.1:$port"
-	assertFalse 'it did not wait for the session' "is_gone $POOL"
+	assertFalse 'the daemon did not wait for the session' "is_gone $POOL"
 	dismiss before
 	assertContains "$ANSWERS" hello
 }
@@ -123,8 +124,8 @@ is_refused() {
 	"$BUILD/tests/e2e/ask" --to "$1" --timeout 1 2>&1 | grep -q refused
 }
 
-# It would end on SIGTERM in the middle of its session.
-testAProcessInASessionIsAskedAndNotSignalled() {
+# A worker ends on SIGTERM in the middle of its session.
+testAStopSendsNoSignalToAProcessInASession() {
 	app web <<-EOF | conf
 	EOF
 	pool_start
@@ -159,7 +160,7 @@ testASessionIsCutShortAtStopTimeout() {
 	await no_leftovers
 }
 
-testThoseWhoIgnoreEverythingAreKilledAtStopTimeout() {
+testProcessesThatIgnoreEverythingAreKilledAtStopTimeout() {
 	{
 		echo 'stop_timeout = 1s'
 		app web --ignore-stop --ignore-term --grandchildren 2 <<-EOF
@@ -221,7 +222,7 @@ testSigintAfterSigtermStopsNow() {
 	stops_now term_then_int
 }
 
-testASecondSigintWaitsForNobody() {
+testASecondSigintKillsAtOnce() {
 	app web --ignore-stop --ignore-term <<-EOF | conf
 	kill_timeout = 1h
 	EOF
@@ -235,7 +236,7 @@ testASecondSigintWaitsForNobody() {
 	await no_leftovers
 }
 
-testTheCommandStopsGracefully() {
+testApppoolctlStopIsGraceful() {
 	app web <<-EOF | conf
 	EOF
 	pool_start
@@ -252,7 +253,7 @@ testTheCommandStopsGracefully() {
 	assertEquals 0 "$RC"
 }
 
-testAStopDuringTheStartLeavesNothing() {
+testAStopDuringTheStartLeavesNoProcess() {
 	app web --start-delay 200ms <<-EOF | conf
 	min_processes = 8
 	EOF
@@ -265,7 +266,7 @@ testAStopDuringTheStartLeavesNothing() {
 	done
 }
 
-testASigtermDuringTheStartWaitsForNobody() {
+testASigtermDuringTheStartWaitsForNoStart() {
 	{
 		echo 'stop_timeout = 1h'
 		app web --never-ready <<-EOF
@@ -280,7 +281,7 @@ testASigtermDuringTheStartWaitsForNobody() {
 	await no_leftovers
 }
 
-testClientsWhoWaitForAProcessThatNeverComesAreTurnedAway() {
+testAStopRefusesClientsThatWaitForAProcessThatNeverComes() {
 	{
 		echo 'stop_timeout = 500ms'
 		app web --never-ready <<-EOF
@@ -298,7 +299,7 @@ testClientsWhoWaitForAProcessThatNeverComesAreTurnedAway() {
 	assertEquals 1 "$RC"
 }
 
-testADaemonKilledWithoutGraceLeavesNoProcess() {
+testAKilledDaemonLeavesNoProcess() {
 	{
 		app web <<-EOF
 		min_processes = 4
@@ -313,7 +314,7 @@ testADaemonKilledWithoutGraceLeavesNoProcess() {
 	await no_leftovers
 }
 
-testAfterThatANewOneStartsOnTheSameSockets() {
+testADaemonStartsOnTheSocketsOfAKilledOne() {
 	app web <<-EOF | conf
 	EOF
 	pool_start

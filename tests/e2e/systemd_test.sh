@@ -1,7 +1,7 @@
 #!/bin/sh
-# The units with a real systemd, in namespaces of its own. Needs root.
+# Our units under a real systemd, in namespaces of its own. Needs root.
 
-# can_boot: whether there is one, and we may.
+# can_boot: whether there is a systemd, and we may start it.
 can_boot() {
 	is_root && [ -x /lib/systemd/systemd ] &&
 	    unshare -p -m -C -f --mount-proc true 2>/dev/null
@@ -38,7 +38,7 @@ file_setup() {
 	wait_for $((3 * LIMIT)) booted || cat "$DIR/systemd"
 }
 
-# With process 1 its namespaces end, and all that runs in them.
+# The namespaces end with their process 1, and all that runs in them.
 file_teardown() {
 	[ -n "$INIT" ] || return 0
 	kill -KILL "$INIT"
@@ -51,12 +51,12 @@ booted() {
 	    inside systemctl is-system-running >/dev/null 2>&1
 }
 
-# inside COMMAND...: there.
+# inside COMMAND...: in the namespaces of that systemd.
 inside() {
 	nsenter -t "$INIT" -p -m -C timeout "$LIMIT" "$@"
 }
 
-# started: the service runs; false where it cannot be tried.
+# started: the service runs; false where it cannot run.
 started() {
 	[ -n "$PORT" ] || { skip 'needs root and systemd'; return 1; }
 	inside systemctl start apppoold.socket apppoold.service
@@ -76,19 +76,19 @@ answers() {
 	ask "127.0.0.1:$PORT" 2>/dev/null | grep -q hello
 }
 
-testTheServiceIsActiveWhenTheProcessesAreReady() {
+testTheUnitIsActiveWhenTheProcessesAreReady() {
 	started || return 0
 	assertEquals active "$(property ActiveState)"
 	await property_is StatusText \
 	    '1 apps (0 failed), 2 of 64 processes, 0 active, 0 waiting'
 }
 
-testTheSocketOfTheSocketUnitIsServed() {
+testTheDaemonServesTheSocketOfTheSocketUnit() {
 	started || return 0
 	assertTrue answers
 }
 
-testAReloadReturnsWhenItIsDone() {
+testSystemctlReloadReturnsWhenTheProcessesAreReady() {
 	started || return 0
 	inside sed -i 's,min_processes = 2,min_processes = 3,' \
 	    /run/test/pool.conf
@@ -98,7 +98,7 @@ testAReloadReturnsWhenItIsDone() {
 	    '1 apps (0 failed), 3 of 64 processes, 0 active, 0 waiting'
 }
 
-testAReloadOfABrokenFileFailsAndChangesNothing() {
+testSystemctlReloadOfABrokenFileFailsAndChangesNothing() {
 	started || return 0
 	inside sh -c 'echo nonsense >>/run/test/pool.conf'
 	inside systemctl reload apppoold.service >>"$DIR/log" 2>&1
@@ -108,7 +108,7 @@ testAReloadOfABrokenFileFailsAndChangesNothing() {
 	assertTrue answers
 }
 
-testAKilledDaemonIsStartedAgain() {
+testSystemdStartsAKilledDaemonAgain() {
 	started || return 0
 	inside systemctl kill -s KILL --kill-who=main apppoold.service
 	await property_is NRestarts 1
@@ -116,13 +116,13 @@ testAKilledDaemonIsStartedAgain() {
 	assertTrue answers
 }
 
-testAStopIsASuccessAndLeavesTheSocket() {
+testSystemctlStopIsASuccessAndLeavesTheSocket() {
 	started || return 0
 	inside systemctl stop apppoold.service >>"$DIR/log" 2>&1
 	assertEquals inactive "$(property ActiveState)"
 	assertEquals success "$(property Result)"
 	assertFalse 'a folder is left' 'inside test -e /run/apppoold'
-	# Whoever connects now starts it again.
+	# The next connection starts the service again.
 	assertTrue answers
 	await property_is ActiveState active
 }
