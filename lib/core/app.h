@@ -82,6 +82,22 @@ enum app_phase {
 };
 
 /*
+ * What of an app has been touched since it was settled last.  Whatever
+ * changes one of these things marks it, and settling runs the steps that
+ * look at it (settle.c).
+ */
+enum app_mark {
+	MARK_WAITER = 1 << 0, /* a connection has come to wait */
+	MARK_EMPTIED = 1 << 1, /* no connection waits any more */
+	MARK_PREFETCH = 1 << 2, /* prefetched connections have come or gone */
+	MARK_ROOM = 1 << 3, /* a process has gained room, or is the last idle */
+	MARK_LOAD = 1 << 4, /* the load may be at rest no longer */
+	MARK_COUNT = 1 << 5, /* processes start, leave, expire, are marked */
+	MARK_FAILURE = 1 << 6, /* failed starts, or when the next may be */
+	MARK_ALL = (1 << 7) - 1,
+};
+
+/*
  * Always: accepted = completed + refused + timed_out + abandoned + lost +
  * waiting (app_waiting()) + sessions.
  */
@@ -103,6 +119,7 @@ struct app_figures {
 struct app {
 	struct app_options options;
 	uint8_t phase; /* enum app_phase */
+	uint8_t touched; /* enum app_mark, several */
 	bool failed; /* start_limit failed starts and none ready */
 	bool refused_while_down; /* since a process was ready last */
 	bool announced; /* NEWS_READY has been told */
@@ -162,6 +179,12 @@ struct app {
 	struct window queue_wait;
 	struct window session_time;
 };
+
+static inline void
+app_touch(struct app *a, enum app_mark marks)
+{
+	a->touched |= (uint8_t)marks;
+}
 
 /* Starting, idle and active: what min and max bound. */
 static inline uint32_t

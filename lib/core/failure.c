@@ -13,6 +13,7 @@ back_off(struct pool *p, uint32_t process)
 	const struct app_options *o = &a->options;
 	tstamp failed_at = a->backoff.failed_at;
 
+	app_touch(a, MARK_FAILURE);
 	backoff_failed(&a->backoff, x->started, o->restart_delay,
 	    o->restart_delay_max, &p->prng, p->now);
 	if (failed_at != p->now)
@@ -85,8 +86,17 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 }
 
 void
+failure_serve(struct pool *p, uint32_t app)
+{
+	if (p->apps[app].failed_starts != 0)
+		app_touch(&p->apps[app], MARK_FAILURE);
+	p->apps[app].failed_starts = 0;
+}
+
+void
 failure_forgive(struct pool *p, uint32_t app)
 {
+	app_touch(&p->apps[app], MARK_FAILURE);
 	backoff_reset(&p->apps[app].backoff);
 	p->apps[app].failed_starts = 0;
 }

@@ -9,12 +9,17 @@
 
 /* --- states ------------------------------------------------------------- */
 
+static bool
+is_ready(enum process_state s)
+{
+	return s == PROCESS_IDLE || s == PROCESS_ACTIVE;
+}
+
 /* Whether a process in this state is one that min and max bound. */
 static bool
 counts(enum process_state s)
 {
-	return s == PROCESS_STARTING || s == PROCESS_IDLE ||
-	    s == PROCESS_ACTIVE;
+	return s == PROCESS_STARTING || is_ready(s);
 }
 
 /* Adds the process to the sums over processes, or takes it off: one = -1u. */
@@ -39,8 +44,10 @@ lifecycle_expire(struct pool *p, uint32_t process, bool expiring)
 {
 	struct process *x = &p->processes[process];
 
-	p->apps[x->app].expiring +=
-	    (expiring ? 1u : 0u) - (x->expiring ? 1u : 0u);
+	if (expiring == x->expiring)
+		return;
+	app_touch(&p->apps[x->app], MARK_COUNT);
+	p->apps[x->app].expiring += expiring ? 1u : -1u;
 	x->expiring = expiring;
 }
 
@@ -59,10 +66,12 @@ enter(struct pool *p, uint32_t process, enum process_state s)
 
 	if (s == x->state)
 		return;
+	if (!is_ready(x->state) || !is_ready(s))
+		app_touch(&p->apps[x->app], MARK_COUNT);
 	count(p, x, -1u);
 	x->state = (uint8_t)s;
 	count(p, x, 1);
-	if (s != PROCESS_IDLE && s != PROCESS_ACTIVE)
+	if (!is_ready(s))
 		set_outdated(p, x, 0);
 	if (!counts(s))
 		lifecycle_expire(p, process, false);
@@ -87,7 +96,7 @@ lifecycle_outdate(struct pool *p, uint32_t process, enum process_end why)
 {
 	struct process *x = &p->processes[process];
 
-	if (x->state != PROCESS_IDLE && x->state != PROCESS_ACTIVE)
+	if (!is_ready(x->state))
 		return;
 	set_outdated(p, x, (uint8_t)why);
 	room_file(p, process);
@@ -218,6 +227,7 @@ give_up(struct pool *p, uint32_t process)
 	x->stuck = true;
 	count(p, x, 1);
 	p->apps[x->app].stuck++;
+	app_touch(&p->apps[x->app], MARK_COUNT);
 	p->living--;
 	actions_news(p, x->app, NEWS_STUCK, process);
 }

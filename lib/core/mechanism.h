@@ -149,7 +149,7 @@ tstamp prefetch_deadline(const struct pool *p, uint32_t app);
 /* Whether a connection may be accepted for the app. */
 bool queue_may_accept(const struct pool *p, uint32_t app);
 
-/* Takes a new connection in; gives its number. */
+/* Takes a new connection in, to wait if no process has room; its number. */
 uint32_t queue_admit(struct pool *p, uint32_t app);
 
 /* Hands out what waits, as far as there is room. */

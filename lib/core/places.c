@@ -41,6 +41,7 @@ places_drop(struct pool *p, uint32_t app)
 
 	if (!a->wants_place)
 		return;
+	app_touch(a, MARK_COUNT);
 	a->wants_place = false;
 	p->wanted -= a->wanted;
 	a->wanted = 0;

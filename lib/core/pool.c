@@ -158,6 +158,7 @@ take_out(struct pool *p, struct action *a)
 		break;
 	case ACTION_TAKE:
 		app->taking = false;
+		app_touch(app, MARK_PREFETCH);
 		if (!prefetch_is_due(p, a->app)) {
 			settle_arm(p, a->app);
 			return false;
@@ -225,6 +226,7 @@ pool_tick(struct pool *p, tstamp now)
 		}
 		(void)deadlines_first(&p->app_deadlines, &n);
 		deadlines_set(&p->app_deadlines, n, TSTAMP_NEVER);
+		app_touch(&p->apps[n], MARK_ALL);
 		settle_app(p, n);
 	}
 }

@@ -41,6 +41,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	ilist_init(&a->cleared);
 	window_init(&a->queue_wait);
 	window_init(&a->session_time);
+	app_touch(&p->apps[app], MARK_ALL);
 	settle_app(p, app);
 	return app;
 }
@@ -78,6 +79,7 @@ pool_app_change(
 	queue_set_limited(p, app, o->limited);
 	refile(p, app, o);
 	shrink_retime(p, app);
+	app_touch(&p->apps[app], MARK_ALL);
 	settle_app(p, app);
 }
 
@@ -94,6 +96,7 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 	failure_forgive(p, app);
 	rollout_begin(p, app);
 	settle_places(p);
+	app_touch(&p->apps[app], MARK_ALL);
 	settle_app(p, app);
 }
 
@@ -102,6 +105,7 @@ pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
 	settle_at(p, now);
 	p->apps[app].renewing = on && p->apps[app].options.sessions;
+	app_touch(&p->apps[app], MARK_ALL);
 	settle_app(p, app);
 }
 
@@ -111,6 +115,7 @@ pool_app_close(struct pool *p, uint32_t app, tstamp now)
 	settle_at(p, now);
 	if (p->apps[app].phase == APP_RUNNING)
 		p->apps[app].phase = APP_CLOSING;
+	app_touch(&p->apps[app], MARK_ALL);
 	settle_app(p, app);
 }
 
@@ -122,6 +127,7 @@ pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 	p->apps[app].backlog = 0;
 	p->apps[app].pending = false;
 	p->apps[app].resuming = false;
+	app_touch(&p->apps[app], MARK_ALL);
 	settle_app(p, app);
 }
 
@@ -142,8 +148,10 @@ pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
 	p->max_processes = max_processes;
 	p->process_slack = slack;
 	for (uint32_t app = 0; app < p->napps; app++)
-		if (p->apps[app].phase != APP_FREE)
+		if (p->apps[app].phase != APP_FREE) {
+			app_touch(&p->apps[app], MARK_ALL);
 			settle_app(p, app);
+		}
 }
 
 /* --- stopping everything ------------------------------------------------ */
@@ -182,6 +190,7 @@ end_app(struct pool *p, uint32_t app)
 		if (p->processes[n].state != PROCESS_GONE)
 			lifecycle_arm(p, n);
 	}
+	app_touch(&p->apps[app], MARK_ALL);
 	settle_app(p, app);
 }
 

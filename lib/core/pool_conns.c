@@ -22,7 +22,8 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 
 	settle_at(p, now);
 	conn = queue_admit(p, app);
-	queue_serve(p, app);
+	if (p->conns[conn].state == CONN_WAITING)
+		queue_serve(p, app);
 	if (p->conns[conn].state == CONN_WAITING) {
 		if (a->failed)
 			queue_refuse(p, conn, CAUSE_APP_FAILED);
@@ -46,6 +47,7 @@ pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 
 	settle_at(p, now);
 	a->resuming = false;
+	app_touch(a, MARK_WAITER | MARK_EMPTIED);
 	if (a->drained || a->phase > APP_CLOSING)
 		return;
 	if (!a->pending) {
@@ -61,6 +63,7 @@ pool_accept_resumed(struct pool *p, uint32_t app, tstamp now)
 	settle_at(p, now);
 	p->apps[app].resuming = false;
 	p->apps[app].pending = false;
+	app_touch(&p->apps[app], MARK_WAITER | MARK_EMPTIED);
 	settle_app(p, app);
 }
 
@@ -75,6 +78,7 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 		a->pending_since = now;
 	a->backlog = a->drained ? 0 : depth;
 	a->pending = a->backlog > 0;
+	app_touch(a, MARK_WAITER | MARK_EMPTIED);
 	settle_app(p, app);
 }
 

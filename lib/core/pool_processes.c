@@ -69,6 +69,7 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 	settle_at(p, now);
 	if (wanted && no_room) {
 		a->rest_until = tstamp_add(now, POOL_NO_ROOM_REST);
+		app_touch(a, MARK_FAILURE);
 	} else if (wanted) {
 		a->figures.exits[END_SPAWN]++;
 		failure_spawn(p, process, true);
@@ -146,7 +147,7 @@ pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	a->figures.completed++;
 	/* That the old generation serves says nothing of the new one. */
 	if (p->processes[process].outdated != END_RESTARTED)
-		a->failed_starts = 0;
+		failure_serve(p, p->processes[process].app);
 	window_add(&a->session_time, now - p->conns[conn].handed, now);
 	session_over(p, process, conn);
 	return true;
@@ -311,8 +312,7 @@ count_done(struct pool *p, uint32_t process, uint32_t conn)
 	window_add(&a->session_time, p->now - p->conns[conn].handed, p->now);
 	/* It never lives for min_server_life; this is all it can prove. */
 	if (!app_rolling(a) || x->generation == a->generation) {
-		a->failed_starts = 0;
-		backoff_reset(&a->backoff);
+		failure_forgive(p, x->app);
 	}
 }
 

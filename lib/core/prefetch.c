@@ -16,6 +16,7 @@ take_off(struct pool *p, uint32_t conn)
 	struct conn *c = &p->conns[conn];
 
 	ilist_remove(&p->apps[c->app].prefetched, p->prefetch_links, conn);
+	app_touch(&p->apps[c->app], MARK_PREFETCH);
 	c->prefetched = false;
 }
 
@@ -44,6 +45,7 @@ prefetch_given(struct pool *p, uint32_t conn)
 		x->prefetched = conn;
 	c->prefetched = true;
 	ilist_push_back(&p->apps[c->app].prefetched, p->prefetch_links, conn);
+	app_touch(&p->apps[c->app], MARK_PREFETCH);
 }
 
 void

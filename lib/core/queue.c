@@ -58,9 +58,19 @@ void
 queue_leave(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
+	struct app *a = &p->apps[c->app];
 
 	assert(c->state == CONN_WAITING);
 	ilist_remove(queue_of(p, c), p->conn_links, conn);
+	if (app_waiting(a) == 0)
+		app_touch(a, MARK_EMPTIED);
+}
+
+static void
+count_waiting(struct app *a, uint32_t n)
+{
+	if (n > a->figures.max_waiting)
+		a->figures.max_waiting = n;
 }
 
 /* Puts the connection where it belongs by its order of arrival. */
@@ -78,9 +88,9 @@ insert(struct pool *p, uint32_t conn)
 			at = p->conn_links[at].next;
 	}
 	ilist_insert(queue, p->conn_links, conn, at);
+	app_touch(a, MARK_WAITER);
 	c->state = CONN_WAITING;
-	if (app_waiting(a) > a->figures.max_waiting)
-		a->figures.max_waiting = app_waiting(a);
+	count_waiting(a, app_waiting(a));
 }
 
 bool
@@ -95,26 +105,6 @@ queue_may_accept(const struct pool *p, uint32_t app)
 	    a->options.close_when_full)
 		return true;
 	return !a->options.limited && room_exists(p, app);
-}
-
-uint32_t
-queue_admit(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	uint32_t number = free_number(p);
-	struct conn *c = &p->conns[number];
-
-	c->app = app;
-	c->process = ILIST_NONE;
-	c->retries = 0;
-	c->lock = ILIST_NONE;
-	c->cleared = false;
-	c->prefetched = false;
-	c->seq = ++p->stamps;
-	c->arrived = p->now;
-	a->figures.accepted++;
-	insert(p, number);
-	return number;
 }
 
 void
@@ -142,6 +132,7 @@ queue_return(struct pool *p, uint32_t conn)
 
 /* --- serving ------------------------------------------------------------- */
 
+/* Gives the process a connection that is on no list. */
 static void
 assign(struct pool *p, uint32_t conn, uint32_t process)
 {
@@ -150,7 +141,6 @@ assign(struct pool *p, uint32_t conn, uint32_t process)
 	struct app *a = &p->apps[c->app];
 
 	assert(room_has(p, process));
-	queue_leave(p, conn);
 	ilist_push_back(&x->conns, p->conn_links, conn);
 	c->state = CONN_ASSIGNED;
 	c->process = process;
@@ -175,21 +165,50 @@ is_too_old(const struct pool *p, uint32_t process, uint32_t conn)
 	    p->processes[process].started < p->conns[conn].arrived;
 }
 
+uint32_t
+queue_admit(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	bool at_once =
+	    app_waiting(a) == 0 && !a->options.limited && !a->renewing;
+	uint32_t process = at_once ? room_best(p, app) : ILIST_NONE;
+	uint32_t number = free_number(p);
+
+	p->conns[number] = (struct conn){ .app = app,
+		.process = ILIST_NONE,
+		.lock = ILIST_NONE,
+		.seq = ++p->stamps,
+		.arrived = p->now };
+	a->figures.accepted++;
+	if (process == ILIST_NONE) {
+		insert(p, number);
+		return number;
+	}
+	count_waiting(a, 1);
+	a->full = false;
+	assign(p, number, process);
+	return number;
+}
+
 void
 queue_serve(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	const struct ilist *servable = app_servable(a);
+	uint32_t conn;
 
 	while (!ilist_empty(servable)) {
 		uint32_t process = room_best(p, app);
 
 		if (process == ILIST_NONE)
 			return;
-		if (is_too_old(p, process, servable->first))
+		conn = servable->first;
+		if (is_too_old(p, process, conn)) {
 			(void)lifecycle_stop(p, process, END_RESTARTED);
-		else
-			assign(p, servable->first, process);
+			continue;
+		}
+		queue_leave(p, conn);
+		assign(p, conn, process);
 	}
 	/* What waits now waits for locks. */
 	if (app_waiting(a) > 0)

@@ -20,6 +20,8 @@ set_surge(struct pool *p, uint32_t app, uint32_t surge)
 {
 	struct app *a = &p->apps[app];
 
+	if (surge != a->surge)
+		app_touch(a, MARK_COUNT);
 	p->surge = p->surge - a->surge + surge;
 	a->surge = surge;
 }

@@ -137,6 +137,8 @@ room_set_busy(struct pool *p, uint32_t process, uint32_t busy)
 		busy = whole;
 	if (busy == x->busy)
 		return;
+	if (a->busy == 0)
+		app_touch(a, MARK_LOAD);
 	a->busy += busy - x->busy;
 	x->busy = busy;
 	load_set(&a->load, (double)a->busy / whole, p->now);
@@ -162,6 +164,9 @@ room_unfile(struct pool *p, uint32_t process)
 
 	if (x->home == HOME_NONE)
 		return;
+	if (x->home == HOME_ROOM &&
+	    p->process_links[process].next == ILIST_NONE)
+		app_touch(a, MARK_ROOM);
 	ilist_remove(list_at(p, x->app, x->home), p->process_links, process);
 	a->places -= x->places;
 	x->places = 0;
@@ -177,16 +182,28 @@ goes_first(const struct app *a, const struct process *x)
 	return x->home == HOME_ROOM || !a->options.private_queue;
 }
 
+/* Whether a move from one list to another is no mere loss of room. */
+static bool
+gains(uint32_t from, uint32_t to)
+{
+	if (to < HOME_PREFETCH || to == HOME_LEAVING)
+		return false;
+	return from < HOME_ROOM || (to >= HOME_ROOM && to <= from);
+}
+
 void
 room_file(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
+	uint32_t from = x->home;
 	struct ilist *l;
 
 	count_busy(p, process);
 	room_unfile(p, process);
 	x->home = home_of(p, process);
+	if (gains(from, x->home))
+		app_touch(a, MARK_ROOM);
 	if (x->home == HOME_NONE)
 		return;
 	l = list_at(p, x->app, x->home);

@@ -78,6 +78,7 @@ wind_down(struct pool *p, uint32_t app)
 	if (a->phase == APP_CLOSING && a->drained && app_waiting(a) == 0 &&
 	    !a->pending) {
 		a->phase = APP_STOPPING;
+		app_touch(a, MARK_ALL);
 		stop_all(p, app,
 		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
 	}
@@ -98,8 +99,9 @@ reopen(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (app_waiting(a) == 0)
+	if (a->phase < APP_STOPPING || app_waiting(a) == 0)
 		return;
+	app_touch(a, MARK_ALL);
 	if (a->phase == APP_STOPPING && p->phase != POOL_ENDING) {
 		a->phase = APP_CLOSING;
 		a->over = 0;
@@ -139,31 +141,146 @@ announce(struct pool *p, uint32_t app)
 	actions_news(p, app, NEWS_READY, ILIST_NONE);
 }
 
+/* What calls for a step as long as it holds; beside enum app_mark. */
+enum {
+	HOLDS_LEAVING = 1 << 8, /* the app is not running */
+	HOLDS_PREFETCH = 1 << 9, /* connections are prefetched */
+	HOLDS_LIMITED = 1 << 10,
+	HOLDS_OVER = 1 << 11, /* a lowered ceiling is not kept yet */
+	HOLDS_ROLLOUT = 1 << 12, /* processes are to be replaced */
+	HOLDS_GROWTH = 1 << 13, /* processes are wanted, or were just now */
+	HOLDS_SPARE = 1 << 14, /* idle processes are kept */
+	HOLDS_ESTIMATE = 1 << 15, /* the load was not updated for long */
+	HOLDS_LINE = 1 << 16, /* an app waits for a place */
+	HOLDS_UNREADY = 1 << 17, /* ready was not announced */
+	HOLDS_PENDING = 1 << 18, /* a listener is paused */
+	HOLDS_MARKED = 1 << 19, /* processes are marked to stop */
+	HOLDS_WASTE = 1 << 20, /* a connection waits beside an idle process */
+};
+
+static uint32_t
+holding(const struct pool *p, const struct app *a)
+{
+	const struct app_options *o = &a->options;
+	bool over = p->count > p->max_processes + p->surge;
+	bool growth = a->wants_place || a->first != 0 ||
+	    (app_demand(a) > 0 ? app_processes(a) < o->max_processes
+			       : a->pace != 1 || a->grown != 0);
+	bool due = p->now >= tstamp_add(a->load.updated, o->update_interval);
+
+	return (a->phase != APP_RUNNING ? HOLDS_LEAVING : 0) |
+	    (!ilist_empty(&a->prefetched) ? HOLDS_PREFETCH : 0) |
+	    (o->limited ? HOLDS_LIMITED : 0) | (over ? HOLDS_OVER : 0) |
+	    (a->outdated > 0 || app_rolling(a) ? HOLDS_ROLLOUT : 0) |
+	    (growth ? HOLDS_GROWTH : 0) |
+	    (o->min_idle > 0 || a->short_since != 0 ? HOLDS_SPARE : 0) |
+	    (due ? HOLDS_ESTIMATE : 0) |
+	    (!ilist_empty(&p->places) ? HOLDS_LINE : 0) |
+	    (!a->announced ? HOLDS_UNREADY : 0) |
+	    (a->pending ? HOLDS_PENDING : 0) |
+	    (a->marked != 0 ? HOLDS_MARKED : 0) |
+	    (a->waste_since != 0 ? HOLDS_WASTE : 0);
+}
+
+/* What may leave an app with more processes than it needs. */
+#define FEWER (MARK_EMPTIED | MARK_PREFETCH | MARK_ROOM | MARK_COUNT)
+
+/* What changes how many processes are wanted, or when they may start. */
+#define GROWTH \
+	(MARK_WAITER | MARK_EMPTIED | MARK_PREFETCH | MARK_COUNT | \
+	    MARK_FAILURE | HOLDS_PREFETCH | HOLDS_LIMITED | HOLDS_GROWTH)
+
+#define WASTE \
+	(MARK_WAITER | MARK_ROOM | MARK_PREFETCH | HOLDS_PREFETCH | HOLDS_WASTE)
+
+/*
+ * The steps that may follow from a fact, in their order: what calls for each
+ * (any of these bits), the step, and when time calls for it.  A connection
+ * that comes back late is served rather than refused.
+ */
+#define STEPS(STEP) \
+	STEP(HOLDS_LEAVING, reopen, never) \
+	STEP(MARK_WAITER | MARK_EMPTIED | MARK_ROOM, queue_serve, never) \
+	STEP(MARK_PREFETCH | HOLDS_PREFETCH, prefetch_recall, \
+	    prefetch_deadline) \
+	STEP(MARK_WAITER, queue_expire, queue_deadline) \
+	STEP(HOLDS_LIMITED, queue_ask_locks, queue_lock_deadline) \
+	STEP(MARK_WAITER | MARK_COUNT | MARK_FAILURE, failure_judge, never) \
+	STEP( \
+	    FEWER | HOLDS_OVER | HOLDS_MARKED, shrink_update, shrink_deadline) \
+	STEP(HOLDS_ROLLOUT, rollout_update, rollout_deadline) \
+	STEP(GROWTH, sizing_grow, sizing_grow_deadline) \
+	STEP(HOLDS_SPARE, sizing_spare, sizing_spare_deadline) \
+	STEP(FEWER | MARK_LOAD | HOLDS_ESTIMATE, sizing_estimate, \
+	    sizing_estimate_deadline) \
+	STEP(HOLDS_LINE, places_offer, never) \
+	STEP(HOLDS_UNREADY, announce, never) \
+	STEP(HOLDS_PENDING, resume, never) \
+	STEP(WASTE, watch_waste, never) \
+	STEP(HOLDS_LEAVING, wind_down, never)
+
+static inline tstamp
+never(const struct pool *p, uint32_t app)
+{
+	(void)p;
+	(void)app;
+	return TSTAMP_NEVER;
+}
+
+#define EARLIER(bits, run, deadline) \
+	if ((calls & (bits)) != 0) \
+		at = tstamp_min(at, deadline(p, app));
+
+/* When time calls for one of these steps. */
+static tstamp
+deadline_of(const struct pool *p, uint32_t app, uint32_t calls)
+{
+	tstamp at = TSTAMP_NEVER;
+
+	STEPS(EARLIER)
+	return at;
+}
+
+static void
+arm(struct pool *p, uint32_t app, uint32_t calls)
+{
+	tstamp at = deadline_of(p, app, calls);
+
+	/* A later deadline may stay early: it costs one look, not one each. */
+	if (at < deadlines_get(&p->app_deadlines, app))
+		deadlines_set(&p->app_deadlines, app, at);
+}
+
+void
+settle_arm(struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	arm(p, app, a->touched | holding(p, a));
+}
+
+tstamp
+settle_deadline(const struct pool *p, uint32_t app)
+{
+	return deadline_of(p, app, UINT32_MAX);
+}
+
+#define RUN(bits, run, deadline) \
+	if (((calls | a->touched) & (bits)) != 0) \
+		run(p, app);
+
 void
 settle_app(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
+	uint32_t calls = a->touched | holding(p, a);
 
-	if (a->phase >= APP_STOPPING)
-		reopen(p, app);
-	/* What comes back late is served rather than refused. */
-	queue_serve(p, app);
-	prefetch_recall(p, app);
-	queue_expire(p, app);
-	queue_ask_locks(p, app);
-	failure_judge(p, app);
-	shrink_update(p, app);
-	rollout_update(p, app);
-	sizing_grow(p, app);
-	sizing_spare(p, app);
-	sizing_estimate(p, app);
-	places_offer(p, app);
-	announce(p, app);
-	resume(p, app);
-	watch_waste(p, app);
-	if (a->phase != APP_RUNNING)
-		wind_down(p, app);
-	settle_arm(p, app);
+	/* What a step touches is for the steps after it, and for next time. */
+	a->touched = 0;
+	if (deadlines_get(&p->app_deadlines, app) <= p->now)
+		calls |= MARK_ALL;
+	STEPS(RUN)
+	arm(p, app, calls | a->touched);
 	settle_places(p);
 	settle_numbers(p);
 }
@@ -207,30 +324,4 @@ settle_process(struct pool *p, uint32_t process)
 		break;
 	}
 	settle_app(p, app);
-}
-
-/* --- deadlines ------------------------------------------------------------ */
-
-tstamp
-settle_deadline(const struct pool *p, uint32_t app)
-{
-	tstamp at = queue_deadline(p, app);
-
-	at = tstamp_min(at, shrink_deadline(p, app));
-	at = tstamp_min(at, rollout_deadline(p, app));
-	at = tstamp_min(at, sizing_grow_deadline(p, app));
-	at = tstamp_min(at, sizing_spare_deadline(p, app));
-	at = tstamp_min(at, sizing_estimate_deadline(p, app));
-	at = tstamp_min(at, prefetch_deadline(p, app));
-	return tstamp_min(at, queue_lock_deadline(p, app));
-}
-
-void
-settle_arm(struct pool *p, uint32_t app)
-{
-	tstamp at = settle_deadline(p, app);
-
-	/* A later deadline may stay early: it costs one look, not one each. */
-	if (at < deadlines_get(&p->app_deadlines, app))
-		deadlines_set(&p->app_deadlines, app, at);
 }

@@ -87,6 +87,8 @@ idle_due(const struct pool *p, uint32_t app)
 static void
 unmark(struct pool *p, struct app *a)
 {
+	if (a->marked != 0)
+		app_touch(a, MARK_COUNT);
 	p->marked -= a->marked;
 	a->marked = 0;
 	a->victims = 0;
@@ -118,6 +120,7 @@ shrink_mark(struct pool *p, uint32_t app)
 	if (a->marked == 0)
 		a->kill_at = tstamp_add(
 		    p->now, interval - (p->now - a->added) % interval);
+	app_touch(a, MARK_COUNT);
 	a->marked++;
 	p->marked++;
 }

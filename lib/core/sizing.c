@@ -292,7 +292,8 @@ sizing_estimate(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 	const struct app_options *o = &a->options;
 
-	if (sizing_estimate_deadline(p, app) > p->now)
+	if (tstamp_add(a->load.updated, o->update_interval) > p->now ||
+	    sizing_estimate_deadline(p, app) == TSTAMP_NEVER)
 		return;
 	load_update(&a->load, o->gain, o->update_interval, p->now);
 	if (!is_overloaded(p, a) || !add_spare(p, app))
