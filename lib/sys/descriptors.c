@@ -42,7 +42,8 @@ descriptors_raise_limit(struct rlimit *out)
 		return -1;
 	raised = before;
 	raised.rlim_cur = raised.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &raised) == -1)
+	/* Not setrlimit(3), which would make apppool-stdio larger with musl. */
+	if (prlimit(0, RLIMIT_NOFILE, &raised, NULL) == -1)
 		return -1;
 	*out = before;
 	return 0;
