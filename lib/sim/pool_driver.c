@@ -8,11 +8,11 @@
 #include "sim/engine.h"
 #include "sim/pool_driver.h"
 
-/* In front of an app: requests that could not come in yet, in order. */
-struct door {
-	struct ilist backlog;
-	uint32_t room; /* places that it has */
-	bool muted; /* nobody looks at it until ACTION_RESUME */
+/* The connections that the kernel keeps in front of an app. */
+struct backlog {
+	struct ilist requests; /* in the order of their arrival */
+	uint32_t room; /* for requests */
+	bool paused; /* accepting is, until ACTION_RESUME */
 };
 
 struct pool_driver {
@@ -22,22 +22,22 @@ struct pool_driver {
 	struct pool_limits limits;
 	struct pool pool;
 	void *memory; /* the pool's */
-	struct door *doors; /* of the apps */
+	struct backlog *backlogs; /* of the apps */
 	struct ilink *links; /* of requests in backlogs */
 	uint32_t *conn_of; /* of a request */
 	uint32_t *request_of; /* of a connection */
 };
 
 static struct pool_driver *
-pool_driver(struct manager *m)
+self(struct manager *m)
 {
 	return (struct pool_driver *)m;
 }
 
-/* --- doors -------------------------------------------------------------- */
+/* --- accepting ---------------------------------------------------------- */
 
 static void
-pool_driver_accept(
+accept_request(
     struct pool_driver *d, uint32_t app, uint32_t request, tstamp now)
 {
 	uint32_t conn = pool_arrived(&d->pool, app, now);
@@ -46,61 +46,54 @@ pool_driver_accept(
 	d->conn_of[request] = conn;
 }
 
-/* Lets in what the app has room for. */
+/* Accepts what the app has room for. */
 static void
-pool_driver_resume(struct pool_driver *d, uint32_t app, tstamp now)
+resume(struct pool_driver *d, uint32_t app, tstamp now)
 {
-	struct door *door = &d->doors[app];
+	struct backlog *b = &d->backlogs[app];
 
-	while (!ilist_empty(&door->backlog)) {
-		uint32_t request = door->backlog.first;
+	while (!ilist_empty(&b->requests)) {
+		uint32_t request = b->requests.first;
 
 		if (!pool_may_accept(&d->pool, app)) {
-			door->muted = true;
+			b->paused = true;
 			pool_accept_paused(&d->pool, app, now);
 			return;
 		}
-		ilist_remove(&door->backlog, d->links, request);
-		pool_driver_accept(d, app, request, now);
+		ilist_remove(&b->requests, d->links, request);
+		accept_request(d, app, request, now);
 	}
-	door->muted = false;
+	b->paused = false;
 	pool_accept_resumed(&d->pool, app, now);
 }
 
 /* --- actions ------------------------------------------------------------ */
 
 static void
-pool_driver_spawn(struct pool_driver *d, const struct action *a, tstamp now)
+take(struct pool_driver *d, uint32_t worker, tstamp now)
 {
-	const struct app_options *o = &d->pool.apps[a->app].options;
+	uint32_t request = engine_take(d->manager.engine, worker);
 
-	pool_spawned(&d->pool, a->process, now);
-	engine_start(d->manager.engine, a->process, a->app, o->concurrency);
-}
-
-static void
-pool_driver_take(struct pool_driver *d, const struct action *a, tstamp now)
-{
-	uint32_t request = engine_take(d->manager.engine, a->process);
-
-	pool_taken(&d->pool, a->process,
+	pool_taken(&d->pool, worker,
 	    request == ILIST_NONE ? ILIST_NONE : d->conn_of[request], now);
 }
 
 static void
-pool_driver_carry(struct pool_driver *d, const struct action *a, tstamp now)
+carry_out(struct pool_driver *d, const struct action *a, tstamp now)
 {
 	struct engine *e = d->manager.engine;
 
 	switch ((enum action_kind)a->kind) {
 	case ACTION_SPAWN:
-		pool_driver_spawn(d, a, now);
+		pool_spawned(&d->pool, a->process, now);
+		engine_start(e, a->process, a->app,
+		    d->pool.apps[a->app].options.concurrency);
 		break;
 	case ACTION_HAND:
 		engine_give(e, a->process, d->request_of[a->conn]);
 		break;
 	case ACTION_TAKE:
-		pool_driver_take(d, a, now);
+		take(d, a->process, now);
 		break;
 	case ACTION_REFUSE:
 		engine_refuse(e, d->request_of[a->conn],
@@ -115,7 +108,7 @@ pool_driver_carry(struct pool_driver *d, const struct action *a, tstamp now)
 		engine_kill(e, a->process);
 		break;
 	case ACTION_RESUME:
-		pool_driver_resume(d, a->app, now);
+		resume(d, a->app, now);
 		break;
 	case ACTION_LOCK:
 	case ACTION_UNLOCK:
@@ -128,24 +121,24 @@ pool_driver_carry(struct pool_driver *d, const struct action *a, tstamp now)
 }
 
 static void
-pool_driver_settle(struct pool_driver *d, tstamp now)
+settle(struct pool_driver *d, tstamp now)
 {
 	struct action a;
 
 	while (pool_next_action(&d->pool, &a))
-		pool_driver_carry(d, &a, now);
+		carry_out(d, &a, now);
 }
 
 /* --- what the engine tells ---------------------------------------------- */
 
 /*
- * A limit in front of an app is that of a server which others use too: it is
- * left out.
+ * The limit in front of an app is left out: the server that grants it has
+ * other clients, whose load is not known here.
  */
 static void
-pool_driver_started(struct manager *m, tstamp now)
+started(struct manager *m, tstamp now)
 {
-	struct pool_driver *d = pool_driver(m);
+	struct pool_driver *d = self(m);
 	const struct conf *conf = d->conf;
 	struct app_options o;
 
@@ -161,96 +154,91 @@ pool_driver_started(struct manager *m, tstamp now)
 		assert(app == i);
 		(void)app;
 	}
-	pool_driver_settle(d, now);
+	settle(d, now);
 }
 
 static void
-pool_driver_arrived(
-    struct manager *m, uint32_t app, uint32_t request, tstamp now)
+arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
 {
-	struct pool_driver *d = pool_driver(m);
-	struct door *door = &d->doors[app];
+	struct pool_driver *d = self(m);
+	struct backlog *b = &d->backlogs[app];
 
 	if (!d->pool.apps[app].options.sessions) {
 		engine_refuse(m->engine, request, ENGINE_REFUSED);
-	} else if (!door->muted && pool_may_accept(&d->pool, app)) {
-		pool_driver_accept(d, app, request, now);
-	} else if (door->backlog.count == door->room) {
+	} else if (!b->paused && pool_may_accept(&d->pool, app)) {
+		accept_request(d, app, request, now);
+	} else if (b->requests.count == b->room) {
 		engine_refuse(m->engine, request, ENGINE_OVERFLOWED);
 	} else {
-		ilist_push_back(&door->backlog, d->links, request);
-		if (!door->muted)
+		ilist_push_back(&b->requests, d->links, request);
+		if (!b->paused)
 			pool_accept_paused(&d->pool, app, now);
-		door->muted = true;
+		b->paused = true;
 	}
-	pool_driver_settle(d, now);
+	settle(d, now);
 }
 
 static void
-pool_driver_ready(struct manager *m, uint32_t process, tstamp now)
+ready(struct manager *m, uint32_t worker, tstamp now)
 {
-	struct pool_driver *d = pool_driver(m);
-
-	uint32_t app = d->pool.processes[process].app;
+	struct pool_driver *d = self(m);
 	bool sound;
 
-	/* Job workers were ready when they were spawned. */
-	if (!d->pool.apps[app].options.sessions)
+	/* Workers without sessions were ready when they were started. */
+	if (!d->pool.apps[d->pool.processes[worker].app].options.sessions)
 		return;
-	sound = pool_ready(&d->pool, process, now);
+	sound = pool_ready(&d->pool, worker, now);
 	assert(sound);
-	pool_driver_settle(d, now);
+	settle(d, now);
 }
 
 static void
-pool_driver_finished(
-    struct manager *m, uint32_t process, uint32_t request, tstamp now)
+finished(struct manager *m, uint32_t worker, uint32_t request, tstamp now)
 {
-	struct pool_driver *d = pool_driver(m);
-
-	bool sound = pool_done(&d->pool, process, d->conn_of[request], now);
+	struct pool_driver *d = self(m);
+	bool sound = pool_done(&d->pool, worker, d->conn_of[request], now);
 
 	assert(sound);
-	pool_driver_settle(d, now);
+	settle(d, now);
 }
 
 static void
-pool_driver_exited(struct manager *m, uint32_t process, bool killed, tstamp now)
+exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
 {
-	struct pool_driver *d = pool_driver(m);
+	struct pool_driver *d = self(m);
 	uint32_t request;
 
-	pool_died(&d->pool, process, killed ? END_SIGNAL : END_EXIT, now);
-	while ((request = engine_take(m->engine, process)) != ILIST_NONE)
+	pool_died(&d->pool, worker, killed ? END_SIGNAL : END_EXIT, now);
+	while ((request = engine_take(m->engine, worker)) != ILIST_NONE)
 		pool_retaken(&d->pool, d->conn_of[request], now);
-	pool_gone(&d->pool, process, now);
-	pool_driver_settle(d, now);
+	pool_gone(&d->pool, worker, now);
+	settle(d, now);
 }
 
 static tstamp
-pool_driver_due(const struct manager *m)
+due(const struct manager *m)
 {
 	return pool_deadline(&((const struct pool_driver *)m)->pool);
 }
 
 static void
-pool_driver_tick(struct manager *m, tstamp now)
+tick(struct manager *m, tstamp now)
 {
-	struct pool_driver *d = pool_driver(m);
+	struct pool_driver *d = self(m);
 
 	pool_tick(&d->pool, now);
-	pool_driver_settle(d, now);
+	settle(d, now);
 }
 
 /* --- set-up ------------------------------------------------------------- */
 
 static void
-pool_driver_fini(struct manager *m)
+fini(struct manager *m)
 {
-	struct pool_driver *d = pool_driver(m);
+	struct pool_driver *d = self(m);
 
 	free(d->memory);
-	free(d->doors);
+	free(d->backlogs);
 	free(d->links);
 	free(d->conn_of);
 	free(d->request_of);
@@ -258,16 +246,16 @@ pool_driver_fini(struct manager *m)
 }
 
 static bool
-pool_driver_allocate(struct pool_driver *d)
+allocate(struct pool_driver *d)
 {
 	uint32_t requests = d->manager.requests;
 
 	d->memory = calloc(1, pool_memory(&d->limits));
-	d->doors = calloc(d->limits.apps, sizeof(*d->doors));
+	d->backlogs = calloc(d->limits.apps, sizeof(*d->backlogs));
 	d->links = calloc(requests, sizeof(*d->links));
 	d->conn_of = calloc(requests, sizeof(*d->conn_of));
 	d->request_of = calloc(d->limits.conns, sizeof(*d->request_of));
-	return d->memory != NULL && d->doors != NULL && d->links != NULL &&
+	return d->memory != NULL && d->backlogs != NULL && d->links != NULL &&
 	    d->conn_of != NULL && d->request_of != NULL;
 }
 
@@ -275,14 +263,14 @@ struct manager *
 pool_driver_new(const struct conf *conf, uint64_t seed)
 {
 	static const struct manager_ops ops = {
-		.started = pool_driver_started,
-		.arrived = pool_driver_arrived,
-		.ready = pool_driver_ready,
-		.finished = pool_driver_finished,
-		.exited = pool_driver_exited,
-		.due = pool_driver_due,
-		.tick = pool_driver_tick,
-		.fini = pool_driver_fini,
+		.started = started,
+		.arrived = arrived,
+		.ready = ready,
+		.finished = finished,
+		.exited = exited,
+		.due = due,
+		.tick = tick,
+		.fini = fini,
 	};
 	struct pool_driver *d = calloc(1, sizeof(*d));
 
@@ -299,13 +287,13 @@ pool_driver_new(const struct conf *conf, uint64_t seed)
 	};
 	for (size_t i = 0; i < conf->apps_len; i++)
 		d->manager.requests += conf->apps[i].backlog;
-	if (!pool_driver_allocate(d)) {
-		pool_driver_fini(&d->manager);
+	if (!allocate(d)) {
+		fini(&d->manager);
 		return NULL;
 	}
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		ilist_init(&d->doors[i].backlog);
-		d->doors[i].room = conf->apps[i].backlog;
+		ilist_init(&d->backlogs[i].requests);
+		d->backlogs[i].room = conf->apps[i].backlog;
 	}
 	return &d->manager;
 }

@@ -61,7 +61,8 @@ misuse(const char *option, const char *text, const char *why)
 
 /* --- the command line --------------------------------------------------- */
 
-static int
+/* NULL; or what would be valid. */
+static const char *
 read_seed(const char *text, uint64_t *out)
 {
 	unsigned long long n;
@@ -70,94 +71,64 @@ read_seed(const char *text, uint64_t *out)
 	errno = 0;
 	n = strtoull(text, &end, 10);
 	if (!isdigit((unsigned char)*text) || *end != '\0' || errno != 0)
-		return misuse(
-		    "seed", text, "write a number from 0 to 2^64 - 1");
+		return "write a number from 0 to 2^64 - 1";
 	*out = n;
-	return 0;
+	return NULL;
 }
 
-static int
-read_start_time(const char *text, tspan *out)
-{
-	const char *why;
-	tspan span;
-
-	if (!words_read_span(text, &span, &why))
-		return misuse("start-time", text, why);
-	if (span > START_TIME_MAX)
-		return misuse("start-time", text, "it may be 10m at most");
-	*out = span;
-	return 0;
-}
-
-static int
-read_for(const char *text, tspan *out)
-{
-	const char *why;
-	tspan span;
-
-	if (!words_read_span(text, &span, &why))
-		return misuse("for", text, why);
-	if (span == 0)
-		return misuse("for", text, "it must be over 0");
-	*out = span;
-	return 0;
-}
-
-static int
-read_profile(struct simulate_options *o, const char *text)
-{
-	const char *why;
-
-	if (!words_read_profile(text, &o->profile, &why))
-		return misuse("profile", text, why);
-	o->profile_set = true;
-	return 0;
-}
-
-static int
+/* NULL; or what would be valid instead of the value. */
+static const char *
 read_option(struct simulate_options *o, int option, const char *text)
 {
+	const char *valid = NULL;
+
 	switch (option) {
 	case 'c':
 		o->file = text;
-		return 0;
+		break;
 	case 'h':
 		o->help = true;
-		return 0;
+		break;
 	case 'j':
 		o->json = true;
-		return 0;
+		break;
 	case 'V':
 		o->version = true;
-		return 0;
+		break;
 	case OPTION_COMPARE:
 		o->compare = true;
-		return 0;
+		break;
 	case OPTION_FOR:
-		return read_for(text, &o->length);
+		valid = words_read_span(text, &o->length);
+		if (valid == NULL && o->length == 0)
+			valid = "it must be over 0";
+		break;
 	case OPTION_PROFILE:
-		return read_profile(o, text);
+		o->profile_set = true;
+		valid = words_read_profile(text, &o->profile);
+		break;
 	case OPTION_RATE:
-		o->rates[o->rates_len++] = text;
-		return 0;
+		o->rates.texts[o->rates.len++] = text;
+		break;
 	case OPTION_SEED:
-		return read_seed(text, &o->seed);
+		valid = read_seed(text, &o->seed);
+		break;
 	case OPTION_SERVICE:
-		o->services[o->services_len++] = text;
-		return 0;
+		o->services.texts[o->services.len++] = text;
+		break;
 	case OPTION_START_TIME:
-		return read_start_time(text, &o->start_time);
+		valid = words_read_span(text, &o->start_time);
+		if (valid == NULL && o->start_time > START_TIME_MAX)
+			valid = "it may be 10m at most";
+		break;
 	case OPTION_SVG:
 		o->svg = text;
-		return 0;
+		break;
 	case OPTION_TRACE:
 		o->trace = text;
-		return 0;
-	default:
-		put_usage();
-		return EX_USAGE;
+		break;
 	}
+	return valid;
 }
 
 static int
@@ -165,9 +136,9 @@ check_together(const struct simulate_options *o)
 {
 	const char *why = NULL;
 
-	if (o->trace != NULL && o->rates_len > 0)
+	if (o->trace != NULL && o->rates.len > 0)
 		why = "a trace has a rate of its own: no --rate";
-	else if (o->trace != NULL && o->services_len > 0)
+	else if (o->trace != NULL && o->services.len > 0)
 		why = "a trace has service times of its own: no --service";
 	else if (o->trace != NULL && o->profile_set)
 		why = "a trace has a profile of its own: no --profile";
@@ -198,12 +169,18 @@ read_options(struct simulate_options *o, int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
-	int option, status;
+	const char *valid;
+	int option, index;
 
-	while ((option = getopt_long(argc, argv, "c:hjV", longs, NULL)) != -1) {
-		status = read_option(o, option, optarg);
-		if (status != 0)
-			return status;
+	while (
+	    (option = getopt_long(argc, argv, "c:hjV", longs, &index)) != -1) {
+		if (option == '?') {
+			put_usage();
+			return EX_USAGE;
+		}
+		valid = read_option(o, option, optarg);
+		if (valid != NULL)
+			return misuse(longs[index].name, optarg, valid);
 		if (o->help || o->version)
 			return 0;
 	}
@@ -225,9 +202,9 @@ simulate_options_parse(struct simulate_options *o, int argc, char **argv)
 		.start_time = DEFAULT_START_TIME,
 		.seed = 1,
 	};
-	o->rates = calloc((size_t)argc, sizeof(*o->rates));
-	o->services = calloc((size_t)argc, sizeof(*o->services));
-	if (o->rates == NULL || o->services == NULL) {
+	o->rates.texts = calloc((size_t)argc, sizeof(char *));
+	o->services.texts = calloc((size_t)argc, sizeof(char *));
+	if (o->rates.texts == NULL || o->services.texts == NULL) {
 		perror("apppoolctl: simulate");
 		return EX_OSERR;
 	}
@@ -237,15 +214,15 @@ simulate_options_parse(struct simulate_options *o, int argc, char **argv)
 void
 simulate_options_fini(struct simulate_options *o)
 {
-	free(o->rates);
-	free(o->services);
+	free(o->rates.texts);
+	free(o->services.texts);
 }
 
 /* --- the load ----------------------------------------------------------- */
 
 /*
- * Whether the pool hands connections to its processes.  Those that listen
- * themselves take as many at a time as they like, which nobody knows here.
+ * Whether the pool hands connections to the app's workers.  Workers that
+ * listen themselves take as many at a time as they like.
  */
 static bool
 has_sessions(const struct conf_app *app)
@@ -257,8 +234,8 @@ has_sessions(const struct conf_app *app)
 }
 
 /*
- * The highest rate keeps a good part of all processes busy that there may be:
- * there is something to be seen, and nobody is refused.
+ * The highest rate keeps a good part of max_processes busy: there is something
+ * to be seen, and no connection is refused.
  */
 static double
 default_rate(const struct simulate_options *o, const struct conf *conf,
@@ -289,76 +266,70 @@ value_of(const char *text)
 }
 
 /*
- * The value for this app among [NAME=]VALUE…: the last one of its name, else
- * the last one without; NULL: there is none.
+ * The value for this app: the last of its name, else the last without a name;
+ * NULL: there is none.
  */
 static const char *
-find_value(const char *const *texts, size_t len, const char *name)
+find_value(const struct simulate_values *values, const char *name)
 {
-	const char *found = NULL;
-	bool named = false;
+	const char *named = NULL, *plain = NULL;
 
-	for (size_t i = 0; i < len; i++) {
-		const char *value = value_of(texts[i]);
-		size_t n;
+	for (size_t i = 0; i < values->len; i++) {
+		const char *text = values->texts[i], *value = value_of(text);
+		size_t n = (size_t)(value - text);
 
-		if (value == texts[i]) {
-			found = named ? found : value;
-			continue;
-		}
-		n = (size_t)(value - texts[i]) - 1;
-		if (strncmp(texts[i], name, n) == 0 && name[n] == '\0') {
-			found = value;
-			named = true;
-		}
+		if (n == 0)
+			plain = value;
+		else if (strncmp(text, name, n - 1) == 0 && name[n - 1] == '\0')
+			named = value;
 	}
-	return found;
+	return named != NULL ? named : plain;
 }
 
-/* A name there that is no app's, or that of one without connections. */
+/* Every name is that of an app with connections; else the exit status. */
 static int
-check_names(const char *option, const char *const *texts, size_t len,
+check_names(const char *option, const struct simulate_values *values,
     const struct conf *conf)
 {
-	const struct conf_app *app;
-
-	for (size_t i = 0; i < len; i++) {
-		const char *value = value_of(texts[i]);
+	for (size_t i = 0; i < values->len; i++) {
+		const char *text = values->texts[i], *value = value_of(text);
+		const struct conf_app *app;
 		char name[256];
 
-		if (value == texts[i])
+		if (value == text)
 			continue;
-		(void)snprintf(name, sizeof(name), "%.*s",
-		    (int)(value - texts[i]) - 1, texts[i]);
+		(void)snprintf(
+		    name, sizeof(name), "%.*s", (int)(value - text) - 1, text);
 		app = conf_find_app(conf, name);
 		if (app == NULL)
-			return misuse(option, texts[i], "there is no such app");
+			return misuse(option, text, "there is no such app");
 		if (!has_sessions(app))
-			return misuse(option, texts[i],
+			return misuse(option, text,
 			    "no connections are handed to it (handoff)");
 	}
 	return 0;
 }
 
 static int
-load_app(const struct simulate_options *o, const struct conf *conf, size_t i,
-    struct load_app *out)
+load_app(const struct simulate_options *o, const struct conf *conf,
+    const struct conf_app *app, struct load_app *out)
 {
-	const char *name = conf->apps[i].name, *why;
-	const char *service = find_value(o->services, o->services_len, name);
-	const char *rate = find_value(o->rates, o->rates_len, name);
+	const char *service = find_value(&o->services, app->name), *valid;
+	const char *rate = find_value(&o->rates, app->name);
 
-	out->name = name;
+	out->name = app->name;
 	if (service == NULL)
 		service = DEFAULT_SERVICE;
-	if (!words_read_service(service, &out->service, &why))
-		return misuse("service", service, why);
-	out->rate = default_rate(o, conf, &conf->apps[i], &out->service);
+	valid = words_read_service(service, &out->service);
+	if (valid != NULL)
+		return misuse("service", service, valid);
+	out->rate = default_rate(o, conf, app, &out->service);
 	if (rate == NULL)
 		return 0;
-	if (!words_read_rate(rate, &out->rate, &why))
-		return misuse("rate", rate, why);
-	if (!has_sessions(&conf->apps[i]))
+	valid = words_read_rate(rate, &out->rate);
+	if (valid != NULL)
+		return misuse("rate", rate, valid);
+	if (!has_sessions(app))
 		out->rate = 0;
 	return 0;
 }
@@ -380,13 +351,12 @@ int
 simulate_options_load(const struct simulate_options *o, const struct conf *conf,
     struct load_app *apps, struct load_spec *out)
 {
-	int status = check_names("rate", o->rates, o->rates_len, conf);
+	int status = check_names("rate", &o->rates, conf);
 
 	if (status == 0)
-		status =
-		    check_names("service", o->services, o->services_len, conf);
+		status = check_names("service", &o->services, conf);
 	for (size_t i = 0; i < conf->apps_len && status == 0; i++)
-		status = load_app(o, conf, i, &apps[i]);
+		status = load_app(o, conf, &conf->apps[i], &apps[i]);
 	*out = (struct load_spec){
 		.apps = apps,
 		.apps_len = conf->apps_len,

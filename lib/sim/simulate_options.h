@@ -11,14 +11,18 @@
 #include "core/tstamp.h"
 #include "sim/load_spec.h"
 
+/* The values of an option that may be given for each app: [NAME=]VALUE. */
+struct simulate_values {
+	const char **texts; /* as they stand there */
+	size_t len;
+};
+
 struct simulate_options {
 	const char *file;
 	const char *trace; /* NULL: none */
 	const char *svg; /* NULL: none */
-	const char **rates; /* as they stand there: [NAME=]RATE */
-	const char **services; /* [NAME=]SERVICE */
-	size_t rates_len;
-	size_t services_len;
+	struct simulate_values rates;
+	struct simulate_values services;
 	struct profile profile;
 	bool profile_set;
 	tspan start_time;

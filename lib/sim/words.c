@@ -41,17 +41,15 @@ read_time(const char *text, tspan *out)
 	return conf_parse_span(text, out) && *out > 0;
 }
 
-bool
-words_read_span(const char *text, tspan *out, const char **why_out)
+const char *
+words_read_span(const char *text, tspan *out)
 {
-	if (conf_parse_span(text, out))
-		return true;
-	*why_out = "write 250ms, 10s, 5m, 2h or 1d";
-	return false;
+	return conf_parse_span(text, out) ? NULL
+					  : "write 250ms, 10s, 5m, 2h or 1d";
 }
 
-bool
-words_read_rate(const char *text, double *out, const char **why_out)
+const char *
+words_read_rate(const char *text, double *out)
 {
 	static const struct {
 		const char *name;
@@ -71,11 +69,10 @@ words_read_rate(const char *text, double *out, const char **why_out)
 		if (number / units[i].seconds > 1e8)
 			break;
 		*out = number / units[i].seconds;
-		return true;
+		return NULL;
 	}
-	*why_out = "write connections per second, as 12.5, or 90/m, 500/h, "
-		   "100000/d; at most 100000000";
-	return false;
+	return "write connections per second, as 12.5, or 90/m, 500/h, "
+	       "100000/d; at most 100000000";
 }
 
 /* --- reading loads ------------------------------------------------------ */
@@ -88,22 +85,23 @@ struct call {
 	unsigned count; /* of the parts */
 };
 
-/* False: too long, or too many parts. */
-static bool
-call_split(const char *text, struct call *out)
+/* The name is "" if the text is too long, or has too many parts. */
+static void
+cut(const char *text, struct call *out)
 {
 	char *at = out->text, *part;
 
-	if (strlcpy(out->text, text, sizeof(out->text)) >= sizeof(out->text))
-		return false;
-	out->name = strsep(&at, ":");
+	out->name = "";
 	out->count = 0;
+	if (strlcpy(at, text, sizeof(out->text)) >= sizeof(out->text))
+		return;
+	(void)strsep(&at, ":");
 	while ((part = strsep(&at, ",")) != NULL) {
 		if (out->count == PARTS_MAX)
-			return false;
+			return;
 		out->parts[out->count++] = part;
 	}
-	return true;
+	out->name = out->text;
 }
 
 static bool
@@ -112,7 +110,7 @@ read_mean(const struct call *c, struct service *out)
 	return c->count == 1 && read_time(c->parts[0], &out->mean);
 }
 
-/* By two points of the distribution, which logs tell sooner than sigma. */
+/* Two points of the distribution are in the logs; sigma is not. */
 static bool
 read_quantiles(const struct call *c, struct service *out)
 {
@@ -157,7 +155,7 @@ read_bimodal(const struct call *c, struct service *out)
 	return true;
 }
 
-/* By enum service_kind. */
+/* The words of each enum service_kind. */
 static const struct {
 	const char *name;
 	bool (*read)(const struct call *c, struct service *out);
@@ -175,32 +173,29 @@ static const struct {
 	    "write bimodal:TIME,RARE,SHARE, as bimodal:5ms,500ms,1%" },
 };
 
-bool
-words_read_service(const char *text, struct service *out, const char **why_out)
+const char *
+words_read_service(const char *text, struct service *out)
 {
 	struct service got = { 0 };
 	struct call c;
 
-	*why_out = "write fixed:TIME, exponential:MEAN, lognormal:MEAN,SIGMA, "
-		   "lognormal:p50=TIME,p99=TIME or bimodal:TIME,RARE,SHARE, "
-		   "as exponential:50ms";
 	if (read_time(text, &got.mean)) {
 		*out = got;
-		return true;
+		return NULL;
 	}
-	if (!call_split(text, &c))
-		return false;
+	cut(text, &c);
 	for (size_t i = 0; i < sizeof(services) / sizeof(services[0]); i++) {
 		if (strcmp(c.name, services[i].name) != 0)
 			continue;
 		got.kind = (enum service_kind)i;
-		if (services[i].read(&c, &got)) {
-			*out = got;
-			return true;
-		}
-		*why_out = services[i].valid;
+		if (!services[i].read(&c, &got))
+			return services[i].valid;
+		*out = got;
+		return NULL;
 	}
-	return false;
+	return "write fixed:TIME, exponential:MEAN, lognormal:MEAN,SIGMA, "
+	       "lognormal:p50=TIME,p99=TIME or bimodal:TIME,RARE,SHARE, "
+	       "as exponential:50ms";
 }
 
 static bool
@@ -233,7 +228,7 @@ read_day(const struct call *c, struct profile *out)
 	    (c->count == 1 && read_time(c->parts[0], &out->period));
 }
 
-/* By enum profile_kind. */
+/* The words of each enum profile_kind. */
 static const struct {
 	const char *name;
 	bool (*read)(const struct call *c, struct profile *out);
@@ -248,26 +243,23 @@ static const struct {
 	[PROFILE_RAMP] = { "ramp", read_plain, "ramp has no parameters" },
 };
 
-bool
-words_read_profile(const char *text, struct profile *out, const char **why_out)
+const char *
+words_read_profile(const char *text, struct profile *out)
 {
 	struct profile got = { 0 };
 	struct call c;
 
-	*why_out = "write steady, burst, day or ramp";
-	if (!call_split(text, &c))
-		return false;
+	cut(text, &c);
 	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
 		if (strcmp(c.name, profiles[i].name) != 0)
 			continue;
 		got.kind = (enum profile_kind)i;
-		if (profiles[i].read(&c, &got)) {
-			*out = got;
-			return true;
-		}
-		*why_out = profiles[i].valid;
+		if (!profiles[i].read(&c, &got))
+			return profiles[i].valid;
+		*out = got;
+		return NULL;
 	}
-	return false;
+	return "write steady, burst, day or ramp";
 }
 
 /* --- showing numbers ---------------------------------------------------- */
@@ -280,7 +272,7 @@ number(double n, const char *unit)
 	int places = n < 9.995 ? 2 : n < 99.95 ? 1 : 0;
 	char *end;
 
-	/* What is under 1 has its zeros, but not without end. */
+	/* Numbers under 1 have all their zeros, down to a billionth. */
 	if (n > 0 && n < 0.995)
 		places = n < 1e-6 ? 9 : 2 - (int)floor(log10(n));
 	(void)snprintf(w.text, sizeof(w.text), "%.*f", places, n);
@@ -336,7 +328,7 @@ words_span(tspan span)
 	const tspan hour = 60 * minute, day = 24 * hour;
 	double n = (double)span;
 
-	/* What would be rounded to 1000 is 1 of the next. */
+	/* 1000 of a unit, when rounded, is shown as 1 of the next. */
 	if (span == 0)
 		return number(0, "");
 	if (span < TSPAN_USECONDS(1))

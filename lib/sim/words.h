@@ -6,7 +6,6 @@
  * and as they are shown.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/tstamp.h"
@@ -15,8 +14,8 @@
 /* --- reading ------------------------------------------------------------ */
 
 /*
- * False: *why_out says what would be valid, *out is untouched.  Durations are
- * those of pool.conf(5), a share is percent.
+ * Each gives NULL; or what would be valid, and *out is untouched.  Durations
+ * are those of pool.conf(5), a share is percent.
  *
  *	fixed:TIME
  *	exponential:MEAN
@@ -31,15 +30,13 @@
  *
  * A bare duration is a fixed service time.
  */
-bool words_read_service(
-    const char *text, struct service *out, const char **why_out);
-bool words_read_profile(
-    const char *text, struct profile *out, const char **why_out);
+const char *words_read_service(const char *text, struct service *out);
+const char *words_read_profile(const char *text, struct profile *out);
 
 /* Connections per second: "12.5", "1000/s", "90/m", "500/h". */
-bool words_read_rate(const char *text, double *out, const char **why_out);
+const char *words_read_rate(const char *text, double *out);
 
-bool words_read_span(const char *text, tspan *out, const char **why_out);
+const char *words_read_span(const char *text, tspan *out);
 
 /* --- showing ------------------------------------------------------------ */
 

@@ -92,13 +92,12 @@ pareto_do(const struct pareto *p, unsigned len)
 }
 
 static void
-usage(const char *why)
+usage(void)
 {
 	fprintf(stderr,
-	    "%s%susage: pareto [-n] [-b BUSY] [-d DAY] [-o OPTIONS] "
+	    "usage: pareto [-n] [-b BUSY] [-d DAY] [-o OPTIONS] "
 	    "[-s SERVICE]\n"
-	    "           [-t START-TIME] [PROFILE...]\n",
-	    why == NULL ? "" : why, why == NULL ? "" : "\n");
+	    "           [-t START-TIME] [PROFILE...]\n");
 	exit(64);
 }
 
@@ -111,7 +110,6 @@ main(int argc, char **argv)
 		.start_time = TSPAN_MSECONDS(500) };
 	unsigned len = PARETO_ROWS;
 	tspan day = TSPAN_SECONDS(86400);
-	const char *why = NULL;
 	int opt;
 
 	while ((opt = getopt(argc, argv, "b:d:no:s:t:")) != -1) {
@@ -123,10 +121,11 @@ main(int argc, char **argv)
 			p.options = optarg;
 		else if (opt == 's')
 			p.service = optarg;
-		else if (!(opt == 'd' && words_read_span(optarg, &day, &why)) &&
+		else if (!(opt == 'd' &&
+			     words_read_span(optarg, &day) == NULL) &&
 		    !(opt == 't' &&
-			words_read_span(optarg, &p.start_time, &why)))
-			usage(why);
+			words_read_span(optarg, &p.start_time) == NULL))
+			usage();
 	}
 	for (unsigned i = 0; i < DEFAULTS; i++) {
 		bool wanted = optind == argc;

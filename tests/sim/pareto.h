@@ -86,15 +86,13 @@ static inline void
 pareto_load(const struct pareto *p, const struct conf *conf, uint64_t seed,
     struct load_app *app, struct load_spec *spec)
 {
-	const char *why;
-
 	*app = (struct load_app){ .name = "web" };
 	*spec = (struct load_spec){
 		.apps = app, .apps_len = 1, .length = p->length, .seed = seed
 	};
-	if (!words_read_service(p->service, &app->service, &why) ||
-	    !words_read_profile(p->profile, &spec->profile, &why))
-		pareto_die(why);
+	if (words_read_service(p->service, &app->service) != NULL ||
+	    words_read_profile(p->profile, &spec->profile) != NULL)
+		pareto_die("no such service or profile");
 	app->rate = p->busy * conf->apps[0].max_processes * 1e9 /
 	    (double)load_service_mean(&app->service) /
 	    load_peak(&spec->profile);

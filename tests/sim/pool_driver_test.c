@@ -54,12 +54,11 @@ run_one(const char *options, const char *service, double rate, unsigned seconds,
 		.length = TSPAN_SECONDS(seconds),
 		.seed = 1 };
 	char text[1000];
-	const char *why;
 	struct conf *conf;
 
 	snprintf(text, sizeof(text), APP("%s"), options);
 	conf = conf_right(text);
-	CHECK(words_read_service(service, &app.service, &why));
+	CHECK(words_read_service(service, &app.service) == NULL);
 	run(conf, &spec, 1, MS(200), out);
 	conf_free(conf);
 }
@@ -148,18 +147,17 @@ any_load(struct prng *random, struct load_app *apps, struct load_spec *out)
 		"bimodal:5ms,500ms,3" };
 	static const char *const profiles[] = { "steady", "burst:10,2s,20s",
 		"day:100s", "ramp" };
-	const char *why;
 
 	out->apps = apps;
 	out->length = TSPAN_SECONDS(100);
 	out->seed = prng_next(random);
-	CHECK(words_read_profile(
-	    profiles[below(random, 4)], &out->profile, &why));
+	CHECK(words_read_profile(profiles[below(random, 4)], &out->profile) ==
+	    NULL);
 	for (size_t i = 0; i < out->apps_len; i++) {
 		apps[i].name = help_apps[i].name;
 		apps[i].rate = 1 + below(random, 150);
-		CHECK(words_read_service(
-		    services[below(random, 4)], &apps[i].service, &why));
+		CHECK(words_read_service(services[below(random, 4)],
+			  &apps[i].service) == NULL);
 	}
 }
 

@@ -1,6 +1,6 @@
 /*
- * What a simulation shows: numbers in words, tables, the chart and the
- * picture, from results that are made here.
+ * What a simulation shows: figures, tables, the chart and the picture, from
+ * results that are made here.
  */
 
 #include <sys/resource.h>
@@ -11,7 +11,6 @@
 #include "../unit/check.h"
 #include "sim/chart.h"
 #include "sim/view.h"
-#include "sim/words.h"
 #include "sys/text.h"
 
 /* --- what is shown, as a string ----------------------------------------- */
@@ -50,101 +49,6 @@ line(unsigned n)
 		return NULL;
 	(void)snprintf(text, sizeof(text), "%.*s", (int)strcspn(at, "\n"), at);
 	return text;
-}
-
-/* --- words -------------------------------------------------------------- */
-
-static void
-times_have_three_places(void)
-{
-	static const struct {
-		tspan span;
-		const char *words;
-	} cases[] = {
-		{ 0, "0" },
-		{ 1, "1ns" },
-		{ 999, "999ns" },
-		{ 1000, "1us" },
-		{ 1234, "1.23us" },
-		{ 12345, "12.3us" },
-		{ 999499, "999us" },
-		{ 999500, "1ms" },
-		{ TSPAN_MSECONDS(250), "250ms" },
-		{ 999499999, "999ms" },
-		{ 999500000, "1s" },
-		{ 1500000000, "1.5s" },
-		{ 59940000000, "59.9s" },
-		{ 59960000000, "1m" },
-		{ TSPAN_SECONDS(150), "2m30s" },
-		{ TSPAN_SECONDS(3599), "59m59s" },
-		{ TSPAN_SECONDS(3600) - 1, "1h" },
-		{ TSPAN_SECONDS(3660), "1h1m" },
-		{ TSPAN_SECONDS(86400) - 1, "1d" },
-		{ TSPAN_SECONDS(90000), "1d1h" },
-		{ TSPAN_SECONDS(864000), "10d" },
-	};
-
-	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		CHECK_STR(cases[i].words, words_span(cases[i].span).text);
-}
-
-static void
-counts_have_commas(void)
-{
-	CHECK_STR("0", words_count(0).text);
-	CHECK_STR("999", words_count(999).text);
-	CHECK_STR("1,000", words_count(1000).text);
-	CHECK_STR("123,456", words_count(123456).text);
-	CHECK_STR("18,446,744,073,709,551,615", words_count(UINT64_MAX).text);
-}
-
-static void
-numbers_have_three_places(void)
-{
-	CHECK_STR("0", words_number(0).text);
-	CHECK_STR("0.25", words_number(0.25).text);
-	CHECK_STR("0.00125", words_number(0.00125).text);
-	CHECK_STR("1", words_number(0.9999).text);
-	CHECK_STR("12.3", words_number(12.34).text);
-	CHECK_STR("100", words_number(99.96).text);
-	CHECK_STR("4711", words_number(4711).text);
-	CHECK_STR("100000000", words_number(1e8).text);
-}
-
-static void
-services_are_shown_in_the_words_they_are_given_in(void)
-{
-	static const char *const words[] = { "fixed:20ms", "exponential:1m30s",
-		"lognormal:50ms,1.5", "bimodal:5ms,500ms,1%",
-		"bimodal:1us,1s,0.01%" };
-	const char *why;
-	struct service s;
-
-	for (unsigned i = 0; i < 5; i++) {
-		/* Two units together, and microseconds, are for eyes. */
-		if (words_read_service(words[i], &s, &why))
-			CHECK_STR(words[i], words_service(&s).text);
-		else
-			CHECK(i == 1 || i == 4);
-	}
-	CHECK(words_read_service("20ms", &s, &why));
-	CHECK_STR("fixed:20ms", words_service(&s).text);
-}
-
-static void
-profiles_are_shown_in_the_words_they_are_given_in(void)
-{
-	static const char *const words[] = { "steady", "burst:10,5s,1m",
-		"burst:2.5,100ms,1h", "day", "day:12h", "ramp" };
-	const char *why;
-	struct profile p;
-
-	for (unsigned i = 0; i < 6; i++) {
-		CHECK(words_read_profile(words[i], &p, &why));
-		CHECK_STR(words[i], words_profile(&p).text);
-	}
-	CHECK(words_read_profile("burst", &p, &why));
-	CHECK_STR("burst:10,5s,1m", words_profile(&p).text);
 }
 
 /* --- steps of an axis --------------------------------------------------- */
@@ -694,11 +598,6 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(times_have_three_places);
-	RUN(counts_have_commas);
-	RUN(numbers_have_three_places);
-	RUN(services_are_shown_in_the_words_they_are_given_in);
-	RUN(profiles_are_shown_in_the_words_they_are_given_in);
 	RUN(steps_are_round_and_not_too_many);
 	RUN(steps_of_time_are_those_of_clocks);
 	RUN(columns_are_the_buckets_where_there_are_as_many);
