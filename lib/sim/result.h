@@ -14,33 +14,7 @@
 #include <stdint.h>
 
 #include "core/tstamp.h"
-
-/*
- * A distribution of times.  Each power of two is cut into 64 equal buckets: a
- * percentile is at most 1/64 too high, and never over the maximum, which is
- * exact.  So are the mean and whatever is under 64 ns, above all 0.  What is
- * over 2^50 ns (13 days) shares the last bucket.
- */
-#define HISTOGRAM_PART 64
-#define HISTOGRAM_LAST 50
-#define HISTOGRAM_BUCKETS ((HISTOGRAM_LAST - 5) * HISTOGRAM_PART + 1)
-
-struct histogram {
-	uint64_t total;
-	double sum; /* nanoseconds */
-	tspan max;
-	uint64_t counts[HISTOGRAM_BUCKETS];
-};
-
-void histogram_add(struct histogram *h, tspan value);
-
-/*
- * The value that a share (0 … 1) of all did not exceed; 1 gives the exact
- * maximum; 0 if there is nothing.
- */
-tspan histogram_share(const struct histogram *h, double share);
-double histogram_mean(const struct histogram *h); /* nanoseconds */
-void histogram_merge(struct histogram *h, const struct histogram *other);
+#include "sim/histogram.h"
 
 /*
  * Figures over time, in few buckets of equal width.  When time runs past the
@@ -69,17 +43,6 @@ struct series {
 	uint32_t used;
 	struct series_bucket buckets[SERIES_BUCKETS];
 };
-
-/* The bucket of this time, which is not negative; width is over 0. */
-struct series_bucket *series_at(struct series *s, tspan at);
-
-static inline void
-series_add(struct series_counts *c, const struct series_counts *more)
-{
-	c->arrived += more->arrived;
-	c->refused += more->refused;
-	c->spawned += more->spawned;
-}
 
 /*
  * Of an app, or of all together.  Always: arrived = completed + refused +
@@ -149,11 +112,5 @@ void result_fini(struct result *r);
  * has its own means and its own series unless there is but one app.
  */
 void result_sum(struct result *r);
-
-static inline uint32_t
-result_most(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
 
 #endif

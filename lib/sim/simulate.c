@@ -99,9 +99,9 @@ show(const struct simulate_options *o, const struct simulation *s,
 	int rc = 0;
 
 	if (o->compare && o->json)
-		rc = view_compare_json(s, results, len, stdout);
+		rc = view_json_compare(s, results, len, stdout);
 	else if (o->compare)
-		view_compare(s, results, len, stdout);
+		view_text_compare(s, results, len, stdout);
 	else if (o->json)
 		rc = view_json(s, results, stdout);
 	else

@@ -1,8 +1,63 @@
 /* Integrals over virtual time. */
 
 #include <stddef.h>
+#include <string.h>
 
 #include "sim/tally.h"
+
+static uint32_t
+most(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* --- series ------------------------------------------------------------- */
+
+static void
+add_counts(struct series_counts *c, const struct series_counts *more)
+{
+	c->arrived += more->arrived;
+	c->refused += more->refused;
+	c->spawned += more->spawned;
+}
+
+static void
+fold(struct series *s)
+{
+	for (uint32_t i = 0; i < SERIES_BUCKETS / 2; i++) {
+		const struct series_bucket *a = &s->buckets[2 * i], *b = a + 1;
+		struct series_bucket sum = {
+			.processes = a->processes + b->processes,
+			.busy = a->busy + b->busy,
+			.waiting = a->waiting + b->waiting,
+			.most_processes =
+			    most(a->most_processes, b->most_processes),
+			.most_waiting = most(a->most_waiting, b->most_waiting),
+			.counts = a->counts,
+		};
+
+		add_counts(&sum.counts, &b->counts);
+		s->buckets[i] = sum;
+	}
+	memset(&s->buckets[SERIES_BUCKETS / 2], 0,
+	    SERIES_BUCKETS / 2 * sizeof(s->buckets[0]));
+	s->width *= 2;
+	s->used = SERIES_BUCKETS / 2;
+}
+
+struct series_bucket *
+tally_bucket_at(struct series *s, tspan at)
+{
+	tspan i;
+
+	while ((i = at / s->width) >= SERIES_BUCKETS)
+		fold(s);
+	if (s->used <= i)
+		s->used = (uint32_t)i + 1;
+	return &s->buckets[i];
+}
+
+/* --- tallies ------------------------------------------------------------ */
 
 void
 tally_init(struct tally *t, struct result_app *out, struct tally *total,
@@ -23,7 +78,7 @@ bucket_of(struct tally *t)
 	if (t->bucket == NULL || t->now >= t->bucket_end) {
 		tspan at = t->now - t->start;
 
-		t->bucket = series_at(s, at);
+		t->bucket = tally_bucket_at(s, at);
 		t->bucket_end = t->now + s->width - at % s->width;
 	}
 	return t->bucket;
@@ -37,7 +92,7 @@ tally_count(struct tally *t, struct series_counts counts)
 	for (; t != NULL; t = t->total) {
 		b = bucket_of(t);
 		if (b != NULL)
-			series_add(&b->counts, &counts);
+			add_counts(&b->counts, &counts);
 	}
 	return b != NULL;
 }
@@ -53,8 +108,8 @@ spend(struct tally *t, tspan span)
 	b->processes += time * t->processes;
 	b->busy += time * t->busy;
 	b->waiting += time * waiting;
-	b->most_processes = result_most(b->most_processes, t->processes);
-	b->most_waiting = result_most(b->most_waiting, waiting);
+	b->most_processes = most(b->most_processes, t->processes);
+	b->most_waiting = most(b->most_waiting, waiting);
 	t->existing_time += time * t->existing;
 }
 
@@ -126,9 +181,8 @@ tally_finish(struct tally *t, tspan length)
 		out->processes += b->processes;
 		out->busy += b->busy;
 		out->most_processes =
-		    result_most(out->most_processes, b->most_processes);
-		out->most_waiting =
-		    result_most(out->most_waiting, b->most_waiting);
+		    most(out->most_processes, b->most_processes);
+		out->most_waiting = most(out->most_waiting, b->most_waiting);
 	}
 	if (length == 0)
 		return;

@@ -37,6 +37,12 @@ struct tally {
 	tstamp unread_since; /* beside an idle worker; 0: there is no such */
 };
 
+/*
+ * The bucket of this time, which is not negative; the width of the series is
+ * over 0.
+ */
+struct series_bucket *tally_bucket_at(struct series *s, tspan at);
+
 /* width: of the first buckets of the series. */
 void tally_init(struct tally *t, struct result_app *out, struct tally *total,
     tstamp start, tspan width);

@@ -18,6 +18,9 @@
 #define MISTAKES_MAX 10
 #define MISTAKE_LINES 1000000
 
+#define WRITE_TIME \
+	": write seconds, as 12.25, or a unit of ms, s, m, h or d behind it"
+
 /* Arrivals from this on are seconds since 1970 and not of the run: 1973. */
 #define TIMES_OF_DAY TSPAN_SECONDS(100000000)
 
@@ -87,25 +90,11 @@ bad_line(struct trace *t, const char *what)
 }
 
 static enum load_got
-bad_time(struct trace *t, enum trace_field field, const char *what)
+bad_field(struct trace *t, enum trace_field field, const char *why)
 {
 	begin_line_mistake(t);
 	quote(t, &t->csv.fields[field]);
-	text_printf(&t->said,
-	    " is not a time of %s: write seconds, as 12.25, "
-	    "or a unit of ms, s, m, h or d behind it",
-	    what);
-	return LOAD_MISTAKE;
-}
-
-static enum load_got
-bad_order(struct trace *t)
-{
-	begin_line_mistake(t);
-	quote(t, &t->csv.fields[FIELD_ARRIVAL]);
-	text_puts(&t->said,
-	    " is earlier than what stands before it: sort the file by time, "
-	    "as sort -t, -k1,1n does");
+	text_puts(&t->said, why);
 	return LOAD_MISTAKE;
 }
 
@@ -284,11 +273,13 @@ read_row(struct trace *t, struct arrival *out)
 	if (t->csv.count > CSV_FIELDS)
 		return bad_line(t, "too many fields");
 	if (!read_time(&fields[FIELD_ARRIVAL], &got.at))
-		return bad_time(t, FIELD_ARRIVAL, "arrival");
+		return bad_field(
+		    t, FIELD_ARRIVAL, " is not a time of arrival" WRITE_TIME);
 	if (!find_app(t, &fields[FIELD_APP], &got.app))
 		return bad_app(t);
 	if (!read_time(&fields[FIELD_SERVICE], &got.service))
-		return bad_time(t, FIELD_SERVICE, "service");
+		return bad_field(
+		    t, FIELD_SERVICE, " is not a time of service" WRITE_TIME);
 	/* Logs count in milliseconds, and some work takes less. */
 	if (got.service == 0)
 		got.service = 1;
@@ -296,7 +287,9 @@ read_row(struct trace *t, struct arrival *out)
 		t->base = t->last = got.at;
 	t->begun = true;
 	if (got.at < t->last)
-		return bad_order(t);
+		return bad_field(t, FIELD_ARRIVAL,
+		    " is earlier than what stands before it: sort the file by "
+		    "time, as sort -t, -k1,1n does");
 	t->last = got.at;
 	got.at -= t->base;
 	*out = got;

@@ -33,9 +33,9 @@ int view_json(const struct simulation *s, const struct result *r, FILE *out);
  * The same load through several managers, the first of them ours: one table,
  * or one JSON object, as above.
  */
-void view_compare(const struct simulation *s, const struct result *results,
+void view_text_compare(const struct simulation *s, const struct result *results,
     size_t len, FILE *out);
-int view_compare_json(const struct simulation *s, const struct result *results,
+int view_json_compare(const struct simulation *s, const struct result *results,
     size_t len, FILE *out);
 
 /* The chart as a picture. -1 and errno. */
@@ -45,9 +45,9 @@ int view_svg(
 /* --- the parts of them -------------------------------------------------- */
 
 /* The picture to an open file. -1 and errno: no memory. */
-int view_picture(const struct simulation *s, const struct result *r, FILE *out);
+int view_svg_put(const struct simulation *s, const struct result *r, FILE *out);
 
-void view_figures(const struct result_app *r, FILE *out);
+void view_text_figures(const struct result_app *r, FILE *out);
 
 /* The chart in characters, as wide, of block elements or of ASCII. */
 void view_chart(const struct result *r, unsigned width, bool utf8, FILE *out);

@@ -211,7 +211,7 @@ view_json(const struct simulation *s, const struct result *r, FILE *out)
 }
 
 int
-view_compare_json(const struct simulation *s, const struct result *results,
+view_json_compare(const struct simulation *s, const struct result *results,
     size_t len, FILE *out)
 {
 	struct output o;

@@ -249,7 +249,7 @@ put_summary(const struct result_app *r, FILE *out)
 /* --- the whole ---------------------------------------------------------- */
 
 int
-view_picture(const struct simulation *s, const struct result *r, FILE *out)
+view_svg_put(const struct simulation *s, const struct result *r, FILE *out)
 {
 	const struct series *series = &r->total.series;
 	struct chart *c = chart_new(series, r->length > 0 ? r->length : 1,
@@ -282,7 +282,7 @@ view_svg(const struct simulation *s, const struct result *r, const char *file)
 
 	if (out == NULL)
 		return -1;
-	if (view_picture(s, r, out) == -1 || fflush(out) != 0 || ferror(out)) {
+	if (view_svg_put(s, r, out) == -1 || fflush(out) != 0 || ferror(out)) {
 		error = errno;
 		(void)fclose(out);
 		errno = error;

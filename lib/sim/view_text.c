@@ -120,7 +120,7 @@ put_waits(const struct result_app *r, FILE *out)
 }
 
 void
-view_figures(const struct result_app *r, FILE *out)
+view_text_figures(const struct result_app *r, FILE *out)
 {
 	double share = r->processes > 0 ? 100 * r->busy / r->processes : 0;
 
@@ -184,7 +184,7 @@ void
 view_text(const struct simulation *s, const struct result *r, FILE *out)
 {
 	put_load(s, r, out);
-	view_figures(&r->total, out);
+	view_text_figures(&r->total, out);
 	if (r->apps_len > 1)
 		put_apps(r, out);
 	view_chart(r, terminal_width(out), terminal_is_utf8(), out);
@@ -222,7 +222,7 @@ put_notes(const struct result *r, FILE *out)
 }
 
 void
-view_compare(const struct simulation *s, const struct result *results,
+view_text_compare(const struct simulation *s, const struct result *results,
     size_t len, FILE *out)
 {
 	static const struct words titles[COMPARE_COLUMNS] = {

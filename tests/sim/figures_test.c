@@ -2,7 +2,8 @@
 
 #include "core/prng.h"
 #include "sim/events.h"
-#include "sim/result.h"
+#include "sim/histogram.h"
+#include "sim/tally.h"
 
 #include "../unit/check.h"
 
@@ -98,7 +99,7 @@ a_series_of_any_length_has_few_buckets(void)
 	uint64_t arrived = 0;
 
 	for (tspan at = 0; at < 1000000; at += 7)
-		series_at(&s, at)->counts.arrived++;
+		tally_bucket_at(&s, at)->counts.arrived++;
 	for (uint32_t i = 0; i < s.used; i++)
 		arrived += s.buckets[i].counts.arrived;
 	CHECK_EQ(10 * 256, s.width);
@@ -112,10 +113,10 @@ two_buckets_keep_the_larger_maximum(void)
 {
 	static struct series s = { .width = 1 };
 
-	series_at(&s, 10)->most_processes = 3;
-	series_at(&s, 11)->most_processes = 5;
-	series_at(&s, 11)->most_waiting = 7;
-	series_at(&s, SERIES_BUCKETS);
+	tally_bucket_at(&s, 10)->most_processes = 3;
+	tally_bucket_at(&s, 11)->most_processes = 5;
+	tally_bucket_at(&s, 11)->most_waiting = 7;
+	tally_bucket_at(&s, SERIES_BUCKETS);
 	CHECK_EQ(5, s.buckets[5].most_processes);
 	CHECK_EQ(7, s.buckets[5].most_waiting);
 }

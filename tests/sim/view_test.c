@@ -348,7 +348,7 @@ figures_tell_what_became_of_connections(void)
 	t->most_processes = 7;
 	t->spawned = 9;
 	t->spawned_running = 8;
-	view_figures(t, out);
+	view_text_figures(t, out);
 	CHECK_STR("Connections  1,000: 900 completed, 50 refused, "
 		  "30 timed out, 20 lost\n"
 		  "Waits        p50 0  p90 1ms  p99 1ms  p99.9 1ms  max 1ms\n"
@@ -435,7 +435,7 @@ picture_of(const struct simulation *s)
 {
 	FILE *out = begin();
 
-	CHECK_EQ(0, view_picture(s, &result, out));
+	CHECK_EQ(0, view_svg_put(s, &result, out));
 	return written(out);
 }
 
@@ -555,7 +555,7 @@ json_without_memory_is_an_error(void)
 	errno = 0;
 	CHECK_EQ(-1, view_json(&s, &result, out));
 	CHECK_EQ(ENOMEM, errno);
-	CHECK_EQ(-1, view_compare_json(&s, &result, 1, out));
+	CHECK_EQ(-1, view_json_compare(&s, &result, 1, out));
 	(void)fclose(out);
 }
 
@@ -578,7 +578,7 @@ a_comparison_has_a_row_for_each(void)
 	rows[0].total.spawned = 12;
 	rows[1].total.spawned = 1234567;
 	histogram_add(&rows[0].total.wait, TSPAN_MSECONDS(3));
-	view_compare(&s, rows, 2, out);
+	view_text_compare(&s, rows, 2, out);
 	CHECK_STR("Load         steady for 50s, seed 0\n"
 		  "             web 12.5/s, fixed:20ms\n"
 		  "Starts       take 0 until ready\n"
