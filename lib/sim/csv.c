@@ -40,7 +40,7 @@ csv_stop(struct csv *c)
 
 /* --- lines -------------------------------------------------------------- */
 
-/* More into the piece, behind what is left of it; false: there is none. */
+/* Reads more into the piece, behind what is left of it; false: the end. */
 static bool
 fill(struct csv *c)
 {
@@ -67,7 +67,7 @@ fill(struct csv *c)
 	return true;
 }
 
-/* To the end of a line that is too long. */
+/* Reads to the end of a line that is too long. */
 static void
 skip(struct csv *c)
 {
@@ -79,7 +79,7 @@ skip(struct csv *c)
 	} while (end == NULL && fill(c));
 }
 
-/* The next line, without its end. */
+/* Gives the next line, without its end. */
 static enum csv_got
 next_line(struct csv *c, const char **from_out, const char **to_out)
 {
@@ -132,7 +132,7 @@ trim(const char *from, const char *to)
 	return (struct csv_field){ .at = from, .len = (size_t)(to - from) };
 }
 
-/* What a spreadsheet puts before the first line. */
+/* A spreadsheet puts the mark of UTF-8 before the first line. */
 static const char *
 skip_mark(const char *from, const char *to)
 {

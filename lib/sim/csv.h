@@ -14,7 +14,7 @@
 #define CSV_LONGEST 1000
 #define CSV_PIECE 65536
 
-/* Without quotes and blanks around it; in the row, no NUL behind it. */
+/* Part of the row, without quotes and blanks around it; no NUL follows. */
 struct csv_field {
 	const char *at;
 	size_t len;
@@ -45,10 +45,10 @@ void csv_close(struct csv *c);
 
 enum csv_got csv_next(struct csv *c);
 
-/* The rest will not be read. */
+/* The caller reads no more rows. */
 void csv_stop(struct csv *c);
 
-/* Whether the last line has been read, and the end been seen. */
+/* True once the end has been seen and the last line been read. */
 static inline bool
 csv_is_over(const struct csv *c)
 {

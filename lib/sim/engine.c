@@ -1,4 +1,4 @@
-/* Workers and requests: what they do when time passes and the manager asks. */
+/* Workers and requests, played as time passes and as the manager asks. */
 
 #include <assert.h>
 #include <errno.h>
@@ -449,7 +449,7 @@ engine_sum_up(struct engine *e)
 		if (!q->used)
 			continue;
 		out->unfinished++;
-		/* What still waits has waited so long at least. */
+		/* A request that still waits has waited so long at least. */
 		if (q->order == 0)
 			histogram_add(&out->wait, e->now - q->arrived);
 	}

@@ -9,7 +9,7 @@
 #include "sim/load.h"
 #include "sim/trace.h"
 
-/* Longer than anything that is simulated; the sum of many is a time still. */
+/* Longer than any simulation; the sum of many is still a time. */
 #define SERVICE_LONGEST TSPAN_SECONDS(365 * 86400)
 
 #define TWO_PI 6.283185307179586
@@ -34,7 +34,7 @@ struct curve {
 	double slope; /* by which the rate changes in a second */
 };
 
-/* One of many by weight, in constant time: A. J. Walker's aliases. */
+/* A draw of one of many by weight, in constant time: Walker's aliases. */
 struct mix {
 	uint32_t len;
 	struct mix_slot {
@@ -47,7 +47,7 @@ struct load {
 	const struct load_spec *spec;
 	struct trace *trace; /* NULL: all below is of account */
 
-	/* Each has numbers of its own: a change of one changes no other. */
+	/* Random numbers are drawn apart: new services change no arrival. */
 	struct prng arrivals;
 	struct prng services;
 	struct prng choices; /* of the app */
@@ -59,7 +59,7 @@ struct load {
 	double held; /* and what of that is over */
 };
 
-/* Over 0, at most 1: good for a logarithm. */
+/* A number over 0, at most 1: good for a logarithm. */
 static double
 draw_share(struct prng *r)
 {
@@ -75,7 +75,7 @@ static const double day[24] = {
 	1.26, 1.20, 1.25, 1.48, 1.70, 1.45, 1.05, 0.73, /* evening */
 };
 
-/* Stands before its first part. */
+/* The curve stands before its first part then. */
 static void
 curve_init(struct curve *c, const struct profile *p, tspan run, uint64_t seed)
 {
@@ -93,7 +93,7 @@ curve_init(struct curve *c, const struct profile *p, tspan run, uint64_t seed)
 		c->period = c->run;
 }
 
-/* A part that begins and ends at these times of the current period. */
+/* Sets the part that begins and ends at these times of the period. */
 static void
 curve_set(struct curve *c, double begin, double end, double from, double to)
 {
@@ -102,7 +102,7 @@ curve_set(struct curve *c, double begin, double end, double from, double to)
 	c->start = (double)(c->periods - 1) * period + begin;
 	c->length = end - begin;
 	c->from = from;
-	/* What is endless is level; what has no length has no slope. */
+	/* An endless part is level, and a part without length has no slope. */
 	c->slope = to < from || to > from ? (to - from) / c->length : 0;
 }
 
@@ -125,7 +125,7 @@ curve_burst(struct curve *c, unsigned part)
 		curve_set(c, at + length, c->period, quiet, quiet);
 }
 
-/* To the next part. There always is one, be it after the end of the run. */
+/* Moves to the next part; the last may lie after the end of the run. */
 static void
 curve_next(struct curve *c)
 {
@@ -214,7 +214,7 @@ draw_normal(struct prng *r)
 	return radius * cos(TWO_PI * draw_share(r));
 }
 
-/* At least 1 ns. */
+/* Gives at least 1 ns. */
 static tspan
 draw_service(const struct service *s, struct prng *r)
 {
@@ -251,7 +251,7 @@ load_service_mean(const struct service *s)
 /* --- the apps ----------------------------------------------------------- */
 
 /*
- * Every slot is filled to 1: from those that have too much to one that has
+ * Every slot is filled to 1: a slot that has too much gives to a slot that has
  * too little, which then is complete.
  */
 static void

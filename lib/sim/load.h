@@ -23,7 +23,7 @@ struct load;
 struct load *load_open(const struct load_spec *spec);
 void load_close(struct load *l);
 
-/* The next one; *out is untouched but for LOAD_ARRIVAL. */
+/* Gives the next arrival; *out is untouched but for LOAD_ARRIVAL. */
 enum load_got load_next(struct load *l, struct arrival *out);
 
 /*
@@ -35,7 +35,7 @@ const char *load_mistake(const struct load *l);
 /* How much of the trace has been read, 0 … 1; below 0: that is not known. */
 double load_read(const struct load *l);
 
-/* What load_open() was given. */
+/* The description that load_open() was given. */
 const struct load_spec *load_spec(const struct load *l);
 
 /* The mean of a service time. */

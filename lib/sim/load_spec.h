@@ -34,7 +34,7 @@ struct service {
  */
 enum profile_kind {
 	PROFILE_STEADY,
-	/* Quiet, but for one burst at a random time of each period. */
+	/* A burst at a random time of each period. */
 	PROFILE_BURST,
 	/*
 	 * From midnight to midnight: lowest at 4 (an eighth of the mean),

@@ -69,10 +69,10 @@ static const struct policy_ops policy_static = {
 /* Starts in one second at most, of Apache and of php-fpm. */
 #define BAND_RATE_MAX 32
 
-/* What an app of prefork, or of fpm dynamic, is kept in. */
+/* The bounds in which the idle workers of an app are kept. */
 struct band {
-	uint32_t min; /* idle workers */
-	uint32_t max; /* likewise; at least min */
+	uint32_t min;
+	uint32_t max; /* at least min */
 	uint32_t rate; /* starts in the next second, if any are needed */
 };
 
@@ -99,7 +99,7 @@ band_start(struct policy *p, uint32_t app, uint32_t n, tstamp now)
 		b->rate *= 2;
 }
 
-/* Of the workers that are open and idle; ILIST_NONE: there is none. */
+/* The idle worker that has waited longest; ILIST_NONE: there is none. */
 static uint32_t
 longest_blocked(const struct policy *p, uint32_t app)
 {
@@ -110,7 +110,7 @@ longest_blocked(const struct policy *p, uint32_t app)
 	return worker;
 }
 
-/* Likewise, the worker with the longest life. */
+/* The idle worker with the longest life; ILIST_NONE: there is none. */
 static uint32_t
 oldest_idle(const struct policy *p, uint32_t app)
 {
@@ -149,7 +149,8 @@ prefork_ticked(struct policy *p, uint32_t app, tstamp now)
 {
 	const struct policy_app *a = &p->apps[app];
 	struct band *b = band_of(p, app);
-	uint32_t idle = a->idle + a->starting, worker;
+	uint32_t idle = a->count[POLICY_IDLE] + a->count[POLICY_STARTING],
+		 worker;
 
 	if (idle < b->min) {
 		band_start(p, app, b->rate, now);
@@ -190,7 +191,7 @@ static void
 fpm_dynamic_ticked(struct policy *p, uint32_t app, tstamp now)
 {
 	struct band *b = band_of(p, app);
-	uint32_t idle = p->apps[app].idle;
+	uint32_t idle = p->apps[app].count[POLICY_IDLE];
 
 	if (idle < b->min) {
 		band_start(p, app,
@@ -254,15 +255,15 @@ struct manager *
 policies_new(enum policies policy, const struct conf *conf, uint64_t seed)
 {
 	static const struct policy_ops *const all[] = {
-		[POLICY_STATIC] = &policy_static,
-		[POLICY_FPM_DYNAMIC] = &policy_fpm_dynamic,
-		[POLICY_FPM_ONDEMAND] = &policy_fpm_ondemand,
-		[POLICY_PREFORK] = &policy_prefork,
-		[POLICY_UWSGI] = &policy_uwsgi,
-		[POLICY_FASTCGI] = &policy_fastcgi,
-		[POLICY_ANYEVENT] = &policy_anyevent,
+		[POLICIES_STATIC] = &policy_static,
+		[POLICIES_FPM_DYNAMIC] = &policy_fpm_dynamic,
+		[POLICIES_FPM_ONDEMAND] = &policy_fpm_ondemand,
+		[POLICIES_PREFORK] = &policy_prefork,
+		[POLICIES_UWSGI] = &policy_uwsgi,
+		[POLICIES_FASTCGI] = &policy_fastcgi,
+		[POLICIES_ANYEVENT] = &policy_anyevent,
 	};
 
-	assert(policy < POLICIES);
+	assert(policy < POLICIES_LEN);
 	return policy_new(all[policy], conf, seed);
 }

@@ -1,4 +1,4 @@
-/* What all peers have: workers, and a backlog for each app. */
+/* Workers and a backlog for each app, by the rules of a peer. */
 
 #include <assert.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ self(struct manager *m)
 	return (struct policy *)m;
 }
 
-/* --- workers with room -------------------------------------------------- */
+/* --- workers ------------------------------------------------------------ */
 
 /* The list in which the worker is to wait; NULL: it has no room. */
 static struct ilist *
@@ -26,25 +26,101 @@ place_of(const struct policy *p, const struct policy_worker *w)
 		return NULL;
 	if (p->ops->assigns)
 		return policy_is_active(w) ? &a->open[w->serving] : NULL;
-	return w->state == POLICY_WORKER_READY ? a->open : NULL;
+	return w->state == POLICY_IDLE || w->state == POLICY_BUSY ? a->open
+								  : NULL;
 }
 
+/* The worker is in that state from now on, and has so many requests. */
 static void
-move_worker(struct policy *p, uint32_t worker, struct ilist *to)
+set_worker(struct policy *p, uint32_t worker, enum policy_state state,
+    uint32_t serving)
 {
 	struct policy_worker *w = &p->workers[worker];
+	struct policy_app *a = &p->apps[w->app];
+	bool fewer = serving < w->serving;
+	struct ilist *to;
 
+	a->count[w->state]--;
+	a->count[state]++;
+	w->state = (uint8_t)state;
+	w->serving = serving;
+	to = place_of(p, w);
+	/* A worker that has finished goes on waiting where it does. */
+	if (to == w->place && fewer)
+		return;
 	if (w->place != NULL)
 		ilist_remove(w->place, p->worker_links, worker);
 	w->place = to;
-	if (to == NULL)
-		return;
-	if (p->ops->assigns && w->state == POLICY_WORKER_READY &&
-	    w->serving == 0)
+	if (to != NULL && p->ops->assigns && state == POLICY_IDLE)
 		ilist_push_front(to, p->worker_links, worker);
-	else
+	else if (to != NULL)
 		ilist_push_back(to, p->worker_links, worker);
 }
+
+uint32_t
+policy_start(struct policy *p, uint32_t app, uint32_t n, tstamp now)
+{
+	struct policy_app *a = &p->apps[app];
+	uint32_t started;
+
+	for (started = 0; started < n && !ilist_empty(&a->free); started++) {
+		uint32_t worker = a->free.first;
+
+		ilist_remove(&a->free, p->worker_links, worker);
+		p->workers[worker].started = now;
+		p->total++;
+		set_worker(p, worker, POLICY_STARTING, 0);
+		engine_start(
+		    p->manager.engine, worker, app, a->conf->concurrency);
+	}
+	return started;
+}
+
+void
+policy_stop(struct policy *p, uint32_t worker)
+{
+	const struct policy_worker *w = &p->workers[worker];
+
+	assert(policy_is_active(w));
+	set_worker(p, worker, POLICY_LEAVING, w->serving);
+	engine_stop(p->manager.engine, worker);
+}
+
+static void
+worker_ready(struct manager *m, uint32_t worker, tstamp now)
+{
+	struct policy *p = self(m);
+	struct policy_worker *w = &p->workers[worker];
+
+	if (w->state != POLICY_STARTING)
+		return;
+	w->active = now;
+	set_worker(
+	    p, worker, w->serving > 0 ? POLICY_BUSY : POLICY_IDLE, w->serving);
+	while (!ilist_empty(&w->held)) {
+		uint32_t request = w->held.first;
+
+		ilist_remove(&w->held, p->request_links, request);
+		engine_give(m->engine, worker, request);
+	}
+	policy_accept(p, &p->apps[w->app], now);
+}
+
+static void
+worker_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
+{
+	struct policy *p = self(m);
+	const struct policy_worker *w = &p->workers[worker];
+
+	(void)killed;
+	(void)now;
+	assert(w->state == POLICY_LEAVING);
+	p->total--;
+	set_worker(p, worker, POLICY_FREE, 0);
+	ilist_push_front(&p->apps[w->app].free, p->worker_links, worker);
+}
+
+/* --- connections -------------------------------------------------------- */
 
 /* The worker whose turn it is; ILIST_NONE: none has room. */
 static uint32_t
@@ -57,113 +133,21 @@ next_worker(const struct policy_app *a)
 	return a->open[n].first;
 }
 
-/* --- start and stop ----------------------------------------------------- */
-
-uint32_t
-policy_start(struct policy *p, uint32_t app, uint32_t n, tstamp now)
-{
-	struct policy_app *a = &p->apps[app];
-	uint32_t started;
-
-	for (started = 0; started < n && !ilist_empty(&a->free); started++) {
-		uint32_t worker = a->free.first;
-
-		ilist_remove(&a->free, p->worker_links, worker);
-		p->workers[worker] =
-		    (struct policy_worker){ .state = POLICY_WORKER_STARTING,
-			    .app = app,
-			    .started = now };
-		ilist_init(&p->workers[worker].held);
-		a->starting++;
-		p->total++;
-		move_worker(p, worker, place_of(p, &p->workers[worker]));
-		engine_start(
-		    p->manager.engine, worker, app, a->conf->concurrency);
-	}
-	return started;
-}
-
-void
-policy_stop(struct policy *p, uint32_t worker)
-{
-	struct policy_worker *w = &p->workers[worker];
-	struct policy_app *a = &p->apps[w->app];
-
-	assert(policy_is_active(w));
-	if (w->state == POLICY_WORKER_STARTING)
-		a->starting--;
-	else if (w->serving == 0)
-		a->idle--;
-	else
-		a->busy--;
-	a->leaving++;
-	w->state = POLICY_WORKER_LEAVING;
-	move_worker(p, worker, NULL);
-	engine_stop(p->manager.engine, worker);
-}
-
-static void
-worker_ready(struct manager *m, uint32_t worker, tstamp now)
-{
-	struct policy *p = self(m);
-	struct policy_worker *w = &p->workers[worker];
-	struct policy_app *a = &p->apps[w->app];
-
-	if (w->state != POLICY_WORKER_STARTING)
-		return;
-	w->state = POLICY_WORKER_READY;
-	w->active = now;
-	a->starting--;
-	if (w->serving > 0)
-		a->busy++;
-	else
-		a->idle++;
-	move_worker(p, worker, place_of(p, w));
-	while (!ilist_empty(&w->held)) {
-		uint32_t request = w->held.first;
-
-		ilist_remove(&w->held, p->request_links, request);
-		engine_give(m->engine, worker, request);
-	}
-	policy_accept(p, a, now);
-}
-
-static void
-worker_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
-{
-	struct policy *p = self(m);
-	struct policy_worker *w = &p->workers[worker];
-	struct policy_app *a = &p->apps[w->app];
-
-	(void)killed;
-	(void)now;
-	assert(w->state == POLICY_WORKER_LEAVING);
-	a->leaving--;
-	p->total--;
-	w->state = POLICY_WORKER_FREE;
-	ilist_push_front(&a->free, p->worker_links, worker);
-}
-
-/* --- connections -------------------------------------------------------- */
-
 /* The worker, which has room, accepts the request. */
 static void
 worker_accept(struct policy *p, uint32_t worker, uint32_t request, tstamp now)
 {
 	struct policy_worker *w = &p->workers[worker];
-	struct policy_app *a = &p->apps[w->app];
+	bool starting = w->state == POLICY_STARTING;
 
-	if (w->serving++ == 0 && w->state == POLICY_WORKER_READY) {
-		a->idle--;
-		a->busy++;
-	}
 	w->active = now;
 	p->accepted[request] = now;
-	move_worker(p, worker, place_of(p, w));
-	if (w->state == POLICY_WORKER_READY)
-		engine_give(p->manager.engine, worker, request);
-	else
+	set_worker(p, worker, starting ? POLICY_STARTING : POLICY_BUSY,
+	    w->serving + 1);
+	if (starting)
 		ilist_push_back(&w->held, p->request_links, request);
+	else
+		engine_give(p->manager.engine, worker, request);
 	if (p->ops->accepted != NULL)
 		p->ops->accepted(p, worker, request, now);
 }
@@ -208,19 +192,12 @@ request_finished(
 {
 	struct policy *p = self(m);
 	struct policy_worker *w = &p->workers[worker];
-	struct policy_app *a = &p->apps[w->app];
 	tspan served = now - p->accepted[request];
-	struct ilist *to;
+	bool idle = w->state == POLICY_BUSY && w->serving == 1;
 
 	w->active = now;
-	if (--w->serving == 0 && w->state == POLICY_WORKER_READY) {
-		a->busy--;
-		a->idle++;
-	}
-	to = place_of(p, w);
-	if (to != w->place)
-		move_worker(p, worker, to);
-	policy_accept(p, a, now);
+	set_worker(p, worker, idle ? POLICY_IDLE : w->state, w->serving - 1);
+	policy_accept(p, &p->apps[w->app], now);
 	if (p->ops->finished != NULL)
 		p->ops->finished(p, worker, served, now);
 }
@@ -335,12 +312,16 @@ allocate(struct policy *p, uint32_t workers, uint32_t requests)
 static void
 lists_init(struct policy *p, struct policy_app *a)
 {
+	a->count[POLICY_FREE] = a->numbers;
 	ilist_init(&a->free);
 	ilist_init(&a->queue);
 	for (uint32_t i = 0; i < a->opens; i++)
 		ilist_init(&a->open[i]);
-	for (uint32_t i = 0; i < a->numbers; i++)
-		ilist_push_back(&a->free, p->worker_links, a->base + i);
+	for (uint32_t i = a->base; i < a->base + a->numbers; i++) {
+		p->workers[i].app = (uint32_t)(a - p->apps);
+		ilist_init(&p->workers[i].held);
+		ilist_push_back(&a->free, p->worker_links, i);
+	}
 }
 
 static bool

@@ -44,18 +44,17 @@ struct policy_ops {
 	 */
 	bool assigns;
 
-	/* Of ticked(), which is NULL if this is 0. */
-	tspan period;
+	tspan period; /* of ticked(); 0: that is NULL */
 
 	/* Bytes of what the policy keeps, zero at first; 0: nothing. */
 	size_t size; /* struct policy, its first member, included */
 	size_t app_size;
 	size_t worker_size;
 
-	/* Workers there are when the first connection comes. */
+	/* Gives how many workers the app has at first. */
 	uint32_t (*begin)(struct policy *p, uint32_t app);
 
-	/* waits: no worker has accepted it; else a worker has, already. */
+	/* waits: no worker has accepted the request yet. */
 	void (*arrived)(struct policy *p, uint32_t app, uint32_t request,
 	    bool waits, tstamp now);
 
@@ -63,26 +62,28 @@ struct policy_ops {
 	void (*accepted)(
 	    struct policy *p, uint32_t worker, uint32_t request, tstamp now);
 
-	/* A request was served for so long. */
+	/* served: for how long the request was. */
 	void (*finished)(
 	    struct policy *p, uint32_t worker, tspan served, tstamp now);
 
-	/* Once a period for each app. */
+	/* Comes once a period for each app. */
 	void (*ticked)(struct policy *p, uint32_t app, tstamp now);
 
-	/* That deadline is over, and to be set anew or cleared. */
+	/* The deadline is over, and must be set anew or cleared. */
 	void (*due)(struct policy *p, uint32_t number, tstamp now);
 };
 
-enum policy_worker_state {
-	POLICY_WORKER_FREE, /* the number is */
-	POLICY_WORKER_STARTING,
-	POLICY_WORKER_READY,
-	POLICY_WORKER_LEAVING, /* accepts no more, ends with its last request */
+enum policy_state {
+	POLICY_FREE, /* the number of the worker is */
+	POLICY_STARTING,
+	POLICY_IDLE, /* ready, serves nothing */
+	POLICY_BUSY, /* ready, serves something */
+	POLICY_LEAVING, /* accepts no more, ends with its last request */
+	POLICY_STATES
 };
 
 struct policy_worker {
-	uint8_t state; /* enum policy_worker_state */
+	uint8_t state; /* enum policy_state */
 	uint32_t app;
 	uint32_t serving; /* requests, held ones included */
 	struct ilist held; /* assigned ones, until it is ready */
@@ -97,10 +98,7 @@ struct policy_app {
 	uint32_t base; /* its workers are base … base + numbers - 1 */
 	uint32_t numbers; /* max_processes, or twice as many (assigns) */
 	uint32_t capacity; /* requests of a worker at most */
-	uint32_t starting; /* number of its workers */
-	uint32_t idle; /* number of its workers: ready, serve nothing */
-	uint32_t busy; /* number of its workers: ready, serve something */
-	uint32_t leaving; /* number of its workers */
+	uint32_t count[POLICY_STATES]; /* workers in each state */
 	struct ilist free; /* numbers of workers */
 	struct ilist queue; /* requests that wait, in order of arrival */
 
@@ -152,19 +150,19 @@ void policy_stop(struct policy *p, uint32_t worker);
 /* Lets the workers of the app accept what waits. */
 void policy_accept(struct policy *p, struct policy_app *a, tstamp now);
 
-/* Whether the worker starts or is ready. */
+/* Workers that start or are ready. */
 static inline bool
 policy_is_active(const struct policy_worker *w)
 {
-	return w->state == POLICY_WORKER_STARTING ||
-	    w->state == POLICY_WORKER_READY;
+	return w->state == POLICY_STARTING || w->state == POLICY_IDLE ||
+	    w->state == POLICY_BUSY;
 }
 
-/* The number of such workers. */
 static inline uint32_t
 policy_active(const struct policy_app *a)
 {
-	return a->starting + a->idle + a->busy;
+	return a->count[POLICY_STARTING] + a->count[POLICY_IDLE] +
+	    a->count[POLICY_BUSY];
 }
 
 /* Rules that have a file of their own; callers use policies_new(). */

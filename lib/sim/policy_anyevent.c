@@ -83,7 +83,7 @@ accepted(struct policy *p, uint32_t worker, uint32_t request, tstamp now)
 	const struct policy_app *a = &p->apps[app];
 
 	(void)request;
-	/* It was idle until now. */
+	/* A worker that was busy before leaves the idle ones alone. */
 	if (p->workers[worker].serving > 1)
 		return;
 	if (idle(a) == 0)
@@ -92,7 +92,7 @@ accepted(struct policy *p, uint32_t worker, uint32_t request, tstamp now)
 		want_start(p, app, now);
 }
 
-/* Hands out what waits; for the rest more workers are wanted. */
+/* Assigns the jobs that wait; for the rest more workers are wanted. */
 static void
 schedule(struct policy *p, uint32_t app, tstamp now)
 {

@@ -77,7 +77,7 @@ begin(struct policy *p, uint32_t app)
 
 /* --- the kill policy ---------------------------------------------------- */
 
-/* Whether there is no victim in the class, in the integers of its source. */
+/* True if the class has no victim, in the integers of the source. */
 static bool
 is_loaded(const struct fastcgi_class *c, int running, int64_t seconds)
 {
@@ -124,7 +124,7 @@ kill_idle(struct fastcgi *f, int64_t second)
 			class_of(p, app), (int)running, second - f->looked))
 			continue;
 		/* A victim that has not ended yet is waited for. */
-		if (a->leaving > 0)
+		if (a->count[POLICY_LEAVING] > 0)
 			continue;
 		stop_youngest(p, a);
 		victims++;
@@ -134,7 +134,7 @@ kill_idle(struct fastcgi *f, int64_t second)
 	f->looked = second;
 }
 
-/* The first message: the windows begin, and the sizes are known. */
+/* The windows begin with the first message. */
 static void
 begin_windows(struct fastcgi *f, int64_t second)
 {
@@ -151,7 +151,7 @@ begin_windows(struct fastcgi *f, int64_t second)
 	}
 }
 
-/* What is done on each message, and when an alarm goes off. */
+/* The work of each message, and of an alarm. */
 static void
 pass(struct fastcgi *f, tstamp now)
 {
@@ -185,7 +185,8 @@ ask(struct policy *p, uint32_t app, tstamp now)
 	int64_t second = second_of(now), delay;
 
 	pass(f, now);
-	if (p->total + 1 > f->max || a->leaving > 0 || ilist_empty(&a->free))
+	if (p->total + 1 > f->max || a->count[POLICY_LEAVING] > 0 ||
+	    ilist_empty(&a->free))
 		return;
 	delay = p->workers[a->free.first].started != 0 ? RESTART_DELAY
 						       : INIT_START_DELAY;
@@ -204,7 +205,7 @@ arrived(
 	if (!waits)
 		return;
 	deadlines_set(&p->deadlines, request, now + START_DELAY);
-	if (policy_active(a) + a->leaving == 0)
+	if (policy_active(a) + a->count[POLICY_LEAVING] == 0)
 		ask(p, app, now);
 }
 

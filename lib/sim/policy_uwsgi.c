@@ -38,7 +38,7 @@
 #define ALERT_MULTIPLIER 3 /* windows */
 #define TOLERANCE 3 /* windows */
 
-/* What is known of a worker in this window. */
+/* A worker in this window. */
 struct uwsgi_worker {
 	tspan served; /* in requests that have been finished */
 	bool seen_busy;
@@ -113,7 +113,7 @@ sample(struct policy *p, const struct policy_app *a)
 	}
 }
 
-/* Percent, over the workers of the window that ends now. */
+/* Gives percent, over the workers of the window that ends now. */
 static uint32_t
 busyness(struct policy *p, const struct policy_app *a)
 {
@@ -161,7 +161,7 @@ alert(struct policy *p, uint32_t app, tstamp now)
 	wind(u, now);
 }
 
-/* Of the workers that serve nothing, starting ones included. */
+/* The worker that was started first, of those that serve nothing. */
 static uint32_t
 oldest(const struct policy *p, const struct policy_app *a)
 {

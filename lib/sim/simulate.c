@@ -118,7 +118,7 @@ static int
 run_all(const struct simulate_options *o, const struct conf *conf,
     const struct simulation *s)
 {
-	unsigned len = o->compare ? 1 + POLICIES : 1, row;
+	unsigned len = o->compare ? 1 + POLICIES_LEN : 1, row;
 	struct result *results = calloc(len, sizeof(*results));
 	int status = EX_OK;
 

@@ -17,7 +17,7 @@
 #define DEFAULT_SERVICE "exponential:50ms"
 #define DEFAULT_LENGTH TSPAN_SECONDS(600)
 
-/* Of all processes, at the highest rate. */
+/* Share of all processes that are busy at the highest rate. */
 #define DEFAULT_BUSY 0.7
 
 /* Bursts of a run for which no length is given. */
@@ -254,8 +254,8 @@ default_rate(const struct simulate_options *o, const struct conf *conf,
 }
 
 /*
- * What follows NAME= in [NAME=]VALUE.  A value may have a "=" itself, behind
- * a ":" then, which no name has: "lognormal:p50=5ms,p99=1s".
+ * The VALUE of [NAME=]VALUE.  A value may have a "=" itself, behind a ":"
+ * then, which no name has: "lognormal:p50=5ms,p99=1s".
  */
 static const char *
 value_of(const char *text)

@@ -67,7 +67,7 @@ tally_init(struct tally *t, struct result_app *out, struct tally *total,
 	out->series.width = width;
 }
 
-/* NULL: `now` is outside the load. */
+/* The bucket of `now`; NULL: that is outside the load. */
 static struct series_bucket *
 bucket_of(struct tally *t)
 {
@@ -97,7 +97,7 @@ tally_count(struct tally *t, struct series_counts counts)
 	return b != NULL;
 }
 
-/* So much time in the present bucket. */
+/* Adds so much time to the present bucket. */
 static void
 spend(struct tally *t, tspan span)
 {

@@ -1,4 +1,4 @@
-/* What a terminal can show, and how far a run is. */
+/* The terminal: what it can show, and how far a run is. */
 
 #include <sys/ioctl.h>
 
@@ -13,16 +13,16 @@
 #include "sim/terminal.h"
 #include "sim/words.h"
 
-/* In less there is no chart; in more the eye loses the line. */
+/* A narrower chart shows nothing; in a wider one the eye gets lost. */
 #define WIDTH_MIN 40
 #define WIDTH_MAX 200
 #define WIDTH_DEFAULT 80
 
-/* Seconds without a bar, and from one to the next. */
+/* Seconds before the first bar, and from one to the next. */
 #define PROGRESS_FIRST 0.5
 #define PROGRESS_NEXT 0.1
 
-/* Characters at most. */
+/* Characters of the bar, and of the name beside it, at most. */
 #define BAR 40
 #define NAME 16
 
@@ -48,7 +48,7 @@ terminal_width(FILE *out)
 	return WIDTH_DEFAULT;
 }
 
-/* By the environment alone: the program itself stays in the C locale. */
+/* The environment decides: the program itself stays in the C locale. */
 bool
 terminal_is_utf8(void)
 {
@@ -73,7 +73,7 @@ real_time(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* Whether a line there can be written over. */
+/* True if a line on standard error can be written over. */
 static bool
 is_seen(void)
 {
@@ -83,7 +83,7 @@ is_seen(void)
 	    strcmp(term, "dumb") != 0;
 }
 
-/* Less than 0: unknown. */
+/* The share of the run that is over; less than 0: unknown. */
 static double
 share_of(const struct terminal_bar *p, tstamp at)
 {
@@ -96,7 +96,7 @@ share_of(const struct terminal_bar *p, tstamp at)
 	return share > 1 ? 1 : share;
 }
 
-/* In one line, or it could not be taken back. */
+/* The bar fits into one line, or it could not be taken back. */
 static void
 put_bar(const struct terminal_bar *p, double share, double passed)
 {
@@ -110,7 +110,7 @@ put_bar(const struct terminal_bar *p, double share, double passed)
 		room = BAR;
 	for (unsigned i = 0; i < room; i++)
 		(void)strlcat(bar, i < share * room ? "#" : ".", sizeof(bar));
-	/* Sooner, nobody can tell. */
+	/* The first hundredth says little about the rest. */
 	if (share > 0.01)
 		rest = words_span(
 		    (tspan)ceil(passed / share - passed) * TSPAN_SECONDS(1));
@@ -132,7 +132,7 @@ begin(struct terminal_bar *p, double now)
 	p->began = now;
 }
 
-/* Whether a bar is to be drawn now. */
+/* True if the bar is to be drawn now. */
 static bool
 is_due(const struct terminal_bar *p, double now)
 {

@@ -1,7 +1,7 @@
 #ifndef SIM_TERMINAL_H
 #define SIM_TERMINAL_H
 
-/* What a terminal can show, and how far a run is. */
+/* The terminal: what it can show, and how far a run is. */
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 /* Characters in a line of the terminal, 40 … 200; 80 where there is none. */
 unsigned terminal_width(FILE *out);
 
-/* Whether block elements can be shown, by the locale of the environment. */
+/* True if block elements can be shown, by the locale of the environment. */
 bool terminal_is_utf8(void);
 
 enum terminal_bar_state {

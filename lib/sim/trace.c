@@ -14,7 +14,7 @@
 #include "sim/trace.h"
 #include "sys/text.h"
 
-/* Mistakes that are told, and lines in which they are looked for. */
+/* Mistakes that are told, and lines in which more are looked for. */
 #define MISTAKES_MAX 10
 #define MISTAKE_LINES 1000000
 
@@ -53,7 +53,7 @@ trace_name(const char *file)
 
 /* --- mistakes ----------------------------------------------------------- */
 
-/* A mistake of the file as a whole begins so. */
+/* Begins the line about a mistake in the file as a whole. */
 static void
 begin_mistake(struct trace *t)
 {
@@ -124,7 +124,7 @@ bad_app(struct trace *t)
 
 /* --- times -------------------------------------------------------------- */
 
-/* 0: there is no such unit. */
+/* The length of a unit of time; 0: there is no such. */
 static tspan
 unit_length(const char *name, size_t len)
 {
@@ -148,7 +148,7 @@ unit_length(const char *name, size_t len)
 	return 0;
 }
 
-/* Digits, as many as there are; their number is in *n_out. */
+/* Reads all digits there are; their number is in *n_out. */
 static int64_t
 take_digits(const char **at, const char *end, unsigned *n_out)
 {
@@ -206,7 +206,7 @@ order_of(const void *a, const void *b, void *arg)
 	    apps[*(const uint32_t *)a].name, apps[*(const uint32_t *)b].name);
 }
 
-/* As strcmp() has it. */
+/* Orders a field and a name as strcmp() does. */
 static int
 compare(const struct csv_field *f, const char *name)
 {
@@ -215,7 +215,7 @@ compare(const struct csv_field *f, const char *name)
 	return order != 0 ? order : name[f->len] == '\0' ? 0 : -1;
 }
 
-/* False: there is no such app. */
+/* Finds the number of the app; false: there is no such. */
 static bool
 find_app(struct trace *t, const struct csv_field *f, uint32_t *out)
 {
@@ -250,7 +250,7 @@ find_app(struct trace *t, const struct csv_field *f, uint32_t *out)
 
 /* --- connections -------------------------------------------------------- */
 
-/* Titles, as a first line may have. */
+/* The first line may have titles. */
 static bool
 is_title(const struct csv *c)
 {
@@ -296,7 +296,7 @@ read_row(struct trace *t, struct arrival *out)
 	return LOAD_ARRIVAL;
 }
 
-/* A mistake has been noted. */
+/* Gives the next connection; a mistake has been noted. */
 static enum load_got
 next_row(struct trace *t, struct arrival *out)
 {
@@ -317,7 +317,7 @@ next_row(struct trace *t, struct arrival *out)
 	}
 }
 
-/* The end of the rows: whether that of the trace. */
+/* The rows have ended: as a trace should, or by a mistake. */
 static enum load_got
 judge_end(struct trace *t)
 {
@@ -333,7 +333,7 @@ judge_end(struct trace *t)
 	return LOAD_MISTAKE;
 }
 
-/* After a first mistake. */
+/* Looks for more mistakes after the first. */
 static void
 look_for_more(struct trace *t)
 {

@@ -1,9 +1,7 @@
 #ifndef SIM_VIEW_H
 #define SIM_VIEW_H
 
-/*
- * What a simulation shows.  What cannot be written shows in ferror(out).
- */
+/* The result of a simulation, shown.  A failed write shows in ferror(out). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,7 +11,7 @@
 #include "sim/load_spec.h"
 #include "sim/result.h"
 
-/* What was simulated. */
+/* The question that a result answers. */
 struct simulation {
 	const char *config; /* a file */
 	struct load_spec load;
@@ -26,7 +24,7 @@ struct simulation {
  */
 void view_text(const struct simulation *s, const struct result *r, FILE *out);
 
-/* All of it as one JSON object. -1 and errno: it is cut short. */
+/* The whole result as one JSON object. -1 and errno: it is cut short. */
 int view_json(const struct simulation *s, const struct result *r, FILE *out);
 
 /*
@@ -42,7 +40,7 @@ int view_json_compare(const struct simulation *s, const struct result *results,
 int view_svg(
     const struct simulation *s, const struct result *r, const char *file);
 
-/* --- the parts of them -------------------------------------------------- */
+/* --- parts of these ----------------------------------------------------- */
 
 /* The picture to an open file. -1 and errno: no memory. */
 int view_svg_put(const struct simulation *s, const struct result *r, FILE *out);

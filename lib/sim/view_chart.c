@@ -12,7 +12,7 @@
 #include "sim/view.h"
 #include "sim/words.h"
 
-/* At most so many; of what waits, just so many. */
+/* Rows of processes at most; of connections that wait, just so many. */
 #define ROWS_PROCESSES 10
 #define ROWS_WAITING 4
 
@@ -82,7 +82,7 @@ put_count_edge(const struct drawing *d, double n, bool labelled)
 	put_edge(d, labelled ? label.text : "", d->glyphs->axis);
 }
 
-/* Blanks at the end of a line are left out: comparing texts trips on them. */
+/* Leaves out blanks at the end of a line, on which comparisons trip. */
 static void
 put_cells(const struct drawing *d, const char *const *cells)
 {
@@ -136,7 +136,7 @@ put_time_labels(const struct drawing *d, tspan step)
 		unsigned width = (unsigned)strlen(label.text);
 		unsigned column = column_of(c, at);
 
-		/* In the middle below its tick, if there is room. */
+		/* The label is centred below its tick, if there is room. */
 		column = column > width / 2 ? column - width / 2 : 0;
 		if (column + width > c->n + 1)
 			column = c->n + 1 - width;
@@ -241,7 +241,7 @@ view_chart(const struct result *r, unsigned width, bool utf8, FILE *out)
 	struct drawing d = { .glyphs = utf8 ? &blocks : &ascii, .out = out };
 	struct chart *c;
 
-	/* All at one moment: there is nothing to be drawn. */
+	/* A load of one moment has no time to be drawn over. */
 	if (r->length == 0 || r->total.series.used == 0)
 		return;
 	c = chart_new(&r->total.series, r->length, width - MARGIN - 1);

@@ -29,7 +29,7 @@ output_init(struct output *o, FILE *out)
 	json_object(&o->json);
 }
 
-/* What was put so far, so that a long result takes little memory. */
+/* Writes what was put so far: a long result takes little memory. */
 static void
 output_flush(struct output *o)
 {

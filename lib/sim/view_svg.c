@@ -17,7 +17,7 @@
 #define WIDTH 960
 #define HEIGHT 640
 
-/* Of the panels. */
+/* The edges of the panels. */
 #define LEFT 70
 #define RIGHT 940
 
@@ -80,7 +80,7 @@ y_of(const struct panel *p, double n, double top)
 	return p->bottom - (p->bottom - p->top) * n / top;
 }
 
-/* Steps, for each column is the mean of its time. */
+/* The curve goes in steps, for a column is the mean of its time. */
 static void
 put_curve(const struct chart *c, const struct panel *p,
     const struct curve *curve, double top, FILE *out)
@@ -92,7 +92,7 @@ put_curve(const struct chart *c, const struct panel *p,
 	for (unsigned i = 0; i < c->n; i++) {
 		double y = y_of(p, c->columns[i][curve->value], top);
 
-		/* What goes on as it was needs no point. */
+		/* A value that goes on as it was needs no point. */
 		if (i > 0 && y - last < 0.05 && last - y < 0.05)
 			continue;
 		if (i > 0)

@@ -12,8 +12,8 @@
 #define COMPARE_COLUMNS 6
 
 /*
- * Cells, row by row, `columns` in each; the first row has the titles.  The
- * first column stands left, the others right; all as wide as they need to be.
+ * Puts cells in rows of so many columns, each as wide as it needs to be; the
+ * first row has the titles.  The first column stands left, the others right.
  */
 static void
 put_table(const struct words *cells, size_t rows, size_t columns, FILE *out)
@@ -89,7 +89,7 @@ put_connections(const struct result_app *r, FILE *out)
 	(void)fprintf(out, "Connections  %s: %s completed",
 	    words_count(r->arrived).text, words_count(r->completed).text);
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		/* Refusals are looked for even if there are none. */
+		/* Refusals are shown even if there are none. */
 		if (ends[i].n > 0 || i == 0)
 			(void)fprintf(out, ", %s %s",
 			    words_count(ends[i].n).text, ends[i].what);
@@ -205,7 +205,7 @@ put_manager(struct words *cells, const struct result *r)
 	cells[5] = words_count(view_refusals(t));
 }
 
-/* What is rare, and must not go unseen where it happens. */
+/* Losses are rare, and must not go unseen where they happen. */
 static void
 put_notes(const struct result *r, FILE *out)
 {

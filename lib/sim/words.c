@@ -9,7 +9,7 @@
 #include "conf/conf.h"
 #include "sim/words.h"
 
-/* Longer than any words that could be valid. */
+/* Longer words could not be valid. */
 #define CALL_MAX 200
 
 #define PARTS_MAX 3

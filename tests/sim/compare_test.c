@@ -52,7 +52,7 @@ run(const struct pareto *p, enum policies policy, struct result *out)
 static void
 every_policy_serves_everybody(void)
 {
-	for (unsigned policy = 0; policy < POLICIES; policy++) {
+	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		struct result r;
 
 		run(&burst, policy, &r);
@@ -66,7 +66,7 @@ every_policy_serves_everybody(void)
 static void
 every_policy_keeps_to_max_processes(void)
 {
-	for (unsigned policy = 0; policy < POLICIES; policy++) {
+	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		struct result r;
 
 		run(&burst, policy, &r);
@@ -79,15 +79,15 @@ every_policy_keeps_to_max_processes(void)
 static void
 nobody_waits_beside_a_worker_that_accepts_for_itself(void)
 {
-	for (unsigned policy = 0; policy < POLICIES; policy++) {
+	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		struct result r;
 
 		run(&ramp, policy, &r);
-		if (policy == POLICY_ANYEVENT)
+		if (policy == POLICIES_ANYEVENT)
 			CHECK(r.total.idle_while_unread > 0);
 		else
 			CHECK_EQ(0, r.total.idle_while_unread);
-		if (policy != POLICY_ANYEVENT)
+		if (policy != POLICIES_ANYEVENT)
 			CHECK_EQ(0, r.total.idle_while_waiting);
 		result_fini(&r);
 	}
@@ -96,15 +96,15 @@ nobody_waits_beside_a_worker_that_accepts_for_itself(void)
 static void
 every_policy_but_static_grows_and_shrinks_with_the_day(void)
 {
-	for (unsigned policy = 0; policy < POLICIES; policy++) {
+	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		struct result r;
 
 		run(&day, policy, &r);
-		if (policy == POLICY_STATIC)
+		if (policy == POLICIES_STATIC)
 			CHECK_EQ(0, r.total.ended);
 		else
 			CHECK(r.total.ended > 0);
-		if (policy == POLICY_STATIC)
+		if (policy == POLICIES_STATIC)
 			CHECK_EQ(0, r.total.spawned_running);
 		else
 			CHECK(r.total.spawned_running > 0);
@@ -115,7 +115,7 @@ every_policy_but_static_grows_and_shrinks_with_the_day(void)
 static void
 the_same_seed_gives_the_same_figures(void)
 {
-	for (unsigned policy = 0; policy < POLICIES; policy++) {
+	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		struct result a, b;
 
 		run(&burst, policy, &a);

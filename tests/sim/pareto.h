@@ -24,7 +24,7 @@
 #include "sim/pool_driver.h"
 #include "sim/words.h"
 
-#define PARETO_ROWS (1 + POLICIES) /* ours is the first */
+#define PARETO_ROWS (1 + POLICIES_LEN) /* ours is the first */
 #define PARETO_SEEDS 5
 
 /* A load of one app, and the app. */
@@ -165,7 +165,7 @@ static inline bool
 pareto_good(const struct pareto_row *rows, unsigned row, bool sizing)
 {
 	for (unsigned other = 0; other < PARETO_ROWS; other++) {
-		if (sizing && other == 1 + POLICY_STATIC)
+		if (sizing && other == 1 + POLICIES_STATIC)
 			continue;
 		if ((double)rows[row].p99 > 1.1 * (double)rows[other].p99)
 			return false;
@@ -184,7 +184,7 @@ pareto_thriftiest(const struct pareto_row *rows, bool sizing)
 
 	for (unsigned row = 0; row < PARETO_ROWS; row++) {
 		if (!pareto_good(rows, row, sizing) ||
-		    (sizing && row == 1 + POLICY_STATIC))
+		    (sizing && row == 1 + POLICIES_STATIC))
 			continue;
 		if (best == NULL || rows[row].spawned < best->spawned)
 			best = &rows[row];

@@ -32,10 +32,10 @@ work(unsigned workers, unsigned percent, unsigned n)
 static void
 busyness_begins_with_cheaper(void)
 {
-	rig_begin(POLICY_UWSGI, 3, 8);
+	rig_begin(POLICIES_UWSGI, 3, 8);
 	CHECK_EQ(3, rig_starts());
 	rig_end();
-	rig_begin(POLICY_UWSGI, 0, 8);
+	rig_begin(POLICIES_UWSGI, 0, 8);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
 }
@@ -43,7 +43,7 @@ busyness_begins_with_cheaper(void)
 static void
 busyness_over_50_starts_one_every_third_second(void)
 {
-	rig_begin_ready(POLICY_UWSGI, 2, 8);
+	rig_begin_ready(POLICIES_UWSGI, 2, 8);
 	work(2, 80, 3);
 	CHECK_EQ(0, rig_starts());
 	work(2, 80, 1);
@@ -56,7 +56,7 @@ busyness_over_50_starts_one_every_third_second(void)
 static void
 busyness_counts_workers_that_start_as_idle(void)
 {
-	rig_begin_ready(POLICY_UWSGI, 2, 8);
+	rig_begin_ready(POLICIES_UWSGI, 2, 8);
 	work(2, 80, 4);
 	CHECK_EQ(1, rig_starts());
 	/* Two thirds of 60 are under 50. */
@@ -68,7 +68,7 @@ busyness_counts_workers_that_start_as_idle(void)
 static void
 busyness_of_a_worker_that_finishes_nothing_is_100(void)
 {
-	rig_begin_ready(POLICY_UWSGI, 1, 8);
+	rig_begin_ready(POLICIES_UWSGI, 1, 8);
 	rig_arrive(1);
 	rig_seconds(4);
 	CHECK_EQ(1, rig_starts());
@@ -79,7 +79,7 @@ busyness_of_a_worker_that_finishes_nothing_is_100(void)
 static void
 begin_grown_busyness(void)
 {
-	rig_begin_ready(POLICY_UWSGI, 1, 4);
+	rig_begin_ready(POLICIES_UWSGI, 1, 4);
 	rig_arrive(4);
 	grow_to(4);
 	rig_finish_all();
@@ -141,7 +141,7 @@ busyness_stops_no_busy_worker(void)
 {
 	uint32_t busy, second;
 
-	rig_begin_ready(POLICY_UWSGI, 1, 8);
+	rig_begin_ready(POLICIES_UWSGI, 1, 8);
 	rig_arrive(8);
 	grow_to(8);
 	busy = rig_nth(1);
@@ -254,7 +254,7 @@ one_stop_after_another_lowers_the_multiplier(void)
 static void
 busyness_starts_one_each_second_for_a_long_backlog(void)
 {
-	rig_begin_ready(POLICY_UWSGI, 1, 8);
+	rig_begin_ready(POLICIES_UWSGI, 1, 8);
 	rig_arrive(1 + 33);
 	rig_seconds(2);
 	CHECK_EQ(0, rig_starts());
@@ -271,7 +271,7 @@ busyness_starts_one_each_second_for_a_long_backlog(void)
 static void
 emergency_workers_go_after_3_windows(void)
 {
-	rig_begin_ready(POLICY_UWSGI, 1, 3);
+	rig_begin_ready(POLICIES_UWSGI, 1, 3);
 	rig_arrive(60);
 	rig_seconds(2);
 	CHECK_EQ(2, rig_starts());
@@ -290,7 +290,7 @@ emergency_workers_go_after_3_windows(void)
 static void
 fastcgi_starts_nothing_before_the_first_connection(void)
 {
-	rig_begin_ready(POLICY_FASTCGI, 4, 8);
+	rig_begin_ready(POLICIES_FASTCGI, 4, 8);
 	CHECK_EQ(0, rig_count());
 	rig_seconds(1000);
 	CHECK_EQ(0, rig_count());
@@ -302,7 +302,7 @@ fastcgi_starts_nothing_before_the_first_connection(void)
 static void
 fastcgi_starts_one_for_who_has_waited_3_seconds(void)
 {
-	rig_begin_ready(POLICY_FASTCGI, 1, 8);
+	rig_begin_ready(POLICIES_FASTCGI, 1, 8);
 	rig_arrive(1);
 	rig_ready();
 	rig_arrive(1);
@@ -321,7 +321,7 @@ fastcgi_starts_one_for_who_has_waited_3_seconds(void)
 static void
 fastcgi_hears_nobody_who_is_served_in_time(void)
 {
-	rig_begin_ready(POLICY_FASTCGI, 1, 8);
+	rig_begin_ready(POLICIES_FASTCGI, 1, 8);
 	rig_arrive(1);
 	rig_ready();
 	(void)rig_starts();
@@ -337,7 +337,7 @@ fastcgi_hears_nobody_who_is_served_in_time(void)
 static void
 fastcgi_starts_one_a_second_however_many_wait(void)
 {
-	rig_begin_ready(POLICY_FASTCGI, 1, 8);
+	rig_begin_ready(POLICIES_FASTCGI, 1, 8);
 	rig_arrive(1);
 	rig_ready();
 	(void)rig_starts();
@@ -354,7 +354,7 @@ fastcgi_starts_one_a_second_however_many_wait(void)
 static void
 begin_grown_fastcgi(unsigned min, unsigned n)
 {
-	rig_begin_ready(POLICY_FASTCGI, min, 8);
+	rig_begin_ready(POLICIES_FASTCGI, min, 8);
 	rig_arrive(100);
 	grow_to(n);
 	while (rig_busy() != RIG_WORKERS)
@@ -373,7 +373,7 @@ look_at(unsigned n, unsigned percent)
 	unsigned served = 2 * n * 300 * percent / 100;
 	unsigned end = (served + 30 + 299) / 300 * 300;
 
-	rig_begin_ready(POLICY_FASTCGI, 0, 8);
+	rig_begin_ready(POLICIES_FASTCGI, 0, 8);
 	rig_arrive(1);
 	rig_ready();
 	rig_finish(0);
@@ -515,7 +515,7 @@ fastcgi_carries_half_of_the_old_load_on(void)
 static void
 begin_fastcgi_apps(unsigned apps, unsigned min, unsigned n)
 {
-	rig_begin_apps(POLICY_FASTCGI, apps, min, 10);
+	rig_begin_apps(POLICIES_FASTCGI, apps, min, 10);
 	for (unsigned app = 0; app < apps; app++)
 		rig_arrive_at(app, 40);
 	grow_to(apps * n);
@@ -558,7 +558,7 @@ fastcgi_lets_the_first_class_pay_below_the_minimum(void)
 static void
 anyevent_begins_with_idle(void)
 {
-	rig_begin(POLICY_ANYEVENT, 3, 8);
+	rig_begin(POLICIES_ANYEVENT, 3, 8);
 	CHECK_EQ(3, rig_starts());
 	rig_end();
 }
@@ -566,7 +566,7 @@ anyevent_begins_with_idle(void)
 static void
 anyevent_starts_one_at_once_when_there_is_none(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 0, 8);
+	rig_begin_ready(POLICIES_ANYEVENT, 0, 8);
 	rig_arrive(1);
 	CHECK_EQ(1, rig_starts());
 	rig_end();
@@ -575,7 +575,7 @@ anyevent_starts_one_at_once_when_there_is_none(void)
 static void
 anyevent_queues_a_second_job_behind_the_first(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 0, 8);
+	rig_begin_ready(POLICIES_ANYEVENT, 0, 8);
 	rig_arrive(1);
 	rig_ready();
 	(void)rig_starts();
@@ -589,7 +589,7 @@ anyevent_queues_a_second_job_behind_the_first(void)
 static void
 anyevent_leaves_a_job_where_it_is_beside_an_idle_worker(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 2, 2);
+	rig_begin_ready(POLICIES_ANYEVENT, 2, 2);
 	rig_arrive(3);
 	rig_finish(rig.workers[0].nserving == 1 ? 0 : 1);
 	CHECK_EQ(2, rig.workers[rig_busy()].nserving);
@@ -601,7 +601,7 @@ anyevent_leaves_a_job_where_it_is_beside_an_idle_worker(void)
 static void
 anyevent_starts_one_every_tenth_of_a_second_while_jobs_wait(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 0, 8);
+	rig_begin_ready(POLICIES_ANYEVENT, 0, 8);
 	rig_arrive(20);
 	CHECK_EQ(1, rig_starts());
 	rig_pass(99);
@@ -616,7 +616,7 @@ anyevent_starts_one_every_tenth_of_a_second_while_jobs_wait(void)
 static void
 anyevent_has_max_at_most(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 0, 4);
+	rig_begin_ready(POLICIES_ANYEVENT, 0, 4);
 	rig_arrive(100);
 	rig_seconds(10);
 	CHECK_EQ(4, rig_count());
@@ -626,7 +626,7 @@ anyevent_has_max_at_most(void)
 static void
 anyevent_gives_jobs_to_workers_that_start(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 0, 4);
+	rig_begin_ready(POLICIES_ANYEVENT, 0, 4);
 	rig_arrive(2);
 	CHECK_EQ(0, rig.workers[0].nserving);
 	rig_ready();
@@ -637,7 +637,7 @@ anyevent_gives_jobs_to_workers_that_start(void)
 static void
 anyevent_keeps_idle_workers_spare(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 2, 8);
+	rig_begin_ready(POLICIES_ANYEVENT, 2, 8);
 	rig_arrive(1);
 	rig_pass(100);
 	CHECK_EQ(1, rig_starts());
@@ -647,7 +647,7 @@ anyevent_keeps_idle_workers_spare(void)
 static void
 anyevent_with_idle_0_never_stops_one(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 0, 4);
+	rig_begin_ready(POLICIES_ANYEVENT, 0, 4);
 	rig_arrive(100);
 	for (unsigned n = 0; n < 50; n++) {
 		rig_pass(100);
@@ -662,7 +662,7 @@ anyevent_with_idle_0_never_stops_one(void)
 static void
 anyevent_with_idle_1_stops_one_every_10_seconds_and_the_last(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 1, 4);
+	rig_begin_ready(POLICIES_ANYEVENT, 1, 4);
 	rig_arrive(8);
 	rig_pass(300);
 	rig_ready();
@@ -686,7 +686,7 @@ anyevent_with_idle_1_stops_one_every_10_seconds_and_the_last(void)
 static void
 begin_grown_anyevent(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 1, 2);
+	rig_begin_ready(POLICIES_ANYEVENT, 1, 2);
 	rig_arrive(2);
 	rig_pass(100);
 	rig_ready();
@@ -713,7 +713,7 @@ anyevent_stops_none_while_all_were_busy_in_between(void)
 static void
 anyevent_puts_a_stop_off_when_it_wants_a_start(void)
 {
-	rig_begin_ready(POLICY_ANYEVENT, 2, 4);
+	rig_begin_ready(POLICIES_ANYEVENT, 2, 4);
 	rig_arrive(2);
 	rig_finish(0);
 	/* The timer of stops runs; now fewer than `idle` are idle again. */

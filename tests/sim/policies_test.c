@@ -7,7 +7,7 @@
 static void
 an_idle_worker_accepts_at_once(void)
 {
-	rig_begin_ready(POLICY_STATIC, 1, 2);
+	rig_begin_ready(POLICIES_STATIC, 1, 2);
 	rig_arrive(2);
 	CHECK_EQ(1, rig.workers[0].nserving);
 	CHECK_EQ(1, rig.workers[1].nserving);
@@ -17,7 +17,7 @@ an_idle_worker_accepts_at_once(void)
 static void
 the_longest_blocked_accepts(void)
 {
-	rig_begin_ready(POLICY_STATIC, 1, 3);
+	rig_begin_ready(POLICIES_STATIC, 1, 3);
 	rig_arrive(3);
 	rig_finish(2);
 	rig_finish(0);
@@ -30,7 +30,7 @@ the_longest_blocked_accepts(void)
 static void
 who_finishes_accepts_the_oldest_waiter(void)
 {
-	rig_begin_ready(POLICY_STATIC, 1, 1);
+	rig_begin_ready(POLICIES_STATIC, 1, 1);
 	rig_arrive(3);
 	rig_finish(0);
 	CHECK_EQ(1, rig.workers[0].serving[0]);
@@ -42,7 +42,7 @@ who_finishes_accepts_the_oldest_waiter(void)
 static void
 a_worker_with_concurrency_accepts_so_many(void)
 {
-	rig_begin_like(POLICY_STATIC,
+	rig_begin_like(POLICIES_STATIC,
 	    (struct conf_app){ .max_processes = 2, .concurrency = 3 }, 1);
 	rig_ready();
 	rig_arrive(7);
@@ -54,7 +54,7 @@ a_worker_with_concurrency_accepts_so_many(void)
 static void
 a_full_backlog_turns_away(void)
 {
-	rig_begin_ready(POLICY_STATIC, 1, 1);
+	rig_begin_ready(POLICIES_STATIC, 1, 1);
 	rig_arrive(1 + 1024 + 100);
 	CHECK_EQ(0, rig.refused);
 	rig_arrive(1);
@@ -65,7 +65,7 @@ a_full_backlog_turns_away(void)
 static void
 an_app_without_connections_has_its_minimum(void)
 {
-	for (unsigned policy = 0; policy < POLICIES; policy++) {
+	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		rig_begin_like(policy,
 		    (struct conf_app){
 			.handoff = CONF_HANDOFF_NONE,
@@ -86,7 +86,7 @@ an_app_without_connections_has_its_minimum(void)
 static void
 static_has_all_from_the_start_for_ever(void)
 {
-	rig_begin(POLICY_STATIC, 1, 8);
+	rig_begin(POLICIES_STATIC, 1, 8);
 	CHECK_EQ(8, rig_starts());
 	rig_ready();
 	rig_arrive(100);
@@ -100,7 +100,7 @@ static_has_all_from_the_start_for_ever(void)
 static void
 dynamic_has_the_sizes_of_its_pool_file(void)
 {
-	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 5);
+	rig_begin_ready(POLICIES_FPM_DYNAMIC, 1, 5);
 	CHECK_EQ(2, rig_count());
 	rig_arrive(2);
 	rig_seconds(1);
@@ -111,7 +111,7 @@ dynamic_has_the_sizes_of_its_pool_file(void)
 static void
 dynamic_forks_1_2_4_8_in_seconds_that_follow(void)
 {
-	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 100);
+	rig_begin_ready(POLICIES_FPM_DYNAMIC, 1, 100);
 	CHECK_EQ(40, rig_count());
 	rig_arrive(1000);
 	for (unsigned n = 1; n <= 8; n *= 2) {
@@ -126,7 +126,7 @@ static void
 dynamic_forks_no_more_than_are_missing(void)
 {
 	/* At least 4 spare ones, 8 at first. */
-	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 20);
+	rig_begin_ready(POLICIES_FPM_DYNAMIC, 1, 20);
 	rig_arrive(1000);
 	rig_seconds(3);
 	rig_ready();
@@ -139,7 +139,7 @@ dynamic_forks_no_more_than_are_missing(void)
 static void
 dynamic_forks_none_for_those_that_idle(void)
 {
-	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 20);
+	rig_begin_ready(POLICIES_FPM_DYNAMIC, 1, 20);
 	rig_arrive(8);
 	rig_seconds(2);
 	rig_ready();
@@ -153,7 +153,7 @@ dynamic_forks_none_for_those_that_idle(void)
 static void
 dynamic_counts_no_child_that_starts(void)
 {
-	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 5);
+	rig_begin_ready(POLICIES_FPM_DYNAMIC, 1, 5);
 	rig_arrive(2);
 	rig_seconds(2);
 	CHECK_EQ(2, rig_starts());
@@ -163,7 +163,7 @@ dynamic_counts_no_child_that_starts(void)
 static void
 dynamic_begins_anew_after_a_second_without_need(void)
 {
-	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 100);
+	rig_begin_ready(POLICIES_FPM_DYNAMIC, 1, 100);
 	rig_arrive(40);
 	rig_seconds(3);
 	CHECK_EQ(1 + 2 + 4, rig_starts());
@@ -179,7 +179,7 @@ dynamic_begins_anew_after_a_second_without_need(void)
 static void
 dynamic_stops_at_max_children(void)
 {
-	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 5);
+	rig_begin_ready(POLICIES_FPM_DYNAMIC, 1, 5);
 	for (unsigned n = 0; n < 10; n++) {
 		rig_arrive(10);
 		rig_seconds(1);
@@ -193,7 +193,7 @@ dynamic_stops_at_max_children(void)
 static void
 begin_grown_dynamic(void)
 {
-	rig_begin_ready(POLICY_FPM_DYNAMIC, 1, 5);
+	rig_begin_ready(POLICIES_FPM_DYNAMIC, 1, 5);
 	rig_arrive(5);
 	for (unsigned n = 0; n < 5; n++) {
 		rig_seconds(1);
@@ -241,7 +241,7 @@ dynamic_keeps_max_spare_idle_for_ever(void)
 static void
 ondemand_begins_with_none(void)
 {
-	rig_begin_ready(POLICY_FPM_ONDEMAND, 4, 8);
+	rig_begin_ready(POLICIES_FPM_ONDEMAND, 4, 8);
 	CHECK_EQ(0, rig_count());
 	rig_end();
 }
@@ -249,7 +249,7 @@ ondemand_begins_with_none(void)
 static void
 ondemand_forks_for_each_connection_without_an_idle_child(void)
 {
-	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 8);
+	rig_begin_ready(POLICIES_FPM_ONDEMAND, 1, 8);
 	rig_arrive(3);
 	CHECK_EQ(3, rig_starts());
 	rig_ready();
@@ -264,7 +264,7 @@ ondemand_forks_for_each_connection_without_an_idle_child(void)
 static void
 ondemand_has_max_children_at_most(void)
 {
-	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 8);
+	rig_begin_ready(POLICIES_FPM_ONDEMAND, 1, 8);
 	rig_arrive(20);
 	CHECK_EQ(8, rig_starts());
 	rig_end();
@@ -273,7 +273,7 @@ ondemand_has_max_children_at_most(void)
 static void
 ondemand_stops_one_a_second_after_more_than_10_whole_seconds(void)
 {
-	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 8);
+	rig_begin_ready(POLICIES_FPM_ONDEMAND, 1, 8);
 	rig_arrive(3);
 	rig_ready();
 	rig_finish_all();
@@ -291,7 +291,7 @@ ondemand_stops_one_a_second_after_more_than_10_whole_seconds(void)
 static void
 ondemand_looks_at_the_child_with_the_longest_life_alone(void)
 {
-	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 8);
+	rig_begin_ready(POLICIES_FPM_ONDEMAND, 1, 8);
 	rig_arrive(1);
 	rig_ready();
 	rig_seconds(1);
@@ -310,7 +310,7 @@ ondemand_looks_at_the_child_with_the_longest_life_alone(void)
 static void
 ondemand_never_shrinks_under_a_little_traffic(void)
 {
-	rig_begin_ready(POLICY_FPM_ONDEMAND, 1, 4);
+	rig_begin_ready(POLICIES_FPM_ONDEMAND, 1, 4);
 	rig_arrive(4);
 	rig_ready();
 	rig_finish_all();
@@ -329,7 +329,7 @@ ondemand_never_shrinks_under_a_little_traffic(void)
 static void
 prefork_has_its_defaults_at_256(void)
 {
-	rig_begin_ready(POLICY_PREFORK, 1, 256);
+	rig_begin_ready(POLICIES_PREFORK, 1, 256);
 	CHECK_EQ(5, rig_count());
 	rig_arrive(1);
 	rig_seconds(1);
@@ -340,7 +340,7 @@ prefork_has_its_defaults_at_256(void)
 static void
 prefork_forks_1_2_4_up_to_32_however_few_are_missing(void)
 {
-	rig_begin_ready(POLICY_PREFORK, 1, 256);
+	rig_begin_ready(POLICIES_PREFORK, 1, 256);
 	rig_arrive(1000);
 	for (unsigned n = 1; n <= 32; n *= 2) {
 		rig_seconds(1);
@@ -355,7 +355,7 @@ prefork_forks_1_2_4_up_to_32_however_few_are_missing(void)
 static void
 prefork_counts_children_that_start_as_idle(void)
 {
-	rig_begin_ready(POLICY_PREFORK, 1, 8);
+	rig_begin_ready(POLICIES_PREFORK, 1, 8);
 	rig_arrive(1);
 	rig_seconds(10);
 	CHECK_EQ(1, rig_starts());
@@ -366,7 +366,7 @@ prefork_counts_children_that_start_as_idle(void)
 static void
 begin_grown_prefork(void)
 {
-	rig_begin_ready(POLICY_PREFORK, 1, 20);
+	rig_begin_ready(POLICIES_PREFORK, 1, 20);
 	rig_arrive(20);
 	for (unsigned n = 0; n < 10; n++) {
 		rig_seconds(1);
@@ -404,12 +404,12 @@ prefork_stops_the_longest_blocked(void)
 static void
 min_processes_are_kept_by_both(void)
 {
-	rig_begin_ready(POLICY_FPM_DYNAMIC, 5, 6);
+	rig_begin_ready(POLICIES_FPM_DYNAMIC, 5, 6);
 	CHECK_EQ(5, rig_count());
 	rig_seconds(10);
 	CHECK_EQ(5, rig_count());
 	rig_end();
-	rig_begin_ready(POLICY_PREFORK, 5, 6);
+	rig_begin_ready(POLICIES_PREFORK, 5, 6);
 	CHECK_EQ(5, rig_count());
 	rig_seconds(10);
 	CHECK_EQ(5, rig_count());
