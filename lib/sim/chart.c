@@ -36,7 +36,7 @@ chart_new(const struct series *s, tspan length, unsigned n)
 		double to =
 		    fmin((double)(k + 1) * (double)s->width, (double)length);
 
-		/* From the first column that it is in to the last. */
+		/* The bucket adds to all columns that it overlaps. */
 		for (unsigned i = first; i < n && width * i < to; i++) {
 			double common =
 			    fmin(to, width * (i + 1)) - fmax(from, width * i);
@@ -102,7 +102,7 @@ chart_time_step(tspan length, unsigned most)
 	const tspan day = TSPAN_SECONDS(86400);
 	double days;
 
-	/* Less than some seconds, and more than some days, by tens. */
+	/* Times under some seconds, and over some days, go by tens. */
 	if (length < TSPAN_SECONDS(1) * (tspan)most)
 		return (tspan)step_to((double)length, most);
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {

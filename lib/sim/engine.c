@@ -11,7 +11,7 @@
 
 /* --- figures ------------------------------------------------------------ */
 
-/* Lets the figures of the app come to the present; before they change. */
+/* Brings the figures of the app to the present, before they change. */
 static struct tally *
 tally_of(struct engine *e, uint32_t app)
 {
@@ -209,7 +209,7 @@ play_exit(struct engine *e, struct engine_worker *w)
 	e->exited = worker;
 	if (!e->over)
 		e->result->apps[w->app].ended++;
-	/* May start another worker of this number. */
+	/* The manager may start another worker under this number. */
 	e->manager->ops->exited(e->manager, worker, w->killed, e->now);
 	tally_unread(t, -e->left.count);
 	lose_requests(e, &e->left);

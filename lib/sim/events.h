@@ -68,7 +68,7 @@ events_sink(struct events *q, uint32_t hole, struct event e)
 	q->heap[hole] = e;
 }
 
-/* There must be room: count < capacity. Gives the order of the event. */
+/* Puts an event on the heap, which has room; gives the order of it. */
 static inline uint64_t
 events_put(struct events *q, tstamp at, uint32_t number)
 {

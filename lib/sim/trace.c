@@ -155,7 +155,8 @@ take_digits(const char **at, const char *end, unsigned *n_out)
 	int64_t value = 0;
 
 	for (*n_out = 0; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
-		/* Later ones are too many before a point, too fine after it. */
+		/* More digits are too many before a point, too fine after it.
+		 */
 		if (*n_out < 12)
 			value = value * 10 + (**at - '0');
 		(*n_out)++;

@@ -24,7 +24,7 @@ const char *trace_name(const char *file);
 struct trace *trace_open(const struct load_spec *spec);
 void trace_close(struct trace *t);
 
-/* As load_next(), load_mistake() and load_read(). */
+/* The same as load_next(), load_mistake() and load_read(). */
 enum load_got trace_next(struct trace *t, struct arrival *out);
 const char *trace_mistake(const struct trace *t);
 double trace_read(const struct trace *t);

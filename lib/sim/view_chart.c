@@ -1,8 +1,8 @@
 /*
  * Processes and waiting connections over time, in characters.  A column is a
  * stretch of time; how high it is filled is the mean of that stretch for
- * processes, and the peak for what waits: one is what it costs, the other is
- * what hurts.
+ * processes, and the peak for what waits: processes are what it costs, waiting
+ * is what hurts.
  */
 
 #include <stdlib.h>
@@ -210,7 +210,7 @@ put_waiting_row(const struct drawing *d, unsigned row, double top)
 		double part = (most / top * ROWS_WAITING - row) * 8;
 		unsigned level = part >= 8 ? 8 : part > 0 ? (unsigned)part : 0;
 
-		/* However little it is, it is there. */
+		/* Even the smallest peak is shown. */
 		if (row == 0 && level == 0 && most > 0)
 			level = 1;
 		cells[i] = d->glyphs->levels[level];

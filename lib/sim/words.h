@@ -14,8 +14,8 @@
 /* --- reading ------------------------------------------------------------ */
 
 /*
- * Each gives NULL; or what would be valid, and *out is untouched.  Durations
- * are those of pool.conf(5), a share is percent.
+ * A reader gives NULL; or what would be valid, and leaves *out untouched.
+ * Durations are those of pool.conf(5), a share is percent.
  *
  *	fixed:TIME
  *	exponential:MEAN

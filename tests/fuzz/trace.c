@@ -1,5 +1,5 @@
 /*
- * Any bytes as a trace: connections in the order of time, or a mistake that
+ * Any bytes are a trace: connections in the order of time, or a mistake that
  * names the file.
  */
 
@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A file that is in memory alone, by a name that others can open. */
+/* Makes a file in memory, with a name that can be opened. */
 static int
 file_of(const void *data, size_t size, char *path, size_t path_size)
 {
@@ -28,7 +28,7 @@ file_of(const void *data, size_t size, char *path, size_t path_size)
 	return fd;
 }
 
-/* Whole lines, each of the file, without controls. */
+/* Every line names the file, and has no controls. */
 static void
 check_mistake(const char *said, const char *path)
 {

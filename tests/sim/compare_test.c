@@ -25,7 +25,7 @@ static const struct pareto ramp = { .options = "",
 
 /* --- the policies ------------------------------------------------------- */
 
-/* One run of a policy; result_fini() is the caller's. */
+/* Runs a policy once; result_fini() is the caller's. */
 static void
 run(const struct pareto *p, enum policies policy, struct result *out)
 {
@@ -50,7 +50,7 @@ run(const struct pareto *p, enum policies policy, struct result *out)
 }
 
 static void
-every_policy_serves_everybody(void)
+every_policy_serves_every_connection(void)
 {
 	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		struct result r;
@@ -77,7 +77,7 @@ every_policy_keeps_to_max_processes(void)
 }
 
 static void
-nobody_waits_beside_a_worker_that_accepts_for_itself(void)
+no_connection_waits_beside_an_idle_worker_that_accepts_for_itself(void)
 {
 	for (unsigned policy = 0; policy < POLICIES_LEN; policy++) {
 		struct result r;
@@ -131,7 +131,7 @@ the_same_seed_gives_the_same_figures(void)
 
 /* --- our defaults ------------------------------------------------------- */
 
-/* What all make of the load; it is played once. */
+/* The rows of all policies under a load, which is played once. */
 static const struct pareto_row *
 all_of(const struct pareto *p)
 {
@@ -151,7 +151,7 @@ check_unbeaten(const struct pareto *p)
 	CHECK_STR(NULL, beaten == NULL ? NULL : beaten->name);
 }
 
-/* A static pool aside, which has all processes from the start. */
+/* The static policy is left out: it has all processes from the start. */
 static void
 check_thrifty(const struct pareto *p)
 {
@@ -159,37 +159,37 @@ check_thrifty(const struct pareto *p)
 }
 
 static void
-nobody_beats_our_processes_and_waits_over_a_day(void)
+no_peer_beats_our_processes_and_waits_over_a_day(void)
 {
 	check_unbeaten(&day);
 }
 
 static void
-nobody_beats_our_processes_and_waits_under_bursts(void)
+no_peer_beats_our_processes_and_waits_under_bursts(void)
 {
 	check_unbeaten(&burst);
 }
 
 static void
-nobody_beats_our_processes_and_waits_on_a_ramp(void)
+no_peer_beats_our_processes_and_waits_on_a_ramp(void)
 {
 	check_unbeaten(&ramp);
 }
 
 static void
-whoever_waits_as_little_starts_more_over_a_day(void)
+peers_with_waits_as_short_start_more_over_a_day(void)
 {
 	check_thrifty(&day);
 }
 
 static void
-whoever_waits_as_little_starts_more_under_bursts(void)
+peers_with_waits_as_short_start_more_under_bursts(void)
 {
 	check_thrifty(&burst);
 }
 
 static void
-whoever_waits_as_little_starts_more_on_a_ramp(void)
+peers_with_waits_as_short_start_more_on_a_ramp(void)
 {
 	check_thrifty(&ramp);
 }
@@ -198,16 +198,16 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(every_policy_serves_everybody);
+	RUN(every_policy_serves_every_connection);
 	RUN(every_policy_keeps_to_max_processes);
-	RUN(nobody_waits_beside_a_worker_that_accepts_for_itself);
+	RUN(no_connection_waits_beside_an_idle_worker_that_accepts_for_itself);
 	RUN(every_policy_but_static_grows_and_shrinks_with_the_day);
 	RUN(the_same_seed_gives_the_same_figures);
-	RUN(nobody_beats_our_processes_and_waits_over_a_day);
-	RUN(nobody_beats_our_processes_and_waits_under_bursts);
-	RUN(nobody_beats_our_processes_and_waits_on_a_ramp);
-	RUN(whoever_waits_as_little_starts_more_over_a_day);
-	RUN(whoever_waits_as_little_starts_more_under_bursts);
-	RUN(whoever_waits_as_little_starts_more_on_a_ramp);
+	RUN(no_peer_beats_our_processes_and_waits_over_a_day);
+	RUN(no_peer_beats_our_processes_and_waits_under_bursts);
+	RUN(no_peer_beats_our_processes_and_waits_on_a_ramp);
+	RUN(peers_with_waits_as_short_start_more_over_a_day);
+	RUN(peers_with_waits_as_short_start_more_under_bursts);
+	RUN(peers_with_waits_as_short_start_more_on_a_ramp);
 	return check_finish();
 }

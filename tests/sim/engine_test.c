@@ -1,4 +1,4 @@
-/* What the engine plays and what it notes, with a manager made of tests. */
+/* The engine: what it plays and notes, with the test as the manager. */
 
 #include <errno.h>
 #include <stdarg.h>
@@ -7,16 +7,16 @@
 
 #include "sim_help.h"
 
-#define PROCESSES 4
+#define WORKERS 4
 #define REQUESTS 8
 
-/* How a test wants to be asked. All may be NULL. */
+/* Functions of a test that the manager calls. All may be NULL. */
 struct script {
 	void (*started)(void);
 	void (*arrived)(uint32_t request);
-	void (*ready)(uint32_t process);
-	void (*finished)(uint32_t process);
-	void (*exited)(uint32_t process);
+	void (*ready)(uint32_t worker);
+	void (*finished)(uint32_t worker);
+	void (*exited)(uint32_t worker);
 	void (*ticked)(void);
 };
 
@@ -75,34 +75,33 @@ plain_arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
 }
 
 static void
-plain_ready(struct manager *m, uint32_t process, tstamp now)
+plain_ready(struct manager *m, uint32_t worker, tstamp now)
 {
 	(void)m;
 	(void)now;
-	rig_tell("ready %u", (unsigned)process);
+	rig_tell("ready %u", (unsigned)worker);
 	if (rig.script.ready != NULL)
-		rig.script.ready(process);
+		rig.script.ready(worker);
 }
 
 static void
-plain_finished(
-    struct manager *m, uint32_t process, uint32_t request, tstamp now)
+plain_finished(struct manager *m, uint32_t worker, uint32_t request, tstamp now)
 {
 	(void)m;
 	(void)now;
 	rig_tell("finished %u", (unsigned)request);
 	if (rig.script.finished != NULL)
-		rig.script.finished(process);
+		rig.script.finished(worker);
 }
 
 static void
-plain_exited(struct manager *m, uint32_t process, bool killed, tstamp now)
+plain_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
 {
 	(void)m;
 	(void)now;
-	rig_tell("%s %u", killed ? "killed" : "exited", (unsigned)process);
+	rig_tell("%s %u", killed ? "killed" : "exited", (unsigned)worker);
 	if (rig.script.exited != NULL)
-		rig.script.exited(process);
+		rig.script.exited(worker);
 }
 
 static tstamp
@@ -147,14 +146,14 @@ static const struct engine_options options = {
 	.exit_time = MS(5),
 };
 
-/* Until rig_end() rig.told and rig.result are there. */
+/* Fills rig.told and rig.result, which rig_end() frees. */
 static void
 rig_run(struct script script, const char *trace, size_t apps, tspan length)
 {
 	rig.manager = (struct manager){
 		.ops = &plain_ops,
 		.name = "plain",
-		.workers = PROCESSES,
+		.workers = WORKERS,
 		.requests = REQUESTS,
 	};
 	rig.script = script;
@@ -203,10 +202,10 @@ give_first(uint32_t request)
 static const struct script single = { .started = start_one,
 	.arrived = give_first };
 
-/* --- processes ---------------------------------------------------------- */
+/* --- workers ------------------------------------------------------------ */
 
 static void
-processes_of_the_beginning_are_ready_when_the_load_starts(void)
+workers_of_the_beginning_are_ready_when_the_load_starts(void)
 {
 	rig_run(single, "0,a,0.1\n", 1, 0);
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
@@ -226,13 +225,13 @@ start_late(uint32_t request)
 }
 
 static void
-give_all(uint32_t process)
+give_all(uint32_t worker)
 {
-	engine_give(rig.manager.engine, process, 0);
+	engine_give(rig.manager.engine, worker, 0);
 }
 
 static void
-a_process_is_ready_after_the_start_time(void)
+a_worker_is_ready_after_the_start_time(void)
 {
 	rig_run((struct script){ .arrived = start_late, .ready = give_all },
 	    "1,a,0.1\n", 1, 0);
@@ -244,7 +243,7 @@ a_process_is_ready_after_the_start_time(void)
 }
 
 static void
-a_process_serves_one_after_the_other(void)
+a_worker_serves_requests_in_order(void)
 {
 	rig_run(single, "0,a,0.1\n0.01,a,0.2\n0.02,a,0.3\n", 1, 0);
 	CHECK_STR("started at -200; ready 0 at 0; arrived 0 at 0; "
@@ -257,7 +256,7 @@ a_process_serves_one_after_the_other(void)
 }
 
 static void
-a_process_serves_as_many_at_a_time_as_its_concurrency(void)
+a_worker_serves_as_many_at_a_time_as_its_concurrency(void)
 {
 	rig_run(
 	    (struct script){ .started = start_double, .arrived = give_first },
@@ -271,14 +270,14 @@ a_process_serves_as_many_at_a_time_as_its_concurrency(void)
 }
 
 static void
-tick_soon(uint32_t process)
+tick_soon(uint32_t worker)
 {
-	(void)process;
+	(void)worker;
 	rig.due = ENGINE_EPOCH + MS(100);
 }
 
 static void
-ends_come_before_arrivals_and_ticks_last(void)
+ends_come_before_arrivals_and_ticks_come_last(void)
 {
 	struct script script = single;
 
@@ -300,7 +299,7 @@ stop_at_third(uint32_t request)
 }
 
 static void
-a_stopped_process_finishes_what_it_has(void)
+a_stopped_worker_finishes_what_it_has(void)
 {
 	rig_run(
 	    (struct script){ .started = start_one, .arrived = stop_at_third },
@@ -314,7 +313,7 @@ a_stopped_process_finishes_what_it_has(void)
 }
 
 static void
-stop_unborn(uint32_t request)
+stop_starting(uint32_t request)
 {
 	if (request == 0) {
 		start_one();
@@ -323,9 +322,9 @@ stop_unborn(uint32_t request)
 }
 
 static void
-one_that_is_stopped_while_it_starts_is_never_ready(void)
+a_worker_that_is_stopped_while_it_starts_is_never_ready(void)
 {
-	rig_run((struct script){ .arrived = stop_unborn }, "0,a,0.1\n", 1, 0);
+	rig_run((struct script){ .arrived = stop_starting }, "0,a,0.1\n", 1, 0);
 	CHECK_STR("started at -200; arrived 0 at 0; exited 0 at 205", rig.told);
 	CHECK_EQ(1, rig.result.total.unfinished);
 	rig_end();
@@ -340,7 +339,7 @@ kill_at_third(uint32_t request)
 }
 
 static void
-a_killed_process_loses_what_it_has(void)
+a_killed_worker_loses_what_it_has(void)
 {
 	rig_run(
 	    (struct script){ .started = start_one, .arrived = kill_at_third },
@@ -353,19 +352,19 @@ a_killed_process_loses_what_it_has(void)
 }
 
 static void
-take_and_refuse(uint32_t process)
+take_and_refuse(uint32_t worker)
 {
 	uint32_t request;
 
-	while ((request = engine_take(rig.manager.engine, process)) !=
-	    ILIST_NONE) {
+	while (
+	    (request = engine_take(rig.manager.engine, worker)) != ILIST_NONE) {
 		rig_tell("took %u", (unsigned)request);
 		engine_refuse(rig.manager.engine, request, ENGINE_REFUSED);
 	}
 }
 
 static void
-what_a_killed_process_had_not_read_can_be_taken(void)
+requests_that_a_killed_worker_had_not_read_can_be_taken(void)
 {
 	rig_run((struct script){ .started = start_one,
 		    .arrived = kill_at_third,
@@ -395,7 +394,7 @@ take_for_second(uint32_t request)
 }
 
 static void
-the_oldest_unread_one_is_taken(void)
+the_oldest_unread_request_is_taken(void)
 {
 	rig_run(
 	    (struct script){ .started = start_two, .arrived = take_for_second },
@@ -408,11 +407,11 @@ the_oldest_unread_one_is_taken(void)
 }
 
 static void
-restart_with_the_same_number(uint32_t process)
+restart_with_the_same_number(uint32_t worker)
 {
 	if (rig_now() < 1000)
-		engine_start(rig.manager.engine, process, 0, 1);
-	CHECK_EQ(1, engine_take(rig.manager.engine, process));
+		engine_start(rig.manager.engine, worker, 0, 1);
+	CHECK_EQ(1, engine_take(rig.manager.engine, worker));
 	engine_refuse(rig.manager.engine, 1, ENGINE_REFUSED);
 }
 
@@ -425,7 +424,7 @@ kill_at_second(uint32_t request)
 }
 
 static void
-a_number_may_be_used_again_at_once(void)
+the_number_of_an_exited_worker_may_be_used_at_once(void)
 {
 	rig_run((struct script){ .started = start_one,
 		    .arrived = kill_at_second,
@@ -467,7 +466,7 @@ refusals_are_counted_by_their_kind(void)
 }
 
 static void
-what_is_never_served_is_unfinished_and_its_wait_is_known(void)
+a_request_that_is_never_served_is_unfinished_and_its_wait_is_known(void)
 {
 	rig_run((struct script){ .started = NULL }, "0,a,1\n1,a,1\n", 1, 0);
 	CHECK_EQ(2, rig.result.total.unfinished);
@@ -477,7 +476,7 @@ what_is_never_served_is_unfinished_and_its_wait_is_known(void)
 }
 
 static void
-more_than_the_manager_can_hold_are_refused(void)
+requests_that_the_manager_cannot_hold_are_refused(void)
 {
 	rig_run((struct script){ .started = NULL },
 	    "0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n0,a,1\n"
@@ -532,7 +531,7 @@ start_second(uint32_t request)
 }
 
 static void
-processes_are_counted_from_their_start_while_the_load_lasts(void)
+workers_are_counted_from_their_start_while_the_load_lasts(void)
 {
 	rig_run(
 	    (struct script){ .started = start_one, .arrived = start_second },
@@ -575,7 +574,7 @@ hold_one(uint32_t request)
 }
 
 static void
-time_beside_an_idle_process_is_noted(void)
+waiting_beside_an_idle_worker_is_noted(void)
 {
 	rig_run((struct script){ .started = start_one, .arrived = hold_one },
 	    "0.1,a,1\n0.4,a,1\n", 1, 0);
@@ -585,7 +584,7 @@ time_beside_an_idle_process_is_noted(void)
 }
 
 static void
-time_unread_beside_an_idle_process_is_noted(void)
+lying_unread_beside_an_idle_worker_is_noted(void)
 {
 	rig_run((struct script){ .started = start_two, .arrived = give_first },
 	    "0,a,0.3\n0.1,a,1\n0.2,a,1\n", 1, 0);
@@ -624,7 +623,7 @@ the_total_is_that_of_all_apps(void)
 	CHECK_NEAR(0.5, r->apps[0].busy);
 	CHECK_EQ(4, r->total.wait.total);
 	CHECK_EQ(r->apps[1].wait.max, r->total.wait.max);
-	/* b waits, and it is a that is idle later. */
+	/* The worker of a is idle later, while a request of b waits. */
 	CHECK_EQ(0, r->total.idle_while_unread);
 	CHECK_STR("b", r->apps[1].name);
 	rig_end();
@@ -635,26 +634,26 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	conf_folder_make();
-	RUN(processes_of_the_beginning_are_ready_when_the_load_starts);
-	RUN(a_process_is_ready_after_the_start_time);
-	RUN(a_process_serves_one_after_the_other);
-	RUN(a_process_serves_as_many_at_a_time_as_its_concurrency);
-	RUN(ends_come_before_arrivals_and_ticks_last);
-	RUN(a_stopped_process_finishes_what_it_has);
-	RUN(one_that_is_stopped_while_it_starts_is_never_ready);
-	RUN(a_killed_process_loses_what_it_has);
-	RUN(what_a_killed_process_had_not_read_can_be_taken);
-	RUN(the_oldest_unread_one_is_taken);
-	RUN(a_number_may_be_used_again_at_once);
+	RUN(workers_of_the_beginning_are_ready_when_the_load_starts);
+	RUN(a_worker_is_ready_after_the_start_time);
+	RUN(a_worker_serves_requests_in_order);
+	RUN(a_worker_serves_as_many_at_a_time_as_its_concurrency);
+	RUN(ends_come_before_arrivals_and_ticks_come_last);
+	RUN(a_stopped_worker_finishes_what_it_has);
+	RUN(a_worker_that_is_stopped_while_it_starts_is_never_ready);
+	RUN(a_killed_worker_loses_what_it_has);
+	RUN(requests_that_a_killed_worker_had_not_read_can_be_taken);
+	RUN(the_oldest_unread_request_is_taken);
+	RUN(the_number_of_an_exited_worker_may_be_used_at_once);
 	RUN(refusals_are_counted_by_their_kind);
-	RUN(what_is_never_served_is_unfinished_and_its_wait_is_known);
-	RUN(more_than_the_manager_can_hold_are_refused);
+	RUN(a_request_that_is_never_served_is_unfinished_and_its_wait_is_known);
+	RUN(requests_that_the_manager_cannot_hold_are_refused);
 	RUN(a_mistake_in_the_trace_ends_the_run);
 	RUN(the_run_goes_on_until_the_last_connection_has_ended);
-	RUN(processes_are_counted_from_their_start_while_the_load_lasts);
+	RUN(workers_are_counted_from_their_start_while_the_load_lasts);
 	RUN(the_series_adds_up_to_the_whole);
-	RUN(time_beside_an_idle_process_is_noted);
-	RUN(time_unread_beside_an_idle_process_is_noted);
+	RUN(waiting_beside_an_idle_worker_is_noted);
+	RUN(lying_unread_beside_an_idle_worker_is_noted);
 	RUN(the_total_is_that_of_all_apps);
 	return check_finish();
 }

@@ -1,4 +1,4 @@
-/* What figures are kept in: distributions, series, and events to come. */
+/* Distributions, series, and the heap of events. */
 
 #include "core/prng.h"
 #include "sim/events.h"
@@ -67,7 +67,7 @@ no_share_is_over_the_maximum(void)
 }
 
 static void
-nothing_has_no_shares(void)
+an_empty_distribution_has_shares_of_zero(void)
 {
 	memset(&h, 0, sizeof(h));
 	CHECK_EQ(0, histogram_share(&h, 0.99));
@@ -75,7 +75,7 @@ nothing_has_no_shares(void)
 }
 
 static void
-two_distributions_become_one(void)
+distributions_can_be_merged(void)
 {
 	static struct histogram other;
 
@@ -93,7 +93,7 @@ two_distributions_become_one(void)
 /* --- series ------------------------------------------------------------- */
 
 static void
-a_series_of_any_length_has_few_buckets(void)
+a_long_series_has_few_buckets(void)
 {
 	static struct series s = { .width = 10 };
 	uint64_t arrived = 0;
@@ -109,7 +109,7 @@ a_series_of_any_length_has_few_buckets(void)
 }
 
 static void
-two_buckets_keep_the_larger_maximum(void)
+merged_buckets_keep_the_larger_maximum(void)
 {
 	static struct series s = { .width = 1 };
 
@@ -156,7 +156,7 @@ is_odd(const void *arg, const struct event *e)
 }
 
 static void
-what_is_stale_is_swept_out(void)
+stale_events_are_swept_out(void)
 {
 	struct events q;
 	struct prng random = { .state = 2 };
@@ -184,11 +184,11 @@ main(int argc, char **argv)
 	RUN(small_values_are_exact);
 	RUN(a_share_counts_from_below);
 	RUN(no_share_is_over_the_maximum);
-	RUN(nothing_has_no_shares);
-	RUN(two_distributions_become_one);
-	RUN(a_series_of_any_length_has_few_buckets);
-	RUN(two_buckets_keep_the_larger_maximum);
+	RUN(an_empty_distribution_has_shares_of_zero);
+	RUN(distributions_can_be_merged);
+	RUN(a_long_series_has_few_buckets);
+	RUN(merged_buckets_keep_the_larger_maximum);
 	RUN(events_come_in_the_order_of_their_times_and_of_their_making);
-	RUN(what_is_stale_is_swept_out);
+	RUN(stale_events_are_swept_out);
 	return check_finish();
 }

@@ -37,7 +37,7 @@ near(double expected, double tolerance, double actual)
 	return fabs(actual - expected) <= tolerance;
 }
 
-/* The same, for a CHECK(): says what it was. */
+/* The same for a CHECK(): tells the actual value. */
 static bool
 within(double expected, double tolerance, double actual)
 {
@@ -61,7 +61,7 @@ order(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Their mean. */
+/* Draws all of drawn[]; gives their mean. */
 static double
 draw(const char *words)
 {
@@ -157,7 +157,7 @@ the_mean_of_bimodal_times_is_known(void)
 
 /* --- arrivals ----------------------------------------------------------- */
 
-/* Arrivals in each of `len` equal parts of the run; their sum. */
+/* Counts arrivals in `len` equal parts of the run; gives their sum. */
 static uint64_t
 count(const struct load_spec *spec, uint64_t *parts, size_t len)
 {
@@ -185,13 +185,13 @@ arrivals_have_their_rate(void)
 	struct load_spec spec = spec_of(&app, 1, "steady", TSPAN_SECONDS(6000));
 	uint64_t parts[60];
 
-	/* Of a Poisson process, the deviation is the root. */
+	/* The deviation of a Poisson process is the root. */
 	CHECK(within(600000, 3000, (double)count(&spec, parts, 60)));
 	for (unsigned i = 0; i < 60; i++)
 		CHECK(within(10000, 400, (double)parts[i]));
 }
 
-/* Neither in a row nor in heaps: the variance of their number is its mean. */
+/* The variance of the number of arrivals is its mean. */
 static void
 arrivals_are_a_poisson_process(void)
 {
@@ -208,7 +208,7 @@ arrivals_are_a_poisson_process(void)
 	CHECK(within(10, 0.5, variance));
 }
 
-/* What the gap to the next one is does not depend on the last gap. */
+/* No gap depends on the gap before it. */
 static void
 gaps_are_exponential(void)
 {
@@ -279,7 +279,7 @@ a_day_has_a_trough_and_two_peaks(void)
 }
 
 static void
-a_day_of_its_own_length_comes_again(void)
+a_day_shorter_than_the_run_comes_again(void)
 {
 	struct load_app app = { .rate = 1000, .service = service("1ms") };
 	struct load_spec spec =
@@ -297,7 +297,7 @@ a_day_of_its_own_length_comes_again(void)
 	}
 }
 
-/* Many hours in a row without a connection. */
+/* Many hours in a row have no connection. */
 static void
 a_day_may_be_shorter_than_the_time_between_arrivals(void)
 {
@@ -343,7 +343,7 @@ each_period_has_one_burst(void)
 			high += near(5714, 400, (double)n);
 			quiet += near(571, 140, (double)n);
 		}
-		/* It may begin and end within a second. */
+		/* A burst may begin and end within a second. */
 		CHECK(high == 4 || high == 5);
 		CHECK(quiet >= 54 && quiet + high >= 58);
 	}
@@ -378,7 +378,7 @@ apps_have_their_shares(void)
 	struct arrival a;
 	struct load *l;
 
-	/* One with most, many with little, and one with nothing. */
+	/* App 7 has most, app 50 nothing, the others little. */
 	for (unsigned i = 0; i < APPS; i++) {
 		apps[i].rate = i == 7 ? 1000 : i == 50 ? 0 : i * 0.1;
 		apps[i].service = service(i % 2 == 0 ? "1ms" : "2ms");
@@ -397,9 +397,9 @@ apps_have_their_shares(void)
 	}
 }
 
-/* Neither many with little nor one with most. */
+/* The shares differ, and no app has most. */
 static void
-apps_have_their_shares_whatever_these_are(void)
+apps_have_their_shares_without_a_dominant_one(void)
 {
 	static struct load_app apps[APPS];
 	uint64_t seen[APPS] = { 0 };
@@ -425,7 +425,7 @@ apps_have_their_shares_whatever_these_are(void)
 
 /* --- seeds -------------------------------------------------------------- */
 
-/* How many of the first thousand are at the same time, and take as long. */
+/* Counts equal times and equal services among the first thousand. */
 static void
 compare(const struct load_spec *a, const struct load_spec *b,
     unsigned *times_out, unsigned *services_out)
@@ -472,7 +472,7 @@ another_seed_gives_another_load(void)
 	CHECK(services < 3);
 }
 
-/* So that what two settings give differs by the settings alone. */
+/* Two services can be compared under the same arrivals. */
 static void
 other_service_times_change_no_arrival(void)
 {
@@ -517,13 +517,13 @@ main(int argc, char **argv)
 	RUN(a_load_without_a_rate_is_empty);
 	RUN(every_profile_has_the_rate_as_its_mean);
 	RUN(a_day_has_a_trough_and_two_peaks);
-	RUN(a_day_of_its_own_length_comes_again);
+	RUN(a_day_shorter_than_the_run_comes_again);
 	RUN(a_day_may_be_shorter_than_the_time_between_arrivals);
 	RUN(a_ramp_goes_up_to_twice_the_rate_and_down);
 	RUN(each_period_has_one_burst);
 	RUN(bursts_are_not_regular);
 	RUN(apps_have_their_shares);
-	RUN(apps_have_their_shares_whatever_these_are);
+	RUN(apps_have_their_shares_without_a_dominant_one);
 	RUN(the_same_seed_gives_the_same_load);
 	RUN(another_seed_gives_another_load);
 	RUN(other_service_times_change_no_arrival);

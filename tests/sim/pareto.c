@@ -29,7 +29,7 @@ milliseconds(tspan span)
 }
 
 static void
-pareto_judge_spawns(const struct pareto_row *rows, bool sizing)
+judge_spawns(const struct pareto_row *rows, bool sizing)
 {
 	const struct pareto_row *best = pareto_thriftiest(rows, sizing);
 
@@ -43,7 +43,7 @@ pareto_judge_spawns(const struct pareto_row *rows, bool sizing)
 }
 
 static void
-pareto_judge(const struct pareto_row *rows)
+judge(const struct pareto_row *rows)
 {
 	const struct pareto_row *beaten = pareto_beaten(rows);
 
@@ -52,13 +52,13 @@ pareto_judge(const struct pareto_row *rows)
 	else
 		printf("processes and p99: %s beats ours\n", beaten->name);
 	printf("spawns: ");
-	pareto_judge_spawns(rows, false);
+	judge_spawns(rows, false);
 	printf("spawns: ");
-	pareto_judge_spawns(rows, true);
+	judge_spawns(rows, true);
 }
 
 static void
-pareto_show(const struct pareto *p, const struct pareto_row *rows, unsigned len)
+show(const struct pareto *p, const struct pareto_row *rows, unsigned len)
 {
 	printf("%s, %s, %.0f%% busy, start %.0f ms%s%s\n", p->profile,
 	    p->service, 100 * p->busy, milliseconds(p->start_time),
@@ -74,20 +74,20 @@ pareto_show(const struct pareto *p, const struct pareto_row *rows, unsigned len)
 		    len > 1 && pareto_good(rows, row, false) ? "  good" : "");
 	}
 	if (len > 1)
-		pareto_judge(rows);
+		judge(rows);
 	printf("\n");
 	fflush(stdout);
 }
 
 static void
-pareto_do(const struct pareto *p, unsigned len)
+run(const struct pareto *p, unsigned len)
 {
 	struct pareto_row *rows = calloc(PARETO_ROWS, sizeof(*rows));
 
 	if (rows == NULL)
 		err(71, "pareto");
 	pareto_run(p, len, rows);
-	pareto_show(p, rows, len);
+	show(p, rows, len);
 	free(rows);
 }
 
@@ -135,7 +135,7 @@ main(int argc, char **argv)
 		p.profile = defaults[i].profile;
 		p.length = defaults[i].length == 0 ? day : defaults[i].length;
 		if (wanted)
-			pareto_do(&p, len);
+			run(&p, len);
 	}
 	return 0;
 }

@@ -37,7 +37,7 @@ struct pareto {
 	tspan start_time;
 };
 
-/* What one made of all seeds of a load. */
+/* The outcome of a manager under all seeds of a load. */
 struct pareto_row {
 	const char *name;
 	double processes; /* mean */
@@ -145,7 +145,7 @@ pareto_run(const struct pareto *p, unsigned len, struct pareto_row *rows)
 	conf_free(conf);
 }
 
-/* Who beats us in both; NULL: nobody. */
+/* The peer that beats us in both; NULL: none does. */
 static inline const struct pareto_row *
 pareto_beaten(const struct pareto_row *rows)
 {
@@ -158,8 +158,9 @@ pareto_beaten(const struct pareto_row *rows)
 }
 
 /*
- * Whether its p99 wait is within a tenth of the best.  A static pool starts
- * all that it ever has before the first connection; sizing: it is left out.
+ * True if the row's p99 wait is within a tenth of the best.  A static pool
+ * starts all that it ever has before the first connection; sizing: that pool
+ * is left out.
  */
 static inline bool
 pareto_good(const struct pareto_row *rows, unsigned row, bool sizing)
@@ -174,7 +175,7 @@ pareto_good(const struct pareto_row *rows, unsigned row, bool sizing)
 }
 
 /*
- * Who starts the fewest processes of those that are good, ours before its
+ * The row that starts the fewest processes of the good ones, ours before its
  * equals.
  */
 static inline const struct pareto_row *

@@ -1,8 +1,8 @@
-/* The peers that look at load or hand out themselves: their rules. */
+/* The rules of the peers that look at load or assign connections. */
 
 #include "policy_rig.h"
 
-/* In at most 1000 seconds. */
+/* Waits for so many workers, at most 1000 seconds. */
 static void
 grow_to(unsigned n)
 {
@@ -13,8 +13,8 @@ grow_to(unsigned n)
 }
 
 /*
- * So many workers are busy for that share of each second, each with one
- * request; the ends of the seconds are the ends of the pauses.
+ * Keeps so many workers busy for that share of each second, with a request
+ * each; the ends of the seconds are the ends of the pauses.
  */
 static void
 work(unsigned workers, unsigned percent, unsigned n)
@@ -59,7 +59,7 @@ busyness_counts_workers_that_start_as_idle(void)
 	rig_begin_ready(POLICIES_UWSGI, 2, 8);
 	work(2, 80, 4);
 	CHECK_EQ(1, rig_starts());
-	/* Two thirds of 60 are under 50. */
+	/* Two busy workers of three at 60 percent are under 50. */
 	work(2, 60, 9);
 	CHECK_EQ(0, rig_starts());
 	rig_end();
@@ -125,7 +125,7 @@ busyness_never_stops_below_cheaper(void)
 }
 
 static void
-busyness_stops_the_one_that_was_started_first(void)
+busyness_stops_the_worker_that_was_started_first(void)
 {
 	uint32_t first;
 
@@ -148,7 +148,7 @@ busyness_stops_no_busy_worker(void)
 	second = rig_nth(2);
 	for (unsigned n = 2; n <= 8; n++)
 		rig_finish(rig_nth(n));
-	/* One of eight at 100 percent is far below 25. */
+	/* One busy worker of eight is far below 25 percent. */
 	rig_seconds(31);
 	CHECK_EQ(1, rig_stops());
 	CHECK_EQ(second, rig.stopped);
@@ -157,7 +157,7 @@ busyness_stops_no_busy_worker(void)
 }
 
 static void
-emergencies_end_the_penalty(void)
+busyness_emergencies_end_the_penalty(void)
 {
 	begin_grown_busyness();
 	rig_seconds(30);
@@ -175,7 +175,7 @@ emergencies_end_the_penalty(void)
 	while (rig_busy() != RIG_WORKERS)
 		rig_finish_all();
 	CHECK(next_stop() < 12);
-	/* It was the only one, but the timer was wound before. */
+	/* That was the only emergency, but the timer was wound before. */
 	CHECK_EQ(3 * 3, next_stop());
 	CHECK_EQ(10 * 3, next_stop());
 	rig_end();
@@ -187,7 +187,7 @@ busyness_between_both_puts_the_stop_off(void)
 	begin_grown_busyness();
 	rig_seconds(24);
 	work(4, 40, 3);
-	/* That window did not count: one more than without it. */
+	/* A window between both does not count: one more is needed. */
 	rig_seconds(3);
 	CHECK_EQ(0, rig_stops());
 	rig_seconds(3);
@@ -229,7 +229,7 @@ static void
 busyness_of_25_is_not_low(void)
 {
 	begin_grown_busyness();
-	/* None is busy when it looks, so that any could be stopped. */
+	/* No worker is busy when the master looks: any could be stopped. */
 	rig_pass(600);
 	work(4, 25, 60);
 	CHECK_EQ(0, rig_stops());
@@ -239,7 +239,7 @@ busyness_of_25_is_not_low(void)
 }
 
 static void
-one_stop_after_another_lowers_the_multiplier(void)
+busyness_stops_in_a_row_lower_the_multiplier(void)
 {
 	begin_grown_busyness();
 	rig_seconds(30);
@@ -269,7 +269,7 @@ busyness_starts_one_each_second_for_a_long_backlog(void)
 }
 
 static void
-emergency_workers_go_after_3_windows(void)
+busyness_stops_emergency_workers_after_3_windows(void)
 {
 	rig_begin_ready(POLICIES_UWSGI, 1, 3);
 	rig_arrive(60);
@@ -300,7 +300,7 @@ fastcgi_starts_nothing_before_the_first_connection(void)
 }
 
 static void
-fastcgi_starts_one_for_who_has_waited_3_seconds(void)
+fastcgi_starts_one_for_a_connection_that_has_waited_3_seconds(void)
 {
 	rig_begin_ready(POLICIES_FASTCGI, 1, 8);
 	rig_arrive(1);
@@ -319,7 +319,7 @@ fastcgi_starts_one_for_who_has_waited_3_seconds(void)
 }
 
 static void
-fastcgi_hears_nobody_who_is_served_in_time(void)
+fastcgi_starts_none_for_a_connection_that_is_served_in_time(void)
 {
 	rig_begin_ready(POLICIES_FASTCGI, 1, 8);
 	rig_arrive(1);
@@ -364,8 +364,9 @@ begin_grown_fastcgi(unsigned min, unsigned n)
 }
 
 /*
- * n processes when the kill policy has just run, and the smoothed load was
- * this then: the sum of the last interval was twice as much, in one request.
+ * Lets n processes be there when the kill policy has just run, at this
+ * smoothed load: the sum of the last interval was twice as much, in one
+ * request.
  */
 static void
 look_at(unsigned n, unsigned percent)
@@ -490,7 +491,7 @@ fastcgi_waits_restart_delay_for_a_slot_that_was_used(void)
 	rig_arrive(100);
 	rig_seconds(3);
 	CHECK_EQ(1, rig_starts());
-	/* The others ask again 3 seconds later, which is too early. */
+	/* Other connections ask again 3 seconds later, which is too early. */
 	rig_seconds(3);
 	CHECK_EQ(0, rig_starts());
 	rig_seconds(3);
@@ -548,7 +549,7 @@ fastcgi_lets_the_first_class_pay_below_the_minimum(void)
 	rig_seconds(300);
 	CHECK_EQ(3, rig_count());
 	rig_seconds(300);
-	/* Its last one is never stopped; now it is the second's turn. */
+	/* The last process of a class is never stopped: the second pays. */
 	CHECK_EQ(2, rig_count());
 	rig_end();
 }
@@ -564,7 +565,7 @@ anyevent_begins_with_idle(void)
 }
 
 static void
-anyevent_starts_one_at_once_when_there_is_none(void)
+anyevent_starts_one_at_once_when_the_pool_is_empty(void)
 {
 	rig_begin_ready(POLICIES_ANYEVENT, 0, 8);
 	rig_arrive(1);
@@ -735,19 +736,19 @@ main(int argc, char **argv)
 	RUN(busyness_of_a_worker_that_finishes_nothing_is_100);
 	RUN(busyness_stops_one_after_10_idle_windows);
 	RUN(busyness_never_stops_below_cheaper);
-	RUN(busyness_stops_the_one_that_was_started_first);
+	RUN(busyness_stops_the_worker_that_was_started_first);
 	RUN(busyness_stops_no_busy_worker);
-	RUN(emergencies_end_the_penalty);
+	RUN(busyness_emergencies_end_the_penalty);
 	RUN(busyness_between_both_puts_the_stop_off);
 	RUN(busyness_between_both_for_three_windows_begins_anew);
 	RUN(busyness_pays_a_penalty_for_a_start_after_a_stop);
 	RUN(busyness_of_25_is_not_low);
-	RUN(one_stop_after_another_lowers_the_multiplier);
+	RUN(busyness_stops_in_a_row_lower_the_multiplier);
 	RUN(busyness_starts_one_each_second_for_a_long_backlog);
-	RUN(emergency_workers_go_after_3_windows);
+	RUN(busyness_stops_emergency_workers_after_3_windows);
 	RUN(fastcgi_starts_nothing_before_the_first_connection);
-	RUN(fastcgi_starts_one_for_who_has_waited_3_seconds);
-	RUN(fastcgi_hears_nobody_who_is_served_in_time);
+	RUN(fastcgi_starts_one_for_a_connection_that_has_waited_3_seconds);
+	RUN(fastcgi_starts_none_for_a_connection_that_is_served_in_time);
 	RUN(fastcgi_starts_one_a_second_however_many_wait);
 	RUN(fastcgi_stops_one_at_each_kill_interval);
 	RUN(fastcgi_never_stops_the_last);
@@ -762,7 +763,7 @@ main(int argc, char **argv)
 	RUN(fastcgi_stops_at_once_when_slack_is_short);
 	RUN(fastcgi_lets_the_first_class_pay_below_the_minimum);
 	RUN(anyevent_begins_with_idle);
-	RUN(anyevent_starts_one_at_once_when_there_is_none);
+	RUN(anyevent_starts_one_at_once_when_the_pool_is_empty);
 	RUN(anyevent_queues_a_second_job_behind_the_first);
 	RUN(anyevent_leaves_a_job_where_it_is_beside_an_idle_worker);
 	RUN(anyevent_starts_one_every_tenth_of_a_second_while_jobs_wait);

@@ -1,4 +1,4 @@
-/* The peers that keep a band of idle workers: what their manuals say. */
+/* The peers that keep a band of idle workers, by their manuals. */
 
 #include "policy_rig.h"
 
@@ -15,7 +15,7 @@ an_idle_worker_accepts_at_once(void)
 }
 
 static void
-the_longest_blocked_accepts(void)
+the_longest_blocked_worker_accepts(void)
 {
 	rig_begin_ready(POLICIES_STATIC, 1, 3);
 	rig_arrive(3);
@@ -28,7 +28,7 @@ the_longest_blocked_accepts(void)
 }
 
 static void
-who_finishes_accepts_the_oldest_waiter(void)
+a_worker_that_finishes_accepts_the_oldest_waiting_connection(void)
 {
 	rig_begin_ready(POLICIES_STATIC, 1, 1);
 	rig_arrive(3);
@@ -52,7 +52,7 @@ a_worker_with_concurrency_accepts_so_many(void)
 }
 
 static void
-a_full_backlog_turns_away(void)
+a_full_backlog_refuses_connections(void)
 {
 	rig_begin_ready(POLICIES_STATIC, 1, 1);
 	rig_arrive(1 + 1024 + 100);
@@ -84,7 +84,7 @@ an_app_without_connections_has_its_minimum(void)
 /* --- static ------------------------------------------------------------- */
 
 static void
-static_has_all_from_the_start_for_ever(void)
+static_has_all_workers_from_the_start_for_ever(void)
 {
 	rig_begin(POLICIES_STATIC, 1, 8);
 	CHECK_EQ(8, rig_starts());
@@ -137,7 +137,7 @@ dynamic_forks_no_more_than_are_missing(void)
 }
 
 static void
-dynamic_forks_none_for_those_that_idle(void)
+dynamic_forks_none_in_place_of_idle_children(void)
 {
 	rig_begin_ready(POLICIES_FPM_DYNAMIC, 1, 20);
 	rig_arrive(8);
@@ -402,7 +402,7 @@ prefork_stops_the_longest_blocked(void)
 }
 
 static void
-min_processes_are_kept_by_both(void)
+dynamic_and_prefork_keep_min_processes(void)
 {
 	rig_begin_ready(POLICIES_FPM_DYNAMIC, 5, 6);
 	CHECK_EQ(5, rig_count());
@@ -421,16 +421,16 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(an_idle_worker_accepts_at_once);
-	RUN(the_longest_blocked_accepts);
-	RUN(who_finishes_accepts_the_oldest_waiter);
+	RUN(the_longest_blocked_worker_accepts);
+	RUN(a_worker_that_finishes_accepts_the_oldest_waiting_connection);
 	RUN(a_worker_with_concurrency_accepts_so_many);
-	RUN(a_full_backlog_turns_away);
+	RUN(a_full_backlog_refuses_connections);
 	RUN(an_app_without_connections_has_its_minimum);
-	RUN(static_has_all_from_the_start_for_ever);
+	RUN(static_has_all_workers_from_the_start_for_ever);
 	RUN(dynamic_has_the_sizes_of_its_pool_file);
 	RUN(dynamic_forks_1_2_4_8_in_seconds_that_follow);
 	RUN(dynamic_forks_no_more_than_are_missing);
-	RUN(dynamic_forks_none_for_those_that_idle);
+	RUN(dynamic_forks_none_in_place_of_idle_children);
 	RUN(dynamic_counts_no_child_that_starts);
 	RUN(dynamic_begins_anew_after_a_second_without_need);
 	RUN(dynamic_stops_at_max_children);
@@ -448,6 +448,6 @@ main(int argc, char **argv)
 	RUN(prefork_counts_children_that_start_as_idle);
 	RUN(prefork_stops_one_a_second_over_max_spare);
 	RUN(prefork_stops_the_longest_blocked);
-	RUN(min_processes_are_kept_by_both);
+	RUN(dynamic_and_prefork_keep_min_processes);
 	return check_finish();
 }

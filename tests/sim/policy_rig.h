@@ -103,7 +103,7 @@ engine_app_of(const struct engine *e, uint32_t request)
 
 /* --- what happens ------------------------------------------------------- */
 
-/* Those that are to leave and have nothing to do do so. */
+/* Lets workers exit that are to leave and have nothing to do. */
 static inline void
 rig_settle(void)
 {
@@ -118,7 +118,7 @@ rig_settle(void)
 	}
 }
 
-/* So many apps like this one. No worker is ready yet: rig_ready(). */
+/* Begins with so many apps like this. No worker is ready: rig_ready(). */
 static inline void
 rig_begin_like(enum policies policy, struct conf_app app, unsigned apps)
 {
@@ -161,7 +161,7 @@ rig_end(void)
 	rig.manager->ops->fini(rig.manager);
 }
 
-/* Everything that has been started. */
+/* Lets all workers that start be ready. */
 static inline void
 rig_ready(void)
 {
@@ -176,7 +176,7 @@ rig_ready(void)
 	rig_settle();
 }
 
-/* With all of its first workers ready, and these starts seen. */
+/* Begins with all first workers ready, and their starts seen. */
 static inline void
 rig_begin_ready(enum policies policy, unsigned min, unsigned max)
 {
@@ -206,7 +206,7 @@ rig_arrive(unsigned n)
 	rig_arrive_at(0, n);
 }
 
-/* The worker has finished the oldest that it has. */
+/* Lets the worker finish its oldest request. */
 static inline void
 rig_finish(uint32_t worker)
 {
@@ -221,7 +221,7 @@ rig_finish(uint32_t worker)
 	rig_settle();
 }
 
-/* Every worker that is busy now has finished one. */
+/* Lets every worker that is busy now finish a request. */
 static inline void
 rig_finish_all(void)
 {
@@ -252,7 +252,7 @@ rig_pass(unsigned milliseconds)
 	rig.now = end;
 }
 
-/* Seconds in which nothing happens but its ticks. */
+/* Lets seconds pass in which nothing happens but ticks. */
 static inline void
 rig_seconds(unsigned n)
 {
@@ -279,7 +279,7 @@ rig_stops(void)
 	return n;
 }
 
-/* Workers, those that leave not included. */
+/* The number of workers, leaving ones not included. */
 static inline unsigned
 rig_count(void)
 {
@@ -291,7 +291,7 @@ rig_count(void)
 	return count;
 }
 
-/* The one that has been started as the n-th, from 1; RIG_WORKERS: none. */
+/* The worker that was started as the n-th, from 1; RIG_WORKERS: none. */
 static inline uint32_t
 rig_nth(unsigned order)
 {

@@ -12,13 +12,13 @@
 
 #include "sim_help.h"
 
-/* How long a connection that was handed ahead may lie beside an idle process
- * before it is taken back. */
+/* Time after which a prefetched connection is taken back at the latest, if a
+ * process is idle. */
 #define LIES_MOST MS(5)
 
 static struct result result, again;
 
-/* Nobody else's figures: no memory, and no time of this machine. */
+/* Compares figures: no addresses, and no time of this machine. */
 static bool
 same(struct result *a, struct result *b)
 {
@@ -43,7 +43,7 @@ run(const struct conf *conf, const struct load_spec *spec, uint64_t seed,
 	help_check_balance(&out->total);
 }
 
-/* One app under one service, for so many seconds. */
+/* Runs one app under one service, for so many seconds. */
 static void
 run_one(const char *options, const char *service, double rate, unsigned seconds,
     struct result *out)
@@ -95,8 +95,8 @@ print_app(FILE *out, struct prng *random, unsigned n)
 
 enum manner {
 	PLAIN,
-	AHEAD, /* with prefetch */
-	ROUGH, /* with whatever refuses, kills and queues otherwise */
+	PREFETCH, /* with prefetch */
+	ROUGH, /* with options that refuse, kill and queue otherwise */
 };
 
 static void
@@ -105,7 +105,7 @@ change_app(struct conf_app *app, struct prng *random, enum manner manner)
 	if (manner == PLAIN)
 		return;
 	app->prefetch = below(random, 3);
-	if (manner == AHEAD)
+	if (manner == PREFETCH)
 		return;
 	if (app->prefetch > 0 && below(random, 2) == 0)
 		app->queue = CONF_QUEUE_PRIVATE;
@@ -117,7 +117,7 @@ change_app(struct conf_app *app, struct prng *random, enum manner manner)
 		app->stop_timeout = app->kill_timeout = MS(below(random, 50));
 }
 
-/* Of one to four apps; the ceiling over them may be what they fight for. */
+/* Any configuration of one to four apps, which may fight for the ceiling. */
 static struct conf *
 any_conf(struct prng *random, unsigned apps, enum manner manner)
 {
@@ -179,7 +179,7 @@ run_any(uint64_t seed, enum manner manner, struct result *out)
 }
 
 static void
-nobody_waits_beside_an_idle_process(void)
+no_connection_waits_beside_an_idle_process(void)
 {
 	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
 		run_any(seed, PLAIN, &result);
@@ -190,22 +190,22 @@ nobody_waits_beside_an_idle_process(void)
 }
 
 static void
-nobody_waits_in_common_where_connections_are_handed_ahead(void)
+no_connection_waits_in_common_with_prefetch(void)
 {
 	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
-		run_any(seed, AHEAD, &result);
+		run_any(seed, PREFETCH, &result);
 		CHECK_EQ(0, result.total.idle_while_waiting);
 		result_fini(&result);
 	}
 }
 
 static void
-what_was_handed_ahead_does_not_lie_long_beside_an_idle_process(void)
+a_prefetched_connection_does_not_lie_long_beside_an_idle_process(void)
 {
 	uint64_t taken = 0;
 
 	for (uint64_t seed = 1; seed <= CONFIGURATIONS; seed++) {
-		run_any(seed, AHEAD, &result);
+		run_any(seed, PREFETCH, &result);
 		CHECK(result.total.longest_unread <= LIES_MOST);
 		taken += result.total.taken;
 		result_fini(&result);
@@ -270,7 +270,7 @@ another_seed_gives_another_result(void)
 
 /* --- what theory knows -------------------------------------------------- */
 
-/* Within so many percent; the seed is fixed, so is the outcome. */
+/* The values differ by so many percent at most; the seed is fixed. */
 static void
 check_about(double expected, double actual, double percent)
 {
@@ -281,7 +281,7 @@ check_about(double expected, double actual, double percent)
 
 /* Pollaczek and Khinchine: M/D/1. */
 static void
-one_process_of_a_fixed_time_makes_wait_as_theory_has_it(void)
+one_process_with_a_fixed_time_makes_wait_as_theory_has_it(void)
 {
 	double load = 0.7, service = 10e6;
 
@@ -314,13 +314,13 @@ eight_processes_make_wait_as_theory_has_it(void)
 	    "exponential:20ms", 320, 3000, &result);
 	check_about(
 	    busy * service / (8 - work), histogram_mean(&result.total.wait), 3);
-	/* The wait of those who wait is exponential. */
+	/* The waits over 0 are exponential. */
 	check_about(log(busy / 0.01) * service / (8 - work),
 	    (double)histogram_share(&result.total.wait, 0.99), 4);
 	result_fini(&result);
 }
 
-/* The same places, however they are spread. */
+/* Sessions of few processes are places as those of many. */
 static void
 sessions_of_one_process_wait_as_those_of_many(void)
 {
@@ -352,7 +352,7 @@ a_full_queue_and_a_full_backlog_refuse_as_theory_has_it(void)
 
 /* --- processes ---------------------------------------------------------- */
 
-/* One connection at this time of a load of a hundred seconds. */
+/* Runs a trace in a load of a hundred seconds. */
 static void
 run_trace(const char *options, const char *trace, tspan start_time)
 {
@@ -371,7 +371,7 @@ run_trace(const char *options, const char *trace, tspan start_time)
 }
 
 static void
-whoever_finds_no_process_waits_for_its_start(void)
+a_connection_without_a_process_waits_for_its_start(void)
 {
 	run_trace("min_processes = 0 max_idle_time = 0", "10,,1\n", MS(700));
 	CHECK_EQ(1, result.total.completed);
@@ -416,7 +416,7 @@ an_app_without_connections_has_processes_all_the_same(void)
 }
 
 static void
-an_app_that_is_handed_none_refuses_those_of_a_trace(void)
+an_app_without_connections_refuses_those_of_a_trace(void)
 {
 	struct load_spec spec = {
 		.apps = help_apps, .apps_len = 1, .length = TSPAN_SECONDS(10)
@@ -437,19 +437,19 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	conf_folder_make();
-	RUN(nobody_waits_beside_an_idle_process);
-	RUN(nobody_waits_in_common_where_connections_are_handed_ahead);
-	RUN(what_was_handed_ahead_does_not_lie_long_beside_an_idle_process);
+	RUN(no_connection_waits_beside_an_idle_process);
+	RUN(no_connection_waits_in_common_with_prefetch);
+	RUN(a_prefetched_connection_does_not_lie_long_beside_an_idle_process);
 	RUN(each_app_is_in_balance);
 	RUN(the_same_seed_gives_the_same_result);
 	RUN(another_seed_gives_another_result);
-	RUN(one_process_of_a_fixed_time_makes_wait_as_theory_has_it);
+	RUN(one_process_with_a_fixed_time_makes_wait_as_theory_has_it);
 	RUN(eight_processes_make_wait_as_theory_has_it);
 	RUN(sessions_of_one_process_wait_as_those_of_many);
 	RUN(a_full_queue_and_a_full_backlog_refuse_as_theory_has_it);
-	RUN(whoever_finds_no_process_waits_for_its_start);
+	RUN(a_connection_without_a_process_waits_for_its_start);
 	RUN(the_minimum_is_ready_when_the_load_starts);
 	RUN(an_app_without_connections_has_processes_all_the_same);
-	RUN(an_app_that_is_handed_none_refuses_those_of_a_trace);
+	RUN(an_app_without_connections_refuses_those_of_a_trace);
 	return check_finish();
 }

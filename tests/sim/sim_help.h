@@ -16,7 +16,7 @@ static const struct load_app help_apps[] = {
 	{ .name = "d" },
 };
 
-/* Runs the manager and undoes it. *out is result_fini()'s to undo. */
+/* Runs the manager and undoes it. *out: result_fini() is the caller's. */
 static inline bool
 help_run_load(struct manager *m, const struct load_spec *spec,
     const struct engine_options *o, struct result *out)
@@ -34,7 +34,7 @@ help_run_load(struct manager *m, const struct load_spec *spec,
 	return rc == 0;
 }
 
-/* The load is this trace, of the first so many of help_apps; length: or 0. */
+/* The same with this trace, of the first so many of help_apps. */
 static inline bool
 help_run_trace(struct manager *m, const char *text, size_t apps_len,
     tspan length, const struct engine_options *o, struct result *out)
@@ -48,7 +48,7 @@ help_run_trace(struct manager *m, const char *text, size_t apps_len,
 	return help_run_load(m, &spec, o, out);
 }
 
-/* Whatever becomes of them, none is counted twice and none is forgotten. */
+/* Every connection is counted once, whatever becomes of it. */
 static inline void
 help_check_balance(const struct result_app *r)
 {

@@ -105,7 +105,7 @@ asks_for_its_own(uint32_t thread)
 	study.waiting[study.nwaiting++] = thread;
 }
 
-/* The first in the queue wakes up, and if it was in vain is now the last. */
+/* Wakes the first of the queue, which may become the last again. */
 static void
 wakes_one(void)
 {
@@ -118,7 +118,7 @@ wakes_one(void)
 }
 
 static void
-wakes_those_who_wait(void)
+wakes_waiting_threads(void)
 {
 	uint32_t n = study.nwaiting;
 
@@ -207,7 +207,7 @@ open_our_pool(void)
 
 /* --- a run --------------------------------------------------------------- */
 
-/* Each of the first ten has a socket made for it, the others get any. */
+/* The first ten threads have a socket each, the others get any. */
 static void
 open_pool(void)
 {
@@ -234,11 +234,11 @@ steps(uint32_t thread)
 		if (study.kind == OURS)
 			comes_back_to_ours(thread);
 		else
-			wakes_those_who_wait();
+			wakes_waiting_threads();
 	}
 }
 
-/* What this second costs, after all that happens at its beginning. */
+/* Adds what this second costs, after all that happens at its beginning. */
 static void
 look(struct outcome *out)
 {
@@ -283,7 +283,7 @@ static const uint32_t numbers[] = { 10, 12, 15, 20, 25, 30, 40, 50, 60 };
 
 static struct outcome outcomes[NUMBERS][KINDS];
 
-/* Of all that the sockets could have done. */
+/* A share of all seconds of the sockets. */
 static double
 percent(uint64_t seconds)
 {

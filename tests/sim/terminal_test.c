@@ -1,4 +1,4 @@
-/* How far a simulation is: a bar that a terminal gets, and nothing else. */
+/* The bar of a run: a terminal gets it, and nothing else does. */
 
 #include <sys/ioctl.h>
 
@@ -11,7 +11,7 @@
 
 static int reader = -1;
 
-/* Standard error is a terminal, `columns` wide. */
+/* Makes standard error a terminal, `columns` wide. */
 static void
 on_terminal(unsigned short columns)
 {
@@ -36,7 +36,7 @@ on_pipe(void)
 	(void)dup2(ends[1], STDERR_FILENO);
 }
 
-/* What has been written; what was checked must not go there too. */
+/* Gives what was written, and forgets it. */
 static const char *
 seen(void)
 {
@@ -47,7 +47,7 @@ seen(void)
 	return text;
 }
 
-/* A run that began so many seconds ago. */
+/* Gives the bar of a run that began so many seconds ago. */
 static struct terminal_bar
 begun(double ago, tspan length)
 {
@@ -64,7 +64,7 @@ a_terminal_sees_a_bar(void)
 	struct terminal_bar p;
 
 	on_terminal(80);
-	/* A look that takes seconds makes no difference. */
+	/* The few seconds that a slow test may take make no difference. */
 	p = begun(5000, TSPAN_SECONDS(100));
 	terminal_bar(&p, TSPAN_SECONDS(50));
 	CHECK(strcmp(seen(),
@@ -86,7 +86,7 @@ a_run_that_began_at_zero_has_begun(void)
 }
 
 static void
-in_the_end_it_is_erased(void)
+the_bar_is_erased_in_the_end(void)
 {
 	struct terminal_bar p;
 
@@ -112,7 +112,7 @@ a_short_run_shows_nothing(void)
 }
 
 static void
-it_is_not_drawn_all_the_time(void)
+the_bar_is_drawn_ten_times_a_second_at_most(void)
 {
 	struct terminal_bar p;
 
@@ -126,7 +126,7 @@ it_is_not_drawn_all_the_time(void)
 }
 
 static void
-it_fits_into_a_line(void)
+the_bar_fits_into_a_line(void)
 {
 	struct terminal_bar p;
 
@@ -134,12 +134,12 @@ it_fits_into_a_line(void)
 	p = begun(5000, TSPAN_SECONDS(100));
 	p.name = "a name that is longer than others";
 	terminal_bar(&p, TSPAN_SECONDS(50));
-	/* But for the return, and for the order to clear the rest. */
+	/* The return, and the order to clear the rest, come on top. */
 	CHECK(strlen(seen()) <= 1 + 40 + 3);
 }
 
 static void
-without_a_length_the_time_is_shown(void)
+a_run_without_a_length_shows_the_time(void)
 {
 	struct terminal_bar p;
 
@@ -149,9 +149,9 @@ without_a_length_the_time_is_shown(void)
 	CHECK(strcmp(seen(), "\rapppoold: 1m30s so far\033[K") == 0);
 }
 
-/* Processes start before the load. */
+/* Workers start before the load. */
 static void
-before_the_start_nothing_is_done(void)
+the_bar_is_empty_before_the_load_starts(void)
 {
 	struct terminal_bar p;
 
@@ -162,7 +162,7 @@ before_the_start_nothing_is_done(void)
 }
 
 static void
-nobody_else_sees_it(void)
+a_pipe_sees_no_bar(void)
 {
 	struct terminal_bar p;
 
@@ -174,7 +174,7 @@ nobody_else_sees_it(void)
 }
 
 static void
-a_dumb_terminal_does_not_either(void)
+a_dumb_terminal_sees_no_bar(void)
 {
 	struct terminal_bar p;
 
@@ -186,20 +186,20 @@ a_dumb_terminal_does_not_either(void)
 	CHECK(strcmp(seen(), "") == 0);
 }
 
-/* Each has a standard error of its own. */
+/* Each test has a standard error of its own. */
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN_ALONE(a_terminal_sees_a_bar);
 	RUN_ALONE(a_run_that_began_at_zero_has_begun);
-	RUN_ALONE(in_the_end_it_is_erased);
+	RUN_ALONE(the_bar_is_erased_in_the_end);
 	RUN_ALONE(a_short_run_shows_nothing);
-	RUN_ALONE(it_is_not_drawn_all_the_time);
-	RUN_ALONE(it_fits_into_a_line);
-	RUN_ALONE(without_a_length_the_time_is_shown);
-	RUN_ALONE(before_the_start_nothing_is_done);
-	RUN_ALONE(nobody_else_sees_it);
-	RUN_ALONE(a_dumb_terminal_does_not_either);
+	RUN_ALONE(the_bar_is_drawn_ten_times_a_second_at_most);
+	RUN_ALONE(the_bar_fits_into_a_line);
+	RUN_ALONE(a_run_without_a_length_shows_the_time);
+	RUN_ALONE(the_bar_is_empty_before_the_load_starts);
+	RUN_ALONE(a_pipe_sees_no_bar);
+	RUN_ALONE(a_dumb_terminal_sees_no_bar);
 	return check_finish();
 }

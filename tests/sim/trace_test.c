@@ -1,4 +1,4 @@
-/* Traces: what is read from them, and how their mistakes are told. */
+/* Traces: reading them, and telling their mistakes. */
 
 #include <sys/mman.h>
 
@@ -51,7 +51,7 @@ load_text(const char *text)
 	return load_file(3, 0);
 }
 
-/* Whether just this connection comes next. */
+/* True if just this connection comes next. */
 static bool
 gives(struct load *l, double at, uint32_t app, double service)
 {
@@ -79,7 +79,7 @@ ends(struct load *l)
 	    load_mistake(l) == NULL;
 }
 
-/* What it says of the trace, without "FILE" in front of each line. */
+/* The mistakes that are told, without "FILE" in front of each line. */
 static const char *
 said_of(struct load *l)
 {
@@ -141,7 +141,7 @@ a_last_line_needs_no_end(void)
 }
 
 static void
-titles_comments_and_empty_lines_say_nothing(void)
+titles_comments_and_empty_lines_are_no_connections(void)
 {
 	struct load *l =
 	    load_text("# recorded on a Monday\n\narrival,app,service time\n"
@@ -153,7 +153,7 @@ titles_comments_and_empty_lines_say_nothing(void)
 }
 
 static void
-what_spreadsheets_add_does_not_matter(void)
+marks_quotes_and_blanks_of_spreadsheets_do_not_matter(void)
 {
 	struct load *l =
 	    load_text("\xef\xbb\xbf\"time\",\"app\",\"took\"\r\n"
@@ -191,7 +191,7 @@ times_are_exact_to_the_nanosecond(void)
 
 /* Most logs count in milliseconds. */
 static void
-no_service_time_is_the_shortest(void)
+a_service_time_of_zero_is_the_shortest(void)
 {
 	struct load *l = load_text("1,web,0\n2,web,0.000\n");
 
@@ -212,7 +212,7 @@ times_of_day_count_from_the_first(void)
 }
 
 static void
-an_only_app_need_not_be_named(void)
+the_only_app_need_not_be_named(void)
 {
 	struct load *l;
 
@@ -225,7 +225,7 @@ an_only_app_need_not_be_named(void)
 }
 
 static void
-what_is_past_the_length_is_left_out(void)
+connections_past_the_length_are_left_out(void)
 {
 	struct load *l;
 
@@ -236,7 +236,7 @@ what_is_past_the_length_is_left_out(void)
 	load_close(l);
 }
 
-/* Lines lie across the pieces in which it is read, in every way. */
+/* Lines lie across the pieces in which the file is read, in every way. */
 static void
 a_long_trace_comes_whole(void)
 {
@@ -261,7 +261,7 @@ a_long_trace_comes_whole(void)
 }
 
 static void
-how_much_has_been_read_is_known(void)
+the_share_that_has_been_read_is_known(void)
 {
 	struct load *l = load_text("1,web,1\n");
 
@@ -314,7 +314,7 @@ a_mistake_has_its_line(void)
 }
 
 static void
-what_is_no_number_is_a_mistake(void)
+a_bad_number_is_a_mistake(void)
 {
 	static const char *const bad[] = { "-", "", "1.764e+09", "-1", "+1",
 		"0x10", "inf", "nan", "1,5", "1us", "1 s", ".", "ms", "1.5.5",
@@ -333,7 +333,7 @@ what_is_no_number_is_a_mistake(void)
 }
 
 static void
-an_unknown_app_is_told_the_known_ones(void)
+an_unknown_app_is_answered_by_the_known_ones(void)
 {
 	CHECK_STR(":1: there is no app 'wob': write web, api or a",
 	    mistake_of("1,wob,1\n"));
@@ -372,7 +372,7 @@ arrivals_stand_in_their_order(void)
 }
 
 static void
-a_line_has_an_end(void)
+a_line_that_is_too_long_is_a_mistake(void)
 {
 	static char text[200000];
 
@@ -414,7 +414,7 @@ all_mistakes_are_told_at_once(void)
 }
 
 static void
-but_no_more_than_ten(void)
+ten_mistakes_are_told_at_most(void)
 {
 	const char *said = mistake_of("x\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\nx\n");
 	unsigned lines = 1;
@@ -447,28 +447,28 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(lines_are_connections);
 	RUN(a_last_line_needs_no_end);
-	RUN(titles_comments_and_empty_lines_say_nothing);
-	RUN(what_spreadsheets_add_does_not_matter);
+	RUN(titles_comments_and_empty_lines_are_no_connections);
+	RUN(marks_quotes_and_blanks_of_spreadsheets_do_not_matter);
 	RUN(times_have_the_units_of_the_configuration);
 	RUN(times_are_exact_to_the_nanosecond);
-	RUN(no_service_time_is_the_shortest);
+	RUN(a_service_time_of_zero_is_the_shortest);
 	RUN(times_of_day_count_from_the_first);
-	RUN(an_only_app_need_not_be_named);
-	RUN(what_is_past_the_length_is_left_out);
+	RUN(the_only_app_need_not_be_named);
+	RUN(connections_past_the_length_are_left_out);
 	RUN(a_long_trace_comes_whole);
-	RUN(how_much_has_been_read_is_known);
+	RUN(the_share_that_has_been_read_is_known);
 	RUN(a_pipe_is_read_as_it_comes);
 	RUN(a_mistake_has_its_line);
-	RUN(what_is_no_number_is_a_mistake);
-	RUN(an_unknown_app_is_told_the_known_ones);
+	RUN(a_bad_number_is_a_mistake);
+	RUN(an_unknown_app_is_answered_by_the_known_ones);
 	RUN(a_line_needs_three_fields);
 	RUN(titles_stand_before_all_else);
 	RUN(arrivals_stand_in_their_order);
-	RUN(a_line_has_an_end);
+	RUN(a_line_that_is_too_long_is_a_mistake);
 	RUN(a_nul_is_no_end_of_a_name);
 	RUN(an_empty_trace_is_a_mistake);
 	RUN(all_mistakes_are_told_at_once);
-	RUN(but_no_more_than_ten);
+	RUN(ten_mistakes_are_told_at_most);
 	RUN(a_folder_is_a_mistake);
 	RUN(a_file_that_is_not_there_is_an_error);
 	return check_finish();

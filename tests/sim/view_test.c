@@ -1,5 +1,5 @@
 /*
- * What a simulation shows: figures, tables, the chart and the picture, from
+ * The view of a simulation: figures, tables, the chart and the picture, from
  * results that are made here.
  */
 
@@ -33,8 +33,8 @@ written(FILE *out)
 	return shown;
 }
 
-/* A line of it, the first being 0; NULL: there is none. Good until the next
- * call. */
+/* A line of what is shown, the first being 0; NULL: there is none. Good until
+ * the next call. */
 static const char *
 line(unsigned n)
 {
@@ -116,7 +116,7 @@ make_result(uint32_t used, tspan length, const uint32_t *waiting)
 }
 
 static void
-columns_are_the_buckets_where_there_are_as_many(void)
+as_many_columns_as_buckets_are_the_buckets(void)
 {
 	struct chart *c;
 
@@ -133,7 +133,7 @@ columns_are_the_buckets_where_there_are_as_many(void)
 }
 
 static void
-fewer_columns_are_means(void)
+columns_of_several_buckets_are_means(void)
 {
 	struct chart *c;
 
@@ -149,7 +149,7 @@ fewer_columns_are_means(void)
 }
 
 static void
-more_columns_repeat_a_bucket(void)
+columns_within_a_bucket_repeat_it(void)
 {
 	struct chart *c;
 
@@ -181,7 +181,7 @@ the_last_bucket_may_be_short(void)
 /* --- the chart ---------------------------------------------------------- */
 
 static void
-the_chart_shows_what_is_busy_and_what_is_idle(void)
+the_chart_shows_busy_and_idle_processes(void)
 {
 	FILE *out = begin();
 
@@ -216,7 +216,7 @@ the_chart_shows_what_is_busy_and_what_is_idle(void)
 }
 
 static void
-what_waits_is_shown_by_its_peaks(void)
+waiting_connections_are_shown_by_their_peaks(void)
 {
 	static uint32_t waiting[50];
 	FILE *out = begin();
@@ -237,7 +237,7 @@ what_waits_is_shown_by_its_peaks(void)
 }
 
 static void
-where_nothing_waits_the_chart_says_so(void)
+a_chart_without_waiting_connections_says_so(void)
 {
 	FILE *out = begin();
 
@@ -260,7 +260,7 @@ many_processes_share_ten_rows(void)
 	CHECK(strncmp(line(11), "      0 +", 9) == 0);
 }
 
-/* What stands in a line, and its characters, not bytes. */
+/* The characters of a line, not its bytes. */
 static unsigned
 width_of(const char *text)
 {
@@ -276,7 +276,7 @@ width_of(const char *text)
 	return width;
 }
 
-/* Seeds of a generator of one's own, so that all kinds of series come. */
+/* Random numbers make all kinds of series. */
 static void
 check_charts(bool utf8)
 {
@@ -312,13 +312,13 @@ a_chart_is_no_wider_than_the_terminal(void)
 }
 
 static void
-a_chart_of_blocks_is_no_wider_either(void)
+a_chart_of_blocks_is_no_wider_than_the_terminal(void)
 {
 	check_charts(true);
 }
 
 static void
-no_time_has_no_chart(void)
+a_load_of_one_moment_has_no_chart(void)
 {
 	FILE *out = begin();
 
@@ -508,7 +508,7 @@ names_cannot_break_a_picture(void)
 }
 
 static void
-no_time_has_a_picture_still(void)
+a_load_of_one_moment_has_a_picture(void)
 {
 	struct simulation s = simulation_of(NULL);
 
@@ -529,7 +529,7 @@ a_picture_that_cannot_be_written_is_an_error(void)
 
 /* --- JSON --------------------------------------------------------------- */
 
-/* So long that it needs memory of its own. */
+/* A name so long that it needs memory of its own. */
 static const char *
 long_name(void)
 {
@@ -562,7 +562,7 @@ json_without_memory_is_an_error(void)
 /* --- comparisons -------------------------------------------------------- */
 
 static void
-a_comparison_has_a_row_for_each(void)
+a_comparison_has_a_row_for_each_manager(void)
 {
 	static struct result rows[2];
 	struct simulation s = simulation_of(NULL);
@@ -600,27 +600,27 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(steps_are_round_and_not_too_many);
 	RUN(steps_of_time_are_those_of_clocks);
-	RUN(columns_are_the_buckets_where_there_are_as_many);
-	RUN(fewer_columns_are_means);
-	RUN(more_columns_repeat_a_bucket);
+	RUN(as_many_columns_as_buckets_are_the_buckets);
+	RUN(columns_of_several_buckets_are_means);
+	RUN(columns_within_a_bucket_repeat_it);
 	RUN(the_last_bucket_may_be_short);
-	RUN(the_chart_shows_what_is_busy_and_what_is_idle);
-	RUN(what_waits_is_shown_by_its_peaks);
-	RUN(where_nothing_waits_the_chart_says_so);
+	RUN(the_chart_shows_busy_and_idle_processes);
+	RUN(waiting_connections_are_shown_by_their_peaks);
+	RUN(a_chart_without_waiting_connections_says_so);
 	RUN(many_processes_share_ten_rows);
 	RUN(a_chart_is_no_wider_than_the_terminal);
-	RUN(a_chart_of_blocks_is_no_wider_either);
-	RUN(no_time_has_no_chart);
+	RUN(a_chart_of_blocks_is_no_wider_than_the_terminal);
+	RUN(a_load_of_one_moment_has_no_chart);
 	RUN(figures_tell_what_became_of_connections);
 	RUN(a_picture_is_well_formed);
 	RUN(a_picture_needs_nothing_but_itself);
 	RUN(a_picture_has_axes_and_a_legend);
 	RUN(a_picture_has_its_points_where_they_belong);
 	RUN(names_cannot_break_a_picture);
-	RUN(no_time_has_a_picture_still);
+	RUN(a_load_of_one_moment_has_a_picture);
 	RUN(a_picture_that_cannot_be_written_is_an_error);
 	RUN_ALONE(json_without_memory_is_an_error);
-	RUN(a_comparison_has_a_row_for_each);
+	RUN(a_comparison_has_a_row_for_each_manager);
 	free(shown);
 	return check_finish();
 }
