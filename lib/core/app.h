@@ -73,12 +73,78 @@ enum app_home {
 	HOME_ROOM,
 };
 
+/*
+ * From its configuration to its end.  The states of an app and the events
+ * that change them form three tables (app.c), as those of a process do.
+ */
 enum app_phase {
-	APP_FREE, /* this number is free */
+	APP_FREE, /* no app has this number */
 	APP_RUNNING,
 	APP_CLOSING, /* serves what waits and what is in its backlog */
+	APP_DRAINED, /* serves what waits; its backlog is empty */
 	APP_STOPPING, /* refuses what waits; its processes are leaving */
+	APP_STUCK, /* over, but for processes that SIGKILL did not end */
 	APP_OVER, /* nothing left; ACTION_OVER has been taken out */
+	APP_PHASES
+};
+
+enum app_event {
+	APP_ADDED,
+	APP_CLOSED, /* it leaves the configuration, or the pool stops */
+	APP_EMPTIED, /* its backlog is empty, and its listeners are closed */
+	APP_SERVED, /* drained, and no connection waits any more */
+	APP_RETURNED, /* connections have come back from a process */
+	APP_ENDED, /* the pool stops at once */
+	APP_LEFT, /* ACTION_OVER is taken out */
+	APP_LEFT_STUCK, /* the same, while processes are stuck */
+	APP_UNSTUCK, /* the last stuck process is gone */
+	APP_FREED,
+	APP_EVENTS
+};
+
+/* What its processes make of it. */
+enum app_health {
+	HEALTH_STARTING, /* not ready since it was added or restarted */
+	HEALTH_READY, /* NEWS_READY has been told since then */
+	HEALTH_FAILED_STARTING, /* failed, and not ready since then */
+	HEALTH_FAILED, /* start_limit failed starts, and no process ready */
+	HEALTH_STATES
+};
+
+enum app_verdict {
+	VERDICT_READY,
+	VERDICT_FAILED,
+	VERDICT_RECOVERED,
+	VERDICT_RESTARTED, /* by an operator: what was before counts no more */
+	VERDICTS
+};
+
+/* Whether connections are accepted for it. */
+enum app_accepting {
+	ACCEPTING_OPEN, /* also where it has no listeners */
+	ACCEPTING_PENDING, /* paused; connections wait in the backlog */
+	ACCEPTING_RESUMING, /* the same; an ACTION_RESUME is under way */
+	ACCEPTING_STATES
+};
+
+enum app_accept_event {
+	ACCEPT_PAUSED,
+	ACCEPT_CALLED, /* there is room: ACTION_RESUME is asked for */
+	ACCEPT_RESUMED, /* or the backlog is empty */
+	ACCEPT_EVENTS
+};
+
+enum app_rollout {
+	ROLLOUT_NONE,
+	ROLLOUT_UNDER_WAY, /* a newer generation is coming */
+	ROLLOUT_GIVEN_UP, /* the latest: its generation did not live */
+};
+
+/* Whether min_idle processes are idle or starting. */
+enum app_spare {
+	SPARE_ENOUGH,
+	SPARE_SHORT, /* one is missing */
+	SPARE_DENIED, /* one is missing, and there was no place for it */
 };
 
 /*
@@ -119,21 +185,17 @@ struct app_figures {
 struct app {
 	struct app_options options;
 	uint8_t phase; /* enum app_phase */
+	uint8_t health; /* enum app_health */
+	uint8_t accepting; /* enum app_accepting */
+	uint8_t rollout; /* enum app_rollout, of the latest */
+	uint8_t spare; /* enum app_spare */
 	uint8_t touched; /* enum app_mark, several */
-	bool failed; /* start_limit failed starts and none ready */
-	bool refused_while_down; /* since a process was ready last */
-	bool announced; /* NEWS_READY has been told */
-	bool done; /* a job has ended well, and none has failed since */
 	bool full; /* NEWS_FULL has been told; until the queue empties */
-	bool pending; /* connections wait in the backlog, accepting is paused */
-	bool resuming; /* an ACTION_RESUME is under way */
 	bool taking; /* an ACTION_TAKE is under way */
 	bool renewing; /* each connection has a process of its own */
-	bool drained; /* closing, and its backlog is empty */
-	bool haunted; /* over, but for processes that are stuck */
-	bool wants_place; /* on the pool's list of places */
-	uint32_t wanted; /* places, if so */
 	uint32_t news; /* bit of each enum action_news that is under way */
+	uint32_t wanted; /* places that it waits for, in line; 0: in no line */
+	uint32_t jobs_done; /* jobs that ended well since the last failure */
 	uint64_t stamp; /* unique over the pool's life */
 	uint64_t over; /* stamp of the ACTION_OVER under way; 0: none */
 	uint32_t generation;
@@ -141,8 +203,7 @@ struct app {
 	uint32_t expiring; /* number of its processes */
 	uint32_t outdated; /* number of its ready processes */
 	uint32_t rollout_size; /* outdated when the latest rollout began */
-	bool given_up; /* that rollout: its generation does not live */
-	uint32_t surge; /* processes beyond the ceilings; see app_rolling() */
+	uint32_t surge; /* processes beyond the ceilings; 0 but in a rollout */
 	uint32_t stuck; /* number of its processes */
 	uint32_t lowest; /* no room list below this one has a process */
 	struct ilist starting; /* its processes by app_home; HOME_ROOM: rooms */
@@ -161,9 +222,9 @@ struct app {
 	uint32_t pace; /* starts at the next growth */
 	tstamp grown; /* the last growth; 0: since the queue was empty none */
 	tstamp added; /* when it came into the pool */
+	uint32_t refused_down; /* connections, since a process was ready */
 	uint32_t first; /* it begins with so many; 0: it has begun */
-	bool spare_denied; /* there was no place for one of min_idle */
-	tstamp short_since; /* min_idle are not there since then; 0: they are */
+	tstamp short_since; /* if not SPARE_ENOUGH; or the last start for it */
 	struct load load;
 	uint32_t busy; /* sum of its processes' busy */
 	uint32_t backlog; /* connections in it, as reported; of who listens */
@@ -172,7 +233,7 @@ struct app {
 	tstamp kill_at; /* when those that are marked become victims */
 	tstamp shrunk; /* the last stop of an idle process; 0: none */
 	tstamp rest_until; /* no start before: the system had no room */
-	tstamp pending_since; /* if pending */
+	tstamp pending_since; /* if not ACCEPTING_OPEN */
 	tspan idle_while_waiting; /* closed intervals only */
 	tstamp waste_since; /* of the open interval; 0: none is open */
 	struct app_figures figures;
@@ -214,7 +275,7 @@ app_has_jobs(const struct app *a)
 static inline bool
 app_is_ready(const struct app *a)
 {
-	return a->renewing || a->done ||
+	return a->renewing || a->jobs_done > 0 ||
 	    app_ready(a) >= a->options.min_processes;
 }
 
@@ -222,35 +283,56 @@ app_is_ready(const struct app *a)
 static inline bool
 app_has_failed(const struct app *a)
 {
-	return a->failed;
+	return a->health >= HEALTH_FAILED_STARTING;
 }
 
 /* Whether NEWS_READY has been told since the app was added or restarted. */
 static inline bool
 app_is_announced(const struct app *a)
 {
-	return a->announced;
+	return a->health == HEALTH_READY || a->health == HEALTH_FAILED;
+}
+
+/* A newer generation is coming. */
+static inline bool
+app_rolling(const struct app *a)
+{
+	return a->rollout == ROLLOUT_UNDER_WAY;
 }
 
 /* Whether the latest rollout was given up: its generation did not live. */
 static inline bool
 app_gave_up_rollout(const struct app *a)
 {
-	return a->given_up;
+	return a->rollout == ROLLOUT_GIVEN_UP;
 }
 
 /* Whether the app stands in line for a place under max_processes. */
 static inline bool
 app_waits_for_place(const struct app *a)
 {
-	return a->wants_place;
+	return a->wanted > 0;
 }
 
 /* Whether one of min_idle is missing for want of a place. */
 static inline bool
 app_lacks_spare(const struct app *a)
 {
-	return a->spare_denied;
+	return a->spare == SPARE_DENIED;
+}
+
+/* Whether nothing is left of the app, but for processes that are stuck. */
+static inline bool
+app_is_over(const struct app *a)
+{
+	return a->phase == APP_FREE || a->phase >= APP_STUCK;
+}
+
+/* Connections wait in the backlog of a paused listener. */
+static inline bool
+app_is_pending(const struct app *a)
+{
+	return a->accepting != ACCEPTING_OPEN;
 }
 
 /* All that exist, leaving ones included. */
@@ -287,13 +369,6 @@ app_max_queue(const struct app *a)
 	return n;
 }
 
-/* A newer generation is coming. */
-static inline bool
-app_rolling(const struct app *a)
-{
-	return a->surge > 0;
-}
-
 /* Waiters that go to the next process with room. */
 static inline const struct ilist *
 app_servable(const struct app *a)
@@ -316,8 +391,17 @@ app_demand(const struct app *a)
 	if (a->options.listens)
 		return a->backlog;
 	return app_waiting(a) + prefetched +
-	    (a->pending && !a->renewing ? 1 : 0);
+	    (app_is_pending(a) && !a->renewing ? 1 : 0);
 }
+
+/*
+ * The state after the event.  An event that cannot be in this state is our
+ * bug: assert.
+ */
+enum app_phase app_phase_next(enum app_phase s, enum app_event e);
+enum app_health app_health_next(enum app_health s, enum app_verdict v);
+enum app_accepting app_accepting_next(
+    enum app_accepting s, enum app_accept_event e);
 
 /* The load estimate: processes busy, and percent of those that are ready. */
 double app_work(const struct app *a, tstamp now);

@@ -75,7 +75,7 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	if (!is_fault(p, x, end))
 		return;
 	if (!job)
-		a->done = false;
+		a->jobs_done = 0;
 	young = p->now - x->started < a->options.min_server_life;
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
@@ -109,11 +109,14 @@ failure_judge(struct pool *p, uint32_t app)
 	bool failed = a->phase < APP_STOPPING &&
 	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
 
-	if (failed && !a->failed)
-		actions_news(p, app, NEWS_FAILED, ILIST_NONE);
-	else if (!failed && a->failed && app_ready(a) > 0)
-		actions_news(p, app, NEWS_RECOVERED, ILIST_NONE);
-	a->failed = failed;
+	if (failed != app_has_failed(a)) {
+		a->health = (uint8_t)app_health_next(
+		    a->health, failed ? VERDICT_FAILED : VERDICT_RECOVERED);
+		if (failed)
+			actions_news(p, app, NEWS_FAILED, ILIST_NONE);
+		else if (app_ready(a) > 0)
+			actions_news(p, app, NEWS_RECOVERED, ILIST_NONE);
+	}
 	if (failed)
 		queue_refuse_all(p, app, CAUSE_APP_FAILED);
 }

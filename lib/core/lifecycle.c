@@ -189,7 +189,7 @@ lifecycle_ready(struct pool *p, uint32_t process)
 
 	x->ready = true;
 	x->used = p->now;
-	p->apps[x->app].refused_while_down = false;
+	p->apps[x->app].refused_down = 0;
 	(void)lifecycle_event(p, process, PROCESS_READY);
 	return x->state == PROCESS_IDLE;
 }

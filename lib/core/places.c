@@ -10,6 +10,8 @@
  * only to one that has clearly less.
  */
 
+#include <assert.h>
+
 #include "core/policy.h"
 
 /* Of those in line: at the end of a session there is no time for more. */
@@ -39,10 +41,9 @@ places_drop(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (!a->wants_place)
+	if (!app_waits_for_place(a))
 		return;
 	app_touch(a, MARK_COUNT);
-	a->wants_place = false;
 	p->wanted -= a->wanted;
 	a->wanted = 0;
 	ilist_remove(&p->places, p->app_links, app);
@@ -89,7 +90,7 @@ gift_of(const struct pool *p, uint32_t from, uint32_t to)
 	    bounds_lasting(a) <= bounds_least(p, a))
 		return ILIST_NONE;
 	/* With somebody waiting it would be wanted back before it is gone. */
-	if ((app_waiting(a) > 0 || a->pending) &&
+	if ((app_waiting(a) > 0 || app_is_pending(a)) &&
 	    app_processes(a) < app_processes(&p->apps[to]) + 2)
 		return ILIST_NONE;
 	if (!is_unfair(a, &p->apps[to]) && !can_spare(p, a))
@@ -129,14 +130,14 @@ void
 places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 {
 	struct app *a = &p->apps[app];
-	bool more = !a->wants_place || n > a->wanted;
+	bool more = n > a->wanted;
 
-	if (a->wants_place && !missing) {
+	assert(n > 0);
+	if (app_waits_for_place(a) && !missing) {
 		p->wanted += n - a->wanted;
 		a->wanted = n;
 	} else {
 		places_drop(p, app);
-		a->wants_place = true;
 		a->wanted = n;
 		p->wanted += n;
 		if (missing)

@@ -171,8 +171,8 @@ take_out(struct pool *p, struct action *a)
 		break;
 	case ACTION_OVER:
 		app->over = 0;
-		app->phase = APP_OVER;
-		app->haunted = app->stuck > 0;
+		app->phase = (uint8_t)app_phase_next(
+		    app->phase, app->stuck > 0 ? APP_LEFT_STUCK : APP_LEFT);
 		break;
 	case ACTION_TELL:
 		app->news &= ~(1u << a->cause);

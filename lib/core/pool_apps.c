@@ -15,6 +15,22 @@ free_number(struct pool *p)
 	return p->napps++;
 }
 
+static void
+enter(struct pool *p, uint32_t app, enum app_event e)
+{
+	struct app *a = &p->apps[app];
+
+	a->phase = (uint8_t)app_phase_next(a->phase, e);
+}
+
+static void
+empty_backlog(struct app *a)
+{
+	a->backlog = 0;
+	a->accepting =
+	    (uint8_t)app_accepting_next(a->accepting, ACCEPT_RESUMED);
+}
+
 uint32_t
 pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 {
@@ -24,7 +40,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	settle_at(p, now);
 	*a = (struct app){ 0 };
 	a->options = *o;
-	a->phase = APP_RUNNING;
+	enter(p, app, APP_ADDED);
 	a->stamp = ++p->stamps;
 	a->pace = 1;
 	a->added = now;
@@ -90,9 +106,9 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 
 	settle_at(p, now);
 	a->generation++;
-	a->refused_while_down = false;
-	a->announced = false;
-	a->done = false;
+	a->refused_down = 0;
+	a->jobs_done = 0;
+	a->health = (uint8_t)app_health_next(a->health, VERDICT_RESTARTED);
 	failure_forgive(p, app);
 	rollout_begin(p, app);
 	settle_places(p);
@@ -113,8 +129,7 @@ void
 pool_app_close(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
-	if (p->apps[app].phase == APP_RUNNING)
-		p->apps[app].phase = APP_CLOSING;
+	enter(p, app, APP_CLOSED);
 	app_touch(&p->apps[app], MARK_ALL);
 	settle_app(p, app);
 }
@@ -123,10 +138,8 @@ void
 pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
-	p->apps[app].drained = true;
-	p->apps[app].backlog = 0;
-	p->apps[app].pending = false;
-	p->apps[app].resuming = false;
+	enter(p, app, APP_EMPTIED);
+	empty_backlog(&p->apps[app]);
 	app_touch(&p->apps[app], MARK_ALL);
 	settle_app(p, app);
 }
@@ -134,10 +147,9 @@ pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 void
 pool_app_free(struct pool *p, uint32_t app)
 {
-	assert(p->apps[app].phase == APP_OVER && p->apps[app].stuck == 0);
-	assert(!p->apps[app].wants_place);
+	assert(!app_waits_for_place(&p->apps[app]));
 	sizing_release(p, app);
-	p->apps[app].phase = APP_FREE;
+	enter(p, app, APP_FREED);
 	deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
 }
 
@@ -179,11 +191,8 @@ end_app(struct pool *p, uint32_t app)
 	if (a->phase == APP_FREE)
 		return;
 	queue_refuse_all(p, app, CAUSE_STOPPING);
-	if (a->phase < APP_STOPPING)
-		a->phase = APP_STOPPING;
-	a->backlog = 0;
-	a->pending = false;
-	a->resuming = false;
+	enter(p, app, APP_ENDED);
+	empty_backlog(a);
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 		next = room_next(p, n);
 		(void)lifecycle_escalate(p, n, STEP_TERM, END_SHUTDOWN);

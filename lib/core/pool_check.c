@@ -130,13 +130,13 @@ check_woken(const struct pool *p, uint32_t app)
 
 	assert(
 	    deadlines_get(&p->app_deadlines, app) <= settle_deadline(p, app));
-	assert(a->pending || !a->resuming);
-	assert(!a->pending || a->resuming || !pool_may_accept(p, app) ||
+	assert(a->accepting != ACCEPTING_PENDING || !pool_may_accept(p, app) ||
 	    p->conns_full);
 	if (a->phase >= APP_STOPPING || app_demand(a) == 0)
 		return;
 	/* A process that will say something, a place, a call, or time. */
-	assert(app_processes(a) > 0 || a->wants_place || a->resuming ||
+	assert(app_processes(a) > 0 || app_waits_for_place(a) ||
+	    a->accepting == ACCEPTING_RESUMING ||
 	    deadlines_get(&p->app_deadlines, app) != TSTAMP_NEVER);
 }
 
@@ -208,7 +208,7 @@ check_places(const struct pool *p)
 		assert(app == first || a->phase == APP_FREE ||
 		    ilist_empty(room_list(p, app, 0)) ||
 		    bounds_lasting(a) <= bounds_least(p, a) ||
-		    app_waiting(a) > 0 || a->pending);
+		    app_waiting(a) > 0 || app_is_pending(a));
 	}
 }
 
@@ -241,7 +241,7 @@ pool_check(const struct pool *p)
 		const struct app *a = &p->apps[app];
 
 		if (a->phase == APP_FREE) {
-			assert(!a->wants_place);
+			assert(!app_waits_for_place(a));
 			assert(deadlines_get(&p->app_deadlines, app) ==
 			    TSTAMP_NEVER);
 			continue;
@@ -250,11 +250,11 @@ pool_check(const struct pool *p)
 		count += app_processes(a);
 		living += app_living(a) - a->stuck;
 		used += app_living(a);
-		resuming += a->resuming ? 1 : 0;
+		resuming += a->accepting == ACCEPTING_RESUMING ? 1 : 0;
 		wanted += a->wanted;
 		marked += a->marked;
 		surge += a->surge;
-		denied += a->spare_denied ? 1 : 0;
+		denied += app_lacks_spare(a) ? 1 : 0;
 		conns += app_waiting(a) + a->figures.sessions;
 	}
 	assert(count == p->count && living == p->living);

@@ -25,12 +25,12 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 	if (p->conns[conn].state == CONN_WAITING)
 		queue_serve(p, app);
 	if (p->conns[conn].state == CONN_WAITING) {
-		if (a->failed)
+		if (app_has_failed(a))
 			queue_refuse(p, conn, CAUSE_APP_FAILED);
 		else if (app_waiting(a) > app_max_queue(a))
 			queue_refuse(p, conn, CAUSE_FULL);
 		if (p->conns[conn].state == CONN_REFUSED && app_ready(a) == 0)
-			a->refused_while_down = true;
+			a->refused_down++;
 		if (app_waiting(a) >= app_max_queue(a) && !a->full) {
 			a->full = true;
 			actions_news(p, app, NEWS_FULL, ILIST_NONE);
@@ -40,20 +40,24 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 	return conn;
 }
 
+static void
+note_accepting(struct app *a, enum app_accept_event e)
+{
+	a->accepting = (uint8_t)app_accepting_next(a->accepting, e);
+	app_touch(a, MARK_WAITER | MARK_EMPTIED);
+}
+
 void
 pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 {
 	struct app *a = &p->apps[app];
 
 	settle_at(p, now);
-	a->resuming = false;
-	app_touch(a, MARK_WAITER | MARK_EMPTIED);
-	if (a->drained || a->phase > APP_CLOSING)
+	if (a->phase >= APP_DRAINED)
 		return;
-	if (!a->pending) {
-		a->pending = true;
+	if (!app_is_pending(a))
 		a->pending_since = now;
-	}
+	note_accepting(a, ACCEPT_PAUSED);
 	settle_app(p, app);
 }
 
@@ -61,9 +65,7 @@ void
 pool_accept_resumed(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
-	p->apps[app].resuming = false;
-	p->apps[app].pending = false;
-	app_touch(&p->apps[app], MARK_WAITER | MARK_EMPTIED);
+	note_accepting(&p->apps[app], ACCEPT_RESUMED);
 	settle_app(p, app);
 }
 
@@ -76,9 +78,8 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 	assert(a->options.listens);
 	if (depth > 0 && a->backlog == 0)
 		a->pending_since = now;
-	a->backlog = a->drained ? 0 : depth;
-	a->pending = a->backlog > 0;
-	app_touch(a, MARK_WAITER | MARK_EMPTIED);
+	a->backlog = a->phase >= APP_DRAINED ? 0 : depth;
+	note_accepting(a, a->backlog > 0 ? ACCEPT_PAUSED : ACCEPT_RESUMED);
 	settle_app(p, app);
 }
 

@@ -263,7 +263,7 @@ job_done(struct pool *p, uint32_t process)
 	if (!app_has_jobs(a))
 		return;
 	become_ready(p, process);
-	a->done = true;
+	a->jobs_done++;
 }
 
 void

@@ -98,10 +98,10 @@ queue_may_accept(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (!a->options.sessions || a->phase > APP_CLOSING ||
+	if (!a->options.sessions || a->phase >= APP_STOPPING ||
 	    !tables_have_conn(p))
 		return false;
-	if (app_waiting(a) < app_max_queue(a) || a->failed ||
+	if (app_waiting(a) < app_max_queue(a) || app_has_failed(a) ||
 	    a->options.close_when_full)
 		return true;
 	return !a->options.limited && room_exists(p, app);
@@ -267,7 +267,7 @@ tstamp
 queue_since(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp at = a->pending ? a->pending_since : TSTAMP_NEVER;
+	tstamp at = app_is_pending(a) ? a->pending_since : TSTAMP_NEVER;
 
 	if (app_waiting(a) > 0)
 		at = tstamp_min(at, p->conns[queue_first(p, app)].arrived);

@@ -16,14 +16,15 @@ surge_of(const struct app *a)
 }
 
 static void
-set_surge(struct pool *p, uint32_t app, uint32_t surge)
+set_rollout(
+    struct pool *p, uint32_t app, enum app_rollout state, uint32_t surge)
 {
 	struct app *a = &p->apps[app];
 
-	if (surge != a->surge)
-		app_touch(a, MARK_COUNT);
+	app_touch(a, MARK_COUNT);
 	p->surge = p->surge - a->surge + surge;
 	a->surge = surge;
+	a->rollout = (uint8_t)state;
 }
 
 static void
@@ -71,7 +72,7 @@ rollout_replace(struct pool *p, uint32_t app)
 void
 rollout_begin(struct pool *p, uint32_t app)
 {
-	set_surge(p, app, surge_of(&p->apps[app]));
+	set_rollout(p, app, ROLLOUT_UNDER_WAY, surge_of(&p->apps[app]));
 	for (uint32_t n = 0; n < p->nprocesses; n++) {
 		if (p->processes[n].app != app)
 			continue;
@@ -81,7 +82,6 @@ rollout_begin(struct pool *p, uint32_t app)
 			lifecycle_outdate(p, n, END_RESTARTED);
 	}
 	p->apps[app].rollout_size = p->apps[app].outdated;
-	p->apps[app].given_up = false;
 }
 
 /* The new generation does not live: the old one stays. */
@@ -92,8 +92,7 @@ give_up(struct pool *p, uint32_t app)
 		if (p->processes[n].app == app &&
 		    p->processes[n].outdated == END_RESTARTED)
 			lifecycle_keep(p, n);
-	set_surge(p, app, 0);
-	p->apps[app].given_up = true;
+	set_rollout(p, app, ROLLOUT_GIVEN_UP, 0);
 	actions_news(p, app, NEWS_GIVEN_UP, ILIST_NONE);
 }
 
@@ -180,7 +179,8 @@ rollout_update(struct pool *p, uint32_t app)
 		give_up(p, app);
 	if (!bounds_kept(p, a)) {
 		/* All leave, and none is replaced. */
-		set_surge(p, app, 0);
+		if (app_rolling(a))
+			set_rollout(p, app, ROLLOUT_NONE, 0);
 		return;
 	}
 	/*
@@ -192,8 +192,8 @@ rollout_update(struct pool *p, uint32_t app)
 		rollout_replace(p, app);
 	while (a->outdated > 0 && step(p, app))
 		;
-	if (a->outdated == 0)
-		set_surge(p, app, 0);
+	if (a->outdated == 0 && app_rolling(a))
+		set_rollout(p, app, ROLLOUT_NONE, 0);
 }
 
 tstamp

@@ -23,13 +23,13 @@ resume(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (!a->pending || a->resuming || a->options.listens)
+	if (a->accepting != ACCEPTING_PENDING || a->options.listens)
 		return;
 	if (!tables_have_conn(p))
 		p->conns_full = true;
 	if (!queue_may_accept(p, app))
 		return;
-	a->resuming = true;
+	a->accepting = (uint8_t)app_accepting_next(a->accepting, ACCEPT_CALLED);
 	actions_app(p, ACTION_RESUME, app);
 }
 
@@ -46,7 +46,8 @@ settle_numbers(struct pool *p)
 		uint32_t app = (p->resume_next + i) % p->napps;
 		const struct app *a = &p->apps[app];
 
-		if (!a->pending || a->resuming || !queue_may_accept(p, app))
+		if (a->accepting != ACCEPTING_PENDING ||
+		    !queue_may_accept(p, app))
 			continue;
 		p->resume_next = app + 1;
 		resume(p, app);
@@ -56,6 +57,13 @@ settle_numbers(struct pool *p)
 }
 
 /* --- an app that leaves --------------------------------------------------- */
+
+static void
+enter(struct app *a, enum app_event e)
+{
+	a->phase = (uint8_t)app_phase_next(a->phase, e);
+	app_touch(a, MARK_ALL);
+}
 
 static void
 stop_all(struct pool *p, uint32_t app, enum process_end why)
@@ -75,17 +83,13 @@ wind_down(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->phase == APP_CLOSING && a->drained && app_waiting(a) == 0 &&
-	    !a->pending) {
-		a->phase = APP_STOPPING;
-		app_touch(a, MARK_ALL);
+	if (a->phase == APP_DRAINED && app_waiting(a) == 0) {
+		enter(a, APP_SERVED);
 		stop_all(p, app,
 		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
 	}
-	if (a->haunted && a->stuck == 0) {
-		a->haunted = false;
-		a->phase = APP_STOPPING;
-	}
+	if (a->phase == APP_STUCK && a->stuck == 0)
+		enter(a, APP_UNSTUCK);
 	if (a->phase == APP_STOPPING && app_living(a) == a->stuck &&
 	    a->over == 0) {
 		a->over = ++p->stamps;
@@ -101,9 +105,8 @@ reopen(struct pool *p, uint32_t app)
 
 	if (a->phase < APP_STOPPING || app_waiting(a) == 0)
 		return;
-	app_touch(a, MARK_ALL);
 	if (a->phase == APP_STOPPING && p->phase != POOL_ENDING) {
-		a->phase = APP_CLOSING;
+		enter(a, APP_RETURNED);
 		a->over = 0;
 	} else {
 		queue_refuse_all(p, app, CAUSE_STOPPING);
@@ -134,10 +137,10 @@ announce(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->announced || app_rolling(a) || a->phase != APP_RUNNING ||
+	if (app_is_announced(a) || app_rolling(a) || a->phase != APP_RUNNING ||
 	    !app_is_ready(a))
 		return;
-	a->announced = true;
+	a->health = (uint8_t)app_health_next(a->health, VERDICT_READY);
 	actions_news(p, app, NEWS_READY, ILIST_NONE);
 }
 
@@ -163,7 +166,7 @@ holding(const struct pool *p, const struct app *a)
 {
 	const struct app_options *o = &a->options;
 	bool over = p->count > p->max_processes + p->surge;
-	bool growth = a->wants_place || a->first != 0 ||
+	bool growth = app_waits_for_place(a) || a->first != 0 ||
 	    (app_demand(a) > 0 ? app_processes(a) < o->max_processes
 			       : a->pace != 1 || a->grown != 0);
 	bool due = p->now >= tstamp_add(a->load.updated, o->update_interval);
@@ -173,11 +176,11 @@ holding(const struct pool *p, const struct app *a)
 	    (o->limited ? HOLDS_LIMITED : 0) | (over ? HOLDS_OVER : 0) |
 	    (a->outdated > 0 || app_rolling(a) ? HOLDS_ROLLOUT : 0) |
 	    (growth ? HOLDS_GROWTH : 0) |
-	    (o->min_idle > 0 || a->short_since != 0 ? HOLDS_SPARE : 0) |
+	    (o->min_idle > 0 || a->spare != SPARE_ENOUGH ? HOLDS_SPARE : 0) |
 	    (due ? HOLDS_ESTIMATE : 0) |
 	    (!ilist_empty(&p->places) ? HOLDS_LINE : 0) |
-	    (!a->announced ? HOLDS_UNREADY : 0) |
-	    (a->pending ? HOLDS_PENDING : 0) |
+	    (!app_is_announced(a) ? HOLDS_UNREADY : 0) |
+	    (app_is_pending(a) ? HOLDS_PENDING : 0) |
 	    (a->marked != 0 ? HOLDS_MARKED : 0) |
 	    (a->waste_since != 0 ? HOLDS_WASTE : 0);
 }
@@ -298,7 +301,7 @@ settle_places(struct pool *p)
 	/* Then apps that lack a spare process, for which nothing waits. */
 	for (uint32_t app = 0;
 	     app < p->napps && p->denied > 0 && places_free(p) > 0; app++)
-		if (p->apps[app].spare_denied) {
+		if (app_lacks_spare(&p->apps[app])) {
 			sizing_spare(p, app);
 			settle_arm(p, app);
 		}

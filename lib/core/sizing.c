@@ -29,7 +29,7 @@ missing_of(const struct pool *p, const struct app *a)
 	if (lasting < least)
 		return least - lasting;
 	/* A refused connection does not wait, and yet asks for a process. */
-	return a->refused_while_down && lasting == 0 ? 1 : 0;
+	return a->refused_down > 0 && lasting == 0 ? 1 : 0;
 }
 
 /* Since when the longest waiting connection waits, prefetched or not. */
@@ -194,7 +194,7 @@ sizing_grow_deadline(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp at;
 
-	if (a->wants_place || a->phase >= APP_STOPPING ||
+	if (app_waits_for_place(a) || a->phase >= APP_STOPPING ||
 	    p->phase == POOL_ENDING)
 		return TSTAMP_NEVER;
 	at = missing_of(p, a) > 0 || a->first > 0 ? 0 : growth_due(p, app);
@@ -218,14 +218,17 @@ is_short(const struct pool *p, const struct app *a)
 
 	return spare < a->options.min_idle &&
 	    app_processes(a) < a->options.max_processes && bounds_kept(p, a) &&
-	    !a->renewing && !a->failed;
+	    !a->renewing && !app_has_failed(a);
 }
 
 static void
-deny(struct pool *p, struct app *a, bool denied)
+set_spare(struct pool *p, struct app *a, enum app_spare state)
 {
-	p->denied += (denied ? 1u : 0u) - (a->spare_denied ? 1u : 0u);
-	a->spare_denied = denied;
+	p->denied +=
+	    (state == SPARE_DENIED ? 1u : 0u) - (app_lacks_spare(a) ? 1u : 0u);
+	if (a->spare == SPARE_ENOUGH)
+		a->short_since = p->now;
+	a->spare = (uint8_t)state;
 }
 
 void
@@ -233,17 +236,13 @@ sizing_spare(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->options.min_idle == 0 && a->short_since == 0)
+	if (a->options.min_idle == 0 && a->spare == SPARE_ENOUGH)
 		return;
-	deny(p, a, false);
-	if (!is_short(p, a))
-		a->short_since = 0;
-	else if (a->short_since == 0)
-		a->short_since = p->now;
+	set_spare(p, a, is_short(p, a) ? SPARE_SHORT : SPARE_ENOUGH);
 	while (is_short(p, a) && !bounds_paused(p, a) &&
 	    tstamp_add(a->short_since, a->options.start_delay) <= p->now) {
 		if (!add_spare(p, app)) {
-			deny(p, a, true);
+			set_spare(p, a, SPARE_DENIED);
 			return;
 		}
 		a->short_since = p->now;
@@ -256,8 +255,8 @@ sizing_spare_deadline(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp due;
 
-	if (a->short_since == 0 || a->spare_denied ||
-	    a->phase >= APP_STOPPING || p->phase == POOL_ENDING)
+	if (a->spare != SPARE_SHORT || a->phase >= APP_STOPPING ||
+	    p->phase == POOL_ENDING)
 		return TSTAMP_NEVER;
 	due = tstamp_add(a->short_since, a->options.start_delay);
 	return due < bounds_gate(a) ? bounds_gate(a) : due;
@@ -307,5 +306,5 @@ sizing_release(struct pool *p, uint32_t app)
 
 	p->marked -= a->marked;
 	p->surge -= a->surge;
-	p->denied -= a->spare_denied ? 1 : 0;
+	p->denied -= app_lacks_spare(a) ? 1 : 0;
 }

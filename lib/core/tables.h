@@ -82,7 +82,7 @@ struct pool {
 	uint32_t surge; /* sum of the apps' surge */
 	uint32_t ending; /* processes whose places are free soon */
 	uint32_t promised; /* evicted processes with sessions to finish */
-	uint32_t denied; /* number of apps with spare_denied */
+	uint32_t denied; /* number of apps that are SPARE_DENIED */
 	uint32_t marked; /* sum of the apps' marked */
 	struct deadlines app_deadlines;
 	struct deadlines process_deadlines;

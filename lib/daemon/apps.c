@@ -60,7 +60,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	const struct app *app = &s->pool.apps[a->app];
 
 	(void)now;
-	if (g == NULL || app->phase != APP_OVER || app->stuck > 0)
+	if (g == NULL || app->phase != APP_OVER)
 		return;
 	listeners_close_all(&g->listeners);
 	if (!s->stopping)

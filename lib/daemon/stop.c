@@ -74,8 +74,7 @@ stop_is_over(const struct supervisor *s)
 	if (!s->stopping || refusals_any(&s->refusals))
 		return false;
 	for (uint32_t app = 0; app < s->pool.napps; app++)
-		if (s->pool.apps[app].phase != APP_FREE &&
-		    s->pool.apps[app].phase != APP_OVER)
+		if (!app_is_over(&s->pool.apps[app]))
 			return false;
 	return true;
 }
