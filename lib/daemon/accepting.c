@@ -110,8 +110,9 @@ report_drained(struct group *g, tstamp now)
 }
 
 /*
- * Whether the listener is kept until it is empty. That of an app that accepts
- * itself is, even if it cannot be closed to newcomers: they are accepted.
+ * Closes the listener for newcomers; false: it cannot be kept until it is
+ * empty. An app that accepts itself keeps it in any case: its processes accept
+ * newcomers, too.
  */
 static bool
 shut(struct app_listener *l)
@@ -134,7 +135,7 @@ set_leave_timer(struct app_listener *l, tstamp at)
 	timer_set(&l->group->sup->loop.timers, &l->leave_timer, at);
 }
 
-/* Whether the processes have accepted all that was in its backlog. */
+/* Whether the processes have accepted all that was in the backlog. */
 static bool
 is_emptied(struct app_listener *l, tstamp now)
 {
@@ -143,7 +144,7 @@ is_emptied(struct app_listener *l, tstamp now)
 	    listener_depth(&l->acceptor.listener, &l->group->sup->diag) <= 0;
 }
 
-/* Accepts what is in its backlog. */
+/* Accepts what is in the backlog of a listener that leaves. */
 static enum acceptor_got
 empty(struct app_listener *l, tstamp now)
 {
@@ -156,7 +157,7 @@ empty(struct app_listener *l, tstamp now)
 	return got;
 }
 
-/* Empties it; closes it when nothing more can come. */
+/* Empties the backlog; closes the listener when nothing more can come. */
 static void
 leave_on(struct timer *t, tstamp now)
 {
@@ -173,7 +174,7 @@ leave_on(struct timer *t, tstamp now)
 		report_drained(g, now);
 		return;
 	}
-	/* A handshake may have ended since: its connection is there by now. */
+	/* A handshake may have ended since, and its connection be there. */
 	half = listener_half_open(&l->acceptor.listener, &g->sup->diag);
 	l->last_look = half == 0 || now >= l->leave_until;
 	if (l->last_look)
@@ -188,7 +189,7 @@ accepting_leave(struct app_listener *l, tstamp now)
 	if (l->leaving)
 		return;
 	if (!shut(l)) {
-		/* Its backlog is for the next user of an inherited socket. */
+		/* The next user of an inherited socket has its backlog. */
 		listeners_close(l);
 		report_drained(g, now);
 		return;

@@ -12,7 +12,7 @@
 
 struct action;
 
-/* Puts a listener, which is on no list, into use for the group. */
+/* Accepts for the group, from a listener that is on no list, from now on. */
 void accepting_begin(struct app_listener *l, struct group *g);
 
 /* ACTION_RESUME: there is room again. */

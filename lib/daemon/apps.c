@@ -18,7 +18,7 @@
 
 /* --- groups ------------------------------------------------------------- */
 
-/* A group that works, but has no listeners; NULL and errno. */
+/* A group with all its parts, but no listeners; NULL and errno. */
 static struct group *
 add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 {
@@ -38,7 +38,7 @@ add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	return g;
 }
 
-/* Other options: of the same app in the new configuration. */
+/* Gives the group the options of its app in the new configuration. */
 static void
 configure(struct group *g, const struct conf_app *conf, tstamp now)
 {
@@ -188,7 +188,7 @@ claim(struct supervisor *s, const char *text, struct group *g, bool update)
 	}
 }
 
-/* The listeners its app has now; from another app, if need be. */
+/* Gives the group the listeners of its app, if need be from another one. */
 static void
 claim_all(struct group *g, struct app_listeners *opened, bool update)
 {
@@ -258,7 +258,7 @@ enum connections {
 	ITS_OWN, /* it accepts itself */
 };
 
-/* What connections a process of an app can have. */
+/* The connections that a process of an app can have. */
 static enum connections
 connections_of_handoff(enum conf_handoff handoff)
 {
@@ -312,8 +312,8 @@ add_app(struct supervisor *s, const struct conf_app *app,
 }
 
 /*
- * Whether all processes are to be replaced: what they are started with is
- * another thing, the sockets among it if they have them.
+ * Whether all processes are to be replaced: they would be started with other
+ * things now, among them the sockets they accept from themselves.
  */
 static bool
 replaces(const struct conf_app *old, const struct conf_app *new)

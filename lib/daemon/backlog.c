@@ -1,4 +1,4 @@
-/* The backlog of apps that accept themselves, and who has accepted. */
+/* The backlog of apps that accept themselves, and its connections. */
 
 #include <errno.h>
 #include <poll.h>
@@ -11,7 +11,7 @@
 #include "sys/sockdiag.h"
 
 /*
- * So many looks in start_delay: a backlog that is found at each of them has
+ * Looks in each start_delay: a backlog that is found at so many of them has
  * hardly been empty in between.
  */
 #define LOOKS 4
@@ -22,9 +22,9 @@
 #define CALM TSPAN_SECONDS(1)
 
 /*
- * So many looks for owners in max_idle_time, but not oftener than it makes
- * sense; and at most one a second while connections wait beside processes of
- * which none has been seen to accept.
+ * Looks for owners in each max_idle_time, within bounds; and at most one a
+ * second while connections wait beside processes of which none has been seen
+ * to accept.
  */
 #define OWNERS_LOOKS 4
 #define OWNERS_PAUSE_MAX TSPAN_SECONDS(60)
@@ -189,7 +189,7 @@ take_listeners(struct owners_look *l, const struct group *g)
 			    &l->listeners[l->nlisteners++]);
 }
 
-/* Returns how many there are; l->owners may be NULL. */
+/* Returns how many processes there are; l->owners may be NULL. */
 static size_t
 take_processes(struct owners_look *l, const struct group *g)
 {
@@ -266,7 +266,7 @@ backlog_look_for_owners(struct group *g, tstamp now)
 
 /* --- processes that accept ---------------------------------------------- */
 
-/* Whether it is taken to be starting still; else it accepts, or ought to. */
+/* Whether a process need not accept yet: it may be starting still. */
 static bool
 is_beginning(const struct group *g, uint32_t process, tstamp now)
 {
@@ -275,7 +275,7 @@ is_beginning(const struct group *g, uint32_t process, tstamp now)
 	    g->conf->start_timeout;
 }
 
-/* Whether it is a process of the app and there to serve. */
+/* Whether this number is a process of the app, and there to serve. */
 static bool
 serves(const struct group *g, uint32_t process)
 {
@@ -339,7 +339,7 @@ mark_accepting(struct group *g)
 			s->workers[n]->accepts = true;
 }
 
-/* Until the first accepts no further one is wanted: it may accept all. */
+/* Until the first process accepts, no other is wanted: it may accept all. */
 static bool
 is_awaited(const struct counts *counts)
 {
@@ -369,7 +369,7 @@ look_pause(const struct group *g)
 	return pause > LOOK_PAUSE_MAX ? LOOK_PAUSE_MAX : pause;
 }
 
-/* Where the number is not to be had, whether any connection waits is. */
+/* Without the number, whether any connection waits can be had: 1 or 0. */
 static long
 depth_of(const struct group *g, const struct app_listener *l)
 {
@@ -414,7 +414,7 @@ backlog_look(struct group *g, tstamp now)
 	long before = g->depth;
 	uint32_t demand;
 
-	/* What is bound anew, or waits for that, is broken no more. */
+	/* A listener bound anew, or waiting for that, is broken no more. */
 	while ((l = find_broken(g)) != NULL)
 		listeners_rebind(l, now);
 	g->depth = depth_of_all(g);
@@ -458,7 +458,7 @@ void
 backlog_woken(struct group *g, tstamp now)
 {
 	listeners_pause(g);
-	/* A connection waited at least, or the listener is broken. */
+	/* At least one connection waited, or the listener is broken. */
 	if (g->depth == 0)
 		g->depth = 1;
 	g->calm_at = tstamp_add(now, CALM);

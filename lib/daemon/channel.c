@@ -119,7 +119,7 @@ channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 
 /* --- what a process says ------------------------------------------------ */
 
-/* What follows the verb: text of len bytes, not ended by a NUL. */
+/* The text behind the verb: len bytes, not ended by a NUL. */
 struct words {
 	const char *text;
 	size_t len;
@@ -250,8 +250,8 @@ on_status(struct worker *w, const struct words *a, tstamp now)
 }
 
 /*
- * more: something often follows at once, so that it is worth reading on.
- * After a DONE it is not: the loop says when there is more.
+ * more: another message often follows at once, so that it is worth reading
+ * on. After a DONE it is not: the loop says when there is more.
  */
 static const struct verb {
 	const char *word;
@@ -290,7 +290,7 @@ find_verb(const char *word, size_t len)
 	return NULL;
 }
 
-/* Whether it is worth reading on. */
+/* Returns whether it is worth reading on. */
 static bool
 take_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 {
@@ -323,7 +323,7 @@ enum read_result {
 	READ_MORE, /* a packet, and probably another one */
 };
 
-/* Whether what came may be a message of the protocol. */
+/* Whether the packet may be a message of the protocol. */
 static bool
 is_sound(struct worker *w, const struct fdpass_got *got, ssize_t n, tstamp now)
 {

@@ -9,7 +9,7 @@
 
 /* --- how it ended ------------------------------------------------------- */
 
-/* The session it died in, or "". A connection never received is none. */
+/* The session the process died in, or "". */
 static const char *
 describe_session(const struct worker *w, char *buf, size_t size, tstamp now)
 {
@@ -23,7 +23,7 @@ describe_session(const struct worker *w, char *buf, size_t size, tstamp now)
 	return buf;
 }
 
-/* stdio: the end of its session, however that went for the program. */
+/* With handoff = stdio an exit ends the session, whatever its status. */
 static bool
 ended_session(const struct worker *w)
 {
@@ -32,8 +32,8 @@ ended_session(const struct worker *w)
 }
 
 /*
- * Whether it has served. Without sessions that is not known: a process that
- * ends well after min_server_life has done what it was for.
+ * Whether the process has served. Without sessions that is not known: a
+ * process that ends well after min_server_life has done what it was for.
  */
 static bool
 has_served(const struct worker *w)
@@ -57,7 +57,7 @@ left_early(const struct worker *w)
 	    x->step_at - x->started < o->min_server_life;
 }
 
-/* How it ended, if that is a failure of its own; else false. */
+/* How the process ended, if that is a failure of its own; else false. */
 static bool
 explain_failure(
     const struct worker *w, const char *session, char *buf, size_t size)
@@ -115,7 +115,7 @@ end_of(const struct reap_death *d)
 
 /* --- reaping ------------------------------------------------------------ */
 
-/* The pool counts as lost what it had received and not ended. */
+/* The pool counts sessions that the process had not ended as lost. */
 static void
 finish(struct worker *w, tstamp now)
 {
@@ -128,8 +128,8 @@ finish(struct worker *w, tstamp now)
 }
 
 /*
- * Dead and reaped, and its group with it. What it said last still counts;
- * what it never received is taken back.
+ * The process is reaped, and its group killed. What it said last still
+ * counts; what it never received is taken back.
  */
 static void
 take_leave(struct worker *w, const struct reap_death *death, tstamp now)
@@ -147,7 +147,7 @@ take_leave(struct worker *w, const struct reap_death *death, tstamp now)
 		finish(w, now);
 		return;
 	}
-	/* That descriptor may be just the one that is wanted for what comes. */
+	/* Its descriptor may be just the one that a connection needs. */
 	worker_hang_up(w);
 	retriever_take(&s->retriever, &w->take, w->child_end, now);
 }
@@ -196,7 +196,7 @@ retrieved(void *arg, struct retriever_take *take, const char *buf, size_t len,
 
 	if (conn == ILIST_NONE || fd == -1 ||
 	    s->pool.conns[conn].process != w->process) {
-		/* A STOP; or a connection that came without its descriptor. */
+		/* A STOP, or a connection that came without its descriptor. */
 		if (fd != -1)
 			lane_close(&s->closer, fd);
 		return;

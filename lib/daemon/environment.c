@@ -1,4 +1,4 @@
-/* What a process is started with. */
+/* Everything a process is started with. */
 
 #include <sys/socket.h>
 
@@ -165,7 +165,7 @@ family_name(const struct group *g)
 	int family = AF_UNIX;
 	socklen_t len = sizeof(family);
 
-	/* They take turns, so that the first may be anywhere. */
+	/* Listeners take turns: the first may be anywhere in the list. */
 	TAILQ_FOREACH(l, &g->listeners, next)
 		if (strcmp(l->where.text, g->conf->listen[0].text) == 0)
 			(void)getsockopt(l->acceptor.listener.fd, SOL_SOCKET,

@@ -33,9 +33,9 @@ struct environment {
 };
 
 /*
- * As the configuration of the worker's group has it. Opens the pipe for
- * w->output. 0; or -1 and errno: EAGAIN if none of the listeners of an app
- * that accepts itself is open now.
+ * Puts together what the configuration of the worker's group says, and opens
+ * the pipe for w->output. 0; or -1 and errno: EAGAIN if none of the listeners
+ * of an app that accepts itself is open now.
  */
 int environment_init(struct environment *e, struct worker *w);
 void environment_fini(struct environment *e);
@@ -46,7 +46,7 @@ void environment_fini(struct environment *e);
  */
 int environment_open(struct environment *e, const char **file_out);
 
-/* In the lane, too: what is written to a file may be written when it closes. */
+/* In the lane, too, as closing a file may write it to a slow disk. */
 void environment_close(struct environment *e);
 
 #endif

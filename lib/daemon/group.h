@@ -3,7 +3,7 @@
 
 /*
  * An app as the daemon sees it: its options, its listeners, and what is known
- * of its last failure. What it decides is in the core, under the same number.
+ * of its last failure. The core knows it by its number.
  */
 
 #include <sys/queue.h>
@@ -37,7 +37,7 @@ struct group {
 	TAILQ_ENTRY(group) start_next; /* in supervisor.start_queue */
 	struct workers queued; /* to be started; not empty: in that queue */
 	unsigned nstarting; /* workers in the spawner lane */
-	struct timer start_rest; /* set: those queued are not needed yet */
+	struct timer start_rest; /* set: workers queued are not needed yet */
 	struct timer backlog_timer; /* next look; see backlog.h */
 	long depth; /* of its backlog, at the latest look */
 	tstamp calm_at; /* no more looks from then on */
@@ -48,7 +48,7 @@ struct group {
 	uint64_t *slots; /* bitmap of the slots in use */
 	uint32_t slots_len; /* in words */
 	char last_failure[256]; /* "" : none yet */
-	char given_up_for[256]; /* that which ended the latest rollout */
+	char given_up_for[256]; /* the failure that ended the latest rollout */
 	tstamp reports_since; /* slow processes are counted from here, */
 	unsigned reports; /* for one second */
 	struct log_rate full_rate;
@@ -57,19 +57,19 @@ struct group {
 };
 
 /*
- * A group without listeners, known to the pool under its number. NULL and
- * errno. It keeps a reference to config.
+ * A group without listeners, known to the pool under its number, with a
+ * reference to config. NULL and errno.
  */
 struct group *group_new(struct supervisor *s, struct config *config,
     const struct conf_app *conf, tstamp now);
 
-/* The pool lets its number go next. */
+/* Frees the group; the caller calls pool_app_free() next. */
 void group_free(struct group *g);
 
 /* The group of this name that is not closing; NULL: none. */
 struct group *group_find(const struct supervisor *s, const char *name);
 
-/* Keeps the text as that of its last failure. */
+/* Keeps the text as that of the last failure of the app. */
 void group_failed(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

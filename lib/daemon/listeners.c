@@ -39,7 +39,7 @@ make_spec(const struct app_listener *l, const struct conf_app *conf,
 	out->mode = conf->socket_mode;
 }
 
-/* Where it listens, as people and status want it. */
+/* Finds the address it listens at, as people and status want it. */
 static void
 find_address(struct app_listener *l)
 {
@@ -109,7 +109,7 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 	struct app_listener *l;
 	size_t n;
 
-	/* The app is broken. */
+	/* The host has no address: the app is broken. */
 	if (where->kind != CONF_LISTEN_FD && where->addr_len == 0)
 		return 0;
 	n = find_inherited(conf, where, fds);
@@ -153,7 +153,7 @@ listeners_close_all(struct app_listeners *all)
 
 /* --- in use ------------------------------------------------------------- */
 
-/* The app's processes accept from it, or we alone. */
+/* Lets the app's processes accept from the socket, or us alone. */
 static void
 share(struct app_listener *l)
 {
@@ -172,7 +172,7 @@ listeners_attach(struct app_listener *l, struct group *g)
 		share(l);
 		acceptor_start(&l->acceptor);
 	} else if (l->where.kind != CONF_LISTEN_FD) {
-		/* Could not be bound anew so far: see listeners_rebind(). */
+		/* No socket since listeners_rebind(): to be tried again. */
 		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
 	}
 }
@@ -237,8 +237,8 @@ listeners_serves(const struct app_listener *l)
 }
 
 /*
- * At once, but not at once again: there may be a program that does nothing
- * else.
+ * The first time at once, then once in REBIND_PAUSE: a program may do nothing
+ * but shut it down.
  */
 void
 listeners_rebind(struct app_listener *l, tstamp now)

@@ -1,7 +1,7 @@
 #ifndef DAEMON_LISTENERS_H
 #define DAEMON_LISTENERS_H
 
-/* The listening sockets of apps; what is accepted from them: accepting.h. */
+/* The listening sockets of apps. See accepting.h for their connections. */
 
 #include "daemon/group.h"
 #include "sys/acceptor.h"
@@ -17,7 +17,7 @@ struct app_listener {
 	bool last_look; /* when it is empty now it can be closed */
 	struct timer leave_timer; /* next look at it while it leaves */
 	tstamp leave_until; /* closed then at the latest */
-	tstamp serve_until; /* likewise, if processes are to empty it */
+	tstamp serve_until; /* likewise, if the processes are to empty it */
 };
 
 /*
@@ -29,10 +29,10 @@ struct app_listener {
 int listeners_open(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, struct app_listeners *out);
 
-/* Puts a listener, which is on no list, into use for the group. */
+/* Puts a listener, which is on no list, into use; see accepting_begin(). */
 void listeners_attach(struct app_listener *l, struct group *g);
 
-/* Takes it out of use, off its group, as listeners_open() gave it. */
+/* Takes it out of use and off its group: as listeners_open() gave it. */
 void listeners_detach(struct app_listener *l);
 
 /* Closes and frees it at once; it may be out of use. */
@@ -43,13 +43,13 @@ void listeners_close_all(struct app_listeners *all);
 void listeners_pause(struct group *g);
 void listeners_resume(struct group *g);
 
-/* Another socket takes the place of one that a process has shut down. */
+/* Binds another socket in the place of a socket that was shut down. */
 void listeners_rebind(struct app_listener *l, tstamp now);
 
 /* Owner, mode and backlog as its group's configuration has them. */
 void listeners_update(struct app_listener *l);
 
-/* Whether it serves the app: not where only this app is losing it. */
+/* False: it leaves, while its app goes on with others. */
 bool listeners_serves(const struct app_listener *l);
 
 #endif

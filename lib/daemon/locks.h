@@ -28,7 +28,7 @@ void locks_give_back(struct supervisor *s, const struct action *a, tstamp now);
 unsigned locks_descriptors(
     const struct services *all, const struct conf_app *conf);
 
-/* NULL: the group has no limit. */
+/* Figures of the group's limit; NULL: it has none. */
 const struct limiter_figures *locks_figures(const struct group *g);
 
 #endif

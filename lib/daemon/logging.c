@@ -1,4 +1,4 @@
-/* From the configuration's words to the log's. */
+/* The log that the configuration and the command line ask for. */
 
 #include <errno.h>
 #include <stdarg.h>

@@ -8,15 +8,15 @@
 
 #include "conf/conf.h"
 
-/* Each -v: one level more than the configuration says. */
+/* For each -v: the log has one level more than the configuration says. */
 void logging_verbose(void);
 
-/* 0, or -1 and errno, logged, and then the log is as it was. */
+/* Opens the log. 0, or -1 and errno, logged, and then it is as it was. */
 int logging_open(const struct conf *conf);
 
 /*
- * Logs a line, as an error unless ok, and writes it to answer, for whoever
- * asked for what it tells; NULL: nowhere.
+ * Logs a line, as an error unless ok, and writes it to answer, for the client
+ * whose command led to it; NULL: nowhere.
  */
 void logging_tell(FILE *answer, bool ok, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));

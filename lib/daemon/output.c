@@ -1,4 +1,4 @@
-/* What workers print, line by line into the log. */
+/* The output of workers, line by line into the log. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ output_flush(struct output *o)
 	o->len = 0;
 }
 
-/* Keeps the beginning of a line; one that is too long is logged as it is. */
+/* Keeps the beginning of a line; a line that is too long is logged so far. */
 static void
 output_keep(struct output *o, const char *text, size_t len)
 {
@@ -80,7 +80,7 @@ output_take(struct output *o, const char *buf, size_t len)
 	output_keep(o, buf, len);
 }
 
-/* One read; false: there is nothing more for now, or ever. */
+/* Reads once; false: there is nothing more for now, or ever. */
 static bool
 output_read(struct output *o, bool *ended_out)
 {
@@ -133,7 +133,7 @@ output_open(struct output *o, struct loop *loop, const char *app,
 
 	if (pipe2(ends, O_CLOEXEC) == -1)
 		return -1;
-	/* The flag is of this end's own open file: the worker's end blocks. */
+	/* Only this end does not block: the flag is of its own open file. */
 	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) == -1 ||
 	    (owner != (uid_t)-1 && fchown(ends[1], owner, (gid_t)-1) == -1))
 		goto fail;

@@ -2,9 +2,9 @@
 #define DAEMON_OUTPUT_H
 
 /*
- * What a worker prints: read from a pipe, cut into lines, and logged behind
+ * The output of a worker: read from a pipe, cut into lines, and logged behind
  * the app and the worker's id. At most OUTPUT_TURN bytes a turn are read, so
- * that one that floods holds up nobody else.
+ * that a flood of output does not hold up the loop.
  */
 
 #include <sys/types.h>
@@ -25,16 +25,16 @@ struct output {
 	const char *id; /* likewise */
 	char *line; /* a line without its end so far; NULL: none */
 	size_t len;
-	bool cutting; /* what comes up to the next newline is left out */
+	bool cutting; /* the rest of a line that was too long is left out */
 };
 
 /* An output that is not read. */
 void output_init(struct output *o);
 
 /*
- * Opens the pipe and reads it in the loop from now on. owner: who may open
- * /dev/stderr; (uid_t)-1: as we are. Gives the end for the worker, which the
- * caller closes, or -1 and errno.
+ * Opens the pipe and reads it in the loop from now on. owner: the user that
+ * may open /dev/stderr; (uid_t)-1: ours. Gives the end for the worker, which
+ * the caller closes, or -1 and errno.
  */
 int output_open(struct output *o, struct loop *loop, const char *app,
     const char *id, uid_t owner);

@@ -64,7 +64,7 @@ pickup_since(struct worker *w, tstamp now)
 		w->received = received;
 		w->unread_since = now;
 	}
-	/* A prefetched connection counts from when it is its turn. */
+	/* For a prefetched connection time counts from its turn. */
 	return (uint64_t)bytes <= prefetched + STOP_LEN ? TSTAMP_NEVER
 							: w->unread_since;
 }
@@ -96,8 +96,8 @@ pickup_check(struct supervisor *s, tstamp now)
 }
 
 /*
- * Whether there is a number for a descriptor. Without one it would be gone,
- * and the connection with it, by being received.
+ * Whether there is a number for a descriptor. Without, receiving a message
+ * would lose its connection.
  */
 static bool
 has_room(const struct worker *w)
@@ -107,7 +107,7 @@ has_room(const struct worker *w)
 	return fd != -1 && close(fd) == 0;
 }
 
-/* What came is no connection, and the latest message: it is sent again. */
+/* A message that is no connection is the latest one: it is sent again. */
 static void
 give_back(struct worker *w, const char *message, size_t len)
 {

@@ -2,8 +2,8 @@
 #define DAEMON_PICKUP_H
 
 /*
- * What a living process has been handed and has not received yet: it lies in
- * its socket, of which we hold its end too.
+ * Connections that a living process has been handed and has not received yet:
+ * they lie in its end of the channel, of which we have a copy.
  */
 
 #include "daemon/worker.h"
@@ -11,15 +11,15 @@
 struct action;
 
 /*
- * Since when it has received nothing though a connection lies unread in its
- * socket; TSTAMP_NEVER: it has received all it was handed.
+ * Since when the process has received nothing though a connection lies unread
+ * in its socket; TSTAMP_NEVER: it has received all it was handed.
  */
 tstamp pickup_since(struct worker *w, tstamp now);
 
 /* Tells the pool, about each second, which processes have not received. */
 void pickup_check(struct supervisor *s, tstamp now);
 
-/* ACTION_TAKE: receives the oldest of it in the place of the process. */
+/* ACTION_TAKE: receives the oldest message in the place of the process. */
 void pickup_take(struct supervisor *s, const struct action *a, tstamp now);
 
 #endif

@@ -9,7 +9,7 @@
 #include "sys/log.h"
 #include "sys/notify.h"
 
-/* The service manager is told at most so often. */
+/* Between two texts of status for the service manager. */
 #define READINESS_PACE TSPAN_SECONDS(1)
 
 /* Whether every app has had min_processes ready. */
@@ -62,7 +62,7 @@ format_status(const struct supervisor *s, char *buf, size_t size)
 	    waiting);
 }
 
-/* The turn that follows is all that is wanted of the timer. */
+/* The timer makes a turn of the loop, and readiness_turn() does the rest. */
 static void
 wake(struct timer *t, tstamp now)
 {
@@ -85,7 +85,7 @@ report(struct supervisor *s, tstamp now)
 	background_report(EX_OK);
 }
 
-/* What the service manager shows, if it has changed. */
+/* Sends the text that the service manager shows, if it has changed. */
 static void
 tell_status(struct supervisor *s)
 {
@@ -117,7 +117,7 @@ readiness_turn(struct supervisor *s, tstamp now)
 	if (!notify_wanted())
 		return;
 	if (now < s->status_at) {
-		/* Something has happened; it is looked at when it is time. */
+		/* What has happened in this turn is told when it is time. */
 		timer_advance(&s->loop.timers, &s->status_timer, s->status_at);
 		return;
 	}

@@ -18,7 +18,7 @@
 #define FCGI_HEADER_LEN 8
 #define FCGI_BODY_LEN 8 /* of BEGIN_REQUEST and of END_REQUEST */
 
-/* What web servers number the one request of a connection. */
+/* The number that web servers give the one request of a connection. */
 #define FIRST_REQUEST 1
 
 static const char http_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
@@ -117,7 +117,7 @@ refusals_fini(struct refusals *all)
 	free(all->table);
 }
 
-/* NULL: there are as many as there may be. */
+/* An unused entry; NULL: as many are open as there may be. */
 static struct refusal *
 take_entry(struct refusals *all)
 {
@@ -318,8 +318,7 @@ refusal_begin(struct refusals *all, struct config *config,
 	TAILQ_INSERT_TAIL(&all->open, r, next);
 	timer_init(&r->timer, time_over);
 	timer_set(&all->loop->timers, &r->timer, tstamp_add(now, REFUSAL_TIME));
-	/*
-	 * What is made here is so short that it is written at once, or never.
+	/* An answer made here is so short that it is written at once, or never.
 	 */
 	if (!write_on(r) || (r->rest_len > 0 && answer.bytes == answer.made))
 		end(r);

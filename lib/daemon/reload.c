@@ -1,6 +1,4 @@
-/*
- * Reload: everything that can fail is done first, and then nothing can.
- */
+/* Reload: everything that can fail is done first, and then nothing can. */
 
 #include <sys/mman.h>
 
@@ -21,7 +19,7 @@
 
 struct asker {
 	TAILQ_ENTRY(asker) next;
-	reload_done *done; /* NULL: it has left */
+	reload_done *done; /* NULL: the asker has left */
 	void *arg;
 };
 
@@ -35,16 +33,16 @@ struct reload {
 	int error; /* errno of what kept us from reading; 0: nothing */
 	struct conf_report report;
 	struct askers askers;
-	struct askers later; /* came while this one was reading */
-	bool again; /* somebody came while this one was reading */
-	FILE *text; /* what is answered */
+	struct askers later; /* asked while this reload was reading */
+	bool again; /* another reload was asked for meanwhile */
+	FILE *text; /* the answer */
 	char *text_buf;
 	size_t text_len;
 };
 
 static void start(struct supervisor *s, tstamp now);
 
-/* --- what is said ------------------------------------------------------- */
+/* --- the answer --------------------------------------------------------- */
 
 static void
 report(struct reload *r)
@@ -91,7 +89,7 @@ fail:
 	return false;
 }
 
-/* Apps that come or go change nothing for those that stay. */
+/* Puts the configuration into force, or leaves everything as it is. */
 static bool
 apply(struct reload *r, tstamp now)
 {
@@ -137,8 +135,8 @@ answer(struct reload *r, bool ok)
 }
 
 /*
- * Who reads a configuration and finds no memory ends the process. So it is
- * looked for first: where there is a limit, it is seldom met by inches.
+ * Reading a configuration without memory ends the process. So memory is looked
+ * for first: a limit is seldom met by inches.
  */
 static bool
 has_memory(void)
@@ -182,7 +180,7 @@ finished(struct lane_job *job, tstamp now)
 	if (ok)
 		logging_tell(r->text, true, "%s: reloaded", r->file);
 	else
-		/* Whoever asked is told by the answer's last line. */
+		/* Only for the log: the answer ends with the mistakes. */
 		log_errorx(
 		    "%s: not reloaded, the old configuration stays in force",
 		    r->file);
@@ -239,7 +237,7 @@ reload_request(struct supervisor *s, reload_done *done, void *arg, tstamp now)
 	}
 	a->done = done;
 	a->arg = arg;
-	/* Who comes while a file is being read may mean a later version. */
+	/* A request while a file is being read may mean a later version. */
 	if (joins)
 		TAILQ_INSERT_TAIL(&s->reload->later, a, next);
 	else

@@ -13,10 +13,10 @@
 /* Processes of one app that are looked at in one second at most. */
 #define REPORTS_MAX 10
 
-/* A signal waits so long for its report. */
+/* A signal waits for its report no longer. */
 #define PATIENCE TSPAN_SECONDS(1)
 
-/* May outlive its process; see worker_of(). */
+/* A report may outlive its process; see worker_of(). */
 struct timeout_report {
 	struct lane_job job;
 	struct timer timer; /* set: SIGTERM is sent then, or after the report */
@@ -64,7 +64,7 @@ describe(
 		    buf, size, "is slow: its session is %.1f s old", age);
 }
 
-/* Says once what we may not see. */
+/* Says, once, what we may not see. */
 static void
 log_denied(const struct hang *h)
 {
@@ -89,7 +89,7 @@ log_report(const struct timeout_report *r)
 {
 	char text[384], program[48] = "";
 
-	/* It ended by itself meanwhile, which death.c logs. */
+	/* The process ended by itself meanwhile, which death.c logs. */
 	if (r->hang.state == 0)
 		return;
 	if (r->hang.pid != r->pid)

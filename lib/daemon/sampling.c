@@ -1,4 +1,4 @@
-/* What processes use, asked for in rounds. */
+/* Memory and processor time of processes, sampled in rounds. */
 
 #include <unistd.h>
 
@@ -6,7 +6,7 @@
 #include "daemon/sampling.h"
 #include "sys/procinfo.h"
 
-/* So many are asked in one turn, and so many looked at for that. */
+/* Workers sampled in one turn at most, and looked at whether they are due. */
 #define TURN_MAX 64
 #define SCAN_MAX 4096
 
@@ -72,14 +72,14 @@ sampling_memory(struct worker *w, tstamp now)
 		return;
 	if (w->memory_fd == -1)
 		w->memory_fd = open_memory(w);
-	/* Without a descriptor, or when it is dead, there is another time. */
+	/* A process without a descriptor, or dead, is left out. */
 	if (w->memory_fd == -1 || procinfo_memory(w->memory_fd, &bytes) == -1)
 		return;
 	w->memory_at = now;
 	pool_measured(&w->sup->pool, w->process, bytes, now);
 }
 
-/* Whether it is ready, of such an app, and was not asked lately. */
+/* Whether the process is ready, its app has max_memory, and it is time. */
 static bool
 memory_is_due(const struct worker *w, tstamp now)
 {
@@ -210,7 +210,7 @@ sampling_configure(struct group *g, tstamp now)
 void
 sampling_started(struct worker *w, tstamp now)
 {
-	/* What it does before it serves is no load. */
+	/* The work of a process before it serves is no load. */
 	w->cpu_at = 0;
 	if (group_accepts_itself(w->group))
 		timer_advance(&w->sup->loop.timers, &w->sup->cpu.timer,

@@ -2,11 +2,11 @@
 #define DAEMON_SAMPLING_H
 
 /*
- * What processes use, asked for in rounds over all workers, a piece in each
- * turn of the loop, so that thousands do not hold it up: how large they are,
- * for apps with max_memory, at the end of each session, too; and how much
- * processor time they use, for apps whose processes accept connections
- * themselves. Other apps pay nothing.
+ * Samples of what processes use, taken in rounds over all workers, a piece in
+ * each turn of the loop, so that thousands do not hold it up: their resident
+ * size, for apps with max_memory (and at the end of each session); and their
+ * processor time, for apps whose processes accept connections themselves.
+ * Other apps pay nothing.
  */
 
 #include "daemon/worker.h"

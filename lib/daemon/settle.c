@@ -1,4 +1,4 @@
-/* The one place where the pool's actions become real. */
+/* The pool's actions, carried out. */
 
 #include <assert.h>
 #include <errno.h>
@@ -61,7 +61,7 @@ stop_worker(struct supervisor *s, const struct action *a, tstamp now)
 		channel_stop(w);
 }
 
-/* Says, when it is ended, for what the worker was too late. */
+/* Logs why a worker is ended that was too late with something. */
 static void
 log_late(struct worker *w, const char *what, tspan limit)
 {

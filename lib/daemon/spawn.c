@@ -16,9 +16,9 @@
 #include "sys/log.h"
 
 /*
- * How long the successor of a process that has become its program is put off,
- * while no connection waits and others are ready: it would be started beside
- * that.
+ * How long a start is put off in an app whose processes end with their
+ * session, while no connection waits and other processes are ready: so it is
+ * not made while the program of that session starts.
  */
 #define REST TSPAN_MSECONDS(3)
 
@@ -84,7 +84,7 @@ free_start(struct start *t)
 	free(t);
 }
 
-/* Its worker is freed already, or was never made. */
+/* The worker is freed already, or was never made. */
 static void
 failed(struct supervisor *s, uint32_t process, bool no_room, const char *why,
     tstamp now)
@@ -151,7 +151,7 @@ start_done(struct lane_job *job, tstamp now)
 		start_failed(w, t, now);
 	else
 		start_succeeded(w, t, now);
-	/* The reaper may have met it already, and have stopped there. */
+	/* The reaper may have met the process already, and stopped there. */
 	death_reap_all(s, now);
 	if (!s->spawner.stopping)
 		run_queue(s, now);
@@ -173,11 +173,11 @@ open_channel(struct worker *w)
 	w->channel.fd = ends[0];
 	w->channel.ready = channel_ready;
 	w->child_end = ends[1];
-	/* Nothing is read from it before the worker has a pid. */
+	/* Nothing is read from the channel before the worker has a pid. */
 	return loop_set(&w->sup->loop, &w->channel, EPOLLET);
 }
 
-/* NULL and errno. */
+/* A start with its environment; NULL and errno. */
 static struct start *
 new_start(struct worker *w)
 {
@@ -239,7 +239,7 @@ add(struct worker *w, tstamp now)
 	pool_start_queued(&w->sup->pool, w->process, now);
 }
 
-/* Takes it out; its group goes to the end of the line. */
+/* Takes the worker out; its group goes to the end of the queue. */
 static void
 remove_queued(struct worker *w)
 {
@@ -255,7 +255,7 @@ remove_queued(struct worker *w)
 		timer_set(&s->loop.timers, &g->start_rest, TSTAMP_NEVER);
 }
 
-/* Whether its queued workers are not needed now. */
+/* Whether the queued workers of the group are not needed now. */
 static bool
 may_rest(const struct group *g)
 {
@@ -291,7 +291,7 @@ run_queue(struct supervisor *s, tstamp now)
 
 	while (s->nstarting < SPAWN_MAX && (g = next_group(s)) != NULL) {
 		w = TAILQ_FIRST(&g->queued);
-		/* A reload may have come in between. */
+		/* A reload may have broken the app meanwhile. */
 		if (g->conf->broken != NULL) {
 			spawn_call_off(w, now);
 			continue;

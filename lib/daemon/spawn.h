@@ -3,8 +3,8 @@
 
 /*
  * Starting workers: a few at a time, so that a thousand of one app do not
- * stand before the one that another app needs now. Apps take turns; an app
- * with connections that wait goes first.
+ * hold up the worker that another app needs now. Apps take turns; an app with
+ * connections that wait goes first.
  */
 
 #include "daemon/worker.h"

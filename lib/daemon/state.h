@@ -31,7 +31,7 @@ struct worker;
 struct accepted {
 	int fd; /* -1: no longer */
 	bool tcp;
-	uint8_t len; /* bytes of the message it was handed in last */
+	uint8_t len; /* bytes of the message that handed it last */
 };
 
 /* A round over all workers, in pieces; see sampling.h. */
@@ -47,8 +47,7 @@ RB_HEAD(pids, worker);
 struct supervisor {
 	struct loop loop;
 	struct lane spawner;
-	struct lane
-	    closer; /* of descriptors that a stranger may have prepared */
+	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker;
 	struct retriever retriever;
 	struct sockdiag diag;

@@ -5,7 +5,7 @@
 #include "sys/log.h"
 #include "sys/notify.h"
 
-/* How long before the end SIGTERM comes: as the slowest app wants it. */
+/* How long before the end SIGTERM is sent: the longest kill_timeout. */
 static tspan
 grace_of(const struct conf *conf)
 {

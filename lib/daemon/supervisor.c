@@ -84,7 +84,7 @@ has_connections(const struct supervisor *s)
 	return s->pool.nconns > s->pool.free_conns.count;
 }
 
-/* Looks at what must be looked at now and then while it is connected. */
+/* While there are connections, some things are looked at once a second. */
 static void
 second_passed(struct timer *t, tstamp now)
 {
@@ -115,7 +115,7 @@ int
 supervisor_run(struct supervisor *s)
 {
 	settle_actions(s);
-	/* With a counter alone nothing may happen for a long time. */
+	/* Without apps the loop may not turn for a long time. */
 	readiness_turn(s, loop_now(&s->loop));
 	while (!stop_is_over(s))
 		turn(s);
@@ -193,7 +193,7 @@ supervisor_open(struct supervisor *s)
 		status = apps_open(s);
 	}
 	if (status != EX_OK) {
-		/* The files of their sockets go with them. */
+		/* Closing the services removes the files of their sockets. */
 		services_close(&s->services, s->started);
 		return status;
 	}
@@ -211,7 +211,7 @@ supervisor_fini(struct supervisor *s)
 	refusals_close(&s->refusals);
 	retriever_fini(&s->retriever);
 	sockdiag_fini(&s->diag);
-	/* What is stuck in a lane may still use what it was given. */
+	/* A job stuck in a lane may still use what it was given. */
 	if (lane_stop(&s->spawner, until) == 0 &&
 	    lane_stop(&s->closer, until) == 0 &&
 	    lane_stop(&s->looker, until) == 0) {

@@ -1,4 +1,4 @@
-/* How large everything must be for a configuration, and what that takes. */
+/* The size of all tables for a configuration, and its descriptors. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ suffice(const struct pool_limits *have, const struct pool_limits *want)
 }
 
 /*
- * A larger copy, the rest of it zero. Untouched pages take no memory, which
- * is why it is calloc() and not realloc().
+ * A larger copy, the rest of it zero: by calloc() and not realloc(), because
+ * untouched pages take no memory.
  */
 static void *
 larger_copy(const void *old, size_t n, size_t more, size_t size)
@@ -36,56 +36,74 @@ larger_copy(const void *old, size_t n, size_t more, size_t size)
 	return larger;
 }
 
-int
-tables_reserve(struct supervisor *s, const struct conf *conf)
-{
-	struct pool_limits want, have = s->pool.limits;
+/* What grows with a configuration. */
+struct tables {
+	void *pool_memory;
 	struct group **groups;
 	struct worker **workers;
 	struct accepted *accepted;
-	void *memory;
+};
 
-	want = have;
+static void
+free_tables(struct tables *t)
+{
+	free(t->pool_memory);
+	free(t->groups);
+	free(t->workers);
+	free(t->accepted);
+}
+
+/* The pool's memory, and larger copies of the others. */
+static bool
+make_tables(const struct supervisor *s, const struct pool_limits *want,
+    struct tables *out)
+{
+	const struct pool *p = &s->pool;
+
+	out->pool_memory = calloc(1, pool_memory(want));
+	out->groups = larger_copy(
+	    s->groups, p->napps, want->apps - p->napps, sizeof(struct group *));
+	out->workers = larger_copy(s->workers, p->nprocesses,
+	    want->processes - p->nprocesses, sizeof(struct worker *));
+	out->accepted = larger_copy(s->accepted, p->nconns,
+	    want->conns - p->nconns, sizeof(struct accepted));
+	return out->pool_memory != NULL && out->groups != NULL &&
+	    out->workers != NULL && out->accepted != NULL;
+}
+
+int
+tables_reserve(struct supervisor *s, const struct conf *conf)
+{
+	struct tables new,
+	    old = { s->pool_memory, s->groups, s->workers, s->accepted };
+	struct pool_limits have = s->pool.limits, want = have;
+
 	want.apps = s->pool.napps + (uint32_t)conf->apps_len + 1;
 	if (want.apps < have.apps)
 		want.apps = have.apps;
 	conf_pool_limits(conf, &want);
 	if (s->pool_memory != NULL && suffice(&have, &want))
 		return 0;
-	memory = calloc(1, pool_memory(&want));
-	groups = larger_copy(s->groups, s->pool.napps,
-	    want.apps - s->pool.napps, sizeof(struct group *));
-	workers = larger_copy(s->workers, s->pool.nprocesses,
-	    want.processes - s->pool.nprocesses, sizeof(struct worker *));
-	accepted = larger_copy(s->accepted, s->pool.nconns,
-	    want.conns - s->pool.nconns, sizeof(struct accepted));
-	if (memory == NULL || groups == NULL || workers == NULL ||
-	    accepted == NULL) {
-		free(memory);
-		free(groups);
-		free(workers);
-		free(accepted);
+	if (!make_tables(s, &want, &new)) {
+		free_tables(&new);
 		errno = ENOMEM;
 		return -1;
 	}
 	if (s->pool_memory == NULL)
-		pool_init(&s->pool, &want, memory, conf->max_processes,
+		pool_init(&s->pool, &want, new.pool_memory, conf->max_processes,
 		    (uint64_t)arc4random() << 32 | arc4random(),
 		    loop_now(&s->loop));
 	else
-		pool_move(&s->pool, &want, memory);
-	free(s->pool_memory);
-	free(s->groups);
-	free(s->workers);
-	free(s->accepted);
-	s->pool_memory = memory;
-	s->groups = groups;
-	s->workers = workers;
-	s->accepted = accepted;
+		pool_move(&s->pool, &want, new.pool_memory);
+	s->pool_memory = new.pool_memory;
+	s->groups = new.groups;
+	s->workers = new.workers;
+	s->accepted = new.accepted;
+	free_tables(&old);
 	return 0;
 }
 
-/* What may be open at a time, with one client of the counter. */
+/* Descriptors that may be open at a time, with one client of the counter. */
 struct need {
 	unsigned long long each; /* for a process */
 	unsigned long long queues;

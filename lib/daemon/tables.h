@@ -1,7 +1,7 @@
 #ifndef DAEMON_TABLES_H
 #define DAEMON_TABLES_H
 
-/* How large everything must be for a configuration, and what that takes. */
+/* The size of all tables for a configuration, and its descriptors. */
 
 #include "daemon/state.h"
 

@@ -91,7 +91,7 @@ sweep_app(struct supervisor *s, uint32_t app, tstamp now)
 	if (n == 0 || poll(polls, n, 0) <= 0)
 		return;
 	for (nfds_t i = 0; i < n; i++) {
-		/* Dropping one may let others be handed out: look again. */
+		/* Dropping a connection may have let others be handed out. */
 		if (polls[i].revents == 0 ||
 		    p->conns[conns[i]].state != CONN_WAITING ||
 		    !is_gone(&polls[i], s->groups[app]->conf->protocol))

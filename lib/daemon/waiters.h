@@ -10,7 +10,7 @@ struct action;
 /* ACTION_REFUSE. */
 void waiters_refuse(struct supervisor *s, const struct action *a, tstamp now);
 
-/* Says, now and then, that max_queue is reached, and what that leads to. */
+/* Logs, now and then, that max_queue is reached, and what that leads to. */
 void waiters_log_full(struct group *g, tstamp now);
 
 /* Drops, about each second, connections whose client has left. */

@@ -43,7 +43,7 @@ worker_program(const struct worker *w)
 
 /* --- slots -------------------------------------------------------------- */
 
-/* Another word of free slots. */
+/* Adds a word of free slots. */
 static bool
 grow_slots(struct group *g)
 {

@@ -51,15 +51,14 @@ struct worker {
 	int pending_signal; /* to be sent when it is started; 0: none */
 	bool pending_group; /* to the whole group */
 	uint64_t sent; /* bytes, through the channel */
-	uint64_t received; /* of them, when it was looked at last */
+	uint64_t received; /* of them, at the latest look; see pickup.h */
 	tstamp unread_since; /* it has received no more; NEVER: all there was */
-	int memory_fd; /* tells how large it is; -1: not asked for yet */
+	int memory_fd; /* tells its resident size; -1: not open yet */
 	tstamp memory_at; /* when it was asked last */
 	tspan cpu; /* processor time it had used, */
 	tstamp cpu_at; /* ... by then; 0: not looked at yet */
 	double processors; /* it kept busy before that */
-	bool accepts; /* since its start a connection was accepted; see
-			 backlog.h */
+	bool accepts; /* it is known to accept; see backlog.h */
 	struct retriever_take take; /* once it is dead */
 	struct reap_death death; /* likewise */
 	char *status; /* text of its last STATUS, owned; NULL: none */
@@ -70,10 +69,10 @@ struct worker {
 /* A worker not started yet, in the place of its number; NULL: no memory. */
 struct worker *worker_new(struct supervisor *s, uint32_t process);
 
-/* Frees what it has; the core has let its number go, or does next. */
+/* Frees the worker; the core has let its number go, or does next. */
 void worker_free(struct worker *w);
 
-/* From its start to its death the worker can be found by its pid. */
+/* From its start to its death a worker can be found by its pid. */
 void worker_started(struct worker *w, pid_t pid);
 void worker_died(struct worker *w);
 
@@ -86,7 +85,7 @@ struct worker *worker_find(struct supervisor *s, pid_t pid);
  */
 int worker_program(const struct worker *w);
 
-/* Before its start is over the signal is kept for it; but SIGKILL is sent. */
+/* Until the start is over the signal is kept; but SIGKILL is sent at once. */
 void worker_signal(struct worker *w, int sig, bool group);
 
 /* Closes our end of the channel. */
