@@ -23,16 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/deadlines.h"
-#include "core/ilist.h"
-#include "core/siphash.h"
-#include "core/tstamp.h"
-
-/* Locks and waits a client can have at a time. */
-#define COUNTER_STACK 4
-
-/* Longest key. */
-#define COUNTER_KEY_MAX 1024
+#include "core/counter_keys.h"
 
 enum counter_word {
 	COUNTER_LOCKED,
@@ -47,18 +38,6 @@ enum counter_word {
 	COUNTER_WORDS
 };
 
-/* What a client is told. */
-struct counter_reply {
-	uint32_t client;
-	uint8_t word; /* enum counter_word */
-};
-
-/* Sizes of the tables, each at least 1. */
-struct counter_limits {
-	uint32_t clients; /* at most 2^24 */
-	uint32_t keys; /* more than COUNTER_STACK for each client are useless */
-};
-
 struct counter_request {
 	const char *key; /* any bytes; 1 … COUNTER_KEY_MAX of them */
 	size_t len;
@@ -66,114 +45,6 @@ struct counter_request {
 	uint32_t maxqueue; /* holders and waiters, likewise; at least 1 */
 	tspan timeout; /* longest wait; 0: none */
 	bool any; /* ACQ4ANY, else ACQ4ME */
-};
-
-enum counter_state {
-	COUNTER_FREE,
-	COUNTER_HELD,
-	COUNTER_ME, /* waits */
-	COUNTER_ANY, /* likewise */
-};
-
-/* A lock, or a wait for one: number client * COUNTER_STACK + 0 … 3. */
-struct counter_entry {
-	tstamp since; /* held, or waiting, since then */
-	uint32_t key;
-	uint32_t workers; /* limit of its request */
-	uint32_t rank; /* of one that waits */
-	uint8_t state; /* enum counter_state */
-};
-
-struct counter_client {
-	bool open;
-	uint8_t depth; /* entries */
-	uint8_t stack[COUNTER_STACK]; /* oldest first; the rest is free ones */
-};
-
-/* Exists while it has a holder or a waiter. */
-struct counter_key {
-	uint32_t hash;
-	uint32_t next; /* of the same bucket, + 1; 0: none */
-	uint32_t text; /* its first chunk */
-	uint16_t len;
-	uint32_t holders;
-	struct ilist me; /* entries that wait, oldest first */
-	struct ilist any;
-};
-
-/*
- * Those who wait for a key, in one of its queues, under the same limit.
- *
- * Nobody waits while there are fewer holders than his limit allows, neither
- * when he comes nor later.  So when one of h holders goes, those that may
- * have the place are exactly those with the limit h: the heir is the first
- * of a rank, and nobody has to be looked through.
- */
-struct counter_rank {
-	uint32_t key;
-	uint32_t workers;
-	uint32_t next; /* of the same bucket, or of the free ones, + 1; 0 */
-	uint8_t state; /* COUNTER_ME, COUNTER_ANY; COUNTER_FREE: not in use */
-	struct ilist clients; /* the longest waiting one first */
-};
-
-/* A piece of the text of a key. */
-struct counter_chunk {
-	uint32_t next; /* of the same text, or of the free ones, + 1; 0: none */
-	char text[60];
-};
-
-/* Since the beginning.  Times are in microseconds, each rounded down. */
-struct counter_figures {
-	uint64_t acquired; /* LOCKED */
-	uint64_t releases; /* RELEASED */
-	uint64_t processed; /* locks that have ended */
-	uint64_t full_queues;
-	uint64_t lock_mismatch; /* LOCK_HELD */
-	uint64_t lock_while_waiting;
-	uint64_t release_mismatch; /* NOT_LOCKED */
-	uint64_t full_tables; /* TOO_MANY_KEYS */
-	uint64_t processing_time; /* from LOCKED to the end of the lock */
-	uint64_t gained_time; /* that of the releaser, for each DONE */
-	uint64_t me_time; /* waits ended by LOCKED */
-	uint64_t any_time; /* likewise */
-	uint64_t good_time; /* waits ended by DONE */
-	uint64_t wasted_time; /* waits ended by TIMEOUT */
-	uint32_t held; /* locks at the moment */
-	uint32_t waiting; /* waits at the moment */
-};
-
-/* The fields may be read; only the functions below change them. */
-struct counter {
-	struct counter_limits limits; /* of the tables */
-	struct counter_limits in_force; /* at most those; what is there stays */
-	struct counter_client *clients;
-	struct counter_entry *entries;
-	struct ilink *client_links; /* the free list, and the ranks */
-	struct ilink *entry_links; /* the queues */
-	struct counter_key *keys;
-	struct counter_chunk *chunks;
-	struct counter_rank *ranks; /* one for each client */
-	uint32_t *buckets; /* key + 1; 0: none */
-	uint32_t bucket_mask; /* number of buckets - 1 */
-	uint32_t *rank_buckets; /* likewise, of ranks */
-	uint32_t rank_mask;
-	struct counter_reply *replies;
-	uint32_t first_reply;
-	uint32_t nreplies;
-	struct deadlines waits; /* by client */
-	struct ilist free_clients; /* used before, free now */
-	uint32_t free_keys; /* linked by next, + 1; 0: none */
-	uint32_t free_chunks; /* likewise */
-	uint32_t free_ranks; /* likewise */
-	uint32_t nclients; /* numbers below were used at some time */
-	uint32_t nkeys; /* likewise */
-	uint32_t nchunks; /* likewise */
-	uint32_t nranks; /* likewise */
-	uint32_t used_keys;
-	struct siphash_seed seed;
-	struct counter_figures figures;
-	tstamp now; /* of the latest fact */
 };
 
 /* Bytes that counter_init() or counter_move() needs for these limits. */

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "core/counter_private.h"
+#include "core/counter.h"
 
 /* The queue is in order of age, and nobody in it could be served. */
 static uint32_t

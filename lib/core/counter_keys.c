@@ -1,25 +1,26 @@
 /*
- * The keys: a hash table with chains, linked by number.  Their text lies in
- * pieces, so that short ones, which nearly all are, take little.
+ * The keys and the ranks of the clients that wait for them: two hash tables
+ * with chains, linked by number.  The text of keys lies in pieces, so that
+ * short texts, which nearly all are, take little.
  */
 
 #include <assert.h>
 #include <string.h>
 
-#include "core/counter_private.h"
+#include "core/counter_keys.h"
 
 #define CHUNK_TEXT sizeof(((struct counter_chunk *)0)->text)
 
-uint32_t
-counter_hash(const struct counter *c, const char *key, size_t len)
-{
-	return (uint32_t)siphash(&c->seed, key, len);
-}
-
 /* --- text --------------------------------------------------------------- */
 
+uint32_t
+counter_keys_hash(const struct counter *c, const char *text, size_t len)
+{
+	return (uint32_t)siphash(&c->seed, text, len);
+}
+
 static uint32_t
-counter_new_chunk(struct counter *c)
+new_chunk(struct counter *c)
 {
 	uint32_t n = c->free_chunks;
 
@@ -33,12 +34,12 @@ counter_new_chunk(struct counter *c)
 
 /* Gives the first piece. */
 static uint32_t
-counter_store_text(struct counter *c, const char *text, size_t len)
+store_text(struct counter *c, const char *text, size_t len)
 {
 	uint32_t first = 0, *link = &first;
 
 	for (size_t at = 0; at < len; at += CHUNK_TEXT) {
-		uint32_t n = counter_new_chunk(c);
+		uint32_t n = new_chunk(c);
 		size_t part = len - at < CHUNK_TEXT ? len - at : CHUNK_TEXT;
 
 		memcpy(c->chunks[n].text, text + at, part);
@@ -50,7 +51,7 @@ counter_store_text(struct counter *c, const char *text, size_t len)
 }
 
 static void
-counter_free_text(struct counter *c, uint32_t first)
+free_text(struct counter *c, uint32_t first)
 {
 	uint32_t last = first;
 
@@ -61,7 +62,7 @@ counter_free_text(struct counter *c, uint32_t first)
 }
 
 bool
-counter_is_key(
+counter_keys_is(
     const struct counter *c, uint32_t key, const char *text, size_t len)
 {
 	const struct counter_key *k = &c->keys[key];
@@ -79,23 +80,23 @@ counter_is_key(
 	return true;
 }
 
-/* --- the table ---------------------------------------------------------- */
+/* --- keys --------------------------------------------------------------- */
 
 uint32_t
-counter_find(
-    const struct counter *c, uint32_t hash, const char *key, size_t len)
+counter_keys_find(
+    const struct counter *c, uint32_t hash, const char *text, size_t len)
 {
 	uint32_t n = c->buckets[hash & c->bucket_mask];
 
 	for (; n != 0; n = c->keys[n - 1].next)
 		if (c->keys[n - 1].hash == hash &&
-		    counter_is_key(c, n - 1, key, len))
+		    counter_keys_is(c, n - 1, text, len))
 			return n - 1;
 	return ILIST_NONE;
 }
 
 static void
-counter_link(struct counter *c, uint32_t key)
+link_key(struct counter *c, uint32_t key)
 {
 	struct counter_key *k = &c->keys[key];
 	uint32_t *bucket = &c->buckets[k->hash & c->bucket_mask];
@@ -105,7 +106,7 @@ counter_link(struct counter *c, uint32_t key)
 }
 
 static void
-counter_unlink(struct counter *c, uint32_t key)
+unlink_key(struct counter *c, uint32_t key)
 {
 	const struct counter_key *k = &c->keys[key];
 	uint32_t *link = &c->buckets[k->hash & c->bucket_mask];
@@ -116,7 +117,7 @@ counter_unlink(struct counter *c, uint32_t key)
 }
 
 uint32_t
-counter_add(struct counter *c, uint32_t hash, const char *key, size_t len)
+counter_keys_add(struct counter *c, uint32_t hash, const char *text, size_t len)
 {
 	uint32_t n = c->free_keys;
 	struct counter_key *k;
@@ -129,35 +130,158 @@ counter_add(struct counter *c, uint32_t hash, const char *key, size_t len)
 	}
 	k = &c->keys[--n];
 	k->hash = hash;
-	k->text = counter_store_text(c, key, len);
+	k->text = store_text(c, text, len);
 	k->len = (uint16_t)len;
 	k->holders = 0;
 	ilist_init(&k->me);
 	ilist_init(&k->any);
-	counter_link(c, n);
+	link_key(c, n);
 	c->used_keys++;
 	return n;
 }
 
 void
-counter_drop(struct counter *c, uint32_t key)
+counter_keys_drop(struct counter *c, uint32_t key)
 {
 	struct counter_key *k = &c->keys[key];
 
-	if (k->holders != 0 || counter_waiters(k) != 0)
+	if (k->holders != 0 || counter_keys_waiters(k) != 0)
 		return;
-	counter_unlink(c, key);
-	counter_free_text(c, k->text);
+	unlink_key(c, key);
+	free_text(c, k->text);
 	k->len = 0;
 	k->next = c->free_keys;
 	c->free_keys = key + 1;
 	c->used_keys--;
 }
 
+/* --- ranks -------------------------------------------------------------- */
+
+static uint32_t *
+rank_bucket(const struct counter *c, uint32_t key, enum counter_state state,
+    uint32_t workers)
+{
+	const uint32_t words[] = { key, (uint32_t)state, workers };
+	uint32_t hash = (uint32_t)siphash(&c->seed, words, sizeof(words));
+
+	return &c->rank_buckets[hash & c->rank_mask];
+}
+
+/* The rank + 1, or 0. */
+static uint32_t
+find_rank(const struct counter *c, uint32_t key, enum counter_state state,
+    uint32_t workers)
+{
+	uint32_t n = *rank_bucket(c, key, state, workers);
+
+	for (; n != 0; n = c->ranks[n - 1].next) {
+		const struct counter_rank *r = &c->ranks[n - 1];
+
+		if (r->key == key && r->state == state && r->workers == workers)
+			break;
+	}
+	return n;
+}
+
+static void
+link_rank(struct counter *c, uint32_t rank)
+{
+	struct counter_rank *r = &c->ranks[rank];
+	uint32_t *bucket =
+	    rank_bucket(c, r->key, (enum counter_state)r->state, r->workers);
+
+	r->next = *bucket;
+	*bucket = rank + 1;
+}
+
+static uint32_t
+new_rank(struct counter *c, const struct counter_entry *e)
+{
+	uint32_t n = c->free_ranks;
+	struct counter_rank *r;
+
+	if (n == 0) {
+		assert(c->nranks < c->limits.clients);
+		n = ++c->nranks;
+	} else {
+		c->free_ranks = c->ranks[n - 1].next;
+	}
+	r = &c->ranks[n - 1];
+	r->key = e->key;
+	r->workers = e->workers;
+	r->state = e->state;
+	ilist_init(&r->clients);
+	link_rank(c, n - 1);
+	return n;
+}
+
+static void
+free_rank(struct counter *c, uint32_t rank)
+{
+	struct counter_rank *r = &c->ranks[rank];
+	uint32_t *link =
+	    rank_bucket(c, r->key, (enum counter_state)r->state, r->workers);
+
+	while (*link != rank + 1)
+		link = &c->ranks[*link - 1].next;
+	*link = r->next;
+	r->state = COUNTER_FREE;
+	r->next = c->free_ranks;
+	c->free_ranks = rank + 1;
+}
+
+/* The queue in which the entry waits. */
+static struct ilist *
+queue_of(struct counter *c, const struct counter_entry *e)
+{
+	struct counter_key *k = &c->keys[e->key];
+
+	return e->state == COUNTER_ME ? &k->me : &k->any;
+}
+
 void
-counter_rehash(struct counter *c)
+counter_keys_join(struct counter *c, uint32_t entry)
+{
+	struct counter_entry *e = &c->entries[entry];
+	uint32_t n =
+	    find_rank(c, e->key, (enum counter_state)e->state, e->workers);
+
+	if (n == 0)
+		n = new_rank(c, e);
+	e->rank = n - 1;
+	ilist_push_back(queue_of(c, e), c->entry_links, entry);
+	ilist_push_back(
+	    &c->ranks[e->rank].clients, c->client_links, entry / COUNTER_STACK);
+}
+
+void
+counter_keys_leave(struct counter *c, uint32_t entry)
+{
+	const struct counter_entry *e = &c->entries[entry];
+	struct ilist *clients = &c->ranks[e->rank].clients;
+
+	ilist_remove(queue_of(c, e), c->entry_links, entry);
+	ilist_remove(clients, c->client_links, entry / COUNTER_STACK);
+	if (ilist_empty(clients))
+		free_rank(c, e->rank);
+}
+
+uint32_t
+counter_keys_heir(const struct counter *c, uint32_t key,
+    enum counter_state state, uint32_t workers)
+{
+	uint32_t n = find_rank(c, key, state, workers);
+
+	return n == 0 ? ILIST_NONE : c->ranks[n - 1].clients.first;
+}
+
+void
+counter_keys_rehash(struct counter *c)
 {
 	for (uint32_t n = 0; n < c->nkeys; n++)
 		if (c->keys[n].len != 0)
-			counter_link(c, n);
+			link_key(c, n);
+	for (uint32_t n = 0; n < c->nranks; n++)
+		if (c->ranks[n].state != COUNTER_FREE)
+			link_rank(c, n);
 }

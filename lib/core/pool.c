@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/layout.h"
 #include "core/pool.h"
 #include "core/settle.h"
 
@@ -16,22 +17,6 @@ ring_capacity(const struct pool_limits *l)
 	    16 * (size_t)l->apps;
 }
 
-static size_t
-aligned(size_t n)
-{
-	return (n + 15) & ~(size_t)15;
-}
-
-/* Gives the next n bytes of *memory, or NULL when only counting. */
-static void *
-carve(char *memory, size_t *used, size_t n)
-{
-	void *at = memory == NULL ? NULL : memory + *used;
-
-	*used += aligned(n);
-	return at;
-}
-
 /* Lays the tables out in the memory; gives the bytes that takes. */
 static size_t
 lay_out(struct pool *p, const struct pool_limits *l, char *memory)
@@ -40,24 +25,27 @@ lay_out(struct pool *p, const struct pool_limits *l, char *memory)
 	void *at;
 
 	p->limits = *l;
-	p->apps = carve(memory, &used, l->apps * sizeof(*p->apps));
+	p->apps = layout_carve(memory, &used, l->apps * sizeof(*p->apps));
 	p->processes =
-	    carve(memory, &used, l->processes * sizeof(*p->processes));
-	p->conns = carve(memory, &used, l->conns * sizeof(*p->conns));
-	p->app_links = carve(memory, &used, l->apps * sizeof(struct ilink));
+	    layout_carve(memory, &used, l->processes * sizeof(*p->processes));
+	p->conns = layout_carve(memory, &used, l->conns * sizeof(*p->conns));
+	p->app_links =
+	    layout_carve(memory, &used, l->apps * sizeof(struct ilink));
 	p->process_links =
-	    carve(memory, &used, l->processes * sizeof(struct ilink));
-	p->conn_links = carve(memory, &used, l->conns * sizeof(struct ilink));
+	    layout_carve(memory, &used, l->processes * sizeof(struct ilink));
+	p->conn_links =
+	    layout_carve(memory, &used, l->conns * sizeof(struct ilink));
 	p->prefetch_links =
-	    carve(memory, &used, l->conns * sizeof(struct ilink));
-	p->rooms = carve(memory, &used,
+	    layout_carve(memory, &used, l->conns * sizeof(struct ilink));
+	p->rooms = layout_carve(memory, &used,
 	    (size_t)l->apps * l->sessions * sizeof(struct ilist));
-	p->actions.ring = carve(memory, &used, ring * sizeof(struct action));
+	p->actions.ring =
+	    layout_carve(memory, &used, ring * sizeof(struct action));
 	p->actions.capacity = (uint32_t)ring;
-	at = carve(memory, &used, deadlines_memory(l->apps));
+	at = layout_carve(memory, &used, deadlines_memory(l->apps));
 	if (at != NULL)
 		deadlines_init(&p->app_deadlines, at, l->apps);
-	at = carve(memory, &used, deadlines_memory(l->processes));
+	at = layout_carve(memory, &used, deadlines_memory(l->processes));
 	if (at != NULL)
 		deadlines_init(&p->process_deadlines, at, l->processes);
 	return used;
