@@ -22,6 +22,13 @@ typedef int64_t tspan;
 #define TSPAN_MSECONDS(n) ((tspan)(n)*1000000)
 #define TSPAN_SECONDS(n) ((tspan)(n)*1000000000)
 
+/* The span in seconds, for people: their messages have "%g s". */
+static inline double
+tspan_to_seconds(tspan span)
+{
+	return (double)span / 1e9;
+}
+
 /* The sum of both, or TSTAMP_NEVER where that is past the end of time. */
 static inline tstamp
 tstamp_add(tstamp at, tspan span)

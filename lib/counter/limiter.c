@@ -415,7 +415,7 @@ free_idle(struct limiter *l)
 void
 limiter_configure(struct limiter *l, const struct conf_limit *limit)
 {
-	double seconds = (double)limit->timeout / 1e9;
+	double seconds = tspan_to_seconds(limit->timeout);
 
 	/* Connections in use finish their work, wherever they lead. */
 	free_idle(l);

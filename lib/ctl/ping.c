@@ -138,7 +138,7 @@ set_error(struct ping *p, const char *what)
 	if (errno == ETIMEDOUT)
 		(void)snprintf(p->error, sizeof(p->error), "%s within %g s",
 		    p->connected ? "no whole answer" : "not connected",
-		    (double)p->timeout / 1e9);
+		    tspan_to_seconds(p->timeout));
 	else
 		(void)snprintf(p->error, sizeof(p->error), "%s: %s", what,
 		    strerror(errno));

@@ -19,7 +19,7 @@ describe_session(const struct worker *w, char *buf, size_t size, tstamp now)
 	buf[0] = '\0';
 	if (conn != ILIST_NONE && p->conns[conn].state == CONN_HANDED)
 		(void)snprintf(buf, size, " in a session of %.3f s",
-		    (double)(now - p->conns[conn].begun) / 1e9);
+		    tspan_to_seconds(now - p->conns[conn].begun));
 	return buf;
 }
 

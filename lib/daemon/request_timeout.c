@@ -54,7 +54,7 @@ static void
 describe(
     const struct worker *w, bool terminate, char *buf, size_t size, tstamp now)
 {
-	double age = (double)session_age(w, now) / 1e9;
+	double age = tspan_to_seconds(session_age(w, now));
 
 	if (terminate)
 		(void)snprintf(

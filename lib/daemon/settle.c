@@ -67,7 +67,7 @@ log_late(struct worker *w, const char *what, tspan limit)
 {
 	char name[96];
 
-	group_failed(w->group, "%s within %g s", what, (double)limit / 1e9);
+	group_failed(w->group, "%s within %g s", what, tspan_to_seconds(limit));
 	log_warnx("%s is killed: %s", worker_name(w, name, sizeof(name)),
 	    w->group->last_failure);
 }
@@ -143,7 +143,7 @@ app_failed(struct supervisor *s, struct group *g, tstamp now)
 		    g->conf->name,
 		    g->last_failure[0] == '\0' ? "it does not start"
 					       : g->last_failure,
-		    (double)app->options.restart_delay_max / 1e9);
+		    tspan_to_seconds(app->options.restart_delay_max));
 	doubt_handoff(g, app);
 	if (s->background && !s->reported) {
 		s->exit_status = EX_UNAVAILABLE;
@@ -168,7 +168,7 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 		if (app_has_failed(app))
 			break;
 		log_info("%s: next start in %.1f s", name,
-		    (double)(app->backoff.until - now) / 1e9);
+		    tspan_to_seconds(app->backoff.until - now));
 		break;
 	case NEWS_FAILED:
 		app_failed(s, g, now);

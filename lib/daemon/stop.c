@@ -24,7 +24,7 @@ stop_gracefully(struct supervisor *s, tstamp now)
 
 	if (s->stopping)
 		return;
-	log_info("stopping, within %g s", (double)conf->stop_timeout / 1e9);
+	log_info("stopping, within %g s", tspan_to_seconds(conf->stop_timeout));
 	(void)notify_send("STOPPING=1\nSTATUS=Stopping");
 	s->stopping = true;
 	pool_stop(&s->pool, conf->stop_timeout, grace_of(conf), now);
@@ -44,7 +44,7 @@ stop_now(struct supervisor *s, tstamp now)
 	if (s->pool.phase == POOL_ENDING)
 		return;
 	log_info("stopping now, within %g s; the same signal again kills",
-	    (double)grace / 1e9);
+	    tspan_to_seconds(grace));
 	(void)notify_send("STOPPING=1\nSTATUS=Stopping now");
 	s->stopping = true;
 	for (uint32_t app = 0; app < s->pool.napps; app++) {

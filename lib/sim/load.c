@@ -81,8 +81,8 @@ curve_init(struct curve *c, const struct profile *p, tspan run, uint64_t seed)
 {
 	*c = (struct curve){
 		.profile = p,
-		.run = (double)run / 1e9,
-		.period = (double)p->period / 1e9,
+		.run = tspan_to_seconds(run),
+		.period = tspan_to_seconds(p->period),
 		.prng = { .state = seed },
 	};
 	if (p->kind == PROFILE_STEADY)
@@ -110,7 +110,7 @@ static void
 curve_burst(struct curve *c, unsigned part)
 {
 	const struct profile *p = c->profile;
-	double length = (double)p->burst / 1e9;
+	double length = tspan_to_seconds(p->burst);
 	double quiet = c->period / (c->period + (p->factor - 1) * length);
 	double high = quiet * p->factor, at;
 
