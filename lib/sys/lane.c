@@ -163,7 +163,7 @@ collect(struct lane *l, tstamp now)
 }
 
 static void
-lane_ready(struct loop_io *io, uint32_t events, tstamp now)
+jobs_finished(struct loop_io *io, uint32_t events, tstamp now)
 {
 	(void)events;
 	collect(LOOP_OWNER(io, struct lane, io), now);
@@ -224,7 +224,7 @@ lane_start(
 	l->name = name;
 	l->late = late;
 	timer_init(&l->timer, check_progress);
-	l->io.ready = lane_ready;
+	l->io.ready = jobs_finished;
 	l->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (l->io.fd != -1 && map_closing(l) == 0 &&
 	    loop_set(loop, &l->io, EPOLLIN) == 0 && add_thread(l) == 0)
