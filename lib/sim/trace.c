@@ -207,45 +207,42 @@ order_of(const void *a, const void *b, void *arg)
 	    apps[*(const uint32_t *)a].name, apps[*(const uint32_t *)b].name);
 }
 
-/* Orders a field and a name as strcmp() does. */
-static int
-compare(const struct csv_field *f, const char *name)
-{
-	int order = strncmp(f->at, name, f->len);
+struct wanted {
+	const struct csv_field *name;
+	const struct load_app *apps;
+};
 
-	return order != 0 ? order : name[f->len] == '\0' ? 0 : -1;
+/* Orders the wanted name and that of an app as strcmp() does. */
+static int
+compare(const void *key, const void *number)
+{
+	const struct wanted *w = key;
+	const char *name = w->apps[*(const uint32_t *)number].name;
+	int order = strncmp(w->name->at, name, w->name->len);
+
+	return order != 0 ? order : name[w->name->len] == '\0' ? 0 : -1;
 }
 
 /* Finds the number of the app; false: there is no such. */
 static bool
 find_app(struct trace *t, const struct csv_field *f, uint32_t *out)
 {
-	const struct load_app *apps = t->spec->apps;
-	size_t low = 0, high = t->spec->apps_len;
-	uint32_t app = t->last_app;
-	int order;
+	const struct wanted w = { .name = f, .apps = t->spec->apps };
+	const uint32_t *found = &t->last_app;
 
-	if (f->len == 0 && high == 1) {
+	if (f->len == 0 && t->spec->apps_len == 1) {
 		*out = 0;
 		return true;
 	}
 	/* A NUL would pass for the end of both. */
 	if (memchr(f->at, '\0', f->len) != NULL)
 		return false;
-	order = compare(f, apps[app].name);
-	while (order != 0 && low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		app = t->sorted[middle];
-		order = compare(f, apps[app].name);
-		if (order < 0)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	if (order != 0)
+	if (compare(&w, found) != 0)
+		found = bsearch(&w, t->sorted, t->spec->apps_len,
+		    sizeof(*t->sorted), compare);
+	if (found == NULL)
 		return false;
-	*out = t->last_app = app;
+	*out = t->last_app = *found;
 	return true;
 }
 

@@ -85,14 +85,12 @@ struct call {
 	unsigned count; /* of the parts */
 };
 
-/* The name is "" if the text is too long, or has too many parts. */
+/* *out: zeroes and a name of "", which stays if the text is none. */
 static void
 cut(const char *text, struct call *out)
 {
 	char *at = out->text, *part;
 
-	out->name = "";
-	out->count = 0;
 	if (strlcpy(at, text, sizeof(out->text)) >= sizeof(out->text))
 		return;
 	(void)strsep(&at, ":");
@@ -177,7 +175,7 @@ const char *
 words_read_service(const char *text, struct service *out)
 {
 	struct service got = { 0 };
-	struct call c;
+	struct call c = { .name = "" };
 
 	if (read_time(text, &got.mean)) {
 		*out = got;
@@ -247,7 +245,7 @@ const char *
 words_read_profile(const char *text, struct profile *out)
 {
 	struct profile got = { 0 };
-	struct call c;
+	struct call c = { .name = "" };
 
 	cut(text, &c);
 	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {

@@ -175,7 +175,7 @@ busyness_emergencies_end_the_penalty(void)
 	while (rig_busy() != RIG_WORKERS)
 		rig_finish_all();
 	CHECK(next_stop() < 12);
-	/* That was the only emergency, but the timer was wound before. */
+	/* The only emergency is over, but the timer was wound before. */
 	CHECK_EQ(3 * 3, next_stop());
 	CHECK_EQ(10 * 3, next_stop());
 	rig_end();
