@@ -15,6 +15,9 @@
 /* Bytes read from one client in one turn at most. */
 #define READ_MAX 4096
 
+/* Bytes of memory that are kept for the answers of the next client. */
+#define SPARE_MAX 4096
+
 /* A client that does not read is cut off after so long. */
 #define STALL_MAX TSPAN_SECONDS(10)
 
@@ -32,34 +35,38 @@ struct pc_client {
 	char *in; /* the beginning of a line; NULL: none */
 	size_t in_len;
 	struct text out; /* answers; without memory while there are none */
+	size_t pending; /* bytes of them in all->pending */
 };
 
 static void client_ready(struct loop_io *io, uint32_t events, tstamp now);
 
 /* --- answers ------------------------------------------------------------ */
 
-/* Adds to the answers that are sent at the end of the turn. */
-static void
-put(struct pc_client *cl, const char *text, size_t len)
+/* The text to which an answer is added, to be sent in this turn. */
+static struct text *
+answers(struct pc_client *cl)
 {
 	struct pc_clients *all = cl->all;
 
-	if (!cl->dirty) {
-		cl->dirty = true;
-		TAILQ_INSERT_TAIL(&all->dirty, cl, dirty_next);
-		timer_advance(
-		    &all->loop->timers, &all->flush, loop_now(all->loop));
+	if (cl->dirty)
+		return &cl->out;
+	cl->dirty = true;
+	TAILQ_INSERT_TAIL(&all->dirty, cl, dirty_next);
+	timer_advance(&all->loop->timers, &all->flush, loop_now(all->loop));
+	if (cl->out.data == NULL) {
+		cl->out = all->spare;
+		text_init(&all->spare, PC_PENDING_MAX);
 	}
-	text_put(&cl->out, text, len);
-	if (cl->stalled && !cl->out.failed)
-		all->pending += len;
+	return &cl->out;
 }
 
 static void
 say(struct pc_client *cl, const char *line)
 {
-	put(cl, line, strlen(line));
-	put(cl, "\n", 1);
+	struct text *out = answers(cl);
+
+	text_puts(out, line);
+	text_put(out, "\n", 1);
 }
 
 /* Takes the replies of the counter, after each fact it was told. */
@@ -155,11 +162,17 @@ drop_answers(struct pc_client *cl)
 	struct pc_clients *all = cl->all;
 
 	if (cl->stalled) {
-		all->pending -= cl->out.len;
+		all->pending -= cl->pending;
+		cl->pending = 0;
 		TAILQ_REMOVE(&all->stalled, cl, stalled_next);
 		cl->stalled = false;
 	}
-	text_fini(&cl->out);
+	if (all->spare.data == NULL && cl->out.size <= SPARE_MAX) {
+		all->spare = cl->out;
+		text_clear(&all->spare);
+	} else {
+		text_fini(&cl->out);
+	}
 	text_init(&cl->out, PC_PENDING_MAX);
 }
 
@@ -201,11 +214,10 @@ stall(struct pc_client *cl, size_t sent, tstamp now)
 
 	memmove(cl->out.data, cl->out.data + sent, cl->out.len - sent);
 	cl->out.len -= sent;
-	if (cl->stalled) {
-		all->pending -= sent;
-	} else {
+	all->pending += cl->out.len - cl->pending;
+	cl->pending = cl->out.len;
+	if (!cl->stalled) {
 		cl->stalled = true;
-		all->pending += cl->out.len;
 		cl->stalled_until = now + STALL_MAX;
 		TAILQ_INSERT_TAIL(&all->stalled, cl, stalled_next);
 		timer_advance(&all->loop->timers, &all->cut, cl->stalled_until);
@@ -299,16 +311,10 @@ static void
 answer_stats(struct pc_client *cl, const char *what, size_t len, tstamp now)
 {
 	struct counter_service_figures figures;
-	struct text text;
 
-	text_init(&text, PC_STATS_MAX);
 	pc_clients_figures(cl->all, now, &figures);
-	if (pc_stats_write(&text, &figures, what, len))
-		put(cl, text.data, text.len);
-	else
+	if (!pc_stats_write(answers(cl), &figures, what, len))
 		say(cl, "ERROR WRONG_STAT");
-	cl->out.failed = cl->out.failed || text.failed;
-	text_fini(&text);
 }
 
 static void
@@ -406,8 +412,11 @@ read_client(struct pc_client *cl, tstamp now)
 	if (n > 0) {
 		if (had > 0)
 			memcpy(buf, cl->in, had);
-		if (read_lines(cl, buf, had + (size_t)n, now))
+		if (read_lines(cl, buf, had + (size_t)n, now)) {
+			if (cl->dirty && !cl->stalled)
+				flush_client(cl, now);
 			return;
+		}
 	} else if (n == -1 && (errno == EAGAIN || errno == EINTR)) {
 		return;
 	}
@@ -442,6 +451,7 @@ pc_clients_init(struct pc_clients *all, struct loop *loop, struct lane *closer)
 		.dirty = TAILQ_HEAD_INITIALIZER(all->dirty),
 		.stalled = TAILQ_HEAD_INITIALIZER(all->stalled),
 	};
+	text_init(&all->spare, PC_PENDING_MAX);
 	timer_init(&all->waits, waits_due);
 	timer_init(&all->flush, flush_due);
 	timer_init(&all->cut, cut_due);
@@ -497,6 +507,7 @@ pc_clients_fini(struct pc_clients *all, tstamp now)
 	timer_set(&all->loop->timers, &all->waits, TSTAMP_NEVER);
 	timer_set(&all->loop->timers, &all->flush, TSTAMP_NEVER);
 	timer_set(&all->loop->timers, &all->cut, TSTAMP_NEVER);
+	text_fini(&all->spare);
 	free(all->clients);
 	free(all->memory);
 	pc_clients_init(all, all->loop, all->closer);

@@ -19,6 +19,7 @@
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
+#include "sys/text.h"
 #include "sys/timer.h"
 
 /* Unread answers, of all clients together. */
@@ -35,6 +36,7 @@ struct pc_clients {
 	void *memory; /* of the counter; NULL: there are no tables */
 	struct pc_client **clients; /* by number; NULL: none */
 	struct timer waits; /* the earliest end of a wait */
+	struct text spare; /* empty; memory for the next answers */
 	struct pc_client_list dirty; /* have answers to be sent */
 	struct timer flush; /* at the end of the turn, if any is dirty */
 	struct pc_client_list stalled; /* do not read; the longest first */

@@ -6,9 +6,6 @@
 #include "core/counter.h"
 #include "sys/text.h"
 
-/* No answer is longer. */
-#define PC_STATS_MAX 4096
-
 /*
  * Writes what the argument of STATS, which has len bytes, asks for. False,
  * and nothing is written: an unknown one.
