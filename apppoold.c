@@ -195,17 +195,6 @@ open_pid_file(const struct conf *conf, int *status_out)
 	return pid_file;
 }
 
-/* Limits may ask the counter of the daemon itself, without an address. */
-static struct limiter *
-new_limiter(void *arg, const char *app, const struct limiter_events *events,
-    void *events_arg)
-{
-	struct supervisor *s = arg;
-
-	return limiter_new(
-	    &s->loop, s->services.counter_arg, app, events, events_arg);
-}
-
 static bool
 register_counter(struct supervisor *s)
 {
@@ -221,7 +210,7 @@ register_counter(struct supervisor *s)
 		.address = poolcounter_address,
 	};
 	static const struct limiter_ops limiter = {
-		.new = new_limiter,
+		.create = limiter_create,
 		.configure = limiter_configure,
 		.free = limiter_free,
 		.ask = limiter_ask,
@@ -237,9 +226,8 @@ register_counter(struct supervisor *s)
 	}
 	services_add(&s->services, &service, pc);
 	s->services.counter = &counter;
-	s->services.counter_arg = pc;
 	s->services.limiter = &limiter;
-	s->services.limiter_arg = s;
+	s->services.counter_arg = pc;
 	return true;
 }
 

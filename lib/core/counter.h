@@ -106,7 +106,7 @@ void counter_check(const struct counter *c);
 
 /* --- a service built on it ---------------------------------------------- */
 
-/* What a service shows of itself. */
+/* The figures of a service. */
 struct counter_service_figures {
 	uint32_t clients;
 	uint32_t max_clients;

@@ -16,6 +16,7 @@
 #include "counter/limiter.h"
 #include "counter/poolcounter.h"
 #include "sys/log.h"
+#include "sys/loop.h"
 
 /* The time a server has to accept, and to answer beyond what it may wait. */
 #define CONNECT_MAX TSPAN_MSECONDS(250)
@@ -386,14 +387,14 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 /* --- the limiter -------------------------------------------------------- */
 
 struct limiter *
-limiter_new(struct loop *loop, struct poolcounter *own, const char *app,
-    const struct limiter_events *events, void *events_arg)
+limiter_create(void *own, const char *app, const struct limiter_events *events,
+    void *events_arg)
 {
 	struct limiter *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		return NULL;
-	l->loop = loop;
+	l->loop = poolcounter_loop(own);
 	l->own = own;
 	l->app = app;
 	l->events = events;

@@ -13,17 +13,15 @@
 
 #include "conf/conf.h"
 #include "core/limiter.h"
-#include "sys/loop.h"
 
 struct limiter;
-struct poolcounter;
 
 /*
- * own: the counter of this daemon. app is for the log; it, events and
- * events_arg outlive the limiter. NULL and errno.
+ * own: the struct poolcounter of this daemon, whose loop is used. app is for
+ * the log; it, events and events_arg outlive the limiter. NULL and errno.
  */
-struct limiter *limiter_new(struct loop *loop, struct poolcounter *own,
-    const char *app, const struct limiter_events *events, void *events_arg);
+struct limiter *limiter_create(void *own, const char *app,
+    const struct limiter_events *events, void *events_arg);
 
 /* Sets the server and the request; limit->server is not NULL. */
 void limiter_configure(struct limiter *l, const struct conf_limit *limit);

@@ -184,6 +184,12 @@ poolcounter_close(void *arg, tstamp now)
 
 /* --- in use ------------------------------------------------------------- */
 
+struct loop *
+poolcounter_loop(const struct poolcounter *pc)
+{
+	return pc->clients.loop;
+}
+
 int
 poolcounter_join(struct poolcounter *pc, tstamp now)
 {

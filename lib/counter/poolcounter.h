@@ -44,6 +44,8 @@ void poolcounter_abort(void *arg);
 /* Cuts every client off and frees the service. */
 void poolcounter_close(void *arg, tstamp now);
 
+struct loop *poolcounter_loop(const struct poolcounter *pc);
+
 /*
  * A connection to the service from inside the daemon: the caller's end, not
  * blocking. -1 and errno, ECONNREFUSED if the configuration has no counter.

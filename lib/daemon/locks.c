@@ -33,7 +33,7 @@ unreachable(void *arg, tstamp until, tstamp now)
 	return open;
 }
 
-static const struct limiter_events locks_events = {
+static const struct limiter_events events = {
 	.granted = granted,
 	.denied = denied,
 	.unreachable = unreachable,
@@ -49,8 +49,8 @@ locks_configure(struct group *g)
 	if (limit->server == NULL || all->limiter == NULL)
 		return;
 	if (g->limiter == NULL)
-		g->limiter = all->limiter->new (
-		    all->limiter_arg, g->name, &locks_events, g);
+		g->limiter =
+		    all->limiter->create(all->counter_arg, g->name, &events, g);
 	if (g->limiter == NULL)
 		log_warn("%s: limit", g->name);
 	else

@@ -50,8 +50,8 @@ struct counter_ops {
 
 /* The clients of PoolCounter servers, one for each app with a limit. */
 struct limiter_ops {
-	/* Strings and tables stay the caller's and outlive it. NULL, errno. */
-	struct limiter *(*new)(void *arg, const char *app,
+	/* app, events and events_arg outlive the limiter. NULL and errno. */
+	struct limiter *(*create)(void *arg, const char *app,
 	    const struct limiter_events *events, void *events_arg);
 	/* Before the first request, and after a change. */
 	void (*configure)(struct limiter *, const struct conf_limit *);
@@ -73,9 +73,8 @@ struct services {
 	} list[SERVICES_MAX]; /* in the order of their start */
 	size_t len;
 	const struct counter_ops *counter;
-	void *counter_arg;
 	const struct limiter_ops *limiter;
-	void *limiter_arg; /* of new() */
+	void *counter_arg; /* of both */
 	void (*dump)(void *arg, tstamp now); /* SIGUSR1 */
 	void *dump_arg;
 };
