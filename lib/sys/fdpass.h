@@ -18,7 +18,7 @@
 /* As many descriptors as the kernel puts into one message (SCM_MAX_FD). */
 #define FDPASS_MAX 253
 
-/* What came along with a packet. */
+/* The descriptors that came with a packet, and what was lost of it. */
 struct fdpass_got {
 	/* CLOEXEC, the receiver's from now on.  Only the first nfds are set. */
 	int fds[FDPASS_MAX];

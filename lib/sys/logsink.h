@@ -43,7 +43,7 @@ struct logline {
 	size_t len;
 };
 
-/* What stands before the text. */
+/* The beginning of a line, before the text. */
 enum logsink_head {
 	LOGSINK_HEAD_TIME, /* "2026-11-21T08:50:01.123Z info " */
 	LOGSINK_HEAD_JOURNAL, /* "<6>", see sd-daemon(3) */

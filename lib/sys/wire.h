@@ -14,7 +14,7 @@
 /* The value of APPPOOL_PROTOCOL. */
 #define WIRE_VERSION "1"
 
-/* What the daemon puts into the environment of a process. */
+/* Variables that the daemon puts into the environment of a process. */
 #define WIRE_ENV_PROTOCOL "APPPOOL_PROTOCOL"
 #define WIRE_ENV_FD "APPPOOL_FD"
 #define WIRE_ENV_APP "APPPOOL_APP"

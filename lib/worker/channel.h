@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the environment tells a process. */
+/* The socket and the names that the environment gives a process. */
 struct channel {
 	int fd; /* the socket to the daemon */
 	int slot;

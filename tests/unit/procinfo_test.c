@@ -1,4 +1,4 @@
-/* What /proc tells about a process, and our limit of descriptors. */
+/* Processes as /proc tells of them, and our limit of descriptors. */
 
 #include <sys/mman.h>
 #include <sys/prctl.h>
