@@ -103,7 +103,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->load = app_load(app, now);
 	a->work = app_work(app, now);
 	a->rolling = app_rolling(app);
-	a->given_up = app_gave_up_rollout(app);
+	a->given_up = app->rollout == ROLLOUT_GIVEN_UP;
 	a->generation = app->generation;
 	a->rollout_size = app->rollout_size;
 	a->outdated = app->outdated;

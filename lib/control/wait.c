@@ -137,7 +137,7 @@ must_wait_rollout(struct client *cl)
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
 		const struct group *g = s->groups[n];
 
-		if (g == NULL || !app_gave_up_rollout(&s->pool.apps[n]))
+		if (g == NULL || s->pool.apps[n].rollout != ROLLOUT_GIVEN_UP)
 			continue;
 		client_error(cl,
 		    "%s: the new generation does not live, the old one "

@@ -1,10 +1,10 @@
-/* The states of an app as tables; and what is told of it. */
+/* The states of an app as tables; its word for status; its load. */
 
 #include <assert.h>
 
 #include "core/app.h"
 
-/* What happens in each state.  HOLE: cannot be. */
+/* The state after each event.  HOLE: an event that cannot be here. */
 enum {
 	HOLE = 255,
 	FREE = APP_FREE,
@@ -27,48 +27,29 @@ static const unsigned char phases[APP_PHASES][APP_EVENTS] = {
 [APP_STUCK] =    { HOLE,    STUCK,    STUCK,    HOLE,     HOLE,    STUCK,    HOLE, HOLE,  STOPPING, HOLE },
 [APP_OVER] =     { HOLE,    OVER,     OVER,     HOLE,     HOLE,    OVER,     HOLE, HOLE,  HOLE,     FREE },
 };
+
+static const unsigned char healths[HEALTH_STATES][VERDICTS] = {
+/*	                     READY          FAILED                  RECOVERED        RESTARTED */
+[HEALTH_STARTING] =        { HEALTH_READY,  HEALTH_FAILED_STARTING, HOLE,            HEALTH_STARTING },
+[HEALTH_READY] =           { HOLE,          HEALTH_FAILED,          HOLE,            HEALTH_STARTING },
+[HEALTH_FAILED_STARTING] = { HEALTH_FAILED, HOLE,                   HEALTH_STARTING, HEALTH_FAILED_STARTING },
+[HEALTH_FAILED] =          { HOLE,          HOLE,                   HEALTH_READY,    HEALTH_FAILED_STARTING },
+};
 /* clang-format on */
 
-enum app_phase
-app_phase_next(enum app_phase s, enum app_event e)
+void
+app_enter(struct app *a, enum app_event e)
 {
-	unsigned next = phases[s][e];
-
-	assert(next != HOLE);
-	return (enum app_phase)next;
+	assert(phases[a->phase][e] != HOLE);
+	a->phase = phases[a->phase][e];
+	app_touch(a, MARK_ALL);
 }
 
-enum app_health
-app_health_next(enum app_health s, enum app_verdict v)
+void
+app_judge(struct app *a, enum app_verdict v)
 {
-	/* clang-format off */
-	static const unsigned char table[HEALTH_STATES][VERDICTS] = {
-	/*	                     READY          FAILED                  RECOVERED        RESTARTED */
-	[HEALTH_STARTING] =        { HEALTH_READY,  HEALTH_FAILED_STARTING, HOLE,            HEALTH_STARTING },
-	[HEALTH_READY] =           { HOLE,          HEALTH_FAILED,          HOLE,            HEALTH_STARTING },
-	[HEALTH_FAILED_STARTING] = { HEALTH_FAILED, HOLE,                   HEALTH_STARTING, HEALTH_FAILED_STARTING },
-	[HEALTH_FAILED] =          { HOLE,          HOLE,                   HEALTH_READY,    HEALTH_FAILED_STARTING },
-	};
-	/* clang-format on */
-
-	assert(table[s][v] != HOLE);
-	return (enum app_health)table[s][v];
-}
-
-enum app_accepting
-app_accepting_next(enum app_accepting s, enum app_accept_event e)
-{
-	/* clang-format off */
-	static const unsigned char table[ACCEPTING_STATES][ACCEPT_EVENTS] = {
-	/*	                 PAUSED             CALLED              RESUMED */
-	[ACCEPTING_OPEN] =     { ACCEPTING_PENDING, HOLE,               ACCEPTING_OPEN },
-	[ACCEPTING_PENDING] =  { ACCEPTING_PENDING, ACCEPTING_RESUMING, ACCEPTING_OPEN },
-	[ACCEPTING_RESUMING] = { ACCEPTING_PENDING, HOLE,               ACCEPTING_OPEN },
-	};
-	/* clang-format on */
-
-	assert(table[s][e] != HOLE);
-	return (enum app_accepting)table[s][e];
+	assert(healths[a->health][v] != HOLE);
+	a->health = healths[a->health][v];
 }
 
 const char *

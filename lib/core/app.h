@@ -1,8 +1,10 @@
 #ifndef CORE_APP_H
 #define CORE_APP_H
 
-/* One app: its options, its queue, its processes by what can be done
- * with them, and its figures. */
+/*
+ * An app: its options, its states, its queue, its processes by what can be
+ * done with them, and its figures.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +16,7 @@
 #include "core/tstamp.h"
 #include "core/window.h"
 
-/* What the core must know of an app's configuration; see pool.conf(5). */
+/* The part of an app's configuration that the core knows; see pool.conf(5). */
 struct app_options {
 	uint32_t min_processes;
 	uint32_t max_processes; /* at least 1 and min_processes */
@@ -27,9 +29,10 @@ struct app_options {
 	uint64_t max_requests; /* 0: no limit */
 	uint64_t max_requests_jitter;
 	uint64_t max_memory; /* resident bytes; 0: no limit */
-	bool sessions; /* false: none are known, and no READY is said */
+	bool
+	    sessions; /* connections are handed over, READY and DONE are said */
 	bool listens; /* handoff = listen: accepts itself; not with sessions */
-	bool exit_ends; /* exit ends a session well: one is all it has */
+	bool exit_ends; /* a process has one session, and its exit ends that */
 	bool private_queue; /* queue = private; prefetch is at least 1 */
 	bool close_when_full; /* on_full is not wait */
 	bool limited; /* a lock is taken before each hand-over */
@@ -48,7 +51,7 @@ struct app_options {
 	tspan request_timeout; /* 0: none */
 	tspan slow_timeout; /* 0: none */
 	tspan start_timeout;
-	tspan ready_after; /* without sessions: it is ready when it lived so */
+	tspan ready_after; /* without sessions: a process that old is ready */
 	tspan pickup_timeout;
 	tspan restart_delay;
 	tspan restart_delay_max;
@@ -59,23 +62,24 @@ struct app_options {
 
 /*
  * The lists of an app's processes.  A ready process that has room is on the
- * room list of as many sessions as it has: HOME_ROOM + sessions.  So
- * HOME_ROOM + 0 are the idle ones, most recently used first, and so are the
- * others; but those on HOME_PREFETCH, and with a private queue all that are not
- * idle, stand the other way round.  What is outdated stands last.
+ * room list of as many sessions as it has: HOME_ROOM + sessions, HOME_ROOM
+ * being the idle ones.  The most recently used process stands first; but on
+ * HOME_PREFETCH, and with a private queue on all lists but that of the idle
+ * ones, it stands last.  Outdated processes stand last on any list.
  */
 enum app_home {
 	HOME_NONE, /* on no list: the number is free */
 	HOME_STARTING,
-	HOME_BUSY, /* ready, but no room: full, cooling or expiring */
-	HOME_PREFETCH, /* full, but for prefetch */
+	HOME_BUSY, /* ready without room: full, cooling or expiring */
+	HOME_PREFETCH, /* ready with room for prefetch alone */
 	HOME_LEAVING, /* retiring, stopping, dying */
 	HOME_ROOM,
 };
 
 /*
- * From its configuration to its end.  The states of an app and the events
- * that change them form three tables (app.c), as those of a process do.
+ * The life of an app, from its configuration to its end.  Phases and events
+ * form a table (app.c), as the states of a process do; health and verdicts
+ * form another.
  */
 enum app_phase {
 	APP_FREE, /* no app has this number */
@@ -90,8 +94,8 @@ enum app_phase {
 
 enum app_event {
 	APP_ADDED,
-	APP_CLOSED, /* it leaves the configuration, or the pool stops */
-	APP_EMPTIED, /* its backlog is empty, and its listeners are closed */
+	APP_CLOSED, /* the app leaves the configuration, or the pool stops */
+	APP_EMPTIED, /* the backlog is empty, the listeners are closed */
 	APP_SERVED, /* drained, and no connection waits any more */
 	APP_RETURNED, /* connections have come back from a process */
 	APP_ENDED, /* the pool stops at once */
@@ -102,9 +106,9 @@ enum app_event {
 	APP_EVENTS
 };
 
-/* What its processes make of it. */
+/* Whether the app can serve, as its processes have shown. */
 enum app_health {
-	HEALTH_STARTING, /* not ready since it was added or restarted */
+	HEALTH_STARTING, /* not ready since the app was added or restarted */
 	HEALTH_READY, /* NEWS_READY has been told since then */
 	HEALTH_FAILED_STARTING, /* failed, and not ready since then */
 	HEALTH_FAILED, /* start_limit failed starts, and no process ready */
@@ -115,51 +119,43 @@ enum app_verdict {
 	VERDICT_READY,
 	VERDICT_FAILED,
 	VERDICT_RECOVERED,
-	VERDICT_RESTARTED, /* by an operator: what was before counts no more */
+	VERDICT_RESTARTED, /* by an operator: ready is announced anew */
 	VERDICTS
 };
 
-/* Whether connections are accepted for it. */
+/* Whether connections are accepted for the app. */
 enum app_accepting {
-	ACCEPTING_OPEN, /* also where it has no listeners */
+	ACCEPTING_OPEN, /* also without listeners */
 	ACCEPTING_PENDING, /* paused; connections wait in the backlog */
 	ACCEPTING_RESUMING, /* the same; an ACTION_RESUME is under way */
-	ACCEPTING_STATES
-};
-
-enum app_accept_event {
-	ACCEPT_PAUSED,
-	ACCEPT_CALLED, /* there is room: ACTION_RESUME is asked for */
-	ACCEPT_RESUMED, /* or the backlog is empty */
-	ACCEPT_EVENTS
 };
 
 enum app_rollout {
 	ROLLOUT_NONE,
 	ROLLOUT_UNDER_WAY, /* a newer generation is coming */
-	ROLLOUT_GIVEN_UP, /* the latest: its generation did not live */
+	ROLLOUT_GIVEN_UP, /* the newer generation did not live */
 };
 
 /* Whether min_idle processes are idle or starting. */
 enum app_spare {
 	SPARE_ENOUGH,
 	SPARE_SHORT, /* one is missing */
-	SPARE_DENIED, /* one is missing, and there was no place for it */
+	SPARE_DENIED, /* the same, and there was no place for it */
 };
 
 /*
- * What of an app has been touched since it was settled last.  Whatever
- * changes one of these things marks it, and settling runs the steps that
- * look at it (settle.c).
+ * Changes of an app since it was settled last.  The code that changes one of
+ * these things marks it, and settling runs the steps that depend on it; see
+ * settle.c.
  */
 enum app_mark {
 	MARK_WAITER = 1 << 0, /* a connection has come to wait */
 	MARK_EMPTIED = 1 << 1, /* no connection waits any more */
 	MARK_PREFETCH = 1 << 2, /* prefetched connections have come or gone */
-	MARK_ROOM = 1 << 3, /* a process has gained room, or is the last idle */
+	MARK_ROOM = 1 << 3, /* a process has gained room; idle ones changed */
 	MARK_LOAD = 1 << 4, /* the load may be at rest no longer */
 	MARK_COUNT = 1 << 5, /* processes start, leave, expire, are marked */
-	MARK_FAILURE = 1 << 6, /* failed starts, or when the next may be */
+	MARK_FAILURE = 1 << 6, /* failed starts, or the time of the next */
 	MARK_ALL = (1 << 7) - 1,
 };
 
@@ -168,13 +164,13 @@ enum app_mark {
  * waiting (app_waiting()) + sessions.
  */
 struct app_figures {
-	uint64_t accepted; /* connections that accept() returned */
+	uint64_t accepted; /* connections told by pool_arrived() */
 	uint64_t completed;
 	uint64_t refused;
 	uint64_t timed_out;
 	uint64_t abandoned; /* their client left while they waited */
 	uint64_t lost; /* with a process that had received them */
-	uint64_t retaken; /* taken back from a process that had not */
+	uint64_t retaken; /* taken back from a process that had not, yet */
 	uint64_t spawned;
 	uint64_t spawn_failures;
 	uint64_t exits[PROCESS_ENDS];
@@ -194,43 +190,42 @@ struct app {
 	bool taking; /* an ACTION_TAKE is under way */
 	bool renewing; /* each connection has a process of its own */
 	uint32_t news; /* bit of each enum action_news that is under way */
-	uint32_t wanted; /* places that it waits for, in line; 0: in no line */
+	uint32_t
+	    places_wanted; /* more than 0: the app is in line for so many */
 	uint32_t jobs_done; /* jobs that ended well since the last failure */
 	uint64_t stamp; /* unique over the pool's life */
 	uint64_t over; /* stamp of the ACTION_OVER under way; 0: none */
 	uint32_t generation;
-	uint32_t in_state[PROCESS_STATES]; /* number of its processes */
-	uint32_t expiring; /* number of its processes */
-	uint32_t outdated; /* number of its ready processes */
+	uint32_t in_state[PROCESS_STATES]; /* number of processes */
+	uint32_t expiring; /* number of processes */
+	uint32_t outdated; /* number of ready processes */
 	uint32_t rollout_size; /* outdated when the latest rollout began */
 	uint32_t surge; /* processes beyond the ceilings; 0 but in a rollout */
-	uint32_t stuck; /* number of its processes */
+	uint32_t stuck; /* number of processes */
 	uint32_t lowest; /* no room list below this one has a process */
-	struct ilist starting; /* its processes by app_home; HOME_ROOM: rooms */
-	struct ilist occupied; /* HOME_BUSY */
-	struct ilist prefetching; /* HOME_PREFETCH */
-	struct ilist leaving;
+	struct ilist homes[HOME_ROOM - 1]; /* processes; see app_home() */
 	struct ilist queue; /* waiters, in order of arrival */
 	struct ilist cleared; /* waiters with a lock, if limited; likewise */
-	struct ilist prefetched; /* handed ones that are, in that order */
-	uint32_t places; /* further sessions that its processes have room for */
+	struct ilist prefetched; /* prefetched connections, oldest first */
+	uint32_t places; /* further sessions that the processes have room for */
 	uint32_t lock_requests; /* asked for and not answered */
 	tstamp lock_after; /* no lock is asked for before; 0: at any time */
-	tstamp lock_free_until; /* none is needed until then (limit_fail) */
+	tstamp lock_free_until; /* no lock is needed until then (limit_fail) */
 	struct backoff backoff;
 	uint32_t failed_starts; /* since a process served or lived on */
 	uint32_t pace; /* starts at the next growth */
-	tstamp grown; /* the last growth; 0: since the queue was empty none */
-	tstamp added; /* when it came into the pool */
-	uint32_t refused_down; /* connections, since a process was ready */
-	uint32_t first; /* it begins with so many; 0: it has begun */
-	tstamp short_since; /* if not SPARE_ENOUGH; or the last start for it */
+	tstamp grown; /* the last growth; 0: none since the queue was empty */
+	tstamp added; /* when the app came into the pool */
+	uint32_t
+	    refused_down; /* connections refused since a process was ready */
+	uint32_t first; /* processes to begin with; 0: the app has begun */
+	tstamp short_since; /* if not SPARE_ENOUGH; or the last spare start */
 	struct load load;
-	uint32_t busy; /* sum of its processes' busy */
-	uint32_t backlog; /* connections in it, as reported; of who listens */
+	uint32_t busy; /* sum of the processes' busy */
+	uint32_t backlog; /* connections in it, if the app listens itself */
 	uint32_t marked; /* processes that are not needed, by load */
 	uint32_t victims; /* of them, to be stopped now, at the pace of stops */
-	tstamp kill_at; /* when those that are marked become victims */
+	tstamp kill_at; /* when marked processes become victims */
 	tstamp shrunk; /* the last stop of an idle process; 0: none */
 	tstamp rest_until; /* no start before: the system had no room */
 	tstamp pending_since; /* if not ACCEPTING_OPEN */
@@ -247,7 +242,7 @@ app_touch(struct app *a, enum app_mark marks)
 	a->touched |= (uint8_t)marks;
 }
 
-/* Starting, idle and active: what min and max bound. */
+/* Starting, idle and active processes: what min and max bound. */
 static inline uint32_t
 app_processes(const struct app *a)
 {
@@ -261,7 +256,7 @@ app_ready(const struct app *a)
 	return a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_ACTIVE];
 }
 
-/* Whether its processes are for no connections at all (handoff = none). */
+/* Whether the processes are for no connections at all (handoff = none). */
 static inline bool
 app_has_jobs(const struct app *a)
 {
@@ -269,8 +264,8 @@ app_has_jobs(const struct app *a)
 }
 
 /*
- * Whether it has the processes that it keeps. One that has a process for each
- * connection keeps none; a job may be done at any time.
+ * Whether the app has the processes that it keeps.  An app with a process for
+ * each connection keeps none; a job may be done at any time.
  */
 static inline bool
 app_is_ready(const struct app *a)
@@ -293,32 +288,11 @@ app_is_announced(const struct app *a)
 	return a->health == HEALTH_READY || a->health == HEALTH_FAILED;
 }
 
-/* A newer generation is coming. */
+/* Whether a newer generation is coming. */
 static inline bool
 app_rolling(const struct app *a)
 {
 	return a->rollout == ROLLOUT_UNDER_WAY;
-}
-
-/* Whether the latest rollout was given up: its generation did not live. */
-static inline bool
-app_gave_up_rollout(const struct app *a)
-{
-	return a->rollout == ROLLOUT_GIVEN_UP;
-}
-
-/* Whether the app stands in line for a place under max_processes. */
-static inline bool
-app_waits_for_place(const struct app *a)
-{
-	return a->wanted > 0;
-}
-
-/* Whether one of min_idle is missing for want of a place. */
-static inline bool
-app_lacks_spare(const struct app *a)
-{
-	return a->spare == SPARE_DENIED;
 }
 
 /* Whether nothing is left of the app, but for processes that are stuck. */
@@ -328,18 +302,18 @@ app_is_over(const struct app *a)
 	return a->phase == APP_FREE || a->phase >= APP_STUCK;
 }
 
-/* Connections wait in the backlog of a paused listener. */
-static inline bool
-app_is_pending(const struct app *a)
+/* A list of processes, from HOME_STARTING to HOME_LEAVING. */
+static inline const struct ilist *
+app_home(const struct app *a, enum app_home home)
 {
-	return a->accepting != ACCEPTING_OPEN;
+	return &a->homes[home - HOME_STARTING];
 }
 
-/* All that exist, leaving ones included. */
+/* All processes that exist, leaving ones included. */
 static inline uint32_t
 app_living(const struct app *a)
 {
-	return app_processes(a) + a->leaving.count;
+	return app_processes(a) + app_home(a, HOME_LEAVING)->count;
 }
 
 static inline uint32_t
@@ -349,9 +323,9 @@ app_waiting(const struct app *a)
 }
 
 /*
- * A connection must come in before a lock can be asked for, or a process be
- * started for it alone.  With private queues none wait in common, unless
- * there is nobody yet to queue with.
+ * Connections that may wait.  One must come in before a lock can be asked for,
+ * or a process be started for it alone.  With private queues none wait in
+ * common, unless no process is ready to queue with.
  */
 static inline uint32_t
 app_max_queue(const struct app *a)
@@ -361,7 +335,10 @@ app_max_queue(const struct app *a)
 	if (a->options.private_queue &&
 	    (!a->options.close_when_full || app_ready(a) > 0))
 		n = 0;
-	/* Who wakes an app that has no process is not turned away for that. */
+	/*
+	 * With no process yet, one connection is admitted anyway: it is what
+	 * starts the first process.
+	 */
 	if (n == 0 &&
 	    (a->options.limited || a->renewing ||
 		(a->options.close_when_full && app_ready(a) == 0)))
@@ -377,9 +354,9 @@ app_servable(const struct app *a)
 }
 
 /*
- * Connections that want a process: waiters, those prefetched by a busy
- * process, and one for a paused listener, unless it wants a process that is
- * younger.  While locks are asked for, more processes would be of no use.
+ * Connections that want a process: waiters, what busy processes prefetched,
+ * and one for a paused listener, unless it wants a process younger than
+ * itself.  While locks are asked for, more processes would be of no use.
  */
 static inline uint32_t
 app_demand(const struct app *a)
@@ -391,17 +368,15 @@ app_demand(const struct app *a)
 	if (a->options.listens)
 		return a->backlog;
 	return app_waiting(a) + prefetched +
-	    (app_is_pending(a) && !a->renewing ? 1 : 0);
+	    (a->accepting != ACCEPTING_OPEN && !a->renewing ? 1 : 0);
 }
 
 /*
- * The state after the event.  An event that cannot be in this state is our
- * bug: assert.
+ * Changes the phase, or the health, by its table.  An event that cannot be in
+ * the present state is our bug: assert.
  */
-enum app_phase app_phase_next(enum app_phase s, enum app_event e);
-enum app_health app_health_next(enum app_health s, enum app_verdict v);
-enum app_accepting app_accepting_next(
-    enum app_accepting s, enum app_accept_event e);
+void app_enter(struct app *a, enum app_event e);
+void app_judge(struct app *a, enum app_verdict v);
 
 /* The load estimate: processes busy, and percent of those that are ready. */
 double app_work(const struct app *a, tstamp now);

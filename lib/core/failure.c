@@ -110,8 +110,7 @@ failure_judge(struct pool *p, uint32_t app)
 	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
 
 	if (failed != app_has_failed(a)) {
-		a->health = (uint8_t)app_health_next(
-		    a->health, failed ? VERDICT_FAILED : VERDICT_RECOVERED);
+		app_judge(a, failed ? VERDICT_FAILED : VERDICT_RECOVERED);
 		if (failed)
 			actions_news(p, app, NEWS_FAILED, ILIST_NONE);
 		else if (app_ready(a) > 0)

@@ -126,7 +126,7 @@ free_number(struct pool *p)
 	return p->nprocesses++;
 }
 
-/* After how many sessions it retires, by the options; 0: at no number. */
+/* After how many sessions the process retires; 0: at no number. */
 static uint64_t
 most_requests(const struct app *a, const struct process *x)
 {
@@ -148,7 +148,7 @@ lifecycle_limit(struct pool *p, uint32_t process)
 
 	x->request_limit = limit;
 	if (limit != 0 && limit <= x->handed) {
-		/* Else all that are idle would leave at once. */
+		/* Without one more, all idle processes would leave at once. */
 		x->request_limit = x->handed + (x->expiring ? 0 : 1);
 	} else {
 		lifecycle_expire(p, process, false);
@@ -178,7 +178,7 @@ lifecycle_start(struct pool *p, uint32_t app)
 	x->single = a->renewing;
 	lifecycle_limit(p, n);
 	p->living++;
-	(void)lifecycle_event(p, n, PROCESS_BORN);
+	(void)lifecycle_event(p, n, PROCESS_STARTED);
 	actions_process(p, ACTION_SPAWN, n);
 }
 
@@ -217,7 +217,7 @@ lifecycle_stop(struct pool *p, uint32_t process, enum process_end why)
 	    lifecycle_escalate(p, process, STEP_STOP, why);
 }
 
-/* SIGKILL did not end the process: it no longer counts for any ceiling. */
+/* Counts a process that SIGKILL did not end for no ceiling any more. */
 static void
 give_up(struct pool *p, uint32_t process)
 {
@@ -245,7 +245,7 @@ lifecycle_escalate(struct pool *p, uint32_t process, enum process_step step,
 	if (x->step >= step || x->state == PROCESS_DYING)
 		return false;
 	if (!x->launched) {
-		/* Its ACTION_SPAWN is now stale and starts no process. */
+		/* The stale ACTION_SPAWN starts no process. */
 		lifecycle_free(p, process);
 		return false;
 	}
@@ -410,7 +410,7 @@ next_step(struct pool *p, uint32_t process)
 	    p, process, (enum process_step)(x->step + 1), x->end);
 }
 
-/* What the oldest session has brought about; true: the process is to end. */
+/* Reports or ends a session that is too old; true: the process is to end. */
 static bool
 tick_session(struct pool *p, uint32_t process)
 {
@@ -428,7 +428,7 @@ tick_session(struct pool *p, uint32_t process)
 	return false;
 }
 
-/* What is due while the process is ready. */
+/* Does what is due while the process is ready. */
 static enum lifecycle_due
 tick_ready(struct pool *p, uint32_t process)
 {

@@ -1,23 +1,23 @@
 /*
  * The ceiling over all apps: max_processes places.  Apps that find none free
- * wait for one, first come, first served; and others give up processes that
- * they can spare.
+ * stand in line for one, first come, first served; and other apps give up
+ * processes that they can spare.
  *
  * Source: Passenger's ApplicationPool text, where an idle process of another
  * application is stopped to make room.  That alone would let an app that is
  * always busy starve the others, and let two of them take a place from each
  * other again and again, a spawn each time: so a busy app gives, too, but
- * only to one that has clearly less.
+ * only to an app that has clearly less.
  */
 
 #include <assert.h>
 
 #include "core/policy.h"
 
-/* Of those in line: at the end of a session there is no time for more. */
-#define LOOKED_AT 32
+/* Apps in line that are considered at the end of a session, for its cost. */
+#define LINE_MAX_LOOK 32
 
-/* How many places are free when so many have left. */
+/* How many places are free when so many processes have left. */
 static uint32_t
 free_without(const struct pool *p, uint32_t leaving)
 {
@@ -41,25 +41,25 @@ places_drop(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (!app_waits_for_place(a))
+	if (a->places_wanted == 0)
 		return;
 	app_touch(a, MARK_COUNT);
-	p->wanted -= a->wanted;
-	a->wanted = 0;
+	p->places_wanted -= a->places_wanted;
+	a->places_wanted = 0;
 	ilist_remove(&p->places, p->app_links, app);
 }
 
 /*
- * Whether more is waited for than is free, or will be soon by those that are
- * leaving. Of those that have sessions to finish nobody knows when.
+ * Whether the line wants more places than are free, or will be when stopping
+ * processes are gone.  When retiring processes will be gone is not known.
  */
 static bool
 is_short(const struct pool *p)
 {
-	return p->wanted > free_without(p, p->ending);
+	return p->places_wanted > free_without(p, p->ending);
 }
 
-/* Whether `to` has so much less than `from` that even a busy one must give. */
+/* Whether `from` must give, even if busy: `to` has so much less. */
 static bool
 is_unfair(const struct app *from, const struct app *to)
 {
@@ -67,7 +67,7 @@ is_unfair(const struct app *from, const struct app *to)
 	    app_processes(from) >= app_processes(to) + 2;
 }
 
-/* Whether the app would not soon want back a process that it gives. */
+/* Whether the app can do without a process, and would not soon want it back. */
 static bool
 can_spare(const struct pool *p, const struct app *a)
 {
@@ -81,7 +81,7 @@ can_spare(const struct pool *p, const struct app *a)
 
 /* The longest idle process that the app can give, or ILIST_NONE. */
 static uint32_t
-gift_of(const struct pool *p, uint32_t from, uint32_t to)
+idle_to_give(const struct pool *p, uint32_t from, uint32_t to)
 {
 	const struct app *a = &p->apps[from];
 
@@ -89,8 +89,8 @@ gift_of(const struct pool *p, uint32_t from, uint32_t to)
 	    ilist_empty(room_list(p, from, 0)) ||
 	    bounds_lasting(a) <= bounds_least(p, a))
 		return ILIST_NONE;
-	/* With somebody waiting it would be wanted back before it is gone. */
-	if ((app_waiting(a) > 0 || app_is_pending(a)) &&
+	/* While connections wait the process would be wanted back at once. */
+	if ((app_waiting(a) > 0 || a->accepting != ACCEPTING_OPEN) &&
 	    app_processes(a) < app_processes(&p->apps[to]) + 2)
 		return ILIST_NONE;
 	if (!is_unfair(a, &p->apps[to]) && !can_spare(p, a))
@@ -106,16 +106,16 @@ evict(struct pool *p, uint32_t to)
 	double least = 0;
 
 	for (uint32_t app = 0; app < p->napps; app++) {
-		uint32_t gift = gift_of(p, app, to);
+		uint32_t idle = idle_to_give(p, app, to);
 		double load;
 
-		if (gift == ILIST_NONE)
+		if (idle == ILIST_NONE)
 			continue;
 		load = app_load(&p->apps[app], p->now);
 		if (victim == ILIST_NONE || load < least ||
 		    (load <= least &&
-			p->processes[gift].used < p->processes[victim].used)) {
-			victim = gift;
+			p->processes[idle].used < p->processes[victim].used)) {
+			victim = idle;
 			least = load;
 		}
 	}
@@ -130,16 +130,16 @@ void
 places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 {
 	struct app *a = &p->apps[app];
-	bool more = n > a->wanted;
+	bool more = n > a->places_wanted;
 
 	assert(n > 0);
-	if (app_waits_for_place(a) && !missing) {
-		p->wanted += n - a->wanted;
-		a->wanted = n;
+	if (a->places_wanted > 0 && !missing) {
+		p->places_wanted += n - a->places_wanted;
+		a->places_wanted = n;
 	} else {
 		places_drop(p, app);
-		a->wanted = n;
-		p->wanted += n;
+		a->places_wanted = n;
+		p->places_wanted += n;
 		if (missing)
 			ilist_push_front(&p->places, p->app_links, app);
 		else
@@ -150,21 +150,21 @@ places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 }
 
 /*
- * The app that a process of `from` leaves for: the first in line to whom it
- * must give, or can give if it spares one; not itself, nor one for whom those
- * that are leaving set places free.
+ * The app that a process of `from` leaves for: the first in line that `from`
+ * must give to, or may give to if it can spare one.  Processes that are
+ * leaving already serve the apps before that.
  */
 static uint32_t
-heir_of(const struct pool *p, uint32_t from, bool spares)
+taker_of(const struct pool *p, uint32_t from, bool spares)
 {
 	const struct app *a = &p->apps[from];
-	uint32_t to, wanted = 0, left = LOOKED_AT;
+	uint32_t to, wanted = 0, left = LINE_MAX_LOOK;
 
 	for (to = p->places.first; to != ILIST_NONE && left > 0;
 	     to = p->app_links[to].next, left--) {
 		if (to == from)
 			continue;
-		wanted += p->apps[to].wanted;
+		wanted += p->apps[to].places_wanted;
 		if (wanted > free_without(p, p->ending) &&
 		    (spares || is_unfair(a, &p->apps[to])))
 			return to;
@@ -177,20 +177,21 @@ places_yield(struct pool *p, uint32_t process)
 {
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
-	uint32_t heir;
+	uint32_t taker;
 
 	if (!is_short(p) || bounds_lasting(a) <= bounds_least(p, a))
 		return false;
-	/* One that has other sessions does not leave beside one that does. */
+	/* Retiring processes that were evicted may be enough for the line. */
 	if (x->state != PROCESS_IDLE &&
-	    p->wanted <= free_without(p, p->ending + p->promised))
+	    p->places_wanted <= free_without(p, p->ending + p->promised))
 		return false;
-	heir = heir_of(p, x->app, x->state == PROCESS_IDLE && can_spare(p, a));
-	if (heir == ILIST_NONE)
+	taker =
+	    taker_of(p, x->app, x->state == PROCESS_IDLE && can_spare(p, a));
+	if (taker == ILIST_NONE)
 		return false;
-	/* Who stands before it could not have been given this place. */
-	ilist_remove(&p->places, p->app_links, heir);
-	ilist_push_front(&p->places, p->app_links, heir);
+	/* The apps before it could not have been given this place. */
+	ilist_remove(&p->places, p->app_links, taker);
+	ilist_push_front(&p->places, p->app_links, taker);
 	(void)lifecycle_stop(p, process, END_EVICTED);
 	return true;
 }
@@ -199,17 +200,17 @@ void
 places_offer(struct pool *p, uint32_t app)
 {
 	while (!ilist_empty(&p->places) && is_short(p)) {
-		uint32_t gift = gift_of(p, app, p->places.first);
+		uint32_t idle = idle_to_give(p, app, p->places.first);
 
-		if (gift == ILIST_NONE)
+		if (idle == ILIST_NONE)
 			return;
-		(void)lifecycle_stop(p, gift, END_EVICTED);
+		(void)lifecycle_stop(p, idle, END_EVICTED);
 	}
 }
 
 /*
- * Another one is the first in line, or has less, or what it waited for went
- * to a minimum: it may be given more.
+ * Another app is the first in line, or the first has fewer processes, or a
+ * place that it waited for went to a minimum: others may have to give more.
  */
 void
 places_reconsider(struct pool *p)

@@ -131,7 +131,7 @@ pool_snapshot(const struct pool *p, void *memory, struct pool *out)
 
 /* --- actions ------------------------------------------------------------ */
 
-/* What taking out the action means; false: it is not wanted any more. */
+/* Notes that the action is taken out; false: it is wanted no longer. */
 static bool
 take_out(struct pool *p, struct action *a)
 {
@@ -159,8 +159,7 @@ take_out(struct pool *p, struct action *a)
 		break;
 	case ACTION_OVER:
 		app->over = 0;
-		app->phase = (uint8_t)app_phase_next(
-		    app->phase, app->stuck > 0 ? APP_LEFT_STUCK : APP_LEFT);
+		app_enter(app, app->stuck > 0 ? APP_LEFT_STUCK : APP_LEFT);
 		break;
 	case ACTION_TELL:
 		app->news &= ~(1u << a->cause);
@@ -206,7 +205,7 @@ pool_tick(struct pool *p, tstamp now)
 	settle_at(p, now);
 	if (p->phase == POOL_STOPPING && p->stop_at - p->stop_grace <= now)
 		pool_stop_now(p, p->stop_grace, now);
-	/* What is done for a process may bring a deadline of an app. */
+	/* The tick of a process may bring a deadline of an app. */
 	while (pool_deadline(p) <= now) {
 		if (deadlines_first(&p->process_deadlines, &n) <= now) {
 			settle_process(p, n);

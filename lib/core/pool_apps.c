@@ -1,4 +1,4 @@
-/* Facts about apps: they come, change and go; and everything stops. */
+/* Facts about apps: how they come, change and go; and the end of all. */
 
 #include <assert.h>
 
@@ -16,19 +16,18 @@ free_number(struct pool *p)
 }
 
 static void
-enter(struct pool *p, uint32_t app, enum app_event e)
-{
-	struct app *a = &p->apps[app];
-
-	a->phase = (uint8_t)app_phase_next(a->phase, e);
-}
-
-static void
 empty_backlog(struct app *a)
 {
 	a->backlog = 0;
-	a->accepting =
-	    (uint8_t)app_accepting_next(a->accepting, ACCEPT_RESUMED);
+	a->accepting = ACCEPTING_OPEN;
+}
+
+/* Settles the app after a change that every step may depend on. */
+static void
+settle_all(struct pool *p, uint32_t app)
+{
+	app_touch(&p->apps[app], MARK_ALL);
+	settle_app(p, app);
 }
 
 uint32_t
@@ -40,7 +39,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	settle_at(p, now);
 	*a = (struct app){ 0 };
 	a->options = *o;
-	enter(p, app, APP_ADDED);
+	app_enter(&p->apps[app], APP_ADDED);
 	a->stamp = ++p->stamps;
 	a->pace = 1;
 	a->added = now;
@@ -48,21 +47,16 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	    o->min_idle < o->max_processes ? o->min_idle : o->max_processes;
 	load_init(&a->load, now);
 	room_init(p, app);
-	ilist_init(&a->starting);
-	ilist_init(&a->occupied);
-	ilist_init(&a->prefetching);
 	ilist_init(&a->prefetched);
-	ilist_init(&a->leaving);
 	ilist_init(&a->queue);
 	ilist_init(&a->cleared);
 	window_init(&a->queue_wait);
 	window_init(&a->session_time);
-	app_touch(&p->apps[app], MARK_ALL);
-	settle_app(p, app);
+	settle_all(p, app);
 	return app;
 }
 
-/* Files every process anew: what "room" means has changed. */
+/* Files every process anew under options that change what has room. */
 static void
 refile(struct pool *p, uint32_t app, const struct app_options *o)
 {
@@ -95,8 +89,7 @@ pool_app_change(
 	queue_set_limited(p, app, o->limited);
 	refile(p, app, o);
 	shrink_retime(p, app);
-	app_touch(&p->apps[app], MARK_ALL);
-	settle_app(p, app);
+	settle_all(p, app);
 }
 
 void
@@ -108,12 +101,11 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 	a->generation++;
 	a->refused_down = 0;
 	a->jobs_done = 0;
-	a->health = (uint8_t)app_health_next(a->health, VERDICT_RESTARTED);
+	app_judge(a, VERDICT_RESTARTED);
 	failure_forgive(p, app);
 	rollout_begin(p, app);
 	settle_places(p);
-	app_touch(&p->apps[app], MARK_ALL);
-	settle_app(p, app);
+	settle_all(p, app);
 }
 
 void
@@ -121,35 +113,32 @@ pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
 	settle_at(p, now);
 	p->apps[app].renewing = on && p->apps[app].options.sessions;
-	app_touch(&p->apps[app], MARK_ALL);
-	settle_app(p, app);
+	settle_all(p, app);
 }
 
 void
 pool_app_close(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
-	enter(p, app, APP_CLOSED);
-	app_touch(&p->apps[app], MARK_ALL);
-	settle_app(p, app);
+	app_enter(&p->apps[app], APP_CLOSED);
+	settle_all(p, app);
 }
 
 void
 pool_app_drained(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
-	enter(p, app, APP_EMPTIED);
+	app_enter(&p->apps[app], APP_EMPTIED);
 	empty_backlog(&p->apps[app]);
-	app_touch(&p->apps[app], MARK_ALL);
-	settle_app(p, app);
+	settle_all(p, app);
 }
 
 void
 pool_app_free(struct pool *p, uint32_t app)
 {
-	assert(!app_waits_for_place(&p->apps[app]));
+	assert(p->apps[app].places_wanted == 0);
 	sizing_release(p, app);
-	enter(p, app, APP_FREED);
+	app_enter(&p->apps[app], APP_FREED);
 	deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
 }
 
@@ -161,8 +150,7 @@ pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
 	p->process_slack = slack;
 	for (uint32_t app = 0; app < p->napps; app++)
 		if (p->apps[app].phase != APP_FREE) {
-			app_touch(&p->apps[app], MARK_ALL);
-			settle_app(p, app);
+			settle_all(p, app);
 		}
 }
 
@@ -191,7 +179,7 @@ end_app(struct pool *p, uint32_t app)
 	if (a->phase == APP_FREE)
 		return;
 	queue_refuse_all(p, app, CAUSE_STOPPING);
-	enter(p, app, APP_ENDED);
+	app_enter(&p->apps[app], APP_ENDED);
 	empty_backlog(a);
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 		next = room_next(p, n);
@@ -199,8 +187,7 @@ end_app(struct pool *p, uint32_t app)
 		if (p->processes[n].state != PROCESS_GONE)
 			lifecycle_arm(p, n);
 	}
-	app_touch(&p->apps[app], MARK_ALL);
-	settle_app(p, app);
+	settle_all(p, app);
 }
 
 void

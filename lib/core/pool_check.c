@@ -5,7 +5,7 @@
 #include "core/pool.h"
 #include "core/settle.h"
 
-/* What a walk over an app's lists counted. */
+/* Sums of a walk over an app's lists. */
 struct tally {
 	uint32_t in_state[PROCESS_STATES];
 	uint32_t expiring;
@@ -122,7 +122,7 @@ check_ahead(const struct pool *p, uint32_t app)
 	    deadlines_get(&p->app_deadlines, app) <= p->now);
 }
 
-/* Nothing is possible that nobody has been told of, or will be. */
+/* All that is possible has been asked for, or has a deadline. */
 static void
 check_woken(const struct pool *p, uint32_t app)
 {
@@ -134,8 +134,8 @@ check_woken(const struct pool *p, uint32_t app)
 	    p->conns_full);
 	if (a->phase >= APP_STOPPING || app_demand(a) == 0)
 		return;
-	/* A process that will say something, a place, a call, or time. */
-	assert(app_processes(a) > 0 || app_waits_for_place(a) ||
+	/* A process, a place, ACTION_RESUME, or time will bring it on. */
+	assert(app_processes(a) > 0 || a->places_wanted > 0 ||
 	    a->accepting == ACCEPTING_RESUMING ||
 	    deadlines_get(&p->app_deadlines, app) != TSTAMP_NEVER);
 }
@@ -176,7 +176,7 @@ check_app(const struct pool *p, uint32_t app)
 	check_woken(p, app);
 }
 
-/* What is refused keeps its number until its REFUSE is taken out. */
+/* A refused connection keeps its number until its REFUSE is taken out. */
 static void
 check_numbers(const struct pool *p, uint32_t held)
 {
@@ -208,7 +208,7 @@ check_places(const struct pool *p)
 		assert(app == first || a->phase == APP_FREE ||
 		    ilist_empty(room_list(p, app, 0)) ||
 		    bounds_lasting(a) <= bounds_least(p, a) ||
-		    app_waiting(a) > 0 || app_is_pending(a));
+		    app_waiting(a) > 0 || a->accepting != ACCEPTING_OPEN);
 	}
 }
 
@@ -241,7 +241,7 @@ pool_check(const struct pool *p)
 		const struct app *a = &p->apps[app];
 
 		if (a->phase == APP_FREE) {
-			assert(!app_waits_for_place(a));
+			assert(a->places_wanted == 0);
 			assert(deadlines_get(&p->app_deadlines, app) ==
 			    TSTAMP_NEVER);
 			continue;
@@ -251,16 +251,17 @@ pool_check(const struct pool *p)
 		living += app_living(a) - a->stuck;
 		used += app_living(a);
 		resuming += a->accepting == ACCEPTING_RESUMING ? 1 : 0;
-		wanted += a->wanted;
+		wanted += a->places_wanted;
 		marked += a->marked;
 		surge += a->surge;
-		denied += app_lacks_spare(a) ? 1 : 0;
+		denied += a->spare == SPARE_DENIED ? 1 : 0;
 		conns += app_waiting(a) + a->figures.sessions;
 	}
 	assert(count == p->count && living == p->living);
 	assert(used == p->nprocesses - p->free_processes.count);
 	assert(ilist_empty(&p->places) || places_free(p) == 0);
-	assert(wanted == p->wanted && marked == p->marked && surge == p->surge);
+	assert(wanted == p->places_wanted && marked == p->marked &&
+	    surge == p->surge);
 	assert(denied == p->denied);
 	check_ending(p);
 	check_places(p);

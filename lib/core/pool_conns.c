@@ -1,11 +1,11 @@
-/* Facts about connections: they come, and some come back. */
+/* Facts about connections and about the locks that some wait for. */
 
 #include <assert.h>
 
 #include "core/pool.h"
 #include "core/settle.h"
 
-/* How long a waiter that was not let in keeps its place before it asks on. */
+/* How long no lock is asked for after a waiter was denied one. */
 #define LOCK_AGAIN TSPAN_MSECONDS(100)
 
 bool
@@ -41,9 +41,9 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 }
 
 static void
-note_accepting(struct app *a, enum app_accept_event e)
+set_accepting(struct app *a, enum app_accepting state)
 {
-	a->accepting = (uint8_t)app_accepting_next(a->accepting, e);
+	a->accepting = (uint8_t)state;
 	app_touch(a, MARK_WAITER | MARK_EMPTIED);
 }
 
@@ -55,9 +55,9 @@ pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 	settle_at(p, now);
 	if (a->phase >= APP_DRAINED)
 		return;
-	if (!app_is_pending(a))
+	if (a->accepting == ACCEPTING_OPEN)
 		a->pending_since = now;
-	note_accepting(a, ACCEPT_PAUSED);
+	set_accepting(a, ACCEPTING_PENDING);
 	settle_app(p, app);
 }
 
@@ -65,7 +65,7 @@ void
 pool_accept_resumed(struct pool *p, uint32_t app, tstamp now)
 {
 	settle_at(p, now);
-	note_accepting(&p->apps[app], ACCEPT_RESUMED);
+	set_accepting(&p->apps[app], ACCEPTING_OPEN);
 	settle_app(p, app);
 }
 
@@ -79,7 +79,7 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 	if (depth > 0 && a->backlog == 0)
 		a->pending_since = now;
 	a->backlog = a->phase >= APP_DRAINED ? 0 : depth;
-	note_accepting(a, a->backlog > 0 ? ACCEPT_PAUSED : ACCEPT_RESUMED);
+	set_accepting(a, a->backlog > 0 ? ACCEPTING_PENDING : ACCEPTING_OPEN);
 	settle_app(p, app);
 }
 
@@ -96,7 +96,7 @@ pool_abandoned(struct pool *p, uint32_t conn, tstamp now)
 	settle_app(p, c->app);
 }
 
-/* Back to the queue; the process goes on with what remains to it. */
+/* Puts the connection back to the queue; its process goes on without it. */
 static void
 take_from(struct pool *p, uint32_t conn)
 {
@@ -142,14 +142,22 @@ pool_hand_failed(struct pool *p, uint32_t conn, tstamp now)
 
 /* --- a limit in front of an app ------------------------------------------ */
 
-void
-pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now)
+static struct app *
+lock_answered(struct pool *p, uint32_t app, tstamp now)
 {
 	struct app *a = &p->apps[app];
 
 	settle_at(p, now);
 	assert(a->lock_requests > 0);
 	a->lock_requests--;
+	return a;
+}
+
+void
+pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now)
+{
+	struct app *a = lock_answered(p, app, now);
+
 	if (a->options.limited && !ilist_empty(&a->queue))
 		queue_clear(p, a->queue.first, lock);
 	else
@@ -160,11 +168,8 @@ pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now)
 void
 pool_lock_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now)
 {
-	struct app *a = &p->apps[app];
+	struct app *a = lock_answered(p, app, now);
 
-	settle_at(p, now);
-	assert(a->lock_requests > 0);
-	a->lock_requests--;
 	if (!a->options.close_when_full)
 		a->lock_after = tstamp_add(now, LOCK_AGAIN);
 	else if (!ilist_empty(&a->queue))
@@ -177,11 +182,8 @@ void
 pool_lock_unavailable(
     struct pool *p, uint32_t app, bool open, tstamp until, tstamp now)
 {
-	struct app *a = &p->apps[app];
+	struct app *a = lock_answered(p, app, now);
 
-	settle_at(p, now);
-	assert(a->lock_requests > 0);
-	a->lock_requests--;
 	a->lock_after = until;
 	if (open)
 		a->lock_free_until = until;

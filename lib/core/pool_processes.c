@@ -1,11 +1,11 @@
-/* Facts about processes: what they say, and what becomes of them. */
+/* Facts about processes: their start, what they say, their end. */
 
 #include <assert.h>
 
 #include "core/pool.h"
 #include "core/settle.h"
 
-/* The process is ready; if it is idle an outdated one leaves for it. */
+/* The process is ready; if it is idle, an outdated process leaves for it. */
 static void
 become_ready(struct pool *p, uint32_t process)
 {
@@ -13,7 +13,7 @@ become_ready(struct pool *p, uint32_t process)
 		rollout_replace(p, p->processes[process].app);
 }
 
-/* Goes on to a later step of stopping, for what the process has done. */
+/* Ends the process for what it has done or said. */
 static void
 end(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why)
@@ -111,7 +111,7 @@ holds(const struct pool *p, uint32_t process, uint32_t conn)
 	    p->conns[conn].process == process;
 }
 
-/* A session of a living process is over. */
+/* Frees the connection and the process, which may have to leave now. */
 static void
 session_over(struct pool *p, uint32_t process, uint32_t conn)
 {
@@ -128,7 +128,7 @@ session_over(struct pool *p, uint32_t process, uint32_t conn)
 	if (x->expiring && x->state == PROCESS_IDLE)
 		(void)lifecycle_stop(p, process, END_REQUESTS);
 	else if (x->state == PROCESS_IDLE && shrink_over(p, a))
-		/* Else, while somebody always waits, it would stay for ever. */
+		/* Later it is busy again, as long as connections wait. */
 		(void)lifecycle_stop(p, process, END_RESIZED);
 	else if ((x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !rollout_yield(p, process))
@@ -145,7 +145,7 @@ pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	if (!holds(p, process, conn))
 		return false;
 	a->figures.completed++;
-	/* That the old generation serves says nothing of the new one. */
+	/* A session of the old generation proves nothing of the new one. */
 	if (p->processes[process].outdated != END_RESTARTED)
 		failure_serve(p, p->processes[process].app);
 	window_add(&a->session_time, now - p->conns[conn].handed, now);
@@ -240,7 +240,7 @@ pool_worked(struct pool *p, uint32_t process, double processors, bool in_use,
 	settle_app(p, x->app);
 }
 
-/* What was promised to a dead process and never sent goes back at once. */
+/* Returns connections that were promised to a dead process and never sent. */
 static void
 return_assigned(struct pool *p, uint32_t process)
 {
@@ -254,7 +254,7 @@ return_assigned(struct pool *p, uint32_t process)
 	}
 }
 
-/* Sooner than ready_after; it was ready all the same, and so is its app. */
+/* A job that ends well before ready_after was ready, and so is its app. */
 static void
 job_done(struct pool *p, uint32_t process)
 {
@@ -300,7 +300,7 @@ pool_retaken(struct pool *p, uint32_t conn, tstamp now)
 	settle_app(p, c->app);
 }
 
-/* A session that the exit of its process ended well, as they all do here. */
+/* Counts a session that the exit of its process has ended well. */
 static void
 count_done(struct pool *p, uint32_t process, uint32_t conn)
 {
@@ -310,10 +310,10 @@ count_done(struct pool *p, uint32_t process, uint32_t conn)
 	a->figures.completed++;
 	x->requests++;
 	window_add(&a->session_time, p->now - p->conns[conn].handed, p->now);
-	/* It never lives for min_server_life; this is all it can prove. */
-	if (!app_rolling(a) || x->generation == a->generation) {
+	/* A process with one session proves by that what others prove by age.
+	 */
+	if (!app_rolling(a) || x->generation == a->generation)
 		failure_forgive(p, x->app);
-	}
 }
 
 void

@@ -5,8 +5,8 @@
 #include "core/process.h"
 
 /*
- * What happens in each state.  HOLE: only we could bring this about, and
- * must not.  FOUL: the process brought it about, and must not.
+ * The state after each event.  HOLE: an event that only we could cause here,
+ * and must not.  FOUL: an event that the process caused, and must not.
  */
 enum {
 	HOLE = PROCESS_STATES + 1,
@@ -22,7 +22,7 @@ enum {
 
 /* clang-format off */
 static const unsigned char table[PROCESS_STATES][PROCESS_EVENTS] = {
-/*	               BORN      READY     GIVEN   DONE      EMPTIED   TOLD      DIED   FREED */
+/*	               STARTED   READY     GIVEN   DONE      EMPTIED   TOLD      DIED   FREED */
 [PROCESS_GONE] =     { STARTING, HOLE,     HOLE,   HOLE,     HOLE,     HOLE,     HOLE,  HOLE },
 [PROCESS_STARTING] = { HOLE,     IDLE,     HOLE,   FOUL,     FOUL,     STOPPING, DYING, GONE },
 [PROCESS_IDLE] =     { HOLE,     FOUL,     ACTIVE, FOUL,     FOUL,     STOPPING, DYING, HOLE },

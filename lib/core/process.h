@@ -2,9 +2,9 @@
 #define CORE_PROCESS_H
 
 /*
- * One process of an app: its states, the events that change them, and why
- * it ended.  The states and events form a table (process.c), and what can
- * not happen stands in it as such.
+ * A process of an app: its states, the events that change them, and why it
+ * ended.  States and events form a table (process.c), and events that cannot
+ * be in a state stand in it as such.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ enum process_state {
 };
 
 enum process_event {
-	PROCESS_BORN,
+	PROCESS_STARTED,
 	PROCESS_READY,
 	PROCESS_GIVEN, /* a connection */
 	PROCESS_DONE, /* a session ended, others remain */
@@ -76,24 +76,24 @@ enum process_end {
 struct process {
 	uint8_t state; /* enum process_state */
 	uint8_t step; /* enum process_step */
-	uint8_t end; /* enum process_end, once it is asked to end */
+	uint8_t end; /* enum process_end, if asked */
 	bool asked; /* we asked for its end */
 	bool launched; /* its ACTION_SPAWN was taken out */
-	bool queued; /* but others are started before it */
-	bool stuck; /* SIGKILL did not end it: it counts nowhere */
-	bool ready; /* it said READY, or has lived for ready_after */
+	bool queued; /* launched, but others are started first */
+	bool stuck; /* SIGKILL did not end it: no ceiling counts it */
+	bool ready; /* READY was said, or ready_after has passed */
 	bool cooling; /* no room until it speaks or cool_until */
 	bool expiring; /* its last allowed session is running */
-	bool single; /* it was started for one session only */
-	bool exited; /* it ended by exit(), if it is dying */
+	bool single; /* started for one session only */
+	bool exited; /* if dying: ended by exit() */
 	bool blind; /* when its sessions end cannot be known */
 	uint8_t
 	    outdated; /* enum process_end: to be replaced for this; 0: not */
 	uint32_t app;
 	uint32_t generation; /* of the app when it was started */
 	uint32_t concurrency; /* likewise */
-	uint32_t places; /* further sessions that it has room for; see app.h */
-	uint32_t home; /* which list of its app it is on; see app.h */
+	uint32_t places; /* further sessions that there is room for */
+	uint32_t home; /* enum app_home: the list of its app it is on */
 	struct ilist conns; /* assigned and handed, in this order */
 	uint32_t prefetched; /* the first such of them; ILIST_NONE: none */
 	uint32_t busy; /* its part in its app's load, of room_whole() */
@@ -102,12 +102,12 @@ struct process {
 	uint64_t handed; /* sessions begun, retaken ones not counted */
 	uint64_t request_limit; /* 0: none */
 	tstamp started;
-	tstamp since; /* when it came into its state */
+	tstamp since; /* the beginning of its state */
 	tstamp used; /* last hand-over or end of a session */
-	tstamp executed; /* of one that says no READY; 0: not yet */
+	tstamp executed; /* without sessions: the exec; 0: not yet */
 	tstamp step_at; /* when the present step of stopping began */
 	tstamp cool_until;
-	uint32_t jitter; /* its part of all that vary, in 2^-32 */
+	uint32_t jitter; /* of all that varies by process, in 2^-32 */
 };
 
 /* Sessions in its hands, assigned ones included. */
@@ -118,9 +118,9 @@ process_sessions(const struct process *p)
 }
 
 /*
- * The state after the event, or PROCESS_STATES if the process itself is to
- * blame for an event that cannot be in its state (it talks nonsense).  An
- * event that only we could have caused wrongly is our bug: assert.
+ * The state after the event, or PROCESS_STATES if the process caused an event
+ * that cannot be in this state: it breaks the protocol.  An event that only
+ * we could have caused wrongly is our bug: assert.
  */
 enum process_state process_next(enum process_state s, enum process_event e);
 

@@ -210,7 +210,7 @@ queue_serve(struct pool *p, uint32_t app)
 		queue_leave(p, conn);
 		assign(p, conn, process);
 	}
-	/* What waits now waits for locks. */
+	/* Waiters that are left wait for locks. */
 	if (app_waiting(a) > 0)
 		return;
 	a->full = false;
@@ -267,7 +267,8 @@ tstamp
 queue_since(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp at = app_is_pending(a) ? a->pending_since : TSTAMP_NEVER;
+	tstamp at =
+	    a->accepting != ACCEPTING_OPEN ? a->pending_since : TSTAMP_NEVER;
 
 	if (app_waiting(a) > 0)
 		at = tstamp_min(at, p->conns[queue_first(p, app)].arrived);

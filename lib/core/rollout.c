@@ -6,7 +6,7 @@
 
 #include "core/policy.h"
 
-/* How many are started at a time, beyond what there is. */
+/* How many processes are started at a time, beyond those that exist. */
 static uint32_t
 surge_of(const struct app *a)
 {
@@ -84,7 +84,7 @@ rollout_begin(struct pool *p, uint32_t app)
 	p->apps[app].rollout_size = p->apps[app].outdated;
 }
 
-/* The new generation does not live: the old one stays. */
+/* Keeps the old generation: the new one does not live. */
 static void
 give_up(struct pool *p, uint32_t app)
 {
@@ -109,7 +109,7 @@ wanted(const struct app *a)
 	return n > starting ? n - starting : 0;
 }
 
-/* Whether a replacement has a place; that of a generation may go beyond. */
+/* Whether a replacement has a place; in a rollout, beyond the ceilings. */
 static bool
 has_place(const struct pool *p, const struct app *a)
 {
@@ -129,14 +129,14 @@ rollout_yield(struct pool *p, uint32_t process)
 	const struct app *a = &p->apps[x->app];
 
 	if (x->outdated == 0 || !is_trusted(a) || wanted(a) == 0 ||
-	    a->leaving.count > a->stuck ||
+	    app_home(a, HOME_LEAVING)->count > a->stuck ||
 	    (has_place(p, a) && a->rest_until <= p->now))
 		return false;
 	retire(p, process);
 	return true;
 }
 
-/* One start or one stop; false: there is nothing to be done for now. */
+/* Makes one start or one stop; false: none is possible for now. */
 static bool
 step(struct pool *p, uint32_t app)
 {
@@ -161,7 +161,7 @@ step(struct pool *p, uint32_t app)
 	    a->in_state[PROCESS_STOPPING] == 0 &&
 	    a->in_state[PROCESS_DYING] == 0 &&
 	    (!place || a->rest_until > p->now)) {
-		/* There is no room for both. */
+		/* The old process must leave before the new one can start. */
 		retire(p, idle);
 		return true;
 	}
@@ -178,7 +178,7 @@ rollout_update(struct pool *p, uint32_t app)
 	if (app_rolling(a) && a->failed_starts >= a->options.start_limit)
 		give_up(p, app);
 	if (!bounds_kept(p, a)) {
-		/* All leave, and none is replaced. */
+		/* All processes leave, and none is replaced. */
 		if (app_rolling(a))
 			set_rollout(p, app, ROLLOUT_NONE, 0);
 		return;

@@ -11,7 +11,7 @@
 
 #include "core/mechanism.h"
 
-/* A processor in parts: what a process that listens itself may keep busy. */
+/* Parts of one processor: how busy a process that listens itself can be. */
 #define ROOM_WHOLE 1000
 
 struct ilist *
@@ -20,7 +20,7 @@ room_list(const struct pool *p, uint32_t app, uint32_t sessions)
 	return &p->rooms[(size_t)app * p->limits.sessions + sessions];
 }
 
-/* Sessions that one process may be given. */
+/* Sessions that a process may be given. */
 static uint32_t
 capacity(const struct app *a)
 {
@@ -33,6 +33,13 @@ room_lists(const struct app *a)
 	return a->options.private_queue ? capacity(a) : a->options.concurrency;
 }
 
+static struct ilist *
+list_at(const struct pool *p, uint32_t app, uint32_t home)
+{
+	return home < HOME_ROOM ? &p->apps[app].homes[home - HOME_STARTING]
+				: room_list(p, app, home - HOME_ROOM);
+}
+
 void
 room_init(struct pool *p, uint32_t app)
 {
@@ -40,8 +47,8 @@ room_init(struct pool *p, uint32_t app)
 
 	assert(
 	    a->options.concurrency >= 1 && capacity(a) <= p->limits.sessions);
-	for (uint32_t i = 0; i < room_lists(a); i++)
-		ilist_init(room_list(p, app, i));
+	for (uint32_t i = HOME_STARTING; i < HOME_ROOM + room_lists(a); i++)
+		ilist_init(list_at(p, app, i));
 	a->lowest = room_lists(a);
 }
 
@@ -86,24 +93,6 @@ home_of(const struct pool *p, uint32_t process)
 		return HOME_LEAVING;
 	default:
 		return HOME_NONE;
-	}
-}
-
-static struct ilist *
-list_at(const struct pool *p, uint32_t app, uint32_t home)
-{
-	switch (home) {
-	case HOME_STARTING:
-		return &p->apps[app].starting;
-	case HOME_BUSY:
-		return &p->apps[app].occupied;
-	case HOME_PREFETCH:
-		return &p->apps[app].prefetching;
-	case HOME_LEAVING:
-		return &p->apps[app].leaving;
-	default:
-		assert(home >= HOME_ROOM);
-		return room_list(p, app, home - HOME_ROOM);
 	}
 }
 
@@ -182,7 +171,7 @@ goes_first(const struct app *a, const struct process *x)
 	return x->home == HOME_ROOM || !a->options.private_queue;
 }
 
-/* Whether a move from one list to another is no mere loss of room. */
+/* Whether a move to this list may give the app room that it did not have. */
 static bool
 gains(uint32_t from, uint32_t to)
 {
@@ -244,7 +233,7 @@ room_best(struct pool *p, uint32_t app)
 			return least_recent(p, l);
 		return l->first;
 	}
-	return a->prefetching.first;
+	return app_home(a, HOME_PREFETCH)->first;
 }
 
 bool
@@ -255,10 +244,10 @@ room_exists(const struct pool *p, uint32_t app)
 	for (uint32_t i = a->lowest; i < room_lists(a); i++)
 		if (!ilist_empty(room_list(p, app, i)))
 			return true;
-	return !ilist_empty(&a->prefetching);
+	return !ilist_empty(app_home(a, HOME_PREFETCH));
 }
 
-/* The first process of the lists from `home` on. */
+/* The first process on the lists from `home` on. */
 static uint32_t
 first_from(const struct pool *p, uint32_t app, uint32_t home)
 {

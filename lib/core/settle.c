@@ -1,7 +1,6 @@
 /*
- * What follows from a fact: each notes what happened and then settles the
- * app it concerns, which hands out what waits, and starts and stops what is
- * due.
+ * Settling: a fact notes what happened and then settles the app it concerns,
+ * which hands out what waits, and starts and stops what is due.
  */
 
 #include <assert.h>
@@ -17,7 +16,7 @@ settle_at(struct pool *p, tstamp now)
 
 /* --- listeners ----------------------------------------------------------- */
 
-/* Resumes accepting where it is paused, once there is room again. */
+/* Resumes accepting for a paused app, once there is room again. */
 static void
 resume(struct pool *p, uint32_t app)
 {
@@ -29,13 +28,13 @@ resume(struct pool *p, uint32_t app)
 		p->conns_full = true;
 	if (!queue_may_accept(p, app))
 		return;
-	a->accepting = (uint8_t)app_accepting_next(a->accepting, ACCEPT_CALLED);
+	a->accepting = ACCEPTING_RESUMING;
 	actions_app(p, ACTION_RESUME, app);
 }
 
 /*
- * A number that is free resumes one app: if it has no use for the number,
- * pool_accept_resumed() comes back here for the next app.
+ * A free number resumes one app.  If that app has no use for the number,
+ * pool_accept_resumed() leads back here, to the next app.
  */
 void
 settle_numbers(struct pool *p)
@@ -59,13 +58,6 @@ settle_numbers(struct pool *p)
 /* --- an app that leaves --------------------------------------------------- */
 
 static void
-enter(struct app *a, enum app_event e)
-{
-	a->phase = (uint8_t)app_phase_next(a->phase, e);
-	app_touch(a, MARK_ALL);
-}
-
-static void
 stop_all(struct pool *p, uint32_t app, enum process_end why)
 {
 	uint32_t n, next;
@@ -77,19 +69,19 @@ stop_all(struct pool *p, uint32_t app, enum process_end why)
 	}
 }
 
-/* A closing app: when nothing waits any more its processes leave. */
+/* Stops the processes of a closing app when nothing waits any more. */
 static void
 wind_down(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
 	if (a->phase == APP_DRAINED && app_waiting(a) == 0) {
-		enter(a, APP_SERVED);
+		app_enter(a, APP_SERVED);
 		stop_all(p, app,
 		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
 	}
 	if (a->phase == APP_STUCK && a->stuck == 0)
-		enter(a, APP_UNSTUCK);
+		app_enter(a, APP_UNSTUCK);
 	if (a->phase == APP_STOPPING && app_living(a) == a->stuck &&
 	    a->over == 0) {
 		a->over = ++p->stamps;
@@ -97,7 +89,7 @@ wind_down(struct pool *p, uint32_t app)
 	}
 }
 
-/* An app that is leaving, and to which connections have come back. */
+/* Serves or refuses connections that have come back to a leaving app. */
 static void
 reopen(struct pool *p, uint32_t app)
 {
@@ -106,7 +98,7 @@ reopen(struct pool *p, uint32_t app)
 	if (a->phase < APP_STOPPING || app_waiting(a) == 0)
 		return;
 	if (a->phase == APP_STOPPING && p->phase != POOL_ENDING) {
-		enter(a, APP_RETURNED);
+		app_enter(a, APP_RETURNED);
 		a->over = 0;
 	} else {
 		queue_refuse_all(p, app, CAUSE_STOPPING);
@@ -115,7 +107,7 @@ reopen(struct pool *p, uint32_t app)
 
 /* --- settling ------------------------------------------------------------- */
 
-/* Time in which a connection waits beside a process without a session. */
+/* Sums up time in which a connection waits beside an idle process. */
 static void
 watch_waste(struct pool *p, uint32_t app)
 {
@@ -131,7 +123,7 @@ watch_waste(struct pool *p, uint32_t app)
 	}
 }
 
-/* The first time that the app is ready is worth telling. */
+/* Announces that the app is ready, the first time that it is. */
 static void
 announce(struct pool *p, uint32_t app)
 {
@@ -140,87 +132,77 @@ announce(struct pool *p, uint32_t app)
 	if (app_is_announced(a) || app_rolling(a) || a->phase != APP_RUNNING ||
 	    !app_is_ready(a))
 		return;
-	a->health = (uint8_t)app_health_next(a->health, VERDICT_READY);
+	app_judge(a, VERDICT_READY);
 	actions_news(p, app, NEWS_READY, ILIST_NONE);
 }
 
-/* What calls for a step as long as it holds; beside enum app_mark. */
-enum {
-	HOLDS_LEAVING = 1 << 8, /* the app is not running */
-	HOLDS_PREFETCH = 1 << 9, /* connections are prefetched */
-	HOLDS_LIMITED = 1 << 10,
-	HOLDS_OVER = 1 << 11, /* a lowered ceiling is not kept yet */
-	HOLDS_ROLLOUT = 1 << 12, /* processes are to be replaced */
-	HOLDS_GROWTH = 1 << 13, /* processes are wanted, or were just now */
-	HOLDS_SPARE = 1 << 14, /* idle processes are kept */
-	HOLDS_ESTIMATE = 1 << 15, /* the load was not updated for long */
-	HOLDS_LINE = 1 << 16, /* an app waits for a place */
-	HOLDS_UNREADY = 1 << 17, /* ready was not announced */
-	HOLDS_PENDING = 1 << 18, /* a listener is paused */
-	HOLDS_MARKED = 1 << 19, /* processes are marked to stop */
-	HOLDS_WASTE = 1 << 20, /* a connection waits beside an idle process */
-};
-
-static uint32_t
-holding(const struct pool *p, const struct app *a)
+/* Whether a lowered ceiling is not kept yet. */
+static bool
+is_over(const struct pool *p)
 {
-	const struct app_options *o = &a->options;
-	bool over = p->count > p->max_processes + p->surge;
-	bool growth = app_waits_for_place(a) || a->first != 0 ||
-	    (app_demand(a) > 0 ? app_processes(a) < o->max_processes
-			       : a->pace != 1 || a->grown != 0);
-	bool due = p->now >= tstamp_add(a->load.updated, o->update_interval);
-
-	return (a->phase != APP_RUNNING ? HOLDS_LEAVING : 0) |
-	    (!ilist_empty(&a->prefetched) ? HOLDS_PREFETCH : 0) |
-	    (o->limited ? HOLDS_LIMITED : 0) | (over ? HOLDS_OVER : 0) |
-	    (a->outdated > 0 || app_rolling(a) ? HOLDS_ROLLOUT : 0) |
-	    (growth ? HOLDS_GROWTH : 0) |
-	    (o->min_idle > 0 || a->spare != SPARE_ENOUGH ? HOLDS_SPARE : 0) |
-	    (due ? HOLDS_ESTIMATE : 0) |
-	    (!ilist_empty(&p->places) ? HOLDS_LINE : 0) |
-	    (!app_is_announced(a) ? HOLDS_UNREADY : 0) |
-	    (app_is_pending(a) ? HOLDS_PENDING : 0) |
-	    (a->marked != 0 ? HOLDS_MARKED : 0) |
-	    (a->waste_since != 0 ? HOLDS_WASTE : 0);
+	return p->count > p->max_processes + p->surge;
 }
 
-/* What may leave an app with more processes than it needs. */
-#define FEWER (MARK_EMPTIED | MARK_PREFETCH | MARK_ROOM | MARK_COUNT)
-
-/* What changes how many processes are wanted, or when they may start. */
-#define GROWTH \
-	(MARK_WAITER | MARK_EMPTIED | MARK_PREFETCH | MARK_COUNT | \
-	    MARK_FAILURE | HOLDS_PREFETCH | HOLDS_LIMITED | HOLDS_GROWTH)
-
-#define WASTE \
-	(MARK_WAITER | MARK_ROOM | MARK_PREFETCH | HOLDS_PREFETCH | HOLDS_WASTE)
+/* Whether more processes are wanted, or were when the app was settled last. */
+static bool
+is_growing(const struct app *a)
+{
+	if (a->places_wanted > 0 || a->first > 0)
+		return true;
+	return app_demand(a) > 0 ? app_processes(a) < a->options.max_processes
+				 : a->pace != 1 || a->grown != 0;
+}
 
 /*
- * The steps that may follow from a fact, in their order: what calls for each
- * (any of these bits), the step, and when time calls for it.  A connection
- * that comes back late is served rather than refused.
+ * The steps that may follow from a fact, in their order: a condition that
+ * calls for the step, the step, and when time calls for it.  A mark calls
+ * once, other conditions call as long as they hold.  Serving comes before
+ * expiring: a connection that comes back late is served rather than refused.
  */
 #define STEPS(STEP) \
-	STEP(HOLDS_LEAVING, reopen, never) \
-	STEP(MARK_WAITER | MARK_EMPTIED | MARK_ROOM, queue_serve, never) \
-	STEP(MARK_PREFETCH | HOLDS_PREFETCH, prefetch_recall, \
-	    prefetch_deadline) \
-	STEP(MARK_WAITER, queue_expire, queue_deadline) \
-	STEP(HOLDS_LIMITED, queue_ask_locks, queue_lock_deadline) \
-	STEP(MARK_WAITER | MARK_COUNT | MARK_FAILURE, failure_judge, never) \
-	STEP( \
-	    FEWER | HOLDS_OVER | HOLDS_MARKED, shrink_update, shrink_deadline) \
-	STEP(HOLDS_ROLLOUT, rollout_update, rollout_deadline) \
-	STEP(GROWTH, sizing_grow, sizing_grow_deadline) \
-	STEP(HOLDS_SPARE, sizing_spare, sizing_spare_deadline) \
-	STEP(FEWER | MARK_LOAD | HOLDS_ESTIMATE, sizing_estimate, \
-	    sizing_estimate_deadline) \
-	STEP(HOLDS_LINE, places_offer, never) \
-	STEP(HOLDS_UNREADY, announce, never) \
-	STEP(HOLDS_PENDING, resume, never) \
-	STEP(WASTE, watch_waste, never) \
-	STEP(HOLDS_LEAVING, wind_down, never)
+	STEP(a->phase != APP_RUNNING, reopen, never) \
+	STEP(ANY(MARK_WAITER | MARK_EMPTIED | MARK_ROOM), queue_serve, never) \
+	STEP(ANY(MARK_PREFETCH) || !ilist_empty(&a->prefetched), \
+	    prefetch_recall, prefetch_deadline) \
+	STEP(ANY(MARK_WAITER), queue_expire, queue_deadline) \
+	STEP(a->options.limited, queue_ask_locks, queue_lock_deadline) \
+	STEP(ANY(MARK_WAITER | MARK_COUNT | MARK_FAILURE), failure_judge, \
+	    never) \
+	STEP(ANY(MARK_FEWER) || a->marked > 0 || is_over(p), shrink_update, \
+	    shrink_deadline) \
+	STEP(a->outdated > 0 || app_rolling(a), rollout_update, \
+	    rollout_deadline) \
+	STEP(ANY(MARK_MORE) || is_growing(a) || a->options.limited || \
+		!ilist_empty(&a->prefetched), \
+	    sizing_grow, sizing_grow_deadline) \
+	STEP(a->options.min_idle > 0 || a->spare != SPARE_ENOUGH, \
+	    sizing_spare, sizing_spare_deadline) \
+	STEP(ANY(MARK_FEWER | MARK_LOAD) || sizing_load_is_old(p, a), \
+	    sizing_estimate, sizing_estimate_deadline) \
+	STEP(!ilist_empty(&p->places), places_offer, never) \
+	STEP(!app_is_announced(a), announce, never) \
+	STEP(a->accepting == ACCEPTING_PENDING, resume, never) \
+	STEP(ANY(MARK_WAITER | MARK_ROOM | MARK_PREFETCH) || \
+		!ilist_empty(&a->prefetched) || a->waste_since != 0, \
+	    watch_waste, never) \
+	STEP(a->phase != APP_RUNNING, wind_down, never)
+
+/* Marks of changes after which an app may have too many processes. */
+#define MARK_FEWER (MARK_EMPTIED | MARK_PREFETCH | MARK_ROOM | MARK_COUNT)
+
+/* Marks of changes after which it may have too few, or may start some. */
+#define MARK_MORE \
+	(MARK_WAITER | MARK_EMPTIED | MARK_PREFETCH | MARK_COUNT | MARK_FAILURE)
+
+#define ANY(bits) (((marks | a->touched) & (bits)) != 0)
+
+#define RUN(calls, run, deadline) \
+	if (calls) \
+		run(p, app);
+
+#define EARLIER(calls, run, deadline) \
+	if (calls) \
+		at = tstamp_min(at, deadline(p, app));
 
 static inline tstamp
 never(const struct pool *p, uint32_t app)
@@ -230,14 +212,11 @@ never(const struct pool *p, uint32_t app)
 	return TSTAMP_NEVER;
 }
 
-#define EARLIER(bits, run, deadline) \
-	if ((calls & (bits)) != 0) \
-		at = tstamp_min(at, deadline(p, app));
-
-/* When time calls for one of these steps. */
+/* The earliest deadline of the steps that these marks call for. */
 static tstamp
-deadline_of(const struct pool *p, uint32_t app, uint32_t calls)
+deadline_of(const struct pool *p, uint32_t app, unsigned marks)
 {
+	const struct app *a = &p->apps[app];
 	tstamp at = TSTAMP_NEVER;
 
 	STEPS(EARLIER)
@@ -245,9 +224,9 @@ deadline_of(const struct pool *p, uint32_t app, uint32_t calls)
 }
 
 static void
-arm(struct pool *p, uint32_t app, uint32_t calls)
+arm(struct pool *p, uint32_t app, unsigned marks)
 {
-	tstamp at = deadline_of(p, app, calls);
+	tstamp at = deadline_of(p, app, marks);
 
 	/* A later deadline may stay early: it costs one look, not one each. */
 	if (at < deadlines_get(&p->app_deadlines, app))
@@ -257,33 +236,27 @@ arm(struct pool *p, uint32_t app, uint32_t calls)
 void
 settle_arm(struct pool *p, uint32_t app)
 {
-	const struct app *a = &p->apps[app];
-
-	arm(p, app, a->touched | holding(p, a));
+	arm(p, app, 0);
 }
 
 tstamp
 settle_deadline(const struct pool *p, uint32_t app)
 {
-	return deadline_of(p, app, UINT32_MAX);
+	return deadline_of(p, app, MARK_ALL);
 }
-
-#define RUN(bits, run, deadline) \
-	if (((calls | a->touched) & (bits)) != 0) \
-		run(p, app);
 
 void
 settle_app(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t calls = a->touched | holding(p, a);
+	unsigned marks = a->touched;
 
-	/* What a step touches is for the steps after it, and for next time. */
+	/* A mark of a step calls for later steps now, for others next time. */
 	a->touched = 0;
 	if (deadlines_get(&p->app_deadlines, app) <= p->now)
-		calls |= MARK_ALL;
+		marks = MARK_ALL;
 	STEPS(RUN)
-	arm(p, app, calls | a->touched);
+	arm(p, app, marks);
 	settle_places(p);
 	settle_numbers(p);
 }
@@ -298,10 +271,10 @@ settle_places(struct pool *p)
 		settle_arm(p, app);
 	}
 	places_reconsider(p);
-	/* Then apps that lack a spare process, for which nothing waits. */
+	/* Spare processes come last: no connection waits for them. */
 	for (uint32_t app = 0;
 	     app < p->napps && p->denied > 0 && places_free(p) > 0; app++)
-		if (app_lacks_spare(&p->apps[app])) {
+		if (p->apps[app].spare == SPARE_DENIED) {
 			sizing_spare(p, app);
 			settle_arm(p, app);
 		}

@@ -2,7 +2,7 @@
 #define CORE_SETTLE_H
 
 /*
- * What follows from a fact.  A fact begins with settle_at(), notes what
+ * Settling, above all policies.  A fact begins with settle_at(), notes what
  * happened, and ends with settle_app() for the app it concerns.
  */
 
@@ -11,7 +11,7 @@
 /* Time has come to `now`; it never goes back. */
 void settle_at(struct pool *p, tstamp now);
 
-/* Everything that follows for the app. */
+/* Does all that the marks of the app call for. */
 void settle_app(struct pool *p, uint32_t app);
 
 /* Gives places that became free to the apps that wait for them. */
@@ -20,13 +20,13 @@ void settle_places(struct pool *p);
 /* Resumes an app that is pending for want of a connection's number. */
 void settle_numbers(struct pool *p);
 
-/* Does what is due in the life of a process, and what follows from it. */
+/* Does what is due in the life of the process, and settles its app. */
 void settle_process(struct pool *p, uint32_t process);
 
 /* When the app must be settled if nothing happens to it before. */
 tstamp settle_deadline(const struct pool *p, uint32_t app);
 
-/* Moves the app's deadline to that time, if that is earlier. */
+/* Makes the app's deadline earlier, if a mark calls for that. */
 void settle_arm(struct pool *p, uint32_t app);
 
 #endif

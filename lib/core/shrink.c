@@ -9,8 +9,8 @@
 #include "core/policy.h"
 
 /*
- * Whether a minimum was lowered under what there is, of an app that has no use
- * for more: what its processes do is nobody's request.
+ * Whether a minimum was lowered under what there is, in an app of jobs: no
+ * load or idleness says that it has too many.
  */
 static bool
 is_surplus(const struct pool *p, const struct app *a)
@@ -30,9 +30,9 @@ shrink_over(const struct pool *p, const struct app *a)
 }
 
 /*
- * Whether all that are there are wanted, or somebody is about to be; or they
- * will all leave when the backlog is empty, and not before. Who waits for a
- * lock has no use for one more, but one fewer would be wanted back.
+ * Whether all processes are wanted, or about to be; or will all leave when the
+ * backlog is empty, and not before.  A waiter for a lock has no use for one
+ * process more, but would want back one that is stopped now.
  */
 static bool
 is_barred(const struct app *a)
@@ -41,7 +41,7 @@ is_barred(const struct app *a)
 	    a->in_state[PROCESS_STARTING] > 0 || a->phase != APP_RUNNING;
 }
 
-/* Whether one fewer would still be enough. */
+/* Whether one process fewer would still be enough. */
 static bool
 is_allowed(const struct pool *p, const struct app *a)
 {
@@ -125,7 +125,7 @@ shrink_mark(struct pool *p, uint32_t app)
 	p->marked++;
 }
 
-/* The process that is needed least; ILIST_NONE: all are. */
+/* The process that is needed least; ILIST_NONE: all are needed. */
 static uint32_t
 victim_of(const struct pool *p, uint32_t app)
 {
@@ -152,7 +152,7 @@ shrink_retime(struct pool *p, uint32_t app)
 		    a->kill_at, tstamp_add(p->now, a->options.kill_interval));
 }
 
-/* Stops one that is marked; without any that can stop the marks drop. */
+/* Stops one for a mark; if none can be stopped, drops all marks. */
 static void
 kill_marked(struct pool *p, uint32_t app)
 {
@@ -184,7 +184,7 @@ shrink_slack(struct pool *p)
 	}
 }
 
-/* When the next of the marked is due to stop. */
+/* When the next stop for a mark is due. */
 static tstamp
 kill_due(const struct app *a)
 {

@@ -18,7 +18,7 @@ least_of(uint32_t a, uint32_t b)
 
 /* --- for the minimum and for waiters ------------------------------------- */
 
-/* What is missing to the minimum, or to replace what is about to leave. */
+/* Processes that are missing to the minimum, or are about to leave it. */
 static uint32_t
 missing_of(const struct pool *p, const struct app *a)
 {
@@ -68,7 +68,7 @@ growth_due(const struct pool *p, uint32_t app)
 	return bounds_lasting(a) == 0 ? 0 : paced(p, app);
 }
 
-/* What the waiters need beyond processes that are starting. */
+/* Processes that the waiters need beyond those that are starting. */
 static uint32_t
 need_of(const struct app *a)
 {
@@ -88,7 +88,7 @@ step(struct pool *p, uint32_t app)
 	uint32_t pace = a->pace, need = need_of(a);
 
 	if (paced(p, app) > p->now)
-		return 1; /* the first, which no pace holds up */
+		return 1; /* the first process, which no pace holds up */
 	a->grown = p->now;
 	if (a->options.start_delay == 0 || a->renewing)
 		return need;
@@ -118,7 +118,7 @@ void
 sizing_take_place(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t n, wanted = a->wanted;
+	uint32_t n, wanted = a->places_wanted;
 
 	places_drop(p, app);
 	if (bounds_paused(p, a))
@@ -138,7 +138,7 @@ sizing_take_place(struct pool *p, uint32_t app)
 
 /* --- for no connection that waits yet ------------------------------------ */
 
-/* Starts one process, only where there is a place for it now. */
+/* Starts a process if there is a place for it now; false: there is none. */
 static bool
 add_spare(struct pool *p, uint32_t app)
 {
@@ -160,7 +160,7 @@ begin(struct pool *p, uint32_t app)
 	while (bounds_kept(p, a) && bounds_lasting(a) < a->first &&
 	    bounds_lasting(a) < a->options.min_idle && add_spare(p, app))
 		;
-	/* Those that found no place now come one by one, as others do. */
+	/* Processes without a place now come one by one, as others do. */
 	a->first = 0;
 }
 
@@ -194,7 +194,7 @@ sizing_grow_deadline(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp at;
 
-	if (app_waits_for_place(a) || a->phase >= APP_STOPPING ||
+	if (a->places_wanted > 0 || a->phase >= APP_STOPPING ||
 	    p->phase == POOL_ENDING)
 		return TSTAMP_NEVER;
 	at = missing_of(p, a) > 0 || a->first > 0 ? 0 : growth_due(p, app);
@@ -203,8 +203,8 @@ sizing_grow_deadline(const struct pool *p, uint32_t app)
 	if (at < bounds_gate(a))
 		at = bounds_gate(a);
 	/*
-	 * What is due and was not done just now is held up by a ceiling or by
-	 * a start under way: not time ends that, but an event.
+	 * A start that is due and was not made just now is held up by a
+	 * ceiling or by a start under way: not time ends that, but an event.
 	 */
 	return at > p->now ? at : TSTAMP_NEVER;
 }
@@ -224,8 +224,8 @@ is_short(const struct pool *p, const struct app *a)
 static void
 set_spare(struct pool *p, struct app *a, enum app_spare state)
 {
-	p->denied +=
-	    (state == SPARE_DENIED ? 1u : 0u) - (app_lacks_spare(a) ? 1u : 0u);
+	p->denied += (state == SPARE_DENIED ? 1u : 0u) -
+	    (a->spare == SPARE_DENIED ? 1u : 0u);
 	if (a->spare == SPARE_ENOUGH)
 		a->short_since = p->now;
 	a->spare = (uint8_t)state;
@@ -285,14 +285,20 @@ is_overloaded(const struct pool *p, const struct app *a)
 	    app_load(a, p->now) >= a->options.grow_threshold;
 }
 
+bool
+sizing_load_is_old(const struct pool *p, const struct app *a)
+{
+	return tstamp_add(a->load.updated, a->options.update_interval) <=
+	    p->now;
+}
+
 void
 sizing_estimate(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	const struct app_options *o = &a->options;
 
-	if (tstamp_add(a->load.updated, o->update_interval) > p->now ||
-	    sizing_estimate_deadline(p, app) == TSTAMP_NEVER)
+	if (sizing_estimate_deadline(p, app) > p->now)
 		return;
 	load_update(&a->load, o->gain, o->update_interval, p->now);
 	if (!is_overloaded(p, a) || !add_spare(p, app))
@@ -306,5 +312,5 @@ sizing_release(struct pool *p, uint32_t app)
 
 	p->marked -= a->marked;
 	p->surge -= a->surge;
-	p->denied -= app_lacks_spare(a) ? 1 : 0;
+	p->denied -= a->spare == SPARE_DENIED ? 1 : 0;
 }

@@ -27,7 +27,7 @@ enum conn_state {
 	CONN_REFUSED, /* counted; its REFUSE is not carried out */
 };
 
-/* One accepted connection, from accept() to its one end. */
+/* An accepted connection, from accept() to its one end. */
 struct conn {
 	uint8_t state; /* enum conn_state */
 	uint32_t app;
@@ -78,7 +78,7 @@ struct pool {
 	struct ilink *app_links;
 	struct ilist places; /* apps in line for max_processes, in order */
 	struct place_cache place_cache;
-	uint32_t wanted; /* sum of the places that they wait for */
+	uint32_t places_wanted; /* sum over the apps in line */
 	uint32_t surge; /* sum of the apps' surge */
 	uint32_t ending; /* processes whose places are free soon */
 	uint32_t promised; /* evicted processes with sessions to finish */

@@ -158,7 +158,7 @@ after_one_that_was_ready_and_died_the_old_ones_stay(void)
 		rig_at((i + 1) * 200000);
 		(void)rig_did();
 	}
-	CHECK(app_gave_up_rollout(rig_app(0)));
+	CHECK(rig_app(0)->rollout == ROLLOUT_GIVEN_UP);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
 	rig_end();

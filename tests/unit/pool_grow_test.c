@@ -471,7 +471,7 @@ a_minimum_that_waits_for_a_place_gets_the_next_one(void)
 	rig_arrive_at(1);
 	rig_arrive_at(1);
 	rig_at(1000);
-	CHECK(app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(1)->places_wanted > 0);
 	o.min_processes = 2;
 	rig_change(0, &o);
 	CHECK_EQ(0, rig.pool.places.first);
@@ -480,8 +480,8 @@ a_minimum_that_waits_for_a_place_gets_the_next_one(void)
 	rig_exits(1, END_EXIT);
 	CHECK_STR("spawn 1", rig_did());
 	CHECK_EQ(0, rig_process(1)->app);
-	CHECK(!app_waits_for_place(rig_app(0)));
-	CHECK(app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(0)->places_wanted == 0);
+	CHECK(rig_app(1)->places_wanted > 0);
 	rig_end();
 }
 
@@ -512,7 +512,7 @@ who_got_a_place_goes_on_at_its_pace(void)
 	for (int i = 0; i < 4; i++)
 		rig_arrive_at(1);
 	rig_at(100);
-	CHECK(app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(1)->places_wanted > 0);
 	rig_at(150);
 	pool_resize(&rig.pool, 8, 0, rig.now);
 	CHECK_STR("spawn 2", rig_did());
@@ -579,9 +579,9 @@ a_start_that_was_called_off_gives_its_place_to_who_waits(void)
 	rig_at(100);
 	CHECK_EQ(1, rig_process(2)->app);
 	rig_at(199);
-	CHECK(app_waits_for_place(rig_app(0)));
+	CHECK(rig_app(0)->places_wanted > 0);
 	pool_app_restart(&rig.pool, 1, rig.now);
-	CHECK(!app_waits_for_place(rig_app(0)));
+	CHECK(rig_app(0)->places_wanted == 0);
 	CHECK_STR("spawn 2, spawn 3", rig_did());
 	CHECK_EQ(0, rig_process(2)->app);
 	rig_end();
@@ -593,10 +593,10 @@ who_waits_for_a_place_no_longer_when_nobody_waits_gets_none(void)
 	begin_two(2);
 	rig_arrive_at(1);
 	rig_at(1000);
-	CHECK(app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(1)->places_wanted > 0);
 	rig_done(1);
 	(void)rig_did();
-	CHECK(!app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(1)->places_wanted == 0);
 	pool_resize(&rig.pool, 4, 0, rig.now);
 	CHECK_STR("", rig_did());
 	rig_end();

@@ -106,7 +106,7 @@ load_takes_no_place_that_others_wait_for(void)
 	(void)rig_did();
 	rig_at(30000);
 	CHECK_STR("", rig_did());
-	CHECK(!app_waits_for_place(rig_app(0)));
+	CHECK(rig_app(0)->places_wanted == 0);
 	rig_end();
 }
 
@@ -266,7 +266,7 @@ a_spare_process_comes_when_a_place_is_free_again(void)
 	(void)rig_did();
 	rig_at(5000);
 	CHECK_STR("", rig_did());
-	CHECK(app_lacks_spare(rig_app(0)));
+	CHECK(rig_app(0)->spare == SPARE_DENIED);
 	pool_resize(&rig.pool, 3, 0, rig.now);
 	CHECK_STR("spawn 2", rig_did());
 	rig_end();

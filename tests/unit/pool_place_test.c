@@ -196,7 +196,7 @@ a_busy_app_gives_to_one_that_has_two_fewer(void)
 	rig_arrive_n(4);
 	rig_at(100);
 	(void)rig_did();
-	CHECK(app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(1)->places_wanted > 0);
 	(void)rig_done(2);
 	CHECK_STR("stop 2", rig_did());
 	rig_end();
@@ -257,8 +257,7 @@ who_has_none_waits_behind_nobody_who_could_not_be_given(void)
 	(void)rig_did();
 	rig_at(200);
 	(void)begin_wanting();
-	CHECK(
-	    app_waits_for_place(rig_app(0)) && app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(0)->places_wanted > 0 && rig_app(1)->places_wanted > 0);
 	(void)rig_done(0);
 	CHECK_STR("stop 0", rig_did());
 	/* One place is enough for it. */
@@ -307,7 +306,7 @@ an_app_does_not_make_room_for_itself(void)
 	rig_arrive_n(4);
 	rig_at(1000);
 	(void)rig_did();
-	CHECK(app_waits_for_place(rig_app(0)));
+	CHECK(rig_app(0)->places_wanted > 0);
 	(void)rig_done(0);
 	CHECK_STR("hand 2>0", rig_did());
 	rig_end();
@@ -417,10 +416,10 @@ who_may_grow_no_more_wants_no_place(void)
 	rig_arrive_at(1);
 	rig_arrive_at(1);
 	rig_at(1000);
-	CHECK(app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(1)->places_wanted > 0);
 	o.max_processes = 1;
 	rig_change(1, &o);
-	CHECK(!app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(1)->places_wanted == 0);
 	rig_end();
 }
 

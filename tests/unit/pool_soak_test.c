@@ -201,10 +201,10 @@ check_rest(void)
 		assert(a->figures.sessions == 0);
 		check_locks(app);
 		world_check_waste(app);
-		assert(app_demand(a) == 0 || app_waits_for_place(a) ||
+		assert(app_demand(a) == 0 || a->places_wanted > 0 ||
 		    w.pool.conns_full);
 		assert(app_processes(a) <= a->options.max_processes);
-		assert(a->phase != APP_RUNNING || app_waits_for_place(a) ||
+		assert(a->phase != APP_RUNNING || a->places_wanted > 0 ||
 		    w.pool.phase != POOL_RUNNING ||
 		    app_processes(a) >= a->options.min_processes);
 	}

@@ -315,12 +315,12 @@ an_app_that_waits_for_a_place_can_end(void)
 	o.queue_timeout = TSPAN_SECONDS(1);
 	rig_add(&o);
 	rig_arrive_at(1);
-	CHECK(app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(1)->places_wanted > 0);
 	pool_app_close(&rig.pool, 1, rig.now);
 	pool_app_drained(&rig.pool, 1, rig.now);
 	rig_at(1000);
 	CHECK_STR("refuse 0 late, over 1", rig_did());
-	CHECK(!app_waits_for_place(rig_app(1)));
+	CHECK(rig_app(1)->places_wanted == 0);
 	pool_app_free(&rig.pool, 1);
 	CHECK_EQ(1, rig_add(&o));
 	rig_end();
