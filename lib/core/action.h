@@ -2,9 +2,9 @@
 #define CORE_ACTION_H
 
 /*
- * What the core wants done, oldest first.  Whoever drives the core takes the
- * actions out with pool_next_action() and carries each out at once, or tells
- * the core that it could not (pool_hand_failed(), pool_spawn_failed()).
+ * Actions: what the core wants done, oldest first.  The driver of the core
+ * takes them out with pool_next_action() and carries each out at once, or
+ * tells the core that it could not (pool_hand_failed(), pool_spawn_failed()).
  */
 
 #include <stddef.h>
@@ -18,8 +18,9 @@ enum action_kind {
 	ACTION_STOP, /* tell the process to finish and exit */
 	ACTION_TERM, /* SIGTERM to the process */
 	ACTION_KILL, /* SIGKILL to its whole group */
-	ACTION_SLOW, /* its oldest session is over slow_timeout old: say so */
-	ACTION_RESUME, /* there is room again for a listener that waits */
+	ACTION_SLOW, /* report that its oldest session is over slow_timeout old
+		      */
+	ACTION_RESUME, /* accept again where accepting is paused */
 	ACTION_LOCK, /* ask for a lock of the app's limit */
 	ACTION_UNLOCK, /* give a lock back */
 	ACTION_OVER, /* the closed app has nothing left; see pool_app_free() */
@@ -36,7 +37,7 @@ enum action_cause {
 	CAUSE_STOPPING,
 };
 
-/* What an ACTION_TELL has to tell of an app. */
+/* News of an app, told by ACTION_TELL. */
 enum action_news {
 	NEWS_BACKOFF, /* the next start waits until app.backoff.until */
 	NEWS_FAILED, /* start_limit failed starts in a row */

@@ -2,9 +2,9 @@
 #define CORE_BACKOFF_H
 
 /*
- * How long an app waits before it starts a process again after failures:
- * delay, twice that, and so on to delay_max, each with up to a quarter of
- * jitter so that apps which failed together do not come back together.
+ * The delay of the next start after failures: delay, twice that, and so on to
+ * delay_max, each with up to a quarter of jitter, so that apps that failed
+ * together do not come back together.
  */
 
 #include <stdint.h>

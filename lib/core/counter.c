@@ -265,7 +265,7 @@ withdraw(struct counter *c, uint32_t entry)
 	counter_keys_drop(c, key);
 }
 
-/* The place of a holder that has gone is an heir's, or it is no more. */
+/* Gives the place of a holder that has gone to a waiter, if one may have it. */
 static void
 hand_over(struct counter *c, uint32_t key, bool also_any)
 {
@@ -289,7 +289,7 @@ hand_over(struct counter *c, uint32_t key, bool also_any)
 	lock(c, heir);
 }
 
-/* All clients that wait for the result are told that it is there. */
+/* Tells all clients that wait for the result that it is there. */
 static void
 wake_all(struct counter *c, uint32_t key, uint64_t worked)
 {
@@ -375,7 +375,7 @@ counter_closed(struct counter *c, uint32_t client, tstamp now)
 
 /* --- requests ----------------------------------------------------------- */
 
-/* There is a free place, which may be the first of a new key. */
+/* Takes a free place, which may be the first of a new key. */
 static void
 take(struct counter *c, uint32_t client, uint32_t key, uint32_t hash,
     const struct counter_request *r)

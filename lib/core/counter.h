@@ -3,20 +3,22 @@
 
 /*
  * PoolCounter: locks with a limit, for many clients.  A key is held by as
- * many clients as the one that asks will stand, a bounded number waits, and
- * the rest is told so at once.  Waiters for themselves (ME) are served one by
- * one, waiters for anyone's result (ANY) all together when a holder releases.
+ * many clients as the asking client will stand, a bounded number waits, and
+ * the rest is told so at once.  Waiters for a place of their own (ME) are
+ * served one by one, waiters for anyone's result (ANY) all together when a
+ * holder releases.
  *
- * Like the pool it is told what happened, `now` last, and answers with
- * replies, to be taken out with counter_next_reply() after each fact.  It
- * makes no system call, looks at no clock and allocates nothing.  Clients are
- * numbers, reused after their end.  `now` never runs backwards.
+ * As with the pool, the caller tells what happened, `now` last, and takes out
+ * replies with counter_next_reply() after each fact.  The counter makes no
+ * system call, looks at no clock and allocates nothing.  Clients are numbers,
+ * reused after their end.  No function fails: `now` that runs backwards, or a
+ * client that is not there, is the caller's bug, and an assert.
  *
  * Source: the PoolCounter text, and the behaviour of poolcounterd 1.1.3.
  * apppool-counter(7) has the rules.
  *
- * A request costs O(1), or O(log n) where it begins or ends a wait; one that
- * wakes n clients O(n).
+ * A request costs O(1), O(log n) if it begins or ends a wait, and O(n) if it
+ * wakes n clients.
  */
 
 #include <stdbool.h>
@@ -41,7 +43,7 @@ enum counter_word {
 struct counter_request {
 	const char *key; /* any bytes; 1 … COUNTER_KEY_MAX of them */
 	size_t len;
-	uint32_t workers; /* holders this client will stand; at least 1 */
+	uint32_t workers; /* holders that this client will stand; at least 1 */
 	uint32_t maxqueue; /* holders and waiters, likewise; at least 1 */
 	tspan timeout; /* longest wait; 0: none */
 	bool any; /* ACQ4ANY, else ACQ4ME */
@@ -66,25 +68,25 @@ void counter_move(
     struct counter *c, const struct counter_limits *limits, void *memory);
 
 /*
- * How many may be there, at most what the tables hold.  Who is there stays,
- * be it more than that.
+ * Allows so many clients and keys, at most what the tables hold.  Clients and
+ * keys that are there stay, even if there are more.
  */
 void counter_resize(struct counter *c, const struct counter_limits *limits);
 
-/* Clients that are there. */
+/* The number of clients that are there. */
 uint32_t counter_clients(const struct counter *c);
 
 /* A client has come: its number, or ILIST_NONE if there are too many. */
 uint32_t counter_opened(struct counter *c, tstamp now);
 
-/* It has left; all it has ends, newest first.  Its number is free. */
+/* The client has left: its locks and waits end, newest first. */
 void counter_closed(struct counter *c, uint32_t client, tstamp now);
 
-/* ACQ4ME, ACQ4ANY. */
+/* The client asks for a lock: ACQ4ME, ACQ4ANY. */
 void counter_acquire(struct counter *c, uint32_t client,
     const struct counter_request *r, tstamp now);
 
-/* RELEASE; len 0: of the newest, else of the newest of that key. */
+/* The client says RELEASE: of its newest lock or wait; len > 0: of this key. */
 void counter_release(struct counter *c, uint32_t client, const char *key,
     size_t len, tstamp now);
 
@@ -98,7 +100,7 @@ void counter_tick(struct counter *c, tstamp now);
  */
 bool counter_next_reply(struct counter *c, struct counter_reply *out);
 
-/* As they go over the wire, without the LF. */
+/* The words as they go over the wire, without the LF. */
 const char *counter_word_text(enum counter_word word);
 
 /* Asserts every invariant: O(size of the counter). */

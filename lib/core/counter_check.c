@@ -4,7 +4,7 @@
 
 #include "core/counter.h"
 
-/* The queue is in order of age, and nobody in it could be served. */
+/* Checks that the queue is in order of age, and that none could be served. */
 static uint32_t
 check_queue(const struct counter *c, uint32_t key, const struct ilist *queue,
     enum counter_state state)
@@ -28,7 +28,7 @@ check_queue(const struct counter *c, uint32_t key, const struct ilist *queue,
 	return n;
 }
 
-/* Those of a rank are what it says, in order of age. */
+/* Checks that the clients of a rank fit it, in order of age. */
 static uint32_t
 check_rank(const struct counter *c, uint32_t rank)
 {
@@ -52,7 +52,7 @@ check_rank(const struct counter *c, uint32_t rank)
 	return count;
 }
 
-/* What the clients have. */
+/* Sums over the clients. */
 struct tally {
 	uint32_t clients;
 	uint32_t held;

@@ -25,7 +25,7 @@ struct deadlines {
 	uint32_t count;
 };
 
-/* Bytes of memory for so many numbers. */
+/* Bytes that deadlines_init() needs for so many numbers. */
 size_t deadlines_memory(uint32_t capacity);
 
 /* memory: deadlines_memory() zeroed bytes, aligned for a tstamp. */
@@ -38,10 +38,10 @@ void deadlines_init(struct deadlines *d, void *memory, uint32_t capacity);
 void deadlines_copy(
     const struct deadlines *from, struct deadlines *to, uint32_t n);
 
-/* TSTAMP_NEVER clears. */
+/* Sets or moves the deadline of the number; TSTAMP_NEVER: clears it. */
 void deadlines_set(struct deadlines *d, uint32_t number, tstamp at);
 
-/* TSTAMP_NEVER if it has none. */
+/* The deadline of the number; TSTAMP_NEVER: it has none. */
 tstamp deadlines_get(const struct deadlines *d, uint32_t number);
 
 /* The earliest of all; TSTAMP_NEVER: there is none, *number is untouched. */

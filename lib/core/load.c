@@ -5,7 +5,7 @@
 
 #include "core/load.h"
 
-/* Less than this many processes is nobody. */
+/* Fewer busy processes than this are none. */
 #define LOAD_NONE 1e-3
 
 void

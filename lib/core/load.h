@@ -4,11 +4,11 @@
 /*
  * How busy an app's processes have been: an exponentially decaying estimate.
  * Busy time is integrated, so that a process that is stuck in a long session
- * is busy; and each interval weighs by its length, so that a late update, or
- * one after the machine slept, is as right as one in time.
+ * is busy; and each interval weighs by its length, so that a late update is as
+ * right as an update in time.
  *
- * Source: the FastCGI process manager's gain and update interval.  It sums
- * ended requests in integers over two windows; this does neither.
+ * Source: the FastCGI process manager's gain and update interval; but that
+ * program sums ended requests in integers over two windows.
  */
 
 #include <stdbool.h>
@@ -27,7 +27,7 @@ struct load {
 
 void load_init(struct load *l, tstamp now);
 
-/* From now on so many processes are busy. */
+/* So many processes are busy from now on. */
 void load_set(struct load *l, double busy, tstamp now);
 
 /*
@@ -36,10 +36,10 @@ void load_set(struct load *l, double busy, tstamp now);
  */
 void load_update(struct load *l, double gain, tspan interval, tstamp now);
 
-/* What an update would make of the estimate, in processes. */
+/* The estimate that an update would give, in processes. */
 double load_work(const struct load *l, double gain, tspan interval, tstamp now);
 
-/* Whether updates would let it stay at nothing. */
+/* Whether the estimate is nothing and updates would leave it so. */
 bool load_at_rest(const struct load *l);
 
 #endif

@@ -2,20 +2,22 @@
 #define CORE_POOL_H
 
 /*
- * The pool decides: which process gets which connection, when processes
- * start and stop, what becomes of their failures.
+ * The pool decides which process gets which connection, when processes start
+ * and stop, and what becomes of their failures.
  *
- * It is told what happened (functions in the past tense, `now` last) and
- * answers with actions, to be taken out with pool_next_action() and carried
- * out in their order.  It also says when it wants to be called if nothing
- * happens (pool_deadline(), pool_tick()).  It makes no system call, looks at
- * no clock and allocates nothing: its memory is given to it and may be
+ * The caller tells what happened (functions in the past tense, `now` last),
+ * takes actions out with pool_next_action() and carries them out in their
+ * order.  The pool also says when it is to be called if nothing happens
+ * (pool_deadline(), pool_tick()).  It makes no system call, looks at no clock
+ * and allocates nothing: its memory is given by the caller and may be
  * replaced by larger memory (pool_move()).  The same facts at the same times
  * give the same actions.
  *
  * Apps, processes and connections are numbers: 0 … limit-1, reused after
- * their end.  `now` never runs backwards from call to call; a number that
- * does not stand for anything living is the caller's bug, and an assert.
+ * their end.  Per-connection functions cost O(1) or O(log n) in processes
+ * and O(1) in waiters.  No function fails: `now` that runs backwards, a number
+ * that stands for nothing living, or a fact that cannot be is the caller's
+ * bug, and an assert.
  *
  * Sources of the rules: Passenger's ApplicationPool text (idle list, most
  * recently used first, ceilings), AnyEvent::Fork::Pool (start, stop, idle),
@@ -46,9 +48,9 @@ void pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
     uint32_t max_processes, uint64_t seed, tstamp now);
 
 /*
- * Moves everything to other memory, for limits none of which is smaller, and
- * serves those whom the former ones held up.  The caller may free the former
- * memory afterwards.
+ * Moves everything to other zeroed memory, for limits none of which is
+ * smaller, and serves what the former limits held up.  The caller may free
+ * the former memory afterwards.
  */
 void pool_move(struct pool *p, const struct pool_limits *limits, void *memory);
 
@@ -57,10 +59,10 @@ void pool_snapshot(const struct pool *p, void *memory, struct pool *out);
 
 /* --- apps --------------------------------------------------------------- */
 
-/* Adds an app and asks for its first processes. Gives its number. */
+/* Adds an app, asks for its first processes, and gives its number. */
 uint32_t pool_app_add(struct pool *p, const struct app_options *o, tstamp now);
 
-/* Other sizes and timeouts, in place. */
+/* Changes sizes and timeouts in place; not `sessions` or `listens`. */
 void pool_app_change(
     struct pool *p, uint32_t app, const struct app_options *o, tstamp now);
 
@@ -68,26 +70,25 @@ void pool_app_change(
 void pool_app_restart(struct pool *p, uint32_t app, tstamp now);
 
 /*
- * While it is on each connection is served by a process that was started
- * after it arrived, and that serves no other.  Without sessions it does
- * nothing.
+ * As long as this is on, each connection is served by a process that was
+ * started after it arrived, and that serves no other (always_restart.txt).
+ * Without `sessions` nothing changes.
  */
 void pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now);
 
 /*
- * No connection will come any more but those in the backlog of its
- * listeners, which the caller goes on reporting with pool_arrived().  When
- * pool_app_drained() has been said, and nothing waits, its processes leave;
- * ACTION_OVER comes when none is left but those that are stuck, and again
- * when these have ended too.
+ * The app leaves.  The caller goes on telling pool_arrived() for connections
+ * in the backlog of its listeners, then pool_app_drained().  When nothing
+ * waits any more its processes leave; ACTION_OVER comes when none is left but
+ * stuck processes, and again when these have ended, too.
  */
 void pool_app_close(struct pool *p, uint32_t app, tstamp now);
 void pool_app_drained(struct pool *p, uint32_t app, tstamp now);
 
-/* After ACTION_OVER, if none is stuck: the number may be used again. */
+/* Frees the number of an app after ACTION_OVER, if no process is stuck. */
 void pool_app_free(struct pool *p, uint32_t app);
 
-/* Another global ceiling, and process_slack (which pool_init() sets to 0). */
+/* Changes the global ceiling, and process_slack (0 after pool_init()). */
 void pool_resize(
     struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now);
 
@@ -98,8 +99,8 @@ void pool_resize(
 void pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now);
 
 /*
- * Stops everything now: SIGTERM, and SIGKILL after `grace`.  Said again it
- * counts if that is sooner.
+ * Stops everything now: SIGTERM, and SIGKILL after `grace`.  A second call
+ * counts if its grace is shorter.
  */
 void pool_stop_now(struct pool *p, tspan grace, tstamp now);
 
@@ -120,17 +121,17 @@ uint32_t pool_arrived(struct pool *p, uint32_t app, tstamp now);
 
 /*
  * A listener of the app is readable and pool_may_accept() is false: the
- * caller looks away until ACTION_RESUME.
+ * caller does not look at it until ACTION_RESUME.
  */
 void pool_accept_paused(struct pool *p, uint32_t app, tstamp now);
 
-/* After ACTION_RESUME: nothing more is in the backlog, the caller listens. */
+/* After ACTION_RESUME: the backlog is empty, the caller looks again. */
 void pool_accept_resumed(struct pool *p, uint32_t app, tstamp now);
 
 /*
- * So many connections lie in the backlog of an app that listens itself. They
- * wait, for its processes or for its first one; but for that one report they
- * are counted nowhere.
+ * So many connections lie in the backlog of an app that listens itself.  They
+ * wait for its processes, or for its first process; the pool knows no more of
+ * them than this report.
  */
 void pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now);
 
@@ -152,17 +153,17 @@ void pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 /* --- a limit in front of an app ----------------------------------------- */
 
 /*
- * The answer to one ACTION_LOCK of the app: this lock is ours. It comes back
- * by an ACTION_UNLOCK. Any number but ILIST_NONE.
+ * An ACTION_LOCK of the app is answered by a lock, any number but ILIST_NONE.
+ * ACTION_UNLOCK gives it back.
  */
 void pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now);
 
-/* The answer is no: too many wait for it, or it timed out. */
+/* An ACTION_LOCK is answered by no: too many wait, or it timed out. */
 void pool_lock_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now);
 
 /*
- * There is no answer: until then no lock is asked for; open: and none is
- * needed.
+ * An ACTION_LOCK is not answered: no lock is asked for before `until`; open:
+ * and none is needed.
  */
 void pool_lock_unavailable(
     struct pool *p, uint32_t app, bool open, tstamp until, tstamp now);
@@ -170,8 +171,8 @@ void pool_lock_unavailable(
 /* --- processes ---------------------------------------------------------- */
 
 /*
- * ACTION_SPAWN cannot be carried out before others have been: start_timeout
- * runs from pool_start_began(), which is when it can.
+ * ACTION_SPAWN waits for others to be carried out: start_timeout runs from
+ * pool_start_began(), which is when it is this one's turn.
  */
 void pool_start_queued(struct pool *p, uint32_t process, tstamp now);
 void pool_start_began(struct pool *p, uint32_t process, tstamp now);
@@ -180,59 +181,59 @@ void pool_start_began(struct pool *p, uint32_t process, tstamp now);
 void pool_spawned(struct pool *p, uint32_t process, tstamp now);
 
 /*
- * ACTION_SPAWN failed.  no_room: the system lacked memory, descriptors or
- * processes for now, which is nobody's failure; else the program cannot be
- * started as it is, and an app without a ready process has failed at once.
- * Neither counts for one that was told to stop meanwhile.
- * The number is free.
+ * ACTION_SPAWN failed, and the number is free.  no_room: the system lacked
+ * memory, descriptors or processes for now, which is no failure of the app;
+ * else the program cannot be started as it is, and an app without a ready
+ * process has failed at once.  Neither counts for a process that was told to
+ * stop meanwhile.
  */
 void pool_spawn_failed(
     struct pool *p, uint32_t process, bool no_room, tstamp now);
 
-/* It said something, of whatever kind: it no longer cools. */
+/* The process said something, of whatever kind: it no longer cools. */
 void pool_spoke(struct pool *p, uint32_t process, tstamp now);
 
 /*
- * It said READY, DONE or LOST.  false: it could not rightly say so; the
- * caller says pool_misbehaved().
+ * The process said READY, DONE or LOST.  False: it could not rightly say so;
+ * the caller tells pool_misbehaved().
  */
 bool pool_ready(struct pool *p, uint32_t process, tstamp now);
 bool pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 bool pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 
 /*
- * It said BLIND: when its sessions end cannot be known.  It is given them in
- * turn with the others, and none of them is ever too long.
+ * The process said BLIND: when its sessions end cannot be known.  It gets
+ * connections in turn with the others, and no session of it is ever too long.
  */
 void pool_blind(struct pool *p, uint32_t process, tstamp now);
 
-/* It said RETIRE. */
+/* The process said RETIRE. */
 void pool_retire(struct pool *p, uint32_t process, tstamp now);
 
-/* It must go at once, for this reason (END_NONSENSE, END_FAIL). */
+/* The process must go at once; why: END_NONSENSE or END_FAIL. */
 void pool_misbehaved(
     struct pool *p, uint32_t process, enum process_end why, tstamp now);
 
 /*
- * Something it was handed lies unread in its socket, and it has received
+ * A connection lies unread in the socket of the process, which has received
  * nothing since then: after pickup_timeout the process is killed.
  */
 void pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now);
 
-/* Its resident size; best told just before pool_done(). */
+/* The resident size of the process, in bytes; best told before pool_done(). */
 void pool_measured(
     struct pool *p, uint32_t process, uint64_t memory, tstamp now);
 
 /*
- * A process that listens itself: since the last report it has kept so many
- * processors busy (0 and more; 1 is all that counts); and whether it may have
- * connections in its hands.
+ * A process that listens itself has kept so many processors busy since the
+ * last report (0 and more; 1 is all that counts), and may have connections in
+ * its hands or not.
  */
 void pool_worked(struct pool *p, uint32_t process, double processors,
     bool in_use, tstamp now);
 
 /*
- * It is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come
+ * The process is dead; how: END_EXIT, END_FAILURE or END_SIGNAL.  Then come
  * pool_retaken() for each connection it never received, and pool_gone(),
  * which counts its other sessions as lost and frees the number.
  */
@@ -253,10 +254,13 @@ bool pool_next_action(struct pool *p, struct action *out);
 /* Time in which a connection waited beside an idle process, until now. */
 tspan pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now);
 
-/* Since when the longest waiting one waits; TSTAMP_NEVER: none does. */
+/*
+ * Since when the longest waiting connection waits, in the queue or in the
+ * backlog of a paused listener; TSTAMP_NEVER: there is none.
+ */
 tstamp pool_waiting_since(const struct pool *p, uint32_t app);
 
-/* No process of the app is started before this time; may be past. */
+/* The time before which no process of the app is started; may be past. */
 tstamp pool_start_gate(const struct pool *p, uint32_t app);
 
 /* Asserts every invariant: O(size of the pool). */

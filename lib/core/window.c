@@ -37,7 +37,7 @@ window_value(uint32_t bucket)
 	    1;
 }
 
-/* The slot of this time; what it held before is out of the window. */
+/* The slot of this time, emptied of what is out of the window. */
 static struct window_slot *
 window_slot(struct window *w, tstamp now)
 {

@@ -19,9 +19,9 @@
 #define WINDOW_LAST 40
 #define WINDOW_BUCKETS (8 * (WINDOW_LAST - WINDOW_FIRST) + 1)
 
-/* What one addition touches lies together. */
+/* Fields that one addition changes lie together. */
 struct window_slot {
-	int64_t epoch; /* which ten seconds it holds, counted since time 0 */
+	int64_t epoch; /* which ten seconds, counted since time 0 */
 	tspan max;
 	uint32_t total;
 	uint32_t counts[WINDOW_BUCKETS];
