@@ -4,10 +4,10 @@
 /*
  * The configuration, read and checked as a whole. A struct conf is never
  * changed after conf_load() has returned it; a reload loads a second one and
- * compares. Every field is named like the option of pool.conf(5) it holds.
- * Times are tspan, sizes are bytes, loads are percent; what 0 means is said in
- * the manual page. Lists of strings end with NULL and are never NULL
- * themselves. All memory belongs to the struct conf.
+ * compares. Every field is named like the option of pool.conf(5) that it holds;
+ * the manual says what 0 means. Times are tspan, sizes bytes, loads percent.
+ * Lists of strings end with NULL and are never NULL themselves. All memory
+ * belongs to the struct conf.
  */
 
 #include <sys/resource.h>
@@ -21,20 +21,22 @@
 
 #include "core/tstamp.h"
 
-/* Where SYSCONFDIR is another, make says so. */
+/* make defines it otherwise for another SYSCONFDIR. */
 #ifndef CONF_DEFAULT_FILE
 #define CONF_DEFAULT_FILE "/etc/apppoold/pool.conf"
 #endif
 #define CONF_DEFAULT_FOLDER "/run/apppoold"
 #define CONF_DEFAULT_CONTROL CONF_DEFAULT_FOLDER "/control.sock"
 
-/* Whoever reserves tables by these need not fear that a file asks for more. */
+/* The most that a file can ask for: tables of these sizes suffice. */
 #define CONF_PROCESSES_MAX 10000
 #define CONF_APPS_MAX 1000
 #define CONF_QUEUE_MAX 1000000
 
 /* The longest answer of on_full = reply:FILE. */
 #define CONF_REPLY_MAX 65536
+
+struct arena_block;
 
 enum conf_handoff {
 	CONF_HANDOFF_NATIVE,
@@ -99,9 +101,9 @@ enum conf_listen_kind {
 };
 
 /*
- * One address. A host name with several addresses has become several of
- * these. "*:PORT" is one IPv6 socket for both families where the kernel has
- * IPv6, else an IPv4 one; "[::]:PORT" is IPv6 alone.
+ * An address to listen at; a host name has become as many as it has addresses.
+ * "*:PORT" is one IPv6 socket for both families where the kernel has IPv6, else
+ * an IPv4 one; "[::]:PORT" is IPv6 alone.
  */
 struct conf_listen {
 	enum conf_listen_kind kind;
@@ -122,7 +124,7 @@ struct conf_listen {
 	char *fd_name; /* FD: a name of LISTEN_FDNAMES; else NULL */
 };
 
-/* Who the processes of an app are. */
+/* The user and groups of the processes of an app. */
 struct conf_identity {
 	/*
 	 * False when the daemon was not started as root: the processes stay
@@ -165,9 +167,9 @@ struct conf_app {
 
 	/*
 	 * Not NULL: why this app cannot run although the file is right (an
-	 * unknown user, a program that is not in PATH, ...). It is to be shown
-	 * as failed with this reason; the other apps run. Only fields that are
-	 * not concerned may be relied on then.
+	 * unknown user, a program that is not in PATH, ...). The app is failed
+	 * with this reason, and others run. Fields that the reason concerns are
+	 * not to be relied on.
 	 */
 	char *broken;
 
@@ -201,7 +203,7 @@ struct conf_app {
 	int nice; /* the value itself, not an increment; if nice_set */
 	char *chroot; /* absolute, or NULL */
 	bool no_new_privileges;
-	bool restricted; /* that is true because the handoff needs it */
+	bool restricted; /* no_new_privileges is true for the handoff's sake */
 	struct conf_rlimit limit_nofile;
 	struct conf_rlimit limit_core; /* bytes */
 	struct conf_rlimit limit_as; /* bytes */
@@ -226,15 +228,11 @@ struct conf_app {
 	tspan queue_timeout;
 	enum conf_on_full on_full;
 	char *on_full_file; /* absolute; CONF_ON_FULL_REPLY only, else NULL */
-	char *on_full_reply; /* what it held when it was read; likewise */
+	char *on_full_reply; /* the bytes it held when read; likewise */
 	size_t on_full_reply_len; /* then 1 to CONF_REPLY_MAX, else 0 */
 	enum conf_protocol protocol;
 	struct conf_limit limit;
 	enum conf_limit_fail limit_fail;
-	bool wait_for_data;
-	bool keep_alive;
-	tspan keep_alive_timeout;
-	unsigned max_parked;
 	unsigned retry_limit;
 
 	/* Growing and shrinking. */
@@ -269,10 +267,9 @@ struct conf_app {
 
 	/* Restarting. */
 	char *restart_dir; /* as directory, or NULL for none */
-	unsigned canary;
-	tspan canary_time;
 	char **watch; /* absolute */
-	bool template;
+
+	char **values; /* as conf_print() has them; for this room */
 };
 
 struct conf {
@@ -308,103 +305,98 @@ struct conf {
 	/* In the order of the file. */
 	struct conf_app *apps;
 	size_t apps_len;
+
+	char **values; /* as in an app */
+	struct arena_block *memory; /* of all fields */
 };
 
 /*
- * What was found while loading, as lines "FILE:LINE: text" without newline,
- * ordered by file and line. Both lists end with NULL once conf_load() is back.
+ * The findings of a load, as lines "FILE:LINE: text" without newline, ordered
+ * by file and line. Both lists end with NULL once conf_load() has returned.
  */
 struct conf_report {
 	char **mistakes;
 	size_t mistakes_len;
 	char **warnings;
 	size_t warnings_len;
+	struct arena_block *memory;
 };
 
 void conf_report_init(struct conf_report *);
 void conf_report_fini(struct conf_report *);
 
 /*
- * Look at users, directories and programs too. What is wrong there is a
- * warning and makes its app `broken` only if it cannot be represented.
+ * Check users, directories and programs, too. A fault of theirs is a warning,
+ * and makes its app `broken` only if the app cannot be represented.
  */
 #define CONF_OUTSIDE_WARN 0x1
 
-/* As -t has it: what is wrong outside, addresses included, is a mistake. */
+/* As -t has it: faults outside of the file, addresses too, are mistakes. */
 #define CONF_OUTSIDE_STRICT 0x2
 
 /*
- * Ask nobody outside of the file, not even for users and hosts: who they are
- * stays empty. For those who want sizes and rules only.
+ * Ask nothing outside of the file, not even for users and hosts, whose fields
+ * stay empty: for callers that want sizes and rules only.
  */
 #define CONF_INSIDE 0x4
 
 /*
  * Reads and checks file and what it includes. Returns NULL if there is a
- * mistake; report (initialised by the caller) then has at least one, all that
- * could be found. Never binds, never writes, never ends the process. Resolves
- * names of users and hosts and so may wait for them.
+ * mistake, or no memory; report, which the caller has initialised, then has all
+ * mistakes that could be found, at least one. Never binds, never writes, never
+ * ends the process. Resolves names of users and hosts and so may wait for them.
+ * For one thread of the process at a time.
  *
- * is_ours may be NULL. It is asked under CONF_OUTSIDE_STRICT about an address
- * that is in use, and says whether a daemon on this very file holds it.
+ * is_ours, which may be NULL, is asked under CONF_OUTSIDE_STRICT about an
+ * address in use: true if a daemon on this very file holds it.
  */
 struct conf *conf_load(const char *file, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report);
 
 void conf_free(struct conf *);
 
-/* false and errno: no memory; what there is of the copy is to be freed. */
+/* False and errno: no memory; conf_listen_fini() frees the partial copy. */
 bool conf_listen_copy(struct conf_listen *out, const struct conf_listen *);
 
 void conf_listen_fini(struct conf_listen *);
 
 /*
- * What to open for the address, with no owner, mode and backlog yet, and no
- * place at all for CONF_LISTEN_FD. Its texts are those of the address.
+ * The listener to open for the address, without owner, mode and backlog yet,
+ * and for CONF_LISTEN_FD without a place. Its texts are those of the address.
  */
 struct listener_spec;
 void conf_listen_spec(const struct conf_listen *, struct listener_spec *out);
 
 /*
  * Writes the configuration in force, defaults included, in the syntax of
- * pool.conf(5), each app with what `defaults` gave it: loading that gives an
- * equal configuration.
+ * pool.conf(5), each app with all its values: loading that gives an equal one.
  */
 void conf_print(const struct conf *, FILE *);
 
 /*
  * The path of the control socket that file names, for apppoolctl: an allocated
- * string, "" for none, CONF_DEFAULT_CONTROL if the file does not say.
- * Other mistakes in the file do not matter. NULL and errno if it cannot be
- * read.
+ * string, "" for none, CONF_DEFAULT_CONTROL if the file names none. Mistakes in
+ * other statements do not matter. NULL and errno if file cannot be read.
  */
 char *conf_control_path(const char *file);
 
 /*
- * Whether the control socket is to be in CONF_DEFAULT_FOLDER, so that the
- * daemon makes that if nobody has.
+ * True if the control socket is to be in CONF_DEFAULT_FOLDER, which the daemon
+ * then makes if nobody has.
  */
 bool conf_makes_folder(const struct conf *);
 
-/* NULL if there is none of that name. */
+/* NULL: there is no app of that name. */
 const struct conf_app *conf_find_app(const struct conf *, const char *name);
 
-/* What differs between two versions of an app, or of the global options. */
-#define CONF_CHANGED_SIZES 0x1 /* sizes, thresholds, timeouts, queue */
+/* Differences between two versions of an app, by what they cost. */
+#define CONF_CHANGED_SIZES 0x1 /* sizes, thresholds, timeouts: in place */
 #define CONF_CHANGED_LISTEN 0x2 /* addresses, backlog, owner, mode */
-#define CONF_CHANGED_PROCESS 0x4 /* command, identity, environment, ... */
-#define CONF_CHANGED_CONTROL 0x8 /* global: control, control_mode, _group */
-#define CONF_CHANGED_LOG 0x10 /* global: log, log_level, log_format */
-#define CONF_CHANGED_FILES 0x20 /* global: pid_file, dump_file */
-#define CONF_CHANGED_COUNTER 0x40
+#define CONF_CHANGED_PROCESS 0x4 /* command, identity, ...: all processes */
 
-/* 0 if nothing. A change of place in the file is none. */
+/* All that apply; 0: none. Another place in the file is no difference. */
 unsigned conf_app_changes(
     const struct conf_app *old, const struct conf_app *new);
-bool conf_app_equal(const struct conf_app *, const struct conf_app *);
-
-/* Of the global options alone; those that became part of the apps are not. */
-unsigned conf_globals_changed(const struct conf *old, const struct conf *new);
 
 /*
  * A duration in the words of pool.conf(5): "250ms", "1.5h", or bare seconds.

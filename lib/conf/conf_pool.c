@@ -1,8 +1,8 @@
-/* What the core is told of a configuration. */
+/* Options of apps, in the words of the core. */
 
 #include "conf/conf_pool.h"
 
-/* Connections that a serial can tell apart. */
+/* As many connections as serial numbers can tell apart. */
 #define CONNS_MAX (1u << 24)
 
 void

@@ -2,8 +2,9 @@
 #define CONF_CONFIG_H
 
 /*
- * A configuration that is shared: by the supervisor while it is in force, by
- * the groups that run under it, and by the births under way in a lane.
+ * A configuration with a reference count: shared by the supervisor while it is
+ * in force, by the groups that run under it, and by the starts under way in a
+ * lane.
  */
 
 #include "conf/conf.h"

@@ -1,6 +1,6 @@
 /*
- * Any text as pool.conf: the loader says what is wrong or gives a
- * configuration, whose printed form is read back as the same.
+ * Loads any text as pool.conf: there are mistakes, or a configuration that is
+ * the same when printed and loaded again.
  */
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A file that is in memory alone, by a name that others can open. */
+/* Makes a file in memory, with a name that can be opened. */
 static int
 file_of(const void *data, size_t size, char *path, size_t path_size)
 {
@@ -52,7 +52,7 @@ load(const void *data, size_t size, bool must)
 	return conf;
 }
 
-/* The caller frees it. */
+/* Prints a configuration; the caller frees the text. */
 static char *
 print(const struct conf *conf, size_t *len)
 {

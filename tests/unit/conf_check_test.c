@@ -1,6 +1,6 @@
 /*
- * What contradicts what in pool.conf, what is not in force, and what the
- * machine does not have.
+ * Values of pool.conf that contradict each other, names of later versions, and
+ * things that the machine does not have.
  */
 
 #include <sys/socket.h>
@@ -10,7 +10,6 @@
 #include <netinet/in.h>
 #include <pwd.h>
 
-#include "conf/conf_private.h"
 #include "sys/suggest.h"
 
 #include "conf_help.h"
@@ -58,7 +57,7 @@ a_minimum_is_not_compared_with_a_wrong_maximum(void)
 }
 
 static void
-jitter_needs_what_it_jitters(void)
+a_jitter_needs_the_option_it_belongs_to(void)
 {
 	MISTAKES("pool.conf:1: app 'a': max_requests_jitter has no effect "
 		 "without max_requests\n",
@@ -107,7 +106,7 @@ two_apps_cannot_have_one_address(void)
 }
 
 static void
-a_star_is_in_the_way_of_each_address_of_its_port(void)
+a_star_conflicts_with_each_address_of_its_port(void)
 {
 	MISTAKE("b': 127.0.0.1:80 is taken by *:80 of app 'a'",
 	    "app a { command = a listen = \"*:80\" }\n"
@@ -122,7 +121,7 @@ a_star_is_in_the_way_of_each_address_of_its_port(void)
 }
 
 static void
-port_zero_is_in_nobodys_way(void)
+port_zero_conflicts_with_no_address(void)
 {
 	MISTAKES("",
 	    "app a { command = a listen = { \"*:0\", \"*:0\" } }\n"
@@ -130,7 +129,7 @@ port_zero_is_in_nobodys_way(void)
 }
 
 static void
-one_app_cannot_have_an_address_twice(void)
+an_app_cannot_have_an_address_twice(void)
 {
 	MISTAKES("pool.conf:1: app 'a': unix:/a and unix:/a are one "
 		 "address\n",
@@ -188,17 +187,16 @@ a_file_without_an_app_is_a_mistake(void)
 /* ---- what is not there yet, or not here ---- */
 
 static void
-what_is_not_in_force_is_refused(void)
+a_name_of_a_later_version_is_a_mistake(void)
 {
 	MISTAKES("pool.conf:1: option 'canary' is not in force yet in this "
 		 "version\n",
 	    APP("canary = 1"));
-}
-
-static void
-what_is_not_in_force_may_be_its_default(void)
-{
-	MISTAKES("", APP("keep_alive_timeout = 1m canary = 0"));
+	MISTAKES("pool.conf:1: option 'template' is not in force yet in this "
+		 "version\n"
+		 "pool.conf:1: option 'template' cannot be used with handoff = "
+		 "stdio\n",
+	    APP("handoff = stdio template = false"));
 }
 
 static void
@@ -214,7 +212,7 @@ an_option_its_handoff_cannot_honour_is_a_mistake(void)
 }
 
 static void
-what_needs_sessions_is_a_mistake_without_them(void)
+an_option_for_sessions_is_a_mistake_without_them(void)
 {
 	static const char *const names[] = { "queue", "limit", "prefetch",
 		"concurrency", "max_requests", "request_timeout",
@@ -237,7 +235,7 @@ what_needs_sessions_is_a_mistake_without_them(void)
 }
 
 static void
-ready_after_is_for_those_that_say_nothing(void)
+ready_after_is_for_programs_that_do_not_speak_with_the_daemon(void)
 {
 	MISTAKES("", APP("handoff = listen ready_after = 0"));
 	MISTAKES("", "app a { handoff = none command = a ready_after = 5s }");
@@ -246,7 +244,7 @@ ready_after_is_for_those_that_say_nothing(void)
 }
 
 static void
-job_workers_know_no_maximum(void)
+a_maximum_with_handoff_none_is_a_mistake(void)
 {
 	MISTAKES("", "app a { handoff = none command = a min_processes = 20 }");
 	MISTAKES("pool.conf:1: option 'max_processes' cannot be used with "
@@ -256,7 +254,7 @@ job_workers_know_no_maximum(void)
 
 /* ---- who ---- */
 
-/* For a function that runs alone. */
+/* For a test that runs in a process of its own. */
 static bool
 become_nobody(void)
 {
@@ -284,7 +282,7 @@ only_root_can_be_another_user(void)
 }
 
 static void
-who_has_no_name_has_a_number(void)
+a_user_without_a_name_has_a_number(void)
 {
 	struct conf *conf;
 
@@ -312,7 +310,7 @@ only_root_can_change_the_root(void)
 }
 
 static void
-who_is_not_root_stays_who_he_is(void)
+processes_of_a_daemon_without_root_stay_its_user(void)
 {
 	struct conf *conf;
 
@@ -327,7 +325,7 @@ who_is_not_root_stays_who_he_is(void)
 }
 
 static void
-the_file_alone_asks_for_nobody_and_nothing(void)
+a_load_of_the_file_alone_asks_for_no_user_and_no_host(void)
 {
 	NEED(become_nobody());
 	(void)remove(in_folder("pool.conf"));
@@ -342,7 +340,7 @@ the_file_alone_asks_for_nobody_and_nothing(void)
 }
 
 static void
-the_file_alone_has_its_mistakes(void)
+a_load_of_the_file_alone_reports_its_mistakes(void)
 {
 	MISTAKES_WITH(CONF_INSIDE,
 	    "pool.conf:1: app 'a': min_processes (3) is over max_processes "
@@ -400,7 +398,7 @@ a_number_is_a_user_where_the_group_is_given(void)
 }
 
 static void
-an_unknown_user_makes_his_app_fail_alone(void)
+an_unknown_user_makes_its_app_fail_alone(void)
 {
 	char *mistakes;
 	char *warnings;
@@ -434,11 +432,11 @@ an_unknown_control_group_is_always_a_mistake(void)
 
 /* ---- the machine ---- */
 
-/* That of the default may be out of reach for us. */
+/* The folder of the default socket may be out of reach for the test. */
 #define NO_CONTROL "control = \"\" "
 
 static void
-a_program_that_is_not_there_is_a_mistake_under_t(void)
+a_missing_program_is_a_mistake_under_t(void)
 {
 	MISTAKES_WITH(STRICT,
 	    "pool.conf:1: app 'a': program /no-such/prog: /no-such: "
@@ -449,7 +447,7 @@ a_program_that_is_not_there_is_a_mistake_under_t(void)
 }
 
 static void
-a_program_that_is_not_there_is_a_warning_at_start(void)
+a_missing_program_is_a_warning_at_start(void)
 {
 	char *mistakes;
 	char *warnings;
@@ -489,7 +487,7 @@ a_program_not_in_path_makes_its_app_fail_alone(void)
 }
 
 static void
-arguments_within_the_program_are_told(void)
+arguments_in_the_name_of_the_program_bring_a_hint(void)
 {
 	char *found = mistakes_with(STRICT,
 	    NO_CONTROL "app a { handoff = none command = \"/bin/sleep 5\" }\n");
@@ -519,7 +517,7 @@ a_program_that_cannot_be_run_is_a_mistake(void)
 }
 
 static void
-an_interpreter_that_is_not_there_is_a_mistake(void)
+a_missing_interpreter_is_a_mistake(void)
 {
 	char *found;
 
@@ -551,7 +549,7 @@ a_program_its_user_cannot_reach_is_a_mistake(void)
 }
 
 static void
-a_directory_that_is_not_there_is_a_mistake_under_t(void)
+a_missing_directory_is_a_mistake_under_t(void)
 {
 	MISTAKES_WITH(STRICT,
 	    "pool.conf:1: app 'a': directory none: No such file or "
@@ -561,7 +559,7 @@ a_directory_that_is_not_there_is_a_mistake_under_t(void)
 }
 
 static void
-a_root_that_is_not_there_is_told_once(void)
+a_missing_root_directory_is_reported_once(void)
 {
 	if (geteuid() != 0)
 		SKIP("needs root");
@@ -589,7 +587,7 @@ folders_of_our_own_files_must_be_there(void)
 }
 
 static void
-an_address_somebody_holds_is_a_mistake_under_t(void)
+an_address_in_use_is_a_mistake_under_t(void)
 {
 	struct sockaddr_in sin = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -621,7 +619,7 @@ all_are_ours(const struct conf_listen *l)
 }
 
 static void
-an_address_that_is_ours_is_fine(void)
+an_address_of_our_own_daemon_is_no_mistake(void)
 {
 	struct sockaddr_un sun = { .sun_family = AF_UNIX };
 	struct conf_report report;
@@ -685,48 +683,47 @@ main(int argc, char **argv)
 	RUN(an_app_needs_an_address_unless_handoff_is_none);
 	RUN(a_minimum_over_its_maximum_is_a_mistake);
 	RUN(a_minimum_is_not_compared_with_a_wrong_maximum);
-	RUN(jitter_needs_what_it_jitters);
+	RUN(a_jitter_needs_the_option_it_belongs_to);
 	RUN(a_delay_over_its_maximum_is_a_mistake);
 	RUN(names_of_apps_have_a_set_of_characters);
 	RUN(the_minima_must_fit_under_the_ceiling);
 	RUN(two_apps_cannot_have_one_address);
-	RUN(a_star_is_in_the_way_of_each_address_of_its_port);
-	RUN(port_zero_is_in_nobodys_way);
-	RUN(one_app_cannot_have_an_address_twice);
+	RUN(a_star_conflicts_with_each_address_of_its_port);
+	RUN(port_zero_conflicts_with_no_address);
+	RUN(an_app_cannot_have_an_address_twice);
 	RUN(the_control_socket_is_no_address_of_an_app);
 	RUN(the_counter_shares_no_address);
 	RUN(an_unknown_host_of_the_counter_is_a_mistake);
 	RUN(a_control_socket_too_long_is_a_mistake);
 	RUN(a_file_without_an_app_is_a_mistake);
-	RUN(what_is_not_in_force_is_refused);
-	RUN(what_is_not_in_force_may_be_its_default);
+	RUN(a_name_of_a_later_version_is_a_mistake);
 	RUN(an_option_its_handoff_cannot_honour_is_a_mistake);
-	RUN(what_needs_sessions_is_a_mistake_without_them);
-	RUN(ready_after_is_for_those_that_say_nothing);
-	RUN(job_workers_know_no_maximum);
+	RUN(an_option_for_sessions_is_a_mistake_without_them);
+	RUN(ready_after_is_for_programs_that_do_not_speak_with_the_daemon);
+	RUN(a_maximum_with_handoff_none_is_a_mistake);
 	RUN_ALONE(only_root_can_be_another_user);
-	RUN_ALONE(who_has_no_name_has_a_number);
+	RUN_ALONE(a_user_without_a_name_has_a_number);
 	RUN_ALONE(only_root_can_change_the_root);
-	RUN_ALONE(who_is_not_root_stays_who_he_is);
-	RUN_ALONE(the_file_alone_asks_for_nobody_and_nothing);
-	RUN(the_file_alone_has_its_mistakes);
+	RUN_ALONE(processes_of_a_daemon_without_root_stay_its_user);
+	RUN_ALONE(a_load_of_the_file_alone_asks_for_no_user_and_no_host);
+	RUN(a_load_of_the_file_alone_reports_its_mistakes);
 	RUN(as_root_an_app_without_a_user_is_nobody);
 	RUN(a_user_of_the_file_is_that_of_its_apps);
 	RUN(a_number_is_a_user_where_the_group_is_given);
-	RUN(an_unknown_user_makes_his_app_fail_alone);
+	RUN(an_unknown_user_makes_its_app_fail_alone);
 	RUN(an_unknown_control_group_is_always_a_mistake);
-	RUN(a_program_that_is_not_there_is_a_mistake_under_t);
-	RUN(a_program_that_is_not_there_is_a_warning_at_start);
+	RUN(a_missing_program_is_a_mistake_under_t);
+	RUN(a_missing_program_is_a_warning_at_start);
 	RUN(a_program_not_in_path_makes_its_app_fail_alone);
-	RUN(arguments_within_the_program_are_told);
+	RUN(arguments_in_the_name_of_the_program_bring_a_hint);
 	RUN(a_program_that_cannot_be_run_is_a_mistake);
-	RUN(an_interpreter_that_is_not_there_is_a_mistake);
+	RUN(a_missing_interpreter_is_a_mistake);
 	RUN(a_program_its_user_cannot_reach_is_a_mistake);
-	RUN(a_directory_that_is_not_there_is_a_mistake_under_t);
-	RUN(a_root_that_is_not_there_is_told_once);
+	RUN(a_missing_directory_is_a_mistake_under_t);
+	RUN(a_missing_root_directory_is_reported_once);
 	RUN(folders_of_our_own_files_must_be_there);
-	RUN(an_address_somebody_holds_is_a_mistake_under_t);
-	RUN(an_address_that_is_ours_is_fine);
+	RUN(an_address_in_use_is_a_mistake_under_t);
+	RUN(an_address_of_our_own_daemon_is_no_mistake);
 	RUN(a_distance_counts_edits);
 	RUN(the_nearest_name_is_suggested);
 	return check_finish();

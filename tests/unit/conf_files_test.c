@@ -1,4 +1,4 @@
-/* Which files restart an app: restart_dir and watch. */
+/* The files that restart an app: restart_dir and watch. */
 
 #include "conf_help.h"
 
@@ -65,7 +65,7 @@ an_empty_path_cannot_be_watched(void)
 }
 
 static void
-other_files_change_nothing_about_the_processes(void)
+changed_restart_files_change_in_place(void)
 {
 	struct conf *old = conf_right(APP("")), *new;
 
@@ -82,7 +82,7 @@ other_files_change_nothing_about_the_processes(void)
 	conf_free(old);
 }
 
-/* Prints it, reads that, and compares. */
+/* Prints the configuration, loads that, and compares both. */
 static void
 is_read_back(const char *text)
 {
@@ -96,7 +96,7 @@ is_read_back(const char *text)
 	fclose(out);
 	again = conf_right(printed);
 	NEED(again != NULL);
-	CHECK(conf_app_equal(&conf->apps[0], &again->apps[0]));
+	CHECK_EQ(0, conf_app_changes(&conf->apps[0], &again->apps[0]));
 	CHECK_STR(conf->apps[0].restart_dir, again->apps[0].restart_dir);
 	free(printed);
 	conf_free(conf);
@@ -104,16 +104,16 @@ is_read_back(const char *text)
 }
 
 static void
-what_is_printed_is_read_back(void)
+a_printed_configuration_is_read_back(void)
 {
 	is_read_back(APP("restart_dir = run watch = { a, b }"));
 	is_read_back(APP("directory = /srv"));
 	is_read_back(APP("restart_dir = \"\""));
 }
 
-/* It is shown as the processes see it. */
+/* The path is printed as the processes see it. */
 static void
-so_it_is_with_another_root(void)
+restart_dir_is_within_the_root_directory(void)
 {
 	if (geteuid() != 0)
 		SKIP("needs root");
@@ -132,8 +132,8 @@ main(int argc, char **argv)
 	RUN(restart_dir_may_be_none);
 	RUN(watched_files_start_at_the_folder_of_the_file);
 	RUN(an_empty_path_cannot_be_watched);
-	RUN(other_files_change_nothing_about_the_processes);
-	RUN(what_is_printed_is_read_back);
-	RUN(so_it_is_with_another_root);
+	RUN(changed_restart_files_change_in_place);
+	RUN(a_printed_configuration_is_read_back);
+	RUN(restart_dir_is_within_the_root_directory);
 	return check_finish();
 }

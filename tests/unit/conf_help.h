@@ -2,8 +2,8 @@
 #define TESTS_UNIT_CONF_HELP_H
 
 /*
- * Configurations in a folder of their own. Paths in what was found are shown
- * without that folder: "pool.conf:3: text".
+ * Configurations in a folder of their own. Findings are shown without the path
+ * of that folder: "pool.conf:3: text".
  */
 
 #include <sys/stat.h>
@@ -19,7 +19,7 @@
 
 static char conf_folder[] = "/tmp/apppoold-conf-test.XXXXXX";
 
-/* The smallest right app, to go with what is to be tested. */
+/* The smallest app without a mistake, to go with the text under test. */
 #define ANY_APP "app \"any\" { handoff = none command = \"/bin/true\" }\n"
 
 /* One app with these options, on line 1. */
@@ -112,7 +112,7 @@ conf_lines(char *const *list, size_t len)
 	return text;
 }
 
-/* Loads pool.conf of the folder; what was found goes to the lists. */
+/* Loads pool.conf of the folder; the findings go to the lists. */
 static inline struct conf *
 conf_try(unsigned flags, char **mistakes_out, char **warnings_out)
 {
@@ -151,7 +151,7 @@ mistakes_with(unsigned flags, const char *text)
 		free(mistakes_found); \
 	} while (0)
 
-/* text has mistakes, and this is part of what is said. */
+/* text has mistakes, and part stands in the messages. */
 #define MISTAKE(part, text) \
 	do { \
 		char *mistakes_found = mistakes_with(0, text); \
@@ -160,7 +160,7 @@ mistakes_with(unsigned flags, const char *text)
 		free(mistakes_found); \
 	} while (0)
 
-/* What is right; NULL, and a failed test, if it is not. */
+/* Loads text, which has no mistake; NULL, and a failed test, if it has. */
 static inline struct conf *
 conf_right(const char *text)
 {
@@ -176,7 +176,7 @@ conf_right(const char *text)
 	return conf;
 }
 
-/* How many descriptors are open. */
+/* The number of open descriptors. */
 static inline unsigned
 descriptors(void)
 {

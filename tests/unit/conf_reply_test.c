@@ -1,4 +1,6 @@
-/* What those are sent who are turned away: on_full = reply:FILE, protocol. */
+/*
+ * The answer to clients that are turned away: on_full = reply:FILE, protocol.
+ */
 
 #include "conf_help.h"
 
@@ -15,7 +17,7 @@ fill_answer(size_t len)
 }
 
 static void
-the_file_is_read_with_the_configuration(void)
+a_reply_is_read_with_the_configuration(void)
 {
 	static const char bytes[] = { 'a', 0, '\n', (char)0xff };
 	struct conf *conf;
@@ -32,7 +34,7 @@ the_file_is_read_with_the_configuration(void)
 }
 
 static void
-it_may_come_from_the_defaults(void)
+a_reply_may_come_from_the_defaults(void)
 {
 	struct conf *conf;
 
@@ -48,7 +50,7 @@ it_may_come_from_the_defaults(void)
 }
 
 static void
-one_that_is_missing_is_a_mistake(void)
+a_missing_reply_is_a_mistake(void)
 {
 	remove(in_folder("answer"));
 	MISTAKES("pool.conf:2: option 'on_full': answer: "
@@ -57,7 +59,7 @@ one_that_is_missing_is_a_mistake(void)
 }
 
 static void
-it_is_told_once_for_all_who_have_it_from_the_defaults(void)
+a_missing_reply_of_the_defaults_is_reported_once(void)
 {
 	remove(in_folder("answer"));
 	MISTAKES("pool.conf:1: option 'on_full': answer: "
@@ -67,7 +69,7 @@ it_is_told_once_for_all_who_have_it_from_the_defaults(void)
 }
 
 static void
-one_that_may_not_be_read_is_a_mistake(void)
+an_unreadable_reply_is_a_mistake(void)
 {
 	if (geteuid() == 0)
 		SKIP("root may read everything");
@@ -90,7 +92,7 @@ a_folder_and_a_device_are_mistakes(void)
 }
 
 static void
-it_holds_from_1_to_65536_bytes(void)
+a_reply_holds_from_1_to_65536_bytes(void)
 {
 	struct conf *conf;
 
@@ -110,7 +112,7 @@ it_holds_from_1_to_65536_bytes(void)
 }
 
 static void
-without_a_file_it_is_no_word(void)
+reply_without_a_file_is_a_mistake(void)
 {
 	MISTAKE("'reply' is not one of wait, close, refuse or reply:FILE",
 	    APP("on_full = reply"));
@@ -138,7 +140,7 @@ other_bytes_in_the_same_file_are_a_change(void)
 }
 
 static void
-what_is_printed_is_read_back(void)
+a_printed_configuration_is_read_back(void)
 {
 	struct conf *conf, *again;
 	char *text = NULL;
@@ -158,7 +160,7 @@ what_is_printed_is_read_back(void)
 	again = conf_right(text);
 	NEED(again != NULL);
 	for (size_t i = 0; i < 3; i++)
-		CHECK(conf_app_equal(&conf->apps[i], &again->apps[i]));
+		CHECK_EQ(0, conf_app_changes(&conf->apps[i], &again->apps[i]));
 	CHECK_EQ(CONF_PROTOCOL_FASTCGI, again->apps[0].protocol);
 	CHECK_EQ(CONF_PROTOCOL_HTTP, again->apps[1].protocol);
 	CHECK_EQ(4, again->apps[1].on_full_reply_len);
@@ -170,7 +172,7 @@ what_is_printed_is_read_back(void)
 }
 
 static void
-job_workers_have_nobody_to_turn_away(void)
+a_protocol_with_handoff_none_is_a_mistake(void)
 {
 	MISTAKES("pool.conf:1: option 'protocol' cannot be used with handoff = "
 		 "none\n",
@@ -178,7 +180,7 @@ job_workers_have_nobody_to_turn_away(void)
 }
 
 static void
-nothing_stays_open(void)
+no_descriptor_stays_open(void)
 {
 	unsigned before = descriptors();
 
@@ -194,17 +196,17 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	conf_folder_make();
-	RUN(the_file_is_read_with_the_configuration);
-	RUN(it_may_come_from_the_defaults);
-	RUN(one_that_is_missing_is_a_mistake);
-	RUN(it_is_told_once_for_all_who_have_it_from_the_defaults);
-	RUN(one_that_may_not_be_read_is_a_mistake);
+	RUN(a_reply_is_read_with_the_configuration);
+	RUN(a_reply_may_come_from_the_defaults);
+	RUN(a_missing_reply_is_a_mistake);
+	RUN(a_missing_reply_of_the_defaults_is_reported_once);
+	RUN(an_unreadable_reply_is_a_mistake);
 	RUN(a_folder_and_a_device_are_mistakes);
-	RUN(it_holds_from_1_to_65536_bytes);
-	RUN(without_a_file_it_is_no_word);
+	RUN(a_reply_holds_from_1_to_65536_bytes);
+	RUN(reply_without_a_file_is_a_mistake);
 	RUN(other_bytes_in_the_same_file_are_a_change);
-	RUN(what_is_printed_is_read_back);
-	RUN(job_workers_have_nobody_to_turn_away);
-	RUN(nothing_stays_open);
+	RUN(a_printed_configuration_is_read_back);
+	RUN(a_protocol_with_handoff_none_is_a_mistake);
+	RUN(no_descriptor_stays_open);
 	return check_finish();
 }

@@ -1,6 +1,6 @@
 /*
- * The syntax of pool.conf, and above all what libconfuse 3.3 makes of a file
- * when it is given one as it is.
+ * The syntax of pool.conf, above all where libconfuse 3.3 alone would read a
+ * file wrongly.
  */
 
 #include "conf_help.h"
@@ -23,7 +23,7 @@ carriage_returns_do_not_move_the_lines(void)
 }
 
 static void
-lists_over_many_lines_are_told_by_their_first(void)
+a_list_over_many_lines_is_reported_at_its_first(void)
 {
 	MISTAKE("pool.conf:2: option 'listen': 'x' is not an address",
 	    "app \"a\" {\nlisten = {\n\"*:0\",\n\"x\"\n}\n"
@@ -54,7 +54,7 @@ a_missing_brace_at_the_end_is_a_mistake(void)
 }
 
 static void
-what_a_missing_brace_cuts_off_is_looked_at(void)
+a_section_without_its_closing_brace_is_checked(void)
 {
 	MISTAKES("pool.conf:2: unknown option 'foo'\n"
 		 "pool.conf:3: missing '}' at the end of the file "
@@ -71,7 +71,7 @@ a_string_ends_with_its_line(void)
 }
 
 static void
-an_unclosed_comment_is_told_where_it_begins(void)
+an_unclosed_comment_is_reported_where_it_begins(void)
 {
 	MISTAKE(
 	    "pool.conf:2: comment is never closed", ANY_APP "/* one\ntwo\n");
@@ -129,12 +129,25 @@ an_escaped_nul_is_a_mistake(void)
 }
 
 static void
-escapes_that_mean_nothing_are_mistakes(void)
+an_escape_that_means_nothing_is_a_mistake(void)
 {
-	MISTAKES("pool.conf:1: option 'log': invalid octal number '\\777'\n"
-		 "pool.conf:2: option 'pid_file': bad escape sequence "
+	MISTAKES("pool.conf:2: option 'log': invalid octal number '\\777'\n",
+	    "# one\nlog = \"/\\777\"\n" ANY_APP);
+	MISTAKES("pool.conf:2: option 'pid_file': bad escape sequence "
 		 "'\\9'\n",
-	    "log = \"/\\777\"\npid_file = \"/\\9\"\n" ANY_APP);
+	    "# one\npid_file = \"/\\9\"\n" ANY_APP);
+}
+
+/* libconfuse stops there; values that it has read before are checked. */
+static void
+names_behind_a_bad_escape_are_checked_and_values_are_not(void)
+{
+	MISTAKES("pool.conf:1: option 'max_processes': '1x' is not a whole "
+		 "number from 1 to 10000\n"
+		 "pool.conf:2: option 'log': bad escape sequence '\\9'\n"
+		 "pool.conf:4: unknown option 'foo'\n",
+	    "max_processes = 1x\nlog = \"/\\9\"\nprocess_slack = 1x\n"
+	    "foo = 1\n");
 }
 
 static void
@@ -233,6 +246,21 @@ a_missing_comma_is_a_mistake(void)
 {
 	MISTAKES("pool.conf:1: option 'command': unexpected token 'b'\n",
 	    "app \"a\" { handoff = none command = { \"a\" \"b\" } }\n");
+	MISTAKES("pool.conf:5: option 'command': unexpected token 'b'\n",
+	    "/* one\ntwo */ app \"a\" { handoff = none\n"
+	    "command = { # three\n\"a\"\n\"b\" } }\n");
+}
+
+static void
+a_comma_may_stand_behind_the_last_element(void)
+{
+	struct conf *conf = conf_right(
+	    "app \"a\" { handoff = none command = { \"/bin/a\", \"b\", } }\n");
+
+	NEED(conf != NULL);
+	CHECK_STR("b", conf->apps[0].command[1]);
+	CHECK_STR(NULL, conf->apps[0].command[2]);
+	conf_free(conf);
 }
 
 static void
@@ -253,7 +281,7 @@ an_option_given_twice_is_a_mistake(void)
 }
 
 static void
-of_two_values_both_are_looked_at(void)
+both_values_of_an_option_given_twice_are_checked(void)
 {
 	MISTAKES("pool.conf:1: option 'max_processes': '1x' is not a whole "
 		 "number from 1 to 10000\n"
@@ -265,7 +293,7 @@ of_two_values_both_are_looked_at(void)
 }
 
 static void
-an_app_defined_twice_is_a_mistake_and_is_looked_at(void)
+the_second_definition_of_an_app_is_a_mistake_and_is_checked(void)
 {
 	MISTAKES("pool.conf:2: app 'any' is defined twice (first at "
 		 "pool.conf:1)\n"
@@ -282,7 +310,7 @@ defaults_given_twice_are_a_mistake(void)
 }
 
 static void
-an_unknown_name_is_told_the_nearest(void)
+the_nearest_name_is_suggested_for_an_unknown_one(void)
 {
 	MISTAKES("pool.conf:1: unknown option 'max_procesess'; did you mean "
 		 "'max_processes'?\n"
@@ -292,7 +320,7 @@ an_unknown_name_is_told_the_nearest(void)
 }
 
 static void
-an_option_in_the_wrong_place_is_told_where_it_belongs(void)
+the_message_says_where_a_misplaced_option_belongs(void)
 {
 	MISTAKES("pool.conf:1: option 'listen' belongs in an app or in "
 		 "defaults\n"
@@ -326,14 +354,14 @@ every_mistake_is_told_in_one_run(void)
 }
 
 static void
-what_must_be_there_is_not_missed_where_a_mistake_was(void)
+a_required_option_with_a_mistake_is_not_reported_missing(void)
 {
 	MISTAKES("pool.conf:1: option 'command' has no value\n",
 	    "app \"a\" { listen = \"*:0\" command = }\n");
 }
 
 static void
-names_of_another_section_are_no_way_in(void)
+the_name_of_a_section_is_no_part_of_an_options_name(void)
 {
 	MISTAKES("pool.conf:2: unexpected 'defaults|log' where an option "
 		 "should begin\n",
@@ -341,7 +369,7 @@ names_of_another_section_are_no_way_in(void)
 }
 
 static void
-calls_have_their_form(void)
+a_malformed_call_is_a_mistake(void)
 {
 	MISTAKES("pool.conf:1: unexpected '\"b\"' in the call of 'include'\n"
 		 "pool.conf:2: unexpected ',' in the call of 'include'\n"
@@ -369,7 +397,7 @@ a_title_with_a_control_byte_is_no_name(void)
 }
 
 static void
-what_is_told_is_one_line_of_some_length(void)
+a_message_is_a_line_of_bounded_length(void)
 {
 	char text[2000];
 	char *found;
@@ -386,7 +414,7 @@ what_is_told_is_one_line_of_some_length(void)
 }
 
 static void
-forms_are_not_mixed_up(void)
+an_option_or_section_in_the_form_of_another_is_a_mistake(void)
 {
 	MISTAKES("pool.conf:1: option 'log' takes one value, no list\n"
 		 "pool.conf:2: option 'log_level' is no list that '+=' could "
@@ -406,20 +434,21 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(comments_do_not_move_the_lines);
 	RUN(carriage_returns_do_not_move_the_lines);
-	RUN(lists_over_many_lines_are_told_by_their_first);
+	RUN(a_list_over_many_lines_is_reported_at_its_first);
 	RUN(a_line_continued_in_a_string_is_counted);
 	RUN(a_byte_order_mark_is_skipped);
 	RUN(a_missing_brace_at_the_end_is_a_mistake);
-	RUN(what_a_missing_brace_cuts_off_is_looked_at);
+	RUN(a_section_without_its_closing_brace_is_checked);
 	RUN(a_string_ends_with_its_line);
-	RUN(an_unclosed_comment_is_told_where_it_begins);
+	RUN(an_unclosed_comment_is_reported_where_it_begins);
 	RUN(an_unclosed_list_ends_before_the_next_option);
 	RUN(an_unclosed_variable_is_a_mistake);
 	RUN(a_brace_too_much_is_a_mistake);
 	RUN(a_section_without_a_name_is_a_mistake);
 	RUN(a_nul_byte_is_a_mistake);
 	RUN(an_escaped_nul_is_a_mistake);
-	RUN(escapes_that_mean_nothing_are_mistakes);
+	RUN(an_escape_that_means_nothing_is_a_mistake);
+	RUN(names_behind_a_bad_escape_are_checked_and_values_are_not);
 	RUN(a_lone_hash_is_a_comment);
 	RUN(a_star_without_quotes_is_kept);
 	RUN(a_comment_sign_within_a_word_is_a_mistake);
@@ -430,20 +459,21 @@ main(int argc, char **argv)
 	RUN(no_value_is_a_mistake);
 	RUN(no_equal_sign_is_a_mistake);
 	RUN(a_missing_comma_is_a_mistake);
+	RUN(a_comma_may_stand_behind_the_last_element);
 	RUN(a_variable_in_a_list_wants_quotes);
 	RUN(an_option_given_twice_is_a_mistake);
-	RUN(of_two_values_both_are_looked_at);
-	RUN(an_app_defined_twice_is_a_mistake_and_is_looked_at);
+	RUN(both_values_of_an_option_given_twice_are_checked);
+	RUN(the_second_definition_of_an_app_is_a_mistake_and_is_checked);
 	RUN(defaults_given_twice_are_a_mistake);
-	RUN(an_unknown_name_is_told_the_nearest);
-	RUN(an_option_in_the_wrong_place_is_told_where_it_belongs);
+	RUN(the_nearest_name_is_suggested_for_an_unknown_one);
+	RUN(the_message_says_where_a_misplaced_option_belongs);
 	RUN(every_mistake_is_told_in_one_run);
-	RUN(what_must_be_there_is_not_missed_where_a_mistake_was);
-	RUN(names_of_another_section_are_no_way_in);
-	RUN(calls_have_their_form);
+	RUN(a_required_option_with_a_mistake_is_not_reported_missing);
+	RUN(the_name_of_a_section_is_no_part_of_an_options_name);
+	RUN(a_malformed_call_is_a_mistake);
 	RUN(sections_begin_with_a_name);
 	RUN(a_title_with_a_control_byte_is_no_name);
-	RUN(what_is_told_is_one_line_of_some_length);
-	RUN(forms_are_not_mixed_up);
+	RUN(a_message_is_a_line_of_bounded_length);
+	RUN(an_option_or_section_in_the_form_of_another_is_a_mistake);
 	return check_finish();
 }

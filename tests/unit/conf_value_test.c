@@ -1,6 +1,6 @@
 /*
- * The values of pool.conf: what each kind may be, what it becomes, and that
- * conf_print() gives it back.
+ * The values of pool.conf: which are valid, what they become, and that
+ * conf_print() gives them back.
  */
 
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <syslog.h>
 
-#include "conf/conf_private.h"
+#include "conf/type.h"
 
 #include "conf_help.h"
 
@@ -26,7 +26,7 @@ conf_app_right(const char *options)
 	return conf_right(text);
 }
 
-/* A mistake of this option of an app, beginning so. */
+/* The value is a mistake, and the message begins with why. */
 static void
 wrong(const char *option, const char *value, const char *why)
 {
@@ -73,7 +73,7 @@ a_bare_number_is_seconds(void)
 }
 
 static void
-what_is_no_duration_is_refused(void)
+text_that_is_no_duration_is_refused(void)
 {
 	static const char *const wrongs[] = { "", "s", "5q", "5 s", "-1", "+1",
 		"1e3", "0x10", "inf", "nan", "1h30m", ".", ".s", "1.s.",
@@ -87,18 +87,6 @@ what_is_no_duration_is_refused(void)
 	CHECK_EQ(42, span);
 }
 
-static char *
-span_text(tspan span)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	conf_print_span(span, out);
-	fclose(out);
-	return text;
-}
-
 static void
 a_printed_duration_is_read_back(void)
 {
@@ -106,14 +94,15 @@ a_printed_duration_is_read_back(void)
 		TSPAN_MSECONDS(1500), TSPAN_SECONDS(59), TSPAN_SECONDS(60),
 		TSPAN_SECONDS(90), TSPAN_SECONDS(86400), 123456789 };
 
+	struct arena a = { NULL, NULL };
+
 	for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
-		char *text = span_text(spans[i]);
 		tspan back = -1;
 
-		CHECK(conf_parse_span(text, &back));
+		CHECK(conf_parse_span(type_print_span(&a, spans[i]), &back));
 		CHECK_EQ(spans[i], back);
-		free(text);
 	}
+	arena_fini(&a);
 }
 
 static void
@@ -136,7 +125,7 @@ numbers_are_decimal(void)
 }
 
 static void
-what_is_no_number_is_refused(void)
+text_that_is_no_number_is_refused(void)
 {
 	static const char *const wrongs[] = { "\"\"", "-3", "+3", "0x10", "3k",
 		"\" 3\"", "3.0", "99999999999999999999999" };
@@ -146,7 +135,7 @@ what_is_no_number_is_refused(void)
 }
 
 static void
-a_number_out_of_range_is_told_the_range(void)
+a_number_out_of_range_is_answered_with_the_range(void)
 {
 	wrong("max_processes", "0", "0 is out of range: 1 to 10000 are valid");
 	wrong("max_processes", "10001",
@@ -158,22 +147,22 @@ sizes_have_units(void)
 {
 	uint64_t size = 0;
 
-	CHECK(conf_parse_size("65536", &size) && size == 65536);
-	CHECK(conf_parse_size("64K", &size) && size == 65536);
-	CHECK(conf_parse_size("16M", &size) && size == 16u << 20);
-	CHECK(conf_parse_size("2G", &size) && size == 2ull << 30);
-	CHECK(conf_parse_size("1T", &size) && size == 1ull << 40);
+	CHECK(type_parse_size("65536", &size) && size == 65536);
+	CHECK(type_parse_size("64K", &size) && size == 65536);
+	CHECK(type_parse_size("16M", &size) && size == 16u << 20);
+	CHECK(type_parse_size("2G", &size) && size == 2ull << 30);
+	CHECK(type_parse_size("1T", &size) && size == 1ull << 40);
 }
 
 static void
-what_is_no_size_is_refused(void)
+text_that_is_no_size_is_refused(void)
 {
 	static const char *const wrongs[] = { "", "K", "64k", "64KB", "1.5G",
 		"-1", "16 M", "99999999999T", "18446744073709551616" };
 	uint64_t size = 42;
 
 	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
-		if (conf_parse_size(wrongs[i], &size))
+		if (type_parse_size(wrongs[i], &size))
 			CHECK_STR("", wrongs[i]);
 	}
 	CHECK_EQ(42, size);
@@ -210,7 +199,7 @@ bools_have_six_words(void)
 }
 
 static void
-an_unknown_word_is_told_all_of_them(void)
+the_message_lists_all_words_that_are_valid(void)
 {
 	wrong("queue", "x", "'x' is not one of global or private");
 	wrong("output", "lgo",
@@ -249,7 +238,7 @@ the_log_has_three_places(void)
 }
 
 static void
-levels_have_the_words_of_the_log(void)
+a_log_level_is_a_word(void)
 {
 	struct conf *conf = conf_right("log_level = warn\n" ANY_APP);
 
@@ -330,7 +319,7 @@ paths_start_at_the_file_that_names_them(void)
 }
 
 static void
-no_control_is_an_empty_text(void)
+an_empty_control_means_no_socket(void)
 {
 	struct conf *conf = conf_right("control = \"\"\n" ANY_APP);
 
@@ -397,7 +386,7 @@ listen_of(struct conf **conf_out, const char *address)
 }
 
 static void
-an_address_of_four_numbers(void)
+an_address_of_four_numbers_is_ipv4(void)
 {
 	struct conf *conf;
 	const struct conf_listen *l = listen_of(&conf, "127.0.0.1:8080");
@@ -414,7 +403,7 @@ an_address_of_four_numbers(void)
 }
 
 static void
-an_address_in_brackets(void)
+an_address_in_brackets_is_ipv6(void)
 {
 	struct conf *conf;
 	const struct conf_listen *l = listen_of(&conf, "[0:0::1]:80");
@@ -427,7 +416,7 @@ an_address_in_brackets(void)
 }
 
 static void
-a_star_is_both_families(void)
+a_star_listens_for_both_families(void)
 {
 	struct conf *conf;
 	const struct conf_listen *l = listen_of(&conf, "*:80");
@@ -514,7 +503,7 @@ wrong_address(const char *address)
 }
 
 static void
-what_is_no_address_is_refused(void)
+text_that_is_no_address_is_refused(void)
 {
 	static const char *const wrongs[] = { "8080", "127.0.0.1", "\"\"",
 		"\":80\"", "127.0.0.1:65536", "127.0.0.1:x", "1.2.3.4.5:80",
@@ -572,7 +561,7 @@ lists_can_add_to_the_defaults(void)
 }
 
 static void
-a_mistake_in_the_defaults_is_told_once(void)
+a_mistake_in_the_defaults_is_reported_once(void)
 {
 	MISTAKES("pool.conf:1: option 'kill_timeout': 'x' is not a duration: "
 		 "write 250ms, 10s, 5m, 2h or 1d\n",
@@ -635,7 +624,7 @@ printed(const struct conf *conf)
 }
 
 static void
-what_is_printed_is_read_back(void)
+a_printed_configuration_is_read_back(void)
 {
 	struct conf *conf = conf_right(
 	    "max_processes = 40 log = syslog:mail stop_timeout = 1500ms\n"
@@ -656,9 +645,8 @@ what_is_printed_is_read_back(void)
 	NEED(again != NULL);
 	second = printed(again);
 	CHECK_STR(first, second);
-	CHECK_EQ(0, conf_globals_changed(conf, again));
-	CHECK(conf_app_equal(&conf->apps[0], &again->apps[0]));
-	CHECK(conf_app_equal(&conf->apps[1], &again->apps[1]));
+	CHECK_EQ(0, conf_app_changes(&conf->apps[0], &again->apps[0]));
+	CHECK_EQ(0, conf_app_changes(&conf->apps[1], &again->apps[1]));
 	conf_free(conf);
 	conf_free(again);
 	free(first);
@@ -672,41 +660,41 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(durations_have_units);
 	RUN(a_bare_number_is_seconds);
-	RUN(what_is_no_duration_is_refused);
+	RUN(text_that_is_no_duration_is_refused);
 	RUN(a_printed_duration_is_read_back);
 	RUN(a_duration_has_its_range);
 	RUN(numbers_are_decimal);
-	RUN(what_is_no_number_is_refused);
-	RUN(a_number_out_of_range_is_told_the_range);
+	RUN(text_that_is_no_number_is_refused);
+	RUN(a_number_out_of_range_is_answered_with_the_range);
 	RUN(sizes_have_units);
-	RUN(what_is_no_size_is_refused);
+	RUN(text_that_is_no_size_is_refused);
 	RUN(percent_is_finite);
 	RUN(bools_have_six_words);
-	RUN(an_unknown_word_is_told_all_of_them);
+	RUN(the_message_lists_all_words_that_are_valid);
 	RUN(output_may_be_a_file);
 	RUN(the_log_has_three_places);
-	RUN(levels_have_the_words_of_the_log);
+	RUN(a_log_level_is_a_word);
 	RUN(modes_are_octal);
 	RUN(limits_are_numbers_or_words);
 	RUN(nice_is_a_value);
 	RUN(paths_start_at_the_file_that_names_them);
-	RUN(no_control_is_an_empty_text);
+	RUN(an_empty_control_means_no_socket);
 	RUN(a_program_without_a_slash_is_looked_for_in_path);
 	RUN(variables_have_a_name_and_a_value);
 	RUN(a_later_variable_replaces_an_earlier_one);
-	RUN(an_address_of_four_numbers);
-	RUN(an_address_in_brackets);
-	RUN(a_star_is_both_families);
+	RUN(an_address_of_four_numbers_is_ipv4);
+	RUN(an_address_in_brackets_is_ipv6);
+	RUN(a_star_listens_for_both_families);
 	RUN(a_unix_address_is_absolute);
 	RUN(an_inherited_socket_has_a_name);
 	RUN(names_of_hosts_are_resolved);
 	RUN(an_unknown_host_makes_the_app_fail_alone);
-	RUN(what_is_no_address_is_refused);
+	RUN(text_that_is_no_address_is_refused);
 	RUN(a_path_too_long_for_a_socket_is_refused);
 	RUN(defaults_hold_wherever_they_stand);
 	RUN(lists_can_add_to_the_defaults);
-	RUN(a_mistake_in_the_defaults_is_told_once);
+	RUN(a_mistake_in_the_defaults_is_reported_once);
 	RUN(every_default_is_the_documented_one);
-	RUN(what_is_printed_is_read_back);
+	RUN(a_printed_configuration_is_read_back);
 	return check_finish();
 }

@@ -1,0 +1,608 @@
+/* The prescan: finds the statements of a file before libconfuse parses it. */
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "conf/options.h"
+#include "conf/prescan.h"
+#include "conf/token.h"
+
+/* The syntax needs depth 2; a larger one can only be a mistake or an attack. */
+#define DEPTH_MAX 8
+
+struct open_section {
+	struct stmt *stmt;
+	bool blank; /* left out, with all that is in it */
+};
+
+struct prescan {
+	struct source *source;
+	struct findings *findings;
+	const struct option *only;
+	struct token *t; /* all tokens of the file */
+	size_t at; /* the first token of the current statement */
+	struct open_section open[DEPTH_MAX]; /* outermost first */
+	unsigned depth;
+	struct copy *copy;
+};
+
+/* The text of a token for "%.*s", cut where it is long. */
+#define SHOW_MAX 60
+#define SHOW(t) ((t)->len < SHOW_MAX ? (int)(t)->len : SHOW_MAX), (t)->text
+
+/* ---- tokens ---- */
+
+static bool
+is_text(const struct token *t)
+{
+	return t->kind == TOKEN_WORD || t->kind == TOKEN_STRING;
+}
+
+static bool
+is_assignment(const struct token *t)
+{
+	return t->kind == TOKEN_EQUALS || t->kind == TOKEN_APPEND;
+}
+
+static bool
+is_brace(const struct token *t)
+{
+	return t->kind == TOKEN_OPEN || t->kind == TOKEN_CLOSE;
+}
+
+static bool
+is_name(const struct token *t)
+{
+	for (size_t i = 0; i < t->len; i++) {
+		if (!isalnum((unsigned char)t->text[i]) && t->text[i] != '_')
+			return false;
+	}
+	return t->kind == TOKEN_WORD;
+}
+
+/* True if a statement may begin at the token. */
+static bool
+may_begin(const struct token *t)
+{
+	if (t->kind != TOKEN_WORD)
+		return false;
+	if (is_assignment(t + 1) || t[1].kind == TOKEN_LPAREN)
+		return t->line == t[1].line;
+	return t[1].kind == TOKEN_OPEN ||
+	    (is_text(t + 1) && t[2].kind == TOKEN_OPEN);
+}
+
+/*
+ * The last token of the line of token i that is no part of another statement.
+ */
+static size_t
+rest_of_line(const struct prescan *p, size_t i)
+{
+	const struct token *t = p->t + i + 1;
+
+	while (t->kind != TOKEN_END && !is_brace(t) &&
+	    t->line == p->t[i].line && !may_begin(t))
+		t++;
+	return (size_t)(t - p->t) - 1;
+}
+
+/*
+ * Reads all tokens; one empty one stands before them, four TOKEN_END behind,
+ * for looking back and ahead.
+ */
+static struct token *
+read_tokens(struct source *source, struct findings *findings)
+{
+	struct token *list =
+	    arena_grow(findings->arena, NULL, 0, sizeof(*list));
+	struct tokens tokens;
+	unsigned ends = 0;
+
+	tokens_init(&tokens, source, findings);
+	for (size_t len = 1; ends < 4; len++) {
+		list = arena_grow(findings->arena, list, len, sizeof(*list));
+		tokens_next(&tokens, &list[len]);
+		ends += list[len].kind == TOKEN_END;
+	}
+	return list;
+}
+
+/* ---- what is wrong ---- */
+
+static struct where
+where(const struct prescan *p, int line)
+{
+	return (struct where){ p->source, line };
+}
+
+static bool
+is_blank(const struct prescan *p)
+{
+	return p->depth > 0 && p->open[p->depth - 1].blank;
+}
+
+/*
+ * True if a mistake in a token from the current one to last has been reported.
+ */
+static bool
+has_bad(const struct prescan *p, size_t last)
+{
+	for (size_t i = p->at; i <= last; i++) {
+		if (p->t[i].bad)
+			return true;
+	}
+	return false;
+}
+
+/* Goes on behind last; the section lacks that statement. */
+static void
+leave_out(struct prescan *p, size_t last)
+{
+	if (p->depth > 0)
+		p->open[p->depth - 1].stmt->gaps = true;
+	p->at = last + 1;
+}
+
+static void bad(struct prescan *p, size_t last, int line, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Leaves the tokens up to last out, and reports why, once. */
+static void
+bad(struct prescan *p, size_t last, int line, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = arena_vprintf(p->findings->arena, fmt, ap);
+	va_end(ap);
+	if (!has_bad(p, last))
+		findings_mistake(p->findings, where(p, line), "%s", text);
+	leave_out(p, last);
+}
+
+/* ---- names ---- */
+
+/* What follows a name. */
+enum form {
+	FORM_OPTION,
+	FORM_CALL,
+	FORM_SECTION,
+	FORM_TITLED
+};
+
+/* Names outside of sections that are no options. */
+static const struct {
+	const char *name;
+	enum form form;
+	const char *misused;
+} others[] = {
+	{ "app", FORM_TITLED,
+	    "section 'app' needs a name: app \"NAME\" { ... }" },
+	{ "defaults", FORM_SECTION,
+	    "'defaults' is a section: defaults { ... }" },
+	{ "include", FORM_CALL, "'include' is a call: include(\"FILE\")" },
+	{ NULL, 0, NULL },
+};
+
+static size_t
+other_find(const char *name)
+{
+	size_t i = 0;
+
+	while (others[i].name != NULL && strcmp(others[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+/* Reports a name that is unknown or in the wrong place. */
+static void
+unknown_name(struct prescan *p, const char *name, enum form form)
+{
+	bool in_app = p->depth > 0;
+	const char *what = form >= FORM_SECTION ? "section" : "option";
+	const char *nearest = options_nearest(in_app, name);
+	enum form other = others[other_find(name)].form;
+	struct where here = where(p, p->t[p->at].line);
+	struct findings *f = p->findings;
+
+	if (other == FORM_CALL)
+		findings_mistake(
+		    f, here, "include() stands outside of sections");
+	else if (other != FORM_OPTION)
+		findings_mistake(f, here,
+		    "section '%s' within another one: a '}' is missing before",
+		    name);
+	else if (!in_app && options_find(true, name) != NULL)
+		findings_mistake(f, here,
+		    "option '%s' belongs in an app or in defaults", name);
+	else if (in_app && options_find(false, name) != NULL)
+		findings_mistake(
+		    f, here, "option '%s' belongs outside of sections", name);
+	else if (nearest != NULL)
+		findings_mistake(f, here, "unknown %s '%s'; did you mean '%s'?",
+		    what, name, nearest);
+	else
+		findings_mistake(f, here, "unknown %s '%s'", what, name);
+}
+
+/* True if an option is used as one; reports it otherwise. */
+static bool
+check_option(struct prescan *p, const struct option *o, enum form form)
+{
+	const struct token *t = p->t + p->at;
+	struct where here = where(p, t[1].line);
+
+	if (form != FORM_OPTION)
+		findings_mistake(p->findings, here,
+		    "'%s' is an option: %s = VALUE", o->name, o->name);
+	else if (o->type->list)
+		return true;
+	else if (t[1].kind == TOKEN_APPEND)
+		findings_mistake(p->findings, here,
+		    "option '%s' is no list that '+=' could add to", o->name);
+	else if (t[2].kind == TOKEN_OPEN)
+		findings_mistake(p->findings, here,
+		    "option '%s' takes one value, no list", o->name);
+	else
+		return true;
+	return false;
+}
+
+/*
+ * True if the name of s is known and used as it should be; reports it
+ * otherwise.
+ */
+static bool
+check_name(struct prescan *p, struct stmt *s, enum form form)
+{
+	bool in_app = p->depth > 0;
+	size_t other = in_app ? 0 : other_find(s->name);
+
+	s->option = options_find(in_app, s->name);
+	if (p->only != NULL)
+		return !in_app && form < FORM_SECTION &&
+		    (s->option == p->only || others[other].form == FORM_CALL);
+	if (s->option != NULL)
+		return check_option(p, s->option, form);
+	if (in_app || others[other].name == NULL) {
+		unknown_name(p, s->name, form);
+		return false;
+	}
+	if (others[other].form != form)
+		findings_mistake(p->findings, where(p, p->t[p->at + 1].line),
+		    "%s", others[other].misused);
+	return others[other].form == form;
+}
+
+/* ---- the copy ---- */
+
+/* Copies tokens first to last of s; the first is a name, not a value. */
+static void
+put_tokens(struct prescan *p, struct stmt *s, size_t first, size_t last)
+{
+	for (size_t i = first; i <= last; i++) {
+		const struct token *t = p->t + i;
+
+		if (i == first || !is_text(t)) {
+			copy_text(p->copy, s, t->line, t->text, t->len);
+		} else {
+			copy_value(p->copy, s, t);
+			s->size++;
+		}
+	}
+}
+
+static struct stmt *
+stmt_new(struct prescan *p)
+{
+	const struct token *t = p->t + p->at;
+	struct stmt *s = arena_alloc(p->findings->arena, 1, sizeof(*s));
+
+	s->name = arena_strndup(p->findings->arena, t->text, t->len);
+	s->where = where(p, t->line);
+	s->section = p->depth > 0 ? p->open[p->depth - 1].stmt : NULL;
+	return s;
+}
+
+/* Makes room for the values of a statement that is in the copy. */
+static void
+stmt_end(struct prescan *p, struct stmt *s)
+{
+	if (s->size > p->copy->elements)
+		p->copy->elements = s->size;
+	s->values =
+	    arena_alloc(p->findings->arena, s->size + 1, sizeof(*s->values));
+}
+
+/* ---- options and calls ---- */
+
+/* Takes a statement with values, which end at last. */
+static void
+valued(struct prescan *p, size_t last, enum form form)
+{
+	const struct token *t = p->t + p->at;
+	size_t rest = rest_of_line(p, last);
+	struct stmt *s = stmt_new(p);
+
+	if (rest > last) {
+		bad(p, rest, p->t[last + 1].line,
+		    "unexpected '%.*s' after the value of '%s': a value with "
+		    "spaces stands in quotes, a list in { \"a\", \"b\" }",
+		    SHOW(p->t + last + 1), s->name);
+		return;
+	}
+	if (last - p->at > 2 * PRESCAN_ELEMENTS) {
+		bad(p, last, t->line,
+		    "the list of option '%s' has more than %d elements",
+		    s->name, PRESCAN_ELEMENTS);
+		return;
+	}
+	if (has_bad(p, last) || is_blank(p) || !check_name(p, s, form)) {
+		leave_out(p, last);
+		return;
+	}
+	s->append = t[1].kind == TOKEN_APPEND;
+	s->empty = t[2].kind == TOKEN_OPEN && t[3].kind == TOKEN_CLOSE;
+	put_tokens(p, s, p->at, s->empty ? p->at + 2 : last);
+	if (s->empty)
+		/* libconfuse calls no callback for an empty list. */
+		copy_text(p->copy, s, t[2].line, "\"\"}", 3);
+	stmt_end(p, s);
+	p->at = last + 1;
+}
+
+/* True at the '=' of NAME=VALUE in a list, which needs quotes. */
+static bool
+is_bare_variable(const struct token *t)
+{
+	return t->kind == TOKEN_EQUALS && t[-1].kind == TOKEN_WORD &&
+	    t[-1].text + t[-1].len == t->text &&
+	    (t[-2].kind == TOKEN_COMMA || t[-2].kind == TOKEN_OPEN);
+}
+
+/* Returns the token that ends the list; 0, and reported: none does. */
+static size_t
+list_end(struct prescan *p)
+{
+	size_t i = p->at + 2;
+	unsigned level = 0;
+
+	for (;; i++) {
+		struct token *t = p->t + i;
+
+		if (t->kind == TOKEN_OPEN) {
+			level++;
+		} else if (t->kind == TOKEN_CLOSE) {
+			if (--level == 0)
+				return i;
+		} else if (is_bare_variable(t)) {
+			findings_mistake(p->findings, where(p, t->line),
+			    "'%.*s=' in a list: put NAME=VALUE in quotes",
+			    SHOW(t - 1));
+			t->bad = true;
+		} else if (t->kind == TOKEN_END || is_assignment(t)) {
+			break;
+		}
+	}
+	/* The sign, and a name before it, belong to the next option. */
+	i -= is_assignment(p->t + i) && is_text(p->t + i - 1) ? 2 : 1;
+	bad(p, i, p->t[p->at + 2].line,
+	    "the list of option '%.*s' is never closed with '}'",
+	    SHOW(p->t + p->at));
+	return 0;
+}
+
+/* Takes "NAME = VALUE" or "NAME += VALUE". */
+static void
+option(struct prescan *p)
+{
+	const struct token *t = p->t + p->at;
+	size_t last = p->at + 2;
+
+	if (t[2].kind == TOKEN_OPEN)
+		last = list_end(p);
+	else if (t[2].kind != TOKEN_STRING &&
+	    (t[2].kind != TOKEN_WORD || t[2].line != t[1].line)) {
+		/* A word on the next line is the name of the next option. */
+		bad(p, rest_of_line(p, p->at + 1), t[1].line,
+		    "option '%.*s' has no value", SHOW(t));
+		return;
+	}
+	if (last != 0)
+		valued(p, last, FORM_OPTION);
+}
+
+/*
+ * Takes "NAME(VALUE, ...)". Only calls without a mistake get into the copy:
+ * libconfuse leaks memory at others.
+ */
+static void
+call(struct prescan *p)
+{
+	const struct token *t = p->t + p->at;
+	size_t unexpected = 0;
+	size_t n = 2;
+
+	for (; is_text(t + n) || t[n].kind == TOKEN_COMMA; n++) {
+		if (is_text(t + n) != (n % 2 == 0) && unexpected == 0)
+			unexpected = n;
+	}
+	if (t[n].kind != TOKEN_RPAREN)
+		bad(p, rest_of_line(p, p->at), t[1].line,
+		    "'(' after '%.*s' is never closed", SHOW(t));
+	else if (unexpected != 0)
+		bad(p, p->at + n, t[unexpected].line,
+		    "unexpected '%.*s' in the call of '%.*s'",
+		    SHOW(t + unexpected), SHOW(t));
+	else
+		valued(p, p->at + n, FORM_CALL);
+}
+
+/* ---- sections ---- */
+
+/* True if a section of a known name begins here; reports it otherwise. */
+static bool
+check_section(struct prescan *p, struct stmt *s, size_t brace)
+{
+	const struct token *t = p->t + p->at;
+
+	if (has_bad(p, p->at + brace))
+		return false;
+	if (brace > 0 && is_name(t))
+		return is_blank(p) ||
+		    check_name(p, s, brace > 1 ? FORM_TITLED : FORM_SECTION);
+	findings_mistake(p->findings, s->where,
+	    brace > 0 ? "unexpected '%.*s' where a section should begin"
+		      : "unexpected '%.*s': a section begins with its name",
+	    SHOW(t));
+	return false;
+}
+
+/*
+ * Copies the begin of a section. libconfuse calls no callback there, but one
+ * for the option that holds the title.
+ */
+static void
+put_title(struct prescan *p, struct stmt *s, const struct token *title)
+{
+	static const char begin[] = "{" PRESCAN_TITLE "=";
+	const struct token none = { .kind = TOKEN_STRING,
+		.line = s->where.line,
+		.text = "\"\"",
+		.len = 2 };
+
+	put_tokens(p, s, p->at, p->at);
+	copy_text(p->copy, s, s->where.line, begin, strlen(begin));
+	copy_value(p->copy, s, title != NULL ? title : &none);
+	s->titled = title != NULL;
+	s->size = 1;
+	stmt_end(p, s);
+}
+
+/* Opens a section, whose '{' is the token at distance brace. */
+static void
+section(struct prescan *p, size_t brace)
+{
+	const struct token *t = p->t + p->at;
+	struct stmt *s = stmt_new(p);
+	bool good = check_section(p, s, brace);
+	bool blank = is_blank(p) || !good;
+
+	if (!good && s->section != NULL)
+		s->section->gaps = true;
+	if (!blank)
+		put_title(p, s, brace > 1 ? t + 1 : NULL);
+	p->open[p->depth++] = (struct open_section){ s, blank };
+	p->at += brace + 1;
+}
+
+static void
+section_end(struct prescan *p, int line)
+{
+	p->depth--;
+	if (!p->open[p->depth].blank)
+		copy_text(p->copy, p->open[p->depth].stmt, line, "}", 1);
+}
+
+/* ---- files ---- */
+
+/* Too many braces: the rest of the file is not read. */
+static void
+too_deep(struct prescan *p)
+{
+	findings_mistake(p->findings, where(p, p->t[p->at].line),
+	    "sections are nested more than %d deep (the first is of line %d)",
+	    DEPTH_MAX, p->open[0].stmt->where.line);
+	p->open[0].stmt->gaps = true;
+	while (p->depth > 0)
+		section_end(p, p->t[p->at].line);
+	while (p->t[p->at].kind != TOKEN_END)
+		p->at++;
+}
+
+/* The distance from a name to the '{' of a section; 0: there is none. */
+static size_t
+brace_behind(const struct token *t)
+{
+	if (!is_text(t))
+		return 0;
+	if (t[1].kind == TOKEN_OPEN)
+		return 1;
+	return is_text(t + 1) && t->line == t[1].line && t[2].kind == TOKEN_OPEN
+	    ? 2
+	    : 0;
+}
+
+static void
+statement(struct prescan *p)
+{
+	const struct token *t = p->t + p->at;
+	size_t brace = brace_behind(t);
+
+	if (brace > 0 || t->kind == TOKEN_OPEN) {
+		if (p->depth < DEPTH_MAX)
+			section(p, brace);
+		else
+			too_deep(p);
+	} else if (is_name(t) && is_assignment(t + 1)) {
+		option(p);
+	} else if (is_name(t) && t[1].kind == TOKEN_LPAREN) {
+		call(p);
+	} else {
+		bad(p, rest_of_line(p, p->at), t->line,
+		    is_name(t) ? "'%.*s' is not followed by '=' or '{'"
+			       : "unexpected '%.*s' where an option should "
+				 "begin",
+		    SHOW(t));
+	}
+}
+
+static void
+close_brace(struct prescan *p)
+{
+	if (p->depth == 0) {
+		bad(p, p->at, p->t[p->at].line,
+		    "unexpected '}': nothing is open");
+		return;
+	}
+	section_end(p, p->t[p->at].line);
+	p->at++;
+}
+
+/* Closes the sections that are open at the end of the file. */
+static void
+end_of_file(struct prescan *p)
+{
+	int line = p->source->lines;
+
+	while (p->depth > 0) {
+		findings_mistake(p->findings, where(p, line),
+		    "missing '}' at the end of the file ('{' is of line %d)",
+		    p->open[p->depth - 1].stmt->where.line);
+		section_end(p, line);
+	}
+	copy_text(p->copy, NULL, 0, "\n", 1);
+}
+
+void
+prescan(struct source *source, const struct option *only,
+    struct findings *findings, struct copy *out)
+{
+	struct prescan p = { .source = source,
+		.findings = findings,
+		.only = only,
+		.t = read_tokens(source, findings),
+		.at = 1,
+		.copy = out };
+
+	copy_init(out, findings->arena);
+	while (p.t[p.at].kind != TOKEN_END) {
+		if (p.t[p.at].kind == TOKEN_CLOSE)
+			close_brace(&p);
+		else
+			statement(&p);
+	}
+	end_of_file(&p);
+}

@@ -1,0 +1,418 @@
+/*
+ * Addresses: 127.0.0.1:8080 [::1]:80 *:80 name:80 unix:PATH fd:NAME, lists of
+ * them, and the lock of a PoolCounter at one. Names of hosts are resolved here
+ * and now; later nothing may wait for that.
+ */
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <ctype.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "conf/source.h"
+#include "conf/type.h"
+#include "sys/address.h"
+
+/* As systemd bounds the names of its sockets. */
+#define FD_NAME_MAX 255
+
+/* Each address is compared with each other one. */
+#define ADDRESSES_MAX 256
+
+struct listens {
+	struct conf_listen *list;
+	size_t len;
+};
+
+static struct conf_listen *
+add(const struct input *in, struct listens *out, enum conf_listen_kind kind,
+    char *text)
+{
+	struct conf_listen *l;
+
+	out->list =
+	    arena_grow(in->arena, out->list, out->len, sizeof(*out->list));
+	l = &out->list[out->len++];
+	l->kind = kind;
+	l->text = text;
+	return l;
+}
+
+/* ---- unix:PATH and fd:NAME ---- */
+
+static bool
+parse_unix(const struct input *in, const char *text, struct listens *out)
+{
+	const struct sockaddr_un *sun = NULL;
+	struct conf_listen *l;
+	char *path;
+
+	if (*text == '\0')
+		return type_bad(in, "unix: without a path");
+	if (*text == '@')
+		return type_bad(in,
+		    "'%s': abstract sockets are not supported, since they have "
+		    "no owner and no mode; write ./%s for a file of that name",
+		    text, text);
+	path = source_join(in->arena, in->dir, text);
+	if (strlen(path) >= sizeof(sun->sun_path))
+		return type_bad(in,
+		    "'%s' is too long for a socket: %zu bytes of at most %zu",
+		    path, strlen(path), sizeof(sun->sun_path) - 1);
+	l = add(in, out, CONF_LISTEN_UNIX,
+	    arena_printf(in->arena, "unix:%s", path));
+	l->path = path;
+	l->addr_len = address_of_path(path, (struct sockaddr_un *)&l->addr);
+	return true;
+}
+
+static bool
+parse_fd(const struct input *in, const char *text, struct listens *out)
+{
+	for (const char *p = text; *p != '\0'; p++) {
+		if (!isgraph((unsigned char)*p) || *p == ':')
+			return type_bad(
+			    in, "'%s' is not a name of a socket", text);
+	}
+	if (*text == '\0' || strlen(text) > FD_NAME_MAX)
+		return type_bad(
+		    in, "fd: needs a name of at most %d bytes", FD_NAME_MAX);
+	add(in, out, CONF_LISTEN_FD, arena_printf(in->arena, "fd:%s", text))
+	    ->fd_name = arena_strdup(in->arena, text);
+	return true;
+}
+
+/* ---- HOST:PORT ---- */
+
+static bool
+have_ipv6(void)
+{
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd == -1)
+		return false;
+	(void)close(fd);
+	return true;
+}
+
+static void
+add_any(const struct input *in, uint16_t port, struct listens *out)
+{
+	struct conf_listen *l = add(in, out, CONF_LISTEN_TCP,
+	    arena_printf(in->arena, "*:%u", (unsigned)port));
+
+	if (have_ipv6()) {
+		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&l->addr;
+
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_addr = in6addr_any;
+		sin6->sin6_port = htons(port);
+		l->addr_len = sizeof(*sin6);
+	} else {
+		struct sockaddr_in *sin = (struct sockaddr_in *)&l->addr;
+
+		sin->sin_family = AF_INET;
+		sin->sin_port = htons(port);
+		l->addr_len = sizeof(*sin);
+	}
+}
+
+/* Adds one of the addresses of a host, unless it is there from first on. */
+static void
+add_resolved(const struct input *in, const struct conf_listen *found,
+    size_t first, struct listens *out)
+{
+	char text[ADDRESS_TEXT_SIZE];
+	struct conf_listen *l;
+
+	(void)address_format((const struct sockaddr *)&found->addr,
+	    found->addr_len, text, sizeof(text));
+	for (size_t i = first; i < out->len; i++) {
+		if (strcmp(out->list[i].text, text) == 0)
+			return;
+	}
+	l = add(in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
+	l->addr = found->addr;
+	l->addr_len = found->addr_len;
+	l->v6only = found->addr.ss_family == AF_INET6;
+}
+
+/* Copies the addresses of a list, which it frees. */
+static struct conf_listen *
+take(const struct input *in, struct addrinfo *found, size_t *len_out)
+{
+	struct conf_listen *list;
+	size_t len = 0;
+
+	for (struct addrinfo *ai = found; ai != NULL; ai = ai->ai_next)
+		len++;
+	list = arena_try(in->arena, (len + 1) * sizeof(*list));
+	len = 0;
+	for (struct addrinfo *ai = found; list != NULL && ai != NULL;
+	     ai = ai->ai_next) {
+		memcpy(&list[len].addr, ai->ai_addr, ai->ai_addrlen);
+		list[len++].addr_len = ai->ai_addrlen;
+	}
+	freeaddrinfo(found);
+	if (list == NULL)
+		arena_exhausted(in->arena);
+	*len_out = len;
+	return list;
+}
+
+/* Returns 0, or what gai_strerror() explains. */
+static int
+resolve(const struct input *in, const char *host, const char *port,
+    bool numeric, struct listens *out)
+{
+	struct addrinfo hints = {
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICSERV | (numeric ? AI_NUMERICHOST : 0),
+	};
+	struct addrinfo *found = NULL;
+	struct conf_listen *list;
+	size_t first = out->len;
+	size_t len;
+	int rc = getaddrinfo(host, port, &hints, &found);
+
+	if (rc == EAI_MEMORY)
+		arena_exhausted(in->arena);
+	if (rc != 0)
+		return rc;
+	list = take(in, found, &len);
+	for (size_t i = 0; i < len; i++) {
+		/* /etc/hosts has ::1 even where the kernel has no IPv6. */
+		if (numeric || list[i].addr.ss_family != AF_INET6 ||
+		    have_ipv6())
+			add_resolved(in, &list[i], first, out);
+	}
+	return out->len > first ? 0 : EAI_NONAME;
+}
+
+/* A host whose name nobody knows today makes an app fail, not the file. */
+static bool
+unresolved(const struct input *in, void *base, const char *text, int why,
+    struct listens *out)
+{
+	if ((in->findings->flags & CONF_INSIDE) == 0) {
+		if (!in->option->in_app)
+			return type_bad(
+			    in, "address '%s': %s", text, gai_strerror(why));
+		findings_outside(in->findings, in->where,
+		    "option '%s': address '%s': %s", in->option->name, text,
+		    gai_strerror(why));
+		type_break(base, in->arena, "address '%s': %s", text,
+		    gai_strerror(why));
+	}
+	(void)add(in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
+	return true;
+}
+
+/* Only then can it be a name, and not an address that is misspelt. */
+static bool
+is_host_name(const char *host)
+{
+	static const char digits[] = "0123456789.";
+
+	for (const char *p = host; *p != '\0'; p++) {
+		if (!isascii(*p) ||
+		    (!isalnum((unsigned char)*p) && strchr("_-.", *p) == NULL))
+			return false;
+	}
+	return host[strspn(host, digits)] != '\0';
+}
+
+static bool
+parse_host(const struct input *in, void *base, const char *text,
+    const char *colon, struct listens *out)
+{
+	bool brackets = text[0] == '[' && colon[-1] == ']';
+	const char *start = text + brackets;
+	char *host =
+	    arena_strndup(in->arena, start, (size_t)(colon - start) - brackets);
+	int rc = resolve(in, host, colon + 1, true, out);
+
+	if (rc == EAI_NONAME && (brackets || !is_host_name(host)))
+		return type_bad(in, "'%s' is not an address", text);
+	if (rc == EAI_NONAME && (in->findings->flags & CONF_INSIDE) == 0)
+		rc = resolve(in, host, colon + 1, false, out);
+	return rc == 0 || unresolved(in, base, text, rc, out);
+}
+
+static bool
+parse_tcp(
+    const struct input *in, void *base, const char *text, struct listens *out)
+{
+	const char *colon = strrchr(text, ':');
+	uint64_t port = 0;
+
+	if (colon == NULL || colon == text ||
+	    !type_parse_uint(colon + 1, &port) || port > UINT16_MAX)
+		return type_bad(in,
+		    "'%s' is not an address: write 127.0.0.1:8080, [::1]:8080, "
+		    "*:8080, unix:PATH or fd:NAME",
+		    text);
+	if (colon == text + 1 && *text == '*') {
+		add_any(in, (uint16_t)port, out);
+		return true;
+	}
+	if (*text != '[' && memchr(text, ':', (size_t)(colon - text)) != NULL)
+		return type_bad(in,
+		    "'%s': an IPv6 address stands in brackets: [%.*s]:%s", text,
+		    (int)(colon - text), text, colon + 1);
+	return parse_host(in, base, text, colon, out);
+}
+
+/* Adds what one address means; false: a mistake. */
+static bool
+parse_address(
+    const struct input *in, void *base, const char *text, struct listens *out)
+{
+	if (strncmp(text, "unix:", 5) == 0)
+		return parse_unix(in, text + 5, out);
+	if (strncmp(text, "fd:", 3) == 0)
+		return parse_fd(in, text + 3, out);
+	return parse_tcp(in, base, text, out);
+}
+
+/* ---- lists; the companion of the option is their length ---- */
+
+static bool
+listen_parse(const struct input *in, void *base)
+{
+	struct listens out = { NULL, 0 };
+	bool good = true;
+
+	if (in->len > ADDRESSES_MAX)
+		return type_bad(in, "%zu addresses are over the limit of %d",
+		    in->len, ADDRESSES_MAX);
+	for (size_t i = 0; i < in->len; i++)
+		good = parse_address(in, base, in->values[i], &out) && good;
+	if (!good)
+		return false;
+	*(struct conf_listen **)TYPE_FIELD(in->option, base) = out.list;
+	*(size_t *)TYPE_EXTRA(in->option, base) = out.len;
+	return true;
+}
+
+static char *
+listen_print(const struct option *o, const void *base, struct arena *a)
+{
+	const struct conf_listen *list =
+	    *(struct conf_listen *const *)TYPE_FIELD(o, base);
+	size_t len = *(const size_t *)TYPE_EXTRA(o, base);
+	const char **texts = arena_alloc(a, len + 1, sizeof(*texts));
+
+	for (size_t i = 0; i < len; i++)
+		texts[i] = list[i].text;
+	return type_quote_list(a, texts, len);
+}
+
+const struct type type_listen = {
+	.list = true, .parse = listen_parse, .print = listen_print
+};
+
+/* ---- limit = "SERVER KEY WORKERS MAXQUEUE TIMEOUT" ---- */
+
+/*
+ * The longest key: what a line of the protocol has room for beside the numbers.
+ */
+#define LIMIT_KEY_MAX 256
+
+static bool
+limit_number(const char *word, unsigned *out)
+{
+	uint64_t n;
+
+	if (!type_parse_uint(word, &n) || n == 0 || n > INT32_MAX)
+		return false;
+	*out = (unsigned)n;
+	return true;
+}
+
+/* False if the text has another form. */
+static bool
+limit_words(char *text, struct conf_limit *out)
+{
+	char *words[5] = { NULL };
+	char *next = NULL;
+	size_t n = 0;
+
+	for (char *w = strtok_r(text, " ", &next); w != NULL;
+	     w = strtok_r(NULL, " ", &next)) {
+		if (n == 5)
+			return false;
+		words[n++] = w;
+	}
+	if (n < 5)
+		return false;
+	out->server = words[0];
+	out->key = words[1];
+	return strlen(out->key) <= LIMIT_KEY_MAX &&
+	    limit_number(words[2], &out->workers) &&
+	    limit_number(words[3], &out->maxqueue) &&
+	    conf_parse_span(words[4], &out->timeout);
+}
+
+/*
+ * Where the server is. A host that nobody knows today is a mistake, as it is
+ * for a global option: the app could not do without it later.
+ */
+static bool
+limit_server(const struct input *in, void *base, struct conf_limit *limit)
+{
+	struct option option = *in->option;
+	struct input mine = *in;
+	struct listens found = { NULL, 0 };
+
+	limit->local = strcmp(limit->server, "local") == 0;
+	if (limit->local)
+		return true;
+	option.in_app = false;
+	mine.option = &option;
+	if (!parse_address(&mine, base, limit->server, &found))
+		return false;
+	limit->where = found.list[0];
+	if (limit->where.kind == CONF_LISTEN_FD || *limit->server == '*')
+		return type_bad(in,
+		    "'%s' is no server: write local, HOST:PORT or unix:PATH",
+		    limit->server);
+	return true;
+}
+
+static bool
+limit_parse(const struct input *in, void *base)
+{
+	struct conf_limit *field = TYPE_FIELD(in->option, base);
+	struct conf_limit limit = { 0 };
+
+	if (!limit_words(arena_strdup(in->arena, in->values[0]), &limit))
+		return type_bad(in,
+		    "'%s' is not of the form "
+		    "\"SERVER KEY WORKERS MAXQUEUE TIMEOUT\"",
+		    in->values[0]);
+	if (!limit_server(in, base, &limit))
+		return false;
+	*field = limit;
+	return true;
+}
+
+static char *
+limit_print(const struct option *o, const void *base, struct arena *a)
+{
+	const struct conf_limit *limit = TYPE_FIELD(o, base);
+
+	if (limit->server == NULL)
+		return NULL;
+	return arena_printf(a, "\"%s %s %u %u %s\"", limit->server, limit->key,
+	    limit->workers, limit->maxqueue,
+	    type_print_span(a, limit->timeout));
+}
+
+const struct type type_limit = { .parse = limit_parse, .print = limit_print };

@@ -1,0 +1,415 @@
+/*
+ * Numbers and what is made of them: durations, sizes, percent, modes, limits.
+ * In base 10 but for modes; the whole text must be the number. What a process
+ * can inherit has the word "inherit" for that.
+ */
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/type.h"
+#include "sys/number.h"
+
+#define DIGITS "0123456789"
+
+static const char inherit[] = "inherit";
+
+static bool
+is_inherit(const struct input *in)
+{
+	return strcmp(in->values[0], inherit) == 0;
+}
+
+/* ---- counts ---- */
+
+bool
+type_parse_uint(const char *text, uint64_t *out)
+{
+	return number_parse(text, strlen(text), out);
+}
+
+static bool
+uint_parse(const struct input *in, void *base)
+{
+	const struct option *o = in->option;
+	unsigned *field = TYPE_FIELD(o, base);
+	uint64_t value;
+
+	if (!type_parse_uint(in->values[0], &value))
+		return type_bad(in,
+		    "'%s' is not a whole number from %.0f to %.0f",
+		    in->values[0], o->min, o->max);
+	if ((double)value < o->min || (double)value > o->max)
+		return type_bad(in,
+		    "%s is out of range: %.0f to %.0f are valid", in->values[0],
+		    o->min, o->max);
+	*field = (unsigned)value;
+	return true;
+}
+
+static char *
+uint_print(const struct option *o, const void *base, struct arena *a)
+{
+	return arena_printf(a, "%u", *(const unsigned *)TYPE_FIELD(o, base));
+}
+
+const struct type type_uint = { .parse = uint_parse, .print = uint_print };
+
+/* ---- durations ---- */
+
+static const struct {
+	const char *name;
+	tspan length;
+} span_units[] = {
+	{ "d", TSPAN_SECONDS(86400) },
+	{ "h", TSPAN_SECONDS(3600) },
+	{ "m", TSPAN_SECONDS(60) },
+	{ "s", TSPAN_SECONDS(1) },
+	{ "ms", TSPAN_MSECONDS(1) },
+};
+
+#define SPAN_UNITS (sizeof(span_units) / sizeof(span_units[0]))
+
+static tspan
+span_unit(const char *name)
+{
+	if (*name == '\0')
+		return TSPAN_SECONDS(1);
+	for (size_t i = 0; i < SPAN_UNITS; i++) {
+		if (strcmp(name, span_units[i].name) == 0)
+			return span_units[i].length;
+	}
+	return 0;
+}
+
+bool
+conf_parse_span(const char *text, tspan *out)
+{
+	size_t whole = strspn(text, DIGITS);
+	size_t part = text[whole] == '.' ? strspn(text + whole + 1, DIGITS) : 0;
+	const char *unit = text + whole + (text[whole] == '.') + part;
+	tspan length = span_unit(unit);
+	double span;
+
+	if (whole + part == 0 || length == 0 || whole > 12 || part > 9)
+		return false;
+	span = strtod(text, NULL) * (double)length;
+	/* Far below the end of time, so that sums of spans stay there too. */
+	if (span > (double)INT64_MAX / 16)
+		return false;
+	*out = llround(span);
+	return true;
+}
+
+char *
+type_print_span(struct arena *a, tspan span)
+{
+	if (span == 0)
+		return arena_strdup(a, "0");
+	for (size_t i = 0; i < SPAN_UNITS; i++) {
+		if (span % span_units[i].length == 0)
+			return arena_printf(a, "%jd%s",
+			    (intmax_t)(span / span_units[i].length),
+			    span_units[i].name);
+	}
+	return arena_printf(a, "%jd.%09jds",
+	    (intmax_t)(span / TSPAN_SECONDS(1)),
+	    (intmax_t)(span % TSPAN_SECONDS(1)));
+}
+
+static bool
+span_parse(const struct input *in, void *base)
+{
+	tspan *field = TYPE_FIELD(in->option, base);
+	tspan span;
+
+	if (!conf_parse_span(in->values[0], &span))
+		return type_bad(in,
+		    "'%s' is not a duration: write 250ms, 10s, 5m, 2h or 1d",
+		    in->values[0]);
+	if ((double)span < in->option->min * 1e9)
+		return type_bad(in, "%s is too short: at least %gms",
+		    in->values[0], in->option->min * 1e3);
+	if ((double)span > in->option->max * 1e9)
+		return type_bad(in, "%s is too long: at most %gd",
+		    in->values[0], in->option->max / 86400);
+	*field = span;
+	return true;
+}
+
+static char *
+span_print(const struct option *o, const void *base, struct arena *a)
+{
+	return type_print_span(a, *(const tspan *)TYPE_FIELD(o, base));
+}
+
+const struct type type_span = { .parse = span_parse, .print = span_print };
+
+/* ---- sizes ---- */
+
+static const char size_units[] = "KMGT";
+
+bool
+type_parse_size(const char *text, uint64_t *out)
+{
+	size_t digits = strspn(text, DIGITS);
+	const char *unit = strchr(size_units, text[digits]);
+	int shift = 0;
+	uint64_t value;
+
+	/* The unit may be the NUL at the end of them. */
+	if (unit == NULL || (*unit != '\0' && text[digits + 1] != '\0') ||
+	    !number_parse(text, digits, &value))
+		return false;
+	if (*unit != '\0')
+		shift = 10 * (int)(unit - size_units + 1);
+	if (value > UINT64_MAX >> shift)
+		return false;
+	*out = value << shift;
+	return true;
+}
+
+static char *
+print_size(struct arena *a, uint64_t size)
+{
+	int unit = -1;
+
+	while (size != 0 && size % 1024 == 0 && unit < 3) {
+		size /= 1024;
+		unit++;
+	}
+	return arena_printf(
+	    a, "%ju%.*s", (uintmax_t)size, unit >= 0, &size_units[unit & 3]);
+}
+
+static bool
+size_parse(const struct input *in, void *base)
+{
+	uint64_t *field = TYPE_FIELD(in->option, base);
+
+	if (type_parse_size(in->values[0], field))
+		return true;
+	return type_bad(in, "'%s' is not a size: write 65536, 64K, 16M or 2G",
+	    in->values[0]);
+}
+
+static char *
+size_print(const struct option *o, const void *base, struct arena *a)
+{
+	return print_size(a, *(const uint64_t *)TYPE_FIELD(o, base));
+}
+
+const struct type type_size = { .parse = size_parse, .print = size_print };
+
+/* ---- percent and gain ---- */
+
+/* Digits with a point at most: strtod() also knows "inf" and "0x1p3". */
+static bool
+is_real(const char *text)
+{
+	size_t whole = strspn(text, DIGITS);
+	size_t point = text[whole] == '.';
+	size_t len = whole + point + strspn(text + whole + point, DIGITS);
+
+	return text[len] == '\0' && len > point;
+}
+
+static bool
+real_parse(const struct input *in, void *base)
+{
+	double *field = TYPE_FIELD(in->option, base);
+	const char *text = in->values[0];
+	double value;
+
+	if (!is_real(text))
+		return type_bad(in, "'%s' is not a number from %g to %g", text,
+		    in->option->min, in->option->max);
+	value = strtod(text, NULL);
+	if (value < in->option->min || value > in->option->max)
+		return type_bad(in, "%s is out of range: %g to %g are valid",
+		    text, in->option->min, in->option->max);
+	*field = value;
+	return true;
+}
+
+static char *
+real_print(const struct option *o, const void *base, struct arena *a)
+{
+	return arena_printf(a, "%.15g", *(const double *)TYPE_FIELD(o, base));
+}
+
+const struct type type_real = { .parse = real_parse, .print = real_print };
+
+/* ---- modes, in octal ---- */
+
+static bool
+parse_octal(const char *text, unsigned *out)
+{
+	size_t len = strlen(text);
+
+	if (len == 0 || len > 6 || strspn(text, "01234567") != len)
+		return false;
+	*out = (unsigned)strtoul(text, NULL, 8);
+	return *out <= 0777;
+}
+
+static bool
+mode_parse(const struct input *in, void *base)
+{
+	mode_t *field = TYPE_FIELD(in->option, base);
+	unsigned mode;
+
+	if (!parse_octal(in->values[0], &mode))
+		return type_bad(in,
+		    "'%s' is not a mode: octal digits, at most 0777",
+		    in->values[0]);
+	*field = (mode_t)mode;
+	return true;
+}
+
+static char *
+mode_print(const struct option *o, const void *base, struct arena *a)
+{
+	return arena_printf(
+	    a, "%04o", (unsigned)*(const mode_t *)TYPE_FIELD(o, base));
+}
+
+const struct type type_mode = { .parse = mode_parse, .print = mode_print };
+
+static bool
+umask_parse(const struct input *in, void *base)
+{
+	int *field = TYPE_FIELD(in->option, base);
+	unsigned mode;
+
+	if (is_inherit(in)) {
+		*field = -1;
+		return true;
+	}
+	if (!parse_octal(in->values[0], &mode))
+		return type_bad(in,
+		    "'%s' is not a umask: octal digits, at most 0777, or "
+		    "'inherit'",
+		    in->values[0]);
+	*field = (int)mode;
+	return true;
+}
+
+static char *
+umask_print(const struct option *o, const void *base, struct arena *a)
+{
+	int mask = *(const int *)TYPE_FIELD(o, base);
+
+	return mask == -1 ? arena_strdup(a, inherit)
+			  : arena_printf(a, "%04o", (unsigned)mask);
+}
+
+const struct type type_umask = { .parse = umask_parse, .print = umask_print };
+
+/* ---- nice; the companion says whether it is set ---- */
+
+static bool
+nice_parse(const struct input *in, void *base)
+{
+	int *field = TYPE_FIELD(in->option, base);
+	bool *set = TYPE_EXTRA(in->option, base);
+	const char *text = in->values[0];
+	bool minus = *text == '-';
+	uint64_t value = 0;
+
+	*set = !is_inherit(in);
+	if (*set &&
+	    (!type_parse_uint(text + minus, &value) ||
+		value > (minus ? 20 : 19)))
+		return type_bad(in,
+		    "'%s' is not a nice value: -20 to 19, or 'inherit'", text);
+	*field = minus ? -(int)value : (int)value;
+	return true;
+}
+
+static char *
+nice_print(const struct option *o, const void *base, struct arena *a)
+{
+	if (!*(const bool *)TYPE_EXTRA(o, base))
+		return arena_strdup(a, inherit);
+	return arena_printf(a, "%d", *(const int *)TYPE_FIELD(o, base));
+}
+
+const struct type type_nice = { .parse = nice_parse, .print = nice_print };
+
+/* ---- resource limits ---- */
+
+/*
+ * Reads a limit of that kind. *good_out: text is one. Returns what one looks
+ * like.
+ */
+static const char *
+rlimit_read(
+    const struct type *kind, const char *text, uint64_t *out, bool *good_out)
+{
+	tspan span = 0;
+
+	if (kind == &type_rlimit_size) {
+		*good_out = type_parse_size(text, out);
+		return "a size like 64M";
+	}
+	if (kind == &type_rlimit_span) {
+		*good_out = conf_parse_span(text, &span) &&
+		    span % TSPAN_SECONDS(1) == 0;
+		*out = (uint64_t)(span / TSPAN_SECONDS(1));
+		return "whole seconds";
+	}
+	*good_out = type_parse_uint(text, out);
+	return "a whole number";
+}
+
+static bool
+rlimit_parse(const struct input *in, void *base)
+{
+	struct conf_rlimit *field = TYPE_FIELD(in->option, base);
+	struct conf_rlimit limit = { .set = true, .max = RLIM_INFINITY };
+	const char *text = in->values[0];
+	const char *what;
+	uint64_t max = 0;
+	bool good;
+
+	if (is_inherit(in)) {
+		limit = (struct conf_rlimit){ .set = false };
+	} else if (strcmp(text, "unlimited") != 0) {
+		what = rlimit_read(in->option->type, text, &max, &good);
+		if (!good || max >= RLIM_INFINITY ||
+		    (double)max < in->option->min)
+			return type_bad(in,
+			    "'%s' is not a limit: %s, 'unlimited' or "
+			    "'inherit'",
+			    text, what);
+		limit.max = (rlim_t)max;
+	}
+	*field = limit;
+	return true;
+}
+
+static char *
+rlimit_print(const struct option *o, const void *base, struct arena *a)
+{
+	const struct conf_rlimit *limit = TYPE_FIELD(o, base);
+
+	if (!limit->set)
+		return arena_strdup(a, inherit);
+	if (limit->max == RLIM_INFINITY)
+		return arena_strdup(a, "unlimited");
+	if (o->type == &type_rlimit_size)
+		return print_size(a, limit->max);
+	return arena_printf(a, "%ju%s", (uintmax_t)limit->max,
+	    o->type == &type_rlimit_span ? "s" : "");
+}
+
+#define RLIMIT \
+	{ \
+		.parse = rlimit_parse, .print = rlimit_print \
+	}
+
+const struct type type_rlimit = RLIMIT;
+const struct type type_rlimit_size = RLIMIT;
+const struct type type_rlimit_span = RLIMIT;
