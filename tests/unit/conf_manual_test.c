@@ -1,0 +1,140 @@
+/* The table of options agrees with man/pool.conf.5. */
+
+#include "conf/options.h"
+
+#include "check.h"
+
+static char *manual;
+
+static char *
+read_manual(void)
+{
+	FILE *in = fopen("man/pool.conf.5", "r");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (in == NULL || getdelim(&text, &size, '\0', in) == -1) {
+		perror("man/pool.conf.5");
+		exit(1);
+	}
+	fclose(in);
+	return text;
+}
+
+/* The section of that name, up to the next one; allocated. */
+static char *
+section(const char *name)
+{
+	char title[64];
+	const char *begin, *end;
+
+	snprintf(title, sizeof(title), "\n.Sh %s\n", name);
+	begin = strstr(manual, title);
+	if (begin == NULL)
+		return strdup("");
+	begin += strlen(title);
+	end = strstr(begin, "\n.Sh ");
+	return end != NULL ? strndup(begin, (size_t)(end - begin))
+			   : strdup(begin);
+}
+
+/* The text behind "Ic NAME No =" up to the next option; allocated. */
+static char *
+entry(const char *section_text, const char *name)
+{
+	char head[128];
+	const char *at;
+
+	snprintf(head, sizeof(head), "Ic %s No = ", name);
+	at = strstr(section_text, head);
+	if (at == NULL)
+		return NULL;
+	at += strlen(head);
+	for (size_t len = 0;; len++) {
+		if (at[len] == '\n' || at[len] == '\0' ||
+		    strncmp(at + len, " , Ic ", 6) == 0)
+			return strndup(at, len);
+	}
+}
+
+/* True if an entry ends with that default. */
+static bool
+has_default(const char *text, const char *preset)
+{
+	char shown[128];
+	size_t len;
+
+	snprintf(shown, sizeof(shown),
+	    preset[0] == '/' ? "Pq Pa %s" : "No (%s)", preset);
+	len = strlen(shown);
+	return strlen(text) >= len &&
+	    strcmp(text + strlen(text) - len, shown) == 0;
+}
+
+/* The manual has one sentence for the default of the five limits. */
+static bool
+is_limit(const struct option *o)
+{
+	return strncmp(o->name, "limit_", 6) == 0 &&
+	    strcmp(o->preset, "inherit") == 0;
+}
+
+static void
+check_entries(
+    const struct option *options, size_t len, const char *section_name)
+{
+	char *text = section(section_name);
+
+	for (size_t i = 0; i < len; i++) {
+		const struct option *o = &options[i];
+		char *found = entry(text, o->name);
+
+		if (found == NULL)
+			CHECK_STR(o->name, "not in the manual");
+		else if (o->preset != NULL && !is_limit(o) &&
+		    !has_default(found, o->preset))
+			CHECK_STR(o->preset, found);
+		free(found);
+	}
+	free(text);
+}
+
+static void
+each_option_stands_in_the_manual_with_its_default(void)
+{
+	check_entries(options_global, options_global_len, "GLOBAL OPTIONS");
+	check_entries(options_app, options_app_len, "OPTIONS OF AN APP");
+}
+
+static void
+each_reserved_name_stands_in_the_manual(void)
+{
+	char *text = section("NAMES OF LATER VERSIONS");
+
+	for (size_t i = options_app_len; i < options_app_names; i++) {
+		if (strstr(text, options_app[i].name) == NULL)
+			CHECK_STR(options_app[i].name, "not in the manual");
+	}
+	free(text);
+}
+
+static void
+each_option_has_a_line_of_help(void)
+{
+	for (size_t i = 0; i < options_global_len; i++)
+		CHECK(strlen(options_global[i].help) <= 64);
+	for (size_t i = 0; i < options_app_len; i++)
+		CHECK(strlen(options_app[i].help) <= 64);
+}
+
+int
+main(int argc, char **argv)
+{
+	manual = read_manual();
+	check_start(argc, argv);
+	RUN(each_option_stands_in_the_manual_with_its_default);
+	RUN(each_reserved_name_stands_in_the_manual);
+	RUN(each_option_has_a_line_of_help);
+	free(manual);
+	return check_finish();
+}
