@@ -1,7 +1,5 @@
 /* Reload: everything that can fail is done first, and then nothing can. */
 
-#include <sys/mman.h>
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +11,6 @@
 #include "daemon/tables.h"
 #include "sys/log.h"
 #include "sys/notify.h"
-
-/* Reading a file takes less than this, unless it has thousands of apps. */
-#define MEMORY_WANTED ((size_t)64 * 1024 * 1024)
 
 struct asker {
 	TAILQ_ENTRY(asker) next;
@@ -29,8 +24,7 @@ struct reload {
 	struct lane_job job;
 	struct supervisor *sup;
 	char *file; /* owned */
-	struct conf *conf; /* what was read; NULL: mistakes, or not read */
-	int error; /* errno of what kept us from reading; 0: nothing */
+	struct conf *conf; /* what was read; NULL: there are mistakes */
 	struct conf_report report;
 	struct askers askers;
 	struct askers later; /* asked while this reload was reading */
@@ -134,28 +128,11 @@ answer(struct reload *r, bool ok)
 	free(r->text_buf);
 }
 
-/*
- * Reading a configuration without memory ends the process. So memory is looked
- * for first: a limit is seldom met by inches.
- */
-static bool
-has_memory(void)
-{
-	void *memory = mmap(NULL, MEMORY_WANTED, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	return memory != MAP_FAILED && munmap(memory, MEMORY_WANTED) == 0;
-}
-
 static void
 read_file(struct lane_job *job)
 {
 	struct reload *r = LOOP_OWNER(job, struct reload, job);
 
-	if (!has_memory()) {
-		r->error = errno;
-		return;
-	}
 	r->conf = conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
 }
 
@@ -168,9 +145,6 @@ finished(struct lane_job *job, tstamp now)
 
 	r->text = open_memstream(&r->text_buf, &r->text_len);
 	report(r);
-	if (r->error != 0)
-		logging_tell(
-		    r->text, false, "%s: %s", r->file, strerror(r->error));
 	if (s->stopping) {
 		logging_tell(r->text, false, "the daemon is stopping");
 		conf_free(r->conf);

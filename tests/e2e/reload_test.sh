@@ -561,7 +561,7 @@ testWithoutMemoryTheOldConfigurationStays() {
 		skip 'a sanitizer has all the addresses there are'
 		return 0
 	}
-	prlimit --pid "$POOL" --as=$(((kib + 8192) * 1024)):
+	prlimit --pid "$POOL" --as=$(((kib + 64) * 1024)):
 	hup
 	assertTrue 'it is not said' "said 'pool.conf: Cannot allocate memory'"
 	assertContains "$(web)" hello
