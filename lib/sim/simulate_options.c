@@ -78,10 +78,36 @@ read_seed(const char *text, uint64_t *out)
 
 /* NULL; or what would be valid instead of the value. */
 static const char *
-read_option(struct simulate_options *o, int option, const char *text)
+read_value(struct simulate_options *o, int option, const char *text)
 {
 	const char *valid = NULL;
 
+	switch (option) {
+	case OPTION_FOR:
+		valid = words_read_span(text, &o->length);
+		if (valid == NULL && o->length == 0)
+			valid = "it must be over 0";
+		break;
+	case OPTION_PROFILE:
+		o->profile_set = true;
+		valid = words_read_profile(text, &o->profile);
+		break;
+	case OPTION_SEED:
+		valid = read_seed(text, &o->seed);
+		break;
+	case OPTION_START_TIME:
+		valid = words_read_span(text, &o->start_time);
+		if (valid == NULL && o->start_time > START_TIME_MAX)
+			valid = "it may be 10m at most";
+		break;
+	}
+	return valid;
+}
+
+/* The same for every option. */
+static const char *
+read_option(struct simulate_options *o, int option, const char *text)
+{
 	switch (option) {
 	case 'c':
 		o->file = text;
@@ -98,28 +124,11 @@ read_option(struct simulate_options *o, int option, const char *text)
 	case OPTION_COMPARE:
 		o->compare = true;
 		break;
-	case OPTION_FOR:
-		valid = words_read_span(text, &o->length);
-		if (valid == NULL && o->length == 0)
-			valid = "it must be over 0";
-		break;
-	case OPTION_PROFILE:
-		o->profile_set = true;
-		valid = words_read_profile(text, &o->profile);
-		break;
 	case OPTION_RATE:
 		o->rates.texts[o->rates.len++] = text;
 		break;
-	case OPTION_SEED:
-		valid = read_seed(text, &o->seed);
-		break;
 	case OPTION_SERVICE:
 		o->services.texts[o->services.len++] = text;
-		break;
-	case OPTION_START_TIME:
-		valid = words_read_span(text, &o->start_time);
-		if (valid == NULL && o->start_time > START_TIME_MAX)
-			valid = "it may be 10m at most";
 		break;
 	case OPTION_SVG:
 		o->svg = text;
@@ -127,8 +136,10 @@ read_option(struct simulate_options *o, int option, const char *text)
 	case OPTION_TRACE:
 		o->trace = text;
 		break;
+	default:
+		return read_value(o, option, text);
 	}
-	return valid;
+	return NULL;
 }
 
 static int
