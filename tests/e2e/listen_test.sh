@@ -497,6 +497,7 @@ testAProgramThatExitsAtOnceCostsNoProcessorTime() {
 	used=$((($(cpu_of "$POOL") - before) / 1000000))
 	stop_process "$MANY"
 	assertTrue "$used ms of a second" "[ $used -lt $((100 * SLOW)) ]"
+	pool_stop INT
 }
 
 # --- reload, restart, stop ----------------------------------------------

@@ -20,7 +20,7 @@ apart() {
 		cat
 	} | example "$1"
 	sed -i -e '/^	max_idle_time/d' \
-	    -e '/^	min_processes/a max_idle_time = 2s' \
+	    -e '/^	min_processes/a max_idle_time = 500ms' \
 	    -e "${2:+s/^	handoff = .*/handoff = $2/}" "$DIR/pool.conf"
 	pool_start
 	APP=$(app_of "$1")

@@ -201,6 +201,7 @@ testRestartTxtReplacesJobWorkers() {
 		handoff = none
 		command = { sleep, "1000" }
 		min_processes = 2
+		ready_after = 50ms
 	}
 	EOF
 	watched
