@@ -61,7 +61,7 @@ struct load {
 	int conns;
 	int depth;
 	void (*run)(struct locks *l);
-	bool echo; /* it can do that too */
+	bool echo; /* the echo server can do this load, too */
 	bool original;
 };
 
@@ -74,7 +74,7 @@ static const struct load loads[] = {
 	{ "wake all", 50, 1, locks_wake_all, false, true },
 };
 
-/* Of one server under one load. */
+/* Figures of one server under one load. */
 struct figures {
 	struct samples rate, rate_ratio, cost, cost_ratio;
 };
@@ -188,7 +188,7 @@ memory_one(struct counter_bench *c, int server)
 	proc_memory(s->pid, &empty, &pss);
 	for (int i = 0; i < l.count; i++)
 		l.fds[i] = lockserver_connect(s);
-	/* All of them have come in when the last one is answered. */
+	/* All connections have come in when the last is answered. */
 	for (int i = l.count - 1; i < l.count; i++) {
 		struct locks one = { .fds = &l.fds[i],
 			.count = 1,
@@ -219,7 +219,7 @@ memory_all(struct counter_bench *c)
 	(void)fflush(stdout);
 }
 
-/* --- hand-overs beside it ----------------------------------------------- */
+/* --- hand-overs beside the counter -------------------------------------- */
 
 static size_t
 app_request(void *arg, int64_t number, char *buf, size_t size)
@@ -239,7 +239,7 @@ static void
 app_times(struct counter_bench *c, const char *title)
 {
 	struct samples times;
-	struct clients_plan plan = { .count = 20000,
+	struct client_plan plan = { .count = 20000,
 		.concurrency = 4,
 		.timeout = TSPAN_SECONDS(20),
 		.limit = TSPAN_SECONDS(30),

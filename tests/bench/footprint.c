@@ -58,7 +58,7 @@ footprint_idle(const struct footprint *f, const struct server *s)
 static double
 seconds_since(tstamp from)
 {
-	return (double)(clients_now() - from) / 1e9;
+	return (double)(client_now() - from) / 1e9;
 }
 
 static void
@@ -69,7 +69,7 @@ footprint_size(struct footprint *f, int size)
 	const struct server_plan plan = {
 		.address = address, .workers = size, .cpu = -1, .idle = true
 	};
-	tstamp from = clients_now();
+	tstamp from = client_now();
 	double ready, idle;
 	long rss, pss;
 	int fds, children;
@@ -88,7 +88,7 @@ footprint_size(struct footprint *f, int size)
 		f->base_size = size;
 		f->base_rss = rss;
 	}
-	from = clients_now();
+	from = client_now();
 	server_stop(&s);
 
 	printf("%9d %8.3f %8.0f %8ld %8ld", size, ready, ready * 1e6 / size,

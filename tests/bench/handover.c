@@ -6,14 +6,14 @@
  *
  * Compares, with the same workers and the same requests:
  *
- *     shared    the workers accept from one listener, nobody dispatches
+ *     shared    the workers accept from one listener, without a dispatcher
  *     pass      a bare dispatcher
  *     apppoold
  *
  * over Unix and TCP sockets, with 1, 8 and 64 workers, and requests that need
  * nothing, 200 us or 1 ms of processor time.  The server with its workers has
  * one processor, this program another.  Clients come in a closed loop, twice
- * as many as there are workers (at least 4), so that somebody always waits.
+ * as many as there are workers (at least 4), so that a client always waits.
  * The servers of a row all exist at the same time and are loaded in turn,
  * round by round, each for about --msec, at most four times that; a ratio is
  * the median of the ratios of the rounds, everything else the median of the
@@ -53,7 +53,7 @@
 #include "../support/server.h"
 #include "../support/spin.h"
 
-/* About what a connection costs beyond its work: sizes the runs. */
+/* The cost of a connection beyond its work, about: sizes the runs. */
 enum {
 	OVERHEAD_USEC = 15
 };
@@ -74,7 +74,7 @@ struct handover {
 	bool failed;
 };
 
-/* What one run of the clients needs to know. */
+/* State of one run of the clients. */
 struct load {
 	char request[64];
 	struct samples *times;
@@ -97,7 +97,7 @@ load_ended(void *arg, const struct client_result *r)
 	samples_add(load->times, (double)(r->ended - r->started) / 1e3);
 }
 
-/* Rounds of spin() in a microsecond: the best of many, nobody in between. */
+/* Rounds of spin() in a microsecond: the best of many, undisturbed. */
 static double
 spin_rate(void)
 {
@@ -106,11 +106,11 @@ spin_rate(void)
 	int i;
 
 	for (i = 0; i < 2000; i++) {
-		tstamp from = clients_now();
+		tstamp from = client_now();
 		tspan took;
 
 		(void)spin(rounds);
-		took = clients_now() - from;
+		took = client_now() - from;
 		if (took < best)
 			best = took;
 	}
@@ -131,7 +131,7 @@ handover_load(struct handover *h, const struct server *s, int64_t count,
     int64_t workers, const char *request, struct figures *f)
 {
 	struct load load = { .times = &f->of[FIGURE_TIME] };
-	const struct clients_plan plan = {
+	const struct client_plan plan = {
 		.to = s->at,
 		.count = count,
 		.concurrency = workers < 2 ? 4 : (int)workers * 2,
@@ -168,7 +168,7 @@ handover_load(struct handover *h, const struct server *s, int64_t count,
 	    &f->of[FIGURE_BUSY], 100.0 * (double)all / (double)totals.elapsed);
 }
 
-/* Each server once, another one first each time. */
+/* Loads each server once; the first is another each time. */
 static void
 handover_round(struct handover *h, int64_t round, int64_t count,
     int64_t workers, const char *request)
@@ -189,7 +189,7 @@ handover_round(struct handover *h, int64_t round, int64_t count,
 			    &h->figures[SERVER_PASS]);
 }
 
-/* One group of lines: the servers are there and warm. */
+/* Prints a group of lines, with the servers running and warm. */
 static void
 handover_row(
     struct handover *h, const char *transport, int64_t workers, int64_t work)

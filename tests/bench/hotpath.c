@@ -52,12 +52,12 @@ hotpath_request(void *arg, int64_t number, char *buf, size_t size)
 	return strlcpy(buf, "-\n", size);
 }
 
-/* Returns once it is at its target. */
+/* Starts strace; returns once it traces its target. */
 static pid_t
 strace_start(const struct hotpath *h, pid_t target)
 {
 	char number[16];
-	const tstamp limit = tstamp_add(clients_now(), ATTACH_LIMIT);
+	const tstamp limit = tstamp_add(client_now(), ATTACH_LIMIT);
 	const struct timespec nap = { .tv_nsec = TSPAN_MSECONDS(1) };
 	pid_t pid;
 	int null;
@@ -74,7 +74,7 @@ strace_start(const struct hotpath *h, pid_t target)
 		_exit(EX_UNAVAILABLE);
 	}
 	while (!proc_traced(target)) {
-		if (waitpid(pid, NULL, WNOHANG) == pid || clients_now() > limit)
+		if (waitpid(pid, NULL, WNOHANG) == pid || client_now() > limit)
 			errx(EX_UNAVAILABLE,
 			    "strace does not attach: is it "
 			    "installed, and allowed?");
@@ -104,7 +104,7 @@ strace_print(const struct hotpath *h, int64_t count)
 		int n = sscanf(
 		    line, "%*f %*f %*d %ld %63s %63s", &calls, fifth, sixth);
 
-		/* Headings and rules are none. */
+		/* Headings and rules have no count. */
 		if (n < 2 || (double)calls < 0.005 * (double)count)
 			continue;
 		printf(" %s %.2f", n == 3 ? sixth : fifth,
@@ -118,7 +118,7 @@ strace_print(const struct hotpath *h, int64_t count)
 static void
 hotpath_measure(const struct hotpath *h, const struct server *s, bool alone)
 {
-	const struct clients_plan plan = {
+	const struct client_plan plan = {
 		.to = s->at,
 		.count = alone ? h->count / 10 : h->count,
 		.concurrency = (int)h->workers * 2,

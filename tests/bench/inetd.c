@@ -59,7 +59,7 @@ ended(void *arg, const struct client_result *r)
 static void
 load(struct inetd *b, size_t kind, int64_t round)
 {
-	const struct clients_plan plan = {
+	const struct client_plan plan = {
 		.to = b->servers[kind].at,
 		.count = b->rate * b->seconds,
 		.concurrency = 1000,

@@ -6,9 +6,9 @@
  * Clients come in a Poisson stream, whether or not the earlier ones have been
  * served.  Every hundredth request, by lot, takes 200 ms, the others 1 ms.
  * The workers sleep that long: the time stands for waiting on a database or a
- * disk, and the processors stay free, so that what is measured is who gets the
- * next connection and not who gets the processor.  The rate is such that the
- * workers (16) are 70 or 85 percent busy.
+ * disk, and the processors stay free, so that the measure is which worker gets
+ * the next connection, and not which gets the processor.  The rate is such that
+ * the workers (16) are 70 or 85 percent busy.
  *
  * The waiting of a connection is from just before its connect() until a
  * worker has its request in hand; the worker says when that was.  The streams
@@ -96,7 +96,7 @@ waits_load(struct waits *w, enum server_name name, int busy, int64_t round)
 		.seed = (uint64_t)(w->seed + round),
 		.times = &w->times[name],
 	};
-	const struct clients_plan plan = {
+	const struct client_plan plan = {
 		.to = w->servers[name].at,
 		.count = (int64_t)(rate * (double)w->seconds),
 		.concurrency = 4000,

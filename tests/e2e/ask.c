@@ -1,15 +1,15 @@
 /*
- * ask: one client, or a few, and what they are told.
+ * ask: one client, or a few, and their answers.
  *
  *     ask [--count N] [--together] [--timeout SECONDS] [--times]
  *         --to ADDRESS [--text TEXT]
  *
  * Connects, sends TEXT and a line end, and prints the beginning of the answer
  * as a line, in the order the answers end; --times puts the milliseconds from
- * connect to the end and the connection's number before it.  Count is how many
- * do so, one after the other or --together.
+ * connect to the end and the connection's number before it.  Count clients do
+ * so, one after the other or --together.
  *
- * Exit status: 0 all were answered, 1 one was not (why is said on stderr),
+ * Exit status: 0 all were answered, 1 one was not (stderr tells why),
  * 64 usage, 71 system.
  */
 
@@ -99,7 +99,7 @@ main(int argc, char **argv)
 {
 	int unanswered = 0;
 	struct clients_totals totals;
-	struct clients_plan plan = { .request = write_request,
+	struct client_plan plan = { .request = write_request,
 		.ended = print_answer,
 		.arg = &unanswered };
 

@@ -1,5 +1,5 @@
 /*
- * flood: clients by the thousand against one address, and what became of each.
+ * flood: clients by the thousand against one address, and the end of each.
  *
  *     flood --tcp HOST:PORT | --unix PATH [option ...]
  *
@@ -26,7 +26,7 @@
  *     eof       connected, then the stream ended without a line
  *     reset     connected, then reset without a line
  *     timeout   did not end in time
- *     refused   nobody listened
+ *     refused   no process listened
  *     failed    not connected for another reason
  *     wrong     answered with something else (--echo)
  *     lost      connected and not answered rightly
@@ -100,7 +100,7 @@ struct limit {
 };
 
 struct flood {
-	struct clients_plan plan;
+	struct client_plan plan;
 	const char *request;
 	bool echo, quiet;
 	struct limit limits[LIMITS_MAX];
@@ -326,7 +326,7 @@ main(int argc, char **argv)
 	f.plan.arg = &f;
 	samples_init(&f.times);
 	flood_options(&f, argc, argv);
-	f.began = clients_now();
+	f.began = client_now();
 	if (clients_run(&f.plan, &totals) == -1)
 		err(EX_OSERR, "clients");
 	f.counts[KEY_STARTED] = totals.started;

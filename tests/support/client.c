@@ -5,12 +5,37 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client.h"
 
 /* A full Unix backlog answers EAGAIN and never calls back: ask again. */
 #define RETRY_DELAY TSPAN_MSECONDS(1)
+
+static const char *const end_names[CLIENT_ENDS] = {
+	[CLIENT_ANSWERED] = "answered",
+	[CLIENT_EOF] = "eof",
+	[CLIENT_RESET] = "reset",
+	[CLIENT_TIMEOUT] = "timeout",
+	[CLIENT_REFUSED] = "refused",
+	[CLIENT_FAILED] = "failed",
+};
+
+const char *
+client_end_name(enum client_end end)
+{
+	return end_names[end];
+}
+
+tstamp
+client_now(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+}
 
 static void
 client_end(struct client *c, enum client_end end, int error)
@@ -21,7 +46,7 @@ client_end(struct client *c, enum client_end end, int error)
 	c->state = CLIENT_OVER;
 	c->result.end = end;
 	c->result.error = error;
-	c->result.ended = clients_now();
+	c->result.ended = client_now();
 	c->result.answer = c->answer;
 }
 
@@ -29,10 +54,10 @@ static void
 client_connected(struct client *c)
 {
 	if (c->result.connected == 0)
-		c->result.connected = clients_now();
+		c->result.connected = client_now();
 }
 
-/* Ends it by an errno of connect, send or recv. */
+/* Ends a connection by an errno of connect, send or recv. */
 static void
 client_break(struct client *c, int error)
 {
@@ -44,7 +69,7 @@ client_break(struct client *c, int error)
 		end = CLIENT_REFUSED;
 		break;
 	case ECONNRESET:
-		/* Only what was connected can be reset. */
+		/* A reset proves that it was connected. */
 		client_connected(c);
 		end = CLIENT_RESET;
 		break;
@@ -107,18 +132,18 @@ client_watch(struct client *c, enum client_state state)
 }
 
 /*
- * Also finds out whether the connect succeeded: on loopback it mostly has by
- * the time it says EINPROGRESS, and no turn of the loop is needed.
+ * send() also tells whether the connect succeeded: on loopback it mostly has by
+ * the time of EINPROGRESS, and no turn of the loop is needed.
  */
 static void
 client_send(struct client *c)
 {
-	const struct clients_plan *plan = c->plan;
+	const struct client_plan *plan = c->plan;
 	char buf[CLIENT_REQUEST_MAX];
 	size_t len =
 	    plan->request(plan->arg, c->result.number, buf, sizeof(buf));
 
-	/* EPIPE: it closed before it read, perhaps after an answer. */
+	/* EPIPE: the server closed unread, perhaps after an answer. */
 	if (send(c->fd, buf, len, MSG_NOSIGNAL) != -1 || errno == EPIPE) {
 		client_connected(c);
 		client_watch(c, CLIENT_READING);
@@ -154,7 +179,7 @@ client_connect(struct client *c, tstamp now)
 }
 
 void
-client_init(struct client *c, const struct clients_plan *plan, int epfd)
+client_init(struct client *c, const struct client_plan *plan, int epfd)
 {
 	*c = (struct client){ .plan = plan, .epfd = epfd, .fd = -1 };
 }

@@ -1,4 +1,4 @@
-/* Connections by the thousand: who starts when, and who has waited enough. */
+/* Connections by the thousand: when each starts, and when it is given up. */
 
 #include <sys/epoll.h>
 #include <sys/queue.h>
@@ -7,10 +7,8 @@
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "client.h"
 #include "clients.h"
 
 enum {
@@ -20,7 +18,7 @@ enum {
 TAILQ_HEAD(client_list, client);
 
 struct clients {
-	const struct clients_plan *plan;
+	const struct client_plan *plan;
 	struct clients_totals totals;
 	struct client *all;
 	struct client_list idle;
@@ -32,30 +30,6 @@ struct clients {
 	tstamp next_arrival;
 	unsigned short seed[3];
 };
-
-static const char *const end_names[CLIENT_ENDS] = {
-	[CLIENT_ANSWERED] = "answered",
-	[CLIENT_EOF] = "eof",
-	[CLIENT_RESET] = "reset",
-	[CLIENT_TIMEOUT] = "timeout",
-	[CLIENT_REFUSED] = "refused",
-	[CLIENT_FAILED] = "failed",
-};
-
-const char *
-client_end_name(enum client_end end)
-{
-	return end_names[end];
-}
-
-tstamp
-clients_now(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
-}
 
 int
 clients_raise_nofile(void)
@@ -69,7 +43,7 @@ clients_raise_nofile(void)
 	return limit.rlim_max > 1000000 ? 1000000 : (int)limit.rlim_max;
 }
 
-/* Puts a client where its state belongs, after anything happened to it. */
+/* Puts a client into the list of its state, after any event. */
 static void
 clients_sort(struct clients *cs, struct client *c)
 {
@@ -98,7 +72,7 @@ clients_may_start(const struct clients *cs, tstamp now)
 static void
 clients_start_due(struct clients *cs)
 {
-	tstamp now = clients_now();
+	tstamp now = client_now();
 	struct client *c;
 
 	while ((c = TAILQ_FIRST(&cs->idle)) != NULL &&
@@ -113,14 +87,14 @@ clients_start_due(struct clients *cs)
 		TAILQ_INSERT_TAIL(&cs->busy, c, order);
 		client_start(c, cs->totals.started++, now);
 		clients_sort(cs, c);
-		now = clients_now();
+		now = client_now();
 	}
 }
 
 static void
 clients_retry_due(struct clients *cs)
 {
-	tstamp now = clients_now();
+	tstamp now = client_now();
 	struct client *c;
 
 	while ((c = TAILQ_FIRST(&cs->stalled)) != NULL && c->retry_at <= now) {
@@ -133,7 +107,7 @@ clients_retry_due(struct clients *cs)
 static void
 clients_expire_due(struct clients *cs)
 {
-	tstamp now = clients_now();
+	tstamp now = client_now();
 	struct client *c;
 
 	while ((c = TAILQ_FIRST(&cs->busy)) != NULL &&
@@ -151,7 +125,7 @@ clients_patience(const struct clients *cs)
 {
 	const struct client *oldest = TAILQ_FIRST(&cs->busy);
 	const struct client *stalled = TAILQ_FIRST(&cs->stalled);
-	tstamp now = clients_now(), until = now + TSPAN_SECONDS(1);
+	tstamp now = client_now(), until = now + TSPAN_SECONDS(1);
 
 	if (oldest != NULL)
 		until = tstamp_min(until,
@@ -186,7 +160,7 @@ clients_turn(struct clients *cs)
 }
 
 static int
-clients_init(struct clients *cs, const struct clients_plan *plan)
+clients_init(struct clients *cs, const struct client_plan *plan)
 {
 	int i;
 
@@ -207,7 +181,7 @@ clients_init(struct clients *cs, const struct clients_plan *plan)
 		client_init(&cs->all[i], plan, cs->epfd);
 		TAILQ_INSERT_TAIL(&cs->idle, &cs->all[i], order);
 	}
-	cs->began = cs->next_arrival = clients_now();
+	cs->began = cs->next_arrival = client_now();
 	return 0;
 }
 
@@ -220,7 +194,7 @@ clients_fini(struct clients *cs)
 }
 
 int
-clients_run(const struct clients_plan *plan, struct clients_totals *out)
+clients_run(const struct client_plan *plan, struct clients_totals *out)
 {
 	struct clients cs;
 	int rc = clients_init(&cs, plan);
@@ -228,7 +202,7 @@ clients_run(const struct clients_plan *plan, struct clients_totals *out)
 	if (rc == 0) {
 		clients_start_due(&cs);
 		while (!TAILQ_EMPTY(&cs.busy) ||
-		    clients_may_start(&cs, clients_now()))
+		    clients_may_start(&cs, client_now()))
 			clients_turn(&cs);
 		*out = cs.totals;
 	}

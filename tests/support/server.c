@@ -29,7 +29,7 @@ enum {
 	PATHS = SERVER_PATH + 16
 };
 
-/* A command line in the making, with room for the words that are made. */
+/* A command line, with room for the words that are made. */
 struct command {
 	const char *argv[ARGUMENTS];
 	char program[PATHS], worker[PATHS], number[PATHS];
@@ -84,7 +84,7 @@ server_exists(enum server_name name)
 	return access(path, X_OK) == 0;
 }
 
-/* Reads a line and writes it. */
+/* Makes a shell script that reads a line and writes it. */
 static void
 server_script(const struct server *s, char out[PATHS])
 {
@@ -134,7 +134,8 @@ static void
 server_pool(
     const struct server *s, const struct server_plan *plan, struct command *c)
 {
-	/* Besides those that wait there are those that are the script. */
+	/* Beside the adapters that wait there are those that became the script.
+	 */
 	int most = plan->stdio ? 8 * plan->workers : plan->workers;
 	FILE *f;
 
@@ -206,7 +207,7 @@ server_fork(const struct server *s, const struct command *c, int cpu)
 	return pid;
 }
 
-/* Its last words, for whoever has to find out why. */
+/* Prints the last lines of the server's log. */
 static void
 server_failed(const struct server *s, const char *what)
 {
@@ -269,7 +270,7 @@ server_start(struct server *s, enum server_name name, const char *parent,
     const struct server_plan *plan)
 {
 	struct command c = { 0 };
-	const tstamp limit = tstamp_add(clients_now(), START_LIMIT);
+	const tstamp limit = tstamp_add(client_now(), START_LIMIT);
 
 	s->name = name;
 	s->workers = plan->workers;
@@ -286,7 +287,7 @@ server_start(struct server *s, enum server_name name, const char *parent,
 	while (!kinds[name].ready(s)) {
 		if (waitpid(s->pid, NULL, WNOHANG) == s->pid)
 			server_failed(s, "ended at once");
-		if (clients_now() > limit)
+		if (client_now() > limit)
 			server_failed(s, "not ready");
 		server_nap();
 	}
@@ -295,11 +296,11 @@ server_start(struct server *s, enum server_name name, const char *parent,
 void
 server_stop(struct server *s)
 {
-	const tstamp limit = tstamp_add(clients_now(), STOP_LIMIT);
+	const tstamp limit = tstamp_add(client_now(), STOP_LIMIT);
 
 	(void)kill(s->pid, SIGTERM);
 	while (waitpid(s->pid, NULL, WNOHANG) == 0) {
-		if (clients_now() > limit) {
+		if (client_now() > limit) {
 			warnx(
 			    "%s: does not stop: killed", server_title(s->name));
 			(void)kill(s->pid, SIGKILL);

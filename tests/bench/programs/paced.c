@@ -65,7 +65,7 @@ ended(void *arg, const struct client_result *r)
 static void
 run(struct paced *p)
 {
-	struct clients_plan plan = {
+	struct client_plan plan = {
 		.count = p->rate * p->seconds,
 		.concurrency = 4000,
 		.rate = (double)p->rate,
