@@ -54,7 +54,7 @@ by_child_spawn(void)
 	return child_spawn(&spec, &result) == 0 ? result.pid : -1;
 }
 
-/* What of all that posix_spawn() can do: it keeps our other descriptors. */
+/* The wishes that posix_spawn() can fulfil: it keeps our other descriptors. */
 static pid_t
 by_posix_spawn(void)
 {
@@ -85,7 +85,7 @@ by_posix_spawn(void)
 	return error == 0 ? pid : -1;
 }
 
-/* Until fork() returns here; the child goes its own way. */
+/* The time until fork() returns in the parent. */
 static pid_t
 by_fork(void)
 {
@@ -127,7 +127,7 @@ median(double *values)
 	return values[ROUNDS / 2];
 }
 
-/* Each round has all three, one after another. */
+/* Each round starts programs in all three ways. */
 static void
 row(const char *what)
 {

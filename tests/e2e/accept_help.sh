@@ -1,8 +1,9 @@
 # shellcheck shell=sh
 #
-# What the tests of handoff = accept share; see lib.sh.
+# Functions for the tests of handoff = accept; see lib.sh.
 
-# One that we may use, for taskset -c; in a container not always the first.
+# A processor that we may use, for taskset -c; in a container not always the
+# first.
 # shellcheck disable=SC2034 # for those who source this
 PROCESSOR=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' \
     /proc/self/status)
@@ -28,7 +29,7 @@ accept_tcp() {
 	} | accept web "$@" | sed "s/^listen = .*/listen = \"127.0.0.1:$tcp_port\"/"
 }
 
-# The number of the process that the adapter of app `web` runs.
+# program: the pid of the process that the adapter of app `web` runs.
 program() {
 	children "$(status apps web workers 0 pid)" | tr -d ' '
 }
@@ -38,7 +39,7 @@ nth() {
 	echo "$2" | cut -d ' ' -f "$1"
 }
 
-# tcp_client ADDRESS PORT: its own address, and the answer.
+# tcp_client ADDRESS PORT: prints its own address, then the answer.
 tcp_client() {
 	"$PYTHON" - "$LIMIT" "$@" <<-'PYTHON'
 	import socket
@@ -60,7 +61,7 @@ assert_told_its_address() {
 	assertEquals "$own" "$(nth 3 "$(sed -n 2p "$DIR/client")")"
 }
 
-# ask_held [APP]: what ask_behind has for a request that lasts until `release`.
+# ask_held [APP]: ask_behind, with a request that lasts until `release`.
 ask_held() {
 	rm -f "$DIR/released"
 	ask_behind "wait $DIR/released" "$@"
@@ -75,7 +76,7 @@ has_sessions() {
 	status_is "$1" apps web sessions
 }
 
-# assert_flood COUNT [OPTION...]: all of them are answered.
+# assert_flood COUNT [OPTION...]: so many connections are all answered.
 assert_flood() {
 	flood_count=$1
 	shift
@@ -84,15 +85,15 @@ assert_flood() {
 	assertEquals "$(cat "$DIR/flood")" 0 $?
 }
 
-# flood_on: in the background, until flood_end, which asserts that all of them
-# were answered.
+# flood_on: connections in the background until flood_end, which asserts that
+# all were answered.
 flood_on() {
 	rm -f "$DIR/flooded"
 	start_process flood_again_and_again
 	FLOODING=$STARTED
 }
 
-# Not all at once, which might be more than this machine can do in time.
+# 1,000 a second: all at once might be more than a machine can do in time.
 flood_again_and_again() {
 	until [ -e "$DIR/flooded" ]; do
 		flood --unix "$DIR/web.sock" --rate 1000 --count 200 \

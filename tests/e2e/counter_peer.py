@@ -23,7 +23,7 @@ COUNTERS = [name for name in counter.COUNTERS
 
 
 class Talk:
-    """What one daemon hears and says."""
+    """The connections to one daemon."""
 
     def __init__(self, address):
         self.address = address
@@ -33,7 +33,7 @@ class Talk:
     def open(self, n):
         self.clients[n] = counter.connect(self.address)
         self.clients[n].setblocking(False)
-        # What is said after a wait began shall not be held back.
+        # A line sent after a wait began must not be held back.
         self.clients[n].setsockopt(
             socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -52,7 +52,7 @@ class Talk:
         return self.judge.recv(4096)
 
     def answers(self):
-        """What each client was told: bytes by number."""
+        """The answers to each client: bytes by number."""
         self.ask_judge(b"STATS UPTIME\n")
         told = {}
         for n, client in enumerate(self.clients):
@@ -66,7 +66,7 @@ class Talk:
 
 
 class Guest:
-    """What a client of both has in mind."""
+    """The state of a client of both daemons."""
 
     def __init__(self):
         self.locks = []
@@ -74,7 +74,7 @@ class Guest:
 
 
 def pick(rng, guests, n):
-    """A step that both understand in the same way: text, and what it asks."""
+    """A step that both understand in the same way: its text and its request."""
     guest = guests[n]
     key, workers = rng.choice(sorted(KEYS.items()))
     verb = rng.choice(("ACQ4ME", "ACQ4ANY"))
@@ -111,7 +111,7 @@ def pick(rng, guests, n):
 
 
 def listen(talks):
-    """What both say. The original's kernel may hold an answer back a while."""
+    """The answers of both, which the kernel may hold back for a while."""
     told = [talk.answers() for talk in talks]
     end = time.monotonic() + 10
     while told[0] != told[1] and time.monotonic() < end:
@@ -123,7 +123,7 @@ def listen(talks):
 
 
 def hear(guests, told, n, asked):
-    """What the answers mean to those who get them."""
+    """Applies the answers to the states of the clients."""
     answered = False
     for m, data in told.items():
         guest = guests[m]

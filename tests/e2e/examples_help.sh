@@ -1,6 +1,6 @@
 # shellcheck shell=sh
 #
-# What the tests of the examples share; see lib.sh.
+# Functions for the tests of the examples; see lib.sh.
 
 # example NAME: the configuration is that of the example, at $DIR; further
 # options come from stdin, or none. For an ordinary user the processes run as

@@ -1,10 +1,10 @@
 /*
- * Takes a lock by libapppool and says what became of it.
+ * Takes a lock by libapppool and prints the result.
  *
  *     locker FILE KEY WORKERS MAXQUEUE TIMEOUT me|any
  *
- * Prints LOCKED, DONE, QUEUE_FULL, TIMEOUT or the text of errno.  What it has
- * locked it holds while FILE exists, gives it back, and prints RELEASED.
+ * Prints LOCKED, DONE, QUEUE_FULL, TIMEOUT or the text of errno.  A
+ * lock is held while FILE exists, then given back, and RELEASED is printed.
  */
 
 #include <errno.h>

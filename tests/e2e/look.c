@@ -8,7 +8,7 @@
  * all, a line each. Words with a comma between are several, on one line:
  * apps web workers '*' pid,state
  *
- * What asks in a test does so again and again: this needs no time to start.
+ * Tests ask again and again: this program needs no time to start.
  * Exit status: 0, 1 if there is no such value, 64 usage, 69 no answer.
  */
 
@@ -48,7 +48,7 @@ connect_to(const char *path, const char *seconds)
 	return fd;
 }
 
-/* Without the ends of lines, which are only between tokens. */
+/* Removes the ends of lines, which lie between tokens alone. */
 static void
 join_lines(char *text)
 {
@@ -60,7 +60,7 @@ join_lines(char *text)
 	*to = '\0';
 }
 
-/* All that is told, with a 0 at its end. */
+/* Returns the whole answer, with a 0 at its end. */
 static char *
 ask(int fd, const char *command)
 {
@@ -77,7 +77,7 @@ ask(int fd, const char *command)
 				err(EX_OSERR, NULL);
 			text = more;
 		}
-		/* With a timeout, a stop of ours interrupts it. */
+		/* A call with a timeout is interrupted by SIGSTOP. */
 		do
 			n = recv(fd, text + len, size - len - 1, 0);
 		while (n == -1 && errno == EINTR);
@@ -92,7 +92,7 @@ ask(int fd, const char *command)
 
 /* --- values in it ------------------------------------------------------- */
 
-/* Behind the string that begins here. */
+/* Returns the end of the string that begins at `s`. */
 static const char *
 skip_string(const char *s)
 {
@@ -105,7 +105,7 @@ skip_string(const char *s)
 	return s + 1;
 }
 
-/* Behind the value that begins here. */
+/* Returns the end of the value that begins at `s`. */
 static const char *
 skip(const char *s)
 {
@@ -127,7 +127,7 @@ skip(const char *s)
 	return s;
 }
 
-/* Without its escapes, but for those of characters that are not plain. */
+/* Prints a string without its escapes, but for control characters. */
 static void
 print_string(const char *s, const char *end)
 {
@@ -158,7 +158,7 @@ print(const char *s)
 	}
 }
 
-/* Whether the string that begins here is this one. */
+/* Whether the string that begins at `s` is `text`. */
 static bool
 is_named(const char *s, const char *name, size_t len)
 {
@@ -179,7 +179,7 @@ next_value(const char *s, bool object, const char **key_out)
 	return object ? skip_string(s + 1) + 1 : s + 1;
 }
 
-/* The value of that key; NULL: there is none. */
+/* The value of a key; NULL if there is none. */
 static const char *
 find(const char *s, const char *name, size_t len)
 {

@@ -1,4 +1,4 @@
-"""Clients who say nothing yet, so that each keeps a process busy.
+"""Clients that say nothing yet, so that each keeps a process busy.
 
 usage: occupy.py SOCKET COUNT
 

@@ -1,7 +1,7 @@
 #ifndef SUPPORT_BENCH_H
 #define SUPPORT_BENCH_H
 
-/* What the drivers have in common: a folder, two processors, addresses. */
+/* Surroundings of a bench: a folder, two processors, addresses, programs. */
 
 #include <stddef.h>
 
@@ -12,7 +12,7 @@ enum {
 struct bench {
 	char folder[BENCH_PATH]; /* for sockets, logs; removed at the end */
 	int load_cpu; /* where this program runs, if pinned; else -1 */
-	int server_cpu; /* where the servers shall; -1: anywhere */
+	int server_cpu; /* where the servers run; -1: anywhere */
 };
 
 /* Makes the folder; ends the program if it cannot. */
@@ -22,7 +22,7 @@ void bench_fini(struct bench *b);
 /* Moves this program to a processor of its own, and names the other. */
 void bench_pin(struct bench *b);
 
-/* An address nobody listens on, of "tcp" or "unix", in pool.conf's words. */
+/* A free address to listen at, of "tcp" or "unix", in pool.conf's words. */
 void bench_address(
     struct bench *b, const char *transport, char *out, size_t size);
 

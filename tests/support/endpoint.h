@@ -2,7 +2,7 @@
 #define SUPPORT_ENDPOINT_H
 
 /*
- * Where somebody listens, in pool.conf's words: "127.0.0.1:8080", "[::1]:80"
+ * An address to listen at, in pool.conf's words: "127.0.0.1:8080", "[::1]:80"
  * or "unix:PATH".
  */
 

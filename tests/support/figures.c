@@ -49,7 +49,7 @@ figures_compare(
 	    figures_last(f, FIGURE_RATE) / figures_last(shared, FIGURE_RATE));
 	samples_add(&f->of[FIGURE_COST_RATIO],
 	    figures_last(f, FIGURE_COST) / figures_last(pass, FIGURE_COST));
-	/* The other way round, to be the ratio of rates it stands for. */
+	/* The costs are inverted, so that the ratio is one of rates. */
 	samples_add(&f->of[FIGURE_TOTAL_RATIO],
 	    figures_last(shared, FIGURE_TOTAL) / figures_last(f, FIGURE_TOTAL));
 }

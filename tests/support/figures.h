@@ -1,7 +1,7 @@
 #ifndef SUPPORT_FIGURES_H
 #define SUPPORT_FIGURES_H
 
-/* One server's lines in the table of handover: a sample of each a round. */
+/* A line of the table of handover: a sample of each figure for each round. */
 
 #include "samples.h"
 
@@ -25,7 +25,7 @@ void figures_init(struct figures *f);
 void figures_fini(struct figures *f);
 void figures_clear(struct figures *f);
 
-/* The ratios of the round that was last: to `shared`, and costs to `pass`. */
+/* Ratios of the last round: rates to `shared`, costs to `pass`. */
 void figures_compare(struct figures *f, const struct figures *shared,
     const struct figures *pass);
 

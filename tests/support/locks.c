@@ -31,7 +31,7 @@ say(int fd, const char *text, size_t len)
 		err(EX_IOERR, "send");
 }
 
-/* So many lines, the last of which is left in buf. */
+/* Reads so many lines; the last is left in buf. */
 static void
 hear(int fd, int lines, size_t len, char *buf)
 {
@@ -62,7 +62,7 @@ hear_word(int fd, const char *word)
 
 /* --- round trips -------------------------------------------------------- */
 
-/* What a connection says at a time: an even number of lines. */
+/* Lines that a connection sends at a time: an even number. */
 struct text {
 	char line[2][TEXT];
 	size_t len[2];
@@ -105,7 +105,7 @@ locks_round_trips(struct locks *l)
 	begin = locks_now();
 	for (i = 0; i < l->count; i++)
 		say(l->fds[i], texts[i].line[0], texts[i].len[0]);
-	/* An even number of turns: what is locked is unlocked. */
+	/* After an even number of turns nothing is locked. */
 	do {
 		turn = !turn;
 		end = locks_now();
@@ -148,7 +148,7 @@ locks_handover(struct locks *l)
 		say(l->fds[i], shared_lock, sizeof(shared_lock) - 1);
 		l->operations++;
 	}
-	/* Everybody else withdraws first, so that nobody inherits. */
+	/* All waiters withdraw first, so that none is handed the lock. */
 	for (int k = 1; k <= l->count; k++) {
 		int fd = l->fds[(i + k) % l->count];
 
@@ -157,7 +157,7 @@ locks_handover(struct locks *l)
 	}
 }
 
-/* Until all of them are known to wait. */
+/* Returns when the server knows that all of them wait. */
 static void
 await_waiters(int probe, int waiters)
 {

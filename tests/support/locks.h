@@ -3,8 +3,8 @@
 
 /*
  * Loads for a server of locks.  Each runs for about `span` on connections that
- * are there, and gives the operations it did and the time they took.  What is
- * not answered as it should be ends the program.
+ * are open, and gives the operations it did and the time they took.  A wrong
+ * answer ends the program.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@ struct locks {
 	int *fds; /* connections */
 	int count;
 	int depth; /* lines sent at a time, even */
-	bool echo; /* whatever comes back is right */
+	bool echo; /* any answer is right */
 	tspan span;
 	int64_t operations;
 	tspan elapsed;
@@ -29,10 +29,10 @@ struct locks {
  */
 void locks_round_trips(struct locks *l);
 
-/* One key, of which each is the holder in turn. An operation: LOCKED. */
+/* Each connection holds the same key in turn. An operation: LOCKED. */
 void locks_handover(struct locks *l);
 
-/* One holds, all others wait for its release. An operation: DONE. */
+/* All connections wait for the release of the holder. An operation: DONE. */
 void locks_wake_all(struct locks *l);
 
 /* Four locks on each connection. */

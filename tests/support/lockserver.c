@@ -1,4 +1,4 @@
-/* Servers of locks that are compared. */
+/* Starting and ending the servers of locks that are compared. */
 
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -39,7 +39,7 @@ lockserver_title(enum lockserver_name name)
 	return titles[name];
 }
 
-/* Installed, or where contrib/peers unpacks it. */
+/* poolcounterd as it is installed, or as contrib/peers unpacked it. */
 static bool
 original_path(char out[PATHS])
 {

@@ -3,8 +3,8 @@
 
 /*
  * Servers of locks that are compared: apppoold's, Debian's poolcounterd, and
- * one that gives back what it gets.  Over TCP, as the second knows no other.
- * What fails ends the program; they end with it.
+ * one that gives back what it gets.  They listen at TCP, as poolcounterd knows
+ * nothing else, and end with the program, which an error ends.
  */
 
 #include <sys/types.h>
@@ -25,17 +25,17 @@ struct lockserver {
 	enum lockserver_name name;
 	pid_t pid;
 	struct endpoint at;
-	char app[256]; /* of apppoold: where it hands over as well */
+	char app[256]; /* of apppoold: the address of its app */
 };
 
 const char *lockserver_title(enum lockserver_name name);
 
-/* false: the program is not there. */
+/* False if the program is not there. */
 bool lockserver_start(
     struct lockserver *s, enum lockserver_name name, struct bench *b);
 void lockserver_stop(struct lockserver *s);
 
-/* A connection, blocking, that waits for no more than some seconds. */
+/* A blocking connection; an answer may take some seconds at most. */
 int lockserver_connect(const struct lockserver *s);
 
 #endif

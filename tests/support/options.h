@@ -18,7 +18,7 @@ struct option_place {
 };
 
 /*
- * Fills in what the command line says.  The table ends with a NULL name.  On
+ * Stores the values of the command line.  The table ends with a NULL name.  On
  * a mistake, or words beyond the options, `usage` is printed and the program
  * ends with 64.
  */

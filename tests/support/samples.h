@@ -1,7 +1,7 @@
 #ifndef SUPPORT_SAMPLES_H
 #define SUPPORT_SAMPLES_H
 
-/* Numbers, kept one by one, and what statistics say of them. */
+/* Numbers, kept one by one, and their quantiles. */
 
 #include <stddef.h>
 
@@ -17,8 +17,8 @@ void samples_clear(struct samples *s);
 /* Ends the program when there is no memory. */
 void samples_add(struct samples *s, double value);
 
-/* The value that a share of 0.0 ... 1.0 of them does not exceed; NAN of none.
- * Sorts them. */
+/* The value that a share of 0.0 ... 1.0 of the numbers does not exceed; NAN
+ * without numbers.  Sorts them. */
 double samples_quantile(struct samples *s, double share);
 
 double samples_median(struct samples *s);

@@ -4,7 +4,7 @@
 /*
  * The servers that are compared: apppoold, and the baselines beside it.  Each
  * is a table entry that knows how it is started; all else is common to them.
- * A bench has nobody to give an error back to: what fails ends the program.
+ * An error ends the program.
  * Servers end with the program that started them, however it ends.
  */
 
@@ -16,7 +16,7 @@
 #include "endpoint.h"
 
 enum server_name {
-	SERVER_SHARED, /* the workers accept by themselves */
+	SERVER_SHARED, /* workers accept from one listener */
 	SERVER_PASS, /* a bare dispatcher */
 	SERVER_APPPOOLD,
 	SERVERS
@@ -29,8 +29,8 @@ enum {
 struct server_plan {
 	const char *address; /* pool.conf's: 127.0.0.1:8080, unix:PATH */
 	int workers;
-	int cpu; /* all of it runs there; -1: anywhere */
-	bool idle; /* the smallest workers there are, which serve nobody */
+	int cpu; /* server and workers run there; -1: anywhere */
+	bool idle; /* the smallest workers, which serve nothing */
 	bool stdio; /* of shared, apppoold: a shell script for each client */
 };
 

@@ -5,7 +5,7 @@
  * Work for a processor that costs the same whoever asks for it: rounds of
  * xorshift, each depending on the one before, no memory touched.  The driver
  * finds out once how many rounds a microsecond is; the workers are told
- * rounds, never a time, so that one that is pushed aside does no less.
+ * rounds, never a time, so that a worker that is preempted does no less.
  */
 
 #include <stdint.h>

@@ -49,7 +49,7 @@ main(int argc, char **argv)
 	if (argc < 3 || endpoint_parse(argv[1], &at) == -1)
 		errx(EX_USAGE, "usage: forker address program [argument ...]");
 	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-	/* The kernel buries them. */
+	/* The kernel reaps the children. */
 	(void)signal(SIGCHLD, SIG_IGN);
 	listener = endpoint_listen(&at, 1024);
 	if (listener == -1)

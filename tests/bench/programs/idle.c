@@ -19,7 +19,7 @@ main(void)
 
 	if (send(channel, "READY", 5, MSG_NOSIGNAL) != 5)
 		return 1;
-	/* No connection is made to this pool: whatever comes is the end. */
+	/* No connection is made to this pool: any message is the end. */
 	(void)recv(channel, message, sizeof(message), 0);
 	return 0;
 }

@@ -5,8 +5,8 @@
  *
  * Starts N of PROGRAM with one listening socket as descriptor 0, from which
  * they accept by themselves.  The kernel wakes one of them per connection, the
- * one that has waited longest: the best that can be had where nobody counts,
- * grows, shrinks or replaces anything.
+ * one that has waited longest: the best that can be had without counting,
+ * growing, shrinking or replacing anything.
  *
  * ADDRESS is HOST:PORT or unix:PATH.  It ends with its parent, and its
  * children with it.

@@ -75,7 +75,7 @@ worker_shared(void)
 	}
 }
 
-/* The next message; the descriptor that came with it, or -1, in `fd_out`. */
+/* Receives the next message; its descriptor, or -1, is left in `fd_out`. */
 static ssize_t
 receive(int channel, char *buf, size_t size, int *fd_out)
 {
@@ -116,7 +116,7 @@ worker_passed(void)
 	int fd;
 
 	say(channel, "READY");
-	/* Everything else the protocol knows is a form of "the end". */
+	/* All other messages of the protocol are a form of "the end". */
 	while (
 	    receive(channel, message, sizeof(message), &fd) > 0 && fd != -1) {
 		serve(fd);
@@ -128,7 +128,7 @@ worker_passed(void)
 int
 main(int argc, char **argv)
 {
-	/* Or every sleep would be 50 microseconds longer than asked. */
+	/* Without this every sleep would be 50 microseconds too long. */
 	(void)prctl(PR_SET_TIMERSLACK, 1);
 	if (argc == 2 && strcmp(argv[1], "shared") == 0)
 		return worker_shared();

@@ -1,4 +1,4 @@
-"""A server that knows nothing of the daemon, for what takes more than accept().
+"""A server that knows nothing of the daemon, for tests of more than accept().
 
 usage: accepting.py [--edge] [--room BYTES] [--other PATH]
        [--set NODELAY KEEPALIVE KEEPIDLE]
@@ -40,7 +40,7 @@ def address(name):
 
 
 def accept(listener, room):
-    """The connection and what was said of its client, or an error."""
+    """The connection and the address of its client, or an error."""
     buf = ctypes.create_string_buffer(b"\xff" * 128, 128)
     size = ctypes.c_int(room)
     fd = libc.accept(listener.fileno(), buf, ctypes.byref(size))

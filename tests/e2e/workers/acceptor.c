@@ -7,7 +7,7 @@
  *
  * where COUNT are the connections of this process so far, PEER is the address
  * that accept() left (or "-"), FLAGS are "cloexec", "nonblock" or both with a
- * comma, or "-", and MORE is what was asked for.  A request is one line; see
+ * comma, or "-", and MORE depends on the request.  A request is one line; see
  * request_rows.
  */
 
@@ -109,7 +109,7 @@ accept_one(struct served *s)
 	return s->fd;
 }
 
-/* Whether it is worth trying again. */
+/* Whether a failed accept() is to be tried again. */
 static bool
 go_on(void)
 {
@@ -154,7 +154,7 @@ accept_all(void *unused)
 	return NULL;
 }
 
-/* Ends when all of them have. */
+/* Returns when all threads have ended. */
 static void
 accept_with_threads(void)
 {
@@ -193,7 +193,7 @@ prepare_signals(void)
 	};
 	struct sigaction act = { .sa_handler = on_signal };
 
-	/* With SA_RESTART it would take the shutdown to get out. */
+	/* With SA_RESTART the shutdown alone ends a blocking accept(). */
 	if (opt.shutdown)
 		act.sa_flags = SA_RESTART;
 	if (opt.graceful || opt.shutdown)
@@ -206,7 +206,7 @@ prepare_signals(void)
 	}
 }
 
-/* A thread answers at that address, without any part of ours in it. */
+/* A thread that serves a second listener, which the daemon knows nothing of. */
 static void *
 serve_other(void *arg)
 {
@@ -280,7 +280,7 @@ prepare(void)
 		(void)do_wait(opt.start_when);
 }
 
-/* Children that accept; one that ends is replaced. */
+/* Children that accept; a child that ends is replaced. */
 static void
 accept_with_children(void)
 {

@@ -1,7 +1,7 @@
 #ifndef TESTS_E2E_WORKERS_ACCEPTOR_OPTIONS_H
 #define TESTS_E2E_WORKERS_ACCEPTOR_OPTIONS_H
 
-/* What acceptor can be told on its command line. */
+/* The command line of acceptor. */
 
 #include <err.h>
 #include <stdbool.h>
@@ -14,15 +14,15 @@ static struct {
 	long threads;
 	long fork;
 	long alarm; /* milliseconds between signals; 0: none */
-	long user; /* to become; -1: nobody else */
+	long user; /* to become; -1: none */
 	long requests; /* to be served; 0: no end */
 	long nofile; /* limit of descriptors; 0: as it is */
 	long files; /* to be open besides, which takes time to close */
-	long start_delay; /* milliseconds before it begins to accept */
+	long start_delay; /* milliseconds before accept() */
 	const char *accept4; /* flags, like "cloexec,nonblock" */
 	const char *other; /* path of a socket of its own */
 	const char *say; /* to stderr, at the start */
-	const char *start_when; /* there is that file, it begins to accept */
+	const char *start_when; /* accept() once this file exists */
 	bool dup; /* the socket under another number only */
 	bool nonblock;
 	bool poll; /* before accept() */
@@ -30,10 +30,10 @@ static struct {
 	bool no_address;
 	bool hand_on; /* each connection to a thread of its own */
 	bool hide; /* be not dumpable */
-	bool hide_child; /* the same, when it is a child that accepts */
+	bool hide_child; /* be not dumpable, in children that accept */
 	bool graceful; /* exit with 0 on SIGTERM, between requests */
 	bool leave; /* exit with 0 on SIGUSR1, at once */
-	bool shutdown; /* the same, and the socket is shut down for that */
+	bool shutdown; /* exit on SIGTERM, which shuts the socket down */
 	bool bad_pointer; /* in the first accept() */
 } opt = { .user = -1, .threads = 1 };
 

@@ -1,7 +1,7 @@
 #ifndef TESTS_E2E_WORKERS_ACCEPTOR_SERVE_H
 #define TESTS_E2E_WORKERS_ACCEPTOR_SERVE_H
 
-/* What acceptor does with a connection. */
+/* The requests that acceptor obeys. */
 
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -23,11 +23,11 @@
 
 static atomic_long count;
 
-/* What is known of one. */
+/* An accepted connection. */
 struct served {
 	int fd;
 	struct sockaddr_storage peer;
-	socklen_t peer_len; /* 0: accept() was not asked */
+	socklen_t peer_len; /* 0: accept() was called without an address */
 };
 
 static void
@@ -46,7 +46,7 @@ do_sleep(const char *argument)
 	return "slept";
 }
 
-/* Until there is a file of that name. */
+/* Waits until there is a file of that name. */
 static const char *
 do_wait(const char *path)
 {
@@ -55,7 +55,7 @@ do_wait(const char *path)
 	return "waited";
 }
 
-/* The same with a processor. */
+/* Computes until there is a file of that name. */
 static const char *
 do_burn(const char *path)
 {
@@ -86,7 +86,7 @@ do_env(const char *argument)
 	return value == NULL ? "unset" : value;
 }
 
-/* Whether there would be another way to accept. */
+/* Whether io_uring would be another way to accept. */
 static const char *
 do_ring(const char *argument)
 {
@@ -95,14 +95,14 @@ do_ring(const char *argument)
 							  : "a ring";
 }
 
-/* It waits when the connection is closed. */
+/* The wait comes after the close: see serve(). */
 static const char *
 do_afterwards(const char *argument)
 {
 	return argument;
 }
 
-/* What a client can ask for in its line: WORD ARGUMENT. */
+/* Requests, one line each: WORD ARGUMENT. */
 static const struct {
 	const char *word;
 	const char *(*obey)(const char *argument);
@@ -204,7 +204,7 @@ serve(const struct served *s)
 	    number, peer_text(s, peer, sizeof(peer)), flags_text(s->fd), more);
 	(void)send(s->fd, text, (size_t)len, MSG_NOSIGNAL);
 	(void)close(s->fd);
-	/* What a program may have to do when the client is gone already. */
+	/* Work of a program after its client is gone. */
 	if (strncmp(line, "afterwards ", 11) == 0)
 		(void)do_wait(line + 11);
 }

@@ -29,7 +29,7 @@ def plain(environ, start_response):
     said["body"] = environ["wsgi.input"].read(length).decode()
     return [json.dumps(said).encode()]
 
-# Fails if we, or the application, do not keep to PEP 3333.
+# Fails if the server or the application does not keep to PEP 3333.
 app = validator(plain)
 """
 

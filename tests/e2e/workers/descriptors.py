@@ -11,7 +11,7 @@ import re
 import sys
 import time
 
-# What the dynamic linker and sanitizers open when a program starts.
+# Files that the dynamic linker and sanitizers open when a program starts.
 LOADING = re.compile(r"/proc/|.*\.so[.0-9]*$|/etc/ld\.so\.")
 USUAL = {0: "/dev/null", 1: "pipe:", 2: "pipe:", 3: "socket:"}
 
@@ -58,7 +58,7 @@ while len(seen) < count and time.monotonic() < until:
     for pid in children():
         try:
             with open(f"/proc/{pid}/comm") as f:
-                # Before it runs the program it has the daemon's.
+                # Before its exec a child has the daemon's descriptors.
                 if f.read().strip() != program:
                     continue
             found = descriptors(pid)

@@ -49,7 +49,7 @@ def params(data):
 
 
 def request(connection):
-    """The parameters of a request that is as the specification has it."""
+    """The parameters of a request that keeps to the specification."""
     begin = record(connection)
     if begin != (1, struct.pack(">HB5x", 1, 0)):
         sys.exit("no responder is asked for: %r" % (begin,))

@@ -1,4 +1,4 @@
-"""A server with an event loop, as there are many: it knows of no pool.
+"""A server with an event loop that knows nothing of a pool.
 
 usage: listening.py [--graceful] [--zero] [--start SECONDS]
 
@@ -53,7 +53,7 @@ def give_to_child(connection):
 
 
 def obey(line, connection, listeners):
-    """Gives what is answered, and whether the connection stays open."""
+    """Returns the answer, and whether the connection stays open."""
     word, _, rest = line.partition(" ")
     if word == "sleep":
         time.sleep(float(rest))
@@ -71,7 +71,7 @@ def obey(line, connection, listeners):
 
 
 def serve_one(connection, listeners):
-    """A request; false: the connection is of no more use."""
+    """Serves a request; false: the connection is closed."""
     try:
         got = connection.recv(65536)
         if not got:

@@ -1,11 +1,11 @@
 /*
- * Runs a program where it cannot do all that it can elsewhere.
+ * Runs a program in a system that forbids or lacks what an adapter needs.
  *
  *     sandbox refused|absent|busy|blind PROGRAM [ARGUMENT...]
  *
  * Filters of system calls are refused, as in some containers; absent, as in a
- * kernel without; busy, because somebody is told of calls already.  Or it is
- * blind: what debuggers use is refused.
+ * kernel without seccomp; busy, because a listener for calls exists already.
+ * Or the program is blind: the calls of debuggers are refused.
  */
 
 #include <sys/prctl.h>
@@ -21,7 +21,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is called refused. */
+/* A filter that refuses these calls. */
 static const long filters[] = { SYS_seccomp, -1 };
 static const long debuggers[] = { SYS_kcmp, SYS_process_vm_readv,
 	SYS_process_vm_writev, SYS_pidfd_open, SYS_pidfd_getfd, SYS_ptrace,
@@ -51,7 +51,7 @@ install(const long *calls, unsigned flags, unsigned answer)
 	    (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
 	if (fd == -1)
 		err(71, "seccomp");
-	/* Nobody reads from it; it must only stay open. */
+	/* The listener is never read; it must only stay open. */
 	if (fd > 0 && fcntl(fd, F_DUPFD, 50) == -1)
 		err(71, "dup");
 }

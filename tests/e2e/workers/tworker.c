@@ -47,7 +47,7 @@ sleep_for_ever(void)
 		pause();
 }
 
-/* Until there is a file of that name. */
+/* Waits until there is a file of that name. */
 static void
 wait_for_file(const char *path)
 {
@@ -96,7 +96,7 @@ start_grandchildren(void)
 		case 0:
 			if (opt.setsid)
 				setsid();
-			/* Gone in the end, even if a test fails. */
+			/* A grandchild ends by itself, even if a test fails. */
 			alarm(60);
 			sleep_for_ever();
 		default:
@@ -168,8 +168,8 @@ misbehave(void)
 }
 
 /*
- * Reads one line, or a whole head if it is one of HTTP.  What comes before the
- * end of file counts as well.
+ * Reads one line, or a whole head of HTTP.  A line without an end counts as
+ * well.
  */
 static void
 read_request(int fd, char *line, size_t size)
@@ -216,8 +216,8 @@ do_gate(const char *path)
 }
 
 /*
- * Messages to the daemon, thousands of them, until there is a file of that
- * name; then how many is said on stderr.
+ * Sends messages to the daemon, thousands of them, until there is a file of
+ * that name; then prints their number on stderr.
  */
 static void
 do_flood(const char *path)
@@ -231,7 +231,7 @@ do_flood(const char *path)
 	fprintf(stderr, "flooded %ld\n", n);
 }
 
-/* So many MiB, for the rest of its life. */
+/* Allocates so many MiB for the rest of its life. */
 static void
 do_grow(const char *argument)
 {
@@ -253,7 +253,7 @@ grow_later(void *argument)
 	return NULL;
 }
 
-/* ... when the session is over. */
+/* Grows when the session is over. */
 static void
 do_grow_later(const char *argument)
 {
@@ -284,7 +284,7 @@ do_retire(const char *argument)
 	apppool_retire();
 }
 
-/* What a client can ask for in its line: WORD ARGUMENT. */
+/* Requests, one line each: WORD ARGUMENT. */
 static const struct {
 	const char *word;
 	void (*obey)(const char *argument);
@@ -375,7 +375,7 @@ serve_all(void *unused)
 	return NULL;
 }
 
-/* Returns when all threads have finished what they held. */
+/* Returns when all threads have finished their sessions. */
 static void
 serve_concurrently(void)
 {

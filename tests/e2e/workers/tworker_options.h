@@ -1,7 +1,7 @@
 #ifndef TESTS_E2E_WORKERS_TWORKER_OPTIONS_H
 #define TESTS_E2E_WORKERS_TWORKER_OPTIONS_H
 
-/* What tworker can be told on its command line. */
+/* The command line of tworker. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 typedef int64_t useconds;
 
 static struct {
-	/* Before READY. */
+	/* Effects before READY. */
 	const char *print;
 	const char *print_error;
 	long exit_at_once;
@@ -25,7 +25,7 @@ static struct {
 	const char *fail;
 	bool never_ready;
 
-	/* After READY, or in the request that --at counts to. */
+	/* Effects after READY, or in the request that --at counts to. */
 	long at;
 	bool double_ready;
 	const char *say;
@@ -37,7 +37,7 @@ static struct {
 	bool shutdown_channel;
 	bool stop_self;
 
-	/* In each request. */
+	/* Effects in each request. */
 	long concurrency;
 	bool no_read;
 	useconds work;
@@ -48,7 +48,7 @@ static struct {
 	bool never_done;
 	const char *text;
 
-	/* When asked to stop. */
+	/* Effects at the end. */
 	bool ignore_stop;
 	useconds stop_delay;
 	long exit_code;
@@ -122,7 +122,7 @@ options_usage(void)
 	exit(64);
 }
 
-/* A number and us, ms or s; a bare number is seconds. */
+/* Parses a number with us, ms or s; a bare number is seconds. */
 static inline bool
 span_read(const char *text, useconds *out)
 {
