@@ -63,7 +63,7 @@ jitter_adds_up_to_a_quarter(void)
 }
 
 static void
-those_that_fail_together_are_one_failure(void)
+processes_that_fail_together_are_one_failure(void)
 {
 	backoff_reset(&b);
 	for (int i = 0; i < 10; i++)
@@ -102,7 +102,7 @@ main(int argc, char **argv)
 	RUN(each_failure_doubles_the_delay);
 	RUN(the_delay_never_exceeds_its_maximum);
 	RUN(jitter_adds_up_to_a_quarter);
-	RUN(those_that_fail_together_are_one_failure);
+	RUN(processes_that_fail_together_are_one_failure);
 	RUN(a_delay_of_the_length_of_time_does_not_overflow);
 	RUN(a_reset_forgets_all);
 	return check_finish();

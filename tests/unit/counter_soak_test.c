@@ -1,6 +1,6 @@
 /*
- * Long random lives, by seeds: after every event all invariants hold, and
- * what clients are told fits what a plain model of them has in mind.
+ * Soak: random requests of a few clients, by seeds.  After every event all
+ * invariants hold, and the replies fit a plain model of the clients.
  */
 
 #include "check.h"
@@ -16,7 +16,7 @@ struct soak {
 	struct prng prng;
 	tstamp now;
 	bool open[CLIENTS];
-	bool waiting[CLIENTS]; /* as they know it themselves */
+	bool waiting[CLIENTS]; /* as the clients know it themselves */
 	unsigned held[CLIENTS];
 	unsigned answers; /* of the event, to the client it is about */
 };
@@ -27,7 +27,7 @@ pick(struct soak *s, uint32_t n)
 	return (uint32_t)(prng_next(&s->prng) % n);
 }
 
-/* What each word means to the one who hears it. */
+/* Notes in the model what the reply means to its client. */
 static void
 hear(struct soak *s, const struct counter_reply *r)
 {
@@ -61,7 +61,7 @@ settle(struct soak *s, uint32_t about)
 	counter_check(&s->counter);
 }
 
-/* Few keys, of which one is long. */
+/* A few keys, one of which is long. */
 static size_t
 key_of(struct soak *s, char *key, size_t size)
 {
@@ -138,7 +138,7 @@ step(struct soak *s)
 	}
 }
 
-/* The model and the counter agree on who has what. */
+/* Checks that model and counter agree on locks and waits. */
 static void
 compare(const struct soak *s)
 {
@@ -174,7 +174,7 @@ live(uint64_t seed)
 }
 
 static void
-the_invariants_hold_through_random_lives(void)
+the_invariants_hold_through_random_requests(void)
 {
 	for (uint64_t seed = 1; seed <= 25 && !check.failed; seed++)
 		live(seed);
@@ -184,6 +184,6 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(the_invariants_hold_through_random_lives);
+	RUN(the_invariants_hold_through_random_requests);
 	return check_finish();
 }

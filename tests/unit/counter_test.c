@@ -1,6 +1,6 @@
 /*
- * PoolCounter's rules, in virtual time: what is asked, what is answered, and
- * in which order.
+ * The rules of PoolCounter, in virtual time: requests, replies, and the order
+ * of replies.
  */
 
 #include "check.h"
@@ -14,7 +14,7 @@ static struct counter counter;
 static void *memory;
 static tstamp now;
 
-/* What has been answered since it was last looked at: "0:LOCKED 1:DONE". */
+/* The replies since the last call, as "0:LOCKED 1:DONE". */
 static char said[8192];
 
 static void
@@ -60,7 +60,7 @@ note(void)
 	counter_check(&counter);
 }
 
-/* Holds until the next call. */
+/* The text is valid until the next call. */
 static const char *
 heard(void)
 {
@@ -130,7 +130,7 @@ tick(tspan later)
 /* --- 7: keys and stacks ------------------------------------------------- */
 
 static void
-a_key_exists_only_while_somebody_has_it(void)
+a_key_exists_only_while_it_has_a_holder(void)
 {
 	start(2);
 	me(0, "k", 1);
@@ -207,7 +207,7 @@ a_client_has_four_locks_at_most(void)
 }
 
 static void
-a_table_full_of_keys_is_said(void)
+a_full_table_of_keys_is_an_error(void)
 {
 	start_with(2, 2);
 	(void)counter_opened(&counter, now);
@@ -216,7 +216,7 @@ a_table_full_of_keys_is_said(void)
 	me(0, "b", 1);
 	me(0, "c", 1);
 	CHECK_STR("0:LOCKED 0:LOCKED 0:ERROR TOO_MANY_KEYS", heard());
-	/* Those that are there go on working. */
+	/* Keys that are there go on working. */
 	me(1, "b", 2);
 	CHECK_STR("1:LOCKED", heard());
 	release(0);
@@ -228,7 +228,7 @@ a_table_full_of_keys_is_said(void)
 }
 
 static void
-a_client_too_many_has_no_number(void)
+one_client_too_many_has_no_number(void)
 {
 	start_with(2, 2);
 	CHECK_EQ(0, counter_opened(&counter, now));
@@ -266,7 +266,7 @@ asking_while_waiting_is_an_error_and_the_wait_goes_on(void)
 }
 
 static void
-a_fourth_that_waits_is_told_to_wait(void)
+a_fifth_request_while_waiting_is_told_to_wait(void)
 {
 	start(2);
 	me(1, "d", 1);
@@ -309,7 +309,7 @@ limits_are_those_of_the_request(void)
 	start(3);
 	me(0, "k", 1);
 	me(1, "k", 1);
-	/* It passes the one that waits under a lower limit. */
+	/* The place passes the waiter with a lower limit. */
 	me(2, "k", 2);
 	CHECK_STR("0:LOCKED 2:LOCKED", heard());
 	release(2);
@@ -320,7 +320,7 @@ limits_are_those_of_the_request(void)
 }
 
 static void
-no_timeout_means_no_wait(void)
+a_timeout_of_zero_means_no_wait(void)
 {
 	start(2);
 	me(0, "k", 1);
@@ -361,7 +361,7 @@ the_same_key_again_takes_a_second_place(void)
 }
 
 static void
-who_waits_is_not_answered(void)
+a_waiting_client_is_not_answered(void)
 {
 	start(3);
 	me(0, "k", 1);
@@ -475,7 +475,7 @@ without_a_lock_there_is_nothing_to_release(void)
 }
 
 static void
-a_release_ends_the_newest(void)
+a_release_ends_the_newest_lock(void)
 {
 	start(2);
 	me(0, "a", 1);
@@ -488,7 +488,7 @@ a_release_ends_the_newest(void)
 }
 
 static void
-a_key_says_which(void)
+a_release_of_a_key_ends_its_lock(void)
 {
 	start(2);
 	me(0, "a", 1);
@@ -504,7 +504,7 @@ a_key_says_which(void)
 }
 
 static void
-a_key_means_the_newest_of_that_key(void)
+a_release_of_a_key_ends_its_newest_lock(void)
 {
 	start(2);
 	me(0, "a", 3);
@@ -521,7 +521,7 @@ a_key_means_the_newest_of_that_key(void)
 }
 
 static void
-a_waiting_one_is_withdrawn_and_nobody_notices(void)
+a_release_withdraws_a_wait_without_a_word_to_others(void)
 {
 	start(4);
 	me(0, "k", 1);
@@ -556,7 +556,7 @@ an_older_lock_can_be_released_while_waiting(void)
 }
 
 static void
-a_release_wakes_all_who_wait_for_anyone_in_order(void)
+a_release_wakes_all_waiters_for_anyone_in_order(void)
 {
 	start(4);
 	any(0, "k", 1);
@@ -566,7 +566,7 @@ a_release_wakes_all_who_wait_for_anyone_in_order(void)
 	(void)heard();
 	release(0);
 	CHECK_STR("3:DONE 1:DONE 2:DONE 0:RELEASED", heard());
-	/* They hold nothing. */
+	/* These clients hold nothing. */
 	release(3);
 	CHECK_STR("3:NOT_LOCKED", heard());
 	CHECK_EQ(0, counter.used_keys);
@@ -574,7 +574,7 @@ a_release_wakes_all_who_wait_for_anyone_in_order(void)
 }
 
 static void
-then_the_place_goes_to_the_first_who_waits_for_himself(void)
+after_a_release_the_place_goes_to_the_first_waiter_for_itself(void)
 {
 	start(5);
 	me(0, "k", 1);
@@ -603,7 +603,7 @@ a_place_that_is_handed_over_is_never_free(void)
 }
 
 static void
-the_heir_is_the_first_whose_own_limit_allows_it(void)
+a_place_goes_to_the_first_waiter_whose_own_limit_allows_it(void)
 {
 	start(5);
 	me(0, "k", 3);
@@ -623,7 +623,7 @@ the_heir_is_the_first_whose_own_limit_allows_it(void)
 }
 
 static void
-without_an_heir_the_place_is_free(void)
+without_such_a_waiter_the_place_is_free(void)
 {
 	start(2);
 	me(0, "k", 1);
@@ -636,7 +636,7 @@ without_an_heir_the_place_is_free(void)
 /* --- 11: leaving -------------------------------------------------------- */
 
 static void
-who_leaves_waits_no_more(void)
+a_client_that_leaves_waits_no_more(void)
 {
 	start(3);
 	me(0, "k", 1);
@@ -651,7 +651,7 @@ who_leaves_waits_no_more(void)
 }
 
 static void
-who_leaves_ends_newest_first(void)
+the_locks_of_a_client_that_leaves_end_newest_first(void)
 {
 	start(4);
 	me(0, "a", 1);
@@ -670,7 +670,7 @@ who_leaves_ends_newest_first(void)
 }
 
 static void
-who_leaves_is_no_result_for_anyone(void)
+a_client_that_leaves_gives_no_result_to_waiters_for_anyone(void)
 {
 	start(4);
 	any(0, "k", 1);
@@ -685,7 +685,7 @@ who_leaves_is_no_result_for_anyone(void)
 }
 
 static void
-who_waits_for_himself_goes_first_whatever_the_age(void)
+waiters_for_themselves_come_first_whatever_their_age(void)
 {
 	start(3);
 	me(0, "k", 1);
@@ -700,7 +700,7 @@ who_waits_for_himself_goes_first_whatever_the_age(void)
 }
 
 static void
-who_leaves_does_not_inherit_from_himself(void)
+a_client_that_leaves_does_not_get_its_own_place(void)
 {
 	start(2);
 	me(0, "k", 1);
@@ -713,7 +713,7 @@ who_leaves_does_not_inherit_from_himself(void)
 }
 
 static void
-a_second_place_goes_to_a_second_heir(void)
+a_second_place_goes_to_a_second_waiter(void)
 {
 	start(3);
 	me(0, "k", 2);
@@ -753,7 +753,7 @@ times_are_from_lock_to_end(void)
 }
 
 static void
-an_inherited_place_counts_as_waiting_for_anyone(void)
+a_place_from_a_client_that_left_counts_as_any_time(void)
 {
 	start(2);
 	any(0, "k", 1);
@@ -769,7 +769,7 @@ an_inherited_place_counts_as_waiting_for_anyone(void)
 /* --- tables ------------------------------------------------------------- */
 
 static void
-all_stay_when_the_tables_grow(void)
+clients_and_keys_stay_when_the_tables_grow(void)
 {
 	const struct counter_limits larger = { .clients = 1000, .keys = 500 };
 	void *former;
@@ -797,7 +797,7 @@ all_stay_when_the_tables_grow(void)
 }
 
 static void
-less_room_drives_nobody_out(void)
+lower_limits_end_no_client_and_no_key(void)
 {
 	const struct counter_limits less = { .clients = 1, .keys = 1 };
 
@@ -818,7 +818,7 @@ less_room_drives_nobody_out(void)
 
 /* Reference values for the key 00 01 … 0f. */
 static void
-the_hash_is_what_it_is_called(void)
+the_hash_is_siphash_1_3(void)
 {
 	const struct siphash_seed seed = { 0x0706050403020100,
 		0x0f0e0d0c0b0a0908 };
@@ -837,23 +837,23 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_key_exists_only_while_somebody_has_it);
+	RUN(a_key_exists_only_while_it_has_a_holder);
 	RUN(keys_are_told_apart_to_the_last_byte);
 	RUN(keys_have_upper_and_lower_case);
 	RUN(the_text_of_keys_is_used_again);
 	RUN(a_client_has_four_locks_at_most);
-	RUN(a_table_full_of_keys_is_said);
-	RUN(a_client_too_many_has_no_number);
+	RUN(a_full_table_of_keys_is_an_error);
+	RUN(one_client_too_many_has_no_number);
 	RUN(a_free_place_is_locked);
 	RUN(asking_while_waiting_is_an_error_and_the_wait_goes_on);
-	RUN(a_fourth_that_waits_is_told_to_wait);
+	RUN(a_fifth_request_while_waiting_is_told_to_wait);
 	RUN(holders_and_waiters_together_fill_the_queue);
 	RUN(a_queue_may_be_full_though_workers_are_free);
 	RUN(limits_are_those_of_the_request);
-	RUN(no_timeout_means_no_wait);
+	RUN(a_timeout_of_zero_means_no_wait);
 	RUN(a_refusal_leaves_no_trace);
 	RUN(the_same_key_again_takes_a_second_place);
-	RUN(who_waits_is_not_answered);
+	RUN(a_waiting_client_is_not_answered);
 	RUN(a_wait_ends_with_its_timeout_and_not_before);
 	RUN(a_timeout_keeps_the_other_locks);
 	RUN(an_answer_cancels_the_timer);
@@ -861,26 +861,26 @@ main(int argc, char **argv)
 	RUN(timers_fire_in_their_order);
 	RUN(the_longest_timeout_does_not_overflow);
 	RUN(without_a_lock_there_is_nothing_to_release);
-	RUN(a_release_ends_the_newest);
-	RUN(a_key_says_which);
-	RUN(a_key_means_the_newest_of_that_key);
-	RUN(a_waiting_one_is_withdrawn_and_nobody_notices);
+	RUN(a_release_ends_the_newest_lock);
+	RUN(a_release_of_a_key_ends_its_lock);
+	RUN(a_release_of_a_key_ends_its_newest_lock);
+	RUN(a_release_withdraws_a_wait_without_a_word_to_others);
 	RUN(an_older_lock_can_be_released_while_waiting);
-	RUN(a_release_wakes_all_who_wait_for_anyone_in_order);
-	RUN(then_the_place_goes_to_the_first_who_waits_for_himself);
+	RUN(a_release_wakes_all_waiters_for_anyone_in_order);
+	RUN(after_a_release_the_place_goes_to_the_first_waiter_for_itself);
 	RUN(a_place_that_is_handed_over_is_never_free);
-	RUN(the_heir_is_the_first_whose_own_limit_allows_it);
-	RUN(without_an_heir_the_place_is_free);
-	RUN(who_leaves_waits_no_more);
-	RUN(who_leaves_ends_newest_first);
-	RUN(who_leaves_is_no_result_for_anyone);
-	RUN(who_waits_for_himself_goes_first_whatever_the_age);
-	RUN(who_leaves_does_not_inherit_from_himself);
-	RUN(a_second_place_goes_to_a_second_heir);
+	RUN(a_place_goes_to_the_first_waiter_whose_own_limit_allows_it);
+	RUN(without_such_a_waiter_the_place_is_free);
+	RUN(a_client_that_leaves_waits_no_more);
+	RUN(the_locks_of_a_client_that_leaves_end_newest_first);
+	RUN(a_client_that_leaves_gives_no_result_to_waiters_for_anyone);
+	RUN(waiters_for_themselves_come_first_whatever_their_age);
+	RUN(a_client_that_leaves_does_not_get_its_own_place);
+	RUN(a_second_place_goes_to_a_second_waiter);
 	RUN(times_are_from_lock_to_end);
-	RUN(an_inherited_place_counts_as_waiting_for_anyone);
-	RUN(all_stay_when_the_tables_grow);
-	RUN(less_room_drives_nobody_out);
-	RUN(the_hash_is_what_it_is_called);
+	RUN(a_place_from_a_client_that_left_counts_as_any_time);
+	RUN(clients_and_keys_stay_when_the_tables_grow);
+	RUN(lower_limits_end_no_client_and_no_key);
+	RUN(the_hash_is_siphash_1_3);
 	return check_finish();
 }

@@ -83,7 +83,7 @@ never_clears_and_clearing_nothing_is_allowed(void)
 	end();
 }
 
-/* Against a plain array, which is looked through for the earliest. */
+/* Compares with a plain array that is searched for the earliest. */
 static void
 random_changes_agree_with_a_plain_array(void)
 {

@@ -1,4 +1,4 @@
-/* An estimate of busy processes that decays. */
+/* The decaying estimate of busy processes. */
 
 #include "core/load.h"
 
@@ -18,7 +18,7 @@ begin(void)
 	load_init(&l, now);
 }
 
-/* So many processes are busy for so many seconds. */
+/* Lets so many processes be busy for so many seconds. */
 static void
 busy(double n, int64_t seconds)
 {
@@ -135,7 +135,7 @@ two_updates_at_one_time_are_one(void)
 }
 
 static void
-it_is_not_at_rest_while_a_process_is_busy_or_was(void)
+a_load_is_not_at_rest_while_a_process_is_busy_or_was(void)
 {
 	begin();
 	CHECK(load_at_rest(&l));
@@ -159,6 +159,6 @@ main(int argc, char **argv)
 	RUN(a_month_of_sleep_leaves_nothing);
 	RUN(the_estimate_can_be_looked_at_between_updates);
 	RUN(two_updates_at_one_time_are_one);
-	RUN(it_is_not_at_rest_while_a_process_is_busy_or_was);
+	RUN(a_load_is_not_at_rest_while_a_process_is_busy_or_was);
 	return check_finish();
 }

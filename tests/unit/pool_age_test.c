@@ -41,7 +41,7 @@ a_session_over_request_timeout_has_its_process_ended(void)
 }
 
 static void
-a_session_whose_end_cannot_be_seen_is_never_over_it(void)
+a_session_of_a_blind_process_is_never_too_old(void)
 {
 	rig_begin();
 	rig_running(timeout_options(), 1);
@@ -71,7 +71,7 @@ a_session_that_ends_in_time_ends_nothing(void)
 }
 
 static void
-what_was_ahead_has_its_time_from_when_its_turn_comes(void)
+a_prefetched_session_ages_from_its_turn_on(void)
 {
 	struct app_options o = timeout_options();
 
@@ -140,7 +140,7 @@ a_request_timeout_is_no_failure_of_the_app(void)
 }
 
 static void
-a_slow_session_is_told_of_once(void)
+a_slow_session_is_reported_once(void)
 {
 	struct app_options o = age_options();
 
@@ -202,7 +202,7 @@ a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced(void)
 }
 
 static void
-one_above_the_minimum_that_is_idle_is_not_replaced(void)
+an_idle_process_above_the_minimum_is_not_replaced(void)
 {
 	rig_begin();
 	rig_running(lifetime_options(), 2);
@@ -212,7 +212,7 @@ one_above_the_minimum_that_is_idle_is_not_replaced(void)
 }
 
 static void
-without_a_place_an_idle_one_goes_first(void)
+without_a_place_an_idle_process_leaves_before_its_replacement(void)
 {
 	struct app_options o = lifetime_options();
 
@@ -225,7 +225,7 @@ without_a_place_an_idle_one_goes_first(void)
 }
 
 static void
-without_a_place_a_busy_one_goes_when_its_session_ends(void)
+without_a_place_a_busy_process_leaves_when_its_session_ends(void)
 {
 	struct app_options o = lifetime_options();
 
@@ -242,7 +242,7 @@ without_a_place_a_busy_one_goes_when_its_session_ends(void)
 }
 
 static void
-without_a_place_a_busy_one_goes_although_somebody_waits(void)
+without_a_place_a_busy_process_leaves_though_connections_wait(void)
 {
 	struct app_options o = lifetime_options();
 
@@ -255,7 +255,7 @@ without_a_place_a_busy_one_goes_although_somebody_waits(void)
 	CHECK_STR("hand 0>0, hand 1>1", rig_did());
 	(void)rig_done(0);
 	CHECK_STR("stop 0, spawn 2", rig_did());
-	/* One after the other. */
+	/* The replacements come one after the other. */
 	(void)rig_done(1);
 	CHECK_STR("hand 2>1", rig_did());
 	rig_ready(2);
@@ -264,7 +264,7 @@ without_a_place_a_busy_one_goes_although_somebody_waits(void)
 }
 
 static void
-without_a_place_one_of_several_sessions_takes_no_more(void)
+without_a_place_a_process_with_several_sessions_gets_no_more(void)
 {
 	struct app_options o = lifetime_options();
 
@@ -283,7 +283,7 @@ without_a_place_one_of_several_sessions_takes_no_more(void)
 }
 
 static void
-lives_differ_by_their_jitter(void)
+lifetimes_differ_by_jitter(void)
 {
 	struct app_options o = lifetime_options();
 
@@ -302,7 +302,7 @@ lives_differ_by_their_jitter(void)
 }
 
 static void
-a_shorter_max_lifetime_holds_for_who_lives(void)
+a_shorter_max_lifetime_holds_for_living_processes(void)
 {
 	struct app_options o = lifetime_options();
 
@@ -356,7 +356,7 @@ while_renewing_each_connection_has_a_process_of_its_own(void)
 }
 
 static void
-a_process_that_is_older_than_the_connection_serves_it_not(void)
+while_renewing_an_older_process_does_not_serve_a_connection(void)
 {
 	struct app_options o = age_options();
 
@@ -483,7 +483,7 @@ an_exit_without_its_session_is_a_failed_start(void)
 }
 
 static void
-a_single_session_that_was_never_received_goes_elsewhere(void)
+a_single_session_that_was_never_received_goes_to_another_process(void)
 {
 	rig_begin();
 	rig_running(single_options(), 1);
@@ -518,7 +518,7 @@ while_renewing_a_new_process_waits_for_its_lock(void)
 }
 
 static void
-while_renewing_one_comes_in_even_without_a_queue(void)
+while_renewing_a_connection_comes_in_even_without_a_queue(void)
 {
 	struct app_options o = age_options();
 
@@ -537,7 +537,7 @@ while_renewing_one_comes_in_even_without_a_queue(void)
 }
 
 static void
-who_accepts_itself_is_never_renewed(void)
+an_app_that_accepts_itself_is_never_renewed(void)
 {
 	struct app_options o = age_options();
 
@@ -554,7 +554,7 @@ who_accepts_itself_is_never_renewed(void)
 }
 
 static void
-what_was_ahead_has_its_time_from_when_concurrency_grows(void)
+a_prefetched_session_ages_from_a_growth_of_concurrency_on(void)
 {
 	struct app_options o = timeout_options();
 
@@ -582,25 +582,25 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_session_over_request_timeout_has_its_process_ended);
-	RUN(a_session_whose_end_cannot_be_seen_is_never_over_it);
+	RUN(a_session_of_a_blind_process_is_never_too_old);
 	RUN(a_session_that_ends_in_time_ends_nothing);
-	RUN(what_was_ahead_has_its_time_from_when_its_turn_comes);
+	RUN(a_prefetched_session_ages_from_its_turn_on);
 	RUN(of_several_sessions_the_oldest_counts);
 	RUN(a_retiring_process_has_its_request_timeout_too);
 	RUN(a_request_timeout_is_no_failure_of_the_app);
-	RUN(a_slow_session_is_told_of_once);
+	RUN(a_slow_session_is_reported_once);
 	RUN(at_max_lifetime_the_replacement_is_ready_first);
 	RUN(a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced);
-	RUN(one_above_the_minimum_that_is_idle_is_not_replaced);
-	RUN(without_a_place_an_idle_one_goes_first);
-	RUN(without_a_place_a_busy_one_goes_when_its_session_ends);
-	RUN(without_a_place_a_busy_one_goes_although_somebody_waits);
-	RUN(without_a_place_one_of_several_sessions_takes_no_more);
-	RUN(lives_differ_by_their_jitter);
-	RUN(a_shorter_max_lifetime_holds_for_who_lives);
+	RUN(an_idle_process_above_the_minimum_is_not_replaced);
+	RUN(without_a_place_an_idle_process_leaves_before_its_replacement);
+	RUN(without_a_place_a_busy_process_leaves_when_its_session_ends);
+	RUN(without_a_place_a_busy_process_leaves_though_connections_wait);
+	RUN(without_a_place_a_process_with_several_sessions_gets_no_more);
+	RUN(lifetimes_differ_by_jitter);
+	RUN(a_shorter_max_lifetime_holds_for_living_processes);
 	RUN(a_process_over_max_memory_is_replaced);
 	RUN(while_renewing_each_connection_has_a_process_of_its_own);
-	RUN(a_process_that_is_older_than_the_connection_serves_it_not);
+	RUN(while_renewing_an_older_process_does_not_serve_a_connection);
 	RUN(an_app_that_renews_is_ready_without_a_process);
 	RUN(when_renewing_ends_the_minimum_comes_back);
 	RUN(a_single_session_is_completed_by_any_exit);
@@ -608,10 +608,10 @@ main(int argc, char **argv)
 	RUN(a_completed_session_forgives_failed_starts);
 	RUN(an_exit_after_it_failed_completes_nothing);
 	RUN(an_exit_without_its_session_is_a_failed_start);
-	RUN(a_single_session_that_was_never_received_goes_elsewhere);
+	RUN(a_single_session_that_was_never_received_goes_to_another_process);
 	RUN(while_renewing_a_new_process_waits_for_its_lock);
-	RUN(while_renewing_one_comes_in_even_without_a_queue);
-	RUN(who_accepts_itself_is_never_renewed);
-	RUN(what_was_ahead_has_its_time_from_when_concurrency_grows);
+	RUN(while_renewing_a_connection_comes_in_even_without_a_queue);
+	RUN(an_app_that_accepts_itself_is_never_renewed);
+	RUN(a_prefetched_session_ages_from_a_growth_of_concurrency_on);
 	return check_finish();
 }

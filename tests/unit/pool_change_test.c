@@ -1,4 +1,4 @@
-/* Other options, other sizes, other memory, while everything runs. */
+/* Changes of options, sizes and memory while everything runs. */
 
 #include "rig.h"
 
@@ -79,7 +79,7 @@ a_full_table_has_one_old_process_leave_first(void)
 }
 
 static void
-idle_ones_of_the_new_generation_are_given_connections_first(void)
+idle_processes_of_the_new_generation_get_connections_first(void)
 {
 	struct app_options o = rig_options();
 
@@ -117,7 +117,7 @@ a_new_generation_that_dies_young_is_given_up(void)
 }
 
 static void
-after_one_that_was_given_up_the_end_of_the_old_ones_is_no_failure(void)
+after_a_rollout_was_given_up_old_processes_end_without_failure(void)
 {
 	rig_begin();
 	rig.tells = true;
@@ -137,9 +137,9 @@ after_one_that_was_given_up_the_end_of_the_old_ones_is_no_failure(void)
 	rig_end();
 }
 
-/* Three that are ready, and then die, replace one old one and not three. */
+/* Three new processes that become ready and die replace one old process. */
 static void
-after_one_that_was_ready_and_died_the_old_ones_stay(void)
+after_a_new_process_died_young_old_processes_stay(void)
 {
 	struct app_options o = rig_options();
 
@@ -165,7 +165,7 @@ after_one_that_was_ready_and_died_the_old_ones_stay(void)
 }
 
 static void
-after_one_that_died_a_rollout_goes_on_when_another_has_served(void)
+after_a_young_death_a_rollout_goes_on_when_another_process_serves(void)
 {
 	struct app_options o = rig_options();
 
@@ -180,7 +180,8 @@ after_one_that_died_a_rollout_goes_on_when_another_has_served(void)
 	rig_exits(2, END_SIGNAL);
 	rig_ready(3);
 	rig_at(2000);
-	/* As many as there were, and one more, but not more and more. */
+	/* Replacements stay one more than the old processes, however many die.
+	 */
 	CHECK_STR("spawn 2", rig_did());
 	rig_ready(2);
 	rig_at(10000);
@@ -194,7 +195,7 @@ after_one_that_died_a_rollout_goes_on_when_another_has_served(void)
 }
 
 static void
-what_the_old_generation_serves_does_not_excuse_the_new_one(void)
+sessions_of_the_old_generation_prove_nothing_of_the_new_one(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -222,7 +223,7 @@ restart_calls_off_starts_that_were_not_carried_out(void)
 }
 
 static void
-after_a_restart_readiness_is_told_again(void)
+after_a_restart_ready_is_announced_again(void)
 {
 	rig_begin();
 	rig.tells = true;
@@ -235,7 +236,7 @@ after_a_restart_readiness_is_told_again(void)
 }
 
 static void
-an_old_process_is_not_given_the_sessions_of_a_new_one(void)
+an_old_process_gets_no_more_sessions_than_when_it_was_started(void)
 {
 	struct app_options o = rig_options();
 
@@ -345,7 +346,7 @@ a_raised_minimum_is_met_at_once(void)
 }
 
 static void
-timeouts_that_changed_hold_for_what_is_running(void)
+changed_timeouts_hold_for_running_sessions(void)
 {
 	struct app_options o = rig_options();
 
@@ -368,7 +369,7 @@ timeouts_that_changed_hold_for_what_is_running(void)
 }
 
 static void
-a_shorter_queue_timeout_holds_for_who_waits(void)
+a_shorter_queue_timeout_holds_for_waiters(void)
 {
 	struct app_options o = rig_options();
 
@@ -388,7 +389,7 @@ a_shorter_queue_timeout_holds_for_who_waits(void)
 }
 
 static void
-a_shorter_queue_refuses_nobody_who_is_in_it(void)
+a_shorter_queue_refuses_no_waiter_in_it(void)
 {
 	struct app_options o = rig_options();
 
@@ -427,7 +428,7 @@ a_higher_start_limit_ends_the_failure(void)
 
 /* --- memory ------------------------------------------------------------- */
 
-/* Two apps in the midst of everything. */
+/* Two apps with waiters, sessions and starts under way. */
 static void
 begin_in_flight(void)
 {
@@ -448,7 +449,7 @@ begin_in_flight(void)
 	rig_died(1, END_SIGNAL);
 }
 
-/* What follows from the same facts, in a text of at most size bytes. */
+/* Writes what follows from the same facts, at most size bytes. */
 static void
 play_on(char *text, size_t size)
 {
@@ -469,7 +470,7 @@ play_on(char *text, size_t size)
 }
 
 static void
-larger_memory_changes_nothing_that_is_in_flight(void)
+larger_memory_changes_no_session_and_no_waiter(void)
 {
 	static char here[16384], there[16384];
 	struct pool_limits limits = rig_limits();
@@ -536,7 +537,7 @@ larger_memory_has_room_for_more(void)
 }
 
 static void
-larger_tables_serve_at_once_those_who_waited_for_room(void)
+larger_tables_serve_what_the_smaller_ones_held_up(void)
 {
 	struct pool_limits limits = rig_limits();
 	struct app_options o = rig_options();
@@ -585,7 +586,7 @@ a_snapshot_is_equal_and_shares_nothing(void)
 	rig_end();
 }
 
-/* Nobody has taken one out; all but the last are called off again. */
+/* No action is taken out; all but the last are called off again. */
 static void
 actions_that_were_called_off_take_no_memory(void)
 {
@@ -612,7 +613,7 @@ later(void)
 }
 
 static void
-every_fact_brings_its_time(void)
+time_passes_with_every_fact(void)
 {
 	struct app_options o = rig_options();
 
@@ -693,7 +694,7 @@ every_connection_has_exactly_one_end(void)
 }
 
 static void
-max_requests_that_changed_holds_for_who_lives(void)
+a_changed_max_requests_holds_for_living_processes(void)
 {
 	struct app_options o = rig_options();
 
@@ -718,7 +719,7 @@ max_requests_that_changed_holds_for_who_lives(void)
 }
 
 static void
-who_had_more_than_a_lowered_max_requests_has_one_more(void)
+a_process_over_a_lowered_max_requests_gets_one_session_more(void)
 {
 	struct app_options o = rig_options();
 
@@ -741,7 +742,7 @@ who_had_more_than_a_lowered_max_requests_has_one_more(void)
 }
 
 static void
-less_concurrency_makes_of_no_session_what_is_ahead(void)
+less_concurrency_makes_no_session_a_prefetched_one(void)
 {
 	struct app_options o = rig_options();
 
@@ -769,34 +770,34 @@ main(int argc, char **argv)
 	RUN(restart_goes_beyond_max_processes_by_one);
 	RUN(restart_of_many_starts_a_tenth_of_them_at_a_time);
 	RUN(a_full_table_has_one_old_process_leave_first);
-	RUN(idle_ones_of_the_new_generation_are_given_connections_first);
+	RUN(idle_processes_of_the_new_generation_get_connections_first);
 	RUN(a_new_generation_that_dies_young_is_given_up);
-	RUN(after_one_that_was_given_up_the_end_of_the_old_ones_is_no_failure);
-	RUN(after_one_that_was_ready_and_died_the_old_ones_stay);
-	RUN(after_one_that_died_a_rollout_goes_on_when_another_has_served);
-	RUN(what_the_old_generation_serves_does_not_excuse_the_new_one);
+	RUN(after_a_rollout_was_given_up_old_processes_end_without_failure);
+	RUN(after_a_new_process_died_young_old_processes_stay);
+	RUN(after_a_young_death_a_rollout_goes_on_when_another_process_serves);
+	RUN(sessions_of_the_old_generation_prove_nothing_of_the_new_one);
 	RUN(restart_calls_off_starts_that_were_not_carried_out);
-	RUN(after_a_restart_readiness_is_told_again);
-	RUN(an_old_process_is_not_given_the_sessions_of_a_new_one);
+	RUN(after_a_restart_ready_is_announced_again);
+	RUN(an_old_process_gets_no_more_sessions_than_when_it_was_started);
 	RUN(waiters_are_served_by_the_new_generation);
 	RUN(more_concurrency_serves_waiters_at_once);
 	RUN(less_concurrency_ends_no_session_and_adds_none);
 	RUN(a_change_leaves_the_order_of_idle_processes);
 	RUN(a_raised_minimum_is_met_at_once);
-	RUN(timeouts_that_changed_hold_for_what_is_running);
-	RUN(a_shorter_queue_timeout_holds_for_who_waits);
-	RUN(a_shorter_queue_refuses_nobody_who_is_in_it);
+	RUN(changed_timeouts_hold_for_running_sessions);
+	RUN(a_shorter_queue_timeout_holds_for_waiters);
+	RUN(a_shorter_queue_refuses_no_waiter_in_it);
 	RUN(a_higher_start_limit_ends_the_failure);
-	RUN(larger_memory_changes_nothing_that_is_in_flight);
+	RUN(larger_memory_changes_no_session_and_no_waiter);
 	RUN(the_same_facts_give_the_same_actions);
 	RUN(larger_memory_has_room_for_more);
-	RUN(larger_tables_serve_at_once_those_who_waited_for_room);
+	RUN(larger_tables_serve_what_the_smaller_ones_held_up);
 	RUN(a_snapshot_is_equal_and_shares_nothing);
 	RUN(actions_that_were_called_off_take_no_memory);
-	RUN(every_fact_brings_its_time);
+	RUN(time_passes_with_every_fact);
 	RUN(every_connection_has_exactly_one_end);
-	RUN(max_requests_that_changed_holds_for_who_lives);
-	RUN(who_had_more_than_a_lowered_max_requests_has_one_more);
-	RUN(less_concurrency_makes_of_no_session_what_is_ahead);
+	RUN(a_changed_max_requests_holds_for_living_processes);
+	RUN(a_process_over_a_lowered_max_requests_gets_one_session_more);
+	RUN(less_concurrency_makes_no_session_a_prefetched_one);
 	return check_finish();
 }

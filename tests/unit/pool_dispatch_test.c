@@ -1,4 +1,4 @@
-/* Which process gets which connection. */
+/* Dispatch: which process gets which connection. */
 
 #include "rig.h"
 
@@ -29,7 +29,7 @@ the_most_recently_idle_process_is_first(void)
 }
 
 static void
-those_whose_sessions_end_unseen_take_turns(void)
+blind_processes_take_turns(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 3);
@@ -49,7 +49,7 @@ those_whose_sessions_end_unseen_take_turns(void)
 }
 
 static void
-of_those_the_newest_generation_is_first(void)
+of_blind_processes_the_newest_generation_is_first(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 3);
@@ -187,7 +187,7 @@ the_process_with_the_fewest_sessions_is_first(void)
 }
 
 static void
-of_those_with_as_few_the_most_recently_used_is_first(void)
+of_equally_busy_processes_the_most_recently_used_is_first(void)
 {
 	struct app_options o = rig_options();
 
@@ -202,7 +202,7 @@ of_those_with_as_few_the_most_recently_used_is_first(void)
 }
 
 static void
-never_more_sessions_than_concurrency(void)
+a_process_never_has_more_sessions_than_concurrency(void)
 {
 	struct app_options o = rig_options();
 
@@ -221,7 +221,7 @@ never_more_sessions_than_concurrency(void)
 /* --- hand-overs that fail ----------------------------------------------- */
 
 static void
-what_could_not_be_handed_goes_to_a_sibling_first_of_all(void)
+a_connection_that_could_not_be_handed_goes_to_a_sibling_first(void)
 {
 	struct app_options o = rig_options();
 
@@ -285,7 +285,7 @@ a_process_that_took_nothing_has_room_once_a_session_ends(void)
 }
 
 static void
-a_process_tells_since_when_it_is_what_it_is_and_was_used(void)
+a_process_has_the_times_of_its_state_and_its_use(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -339,7 +339,7 @@ waiting_beside_a_process_that_took_nothing_is_counted_as_waste(void)
 /* --- what a process may not say ------------------------------------------ */
 
 static void
-done_of_what_it_does_not_hold_is_not_believed(void)
+done_of_a_connection_of_another_process_is_refused(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 2);
@@ -354,7 +354,7 @@ done_of_what_it_does_not_hold_is_not_believed(void)
 }
 
 static void
-done_of_what_was_promised_but_not_handed_is_not_believed(void)
+done_of_a_connection_that_was_not_handed_yet_is_refused(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -366,7 +366,7 @@ done_of_what_was_promised_but_not_handed_is_not_believed(void)
 }
 
 static void
-ready_twice_is_not_believed(void)
+a_second_ready_is_refused(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -375,7 +375,7 @@ ready_twice_is_not_believed(void)
 }
 
 static void
-ready_that_is_heard_after_its_death_does_no_harm(void)
+ready_told_after_the_death_of_the_process_does_no_harm(void)
 {
 	struct app_options o = rig_options();
 
@@ -391,7 +391,7 @@ ready_that_is_heard_after_its_death_does_no_harm(void)
 }
 
 static void
-what_it_says_it_lost_is_counted_and_it_serves_on(void)
+a_session_said_to_be_lost_is_counted_and_its_process_serves_on(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -409,8 +409,8 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_connection_goes_to_an_idle_process_at_once);
 	RUN(the_most_recently_idle_process_is_first);
-	RUN(those_whose_sessions_end_unseen_take_turns);
-	RUN(of_those_the_newest_generation_is_first);
+	RUN(blind_processes_take_turns);
+	RUN(of_blind_processes_the_newest_generation_is_first);
 	RUN(a_process_that_is_not_ready_gets_nothing);
 	RUN(a_process_without_sessions_to_give_is_ready_when_it_is_spawned);
 	RUN(waiters_are_served_in_the_order_of_arrival);
@@ -418,19 +418,19 @@ main(int argc, char **argv)
 	RUN(an_end_in_one_app_wakes_nobody_of_another);
 	RUN(a_process_that_becomes_ready_serves_as_many_as_it_has_room_for);
 	RUN(the_process_with_the_fewest_sessions_is_first);
-	RUN(of_those_with_as_few_the_most_recently_used_is_first);
-	RUN(never_more_sessions_than_concurrency);
-	RUN(what_could_not_be_handed_goes_to_a_sibling_first_of_all);
+	RUN(of_equally_busy_processes_the_most_recently_used_is_first);
+	RUN(a_process_never_has_more_sessions_than_concurrency);
+	RUN(a_connection_that_could_not_be_handed_goes_to_a_sibling_first);
 	RUN(a_process_that_took_nothing_has_no_room_for_ten_milliseconds);
 	RUN(a_process_that_took_nothing_has_room_once_it_speaks);
 	RUN(a_process_that_took_nothing_has_room_once_a_session_ends);
-	RUN(a_process_tells_since_when_it_is_what_it_is_and_was_used);
+	RUN(a_process_has_the_times_of_its_state_and_its_use);
 	RUN(a_hand_over_that_failed_does_not_count_against_max_requests);
 	RUN(waiting_beside_a_process_that_took_nothing_is_counted_as_waste);
-	RUN(done_of_what_it_does_not_hold_is_not_believed);
-	RUN(done_of_what_was_promised_but_not_handed_is_not_believed);
-	RUN(ready_twice_is_not_believed);
-	RUN_ALONE(ready_that_is_heard_after_its_death_does_no_harm);
-	RUN(what_it_says_it_lost_is_counted_and_it_serves_on);
+	RUN(done_of_a_connection_of_another_process_is_refused);
+	RUN(done_of_a_connection_that_was_not_handed_yet_is_refused);
+	RUN(a_second_ready_is_refused);
+	RUN_ALONE(ready_told_after_the_death_of_the_process_does_no_harm);
+	RUN(a_session_said_to_be_lost_is_counted_and_its_process_serves_on);
 	return check_finish();
 }

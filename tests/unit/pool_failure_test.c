@@ -13,7 +13,7 @@ begin_young(struct app_options o)
 /* --- what a dead process had -------------------------------------------- */
 
 static void
-what_was_promised_and_not_sent_goes_back_at_once(void)
+an_assigned_connection_of_a_dead_process_goes_back_at_once(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 2);
@@ -26,7 +26,7 @@ what_was_promised_and_not_sent_goes_back_at_once(void)
 }
 
 static void
-what_it_never_received_goes_to_a_sibling(void)
+a_connection_that_a_dead_process_never_received_goes_to_a_sibling(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 2);
@@ -43,7 +43,7 @@ what_it_never_received_goes_to_a_sibling(void)
 }
 
 static void
-what_it_had_received_is_lost(void)
+a_connection_that_a_dead_process_had_received_is_lost(void)
 {
 	struct app_options o = rig_options();
 
@@ -60,7 +60,7 @@ what_it_had_received_is_lost(void)
 }
 
 static void
-what_is_taken_back_goes_ahead_of_waiters_in_its_old_order(void)
+connections_taken_back_come_before_waiters_in_their_old_order(void)
 {
 	struct app_options o = rig_options();
 
@@ -107,7 +107,7 @@ a_connection_is_taken_back_retry_limit_times_and_then_refused(void)
 }
 
 static void
-a_number_that_is_used_again_has_not_been_taken_back(void)
+a_number_that_is_used_again_has_no_retries(void)
 {
 	struct app_options o = rig_options();
 
@@ -131,7 +131,7 @@ a_number_that_is_used_again_has_not_been_taken_back(void)
 }
 
 static void
-what_it_said_before_it_died_still_counts(void)
+messages_from_before_the_death_still_count(void)
 {
 	begin_young(rig_options());
 	rig_arrive();
@@ -156,7 +156,7 @@ nothing_is_handed_to_a_dead_process(void)
 }
 
 static void
-a_number_is_not_used_again_before_the_burial(void)
+a_number_of_a_dead_process_is_not_used_before_it_is_gone(void)
 {
 	struct app_options o = rig_options();
 
@@ -172,7 +172,7 @@ a_number_is_not_used_again_before_the_burial(void)
 
 /* --- backoff ------------------------------------------------------------ */
 
-/* Lets the only process die; says after how long the next one is started. */
+/* Lets the only process die; gives the time until the next is started. */
 static int64_t
 restart_after_death(uint32_t process)
 {
@@ -264,7 +264,7 @@ a_process_that_outlives_min_server_life_resets_the_delay(void)
 	rig_end();
 }
 
-/* It was there when the others failed, and proves nothing. */
+/* A process that was there when others failed proves nothing. */
 static void
 an_older_process_does_not_reset_the_delay(void)
 {
@@ -299,7 +299,7 @@ an_old_death_is_replaced_at_once(void)
 }
 
 static void
-an_end_that_was_asked_for_is_no_failure(void)
+an_end_that_we_asked_for_is_no_failure(void)
 {
 	begin_young(rig_options());
 	pool_app_restart(&rig.pool, 0, rig.now);
@@ -324,7 +324,7 @@ exit_0_without_a_session_is_a_failed_start(void)
 }
 
 static void
-who_retires_young_and_without_a_session_has_a_late_successor(void)
+a_process_that_retires_young_and_unused_has_a_late_successor(void)
 {
 	begin_young(rig_options());
 	pool_retire(&rig.pool, 0, rig.now);
@@ -349,7 +349,7 @@ exit_0_after_a_session_is_clean(void)
 	rig_end();
 }
 
-/* It serves at once but for the backoff; nobody else could. */
+/* With connections waiting and no process, the backoff is cut short. */
 static void
 with_waiters_and_no_process_the_wait_is_restart_delay_at_most(void)
 {
@@ -428,7 +428,7 @@ waiters_and_newcomers_of_a_failed_app_are_refused(void)
 }
 
 static void
-who_knocked_at_an_app_that_failed_is_called_and_refused(void)
+accepting_paused_before_the_failure_is_resumed_and_refuses(void)
 {
 	struct app_options o = rig_options();
 
@@ -444,7 +444,7 @@ who_knocked_at_an_app_that_failed_is_called_and_refused(void)
 }
 
 static void
-another_app_is_untouched(void)
+a_failed_app_leaves_other_apps_alone(void)
 {
 	struct app_options o = rig_options();
 	uint32_t other;
@@ -496,7 +496,7 @@ a_failed_app_tries_one_start_at_a_time(void)
 }
 
 static void
-a_failed_app_without_a_minimum_tries_when_somebody_was_refused(void)
+a_failed_app_without_a_minimum_tries_after_a_refusal(void)
 {
 	struct app_options o = rig_options();
 
@@ -614,7 +614,7 @@ a_program_that_cannot_be_started_again_does_not_fail_a_running_app(void)
 }
 
 static void
-want_of_memory_is_nobodys_failure_and_is_tried_again(void)
+want_of_memory_is_no_failure_and_is_tried_again(void)
 {
 	struct app_options o = rig_options();
 
@@ -636,7 +636,7 @@ want_of_memory_is_nobodys_failure_and_is_tried_again(void)
 }
 
 static void
-only_what_was_started_counts_as_spawned(void)
+only_successful_starts_count_as_spawned(void)
 {
 	struct app_options o = rig_options();
 
@@ -655,7 +655,7 @@ only_what_was_started_counts_as_spawned(void)
 /* --- silence ------------------------------------------------------------ */
 
 static void
-who_is_not_ready_within_start_timeout_is_stopped_by_signals(void)
+a_process_not_ready_within_start_timeout_is_stopped_by_signals(void)
 {
 	struct app_options o = rig_options();
 
@@ -666,7 +666,7 @@ who_is_not_ready_within_start_timeout_is_stopped_by_signals(void)
 	rig_at(29999);
 	CHECK_STR("", rig_did());
 	rig_at(30000);
-	/* The failure counts at once: its successor waits for it. */
+	/* The failure counts at once: the successor waits for it. */
 	CHECK_STR("term 0", rig_did());
 	rig_at(32000);
 	CHECK_STR("spawn 1", rig_did());
@@ -679,7 +679,7 @@ who_is_not_ready_within_start_timeout_is_stopped_by_signals(void)
 }
 
 static void
-start_timeout_runs_from_the_start_and_not_from_the_wish(void)
+start_timeout_runs_from_the_start_and_not_from_the_queue(void)
 {
 	struct app_options o = rig_options();
 
@@ -698,7 +698,7 @@ start_timeout_runs_from_the_start_and_not_from_the_wish(void)
 }
 
 static void
-ready_after_start_timeout_is_too_late(void)
+ready_said_after_start_timeout_is_too_late(void)
 {
 	struct app_options o = rig_options();
 
@@ -717,7 +717,7 @@ ready_after_start_timeout_is_too_late(void)
 }
 
 static void
-who_does_not_pick_up_is_killed_after_pickup_timeout(void)
+a_process_that_receives_nothing_is_killed_after_pickup_timeout(void)
 {
 	tstamp handed;
 
@@ -744,9 +744,10 @@ who_does_not_pick_up_is_killed_after_pickup_timeout(void)
 	rig_end();
 }
 
-/* Or what talks nonsense from its birth would be started at full speed. */
+/* A program that breaks the protocol at once must not be started at full speed.
+ */
 static void
-the_successor_of_who_is_killed_young_waits_for_restart_delay(void)
+the_successor_of_a_process_killed_young_waits_for_restart_delay(void)
 {
 	begin_young(rig_options());
 	pool_misbehaved(&rig.pool, 0, END_NONSENSE, rig.now);
@@ -760,7 +761,7 @@ the_successor_of_who_is_killed_young_waits_for_restart_delay(void)
 }
 
 static void
-who_talks_nonsense_is_killed_and_gets_nothing_more(void)
+a_process_that_breaks_the_protocol_is_killed_and_gets_no_more(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 2);
@@ -780,15 +781,15 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(what_was_promised_and_not_sent_goes_back_at_once);
-	RUN(what_it_never_received_goes_to_a_sibling);
-	RUN(what_it_had_received_is_lost);
-	RUN(what_is_taken_back_goes_ahead_of_waiters_in_its_old_order);
+	RUN(an_assigned_connection_of_a_dead_process_goes_back_at_once);
+	RUN(a_connection_that_a_dead_process_never_received_goes_to_a_sibling);
+	RUN(a_connection_that_a_dead_process_had_received_is_lost);
+	RUN(connections_taken_back_come_before_waiters_in_their_old_order);
 	RUN(a_connection_is_taken_back_retry_limit_times_and_then_refused);
-	RUN(a_number_that_is_used_again_has_not_been_taken_back);
-	RUN(what_it_said_before_it_died_still_counts);
+	RUN(a_number_that_is_used_again_has_no_retries);
+	RUN(messages_from_before_the_death_still_count);
 	RUN(nothing_is_handed_to_a_dead_process);
-	RUN(a_number_is_not_used_again_before_the_burial);
+	RUN(a_number_of_a_dead_process_is_not_used_before_it_is_gone);
 	RUN(after_a_young_death_the_next_start_waits_for_restart_delay);
 	RUN(the_delay_doubles_with_a_quarter_of_jitter_at_most);
 	RUN(the_delay_ends_at_restart_delay_max);
@@ -796,31 +797,31 @@ main(int argc, char **argv)
 	RUN(a_process_that_outlives_min_server_life_resets_the_delay);
 	RUN(an_older_process_does_not_reset_the_delay);
 	RUN(an_old_death_is_replaced_at_once);
-	RUN(an_end_that_was_asked_for_is_no_failure);
+	RUN(an_end_that_we_asked_for_is_no_failure);
 	RUN(exit_0_without_a_session_is_a_failed_start);
-	RUN(who_retires_young_and_without_a_session_has_a_late_successor);
+	RUN(a_process_that_retires_young_and_unused_has_a_late_successor);
 	RUN(exit_0_after_a_session_is_clean);
 	RUN(with_waiters_and_no_process_the_wait_is_restart_delay_at_most);
 	RUN(start_limit_failed_starts_in_a_row_fail_the_app);
 	RUN(waiters_and_newcomers_of_a_failed_app_are_refused);
-	RUN(who_knocked_at_an_app_that_failed_is_called_and_refused);
-	RUN(another_app_is_untouched);
+	RUN(accepting_paused_before_the_failure_is_resumed_and_refuses);
+	RUN(a_failed_app_leaves_other_apps_alone);
 	RUN(a_failed_app_tries_one_start_each_restart_delay_max);
 	RUN(a_failed_app_tries_one_start_at_a_time);
-	RUN(a_failed_app_without_a_minimum_tries_when_somebody_was_refused);
+	RUN(a_failed_app_without_a_minimum_tries_after_a_refusal);
 	RUN(a_failed_app_recovers_when_a_process_is_ready);
 	RUN(failures_do_not_fail_an_app_that_has_a_ready_process);
 	RUN(once_a_session_has_ended_well_failures_are_counted_anew);
 	RUN(restart_clears_failed);
 	RUN(a_program_that_cannot_be_started_fails_the_app_at_once);
 	RUN(a_program_that_cannot_be_started_again_does_not_fail_a_running_app);
-	RUN(want_of_memory_is_nobodys_failure_and_is_tried_again);
-	RUN(only_what_was_started_counts_as_spawned);
-	RUN(who_is_not_ready_within_start_timeout_is_stopped_by_signals);
-	RUN(start_timeout_runs_from_the_start_and_not_from_the_wish);
-	RUN(ready_after_start_timeout_is_too_late);
-	RUN(who_does_not_pick_up_is_killed_after_pickup_timeout);
-	RUN(the_successor_of_who_is_killed_young_waits_for_restart_delay);
-	RUN(who_talks_nonsense_is_killed_and_gets_nothing_more);
+	RUN(want_of_memory_is_no_failure_and_is_tried_again);
+	RUN(only_successful_starts_count_as_spawned);
+	RUN(a_process_not_ready_within_start_timeout_is_stopped_by_signals);
+	RUN(start_timeout_runs_from_the_start_and_not_from_the_queue);
+	RUN(ready_said_after_start_timeout_is_too_late);
+	RUN(a_process_that_receives_nothing_is_killed_after_pickup_timeout);
+	RUN(the_successor_of_a_process_killed_young_waits_for_restart_delay);
+	RUN(a_process_that_breaks_the_protocol_is_killed_and_gets_no_more);
 	return check_finish();
 }

@@ -1,8 +1,8 @@
-/* When processes are started, and how many. */
+/* Growth: when processes are started, and how many. */
 
 #include "rig.h"
 
-/* An app of n busy processes; what arrives next waits. */
+/* An app of n busy processes; the next connection waits. */
 static void
 begin_busy(struct app_options o, uint32_t n)
 {
@@ -27,7 +27,7 @@ min_processes_are_started_at_once(void)
 }
 
 static void
-one_is_ready_when_min_processes_are(void)
+an_app_is_ready_when_min_processes_are(void)
 {
 	struct app_options o = rig_options();
 
@@ -44,7 +44,7 @@ one_is_ready_when_min_processes_are(void)
 }
 
 static void
-without_sessions_one_is_ready_when_it_is_spawned(void)
+without_sessions_an_app_is_ready_when_it_is_spawned(void)
 {
 	struct app_options o = rig_options();
 
@@ -88,7 +88,7 @@ an_end_above_the_minimum_is_not_replaced(void)
 }
 
 static void
-with_no_minimum_nothing_is_started_before_somebody_comes(void)
+with_no_minimum_no_process_starts_before_a_connection_comes(void)
 {
 	struct app_options o = rig_options();
 
@@ -103,7 +103,7 @@ with_no_minimum_nothing_is_started_before_somebody_comes(void)
 }
 
 static void
-without_a_queue_who_brings_the_first_process_waits_for_it(void)
+without_a_queue_the_first_connection_waits_for_the_first_process(void)
 {
 	struct app_options o = rig_options();
 
@@ -122,7 +122,7 @@ without_a_queue_who_brings_the_first_process_waits_for_it(void)
 }
 
 static void
-a_knock_brings_the_first_process_too(void)
+a_paused_listener_brings_the_first_process_too(void)
 {
 	struct app_options o = rig_options();
 
@@ -140,7 +140,7 @@ a_knock_brings_the_first_process_too(void)
 /* --- waiters ------------------------------------------------------------ */
 
 static void
-one_more_is_started_when_the_oldest_has_waited_start_delay(void)
+a_process_is_started_when_the_oldest_has_waited_start_delay(void)
 {
 	begin_busy(rig_options(), 1);
 	rig_at(30);
@@ -154,7 +154,7 @@ one_more_is_started_when_the_oldest_has_waited_start_delay(void)
 }
 
 static void
-who_is_served_in_time_makes_nothing_grow(void)
+a_connection_served_within_start_delay_starts_no_process(void)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive();
@@ -187,7 +187,7 @@ the_pace_doubles_while_waiters_remain(void)
 }
 
 static void
-those_that_are_starting_count_for_the_pace(void)
+starting_processes_count_for_the_pace(void)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive_n(20);
@@ -201,7 +201,7 @@ those_that_are_starting_count_for_the_pace(void)
 }
 
 static void
-no_more_are_started_than_waiters_need(void)
+no_more_processes_are_started_than_waiters_need(void)
 {
 	begin_busy(rig_options(), 1);
 	rig_arrive_n(2);
@@ -243,7 +243,7 @@ the_pace_falls_back_when_the_queue_is_empty(void)
 }
 
 static void
-without_start_delay_all_that_are_needed_start_at_once(void)
+without_start_delay_all_processes_needed_start_at_once(void)
 {
 	struct app_options o = rig_options();
 
@@ -257,7 +257,7 @@ without_start_delay_all_that_are_needed_start_at_once(void)
 }
 
 static void
-without_start_delay_and_processes_all_that_are_needed_start_at_once(void)
+without_start_delay_or_any_process_all_needed_start_at_once(void)
 {
 	struct app_options o = rig_options();
 
@@ -273,7 +273,7 @@ without_start_delay_and_processes_all_that_are_needed_start_at_once(void)
 }
 
 static void
-without_any_process_one_is_started_at_once(void)
+without_any_process_the_first_is_started_at_once(void)
 {
 	struct app_options o = rig_options();
 
@@ -287,7 +287,7 @@ without_any_process_one_is_started_at_once(void)
 	rig_end();
 }
 
-/* Who waited through the backoff is past start_delay by far. */
+/* Waiters of the backoff are past start_delay by far. */
 static void
 after_the_first_of_old_waiters_the_pace_goes_on(void)
 {
@@ -309,9 +309,9 @@ after_the_first_of_old_waiters_the_pace_goes_on(void)
 	rig_end();
 }
 
-/* It has waited long ago, and in a process that never read it. */
+/* The connection has waited long, in a process that never read it. */
 static void
-who_was_taken_back_makes_the_app_grow_at_once(void)
+a_connection_taken_back_makes_the_app_grow_at_once(void)
 {
 	struct app_options o = rig_options();
 
@@ -350,20 +350,20 @@ an_app_never_exceeds_its_max_processes(void)
 }
 
 static void
-at_its_ceiling_an_app_asks_for_no_more_calls(void)
+at_its_ceiling_an_app_has_no_deadline_for_growth(void)
 {
 	struct app_options o = rig_options();
 
 	o.max_processes = 1;
 	begin_busy(o, 1);
 	rig_arrive();
-	/* But for its load estimate. */
+	/* The load estimate alone has one. */
 	CHECK_EQ(10000, rig_due());
 	rig_end();
 }
 
 static void
-a_raised_ceiling_serves_at_once_those_who_wait(void)
+a_raised_ceiling_serves_waiters_at_once(void)
 {
 	struct app_options o = rig_options();
 
@@ -425,7 +425,7 @@ a_process_that_is_leaving_takes_a_place_until_it_is_gone(void)
 }
 
 static void
-places_go_to_the_apps_in_the_order_of_their_asking(void)
+places_go_to_apps_in_the_order_of_asking(void)
 {
 	begin_two(2);
 	rig_arrive_at(1);
@@ -444,7 +444,7 @@ places_go_to_the_apps_in_the_order_of_their_asking(void)
 }
 
 static void
-who_got_one_place_stands_behind_the_others_for_the_next(void)
+an_app_that_got_a_place_goes_to_the_end_of_the_line(void)
 {
 	begin_two(2);
 	for (int i = 0; i < 6; i++) {
@@ -485,9 +485,9 @@ a_minimum_that_waits_for_a_place_gets_the_next_one(void)
 	rig_end();
 }
 
-/* Its wish to grow came last, and its minimum comes first. */
+/* The wish of an app to grow comes last, its minimum first. */
 static void
-who_waits_for_a_place_and_falls_below_its_minimum_goes_ahead(void)
+an_app_in_line_that_falls_below_its_minimum_goes_to_the_front(void)
 {
 	struct app_options o = rig_options();
 
@@ -506,7 +506,7 @@ who_waits_for_a_place_and_falls_below_its_minimum_goes_ahead(void)
 }
 
 static void
-who_got_a_place_goes_on_at_its_pace(void)
+an_app_that_got_a_place_goes_on_at_its_pace(void)
 {
 	begin_two(2);
 	for (int i = 0; i < 4; i++)
@@ -524,7 +524,7 @@ who_got_a_place_goes_on_at_its_pace(void)
 }
 
 static void
-a_minimum_goes_before_those_who_wait_for_places(void)
+a_minimum_comes_before_apps_that_want_to_grow(void)
 {
 	struct app_options o = rig_options();
 
@@ -541,7 +541,7 @@ a_minimum_goes_before_those_who_wait_for_places(void)
 }
 
 static void
-a_raised_global_ceiling_serves_at_once_those_who_wait(void)
+a_raised_global_ceiling_serves_the_line_at_once(void)
 {
 	begin_two(2);
 	rig_arrive_at(0);
@@ -554,7 +554,7 @@ a_raised_global_ceiling_serves_at_once_those_who_wait(void)
 }
 
 static void
-a_process_that_is_stuck_gives_its_place_to_who_waits(void)
+a_stuck_process_gives_its_place_to_the_line(void)
 {
 	begin_two(2);
 	rig_arrive_at(1);
@@ -568,9 +568,9 @@ a_process_that_is_stuck_gives_its_place_to_who_waits(void)
 	rig_end();
 }
 
-/* Nobody has taken its SPAWN out: it has never lived. */
+/* The SPAWN is not taken out: the process has never lived. */
 static void
-a_start_that_was_called_off_gives_its_place_to_who_waits(void)
+a_start_that_was_called_off_gives_its_place_to_the_line(void)
 {
 	begin_two(3);
 	rig_arrive_at(1);
@@ -588,7 +588,7 @@ a_start_that_was_called_off_gives_its_place_to_who_waits(void)
 }
 
 static void
-who_waits_for_a_place_no_longer_when_nobody_waits_gets_none(void)
+an_app_in_line_without_waiters_any_more_gets_no_place(void)
 {
 	begin_two(2);
 	rig_arrive_at(1);
@@ -627,40 +627,40 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(min_processes_are_started_at_once);
-	RUN(one_is_ready_when_min_processes_are);
-	RUN(without_sessions_one_is_ready_when_it_is_spawned);
+	RUN(an_app_is_ready_when_min_processes_are);
+	RUN(without_sessions_an_app_is_ready_when_it_is_spawned);
 	RUN(a_clean_end_below_the_minimum_is_replaced_at_once);
 	RUN(an_end_above_the_minimum_is_not_replaced);
-	RUN(with_no_minimum_nothing_is_started_before_somebody_comes);
-	RUN(without_a_queue_who_brings_the_first_process_waits_for_it);
-	RUN(a_knock_brings_the_first_process_too);
-	RUN(one_more_is_started_when_the_oldest_has_waited_start_delay);
-	RUN(who_is_served_in_time_makes_nothing_grow);
+	RUN(with_no_minimum_no_process_starts_before_a_connection_comes);
+	RUN(without_a_queue_the_first_connection_waits_for_the_first_process);
+	RUN(a_paused_listener_brings_the_first_process_too);
+	RUN(a_process_is_started_when_the_oldest_has_waited_start_delay);
+	RUN(a_connection_served_within_start_delay_starts_no_process);
 	RUN(the_pace_doubles_while_waiters_remain);
-	RUN(those_that_are_starting_count_for_the_pace);
-	RUN(no_more_are_started_than_waiters_need);
+	RUN(starting_processes_count_for_the_pace);
+	RUN(no_more_processes_are_started_than_waiters_need);
 	RUN(with_concurrency_one_start_serves_several_waiters);
 	RUN(the_pace_falls_back_when_the_queue_is_empty);
-	RUN(without_start_delay_all_that_are_needed_start_at_once);
-	RUN(without_start_delay_and_processes_all_that_are_needed_start_at_once);
-	RUN(without_any_process_one_is_started_at_once);
+	RUN(without_start_delay_all_processes_needed_start_at_once);
+	RUN(without_start_delay_or_any_process_all_needed_start_at_once);
+	RUN(without_any_process_the_first_is_started_at_once);
 	RUN(after_the_first_of_old_waiters_the_pace_goes_on);
-	RUN(who_was_taken_back_makes_the_app_grow_at_once);
+	RUN(a_connection_taken_back_makes_the_app_grow_at_once);
 	RUN(an_app_never_exceeds_its_max_processes);
-	RUN(at_its_ceiling_an_app_asks_for_no_more_calls);
-	RUN(a_raised_ceiling_serves_at_once_those_who_wait);
+	RUN(at_its_ceiling_an_app_has_no_deadline_for_growth);
+	RUN(a_raised_ceiling_serves_waiters_at_once);
 	RUN(the_apps_together_never_exceed_max_processes);
 	RUN(a_process_that_is_leaving_takes_a_place_until_it_is_gone);
-	RUN(places_go_to_the_apps_in_the_order_of_their_asking);
-	RUN(who_got_one_place_stands_behind_the_others_for_the_next);
+	RUN(places_go_to_apps_in_the_order_of_asking);
+	RUN(an_app_that_got_a_place_goes_to_the_end_of_the_line);
 	RUN(a_minimum_that_waits_for_a_place_gets_the_next_one);
-	RUN(who_waits_for_a_place_and_falls_below_its_minimum_goes_ahead);
-	RUN(who_got_a_place_goes_on_at_its_pace);
-	RUN(a_minimum_goes_before_those_who_wait_for_places);
-	RUN(a_raised_global_ceiling_serves_at_once_those_who_wait);
-	RUN(a_process_that_is_stuck_gives_its_place_to_who_waits);
-	RUN(a_start_that_was_called_off_gives_its_place_to_who_waits);
-	RUN(who_waits_for_a_place_no_longer_when_nobody_waits_gets_none);
+	RUN(an_app_in_line_that_falls_below_its_minimum_goes_to_the_front);
+	RUN(an_app_that_got_a_place_goes_on_at_its_pace);
+	RUN(a_minimum_comes_before_apps_that_want_to_grow);
+	RUN(a_raised_global_ceiling_serves_the_line_at_once);
+	RUN(a_stuck_process_gives_its_place_to_the_line);
+	RUN(a_start_that_was_called_off_gives_its_place_to_the_line);
+	RUN(an_app_in_line_without_waiters_any_more_gets_no_place);
 	RUN(a_full_table_of_processes_is_a_ceiling_too);
 	return check_finish();
 }

@@ -1,4 +1,4 @@
-/* A lock before each hand-over: when it is asked for, and given back. */
+/* Locks before hand-overs: when they are asked for, and given back. */
 
 #include "rig.h"
 
@@ -23,7 +23,7 @@ granted(uint32_t lock)
 }
 
 static void
-nobody_is_handed_out_without_a_lock(void)
+no_connection_is_handed_out_without_a_lock(void)
 {
 	begin_limited(1, false);
 	rig_arrive();
@@ -43,7 +43,7 @@ no_more_locks_are_asked_for_than_there_are_places(void)
 }
 
 static void
-no_more_locks_are_asked_for_than_somebody_waits(void)
+no_more_locks_are_asked_for_than_connections_wait(void)
 {
 	begin_limited(4, false);
 	rig_arrive_n(2);
@@ -52,7 +52,7 @@ no_more_locks_are_asked_for_than_somebody_waits(void)
 }
 
 static void
-a_grant_serves_who_has_waited_longest(void)
+a_lock_serves_the_oldest_waiter(void)
 {
 	begin_limited(2, false);
 	rig_arrive_n(3);
@@ -78,7 +78,7 @@ done_gives_the_lock_back_and_asks_for_the_next(void)
 }
 
 static void
-a_grant_that_nobody_waits_for_goes_back_at_once(void)
+a_lock_without_a_waiter_goes_back_at_once(void)
 {
 	begin_limited(1, false);
 	rig_arrive();
@@ -106,7 +106,7 @@ death_gives_the_lock_back(void)
 }
 
 static void
-what_is_taken_back_keeps_its_lock(void)
+a_connection_taken_back_keeps_its_lock(void)
 {
 	begin_limited(2, false);
 	rig_arrive();
@@ -138,7 +138,7 @@ waiting_for_a_lock_does_not_make_the_app_grow(void)
 }
 
 static void
-waiting_for_a_place_makes_it_grow(void)
+waiting_for_a_process_makes_the_app_grow(void)
 {
 	struct app_options o = rig_options();
 
@@ -166,7 +166,7 @@ waiting_for_a_lock_is_no_waste(void)
 }
 
 static void
-with_wait_who_is_denied_keeps_its_place_and_asks_again(void)
+with_on_full_wait_a_denied_waiter_stays_and_asks_again(void)
 {
 	begin_limited(1, false);
 	rig_arrive();
@@ -181,7 +181,7 @@ with_wait_who_is_denied_keeps_its_place_and_asks_again(void)
 }
 
 static void
-else_who_is_denied_is_turned_away(void)
+with_on_full_close_a_denied_waiter_is_refused(void)
 {
 	begin_limited(1, true);
 	rig_arrive();
@@ -198,7 +198,7 @@ else_who_is_denied_is_turned_away(void)
 }
 
 static void
-an_open_limit_lets_all_in_until_it_closes_again(void)
+without_a_server_an_open_limit_needs_no_locks_for_a_while(void)
 {
 	tstamp until;
 
@@ -208,7 +208,7 @@ an_open_limit_lets_all_in_until_it_closes_again(void)
 	until = rig.now + TSPAN_SECONDS(1);
 	pool_lock_unavailable(&rig.pool, 0, true, until, rig.now);
 	CHECK_STR("hand 0>0, hand 1>1", rig_did());
-	/* The other question has no answer either. */
+	/* The other request has no answer either. */
 	pool_lock_unavailable(&rig.pool, 0, true, until, rig.now);
 	rig_at(1000);
 	rig_arrive();
@@ -217,7 +217,7 @@ an_open_limit_lets_all_in_until_it_closes_again(void)
 }
 
 static void
-a_closed_limit_holds_back_and_asks_again_later(void)
+without_a_server_a_closed_limit_asks_again_later(void)
 {
 	begin_limited(1, false);
 	rig_arrive();
@@ -231,7 +231,7 @@ a_closed_limit_holds_back_and_asks_again_later(void)
 }
 
 static void
-a_limit_that_is_taken_away_lets_everybody_in(void)
+a_removed_limit_lets_all_waiters_in(void)
 {
 	struct app_options o = rig_options();
 
@@ -248,7 +248,7 @@ a_limit_that_is_taken_away_lets_everybody_in(void)
 }
 
 static void
-a_full_queue_is_told_once_while_it_waits_for_locks(void)
+a_full_queue_is_told_once_while_its_waiters_want_locks(void)
 {
 	begin_limited(1, true);
 	rig.tells = true;
@@ -261,7 +261,7 @@ a_full_queue_is_told_once_while_it_waits_for_locks(void)
 }
 
 static void
-while_somebody_waits_for_a_lock_none_stops(void)
+no_process_stops_while_a_connection_waits_for_a_lock(void)
 {
 	struct app_options o = rig_options();
 
@@ -285,23 +285,23 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(nobody_is_handed_out_without_a_lock);
+	RUN(no_connection_is_handed_out_without_a_lock);
 	RUN(no_more_locks_are_asked_for_than_there_are_places);
-	RUN(no_more_locks_are_asked_for_than_somebody_waits);
-	RUN(a_grant_serves_who_has_waited_longest);
+	RUN(no_more_locks_are_asked_for_than_connections_wait);
+	RUN(a_lock_serves_the_oldest_waiter);
 	RUN(done_gives_the_lock_back_and_asks_for_the_next);
-	RUN(a_grant_that_nobody_waits_for_goes_back_at_once);
+	RUN(a_lock_without_a_waiter_goes_back_at_once);
 	RUN(death_gives_the_lock_back);
-	RUN(what_is_taken_back_keeps_its_lock);
+	RUN(a_connection_taken_back_keeps_its_lock);
 	RUN(waiting_for_a_lock_does_not_make_the_app_grow);
-	RUN(waiting_for_a_place_makes_it_grow);
+	RUN(waiting_for_a_process_makes_the_app_grow);
 	RUN(waiting_for_a_lock_is_no_waste);
-	RUN(with_wait_who_is_denied_keeps_its_place_and_asks_again);
-	RUN(else_who_is_denied_is_turned_away);
-	RUN(an_open_limit_lets_all_in_until_it_closes_again);
-	RUN(a_closed_limit_holds_back_and_asks_again_later);
-	RUN(a_limit_that_is_taken_away_lets_everybody_in);
-	RUN(a_full_queue_is_told_once_while_it_waits_for_locks);
-	RUN(while_somebody_waits_for_a_lock_none_stops);
+	RUN(with_on_full_wait_a_denied_waiter_stays_and_asks_again);
+	RUN(with_on_full_close_a_denied_waiter_is_refused);
+	RUN(without_a_server_an_open_limit_needs_no_locks_for_a_while);
+	RUN(without_a_server_a_closed_limit_asks_again_later);
+	RUN(a_removed_limit_lets_all_waiters_in);
+	RUN(a_full_queue_is_told_once_while_its_waiters_want_locks);
+	RUN(no_process_stops_while_a_connection_waits_for_a_lock);
 	return check_finish();
 }

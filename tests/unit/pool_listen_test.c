@@ -58,7 +58,7 @@ the_first_connection_starts_a_process_at_once(void)
 }
 
 static void
-it_is_ready_when_it_is_spawned(void)
+a_listening_app_is_ready_when_it_is_spawned(void)
 {
 	begin_listening(listen_options(1), 1);
 	CHECK_EQ(1, app_ready(rig_app(0)));
@@ -66,7 +66,7 @@ it_is_ready_when_it_is_spawned(void)
 }
 
 static void
-no_connection_is_ever_accepted_for_it(void)
+no_connection_is_accepted_for_a_listening_app(void)
 {
 	begin_listening(listen_options(1), 1);
 	backlog(5);
@@ -140,7 +140,7 @@ a_process_that_is_not_in_use_stops_after_max_idle_time(void)
 }
 
 static void
-low_load_stops_what_is_not_needed(void)
+low_load_stops_processes_of_a_listening_app(void)
 {
 	struct app_options o = listen_options(1);
 
@@ -176,7 +176,7 @@ settling_options(uint32_t min)
 }
 
 static void
-it_is_ready_when_it_has_lived_for_ready_after(void)
+a_process_is_ready_when_it_has_lived_for_ready_after(void)
 {
 	struct app_options o = settling_options(1);
 
@@ -197,7 +197,7 @@ it_is_ready_when_it_has_lived_for_ready_after(void)
 }
 
 static void
-one_that_dies_sooner_is_a_failed_start(void)
+a_death_before_ready_after_is_a_failed_start(void)
 {
 	struct app_options o = settling_options(1);
 
@@ -218,7 +218,7 @@ one_that_dies_sooner_is_a_failed_start(void)
 }
 
 static void
-an_old_one_stays_until_the_new_one_is_ready(void)
+an_old_process_stays_until_the_new_one_is_ready(void)
 {
 	struct app_options o = settling_options(1);
 
@@ -235,7 +235,7 @@ an_old_one_stays_until_the_new_one_is_ready(void)
 }
 
 static void
-a_generation_that_does_not_live_takes_no_old_one_along(void)
+a_generation_that_does_not_live_ends_no_old_process(void)
 {
 	begin_listening(settling_options(1), 1);
 	rig_at(1000);
@@ -252,7 +252,7 @@ a_generation_that_does_not_live_takes_no_old_one_along(void)
 }
 
 static void
-one_told_to_stop_before_it_is_ready_stops(void)
+a_process_told_to_stop_before_it_is_ready_stops(void)
 {
 	struct app_options o = settling_options(1);
 
@@ -268,7 +268,7 @@ one_told_to_stop_before_it_is_ready_stops(void)
 }
 
 static void
-a_job_that_is_done_sooner_was_ready(void)
+a_job_that_is_done_before_ready_after_was_ready(void)
 {
 	struct app_options o = settling_options(1);
 
@@ -286,7 +286,7 @@ a_job_that_is_done_sooner_was_ready(void)
 }
 
 static void
-ready_after_may_change_meanwhile(void)
+a_changed_ready_after_holds_for_starting_processes(void)
 {
 	struct app_options o = settling_options(1);
 
@@ -344,22 +344,22 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(the_first_connection_starts_a_process_at_once);
-	RUN(it_is_ready_when_it_is_spawned);
-	RUN(no_connection_is_ever_accepted_for_it);
+	RUN(a_listening_app_is_ready_when_it_is_spawned);
+	RUN(no_connection_is_accepted_for_a_listening_app);
 	RUN(a_backlog_that_stays_for_start_delay_starts_another);
 	RUN(a_backlog_that_goes_starts_nothing);
 	RUN(a_busy_processor_starts_another_by_load);
 	RUN(more_than_one_processor_counts_as_one);
 	RUN(a_process_that_is_not_in_use_stops_after_max_idle_time);
-	RUN(low_load_stops_what_is_not_needed);
+	RUN(low_load_stops_processes_of_a_listening_app);
 	RUN(a_process_that_leaves_takes_its_load_with_it);
-	RUN(it_is_ready_when_it_has_lived_for_ready_after);
-	RUN(one_that_dies_sooner_is_a_failed_start);
-	RUN(an_old_one_stays_until_the_new_one_is_ready);
-	RUN(a_generation_that_does_not_live_takes_no_old_one_along);
-	RUN(one_told_to_stop_before_it_is_ready_stops);
-	RUN(a_job_that_is_done_sooner_was_ready);
-	RUN(ready_after_may_change_meanwhile);
+	RUN(a_process_is_ready_when_it_has_lived_for_ready_after);
+	RUN(a_death_before_ready_after_is_a_failed_start);
+	RUN(an_old_process_stays_until_the_new_one_is_ready);
+	RUN(a_generation_that_does_not_live_ends_no_old_process);
+	RUN(a_process_told_to_stop_before_it_is_ready_stops);
+	RUN(a_job_that_is_done_before_ready_after_was_ready);
+	RUN(a_changed_ready_after_holds_for_starting_processes);
 	RUN(a_job_that_is_done_is_no_failure_of_its_generation);
 	RUN(a_job_that_fails_later_is_not_ready);
 	return check_finish();

@@ -1,8 +1,8 @@
-/* What the load estimate, spare processes and the kill policy bring about. */
+/* The load estimate, spare processes and the kill policy. */
 
 #include "rig.h"
 
-/* Load alone: nobody grows by waiting, nobody stops for idleness. */
+/* Options under which load alone starts and stops processes. */
 static struct app_options
 load_options(void)
 {
@@ -15,7 +15,7 @@ load_options(void)
 	return o;
 }
 
-/* Busy and idle in turn, so many of ten seconds each, from now on. */
+/* Keeps a process busy for so many of each ten seconds, from now on. */
 static void
 work_for(unsigned tenths, unsigned intervals, int64_t from)
 {
@@ -127,7 +127,7 @@ sessions_count_by_their_part_of_concurrency(void)
 }
 
 static void
-what_lies_ahead_makes_nobody_busier(void)
+prefetched_connections_make_no_process_busier(void)
 {
 	struct app_options o = load_options();
 
@@ -190,7 +190,7 @@ min_idle_does_not_add_to_min_processes_at_the_start(void)
 	rig_end();
 }
 
-/* Two of min_idle = 2 are there, and become busy. */
+/* Makes both processes of min_idle = 2 busy. */
 static void
 begin_short(void)
 {
@@ -289,7 +289,7 @@ idleness_leaves_min_idle(void)
 /* --- shrinking ---------------------------------------------------------- */
 
 static void
-what_is_not_needed_stops_at_the_kill_interval(void)
+unneeded_processes_stop_at_the_kill_interval(void)
 {
 	rig_begin();
 	rig_running(load_options(), 2);
@@ -302,7 +302,7 @@ what_is_not_needed_stops_at_the_kill_interval(void)
 }
 
 static void
-each_update_marks_one(void)
+each_update_marks_one_process(void)
 {
 	rig_begin();
 	rig_running(load_options(), 8);
@@ -353,9 +353,9 @@ load_leaves_min_idle(void)
 	rig_end();
 }
 
-/* One of two is always busy: one alone would be at 100 percent. */
+/* A process of two is always busy: alone it would be at 100 percent. */
 static void
-nobody_is_marked_if_one_fewer_would_be_busy(void)
+no_process_is_marked_if_the_rest_would_be_busy(void)
 {
 	rig_begin();
 	rig_running(load_options(), 2);
@@ -366,9 +366,9 @@ nobody_is_marked_if_one_fewer_would_be_busy(void)
 	rig_end();
 }
 
-/* One of four is busy: 33 percent of three, 50 of two. */
+/* A process of four is busy: 33 percent of three, 50 of two. */
 static void
-as_many_stay_as_keep_the_load_under_the_threshold(void)
+as_many_processes_stay_as_keep_the_load_under_the_threshold(void)
 {
 	struct app_options o = load_options();
 
@@ -383,7 +383,7 @@ as_many_stay_as_keep_the_load_under_the_threshold(void)
 }
 
 static void
-the_last_one_stays_with_a_single_threshold_of_0(void)
+the_last_process_stays_with_a_single_threshold_of_0(void)
 {
 	struct app_options o = load_options();
 
@@ -396,7 +396,7 @@ the_last_one_stays_with_a_single_threshold_of_0(void)
 }
 
 static void
-the_last_one_stops_under_the_single_threshold(void)
+the_last_process_stops_under_the_single_threshold(void)
 {
 	struct app_options o = load_options();
 
@@ -410,7 +410,7 @@ the_last_one_stops_under_the_single_threshold(void)
 }
 
 static void
-marks_drop_when_somebody_waits(void)
+marks_drop_when_a_connection_waits(void)
 {
 	rig_begin();
 	rig_running(load_options(), 2);
@@ -452,7 +452,7 @@ a_busy_process_is_no_victim(void)
 }
 
 static void
-with_concurrency_one_with_few_sessions_may_retire(void)
+with_concurrency_a_process_with_few_sessions_may_retire(void)
 {
 	struct app_options o = load_options();
 
@@ -469,7 +469,7 @@ with_concurrency_one_with_few_sessions_may_retire(void)
 }
 
 static void
-near_the_ceiling_the_marked_stop_when_a_start_is_wanted(void)
+near_the_ceiling_marked_processes_stop_when_a_start_is_wanted(void)
 {
 	struct app_options o = load_options();
 
@@ -486,7 +486,7 @@ near_the_ceiling_the_marked_stop_when_a_start_is_wanted(void)
 }
 
 static void
-far_from_the_ceiling_the_marked_stay(void)
+far_from_the_ceiling_marked_processes_stay(void)
 {
 	struct app_options o = load_options();
 
@@ -502,7 +502,7 @@ far_from_the_ceiling_the_marked_stay(void)
 }
 
 static void
-an_idle_app_at_its_minimum_wants_no_time(void)
+an_idle_app_at_its_minimum_has_no_deadline(void)
 {
 	rig_begin();
 	rig_running(load_options(), 1);
@@ -511,7 +511,7 @@ an_idle_app_at_its_minimum_wants_no_time(void)
 }
 
 static void
-a_shorter_kill_interval_holds_for_who_is_marked(void)
+a_shorter_kill_interval_holds_for_marked_processes(void)
 {
 	struct app_options o = load_options();
 
@@ -542,7 +542,7 @@ main(int argc, char **argv)
 	RUN(load_starts_nothing_beyond_max_processes);
 	RUN(load_takes_no_place_that_others_wait_for);
 	RUN(sessions_count_by_their_part_of_concurrency);
-	RUN(what_lies_ahead_makes_nobody_busier);
+	RUN(prefetched_connections_make_no_process_busier);
 	RUN(an_app_without_processes_has_no_load);
 	RUN(an_app_begins_with_its_spare_processes);
 	RUN(min_idle_does_not_add_to_min_processes_at_the_start);
@@ -551,22 +551,22 @@ main(int argc, char **argv)
 	RUN(without_a_start_delay_all_spare_processes_come_at_once);
 	RUN(a_spare_process_comes_when_a_place_is_free_again);
 	RUN(idleness_leaves_min_idle);
-	RUN(what_is_not_needed_stops_at_the_kill_interval);
-	RUN(each_update_marks_one);
+	RUN(unneeded_processes_stop_at_the_kill_interval);
+	RUN(each_update_marks_one_process);
 	RUN(victims_stop_at_the_pace_of_stop_delay);
 	RUN(load_leaves_min_processes);
 	RUN(load_leaves_min_idle);
-	RUN(nobody_is_marked_if_one_fewer_would_be_busy);
-	RUN(as_many_stay_as_keep_the_load_under_the_threshold);
-	RUN(the_last_one_stays_with_a_single_threshold_of_0);
-	RUN(the_last_one_stops_under_the_single_threshold);
-	RUN(marks_drop_when_somebody_waits);
+	RUN(no_process_is_marked_if_the_rest_would_be_busy);
+	RUN(as_many_processes_stay_as_keep_the_load_under_the_threshold);
+	RUN(the_last_process_stays_with_a_single_threshold_of_0);
+	RUN(the_last_process_stops_under_the_single_threshold);
+	RUN(marks_drop_when_a_connection_waits);
 	RUN(the_least_recently_used_is_the_victim);
 	RUN(a_busy_process_is_no_victim);
-	RUN(with_concurrency_one_with_few_sessions_may_retire);
-	RUN(near_the_ceiling_the_marked_stop_when_a_start_is_wanted);
-	RUN(far_from_the_ceiling_the_marked_stay);
-	RUN(an_idle_app_at_its_minimum_wants_no_time);
-	RUN(a_shorter_kill_interval_holds_for_who_is_marked);
+	RUN(with_concurrency_a_process_with_few_sessions_may_retire);
+	RUN(near_the_ceiling_marked_processes_stop_when_a_start_is_wanted);
+	RUN(far_from_the_ceiling_marked_processes_stay);
+	RUN(an_idle_app_at_its_minimum_has_no_deadline);
+	RUN(a_shorter_kill_interval_holds_for_marked_processes);
 	return check_finish();
 }

@@ -1,4 +1,4 @@
-/* One ceiling over several apps: who gives a process, and who gets it. */
+/* A ceiling over several apps: which app gives a place, and which gets it. */
 
 #include "rig.h"
 
@@ -12,7 +12,7 @@ place_options(uint32_t min)
 	return o;
 }
 
-/* An app without processes, and somebody who wants it. */
+/* An app without processes, and a connection for it. */
 static uint32_t
 begin_wanting(void)
 {
@@ -77,7 +77,7 @@ the_longest_idle_process_goes_first(void)
 }
 
 static void
-no_more_are_stopped_than_places_are_wanted(void)
+no_more_processes_are_evicted_than_places_are_wanted(void)
 {
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(0), 4);
@@ -88,7 +88,7 @@ no_more_are_stopped_than_places_are_wanted(void)
 }
 
 static void
-who_waits_for_start_delay_may_have_an_idle_process_too(void)
+an_app_that_grows_may_evict_an_idle_process_too(void)
 {
 	struct app_options o = place_options(1);
 
@@ -117,7 +117,7 @@ the_minimum_comes_by_eviction_too(void)
 }
 
 static void
-spare_processes_evict_nobody(void)
+spare_processes_evict_no_other(void)
 {
 	struct app_options o = place_options(1);
 
@@ -131,7 +131,7 @@ spare_processes_evict_nobody(void)
 	rig_end();
 }
 
-/* Two of three work all the time: with one fewer it would be overloaded. */
+/* Two processes of three are always busy: two alone would be overloaded. */
 static void
 an_app_that_needs_its_idle_process_keeps_it(void)
 {
@@ -156,7 +156,7 @@ an_app_that_needs_its_idle_process_keeps_it(void)
 /* --- busy processes ----------------------------------------------------- */
 
 static void
-without_an_idle_one_the_next_session_to_end_makes_room(void)
+without_an_idle_process_the_next_session_to_end_makes_room(void)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(1), 2);
@@ -185,7 +185,7 @@ a_busy_app_gives_no_process_of_its_minimum(void)
 }
 
 static void
-a_busy_app_gives_to_one_that_has_two_fewer(void)
+a_busy_app_gives_to_an_app_with_two_processes_fewer(void)
 {
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(1), 3);
@@ -202,9 +202,9 @@ a_busy_app_gives_to_one_that_has_two_fewer(void)
 	rig_end();
 }
 
-/* The app that has more asked first, and yet it gives. */
+/* The app with more processes asked first, and yet gives. */
 static void
-who_has_two_fewer_comes_before_the_giver(void)
+an_app_with_two_processes_fewer_comes_before_the_giver(void)
 {
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(1), 3);
@@ -243,9 +243,9 @@ busy_apps_of_one_size_take_nothing_from_each_other(void)
 	rig_end();
 }
 
-/* Two that are alike and always busy stand before one that has none. */
+/* Two equal and busy apps stand in line before an app without a process. */
 static void
-who_has_none_waits_behind_nobody_who_could_not_be_given(void)
+an_app_without_a_process_passes_apps_that_cannot_be_given_any(void)
 {
 	rig_begin_with(rig_limits(), 4);
 	rig_running(place_options(0), 2);
@@ -260,7 +260,7 @@ who_has_none_waits_behind_nobody_who_could_not_be_given(void)
 	CHECK(rig_app(0)->places_wanted > 0 && rig_app(1)->places_wanted > 0);
 	(void)rig_done(0);
 	CHECK_STR("stop 0", rig_did());
-	/* One place is enough for it. */
+	/* The app needs no more than one place. */
 	(void)rig_done(2);
 	CHECK_STR("hand 5>2", rig_did());
 	rig_exits(0, END_EXIT);
@@ -269,7 +269,7 @@ who_has_none_waits_behind_nobody_who_could_not_be_given(void)
 	rig_end();
 }
 
-/* Its load was high a moment ago, and falls while the other one waits. */
+/* The load of the first app falls while the second app waits. */
 static void
 an_idle_process_is_given_when_its_load_has_fallen(void)
 {
@@ -315,7 +315,7 @@ an_app_does_not_make_room_for_itself(void)
 /* --- what can be given only later ---------------------------------------- */
 
 static void
-one_that_is_ready_and_not_needed_any_more_makes_room(void)
+a_new_process_that_is_not_needed_any_more_makes_room(void)
 {
 	struct app_options o = place_options(0);
 
@@ -366,7 +366,7 @@ a_lowered_minimum_makes_room(void)
 	rig_end();
 }
 
-/* Four processes with three sessions each, and somebody who wants a place. */
+/* Four processes with three sessions each, and an app in line for a place. */
 static void
 begin_shared(void)
 {
@@ -391,7 +391,7 @@ for_one_place_one_busy_process_retires(void)
 }
 
 static void
-one_that_is_idle_makes_room_before_a_retiring_one_does(void)
+an_idle_process_makes_room_before_a_retiring_one_does(void)
 {
 	begin_shared();
 	rig_done(0);
@@ -405,7 +405,7 @@ one_that_is_idle_makes_room_before_a_retiring_one_does(void)
 }
 
 static void
-who_may_grow_no_more_wants_no_place(void)
+an_app_that_may_grow_no_more_wants_no_place(void)
 {
 	struct app_options o = place_options(0);
 
@@ -424,7 +424,7 @@ who_may_grow_no_more_wants_no_place(void)
 }
 
 static void
-spare_processes_that_found_no_place_at_the_start_hold_nobody_up(void)
+spare_processes_without_a_place_at_the_start_hold_no_app_up(void)
 {
 	struct app_options o = place_options(0);
 
@@ -445,7 +445,7 @@ spare_processes_that_found_no_place_at_the_start_hold_nobody_up(void)
 }
 
 static void
-one_that_leaves_because_of_a_lowered_ceiling_makes_no_room(void)
+a_process_that_leaves_under_a_lowered_ceiling_makes_no_room(void)
 {
 	rig_begin_with(rig_limits(), 3);
 	rig_running(place_options(0), 3);
@@ -460,7 +460,7 @@ one_that_leaves_because_of_a_lowered_ceiling_makes_no_room(void)
 }
 
 static void
-who_has_none_is_given_what_the_first_in_line_was_not(void)
+an_app_without_a_process_gets_what_the_first_in_line_did_not(void)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(0), 1);
@@ -480,7 +480,7 @@ who_has_none_is_given_what_the_first_in_line_was_not(void)
 }
 
 static void
-who_waits_for_a_place_that_a_minimum_takes_is_given_another(void)
+an_app_whose_place_a_minimum_takes_is_given_another(void)
 {
 	rig_begin_with(rig_limits(), 2);
 	rig_running(place_options(1), 1);
@@ -489,7 +489,7 @@ who_waits_for_a_place_that_a_minimum_takes_is_given_another(void)
 	rig_died(0, END_SIGNAL);
 	(void)begin_wanting();
 	CHECK_STR("", rig_did());
-	/* Late, and so at once with the end of the delay. */
+	/* A late tick comes together with the end of the delay. */
 	rig.now += TSPAN_SECONDS(3);
 	rig_gone(0);
 	CHECK_STR("spawn 0, stop 1", rig_did());
@@ -505,28 +505,28 @@ main(int argc, char **argv)
 	RUN(the_minimum_of_another_app_is_left_to_it);
 	RUN(the_app_with_the_lowest_load_gives);
 	RUN(the_longest_idle_process_goes_first);
-	RUN(no_more_are_stopped_than_places_are_wanted);
-	RUN(who_waits_for_start_delay_may_have_an_idle_process_too);
+	RUN(no_more_processes_are_evicted_than_places_are_wanted);
+	RUN(an_app_that_grows_may_evict_an_idle_process_too);
 	RUN(the_minimum_comes_by_eviction_too);
-	RUN(spare_processes_evict_nobody);
+	RUN(spare_processes_evict_no_other);
 	RUN(an_app_that_needs_its_idle_process_keeps_it);
-	RUN(without_an_idle_one_the_next_session_to_end_makes_room);
+	RUN(without_an_idle_process_the_next_session_to_end_makes_room);
 	RUN(a_busy_app_gives_no_process_of_its_minimum);
-	RUN(a_busy_app_gives_to_one_that_has_two_fewer);
-	RUN(who_has_two_fewer_comes_before_the_giver);
+	RUN(a_busy_app_gives_to_an_app_with_two_processes_fewer);
+	RUN(an_app_with_two_processes_fewer_comes_before_the_giver);
 	RUN(busy_apps_of_one_size_take_nothing_from_each_other);
-	RUN(who_has_none_waits_behind_nobody_who_could_not_be_given);
+	RUN(an_app_without_a_process_passes_apps_that_cannot_be_given_any);
 	RUN(an_idle_process_is_given_when_its_load_has_fallen);
 	RUN(an_app_does_not_make_room_for_itself);
-	RUN(one_that_is_ready_and_not_needed_any_more_makes_room);
+	RUN(a_new_process_that_is_not_needed_any_more_makes_room);
 	RUN(an_app_gives_what_it_needs_no_more_when_its_load_has_gone);
 	RUN(a_lowered_minimum_makes_room);
 	RUN(for_one_place_one_busy_process_retires);
-	RUN(one_that_is_idle_makes_room_before_a_retiring_one_does);
-	RUN(who_may_grow_no_more_wants_no_place);
-	RUN(spare_processes_that_found_no_place_at_the_start_hold_nobody_up);
-	RUN(one_that_leaves_because_of_a_lowered_ceiling_makes_no_room);
-	RUN(who_has_none_is_given_what_the_first_in_line_was_not);
-	RUN(who_waits_for_a_place_that_a_minimum_takes_is_given_another);
+	RUN(an_idle_process_makes_room_before_a_retiring_one_does);
+	RUN(an_app_that_may_grow_no_more_wants_no_place);
+	RUN(spare_processes_without_a_place_at_the_start_hold_no_app_up);
+	RUN(a_process_that_leaves_under_a_lowered_ceiling_makes_no_room);
+	RUN(an_app_without_a_process_gets_what_the_first_in_line_did_not);
+	RUN(an_app_whose_place_a_minimum_takes_is_given_another);
 	return check_finish();
 }

@@ -1,4 +1,4 @@
-/* Connections that are handed ahead, taken back, and private queues. */
+/* Prefetch: connections handed out, taken back; and private queues. */
 
 #include "rig.h"
 
@@ -26,7 +26,7 @@ idle_processes_come_before_prefetch(void)
 }
 
 static void
-the_one_given_least_recently_is_given_ahead(void)
+the_process_given_least_recently_prefetches_first(void)
 {
 	rig_begin();
 	rig_running(prefetch_options(2), 2);
@@ -38,7 +38,7 @@ the_one_given_least_recently_is_given_ahead(void)
 }
 
 static void
-beyond_prefetch_they_wait(void)
+beyond_prefetch_connections_wait(void)
 {
 	rig_begin();
 	rig_running(prefetch_options(1), 1);
@@ -49,7 +49,7 @@ beyond_prefetch_they_wait(void)
 }
 
 static void
-a_waiter_is_handed_ahead_when_a_session_ends(void)
+a_waiter_is_prefetched_when_a_session_ends(void)
 {
 	rig_begin();
 	rig_running(prefetch_options(1), 1);
@@ -61,7 +61,7 @@ a_waiter_is_handed_ahead_when_a_session_ends(void)
 }
 
 static void
-what_is_ahead_counts_as_demand_when_all_are_busy(void)
+prefetched_connections_are_demand_when_all_are_busy(void)
 {
 	struct app_options o = prefetch_options(4);
 
@@ -77,7 +77,7 @@ what_is_ahead_counts_as_demand_when_all_are_busy(void)
 }
 
 static void
-max_requests_bounds_what_is_handed_ahead(void)
+max_requests_bounds_prefetch(void)
 {
 	struct app_options o = prefetch_options(5);
 
@@ -103,7 +103,7 @@ begin_ahead(void)
 }
 
 static void
-it_is_taken_back_after_5_ms_when_another_has_room(void)
+a_prefetched_connection_is_taken_back_after_5_ms(void)
 {
 	begin_ahead();
 	rig_at(1);
@@ -118,7 +118,7 @@ it_is_taken_back_after_5_ms_when_another_has_room(void)
 }
 
 static void
-an_old_one_is_taken_back_at_once(void)
+an_old_prefetched_connection_is_taken_back_at_once(void)
 {
 	begin_ahead();
 	rig_at(60);
@@ -128,7 +128,7 @@ an_old_one_is_taken_back_at_once(void)
 }
 
 static void
-it_is_left_when_its_process_comes_to_it_first(void)
+a_prefetched_connection_stays_when_its_turn_comes_first(void)
 {
 	begin_ahead();
 	rig_at(1);
@@ -142,7 +142,7 @@ it_is_left_when_its_process_comes_to_it_first(void)
 }
 
 static void
-nothing_is_taken_from_one_that_had_received_all(void)
+nothing_is_taken_from_a_process_that_received_all(void)
 {
 	begin_ahead();
 	rig_at(60);
@@ -154,9 +154,9 @@ nothing_is_taken_from_one_that_had_received_all(void)
 	rig_end();
 }
 
-/* It has not even read the first one: that one comes back. */
+/* The process has not read even its first connection: that comes back. */
 static void
-the_first_one_may_come_back_too(void)
+the_first_connection_may_come_back_too(void)
 {
 	begin_ahead();
 	rig_at(60);
@@ -168,7 +168,7 @@ the_first_one_may_come_back_too(void)
 }
 
 static void
-taking_back_does_not_wear_out_the_retries(void)
+taking_back_counts_as_no_retry(void)
 {
 	begin_ahead();
 	rig_at(60);
@@ -180,7 +180,7 @@ taking_back_does_not_wear_out_the_retries(void)
 }
 
 static void
-a_waiter_goes_to_who_falls_idle_before_what_is_ahead(void)
+an_idle_process_gets_a_waiter_before_prefetched_connections(void)
 {
 	begin_ahead();
 	rig_arrive_n(2);
@@ -195,7 +195,7 @@ a_waiter_goes_to_who_falls_idle_before_what_is_ahead(void)
 }
 
 static void
-each_place_takes_one_back(void)
+each_free_place_takes_one_connection_back(void)
 {
 	rig_begin();
 	rig_running(prefetch_options(2), 2);
@@ -212,7 +212,7 @@ each_place_takes_one_back(void)
 }
 
 static void
-a_start_that_is_over_takes_back_what_waits_longest(void)
+a_new_process_takes_back_what_was_prefetched_longest(void)
 {
 	struct app_options o = prefetch_options(2);
 
@@ -229,7 +229,7 @@ a_start_that_is_over_takes_back_what_waits_longest(void)
 }
 
 static void
-what_a_dead_process_had_ahead_comes_back_from_its_burial(void)
+connections_prefetched_by_a_dead_process_come_back(void)
 {
 	begin_ahead();
 	rig_at(60);
@@ -244,7 +244,7 @@ what_a_dead_process_had_ahead_comes_back_from_its_burial(void)
 }
 
 static void
-no_take_is_asked_for_twice(void)
+a_take_is_asked_for_once(void)
 {
 	begin_ahead();
 	rig_at(60);
@@ -256,7 +256,7 @@ no_take_is_asked_for_twice(void)
 }
 
 static void
-more_concurrency_makes_of_what_is_ahead_a_session(void)
+more_concurrency_makes_prefetched_connections_sessions(void)
 {
 	struct app_options o = prefetch_options(1);
 
@@ -291,7 +291,7 @@ private_queues_are_filled_evenly(void)
 }
 
 static void
-the_fewest_in_hand_come_first(void)
+of_private_queues_the_shortest_is_first(void)
 {
 	rig_begin();
 	rig_running(private_options(3), 2);
@@ -347,7 +347,7 @@ full_private_queues_refuse_where_on_full_says_so(void)
 }
 
 static void
-before_the_first_process_is_ready_they_wait_in_common(void)
+before_the_first_process_is_ready_connections_wait_in_common(void)
 {
 	struct app_options o = private_options(1);
 
@@ -380,29 +380,29 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(idle_processes_come_before_prefetch);
-	RUN(the_one_given_least_recently_is_given_ahead);
-	RUN(beyond_prefetch_they_wait);
-	RUN(a_waiter_is_handed_ahead_when_a_session_ends);
-	RUN(what_is_ahead_counts_as_demand_when_all_are_busy);
-	RUN(max_requests_bounds_what_is_handed_ahead);
-	RUN(it_is_taken_back_after_5_ms_when_another_has_room);
-	RUN(an_old_one_is_taken_back_at_once);
-	RUN(it_is_left_when_its_process_comes_to_it_first);
-	RUN(nothing_is_taken_from_one_that_had_received_all);
-	RUN(the_first_one_may_come_back_too);
-	RUN(taking_back_does_not_wear_out_the_retries);
-	RUN(a_waiter_goes_to_who_falls_idle_before_what_is_ahead);
-	RUN(each_place_takes_one_back);
-	RUN(a_start_that_is_over_takes_back_what_waits_longest);
-	RUN(what_a_dead_process_had_ahead_comes_back_from_its_burial);
-	RUN(no_take_is_asked_for_twice);
-	RUN(more_concurrency_makes_of_what_is_ahead_a_session);
+	RUN(the_process_given_least_recently_prefetches_first);
+	RUN(beyond_prefetch_connections_wait);
+	RUN(a_waiter_is_prefetched_when_a_session_ends);
+	RUN(prefetched_connections_are_demand_when_all_are_busy);
+	RUN(max_requests_bounds_prefetch);
+	RUN(a_prefetched_connection_is_taken_back_after_5_ms);
+	RUN(an_old_prefetched_connection_is_taken_back_at_once);
+	RUN(a_prefetched_connection_stays_when_its_turn_comes_first);
+	RUN(nothing_is_taken_from_a_process_that_received_all);
+	RUN(the_first_connection_may_come_back_too);
+	RUN(taking_back_counts_as_no_retry);
+	RUN(an_idle_process_gets_a_waiter_before_prefetched_connections);
+	RUN(each_free_place_takes_one_connection_back);
+	RUN(a_new_process_takes_back_what_was_prefetched_longest);
+	RUN(connections_prefetched_by_a_dead_process_come_back);
+	RUN(a_take_is_asked_for_once);
+	RUN(more_concurrency_makes_prefetched_connections_sessions);
 	RUN(private_queues_are_filled_evenly);
-	RUN(the_fewest_in_hand_come_first);
+	RUN(of_private_queues_the_shortest_is_first);
 	RUN(private_queues_are_never_taken_from);
 	RUN(full_private_queues_leave_the_rest_in_the_backlog);
 	RUN(full_private_queues_refuse_where_on_full_says_so);
-	RUN(before_the_first_process_is_ready_they_wait_in_common);
+	RUN(before_the_first_process_is_ready_connections_wait_in_common);
 	RUN(full_private_queues_make_the_app_grow);
 	return check_finish();
 }

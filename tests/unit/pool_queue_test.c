@@ -1,4 +1,4 @@
-/* Those who wait: how many, how long, and in what order. */
+/* Waiters: how many, how long, and in what order. */
 
 #include "rig.h"
 
@@ -14,7 +14,7 @@ begin_busy(struct app_options o)
 }
 
 static void
-with_wait_no_more_may_come_in_than_max_queue(void)
+with_on_full_wait_no_more_come_in_than_max_queue(void)
 {
 	struct app_options o = rig_options();
 
@@ -26,7 +26,7 @@ with_wait_no_more_may_come_in_than_max_queue(void)
 }
 
 static void
-with_no_queue_one_may_come_in_while_a_process_has_room(void)
+with_no_queue_connections_come_in_while_a_process_has_room(void)
 {
 	struct app_options o = rig_options();
 
@@ -42,7 +42,7 @@ with_no_queue_one_may_come_in_while_a_process_has_room(void)
 }
 
 static void
-who_knocked_is_called_when_there_is_room_again(void)
+accepting_is_resumed_when_there_is_room_again(void)
 {
 	struct app_options o = rig_options();
 
@@ -57,7 +57,7 @@ who_knocked_is_called_when_there_is_room_again(void)
 }
 
 static void
-who_knocked_is_called_once(void)
+accepting_is_resumed_once(void)
 {
 	struct app_options o = rig_options();
 
@@ -73,7 +73,7 @@ who_knocked_is_called_once(void)
 }
 
 static void
-who_found_no_room_after_all_is_called_again(void)
+accepting_that_found_no_room_after_all_is_resumed_again(void)
 {
 	struct app_options o = rig_options();
 
@@ -91,7 +91,7 @@ who_found_no_room_after_all_is_called_again(void)
 }
 
 static void
-who_found_nobody_any_more_is_not_called_again(void)
+accepting_that_found_the_backlog_empty_is_not_resumed_again(void)
 {
 	struct app_options o = rig_options();
 
@@ -109,7 +109,7 @@ who_found_nobody_any_more_is_not_called_again(void)
 }
 
 static void
-who_knocked_is_called_when_a_waiter_leaves(void)
+accepting_is_resumed_when_a_waiter_leaves(void)
 {
 	struct app_options o = rig_options();
 
@@ -123,7 +123,7 @@ who_knocked_is_called_when_a_waiter_leaves(void)
 }
 
 static void
-who_knocked_is_called_when_max_queue_grows(void)
+accepting_is_resumed_when_max_queue_grows(void)
 {
 	struct app_options o = rig_options();
 
@@ -137,7 +137,7 @@ who_knocked_is_called_when_max_queue_grows(void)
 }
 
 static void
-a_knock_counts_as_a_waiter_since_it_was_heard(void)
+a_paused_listener_counts_as_a_waiter_since_the_pause(void)
 {
 	struct app_options o = rig_options();
 
@@ -152,7 +152,7 @@ a_knock_counts_as_a_waiter_since_it_was_heard(void)
 }
 
 static void
-with_close_the_newcomer_is_refused(void)
+with_on_full_close_the_newcomer_is_refused(void)
 {
 	struct app_options o = rig_options();
 
@@ -167,7 +167,7 @@ with_close_the_newcomer_is_refused(void)
 }
 
 static void
-with_close_any_number_may_come_in(void)
+with_on_full_close_any_number_comes_in(void)
 {
 	struct app_options o = rig_options();
 
@@ -226,7 +226,7 @@ a_full_queue_is_told_once_while_it_is_full(void)
 }
 
 static void
-who_is_refused_at_once_has_no_process(void)
+a_connection_that_is_refused_at_once_has_no_process(void)
 {
 	struct app_options o = rig_options();
 	struct action a;
@@ -256,7 +256,7 @@ the_longest_queue_is_remembered(void)
 /* --- time --------------------------------------------------------------- */
 
 static void
-who_waited_for_queue_timeout_is_refused(void)
+a_waiter_is_refused_after_queue_timeout(void)
 {
 	struct app_options o = rig_options();
 
@@ -276,7 +276,7 @@ who_waited_for_queue_timeout_is_refused(void)
 }
 
 static void
-without_queue_timeout_one_waits_for_ever(void)
+without_queue_timeout_a_connection_waits_for_ever(void)
 {
 	begin_busy(rig_options());
 	rig_arrive();
@@ -286,7 +286,7 @@ without_queue_timeout_one_waits_for_ever(void)
 }
 
 static void
-who_was_taken_back_late_is_served_before_it_is_refused(void)
+a_connection_taken_back_late_is_served_rather_than_refused(void)
 {
 	struct app_options o = rig_options();
 
@@ -304,7 +304,7 @@ who_was_taken_back_late_is_served_before_it_is_refused(void)
 }
 
 static void
-who_leaves_is_counted_and_no_longer_served(void)
+an_abandoned_connection_is_counted_and_not_served(void)
 {
 	begin_busy(rig_options());
 	rig_arrive_n(2);
@@ -374,7 +374,7 @@ no_more_come_in_than_there_are_numbers(void)
 }
 
 static void
-who_knocked_for_want_of_a_number_is_called_when_another_app_frees_one(void)
+accepting_paused_for_numbers_is_resumed_by_another_apps_end(void)
 {
 	begin_scarce();
 	rig_accept_paused(1);
@@ -385,7 +385,7 @@ who_knocked_for_want_of_a_number_is_called_when_another_app_frees_one(void)
 }
 
 static void
-who_knocked_for_want_of_a_number_is_called_when_a_refusal_is_done(void)
+accepting_paused_for_numbers_is_resumed_by_a_refusal(void)
 {
 	struct app_options o = rig_options();
 
@@ -423,7 +423,7 @@ numbers_go_to_the_apps_in_turn(void)
 }
 
 static void
-who_has_no_use_for_the_number_passes_it_on(void)
+an_app_without_use_for_a_number_passes_it_on(void)
 {
 	struct app_options o = rig_options();
 
@@ -443,32 +443,32 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(with_wait_no_more_may_come_in_than_max_queue);
-	RUN(with_no_queue_one_may_come_in_while_a_process_has_room);
-	RUN(who_knocked_is_called_when_there_is_room_again);
-	RUN(who_knocked_is_called_once);
-	RUN(who_found_no_room_after_all_is_called_again);
-	RUN(who_found_nobody_any_more_is_not_called_again);
-	RUN(who_knocked_is_called_when_a_waiter_leaves);
-	RUN(who_knocked_is_called_when_max_queue_grows);
-	RUN(a_knock_counts_as_a_waiter_since_it_was_heard);
-	RUN(with_close_the_newcomer_is_refused);
-	RUN(with_close_any_number_may_come_in);
+	RUN(with_on_full_wait_no_more_come_in_than_max_queue);
+	RUN(with_no_queue_connections_come_in_while_a_process_has_room);
+	RUN(accepting_is_resumed_when_there_is_room_again);
+	RUN(accepting_is_resumed_once);
+	RUN(accepting_that_found_no_room_after_all_is_resumed_again);
+	RUN(accepting_that_found_the_backlog_empty_is_not_resumed_again);
+	RUN(accepting_is_resumed_when_a_waiter_leaves);
+	RUN(accepting_is_resumed_when_max_queue_grows);
+	RUN(a_paused_listener_counts_as_a_waiter_since_the_pause);
+	RUN(with_on_full_close_the_newcomer_is_refused);
+	RUN(with_on_full_close_any_number_comes_in);
 	RUN(a_number_is_not_used_again_before_its_refusal_is_done);
 	RUN(a_full_queue_is_told_once_until_it_was_empty);
 	RUN(a_full_queue_is_told_once_while_it_is_full);
-	RUN(who_is_refused_at_once_has_no_process);
+	RUN(a_connection_that_is_refused_at_once_has_no_process);
 	RUN(the_longest_queue_is_remembered);
-	RUN(who_waited_for_queue_timeout_is_refused);
-	RUN(without_queue_timeout_one_waits_for_ever);
-	RUN(who_was_taken_back_late_is_served_before_it_is_refused);
-	RUN(who_leaves_is_counted_and_no_longer_served);
+	RUN(a_waiter_is_refused_after_queue_timeout);
+	RUN(without_queue_timeout_a_connection_waits_for_ever);
+	RUN(a_connection_taken_back_late_is_served_rather_than_refused);
+	RUN(an_abandoned_connection_is_counted_and_not_served);
 	RUN(the_time_of_waiting_is_recorded);
 	RUN(the_time_of_waiting_is_recorded_once);
 	RUN(no_more_come_in_than_there_are_numbers);
-	RUN(who_knocked_for_want_of_a_number_is_called_when_another_app_frees_one);
-	RUN(who_knocked_for_want_of_a_number_is_called_when_a_refusal_is_done);
+	RUN(accepting_paused_for_numbers_is_resumed_by_another_apps_end);
+	RUN(accepting_paused_for_numbers_is_resumed_by_a_refusal);
 	RUN(numbers_go_to_the_apps_in_turn);
-	RUN(who_has_no_use_for_the_number_passes_it_on);
+	RUN(an_app_without_use_for_a_number_passes_it_on);
 	return check_finish();
 }

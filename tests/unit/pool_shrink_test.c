@@ -1,4 +1,4 @@
-/* When processes are stopped: idle, too many, or after max_requests. */
+/* Stops of processes: idle, too many, or after max_requests. */
 
 #include "rig.h"
 
@@ -103,9 +103,9 @@ idle_stops_leave_min_processes(void)
 	rig_end();
 }
 
-/* What is in its backlog may need it; and it leaves with its app. */
+/* The backlog may need the process, which leaves with its app. */
 static void
-none_stops_for_idleness_while_its_app_is_closing(void)
+no_process_stops_for_idleness_while_its_app_is_closing(void)
 {
 	begin_idle(rig_options(), 1);
 	rig_at(5000);
@@ -118,7 +118,7 @@ none_stops_for_idleness_while_its_app_is_closing(void)
 }
 
 static void
-without_max_idle_time_none_stops(void)
+without_max_idle_time_no_idle_process_stops(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 4);
@@ -128,7 +128,7 @@ without_max_idle_time_none_stops(void)
 }
 
 static void
-none_stops_while_one_is_starting(void)
+no_process_stops_while_another_is_starting(void)
 {
 	begin_idle(rig_options(), 2);
 	rig_arrive_n(3);
@@ -148,7 +148,7 @@ none_stops_while_one_is_starting(void)
 /* --- ceilings ----------------------------------------------------------- */
 
 static void
-under_a_lowered_ceiling_idle_ones_stop_at_once(void)
+under_a_lowered_ceiling_idle_processes_stop_at_once(void)
 {
 	struct app_options o = rig_options();
 
@@ -161,7 +161,7 @@ under_a_lowered_ceiling_idle_ones_stop_at_once(void)
 }
 
 static void
-under_a_lowered_ceiling_busy_ones_stop_when_they_fall_idle(void)
+under_a_lowered_ceiling_busy_processes_stop_when_idle(void)
 {
 	struct app_options o = rig_options();
 
@@ -198,7 +198,7 @@ over_a_lowered_ceiling_nothing_is_started(void)
 }
 
 static void
-under_a_lowered_global_ceiling_idle_ones_of_any_app_stop(void)
+under_a_lowered_global_ceiling_idle_processes_of_any_app_stop(void)
 {
 	struct app_options o = rig_options();
 
@@ -256,7 +256,7 @@ after_max_requests_a_process_retires_and_is_replaced(void)
 }
 
 static void
-at_the_ceiling_its_replacement_waits_until_it_retires(void)
+at_the_ceiling_a_replacement_waits_until_the_old_process_retires(void)
 {
 	struct app_options o = rig_options();
 
@@ -294,7 +294,7 @@ no_process_is_handed_more_than_max_requests(void)
 }
 
 static void
-what_was_taken_back_does_not_count_against_max_requests(void)
+a_connection_taken_back_does_not_count_against_max_requests(void)
 {
 	struct app_options o = rig_options();
 
@@ -312,7 +312,7 @@ what_was_taken_back_does_not_count_against_max_requests(void)
 }
 
 static void
-jitter_is_drawn_at_birth_and_within_its_bounds(void)
+jitter_is_drawn_at_the_start_and_within_its_bounds(void)
 {
 	struct app_options o = rig_options();
 	uint64_t least = UINT64_MAX, most = 0;
@@ -354,7 +354,7 @@ a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more(void)
 }
 
 static void
-under_a_lowered_ceiling_who_ends_a_session_stops_before_it_serves_a_waiter(void)
+under_a_lowered_ceiling_a_freed_process_stops_before_it_serves(void)
 {
 	struct app_options o = rig_options();
 
@@ -372,7 +372,7 @@ under_a_lowered_ceiling_who_ends_a_session_stops_before_it_serves_a_waiter(void)
 }
 
 static void
-without_connections_what_is_over_a_lowered_minimum_stops(void)
+in_an_app_of_jobs_processes_over_a_lowered_minimum_stop(void)
 {
 	struct app_options o = rig_options();
 
@@ -399,21 +399,21 @@ main(int argc, char **argv)
 	RUN(the_least_recently_used_stops_first);
 	RUN(idle_stops_are_stop_delay_apart);
 	RUN(idle_stops_leave_min_processes);
-	RUN(none_stops_for_idleness_while_its_app_is_closing);
-	RUN(without_max_idle_time_none_stops);
-	RUN(none_stops_while_one_is_starting);
-	RUN(under_a_lowered_ceiling_idle_ones_stop_at_once);
-	RUN(under_a_lowered_ceiling_busy_ones_stop_when_they_fall_idle);
+	RUN(no_process_stops_for_idleness_while_its_app_is_closing);
+	RUN(without_max_idle_time_no_idle_process_stops);
+	RUN(no_process_stops_while_another_is_starting);
+	RUN(under_a_lowered_ceiling_idle_processes_stop_at_once);
+	RUN(under_a_lowered_ceiling_busy_processes_stop_when_idle);
 	RUN(over_a_lowered_ceiling_nothing_is_started);
-	RUN(under_a_lowered_global_ceiling_idle_ones_of_any_app_stop);
+	RUN(under_a_lowered_global_ceiling_idle_processes_of_any_app_stop);
 	RUN(a_lowered_global_ceiling_leaves_each_app_its_minimum);
 	RUN(after_max_requests_a_process_retires_and_is_replaced);
-	RUN(at_the_ceiling_its_replacement_waits_until_it_retires);
+	RUN(at_the_ceiling_a_replacement_waits_until_the_old_process_retires);
 	RUN(no_process_is_handed_more_than_max_requests);
-	RUN(what_was_taken_back_does_not_count_against_max_requests);
-	RUN(jitter_is_drawn_at_birth_and_within_its_bounds);
+	RUN(a_connection_taken_back_does_not_count_against_max_requests);
+	RUN(jitter_is_drawn_at_the_start_and_within_its_bounds);
 	RUN(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
-	RUN(under_a_lowered_ceiling_who_ends_a_session_stops_before_it_serves_a_waiter);
-	RUN(without_connections_what_is_over_a_lowered_minimum_stops);
+	RUN(under_a_lowered_ceiling_a_freed_process_stops_before_it_serves);
+	RUN(in_an_app_of_jobs_processes_over_a_lowered_minimum_stop);
 	return check_finish();
 }

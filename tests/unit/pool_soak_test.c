@@ -1,6 +1,6 @@
 /*
- * Everything that can happen to a pool, at random, in random order, with
- * random configurations; every invariant is checked after each event.
+ * Soak: everything that can happen to a pool, in random order, with random
+ * configurations; every invariant is checked after each event.
  *
  *	pool_soak_test [--events N] [--seed N]
  */
@@ -62,12 +62,12 @@ an_event(void)
 	soak_table[i].happens();
 	w.events++;
 	pool_check(&w.pool);
-	/* Several facts come in one turn of the loop; rarely, very many. */
+	/* Several facts come in a turn of the loop; rarely, very many. */
 	if (world_random(w.hasty) == 0)
 		world_settle();
 }
 
-/* All that can happen by itself, when everybody behaves. False: nothing. */
+/* Does all that happens by itself in a calm world; false: nothing is left. */
 static bool
 all_work_is_done(void)
 {
@@ -87,7 +87,7 @@ all_work_is_done(void)
 			assert(pool_ready(&w.pool, n, w.now));
 		}
 		while (x->fate == FATE_DEAD) {
-			world_bury(n);
+			world_clear_dead(n);
 			any = true;
 		}
 	}
@@ -104,7 +104,7 @@ all_work_is_done(void)
 			any = true;
 		}
 	for (uint32_t app = 0; app < w.pool.limits.apps; app++)
-		if (w.apps[app].used && !w.apps[app].muted &&
+		if (w.apps[app].used && !w.apps[app].paused &&
 		    w.apps[app].backlog > 0) {
 			world_listen(app, false);
 			any = true;
@@ -119,7 +119,7 @@ all_work_is_done(void)
 	return any || before != w.pool.stamps + w.actions;
 }
 
-/* Nothing is replaced any more merely because time goes by. */
+/* Ends all replacing for age, so that time alone changes nothing. */
 static void
 keep_what_there_is(void)
 {
@@ -130,7 +130,7 @@ keep_what_there_is(void)
 		if (a->used)
 			pool_app_change(&w.pool, app, &a->options, w.now);
 	}
-	/* Or stops that are right now would be looked at when they are not. */
+	/* Stops are checked now that they are right, not after what follows. */
 	world_settle();
 	for (uint32_t app = 0; app < w.pool.limits.apps; app++) {
 		if (!w.apps[app].used)
@@ -172,7 +172,7 @@ calm_down(void)
 	}
 }
 
-/* Each lock that was granted is held by one connection. */
+/* Checks that a connection holds each lock that was granted. */
 static void
 check_locks(uint32_t app)
 {
@@ -189,7 +189,7 @@ check_locks(uint32_t app)
 	assert(granted == held);
 }
 
-/* At rest nobody waits but for a place that others hold. */
+/* Checks that at rest connections wait only for places of others. */
 static void
 check_rest(void)
 {

@@ -1,11 +1,11 @@
-/* How processes, apps and the whole pool come to an end. */
+/* The end of processes, of apps and of the whole pool. */
 
 #include "rig.h"
 
 /* --- one process -------------------------------------------------------- */
 
 static void
-who_does_not_stop_gets_term_then_kill_and_then_is_stuck(void)
+a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck(void)
 {
 	rig_begin();
 	rig.tells = true;
@@ -29,7 +29,7 @@ who_does_not_stop_gets_term_then_kill_and_then_is_stuck(void)
 }
 
 static void
-who_is_stuck_counts_for_no_ceiling(void)
+a_stuck_process_counts_for_no_ceiling(void)
 {
 	struct app_options o = rig_options();
 
@@ -45,7 +45,7 @@ who_is_stuck_counts_for_no_ceiling(void)
 }
 
 static void
-who_was_stuck_and_dies_after_all_frees_its_number(void)
+a_stuck_process_that_dies_after_all_frees_its_number(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -74,7 +74,7 @@ a_session_may_end_while_its_process_retires(void)
 }
 
 static void
-one_whose_start_was_never_carried_out_is_simply_gone(void)
+a_process_whose_start_was_not_carried_out_is_gone_at_once(void)
 {
 	struct app_options o = rig_options();
 
@@ -88,7 +88,7 @@ one_whose_start_was_never_carried_out_is_simply_gone(void)
 }
 
 static void
-one_that_is_told_to_stop_while_it_is_spawned_stops_when_it_is_there(void)
+a_process_told_to_stop_while_it_is_spawned_stops_then(void)
 {
 	struct app_options o = rig_options();
 
@@ -107,7 +107,7 @@ one_that_is_told_to_stop_while_it_is_spawned_stops_when_it_is_there(void)
 }
 
 static void
-one_that_is_told_to_stop_and_could_not_be_spawned_is_gone(void)
+a_process_told_to_stop_that_could_not_be_spawned_is_gone(void)
 {
 	struct app_options o = rig_options();
 
@@ -143,7 +143,7 @@ timeouts_of_zero_go_through_all_steps_at_once(void)
 /* --- one app ------------------------------------------------------------ */
 
 static void
-a_closing_app_serves_what_waits_and_what_still_comes(void)
+a_closing_app_serves_waiters_and_newcomers(void)
 {
 	struct app_options o = rig_options();
 
@@ -202,9 +202,9 @@ an_app_that_is_over_may_be_freed_and_its_number_used_again(void)
 	rig_end();
 }
 
-/* The promise that nothing unread is lost holds for the last one too. */
+/* The last process of an app loses no unread connection, either. */
 static void
-what_the_last_process_never_received_is_served_by_another(void)
+a_closing_app_serves_what_its_last_process_did_not_receive(void)
 {
 	struct app_options o = rig_options();
 
@@ -264,7 +264,7 @@ an_app_is_over_again_when_its_stuck_process_is_gone(void)
 	rig_end();
 }
 
-/* Its number must not be free before the refusal is carried out. */
+/* A number must not be free before the refusal is carried out. */
 static void
 an_app_is_over_after_its_last_refusal(void)
 {
@@ -288,7 +288,7 @@ an_app_is_over_after_its_last_refusal(void)
 }
 
 static void
-what_a_stuck_process_left_is_served_while_its_app_is_not_over(void)
+connections_of_a_stuck_process_are_served_until_the_app_is_over(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -327,7 +327,7 @@ an_app_that_waits_for_a_place_can_end(void)
 }
 
 static void
-who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end(void)
+accepting_paused_after_the_drain_delays_no_end(void)
 {
 	struct app_options o = rig_options();
 
@@ -350,7 +350,7 @@ who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end(void)
 }
 
 static void
-nothing_is_told_of_an_app_that_was_freed(void)
+no_news_are_told_of_an_app_that_was_freed(void)
 {
 	struct app_options o = rig_options();
 
@@ -374,9 +374,9 @@ nothing_is_told_of_an_app_that_was_freed(void)
 	rig_end();
 }
 
-/* Two apps, one after the other, of the same number. */
+/* Adds two apps, one after the other, of the same number. */
 static void
-nothing_is_told_of_the_app_that_had_the_number_before(void)
+no_news_are_told_of_the_former_app_of_a_number(void)
 {
 	struct app_options o = rig_options();
 	struct action a;
@@ -401,7 +401,7 @@ nothing_is_told_of_the_app_that_had_the_number_before(void)
 }
 
 static void
-who_knocked_before_an_app_was_drained_keeps_it_from_no_end(void)
+accepting_paused_before_the_drain_delays_no_end(void)
 {
 	struct app_options o = rig_options();
 
@@ -466,7 +466,7 @@ the_whole_stop_ends_early_when_nothing_is_left(void)
 }
 
 static void
-nothing_is_kept_at_its_minimum_while_all_stops(void)
+no_app_is_kept_at_its_minimum_while_all_stops(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -491,7 +491,7 @@ a_grace_beyond_the_budget_begins_at_once(void)
 }
 
 static void
-stop_now_refuses_who_waits_and_terminates_all(void)
+stop_now_refuses_waiters_and_terminates_all(void)
 {
 	struct app_options o = rig_options();
 
@@ -510,7 +510,7 @@ stop_now_refuses_who_waits_and_terminates_all(void)
 }
 
 static void
-asked_again_it_ends_sooner(void)
+a_second_stop_now_ends_sooner(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -544,7 +544,7 @@ stop_now_overtakes_a_graceful_stop(void)
 }
 
 static void
-stop_now_shortens_the_grace_of_who_has_term_already(void)
+stop_now_shortens_the_grace_after_a_term_that_was_sent(void)
 {
 	struct app_options o = rig_options();
 
@@ -561,7 +561,7 @@ stop_now_shortens_the_grace_of_who_has_term_already(void)
 }
 
 static void
-what_comes_back_while_all_ends_is_refused(void)
+connections_that_come_back_while_all_ends_are_refused(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -576,9 +576,9 @@ what_comes_back_while_all_ends_is_refused(void)
 	rig_end();
 }
 
-/* Its HAND was not carried out yet. */
+/* The HAND was not carried out yet. */
 static void
-what_was_promised_while_all_ends_is_refused(void)
+assigned_connections_are_refused_while_all_ends(void)
 {
 	rig_begin();
 	rig_running(rig_options(), 1);
@@ -591,7 +591,7 @@ what_was_promised_while_all_ends_is_refused(void)
 }
 
 static void
-an_app_of_nothing_is_over_at_once(void)
+an_app_without_processes_is_over_at_once(void)
 {
 	struct app_options o = rig_options();
 
@@ -607,37 +607,37 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(who_does_not_stop_gets_term_then_kill_and_then_is_stuck);
-	RUN(who_is_stuck_counts_for_no_ceiling);
-	RUN(who_was_stuck_and_dies_after_all_frees_its_number);
+	RUN(a_process_that_does_not_stop_gets_term_then_kill_then_is_stuck);
+	RUN(a_stuck_process_counts_for_no_ceiling);
+	RUN(a_stuck_process_that_dies_after_all_frees_its_number);
 	RUN(a_session_may_end_while_its_process_retires);
-	RUN(one_whose_start_was_never_carried_out_is_simply_gone);
-	RUN(one_that_is_told_to_stop_while_it_is_spawned_stops_when_it_is_there);
-	RUN(one_that_is_told_to_stop_and_could_not_be_spawned_is_gone);
+	RUN(a_process_whose_start_was_not_carried_out_is_gone_at_once);
+	RUN(a_process_told_to_stop_while_it_is_spawned_stops_then);
+	RUN(a_process_told_to_stop_that_could_not_be_spawned_is_gone);
 	RUN(timeouts_of_zero_go_through_all_steps_at_once);
-	RUN(a_closing_app_serves_what_waits_and_what_still_comes);
+	RUN(a_closing_app_serves_waiters_and_newcomers);
 	RUN(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
 	RUN(an_app_that_is_over_may_be_freed_and_its_number_used_again);
-	RUN(what_the_last_process_never_received_is_served_by_another);
+	RUN(a_closing_app_serves_what_its_last_process_did_not_receive);
 	RUN(a_stuck_process_with_a_session_delays_no_end);
 	RUN(an_app_is_over_again_when_its_stuck_process_is_gone);
 	RUN(an_app_is_over_after_its_last_refusal);
-	RUN(what_a_stuck_process_left_is_served_while_its_app_is_not_over);
+	RUN(connections_of_a_stuck_process_are_served_until_the_app_is_over);
 	RUN(an_app_that_waits_for_a_place_can_end);
-	RUN(who_knocks_at_an_app_that_is_drained_keeps_it_from_no_end);
-	RUN(nothing_is_told_of_an_app_that_was_freed);
-	RUN(nothing_is_told_of_the_app_that_had_the_number_before);
-	RUN(who_knocked_before_an_app_was_drained_keeps_it_from_no_end);
+	RUN(accepting_paused_after_the_drain_delays_no_end);
+	RUN(no_news_are_told_of_an_app_that_was_freed);
+	RUN(no_news_are_told_of_the_former_app_of_a_number);
+	RUN(accepting_paused_before_the_drain_delays_no_end);
 	RUN(the_whole_stop_serves_what_waits_within_its_budget);
 	RUN(the_whole_stop_ends_early_when_nothing_is_left);
-	RUN(nothing_is_kept_at_its_minimum_while_all_stops);
+	RUN(no_app_is_kept_at_its_minimum_while_all_stops);
 	RUN(a_grace_beyond_the_budget_begins_at_once);
-	RUN(stop_now_refuses_who_waits_and_terminates_all);
-	RUN(asked_again_it_ends_sooner);
+	RUN(stop_now_refuses_waiters_and_terminates_all);
+	RUN(a_second_stop_now_ends_sooner);
 	RUN(stop_now_overtakes_a_graceful_stop);
-	RUN(stop_now_shortens_the_grace_of_who_has_term_already);
-	RUN(what_comes_back_while_all_ends_is_refused);
-	RUN(what_was_promised_while_all_ends_is_refused);
-	RUN(an_app_of_nothing_is_over_at_once);
+	RUN(stop_now_shortens_the_grace_after_a_term_that_was_sent);
+	RUN(connections_that_come_back_while_all_ends_are_refused);
+	RUN(assigned_connections_are_refused_while_all_ends);
+	RUN(an_app_without_processes_is_over_at_once);
 	return check_finish();
 }

@@ -1,4 +1,4 @@
-/* The table of a process's life. */
+/* The table of the states of a process. */
 
 #include "core/process.h"
 
@@ -17,7 +17,7 @@ a_life_goes_from_starting_to_gone(void)
 }
 
 static void
-one_with_sessions_retires_before_it_stops(void)
+a_process_with_sessions_retires_before_it_stops(void)
 {
 	CHECK_EQ(PROCESS_RETIRING, process_next(PROCESS_ACTIVE, PROCESS_TOLD));
 	CHECK_EQ(
@@ -60,16 +60,16 @@ ready_after_it_was_told_to_stop_changes_nothing(void)
 }
 
 static void
-done_without_a_session_is_its_own_fault(void)
+done_without_a_session_is_the_processs_own_fault(void)
 {
 	CHECK_EQ(PROCESS_STATES, process_next(PROCESS_STARTING, PROCESS_DONE));
 	CHECK_EQ(PROCESS_STATES, process_next(PROCESS_IDLE, PROCESS_DONE));
 	CHECK_EQ(PROCESS_STATES, process_next(PROCESS_STOPPING, PROCESS_DONE));
 }
 
-/* What it may have said before it died, and is heard only now. */
+/* Messages from before its death may be read after it. */
 static void
-nothing_a_process_says_is_a_hole(void)
+no_message_of_a_process_is_a_hole(void)
 {
 	static const enum process_event said[] = { PROCESS_READY, PROCESS_DONE,
 		PROCESS_EMPTIED };
@@ -94,13 +94,13 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_life_goes_from_starting_to_gone);
-	RUN(one_with_sessions_retires_before_it_stops);
+	RUN(a_process_with_sessions_retires_before_it_stops);
 	RUN(every_living_state_can_die);
 	RUN(every_living_state_can_be_told_to_stop);
 	RUN(ready_twice_is_the_processs_own_fault);
 	RUN(ready_after_it_was_told_to_stop_changes_nothing);
-	RUN(done_without_a_session_is_its_own_fault);
-	RUN_ALONE(nothing_a_process_says_is_a_hole);
+	RUN(done_without_a_session_is_the_processs_own_fault);
+	RUN_ALONE(no_message_of_a_process_is_a_hole);
 	RUN(every_state_and_end_has_a_word);
 	return check_finish();
 }

@@ -10,8 +10,8 @@
  *	over 0
  *
  * with connections before '>' and processes after it; resume, lock and over
- * name the app, unlock the lock.  What it tells of apps is left out unless
- *rig.tells is set.
+ * name the app, unlock the lock.  News of apps are left out unless rig.tells
+ * is set.
  */
 
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static struct {
 	size_t len;
 } rig;
 
-/* Not zero, as no clock is; tests count milliseconds from here. */
+/* The start of time, not zero; tests count milliseconds from here. */
 #define RIG_START TSPAN_SECONDS(1000)
 
 static inline struct app_options
@@ -335,7 +335,7 @@ rig_gone(uint32_t process)
 	pool_check(&rig.pool);
 }
 
-/* It dies, having received all that it was handed. */
+/* The process dies, having received all that it was handed. */
 static inline void
 rig_exits(uint32_t process, enum process_end how)
 {
@@ -374,7 +374,7 @@ rig_running(struct app_options o, uint32_t n)
 	return app;
 }
 
-/* The same, and the first in line has served somebody. */
+/* The same app, whose first process in line has served a connection. */
 static inline uint32_t
 rig_serving(struct app_options o, uint32_t n)
 {

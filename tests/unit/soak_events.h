@@ -1,7 +1,7 @@
 #ifndef TESTS_UNIT_SOAK_EVENTS_H
 #define TESTS_UNIT_SOAK_EVENTS_H
 
-/* What can happen in the world of soak_world.h, and how often it does. */
+/* The events in the world of soak_world.h, and their frequency. */
 
 #include "soak_world.h"
 
@@ -123,17 +123,17 @@ clients_come(void)
 	    w.apps[app].drained)
 		return;
 	w.apps[app].backlog += 1 + world_random(w.crowd);
-	if (!w.apps[app].muted)
+	if (!w.apps[app].paused)
 		world_listen(app, false);
 }
 
-/* Those that were not accepted in the turn in which they came. */
+/* Accepts connections that were left in the backlog. */
 static inline void
 listener_is_readable(void)
 {
 	uint32_t app = any_app();
 
-	if (app != ILIST_NONE && !w.apps[app].muted)
+	if (app != ILIST_NONE && !w.apps[app].paused)
 		world_listen(app, false);
 }
 
@@ -209,9 +209,9 @@ a_process_speaks(void)
 	}
 }
 
-/* It says what cannot be, and is killed for it. */
+/* Breaks the protocol, and is killed for it. */
 static inline void
-a_process_talks_nonsense(void)
+a_process_breaks_the_protocol(void)
 {
 	uint32_t n = world_find_process(FATE_ALIVE), c;
 
@@ -238,7 +238,7 @@ a_process_dies(void)
 		world_die(n);
 }
 
-/* What a process does that was told to stop. */
+/* A process that was told to stop does so, or not. */
 static inline void
 a_process_obeys(void)
 {
@@ -250,21 +250,21 @@ a_process_obeys(void)
 	x = &w.processes[n];
 	if (!x->stopped)
 		return;
-	if (x->killed
-		? !x->hung
-		: !x->deaf && world_find_conn(PLACE_TAKEN, n) == ILIST_NONE)
+	if (x->killed ? !x->ignores_kill
+		      : !x->ignores_stop &&
+		    world_find_conn(PLACE_TAKEN, n) == ILIST_NONE)
 		world_die(n);
 }
 
 static inline void
-a_dead_one_is_seen_to(void)
+a_dead_process_is_cleared(void)
 {
 	uint32_t n = world_find_process(FATE_DEAD);
 
 	if (n == ILIST_NONE)
 		return;
 	if (world_chance(10)) {
-		/* Last words. */
+		/* Messages from before its death are read now. */
 		if (!w.processes[n].ready) {
 			w.processes[n].ready = true;
 			(void)pool_ready(&w.pool, n, w.now);
@@ -272,10 +272,10 @@ a_dead_one_is_seen_to(void)
 		pool_retire(&w.pool, n, w.now);
 		return;
 	}
-	world_bury(n);
+	world_clear_dead(n);
 }
 
-/* The daemon looks whether all was read. */
+/* The daemon finds a connection unread. */
 static inline void
 a_socket_is_looked_at(void)
 {
@@ -440,7 +440,7 @@ time_passes(void)
 	default:
 		if (at > w.now + w.horizon)
 			break;
-		/* As a loop does it: not too early, rarely much too late. */
+		/* A loop ticks not too early, rarely much too late. */
 		w.now = at > w.now ? at : w.now;
 		w.now += world_chance(30) ? world_random(UINT32_MAX) : 0;
 		break;
@@ -460,10 +460,10 @@ static const struct {
 	{ a_process_reads, 2500 },
 	{ a_session_ends, 2500 },
 	{ a_process_speaks, 1500 },
-	{ a_process_talks_nonsense, 60 },
+	{ a_process_breaks_the_protocol, 60 },
 	{ a_process_dies, 150 },
 	{ a_process_obeys, 600 },
-	{ a_dead_one_is_seen_to, 800 },
+	{ a_dead_process_is_cleared, 800 },
 	{ a_socket_is_looked_at, 200 },
 	{ an_app_changes, 60 },
 	{ an_app_restarts, 30 },

@@ -4,10 +4,10 @@
 /*
  * An imaginary kernel around a pool: processes that live and die, sockets
  * that hold what was sent and not read, backlogs, and a clock.  It carries
- * out what the pool wants done, and has an opinion of its own on what may be
- * wanted: each breach of it is an assert, like those of pool_check().
+ * out what the pool wants done, and asserts rules of its own for what may be
+ * wanted, beside those of pool_check().
  *
- * All of it is drawn from one seed.
+ * All randomness is drawn from one seed.
  */
 
 #include <assert.h>
@@ -26,19 +26,19 @@ enum world_fate {
 	FATE_NONE,
 	FATE_ASKED, /* its SPAWN is under way */
 	FATE_ALIVE,
-	FATE_DEAD, /* not buried; what it did not read is being taken back */
+	FATE_DEAD, /* what it did not read is being taken back */
 };
 
 struct world_process {
 	uint8_t fate; /* enum world_fate */
 	uint32_t app;
 	bool queued; /* asked for, but others are started first */
-	bool ready; /* it said so, or never does */
+	bool ready; /* said so, or never does */
 	bool stopped; /* STOP, TERM or KILL has been carried out */
 	bool killed;
-	bool deaf; /* ignores STOP and TERM */
-	bool hung; /* ignores KILL too, for now */
-	bool exited; /* and was not killed by a signal */
+	bool ignores_stop; /* and TERM */
+	bool ignores_kill; /* for now */
+	bool exited; /* not killed by a signal */
 };
 
 /* A connection. */
@@ -57,7 +57,7 @@ struct world_conn {
 
 struct world_app {
 	bool used;
-	bool muted; /* the listener is not looked at */
+	bool paused; /* the listener is not looked at */
 	bool closing;
 	bool drained;
 	bool over;
@@ -66,7 +66,7 @@ struct world_app {
 	/* How connections ended. */
 	uint64_t completed, refused, abandoned, lost;
 	uint32_t asked; /* locks that are not answered yet */
-	/* A process took nothing, or something may have lain ahead. */
+	/* A process took nothing, or connections were prefetched. */
 	bool excused;
 };
 
@@ -155,24 +155,24 @@ world_accept(uint32_t app)
 	w.apps[app].backlog--;
 }
 
-/* The listener is readable, or the pool calls. */
+/* The listener is readable, or the pool resumes accepting. */
 static inline void
-world_listen(uint32_t app, bool called)
+world_listen(uint32_t app, bool resumed)
 {
 	struct world_app *a = &w.apps[app];
-	uint32_t left = called ? 64 : 1 + world_random(8);
+	uint32_t left = resumed ? 64 : 1 + world_random(8);
 
 	while (left > 0 && a->backlog > 0) {
 		if (!pool_may_accept(&w.pool, app)) {
-			a->muted = true;
+			a->paused = true;
 			pool_accept_paused(&w.pool, app, w.now);
 			return;
 		}
 		world_accept(app);
 		left--;
 	}
-	if (called) {
-		a->muted = false;
+	if (resumed) {
+		a->paused = false;
 		pool_accept_resumed(&w.pool, app, w.now);
 	}
 }
@@ -210,7 +210,7 @@ world_die(uint32_t n)
 	pool_died(&w.pool, n, how, w.now);
 }
 
-/* It was not ended for what it said. */
+/* The process was not ended for what it said. */
 static inline bool
 world_succeeds(uint32_t n)
 {
@@ -219,9 +219,9 @@ world_succeeds(uint32_t n)
 	return !x->asked || (x->end != END_FAIL && x->end != END_NONSENSE);
 }
 
-/* One step of the burial of a dead process. */
+/* Takes one connection back from a dead process, or frees its number. */
 static inline void
-world_bury(uint32_t n)
+world_clear_dead(uint32_t n)
 {
 	struct world_process *x = &w.processes[n];
 	uint32_t conn = world_find_conn(PLACE_SENT, n);
@@ -231,7 +231,7 @@ world_bury(uint32_t n)
 		pool_retaken(&w.pool, conn, w.now);
 		return;
 	}
-	/* What could not be taken back is lost like what was read. */
+	/* A connection that could not be taken back is lost. */
 	for (uint32_t c = 0; c < w.pool.nconns; c++)
 		if ((w.conns[c].place == PLACE_SENT ||
 			w.conns[c].place == PLACE_TAKEN) &&
@@ -257,8 +257,8 @@ world_spawn(const struct action *a)
 	assert(x->fate == FATE_NONE);
 	assert(!w.apps[a->app].over);
 	*x = (struct world_process){ .fate = FATE_ASKED, .app = a->app };
-	x->deaf = world_chance(10);
-	x->hung = world_chance(50);
+	x->ignores_stop = world_chance(10);
+	x->ignores_kill = world_chance(50);
 	x->queued = world_chance(2);
 	if (x->queued)
 		pool_start_queued(&w.pool, a->process, w.now);
@@ -294,7 +294,7 @@ world_refuse(const struct action *a)
 	w.apps[a->app].refused++;
 }
 
-/* Nobody has waited beside an idle process. */
+/* Checks that no connection has waited beside an idle process. */
 static inline void
 world_check_waste(uint32_t app)
 {
@@ -302,7 +302,7 @@ world_check_waste(uint32_t app)
 	    pool_idle_while_waiting(&w.pool, app, w.now) == 0);
 }
 
-/* It was idle too long, or not needed: what must stay is still there. */
+/* Checks that a stop for idleness or load leaves min_processes. */
 static inline void
 world_check_stop(const struct action *a)
 {
@@ -327,7 +327,7 @@ world_signal(const struct action *a)
 	x->stopped = true;
 	x->killed = x->killed || a->kind == ACTION_KILL;
 	if (x->queued && world_chance(2)) {
-		/* It is called off. */
+		/* The queued start is called off. */
 		x->fate = FATE_NONE;
 		pool_spawn_failed(&w.pool, a->process, true, w.now);
 	}
@@ -339,7 +339,7 @@ world_over(const struct action *a)
 	struct world_app *app = &w.apps[a->app];
 
 	for (uint32_t n = 0; n < w.pool.nprocesses; n++)
-		/* What is left is stuck. */
+		/* Processes that are left are stuck. */
 		assert(w.processes[n].fate == FATE_NONE ||
 		    w.processes[n].fate == FATE_DEAD ||
 		    w.processes[n].app != a->app || w.processes[n].killed);
@@ -355,13 +355,13 @@ world_over(const struct action *a)
 	    app->refused);
 	app->used = false;
 	pool_app_free(&w.pool, a->app);
-	/* Its connections to the server are closed, and so are its locks. */
+	/* The locks end with the connections of the app to the server. */
 	for (uint32_t i = 0; i < WORLD_LOCKS; i++)
 		if (w.locks[i].app == a->app)
 			w.locks[i].held = false;
 }
 
-/* The server's answer to one of the app's questions. */
+/* Answers a request for a lock. */
 static inline void
 world_answer(uint32_t app)
 {
@@ -391,7 +391,7 @@ world_unlock(const struct action *a)
 	w.locks[a->lock].held = false;
 }
 
-/* The oldest of what the process has not read comes back, if it lives. */
+/* Takes back the oldest connection that the process has not read. */
 static inline void
 world_take(const struct action *a)
 {
@@ -433,7 +433,7 @@ world_carry_out(const struct action *a)
 		world_signal(a);
 		return;
 	case ACTION_RESUME:
-		assert(w.apps[a->app].muted);
+		assert(w.apps[a->app].paused);
 		world_listen(a->app, true);
 		return;
 	case ACTION_LOCK:

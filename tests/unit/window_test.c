@@ -9,7 +9,7 @@ static const tstamp start = TSPAN_SECONDS(1000);
 static struct window w;
 
 static void
-nothing_added_is_zero(void)
+an_empty_window_gives_zero(void)
 {
 	window_init(&w);
 	CHECK_EQ(0, window_share(&w, 0.5, start));
@@ -34,7 +34,7 @@ one_value_is_every_percentile(void)
 	CHECK_EQ(1234567, window_share(&w, 0.99, start));
 }
 
-/* For every power of two from the first bucket to the last. */
+/* Values around every power of two, from the first bucket to the last. */
 static void
 a_percentile_is_at_most_an_eighth_too_high(void)
 {
@@ -87,7 +87,7 @@ a_year_is_held_too(void)
 }
 
 static void
-what_was_added_is_kept_for_a_minute(void)
+values_are_kept_for_a_minute(void)
 {
 	window_init(&w);
 	window_add(&w, 5000000, start);
@@ -95,7 +95,7 @@ what_was_added_is_kept_for_a_minute(void)
 }
 
 static void
-what_was_added_is_gone_after_seventy_seconds(void)
+values_are_gone_after_seventy_seconds(void)
 {
 	window_init(&w);
 	window_add(&w, 5000000, start);
@@ -104,13 +104,13 @@ what_was_added_is_gone_after_seventy_seconds(void)
 }
 
 static void
-additions_clear_what_is_older_than_the_window(void)
+additions_clear_values_older_than_the_window(void)
 {
 	window_init(&w);
 	for (int i = 0; i < 30; i++)
 		window_add(
 		    &w, TSPAN_SECONDS(30 - i), start + TSPAN_SECONDS(10 * i));
-	/* The last seven: 7 s … 1 s. */
+	/* The last seven values: 7 s … 1 s. */
 	CHECK_EQ(
 	    TSPAN_SECONDS(7), window_share(&w, 1, start + TSPAN_SECONDS(290)));
 }
@@ -137,16 +137,16 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(nothing_added_is_zero);
+	RUN(an_empty_window_gives_zero);
 	RUN(the_maximum_is_exact);
 	RUN(one_value_is_every_percentile);
 	RUN(a_percentile_is_at_most_an_eighth_too_high);
 	RUN(half_of_a_thousand_values_lie_below_the_median);
 	RUN(less_than_a_microsecond_counts_as_one);
 	RUN(a_year_is_held_too);
-	RUN(what_was_added_is_kept_for_a_minute);
-	RUN(what_was_added_is_gone_after_seventy_seconds);
-	RUN(additions_clear_what_is_older_than_the_window);
+	RUN(values_are_kept_for_a_minute);
+	RUN(values_are_gone_after_seventy_seconds);
+	RUN(additions_clear_values_older_than_the_window);
 	RUN(a_pause_of_any_length_leaves_nothing_behind);
 	return check_finish();
 }
