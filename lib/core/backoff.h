@@ -18,14 +18,29 @@ struct backoff {
 	tstamp until; /* no start before; 0: at any time */
 };
 
-void backoff_reset(struct backoff *b);
+static inline void
+backoff_reset(struct backoff *b)
+{
+	*b = (struct backoff){ .delay = 0 };
+}
 
 /*
- * A process that was started at `started` has failed at `now`.  Several that
- * fail together are one failure: only one that was started after the last
- * failure lengthens the delay.
+ * A process that was started at `started` has failed at `now`.  Processes that
+ * fail together are one failure: the delay grows only if this process was
+ * started after the last failure.
  */
-void backoff_failed(struct backoff *b, tstamp started, tspan delay,
-    tspan delay_max, struct prng *prng, tstamp now);
+static inline void
+backoff_failed(struct backoff *b, tstamp started, tspan delay, tspan delay_max,
+    struct prng *prng, tstamp now)
+{
+	if (b->delay == 0)
+		b->delay = delay;
+	else if (started >= b->failed_at)
+		b->delay = b->delay > delay_max / 2 ? delay_max : 2 * b->delay;
+	if (b->delay > delay_max)
+		b->delay = delay_max;
+	b->failed_at = now;
+	b->until = tstamp_add(now, b->delay + prng_span(prng, b->delay / 4));
+}
 
 #endif

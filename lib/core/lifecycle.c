@@ -15,7 +15,7 @@ is_ready(enum process_state s)
 	return s == PROCESS_IDLE || s == PROCESS_ACTIVE;
 }
 
-/* Whether a process in this state is one that min and max bound. */
+/* Whether min and max bound processes in this state. */
 static bool
 counts(enum process_state s)
 {

@@ -98,7 +98,7 @@ bool lifecycle_stop(struct pool *p, uint32_t process, enum process_end why);
 
 /*
  * Goes on to a later step of stopping, and does nothing if the process is
- * past it.  True: nobody had told the process to stop before.
+ * past it.  True: this is the first that tells the process to stop.
  */
 bool lifecycle_escalate(struct pool *p, uint32_t process,
     enum process_step step, enum process_end why);
@@ -166,9 +166,6 @@ void queue_free(struct pool *p, uint32_t conn);
 
 /* Puts a connection from its process back to its place by arrival. */
 void queue_return(struct pool *p, uint32_t conn);
-
-/* The waiter that has waited longest; ILIST_NONE: there is no waiter. */
-uint32_t queue_first(const struct pool *p, uint32_t app);
 
 /*
  * Since when the longest waiting connection waits, in the queue or in the

@@ -191,8 +191,8 @@ check_numbers(const struct pool *p, uint32_t held)
 }
 
 /*
- * The first in line that has nobody waits for no place that an idle process
- * could give at once.
+ * The first app in line, if it has no process, waits for no place that an idle
+ * process could give at once.
  */
 static void
 check_places(const struct pool *p)

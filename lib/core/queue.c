@@ -250,8 +250,9 @@ queue_refuse_all(struct pool *p, uint32_t app, enum action_cause cause)
 		queue_refuse(p, a->queue.first, cause);
 }
 
-uint32_t
-queue_first(const struct pool *p, uint32_t app)
+/* The waiter that has waited longest; ILIST_NONE: there is no waiter. */
+static uint32_t
+oldest(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 	uint32_t c = a->queue.first, cleared = a->cleared.first;
@@ -271,7 +272,7 @@ queue_since(const struct pool *p, uint32_t app)
 	    a->accepting != ACCEPTING_OPEN ? a->pending_since : TSTAMP_NEVER;
 
 	if (app_waiting(a) > 0)
-		at = tstamp_min(at, p->conns[queue_first(p, app)].arrived);
+		at = tstamp_min(at, p->conns[oldest(p, app)].arrived);
 	return at;
 }
 
@@ -283,14 +284,14 @@ queue_deadline(const struct pool *p, uint32_t app)
 	if (a->options.queue_timeout == 0 || app_waiting(a) == 0)
 		return TSTAMP_NEVER;
 	return tstamp_add(
-	    p->conns[queue_first(p, app)].arrived, a->options.queue_timeout);
+	    p->conns[oldest(p, app)].arrived, a->options.queue_timeout);
 }
 
 void
 queue_expire(struct pool *p, uint32_t app)
 {
 	while (queue_deadline(p, app) <= p->now)
-		queue_refuse(p, queue_first(p, app), CAUSE_TIMED_OUT);
+		queue_refuse(p, oldest(p, app), CAUSE_TIMED_OUT);
 }
 
 /* --- locks --------------------------------------------------------------- */

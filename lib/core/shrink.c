@@ -1,5 +1,5 @@
 /*
- * Fewer processes: those that idle too long, those that the load estimate
+ * Fewer processes: those idle too long, those that the load estimate
  * finds to be more than are needed, and those over a ceiling.
  *
  * Sources: AnyEvent::Fork::Pool (`stop`: how long between two stops), the

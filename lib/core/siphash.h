@@ -2,8 +2,8 @@
 #define CORE_SIPHASH_H
 
 /*
- * SipHash-1-3: a hash that nobody who does not know the seed can make
- * collide on purpose (Aumasson, Bernstein: "SipHash: a fast short-input
+ * SipHash-1-3: a hash that cannot be made to collide on purpose without
+ * knowing the seed (Aumasson, Bernstein: "SipHash: a fast short-input
  * PRF", 2012; the variant with one and three rounds).
  */
 
