@@ -20,8 +20,7 @@ struct prescan {
 	struct source *source;
 	struct findings *findings;
 	const struct option *only;
-	struct token *t; /* all tokens of the file */
-	size_t at; /* the first token of the current statement */
+	struct token *at; /* where the current statement begins */
 	struct open_section open[DEPTH_MAX]; /* outermost first */
 	unsigned depth;
 	struct copy *copy;
@@ -73,22 +72,20 @@ may_begin(const struct token *t)
 	    (is_text(t + 1) && t[2].kind == TOKEN_OPEN);
 }
 
-/*
- * The last token of the line of token i that is no part of another statement.
- */
-static size_t
-rest_of_line(const struct prescan *p, size_t i)
+/* The last token on the line of t that is no part of another statement. */
+static struct token *
+rest_of_line(struct token *t)
 {
-	const struct token *t = p->t + i + 1;
+	struct token *last = t;
 
-	while (t->kind != TOKEN_END && !is_brace(t) &&
-	    t->line == p->t[i].line && !may_begin(t))
-		t++;
-	return (size_t)(t - p->t) - 1;
+	while (last[1].kind != TOKEN_END && !is_brace(last + 1) &&
+	    last[1].line == t->line && !may_begin(last + 1))
+		last++;
+	return last;
 }
 
 /*
- * Reads all tokens; one empty one stands before them, four TOKEN_END behind,
+ * Returns all tokens; an empty one stands before them, four TOKEN_END behind,
  * for looking back and ahead.
  */
 static struct token *
@@ -105,7 +102,7 @@ read_tokens(struct source *source, struct findings *findings)
 		tokens_next(&tokens, &list[len]);
 		ends += list[len].kind == TOKEN_END;
 	}
-	return list;
+	return list + 1;
 }
 
 /* ---- what is wrong ---- */
@@ -122,14 +119,12 @@ is_blank(const struct prescan *p)
 	return p->depth > 0 && p->open[p->depth - 1].blank;
 }
 
-/*
- * True if a mistake in a token from the current one to last has been reported.
- */
+/* True if a mistake in a token from p->at to last has been reported. */
 static bool
-has_bad(const struct prescan *p, size_t last)
+has_bad(const struct prescan *p, const struct token *last)
 {
-	for (size_t i = p->at; i <= last; i++) {
-		if (p->t[i].bad)
+	for (const struct token *t = p->at; t <= last; t++) {
+		if (t->bad)
 			return true;
 	}
 	return false;
@@ -137,19 +132,19 @@ has_bad(const struct prescan *p, size_t last)
 
 /* Goes on behind last; the section lacks that statement. */
 static void
-leave_out(struct prescan *p, size_t last)
+leave_out(struct prescan *p, struct token *last)
 {
 	if (p->depth > 0)
 		p->open[p->depth - 1].stmt->gaps = true;
 	p->at = last + 1;
 }
 
-static void bad(struct prescan *p, size_t last, int line, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
+static void bad(struct prescan *p, struct token *last, int line,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
 /* Leaves the tokens up to last out, and reports why, once. */
 static void
-bad(struct prescan *p, size_t last, int line, const char *fmt, ...)
+bad(struct prescan *p, struct token *last, int line, const char *fmt, ...)
 {
 	va_list ap;
 	char *text;
@@ -204,7 +199,7 @@ unknown_name(struct prescan *p, const char *name, enum form form)
 	const char *what = form >= FORM_SECTION ? "section" : "option";
 	const char *nearest = options_nearest(in_app, name);
 	enum form other = others[other_find(name)].form;
-	struct where here = where(p, p->t[p->at].line);
+	struct where here = where(p, p->at->line);
 	struct findings *f = p->findings;
 
 	if (other == FORM_CALL)
@@ -231,7 +226,7 @@ unknown_name(struct prescan *p, const char *name, enum form form)
 static bool
 check_option(struct prescan *p, const struct option *o, enum form form)
 {
-	const struct token *t = p->t + p->at;
+	const struct token *t = p->at;
 	struct where here = where(p, t[1].line);
 
 	if (form != FORM_OPTION)
@@ -271,21 +266,19 @@ check_name(struct prescan *p, struct stmt *s, enum form form)
 		return false;
 	}
 	if (others[other].form != form)
-		findings_mistake(p->findings, where(p, p->t[p->at + 1].line),
-		    "%s", others[other].misused);
+		findings_mistake(p->findings, where(p, p->at[1].line), "%s",
+		    others[other].misused);
 	return others[other].form == form;
 }
 
 /* ---- the copy ---- */
 
-/* Copies tokens first to last of s; the first is a name, not a value. */
+/* Copies the name of s and all behind it up to last. */
 static void
-put_tokens(struct prescan *p, struct stmt *s, size_t first, size_t last)
+put_tokens(struct prescan *p, struct stmt *s, const struct token *last)
 {
-	for (size_t i = first; i <= last; i++) {
-		const struct token *t = p->t + i;
-
-		if (i == first || !is_text(t)) {
+	for (const struct token *t = p->at; t <= last; t++) {
+		if (t == p->at || !is_text(t)) {
 			copy_text(p->copy, s, t->line, t->text, t->len);
 		} else {
 			copy_value(p->copy, s, t);
@@ -297,11 +290,10 @@ put_tokens(struct prescan *p, struct stmt *s, size_t first, size_t last)
 static struct stmt *
 stmt_new(struct prescan *p)
 {
-	const struct token *t = p->t + p->at;
 	struct stmt *s = arena_alloc(p->findings->arena, 1, sizeof(*s));
 
-	s->name = arena_strndup(p->findings->arena, t->text, t->len);
-	s->where = where(p, t->line);
+	s->name = arena_strndup(p->findings->arena, p->at->text, p->at->len);
+	s->where = where(p, p->at->line);
 	s->section = p->depth > 0 ? p->open[p->depth - 1].stmt : NULL;
 	return s;
 }
@@ -320,20 +312,20 @@ stmt_end(struct prescan *p, struct stmt *s)
 
 /* Takes a statement with values, which end at last. */
 static void
-valued(struct prescan *p, size_t last, enum form form)
+valued(struct prescan *p, struct token *last, enum form form)
 {
-	const struct token *t = p->t + p->at;
-	size_t rest = rest_of_line(p, last);
+	const struct token *t = p->at;
+	struct token *rest = rest_of_line(last);
 	struct stmt *s = stmt_new(p);
 
 	if (rest > last) {
-		bad(p, rest, p->t[last + 1].line,
+		bad(p, rest, last[1].line,
 		    "unexpected '%.*s' after the value of '%s': a value with "
 		    "spaces stands in quotes, a list in { \"a\", \"b\" }",
-		    SHOW(p->t + last + 1), s->name);
+		    SHOW(last + 1), s->name);
 		return;
 	}
-	if (last - p->at > 2 * PRESCAN_ELEMENTS) {
+	if (last - t > 2 * PRESCAN_ELEMENTS) {
 		bad(p, last, t->line,
 		    "the list of option '%s' has more than %d elements",
 		    s->name, PRESCAN_ELEMENTS);
@@ -345,7 +337,7 @@ valued(struct prescan *p, size_t last, enum form form)
 	}
 	s->append = t[1].kind == TOKEN_APPEND;
 	s->empty = t[2].kind == TOKEN_OPEN && t[3].kind == TOKEN_CLOSE;
-	put_tokens(p, s, p->at, s->empty ? p->at + 2 : last);
+	put_tokens(p, s, s->empty ? t + 2 : last);
 	if (s->empty)
 		/* libconfuse calls no callback for an empty list. */
 		copy_text(p->copy, s, t[2].line, "\"\"}", 3);
@@ -362,21 +354,19 @@ is_bare_variable(const struct token *t)
 	    (t[-2].kind == TOKEN_COMMA || t[-2].kind == TOKEN_OPEN);
 }
 
-/* Returns the token that ends the list; 0, and reported: none does. */
-static size_t
+/* Returns the token that ends a list; NULL, and reported: none does. */
+static struct token *
 list_end(struct prescan *p)
 {
-	size_t i = p->at + 2;
+	struct token *t = p->at + 2;
 	unsigned level = 0;
 
-	for (;; i++) {
-		struct token *t = p->t + i;
-
+	for (;; t++) {
 		if (t->kind == TOKEN_OPEN) {
 			level++;
 		} else if (t->kind == TOKEN_CLOSE) {
 			if (--level == 0)
-				return i;
+				return t;
 		} else if (is_bare_variable(t)) {
 			findings_mistake(p->findings, where(p, t->line),
 			    "'%.*s=' in a list: put NAME=VALUE in quotes",
@@ -387,30 +377,29 @@ list_end(struct prescan *p)
 		}
 	}
 	/* The sign, and a name before it, belong to the next option. */
-	i -= is_assignment(p->t + i) && is_text(p->t + i - 1) ? 2 : 1;
-	bad(p, i, p->t[p->at + 2].line,
-	    "the list of option '%.*s' is never closed with '}'",
-	    SHOW(p->t + p->at));
-	return 0;
+	bad(p, is_assignment(t) && is_text(t - 1) ? t - 2 : t - 1,
+	    p->at[2].line, "the list of option '%.*s' is never closed with '}'",
+	    SHOW(p->at));
+	return NULL;
 }
 
 /* Takes "NAME = VALUE" or "NAME += VALUE". */
 static void
 option(struct prescan *p)
 {
-	const struct token *t = p->t + p->at;
-	size_t last = p->at + 2;
+	struct token *t = p->at;
+	struct token *last = t + 2;
 
-	if (t[2].kind == TOKEN_OPEN)
+	if (t[2].kind == TOKEN_OPEN) {
 		last = list_end(p);
-	else if (t[2].kind != TOKEN_STRING &&
+	} else if (t[2].kind != TOKEN_STRING &&
 	    (t[2].kind != TOKEN_WORD || t[2].line != t[1].line)) {
 		/* A word on the next line is the name of the next option. */
-		bad(p, rest_of_line(p, p->at + 1), t[1].line,
+		bad(p, rest_of_line(t + 1), t[1].line,
 		    "option '%.*s' has no value", SHOW(t));
 		return;
 	}
-	if (last != 0)
+	if (last != NULL)
 		valued(p, last, FORM_OPTION);
 }
 
@@ -421,23 +410,23 @@ option(struct prescan *p)
 static void
 call(struct prescan *p)
 {
-	const struct token *t = p->t + p->at;
-	size_t unexpected = 0;
-	size_t n = 2;
+	struct token *name = p->at;
+	struct token *unexpected = NULL;
+	struct token *t = name + 2;
 
-	for (; is_text(t + n) || t[n].kind == TOKEN_COMMA; n++) {
-		if (is_text(t + n) != (n % 2 == 0) && unexpected == 0)
-			unexpected = n;
+	for (; is_text(t) || t->kind == TOKEN_COMMA; t++) {
+		if (is_text(t) != ((t - name) % 2 == 0) && unexpected == NULL)
+			unexpected = t;
 	}
-	if (t[n].kind != TOKEN_RPAREN)
-		bad(p, rest_of_line(p, p->at), t[1].line,
-		    "'(' after '%.*s' is never closed", SHOW(t));
-	else if (unexpected != 0)
-		bad(p, p->at + n, t[unexpected].line,
-		    "unexpected '%.*s' in the call of '%.*s'",
-		    SHOW(t + unexpected), SHOW(t));
+	if (t->kind != TOKEN_RPAREN)
+		bad(p, rest_of_line(name), name[1].line,
+		    "'(' after '%.*s' is never closed", SHOW(name));
+	else if (unexpected != NULL)
+		bad(p, t, unexpected->line,
+		    "unexpected '%.*s' in the call of '%.*s'", SHOW(unexpected),
+		    SHOW(name));
 	else
-		valued(p, p->at + n, FORM_CALL);
+		valued(p, t, FORM_CALL);
 }
 
 /* ---- sections ---- */
@@ -446,9 +435,9 @@ call(struct prescan *p)
 static bool
 check_section(struct prescan *p, struct stmt *s, size_t brace)
 {
-	const struct token *t = p->t + p->at;
+	const struct token *t = p->at;
 
-	if (has_bad(p, p->at + brace))
+	if (has_bad(p, t + brace))
 		return false;
 	if (brace > 0 && is_name(t))
 		return is_blank(p) ||
@@ -473,7 +462,7 @@ put_title(struct prescan *p, struct stmt *s, const struct token *title)
 		.text = "\"\"",
 		.len = 2 };
 
-	put_tokens(p, s, p->at, p->at);
+	put_tokens(p, s, p->at);
 	copy_text(p->copy, s, s->where.line, begin, strlen(begin));
 	copy_value(p->copy, s, title != NULL ? title : &none);
 	s->titled = title != NULL;
@@ -485,7 +474,6 @@ put_title(struct prescan *p, struct stmt *s, const struct token *title)
 static void
 section(struct prescan *p, size_t brace)
 {
-	const struct token *t = p->t + p->at;
 	struct stmt *s = stmt_new(p);
 	bool good = check_section(p, s, brace);
 	bool blank = is_blank(p) || !good;
@@ -493,7 +481,7 @@ section(struct prescan *p, size_t brace)
 	if (!good && s->section != NULL)
 		s->section->gaps = true;
 	if (!blank)
-		put_title(p, s, brace > 1 ? t + 1 : NULL);
+		put_title(p, s, brace > 1 ? p->at + 1 : NULL);
 	p->open[p->depth++] = (struct open_section){ s, blank };
 	p->at += brace + 1;
 }
@@ -512,13 +500,13 @@ section_end(struct prescan *p, int line)
 static void
 too_deep(struct prescan *p)
 {
-	findings_mistake(p->findings, where(p, p->t[p->at].line),
+	findings_mistake(p->findings, where(p, p->at->line),
 	    "sections are nested more than %d deep (the first is of line %d)",
 	    DEPTH_MAX, p->open[0].stmt->where.line);
 	p->open[0].stmt->gaps = true;
 	while (p->depth > 0)
-		section_end(p, p->t[p->at].line);
-	while (p->t[p->at].kind != TOKEN_END)
+		section_end(p, p->at->line);
+	while (p->at->kind != TOKEN_END)
 		p->at++;
 }
 
@@ -538,7 +526,7 @@ brace_behind(const struct token *t)
 static void
 statement(struct prescan *p)
 {
-	const struct token *t = p->t + p->at;
+	struct token *t = p->at;
 	size_t brace = brace_behind(t);
 
 	if (brace > 0 || t->kind == TOKEN_OPEN) {
@@ -551,7 +539,7 @@ statement(struct prescan *p)
 	} else if (is_name(t) && t[1].kind == TOKEN_LPAREN) {
 		call(p);
 	} else {
-		bad(p, rest_of_line(p, p->at), t->line,
+		bad(p, rest_of_line(t), t->line,
 		    is_name(t) ? "'%.*s' is not followed by '=' or '{'"
 			       : "unexpected '%.*s' where an option should "
 				 "begin",
@@ -563,11 +551,10 @@ static void
 close_brace(struct prescan *p)
 {
 	if (p->depth == 0) {
-		bad(p, p->at, p->t[p->at].line,
-		    "unexpected '}': nothing is open");
+		bad(p, p->at, p->at->line, "unexpected '}': nothing is open");
 		return;
 	}
-	section_end(p, p->t[p->at].line);
+	section_end(p, p->at->line);
 	p->at++;
 }
 
@@ -593,13 +580,12 @@ prescan(struct source *source, const struct option *only,
 	struct prescan p = { .source = source,
 		.findings = findings,
 		.only = only,
-		.t = read_tokens(source, findings),
-		.at = 1,
+		.at = read_tokens(source, findings),
 		.copy = out };
 
 	copy_init(out, findings->arena);
-	while (p.t[p.at].kind != TOKEN_END) {
-		if (p.t[p.at].kind == TOKEN_CLOSE)
+	while (p.at->kind != TOKEN_END) {
+		if (p.at->kind == TOKEN_CLOSE)
 			close_brace(&p);
 		else
 			statement(&p);
