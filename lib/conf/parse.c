@@ -38,6 +38,9 @@ struct parser {
 	unsigned depth;
 	unsigned files;
 	bool no_memory; /* found in a callback, which has to return first */
+	const struct copy_line
+	    *error_line; /* likewise: what stopped libconfuse */
+	char error[512];
 };
 
 /* Callbacks of libconfuse are given no pointer of ours. */
@@ -63,10 +66,7 @@ line_now(const cfg_t *cfg)
  */
 #define PIECE ((size_t)32 * 1024)
 
-/*
- * The most that the tables of options take: those of an app are there four
- * times.
- */
+/* The most that the tables take: those of an app are there four times. */
 static size_t
 need_of_tables(void)
 {
@@ -75,29 +75,20 @@ need_of_tables(void)
 	return options * (sizeof(cfg_opt_t) + 64 + 3 * CHUNK) + 8192;
 }
 
-/* The longest variable of the environment. */
-static size_t
-longest_variable(void)
-{
-	size_t longest = 0;
-
-	for (char **e = environ; e != NULL && *e != NULL; e++) {
-		if (strlen(*e) > longest)
-			longest = strlen(*e);
-	}
-	return longest;
-}
-
 /*
  * The most that parsing a file takes: buffers of the scanner and of a stream,
- * the longest value while it grows and is copied, and the longest list with its
- * elements.
+ * the longest value while it grows and is copied, each variable in it as long
+ * as the longest there is, and the longest list with its elements.
  */
 static size_t
 need_of_file(const struct copy *c)
 {
-	size_t value = c->longest + c->variables * longest_variable() + 1;
+	size_t value = c->longest + 1;
+	size_t variable = 0;
 
+	for (char **e = environ; e != NULL && *e != NULL; e++)
+		variable = strlen(*e) > variable ? strlen(*e) : variable;
+	value += c->variables * variable;
 	return 4 * 16384 + 4 * value +
 	    c->elements * (sizeof(cfg_value_t) + 2 * CHUNK + 16);
 }
@@ -111,25 +102,27 @@ need_of_file(const struct copy *c)
 static void *
 reserve(size_t size)
 {
-	struct piece {
-		struct piece *next;
-	} *pieces = NULL, *p;
-	void *lid = NULL;
+	void **pieces = NULL; /* each begins with the address of the next */
+	void *last = NULL;
 
-	for (size_t got = 0; got < size; got += PIECE) {
-		p = malloc(PIECE);
-		if (p == NULL)
+	for (size_t got = 0; got < size + PIECE; got += PIECE) {
+		void **p = last;
+
+		last = malloc(PIECE);
+		if (p != NULL) {
+			*p = pieces;
+			pieces = p;
+		}
+		if (last == NULL)
 			break;
-		p->next = pieces;
-		pieces = p;
-		if (got + PIECE >= size)
-			lid = malloc(PIECE / 2);
 	}
-	while ((p = pieces) != NULL) {
-		pieces = p->next;
-		free(p);
+	while (pieces != NULL) {
+		void **next = *pieces;
+
+		free(pieces);
+		pieces = next;
 	}
-	return lid;
+	return last;
 }
 
 /* ---- what libconfuse says ---- */
@@ -137,23 +130,32 @@ reserve(size_t size)
 static void on_error(cfg_t *cfg, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
-/* libconfuse stops after an error. */
+/* libconfuse stops after an error, and with it each of its callers. */
 static void
 on_error(cfg_t *cfg, const char *fmt, va_list ap)
 {
 	const struct copy_line *line = line_now(cfg);
-	char text[1024];
 
-	if (parser->out->stopped || line->stmt == NULL)
+	if (parser->error_line != NULL || line->stmt == NULL)
 		return;
-	parser->out->stopped = true;
-	/* The statement may have some of its values already. */
+	parser->error_line = line;
+	(void)vsnprintf(parser->error, sizeof(parser->error), fmt, ap);
+}
+
+/* Reports the error; the statement may have some of its values already. */
+static void
+report_error(struct parse *out)
+{
+	const struct copy_line *line = parser->error_line;
+
+	out->stopped = line != NULL;
+	if (line == NULL)
+		return;
 	if (line->stmt->len > 0)
-		STAILQ_REMOVE(&parser->out->stmts, line->stmt, stmt, next);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
+		STAILQ_REMOVE(&out->stmts, line->stmt, stmt, next);
 	findings_mistake(parser->findings,
 	    (struct where){ line->stmt->where.source, line->line },
-	    "option '%s': %s", line->stmt->name, text);
+	    "option '%s': %s", line->stmt->name, parser->error);
 }
 
 /* Called with each value, and with the title of each section. */
@@ -358,7 +360,7 @@ parse_open_file(cfg_t *cfg)
 	cfg->line = line;
 	parser->depth--;
 	/* Only without memory libconfuse stops and reports nothing. */
-	if (rc == -1 && !parser->out->stopped)
+	if (rc == -1 && parser->error_line == NULL)
 		parser->no_memory = true;
 	return rc;
 }
@@ -484,6 +486,7 @@ parse_all(struct source *source)
 	free(lid);
 	if (cfg == NULL || parser->no_memory)
 		arena_exhausted(parser->findings->arena);
+	report_error(parser->out);
 }
 
 /* Adds a source without text, as the place of the mistake. */

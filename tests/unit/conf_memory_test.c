@@ -59,7 +59,8 @@ limit(rlim_t max)
 }
 
 struct tries {
-	unsigned good;
+	const char *mistake; /* of the file, or NULL */
+	unsigned good; /* with that outcome */
 	unsigned without; /* memory; the report says so */
 	unsigned other;
 };
@@ -76,7 +77,9 @@ try_with(size_t left, struct tries *tries)
 	limit(used + left);
 	conf = conf_load(in_folder("pool.conf"), 0, NULL, &report);
 	limit(RLIM_INFINITY);
-	if (conf != NULL)
+	if (tries->mistake == NULL ? conf != NULL
+				   : conf == NULL &&
+		    strstr(report.mistakes[0], tries->mistake) != NULL)
 		tries->good++;
 	else if (report.mistakes_len == 1 &&
 	    (strstr(report.mistakes[0], "annot allocate memory") != NULL ||
@@ -128,6 +131,20 @@ a_load_without_memory_fails_and_the_process_lives(void)
 	check_tries(&tries);
 }
 
+/* libconfuse stops in an included file. */
+static void
+a_mistake_without_memory_is_no_end_of_the_process(void)
+{
+	struct tries tries = { .mistake = "unexpected token 'b'" };
+
+	SKIP_SANITIZED;
+	write_large();
+	conf_write("even_more.conf",
+	    "app x { handoff = none command = { \"a\" \"b\" } }\n");
+	try_all(&tries);
+	check_tries(&tries);
+}
+
 /* A reload loads in such a thread. */
 static void
 a_load_without_memory_fails_in_another_thread_too(void)
@@ -149,6 +166,7 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(the_file_is_loaded_where_there_is_memory);
 	RUN_ALONE(a_load_without_memory_fails_and_the_process_lives);
+	RUN_ALONE(a_mistake_without_memory_is_no_end_of_the_process);
 	RUN_ALONE(a_load_without_memory_fails_in_another_thread_too);
 	return check_finish();
 }
