@@ -1,5 +1,5 @@
 /*
- * Any bytes as a line for the control socket, as what a worker says of itself,
+ * Any bytes as a line for the control socket, as the status text of a worker,
  * and as an answer for apppoolctl.
  */
 
@@ -40,7 +40,7 @@ try_line(const char *data, size_t size)
 	free(line);
 }
 
-/* Whatever it was, it comes out as UTF-8 without controls. */
+/* The output is UTF-8 without control characters. */
 static void
 check_printable(const struct text *t)
 {

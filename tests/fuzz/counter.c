@@ -71,7 +71,7 @@ start(void)
 		clients[i] = -1;
 }
 
-/* All that is ready, and what follows from it. */
+/* Turns the loop until nothing is ready. */
 static void
 turn(void)
 {
@@ -93,7 +93,7 @@ come(int i)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sv) == -1)
 		abort();
 	clients[i] = sv[0];
-	/* As if it were TCP: closed here and now. */
+	/* Taken for TCP, which is closed here and now. */
 	pc_clients_add(&pc, sv[1], true, now);
 }
 

@@ -1,6 +1,7 @@
 /*
- * Any bytes as the answer to a health check. The first says which protocol and
- * how the rest is cut; cut otherwise, it means the same.
+ * Any bytes as the answer to a health check. The first byte chooses the
+ * protocol and the cut of the rest into pieces, which must not change the
+ * result.
  */
 
 #include <assert.h>
