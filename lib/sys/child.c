@@ -55,6 +55,12 @@ struct start {
 	/* Become 0, 1, 2, ...; -1: /dev/null. The program, if any, is last. */
 	int fds[3 + CHILD_FDS_MAX + 1];
 	unsigned nfds;
+	/*
+	 * Buffers of the child. On its own stack a sanitizer would mark them,
+	 * and exec would leave the marks to the next child.
+	 */
+	struct stat file;
+	char line[CHILD_INTERPRETER_SIZE];
 };
 
 /* --- between clone and exec --------------------------------------------- */
@@ -190,23 +196,21 @@ write_number(char *to)
 
 /* The real user and group, which access(2) goes by, are the effective ones. */
 static int
-check_file(const char *path)
+check_file(struct start *st, const char *path)
 {
-	struct stat st;
-
-	if (stat(path, &st) == -1)
+	if (stat(path, &st->file) == -1)
 		return -1;
-	if (S_ISREG(st.st_mode))
+	if (S_ISREG(st->file.st_mode))
 		return access(path, X_OK);
-	errno = S_ISDIR(st.st_mode) ? EISDIR : EACCES;
+	errno = S_ISDIR(st->file.st_mode) ? EISDIR : EACCES;
 	return -1;
 }
 
 /* The path in the first line of a script; "": no script, or unreadable. */
 static void
-find_interpreter(const char *path, char *interpreter)
+find_interpreter(struct start *st, const char *path)
 {
-	char line[CHILD_INTERPRETER_SIZE];
+	char *line = st->line, *interpreter = st->result->interpreter;
 	const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 	int fd = open(path, flags);
 	size_t start = 2, len;
@@ -214,7 +218,7 @@ find_interpreter(const char *path, char *interpreter)
 
 	if (fd == -1)
 		return;
-	n = read(fd, line, sizeof(line) - 1);
+	n = read(fd, line, sizeof(st->line) - 1);
 	(void)close(fd);
 	if (n < 2 || line[0] != '#' || line[1] != '!')
 		return;
@@ -228,17 +232,19 @@ find_interpreter(const char *path, char *interpreter)
 /*
  * Whether a program could be executed: 0, or -1 and errno, EISDIR or what
  * execve(2) would say of the file, or of the interpreter that a script names.
- * The path of the latter is then in interpreter, else "". A format that this
+ * The path of the latter is then in the result, else "". A format that this
  * machine does not know is found by execve(2) alone.
  */
 static int
-check_executable(const char *path, char *interpreter)
+check_executable(struct start *st, const char *path)
 {
+	char *interpreter = st->result->interpreter;
+
 	interpreter[0] = '\0';
-	if (check_file(path) == -1)
+	if (check_file(st, path) == -1)
 		return -1;
-	find_interpreter(path, interpreter);
-	if (interpreter[0] != '\0' && check_file(interpreter) == -1)
+	find_interpreter(st, path);
+	if (interpreter[0] != '\0' && check_file(st, interpreter) == -1)
 		return -1;
 	interpreter[0] = '\0';
 	return 0;
@@ -249,7 +255,7 @@ check_next(struct start *st)
 {
 	if (st->spec->next == NULL)
 		return 0;
-	return check_executable(st->spec->next, st->result->interpreter);
+	return check_executable(st, st->spec->next);
 }
 
 /* Finds the file that ENOENT or EACCES of execve(2) is about. */
@@ -259,7 +265,7 @@ look_closer(struct start *st)
 	int error = errno;
 
 	if ((error == ENOENT || error == EACCES) &&
-	    check_executable(st->spec->path, st->result->interpreter) == -1)
+	    check_executable(st, st->spec->path) == -1)
 		return -1;
 	errno = error;
 	return -1;
