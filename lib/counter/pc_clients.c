@@ -413,7 +413,7 @@ read_client(struct pc_client *cl, tstamp now)
 		if (had > 0)
 			memcpy(buf, cl->in, had);
 		if (read_lines(cl, buf, had + (size_t)n, now)) {
-			if (cl->dirty && !cl->stalled)
+			if (cl->dirty)
 				flush_client(cl, now);
 			return;
 		}

@@ -3,9 +3,9 @@
 
 /*
  * The clients of the PoolCounter service, and the counter that decides
- * between them. A client is read once in a turn, and answered at the end of
- * the turn with one send(): a request costs these two calls and its share of
- * epoll_wait().
+ * between them. A client is read once in a turn and then answered with one
+ * send(): a request costs these two calls and its share of epoll_wait().
+ * Answers that another client has caused leave at the end of the turn.
  */
 
 #include <sys/queue.h>
