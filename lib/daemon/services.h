@@ -19,7 +19,7 @@ struct limiter;
 
 /* A part that opens what the configuration says. */
 struct service_ops {
-	/* What a reload answers if prepare() fails. */
+	/* The answer of a reload whose prepare() has failed. */
 	const char *refusal;
 	/*
 	 * A change to what conf says, in two steps; the first configuration
