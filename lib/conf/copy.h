@@ -27,8 +27,8 @@ struct copy {
 	size_t size;
 	struct copy_line *lines;
 	size_t lines_len;
-	size_t longest; /* bytes of the longest value, as it is written */
-	unsigned variables; /* "${NAME}" in the value that has the most */
+	size_t longest; /* bytes of the longest value, or values of a call */
+	unsigned variables; /* "${NAME}" in the value or call with the most */
 	size_t elements; /* values of the statement that has the most */
 };
 

@@ -165,7 +165,7 @@ on_value(cfg_t *cfg, cfg_opt_t *opt, const char *value, void *result)
 	struct stmt *s = line_now(cfg)->stmt;
 
 	(void)opt;
-	assert(s != NULL && s->len <= s->size);
+	assert(s != NULL && (s->len < s->size || s->empty));
 	/* libconfuse keeps a copy of this instead of the value. */
 	*(const char **)result = "";
 	if (s->len == 0)

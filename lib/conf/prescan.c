@@ -403,6 +403,21 @@ option(struct prescan *p)
 		valued(p, last, FORM_OPTION);
 }
 
+/* libconfuse has all values of a call in memory until it is made. */
+static void
+call_need(struct copy *c, const struct token *first, const struct token *last)
+{
+	unsigned variables = 0;
+	size_t len = 0;
+
+	for (const struct token *t = first; t <= last; t++) {
+		variables += t->variables;
+		len += t->len;
+	}
+	c->longest = len > c->longest ? len : c->longest;
+	c->variables = variables > c->variables ? variables : c->variables;
+}
+
 /*
  * Takes "NAME(VALUE, ...)". Only calls without a mistake get into the copy:
  * libconfuse leaks memory at others.
@@ -418,6 +433,7 @@ call(struct prescan *p)
 		if (is_text(t) != ((t - name) % 2 == 0) && unexpected == NULL)
 			unexpected = t;
 	}
+	call_need(p->copy, name, t);
 	if (t->kind != TOKEN_RPAREN)
 		bad(p, rest_of_line(name), name[1].line,
 		    "'(' after '%.*s' is never closed", SHOW(name));

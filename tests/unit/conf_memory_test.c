@@ -7,11 +7,12 @@
 #include "conf_help.h"
 
 /* More than the load takes, and the steps up to that. */
-#define MOST (3 * 1024 * 1024)
+#define MOST (4 * 1024 * 1024)
 #define STEP (8 * 1024)
 
 #define LONG_VALUE 20000
 #define LONG_LIST 1000
+#define LONG_CALL 30
 
 /* A file with includes, a long value, a long list and some apps. */
 static void
@@ -19,7 +20,11 @@ write_large(void)
 {
 	FILE *out = fopen(in_folder("pool.conf"), "w");
 
-	fputs("control = \"\"\nmax_processes = 1000\ninclude(\"more*.conf\")\n"
+	fputs("control = \"\"\nmax_processes = 1000\ninclude(\"more*.conf\"",
+	    out);
+	for (int i = 0; i < LONG_CALL; i++)
+		fprintf(out, ", \"none%03000d*\"", i);
+	fputs(")\n"
 	      "app \"any\" { handoff = none command = { \"/bin/sh\", \"",
 	    out);
 	for (int i = 0; i < LONG_VALUE; i++)
