@@ -54,6 +54,14 @@ testConfuseIsIncludedByTheConfigurationAlone() {
 	    grep -v '^lib/conf/')"
 }
 
+# A source and its header are one file.
+testNoFilesIncludeEachOtherInACircle() {
+	assertEquals '' "$(grep -r '^#include "' lib |
+	    sed -nE 's,^lib/(.*)\.[ch]:#include "(.*)\.h".*,\1 \2,p' |
+	    awk '$1 != $2' | tsort 2>&1 >"$DIR/order")"
+	assertTrue 'there are files' "[ -s '$DIR/order' ]"
+}
+
 # Undefined symbols of the core, less the functions that compute.
 testTheCoreCallsNothingThatActs() {
 	nm -g --defined-only "$BUILD/core.a" | awk 'NF == 3 { print $3 }' |
