@@ -8,73 +8,60 @@
 /* The longest "${NAME:-TEXT}": an end to looking for the end. */
 #define VARIABLE_MAX 1024
 
-static struct where
-here(const struct tokens *s)
+/* Reports a mistake that begins in that line; t: the token with it, or NULL. */
+static void
+report(struct tokens *s, int line, struct token *t, const char *text)
 {
-	return (struct where){ s->source, s->line };
-}
-
-/* The byte n further on; at the end a NUL, which is in no text. */
-static char
-peek(const struct tokens *s, size_t n)
-{
-	return s->pos + n < s->source->len ? s->source->text[s->pos + n] : '\0';
-}
-
-static bool
-at_end(const struct tokens *s)
-{
-	return s->pos >= s->source->len;
+	findings_mistake(
+	    s->findings, (struct where){ s->source, line }, "%s", text);
+	if (t != NULL)
+		t->bad = true;
 }
 
 /* ---- comments and space ---- */
 
-static void
-skip_line(struct tokens *s)
+/* NULL, or the sign that begins a comment at p. */
+static const char *
+comment_sign(const char *p)
 {
-	while (!at_end(s) && peek(s, 0) != '\n')
-		s->pos++;
+	if (*p == '#')
+		return "#";
+	if (*p != '/')
+		return NULL;
+	return p[1] == '/' ? "//" : p[1] == '*' ? "/*" : NULL;
 }
 
 static void
 skip_block_comment(struct tokens *s)
 {
-	struct where opened = here(s);
+	const char *end = strstr(s->at + 2, "*/");
 
-	s->pos += 2;
-	while (!at_end(s)) {
-		if (peek(s, 0) == '*' && peek(s, 1) == '/') {
-			s->pos += 2;
-			return;
-		}
-		if (peek(s, 0) == '\n')
-			s->line++;
-		s->pos++;
+	if (end == NULL) {
+		report(s, s->line, NULL, "comment is never closed with '*/'");
+		end = s->at + strlen(s->at) - 2;
 	}
-	findings_mistake(
-	    s->findings, opened, "comment is never closed with '*/'");
+	for (; s->at < end + 2; s->at++)
+		s->line += *s->at == '\n';
 }
 
 static void
 skip_space(struct tokens *s)
 {
-	while (!at_end(s)) {
-		char c = peek(s, 0);
+	for (;;) {
+		const char *sign = comment_sign(s->at);
 
-		if (c == '#' || (c == '/' && peek(s, 1) == '/')) {
-			skip_line(s);
-		} else if (c == '/' && peek(s, 1) == '*') {
+		if (sign != NULL && sign[1] == '*')
 			skip_block_comment(s);
-		} else if (isspace((unsigned char)c)) {
-			s->line += c == '\n';
-			s->pos++;
-		} else {
+		else if (sign != NULL)
+			s->at += strcspn(s->at, "\n");
+		else if (isspace((unsigned char)*s->at))
+			s->line += *s->at++ == '\n';
+		else
 			return;
-		}
 	}
 }
 
-/* ---- variables and escapes ---- */
+/* ---- tokens ---- */
 
 /*
  * At "${": moves behind its '}'. libconfuse takes any byte for part of the
@@ -83,129 +70,96 @@ skip_space(struct tokens *s)
 static void
 read_variable(struct tokens *s, struct token *t)
 {
-	for (size_t n = 2; n < VARIABLE_MAX; n++) {
-		char c = peek(s, n);
+	size_t len = 2;
 
-		if (c == '}') {
-			t->variables++;
-			s->pos += n + 1;
-			return;
-		}
-		if (c == '\0' || c == '\n' || c == '"' || c == '\'')
-			break;
+	/* The NUL at the end is one of these, too. */
+	while (len < VARIABLE_MAX && strchr("}\n\"'", s->at[len]) == NULL)
+		len++;
+	if (s->at[len] == '}' && len < VARIABLE_MAX) {
+		t->variables++;
+		s->at += len + 1;
+		return;
 	}
-	findings_mistake(s->findings, here(s), "'${' without its '}'");
-	t->bad = true;
-	s->pos += 2;
+	report(s, s->line, t, "'${' without its '}'");
+	s->at += 2;
 }
 
 /* At a backslash: true if the escape stands for a NUL byte. */
 static bool
-escapes_nul(const struct tokens *s)
+escapes_nul(const char *p)
 {
-	size_t n = 1;
+	const char *digits = p[1] == 'x' ? p + 2 : p + 1;
+	size_t most = p[1] == 'x' ? 2 : 3;
+	size_t zeros = strspn(digits, "0");
 
-	if (peek(s, 1) == 'x') {
-		if (!isxdigit((unsigned char)peek(s, 2)))
-			return false;
-		for (n = 2; n < 4 && peek(s, n) == '0'; n++)
-			;
-		return n == 4 || !isxdigit((unsigned char)peek(s, n));
-	}
-	for (n = 1; n < 4 && peek(s, n) == '0'; n++)
-		;
-	return n > 1 && (n == 4 || !isdigit((unsigned char)peek(s, n)));
+	if (zeros >= most)
+		return true;
+	return zeros > 0 &&
+	    !(p[1] == 'x' ? isxdigit((unsigned char)digits[zeros])
+			  : isdigit((unsigned char)digits[zeros]));
 }
 
 /* At a backslash in a string, which may continue it on the next line. */
 static void
 read_escape(struct tokens *s, char quote, struct token *t)
 {
-	if (quote == '"' && escapes_nul(s)) {
-		findings_mistake(
-		    s->findings, here(s), "a NUL cannot be part of a value");
-		t->bad = true;
-	}
-	s->pos++;
-	if (peek(s, 0) == '\r' && peek(s, 1) == '\n')
-		s->pos++;
-	if (peek(s, 0) == '\n')
-		s->line++;
-	if (!at_end(s))
-		s->pos++;
+	if (quote == '"' && escapes_nul(s->at))
+		report(s, s->line, t, "a NUL cannot be part of a value");
+	s->at++;
+	if (s->at[0] == '\r' && s->at[1] == '\n')
+		s->at++;
+	s->line += *s->at == '\n';
+	if (*s->at != '\0')
+		s->at++;
 }
-
-/* ---- tokens ---- */
 
 static void
 read_string(struct tokens *s, struct token *t)
 {
-	char quote = peek(s, 0);
+	char quote = *s->at++;
 
 	t->kind = TOKEN_STRING;
-	s->pos++;
-	for (;;) {
-		char c = peek(s, 0);
-
-		if (at_end(s) || c == '\n') {
-			findings_mistake(s->findings,
-			    (struct where){ s->source, t->line },
-			    "string is not closed on its line");
-			t->bad = true;
+	while (*s->at != quote) {
+		if (*s->at == '\0' || *s->at == '\n') {
+			report(
+			    s, t->line, t, "string is not closed on its line");
 			return;
 		}
-		if (c == '\\')
+		if (*s->at == '\\')
 			read_escape(s, quote, t);
-		else if (quote == '"' && c == '$' && peek(s, 1) == '{')
+		else if (quote == '"' && s->at[0] == '$' && s->at[1] == '{')
 			read_variable(s, t);
 		else
-			s->pos++;
-		if (c == quote)
-			return;
+			s->at++;
 	}
-}
-
-/* NULL, or the sign that begins a comment here. */
-static const char *
-comment_sign(const struct tokens *s)
-{
-	if (peek(s, 0) == '#')
-		return "#";
-	if (peek(s, 0) != '/')
-		return NULL;
-	return peek(s, 1) == '/' ? "//" : peek(s, 1) == '*' ? "/*" : NULL;
+	s->at++;
 }
 
 static void
 read_word(struct tokens *s, struct token *t)
 {
 	t->kind = TOKEN_WORD;
-	while (!at_end(s)) {
-		char c = peek(s, 0);
-		const char *sign = comment_sign(s);
+	while (*s->at != '\0' && !isspace((unsigned char)*s->at) &&
+	    strchr("{}()=,\"'", *s->at) == NULL &&
+	    (s->at[0] != '+' || s->at[1] != '=')) {
+		const char *sign = comment_sign(s->at);
 
-		if (isspace((unsigned char)c) || strchr("{}()=,\"'", c) != NULL)
-			break;
-		if (c == '+' && peek(s, 1) == '=')
-			break;
-		if (sign != NULL) {
-			/* Or "unix:/run//web" would quietly be "unix:/run". */
-			findings_mistake(s->findings, here(s),
-			    "'%s' within a word begins a comment: put the "
-			    "value in quotes, or a space before the comment",
-			    sign);
-			t->bad = true;
-		}
-		if (c == '$' && peek(s, 1) == '{')
+		/* Or "unix:/run//web" would quietly be "unix:/run". */
+		if (sign != NULL)
+			report(s, s->line, t,
+			    arena_printf(s->findings->arena,
+				"'%s' within a word begins a comment: put the "
+				"value in quotes, or a space before the "
+				"comment",
+				sign));
+		if (s->at[0] == '$' && s->at[1] == '{')
 			read_variable(s, t);
 		else
-			s->pos++;
+			s->at++;
 	}
-	if (s->source->text[s->pos - 1] == ';') {
-		findings_mistake(s->findings, here(s),
+	if (s->at[-1] == ';')
+		report(s, s->line, t,
 		    "unexpected ';': a statement ends without it");
-		t->bad = true;
-	}
 }
 
 /* Reads one of the signs; false if there is none here. */
@@ -215,17 +169,17 @@ read_sign(struct tokens *s, struct token *t)
 	static const char signs[] = "{}()=,";
 	static const enum token_kind kinds[] = { TOKEN_OPEN, TOKEN_CLOSE,
 		TOKEN_LPAREN, TOKEN_RPAREN, TOKEN_EQUALS, TOKEN_COMMA };
-	const char *sign = strchr(signs, peek(s, 0));
+	const char *sign = strchr(signs, *s->at);
 
-	if (peek(s, 0) == '+' && peek(s, 1) == '=') {
+	if (s->at[0] == '+' && s->at[1] == '=') {
 		t->kind = TOKEN_APPEND;
-		s->pos += 2;
+		s->at += 2;
 		return true;
 	}
 	if (sign == NULL)
 		return false;
 	t->kind = kinds[sign - signs];
-	s->pos++;
+	s->at++;
 	return true;
 }
 
@@ -233,27 +187,15 @@ void
 tokens_next(struct tokens *s, struct token *out)
 {
 	skip_space(s);
-	*out = (struct token){ .kind = TOKEN_END,
-		.line = s->line,
-		.text = s->source->text + s->pos };
-	if (at_end(s))
+	*out =
+	    (struct token){ .kind = TOKEN_END, .line = s->line, .text = s->at };
+	if (*s->at == '\0')
 		return;
-	if (peek(s, 0) == '"' || peek(s, 0) == '\'')
+	if (*s->at == '"' || *s->at == '\'')
 		read_string(s, out);
 	else if (!read_sign(s, out))
 		read_word(s, out);
-	out->len = (size_t)(s->source->text + s->pos - out->text);
-}
-
-/* Counts the lines, the one that a NUL makes the last if there is one. */
-static int
-count_lines(const char *text, size_t len)
-{
-	int lines = 1;
-
-	for (size_t i = 0; i + 1 < len; i++)
-		lines += text[i] == '\n';
-	return lines;
+	out->len = (size_t)(s->at - out->text);
 }
 
 void
@@ -261,15 +203,16 @@ tokens_init(struct tokens *s, struct source *source, struct findings *findings)
 {
 	const char *nul = memchr(source->text, '\0', source->len);
 
-	*s = (struct tokens){ source, findings, 0, 1 };
+	*s = (struct tokens){ source, findings, source->text, 1 };
+	source->lines = 1;
+	for (size_t i = 0; i + 1 < source->len; i++)
+		source->lines += source->text[i] == '\n';
 	/* Some editors put a byte order mark before the text. */
-	if (source->len >= 3 && memcmp(source->text, "\xef\xbb\xbf", 3) == 0)
-		s->pos = 3;
-	source->lines = count_lines(source->text, source->len);
+	if (strncmp(source->text, "\xef\xbb\xbf", 3) == 0)
+		s->at += 3;
 	if (nul == NULL)
 		return;
-	s->pos = source->len;
-	s->line = count_lines(source->text, (size_t)(nul - source->text) + 1);
-	findings_mistake(
-	    s->findings, here(s), "NUL byte: this is not a text file");
+	for (; s->at < nul; s->at++)
+		s->line += *s->at == '\n';
+	report(s, s->line, NULL, "NUL byte: this is not a text file");
 }

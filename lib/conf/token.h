@@ -41,7 +41,7 @@ struct token {
 struct tokens {
 	struct source *source;
 	struct findings *findings;
-	size_t pos;
+	const char *at;
 	int line;
 };
 
