@@ -241,30 +241,29 @@ real_print(const struct option *o, const void *base, struct arena *a)
 
 const struct type type_real = { .parse = real_parse, .print = real_print };
 
-/* ---- modes, in octal ---- */
-
-static bool
-parse_octal(const char *text, unsigned *out)
-{
-	size_t len = strlen(text);
-
-	if (len == 0 || len > 6 || strspn(text, "01234567") != len)
-		return false;
-	*out = (unsigned)strtoul(text, NULL, 8);
-	return *out <= 0777;
-}
+/* ---- modes, in octal; a umask is an int, -1 if it is inherited ---- */
 
 static bool
 mode_parse(const struct input *in, void *base)
 {
-	mode_t *field = TYPE_FIELD(in->option, base);
-	unsigned mode;
+	bool is_umask = in->option->type == &type_umask;
+	const char *text = in->values[0];
+	size_t len = strlen(text);
+	int mode = -1;
 
-	if (!parse_octal(in->values[0], &mode))
-		return type_bad(in,
-		    "'%s' is not a mode: octal digits, at most 0777",
-		    in->values[0]);
-	*field = (mode_t)mode;
+	if (!is_umask || !is_inherit(in)) {
+		if (len > 0 && len <= 6 && strspn(text, "01234567") == len)
+			mode = (int)strtol(text, NULL, 8);
+		if (mode < 0 || mode > 0777)
+			return type_bad(in,
+			    "'%s' is not a %s: octal digits, at most 0777%s",
+			    text, is_umask ? "umask" : "mode",
+			    is_umask ? ", or 'inherit'" : "");
+	}
+	if (is_umask)
+		*(int *)TYPE_FIELD(in->option, base) = mode;
+	else
+		*(mode_t *)TYPE_FIELD(in->option, base) = (mode_t)mode;
 	return true;
 }
 
@@ -273,27 +272,6 @@ mode_print(const struct option *o, const void *base, struct arena *a)
 {
 	return arena_printf(
 	    a, "%04o", (unsigned)*(const mode_t *)TYPE_FIELD(o, base));
-}
-
-const struct type type_mode = { .parse = mode_parse, .print = mode_print };
-
-static bool
-umask_parse(const struct input *in, void *base)
-{
-	int *field = TYPE_FIELD(in->option, base);
-	unsigned mode;
-
-	if (is_inherit(in)) {
-		*field = -1;
-		return true;
-	}
-	if (!parse_octal(in->values[0], &mode))
-		return type_bad(in,
-		    "'%s' is not a umask: octal digits, at most 0777, or "
-		    "'inherit'",
-		    in->values[0]);
-	*field = (int)mode;
-	return true;
 }
 
 static char *
@@ -305,7 +283,8 @@ umask_print(const struct option *o, const void *base, struct arena *a)
 			  : arena_printf(a, "%04o", (unsigned)mask);
 }
 
-const struct type type_umask = { .parse = umask_parse, .print = umask_print };
+const struct type type_mode = { .parse = mode_parse, .print = mode_print };
+const struct type type_umask = { .parse = mode_parse, .print = umask_print };
 
 /* ---- nice; the companion says whether it is set ---- */
 
