@@ -156,7 +156,8 @@ enum app_mark {
 	MARK_LOAD = 1 << 4, /* the load may be at rest no longer */
 	MARK_COUNT = 1 << 5, /* processes start, leave, expire, are marked */
 	MARK_FAILURE = 1 << 6, /* failed starts, or the time of the next */
-	MARK_ALL = (1 << 7) - 1,
+	MARK_GROWTH = 1 << 7, /* processes are wanted and were not started */
+	MARK_ALL = (1 << 8) - 1,
 };
 
 /*

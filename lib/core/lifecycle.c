@@ -9,18 +9,20 @@
 
 /* --- states ------------------------------------------------------------- */
 
-static bool
-is_ready(enum process_state s)
-{
-	return s == PROCESS_IDLE || s == PROCESS_ACTIVE;
-}
+/* What the sums over processes make of a state. */
+enum {
+	READY = 1 << 0,
+	BOUND = 1 << 1, /* by min and max */
+	ENDING = 1 << 2, /* its place is free soon */
+};
 
-/* Whether min and max bound processes in this state. */
-static bool
-counts(enum process_state s)
-{
-	return s == PROCESS_STARTING || is_ready(s);
-}
+static const uint8_t traits[PROCESS_STATES] = {
+	[PROCESS_STARTING] = BOUND,
+	[PROCESS_IDLE] = BOUND | READY,
+	[PROCESS_ACTIVE] = BOUND | READY,
+	[PROCESS_STOPPING] = ENDING,
+	[PROCESS_DYING] = ENDING,
+};
 
 /* Adds the process to the sums over processes, or takes it off: one = -1u. */
 static void
@@ -29,11 +31,11 @@ count(struct pool *p, const struct process *x, uint32_t one)
 	if (x->state == PROCESS_GONE)
 		return;
 	p->apps[x->app].in_state[x->state] += one;
-	if (counts(x->state))
+	if ((traits[x->state] & BOUND) != 0)
 		p->count += one;
 	else if (x->stuck)
 		return;
-	else if (x->state != PROCESS_RETIRING)
+	else if ((traits[x->state] & ENDING) != 0)
 		p->ending += one;
 	else if (x->end == END_EVICTED)
 		p->promised += one;
@@ -66,14 +68,14 @@ enter(struct pool *p, uint32_t process, enum process_state s)
 
 	if (s == x->state)
 		return;
-	if (!is_ready(x->state) || !is_ready(s))
+	if ((traits[x->state] & traits[s] & READY) == 0)
 		app_touch(&p->apps[x->app], MARK_COUNT);
 	count(p, x, -1u);
 	x->state = (uint8_t)s;
 	count(p, x, 1);
-	if (!is_ready(s))
+	if ((traits[s] & READY) == 0)
 		set_outdated(p, x, 0);
-	if (!counts(s))
+	if ((traits[s] & BOUND) == 0)
 		lifecycle_expire(p, process, false);
 	x->since = p->now;
 }
@@ -96,7 +98,7 @@ lifecycle_outdate(struct pool *p, uint32_t process, enum process_end why)
 {
 	struct process *x = &p->processes[process];
 
-	if (!is_ready(x->state))
+	if ((traits[x->state] & READY) == 0)
 		return;
 	set_outdated(p, x, (uint8_t)why);
 	room_file(p, process);

@@ -130,9 +130,6 @@ tstamp sizing_grow_deadline(const struct pool *p, uint32_t app);
 void sizing_spare(struct pool *p, uint32_t app);
 tstamp sizing_spare_deadline(const struct pool *p, uint32_t app);
 
-/* Whether the load was not updated for update_interval. */
-bool sizing_load_is_old(const struct pool *p, const struct app *a);
-
 /* Updates the load estimate, and starts or marks a process by it. */
 void sizing_estimate(struct pool *p, uint32_t app);
 tstamp sizing_estimate_deadline(const struct pool *p, uint32_t app);

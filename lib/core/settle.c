@@ -113,7 +113,8 @@ watch_waste(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	bool waste = a->in_state[PROCESS_IDLE] > 0 &&
-	    (!ilist_empty(app_servable(a)) || prefetch_is_due(p, app));
+	    (app_servable(a)->count > 0 ||
+		(a->prefetched.count > 0 && prefetch_is_due(p, app)));
 
 	if (waste && a->waste_since == 0) {
 		a->waste_since = p->now;
@@ -136,67 +137,50 @@ announce(struct pool *p, uint32_t app)
 	actions_news(p, app, NEWS_READY, ILIST_NONE);
 }
 
-/* Whether a lowered ceiling is not kept yet. */
-static bool
-is_over(const struct pool *p)
-{
-	return p->count > p->max_processes + p->surge;
-}
-
-/* Whether more processes are wanted, or were when the app was settled last. */
-static bool
-is_growing(const struct app *a)
-{
-	if (a->places_wanted > 0 || a->first > 0)
-		return true;
-	return app_demand(a) > 0 ? app_processes(a) < a->options.max_processes
-				 : a->pace != 1 || a->grown != 0;
-}
-
-/*
- * The steps that may follow from a fact, in their order: a condition that
- * calls for the step, the step, and when time calls for it.  A mark calls
- * once, other conditions call as long as they hold.  Serving comes before
- * expiring: a connection that comes back late is served rather than refused.
- */
-#define STEPS(STEP) \
-	STEP(a->phase != APP_RUNNING, reopen, never) \
-	STEP(ANY(MARK_WAITER | MARK_EMPTIED | MARK_ROOM), queue_serve, never) \
-	STEP(ANY(MARK_PREFETCH) || !ilist_empty(&a->prefetched), \
-	    prefetch_recall, prefetch_deadline) \
-	STEP(ANY(MARK_WAITER), queue_expire, queue_deadline) \
-	STEP(a->options.limited, queue_ask_locks, queue_lock_deadline) \
-	STEP(ANY(MARK_WAITER | MARK_COUNT | MARK_FAILURE), failure_judge, \
-	    never) \
-	STEP(ANY(MARK_FEWER) || a->marked > 0 || is_over(p), shrink_update, \
-	    shrink_deadline) \
-	STEP(a->outdated > 0 || app_rolling(a), rollout_update, \
-	    rollout_deadline) \
-	STEP(ANY(MARK_MORE) || is_growing(a) || a->options.limited || \
-		!ilist_empty(&a->prefetched), \
-	    sizing_grow, sizing_grow_deadline) \
-	STEP(a->options.min_idle > 0 || a->spare != SPARE_ENOUGH, \
-	    sizing_spare, sizing_spare_deadline) \
-	STEP(ANY(MARK_FEWER | MARK_LOAD) || sizing_load_is_old(p, a), \
-	    sizing_estimate, sizing_estimate_deadline) \
-	STEP(!ilist_empty(&p->places), places_offer, never) \
-	STEP(!app_is_announced(a), announce, never) \
-	STEP(a->accepting == ACCEPTING_PENDING, resume, never) \
-	STEP(ANY(MARK_WAITER | MARK_ROOM | MARK_PREFETCH) || \
-		!ilist_empty(&a->prefetched) || a->waste_since != 0, \
-	    watch_waste, never) \
-	STEP(a->phase != APP_RUNNING, wind_down, never)
-
 /* Marks of changes after which an app may have too many processes. */
 #define MARK_FEWER (MARK_EMPTIED | MARK_PREFETCH | MARK_ROOM | MARK_COUNT)
 
 /* Marks of changes after which it may have too few, or may start some. */
 #define MARK_MORE \
-	(MARK_WAITER | MARK_EMPTIED | MARK_PREFETCH | MARK_COUNT | MARK_FAILURE)
+	(MARK_WAITER | MARK_EMPTIED | MARK_PREFETCH | MARK_COUNT | \
+	    MARK_FAILURE | MARK_GROWTH)
 
 #define ANY(bits) (((marks | a->touched) & (bits)) != 0)
 
-#define RUN(calls, run, deadline) \
+/*
+ * The steps that may follow from a fact, in their order: a condition that
+ * calls for the step, the step, and for TIMED steps when time calls for it.
+ * A mark calls once, other conditions call as long as they hold.  Serving
+ * comes before expiring: a connection that comes back late is served rather
+ * than refused.
+ */
+#define STEPS(STEP, TIMED) \
+	STEP(a->phase != APP_RUNNING, reopen) \
+	STEP(ANY(MARK_WAITER | MARK_EMPTIED | MARK_ROOM), queue_serve) \
+	TIMED(a->prefetched.count > 0, prefetch_recall, prefetch_deadline) \
+	TIMED(ANY(MARK_WAITER), queue_expire, queue_deadline) \
+	TIMED(a->options.limited, queue_ask_locks, queue_lock_deadline) \
+	STEP(ANY(MARK_WAITER | MARK_COUNT | MARK_FAILURE), failure_judge) \
+	TIMED(ANY(MARK_FEWER) || a->marked > 0 || \
+		p->count > p->max_processes + p->surge, \
+	    shrink_update, shrink_deadline) \
+	TIMED( \
+	    a->outdated > 0 || a->surge > 0, rollout_update, rollout_deadline) \
+	TIMED(ANY(MARK_MORE) || a->options.limited || a->prefetched.count > 0, \
+	    sizing_grow, sizing_grow_deadline) \
+	TIMED(a->options.min_idle > 0 || a->spare != SPARE_ENOUGH, \
+	    sizing_spare, sizing_spare_deadline) \
+	TIMED(ANY(MARK_FEWER | MARK_LOAD), sizing_estimate, \
+	    sizing_estimate_deadline) \
+	STEP(p->places.count > 0, places_offer) \
+	STEP(!app_is_announced(a), announce) \
+	STEP(a->accepting == ACCEPTING_PENDING, resume) \
+	STEP(ANY(MARK_WAITER | MARK_ROOM | MARK_PREFETCH) || \
+		a->prefetched.count > 0 || a->waste_since != 0, \
+	    watch_waste) \
+	STEP(a->phase != APP_RUNNING, wind_down)
+
+#define RUN(calls, run, ...) \
 	if (calls) \
 		run(p, app);
 
@@ -204,13 +188,7 @@ is_growing(const struct app *a)
 	if (calls) \
 		at = tstamp_min(at, deadline(p, app));
 
-static inline tstamp
-never(const struct pool *p, uint32_t app)
-{
-	(void)p;
-	(void)app;
-	return TSTAMP_NEVER;
-}
+#define SKIP(calls, run)
 
 /* The earliest deadline of the steps that these marks call for. */
 static tstamp
@@ -219,7 +197,7 @@ deadline_of(const struct pool *p, uint32_t app, unsigned marks)
 	const struct app *a = &p->apps[app];
 	tstamp at = TSTAMP_NEVER;
 
-	STEPS(EARLIER)
+	STEPS(SKIP, EARLIER)
 	return at;
 }
 
@@ -255,7 +233,7 @@ settle_app(struct pool *p, uint32_t app)
 	a->touched = 0;
 	if (deadlines_get(&p->app_deadlines, app) <= p->now)
 		marks = MARK_ALL;
-	STEPS(RUN)
+	STEPS(RUN, RUN)
 	arm(p, app, marks);
 	settle_places(p);
 	settle_numbers(p);

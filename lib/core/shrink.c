@@ -37,8 +37,8 @@ shrink_over(const struct pool *p, const struct app *a)
 static bool
 is_barred(const struct app *a)
 {
-	return app_demand(a) > 0 || app_waiting(a) > 0 ||
-	    a->in_state[PROCESS_STARTING] > 0 || a->phase != APP_RUNNING;
+	return a->in_state[PROCESS_STARTING] > 0 || a->phase != APP_RUNNING ||
+	    app_waiting(a) > 0 || app_demand(a) > 0;
 }
 
 /* Whether one process fewer would still be enough. */
@@ -68,15 +68,14 @@ stop(struct pool *p, uint32_t process, enum process_end why)
 
 /* --- idle --------------------------------------------------------------- */
 
-/* When the longest idle process may stop; TSTAMP_NEVER: none may. */
+/* When the longest idle process has idled for long; TSTAMP_NEVER: none has. */
 static tstamp
 idle_due(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 	uint32_t last = room_list(p, app, 0)->last;
 
-	if (a->options.max_idle_time == 0 || last == ILIST_NONE ||
-	    !is_allowed(p, a))
+	if (a->options.max_idle_time == 0 || last == ILIST_NONE)
 		return TSTAMP_NEVER;
 	return paced(
 	    a, tstamp_add(p->processes[last].used, a->options.max_idle_time));
@@ -87,8 +86,7 @@ idle_due(const struct pool *p, uint32_t app)
 static void
 unmark(struct pool *p, struct app *a)
 {
-	if (a->marked != 0)
-		app_touch(a, MARK_COUNT);
+	app_touch(a, MARK_COUNT);
 	p->marked -= a->marked;
 	a->marked = 0;
 	a->victims = 0;
@@ -198,6 +196,8 @@ stop_marked(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
+	if (a->marked == 0)
+		return;
 	if (is_barred(a))
 		unmark(p, a);
 	if (a->marked > 0 && a->kill_at <= p->now) {
@@ -219,9 +219,9 @@ shrink_update(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 	struct ilist *idle = room_list(p, app, 0);
 
-	while (shrink_over(p, a) && !ilist_empty(idle))
+	while (idle->count > 0 && shrink_over(p, a))
 		(void)lifecycle_stop(p, idle->last, END_RESIZED);
-	while (idle_due(p, app) <= p->now)
+	while (idle_due(p, app) <= p->now && is_allowed(p, a))
 		stop(p, idle->last, END_IDLE);
 	stop_marked(p, app);
 }
@@ -229,5 +229,10 @@ shrink_update(struct pool *p, uint32_t app)
 tstamp
 shrink_deadline(const struct pool *p, uint32_t app)
 {
-	return tstamp_min(idle_due(p, app), kill_due(&p->apps[app]));
+	const struct app *a = &p->apps[app];
+	tstamp at = idle_due(p, app);
+
+	if (at != TSTAMP_NEVER && !is_allowed(p, a))
+		at = TSTAMP_NEVER;
+	return tstamp_min(at, kill_due(a));
 }

@@ -164,28 +164,43 @@ begin(struct pool *p, uint32_t app)
 	a->first = 0;
 }
 
+/* Starts what is wanted now, or gets in line for it. */
+static void
+grow(struct pool *p, uint32_t app)
+{
+	uint32_t missing = missing_of(p, &p->apps[app]);
+	tstamp due;
+
+	if (missing > 0) {
+		start(p, app, missing, true);
+		return;
+	}
+	due = growth_due(p, app);
+	if (due <= p->now)
+		start(p, app, step(p, app), false);
+	else if (due == TSTAMP_NEVER)
+		places_drop(p, app);
+}
+
 void
 sizing_grow(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t missing;
+	uint32_t demand = app_demand(a);
 
-	if (app_demand(a) == 0) {
+	if (demand == 0) {
 		a->pace = 1;
 		a->grown = 0;
 	}
 	if (bounds_paused(p, a)) {
 		places_drop(p, app);
-		return;
+	} else {
+		grow(p, app);
+		begin(p, app);
 	}
-	missing = missing_of(p, a);
-	if (missing > 0)
-		start(p, app, missing, true);
-	else if (growth_due(p, app) <= p->now)
-		start(p, app, step(p, app), false);
-	else if (growth_due(p, app) == TSTAMP_NEVER)
-		places_drop(p, app);
-	begin(p, app);
+	if (a->places_wanted > 0 || a->first > 0 ||
+	    (demand > 0 && bounds_under_own(a) > 0))
+		app_touch(a, MARK_GROWTH);
 }
 
 tstamp
@@ -285,20 +300,14 @@ is_overloaded(const struct pool *p, const struct app *a)
 	    app_load(a, p->now) >= a->options.grow_threshold;
 }
 
-bool
-sizing_load_is_old(const struct pool *p, const struct app *a)
-{
-	return tstamp_add(a->load.updated, a->options.update_interval) <=
-	    p->now;
-}
-
 void
 sizing_estimate(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	const struct app_options *o = &a->options;
 
-	if (sizing_estimate_deadline(p, app) > p->now)
+	if (p->now - a->load.updated < o->update_interval ||
+	    sizing_estimate_deadline(p, app) == TSTAMP_NEVER)
 		return;
 	load_update(&a->load, o->gain, o->update_interval, p->now);
 	if (!is_overloaded(p, a) || !add_spare(p, app))
