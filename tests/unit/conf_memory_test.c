@@ -39,7 +39,8 @@ write_large(void)
 		    "environment += \"A=%d\" }\n",
 		    i, i);
 	fclose(out);
-	conf_write("more1.conf", "include(\"even_more.conf\")\nuser = root\n");
+	conf_write(
+	    "more1.conf", "include(\"even_more.conf\")\nprocess_slack = 2\n");
 	conf_write("even_more.conf", "defaults { environment = \"B=1\" }\n");
 }
 
