@@ -51,7 +51,7 @@ output_fini(struct output *o)
 	return -1;
 }
 
-/* --- what was asked ----------------------------------------------------- */
+/* --- the load ----------------------------------------------------------- */
 
 static void
 put_load_app(struct output *o, const struct load_app *app)
@@ -94,7 +94,7 @@ put_load(struct output *o, const struct simulation *s)
 	json_object_end(j);
 }
 
-/* --- what came of it ---------------------------------------------------- */
+/* --- the figures -------------------------------------------------------- */
 
 static void
 put_waits(struct json *j, const struct histogram *h)

@@ -40,7 +40,7 @@ put_table(const struct words *cells, size_t rows, size_t columns, FILE *out)
 	}
 }
 
-/* --- what was asked ----------------------------------------------------- */
+/* --- the load ----------------------------------------------------------- */
 
 static void
 put_drawn(const struct load_spec *spec, FILE *out)
@@ -71,7 +71,7 @@ put_load(const struct simulation *s, const struct result *r, FILE *out)
 	    words_span(s->start_time).text);
 }
 
-/* --- what came of it ---------------------------------------------------- */
+/* --- the figures -------------------------------------------------------- */
 
 static void
 put_connections(const struct result_app *r, FILE *out)
