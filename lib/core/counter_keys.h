@@ -87,7 +87,7 @@ struct counter_chunk {
 	char text[60];
 };
 
-/* What a client is told. */
+/* A reply to a client. */
 struct counter_reply {
 	uint32_t client;
 	uint8_t word; /* enum counter_word */

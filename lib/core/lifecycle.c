@@ -9,7 +9,7 @@
 
 /* --- states ------------------------------------------------------------- */
 
-/* What the sums over processes make of a state. */
+/* Traits of a state, for the sums over processes. */
 enum {
 	READY = 1 << 0,
 	BOUND = 1 << 1, /* by min and max */

@@ -12,7 +12,7 @@
 
 #include "core/tstamp.h"
 
-/* One of these calls answers each request for a lock. */
+/* Each request for a lock is answered by one of these calls. */
 struct limiter_events {
 	/* The lock is given back under this number, its own. */
 	void (*granted)(void *arg, uint32_t lock, tstamp now);

@@ -2,13 +2,14 @@
 #define CORE_MECHANISM_H
 
 /*
- * What changes the tables and keeps their lists, sums and deadlines true.
- * The parts stand in order: each calls those before it, and none after it.
+ * The mechanisms change the tables, keep their lists, sums and deadlines true,
+ * and mark each app whose part of them they change (enum app_mark).  They
+ * stand in order: each calls those before it, and none after it.
  */
 
 #include "core/tables.h"
 
-/* --- actions.c: what the pool wants done -------------------------------- */
+/* --- actions.c: the ring of actions ------------------------------------- */
 
 void actions_process(struct pool *p, enum action_kind kind, uint32_t process);
 void actions_conn(struct pool *p, enum action_kind kind, uint32_t conn,
@@ -36,7 +37,7 @@ struct ilist *room_list(const struct pool *p, uint32_t app, uint32_t sessions);
 /* The number of such lists of the app, by its options. */
 uint32_t room_lists(const struct app *a);
 
-/* Makes them empty. */
+/* Empties all lists of the app's processes. */
 void room_init(struct pool *p, uint32_t app);
 
 /* Whether the process may be given a connection. */
@@ -56,7 +57,7 @@ uint32_t room_places(const struct pool *p, uint32_t process);
 /* The process for the next connection, or ILIST_NONE. */
 uint32_t room_best(struct pool *p, uint32_t app);
 
-/* Whether there is such a process. */
+/* Whether room_best() would give a process. */
 bool room_exists(const struct pool *p, uint32_t app);
 
 /* The first and next process of any list of the app; ILIST_NONE: the end. */
@@ -112,7 +113,7 @@ tstamp lifecycle_deadline(const struct pool *p, uint32_t process);
 /* Sets its deadline anew, after something that moves it. */
 void lifecycle_arm(struct pool *p, uint32_t process);
 
-/* What a due process has become, and policies must know. */
+/* Outcomes of lifecycle_tick() that policies must know. */
 enum lifecycle_due {
 	DUE_NOTHING,
 	DUE_READY, /* as lifecycle_ready() tells by true */

@@ -2,9 +2,9 @@
 #define CORE_POLICY_H
 
 /*
- * What decides how many processes there are, and which of them go.  The
- * parts stand in order: each calls those before it, and none after it; what
- * a later one must know an earlier one returns.
+ * The policies decide how many processes there are, and which of them go.
+ * They stand in order: each calls those before it, and none after it; an
+ * earlier policy returns what a later one must know.
  */
 
 #include "core/mechanism.h"

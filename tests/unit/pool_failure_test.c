@@ -2,7 +2,7 @@
 
 #include "rig.h"
 
-/* One process of the app, started and ready; it has not lived long. */
+/* An app with a young process, started and ready. */
 static void
 begin_young(struct app_options o)
 {
