@@ -59,6 +59,7 @@ an_event(void)
 	pick = world_random(sum);
 	for (i = 0; pick >= soak_table[i].weight; i++)
 		pick -= soak_table[i].weight;
+	world_touch();
 	soak_table[i].happens();
 	w.events++;
 	pool_check(&w.pool);
@@ -242,10 +243,11 @@ end_episode(void)
 }
 
 static void
-soak(uint64_t seed, uint64_t n)
+soak(uint64_t seed, uint64_t n, bool touches)
 {
 	memset(&w, 0, sizeof(w));
 	w.random.state = seed;
+	w.touches = touches;
 	while (w.events < n) {
 		uint64_t end = w.events + SOAK_EPISODE;
 
@@ -262,7 +264,7 @@ soak(uint64_t seed, uint64_t n)
 static void
 every_invariant_holds_whatever_happens(void)
 {
-	soak(soak_seed, soak_events);
+	soak(soak_seed, soak_events, false);
 	CHECK_EQ((intmax_t)soak_events, (intmax_t)w.events);
 	fprintf(stderr, "%ju events, %ju actions\n", (uintmax_t)w.events,
 	    (uintmax_t)w.actions);
@@ -273,9 +275,20 @@ the_same_seed_gives_the_same_actions(void)
 {
 	uint64_t digest;
 
-	soak(99, 10000);
+	soak(99, 10000, false);
 	digest = w.digest;
-	soak(99, 10000);
+	soak(99, 10000, false);
+	CHECK_EQ((intmax_t)digest, (intmax_t)w.digest);
+}
+
+static void
+no_step_that_marks_leave_out_would_act(void)
+{
+	uint64_t digest;
+
+	soak(soak_seed, soak_events / 4, false);
+	digest = w.digest;
+	soak(soak_seed, soak_events / 4, true);
 	CHECK_EQ((intmax_t)digest, (intmax_t)w.digest);
 }
 
@@ -306,5 +319,6 @@ main(int argc, char **argv)
 	check_start(argc - optind + 1, argv + optind - 1);
 	RUN(every_invariant_holds_whatever_happens);
 	RUN(the_same_seed_gives_the_same_actions);
+	RUN(no_step_that_marks_leave_out_would_act);
 	return check_finish();
 }

@@ -82,6 +82,7 @@ static struct world {
 	tstamp now;
 	struct prng random;
 	bool calm; /* nothing new comes, and nothing fails */
+	bool touches; /* each fact settles its app with all steps */
 	uint32_t hasty; /* facts in one turn of the loop, about */
 	uint32_t crowd; /* clients that come together, at most */
 	tspan horizon; /* a deadline so far away is not waited for */
@@ -451,6 +452,14 @@ world_carry_out(const struct action *a)
 	}
 }
 
+/* Marks everything of each app, if that is wanted. */
+static inline void
+world_touch(void)
+{
+	for (uint32_t app = 0; app < w.pool.napps && w.touches; app++)
+		app_touch(&w.pool.apps[app], MARK_ALL);
+}
+
 static inline void
 world_settle(void)
 {
@@ -463,6 +472,7 @@ world_settle(void)
 
 		w.actions++;
 		w.digest = (w.digest ^ word) * 0x100000001b3;
+		world_touch();
 		world_carry_out(&a);
 		pool_check(&w.pool);
 	}
