@@ -26,14 +26,14 @@ OBJCOPY = objcopy
 
 BUILD = build
 BIN = .
-# What the sanitizers' build is given: address,undefined
+# Sanitizers, as in address,undefined: see the target asan.
 SANITIZE =
 # Seconds for each fuzzer.
 FUZZ_TIME = 10
 # Tests wait more than they compute.
 LANES = $(shell expr 2 \* $$(nproc))
 
-# What contrib/install and the tests are told.
+# For contrib/install and the tests.
 export BUILD BIN DESTDIR VERSION PREFIX SYSCONFDIR SBINDIR BINDIR LIBDIR \
     LIBEXECDIR INCLUDEDIR MANDIR PKGCONFIGDIR UNITDIR DOCDIR INSTALL
 
@@ -119,7 +119,7 @@ SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
 
 all: deps $(PROGRAMS) $(WORKER_A) $(WORKER_SO) $(SAMPLES)
 
-# What contrib/bootstrap sees to before anything is built; BOOTSTRAP=: trusts.
+# Purposes whose packages contrib/bootstrap sees to; BOOTSTRAP=: skips that.
 BOOTSTRAP = contrib/bootstrap
 NEEDS = build $(filter run check bench lint fuzz,$(MAKECMDGOALS)) \
     $(if $(filter check-asan tests deps,$(MAKECMDGOALS)),check)
@@ -221,7 +221,7 @@ $(BUILD)/support.a: $(call objects,$(OBJ),tests/support/*.c)
 	$(call say,AR  )
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
-# One object, of which a program sees the interface alone.
+# The library is one object, of which a program sees the interface alone.
 WORKER_OBJECTS = $(call objects,$(OBJ)/pic,lib/worker/*.c lib/sys/fdpass.c)
 $(OBJ)/pic/libapppool.o: $(WORKER_OBJECTS)
 	$(Q)$(CC) -r -nostdlib -o $@ $^
@@ -249,7 +249,7 @@ $(BUILD)/libexec/apppool-accept: $(OBJ)/lib/adapter/accept.o \
 	$(call say,LINK)
 	$(Q)$(CC) $(STATIC) $(ALL_LDFLAGS) -o $@ $^
 
-# One is started for each session, in less time with musl, where that is there:
+# apppool-stdio starts for each session, sooner with musl, where that is there:
 # glibc begins by asking the processor for its caches, a hundred traps in a
 # virtual machine.
 MUSL := $(if $(SANITIZE)$(filter-out cc gcc,$(CC)),,$(shell command -v musl-gcc))

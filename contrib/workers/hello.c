@@ -22,21 +22,21 @@
 
 #include <apppool.h>
 
-/* What a client may send, in bytes, and how long it may take, in ms. */
+/* Limits of a request: bytes, and milliseconds. */
 #define HEAD_MAX 8192
 #define BODY_MAX (1024 * 1024)
 #define REQUEST_TIME 10000
 #define LINGER_MAX (64 * 1024)
 #define LINGER_TIME 2000
 
-/* A status that is none: nobody is there to be answered. */
+/* No status: the client has left. */
 #define GONE (-1)
 
 struct request {
 	int fd;
-	/* By when it must have been read: ms of the monotonic clock. */
+	/* By this time it must have been read: ms, monotonic clock. */
 	int64_t deadline;
-	/* As received, with what came behind the head. */
+	/* The head as received, and what came behind it. */
 	char head[HEAD_MAX + 1];
 	size_t used;
 	size_t head_len;
@@ -286,7 +286,7 @@ reason(int status)
 	}
 }
 
-/* It fits into any socket's buffer, so it is one send that cannot wait. */
+/* The answer fits into any socket's buffer: its send() cannot wait. */
 static void
 answer(const struct request *r, int status, unsigned long long served)
 {

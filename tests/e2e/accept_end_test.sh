@@ -25,7 +25,7 @@ testAnAdapterInTheCommandIsFoundByItsName() {
 	}
 	EOF
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
-	# What the user must be able to reach is another matter.
+	# Whether the user can reach the adapter is another matter.
 	assertFalse "$(cat "$DIR/out")" "grep -q 'not in PATH' '$DIR/out'"
 }
 

@@ -149,7 +149,7 @@ have_few_open() {
 	    [ "$(fds "$program")" -le "$of_program" ]
 }
 
-# All of them poll the same socket, and a wake-up wakes all.
+# All children poll the same socket, and a wake-up wakes all.
 testChildrenThatPollTheSameSocketServe() {
 	accept web --fork 3 --poll --nonblock <<-EOF | conf
 	concurrency = 3

@@ -23,8 +23,7 @@
 #include "../support/options.h"
 #include "core/tstamp.h"
 
-/* It frees all, and a look for leaks at its end takes longer than all it does.
- */
+/* A look for leaks would take longer than all the work, and find none. */
 const char *__asan_default_options(void);
 
 const char *

@@ -1,9 +1,9 @@
-"""The same random talk with two PoolCounter daemons, whose answers must agree.
+"""A random dialogue with two PoolCounter daemons, whose answers must agree.
 
 usage: counter_peer.py SEED STEPS ADDRESS ADDRESS
 
-What PROTOCOLS differ in on purpose is not said: see apppool-counter(7), "the
-original".  One line is sent at a time, as the original forgets what follows;
+Lines in which the two differ on purpose are left out: see apppool-counter(7),
+"the original".  One line is sent at a time, as the original forgets what follows;
 then a question on another connection shows that everything was answered.
 """
 

@@ -97,7 +97,7 @@ testManyConnectionsThatKilledProcessesDidNotReceiveAreServed() {
 	i=0
 	while [ $i -lt 10 ]; do
 		i=$((i + 1))
-		# Both hold one unread when they die; two more wait.
+		# Both processes die with a connection unread; two more wait.
 		pids=$(status apps web workers '*' pid)
 		# shellcheck disable=SC2086 # numbers
 		pause_process $pids
@@ -415,7 +415,7 @@ testYoungDeathsAreFollowedByEverLongerPauses() {
 		await status_is 1 apps web idle
 	done
 	await pauses_are 4
-	# They have up to a quarter of jitter.
+	# Pauses have up to a quarter of jitter.
 	assertEquals '0.1 0.2 0.4 0.4' "$(sed -n \
 	    's/.*next start in \([0-9.]*\) s$/\1/p' "$DIR/log" |
 	    sed -e 's/0.3/0.2/' -e 's/0.5/0.4/' | xargs)"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a process is started with: environment, identity, limits, places.
+# The start of a process: environment, identity, limits, folders.
 
 file_setup() {
 	mkdir -m 1777 "$DIR/seen"

@@ -167,7 +167,7 @@ testARequestThatTakesTooLongEndsItsProcessAndNoOther() {
 	assertContains "$(workers)" "$other"
 	await status_is 1 apps web lost
 	await status_is 1 apps web exits request_timeout
-	# That was no failure of a start, nor a young death.
+	# The end counts neither as a failed start nor as a young death.
 	assertEquals 0 "$(times_said 'next start in')"
 	assert_accounts web
 }

@@ -2,9 +2,9 @@
 
 usage: occupy.py SOCKET COUNT
 
-They connect one after the other; then "connected" is printed.  On SIGUSR1 all
-speak, and what each is told is printed, in the order of their coming; one who
-is told nothing is a line "lost".
+Clients connect one after the other; then "connected" is printed.  On SIGUSR1 all
+speak, and the answers are printed in the order of their connections; a client
+without an answer is a line "lost".
 """
 
 import signal

@@ -4,7 +4,7 @@
     replay.py play TRACE SOCKET CTL CONTROL >FOUND
                                  plays it; what the daemon did, in JSON
     replay.py compare FOUND SIMULATED SLACK
-                                 says what does not agree, a line each
+                                 prints the figures that do not agree
 
 The trace is regular, without chance: quiet, a rush that needs some seven
 processes, quiet again until most of them have stopped.

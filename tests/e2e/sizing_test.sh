@@ -224,7 +224,7 @@ testASingleProcessStopsUnderSingleThreshold() {
 	assertEquals 0 "$(status apps web processes)"
 }
 
-# One of four is busy: 33 % with one fewer, 50 % with two fewer.
+# A busy process of four: 33 % load without one of the others, 50 % without two.
 testAsManyProcessesStopAsTheLoadAllows() {
 	by_load 4
 	occupy one

@@ -1,4 +1,4 @@
-/* One client's connection. */
+/* A client's connection, from connect() to its end. */
 
 #include <sys/epoll.h>
 #include <sys/socket.h>

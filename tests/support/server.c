@@ -249,7 +249,7 @@ server_nap(void)
 	(void)nanosleep(&nap, NULL);
 }
 
-/* One run of `apppoolctl wait`, which may be too early. */
+/* Runs `apppoolctl wait` once, which may be too early. */
 static bool
 server_pool_ready(const struct server *s)
 {

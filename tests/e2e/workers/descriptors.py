@@ -1,9 +1,9 @@
 """usage: descriptors.py DAEMON PROGRAM COUNT SECONDS
 
 Looks at the descriptors of every process of the daemon that runs the program,
-until it has seen so many, and prints what none should have: each may have 0 to
-3, one socket more, and nothing in common with another one.  That there are not
-so many within so many seconds is printed, too.
+until it has seen so many processes, and prints descriptors that none should
+have: a process may have 0 to 3, one socket more, and nothing in common with
+another one.  Too few processes within so many seconds are printed, too.
 """
 
 import os

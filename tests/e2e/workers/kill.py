@@ -1,8 +1,8 @@
 """usage: kill.py DAEMON PROGRAM SECONDS
 
 Kills a process of the daemon that runs the program, drawn at random, every so
-many seconds, until it is killed itself.  The kernel's numbers come around: what
-is killed is sure to be a child of the daemon, and nobody else's process.
+many seconds, until it is killed itself.  Pids are used again: a process is
+killed only if it is a child of the daemon.
 """
 
 import os
