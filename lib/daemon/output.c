@@ -16,9 +16,9 @@ output_init(struct output *o)
 	o->io.fd = -1;
 }
 
-/* Logs the line that has been gathered. */
+/* Logs a line, unless it is the rest of one that was too long. */
 static void
-output_line(struct output *o, const char *text, size_t len)
+log_line(struct output *o, const char *text, size_t len)
 {
 	if (!o->cutting)
 		log_output(o->app, o->id, text, len);
@@ -26,10 +26,10 @@ output_line(struct output *o, const char *text, size_t len)
 }
 
 static void
-output_flush(struct output *o)
+flush(struct output *o)
 {
 	if (o->line != NULL && o->len > 0)
-		output_line(o, o->line, o->len);
+		log_line(o, o->line, o->len);
 	free(o->line);
 	o->line = NULL;
 	o->len = 0;
@@ -37,7 +37,7 @@ output_flush(struct output *o)
 
 /* Keeps the beginning of a line; a line that is too long is logged so far. */
 static void
-output_keep(struct output *o, const char *text, size_t len)
+keep(struct output *o, const char *text, size_t len)
 {
 	size_t room;
 
@@ -46,7 +46,7 @@ output_keep(struct output *o, const char *text, size_t len)
 	if (o->line == NULL) {
 		o->line = malloc(OUTPUT_LINE_MAX);
 		if (o->line == NULL) {
-			output_line(o, text, len);
+			log_line(o, text, len);
 			return;
 		}
 	}
@@ -55,12 +55,12 @@ output_keep(struct output *o, const char *text, size_t len)
 	o->len += len < room ? len : room;
 	if (len < room)
 		return;
-	output_flush(o);
+	flush(o);
 	o->cutting = true;
 }
 
 static void
-output_take(struct output *o, const char *buf, size_t len)
+take(struct output *o, const char *buf, size_t len)
 {
 	const char *end;
 
@@ -68,21 +68,21 @@ output_take(struct output *o, const char *buf, size_t len)
 		size_t n = (size_t)(end - buf);
 
 		if (o->line == NULL) {
-			output_line(o, buf, n);
+			log_line(o, buf, n);
 		} else {
-			output_keep(o, buf, n);
-			output_flush(o);
+			keep(o, buf, n);
+			flush(o);
 			o->cutting = false;
 		}
 		buf += n + 1;
 		len -= n + 1;
 	}
-	output_keep(o, buf, len);
+	keep(o, buf, len);
 }
 
 /* Reads once; false: there is nothing more for now, or ever. */
 static bool
-output_read(struct output *o, bool *ended_out)
+read_once(struct output *o, bool *ended_out)
 {
 	char buf[16384];
 	ssize_t n = read(o->io.fd, buf, sizeof(buf));
@@ -90,20 +90,20 @@ output_read(struct output *o, bool *ended_out)
 	*ended_out = n == 0;
 	if (n <= 0)
 		return false;
-	output_take(o, buf, (size_t)n);
+	take(o, buf, (size_t)n);
 	return (size_t)n == sizeof(buf);
 }
 
 static void
-output_drain(struct output *o, bool *ended_out)
+drain(struct output *o, bool *ended_out)
 {
 	for (int left = OUTPUT_TURN / 16384; left > 0; left--)
-		if (!output_read(o, ended_out))
+		if (!read_once(o, ended_out))
 			return;
 }
 
 static void
-output_close(struct output *o)
+close_pipe(struct output *o)
 {
 	(void)loop_set(o->loop, &o->io, 0);
 	close(o->io.fd);
@@ -111,18 +111,18 @@ output_close(struct output *o)
 }
 
 static void
-output_ready(struct loop_io *io, uint32_t events, tstamp now)
+ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct output *o = LOOP_OWNER(io, struct output, io);
 	bool ended = false;
 
 	(void)events;
 	(void)now;
-	output_drain(o, &ended);
+	drain(o, &ended);
 	if (!ended)
 		return;
-	output_flush(o);
-	output_close(o);
+	flush(o);
+	close_pipe(o);
 }
 
 int
@@ -141,7 +141,7 @@ output_open(struct output *o, struct loop *loop, const char *app,
 	o->app = app;
 	o->id = id;
 	o->io.fd = ends[0];
-	o->io.ready = output_ready;
+	o->io.ready = ready;
 	if (loop_set(loop, &o->io, EPOLLIN) == -1)
 		goto fail;
 	return ends[1];
@@ -158,9 +158,9 @@ output_fini(struct output *o)
 	bool ended = false;
 
 	if (o->io.fd != -1) {
-		output_drain(o, &ended);
-		output_close(o);
+		drain(o, &ended);
+		close_pipe(o);
 	}
 	if (o->line != NULL)
-		output_flush(o);
+		flush(o);
 }
