@@ -52,6 +52,23 @@ app_judge(struct app *a, enum app_verdict v)
 	a->health = healths[a->health][v];
 }
 
+void
+app_served(struct app *a)
+{
+	if (a->failed_starts == 0)
+		return;
+	a->failed_starts = 0;
+	app_touch(a, MARK_FAILURE);
+}
+
+void
+app_forgive(struct app *a)
+{
+	a->failed_starts = 0;
+	backoff_reset(&a->backoff);
+	app_touch(a, MARK_FAILURE);
+}
+
 const char *
 app_state_name(const struct app *a)
 {

@@ -379,6 +379,12 @@ app_demand(const struct app *a)
 void app_enter(struct app *a, enum app_event e);
 void app_judge(struct app *a, enum app_verdict v);
 
+/* A process has served: failed starts are not in a row any more. */
+void app_served(struct app *a);
+
+/* A process has lived on, or the app begins anew: failures are forgotten. */
+void app_forgive(struct app *a);
+
 /* The load estimate: processes busy, and percent of those that are ready. */
 double app_work(const struct app *a, tstamp now);
 double app_load(const struct app *a, tstamp now);

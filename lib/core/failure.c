@@ -86,22 +86,6 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 }
 
 void
-failure_serve(struct pool *p, uint32_t app)
-{
-	if (p->apps[app].failed_starts != 0)
-		app_touch(&p->apps[app], MARK_FAILURE);
-	p->apps[app].failed_starts = 0;
-}
-
-void
-failure_forgive(struct pool *p, uint32_t app)
-{
-	app_touch(&p->apps[app], MARK_FAILURE);
-	backoff_reset(&p->apps[app].backoff);
-	p->apps[app].failed_starts = 0;
-}
-
-void
 failure_judge(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];

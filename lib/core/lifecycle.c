@@ -431,22 +431,21 @@ tick_session(struct pool *p, uint32_t process)
 }
 
 /* Does what is due while the process is ready. */
-static enum lifecycle_due
+static void
 tick_ready(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
-	const struct app *a = &p->apps[x->app];
-	bool proven =
-	    redeems(a, x) && p->now - x->started >= a->options.min_server_life;
+	struct app *a = &p->apps[x->app];
 
 	if (x->cooling && x->cool_until <= p->now) {
 		x->cooling = false;
 		room_file(p, process);
 	}
+	if (redeems(a, x) && p->now - x->started >= a->options.min_server_life)
+		app_forgive(a);
 	if (x->outdated == 0 && life_end(a, x) <= p->now)
 		lifecycle_outdate(p, process, END_LIFETIME);
 	lifecycle_arm(p, process);
-	return proven ? DUE_PROVEN : DUE_NOTHING;
 }
 
 static enum lifecycle_due
@@ -470,7 +469,7 @@ lifecycle_tick(struct pool *p, uint32_t process)
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:
 		if (!tick_session(p, process))
-			return tick_ready(p, process);
+			tick_ready(p, process);
 		break;
 	case PROCESS_RETIRING:
 		if (tick_session(p, process))

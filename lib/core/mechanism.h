@@ -118,7 +118,6 @@ enum lifecycle_due {
 	DUE_NOTHING,
 	DUE_READY, /* as lifecycle_ready() tells by true */
 	DUE_LATE, /* it was not ready within start_timeout */
-	DUE_PROVEN, /* it has outlived min_server_life since the last failure */
 };
 
 /* Does what is due in the life of the process. */

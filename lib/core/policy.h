@@ -20,12 +20,6 @@ void failure_end(struct pool *p, uint32_t process, enum process_end end);
 /* The process could not be started; for_good: nor would the next one be. */
 void failure_spawn(struct pool *p, uint32_t process, bool for_good);
 
-/* A process has served: failed starts are not in a row any more. */
-void failure_serve(struct pool *p, uint32_t app);
-
-/* A process has lived on: all failures are forgotten. */
-void failure_forgive(struct pool *p, uint32_t app);
-
 /*
  * Marks the app failed if it is, or no longer; the waiters of a failed app
  * are refused.

@@ -102,7 +102,7 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 	a->refused_down = 0;
 	a->jobs_done = 0;
 	app_judge(a, VERDICT_RESTARTED);
-	failure_forgive(p, app);
+	app_forgive(a);
 	rollout_begin(p, app);
 	settle_places(p);
 	settle_all(p, app);

@@ -147,7 +147,7 @@ pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	a->figures.completed++;
 	/* A session of the old generation proves nothing of the new one. */
 	if (p->processes[process].outdated != END_RESTARTED)
-		failure_serve(p, p->processes[process].app);
+		app_served(a);
 	window_add(&a->session_time, now - p->conns[conn].handed, now);
 	session_over(p, process, conn);
 	return true;
@@ -313,7 +313,7 @@ count_done(struct pool *p, uint32_t process, uint32_t conn)
 	/* A process with one session proves by that what others prove by age.
 	 */
 	if (!app_rolling(a) || x->generation == a->generation)
-		failure_forgive(p, x->app);
+		app_forgive(a);
 }
 
 void

@@ -270,10 +270,6 @@ settle_process(struct pool *p, uint32_t process)
 	case DUE_LATE:
 		failure_end(p, process, END_START_TIMEOUT);
 		break;
-	case DUE_PROVEN:
-		failure_forgive(p, app);
-		lifecycle_arm(p, process);
-		break;
 	case DUE_NOTHING:
 		break;
 	}
