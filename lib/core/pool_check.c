@@ -134,8 +134,12 @@ check_woken(const struct pool *p, uint32_t app)
 	    p->conns_full);
 	if (a->phase >= APP_STOPPING || app_demand(a) == 0)
 		return;
-	/* A process, a place, ACTION_RESUME, or time will bring it on. */
+	/*
+	 * A process, a place, ACTION_RESUME, or time will bring it on; and
+	 * the end of leaving processes what they have prefetched.
+	 */
 	assert(app_processes(a) > 0 || a->places_wanted > 0 ||
+	    app_demand(a) == a->prefetched.count ||
 	    a->accepting == ACCEPTING_RESUMING ||
 	    deadlines_get(&p->app_deadlines, app) != TSTAMP_NEVER);
 }

@@ -303,18 +303,32 @@ world_check_waste(uint32_t app)
 	    pool_idle_while_waiting(&w.pool, app, w.now) == 0);
 }
 
-/* Checks that a stop for idleness or load leaves min_processes. */
+static inline bool
+world_is_shrinking(const struct process *x)
+{
+	return x->end == END_IDLE || x->end == END_LOAD;
+}
+
+/*
+ * Checks that a stop for idleness or load leaves min_processes, but for
+ * processes that ended for other reasons in the same tick, maybe later.
+ */
 static inline void
 world_check_stop(const struct action *a)
 {
-	const struct process *x = &w.pool.processes[a->process];
+	const struct process *x = w.pool.processes;
 	const struct app *app = &w.pool.apps[a->app];
+	uint32_t left = app_processes(app);
 
-	if (x->end != END_IDLE && x->end != END_LOAD)
+	if (!world_is_shrinking(&x[a->process]))
 		return;
+	for (uint32_t n = 0; n < w.pool.nprocesses; n++)
+		if (x[n].state >= PROCESS_RETIRING && x[n].app == a->app &&
+		    !world_is_shrinking(&x[n]) && x[n].since == w.now)
+			left++;
 	assert(app->phase != APP_RUNNING || w.hasty > 1 ||
 	    w.pool.phase != POOL_RUNNING || app->renewing ||
-	    app_processes(app) >= app->options.min_processes);
+	    left >= app->options.min_processes);
 }
 
 static inline void
