@@ -3,8 +3,8 @@
 
 VERSION = 0.1.0
 
-# All processors, unless -j says how many.
-ifeq ($(MAKELEVEL)$(filter -j% --jobs%,$(MAKEFLAGS)),0)
+# All processors, unless -j says how many; `make clean all` is one by one.
+ifeq ($(MAKELEVEL)$(filter clean,$(MAKECMDGOALS))$(filter -j%,$(MAKEFLAGS)),0)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
