@@ -117,7 +117,7 @@ readiness_turn(struct supervisor *s, tstamp now)
 	if (!notify_wanted())
 		return;
 	if (now < s->status_at) {
-		/* What has happened in this turn is told when it is time. */
+		/* Changes of this turn are told when it is time. */
 		timer_advance(&s->loop.timers, &s->status_timer, s->status_at);
 		return;
 	}

@@ -331,7 +331,7 @@ spawn_process(struct supervisor *s, const struct action *a, tstamp now)
 	if (TAILQ_EMPTY(&g->queued) && may_rest(g))
 		timer_set(&s->loop.timers, &g->start_rest, now + REST);
 	add(w, now);
-	/* One of the connections that wait is for this process. */
+	/* The new process takes one off the demand of the backlog. */
 	if (group_accepts_itself(g))
 		backlog_look(g, now);
 	run_queue(s, now);

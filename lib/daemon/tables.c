@@ -36,7 +36,7 @@ larger_copy(const void *old, size_t n, size_t more, size_t size)
 	return larger;
 }
 
-/* What grows with a configuration. */
+/* The tables that grow with a configuration. */
 struct tables {
 	void *pool_memory;
 	struct group **groups;
