@@ -62,6 +62,31 @@ testNoFilesIncludeEachOtherInACircle() {
 	assertTrue 'there are files' "[ -s '$DIR/order' ]"
 }
 
+# named_functions: the functions of lib/README as FILE FUNCTION.
+named_functions() {
+	tr -s ' \t' '\n' <lib/README | awk '
+		{ sub(/^[(]/, "") }
+		/^[a-z]+\/[a-z_]+[.][ch]:$/ { file = $0; sub(/:/, "", file) }
+		/^[a-z_]+[(][)]/ { sub(/[(].*/, ""); print file, $0 }'
+}
+
+testEachFunctionOfTheReadmeIsInItsFile() {
+	named_functions >"$DIR/functions"
+	assertTrue 'there are functions' "[ -s '$DIR/functions' ]"
+	while read -r file function; do
+		assertTrue "$file: $function()" \
+		    "grep -q '^$function(' 'lib/$file'"
+	done <"$DIR/functions"
+}
+
+testEachFileOfTheReadmeExists() {
+	names=$(grep -oE '\b[a-z]+/[a-z_]+\.[a-z]+' lib/README | sort -u)
+	assertNotNull "$names"
+	for name in $names; do
+		assertTrue "$name" "[ -e 'lib/$name' ] || [ -e '$name' ]"
+	done
+}
+
 # Undefined symbols of the core, less the functions that compute.
 testTheCoreCallsNothingThatActs() {
 	nm -g --defined-only "$BUILD/core.a" | awk 'NF == 3 { print $3 }' |
