@@ -578,6 +578,7 @@ testAnAppCanChangeToHandoffListenAndBack() {
 	hold_at old
 	listens --graceful <<-EOF | conf
 	listen = "unix:web.sock"
+	max_processes = 1
 	EOF
 	ctl reload >/dev/null
 	assertEquals "1 web mine" "$(web environment | cut -d' ' -f2-)"
