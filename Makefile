@@ -172,7 +172,8 @@ lint: deps format-check shell-check
 	mandoc -T lint -W warning $(wildcard man/*.[1-8])
 	cppcheck -q --std=c11 --enable=warning,performance --inline-suppr \
 	    --suppress=missingIncludeSystem --error-exitcode=1 -Ilib \
-	    --include=/usr/include/bsd/sys/queue.h $(filter %.c,$(C_FILES))
+	    --include=/usr/include/bsd/sys/queue.h \
+	    --include=/usr/include/bsd/sys/tree.h $(filter %.c,$(C_FILES))
 	clang-tidy --quiet $(filter-out etc/% tests/%,$(filter %.c,$(C_FILES))) -- \
 	    $(ALL_CFLAGS) -Ilib/worker
 

@@ -159,7 +159,7 @@ bad(struct prescan *p, struct token *last, int line, const char *fmt, ...)
 
 /* ---- names ---- */
 
-/* What follows a name. */
+/* The form of a statement, by the token behind its name. */
 enum form {
 	FORM_OPTION,
 	FORM_CALL,

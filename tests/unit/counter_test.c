@@ -566,7 +566,7 @@ a_release_wakes_all_waiters_for_anyone_in_order(void)
 	(void)heard();
 	release(0);
 	CHECK_STR("3:DONE 1:DONE 2:DONE 0:RELEASED", heard());
-	/* These clients hold nothing. */
+	/* Clients whose ANY ended with another client hold no lock. */
 	release(3);
 	CHECK_STR("3:NOT_LOCKED", heard());
 	CHECK_EQ(0, counter.used_keys);

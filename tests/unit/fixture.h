@@ -193,7 +193,7 @@ fixture_join(uint32_t process, void (*work)(void))
 	return w;
 }
 
-/* What was logged so far. */
+/* The lines logged so far. */
 static inline const char *
 fixture_log(void)
 {

@@ -1,4 +1,4 @@
-/* What is logged of slow processes, and when they are signalled. */
+/* Slow processes: their lines in the log, and their signals. */
 
 #include <semaphore.h>
 
