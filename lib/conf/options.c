@@ -101,7 +101,7 @@ static const struct type type_reserved = { .parse = reserved_parse };
 
 #define RESERVED(field, allowed) \
 	{ \
-		.name = #field, .type = &type_reserved, .handoffs = allowed, \
+		.name = #field, .type = &type_reserved, .handoffs = (allowed), \
 		.in_app = true \
 	}
 #define RESERVED_NAMES 7

@@ -232,12 +232,10 @@ check_option(struct prescan *p, const struct option *o, enum form form)
 	if (form != FORM_OPTION)
 		findings_mistake(p->findings, here,
 		    "'%s' is an option: %s = VALUE", o->name, o->name);
-	else if (o->type->list)
-		return true;
-	else if (t[1].kind == TOKEN_APPEND)
+	else if (t[1].kind == TOKEN_APPEND && !o->type->list)
 		findings_mistake(p->findings, here,
 		    "option '%s' is no list that '+=' could add to", o->name);
-	else if (t[2].kind == TOKEN_OPEN)
+	else if (t[2].kind == TOKEN_OPEN && !o->type->list)
 		findings_mistake(p->findings, here,
 		    "option '%s' takes one value, no list", o->name);
 	else

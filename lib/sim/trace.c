@@ -351,7 +351,7 @@ look_for_more(struct trace *t)
 enum load_got
 trace_next(struct trace *t, struct arrival *out)
 {
-	struct arrival got;
+	struct arrival got = { 0 };
 	enum load_got what;
 
 	if (t->mistakes > 0)

@@ -133,11 +133,10 @@ channel_say_serial(int sock, const char *verb, uint64_t serial)
 {
 	char message[SHORT_MESSAGE], *end = message + sizeof(message);
 	char *at = number_write(end, serial);
-	size_t len = strlen(verb);
 
 	*--at = ' ';
-	at -= len;
-	memcpy(at, verb, len);
+	for (size_t i = strlen(verb); i > 0; i--)
+		*--at = verb[i - 1];
 	return channel_say(sock, at, (size_t)(end - at));
 }
 
