@@ -215,8 +215,9 @@ fail(struct lock *k, const char *why, tstamp now)
 	switch (k->state) {
 	case LOCK_CONNECTING:
 	case LOCK_ASKING:
-		free_lock(k);
+		/* why may be the line that it has. */
 		unreachable(l, why, now);
+		free_lock(k);
 		break;
 	case LOCK_HELD:
 		/* The server has given the lock to another client by now. */

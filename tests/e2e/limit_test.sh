@@ -140,6 +140,29 @@ testAnUnreachableServerHoldsConnectionsBackWithLimitFailClosed() {
 	pool_stop
 }
 
+# A PoolCounter server that answers every line with $1, on $port.
+answering_server() {
+	start_process "$PYTHON" -c '
+import socket, sys
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+while True:
+    client = server.accept()[0]
+    client.recv(4096)
+    client.sendall(sys.argv[2].encode() + b"\n")
+' "$port" "$1"
+}
+
+testAnAnswerThatIsNoneIsLoggedAndLetsTheConnectionIn() {
+	port=$(free_port)
+	answering_server "ERROR LOCK_UNKNOWN"
+	limited web "127.0.0.1:$port k 1 10 1s" </dev/null | conf
+	pool_start
+	flood --unix "$DIR/web.sock" --count 1 --min answered=1 >/dev/null
+	assertEquals 0 $?
+	await said "limit: 127.0.0.1:$port: ERROR LOCK_UNKNOWN; connections"
+	pool_stop
+}
+
 testAFullQueueOfTheLimitMeetsOnFull() {
 	{
 		echo "counter = \"unix:$DIR/counter.sock\""
