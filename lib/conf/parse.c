@@ -1,8 +1,7 @@
 /*
  * libconfuse parses the copies that the prescan makes of files, and so meets no
- * unknown name. Each value goes to its statement; libconfuse keeps none. A list
- * without a comma or an escape that means nothing stops it: what follows is not
- * read.
+ * unknown name. Each value goes to its statement; libconfuse keeps none. An
+ * escape that means nothing stops it: what follows is not read.
  *
  * libconfuse and its scanner end the process when they get no memory. So the
  * most that they can use is reserved before they run: see reserve().

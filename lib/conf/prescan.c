@@ -308,11 +308,24 @@ stmt_end(struct prescan *p, struct stmt *s)
 
 /* ---- options and calls ---- */
 
+/* The first token from t to before end that breaks "VALUE, ..."; or NULL. */
+static const struct token *
+out_of_order(const struct token *t, const struct token *end)
+{
+	for (bool value = true; t < end; t++, value = !value) {
+		if (value ? !is_text(t) : t->kind != TOKEN_COMMA)
+			return t;
+	}
+	return NULL;
+}
+
 /* Takes a statement with values, which end at last. */
 static void
 valued(struct prescan *p, struct token *last, enum form form)
 {
 	const struct token *t = p->at;
+	const struct token *unexpected =
+	    form == FORM_OPTION ? out_of_order(t + 3, last) : NULL;
 	struct token *rest = rest_of_line(last);
 	struct stmt *s = stmt_new(p);
 
@@ -331,6 +344,13 @@ valued(struct prescan *p, struct token *last, enum form form)
 	}
 	if (has_bad(p, last) || is_blank(p) || !check_name(p, s, form)) {
 		leave_out(p, last);
+		return;
+	}
+	if (unexpected != NULL) {
+		bad(p, last, unexpected->line,
+		    "unexpected '%.*s' in the list of option '%s': write "
+		    "{ \"a\", \"b\" }",
+		    SHOW(unexpected), s->name);
 		return;
 	}
 	s->append = t[1].kind == TOKEN_APPEND;
@@ -424,13 +444,12 @@ static void
 call(struct prescan *p)
 {
 	struct token *name = p->at;
-	struct token *unexpected = NULL;
 	struct token *t = name + 2;
+	const struct token *unexpected;
 
-	for (; is_text(t) || t->kind == TOKEN_COMMA; t++) {
-		if (is_text(t) != ((t - name) % 2 == 0) && unexpected == NULL)
-			unexpected = t;
-	}
+	while (is_text(t) || t->kind == TOKEN_COMMA)
+		t++;
+	unexpected = out_of_order(name + 2, t);
 	call_need(p->copy, name, t);
 	if (t->kind != TOKEN_RPAREN)
 		bad(p, rest_of_line(name), name[1].line,

@@ -141,12 +141,12 @@ a_load_without_memory_fails_and_the_process_lives(void)
 static void
 a_mistake_without_memory_is_no_end_of_the_process(void)
 {
-	struct tries tries = { .mistake = "unexpected token 'b'" };
+	struct tries tries = { .mistake = "bad escape sequence '\\9'" };
 
 	SKIP_SANITIZED;
 	write_large();
 	conf_write("even_more.conf",
-	    "app x { handoff = none command = { \"a\" \"b\" } }\n");
+	    "app x { handoff = none command = { \"a\", \"\\9\" } }\n");
 	try_all(&tries);
 	check_tries(&tries);
 }

@@ -241,14 +241,33 @@ no_equal_sign_is_a_mistake(void)
 	    "max_processes 5\n" ANY_APP);
 }
 
+#define WRITE_LIST ": write { \"a\", \"b\" }\n"
+
 static void
 a_missing_comma_is_a_mistake(void)
 {
-	MISTAKES("pool.conf:1: option 'command': unexpected token 'b'\n",
+	MISTAKES("pool.conf:1: unexpected '\"b\"' in the list of option "
+		 "'command'" WRITE_LIST,
 	    "app \"a\" { handoff = none command = { \"a\" \"b\" } }\n");
-	MISTAKES("pool.conf:5: option 'command': unexpected token 'b'\n",
+	MISTAKES("pool.conf:5: unexpected '\"b\"' in the list of option "
+		 "'command'" WRITE_LIST,
 	    "/* one\ntwo */ app \"a\" { handoff = none\n"
 	    "command = { # three\n\"a\"\n\"b\" } }\n");
+}
+
+static void
+a_list_in_disorder_hides_nothing_behind_it(void)
+{
+	MISTAKES("pool.conf:1: unexpected ',' in the list of option "
+		 "'counter'" WRITE_LIST
+		 "pool.conf:2: option 'max_processes': '1x' is not a whole "
+		 "number from 1 to 10000\n"
+		 "pool.conf:3: unexpected '{' in the list of option "
+		 "'watch'" WRITE_LIST
+		 "pool.conf:3: option 'nice': '1x' is not a nice value: -20 to "
+		 "19, or 'inherit'\n",
+	    "counter = { \"fd:a\",, \"fd:b\" }\nmax_processes = 1x\n" APP(
+		"watch = { { a } } nice = 1x"));
 }
 
 static void
@@ -459,6 +478,7 @@ main(int argc, char **argv)
 	RUN(no_value_is_a_mistake);
 	RUN(no_equal_sign_is_a_mistake);
 	RUN(a_missing_comma_is_a_mistake);
+	RUN(a_list_in_disorder_hides_nothing_behind_it);
 	RUN(a_comma_may_stand_behind_the_last_element);
 	RUN(a_variable_in_a_list_wants_quotes);
 	RUN(an_option_given_twice_is_a_mistake);
