@@ -160,6 +160,8 @@ void
 worker_died(struct worker *w)
 {
 	RB_REMOVE(pids, &w->sup->pids, w);
+	/* Its signal could meet another process that has the number by now. */
+	w->report = NULL;
 }
 
 struct worker *

@@ -241,6 +241,26 @@ of_a_process_that_dies_meanwhile_nothing_is_logged(void)
 	fixture_end();
 }
 
+static void
+a_number_that_was_reaped_gets_no_signal(void)
+{
+	struct worker *w;
+
+	begin(1);
+	w = sup.workers[0];
+	worker_started(w, w->pid);
+	hold_lane();
+	request_timeout_terminate(w, fixture.now);
+	/* The process plays another one, which has its number now. */
+	worker_died(w);
+	fixture.now += TSPAN_SECONDS(1);
+	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
+	release_lane();
+	usleep(10000);
+	CHECK(lives(w));
+	fixture_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -253,5 +273,6 @@ main(int argc, char **argv)
 	RUN(sigterm_waits_a_second_for_the_report);
 	RUN(without_a_report_sigterm_is_sent_at_once);
 	RUN(of_a_process_that_dies_meanwhile_nothing_is_logged);
+	RUN(a_number_that_was_reaped_gets_no_signal);
 	return check_finish();
 }
