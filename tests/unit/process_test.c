@@ -89,6 +89,23 @@ every_state_and_end_has_a_word(void)
 		CHECK(process_end_name((enum process_end)e) != NULL);
 }
 
+static void
+the_manual_has_every_end(void)
+{
+	FILE *in = fopen("man/apppoolctl.8", "r");
+	char *manual = NULL, entry[64];
+	size_t size = 0;
+
+	NEED(in != NULL && getdelim(&manual, &size, '\0', in) != -1);
+	fclose(in);
+	for (int e = 0; e < PROCESS_ENDS; e++) {
+		snprintf(entry, sizeof(entry), "\n.Ql %s",
+		    process_end_name((enum process_end)e));
+		CHECK(strstr(manual, entry) != NULL);
+	}
+	free(manual);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -102,5 +119,6 @@ main(int argc, char **argv)
 	RUN(done_without_a_session_is_the_processs_own_fault);
 	RUN_ALONE(no_message_of_a_process_is_a_hole);
 	RUN(every_state_and_end_has_a_word);
+	RUN(the_manual_has_every_end);
 	return check_finish();
 }
