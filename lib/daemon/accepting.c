@@ -124,7 +124,7 @@ shut(struct app_listener *l)
 	if (!group_accepts_itself(l->group))
 		return listener_shut(open) == 0;
 	if (listener_hide(open) == -1)
-		log_debug("%s: the door stays open until all have left it: %s",
+		log_debug("%s: its listener stays open until it is empty: %s",
 		    l->address, strerror(errno));
 	return true;
 }
