@@ -254,9 +254,9 @@ check_name(struct prescan *p, struct stmt *s, enum form form)
 	size_t other = in_app ? 0 : other_find(s->name);
 
 	s->option = options_find(in_app, s->name);
-	if (p->only != NULL)
-		return !in_app && form < FORM_SECTION &&
-		    (s->option == p->only || others[other].form == FORM_CALL);
+	if (p->only != NULL && s->option != p->only &&
+	    others[other].form != FORM_CALL)
+		return false;
 	if (s->option != NULL)
 		return check_option(p, s->option, form);
 	if (in_app || others[other].name == NULL) {

@@ -491,6 +491,10 @@ the_control_path_is_found_beside_mistakes(void)
 {
 	control_is("/run/x.sock",
 	    "foo = {\n} } \"open\ncontrol = /run/x.sock # here\napp a {");
+	control_is("/run/x.sock",
+	    "include = a\ninclude { }\ncontrol(\"/a\")\n"
+	    "control = { \"/a\" }\ncontrol += \"/a\"\n"
+	    "control = /run/x.sock\n");
 }
 
 static void
