@@ -111,20 +111,28 @@ apply(struct reload *r, tstamp now)
 
 /* --- the course of it --------------------------------------------------- */
 
+/* Each asker is told once. */
 static void
-answer(struct reload *r, bool ok)
+answer_all(struct askers *all, bool ok, const char *text)
 {
 	struct asker *a;
-	const char *text = "";
 
-	if (r->text != NULL && fclose(r->text) == 0)
-		text = r->text_buf;
-	while ((a = TAILQ_FIRST(&r->askers)) != NULL) {
-		TAILQ_REMOVE(&r->askers, a, next);
+	while ((a = TAILQ_FIRST(all)) != NULL) {
+		TAILQ_REMOVE(all, a, next);
 		if (a->done != NULL)
 			a->done(a->arg, ok, text);
 		free(a);
 	}
+}
+
+static void
+answer(struct reload *r, bool ok)
+{
+	const char *text = "";
+
+	if (r->text != NULL && fclose(r->text) == 0)
+		text = r->text_buf;
+	answer_all(&r->askers, ok, text);
 	free(r->text_buf);
 }
 
@@ -161,11 +169,13 @@ finished(struct lane_job *job, tstamp now)
 	(void)notify_send("READY=1");
 	answer(r, ok);
 	s->reload = NULL;
-	if (r->again && !s->stopping) {
+	if (r->again && !s->stopping)
 		start(s, now);
-		if (s->reload != NULL)
-			TAILQ_CONCAT(&s->reload->askers, &r->later, next);
-	}
+	if (s->reload != NULL)
+		TAILQ_CONCAT(&s->reload->askers, &r->later, next);
+	else
+		answer_all(&r->later, false,
+		    s->stopping ? "the daemon is stopping\n" : "no memory\n");
 	conf_report_fini(&r->report);
 	free(r->file);
 	free(r);

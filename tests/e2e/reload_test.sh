@@ -686,4 +686,39 @@ testStdioProcessesAreNotGivenTwoSessionsAfterAReload() {
 	assertEquals "$(cat "$DIR/two")" 0 $?
 }
 
+# The daemon finds all three commands, in their order, when it goes on.
+testReloadsThatAStopMeetsAreAnsweredAtOnce() {
+	app web </dev/null | conf
+	pool_start
+	hold_at first
+	"$PYTHON" -c '
+import os, signal, socket, sys, time
+pool = int(sys.argv[2])
+clients = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+for client in clients:
+    client.settimeout(float(sys.argv[3]))
+    client.connect(sys.argv[1])
+    # The daemon has accepted it when it answers another one.
+    with socket.socket(socket.AF_UNIX) as other:
+        other.connect(sys.argv[1])
+        other.sendall(b"version\n")
+        other.recv(999)
+os.kill(pool, signal.SIGSTOP)
+while open(f"/proc/{pool}/stat").read().rpartition(")")[2].split()[0] != "T":
+    time.sleep(0.001)
+for client, command in zip(clients, (b"reload\n", b"reload\n", b"stop\n")):
+    client.sendall(command)
+os.kill(pool, signal.SIGCONT)
+for client in clients[:2]:
+    print(client.makefile().readline(), end="")
+' "$DIR/control.sock" "$POOL" "$LIMIT" >"$DIR/answers" 2>&1
+	assertEquals "the daemon is stopping
+the daemon is stopping" "$(cat "$DIR/answers")"
+	open_gate first
+	behind
+	assertContains "$ANSWER" hello
+	finish "$POOL"
+	assertEquals 0 "$RC"
+}
+
 . tests/e2e/lib.sh
