@@ -203,6 +203,7 @@ register_counter(struct supervisor *s)
 		.prepare = poolcounter_prepare,
 		.commit = poolcounter_commit,
 		.abort = poolcounter_abort,
+		.turn = poolcounter_turn,
 		.close = poolcounter_close,
 	};
 	static const struct counter_ops counter = {

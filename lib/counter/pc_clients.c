@@ -52,11 +52,8 @@ answers(struct pc_client *cl)
 		return &cl->out;
 	cl->dirty = true;
 	TAILQ_INSERT_TAIL(&all->dirty, cl, dirty_next);
-	timer_advance(&all->loop->timers, &all->flush, loop_now(all->loop));
-	if (cl->out.data == NULL) {
-		cl->out = all->spare;
-		text_init(&all->spare, PC_PENDING_MAX);
-	}
+	if (cl->out.data == NULL && all->nspare > 0)
+		cl->out = all->spare[--all->nspare];
 	return &cl->out;
 }
 
@@ -167,9 +164,9 @@ drop_answers(struct pc_client *cl)
 		TAILQ_REMOVE(&all->stalled, cl, stalled_next);
 		cl->stalled = false;
 	}
-	if (all->spare.data == NULL && cl->out.size <= SPARE_MAX) {
-		all->spare = cl->out;
-		text_clear(&all->spare);
+	if (all->nspare < PC_SPARE && cl->out.size <= SPARE_MAX) {
+		text_clear(&cl->out);
+		all->spare[all->nspare++] = cl->out;
 	} else {
 		text_fini(&cl->out);
 	}
@@ -264,23 +261,17 @@ flush_client(struct pc_client *cl, tstamp now)
 		close_client(cl, now);
 }
 
-/* A client that is found to be gone leaves its locks to others. */
-static void
-flush_all(struct pc_clients *all, tstamp now)
+void
+pc_clients_turn(struct pc_clients *all, tstamp now)
 {
 	struct pc_client *cl;
 
+	/* A client that is found to be gone leaves its locks to others. */
 	while ((cl = TAILQ_FIRST(&all->dirty)) != NULL)
 		flush_client(cl, now);
 }
 
 /* --- timers ------------------------------------------------------------- */
-
-static void
-flush_due(struct timer *t, tstamp now)
-{
-	flush_all(TIMER_OWNER(t, struct pc_clients, flush), now);
-}
 
 static void
 waits_due(struct timer *t, tstamp now)
@@ -289,7 +280,6 @@ waits_due(struct timer *t, tstamp now)
 
 	counter_tick(&all->counter, now);
 	settle(all);
-	flush_all(all, now);
 }
 
 static void
@@ -412,11 +402,8 @@ read_client(struct pc_client *cl, tstamp now)
 	if (n > 0) {
 		if (had > 0)
 			memcpy(buf, cl->in, had);
-		if (read_lines(cl, buf, had + (size_t)n, now)) {
-			if (cl->dirty)
-				flush_client(cl, now);
+		if (read_lines(cl, buf, had + (size_t)n, now))
 			return;
-		}
 	} else if (n == -1 && (errno == EAGAIN || errno == EINTR)) {
 		return;
 	}
@@ -451,9 +438,7 @@ pc_clients_init(struct pc_clients *all, struct loop *loop, struct lane *closer)
 		.dirty = TAILQ_HEAD_INITIALIZER(all->dirty),
 		.stalled = TAILQ_HEAD_INITIALIZER(all->stalled),
 	};
-	text_init(&all->spare, PC_PENDING_MAX);
 	timer_init(&all->waits, waits_due);
-	timer_init(&all->flush, flush_due);
 	timer_init(&all->cut, cut_due);
 }
 
@@ -505,9 +490,9 @@ pc_clients_fini(struct pc_clients *all, tstamp now)
 		if (all->clients[n] != NULL)
 			close_client(all->clients[n], now);
 	timer_set(&all->loop->timers, &all->waits, TSTAMP_NEVER);
-	timer_set(&all->loop->timers, &all->flush, TSTAMP_NEVER);
 	timer_set(&all->loop->timers, &all->cut, TSTAMP_NEVER);
-	text_fini(&all->spare);
+	while (all->nspare > 0)
+		text_fini(&all->spare[--all->nspare]);
 	free(all->clients);
 	free(all->memory);
 	pc_clients_init(all, all->loop, all->closer);

@@ -3,9 +3,8 @@
 
 /*
  * The clients of the PoolCounter service, and the counter that decides
- * between them. A client is read once in a turn and then answered with one
- * send(): a request costs these two calls and its share of epoll_wait().
- * Answers that another client has caused leave at the end of the turn.
+ * between them. A client is read once in a turn and answered with one send()
+ * at its end: a request costs these two calls and its share of epoll_wait().
  */
 
 #include <sys/queue.h>
@@ -25,6 +24,9 @@
 /* Unread answers, of all clients together. */
 #define PC_PENDING_MAX (16 * 1024 * 1024)
 
+/* Buffers kept for the answers of later turns. */
+#define PC_SPARE 64
+
 struct pc_client;
 
 TAILQ_HEAD(pc_client_list, pc_client);
@@ -36,9 +38,9 @@ struct pc_clients {
 	void *memory; /* of the counter; NULL: there are no tables */
 	struct pc_client **clients; /* by number; NULL: none */
 	struct timer waits; /* the earliest end of a wait */
-	struct text spare; /* empty; memory for the next answers */
+	struct text spare[PC_SPARE]; /* empty, with memory */
+	unsigned nspare;
 	struct pc_client_list dirty; /* have answers to be sent */
-	struct timer flush; /* at the end of the turn, if any is dirty */
 	struct pc_client_list stalled; /* do not read; the longest first */
 	struct timer cut; /* cuts off the first of them */
 	size_t pending; /* bytes of answers to them */
@@ -66,6 +68,9 @@ void pc_clients_fini(struct pc_clients *all, tstamp now);
 
 /* Takes fd over; tells the client if there are too many. */
 void pc_clients_add(struct pc_clients *all, int fd, bool tcp, tstamp now);
+
+/* At the end of each turn of the loop: sends the answers. */
+void pc_clients_turn(struct pc_clients *all, tstamp now);
 
 /* There must be tables. */
 void pc_clients_figures(const struct pc_clients *all, tstamp now,

@@ -173,6 +173,14 @@ poolcounter_commit(void *arg, const struct conf *conf, tstamp now)
 }
 
 void
+poolcounter_turn(void *arg, tstamp now)
+{
+	struct poolcounter *pc = arg;
+
+	pc_clients_turn(&pc->clients, now);
+}
+
+void
 poolcounter_close(void *arg, tstamp now)
 {
 	struct poolcounter *pc = arg;

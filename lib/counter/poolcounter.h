@@ -41,6 +41,9 @@ int poolcounter_prepare(void *arg, const struct conf *conf, uint32_t spare);
 void poolcounter_commit(void *arg, const struct conf *conf, tstamp now);
 void poolcounter_abort(void *arg);
 
+/* At the end of each turn of the loop. */
+void poolcounter_turn(void *arg, tstamp now);
+
 /* Cuts every client off and frees the service. */
 void poolcounter_close(void *arg, tstamp now);
 

@@ -53,6 +53,14 @@ services_abort(struct services *all)
 }
 
 void
+services_turn(struct services *all, tstamp now)
+{
+	for (size_t i = 0; i < all->len; i++)
+		if (all->list[i].ops->turn != NULL)
+			all->list[i].ops->turn(all->list[i].arg, now);
+}
+
+void
 services_close(struct services *all, tstamp now)
 {
 	while (all->len > 0) {

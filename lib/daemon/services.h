@@ -32,6 +32,11 @@ struct service_ops {
 	int (*prepare)(void *arg, const struct conf *conf, uint32_t spare);
 	void (*commit)(void *arg, const struct conf *conf, tstamp now);
 	void (*abort)(void *arg);
+	/*
+	 * A turn of the loop ends, and all connections are on their way. May
+	 * be NULL.
+	 */
+	void (*turn)(void *arg, tstamp now);
 	/* The daemon ends. Frees arg. */
 	void (*close)(void *arg, tstamp now);
 };
@@ -91,6 +96,7 @@ int services_prepare(struct services *all, const struct conf *conf,
     uint32_t spare, const char **refusal_out);
 void services_commit(struct services *all, const struct conf *conf, tstamp now);
 void services_abort(struct services *all);
+void services_turn(struct services *all, tstamp now);
 
 /* Closes the services, the last first; afterwards none is registered. */
 void services_close(struct services *all, tstamp now);

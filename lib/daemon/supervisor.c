@@ -108,6 +108,7 @@ turn(struct supervisor *s)
 	if (s->second.at == TSTAMP_NEVER && has_connections(s))
 		timer_set(&s->loop.timers, &s->second, now + TSPAN_SECONDS(1));
 	settle_actions(s);
+	services_turn(&s->services, now);
 	readiness_turn(s, now);
 }
 

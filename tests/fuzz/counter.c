@@ -77,6 +77,7 @@ turn(void)
 {
 	do {
 		(void)loop_turn(&loop, now);
+		pc_clients_turn(&pc, now);
 		counter_check(&pc.counter);
 	} while (epoll_wait(loop.epfd, &(struct epoll_event){ 0 }, 1, 0) > 0);
 }
