@@ -145,11 +145,13 @@ answering_server() {
 	start_process "$PYTHON" -c '
 import socket, sys
 server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+open(sys.argv[3], "w").close()
 while True:
     client = server.accept()[0]
     client.recv(4096)
     client.sendall(sys.argv[2].encode() + b"\n")
-' "$port" "$1"
+' "$port" "$1" "$DIR/listens"
+	await test -e "$DIR/listens"
 }
 
 testAnAnswerThatIsNoneIsLoggedAndLetsTheConnectionIn() {
