@@ -89,7 +89,8 @@ SAMPLES = $(patsubst contrib/workers/%.c,$(BUILD)/contrib/%,\
 programs = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 UNIT_TESTS = $(call programs,tests/unit/*_test.c tests/sim/*_test.c)
 E2E_PROGRAMS = $(call programs,tests/e2e/*.c tests/e2e/workers/*.c) \
-    $(BUILD)/tests/e2e/workers/acceptor-static
+    $(BUILD)/tests/e2e/workers/acceptor-static \
+    $(call programs,tests/hostile/*.c)
 BENCHES = $(call programs,tests/bench/*.c)
 BENCH_PROGRAMS = $(call programs,tests/bench/programs/*.c)
 FUZZERS = $(call programs,tests/fuzz/*.c)
@@ -100,7 +101,8 @@ TREE_TESTS = $(wildcard tests/*_test.sh)
 E2E_LONG = $(patsubst %,tests/e2e/%_test.sh,restart listen flood requests \
     examples refusal hang accept_end death reload agreement)
 E2E_TESTS = $(E2E_LONG) \
-    $(filter-out $(E2E_LONG),$(wildcard tests/e2e/*_test.sh))
+    $(filter-out $(E2E_LONG),$(wildcard tests/e2e/*_test.sh)) \
+    $(wildcard tests/hostile/*_test.sh)
 # Figures of time, in which a sanitizer finds nothing.
 FIGURES_TESTS = tests/e2e/agreement_test.sh
 
@@ -291,7 +293,7 @@ $(STATIC_TESTS): | deps
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O2 $(WARNINGS) -pthread -static \
 	    -MMD -MP -MF $(OBJ)/$(@F).d -o $@ $<
 
-$(BUILD)/shell-check/%: % tests/e2e/lib.sh $(wildcard tests/e2e/*_help.sh)
+$(BUILD)/shell-check/%: % tests/e2e/lib.sh $(wildcard tests/*/*_help.sh)
 	@mkdir -p $(@D)
 	@shellcheck $< && : >$@
 

@@ -148,8 +148,9 @@ testEveryFileOfTestsIsNamedAsATestOrAsWhatTestsUse() {
 	assertEquals '' "$(find tests/unit -name '*.c' ! -name '*_test.c')"
 	assertEquals tests/sim/pareto.c \
 	    "$(find tests/sim -name '*.c' ! -name '*_test.c')"
-	assertEquals '' "$(find tests/e2e -name '*.sh' ! -name '*_test.sh' \
-	    ! -name '*_help.sh' ! -name lib.sh ! -name systemd_boot.sh)"
+	assertEquals '' "$(find tests/e2e tests/hostile -name '*.sh' \
+	    ! -name '*_test.sh' ! -name '*_help.sh' ! -name lib.sh \
+	    ! -name systemd_boot.sh)"
 }
 
 testTheProgramIsHardened() {

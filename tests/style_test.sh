@@ -27,8 +27,8 @@ testTheScriptsAreClean() {
 testNoTestFileDefinesAFunctionOfItsLibrary() {
 	grep -o '^[a-z_]*()' tests/e2e/lib.sh >"$DIR/names"
 	assertTrue 'there are none' "[ -s '$DIR/names' ]"
-	assertEquals '' "$(grep -oE '^[a-z_]+\(\)' tests/e2e/*_test.sh \
-	    tests/e2e/*_help.sh | grep -wFf "$DIR/names")"
+	assertEquals '' "$(grep -oE '^[a-z_]+\(\)' tests/*/*_test.sh \
+	    tests/*/*_help.sh | grep -wFf "$DIR/names")"
 }
 
 # shellcheck source=tests/e2e/lib.sh
