@@ -22,6 +22,14 @@
 #define MESSAGE_MAX 64
 
 /*
+ * Looks in each pickup_timeout, within bounds, as long as there may be
+ * something unread; and one at its very end.
+ */
+#define LOOKS 10
+#define LOOK_PAUSE_MIN TSPAN_MSECONDS(10)
+#define LOOK_PAUSE_MAX TSPAN_SECONDS(1)
+
+/*
  * Bytes of the connections prefetched: beyond its concurrency, and so last.
  * They may lie there as long as the sessions before them take. (Connections
  * that could not be taken back count as received in the core.)
@@ -69,30 +77,73 @@ pickup_since(struct worker *w, tstamp now)
 							: w->unread_since;
 }
 
+static tspan
+look_pause(const struct worker *w)
+{
+	tspan pause = w->group->conf->pickup_timeout / LOOKS;
+
+	if (pause < LOOK_PAUSE_MIN)
+		return LOOK_PAUSE_MIN;
+	return pause < LOOK_PAUSE_MAX ? pause : LOOK_PAUSE_MAX;
+}
+
+void
+pickup_await(struct worker *w, tstamp now)
+{
+	if (w->look_at != TSTAMP_NEVER)
+		return;
+	w->look_at = now + look_pause(w);
+	timer_advance(&w->sup->loop.timers, &w->sup->pickup_timer, w->look_at);
+}
+
 /*
  * A process that has been seen to have received all is not looked at again
  * before the next hand-over.
  */
 static void
-check(struct worker *w, tstamp now)
+look(struct worker *w, tstamp now)
 {
 	struct pool *p = &w->sup->pool;
-	tstamp since;
+	tstamp since = TSTAMP_NEVER, end;
 
-	if (w->unread_since == TSTAMP_NEVER ||
-	    ilist_empty(&p->processes[w->process].conns))
+	w->look_at = TSTAMP_NEVER;
+	if (ilist_empty(&p->processes[w->process].conns))
+		w->unread_since = TSTAMP_NEVER;
+	else
+		since = pickup_since(w, now);
+	if (w->unread_since == TSTAMP_NEVER)
 		return;
-	since = pickup_since(w, now);
-	if (since != TSTAMP_NEVER)
-		pool_unread(p, w->process, since, now);
+	w->look_at = now + look_pause(w);
+	if (since == TSTAMP_NEVER)
+		return;
+	pool_unread(p, w->process, since, now);
+	end = tstamp_add(since, w->group->conf->pickup_timeout);
+	if (end > now)
+		w->look_at = tstamp_min(w->look_at, end);
+}
+
+static void
+look_at_all(struct timer *t, tstamp now)
+{
+	struct supervisor *s = TIMER_OWNER(t, struct supervisor, pickup_timer);
+	tstamp next = TSTAMP_NEVER;
+
+	for (uint32_t n = 0; n < s->pool.nprocesses; n++) {
+		struct worker *w = s->workers[n];
+
+		if (w == NULL)
+			continue;
+		if (w->look_at <= now)
+			look(w, now);
+		next = tstamp_min(next, w->look_at);
+	}
+	timer_set(&s->loop.timers, t, next);
 }
 
 void
-pickup_check(struct supervisor *s, tstamp now)
+pickup_init(struct supervisor *s)
 {
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
-		if (s->workers[n] != NULL)
-			check(s->workers[n], now);
+	timer_init(&s->pickup_timer, look_at_all);
 }
 
 /*

@@ -16,8 +16,14 @@ struct action;
  */
 tstamp pickup_since(struct worker *w, tstamp now);
 
-/* Tells the pool, about each second, which processes have not received. */
-void pickup_check(struct supervisor *s, tstamp now);
+/* Before all else: no process is looked at yet. */
+void pickup_init(struct supervisor *s);
+
+/*
+ * The process was handed a connection: whether it receives that is looked at,
+ * until it has, for pickup_timeout, which the pool is told in time.
+ */
+void pickup_await(struct worker *w, tstamp now);
 
 /* ACTION_TAKE: receives the oldest message in the place of the process. */
 void pickup_take(struct supervisor *s, const struct action *a, tstamp now);

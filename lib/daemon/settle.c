@@ -30,6 +30,7 @@ hand(struct supervisor *s, const struct action *a, tstamp now)
 	if (channel_hand(w, a->conn, now) == 0) {
 		listener_close_conn(c->fd, c->tcp);
 		c->fd = -1;
+		pickup_await(w, now);
 		return;
 	}
 	switch (errno) {

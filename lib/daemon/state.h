@@ -69,6 +69,7 @@ struct supervisor {
 	uint64_t generation; /* reloads that came into force */
 	struct sampling_round memory;
 	struct sampling_round cpu;
+	struct timer pickup_timer; /* next look at a process; see pickup.h */
 	struct timer second; /* set while there are connections */
 	bool background; /* -D: report when all are ready */
 	bool exit_on_failed; /* for all apps */

@@ -84,14 +84,11 @@ has_connections(const struct supervisor *s)
 	return s->pool.nconns > s->pool.free_conns.count;
 }
 
-/* While there are connections, some things are looked at once a second. */
+/* While there are connections, those that wait are looked at once a second. */
 static void
 second_passed(struct timer *t, tstamp now)
 {
-	struct supervisor *s = TIMER_OWNER(t, struct supervisor, second);
-
-	pickup_check(s, now);
-	waiters_sweep(s, now);
+	waiters_sweep(TIMER_OWNER(t, struct supervisor, second), now);
 }
 
 static void
@@ -147,6 +144,7 @@ init_state(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->starting);
 	RB_INIT(&s->pids);
 	timer_init(&s->second, second_passed);
+	pickup_init(s);
 	sampling_init(s);
 	readiness_init(s);
 }

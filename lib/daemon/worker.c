@@ -108,6 +108,7 @@ worker_new(struct supervisor *s, uint32_t process)
 	w->memory_fd = -1;
 	w->channel.fd = -1;
 	w->unread_since = TSTAMP_NEVER;
+	w->look_at = TSTAMP_NEVER;
 	output_init(&w->output);
 	make_id(w->id);
 	w->slot = take_slot(w->group);

@@ -53,6 +53,7 @@ struct worker {
 	uint64_t sent; /* bytes, through the channel */
 	uint64_t received; /* of them, at the latest look; see pickup.h */
 	tstamp unread_since; /* it has received no more; NEVER: all there was */
+	tstamp look_at; /* the next look at that; NEVER: all was received */
 	int memory_fd; /* tells its resident size; -1: not open yet */
 	tstamp memory_at; /* when it was asked last */
 	tspan cpu; /* processor time it had used, */

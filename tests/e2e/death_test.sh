@@ -49,8 +49,7 @@ both_are_answered() {
 	open_gate both
 	finish "$asked"
 	assertEquals 'answers' 2 "$(grep -c hello "$DIR/ask")"
-	# pickup_timeout is 1 s here, looked at once a second; its default is 10
-	# s.
+	# pickup_timeout is 1 s here; its default is 10 s.
 	assertTrue "took $took ms" "[ $took -lt 8000 ]"
 }
 
@@ -147,6 +146,24 @@ testAConnectionTakenBackKeepsItsPlaceInTheQueue() {
 	assertEquals "$(seq 0 4)" "$(cut -d ' ' -f 2 "$DIR/ask")"
 }
 
+testAShortPickupTimeoutIsKeptToATenth() {
+	app web <<-EOF | conf
+	max_processes = 1
+	pickup_timeout = 300ms
+	EOF
+	pool_start
+	pid=$(status apps web workers 0 pid)
+	pause_process "$pid"
+	from=$(now_ms)
+	ask_behind hello
+	await is_gone "$pid"
+	took=$(($(now_ms) - from))
+	assertTrue "took $took ms" "[ $took -ge 250 ]"
+	assertTrue "took $took ms" "[ $took -le $((330 + 200 * SLOW)) ]"
+	behind
+	assertContains "$ANSWER" hello
+}
+
 testABusyProcessThatLeavesStopUnreadIsNotKilled() {
 	app web <<-EOF | conf
 	min_processes = 1
@@ -159,7 +176,6 @@ testABusyProcessThatLeavesStopUnreadIsNotKilled() {
 	ctl reload >/dev/null
 	kill -TERM "$POOL"
 	await status_is stopping apps web state
-	# The daemon looks at pickup_timeout once a second.
 	sleep 2.2
 	open_gate work
 	finish "$POOL"

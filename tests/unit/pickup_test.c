@@ -30,6 +30,7 @@ settle(void)
 				sup.workers[a.process], a.conn, fixture.now));
 			close(sup.accepted[a.conn].fd);
 			sup.accepted[a.conn].fd = -1;
+			pickup_await(sup.workers[a.process], fixture.now);
 			break;
 		case ACTION_TAKE:
 			met[nmet++ % 16] = a;
@@ -41,15 +42,22 @@ settle(void)
 }
 
 static void
-begin(unsigned workers, unsigned prefetch)
+begin_anyhow(unsigned workers)
 {
 	nmet = 0;
-	fixture_defaults();
 	fixture.web.min_processes = workers;
 	fixture.web.max_processes = workers;
-	fixture.web.prefetch = prefetch;
 	fixture_begin();
+	pickup_init(&sup);
 	settle();
+}
+
+static void
+begin(unsigned workers, unsigned prefetch)
+{
+	fixture_defaults();
+	fixture.web.prefetch = prefetch;
+	begin_anyhow(workers);
 }
 
 /* A connection, whose client says `text`. */
@@ -233,6 +241,81 @@ a_process_that_receives_neither_connection_is_late(void)
 	fixture_end();
 }
 
+/* Time passes, look by look, until the process is killed; or for so long. */
+static void
+pass_until_killed(const struct worker *w, tspan most)
+{
+	const struct process *x = &sup.pool.processes[w->process];
+	tstamp end = fixture.now + most, next;
+
+	while (x->step < STEP_KILL &&
+	    (next = timers_first(&sup.loop.timers)) <= end) {
+		fixture.now = next;
+		timers_fire(&sup.loop.timers, next);
+	}
+}
+
+/* A process of two sessions, and pickup_timeout. */
+static struct worker *
+begin_limited(tspan limit)
+{
+	fixture_defaults();
+	fixture.web.concurrency = 2;
+	fixture.web.pickup_timeout = limit;
+	begin_anyhow(1);
+	return sup.workers[0];
+}
+
+static void
+a_late_process_is_killed_within_a_tenth_of_the_limit(void)
+{
+	static const tspan limits[] = { TSPAN_MSECONDS(100), TSPAN_SECONDS(2),
+		TSPAN_SECONDS(10), TSPAN_SECONDS(3600) };
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct worker *w = begin_limited(limits[i]);
+		tstamp given = fixture.now;
+
+		(void)arrive("a");
+		pass_until_killed(w, 2 * limits[i]);
+		CHECK_EQ(STEP_KILL, sup.pool.processes[0].step);
+		CHECK(fixture.now - given >= limits[i]);
+		CHECK(fixture.now - given <= limits[i] + limits[i] / 10);
+		fixture_end();
+	}
+}
+
+static void
+a_session_beside_it_delays_the_end_of_a_late_process_by_a_tenth(void)
+{
+	const tspan limit = TSPAN_SECONDS(2);
+	struct worker *w = begin_limited(limit);
+	tstamp given;
+
+	(void)arrive("a");
+	CHECK(receive(w) > 0);
+	fixture.now += TSPAN_MSECONDS(150);
+	given = fixture.now;
+	(void)arrive("b");
+	pass_until_killed(w, 2 * limit);
+	CHECK_EQ(STEP_KILL, sup.pool.processes[0].step);
+	CHECK(fixture.now - given <= limit + limit / 10);
+	fixture_end();
+}
+
+static void
+what_was_received_is_looked_at_no_more(void)
+{
+	struct worker *w = begin_limited(TSPAN_SECONDS(2));
+
+	(void)arrive("a");
+	CHECK(receive(w) > 0);
+	pass_until_killed(w, TSPAN_MSECONDS(300));
+	CHECK_EQ(TSTAMP_NEVER, w->look_at);
+	CHECK_EQ(TSTAMP_NEVER, sup.pickup_timer.at);
+	fixture_end();
+}
+
 /* --- taking back -------------------------------------------------------- */
 
 static void
@@ -339,6 +422,9 @@ main(int argc, char **argv)
 	RUN(a_prefetched_connection_may_lie_unread);
 	RUN(a_prefetched_connection_counts_from_its_turn);
 	RUN(a_process_that_receives_neither_connection_is_late);
+	RUN(a_late_process_is_killed_within_a_tenth_of_the_limit);
+	RUN(a_session_beside_it_delays_the_end_of_a_late_process_by_a_tenth);
+	RUN(what_was_received_is_looked_at_no_more);
 	RUN(a_connection_comes_back_with_its_socket);
 	RUN(a_connection_received_meanwhile_stays);
 	RUN(a_connection_taken_back_does_not_count_as_received);
