@@ -344,7 +344,7 @@ set_output(struct environment *e, struct worker *w, const struct conf_app *conf)
 		return true;
 	default:
 		e->output = output_open(
-		    &w->output, &w->sup->loop, w->group->name, w->id, owner);
+		    &w->output, &w->sup->outputs, w->group->name, w->id, owner);
 		e->spec.stdio[1] = e->output;
 		e->spec.stdio[2] = e->output;
 		return e->output != -1;

@@ -16,6 +16,7 @@
 
 #include "conf/config.h"
 #include "core/pool.h"
+#include "daemon/output.h"
 #include "daemon/refusal.h"
 #include "daemon/services.h"
 #include "sys/lane.h"
@@ -50,6 +51,7 @@ struct supervisor {
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker;
 	struct retriever retriever;
+	struct outputs outputs; /* of all workers */
 	struct sockdiag diag;
 	struct config *config; /* in force; a reference */
 	struct pool pool;

@@ -166,6 +166,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 		return EX_OSERR;
 	}
 	(void)sockdiag_init(&s->diag);
+	outputs_init(&s->outputs, &s->loop);
 	s->started = loop_now(&s->loop);
 	return EX_OK;
 }

@@ -3,7 +3,7 @@
 # Functions for tests in which a program of this folder attacks the daemon, and
 # a healthy app beside it, app b, is to notice nothing; see tests/e2e/lib.sh.
 #
-#	{ app_b; hostile evil flood-lines </dev/null; } | conf
+#	{ app_b; hostile evil printer </dev/null; } | conf
 #	pool_start
 #	quiet_b
 #	watch_b
