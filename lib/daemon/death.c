@@ -137,8 +137,7 @@ take_leave(struct worker *w, const struct reap_death *death, tstamp now)
 	struct supervisor *s = w->sup;
 	char why[160];
 
-	w->death = *death;
-	worker_died(w);
+	worker_died(w, death);
 	channel_read_rest(w, now);
 	if (explain_failure(w, "", why, sizeof(why)))
 		group_failed(w->group, "%s", why);

@@ -29,8 +29,10 @@ RB_GENERATE_STATIC(pids, worker, by_pid, compare)
 const char *
 worker_name(const struct worker *w, char *buf, size_t size)
 {
+	pid_t pid = w->pid != 0 ? w->pid : w->death.pid;
+
 	(void)snprintf(buf, size, "%s: worker %s (pid %ld)",
-	    w->group->conf->name, w->id, (long)w->pid);
+	    w->group->conf->name, w->id, (long)pid);
 	return buf;
 }
 
@@ -158,10 +160,12 @@ worker_started(struct worker *w, pid_t pid)
 }
 
 void
-worker_died(struct worker *w)
+worker_died(struct worker *w, const struct reap_death *death)
 {
 	RB_REMOVE(pids, &w->sup->pids, w);
-	/* Its signal could meet another process that has the number by now. */
+	w->death = *death;
+	/* From here on a signal could meet another process of that number. */
+	w->pid = 0;
 	w->report = NULL;
 }
 

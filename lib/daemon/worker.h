@@ -38,7 +38,7 @@ struct worker {
 	uint32_t slot;
 	uint32_t generation; /* of its app when it was started */
 	char id[WORKER_ID_LEN + 1];
-	pid_t pid; /* 0: not started yet */
+	pid_t pid; /* 0: not started yet, or reaped */
 	bool one_session; /* it was started with handoff = stdio */
 	bool adapted; /* with accept: its child is the program */
 	int child_end; /* of the channel; -1 without one */
@@ -61,7 +61,7 @@ struct worker {
 	double processors; /* it kept busy before that */
 	bool accepts; /* it is known to accept; see backlog.h */
 	struct retriever_take take; /* once it is dead */
-	struct reap_death death; /* likewise */
+	struct reap_death death; /* likewise; all zero before */
 	char *status; /* text of its last STATUS, owned; NULL: none */
 	tstamp second; /* messages are counted from here, for one second */
 	unsigned messages; /* EVENT and STATUS in that second */
@@ -73,9 +73,12 @@ struct worker *worker_new(struct supervisor *s, uint32_t process);
 /* Frees the worker; the core has let its number go, or does next. */
 void worker_free(struct worker *w);
 
-/* From its start to its death a worker can be found by its pid. */
+/*
+ * From its start to its death a worker can be found by its pid, and signalled.
+ * A dead one is kept while what it never received is taken back.
+ */
 void worker_started(struct worker *w, pid_t pid);
-void worker_died(struct worker *w);
+void worker_died(struct worker *w, const struct reap_death *);
 
 /* The worker of this pid; NULL: none. */
 struct worker *worker_find(struct supervisor *s, pid_t pid);
@@ -86,7 +89,10 @@ struct worker *worker_find(struct supervisor *s, pid_t pid);
  */
 int worker_program(const struct worker *w);
 
-/* Until the start is over the signal is kept; but SIGKILL is sent at once. */
+/*
+ * Until the start is over the signal is kept; but SIGKILL is sent at once. A
+ * process that was reaped gets none.
+ */
 void worker_signal(struct worker *w, int sig, bool group);
 
 /* Closes our end of the channel. */

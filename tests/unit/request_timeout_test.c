@@ -244,20 +244,32 @@ of_a_process_that_dies_meanwhile_nothing_is_logged(void)
 static void
 a_number_that_was_reaped_gets_no_signal(void)
 {
+	struct reap_death death = { .signal = SIGSEGV };
 	struct worker *w;
+	char name[96], number[32];
 
 	begin(1);
 	w = sup.workers[0];
+	death.pid = w->pid;
+	CHECK_EQ(0, setpgid(death.pid, 0));
 	worker_started(w, w->pid);
 	hold_lane();
 	request_timeout_terminate(w, fixture.now);
 	/* The process plays another one, which has its number now. */
-	worker_died(w);
+	worker_died(w, &death);
 	fixture.now += TSPAN_SECONDS(1);
 	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 	release_lane();
+	/* What was decided before its death is carried out after it. */
+	worker_signal(w, SIGTERM, false);
+	worker_signal(w, SIGKILL, true);
 	usleep(10000);
-	CHECK(lives(w));
+	CHECK_EQ(0, waitpid(death.pid, NULL, WNOHANG));
+	/* The log still names it. */
+	(void)snprintf(number, sizeof(number), "(pid %ld)", (long)death.pid);
+	CHECK(strstr(worker_name(w, name, sizeof(name)), number) != NULL);
+	kill(death.pid, SIGKILL);
+	(void)waitpid(death.pid, NULL, 0);
 	fixture_end();
 }
 
