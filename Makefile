@@ -277,6 +277,8 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(BUILD)/support.a $(WORKER_A) \
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
+$(BUILD)/tests/unit/program_test: $(BUILD)/adapter.a
+$(BUILD)/tests/unit/program_test: LIBS += $(BUILD)/adapter.a $(BUILD)/sys.a
 $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
 $(FUZZERS): ALL_LDFLAGS += -fsanitize=fuzzer
 

@@ -227,7 +227,7 @@ enum program_stage {
 };
 
 struct program {
-	pid_t pid;
+	pid_t pid; /* 0: not started, or reaped: no signal may be sent */
 	int pidfd; /* see view_is_killed() */
 	int notify; /* where its calls of accept() are reported */
 	bool restricted; /* no_new_privs had to be set */
@@ -245,7 +245,7 @@ bool program_start(struct program *p, const struct program_spec *spec);
 void program_signal(const struct program *p, const struct signalfd_siginfo *s);
 
 /* Returns whether the program has ended, and its wait status. */
-bool program_ended(const struct program *p, int *status_out);
+bool program_ended(struct program *p, int *status_out);
 
 /* Ends this process as the program has ended. */
 _Noreturn void program_end_likewise(int status);

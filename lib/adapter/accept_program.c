@@ -251,6 +251,7 @@ failed(struct program *p, enum program_stage stage, int error)
 	if (p->pid > 0)
 		while (waitpid(p->pid, NULL, 0) == -1 && errno == EINTR)
 			continue;
+	p->pid = 0;
 	return false;
 }
 
@@ -314,12 +315,13 @@ program_signal(const struct program *p, const struct signalfd_siginfo *s)
 }
 
 bool
-program_ended(const struct program *p, int *status_out)
+program_ended(struct program *p, int *status_out)
 {
 	int status;
 
 	if (waitpid(p->pid, &status, WNOHANG) != p->pid)
 		return false;
+	p->pid = 0;
 	*status_out = status;
 	return true;
 }
