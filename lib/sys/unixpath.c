@@ -7,24 +7,27 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sys/address.h"
 #include "sys/unixpath.h"
 
+/* With what a daemon does under the lock, this is well under a millisecond. */
+#define LOCK_TRIES 500
+
 /*
  * Locks the folder: two daemons that find the same stale socket must not
- * remove each other's new one. Any process that can read the folder can hold
- * the lock, so the wait for it is short; without it only that race is open.
- * Returns a descriptor, or -1 without a lock.
+ * remove each other's new one. A daemon has the lock for a few system calls,
+ * but any process that can read the folder can hold it for ever: so it is
+ * asked for without sleeping, and given up soon. Without it only that race is
+ * open. Returns a descriptor, or -1 without a lock.
  */
 static int
 lock_folder(const char *path)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
 	const char *slash = strrchr(path, '/');
 	char folder[PATH_MAX] = ".";
 	int fd;
@@ -40,10 +43,10 @@ lock_folder(const char *path)
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd == -1)
 		return -1;
-	for (int tries = 0; tries < 100; tries++) {
+	for (int tries = 0; tries < LOCK_TRIES; tries++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return fd;
-		(void)nanosleep(&pause, NULL);
+		(void)sched_yield();
 	}
 	(void)close(fd);
 	return -1;
@@ -221,6 +224,12 @@ bind_and_listen(int fd, const struct sockaddr_un *addr, int backlog,
 	*why_out = "listen";
 	if (listen(fd, backlog) == -1)
 		goto fail;
+	/* Before listen(2) it looked like a socket that nobody has. */
+	if (lstat(path, &st) == -1 || !is_ours(&st, out)) {
+		*why_out = "another process listens there";
+		errno = EADDRINUSE;
+		goto fail;
+	}
 	return 0;
 
 fail:
