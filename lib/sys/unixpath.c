@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -171,35 +172,60 @@ is_ours(const struct stat *st, const struct unixpath *ours)
 	    st->st_ino == ours->ino;
 }
 
+/* The file behind an O_PATH descriptor; fchmod(2) does not take those. */
+static int
+change_mode(int file, mode_t mode)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", file);
+	return chmod(name, mode & 0777);
+}
+
+static int
+change_rights(
+    int file, const struct unixpath_rights *rights, const char **why_out)
+{
+	struct stat st;
+	bool moves;
+
+	if (fstat(file, &st) == -1)
+		return -1;
+	moves = (rights->uid != (uid_t)-1 && rights->uid != st.st_uid) ||
+	    (rights->gid != (gid_t)-1 && rights->gid != st.st_gid);
+	if (moves) {
+		*why_out = "change the owner of the socket";
+		if (change_mode(file, st.st_mode & rights->mode) == -1 ||
+		    fchownat(file, "", rights->uid, rights->gid,
+			AT_EMPTY_PATH) == -1)
+			return -1;
+	}
+	*why_out = "change the mode of the socket";
+	return change_mode(file, rights->mode);
+}
+
+/* By descriptor: another file may be put there as soon as we have looked. */
 int
 unixpath_protect(const char *path, const struct unixpath *ours,
     const struct unixpath_rights *rights, const char **why_out)
 {
-	const int flags = AT_SYMLINK_NOFOLLOW;
+	int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int rc = -1, error;
 	struct stat st;
-	bool moves;
 
 	*why_out = "look at our socket";
-	if (lstat(path, &st) == -1)
+	if (file == -1)
 		return -1;
-	if (!is_ours(&st, ours)) {
+	if (fstat(file, &st) == -1 || !is_ours(&st, ours)) {
 		*why_out = "another process took the place of our socket";
 		errno = EADDRINUSE;
-		return -1;
+	} else {
+		rc = change_rights(file, rights, why_out);
 	}
-
-	moves = (rights->uid != (uid_t)-1 && rights->uid != st.st_uid) ||
-	    (rights->gid != (gid_t)-1 && rights->gid != st.st_gid);
-	if (moves) {
-		mode_t both = st.st_mode & rights->mode & 0777;
-
-		*why_out = "change the owner of the socket";
-		if (fchmodat(AT_FDCWD, path, both, flags) == -1 ||
-		    lchown(path, rights->uid, rights->gid) == -1)
-			return -1;
-	}
-	*why_out = "change the mode of the socket";
-	return fchmodat(AT_FDCWD, path, rights->mode & 0777, flags);
+	error = errno;
+	(void)close(file);
+	errno = error;
+	return rc;
 }
 
 /* Between bind(2) and listen(2) the file is there and refuses connects. */

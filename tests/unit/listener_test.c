@@ -316,6 +316,49 @@ a_file_of_another_process_is_not_changed(void)
 	unlink(path);
 }
 
+/* A file that somebody who may write the folder exchanges for the socket. */
+static char beside[sizeof(path) + 8];
+static atomic_bool exchanging;
+
+static void *
+exchange(void *arg)
+{
+	while (atomic_load(&exchanging))
+		(void)renameat2(
+		    AT_FDCWD, path, AT_FDCWD, beside, RENAME_EXCHANGE);
+	return arg;
+}
+
+static void
+a_file_that_takes_the_place_of_the_socket_is_never_changed(void)
+{
+	struct listener_spec spec = unix_spec();
+	struct listener l = opened(&spec);
+	unsigned changed = 0;
+	pthread_t thread;
+	const char *why;
+	struct stat st;
+	int fd;
+
+	(void)snprintf(beside, sizeof(beside), "%s.beside", path);
+	fd = open(beside, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+	NEED(fd != -1);
+	atomic_store(&exchanging, true);
+	NEED(pthread_create(&thread, NULL, exchange, NULL) == 0);
+	for (int i = 0; i < 100000; i++) {
+		(void)listener_update(&l, &spec, &why);
+		changed +=
+		    fstat(fd, &st) == 0 && st.st_mode != (S_IFREG | 0600);
+	}
+	atomic_store(&exchanging, false);
+	pthread_join(thread, NULL);
+	CHECK_EQ(0, changed);
+	close(fd);
+	listener_fini(&l);
+	unlink(path);
+	unlink(beside);
+}
+
 static void
 the_umask_does_not_change_the_mode(void)
 {
@@ -1096,6 +1139,7 @@ main(int argc, char **argv)
 	RUN(owner_and_mode_are_set);
 	RUN(owner_mode_and_backlog_change_in_place);
 	RUN(a_file_of_another_process_is_not_changed);
+	RUN(a_file_that_takes_the_place_of_the_socket_is_never_changed);
 	RUN(the_umask_does_not_change_the_mode);
 	RUN(closing_removes_the_file);
 	RUN(a_stale_socket_is_replaced);
