@@ -13,8 +13,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include <libutil.h>
-
 #include "conf/conf.h"
 #include "conf/config.h"
 #include "control/control.h"
@@ -30,6 +28,7 @@
 #include "sys/descriptors.h"
 #include "sys/log.h"
 #include "sys/notify.h"
+#include "sys/pidfile.h"
 
 struct options {
 	const char *file;
@@ -170,29 +169,26 @@ hold_signals(void)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 }
 
-/* The pid file; NULL: none is wanted, or *status_out is an exit status. */
-static struct pidfh *
-open_pid_file(const struct conf *conf, int *status_out)
+/* Locks the pid file, if one is wanted. Returns 0, or an exit status. */
+static int
+lock_pid_file(struct pidfile *p, const struct conf *conf)
 {
-	struct pidfh *pid_file;
-	pid_t other = 0;
+	char why[OWNFILE_WHY];
+	pid_t other;
+	int status;
 
-	if (conf->pid_file == NULL)
-		return NULL;
-	pid_file = pidfile_open(conf->pid_file, 0644, &other);
-	if (pid_file == NULL) {
-		*status_out = services_exit_status(errno);
-		if (errno == EEXIST)
-			log_errorx("pid_file %s: already running, pid %ld",
-			    conf->pid_file, (long)other);
-		else
-			log_error("pid_file %s", conf->pid_file);
-		return NULL;
-	}
-	/* Set here, as libbsd does not: a child with a copy would keep the
-	 * lock. */
-	(void)fcntl(pidfile_fileno(pid_file), F_SETFD, FD_CLOEXEC);
-	return pid_file;
+	if (conf->pid_file == NULL ||
+	    pidfile_lock(p, conf->pid_file, why, &other) == 0)
+		return EX_OK;
+	status = services_exit_status(errno);
+	if (errno == EEXIST)
+		log_errorx("pid_file %s: already running, pid %ld",
+		    conf->pid_file, (long)other);
+	else if (why[0] != '\0')
+		log_errorx("pid_file %s: %s", conf->pid_file, why);
+	else
+		log_error("pid_file %s", conf->pid_file);
+	return status;
 }
 
 static bool
@@ -249,27 +245,26 @@ static int
 run(struct supervisor *s, const struct options *o, struct conf *conf)
 {
 	struct config *config = config_new(conf);
-	struct pidfh *pid_file;
-	int status = EX_OK;
+	struct pidfile pid_file = { .fd = -1 };
+	int status;
 
 	if (config == NULL)
 		return EX_OSERR;
-	pid_file = open_pid_file(conf, &status);
+	status = lock_pid_file(&pid_file, conf);
 	if (status == EX_OK && o->background && background_start() == -1) {
 		log_error("cannot go to the background");
 		status = EX_OSERR;
 	}
 	if (status != EX_OK) {
-		if (pid_file != NULL)
-			(void)pidfile_remove(pid_file);
+		pidfile_fini(&pid_file);
 		config_unref(config);
 		return status;
 	}
 	status = start(s, config);
 	if (status == EX_OK) {
 		/* From here on, signals to the number in it are heard. */
-		if (pid_file != NULL)
-			(void)pidfile_write(pid_file);
+		if (pid_file.fd != -1 && pidfile_fill(&pid_file) == -1)
+			log_warn("pid_file %s", conf->pid_file);
 		s->background = o->background;
 		s->exit_on_failed = o->exit_on_failed;
 		log_info("apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,
@@ -281,8 +276,7 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		supervisor_fini(s);
 	}
 	background_report(status);
-	if (pid_file != NULL)
-		(void)pidfile_remove(pid_file);
+	pidfile_fini(&pid_file);
 	return status;
 }
 

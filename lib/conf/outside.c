@@ -11,6 +11,7 @@
 
 #include "conf/outside.h"
 #include "sys/listener.h"
+#include "sys/ownfile.h"
 
 /* An app that is checked. */
 struct look {
@@ -333,6 +334,19 @@ check_folder(
 		findings_outside(b->findings, where, "%s: %s", what, fault);
 }
 
+/* Checks the way to a file that the daemon writes; NULL path: none. */
+static void
+check_own(struct build *b, const char *option, const char *path,
+    enum ownfile_kind kind)
+{
+	char why[OWNFILE_WHY];
+
+	if (path != NULL && ownfile_check(path, kind, why) == -1 &&
+	    why[0] != '\0')
+		findings_outside(b->findings, build_where(b, NULL, option),
+		    "option '%s': %s", option, why);
+}
+
 static void
 check_files(struct build *b)
 {
@@ -347,6 +361,7 @@ check_files(struct build *b)
 	    b, build_where(b, NULL, "log"), "option 'log'", conf->log_file);
 	check_folder(b, build_where(b, NULL, "pid_file"), "option 'pid_file'",
 	    conf->pid_file);
+	check_own(b, "pid_file", conf->pid_file, OWNFILE_REGULAR);
 	check_folder(b, build_where(b, NULL, "dump_file"), "option 'dump_file'",
 	    conf->dump_file);
 }

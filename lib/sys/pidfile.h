@@ -1,0 +1,32 @@
+#ifndef SYS_PIDFILE_H
+#define SYS_PIDFILE_H
+
+/*
+ * The pid file: a lock while we run, and our number in it. libbsd has one, but
+ * that follows links and truncates what it finds before it looks.
+ */
+
+#include <sys/types.h>
+
+#include "sys/ownfile.h"
+
+struct pidfile {
+	int fd; /* CLOEXEC; -1: closed */
+	char *path; /* owned */
+};
+
+/*
+ * Opens and locks the file. 0; or -1 and errno, and why has a text if it was
+ * refused: see ownfile.h. EEXIST: another process has the lock, whose number,
+ * as far as it is known, is in *other_out, else 0.
+ */
+int pidfile_lock(
+    struct pidfile *p, const char *path, char *why, pid_t *other_out);
+
+/* Writes our number. Returns 0, or -1 and errno. */
+int pidfile_fill(struct pidfile *p);
+
+/* Removes and closes the file. */
+void pidfile_fini(struct pidfile *p);
+
+#endif

@@ -1,0 +1,63 @@
+#!/bin/sh
+# Files that the daemon writes by a name, in folders where others have a hand.
+
+STRANGER=65534
+
+# one_app LINE...: an app that needs nothing, and these lines, for conf.
+one_app() {
+	printf '%s\n' "$@"
+	app web </dev/null
+}
+
+# apppoold OPTION...: its exit status is in $RC, what it says in $ERR.
+apppoold() {
+	timeout "$LIMIT" "$APPPOOLD" "$@" -c "$DIR/pool.conf" \
+	    >"$DIR/err" 2>&1 </dev/null
+	RC=$? ERR=$(cat "$DIR/err")
+}
+
+# assert_refused TEXT: by -t as well as at the start.
+assert_refused() {
+	for option in '' -t; do
+		# shellcheck disable=SC2086 # an option or none
+		apppoold $option
+		assertContains '77 78' "$RC"
+		assertContains "$ERR" "$1"
+	done
+	assertEquals 'the file that is led to' precious "$(cat "$DIR/precious")"
+}
+
+# fresh FOLDER MODE [OWNER]: a folder, and a file that nobody may write.
+fresh() {
+	rm -rf "$DIR/${1:?}"
+	mkdir -m "$2" "$DIR/$1"
+	[ $# -lt 3 ] || chown "$3" "$DIR/$1"
+	(umask 077 && echo precious >"$DIR/precious")
+}
+
+testALinkInPlaceOfThePidFileIsNotFollowed() {
+	fresh run 755
+	ln -s ../precious "$DIR/run/pid"
+	one_app "pid_file = \"$DIR/run/pid\"" | conf
+	assert_refused "pid is a symbolic link"
+}
+
+testALinkOfTheFormerOwnerOfAFolderIsNotFollowed() {
+	is_root || { skip 'needs root'; return; }
+	fresh run 755
+	ln -s ../precious "$DIR/run/file"
+	chown -h $STRANGER "$DIR/run/file"
+	one_app "pid_file = \"$DIR/run/file\"" | conf
+	assert_refused "file is a symbolic link of user $STRANGER: remove it"
+}
+
+testAFolderOfAnotherUserIsRefused() {
+	is_root || { skip 'needs root'; return; }
+	fresh run 755 $STRANGER
+	ln -s ../precious "$DIR/run/file"
+	one_app "pid_file = \"$DIR/run/file\"" | conf
+	assert_refused "folder $DIR/run belongs to user $STRANGER, "
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

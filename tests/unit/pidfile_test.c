@@ -1,0 +1,118 @@
+/* The pid file. */
+
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "sys/pidfile.h"
+
+#include "check.h"
+
+static char folder[] = "/tmp/apppoold-pidfile-test.XXXXXX";
+static char path[64], target[64];
+static char why[OWNFILE_WHY];
+
+static const char *
+text_of(const char *file)
+{
+	static char text[64];
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd == -1 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd != -1)
+		close(fd);
+	text[n < 0 ? 0 : n] = '\0';
+	return text;
+}
+
+static bool
+write_text(const char *file, const char *text)
+{
+	int fd = open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ssize_t len = (ssize_t)strlen(text);
+
+	return fd != -1 && write(fd, text, (size_t)len) == len &&
+	    close(fd) == 0;
+}
+
+static void
+the_file_has_our_number_until_it_is_removed(void)
+{
+	struct pidfile p = { .fd = -1 };
+	char number[32];
+	pid_t other;
+
+	/* A longer one that a killed daemon left. */
+	NEED(write_text(path, "1234567890"));
+	NEED(pidfile_lock(&p, path, why, &other) == 0);
+	CHECK_STR("", text_of(path));
+	CHECK_EQ(0, pidfile_fill(&p));
+	(void)snprintf(number, sizeof(number), "%ld", (long)getpid());
+	CHECK_STR(number, text_of(path));
+	pidfile_fini(&p);
+	CHECK(access(path, F_OK) == -1);
+	pidfile_fini(&p);
+}
+
+static void
+another_daemon_finds_it_locked_and_the_number(void)
+{
+	struct pidfile p = { .fd = -1 }, second = { .fd = -1 };
+	pid_t other;
+
+	NEED(pidfile_lock(&p, path, why, &other) == 0);
+	CHECK_EQ(0, pidfile_fill(&p));
+	CHECK_EQ(-1, pidfile_lock(&second, path, why, &other));
+	CHECK_EQ(EEXIST, errno);
+	CHECK_EQ(getpid(), other);
+	CHECK_STR("", why);
+	pidfile_fini(&second);
+	pidfile_fini(&p);
+	CHECK_EQ(0, pidfile_lock(&second, path, why, &other));
+	pidfile_fini(&second);
+}
+
+static void
+a_link_is_refused_and_its_target_kept(void)
+{
+	struct pidfile p = { .fd = -1 };
+	pid_t other;
+
+	NEED(write_text(target, "precious") && symlink(target, path) == 0);
+	CHECK_EQ(-1, pidfile_lock(&p, path, why, &other));
+	CHECK_EQ(EPERM, errno);
+	CHECK(strstr(why, "is a symbolic link, which is not followed") != NULL);
+	CHECK_STR("precious", text_of(target));
+	unlink(path);
+	unlink(target);
+}
+
+static void
+the_file_of_a_successor_is_not_removed(void)
+{
+	struct pidfile p = { .fd = -1 };
+	pid_t other;
+
+	NEED(pidfile_lock(&p, path, why, &other) == 0);
+	NEED(unlink(path) == 0 && write_text(path, "1"));
+	pidfile_fini(&p);
+	CHECK_STR("1", text_of(path));
+	unlink(path);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	if (mkdtemp(folder) == NULL)
+		return 1;
+	(void)snprintf(path, sizeof(path), "%s/pid", folder);
+	(void)snprintf(target, sizeof(target), "%s/target", folder);
+	RUN(the_file_has_our_number_until_it_is_removed);
+	RUN(another_daemon_finds_it_locked_and_the_number);
+	RUN(a_link_is_refused_and_its_target_kept);
+	RUN(the_file_of_a_successor_is_not_removed);
+	rmdir(folder);
+	return check_finish();
+}
