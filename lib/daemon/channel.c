@@ -159,6 +159,9 @@ on_done(struct worker *w, const struct words *a, tstamp now)
 	else if (conn == ILIST_NONE ||
 	    !pool_done(&w->sup->pool, w->process, conn, now))
 		channel_misbehaved(w, now, "DONE of what it does not hold");
+	else if (w->loose > 0)
+		w->loose -= w->loose < CHANNEL_LOOSE_EACH ? w->loose
+							  : CHANNEL_LOOSE_EACH;
 }
 
 static void
@@ -210,14 +213,22 @@ log_left_out(struct worker *w)
 	w->messages = 0;
 }
 
-/* Whether one more text of this second is kept. */
+/* Counts a message about no connection; whether it may be sent. */
 static bool
-may_keep_text(struct worker *w, tstamp now)
+count_loose(struct worker *w, tstamp now)
 {
 	if (now - w->second >= TSPAN_SECONDS(1)) {
 		log_left_out(w);
+		w->loose = 0;
 		w->second = now;
 	}
+	return ++w->loose <= CHANNEL_LOOSE;
+}
+
+/* Whether one more text of this second is kept. */
+static bool
+may_keep_text(struct worker *w)
+{
 	return ++w->messages <= CHANNEL_TEXTS;
 }
 
@@ -226,7 +237,7 @@ on_event(struct worker *w, const struct words *a, tstamp now)
 {
 	if (!w->sup->pool.processes[w->process].ready)
 		channel_misbehaved(w, now, "EVENT before READY");
-	else if (may_keep_text(w, now))
+	else if (may_keep_text(w))
 		log_output(w->group->conf->name, w->id, a->text, a->len);
 }
 
@@ -239,7 +250,7 @@ on_status(struct worker *w, const struct words *a, tstamp now)
 		channel_misbehaved(w, now, "STATUS before READY");
 		return;
 	}
-	if (!may_keep_text(w, now))
+	if (!may_keep_text(w))
 		return;
 	if (w->status == NULL)
 		w->status = malloc(WORKER_STATUS_MAX + 1);
@@ -250,13 +261,14 @@ on_status(struct worker *w, const struct words *a, tstamp now)
 }
 
 /*
- * more: another message often follows at once, so that it is worth reading
- * on. After a DONE it is not: the loop says when there is more.
+ * loose: about no connection, so that a process may send it as often as
+ * CHANNEL_LOOSE allows. Another message often follows at once, and it is worth
+ * reading on. After a DONE it is not: the loop says when there is more.
  */
 static const struct verb {
 	const char *word;
 	void (*take)(struct worker *, const struct words *, tstamp);
-	bool more;
+	bool loose;
 } verbs[] = {
 	{ WIRE_DONE, on_done, false },
 	{ WIRE_READY, on_ready, false },
@@ -310,9 +322,14 @@ take_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 		a.text = space + 1;
 		a.len = len - word - 1;
 	}
+	if (v->loose && !count_loose(w, now)) {
+		channel_misbehaved(
+		    w, now, "over %d messages in a second", CHANNEL_LOOSE);
+		return false;
+	}
 	pool_spoke(&w->sup->pool, w->process, now);
 	v->take(w, &a, now);
-	return v->more;
+	return v->loose;
 }
 
 /* --- reading ------------------------------------------------------------ */

@@ -14,6 +14,13 @@
 /* EVENT and STATUS of one process that are kept in one second at most. */
 #define CHANNEL_TEXTS 100
 
+/*
+ * Messages about no connection that a process may send in a second, and so
+ * many more for each session it ends.
+ */
+#define CHANNEL_LOOSE 10000
+#define CHANNEL_LOOSE_EACH 4
+
 /* ready() of worker.channel: reads what the process says. */
 void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
 

@@ -65,6 +65,7 @@ struct worker {
 	char *status; /* text of its last STATUS, owned; NULL: none */
 	tstamp second; /* messages are counted from here, for one second */
 	unsigned messages; /* EVENT and STATUS in that second */
+	unsigned loose; /* messages about no connection, likewise */
 };
 
 /* A worker not started yet, in the place of its number; NULL: no memory. */

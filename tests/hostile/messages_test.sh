@@ -1,0 +1,50 @@
+#!/bin/sh
+# Processes that say to the daemon what is allowed and useless, without end.
+
+# assert_killed_for MESSAGE: the process that says so in a loop is killed, and
+# app b does not notice.
+assert_killed_for() {
+	{
+		app_b
+		hostile evil talker "$1" <<-EOF
+		restart_delay = 1m
+		EOF
+	} | conf
+	pool_start
+	quiet_b
+	watch_b 1
+	ask "unix:$DIR/evil.sock" >/dev/null
+	await said 'is killed: over 10000 messages in a second'
+	assert_b_is_served
+}
+
+testAProcessThatFloodsBlindIsKilled() {
+	assert_killed_for BLIND
+}
+
+testAProcessThatFloodsStatusIsKilled() {
+	assert_killed_for 'STATUS busy'
+}
+
+testAProcessThatFloodsEventIsKilled() {
+	assert_killed_for 'EVENT again'
+}
+
+testAProcessThatFloodsRetireIsKilled() {
+	assert_killed_for RETIRE
+}
+
+testMessagesOfManyShortSessionsAreNoFlood() {
+	hostile web talker 'STATUS busy' 3 </dev/null | conf
+	pool_start
+	flood --unix "$DIR/web.sock" --count 5000 --concurrency 8 --quiet \
+	    --max lost=0 --min answered=5000 >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	assertEquals 1 "$(status apps web spawned)"
+	grep -o 'elapsed=[^ ]*' "$DIR/flood" | sed 's/^/# /'
+}
+
+# shellcheck source=tests/hostile/hostile_help.sh
+. tests/hostile/hostile_help.sh
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
