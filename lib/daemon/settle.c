@@ -35,6 +35,7 @@ hand(struct supervisor *s, const struct action *a, tstamp now)
 	}
 	switch (errno) {
 	case EAGAIN:
+	case EINTR:
 	case ETOOMANYREFS:
 	case ENOBUFS:
 	case ENOMEM:

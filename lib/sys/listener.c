@@ -267,10 +267,10 @@ unmark(int conn)
 
 /* Logs that accept did not work; the listener rests for a while. */
 static int
-rest(struct listener *l, tstamp now)
+rest(struct listener *l, tstamp now, tspan span)
 {
 	log_limited(&l->rate, now, LOG_LEVEL_WARN, "%s: accept: %m", l->name);
-	l->rest_until = tstamp_add(now, LISTENER_REST);
+	l->rest_until = tstamp_add(now, span);
 	return LISTENER_RESTING;
 }
 
@@ -298,7 +298,7 @@ listener_accept(struct listener *l, tstamp now)
 	if (now < l->rest_until)
 		return LISTENER_RESTING;
 	if (l->shared && set_blocking(l->fd, false) == -1)
-		return rest(l, now);
+		return rest(l, now, LISTENER_REST);
 
 	for (int dead = 0; dead < DEAD_MAX; dead++) {
 		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
@@ -312,12 +312,20 @@ listener_accept(struct listener *l, tstamp now)
 		switch (errno) {
 		case EAGAIN:
 			return find_empty(l);
+		case EINTR:
+			/*
+			 * Nothing came, and it blocks: of the processes that
+			 * have a copy one has changed that.
+			 */
+			if (l->shared && !l->shut)
+				return rest(l, now, LISTENER_LONG_REST);
+			l->shared = true;
+			return LISTENER_EMPTY;
 		case EINVAL:
 			return l->shut ? LISTENER_EMPTY : LISTENER_BROKEN;
 		case EBADF:
 		case ENOTSOCK:
 			fatal("%s: accept", l->name);
-		case EINTR:
 		case ECONNABORTED:
 		case EPROTO:
 		case ENOPROTOOPT:
@@ -334,10 +342,10 @@ listener_accept(struct listener *l, tstamp now)
 			 * Out of descriptors or memory, or a rule of the
 			 * machine (EPERM): the queue stays.
 			 */
-			return rest(l, now);
+			return rest(l, now, LISTENER_REST);
 		}
 	}
-	return rest(l, now);
+	return rest(l, now, LISTENER_REST);
 }
 
 void

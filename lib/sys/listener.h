@@ -25,8 +25,11 @@ enum listener_kind {
 /* What listener_accept() returns where it has no connection. */
 enum {
 	LISTENER_EMPTY = -1, /* no connection waits */
-	LISTENER_RESTING =
-	    -2, /* we lack descriptors or memory, until rest_until */
+	/*
+	 * Until rest_until: we lack descriptors or memory, or somebody has it
+	 * block again and again.
+	 */
+	LISTENER_RESTING = -2,
 	/*
 	 * Somebody shut the socket down: open it anew. Found at the second
 	 * attempt without a connection; at the first it may look empty.
@@ -36,6 +39,9 @@ enum {
 
 /* The rest of a listener when descriptors or memory have run out. */
 #define LISTENER_REST TSPAN_MSECONDS(50)
+
+/* And when another process has it block again and again. */
+#define LISTENER_LONG_REST TSPAN_SECONDS(1)
 
 /*
  * The socket to open. Exactly one of addr (TCP), path (Unix) and inherited_fd
@@ -61,7 +67,7 @@ struct listener {
 	bool shut; /* by listener_shut() or listener_hide() */
 	bool marks; /* connections inherit a mark, which accepting takes off */
 	bool dry; /* the latest accept found the queue empty */
-	bool shared; /* by listener_share(), now or before */
+	bool shared; /* by listener_share(), now or before, or found to block */
 	char *name; /* owned */
 	char *path; /* owned; NULL unless we made the socket file */
 	struct unixpath file; /* the file of path; no other is unlinked */

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <errno.h>
@@ -11,6 +12,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -924,6 +926,33 @@ a_handshake_under_way_is_counted_and_completes(void)
 	listener_fini(&l);
 }
 
+/* ------------------------------------------------------- interrupted */
+
+static void
+nothing(int sig)
+{
+	(void)sig;
+}
+
+/* Another process with a copy of the socket may change the flag. */
+static void
+a_listener_that_was_made_to_block_is_empty_when_interrupted(void)
+{
+	const struct sigaction action = { .sa_handler = nothing };
+	const struct itimerval soon = { .it_value.tv_usec = 20000 };
+	struct listener_spec spec = tcp_spec();
+	struct listener l = opened(&spec);
+
+	CHECK_EQ(0, sigaction(SIGALRM, &action, NULL));
+	CHECK_EQ(0, fcntl(l.fd, F_SETFL, 0));
+	setitimer(ITIMER_REAL, &soon, NULL);
+	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
+	/* From then on it is seen to. */
+	CHECK_EQ(0, fcntl(l.fd, F_SETFL, 0));
+	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
+	listener_fini(&l);
+}
+
 /* ----------------------------------------------------------- shutting */
 
 static void
@@ -1162,6 +1191,7 @@ main(int argc, char **argv)
 	RUN(a_listener_that_was_shut_down_is_broken);
 	RUN(a_broken_listener_can_be_opened_anew);
 	RUN(a_client_that_reset_does_not_hide_the_next);
+	RUN_ALONE(a_listener_that_was_made_to_block_is_empty_when_interrupted);
 	RUN(the_depth_is_the_length_of_the_queue);
 	RUN(without_sock_diag_the_depth_of_unix_is_unknown);
 	RUN(a_handshake_under_way_is_counted_and_completes);
