@@ -6,6 +6,7 @@
 #include "daemon/accepting.h"
 #include "daemon/backlog.h"
 #include "daemon/restart_files.h"
+#include "sys/turn.h"
 
 /* Connections accepted at once when there is room again, or while leaving. */
 #define TURN_MAX 64
@@ -27,6 +28,7 @@ admits(struct acceptor *a, tstamp now)
 {
 	struct group *g = listener_of(a)->group;
 
+	turn_for(g->app);
 	if (group_accepts_itself(g)) {
 		backlog_woken(g, now);
 		return false;
@@ -166,6 +168,7 @@ leave_on(struct timer *t, tstamp now)
 	struct group *g = l->group;
 	long half;
 
+	turn_for(g->app);
 	set_leave_timer(l, now + LEAVE_CHECK);
 	if (empty(l, now) != ACCEPTOR_EMPTY)
 		return;

@@ -16,6 +16,7 @@
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/number.h"
+#include "sys/turn.h"
 #include "sys/wire.h"
 
 /*
@@ -57,6 +58,7 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 	at = number_write(at, serial_of(s, conn));
 	at -= sizeof(WIRE_CONN);
 	memcpy(at, WIRE_CONN " ", sizeof(WIRE_CONN));
+	turn_call("sendmsg");
 	if (fdpass_send(w->channel.fd, at, (size_t)(end - at),
 		s->accepted[conn].fd) == -1)
 		return -1;
@@ -366,6 +368,7 @@ read_packet(struct worker *w, tstamp now)
 	bool more;
 	ssize_t n;
 
+	turn_call("recvmsg");
 	n = fdpass_recv(w->channel.fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
 	if (n == -1) {
 		if (errno != EAGAIN && errno != EINTR)
@@ -387,6 +390,7 @@ channel_ready(struct loop_io *io, uint32_t events, tstamp now)
 	struct worker *w = LOOP_OWNER(io, struct worker, channel);
 
 	(void)events;
+	turn_for(w->group->app);
 	for (int left = CHANNEL_TURN; left > 0; left--)
 		if (read_packet(w, now) != READ_MORE)
 			return;

@@ -6,6 +6,7 @@
 #include "daemon/death.h"
 #include "sys/child.h"
 #include "sys/log.h"
+#include "sys/turn.h"
 
 /* --- how it ended ------------------------------------------------------- */
 
@@ -137,6 +138,7 @@ take_leave(struct worker *w, const struct reap_death *death, tstamp now)
 	struct supervisor *s = w->sup;
 	char why[160];
 
+	turn_for(w->group->app);
 	worker_died(w, death);
 	channel_read_rest(w, now);
 	if (explain_failure(w, "", why, sizeof(why)))
@@ -178,7 +180,9 @@ death_reap_all(struct supervisor *s, tstamp now)
 			return;
 		} else {
 			reap_stranger(death.pid);
-			(void)retriever_exited(&s->retriever, death.pid);
+			if (!watch_exited(&s->watch, death.pid, now))
+				(void)retriever_exited(
+				    &s->retriever, death.pid);
 		}
 	}
 }

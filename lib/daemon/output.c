@@ -9,6 +9,7 @@
 
 #include "daemon/output.h"
 #include "sys/log.h"
+#include "sys/turn.h"
 
 void
 output_init(struct output *o)
@@ -141,6 +142,7 @@ visit(struct output *o, int *lines)
 		take_rest(o, lines);
 		return VISIT_MORE;
 	}
+	turn_call("read");
 	n = read(o->io.fd, buf, sizeof(buf));
 	if (n <= 0)
 		return n == 0 ? VISIT_ENDED : VISIT_NOTHING;
@@ -152,6 +154,7 @@ static void
 close_pipe(struct output *o)
 {
 	(void)loop_set(o->all->loop, &o->io, 0);
+	turn_call("close");
 	close(o->io.fd);
 	o->io.fd = -1;
 }

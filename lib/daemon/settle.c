@@ -20,6 +20,7 @@
 #include "daemon/waiters.h"
 #include "sys/listener.h"
 #include "sys/log.h"
+#include "sys/turn.h"
 
 static void
 hand(struct supervisor *s, const struct action *a, tstamp now)
@@ -225,7 +226,10 @@ settle_actions(struct supervisor *s)
 	tstamp now = loop_now(&s->loop);
 	struct action a;
 
-	while (pool_next_action(&s->pool, &a))
+	while (pool_next_action(&s->pool, &a)) {
+		turn_for(a.app);
 		carry_out[a.kind](s, &a, now);
+	}
+	turn_for(TURN_NO_APP);
 	spawn_hasten(s, now);
 }

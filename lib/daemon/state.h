@@ -20,9 +20,11 @@
 #include "daemon/refusal.h"
 #include "daemon/services.h"
 #include "sys/lane.h"
+#include "sys/log.h"
 #include "sys/loop.h"
 #include "sys/retriever.h"
 #include "sys/sockdiag.h"
+#include "sys/watch.h"
 
 struct group;
 struct reload;
@@ -47,6 +49,8 @@ RB_HEAD(pids, worker);
 
 struct supervisor {
 	struct loop loop;
+	struct watch watch;
+	struct log_rate long_turn_rate;
 	struct lane spawner;
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker;

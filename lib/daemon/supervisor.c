@@ -21,6 +21,7 @@
 #include "daemon/waiters.h"
 #include "sys/descriptors.h"
 #include "sys/log.h"
+#include "sys/turn.h"
 
 /* How long the lanes are waited for at the end. */
 #define LANE_END TSPAN_MSECONDS(500)
@@ -91,6 +92,23 @@ second_passed(struct timer *t, tstamp now)
 	waiters_sweep(TIMER_OWNER(t, struct supervisor, second), now);
 }
 
+/* Tells that the watch had to interrupt this turn, and in what. */
+static void
+log_long_turn(struct supervisor *s, tstamp now)
+{
+	struct watch_sight at;
+	const struct group *g;
+
+	if (!watch_saw(&s->watch, &at))
+		return;
+	g = at.app < s->pool.napps ? s->groups[at.app] : NULL;
+	log_limited(&s->long_turn_rate, now, LOG_LEVEL_WARN,
+	    "a turn of the loop lasted %.3f s and was interrupted at %s%s%s",
+	    tspan_to_seconds(loop_lasts(&s->loop)),
+	    at.call == NULL ? "work" : at.call, g == NULL ? "" : " for ",
+	    g == NULL ? "" : g->name);
+}
+
 static void
 turn(struct supervisor *s)
 {
@@ -107,6 +125,7 @@ turn(struct supervisor *s)
 	settle_actions(s);
 	services_turn(&s->services, now);
 	readiness_turn(s, now);
+	log_long_turn(s, now);
 }
 
 int
@@ -158,6 +177,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (loop_init(&s->loop, NULL) == -1 ||
+	    watch_init(&s->watch, &s->loop) == -1 ||
 	    retriever_init(&s->retriever, &s->loop, &death_retriever_ops, s) ==
 		-1 ||
 	    take_signals(s) == -1 || start_lanes(s) == -1 ||
@@ -222,5 +242,6 @@ supervisor_fini(struct supervisor *s)
 		refusals_fini(&s->refusals);
 		config_unref(s->config);
 	}
+	watch_fini(&s->watch);
 	loop_fini(&s->loop);
 }

@@ -17,6 +17,7 @@
 
 #include "sys/listener.h"
 #include "sys/sockdiag.h"
+#include "sys/turn.h"
 #include "sys/unixpath.h"
 
 /*
@@ -301,6 +302,7 @@ listener_accept(struct listener *l, tstamp now)
 		return rest(l, now, LISTENER_REST);
 
 	for (int dead = 0; dead < DEAD_MAX; dead++) {
+		turn_call("accept4");
 		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
 		if (fd != -1) {
 			l->dry = false;
@@ -354,9 +356,11 @@ listener_close_conn(int conn, bool tcp)
 	const struct linger off = { 0 };
 	int saved_errno = errno;
 
+	turn_call("setsockopt");
 	if (tcp)
 		(void)setsockopt(
 		    conn, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+	turn_call("close");
 	(void)close(conn);
 	errno = saved_errno;
 }
@@ -368,6 +372,7 @@ listener_shut(struct listener *l)
 
 	if (l->inherited || l->shut)
 		return 0;
+	turn_call(l->kind == LISTENER_UNIX ? "shutdown" : "setsockopt");
 	rc = l->kind == LISTENER_UNIX ? shutdown(l->fd, SHUT_RD)
 				      : shut_tcp(l->fd, &l->marks);
 	if (rc == 0)
@@ -390,6 +395,7 @@ listener_hide(struct listener *l)
 	if (l->inherited || l->shut)
 		return 0;
 	if (l->kind == LISTENER_TCP) {
+		turn_call("setsockopt");
 		rc = drop_syns(l->fd);
 	} else {
 		unixpath_remove(l->path, &l->file);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sys/loop.h"
+#include "sys/turn.h"
 
 static tstamp
 real_now(void *arg)
@@ -179,12 +180,14 @@ loop_turn(struct loop *l, tstamp deadline)
 	int called = 0;
 	int n;
 
+	turn_ends();
 	deadline = tstamp_min(deadline, timers_first(&l->timers));
 	n = l->clock.wait(
 	    l->clock.arg, l->epfd, l->batch, LOOP_BATCH, time_to(l, deadline));
 	if (n == -1 && errno != EINTR)
 		return -1;
 	l->now = l->clock.now(l->clock.arg);
+	turn_begins(l->now);
 	l->n = n == -1 ? 0 : n;
 	for (l->at = 0; l->at < l->n;) {
 		struct epoll_event *ev = &l->batch[l->at++];
@@ -197,6 +200,7 @@ loop_turn(struct loop *l, tstamp deadline)
 		events = ev->events & (io->events | EPOLLERR | EPOLLHUP);
 		if (events == 0)
 			continue;
+		turn_for(TURN_NO_APP);
 		io->ready(io, events, l->now);
 		called++;
 	}
@@ -209,4 +213,10 @@ tstamp
 loop_now(const struct loop *l)
 {
 	return l->now;
+}
+
+tspan
+loop_lasts(const struct loop *l)
+{
+	return l->clock.now(l->clock.arg) - l->now;
 }

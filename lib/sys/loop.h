@@ -104,4 +104,7 @@ int loop_turn(struct loop *, tstamp deadline);
  */
 tstamp loop_now(const struct loop *);
 
+/* For how long the turn has lasted. Reads the clock. */
+tspan loop_lasts(const struct loop *);
+
 #endif

@@ -1,6 +1,7 @@
 /* Timers in a red-black tree, by their time and the order of setting. */
 
 #include "sys/timer.h"
+#include "sys/turn.h"
 
 /* libbsd's tree.h uses it in static functions and does not define it. */
 #ifndef __unused
@@ -80,6 +81,7 @@ timers_fire(struct timers *all, tstamp now)
 
 	while ((t = next_due(all, seq, now)) != NULL) {
 		timer_set(all, t, TSTAMP_NEVER);
+		turn_for(TURN_NO_APP);
 		t->fire(t, now);
 	}
 }

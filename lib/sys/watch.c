@@ -1,0 +1,225 @@
+/* The watch over the turns of the loop, and our side of it. */
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <linux/futex.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sys/log.h"
+#include "sys/turn.h"
+#include "sys/watch.h"
+
+/* Ignored where nobody handles it, and ours is not used for anything else. */
+#define SIGNAL SIGURG
+
+/* After so long without a turn the watch sleeps until the next one. */
+#define DOZE_AFTER TSPAN_SECONDS(1)
+
+/* Between two starts, should the watch end again and again. */
+#define START_PACE TSPAN_SECONDS(1)
+
+/* Until another attempt, where there was no room for a process. */
+#define RETRY_AFTER TSPAN_SECONDS(60)
+
+struct watch_page {
+	struct turn turn;
+	/* Written by the watch: what it saw, and then how often it sent. */
+	_Atomic uint32_t app;
+	const char *_Atomic call;
+	_Atomic uint32_t signals;
+};
+
+/* --- the process -------------------------------------------------------- */
+
+static tstamp
+clock_now(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+}
+
+static void
+rest(tspan span)
+{
+	const struct timespec ts = { .tv_nsec = (long)span };
+
+	(void)nanosleep(&ts, NULL);
+}
+
+/* Sleeps until a turn begins. */
+static void
+doze(struct turn *t)
+{
+	atomic_store(&t->dozing, 1);
+	if (atomic_load(&t->busy) != 0) {
+		atomic_store(&t->dozing, 0);
+		return;
+	}
+	(void)syscall(SYS_futex, &t->dozing, FUTEX_WAIT, 1, NULL, NULL, 0);
+}
+
+static void
+interrupt(struct watch_page *page, pid_t daemon)
+{
+	/* Without its parent the number may be somebody else's. */
+	if (getppid() != daemon)
+		_exit(0);
+	atomic_store(&page->app, atomic_load(&page->turn.app));
+	atomic_store(&page->call, atomic_load(&page->turn.call));
+	atomic_fetch_add(&page->signals, 1);
+	/* The first thread has the number of the process. */
+	(void)syscall(SYS_tgkill, daemon, daemon, SIGNAL);
+}
+
+/* Looks once, and sleeps until it is worth looking again. */
+static void
+look(struct watch_page *page, pid_t daemon)
+{
+	/* In this order: a time that is too late does no harm. */
+	bool busy = atomic_load(&page->turn.busy) != 0;
+	tspan since = clock_now() - atomic_load(&page->turn.began);
+
+	if (busy && since >= WATCH_LIMIT) {
+		interrupt(page, daemon);
+		rest(WATCH_LIMIT);
+	} else if (busy && since > 0) {
+		rest(WATCH_LIMIT - since);
+	} else if (busy || since < DOZE_AFTER) {
+		rest(WATCH_LIMIT);
+	} else {
+		doze(&page->turn);
+	}
+}
+
+/*
+ * The life of the watch, from fork(2) on, until the daemon ends. The process it
+ * was forked from may have threads: so it makes system calls only.
+ */
+static _Noreturn void
+be_watch(struct watch_page *page, pid_t daemon)
+{
+	sigset_t all;
+
+	/* Signals to the daemon's group must not end the watch. */
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)prctl(PR_SET_NAME, "apppool-watch");
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != daemon)
+		_exit(0);
+	(void)close_range(0, ~0U, 0);
+	for (;;)
+		look(page, daemon);
+}
+
+/* --- our side ----------------------------------------------------------- */
+
+/* That there is a handler makes the signal interrupt. */
+static void
+nothing(int sig)
+{
+	(void)sig;
+}
+
+static int
+handle(void (*handler)(int))
+{
+	struct sigaction action = { .sa_handler = handler };
+
+	sigemptyset(&action.sa_mask);
+	return sigaction(SIGNAL, &action, NULL);
+}
+
+static void
+start(struct watch *w, tstamp now)
+{
+	pid_t daemon = getpid(), pid = fork();
+
+	if (pid == 0)
+		be_watch(w->page, daemon);
+	w->started = now;
+	if (pid != -1) {
+		w->pid = pid;
+		return;
+	}
+	log_warn("cannot start the watch over the loop");
+	timer_set(&w->loop->timers, &w->timer, tstamp_add(now, RETRY_AFTER));
+}
+
+static void
+start_again(struct timer *t, tstamp now)
+{
+	start(TIMER_OWNER(t, struct watch, timer), now);
+}
+
+int
+watch_init(struct watch *w, struct loop *loop)
+{
+	void *map = mmap(NULL, sizeof(*w->page), PROT_READ | PROT_WRITE,
+	    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	memset(w, 0, sizeof(*w));
+	if (map == MAP_FAILED)
+		return -1;
+	w->loop = loop;
+	w->page = map;
+	timer_init(&w->timer, start_again);
+	if (handle(nothing) == -1) {
+		(void)munmap(map, sizeof(*w->page));
+		w->page = NULL;
+		return -1;
+	}
+	turn_share(&w->page->turn);
+	start(w, loop_now(loop));
+	return 0;
+}
+
+void
+watch_fini(struct watch *w)
+{
+	if (w->page == NULL)
+		return;
+	timer_set(&w->loop->timers, &w->timer, TSTAMP_NEVER);
+	if (w->pid != 0)
+		(void)kill(w->pid, SIGKILL);
+	w->pid = 0;
+	turn_share(NULL);
+	(void)handle(SIG_DFL);
+	(void)munmap(w->page, sizeof(*w->page));
+	w->page = NULL;
+}
+
+bool
+watch_exited(struct watch *w, pid_t pid, tstamp now)
+{
+	tstamp next = tstamp_add(w->started, START_PACE);
+
+	if (pid != w->pid)
+		return false;
+	w->pid = 0;
+	log_warnx("the watch over the loop has ended: another one is started");
+	timer_set(&w->loop->timers, &w->timer, next > now ? next : now);
+	return true;
+}
+
+bool
+watch_saw(struct watch *w, struct watch_sight *out)
+{
+	uint32_t signals = atomic_load(&w->page->signals);
+
+	if (signals == w->reported)
+		return false;
+	w->reported = signals;
+	out->app = atomic_load(&w->page->app);
+	out->call = atomic_load(&w->page->call);
+	return true;
+}

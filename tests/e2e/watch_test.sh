@@ -1,0 +1,69 @@
+#!/bin/sh
+# The process that watches over the turns of the loop.
+
+# The numbers of the daemon's children of that kind.
+watches() {
+	for pid in $(children "$POOL"); do
+		read -r name 2>/dev/null <"/proc/$pid/comm"
+		[ "$name" != apppool-watch ] || echo "$pid"
+	done
+}
+
+has_another_watch() {
+	another=$(watches) && [ -n "$another" ] && [ "$another" != "$1" ]
+}
+
+testThereIsOneWatchAndItIsNoProcessOfAnApp() {
+	app web </dev/null | conf
+	pool_start
+	assertEquals 1 "$(watches | wc -l)"
+	assertEquals 1 "$(status processes)"
+}
+
+testTheWatchHasNothingOpen() {
+	app web </dev/null | conf
+	pool_start
+	assertEquals '' "$(ls "/proc/$(watches)/fd")"
+}
+
+testAWatchThatWasKilledIsReplaced() {
+	app web </dev/null | conf
+	pool_start
+	first=$(watches)
+	kill -KILL "$first"
+	await has_another_watch "$first"
+	assertTrue 'said "the watch over the loop has ended"'
+	assertContains "$(web hello)" hello
+	assertEquals 1 "$(status apps web spawned)"
+}
+
+testTheWatchEndsWithADaemonThatWasKilled() {
+	app web </dev/null | conf
+	pool_start
+	watch=$(watches)
+	kill -KILL "$POOL"
+	await is_gone "$watch"
+}
+
+testADaemonInTheBackgroundHasAWatch() {
+	app web </dev/null | conf
+	"$APPPOOLD" -D -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
+	POOL=$(status pid)
+	PIDS="$PIDS $POOL"
+	watch=$(watches)
+	assertNotNull "$watch"
+	kill -TERM "$POOL"
+	await is_gone "$POOL"
+	await is_gone "$watch"
+}
+
+testALoopThatHasNothingToDoIsNotInterrupted() {
+	app web </dev/null | conf
+	pool_start
+	sleep 1
+	assertContains "$(web hello)" hello
+	assertFalse 'said interrupted'
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

@@ -1,0 +1,55 @@
+#!/bin/sh
+# A turn of the loop that somebody makes wait is interrupted.
+
+# inherited_listener: the app web on a socket of a service manager, that is no
+# new one after a reload, for conf; what else it has comes from stdin.
+inherited_listener() {
+	echo 'app "web" {'
+	echo 'listen = "fd:web"'
+	cat
+	echo '}'
+}
+
+# manage PORT: starts the daemon with the socket web, and waits until all runs.
+manage() {
+	start_process "$PYTHON" tests/e2e/manager.py "$DIR" "web=$1" \
+	    "$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
+	await test -e "$DIR/pid"
+	POOL=$(cat "$DIR/pid")
+	PIDS="$PIDS $POOL"
+	await pool_answers
+	ctl wait >"$DIR/wait" 2>&1 || fail "not ready: $(cat "$DIR/wait")"
+}
+
+testAnAcceptThatAFormerWorkerMakesWaitHoldsNobodyUp() {
+	port=$(free_port)
+	cp "$BUILD/tests/hostile/reblock" "$DIR"
+	{
+		app_b
+		inherited_listener <<-EOF
+		handoff = listen
+		command = { "$DIR/reblock" }
+		EOF
+	} | conf
+	manage "$port"
+	{
+		app_b
+		inherited_listener <<-EOF
+		command = { "$TWORKER" }
+		min_processes = 4
+		EOF
+	} | conf
+	ctl reload >/dev/null
+	quiet_b
+	watch_b
+	flood --tcp "127.0.0.1:$port" --count 100000 --concurrency 4 \
+	    --limit 2 --quiet >"$DIR/flooded"
+	assert_b_is_served
+	assertTrue 'said "interrupted at accept4 for web"'
+	assert_accounts web
+}
+
+# shellcheck source=tests/hostile/hostile_help.sh
+. tests/hostile/hostile_help.sh
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

@@ -1,0 +1,394 @@
+/* The watch over the turns of the loop. */
+
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <time.h>
+
+#include "sys/turn.h"
+#include "sys/watch.h"
+
+#include "check.h"
+
+/* A call that waits has to end within this, with nobody else on the machine. */
+#define SOON TSPAN_MSECONDS(150)
+
+/* So often a figure of time is tried, should the machine be busy. */
+#define ATTEMPTS 10
+
+static struct loop loop;
+static struct watch watch;
+
+static tstamp
+monotonic(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+}
+
+static bool
+start(void)
+{
+	return loop_init(&loop, NULL) == 0 && watch_init(&watch, &loop) == 0;
+}
+
+/* Reaps the watch, which is not to outlive its test. */
+static void
+stop(void)
+{
+	pid_t pid = watch.pid;
+
+	watch_fini(&watch);
+	loop_fini(&loop);
+	if (pid != 0)
+		CHECK_EQ(pid, waitpid(pid, NULL, 0));
+}
+
+/* --- turns -------------------------------------------------------------- */
+
+struct act {
+	struct timer timer;
+	void (*run)(void *arg);
+	void *arg;
+	tspan took;
+};
+
+static void
+run_act(struct timer *t, tstamp now)
+{
+	struct act *a = TIMER_OWNER(t, struct act, timer);
+	tstamp from = monotonic();
+
+	(void)now;
+	turn_for(7);
+	a->run(a->arg);
+	a->took = monotonic() - from;
+}
+
+/* How long this took, done in a turn. */
+static tspan
+in_a_turn(void (*run)(void *), void *arg)
+{
+	struct act a = { .run = run, .arg = arg };
+
+	timer_init(&a.timer, run_act);
+	timer_set(&loop.timers, &a.timer, loop_now(&loop));
+	while (a.timer.at != TSTAMP_NEVER)
+		(void)loop_turn(&loop, TSTAMP_NEVER);
+	return a.took;
+}
+
+/* Turns for so long, and does nothing. */
+static void
+idle(tspan span)
+{
+	tstamp until = tstamp_add(monotonic(), span);
+
+	while (loop_now(&loop) < until)
+		(void)loop_turn(&loop, until);
+}
+
+static int
+listen_here(struct sockaddr_in *addr)
+{
+	socklen_t len = sizeof(*addr);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*addr = (struct sockaddr_in){
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	if (fd == -1 || bind(fd, (void *)addr, len) == -1 ||
+	    listen(fd, 8) == -1 || getsockname(fd, (void *)addr, &len) == -1)
+		return -1;
+	return fd;
+}
+
+static void
+accept_nothing(void *arg)
+{
+	turn_call("accept4");
+	CHECK_EQ(-1, accept4(*(int *)arg, NULL, NULL, SOCK_CLOEXEC));
+	CHECK_EQ(EINTR, errno);
+}
+
+static void
+accept_nothing_three_times(void *arg)
+{
+	for (int i = 0; i < 3; i++)
+		accept_nothing(arg);
+}
+
+static void
+close_it(void *arg)
+{
+	(void)close(*(int *)arg);
+}
+
+/* A connection that lingers for ten seconds, with more than its peer reads. */
+static int
+lingering(int *peer_out)
+{
+	static char much[65536];
+	const struct linger ten = { .l_onoff = 1, .l_linger = 10 };
+	struct sockaddr_in addr;
+	int listener = listen_here(&addr), fd;
+
+	*peer_out = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (connect(*peer_out, (void *)&addr, sizeof(addr)) == -1)
+		return -1;
+	fd = accept(listener, NULL, NULL);
+	close(listener);
+	while (send(fd, much, sizeof(much), MSG_DONTWAIT | MSG_NOSIGNAL) > 0)
+		continue;
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &ten, sizeof(ten));
+	return fd;
+}
+
+static void
+a_turn_that_sits_in_accept_is_interrupted(void)
+{
+	struct sockaddr_in addr;
+	int fd = listen_here(&addr);
+	tspan took = TSTAMP_NEVER;
+
+	NEED(start());
+	for (int i = 0; i < ATTEMPTS && took >= SOON; i++)
+		took = in_a_turn(accept_nothing, &fd);
+	CHECK(took >= WATCH_LIMIT / 2);
+	CHECK(took < SOON);
+	close(fd);
+	stop();
+}
+
+static void
+a_close_that_lingers_is_interrupted(void)
+{
+	tspan took = TSTAMP_NEVER;
+
+	NEED(start());
+	for (int i = 0; i < ATTEMPTS && took >= SOON; i++) {
+		int peer, fd = lingering(&peer);
+
+		NEED(fd != -1);
+		took = in_a_turn(close_it, &fd);
+		CHECK_EQ(-1, close(fd));
+		CHECK_EQ(EBADF, errno);
+		close(peer);
+	}
+	CHECK(took >= WATCH_LIMIT / 2);
+	CHECK(took < SOON);
+	stop();
+}
+
+static void
+a_turn_is_interrupted_as_long_as_it_lasts(void)
+{
+	struct sockaddr_in addr;
+	int fd = listen_here(&addr);
+
+	NEED(start());
+	CHECK(in_a_turn(accept_nothing_three_times, &fd) >= 2 * WATCH_LIMIT);
+	close(fd);
+	stop();
+}
+
+static void
+what_the_turn_was_at_is_told_once(void)
+{
+	struct watch_sight at = { 0 };
+	struct sockaddr_in addr;
+	int fd = listen_here(&addr);
+
+	NEED(start());
+	(void)in_a_turn(accept_nothing, &fd);
+	CHECK(watch_saw(&watch, &at));
+	CHECK_STR("accept4", at.call);
+	CHECK_EQ(7, at.app);
+	CHECK(!watch_saw(&watch, &at));
+	close(fd);
+	stop();
+}
+
+static void
+a_loop_that_waits_is_not_interrupted(void)
+{
+	struct watch_sight at;
+
+	NEED(start());
+	idle(TSPAN_MSECONDS(300));
+	CHECK(!watch_saw(&watch, &at));
+	stop();
+}
+
+/* How often the process has gone to sleep; -1: it is not there. */
+static long
+switches(pid_t pid)
+{
+	char path[64], line[128];
+	long n = -1;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	f = fopen(path, "re");
+	while (f != NULL && n == -1 && fgets(line, sizeof(line), f) != NULL)
+		(void)sscanf(line, "voluntary_ctxt_switches: %ld", &n);
+	if (f != NULL)
+		fclose(f);
+	return n;
+}
+
+static void
+the_watch_over_an_idle_loop_sleeps(void)
+{
+	const struct timespec nap = { .tv_nsec = TSPAN_MSECONDS(300) };
+	struct sockaddr_in addr;
+	int fd = listen_here(&addr);
+	bool sleeps = false;
+
+	NEED(start());
+	for (int i = 0; i < 30 && !sleeps; i++) {
+		long before = switches(watch.pid);
+
+		nanosleep(&nap, NULL);
+		sleeps = before > 0 && switches(watch.pid) == before;
+	}
+	CHECK(sleeps);
+	/* The next turn wakes it. */
+	CHECK(in_a_turn(accept_nothing, &fd) < TSPAN_SECONDS(1));
+	close(fd);
+	stop();
+}
+
+/* --- the process -------------------------------------------------------- */
+
+static int
+entries(const char *path)
+{
+	DIR *dir = opendir(path);
+	int n = 0;
+
+	if (dir == NULL)
+		return -1;
+	while (readdir(dir) != NULL)
+		n++;
+	closedir(dir);
+	return n - 2;
+}
+
+static bool
+is_named(pid_t pid, const char *name)
+{
+	char path[64], text[32] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (f != NULL && fgets(text, sizeof(text), f) != NULL)
+		text[strcspn(text, "\n")] = '\0';
+	if (f != NULL)
+		fclose(f);
+	return strcmp(text, name) == 0;
+}
+
+/* What it does once it has begun is done soon. */
+static bool
+has_begun(pid_t pid)
+{
+	const struct timespec nap = { .tv_nsec = TSPAN_MSECONDS(1) };
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+	for (int i = 0; i < 10000 && entries(path) != 0; i++)
+		nanosleep(&nap, NULL);
+	return entries(path) == 0;
+}
+
+static void
+the_watch_has_a_name_and_no_descriptor(void)
+{
+	NEED(start());
+	CHECK(has_begun(watch.pid));
+	CHECK(is_named(watch.pid, "apppool-watch"));
+	stop();
+}
+
+static void
+signals_to_the_group_do_not_end_the_watch(void)
+{
+	NEED(start());
+	NEED(has_begun(watch.pid));
+	kill(watch.pid, SIGTERM);
+	kill(watch.pid, SIGINT);
+	idle(TSPAN_MSECONDS(20));
+	CHECK_EQ(0, waitpid(watch.pid, NULL, WNOHANG));
+	stop();
+}
+
+static void
+a_watch_that_was_killed_is_replaced(void)
+{
+	struct sockaddr_in addr;
+	int fd = listen_here(&addr);
+	pid_t first;
+
+	NEED(start());
+	first = watch.pid;
+	kill(first, SIGKILL);
+	CHECK_EQ(first, waitpid(first, NULL, 0));
+	CHECK(!watch_exited(&watch, getpid(), loop_now(&loop)));
+	CHECK(watch_exited(&watch, first, loop_now(&loop)));
+	while (watch.pid == 0)
+		(void)loop_turn(&loop, TSTAMP_NEVER);
+	CHECK(in_a_turn(accept_nothing, &fd) < TSPAN_SECONDS(1));
+	close(fd);
+	stop();
+}
+
+static void
+the_watch_ends_with_a_daemon_that_was_killed(void)
+{
+	int ends[2];
+	pid_t daemon, pid = 0;
+
+	/* Its orphan comes to us, and we can wait for it. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	NEED(pipe(ends) == 0);
+	daemon = fork();
+	if (daemon == 0) {
+		if (start() && has_begun(watch.pid))
+			pid = watch.pid;
+		(void)!write(ends[1], &pid, sizeof(pid));
+		pause();
+		_exit(1);
+	}
+	NEED(read(ends[0], &pid, sizeof(pid)) == sizeof(pid));
+	kill(daemon, SIGKILL);
+	CHECK_EQ(daemon, waitpid(daemon, NULL, 0));
+	NEED(pid > 0);
+	CHECK_EQ(pid, waitpid(pid, NULL, 0));
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_turn_that_sits_in_accept_is_interrupted);
+	RUN(a_close_that_lingers_is_interrupted);
+	RUN(a_turn_is_interrupted_as_long_as_it_lasts);
+	RUN(what_the_turn_was_at_is_told_once);
+	RUN(a_loop_that_waits_is_not_interrupted);
+	RUN(the_watch_over_an_idle_loop_sleeps);
+	RUN(the_watch_has_a_name_and_no_descriptor);
+	RUN(signals_to_the_group_do_not_end_the_watch);
+	RUN(a_watch_that_was_killed_is_replaced);
+	RUN_ALONE(the_watch_ends_with_a_daemon_that_was_killed);
+	return check_finish();
+}
