@@ -35,25 +35,26 @@ is_member(const struct conf_identity *id, gid_t gid)
 }
 
 /*
- * True if the mode lets the user execute, or search; an access control list may
- * know better.
+ * True if the mode lets the user execute, or search (X_OK), or write (W_OK); an
+ * access control list may know better.
  */
 static bool
-may_execute(
-    const struct conf_identity *id, const char *path, const struct stat *st)
+may(const struct conf_identity *id, const char *path, const struct stat *st,
+    int how)
 {
-	mode_t bit = S_IXOTH;
+	mode_t bit = how == W_OK ? S_IWOTH : S_IXOTH;
 
 	if (!id->change)
-		return access(path, X_OK) == 0;
+		return access(path, how) == 0;
 	if (getxattr(path, "system.posix_acl_access", NULL, 0) > 0)
 		return true;
 	if (id->uid == 0)
-		return S_ISDIR(st->st_mode) || (st->st_mode & 0111) != 0;
+		return how == W_OK || S_ISDIR(st->st_mode) ||
+		    (st->st_mode & 0111) != 0;
 	if (st->st_uid == id->uid)
-		bit = S_IXUSR;
+		bit <<= 6;
 	else if (is_member(id, st->st_gid))
-		bit = S_IXGRP;
+		bit <<= 3;
 	return (st->st_mode & bit) != 0;
 }
 
@@ -68,7 +69,7 @@ folder_denied(const struct look *l, const char *path)
 		return arena_strdup(l->a, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return "is not a directory";
-	if (!may_execute(id, path, &st))
+	if (!may(id, path, &st, X_OK))
 		return arena_printf(
 		    l->a, "user '%s' may not enter it", id->user);
 	return NULL;
@@ -87,9 +88,31 @@ program_denied(const struct look *l, const char *path)
 		return "is not a regular file";
 	if ((st.st_mode & 0111) == 0)
 		return "is not executable";
-	if (!may_execute(id, path, &st))
+	if (!may(id, path, &st, X_OK))
 		return arena_printf(
 		    l->a, "user '%s' may not execute it", id->user);
+	return NULL;
+}
+
+/* Why the processes cannot append to that file, or make it, or NULL. */
+static const char *
+output_denied(const struct look *l, const char *path)
+{
+	const struct conf_identity *id = &l->app->identity;
+	const char *what = path;
+	struct stat st;
+
+	if (lstat(path, &st) == -1) {
+		what = arena_strndup(l->a, path, strrchr(path, '/') - path);
+		if (errno != ENOENT || stat(what, &st) == -1)
+			return arena_strdup(l->a, strerror(errno));
+	}
+	if (S_ISLNK(st.st_mode))
+		return "is a symbolic link: remove it, or name the file it "
+		       "leads to";
+	if (!may(id, what, &st, W_OK))
+		return arena_printf(l->a, "user '%s' may not %s it", id->user,
+		    what == path ? "write" : "make");
 	return NULL;
 }
 
@@ -213,6 +236,21 @@ check_directory(const struct look *l)
 
 	if (why != NULL)
 		say(l, "directory", "directory %s: %s", path, why);
+}
+
+/* A file in a place where others may replace it is opened by the app's user. */
+static void
+check_output(const struct look *l)
+{
+	const char *path = l->app->output_file, *why;
+	char unsafe[OWNFILE_WHY];
+
+	if (path == NULL || l->app->identity.user == NULL ||
+	    ownfile_check(path, OWNFILE_ANY, unsafe) == 0 || unsafe[0] == '\0')
+		return;
+	why = denied(l, path, output_denied);
+	if (why != NULL)
+		say(l, "output", "output %s: %s (%s)", path, why, unsafe);
 }
 
 static void
@@ -440,6 +478,7 @@ outside_check(struct build *b, bool (*is_ours)(const struct conf_listen *))
 
 		check_programs(&l);
 		check_limits(&l);
+		check_output(&l);
 		check_sockets(&l, is_ours);
 	}
 }

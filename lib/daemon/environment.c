@@ -12,6 +12,7 @@
 
 #include "daemon/environment.h"
 #include "daemon/listeners.h"
+#include "sys/ownfile.h"
 #include "sys/wire.h"
 
 extern char **environ;
@@ -386,15 +387,23 @@ environment_fini(struct environment *e)
 
 /* --- in the lane -------------------------------------------------------- */
 
-/* A FIFO without a reader is an error, and not waited for. */
+/*
+ * A FIFO without a reader is an error, and not waited for. What others may
+ * replace by a link is opened by the child, with the rights of the app.
+ */
 static bool
 open_output(struct environment *e)
 {
-	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY;
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK;
+	char why[OWNFILE_WHY];
 
 	if (e->output_file == NULL)
 		return true;
-	e->output = open(e->output_file, flags | O_NONBLOCK, 0640);
+	e->output = ownfile_open(e->output_file, OWNFILE_ANY, flags, 0640, why);
+	if (e->output == -1 && why[0] != '\0') {
+		e->spec.output = e->output_file;
+		return true;
+	}
 	if (e->output == -1 || fcntl(e->output, F_SETFL, O_APPEND) == -1)
 		return false;
 	e->spec.stdio[1] = e->output;

@@ -28,7 +28,7 @@ struct environment {
 	char *socket_names; /* LISTEN_FDNAMES; owned */
 	char **argv; /* with an adapter before it; owned, its strings not */
 	char **envp; /* owned, with its strings */
-	const char *output_file; /* to be opened in the lane; NULL: none */
+	const char *output_file; /* to be opened in the lane, or by the child */
 	int output; /* the worker's stdout and stderr; -1: none to close */
 };
 

@@ -15,6 +15,7 @@
  * identities dumps no core.
  */
 
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -78,6 +79,48 @@ begin_session(struct start *st)
 	if (st->spec->set_umask)
 		(void)umask(st->spec->umask);
 	return setsid() == -1 ? -1 : 0;
+}
+
+/*
+ * Takes the user and group that files are opened by, and the groups; the user
+ * loses root's right to open all. The groups stay: chroot(2) and chdir(2) are
+ * called by a privilege that needs none.
+ */
+static int
+open_as(uid_t uid, gid_t gid)
+{
+	(void)setfsgid(gid);
+	(void)setfsuid(uid);
+	/* They say nothing but what was before. */
+	if ((gid_t)setfsgid((gid_t)-1) == gid &&
+	    (uid_t)setfsuid((uid_t)-1) == uid)
+		return 0;
+	errno = EPERM;
+	return -1;
+}
+
+static int
+open_output(struct start *st)
+{
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW |
+	    O_NOCTTY | O_NONBLOCK | O_CLOEXEC;
+	const struct child_spec *s = st->spec;
+	const uid_t uid = (uid_t)setfsuid((uid_t)-1);
+	const gid_t gid = (gid_t)setfsgid((gid_t)-1);
+	int fd;
+
+	if (s->output == NULL)
+		return 0;
+	if (s->set_identity &&
+	    (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1 ||
+		open_as(s->uid, s->gid) == -1))
+		return -1;
+	fd = open(s->output, flags, 0640);
+	if (fd == -1 || fcntl(fd, F_SETFL, O_APPEND) == -1)
+		return -1;
+	st->fds[1] = fd;
+	st->fds[2] = fd;
+	return s->set_identity ? open_as(uid, gid) : 0;
 }
 
 static int
@@ -292,6 +335,7 @@ execute(struct start *st)
 
 static int (*const steps[])(struct start *) = {
 	[CHILD_SESSION] = begin_session,
+	[CHILD_OUTPUT] = open_output,
 	[CHILD_NULL] = open_null,
 	[CHILD_DESCRIPTORS] = arrange_descriptors,
 	[CHILD_LIMITS] = set_limits,
@@ -395,6 +439,7 @@ child_signal_group(pid_t pid, int sig)
 static const char *const failures[] = {
 	[CHILD_CLONE] = "cannot create a process",
 	[CHILD_SESSION] = "cannot begin a session",
+	[CHILD_OUTPUT] = "cannot open",
 	[CHILD_NULL] = "cannot open /dev/null",
 	[CHILD_DESCRIPTORS] = "cannot arrange descriptors",
 	[CHILD_LIMITS] = "cannot set",
@@ -438,6 +483,8 @@ static const char *
 subject(const struct child_spec *spec, const struct child_result *r)
 {
 	switch (r->stage) {
+	case CHILD_OUTPUT:
+		return spec->output;
 	case CHILD_LIMITS:
 		return limit_name(r->limit);
 	case CHILD_CHROOT:
@@ -461,7 +508,14 @@ child_explain(const struct child_spec *spec, const struct child_result *r,
 	const char *error = strerror(r->error);
 	const char *what = subject(spec, r);
 
-	if (r->stage == CHILD_IDENTITY)
+	if (r->stage == CHILD_OUTPUT && r->error == ELOOP)
+		error = "it is a symbolic link: remove it, or name the file it "
+			"leads to";
+	if (r->stage == CHILD_OUTPUT && spec->set_identity)
+		(void)snprintf(buf, size, "%s %s as user %u and group %u: %s",
+		    failed, what, (unsigned)spec->uid, (unsigned)spec->gid,
+		    error);
+	else if (r->stage == CHILD_IDENTITY)
 		(void)snprintf(buf, size, "%s user %u and group %u: %s", failed,
 		    (unsigned)spec->uid, (unsigned)spec->gid, error);
 	else if (r->interpreter[0] != '\0')

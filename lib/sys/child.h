@@ -55,6 +55,13 @@ struct child_spec {
 	 */
 	char *number;
 	int stdio[3]; /* become 0, 1 and 2; -1: /dev/null */
+	/*
+	 * A file to append to, in place of stdio[1] and [2]: made if need be,
+	 * and opened as the user and groups that the child is to have, but
+	 * outside the chroot. No link is followed to it, nor a FIFO without a
+	 * reader waited for. NULL: none.
+	 */
+	const char *output;
 	const int *fds; /* become 3, 4, ... in this order */
 	size_t nfds; /* at most CHILD_FDS_MAX */
 	const char *chroot; /* NULL: none. Needs a privilege */
@@ -82,6 +89,7 @@ struct child_spec {
 enum child_stage {
 	CHILD_CLONE,
 	CHILD_SESSION,
+	CHILD_OUTPUT,
 	CHILD_NULL,
 	CHILD_DESCRIPTORS,
 	CHILD_LIMITS,

@@ -59,5 +59,70 @@ testAFolderOfAnotherUserIsRefused() {
 	assert_refused "folder $DIR/run belongs to user $STRANGER, "
 }
 
+# swapper FILE: the app that has its output there, and swaps it, for conf.
+swapper() {
+	hostile evil swapper "$1" "$DIR/precious" <<-EOF
+	output = "$1"
+	handoff = none
+	restart_delay = 10ms
+	EOF
+}
+
+testALinkInPlaceOfAnOutputFileIsNotFollowed() {
+	is_root || { skip 'needs root'; return; }
+	fresh out 755 $STRANGER
+	swapper "$DIR/out/file" | sed '/^listen/d' | conf
+	pool_run
+	await said "cannot open $DIR/out/file as user $STRANGER"
+	assertContains "$(status apps evil last_failure)" \
+	    'it is a symbolic link: remove it, or name the file it leads to'
+	assertEquals precious "$(cat "$DIR/precious")"
+}
+
+testAnOutputFileInAFolderOfTheAppIsTheApps() {
+	is_root || { skip 'needs root'; return; }
+	fresh out 755 $STRANGER
+	app web --print 'hello there\n' <<-EOF | conf
+	output = "$DIR/out/file"
+	EOF
+	apppoold -t
+	assertEquals "$ERR" 0 "$RC"
+	pool_start
+	await grep -q 'hello there' "$DIR/out/file"
+	assertEquals $STRANGER "$(stat -c %u "$DIR/out/file")"
+}
+
+# As /var/log: the app's user may not write it, but nobody else may either.
+testAnOutputFileInAFolderOfRootIsOpenedByRoot() {
+	is_root || { skip 'needs root'; return; }
+	fresh out 755
+	ln -s file "$DIR/out/link"
+	app web --print 'hello there\n' <<-EOF | conf
+	output = "$DIR/out/link"
+	EOF
+	apppoold -t
+	assertEquals "$ERR" 0 "$RC"
+	pool_start
+	await grep -q 'hello there' "$DIR/out/file"
+	assertEquals 0 "$(stat -c %u "$DIR/out/file")"
+}
+
+testAnOutputFileThatTheAppMayNotWriteIsAMistake() {
+	is_root || { skip 'needs root'; return; }
+	fresh out 755 $STRANGER
+	: >"$DIR/out/file"
+	app web <<-EOF | conf
+	output = "$DIR/out/file"
+	EOF
+	apppoold -t
+	assertEquals 78 "$RC"
+	assertContains "$ERR" "output $DIR/out/file: user 'nobody' may not write \
+it (folder $DIR/out belongs to user $STRANGER, "
+	pool_run
+	await said "cannot open $DIR/out/file as user $STRANGER and group"
+}
+
+# shellcheck source=tests/hostile/hostile_help.sh
+. tests/hostile/hostile_help.sh
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh

@@ -176,6 +176,47 @@ a_limit_that_cannot_be_set_is_named(void)
 }
 
 static void
+an_output_that_may_not_be_written_is_named_with_the_user(void)
+{
+	char dir[] = "/tmp/child_test.XXXXXX";
+	struct child_spec spec = shell("");
+	char path[64], wanted[160];
+
+	if (getuid() != 0)
+		SKIP("only root can take another identity");
+	NEED(mkdtemp(dir) != NULL && chmod(dir, 0755) == 0);
+	(void)snprintf(path, sizeof(path), "%s/out", dir);
+	spec.output = path;
+	spec.set_identity = true;
+	spec.uid = spec.gid = NOBODY;
+	(void)snprintf(wanted, sizeof(wanted),
+	    "cannot open %s as user 65534 and group 65534: Permission denied",
+	    path);
+	CHECK_STR(wanted, failure(&spec));
+	(void)rmdir(dir);
+}
+
+static void
+an_output_that_is_a_link_is_named(void)
+{
+	char dir[] = "/tmp/child_test.XXXXXX";
+	struct child_spec spec = shell("");
+	char path[64], wanted[160];
+
+	NEED(mkdtemp(dir) != NULL);
+	(void)snprintf(path, sizeof(path), "%s/out", dir);
+	NEED(symlink("/dev/null", path) == 0);
+	spec.output = path;
+	(void)snprintf(wanted, sizeof(wanted),
+	    "cannot open %s: it is a symbolic link: remove it, or name the "
+	    "file it leads to",
+	    path);
+	CHECK_STR(wanted, failure(&spec));
+	(void)unlink(path);
+	(void)rmdir(dir);
+}
+
+static void
 an_identity_that_may_not_be_taken_is_named(void)
 {
 	struct child_spec spec = shell("");
@@ -259,6 +300,8 @@ main(int argc, char **argv)
 	RUN_ALONE(a_directory_that_may_not_be_entered_is_named);
 	RUN(a_root_that_is_not_there_is_named);
 	RUN(a_limit_that_cannot_be_set_is_named);
+	RUN(an_output_that_may_not_be_written_is_named_with_the_user);
+	RUN(an_output_that_is_a_link_is_named);
 	RUN_ALONE(an_identity_that_may_not_be_taken_is_named);
 	RUN_ALONE(a_nice_value_that_may_not_be_set_is_told);
 	RUN(a_descriptor_that_is_not_open_is_told);

@@ -403,6 +403,79 @@ no_thread_of_ours_changes_its_identity(void)
 	close(p[0]);
 }
 
+/* A folder that only members of a group may write, and a path in it. */
+static bool
+make_group_folder(char *dir, gid_t gid, char *path, size_t size)
+{
+	if (mkdtemp(dir) == NULL)
+		return false;
+	(void)snprintf(path, size, "%s/out", dir);
+	return chown(dir, 0, gid) == 0 && chmod(dir, 0770) == 0;
+}
+
+static void
+output_is_appended_to_with_the_rights_of_the_user(void)
+{
+	struct child_spec spec = shell("echo to stdout; echo to stderr >&2");
+	char dir[] = "/tmp/child_test.XXXXXX";
+	char path[64], text[64] = "";
+	gid_t group = 4242;
+	struct stat st;
+	FILE *f;
+
+	if (getuid() != 0)
+		SKIP("only root can give identities");
+	NEED(make_group_folder(dir, group, path, sizeof(path)));
+	spec.output = path;
+	spec.set_identity = true;
+	spec.uid = spec.gid = NOBODY;
+	spec.groups = &group;
+	spec.ngroups = 1;
+	spec.set_umask = true;
+	spec.umask = 027;
+	run(&spec);
+	CHECK_STR("", output);
+	run(&spec);
+	NEED((f = fopen(path, "re")) != NULL);
+	CHECK_EQ(40, fread(text, 1, sizeof(text), f));
+	CHECK_STR("to stdout\nto stderr\nto stdout\nto stderr\n", text);
+	CHECK_EQ(0, fstat(fileno(f), &st));
+	CHECK_EQ(NOBODY, st.st_uid);
+	CHECK_EQ(S_IFREG | 0640, st.st_mode);
+	fclose(f);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void
+output_is_outside_of_the_root(void)
+{
+	struct child_spec spec = shell("");
+	char dir[] = "/tmp/child_test.XXXXXX",
+	     root[] = "/tmp/child_test.XXXXXX";
+	struct child_result result;
+	struct reap_death died;
+	char path[64];
+
+	if (getuid() != 0)
+		SKIP("only root can chroot");
+	NEED(make_group_folder(dir, NOBODY, path, sizeof(path)));
+	NEED(mkdtemp(root) != NULL);
+	spec.output = path;
+	spec.chroot = root;
+	spec.set_identity = true;
+	spec.uid = spec.gid = NOBODY;
+	/* There is no program in that root. */
+	CHECK_EQ(-1, spawn(&spec, &result));
+	CHECK_EQ(CHILD_EXEC, result.stage);
+	CHECK(death(&died));
+	reap_stranger(died.pid);
+	CHECK_EQ(0, access(path, F_OK));
+	unlink(path);
+	rmdir(root);
+	rmdir(dir);
+}
+
 static void
 a_new_root_is_entered(void)
 {
@@ -443,6 +516,8 @@ main(int argc, char **argv)
 	RUN(no_new_privs_can_be_set);
 	RUN(an_identity_is_taken_wholly);
 	RUN(no_thread_of_ours_changes_its_identity);
+	RUN(output_is_appended_to_with_the_rights_of_the_user);
+	RUN(output_is_outside_of_the_root);
 	RUN(a_new_root_is_entered);
 	return check_finish();
 }
