@@ -122,6 +122,27 @@ it (folder $DIR/out belongs to user $STRANGER, "
 	await said "cannot open $DIR/out/file as user $STRANGER and group"
 }
 
+# A lock is waited for by no other app, however often the listeners break.
+testALockOnTheFolderOfListenersHoldsUpNoOther() {
+	fresh run 755
+	{
+		app_b
+		for n in 1 2 3 4 5 6 7 8; do
+			hostile "run/$n" shutter <<-EOF |
+			handoff = listen
+			EOF
+			    sed 's,app "run/,app "evil,'
+		done
+	} | conf
+	pool_run
+	ask "unix:$DIR/b.sock" >/dev/null
+	quiet_b
+	start_process flock --no-fork "$DIR/run" sleep 1000
+	watch_b 3
+	await has_said 32 'was shut down by somebody: binding it anew'
+	assert_b_is_served
+}
+
 # shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
 # shellcheck source=tests/e2e/lib.sh
