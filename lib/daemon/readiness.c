@@ -1,4 +1,4 @@
-/* Telling whether the daemon is ready. */
+/* Telling whether the daemon is ready, and that it is alive. */
 
 #include <stdio.h>
 #include <string.h>
@@ -101,10 +101,33 @@ tell_status(struct supervisor *s)
 		    s->status_text, sizeof(s->status_text), "%s", text);
 }
 
+/*
+ * Answers the manager's watchdog: that the loop turns is the proof. An answer
+ * that the manager has no room for is made up for by the next.
+ */
+static void
+say_alive(struct timer *t, tstamp now)
+{
+	struct supervisor *s = TIMER_OWNER(t, struct supervisor, alive);
+
+	(void)notify_send("WATCHDOG=1");
+	timer_set(&s->loop.timers, t, tstamp_add(now, notify_watchdog() / 3));
+}
+
 void
 readiness_init(struct supervisor *s)
 {
 	timer_init(&s->status_timer, wake);
+	timer_init(&s->alive, say_alive);
+}
+
+void
+readiness_begin(struct supervisor *s, tstamp now)
+{
+	if (notify_watchdog() > 0)
+		timer_set(&s->loop.timers, &s->alive, now);
+	/* Without apps the loop may not turn for a long time. */
+	readiness_turn(s, now);
 }
 
 void

@@ -10,6 +10,9 @@
 
 void readiness_init(struct supervisor *s);
 
+/* Before the first turn. */
+void readiness_begin(struct supervisor *s, tstamp now);
+
 /* After the settling of each turn. */
 void readiness_turn(struct supervisor *s, tstamp now);
 

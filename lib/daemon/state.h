@@ -85,6 +85,7 @@ struct supervisor {
 	char status_text[128]; /* as the service manager knows it */
 	tstamp status_at; /* no new one before then */
 	struct timer status_timer; /* but then */
+	struct timer alive; /* set where the service manager has a watchdog */
 };
 
 #endif

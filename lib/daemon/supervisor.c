@@ -132,8 +132,7 @@ int
 supervisor_run(struct supervisor *s)
 {
 	settle_actions(s);
-	/* Without apps the loop may not turn for a long time. */
-	readiness_turn(s, loop_now(&s->loop));
+	readiness_begin(s, loop_now(&s->loop));
 	while (!stop_is_over(s))
 		turn(s);
 	return s->exit_status;

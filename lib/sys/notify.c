@@ -11,6 +11,7 @@
 
 #include "sys/address.h"
 #include "sys/notify.h"
+#include "sys/number.h"
 
 #define STATE_SIZE 4096
 
@@ -18,6 +19,7 @@ static struct {
 	int fd; /* -1: there is none */
 	struct sockaddr_un addr;
 	socklen_t addrlen;
+	tspan watchdog; /* 0: it has none for us */
 } manager = { .fd = -1 };
 
 /* Takes the address of a socket: a path, or '@' and an abstract name. */
@@ -33,6 +35,30 @@ find_manager(const char *where)
 	return manager.fd == -1 ? -1 : 0;
 }
 
+/* The number in a variable of the environment; 0: there is none. */
+static uint64_t
+number_of(const char *variable)
+{
+	const char *text = getenv(variable);
+	uint64_t n = 0;
+
+	if (text != NULL)
+		(void)number_parse(text, strlen(text), &n);
+	return n;
+}
+
+static tspan
+find_watchdog(void)
+{
+	uint64_t usec = number_of("WATCHDOG_USEC");
+
+	/* It may be meant for another process, whose environment we got. */
+	if (getenv("WATCHDOG_PID") != NULL &&
+	    number_of("WATCHDOG_PID") != (uint64_t)getpid())
+		return 0;
+	return usec > TSTAMP_NEVER / 1000 ? 0 : TSPAN_USECONDS(usec);
+}
+
 void
 notify_open(void)
 {
@@ -41,6 +67,8 @@ notify_open(void)
 	notify_close();
 	if (where != NULL)
 		(void)find_manager(where);
+	if (notify_wanted())
+		manager.watchdog = find_watchdog();
 	(void)unsetenv("NOTIFY_SOCKET");
 	(void)unsetenv("WATCHDOG_PID");
 	(void)unsetenv("WATCHDOG_USEC");
@@ -52,12 +80,19 @@ notify_close(void)
 	if (manager.fd != -1)
 		(void)close(manager.fd);
 	manager.fd = -1;
+	manager.watchdog = 0;
 }
 
 bool
 notify_wanted(void)
 {
 	return manager.fd != -1;
+}
+
+tspan
+notify_watchdog(void)
+{
+	return manager.watchdog;
 }
 
 int

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "core/tstamp.h"
+
 /*
  * Takes NOTIFY_SOCKET, and removes it and WATCHDOG_* from the environment,
  * so that no worker speaks for us. To be called once, before any thread.
@@ -17,6 +19,9 @@ void notify_close(void);
 
 /* Whether there is a service manager to be told. */
 bool notify_wanted(void);
+
+/* Within which the manager wants WATCHDOG=1, again and again; 0: not at all. */
+tspan notify_watchdog(void);
 
 /*
  * Sends lines of KEY=VALUE, separated by newlines, at most 4095 bytes.

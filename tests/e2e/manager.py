@@ -3,7 +3,8 @@
 usage: manager.py FOLDER "NAME=PORT..." COMMAND...
 
 Starts the command with a listening socket for each NAME, and writes its number
-to FOLDER/pid and what it reports to FOLDER/told. Exits as it does.
+to FOLDER/pid and what it reports to FOLDER/told. Exits as it does. With
+WATCHDOG_USEC in the environment its watchdog waits for the command.
 """
 
 import os
@@ -22,6 +23,8 @@ def become(command, folder, names, sockets):
         os.environ["LISTEN_PID"] = str(os.getpid())
         os.environ["LISTEN_FDS"] = str(len(names))
         os.environ["LISTEN_FDNAMES"] = ":".join(names)
+    if "WATCHDOG_USEC" in os.environ:
+        os.environ["WATCHDOG_PID"] = str(os.getpid())
     os.execv(command[0], command)
 
 

@@ -69,6 +69,45 @@ told_ready_again() {
 	[ "$(grep -c '^READY=1$' "$DIR/told")" -eq 2 ]
 }
 
+# told_alive TIMES: whether the manager's watchdog has been answered so often.
+told_alive() {
+	[ "$(grep -c '^WATCHDOG=1$' "$DIR/told")" -ge "$1" ]
+}
+
+# watched: a daemon under a manager with a watchdog of 300 ms.
+watched() {
+	app web </dev/null | conf
+	export WATCHDOG_USEC=300000
+	manage ''
+	unset WATCHDOG_USEC
+}
+
+testTheManagersWatchdogIsAnsweredByAnIdleDaemon() {
+	watched
+	await told_alive 5
+}
+
+testTheManagersWatchdogIsNotAnsweredByADaemonThatStandsStill() {
+	watched
+	await told_alive 1
+	pause_process "$POOL"
+	# What it said before is read.
+	sleep 0.1
+	answers=$(grep -c '^WATCHDOG=1$' "$DIR/told")
+	sleep 0.5
+	assertFalse 'answered' "told_alive $((answers + 1))"
+	kill -CONT "$POOL"
+	await told_alive $((answers + 2))
+}
+
+testAManagerWithoutAWatchdogIsNotToldThatTheDaemonIsAlive() {
+	app web </dev/null | conf
+	manage ''
+	await told '^READY=1$'
+	await told '^STATUS=1 apps'
+	assertFalse 'told ^WATCHDOG=1$'
+}
+
 testAnAppServesOnASocketOfTheManager() {
 	port=$(free_port)
 	fd_app | conf

@@ -97,12 +97,52 @@ the_variables_are_gone_from_the_environment(void)
 	notify_close();
 }
 
+/* The watchdog that these variables mean. */
+static tspan
+watchdog_of(const char *usec, pid_t pid)
+{
+	char number[16];
+	int fd;
+
+	(void)snprintf(number, sizeof(number), "%d", (int)pid);
+	setenv("WATCHDOG_USEC", usec, 1);
+	setenv("WATCHDOG_PID", number, 1);
+	fd = manager_at_path();
+	close(fd);
+	return notify_watchdog();
+}
+
+static void
+the_watchdog_of_this_process_is_known(void)
+{
+	CHECK_EQ(TSPAN_SECONDS(30), watchdog_of("30000000", getpid()));
+	notify_close();
+	CHECK_EQ(0, notify_watchdog());
+}
+
+static void
+the_watchdog_of_another_process_is_not_ours(void)
+{
+	CHECK_EQ(0, watchdog_of("30000000", getppid()));
+	notify_close();
+}
+
+static void
+a_watchdog_that_is_no_span_is_none(void)
+{
+	CHECK_EQ(0, watchdog_of("soon", getpid()));
+	CHECK_EQ(0, watchdog_of("18446744073709551615", getpid()));
+	CHECK_EQ(0, watchdog_of("99999999999999999999", getpid()));
+	notify_close();
+}
+
 static void
 without_a_manager_nothing_happens(void)
 {
 	unsetenv("NOTIFY_SOCKET");
 	notify_open();
 	CHECK(!notify_wanted());
+	CHECK_EQ(0, notify_watchdog());
 	CHECK_EQ(0, notify_send("READY=1"));
 }
 
@@ -175,6 +215,9 @@ main(int argc, char **argv)
 	RUN(a_state_is_one_datagram);
 	RUN(the_manager_may_have_an_abstract_name);
 	RUN(the_variables_are_gone_from_the_environment);
+	RUN(the_watchdog_of_this_process_is_known);
+	RUN(the_watchdog_of_another_process_is_not_ours);
+	RUN(a_watchdog_that_is_no_span_is_none);
 	RUN(without_a_manager_nothing_happens);
 	RUN(a_wrong_variable_is_no_manager);
 	RUN(a_manager_that_is_gone_is_no_failure);
