@@ -3,8 +3,12 @@
 
 /*
  * The clients of the PoolCounter service, and the counter that decides
- * between them. A client is read once in a turn and answered with one send()
- * at its end: a request costs these two calls and its share of epoll_wait().
+ * between them. A request costs a recv(), a send() and its share of
+ * epoll_wait().
+ *
+ * All that is done for clients is done at the end of a turn, and only so much
+ * of it in each: clients that have said something wait in line, have a go one
+ * after the other, and wait in line again if they have said more.
  */
 
 #include <sys/queue.h>
@@ -40,9 +44,11 @@ struct pc_clients {
 	struct timer waits; /* the earliest end of a wait */
 	struct text spare[PC_SPARE]; /* empty, with memory */
 	unsigned nspare;
+	struct pc_client_list ready; /* wait for their go, in this order */
 	struct pc_client_list dirty; /* have answers to be sent */
 	struct pc_client_list stalled; /* do not read; the longest first */
 	struct timer cut; /* cuts off the first of them */
+	struct timer more; /* set if a turn has left work for the next */
 	size_t pending; /* bytes of answers to them */
 	tstamp started;
 	uint64_t connections;
@@ -69,7 +75,11 @@ void pc_clients_fini(struct pc_clients *all, tstamp now);
 /* Takes fd over; tells the client if there are too many. */
 void pc_clients_add(struct pc_clients *all, int fd, bool tcp, tstamp now);
 
-/* At the end of each turn of the loop: sends the answers. */
+/*
+ * At the end of each turn of the loop: carries out what clients have said and
+ * answers them, as much as one turn may. If something is left, the loop does
+ * not sleep.
+ */
 void pc_clients_turn(struct pc_clients *all, tstamp now);
 
 /* There must be tables. */

@@ -73,10 +73,11 @@ int loop_init(struct loop *, const struct loop_clock *);
 void loop_fini(struct loop *);
 
 /*
- * Waits for these events on io->fd from now on, level-triggered; 0 takes it
- * out. What was seen this turn but is no longer wanted is not called any
- * more, so an io that was taken out may be freed at once. Take it out before
- * closing the descriptor: another copy of it would keep it in the epoll set.
+ * Waits for these events on io->fd from now on, level-triggered unless
+ * EPOLLET is among them; 0 takes it out. What was seen this turn but is no
+ * longer wanted is not called any more, so an io that was taken out may be
+ * freed at once. Take it out before closing the descriptor: another copy of it
+ * would keep it in the epoll set.
  * 0, or -1 and errno (ENOMEM, ENOSPC, EPERM for a plain file).
  */
 int loop_set(struct loop *, struct loop_io *, uint32_t events);

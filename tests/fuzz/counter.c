@@ -75,11 +75,13 @@ start(void)
 static void
 turn(void)
 {
+	int called;
+
 	do {
-		(void)loop_turn(&loop, now);
+		called = loop_turn(&loop, now);
 		pc_clients_turn(&pc, now);
 		counter_check(&pc.counter);
-	} while (epoll_wait(loop.epfd, &(struct epoll_event){ 0 }, 1, 0) > 0);
+	} while (called > 0 || !TAILQ_EMPTY(&pc.ready));
 }
 
 /* --- clients ------------------------------------------------------------ */
@@ -194,6 +196,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(counter_clients(&pc.counter) == 0);
 	assert(pc.counter.used_keys == 0);
 	assert(pc.pending == 0);
+	assert(TAILQ_EMPTY(&pc.ready));
 	assert(TAILQ_EMPTY(&pc.dirty));
 	return 0;
 }

@@ -124,8 +124,8 @@ locks_round_trips(struct locks *l)
 
 /* --- handing over ------------------------------------------------------- */
 
-static const char shared_lock[] = "ACQ4ME shared 1 1000 60\n";
-static const char shared_wait[] = "ACQ4ANY shared 1 1000 60\n";
+static const char shared_lock[] = "ACQ4ME shared 1 100000 60\n";
+static const char shared_wait[] = "ACQ4ANY shared 1 100000 60\n";
 static const char unlock[] = "RELEASE\n";
 
 void

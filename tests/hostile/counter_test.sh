@@ -1,0 +1,55 @@
+#!/bin/sh
+# Clients of the counter hold up no app, whatever they ask and however many.
+
+file_setup() {
+	ADDRESS=127.0.0.1:$(free_port)
+	{
+		echo "counter = { \"$ADDRESS\", \"unix:$DIR/counter.sock\" }"
+		app_b
+	} | conf
+	pool_start
+	quiet_b
+}
+
+# attack CONNECTIONS HOW: starts; returns when all are connected. The processor
+# of a client that is far away is not ours.
+attack() {
+	start_process nice "$BUILD/tests/hostile/lock_client" "$ADDRESS" "$@" \
+	    >"$DIR/attack"
+	await grep -q ready "$DIR/attack"
+}
+
+# attack_with_stats CONNECTIONS: under that attack app b is served, and so is a client
+# of the counter.
+attack_with_stats() {
+	attack "$1" stats
+	watch_b
+	start=$(now_ms)
+	"$PYTHON" tests/e2e/counter.py "$ADDRESS" \
+	    a_released_lock_goes_to_a_waiter_whose_limit_allows_it
+	assertEquals "another client's locks" 0 $?
+	took=$(($(now_ms) - start))
+	assertTrue "another client's locks took $took ms" \
+	    "[ $took -lt $((1000 * SLOW)) ]"
+	assert_b_is_served
+}
+
+testAClientThatPipelinesStatsHoldsUpNobody() {
+	attack_with_stats 1
+}
+
+testSixtyFourClientsThatPipelineStatsHoldUpNobody() {
+	attack_with_stats 64
+}
+
+testThousandsOfAnswersAtOnceHoldUpNobody() {
+	may_open 9500 || { skip 'needs descriptors'; return; }
+	attack 9000 wake
+	watch_b
+	assert_b_is_served
+}
+
+# shellcheck source=tests/hostile/hostile_help.sh
+. tests/hostile/hostile_help.sh
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

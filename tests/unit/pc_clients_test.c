@@ -1,0 +1,342 @@
+/*
+ * Turns of the PoolCounter service, over real sockets and in virtual time: how
+ * much is done in each, and for whom.
+ */
+
+#include <sys/socket.h>
+
+#include <netinet/in.h>
+
+#include "check.h"
+#include "counter/pc_clients.h"
+
+#define CLIENTS 200
+
+static struct loop loop;
+static struct lane closer; /* not used: the clients count as TCP's */
+static struct pc_clients pc;
+static tstamp now;
+static int clients[CLIENTS]; /* their ends; -1: gone */
+static unsigned lines[CLIENTS]; /* that each has heard */
+
+static tstamp
+clock_now(void *arg)
+{
+	(void)arg;
+	return now;
+}
+
+static int
+clock_wait(void *arg, int epfd, struct epoll_event *ev, int n, tspan timeout)
+{
+	(void)arg;
+	(void)timeout;
+	return epoll_wait(epfd, ev, n, 0);
+}
+
+static void
+take_in(int i, int sv[2])
+{
+	clients[i] = sv[0];
+	lines[i] = 0;
+	pc_clients_add(&pc, sv[1], true, now);
+}
+
+static void
+begin(int count)
+{
+	static const struct loop_clock clock = { clock_now, clock_wait, NULL };
+	const struct counter_limits limits = { .clients = CLIENTS, .keys = 8 };
+	int sv[2];
+
+	now = TSPAN_SECONDS(1000);
+	if (loop_init(&loop, &clock) == -1)
+		abort();
+	pc_clients_init(&pc, &loop, &closer);
+	if (!pc_clients_reserve(&pc, &limits))
+		abort();
+	counter_resize(&pc.counter, &limits);
+	for (int i = 0; i < CLIENTS; i++)
+		clients[i] = -1;
+	for (int i = 0; i < count; i++) {
+		if (socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == -1)
+			abort();
+		take_in(i, sv);
+	}
+}
+
+static void
+leave(int i)
+{
+	if (clients[i] != -1)
+		(void)close(clients[i]);
+	clients[i] = -1;
+}
+
+static void
+finish(void)
+{
+	for (int i = 0; i < CLIENTS; i++)
+		leave(i);
+	pc_clients_fini(&pc, now);
+	loop_fini(&loop);
+}
+
+static void
+say(int i, const char *text)
+{
+	CHECK_EQ((ssize_t)strlen(text),
+	    send(clients[i], text, strlen(text), MSG_NOSIGNAL));
+}
+
+/* At once: the room for small pieces is small. */
+static void
+say_often(int i, const char *text, unsigned times)
+{
+	char all[8192] = "";
+	size_t len = 0;
+
+	while (times-- > 0)
+		len += strlcpy(all + len, text, sizeof(all) - len);
+	NEED(len < sizeof(all));
+	say(i, all);
+}
+
+/* Lines that the client has heard so far; it reads what is there. */
+static unsigned
+heard(int i)
+{
+	char buf[4096];
+	ssize_t n;
+
+	while ((n = recv(clients[i], buf, sizeof(buf), MSG_DONTWAIT)) > 0)
+		for (const char *p = buf; p < buf + n; p++)
+			lines[i] += *p == '\n';
+	return lines[i];
+}
+
+static bool
+hears_the_end(int i)
+{
+	char c;
+
+	return recv(clients[i], &c, 1, MSG_DONTWAIT) == 0;
+}
+
+static void
+turn(void)
+{
+	(void)loop_turn(&loop, now);
+	pc_clients_turn(&pc, now);
+	counter_check(&pc.counter);
+}
+
+/* Turns as long as the loop would not sleep; how many those were. */
+static unsigned
+turn_on(void)
+{
+	unsigned n = 0;
+
+	do {
+		turn();
+		n++;
+	} while (timers_first(&loop.timers) <= now);
+	return n;
+}
+
+static void
+a_line_is_answered_in_the_turn_in_which_it_is_seen(void)
+{
+	begin(1);
+	say(0, "RELEASE\n");
+	turn();
+	CHECK_EQ(1, heard(0));
+	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
+	finish();
+}
+
+static void
+a_turn_carries_out_part_of_many_commands_and_the_next_ones_the_rest(void)
+{
+	begin(1);
+	say_often(0, "STATS UPTIME\n", 300);
+	turn();
+	CHECK(heard(0) > 0);
+	CHECK(heard(0) < 100);
+	CHECK(timers_first(&loop.timers) <= now);
+	CHECK(turn_on() < 100);
+	CHECK_EQ(300, heard(0));
+	finish();
+}
+
+static void
+many_commands_of_one_client_do_not_delay_another(void)
+{
+	begin(2);
+	say_often(0, "STATS UPTIME\n", 300);
+	say(1, "RELEASE\n");
+	turn();
+	CHECK(heard(0) < 100);
+	CHECK_EQ(1, heard(1));
+	finish();
+}
+
+static void
+many_clients_with_many_commands_have_equal_shares(void)
+{
+	unsigned least = 300, most = 0;
+
+	begin(64);
+	for (int i = 0; i < 64; i++)
+		say_often(i, "STATS UPTIME\n", 200);
+	for (int i = 0; i < 64; i++)
+		turn();
+	for (int i = 0; i < 64; i++) {
+		if (heard(i) < least)
+			least = lines[i];
+		if (heard(i) > most)
+			most = lines[i];
+	}
+	CHECK(least > 0);
+	CHECK(most < 200);
+	CHECK(most - least <= 1);
+	(void)turn_on();
+	for (int i = 0; i < 64; i++)
+		CHECK_EQ(200, heard(i));
+	finish();
+}
+
+static void
+a_turn_sends_part_of_many_answers_and_the_next_ones_the_rest(void)
+{
+	unsigned told = 0;
+
+	begin(CLIENTS);
+	say(0, "ACQ4ANY k 1 1000 9\n");
+	(void)turn_on();
+	for (int i = 1; i < CLIENTS; i++)
+		say(i, "ACQ4ANY k 1 1000 9\n");
+	(void)turn_on();
+	CHECK_EQ(CLIENTS - 1, pc.counter.figures.waiting);
+
+	say(0, "RELEASE\n");
+	turn();
+	for (int i = 1; i < CLIENTS; i++)
+		told += heard(i);
+	CHECK(told > 0);
+	CHECK(told < 100);
+	CHECK(timers_first(&loop.timers) <= now);
+	CHECK(turn_on() < 10);
+	for (int i = 1; i < CLIENTS; i++)
+		CHECK_EQ(1, heard(i));
+	finish();
+}
+
+static void
+a_client_that_closes_is_gone_when_all_it_said_is_carried_out(void)
+{
+	begin(2);
+	say(0, "ACQ4ANY k 1 9 9\n");
+	(void)turn_on();
+	say(1, "ACQ4ANY k 1 9 9\n");
+	(void)turn_on();
+	say_often(0, "STATS UPTIME\n", 50);
+	say(0, "RELEASE\n");
+	CHECK_EQ(0, shutdown(clients[0], SHUT_WR));
+	CHECK_EQ(0, heard(1));
+	(void)turn_on();
+	CHECK_EQ(52, heard(0));
+	CHECK(hears_the_end(0));
+	/* DONE, which only a release brings. */
+	CHECK_EQ(1, heard(1));
+	CHECK_EQ(0, pc.counter.figures.held);
+	CHECK_EQ(1, counter_clients(&pc.counter));
+	finish();
+}
+
+static void
+an_end_between_two_turns_is_seen(void)
+{
+	begin(1);
+	say(0, "ACQ4ME k 1 9 9\n");
+	(void)turn_on();
+	leave(0);
+	(void)turn_on();
+	CHECK_EQ(0, counter_clients(&pc.counter));
+	finish();
+}
+
+static void
+a_client_that_reads_late_loses_no_answer(void)
+{
+	const unsigned answers = 400 * 22;
+	bool stalled = false;
+
+	begin(1);
+	/* More than there is room for. */
+	say_often(0, "STATS FULL\n", 400);
+	for (unsigned i = 0; i < 1000 && lines[0] < answers; i++) {
+		(void)turn_on();
+		stalled = stalled || !TAILQ_EMPTY(&pc.stalled);
+		(void)heard(0);
+	}
+	CHECK(stalled);
+	CHECK_EQ(answers, lines[0]);
+	CHECK(TAILQ_EMPTY(&pc.stalled));
+	CHECK_EQ(0, pc.pending);
+	say(0, "RELEASE\n");
+	(void)turn_on();
+	CHECK_EQ(answers + 1, heard(0));
+	finish();
+}
+
+/* A connected pair of TCP. */
+static void
+tcp_pair(int sv[2])
+{
+	struct sockaddr_in at = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	socklen_t len = sizeof(at);
+	int l = socket(AF_INET, SOCK_STREAM, 0);
+
+	sv[0] = socket(AF_INET, SOCK_STREAM, 0);
+	if (bind(l, (struct sockaddr *)&at, len) == -1 || listen(l, 1) == -1 ||
+	    getsockname(l, (struct sockaddr *)&at, &len) == -1 ||
+	    connect(sv[0], (struct sockaddr *)&at, len) == -1 ||
+	    (sv[1] = accept(l, NULL, NULL)) == -1)
+		abort();
+	(void)close(l);
+}
+
+/* A read ends at urgent data, and what follows has come already. */
+static void
+what_follows_urgent_data_is_read(void)
+{
+	int sv[2];
+
+	begin(0);
+	tcp_pair(sv);
+	take_in(0, sv);
+	say(0, "RELEASE\n");
+	CHECK_EQ(1, send(clients[0], "!", 1, MSG_OOB));
+	say(0, "RELEASE\n");
+	(void)turn_on();
+	CHECK_EQ(2, heard(0));
+	finish();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_line_is_answered_in_the_turn_in_which_it_is_seen);
+	RUN(a_turn_carries_out_part_of_many_commands_and_the_next_ones_the_rest);
+	RUN(many_commands_of_one_client_do_not_delay_another);
+	RUN(many_clients_with_many_commands_have_equal_shares);
+	RUN(a_turn_sends_part_of_many_answers_and_the_next_ones_the_rest);
+	RUN(a_client_that_closes_is_gone_when_all_it_said_is_carried_out);
+	RUN(an_end_between_two_turns_is_seen);
+	RUN(a_client_that_reads_late_loses_no_answer);
+	RUN(what_follows_urgent_data_is_read);
+	return check_finish();
+}
