@@ -389,6 +389,7 @@ static void
 check_files(struct build *b)
 {
 	struct conf *conf = b->conf;
+	const char *dump = conf->dump_file;
 
 	check_folder(b, build_where(b, NULL, "control"),
 	    build_sets(b, NULL, "control")
@@ -399,7 +400,13 @@ check_files(struct build *b)
 	    b, build_where(b, NULL, "log"), "option 'log'", conf->log_file);
 	check_folder(b, build_where(b, NULL, "pid_file"), "option 'pid_file'",
 	    conf->pid_file);
+	check_own(b, "log", conf->log_file, OWNFILE_ANY);
 	check_own(b, "pid_file", conf->pid_file, OWNFILE_REGULAR);
+	/* The dump itself replaces whatever has its name. */
+	if (dump != NULL)
+		dump = arena_printf(b->findings->arena, "%.*s/.",
+		    (int)(strrchr(dump, '/') - dump), dump);
+	check_own(b, "dump_file", dump, OWNFILE_ANY);
 	check_folder(b, build_where(b, NULL, "dump_file"), "option 'dump_file'",
 	    conf->dump_file);
 }

@@ -17,6 +17,7 @@
 #include "control/status_json.h"
 #include "control/status_text.h"
 #include "sys/log.h"
+#include "sys/ownfile.h"
 
 /* A piece for the log waits so long for the log to take it. */
 #define LOG_PATIENCE TSPAN_SECONDS(1)
@@ -34,6 +35,7 @@ struct dump {
 	char temp[PATH_MAX]; /* "": there is none */
 	int fd; /* -1 likewise */
 	int error; /* errno of what went wrong; 0: nothing */
+	char why[OWNFILE_WHY]; /* what went wrong; "": errno tells */
 };
 
 /* --- in the lane -------------------------------------------------------- */
@@ -41,13 +43,15 @@ struct dump {
 static void
 create(struct dump *d)
 {
-	int len = snprintf(d->temp, sizeof(d->temp), "%s.XXXXXX", d->path);
+	int len = snprintf(d->temp, sizeof(d->temp), "%s.%08x", d->path,
+	    (unsigned)arc4random());
 
 	if (len >= (int)sizeof(d->temp)) {
 		errno = ENAMETOOLONG;
 		goto fail;
 	}
-	d->fd = mkostemp(d->temp, O_CLOEXEC);
+	d->fd = ownfile_open(d->temp, OWNFILE_REGULAR,
+	    O_WRONLY | O_CREAT | O_EXCL, 0640, d->why);
 	if (d->fd == -1)
 		goto fail;
 	if (fchmod(d->fd, 0640) == -1)
@@ -152,7 +156,9 @@ written(struct lane_job *job, tstamp now)
 
 	(void)now;
 	if (d->piece == NULL) {
-		if (d->error != 0) {
+		if (d->why[0] != '\0') {
+			log_warnx("cannot write %s: %s", d->path, d->why);
+		} else if (d->error != 0) {
 			errno = d->error;
 			log_warn("cannot write %s", d->path);
 		} else if (d->path != NULL) {

@@ -5,6 +5,7 @@
 
 #include "daemon/logging.h"
 #include "sys/log.h"
+#include "sys/ownfile.h"
 
 static int verbose;
 
@@ -19,6 +20,7 @@ logging_open(const struct conf *conf)
 {
 	struct log_spec spec = { 0 };
 	int level = (int)conf->log_level + verbose;
+	char why[OWNFILE_WHY];
 	int error;
 
 	switch (conf->log) {
@@ -40,7 +42,12 @@ logging_open(const struct conf *conf)
 	if (log_open(&spec) == 0)
 		return 0;
 	error = errno;
-	log_error("cannot open the log %s", conf->log_file);
+	if (error == EPERM &&
+	    ownfile_check(conf->log_file, OWNFILE_ANY, why) == -1 &&
+	    why[0] != '\0')
+		log_errorx("cannot open the log %s: %s", conf->log_file, why);
+	else
+		log_error("cannot open the log %s", conf->log_file);
 	errno = error;
 	return -1;
 }

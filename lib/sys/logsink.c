@@ -17,6 +17,7 @@
 
 #include "sys/address.h"
 #include "sys/logsink.h"
+#include "sys/ownfile.h"
 #include "sys/text.h"
 
 /* How often may_wait() is asked, in milliseconds. */
@@ -218,11 +219,10 @@ logsink_format(const struct logline *line, const struct logsink_style *style,
 
 /* O_NONBLOCK is for a FIFO, which may have no reader. */
 static int
-open_file(const char *path)
+open_file(const char *path, char *why)
 {
-	return open(path,
-	    O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-	    0640);
+	return ownfile_open(path, OWNFILE_ANY,
+	    O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK, 0640, why);
 }
 
 /* Tried for each line: the syslog daemon may start after us, or again. */
@@ -262,6 +262,7 @@ int
 logsink_init(struct logsink *s, const struct log_spec *spec)
 {
 	const char *path = spec->path;
+	char why[OWNFILE_WHY];
 
 	memset(s, 0, sizeof(*s));
 	s->dest = spec->dest;
@@ -285,7 +286,7 @@ logsink_init(struct logsink *s, const struct log_spec *spec)
 		s->style.facility = spec->facility;
 		return 0;
 	}
-	s->fd = open_file(s->path);
+	s->fd = open_file(s->path, why);
 	if (s->fd == -1) {
 		int saved_errno = errno;
 
@@ -517,14 +518,15 @@ logsink_write(struct logsink *s, const struct logline *line)
 void
 logsink_reopen(struct logsink *s)
 {
+	char why[OWNFILE_WHY];
 	int fd;
 
 	if (s->dest != LOG_DEST_FILE)
 		return;
-	fd = open_file(s->path);
+	fd = open_file(s->path, why);
 	if (fd == -1) {
 		add_own(s, "%s: cannot be opened anew: %s", s->path,
-		    strerror(errno));
+		    why[0] != '\0' ? why : strerror(errno));
 		return;
 	}
 	logsink_flush(s);

@@ -81,7 +81,10 @@ struct logsink {
 	int error; /* errno of the latest loss; 0: waiting was given up */
 };
 
-/* Returns 0, or -1 and the errno of open(2) or malloc(3). Copies the path. */
+/*
+ * Returns 0, or -1 and the errno of ownfile_open() or malloc(3). Copies the
+ * path.
+ */
 int logsink_init(struct logsink *s, const struct log_spec *spec);
 
 /* Opens the file anew; a failure is written to the old one. */

@@ -47,16 +47,61 @@ testALinkOfTheFormerOwnerOfAFolderIsNotFollowed() {
 	fresh run 755
 	ln -s ../precious "$DIR/run/file"
 	chown -h $STRANGER "$DIR/run/file"
-	one_app "pid_file = \"$DIR/run/file\"" | conf
-	assert_refused "file is a symbolic link of user $STRANGER: remove it"
+	for option in pid_file log; do
+		one_app "$option = \"$DIR/run/file\"" | conf
+		assert_refused "file is a symbolic link of user $STRANGER: remove"
+	done
 }
 
 testAFolderOfAnotherUserIsRefused() {
 	is_root || { skip 'needs root'; return; }
 	fresh run 755 $STRANGER
 	ln -s ../precious "$DIR/run/file"
-	one_app "pid_file = \"$DIR/run/file\"" | conf
-	assert_refused "folder $DIR/run belongs to user $STRANGER, "
+	for option in pid_file log; do
+		one_app "$option = \"$DIR/run/file\"" | conf
+		assert_refused "folder $DIR/run belongs to user $STRANGER, "
+	done
+}
+
+# As daemons that have been started before a folder changed hands.
+testALogThatIsOpenedAnewFollowsNoLinkOfAnotherUser() {
+	is_root || { skip 'needs root'; return; }
+	fresh run 755
+	one_app "log = \"$DIR/run/log\"" | conf
+	pool_start
+	mv "$DIR/run/log" "$DIR/run/log.1"
+	ln -s ../precious "$DIR/run/log"
+	chown -h $STRANGER "$DIR/run/log"
+	kill -HUP "$POOL"
+	await grep -q "cannot be opened anew: .*/run/log is a symbolic link of" \
+	    "$DIR/run/log.1"
+	assertEquals precious "$(cat "$DIR/precious")"
+}
+
+testADumpIntoAFolderOfAnotherUserIsRefused() {
+	is_root || { skip 'needs root'; return; }
+	fresh run 755 $STRANGER
+	one_app "dump_file = \"$DIR/run/file\"" | conf
+	apppoold -t
+	assertEquals 78 "$RC"
+	assertContains "$ERR" "folder $DIR/run belongs to user $STRANGER, "
+	pool_start
+	kill -USR1 "$POOL"
+	await said "cannot write $DIR/run/file: folder $DIR/run belongs to user"
+	assertEquals '' "$(ls "$DIR/run")"
+}
+
+testADumpReplacesALinkAndDoesNotFollowIt() {
+	fresh run 755
+	ln -s ../precious "$DIR/run/file"
+	one_app "dump_file = \"$DIR/run/file\"" | conf
+	apppoold -t
+	assertEquals "$ERR" 0 "$RC"
+	pool_start
+	kill -USR1 "$POOL"
+	await said "state written to $DIR/run/file"
+	assertFalse "[ -L '$DIR/run/file' ]"
+	assertEquals precious "$(cat "$DIR/precious")"
 }
 
 # swapper FILE: the app that has its output there, and swaps it, for conf.
