@@ -367,8 +367,14 @@ close_others(struct supervisor *s, FILE *answer, tstamp now)
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		struct group *g = s->groups[app];
 
-		if (g == NULL || g->closing)
+		if (g == NULL)
 			continue;
+		if (g->closing) {
+			/* Another one of its name has come for it just now. */
+			if (s->pool.apps[app].phase == APP_RUNNING)
+				close_group(g, now);
+			continue;
+		}
 		if (conf_find_app(s->config->conf, g->conf->name) != NULL) {
 			leave_unclaimed(g, now);
 			continue;
@@ -393,7 +399,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 			change_app(g, app, &prepared[i], answer, now);
 		else if (add_app(s, app, &prepared[i], answer, now) &&
 		    g != NULL)
-			close_group(g, now);
+			g->closing = true;
 	}
 	close_others(s, answer, now);
 	/* Listeners of an app for which there was no memory. */

@@ -595,6 +595,22 @@ testAnAppCanChangeToHandoffListenAndBack() {
 	assert_accounts web
 }
 
+# The file is read in its order: the app that the address leaves comes first.
+testAnAddressGoesFromAListeningAppThatChangesToALaterOne() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	{
+		app web </dev/null | sed 's/web.sock/other.sock/'
+		app later </dev/null | sed 's/later.sock/web.sock/'
+	} | conf
+	reload
+	assertContains "$(web hello)" hello
+	assertContains "$(ask "unix:$DIR/other.sock" hello)" hello
+	assertEquals 1 "$(status apps later accepted)"
+}
+
 # A graceful program finishes what it has accepted.
 testAStopServesWhatIsInTheBacklog() {
 	for listen in "unix:$DIR/web.sock" "127.0.0.1:$PORT"; do
