@@ -182,11 +182,14 @@ take_listeners(struct owners_look *l, const struct group *g)
 {
 	const struct app_listener *al;
 
-	TAILQ_FOREACH(al, &g->listeners, next)
-		if (al->acceptor.listener.fd != -1)
-			sockdiag_describe(&g->sup->diag,
-			    al->acceptor.listener.fd,
+	TAILQ_FOREACH(al, &g->listeners, next) {
+		const struct listener *open = &al->acceptor.listener;
+
+		if (open->fd != -1)
+			sockdiag_describe(&g->sup->diag, open->fd,
+			    (const void *)&open->addr,
 			    &l->listeners[l->nlisteners++]);
+	}
 }
 
 /* Returns how many processes there are; l->owners may be NULL. */

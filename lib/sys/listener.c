@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "sys/listener.h"
+#include "sys/reuseport.h"
 #include "sys/sockdiag.h"
 #include "sys/turn.h"
 #include "sys/unixpath.h"
@@ -53,11 +54,24 @@ open_tcp(
 		sizeof(v6only)) == -1)
 		return -1;
 
+	if (spec->beside && reuseport_allow(l->fd) == -1)
+		return -1;
+
 	*why_out = "bind";
 	if (bind(l->fd, spec->addr, spec->addrlen) == -1)
 		return -1;
+	l->v6only = spec->v6only;
 	*why_out = "listen";
-	return listen(l->fd, spec->backlog);
+	return spec->beside ? 0 : listen(l->fd, spec->backlog);
+}
+
+/* The path of a socket that is to take the place of the one at this path. */
+static char *
+path_beside(const char *path)
+{
+	char *beside;
+
+	return asprintf(&beside, "%s.new", path) == -1 ? NULL : beside;
 }
 
 static int
@@ -65,22 +79,25 @@ open_unix(
     struct listener *l, const struct listener_spec *spec, const char **why_out)
 {
 	const struct unixpath_rights rights = rights_of(spec);
+	int saved_errno;
+	char *path;
 
 	*why_out = "socket";
 	l->kind = LISTENER_UNIX;
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (l->fd == -1)
 		return -1;
-	if (unixpath_listen(l->fd, spec->path, spec->backlog, &rights, &l->file,
-		why_out) == -1)
+	path = spec->beside ? path_beside(spec->path) : strdup(spec->path);
+	if (path == NULL)
 		return -1;
-
-	*why_out = "remember the path";
-	l->path = strdup(spec->path);
-	if (l->path == NULL) {
-		unixpath_remove(spec->path, &l->file);
+	if (unixpath_listen(
+		l->fd, path, spec->backlog, &rights, &l->file, why_out) == -1) {
+		saved_errno = errno;
+		free(path);
+		errno = saved_errno;
 		return -1;
 	}
+	l->path = path;
 	return 0;
 }
 
@@ -137,12 +154,14 @@ listener_open(
 	int saved_errno;
 	int rc;
 
+	assert(!spec->beside || spec->inherited_fd == -1);
 	assert((spec->addr != NULL) + (spec->path != NULL) +
 		(spec->inherited_fd != -1) ==
 	    1);
 
 	memset(l, 0, sizeof(*l));
 	l->fd = -1;
+	l->diversion = -1;
 	*why_out = "remember the name";
 	l->name = strdup(spec->name);
 	if (l->name == NULL)
@@ -154,6 +173,11 @@ listener_open(
 		rc = open_unix(l, spec, why_out);
 	else
 		rc = open_inherited(l, spec, why_out);
+	if (rc == 0) {
+		*why_out = "getsockname";
+		l->addrlen = sizeof(l->addr);
+		rc = getsockname(l->fd, (void *)&l->addr, &l->addrlen);
+	}
 	if (rc == -1) {
 		saved_errno = errno;
 		listener_fini(l);
@@ -183,6 +207,19 @@ listener_probe(const struct listener_spec *spec, const char **why_out)
 	return -1;
 }
 
+/*
+ * Whether calls that take the lock of the socket may wait for ever: a program
+ * that has it, too, can hold the lock while it reads its own memory in
+ * setsockopt(2). For TCP these are listen, accept, shutdown, setsockopt and
+ * getsockname, but not poll, getsockopt and a close that is not the last. A
+ * Unix socket's setsockopt alone takes that lock.
+ */
+static bool
+has_lock_of_others(const struct listener *l)
+{
+	return l->shared && l->kind == LISTENER_TCP;
+}
+
 int
 listener_update(
     struct listener *l, const struct listener_spec *spec, const char **why_out)
@@ -193,7 +230,8 @@ listener_update(
 		return 0;
 	/* A second listen(2) changes the backlog and nothing else. */
 	*why_out = "listen";
-	if (!l->shut && listen(l->fd, spec->backlog) == -1)
+	if (!l->shut && !has_lock_of_others(l) &&
+	    listen(l->fd, spec->backlog) == -1)
 		return -1;
 	if (l->path == NULL)
 		return 0;
@@ -380,31 +418,81 @@ listener_shut(struct listener *l)
 	return rc;
 }
 
+/* --- sharing ------------------------------------------------------------ */
+
 int
 listener_share(struct listener *l, bool share)
 {
+	bool first = share && !l->shared;
+
+	/* Later it would wait for the lock. */
+	if (first && l->kind == LISTENER_TCP && !l->inherited &&
+	    reuseport_allow(l->fd) == -1)
+		return -1;
 	l->shared = l->shared || share;
 	return l->shared ? set_blocking(l->fd, share) : 0;
 }
 
 int
-listener_hide(struct listener *l)
+listener_succeed(struct listener *l, struct listener *old, int backlog,
+    struct sockdiag *d, const char **why_out)
 {
-	int rc = 0;
+	*why_out = "take the place of another socket";
+	if (l->kind == LISTENER_TCP) {
+		if (reuseport_lead(l->fd, backlog, (void *)&l->addr, d) == -1)
+			return -1;
+	} else {
+		if (unixpath_replace(l->path, old->path, &old->file, why_out) ==
+		    -1)
+			return -1;
+		free(l->path);
+		l->path = old->path;
+		old->path = NULL;
+	}
+	old->shut = true;
+	return 0;
+}
 
+/* Opens a socket that gets the newcomers of a TCP listener, and drops them. */
+static int
+divert(struct listener *l, struct sockdiag *d)
+{
+	const struct listener_spec spec = {
+		.name = l->name,
+		.addr = (void *)&l->addr,
+		.addrlen = l->addrlen,
+		.v6only = l->v6only,
+		.inherited_fd = -1,
+		.beside = true,
+	};
+	struct listener diversion = { .fd = -1, .diversion = -1 };
+	const char *why;
+	bool marks;
+
+	if (open_tcp(&diversion, &spec, &why) == -1 ||
+	    shut_tcp(diversion.fd, &marks) == -1 ||
+	    reuseport_lead(diversion.fd, 0, spec.addr, d) == -1) {
+		listener_fini(&diversion);
+		return -1;
+	}
+	l->diversion = diversion.fd;
+	return 0;
+}
+
+int
+listener_hide(struct listener *l, struct sockdiag *d)
+{
 	if (l->inherited || l->shut)
 		return 0;
-	if (l->kind == LISTENER_TCP) {
-		turn_call("setsockopt");
-		rc = drop_syns(l->fd);
-	} else {
+	if (l->kind == LISTENER_TCP && divert(l, d) == -1)
+		return -1;
+	if (l->kind == LISTENER_UNIX) {
 		unixpath_remove(l->path, &l->file);
 		free(l->path);
 		l->path = NULL;
 	}
-	if (rc == 0)
-		l->shut = true;
-	return rc;
+	l->shut = true;
+	return 0;
 }
 
 bool
@@ -422,11 +510,10 @@ listener_is_broken(const struct listener *l)
 socklen_t
 listener_address(const struct listener *l, struct sockaddr_storage *out)
 {
-	socklen_t len = sizeof(*out);
-
-	if (l->fd == -1 || getsockname(l->fd, (void *)out, &len) == -1)
+	if (l->fd == -1)
 		return 0;
-	return len;
+	memcpy(out, &l->addr, sizeof(*out));
+	return l->addrlen;
 }
 
 long
@@ -470,6 +557,8 @@ listener_fini(struct listener *l)
 		unixpath_remove(l->path, &l->file);
 	if (l->fd != -1 && !l->inherited)
 		(void)close(l->fd);
+	if (l->fd != -1 && l->diversion != -1)
+		(void)close(l->diversion);
 	free(l->path);
 	free(l->name);
 	l->path = NULL;

@@ -58,6 +58,7 @@ struct listener_spec {
 	uid_t uid; /* of a Unix socket; (uid_t)-1: ours */
 	gid_t gid; /* likewise */
 	mode_t mode; /* of a Unix socket */
+	bool beside; /* another one is there: see listener_succeed() */
 };
 
 struct listener {
@@ -68,6 +69,10 @@ struct listener {
 	bool marks; /* connections inherit a mark, which accepting takes off */
 	bool dry; /* the latest accept found the queue empty */
 	bool shared; /* by listener_share(), now or before, or found to block */
+	bool v6only; /* TCP over IPv6 */
+	struct sockaddr_storage addr; /* as it was opened */
+	socklen_t addrlen;
+	int diversion; /* if hidden: newcomers go there; fd open, -1: none */
 	char *name; /* owned */
 	char *path; /* owned; NULL unless we made the socket file */
 	struct unixpath file; /* the file of path; no other is unlinked */
@@ -96,7 +101,8 @@ int listener_probe(const struct listener_spec *spec, const char **why_out);
 
 /*
  * Changes backlog, owner and mode to those of spec, in place; the queue stays.
- * Does nothing to an inherited one. Returns like listener_open().
+ * Does nothing to an inherited one, nor to the backlog of a shared TCP one.
+ * Returns like listener_open().
  */
 int listener_update(
     struct listener *l, const struct listener_spec *spec, const char **why_out);
@@ -129,19 +135,31 @@ int listener_shut(struct listener *l);
 
 /*
  * share: from now on programs that were given a copy of the socket accept from
- * it themselves, and it blocks, as they expect. Else it is ours again: as they
- * may still have it and change that, each listener_accept() sees to it that
- * it does not block. Returns 0, or -1 and errno.
+ * it themselves, and it blocks, as they expect. Else it is ours again, which
+ * an inherited one alone should ever be (see listener_succeed()): as they may
+ * still have it and change that, each listener_accept() sees to it that it
+ * does not block, but they may do so in between. Returns 0, or -1 and errno.
  */
 int listener_share(struct listener *l, bool share);
 
 /*
- * As listener_shut() for a shared socket, without a sign to the programs that
- * have it. Unix: its file is removed. TCP: -1 with EPERM where the kernel does
- * not let us refuse newcomers without harm to the queue; then the socket stays
- * open until all have closed it.
+ * Takes the place of a shared socket, which is not ours alone any more: l was
+ * opened with `beside` at the same address, and nobody has come to it so far.
+ * From now on newcomers do, without a moment in which they are refused; those
+ * in the queue of the other socket are left to the programs that have it.
+ * getsockname(2) says of a Unix socket that its path ends in ".new". Returns
+ * 0; or -1 with errno and *why_out, like listener_open(), and then the other
+ * one stays in its place.
  */
-int listener_hide(struct listener *l);
+int listener_succeed(struct listener *l, struct listener *old, int backlog,
+    struct sockdiag *d, const char **why_out);
+
+/*
+ * As listener_shut() for a shared socket, without a sign to the programs that
+ * have it, nor a call that they could hold up. Unix: its file is removed. TCP:
+ * newcomers go to a socket of our own. Returns 0, or -1 and errno.
+ */
+int listener_hide(struct listener *l, struct sockdiag *d);
 
 /* Whether the socket, which is shared, has been shut down by somebody. */
 bool listener_is_broken(const struct listener *l);

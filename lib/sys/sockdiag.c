@@ -230,6 +230,61 @@ compare(const struct nlmsghdr *h, void *arg)
 		w->taken = true;
 }
 
+static void
+describe_tcp(const struct sockaddr *addr, struct sockdiag_listener *out)
+{
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+
+	switch (addr->sa_family) {
+	case AF_INET:
+		memcpy(&in, addr, sizeof(in));
+		out->port = in.sin_port;
+		out->addr[0] = in.sin_addr.s_addr;
+		break;
+	case AF_INET6:
+		memcpy(&in6, addr, sizeof(in6));
+		out->port = in6.sin6_port;
+		memcpy(out->addr, &in6.sin6_addr, sizeof(out->addr));
+		break;
+	default:
+		return;
+	}
+	out->family = addr->sa_family;
+}
+
+/* Sockets at an address, counted. */
+struct census {
+	struct sockdiag_listener at;
+	long n;
+};
+
+static void
+count_listener(const struct nlmsghdr *h, void *arg)
+{
+	const struct inet_diag_msg *msg = NLMSG_DATA(h);
+	struct census *c = arg;
+	size_t size = c->at.family == AF_INET ? 4 : sizeof(c->at.addr);
+
+	if (memcmp(c->at.addr, msg->id.idiag_src, size) == 0)
+		c->n++;
+}
+
+long
+sockdiag_tcp_listeners(struct sockdiag *d, const struct sockaddr *addr)
+{
+	struct inet_diag_req_v2 req = {
+		.sdiag_protocol = IPPROTO_TCP,
+		.idiag_states = 1U << TCP_LISTEN,
+	};
+	struct census c = { .at.family = AF_UNSPEC };
+
+	describe_tcp(addr, &c.at);
+	req.sdiag_family = (uint8_t)c.at.family;
+	req.id.idiag_sport = c.at.port;
+	return ask(d, &req, sizeof(req), true, count_listener, &c) ? c.n : -1;
+}
+
 bool
 sockdiag_tcp_taken(struct sockdiag *d, const struct sockaddr *addr, bool v6only)
 {
@@ -307,34 +362,14 @@ describe_unix(struct sockdiag *d, int fd, struct sockdiag_listener *out)
 }
 
 void
-sockdiag_describe(struct sockdiag *d, int fd, struct sockdiag_listener *out)
+sockdiag_describe(struct sockdiag *d, int fd, const struct sockaddr *addr,
+    struct sockdiag_listener *out)
 {
-	struct sockaddr_storage addr;
-	socklen_t len = sizeof(addr);
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-
 	*out = (struct sockdiag_listener){ .family = AF_UNSPEC };
-	if (getsockname(fd, (struct sockaddr *)&addr, &len) == -1)
-		return;
-	switch (addr.ss_family) {
-	case AF_INET:
-		memcpy(&in, &addr, sizeof(in));
-		out->port = in.sin_port;
-		out->addr[0] = in.sin_addr.s_addr;
-		break;
-	case AF_INET6:
-		memcpy(&in6, &addr, sizeof(in6));
-		out->port = in6.sin6_port;
-		memcpy(out->addr, &in6.sin6_addr, sizeof(out->addr));
-		break;
-	case AF_UNIX:
+	if (addr->sa_family == AF_UNIX)
 		describe_unix(d, fd, out);
-		return;
-	default:
-		return;
-	}
-	out->family = addr.ss_family;
+	else
+		describe_tcp(addr, out);
 }
 
 /* Inode 0: the connection is not accepted yet, or closed already. */

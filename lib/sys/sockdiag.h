@@ -44,6 +44,9 @@ long sockdiag_tcp_half_open(struct sockdiag *d, int family, uint16_t port);
 bool sockdiag_tcp_taken(
     struct sockdiag *d, const struct sockaddr *addr, bool v6only);
 
+/* How many sockets listen at just this TCP address. -1: unknown. */
+long sockdiag_tcp_listeners(struct sockdiag *d, const struct sockaddr *addr);
+
 /* A listening socket, as far as its connections can be told by it. */
 struct sockdiag_listener {
 	int family; /* AF_INET, AF_INET6, AF_UNIX; AF_UNSPEC: unknown */
@@ -53,9 +56,12 @@ struct sockdiag_listener {
 	uint32_t dev; /* as the kernel's monitor has them */
 };
 
-/* Describes our listening socket fd. Cheap. */
-void sockdiag_describe(
-    struct sockdiag *d, int fd, struct sockdiag_listener *out);
+/*
+ * Describes our listening socket fd at this address, without a call that
+ * another process with that socket could hold up. Cheap.
+ */
+void sockdiag_describe(struct sockdiag *d, int fd, const struct sockaddr *addr,
+    struct sockdiag_listener *out);
 
 /*
  * Calls found() with the inode number of each connection of that listening

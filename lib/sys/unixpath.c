@@ -285,6 +285,21 @@ unixpath_listen(int fd, const char *path, int backlog,
 	return rc;
 }
 
+int
+unixpath_replace(const char *from, const char *to, const struct unixpath *old,
+    const char **why_out)
+{
+	struct stat st;
+
+	if (lstat(to, &st) == 0 && !is_ours(&st, old)) {
+		*why_out = "another process took the place of our socket";
+		errno = EADDRINUSE;
+		return -1;
+	}
+	*why_out = "rename the socket";
+	return rename(from, to);
+}
+
 void
 unixpath_remove(const char *path, const struct unixpath *ours)
 {

@@ -44,6 +44,13 @@ int unixpath_listen(int fd, const char *path, int backlog,
 int unixpath_protect(const char *path, const struct unixpath *ours,
     const struct unixpath_rights *rights, const char **why_out);
 
+/*
+ * Moves the socket at `from` to `to`, in the place of our file `old` there, as
+ * one act. EADDRINUSE if that is not ours any more.
+ */
+int unixpath_replace(const char *from, const char *to,
+    const struct unixpath *old, const char **why_out);
+
 /* Removes our file. Does nothing if another one has taken its place. */
 void unixpath_remove(const char *path, const struct unixpath *ours);
 

@@ -1,12 +1,21 @@
 /* Listening sockets that programs with a copy accept from. */
 
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/userfaultfd.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "sys/listener.h"
@@ -17,9 +26,11 @@
 static char folder[] = "/tmp/apppoold-share-test.XXXXXX";
 static char path[64];
 static struct sockaddr_in loopback;
+static struct sockdiag diag;
+static const char *why = "";
 
-static struct listener
-opened(bool tcp)
+static struct listener_spec
+spec_of(bool tcp)
 {
 	struct listener_spec spec = {
 		.name = "shared",
@@ -29,8 +40,6 @@ opened(bool tcp)
 		.gid = (gid_t)-1,
 		.mode = 0600,
 	};
-	const char *why = "";
-	struct listener l;
 
 	if (tcp) {
 		spec.addr = (const void *)&loopback;
@@ -38,6 +47,15 @@ opened(bool tcp)
 	} else {
 		spec.path = path;
 	}
+	return spec;
+}
+
+static struct listener
+opened(bool tcp)
+{
+	struct listener_spec spec = spec_of(tcp);
+	struct listener l;
+
 	if (listener_open(&l, &spec, &why) == -1 ||
 	    listener_share(&l, true) == -1)
 		err(1, "%s", why);
@@ -49,9 +67,15 @@ static int
 client_of(const struct listener *l, int flags)
 {
 	struct sockaddr_storage addr;
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	socklen_t len = listener_address(l, &addr);
 	int fd = socket(addr.ss_family, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 
+	if (l->kind == LISTENER_UNIX) {
+		memcpy(un.sun_path, path, sizeof(path));
+		memcpy(&addr, &un, sizeof(un));
+		len = sizeof(un);
+	}
 	if (connect(fd, (const void *)&addr, len) == 0)
 		return fd;
 	close(fd);
@@ -109,6 +133,97 @@ a_shared_listener_that_was_shut_down_is_broken(void)
 	check_broken(false);
 }
 
+/* Waits a moment for a connection; whether there was one. */
+static bool
+gets_one(const struct listener *l)
+{
+	struct pollfd p = { .fd = l->fd, .events = POLLIN };
+	int fd = poll(&p, 1, 1000) == 1 ? accept(l->fd, NULL, NULL) : -1;
+
+	return fd != -1 && close(fd) == 0;
+}
+
+/* Opened in the place of the other one, which is shared. */
+static struct listener
+opened_beside(const struct listener *old)
+{
+	bool tcp = old->kind == LISTENER_TCP;
+	struct listener_spec spec = spec_of(tcp);
+	struct listener l;
+
+	if (tcp)
+		spec.addr = (const void *)&old->addr;
+	spec.beside = true;
+	if (listener_open(&l, &spec, &why) == -1)
+		err(1, "%s", why);
+	return l;
+}
+
+static void
+check_succession(bool tcp)
+{
+	struct listener first = opened(tcp), second, third;
+	int before = client_of(&first, 0), clients[20];
+
+	second = opened_beside(&first);
+	CHECK_EQ(0, listener_succeed(&second, &first, 10, &diag, &why));
+	CHECK_EQ(0, listener_share(&second, true));
+	third = opened_beside(&second);
+	CHECK_EQ(0, listener_succeed(&third, &second, 100, &diag, &why));
+	for (int i = 0; i < 20; i++) {
+		clients[i] = client_of(&third, 0);
+		CHECK(clients[i] != -1);
+		CHECK(gets_one(&third));
+	}
+	CHECK_EQ(0, listener_depth(&second, &diag));
+	CHECK_EQ(1, listener_depth(&first, &diag));
+	CHECK(gets_one(&first));
+	for (int i = 0; i < 20; i++)
+		close(clients[i]);
+	close(before);
+	listener_fini(&first);
+	listener_fini(&second);
+	before = client_of(&third, 0);
+	CHECK(gets_one(&third));
+	close(before);
+	listener_fini(&third);
+}
+
+static void
+newcomers_go_to_the_latest_of_several_tcp_sockets(void)
+{
+	check_succession(true);
+}
+
+static void
+newcomers_go_to_the_latest_of_several_unix_sockets(void)
+{
+	check_succession(false);
+}
+
+static void
+check_abandoned(bool tcp)
+{
+	struct listener first = opened(tcp), second = opened_beside(&first);
+	int clients[20];
+
+	listener_fini(&second);
+	for (int i = 0; i < 20; i++) {
+		clients[i] = client_of(&first, 0);
+		CHECK(gets_one(&first));
+	}
+	for (int i = 0; i < 20; i++)
+		close(clients[i]);
+	listener_fini(&first);
+}
+
+static void
+a_socket_that_did_not_come_to_succeed_changes_nothing(void)
+{
+	check_abandoned(true);
+	check_abandoned(false);
+}
+
 static void
 hiding_a_unix_socket_removes_its_file_alone(void)
 {
@@ -116,7 +231,7 @@ hiding_a_unix_socket_removes_its_file_alone(void)
 	struct stat st;
 	int client = client_of(&l, 0), conn;
 
-	CHECK_EQ(0, listener_hide(&l));
+	CHECK_EQ(0, listener_hide(&l, &diag));
 	CHECK_EQ(-1, lstat(path, &st));
 	CHECK(client_of(&l, 0) == -1);
 	CHECK_EQ(ENOENT, errno);
@@ -133,12 +248,9 @@ hiding_a_tcp_socket_keeps_its_queue(void)
 {
 	struct listener l = opened(true);
 	int client = client_of(&l, 0), conn;
-	struct sockdiag diag;
 
-	(void)sockdiag_init(&diag);
-	if (listener_hide(&l) == -1) {
-		CHECK_EQ(EPERM, errno);
-	} else {
+	CHECK_EQ(0, listener_hide(&l, &diag));
+	for (int i = 0; i < 20; i++) {
 		CHECK(client_of(&l, SOCK_NONBLOCK) == -1);
 		CHECK_EQ(EINPROGRESS, errno);
 	}
@@ -149,8 +261,97 @@ hiding_a_tcp_socket_keeps_its_queue(void)
 	CHECK(recv(conn, &(char){ 0 }, 1, 0) == 1);
 	close(conn);
 	close(client);
-	sockdiag_fini(&diag);
 	listener_fini(&l);
+}
+
+/*
+ * A process that holds the lock of the socket for as long as it lives: it
+ * never gets the memory that setsockopt(2) is to read. 0: there is no such
+ * memory here.
+ */
+static pid_t
+hold_lock(const struct listener *l)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	struct sock_fprog program = { .len = 1 };
+	int fault = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t pid;
+
+	area.range.start = (uintptr_t)page;
+	area.range.len = 4096;
+	if (fault == -1 || ioctl(fault, UFFDIO_API, &api) == -1)
+		return 0;
+	program.filter = page;
+	pid = fork();
+	if (pid == 0) {
+		/* The first ioctl has told there what it knows. */
+		api.features = 0;
+		fault = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+		(void)ioctl(fault, UFFDIO_API, &api);
+		(void)ioctl(fault, UFFDIO_REGISTER, &area);
+		(void)setsockopt(l->fd, SOL_SOCKET, SO_ATTACH_FILTER, &program,
+		    sizeof(program));
+		_exit(1);
+	}
+	close(fault);
+	/* Until it sleeps there. */
+	poll(NULL, 0, 100);
+	return pid;
+}
+
+/* All that is done to a shared socket, while another process holds its lock. */
+static void
+check_held(bool tcp)
+{
+	struct listener l = opened(tcp), next;
+	struct listener_spec spec = spec_of(tcp);
+	struct sockdiag_listener described;
+	struct sockaddr_storage addr;
+	pid_t holder = hold_lock(&l);
+
+	if (holder == 0) {
+		printf("# skipped: no userfaultfd\n");
+		listener_fini(&l);
+		return;
+	}
+	/* A wait for the lock does not end by a signal, but with the holder. */
+	CHECK(listener_depth(&l, &diag) >= 0);
+	CHECK(listener_half_open(&l, &diag) >= 0);
+	CHECK(listener_address(&l, &addr) > 0);
+	CHECK(!listener_is_broken(&l));
+	CHECK_EQ(0, listener_update(&l, &spec, &why));
+	CHECK_EQ(0, listener_share(&l, true));
+	sockdiag_describe(&diag, l.fd, (const void *)&l.addr, &described);
+	next = opened_beside(&l);
+	CHECK_EQ(0, listener_succeed(&next, &l, 10, &diag, &why));
+	l.shut = false;
+	if (tcp)
+		CHECK_EQ(0, listener_hide(&l, &diag));
+	listener_fini(&next);
+	listener_fini(&l);
+	CHECK_EQ(0, waitpid(holder, NULL, WNOHANG));
+	kill(holder, SIGKILL);
+	(void)waitpid(holder, NULL, 0);
+}
+
+static void
+a_held_lock_of_a_shared_socket_holds_up_nothing(void)
+{
+	pid_t guard = getpid(), watch = fork();
+
+	if (watch == 0) {
+		/* Ends the holder, too, which would else keep us for ever. */
+		sleep(10);
+		(void)kill(-guard, SIGKILL);
+		_exit(1);
+	}
+	check_held(true);
+	check_held(false);
+	kill(watch, SIGKILL);
+	(void)waitpid(watch, NULL, 0);
 }
 
 int
@@ -162,12 +363,19 @@ main(int argc, char **argv)
 		err(1, "%s", folder);
 	(void)snprintf(path, sizeof(path), "%s/sock", folder);
 
+	(void)setpgid(0, 0);
+	(void)sockdiag_init(&diag);
 	check_start(argc, argv);
 	RUN(a_shared_listener_blocks);
 	RUN(accepting_from_a_formerly_shared_listener_never_blocks);
 	RUN(a_shared_listener_that_was_shut_down_is_broken);
 	RUN(hiding_a_unix_socket_removes_its_file_alone);
 	RUN(hiding_a_tcp_socket_keeps_its_queue);
+	RUN(newcomers_go_to_the_latest_of_several_tcp_sockets);
+	RUN(newcomers_go_to_the_latest_of_several_unix_sockets);
+	RUN(a_socket_that_did_not_come_to_succeed_changes_nothing);
+	RUN(a_held_lock_of_a_shared_socket_holds_up_nothing);
+	sockdiag_fini(&diag);
 	(void)rmdir(folder);
 	return check_finish();
 }

@@ -106,10 +106,13 @@ find(const struct pair *p, struct found *f)
 {
 	struct sockdiag_listener l;
 	struct sockdiag diag;
+	struct sockaddr_storage addr;
+	socklen_t len = sizeof(addr);
 
 	*f = (struct found){ .count = 0 };
 	(void)sockdiag_init(&diag);
-	sockdiag_describe(&diag, p->listener, &l);
+	NEED(getsockname(p->listener, (void *)&addr, &len) == 0);
+	sockdiag_describe(&diag, p->listener, (void *)&addr, &l);
 	if (!sockdiag_connections(&diag, &l, note, f))
 		f->count = SIZE_MAX;
 	sockdiag_fini(&diag);
