@@ -53,25 +53,6 @@ configure(struct group *g, const struct conf_app *conf, tstamp now)
 	config_unref(old);
 }
 
-void
-apps_over(struct supervisor *s, const struct action *a, tstamp now)
-{
-	struct group *g = s->groups[a->app];
-	const struct app *app = &s->pool.apps[a->app];
-
-	(void)now;
-	if (g == NULL || app->phase != APP_OVER)
-		return;
-	listeners_close_all(&g->listeners);
-	if (!s->stopping)
-		log_info("%s: gone", g->conf->name);
-	backlog_fini(g);
-	locks_free(g);
-	restart_files_free(g);
-	group_free(g);
-	pool_app_free(&s->pool, a->app);
-}
-
 /* --- listeners ---------------------------------------------------------- */
 
 static bool
@@ -80,20 +61,119 @@ is_at(const struct app_listener *l, const char *text)
 	return !l->leaving && strcmp(l->where.text, text) == 0;
 }
 
-/* Whether a listener of any app is open at this address. */
-static bool
-is_open(const struct supervisor *s, const char *text)
+/* The listener of any app that is open at this address; NULL: none. */
+static struct app_listener *
+find_open(const struct supervisor *s, const char *text)
 {
-	const struct app_listener *l;
+	struct app_listener *l;
 
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		if (s->groups[app] == NULL)
 			continue;
 		TAILQ_FOREACH(l, &s->groups[app]->listeners, next)
 			if (is_at(l, text))
-				return true;
+				return l;
+	}
+	return NULL;
+}
+
+static bool
+has_address(const struct conf_app *app, const char *text)
+{
+	for (size_t i = 0; i < app->listen_len; i++)
+		if (strcmp(app->listen[i].text, text) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Whether processes have the socket. They may do with it what they want, as
+ * long as they live and whatever is configured: another app that accepted
+ * from it in our loop would let them hold that up.
+ */
+static bool
+is_shared(const struct app_listener *l)
+{
+	const struct listener *open = &l->acceptor.listener;
+
+	return open->fd != -1 && open->shared;
+}
+
+/*
+ * Whether the address is a socket of the service manager's that processes of
+ * an app which closes have. Another one cannot be bound in its place: clients
+ * wait in its backlog until they have ended.
+ */
+static bool
+is_lent(const struct supervisor *s, const struct conf_listen *where)
+{
+	const struct group *g;
+
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		g = s->groups[app];
+		if (g != NULL && g->closing && group_accepts_itself(g) &&
+		    where->kind == CONF_LISTEN_FD &&
+		    has_address(g->conf, where->text))
+			return true;
 	}
 	return false;
+}
+
+enum connections {
+	NONE,
+	ONE,
+	MANY,
+	ITS_OWN, /* it accepts itself */
+};
+
+/* The connections that a process of an app can have. */
+static enum connections
+connections_of_handoff(enum conf_handoff handoff)
+{
+	switch (handoff) {
+	case CONF_HANDOFF_NONE:
+		return NONE;
+	case CONF_HANDOFF_STDIO:
+		return ONE;
+	case CONF_HANDOFF_LISTEN:
+		return ITS_OWN;
+	default:
+		return MANY;
+	}
+}
+
+/*
+ * Processes that accept connections themselves, have none, or one, cannot
+ * serve what we have accepted for others: it is another app, of the same
+ * name. The former one serves out what it has, without the listeners that
+ * both have.
+ */
+static bool
+is_another(const struct group *g, const struct conf_app *app)
+{
+	return connections_of_handoff(g->conf->handoff) !=
+	    connections_of_handoff(app->handoff);
+}
+
+/* Whether the group stays the one of this app, which may be of another name. */
+static bool
+remains(const struct group *g, const struct conf_app *app)
+{
+	return strcmp(g->name, app->name) == 0 && !is_another(g, app);
+}
+
+/*
+ * Whether the listener must not go to another app: its processes have it. A
+ * socket of the service manager does all the same, if they go on without it.
+ */
+static bool
+stays(const struct app_listener *l, const struct conf *conf)
+{
+	const struct conf_app *app = conf_find_app(conf, l->group->name);
+
+	return is_shared(l) &&
+	    (!l->acceptor.listener.inherited || app == NULL ||
+		is_another(l->group, app));
 }
 
 /* Empty lists, by app; NULL: no memory. */
@@ -127,6 +207,22 @@ begin_all(struct app_listeners *opened, struct group *g)
 	}
 }
 
+/* Opens what the app needs to listen there. Returns like listeners_open(). */
+static int
+open_if_missing(struct supervisor *s, const struct conf_app *app,
+    const struct conf_listen *where, struct app_listeners *out)
+{
+	const struct app_listener *l = find_open(s, where->text);
+
+	if (l == NULL)
+		return is_lent(s, where) ? 0
+					 : listeners_open(s, app, where, out);
+	if (!is_shared(l) || l->acceptor.listener.inherited ||
+	    remains(l->group, app))
+		return 0;
+	return listeners_open_beside(s, app, l, out);
+}
+
 static bool
 open_missing(struct supervisor *s, const struct conf_app *app,
     struct app_listeners *out, FILE *answer)
@@ -134,8 +230,7 @@ open_missing(struct supervisor *s, const struct conf_app *app,
 	for (size_t k = 0; k < app->listen_len; k++) {
 		const struct conf_listen *where = &app->listen[k];
 
-		if (is_open(s, where->text) ||
-		    listeners_open(s, app, where, out) == 0)
+		if (open_if_missing(s, app, where, out) == 0)
 			continue;
 		logging_tell(answer, false, "%s:%d: %s: cannot listen: %s",
 		    app->file, app->line, where->text, strerror(errno));
@@ -177,7 +272,8 @@ claim(struct supervisor *s, const char *text, struct group *g, bool update)
 		if (from == NULL || (from == g && !update))
 			continue;
 		TAILQ_FOREACH_SAFE(l, &from->listeners, next, next) {
-			if (!is_at(l, text))
+			if (!is_at(l, text) ||
+			    (from != g && stays(l, s->config->conf)))
 				continue;
 			if (from != g) {
 				listeners_detach(l);
@@ -195,15 +291,6 @@ claim_all(struct group *g, struct app_listeners *opened, bool update)
 	for (size_t k = 0; k < g->conf->listen_len; k++)
 		claim(g->sup, g->conf->listen[k].text, g, update);
 	begin_all(opened, g);
-}
-
-static bool
-has_address(const struct conf_app *app, const char *text)
-{
-	for (size_t i = 0; i < app->listen_len; i++)
-		if (strcmp(app->listen[i].text, text) == 0)
-			return true;
-	return false;
 }
 
 /* Leaves listeners that no app has claimed. */
@@ -250,42 +337,6 @@ apps_open(struct supervisor *s)
 }
 
 /* --- at a reload -------------------------------------------------------- */
-
-enum connections {
-	NONE,
-	ONE,
-	MANY,
-	ITS_OWN, /* it accepts itself */
-};
-
-/* The connections that a process of an app can have. */
-static enum connections
-connections_of_handoff(enum conf_handoff handoff)
-{
-	switch (handoff) {
-	case CONF_HANDOFF_NONE:
-		return NONE;
-	case CONF_HANDOFF_STDIO:
-		return ONE;
-	case CONF_HANDOFF_LISTEN:
-		return ITS_OWN;
-	default:
-		return MANY;
-	}
-}
-
-/*
- * Processes that accept connections themselves, have none, or one, cannot
- * serve what we have accepted for others: it is another app, of the same
- * name. The former one serves out what it has, without the listeners that
- * both have.
- */
-static bool
-is_another(const struct group *g, const struct conf_app *app)
-{
-	return connections_of_handoff(g->conf->handoff) !=
-	    connections_of_handoff(app->handoff);
-}
 
 static void
 close_group(struct group *g, tstamp now)
@@ -385,12 +436,27 @@ close_others(struct supervisor *s, FILE *answer, tstamp now)
 	}
 }
 
+/* What was opened beside listeners takes their places. */
+static void
+succeed_all(struct supervisor *s, struct app_listeners *prepared)
+{
+	const struct conf *conf = s->config->conf;
+	struct app_listener *l;
+
+	for (size_t i = 0; i < conf->apps_len; i++)
+		TAILQ_FOREACH(l, &prepared[i], next)
+			if (l->succeeds)
+				listeners_succeed(s, &conf->apps[i],
+				    find_open(s, l->where.text), l);
+}
+
 void
 apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
     tstamp now)
 {
 	const struct conf *conf = s->config->conf;
 
+	succeed_all(s, prepared);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 		struct group *g = group_find(s, app->name);
@@ -404,4 +470,49 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 	close_others(s, answer, now);
 	/* Listeners of an app for which there was no memory. */
 	apps_abandon(conf, prepared);
+}
+
+/* --- at the end of an app ----------------------------------------------- */
+
+/* Opens sockets of the service manager that were lent to an app now over. */
+static void
+open_awaited(struct supervisor *s)
+{
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
+		struct group *g = s->groups[app];
+		struct app_listener *l;
+
+		if (g == NULL || g->closing)
+			continue;
+		for (size_t k = 0; k < g->conf->listen_len; k++)
+			if (g->conf->listen[k].kind == CONF_LISTEN_FD)
+				(void)open_if_missing(
+				    s, g->conf, &g->conf->listen[k], &opened);
+		/* Whatever outlives its app has them still. */
+		TAILQ_FOREACH(l, &opened, next)
+			l->acceptor.listener.shared = true;
+		begin_all(&opened, g);
+	}
+}
+
+void
+apps_over(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct group *g = s->groups[a->app];
+	const struct app *app = &s->pool.apps[a->app];
+
+	(void)now;
+	if (g == NULL || app->phase != APP_OVER)
+		return;
+	listeners_close_all(&g->listeners);
+	if (!s->stopping)
+		log_info("%s: gone", g->conf->name);
+	backlog_fini(g);
+	locks_free(g);
+	restart_files_free(g);
+	group_free(g);
+	pool_app_free(&s->pool, a->app);
+	if (!s->stopping)
+		open_awaited(s);
 }

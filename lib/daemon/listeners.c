@@ -58,7 +58,7 @@ find_address(struct app_listener *l)
 
 static struct app_listener *
 open_one(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, int inherited)
+    const struct conf_listen *where, int inherited, bool beside)
 {
 	struct listener_spec spec;
 	const char *why = "cannot listen";
@@ -71,6 +71,8 @@ open_one(struct supervisor *s, const struct conf_app *conf,
 	if (!conf_listen_copy(&l->where, where))
 		goto fail;
 	make_spec(l, conf, inherited, &spec);
+	spec.beside = beside;
+	l->succeeds = beside;
 	if (listener_open(&l->acceptor.listener, &spec, &why) == -1) {
 		log_error("%s: %s: %s", conf->name, where->text, why);
 		goto fail;
@@ -118,7 +120,7 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		l = open_one(s, conf, where, fds[i]);
+		l = open_one(s, conf, where, fds[i], false);
 		if (l == NULL) {
 			error = errno;
 			listeners_close_all(&opened);
@@ -129,6 +131,34 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 	}
 	TAILQ_CONCAT(out, &opened, next);
 	return 0;
+}
+
+int
+listeners_open_beside(struct supervisor *s, const struct conf_app *conf,
+    const struct app_listener *old, struct app_listeners *out)
+{
+	struct app_listener *l = open_one(s, conf, &old->where, -1, true);
+
+	if (l == NULL)
+		return -1;
+	TAILQ_INSERT_TAIL(out, l, next);
+	return 0;
+}
+
+void
+listeners_succeed(struct supervisor *s, const struct conf_app *conf,
+    struct app_listener *old, struct app_listener *l)
+{
+	const char *why = "";
+
+	l->succeeds = false;
+	if (listener_succeed(&l->acceptor.listener, &old->acceptor.listener,
+		(int)conf->backlog, &s->diag, &why) == 0)
+		return;
+	/* It is tried again, until the other one is closed. */
+	log_error("%s: %s: %s", conf->name, l->address, why);
+	acceptor_close(&l->acceptor);
+	l->rebound = loop_now(&s->loop);
 }
 
 void

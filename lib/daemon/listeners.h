@@ -13,6 +13,7 @@ struct app_listener {
 	struct conf_listen where; /* strings owned; see conf.h */
 	char address[160]; /* where it really listens, for people */
 	tstamp rebound; /* bound anew then; 0: never */
+	bool succeeds; /* another one has its place: listeners_succeed() */
 	bool leaving; /* shut; what is in its backlog is still served */
 	bool last_look; /* when it is empty now it can be closed */
 	struct timer leave_timer; /* next look at it while it leaves */
@@ -28,6 +29,17 @@ struct app_listener {
  */
 int listeners_open(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, struct app_listeners *out);
+
+/*
+ * Appends one listener that is to take the place of the old one, which is not
+ * inherited. Returns like listeners_open().
+ */
+int listeners_open_beside(struct supervisor *s, const struct conf_app *conf,
+    const struct app_listener *old, struct app_listeners *out);
+
+/* Has l take the old one's place: from now on clients come to l. */
+void listeners_succeed(struct supervisor *s, const struct conf_app *conf,
+    struct app_listener *old, struct app_listener *l);
 
 /* Puts a listener, which is on no list, into use; see accepting_begin(). */
 void listeners_attach(struct app_listener *l, struct group *g);

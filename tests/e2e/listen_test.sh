@@ -101,15 +101,7 @@ testASocketOfTheServiceManagerKeepsItsName() {
 	listens <<-EOF | conf
 	listen = { "unix:web.sock", "fd:public" }
 	EOF
-	# shellcheck disable=SC2016 # in that shell
-	start_process "$PYTHON" -c '
-import os, socket, sys
-listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
-os.dup2(listener.fileno(), 3)
-os.set_inheritable(3, True)
-os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1",
-                  LISTEN_FDNAMES="public")
-os.execv(sys.argv[2], sys.argv[2:])' "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
+	start_process with_socket "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
 	    >>"$DIR/log" 2>&1
 	await pool_answers
 	ctl wait >/dev/null
@@ -595,6 +587,51 @@ testAnAppCanChangeToHandoffListenAndBack() {
 	assert_accounts web
 }
 
+# Each change comes while processes of earlier ones are still about to leave.
+assert_handoffs_change_without_loss() {
+	flood_kind=$1 flood_address=$2 conf_address=$3
+	listens_or_not listen "$conf_address"
+	pool_start
+	start_process flood "$flood_kind" "$flood_address" --rate 500 \
+	    --count 1500 --max lost=0 --max refused=0 --max failed=0 \
+	    --timeout $((3 * LIMIT)) --quiet >"$DIR/flood"
+	flooder=$STARTED
+	for handoff in native listen native listen native native listen; do
+		listens_or_not "$handoff" "$conf_address"
+		reload
+		sleep 0.2
+	done
+	finish "$flooder" $((6 * LIMIT))
+	assertEquals "$conf_address: $(cat "$DIR/flood")" 0 "$RC"
+	await status_is 1 apps '*' processes
+	pool_stop
+	assertEquals 0 "$RC"
+	assertFalse "the socket of a change is left" "[ -e $DIR/web.sock.new ]"
+}
+
+# listens_or_not HANDOFF ADDRESS: the app web, to be configured.
+listens_or_not() {
+	if [ "$1" = listen ]; then
+		listens --graceful <<-EOF
+		listen = "$2"
+		max_processes = 1
+		EOF
+	else
+		app web </dev/null |
+		    sed "s,^listen = .*,listen = \"$2\"\nmax_processes = 1,"
+	fi | conf
+}
+
+testHandoffListenComesAndGoesWithoutLossAtAUnixAddress() {
+	assert_handoffs_change_without_loss --unix "$DIR/web.sock" \
+	    unix:web.sock
+}
+
+testHandoffListenComesAndGoesWithoutLossAtATcpAddress() {
+	assert_handoffs_change_without_loss --tcp "127.0.0.1:$PORT" \
+	    "127.0.0.1:$PORT"
+}
+
 # The file is read in its order: the app that the address leaves comes first.
 testAnAddressGoesFromAListeningAppThatChangesToALaterOne() {
 	listens <<-EOF | conf
@@ -609,6 +646,67 @@ testAnAddressGoesFromAListeningAppThatChangesToALaterOne() {
 	assertContains "$(web hello)" hello
 	assertContains "$(ask "unix:$DIR/other.sock" hello)" hello
 	assertEquals 1 "$(status apps later accepted)"
+}
+
+# A new socket is made beside the old one before anything changes.
+testAReloadThatFailsLeavesASharedSocketInItsPlace() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	pid=$(pid_of "$(web)")
+	start_process "$PYTHON" -c '
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
+time.sleep(600)' "$DIR/taken.sock"
+	await test -e "$DIR/taken.sock"
+	{
+		app web </dev/null
+		app taken </dev/null
+	} | conf
+	assertFalse "ctl reload >'$DIR/told' 2>&1"
+	assertEquals "$pid" "$(pid_of "$(web)")"
+	assertFalse "[ -e $DIR/web.sock.new ]"
+}
+
+# with_socket PORT COMMAND...: with fd:public.
+with_socket() {
+	# shellcheck disable=SC2016 # in that shell
+	exec "$PYTHON" -c '
+import os, socket, sys
+listener = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+os.dup2(listener.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_PID=str(os.getpid()), LISTEN_FDS="1",
+                  LISTEN_FDNAMES="public")
+os.execv(sys.argv[2], sys.argv[2:])' "$@"
+}
+
+# Clients wait meanwhile.
+testASocketOfTheServiceManagerIsLeftToFormerProcessesUntilTheyEnd() {
+	listens_or_not listen fd:public
+	start_process with_socket "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
+	    >>"$DIR/log" 2>&1
+	POOL=$STARTED
+	await pool_answers
+	ctl wait >/dev/null
+	former=$(status apps web workers 0 pid)
+	pause_process "$former"
+	listens_or_not native fd:public
+	reload
+	start_process ask "127.0.0.1:$PORT" hello >"$DIR/answer"
+	asker=$STARTED
+	reload
+	sleep 0.3
+	assertEquals '' "$(cat "$DIR/answer")"
+	assertFalse "$former has ended" "is_gone $former"
+	kill -KILL "$former"
+	finish "$asker"
+	assertContains "$(cat "$DIR/answer")" hello
+	await status_is 1 apps '*' processes
+	assertEquals 1 "$(status apps web accepted)"
 }
 
 # A graceful program finishes what it has accepted.

@@ -1,0 +1,125 @@
+#!/bin/sh
+# Programs under handoff = listen share sockets with the daemon, and keep them
+# when another handoff is configured.
+
+file_setup() {
+	PORT=$(free_port)
+}
+
+# evil HOW ADDRESS: the app of shared_listener at that address; what else it
+# has comes from stdin.
+evil() {
+	{
+		echo 'handoff = listen'
+		echo 'ready_after = 50ms'
+		echo 'restart_delay = 10ms'
+		echo 'kill_timeout = 500ms'
+		# Its user must be allowed to use userfaultfd(2).
+		if is_root; then echo 'user = "root"'; fi
+		cat
+	} | hostile evil shared_listener "$1" | at "$2"
+}
+
+# at ADDRESS: the app of stdin, at that address.
+at() {
+	sed "s,^listen = .*,listen = \"$1\","
+}
+
+# tamed ADDRESS: the same app, with another program and handoff.
+tamed() {
+	app evil </dev/null | at "$1"
+}
+
+# quiet_once: quiet_b, for both addresses of a test.
+quiet_once() {
+	[ -S "$DIR/calm/b.sock" ] || quiet_b
+}
+
+reload() {
+	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
+}
+
+# started_to WORD: its number, when it has said what it does.
+started_to() {
+	await grep -q "$1: [0-9]" "$DIR/log" >&2
+	sed -n "s/.*$1: \([0-9]*\).*/\1/p" "$DIR/log" | tail -n 1
+}
+
+# can_hold: else the test is skipped.
+can_hold() {
+	"$BUILD/tests/hostile/shared_listener" hold 2>/dev/null 0<&- &
+	PROBE=$!
+	sleep 0.1
+	kill -KILL "$PROBE" 2>/dev/null
+	wait "$PROBE"
+	[ $? -ne 77 ]
+}
+
+# Clients come in bursts, so that the daemon accepts until there is none.
+testASocketThatAFormerWorkerMakesBlockHoldsUpNothing() {
+	for address in "unix:$DIR/evil.sock" "127.0.0.1:$PORT"; do
+		{ app_b; evil unblock "$address" </dev/null; } | conf
+		pool_start
+		quiet_once
+		stranger=$(started_to unblocking)
+		assertContains "$(ask "$address")" hello
+		{ app_b; tamed "$address"; } | conf
+		reload
+		watch_b 1
+		for i in 1 2 3 4 5 6 7 8; do
+			timeout "$LIMIT" "$BUILD/tests/e2e/ask" --to "$address" \
+			    --count 5 --together >"$DIR/asked" 2>&1
+			assertEquals "$address, round $i" 0 $?
+		done
+		assert_b_is_served
+		assertFalse "$stranger has ended" "is_gone $stranger"
+		pool_stop
+		kill -KILL "$stranger"
+		: >"$DIR/log"
+	done
+}
+
+testASocketWhoseLockAWorkerHoldsHoldsUpNoReload() {
+	can_hold || {
+		skip 'no userfaultfd'
+		return 0
+	}
+	for address in "unix:$DIR/evil.sock" "127.0.0.1:$PORT"; do
+		{ app_b; evil hold "$address" </dev/null; } | conf
+		pool_start
+		quiet_once
+		started_to holding >/dev/null
+		watch_b 1
+		{ app_b; echo 'backlog = 7' | evil hold "$address"; } | conf
+		reload
+		{ app_b; tamed "$address"; } | conf
+		reload
+		assertContains "$address" "$(ask "$address")" hello
+		assert_b_is_served
+		pool_stop
+		: >"$DIR/log"
+	done
+}
+
+testASocketWhoseLockAWorkerHoldsHoldsUpNoStop() {
+	can_hold || {
+		skip 'no userfaultfd'
+		return 0
+	}
+	for address in "unix:$DIR/evil.sock" "127.0.0.1:$PORT"; do
+		{ app_b; evil hold "$address" </dev/null; } | conf
+		pool_start
+		started_to holding >/dev/null
+		from=$(now_ms)
+		pool_stop
+		took=$(($(now_ms) - from))
+		assertEquals "$address" 0 "$RC"
+		assertTrue "$address: $took ms" "[ $took -lt $((4000 * SLOW)) ]"
+		: >"$DIR/log"
+	done
+}
+
+# shellcheck source=tests/hostile/hostile_help.sh
+. tests/hostile/hostile_help.sh
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
