@@ -40,10 +40,12 @@ bucket_count(uint32_t entries)
 static size_t
 lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 {
-	size_t used = 0, clients = l->clients, keys = l->keys;
+	uint32_t all_clients = l->clients + l->apart;
+	uint32_t all_keys = l->keys + l->apart;
+	size_t used = 0, clients = all_clients, keys = all_keys;
 	size_t entries = clients * COUNTER_STACK;
-	uint32_t buckets = bucket_count(l->keys);
-	uint32_t rank_buckets = bucket_count(l->clients);
+	uint32_t buckets = bucket_count(all_keys);
+	uint32_t rank_buckets = bucket_count(all_clients);
 	void *at;
 
 	c->limits = *l;
@@ -64,9 +66,9 @@ lay_out(struct counter *c, const struct counter_limits *l, char *memory)
 	c->ranks = layout_carve(memory, &used, clients * sizeof(*c->ranks));
 	c->rank_buckets = layout_carve(
 	    memory, &used, rank_buckets * sizeof(*c->rank_buckets));
-	at = layout_carve(memory, &used, deadlines_memory(l->clients));
+	at = layout_carve(memory, &used, deadlines_memory(all_clients));
 	if (at != NULL)
-		deadlines_init(&c->waits, at, l->clients);
+		deadlines_init(&c->waits, at, all_clients);
 	return used;
 }
 
@@ -97,7 +99,8 @@ counter_move(
 	struct counter to = *c;
 
 	assert(limits->clients >= c->limits.clients &&
-	    limits->keys >= c->limits.keys && c->nreplies == 0);
+	    limits->keys >= c->limits.keys &&
+	    limits->apart >= c->limits.apart && c->nreplies == 0);
 	(void)lay_out(&to, limits, memory);
 	memcpy(to.clients, c->clients, c->nclients * sizeof(*c->clients));
 	memcpy(to.entries, c->entries,
@@ -118,7 +121,7 @@ void
 counter_resize(struct counter *c, const struct counter_limits *limits)
 {
 	assert(limits->clients <= c->limits.clients &&
-	    limits->keys <= c->limits.keys);
+	    limits->keys <= c->limits.keys && limits->apart <= c->limits.apart);
 	c->in_force = *limits;
 }
 
@@ -139,7 +142,8 @@ at(struct counter *c, tstamp now)
 static void
 reply(struct counter *c, uint32_t client, enum counter_word word)
 {
-	assert(c->nreplies < c->limits.clients + COUNTER_STACK);
+	assert(
+	    c->nreplies < c->limits.clients + c->limits.apart + COUNTER_STACK);
 	c->replies[c->nreplies++] =
 	    (struct counter_reply){ .client = client, .word = (uint8_t)word };
 }
@@ -337,27 +341,46 @@ end(struct counter *c, uint32_t entry, bool released)
 uint32_t
 counter_clients(const struct counter *c)
 {
-	return c->nclients - c->free_clients.count;
+	return c->nclients - c->free_clients.count - c->apart;
 }
 
-uint32_t
-counter_opened(struct counter *c, tstamp now)
+/* Lets a client in, for whom there is room. */
+static uint32_t
+let_in(struct counter *c, bool apart)
 {
 	uint32_t n = c->free_clients.first;
 	struct counter_client *cl;
 
-	at(c, now);
-	if (counter_clients(c) >= c->in_force.clients)
-		return ILIST_NONE;
 	if (n == ILIST_NONE)
 		n = c->nclients++;
 	else
 		ilist_remove(&c->free_clients, c->client_links, n);
 	cl = &c->clients[n];
-	*cl = (struct counter_client){ .open = true };
+	*cl = (struct counter_client){ .open = true, .apart = apart };
+	c->apart += apart;
 	for (unsigned i = 0; i < COUNTER_STACK; i++)
 		cl->stack[i] = (uint8_t)i;
 	return n;
+}
+
+uint32_t
+counter_opened(struct counter *c, tstamp now)
+{
+	at(c, now);
+	if (counter_clients(c) >= c->in_force.clients)
+		return ILIST_NONE;
+	return let_in(c, false);
+}
+
+uint32_t
+counter_opened_apart(struct counter *c, tstamp now)
+{
+	at(c, now);
+	/* As long as a former limit lasts, there may be more than apart. */
+	if (counter_clients(c) + c->apart >=
+	    c->limits.clients + c->limits.apart)
+		return ILIST_NONE;
+	return let_in(c, true);
 }
 
 void
@@ -370,6 +393,7 @@ counter_closed(struct counter *c, uint32_t client, tstamp now)
 	while (cl->depth > 0)
 		end(c, top_entry(c, client), false);
 	cl->open = false;
+	c->apart -= cl->apart;
 	ilist_push_front(&c->free_clients, c->client_links, client);
 }
 
@@ -380,8 +404,12 @@ static void
 take(struct counter *c, uint32_t client, uint32_t key, uint32_t hash,
     const struct counter_request *r)
 {
+	uint32_t most = c->in_force.keys;
+
 	if (key == ILIST_NONE) {
-		if (c->used_keys >= c->in_force.keys) {
+		if (c->clients[client].apart)
+			most += c->in_force.apart;
+		if (c->used_keys >= most) {
 			c->figures.full_tables++;
 			reply(c, client, COUNTER_TOO_MANY_KEYS);
 			return;

@@ -73,11 +73,17 @@ void counter_move(
  */
 void counter_resize(struct counter *c, const struct counter_limits *limits);
 
-/* The number of clients that are there. */
+/* The number of clients that are there, without those apart. */
 uint32_t counter_clients(const struct counter *c);
 
 /* A client has come: its number, or ILIST_NONE if there are too many. */
 uint32_t counter_opened(struct counter *c, tstamp now);
+
+/*
+ * The same for a client that no others can keep out: it is one of those for
+ * which the limits set places and keys apart.
+ */
+uint32_t counter_opened_apart(struct counter *c, tstamp now);
 
 /* The client has left: its locks and waits end, newest first. */
 void counter_closed(struct counter *c, uint32_t client, tstamp now);

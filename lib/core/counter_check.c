@@ -55,6 +55,7 @@ check_rank(const struct counter *c, uint32_t rank)
 /* Sums over the clients. */
 struct tally {
 	uint32_t clients;
+	uint32_t apart;
 	uint32_t held;
 	uint32_t waiting;
 };
@@ -68,6 +69,7 @@ check_stack(const struct counter *c, uint32_t client, struct tally *t)
 
 	assert(cl->depth <= COUNTER_STACK && (cl->open || cl->depth == 0));
 	t->clients += cl->open;
+	t->apart += cl->open && cl->apart;
 	for (unsigned at = 0; at < COUNTER_STACK; at++) {
 		uint32_t n = client * COUNTER_STACK + cl->stack[at];
 		const struct counter_entry *e = &c->entries[n];
@@ -110,7 +112,7 @@ check_chunks(const struct counter *c, uint32_t n)
 void
 counter_check(const struct counter *c)
 {
-	struct tally t = { 0, 0, 0 };
+	struct tally t = { 0 };
 	uint32_t used = 0, held = 0, waiting = 0, chunks = 0, ranked = 0;
 
 	for (uint32_t n = 0; n < c->nclients; n++)
@@ -127,9 +129,11 @@ counter_check(const struct counter *c)
 		waiting += check_queue(c, n, &k->me, COUNTER_ME);
 		waiting += check_queue(c, n, &k->any, COUNTER_ANY);
 	}
-	assert(used == c->used_keys && used <= c->limits.keys);
+	assert(
+	    used == c->used_keys && used <= c->limits.keys + c->limits.apart);
 	assert(chunks + check_chunks(c, c->free_chunks) == c->nchunks);
-	assert(t.clients == counter_clients(c));
+	assert(
+	    t.clients == counter_clients(c) + c->apart && t.apart == c->apart);
 	assert(t.held == held && held == c->figures.held);
 	for (uint32_t n = 0; n < c->nranks; n++)
 		if (c->ranks[n].state != COUNTER_FREE)

@@ -25,7 +25,8 @@ new_chunk(struct counter *c)
 	uint32_t n = c->free_chunks;
 
 	if (n == 0) {
-		assert(c->nchunks < c->limits.keys * COUNTER_CHUNKS);
+		assert(c->nchunks <
+		    (c->limits.keys + c->limits.apart) * COUNTER_CHUNKS);
 		return c->nchunks++;
 	}
 	c->free_chunks = c->chunks[n - 1].next;
@@ -123,7 +124,7 @@ counter_keys_add(struct counter *c, uint32_t hash, const char *text, size_t len)
 	struct counter_key *k;
 
 	if (n == 0) {
-		assert(c->nkeys < c->limits.keys);
+		assert(c->nkeys < c->limits.keys + c->limits.apart);
 		n = ++c->nkeys;
 	} else {
 		c->free_keys = c->keys[n - 1].next;
@@ -201,7 +202,7 @@ new_rank(struct counter *c, const struct counter_entry *e)
 	struct counter_rank *r;
 
 	if (n == 0) {
-		assert(c->nranks < c->limits.clients);
+		assert(c->nranks < c->limits.clients + c->limits.apart);
 		n = ++c->nranks;
 	} else {
 		c->free_ranks = c->ranks[n - 1].next;

@@ -26,10 +26,13 @@
 	((COUNTER_KEY_MAX + sizeof(((struct counter_chunk *)0)->text) - 1) / \
 	    sizeof(((struct counter_chunk *)0)->text))
 
-/* Sizes of the tables, each at least 1. */
+/* Sizes of the tables. */
 struct counter_limits {
-	uint32_t clients; /* at most 2^24 */
-	uint32_t keys; /* more than COUNTER_STACK for each client are useless */
+	uint32_t clients; /* at least 1, at most 2^24 */
+	/* At least 1; more than COUNTER_STACK for each client are useless. */
+	uint32_t keys;
+	/* So many clients more, and a key for each, are set apart. */
+	uint32_t apart;
 };
 
 enum counter_state {
@@ -50,6 +53,7 @@ struct counter_entry {
 
 struct counter_client {
 	bool open;
+	bool apart; /* came by counter_opened_apart() */
 	uint8_t depth; /* entries */
 	uint8_t stack[COUNTER_STACK]; /* oldest first; the rest is free ones */
 };
@@ -140,6 +144,7 @@ struct counter {
 	uint32_t nchunks; /* likewise */
 	uint32_t nranks; /* likewise */
 	uint32_t used_keys;
+	uint32_t apart; /* clients that are there and came so */
 	struct siphash_seed seed;
 	struct counter_figures figures;
 	tstamp now; /* of the latest fact */

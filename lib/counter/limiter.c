@@ -25,9 +25,6 @@
 /* A server that did not answer is not asked for so long. */
 #define UNREACHABLE_REST TSPAN_SECONDS(1)
 
-/* Idle connections that are kept for the next requests. */
-#define IDLE_MAX 16
-
 /* Longest line of an answer. */
 #define LINE_SIZE 128
 
@@ -278,7 +275,7 @@ idle(struct lock *k)
 {
 	struct limiter *l = k->limiter;
 
-	if (l->nidle >= IDLE_MAX) {
+	if (l->nidle >= POOLCOUNTER_IDLE_MAX) {
 		free_lock(k);
 		return;
 	}
@@ -481,5 +478,5 @@ limiter_descriptors(const struct conf_app *conf)
 
 	if (conf->limit.server == NULL)
 		return 0;
-	return each * (conf->max_processes * conf->concurrency + IDLE_MAX);
+	return each * poolcounter_connections(conf);
 }

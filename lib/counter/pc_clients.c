@@ -54,6 +54,7 @@ struct pc_client {
 	TAILQ_ENTRY(pc_client) stalled_next; /* if stalled */
 	tstamp stalled_until; /* cut off then */
 	uint32_t number; /* in the counter */
+	enum pc_line line;
 	bool tcp;
 	bool ready; /* waits for its go */
 	bool dirty; /* has answers to be sent */
@@ -80,7 +81,7 @@ make_ready(struct pc_client *cl)
 	if (cl->ready)
 		return;
 	cl->ready = true;
-	TAILQ_INSERT_TAIL(&cl->all->ready, cl, ready_next);
+	TAILQ_INSERT_TAIL(&cl->all->ready[cl->line], cl, ready_next);
 }
 
 static void
@@ -89,7 +90,7 @@ unready(struct pc_client *cl)
 	if (!cl->ready)
 		return;
 	cl->ready = false;
-	TAILQ_REMOVE(&cl->all->ready, cl, ready_next);
+	TAILQ_REMOVE(&cl->all->ready[cl->line], cl, ready_next);
 }
 
 /* --- answers ------------------------------------------------------------ */
@@ -103,7 +104,7 @@ answers(struct pc_client *cl)
 	if (cl->dirty)
 		return &cl->out;
 	cl->dirty = true;
-	TAILQ_INSERT_TAIL(&all->dirty, cl, dirty_next);
+	TAILQ_INSERT_TAIL(&all->dirty[cl->line], cl, dirty_next);
 	if (cl->out.data == NULL && all->nspare > 0)
 		cl->out = all->spare[--all->nspare];
 	return &cl->out;
@@ -170,10 +171,11 @@ refuse(struct pc_clients *all, int fd, bool tcp, tstamp now)
 	close_fd(all, fd, tcp);
 }
 
-void
-pc_clients_add(struct pc_clients *all, int fd, bool tcp, tstamp now)
+/* number: of the client in the counter; ILIST_NONE: there is no room. */
+static void
+add(struct pc_clients *all, int fd, bool tcp, uint32_t number,
+    enum pc_line line, tstamp now)
 {
-	uint32_t number = counter_opened(&all->counter, now);
 	struct pc_client *cl;
 
 	if (number == ILIST_NONE) {
@@ -187,6 +189,7 @@ pc_clients_add(struct pc_clients *all, int fd, bool tcp, tstamp now)
 		fdpass_refuse(fd);
 	cl->all = all;
 	cl->number = number;
+	cl->line = line;
 	cl->tcp = tcp;
 	text_init(&cl->out, PC_PENDING_MAX);
 	cl->io = (struct loop_io){ .fd = fd, .ready = client_ready };
@@ -202,6 +205,20 @@ fail:
 	free(cl);
 	counter_closed(&all->counter, number, now);
 	close_fd(all, fd, tcp);
+}
+
+void
+pc_clients_add(struct pc_clients *all, int fd, bool tcp, tstamp now)
+{
+	add(all, fd, tcp, counter_opened(&all->counter, now), PC_STRANGERS,
+	    now);
+}
+
+void
+pc_clients_add_own(struct pc_clients *all, int fd, tstamp now)
+{
+	add(all, fd, false, counter_opened_apart(&all->counter, now), PC_OWN,
+	    now);
 }
 
 /* Forgets the answers: all are sent, or will never be. */
@@ -235,7 +252,7 @@ close_client(struct pc_client *cl, tstamp now)
 	drop_answers(cl);
 	unready(cl);
 	if (cl->dirty)
-		TAILQ_REMOVE(&all->dirty, cl, dirty_next);
+		TAILQ_REMOVE(&all->dirty[cl->line], cl, dirty_next);
 	all->clients[cl->number] = NULL;
 	counter_closed(&all->counter, cl->number, now);
 	free(cl->in);
@@ -287,7 +304,7 @@ flush_client(struct pc_client *cl, tstamp now)
 
 	if (cl->dirty) {
 		cl->dirty = false;
-		TAILQ_REMOVE(&all->dirty, cl, dirty_next);
+		TAILQ_REMOVE(&all->dirty[cl->line], cl, dirty_next);
 	}
 	/* A conversation without an answer would be another one. */
 	if (cl->out.failed) {
@@ -521,15 +538,17 @@ work(struct pc_clients *all, unsigned *cost, tstamp now)
 {
 	struct pc_client *cl;
 
-	/* A client that is found to be gone leaves its locks to others. */
-	if ((cl = TAILQ_FIRST(&all->dirty)) != NULL) {
-		flush_client(cl, now);
-		*cost += COST_SEND;
-		return true;
-	}
-	if ((cl = TAILQ_FIRST(&all->ready)) != NULL) {
-		*cost += serve_client(cl, now);
-		return true;
+	for (int line = 0; line < PC_LINES; line++) {
+		/* A client found to be gone leaves its locks to others. */
+		if ((cl = TAILQ_FIRST(&all->dirty[line])) != NULL) {
+			flush_client(cl, now);
+			*cost += COST_SEND;
+			return true;
+		}
+		if ((cl = TAILQ_FIRST(&all->ready[line])) != NULL) {
+			*cost += serve_client(cl, now);
+			return true;
+		}
 	}
 	return false;
 }
@@ -563,10 +582,12 @@ pc_clients_init(struct pc_clients *all, struct loop *loop, struct lane *closer)
 	*all = (struct pc_clients){
 		.loop = loop,
 		.closer = closer,
-		.ready = TAILQ_HEAD_INITIALIZER(all->ready),
-		.dirty = TAILQ_HEAD_INITIALIZER(all->dirty),
 		.stalled = TAILQ_HEAD_INITIALIZER(all->stalled),
 	};
+	for (int line = 0; line < PC_LINES; line++) {
+		TAILQ_INIT(&all->ready[line]);
+		TAILQ_INIT(&all->dirty[line]);
+	}
 	timer_init(&all->waits, waits_due);
 	timer_init(&all->cut, cut_due);
 	timer_init(&all->more, more_due);
@@ -582,15 +603,19 @@ pc_clients_reserve(struct pc_clients *all, const struct counter_limits *wanted)
 	struct pc_client **clients;
 	void *memory;
 
-	if (l.clients >= wanted->clients && l.keys >= wanted->keys)
+	if (l.clients >= wanted->clients && l.keys >= wanted->keys &&
+	    l.apart >= wanted->apart)
 		return true;
 	if (l.clients < wanted->clients)
 		l.clients = wanted->clients;
 	if (l.keys < wanted->keys)
 		l.keys = wanted->keys;
+	if (l.apart < wanted->apart)
+		l.apart = wanted->apart;
 	/* Untouched pages take no memory: calloc(), not realloc(). */
 	memory = calloc(1, counter_memory(&l));
-	clients = calloc(l.clients, sizeof(struct pc_client *));
+	clients =
+	    calloc((size_t)l.clients + l.apart, sizeof(struct pc_client *));
 	if (memory == NULL || clients == NULL) {
 		free(memory);
 		free(clients);

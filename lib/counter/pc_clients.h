@@ -31,6 +31,13 @@
 /* Buffers kept for the answers of later turns. */
 #define PC_SPARE 64
 
+/* The lines in which clients wait; the daemon's own go first. */
+enum pc_line {
+	PC_OWN,
+	PC_STRANGERS,
+	PC_LINES
+};
+
 struct pc_client;
 
 TAILQ_HEAD(pc_client_list, pc_client);
@@ -44,8 +51,9 @@ struct pc_clients {
 	struct timer waits; /* the earliest end of a wait */
 	struct text spare[PC_SPARE]; /* empty, with memory */
 	unsigned nspare;
-	struct pc_client_list ready; /* wait for their go, in this order */
-	struct pc_client_list dirty; /* have answers to be sent */
+	/* Of each line: */
+	struct pc_client_list ready[PC_LINES]; /* wait for their go */
+	struct pc_client_list dirty[PC_LINES]; /* have answers to be sent */
 	struct pc_client_list stalled; /* do not read; the longest first */
 	struct timer cut; /* cuts off the first of them */
 	struct timer more; /* set if a turn has left work for the next */
@@ -74,6 +82,12 @@ void pc_clients_fini(struct pc_clients *all, tstamp now);
 
 /* Takes fd over; tells the client if there are too many. */
 void pc_clients_add(struct pc_clients *all, int fd, bool tcp, tstamp now);
+
+/*
+ * The same for a Unix socket whose other end is the daemon's: the client has
+ * one of the places set apart, and others wait for it.
+ */
+void pc_clients_add_own(struct pc_clients *all, int fd, tstamp now);
 
 /*
  * At the end of each turn of the loop: carries out what clients have said and

@@ -68,6 +68,12 @@ find_limits(const struct conf *conf, uint32_t spare, struct counter_limits *out)
 		    conf->file, out->clients, spare);
 		out->clients = spare;
 	}
+	/* A lock that is given back has a connection beside the next one's. */
+	out->apart = 0;
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (conf->apps[i].limit.local)
+			out->apart +=
+			    2 * poolcounter_connections(&conf->apps[i]);
 	out->keys = conf->counter_max_keys;
 	if (out->keys > out->clients * COUNTER_STACK)
 		out->keys = out->clients * COUNTER_STACK;
@@ -210,8 +216,14 @@ poolcounter_join(struct poolcounter *pc, tstamp now)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
 		ends) == -1)
 		return -1;
-	pc_clients_add(&pc->clients, ends[1], false, now);
+	pc_clients_add_own(&pc->clients, ends[1], now);
 	return ends[0];
+}
+
+unsigned
+poolcounter_connections(const struct conf_app *conf)
+{
+	return conf->max_processes * conf->concurrency + POOLCOUNTER_IDLE_MAX;
 }
 
 bool

@@ -55,6 +55,16 @@ struct loop *poolcounter_loop(const struct poolcounter *pc);
  */
 int poolcounter_join(struct poolcounter *pc, tstamp now);
 
+/* Idle connections that the limit of an app keeps for its next requests. */
+#define POOLCOUNTER_IDLE_MAX 16
+
+/*
+ * Connections that the limit of an app may have to its server. The service of
+ * this daemon has places set apart for those that lead to it, so that clients
+ * from elsewhere cannot keep them out.
+ */
+unsigned poolcounter_connections(const struct conf_app *conf);
+
 /*
  * Address number i, until the next reload: processes of this machine are told
  * the first. False: there are no more.

@@ -81,7 +81,7 @@ turn(void)
 		called = loop_turn(&loop, now);
 		pc_clients_turn(&pc, now);
 		counter_check(&pc.counter);
-	} while (called > 0 || !TAILQ_EMPTY(&pc.ready));
+	} while (called > 0 || !TAILQ_EMPTY(&pc.ready[PC_STRANGERS]));
 }
 
 /* --- clients ------------------------------------------------------------ */
@@ -196,7 +196,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(counter_clients(&pc.counter) == 0);
 	assert(pc.counter.used_keys == 0);
 	assert(pc.pending == 0);
-	assert(TAILQ_EMPTY(&pc.ready));
-	assert(TAILQ_EMPTY(&pc.dirty));
+	assert(TAILQ_EMPTY(&pc.ready[PC_STRANGERS]));
+	assert(TAILQ_EMPTY(&pc.dirty[PC_STRANGERS]));
 	return 0;
 }

@@ -6,6 +6,10 @@ file_setup() {
 	{
 		echo "counter = { \"$ADDRESS\", \"unix:$DIR/counter.sock\" }"
 		app_b
+		app limited --work 100ms <<-END
+		min_processes = 4
+		limit = "local k 1 100 20s"
+		END
 	} | conf
 	pool_start
 	quiet_b
@@ -47,6 +51,26 @@ testThousandsOfAnswersAtOnceHoldUpNobody() {
 	attack 9000 wake
 	watch_b
 	assert_b_is_served
+}
+
+# With no lock to be had, connections would be let in.
+testTheDaemonsOwnLimitHoldsWhileOthersHaveAllPlacesAndKeys() {
+	cp "$DIR/pool.conf" "$DIR/before"
+	printf 'counter_max_clients = 3\ncounter_max_keys = 12\n' \
+	    >>"$DIR/pool.conf"
+	ctl reload >"$DIR/out" || fail "$(cat "$DIR/out")"
+	attack 3 hold
+	start=$(now_ms)
+	flood --unix "$DIR/limited.sock" --count 4 --concurrency 4 \
+	    --min answered=4 >/dev/null
+	assertEquals 0 $?
+	took=$(($(now_ms) - start))
+	assertTrue "four of 100 ms, one at a time, in $took ms" \
+	    "[ $took -ge 400 ]"
+	assertEquals 4 "$(status apps limited limit granted)"
+	assertEquals 3 "$(status counter clients)"
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >"$DIR/out" || fail "$(cat "$DIR/out")"
 }
 
 # shellcheck source=tests/hostile/hostile_help.sh

@@ -1,14 +1,15 @@
 /*
  * A client of the counter that wants to hold the daemon up.
  *
- *     lock_client ADDRESS CONNECTIONS stats|wake|sit
+ *     lock_client ADDRESS CONNECTIONS stats|wake|hold
  *
  *     stats  each connection asks for all figures, as often as a read of the
  *            daemon may hold, and again as soon as it is answered
  *     wake   all wait for one, which lets all go on at the same time
- *     sit    all connect and say nothing
+ *     hold   each locks four keys and says nothing more
  *
- * Prints "ready" when all are connected, and goes on until it is killed.
+ * Prints "ready" when all are connected, and with hold have their locks; goes
+ * on until it is killed.
  */
 
 #include <sys/epoll.h>
@@ -135,10 +136,12 @@ main(int argc, char **argv)
 	struct locks l = { .span = TSTAMP_NEVER };
 
 	if (argc != 4 || (l.count = atoi(argv[2])) < 1)
-		errx(
-		    EX_USAGE, "lock_client address connections stats|wake|sit");
+		errx(EX_USAGE,
+		    "lock_client address connections stats|wake|hold");
 	raise_descriptors();
 	l.fds = dial_all(argv[1], l.count);
+	if (strcmp(argv[3], "hold") == 0)
+		locks_hold(&l);
 	(void)puts("ready");
 	(void)fflush(stdout);
 	if (strcmp(argv[3], "stats") == 0)

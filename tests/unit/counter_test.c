@@ -18,16 +18,23 @@ static tstamp now;
 static char said[8192];
 
 static void
+start_at(const struct counter_limits *limits)
+{
+	const struct siphash_seed seed = { 1, 2 };
+
+	memory = calloc(1, counter_memory(limits));
+	now = TSPAN_SECONDS(1000);
+	counter_init(&counter, limits, memory, &seed, now);
+	said[0] = '\0';
+}
+
+static void
 start_with(uint32_t clients, uint32_t keys)
 {
 	const struct counter_limits limits = { .clients = clients,
 		.keys = keys };
-	const struct siphash_seed seed = { 1, 2 };
 
-	memory = calloc(1, counter_memory(&limits));
-	now = TSPAN_SECONDS(1000);
-	counter_init(&counter, &limits, memory, &seed, now);
-	said[0] = '\0';
+	start_at(&limits);
 }
 
 static void
@@ -236,6 +243,64 @@ one_client_too_many_has_no_number(void)
 	CHECK_EQ(ILIST_NONE, counter_opened(&counter, now));
 	leave(0);
 	CHECK_EQ(0, counter_opened(&counter, now));
+	finish();
+}
+
+/* --- clients apart ------------------------------------------------------ */
+
+static void
+others_do_not_take_the_places_set_apart(void)
+{
+	const struct counter_limits limits = {
+		.clients = 2, .keys = 2, .apart = 2
+	};
+
+	start_at(&limits);
+	CHECK_EQ(0, counter_opened(&counter, now));
+	CHECK_EQ(1, counter_opened(&counter, now));
+	CHECK_EQ(ILIST_NONE, counter_opened(&counter, now));
+	CHECK_EQ(2, counter_opened_apart(&counter, now));
+	CHECK_EQ(3, counter_opened_apart(&counter, now));
+	CHECK_EQ(ILIST_NONE, counter_opened_apart(&counter, now));
+	CHECK_EQ(2, counter_clients(&counter));
+	leave(2);
+	CHECK_EQ(ILIST_NONE, counter_opened(&counter, now));
+	CHECK_EQ(2, counter_opened_apart(&counter, now));
+	finish();
+}
+
+static void
+clients_apart_take_no_place_of_others(void)
+{
+	const struct counter_limits limits = {
+		.clients = 2, .keys = 2, .apart = 1
+	};
+
+	start_at(&limits);
+	CHECK_EQ(0, counter_opened_apart(&counter, now));
+	CHECK_EQ(1, counter_opened(&counter, now));
+	CHECK_EQ(2, counter_opened(&counter, now));
+	finish();
+}
+
+static void
+others_do_not_take_the_keys_set_apart(void)
+{
+	const struct counter_limits limits = {
+		.clients = 2, .keys = 1, .apart = 1
+	};
+
+	start_at(&limits);
+	CHECK_EQ(0, counter_opened(&counter, now));
+	CHECK_EQ(1, counter_opened(&counter, now));
+	CHECK_EQ(2, counter_opened_apart(&counter, now));
+	me(0, "a", 1);
+	me(1, "b", 1);
+	me(2, "c", 1);
+	me(1, "d", 1);
+	CHECK_STR("0:LOCKED 1:ERROR TOO_MANY_KEYS 2:LOCKED "
+		  "1:ERROR TOO_MANY_KEYS",
+	    heard());
 	finish();
 }
 
@@ -771,7 +836,9 @@ a_place_from_a_client_that_left_counts_as_any_time(void)
 static void
 clients_and_keys_stay_when_the_tables_grow(void)
 {
-	const struct counter_limits larger = { .clients = 1000, .keys = 500 };
+	const struct counter_limits larger = {
+		.clients = 1000, .keys = 500, .apart = 1
+	};
 	void *former;
 	char key[16];
 
@@ -789,6 +856,7 @@ clients_and_keys_stay_when_the_tables_grow(void)
 	counter_check(&counter);
 	for (uint32_t n = 8; n < 1000; n++)
 		CHECK_EQ(n, counter_opened(&counter, now));
+	CHECK_EQ(1000, counter_opened_apart(&counter, now));
 	release_key(0, "0");
 	CHECK_STR("6:LOCKED 0:RELEASED", heard());
 	tick(TSPAN_SECONDS(10));
@@ -844,6 +912,9 @@ main(int argc, char **argv)
 	RUN(a_client_has_four_locks_at_most);
 	RUN(a_full_table_of_keys_is_an_error);
 	RUN(one_client_too_many_has_no_number);
+	RUN(others_do_not_take_the_places_set_apart);
+	RUN(clients_apart_take_no_place_of_others);
+	RUN(others_do_not_take_the_keys_set_apart);
 	RUN(a_free_place_is_locked);
 	RUN(asking_while_waiting_is_an_error_and_the_wait_goes_on);
 	RUN(a_fifth_request_while_waiting_is_told_to_wait);

@@ -13,7 +13,7 @@
 #define CLIENTS 200
 
 static struct loop loop;
-static struct lane closer; /* not used: the clients count as TCP's */
+static struct lane closer; /* of the daemon's own; others count as TCP's */
 static struct pc_clients pc;
 static tstamp now;
 static int clients[CLIENTS]; /* their ends; -1: gone */
@@ -46,11 +46,15 @@ static void
 begin(int count)
 {
 	static const struct loop_clock clock = { clock_now, clock_wait, NULL };
-	const struct counter_limits limits = { .clients = CLIENTS, .keys = 8 };
+	const struct counter_limits limits = {
+		.clients = CLIENTS, .keys = 8, .apart = 1
+	};
 	int sv[2];
 
 	now = TSPAN_SECONDS(1000);
 	if (loop_init(&loop, &clock) == -1)
+		abort();
+	if (lane_start(&closer, &loop, "closer", NULL) == -1)
 		abort();
 	pc_clients_init(&pc, &loop, &closer);
 	if (!pc_clients_reserve(&pc, &limits))
@@ -79,6 +83,7 @@ finish(void)
 	for (int i = 0; i < CLIENTS; i++)
 		leave(i);
 	pc_clients_fini(&pc, now);
+	(void)lane_stop(&closer, TSTAMP_NEVER);
 	loop_fini(&loop);
 }
 
@@ -290,6 +295,25 @@ a_client_that_reads_late_loses_no_answer(void)
 	finish();
 }
 
+static void
+the_daemons_own_client_waits_for_no_other(void)
+{
+	int sv[2];
+
+	begin(64);
+	for (int i = 0; i < 64; i++)
+		say_often(i, "STATS UPTIME\n", 200);
+	turn();
+	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == 0);
+	clients[64] = sv[0];
+	lines[64] = 0;
+	pc_clients_add_own(&pc, sv[1], now);
+	say(64, "RELEASE\n");
+	turn();
+	CHECK_EQ(1, heard(64));
+	finish();
+}
+
 /* A connected pair of TCP. */
 static void
 tcp_pair(int sv[2])
@@ -337,6 +361,7 @@ main(int argc, char **argv)
 	RUN(a_client_that_closes_is_gone_when_all_it_said_is_carried_out);
 	RUN(an_end_between_two_turns_is_seen);
 	RUN(a_client_that_reads_late_loses_no_answer);
+	RUN(the_daemons_own_client_waits_for_no_other);
 	RUN(what_follows_urgent_data_is_read);
 	return check_finish();
 }
