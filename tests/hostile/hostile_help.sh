@@ -73,13 +73,15 @@ watch_b() {
 }
 
 # judge_b: waits for the end of watch_b; prints what is not as it should be.
-# Half of the answers come in 2 ms, or in twice the time of quiet_b or of the
-# other daemon; the last one in 250 ms, and what it took the other daemon.
+# Half of the answers come in 2 ms (twice $NOISE, in seconds), or in twice the
+# time of quiet_b or of the other daemon; the last one in 250 ms, and what it took
+# the other daemon.
 judge_b() {
 	finish "$WATCHER" $((WATCHED + 2 * LIMIT))
 	finish "$CALM_WATCHER" $((WATCHED + 2 * LIMIT))
 	cat "$DIR/quiet" "$DIR/calm/watched" "$DIR/watched" | tr ' ' '\n' |
-	    awk -F = -v slow="$SLOW" '
+	    awk -F = -v slow="$SLOW" \
+		-v noise="${NOISE:-0.001}" '
 		$1 == "started" { round++ }
 		{ of[round, $1] = $2 }
 		END {
@@ -88,7 +90,7 @@ judge_b() {
 			if (of[3, "answered"] != of[3, "started"])
 				print of[3, "answered"] " answers of " \
 				    of[3, "started"]
-			most = 0.001 * slow
+			most = noise * slow
 			for (i = 1; i <= 2; i++)
 				if (of[i, "p50"] > most)
 					most = of[i, "p50"]
