@@ -211,7 +211,7 @@ send_data(struct client *cl, tstamp now)
 		    cl->data_len - cl->sent, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		if (n == -1)
-			return errno == EAGAIN || errno == EINTR ? 0 : -1;
+			return fdpass_is_later(errno) ? 0 : -1;
 		cl->sent += (size_t)n;
 		set_deadline(cl, tstamp_min(now + STALL_TIME, cl->until));
 	}
@@ -357,7 +357,7 @@ read_line(struct client *cl, tstamp now)
 	const char *eol;
 
 	if (n == -1) {
-		if (errno != EAGAIN && errno != EINTR)
+		if (!fdpass_is_later(errno))
 			close_client(cl);
 		return;
 	}

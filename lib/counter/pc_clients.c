@@ -314,8 +314,7 @@ flush_client(struct pc_client *cl, tstamp now)
 	n = send(
 	    cl->io.fd, cl->out.data, cl->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n == -1) {
-		if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS &&
-		    errno != ENOMEM) {
+		if (!fdpass_is_later(errno)) {
 			all->failed_sends++;
 			close_client(cl, now);
 			return;
@@ -477,9 +476,9 @@ read_more(struct pc_client *cl, char *buf, size_t *len)
 		*len += (size_t)n;
 		return true;
 	}
-	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+	if (n == 0 || !fdpass_is_later(errno))
 		return false;
-	cl->unread = errno == EINTR;
+	cl->unread = errno != EAGAIN;
 	return true;
 }
 

@@ -371,7 +371,7 @@ read_packet(struct worker *w, tstamp now)
 	turn_call("recvmsg");
 	n = fdpass_recv(w->channel.fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
 	if (n == -1) {
-		if (errno != EAGAIN && errno != EINTR)
+		if (!fdpass_is_later(errno))
 			channel_misbehaved(
 			    w, now, "recvmsg: %s", strerror(errno));
 		return READ_NOTHING;

@@ -119,6 +119,20 @@ fdpass_recv(int sock, void *buf, size_t size, int flags, struct fdpass_got *got)
 	return n;
 }
 
+bool
+fdpass_is_later(int error)
+{
+	switch (error) {
+	case EAGAIN:
+	case EINTR:
+	case ENOMEM:
+	case ENOBUFS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 ssize_t
 fdpass_recv_one(int sock, void *buf, size_t size, int flags, int *fd_out)
 {

@@ -72,6 +72,12 @@ ssize_t fdpass_recv(
     int sock, void *buf, size_t size, int flags, struct fdpass_got *got);
 
 /*
+ * Whether to try again when the socket is ready: nothing is there to read, or
+ * no room to write, or the kernel lacks memory.
+ */
+bool fdpass_is_later(int error);
+
+/*
  * The same for a receiver that expects at most one descriptor of a peer it
  * trusts.  *fd_out is that descriptor, CLOEXEC and the caller's, or -1 if none
  * came, for whatever reason; any more are closed.  A packet longer than size
