@@ -82,6 +82,9 @@ channel_stop(struct worker *w)
 	/* A process that does not read it gets SIGTERM in time. */
 	if (fdpass_send(w->channel.fd, WIRE_STOP, STOP_LEN, -1) != -1)
 		w->sent += STOP_LEN;
+	else if (ilist_empty(&w->sup->pool.processes[w->process].conns))
+		/* The signal costs nothing where no connection is held. */
+		worker_signal(w, SIGTERM, false);
 }
 
 uint32_t
