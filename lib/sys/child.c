@@ -21,6 +21,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include <linux/capability.h>
+
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,6 +64,9 @@ struct start {
 	 */
 	struct stat file;
 	char line[CHILD_INTERPRETER_SIZE];
+	struct __user_cap_header_struct caps_header;
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+	struct __user_cap_data_struct no_caps[_LINUX_CAPABILITY_U32S_3];
 };
 
 /* --- between clone and exec --------------------------------------------- */
@@ -82,21 +87,44 @@ begin_session(struct start *st)
 }
 
 /*
- * Takes the user and group that files are opened by, and the groups; the user
- * loses root's right to open all. The groups stay: chroot(2) and chdir(2) are
+ * Takes the user and group that files are opened by, and no capability, as one
+ * of them opens all files. The other groups stay: chroot(2) and chdir(2) are
  * called by a privilege that needs none.
  */
 static int
-open_as(uid_t uid, gid_t gid)
+open_as_child(struct start *st)
 {
-	(void)setfsgid(gid);
-	(void)setfsuid(uid);
+	const struct child_spec *s = st->spec;
+
+	if (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1)
+		return -1;
+	(void)setfsgid(s->gid);
+	(void)setfsuid(s->uid);
 	/* They say nothing but what was before. */
-	if ((gid_t)setfsgid((gid_t)-1) == gid &&
-	    (uid_t)setfsuid((uid_t)-1) == uid)
-		return 0;
-	errno = EPERM;
-	return -1;
+	if ((gid_t)setfsgid((gid_t)-1) != s->gid ||
+	    (uid_t)setfsuid((uid_t)-1) != s->uid) {
+		errno = EPERM;
+		return -1;
+	}
+	st->caps_header.version = _LINUX_CAPABILITY_VERSION_3;
+	if (syscall(SYS_capget, &st->caps_header, st->caps) == -1)
+		return -1;
+	for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; i++) {
+		st->no_caps[i] = st->caps[i];
+		st->no_caps[i].effective = 0;
+	}
+	return (int)syscall(SYS_capset, &st->caps_header, st->no_caps);
+}
+
+/* As before; root's user also gets back what setfsuid(2) took. */
+static int
+open_as_parent(struct start *st, uid_t uid, gid_t gid)
+{
+	if (syscall(SYS_capset, &st->caps_header, st->caps) == -1)
+		return -1;
+	(void)setfsuid(uid);
+	(void)setfsgid(gid);
+	return 0;
 }
 
 static int
@@ -111,16 +139,14 @@ open_output(struct start *st)
 
 	if (s->output == NULL)
 		return 0;
-	if (s->set_identity &&
-	    (syscall(CALL_SETGROUPS, s->ngroups, s->groups) == -1 ||
-		open_as(s->uid, s->gid) == -1))
+	if (s->set_identity && open_as_child(st) == -1)
 		return -1;
 	fd = open(s->output, flags, 0640);
 	if (fd == -1 || fcntl(fd, F_SETFL, O_APPEND) == -1)
 		return -1;
 	st->fds[1] = fd;
 	st->fds[2] = fd;
-	return s->set_identity ? open_as(uid, gid) : 0;
+	return s->set_identity ? open_as_parent(st, uid, gid) : 0;
 }
 
 static int

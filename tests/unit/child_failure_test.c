@@ -1,8 +1,10 @@
 /* How a start fails, and the text that explains it. */
 
+#include <sys/prctl.h>
 #include <sys/stat.h>
 
 #include <errno.h>
+#include <linux/securebits.h>
 
 #include "check.h"
 #include "child_help.h"
@@ -196,6 +198,16 @@ an_output_that_may_not_be_written_is_named_with_the_user(void)
 	(void)rmdir(dir);
 }
 
+/* As where the service manager says SecureBits=no-setuid-fixup. */
+static void
+no_capability_opens_the_output(void)
+{
+	if (getuid() != 0)
+		SKIP("only root can take another identity");
+	CHECK_EQ(0, prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP));
+	an_output_that_may_not_be_written_is_named_with_the_user();
+}
+
 static void
 an_output_that_is_a_link_is_named(void)
 {
@@ -301,6 +313,7 @@ main(int argc, char **argv)
 	RUN(a_root_that_is_not_there_is_named);
 	RUN(a_limit_that_cannot_be_set_is_named);
 	RUN(an_output_that_may_not_be_written_is_named_with_the_user);
+	RUN_ALONE(no_capability_opens_the_output);
 	RUN(an_output_that_is_a_link_is_named);
 	RUN_ALONE(an_identity_that_may_not_be_taken_is_named);
 	RUN_ALONE(a_nice_value_that_may_not_be_set_is_told);
