@@ -87,16 +87,14 @@ has_address(const struct conf_app *app, const char *text)
 }
 
 /*
- * Whether processes have the socket. They may do with it what they want, as
- * long as they live and whatever is configured: another app that accepted
- * from it in our loop would let them hold that up.
+ * Whether processes of its app have the socket. They may do with it what they
+ * want, as long as they live and whatever is configured: another app that
+ * accepted from it in our loop would let them hold that up.
  */
 static bool
 is_shared(const struct app_listener *l)
 {
-	const struct listener *open = &l->acceptor.listener;
-
-	return open->fd != -1 && open->shared;
+	return l->acceptor.listener.fd != -1 && group_accepts_itself(l->group);
 }
 
 /*

@@ -709,6 +709,28 @@ testASocketOfTheServiceManagerIsLeftToFormerProcessesUntilTheyEnd() {
 	assertEquals 1 "$(status apps web accepted)"
 }
 
+# Once it has come to an app that does not listen itself, nobody waits again.
+testASocketOfTheServiceManagerGoesOnFromThatAppAtOnce() {
+	listens_or_not listen fd:public
+	start_process with_socket "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
+	    >>"$DIR/log" 2>&1
+	POOL=$STARTED
+	await pool_answers
+	ctl wait >/dev/null
+	listens_or_not native fd:public
+	reload
+	await status_is native apps '*' handoff
+	start_process ask "127.0.0.1:$PORT" "$(gate busy)" >/dev/null
+	await are_given 1 web
+	app other </dev/null |
+	    sed 's,^listen = .*,listen = "fd:public",' >"$DIR/other"
+	conf <"$DIR/other"
+	reload
+	assertContains "$(ask "127.0.0.1:$PORT" hello)" hello
+	assertEquals 1 "$(status apps other accepted)"
+	open_gate busy
+}
+
 # A graceful program finishes what it has accepted.
 testAStopServesWhatIsInTheBacklog() {
 	for listen in "unix:$DIR/web.sock" "127.0.0.1:$PORT"; do
