@@ -174,6 +174,19 @@ time_to(const struct loop *l, tstamp deadline)
 	return deadline <= now ? 0 : deadline - now;
 }
 
+static int
+wait_until(struct loop *l, tstamp deadline)
+{
+	int n = l->clock.wait(
+	    l->clock.arg, l->epfd, l->batch, LOOP_BATCH, time_to(l, deadline));
+
+	/* After SIGCONT what is ready comes before what is late. */
+	if (n == -1 && errno == EINTR)
+		n = l->clock.wait(
+		    l->clock.arg, l->epfd, l->batch, LOOP_BATCH, 0);
+	return n;
+}
+
 int
 loop_turn(struct loop *l, tstamp deadline)
 {
@@ -182,8 +195,7 @@ loop_turn(struct loop *l, tstamp deadline)
 
 	turn_ends();
 	deadline = tstamp_min(deadline, timers_first(&l->timers));
-	n = l->clock.wait(
-	    l->clock.arg, l->epfd, l->batch, LOOP_BATCH, time_to(l, deadline));
+	n = wait_until(l, deadline);
 	if (n == -1 && errno != EINTR)
 		return -1;
 	l->now = l->clock.now(l->clock.arg);

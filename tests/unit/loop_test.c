@@ -40,6 +40,7 @@ static struct {
 	tstamp now;
 	int readings;
 	tspan last_timeout;
+	bool suspended; /* the next wait is interrupted after a minute */
 } virtual;
 
 static tstamp
@@ -54,10 +55,17 @@ static int
 virtual_wait(
     void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
 {
-	int got = epoll_wait(epfd, events, n, 0);
+	int got;
 
 	(void)arg;
 	virtual.last_timeout = timeout;
+	if (virtual.suspended) {
+		virtual.suspended = false;
+		virtual.now += TSPAN_SECONDS(60);
+		errno = EINTR;
+		return -1;
+	}
+	got = epoll_wait(epfd, events, n, 0);
 	if (got == 0)
 		virtual.now = tstamp_add(virtual.now, timeout);
 	return got;
@@ -130,6 +138,22 @@ what_is_ready_is_called(void)
 	CHECK_EQ(0, not_ready.calls);
 	probe_fini(&ready);
 	probe_fini(&not_ready);
+	loop_fini(&l);
+}
+
+static void
+after_a_suspension_what_is_ready_comes_before_a_deadline(void)
+{
+	struct loop l;
+	struct probe p;
+
+	virtual_loop(&l);
+	probe_init(&p, &l, 1, EPOLLIN);
+	virtual.suspended = true;
+	CHECK_EQ(1, loop_turn(&l, virtual.now + TSPAN_SECONDS(1)));
+	CHECK_EQ(1, p.calls);
+	CHECK_EQ(virtual.now, p.now);
+	probe_fini(&p);
 	loop_fini(&l);
 }
 
@@ -425,6 +449,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(what_is_ready_is_called);
+	RUN(after_a_suspension_what_is_ready_comes_before_a_deadline);
 	RUN(one_taken_out_in_its_turn_is_not_called);
 	RUN(what_is_no_longer_waited_for_is_not_called);
 	RUN(an_end_of_file_is_told_unasked);
