@@ -1,6 +1,7 @@
 #!/bin/sh
-# System calls of the daemon fail for want of memory or descriptors: nothing is
-# lost, and no process has to end for it.
+# System calls of the daemon fail for want of memory, descriptors or processes,
+# or the daemon gets no processor: nothing is lost, and no process has to end
+# for it.
 
 # A search for leaks is not possible under strace.
 file_setup() {
@@ -72,6 +73,68 @@ testAStartWithoutMemoryOrFilesIsMadeAgain() {
 	can_inject || return
 	assert_all_are_served socketpair ENFILE ENOMEM
 	assert_all_are_served pipe2 ENFILE
+}
+
+# in_pids_cgroup MOST: the daemon is started in a cgroup, $CGROUP, with at most
+# so many processes and threads. False: there is no such cgroup to be had.
+in_pids_cgroup() {
+	for top in /sys/fs/cgroup/pids /sys/fs/cgroup; do
+		CGROUP=$top/apppool-test.$$
+		mkdir "$CGROUP" 2>/dev/null || continue
+		if echo "$1" 2>/dev/null >"$CGROUP/pids.max"; then
+			# shellcheck disable=SC2016 # in that shell
+			start_process sh -c 'echo $$ >"$1/cgroup.procs"
+			    shift; exec "$@"' sh "$CGROUP" \
+			    "$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
+			POOL=$STARTED
+			await pool_answers
+			return
+		fi
+		rmdir "$CGROUP"
+	done
+	return 1
+}
+
+testAtTheLimitOfACgroupThePoolServesWithTheProcessesItHas() {
+	app web <<-EOF | conf
+	max_processes = 30
+	start_delay = 10ms
+	EOF
+	: >"$DIR/log"
+	in_pids_cgroup 12 || { skip 'no cgroup for pids'; return; }
+	ctl wait >/dev/null
+	flood --unix "$DIR/web.sock" --count 300 --concurrency 20 \
+	    --request "$(printf 'sleep 20ms\nx')" --max lost=0 \
+	    --max refused=0 --min answered=300 --quiet >"$DIR/flood"
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+	assertTrue "said 'no room for another process'"
+	assertEquals "no process has failed" null \
+	    "$(status apps web last_failure)"
+	pool_stop
+	assertEquals 0 "$RC"
+	await rmdir "$CGROUP"
+}
+
+# Timeouts have passed meanwhile that all processes have kept.
+testADaemonThatWasSuspendedEndsNoProcessForIt() {
+	app web <<-EOF | conf
+	min_processes = 2
+	max_processes = 2
+	request_timeout = 500ms
+	pickup_timeout = 500ms
+	slow_timeout = 400ms
+	EOF
+	: >"$DIR/log"
+	pool_start
+	ask_behind 'sleep 100ms'
+	pause_process "$POOL"
+	sleep 1
+	kill -CONT "$POOL"
+	behind
+	assertNotNull "$ANSWER"
+	assertContains "$(web)" hello
+	assertFalse 'a process is blamed' "grep -E 'killed|slow' '$DIR/log'"
+	assertEquals 2 "$(status apps web spawned)"
 }
 
 # shellcheck source=tests/e2e/lib.sh
