@@ -285,10 +285,11 @@ $(FUZZERS): ALL_LDFLAGS += -fsanitize=fuzzer
 # Started often: nothing to load, and no sanitizer to set up, nor anything that
 # could be slipped between the program and the kernel.
 STATIC_TESTS = $(BUILD)/tests/e2e/look $(BUILD)/tests/bench/programs/idle \
-    $(BUILD)/tests/e2e/workers/acceptor-static
+    $(BUILD)/tests/e2e/workers/acceptor-static $(BUILD)/tests/hostile/orphans
 $(BUILD)/tests/e2e/look: tests/e2e/look.c
 $(BUILD)/tests/e2e/workers/acceptor-static: tests/e2e/workers/acceptor.c
 $(BUILD)/tests/bench/programs/idle: tests/bench/programs/idle.c
+$(BUILD)/tests/hostile/orphans: tests/hostile/orphans.c
 $(STATIC_TESTS): | deps
 	$(call say,LINK)
 	@mkdir -p $(OBJ)

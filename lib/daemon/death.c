@@ -8,6 +8,20 @@
 #include "sys/log.h"
 #include "sys/turn.h"
 
+/*
+ * The work of a turn, and what a death costs of it. The kernel may look at all
+ * living children to find a dead one: thousands, if a worker has left us its
+ * own. Their deaths are in no hurry, and take turns a while apart.
+ */
+#define WORK_TURN 8
+#define WORK_WORKER 1
+#define WORK_ORPHAN 4
+#define ORPHANS_PAUSE TSPAN_MSECONDS(1)
+
+/* Workers looked at in a turn with more deaths; a dead one counts as many. */
+#define LOOKS_TURN 32
+#define LOOKS_DEATH 8
+
 /* --- how it ended ------------------------------------------------------- */
 
 /* The session the process died in, or "". */
@@ -164,27 +178,92 @@ is_starting(const struct supervisor *s, pid_t pid)
 	return false;
 }
 
-void
-death_reap_all(struct supervisor *s, tstamp now)
+static void
+reap_worker(struct worker *w, const struct reap_death *death, tstamp now)
+{
+	reap_take(death->pid);
+	take_leave(w, death, now);
+}
+
+/* Reaps one that is dead; its cost, or 0: there is none, or it has to wait. */
+static int
+reap_next(struct supervisor *s, tstamp now)
 {
 	struct reap_death death;
 	struct worker *w;
 
-	while (reap_peek(&death)) {
-		w = worker_find(s, death.pid);
-		if (w != NULL) {
-			reap_take(death.pid);
-			take_leave(w, &death, now);
-		} else if (is_starting(s, death.pid)) {
-			/* Goes on when the start is over; see spawn.c. */
+	if (!reap_peek(&death))
+		return 0;
+	w = worker_find(s, death.pid);
+	if (w != NULL) {
+		reap_worker(w, &death, now);
+		return WORK_WORKER;
+	}
+	/* Goes on when the start is over; see spawn.c. */
+	if (is_starting(s, death.pid))
+		return 0;
+	reap_stranger(death.pid);
+	if (!watch_exited(&s->watch, death.pid, now))
+		(void)retriever_exited(&s->retriever, death.pid);
+	return WORK_ORPHAN;
+}
+
+/*
+ * The kernel tells of all dead orphans first: they are children of this thread,
+ * and workers of the one that started them.
+ */
+static void
+look_at_workers(struct supervisor *s, tstamp now)
+{
+	struct reap_death death;
+	struct worker *w;
+
+	for (int left = LOOKS_TURN; left > 0; left--) {
+		w = worker_after(s, s->looked_at);
+		s->looked_at = w == NULL ? 0 : w->pid;
+		if (w == NULL)
 			return;
-		} else {
-			reap_stranger(death.pid);
-			if (!watch_exited(&s->watch, death.pid, now))
-				(void)retriever_exited(
-				    &s->retriever, death.pid);
+		if (reap_peek_at(w->pid, &death)) {
+			reap_worker(w, &death, now);
+			left -= LOOKS_DEATH - 1;
 		}
 	}
+}
+
+static void
+reap_some(struct supervisor *s, tstamp now)
+{
+	/* Another signal does not come for those that are left. */
+	tstamp next = tstamp_add(now, 1);
+
+	for (int cost, work = 0; work < WORK_TURN; work += cost) {
+		cost = reap_next(s, now);
+		if (cost == 0)
+			return;
+		if (cost == WORK_ORPHAN)
+			next = tstamp_add(now, ORPHANS_PAUSE);
+	}
+	look_at_workers(s, now);
+	timer_set(&s->loop.timers, &s->reaping, next);
+}
+
+static void
+go_on(struct timer *t, tstamp now)
+{
+	reap_some(TIMER_OWNER(t, struct supervisor, reaping), now);
+}
+
+void
+death_reap_all(struct supervisor *s, tstamp now)
+{
+	if (s->reaping.at == TSTAMP_NEVER)
+		reap_some(s, now);
+}
+
+void
+death_init(struct supervisor *s)
+{
+	timer_init(&s->reaping, go_on);
 }
 
 /* --- what is taken back ------------------------------------------------- */

@@ -8,8 +8,13 @@
 
 #include "daemon/worker.h"
 
-/* SIGCHLD: reaps all that are dead. Also after a start is over. */
+/*
+ * SIGCHLD: reaps all that are dead, a few of them now and the others in the
+ * next turns. Also after a start is over.
+ */
 void death_reap_all(struct supervisor *s, tstamp now);
+
+void death_init(struct supervisor *s);
 
 /* For retriever_init(), with the supervisor as its arg. */
 extern const struct retriever_ops death_retriever_ops;

@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 #include <sys/resource.h>
 #include <sys/tree.h>
+#include <sys/types.h>
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,6 +69,8 @@ struct supervisor {
 	struct workers starting; /* in the spawner lane */
 	unsigned nstarting; /* their number */
 	struct pids pids; /* of all workers that have one */
+	struct timer reaping; /* set: some that are dead may be left */
+	pid_t looked_at; /* pid of the worker that was looked at last then */
 	struct services services;
 	struct reload *reload; /* under way; NULL: none */
 	struct rlimit nofile; /* of the children, as it was given to us */

@@ -163,6 +163,7 @@ init_state(struct supervisor *s, struct config *config)
 	RB_INIT(&s->pids);
 	timer_init(&s->second, second_passed);
 	pickup_init(s);
+	death_init(s);
 	sampling_init(s);
 	readiness_init(s);
 }

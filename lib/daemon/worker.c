@@ -177,6 +177,14 @@ worker_find(struct supervisor *s, pid_t pid)
 	return RB_FIND(pids, &s->pids, &key);
 }
 
+struct worker *
+worker_after(struct supervisor *s, pid_t pid)
+{
+	struct worker key = { .pid = pid + 1 };
+
+	return RB_NFIND(pids, &s->pids, &key);
+}
+
 /* --- signals ------------------------------------------------------------ */
 
 /*

@@ -85,6 +85,9 @@ void worker_died(struct worker *w, const struct reap_death *);
 /* The worker of this pid; NULL: none. */
 struct worker *worker_find(struct supervisor *s, pid_t pid);
 
+/* The worker with the next higher pid; NULL: none. */
+struct worker *worker_after(struct supervisor *s, pid_t pid);
+
 /*
  * The folder in /proc of its program, which is not always the process itself:
  * a descriptor, or -1 and errno.

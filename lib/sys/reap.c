@@ -10,12 +10,13 @@
 
 #include "sys/reap.h"
 
-bool
-reap_peek(struct reap_death *out)
+static bool
+peek(idtype_t type, pid_t pid, struct reap_death *out)
 {
 	siginfo_t info = { 0 };
 
-	while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == -1) {
+	while (
+	    waitid(type, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == -1) {
 		if (errno != EINTR)
 			return false;
 	}
@@ -26,6 +27,18 @@ reap_peek(struct reap_death *out)
 	out->status = info.si_code == CLD_EXITED ? info.si_status : 0;
 	out->dumped = info.si_code == CLD_DUMPED;
 	return true;
+}
+
+bool
+reap_peek(struct reap_death *out)
+{
+	return peek(P_ALL, 0, out);
+}
+
+bool
+reap_peek_at(pid_t pid, struct reap_death *out)
+{
+	return peek(P_PID, pid, out);
 }
 
 void

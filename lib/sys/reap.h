@@ -28,8 +28,14 @@ struct reap_death {
 	bool dumped;
 };
 
-/* Whether a child is dead, and which; it stays a zombie. Never blocks. */
+/*
+ * Whether a child is dead, and which; it stays a zombie. Never blocks, but the
+ * kernel may look at all living children first.
+ */
 bool reap_peek(struct reap_death *out);
+
+/* Whether this child is dead; likewise, but no other one is looked at. */
+bool reap_peek_at(pid_t, struct reap_death *out);
 
 /* Kills the rest of the dead child's process group, and reaps the child. */
 void reap_take(pid_t);

@@ -225,6 +225,28 @@ a_stranger_is_reaped_alone(void)
 }
 
 static void
+one_child_is_looked_at_though_another_is_dead(void)
+{
+	struct child_spec spec = shell("exit 3");
+	struct child_result first, second;
+	struct reap_death died;
+
+	CHECK_EQ(0, spawn(&spec, &first));
+	spec = shell("sleep 60");
+	CHECK_EQ(0, spawn(&spec, &second));
+	NEED(death(&died));
+	CHECK(!reap_peek_at(second.pid, &died));
+	CHECK(reap_peek_at(first.pid, &died));
+	CHECK_EQ(first.pid, died.pid);
+	CHECK_EQ(3, died.status);
+	reap_take(first.pid);
+	CHECK(!reap_peek_at(first.pid, &died));
+	CHECK_EQ(0, child_signal(second.pid, SIGKILL));
+	NEED(death(&died));
+	reap_take(second.pid);
+}
+
+static void
 all_of_many_children_are_reaped(void)
 {
 	struct child_spec spec = shell("exit 0");
@@ -286,6 +308,7 @@ main(int argc, char **argv)
 	RUN(a_dead_leader_takes_its_group_along);
 	RUN(a_group_can_be_signalled_while_it_lives);
 	RUN(a_stranger_is_reaped_alone);
+	RUN(one_child_is_looked_at_though_another_is_dead);
 	RUN(all_of_many_children_are_reaped);
 	RUN(threads_spawn_beside_each_other);
 	return check_finish();
