@@ -148,7 +148,7 @@ static void
 close_fd(struct pc_clients *all, int fd, bool tcp)
 {
 	if (tcp) {
-		listener_close_conn(fd, true);
+		(void)close(fd);
 		return;
 	}
 	(void)shutdown(fd, SHUT_RDWR);

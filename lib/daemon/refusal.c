@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "daemon/refusal.h"
-#include "sys/listener.h"
 
 /* The FastCGI specification's names and numbers. */
 #define FCGI_VERSION_1 1
@@ -201,7 +200,7 @@ end(struct refusal *r)
 		return;
 	}
 	(void)drain(r->io.fd);
-	listener_close_conn(r->io.fd, true);
+	lane_close_tcp(r->all->lane, r->io.fd);
 	give_entry(r);
 }
 
@@ -275,7 +274,7 @@ static void
 close_now(struct refusals *all, int fd, bool tcp)
 {
 	if (tcp)
-		listener_close_conn(fd, true);
+		lane_close_tcp(all->lane, fd);
 	else
 		lane_close(all->lane, fd);
 }

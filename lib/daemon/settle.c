@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "core/action.h"
 #include "daemon/accepting.h"
@@ -18,9 +19,20 @@
 #include "daemon/spawn.h"
 #include "daemon/stop.h"
 #include "daemon/waiters.h"
-#include "sys/listener.h"
 #include "sys/log.h"
 #include "sys/turn.h"
+
+/* Closes our copy of a connection that its process may have closed before. */
+static void
+close_copy(struct supervisor *s, const struct accepted *c)
+{
+	if (c->tcp) {
+		lane_close_tcp(&s->closer, c->fd);
+		return;
+	}
+	turn_call("close");
+	(void)close(c->fd);
+}
 
 static void
 hand(struct supervisor *s, const struct action *a, tstamp now)
@@ -29,7 +41,7 @@ hand(struct supervisor *s, const struct action *a, tstamp now)
 	struct accepted *c = &s->accepted[a->conn];
 
 	if (channel_hand(w, a->conn, now) == 0) {
-		listener_close_conn(c->fd, c->tcp);
+		close_copy(s, c);
 		c->fd = -1;
 		pickup_await(w, now);
 		return;

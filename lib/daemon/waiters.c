@@ -7,7 +7,6 @@
 
 #include "core/action.h"
 #include "daemon/waiters.h"
-#include "sys/listener.h"
 #include "sys/log.h"
 
 /* Waiters of one app that are looked at in one sweep, from the first on. */
@@ -23,7 +22,7 @@ drop(struct supervisor *s, uint32_t conn)
 	 * a TCP socket that was taken back a worker may have set SO_LINGER.
 	 */
 	if (a->tcp)
-		listener_close_conn(a->fd, true);
+		lane_close_tcp(&s->closer, a->fd);
 	else
 		lane_close(&s->closer, a->fd);
 	a->fd = -1;

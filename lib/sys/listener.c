@@ -388,21 +388,6 @@ listener_accept(struct listener *l, tstamp now)
 	return rest(l, now, LISTENER_REST);
 }
 
-void
-listener_close_conn(int conn, bool tcp)
-{
-	const struct linger off = { 0 };
-	int saved_errno = errno;
-
-	turn_call("setsockopt");
-	if (tcp)
-		(void)setsockopt(
-		    conn, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
-	turn_call("close");
-	(void)close(conn);
-	errno = saved_errno;
-}
-
 int
 listener_shut(struct listener *l)
 {

@@ -115,13 +115,6 @@ int listener_update(
 int listener_accept(struct listener *l, tstamp now);
 
 /*
- * Closes our copy of an accepted connection that was handed on. The worker may
- * have set SO_LINGER, and the last to close a TCP socket would wait for it: so
- * that is cleared first. Keeps errno.
- */
-void listener_close_conn(int conn, bool tcp);
-
-/*
  * Closes the listener for newcomers: from now on a connect gets nothing (Unix:
  * refused at once; TCP: no answer, and refused after listener_fini()), while
  * the connections in the queue stay there. So accept until LISTENER_EMPTY,

@@ -1067,7 +1067,7 @@ serve(struct listener *l)
 
 	while ((conn = listener_accept(l, 0)) >= 0) {
 		(void)send(conn, "x", 1, MSG_NOSIGNAL);
-		listener_close_conn(conn, l->kind == LISTENER_TCP);
+		close(conn);
 	}
 }
 
@@ -1120,31 +1120,6 @@ shutting_a_unix_listener_loses_no_connection(void)
 }
 
 /* --------------------------------------------------------- our copies */
-
-static void
-closing_our_copy_does_not_linger(void)
-{
-	const struct linger linger = { .l_onoff = 1, .l_linger = 60 };
-	static char much[1 << 16];
-	struct listener_spec spec = tcp_spec();
-	struct listener l = opened(&spec);
-	int client = client_of(&l);
-	int conn = listener_accept(&l, 0);
-	struct timespec a, b;
-
-	NEED(conn >= 0);
-	while (send(conn, much, sizeof(much), MSG_DONTWAIT) > 0)
-		continue;
-	setsockopt(conn, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
-	clock_gettime(CLOCK_MONOTONIC, &a);
-	errno = ERANGE;
-	listener_close_conn(conn, true);
-	CHECK_EQ(ERANGE, errno);
-	clock_gettime(CLOCK_MONOTONIC, &b);
-	CHECK(b.tv_sec - a.tv_sec < 30);
-	close(client);
-	listener_fini(&l);
-}
 
 int
 main(int argc, char **argv)
@@ -1201,7 +1176,6 @@ main(int argc, char **argv)
 	RUN(a_shut_tcp_listener_refuses_newcomers_in_the_end);
 	RUN(shutting_a_tcp_listener_loses_no_connection);
 	RUN(shutting_a_unix_listener_loses_no_connection);
-	RUN(closing_our_copy_does_not_linger);
 
 	rmdir(folder);
 	return check_finish();
