@@ -336,7 +336,7 @@ listener_accept(struct listener *l, tstamp now)
 
 	if (now < l->rest_until)
 		return LISTENER_RESTING;
-	if (l->shared && set_blocking(l->fd, false) == -1)
+	if ((l->shared || l->blocked) && set_blocking(l->fd, false) == -1)
 		return rest(l, now, LISTENER_REST);
 
 	for (int dead = 0; dead < DEAD_MAX; dead++) {
@@ -357,9 +357,9 @@ listener_accept(struct listener *l, tstamp now)
 			 * Nothing came, and it blocks: of the processes that
 			 * have a copy one has changed that.
 			 */
-			if (l->shared && !l->shut)
+			if (l->blocked && !l->shut)
 				return rest(l, now, LISTENER_LONG_REST);
-			l->shared = true;
+			l->blocked = true;
 			return LISTENER_EMPTY;
 		case EINVAL:
 			return l->shut ? LISTENER_EMPTY : LISTENER_BROKEN;

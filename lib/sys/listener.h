@@ -68,7 +68,8 @@ struct listener {
 	bool shut; /* by listener_shut() or listener_hide() */
 	bool marks; /* connections inherit a mark, which accepting takes off */
 	bool dry; /* the latest accept found the queue empty */
-	bool shared; /* by listener_share(), now or before, or found to block */
+	bool shared; /* by listener_share(), now or before */
+	bool blocked; /* accepting was found to block, once or more */
 	bool v6only; /* TCP over IPv6 */
 	struct sockaddr_storage addr; /* as it was opened */
 	socklen_t addrlen;
