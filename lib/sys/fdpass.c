@@ -34,6 +34,11 @@ union control_one {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
+union control_two {
+	struct cmsghdr align;
+	char bytes[CMSG_SPACE(2 * sizeof(int))];
+};
+
 int
 fdpass_pair(int sv[2])
 {
@@ -58,6 +63,26 @@ fdpass_send(int sock, const void *buf, size_t len, int fd)
 		msg.msg_control = &control;
 		msg.msg_controllen = sizeof(control);
 	}
+	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+ssize_t
+fdpass_send_pair(int sock, const void *buf, size_t len, const int fds[2])
+{
+	union control_two control;
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control) };
+
+	assert(len > 0);
+
+	memset(&control, 0, sizeof(control));
+	control.align.cmsg_len = CMSG_LEN(2 * sizeof(int));
+	control.align.cmsg_level = SOL_SOCKET;
+	control.align.cmsg_type = SCM_RIGHTS;
+	memcpy(CMSG_DATA(&control.align), fds, 2 * sizeof(int));
 	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

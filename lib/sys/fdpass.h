@@ -55,6 +55,10 @@ int fdpass_pair(int sv[2]);
  */
 ssize_t fdpass_send(int sock, const void *buf, size_t len, int fd);
 
+/* The same with copies of two descriptors. */
+ssize_t fdpass_send_pair(
+    int sock, const void *buf, size_t len, const int fds[2]);
+
 /*
  * Receives one packet into buf and everything that came with it into *got.
  * flags: 0, MSG_DONTWAIT, MSG_PEEK.  There is room for all a peer can send, so

@@ -122,6 +122,22 @@ a_descriptor_arrives_cloexec(void)
 }
 
 static void
+two_descriptors_arrive_in_their_order(void)
+{
+	int fds[2] = { open_marked("one"), open_marked("two") };
+
+	open_pair();
+	CHECK_EQ(1, fdpass_send_pair(pair[0], "x", 1, fds));
+	close(fds[0]);
+	close(fds[1]);
+	CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
+	NEED(got.nfds == 2);
+	check_marked("one", got.fds[0]);
+	check_marked("two", got.fds[1]);
+	close_pair();
+}
+
+static void
 sending_to_a_full_queue_is_EAGAIN(void)
 {
 	int sent = 0;
@@ -347,6 +363,7 @@ main(int argc, char **argv)
 	RUN(both_ends_are_cloexec_and_blocking);
 	RUN(a_packet_arrives_whole_and_alone);
 	RUN(a_descriptor_arrives_cloexec);
+	RUN(two_descriptors_arrive_in_their_order);
 	RUN(sending_to_a_full_queue_is_EAGAIN);
 	RUN(sending_to_a_closed_end_is_EPIPE_without_a_signal);
 	RUN(sending_to_an_end_closed_with_packets_unread_is_ECONNRESET);
