@@ -225,6 +225,13 @@ void pool_measured(
     struct pool *p, uint32_t process, uint64_t memory, tstamp now);
 
 /*
+ * Nobody reads what the process prints any more: it is replaced; or, if no
+ * other can be started, told to stop.
+ */
+void pool_unheard(
+    struct pool *p, uint32_t process, bool replaceable, tstamp now);
+
+/*
  * A process that listens itself has kept so many processors busy since the
  * last report (0 and more; 1 is all that counts), and may have connections in
  * its hands or not.

@@ -220,6 +220,19 @@ pool_measured(struct pool *p, uint32_t process, uint64_t memory, tstamp now)
 }
 
 void
+pool_unheard(struct pool *p, uint32_t process, bool replaceable, tstamp now)
+{
+	const struct process *x = &p->processes[process];
+
+	settle_at(p, now);
+	if (x->state == PROCESS_STARTING || !replaceable)
+		(void)lifecycle_stop(p, process, END_KEEPER);
+	else if (x->outdated == 0)
+		lifecycle_outdate(p, process, END_KEEPER);
+	settle_app(p, x->app);
+}
+
+void
 pool_worked(struct pool *p, uint32_t process, double processors, bool in_use,
     tstamp now)
 {

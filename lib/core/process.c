@@ -72,6 +72,7 @@ process_end_name(enum process_end e)
 		[END_REQUESTS] = "max_requests",
 		[END_LIFETIME] = "max_lifetime",
 		[END_MEMORY] = "max_memory",
+		[END_KEEPER] = "keeper",
 		[END_RESIZED] = "resized",
 		[END_RESTARTED] = "restarted",
 		[END_CLOSED] = "closed",

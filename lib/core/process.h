@@ -60,6 +60,7 @@ enum process_end {
 	END_REQUESTS, /* max_requests */
 	END_LIFETIME, /* max_lifetime */
 	END_MEMORY, /* max_memory */
+	END_KEEPER, /* nobody reads its output any more */
 	END_RESIZED, /* over a lowered ceiling */
 	END_RESTARTED, /* replaced by a newer generation */
 	END_CLOSED, /* its app left the configuration */

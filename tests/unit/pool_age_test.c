@@ -333,6 +333,44 @@ a_process_over_max_memory_is_replaced(void)
 	rig_end();
 }
 
+/* --- processes whose output nobody reads -------------------------------- */
+
+static void
+a_process_that_nobody_hears_leaves_when_another_is_ready(void)
+{
+	rig_begin();
+	rig_running(age_options(), 1);
+	pool_unheard(&rig.pool, 0, true, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("stop 0", rig_did());
+	CHECK_EQ(END_KEEPER, rig_process(0)->end);
+	rig_end();
+}
+
+static void
+a_process_that_nobody_hears_leaves_at_once_if_none_can_follow(void)
+{
+	rig_begin();
+	rig_running(age_options(), 1);
+	pool_unheard(&rig.pool, 0, false, rig.now);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	CHECK_EQ(END_KEEPER, rig_process(0)->end);
+	rig_end();
+}
+
+static void
+a_starting_process_that_nobody_hears_is_stopped(void)
+{
+	rig_begin();
+	rig_running(age_options(), 1);
+	pool_unheard(&rig.pool, 0, true, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	pool_unheard(&rig.pool, 1, true, rig.now);
+	CHECK_STR("stop 1, spawn 2", rig_did());
+	rig_end();
+}
+
 /* --- one process for each connection ------------------------------------ */
 
 static void
@@ -599,6 +637,9 @@ main(int argc, char **argv)
 	RUN(lifetimes_differ_by_jitter);
 	RUN(a_shorter_max_lifetime_holds_for_living_processes);
 	RUN(a_process_over_max_memory_is_replaced);
+	RUN(a_process_that_nobody_hears_leaves_when_another_is_ready);
+	RUN(a_process_that_nobody_hears_leaves_at_once_if_none_can_follow);
+	RUN(a_starting_process_that_nobody_hears_is_stopped);
 	RUN(while_renewing_each_connection_has_a_process_of_its_own);
 	RUN(while_renewing_an_older_process_does_not_serve_a_connection);
 	RUN(an_app_that_renews_is_ready_without_a_process);
