@@ -74,10 +74,11 @@ ROOM_ARCHIVES = $(ROOMS:%=$(BUILD)/%.a)
 OBJ = $(BUILD)/obj
 objects = $(patsubst %.c,$(1)/%.o,$(wildcard $(2)))
 
-# The programs: apppoold.c, of which apppoolctl is a link, and the adapters
-# between the daemon and programs that know nothing of it.
+# The programs: apppoold.c, of which apppoolctl is a link, the adapters between
+# the daemon and programs that know nothing of it, and the keeper of output.
 PROGRAMS = $(BIN)/apppoold $(BIN)/apppoolctl \
-    $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-stdio
+    $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-stdio \
+    $(BUILD)/libexec/apppool-keeper
 
 # libapppool, for workers, and sample workers that are linked with it.
 WORKER_A = $(BUILD)/libapppool.a
@@ -265,6 +266,14 @@ $(OBJ)/musl/%.o: %.c | deps
 	$(Q)$(MUSL) $(filter-out $(LIBBSD_CFLAGS),$(ALL_CFLAGS)) -c -o $@ $<
 
 $(BUILD)/libexec/apppool-stdio: $(STDIO_OBJECTS)
+	$(call say,LINK)
+	$(Q)$(if $(MUSL),$(MUSL) -static,$(CC) $(STATIC)) $(ALL_LDFLAGS) -o $@ $^
+
+# With musl apppool-keeper takes a third of the memory.
+KEEPER_OBJECTS = $(call objects,$(OBJ)$(if $(MUSL),/musl),lib/keeper/*.c \
+    lib/sys/fdpass.c)
+
+$(BUILD)/libexec/apppool-keeper: $(KEEPER_OBJECTS)
 	$(call say,LINK)
 	$(Q)$(if $(MUSL),$(MUSL) -static,$(CC) $(STATIC)) $(ALL_LDFLAGS) -o $@ $^
 

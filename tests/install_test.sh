@@ -19,7 +19,7 @@ installed() {
 testProgramsLibrariesPagesAndUnitsAreInstalled() {
 	for file in sbin/apppoold bin/apppoolctl lib/libapppool.a \
 	    lib/libapppool.so.1 include/apppool.h lib/pkgconfig/apppool.pc \
-	    libexec/apppoold/apppool-stdio \
+	    libexec/apppoold/apppool-stdio libexec/apppoold/apppool-keeper \
 	    share/man/man8/apppoold.8 share/man/man5/pool.conf.5 \
 	    lib/systemd/system/apppoold.service; do
 		assertTrue "$file" "[ -e '$ROOT/usr/$file' ]"

@@ -44,6 +44,10 @@ testTheAdaptersIncludeWorkerAndSys() {
 	assertEquals '' "$(foreign adapter '(adapter|worker|sys)/.*')"
 }
 
+testTheKeeperIncludesSys() {
+	assertEquals '' "$(foreign keeper '(keeper|sys)/.*')"
+}
+
 testTheSimulatorIncludesCoreAndConfiguration() {
 	assertEquals '' "$(foreign sim \
 	    '(sim|core|conf)/.*|sys/(json|text)\.h')"

@@ -293,6 +293,14 @@ struct conf {
 	char *pid_file; /* absolute, or NULL */
 	char *dump_file; /* absolute, or NULL */
 	tspan stop_timeout;
+
+	/* Who keepers are; whether they are another user than we are. */
+	char *keeper_user; /* NULL: none is named */
+	bool keeper_changes;
+	uid_t keeper_uid;
+	gid_t keeper_gid;
+	char *keeper; /* the program, absolute */
+
 	char *user; /* of apps that name none; NULL: we are not root */
 	char *group; /* NULL: that of the user */
 

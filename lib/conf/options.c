@@ -76,6 +76,8 @@ const struct option options_global[] = {
 	    "file that holds the number of the process"),
 	GLOBAL(dump_file, path, NULL, 0, 0,
 	    "file that SIGUSR1 writes the state to"),
+	GLOBAL(
+	    keeper_user, string, NULL, 0, 0, "who reads what processes print"),
 	GLOBAL(stop_timeout, span, "30s", 0, LONG,
 	    "longest graceful stop of the whole daemon"),
 	GLOBAL(user, string, NULL, 0, 0, "who runs apps that name nobody"),

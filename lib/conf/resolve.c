@@ -302,6 +302,77 @@ control_owner(struct build *b)
 		    conf->control_group, why_not());
 }
 
+/* ---- the user of keepers ---- */
+
+/* Users that are made for a time, as by the service manager. */
+#define DYNAMIC_FIRST 61184
+#define DYNAMIC_LAST 65519
+
+/* An app whose processes have this user, or NULL. */
+static const struct conf_app *
+app_of_user(const struct conf *conf, uid_t uid)
+{
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (conf->apps[i].identity.uid == uid)
+			return &conf->apps[i];
+	return NULL;
+}
+
+/* The last number that neither an app nor anybody by name has. */
+static uid_t
+unused_user(const struct build *b)
+{
+	uid_t uid = DYNAMIC_LAST;
+
+	while (uid > DYNAMIC_FIRST &&
+	    (app_of_user(b->conf, uid) != NULL || getpwuid(uid) != NULL))
+		uid--;
+	return uid;
+}
+
+/* The user that the file names; a mistake if it cannot be. */
+static void
+named_keeper(struct build *b)
+{
+	struct conf *conf = b->conf;
+	struct where where = build_where(b, NULL, "keeper_user");
+	struct conf_identity id = { 0 };
+	const struct conf_app *app;
+
+	if (!take_user(b, conf->keeper_user, true, &id)) {
+		findings_mistake(b->findings, where,
+		    "option 'keeper_user': user '%s': %s", conf->keeper_user,
+		    why_not());
+		return;
+	}
+	app = app_of_user(conf, id.uid);
+	if (app != NULL)
+		findings_mistake(b->findings, where,
+		    "option 'keeper_user': app '%s' runs as '%s'", app->name,
+		    conf->keeper_user);
+	conf->keeper_uid = id.uid;
+	conf->keeper_gid = id.gid == (gid_t)-1 ? (gid_t)id.uid : id.gid;
+}
+
+static void
+resolve_keeper(struct build *b)
+{
+	struct conf *conf = b->conf;
+
+	if (geteuid() != 0) {
+		if (conf->keeper_user != NULL)
+			findings_mistake(b->findings,
+			    build_where(b, NULL, "keeper_user"),
+			    "option 'keeper_user': only root can use it");
+		return;
+	}
+	conf->keeper_changes = true;
+	conf->keeper_uid = unused_user(b);
+	conf->keeper_gid = (gid_t)conf->keeper_uid;
+	if (conf->keeper_user != NULL)
+		named_keeper(b);
+}
+
 static void
 resolve_identities(struct build *b)
 {
@@ -316,9 +387,10 @@ resolve_identities(struct build *b)
 		only_root(b, NULL, conf->user, conf->group);
 	else if (conf->user == NULL)
 		conf->user = arena_strdup(b->arena, nobody);
+	resolve_keeper(b);
 }
 
-/* ---- adapters, which come with the daemon ---- */
+/* ---- programs that come with the daemon ---- */
 
 /* The folder of the program we are, also if that was replaced since; NULL. */
 static char *
@@ -333,11 +405,11 @@ own_folder(struct arena *a)
 }
 
 /*
- * The path of an adapter, or NULL: it is not there. The daemon may run in the
- * tree that was built, or be installed and moved as a whole.
+ * The path of such a program, or NULL: it is not there. The daemon may run in
+ * the tree that was built, or be installed and moved as a whole.
  */
 static char *
-find_adapter(struct arena *a, const char *name)
+find_ours(struct arena *a, const char *name)
 {
 	static const char *const below[] = { "/build/libexec", "/libexec",
 		"/../libexec/apppoold" };
@@ -384,6 +456,11 @@ restrict_app(struct conf_app *app)
 static void
 resolve_adapters(struct build *b)
 {
+	b->conf->keeper = find_ours(b->arena, "apppool-keeper");
+	/* The start of a process says that it is not there. */
+	if (b->conf->keeper == NULL)
+		b->conf->keeper = arena_printf(
+		    b->arena, "%s/apppool-keeper", CONF_LIBEXECDIR);
 	for (size_t i = 0; i < b->conf->apps_len; i++) {
 		struct conf_app *app = &b->conf->apps[i];
 		const char *name = adapter_name(app->handoff);
@@ -391,7 +468,7 @@ resolve_adapters(struct build *b)
 		if (name == NULL)
 			continue;
 		restrict_app(app);
-		app->adapter = find_adapter(b->arena, name);
+		app->adapter = find_ours(b->arena, name);
 		if (app->adapter != NULL)
 			continue;
 		findings_outside(b->findings, build_where(b, app, "handoff"),
@@ -450,7 +527,7 @@ search(struct build *b, const struct conf_app *app, const char *name)
 	}
 	/* Ours are in no PATH, and may stand before a program by hand. */
 	return strncmp(name, "apppool-", 8) == 0 && app->chroot == NULL
-	    ? find_adapter(b->arena, name)
+	    ? find_ours(b->arena, name)
 	    : NULL;
 }
 

@@ -90,6 +90,20 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 }
 
 static void
+take_keepers(struct status_app *a, const struct group *g)
+{
+	const struct keeper *k;
+
+	TAILQ_FOREACH(k, &g->sup->keepers, next) {
+		if (k->group != g || k->result.pid == 0 ||
+		    a->nkeepers == KEEPER_MAX)
+			continue;
+		a->keepers[a->nkeepers].pid = k->result.pid;
+		a->keepers[a->nkeepers++].answers = !k->frozen;
+	}
+}
+
+static void
 take_figures(struct status_app *a, const struct pool *p, tstamp now)
 {
 	const struct app *app = &p->apps[a->number];
@@ -139,6 +153,7 @@ take_apps(struct status *st, const char *app, uint32_t *by)
 		st->apps[st->napps].number = n;
 		take_options(st, &st->apps[st->napps], s->groups[n]);
 		take_figures(&st->apps[st->napps], &s->pool, st->at);
+		take_keepers(&st->apps[st->napps], s->groups[n]);
 		by[n] = (uint32_t)++st->napps;
 	}
 	return true;

@@ -41,6 +41,11 @@ struct status_worker {
 	size_t text; /* string: its own words, or none */
 };
 
+struct status_keeper {
+	pid_t pid;
+	bool answers;
+};
+
 struct status_app {
 	uint32_t number; /* in the pool */
 	uint32_t first; /* index of its first worker in status.workers */
@@ -72,6 +77,8 @@ struct status_app {
 	tspan backoff; /* from now; 0: none */
 	tspan idle_while_waiting;
 	struct app_figures figures;
+	struct status_keeper keepers[KEEPER_MAX];
+	uint32_t nkeepers;
 	size_t limit; /* string: the server of its limit, or none */
 	size_t limit_key; /* string, if there is a limit */
 	uint32_t limit_workers;

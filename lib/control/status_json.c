@@ -254,6 +254,20 @@ put_load(struct json *j, const struct status_app *a)
 }
 
 static void
+put_keepers(struct json *j, const struct status_app *a)
+{
+	json_key(j, "keepers");
+	json_array(j);
+	for (uint32_t i = 0; i < a->nkeepers; i++) {
+		json_object(j);
+		json_put_uint(j, "pid", (uint64_t)a->keepers[i].pid);
+		json_put_bool(j, "answers", a->keepers[i].answers);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void
 put_app(struct status *st, const struct status_app *a,
     const struct status_measured *m)
 {
@@ -276,6 +290,7 @@ put_app(struct status *st, const struct status_app *a,
 		put_no_sessions(j, a->listens, m->backlog);
 	}
 	put_ends(j, st, a);
+	put_keepers(j, a);
 	json_key(j, "workers");
 	json_array(j);
 }

@@ -248,6 +248,17 @@ put_ends(struct status *st, const struct status_app *a)
 }
 
 static void
+put_keepers(struct text *t, const struct status_app *a)
+{
+	for (uint32_t i = 0; i < a->nkeepers; i++)
+		if (!a->keepers[i].answers)
+			text_printf(t,
+			    "    keeper (pid %ld) does not answer: the "
+			    "processes whose output it reads are replaced\n",
+			    (long)a->keepers[i].pid);
+}
+
+static void
 put_app(struct status *st, const struct status_app *a,
     const struct status_measured *m)
 {
@@ -264,6 +275,7 @@ put_app(struct status *st, const struct status_app *a,
 		    t, "    waiting %ld, all in the backlog\n", m->backlog);
 	}
 	put_ends(st, a);
+	put_keepers(t, a);
 	if (a->count != 0)
 		text_printf(t,
 		    "    %-8s %7s %4s %-8s %8s %9s %6s %7s %7s %7s"

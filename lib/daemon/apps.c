@@ -10,6 +10,7 @@
 #include "daemon/accepting.h"
 #include "daemon/apps.h"
 #include "daemon/backlog.h"
+#include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/logging.h"
 #include "daemon/restart_files.h"
@@ -509,6 +510,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	backlog_fini(g);
 	locks_free(g);
 	restart_files_free(g);
+	keeper_dismiss_all(s, g);
 	group_free(g);
 	pool_app_free(&s->pool, a->app);
 	if (!s->stopping)

@@ -34,8 +34,8 @@ struct environment {
 
 /*
  * Puts together what the configuration of the worker's group says, and opens
- * the pipe for w->output. 0; or -1 and errno: EAGAIN if none of the listeners
- * of an app that accepts itself is open now.
+ * the pipe for w->output, which a keeper reads. 0; or -1 and errno: EAGAIN if
+ * none of the listeners of an app that accepts itself is open now.
  */
 int environment_init(struct environment *e, struct worker *w);
 void environment_fini(struct environment *e);

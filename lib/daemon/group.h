@@ -43,6 +43,7 @@ struct group {
 	tstamp calm_at; /* no more looks from then on */
 	struct owners_look *owners; /* under way; NULL: none */
 	tstamp owners_at; /* the next one not before */
+	tstamp keeper_rest; /* a keeper died: no other before then */
 	struct limiter *limiter; /* NULL: it has no limit */
 	struct restart_files *restart_files; /* NULL: no file restarts it */
 	uint64_t *slots; /* bitmap of the slots in use */

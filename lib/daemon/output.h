@@ -2,40 +2,30 @@
 #define DAEMON_OUTPUT_H
 
 /*
- * The output of workers: read from a pipe for each, cut into lines, and logged
- * behind the app and the worker's id. All workers together have OUTPUT_WORK in
- * a period; those that print more than that get turns, and the pipe is full
- * meanwhile. Nothing is left out, but for what a dead worker has left beyond
- * OUTPUT_LAST_LINES.
+ * The output of workers, in packets of lines from the keepers of their apps.
+ * All apps together have OUTPUT_WORK in a period; keepers that say more than
+ * that get turns, and their workers wait meanwhile. Nothing is left out.
  */
 
 #include <sys/queue.h>
-#include <sys/types.h>
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "core/tstamp.h"
 #include "sys/loop.h"
 
-/* A line is one of these; a read is as many, however little it brings. */
+/* A line is one of these; a packet is as many, however little it brings. */
 #define OUTPUT_WORK 128
-#define OUTPUT_READ_WORK 8
+#define OUTPUT_PACKET_WORK 8
 #define OUTPUT_PERIOD TSPAN_MSECONDS(1)
 
-/* What is read at once, and logged of it before it is another one's turn. */
-#define OUTPUT_READ 4096
-#define OUTPUT_LINES 32
-
-#define OUTPUT_LINE_MAX 65536
-
-/* Of a dead worker's output, so much is still logged. */
-#define OUTPUT_LAST_LINES 1024
-#define OUTPUT_LAST_READS 16
+/* What output.take() returns beside a number of lines. */
+#define OUTPUT_NOTHING (-1) /* for now */
+#define OUTPUT_ENDED (-2)
 
 TAILQ_HEAD(output_list, output);
 
-/* The outputs of all workers. */
+/* The outputs of all apps. */
 struct outputs {
 	struct loop *loop;
 	struct timer timer; /* the next period; set while some are busy */
@@ -44,34 +34,24 @@ struct outputs {
 	int work; /* left in it; may be exceeded by one turn */
 };
 
+/* The socket of a keeper, embedded there. */
 struct output {
-	struct loop_io io; /* fd -1: its output is not ours to read */
+	struct loop_io io;
 	struct outputs *all;
 	TAILQ_ENTRY(output) next; /* in all->busy */
 	bool busy;
-	const char *app; /* for the log; not owned, lasts longer */
-	const char *id; /* likewise */
-	char *rest; /* was read and is not taken yet; NULL: nothing */
-	size_t rest_at, rest_end;
-	char *line; /* a line without its end so far; NULL: none */
-	size_t len;
-	bool cutting; /* the rest of a line that was too long is left out */
+	/* Takes a packet: the lines in it, or one of the above. */
+	int (*take)(struct output *o, tstamp now);
+	/* The socket is at its end; may close the output. */
+	void (*end)(struct output *o, tstamp now);
 };
 
 void outputs_init(struct outputs *all, struct loop *loop);
 
-/* An output that is not read. */
-void output_init(struct output *o);
+/* Takes packets from fd, from now on. 0, or -1 and errno. */
+int output_open(struct output *o, struct outputs *all, int fd);
 
-/*
- * Opens the pipe and reads it in the loop from now on. owner: the user that
- * may open /dev/stderr; (uid_t)-1: ours. Gives the end for the worker, which
- * the caller closes, or -1 and errno.
- */
-int output_open(struct output *o, struct outputs *all, const char *app,
-    const char *id, uid_t owner);
-
-/* Reads what is still there, logs it, and closes; says what is left out. */
-void output_fini(struct output *o);
+/* Closes the descriptor, too. */
+void output_close(struct output *o);
 
 #endif

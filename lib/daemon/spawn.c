@@ -27,6 +27,8 @@ struct start {
 	struct lane_job job;
 	struct worker *worker;
 	struct environment environment;
+	struct keeper *keeper; /* to be started first; NULL: it runs */
+	bool keeper_failed;
 	struct child_result result;
 	int open_error; /* errno of opening unopened; 0: none */
 	const char *unopened;
@@ -41,7 +43,9 @@ start_work(struct lane_job *job)
 {
 	struct start *t = LOOP_OWNER(job, struct start, job);
 
-	if (environment_open(&t->environment, &t->unopened) == -1)
+	if (t->keeper != NULL && !keeper_start(t->keeper))
+		t->keeper_failed = true;
+	else if (environment_open(&t->environment, &t->unopened) == -1)
 		t->open_error = errno;
 	else
 		(void)child_spawn(&t->environment.spec, &t->result);
@@ -54,6 +58,8 @@ start_work(struct lane_job *job)
 static bool
 lacked_room(const struct start *t)
 {
+	if (t->keeper_failed)
+		return child_no_room(&t->keeper->result);
 	switch (t->open_error) {
 	case 0:
 		return child_no_room(&t->result);
@@ -69,7 +75,10 @@ lacked_room(const struct start *t)
 static void
 explain(const struct start *t, char *buf, size_t size)
 {
-	if (t->open_error == 0)
+	if (t->keeper_failed)
+		(void)child_explain(
+		    &t->keeper->spec, &t->keeper->result, buf, size);
+	else if (t->open_error == 0)
 		(void)child_explain(
 		    &t->environment.spec, &t->result, buf, size);
 	else
@@ -116,8 +125,10 @@ start_failed(struct worker *w, struct start *t, tstamp now)
 	char why[256];
 
 	explain(t, why, sizeof(why));
-	free_start(t);
 	worker_free(w);
+	if (t->keeper != NULL)
+		keeper_started(t->keeper, now);
+	free_start(t);
 	failed(s, process, no_room, why, now);
 }
 
@@ -125,6 +136,8 @@ static void
 start_succeeded(struct worker *w, struct start *t, tstamp now)
 {
 	worker_started(w, t->result.pid);
+	if (t->keeper != NULL)
+		keeper_started(t->keeper, now);
 	free_start(t);
 	log_debug("%s: worker %s started (pid %ld)", w->group->conf->name,
 	    w->id, (long)w->pid);
@@ -147,7 +160,7 @@ start_done(struct lane_job *job, tstamp now)
 	s->nstarting--;
 	w->group->nstarting--;
 	w->starting = NULL;
-	if (t->open_error != 0 || t->result.error != 0)
+	if (t->keeper_failed || t->open_error != 0 || t->result.error != 0)
 		start_failed(w, t, now);
 	else
 		start_succeeded(w, t, now);
@@ -200,6 +213,7 @@ new_start(struct worker *w)
 	t->job.work = start_work;
 	t->job.done = start_done;
 	t->worker = w;
+	t->keeper = keeper_new_one(&w->output);
 	child_result_init(&t->result);
 	return t;
 }
@@ -209,9 +223,17 @@ begin(struct worker *w, tstamp now)
 {
 	struct supervisor *s = w->sup;
 	uint32_t process = w->process;
+	const char *fault = NULL;
 	struct start *t;
 
 	pool_start_began(&s->pool, process, now);
+	if (w->group->conf->output == CONF_OUTPUT_LOG)
+		fault = keeper_fault(w->group);
+	if (fault != NULL) {
+		worker_free(w);
+		failed(s, process, false, fault, now);
+		return;
+	}
 	t = new_start(w);
 	if (t == NULL) {
 		int error = errno;

@@ -28,6 +28,7 @@
 #include "sys/watch.h"
 
 struct group;
+struct keeper;
 struct reload;
 struct worker;
 
@@ -45,6 +46,7 @@ struct sampling_round {
 };
 
 TAILQ_HEAD(groups, group);
+TAILQ_HEAD(keepers, keeper);
 TAILQ_HEAD(workers, worker);
 RB_HEAD(pids, worker);
 
@@ -68,6 +70,7 @@ struct supervisor {
 	struct groups start_queue; /* groups with queued workers, in turn */
 	struct workers starting; /* in the spawner lane */
 	unsigned nstarting; /* their number */
+	struct keepers keepers; /* of all apps, the oldest first */
 	struct pids pids; /* of all workers that have one */
 	struct timer reaping; /* set: some that are dead may be left */
 	pid_t looked_at; /* pid of the worker that was looked at last then */

@@ -10,6 +10,7 @@
 
 #include "daemon/apps.h"
 #include "daemon/death.h"
+#include "daemon/keeper.h"
 #include "daemon/pickup.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
@@ -23,7 +24,8 @@
 #include "sys/log.h"
 #include "sys/turn.h"
 
-/* How long the lanes are waited for at the end. */
+/* How long the keepers, and the lanes, are waited for at the end. */
+#define KEEPERS_END TSPAN_MSECONDS(500)
 #define LANE_END TSPAN_MSECONDS(500)
 
 /* --- signals ------------------------------------------------------------ */
@@ -128,6 +130,17 @@ turn(struct supervisor *s)
 	log_long_turn(s, now);
 }
 
+/* What workers printed last is still to be logged. */
+static void
+hear_keepers_out(struct supervisor *s)
+{
+	tstamp until = loop_now(&s->loop) + KEEPERS_END;
+
+	keeper_dismiss_all(s, NULL);
+	while (keeper_any_answers(s) && loop_now(&s->loop) < until)
+		(void)loop_turn(&s->loop, until);
+}
+
 int
 supervisor_run(struct supervisor *s)
 {
@@ -135,6 +148,7 @@ supervisor_run(struct supervisor *s)
 	readiness_begin(s, loop_now(&s->loop));
 	while (!stop_is_over(s))
 		turn(s);
+	hear_keepers_out(s);
 	return s->exit_status;
 }
 
@@ -160,6 +174,7 @@ init_state(struct supervisor *s, struct config *config)
 	s->config = config;
 	TAILQ_INIT(&s->start_queue);
 	TAILQ_INIT(&s->starting);
+	TAILQ_INIT(&s->keepers);
 	RB_INIT(&s->pids);
 	timer_init(&s->second, second_passed);
 	pickup_init(s);
@@ -235,6 +250,7 @@ supervisor_fini(struct supervisor *s)
 	if (lane_stop(&s->spawner, until) == 0 &&
 	    lane_stop(&s->closer, until) == 0 &&
 	    lane_stop(&s->looker, until) == 0) {
+		keeper_free_all(s);
 		free(s->pool_memory);
 		free(s->groups);
 		free(s->workers);

@@ -116,14 +116,16 @@ struct need {
 static void
 sum_up(const struct services *all, const struct conf *conf, struct need *out)
 {
-	bool answers = false, logs = false, measures = false;
+	bool answers = false, measures = false;
 	size_t copies = 0;
 
 	*out = (struct need){
 		.others = OWN_DESCRIPTORS,
 	};
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		logs = logs || conf->apps[i].output == CONF_OUTPUT_LOG;
+		/* Its keeper. */
+		if (conf->apps[i].output == CONF_OUTPUT_LOG)
+			out->others++;
 		measures = measures || conf->apps[i].max_memory > 0;
 		out->queues += conf->apps[i].max_queue;
 		out->listeners += conf->apps[i].listen_len;
@@ -133,8 +135,8 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 			copies += SPAWN_MAX_EACH * conf->apps[i].listen_len;
 		answers = answers || refusal_answers(&conf->apps[i]);
 	}
-	/* Both ends of the channel, the output, and the size of the process. */
-	out->each = 2u + logs + measures;
+	/* Both ends of the channel, and the size of the process. */
+	out->each = 2u + measures;
 	if (answers)
 		out->others += REFUSAL_MAX;
 	out->listeners += conf->counter_len;

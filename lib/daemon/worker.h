@@ -16,13 +16,13 @@
 
 #include "core/tstamp.h"
 #include "daemon/group.h"
-#include "daemon/output.h"
+#include "daemon/keeper.h"
 #include "sys/loop.h"
 #include "sys/reap.h"
 #include "sys/retriever.h"
 
 /* Characters of an identifier. */
-#define WORKER_ID_LEN 8
+#define WORKER_ID_LEN KEEPER_ID_LEN
 
 /* Longest text of a STATUS that is kept. */
 #define WORKER_STATUS_MAX 128
@@ -44,7 +44,7 @@ struct worker {
 	bool keeps; /* what it has not received is not taken back */
 	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */
-	struct output output;
+	struct kept output;
 	TAILQ_ENTRY(worker) start_next; /* in its group's queued, or starting */
 	bool queued; /* not started yet; others are before it */
 	struct child_result *starting; /* its start is under way; else NULL */

@@ -120,6 +120,8 @@ testWithoutDescriptorsNoProcessStartsButTwoServe() {
 # bind root.
 pool_of_nobody() {
 	cp "$APPPOOLD" "$DIR/apppoold"
+	mkdir -p "$DIR/libexec"
+	cp "$BUILD/libexec/apppool-keeper" "$DIR/libexec"
 	if is_root; then
 		chmod 777 "$DIR"
 		AS_USER='setpriv --reuid=65534 --regid=65534 --clear-groups'

@@ -210,7 +210,8 @@ testAUserWhoCannotReachTheAdapterRunsPrograms() {
 	is_root || { skip 'needs root'; return; }
 	mkdir -m 700 "$DIR/closed" "$DIR/closed/libexec"
 	cp "$APPPOOLD" "$DIR/closed"
-	cp "$BUILD/libexec/apppool-stdio" "$DIR/closed/libexec"
+	cp "$BUILD/libexec/apppool-stdio" "$BUILD/libexec/apppool-keeper" \
+	    "$DIR/closed/libexec"
 	stdio web id -un <<-EOF | conf
 	user = "nobody"
 	EOF

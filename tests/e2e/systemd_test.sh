@@ -20,8 +20,9 @@ file_setup() {
 	PORT='' INIT=''
 	can_boot || return
 	PORT=$(free_port)
-	mkdir "$DIR/content"
+	mkdir -p "$DIR/content/libexec"
 	cp "$APPPOOLD" "$TWORKER" "$DIR/content"
+	cp "$BUILD/libexec/apppool-keeper" "$DIR/content/libexec"
 	ln -s apppoold "$DIR/content/apppoolctl"
 	unit apppoold.service
 	unit apppoold.socket

@@ -282,6 +282,39 @@ only_root_can_be_another_user(void)
 }
 
 static void
+keepers_have_a_user_that_no_app_has(void)
+{
+	struct conf *conf;
+
+	if (geteuid() != 0)
+		SKIP("needs root");
+	conf = conf_right(APP("user = nobody"));
+	NEED(conf != NULL);
+	CHECK(conf->keeper_changes);
+	CHECK_EQ(65519, conf->keeper_uid);
+	conf_free(conf);
+	conf = conf_right("keeper_user = daemon\n" APP("user = nobody"));
+	NEED(conf != NULL);
+	CHECK_EQ(getpwnam("daemon")->pw_uid, conf->keeper_uid);
+	conf_free(conf);
+	MISTAKES("pool.conf:1: option 'keeper_user': app 'a' runs as "
+		 "'nobody'\n",
+	    "keeper_user = nobody\n" APP("user = nobody"));
+	MISTAKES("pool.conf:1: option 'keeper_user': user 'no-such-user': "
+		 "there is none of that name\n",
+	    "keeper_user = no-such-user\n" ANY_APP);
+}
+
+static void
+only_root_can_have_a_user_for_keepers(void)
+{
+	NEED(become_nobody());
+	(void)remove(in_folder("pool.conf"));
+	MISTAKES("pool.conf:1: option 'keeper_user': only root can use it\n",
+	    "keeper_user = daemon\n" ANY_APP);
+}
+
+static void
 a_user_without_a_name_has_a_number(void)
 {
 	struct conf *conf;
@@ -702,6 +735,7 @@ main(int argc, char **argv)
 	RUN(ready_after_is_for_programs_that_do_not_speak_with_the_daemon);
 	RUN(a_maximum_with_handoff_none_is_a_mistake);
 	RUN_ALONE(only_root_can_be_another_user);
+	RUN_ALONE(only_root_can_have_a_user_for_keepers);
 	RUN_ALONE(a_user_without_a_name_has_a_number);
 	RUN_ALONE(only_root_can_change_the_root);
 	RUN_ALONE(processes_of_a_daemon_without_root_stay_its_user);
@@ -709,6 +743,7 @@ main(int argc, char **argv)
 	RUN(a_load_of_the_file_alone_reports_its_mistakes);
 	RUN(as_root_an_app_without_a_user_is_nobody);
 	RUN(a_user_of_the_file_is_that_of_its_apps);
+	RUN(keepers_have_a_user_that_no_app_has);
 	RUN(a_number_is_a_user_where_the_group_is_given);
 	RUN(an_unknown_user_makes_its_app_fail_alone);
 	RUN(an_unknown_control_group_is_always_a_mistake);

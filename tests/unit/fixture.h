@@ -50,6 +50,7 @@ fixture_defaults(void)
 	fixture.web = (struct conf_app){
 		.name = fixture_name,
 		.handoff = CONF_HANDOFF_NATIVE,
+		.output = CONF_OUTPUT_NULL,
 		.watch = fixture_none,
 		.min_processes = 0,
 		.max_processes = FIXTURE_MAX,
@@ -123,6 +124,7 @@ fixture_begin(void)
 	RB_INIT(&sup.pids);
 	TAILQ_INIT(&sup.start_queue);
 	TAILQ_INIT(&sup.starting);
+	TAILQ_INIT(&sup.keepers);
 	CHECK_EQ(0, loop_init(&sup.loop, &clock));
 	CHECK_EQ(0, lane_start(&sup.closer, &sup.loop, "closer", NULL));
 	CHECK_EQ(0, lane_start(&sup.looker, &sup.loop, "looker", NULL));

@@ -1,0 +1,350 @@
+/*
+ * apppool-keeper: reads what the workers of an app print, for the daemon.
+ *
+ * A worker can hold the lock of its pipe for ever, by writing from a page whose
+ * fault never ends; who reads or closes the pipe then waits for the lock, and
+ * no signal ends that. So the daemon never does: this process does, one for
+ * each app, and a process that waits there can be left behind. The daemon makes
+ * the pipe and sends both ends before the worker runs. The write end is kept
+ * until the worker is dead, so that no close of the daemon's is the last.
+ *
+ * What is said over the socket is in sys/keeper_wire.h. At the end of the
+ * socket what is left in the pipes is passed on, and the process exits.
+ */
+
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sys/fdpass.h"
+#include "sys/keeper_wire.h"
+
+/* Bytes read from a pipe in its turn. */
+#define TURN 16384
+
+#define BATCH 16
+
+/* The pipe of a worker. */
+struct source {
+	struct source *next;
+	char id[KEEPER_ID_LEN];
+	int ends[2]; /* to read, and to write */
+	char *line; /* the beginning of a line; NULL: none */
+	size_t len; /* of it */
+	bool cutting; /* the rest of a line that was too long is left out */
+};
+
+static struct source *sources;
+static int epfd;
+
+/* Lines that may still be passed on of a pipe that is closed. */
+static size_t allowed = SIZE_MAX;
+
+/* The packet in hand: only pages with text in them take memory. */
+static char packet[KEEPER_HEAD + KEEPER_LINE_MAX];
+static char *const text = packet + KEEPER_HEAD;
+
+/* --- to the daemon ------------------------------------------------------ */
+
+/* Waits as long as the daemon is busy; without a daemon it is over. */
+static void
+say(const char *buf, size_t len)
+{
+	static const struct timespec rest = { .tv_nsec = 5000000 };
+
+	while (send(KEEPER_FD, buf, len, MSG_NOSIGNAL) == -1) {
+		switch (errno) {
+		case EINTR:
+			break;
+		case ENOBUFS:
+		case ENOMEM:
+			(void)nanosleep(&rest, NULL);
+			break;
+		default:
+			_exit(EX_OK);
+		}
+	}
+}
+
+/*
+ * Passes text[from .. end) on, without a newline at its end. The bytes before
+ * it have been said, or are the place of the first header.
+ */
+static void
+say_lines(const struct source *s, size_t from, size_t end)
+{
+	char *at = text + from - KEEPER_HEAD;
+
+	at[0] = KEEPER_OUTPUT;
+	memcpy(at + 1, s->id, sizeof(s->id));
+	say(at, KEEPER_HEAD + end - from);
+}
+
+/* --- lines -------------------------------------------------------------- */
+
+/*
+ * Passes on the whole lines of text[0 .. len), the first newline of which is
+ * not before `searched`, as many as are allowed. Moves the rest to the front,
+ * and returns its length.
+ */
+static size_t
+cut(struct source *s, size_t searched, size_t len)
+{
+	size_t from = 0, end = 0;
+	unsigned lines = 0;
+	const char *newline;
+
+	while (allowed > 0 &&
+	    (newline = memchr(text + searched, '\n', len - searched)) != NULL) {
+		size_t at = (size_t)(newline - text);
+
+		searched = at + 1;
+		if (s->cutting) {
+			s->cutting = false;
+			from = searched;
+			continue;
+		}
+		if (lines == KEEPER_LINES ||
+		    (lines > 0 && at - from > KEEPER_TEXT)) {
+			say_lines(s, from, end);
+			from = end + 1;
+			lines = 0;
+		}
+		end = at;
+		lines++;
+		allowed--;
+	}
+	if (lines > 0) {
+		say_lines(s, from, end);
+		from = end + 1;
+	}
+	if (s->cutting)
+		from = len;
+	memmove(text, text + from, len - from);
+	return len - from;
+}
+
+/* Puts the beginning of a line back into text; returns its length. */
+static size_t
+restore(struct source *s)
+{
+	size_t len = s->len;
+
+	if (s->line == NULL)
+		return 0;
+	memcpy(text, s->line, len);
+	free(s->line);
+	s->line = NULL;
+	s->len = 0;
+	return len;
+}
+
+/* Keeps the beginning of a line; without memory it is passed on as it is. */
+static void
+keep(struct source *s, size_t len)
+{
+	if (len == 0)
+		return;
+	s->line = malloc(len);
+	if (s->line == NULL) {
+		say_lines(s, 0, len);
+		return;
+	}
+	memcpy(s->line, text, len);
+	s->len = len;
+}
+
+/* Reads and passes on, about so many bytes. */
+static void
+take(struct source *s, size_t bytes)
+{
+	size_t len = restore(s);
+
+	while (bytes > 0 && allowed > 0) {
+		size_t room = KEEPER_LINE_MAX - len;
+		ssize_t n = read(s->ends[0], text + len,
+		    room < KEEPER_TEXT ? room : KEEPER_TEXT);
+
+		if (n <= 0)
+			break;
+		bytes -= (size_t)n < bytes ? (size_t)n : bytes;
+		len = cut(s, len, len + (size_t)n);
+		if (len == KEEPER_LINE_MAX) {
+			say_lines(s, 0, len);
+			s->cutting = true;
+			len = 0;
+		}
+	}
+	keep(s, len);
+}
+
+static void
+say_left_out(const struct source *s, uint32_t bytes)
+{
+	char buf[KEEPER_HEAD + sizeof(bytes)] = { KEEPER_LEFT_OUT };
+
+	memcpy(buf + 1, s->id, sizeof(s->id));
+	memcpy(buf + KEEPER_HEAD, &bytes, sizeof(bytes));
+	say(buf, sizeof(buf));
+}
+
+/*
+ * Passes on what a dead worker has left, the beginning of a line as a line; or
+ * tells how much there is beyond what is allowed.
+ */
+static void
+take_last(struct source *s)
+{
+	size_t len;
+	int more = 0;
+
+	allowed = KEEPER_LAST_LINES;
+	take(s, KEEPER_LAST_TEXT);
+	len = restore(s);
+	if (len > 0 && allowed > 0) {
+		say_lines(s, 0, len);
+		len = 0;
+	}
+	allowed = SIZE_MAX;
+	(void)ioctl(s->ends[0], FIONREAD, &more);
+	if (len + (size_t)more > 0)
+		say_left_out(s, (uint32_t)(len + (size_t)more));
+}
+
+/* --- what the daemon says ----------------------------------------------- */
+
+static void
+hold(const char *id, const int ends[2])
+{
+	struct source *s = calloc(1, sizeof(*s));
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
+
+	if (s == NULL || epoll_ctl(epfd, EPOLL_CTL_ADD, ends[0], &event) == -1)
+		_exit(EX_OSERR);
+	memcpy(s->id, id, sizeof(s->id));
+	memcpy(s->ends, ends, sizeof(s->ends));
+	s->next = sources;
+	sources = s;
+}
+
+static void
+leave(const char *id)
+{
+	struct source **at = &sources, *s;
+
+	while (*at != NULL && memcmp((*at)->id, id, KEEPER_ID_LEN) != 0)
+		at = &(*at)->next;
+	if (*at == NULL)
+		return;
+	s = *at;
+	*at = s->next;
+	take_last(s);
+	(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->ends[0], NULL);
+	(void)close(s->ends[1]);
+	(void)close(s->ends[0]);
+	free(s);
+}
+
+static _Noreturn void
+finish(void)
+{
+	for (struct source *s = sources; s != NULL; s = s->next)
+		take_last(s);
+	_exit(EX_OK);
+}
+
+/* One packet; a daemon that hears no more from us starts another keeper. */
+static void
+obey(const char *buf, size_t len, const struct fdpass_got *got)
+{
+	const char pong = KEEPER_PONG;
+
+	switch (buf[0]) {
+	case KEEPER_HOLD:
+		if (len != KEEPER_HEAD || got->nfds != 2)
+			_exit(EX_OSERR);
+		hold(buf + 1, got->fds);
+		say(&pong, 1);
+		break;
+	case KEEPER_LEAVE:
+		for (size_t at = 1; at + KEEPER_ID_LEN <= len;
+		     at += KEEPER_ID_LEN)
+			leave(buf + at);
+		break;
+	default:
+		say(&pong, 1);
+		break;
+	}
+}
+
+static void
+listen_to_daemon(void)
+{
+	char buf[1 + KEEPER_LEAVE_MAX * KEEPER_ID_LEN];
+	struct fdpass_got got;
+	ssize_t n;
+
+	while ((n = fdpass_recv(
+		    KEEPER_FD, buf, sizeof(buf), MSG_DONTWAIT, &got)) > 0)
+		obey(buf, (size_t)n, &got);
+	if (n == 0)
+		finish();
+}
+
+/* --- the loop ----------------------------------------------------------- */
+
+static void
+prepare(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	sigset_t all;
+
+	/* Signals to the daemon's group must not end the keeper. */
+	sigfillset(&all);
+	(void)sigprocmask(SIG_SETMASK, &all, NULL);
+	/* Where workers have our user: they cannot trace us, nor look in. */
+	(void)prctl(PR_SET_DUMPABLE, 0);
+	epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (epfd == -1 ||
+	    epoll_ctl(epfd, EPOLL_CTL_ADD, KEEPER_FD, &event) == -1) {
+		static const char usage[] =
+		    "apppool-keeper is started by apppoold(8)\n";
+
+		(void)!write(STDERR_FILENO, usage, sizeof(usage) - 1);
+		_exit(EX_USAGE);
+	}
+}
+
+int
+main(void)
+{
+	struct epoll_event events[BATCH];
+
+	prepare();
+	for (;;) {
+		int n = epoll_wait(epfd, events, BATCH, -1);
+		bool told = false;
+
+		for (int i = 0; i < n; i++) {
+			if (events[i].data.ptr == NULL)
+				told = true;
+			else
+				take(events[i].data.ptr, TURN);
+		}
+		/* Last, because it may free what has an event here. */
+		if (told)
+			listen_to_daemon();
+	}
+}

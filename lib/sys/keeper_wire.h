@@ -1,0 +1,48 @@
+#ifndef SYS_KEEPER_WIRE_H
+#define SYS_KEEPER_WIRE_H
+
+/*
+ * What the daemon and a keeper say to each other, over a pair of
+ * SOCK_SEQPACKET sockets. The first byte of a packet is its verb.
+ */
+
+/* The keeper's socket. */
+#define KEEPER_FD 3
+
+/* Bytes of the identifier of a worker, without a NUL. */
+#define KEEPER_ID_LEN 8
+
+/* A verb and an identifier. */
+#define KEEPER_HEAD (1 + KEEPER_ID_LEN)
+
+/* The longest line; the rest of a longer one is left out. */
+#define KEEPER_LINE_MAX 65536
+
+/* Down: an identifier, and both ends of its pipe, the read end first. */
+#define KEEPER_HOLD 'H'
+
+/* Down: identifiers whose pipes are read to their end and closed. */
+#define KEEPER_LEAVE 'L'
+#define KEEPER_LEAVE_MAX 64
+
+/* Down; the answer to it, and to KEEPER_HOLD, is KEEPER_PONG. */
+#define KEEPER_PING 'P'
+#define KEEPER_PONG 'P'
+
+/*
+ * Up: an identifier and whole lines, with a newline between two: one line of
+ * at most KEEPER_LINE_MAX bytes, or at most KEEPER_LINES of KEEPER_TEXT bytes.
+ */
+#define KEEPER_OUTPUT 'O'
+#define KEEPER_LINES 32
+#define KEEPER_TEXT (8192 - KEEPER_HEAD)
+
+/*
+ * Of what a dead worker has left so much is passed on. Up: an identifier, and
+ * the number of the other bytes, a uint32_t.
+ */
+#define KEEPER_LAST_LINES 1024
+#define KEEPER_LAST_TEXT 65536
+#define KEEPER_LEFT_OUT 'X'
+
+#endif

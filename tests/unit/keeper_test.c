@@ -1,0 +1,267 @@
+/* What apppool-keeper says of the pipes it is given. */
+
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "sys/fdpass.h"
+#include "sys/keeper_wire.h"
+
+#include "check.h"
+
+#define ONE "aaaaaaaa"
+#define TWO "bbbbbbbb"
+
+static pid_t pid;
+static int sock;
+static char packet[KEEPER_HEAD + KEEPER_LINE_MAX + 1];
+
+/* The program is beside the tests. */
+static void
+run_keeper(int its_end)
+{
+	char path[PATH_MAX], program[PATH_MAX + 64];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+	(void)snprintf(program, sizeof(program),
+	    "%s/../../libexec/apppool-keeper", dirname(path));
+	if (dup2(its_end, KEEPER_FD) != -1)
+		(void)execl(program, "apppool-keeper", (char *)NULL);
+	_exit(127);
+}
+
+static void
+begin(void)
+{
+	int ends[2];
+
+	CHECK_EQ(0, fdpass_pair(ends));
+	pid = fork();
+	if (pid == 0)
+		run_keeper(ends[1]);
+	close(ends[1]);
+	sock = ends[0];
+}
+
+/* The next packet as a string; "": the end. */
+static const char *
+heard(void)
+{
+	struct pollfd p = { .fd = sock, .events = POLLIN };
+	ssize_t n = poll(&p, 1, 10000) == 1
+	    ? recv(sock, packet, sizeof(packet) - 1, 0)
+	    : -1;
+
+	CHECK(n >= 0);
+	packet[n > 0 ? n : 0] = '\0';
+	return packet;
+}
+
+/* Gives the keeper a pipe; the end to write to. */
+static int
+hold(const char *id)
+{
+	char buf[KEEPER_HEAD + 1];
+	int ends[2];
+
+	CHECK_EQ(0, pipe2(ends, O_CLOEXEC));
+	CHECK_EQ(0, fcntl(ends[0], F_SETFL, O_NONBLOCK));
+	(void)snprintf(buf, sizeof(buf), "%c%s", KEEPER_HOLD, id);
+	CHECK_EQ(KEEPER_HEAD, fdpass_send_pair(sock, buf, KEEPER_HEAD, ends));
+	close(ends[0]);
+	CHECK_STR("P", heard());
+	return ends[1];
+}
+
+static void
+leave(const char *id)
+{
+	char buf[KEEPER_HEAD + 1];
+
+	(void)snprintf(buf, sizeof(buf), "%c%s", KEEPER_LEAVE, id);
+	CHECK_EQ(KEEPER_HEAD, fdpass_send(sock, buf, KEEPER_HEAD, -1));
+}
+
+static void
+print(int fd, const char *text)
+{
+	CHECK_EQ((ssize_t)strlen(text), write(fd, text, strlen(text)));
+}
+
+/* Prints so many of one byte, whatever room there is in the pipe. */
+static void
+print_many(int fd, char byte, size_t count)
+{
+	char text[4096];
+
+	memset(text, byte, sizeof(text));
+	while (count > 0) {
+		size_t len = count < sizeof(text) ? count : sizeof(text);
+
+		CHECK_EQ((ssize_t)len, write(fd, text, len));
+		count -= len;
+	}
+}
+
+/* The keeper says no more and exits. */
+static void
+finish(void)
+{
+	int status;
+
+	CHECK_EQ(0, shutdown(sock, SHUT_WR));
+	CHECK_STR("", heard());
+	CHECK_EQ(pid, waitpid(pid, &status, 0));
+	CHECK_EQ(0, status);
+	close(sock);
+}
+
+static void
+a_question_is_answered(void)
+{
+	begin();
+	CHECK_EQ(1, fdpass_send(sock, "P", 1, -1));
+	CHECK_STR("P", heard());
+	finish();
+}
+
+static void
+lines_come_with_the_identifier_of_their_worker(void)
+{
+	int one, two;
+
+	begin();
+	one = hold(ONE);
+	two = hold(TWO);
+	print(one, "first\nsecond\n");
+	CHECK_STR("O" ONE "first\nsecond", heard());
+	print(two, "third\n");
+	CHECK_STR("O" TWO "third", heard());
+	finish();
+}
+
+static void
+a_line_in_pieces_comes_whole(void)
+{
+	int fd;
+
+	begin();
+	fd = hold(ONE);
+	print(fd, "whole\nbegin");
+	CHECK_STR("O" ONE "whole", heard());
+	print(fd, "ning\n\nnext");
+	CHECK_STR("O" ONE "beginning\n", heard());
+	print(fd, "\n");
+	CHECK_STR("O" ONE "next", heard());
+	finish();
+}
+
+static void
+the_beginning_of_a_line_comes_when_its_worker_leaves(void)
+{
+	int fd;
+
+	begin();
+	fd = hold(ONE);
+	print(fd, "last words");
+	leave(ONE);
+	CHECK_STR("O" ONE "last words", heard());
+	/* The keeper has closed the pipe. */
+	CHECK_EQ(1, fdpass_send(sock, "P", 1, -1));
+	CHECK_STR("P", heard());
+	signal(SIGPIPE, SIG_IGN);
+	CHECK_EQ(-1, write(fd, "x", 1));
+	CHECK_EQ(EPIPE, errno);
+	close(fd);
+	finish();
+}
+
+static void
+what_is_left_at_the_end_is_passed_on(void)
+{
+	int fd;
+
+	begin();
+	fd = hold(ONE);
+	print(fd, "whole\nbeginning");
+	CHECK_EQ(0, shutdown(sock, SHUT_WR));
+	CHECK_STR("O" ONE "whole", heard());
+	CHECK_STR("O" ONE "beginning", heard());
+	finish();
+	close(fd);
+}
+
+static void
+a_line_over_64_KiB_is_cut_and_the_next_is_whole(void)
+{
+	int fd;
+
+	begin();
+	fd = hold(ONE);
+	print_many(fd, 'x', 100000);
+	print(fd, "\nnext\n");
+	CHECK_EQ(KEEPER_HEAD + KEEPER_LINE_MAX, strlen(heard()));
+	CHECK_STR("O" ONE "next", heard());
+	finish();
+}
+
+static void
+a_packet_has_32_lines_at_most(void)
+{
+	int fd;
+
+	begin();
+	fd = hold(ONE);
+	print(fd,
+	    "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
+	    "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n");
+	CHECK_EQ(KEEPER_HEAD + 31, strlen(heard()));
+	CHECK_EQ(KEEPER_HEAD + 7, strlen(heard()));
+	finish();
+	close(fd);
+}
+
+static void
+of_many_last_lines_1024_come_and_the_rest_is_counted(void)
+{
+	uint32_t left;
+	int fd;
+
+	begin();
+	fd = hold(ONE);
+	CHECK_EQ(0, kill(pid, SIGSTOP));
+	print_many(fd, '\n', 60000);
+	leave(ONE);
+	CHECK_EQ(0, kill(pid, SIGCONT));
+	for (int lines = 0; heard()[0] == KEEPER_OUTPUT; lines++)
+		NEED(lines < 60000);
+	CHECK_EQ(KEEPER_LEFT_OUT, packet[0]);
+	memcpy(&left, packet + KEEPER_HEAD, sizeof(left));
+	/* Some are read before the keeper hears that the worker is gone. */
+	CHECK(left > 0 && left <= 60000 - KEEPER_LAST_LINES);
+	finish();
+	close(fd);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_question_is_answered);
+	RUN(lines_come_with_the_identifier_of_their_worker);
+	RUN(a_line_in_pieces_comes_whole);
+	RUN(the_beginning_of_a_line_comes_when_its_worker_leaves);
+	RUN(what_is_left_at_the_end_is_passed_on);
+	RUN(a_line_over_64_KiB_is_cut_and_the_next_is_whole);
+	RUN(a_packet_has_32_lines_at_most);
+	RUN(of_many_last_lines_1024_come_and_the_rest_is_counted);
+	return check_finish();
+}
