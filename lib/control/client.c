@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "control/client.h"
 #include "control/status_json.h"
@@ -14,6 +15,7 @@
 #include "daemon/reload.h"
 #include "sys/fdpass.h"
 #include "sys/json.h"
+#include "sys/peer.h"
 
 /* Bytes of all snapshots together, unless one alone is larger. */
 #define STATUS_BYTES (16 * 1024 * 1024)
@@ -122,17 +124,64 @@ close_client(struct client *cl)
 	all->left(all);
 }
 
+static void
+refuse(struct client *cl, const char *why, tstamp now)
+{
+	client_error(cl, "%s", why);
+	client_answer(cl, now);
+}
+
+static bool
+is_stranger(const struct client *cl)
+{
+	return cl->uid != 0 && cl->uid != geteuid();
+}
+
+/*
+ * Ends a connection if this one of a stranger is one too many. It is silent
+ * itself, and the newest.
+ */
+static void
+make_room(struct client *cl, tstamp now)
+{
+	struct clients *all = cl->all;
+	struct client *other, *silent = NULL, *same_silent = NULL;
+	unsigned n = 0, same = 0;
+
+	TAILQ_FOREACH(other, &all->list, next) {
+		bool is_silent = other->state == CLIENT_READING;
+
+		if (!is_stranger(other))
+			continue;
+		n++;
+		if (silent == NULL && is_silent)
+			silent = other;
+		if (other->uid != cl->uid)
+			continue;
+		same++;
+		if (same_silent == NULL && is_silent)
+			same_silent = other;
+	}
+	if (same > all->max_each)
+		refuse(same_silent, "this user has too many connections", now);
+	else if (n > all->max_strangers)
+		refuse(silent, "there are too many connections", now);
+}
+
 void
 client_new(struct clients *all, int fd, tstamp now)
 {
 	struct client *cl = calloc(1, sizeof(*cl));
+	struct peer peer = { .uid = (uid_t)-1 };
 
 	if (cl == NULL) {
 		lane_close(&all->sup->closer, fd);
 		return;
 	}
 	fdpass_refuse(fd);
+	(void)peer_identify(fd, &peer);
 	cl->all = all;
+	cl->uid = peer.uid;
 	cl->io = (struct loop_io){ .fd = fd, .ready = client_ready };
 	cl->state = CLIENT_READING;
 	timer_init(&cl->deadline, expire);
@@ -142,6 +191,8 @@ client_new(struct clients *all, int fd, tstamp now)
 	set_deadline(cl, now + LINE_TIME);
 	if (!watch(cl, EPOLLIN))
 		close_client(cl);
+	else if (is_stranger(cl))
+		make_room(cl, now);
 }
 
 /* The client waits for what `waits` says, or leaves. May close it. */
@@ -331,13 +382,6 @@ client_answer(struct client *cl, tstamp now)
 }
 
 /* --- reading ------------------------------------------------------------ */
-
-static void
-refuse(struct client *cl, const char *why, tstamp now)
-{
-	client_error(cl, "%s", why);
-	client_answer(cl, now);
-}
 
 static void
 obey(struct client *cl, size_t len, tstamp now)

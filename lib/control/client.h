@@ -4,7 +4,8 @@
 /*
  * The clients of the control socket: a client says one line and is given the
  * answer as fast as it reads. Nothing waits for a client, and its costs have
- * a bound.
+ * a bound. A user other than root and the daemon's own is a stranger, who can
+ * keep nobody else out.
  */
 
 #include <sys/queue.h>
@@ -42,6 +43,7 @@ struct client {
 	struct clients *all;
 	struct loop_io io;
 	struct timer deadline; /* cuts it off */
+	uid_t uid; /* of who connected; -1: not known */
 	enum client_state state;
 	enum client_wait waits;
 	bool json;
@@ -69,6 +71,8 @@ struct clients {
 	TAILQ_HEAD(client_list, client) list;
 	unsigned n;
 	unsigned max; /* at a time */
+	unsigned max_strangers; /* of max: the rest is kept for the others */
+	unsigned max_each; /* of one stranger */
 	unsigned max_waiting; /* of max: the rest is for clients that are
 				 answered at once */
 	unsigned nwaiting; /* clients that wait, but for memory */
@@ -87,7 +91,10 @@ void client_init(struct clients *all, struct supervisor *s,
 /* Answers under way are cut; clients that wait for the end have it now. */
 void client_close_all(struct clients *all);
 
-/* Takes fd over. */
+/*
+ * Takes fd over. If a stranger has too many connections, one that has said
+ * nothing yet is told so and ends, the oldest of them first; or else this one.
+ */
 void client_new(struct clients *all, int fd, tstamp now);
 
 /* Begins to send the answer. May close the client. */

@@ -217,6 +217,8 @@ commit(void *arg, const struct conf *conf, tstamp now)
 	all->max = CLIENTS_MAX;
 	if (c->spare < CLIENTS_MAX - CLIENTS_SURE)
 		all->max = CLIENTS_SURE + c->spare;
+	all->max_strangers = all->max / 8 * 7;
+	all->max_each = all->max / 4;
 	all->max_waiting = all->max / 4 * 3;
 	acceptor_resume(&c->acceptor);
 }

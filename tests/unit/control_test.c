@@ -25,6 +25,8 @@
 #define CLIENTS_MAX 256
 #define CLIENTS_SURE 32
 #define WAITERS (CLIENTS_MAX / 4 * 3)
+#define STRANGERS_MAX (CLIENTS_MAX / 8 * 7)
+#define EACH_MAX (CLIENTS_MAX / 4)
 #define STRANGER 65534
 #define STRANGE_GROUP 54321
 
@@ -784,6 +786,100 @@ stranger(const char *line, gid_t gid)
 	return told;
 }
 
+/* A connection of this user. */
+static int
+dial_as(uid_t uid)
+{
+	int fd = -1;
+
+	if (seteuid(uid) == 0)
+		fd = dial();
+	CHECK_EQ(0, seteuid(0));
+	turn();
+	return fd;
+}
+
+static void
+a_strangers_silent_connections_keep_nobody_out(void)
+{
+	int fds[CLIENTS_MAX + 100], other;
+	bool ended;
+
+	begin();
+	if (getuid() != 0) {
+		end();
+		SKIP("needs root");
+	}
+	for (int i = 0; i < CLIENTS_MAX + 100; i++)
+		fds[i] = dial_as(STRANGER);
+	CHECK_EQ(EACH_MAX, clients->n);
+	CHECK_STR("error: this user has too many connections\n",
+	    hear(fds[0], &ended));
+	CHECK(ended);
+
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	other = dial_as(STRANGER - 1);
+	say(other, "version\n", 8);
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(other, &ended));
+	(void)close(other);
+	/* The newest one has not been told anything, and is served. */
+	say(fds[CLIENTS_MAX + 99], "version\n", 8);
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n",
+	    hear(fds[CLIENTS_MAX + 99], &ended));
+	for (int i = 0; i < CLIENTS_MAX + 100; i++)
+		(void)close(fds[i]);
+	turn();
+	CHECK_EQ(0, clients->n);
+	end();
+}
+
+static void
+many_strangers_leave_places_for_root(void)
+{
+	int fds[CLIENTS_MAX];
+	bool ended;
+
+	begin();
+	if (getuid() != 0) {
+		end();
+		SKIP("needs root");
+	}
+	for (unsigned i = 0; i < CLIENTS_MAX; i++)
+		fds[i] = dial_as(STRANGER - i / EACH_MAX);
+	CHECK_EQ(STRANGERS_MAX, clients->n);
+	CHECK_STR(
+	    "error: there are too many connections\n", hear(fds[0], &ended));
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	for (int i = 0; i < CLIENTS_MAX; i++)
+		(void)close(fds[i]);
+	end();
+}
+
+static void
+a_stranger_whose_connections_all_wait_is_refused_another(void)
+{
+	int fds[EACH_MAX + 1];
+	bool ended;
+
+	begin();
+	if (getuid() != 0) {
+		end();
+		SKIP("needs root");
+	}
+	for (int i = 0; i < EACH_MAX; i++) {
+		fds[i] = dial_as(STRANGER);
+		say(fds[i], "wait\n", 5);
+		turn();
+	}
+	fds[EACH_MAX] = dial_as(STRANGER);
+	CHECK_STR("error: this user has too many connections\n",
+	    hear(fds[EACH_MAX], &ended));
+	CHECK_EQ(EACH_MAX, clients->nwaiting);
+	for (int i = 0; i <= EACH_MAX; i++)
+		(void)close(fds[i]);
+	end();
+}
+
 static void
 strangers_may_read_but_change_nothing(void)
 {
@@ -998,6 +1094,9 @@ main(int argc, char **argv)
 	RUN(stop_ends_with_the_daemon);
 	RUN(waiting_clients_learn_of_the_end_of_the_daemon);
 	RUN(descriptors_of_strangers_are_not_closed_in_the_loop);
+	RUN(a_strangers_silent_connections_keep_nobody_out);
+	RUN(many_strangers_leave_places_for_root);
+	RUN(a_stranger_whose_connections_all_wait_is_refused_another);
 	RUN(strangers_may_read_but_change_nothing);
 	RUN(members_of_control_group_may_stop_the_daemon);
 	RUN(the_socket_has_its_mode);
