@@ -58,6 +58,7 @@ testThousandsOfAnswersAtOnceHoldUpNobody() {
 
 # With no lock to be had, connections would be let in.
 testTheDaemonsOwnLimitHoldsWhileOthersHaveAllPlacesAndKeys() {
+	await status_is 0 counter clients
 	cp "$DIR/pool.conf" "$DIR/before"
 	printf 'counter_max_clients = 3\ncounter_max_keys = 12\n' \
 	    >>"$DIR/pool.conf"
