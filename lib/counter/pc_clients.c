@@ -29,7 +29,7 @@
 #define COST_END 150
 
 /* Work in one turn at most, and for one client before others have their go. */
-#define TURN_WORK 4000
+#define TURN_WORK 2000
 #define CLIENT_WORK 100
 
 /*

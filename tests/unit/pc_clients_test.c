@@ -164,13 +164,13 @@ static void
 a_turn_carries_out_part_of_many_commands_and_the_next_ones_the_rest(void)
 {
 	begin(1);
-	say_often(0, "STATS UPTIME\n", 300);
+	say_often(0, "STATS UPTIME\n", 200);
 	turn();
 	CHECK(heard(0) > 0);
 	CHECK(heard(0) < 100);
 	CHECK(timers_first(&loop.timers) <= now);
 	CHECK(turn_on() < 100);
-	CHECK_EQ(300, heard(0));
+	CHECK_EQ(200, heard(0));
 	finish();
 }
 
