@@ -3,11 +3,10 @@
  *
  *     fileserver FOLDER FILE...
  *
- * Mounts a folder with copies of these files, all of them writable and
- * executable; of a folder the copy is empty. After SIGUSR1 it takes requests
- * and answers none: whoever asks for a file waits, and not even SIGKILL ends
- * that wait. After SIGTERM it unmounts the folder, and those who wait get an
- * error. It needs root.
+ * Mounts a folder of root with executable copies of these files; of a folder
+ * the copy is empty. After SIGUSR1 it takes requests and answers none: whoever
+ * asks for a file waits, and not even SIGKILL ends that wait. After SIGTERM it
+ * unmounts the folder, and those who wait get an error. It needs root.
  */
 
 #include <sys/mount.h>
@@ -87,7 +86,7 @@ attributes(uint64_t number)
 	return (struct fuse_attr){
 		.ino = number,
 		.size = nodes[number - 1].size,
-		.mode = folder ? S_IFDIR | 0777 : S_IFREG | 0777,
+		.mode = folder ? S_IFDIR | 0755 : S_IFREG | 0755,
 		.nlink = 1,
 		.blksize = 4096,
 	};
@@ -124,7 +123,7 @@ read_file(uint64_t number, const struct fuse_read_in *in, struct answer *out)
 	return (int)len;
 }
 
-/* What is written counts, but is not kept. */
+/* Bytes that are written count for the size, and are not kept. */
 static int
 write_file(uint64_t number, const struct fuse_write_in *in, struct answer *out)
 {
@@ -208,7 +207,7 @@ mount_at(const char *folder)
 		err(EX_UNAVAILABLE, "/dev/fuse");
 	(void)snprintf(options, sizeof(options),
 	    "fd=%d,rootmode=%o,user_id=0,group_id=0,allow_other", device,
-	    S_IFDIR | 0777);
+	    S_IFDIR | 0755);
 	if (mount("fileserver", folder, "fuse", 0, options) == -1)
 		err(EX_UNAVAILABLE, "mount %s", folder);
 	return device;
