@@ -15,7 +15,7 @@
 /* Bytes read from one client at a time at most. */
 #define READ_MAX 1024
 
-/* What a client has said and is still to be carried out: less than that. */
+/* Bytes of a client that are read and not carried out yet: fewer. */
 #define INPUT_MAX (POOLCOUNTER_LINE_MAX + READ_MAX)
 
 /*
@@ -482,7 +482,7 @@ read_more(struct pc_client *cl, char *buf, size_t *len)
 	return true;
 }
 
-/* It is the client's go. Returns what it cost. */
+/* Serves a client whose turn has come. Returns the cost. */
 static unsigned
 serve_client(struct pc_client *cl, tstamp now)
 {

@@ -435,7 +435,7 @@ close_others(struct supervisor *s, FILE *answer, tstamp now)
 	}
 }
 
-/* What was opened beside listeners takes their places. */
+/* Listeners opened beside others take the places of these. */
 static void
 succeed_all(struct supervisor *s, struct app_listeners *prepared)
 {

@@ -155,7 +155,7 @@ listeners_succeed(struct supervisor *s, const struct conf_app *conf,
 	if (listener_succeed(&l->acceptor.listener, &old->acceptor.listener,
 		(int)conf->backlog, &s->diag, &why) == 0)
 		return;
-	/* It is tried again, until the other one is closed. */
+	/* Tried again, until the other socket is closed. */
 	log_error("%s: %s: %s", conf->name, l->address, why);
 	acceptor_close(&l->acceptor);
 	l->rebound = loop_now(&s->loop);

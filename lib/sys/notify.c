@@ -52,7 +52,7 @@ find_watchdog(void)
 {
 	uint64_t usec = number_of("WATCHDOG_USEC");
 
-	/* It may be meant for another process, whose environment we got. */
+	/* The variable may be meant for a process whose environment we got. */
 	if (getenv("WATCHDOG_PID") != NULL &&
 	    number_of("WATCHDOG_PID") != (uint64_t)getpid())
 		return 0;

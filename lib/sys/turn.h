@@ -42,7 +42,7 @@ void turn_share(struct turn *);
 void turn_begins(tstamp now);
 void turn_ends(void);
 
-/* What follows is done for the app of this number. */
+/* The calls from here on are made for the app of this number. */
 static inline void
 turn_for(uint32_t app)
 {

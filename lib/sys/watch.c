@@ -123,7 +123,7 @@ be_watch(struct watch_page *page, pid_t daemon)
 
 /* --- our side ----------------------------------------------------------- */
 
-/* That there is a handler makes the signal interrupt. */
+/* The signal interrupts a call because there is a handler. */
 static void
 nothing(int sig)
 {

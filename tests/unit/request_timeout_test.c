@@ -260,7 +260,7 @@ a_number_that_was_reaped_gets_no_signal(void)
 	fixture.now += TSPAN_SECONDS(1);
 	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 	release_lane();
-	/* What was decided before its death is carried out after it. */
+	/* Actions decided before the death are carried out after it. */
 	worker_signal(w, SIGTERM, false);
 	worker_signal(w, SIGKILL, true);
 	usleep(10000);
