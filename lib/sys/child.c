@@ -100,7 +100,7 @@ open_as_child(struct start *st)
 		return -1;
 	(void)setfsgid(s->gid);
 	(void)setfsuid(s->uid);
-	/* These errors only repeat an earlier one. */
+	/* Both calls return the former number, and no error. */
 	if ((gid_t)setfsgid((gid_t)-1) != s->gid ||
 	    (uid_t)setfsuid((uid_t)-1) != s->uid) {
 		errno = EPERM;
