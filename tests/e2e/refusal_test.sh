@@ -522,7 +522,7 @@ testDescriptorsForLingeringConnectionsAreReserved() {
 	done
 	finish "$POOL"
 	assertEquals 71 "$RC"
-	assertTrue "said '1 listeners, 0 for limits, 320 others'"
+	assertTrue "said '1 listeners, 0 for limits, 321 others'"
 }
 
 testAFloodOfRefusalsAddsUpInTheAccounts() {
