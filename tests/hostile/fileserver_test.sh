@@ -59,7 +59,7 @@ far() {
 }
 
 testADeadFileServerHoldsUpAppsWithFilesOnItAlone() {
-	can_serve || return
+	can_serve || return 0
 	mkdir "$DIR/folder"
 	: >"$DIR/output"
 	serve "$TWORKER" "$DIR/folder" "$DIR/output"
@@ -88,7 +88,7 @@ testADeadFileServerHoldsUpAppsWithFilesOnItAlone() {
 }
 
 testADeadFileServerUnderLogAndConfigurationHoldsUpNoApp() {
-	can_serve || return
+	can_serve || return 0
 	: >"$DIR/logged"
 	echo 'max_processes = 50' >"$DIR/more.conf"
 	serve "$DIR/logged" "$DIR/more.conf"
