@@ -294,7 +294,7 @@ struct conf {
 	char *dump_file; /* absolute, or NULL */
 	tspan stop_timeout;
 
-	/* Who keepers are; whether they are another user than we are. */
+	/* The user of keepers; keeper_changes: not the daemon's. */
 	char *keeper_user; /* NULL: none is named */
 	bool keeper_changes;
 	uid_t keeper_uid;

@@ -190,7 +190,7 @@ tell_left(struct keeper *k)
 
 /* --- whether it answers ------------------------------------------------- */
 
-/* What was just said is answered, unless the keeper is frozen. */
+/* The keeper answers what it was just told, unless it is frozen. */
 static void
 expect(struct keeper *k, tstamp now)
 {

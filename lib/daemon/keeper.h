@@ -29,7 +29,7 @@
 #define KEEPER_PATIENCE TSPAN_SECONDS(1)
 #define KEEPER_LIMIT TSPAN_SECONDS(10)
 
-/* What a worker prints, embedded there. */
+/* The output of a worker, embedded in its struct. */
 struct kept {
 	LIST_ENTRY(kept) next; /* of its keeper */
 	struct keeper *keeper; /* NULL: nobody reads it */
@@ -62,7 +62,7 @@ struct keeper {
 	struct child_result result; /* pid 0: not started yet */
 };
 
-/* What that worker prints, which nobody reads yet. */
+/* The output of the process of this number; no keeper reads it yet. */
 void keeper_init(struct kept *o, uint32_t process, const char *id);
 
 /*
@@ -78,7 +78,7 @@ const char *keeper_fault(const struct group *g);
  */
 int keeper_hold(struct group *g, struct kept *o, uid_t owner);
 
-/* What is in the pipe is logged, and the pipe closed, by and by. */
+/* The worker is gone: its keeper reads the pipe to the end and closes it. */
 void keeper_leave(struct kept *o);
 
 /*

@@ -19,7 +19,7 @@
 #define OUTPUT_PACKET_WORK 8
 #define OUTPUT_PERIOD TSPAN_MSECONDS(1)
 
-/* What output.take() returns beside a number of lines. */
+/* Results of output.take() beside a number of lines. */
 #define OUTPUT_NOTHING (-1) /* for now */
 #define OUTPUT_ENDED (-2)
 

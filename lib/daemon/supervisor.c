@@ -130,7 +130,7 @@ turn(struct supervisor *s)
 	log_long_turn(s, now);
 }
 
-/* What workers printed last is still to be logged. */
+/* Keepers pass on the last lines of workers. */
 static void
 hear_keepers_out(struct supervisor *s)
 {

@@ -265,7 +265,7 @@ finish(void)
 	_exit(EX_OK);
 }
 
-/* One packet; a daemon that hears no more from us starts another keeper. */
+/* Carries out one packet of the daemon. */
 static void
 obey(const char *buf, size_t len, const struct fdpass_got *got)
 {

@@ -1,4 +1,4 @@
-/* What apppool-keeper says of the pipes it is given. */
+/* The answers of apppool-keeper about pipes. */
 
 #include <sys/socket.h>
 #include <sys/wait.h>

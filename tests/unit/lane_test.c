@@ -346,7 +346,7 @@ sit_in_send(int fd)
 	    ioctl(uffd, UFFDIO_API, &api) == -1 ||
 	    ioctl(uffd, UFFDIO_REGISTER, &reg) == -1)
 		_exit(1);
-	/* What waits for us waits no longer. */
+	/* Our end gives the lock back. */
 	(void)alarm(10);
 	(void)!syscall(SYS_sendto, fd, page, 64, 0, NULL, 0);
 	_exit(0);

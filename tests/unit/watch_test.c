@@ -298,7 +298,7 @@ is_named(pid_t pid, const char *name)
 	return strcmp(text, name) == 0;
 }
 
-/* What it does once it has begun is done soon. */
+/* The watch closes all descriptors when it begins. */
 static bool
 has_begun(pid_t pid)
 {
