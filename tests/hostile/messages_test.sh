@@ -35,7 +35,7 @@ testAProcessThatFloodsRetireIsKilled() {
 }
 
 testMessagesOfManyShortSessionsAreNoFlood() {
-	hostile web talker 'STATUS busy' 3 </dev/null | conf
+	echo 'max_processes = 1' | hostile web talker 'STATUS busy' 3 | conf
 	pool_start
 	flood --unix "$DIR/web.sock" --count 5000 --concurrency 8 --quiet \
 	    --max lost=0 --min answered=5000 >"$DIR/flood"
