@@ -1,6 +1,7 @@
 /* Answers that wait until apps are ready, or rollouts over. */
 
 #include "control/wait.h"
+#include "core/action.h"
 #include "core/app.h"
 #include "daemon/group.h"
 
@@ -107,12 +108,17 @@ wait_until_ready(struct client *cl)
 
 /* --- after a reload ----------------------------------------------------- */
 
+/* The reason of a rollout's end is known when its news have been told. */
 static bool
 is_rolling(const struct supervisor *s)
 {
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL && app_rolling(&s->pool.apps[n]))
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		const struct app *a = &s->pool.apps[n];
+
+		if (s->groups[n] != NULL &&
+		    (app_rolling(a) || (a->news & 1u << NEWS_GIVEN_UP)))
 			return true;
+	}
 	return false;
 }
 
