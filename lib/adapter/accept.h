@@ -168,6 +168,9 @@ void call_fail(int notify, const struct call *c, int error);
 /* Lets the kernel carry the call out. */
 void call_let(int notify, const struct call *c);
 
+/* Whether the call still waits: its thread has not begun to die. */
+bool call_waits(int notify, const struct call *c);
+
 /* The calls that wait to be answered, in the order they came. */
 struct calls {
 	struct waiter {
@@ -357,8 +360,8 @@ bool sessions_reserve(struct sessions *s);
 /* Begins a session, for which there is room. */
 void sessions_begin(struct adapter *a, const struct session *s);
 
-/* The thread accepts again. */
-void sessions_returned(struct adapter *a, pid_t tid);
+/* The thread accepts again, by this call. */
+void sessions_returned(struct adapter *a, const struct call *c);
 
 /* Whether the bell must ring for the program to accept after a session. */
 bool sessions_want_bell(const struct adapter *a);

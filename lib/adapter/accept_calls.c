@@ -89,14 +89,13 @@ call_let(int notify, const struct call *c)
 	answer(notify, c, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
 }
 
-/* --- all that wait ------------------------------------------------------ */
-
-/* Whether the call still waits. */
-static bool
-waits(int notify, const struct call *c)
+bool
+call_waits(int notify, const struct call *c)
 {
 	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->id) == 0;
 }
+
+/* --- all that wait ------------------------------------------------------ */
 
 static void
 remove_at(struct calls *w, size_t i)
@@ -110,7 +109,7 @@ static void
 forget_gone(struct calls *w, int notify)
 {
 	for (size_t i = w->len; i-- > 0;)
-		if (!waits(notify, &w->list[i].call))
+		if (!call_waits(notify, &w->list[i].call))
 			remove_at(w, i);
 }
 
@@ -166,7 +165,7 @@ const struct call *
 calls_last(struct calls *w, int notify)
 {
 	for (size_t i = w->len; i-- > 0;) {
-		if (!waits(notify, &w->list[i].call))
+		if (!call_waits(notify, &w->list[i].call))
 			remove_at(w, i);
 		else if (w->list[i].doubted <= 0)
 			return &w->list[i].call;

@@ -279,7 +279,7 @@ accept_call(struct adapter *a, struct call *c)
 		return;
 	}
 	daemon_ready(a);
-	sessions_returned(a, c->tid);
+	sessions_returned(a, c);
 	/*
 	 * Mostly the next connection comes only after our DONE: seen here,
 	 * serve() need not look at the calls.

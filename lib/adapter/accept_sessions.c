@@ -125,18 +125,21 @@ learn(struct adapter *a, bool open)
 }
 
 void
-sessions_returned(struct adapter *a, pid_t tid)
+sessions_returned(struct adapter *a, const struct call *c)
 {
 	bool open = false, had = false;
 
 	for (size_t i = a->sessions.len; i-- > 0;) {
-		if (a->sessions.list[i].tid != tid)
+		if (a->sessions.list[i].tid != c->tid)
 			continue;
 		had = true;
 		if (is_open(a, &a->sessions.list[i]))
 			open = true;
-		else
+		else if (call_waits(a->program.notify, c))
 			end(a, i);
+		else
+			/* Killed meanwhile, it has no descriptors left. */
+			return;
 	}
 	if (had)
 		learn(a, open);

@@ -221,6 +221,40 @@ testAProgramThatDiesSlowlyInARequestLosesThatRequestAlone() {
 	assert_accounts web
 }
 
+# The thread is in its next accept(), and the adapter slow to look at what
+# descriptors it has.
+testAProgramKilledWhileItsSessionsAreLookedAtLosesThem() {
+	can_trace || { skip 'needs strace, and to be allowed to use it'; return; }
+	accept web --hand-on <<-EOF | conf
+	concurrency = 2
+	max_processes = 1
+	restart_delay = 10ms
+	EOF
+	pool_start
+	worker=$(status apps web workers 0 pid)
+	program=$(program)
+	: >"$DIR/trace"
+	start_process strace -qq -o "$DIR/trace" -e trace=process_vm_readv \
+	    -e inject=process_vm_readv:delay_exit=300000 -p "$worker"
+	await is_traced "$worker"
+	ask_held
+	await grep -q readv "$DIR/trace"
+	kill -KILL "$program"
+	await is_gone "$worker"
+	await status_is 1 apps web lost
+	assertEquals 0 "$(status apps web completed)"
+}
+
+# Whether strace may be put on a process that runs.
+can_trace() {
+	command -v strace >/dev/null || return
+	is_root || ! grep -qs '[1-3]' /proc/sys/kernel/yama/ptrace_scope
+}
+
+is_traced() {
+	grep -q '^TracerPid:.[1-9]' "/proc/$1/status"
+}
+
 testACleanExitAfterARequestCompletesIt() {
 	accept web --requests 3 <<-EOF | conf
 	min_server_life = 30s
