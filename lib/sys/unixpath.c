@@ -11,13 +11,24 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "core/tstamp.h"
 #include "sys/address.h"
 #include "sys/unixpath.h"
 
-/* With what a daemon does under the lock, this is well under a millisecond. */
-#define LOCK_TRIES 500
+/* Many times what a daemon does under the lock. */
+#define LOCK_WAIT TSPAN_MSECONDS(1)
+
+static tstamp
+monotonic(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+}
 
 /*
  * Locks the folder: two daemons that find the same stale socket must not
@@ -44,9 +55,12 @@ lock_folder(const char *path)
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd == -1)
 		return -1;
-	for (int tries = 0; tries < LOCK_TRIES; tries++) {
+	for (tstamp end = monotonic() + LOCK_WAIT;;) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return fd;
+		/* On busy processors it may take long to get one back. */
+		if (monotonic() >= end)
+			break;
 		(void)sched_yield();
 	}
 	(void)close(fd);

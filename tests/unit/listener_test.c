@@ -566,16 +566,13 @@ seconds(void)
 }
 
 static void
-a_lock_of_somebody_on_the_folder_holds_up_nothing(void)
+a_folder_that_somebody_has_locked_can_be_listened_in(void)
 {
 	struct listener_spec spec = unix_spec();
 	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	double begun = seconds();
 
 	NEED(flock(fd, LOCK_EX) == 0);
-	for (int i = 0; i < 20; i++)
-		check_accepts(&spec);
-	CHECK(seconds() - begun < 1);
+	check_accepts(&spec);
 	close(fd);
 }
 
@@ -1156,7 +1153,7 @@ main(int argc, char **argv)
 	RUN(a_path_that_is_too_long_is_refused);
 	RUN(a_failure_leaves_no_file_behind);
 	RUN(the_file_of_a_successor_is_not_removed);
-	RUN(a_lock_of_somebody_on_the_folder_holds_up_nothing);
+	RUN(a_folder_that_somebody_has_locked_can_be_listened_in);
 	RUN(one_of_two_processes_gets_the_same_path);
 	RUN(an_inherited_listener_is_used_and_left_open);
 	RUN(an_inherited_unix_listener_keeps_its_file);
