@@ -103,6 +103,7 @@ open_channel(struct adapter *a)
 	}
 	a->channel = c.fd;
 	a->channel = raise_descriptor(a, c.fd);
+	a->raced = getenv(WIRE_ENV_UNREAD) == NULL;
 	free(c.app);
 	free(c.id);
 }

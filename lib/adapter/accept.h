@@ -271,9 +271,14 @@ enum manner {
 	MANNER_HANDS_ON,
 };
 
-/* A connection received and not given yet. */
+/*
+ * A connection received and not given yet. Unless the daemon takes connections
+ * back while we live, its message stays in the channel until it is given: if
+ * we end before, the daemon finds it there and has it served elsewhere.
+ */
 struct received {
 	int fd; /* -1: none */
+	bool stays; /* its message is still the first in the channel */
 	uint64_t serial;
 	bool nonblocking;
 	struct sockaddr_storage peer;
@@ -314,6 +319,7 @@ struct adapter {
 	bool retired; /* RETIRE has been said */
 	bool shut; /* the program has shut its socket down */
 	bool stopped; /* no connection will come any more */
+	bool raced; /* the daemon may take connections back while we live */
 	bool maybe; /* there may be a message in the channel */
 	struct received received;
 	nanoseconds now; /* of this turn */
@@ -349,6 +355,9 @@ bool daemon_has_connection(struct adapter *a);
  */
 bool daemon_receive(struct adapter *a);
 
+/* Is done with what was received: the daemon is not to find it any more. */
+void daemon_forget(struct adapter *a);
+
 /* Whether the daemon has closed the channel. */
 bool daemon_is_gone(const struct adapter *a);
 
@@ -380,8 +389,7 @@ void sessions_end_all(struct adapter *a);
 /*
  * Between the daemon, which hands out connections, and the program, which
  * calls accept(): a connection is received when a thread waits for it and is
- * given at once, so that a connection the program did not get stays with the
- * daemon.
+ * given at once; what the program did not get the daemon finds in the channel.
  */
 
 /* Gives the connections there are to the calls that wait. */

@@ -95,37 +95,53 @@ daemon_has_connection(struct adapter *a)
 	return false;
 }
 
+void
+daemon_forget(struct adapter *a)
+{
+	char none;
+
+	if (a->received.stays)
+		(void)recv(a->channel, &none, sizeof(none), MSG_DONTWAIT);
+	if (a->received.fd != -1)
+		(void)close(a->received.fd);
+	a->received = (struct received){ .fd = -1 };
+}
+
 /* Takes the connection of a CONN; returns whether it can be given. */
 static bool
 take_conn(struct adapter *a, const struct channel_message *m)
 {
-	struct received r = {
-		.fd = m->fd,
-		.serial = m->serial,
-		.peer_len = sizeof(r.peer),
-	};
+	struct received *r = &a->received;
 
-	if (m->fd == -1) {
-		(void)channel_say_serial(a->channel, WIRE_LOST, r.serial);
+	*r = (struct received){
+		.fd = m->fd,
+		.stays = !a->raced,
+		.serial = m->serial,
+		.peer_len = sizeof(r->peer),
+	};
+	if (r->fd == -1) {
+		daemon_forget(a);
+		(void)channel_say_serial(a->channel, WIRE_LOST, m->serial);
 		return false;
 	}
 	/* accept() would not have returned a connection without an address. */
-	if (getpeername(r.fd, (struct sockaddr *)&r.peer, &r.peer_len) == -1) {
-		(void)close(r.fd);
-		daemon_done(a, r.serial);
+	if (getpeername(r->fd, (struct sockaddr *)&r->peer, &r->peer_len) ==
+	    -1) {
+		daemon_forget(a);
+		daemon_done(a, m->serial);
 		return false;
 	}
-	a->received = r;
 	return true;
 }
 
 bool
 daemon_receive(struct adapter *a)
 {
+	int flags = MSG_DONTWAIT | (a->raced ? 0 : MSG_PEEK);
 	struct channel_message m;
 
 	while (a->maybe && !a->stopped) {
-		if (channel_receive(a->channel, MSG_DONTWAIT, &m) == -1) {
+		if (channel_receive(a->channel, flags, &m) == -1) {
 			switch (errno) {
 			case EINTR:
 				continue;

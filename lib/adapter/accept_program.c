@@ -180,7 +180,8 @@ prepare_environment(void)
 
 	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	return unsetenv(WIRE_ENV_PROTOCOL) == 0 && unsetenv(WIRE_ENV_FD) == 0 &&
-	    unsetenv(WIRE_ENV_FAMILY) == 0 && unsetenv("LISTEN_FDNAMES") == 0 &&
+	    unsetenv(WIRE_ENV_FAMILY) == 0 && unsetenv(WIRE_ENV_UNREAD) == 0 &&
+	    unsetenv("LISTEN_FDNAMES") == 0 &&
 	    setenv("LISTEN_FDS", "1", 1) == 0 &&
 	    setenv("LISTEN_PID", pid, 1) == 0;
 }

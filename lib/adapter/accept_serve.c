@@ -105,9 +105,8 @@ give(struct adapter *a, const struct call *waiting)
 		refuse(a, &c, errno);
 		return;
 	}
+	daemon_forget(a);
 	sessions_begin(a, &s);
-	(void)close(a->received.fd);
-	a->received.fd = -1;
 	calls_forget(&a->calls, c.tid);
 }
 

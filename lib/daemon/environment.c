@@ -192,6 +192,8 @@ put_channel(struct variables *v, const struct worker *w)
 	putf(v, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
 	putf(v, WIRE_ENV_FD "=3");
 	putf(v, WIRE_ENV_FAMILY "=%s", family_name(w->group));
+	if (w->keeps)
+		putf(v, WIRE_ENV_UNREAD "=kept");
 }
 
 /* As the service manager does it; the child adds its own number. */

@@ -175,7 +175,7 @@ receive(struct worker *w, int *fd_out)
 	ssize_t n;
 
 	*fd_out = -1;
-	if (w->child_end == -1 || !has_room(w))
+	if (w->keeps || w->child_end == -1 || !has_room(w))
 		return ILIST_NONE;
 	n = fdpass_recv_one(
 	    w->child_end, message, sizeof(message), MSG_DONTWAIT, fd_out);

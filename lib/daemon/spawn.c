@@ -197,6 +197,10 @@ new_start(struct worker *w)
 	const struct conf_app *conf = w->group->conf;
 	struct start *t;
 
+	w->one_session = conf->handoff == CONF_HANDOFF_STDIO;
+	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
+	/* An adapter gives connections before it takes them off the channel. */
+	w->keeps = w->adapted && conf->prefetch == 0;
 	if (open_channel(w) == -1 || (t = calloc(1, sizeof(*t))) == NULL)
 		return NULL;
 	if (environment_init(&t->environment, w) == -1) {
@@ -206,8 +210,6 @@ new_start(struct worker *w)
 		errno = error;
 		return NULL;
 	}
-	w->one_session = conf->handoff == CONF_HANDOFF_STDIO;
-	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
 	t->job.work = start_work;
 	t->job.done = start_done;
 	t->worker = w;

@@ -41,6 +41,7 @@ struct worker {
 	pid_t pid; /* 0: not started yet, or reaped */
 	bool one_session; /* it was started with handoff = stdio */
 	bool adapted; /* with accept: its child is the program */
+	bool keeps; /* what it has not received is not taken back */
 	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */
 	struct kept output;

@@ -61,10 +61,10 @@ ssize_t fdpass_send_pair(
 
 /*
  * Receives one packet into buf and everything that came with it into *got.
- * flags: 0 or MSG_DONTWAIT.  There is room for all a peer can send, so that no
- * foreign descriptor is closed here and now, but those beyond RLIMIT_NOFILE:
- * that might take long (unix sockets with descriptors in them, TCP sockets
- * with SO_LINGER).  The caller closes got->fds where it may wait.
+ * flags: 0, MSG_DONTWAIT, MSG_PEEK.  There is room for all a peer can send, so
+ * that no foreign descriptor is closed here and now, but those beyond
+ * RLIMIT_NOFILE: that might take long (unix sockets with descriptors in them,
+ * TCP sockets with SO_LINGER).  The caller closes got->fds where it may wait.
  * Credentials, pidfds and labels that the peer asked for on a shared end do no
  * harm.
  *

@@ -90,7 +90,8 @@ void
 channel_forget(void)
 {
 	static const char *const names[] = { WIRE_ENV_PROTOCOL, WIRE_ENV_FD,
-		WIRE_ENV_APP, WIRE_ENV_ID, WIRE_ENV_SLOT, WIRE_ENV_FAMILY };
+		WIRE_ENV_APP, WIRE_ENV_ID, WIRE_ENV_SLOT, WIRE_ENV_FAMILY,
+		WIRE_ENV_UNREAD };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		(void)unsetenv(names[i]);

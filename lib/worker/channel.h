@@ -48,8 +48,8 @@ int channel_say(int sock, const char *message, size_t len);
 int channel_say_serial(int sock, const char *verb, uint64_t serial);
 
 /*
- * Receives one message; flags: 0 or MSG_DONTWAIT. Returns 0, or -1: EPROTO, an
- * unknown message, or another errno of recvmsg(2).
+ * Receives one message; flags: 0, MSG_DONTWAIT, and MSG_PEEK to leave it there.
+ * Returns 0, or -1: EPROTO, an unknown message, or another errno of recvmsg(2).
  */
 int channel_receive(int sock, int flags, struct channel_message *out);
 

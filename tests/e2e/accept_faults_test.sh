@@ -151,6 +151,53 @@ testTheConnectionOfASuspendedProgramGoesToTheNext() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
+# not_given [OPTION]: the first process makes a mistake, so that its accept()
+# fails, and ends. The client's answer is in $DIR/answer.
+not_given() {
+	cat >"$DIR/refuses.py" <<-'EOF'
+	import ctypes, os, socket
+	if not os.path.exists("marks/refused"):
+	    open("marks/refused", "w").close()
+	    room = ctypes.c_uint32(128)
+	    ctypes.CDLL(None).accept(0, ctypes.c_void_p(8), ctypes.byref(room))
+	    os._exit(1)
+	server = socket.socket(fileno=0)
+	while True:
+	    server.accept()[0].sendall(b"hello\n")
+	EOF
+	rm -rf "$DIR/marks"
+	mkdir -m 1777 "$DIR/marks"
+	conf <<-EOF
+	app web {
+		listen = "unix:web.sock"
+		handoff = accept
+		directory = "$DIR"
+		command = { "$PYTHON", "$DIR/refuses.py" }
+		max_processes = 1
+		restart_delay = 10ms
+		$1
+	}
+	EOF
+	pool_start
+	web hello >"$DIR/answer" 2>/dev/null
+	await status_is 1 apps web exits failure
+}
+
+testAConnectionThatTheProgramWasNotGivenGoesToTheNext() {
+	not_given
+	assertContains "$(cat "$DIR/answer")" hello
+	assertEquals '0 1' "$(status apps web lost,retaken)"
+	assert_accounts web
+}
+
+# With prefetch it might have been taken back while it was given.
+testAPrefetchedConnectionThatTheProgramWasNotGivenIsCounted() {
+	not_given 'prefetch = 1'
+	assertEquals '' "$(cat "$DIR/answer")"
+	assertEquals '1 0' "$(status apps web lost,retaken)"
+	assert_accounts web
+}
+
 # After a signal the adapter does not know that the program goes on waiting. The
 # adapter is suspended, so that signal and connection lie before it together.
 testAConnectionRightBehindASignalIsServedSoon() {
