@@ -355,6 +355,22 @@ a_connection_received_meanwhile_stays(void)
 	fixture_end();
 }
 
+/* An adapter may be giving it to its program at this moment. */
+static void
+nothing_is_taken_back_from_a_process_that_keeps_it(void)
+{
+	struct worker *from;
+
+	begin_prefetched();
+	from = fall_idle();
+	from->keeps = true;
+	pickup_take(&sup, &met[0], fixture.now);
+	pool_check(&sup.pool);
+	CHECK(receive(from) > 0);
+	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.retaken);
+	fixture_end();
+}
+
 static void
 a_connection_taken_back_does_not_count_as_received(void)
 {
@@ -427,6 +443,7 @@ main(int argc, char **argv)
 	RUN(what_was_received_is_looked_at_no_more);
 	RUN(a_connection_comes_back_with_its_socket);
 	RUN(a_connection_received_meanwhile_stays);
+	RUN(nothing_is_taken_back_from_a_process_that_keeps_it);
 	RUN(a_connection_taken_back_does_not_count_as_received);
 	RUN(a_stop_taken_back_is_sent_again);
 	RUN(without_a_free_descriptor_a_connection_stays);
