@@ -17,7 +17,7 @@ AS_USER=
 # limit_with_free N: the limit below which so many numbers are free; some that
 # are taken may lie above.
 limit_with_free() {
-	ls "/proc/$POOL/fd" | sort -n | awk -v free="$1" '
+	find "/proc/$POOL/fd" -type l -printf '%f\n' | sort -n | awk -v free="$1" '
 	{ free -= $1 - next_fd; next_fd = $1 + 1 }
 	free < 0 { print $1 + free; exit }'
 }
