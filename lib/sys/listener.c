@@ -516,17 +516,29 @@ listener_half_open(const struct listener *l, struct sockdiag *d)
 	return sockdiag_tcp_half_open(d, addr.ss_family, ntohs(in6.sin6_port));
 }
 
+/* Asks about the socket, whose lock others may hold, without touching it. */
+static long
+depth_from_outside(const struct listener *l, struct sockdiag *d)
+{
+	struct stat st;
+
+	if (fstat(l->fd, &st) == -1)
+		return -1;
+	if (l->kind == LISTENER_UNIX)
+		return sockdiag_unix_queue(d, (uint32_t)st.st_ino);
+	return sockdiag_tcp_queue(
+	    d, (const void *)&l->addr, (uint32_t)st.st_ino);
+}
+
 long
 listener_depth(const struct listener *l, struct sockdiag *d)
 {
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
-	struct stat st;
 
-	if (l->kind == LISTENER_UNIX)
-		return fstat(l->fd, &st) == -1
-		    ? -1
-		    : sockdiag_unix_queue(d, (uint32_t)st.st_ino);
+	/* TCP_INFO takes the lock of a socket that listens no more. */
+	if (l->kind == LISTENER_UNIX || l->shared)
+		return depth_from_outside(l, d);
 
 	/* In a listening socket this field has the length of its queue. */
 	if (getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == -1 ||

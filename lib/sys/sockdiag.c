@@ -270,19 +270,55 @@ count_listener(const struct nlmsghdr *h, void *arg)
 		c->n++;
 }
 
-long
-sockdiag_tcp_listeners(struct sockdiag *d, const struct sockaddr *addr)
+/* Asks about all that listen at the port of this address, in its family. */
+static bool
+ask_listeners(struct sockdiag *d, const struct sockaddr *addr,
+    answer_fn *answer, void *arg)
 {
+	struct sockdiag_listener at = { .family = AF_UNSPEC };
 	struct inet_diag_req_v2 req = {
 		.sdiag_protocol = IPPROTO_TCP,
 		.idiag_states = 1U << TCP_LISTEN,
 	};
+
+	describe_tcp(addr, &at);
+	req.sdiag_family = (uint8_t)at.family;
+	req.id.idiag_sport = at.port;
+	return ask(d, &req, sizeof(req), true, answer, arg);
+}
+
+long
+sockdiag_tcp_listeners(struct sockdiag *d, const struct sockaddr *addr)
+{
 	struct census c = { .at.family = AF_UNSPEC };
 
 	describe_tcp(addr, &c.at);
-	req.sdiag_family = (uint8_t)c.at.family;
-	req.id.idiag_sport = c.at.port;
-	return ask(d, &req, sizeof(req), true, count_listener, &c) ? c.n : -1;
+	return ask_listeners(d, addr, count_listener, &c) ? c.n : -1;
+}
+
+/* The queue of one socket among those at an address. */
+struct tcp_queue {
+	uint32_t inode;
+	long len;
+};
+
+static void
+take_tcp_queue(const struct nlmsghdr *h, void *arg)
+{
+	const struct inet_diag_msg *msg = NLMSG_DATA(h);
+	struct tcp_queue *q = arg;
+
+	if (msg->idiag_inode == q->inode)
+		q->len = (long)msg->idiag_rqueue;
+}
+
+long
+sockdiag_tcp_queue(
+    struct sockdiag *d, const struct sockaddr *addr, uint32_t inode)
+{
+	struct tcp_queue q = { inode, -1 };
+
+	return ask_listeners(d, addr, take_tcp_queue, &q) ? q.len : -1;
 }
 
 bool

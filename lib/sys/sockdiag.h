@@ -30,6 +30,13 @@ void sockdiag_fini(struct sockdiag *d);
 long sockdiag_unix_queue(struct sockdiag *d, uint32_t inode);
 
 /*
+ * The same of the TCP socket with this inode number that listens at this
+ * address. Walks the listening sockets of the machine.
+ */
+long sockdiag_tcp_queue(
+    struct sockdiag *d, const struct sockaddr *addr, uint32_t inode);
+
+/*
  * How many handshakes with this local TCP port are half done (SYN_RECV).
  * The port is in host order. -1: unknown. Walks the kernel's table of
  * connections, so not for every turn of a loop.

@@ -337,6 +337,24 @@ check_held(bool tcp)
 	(void)waitpid(holder, NULL, 0);
 }
 
+/* The same of one that somebody shut down since it was found sound. */
+static void
+check_held_and_shut(bool tcp)
+{
+	struct listener l = opened(tcp);
+	pid_t holder;
+
+	NEED(shutdown(l.fd, SHUT_RDWR) == 0);
+	holder = hold_lock(&l);
+	CHECK(listener_depth(&l, &diag) <= 0);
+	CHECK_EQ(0, listener_share(&l, true));
+	listener_fini(&l);
+	if (holder == 0)
+		return;
+	kill(holder, SIGKILL);
+	(void)waitpid(holder, NULL, 0);
+}
+
 static void
 a_held_lock_of_a_shared_socket_holds_up_nothing(void)
 {
@@ -350,6 +368,8 @@ a_held_lock_of_a_shared_socket_holds_up_nothing(void)
 	}
 	check_held(true);
 	check_held(false);
+	check_held_and_shut(true);
+	check_held_and_shut(false);
 	kill(watch, SIGKILL);
 	(void)waitpid(watch, NULL, 0);
 }
