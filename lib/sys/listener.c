@@ -1,5 +1,6 @@
 /* Sockets that connections are accepted from. */
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -109,15 +110,16 @@ socket_option(int fd, int option, int *out)
 	return getsockopt(fd, SOL_SOCKET, option, out, &len);
 }
 
+/*
+ * By ioctl(2), for F_SETFL takes the lock of the socket where O_ASYNC changes,
+ * which another process that has the socket may do at any time.
+ */
 static int
 set_blocking(int fd, bool blocking)
 {
-	int flags = fcntl(fd, F_GETFL);
-	int wanted = blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK;
+	const int nonblocking = !blocking;
 
-	if (flags == -1)
-		return -1;
-	return flags == wanted ? 0 : fcntl(fd, F_SETFL, wanted);
+	return ioctl(fd, FIONBIO, &nonblocking);
 }
 
 static int
