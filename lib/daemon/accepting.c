@@ -49,6 +49,7 @@ arrived(struct acceptor *a, int fd, tstamp now)
 
 	s->accepted[conn].fd = fd;
 	s->accepted[conn].tcp = a->listener.kind == LISTENER_TCP;
+	s->accepted[conn].handed = false;
 	restart_files_arrived(g, now);
 }
 

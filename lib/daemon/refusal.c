@@ -52,9 +52,11 @@ static unsigned
 fastcgi_request(int fd)
 {
 	unsigned char h[FCGI_HEADER_LEN];
-	ssize_t n = recv(fd, h, sizeof(h), MSG_PEEK | MSG_DONTWAIT);
+	ssize_t n = -1;
 	unsigned id;
 
+	if (fd != -1)
+		n = recv(fd, h, sizeof(h), MSG_PEEK | MSG_DONTWAIT);
 	if (n != sizeof(h) || h[0] != FCGI_VERSION_1 ||
 	    h[1] != FCGI_BEGIN_REQUEST || (h[4] << 8 | h[5]) != FCGI_BODY_LEN)
 		return FIRST_REQUEST;
@@ -166,7 +168,8 @@ close_work(struct lane_job *job)
 {
 	struct refusal *r = LOOP_OWNER(job, struct refusal, job);
 
-	(void)drain(r->io.fd);
+	if (!r->handed)
+		(void)drain(r->io.fd);
 	(void)close(r->io.fd);
 }
 
@@ -293,13 +296,13 @@ answer_and_close(
 
 void
 refusal_begin(struct refusals *all, struct config *config,
-    const struct conf_app *conf, int fd, bool tcp, tstamp now)
+    const struct conf_app *conf, int fd, bool tcp, bool handed, tstamp now)
 {
 	struct refusal_answer answer;
 	struct refusal *r;
 
-	refusal_answer(conf, fd, &answer);
-	if (answer.bytes == NULL) {
+	refusal_answer(conf, handed ? -1 : fd, &answer);
+	if (answer.bytes == NULL || (tcp && handed)) {
 		close_now(all, fd, tcp);
 		return;
 	}
@@ -311,6 +314,7 @@ refusal_begin(struct refusals *all, struct config *config,
 	r->all = all;
 	r->io = (struct loop_io){ .fd = fd, .ready = ready };
 	r->tcp = tcp;
+	r->handed = handed;
 	r->config = config_ref(config);
 	r->rest = answer.bytes;
 	r->rest_len = answer.len;

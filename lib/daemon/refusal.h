@@ -52,7 +52,7 @@ struct refusal {
 	struct loop_io io;
 	struct timer timer; /* REFUSAL_TIME is over; set while it is open */
 	struct lane_job job;
-	bool tcp;
+	bool tcp, handed; /* as in struct accepted */
 	const char *rest; /* still to be written */
 	size_t rest_len;
 	struct config *config; /* a reference, for rest; NULL: none is left */
@@ -83,17 +83,18 @@ bool refusals_any(const struct refusals *all);
 
 /*
  * Refuses the client at fd, which is taken over, as this app of config does.
- * tcp: as in struct accepted.
+ * tcp and handed: as in struct accepted. A TCP connection that was handed to a
+ * process is just closed, and nothing is read from a Unix socket that was.
  */
 void refusal_begin(struct refusals *all, struct config *config,
-    const struct conf_app *conf, int fd, bool tcp, tstamp now);
+    const struct conf_app *conf, int fd, bool tcp, bool handed, tstamp now);
 
 /* Whether this app answers at all. */
 bool refusal_answers(const struct conf_app *conf);
 
 /*
  * The answer to the client at fd. What has come from the client is looked at
- * where the protocol wants that, and stays unread.
+ * where the protocol wants that, and stays unread; fd -1: it is not.
  */
 void refusal_answer(
     const struct conf_app *conf, int fd, struct refusal_answer *out);

@@ -43,6 +43,7 @@ hand(struct supervisor *s, const struct action *a, tstamp now)
 	if (channel_hand(w, a->conn, now) == 0) {
 		close_copy(s, c);
 		c->fd = -1;
+		c->handed = true;
 		pickup_await(w, now);
 		return;
 	}

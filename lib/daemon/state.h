@@ -36,6 +36,13 @@ struct worker;
 struct accepted {
 	int fd; /* -1: no longer */
 	bool tcp;
+	/*
+	 * A process has been given it, and may have it still, though it was
+	 * taken back: calls that take a lock which such a process can hold
+	 * are not made. For TCP these are all but a close and a look by
+	 * poll(2), for a Unix socket all that read.
+	 */
+	bool handed;
 	uint8_t len; /* bytes of the message that handed it last */
 };
 

@@ -53,16 +53,18 @@ waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 		log_limited(&g->refuse_rate, now, LOG_LEVEL_WARN,
 		    "%s: a connection is refused: %s", g->conf->name,
 		    action_cause_name(a->cause));
-	refusal_begin(&s->refusals, g->config, g->conf, c->fd, c->tcp, now);
+	refusal_begin(
+	    &s->refusals, g->config, g->conf, c->fd, c->tcp, c->handed, now);
 	c->fd = -1;
 }
 
 /*
  * Whether the client is gone for good. A client that wrote and closed is not,
  * where its bytes may be all it wants to be served; requests want an answer.
+ * Nor is one that a process was given before, whose bytes are not looked at.
  */
 static bool
-is_gone(const struct pollfd *p, enum conf_protocol protocol)
+is_gone(const struct pollfd *p, enum conf_protocol protocol, bool handed)
 {
 	char byte;
 
@@ -70,8 +72,9 @@ is_gone(const struct pollfd *p, enum conf_protocol protocol)
 		return true;
 	if ((p->revents & POLLHUP) == 0)
 		return false;
-	return protocol != CONF_PROTOCOL_RAW ||
-	    recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+	if (protocol != CONF_PROTOCOL_RAW)
+		return true;
+	return !handed && recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
 static void
@@ -93,7 +96,8 @@ sweep_app(struct supervisor *s, uint32_t app, tstamp now)
 		/* Dropping a connection may have let others be handed out. */
 		if (polls[i].revents == 0 ||
 		    p->conns[conns[i]].state != CONN_WAITING ||
-		    !is_gone(&polls[i], s->groups[app]->conf->protocol))
+		    !is_gone(&polls[i], s->groups[app]->conf->protocol,
+			s->accepted[conns[i]].handed))
 			continue;
 		drop(s, conns[i]);
 		pool_abandoned(&s->pool, conns[i], now);

@@ -164,7 +164,7 @@ static void (*const pairs[])(struct pair *) = { tcp_pair, unix_pair };
 static void
 refuse(const struct pair *p)
 {
-	refusal_begin(&all, &config, &app, p->server, p->tcp, now);
+	refusal_begin(&all, &config, &app, p->server, p->tcp, false, now);
 }
 
 static bool
