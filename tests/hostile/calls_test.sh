@@ -1,0 +1,150 @@
+#!/bin/sh
+# The thread of the loop makes the system calls that lib/CALLS lists, on the
+# objects it lists, and all of them.
+
+# A search for leaks is not possible under strace.
+file_setup() {
+	export ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0"
+	cp tests/e2e/workers/listening.py "$BUILD/tests/e2e/workers/acceptor" \
+	    "$DIR"
+	PORT=$(free_port)
+}
+
+# apps NAME: of each kind one, for conf; the one with handoff = listen has that
+# name.
+apps() {
+	cat <<-EOF
+	stop_timeout = 2s
+	counter = { "unix:$DIR/counter.sock" }
+	dump_file = "$DIR/dump"
+	log = "$DIR/logged"
+	defaults {
+		restart_delay = 10ms
+		start_delay = 10ms
+		kill_timeout = 500ms
+		update_interval = 1s
+		ready_after = 50ms
+	}
+	app "tcp" {
+		listen = "127.0.0.1:$PORT"
+		command = { "$TWORKER", "--print", 'printed\n' }
+	}
+	app "$1" {
+		listen = { "unix:shared.sock", "127.0.0.1:$((PORT + 1))" }
+		handoff = listen
+		command = { "$PYTHON", "$DIR/listening.py" }
+	}
+	app "accepts" {
+		listen = "unix:accepts.sock"
+		handoff = accept
+		command = { "$DIR/acceptor" }
+	}
+	app "reads" {
+		listen = "unix:reads.sock"
+		handoff = stdio
+		command = { sh, -c, "read -r line; echo hello" }
+	}
+	app "job" {
+		handoff = none
+		command = { sleep, 1000 }
+	}
+	EOF
+	app web <<-EOF
+	max_processes = 1
+	max_memory = 1G
+	EOF
+	app ahead <<-EOF
+	min_processes = 2
+	max_processes = 2
+	prefetch = 1
+	EOF
+	app full <<-EOF
+	max_processes = 1
+	max_queue = 1
+	on_full = refuse
+	protocol = http
+	EOF
+	app limited <<-EOF
+	limit = "local k 1 100 20s"
+	EOF
+	app printing --print 'printed\n' <<-EOF
+	output = "$DIR/output"
+	EOF
+}
+
+# traced_start: the daemon, with the calls of its first thread in $DIR/trace.
+traced_start() {
+	start_process strace -D -qq -y -o "$DIR/trace" \
+	    "$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
+	POOL=$STARTED
+	await pool_answers
+	ctl wait >/dev/null
+}
+
+ask_all() {
+	for name in web shared accepts reads limited printing; do
+		assertContains "$name" "$(ask "unix:$DIR/$name.sock")" hello
+	done
+	assertContains "$(ask "127.0.0.1:$PORT")" hello
+	ask "127.0.0.1:$((PORT + 1))" >/dev/null
+}
+
+# Its process receives none of what it is given, and is killed.
+take_back() {
+	stopped=$(status apps web workers 0 pid)
+	pause_process "$stopped"
+	ask_behind hello
+	kill -KILL "$stopped"
+	behind
+	assertContains "$ANSWER" hello
+	assertEquals 1 "$(status apps web retaken)"
+}
+
+# Connections lie unread in a process while its sibling becomes idle.
+prefetch() {
+	occupy one 2 ahead
+	occupy two 2 ahead
+	await status_is 4 apps ahead sessions
+	dismiss one
+	dismiss two
+}
+
+refuse() {
+	occupy all 2 full
+	await status_is 1 apps full waiting
+	http_get --unix-socket "$DIR/full.sock" http://full/ >/dev/null
+	await status_is 1 apps full refused
+	dismiss all
+}
+
+kill_processes() {
+	for name in shared printing reads job; do
+		kill -KILL "$(status apps "$name" workers 0 pid)"
+		await status_is 2 apps "$name" spawned
+	done
+}
+
+testTheLoopMakesTheListedCallsAndNoOther() {
+	command -v strace >/dev/null || { skip 'no strace'; return; }
+	apps shared | conf
+	traced_start
+	ask_all
+	take_back
+	prefetch
+	refuse
+	kill_processes
+	apps other | conf
+	ctl reload >"$DIR/out" || fail "$(cat "$DIR/out")"
+	kill -HUP "$POOL"
+	kill -USR1 "$POOL"
+	await [ -s "$DIR/dump" ]
+	ctl wait >/dev/null
+	ask_all
+	pool_stop
+	assertEquals 0 "$RC"
+	assertEquals '' "$("$PYTHON" tests/hostile/calls.py lib/CALLS \
+	    "$DIR/trace" control.sock counter.sock)"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
