@@ -346,7 +346,7 @@ set_output(struct environment *e, struct worker *w, const struct conf_app *conf)
 		e->output_file = conf->output_file;
 		return true;
 	default:
-		e->output = keeper_hold(w->group, &w->output, owner);
+		e->output = kept_hold(w->group, &w->output, owner);
 		e->spec.stdio[1] = e->output;
 		e->spec.stdio[2] = e->output;
 		return e->output != -1;

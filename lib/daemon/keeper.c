@@ -1,4 +1,4 @@
-/* Keepers: their start, what they read, and whether they answer. */
+/* Keepers: their start, their end, and whether they answer. */
 
 #include <sys/socket.h>
 
@@ -94,9 +94,8 @@ fail:
 	return NULL;
 }
 
-/* The keeper that reads the output of new workers; NULL: none answers. */
-static struct keeper *
-current(const struct group *g)
+struct keeper *
+keeper_current(const struct group *g)
 {
 	struct keeper *k;
 
@@ -117,6 +116,28 @@ count(const struct group *g)
 	return n;
 }
 
+const char *
+keeper_fault(const struct group *g)
+{
+	if (keeper_current(g) != NULL || count(g) < KEEPER_MAX)
+		return NULL;
+	return "none of its keepers answers";
+}
+
+struct keeper *
+keeper_get(struct group *g, tstamp now)
+{
+	struct keeper *k = keeper_current(g);
+
+	if (k != NULL)
+		return k;
+	if (now < g->keeper_rest || keeper_fault(g) != NULL) {
+		errno = EAGAIN;
+		return NULL;
+	}
+	return new_keeper(g);
+}
+
 /* Has the keeper pass on what is left and exit; then its socket ends. */
 static void
 dismiss(struct keeper *k)
@@ -132,67 +153,27 @@ dismiss(struct keeper *k)
 	timer_set(&k->sup->loop.timers, &k->timer, TSTAMP_NEVER);
 }
 
-/* Dismisses a keeper whose last worker is gone, if another has taken over. */
-static void
-dismiss_spare(struct keeper *k)
+void
+keeper_spare(struct keeper *k)
 {
-	if (LIST_EMPTY(&k->kept) && k->group != NULL && current(k->group) != k)
+	if (LIST_EMPTY(&k->kept) && k->group != NULL &&
+	    keeper_current(k->group) != k)
 		dismiss(k);
-}
-
-/* Has the workers of the keeper replaced; or, if none can be, stopped. */
-static void
-replace_workers(struct keeper *k, bool replaceable, tstamp now)
-{
-	struct kept *o;
-
-	LIST_FOREACH(o, &k->kept, next)
-		pool_unheard(&k->sup->pool, o->process, replaceable, now);
 }
 
 /* The keeper is dead, or could not be started. */
 static void
 lose(struct keeper *k, tstamp now)
 {
-	struct kept *o;
-
-	replace_workers(k, true, now);
-	while ((o = LIST_FIRST(&k->kept)) != NULL) {
-		LIST_REMOVE(o, next);
-		o->keeper = NULL;
-	}
+	k->dead = true;
+	k->sup->keeper_ops->silent(k, now);
 	free_keeper(k);
-}
-
-/* --- what it is told ---------------------------------------------------- */
-
-/*
- * Says which workers are gone, as far as there is room in its socket; the
- * others when it has answered something.
- */
-static void
-tell_left(struct keeper *k)
-{
-	char buf[1 + KEEPER_LEAVE_MAX * KEEPER_ID_LEN] = { KEEPER_LEAVE };
-
-	while (k->nleft > 0) {
-		size_t n =
-		    k->nleft < KEEPER_LEAVE_MAX ? k->nleft : KEEPER_LEAVE_MAX;
-		size_t len = n * KEEPER_ID_LEN;
-
-		memcpy(buf + 1, k->left, len);
-		if (fdpass_send(k->output.io.fd, buf, 1 + len, -1) == -1)
-			break;
-		k->nleft -= n;
-		memmove(k->left, k->left + len, k->nleft * KEEPER_ID_LEN);
-	}
 }
 
 /* --- whether it answers ------------------------------------------------- */
 
-/* The keeper answers what it was just told, unless it is frozen. */
-static void
-expect(struct keeper *k, tstamp now)
+void
+keeper_expect(struct keeper *k, tstamp now)
 {
 	if (k->asked_at != TSTAMP_NEVER || k->frozen || k->dismissed)
 		return;
@@ -205,7 +186,7 @@ answered(struct keeper *k, tstamp now)
 {
 	if (k->dismissed)
 		return;
-	tell_left(k);
+	k->sup->keeper_ops->answered(k);
 	k->asked_at = TSTAMP_NEVER;
 	timer_set(&k->sup->loop.timers, &k->timer, now + KEEPER_PATIENCE);
 	if (!k->frozen)
@@ -213,7 +194,7 @@ answered(struct keeper *k, tstamp now)
 	k->frozen = false;
 	log_info(
 	    "%s: keeper (pid %ld) answers again", k->app, (long)k->result.pid);
-	dismiss_spare(k);
+	keeper_spare(k);
 }
 
 /* Whether the keeper waits where no turn of the processor helps it. */
@@ -229,19 +210,14 @@ is_stuck(const struct keeper *k)
 static void
 freeze(struct keeper *k, tstamp now)
 {
-	struct supervisor *s = k->sup;
-	struct keeper *each;
-
 	k->frozen = true;
-	log_warnx("%s: keeper (pid %ld) does not answer: the processes whose "
-		  "output it reads are replaced",
-	    k->app, (long)k->result.pid);
-	replace_workers(k, true, now);
-	if (k->group != NULL && keeper_fault(k->group) != NULL)
-		TAILQ_FOREACH(each, &s->keepers, next)
-			if (each->group == k->group)
-				replace_workers(each, false, now);
-	dismiss_spare(k);
+	log_warnx("%s: keeper (pid %ld) does not answer: another takes over%s",
+	    k->app, (long)k->result.pid,
+	    LIST_EMPTY(&k->kept) ? ""
+				 : ", and the processes whose output it reads "
+				   "are replaced");
+	k->sup->keeper_ops->silent(k, now);
+	keeper_spare(k);
 }
 
 /* The timer: asks, or the answer is late. */
@@ -254,7 +230,7 @@ check(struct timer *t, tstamp now)
 	/* Without room it has not read what was said before. */
 	(void)fdpass_send(k->output.io.fd, &ping, 1, -1);
 	if (k->asked_at == TSTAMP_NEVER) {
-		expect(k, now);
+		keeper_expect(k, now);
 		return;
 	}
 	/* A start can take long, and is not the keeper's. */
@@ -270,49 +246,6 @@ check(struct timer *t, tstamp now)
 
 /* --- what it says ------------------------------------------------------- */
 
-/* Copies the identifier of the packet; false: the packet has none. */
-static bool
-take_id(const char *packet, size_t len, char id_out[KEEPER_ID_LEN + 1])
-{
-	if (len < KEEPER_HEAD)
-		return false;
-	memcpy(id_out, packet + 1, KEEPER_ID_LEN);
-	id_out[KEEPER_ID_LEN] = '\0';
-	return true;
-}
-
-/* Returns their number. */
-static int
-log_lines(const struct keeper *k, const char *packet, size_t len)
-{
-	const char *at = packet + KEEPER_HEAD, *last = packet + len, *newline;
-	char id[KEEPER_ID_LEN + 1];
-	int lines = 1;
-
-	if (!take_id(packet, len, id))
-		return 0;
-	while ((newline = memchr(at, '\n', (size_t)(last - at))) != NULL) {
-		log_output(k->app, id, at, (size_t)(newline - at));
-		at = newline + 1;
-		lines++;
-	}
-	log_output(k->app, id, at, (size_t)(last - at));
-	return lines;
-}
-
-static void
-log_left_out(const struct keeper *k, const char *packet, size_t len)
-{
-	char id[KEEPER_ID_LEN + 1];
-	uint32_t bytes;
-
-	if (!take_id(packet, len, id) || len != KEEPER_HEAD + sizeof(bytes))
-		return;
-	memcpy(&bytes, packet + KEEPER_HEAD, sizeof(bytes));
-	log_warnx("%s: %u bytes of the last output of worker %s left out",
-	    k->app, (unsigned)bytes, id);
-}
-
 static int
 take(struct output *o, tstamp now)
 {
@@ -320,16 +253,13 @@ take(struct output *o, tstamp now)
 	/* Pages without text in them take no memory. */
 	char packet[KEEPER_HEAD + KEEPER_LINE_MAX];
 	ssize_t n = recv(o->io.fd, packet, sizeof(packet), MSG_DONTWAIT);
-	int lines = 0;
+	int lines;
 
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return OUTPUT_NOTHING;
 	if (n <= 0)
 		return OUTPUT_ENDED;
-	if (packet[0] == KEEPER_OUTPUT)
-		lines = log_lines(k, packet, (size_t)n);
-	else if (packet[0] == KEEPER_LEFT_OUT)
-		log_left_out(k, packet, (size_t)n);
+	lines = k->sup->keeper_ops->heard(k, packet, (size_t)n);
 	/* Lines are an answer, too: the keeper goes on. */
 	answered(k, now);
 	return lines;
@@ -341,110 +271,21 @@ end(struct output *o, tstamp now)
 	struct keeper *k = LOOP_OWNER(o, struct keeper, output);
 
 	if (!k->dismissed) {
-		log_warnx("%s: keeper (pid %ld) died: its processes are "
-			  "replaced",
-		    k->app, (long)k->result.pid);
+		log_warnx("%s: keeper (pid %ld) died%s", k->app,
+		    (long)k->result.pid,
+		    LIST_EMPTY(&k->kept) ? "" : ": its processes are replaced");
 		if (k->group != NULL)
 			k->group->keeper_rest = k->born + REST;
 	}
 	lose(k, now);
 }
 
-/* --- for workers -------------------------------------------------------- */
-
-void
-keeper_init(struct kept *o, uint32_t process, const char *id)
-{
-	memset(o, 0, sizeof(*o));
-	o->process = process;
-	o->id = id;
-}
-
-const char *
-keeper_fault(const struct group *g)
-{
-	if (current(g) != NULL || count(g) < KEEPER_MAX)
-		return NULL;
-	return "nobody can read its output: none of its keepers answers";
-}
-
-/* The pipe; only the read end does not block. 0, or -1 and errno. */
-static int
-open_pipe(int ends[2], uid_t owner)
-{
-	int error;
-
-	if (pipe2(ends, O_CLOEXEC) == -1)
-		return -1;
-	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != -1 &&
-	    (owner == (uid_t)-1 || fchown(ends[1], owner, (gid_t)-1) != -1))
-		return 0;
-	error = errno;
-	close(ends[0]);
-	close(ends[1]);
-	errno = error;
-	return -1;
-}
-
-int
-keeper_hold(struct group *g, struct kept *o, uid_t owner)
-{
-	tstamp now = loop_now(&g->sup->loop);
-	char buf[KEEPER_HEAD] = { KEEPER_HOLD };
-	struct keeper *k = current(g);
-	int ends[2], error;
-	ssize_t sent;
-
-	if (k == NULL && now < g->keeper_rest) {
-		errno = EAGAIN;
-		return -1;
-	}
-	if ((k == NULL && (k = new_keeper(g)) == NULL) ||
-	    open_pipe(ends, owner) == -1)
-		return -1;
-	memcpy(buf + 1, o->id, KEEPER_ID_LEN);
-	sent = fdpass_send_pair(k->output.io.fd, buf, sizeof(buf), ends);
-	error = errno;
-	/* Later the worker would run, and the close could wait for it. */
-	close(ends[0]);
-	if (sent == -1) {
-		close(ends[1]);
-		errno = error;
-		return -1;
-	}
-	o->keeper = k;
-	LIST_INSERT_HEAD(&k->kept, o, next);
-	expect(k, now);
-	return ends[1];
-}
-
-void
-keeper_leave(struct kept *o)
-{
-	struct keeper *k = o->keeper;
-	char *left;
-
-	if (k == NULL)
-		return;
-	o->keeper = NULL;
-	LIST_REMOVE(o, next);
-	left = reallocarray(k->left, k->nleft + 1, KEEPER_ID_LEN);
-	/* Without memory the pipe stays open as long as the keeper. */
-	if (left != NULL) {
-		memcpy(left + k->nleft * KEEPER_ID_LEN, o->id, KEEPER_ID_LEN);
-		k->left = left;
-		k->nleft++;
-		tell_left(k);
-	}
-	dismiss_spare(k);
-}
-
 /* --- its start ---------------------------------------------------------- */
 
 struct keeper *
-keeper_new_one(struct kept *o)
+keeper_new_one(const struct group *g)
 {
-	struct keeper *k = o->keeper;
+	struct keeper *k = keeper_current(g);
 
 	if (k == NULL || k->taken)
 		return NULL;

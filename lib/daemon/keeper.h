@@ -4,10 +4,10 @@
 /*
  * The keepers of apps: processes of ours that read what workers print, because
  * a worker can have its reader wait for ever; see keeper/keeper.c. An app has
- * one, which starts with its first process. A keeper that does not answer gets
- * no further workers, those it has are replaced, and another takes over. It is
- * never waited for: when the kernel lets it go on it answers again, or sees
- * that the daemon is gone.
+ * one, which starts with its first process. A keeper that does not answer is
+ * left alone, and another takes over. It is never waited for: when the kernel
+ * lets it go on it answers again, or sees that the daemon is gone. What it is
+ * told, and what it says, is the matter of keeping.h.
  */
 
 #include <sys/queue.h>
@@ -29,15 +29,17 @@
 #define KEEPER_PATIENCE TSPAN_SECONDS(1)
 #define KEEPER_LIMIT TSPAN_SECONDS(10)
 
-/* The output of a worker, embedded in its struct. */
-struct kept {
-	LIST_ENTRY(kept) next; /* of its keeper */
-	struct keeper *keeper; /* NULL: nobody reads it */
-	uint32_t process; /* the worker's number in the pool */
-	const char *id; /* not owned, lasts as long */
-};
-
 LIST_HEAD(kept_list, kept);
+
+/* What keepers are there for. */
+struct keeper_ops {
+	/* A packet. Returns the lines in it. */
+	int (*heard)(struct keeper *, const char *packet, size_t len);
+	/* It has answered: there may be room in its socket again. */
+	void (*answered)(struct keeper *);
+	/* It is frozen, or dead and freed next. */
+	void (*silent)(struct keeper *, tstamp now);
+};
 
 struct keeper {
 	TAILQ_ENTRY(keeper) next; /* in supervisor.keepers */
@@ -46,13 +48,14 @@ struct keeper {
 	char *app; /* for the log; owned */
 	struct output output; /* its socket */
 	int its_end; /* of the socket, until it is started; then -1 */
-	struct kept_list kept;
+	struct kept_list kept; /* outputs; see kept.h */
 	char *left; /* identifiers to be said; owned */
 	size_t nleft;
 	tstamp born;
 	struct timer timer; /* its next question, or its answer is late */
 	tstamp asked_at; /* TSTAMP_NEVER: it has answered */
 	bool frozen; /* it does not answer */
+	bool dead;
 	bool dismissed; /* its socket is shut down */
 	/* Its start, which is a worker's first step in the lane. */
 	bool taken; /* by a worker */
@@ -62,8 +65,11 @@ struct keeper {
 	struct child_result result; /* pid 0: not started yet */
 };
 
-/* The output of the process of this number; no keeper reads it yet. */
-void keeper_init(struct kept *o, uint32_t process, const char *id);
+/* The keeper that new tasks are for; NULL: none answers. */
+struct keeper *keeper_current(const struct group *g);
+
+/* That one, or a new one, which is not started yet; NULL and errno. */
+struct keeper *keeper_get(struct group *g, tstamp now);
 
 /*
  * Why no process of the app can be started now, or NULL: its keepers do not
@@ -71,22 +77,18 @@ void keeper_init(struct kept *o, uint32_t process, const char *id);
  */
 const char *keeper_fault(const struct group *g);
 
-/*
- * Opens the pipe for a worker and has a keeper of its app read it until
- * keeper_leave(). owner: the user that may open /dev/stderr; (uid_t)-1: ours.
- * Gives the end for the worker, which the caller closes, or -1 and errno.
- */
-int keeper_hold(struct group *g, struct kept *o, uid_t owner);
+/* The keeper answers what it was just told, unless it is frozen. */
+void keeper_expect(struct keeper *k, tstamp now);
 
-/* The worker is gone: its keeper reads the pipe to the end and closes it. */
-void keeper_leave(struct kept *o);
+/* Dismisses the keeper if it keeps nothing and another has taken over. */
+void keeper_spare(struct keeper *k);
 
 /*
- * The keeper that must be started before the worker of this output; NULL: it
- * is, or another worker's start sees to it. keeper_start() runs in the lane,
- * and returns whether the keeper runs; keeper_started() in the loop after it.
+ * The keeper that must be started before a worker; NULL: it is, or another
+ * start sees to it. keeper_start() runs in the lane, and returns whether the
+ * keeper runs; keeper_started() in the loop after it.
  */
-struct keeper *keeper_new_one(struct kept *o);
+struct keeper *keeper_new_one(const struct group *g);
 bool keeper_start(struct keeper *k);
 void keeper_started(struct keeper *k, tstamp now);
 

@@ -213,7 +213,7 @@ new_start(struct worker *w)
 	t->job.work = start_work;
 	t->job.done = start_done;
 	t->worker = w;
-	t->keeper = keeper_new_one(&w->output);
+	t->keeper = keeper_new_one(w->group);
 	child_result_init(&t->result);
 	return t;
 }

@@ -29,6 +29,7 @@
 
 struct group;
 struct keeper;
+struct keeper_ops;
 struct reload;
 struct worker;
 
@@ -78,6 +79,7 @@ struct supervisor {
 	struct workers starting; /* in the spawner lane */
 	unsigned nstarting; /* their number */
 	struct keepers keepers; /* of all apps, the oldest first */
+	const struct keeper_ops *keeper_ops;
 	struct pids pids; /* of all workers that have one */
 	struct timer reaping; /* set: some that are dead may be left */
 	pid_t looked_at; /* pid of the worker that was looked at last then */

@@ -11,6 +11,7 @@
 #include "daemon/apps.h"
 #include "daemon/death.h"
 #include "daemon/keeper.h"
+#include "daemon/keeping.h"
 #include "daemon/pickup.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
@@ -175,6 +176,7 @@ init_state(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->start_queue);
 	TAILQ_INIT(&s->starting);
 	TAILQ_INIT(&s->keepers);
+	s->keeper_ops = &keeping_ops;
 	RB_INIT(&s->pids);
 	timer_init(&s->second, second_passed);
 	pickup_init(s);

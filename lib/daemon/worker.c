@@ -112,7 +112,7 @@ worker_new(struct supervisor *s, uint32_t process)
 	w->unread_since = TSTAMP_NEVER;
 	w->look_at = TSTAMP_NEVER;
 	make_id(w->id);
-	keeper_init(&w->output, process, w->id);
+	kept_init(&w->output, process, w->id);
 	w->slot = take_slot(w->group);
 	if (w->slot == UINT32_MAX) {
 		free(w);
@@ -140,7 +140,7 @@ worker_free(struct worker *w)
 	struct supervisor *s = w->sup;
 
 	assert(w->starting == NULL);
-	keeper_leave(&w->output);
+	kept_leave(&w->output);
 	worker_hang_up(w);
 	if (w->child_end != -1)
 		lane_close(&s->closer, w->child_end);

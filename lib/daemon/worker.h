@@ -16,7 +16,7 @@
 
 #include "core/tstamp.h"
 #include "daemon/group.h"
-#include "daemon/keeper.h"
+#include "daemon/kept.h"
 #include "sys/loop.h"
 #include "sys/reap.h"
 #include "sys/retriever.h"

@@ -1,0 +1,11 @@
+#ifndef DAEMON_KEEPING_H
+#define DAEMON_KEEPING_H
+
+/* The tasks of keepers: kept.h. */
+
+#include "daemon/keeper.h"
+
+/* For supervisor.keeper_ops. */
+extern const struct keeper_ops keeping_ops;
+
+#endif
