@@ -7,67 +7,31 @@
  * session, whose number is in FOLDER/1, FOLDER/2 and so on. When there is a
  * FOLDER/go, the child fills the pipe, so that it is read, and writes on from a
  * page whose fault never ends; it holds the lock of the pipe from then on,
- *until it is killed.
+ until it is killed.
  */
 
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-
-#include <linux/userfaultfd.h>
 
 #include <err.h>
 #include <fcntl.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PAGE 4096
+#include "absent.h"
+#include "turns.h"
+
 /* As large as it may be: the lock is held long before it is empty. */
 #define PIPE_SIZE (1024 * 1024)
 #define LINE 128
-
-static char *
-absent_page(void)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = { .mode = UFFDIO_REGISTER_MODE_MISSING };
-	int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	char *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	reg.range.start = (uintptr_t)page;
-	reg.range.len = PAGE;
-	if (fd == -1 || page == MAP_FAILED ||
-	    ioctl(fd, UFFDIO_API, &api) == -1 ||
-	    ioctl(fd, UFFDIO_REGISTER, &reg) == -1)
-		err(1, "userfaultfd");
-	return page;
-}
-
-/* Makes the next file of the folder; -1: there are all. */
-static int
-next_file(const char *folder, int times)
-{
-	char name[4096];
-	int fd = -1;
-
-	for (int i = 1; i <= times && fd == -1; i++) {
-		(void)snprintf(name, sizeof(name), "%s/%d", folder, i);
-		fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	}
-	return fd;
-}
 
 static void
 freeze(const char *folder, int file)
 {
 	static char full[PIPE_SIZE];
 	char *page = absent_page();
-	struct iovec out[] = { { full, sizeof(full) }, { page, PAGE } };
+	struct iovec out[] = { { full, sizeof(full) }, { page, ABSENT_SIZE } };
 	char go[4096];
 
 	(void)setsid();
@@ -92,7 +56,7 @@ main(int argc, char **argv)
 	if (argc < 4)
 		errx(64,
 		    "usage: freeze-output FOLDER TIMES PROGRAM [ARGUMENT...]");
-	file = next_file(argv[1], atoi(argv[2]));
+	file = turns_next(argv[1], atoi(argv[2]));
 	if (file != -1 && fork() == 0)
 		freeze(argv[1], file);
 	execv(argv[3], argv + 3);
