@@ -14,6 +14,7 @@
 #include "daemon/locks.h"
 #include "daemon/logging.h"
 #include "daemon/restart_files.h"
+#include "daemon/retake.h"
 #include "daemon/sampling.h"
 #include "daemon/spawn.h"
 
@@ -32,6 +33,7 @@ add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 			 "set-user-ID programs gain no rights",
 		    conf->name);
 	spawn_init(g);
+	retake_init(g);
 	backlog_init(g);
 	locks_configure(g);
 	sampling_configure(g, now);

@@ -5,6 +5,7 @@
 #include "daemon/channel.h"
 #include "daemon/death.h"
 #include "sys/child.h"
+#include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/turn.h"
 
@@ -128,8 +129,6 @@ end_of(const struct reap_death *d)
 	return d->status == 0 ? END_EXIT : END_FAILURE;
 }
 
-/* --- reaping ------------------------------------------------------------ */
-
 /* The pool counts sessions that the process had not ended as lost. */
 static void
 finish(struct worker *w, tstamp now)
@@ -141,6 +140,54 @@ finish(struct worker *w, tstamp now)
 	worker_free(w);
 	pool_gone(&s->pool, process, now);
 }
+
+/* --- what is taken back ------------------------------------------------- */
+
+static void
+taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(r, struct worker, retake);
+	struct supervisor *s = w->sup;
+	uint32_t conn = channel_conn(s, buf, len);
+	bool its_own =
+	    conn != ILIST_NONE && s->pool.conns[conn].process == w->process;
+
+	if (its_own && fd != -1) {
+		s->accepted[conn].fd = fd;
+		pool_retaken(&s->pool, conn, now);
+		return;
+	}
+	if (its_own)
+		w->unread_lost = true;
+	if (fd != -1)
+		lane_close(&s->closer, fd);
+}
+
+static void
+take_ended(struct retake *r, bool complete, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(r, struct worker, retake);
+	char name[96];
+
+	if (!complete || w->unread_lost)
+		log_warnx("%s: what it left unread could not be taken back",
+		    worker_name(w, name, sizeof(name)));
+	finish(w, now);
+}
+
+static void
+take_back(struct worker *w, tstamp now)
+{
+	/* Its descriptor may be just the one that a connection needs. */
+	worker_hang_up(w);
+	w->retake.id = w->id;
+	w->retake.child_end = w->child_end;
+	w->retake.message = taken;
+	w->retake.end = take_ended;
+	retake_begin(w->group, &w->retake, now);
+}
+
+/* --- reaping ------------------------------------------------------------ */
 
 /*
  * The process is reaped, and its group killed. What it said last still
@@ -158,13 +205,10 @@ take_leave(struct worker *w, const struct reap_death *death, tstamp now)
 	if (explain_failure(w, "", why, sizeof(why)))
 		group_failed(w->group, "%s", why);
 	pool_died(&s->pool, w->process, end_of(death), now);
-	if (w->child_end == -1 || retriever_inquire(w->child_end) <= 0) {
+	if (w->child_end != -1 && fdpass_unread(w->child_end) > 0)
+		take_back(w, now);
+	else
 		finish(w, now);
-		return;
-	}
-	/* Its descriptor may be just the one that a connection needs. */
-	worker_hang_up(w);
-	retriever_take(&s->retriever, &w->take, w->child_end, now);
 }
 
 static bool
@@ -203,8 +247,7 @@ reap_next(struct supervisor *s, tstamp now)
 	if (is_starting(s, death.pid))
 		return 0;
 	reap_stranger(death.pid);
-	if (!watch_exited(&s->watch, death.pid, now))
-		(void)retriever_exited(&s->retriever, death.pid);
+	(void)watch_exited(&s->watch, death.pid, now);
 	return WORK_ORPHAN;
 }
 
@@ -265,43 +308,3 @@ death_init(struct supervisor *s)
 {
 	timer_init(&s->reaping, go_on);
 }
-
-/* --- what is taken back ------------------------------------------------- */
-
-static void
-retrieved(void *arg, struct retriever_take *take, const char *buf, size_t len,
-    int fd, tstamp now)
-{
-	struct supervisor *s = arg;
-	struct worker *w = LOOP_OWNER(take, struct worker, take);
-	uint32_t conn = channel_conn(s, buf, len);
-
-	if (conn == ILIST_NONE || fd == -1 ||
-	    s->pool.conns[conn].process != w->process) {
-		/* A STOP, or a connection that came without its descriptor. */
-		if (fd != -1)
-			lane_close(&s->closer, fd);
-		return;
-	}
-	s->accepted[conn].fd = fd;
-	pool_retaken(&s->pool, conn, now);
-}
-
-static void
-retrieval_ended(
-    void *arg, struct retriever_take *take, bool complete, tstamp now)
-{
-	struct worker *w = LOOP_OWNER(take, struct worker, take);
-	char name[96];
-
-	(void)arg;
-	if (!complete)
-		log_warnx("%s: what it left unread could not be taken back",
-		    worker_name(w, name, sizeof(name)));
-	finish(w, now);
-}
-
-const struct retriever_ops death_retriever_ops = {
-	.message = retrieved,
-	.end = retrieval_ended,
-};

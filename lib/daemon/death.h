@@ -16,7 +16,4 @@ void death_reap_all(struct supervisor *s, tstamp now);
 
 void death_init(struct supervisor *s);
 
-/* For retriever_init(), with the supervisor as its arg. */
-extern const struct retriever_ops death_retriever_ops;
-
 #endif

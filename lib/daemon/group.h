@@ -21,8 +21,10 @@ struct app_listener;
 struct limiter;
 struct owners_look;
 struct restart_files;
+struct retake;
 
 TAILQ_HEAD(app_listeners, app_listener);
+STAILQ_HEAD(retakes, retake);
 
 struct group {
 	struct supervisor *sup;
@@ -44,6 +46,9 @@ struct group {
 	struct owners_look *owners; /* under way; NULL: none */
 	tstamp owners_at; /* the next one not before */
 	tstamp keeper_rest; /* a keeper died: no other before then */
+	struct retakes retakes; /* of its dead workers, in turn */
+	struct keeper *retaker; /* has been asked for the first; NULL: none */
+	struct timer retake_timer; /* set: one is looked for */
 	struct limiter *limiter; /* NULL: it has no limit */
 	struct restart_files *restart_files; /* NULL: no file restarts it */
 	uint64_t *slots; /* bitmap of the slots in use */
@@ -79,6 +84,14 @@ static inline bool
 group_accepts_itself(const struct group *g)
 {
 	return g->conf->handoff == CONF_HANDOFF_LISTEN;
+}
+
+/* Whether processes of an app of these options have a channel to us. */
+static inline bool
+group_has_channels(const struct conf_app *conf)
+{
+	return conf->handoff != CONF_HANDOFF_NONE &&
+	    conf->handoff != CONF_HANDOFF_LISTEN;
 }
 
 #endif

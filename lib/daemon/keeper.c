@@ -16,6 +16,9 @@
 /* Between the beginnings of two keepers of an app, if the first has died. */
 #define REST TSPAN_SECONDS(1)
 
+/* How long a packet waits for the number of a descriptor. */
+#define ROOM_LIMIT TSPAN_SECONDS(5)
+
 static void check(struct timer *t, tstamp now);
 static int take(struct output *o, tstamp now);
 static void end(struct output *o, tstamp now);
@@ -70,12 +73,12 @@ new_keeper(struct group *g)
 	k->path = strdup(s->config->conf->keeper);
 	if (k->app == NULL || k->path == NULL || fdpass_pair(ends) == -1)
 		goto fail;
-	fdpass_refuse(ends[0]);
 	k->output.take = take;
 	k->output.end = end;
 	k->its_end = ends[1];
 	k->born = loop_now(&s->loop);
 	k->asked_at = TSTAMP_NEVER;
+	k->no_room_since = TSTAMP_NEVER;
 	LIST_INIT(&k->kept);
 	timer_init(&k->timer, check);
 	set_spec(k, s->config->conf);
@@ -114,6 +117,12 @@ count(const struct group *g)
 	TAILQ_FOREACH(k, &g->sup->keepers, next)
 		n += k->group == g;
 	return n;
+}
+
+bool
+keeper_is_needed(const struct conf_app *conf)
+{
+	return conf->output == CONF_OUTPUT_LOG || group_has_channels(conf);
 }
 
 const char *
@@ -246,20 +255,49 @@ check(struct timer *t, tstamp now)
 
 /* --- what it says ------------------------------------------------------- */
 
+/*
+ * Receives a packet; one with a descriptor that has no room here waits until
+ * there is some, or comes without it in the end.
+ */
+static ssize_t
+receive(struct keeper *k, char *buf, size_t size, int *fd_out, tstamp now)
+{
+	int sock = k->output.io.fd;
+	ssize_t n;
+
+	*fd_out = -1;
+	/* Only what is taken back comes with descriptors. */
+	if (k->takes == 0)
+		return recv(sock, buf, size, MSG_DONTWAIT);
+	n = fdpass_recv_whole(sock, buf, size, fd_out);
+	if (n != -1 || errno != EMFILE) {
+		k->no_room_since = TSTAMP_NEVER;
+		return n;
+	}
+	k->no_room_since = tstamp_min(k->no_room_since, now);
+	if (now - k->no_room_since < ROOM_LIMIT) {
+		errno = EMFILE;
+		return -1;
+	}
+	return fdpass_recv_one(sock, buf, size, MSG_DONTWAIT, fd_out);
+}
+
 static int
 take(struct output *o, tstamp now)
 {
 	struct keeper *k = LOOP_OWNER(o, struct keeper, output);
 	/* Pages without text in them take no memory. */
 	char packet[KEEPER_HEAD + KEEPER_LINE_MAX];
-	ssize_t n = recv(o->io.fd, packet, sizeof(packet), MSG_DONTWAIT);
-	int lines;
+	int fd, lines;
+	ssize_t n = receive(k, packet, sizeof(packet), &fd, now);
 
+	if (n == -1 && errno == EMFILE)
+		return OUTPUT_NO_ROOM;
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return OUTPUT_NOTHING;
 	if (n <= 0)
 		return OUTPUT_ENDED;
-	lines = k->sup->keeper_ops->heard(k, packet, (size_t)n);
+	lines = k->sup->keeper_ops->heard(k, packet, (size_t)n, fd, now);
 	/* Lines are an answer, too: the keeper goes on. */
 	answered(k, now);
 	return lines;
@@ -318,6 +356,38 @@ keeper_started(struct keeper *k, tstamp now)
 	k->its_end = -1;
 	if (k->result.error != 0)
 		lose(k, now);
+}
+
+static void
+start_work(struct lane_job *job)
+{
+	(void)keeper_start(LOOP_OWNER(job, struct keeper, job));
+}
+
+static void
+start_done(struct lane_job *job, tstamp now)
+{
+	struct keeper *k = LOOP_OWNER(job, struct keeper, job);
+	char why[256];
+
+	if (k->result.error != 0) {
+		log_warnx("%s",
+		    child_explain(&k->spec, &k->result, why, sizeof(why)));
+		if (k->group != NULL)
+			k->group->keeper_rest = now + REST;
+	}
+	keeper_started(k, now);
+}
+
+void
+keeper_start_alone(struct keeper *k)
+{
+	if (k->taken)
+		return;
+	k->taken = true;
+	k->job.work = start_work;
+	k->job.done = start_done;
+	lane_submit(&k->sup->spawner, &k->job);
 }
 
 /* --- the end ------------------------------------------------------------ */

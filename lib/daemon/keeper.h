@@ -2,12 +2,12 @@
 #define DAEMON_KEEPER_H
 
 /*
- * The keepers of apps: processes of ours that read what workers print, because
- * a worker can have its reader wait for ever; see keeper/keeper.c. An app has
- * one, which starts with its first process. A keeper that does not answer is
- * left alone, and another takes over. It is never waited for: when the kernel
- * lets it go on it answers again, or sees that the daemon is gone. What it is
- * told, and what it says, is the matter of keeping.h.
+ * The keepers of apps: processes of ours that touch what workers can have
+ * others wait for; see keeper/keeper.c. An app has one, which starts with its
+ * first process. A keeper that does not answer is left alone, and another takes
+ * over. It is never waited for: when the kernel lets it go on it answers again,
+ * or sees that the daemon is gone. What it is told, and what it says, is the
+ * matter of keeping.h.
  */
 
 #include <sys/queue.h>
@@ -21,6 +21,7 @@
 #include "daemon/output.h"
 #include "sys/child.h"
 #include "sys/keeper_wire.h"
+#include "sys/lane.h"
 
 /* Keepers that an app has at a time; without one that answers it has failed. */
 #define KEEPER_MAX 3
@@ -33,8 +34,12 @@ LIST_HEAD(kept_list, kept);
 
 /* What keepers are there for. */
 struct keeper_ops {
-	/* A packet. Returns the lines in it. */
-	int (*heard)(struct keeper *, const char *packet, size_t len);
+	/*
+	 * A packet, and the descriptor with it, which is the callee's now; -1:
+	 * there is none, or had no room. Returns the lines in it.
+	 */
+	int (*heard)(struct keeper *, const char *packet, size_t len, int fd,
+	    tstamp now);
 	/* It has answered: there may be room in its socket again. */
 	void (*answered)(struct keeper *);
 	/* It is frozen, or dead and freed next. */
@@ -51,19 +56,25 @@ struct keeper {
 	struct kept_list kept; /* outputs; see kept.h */
 	char *left; /* identifiers to be said; owned */
 	size_t nleft;
+	unsigned takes; /* that it has to answer; see retake.h */
+	tstamp no_room_since; /* for the next packet; NEVER: there is */
 	tstamp born;
 	struct timer timer; /* its next question, or its answer is late */
 	tstamp asked_at; /* TSTAMP_NEVER: it has answered */
 	bool frozen; /* it does not answer */
 	bool dead;
 	bool dismissed; /* its socket is shut down */
-	/* Its start, which is a worker's first step in the lane. */
-	bool taken; /* by a worker */
+	/* Its start, in most cases a worker's first step in the lane. */
+	bool taken; /* begun */
+	struct lane_job job; /* otherwise */
 	char *path; /* owned */
 	char *argv[2];
 	struct child_spec spec;
 	struct child_result result; /* pid 0: not started yet */
 };
+
+/* Whether an app of these options needs keepers. */
+bool keeper_is_needed(const struct conf_app *conf);
 
 /* The keeper that new tasks are for; NULL: none answers. */
 struct keeper *keeper_current(const struct group *g);
@@ -91,6 +102,9 @@ void keeper_spare(struct keeper *k);
 struct keeper *keeper_new_one(const struct group *g);
 bool keeper_start(struct keeper *k);
 void keeper_started(struct keeper *k, tstamp now);
+
+/* Starts it without a worker, unless that is begun. */
+void keeper_start_alone(struct keeper *k);
 
 /*
  * Has the keepers of an app that is gone, or of all (NULL), pass on what is

@@ -2,21 +2,41 @@
 
 #include "daemon/keeping.h"
 #include "daemon/kept.h"
+#include "daemon/retake.h"
 
 static int
-heard(struct keeper *k, const char *packet, size_t len)
+heard(struct keeper *k, const char *packet, size_t len, int fd, tstamp now)
 {
+	bool taken = false;
+	int lines = 0;
+
 	switch (packet[0]) {
 	case KEEPER_OUTPUT:
 	case KEEPER_LEFT_OUT:
-		return kept_heard(k, packet, len);
+		lines = kept_heard(k, packet, len);
+		break;
+	case KEEPER_TAKEN:
+	case KEEPER_EMPTY:
+		taken = retake_heard(k, packet, len, fd, now);
+		break;
 	default:
-		return 0;
+		break;
 	}
+	/* What comes too late. */
+	if (!taken && fd != -1)
+		lane_close(&k->sup->closer, fd);
+	return lines;
+}
+
+static void
+silent(struct keeper *k, tstamp now)
+{
+	kept_unheard(k, now);
+	retake_unheard(k, now);
 }
 
 const struct keeper_ops keeping_ops = {
 	.heard = heard,
 	.answered = kept_say,
-	.silent = kept_unheard,
+	.silent = silent,
 };

@@ -47,10 +47,13 @@ ready(struct loop_io *io, uint32_t events, tstamp now)
 	(void)events;
 	begin_period(all, now);
 	if (all->work > 0) {
-		/* The loop comes back if there is more. */
-		if (spend(o, now) == OUTPUT_ENDED)
+		int lines = spend(o, now);
+
+		if (lines == OUTPUT_ENDED)
 			o->end(o, now);
-		return;
+		/* The loop comes back if there is more. */
+		if (lines != OUTPUT_NO_ROOM)
+			return;
 	}
 	queue_up(o);
 	timer_advance(

@@ -22,6 +22,7 @@
 /* Results of output.take() beside a number of lines. */
 #define OUTPUT_NOTHING (-1) /* for now */
 #define OUTPUT_ENDED (-2)
+#define OUTPUT_NO_ROOM (-3) /* for the next packet */
 
 TAILQ_HEAD(output_list, output);
 

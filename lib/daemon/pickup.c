@@ -54,7 +54,7 @@ prefetched_bytes(const struct worker *w)
 tstamp
 pickup_since(struct worker *w, tstamp now)
 {
-	int bytes = w->child_end == -1 ? 0 : retriever_inquire(w->child_end);
+	int bytes = w->child_end == -1 ? 0 : fdpass_unread(w->child_end);
 	uint64_t received, prefetched;
 
 	/*

@@ -177,8 +177,7 @@ open_channel(struct worker *w)
 {
 	int ends[2];
 
-	if (w->group->conf->handoff == CONF_HANDOFF_NONE ||
-	    w->group->conf->handoff == CONF_HANDOFF_LISTEN)
+	if (!group_has_channels(w->group->conf))
 		return 0;
 	if (fdpass_pair(ends) == -1)
 		return -1;
@@ -201,7 +200,10 @@ new_start(struct worker *w)
 	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
 	/* An adapter gives connections before it takes them off the channel. */
 	w->keeps = w->adapted && conf->prefetch == 0;
-	if (open_channel(w) == -1 || (t = calloc(1, sizeof(*t))) == NULL)
+	if (open_channel(w) == -1 ||
+	    (keeper_is_needed(conf) &&
+		keeper_get(w->group, loop_now(&w->sup->loop)) == NULL) ||
+	    (t = calloc(1, sizeof(*t))) == NULL)
 		return NULL;
 	if (environment_init(&t->environment, w) == -1) {
 		int error = errno;
@@ -227,7 +229,7 @@ begin(struct worker *w, tstamp now)
 	struct start *t;
 
 	pool_start_began(&s->pool, process, now);
-	if (w->group->conf->output == CONF_OUTPUT_LOG)
+	if (keeper_is_needed(w->group->conf))
 		fault = keeper_fault(w->group);
 	if (fault != NULL) {
 		worker_free(w);

@@ -23,7 +23,6 @@
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
-#include "sys/retriever.h"
 #include "sys/sockdiag.h"
 #include "sys/watch.h"
 
@@ -65,8 +64,7 @@ struct supervisor {
 	struct lane spawner;
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker;
-	struct retriever retriever;
-	struct outputs outputs; /* of all workers */
+	struct outputs outputs; /* of all keepers */
 	struct sockdiag diag;
 	struct config *config; /* in force; a reference */
 	struct pool pool;

@@ -194,10 +194,8 @@ supervisor_init(struct supervisor *s, struct config *config)
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (loop_init(&s->loop, NULL) == -1 ||
-	    watch_init(&s->watch, &s->loop) == -1 ||
-	    retriever_init(&s->retriever, &s->loop, &death_retriever_ops, s) ==
-		-1 ||
-	    take_signals(s) == -1 || start_lanes(s) == -1 ||
+	    watch_init(&s->watch, &s->loop) == -1 || take_signals(s) == -1 ||
+	    start_lanes(s) == -1 ||
 	    refusals_init(&s->refusals, &s->loop, &s->closer) == -1) {
 		log_error("cannot start");
 		return EX_OSERR;
@@ -246,7 +244,6 @@ supervisor_fini(struct supervisor *s)
 
 	services_close(&s->services, loop_now(&s->loop));
 	refusals_close(&s->refusals);
-	retriever_fini(&s->retriever);
 	sockdiag_fini(&s->diag);
 	/* A job stuck in a lane may still use what it was given. */
 	if (lane_stop(&s->spawner, until) == 0 &&

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conf/conf_pool.h"
+#include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/refusal.h"
 #include "daemon/spawn.h"
@@ -124,7 +125,7 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 	};
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		/* Its keeper. */
-		if (conf->apps[i].output == CONF_OUTPUT_LOG)
+		if (keeper_is_needed(&conf->apps[i]))
 			out->others++;
 		measures = measures || conf->apps[i].max_memory > 0;
 		out->queues += conf->apps[i].max_queue;

@@ -17,9 +17,9 @@
 #include "core/tstamp.h"
 #include "daemon/group.h"
 #include "daemon/kept.h"
+#include "daemon/retake.h"
 #include "sys/loop.h"
 #include "sys/reap.h"
-#include "sys/retriever.h"
 
 /* Characters of an identifier. */
 #define WORKER_ID_LEN KEEPER_ID_LEN
@@ -61,7 +61,8 @@ struct worker {
 	tstamp cpu_at; /* ... by then; 0: not looked at yet */
 	double processors; /* it kept busy before that */
 	bool accepts; /* it is known to accept; see backlog.h */
-	struct retriever_take take; /* once it is dead */
+	struct retake retake; /* once it is dead */
+	bool unread_lost; /* some of it could not be taken back */
 	struct reap_death death; /* likewise; all zero before */
 	char *status; /* text of its last STATUS, owned; NULL: none */
 	tstamp second; /* messages are counted from here, for one second */

@@ -1,12 +1,17 @@
 /*
- * apppool-keeper: reads what the workers of an app print, for the daemon.
+ * apppool-keeper: does for the daemon, and for one app, what its workers could
+ * have the daemon wait for.
  *
  * A worker can hold the lock of its pipe for ever, by writing from a page whose
  * fault never ends; who reads or closes the pipe then waits for the lock, and
- * no signal ends that. So the daemon never does: this process does, one for
- * each app, and a process that waits there can be left behind. The daemon makes
- * the pipe and sends both ends before the worker runs. The write end is kept
- * until the worker is dead, so that no close of the daemon's is the last.
+ * no signal ends that. So the daemon never does: this process does, and a
+ * process that waits there can be left behind. The daemon makes the pipe and
+ * sends both ends before the worker runs. The write end is kept until the
+ * worker is dead, so that no close of the daemon's is the last.
+ *
+ * A descendant of a dead worker can do the same to the socket by which
+ * connections are given to the worker. So those that it has not received are
+ * received here, and sent to the daemon.
  *
  * What is said over the socket is in sys/keeper_wire.h. At the end of the
  * socket what is left in the pipes is passed on, and the process exits.
@@ -18,6 +23,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,24 +64,43 @@ static char *const text = packet + KEEPER_HEAD;
 
 /* --- to the daemon ------------------------------------------------------ */
 
-/* Waits as long as the daemon is busy; without a daemon it is over. */
+/* Before a call that failed for a shortage is made again. */
+static void
+rest(void)
+{
+	static const struct timespec span = { .tv_nsec = 5000000 };
+
+	(void)nanosleep(&span, NULL);
+}
+
+/* After a packet could not be sent: it will; without a daemon it is over. */
+static void
+wait_for_room(void)
+{
+	struct pollfd room = { .fd = KEEPER_FD, .events = POLLOUT };
+
+	switch (errno) {
+	case EAGAIN:
+		(void)poll(&room, 1, -1);
+		break;
+	case EINTR:
+		break;
+	case ENOBUFS:
+	case ENOMEM:
+	case ETOOMANYREFS:
+		rest();
+		break;
+	default:
+		_exit(EX_OK);
+	}
+}
+
+/* Waits as long as the daemon is busy. */
 static void
 say(const char *buf, size_t len)
 {
-	static const struct timespec rest = { .tv_nsec = 5000000 };
-
-	while (send(KEEPER_FD, buf, len, MSG_NOSIGNAL) == -1) {
-		switch (errno) {
-		case EINTR:
-			break;
-		case ENOBUFS:
-		case ENOMEM:
-			(void)nanosleep(&rest, NULL);
-			break;
-		default:
-			_exit(EX_OK);
-		}
-	}
+	while (send(KEEPER_FD, buf, len, MSG_NOSIGNAL) == -1)
+		wait_for_room();
 }
 
 /*
@@ -265,6 +290,41 @@ finish(void)
 	_exit(EX_OK);
 }
 
+/* Passes on one packet that a worker has not received. */
+static void
+pass_on(const char *buf, size_t len, const struct fdpass_got *got)
+{
+	while (fdpass_send(
+		   KEEPER_FD, buf, len, got->nfds > 0 ? got->fds[0] : -1) == -1)
+		wait_for_room();
+	for (size_t i = 0; i < got->nfds; i++)
+		(void)close(got->fds[i]);
+}
+
+/* Receives, in the place of a dead worker, all there is. */
+static void
+empty(const char *id, int end)
+{
+	char buf[KEEPER_HEAD + KEEPER_TAKEN_MAX] = { KEEPER_TAKEN };
+	struct fdpass_got got;
+	ssize_t n;
+
+	memcpy(buf + 1, id, KEEPER_ID_LEN);
+	for (;;) {
+		n = fdpass_recv(end, buf + KEEPER_HEAD, KEEPER_TAKEN_MAX,
+		    MSG_DONTWAIT, &got);
+		if (n > 0)
+			pass_on(buf, KEEPER_HEAD + (size_t)n, &got);
+		else if (n == 0 || errno == EAGAIN)
+			break;
+		else if (errno != EINTR)
+			rest();
+	}
+	(void)close(end);
+	buf[0] = KEEPER_EMPTY;
+	say(buf, KEEPER_HEAD);
+}
+
 /* Carries out one packet of the daemon. */
 static void
 obey(const char *buf, size_t len, const struct fdpass_got *got)
@@ -282,6 +342,11 @@ obey(const char *buf, size_t len, const struct fdpass_got *got)
 		for (size_t at = 1; at + KEEPER_ID_LEN <= len;
 		     at += KEEPER_ID_LEN)
 			leave(buf + at);
+		break;
+	case KEEPER_TAKE:
+		if (len != KEEPER_HEAD || got->nfds != 1)
+			_exit(EX_OSERR);
+		empty(buf + 1, got->fds[0]);
 		break;
 	default:
 		say(&pong, 1);

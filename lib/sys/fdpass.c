@@ -1,5 +1,6 @@
 /* Packets and descriptors between processes. */
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <assert.h>
@@ -178,6 +179,34 @@ fdpass_recv_one(int sock, void *buf, size_t size, int flags, int *fd_out)
 	}
 	*fd_out = kept == 1 ? got.fds[0] : -1;
 	return n;
+}
+
+ssize_t
+fdpass_recv_whole(int sock, void *buf, size_t size, int *fd_out)
+{
+	struct fdpass_got got;
+	ssize_t n = fdpass_recv(sock, buf, size, MSG_DONTWAIT | MSG_PEEK, &got);
+	char byte;
+
+	if (n == -1)
+		return -1;
+	*fd_out = got.nfds > 0 ? got.fds[0] : -1;
+	if (got.lost_fds) {
+		errno = EMFILE;
+		return -1;
+	}
+	/* The packet in the queue is but another copy now. */
+	if (n > 0)
+		(void)recv(sock, &byte, sizeof(byte), MSG_DONTWAIT);
+	return n;
+}
+
+int
+fdpass_unread(int sock)
+{
+	int bytes;
+
+	return ioctl(sock, FIONREAD, &bytes) == -1 ? -1 : bytes;
 }
 
 void

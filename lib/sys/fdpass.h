@@ -91,6 +91,18 @@ ssize_t fdpass_recv_one(
     int sock, void *buf, size_t size, int flags, int *fd_out);
 
 /*
+ * The same, but with no number for the descriptor: leaves the packet there,
+ * and is -1 with EMFILE. Never waits.
+ */
+ssize_t fdpass_recv_whole(int sock, void *buf, size_t size, int *fd_out);
+
+/*
+ * Bytes that lie unread in the socket, or -1 and errno. Waits for nobody who
+ * receives there.
+ */
+int fdpass_unread(int sock);
+
+/*
  * Makes the kernel refuse descriptors sent to this socket (the sender gets
  * EPERM), where it knows how: SO_PASSRIGHTS, Linux 6.16.  Elsewhere nothing
  * changes, so a receiver must be ready for them all the same.

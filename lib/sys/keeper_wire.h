@@ -25,6 +25,16 @@
 #define KEEPER_LEAVE 'L'
 #define KEEPER_LEAVE_MAX 64
 
+/*
+ * Down: an identifier, and the worker's end of its channel. Up: for each packet
+ * unread in that an identifier and the packet, cut after KEEPER_TAKEN_MAX
+ * bytes, with its descriptor; then KEEPER_EMPTY and the identifier.
+ */
+#define KEEPER_TAKE 'T'
+#define KEEPER_TAKEN 'T'
+#define KEEPER_TAKEN_MAX 64
+#define KEEPER_EMPTY 'E'
+
 /* Down; the answer to it, and to KEEPER_HOLD, is KEEPER_PONG. */
 #define KEEPER_PING 'P'
 #define KEEPER_PONG 'P'

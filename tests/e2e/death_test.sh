@@ -506,19 +506,18 @@ testTheSessionOfADaemonThatIsKilledIsFinished() {
 	await no_leftovers
 }
 
-# The retriever, a process of its own, takes connections back; it is killed
-# here.
-testAConnectionIsTakenBackWithoutTheRetriever() {
+testAConnectionIsTakenBackWithoutTheKeeper() {
 	app web <<-EOF | conf
 	min_processes = 2
 	max_processes = 2
+	output = null
 	EOF
 	pool_start
 	first=$(pid_of "$(web)")
 	await status_is 0 apps web sessions
-	for pid in $(children "$POOL"); do
-		[ "$(cat "/proc/$pid/comm")" != retriever ] || kill -KILL "$pid"
-	done
+	keeper=$(status apps web keepers 0 pid)
+	kill -KILL "$keeper"
+	await is_gone "$keeper"
 	pause_process "$first"
 	ask_behind hello
 	await worker_is active "$first"

@@ -268,6 +268,31 @@ a_descriptor_beyond_the_limit_is_marked_lost(void)
 	CHECK(got.lost_fds);
 }
 
+static void
+a_descriptor_beyond_the_limit_waits_for_recv_whole(void)
+{
+	struct rlimit limit;
+	int fd;
+
+	open_pair();
+	CHECK_EQ(1, fdpass_send(pair[0], "x", 1, pair[0]));
+	getrlimit(RLIMIT_NOFILE, &limit);
+	limit.rlim_cur = 3;
+	NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	for (int i = 0; i < 2; i++) {
+		CHECK_EQ(-1, fdpass_recv_whole(pair[1], buf, sizeof(buf), &fd));
+		CHECK_EQ(EMFILE, errno);
+		CHECK_EQ(1, fdpass_unread(pair[1]));
+	}
+	limit.rlim_cur = 64;
+	NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+	CHECK_EQ(1, fdpass_recv_whole(pair[1], buf, sizeof(buf), &fd));
+	CHECK(fd != -1);
+	CHECK_EQ(0, fdpass_unread(pair[1]));
+	CHECK_EQ(-1, fdpass_recv_whole(pair[1], buf, sizeof(buf), &fd));
+	CHECK_EQ(EAGAIN, errno);
+}
+
 /* A process that shares an end can ask for these, beside our descriptors. */
 static void
 credentials_and_pidfds_do_no_harm(void)
@@ -374,6 +399,7 @@ main(int argc, char **argv)
 	RUN(a_packet_too_long_is_marked_truncated);
 	RUN(as_many_descriptors_as_fit_in_a_message_are_all_received);
 	RUN_ALONE(a_descriptor_beyond_the_limit_is_marked_lost);
+	RUN_ALONE(a_descriptor_beyond_the_limit_waits_for_recv_whole);
 	RUN(credentials_and_pidfds_do_no_harm);
 	RUN(the_first_descriptor_is_kept_and_the_others_closed);
 	RUN(a_pidfd_is_not_taken_for_the_descriptor_sent);

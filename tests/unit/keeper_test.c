@@ -1,4 +1,4 @@
-/* The answers of apppool-keeper about pipes. */
+/* The answers of apppool-keeper about pipes and channels. */
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -21,6 +21,7 @@
 
 static pid_t pid;
 static int sock;
+static int channel[2]; /* ours, and the worker's */
 static char packet[KEEPER_HEAD + KEEPER_LINE_MAX + 1];
 
 /* The program is beside the tests. */
@@ -251,6 +252,129 @@ of_many_last_lines_1024_come_and_the_rest_is_counted(void)
 	close(fd);
 }
 
+/* --- channels ----------------------------------------------------------- */
+
+/* A channel with so many connections in it. */
+static void
+open_channel(int connections)
+{
+	char text[16];
+	int len;
+
+	CHECK_EQ(0, fdpass_pair(channel));
+	for (int i = 0; i < connections; i++) {
+		len = snprintf(text, sizeof(text), "CONN %d 0", i);
+		CHECK_EQ(len,
+		    fdpass_send(channel[0], text, (size_t)len, channel[0]));
+	}
+}
+
+static void
+close_channel(void)
+{
+	close(channel[0]);
+	close(channel[1]);
+}
+
+static void
+take(const char *id)
+{
+	char text[KEEPER_HEAD + 1];
+
+	(void)snprintf(text, sizeof(text), "%c%s", KEEPER_TAKE, id);
+	CHECK_EQ(KEEPER_HEAD, fdpass_send(sock, text, KEEPER_HEAD, channel[1]));
+}
+
+/* The next packet, and whether it has a descriptor, which is closed. */
+static const char *
+taken(bool *with_fd_out)
+{
+	int fd;
+	ssize_t n = fdpass_recv_one(sock, packet, sizeof(packet) - 1, 0, &fd);
+
+	CHECK(n >= 0);
+	packet[n > 0 ? n : 0] = '\0';
+	*with_fd_out = fd != -1 && close(fd) == 0;
+	return packet;
+}
+
+static void
+check_taken(int connections)
+{
+	char wanted[32];
+	bool with_fd;
+
+	for (int i = 0; i < connections; i++) {
+		(void)snprintf(wanted, sizeof(wanted), "T" ONE "CONN %d 0", i);
+		CHECK_STR(wanted, taken(&with_fd));
+		CHECK(with_fd);
+	}
+	CHECK_STR("E" ONE, taken(&with_fd));
+	CHECK(!with_fd);
+}
+
+static void
+what_lies_in_a_channel_comes_in_its_order(void)
+{
+	begin();
+	open_channel(200);
+	take(ONE);
+	check_taken(200);
+	close_channel();
+	open_channel(0);
+	take(ONE);
+	check_taken(0);
+	close_channel();
+	finish();
+}
+
+static void
+a_channel_that_was_shut_down_is_emptied(void)
+{
+	begin();
+	open_channel(3);
+	CHECK_EQ(0, shutdown(channel[1], SHUT_RDWR));
+	take(ONE);
+	check_taken(3);
+	close_channel();
+	finish();
+}
+
+static void
+credentials_that_a_worker_asked_for_do_no_harm(void)
+{
+	int on = 1;
+
+	begin();
+	open_channel(0);
+	CHECK_EQ(0,
+	    setsockopt(channel[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)));
+	CHECK_EQ(8, fdpass_send(channel[0], "CONN 0 0", 8, channel[0]));
+	take(ONE);
+	check_taken(1);
+	close_channel();
+	finish();
+}
+
+static void
+a_message_longer_than_any_of_ours_is_cut(void)
+{
+	char text[2 * KEEPER_TAKEN_MAX];
+	bool with_fd;
+
+	begin();
+	open_channel(0);
+	memset(text, 'x', sizeof(text));
+	CHECK_EQ(sizeof(text),
+	    fdpass_send(channel[0], text, sizeof(text), channel[0]));
+	take(ONE);
+	CHECK_EQ(KEEPER_HEAD + KEEPER_TAKEN_MAX, strlen(taken(&with_fd)));
+	CHECK(with_fd);
+	check_taken(0);
+	close_channel();
+	finish();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -263,5 +387,9 @@ main(int argc, char **argv)
 	RUN(a_line_over_64_KiB_is_cut_and_the_next_is_whole);
 	RUN(a_packet_has_32_lines_at_most);
 	RUN(of_many_last_lines_1024_come_and_the_rest_is_counted);
+	RUN(what_lies_in_a_channel_comes_in_its_order);
+	RUN(a_channel_that_was_shut_down_is_emptied);
+	RUN(credentials_that_a_worker_asked_for_do_no_harm);
+	RUN(a_message_longer_than_any_of_ours_is_cut);
 	return check_finish();
 }

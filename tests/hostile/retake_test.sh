@@ -1,0 +1,102 @@
+#!/bin/sh
+# Dead processes, of which somebody holds what they have not received.
+
+# freezing TIMES [OPTION...]: app evil; its first so many processes are those of
+# freeze-channel.
+freezing() {
+	freezing_times=$1
+	shift
+	rm -rf "$DIR/frozen"
+	mkdir -m 1777 "$DIR/frozen"
+	printf '%s\n' 'user = root' 'kill_timeout = 500ms' \
+	    'min_server_life = 0' "$@" |
+	    hostile evil freeze-channel "$DIR/frozen" "$freezing_times" "$TWORKER"
+}
+
+# Ends the pages: no process in state D ends otherwise.
+thaw() {
+	for file in "$DIR"/frozen/[0-9]*; do
+		[ ! -s "$file" ] || kill -KILL "$(cat "$file")"
+	done
+}
+
+# visit COUNT: so many clients of app evil.
+visit() {
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/evil.sock" \
+	    --timeout "$LIMIT" --count "$1" --together >"$DIR/visitors" 2>&1
+	VISITORS=$STARTED
+}
+
+# keepers_answer WORD...: whether each keeper of app evil answers, true or false.
+keepers_answer() {
+	[ "$(status apps evil keepers '*' answers | xargs)" = "$*" ]
+}
+
+# are_gone PIDS: whether none of them runs.
+are_gone() {
+	for gone in $1; do
+		is_gone "$gone" || return 1
+	done
+}
+
+# retake_web: a connection that a process of app web has not received when it
+# is killed is served by the other one, in half a second.
+retake_web() {
+	first=$(pid_of "$(web)")
+	await status_is 0 apps web sessions
+	pause_process "$first"
+	ask_behind hello
+	await status_is 1 apps web active
+	begun=$(now_ms)
+	kill -KILL "$first"
+	behind
+	assertEquals "$ANSWER" 0 "$RC"
+	took=$(($(now_ms) - begun))
+	assertTrue "took $took ms" "[ $took -lt $((500 * SLOW)) ]"
+}
+
+# A keeper is asked, waits for a second, and another one is asked.
+testTakingBackInOneAppWaitsForNoOther() {
+	is_root || { skip 'userfaultfd is for root'; return; }
+	{
+		app_b
+		app web <<-EOF
+		min_processes = 2
+		max_processes = 2
+		output = null
+		EOF
+		freezing 2 'concurrency = 2' 'output = null' \
+		    'min_processes = 2' 'max_processes = 2' \
+		    'restart_delay = 10ms'
+	} | conf
+	pool_start
+	quiet_b
+	watch_b 3
+	visit 4
+	await keepers_answer false true
+	retake_web
+	await said_times 2 'what it left unread could not be taken back'
+	assert_b_is_served
+	await status_is 2 apps evil idle
+	assertContains "$(ask "unix:$DIR/evil.sock")" hello
+	finish "$VISITORS"
+	await status_is 4 apps evil lost
+	assert_accounts evil
+	keepers=$(status apps evil keepers '*' pid)
+	begun=$(now_ms)
+	pool_stop
+	assertEquals 0 "$RC"
+	assertTrue 'it stops in time' "[ $(($(now_ms) - begun)) -lt $((2000 * SLOW)) ]"
+	thaw
+	await are_gone "$keepers"
+}
+
+# said_times COUNT TEXT
+said_times() {
+	[ "$(grep -c "$2" "$DIR/log")" -ge "$1" ]
+}
+
+# shellcheck source=tests/hostile/hostile_help.sh
+. tests/hostile/hostile_help.sh
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
