@@ -86,7 +86,8 @@ WORKER_SO = $(BUILD)/libapppool.so.1
 SAMPLES = $(patsubst contrib/workers/%.c,$(BUILD)/contrib/%,\
     $(wildcard contrib/workers/*.c))
 
-# A test program has one source, and all archives to choose from.
+# A test program has one source, and all archives to choose from; without
+# libFuzzer a fuzzer has the main() of tests/support/replay.c.
 programs = $(patsubst %.c,$(BUILD)/%,$(wildcard $(1)))
 UNIT_TESTS = $(call programs,tests/unit/*_test.c tests/sim/*_test.c)
 E2E_PROGRAMS = $(call programs,tests/e2e/*.c tests/e2e/workers/*.c) \
@@ -95,6 +96,7 @@ E2E_PROGRAMS = $(call programs,tests/e2e/*.c tests/e2e/workers/*.c) \
 BENCHES = $(call programs,tests/bench/*.c)
 BENCH_PROGRAMS = $(call programs,tests/bench/programs/*.c)
 FUZZERS = $(call programs,tests/fuzz/*.c)
+FUZZ_LDFLAGS = $(if $(filter fuzzer%,$(SANITIZE)),-fsanitize=fuzzer)
 
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = $(wildcard tests/*_test.sh)
@@ -134,10 +136,11 @@ deps:
 run: all
 	@contrib/run etc/pool.conf
 
-tests: all $(UNIT_TESTS) $(E2E_PROGRAMS)
+tests: all $(UNIT_TESTS) $(FUZZERS) $(E2E_PROGRAMS)
 
 check: tests
-	@tests/run -j $(LANES) $(UNIT_TESTS) $(TREE_TESTS) $(E2E_TESTS)
+	@tests/run -j $(LANES) $(UNIT_TESTS) $(FUZZERS) $(TREE_TESTS) \
+	    $(E2E_TESTS)
 
 # The same for the sanitizers, in a tree of its own; more than -O1 takes longer
 # to build than it saves.
@@ -148,7 +151,7 @@ asan: deps
 
 check-asan: asan
 	@tests/run -j $(LANES) BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
-	    $(UNIT_TESTS:$(BUILD)/%=$(ASAN)/%) \
+	    $(patsubst $(BUILD)/%,$(ASAN)/%,$(UNIT_TESTS) $(FUZZERS)) \
 	    $(filter-out $(FIGURES_TESTS),$(E2E_TESTS))
 
 bench: all $(BENCHES) $(BENCH_PROGRAMS)
@@ -289,7 +292,8 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(BUILD)/support.a $(WORKER_A) \
 $(BUILD)/tests/unit/program_test: $(BUILD)/adapter.a
 $(BUILD)/tests/unit/program_test: LIBS += $(BUILD)/adapter.a $(BUILD)/sys.a
 $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
-$(FUZZERS): ALL_LDFLAGS += -fsanitize=fuzzer
+
+$(FUZZERS): ALL_LDFLAGS += $(FUZZ_LDFLAGS)
 
 # Started often: nothing to load, and no sanitizer to set up, nor anything that
 # could be slipped between the program and the kernel.
