@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 
 #include <assert.h>
+#include <grp.h>
+#include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,78 @@
 #include "conf/conf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/*
+ * Users and groups, the same on each machine, in the place of those that the
+ * library reads from a dozen files each time.
+ */
+static struct passwd users[] = {
+	{ .pw_name = (char *)"root",
+	    .pw_dir = (char *)"/root",
+	    .pw_shell = (char *)"/bin/sh" },
+	{ .pw_name = (char *)"nobody",
+	    .pw_uid = 65534,
+	    .pw_gid = 65534,
+	    .pw_dir = (char *)"/",
+	    .pw_shell = (char *)"" },
+	{ .pw_name = (char *)"www",
+	    .pw_uid = 33,
+	    .pw_gid = 33,
+	    .pw_dir = (char *)"/srv",
+	    .pw_shell = (char *)"/bin/sh" },
+};
+
+static struct group groups[] = {
+	{ .gr_name = (char *)"root" },
+	{ .gr_name = (char *)"nogroup", .gr_gid = 65534 },
+	{ .gr_name = (char *)"www", .gr_gid = 33 },
+};
+
+struct passwd *
+getpwnam(const char *name)
+{
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
+		if (strcmp(users[i].pw_name, name) == 0)
+			return &users[i];
+	return NULL;
+}
+
+struct passwd *
+getpwuid(uid_t uid)
+{
+	for (size_t i = 0; i < sizeof(users) / sizeof(users[0]); i++)
+		if (users[i].pw_uid == uid)
+			return &users[i];
+	return NULL;
+}
+
+struct group *
+getgrnam(const char *name)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (strcmp(groups[i].gr_name, name) == 0)
+			return &groups[i];
+	return NULL;
+}
+
+struct group *
+getgrgid(gid_t gid)
+{
+	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+		if (groups[i].gr_gid == gid)
+			return &groups[i];
+	return NULL;
+}
+
+int
+getgrouplist(const char *user, gid_t group, gid_t *out, int *len)
+{
+	(void)user;
+	if (*len < 1)
+		return -1;
+	out[0] = group;
+	return *len = 1;
+}
 
 /* Makes a file in memory, with a name that can be opened. */
 static int
