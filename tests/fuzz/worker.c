@@ -1,0 +1,487 @@
+/*
+ * Any packets of a few workers, over sockets and in virtual time: the
+ * invariants of the pool hold, and each connection has one end.
+ *
+ * The input is a list of steps: a byte that says which of them and by whom,
+ * and what belongs to it.
+ */
+
+#include <sys/socket.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/channel.h"
+#include "daemon/pickup.h"
+#include "daemon/sampling.h"
+#include "sys/fdpass.h"
+#include "sys/log.h"
+#include "sys/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define WORKERS 4
+#define CONNS 8
+
+/* More find nothing that fewer do not, and take longer. */
+#define STEPS_MAX 48
+
+/* Longer than a message may be. */
+#define PACKET_MAX (WIRE_MAX + 256)
+
+enum step {
+	STEP_SAY, /* any bytes */
+	STEP_SAY_VERB, /* of the protocol, with the serial of a connection */
+	STEP_SAY_LONG, /* a byte, many times */
+	STEP_SAY_DESCRIPTORS,
+	STEP_SHUT, /* or an empty packet, which reads the same */
+	STEP_RECEIVE,
+	STEP_ARRIVE,
+	STEP_WAIT,
+	STEP_DIE,
+	STEPS
+};
+
+/* The input that is left. */
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
+
+static struct supervisor sup;
+static tstamp now;
+static struct conf conf = { .max_processes = WORKERS };
+static struct config config = { .conf = &conf, .refs = 1 };
+static struct conf_app web = {
+	.name = (char *)"web",
+	.handoff = CONF_HANDOFF_NATIVE,
+	.max_processes = WORKERS,
+	.max_queue = CONNS,
+	.retry_limit = 2,
+	.start_limit = 3,
+	.update_interval = TSPAN_SECONDS(10),
+	.gain = 0.5,
+	.grow_threshold = 90,
+	.kill_interval = TSPAN_SECONDS(60),
+	.start_timeout = TSPAN_SECONDS(30),
+	.pickup_timeout = TSPAN_SECONDS(10),
+	.restart_delay = TSPAN_SECONDS(1),
+	.restart_delay_max = TSPAN_SECONDS(60),
+	.stop_timeout = TSPAN_SECONDS(30),
+	.kill_timeout = TSPAN_SECONDS(5),
+};
+static const struct pool_limits limits = {
+	.apps = 1, .processes = WORKERS, .conns = CONNS, .sessions = 8
+};
+
+/* The sockets of a worker, kept from one to the next: ours, and its own. */
+static int ends[WORKERS][2];
+static bool shut[WORKERS];
+static bool doomed[WORKERS]; /* SIGKILL was sent */
+static int client = -1; /* stands for all connections */
+static unsigned arrived, refused;
+
+/* --- beginning and end -------------------------------------------------- */
+
+static tstamp
+virtual_now(void *arg)
+{
+	(void)arg;
+	return now;
+}
+
+static int
+virtual_wait(
+    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
+{
+	(void)arg;
+	(void)timeout;
+	return epoll_wait(epfd, events, n, 0);
+}
+
+/* What needs to be made once. */
+static void
+start(void)
+{
+	static const struct loop_clock clock = { .now = virtual_now,
+		.wait = virtual_wait };
+	const struct log_spec spec = { .dest = LOG_DEST_FILE,
+		.path = "/dev/null",
+		.level = LOG_LEVEL_ERROR };
+
+	client = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (client == -1 || log_open(&spec) == -1 ||
+	    loop_init(&sup.loop, &clock) == -1)
+		abort();
+	for (int i = 0; i < WORKERS; i++)
+		if (fdpass_pair(ends[i]) == -1)
+			abort();
+	sup.groups = calloc(limits.apps, sizeof(struct group *));
+	sup.workers = calloc(limits.processes, sizeof(struct worker *));
+	sup.accepted = calloc(limits.conns, sizeof(struct accepted));
+	sup.pool_memory = malloc(pool_memory(&limits));
+	sup.config = &config;
+	RB_INIT(&sup.pids);
+	TAILQ_INIT(&sup.keepers);
+	sampling_init(&sup);
+	pickup_init(&sup);
+}
+
+static void
+begin(uint8_t options)
+{
+	web.concurrency = options & 1 ? 3 : 1;
+	web.prefetch = options & 2 ? 2 : 0;
+	web.min_processes = options & 4 ? 2 : 0;
+	web.max_requests = options & 8 ? 3 : 0;
+	web.on_full = options & 16 ? CONF_ON_FULL_CLOSE : CONF_ON_FULL_WAIT;
+	web.queue = options & 32 && web.prefetch > 0 ? CONF_QUEUE_PRIVATE
+						     : CONF_QUEUE_GLOBAL;
+	now = TSPAN_SECONDS(1000);
+	arrived = refused = 0;
+	memset(sup.pool_memory, 0, pool_memory(&limits));
+	pool_init(&sup.pool, &limits, sup.pool_memory, WORKERS, 1, now);
+	timer_set(&sup.loop.timers, &sup.pickup_timer, TSTAMP_NEVER);
+	(void)loop_turn(&sup.loop, now);
+	if (group_new(&sup, &config, &web, now) == NULL)
+		abort();
+}
+
+/* --- workers ------------------------------------------------------------ */
+
+static void
+join(uint32_t process)
+{
+	struct worker *w = worker_new(&sup, process);
+
+	if (w == NULL)
+		abort();
+	if (shut[process]) {
+		close(ends[process][0]);
+		close(ends[process][1]);
+		if (fdpass_pair(ends[process]) == -1)
+			abort();
+		shut[process] = false;
+	}
+	doomed[process] = false;
+	w->channel.fd = ends[process][0];
+	w->channel.ready = channel_ready;
+	w->child_end = ends[process][1];
+	if (loop_set(&sup.loop, &w->channel, EPOLLIN) == -1)
+		abort();
+	pool_spawned(&sup.pool, process, now);
+}
+
+/*
+ * Receives a message in the place of the worker: it names a connection that
+ * the worker has, or says STOP. Gives the connection, or ILIST_NONE.
+ */
+static bool
+receive(uint32_t process, uint32_t *conn_out)
+{
+	char message[WIRE_MAX];
+	int fd = -1;
+	ssize_t n = fdpass_recv_one(
+	    ends[process][1], message, sizeof(message), MSG_DONTWAIT, &fd);
+
+	*conn_out = ILIST_NONE;
+	if (n <= 0)
+		return false;
+	if (fd == -1) {
+		assert(n == sizeof(WIRE_STOP) - 1);
+		assert(memcmp(message, WIRE_STOP, (size_t)n) == 0);
+		return true;
+	}
+	close(fd);
+	assert(memcmp(message, WIRE_CONN, sizeof(WIRE_CONN) - 1) == 0);
+	*conn_out = channel_conn(&sup, message, (size_t)n);
+	return true;
+}
+
+/* Its last words are heard, and what it has not received is taken back. */
+static void
+die(uint32_t process)
+{
+	struct worker *w = sup.workers[process];
+	char rest[PACKET_MAX];
+	struct fdpass_got got;
+	uint32_t conn;
+
+	if (w == NULL)
+		return;
+	channel_read_rest(w, now);
+	pool_died(&sup.pool, process, END_SIGNAL, now);
+	while (receive(process, &conn)) {
+		if (conn == ILIST_NONE)
+			continue;
+		sup.accepted[conn].fd = client;
+		pool_retaken(&sup.pool, conn, now);
+	}
+	/* What was not heard is not for its successor. */
+	while (fdpass_recv(ends[process][0], rest, sizeof(rest), MSG_DONTWAIT,
+		   &got) > 0)
+		for (size_t i = 0; i < got.nfds; i++)
+			close(got.fds[i]);
+	w->channel.fd = -1;
+	w->child_end = -1;
+	worker_free(w);
+	pool_gone(&sup.pool, process, now);
+}
+
+/* --- the daemon --------------------------------------------------------- */
+
+static void
+hand(const struct action *a)
+{
+	struct worker *w = sup.workers[a->process];
+
+	if (channel_hand(w, a->conn, now) == 0) {
+		sup.accepted[a->conn].fd = -1;
+		pickup_await(w, now);
+		return;
+	}
+	pool_hand_failed(&sup.pool, a->conn, now);
+	if (!fdpass_is_later(errno) && errno != ETOOMANYREFS)
+		channel_misbehaved(w, now, "its socket: %s", strerror(errno));
+}
+
+/* What comes back is another descriptor of the same. */
+static void
+take(const struct action *a)
+{
+	pickup_take(&sup, a, now);
+	for (uint32_t i = 0; i < sup.pool.nconns; i++) {
+		if (sup.accepted[i].fd == -1 || sup.accepted[i].fd == client)
+			continue;
+		close(sup.accepted[i].fd);
+		sup.accepted[i].fd = client;
+	}
+}
+
+static void
+carry_out(void)
+{
+	struct action a;
+
+	while (pool_next_action(&sup.pool, &a)) {
+		switch ((enum action_kind)a.kind) {
+		case ACTION_SPAWN:
+			join(a.process);
+			break;
+		case ACTION_HAND:
+			hand(&a);
+			break;
+		case ACTION_TAKE:
+			take(&a);
+			break;
+		case ACTION_STOP:
+			channel_stop(sup.workers[a.process]);
+			break;
+		case ACTION_KILL:
+			doomed[a.process] = true;
+			break;
+		case ACTION_REFUSE:
+			sup.accepted[a.conn].fd = -1;
+			refused++;
+			break;
+		case ACTION_RESUME:
+			pool_accept_resumed(&sup.pool, a.app, now);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+/* Turns the loop until nobody says more. */
+static void
+turn(void)
+{
+	int called;
+
+	do {
+		called = loop_turn(&sup.loop, now);
+		if (pool_deadline(&sup.pool) <= now)
+			pool_tick(&sup.pool, now);
+		carry_out();
+		for (uint32_t i = 0; i < WORKERS; i++) {
+			if (!doomed[i])
+				continue;
+			doomed[i] = false;
+			die(i);
+			called++;
+		}
+	} while (called > 0);
+}
+
+/* --- steps -------------------------------------------------------------- */
+
+static uint8_t
+next(struct input *in)
+{
+	if (in->size == 0)
+		return 0;
+	in->size--;
+	return *in->data++;
+}
+
+static void
+say(uint32_t process, const void *packet, size_t len)
+{
+	if (len > 0 && fdpass_send(ends[process][1], packet, len, -1) == -1)
+		assert(errno == EAGAIN || errno == EPIPE);
+}
+
+static void
+say_verb(uint32_t process, struct input *in)
+{
+	static const char *const verbs[] = { WIRE_READY, WIRE_DONE, WIRE_LOST,
+		WIRE_RETIRE, WIRE_BLIND, WIRE_FAIL, WIRE_EVENT, WIRE_STATUS };
+	uint8_t what = next(in), which = next(in);
+	const char *verb = verbs[what % (sizeof(verbs) / sizeof(verbs[0]))];
+	uint32_t conn = which % CONNS;
+	uint64_t serial = conn;
+	char text[64];
+
+	if (what & 128) {
+		say(process, verb, strlen(verb));
+		return;
+	}
+	/* As channel.c makes it. */
+	if (conn < sup.pool.nconns)
+		serial |= sup.pool.conns[conn].seq << 24;
+	(void)snprintf(text, sizeof(text), "%s %llu", verb,
+	    (unsigned long long)serial + which / 64);
+	say(process, text, strlen(text));
+}
+
+static void
+say_long(uint32_t process, struct input *in)
+{
+	char packet[PACKET_MAX];
+	uint8_t c = next(in);
+	size_t len = (size_t)next(in) * 17 + 1;
+
+	memset(packet, c, len);
+	memcpy(packet, WIRE_STATUS " ", len < 7 ? len : 7);
+	say(process, packet, len);
+}
+
+static void
+say_descriptors(uint32_t process, uint8_t n)
+{
+	const int two[2] = { client, client };
+
+	if (n % 2 == 0)
+		(void)fdpass_send(ends[process][1], "DONE", 4, client);
+	else
+		(void)fdpass_send_pair(ends[process][1], "READY", 5, two);
+}
+
+static void
+arrive(void)
+{
+	uint32_t conn;
+
+	if (!pool_may_accept(&sup.pool, 0)) {
+		if (sup.pool.apps[0].accepting == ACCEPTING_OPEN)
+			pool_accept_paused(&sup.pool, 0, now);
+		return;
+	}
+	conn = pool_arrived(&sup.pool, 0, now);
+	sup.accepted[conn].fd = client;
+	arrived++;
+}
+
+static void
+step(struct input *in)
+{
+	uint8_t what = next(in);
+	uint32_t process = what / STEPS % WORKERS, conn;
+	size_t len;
+
+	switch ((enum step)(what % STEPS)) {
+	case STEP_SAY:
+		len = next(in);
+		if (len > in->size)
+			len = in->size;
+		if (sup.workers[process] != NULL)
+			say(process, in->data, len);
+		in->data += len;
+		in->size -= len;
+		break;
+	case STEP_SAY_VERB:
+		if (sup.workers[process] != NULL)
+			say_verb(process, in);
+		break;
+	case STEP_SAY_LONG:
+		if (sup.workers[process] != NULL)
+			say_long(process, in);
+		break;
+	case STEP_SAY_DESCRIPTORS:
+		if (sup.workers[process] != NULL)
+			say_descriptors(process, next(in));
+		break;
+	case STEP_SHUT:
+		if (sup.workers[process] != NULL) {
+			(void)shutdown(ends[process][1], SHUT_WR);
+			shut[process] = true;
+		}
+		break;
+	case STEP_RECEIVE:
+		if (sup.workers[process] != NULL)
+			(void)receive(process, &conn);
+		break;
+	case STEP_ARRIVE:
+		arrive();
+		break;
+	case STEP_WAIT:
+		now += TSPAN_MSECONDS(1) << next(in) % 18;
+		break;
+	default:
+		die(process);
+		break;
+	}
+}
+
+/* All workers die, and then each connection has had its end or waits. */
+static void
+end(void)
+{
+	const struct app_figures *f = &sup.pool.apps[0].figures;
+	struct group *g = sup.groups[0];
+
+	pool_stop_now(&sup.pool, 0, now);
+	carry_out();
+	for (uint32_t i = 0; i < WORKERS; i++)
+		die(i);
+	carry_out();
+	pool_check(&sup.pool);
+	assert(sup.pool.apps[0].phase == APP_OVER);
+	assert(arrived == f->completed + f->lost + refused);
+	group_free(g);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+
+	if (client == -1)
+		start();
+	begin(next(&in));
+	turn();
+	for (int left = STEPS_MAX; in.size > 0 && left > 0; left--) {
+		step(&in);
+		turn();
+	}
+	pool_check(&sup.pool);
+	end();
+	return 0;
+}
