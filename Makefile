@@ -295,6 +295,15 @@ $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
 
 $(FUZZERS): ALL_LDFLAGS += $(FUZZ_LDFLAGS)
 
+# Archives that most programs do without; and a kernel that is made up.
+$(addprefix $(BUILD)/tests/fuzz/,adapter apppool): \
+    $(BUILD)/adapter.a $(BUILD)/worker.a
+$(addprefix $(BUILD)/tests/fuzz/,adapter apppool): LIBS += \
+    $(BUILD)/adapter.a $(BUILD)/worker.a $(BUILD)/sys.a
+$(BUILD)/tests/fuzz/adapter: ALL_LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,\
+    ioctl process_vm_readv process_vm_writev pread pwrite syscall stat access \
+    kill exit)
+
 # Started often: nothing to load, and no sanitizer to set up, nor anything that
 # could be slipped between the program and the kernel.
 STATIC_TESTS = $(BUILD)/tests/e2e/look $(BUILD)/tests/bench/programs/idle \
