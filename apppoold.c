@@ -346,7 +346,7 @@ main(int argc, char **argv)
 	conf = load(o.file, CONF_OUTSIDE_WARN);
 	if (conf == NULL)
 		return EX_CONFIG;
-	if (logging_open(conf) == -1) {
+	if (logging_open(conf, NULL) == -1) {
 		status = services_exit_status(errno);
 		conf_free(conf);
 		return status;

@@ -270,7 +270,7 @@ control_register(struct supervisor *s)
 		.arrived = arrived,
 	};
 	static const struct service_ops ops = {
-		.refusal = "the log or the control socket cannot be opened",
+		.refusal = "the control socket cannot be opened",
 		.prepare = prepare,
 		.commit = commit,
 		.abort = abort_change,

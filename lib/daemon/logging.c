@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <string.h>
 
 #include "daemon/logging.h"
 #include "sys/log.h"
@@ -16,7 +17,7 @@ logging_verbose(void)
 }
 
 int
-logging_open(const struct conf *conf)
+logging_open(const struct conf *conf, FILE *answer)
 {
 	struct log_spec spec = { 0 };
 	int level = (int)conf->log_level + verbose;
@@ -42,12 +43,12 @@ logging_open(const struct conf *conf)
 	if (log_open(&spec) == 0)
 		return 0;
 	error = errno;
-	if (error == EPERM &&
-	    ownfile_check(conf->log_file, OWNFILE_ANY, why) == -1 &&
-	    why[0] != '\0')
-		log_errorx("cannot open the log %s: %s", conf->log_file, why);
-	else
-		log_error("cannot open the log %s", conf->log_file);
+	if (error != EPERM ||
+	    ownfile_check(conf->log_file, OWNFILE_ANY, why) == 0 ||
+	    why[0] == '\0')
+		(void)snprintf(why, sizeof(why), "%s", strerror(error));
+	logging_tell(
+	    answer, false, "cannot open the log %s: %s", conf->log_file, why);
 	errno = error;
 	return -1;
 }

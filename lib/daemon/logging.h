@@ -11,8 +11,11 @@
 /* For each -v: the log has one level more than the configuration says. */
 void logging_verbose(void);
 
-/* Opens the log. 0, or -1 and errno, logged, and then it is as it was. */
-int logging_open(const struct conf *conf);
+/*
+ * Opens the log. 0, or -1 and errno, told as by logging_tell(), and then it is
+ * as it was.
+ */
+int logging_open(const struct conf *conf, FILE *answer);
 
 /*
  * Logs a line, as an error unless ok, and writes it to answer, for the client

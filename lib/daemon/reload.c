@@ -71,13 +71,13 @@ prepare(struct reload *r, struct app_listeners **out)
 		goto fail;
 	}
 	if (services_prepare(&s->services, r->conf, tables_spare(s, r->conf),
-		&refusal) == 0) {
-		if (logging_open(r->conf) == 0)
-			return true;
-		services_abort(&s->services);
-		refusal = "the log or the control socket cannot be opened";
+		&refusal) != 0) {
+		logging_tell(r->text, false, "%s: %s", r->conf->file, refusal);
+		goto fail;
 	}
-	logging_tell(r->text, false, "%s: %s", r->conf->file, refusal);
+	if (logging_open(r->conf, r->text) == 0)
+		return true;
+	services_abort(&s->services);
 fail:
 	apps_abandon(r->conf, *out);
 	return false;

@@ -469,6 +469,23 @@ time.sleep(600)' "$DIR/taken.sock"
 	assertEquals web "$(status apps '*' name)"
 }
 
+testALogThatCannotBeOpenedLeavesTheOldConfigurationAndTheAnswerHasTheReason() {
+	web_conf | conf
+	pool_start
+	{
+		echo "log = \"$DIR/nowhere/log\""
+		web_conf
+		app other </dev/null
+	} | conf
+	answer=$(ctl reload 2>&1)
+	assertEquals 1 $?
+	assertContains "$answer" \
+	    "cannot open the log $DIR/nowhere/log: No such file or directory"
+	assertTrue "said '/nowhere/log: No such file or directory'"
+	assertContains "$(web)" hello
+	assertEquals web "$(status apps '*' name)"
+}
+
 testAReloadStartsAFailedAppAgain() {
 	mkdir -m 1777 "$DIR/marks"
 	cat >"$DIR/flaky" <<-EOF
