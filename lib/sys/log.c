@@ -239,12 +239,13 @@ log_reopen(void)
 	errno = saved_errno;
 }
 
+/* A deadline of CLOCK_MONOTONIC: the wall clock may be set while we wait. */
 static struct timespec
-after(clockid_t clock, tspan span)
+in(tspan span)
 {
 	struct timespec ts;
 
-	clock_gettime(clock, &ts);
+	clock_gettime(CLOCK_MONOTONIC, &ts);
 	ts.tv_sec += (time_t)(span / TSPAN_SECONDS(1));
 	ts.tv_nsec += (long)(span % TSPAN_SECONDS(1));
 	if (ts.tv_nsec >= TSPAN_SECONDS(1)) {
@@ -258,7 +259,7 @@ after(clockid_t clock, tspan span)
 static bool
 wait_until_done(tspan limit)
 {
-	const struct timespec deadline = after(CLOCK_MONOTONIC, limit);
+	const struct timespec deadline = in(limit);
 
 	while (state.busy || state.ring.lines > 0 || has_requests()) {
 		if (pthread_cond_clockwait(&state.done, &state.lock,
@@ -288,13 +289,15 @@ log_flush(tspan limit)
 static bool
 join_thread(void)
 {
-	struct timespec deadline = after(CLOCK_REALTIME, TSPAN_SECONDS(1));
+	struct timespec deadline = in(TSPAN_SECONDS(1));
 
-	if (pthread_timedjoin_np(state.thread, NULL, &deadline) == 0)
+	if (pthread_clockjoin_np(
+		state.thread, NULL, CLOCK_MONOTONIC, &deadline) == 0)
 		return true;
 	(void)pthread_cancel(state.thread);
-	deadline = after(CLOCK_REALTIME, TSPAN_SECONDS(1));
-	return pthread_timedjoin_np(state.thread, NULL, &deadline) == 0;
+	deadline = in(TSPAN_SECONDS(1));
+	return pthread_clockjoin_np(
+		   state.thread, NULL, CLOCK_MONOTONIC, &deadline) == 0;
 }
 
 void

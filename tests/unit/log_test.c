@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +19,22 @@
 #include "sys/log.h"
 #include "sys/logring.h"
 #include "sys/text.h"
+
+/*
+ * The wall clock has been set to another time since the program began: the
+ * kernel, which is not asked here, does not know.
+ */
+static time_t set_by;
+
+int
+clock_gettime(clockid_t clock, struct timespec *ts)
+{
+	int rc = (int)syscall(SYS_clock_gettime, clock, ts);
+
+	if (clock == CLOCK_REALTIME)
+		ts->tv_sec += set_by;
+	return rc;
+}
 
 /* A test fails after this; a loaded machine may take long. */
 #define PATIENCE TSPAN_SECONDS(20)
@@ -483,6 +500,33 @@ stopping_does_not_wait_for_a_stuck_reader(void)
 	CHECK(elapsed(flood) < PATIENCE);
 }
 
+static volatile bool hangs;
+
+/* A write(2) waits for ever that poll(2) has promised to be short. */
+ssize_t
+write(int fd, const void *buf, size_t len)
+{
+	while (hangs)
+		(void)pause();
+	return syscall(SYS_write, fd, buf, len);
+}
+
+/* The day would be over long after the test. */
+static void
+a_wall_clock_that_is_set_delays_no_stop(void)
+{
+	int fd = redirect_to_pipe();
+
+	NEED(fd != -1);
+	NEED(log_start() == 0);
+	hangs = true;
+	log_info("one");
+	set_by = 86400;
+	(void)alarm((unsigned)tspan_to_seconds(PATIENCE));
+	CHECK(elapsed(stop_soon) < PATIENCE);
+	hangs = false;
+}
+
 static void
 another_destination_frees_the_log_of_a_stuck_reader(void)
 {
@@ -767,6 +811,7 @@ main(int argc, char **argv)
 	RUN_ALONE(fatal_writes_and_exits_71);
 	RUN_ALONE(a_reader_that_does_not_read_holds_nobody_up);
 	RUN_ALONE(stopping_does_not_wait_for_a_stuck_reader);
+	RUN_ALONE(a_wall_clock_that_is_set_delays_no_stop);
 	RUN_ALONE(another_destination_frees_the_log_of_a_stuck_reader);
 	RUN_ALONE(a_full_device_is_survived_and_told);
 	RUN_ALONE(half_a_line_is_ended_before_the_next);
