@@ -181,7 +181,9 @@ lock_pid_file(struct pidfile *p, const struct conf *conf)
 	    pidfile_lock(p, conf->pid_file, why, &other) == 0)
 		return EX_OK;
 	status = services_exit_status(errno);
-	if (errno == EEXIST)
+	if (errno == EEXIST && other == 0)
+		log_errorx("pid_file %s: already running", conf->pid_file);
+	else if (errno == EEXIST)
 		log_errorx("pid_file %s: already running, pid %ld",
 		    conf->pid_file, (long)other);
 	else if (why[0] != '\0')
@@ -244,8 +246,9 @@ start(struct supervisor *s, struct config *config)
 static int
 run(struct supervisor *s, const struct options *o, struct conf *conf)
 {
+	/* A thread that hangs in it may outlive us. */
+	static struct pidfile pid_file = { .fd = -1 };
 	struct config *config = config_new(conf);
-	struct pidfile pid_file = { .fd = -1 };
 	int status;
 
 	if (config == NULL)
@@ -263,8 +266,12 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 	status = start(s, config);
 	if (status == EX_OK) {
 		/* From here on, signals to the number in it are heard. */
-		if (pid_file.fd != -1 && pidfile_fill(&pid_file) == -1)
-			log_warn("pid_file %s", conf->pid_file);
+		if (pid_file.fd != -1 && pidfile_fill(&pid_file) == -1) {
+			log_warn("pid_file %s: it stays empty for now",
+			    conf->pid_file);
+			pidfile_fill_later(
+			    &pid_file, &s->looker, loop_now(&s->loop));
+		}
 		s->background = o->background;
 		s->exit_on_failed = o->exit_on_failed;
 		log_info("apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,

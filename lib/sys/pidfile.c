@@ -10,10 +10,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sys/log.h"
 #include "sys/pidfile.h"
 
 /* Room for a number, its newline and NUL. */
 #define NUMBER_SIZE 16
+
+#define TRY_AGAIN TSPAN_SECONDS(1)
 
 static pid_t
 read_number(int fd)
@@ -93,9 +96,48 @@ pidfile_fill(struct pidfile *p)
 
 	if (n == len)
 		return 0;
-	if (n >= 0)
+	/* The first digits would be the number of somebody else. */
+	if (n >= 0 && ftruncate(p->fd, 0) == 0)
 		errno = ENOSPC;
 	return -1;
+}
+
+static void
+fill_work(struct lane_job *job)
+{
+	struct pidfile *p = LOOP_OWNER(job, struct pidfile, job);
+
+	p->error = pidfile_fill(p) == -1 ? errno : 0;
+}
+
+static void
+fill_done(struct lane_job *job, tstamp now)
+{
+	struct pidfile *p = LOOP_OWNER(job, struct pidfile, job);
+
+	if (p->error == 0)
+		log_info("pid_file %s is written", p->path);
+	else
+		timer_set(&p->lane->loop->timers, &p->again, now + TRY_AGAIN);
+}
+
+static void
+fill_again(struct timer *t, tstamp now)
+{
+	struct pidfile *p = TIMER_OWNER(t, struct pidfile, again);
+
+	(void)now;
+	lane_submit(p->lane, &p->job);
+}
+
+void
+pidfile_fill_later(struct pidfile *p, struct lane *lane, tstamp now)
+{
+	p->lane = lane;
+	p->job.work = fill_work;
+	p->job.done = fill_done;
+	timer_init(&p->again, fill_again);
+	timer_set(&lane->loop->timers, &p->again, now + TRY_AGAIN);
 }
 
 void

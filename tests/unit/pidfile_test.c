@@ -1,9 +1,11 @@
 /* The pid file. */
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 
 #include "sys/pidfile.h"
 
@@ -74,6 +76,32 @@ another_daemon_finds_it_locked_and_the_number(void)
 }
 
 static void
+a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty(void)
+{
+	struct pidfile p = { .fd = -1 };
+	struct rlimit former, small;
+	char number[32];
+	pid_t other;
+
+	(void)snprintf(number, sizeof(number), "%ld", (long)getpid());
+	NEED(pidfile_lock(&p, path, why, &other) == 0);
+	(void)signal(SIGXFSZ, SIG_IGN);
+	(void)getrlimit(RLIMIT_FSIZE, &former);
+	small = former;
+	for (rlim_t room = 0; room < strlen(number); room++) {
+		small.rlim_cur = room;
+		(void)setrlimit(RLIMIT_FSIZE, &small);
+		CHECK_EQ(-1, pidfile_fill(&p));
+		CHECK(errno == (room == 0 ? EFBIG : ENOSPC));
+		CHECK_STR("", text_of(path));
+	}
+	(void)setrlimit(RLIMIT_FSIZE, &former);
+	CHECK_EQ(0, pidfile_fill(&p));
+	CHECK_STR(number, text_of(path));
+	pidfile_fini(&p);
+}
+
+static void
 a_link_is_refused_and_its_target_kept(void)
 {
 	struct pidfile p = { .fd = -1 };
@@ -111,6 +139,7 @@ main(int argc, char **argv)
 	(void)snprintf(target, sizeof(target), "%s/target", folder);
 	RUN(the_file_has_our_number_until_it_is_removed);
 	RUN(another_daemon_finds_it_locked_and_the_number);
+	RUN(a_number_that_does_not_fit_on_the_disk_leaves_the_file_empty);
 	RUN(a_link_is_refused_and_its_target_kept);
 	RUN(the_file_of_a_successor_is_not_removed);
 	rmdir(folder);
