@@ -75,7 +75,9 @@ take_signals(struct supervisor *s)
 	sigemptyset(&set);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
 		sigaddset(&set, signals[i]);
-	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR)
+	/* A reader that is gone, or a file that may not grow, ends no write. */
+	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
+	    signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
 		return -1;
 	return loop_signals(&s->loop, &set, signalled, s);
 }
