@@ -1,5 +1,6 @@
 /* The death of a process. */
 
+#include <signal.h>
 #include <stdio.h>
 
 #include "daemon/channel.h"
@@ -7,6 +8,7 @@
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
+#include "sys/procinfo.h"
 #include "sys/turn.h"
 
 /*
@@ -22,6 +24,9 @@
 /* Workers looked at in a turn with more deaths; a dead one counts as many. */
 #define LOOKS_TURN 32
 #define LOOKS_DEATH 8
+
+/* Deaths that the kernel had at one time come to us within this. */
+#define OOM_BURST TSPAN_SECONDS(1)
 
 /* --- how it ended ------------------------------------------------------- */
 
@@ -95,9 +100,29 @@ explain_failure(
 		when = " within min_server_life";
 	else if (clean && session[0] == '\0')
 		when = " without a session";
-	(void)snprintf(
-	    buf, size, "%s%s", reap_explain(&w->death, how, sizeof(how)), when);
+	(void)snprintf(buf, size, "%s%s%s",
+	    reap_explain(&w->death, how, sizeof(how)), when,
+	    w->starved ? ", perhaps for want of memory" : "");
 	return true;
+}
+
+/*
+ * Whether the kernel may have killed the process for want of memory: it has
+ * killed one since the last look, or that look was just now.
+ */
+static bool
+was_starved(const struct worker *w, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	unsigned long kills;
+
+	if (w->death.signal != SIGKILL || s->pool.processes[w->process].asked ||
+	    procinfo_oom_kills(&kills) == -1)
+		return false;
+	if (kills != s->oom_kills)
+		s->starved_until = now + OOM_BURST;
+	s->oom_kills = kills;
+	return now < s->starved_until;
 }
 
 /* Warns of an end that was not asked for, or that took a session with it. */
@@ -201,6 +226,7 @@ take_leave(struct worker *w, const struct reap_death *death, tstamp now)
 
 	turn_for(w->group->app);
 	worker_died(w, death);
+	w->starved = was_starved(w, now);
 	channel_read_rest(w, now);
 	if (explain_failure(w, "", why, sizeof(why)))
 		group_failed(w->group, "%s", why);
@@ -307,4 +333,5 @@ void
 death_init(struct supervisor *s)
 {
 	timer_init(&s->reaping, go_on);
+	(void)procinfo_oom_kills(&s->oom_kills);
 }

@@ -81,6 +81,8 @@ struct supervisor {
 	struct pids pids; /* of all workers that have one */
 	struct timer reaping; /* set: some that are dead may be left */
 	pid_t looked_at; /* pid of the worker that was looked at last then */
+	unsigned long oom_kills; /* of the machine, as last looked at */
+	tstamp starved_until; /* a SIGKILL may belong to the latest of them */
 	struct services services;
 	struct reload *reload; /* under way; NULL: none */
 	struct rlimit nofile; /* of the children, as it was given to us */

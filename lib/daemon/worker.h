@@ -64,6 +64,7 @@ struct worker {
 	struct retake retake; /* once it is dead */
 	bool unread_lost; /* some of it could not be taken back */
 	struct reap_death death; /* likewise; all zero before */
+	bool starved; /* killed, perhaps for want of memory */
 	char *status; /* text of its last STATUS, owned; NULL: none */
 	tstamp second; /* messages are counted from here, for one second */
 	unsigned messages; /* EVENT and STATUS in that second */

@@ -219,3 +219,30 @@ procinfo_memory(int fd, uint64_t *out)
 	*out = pages * (uint64_t)sysconf(_SC_PAGESIZE);
 	return 0;
 }
+
+int
+procinfo_oom_kills(unsigned long *out)
+{
+	static const char name[] = "\noom_kill ";
+	char buf[16384];
+	size_t len = 0;
+	const char *at;
+	ssize_t n;
+	int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+
+	if (fd == -1)
+		return -1;
+	/* The kernel gives a page at a time. */
+	do {
+		n = read(fd, buf + len, sizeof(buf) - 1 - len);
+		if (n > 0)
+			len += (size_t)n;
+	} while (n > 0);
+	(void)close(fd);
+	buf[len] = '\0';
+	at = strstr(buf, name);
+	if (at != NULL && sscanf(at + sizeof(name) - 1, "%lu", out) == 1)
+		return 0;
+	errno = ENOENT;
+	return -1;
+}

@@ -57,6 +57,12 @@ int procinfo_memory_open(int folder);
 int procinfo_memory(int fd, uint64_t *out);
 
 /*
+ * How many processes the kernel has ended for want of memory: of the machine,
+ * or of a cgroup. Returns 0, or -1.
+ */
+int procinfo_oom_kills(unsigned long *out);
+
+/*
  * Reads a small file at one go: as much as fits into buf, with a NUL. The path
  * begins in the folder unless it is absolute. Returns 0; or -1 and the errno of
  * open(2) or read(2), and buf is "".

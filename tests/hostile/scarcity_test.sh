@@ -75,13 +75,14 @@ testAStartWithoutMemoryOrFilesIsMadeAgain() {
 	assert_all_are_served pipe2 ENFILE
 }
 
-# in_pids_cgroup MOST: the daemon is started in a cgroup, $CGROUP, with at most
-# so many processes and threads. False: there is no such cgroup to be had.
-in_pids_cgroup() {
-	for top in /sys/fs/cgroup/pids /sys/fs/cgroup; do
+# in_cgroup KIND FILE VALUE: the daemon is started in a cgroup, $CGROUP, of this
+# kind with this in that file. False: there is no such cgroup to be had.
+in_cgroup() {
+	for top in "/sys/fs/cgroup/$1" /sys/fs/cgroup; do
 		CGROUP=$top/apppool-test.$$
 		mkdir "$CGROUP" 2>/dev/null || continue
-		if echo "$1" 2>/dev/null >"$CGROUP/pids.max"; then
+		if [ -e "$CGROUP/$2" ] && echo "$3" 2>/dev/null >"$CGROUP/$2"
+		then
 			# shellcheck disable=SC2016 # in that shell
 			start_process sh -c 'echo $$ >"$1/cgroup.procs"
 			    shift; exec "$@"' sh "$CGROUP" \
@@ -101,7 +102,7 @@ testAtTheLimitOfACgroupThePoolServesWithTheProcessesItHas() {
 	start_delay = 10ms
 	EOF
 	: >"$DIR/log"
-	in_pids_cgroup 12 || { skip 'no cgroup for pids'; return; }
+	in_cgroup pids pids.max 12 || { skip 'no cgroup for pids'; return; }
 	ctl wait >/dev/null
 	flood --unix "$DIR/web.sock" --count 300 --concurrency 20 \
 	    --request "$(printf 'sleep 20ms\nx')" --max lost=0 \
@@ -110,6 +111,37 @@ testAtTheLimitOfACgroupThePoolServesWithTheProcessesItHas() {
 	assertTrue "said 'no room for another process'"
 	assertEquals "no process has failed" null \
 	    "$(status apps web last_failure)"
+	pool_stop
+	assertEquals 0 "$RC"
+	await rmdir "$CGROUP"
+}
+
+# At most so much memory: $1, in the words of either version of cgroups.
+in_memory_cgroup() {
+	in_cgroup memory memory.limit_in_bytes "$1" ||
+	    in_cgroup memory memory.max "$1"
+}
+
+testAProcessThatTheKernelKillsForWantOfMemoryIsToldAsSuch() {
+	{
+		app web </dev/null
+		app b </dev/null
+	} | conf
+	: >"$DIR/log"
+	in_memory_cgroup $((100 * SLOW))M || {
+		skip 'no cgroup for memory'
+		return
+	}
+	ctl wait >/dev/null
+	assertEquals 'no answer' '' "$(web "grow $((400 * SLOW))" 2>/dev/null)"
+	await status_is 1 apps web idle
+	assertTrue "$(cat "$DIR/log")" "grep -qE ' warn web: worker [^ ]* \
+\(pid [0-9]*\) killed by signal 9 \(SIGKILL\) in a session of .* s, perhaps for \
+want of memory$' '$DIR/log'"
+	assertContains "$(status apps web last_failure)" 'want of memory'
+	assertContains "$(web)" hello
+	assertEquals 'other processes' 1 "$(status apps b spawned)"
+	assert_accounts web
 	pool_stop
 	assertEquals 0 "$RC"
 	await rmdir "$CGROUP"
