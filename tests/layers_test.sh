@@ -106,6 +106,13 @@ testTheCoreHasNoVariables() {
 	    awk '$2 ~ /^\.(data|bss)$/ && $3 !~ /^0+$/')"
 }
 
+# The wall clock may be set at any time, deadlines may not move by that.
+testOnlyTheLogAsksForTheTimeOfDay() {
+	assertEquals '' "$(grep -rnE \
+	    'CLOCK_REALTIME|gettimeofday|[^_a-z]time\((NULL|&|0)' lib apppoold.c |
+	    grep -vE '^lib/sys/log(|ring|sink)\.c:[0-9]*:.clock_gettime')"
+}
+
 testOnlyTheAdapterLooksIntoTheMemoryOfPrograms() {
 	# A comment may say why not.
 	assertEquals '' "$(grep -rnE \

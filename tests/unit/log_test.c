@@ -416,6 +416,28 @@ less_urgent_lines_than_asked_for_are_not_written(void)
 }
 
 static void
+lines_have_the_time_to_which_the_wall_clock_is_set(void)
+{
+	char now[16], then[16];
+	struct timespec ts;
+
+	NEED(open_fresh_file() == 0);
+	clock_gettime(CLOCK_REALTIME, &ts);
+	(void)strftime(now, sizeof(now), "%Y-", gmtime(&ts.tv_sec));
+	ts.tv_sec -= 1000L * 86400;
+	(void)strftime(then, sizeof(then), "%Y-", gmtime(&ts.tv_sec));
+	NEED(log_start() == 0);
+	log_info("one");
+	set_by = -1000L * 86400;
+	log_info("two");
+	set_by = 0;
+	log_info("three");
+	log_stop(PATIENCE);
+	CHECK_EQ(1, lines_in_file(then));
+	CHECK_EQ(2, lines_in_file(now));
+}
+
+static void
 a_line_of_64_kib_comes_whole(void)
 {
 	static char line[LOG_LINE_MAX];
@@ -805,6 +827,7 @@ main(int argc, char **argv)
 	RUN_ALONE(lines_are_written_after_the_start_too);
 	RUN_ALONE(errno_is_named_and_kept);
 	RUN_ALONE(less_urgent_lines_than_asked_for_are_not_written);
+	RUN_ALONE(lines_have_the_time_to_which_the_wall_clock_is_set);
 	RUN_ALONE(a_line_of_64_kib_comes_whole);
 	RUN_ALONE(our_own_line_is_cut_with_dots);
 	RUN_ALONE(a_repeated_line_is_logged_once_a_minute_with_a_count);
