@@ -272,7 +272,8 @@ static tstamp
 step_deadline(const struct pool *p, const struct process *x)
 {
 	const struct app_options *o = &p->apps[x->app].options;
-	tspan grace = p->phase == POOL_ENDING ? p->stop_grace : o->kill_timeout;
+	bool ending = p->phase == POOL_ENDING;
+	tspan grace = ending ? p->stop_grace : o->kill_timeout;
 
 	switch ((enum process_step)x->step) {
 	case STEP_STOP:
@@ -280,7 +281,9 @@ step_deadline(const struct pool *p, const struct process *x)
 	case STEP_TERM:
 		return tstamp_add(x->step_at, grace);
 	case STEP_KILL:
-		return tstamp_add(x->step_at, o->kill_timeout);
+		/* In the end the other half is for all that comes after. */
+		return tstamp_add(
+		    x->step_at, ending ? o->kill_timeout / 2 : o->kill_timeout);
 	default:
 		return TSTAMP_NEVER;
 	}

@@ -229,16 +229,19 @@ a_closing_app_serves_what_its_last_process_did_not_receive(void)
 }
 
 static void
-a_stuck_process_with_a_session_delays_no_end(void)
+a_stuck_process_delays_the_end_by_half_of_its_kill_timeout(void)
 {
 	rig_begin();
+	/* Its kill_timeout is 5 s. */
 	rig_running(rig_options(), 1);
 	rig_arrive();
 	(void)rig_did();
 	pool_stop_now(&rig.pool, TSPAN_SECONDS(1), rig.now);
 	rig_at(1000);
 	CHECK_STR("term 0, kill 0", rig_did());
-	rig_at(6000);
+	rig_at(3499);
+	CHECK_STR("", rig_did());
+	rig_at(3500);
 	CHECK_STR("over 0", rig_did());
 	rig_end();
 }
@@ -619,7 +622,7 @@ main(int argc, char **argv)
 	RUN(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
 	RUN(an_app_that_is_over_may_be_freed_and_its_number_used_again);
 	RUN(a_closing_app_serves_what_its_last_process_did_not_receive);
-	RUN(a_stuck_process_with_a_session_delays_no_end);
+	RUN(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout);
 	RUN(an_app_is_over_again_when_its_stuck_process_is_gone);
 	RUN(an_app_is_over_after_its_last_refusal);
 	RUN(connections_of_a_stuck_process_are_served_until_the_app_is_over);
