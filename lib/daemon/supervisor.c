@@ -23,6 +23,7 @@
 #include "daemon/waiters.h"
 #include "sys/descriptors.h"
 #include "sys/log.h"
+#include "sys/procinfo.h"
 #include "sys/turn.h"
 
 /* How long the keepers, and the lanes, are waited for at the end. */
@@ -193,6 +194,9 @@ supervisor_init(struct supervisor *s, struct config *config)
 	init_state(s, config);
 	if (descriptors_raise_limit(&s->nofile) == -1)
 		log_warn("cannot raise the limit of descriptors");
+	if (procinfo_init() == -1)
+		log_debug(
+		    "cannot mount a /proc of our own: %s", strerror(errno));
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (loop_init(&s->loop, NULL) == -1 ||

@@ -1,5 +1,7 @@
 /* Other processes: proc(5), and the clocks of their processor time. */
 
+#include <sys/mount.h>
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +13,41 @@
 #include <unistd.h>
 
 #include "sys/procinfo.h"
+
+/* Where each path begins: /proc, or a mount of our own. */
+static struct {
+	int fd;
+	const char *prefix;
+} proc = { .fd = AT_FDCWD, .prefix = "/proc/" };
+
+/* A mount of proc(5) that has no place in any namespace; -1 and errno. */
+static int
+mount_proc(void)
+{
+	int context = fsopen("proc", FSOPEN_CLOEXEC), fd = -1, error;
+
+	if (context == -1)
+		return -1;
+	if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+		fd = fsmount(context, FSMOUNT_CLOEXEC,
+		    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+	error = errno;
+	close(context);
+	errno = error;
+	return fd;
+}
+
+int
+procinfo_init(void)
+{
+	int fd = mount_proc();
+
+	if (fd == -1)
+		return -1;
+	proc.fd = fd;
+	proc.prefix = "";
+	return 0;
+}
 
 int
 procinfo_file(int folder, const char *path, char *buf, size_t size)
@@ -81,8 +118,8 @@ procinfo_read(pid_t pid, struct procinfo *out)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	return read_stat(AT_FDCWD, path, out);
+	(void)snprintf(path, sizeof(path), "%s%d/stat", proc.prefix, (int)pid);
+	return read_stat(proc.fd, path, out);
 }
 
 int
@@ -127,12 +164,16 @@ procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
 	char path[64], link[64];
 	uint32_t inode;
 	DIR *dir;
+	int fd;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-	dir = opendir(path);
+	(void)snprintf(path, sizeof(path), "%s%d/fd", proc.prefix, (int)pid);
+	fd = openat(proc.fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd == -1 ? NULL : fdopendir(fd);
 	if (dir == NULL) {
 		if (errno == ENOENT)
 			errno = ESRCH;
+		if (fd != -1)
+			close(fd);
 		return -1;
 	}
 	for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
@@ -154,8 +195,8 @@ procinfo_folder(pid_t pid)
 {
 	char path[64];
 
-	(void)snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-	return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	(void)snprintf(path, sizeof(path), "%s%d", proc.prefix, (int)pid);
+	return openat(proc.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 /* The parent of the process of that folder; 0: the process is gone. */
@@ -177,9 +218,9 @@ procinfo_child_folder(pid_t parent)
 	char path[64], children[32];
 	int child, folder;
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children",
+	(void)snprintf(path, sizeof(path), "%s%d/task/%d/children", proc.prefix,
 	    (int)parent, (int)parent);
-	if (procinfo_file(AT_FDCWD, path, children, sizeof(children)) == -1)
+	if (procinfo_file(proc.fd, path, children, sizeof(children)) == -1)
 		return -1;
 	if (sscanf(children, "%d ", &child) != 1) {
 		errno = ECHILD;
@@ -224,12 +265,14 @@ int
 procinfo_oom_kills(unsigned long *out)
 {
 	static const char name[] = "\noom_kill ";
-	char buf[16384];
+	char buf[16384], path[16];
 	size_t len = 0;
 	const char *at;
 	ssize_t n;
-	int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+	int fd;
 
+	(void)snprintf(path, sizeof(path), "%svmstat", proc.prefix);
+	fd = openat(proc.fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd == -1)
 		return -1;
 	/* The kernel gives a page at a time. */

@@ -20,6 +20,15 @@ struct procinfo {
 	tspan cpu; /* user and system time used */
 };
 
+/*
+ * Has the functions below read a mount of proc(5) that nobody else can reach,
+ * in place of /proc: there a process can keep others for ever from looking a
+ * name up in its folder, by getdents(2) into a page that never comes while
+ * another one waits in mkdir(2). Takes CAP_SYS_ADMIN: returns 0; or -1, and
+ * they read /proc as before. No other thread may be reading.
+ */
+int procinfo_init(void);
+
 /* Returns 0, or -1. */
 int procinfo_read(pid_t, struct procinfo *out);
 

@@ -61,8 +61,12 @@ class Objects:
             self.kind[fd[0]] = "netlink" if "NETLINK" in args else "listener"
         elif name == "epoll_create1" or name in ("signalfd4", "eventfd2"):
             self.kind[fd[0]] = "loop"
+        elif name == "fsmount":
+            self.kind[fd[0]] = "/proc"
         elif name == "openat" and fd:
-            self.kind[fd[0]] = self.file(args + result)
+            of = descriptors(args.split(", ")[0])
+            self.kind[fd[0]] = (self.kind.get(of[0], "?") if of
+                                else self.file(args + result))
         elif name == "fcntl" and "F_DUPFD" in args and fd:
             of = descriptors(args)[0]
             # The copy is for a process that accepts itself.

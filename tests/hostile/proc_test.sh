@@ -1,0 +1,28 @@
+#!/bin/sh
+# Processes in whose folder in /proc nobody can look a name up.
+
+testAFrozenFolderInProcHoldsUpNeitherStatusNorAnotherApp() {
+	is_root || { skip 'userfaultfd is for root'; return; }
+	app_b | conf
+	pool_start
+	quiet_b
+	{
+		app_b
+		printf '%s\n' 'user = root' 'max_memory = 1G' \
+		    'update_interval = 1s' 'kill_timeout = 500ms' |
+		    hostile evil freeze-proc "$TWORKER"
+	} | conf
+	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
+	await said 'evil: ready'
+	watch_b
+	assertContains "$(status apps evil workers 0 rss)" 0
+	assert_b_is_served
+	pool_stop
+	assertEquals 0 "$RC"
+	sed -n 's/.*holding: \([0-9]*\)$/\1/p' "$DIR/log" | xargs kill -KILL
+}
+
+# shellcheck source=tests/hostile/hostile_help.sh
+. tests/hostile/hostile_help.sh
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
