@@ -178,7 +178,7 @@ client_new(struct clients *all, int fd, tstamp now)
 		lane_close(&all->sup->closer, fd);
 		return;
 	}
-	fdpass_refuse(fd);
+	(void)fdpass_refuse(fd);
 	(void)peer_identify(fd, &peer);
 	cl->all = all;
 	cl->uid = peer.uid;

@@ -121,7 +121,7 @@ open_fresh(struct control *c, const struct conf *conf)
 	if (!make_default_folder(conf))
 		return services_exit_status(errno);
 	if (listener_open(&c->fresh, &spec, &why) == 0) {
-		fdpass_refuse(c->fresh.fd);
+		(void)fdpass_refuse(c->fresh.fd);
 		return EX_OK;
 	}
 	error = errno;

@@ -186,7 +186,7 @@ add(struct pc_clients *all, int fd, bool tcp, uint32_t number,
 	if (cl == NULL)
 		goto fail;
 	if (!tcp)
-		fdpass_refuse(fd);
+		(void)fdpass_refuse(fd);
 	cl->all = all;
 	cl->number = number;
 	cl->line = line;

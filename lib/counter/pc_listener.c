@@ -46,7 +46,7 @@ tune(const struct listener *l)
 	const struct linger no_linger = { 0 };
 
 	if (l->kind == LISTENER_UNIX) {
-		fdpass_refuse(l->fd);
+		(void)fdpass_refuse(l->fd);
 		return;
 	}
 	(void)setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));

@@ -5,11 +5,15 @@
 
 #include "daemon/accepting.h"
 #include "daemon/backlog.h"
+#include "daemon/closing.h"
 #include "daemon/restart_files.h"
 #include "sys/turn.h"
 
 /* Connections accepted at once when there is room again, or while leaving. */
 #define TURN_MAX 64
+
+/* While descriptors wait for a keeper. */
+#define REST TSPAN_MSECONDS(50)
 
 /* How often a listener is looked at while it leaves, and for how long. */
 #define LEAVE_CHECK TSPAN_MSECONDS(10)
@@ -31,6 +35,10 @@ admits(struct acceptor *a, tstamp now)
 	turn_for(g->app);
 	if (group_accepts_itself(g)) {
 		backlog_woken(g, now);
+		return false;
+	}
+	if (closing_is_full(g)) {
+		acceptor_rest(a, now + REST);
 		return false;
 	}
 	if (pool_may_accept(&g->sup->pool, g->app))
@@ -89,7 +97,8 @@ accepting_resume(struct supervisor *s, const struct action *a, tstamp now)
 			got = acceptor_take(&l->acceptor, now);
 			left -= got == ACCEPTOR_ONE;
 		}
-		if (got == ACCEPTOR_FULL) {
+		if (got == ACCEPTOR_FULL &&
+		    l->acceptor.rest.at == TSTAMP_NEVER) {
 			/* The next place goes to another listener. */
 			TAILQ_REMOVE(&g->listeners, l, next);
 			TAILQ_INSERT_TAIL(&g->listeners, l, next);

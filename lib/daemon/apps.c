@@ -10,6 +10,7 @@
 #include "daemon/accepting.h"
 #include "daemon/apps.h"
 #include "daemon/backlog.h"
+#include "daemon/closing.h"
 #include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/logging.h"
@@ -34,6 +35,7 @@ add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 		    conf->name);
 	spawn_init(g);
 	retake_init(g);
+	closing_init(g);
 	backlog_init(g);
 	locks_configure(g);
 	sampling_configure(g, now);
@@ -507,11 +509,16 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	if (g == NULL || app->phase != APP_OVER)
 		return;
 	listeners_close_all(&g->listeners);
+	/* Called again when the last of them is closed. */
+	g->over = true;
+	if (g->refused > 0)
+		return;
 	if (!s->stopping)
 		log_info("%s: gone", g->conf->name);
 	backlog_fini(g);
 	locks_free(g);
 	restart_files_free(g);
+	closing_fini(g);
 	keeper_dismiss_all(s, g);
 	group_free(g);
 	pool_app_free(&s->pool, a->app);

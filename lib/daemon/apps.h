@@ -34,7 +34,10 @@ void apps_abandon(const struct conf *conf, struct app_listeners *prepared);
 void apps_change(struct supervisor *s, struct app_listeners *prepared,
     FILE *answer, tstamp now);
 
-/* ACTION_OVER: frees the group if nothing of it is left. */
+/*
+ * ACTION_OVER: frees the group if nothing of it is left. Called again when the
+ * refusal of the last connection is over.
+ */
 void apps_over(struct supervisor *s, const struct action *a, tstamp now);
 
 #endif

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "daemon/channel.h"
+#include "daemon/closing.h"
 #include "daemon/sampling.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
@@ -350,7 +351,7 @@ static bool
 is_sound(struct worker *w, const struct fdpass_got *got, ssize_t n, tstamp now)
 {
 	for (size_t i = 0; i < got->nfds; i++)
-		lane_close(&w->sup->closer, got->fds[i]);
+		closing_give(w->group, got->fds[i]);
 	if (got->nfds > 0 || got->lost_fds)
 		channel_misbehaved(w, now, "a descriptor");
 	else if (got->truncated)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "daemon/channel.h"
+#include "daemon/closing.h"
 #include "daemon/death.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
@@ -185,7 +186,7 @@ taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
 	if (its_own)
 		w->unread_lost = true;
 	if (fd != -1)
-		lane_close(&s->closer, fd);
+		closing_give(w->group, fd);
 }
 
 static void

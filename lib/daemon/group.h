@@ -20,6 +20,7 @@
 struct app_listener;
 struct limiter;
 struct owners_look;
+struct closing;
 struct restart_files;
 struct retake;
 
@@ -49,6 +50,12 @@ struct group {
 	struct retakes retakes; /* of its dead workers, in turn */
 	struct keeper *retaker; /* has been asked for the first; NULL: none */
 	struct timer retake_timer; /* set: one is looked for */
+	struct closing *closings; /* owned; see closing.h */
+	size_t nclosings;
+	size_t closings_room;
+	struct timer closing_timer; /* set while there are some */
+	unsigned refused; /* connections whose refusal is not over */
+	bool over; /* the app is, and waits for them */
 	struct limiter *limiter; /* NULL: it has no limit */
 	struct restart_files *restart_files; /* NULL: no file restarts it */
 	uint64_t *slots; /* bitmap of the slots in use */

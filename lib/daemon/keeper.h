@@ -57,6 +57,7 @@ struct keeper {
 	char *left; /* identifiers to be said; owned */
 	size_t nleft;
 	unsigned takes; /* that it has to answer; see retake.h */
+	bool closed; /* KEEPER_CLOSED is to be said; see closing.h */
 	tstamp no_room_since; /* for the next packet; NEVER: there is */
 	tstamp born;
 	struct timer timer; /* its next question, or its answer is late */

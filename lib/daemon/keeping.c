@@ -1,8 +1,21 @@
 /* What keepers say, and to whom. */
 
+#include <unistd.h>
+
+#include "daemon/closing.h"
 #include "daemon/keeping.h"
 #include "daemon/kept.h"
 #include "daemon/retake.h"
+
+/* A descriptor nobody wants. */
+static void
+give_up(struct keeper *k, int fd)
+{
+	if (k->group != NULL)
+		closing_give(k->group, fd);
+	else
+		(void)close(fd);
+}
 
 static int
 heard(struct keeper *k, const char *packet, size_t len, int fd, tstamp now)
@@ -24,8 +37,15 @@ heard(struct keeper *k, const char *packet, size_t len, int fd, tstamp now)
 	}
 	/* What comes too late. */
 	if (!taken && fd != -1)
-		lane_close(&k->sup->closer, fd);
+		give_up(k, fd);
 	return lines;
+}
+
+static void
+answered(struct keeper *k)
+{
+	kept_say(k);
+	closing_say(k);
 }
 
 static void
@@ -37,6 +57,6 @@ silent(struct keeper *k, tstamp now)
 
 const struct keeper_ops keeping_ops = {
 	.heard = heard,
-	.answered = kept_say,
+	.answered = answered,
 	.silent = silent,
 };

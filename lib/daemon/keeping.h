@@ -1,7 +1,7 @@
 #ifndef DAEMON_KEEPING_H
 #define DAEMON_KEEPING_H
 
-/* The tasks of keepers: kept.h, retake.h. */
+/* The tasks of keepers: kept.h, retake.h, closing.h. */
 
 #include "daemon/keeper.h"
 

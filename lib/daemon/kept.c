@@ -155,7 +155,7 @@ kept_hold(struct group *g, struct kept *o, uid_t owner)
 	if (k == NULL || open_pipe(ends, owner) == -1)
 		return -1;
 	memcpy(buf + 1, o->id, KEEPER_ID_LEN);
-	sent = fdpass_send_pair(k->output.io.fd, buf, sizeof(buf), ends);
+	sent = fdpass_send_many(k->output.io.fd, buf, sizeof(buf), ends, 2);
 	error = errno;
 	/* Later the worker would run, and the close could wait for it. */
 	close(ends[0]);

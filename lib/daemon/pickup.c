@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "daemon/channel.h"
+#include "daemon/closing.h"
 #include "daemon/pickup.h"
 #include "sys/fdpass.h"
 #include "sys/wire.h"
@@ -202,7 +203,7 @@ pickup_take(struct supervisor *s, const struct action *a, tstamp now)
 	} else if (conn != ILIST_NONE) {
 		s->accepted[conn].fd = fd;
 	} else if (fd != -1) {
-		lane_close(&s->closer, fd);
+		closing_give(w->group, fd);
 	}
 	pool_taken(&s->pool, a->process, conn, now);
 }

@@ -103,9 +103,9 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 /* --- the table ---------------------------------------------------------- */
 
 int
-refusals_init(struct refusals *all, struct loop *loop, struct lane *lane)
+refusals_init(struct refusals *all, struct loop *loop, refusal_close *close)
 {
-	*all = (struct refusals){ .loop = loop, .lane = lane };
+	*all = (struct refusals){ .loop = loop, .close = close };
 	TAILQ_INIT(&all->unused);
 	TAILQ_INIT(&all->open);
 	all->table = calloc(REFUSAL_MAX, sizeof(*all->table));
@@ -164,23 +164,6 @@ drain(int fd)
 }
 
 static void
-close_work(struct lane_job *job)
-{
-	struct refusal *r = LOOP_OWNER(job, struct refusal, job);
-
-	if (!r->handed)
-		(void)drain(r->io.fd);
-	(void)close(r->io.fd);
-}
-
-static void
-close_done(struct lane_job *job, tstamp now)
-{
-	(void)now;
-	give_entry(LOOP_OWNER(job, struct refusal, job));
-}
-
-static void
 drop_rest(struct refusal *r)
 {
 	r->rest_len = 0;
@@ -196,14 +179,9 @@ end(struct refusal *r)
 	timer_set(&r->all->loop->timers, &r->timer, TSTAMP_NEVER);
 	TAILQ_REMOVE(&r->all->open, r, next);
 	drop_rest(r);
-	if (!r->tcp) {
-		r->job.work = close_work;
-		r->job.done = close_done;
-		lane_submit(r->all->lane, &r->job);
-		return;
-	}
-	(void)drain(r->io.fd);
-	lane_close_tcp(r->all->lane, r->io.fd);
+	if (r->tcp)
+		(void)drain(r->io.fd);
+	r->all->close(r->owner, r->io.fd, r->tcp, !r->tcp && !r->handed);
 	give_entry(r);
 }
 
@@ -273,29 +251,18 @@ ready(struct loop_io *io, uint32_t events, tstamp now)
 
 /* --- the beginning ------------------------------------------------------ */
 
-static void
-close_now(struct refusals *all, int fd, bool tcp)
-{
-	if (tcp)
-		lane_close_tcp(all->lane, fd);
-	else
-		lane_close(all->lane, fd);
-}
-
 /* With as many open as there may be, what can be done at once is done. */
 static void
-answer_and_close(
-    struct refusals *all, const struct refusal_answer *answer, int fd, bool tcp)
+answer_now(const struct refusal_answer *answer, int fd, bool tcp)
 {
 	(void)send(fd, answer->bytes, answer->len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(fd, SHUT_WR);
 	if (tcp)
 		(void)drain(fd);
-	close_now(all, fd, tcp);
 }
 
 void
-refusal_begin(struct refusals *all, struct config *config,
+refusal_begin(struct refusals *all, void *owner, struct config *config,
     const struct conf_app *conf, int fd, bool tcp, bool handed, tstamp now)
 {
 	struct refusal_answer answer;
@@ -303,15 +270,17 @@ refusal_begin(struct refusals *all, struct config *config,
 
 	refusal_answer(conf, handed ? -1 : fd, &answer);
 	if (answer.bytes == NULL || (tcp && handed)) {
-		close_now(all, fd, tcp);
+		all->close(owner, fd, tcp, false);
 		return;
 	}
 	r = take_entry(all);
 	if (r == NULL) {
-		answer_and_close(all, &answer, fd, tcp);
+		answer_now(&answer, fd, tcp);
+		all->close(owner, fd, tcp, !tcp && !handed);
 		return;
 	}
 	r->all = all;
+	r->owner = owner;
 	r->io = (struct loop_io){ .fd = fd, .ready = ready };
 	r->tcp = tcp;
 	r->handed = handed;

@@ -12,7 +12,7 @@
  * a client that sends without end fills but a window.
  *
  * Unix sockets may hold descriptors of any kind, whose closing may take its
- * time: the lane drains and closes these sockets.
+ * time: who closes these sockets, by refusals.close, drains them, too.
  */
 
 #include <sys/queue.h>
@@ -22,7 +22,6 @@
 
 #include "conf/config.h"
 #include "core/tstamp.h"
-#include "sys/lane.h"
 #include "sys/loop.h"
 
 /* Refusals that are open at a time; further ones are closed once answered. */
@@ -47,11 +46,11 @@ struct refusal_answer {
 struct refusals;
 
 struct refusal {
-	TAILQ_ENTRY(refusal) next; /* in unused or open; in none: in the lane */
+	TAILQ_ENTRY(refusal) next; /* in unused or open */
 	struct refusals *all;
 	struct loop_io io;
 	struct timer timer; /* REFUSAL_TIME is over; set while it is open */
-	struct lane_job job;
+	void *owner; /* for refusals.close */
 	bool tcp, handed; /* as in struct accepted */
 	const char *rest; /* still to be written */
 	size_t rest_len;
@@ -60,9 +59,15 @@ struct refusal {
 
 TAILQ_HEAD(refusal_list, refusal);
 
+/*
+ * Called once for each refusal: takes the connection over, and closes it.
+ * drain: it is a Unix socket, of which is read before what has come.
+ */
+typedef void refusal_close(void *owner, int fd, bool tcp, bool drain);
+
 struct refusals {
 	struct loop *loop;
-	struct lane *lane;
+	refusal_close *close;
 	struct refusal_list unused; /* used before */
 	struct refusal_list open; /* in the loop */
 	size_t used; /* of table, at some time */
@@ -70,12 +75,13 @@ struct refusals {
 };
 
 /* 0, or -1 and errno. */
-int refusals_init(struct refusals *all, struct loop *loop, struct lane *lane);
+int refusals_init(
+    struct refusals *all, struct loop *loop, refusal_close *close);
 
-/* Closes those that are open; before the lane is stopped. */
+/* Closes those that are open. */
 void refusals_close(struct refusals *all);
 
-/* After the lane has stopped. */
+/* When none is open. */
 void refusals_fini(struct refusals *all);
 
 /* Whether a client may still be reading its answer. */
@@ -86,7 +92,7 @@ bool refusals_any(const struct refusals *all);
  * tcp and handed: as in struct accepted. A TCP connection that was handed to a
  * process is just closed, and nothing is read from a Unix socket that was.
  */
-void refusal_begin(struct refusals *all, struct config *config,
+void refusal_begin(struct refusals *all, void *owner, struct config *config,
     const struct conf_app *conf, int fd, bool tcp, bool handed, tstamp now);
 
 /* Whether this app answers at all. */

@@ -12,6 +12,7 @@
 #include "daemon/accepting.h"
 #include "daemon/apps.h"
 #include "daemon/channel.h"
+#include "daemon/closing.h"
 #include "daemon/locks.h"
 #include "daemon/pickup.h"
 #include "daemon/request_timeout.h"
@@ -24,10 +25,10 @@
 
 /* Closes our copy of a connection that its process may have closed before. */
 static void
-close_copy(struct supervisor *s, const struct accepted *c)
+close_copy(struct group *g, const struct accepted *c)
 {
 	if (c->tcp) {
-		lane_close_tcp(&s->closer, c->fd);
+		closing_give_conn(g, c->fd, true, false);
 		return;
 	}
 	turn_call("close");
@@ -41,7 +42,7 @@ hand(struct supervisor *s, const struct action *a, tstamp now)
 	struct accepted *c = &s->accepted[a->conn];
 
 	if (channel_hand(w, a->conn, now) == 0) {
-		close_copy(s, c);
+		close_copy(w->group, c);
 		c->fd = -1;
 		c->handed = true;
 		pickup_await(w, now);

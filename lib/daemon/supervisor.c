@@ -202,7 +202,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 	if (loop_init(&s->loop, NULL) == -1 ||
 	    watch_init(&s->watch, &s->loop) == -1 || take_signals(s) == -1 ||
 	    start_lanes(s) == -1 ||
-	    refusals_init(&s->refusals, &s->loop, &s->closer) == -1) {
+	    refusals_init(&s->refusals, &s->loop, waiters_refused) == -1) {
 		log_error("cannot start");
 		return EX_OSERR;
 	}

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "core/action.h"
+#include "daemon/apps.h"
+#include "daemon/closing.h"
 #include "daemon/waiters.h"
 #include "sys/log.h"
 
@@ -16,15 +18,9 @@ static void
 drop(struct supervisor *s, uint32_t conn)
 {
 	struct accepted *a = &s->accepted[conn];
+	struct group *g = s->groups[s->pool.conns[conn].app];
 
-	/*
-	 * In a Unix socket a client may have left descriptors of any kind; on
-	 * a TCP socket that was taken back a worker may have set SO_LINGER.
-	 */
-	if (a->tcp)
-		lane_close_tcp(&s->closer, a->fd);
-	else
-		lane_close(&s->closer, a->fd);
+	closing_give_conn(g, a->fd, a->tcp, false);
 	a->fd = -1;
 }
 
@@ -53,9 +49,21 @@ waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 		log_limited(&g->refuse_rate, now, LOG_LEVEL_WARN,
 		    "%s: a connection is refused: %s", g->conf->name,
 		    action_cause_name(a->cause));
+	g->refused++;
 	refusal_begin(
-	    &s->refusals, g->config, g->conf, c->fd, c->tcp, c->handed, now);
+	    &s->refusals, g, g->config, g->conf, c->fd, c->tcp, c->handed, now);
 	c->fd = -1;
+}
+
+void
+waiters_refused(void *owner, int fd, bool tcp, bool drain)
+{
+	struct group *g = owner;
+	const struct action over = { .kind = ACTION_OVER, .app = g->app };
+
+	closing_give_conn(g, fd, tcp, drain);
+	if (--g->refused == 0 && g->over)
+		apps_over(g->sup, &over, loop_now(&g->sup->loop));
 }
 
 /*

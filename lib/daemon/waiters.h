@@ -10,6 +10,10 @@ struct action;
 /* ACTION_REFUSE. */
 void waiters_refuse(struct supervisor *s, const struct action *a, tstamp now);
 
+/* For refusals_init(): closes the connection of a group whose refusal is over.
+ */
+void waiters_refused(void *owner, int fd, bool tcp, bool drain);
+
 /* Logs, now and then, that max_queue is reached, and what that leads to. */
 void waiters_log_full(struct group *g, tstamp now);
 

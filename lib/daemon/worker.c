@@ -8,8 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "daemon/closing.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
+#include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/procinfo.h"
 
@@ -130,8 +132,21 @@ worker_hang_up(struct worker *w)
 	(void)loop_set(&w->sup->loop, &w->channel, 0);
 	/* Grandchildren that hold a copy must see the end of file. */
 	(void)shutdown(w->channel.fd, SHUT_RDWR);
-	lane_close(&w->sup->closer, w->channel.fd);
+	if (w->refuses)
+		close(w->channel.fd);
+	else
+		closing_give(w->group, w->channel.fd);
 	w->channel.fd = -1;
+}
+
+/* Connections that lie there may linger. */
+static void
+close_child_end(struct worker *w)
+{
+	if (fdpass_unread(w->child_end) == 0)
+		close(w->child_end);
+	else
+		closing_give(w->group, w->child_end);
 }
 
 void
@@ -143,7 +158,7 @@ worker_free(struct worker *w)
 	kept_leave(&w->output);
 	worker_hang_up(w);
 	if (w->child_end != -1)
-		lane_close(&s->closer, w->child_end);
+		close_child_end(w);
 	if (w->memory_fd != -1)
 		close(w->memory_fd);
 	give_slot(w->group, w->slot);

@@ -44,6 +44,7 @@ struct worker {
 	bool keeps; /* what it has not received is not taken back */
 	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */
+	bool refuses; /* no descriptors can lie unread in our end */
 	struct kept output;
 	TAILQ_ENTRY(worker) start_next; /* in its group's queued, or starting */
 	bool queued; /* not started yet; others are before it */

@@ -13,6 +13,9 @@
  * connections are given to the worker. So those that it has not received are
  * received here, and sent to the daemon.
  *
+ * A close can take long, too: a TCP connection may linger, and in a Unix socket
+ * descriptors may lie unread, of whatever kind.
+ *
  * What is said over the socket is in sys/keeper_wire.h. At the end of the
  * socket what is left in the pipes is passed on, and the process exits.
  */
@@ -21,6 +24,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -42,6 +46,12 @@
 
 #define BATCH 16
 
+/* The longest packet of the daemon's: KEEPER_LEAVE. */
+#define PACKET_MAX (1 + KEEPER_LEAVE_MAX * KEEPER_ID_LEN)
+
+/* Microseconds that a close may linger. */
+#define LINGER 2000
+
 /* The pipe of a worker. */
 struct source {
 	struct source *next;
@@ -57,6 +67,11 @@ static int epfd;
 
 /* Lines that may still be passed on of a pipe that is closed. */
 static size_t allowed = SIZE_MAX;
+
+/* What is to be closed when the daemon says so. */
+static int closing[FDPASS_MAX];
+static char how_to_close[FDPASS_MAX];
+static size_t nclosing;
 
 /* The packet in hand: only pages with text in them take memory. */
 static char packet[KEEPER_HEAD + KEEPER_LINE_MAX];
@@ -290,15 +305,74 @@ finish(void)
 	_exit(EX_OK);
 }
 
+/* --- closing ------------------------------------------------------------ */
+
+static void
+interrupt(int sig)
+{
+	(void)sig;
+}
+
+/* Reads what lies in a socket; the descriptors among it are closed. */
+static void
+drain(int fd)
+{
+	while (recv(fd, packet, sizeof(packet), MSG_DONTWAIT) > 0)
+		continue;
+}
+
+/*
+ * Closes them. A close that lingers is interrupted, and goes on without us:
+ * also that of a socket that lies in one of these.
+ */
+static void
+close_all(const int *fds, const char *how, size_t n)
+{
+	const struct itimerval ticks = { .it_interval.tv_usec = LINGER,
+		.it_value.tv_usec = LINGER };
+	const struct itimerval none = { .it_value.tv_usec = 0 };
+
+	(void)setitimer(ITIMER_REAL, &ticks, NULL);
+	for (size_t i = 0; i < n; i++) {
+		if (how[i] == KEEPER_DRAIN)
+			drain(fds[i]);
+		(void)close(fds[i]);
+	}
+	(void)setitimer(ITIMER_REAL, &none, NULL);
+}
+
+static void
+release(void)
+{
+	close_all(closing, how_to_close, nclosing);
+	nclosing = 0;
+}
+
+/* Keeps them until the daemon has closed its own. */
+static void
+keep_for_closing(const char *how, size_t len, const struct fdpass_got *got)
+{
+	if (len < got->nfds)
+		_exit(EX_OSERR);
+	release();
+	nclosing = got->nfds;
+	memcpy(closing, got->fds, nclosing * sizeof(*closing));
+	memcpy(how_to_close, how, nclosing);
+}
+
+/* --- taking back -------------------------------------------------------- */
+
 /* Passes on one packet that a worker has not received. */
 static void
 pass_on(const char *buf, size_t len, const struct fdpass_got *got)
 {
+	static const char plain[FDPASS_MAX];
+
 	while (fdpass_send(
 		   KEEPER_FD, buf, len, got->nfds > 0 ? got->fds[0] : -1) == -1)
 		wait_for_room();
-	for (size_t i = 0; i < got->nfds; i++)
-		(void)close(got->fds[i]);
+	/* By now it may be the last. */
+	close_all(got->fds, plain, got->nfds);
 }
 
 /* Receives, in the place of a dead worker, all there is. */
@@ -348,6 +422,12 @@ obey(const char *buf, size_t len, const struct fdpass_got *got)
 			_exit(EX_OSERR);
 		empty(buf + 1, got->fds[0]);
 		break;
+	case KEEPER_CLOSE:
+		keep_for_closing(buf + 1, len - 1, got);
+		break;
+	case KEEPER_CLOSED:
+		release();
+		break;
 	default:
 		say(&pong, 1);
 		break;
@@ -357,7 +437,7 @@ obey(const char *buf, size_t len, const struct fdpass_got *got)
 static void
 listen_to_daemon(void)
 {
-	char buf[1 + KEEPER_LEAVE_MAX * KEEPER_ID_LEN];
+	char buf[PACKET_MAX];
 	struct fdpass_got got;
 	ssize_t n;
 
@@ -374,10 +454,14 @@ static void
 prepare(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
+	/* No SA_RESTART: it ends what it interrupts. */
+	const struct sigaction tick = { .sa_handler = interrupt };
 	sigset_t all;
 
+	(void)sigaction(SIGALRM, &tick, NULL);
 	/* Signals to the daemon's group must not end the keeper. */
 	sigfillset(&all);
+	sigdelset(&all, SIGALRM);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	/* Where workers have our user: they cannot trace us, nor look in. */
 	(void)prctl(PR_SET_DUMPABLE, 0);

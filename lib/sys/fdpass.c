@@ -35,11 +35,6 @@ union control_one {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-union control_two {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(2 * sizeof(int))];
-};
-
 int
 fdpass_pair(int sv[2])
 {
@@ -68,22 +63,23 @@ fdpass_send(int sock, const void *buf, size_t len, int fd)
 }
 
 ssize_t
-fdpass_send_pair(int sock, const void *buf, size_t len, const int fds[2])
+fdpass_send_many(
+    int sock, const void *buf, size_t len, const int *fds, size_t nfds)
 {
-	union control_two control;
+	union control_all control;
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct msghdr msg = { .msg_iov = &iov,
 		.msg_iovlen = 1,
 		.msg_control = &control,
-		.msg_controllen = sizeof(control) };
+		.msg_controllen = CMSG_SPACE(nfds * sizeof(int)) };
 
-	assert(len > 0);
+	assert(len > 0 && nfds > 0 && nfds <= FDPASS_MAX);
 
-	memset(&control, 0, sizeof(control));
-	control.align.cmsg_len = CMSG_LEN(2 * sizeof(int));
+	memset(&control, 0, CMSG_SPACE(nfds * sizeof(int)));
+	control.align.cmsg_len = CMSG_LEN(nfds * sizeof(int));
 	control.align.cmsg_level = SOL_SOCKET;
 	control.align.cmsg_type = SCM_RIGHTS;
-	memcpy(CMSG_DATA(&control.align), fds, 2 * sizeof(int));
+	memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
 	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
@@ -209,10 +205,11 @@ fdpass_unread(int sock)
 	return ioctl(sock, FIONREAD, &bytes) == -1 ? -1 : bytes;
 }
 
-void
+bool
 fdpass_refuse(int sock)
 {
 	int no = 0;
 
-	(void)setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no));
+	return setsockopt(sock, SOL_SOCKET, SO_PASSRIGHTS, &no, sizeof(no)) ==
+	    0;
 }

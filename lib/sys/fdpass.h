@@ -55,9 +55,9 @@ int fdpass_pair(int sv[2]);
  */
 ssize_t fdpass_send(int sock, const void *buf, size_t len, int fd);
 
-/* The same with copies of two descriptors. */
-ssize_t fdpass_send_pair(
-    int sock, const void *buf, size_t len, const int fds[2]);
+/* The same with copies of 1 … FDPASS_MAX descriptors. */
+ssize_t fdpass_send_many(
+    int sock, const void *buf, size_t len, const int *fds, size_t nfds);
 
 /*
  * Receives one packet into buf and everything that came with it into *got.
@@ -105,8 +105,8 @@ int fdpass_unread(int sock);
 /*
  * Makes the kernel refuse descriptors sent to this socket (the sender gets
  * EPERM), where it knows how: SO_PASSRIGHTS, Linux 6.16.  Elsewhere nothing
- * changes, so a receiver must be ready for them all the same.
+ * changes and the result is false: a receiver must be ready for them then.
  */
-void fdpass_refuse(int sock);
+bool fdpass_refuse(int sock);
 
 #endif

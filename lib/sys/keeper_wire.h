@@ -35,6 +35,16 @@
 #define KEEPER_TAKEN_MAX 64
 #define KEEPER_EMPTY 'E'
 
+/*
+ * Down: for each of up to FDPASS_MAX descriptors, which come with it, how it is
+ * closed; KEEPER_DRAIN: a Unix socket, after what lies in it has been read.
+ * They are closed at KEEPER_CLOSED: when the daemon has closed its own.
+ */
+#define KEEPER_CLOSE 'C'
+#define KEEPER_PLAIN '-'
+#define KEEPER_DRAIN 'd'
+#define KEEPER_CLOSED 'D'
+
 /* Down; the answer to it, and to KEEPER_HOLD, is KEEPER_PONG. */
 #define KEEPER_PING 'P'
 #define KEEPER_PONG 'P'

@@ -14,7 +14,6 @@
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/thread.h"
-#include "sys/turn.h"
 
 /* Jobs need little of it; pages that are not used cost nothing. */
 #define STACK_SIZE (256 * 1024)
@@ -312,29 +311,4 @@ lane_close(struct lane *l, int fd)
 	pthread_mutex_unlock(&l->lock);
 	if (!room)
 		close_foreign(fd);
-}
-
-/*
- * Only a look: to set the option would wait for the lock of the socket, which a
- * process that has a copy may hold.
- */
-static bool
-lingers(int fd)
-{
-	struct linger got = { 0 };
-	socklen_t len = sizeof(got);
-
-	return getsockopt(fd, SOL_SOCKET, SO_LINGER, &got, &len) == 0 &&
-	    got.l_onoff != 0;
-}
-
-void
-lane_close_tcp(struct lane *l, int fd)
-{
-	if (lingers(fd)) {
-		lane_close(l, fd);
-		return;
-	}
-	turn_call("close");
-	(void)close(fd);
 }

@@ -89,11 +89,4 @@ void lane_submit(struct lane *, struct lane_job *);
  */
 void lane_close(struct lane *, int fd);
 
-/*
- * Closes a TCP connection that may have been in the hands of others: at once,
- * or in the lane if they had its last close wait, by SO_LINGER. Neither waits
- * for a lock that they hold.
- */
-void lane_close_tcp(struct lane *, int fd);
-
 #endif

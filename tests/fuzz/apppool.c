@@ -46,7 +46,7 @@ say(const void *packet, size_t len, uint8_t how)
 		(void)fdpass_send(ends[0], packet, len, ends[0]);
 		break;
 	default:
-		(void)fdpass_send_pair(ends[0], packet, len, ends);
+		(void)fdpass_send_many(ends[0], packet, len, ends, 2);
 		break;
 	}
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "daemon/channel.h"
+#include "daemon/closing.h"
 #include "daemon/pickup.h"
 #include "daemon/sampling.h"
 #include "sys/fdpass.h"
@@ -136,6 +137,8 @@ start(void)
 static void
 begin(uint8_t options)
 {
+	struct group *g;
+
 	web.concurrency = options & 1 ? 3 : 1;
 	web.prefetch = options & 2 ? 2 : 0;
 	web.min_processes = options & 4 ? 2 : 0;
@@ -149,8 +152,12 @@ begin(uint8_t options)
 	pool_init(&sup.pool, &limits, sup.pool_memory, WORKERS, 1, now);
 	timer_set(&sup.loop.timers, &sup.pickup_timer, TSTAMP_NEVER);
 	(void)loop_turn(&sup.loop, now);
-	if (group_new(&sup, &config, &web, now) == NULL)
+	g = group_new(&sup, &config, &web, now);
+	if (g == NULL)
 		abort();
+	closing_init(g);
+	/* What is to be closed waits for a keeper that never comes. */
+	g->keeper_rest = TSTAMP_NEVER;
 }
 
 /* --- workers ------------------------------------------------------------ */
@@ -381,7 +388,7 @@ say_descriptors(uint32_t process, uint8_t n)
 	if (n % 2 == 0)
 		(void)fdpass_send(ends[process][1], "DONE", 4, client);
 	else
-		(void)fdpass_send_pair(ends[process][1], "READY", 5, two);
+		(void)fdpass_send_many(ends[process][1], "READY", 5, two, 2);
 }
 
 static void
@@ -465,6 +472,7 @@ end(void)
 	pool_check(&sup.pool);
 	assert(sup.pool.apps[0].phase == APP_OVER);
 	assert(arrived == f->completed + f->lost + refused);
+	closing_fini(sup.groups[0]);
 	group_free(g);
 }
 

@@ -127,7 +127,7 @@ two_descriptors_arrive_in_their_order(void)
 	int fds[2] = { open_marked("one"), open_marked("two") };
 
 	open_pair();
-	CHECK_EQ(1, fdpass_send_pair(pair[0], "x", 1, fds));
+	CHECK_EQ(1, fdpass_send_many(pair[0], "x", 1, fds, 2));
 	close(fds[0]);
 	close(fds[1]);
 	CHECK_EQ(1, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
@@ -371,7 +371,7 @@ static void
 refused_descriptors_are_EPERM_where_the_kernel_knows_how(void)
 {
 	open_pair();
-	fdpass_refuse(pair[1]);
+	(void)fdpass_refuse(pair[1]);
 	if (fdpass_send(pair[0], "x", 1, pair[0]) == -1)
 		CHECK_EQ(EPERM, errno);
 	else

@@ -18,6 +18,8 @@
 
 #include "conf/conf_pool.h"
 #include "daemon/backlog.h"
+#include "daemon/closing.h"
+#include "daemon/retake.h"
 #include "daemon/sampling.h"
 #include "daemon/spawn.h"
 #include "sys/fdpass.h"
@@ -139,6 +141,8 @@ fixture_begin(void)
 	    group_new(&sup, &fixture.config, &fixture.web, fixture.now);
 	spawn_init(fixture.group);
 	backlog_init(fixture.group);
+	retake_init(fixture.group);
+	closing_init(fixture.group);
 }
 
 static inline void
@@ -163,6 +167,7 @@ fixture_end(void)
 		if (sup.accepted[c].fd > 0)
 			close(sup.accepted[c].fd);
 	backlog_fini(fixture.group);
+	closing_fini(fixture.group);
 	group_free(fixture.group);
 	free(sup.groups);
 	free(sup.workers);
@@ -181,6 +186,7 @@ fixture_join(uint32_t process, void (*work)(void))
 
 	CHECK(w != NULL && fdpass_pair(ends) == 0);
 	w->channel.fd = ends[0];
+	w->refuses = true;
 	w->child_end = ends[1];
 	w->pid = work == NULL ? getpid() : fork();
 	if (w->pid == 0) {

@@ -76,7 +76,8 @@ hold(const char *id)
 	CHECK_EQ(0, pipe2(ends, O_CLOEXEC));
 	CHECK_EQ(0, fcntl(ends[0], F_SETFL, O_NONBLOCK));
 	(void)snprintf(buf, sizeof(buf), "%c%s", KEEPER_HOLD, id);
-	CHECK_EQ(KEEPER_HEAD, fdpass_send_pair(sock, buf, KEEPER_HEAD, ends));
+	CHECK_EQ(
+	    KEEPER_HEAD, fdpass_send_many(sock, buf, KEEPER_HEAD, ends, 2));
 	close(ends[0]);
 	CHECK_STR("P", heard());
 	return ends[1];

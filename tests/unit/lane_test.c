@@ -1,15 +1,11 @@
 /* The slow lane: its threads, its jobs, and jobs that are stuck. */
 
-#include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -300,106 +296,6 @@ a_lingering_socket_is_closed_at_once(void)
 }
 
 static void
-a_connection_that_lingers_holds_nobody_up(void)
-{
-	tstamp begun = monotonic();
-	int client, server = lingering(&client, 20);
-
-	NEED(server != -1);
-	start();
-	lane_close_tcp(&lane, server);
-	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
-	stop();
-	close(client);
-}
-
-static void
-a_connection_that_does_not_linger_is_closed_here(void)
-{
-	int client, server = lingering(&client, 20);
-	const struct linger off = { 0 };
-
-	NEED(server != -1);
-	(void)setsockopt(server, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
-	start();
-	lane_close_tcp(&lane, server);
-	CHECK_EQ(-1, fcntl(server, F_GETFD));
-	stop();
-	close(client);
-}
-
-/* Sends from a page that nobody ever provides, and so has the socket locked. */
-static _Noreturn void
-sit_in_send(int fd)
-{
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register reg = {
-		.mode = UFFDIO_REGISTER_MODE_MISSING,
-	};
-	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	reg.range.start = (uintptr_t)page;
-	reg.range.len = 4096;
-	if (uffd == -1 || page == MAP_FAILED ||
-	    ioctl(uffd, UFFDIO_API, &api) == -1 ||
-	    ioctl(uffd, UFFDIO_REGISTER, &reg) == -1)
-		_exit(1);
-	/* Our end gives the lock back. */
-	(void)alarm(10);
-	(void)!syscall(SYS_sendto, fd, page, 64, 0, NULL, 0);
-	_exit(0);
-}
-
-/* Waits until the process is in that page; false: it has ended. */
-static bool
-sits(pid_t pid)
-{
-	char path[64], place[64];
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/wchan", (int)pid);
-	do {
-		place[0] = '\0';
-		f = fopen(path, "re");
-		if (f != NULL) {
-			(void)!fgets(place, sizeof(place), f);
-			fclose(f);
-		}
-		if (strcmp(place, "handle_userfault") == 0)
-			return true;
-	} while (waitpid(pid, NULL, WNOHANG) == 0);
-	return false;
-}
-
-static void
-a_connection_that_somebody_has_locked_holds_nobody_up(void)
-{
-	int client, server = lingering(&client, 20);
-	tstamp begun;
-	pid_t sitter;
-
-	NEED(server != -1);
-	start();
-	lane_close(&lane, server);
-	sitter = fork();
-	if (sitter == 0)
-		sit_in_send(client);
-	if (!sits(sitter)) {
-		stop();
-		SKIP("userfaultfd is not for us here");
-	}
-	begun = monotonic();
-	lane_close_tcp(&lane, client);
-	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
-	CHECK_EQ(-1, fcntl(client, F_GETFD));
-	kill(sitter, SIGKILL);
-	CHECK_EQ(sitter, waitpid(sitter, NULL, 0));
-	stop();
-}
-
-static void
 stop_finishes_the_jobs_given(void)
 {
 	static struct work works[MANY];
@@ -552,9 +448,6 @@ main(int argc, char **argv)
 	RUN(a_descriptor_is_closed);
 	RUN(any_number_of_descriptors_is_closed);
 	RUN(a_lingering_socket_is_closed_at_once);
-	RUN(a_connection_that_lingers_holds_nobody_up);
-	RUN(a_connection_that_does_not_linger_is_closed_here);
-	RUN_ALONE(a_connection_that_somebody_has_locked_holds_nobody_up);
 	RUN(stop_finishes_the_jobs_given);
 	RUN_ALONE(stop_gives_up_at_its_deadline);
 	RUN(an_idle_lane_sets_no_timer);

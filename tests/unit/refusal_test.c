@@ -19,7 +19,7 @@
 
 #define BEGIN_REQUEST "\1\1\0\7\0\10\0\0"
 
-/* --- the clock, the loop and the lane ----------------------------------- */
+/* --- the clock and the loop --------------------------------------------- */
 
 static tstamp now;
 
@@ -41,11 +41,27 @@ virtual_wait(
 }
 
 static struct loop loop;
-static struct lane lane;
 static struct refusals all;
 static struct conf_app app;
 static struct conf conf = { .apps = &app, .apps_len = 1 };
 static struct config config;
+
+/* Connections that were closed, and those of them that had to be drained. */
+static int closed, drained;
+
+static void
+close_conn(void *owner, int fd, bool tcp, bool drain)
+{
+	char bytes[65536];
+
+	CHECK(owner == &app);
+	CHECK(!tcp || !drain);
+	while (drain && recv(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
+		continue;
+	close(fd);
+	closed++;
+	drained += drain;
+}
 
 static void
 begin(enum conf_protocol protocol)
@@ -56,9 +72,10 @@ begin(enum conf_protocol protocol)
 	};
 
 	now = TSPAN_SECONDS(100);
+	closed = 0;
+	drained = 0;
 	CHECK_EQ(0, loop_init(&loop, &clock));
-	CHECK_EQ(0, lane_start(&lane, &loop, "test", NULL));
-	CHECK_EQ(0, refusals_init(&all, &loop, &lane));
+	CHECK_EQ(0, refusals_init(&all, &loop, close_conn));
 	app = (struct conf_app){
 		.on_full = CONF_ON_FULL_REFUSE,
 		.protocol = protocol,
@@ -72,19 +89,7 @@ real_rest(void)
 	nanosleep(&(struct timespec){ .tv_nsec = TSPAN_MSECONDS(1) }, NULL);
 }
 
-/* Whether the lane has something to begin with. */
-static bool
-lane_is_waiting(void)
-{
-	bool waiting;
-
-	pthread_mutex_lock(&lane.lock);
-	waiting = !STAILQ_EMPTY(&lane.waiting) || lane.closing_count > 0;
-	pthread_mutex_unlock(&lane.lock);
-	return waiting;
-}
-
-/* Turns until nothing more happens, neither here nor in the lane. */
+/* Turns until nothing more happens. */
 static void
 settle(void)
 {
@@ -93,7 +98,7 @@ settle(void)
 	for (int i = 0; i < 5000 && quiet < 3; i++) {
 		int did = loop_turn(&loop, now);
 
-		if (did > 0 || lane_is_waiting())
+		if (did > 0)
 			quiet = 0;
 		else
 			quiet++;
@@ -114,7 +119,6 @@ end(void)
 	refusals_close(&all);
 	CHECK(!refusals_any(&all));
 	CHECK_EQ(1, config.refs);
-	CHECK_EQ(0, lane_stop(&lane, TSTAMP_NEVER));
 	refusals_fini(&all);
 	loop_fini(&loop);
 }
@@ -164,7 +168,7 @@ static void (*const pairs[])(struct pair *) = { tcp_pair, unix_pair };
 static void
 refuse(const struct pair *p)
 {
-	refusal_begin(&all, &config, &app, p->server, p->tcp, false, now);
+	refusal_begin(&all, &app, &config, &app, p->server, p->tcp, false, now);
 }
 
 static bool
@@ -698,84 +702,37 @@ a_client_that_leaves_before_the_end_is_closed(void)
 /* --- what lies in a Unix socket ----------------------------------------- */
 
 static void
-send_descriptor(int to, int fd)
+a_unix_socket_is_not_read_here(void)
 {
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control = { 0 };
-	struct iovec iov = { .iov_base = (char[]){ 'x' }, .iov_len = 1 };
-	struct msghdr m = { .msg_iov = &iov,
-		.msg_iovlen = 1,
-		.msg_control = control.bytes,
-		.msg_controllen = sizeof(control.bytes) };
-	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-
-	c->cmsg_level = SOL_SOCKET;
-	c->cmsg_type = SCM_RIGHTS;
-	c->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(c), &fd, sizeof(fd));
-	CHECK_EQ(1, sendmsg(to, &m, 0));
-}
-
-/* Work that keeps the lane busy until a byte comes. */
-struct plug {
-	struct lane_job job; /* first */
-	int ends[2];
-};
-
-static void
-plug_work(struct lane_job *job)
-{
-	char byte;
-
-	(void)!read(((struct plug *)(void *)job)->ends[0], &byte, 1);
-}
-
-static void
-plug_done(struct lane_job *job, tstamp at)
-{
-	(void)job;
-	(void)at;
-}
-
-/* Whether the other end of the pipe is closed everywhere. */
-static bool
-is_hung_up(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
-}
-
-static void
-descriptors_in_a_unix_socket_are_closed_by_the_lane(void)
-{
-	static struct plug plug = {
-		.job = { .work = plug_work, .done = plug_done },
-	};
 	struct pair p;
-	int ends[2];
+	int unread = 0;
 
 	begin(CONF_PROTOCOL_HTTP);
-	CHECK_EQ(0, pipe(plug.ends));
-	CHECK_EQ(0, pipe(ends));
-	lane_submit(&lane, &plug.job);
 	unix_pair(&p);
-	send_descriptor(p.client, ends[1]);
-	close(ends[1]);
+	CHECK_EQ(4, write(p.client, "GET ", 4));
 	refuse(&p);
-	close(p.client);
-	for (int i = 0; i < 10; i++)
-		(void)loop_turn(&loop, now);
-	CHECK(!refusals_any(&all));
-	CHECK(!is_hung_up(ends[0]));
-	CHECK_EQ(1, write(plug.ends[1], "x", 1));
 	settle();
-	CHECK(is_hung_up(ends[0]));
-	close(ends[0]);
-	close(plug.ends[0]);
-	close(plug.ends[1]);
+	CHECK_EQ(0, ioctl(p.server, FIONREAD, &unread));
+	CHECK_EQ(4, unread);
+	close(p.client);
+	settle();
+	CHECK_EQ(1, closed);
+	CHECK_EQ(1, drained);
+	end();
+}
+
+static void
+one_that_a_process_was_given_is_not_drained(void)
+{
+	struct pair p;
+
+	begin(CONF_PROTOCOL_HTTP);
+	unix_pair(&p);
+	refusal_begin(&all, &app, &config, &app, p.server, false, true, now);
+	close(p.client);
+	settle();
+	CHECK_EQ(1, closed);
+	CHECK_EQ(0, drained);
 	end();
 }
 
@@ -822,7 +779,8 @@ main(int argc, char **argv)
 	RUN(a_long_answer_is_written_as_it_is_read);
 	RUN(a_client_that_does_not_read_is_cut_after_2_seconds);
 	RUN(a_client_that_leaves_before_the_end_is_closed);
-	RUN(descriptors_in_a_unix_socket_are_closed_by_the_lane);
+	RUN(a_unix_socket_is_not_read_here);
+	RUN(one_that_a_process_was_given_is_not_drained);
 	RUN(the_end_closes_all_that_are_open);
 	return check_finish();
 }
