@@ -49,6 +49,15 @@ is_gone() {
 	case ${stat_line##*) } in [ZX]*) return 0 ;; *) return 1 ;; esac
 }
 
+# The same for a process that this file started: once it has been waited for,
+# its number may belong to somebody else's.
+is_over() {
+	! read -r stat_line 2>/dev/null <"/proc/$1/stat" && return
+	# shellcheck disable=SC2086 # state, parent, ...
+	set -- ${stat_line##*) }
+	case $1 in [ZX]) return 0 ;; *) [ "$2" -ne $$ ] ;; esac
+}
+
 # now_ms: milliseconds, for differences.
 now_ms() {
 	echo $(($(date +%s%N) / 1000000))
@@ -67,10 +76,10 @@ start_process() {
 # stop_process PID...: whatever it takes.
 stop_process() {
 	for pid; do
-		is_gone "$pid" || kill -TERM "$pid" 2>/dev/null
+		is_over "$pid" || kill -TERM "$pid" 2>/dev/null
 	done
 	for pid; do
-		wait_for $((5 * SLOW)) is_gone "$pid" || kill -KILL "$pid" 2>/dev/null
+		wait_for $((5 * SLOW)) is_over "$pid" || kill -KILL "$pid" 2>/dev/null
 		wait "$pid" 2>/dev/null
 	done
 }
@@ -90,7 +99,7 @@ is_suspended() {
 
 # finish PID: waits for a process of ours to end, its exit status in $RC.
 finish() {
-	if wait_for "${2:-$LIMIT}" is_gone "$1"; then
+	if wait_for "${2:-$LIMIT}" is_over "$1"; then
 		wait "$1"
 		RC=$?
 	else
