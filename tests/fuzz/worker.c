@@ -1,37 +1,11 @@
 /*
  * Any packets of a few workers, over sockets and in virtual time: the
  * invariants of the pool hold, and each connection has one end.
- *
- * The input is a list of steps: a byte that says which of them and by whom,
- * and what belongs to it.
  */
 
-#include <sys/socket.h>
-
-#include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include "daemon/channel.h"
-#include "daemon/closing.h"
 #include "daemon/pickup.h"
-#include "daemon/sampling.h"
-#include "sys/fdpass.h"
-#include "sys/log.h"
-#include "sys/wire.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-#define WORKERS 4
-#define CONNS 8
-
-/* More find nothing that fewer do not, and take longer. */
-#define STEPS_MAX 48
+#include "sup.h"
 
 /* Longer than a message may be. */
 #define PACKET_MAX (WIRE_MAX + 256)
@@ -49,96 +23,26 @@ enum step {
 	STEPS
 };
 
-/* The input that is left. */
-struct input {
-	const uint8_t *data;
-	size_t size;
-};
-
-static struct supervisor sup;
-static tstamp now;
-static struct conf conf = { .max_processes = WORKERS };
-static struct config config = { .conf = &conf, .refs = 1 };
-static struct conf_app web = {
-	.name = (char *)"web",
-	.handoff = CONF_HANDOFF_NATIVE,
-	.max_processes = WORKERS,
-	.max_queue = CONNS,
-	.retry_limit = 2,
-	.start_limit = 3,
-	.update_interval = TSPAN_SECONDS(10),
-	.gain = 0.5,
-	.grow_threshold = 90,
-	.kill_interval = TSPAN_SECONDS(60),
-	.start_timeout = TSPAN_SECONDS(30),
-	.pickup_timeout = TSPAN_SECONDS(10),
-	.restart_delay = TSPAN_SECONDS(1),
-	.restart_delay_max = TSPAN_SECONDS(60),
-	.stop_timeout = TSPAN_SECONDS(30),
-	.kill_timeout = TSPAN_SECONDS(5),
-};
-static const struct pool_limits limits = {
-	.apps = 1, .processes = WORKERS, .conns = CONNS, .sessions = 8
-};
-
 /* The sockets of a worker, kept from one to the next: ours, and its own. */
 static int ends[WORKERS][2];
 static bool shut[WORKERS];
 static bool doomed[WORKERS]; /* SIGKILL was sent */
-static int client = -1; /* stands for all connections */
-static unsigned arrived, refused;
 
 /* --- beginning and end -------------------------------------------------- */
 
-static tstamp
-virtual_now(void *arg)
-{
-	(void)arg;
-	return now;
-}
-
-static int
-virtual_wait(
-    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
-{
-	(void)arg;
-	(void)timeout;
-	return epoll_wait(epfd, events, n, 0);
-}
-
-/* What needs to be made once. */
 static void
 start(void)
 {
-	static const struct loop_clock clock = { .now = virtual_now,
-		.wait = virtual_wait };
-	const struct log_spec spec = { .dest = LOG_DEST_FILE,
-		.path = "/dev/null",
-		.level = LOG_LEVEL_ERROR };
-
-	client = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	if (client == -1 || log_open(&spec) == -1 ||
-	    loop_init(&sup.loop, &clock) == -1)
-		abort();
+	sup_start();
+	pickup_init(&sup);
 	for (int i = 0; i < WORKERS; i++)
 		if (fdpass_pair(ends[i]) == -1)
 			abort();
-	sup.groups = calloc(limits.apps, sizeof(struct group *));
-	sup.workers = calloc(limits.processes, sizeof(struct worker *));
-	sup.accepted = calloc(limits.conns, sizeof(struct accepted));
-	sup.pool_memory = malloc(pool_memory(&limits));
-	sup.config = &config;
-	RB_INIT(&sup.pids);
-	TAILQ_INIT(&sup.keepers);
-	sampling_init(&sup);
-	pickup_init(&sup);
 }
 
 static void
 begin(uint8_t options)
 {
-	struct group *g;
-
 	web.concurrency = options & 1 ? 3 : 1;
 	web.prefetch = options & 2 ? 2 : 0;
 	web.min_processes = options & 4 ? 2 : 0;
@@ -146,18 +50,9 @@ begin(uint8_t options)
 	web.on_full = options & 16 ? CONF_ON_FULL_CLOSE : CONF_ON_FULL_WAIT;
 	web.queue = options & 32 && web.prefetch > 0 ? CONF_QUEUE_PRIVATE
 						     : CONF_QUEUE_GLOBAL;
-	now = TSPAN_SECONDS(1000);
-	arrived = refused = 0;
-	memset(sup.pool_memory, 0, pool_memory(&limits));
-	pool_init(&sup.pool, &limits, sup.pool_memory, WORKERS, 1, now);
 	timer_set(&sup.loop.timers, &sup.pickup_timer, TSTAMP_NEVER);
-	(void)loop_turn(&sup.loop, now);
-	g = group_new(&sup, &config, &web, now);
-	if (g == NULL)
-		abort();
-	closing_init(g);
 	/* What is to be closed waits for a keeper that never comes. */
-	g->keeper_rest = TSTAMP_NEVER;
+	sup_begin()->keeper_rest = TSTAMP_NEVER;
 }
 
 /* --- workers ------------------------------------------------------------ */
@@ -329,15 +224,6 @@ turn(void)
 
 /* --- steps -------------------------------------------------------------- */
 
-static uint8_t
-next(struct input *in)
-{
-	if (in->size == 0)
-		return 0;
-	in->size--;
-	return *in->data++;
-}
-
 static void
 say(uint32_t process, const void *packet, size_t len)
 {
@@ -352,19 +238,15 @@ say_verb(uint32_t process, struct input *in)
 		WIRE_RETIRE, WIRE_BLIND, WIRE_FAIL, WIRE_EVENT, WIRE_STATUS };
 	uint8_t what = next(in), which = next(in);
 	const char *verb = verbs[what % (sizeof(verbs) / sizeof(verbs[0]))];
-	uint32_t conn = which % CONNS;
-	uint64_t serial = conn;
+	uint64_t serial = serial_of(which % CONNS) + which / 64;
 	char text[64];
 
 	if (what & 128) {
 		say(process, verb, strlen(verb));
 		return;
 	}
-	/* As channel.c makes it. */
-	if (conn < sup.pool.nconns)
-		serial |= sup.pool.conns[conn].seq << 24;
-	(void)snprintf(text, sizeof(text), "%s %llu", verb,
-	    (unsigned long long)serial + which / 64);
+	(void)snprintf(
+	    text, sizeof(text), "%s %llu", verb, (unsigned long long)serial);
 	say(process, text, strlen(text));
 }
 
@@ -392,36 +274,18 @@ say_descriptors(uint32_t process, uint8_t n)
 }
 
 static void
-arrive(void)
-{
-	uint32_t conn;
-
-	if (!pool_may_accept(&sup.pool, 0)) {
-		if (sup.pool.apps[0].accepting == ACCEPTING_OPEN)
-			pool_accept_paused(&sup.pool, 0, now);
-		return;
-	}
-	conn = pool_arrived(&sup.pool, 0, now);
-	sup.accepted[conn].fd = client;
-	arrived++;
-}
-
-static void
 step(struct input *in)
 {
 	uint8_t what = next(in);
 	uint32_t process = what / STEPS % WORKERS, conn;
+	const uint8_t *bytes;
 	size_t len;
 
 	switch ((enum step)(what % STEPS)) {
 	case STEP_SAY:
-		len = next(in);
-		if (len > in->size)
-			len = in->size;
+		bytes = next_bytes(in, &len);
 		if (sup.workers[process] != NULL)
-			say(process, in->data, len);
-		in->data += len;
-		in->size -= len;
+			say(process, bytes, len);
 		break;
 	case STEP_SAY_VERB:
 		if (sup.workers[process] != NULL)
@@ -457,23 +321,15 @@ step(struct input *in)
 	}
 }
 
-/* All workers die, and then each connection has had its end or waits. */
 static void
 end(void)
 {
-	const struct app_figures *f = &sup.pool.apps[0].figures;
-	struct group *g = sup.groups[0];
-
 	pool_stop_now(&sup.pool, 0, now);
 	carry_out();
 	for (uint32_t i = 0; i < WORKERS; i++)
 		die(i);
 	carry_out();
-	pool_check(&sup.pool);
-	assert(sup.pool.apps[0].phase == APP_OVER);
-	assert(arrived == f->completed + f->lost + refused);
-	closing_fini(sup.groups[0]);
-	group_free(g);
+	sup_end();
 }
 
 int

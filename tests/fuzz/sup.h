@@ -1,0 +1,195 @@
+#ifndef TESTS_FUZZ_SUP_H
+#define TESTS_FUZZ_SUP_H
+
+/*
+ * A supervisor with one app in virtual time, for fuzzers: what is said to the
+ * daemon comes over real sockets, and the input is a list of steps, each a byte
+ * that says which, and what belongs to it.
+ */
+
+#include <sys/socket.h>
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "daemon/channel.h"
+#include "daemon/closing.h"
+#include "daemon/sampling.h"
+#include "sys/fdpass.h"
+#include "sys/log.h"
+#include "sys/wire.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define WORKERS 4
+#define CONNS 8
+
+/* More find nothing that fewer do not, and take longer. */
+#define STEPS_MAX 48
+
+/* The input that is left. */
+struct input {
+	const uint8_t *data;
+	size_t size;
+};
+
+static struct supervisor sup;
+static tstamp now;
+static struct conf conf = { .max_processes = WORKERS };
+static struct config config = { .conf = &conf, .refs = 1 };
+static struct conf_app web = {
+	.name = (char *)"web",
+	.handoff = CONF_HANDOFF_NATIVE,
+	.max_processes = WORKERS,
+	.concurrency = 1,
+	.max_queue = CONNS,
+	.retry_limit = 2,
+	.start_limit = 3,
+	.update_interval = TSPAN_SECONDS(10),
+	.gain = 0.5,
+	.grow_threshold = 90,
+	.kill_interval = TSPAN_SECONDS(60),
+	.start_timeout = TSPAN_SECONDS(30),
+	.pickup_timeout = TSPAN_SECONDS(10),
+	.restart_delay = TSPAN_SECONDS(1),
+	.restart_delay_max = TSPAN_SECONDS(60),
+	.stop_timeout = TSPAN_SECONDS(30),
+	.kill_timeout = TSPAN_SECONDS(5),
+};
+static const struct pool_limits limits = {
+	.apps = 1, .processes = WORKERS, .conns = CONNS, .sessions = 8
+};
+
+static int client = -1; /* stands for all connections */
+static unsigned arrived, refused;
+
+/* The next byte; 0 at the end. */
+static inline uint8_t
+next(struct input *in)
+{
+	if (in->size == 0)
+		return 0;
+	in->size--;
+	return *in->data++;
+}
+
+/* Bytes whose number comes first, as many as there are. */
+static inline const uint8_t *
+next_bytes(struct input *in, size_t *len_out)
+{
+	const uint8_t *bytes;
+	size_t len = next(in);
+
+	if (len > in->size)
+		len = in->size;
+	bytes = in->data;
+	in->data += len;
+	in->size -= len;
+	*len_out = len;
+	return bytes;
+}
+
+static inline tstamp
+virtual_now(void *arg)
+{
+	(void)arg;
+	return now;
+}
+
+static inline int
+virtual_wait(
+    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
+{
+	(void)arg;
+	(void)timeout;
+	return epoll_wait(epfd, events, n, 0);
+}
+
+/* What needs to be made once. */
+static inline void
+sup_start(void)
+{
+	static const struct loop_clock clock = { .now = virtual_now,
+		.wait = virtual_wait };
+	const struct log_spec spec = { .dest = LOG_DEST_FILE,
+		.path = "/dev/null",
+		.level = LOG_LEVEL_ERROR };
+
+	client = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (client == -1 || log_open(&spec) == -1 ||
+	    loop_init(&sup.loop, &clock) == -1)
+		abort();
+	sup.groups = calloc(limits.apps, sizeof(struct group *));
+	sup.workers = calloc(limits.processes, sizeof(struct worker *));
+	sup.accepted = calloc(limits.conns, sizeof(struct accepted));
+	sup.pool_memory = malloc(pool_memory(&limits));
+	sup.config = &config;
+	RB_INIT(&sup.pids);
+	TAILQ_INIT(&sup.keepers);
+	sampling_init(&sup);
+}
+
+/* Begins with an empty pool, and `web` as the app is to be. */
+static inline struct group *
+sup_begin(void)
+{
+	struct group *g;
+
+	now = TSPAN_SECONDS(1000);
+	arrived = refused = 0;
+	memset(sup.pool_memory, 0, pool_memory(&limits));
+	pool_init(&sup.pool, &limits, sup.pool_memory, WORKERS, 1, now);
+	(void)loop_turn(&sup.loop, now);
+	g = group_new(&sup, &config, &web, now);
+	if (g == NULL)
+		abort();
+	closing_init(g);
+	return g;
+}
+
+/* All processes are gone: each connection has had its one end. */
+static inline void
+sup_end(void)
+{
+	const struct app_figures *f = &sup.pool.apps[0].figures;
+
+	pool_check(&sup.pool);
+	assert(sup.pool.apps[0].phase == APP_OVER);
+	assert(arrived == f->completed + f->lost + refused);
+	closing_fini(sup.groups[0]);
+	group_free(sup.groups[0]);
+}
+
+static inline void
+arrive(void)
+{
+	uint32_t conn;
+
+	if (!pool_may_accept(&sup.pool, 0)) {
+		if (sup.pool.apps[0].accepting == ACCEPTING_OPEN)
+			pool_accept_paused(&sup.pool, 0, now);
+		return;
+	}
+	conn = pool_arrived(&sup.pool, 0, now);
+	sup.accepted[conn].fd = client;
+	arrived++;
+}
+
+/* The serial of a connection, as channel.c makes it. */
+static inline uint64_t
+serial_of(uint32_t conn)
+{
+	uint64_t serial = conn;
+
+	if (conn < sup.pool.nconns)
+		serial |= sup.pool.conns[conn].seq << 24;
+	return serial;
+}
+
+#endif
