@@ -27,6 +27,7 @@ enum step {
 static int ends[WORKERS][2];
 static bool shut[WORKERS];
 static bool doomed[WORKERS]; /* SIGKILL was sent */
+static uint64_t received[WORKERS]; /* bytes */
 
 /* --- beginning and end -------------------------------------------------- */
 
@@ -72,6 +73,7 @@ join(uint32_t process)
 		shut[process] = false;
 	}
 	doomed[process] = false;
+	received[process] = 0;
 	w->channel.fd = ends[process][0];
 	w->channel.ready = channel_ready;
 	w->child_end = ends[process][1];
@@ -95,6 +97,7 @@ receive(uint32_t process, uint32_t *conn_out)
 	*conn_out = ILIST_NONE;
 	if (n <= 0)
 		return false;
+	received[process] += (uint64_t)n;
 	if (fd == -1) {
 		assert(n == sizeof(WIRE_STOP) - 1);
 		assert(memcmp(message, WIRE_STOP, (size_t)n) == 0);
@@ -241,6 +244,10 @@ say_verb(uint32_t process, struct input *in)
 	uint64_t serial = serial_of(which % CONNS) + which / 64;
 	char text[64];
 
+	/* Of a former connection with that number. */
+	if (what & 64)
+		serial ^= UINT64_C(1) << 40;
+
 	if (what & 128) {
 		say(process, verb, strlen(verb));
 		return;
@@ -271,6 +278,28 @@ say_descriptors(uint32_t process, uint8_t n)
 		(void)fdpass_send(ends[process][1], "DONE", 4, client);
 	else
 		(void)fdpass_send_many(ends[process][1], "READY", 5, two, 2);
+}
+
+/* All that was sent is received, or unread. */
+static void
+check_sent(void)
+{
+	for (uint32_t i = 0; i < WORKERS; i++) {
+		const struct worker *w = sup.workers[i];
+
+		if (w != NULL)
+			assert(w->sent ==
+			    received[i] + (uint64_t)fdpass_unread(ends[i][1]));
+	}
+}
+
+/* No connection has arrived whose serial is so large: it is not ended. */
+static void
+check_stale(uint64_t completed, const uint8_t *data, size_t size)
+{
+	if (size > 1 && data[0] % STEPS == STEP_SAY_VERB &&
+	    (data[1] & 192) == 64)
+		assert(sup.pool.apps[0].figures.completed == completed);
 }
 
 static void
@@ -342,8 +371,13 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	begin(next(&in));
 	turn();
 	for (int left = STEPS_MAX; in.size > 0 && left > 0; left--) {
+		const struct input before = in;
+		uint64_t completed = sup.pool.apps[0].figures.completed;
+
 		step(&in);
 		turn();
+		check_sent();
+		check_stale(completed, before.data, before.size);
 	}
 	pool_check(&sup.pool);
 	end();
