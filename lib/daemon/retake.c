@@ -112,7 +112,7 @@ retake_heard(
 {
 	struct retake *r = answered_by(k, packet, len);
 
-	if (packet[0] == KEEPER_EMPTY)
+	if (packet[0] == KEEPER_EMPTY && k->takes > 0)
 		k->takes--;
 	if (r == NULL)
 		return false;

@@ -1,0 +1,460 @@
+/*
+ * Any packets of keepers, over sockets and in virtual time, while workers die
+ * with connections unread: the invariants of the pool hold, each connection
+ * has one end, and no keeper, take or descriptor is left.
+ */
+
+#include "daemon/keeping.h"
+#include "daemon/kept.h"
+#include "daemon/retake.h"
+
+#include "sup.h"
+
+#define KEEPERS 3
+
+/* Seconds in which keepers that work have taken all back. */
+#define PATIENCE 30
+
+enum step {
+	STEP_SAY, /* any bytes */
+	STEP_SAY_VERB, /* of the protocol, about a worker */
+	STEP_SAY_TAKEN, /* a connection, by its serial */
+	STEP_SERVE, /* what the daemon has said, as a keeper does */
+	STEP_IGNORE, /* that is received and not answered */
+	STEP_END, /* the keeper dies */
+	STEP_ARRIVE,
+	STEP_DIE, /* a worker does */
+	STEP_RECEIVE, /* the same */
+	STEP_WAIT,
+	STEPS
+};
+
+/* The sockets of a worker, kept from one to the next: ours, and its own. */
+static int ends[WORKERS][2];
+
+/* --- workers ------------------------------------------------------------ */
+
+static void
+join(uint32_t process)
+{
+	struct worker *w = worker_new(&sup, process);
+	int output;
+
+	if (w == NULL)
+		abort();
+	w->channel.fd = ends[process][0];
+	w->child_end = ends[process][1];
+	output = kept_hold(w->group, &w->output, (uid_t)-1);
+	if (output != -1)
+		close(output);
+	pool_spawned(&sup.pool, process, now);
+	(void)pool_ready(&sup.pool, process, now);
+}
+
+/* The worker receives a message; false: there is none. */
+static bool
+receive(uint32_t process)
+{
+	char message[WIRE_MAX];
+	int fd = -1;
+	ssize_t n = fdpass_recv_one(
+	    ends[process][1], message, sizeof(message), MSG_DONTWAIT, &fd);
+
+	if (fd != -1)
+		close(fd);
+	return n > 0;
+}
+
+/* As death.c does it from here on. */
+static void
+finish(struct worker *w)
+{
+	uint32_t process = w->process;
+
+	while (receive(process))
+		continue;
+	w->channel.fd = -1;
+	w->child_end = -1;
+	worker_free(w);
+	pool_gone(&sup.pool, process, now);
+}
+
+static void
+taken(struct retake *r, const char *buf, size_t len, int fd, tstamp at)
+{
+	struct worker *w = LOOP_OWNER(r, struct worker, retake);
+	uint32_t conn = channel_conn(&sup, buf, len);
+
+	if (fd != -1)
+		close(fd);
+	if (conn == ILIST_NONE || fd == -1 ||
+	    sup.pool.conns[conn].process != w->process)
+		return;
+	sup.accepted[conn].fd = client;
+	pool_retaken(&sup.pool, conn, at);
+}
+
+static void
+take_ended(struct retake *r, bool complete, tstamp at)
+{
+	(void)complete;
+	(void)at;
+	finish(LOOP_OWNER(r, struct worker, retake));
+}
+
+static void
+die(uint32_t process)
+{
+	struct worker *w = sup.workers[process];
+
+	/* A dead one waits for a keeper. */
+	if (w == NULL || w->retake.end != NULL)
+		return;
+	pool_died(&sup.pool, process, END_SIGNAL, now);
+	if (fdpass_unread(w->child_end) <= 0) {
+		finish(w);
+		return;
+	}
+	w->retake.id = w->id;
+	w->retake.child_end = w->child_end;
+	w->retake.message = taken;
+	w->retake.end = take_ended;
+	retake_begin(w->group, &w->retake, now);
+}
+
+/* --- keepers ------------------------------------------------------------ */
+
+/* NULL: there are not as many, or it is dead. */
+static struct keeper *
+keeper_of(unsigned i)
+{
+	struct keeper *k;
+
+	TAILQ_FOREACH(k, &sup.keepers, next)
+		if (i-- == 0)
+			break;
+	/* Its start is over as soon as it says something. */
+	if (k != NULL)
+		k->taken = true;
+	return k;
+}
+
+static void
+say(const struct keeper *k, const void *packet, size_t len, int descriptors)
+{
+	const int two[2] = { client, client };
+
+	if (len == 0)
+		return;
+	if (descriptors == 2)
+		(void)fdpass_send_many(k->its_end, packet, len, two, 2);
+	else
+		(void)fdpass_send(
+		    k->its_end, packet, len, descriptors == 1 ? client : -1);
+}
+
+/* Writes a verb, and the identifier of a worker. */
+static void
+put_head(char *packet, char verb, uint32_t process)
+{
+	packet[0] = verb;
+	if (sup.workers[process] == NULL)
+		memset(packet + 1, 'a', KEEPER_ID_LEN);
+	else
+		memcpy(packet + 1, sup.workers[process]->id, KEEPER_ID_LEN);
+}
+
+static void
+say_verb(const struct keeper *k, struct input *in)
+{
+	static const char verbs[] = { KEEPER_OUTPUT, KEEPER_LEFT_OUT,
+		KEEPER_TAKEN, KEEPER_EMPTY, KEEPER_PONG };
+	char packet[KEEPER_HEAD + 256];
+	uint8_t what = next(in);
+	size_t len;
+	const uint8_t *bytes = next_bytes(in, &len);
+
+	put_head(packet, verbs[what % sizeof(verbs)], what / 8 % WORKERS);
+	memcpy(packet + KEEPER_HEAD, bytes, len);
+	say(k, packet, KEEPER_HEAD + len, what / 64);
+}
+
+static void
+say_taken(const struct keeper *k, uint8_t what)
+{
+	char packet[KEEPER_HEAD + 64];
+
+	put_head(packet, KEEPER_TAKEN, what / CONNS % WORKERS);
+	(void)snprintf(packet + KEEPER_HEAD, 64, WIRE_CONN " %llu 1",
+	    (unsigned long long)serial_of(what % CONNS));
+	say(k, packet, strlen(packet + KEEPER_HEAD) + KEEPER_HEAD, what / 64);
+}
+
+/* Passes on what a dead worker has not received. */
+static void
+serve_take(const struct keeper *k, char *head, int end)
+{
+	char packet[KEEPER_HEAD + KEEPER_TAKEN_MAX];
+	ssize_t n;
+	int fd;
+
+	memcpy(packet, head, KEEPER_HEAD);
+	while ((n = fdpass_recv_one(end, packet + KEEPER_HEAD, KEEPER_TAKEN_MAX,
+		    MSG_DONTWAIT, &fd)) > 0) {
+		(void)fdpass_send(
+		    k->its_end, packet, KEEPER_HEAD + (size_t)n, fd);
+		if (fd != -1)
+			close(fd);
+	}
+	packet[0] = KEEPER_EMPTY;
+	(void)fdpass_send(k->its_end, packet, KEEPER_HEAD, -1);
+}
+
+/* Receives one packet of the daemon, which is well-formed; false: none. */
+static bool
+serve(const struct keeper *k, bool answers)
+{
+	char packet[1024];
+	const char pong = KEEPER_PONG;
+	struct fdpass_got got;
+	ssize_t n =
+	    fdpass_recv(k->its_end, packet, sizeof(packet), MSG_DONTWAIT, &got);
+
+	if (n <= 0)
+		return false;
+	assert(!got.truncated && !got.lost_fds);
+	switch (packet[0]) {
+	case KEEPER_HOLD:
+		assert(n == KEEPER_HEAD && got.nfds == 2);
+		break;
+	case KEEPER_TAKE:
+		assert(n == KEEPER_HEAD && got.nfds == 1);
+		if (answers)
+			serve_take(k, packet, got.fds[0]);
+		break;
+	case KEEPER_LEAVE:
+		assert(n > 1 && (n - 1) % KEEPER_ID_LEN == 0 && got.nfds == 0);
+		break;
+	case KEEPER_CLOSE:
+		assert(n > 1 && got.nfds == (size_t)n - 1);
+		break;
+	default:
+		assert(packet[0] == KEEPER_PING || packet[0] == KEEPER_CLOSED);
+		assert(n == 1 && got.nfds == 0);
+		break;
+	}
+	if (answers && (packet[0] == KEEPER_HOLD || packet[0] == KEEPER_PING))
+		(void)fdpass_send(k->its_end, &pong, 1, -1);
+	for (size_t i = 0; i < got.nfds; i++)
+		close(got.fds[i]);
+	return true;
+}
+
+/* An app has one take at a time, which a keeper answers before the next. */
+static void
+check_takes(void)
+{
+	const struct keeper *k;
+
+	TAILQ_FOREACH(k, &sup.keepers, next)
+		assert(k->takes <= WORKERS);
+}
+
+/* --- the daemon --------------------------------------------------------- */
+
+static void
+hand(const struct action *a)
+{
+	struct worker *w = sup.workers[a->process];
+
+	if (channel_hand(w, a->conn, now) == 0)
+		sup.accepted[a->conn].fd = -1;
+	else
+		pool_hand_failed(&sup.pool, a->conn, now);
+}
+
+static void
+carry_out(void)
+{
+	struct action a;
+
+	while (pool_next_action(&sup.pool, &a)) {
+		switch ((enum action_kind)a.kind) {
+		case ACTION_SPAWN:
+			join(a.process);
+			break;
+		case ACTION_HAND:
+			hand(&a);
+			break;
+		case ACTION_TAKE:
+			pool_taken(&sup.pool, a.process, ILIST_NONE, now);
+			break;
+		case ACTION_STOP:
+			/* It ends a session that it may have. */
+			channel_stop(sup.workers[a.process]);
+			break;
+		case ACTION_KILL:
+			die(a.process);
+			break;
+		case ACTION_REFUSE:
+			sup.accepted[a.conn].fd = -1;
+			refused++;
+			break;
+		case ACTION_RESUME:
+			pool_accept_resumed(&sup.pool, a.app, now);
+			break;
+		default:
+			break;
+		}
+	}
+}
+
+static void
+turn(void)
+{
+	int called;
+
+	do {
+		/* Nothing is really started. */
+		STAILQ_INIT(&sup.spawner.waiting);
+		called = loop_turn(&sup.loop, now);
+		if (pool_deadline(&sup.pool) <= now)
+			pool_tick(&sup.pool, now);
+		carry_out();
+	} while (called > 0);
+}
+
+/* --- beginning and end -------------------------------------------------- */
+
+static void
+lane_is_late(struct timer *t, tstamp at)
+{
+	(void)t;
+	(void)at;
+}
+
+static void
+start(void)
+{
+	sup_start();
+	sup.keeper_ops = &keeping_ops;
+	sup.spawner.loop = &sup.loop;
+	timer_init(&sup.spawner.timer, lane_is_late);
+	conf.keeper = (char *)"/nonexistent";
+	web.output = CONF_OUTPUT_LOG;
+	for (int i = 0; i < WORKERS; i++)
+		if (fdpass_pair(ends[i]) == -1)
+			abort();
+}
+
+static void
+begin(uint8_t options)
+{
+	struct group *g;
+
+	STAILQ_INIT(&sup.spawner.waiting);
+	web.prefetch = options & 1 ? 2 : 0;
+	web.min_processes = options & 2 ? 2 : 0;
+	g = sup_begin();
+	retake_init(g);
+	outputs_init(&sup.outputs, &sup.loop);
+	turn();
+}
+
+/* All die, and then come keepers that do what they are there for. */
+static void
+end(void)
+{
+	struct group *g = sup.groups[0];
+	struct keeper *k;
+
+	pool_stop_now(&sup.pool, 0, now);
+	for (uint32_t i = 0; i < WORKERS; i++)
+		die(i);
+	for (unsigned i = 0; (k = keeper_of(i)) != NULL; i++)
+		(void)shutdown(k->its_end, SHUT_RDWR);
+	for (int left = PATIENCE; !STAILQ_EMPTY(&g->retakes); left--) {
+		assert(left > 0);
+		for (unsigned i = 0; (k = keeper_of(i)) != NULL; i++)
+			while (serve(k, true))
+				continue;
+		now += TSPAN_SECONDS(1);
+		turn();
+	}
+	carry_out();
+	sup_end();
+	keeper_free_all(&sup);
+	timer_set(&sup.loop.timers, &sup.spawner.timer, TSTAMP_NEVER);
+	timer_set(&sup.loop.timers, &sup.outputs.timer, TSTAMP_NEVER);
+	assert(timers_first(&sup.loop.timers) == TSTAMP_NEVER);
+}
+
+static void
+step(struct input *in)
+{
+	uint8_t what = next(in), i = what / STEPS;
+	struct keeper *k = keeper_of(i % KEEPERS);
+	const uint8_t *bytes;
+	size_t len;
+
+	switch ((enum step)(what % STEPS)) {
+	case STEP_SAY:
+		bytes = next_bytes(in, &len);
+		if (k != NULL)
+			say(k, bytes, len, i / KEEPERS % 3);
+		break;
+	case STEP_SAY_VERB:
+		if (k != NULL)
+			say_verb(k, in);
+		break;
+	case STEP_SAY_TAKEN:
+		if (k != NULL)
+			say_taken(k, next(in));
+		break;
+	case STEP_SERVE:
+	case STEP_IGNORE:
+		while (k != NULL && serve(k, what % STEPS == STEP_SERVE))
+			continue;
+		break;
+	case STEP_END:
+		if (k != NULL)
+			(void)shutdown(k->its_end, SHUT_RDWR);
+		break;
+	case STEP_ARRIVE:
+		arrive();
+		break;
+	case STEP_DIE:
+		die(i % WORKERS);
+		break;
+	case STEP_RECEIVE:
+		if (sup.workers[i % WORKERS] != NULL)
+			(void)receive(i % WORKERS);
+		break;
+	default:
+		now += TSPAN_MSECONDS(1) << next(in) % 18;
+		break;
+	}
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = { data, size };
+	int before, after;
+
+	if (client == -1)
+		start();
+	before = dup(client);
+	close(before);
+	begin(next(&in));
+	for (int left = STEPS_MAX; in.size > 0 && left > 0; left--) {
+		step(&in);
+		turn();
+		check_takes();
+	}
+	end();
+	after = dup(client);
+	close(after);
+	assert(before == after);
+	return 0;
+}
