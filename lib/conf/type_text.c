@@ -138,6 +138,10 @@ path_of(const struct input *in, const char *text)
 		(void)type_bad(in, "a path cannot hold control characters");
 		return NULL;
 	}
+	if (strncmp(text, "unix:", strlen("unix:")) == 0) {
+		(void)type_bad(in, "a path stands here without 'unix:'");
+		return NULL;
+	}
 	path = source_join(in->arena, in->dir, text);
 	if (strlen(path) < PATH_MAX)
 		return path;

@@ -319,6 +319,14 @@ paths_start_at_the_file_that_names_them(void)
 }
 
 static void
+a_path_is_no_address(void)
+{
+	MISTAKE("pool.conf:1: option 'control': a path stands here without "
+		"'unix:'",
+	    "control = unix:/run/x.sock\n" ANY_APP);
+}
+
+static void
 an_empty_control_means_no_socket(void)
 {
 	struct conf *conf = conf_right("control = \"\"\n" ANY_APP);
@@ -678,6 +686,7 @@ main(int argc, char **argv)
 	RUN(limits_are_numbers_or_words);
 	RUN(nice_is_a_value);
 	RUN(paths_start_at_the_file_that_names_them);
+	RUN(a_path_is_no_address);
 	RUN(an_empty_control_means_no_socket);
 	RUN(a_program_without_a_slash_is_looked_for_in_path);
 	RUN(variables_have_a_name_and_a_value);
