@@ -235,7 +235,7 @@ abort_change(void *arg)
 	};
 
 	if (c->fresh.fd != -1)
-		listener_fini(&c->fresh);
+		acceptor_discard(c->acceptor.lane, &c->fresh);
 	if (c->updated)
 		(void)update(c, &former);
 }
@@ -284,7 +284,8 @@ control_register(struct supervisor *s)
 	}
 	client_init(&c->clients, s, command_run, left);
 	wait_init(&c->clients);
-	acceptor_init(&c->acceptor, &s->loop, &acceptor_ops, ACCEPTS);
+	acceptor_init(
+	    &c->acceptor, &s->loop, &s->looker, &acceptor_ops, ACCEPTS);
 	c->fresh.fd = -1;
 	services_add(&s->services, &ops, c);
 	s->services.dump = dump;

@@ -133,7 +133,7 @@ reopen(struct acceptor *a, tstamp now)
 		log_warnx("counter: %s was shut down by somebody: binding it "
 			  "anew",
 		    l->address);
-		listener_fini(&a->listener);
+		acceptor_discard(a->lane, &a->listener);
 	}
 	if (l->where.kind == CONF_LISTEN_FD || !listen_at(l, -1))
 		acceptor_rest(a, now + REBIND);
@@ -160,7 +160,8 @@ open_one(
 		return NULL;
 	}
 	l->clients = clients;
-	acceptor_init(&l->acceptor, clients->loop, &acceptor_ops, ACCEPTS);
+	acceptor_init(&l->acceptor, clients->loop, clients->closer,
+	    &acceptor_ops, ACCEPTS);
 	if (conf_listen_copy(&l->where, where) && listen_at(l, inherited))
 		return l;
 	pc_listener_close(l);

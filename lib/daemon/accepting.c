@@ -135,7 +135,7 @@ shut(struct app_listener *l)
 		return false;
 	if (!group_accepts_itself(l->group))
 		return listener_shut(open) == 0;
-	if (listener_hide(open, &l->group->sup->diag) == -1)
+	if (acceptor_hide(&l->acceptor, &l->group->sup->diag) == -1)
 		log_debug("%s: its listener stays open until it is empty: %s",
 		    l->address, strerror(errno));
 	return true;

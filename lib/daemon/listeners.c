@@ -18,6 +18,8 @@
 /* Connections accepted from one listener in one turn at most. */
 #define BUDGET_MAX 64
 
+static void forget_opening(struct app_listener *l);
+
 /* --- opening and closing ------------------------------------------------ */
 
 static void
@@ -28,10 +30,10 @@ free_listener(struct app_listener *l)
 }
 
 static void
-make_spec(const struct app_listener *l, const struct conf_app *conf,
+make_spec(const struct conf_listen *where, const struct conf_app *conf,
     int inherited, struct listener_spec *out)
 {
-	conf_listen_spec(&l->where, out);
+	conf_listen_spec(where, out);
 	out->inherited_fd = inherited;
 	out->backlog = (int)conf->backlog;
 	out->uid = conf->socket_uid;
@@ -66,11 +68,11 @@ open_one(struct supervisor *s, const struct conf_app *conf,
 
 	if (l == NULL)
 		return NULL;
-	acceptor_init(&l->acceptor, &s->loop, NULL, BUDGET_MAX);
+	acceptor_init(&l->acceptor, &s->loop, &s->looker, NULL, BUDGET_MAX);
 	timer_init(&l->leave_timer, NULL);
 	if (!conf_listen_copy(&l->where, where))
 		goto fail;
-	make_spec(l, conf, inherited, &spec);
+	make_spec(&l->where, conf, inherited, &spec);
 	spec.beside = beside;
 	l->succeeds = beside;
 	if (listener_open(&l->acceptor.listener, &spec, &why) == -1) {
@@ -166,6 +168,7 @@ listeners_close(struct app_listener *l)
 {
 	listeners_detach(l);
 	acceptor_close(&l->acceptor);
+	forget_opening(l);
 	free_listener(l);
 }
 
@@ -253,7 +256,7 @@ listeners_update(struct app_listener *l)
 	struct listener_spec spec;
 	const char *why = "";
 
-	make_spec(l, l->group->conf, -1, &spec);
+	make_spec(&l->where, l->group->conf, -1, &spec);
 	if (!open->inherited && open->fd != -1 &&
 	    listener_update(open, &spec, &why) == -1)
 		log_warn("%s: %s: %s", l->group->conf->name, l->address, why);
@@ -266,6 +269,95 @@ listeners_serves(const struct app_listener *l)
 	    (!l->leaving || l->group->closing);
 }
 
+/* --- binding anew ------------------------------------------------------- */
+
+/* A socket that is bound in the lane: the folder of its file may be locked. */
+struct listeners_opening {
+	struct lane_job job;
+	struct app_listener *of; /* NULL: closed meanwhile */
+	struct supervisor *sup;
+	struct conf_listen where; /* a copy, of which spec has the strings */
+	struct listener_spec spec;
+	struct listener listener;
+	const char *why;
+	int error; /* errno; 0: it is open */
+};
+
+static void
+free_opening(struct listeners_opening *o)
+{
+	if (o->of != NULL)
+		o->of->opening = NULL;
+	conf_listen_fini(&o->where);
+	free(o);
+}
+
+/* The listener is being closed. */
+static void
+forget_opening(struct app_listener *l)
+{
+	if (l->opening != NULL)
+		l->opening->of = NULL;
+}
+
+static void
+open_work(struct lane_job *job)
+{
+	struct listeners_opening *o =
+	    LOOP_OWNER(job, struct listeners_opening, job);
+
+	if (listener_open(&o->listener, &o->spec, &o->why) == -1)
+		o->error = errno;
+}
+
+static void
+open_done(struct lane_job *job, tstamp now)
+{
+	struct listeners_opening *o =
+	    LOOP_OWNER(job, struct listeners_opening, job);
+	struct app_listener *l = o->of;
+	struct supervisor *s = o->sup;
+
+	if (l == NULL && o->error == 0) {
+		acceptor_discard(&s->looker, &o->listener);
+	} else if (l != NULL && o->error != 0) {
+		errno = o->error;
+		log_warn(
+		    "%s: %s: %s", l->group->conf->name, l->address, o->why);
+		acceptor_rest(&l->acceptor, now + REBIND_PAUSE);
+	} else if (l != NULL) {
+		l->acceptor.listener = o->listener;
+		share(l);
+		acceptor_start(&l->acceptor);
+		/* The processes have the former socket. */
+		if (group_accepts_itself(l->group) && !l->group->closing)
+			pool_app_restart(&s->pool, l->group->app, now);
+	}
+	free_opening(o);
+}
+
+/* Returns false without memory. */
+static bool
+begin_opening(struct app_listener *l)
+{
+	struct listeners_opening *o = calloc(1, sizeof(*o));
+
+	if (o == NULL)
+		return false;
+	if (!conf_listen_copy(&o->where, &l->where)) {
+		free_opening(o);
+		return false;
+	}
+	o->sup = l->group->sup;
+	make_spec(&o->where, l->group->conf, -1, &o->spec);
+	o->job.work = open_work;
+	o->job.done = open_done;
+	o->of = l;
+	l->opening = o;
+	lane_submit(&o->sup->looker, &o->job);
+	return true;
+}
+
 /*
  * The first time at once, then once in REBIND_PAUSE: a program may do nothing
  * but shut it down.
@@ -273,13 +365,14 @@ listeners_serves(const struct app_listener *l)
 void
 listeners_rebind(struct app_listener *l, tstamp now)
 {
-	const char *app = l->group->conf->name, *why = "";
-	struct listener_spec spec;
+	const char *app = l->group->conf->name;
 
 	if (l->acceptor.listener.fd != -1)
 		log_warnx("%s: %s was shut down by somebody: binding it anew",
 		    app, l->address);
 	acceptor_close(&l->acceptor);
+	if (l->opening != NULL)
+		return;
 	if (l->rebound != 0 && now - l->rebound < REBIND_PAUSE) {
 		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
 		return;
@@ -291,15 +384,6 @@ listeners_rebind(struct app_listener *l, tstamp now)
 		    app, l->address);
 		return;
 	}
-	make_spec(l, l->group->conf, -1, &spec);
-	if (listener_open(&l->acceptor.listener, &spec, &why) == -1) {
-		log_warn("%s: %s: %s", app, l->address, why);
+	if (!begin_opening(l))
 		acceptor_rest(&l->acceptor, now + REBIND_PAUSE);
-		return;
-	}
-	share(l);
-	acceptor_start(&l->acceptor);
-	/* The processes have the former socket. */
-	if (group_accepts_itself(l->group) && !l->group->closing)
-		pool_app_restart(&l->group->sup->pool, l->group->app, now);
 }

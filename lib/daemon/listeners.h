@@ -13,6 +13,7 @@ struct app_listener {
 	struct conf_listen where; /* strings owned; see conf.h */
 	char address[160]; /* where it really listens, for people */
 	tstamp rebound; /* bound anew then; 0: never */
+	struct listeners_opening *opening; /* under way; NULL: none */
 	bool succeeds; /* another one has its place: listeners_succeed() */
 	bool leaving; /* shut; what is in its backlog is still served */
 	bool last_look; /* when it is empty now it can be closed */

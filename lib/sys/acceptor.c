@@ -1,5 +1,9 @@
 /* Listeners in the loop. */
 
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "sys/acceptor.h"
 #include "sys/log.h"
 
@@ -78,12 +82,13 @@ ready(struct loop_io *io, uint32_t events, tstamp now)
 }
 
 void
-acceptor_init(struct acceptor *a, struct loop *loop,
+acceptor_init(struct acceptor *a, struct loop *loop, struct lane *lane,
     const struct acceptor_ops *ops, unsigned most)
 {
 	*a = (struct acceptor){
 		.listener.fd = -1,
 		.loop = loop,
+		.lane = lane,
 		.ops = ops,
 		.budget = 1,
 		.most = most,
@@ -120,10 +125,92 @@ acceptor_resume(struct acceptor *a)
 	watch(a);
 }
 
+/* A listener that is closed in a lane. */
+struct discarded {
+	struct lane_job job;
+	struct listener listener;
+};
+
+static void
+discard_work(struct lane_job *job)
+{
+	listener_fini(&LOOP_OWNER(job, struct discarded, job)->listener);
+}
+
+static void
+discard_done(struct lane_job *job, tstamp now)
+{
+	(void)now;
+	free(LOOP_OWNER(job, struct discarded, job));
+}
+
+/* Room for what the lane is to close; NULL: the loop does it. */
+static struct discarded *
+new_discarded(const struct lane *lane, const struct listener *l)
+{
+	struct discarded *d = NULL;
+
+	if (lane != NULL && !lane->stopping && l->path != NULL)
+		d = calloc(1, sizeof(*d));
+	if (d != NULL) {
+		d->job.work = discard_work;
+		d->job.done = discard_done;
+	}
+	return d;
+}
+
+/* Its file is not taken for another one: the open socket keeps the number. */
+void
+acceptor_discard(struct lane *lane, struct listener *l)
+{
+	struct discarded *d = new_discarded(lane, l);
+
+	if (d == NULL) {
+		listener_fini(l);
+		return;
+	}
+	if (!l->shared)
+		(void)listener_shut(l);
+	d->listener = *l;
+	l->name = NULL;
+	l->path = NULL;
+	l->fd = -1;
+	lane_submit(lane, &d->job);
+}
+
+int
+acceptor_hide(struct acceptor *a, struct sockdiag *d)
+{
+	struct listener *l = &a->listener;
+	struct discarded *file = NULL;
+	int fd = -1;
+
+	if (!l->inherited && !l->shut && l->path != NULL)
+		fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+	if (fd != -1)
+		file = new_discarded(a->lane, l);
+	if (file == NULL) {
+		if (fd != -1)
+			(void)close(fd);
+		return listener_hide(l, d);
+	}
+	file->listener = (struct listener){
+		.kind = LISTENER_UNIX,
+		.fd = fd,
+		.diversion = -1,
+		.path = l->path,
+		.file = l->file,
+	};
+	l->path = NULL;
+	l->shut = true;
+	lane_submit(a->lane, &file->job);
+	return 0;
+}
+
 void
 acceptor_close(struct acceptor *a)
 {
 	timer_set(&a->loop->timers, &a->rest, TSTAMP_NEVER);
 	(void)loop_set(a->loop, &a->io, 0);
-	listener_fini(&a->listener);
+	acceptor_discard(a->lane, &a->listener);
 }

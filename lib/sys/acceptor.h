@@ -15,6 +15,7 @@
 #include <stdbool.h>
 
 #include "core/tstamp.h"
+#include "sys/lane.h"
 #include "sys/listener.h"
 #include "sys/loop.h"
 #include "sys/timer.h"
@@ -43,6 +44,7 @@ struct acceptor_ops {
 struct acceptor {
 	struct listener listener; /* fd -1: closed; its user's to open */
 	struct loop *loop;
+	struct lane *lane; /* NULL: none, files are touched in the loop */
 	const struct acceptor_ops *ops;
 	struct loop_io io; /* in the loop unless paused or resting */
 	struct timer rest; /* set while it rests */
@@ -60,7 +62,7 @@ enum acceptor_got {
 };
 
 /* Closed, and out of the loop. most: accepts in one turn, a power of 2. */
-void acceptor_init(struct acceptor *a, struct loop *loop,
+void acceptor_init(struct acceptor *a, struct loop *loop, struct lane *lane,
     const struct acceptor_ops *ops, unsigned most);
 
 /* Accepts from the listener, which is open, from now on, unless paused. */
@@ -78,5 +80,15 @@ enum acceptor_got acceptor_take(struct acceptor *a, tstamp now);
 
 /* Out of the loop, and the listener closed. May be called twice. */
 void acceptor_close(struct acceptor *a);
+
+/* As listener_hide(), but the file of a Unix socket is removed in the lane. */
+int acceptor_hide(struct acceptor *a, struct sockdiag *d);
+
+/*
+ * Closes a listener. That of a Unix socket lets no newcomer in from now on,
+ * unless processes share it, and is closed in the lane, with its file removed:
+ * any user who can read its folder can make a removal wait.
+ */
+void acceptor_discard(struct lane *, struct listener *);
 
 #endif

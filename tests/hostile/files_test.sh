@@ -193,6 +193,57 @@ testALockOnTheFolderOfListenersHoldsUpNoOther() {
 	rm -rf "$IN_MEMORY"
 }
 
+# freeze: until `thaw`, nobody can make or remove a file in $DIR/run.
+freeze() {
+	start_process "$BUILD/tests/hostile/freeze-folder" "$DIR/run" \
+	    >"$DIR/frozen"
+	FREEZER=$STARTED
+	await grep -q frozen "$DIR/frozen"
+}
+
+thaw() {
+	stop_process "$FREEZER"
+	await is_gone "$FREEZER"
+}
+
+# in_folder NAME COMMAND HANDOFF: an app with a listener in $DIR/run.
+in_folder() {
+	printf 'app "%s" {\nlisten = "unix:run/%s.sock"\n' "$1" "$1"
+	printf 'command = { %s }\nhandoff = %s\n}\n' "$2" "$3"
+}
+
+# A listener is shut and bound anew, and apps are removed with theirs.
+testAFrozenFolderOfListenersHoldsUpNeitherOtherAppsNorTheStop() {
+	is_root || { skip 'userfaultfd is for root'; return; }
+	fresh run 755
+	cp "$BUILD/tests/hostile/shutter" "$DIR"
+	{
+		echo 'defaults { stop_timeout = 100ms }'
+		app_b
+		in_folder shut "\"$DIR/shutter\"" listen
+		in_folder native "\"$TWORKER\"" native
+		in_folder shared 'sleep, 1000' listen
+	} | conf
+	# A search for leaks at the end would wait for threads that wait.
+	export ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0"
+	pool_run
+	ask "unix:$DIR/b.sock" >/dev/null
+	[ -S "$DIR/calm/b.sock" ] || quiet_b
+	freeze
+	watch_b 3
+	await has_said 2 'was shut down by somebody: binding it anew'
+	app_b | conf
+	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
+	assert_b_is_served
+	kill -TERM "$POOL"
+	# A thread of it that waits for the lock stays until that is free.
+	wait_for $((3 * SLOW)) is_gone "$POOL"
+	assertTrue 'the daemon has stopped' "is_gone $POOL"
+	thaw
+	finish "$POOL"
+	assertEquals 0 "$RC"
+}
+
 # shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
 # shellcheck source=tests/e2e/lib.sh

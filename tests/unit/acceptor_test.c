@@ -115,7 +115,7 @@ begin(void)
 	room = UINT_MAX;
 	pauses = false;
 	CHECK_EQ(0, loop_init(&loop, &clock));
-	acceptor_init(&acceptor, &loop, &ops, MOST);
+	acceptor_init(&acceptor, &loop, NULL, &ops, MOST);
 	open_it(&acceptor);
 }
 
