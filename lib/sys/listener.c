@@ -518,12 +518,19 @@ listener_half_open(const struct listener *l, struct sockdiag *d)
 	return sockdiag_tcp_half_open(d, addr.ss_family, ntohs(in6.sin6_port));
 }
 
-/* Asks about the socket, whose lock others may hold, without touching it. */
+/*
+ * Asks about the socket, whose lock others may hold, without touching it: an
+ * empty queue is seen by poll(2), the length of another is told by the monitor,
+ * which looks for the socket among all of the machine.
+ */
 static long
 depth_from_outside(const struct listener *l, struct sockdiag *d)
 {
+	struct pollfd pfd = { .fd = l->fd, .events = POLLIN };
 	struct stat st;
 
+	if (poll(&pfd, 1, 0) == 0)
+		return 0;
 	if (fstat(l->fd, &st) == -1)
 		return -1;
 	if (l->kind == LISTENER_UNIX)

@@ -856,13 +856,17 @@ the_depth_is_the_length_of_the_queue(void)
 }
 
 static void
-without_sock_diag_the_depth_of_unix_is_unknown(void)
+without_sock_diag_no_more_is_known_than_that_a_queue_is_empty(void)
 {
 	struct sockdiag d = { .fd = -1 };
 	struct listener_spec spec = unix_spec();
 	struct listener l = opened(&spec);
+	int client;
 
+	CHECK_EQ(0, listener_depth(&l, &d));
+	client = client_of(&l);
 	CHECK_EQ(-1, listener_depth(&l, &d));
+	close(client);
 	listener_fini(&l);
 }
 
@@ -1165,7 +1169,7 @@ main(int argc, char **argv)
 	RUN(a_client_that_reset_does_not_hide_the_next);
 	RUN_ALONE(a_listener_that_was_made_to_block_is_empty_when_interrupted);
 	RUN(the_depth_is_the_length_of_the_queue);
-	RUN(without_sock_diag_the_depth_of_unix_is_unknown);
+	RUN(without_sock_diag_no_more_is_known_than_that_a_queue_is_empty);
 	RUN(a_handshake_under_way_is_counted_and_completes);
 	RUN(the_queue_of_a_shut_tcp_listener_is_served);
 	RUN(the_queue_of_a_shut_unix_listener_is_served);
