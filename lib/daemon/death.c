@@ -26,6 +26,17 @@
 #define LOOKS_TURN 32
 #define LOOKS_DEATH 8
 
+/*
+ * With thousands of children a look at all of them is most of a turn. After one
+ * that took so long there is none for that many times as long (fewer, if there
+ * are orphans to reap); meanwhile the kernel's signal names the dead, and what
+ * several at a time leave out is found by looking at workers, some every while.
+ */
+#define LONG_LOOK TSPAN_USECONDS(250)
+#define LOOK_REST 300
+#define LOOK_REST_ORPHANS 1
+#define WORKERS_PAUSE TSPAN_MSECONDS(1)
+
 /* Deaths that the kernel had at one time come to us within this. */
 #define OOM_BURST TSPAN_SECONDS(1)
 
@@ -256,65 +267,87 @@ reap_worker(struct worker *w, const struct reap_death *death, tstamp now)
 	take_leave(w, death, now);
 }
 
-/* Reaps one that is dead; its cost, or 0: there is none, or it has to wait. */
+/* Reaps a child that is dead; what it cost, or 0: it has to wait. */
+static int
+reap(struct supervisor *s, const struct reap_death *death, tstamp now)
+{
+	struct worker *w = worker_find(s, death->pid);
+
+	if (w != NULL) {
+		reap_worker(w, death, now);
+		return WORK_WORKER;
+	}
+	if (is_starting(s, death->pid)) {
+		s->reaping_waits = true;
+		return 0;
+	}
+	reap_stranger(death->pid);
+	(void)watch_exited(&s->watch, death->pid, now);
+	return WORK_ORPHAN;
+}
+
+/* Reaps the next that is dead; likewise, and 0: there is none. */
 static int
 reap_next(struct supervisor *s, tstamp now)
 {
 	struct reap_death death;
-	struct worker *w;
+	tspan began = loop_lasts(&s->loop), took;
+	bool found = reap_peek(&death);
+	int cost = 0, rest = 0;
 
-	if (!reap_peek(&death))
-		return 0;
-	w = worker_find(s, death.pid);
-	if (w != NULL) {
-		reap_worker(w, &death, now);
-		return WORK_WORKER;
-	}
-	/* Goes on when the start is over; see spawn.c. */
-	if (is_starting(s, death.pid))
-		return 0;
-	reap_stranger(death.pid);
-	(void)watch_exited(&s->watch, death.pid, now);
-	return WORK_ORPHAN;
+	took = loop_lasts(&s->loop) - began;
+	if (found)
+		cost = reap(s, &death, now);
+	if (took > LONG_LOOK)
+		rest = cost == WORK_ORPHAN ? LOOK_REST_ORPHANS : LOOK_REST;
+	s->look_at = now + rest * took;
+	return cost;
 }
 
 /*
  * The kernel tells of all dead orphans first: they are children of this thread,
- * and workers of the one that started them.
+ * and workers of the one that started them. Returns when to go on.
  */
-static void
+static tstamp
 look_at_workers(struct supervisor *s, tstamp now)
 {
 	struct reap_death death;
 	struct worker *w;
+	tstamp next = now + WORKERS_PAUSE;
 
 	for (int left = LOOKS_TURN; left > 0; left--) {
 		w = worker_after(s, s->looked_at);
 		s->looked_at = w == NULL ? 0 : w->pid;
 		if (w == NULL)
-			return;
+			return s->look_at;
 		if (reap_peek_at(w->pid, &death)) {
 			reap_worker(w, &death, now);
 			left -= LOOKS_DEATH - 1;
+			next = now;
 		}
 	}
+	return next < s->look_at ? next : s->look_at;
 }
 
 static void
 reap_some(struct supervisor *s, tstamp now)
 {
 	/* Another signal does not come for those that are left. */
-	tstamp next = tstamp_add(now, 1);
+	tstamp next = tstamp_add(now, 1), later;
+	int cost, work = 0;
 
-	for (int cost, work = 0; work < WORK_TURN; work += cost) {
+	while (work < WORK_TURN && now >= s->look_at) {
 		cost = reap_next(s, now);
-		if (cost == 0)
+		if (cost == 0) {
+			timer_set(&s->loop.timers, &s->reaping, TSTAMP_NEVER);
 			return;
+		}
 		if (cost == WORK_ORPHAN)
 			next = tstamp_add(now, ORPHANS_PAUSE);
+		work += cost;
 	}
-	look_at_workers(s, now);
-	timer_set(&s->loop.timers, &s->reaping, next);
+	later = look_at_workers(s, now);
+	timer_set(&s->loop.timers, &s->reaping, later > next ? later : next);
 }
 
 static void
@@ -324,10 +357,23 @@ go_on(struct timer *t, tstamp now)
 }
 
 void
-death_reap_all(struct supervisor *s, tstamp now)
+death_signalled(struct supervisor *s, pid_t pid, tstamp now)
 {
-	if (s->reaping.at == TSTAMP_NEVER)
+	struct reap_death death;
+
+	if (reap_peek_at(pid, &death))
+		(void)reap(s, &death, now);
+	if (s->reaping.at == TSTAMP_NEVER || now < s->look_at)
 		reap_some(s, now);
+}
+
+void
+death_start_over(struct supervisor *s, tstamp now)
+{
+	if (!s->reaping_waits)
+		return;
+	s->reaping_waits = false;
+	reap_some(s, now);
 }
 
 void

@@ -9,10 +9,13 @@
 #include "daemon/worker.h"
 
 /*
- * SIGCHLD: reaps all that are dead, a few of them now and the others in the
- * next turns. Also after a start is over.
+ * SIGCHLD: reaps this child, of which the signal tells, and all others that are
+ * dead, a few of them now and the others in the next turns.
  */
-void death_reap_all(struct supervisor *s, tstamp now);
+void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
+
+/* A process that has died while it was starting can be reaped now. */
+void death_start_over(struct supervisor *s, tstamp now);
 
 void death_init(struct supervisor *s);
 

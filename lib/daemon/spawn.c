@@ -164,8 +164,7 @@ start_done(struct lane_job *job, tstamp now)
 		start_failed(w, t, now);
 	else
 		start_succeeded(w, t, now);
-	/* The reaper may have met the process already, and stopped there. */
-	death_reap_all(s, now);
+	death_start_over(s, now);
 	if (!s->spawner.stopping)
 		run_queue(s, now);
 }

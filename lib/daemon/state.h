@@ -80,7 +80,9 @@ struct supervisor {
 	const struct keeper_ops *keeper_ops;
 	struct pids pids; /* of all workers that have one */
 	struct timer reaping; /* set: some that are dead may be left */
+	bool reaping_waits; /* one that is dead is among `starting` */
 	pid_t looked_at; /* pid of the worker that was looked at last then */
+	tstamp look_at; /* no look at all children before then */
 	unsigned long oom_kills; /* of the machine, as last looked at */
 	tstamp starved_until; /* a SIGKILL may belong to the latest of them */
 	struct services services;

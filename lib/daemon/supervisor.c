@@ -39,7 +39,7 @@ signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 
 	switch (info->ssi_signo) {
 	case SIGCHLD:
-		death_reap_all(s, now);
+		death_signalled(s, (pid_t)info->ssi_pid, now);
 		break;
 	case SIGHUP:
 		log_reopen();
