@@ -94,7 +94,8 @@ E2E_PROGRAMS = $(call programs,tests/e2e/*.c tests/e2e/workers/*.c) \
     $(BUILD)/tests/e2e/workers/acceptor-static \
     $(call programs,tests/hostile/*.c)
 BENCHES = $(call programs,tests/bench/*.c)
-BENCH_PROGRAMS = $(call programs,tests/bench/programs/*.c)
+BENCH_PROGRAMS = $(call programs,tests/bench/programs/*.c) \
+    $(BUILD)/tests/bench/programs/turns.so
 FUZZERS = $(call programs,tests/fuzz/*.c)
 FUZZ_LDFLAGS = $(if $(filter fuzzer%,$(SANITIZE)),-fsanitize=fuzzer)
 
@@ -306,16 +307,25 @@ $(BUILD)/tests/fuzz/adapter: ALL_LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,\
 
 # Started often: nothing to load, and no sanitizer to set up, nor anything that
 # could be slipped between the program and the kernel.
-STATIC_TESTS = $(BUILD)/tests/e2e/look $(BUILD)/tests/bench/programs/idle \
+STATIC_TESTS = $(BUILD)/tests/e2e/look \
+    $(addprefix $(BUILD)/tests/bench/programs/,brief idle) \
     $(BUILD)/tests/e2e/workers/acceptor-static $(BUILD)/tests/hostile/orphans
 $(BUILD)/tests/e2e/look: tests/e2e/look.c
 $(BUILD)/tests/e2e/workers/acceptor-static: tests/e2e/workers/acceptor.c
+$(BUILD)/tests/bench/programs/brief: tests/bench/programs/brief.c
 $(BUILD)/tests/bench/programs/idle: tests/bench/programs/idle.c
 $(BUILD)/tests/hostile/orphans: tests/hostile/orphans.c
 $(STATIC_TESTS): | deps
 	$(call say,LINK)
 	@mkdir -p $(OBJ)
 	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O2 $(WARNINGS) -pthread -static \
+	    -MMD -MP -MF $(OBJ)/$(@F).d -o $@ $<
+
+# Preloaded into the daemon.
+$(BUILD)/tests/bench/programs/turns.so: tests/bench/preload/turns.c
+	$(call say,LINK)
+	@mkdir -p $(@D) $(OBJ)
+	$(Q)$(CC) -std=c17 -D_GNU_SOURCE -O2 $(WARNINGS) -fPIC -shared \
 	    -MMD -MP -MF $(OBJ)/$(@F).d -o $@ $<
 
 $(BUILD)/shell-check/%: % tests/e2e/lib.sh $(wildcard tests/*/*_help.sh)
