@@ -5,8 +5,12 @@
 
 #include <sys/mman.h>
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <assert.h>
 #include <grp.h>
+#include <netdb.h>
 #include <pwd.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,8 +23,8 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /*
- * Users and groups, the same on each machine, in the place of those that the
- * library reads from a dozen files each time.
+ * Users, groups and hosts, the same on each machine, in the place of those that
+ * the library reads from a dozen files each time, or asks the network for.
  */
 static struct passwd users[] = {
 	{ .pw_name = (char *)"root",
@@ -88,6 +92,52 @@ getgrouplist(const char *user, gid_t group, gid_t *out, int *len)
 		return -1;
 	out[0] = group;
 	return *len = 1;
+}
+
+/* A host that was found; only localhost has a name. */
+struct host {
+	struct addrinfo info;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} addr;
+};
+
+int
+getaddrinfo(const char *restrict name, const char *restrict port,
+    const struct addrinfo *restrict hints, struct addrinfo **restrict out)
+{
+	struct host *h = calloc(1, sizeof(*h));
+	in_port_t number = htons((in_port_t)atoi(port));
+
+	if (h == NULL)
+		return EAI_MEMORY;
+	if ((hints->ai_flags & AI_NUMERICHOST) == 0 &&
+	    strcmp(name, "localhost") == 0)
+		name = "127.0.0.1";
+	if (inet_pton(AF_INET, name, &h->addr.in.sin_addr) == 1) {
+		h->addr.in.sin_port = number;
+		h->info.ai_family = AF_INET;
+		h->info.ai_addrlen = sizeof(h->addr.in);
+	} else if (inet_pton(AF_INET6, name, &h->addr.in6.sin6_addr) == 1) {
+		h->addr.in6.sin6_port = number;
+		h->info.ai_family = AF_INET6;
+		h->info.ai_addrlen = sizeof(h->addr.in6);
+	} else {
+		free(h);
+		return EAI_NONAME;
+	}
+	h->addr.any.sa_family = (sa_family_t)h->info.ai_family;
+	h->info.ai_addr = &h->addr.any;
+	*out = &h->info;
+	return 0;
+}
+
+void
+freeaddrinfo(struct addrinfo *info)
+{
+	free(info);
 }
 
 /* Makes a file in memory, with a name that can be opened. */
