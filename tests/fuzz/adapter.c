@@ -378,9 +378,9 @@ static void
 hear_end(const char *text, size_t len, bool lost)
 {
 	uint64_t serial;
+	bool sound = number_parse(text, len, &serial);
 
-	assert(number_parse(text, len, &serial));
-	assert(serial >= 1 && serial <= world.nconns);
+	assert(sound && serial >= 1 && serial <= world.nconns);
 	assert(world.conns[serial] != CONN_OVER);
 	assert(!lost || world.conns[serial] == CONN_SENT);
 	world.conns[serial] = CONN_OVER;
