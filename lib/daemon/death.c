@@ -35,6 +35,7 @@
 #define LONG_LOOK TSPAN_USECONDS(250)
 #define LOOK_REST 300
 #define LOOK_REST_ORPHANS 1
+#define LOOK_REST_MAX TSPAN_SECONDS(1)
 #define WORKERS_PAUSE TSPAN_MSECONDS(1)
 
 /* Deaths that the kernel had at one time come to us within this. */
@@ -300,7 +301,9 @@ reap_next(struct supervisor *s, tstamp now)
 		cost = reap(s, &death, now);
 	if (took > LONG_LOOK)
 		rest = cost == WORK_ORPHAN ? LOOK_REST_ORPHANS : LOOK_REST;
-	s->look_at = now + rest * took;
+	/* It may be a busy machine that took so long, and not the children. */
+	s->look_at =
+	    now + (rest * took < LOOK_REST_MAX ? rest * took : LOOK_REST_MAX);
 	return cost;
 }
 
