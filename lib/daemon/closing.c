@@ -57,27 +57,27 @@ send_some(struct group *g, struct keeper *k)
 	return true;
 }
 
+/* One packet in each turn, so that thousands do not make it long. */
 static void
-give_all(struct timer *t, tstamp now)
+give_some(struct timer *t, tstamp now)
 {
 	struct group *g = TIMER_OWNER(t, struct group, closing_timer);
 	struct keeper *k = keeper_get(g, now);
-	bool sent = true;
+	bool sent;
 
 	turn_for(g->app);
-	while (k != NULL && sent && g->nclosings > 0) {
-		sent = send_some(g, k);
-		if (sent)
-			keeper_start_alone(k);
-	}
+	sent = k != NULL && send_some(g, k);
+	if (sent)
+		keeper_start_alone(k);
 	if (g->nclosings > 0)
-		timer_set(&g->sup->loop.timers, t, now + RETRY_AFTER);
+		timer_set(&g->sup->loop.timers, t,
+		    sent ? now : tstamp_add(now, RETRY_AFTER));
 }
 
 void
 closing_init(struct group *g)
 {
-	timer_init(&g->closing_timer, give_all);
+	timer_init(&g->closing_timer, give_some);
 }
 
 /* A keeper that does not answer has room, too, and will close them some day. */
