@@ -253,8 +253,8 @@ put_keepers(struct text *t, const struct status_app *a)
 	for (uint32_t i = 0; i < a->nkeepers; i++)
 		if (!a->keepers[i].answers)
 			text_printf(t,
-			    "    keeper (pid %ld) does not answer: the "
-			    "processes whose output it reads are replaced\n",
+			    "    keeper (pid %ld) does not answer: another "
+			    "takes over\n",
 			    (long)a->keepers[i].pid);
 }
 
