@@ -74,13 +74,13 @@ watch_b() {
 
 # judge_b: waits for the end of watch_b; prints what is not as it should be.
 # Half of the answers come in 10 ms (twice $NOISE, in seconds), or in twice the
-# time of quiet_b or of the other daemon; the last one in 500 ms, and what it took
-# the other daemon.
+# time of quiet_b or of the other daemon; the last one in 500 ms ($WORST, in
+# seconds), and what it took the other daemon.
 judge_b() {
 	finish "$WATCHER" $((WATCHED + 2 * LIMIT))
 	finish "$CALM_WATCHER" $((WATCHED + 2 * LIMIT))
 	cat "$DIR/quiet" "$DIR/calm/watched" "$DIR/watched" | tr ' ' '\n' |
-	    awk -F = -v slow="$SLOW" \
+	    awk -F = -v slow="$SLOW" -v worst="${WORST:-0.5}" \
 		-v noise="${NOISE:-0.005}" '
 		$1 == "started" { round++ }
 		{ of[round, $1] = $2 }
@@ -96,7 +96,7 @@ judge_b() {
 					most = of[i, "p50"]
 			if (of[3, "p50"] > 2 * most)
 				print "a median of " of[3, "p50"] " s"
-			if (of[3, "max"] > 0.5 * slow + of[2, "max"])
+			if (of[3, "max"] > worst * slow + of[2, "max"])
 				print "a longest wait of " of[3, "max"] " s"
 		}'
 }
