@@ -182,15 +182,19 @@ fdpass_recv_whole(int sock, void *buf, size_t size, int *fd_out)
 {
 	struct fdpass_got got;
 	ssize_t n = fdpass_recv(sock, buf, size, MSG_DONTWAIT | MSG_PEEK, &got);
+	size_t kept;
 	char byte;
 
 	if (n == -1)
 		return -1;
-	*fd_out = got.nfds > 0 ? got.fds[0] : -1;
+	kept = got.nfds > 0 && !got.lost_fds ? 1 : 0;
+	for (size_t i = kept; i < got.nfds; i++)
+		(void)close(got.fds[i]);
 	if (got.lost_fds) {
 		errno = EMFILE;
 		return -1;
 	}
+	*fd_out = kept == 1 ? got.fds[0] : -1;
 	/* The packet in the queue is but another copy now. */
 	if (n > 0)
 		(void)recv(sock, &byte, sizeof(byte), MSG_DONTWAIT);

@@ -15,6 +15,9 @@
 /* Seconds in which keepers that work have taken all back. */
 #define PATIENCE 30
 
+/* Above the lowest free one, as many as a leak could reach at first. */
+#define DESCRIPTORS 32
+
 enum step {
 	STEP_SAY, /* any bytes */
 	STEP_SAY_VERB, /* of the protocol, about a worker */
@@ -456,5 +459,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	after = dup(client);
 	close(after);
 	assert(before == after);
+	for (int fd = after + 1; fd < after + DESCRIPTORS; fd++)
+		assert(fcntl(fd, F_GETFD) == -1);
 	return 0;
 }
