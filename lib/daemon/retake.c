@@ -116,10 +116,11 @@ retake_heard(
 		k->takes--;
 	if (r == NULL)
 		return false;
-	if (packet[0] == KEEPER_EMPTY)
+	if (packet[0] == KEEPER_EMPTY) {
 		end_first(k->group, true, now);
-	else
-		r->message(r, packet + KEEPER_HEAD, len - KEEPER_HEAD, fd, now);
+		return false;
+	}
+	r->message(r, packet + KEEPER_HEAD, len - KEEPER_HEAD, fd, now);
 	return true;
 }
 
