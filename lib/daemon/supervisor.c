@@ -171,6 +171,17 @@ start_lanes(struct supervisor *s)
 	    "another thread helps");
 }
 
+/* Returns false if a job is stuck, which may still use what it was given. */
+static bool
+stop_lanes(struct supervisor *s)
+{
+	tstamp until = loop_now(&s->loop) + LANE_END;
+
+	return lane_stop(&s->spawner, until) == 0 &&
+	    lane_stop(&s->closer, until) == 0 &&
+	    lane_stop(&s->looker, until) == 0;
+}
+
 static void
 init_state(struct supervisor *s, struct config *config)
 {
@@ -234,8 +245,9 @@ supervisor_open(struct supervisor *s)
 		status = apps_open(s);
 	}
 	if (status != EX_OK) {
-		/* Closing the services removes the files of their sockets. */
+		/* The files of the sockets go with them, in the lanes. */
 		services_close(&s->services, s->started);
+		(void)stop_lanes(s);
 		return status;
 	}
 	if (log_start() == -1)
@@ -246,15 +258,10 @@ supervisor_open(struct supervisor *s)
 void
 supervisor_fini(struct supervisor *s)
 {
-	tstamp until = loop_now(&s->loop) + LANE_END;
-
 	services_close(&s->services, loop_now(&s->loop));
 	refusals_close(&s->refusals);
 	sockdiag_fini(&s->diag);
-	/* A job stuck in a lane may still use what it was given. */
-	if (lane_stop(&s->spawner, until) == 0 &&
-	    lane_stop(&s->closer, until) == 0 &&
-	    lane_stop(&s->looker, until) == 0) {
+	if (stop_lanes(s)) {
 		keeper_free_all(s);
 		free(s->pool_memory);
 		free(s->groups);
