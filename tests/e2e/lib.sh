@@ -49,13 +49,14 @@ is_gone() {
 	case ${stat_line##*) } in [ZX]*) return 0 ;; *) return 1 ;; esac
 }
 
-# The same for a process that this file started: once it has been waited for,
-# its number may belong to somebody else's.
+# The same, but if it is one of start_process, whose number may be another's once
+# it has been waited for, it must be our child, too.
 is_over() {
-	! read -r stat_line 2>/dev/null <"/proc/$1/stat" && return
+	is_gone "$1" && return
+	case " $CHILDREN " in *" $1 "*) ;; *) return 1 ;; esac
 	# shellcheck disable=SC2086 # state, parent, ...
 	set -- ${stat_line##*) }
-	case $1 in [ZX]) return 0 ;; *) [ "$2" -ne $$ ] ;; esac
+	[ "$2" -ne $$ ]
 }
 
 # now_ms: milliseconds, for differences.
@@ -71,6 +72,7 @@ start_process() {
 	"$@" &
 	STARTED=$!
 	PIDS="$PIDS $STARTED"
+	CHILDREN="$CHILDREN $STARTED"
 }
 
 # stop_process PID...: whatever it takes.
@@ -420,7 +422,7 @@ has_ipv6() {
 }
 
 oneTimeSetUp() {
-	PIDS='' SKIPPED=0
+	PIDS='' CHILDREN='' SKIPPED=0
 	DIR=$(mktemp -d) && chmod 755 "$DIR" || return
 	# Workers may run as nobody, who may not be able to enter this tree.
 	TWORKER=$DIR/tworker
