@@ -4,8 +4,8 @@
  *	freeze-proc PROGRAM [ARGUMENT...]
  *
  * runs the program. Before that a child of it reads the folder into a page
- *whose fault never ends, and so holds the folder's lock; another one waits for
- *that lock, to make a folder there, and all who come later wait behind it.
+ * whose fault never ends, and so holds the folder's lock; another one waits for
+ * that lock, to make a folder there, and all who come later wait behind it.
  */
 
 #include <sys/stat.h>
