@@ -211,13 +211,20 @@ $(OBJ)/pic/%.o: %.c | deps
 # As a program outside this tree would include <apppool.h>.
 $(OBJ)/contrib/%.o: ALL_CFLAGS += -Ilib/worker
 
-# The names of all sources, new when one comes or goes: no archive keeps what
-# is no longer there.
+# A file with these words, new when they change.
+remember = @mkdir -p $(@D) && { echo '$(1)' | cmp -s - $@ || echo '$(1)' >$@; }
+
+# The names of all sources: no archive keeps what is no longer there.
 $(BUILD)/sources: FORCE
-	@mkdir -p $(@D)
-	@echo $(sort $(wildcard lib/*/*.c tests/support/*.c)) | \
-	    cmp -s - $@ || \
-	    echo $(sort $(wildcard lib/*/*.c tests/support/*.c)) >$@
+	$(call remember,$(sort $(wildcard lib/*/*.c tests/support/*.c)))
+
+# What is compiled into some objects: these are made anew for another PREFIX.
+$(BUILD)/compiled-in: FORCE
+	$(call remember,$(VERSION) $(SYSCONFDIR) $(LIBEXECDIR))
+
+$(patsubst %.c,$(OBJ)/%.o,$(shell grep -lE \
+    'APPPOOL_VERSION|CONF_DEFAULT_FILE|CONF_LIBEXECDIR' \
+    apppoold.c lib/*/*.c tests/*/*.c)): $(BUILD)/compiled-in
 
 define archive
 $(BUILD)/$(1).a: $(call objects,$(OBJ),lib/$(1)/*.c)
