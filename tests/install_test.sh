@@ -1,15 +1,21 @@
 #!/bin/sh
 # make install puts files where they belong, and uninstall removes these alone.
 
+# What was built is installed from a copy: another PREFIX has some of it built
+# anew, and other tests run programs of the one there is.
 file_setup() {
+	mkdir "$DIR/build"
+	cp -a "$BUILD"/*.a "$BUILD"/lib*.so* "$BUILD/libexec" "$BUILD/obj" \
+	    "$BUILD/contrib" "$BUILD/sources" "$BUILD/compiled-in" "$DIR/build"
+	cp -a "$BIN/apppoold" "$BIN/apppoolctl" "$DIR"
 	ROOT=$DIR/root
 	install_as install DESTDIR="$ROOT" PREFIX=/usr
 }
 
 # install_as GOAL [NAME=VALUE...]: make, as a packager calls it.
 install_as() {
-	make -s "$@" BUILD="$BUILD" BIN="$BIN" BOOTSTRAP=: >"$DIR/out" 2>&1 ||
-	    fail "$(cat "$DIR/out")"
+	make -s "$@" BUILD="$DIR/build" BIN="$DIR" BOOTSTRAP=: \
+	    >"$DIR/out" 2>&1 || fail "$(cat "$DIR/out")"
 }
 
 installed() {
@@ -34,8 +40,16 @@ ${page##*/}' ]"
 }
 
 testEveryExampleIsInstalled() {
-	assertEquals "$(ls etc/examples)" \
-	    "$(ls "$ROOT/usr/share/doc/apppoold/examples")"
+	for example in etc/examples/* contrib/workers/*.c; do
+		assertTrue "$example" "[ -s '$ROOT/usr/share/doc/apppoold/examples/\
+${example##*/}' ]"
+	done
+}
+
+testEverySampleWorkerIsInstalled() {
+	for worker in hello apppool.py hello.py stampede.py wsgi.py; do
+		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
+	done
 }
 
 testInstallingTwiceInstallsTheSameFiles() {
@@ -73,11 +87,13 @@ testTheInstalledExamplesStandAlone() {
 	assertEquals '' "$(grep -lF '../' "$ROOT"/usr/share/doc/*/examples/*)"
 }
 
-testThePathsInUnitsFollowThePrefix() {
+testTheFoldersInUnitsAndProgramsAreThoseOfTheInstallation() {
 	install_as install DESTDIR="$DIR/other" PREFIX=/opt/pool \
 	    SYSCONFDIR=/opt/etc
 	assertEquals '' "$(grep -rnE '=.*[ =]/(usr|etc)/' \
 	    "$DIR/other/opt/pool/lib/systemd")"
+	assertContains "$("$DIR/other/opt/pool/sbin/apppoold" -h)" \
+	    '(/opt/etc/apppoold/pool.conf)'
 	install_as uninstall DESTDIR="$DIR/other" PREFIX=/opt/pool \
 	    SYSCONFDIR=/opt/etc
 	assertEquals '' "$(find "$DIR/other" ! -type d)"
@@ -91,6 +107,65 @@ testAWorkerCompilesWithTheInstalledLibrary() {
 	    -I"$ROOT/usr/include" -L"$ROOT/usr/lib" -lapppool
 	assertEquals 0 $?
 	assertContains "$(readelf -d "$DIR/hello")" 'libapppool.so.1'
+}
+
+# ---------------------------------------------------------------- as root
+
+# here COMMAND...: on a machine without /run/apppoold, with what is installed
+# in $DIR/prefix.
+here() {
+	unshare -m sh -c 'mount -t tmpfs -o mode=755 none /run && exec "$@"' \
+	    sh env "PATH=$DIR/prefix/sbin:$DIR/prefix/bin:$PATH" "$@"
+}
+
+# installed_here: make install, once; false if this is not root's machine.
+installed_here() {
+	here true 2>/dev/null || { skip 'unshare needs root'; return 1; }
+	[ ! -d "$DIR/prefix" ] || return 0
+	install_as install PREFIX="$DIR/prefix" SYSCONFDIR="$DIR/prefix/etc"
+}
+
+# steps EXAMPLE VERB: what its comment says to type that begins with the verb.
+steps() {
+	sed -n "s/^#	\($2 .*\)/\1/p" "$1"
+}
+
+# prepared EXAMPLE: whether the program is there, or could be compiled.
+prepared() {
+	(cd "${1%/*}" && eval "$(steps "$1" cc)") 2>/dev/null || return
+	case $1 in
+	*/perl-fcgi.conf) perl -MFCGI -e 1 2>/dev/null || return ;;
+	esac
+	[ -x "$(sed -n 's/^	command = { "\([^"]*\)".*/\1/p' "$1")" ]
+}
+
+testEachExampleIsCopiedToTheDefaultFileAndServes() {
+	installed_here || return 0
+	for example in "$DIR"/prefix/share/doc/apppoold/examples/*.conf; do
+		name=${example##*/}
+		app=$(sed -n 's/^app "\(.*\)" {$/\1/p' "$example")
+		[ "$app" ] || continue
+		prepared "$example" || { skip "no program of $name"; continue; }
+		: >"$DIR/page.php"
+		# Somebody else may have the port.
+		sed "s/\"127.0.0.1:8080\"/\"127.0.0.1:$(free_port)\"/" "$example" \
+		    >"$DIR/prefix/etc/apppoold/pool.conf"
+		said=$(cd / && here timeout "$LIMIT" sh -c "apppoold -D &&
+		    apppoolctl ping '$app' --path '$DIR/page.php' &&
+		    apppoolctl stop" 2>&1)
+		assertEquals "$name: $said" 0 $?
+		assertContains "$name" "$said" ': 200 '
+	done
+}
+
+testEachExampleIsValidInItsFolder() {
+	installed_here || return 0
+	for example in "$DIR"/prefix/share/doc/apppoold/examples/*.conf; do
+		prepared "$example" || continue
+		said=$(cd "${example%/*}" &&
+		    here unshare -n apppoold -t -c "${example##*/}" 2>&1)
+		assertEquals "$said" 0 $?
+	done
 }
 
 testUninstallRemovesTheInstalledFilesAlone() {

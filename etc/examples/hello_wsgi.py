@@ -1,4 +1,4 @@
-"""A page by WSGI: see gunicorn.conf. It knows nothing of apppoold(8)."""
+"""A page by WSGI: see gunicorn.conf and wsgi.conf. It knows nothing of apppoold(8)."""
 
 import os
 
