@@ -118,8 +118,9 @@ channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 	/* No more is read from it: a socket shut down is ever readable. */
 	(void)loop_set(&w->sup->loop, &w->channel, 0);
 	group_failed(w->group, "protocol error: %s", text);
-	log_warnx("%s broke the protocol and is killed: %s",
-	    worker_name(w, name, sizeof(name)), text);
+	log_warnx("%s broke the protocol and is killed: %s (%s)",
+	    worker_name(w, name, sizeof(name)), text,
+	    process_end_name(END_NONSENSE));
 	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
 }
 
@@ -205,8 +206,9 @@ on_fail(struct worker *w, const struct words *a, tstamp now)
 
 	group_failed(
 	    w->group, "%.*s", (int)(a->len > 200 ? 200 : a->len), a->text);
-	log_warnx("%s cannot go on: %s", worker_name(w, name, sizeof(name)),
-	    w->group->last_failure);
+	log_warnx("%s cannot go on: %s (%s)",
+	    worker_name(w, name, sizeof(name)), w->group->last_failure,
+	    process_end_name(END_FAIL));
 	pool_misbehaved(&w->sup->pool, w->process, END_FAIL, now);
 }
 

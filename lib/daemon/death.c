@@ -43,6 +43,23 @@
 
 /* --- how it ended ------------------------------------------------------- */
 
+static enum process_end
+end_of(const struct reap_death *d)
+{
+	if (d->signal != 0)
+		return END_SIGNAL;
+	return d->status == 0 ? END_EXIT : END_FAILURE;
+}
+
+/* The word of the end under which the pool counts it. */
+static const char *
+reason_of(const struct worker *w)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+
+	return process_end_name(x->asked ? x->end : end_of(&w->death));
+}
+
 /* The session the process died in, or "". */
 static const char *
 describe_session(const struct worker *w, char *buf, size_t size, tstamp now)
@@ -142,8 +159,7 @@ was_starved(const struct worker *w, tstamp now)
 static void
 log_end(struct worker *w, tstamp now)
 {
-	const struct process *x = &w->sup->pool.processes[w->process];
-	const char *reason = x->asked ? process_end_name(x->end) : "clean";
+	const char *reason = reason_of(w);
 	char how[64], name[96], session[48], why[160];
 
 	(void)worker_name(w, name, sizeof(name));
@@ -151,20 +167,12 @@ log_end(struct worker *w, tstamp now)
 	(void)reap_explain(&w->death, how, sizeof(how));
 	if (explain_failure(w, session, why, sizeof(why))) {
 		group_failed(w->group, "%s", why);
-		log_warnx("%s %s", name, why);
+		log_warnx("%s %s (%s)", name, why, reason);
 	} else if (session[0] != '\0' && !ended_session(w)) {
 		log_warnx("%s %s%s (%s)", name, how, session, reason);
 	} else {
 		log_debug("%s %s%s (%s)", name, how, session, reason);
 	}
-}
-
-static enum process_end
-end_of(const struct reap_death *d)
-{
-	if (d->signal != 0)
-		return END_SIGNAL;
-	return d->status == 0 ? END_EXIT : END_FAILURE;
 }
 
 /* The pool counts sessions that the process had not ended as lost. */

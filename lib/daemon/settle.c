@@ -80,13 +80,13 @@ stop_worker(struct supervisor *s, const struct action *a, tstamp now)
 
 /* Logs why a worker is ended that was too late with something. */
 static void
-log_late(struct worker *w, const char *what, tspan limit)
+log_late(struct worker *w, enum process_end why, const char *what, tspan limit)
 {
 	char name[96];
 
 	group_failed(w->group, "%s within %g s", what, tspan_to_seconds(limit));
-	log_warnx("%s is killed: %s", worker_name(w, name, sizeof(name)),
-	    w->group->last_failure);
+	log_warnx("%s is killed: %s (%s)", worker_name(w, name, sizeof(name)),
+	    w->group->last_failure, process_end_name(why));
 }
 
 static void
@@ -101,7 +101,8 @@ terminate(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	}
 	if (x->end == END_START_TIMEOUT)
-		log_late(w, "it was not ready", o->start_timeout);
+		log_late(
+		    w, END_START_TIMEOUT, "it was not ready", o->start_timeout);
 	if (x->end == END_REQUEST_TIMEOUT)
 		request_timeout_terminate(w, now);
 	else
@@ -120,8 +121,8 @@ kill_worker(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	}
 	if (x->end == END_PICKUP_TIMEOUT)
-		log_late(
-		    w, "it did not receive its connection", o->pickup_timeout);
+		log_late(w, END_PICKUP_TIMEOUT,
+		    "it did not receive its connection", o->pickup_timeout);
 	worker_signal(w, SIGKILL, true);
 }
 

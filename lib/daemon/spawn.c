@@ -113,7 +113,8 @@ failed(struct supervisor *s, uint32_t process, bool no_room, const char *why,
 	pool_spawn_failed(&s->pool, process, no_room, now);
 	/* If the app has failed by this, NEWS_FAILED gives the same reason. */
 	if (tell && (had_failed || !app_has_failed(&s->pool.apps[app])))
-		log_warnx("%s: %s", g->conf->name, why);
+		log_warnx("%s: %s (%s)", g->conf->name, why,
+		    process_end_name(END_SPAWN));
 }
 
 static void
