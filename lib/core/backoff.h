@@ -43,4 +43,19 @@ backoff_failed(struct backoff *b, tstamp started, tspan delay, tspan delay_max,
 	b->until = tstamp_add(now, b->delay + prng_span(prng, b->delay / 4));
 }
 
+/*
+ * A job has ended well: earlier failures are forgiven, and the next start waits
+ * for delay, or until a pause under way is over if that is sooner.  Otherwise
+ * many processes whose jobs end in turn would put each start off for ever.
+ */
+static inline void
+backoff_pause(struct backoff *b, tspan delay, tstamp now)
+{
+	tstamp until = tstamp_add(now, delay);
+
+	if (b->until > now)
+		until = tstamp_min(until, b->until);
+	*b = (struct backoff){ .failed_at = now, .until = until };
+}
+
 #endif

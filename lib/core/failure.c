@@ -44,7 +44,7 @@ is_fault(const struct pool *p, const struct process *x, enum process_end end)
 		return false;
 	switch (end) {
 	case END_EXIT:
-		return !served || !p->apps[x->app].options.sessions;
+		return !served || p->apps[x->app].options.listens;
 	case END_FAILURE:
 	case END_SIGNAL:
 	case END_START_TIMEOUT:
@@ -61,25 +61,45 @@ is_fault(const struct pool *p, const struct process *x, enum process_end end)
 }
 
 /*
+ * The end of a job is no failure, and its successor comes at a fixed pace. A
+ * job of an old generation says nothing about the new one.
+ */
+static void
+end_job(struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
+
+	if (app_rolling(a) && x->generation != a->generation)
+		return;
+	app_touch(a, MARK_FAILURE);
+	a->failed_starts = 0;
+	backoff_pause(&a->backoff, a->options.restart_delay, p->now);
+}
+
+/*
  * An end that we ask for counts when we ask, not when it comes: a successor
  * is wanted at once.  In a generation that is to replace another a young
- * death is a failed start, unless it is the end of a job.
+ * death is a failed start.
  */
 void
 failure_end(struct pool *p, uint32_t process, enum process_end end)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
-	bool job = end == END_EXIT && app_has_jobs(a), young;
+	bool young;
 
+	if (end == END_EXIT && app_has_jobs(a)) {
+		end_job(p, process);
+		return;
+	}
 	if (!is_fault(p, x, end))
 		return;
-	if (!job)
-		a->jobs_done = 0;
+	a->jobs_done = 0;
 	young = p->now - x->started < a->options.min_server_life;
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
-	    (young && !job && app_rolling(a) && x->generation == a->generation))
+	    (young && app_rolling(a) && x->generation == a->generation))
 		failure_spawn(p, process, false);
 	else if (young)
 		back_off(p, process);

@@ -83,8 +83,8 @@ ended_session(const struct worker *w)
 }
 
 /*
- * Whether the process has served. Without sessions that is not known: a
- * process that ends well after min_server_life has done what it was for.
+ * Whether the process has served: a job that ends well has. Where sessions are
+ * not known a process has that ends well after min_server_life.
  */
 static bool
 has_served(const struct worker *w)
@@ -94,7 +94,8 @@ has_served(const struct worker *w)
 
 	if (o->sessions)
 		return x->requests > 0;
-	return loop_now(&w->sup->loop) - x->started >= o->min_server_life;
+	return !o->listens ||
+	    loop_now(&w->sup->loop) - x->started >= o->min_server_life;
 }
 
 /* A RETIRE without a session is a failure before min_server_life. */

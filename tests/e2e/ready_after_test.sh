@@ -60,6 +60,20 @@ testJobsThatAreDoneBeforeReadyAfterAreReady() {
 	assertEquals 0 "$(status apps web spawn_failures)"
 }
 
+has_spawned() {
+	[ "$(status apps web spawned)" -ge "$1" ]
+}
+
+testAJobThatIsDoneIsNoFailure() {
+	silent none true <<-EOF | conf
+	restart_delay = 10ms
+	EOF
+	pool_start
+	await has_spawned 20
+	assertEquals null "$(status apps web last_failure)"
+	assertNotContains "$(cat "$DIR/log")" 'exited with status 0'
+}
+
 testAProcessIsStartingUntilReadyAfter() {
 	serves <<-EOF | conf
 	ready_after = 60s

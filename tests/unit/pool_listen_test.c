@@ -280,7 +280,7 @@ a_job_that_is_done_before_ready_after_was_ready(void)
 	rig_spawned(0);
 	rig_at(100);
 	rig_exits(0, END_EXIT);
-	CHECK_STR("tell 0 backoff, tell 0 ready", rig_did());
+	CHECK_STR("tell 0 ready", rig_did());
 	CHECK_EQ(0, rig_app(0)->failed_starts);
 	rig_end();
 }
@@ -339,6 +339,77 @@ a_job_that_fails_later_is_not_ready(void)
 	rig_end();
 }
 
+/* A job app of that minimum, with all processes started at 0. */
+static void
+begin_jobs(unsigned min_processes)
+{
+	struct app_options o = settling_options(min_processes);
+
+	o.listens = false;
+	o.ready_after = 0;
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	for (uint32_t n = 0; n < min_processes; n++)
+		rig_spawned(n);
+}
+
+static void
+a_job_starts_restart_delay_after_the_one_before_each_time(void)
+{
+	begin_jobs(1);
+	for (int64_t n = 0; n < 10; n++) {
+		rig_exits(0, END_EXIT);
+		rig_at(1000 * n + 999);
+		CHECK_STR("", rig_did());
+		rig_at(1000 * n + 1000);
+		CHECK_STR("spawn 0", rig_did());
+		rig_spawned(0);
+	}
+	rig_end();
+}
+
+static void
+a_long_job_has_the_same_pause_behind_it(void)
+{
+	begin_jobs(1);
+	rig_at(3600 * 1000);
+	rig_exits(0, END_EXIT);
+	CHECK_STR("", rig_did());
+	rig_at(3601 * 1000);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+jobs_that_end_in_turn_do_not_prolong_the_pause(void)
+{
+	begin_jobs(2);
+	rig_exits(0, END_EXIT);
+	rig_at(600);
+	rig_exits(1, END_EXIT);
+	CHECK_STR("", rig_did());
+	rig_at(1000);
+	CHECK_STR("spawn 1, spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+a_job_that_is_done_forgives_failures_before(void)
+{
+	begin_jobs(1);
+	for (uint32_t n = 0; n < 4; n++) {
+		rig_exits(0, END_FAILURE);
+		rig_at(20 * 1000 * (n + 1));
+		(void)rig_did();
+		rig_spawned(0);
+	}
+	rig_exits(0, END_EXIT);
+	CHECK_EQ(0, rig_app(0)->backoff.delay);
+	CHECK_EQ(0, rig_app(0)->failed_starts);
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -362,5 +433,9 @@ main(int argc, char **argv)
 	RUN(a_changed_ready_after_holds_for_starting_processes);
 	RUN(a_job_that_is_done_is_no_failure_of_its_generation);
 	RUN(a_job_that_fails_later_is_not_ready);
+	RUN(a_job_starts_restart_delay_after_the_one_before_each_time);
+	RUN(a_long_job_has_the_same_pause_behind_it);
+	RUN(jobs_that_end_in_turn_do_not_prolong_the_pause);
+	RUN(a_job_that_is_done_forgives_failures_before);
 	return check_finish();
 }
