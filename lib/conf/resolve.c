@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conf/placeholder.h"
 #include "conf/resolve.h"
 #include "conf/type.h"
 
@@ -539,13 +540,31 @@ start_of(const struct build *b, const struct conf_app *app, const char *option)
 				   : build_where(b, app, option).source->dir;
 }
 
+/* The program as the file has it, with the name of the app. */
+static char *
+program_name(struct build *b, const struct conf_app *app)
+{
+	char *filled = placeholder_fill(app->command[0], app->name, 0);
+	char *name = NULL;
+
+	if (filled != NULL)
+		name = arena_try(b->arena, strlen(filled) + 1);
+	if (name != NULL)
+		strcpy(name, filled);
+	free(filled);
+	if (name == NULL)
+		arena_exhausted(b->arena);
+	return name;
+}
+
 static void
 resolve_command(struct build *b, struct conf_app *app)
 {
-	char *name = app->command[0];
+	char *name;
 
-	if (name == NULL)
+	if (app->command[0] == NULL)
 		return;
+	name = program_name(b, app);
 	app->command[0] = strchr(name, '/') != NULL
 	    ? source_join(b->arena, start_of(b, app, "command"), name)
 	    : search(b, app, name);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "conf/placeholder.h"
 #include "conf/source.h"
 #include "conf/type.h"
 
@@ -209,6 +210,10 @@ command_parse(const struct input *in, void *base)
 
 	if (in->len > 0 && in->values[0][0] == '\0')
 		return type_bad(in, "the first element names no program");
+	if (in->len > 0 && placeholder_has_slot(in->values[0]))
+		return type_bad(in,
+		    "the program is one for all slots: {slot} stands in "
+		    "arguments");
 	list = arena_alloc(in->arena, in->len + 1, sizeof(*list));
 	for (size_t i = 0; i < in->len; i++)
 		list[i] = arena_strdup(in->arena, in->values[i]);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "conf/placeholder.h"
 #include "daemon/environment.h"
 #include "daemon/listeners.h"
 #include "sys/ownfile.h"
@@ -227,7 +228,7 @@ set_variables(struct environment *to, const struct worker *w)
 	if (services_counter_address(&w->sup->services, 0, &counter))
 		putf(&v, WIRE_ENV_COUNTER "=%s", counter.reach);
 	for (char **p = conf->environment; *p != NULL; p++)
-		put(&v, strdup(*p));
+		put(&v, placeholder_fill(*p, conf->name, w->slot));
 	put_channel(&v, w);
 	if (to->nsockets > 0)
 		put_sockets(&v, to);
@@ -305,27 +306,43 @@ set_descriptors(struct environment *e, const struct worker *w)
 	return true;
 }
 
-/* The program, or the adapter with the program as its arguments. */
+/* Adds a string, NULL: no memory, to a list that is long enough. */
 static bool
-set_command(struct environment *e, const struct conf_app *conf)
+add_argument(struct environment *e, size_t *n, char *text)
 {
-	size_t len = 0;
+	e->argv[(*n)++] = text;
+	return text != NULL;
+}
 
-	e->spec.path = conf->command[0];
-	e->spec.argv = conf->command;
-	if (conf->adapter == NULL)
-		return true;
-	while (conf->command[len] != NULL)
+/* The program and its arguments; an adapter has them as its own. */
+static bool
+set_command(
+    struct environment *e, const struct worker *w, const struct conf_app *conf)
+{
+	char *const *command = conf->command;
+	size_t n = 0, len = 0;
+
+	while (command[len] != NULL)
 		len++;
-	e->argv = reallocarray(NULL, 1 + len + 1, sizeof(*e->argv));
+	e->argv = calloc(1 + len + 1, sizeof(*e->argv));
 	if (e->argv == NULL)
 		return false;
-	e->argv[0] = strrchr(conf->adapter, '/') + 1;
-	memcpy(e->argv + 1, conf->command, (len + 1) * sizeof(*e->argv));
-	e->spec.path = conf->adapter;
-	/* The adapter would fail with it too late, and each time anew. */
-	e->spec.next = conf->command[0];
+	e->spec.path = command[0];
 	e->spec.argv = e->argv;
+	if (conf->adapter != NULL) {
+		e->spec.path = conf->adapter;
+		/* The adapter would fail with it too late, each time anew. */
+		e->spec.next = command[0];
+		if (!add_argument(
+			e, &n, strdup(strrchr(conf->adapter, '/') + 1)))
+			return false;
+	}
+	if (!add_argument(e, &n, strdup(command[0])))
+		return false;
+	for (size_t i = 1; i < len; i++)
+		if (!add_argument(e, &n,
+			placeholder_fill(command[i], conf->name, w->slot)))
+			return false;
 	return true;
 }
 
@@ -365,7 +382,7 @@ environment_init(struct environment *e, struct worker *w)
 	set_limits(e, w, conf);
 	set_identity(e, conf);
 	if (set_descriptors(e, w) && set_variables(e, w) &&
-	    set_command(e, conf) && set_output(e, w, conf))
+	    set_command(e, w, conf) && set_output(e, w, conf))
 		return 0;
 	error = errno;
 	environment_fini(e);
@@ -382,7 +399,7 @@ environment_fini(struct environment *e)
 		(void)close(e->sockets[i]);
 	free(e->socket_names);
 	free_list(e->envp);
-	free(e->argv);
+	free_list(e->argv);
 	config_unref(e->config);
 }
 
@@ -418,7 +435,7 @@ open_adapter(struct environment *e)
 {
 	int fd;
 
-	if (e->argv == NULL)
+	if (e->spec.next == NULL)
 		return true;
 	fd = open(e->spec.path, O_PATH | O_CLOEXEC);
 	if (fd == -1)

@@ -26,8 +26,8 @@ struct environment {
 	int sockets[CHILD_FDS_MAX];
 	size_t nsockets;
 	char *socket_names; /* LISTEN_FDNAMES; owned */
-	char **argv; /* with an adapter before it; owned, its strings not */
-	char **envp; /* owned, with its strings */
+	char **argv; /* both owned, with their strings */
+	char **envp;
 	const char *output_file; /* to be opened in the lane, or by the child */
 	int output; /* the worker's stdout and stderr; -1: none to close */
 };

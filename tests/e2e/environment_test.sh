@@ -55,6 +55,34 @@ hard_limit() {
 	    "$DIR/seen/0.limits"
 }
 
+testWordsInBracesAreValuesOfEachProcess() {
+	conf <<-'EOF'
+	app "web" {
+		handoff = none
+		min_processes = 2
+		ready_after = 50ms
+		command = { sh, -c, 'echo "$0 $PORT {} {slot-1}"; exec sleep 1h',
+		    "{app}:{slot+3100}" }
+		environment = { "PORT={slot}" }
+	}
+	EOF
+	pool_start
+	await said 'web:3100 0 {} {slot-1}'
+	await said 'web:3101 1 {} {slot-1}'
+}
+
+testTheWordsReachAProgramBehindAnAdapter() {
+	conf <<-'EOF'
+	app "web" {
+		listen = "unix:web.sock"
+		handoff = stdio
+		command = { echo, "{app}", "{slot+3100}" }
+	}
+	EOF
+	pool_start
+	assertEquals 'web 3100' "$(ask "unix:$DIR/web.sock" '')"
+}
+
 testTheEnvironmentIsTheDaemonsAndTheApps() {
 	export FROM_THE_DAEMON='as it was'
 	look 'environment = { "OF_THE_APP=a = b", "EMPTY=" }'

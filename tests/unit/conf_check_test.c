@@ -520,6 +520,25 @@ a_program_not_in_path_makes_its_app_fail_alone(void)
 }
 
 static void
+the_name_of_an_app_can_be_part_of_its_program(void)
+{
+	struct conf *conf = conf_right(
+	    "app true { handoff = none command = \"/bin/{app}\" }\n");
+
+	NEED(conf != NULL);
+	CHECK_STR("/bin/true", conf->apps[0].command[0]);
+	conf_free(conf);
+}
+
+static void
+a_slot_is_no_part_of_a_program(void)
+{
+	MISTAKE("option 'command': the program is one for all slots: {slot} "
+		"stands in arguments",
+	    "app a { handoff = none command = \"./run-{slot+1}\" }\n");
+}
+
+static void
 arguments_in_the_name_of_the_program_bring_a_hint(void)
 {
 	char *found = mistakes_with(STRICT,
@@ -750,6 +769,8 @@ main(int argc, char **argv)
 	RUN(a_missing_program_is_a_mistake_under_t);
 	RUN(a_missing_program_is_a_warning_at_start);
 	RUN(a_program_not_in_path_makes_its_app_fail_alone);
+	RUN(the_name_of_an_app_can_be_part_of_its_program);
+	RUN(a_slot_is_no_part_of_a_program);
 	RUN(arguments_in_the_name_of_the_program_bring_a_hint);
 	RUN(a_program_that_cannot_be_run_is_a_mistake);
 	RUN(a_missing_interpreter_is_a_mistake);
