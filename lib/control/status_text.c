@@ -6,9 +6,7 @@
 #include <unistd.h>
 
 #include "control/status_text.h"
-
-/* Holds every text of a time or of a size. */
-#define SHORT_SIZE 32
+#include "sys/figure.h"
 
 /* Writes a text of a configuration or a worker; NULL: nothing. */
 static void
@@ -16,51 +14,6 @@ put_foreign(struct text *t, const char *s)
 {
 	if (s != NULL)
 		text_escaped(t, s, strlen(s));
-}
-
-/* Two figures at most: "0", "350us", "12.5ms", "3.2s", "5m12s", "4d05h". */
-static const char *
-format_span(tspan span, char *buf, size_t size)
-{
-	int64_t us = span / TSPAN_USECONDS(1), s = span / TSPAN_SECONDS(1);
-
-	if (span == 0)
-		(void)snprintf(buf, size, "0");
-	else if (us < 1000)
-		(void)snprintf(buf, size, "%" PRId64 "us", us);
-	else if (s < 1)
-		(void)snprintf(buf, size, "%.1fms", (double)us / 1e3);
-	else if (s < 60)
-		(void)snprintf(buf, size, "%.1fs", (double)us / 1e6);
-	else if (s < 3600)
-		(void)snprintf(
-		    buf, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
-	else if (s < 86400)
-		(void)snprintf(buf, size, "%" PRId64 "h%02" PRId64 "m",
-		    s / 3600, s / 60 % 60);
-	else
-		(void)snprintf(buf, size, "%" PRId64 "d%02" PRId64 "h",
-		    s / 86400, s / 3600 % 24);
-	return buf;
-}
-
-/* "512", "64.0K", "1.5G". */
-static const char *
-format_size(int64_t bytes, char *buf, size_t size)
-{
-	static const char units[] = "KMGTPE";
-	double n = (double)bytes;
-	int unit = -1;
-
-	while (n >= 1024 && units[unit + 1] != '\0') {
-		n /= 1024;
-		unit++;
-	}
-	if (unit == -1)
-		(void)snprintf(buf, size, "%" PRId64, bytes);
-	else
-		(void)snprintf(buf, size, "%.1f%c", n, units[unit]);
-	return buf;
 }
 
 static void
@@ -96,10 +49,10 @@ static void
 put_head(struct status *st)
 {
 	struct text *t = &st->piece;
-	char up[SHORT_SIZE];
+	char up[FIGURE_SIZE];
 
 	text_printf(t, "apppoold %s, pid %d, up %s%s, ", APPPOOL_VERSION,
-	    (int)getpid(), format_span(st->uptime, up, sizeof(up)),
+	    (int)getpid(), figure_span(st->uptime, up, sizeof(up)),
 	    st->stopping ? ", stopping" : "");
 	put_foreign(t, status_string(st, st->config));
 	text_printf(t,
@@ -116,7 +69,7 @@ put_title(struct status *st, const struct status_app *a)
 {
 	struct text *t = &st->piece;
 	const char *address = status_string(st, a->listen);
-	char wait[SHORT_SIZE];
+	char wait[FIGURE_SIZE];
 
 	text_puts(t, "\n");
 	put_foreign(t, status_string(st, a->name));
@@ -128,7 +81,7 @@ put_title(struct status *st, const struct status_app *a)
 	}
 	if (a->backoff != 0)
 		text_printf(t, ", next start in %s",
-		    format_span(a->backoff, wait, sizeof(wait)));
+		    figure_span(a->backoff, wait, sizeof(wait)));
 	text_puts(t, "\n");
 }
 
@@ -163,13 +116,13 @@ put_processes(struct text *t, const struct status_app *a)
 static void
 put_waiting(struct text *t, const struct status_app *a, long backlog)
 {
-	char oldest[SHORT_SIZE];
+	char oldest[FIGURE_SIZE];
 
 	text_printf(
 	    t, "    waiting %" PRIu32 "/%" PRIu32, a->waiting, a->max_queue);
 	if (a->waiting != 0)
 		text_printf(t, " (oldest %s)",
-		    format_span(a->oldest_wait, oldest, sizeof(oldest)));
+		    figure_span(a->oldest_wait, oldest, sizeof(oldest)));
 	text_printf(t, ", most %" PRIu32, a->figures.max_waiting);
 	if (backlog != -1)
 		text_printf(t, ", backlog %ld", backlog);
@@ -190,21 +143,21 @@ put_connections(struct text *t, const struct app_figures *f)
 static void
 put_spans(struct text *t, const char *name, const struct status_spans *s)
 {
-	char p50[SHORT_SIZE], p90[SHORT_SIZE];
-	char p99[SHORT_SIZE], max[SHORT_SIZE];
+	char p50[FIGURE_SIZE], p90[FIGURE_SIZE];
+	char p99[FIGURE_SIZE], max[FIGURE_SIZE];
 
 	text_printf(t, "%s %s %s %s %s", name,
-	    format_span(s->p50, p50, sizeof(p50)),
-	    format_span(s->p90, p90, sizeof(p90)),
-	    format_span(s->p99, p99, sizeof(p99)),
-	    format_span(s->max, max, sizeof(max)));
+	    figure_span(s->p50, p50, sizeof(p50)),
+	    figure_span(s->p90, p90, sizeof(p90)),
+	    figure_span(s->p99, p99, sizeof(p99)),
+	    figure_span(s->max, max, sizeof(max)));
 }
 
 static void
 put_times(
     struct text *t, const struct status_app *a, const struct status_measured *m)
 {
-	char idle[SHORT_SIZE];
+	char idle[FIGURE_SIZE];
 
 	if (!m->known)
 		return;
@@ -212,7 +165,7 @@ put_times(
 	put_spans(t, "wait", &m->queue_wait);
 	put_spans(t, ", session", &m->session_time);
 	text_printf(t, "; idle while waiting %s\n",
-	    format_span(a->idle_while_waiting, idle, sizeof(idle)));
+	    figure_span(a->idle_while_waiting, idle, sizeof(idle)));
 }
 
 static void
@@ -312,7 +265,7 @@ format_for(const struct status *st, const struct status_worker *w, char *buf,
 {
 	if (w->state != PROCESS_IDLE && w->sessions == 0)
 		return "-";
-	return format_span(st->at - w->since, buf, size);
+	return figure_span(st->at - w->since, buf, size);
 }
 
 static void
@@ -320,24 +273,24 @@ put_worker(struct status *st, const struct status_worker *w,
     const struct procinfo *info)
 {
 	struct text *t = &st->piece;
-	char age[SHORT_SIZE], during[SHORT_SIZE];
-	char rss[SHORT_SIZE] = "-", cpu[SHORT_SIZE] = "-";
-	char pid[SHORT_SIZE] = "-", slot[SHORT_SIZE] = "-";
-	char sessions[SHORT_SIZE], requests[24];
+	char age[FIGURE_SIZE], during[FIGURE_SIZE];
+	char rss[FIGURE_SIZE] = "-", cpu[FIGURE_SIZE] = "-";
+	char pid[FIGURE_SIZE] = "-", slot[FIGURE_SIZE] = "-";
+	char sessions[FIGURE_SIZE], requests[24];
 
 	if (w->pid != 0)
 		(void)snprintf(pid, sizeof(pid), "%d", (int)w->pid);
 	if (w->slot != STATUS_NO_SLOT)
 		(void)snprintf(slot, sizeof(slot), "%" PRIu32, w->slot);
 	if (info != NULL) {
-		(void)format_size(info->rss, rss, sizeof(rss));
-		(void)format_span(info->cpu, cpu, sizeof(cpu));
+		(void)figure_size(info->rss, rss, sizeof(rss));
+		(void)figure_span(info->cpu, cpu, sizeof(cpu));
 	}
 	text_printf(t, "    %-8s %7s %4s %-8s %8s %9s %6s %7s %7s %7s",
 	    w->slot == STATUS_NO_SLOT ? "-" : w->id, pid, slot, format_state(w),
 	    format_count(w, w->sessions, sessions, sizeof(sessions)),
 	    format_count(w, w->requests, requests, sizeof(requests)),
-	    format_span(st->at - w->started, age, sizeof(age)),
+	    figure_span(st->at - w->started, age, sizeof(age)),
 	    format_for(st, w, during, sizeof(during)), rss, cpu);
 	if (w->text != STATUS_NO_STRING)
 		text_puts(t, " ");
