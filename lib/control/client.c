@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include "control/client.h"
-#include "control/status_json.h"
-#include "control/status_text.h"
 #include "daemon/reload.h"
 #include "sys/fdpass.h"
 #include "sys/json.h"
@@ -274,9 +272,8 @@ take_status(struct client *cl, tstamp now)
 {
 	struct clients *all = cl->all;
 
-	cl->wants_status = false;
-	cl->status = status_take(
-	    all->sup, cl->app, cl->json ? &status_json : &status_text, now);
+	cl->status = status_take(all->sup, cl->app, cl->wants, now);
+	cl->wants = NULL;
 	if (cl->status != NULL) {
 		all->status_bytes += status_size(cl->status);
 		return;
@@ -305,11 +302,11 @@ refill(struct client *cl, tstamp now)
 {
 	struct clients *all = cl->all;
 
-	if (!cl->wants_status && cl->status == NULL)
+	if (cl->wants == NULL && cl->status == NULL)
 		return MORE_NONE;
 	if (all->worked)
 		return MORE_LATER;
-	if (cl->wants_status && all->status_bytes >= STATUS_BYTES) {
+	if (cl->wants != NULL && all->status_bytes >= STATUS_BYTES) {
 		cl->state = CLIENT_WAITING;
 		cl->waits = WAIT_MEMORY;
 		set_deadline(cl, TSTAMP_NEVER);
@@ -317,7 +314,7 @@ refill(struct client *cl, tstamp now)
 	}
 	all->worked = true;
 	timer_set(&all->sup->loop.timers, &all->turn_ends, now);
-	if (cl->wants_status) {
+	if (cl->wants != NULL) {
 		take_status(cl, now);
 		return cl->status != NULL ? MORE_LATER : MORE_NOW;
 	}

@@ -51,7 +51,7 @@ struct client {
 	size_t len;
 	char *app; /* of status and wait; owned; NULL: all */
 	struct text out; /* the answer, but for a status */
-	bool wants_status; /* not yet taken */
+	const struct status_writer *wants; /* a status, not yet taken */
 	struct status *status; /* NULL: none, or no more */
 	const char *data; /* being sent; lies in out or in status */
 	size_t data_len;
@@ -63,8 +63,8 @@ struct clients {
 	struct supervisor *sup;
 	/*
 	 * Does what the line of len bytes says, which may be written to and
-	 * has room for a NUL. Afterwards the client's waits, wants_status and
-	 * out say how it goes on.
+	 * has room for a NUL. Afterwards the client's waits, wants and out
+	 * say how it goes on.
 	 */
 	void (*run)(struct client *, char *line, size_t len, tstamp now);
 	void (*left)(struct clients *); /* there is room for another one */

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "control/command.h"
+#include "control/status_json.h"
+#include "control/status_text.h"
 #include "control/wait.h"
 #include "daemon/listeners.h"
 #include "daemon/reload.h"
@@ -77,7 +79,24 @@ command_status(struct client *cl, char *const *args, tstamp now)
 	(void)now;
 	if (args[0] != NULL && !choose_app(cl, args[0]))
 		return;
-	cl->wants_status = true;
+	cl->wants = cl->json ? &status_json : &status_text;
+}
+
+/* The names alone; as JSON all of the status but the workers. */
+static void
+command_apps(struct client *cl, char *const *args, tstamp now)
+{
+	const struct supervisor *s = cl->all->sup;
+
+	(void)args;
+	(void)now;
+	if (cl->json) {
+		cl->wants = &status_json_apps;
+		return;
+	}
+	for (uint32_t n = 0; n < s->pool.napps; n++)
+		if (s->groups[n] != NULL)
+			text_printf(&cl->out, "%s\n", s->groups[n]->conf->name);
 }
 
 static void
@@ -264,6 +283,7 @@ static void command_help(struct client *, char *const *, tstamp);
 static const struct command commands[] = {
 	{ "status", "[APP]", "what runs, waits and was served", 0, 1, false,
 	    command_status },
+	{ "apps", "", "the names of all apps", 0, 0, false, command_apps },
 	{ "wait", "[APP]", "until min_processes are ready", 0, 1, false,
 	    command_wait },
 	{ "ping", "APP", "where apppoolctl ping can try it", 1, 1, false,

@@ -277,7 +277,8 @@ status_take(struct supervisor *s, const char *app,
 
 	take_totals(st);
 	take_counter(st);
-	taken = take_apps(st, app, by) && take_workers(st, by);
+	taken = take_apps(st, app, by) &&
+	    (writer->worker == NULL || take_workers(st, by));
 	if (!taken || st->strings.failed)
 		goto fail;
 	if (app != NULL && st->napps == 0) {
@@ -342,6 +343,7 @@ measure_app(const struct status *st, const struct status_app *a,
 	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
 		return;
 	out->known = true;
+	out->rate = window_rate(&app->queue_wait, g->since, now);
 	measure_window(&app->queue_wait, now, &out->queue_wait);
 	measure_window(&app->session_time, now, &out->session_time);
 

@@ -95,7 +95,8 @@ struct status_spans {
 /* Measured as the app is written: too slow for a snapshot of all apps. */
 struct status_measured {
 	long backlog; /* -1: unknown */
-	bool known; /* the app is still there, and so the spans are known */
+	bool known; /* the app is still there, and so all below is known */
+	double rate; /* connections that processes were given in a second */
 	struct status_spans queue_wait;
 	struct status_spans session_time;
 };
@@ -107,7 +108,7 @@ struct status_writer {
 	void (*head)(struct status *);
 	void (*app)(struct status *, const struct status_app *,
 	    const struct status_measured *);
-	/* info NULL: unknown. */
+	/* info NULL: unknown. worker NULL: no workers are in the snapshot. */
 	void (*worker)(struct status *, const struct status_worker *,
 	    const struct procinfo *info);
 	void (*app_end)(struct status *); /* NULL: nothing to write */

@@ -130,7 +130,8 @@ put_spans(struct json *j, const char *key, const struct status_spans *s)
 static const char *const session_keys[] = { "sessions", "waiting",
 	"oldest_wait", "max_waiting", "max_queue", "parked", "backlog",
 	"accepted", "completed", "refused", "timed_out", "abandoned", "lost",
-	"retaken", "queue_wait", "session_time", "idle_while_waiting", NULL };
+	"retaken", "rate", "queue_wait", "session_time", "idle_while_waiting",
+	NULL };
 
 /* An app that listens itself has a backlog, where all its clients wait. */
 static void
@@ -150,9 +151,11 @@ put_measured(struct json *j, const struct status_measured *m)
 {
 	put_known(j, "backlog", m->backlog != -1, (uint64_t)m->backlog);
 	if (m->known) {
+		json_put_number(j, "rate", m->rate);
 		put_spans(j, "queue_wait", &m->queue_wait);
 		put_spans(j, "session_time", &m->session_time);
 	} else {
+		json_put_null(j, "rate");
 		json_put_null(j, "queue_wait");
 		json_put_null(j, "session_time");
 	}
@@ -291,6 +294,8 @@ put_app(struct status *st, const struct status_app *a,
 	}
 	put_ends(j, st, a);
 	put_keepers(j, a);
+	if (st->writer->worker == NULL)
+		return;
 	json_key(j, "workers");
 	json_array(j);
 }
@@ -340,7 +345,8 @@ put_worker(struct status *st, const struct status_worker *w,
 static void
 put_app_end(struct status *st)
 {
-	json_array_end(&st->json);
+	if (st->writer->worker != NULL)
+		json_array_end(&st->json);
 	json_object_end(&st->json);
 }
 
@@ -360,6 +366,13 @@ const struct status_writer status_json = {
 	.head = put_head,
 	.app = put_app,
 	.worker = put_worker,
+	.app_end = put_app_end,
+	.tail = put_tail,
+};
+
+const struct status_writer status_json_apps = {
+	.head = put_head,
+	.app = put_app,
 	.app_end = put_app_end,
 	.tail = put_tail,
 };

@@ -6,4 +6,7 @@
 /* The snapshot as JSON; the keys are explained in apppoolctl(8). */
 extern const struct status_writer status_json;
 
+/* The same without the workers. */
+extern const struct status_writer status_json_apps;
+
 #endif

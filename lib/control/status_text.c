@@ -161,7 +161,7 @@ put_times(
 
 	if (!m->known)
 		return;
-	text_puts(t, "    last minute (p50 p90 p99 max): ");
+	text_printf(t, "    last minute: %.1f/s; p50 p90 p99 max: ", m->rate);
 	put_spans(t, "wait", &m->queue_wait);
 	put_spans(t, ", session", &m->session_time);
 	text_printf(t, "; idle while waiting %s\n",

@@ -95,3 +95,19 @@ window_share(const struct window *w, double share, tstamp now)
 	}
 	return max;
 }
+
+double
+window_rate(const struct window *w, tstamp since, tstamp now)
+{
+	tstamp start = (now / WINDOW_SLOT - (WINDOW_SLOTS - 1)) * WINDOW_SLOT;
+	uint64_t total = 0;
+	tspan length;
+
+	for (unsigned i = 0; i < WINDOW_SLOTS; i++)
+		if (window_holds(&w->slots[i], now))
+			total += w->slots[i].total;
+	length = now - (since > start ? since : start);
+	if (length < TSPAN_SECONDS(1))
+		length = TSPAN_SECONDS(1);
+	return (double)total / tspan_to_seconds(length);
+}

@@ -42,4 +42,10 @@ void window_add(struct window *w, tspan value, tstamp now);
  */
 tspan window_share(const struct window *w, double share, tstamp now);
 
+/*
+ * How many were added in each second of the last minute; of the time since
+ * `since`, if that is shorter, but at least of one second.
+ */
+double window_rate(const struct window *w, tstamp since, tstamp now);
+
 #endif

@@ -24,6 +24,7 @@ group_new(struct supervisor *s, struct config *config,
 		return NULL;
 	}
 	g->sup = s;
+	g->since = now;
 	g->config = config_ref(config);
 	g->conf = conf;
 	TAILQ_INIT(&g->listeners);

@@ -30,6 +30,7 @@ STAILQ_HEAD(retakes, retake);
 struct group {
 	struct supervisor *sup;
 	uint32_t app; /* number in the pool */
+	tstamp since; /* has been in the pool since then */
 	struct config *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
 	char *name; /* owned: conf and its strings go with a reload */

@@ -366,6 +366,31 @@ one_app_is_shown_alone(void)
 }
 
 static void
+apps_alone_have_no_workers(void)
+{
+	struct status *st;
+	const char *piece;
+	size_t len;
+
+	begin();
+	(void)add(&web);
+	(void)add(&web);
+	settle(true);
+	st = status_take(&sup, NULL, &status_json_apps, now);
+	CHECK(st != NULL);
+	text_clear(&text);
+	while ((piece = status_next(st, &len)) != NULL)
+		text_put(&text, piece, len);
+	text_put(&text, "", 1);
+	CHECK(has("\"processes\":2,"));
+	CHECK(has("\"keepers\":[]},\n{\"name\":\"web\""));
+	CHECK(has("\"keepers\":[]}]}\n"));
+	CHECK(strstr(text.data, "workers") == NULL);
+	status_free(st);
+	end();
+}
+
+static void
 an_unknown_app_is_an_error(void)
 {
 	begin();
@@ -401,7 +426,7 @@ a_snapshot_does_not_change_while_it_is_written(void)
 	status_free(st);
 	CHECK(has("\"name\":\"web\""));
 	CHECK(has("\"id\":\"00000000\""));
-	CHECK(has("\"backlog\":null,\"queue_wait\":null,"));
+	CHECK(has("\"backlog\":null,\"rate\":null,"));
 	end();
 }
 
@@ -510,6 +535,7 @@ main(int argc, char **argv)
 	RUN(figures_of_sessions_are_null_without_sessions);
 	RUN(an_app_that_listens_itself_shows_backlog_and_load);
 	RUN(one_app_is_shown_alone);
+	RUN(apps_alone_have_no_workers);
 	RUN(an_unknown_app_is_an_error);
 	RUN(a_snapshot_does_not_change_while_it_is_written);
 	RUN(only_the_last_line_of_json_is_complete);

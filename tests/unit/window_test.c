@@ -133,6 +133,21 @@ a_pause_of_any_length_leaves_nothing_behind(void)
 	}
 }
 
+static void
+the_rate_is_that_of_the_last_minute(void)
+{
+	window_init(&w);
+	CHECK_NEAR(0, window_rate(&w, start, start));
+	for (int i = 0; i < 3; i++)
+		window_add(&w, 1, start);
+	CHECK_NEAR(3, window_rate(&w, start, start + TSPAN_MSECONDS(1)));
+	CHECK_NEAR(0.5, window_rate(&w, start, start + TSPAN_SECONDS(6)));
+	for (int i = 0; i < 65 * 20 - 3; i++)
+		window_add(&w, 1, start + TSPAN_MSECONDS(50) * i);
+	CHECK_NEAR(20, window_rate(&w, 0, start + TSPAN_SECONDS(65)));
+	CHECK_NEAR(0, window_rate(&w, 0, start + TSPAN_SECONDS(140)));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -148,5 +163,6 @@ main(int argc, char **argv)
 	RUN(values_are_gone_after_seventy_seconds);
 	RUN(additions_clear_values_older_than_the_window);
 	RUN(a_pause_of_any_length_leaves_nothing_behind);
+	RUN(the_rate_is_that_of_the_last_minute);
 	return check_finish();
 }
