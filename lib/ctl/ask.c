@@ -187,3 +187,28 @@ ask_daemon(const struct ask *daemon, char *const *words, FILE *to)
 	(void)close(fd);
 	return status;
 }
+
+int
+ask_text(const struct ask *daemon, char *const *words, char **answer_out)
+{
+	char *answer = NULL;
+	size_t len = 0;
+	FILE *to = open_memstream(&answer, &len);
+	int status;
+
+	*answer_out = NULL;
+	if (to == NULL) {
+		perror("apppoolctl");
+		return EX_OSERR;
+	}
+	status = ask_daemon(daemon, words, to);
+	if (fclose(to) == EOF) {
+		perror("apppoolctl");
+		status = EX_OSERR;
+	}
+	if (status == EX_OK)
+		*answer_out = answer;
+	else
+		free(answer);
+	return status;
+}

@@ -24,6 +24,9 @@ struct ask {
  */
 int ask_daemon(const struct ask *daemon, char *const *words, FILE *to);
 
+/* The same into memory, which the caller frees; NULL unless EX_OK. */
+int ask_text(const struct ask *daemon, char *const *words, char **answer_out);
+
 /*
  * Connects to the control socket at path. patience, if not NULL, is the
  * longest time of each call, this one among them. A blocking descriptor, which

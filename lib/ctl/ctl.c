@@ -8,6 +8,7 @@
 #include "conf/conf.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/ctl_status.h"
 #include "ctl/ping.h"
 
 /* Options without a letter. */
@@ -19,7 +20,7 @@ enum {
 static void
 usage(FILE *to)
 {
-	(void)fputs("usage: apppoolctl [-hjV] [-c FILE | -s SOCKET] "
+	(void)fputs("usage: apppoolctl [-hjVv] [-c FILE | -s SOCKET] "
 		    "COMMAND [ARGUMENT...]\n",
 	    to);
 }
@@ -38,6 +39,7 @@ help(void)
 	    "  -s SOCKET       the daemon that has this control socket\n"
 	    "  --timeout TIME  how long ping waits (5s)\n"
 	    "  -V, --version   show the version\n"
+	    "  -v              status shows all of each app\n"
 	    "\n"
 	    "`apppoolctl help` lists the commands of the daemon that runs; "
 	    "`apppoolctl simulate -h`\ntells of the one that needs none. "
@@ -45,10 +47,26 @@ help(void)
 	    stdout);
 }
 
-static int
-run(const struct ask *daemon, const struct ping_options *o, char *const *words)
+/* What the options say. */
+struct options {
+	struct ask daemon;
+	struct ping_options ping;
+	bool verbose; /* -v */
+};
+
+static bool
+is_command(char *const *words, const char *name)
 {
-	bool ping = words[0] != NULL && strcmp(words[0], "ping") == 0;
+	return words[0] != NULL && strcmp(words[0], name) == 0;
+}
+
+static int
+run(const struct options *all, char *const *words)
+{
+	const struct ask *daemon = &all->daemon;
+	const struct ping_options *o = &all->ping;
+	bool ping = is_command(words, "ping");
+	bool status = is_command(words, "status");
 
 	if (words[0] == NULL ||
 	    (daemon->file != NULL && daemon->socket != NULL)) {
@@ -60,14 +78,21 @@ run(const struct ask *daemon, const struct ping_options *o, char *const *words)
 		    "apppoolctl: --path and --timeout are for ping\n", stderr);
 		return EX_USAGE;
 	}
+	if (!status && all->verbose) {
+		(void)fputs("apppoolctl: -v is for status\n", stderr);
+		return EX_USAGE;
+	}
 	if (ping && words[1] == NULL) {
 		(void)fputs("usage: apppoolctl [-j] [-c FILE | -s SOCKET] "
 			    "ping APP [--path PATH] [--timeout DURATION]\n",
 		    stderr);
 		return EX_USAGE;
 	}
-	return ping ? ping_run(daemon, o, words)
-		    : ask_daemon(daemon, words, stdout);
+	if (ping)
+		return ping_run(daemon, o, words);
+	if (status && words[1] == NULL && !daemon->json && !all->verbose)
+		return ctl_status(daemon);
+	return ask_daemon(daemon, words, stdout);
 }
 
 int
@@ -80,39 +105,41 @@ ctl_main(int argc, char **argv)
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
 	};
-	struct ask daemon = { 0 };
-	struct ping_options ping = { 0 };
+	struct options o = { 0 };
 	int option;
 
 	/* Options and words of the command may stand in any order. */
 	while (
-	    (option = getopt_long(argc, argv, "c:hjs:V", longs, NULL)) != -1) {
+	    (option = getopt_long(argc, argv, "c:hjs:Vv", longs, NULL)) != -1) {
 		switch (option) {
 		case 'c':
-			daemon.file = optarg;
+			o.daemon.file = optarg;
 			break;
 		case 'h':
 			help();
 			return EX_OK;
 		case 'j':
-			daemon.json = true;
+			o.daemon.json = true;
 			break;
 		case 's':
-			daemon.socket = optarg;
+			o.daemon.socket = optarg;
 			break;
 		case OPTION_PATH:
-			ping.path = optarg;
+			o.ping.path = optarg;
 			break;
 		case OPTION_TIMEOUT:
-			ping.timeout = optarg;
+			o.ping.timeout = optarg;
 			break;
 		case 'V':
 			(void)puts("apppoolctl " APPPOOL_VERSION);
 			return EX_OK;
+		case 'v':
+			o.verbose = true;
+			break;
 		default:
 			usage(stderr);
 			return EX_USAGE;
 		}
 	}
-	return run(&daemon, &ping, argv + optind);
+	return run(&o, argv + optind);
 }

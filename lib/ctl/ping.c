@@ -107,17 +107,8 @@ static int
 ask_where(struct ping *p, const struct ask *daemon, char *const *words)
 {
 	const struct ask plain = { daemon->file, daemon->socket, false };
-	size_t len = 0;
-	FILE *to = open_memstream(&p->where, &len);
-	int status;
+	int status = ask_text(&plain, words, &p->where);
 
-	if (to == NULL) {
-		perror("apppoolctl");
-		return EX_OSERR;
-	}
-	status = ask_daemon(&plain, words, to);
-	if (fclose(to) == EOF)
-		return EX_OSERR;
 	/* An app that does not exist is no result of a health check. */
 	if (status == ASK_REFUSED)
 		return EX_UNAVAILABLE;

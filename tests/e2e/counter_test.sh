@@ -325,7 +325,7 @@ testApppoolctlStatusShowsTheCounter() {
 	fi
 	await status_is 0 counter processing
 	assertTrue "[ $(status counter total_acquired) -gt 100 ]"
-	assertContains "$(ctl status)" "counter: $ADDRESS"
+	assertContains "$(ctl status -v)" "counter: $ADDRESS"
 }
 
 testTheAddressesOfTheCounterAreAmongTheDaemonsListeners() {

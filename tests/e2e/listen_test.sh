@@ -147,7 +147,7 @@ testFiguresOfSessionsAreNull() {
 		assertEquals "$key" 0 "$(status apps web "$key" | cut -d. -f1)"
 	done
 	assertEquals null "$(status apps web workers 0 requests)"
-	assertTrue "ctl status | grep -q ' 1 ready;'"
+	assertTrue "ctl status web | grep -q ' 1 ready;'"
 }
 
 # --- growing and shrinking ----------------------------------------------

@@ -291,7 +291,7 @@ assert_given_up() {
 	assertTrue 'old ones that stay' "[ $(still_there) -ge $2 ]"
 	assertContains "$(web)" hello
 	assertNotEquals failed "$(status apps web state)"
-	assertContains "$(ctl status)" 'generation 1 given up'
+	assertContains "$(ctl status -v)" 'generation 1 given up'
 }
 
 testAGenerationThatDoesNotStartIsGivenUp() {
@@ -331,7 +331,7 @@ testALaterFailureDoesNotReplaceTheReasonOfTheGivenUpGeneration() {
 	await status_is 'exited with status 4 before it was ready' \
 	    apps web last_failure
 	assert_given_up 'exited with status 3 before it was ready' 1
-	assertContains "$(ctl status)" \
+	assertContains "$(ctl status -v)" \
 	    'given up: exited with status 3 before it was ready'
 	assertContains "$(cat "$DIR/log")" \
 	    'the old one stays: exited with status 3 before it was ready'
