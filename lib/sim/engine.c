@@ -81,6 +81,14 @@ later(struct engine *e, tspan span, uint32_t number)
 
 /* --- requests ----------------------------------------------------------- */
 
+/* The client of a connection that has ended will come again. */
+static void
+let_go(struct engine *e, uint32_t app, bool served)
+{
+	if (e->clients != NULL && e->now >= ENGINE_EPOCH)
+		clients_leave(e->clients, app, served, e->now - ENGINE_EPOCH);
+}
+
 static void
 free_request(struct engine *e, uint32_t request)
 {
@@ -97,6 +105,7 @@ lose_requests(struct engine *e, struct ilist *list)
 		uint32_t n = list->first;
 
 		e->result->apps[e->requests[n].app].lost++;
+		let_go(e, e->requests[n].app, false);
 		ilist_remove(list, e->links, n);
 		free_request(e, n);
 	}
@@ -115,6 +124,7 @@ engine_admit(struct engine *e, uint32_t app, tspan service)
 		out->overflowed++;
 		tally_count(
 		    t, (struct series_counts){ .arrived = 1, .refused = 1 });
+		let_go(e, app, false);
 		return;
 	}
 	tally_count(t, (struct series_counts){ .arrived = 1 });
@@ -147,6 +157,7 @@ engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how)
 	if (how == ENGINE_OVERFLOWED)
 		out->overflowed++;
 	tally_count(t, (struct series_counts){ .refused = 1 });
+	let_go(e, r->app, false);
 	free_request(e, request);
 }
 
@@ -225,6 +236,7 @@ play_end(struct engine *e, uint32_t n)
 
 	begin_change(e, w);
 	e->result->apps[r->app].completed++;
+	let_go(e, r->app, true);
 	ilist_remove(&w->serving, e->links, n);
 	free_request(e, n);
 	read_unread(e, w);
@@ -408,6 +420,10 @@ engine_init(struct engine *e, const struct engine_options *o,
 	};
 	if (allocate(e) == -1)
 		return -1;
+	if (load->closed && (e->clients = clients_new(load)) == NULL) {
+		engine_fini(e);
+		return -1;
+	}
 	m->engine = e;
 	out->manager = m->name;
 	begin_tallies(e, load);
@@ -421,6 +437,7 @@ engine_init(struct engine *e, const struct engine_options *o,
 void
 engine_fini(struct engine *e)
 {
+	clients_free(e->clients);
 	free(e->tallies);
 	free(e->workers);
 	free(e->requests);

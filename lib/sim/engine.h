@@ -16,6 +16,7 @@
 
 #include "core/ilist.h"
 #include "core/tstamp.h"
+#include "sim/clients.h"
 #include "sim/events.h"
 #include "sim/load.h"
 #include "sim/manager.h"
@@ -125,6 +126,7 @@ struct engine_request {
 struct engine {
 	const struct engine_options *options;
 	struct manager *manager;
+	struct clients *clients; /* NULL: arrivals are those of the load */
 	struct result *result;
 	struct tally *tallies; /* of the apps, and behind them of all */
 	struct engine_worker *workers;

@@ -16,12 +16,26 @@ struct run {
 	struct arrival next;
 };
 
+/* Clients may come sooner than it seemed before the last event. */
+static void
+look_at_clients(struct run *r)
+{
+	const struct engine *e = &r->engine;
+	tstamp due = clients_due(e->clients);
+
+	r->next_at = e->over || due == TSTAMP_NEVER
+	    ? TSTAMP_NEVER
+	    : tstamp_add(ENGINE_EPOCH, due);
+}
+
 /* Looks at the arrival after this one. -1: the trace has a mistake. */
 static int
 look_ahead(struct run *r)
 {
 	const struct engine *e = &r->engine;
 
+	if (e->clients != NULL)
+		return 0;
 	switch (load_next(r->load, &r->next)) {
 	case LOAD_ARRIVAL:
 		assert(r->next.app < e->result->apps_len);
@@ -47,8 +61,11 @@ turn(struct run *r)
 	struct engine *e = &r->engine;
 	const struct manager_ops *ops = e->manager->ops;
 	tstamp event = events_first(&e->events), due = ops->due(e->manager);
-	tstamp at = tstamp_min(tstamp_min(event, due), r->next_at);
+	tstamp at;
 
+	if (e->clients != NULL)
+		look_at_clients(r);
+	at = tstamp_min(tstamp_min(event, due), r->next_at);
 	if (!e->over && at >= r->end) {
 		e->now = r->end;
 		engine_close(e);
@@ -62,6 +79,8 @@ turn(struct run *r)
 	if (event == at) {
 		engine_play(e);
 	} else if (r->next_at == at) {
+		if (e->clients != NULL)
+			r->next = clients_connect(e->clients);
 		engine_admit(e, r->next.app, r->next.service);
 		return look_ahead(r) == -1 ? -1 : 1;
 	} else {

@@ -214,9 +214,8 @@ draw_normal(struct prng *r)
 	return radius * cos(TWO_PI * draw_share(r));
 }
 
-/* Gives at least 1 ns. */
-static tspan
-draw_service(const struct service *s, struct prng *r)
+tspan
+load_draw(const struct service *s, struct prng *r)
 {
 	double t = 0;
 
@@ -404,7 +403,7 @@ load_next(struct load *l, struct arrival *out)
 	*out = (struct arrival){
 		.at = at,
 		.app = app,
-		.service = draw_service(&spec->apps[app].service, &l->services),
+		.service = load_draw(&spec->apps[app].service, &l->services),
 	};
 	return LOAD_ARRIVAL;
 }

@@ -9,6 +9,7 @@
  * Service times are independent of it and of each other.
  */
 
+#include "core/prng.h"
 #include "sim/load_spec.h"
 
 struct load;
@@ -37,6 +38,9 @@ double load_read(const struct load *l);
 
 /* The description that load_open() was given. */
 const struct load_spec *load_spec(const struct load *l);
+
+/* A service time at random, at least 1 ns unless the mean is 0. */
+tspan load_draw(const struct service *s, struct prng *r);
 
 /* The mean of a service time. */
 tspan load_service_mean(const struct service *s);

@@ -6,6 +6,7 @@
  * for one app and with the time that a worker will need for it.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -55,12 +56,15 @@ struct profile {
 struct load_app {
 	const char *name; /* as a trace calls it */
 	double rate; /* connections per second; 0: none */
+	uint32_t clients; /* that come again (clients.h); 0: none */
+	struct service think; /* of such a client; a mean of 0: not at all */
 	struct service service;
 };
 
 struct load_spec {
 	const struct load_app *apps; /* an app's number is its place here */
 	size_t apps_len;
+	bool closed; /* clients come again, and there are no rates */
 	struct profile profile;
 	tspan length; /* nothing arrives at this time or later */
 	uint64_t seed;

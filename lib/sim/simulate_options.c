@@ -23,10 +23,13 @@
 /* Bursts of a run for which no length is given. */
 #define DEFAULT_BURSTS 10
 
+#define CLIENTS_MAX 1000000
+
 #define START_TIME_MAX TSPAN_SECONDS(600)
 
 enum long_option {
-	OPTION_COMPARE = 256,
+	OPTION_CLIENTS = 256,
+	OPTION_COMPARE,
 	OPTION_FOR,
 	OPTION_PROFILE,
 	OPTION_RATE,
@@ -34,19 +37,21 @@ enum long_option {
 	OPTION_SERVICE,
 	OPTION_START_TIME,
 	OPTION_SVG,
+	OPTION_THINK,
 	OPTION_TRACE,
 };
 
 static void
 put_usage(void)
 {
-	(void)fputs("usage: apppoolctl simulate [-hjV] [-c FILE] [--compare] "
-		    "[--for TIME]\n"
-		    "           [--profile PROFILE] [--rate [APP=]RATE] "
-		    "[--seed NUMBER]\n"
-		    "           [--service [APP=]SERVICE] [--start-time TIME] "
-		    "[--svg FILE]\n"
-		    "           [--trace FILE]\n",
+	(void)fputs("usage: apppoolctl simulate [-hjV] [-c FILE] "
+		    "[--clients [APP=]NUMBER]\n"
+		    "           [--compare] [--for TIME] [--profile PROFILE] "
+		    "[--rate [APP=]RATE]\n"
+		    "           [--seed NUMBER] [--service [APP=]SERVICE] "
+		    "[--start-time TIME]\n"
+		    "           [--svg FILE] [--think [APP=]SERVICE] "
+		    "[--trace FILE]\n",
 	    stderr);
 }
 
@@ -121,6 +126,9 @@ read_option(struct simulate_options *o, int option, const char *text)
 	case 'V':
 		o->version = true;
 		break;
+	case OPTION_CLIENTS:
+		o->clients.texts[o->clients.len++] = text;
+		break;
 	case OPTION_COMPARE:
 		o->compare = true;
 		break;
@@ -132,6 +140,9 @@ read_option(struct simulate_options *o, int option, const char *text)
 		break;
 	case OPTION_SVG:
 		o->svg = text;
+		break;
+	case OPTION_THINK:
+		o->thoughts.texts[o->thoughts.len++] = text;
 		break;
 	case OPTION_TRACE:
 		o->trace = text;
@@ -155,6 +166,14 @@ check_together(const struct simulate_options *o)
 		why = "a trace has a profile of its own: no --profile";
 	else if (o->trace != NULL && strcmp(o->trace, "-") == 0 && o->compare)
 		why = "--compare reads the trace several times: no --trace -";
+	else if (o->clients.len > 0 && o->trace != NULL)
+		why = "a trace has connections of its own: no --clients";
+	else if (o->clients.len > 0 && o->rates.len > 0)
+		why = "clients come when they have been served: no --rate";
+	else if (o->clients.len > 0 && o->profile_set)
+		why = "clients come when they have been served: no --profile";
+	else if (o->clients.len == 0 && o->thoughts.len > 0)
+		why = "it is clients who think: --think goes with --clients";
 	else if (o->svg != NULL && o->compare)
 		why = "--compare draws no picture: no --svg";
 	if (why == NULL)
@@ -167,6 +186,7 @@ static int
 read_options(struct simulate_options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
+		{ "clients", required_argument, NULL, OPTION_CLIENTS },
 		{ "compare", no_argument, NULL, OPTION_COMPARE },
 		{ "for", required_argument, NULL, OPTION_FOR },
 		{ "help", no_argument, NULL, 'h' },
@@ -176,6 +196,7 @@ read_options(struct simulate_options *o, int argc, char **argv)
 		{ "service", required_argument, NULL, OPTION_SERVICE },
 		{ "start-time", required_argument, NULL, OPTION_START_TIME },
 		{ "svg", required_argument, NULL, OPTION_SVG },
+		{ "think", required_argument, NULL, OPTION_THINK },
 		{ "trace", required_argument, NULL, OPTION_TRACE },
 		{ "version", no_argument, NULL, 'V' },
 		{ NULL, 0, NULL, 0 },
@@ -215,7 +236,10 @@ simulate_options_parse(struct simulate_options *o, int argc, char **argv)
 	};
 	o->rates.texts = calloc((size_t)argc, sizeof(char *));
 	o->services.texts = calloc((size_t)argc, sizeof(char *));
-	if (o->rates.texts == NULL || o->services.texts == NULL) {
+	o->clients.texts = calloc((size_t)argc, sizeof(char *));
+	o->thoughts.texts = calloc((size_t)argc, sizeof(char *));
+	if (o->rates.texts == NULL || o->services.texts == NULL ||
+	    o->clients.texts == NULL || o->thoughts.texts == NULL) {
 		perror("apppoolctl: simulate");
 		return EX_OSERR;
 	}
@@ -227,6 +251,8 @@ simulate_options_fini(struct simulate_options *o)
 {
 	free(o->rates.texts);
 	free(o->services.texts);
+	free(o->clients.texts);
+	free(o->thoughts.texts);
 }
 
 /* --- the load ----------------------------------------------------------- */
@@ -321,6 +347,41 @@ check_names(const char *option, const struct simulate_values *values,
 	return 0;
 }
 
+/* NULL; or what would be valid. */
+static const char *
+read_clients(const char *text, uint32_t *out)
+{
+	unsigned long n;
+	char *end;
+
+	errno = 0;
+	n = strtoul(text, &end, 10);
+	if (!isdigit((unsigned char)*text) || *end != '\0' || errno != 0 ||
+	    n > CLIENTS_MAX)
+		return "write a number from 0 to 1000000";
+	*out = (uint32_t)n;
+	return NULL;
+}
+
+static int
+clients_of_app(const struct simulate_options *o, const struct conf_app *app,
+    struct load_app *out)
+{
+	const char *clients = find_value(&o->clients, app->name), *valid;
+	const char *think = find_value(&o->thoughts, app->name);
+
+	out->think = (struct service){ .kind = SERVICE_FIXED };
+	if (clients == NULL || !has_sessions(app))
+		return 0;
+	valid = read_clients(clients, &out->clients);
+	if (valid != NULL)
+		return misuse("clients", clients, valid);
+	if (think == NULL)
+		return 0;
+	valid = words_read_service(think, &out->think);
+	return valid == NULL ? 0 : misuse("think", think, valid);
+}
+
 static int
 load_app(const struct simulate_options *o, const struct conf *conf,
     const struct conf_app *app, struct load_app *out)
@@ -334,6 +395,8 @@ load_app(const struct simulate_options *o, const struct conf *conf,
 	valid = words_read_service(service, &out->service);
 	if (valid != NULL)
 		return misuse("service", service, valid);
+	if (o->clients.len > 0)
+		return clients_of_app(o, app, out);
 	out->rate = default_rate(o, conf, app, &out->service);
 	if (rate == NULL)
 		return 0;
@@ -366,11 +429,16 @@ simulate_options_load(const struct simulate_options *o, const struct conf *conf,
 
 	if (status == 0)
 		status = check_names("service", &o->services, conf);
+	if (status == 0)
+		status = check_names("clients", &o->clients, conf);
+	if (status == 0)
+		status = check_names("think", &o->thoughts, conf);
 	for (size_t i = 0; i < conf->apps_len && status == 0; i++)
 		status = load_app(o, conf, &conf->apps[i], &apps[i]);
 	*out = (struct load_spec){
 		.apps = apps,
 		.apps_len = conf->apps_len,
+		.closed = o->clients.len > 0,
 		.profile = o->profile,
 		.length = length_of(o),
 		.seed = o->seed,

@@ -23,6 +23,8 @@ struct simulate_options {
 	const char *svg; /* NULL: none */
 	struct simulate_values rates;
 	struct simulate_values services;
+	struct simulate_values clients;
+	struct simulate_values thoughts;
 	struct profile profile;
 	bool profile_set;
 	tspan start_time;

@@ -45,6 +45,9 @@ int view_svg(
 /* The picture to an open file. -1 and errno: no memory. */
 int view_svg_put(const struct simulation *s, const struct result *r, FILE *out);
 
+/* "50/s, exponential:50ms", "20 clients, think fixed:1s, fixed:100ms" */
+void view_text_load(const struct load_app *app, FILE *out);
+
 void view_text_figures(const struct result_app *r, FILE *out);
 
 /* The chart in characters, as wide, of block elements or of ASCII. */

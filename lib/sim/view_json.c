@@ -62,6 +62,9 @@ put_load_app(struct output *o, const struct load_app *app)
 	json_object(j);
 	json_put_string(j, "name", app->name);
 	json_put_number(j, "rate", app->rate);
+	json_put_uint(j, "clients", app->clients);
+	if (app->clients > 0)
+		json_put_string(j, "think", words_service(&app->think).text);
 	json_put_string(j, "service", words_service(&app->service).text);
 	json_put_span(j, "service_mean", load_service_mean(&app->service));
 	json_object_end(j);
@@ -83,8 +86,8 @@ put_load(struct output *o, const struct simulation *s)
 	json_put_string(j, "trace", spec->trace);
 	json_put_uint(j, "seed", spec->seed);
 	if (spec->trace == NULL) {
-		json_put_string(
-		    j, "profile", words_profile(&spec->profile).text);
+		json_put_string(j, "profile",
+		    spec->closed ? NULL : words_profile(&spec->profile).text);
 		json_key(j, "apps");
 		json_array(j);
 		for (size_t i = 0; i < spec->apps_len; i++)

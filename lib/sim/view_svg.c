@@ -216,10 +216,11 @@ put_title(const struct load_spec *load, FILE *out)
 		put_text(out, trace_name(load->trace));
 	} else if (load->apps_len == 1) {
 		put_text(out, load->apps[0].name);
-		(void)fprintf(out, ", %s/s, %s, %s",
-		    words_number(load->apps[0].rate).text,
-		    words_service(&load->apps[0].service).text,
-		    words_profile(&load->profile).text);
+		(void)fputs(", ", out);
+		view_text_load(&load->apps[0], out);
+		if (!load->closed)
+			(void)fprintf(
+			    out, ", %s", words_profile(&load->profile).text);
 	} else {
 		(void)fprintf(out, "%zu apps, %s", load->apps_len,
 		    words_profile(&load->profile).text);

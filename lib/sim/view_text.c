@@ -42,19 +42,34 @@ put_table(const struct words *cells, size_t rows, size_t columns, FILE *out)
 
 /* --- the load ----------------------------------------------------------- */
 
+void
+view_text_load(const struct load_app *app, FILE *out)
+{
+	if (app->clients == 0)
+		(void)fprintf(out, "%s/s, ", words_number(app->rate).text);
+	else
+		(void)fprintf(
+		    out, "%s clients, ", words_count(app->clients).text);
+	if (app->think.mean > 0)
+		(void)fprintf(
+		    out, "think %s, ", words_service(&app->think).text);
+	(void)fputs(words_service(&app->service).text, out);
+}
+
 static void
 put_drawn(const struct load_spec *spec, FILE *out)
 {
 	(void)fprintf(out, "%s for %s, seed %ju\n",
-	    words_profile(&spec->profile).text, words_span(spec->length).text,
-	    (uintmax_t)spec->seed);
+	    spec->closed ? "clients" : words_profile(&spec->profile).text,
+	    words_span(spec->length).text, (uintmax_t)spec->seed);
 	for (size_t i = 0; i < spec->apps_len; i++) {
 		const struct load_app *app = &spec->apps[i];
 
-		if (app->rate > 0)
-			(void)fprintf(out, "%13s%s %s/s, %s\n", "", app->name,
-			    words_number(app->rate).text,
-			    words_service(&app->service).text);
+		if (app->clients == 0 && !(app->rate > 0))
+			continue;
+		(void)fprintf(out, "%13s%s ", "", app->name);
+		view_text_load(app, out);
+		(void)fputc('\n', out);
 	}
 }
 

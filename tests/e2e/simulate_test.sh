@@ -98,6 +98,40 @@ testAComparisonIsOneTable() {
 	done
 }
 
+# ---------------------------------------------------------------- clients
+
+testClientsComeAgainWhenTheyHaveBeenServed() {
+	simulate --clients 10 --think 1s --service 1s --for 100s -j
+	assertEquals 0 $?
+	assertEquals '' "$(python 'import json, sys
+r = json.load(open(sys.argv[1]))
+assert 480 <= r["accepted"] <= 510, r["accepted"]
+app = r["load"]["apps"][0]
+assert (app["clients"], app["think"]) == (10, "fixed:1s"), app' "$DIR/out")"
+	simulate --clients 10 --think 1s --service 1s --for 100s
+	assertContains "$(cat "$DIR/out")" 'web 10 clients, think fixed:1s, fixed:1s'
+}
+
+testClientsGoWithNothingThatHasItsOwnRate() {
+	for option in --rate=5 --profile=day --trace=x; do
+		simulate --clients 5 "$option"
+		assertEquals "$option" 64 $?
+		assertContains "$option" "$(cat "$DIR/err")" clients
+	done
+	simulate --think 1s
+	assertEquals 64 $?
+	assertContains "$(cat "$DIR/err")" '--clients'
+}
+
+testAClientIsANumber() {
+	for number in -1 x 1.5 1000001; do
+		simulate --clients "web=$number"
+		assertEquals "$number" 64 $?
+		assertContains "$(cat "$DIR/err")" \
+		    "--clients $number: write a number from 0 to 1000000"
+	done
+}
+
 # ---------------------------------------------------------------- a picture
 
 testAPictureIsXml() {

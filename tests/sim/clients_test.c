@@ -1,0 +1,125 @@
+/* Clients in a closed loop, through the engine and our own core. */
+
+#include "sim/clients.h"
+#include "sim/pool_driver.h"
+#include "sim_help.h"
+
+#define LENGTH TSPAN_SECONDS(1000)
+
+/* Clients of an app with so many processes, which are there from the start. */
+struct shape {
+	unsigned processes;
+	uint32_t clients;
+	tspan think;
+	tspan service;
+	const char *options;
+};
+
+static void
+play(const struct shape *s, struct result *out)
+{
+	const struct engine_options o = { .start_time = MS(100),
+		.exit_time = MS(5) };
+	struct load_app app = { .name = "a",
+		.clients = s->clients,
+		.think = { .kind = SERVICE_FIXED, .mean = s->think },
+		.service = { .kind = SERVICE_FIXED, .mean = s->service } };
+	struct load_spec spec = { .apps = &app,
+		.apps_len = 1,
+		.closed = true,
+		.length = LENGTH,
+		.seed = 1 };
+	struct conf_report report;
+	struct conf *conf;
+	char text[500];
+
+	(void)snprintf(text, sizeof(text),
+	    APP("min_processes = %u max_processes = %u %s"), s->processes,
+	    s->processes, s->options == NULL ? "" : s->options);
+	conf_write("pool.conf", text);
+	conf_report_init(&report);
+	conf = conf_load(in_folder("pool.conf"), CONF_INSIDE, NULL, &report);
+	conf_report_fini(&report);
+	CHECK(help_run_load(pool_driver_new(conf, 1), &spec, &o, out));
+	help_check_balance(&out->total);
+	conf_free(conf);
+}
+
+static void
+clients_who_never_wait_come_once_a_round(void)
+{
+	const struct shape s = { .processes = 10,
+		.clients = 5,
+		.think = TSPAN_SECONDS(1),
+		.service = TSPAN_SECONDS(1) };
+	struct result r;
+
+	play(&s, &r);
+	CHECK(r.total.arrived >= 5 * 500 - 5 && r.total.arrived <= 5 * 500 + 5);
+	CHECK_EQ(0, r.total.wait.max);
+	CHECK(r.total.busy > 2.48 && r.total.busy <= 2.5);
+	result_fini(&r);
+}
+
+static void
+clients_who_do_not_think_keep_all_processes_busy(void)
+{
+	const struct shape s = {
+		.processes = 10, .clients = 15, .service = TSPAN_SECONDS(2)
+	};
+	struct result r;
+
+	play(&s, &r);
+	CHECK(r.total.busy > 9.9);
+	CHECK(r.total.most_waiting <= 15);
+	CHECK_EQ(0, r.total.idle_while_waiting);
+	result_fini(&r);
+}
+
+/* Sixty threads share ten sockets: what each waits is the others' sessions. */
+static void
+the_more_clients_the_longer_the_waits_and_nothing_else(void)
+{
+	const struct shape s = { .processes = 10,
+		.clients = 60,
+		.think = TSPAN_SECONDS(1),
+		.service = TSPAN_SECONDS(10) };
+	struct result r;
+
+	play(&s, &r);
+	CHECK(r.total.busy > 9.9);
+	CHECK(r.total.arrived <= 10 * 100 + 60);
+	CHECK(histogram_mean(&r.total.wait) > 40e9);
+	CHECK(histogram_mean(&r.total.wait) < 50e9);
+	result_fini(&r);
+}
+
+static void
+a_client_that_is_turned_away_comes_back_later(void)
+{
+	const struct shape s = { .processes = 1,
+		.clients = 2,
+		.service = TSPAN_SECONDS(1),
+		.options = "max_queue = 0 on_full = close" };
+	struct result r;
+
+	play(&s, &r);
+	CHECK_EQ(r.total.arrived, r.total.completed + r.total.refused);
+	CHECK(r.total.completed >= 990);
+	CHECK(r.total.refused > 1000);
+	CHECK(r.total.refused <=
+	    (uint64_t)(LENGTH / CLIENTS_RETRY) + r.total.completed);
+	result_fini(&r);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	conf_folder_make();
+	RUN(clients_who_never_wait_come_once_a_round);
+	RUN(clients_who_do_not_think_keep_all_processes_busy);
+	RUN(the_more_clients_the_longer_the_waits_and_nothing_else);
+	RUN(a_client_that_is_turned_away_comes_back_later);
+	return check_finish();
+}
