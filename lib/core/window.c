@@ -60,6 +60,7 @@ window_add(struct window *w, tspan value, tstamp now)
 	slot->total++;
 	if (value > slot->max)
 		slot->max = value;
+	buckets_add(&w->ever, value);
 }
 
 /* Whether the slot still belongs to the last minute. */

@@ -6,11 +6,13 @@
  * histograms of ten seconds each, six of them complete.  A bucket is an
  * eighth of a power of two wide, so a percentile is at most 1/8 too high;
  * what is under a microsecond counts as one, what is over 2^40 ns (18
- * minutes) shares the last bucket.  The maximum is exact.
+ * minutes) shares the last bucket.  The maximum is exact.  Beside it stands
+ * the histogram of all that was ever added.
  */
 
 #include <stdint.h>
 
+#include "core/buckets.h"
 #include "core/tstamp.h"
 
 #define WINDOW_SLOTS 7
@@ -29,6 +31,7 @@ struct window_slot {
 
 struct window {
 	struct window_slot slots[WINDOW_SLOTS];
+	struct buckets ever; /* since window_init() */
 };
 
 void window_init(struct window *w);
