@@ -7,6 +7,7 @@
 
 #include "control/command.h"
 #include "control/status_json.h"
+#include "control/status_metrics.h"
 #include "control/status_text.h"
 #include "control/wait.h"
 #include "daemon/listeners.h"
@@ -97,6 +98,19 @@ command_apps(struct client *cl, char *const *args, tstamp now)
 	for (uint32_t n = 0; n < s->pool.napps; n++)
 		if (s->groups[n] != NULL)
 			text_printf(&cl->out, "%s\n", s->groups[n]->conf->name);
+}
+
+static void
+command_metrics(struct client *cl, char *const *args, tstamp now)
+{
+	(void)args;
+	(void)now;
+	if (cl->json)
+		client_error(cl,
+		    "metrics has no JSON; status -j has the same "
+		    "figures");
+	else
+		cl->wants = &status_metrics;
 }
 
 static void
@@ -291,6 +305,8 @@ static const struct command commands[] = {
 	{ "reload", "", "put the configuration into force", 0, 0, true,
 	    command_reload },
 	{ "stop", "", "stop gracefully", 0, 0, true, command_stop },
+	{ "metrics", "", "figures of all apps, in OpenMetrics", 0, 0, false,
+	    command_metrics },
 	{ "listeners", "", "the addresses that are held", 0, 0, false,
 	    command_listeners },
 	{ "version", "", "of the daemon", 0, 0, false, command_version },

@@ -126,6 +126,8 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->backoff = gate > now ? gate - now : 0;
 	a->idle_while_waiting = pool_idle_while_waiting(p, a->number, now);
 	a->figures = app->figures;
+	a->queue_wait = app->queue_wait.ever;
+	a->session_time = app->session_time.ever;
 }
 
 static bool
@@ -327,35 +329,50 @@ measure_window(const struct window *w, tstamp now, struct status_spans *out)
 	out->max = window_share(w, 1, now);
 }
 
-/* The app may be gone by now, and another one in its place. */
+/* The app of the snapshot; NULL: it is gone, or another has its place. */
+static const struct group *
+find_group(const struct status *st, const struct status_app *a)
+{
+	const struct group *g = st->sup->groups[a->number];
+
+	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
+		return NULL;
+	return g;
+}
+
+long
+status_backlog(const struct status *st, const struct status_app *a)
+{
+	const struct group *g = find_group(st, a);
+	const struct app_listener *l;
+	long depth, sum = 0;
+
+	if (g == NULL)
+		return -1;
+	TAILQ_FOREACH(l, &g->listeners, next) {
+		depth = listener_depth(&l->acceptor.listener, &st->sup->diag);
+		if (depth == -1)
+			return -1;
+		sum += depth;
+	}
+	return sum;
+}
+
 static void
 measure_app(const struct status *st, const struct status_app *a,
     struct status_measured *out)
 {
-	struct supervisor *s = st->sup;
-	const struct group *g = s->groups[a->number];
-	const struct app *app = &s->pool.apps[a->number];
-	const tstamp now = loop_now(&s->loop);
-	const struct app_listener *l;
-	long depth;
+	const struct group *g = find_group(st, a);
+	const struct app *app = &st->sup->pool.apps[a->number];
+	const tstamp now = loop_now(&st->sup->loop);
 
-	*out = (struct status_measured){ .backlog = -1 };
-	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
+	*out = (struct status_measured){ .backlog = status_backlog(st, a) };
+	if (g == NULL)
 		return;
 	out->known = true;
 	out->rate = window_rate(&app->queue_wait, g->since, now);
 	measure_window(&app->queue_wait, now, &out->queue_wait);
 	measure_window(&app->session_time, now, &out->session_time);
-
-	out->backlog = 0;
-	TAILQ_FOREACH(l, &g->listeners, next) {
-		depth = listener_depth(&l->acceptor.listener, &s->diag);
-		if (depth == -1) {
-			out->backlog = -1;
-			return;
-		}
-		out->backlog += depth;
-	}
 }
 
 /* The pid means this process only as long as the worker has it. */
@@ -387,6 +404,10 @@ write_step(struct status *st)
 	struct status_measured measured;
 	struct procinfo info;
 
+	if (st->writer->step != NULL) {
+		st->writer->step(st);
+		return 1;
+	}
 	if (!st->begun) {
 		st->begun = true;
 		st->writer->head(st);

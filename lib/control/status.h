@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/buckets.h"
 #include "core/counter.h"
 #include "core/limiter.h"
 #include "core/process.h"
@@ -77,6 +78,8 @@ struct status_app {
 	tspan backoff; /* from now; 0: none */
 	tspan idle_while_waiting;
 	struct app_figures figures;
+	struct buckets queue_wait; /* since the app is there */
+	struct buckets session_time;
 	struct status_keeper keepers[KEEPER_MAX];
 	uint32_t nkeepers;
 	size_t limit; /* string: the server of its limit, or none */
@@ -103,8 +106,13 @@ struct status_measured {
 
 struct status;
 
-/* A format. */
+/* A format: its parts, or one function for all of it. */
 struct status_writer {
+	/*
+	 * NULL, or writes the next item and moves on; at the end it sets
+	 * ended. It has begun, family, app and app_begun to find its way.
+	 */
+	void (*step)(struct status *);
 	void (*head)(struct status *);
 	void (*app)(struct status *, const struct status_app *,
 	    const struct status_measured *);
@@ -140,6 +148,7 @@ struct status {
 	/* How far the snapshot is written: */
 	bool begun;
 	bool ended;
+	size_t family; /* of metrics */
 	size_t app;
 	bool app_begun;
 	size_t worker;
@@ -165,6 +174,12 @@ void status_free(struct status *st);
 
 /* Bytes of memory it takes. */
 size_t status_size(const struct status *st);
+
+/*
+ * Connections in the kernel that the app has not accepted yet; -1: unknown.
+ * Measured now.
+ */
+long status_backlog(const struct status *st, const struct status_app *a);
 
 /*
  * Gives the next piece, which stays until the next call; NULL: that was all.

@@ -1,0 +1,233 @@
+#!/bin/sh
+# Metrics: what Prometheus makes of them, and whether they agree with the
+# status.
+
+file_setup() {
+	{
+		echo "counter = { \"unix:$DIR/counter.sock\" }"
+		app web <<-EOF
+		min_processes = 2
+		max_processes = 2
+		max_queue = 5
+		on_full = close
+		limit = "local web 2 50 10"
+		EOF
+		app plain </dev/null
+		app broken --exit-at-once 3 <<-EOF
+		start_limit = 1
+		EOF
+		cat <<-EOF
+		app "job" { handoff = none command = { "/bin/sleep", "1000" } }
+		app "own" { handoff = listen listen = "unix:own.sock"
+			command = { "/bin/sleep", "1000" } }
+		EOF
+	} | conf
+	pool_run
+	for name in web plain job own; do
+		ctl wait "$name" >"$DIR/wait" 2>&1 ||
+		    fail "$name is not ready: $(cat "$DIR/wait")"
+	done
+}
+
+# metrics: the answer, into $DIR/metrics.
+metrics() {
+	ctl metrics >"$DIR/metrics" 2>"$DIR/error" || fail "$(cat "$DIR/error")"
+}
+
+# metric SAMPLE: its value.
+metric() {
+	awk -v name="$1" '$1 == name { print $2 }' "$DIR/metrics"
+}
+
+# promtool ARGUMENT...: 127 if there is none.
+promtool() {
+	for place in /usr/bin "$PWD/build/peers/usr/bin"; do
+		if [ -x "$place/promtool" ]; then
+			"$place/promtool" "$@"
+			return
+		fi
+	done
+	return 127
+}
+
+has_promtool() {
+	promtool --version >/dev/null 2>&1 && return
+	skip 'no promtool'
+	return 1
+}
+
+# What Prometheus's older format, the only one that promtool has rules of style
+# for, says otherwise.
+in_the_older_format() {
+	awk '$1 == "#" && $2 == "TYPE" { type[$3] = $4 }
+	    $1 == "#" && type[$3] == "counter" { $3 = $3 "_total" }
+	    $1 == "#" && type[$3] == "info" {
+		$3 = $3 "_info"; sub(/info$/, "gauge") }
+	    $2 != "UNIT" && $2 != "EOF"' "$DIR/metrics"
+}
+
+# ---------------------------------------------------------------- format
+
+testPrometheusReadsTheMetrics() {
+	has_promtool || return 0
+	metrics
+	# Of files it wants a time in each line.
+	awk '!/^#/ { $0 = $0 " 1700000000" } { print }' "$DIR/metrics" \
+	    >"$DIR/timed"
+	said=$(promtool tsdb create-blocks-from openmetrics -q \
+	    "$DIR/timed" "$DIR/blocks" 2>&1)
+	assertEquals "$said" 0 $?
+}
+
+testPromtoolFindsNoFaultWithNamesAndUnits() {
+	has_promtool || return 0
+	metrics
+	said=$(in_the_older_format | promtool check metrics 2>&1)
+	assertEquals "$said" 0 $?
+}
+
+testEachUnitIsTheEndOfItsName() {
+	metrics
+	assertEquals '' "$(awk '$2 == "UNIT" && $3 !~ "_" $4 "$"' \
+	    "$DIR/metrics")"
+	assertNotEquals 0 "$(grep -c '^# UNIT' "$DIR/metrics")"
+}
+
+testTheLastLineTellsThatTheMetricsAreWhole() {
+	metrics
+	assertEquals '# EOF' "$(tail -n 1 "$DIR/metrics")"
+	assertEquals 1 "$(grep -c EOF "$DIR/metrics")"
+}
+
+testNothingIsToldOfSingleProcesses() {
+	metrics
+	for id in $(status apps web workers '*' id); do
+		assertNotContains "$(cat "$DIR/metrics")" "$id"
+	done
+}
+
+testTheManualHasEachMetric() {
+	metrics
+	sed -n 's/^# TYPE apppool_\([^ ]*\).*/\1/p' "$DIR/metrics" >"$DIR/names"
+	sed '/^\.Sh METRICS/,/^\.Sh SIM/!d' man/apppoolctl.8 >"$DIR/manual"
+	while read -r name; do
+		assertTrue "$name" "grep -qw '$name\(_info\)*' '$DIR/manual'"
+	done <"$DIR/names"
+}
+
+testMetricsInJsonAreRefused() {
+	said=$(ctl -j metrics 2>&1)
+	assertEquals 1 $?
+	assertContains "$said" 'metrics has no JSON; status -j has the same'
+}
+
+# ---------------------------------------------------------------- figures
+
+# assert_metric SAMPLE KEY...: what status says.
+assert_metric() {
+	metric_name=$1
+	shift
+	assertEquals "$metric_name" "$(status "$@")" "$(metric "$metric_name")"
+}
+
+# Some are served, two are in hands, five wait, and some are turned away.
+testMetricsAgreeWithTheStatusUnderLoad() {
+	for _ in 1 2 3 4 5; do
+		web >/dev/null
+	done
+	occupy load 2
+	await status_is '2 0' apps web sessions,waiting
+	occupy more 5
+	await status_is '2 5' apps web sessions,waiting
+	for _ in 1 2 3; do
+		web >/dev/null 2>&1
+	done
+	await status_is 3 apps web refused
+	metrics
+	for key in min_processes max_processes sessions; do
+		assert_metric "apppool_$key{app=\"web\"}" apps web $key
+	done
+	for state in starting idle active retiring stopping stuck; do
+		assert_metric "apppool_processes{app=\"web\",state=\"$state\"}" \
+		    apps web $state
+	done
+	for outcome in completed refused timed_out abandoned lost; do
+		assert_metric "apppool_connections_ended_total{app=\"web\",\
+outcome=\"$outcome\"}" apps web $outcome
+	done
+	assert_metric 'apppool_connections_accepted_total{app="web"}' \
+	    apps web accepted
+	assert_metric 'apppool_connections_retaken_total{app="web"}' \
+	    apps web retaken
+	assert_metric 'apppool_waiting_connections{app="web"}' apps web waiting
+	assert_metric 'apppool_max_queue_connections{app="web"}' \
+	    apps web max_queue
+	assert_metric 'apppool_processes_started_total{app="web"}' \
+	    apps web spawned
+	assert_metric 'apppool_limit_locks{app="web"}' apps web limit held
+	assert_metric 'apppool_limit_requests_total{app="web",answer="granted"}' \
+	    apps web limit granted
+	assert_metric apppool_daemon_max_processes max_processes
+	assert_metric apppool_poolcounter_max_clients counter max_clients
+	assertTrue 'the first has waited' \
+	    "[ '$(metric 'apppool_oldest_wait_seconds{app="web"}')' != 0 ]"
+	dismiss load
+	dismiss more
+}
+
+# Each connection once: by its wait when it is handed over, by its session when
+# that is over. A bucket holds what the ones before it hold.
+testHistogramsCountEachConnectionOnce() {
+	for _ in 1 2 3 4; do
+		ask "unix:$DIR/plain.sock" >/dev/null
+	done
+	ask "unix:$DIR/plain.sock" 'sleep 300ms' >/dev/null
+	await status_is 5 apps plain completed
+	metrics
+	for name in queue_wait session_time; do
+		for sample in '_bucket{app="plain",le="+Inf"}' \
+		    '_count{app="plain"}'; do
+			assertEquals "$name" 5 \
+			    "$(metric "apppool_${name}_seconds${sample}")"
+		done
+		assertEquals '' "$(grep "^apppool_${name}_seconds_bucket{app=\"plain\"" \
+		    "$DIR/metrics" | awk '$2 < last { print } { last = $2 }')"
+	done
+	assertTrue 'one took longer than 0.25 s' "[ '$(metric \
+	    'apppool_session_time_seconds_bucket{app="plain",le="0.25"}')' -lt 5 ]"
+	assertEquals 5 "$(metric \
+	    'apppool_session_time_seconds_bucket{app="plain",le="60.0"}')"
+	assertTrue 'the sum' "awk 'BEGIN { exit !($(metric \
+	    'apppool_session_time_seconds_sum{app="plain"}') >= 0.3) }'"
+}
+
+testBucketsGoFrom100MicrosecondsToAMinute() {
+	metrics
+	assertEquals '0.0001 60.0 +Inf' "$(sed -n \
+	    's/^apppool_queue_wait_seconds_bucket{app="web",le="\(.*\)"}.*/\1/p' \
+	    "$DIR/metrics" | sed -n '1p; $p; 18p' | xargs)"
+}
+
+testAFailedAppIsSeen() {
+	await status_is failed apps broken state
+	metrics
+	assertEquals 1 "$(metric 'apppool_state{app="broken",state="failed"}')"
+	assertEquals 1 "$(grep -c '^apppool_state{app="broken"' "$DIR/metrics")"
+	assert_metric 'apppool_failed_starts_total{app="broken"}' \
+	    apps broken spawn_failures
+	assert_metric 'apppool_processes_ended_total{app="broken",reason="failure"}' \
+	    apps broken exits failure
+}
+
+testAnAppWithoutSessionsHasNoFiguresOfThem() {
+	metrics
+	assertEquals '' "$(grep -E 'app="(job|own)"' "$DIR/metrics" |
+	    grep -E '^apppool_(sessions|queue|session|connections|waiting|limit)')"
+	assertEquals 1 "$(metric 'apppool_processes{app="job",state="idle"}')"
+	assertEquals '' "$(metric 'apppool_backlog_connections{app="job"}')"
+	assertEquals '' "$(metric 'apppool_load_ratio{app="job"}')"
+	assertNotNull "$(metric 'apppool_load_ratio{app="own"}')"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
