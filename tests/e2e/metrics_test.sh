@@ -1,6 +1,6 @@
 #!/bin/sh
-# Metrics: what Prometheus makes of them, and whether they agree with the
-# status.
+# Metrics: what Prometheus makes of them, whether they agree with the status,
+# and the alerts and the dashboard that use them.
 
 file_setup() {
 	{
@@ -227,6 +227,89 @@ testAnAppWithoutSessionsHasNoFiguresOfThem() {
 	assertEquals '' "$(metric 'apppool_backlog_connections{app="job"}')"
 	assertEquals '' "$(metric 'apppool_load_ratio{app="job"}')"
 	assertNotNull "$(metric 'apppool_load_ratio{app="own"}')"
+}
+
+# ---------------------------------------------------------------- users
+
+testTheAlertsComeWhenTheyShould() {
+	has_promtool || return 0
+	cp contrib/monitoring/alerts.yml "$DIR/alerts.yml"
+	said=$(promtool check rules "$DIR/alerts.yml" 2>&1)
+	assertEquals "$said" 0 $?
+	cp tests/e2e/alerts.yml "$DIR/made-up.yml"
+	said=$(promtool test rules "$DIR/made-up.yml" 2>&1)
+	assertEquals "$said" 0 $?
+}
+
+testEachAlertHasATestThatRaisesIt() {
+	sed -n 's/.*- alert: //p' contrib/monitoring/alerts.yml >"$DIR/alerts"
+	while read -r alert; do
+		assertTrue "$alert" "grep -A 2 'alertname: $alert\$' \
+		    tests/e2e/alerts.yml | grep -q exp_labels"
+	done <"$DIR/alerts"
+}
+
+# expressions: those of the dashboard, a line each, for a time that Grafana
+# would choose.
+expressions() {
+	"$PYTHON" - <<-'EOF'
+	import json
+	board = json.load(open("contrib/monitoring/dashboard.json"))
+	for panel in board["panels"]:
+	    for target in panel["targets"]:
+	        print(target["expr"].replace("$__rate_interval", "5m"))
+	EOF
+}
+
+testPrometheusCouldAnswerTheDashboard() {
+	has_promtool || return 0
+	expressions | awk '
+	    BEGIN { print "groups:\n- name: dashboard\n  rules:" }
+	    { gsub(/\047/, "&&"); printf "  - record: r%d\n    expr: \047%s\047\n",
+		NR, $0 }' >"$DIR/board.yml"
+	said=$(promtool check rules "$DIR/board.yml" 2>&1)
+	assertEquals "$said" 0 $?
+	assertContains "$said" "$(expressions | wc -l) rules found"
+}
+
+# Names and words that no daemon tells would show nothing, and raise nothing.
+testAlertsAndDashboardAskForWhatThereIs() {
+	metrics
+	{ expressions; cat contrib/monitoring/alerts.yml; } >"$DIR/asking"
+	grep -oE 'apppool_[a-z_]+' "$DIR/asking" | sort -u >"$DIR/names"
+	while read -r name; do
+		assertTrue "$name" "grep -q '^${name}[ {]' '$DIR/metrics'"
+	done <"$DIR/names"
+	for label in reason outcome; do
+		for word in $(grep -oE "$label=~?\"[a-z_|]+\"" "$DIR/asking" |
+		    sed 's/.*="*~*"*//; s/"//g' | tr '|' '\n' | sort -u); do
+			assertTrue "$label $word" \
+			    "grep -q '$label=\"$word\"' '$DIR/metrics'"
+		done
+	done
+}
+
+testTheDashboardIsOneForGrafana() {
+	"$PYTHON" -c 'import jsonschema' 2>/dev/null ||
+	    { skip 'no python3-jsonschema'; return; }
+	said=$("$PYTHON" - <<-'EOF' 2>&1
+	import json, jsonschema
+	board = json.load(open("contrib/monitoring/dashboard.json"))
+	jsonschema.validate(board,
+	    json.load(open("tests/e2e/dashboard.schema.json")))
+	taken = set()
+	for panel in board["panels"]:
+	    at = panel["gridPos"]
+	    assert at["x"] + at["w"] <= 24, panel["title"]
+	    cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
+	        for y in range(at["y"], at["y"] + at["h"])}
+	    assert not cells & taken, panel["title"]
+	    taken |= cells
+	ids = [panel["id"] for panel in board["panels"]]
+	assert len(ids) == len(set(ids))
+	EOF
+	)
+	assertEquals "$said" 0 $?
 }
 
 # shellcheck source=tests/e2e/lib.sh
