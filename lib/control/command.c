@@ -379,15 +379,17 @@ allow_change(struct client *cl, const char *name, tstamp now)
 static const struct command *
 find_command(struct client *cl, const char *name)
 {
-	const char *names[COMMANDS + 1];
+	const char *names[COMMANDS + 1], **end = names;
 	const char *nearest;
 
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (strcmp(commands[i].name, name) == 0)
 			return &commands[i];
-		names[i] = commands[i].name;
+		/* Who types what was suggested shall change nothing. */
+		if (!commands[i].changes)
+			*end++ = commands[i].name;
 	}
-	names[COMMANDS] = NULL;
+	*end = NULL;
 	nearest = suggest_nearest(name, names);
 	if (nearest == NULL)
 		client_error(cl, "unknown command %.64s; see help", name);

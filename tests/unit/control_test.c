@@ -352,6 +352,7 @@ an_unknown_command_names_the_nearest(void)
 	begin();
 	CHECK_STR("error: unknown command statsu; is status meant?\n",
 	    answer("statsu\n"));
+	CHECK_STR("error: unknown command stpo; see help\n", answer("stpo\n"));
 	CHECK_STR(
 	    "error: unknown command qwertz; see help\n", answer("qwertz\n"));
 	CHECK_STR("error: unknown command \\xff\\xc2\\x9b2J; see help\n",
