@@ -3,9 +3,11 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "conf/conf.h"
@@ -15,6 +17,18 @@
 
 /* Longest line that the daemon takes, its newline, and a NUL. */
 #define LINE_SIZE (4096 + 2)
+
+/* Between two looks for a daemon that is to appear. */
+#define LOOK_EVERY TSPAN_MSECONDS(20)
+
+tstamp
+ask_clock(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return TSPAN_SECONDS(t.tv_sec) + t.tv_nsec;
+}
 
 /* Whether the error is one of the question. */
 static bool
@@ -107,6 +121,54 @@ ask_connect(const char *path, const struct timeval *patience)
 	return -1;
 }
 
+/* The same, until a daemon has appeared, or has had its time for that. */
+static int
+connect_when_there(const struct ask *daemon, const char *path)
+{
+	const struct timespec pause = { .tv_nsec = LOOK_EVERY };
+	const tstamp end = ask_clock() + daemon->appears;
+	int fd;
+
+	while ((fd = ask_connect(path, NULL)) == -1 &&
+	    (errno == ENOENT || errno == ECONNREFUSED) && ask_clock() < end)
+		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+	return fd;
+}
+
+/* Tells why connecting failed. An exit status. */
+static int
+tell_unconnected(const struct ask *daemon, const char *path)
+{
+	char within[40] = "";
+
+	if (daemon->appears != 0)
+		(void)snprintf(within, sizeof(within), " within %g s",
+		    tspan_to_seconds(daemon->appears));
+	switch (errno) {
+	case EACCES:
+	case EPERM:
+		(void)fprintf(stderr,
+		    "apppoolctl: permission denied: %s is for root, the user "
+		    "of the daemon and members of control_group\n",
+		    path);
+		return EX_NOPERM;
+	case ENOENT:
+		(void)fprintf(stderr,
+		    "apppoolctl: no daemon%s: there is no %s\n", within, path);
+		break;
+	case ECONNREFUSED:
+		(void)fprintf(stderr,
+		    "apppoolctl: no daemon%s: nobody listens at %s\n", within,
+		    path);
+		break;
+	default:
+		(void)fprintf(stderr, "apppoolctl: cannot connect to %s: %s\n",
+		    path, strerror(errno));
+		break;
+	}
+	return EX_UNAVAILABLE;
+}
+
 /* A daemon that refuses to read all of the line may have answered why. */
 static void
 send_line(int fd, const char *line)
@@ -123,8 +185,28 @@ send_line(int fd, const char *line)
 	}
 }
 
+/* As recv(2), until a deadline (TSTAMP_NEVER: none), with ETIMEDOUT then. */
+static ssize_t
+receive(int fd, char *buf, size_t size, tstamp end)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	tspan left = end - ask_clock();
+	struct timespec t = { left / TSPAN_SECONDS(1),
+		left % TSPAN_SECONDS(1) };
+	int n;
+
+	if (end == TSTAMP_NEVER)
+		return recv(fd, buf, size, 0);
+	n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
+	if (n > 0)
+		return recv(fd, buf, size, 0);
+	if (n == 0)
+		errno = ETIMEDOUT;
+	return -1;
+}
+
 static int
-read_answer(const struct ask *daemon, int fd, FILE *to)
+read_answer(const struct ask *daemon, int fd, tstamp end, FILE *to)
 {
 	struct ctl_answer answer;
 	char buf[65536];
@@ -132,9 +214,14 @@ read_answer(const struct ask *daemon, int fd, FILE *to)
 	ssize_t n;
 
 	ctl_answer_init(&answer, to, daemon->json);
-	while ((n = recv(fd, buf, sizeof(buf), 0)) != 0) {
+	while ((n = receive(fd, buf, sizeof(buf), end)) != 0) {
 		if (n == -1 && errno == EINTR)
 			continue;
+		if (n == -1 && errno == ETIMEDOUT) {
+			(void)fprintf(stderr, "apppoolctl: not within %g s\n",
+			    tspan_to_seconds(daemon->timeout));
+			return ASK_REFUSED;
+		}
 		if (n == -1)
 			break;
 		ctl_answer_put(&answer, buf, (size_t)n);
@@ -166,6 +253,8 @@ int
 ask_daemon(const struct ask *daemon, char *const *words, FILE *to)
 {
 	char line[LINE_SIZE];
+	const tstamp end =
+	    daemon->timeout == 0 ? TSTAMP_NEVER : ask_clock() + daemon->timeout;
 	char *path;
 	int fd, status = compose(daemon, words, line);
 
@@ -174,16 +263,15 @@ ask_daemon(const struct ask *daemon, char *const *words, FILE *to)
 	path = find_socket(daemon);
 	if (path == NULL)
 		return EX_UNAVAILABLE;
-	fd = ask_connect(path, NULL);
+	fd = connect_when_there(daemon, path);
 	if (fd == -1) {
-		(void)fprintf(stderr, "apppoolctl: no daemon at %s: %s\n", path,
-		    strerror(errno));
+		status = tell_unconnected(daemon, path);
 		free(path);
-		return EX_UNAVAILABLE;
+		return status;
 	}
 	free(path);
 	send_line(fd, line);
-	status = read_answer(daemon, fd, to);
+	status = read_answer(daemon, fd, end, to);
 	(void)close(fd);
 	return status;
 }

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "core/tstamp.h"
+
 /* Exit status: the daemon refused, or a check is not passed. */
 #define ASK_REFUSED 1
 
@@ -16,7 +18,12 @@ struct ask {
 	const char *file; /* -c; NULL: not given */
 	const char *socket; /* -s; NULL: not given */
 	bool json;
+	tspan appears; /* a daemon that is not there yet may come within this */
+	tspan timeout; /* the whole answer has to come within this; 0: none */
 };
+
+/* Of the clock that deadlines are measured by. */
+tstamp ask_clock(void);
 
 /*
  * Says the words to the daemon; its answer goes to `to`, while it comes. An

@@ -8,6 +8,7 @@
 #include "conf/conf.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
+#include "ctl/ctl_help.h"
 #include "ctl/ctl_status.h"
 #include "ctl/ping.h"
 
@@ -17,82 +18,83 @@ enum {
 	OPTION_TIMEOUT,
 };
 
-static void
-usage(FILE *to)
-{
-	(void)fputs("usage: apppoolctl [-hjVv] [-c FILE | -s SOCKET] "
-		    "COMMAND [ARGUMENT...]\n",
-	    to);
-}
-
-static void
-help(void)
-{
-	usage(stdout);
-	(void)fputs(
-	    "\n"
-	    "  -c FILE         the daemon of this configuration "
-	    "(" CONF_DEFAULT_FILE ")\n"
-	    "  -h, --help      show this\n"
-	    "  -j              answer in JSON\n"
-	    "  --path PATH     what ping asks for (/)\n"
-	    "  -s SOCKET       the daemon that has this control socket\n"
-	    "  --timeout TIME  how long ping waits (5s)\n"
-	    "  -V, --version   show the version\n"
-	    "  -v              status shows all of each app\n"
-	    "\n"
-	    "`apppoolctl help` lists the commands of the daemon that runs; "
-	    "`apppoolctl simulate -h`\ntells of the one that needs none. "
-	    "See apppoolctl(8).\n",
-	    stdout);
-}
+/* A daemon that is being started appears soon, or never. */
+#define APPEARS TSPAN_SECONDS(10)
+#define TIMEOUT_MAX TSPAN_SECONDS(86400)
 
 /* What the options say. */
 struct options {
 	struct ask daemon;
-	struct ping_options ping;
+	const char *path; /* --path; NULL: not given */
+	const char *timeout; /* --timeout; likewise */
 	bool verbose; /* -v */
+	bool help; /* -h */
 };
 
 static bool
-is_command(char *const *words, const char *name)
+take_timeout(struct ask *daemon, const char *timeout)
 {
-	return words[0] != NULL && strcmp(words[0], name) == 0;
+	if (timeout == NULL)
+		return true;
+	if (conf_parse_span(timeout, &daemon->timeout) && daemon->timeout > 0 &&
+	    daemon->timeout <= TIMEOUT_MAX)
+		return true;
+	(void)fprintf(stderr,
+	    "apppoolctl: --timeout: '%s' is not a duration like 500ms or 5s, "
+	    "1d at most\n",
+	    timeout);
+	return false;
+}
+
+/* Whether the options go with each other and with the command. */
+static bool
+check(struct options *o, const char *command)
+{
+	unsigned given = (o->path == NULL ? 0 : CTL_PATH) |
+	    (o->timeout == NULL ? 0 : CTL_TIMEOUT) |
+	    (o->verbose ? CTL_VERBOSE : 0);
+
+	if (o->daemon.file != NULL && o->daemon.socket != NULL) {
+		ctl_help_usage(stderr, NULL);
+		return false;
+	}
+	return ctl_help_takes(command, given) &&
+	    take_timeout(&o->daemon, o->timeout);
 }
 
 static int
-run(const struct options *all, char *const *words)
+wait_ready(struct ask *daemon, char *const *words)
 {
-	const struct ask *daemon = &all->daemon;
-	const struct ping_options *o = &all->ping;
-	bool ping = is_command(words, "ping");
-	bool status = is_command(words, "status");
-
-	if (words[0] == NULL ||
-	    (daemon->file != NULL && daemon->socket != NULL)) {
-		usage(stderr);
-		return EX_USAGE;
-	}
-	if (!ping && (o->path != NULL || o->timeout != NULL)) {
-		(void)fputs(
-		    "apppoolctl: --path and --timeout are for ping\n", stderr);
-		return EX_USAGE;
-	}
-	if (!status && all->verbose) {
-		(void)fputs("apppoolctl: -v is for status\n", stderr);
-		return EX_USAGE;
-	}
-	if (ping && words[1] == NULL) {
-		(void)fputs("usage: apppoolctl [-j] [-c FILE | -s SOCKET] "
-			    "ping APP [--path PATH] [--timeout DURATION]\n",
-		    stderr);
-		return EX_USAGE;
-	}
-	if (ping)
-		return ping_run(daemon, o, words);
-	if (status && words[1] == NULL && !daemon->json && !all->verbose)
-		return ctl_status(daemon);
+	daemon->appears = daemon->timeout == 0 ? APPEARS : daemon->timeout;
 	return ask_daemon(daemon, words, stdout);
+}
+
+static int
+run(struct options *o, char *const *words)
+{
+	const char *command = words[0];
+
+	if (command == NULL) {
+		ctl_help_usage(stderr, NULL);
+		(void)fputs("`apppoolctl -h` lists the commands\n", stderr);
+		return EX_USAGE;
+	}
+	if (!check(o, command))
+		return EX_USAGE;
+	if (strcmp(command, "help") == 0 && !o->daemon.json)
+		return ctl_help(words[1]);
+	if (strcmp(command, "ping") == 0 && words[1] == NULL) {
+		ctl_help_usage(stderr, command);
+		return EX_USAGE;
+	}
+	if (strcmp(command, "ping") == 0)
+		return ping_run(&o->daemon, o->path, words);
+	if (strcmp(command, "status") == 0 && words[1] == NULL &&
+	    !o->daemon.json && !o->verbose)
+		return ctl_status(&o->daemon);
+	if (strcmp(command, "wait") == 0)
+		return wait_ready(&o->daemon, words);
+	return ask_daemon(&o->daemon, words, stdout);
 }
 
 int
@@ -116,8 +118,8 @@ ctl_main(int argc, char **argv)
 			o.daemon.file = optarg;
 			break;
 		case 'h':
-			help();
-			return EX_OK;
+			o.help = true;
+			break;
 		case 'j':
 			o.daemon.json = true;
 			break;
@@ -125,10 +127,10 @@ ctl_main(int argc, char **argv)
 			o.daemon.socket = optarg;
 			break;
 		case OPTION_PATH:
-			o.ping.path = optarg;
+			o.path = optarg;
 			break;
 		case OPTION_TIMEOUT:
-			o.ping.timeout = optarg;
+			o.timeout = optarg;
 			break;
 		case 'V':
 			(void)puts("apppoolctl " APPPOOL_VERSION);
@@ -137,9 +139,11 @@ ctl_main(int argc, char **argv)
 			o.verbose = true;
 			break;
 		default:
-			usage(stderr);
+			ctl_help_usage(stderr, NULL);
 			return EX_USAGE;
 		}
 	}
+	if (o.help)
+		return ctl_help(argv[optind]);
 	return run(&o, argv + optind);
 }

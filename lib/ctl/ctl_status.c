@@ -74,7 +74,11 @@ print_table(char *answer)
 int
 ctl_status(const struct ask *daemon)
 {
-	const struct ask json = { daemon->file, daemon->socket, true };
+	const struct ask json = {
+		.file = daemon->file,
+		.socket = daemon->socket,
+		.json = true,
+	};
 	static char apps[] = "apps";
 	char *const words[] = { apps, NULL };
 	char *answer;

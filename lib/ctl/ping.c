@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "conf/conf.h"
@@ -20,7 +19,7 @@
 #include "sys/json.h"
 
 #define PATH_LENGTH_MAX 1024
-#define TIMEOUT_MAX TSPAN_SECONDS(86400)
+#define TIMEOUT TSPAN_SECONDS(5)
 #define REQUEST_MAX 16384
 
 struct ping {
@@ -38,15 +37,6 @@ struct ping {
 	struct ping_answer answer;
 };
 
-static tstamp
-clock_now(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return TSPAN_SECONDS(t.tv_sec) + t.tv_nsec;
-}
-
 /* --- what to do ----------------------------------------------------------- */
 
 /* The path goes into a request as it is. */
@@ -62,25 +52,14 @@ is_path(const char *path)
 }
 
 static bool
-take_options(struct ping *p, const struct ping_options *o)
+take_path(struct ping *p, const char *path)
 {
-	p->path = o->path == NULL ? "/" : o->path;
-	p->timeout = TSPAN_SECONDS(5);
-	if (!is_path(p->path)) {
-		(void)fputs("apppoolctl: --path: a path begins with /, is "
-			    "printable and without spaces\n",
-		    stderr);
-		return false;
-	}
-	if (o->timeout == NULL)
+	p->path = path == NULL ? "/" : path;
+	if (is_path(p->path))
 		return true;
-	if (conf_parse_span(o->timeout, &p->timeout) && p->timeout > 0 &&
-	    p->timeout <= TIMEOUT_MAX)
-		return true;
-	(void)fprintf(stderr,
-	    "apppoolctl: --timeout: '%s' is not a duration like 500ms or 5s, "
-	    "1d at most\n",
-	    o->timeout);
+	(void)fputs("apppoolctl: --path: a path begins with /, is printable "
+		    "and without spaces\n",
+	    stderr);
 	return false;
 }
 
@@ -106,7 +85,10 @@ read_where(struct ping *p)
 static int
 ask_where(struct ping *p, const struct ask *daemon, char *const *words)
 {
-	const struct ask plain = { daemon->file, daemon->socket, false };
+	const struct ask plain = {
+		.file = daemon->file,
+		.socket = daemon->socket,
+	};
 	int status = ask_text(&plain, words, &p->where);
 
 	/* An app that does not exist is no result of a health check. */
@@ -161,7 +143,7 @@ static ssize_t
 receive(const struct ping *p, int fd, char *buf, size_t size)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	tspan left = p->began + p->timeout - clock_now();
+	tspan left = p->began + p->timeout - ask_clock();
 	struct timespec t = { left / TSPAN_SECONDS(1),
 		left % TSPAN_SECONDS(1) };
 	int n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
@@ -201,7 +183,7 @@ try_app(struct ping *p)
 	int fd;
 
 	ping_answer_init(&p->answer, p->protocol);
-	p->began = clock_now();
+	p->began = ask_clock();
 	fd = ping_connect(p->address, p->timeout);
 	p->connected = fd != -1;
 	if (fd == -1) {
@@ -213,7 +195,7 @@ try_app(struct ping *p)
 		}
 		(void)close(fd);
 	}
-	p->ended = clock_now();
+	p->ended = ask_clock();
 }
 
 /* --- telling -------------------------------------------------------------- */
@@ -289,15 +271,15 @@ tell_json(const struct ping *p, struct text *t)
 }
 
 int
-ping_run(
-    const struct ask *daemon, const struct ping_options *o, char *const *words)
+ping_run(const struct ask *daemon, const char *path, char *const *words)
 {
 	static struct ping p;
 	struct text t;
 	int status;
 
-	if (!take_options(&p, o))
+	if (!take_path(&p, path))
 		return EX_USAGE;
+	p.timeout = daemon->timeout == 0 ? TIMEOUT : daemon->timeout;
 	p.app = words[1];
 	status = ask_where(&p, daemon, words);
 	if (status == EX_OK) {

@@ -8,13 +8,10 @@
 
 #include "ctl/ask.h"
 
-struct ping_options {
-	const char *path; /* --path; NULL: not given */
-	const char *timeout; /* --timeout; NULL: not given */
-};
-
-/* words: "ping", and the app. The exit status. */
-int ping_run(
-    const struct ask *daemon, const struct ping_options *o, char *const *words);
+/*
+ * words: "ping", and the app; path NULL: "/". The answer has to be whole within
+ * the timeout of `daemon`, or 5 s. The exit status.
+ */
+int ping_run(const struct ask *daemon, const char *path, char *const *words);
 
 #endif

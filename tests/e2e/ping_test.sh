@@ -253,10 +253,10 @@ testAPingWithoutAnAppPrintsItsUsage() {
 	app_of raw web ./hello </dev/null | conf
 	ping
 	assertEquals 64 "$RC"
-	assertContains "$SAID" 'ping APP [--path PATH] [--timeout DURATION]'
+	assertContains "$SAID" 'ping APP [--path PATH] [--timeout TIME]'
 	SAID=$(ctl status --path / 2>&1)
 	assertEquals 64 $?
-	assertContains "$SAID" 'are for ping'
+	assertContains "$SAID" '--path is for ping'
 }
 
 # ---------------------------------------------------------------- for scripts

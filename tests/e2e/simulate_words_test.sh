@@ -28,7 +28,7 @@ testOptionsOfSimulateMayStandBeforeTheCommand() {
 testSimulateIsTheCommandOnlyAsTheFirstWord() {
 	apppoolctl -s "$DIR/nobody" status simulate
 	assertEquals 69 "$RC"
-	assertContains "$ERR" "no daemon at $DIR/nobody"
+	assertContains "$ERR" "no daemon: there is no $DIR/nobody"
 	apppoolctl -c simulate status
 	assertEquals 69 "$RC"
 }
