@@ -331,6 +331,7 @@ main(int argc, char **argv)
 	static struct supervisor s;
 	struct options o = { .file = CONF_DEFAULT_FILE };
 	const char *name = strrchr(argv[0] == NULL ? "" : argv[0], '/');
+	struct logsink *sink;
 	struct conf *conf;
 	int status;
 
@@ -353,11 +354,13 @@ main(int argc, char **argv)
 	conf = load(o.file, CONF_OUTSIDE_WARN);
 	if (conf == NULL)
 		return EX_CONFIG;
-	if (logging_open(conf, NULL) == -1) {
+	sink = logging_prepare(conf, NULL);
+	if (sink == NULL) {
 		status = services_exit_status(errno);
 		conf_free(conf);
 		return status;
 	}
+	logging_commit(conf, sink);
 	status = run(&s, &o, conf);
 	log_stop(TSPAN_SECONDS(1));
 	return status;

@@ -1,7 +1,5 @@
 /* The control socket, as a service of the daemon. */
 
-#include <sys/stat.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +13,7 @@
 #include "sys/acceptor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
+#include "sys/openings.h"
 
 /*
  * Clients at a time, if there are descriptors to spare, and in any case;
@@ -36,7 +35,6 @@ struct control {
 	gid_t gid;
 	/* Of a change that is neither committed nor aborted: */
 	struct listener fresh; /* in place of the acceptor's; fd -1: none */
-	bool updated; /* the file has the rights of the change already */
 	uint32_t spare; /* descriptors */
 	struct dump *dump; /* of the state, under way; NULL: none */
 };
@@ -84,47 +82,35 @@ spec_of(const struct conf *conf)
 		.uid = (uid_t)-1,
 		.gid = conf->control_gid,
 		.mode = conf->control_mode,
+		.folder = conf_makes_folder(conf) ? CONF_DEFAULT_FOLDER : NULL,
 	};
 }
 
 /*
- * Makes the folder of the default where no service manager has made it. True:
- * it is there, or another folder is wanted; false and errno: logged.
+ * Opens the new socket beside the open one, unless that is there, and at the
+ * same path; its file may have been removed, by a cleaner of /run or /tmp.
+ * Returns like service_ops.prepare().
  */
-static bool
-make_default_folder(const struct conf *conf)
-{
-	int error;
-
-	if (!conf_makes_folder(conf))
-		return true;
-	if (mkdir(CONF_DEFAULT_FOLDER, 0755) == 0) {
-		log_info("made %s", CONF_DEFAULT_FOLDER);
-		return true;
-	}
-	if (errno == EEXIST)
-		return true;
-	error = errno;
-	log_error("control socket %s: cannot make its folder", conf->control);
-	errno = error;
-	return false;
-}
-
-/* Opens the new socket beside the open one. 0, or an exit status. */
 static int
-open_fresh(struct control *c, const struct conf *conf)
+open_fresh(
+    struct control *c, const struct conf *conf, struct openings *openings)
 {
-	const struct listener_spec spec = spec_of(conf);
+	const struct listener *open = &c->acceptor.listener;
+	struct listener_spec spec = spec_of(conf);
 	const char *why;
 	int error;
 
-	if (!make_default_folder(conf))
-		return services_exit_status(errno);
-	if (listener_open(&c->fresh, &spec, &why) == 0) {
+	if (open->fd != -1 && strcmp(open->path, conf->control) == 0)
+		spec.unless = &open->file;
+	if (openings_open(openings, &c->fresh, &spec, &why) == 0) {
 		(void)fdpass_refuse(c->fresh.fd);
 		return EX_OK;
 	}
 	error = errno;
+	if (error == EINPROGRESS)
+		return OPENINGS_LATER;
+	if (error == EEXIST && spec.unless != NULL)
+		return EX_OK;
 	if (error == EADDRINUSE)
 		log_errorx("control socket %s: another process "
 			   "listens there; is this daemon running "
@@ -135,39 +121,18 @@ open_fresh(struct control *c, const struct conf *conf)
 	return services_exit_status(error);
 }
 
-static bool
-update(struct control *c, const struct listener_spec *spec)
-{
-	const char *why;
-
-	if (listener_update(&c->acceptor.listener, spec, &why) == 0)
-		return true;
-	log_error("control socket %s: %s", c->acceptor.listener.path, why);
-	return false;
-}
-
-/* Owner and mode of the file change at once. 0, or an exit status. */
-static int
+/* Owner and mode of the file, if the former socket stays. */
+static void
 update_rights(struct control *c, const struct conf *conf)
 {
 	const struct listener_spec spec = spec_of(conf);
+	const char *why;
 
 	if (c->mode == conf->control_mode && c->gid == conf->control_gid)
-		return EX_OK;
-	if (!update(c, &spec))
-		return services_exit_status(errno);
-	c->updated = true;
-	return EX_OK;
-}
-
-/* The file may have been removed, by a cleaner of /run or /tmp. */
-static bool
-is_there(const struct listener *l)
-{
-	struct stat st;
-
-	return lstat(l->path, &st) == 0 && st.st_dev == l->file.dev &&
-	    st.st_ino == l->file.ino;
+		return;
+	if (acceptor_update(&c->acceptor, &spec, &why) == -1)
+		log_error(
+		    "control socket %s: %s", c->acceptor.listener.path, why);
 }
 
 /* The fresh listener takes the place of the former. Clients stay. */
@@ -183,19 +148,13 @@ listen_to_fresh(struct control *c)
 /* --- a service of the daemon -------------------------------------------- */
 
 static int
-prepare(void *arg, const struct conf *conf, uint32_t spare)
+prepare(void *arg, const struct conf *conf, uint32_t spare,
+    struct openings *openings)
 {
 	struct control *c = arg;
-	const struct listener *open = &c->acceptor.listener;
 
 	c->spare = spare;
-	c->updated = false;
-	if (conf->control == NULL)
-		return EX_OK;
-	if (open->fd != -1 && strcmp(open->path, conf->control) == 0 &&
-	    is_there(open))
-		return update_rights(c, conf);
-	return open_fresh(c, conf);
+	return conf->control == NULL ? EX_OK : open_fresh(c, conf, openings);
 }
 
 static void
@@ -211,6 +170,8 @@ commit(void *arg, const struct conf *conf, tstamp now)
 	}
 	if (c->fresh.fd != -1)
 		listen_to_fresh(c);
+	else
+		update_rights(c, conf);
 	c->mode = conf->control_mode;
 	c->gid = conf->control_gid;
 	/* Descriptors are for connections first. */
@@ -227,17 +188,9 @@ static void
 abort_change(void *arg)
 {
 	struct control *c = arg;
-	const struct listener_spec former = {
-		.backlog = BACKLOG,
-		.uid = (uid_t)-1,
-		.gid = c->gid,
-		.mode = c->mode,
-	};
 
 	if (c->fresh.fd != -1)
 		acceptor_discard(c->acceptor.lane, &c->fresh);
-	if (c->updated)
-		(void)update(c, &former);
 }
 
 static void

@@ -88,17 +88,19 @@ name(struct pc_listener *l)
 
 /* Every user of this machine may connect, as with TCP. */
 static bool
-listen_at(struct pc_listener *l, int inherited)
+listen_at(struct pc_listener *l, const struct conf_listen *where, int inherited,
+    struct openings *openings)
 {
 	struct listener_spec spec;
 	const char *why = "";
 
-	conf_listen_spec(&l->where, &spec);
+	conf_listen_spec(where, &spec);
 	spec.inherited_fd = inherited;
 	spec.backlog = BACKLOG;
 	spec.mode = 0666;
-	if (listener_open(&l->acceptor.listener, &spec, &why) == -1) {
-		log_error("counter: %s: %s", l->where.text, why);
+	if (openings_open(openings, &l->acceptor.listener, &spec, &why) == -1) {
+		if (errno != EINPROGRESS)
+			log_error("counter: %s: %s", where->text, why);
 		return false;
 	}
 	tune(&l->acceptor.listener);
@@ -135,7 +137,8 @@ reopen(struct acceptor *a, tstamp now)
 		    l->address);
 		acceptor_discard(a->lane, &a->listener);
 	}
-	if (l->where.kind == CONF_LISTEN_FD || !listen_at(l, -1))
+	if (l->where.kind == CONF_LISTEN_FD ||
+	    !listen_at(l, &l->where, -1, NULL))
 		acceptor_rest(a, now + REBIND);
 	else
 		acceptor_start(a);
@@ -150,10 +153,11 @@ static const struct acceptor_ops acceptor_ops = {
 /* --- beginning and end -------------------------------------------------- */
 
 static struct pc_listener *
-open_one(
-    struct pc_clients *clients, const struct conf_listen *where, int inherited)
+open_one(struct pc_clients *clients, const struct conf_listen *where,
+    int inherited, struct openings *openings)
 {
 	struct pc_listener *l = calloc(1, sizeof(*l));
+	int error;
 
 	if (l == NULL) {
 		log_error("counter: %s", where->text);
@@ -162,19 +166,23 @@ open_one(
 	l->clients = clients;
 	acceptor_init(&l->acceptor, clients->loop, clients->closer,
 	    &acceptor_ops, ACCEPTS);
-	if (conf_listen_copy(&l->where, where) && listen_at(l, inherited))
+	if (conf_listen_copy(&l->where, where) &&
+	    listen_at(l, where, inherited, openings))
 		return l;
+	error = errno;
 	pc_listener_close(l);
+	errno = error;
 	return NULL;
 }
 
 bool
 pc_listener_open(struct pc_clients *clients, const struct conf_listen *where,
-    struct pc_listeners *out)
+    struct openings *openings, struct pc_listeners *out)
 {
 	int fds[INHERITED_MAX] = { -1 };
 	size_t n = 1, i;
 	struct pc_listener *l;
+	int error;
 
 	if (where->kind == CONF_LISTEN_FD)
 		n = activation_find(where->fd_name, INHERITED_MAX, fds);
@@ -182,23 +190,26 @@ pc_listener_open(struct pc_clients *clients, const struct conf_listen *where,
 		log_errorx("counter: %s: the service manager gave no socket "
 			   "of that name (LISTEN_FDNAMES)",
 		    where->text);
+		errno = ENOENT;
 		return false;
 	}
 	if (n > INHERITED_MAX)
 		n = INHERITED_MAX;
 	for (i = 0; i < n; i++) {
-		l = open_one(clients, where, fds[i]);
+		l = open_one(clients, where, fds[i], openings);
 		if (l == NULL)
 			break;
 		TAILQ_INSERT_TAIL(out, l, next);
 	}
 	if (i == n)
 		return true;
+	error = errno;
 	for (; i > 0; i--) {
 		l = TAILQ_LAST(out, pc_listeners);
 		TAILQ_REMOVE(out, l, next);
 		pc_listener_close(l);
 	}
+	errno = error;
 	return false;
 }
 

@@ -8,6 +8,7 @@
 #include "conf/conf.h"
 #include "counter/pc_clients.h"
 #include "sys/acceptor.h"
+#include "sys/openings.h"
 
 struct pc_listener {
 	TAILQ_ENTRY(pc_listener) next;
@@ -23,10 +24,12 @@ TAILQ_HEAD(pc_listeners, pc_listener);
 /*
  * Opens listeners at the address, several where the service manager gave
  * several sockets of one name, and appends them to out. Accepting begins with
- * pc_listener_start(). False: logged, and out is as it was.
+ * pc_listener_start(). False and errno: out is as it was; logged, but for
+ * EINPROGRESS of openings_open().
  */
 bool pc_listener_open(struct pc_clients *clients,
-    const struct conf_listen *where, struct pc_listeners *out);
+    const struct conf_listen *where, struct openings *openings,
+    struct pc_listeners *out);
 
 void pc_listener_start(struct pc_listener *l);
 

@@ -100,35 +100,49 @@ is_wanted(const struct pc_listener *l, const struct conf *conf)
 	return false;
 }
 
-static bool
-open_listeners(struct poolcounter *pc, const struct conf *conf)
+/* 0, or as poolcounter_prepare() fails. */
+static int
+open_listeners(
+    struct poolcounter *pc, const struct conf *conf, struct openings *openings)
 {
-	for (size_t i = 0; i < conf->counter_len; i++)
-		if (find(pc, conf->counter[i].text) == NULL &&
-		    !pc_listener_open(
-			&pc->clients, &conf->counter[i], &pc->fresh))
-			return false;
-	return true;
+	int status = EX_OK;
+
+	for (size_t i = 0; i < conf->counter_len; i++) {
+		const struct conf_listen *where = &conf->counter[i];
+
+		if (find(pc, where->text) != NULL ||
+		    pc_listener_open(&pc->clients, where, openings, &pc->fresh))
+			continue;
+		if (errno != EINPROGRESS)
+			return EX_CANTCREAT;
+		status = OPENINGS_LATER;
+	}
+	return status;
 }
 
 int
-poolcounter_prepare(void *arg, const struct conf *conf, uint32_t spare)
+poolcounter_prepare(void *arg, const struct conf *conf, uint32_t spare,
+    struct openings *openings)
 {
 	struct poolcounter *pc = arg;
+	int status;
 
 	pc->first = !has_tables(pc);
 	if (pc->first && conf->counter_len == 0)
 		return EX_OK;
+	status = open_listeners(pc, conf, openings);
+	if (status != EX_OK) {
+		poolcounter_abort(pc);
+		return status;
+	}
 	find_limits(conf, spare, &pc->limits);
 	if (!pc_clients_reserve(&pc->clients, &pc->limits)) {
 		log_error("counter: no memory for %u clients and %u keys",
 		    pc->limits.clients, pc->limits.keys);
+		poolcounter_abort(pc);
 		return EX_CANTCREAT;
 	}
-	if (open_listeners(pc, conf))
-		return EX_OK;
-	poolcounter_abort(pc);
-	return EX_CANTCREAT;
+	return EX_OK;
 }
 
 void

@@ -19,6 +19,7 @@
 #include "sys/lane.h"
 #include "sys/loop.h"
 
+struct openings;
 struct poolcounter;
 
 /*
@@ -33,11 +34,13 @@ struct poolcounter *poolcounter_new(struct loop *loop, struct lane *closer);
  *
  * A change to what conf says, in two steps; the first configuration is one,
  * too. prepare() does all that may fail, and nothing that anybody could
- * notice; spare: descriptors that are left when conf has all it needs.
- * Returns 0; or an exit status, logged, and then nothing has changed. After
- * success commit() or abort() follows.
+ * notice; spare: descriptors that are left when conf has all it needs;
+ * openings: NULL, or for its Unix sockets. Returns 0; or an exit status,
+ * logged, or OPENINGS_LATER, and then nothing has changed. After success
+ * commit() or abort() follows.
  */
-int poolcounter_prepare(void *arg, const struct conf *conf, uint32_t spare);
+int poolcounter_prepare(void *arg, const struct conf *conf, uint32_t spare,
+    struct openings *openings);
 void poolcounter_commit(void *arg, const struct conf *conf, tstamp now);
 void poolcounter_abort(void *arg);
 

@@ -213,51 +213,67 @@ begin_all(struct app_listeners *opened, struct group *g)
 /* Opens what the app needs to listen there. Returns like listeners_open(). */
 static int
 open_if_missing(struct supervisor *s, const struct conf_app *app,
-    const struct conf_listen *where, struct app_listeners *out)
+    const struct conf_listen *where, struct openings *openings,
+    struct app_listeners *out)
 {
 	const struct app_listener *l = find_open(s, where->text);
 
+	if (l == NULL && is_lent(s, where))
+		return 0;
 	if (l == NULL)
-		return is_lent(s, where) ? 0
-					 : listeners_open(s, app, where, out);
+		return listeners_open(s, app, where, openings, out);
 	if (!is_shared(l) || l->acceptor.listener.inherited ||
 	    remains(l->group, app))
 		return 0;
-	return listeners_open_beside(s, app, l, out);
+	return listeners_open_beside(s, app, where, openings, out);
 }
 
-static bool
+/* 0, or an errno: EINPROGRESS only where it is that of all that failed. */
+static int
 open_missing(struct supervisor *s, const struct conf_app *app,
-    struct app_listeners *out, FILE *answer)
+    struct openings *openings, struct app_listeners *out, FILE *answer)
 {
+	int error = 0;
+
 	for (size_t k = 0; k < app->listen_len; k++) {
 		const struct conf_listen *where = &app->listen[k];
 
-		if (open_if_missing(s, app, where, out) == 0)
+		if (open_if_missing(s, app, where, openings, out) == 0)
+			continue;
+		error = errno;
+		if (error == EINPROGRESS)
 			continue;
 		logging_tell(answer, false, "%s:%d: %s: cannot listen: %s",
-		    app->file, app->line, where->text, strerror(errno));
-		return false;
+		    app->file, app->line, where->text, strerror(error));
+		break;
 	}
-	return true;
+	return error;
 }
 
 struct app_listeners *
-apps_prepare(struct supervisor *s, const struct conf *conf, FILE *answer)
+apps_prepare(struct supervisor *s, const struct conf *conf,
+    struct openings *openings, FILE *answer)
 {
 	struct app_listeners *opened = new_lists(conf);
+	int error = 0, found;
 
 	if (opened == NULL) {
 		logging_tell(answer, false, "no memory");
 		return NULL;
 	}
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		if (open_missing(s, &conf->apps[i], &opened[i], answer))
-			continue;
-		apps_abandon(conf, opened);
-		return NULL;
+		found = open_missing(
+		    s, &conf->apps[i], openings, &opened[i], answer);
+		if (found != 0)
+			error = found;
+		if (error != 0 && error != EINPROGRESS)
+			break;
 	}
-	return opened;
+	if (error == 0)
+		return opened;
+	apps_abandon(conf, opened);
+	errno = error;
+	return NULL;
 }
 
 /*
@@ -323,8 +339,8 @@ apps_open(struct supervisor *s)
 		const struct conf_app *app = &conf->apps[i];
 
 		for (size_t k = 0; k < app->listen_len; k++)
-			if (listeners_open(
-				s, app, &app->listen[k], &opened[i]) == -1)
+			if (listeners_open(s, app, &app->listen[k], NULL,
+				&opened[i]) == -1)
 				status = services_exit_status(errno);
 	}
 	for (size_t i = 0; i < conf->apps_len && status == EX_OK; i++) {
@@ -490,8 +506,8 @@ open_awaited(struct supervisor *s)
 			continue;
 		for (size_t k = 0; k < g->conf->listen_len; k++)
 			if (g->conf->listen[k].kind == CONF_LISTEN_FD)
-				(void)open_if_missing(
-				    s, g->conf, &g->conf->listen[k], &opened);
+				(void)open_if_missing(s, g->conf,
+				    &g->conf->listen[k], NULL, &opened);
 		/* Whatever outlives its app has them still. */
 		TAILQ_FOREACH(l, &opened, next)
 			l->acceptor.listener.shared = true;

@@ -11,6 +11,7 @@
 #include "daemon/group.h"
 
 struct action;
+struct openings;
 
 /*
  * At the start: opens all listeners, and then adds the apps. 0, or an exit
@@ -20,11 +21,12 @@ int apps_open(struct supervisor *s);
 
 /*
  * At a reload: opens the listeners that only the new configuration has. Gives
- * them by app of conf, for apps_change() or apps_abandon(). NULL: that failed,
- * and is logged and written to answer (NULL: nowhere) as logging_tell() does.
+ * them by app of conf, for apps_change() or apps_abandon(). NULL and errno:
+ * that failed, and is logged and written to answer (NULL: nowhere) as
+ * logging_tell() does, unless it is EINPROGRESS of openings_open() alone.
  */
-struct app_listeners *apps_prepare(
-    struct supervisor *s, const struct conf *conf, FILE *answer);
+struct app_listeners *apps_prepare(struct supervisor *s,
+    const struct conf *conf, struct openings *openings, FILE *answer);
 void apps_abandon(const struct conf *conf, struct app_listeners *prepared);
 
 /*

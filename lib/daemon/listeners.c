@@ -58,9 +58,16 @@ find_address(struct app_listener *l)
 		    l->address, sizeof(l->address), "%s", l->where.text);
 }
 
+/* The socket that a listener is to get. */
+struct place {
+	int inherited; /* -1: none */
+	bool beside; /* another one is there */
+	struct openings *openings;
+};
+
 static struct app_listener *
 open_one(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, int inherited, bool beside)
+    const struct conf_listen *where, const struct place *place)
 {
 	struct listener_spec spec;
 	const char *why = "cannot listen";
@@ -72,11 +79,13 @@ open_one(struct supervisor *s, const struct conf_app *conf,
 	timer_init(&l->leave_timer, NULL);
 	if (!conf_listen_copy(&l->where, where))
 		goto fail;
-	make_spec(&l->where, conf, inherited, &spec);
-	spec.beside = beside;
-	l->succeeds = beside;
-	if (listener_open(&l->acceptor.listener, &spec, &why) == -1) {
-		log_error("%s: %s: %s", conf->name, where->text, why);
+	make_spec(where, conf, place->inherited, &spec);
+	spec.beside = place->beside;
+	l->succeeds = place->beside;
+	if (openings_open(
+		place->openings, &l->acceptor.listener, &spec, &why) == -1) {
+		if (errno != EINPROGRESS)
+			log_error("%s: %s: %s", conf->name, where->text, why);
 		goto fail;
 	}
 	find_address(l);
@@ -106,8 +115,10 @@ find_inherited(
 
 int
 listeners_open(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, struct app_listeners *out)
+    const struct conf_listen *where, struct openings *openings,
+    struct app_listeners *out)
 {
+	struct place place = { .openings = openings };
 	struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
 	int fds[INHERITED_MAX], error;
 	struct app_listener *l;
@@ -122,7 +133,8 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		l = open_one(s, conf, where, fds[i], false);
+		place.inherited = fds[i];
+		l = open_one(s, conf, where, &place);
 		if (l == NULL) {
 			error = errno;
 			listeners_close_all(&opened);
@@ -137,9 +149,13 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 
 int
 listeners_open_beside(struct supervisor *s, const struct conf_app *conf,
-    const struct app_listener *old, struct app_listeners *out)
+    const struct conf_listen *where, struct openings *openings,
+    struct app_listeners *out)
 {
-	struct app_listener *l = open_one(s, conf, &old->where, -1, true);
+	const struct place place = {
+		.inherited = -1, .beside = true, .openings = openings
+	};
+	struct app_listener *l = open_one(s, conf, where, &place);
 
 	if (l == NULL)
 		return -1;
@@ -154,8 +170,8 @@ listeners_succeed(struct supervisor *s, const struct conf_app *conf,
 	const char *why = "";
 
 	l->succeeds = false;
-	if (listener_succeed(&l->acceptor.listener, &old->acceptor.listener,
-		(int)conf->backlog, &s->diag, &why) == 0)
+	if (acceptor_succeed(&l->acceptor, &old->acceptor, (int)conf->backlog,
+		&s->diag, &why) == 0)
 		return;
 	/* Tried again, until the other socket is closed. */
 	log_error("%s: %s: %s", conf->name, l->address, why);
@@ -258,7 +274,7 @@ listeners_update(struct app_listener *l)
 
 	make_spec(&l->where, l->group->conf, -1, &spec);
 	if (!open->inherited && open->fd != -1 &&
-	    listener_update(open, &spec, &why) == -1)
+	    acceptor_update(&l->acceptor, &spec, &why) == -1)
 		log_warn("%s: %s: %s", l->group->conf->name, l->address, why);
 }
 

@@ -5,6 +5,7 @@
 
 #include "daemon/group.h"
 #include "sys/acceptor.h"
+#include "sys/openings.h"
 
 struct app_listener {
 	TAILQ_ENTRY(app_listener) next; /* in its group's listeners */
@@ -27,16 +28,19 @@ struct app_listener {
  * manager gave several sockets of one name) and appends them to out: bound
  * and listening, but not in use. None where the app is broken because its
  * host has no address. 0; or -1 and errno, logged, and then out is as it was.
+ * EINPROGRESS is that of openings_open(), and not logged.
  */
 int listeners_open(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, struct app_listeners *out);
+    const struct conf_listen *where, struct openings *openings,
+    struct app_listeners *out);
 
 /*
- * Appends one listener that is to take the place of the old one, which is not
- * inherited. Returns like listeners_open().
+ * Appends one listener that is to take the place of another one there, which
+ * is not inherited. Returns like listeners_open().
  */
 int listeners_open_beside(struct supervisor *s, const struct conf_app *conf,
-    const struct app_listener *old, struct app_listeners *out);
+    const struct conf_listen *where, struct openings *openings,
+    struct app_listeners *out);
 
 /* Has l take the old one's place: from now on clients come to l. */
 void listeners_succeed(struct supervisor *s, const struct conf_app *conf,

@@ -16,11 +16,22 @@ logging_verbose(void)
 	verbose++;
 }
 
-int
-logging_open(const struct conf *conf, FILE *answer)
+static enum log_level
+level_of(const struct conf *conf)
 {
-	struct log_spec spec = { 0 };
 	int level = (int)conf->log_level + verbose;
+
+	return level < LOG_LEVELS ? (enum log_level)level : LOG_LEVEL_DEBUG;
+}
+
+struct logsink *
+logging_prepare(const struct conf *conf, FILE *answer)
+{
+	struct log_spec spec = {
+		.level = level_of(conf),
+		.json = conf->log_format == CONF_LOG_FORMAT_JSON,
+	};
+	struct logsink *sink;
 	char why[OWNFILE_WHY];
 	int error;
 
@@ -37,11 +48,9 @@ logging_open(const struct conf *conf, FILE *answer)
 		spec.path = conf->log_file;
 		break;
 	}
-	spec.level =
-	    level < LOG_LEVELS ? (enum log_level)level : LOG_LEVEL_DEBUG;
-	spec.json = conf->log_format == CONF_LOG_FORMAT_JSON;
-	if (log_open(&spec) == 0)
-		return 0;
+	sink = log_prepare(&spec);
+	if (sink != NULL)
+		return sink;
 	error = errno;
 	if (error != EPERM ||
 	    ownfile_check(conf->log_file, OWNFILE_ANY, why) == 0 ||
@@ -50,7 +59,13 @@ logging_open(const struct conf *conf, FILE *answer)
 	logging_tell(
 	    answer, false, "cannot open the log %s: %s", conf->log_file, why);
 	errno = error;
-	return -1;
+	return NULL;
+}
+
+void
+logging_commit(const struct conf *conf, struct logsink *sink)
+{
+	log_commit(sink, level_of(conf));
 }
 
 void

@@ -11,11 +11,14 @@
 /* For each -v: the log has one level more than the configuration says. */
 void logging_verbose(void);
 
+struct logsink;
+
 /*
- * Opens the log. 0, or -1 and errno, told as by logging_tell(), and then it is
- * as it was.
+ * Opens the log, which lines go to after logging_commit(); see log_prepare().
+ * NULL and errno: told as by logging_tell(). May be called in a lane.
  */
-int logging_open(const struct conf *conf, FILE *answer);
+struct logsink *logging_prepare(const struct conf *conf, FILE *answer);
+void logging_commit(const struct conf *conf, struct logsink *);
 
 /*
  * Logs a line, as an error unless ok, and writes it to answer, for the client

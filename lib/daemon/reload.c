@@ -1,4 +1,9 @@
-/* Reload: everything that can fail is done first, and then nothing can. */
+/*
+ * Reload: everything that can fail is done first, and then nothing can. The
+ * configuration is read in a lane. A first attempt to prepare the change only
+ * finds out which files it needs, sockets and log, which are then opened in a
+ * lane. When the change is made, what is left to do for files is awaited.
+ */
 
 #include <errno.h>
 #include <stdio.h>
@@ -11,6 +16,13 @@
 #include "daemon/tables.h"
 #include "sys/log.h"
 #include "sys/notify.h"
+#include "sys/openings.h"
+
+/* The longest wait for what a change leaves to the lane. */
+#define SETTLE_MAX TSPAN_SECONDS(1)
+
+/* Attempts at most, where listeners come and go between them. */
+#define ATTEMPTS 8
 
 struct asker {
 	TAILQ_ENTRY(asker) next;
@@ -24,8 +36,13 @@ struct reload {
 	struct lane_job job;
 	struct supervisor *sup;
 	char *file; /* owned */
-	struct conf *conf; /* what was read; NULL: there are mistakes */
+	struct conf *conf; /* what was read; NULL: mistakes, or in force */
 	struct conf_report report;
+	struct openings openings;
+	unsigned attempts;
+	struct settling *settling; /* NULL: not yet */
+	struct timer timer; /* until it is not awaited any more */
+	struct logsink *log; /* NULL: not open yet, or in force */
 	struct askers askers;
 	struct askers later; /* asked while this reload was reading */
 	bool again; /* another reload was asked for meanwhile */
@@ -49,64 +66,103 @@ report(struct reload *r)
 
 /* --- making it true ----------------------------------------------------- */
 
+enum outcome {
+	REFUSED, /* the reason is told */
+	READY,
+	LATER, /* after openings_work() */
+};
+
+/* Returns like services_prepare(). */
+static int
+prepare_services(struct reload *r, const char **refusal_out)
+{
+	struct supervisor *s = r->sup;
+
+	*refusal_out = "no memory for the tables";
+	if (tables_reserve(s, r->conf) == -1)
+		return ENOMEM;
+	return services_prepare(&s->services, r->conf, tables_spare(s, r->conf),
+	    &r->openings, refusal_out);
+}
+
 /*
- * Whether everything that could fail has been done: listeners, tables,
- * services and log are there for the new configuration. Gives the listeners.
+ * Does everything that could fail: listeners, tables and services are there for
+ * the new configuration. Gives the listeners.
  */
-static bool
+static enum outcome
 prepare(struct reload *r, struct app_listeners **out)
 {
 	struct supervisor *s = r->sup;
 	const char *refusal = "not enough descriptors";
+	bool later;
+	int status;
 
 	if (!tables_afford(s, r->conf)) {
 		logging_tell(r->text, false, "%s: %s", r->conf->file, refusal);
-		return false;
+		return REFUSED;
 	}
-	*out = apps_prepare(s, r->conf, r->text);
-	if (*out == NULL)
-		return false;
-	if (tables_reserve(s, r->conf) == -1) {
-		logging_tell(r->text, false, "no memory for the tables");
-		goto fail;
-	}
-	if (services_prepare(&s->services, r->conf, tables_spare(s, r->conf),
-		&refusal) != 0) {
-		logging_tell(r->text, false, "%s: %s", r->conf->file, refusal);
-		goto fail;
-	}
-	if (logging_open(r->conf, r->text) == 0)
-		return true;
-	services_abort(&s->services);
-fail:
-	apps_abandon(r->conf, *out);
-	return false;
+	*out = apps_prepare(s, r->conf, &r->openings, r->text);
+	later = *out == NULL;
+	if (later && errno != EINPROGRESS)
+		return REFUSED;
+	status = prepare_services(r, &refusal);
+	if (status == 0 && !later)
+		return READY;
+	if (status == 0)
+		services_abort(&s->services);
+	if (!later)
+		apps_abandon(r->conf, *out);
+	if (status == 0 || status == OPENINGS_LATER)
+		return LATER;
+	logging_tell(r->text, false, "%s: %s", r->conf->file, refusal);
+	return REFUSED;
 }
 
-/* Puts the configuration into force, or leaves everything as it is. */
-static bool
-apply(struct reload *r, tstamp now)
+/* Takes back what prepare() did. */
+static void
+abandon(struct reload *r, struct app_listeners *prepared)
+{
+	services_abort(&r->sup->services);
+	apps_abandon(r->conf, prepared);
+}
+
+/* Puts the configuration into force. */
+static void
+commit(struct reload *r, struct config *config, struct app_listeners *prepared,
+    tstamp now)
 {
 	struct supervisor *s = r->sup;
-	struct config *old = s->config, *config = config_new(r->conf);
-	struct app_listeners *prepared;
+	struct config *old = s->config;
+	const struct conf *conf = r->conf;
 
-	if (config == NULL) {
-		conf_free(r->conf);
-		return false;
-	}
-	if (!prepare(r, &prepared)) {
-		config_unref(config);
-		return false;
-	}
+	logging_commit(conf, r->log);
+	r->conf = NULL;
+	r->log = NULL;
 	s->config = config;
 	s->generation++;
-	pool_resize(
-	    &s->pool, r->conf->max_processes, r->conf->process_slack, now);
+	pool_resize(&s->pool, conf->max_processes, conf->process_slack, now);
 	apps_change(s, prepared, r->text, now);
-	services_commit(&s->services, r->conf, now);
+	services_commit(&s->services, conf, now);
 	config_unref(old);
-	return true;
+}
+
+static enum outcome
+apply(struct reload *r, tstamp now)
+{
+	struct app_listeners *prepared;
+	struct config *config;
+	enum outcome outcome = prepare(r, &prepared);
+
+	if (outcome != READY)
+		return outcome;
+	config = config_new(r->conf);
+	if (config == NULL) {
+		logging_tell(r->text, false, "no memory");
+		abandon(r, prepared);
+		return REFUSED;
+	}
+	commit(r, config, prepared, now);
+	return READY;
 }
 
 /* --- the course of it --------------------------------------------------- */
@@ -136,29 +192,13 @@ answer(struct reload *r, bool ok)
 	free(r->text_buf);
 }
 
+/* Frees the reload, and starts the next if one was asked for meanwhile. */
 static void
-read_file(struct lane_job *job)
+end(struct reload *r, bool ok, tstamp now)
 {
-	struct reload *r = LOOP_OWNER(job, struct reload, job);
-
-	r->conf = conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
-}
-
-static void
-finished(struct lane_job *job, tstamp now)
-{
-	struct reload *r = LOOP_OWNER(job, struct reload, job);
 	struct supervisor *s = r->sup;
-	bool ok = false;
 
-	r->text = open_memstream(&r->text_buf, &r->text_len);
-	report(r);
-	if (s->stopping) {
-		logging_tell(r->text, false, "the daemon is stopping");
-		conf_free(r->conf);
-	} else if (r->conf != NULL) {
-		ok = apply(r, now);
-	}
+	timer_set(&s->loop.timers, &r->timer, TSTAMP_NEVER);
 	if (ok)
 		logging_tell(r->text, true, "%s: reloaded", r->file);
 	else
@@ -176,9 +216,136 @@ finished(struct lane_job *job, tstamp now)
 	else
 		answer_all(&r->later, false,
 		    s->stopping ? "the daemon is stopping\n" : "no memory\n");
+	openings_fini(&r->openings, &s->looker);
+	log_abandon(r->log);
+	if (r->conf != NULL)
+		conf_free(r->conf);
 	conf_report_fini(&r->report);
 	free(r->file);
 	free(r);
+}
+
+static void
+submit(struct reload *r, struct lane *lane, void (*work)(struct lane_job *),
+    void (*done)(struct lane_job *, tstamp now))
+{
+	r->job.work = work;
+	r->job.done = done;
+	lane_submit(lane, &r->job);
+}
+
+/* A job behind all that the change left to the lane. */
+struct settling {
+	struct lane_job job;
+	struct reload *reload; /* NULL: it has ended */
+};
+
+static void
+do_nothing(struct lane_job *job)
+{
+	(void)job;
+}
+
+static void
+settled(struct lane_job *job, tstamp now)
+{
+	struct settling *w = LOOP_OWNER(job, struct settling, job);
+
+	if (w->reload != NULL)
+		end(w->reload, true, now);
+	free(w);
+}
+
+static void
+waited_enough(struct timer *t, tstamp now)
+{
+	struct reload *r = TIMER_OWNER(t, struct reload, timer);
+
+	r->settling->reload = NULL;
+	end(r, true, now);
+}
+
+/* Awaits what is left to do for files, or for a while if that is held up. */
+static void
+settle(struct reload *r, tstamp now)
+{
+	struct lane *lane = &r->sup->looker;
+
+	openings_fini(&r->openings, lane);
+	r->settling = calloc(1, sizeof(*r->settling));
+	if (r->settling == NULL) {
+		end(r, true, now);
+		return;
+	}
+	r->settling->reload = r;
+	r->settling->job.work = do_nothing;
+	r->settling->job.done = settled;
+	timer_set(&r->sup->loop.timers, &r->timer, now + SETTLE_MAX);
+	lane_submit(lane, &r->settling->job);
+}
+
+static void
+open_files(struct lane_job *job)
+{
+	struct reload *r = LOOP_OWNER(job, struct reload, job);
+
+	openings_work(&r->openings);
+	if (r->log == NULL)
+		r->log = logging_prepare(r->conf, r->text);
+}
+
+static void
+files_opened(struct lane_job *job, tstamp now)
+{
+	struct reload *r = LOOP_OWNER(job, struct reload, job);
+	struct supervisor *s = r->sup;
+	enum outcome outcome = REFUSED;
+
+	if (s->stopping)
+		logging_tell(r->text, false, "the daemon is stopping");
+	else if (r->log != NULL)
+		outcome = apply(r, now);
+	if (outcome == READY) {
+		settle(r, now);
+	} else if (outcome == LATER && ++r->attempts < ATTEMPTS) {
+		submit(r, &s->looker, open_files, files_opened);
+	} else {
+		if (outcome == LATER)
+			logging_tell(r->text, false,
+			    "its listeners come and go: try again");
+		end(r, false, now);
+	}
+}
+
+static void
+read_file(struct lane_job *job)
+{
+	struct reload *r = LOOP_OWNER(job, struct reload, job);
+
+	r->conf = conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
+}
+
+static void
+file_read(struct lane_job *job, tstamp now)
+{
+	struct reload *r = LOOP_OWNER(job, struct reload, job);
+	struct supervisor *s = r->sup;
+	enum outcome outcome = REFUSED;
+	struct app_listeners *prepared;
+
+	r->text = open_memstream(&r->text_buf, &r->text_len);
+	report(r);
+	if (s->stopping)
+		logging_tell(r->text, false, "the daemon is stopping");
+	else if (r->conf != NULL)
+		outcome = prepare(r, &prepared);
+	if (outcome == REFUSED) {
+		end(r, false, now);
+		return;
+	}
+	if (outcome == READY)
+		abandon(r, prepared);
+	submit(r, &s->looker, open_files, files_opened);
 }
 
 static void
@@ -192,15 +359,15 @@ start(struct supervisor *s, tstamp now)
 		return;
 	}
 	r->sup = s;
-	r->job.work = read_file;
-	r->job.done = finished;
+	openings_init(&r->openings);
+	timer_init(&r->timer, waited_enough);
 	TAILQ_INIT(&r->askers);
 	TAILQ_INIT(&r->later);
 	conf_report_init(&r->report);
 	s->reload = r;
 	(void)notify_send(
 	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));
-	lane_submit(&s->closer, &r->job);
+	submit(r, &s->closer, read_file, file_read);
 }
 
 void

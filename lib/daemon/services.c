@@ -6,6 +6,7 @@
 #include <sysexits.h>
 
 #include "daemon/services.h"
+#include "sys/openings.h"
 
 void
 services_add(struct services *all, const struct service_ops *ops, void *arg)
@@ -15,28 +16,38 @@ services_add(struct services *all, const struct service_ops *ops, void *arg)
 	all->list[all->len++].arg = arg;
 }
 
-static void
-abort_first(struct services *all, size_t n)
+void
+services_abort(struct services *all)
 {
-	while (n-- > 0)
-		all->list[n].ops->abort(all->list[n].arg);
+	for (size_t i = all->len; i-- > 0;)
+		if (all->list[i].prepared)
+			all->list[i].ops->abort(all->list[i].arg);
 }
 
 int
 services_prepare(struct services *all, const struct conf *conf, uint32_t spare,
-    const char **refusal_out)
+    struct openings *openings, const char **refusal_out)
 {
+	int result = 0;
+
+	for (size_t i = 0; i < all->len; i++)
+		all->list[i].prepared = false;
 	for (size_t i = 0; i < all->len; i++) {
 		const struct service_ops *ops = all->list[i].ops;
-		int status = ops->prepare(all->list[i].arg, conf, spare);
+		int status =
+		    ops->prepare(all->list[i].arg, conf, spare, openings);
 
+		all->list[i].prepared = status == 0;
 		if (status == 0)
 			continue;
-		abort_first(all, i);
+		result = status;
 		*refusal_out = ops->refusal;
-		return status;
+		if (status != OPENINGS_LATER)
+			break;
 	}
-	return 0;
+	if (result != 0)
+		services_abort(all);
+	return result;
 }
 
 void
@@ -44,12 +55,6 @@ services_commit(struct services *all, const struct conf *conf, tstamp now)
 {
 	for (size_t i = 0; i < all->len; i++)
 		all->list[i].ops->commit(all->list[i].arg, conf, now);
-}
-
-void
-services_abort(struct services *all)
-{
-	abort_first(all, all->len);
 }
 
 void

@@ -16,6 +16,7 @@
 #include "core/tstamp.h"
 
 struct limiter;
+struct openings;
 
 /* A part that opens what the configuration says. */
 struct service_ops {
@@ -25,11 +26,13 @@ struct service_ops {
 	 * A change to what conf says, in two steps; the first configuration
 	 * is one too. prepare() does all that may fail, and nothing that
 	 * any client could notice; spare: descriptors that are left when conf
-	 * has all it needs. Returns 0; or an exit status, the reason having
-	 * been logged, and then nothing has changed. After success commit() or
-	 * abort() follows.
+	 * has all it needs; openings: NULL, or for its Unix sockets. Returns
+	 * 0; or an exit status, the reason having been logged, and then nothing
+	 * has changed; or OPENINGS_LATER, likewise, if openings_open() put it
+	 * off. After success commit() or abort() follows.
 	 */
-	int (*prepare)(void *arg, const struct conf *conf, uint32_t spare);
+	int (*prepare)(void *arg, const struct conf *conf, uint32_t spare,
+	    struct openings *openings);
 	void (*commit)(void *arg, const struct conf *conf, tstamp now);
 	void (*abort)(void *arg);
 	/*
@@ -75,6 +78,7 @@ struct services {
 	struct {
 		const struct service_ops *ops;
 		void *arg;
+		bool prepared; /* its latest prepare() succeeded */
 	} list[SERVICES_MAX]; /* in the order of their start */
 	size_t len;
 	const struct counter_ops *counter;
@@ -90,10 +94,11 @@ void services_add(
 
 /*
  * As service_ops of all services, in order. If a service fails, the services
- * before it abort, and *refusal_out is that of the service.
+ * before it abort, and *refusal_out is that of the service. One that puts it
+ * off is such a failure when all have been asked.
  */
 int services_prepare(struct services *all, const struct conf *conf,
-    uint32_t spare, const char **refusal_out);
+    uint32_t spare, struct openings *openings, const char **refusal_out);
 void services_commit(struct services *all, const struct conf *conf, tstamp now);
 void services_abort(struct services *all);
 void services_turn(struct services *all, tstamp now);

@@ -239,7 +239,7 @@ supervisor_open(struct supervisor *s)
 	pool_resize(
 	    &s->pool, conf->max_processes, conf->process_slack, s->started);
 	status = services_prepare(
-	    &s->services, conf, tables_spare(s, conf), &refusal);
+	    &s->services, conf, tables_spare(s, conf), NULL, &refusal);
 	if (status == EX_OK) {
 		services_commit(&s->services, conf, s->started);
 		status = apps_open(s);

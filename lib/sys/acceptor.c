@@ -1,7 +1,11 @@
 /* Listeners in the loop. */
 
+#include <sys/socket.h>
+
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "sys/acceptor.h"
@@ -204,6 +208,112 @@ acceptor_hide(struct acceptor *a, struct sockdiag *d)
 	l->path = NULL;
 	l->shut = true;
 	lane_submit(a->lane, &file->job);
+	return 0;
+}
+
+/* --- the file of a listener, which stays open --------------------------- */
+
+struct errand {
+	struct lane_job job;
+	char *path;
+	struct unixpath file; /* at path */
+	struct unixpath_rights rights; /* that it gets */
+	char *from; /* of a rename: the file that takes its place */
+	struct unixpath fresh; /* at from */
+	int fd; /* of a rename: a copy of the socket; -1: none */
+	const char *why;
+	int error; /* errno; 0: done */
+};
+
+static void
+protect_work(struct lane_job *job)
+{
+	struct errand *e = LOOP_OWNER(job, struct errand, job);
+
+	if (unixpath_protect(e->path, &e->file, &e->rights, &e->why) == -1)
+		e->error = errno;
+}
+
+static void
+rename_work(struct lane_job *job)
+{
+	struct errand *e = LOOP_OWNER(job, struct errand, job);
+
+	if (unixpath_replace(e->from, e->path, &e->file, &e->why) == -1) {
+		e->error = errno;
+		unixpath_remove(e->from, &e->fresh);
+		(void)shutdown(e->fd, SHUT_RDWR);
+	}
+	if (e->fd != -1)
+		(void)close(e->fd);
+}
+
+static void
+errand_done(struct lane_job *job, tstamp now)
+{
+	struct errand *e = LOOP_OWNER(job, struct errand, job);
+
+	(void)now;
+	if (e->error != 0) {
+		errno = e->error;
+		log_error("%s: %s", e->path, e->why);
+	}
+	free(e->path);
+	free(e->from);
+	free(e);
+}
+
+/* NULL: it is to be done in the loop. */
+static struct errand *
+new_errand(const struct acceptor *a, const struct listener *l,
+    void (*work)(struct lane_job *))
+{
+	struct errand *e;
+
+	if (a->lane == NULL || l->path == NULL)
+		return NULL;
+	e = calloc(1, sizeof(*e));
+	if (e == NULL || (e->path = strdup(l->path)) == NULL) {
+		free(e);
+		return NULL;
+	}
+	e->file = l->file;
+	e->job.work = work;
+	e->job.done = errand_done;
+	return e;
+}
+
+int
+acceptor_update(
+    struct acceptor *a, const struct listener_spec *spec, const char **why_out)
+{
+	struct errand *e = new_errand(a, &a->listener, protect_work);
+
+	if (e == NULL)
+		return listener_update(&a->listener, spec, why_out);
+	e->rights = (struct unixpath_rights){
+		.uid = spec->uid, .gid = spec->gid, .mode = spec->mode
+	};
+	lane_submit(a->lane, &e->job);
+	return listener_set_backlog(&a->listener, spec->backlog, why_out);
+}
+
+int
+acceptor_succeed(struct acceptor *a, struct acceptor *old, int backlog,
+    struct sockdiag *d, const char **why_out)
+{
+	struct listener *l = &a->listener, *former = &old->listener;
+	struct errand *e = new_errand(a, former, rename_work);
+
+	if (e == NULL)
+		return listener_succeed(l, former, backlog, d, why_out);
+	e->from = l->path;
+	e->fresh = l->file;
+	e->fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+	l->path = former->path;
+	former->path = NULL;
+	former->shut = true;
+	lane_submit(a->lane, &e->job);
 	return 0;
 }
 

@@ -85,6 +85,20 @@ void acceptor_close(struct acceptor *a);
 int acceptor_hide(struct acceptor *a, struct sockdiag *d);
 
 /*
+ * As listener_update(), but owner and mode of a Unix socket are changed in the
+ * lane. That this fails is logged.
+ */
+int acceptor_update(
+    struct acceptor *a, const struct listener_spec *spec, const char **why_out);
+
+/*
+ * As listener_succeed(), but a Unix socket is renamed in the lane. Where this
+ * fails it is logged, and the listener shut down, so that it is opened anew.
+ */
+int acceptor_succeed(struct acceptor *a, struct acceptor *old, int backlog,
+    struct sockdiag *d, const char **why_out);
+
+/*
  * Closes a listener. That of a Unix socket lets no newcomer in from now on,
  * unless processes share it, and is closed in the lane, with its file removed:
  * any user who can read its folder can make a removal wait.

@@ -75,6 +75,29 @@ path_beside(const char *path)
 	return asprintf(&beside, "%s.new", path) == -1 ? NULL : beside;
 }
 
+static bool
+is_there(const char *path, const struct unixpath *file)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && st.st_dev == file->dev &&
+	    st.st_ino == file->ino;
+}
+
+static int
+make_folder(const struct listener_spec *spec, const char **why_out)
+{
+	if (spec->folder == NULL)
+		return 0;
+	if (mkdir(spec->folder, 0755) == 0)
+		log_info("made %s", spec->folder);
+	else if (errno != EEXIST) {
+		*why_out = "make its folder";
+		return -1;
+	}
+	return 0;
+}
+
 static int
 open_unix(
     struct listener *l, const struct listener_spec *spec, const char **why_out)
@@ -83,10 +106,17 @@ open_unix(
 	int saved_errno;
 	char *path;
 
-	*why_out = "socket";
 	l->kind = LISTENER_UNIX;
+	if (spec->unless != NULL && is_there(spec->path, spec->unless)) {
+		*why_out = "it is there already";
+		errno = EEXIST;
+		return -1;
+	}
+	*why_out = "socket";
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (l->fd == -1)
+		return -1;
+	if (make_folder(spec, why_out) == -1)
 		return -1;
 	path = spec->beside ? path_beside(spec->path) : strdup(spec->path);
 	if (path == NULL)
@@ -223,17 +253,22 @@ has_lock_of_others(const struct listener *l)
 }
 
 int
+listener_set_backlog(struct listener *l, int backlog, const char **why_out)
+{
+	if (l->inherited || l->shut || has_lock_of_others(l))
+		return 0;
+	/* A second listen(2) changes the backlog and nothing else. */
+	*why_out = "listen";
+	return listen(l->fd, backlog);
+}
+
+int
 listener_update(
     struct listener *l, const struct listener_spec *spec, const char **why_out)
 {
 	const struct unixpath_rights rights = rights_of(spec);
 
-	if (l->inherited)
-		return 0;
-	/* A second listen(2) changes the backlog and nothing else. */
-	*why_out = "listen";
-	if (!l->shut && !has_lock_of_others(l) &&
-	    listen(l->fd, spec->backlog) == -1)
+	if (listener_set_backlog(l, spec->backlog, why_out) == -1)
 		return -1;
 	if (l->path == NULL)
 		return 0;

@@ -59,6 +59,9 @@ struct listener_spec {
 	gid_t gid; /* likewise */
 	mode_t mode; /* of a Unix socket */
 	bool beside; /* another one is there: see listener_succeed() */
+	const char *folder; /* of path; made if it is missing; NULL: not */
+	/* While this file is at path: EEXIST. NULL: none. */
+	const struct unixpath *unless;
 };
 
 struct listener {
@@ -107,6 +110,9 @@ int listener_probe(const struct listener_spec *spec, const char **why_out);
  */
 int listener_update(
     struct listener *l, const struct listener_spec *spec, const char **why_out);
+
+/* The same, but for the file of a Unix socket. */
+int listener_set_backlog(struct listener *l, int backlog, const char **why_out);
 
 /*
  * Returns a connection the caller now owns, or one of the enum above.

@@ -196,22 +196,28 @@ log_start(void)
 	return -1;
 }
 
-int
-log_open(const struct log_spec *spec)
+struct logsink *
+log_prepare(const struct log_spec *spec)
 {
 	struct logsink *s = calloc(1, sizeof(*s));
-	struct logsink *old;
+	int saved_errno;
 
 	if (s == NULL)
-		return -1;
-	if (logsink_init(s, spec) == -1) {
-		int saved_errno = errno;
-
-		free(s);
-		errno = saved_errno;
-		return -1;
+		return NULL;
+	if (logsink_init(s, spec) == 0) {
+		s->may_wait = may_wait;
+		return s;
 	}
-	s->may_wait = may_wait;
+	saved_errno = errno;
+	free(s);
+	errno = saved_errno;
+	return NULL;
+}
+
+void
+log_commit(struct logsink *s, enum log_level level)
+{
+	struct logsink *old;
 
 	pthread_mutex_lock(&state.lock);
 	old = atomic_exchange(&state.next, s);
@@ -220,7 +226,23 @@ log_open(const struct log_spec *spec)
 	pthread_cond_signal(&state.work);
 	pthread_mutex_unlock(&state.lock);
 	free_sink(old);
-	atomic_store(&state.level, (int)spec->level);
+	atomic_store(&state.level, (int)level);
+}
+
+void
+log_abandon(struct logsink *s)
+{
+	free_sink(s);
+}
+
+int
+log_open(const struct log_spec *spec)
+{
+	struct logsink *s = log_prepare(spec);
+
+	if (s == NULL)
+		return -1;
+	log_commit(s, spec->level);
 	return 0;
 }
 

@@ -26,6 +26,14 @@
 int log_open(const struct log_spec *spec);
 
 /*
+ * The same in two steps: log_prepare() opens what log_commit() has lines go to,
+ * unless log_abandon() (NULL: nothing) closes it. NULL and errno as log_open().
+ */
+struct logsink *log_prepare(const struct log_spec *spec);
+void log_commit(struct logsink *, enum log_level level);
+void log_abandon(struct logsink *);
+
+/*
  * Starts the thread. To be called after the last fork of the daemon itself.
  * Returns 0, or -1 and the errno of mmap(2) or pthread_create(3); lines are
  * then written at once, as before.

@@ -6,15 +6,15 @@ from its start on, with those of the LIST (lib/CALLS).  Prints each call that
 is not on the list, made from the first turn of the loop on, with the object
 it was made on, and each on the list that is not in the trace.
 
-Which object a descriptor is follows from the calls before.  SERVICE is part
-of the address of each socket that does not belong to an app.
+Which object a descriptor is follows from the calls before; a socket without
+any is a listener that a lane opened.  SERVICE is part of the address of each
+socket that does not belong to an app.
 """
 
 import re
 import sys
 
 CALL = re.compile(r"(\w+)\((.*)\)\s+= (.*)")
-DESCRIPTOR = re.compile(r"(?:fd=)?(\d+)<")
 RIGHTS = re.compile(r"SCM_RIGHTS, cmsg_data=\[(.*?)\]\}")
 
 
@@ -32,7 +32,8 @@ def read_list(name):
 
 
 def descriptors(text):
-    return [int(fd) for fd in re.findall(r"(\d+)<", text)]
+    """Each with the inode of what it is: numbers are used again."""
+    return re.findall(r"\d+<[^>]*>", text)
 
 
 class Objects:
@@ -108,7 +109,8 @@ class Objects:
         else:
             fds = descriptors(first[2 if name == "epoll_ctl" else 0])
         if fds:
-            return [self.kind.get(fd, "?") for fd in fds]
+            return [self.kind.setdefault(
+                fd, "listener" if "socket:" in fd else "?") for fd in fds]
         return [self.file(args) if '"' in args else "nothing"]
 
 

@@ -244,6 +244,35 @@ testAFrozenFolderOfListenersHoldsUpNeitherOtherAppsNorTheStop() {
 	assertEquals 0 "$RC"
 }
 
+testAReloadThatOpensAListenerInAFrozenFolderHoldsUpNoOther() {
+	is_root || { skip 'userfaultfd is for root'; return; }
+	fresh run 755
+	echo 'log = "run/log"' >"$DIR/log.conf"
+	{ app_b; in_folder native "\"$TWORKER\"" native; } | conf
+	pool_run
+	ask "unix:$DIR/b.sock" >/dev/null
+	[ -S "$DIR/calm/b.sock" ] || quiet_b
+	freeze
+	watch_b 3
+	{
+		cat "$DIR/log.conf"
+		app_b
+		in_folder native "\"$TWORKER\"" native |
+		    sed 's/^handoff/socket_mode = 0600\n&/'
+		in_folder new "\"$TWORKER\"" native
+	} | conf
+	start_process ctl reload >"$DIR/told" 2>&1
+	assert_b_is_served
+	assertEquals '' "$(cat "$DIR/told")"
+	thaw
+	finish "$STARTED"
+	assertEquals "$(cat "$DIR/told")" 0 "$RC"
+	assertContains "$(ask "unix:$DIR/run/new.sock")" hello
+	assertEquals 600 "$(stat -c %a "$DIR/run/native.sock")"
+	assertEquals hello "$(ask "unix:$DIR/run/native.sock" | grep -o hello)"
+	pool_stop
+}
+
 # shellcheck source=tests/hostile/hostile_help.sh
 . tests/hostile/hostile_help.sh
 # shellcheck source=tests/e2e/lib.sh
