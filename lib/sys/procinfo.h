@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -44,6 +45,25 @@ int procinfo_cpu(pid_t, tspan *out);
  */
 int procinfo_sockets(
     pid_t, void (*found)(void *arg, uint32_t inode), void *arg);
+
+/*
+ * Calls found() with the inode number of each file that an epoll(7) of the
+ * process watches. Returns 0, or -1.
+ */
+int procinfo_watched(
+    pid_t, void (*found)(void *arg, uint32_t inode), void *arg);
+
+/*
+ * Whether a thread of the process is in a call that may accept a connection, or
+ * wait for one without an epoll; true, too, if that cannot be seen.
+ */
+bool procinfo_may_accept(pid_t);
+
+/*
+ * Calls found() with each process of the machine and its process group. Returns
+ * 0, or -1. Not for a loop.
+ */
+int procinfo_all(void (*found)(void *arg, pid_t pid, pid_t group), void *arg);
 
 /*
  * The folder in /proc of a process, or of the first of its children: a

@@ -351,6 +351,49 @@ sockdiag_tcp_taken(struct sockdiag *d, const struct sockaddr *addr, bool v6only)
 	return w.taken;
 }
 
+/* --- all listening sockets ---------------------------------------------- */
+
+struct listening {
+	void (*found)(void *, uint32_t, const struct sockaddr *);
+	void *arg;
+};
+
+static void
+tell_listening(const struct nlmsghdr *h, void *arg)
+{
+	const struct inet_diag_msg *msg = NLMSG_DATA(h);
+	const struct listening *l = arg;
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_port = msg->id.idiag_sport };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		.sin6_port = msg->id.idiag_sport };
+
+	memcpy(&in.sin_addr, msg->id.idiag_src, sizeof(in.sin_addr));
+	memcpy(&in6.sin6_addr, msg->id.idiag_src, sizeof(in6.sin6_addr));
+	l->found(l->arg, msg->idiag_inode,
+	    msg->idiag_family == AF_INET ? (const struct sockaddr *)&in
+					 : (const struct sockaddr *)&in6);
+}
+
+bool
+sockdiag_tcp_all(struct sockdiag *d,
+    void (*found)(void *, uint32_t, const struct sockaddr *), void *arg)
+{
+	struct inet_diag_req_v2 req = {
+		.sdiag_family = AF_INET,
+		.sdiag_protocol = IPPROTO_TCP,
+		.idiag_states = 1U << TCP_LISTEN,
+	};
+	struct listening l = { found, arg };
+
+	if (!ask(d, &req, sizeof(req), true, tell_listening, &l))
+		return false;
+	/* A kernel without IPv6 has no such sockets. */
+	req.sdiag_family = AF_INET6;
+	(void)ask(d, &req, sizeof(req), true, tell_listening, &l);
+	return true;
+}
+
 /* --- the connections of a listening socket ------------------------------ */
 
 /* States in which a process can hold a TCP connection: all but the last. */

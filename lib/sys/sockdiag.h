@@ -54,6 +54,14 @@ bool sockdiag_tcp_taken(
 /* How many sockets listen at just this TCP address. -1: unknown. */
 long sockdiag_tcp_listeners(struct sockdiag *d, const struct sockaddr *addr);
 
+/*
+ * Calls found() with the inode number and the address of each TCP socket of the
+ * machine that listens. Returns false if they cannot be known. Not for a loop.
+ */
+bool sockdiag_tcp_all(struct sockdiag *d,
+    void (*found)(void *arg, uint32_t inode, const struct sockaddr *addr),
+    void *arg);
+
 /* A listening socket, as far as its connections can be told by it. */
 struct sockdiag_listener {
 	int family; /* AF_INET, AF_INET6, AF_UNIX; AF_UNSPEC: unknown */

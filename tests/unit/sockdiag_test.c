@@ -246,6 +246,40 @@ the_sockets_of_a_process_are_found(void)
 	close_pair(&p);
 }
 
+/* Looks for the address of a socket. */
+struct wanted {
+	uint32_t inode;
+	struct sockaddr_in addr;
+};
+
+static void
+note_listening(void *arg, uint32_t inode, const struct sockaddr *addr)
+{
+	struct wanted *w = arg;
+
+	if (inode == w->inode && addr->sa_family == AF_INET)
+		memcpy(&w->addr, addr, sizeof(w->addr));
+}
+
+static void
+a_listening_socket_is_found_with_its_address(void)
+{
+	struct sockaddr_in addr;
+	struct wanted w = { 0 };
+	struct sockdiag d;
+	struct pair p;
+
+	listen_tcp(&p, INADDR_LOOPBACK);
+	memcpy(&addr, &p.addr, sizeof(addr));
+	w.inode = inode_of(p.listener);
+	(void)sockdiag_init(&d);
+	CHECK(sockdiag_tcp_all(&d, note_listening, &w));
+	CHECK_EQ(addr.sin_port, w.addr.sin_port);
+	CHECK_EQ(htonl(INADDR_LOOPBACK), w.addr.sin_addr.s_addr);
+	sockdiag_fini(&d);
+	close_pair(&p);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -259,6 +293,7 @@ main(int argc, char **argv)
 	RUN(the_same_port_at_another_address_does_not_count);
 	RUN(connections_count_after_their_file_was_removed);
 	RUN(connections_without_a_file_are_unknown);
+	RUN(a_listening_socket_is_found_with_its_address);
 	RUN(the_sockets_of_a_process_are_found);
 	(void)rmdir(folder);
 	return check_finish();
