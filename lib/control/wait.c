@@ -4,6 +4,7 @@
 #include "core/action.h"
 #include "core/app.h"
 #include "daemon/group.h"
+#include "daemon/stray.h"
 
 /* Between two looks at the apps. */
 #define LOOK_EVERY TSPAN_MSECONDS(20)
@@ -23,8 +24,10 @@ group_readiness(const struct group *g)
 		return READY;
 	if (app_has_failed(a))
 		return FAILED;
-	if (app_rolling(a))
+	if (app_rolling(a) || stray_is_unknown(g, loop_now(&g->sup->loop)))
 		return COMING;
+	if (g->stray[0] != '\0')
+		return FAILED;
 	return app_is_ready(a) ? READY : COMING;
 }
 
@@ -57,9 +60,12 @@ tell_readiness(struct client *cl, const struct group *g, enum readiness r)
 		client_tell(cl, "ready");
 		return false;
 	case FAILED:
-		client_error(cl, "%s has failed: %s", g->conf->name,
-		    g->last_failure[0] != '\0' ? g->last_failure
-					       : "see the log");
+		if (!app_has_failed(&g->sup->pool.apps[g->app]))
+			client_error(cl, "%s: %s", g->conf->name, g->stray);
+		else
+			client_error(cl, "%s has failed: %s", g->conf->name,
+			    g->last_failure[0] != '\0' ? g->last_failure
+						       : "see the log");
 		return false;
 	case COMING:
 		break;

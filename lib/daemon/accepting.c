@@ -147,12 +147,15 @@ set_leave_timer(struct app_listener *l, tstamp at)
 	timer_set(&l->group->sup->loop.timers, &l->leave_timer, at);
 }
 
-/* Whether the processes have accepted all that was in the backlog. */
+/*
+ * Whether the processes have accepted all that was in the backlog, or never
+ * will, as they listen elsewhere.
+ */
 static bool
 is_emptied(struct app_listener *l, tstamp now)
 {
 	backlog_look(l->group, now);
-	return now >= l->serve_until ||
+	return now >= l->serve_until || l->group->stray[0] != '\0' ||
 	    listener_depth(&l->acceptor.listener, &l->group->sup->diag) <= 0;
 }
 

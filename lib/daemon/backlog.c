@@ -6,6 +6,7 @@
 
 #include "daemon/backlog.h"
 #include "daemon/listeners.h"
+#include "daemon/stray.h"
 #include "daemon/worker.h"
 #include "sys/procinfo.h"
 #include "sys/sockdiag.h"
@@ -336,6 +337,7 @@ mark_accepting(struct group *g)
 {
 	struct supervisor *s = g->sup;
 
+	stray_accepted(g);
 	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
 		if (s->workers[n] != NULL && s->workers[n]->group == g &&
 		    s->workers[n]->pid != 0)
@@ -426,6 +428,7 @@ backlog_look(struct group *g, tstamp now)
 	if (g->depth > 0)
 		keep_beginning(g, now);
 	counts = count_processes(g, now);
+	stray_awaited(g, g->depth > 0 && is_awaited(&counts), now);
 	if (g->depth > 0 && is_awaited(&counts)) {
 		g->owners_at = tstamp_min(
 		    g->owners_at, tstamp_add(now, OWNERS_PAUSE_AWAITED));
@@ -479,6 +482,7 @@ void
 backlog_fini(struct group *g)
 {
 	timer_set(&g->sup->loop.timers, &g->backlog_timer, TSTAMP_NEVER);
+	stray_fini(g);
 	if (g->owners != NULL)
 		g->owners->group = NULL;
 	g->owners = NULL;

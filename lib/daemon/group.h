@@ -23,6 +23,7 @@ struct owners_look;
 struct closing;
 struct restart_files;
 struct retake;
+struct stray_look;
 
 TAILQ_HEAD(app_listeners, app_listener);
 STAILQ_HEAD(retakes, retake);
@@ -47,6 +48,11 @@ struct group {
 	tstamp calm_at; /* no more looks from then on */
 	struct owners_look *owners; /* under way; NULL: none */
 	tstamp owners_at; /* the next one not before */
+	struct stray_look *stray_look; /* under way; NULL: none */
+	tstamp stray_again; /* the next one of a process that is young */
+	tstamp stray_at; /* a connection waits: look then; 0: none waits */
+	uint32_t stray_generation; /* of which stray tells */
+	char stray[120]; /* where the processes listen instead; "": nowhere */
 	tstamp keeper_rest; /* a keeper died: no other before then */
 	struct retakes retakes; /* of its dead workers, in turn */
 	struct keeper *retaker; /* has been asked for the first; NULL: none */

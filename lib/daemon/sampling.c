@@ -4,6 +4,7 @@
 
 #include "daemon/backlog.h"
 #include "daemon/sampling.h"
+#include "daemon/stray.h"
 #include "sys/procinfo.h"
 
 /* Workers sampled in one turn at most, and looked at whether they are due. */
@@ -149,6 +150,7 @@ sample_cpu(struct worker *w, tstamp now)
 		return;
 	w->cpu = used;
 	w->cpu_at = now;
+	stray_sampled(w, now);
 	if (first || passed <= 0)
 		return;
 	/* The kernel does not promise that this clock never goes back. */

@@ -19,6 +19,7 @@
 #include "daemon/settle.h"
 #include "daemon/spawn.h"
 #include "daemon/stop.h"
+#include "daemon/stray.h"
 #include "daemon/waiters.h"
 #include "sys/log.h"
 #include "sys/turn.h"
@@ -198,6 +199,7 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 		log_info("%s: ready, %u of at most %u processes", name,
 		    (unsigned)app_ready(app),
 		    (unsigned)app->options.max_processes);
+		stray_look(g, now);
 		break;
 	case NEWS_FULL:
 		/* Otherwise each refusal is logged. */

@@ -1,0 +1,110 @@
+#!/bin/sh
+# Programs under handoff = listen that listen on an address of their own.
+
+file_setup() {
+	# Its workers may not be allowed to enter this tree.
+	cp tests/e2e/workers/stray.py "$DIR"
+	next_port
+}
+
+# next_port: what a former test left behind may have the one before still.
+next_port() {
+	PORT=$(free_port)
+	TOLD="it listens on :$PORT itself: use {fd: 3}, or handoff = none"
+}
+
+# strays COMMAND...: the app web; what else it has comes from stdin.
+strays() {
+	{
+		echo 'app "web" {'
+		echo 'listen = "unix:web.sock"'
+		printf 'command = %s\n' "$(quoted "$@")"
+		cat
+		echo '}'
+	} | conf
+}
+
+# listens COMMAND...: likewise, ready after 300 ms.
+listens() {
+	strays "$@" <<-EOF
+	handoff = listen
+	ready_after = 100ms
+	update_interval = 400ms
+	EOF
+}
+
+assert_found() {
+	await said "web: $TOLD"
+	assertEquals "apppoolctl: web: $TOLD" "$(ctl wait 2>&1)"
+	assertEquals "$TOLD" "$(status apps web last_failure)"
+	assertContains "$(ctl status)" "$TOLD"
+}
+
+testAProgramWithAnAddressOfItsOwnIsFound() {
+	listens "$PYTHON" "$DIR/stray.py" "$PORT"
+	pool_run
+	assert_found
+}
+
+testAProgramBehindAShellIsFound() {
+	listens sh -c "$PYTHON $DIR/stray.py $PORT; exit 1"
+	pool_run
+	assert_found
+}
+
+testAProgramWithoutEpollIsFoundWhenAClientWaits() {
+	listens "$PYTHON" "$DIR/stray.py" --poll "$PORT"
+	pool_start
+	assertEquals null "$(status apps web last_failure)"
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text hello --timeout $((3 * LIMIT)) >/dev/null 2>&1
+	client=$STARTED
+	assert_found
+	# Nobody will accept it: it does not hold up the end.
+	pool_stop
+	finish "$client"
+	assertNotContains "$(cat "$DIR/log")" SIGKILL
+}
+
+testAProgramThatAlsoAcceptsWhatItIsGivenIsNoStray() {
+	listens "$PYTHON" "$DIR/stray.py" --both "$PORT"
+	pool_start
+	assertContains "$(web)" given
+	assertEquals null "$(status apps web last_failure)"
+}
+
+testWithPollAnAddressBesideTheGivenOneIsNoStray() {
+	listens "$PYTHON" "$DIR/stray.py" --both --poll "$PORT"
+	pool_start
+	assertEquals null "$(status apps web last_failure)"
+	assertContains "$(web)" given
+}
+
+testAReloadThatMendsItIsSeen() {
+	listens "$PYTHON" "$DIR/stray.py" "$PORT"
+	pool_run
+	assert_found
+	# The old process has the port until it is gone.
+	listens "$PYTHON" "$DIR/stray.py" --both "$(free_port)"
+	ctl reload >/dev/null
+	assertEquals ready "$(ctl wait 2>&1)"
+	assertEquals null "$(status apps web last_failure)"
+}
+
+is_served() {
+	ask "127.0.0.1:$PORT" 2>/dev/null | grep -q stray
+}
+
+testACopyForEachPortRunsAsAJob() {
+	strays "$PYTHON" "$DIR/stray.py" "{slot+$PORT}" <<-EOF
+	handoff = none
+	ready_after = 100ms
+	EOF
+	sed -i '/^listen/d' "$DIR/pool.conf"
+	pool_start
+	await is_served
+	assertEquals null "$(status apps web last_failure)"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
