@@ -21,6 +21,8 @@ static const struct command commands[] = {
 	    "Needs no daemon." },
 	{ "listeners", "", "list the addresses that the daemon listens on", 0,
 	    "They are written as in pool.conf." },
+	{ "metrics", "", "show the figures in OpenMetrics", 0,
+	    "For Prometheus and its kin." },
 	{ "ping", "APP [--path PATH] [--timeout TIME]",
 	    "check that an app answers", CTL_PATH | CTL_TIMEOUT,
 	    "Makes one request through the app's own socket, as a client "

@@ -284,6 +284,11 @@ late_runs() {
 	[ "$late" -gt 0 ] 2>/dev/null
 }
 
+# Whether a client is connected; wait would look for a daemon that is gone.
+is_connected() {
+	grep -q " 03 .*$DIR/control.sock" /proc/net/unix
+}
+
 # This test and the next end the daemon that all tests of the file share.
 testTheDeathOfTheDaemonEndsAWaitWithUnavailable() {
 	cat >>"$DIR/pool.conf" <<-EOF
@@ -296,6 +301,7 @@ testTheDeathOfTheDaemonEndsAWaitWithUnavailable() {
 	start_process timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/control.sock" \
 	    wait late >"$DIR/out" 2>&1
 	await late_runs
+	await is_connected
 	# /bin/sleep knows nothing of a socket whose end it could see.
 	kill -KILL "$POOL" "$late"
 	finish "$STARTED"
