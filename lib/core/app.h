@@ -200,7 +200,9 @@ struct app {
 	uint32_t in_state[PROCESS_STATES]; /* number of processes */
 	uint32_t expiring; /* number of processes */
 	uint32_t outdated; /* number of ready processes */
-	uint32_t rollout_size; /* outdated when the latest rollout began */
+	uint32_t rollout_size; /* processes the latest rollout is to replace */
+	uint32_t rollout_ready; /* ready processes when it began */
+	uint64_t rollout_stamp; /* processes started since have higher ones */
 	uint32_t surge; /* processes beyond the ceilings; 0 but in a rollout */
 	uint32_t stuck; /* number of processes */
 	uint32_t lowest; /* no room list below this one has a process */
@@ -301,6 +303,16 @@ static inline bool
 app_is_over(const struct app *a)
 {
 	return a->phase == APP_FREE || a->phase >= APP_STUCK;
+}
+
+/*
+ * Whether the process tells how those fare that replace others: while none are
+ * replaced, any does.
+ */
+static inline bool
+app_is_tried(const struct app *a, const struct process *x)
+{
+	return !app_rolling(a) || x->stamp > a->rollout_stamp;
 }
 
 /* A list of processes, from HOME_STARTING to HOME_LEAVING. */

@@ -99,7 +99,7 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	young = p->now - x->started < a->options.min_server_life;
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
-	    (young && app_rolling(a) && x->generation == a->generation))
+	    (young && app_rolling(a) && app_is_tried(a, x)))
 		failure_spawn(p, process, false);
 	else if (young)
 		back_off(p, process);

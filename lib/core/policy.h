@@ -101,6 +101,9 @@ void shrink_slack(struct pool *p);
 /* Every process of the app is to be replaced by one of a newer generation. */
 void rollout_begin(struct pool *p, uint32_t app);
 
+/* The same for this process alone, which is ready. */
+void rollout_add(struct pool *p, uint32_t process);
+
 /* A new process is ready: an outdated process leaves. */
 void rollout_replace(struct pool *p, uint32_t app);
 

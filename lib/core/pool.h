@@ -207,6 +207,12 @@ bool pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
  */
 void pool_blind(struct pool *p, uint32_t process, tstamp now);
 
+/*
+ * The process is to be replaced by one of a newer generation, as all of an app
+ * are by pool_app_restart(); it may be leaving already.
+ */
+void pool_replace(struct pool *p, uint32_t process, tstamp now);
+
 /* The process said RETIRE. */
 void pool_retire(struct pool *p, uint32_t process, tstamp now);
 

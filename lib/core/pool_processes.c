@@ -145,8 +145,8 @@ pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	if (!holds(p, process, conn))
 		return false;
 	a->figures.completed++;
-	/* A session of the old generation proves nothing of the new one. */
-	if (p->processes[process].outdated != END_RESTARTED)
+	/* A session of an old process proves nothing of the new ones. */
+	if (app_is_tried(a, &p->processes[process]))
 		app_served(a);
 	window_add(&a->session_time, now - p->conns[conn].handed, now);
 	session_over(p, process, conn);
@@ -170,6 +170,23 @@ pool_blind(struct pool *p, uint32_t process, tstamp now)
 	settle_at(p, now);
 	p->processes[process].blind = true;
 	lifecycle_arm(p, process);
+}
+
+void
+pool_replace(struct pool *p, uint32_t process, tstamp now)
+{
+	const struct process *x = &p->processes[process];
+	uint32_t app = x->app;
+
+	settle_at(p, now);
+	if (x->state == PROCESS_STARTING) {
+		(void)lifecycle_stop(p, process, END_RESTARTED);
+	} else if (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) {
+		app_forgive(&p->apps[app]);
+		rollout_add(p, process);
+		settle_places(p);
+	}
+	settle_app(p, app);
 }
 
 void
@@ -325,7 +342,7 @@ count_done(struct pool *p, uint32_t process, uint32_t conn)
 	window_add(&a->session_time, p->now - p->conns[conn].handed, p->now);
 	/* A process with one session proves by that what others prove by age.
 	 */
-	if (!app_rolling(a) || x->generation == a->generation)
+	if (app_is_tried(a, x))
 		app_forgive(a);
 }
 

@@ -69,10 +69,20 @@ rollout_replace(struct pool *p, uint32_t app)
 	retire(p, n);
 }
 
+static void
+begin(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	a->rollout_stamp = p->stamps;
+	a->rollout_ready = app_ready(a);
+	set_rollout(p, app, ROLLOUT_UNDER_WAY, surge_of(a));
+}
+
 void
 rollout_begin(struct pool *p, uint32_t app)
 {
-	set_rollout(p, app, ROLLOUT_UNDER_WAY, surge_of(&p->apps[app]));
+	begin(p, app);
 	for (uint32_t n = 0; n < p->nprocesses; n++) {
 		if (p->processes[n].app != app)
 			continue;
@@ -82,6 +92,21 @@ rollout_begin(struct pool *p, uint32_t app)
 			lifecycle_outdate(p, n, END_RESTARTED);
 	}
 	p->apps[app].rollout_size = p->apps[app].outdated;
+}
+
+void
+rollout_add(struct pool *p, uint32_t process)
+{
+	uint32_t app = p->processes[process].app;
+	struct app *a = &p->apps[app];
+
+	if (!app_rolling(a)) {
+		begin(p, app);
+		a->rollout_size = a->outdated;
+	}
+	if (p->processes[process].outdated == 0)
+		a->rollout_size++;
+	lifecycle_outdate(p, process, END_RESTARTED);
 }
 
 /* Keeps the old generation: the new one does not live. */
@@ -104,7 +129,7 @@ wanted(const struct app *a)
 	uint32_t n = a->outdated < surge ? a->outdated : surge;
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
-	if (!is_trusted(a) && app_processes(a) >= a->rollout_size + surge)
+	if (!is_trusted(a) && app_processes(a) >= a->rollout_ready + surge)
 		return 0;
 	return n > starting ? n - starting : 0;
 }
@@ -188,7 +213,7 @@ rollout_update(struct pool *p, uint32_t app)
 	 * new generation was trusted.
 	 */
 	while (app_rolling(a) && a->outdated > 0 && is_trusted(a) &&
-	    app_ready(a) > a->rollout_size)
+	    app_ready(a) > a->rollout_ready)
 		rollout_replace(p, app);
 	while (a->outdated > 0 && step(p, app))
 		;

@@ -259,6 +259,79 @@ an_old_process_gets_no_more_sessions_than_when_it_was_started(void)
 }
 
 static void
+one_process_is_replaced_and_the_others_stay(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin_with(rig_limits(), 3);
+	o.max_processes = 3;
+	rig_running(o, 3);
+	pool_replace(&rig.pool, 1, rig.now);
+	CHECK_STR("spawn 3", rig_did());
+	rig_ready(3);
+	CHECK_STR("stop 1", rig_did());
+	CHECK_EQ(0, rig_app(0)->generation);
+	CHECK(!app_rolling(rig_app(0)));
+	rig_end();
+}
+
+static void
+several_processes_are_replaced_together(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 4);
+	pool_replace(&rig.pool, 1, rig.now);
+	pool_replace(&rig.pool, 2, rig.now);
+	pool_replace(&rig.pool, 2, rig.now);
+	CHECK_EQ(2, rig_app(0)->rollout_size);
+	CHECK_STR("spawn 4", rig_did());
+	rig_ready(4);
+	CHECK_STR("stop 2, spawn 5", rig_did());
+	rig_ready(5);
+	CHECK_STR("stop 1", rig_did());
+	rig_end();
+}
+
+static void
+a_process_whose_replacement_does_not_live_stays(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 2);
+	pool_replace(&rig.pool, 1, rig.now);
+	for (uint32_t i = 0; i < o.start_limit; i++) {
+		rig_at(10000 * (i + 1));
+		CHECK_STR("spawn 2", rig_did());
+		rig_spawned(2);
+		/* The other old process serves, which proves nothing. */
+		rig_arrive();
+		(void)rig_did();
+		rig_done(0);
+		rig_exits(2, END_FAILURE);
+	}
+	CHECK_EQ(ROLLOUT_GIVEN_UP, rig_app(0)->rollout);
+	CHECK_EQ(0, rig_app(0)->outdated);
+	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
+	rig_end();
+}
+
+static void
+a_starting_process_that_is_to_be_replaced_starts_again(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	CHECK_STR("spawn 0", rig_did());
+	pool_replace(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, spawn 1", rig_did());
+	rig_end();
+}
+
+static void
 waiters_are_served_by_the_new_generation(void)
 {
 	struct app_options o = rig_options();
@@ -779,6 +852,10 @@ main(int argc, char **argv)
 	RUN(restart_calls_off_starts_that_were_not_carried_out);
 	RUN(after_a_restart_ready_is_announced_again);
 	RUN(an_old_process_gets_no_more_sessions_than_when_it_was_started);
+	RUN(one_process_is_replaced_and_the_others_stay);
+	RUN(several_processes_are_replaced_together);
+	RUN(a_process_whose_replacement_does_not_live_stays);
+	RUN(a_starting_process_that_is_to_be_replaced_starts_again);
 	RUN(waiters_are_served_by_the_new_generation);
 	RUN(more_concurrency_serves_waiters_at_once);
 	RUN(less_concurrency_ends_no_session_and_adds_none);

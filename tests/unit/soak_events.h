@@ -314,6 +314,16 @@ an_app_restarts(void)
 }
 
 static inline void
+a_process_is_replaced(void)
+{
+	uint32_t n =
+	    world_find_process(world_random(5) == 0 ? FATE_ASKED : FATE_ALIVE);
+
+	if (n != ILIST_NONE)
+		pool_replace(&w.pool, n, w.now);
+}
+
+static inline void
 an_app_renews(void)
 {
 	uint32_t app = any_app();
@@ -466,6 +476,7 @@ static const struct {
 	{ a_dead_process_is_cleared, 800 },
 	{ a_socket_is_looked_at, 200 },
 	{ an_app_changes, 60 },
+	{ a_process_is_replaced, 20 },
 	{ an_app_restarts, 30 },
 	{ an_app_renews, 30 },
 	{ a_process_is_measured, 100 },
