@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -117,6 +118,7 @@ close_client(struct client *cl)
 	TAILQ_REMOVE(&all->list, cl, next);
 	text_fini(&cl->out);
 	free(cl->app);
+	target_free(cl->targets);
 	free(cl);
 	all->n--;
 	all->left(all);
@@ -219,20 +221,37 @@ put_lines(struct text *out, const char *text)
 	}
 }
 
-void
-client_tell(struct client *cl, const char *text)
+static void
+put_message(struct text *out, const char *text)
 {
 	struct json j;
 
-	if (!cl->json) {
-		put_lines(&cl->out, text);
-		return;
-	}
-	json_init(&j, &cl->out);
+	json_init(&j, out);
 	json_object(&j);
 	json_put_string(&j, "message", text);
 	json_object_end(&j);
-	text_puts(&cl->out, "\n");
+	text_puts(out, "\n");
+}
+
+void
+client_tell(struct client *cl, const char *fmt, ...)
+{
+	char *text;
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	if (len == -1) {
+		cl->out.failed = true;
+		return;
+	}
+	if (cl->json)
+		put_message(&cl->out, text);
+	else
+		put_lines(&cl->out, text);
+	free(text);
 }
 
 void
@@ -247,6 +266,23 @@ client_error(struct client *cl, const char *fmt, ...)
 	text_puts(&cl->out, "error: ");
 	text_escaped(&cl->out, message, strlen(message));
 	text_puts(&cl->out, "\n");
+}
+
+void
+client_progress(struct client *cl, const struct progress *p)
+{
+	char line[96];
+	int len;
+
+	if (!cl->watches || p->of == 0 ||
+	    memcmp(&cl->shown, p, sizeof(*p)) == 0)
+		return;
+	cl->shown = *p;
+	len = snprintf(line, sizeof(line),
+	    "progress: %" PRIu32 " of %" PRIu32 " %s\n", p->done, p->of,
+	    p->what);
+	/* A line is taken whole or not at all; then the next will do. */
+	(void)send(cl->io.fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /* --- giving the answer -------------------------------------------------- */
@@ -384,8 +420,7 @@ static void
 obey(struct client *cl, size_t len, tstamp now)
 {
 	cl->all->run(cl, cl->line, len, now);
-	if (cl->waits == WAIT_READY || cl->waits == WAIT_RELOAD ||
-	    cl->waits == WAIT_ROLLOUT)
+	if (cl->waits == WAIT_APPS || cl->waits == WAIT_RELOAD)
 		wait_for(cl);
 	else
 		client_answer(cl, now);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "control/status.h"
+#include "control/target.h"
 #include "daemon/state.h"
 #include "sys/log.h"
 #include "sys/text.h"
@@ -31,11 +32,17 @@ enum client_state {
 
 enum client_wait {
 	WAIT_NOTHING,
-	WAIT_READY, /* for apps to be ready */
 	WAIT_RELOAD, /* for the reload to end */
-	WAIT_ROLLOUT, /* for the rollouts of its reload to end */
+	WAIT_APPS, /* as long as its goes_on says so; see wait.h */
 	WAIT_END, /* for the end of the daemon; the answer is given before */
 	WAIT_MEMORY, /* for other snapshots to be read to their end */
+};
+
+/* How far what a client waits for is: "3 of 8 ready". */
+struct progress {
+	uint32_t done;
+	uint32_t of; /* 0: nothing to be told */
+	const char *what; /* a constant */
 };
 
 struct client {
@@ -47,9 +54,13 @@ struct client {
 	enum client_state state;
 	enum client_wait waits;
 	bool json;
+	bool watches; /* asked for lines of progress */
 	char line[CLIENT_LINE_MAX + 2]; /* with newline, and one too many */
 	size_t len;
 	char *app; /* of status and wait; owned; NULL: all */
+	struct targets *targets; /* of what it waits for; owned; or NULL */
+	bool (*goes_on)(struct client *, struct progress *out);
+	struct progress shown;
 	struct text out; /* the answer, but for a status */
 	const struct status_writer *wants; /* a status, not yet taken */
 	struct status *status; /* NULL: none, or no more */
@@ -103,11 +114,15 @@ void client_answer(struct client *cl, tstamp now);
 /* False: too many wait, and the client was told so. */
 bool client_may_wait(struct client *cl);
 
+/* Tells a client that waits, and wants to know, how far things are. */
+void client_progress(struct client *cl, const struct progress *p);
+
 /*
  * Add to the answer: lines of text, in JSON one object; and the last line of
  * an unsuccessful answer.
  */
-void client_tell(struct client *cl, const char *text);
+void client_tell(struct client *cl, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 void client_error(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -9,6 +9,7 @@
 #include "control/status_json.h"
 #include "control/status_metrics.h"
 #include "control/status_text.h"
+#include "control/target.h"
 #include "control/wait.h"
 #include "daemon/listeners.h"
 #include "daemon/reload.h"
@@ -31,41 +32,24 @@ struct command {
 
 /* --- apps --------------------------------------------------------------- */
 
-/* The app whose name is nearest to this one; NULL: none is near. */
-static const char *
-nearest_app(const struct supervisor *s, const char *name)
+/* The group of this name; NULL: there is none, and the client was told. */
+static const struct group *
+find_group(struct client *cl, const char *name)
 {
-	const char **names;
-	const char *nearest;
-	size_t len = 0;
+	char why[TARGET_WHY];
+	const struct group *g = target_group(cl->all->sup, name, why);
 
-	names = calloc((size_t)s->pool.napps + 1, sizeof(*names));
-	if (names == NULL)
-		return NULL;
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		if (s->groups[n] != NULL)
-			names[len++] = s->groups[n]->conf->name;
-	nearest = suggest_nearest(name, names);
-	free(names);
-	return nearest;
+	if (g == NULL)
+		client_error(cl, "%s", why);
+	return g;
 }
 
-/* Sets the app of the client. False: there is none, and the client was told. */
+/* Sets the app of the client; false likewise. */
 static bool
 choose_app(struct client *cl, const char *name)
 {
-	struct supervisor *s = cl->all->sup;
-	const char *nearest;
-
-	if (group_find(s, name) == NULL) {
-		nearest = nearest_app(s, name);
-		if (nearest == NULL)
-			client_error(cl, "no app %s", name);
-		else
-			client_error(
-			    cl, "no app %s; is %s meant?", name, nearest);
+	if (find_group(cl, name) == NULL)
 		return false;
-	}
 	cl->app = strdup(name);
 	if (cl->app == NULL)
 		client_error(cl, "%s", strerror(errno));
@@ -193,16 +177,21 @@ failure(const struct group *g)
 static void
 command_ping(struct client *cl, char *const *args, tstamp now)
 {
-	const struct group *g;
+	const struct group *g = find_group(cl, args[0]);
 	const struct app_listener *l;
 	const char *protocol, *why;
 	struct json j;
 
 	(void)now;
-	if (!choose_app(cl, args[0]))
+	if (g == NULL)
 		return;
-	g = group_find(cl->all->sup, args[0]);
 	l = first_listener(g);
+	if (l == NULL && g->closing) {
+		client_error(cl,
+		    "%s is being removed and accepts no connection any more",
+		    args[0]);
+		return;
+	}
 	if (l == NULL) {
 		client_error(cl, "%s listens nowhere", args[0]);
 		return;
@@ -231,7 +220,7 @@ reloaded(void *arg, bool ok, const char *text)
 {
 	struct client *cl = arg;
 
-	client_tell(cl, text);
+	client_tell(cl, "%s", text);
 	if (!ok)
 		client_error(
 		    cl, "not reloaded, the old configuration stays in force");
@@ -324,7 +313,7 @@ command_help(struct client *cl, char *const *args, tstamp now)
 	(void)now;
 	if (!cl->json) {
 		for (size_t i = 0; i < COMMANDS; i++)
-			text_printf(&cl->out, "%-10s %-8s %s\n",
+			text_printf(&cl->out, "%-10s %-12s %s\n",
 			    commands[i].name, commands[i].arguments,
 			    commands[i].does);
 		return;
@@ -354,16 +343,31 @@ may_change(const struct client *cl)
 	    peer_in_group(cl->io.fd, conf->control_gid);
 }
 
+static void
+log_change(const struct command_line *line, const struct peer *peer)
+{
+	struct text words;
+
+	text_init(&words, CLIENT_LINE_MAX);
+	for (size_t i = 0; i < line->nwords; i++) {
+		text_puts(&words, i == 0 ? "" : " ");
+		text_escaped(&words, line->words[i], strlen(line->words[i]));
+	}
+	log_info("control: %.*s, by uid %u (pid %d)", (int)words.len,
+	    words.data, (unsigned)peer->uid, (int)peer->pid);
+	text_fini(&words);
+}
+
 /* True: the client may, and the log names it. False: the client was told. */
 static bool
-allow_change(struct client *cl, const char *name, tstamp now)
+allow_change(struct client *cl, const struct command_line *line, tstamp now)
 {
+	const char *name = line->words[0];
 	struct peer peer = { 0 };
 
 	(void)peer_identify(cl->io.fd, &peer);
 	if (may_change(cl)) {
-		log_info("control: %s, by uid %u (pid %d)", name,
-		    (unsigned)peer.uid, (int)peer.pid);
+		log_change(line, &peer);
 		return true;
 	}
 	log_limited(&cl->all->refused_rate, now, LOG_LEVEL_WARN,
@@ -415,6 +419,22 @@ check_line(const char *line, size_t len)
 	return NULL;
 }
 
+/* Takes a word before the command; false: it is the command. */
+static bool
+is_prefix(struct command_line *line, const char *word)
+{
+	bool *flag = NULL;
+
+	if (strcmp(word, "json") == 0)
+		flag = &line->json;
+	else if (strcmp(word, "progress") == 0)
+		flag = &line->progress;
+	if (flag == NULL || *flag)
+		return false;
+	*flag = true;
+	return true;
+}
+
 const char *
 command_parse(char *line, size_t len, struct command_line *out)
 {
@@ -428,11 +448,8 @@ command_parse(char *line, size_t len, struct command_line *out)
 	while ((word = strsep(&rest, " \t")) != NULL) {
 		if (*word == '\0')
 			continue;
-		if (out->nwords == 0 && !out->json &&
-		    strcmp(word, "json") == 0) {
-			out->json = true;
+		if (out->nwords == 0 && is_prefix(out, word))
 			continue;
-		}
 		if (out->nwords == COMMAND_WORDS_MAX)
 			return "too many words";
 		out->words[out->nwords++] = word;
@@ -453,6 +470,8 @@ command_run(struct client *cl, char *text, size_t len, tstamp now)
 		return;
 	}
 	cl->json = line.json;
+	/* An answer in JSON is one value and nothing else. */
+	cl->watches = line.progress && !line.json;
 	command = find_command(cl, line.words[0]);
 	if (command == NULL)
 		return;
@@ -460,6 +479,6 @@ command_run(struct client *cl, char *text, size_t len, tstamp now)
 	if (nargs < command->min || nargs > command->max)
 		client_error(cl, "usage: %s%s%s", command->name,
 		    command->max == 0 ? "" : " ", command->arguments);
-	else if (!command->changes || allow_change(cl, command->name, now))
+	else if (!command->changes || allow_change(cl, &line, now))
 		command->run(cl, line.words + 1, now);
 }

@@ -10,7 +10,9 @@
 
 /* A line, taken apart. */
 struct command_line {
-	bool json; /* the line began with this word, which is left out */
+	/* The line began with these words, which are left out. */
+	bool json;
+	bool progress;
 	/* The words point into the line; behind the last stands NULL. */
 	char *words[COMMAND_WORDS_MAX + 1];
 	size_t nwords; /* at least 1 */

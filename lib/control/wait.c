@@ -1,6 +1,7 @@
-/* Answers that wait until apps are ready, or rollouts over. */
+/* Answers that wait: until apps are ready, rollouts over, commands done. */
 
 #include "control/wait.h"
+#include "control/target.h"
 #include "core/action.h"
 #include "core/app.h"
 #include "daemon/group.h"
@@ -8,6 +9,70 @@
 
 /* Between two looks at the apps. */
 #define LOOK_EVERY TSPAN_MSECONDS(20)
+
+/* --- looking ------------------------------------------------------------ */
+
+static void
+look_soon(struct clients *all)
+{
+	timer_advance(&all->sup->loop.timers, &all->look,
+	    loop_now(&all->sup->loop) + LOOK_EVERY);
+}
+
+/* Whether the client has to wait on, which it is shown if it watches. */
+static bool
+must_wait(struct client *cl)
+{
+	struct progress progress = { 0 };
+
+	if (!cl->goes_on(cl, &progress))
+		return false;
+	client_progress(cl, &progress);
+	return true;
+}
+
+static void
+look(struct timer *t, tstamp now)
+{
+	struct clients *all = TIMER_OWNER(t, struct clients, look);
+	struct client *cl, *next;
+
+	TAILQ_FOREACH_SAFE(cl, &all->list, next, next) {
+		if (cl->state != CLIENT_WAITING || cl->waits != WAIT_APPS)
+			continue;
+		if (must_wait(cl)) {
+			look_soon(all);
+			continue;
+		}
+		cl->waits = WAIT_NOTHING;
+		client_answer(cl, now);
+	}
+}
+
+void
+wait_while(
+    struct client *cl, bool (*goes_on)(struct client *, struct progress *out))
+{
+	cl->goes_on = goes_on;
+	if (!must_wait(cl) || !client_may_wait(cl))
+		return;
+	cl->waits = WAIT_APPS;
+	look_soon(cl->all);
+}
+
+void
+wait_init(struct clients *all)
+{
+	timer_init(&all->look, look);
+}
+
+void
+wait_fini(struct clients *all)
+{
+	timer_set(&all->sup->loop.timers, &all->look, TSTAMP_NEVER);
+}
+
+/* --- until apps are ready ----------------------------------------------- */
 
 enum readiness {
 	READY,
@@ -73,43 +138,60 @@ tell_readiness(struct client *cl, const struct group *g, enum readiness r)
 	return true;
 }
 
+/* Adds how many of the processes that the app keeps are ready. */
+static void
+count_ready(const struct app *a, struct progress *sum)
+{
+	uint32_t ready = app_ready(a), least = a->options.min_processes;
+
+	if (a->phase != APP_RUNNING)
+		return;
+	sum->done += ready < least ? ready : least;
+	sum->of += least;
+	sum->what = "ready";
+}
+
 static bool
-must_wait(struct client *cl)
+all_go_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
 	const struct group *g = NULL;
-	enum readiness r;
+	enum readiness r = all_readiness(s, &g);
+
+	for (uint32_t n = 0; n < s->pool.napps; n++)
+		count_ready(&s->pool.apps[n], out);
+	return tell_readiness(cl, g, r);
+}
+
+static bool
+ready_goes_on(struct client *cl, struct progress *out)
+{
+	const struct supervisor *s = cl->all->sup;
+	const struct group *g;
 
 	if (s->stopping) {
 		client_error(cl, "the daemon is stopping");
 		return false;
 	}
-	if (cl->app == NULL) {
-		r = all_readiness(s, &g);
-		return tell_readiness(cl, g, r);
-	}
-	g = group_find(s, cl->app);
+	if (cl->app == NULL)
+		return all_go_on(cl, out);
+	g = target_lookup(s, cl->app);
 	if (g == NULL) {
 		client_error(cl, "no app %s any more", cl->app);
 		return false;
 	}
+	if (g->closing) {
+		client_error(cl, "%s is being removed", cl->app);
+		return false;
+	}
+	count_ready(&s->pool.apps[g->app], out);
 	return tell_readiness(cl, g, group_readiness(g));
-}
-
-static void
-look_soon(struct clients *all)
-{
-	timer_advance(&all->sup->loop.timers, &all->look,
-	    loop_now(&all->sup->loop) + LOOK_EVERY);
 }
 
 void
 wait_until_ready(struct client *cl)
 {
-	if (!must_wait(cl) || !client_may_wait(cl))
-		return;
-	cl->waits = WAIT_READY;
-	look_soon(cl->all);
+	wait_while(cl, ready_goes_on);
 }
 
 /* --- after a reload ----------------------------------------------------- */
@@ -128,24 +210,30 @@ is_rolling(const struct supervisor *s)
 	return false;
 }
 
-bool
-wait_until_rolled_out(struct client *cl)
+static void
+count_replaced(const struct supervisor *s, struct progress *sum)
 {
-	if (!is_rolling(cl->all->sup))
-		return false;
-	cl->waits = WAIT_ROLLOUT;
-	look_soon(cl->all);
-	return true;
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		const struct app *a = &s->pool.apps[n];
+
+		if (!app_rolling(a) || a->outdated > a->rollout_size)
+			continue;
+		sum->done += a->rollout_size - a->outdated;
+		sum->of += a->rollout_size;
+	}
+	sum->what = "replaced";
 }
 
 /* Whether a rollout is under way; else tells which one was given up. */
 static bool
-must_wait_rollout(struct client *cl)
+rollouts_go_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
 
-	if (!s->stopping && is_rolling(s))
+	if (!s->stopping && is_rolling(s)) {
+		count_replaced(s, out);
 		return true;
+	}
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
 		const struct group *g = s->groups[n];
 
@@ -160,42 +248,11 @@ must_wait_rollout(struct client *cl)
 	return false;
 }
 
-/* --- looking ------------------------------------------------------------ */
-
-static bool
-must_wait_on(struct client *cl)
+bool
+wait_until_rolled_out(struct client *cl)
 {
-	return cl->waits == WAIT_ROLLOUT ? must_wait_rollout(cl)
-					 : must_wait(cl);
-}
-
-static void
-look(struct timer *t, tstamp now)
-{
-	struct clients *all = TIMER_OWNER(t, struct clients, look);
-	struct client *cl, *next;
-
-	TAILQ_FOREACH_SAFE(cl, &all->list, next, next) {
-		if (cl->state != CLIENT_WAITING ||
-		    (cl->waits != WAIT_READY && cl->waits != WAIT_ROLLOUT))
-			continue;
-		if (must_wait_on(cl)) {
-			look_soon(all);
-			continue;
-		}
-		cl->waits = WAIT_NOTHING;
-		client_answer(cl, now);
-	}
-}
-
-void
-wait_init(struct clients *all)
-{
-	timer_init(&all->look, look);
-}
-
-void
-wait_fini(struct clients *all)
-{
-	timer_set(&all->sup->loop.timers, &all->look, TSTAMP_NEVER);
+	if (!is_rolling(cl->all->sup))
+		return false;
+	wait_while(cl, rollouts_go_on);
+	return true;
 }

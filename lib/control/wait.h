@@ -2,14 +2,22 @@
 #define CONTROL_WAIT_H
 
 /*
- * Clients whose answer ends when apps are ready, or rollouts over: a timer
- * looks at the apps as long as there are such clients.
+ * Clients whose answer ends when something has come about in the apps: a timer
+ * looks at them as long as there are such clients.
  */
 
 #include "control/client.h"
 
 void wait_init(struct clients *all);
 void wait_fini(struct clients *all);
+
+/*
+ * Has the client wait as long as goes_on returns true, which is asked at once
+ * and then now and then; it says how far things are, and tells the client the
+ * end. Without goes_on true, the answer is there already.
+ */
+void wait_while(
+    struct client *cl, bool (*goes_on)(struct client *, struct progress *out));
 
 /*
  * Answers whether the client's app, or every app, is ready; or has the client

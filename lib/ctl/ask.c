@@ -42,14 +42,26 @@ is_misuse(const char *error)
 	return false;
 }
 
-/* The line that the words make, with its newline. 0, or an exit status. */
+/* The terminal on which somebody waits for the answer; NULL: none. */
+static FILE *
+find_terminal(const struct ask *daemon, const FILE *to)
+{
+	return !daemon->json && to == stdout && isatty(STDERR_FILENO) == 1
+	    ? stderr
+	    : NULL;
+}
+
+/*
+ * The line that the words make behind a first one, with its newline. 0, or an
+ * exit status.
+ */
 static int
-compose(const struct ask *daemon, char *const *words, char *line)
+compose(const char *first, char *const *words, char *line)
 {
 	const size_t room = LINE_SIZE - 1; /* but for the newline */
 	size_t len;
 
-	(void)strlcpy(line, daemon->json ? "json" : "", room);
+	(void)strlcpy(line, first, room);
 	for (; *words != NULL; words++) {
 		if (**words == '\0' || strpbrk(*words, " \t\n") != NULL) {
 			(void)fprintf(stderr,
@@ -213,11 +225,12 @@ read_answer(const struct ask *daemon, int fd, tstamp end, FILE *to)
 	const char *error;
 	ssize_t n;
 
-	ctl_answer_init(&answer, to, daemon->json);
+	ctl_answer_init(&answer, to, daemon->json, find_terminal(daemon, to));
 	while ((n = receive(fd, buf, sizeof(buf), end)) != 0) {
 		if (n == -1 && errno == EINTR)
 			continue;
 		if (n == -1 && errno == ETIMEDOUT) {
+			(void)ctl_answer_end(&answer, &error);
 			(void)fprintf(stderr, "apppoolctl: not within %g s\n",
 			    tspan_to_seconds(daemon->timeout));
 			return ASK_REFUSED;
@@ -252,12 +265,14 @@ read_answer(const struct ask *daemon, int fd, tstamp end, FILE *to)
 int
 ask_daemon(const struct ask *daemon, char *const *words, FILE *to)
 {
+	const char *first = find_terminal(daemon, to) == NULL ? "" : "progress";
 	char line[LINE_SIZE];
 	const tstamp end =
 	    daemon->timeout == 0 ? TSTAMP_NEVER : ask_clock() + daemon->timeout;
 	char *path;
-	int fd, status = compose(daemon, words, line);
+	int fd, status;
 
+	status = compose(daemon->json ? "json" : first, words, line);
 	if (status != 0)
 		return status;
 	path = find_socket(daemon);

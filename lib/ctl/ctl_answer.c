@@ -4,15 +4,15 @@
 
 #include "ctl/ctl_answer.h"
 
-static const char mark[] = "error: ";
-
-#define MARK_LEN (sizeof(mark) - 1)
+static const char error_mark[] = "error: ";
+static const char progress_mark[] = "progress: ";
 
 void
-ctl_answer_init(struct ctl_answer *a, FILE *to, bool json)
+ctl_answer_init(struct ctl_answer *a, FILE *to, bool json, FILE *terminal)
 {
 	memset(a, 0, sizeof(*a));
 	a->to = to;
+	a->terminal = terminal;
 	a->json = json;
 }
 
@@ -24,12 +24,53 @@ let_pass(struct ctl_answer *a)
 	a->len = 0;
 }
 
+/* Whether the kept bytes may be the beginning of a line with this mark. */
 static bool
-may_be_error(const struct ctl_answer *a)
+may_have(const struct ctl_answer *a, const char *mark)
 {
-	size_t len = a->len < MARK_LEN ? a->len : MARK_LEN;
+	size_t len = strlen(mark);
 
-	return memcmp(a->line, mark, len) == 0;
+	return memcmp(a->line, mark, a->len < len ? a->len : len) == 0;
+}
+
+static bool
+is_kept(const struct ctl_answer *a)
+{
+	return may_have(a, error_mark) ||
+	    (a->terminal != NULL && may_have(a, progress_mark));
+}
+
+/* Shows the kept line, which is one of progress, in place of the former. */
+static void
+show_progress(struct ctl_answer *a)
+{
+	const int mark = sizeof(progress_mark) - 1;
+	int len = (int)a->len - 1 - mark, former = a->shown;
+
+	(void)fprintf(a->terminal, "\r%.*s%*s", len, a->line + mark,
+	    former > len ? former - len : 0, "");
+	(void)fflush(a->terminal);
+	a->shown = len;
+	a->len = 0;
+}
+
+/* Clears what show_progress() has shown. */
+static void
+clear_progress(struct ctl_answer *a)
+{
+	if (a->shown > 0)
+		(void)fprintf(a->terminal, "\r%*s\r", a->shown, "");
+	a->shown = 0;
+}
+
+/* The kept line has ended. */
+static void
+end_line(struct ctl_answer *a)
+{
+	if (a->terminal != NULL && may_have(a, progress_mark))
+		show_progress(a);
+	else
+		a->whole = true;
 }
 
 static void
@@ -45,11 +86,12 @@ put_byte(struct ctl_answer *a, char c)
 		return;
 	}
 	a->line[a->len++] = c;
-	if (!may_be_error(a) || a->len == sizeof(a->line)) {
+	if (c == '\n' && is_kept(a)) {
+		end_line(a);
+	} else if (!is_kept(a) || a->len == sizeof(a->line)) {
+		clear_progress(a);
 		let_pass(a);
 		a->passing = c != '\n';
-	} else if (c == '\n') {
-		a->whole = true;
 	}
 }
 
@@ -67,9 +109,10 @@ ctl_answer_put(struct ctl_answer *a, const char *s, size_t len)
 enum ctl_end
 ctl_answer_end(struct ctl_answer *a, const char **error_out)
 {
+	clear_progress(a);
 	if (a->whole) {
 		a->line[a->len - 1] = '\0';
-		*error_out = a->line + MARK_LEN;
+		*error_out = a->line + sizeof(error_mark) - 1;
 		return CTL_END_REFUSED;
 	}
 	let_pass(a);

@@ -268,6 +268,27 @@ testWaitTellsWhatHasFailed() {
 	assertEquals ready "$(ctl wait)"
 }
 
+testAnAppThatIsBeingRemovedIsFoundByName() {
+	cp "$DIR/pool.conf" "$DIR/before"
+	app old </dev/null >>"$DIR/pool.conf"
+	ctl reload >/dev/null
+	await status_is 1 apps old idle
+	hold_at door old
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >/dev/null
+	assertEquals stopping "$(status apps old state)"
+	assertContains "$(ctl status old)" 'old: stopping'
+	ctl wait old >"$DIR/out" 2>&1
+	assertEquals 1 $?
+	assertContains "$(cat "$DIR/out")" 'old is being removed'
+	ctl ping old >"$DIR/out" 2>&1
+	assertNotEquals 0 $?
+	assertContains "$(cat "$DIR/out")" 'old is being removed'
+	open_gate door
+	behind
+	assertNotEquals 'the answer' '' "$ANSWER"
+}
+
 testAReloadThatIsRefusedTellsEveryMistake() {
 	cp "$DIR/pool.conf" "$DIR/before"
 	printf 'max_procesess = 3\nprocess_slack = x\n' >>"$DIR/pool.conf"

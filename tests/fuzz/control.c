@@ -82,7 +82,7 @@ try_answer(const char *data, size_t size)
 	size_t len = 0, first = size == 0 ? 0 : (uint8_t)data[0] % size;
 	FILE *to = open_memstream(&shown, &len);
 
-	ctl_answer_init(&a, to, false);
+	ctl_answer_init(&a, to, false, NULL);
 	ctl_answer_put(&a, data, first);
 	ctl_answer_put(&a, data + first, size - first);
 	if (ctl_answer_end(&a, &error) == CTL_END_REFUSED)

@@ -19,7 +19,7 @@ show(const char *s, size_t piece, bool json)
 
 	free(shown);
 	to = open_memstream(&shown, &shown_len);
-	ctl_answer_init(&a, to, json);
+	ctl_answer_init(&a, to, json, NULL);
 	for (size_t at = 0; at < len; at += piece)
 		ctl_answer_put(&a, s + at, len - at < piece ? len - at : piece);
 	end = ctl_answer_end(&a, &why);
@@ -99,6 +99,36 @@ json_that_does_not_end_is_an_answer_cut_off(void)
 	CHECK_EQ(CTL_END_DONE, show("web,\n", 2, false));
 }
 
+static void
+progress_is_shown_in_one_place_and_then_cleared(void)
+{
+	static const char text[] =
+	    "progress: 9 of 10\nprogress: none\nerror: so\nprogrammed\n";
+	char *terminal = NULL, *out = NULL;
+	size_t terminal_len, out_len;
+	const char *why;
+
+	for (size_t piece = 1; piece < sizeof(text); piece++) {
+		FILE *to = open_memstream(&out, &out_len);
+		FILE *on = open_memstream(&terminal, &terminal_len);
+		struct ctl_answer a;
+
+		ctl_answer_init(&a, to, false, on);
+		for (size_t at = 0; at < sizeof(text) - 1; at += piece)
+			ctl_answer_put(&a, text + at,
+			    sizeof(text) - 1 - at < piece
+				? sizeof(text) - 1 - at
+				: piece);
+		CHECK_EQ(CTL_END_DONE, ctl_answer_end(&a, &why));
+		(void)fclose(to);
+		(void)fclose(on);
+		CHECK_STR("error: so\nprogrammed\n", out);
+		CHECK_STR("\r9 of 10\rnone   \r    \r", terminal);
+		free(out);
+		free(terminal);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -110,6 +140,7 @@ main(int argc, char **argv)
 	RUN(an_error_longer_than_memory_is_shown);
 	RUN(an_unended_line_is_an_answer_cut_off);
 	RUN(json_that_does_not_end_is_an_answer_cut_off);
+	RUN(progress_is_shown_in_one_place_and_then_cleared);
 	free(shown);
 	return check_finish();
 }
