@@ -9,6 +9,7 @@
 #include "control/status_json.h"
 #include "control/status_metrics.h"
 #include "control/status_text.h"
+#include "control/steer.h"
 #include "control/target.h"
 #include "control/wait.h"
 #include "daemon/listeners.h"
@@ -293,6 +294,8 @@ static const struct command commands[] = {
 	    command_ping },
 	{ "reload", "", "put the configuration into force", 0, 0, true,
 	    command_reload },
+	{ "restart", "[APP|ID...]", "replace processes", 0, COMMAND_WORDS_MAX,
+	    true, steer_restart },
 	{ "stop", "", "stop gracefully", 0, 0, true, command_stop },
 	{ "metrics", "", "figures of all apps, in OpenMetrics", 0, 0, false,
 	    command_metrics },

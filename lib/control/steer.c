@@ -1,0 +1,198 @@
+/* The commands that steer apps and workers. */
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "control/steer.h"
+#include "control/target.h"
+#include "control/wait.h"
+
+/* The longest line of reasons. */
+#define REASONS_MAX 4096
+
+/* What has become of a target. */
+enum outcome {
+	OUTCOME_COMING,
+	OUTCOME_DONE,
+	OUTCOME_FAILED,
+};
+
+/* Whether the client may have something done that takes a while. */
+static bool
+may_begin(struct client *cl)
+{
+	if (cl->all->sup->stopping) {
+		client_error(cl, "the daemon is stopping");
+		return false;
+	}
+	return client_may_wait(cl);
+}
+
+/* Sets the targets of the client; false: it was told why not. */
+static bool
+choose(struct client *cl, char *const *words)
+{
+	char why[TARGET_WHY];
+
+	if (!may_begin(cl))
+		return false;
+	cl->targets = target_find(cl->all->sup, words, why);
+	if (cl->targets == NULL)
+		client_error(cl, "%s", why);
+	return cl->targets != NULL;
+}
+
+/* --- restart ------------------------------------------------------------ */
+
+/* Why a rollout was given up is known when its news have been told. */
+static bool
+is_rolling(const struct app *a)
+{
+	return app_rolling(a) || (a->news & 1u << NEWS_GIVEN_UP) != 0;
+}
+
+static enum outcome
+app_restarted(const struct app *a)
+{
+	if (a->phase != APP_RUNNING)
+		return OUTCOME_DONE;
+	if (is_rolling(a))
+		return OUTCOME_COMING;
+	if (a->rollout == ROLLOUT_GIVEN_UP || app_has_failed(a))
+		return OUTCOME_FAILED;
+	return app_is_ready(a) ? OUTCOME_DONE : OUTCOME_COMING;
+}
+
+static enum outcome
+restarted(const struct supervisor *s, const struct target *t)
+{
+	const struct app *a = target_app(s, t);
+	const struct process *x;
+
+	if (a == NULL)
+		return OUTCOME_DONE;
+	if (t->process == ILIST_NONE)
+		return app_restarted(a);
+	x = target_process(s, t);
+	if (x == NULL || x->asked)
+		return OUTCOME_DONE;
+	return x->outdated != 0 || is_rolling(a) ? OUTCOME_COMING
+						 : OUTCOME_FAILED;
+}
+
+static void
+count_replaced(
+    const struct supervisor *s, const struct target *t, struct progress *sum)
+{
+	const struct app *a = target_app(s, t);
+	uint32_t left = 0;
+
+	if (restarted(s, t) != OUTCOME_DONE)
+		left = t->process == ILIST_NONE ? a->outdated : t->of;
+	sum->done += left < t->of ? t->of - left : 0;
+	sum->of += t->of;
+	sum->what = "replaced";
+}
+
+/* Adds why the target was not restarted to a line. */
+static void
+explain_restart(
+    const struct supervisor *s, const struct target *t, struct text *line)
+{
+	const struct group *g = s->groups[t->app];
+
+	if (line->len > 0)
+		text_puts(line, "; ");
+	if (app_has_failed(&s->pool.apps[t->app]))
+		text_printf(line, "%s has failed: %s", t->name,
+		    g->last_failure[0] != '\0' ? g->last_failure
+					       : "see the log");
+	else if (t->process == ILIST_NONE)
+		text_printf(line,
+		    "%s: the new generation does not live, the old one stays: "
+		    "%s",
+		    t->name, g->given_up_for);
+	else
+		text_printf(line,
+		    "%s: the successor of worker %s does not live, the worker "
+		    "stays: %s",
+		    t->name, t->id, g->given_up_for);
+}
+
+/* Tells what has been restarted: an app, a worker, or several. */
+static void
+tell_replaced(struct client *cl, uint32_t n)
+{
+	const struct targets *all = cl->targets;
+	const struct target *t = &all->list[0];
+	char count[40] = "";
+
+	if (all->len == 1 && t->process != ILIST_NONE) {
+		client_tell(cl, "%s: worker %s (pid %d) replaced", t->name,
+		    t->id, (int)t->pid);
+		return;
+	}
+	if (n > 0)
+		(void)snprintf(count, sizeof(count),
+		    ", %" PRIu32 " process%s replaced", n, n == 1 ? "" : "es");
+	client_tell(cl, "%s%srestarted%s", all->len == 1 ? t->name : "",
+	    all->len == 1 ? ": " : "", count);
+}
+
+static void
+tell_restarted(struct client *cl, uint32_t replaced)
+{
+	const struct targets *all = cl->targets;
+	struct text reasons;
+	size_t failed = 0;
+
+	text_init(&reasons, REASONS_MAX);
+	for (size_t i = 0; i < all->len; i++) {
+		if (restarted(cl->all->sup, &all->list[i]) != OUTCOME_FAILED)
+			continue;
+		explain_restart(cl->all->sup, &all->list[i], &reasons);
+		failed++;
+	}
+	if (failed < all->len || all->len == 0)
+		tell_replaced(cl, replaced);
+	if (failed > 0)
+		client_error(cl, "%.*s", (int)reasons.len, reasons.data);
+	text_fini(&reasons);
+}
+
+static bool
+restart_goes_on(struct client *cl, struct progress *out)
+{
+	const struct supervisor *s = cl->all->sup;
+	const struct targets *all = cl->targets;
+	bool coming = false;
+
+	for (size_t i = 0; i < all->len; i++) {
+		coming |= restarted(s, &all->list[i]) == OUTCOME_COMING;
+		count_replaced(s, &all->list[i], out);
+	}
+	if (!coming)
+		tell_restarted(cl, out->done);
+	return coming;
+}
+
+void
+steer_restart(struct client *cl, char *const *words, tstamp now)
+{
+	struct pool *p = &cl->all->sup->pool;
+
+	if (!choose(cl, words))
+		return;
+	for (size_t i = 0; i < cl->targets->len; i++) {
+		struct target *t = &cl->targets->list[i];
+
+		if (t->process == ILIST_NONE) {
+			pool_app_restart(p, t->app, now);
+			t->of = p->apps[t->app].outdated;
+		} else {
+			pool_replace(p, t->process, now);
+			t->of = 1;
+		}
+	}
+	wait_while(cl, restart_goes_on);
+}

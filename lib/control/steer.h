@@ -1,0 +1,14 @@
+#ifndef CONTROL_STEER_H
+#define CONTROL_STEER_H
+
+/*
+ * The commands that steer apps and workers. Each answers when it is done, with
+ * one line that says what has happened.
+ */
+
+#include "control/client.h"
+
+/* words: apps and workers; none: all apps. */
+void steer_restart(struct client *cl, char *const *words, tstamp now);
+
+#endif

@@ -1,0 +1,139 @@
+#!/bin/sh
+# The commands that steer: what each does, and the line it ends with.
+
+file_setup() {
+	{
+		app web <<-EOF
+		min_processes = 2
+		max_processes = 4
+		start_limit = 1
+		EOF
+		app api </dev/null
+	} | conf
+	pool_start
+	cp "$DIR/pool.conf" "$DIR/before"
+}
+
+# workers KEY [APP]: a value of each worker of the app, in order.
+workers() {
+	status apps "${2:-web}" workers '*' "$1" | sort
+}
+
+# is_ready APP: neither more nor fewer than its processes are idle.
+is_ready() {
+	[ "$(status apps "$1" idle)" = "$(status apps "$1" min_processes)" ] &&
+	    [ "$(workers state "$1" | uniq)" = idle ]
+}
+
+# steer COMMAND...: its answer is in $SAID, what is wrong in $WRONG.
+steer() {
+	SAID=$(ctl "$@" 2>"$DIR/wrong")
+	RC=$?
+	WRONG=$(cat "$DIR/wrong")
+}
+
+# --- restart ------------------------------------------------------------
+
+testRestartReplacesAllProcessesOfAnApp() {
+	await is_ready web
+	old=$(workers pid) other=$(workers pid api)
+	steer restart web
+	assertEquals "$WRONG" 'web: restarted, 2 processes replaced' "$SAID"
+	await is_ready web
+	for pid in $old; do
+		assertNotContains "$(workers pid)" "$pid"
+	done
+	assertEquals 'the other app' "$other" "$(workers pid api)"
+}
+
+testRestartWithoutANameReplacesThoseOfAllApps() {
+	await is_ready web && await is_ready api
+	steer restart
+	assertEquals "$WRONG" 'restarted, 3 processes replaced' "$SAID"
+}
+
+testRestartOfAWorkerReplacesItAlone() {
+	await is_ready web
+	id=$(workers id | head -n 1) kept=$(workers id | tail -n 1)
+	pid=$(workers id,pid | sed -n "s/^$id //p")
+	steer restart "$id"
+	assertEquals "$WRONG" "web: worker $id (pid $pid) replaced" "$SAID"
+	await is_ready web
+	assertContains "$(workers id)" "$kept"
+	assertNotContains "$(workers id)" "$id"
+}
+
+testRestartLetsSessionsEnd() {
+	await is_ready web
+	hold_at door
+	steer restart web
+	assertEquals 0 "$RC"
+	open_gate door
+	behind
+	assertNotEquals 'the answer' '' "$ANSWER"
+	assertEquals 'lost' 0 "$(status apps web lost)"
+}
+
+testRestartOfANewGenerationThatDoesNotLiveIsRefused() {
+	await is_ready web
+	old=$(workers pid)
+	mv "$TWORKER" "$TWORKER.away"
+	steer restart web
+	mv "$TWORKER.away" "$TWORKER"
+	assertEquals 1 "$RC"
+	assertContains "$WRONG" 'the old one stays: '
+	assertEquals "$old" "$(workers pid)"
+	steer restart "$(workers id | head -n 1)" api
+	assertEquals "$WRONG" 'restarted, 2 processes replaced' "$SAID"
+}
+
+testRestartClearsAFailure() {
+	cat >>"$DIR/pool.conf" <<-EOF
+	app "bad" {
+		listen = "unix:bad.sock"
+		command = "$DIR/bad"
+		start_limit = 1
+	}
+	EOF
+	ctl reload >/dev/null
+	await status_is failed apps bad state
+	steer restart bad
+	assertEquals 1 "$RC"
+	assertContains "$WRONG" 'bad has failed: '
+	cp "$TWORKER" "$DIR/bad"
+	steer restart bad
+	assertEquals "$WRONG" 'bad: restarted' "$SAID"
+	assertEquals running "$(status apps bad state)"
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >/dev/null
+}
+
+testRestartOfSomethingUnknownNamesWhatIsNear() {
+	steer restart wen
+	assertEquals 1 "$RC"
+	assertContains "$WRONG" 'no app or worker wen; is web meant?'
+}
+
+testAnAnswerInJsonIsOneObject() {
+	await is_ready web
+	assertEquals '{"message":"web: restarted, 2 processes replaced"}' \
+	    "$(ctl -j restart web)"
+}
+
+testProgressIsToldToWhoAsksForIt() {
+	await is_ready web
+	"$PYTHON" - "$DIR/control.sock" <<-EOF >"$DIR/out"
+	import socket, sys
+	with socket.socket(socket.AF_UNIX) as s:
+	    s.settimeout($LIMIT)
+	    s.connect(sys.argv[1])
+	    s.sendall(b"progress restart web\n")
+	    print(s.makefile().read(), end="")
+	EOF
+	assertEquals 'progress: 0 of 2 replaced' "$(head -n 1 "$DIR/out")"
+	assertEquals 'web: restarted, 2 processes replaced' \
+	    "$(tail -n 1 "$DIR/out")"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
