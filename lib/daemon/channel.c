@@ -246,7 +246,8 @@ on_event(struct worker *w, const struct words *a, tstamp now)
 	if (!w->sup->pool.processes[w->process].ready)
 		channel_misbehaved(w, now, "EVENT before READY");
 	else if (may_keep_text(w))
-		log_output(w->group->conf->name, w->id, a->text, a->len);
+		log_output(LOG_LEVEL_INFO, w->group->conf->name, w->id, a->text,
+		    a->len);
 }
 
 static void

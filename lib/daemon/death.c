@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/channel.h"
 #include "daemon/closing.h"
@@ -40,6 +41,9 @@
 
 /* Deaths that the kernel had at one time come to us within this. */
 #define OOM_BURST TSPAN_SECONDS(1)
+
+/* The longest explanation of a failure. */
+#define WHY_MAX 256
 
 /* --- how it ended ------------------------------------------------------- */
 
@@ -131,9 +135,10 @@ explain_failure(
 		when = " within min_server_life";
 	else if (clean && session[0] == '\0')
 		when = " without a session";
-	(void)snprintf(buf, size, "%s%s%s",
+	(void)snprintf(buf, size, "%s%s%s%s%s",
 	    reap_explain(&w->death, how, sizeof(how)), when,
-	    w->starved ? ", perhaps for want of memory" : "");
+	    w->starved ? ", perhaps for want of memory" : "",
+	    w->words != NULL ? ": " : "", w->words != NULL ? w->words : "");
 	return true;
 }
 
@@ -161,7 +166,7 @@ static void
 log_end(struct worker *w, tstamp now)
 {
 	const char *reason = reason_of(w);
-	char how[64], name[96], session[48], why[160];
+	char how[64], name[96], session[48], why[WHY_MAX];
 
 	(void)worker_name(w, name, sizeof(name));
 	(void)describe_session(w, session, sizeof(session), now);
@@ -186,6 +191,30 @@ finish(struct worker *w, tstamp now)
 	log_end(w, now);
 	worker_free(w);
 	pool_gone(&s->pool, process, now);
+}
+
+/*
+ * Whether the last line on stderr is awaited, which may explain a failure. It
+ * is asked for once; of SIGKILL no process can tell.
+ */
+static bool
+awaits_words(struct worker *w, tstamp now)
+{
+	char why[WHY_MAX];
+
+	if (w->asked || w->death.signal == SIGKILL ||
+	    !explain_failure(w, "", why, sizeof(why)))
+		return false;
+	w->asked = true;
+	return kept_ask(&w->output, now);
+}
+
+/* The log tells of the end after all that the process has printed. */
+static void
+bury(struct worker *w, tstamp now)
+{
+	if (!awaits_words(w, now))
+		finish(w, now);
 }
 
 /* --- what is taken back ------------------------------------------------- */
@@ -219,7 +248,7 @@ take_ended(struct retake *r, bool complete, tstamp now)
 	if (!complete || w->unread_lost)
 		log_warnx("%s: what it left unread could not be taken back",
 		    worker_name(w, name, sizeof(name)));
-	finish(w, now);
+	bury(w, now);
 }
 
 static void
@@ -236,27 +265,49 @@ take_back(struct worker *w, tstamp now)
 
 /* --- reaping ------------------------------------------------------------ */
 
+/* The pool learns of the death; what was never received is taken back. */
+static void
+depart(struct worker *w, tstamp now)
+{
+	char why[WHY_MAX];
+
+	if (explain_failure(w, "", why, sizeof(why)))
+		group_failed(w->group, "%s", why);
+	pool_died(&w->sup->pool, w->process, end_of(&w->death), now);
+	if (w->child_end != -1 && fdpass_unread(w->child_end) > 0)
+		take_back(w, now);
+	else
+		bury(w, now);
+}
+
+static void
+hear_words(struct kept *o, const char *line, size_t len, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(o, struct worker, output);
+
+	if (len > 0)
+		w->words = strndup(line, len);
+	if (w->sup->pool.processes[w->process].state == PROCESS_DYING)
+		finish(w, now);
+	else
+		depart(w, now);
+}
+
 /*
- * The process is reaped, and its group killed. What it said last still
- * counts; what it never received is taken back.
+ * The process is reaped, and its group killed. What it said last still counts.
+ * A process that was never ready has no connections: so the pool learns of its
+ * death when all is known that its failure, and that of the app, is told with.
  */
 static void
 take_leave(struct worker *w, const struct reap_death *death, tstamp now)
 {
-	struct supervisor *s = w->sup;
-	char why[160];
-
 	turn_for(w->group->app);
 	worker_died(w, death);
+	w->output.words = hear_words;
 	w->starved = was_starved(w, now);
 	channel_read_rest(w, now);
-	if (explain_failure(w, "", why, sizeof(why)))
-		group_failed(w->group, "%s", why);
-	pool_died(&s->pool, w->process, end_of(death), now);
-	if (w->child_end != -1 && fdpass_unread(w->child_end) > 0)
-		take_back(w, now);
-	else
-		finish(w, now);
+	if (w->sup->pool.processes[w->process].ready || !awaits_words(w, now))
+		depart(w, now);
 }
 
 static bool

@@ -363,10 +363,11 @@ set_output(struct environment *e, struct worker *w, const struct conf_app *conf)
 		e->output_file = conf->output_file;
 		return true;
 	default:
-		e->output = kept_hold(w->group, &w->output, owner);
-		e->spec.stdio[1] = e->output;
-		e->spec.stdio[2] = e->output;
-		return e->output != -1;
+		if (kept_hold(w->group, &w->output, owner, e->output) == -1)
+			return false;
+		e->spec.stdio[1] = e->output[0];
+		e->spec.stdio[2] = e->output[1];
+		return true;
 	}
 }
 
@@ -377,7 +378,7 @@ environment_init(struct environment *e, struct worker *w)
 	int error;
 
 	memset(e, 0, sizeof(*e));
-	e->output = -1;
+	e->output[0] = e->output[1] = -1;
 	e->config = config_ref(w->group->config);
 	set_limits(e, w, conf);
 	set_identity(e, conf);
@@ -390,11 +391,20 @@ environment_init(struct environment *e, struct worker *w)
 	return -1;
 }
 
+static void
+close_output(struct environment *e)
+{
+	for (int i = 0; i < 2; i++) {
+		if (e->output[i] != -1)
+			(void)close(e->output[i]);
+		e->output[i] = -1;
+	}
+}
+
 void
 environment_fini(struct environment *e)
 {
-	if (e->output != -1)
-		close(e->output);
+	close_output(e);
 	for (size_t i = 0; i < e->nsockets; i++)
 		(void)close(e->sockets[i]);
 	free(e->socket_names);
@@ -414,18 +424,20 @@ open_output(struct environment *e)
 {
 	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK;
 	char why[OWNFILE_WHY];
+	int fd;
 
 	if (e->output_file == NULL)
 		return true;
-	e->output = ownfile_open(e->output_file, OWNFILE_ANY, flags, 0640, why);
-	if (e->output == -1 && why[0] != '\0') {
+	fd = ownfile_open(e->output_file, OWNFILE_ANY, flags, 0640, why);
+	if (fd == -1 && why[0] != '\0') {
 		e->spec.output = e->output_file;
 		return true;
 	}
-	if (e->output == -1 || fcntl(e->output, F_SETFL, O_APPEND) == -1)
+	e->output[0] = fd;
+	if (fd == -1 || fcntl(fd, F_SETFL, O_APPEND) == -1)
 		return false;
-	e->spec.stdio[1] = e->output;
-	e->spec.stdio[2] = e->output;
+	e->spec.stdio[1] = fd;
+	e->spec.stdio[2] = fd;
 	return true;
 }
 
@@ -461,10 +473,8 @@ environment_open(struct environment *e, const char **file_out)
 void
 environment_close(struct environment *e)
 {
-	if (e->output_file != NULL && e->output != -1) {
-		(void)close(e->output);
-		e->output = -1;
-	}
+	if (e->output_file != NULL)
+		close_output(e);
 	if (e->spec.program != 0)
 		(void)close(e->spec.program);
 }

@@ -29,7 +29,7 @@ struct environment {
 	char **argv; /* both owned, with their strings */
 	char **envp;
 	const char *output_file; /* to be opened in the lane, or by the child */
-	int output; /* the worker's stdout and stderr; -1: none to close */
+	int output[2]; /* its stdout, stderr; -1: not to be closed */
 };
 
 /*

@@ -25,8 +25,10 @@ heard(struct keeper *k, const char *packet, size_t len, int fd, tstamp now)
 
 	switch (packet[0]) {
 	case KEEPER_OUTPUT:
+	case KEEPER_ERRORS:
 	case KEEPER_LEFT_OUT:
-		lines = kept_heard(k, packet, len);
+	case KEEPER_WORDS:
+		lines = kept_heard(k, packet, len, now);
 		break;
 	case KEEPER_TAKEN:
 	case KEEPER_EMPTY:

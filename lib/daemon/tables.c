@@ -16,6 +16,9 @@
 /* Descriptors of the daemon itself: loop, lanes, log, control and others. */
 #define OWN_DESCRIPTORS 64
 
+/* The same of a keeper. */
+#define KEEPER_DESCRIPTORS 16
+
 static bool
 suffice(const struct pool_limits *have, const struct pool_limits *want)
 {
@@ -112,12 +115,13 @@ struct need {
 	unsigned long long locks;
 	unsigned long long others;
 	unsigned long long all;
+	unsigned long long keeper; /* of a keeper that reads output */
 };
 
 static void
 sum_up(const struct services *all, const struct conf *conf, struct need *out)
 {
-	bool answers = false, measures = false;
+	bool answers = false, measures = false, reads = false;
 	size_t copies = 0;
 
 	*out = (struct need){
@@ -128,6 +132,7 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 		if (keeper_is_needed(&conf->apps[i]))
 			out->others++;
 		measures = measures || conf->apps[i].max_memory > 0;
+		reads = reads || conf->apps[i].output == CONF_OUTPUT_LOG;
 		out->queues += conf->apps[i].max_queue;
 		out->listeners += conf->apps[i].listen_len;
 		out->locks += locks_descriptors(all, &conf->apps[i]);
@@ -147,6 +152,9 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 		out->all += out->each * conf->max_processes;
 	if (conf->counter_len > 0)
 		out->all++;
+	if (reads)
+		out->keeper = KEEPER_DESCRIPTORS +
+		    (unsigned long long)KEEPER_HOLD_FDS * conf->max_processes;
 }
 
 uint32_t
@@ -163,6 +171,20 @@ tables_spare(const struct supervisor *s, const struct conf *conf)
 	    : (uint32_t)((unsigned long long)have - need.all) + 1;
 }
 
+static bool
+keepers_afford(const struct conf *conf, const struct need *need, int have)
+{
+	if (need->keeper <= (unsigned long long)have)
+		return true;
+	log_errorx(
+	    "%s: up to %llu descriptors are needed by the keeper of an app (%d "
+	    "for each of max_processes %u) but only %d may be open: lower "
+	    "max_processes, or raise the limit (LimitNOFILE, ulimit -n)",
+	    conf->file, need->keeper, KEEPER_HOLD_FDS, conf->max_processes,
+	    have);
+	return false;
+}
+
 bool
 tables_afford(const struct supervisor *s, const struct conf *conf)
 {
@@ -170,8 +192,10 @@ tables_afford(const struct supervisor *s, const struct conf *conf)
 	int have = descriptors_limit();
 
 	sum_up(&s->services, conf, &need);
-	if (have == -1 || need.all <= (unsigned long long)have)
+	if (have == -1)
 		return true;
+	if (need.all <= (unsigned long long)have)
+		return keepers_afford(conf, &need, have);
 	log_errorx(
 	    "%s: up to %llu descriptors are needed (%llu for each of "
 	    "max_processes %u, %llu for max_queue of all apps, %llu "

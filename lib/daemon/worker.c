@@ -163,6 +163,7 @@ worker_free(struct worker *w)
 		close(w->memory_fd);
 	give_slot(w->group, w->slot);
 	s->workers[w->process] = NULL;
+	free(w->words);
 	free(w->status);
 	free(w);
 }

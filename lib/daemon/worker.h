@@ -66,6 +66,8 @@ struct worker {
 	bool unread_lost; /* some of it could not be taken back */
 	struct reap_death death; /* likewise; all zero before */
 	bool starved; /* killed, perhaps for want of memory */
+	bool asked; /* for its last line on stderr */
+	char *words; /* that line, owned; NULL: not known, or none */
 	char *status; /* text of its last STATUS, owned; NULL: none */
 	tstamp second; /* messages are counted from here, for one second */
 	unsigned messages; /* EVENT and STATUS in that second */

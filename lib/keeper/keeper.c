@@ -5,8 +5,8 @@
  * A worker can hold the lock of its pipe for ever, by writing from a page whose
  * fault never ends; who reads or closes the pipe then waits for the lock, and
  * no signal ends that. So the daemon never does: this process does, and a
- * process that waits there can be left behind. The daemon makes the pipe and
- * sends both ends before the worker runs. The write end is kept until the
+ * process that waits there can be left behind. The daemon makes the pipes and
+ * sends both ends before the worker runs. The write ends are kept until the
  * worker is dead, so that no close of the daemon's is the last.
  *
  * A descendant of a dead worker can do the same to the socket by which
@@ -52,11 +52,19 @@
 /* Microseconds that a close may linger. */
 #define LINGER 2000
 
-/* The pipe of a worker. */
+/* The beginning of the last line of a pipe that is not blank. */
+struct words {
+	char text[KEEPER_WORDS_MAX];
+	size_t len; /* 0: there was none */
+};
+
+/* A pipe of a worker. */
 struct source {
 	struct source *next;
 	char id[KEEPER_ID_LEN];
+	char verb; /* KEEPER_OUTPUT or KEEPER_ERRORS */
 	int ends[2]; /* to read, and to write */
+	struct words *words; /* of KEEPER_ERRORS; NULL: nothing was said */
 	char *line; /* the beginning of a line; NULL: none */
 	size_t len; /* of it */
 	bool cutting; /* the rest of a line that was too long is left out */
@@ -118,16 +126,53 @@ say(const char *buf, size_t len)
 		wait_for_room();
 }
 
+static bool
+is_blank(char c)
+{
+	return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* Keeps the last line of these that is not blank; it replaces the former. */
+static void
+keep_words(struct words *to, const char *lines, size_t len)
+{
+	const char *newline;
+
+	while (len > 0 && is_blank(lines[len - 1]))
+		len--;
+	if (len == 0)
+		return;
+	newline = memrchr(lines, '\n', len);
+	if (newline != NULL) {
+		len -= (size_t)(newline + 1 - lines);
+		lines = newline + 1;
+	}
+	to->len = len < sizeof(to->text) ? len : sizeof(to->text);
+	memcpy(to->text, lines, to->len);
+}
+
+/* Without memory its words are not kept. */
+static void
+note_words(struct source *s, const char *lines, size_t len)
+{
+	if (s->words == NULL)
+		s->words = calloc(1, sizeof(*s->words));
+	if (s->words != NULL)
+		keep_words(s->words, lines, len);
+}
+
 /*
  * Passes text[from .. end) on, without a newline at its end. The bytes before
  * it have been said, or are the place of the first header.
  */
 static void
-say_lines(const struct source *s, size_t from, size_t end)
+say_lines(struct source *s, size_t from, size_t end)
 {
 	char *at = text + from - KEEPER_HEAD;
 
-	at[0] = KEEPER_OUTPUT;
+	if (s->verb == KEEPER_ERRORS)
+		note_words(s, text + from, end - from);
+	at[0] = s->verb;
 	memcpy(at + 1, s->id, sizeof(s->id));
 	say(at, KEEPER_HEAD + end - from);
 }
@@ -266,7 +311,7 @@ take_last(struct source *s)
 /* --- what the daemon says ----------------------------------------------- */
 
 static void
-hold(const char *id, const int ends[2])
+hold(const char *id, char verb, const int ends[2])
 {
 	struct source *s = calloc(1, sizeof(*s));
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
@@ -274,27 +319,58 @@ hold(const char *id, const int ends[2])
 	if (s == NULL || epoll_ctl(epfd, EPOLL_CTL_ADD, ends[0], &event) == -1)
 		_exit(EX_OSERR);
 	memcpy(s->id, id, sizeof(s->id));
+	s->verb = verb;
 	memcpy(s->ends, ends, sizeof(s->ends));
 	s->next = sources;
 	sources = s;
 }
 
-static void
-leave(const char *id)
+/* Where the pipe of this worker and verb is linked; *result NULL: nowhere. */
+static struct source **
+find(const char *id, char verb)
 {
-	struct source **at = &sources, *s;
+	struct source **at = &sources;
 
-	while (*at != NULL && memcmp((*at)->id, id, KEEPER_ID_LEN) != 0)
+	while (*at != NULL &&
+	    ((*at)->verb != verb || memcmp((*at)->id, id, KEEPER_ID_LEN) != 0))
 		at = &(*at)->next;
-	if (*at == NULL)
+	return at;
+}
+
+static void
+leave(const char *id, char verb)
+{
+	struct source **at = find(id, verb), *s = *at;
+
+	if (s == NULL)
 		return;
-	s = *at;
 	*at = s->next;
 	take_last(s);
 	(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->ends[0], NULL);
 	(void)close(s->ends[1]);
 	(void)close(s->ends[0]);
+	free(s->words);
 	free(s);
+}
+
+/* The last line may have no end yet. */
+static void
+tell_words(const char *id)
+{
+	char buf[KEEPER_HEAD + KEEPER_WORDS_MAX] = { KEEPER_WORDS };
+	struct source *s = *find(id, KEEPER_ERRORS);
+	struct words none = { 0 }, *words = &none;
+
+	memcpy(buf + 1, id, KEEPER_ID_LEN);
+	if (s != NULL) {
+		take(s, KEEPER_LAST_TEXT);
+		if (s->words != NULL)
+			words = s->words;
+		if (s->line != NULL)
+			keep_words(words, s->line, s->len);
+	}
+	memcpy(buf + KEEPER_HEAD, words->text, words->len);
+	say(buf, KEEPER_HEAD + words->len);
 }
 
 static _Noreturn void
@@ -407,15 +483,23 @@ obey(const char *buf, size_t len, const struct fdpass_got *got)
 
 	switch (buf[0]) {
 	case KEEPER_HOLD:
-		if (len != KEEPER_HEAD || got->nfds != 2)
+		if (len != KEEPER_HEAD || got->nfds != KEEPER_HOLD_FDS)
 			_exit(EX_OSERR);
-		hold(buf + 1, got->fds);
+		hold(buf + 1, KEEPER_OUTPUT, got->fds);
+		hold(buf + 1, KEEPER_ERRORS, got->fds + 2);
 		say(&pong, 1);
 		break;
 	case KEEPER_LEAVE:
 		for (size_t at = 1; at + KEEPER_ID_LEN <= len;
-		     at += KEEPER_ID_LEN)
-			leave(buf + at);
+		     at += KEEPER_ID_LEN) {
+			leave(buf + at, KEEPER_OUTPUT);
+			leave(buf + at, KEEPER_ERRORS);
+		}
+		break;
+	case KEEPER_WORDS:
+		if (len != KEEPER_HEAD)
+			_exit(EX_OSERR);
+		tell_words(buf + 1);
 		break;
 	case KEEPER_TAKE:
 		if (len != KEEPER_HEAD || got->nfds != 1)

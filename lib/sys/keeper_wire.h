@@ -18,8 +18,12 @@
 /* The longest line; the rest of a longer one is left out. */
 #define KEEPER_LINE_MAX 65536
 
-/* Down: an identifier, and both ends of its pipe, the read end first. */
+/*
+ * Down: an identifier, and both ends of two pipes, for standard output and for
+ * standard error; the read end of each first.
+ */
 #define KEEPER_HOLD 'H'
+#define KEEPER_HOLD_FDS 4
 
 /* Down: identifiers whose pipes are read to their end and closed. */
 #define KEEPER_LEAVE 'L'
@@ -50,16 +54,26 @@
 #define KEEPER_PONG 'P'
 
 /*
- * Up: an identifier and whole lines, with a newline between two: one line of
- * at most KEEPER_LINE_MAX bytes, or at most KEEPER_LINES of KEEPER_TEXT bytes.
+ * Up: an identifier and whole lines of standard output or standard error, with
+ * a newline between two: one line of at most KEEPER_LINE_MAX bytes, or at most
+ * KEEPER_LINES of KEEPER_TEXT bytes.
  */
 #define KEEPER_OUTPUT 'O'
+#define KEEPER_ERRORS 'R'
 #define KEEPER_LINES 32
 #define KEEPER_TEXT (8192 - KEEPER_HEAD)
 
 /*
- * Of what a dead worker has left so much is passed on. Up: an identifier, and
- * the number of the other bytes, a uint32_t.
+ * Down: an identifier. The answer, after all that it has printed on standard
+ * error: the identifier and the last line there that is not blank, cut after
+ * KEEPER_WORDS_MAX bytes.
+ */
+#define KEEPER_WORDS 'W'
+#define KEEPER_WORDS_MAX 128
+
+/*
+ * Of what a dead worker has left in a pipe so much is passed on. Up: an
+ * identifier, and the number of the other bytes, a uint32_t.
  */
 #define KEEPER_LAST_LINES 1024
 #define KEEPER_LAST_TEXT 65536

@@ -468,12 +468,13 @@ fatal(const char *fmt, ...)
 }
 
 void
-log_output(const char *app, const char *id, const char *text, size_t len)
+log_output(enum log_level level, const char *app, const char *id,
+    const char *text, size_t len)
 {
 	char app_name[NAME_SIZE];
 	char id_name[NAME_SIZE];
 	struct logline line = {
-		.level = LOG_LEVEL_INFO,
+		.level = level,
 		.app = app_name,
 		.id = id_name,
 		.text = text,
@@ -481,6 +482,8 @@ log_output(const char *app, const char *id, const char *text, size_t len)
 	};
 	int saved_errno = errno;
 
+	if ((int)level > atomic_load(&state.level))
+		return;
 	snprintf(app_name, sizeof(app_name), "%s", app);
 	snprintf(id_name, sizeof(id_name), "%s", id);
 	put(&line);

@@ -66,12 +66,13 @@ void fatal(const char *fmt, ...)
     __attribute__((format(printf, 1, 2), noreturn));
 
 /*
- * Logs a line of len bytes that a worker printed, without its newline, at any
- * level; cut after LOG_LINE_MAX bytes. It appears behind "APP/ID: ", in JSON
- * with "app" and "id". NUL is an ordinary byte.
+ * Logs a line of len bytes that a worker printed, without its newline; cut
+ * after LOG_LINE_MAX bytes. It appears behind "APP/ID: ", in JSON with "app"
+ * and "id". NUL is an ordinary byte.
  */
 #define LOG_LINE_MAX 65536
-void log_output(const char *app, const char *id, const char *line, size_t len);
+void log_output(enum log_level level, const char *app, const char *id,
+    const char *line, size_t len);
 
 /* The state of one message that can repeat. All zero: not logged yet. */
 struct log_rate {

@@ -21,7 +21,13 @@ app_script() {
 
 # logged TEXT: a whole line of web's, prefix taken off, is just that.
 logged() {
-	sed -n 's,^[^ ]* info web/[a-z0-9]*: ,,p' "$DIR/log" | grep -qxF -e "$1"
+	logged_at info "$1"
+}
+
+# logged_at LEVEL TEXT
+logged_at() {
+	sed -n "s,^[^ ]* $1 web/[a-z0-9]*: ,,p" "$DIR/log" |
+	    grep -qxF -e "$2"
 }
 
 # times_logged TEXT: how often.
@@ -39,10 +45,10 @@ testEachLineOfOutputIsLoggedWithAppAndId() {
 	assertTrue 'the prefix is another' "said ' info web/$id: one'"
 }
 
-testStandardErrorIsLoggedLikeOutput() {
+testStandardErrorIsLoggedAtWarn() {
 	app web --print-error 'to stderr\n' </dev/null | conf
 	pool_start
-	await logged 'to stderr'
+	await logged_at warn 'to stderr'
 }
 
 testALinePrintedInPiecesIsLoggedWhole() {
@@ -261,7 +267,7 @@ testProgramsCanOpenDevStderrAndDevStdout() {
 	app_script web | conf
 	pool_start
 	await logged 'by the name of stdout'
-	await logged 'by the name of stderr'
+	await logged_at warn 'by the name of stderr'
 	if is_root; then
 		pid=$(status apps web workers 0 pid)
 		assertNotEquals 'it runs as root' 0 "$(stat -c %u "/proc/$pid")"

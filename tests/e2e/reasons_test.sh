@@ -41,4 +41,70 @@ testTheLogGivesTheReasonsThatTheStatusCounts() {
 	assertEquals "$(status_reasons)" "$(log_reasons)"
 }
 
+# --- the last line on stderr --------------------------------------------
+
+WHY='exited with status 3 before it was ready: cannot connect to database'
+
+# complains [OPTION...]: the app bad, whose program says why it cannot start.
+complains() {
+	app bad --print 'starting\n' \
+	    --print-error 'Traceback:\ncannot connect to database\n' \
+	    --exit-at-once 3
+}
+
+testAFailureIsToldWithTheLastLineOnStderr() {
+	complains <<-EOF | conf
+	start_limit = 2
+	restart_delay = 10ms
+	EOF
+	pool_run
+	assertEquals 1 "$(ctl wait 2>"$DIR/wait" >&2; echo $?)"
+	assertContains "$(cat "$DIR/wait")" "bad has failed: $WHY"
+	assertEquals "$WHY" "$(status apps bad last_failure | cut -d';' -f1)"
+	await said "error bad: failed: $WHY"
+	assertEquals 2 "$(grep -c "warn bad: worker .* $WHY (failure)" "$DIR/log")"
+}
+
+testTheEndOfAProcessIsToldAfterAllThatItPrinted() {
+	complains <<-EOF | conf
+	start_limit = 1
+	EOF
+	pool_run
+	await said 'error bad: failed'
+	sed -n '/Traceback/,/failed:/{s/^[^ ]* //;s/ready:.*/ready/
+s,bad/[a-z0-9]*,bad/ID,;s/worker.*pid [0-9]*/worker/;p;}' \
+	    "$DIR/log" >"$DIR/order"
+	assertEquals 'warn bad/ID: Traceback:
+warn bad/ID: cannot connect to database
+warn bad: worker) exited with status 3 before it was ready
+error bad: failed: exited with status 3 before it was ready' \
+	    "$(cat "$DIR/order")"
+}
+
+testACrashInASessionIsToldWithTheLastLineOnStderr() {
+	app web --print-error 'assertion failed' <<-EOF | conf
+	restart_delay = 10ms
+	EOF
+	pool_start
+	web 'kill 6' >/dev/null 2>&1
+	await grep -qE 'killed by signal 6 \(SIGABRT.*\) in a session of [0-9.]+ s: assertion failed \(signal\)$' \
+	    "$DIR/log"
+	assertContains "$(status apps web last_failure)" ': assertion failed'
+}
+
+testAKeeperThatIsStuckHoldsUpNoRestart() {
+	app web --print-error 'what\n' <<-EOF | conf
+	restart_delay = 10ms
+	min_server_life = 0
+	EOF
+	pool_start
+	keeper=$(status apps web keepers 0 pid)
+	pause_process "$keeper"
+	web 'exit 3' >/dev/null 2>&1
+	await status_is 1 apps web exits failure
+	await grep -q 'exited with status 3 in a session of [0-9.]* s (failure)' \
+	    "$DIR/log"
+	kill -CONT "$keeper"
+}
+
 . tests/e2e/lib.sh

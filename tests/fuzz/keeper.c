@@ -1,7 +1,8 @@
 /*
- * Any bytes as what two workers print: the keeper passes on each line, whole
- * or cut after KEEPER_LINE_MAX bytes, and tells how much it has left out. Its
- * pipes and its socket are memory.
+ * Any bytes as what two workers print, one on standard output and one on
+ * standard error: the keeper passes on each line, whole or cut after
+ * KEEPER_LINE_MAX bytes, and tells how much it has left out. What it calls the
+ * last line of standard error is one. Its pipes and its socket are memory.
  *
  * The input is a list of steps: a byte that says which of them and by whom,
  * and what belongs to it.
@@ -57,6 +58,7 @@ enum step {
 /* Its descriptor is its number. */
 static struct worker {
 	char id[KEEPER_ID_LEN];
+	char verb;
 	char printed[PRINT_MAX];
 	size_t len;
 	size_t taken; /* of it, by the keeper */
@@ -64,7 +66,10 @@ static struct worker {
 	bool partly; /* a line was heard */
 	bool cut; /* that may be too long */
 	uint32_t left_out;
-} workers[WORKERS] = { { .id = "aaaaaaaa" }, { .id = "bbbbbbbb" } };
+} workers[WORKERS] = {
+	{ .id = "aaaaaaaa", .verb = KEEPER_OUTPUT },
+	{ .id = "bbbbbbbb", .verb = KEEPER_ERRORS },
+};
 
 /* --- the daemon --------------------------------------------------------- */
 
@@ -110,6 +115,23 @@ hear_lines(struct worker *w, const char *at, size_t len)
 	assert(lines <= KEEPER_LINES);
 }
 
+/* They are the beginning of a line that the worker has printed. */
+static void
+hear_words(const struct worker *w, const char *words, size_t len)
+{
+	const char *at = w->printed, *end = w->printed + w->len;
+
+	assert(len <= KEEPER_WORDS_MAX && memchr(words, '\n', len) == NULL);
+	if (len == 0)
+		return;
+	assert(w->verb == KEEPER_ERRORS);
+	while ((size_t)(end - at) < len || memcmp(at, words, len) != 0) {
+		at = memchr(at, '\n', (size_t)(end - at));
+		assert(at != NULL);
+		at++;
+	}
+}
+
 static ssize_t
 fake_send(int sock, const void *buf, size_t len, int flags)
 {
@@ -122,8 +144,10 @@ fake_send(int sock, const void *buf, size_t len, int flags)
 		if (memcmp(workers[i].id, at + 1, KEEPER_ID_LEN) == 0)
 			w = &workers[i];
 	assert(w != NULL && w->left_out == 0);
-	if (at[0] == KEEPER_OUTPUT) {
+	if (at[0] == w->verb) {
 		hear_lines(w, at + KEEPER_HEAD, len - KEEPER_HEAD);
+	} else if (at[0] == KEEPER_WORDS) {
+		hear_words(w, at + KEEPER_HEAD, len - KEEPER_HEAD);
 	} else {
 		assert(at[0] == KEEPER_LEFT_OUT);
 		assert(len == KEEPER_HEAD + sizeof(w->left_out));
@@ -185,7 +209,7 @@ come(int i)
 	w->len = w->taken = w->heard = 0;
 	w->partly = w->cut = false;
 	w->left_out = 0;
-	hold(w->id, pipe_ends);
+	hold(w->id, w->verb, pipe_ends);
 }
 
 static void
@@ -194,7 +218,8 @@ go(int i)
 	struct worker *w = &workers[i];
 	size_t left;
 
-	leave(w->id);
+	tell_words(w->id);
+	leave(w->id, w->verb);
 	left = w->len - w->heard;
 	assert(w->left_out <= left);
 	/* The newline was read with its line; and the rest of one too long. */

@@ -41,15 +41,16 @@ static void
 join(uint32_t process)
 {
 	struct worker *w = worker_new(&sup, process);
-	int output;
+	int output[2];
 
 	if (w == NULL)
 		abort();
 	w->channel.fd = ends[process][0];
 	w->child_end = ends[process][1];
-	output = kept_hold(w->group, &w->output, (uid_t)-1);
-	if (output != -1)
-		close(output);
+	if (kept_hold(w->group, &w->output, (uid_t)-1, output) == 0) {
+		close(output[0]);
+		close(output[1]);
+	}
 	pool_spawned(&sup.pool, process, now);
 	(void)pool_ready(&sup.pool, process, now);
 }
@@ -171,7 +172,8 @@ static void
 say_verb(const struct keeper *k, struct input *in)
 {
 	static const char verbs[] = { KEEPER_OUTPUT, KEEPER_LEFT_OUT,
-		KEEPER_TAKEN, KEEPER_EMPTY, KEEPER_PONG };
+		KEEPER_TAKEN, KEEPER_EMPTY, KEEPER_PONG, KEEPER_ERRORS,
+		KEEPER_WORDS };
 	char packet[KEEPER_HEAD + 256];
 	uint8_t what = next(in);
 	size_t len;
@@ -228,7 +230,7 @@ serve(const struct keeper *k, bool answers)
 	assert(!got.truncated && !got.lost_fds);
 	switch (packet[0]) {
 	case KEEPER_HOLD:
-		assert(n == KEEPER_HEAD && got.nfds == 2);
+		assert(n == KEEPER_HEAD && got.nfds == KEEPER_HOLD_FDS);
 		break;
 	case KEEPER_TAKE:
 		assert(n == KEEPER_HEAD && got.nfds == 1);

@@ -123,8 +123,8 @@ testAKeeperHasAUserOfItsOwnAndNoOtherDescriptors() {
 	keeper=$(status apps web keepers 0 pid)
 	grep -q '^Uid:.65519.65519.65519.65519$' "/proc/$keeper/status" ||
 	    fail "$(cat "/proc/$keeper/status")"
-	# 0, 1, 2, its socket, its epoll and both ends of a pipe.
-	assertEquals 7 "$(fds "$keeper")"
+	# 0, 1, 2, its socket, its epoll and both ends of two pipes.
+	assertEquals 9 "$(fds "$keeper")"
 }
 
 # shellcheck source=tests/hostile/hostile_help.sh

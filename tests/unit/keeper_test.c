@@ -66,30 +66,50 @@ heard(void)
 	return packet;
 }
 
-/* Gives the keeper a pipe; the end to write to. */
+/* Gives the keeper two pipes; the ends to write to. */
+static void
+hold_both(const char *id, int to[2])
+{
+	char buf[KEEPER_HEAD + 1];
+	int ends[KEEPER_HOLD_FDS];
+
+	for (int i = 0; i < KEEPER_HOLD_FDS; i += 2) {
+		CHECK_EQ(0, pipe2(ends + i, O_CLOEXEC));
+		CHECK_EQ(0, fcntl(ends[i], F_SETFL, O_NONBLOCK));
+		to[i / 2] = ends[i + 1];
+	}
+	(void)snprintf(buf, sizeof(buf), "%c%s", KEEPER_HOLD, id);
+	CHECK_EQ(KEEPER_HEAD,
+	    fdpass_send_many(sock, buf, KEEPER_HEAD, ends, KEEPER_HOLD_FDS));
+	close(ends[0]);
+	close(ends[2]);
+	CHECK_STR("P", heard());
+}
+
+/* The same; only the end to write to as standard output stays open. */
 static int
 hold(const char *id)
 {
-	char buf[KEEPER_HEAD + 1];
-	int ends[2];
+	int to[2];
 
-	CHECK_EQ(0, pipe2(ends, O_CLOEXEC));
-	CHECK_EQ(0, fcntl(ends[0], F_SETFL, O_NONBLOCK));
-	(void)snprintf(buf, sizeof(buf), "%c%s", KEEPER_HOLD, id);
-	CHECK_EQ(
-	    KEEPER_HEAD, fdpass_send_many(sock, buf, KEEPER_HEAD, ends, 2));
-	close(ends[0]);
-	CHECK_STR("P", heard());
-	return ends[1];
+	hold_both(id, to);
+	close(to[1]);
+	return to[0];
+}
+
+static void
+tell(char verb, const char *id)
+{
+	char buf[KEEPER_HEAD + 1];
+
+	(void)snprintf(buf, sizeof(buf), "%c%s", verb, id);
+	CHECK_EQ(KEEPER_HEAD, fdpass_send(sock, buf, KEEPER_HEAD, -1));
 }
 
 static void
 leave(const char *id)
 {
-	char buf[KEEPER_HEAD + 1];
-
-	(void)snprintf(buf, sizeof(buf), "%c%s", KEEPER_LEAVE, id);
-	CHECK_EQ(KEEPER_HEAD, fdpass_send(sock, buf, KEEPER_HEAD, -1));
+	tell(KEEPER_LEAVE, id);
 }
 
 static void
@@ -253,6 +273,98 @@ of_many_last_lines_1024_come_and_the_rest_is_counted(void)
 	close(fd);
 }
 
+/* --- standard error ------------------------------------------------------ */
+
+/* What the keeper calls the last line of ONE, after these. */
+static const char *
+words_after(const char *printed)
+{
+	int to[2];
+
+	hold_both(ONE, to);
+	print(to[1], printed);
+	tell(KEEPER_WORDS, ONE);
+	while (heard()[0] == KEEPER_ERRORS)
+		continue;
+	CHECK_EQ(KEEPER_WORDS, packet[0]);
+	close(to[0]);
+	close(to[1]);
+	leave(ONE);
+	return packet + KEEPER_HEAD;
+}
+
+static void
+the_two_outputs_are_told_apart(void)
+{
+	int to[2];
+
+	begin();
+	hold_both(ONE, to);
+	print(to[0], "out\n");
+	CHECK_STR("O" ONE "out", heard());
+	print(to[1], "err\n");
+	CHECK_STR("R" ONE "err", heard());
+	finish();
+}
+
+static void
+the_last_line_comes_after_all_others(void)
+{
+	int to[2];
+
+	begin();
+	hold_both(ONE, to);
+	CHECK_EQ(0, kill(pid, SIGSTOP));
+	print(to[1], "one\ntwo\n");
+	tell(KEEPER_WORDS, ONE);
+	CHECK_EQ(0, kill(pid, SIGCONT));
+	CHECK_STR("R" ONE "one\ntwo", heard());
+	CHECK_STR("W" ONE "two", heard());
+	finish();
+}
+
+static void
+the_last_line_is_not_a_blank_one(void)
+{
+	begin();
+	CHECK_STR("why", words_after("what\nwhy \r\n \t\n\n"));
+	finish();
+}
+
+static void
+the_last_line_may_have_no_newline(void)
+{
+	begin();
+	CHECK_STR("why", words_after("what\nwhy"));
+	/* It is passed on as a line in the end. */
+	CHECK_STR("R" ONE "why", heard());
+	finish();
+}
+
+static void
+a_worker_that_said_nothing_has_no_last_line(void)
+{
+	begin();
+	CHECK_STR("", words_after(""));
+	CHECK_STR("", words_after("\n"));
+	tell(KEEPER_WORDS, TWO);
+	CHECK_STR("W" TWO, heard());
+	finish();
+}
+
+static void
+a_long_last_line_is_cut(void)
+{
+	char line[KEEPER_WORDS_MAX + 2];
+
+	begin();
+	memset(line, 'x', sizeof(line));
+	line[sizeof(line) - 1] = '\0';
+	CHECK_EQ(KEEPER_WORDS_MAX, strlen(words_after(line)));
+	CHECK_EQ(KEEPER_HEAD + KEEPER_WORDS_MAX + 1, strlen(heard()));
+	finish();
+}
+
 /* --- channels ----------------------------------------------------------- */
 
 /* A channel with so many connections in it. */
@@ -388,6 +500,12 @@ main(int argc, char **argv)
 	RUN(a_line_over_64_KiB_is_cut_and_the_next_is_whole);
 	RUN(a_packet_has_32_lines_at_most);
 	RUN(of_many_last_lines_1024_come_and_the_rest_is_counted);
+	RUN(the_two_outputs_are_told_apart);
+	RUN(the_last_line_comes_after_all_others);
+	RUN(the_last_line_is_not_a_blank_one);
+	RUN(the_last_line_may_have_no_newline);
+	RUN(a_worker_that_said_nothing_has_no_last_line);
+	RUN(a_long_last_line_is_cut);
 	RUN(what_lies_in_a_channel_comes_in_its_order);
 	RUN(a_channel_that_was_shut_down_is_emptied);
 	RUN(credentials_that_a_worker_asked_for_do_no_harm);

@@ -408,11 +408,13 @@ less_urgent_lines_than_asked_for_are_not_written(void)
 	NEED(log_open(&spec) == 0);
 	log_debug("one");
 	log_info("two");
-	log_output("web", "ab", "printed", 7);
+	log_output(LOG_LEVEL_INFO, "web", "ab", "printed", 7);
+	log_output(LOG_LEVEL_WARN, "web", "ab", "complained", 10);
 	log_warnx("three");
 	CHECK(read_until(fd, "three"));
 	CHECK(strstr(text, "two") == NULL);
-	CHECK(strstr(text, "printed") != NULL);
+	CHECK(strstr(text, "printed") == NULL);
+	CHECK(strstr(text, "warn web/ab: complained\n") != NULL);
 }
 
 static void
@@ -446,7 +448,7 @@ a_line_of_64_kib_comes_whole(void)
 	NEED(fd != -1);
 	NEED(log_start() == 0);
 	memset(line, 'z', sizeof(line));
-	log_output("web", "ab", line, sizeof(line));
+	log_output(LOG_LEVEL_INFO, "web", "ab", line, sizeof(line));
 	text_len = 0;
 	while (text_len < sizeof(line) + 20 &&
 	    read_more(fd, (int)(PATIENCE / 1000000)))
