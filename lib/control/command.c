@@ -161,16 +161,6 @@ first_listener(const struct group *g)
 	return NULL;
 }
 
-/* Why the app has failed; NULL: it has not. */
-static const char *
-failure(const struct group *g)
-{
-	if (!app_has_failed(&g->sup->pool.apps[g->app]))
-		return NULL;
-	return g->last_failure[0] == '\0' ? "it does not start"
-					  : g->last_failure;
-}
-
 /*
  * The answer is the protocol and the address, which may have spaces. A second
  * line says why the app has failed, which a connection alone would not show.
@@ -180,7 +170,8 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 {
 	const struct group *g = find_group(cl, args[0]);
 	const struct app_listener *l;
-	const char *protocol, *why;
+	const char *protocol, *why = NULL;
+	char failure[GROUP_FAILURE_MAX];
 	struct json j;
 
 	(void)now;
@@ -197,7 +188,8 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 		client_error(cl, "%s listens nowhere", args[0]);
 		return;
 	}
-	why = failure(g);
+	if (app_has_failed(&g->sup->pool.apps[g->app]))
+		why = group_failure(g, failure);
 	protocol = conf_protocol_name(g->conf->protocol);
 	if (!cl->json) {
 		text_printf(&cl->out, "%s %s\n", protocol, l->address);

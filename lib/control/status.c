@@ -69,6 +69,7 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 {
 	const struct conf_app *conf = g->conf;
 	const struct app_listener *l;
+	char why[GROUP_FAILURE_MAX];
 
 	a->name = keep(st, conf->name);
 	a->handoff = conf->handoff;
@@ -79,8 +80,8 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 	    ? conf->min_processes
 	    : conf->max_processes;
 	a->max_queue = conf->max_queue;
-	a->failure =
-	    keep_reason(st, g->stray[0] != '\0' ? g->stray : g->last_failure);
+	a->failure = keep_reason(
+	    st, g->stray[0] != '\0' ? g->stray : group_failure(g, why));
 	a->given_up_for = keep_reason(st, g->given_up_for);
 	take_limit(st, a, g);
 	a->listen = st->strings.len;

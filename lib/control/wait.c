@@ -120,6 +120,8 @@ all_readiness(const struct supervisor *s, const struct group **group_out)
 static bool
 tell_readiness(struct client *cl, const struct group *g, enum readiness r)
 {
+	char why[GROUP_FAILURE_MAX];
+
 	switch (r) {
 	case READY:
 		client_tell(cl, "ready");
@@ -129,8 +131,7 @@ tell_readiness(struct client *cl, const struct group *g, enum readiness r)
 			client_error(cl, "%s: %s", g->conf->name, g->stray);
 		else
 			client_error(cl, "%s has failed: %s", g->conf->name,
-			    g->last_failure[0] != '\0' ? g->last_failure
-						       : "see the log");
+			    group_failure(g, why));
 		return false;
 	case COMING:
 		break;

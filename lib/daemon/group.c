@@ -72,3 +72,37 @@ group_failed(struct group *g, const char *fmt, ...)
 	(void)vsnprintf(g->last_failure, sizeof(g->last_failure), fmt, ap);
 	va_end(ap);
 }
+
+/* What is expected of a program that may be the wrong one; NULL: it is not. */
+static const char *
+doubted(const struct group *g)
+{
+	static const char *const expected[] = {
+		[CONF_HANDOFF_NATIVE] = "to speak apppool-worker(7)",
+		[CONF_HANDOFF_ACCEPT] = "to accept on descriptor 0 or 3",
+	};
+	const struct app *app = &g->sup->pool.apps[g->app];
+	const uint64_t *exits = app->figures.exits;
+
+	if (!app_has_failed(app) || app_is_announced(app) ||
+	    g->conf->broken != NULL || exits[END_SPAWN] != 0 ||
+	    exits[END_FAIL] != 0 || g->conf->handoff > CONF_HANDOFF_ACCEPT)
+		return NULL;
+	return expected[g->conf->handoff];
+}
+
+const char *
+group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
+{
+	const char *why = g->last_failure, *expected = doubted(g);
+
+	if (why[0] == '\0' && app_has_failed(&g->sup->pool.apps[g->app]))
+		why = "it does not start";
+	if (expected == NULL)
+		(void)snprintf(buf, GROUP_FAILURE_MAX, "%s", why);
+	else
+		(void)snprintf(buf, GROUP_FAILURE_MAX,
+		    "%s; handoff = %s expects the program %s", why,
+		    conf_handoff_name(g->conf->handoff), expected);
+	return buf;
+}

@@ -129,41 +129,19 @@ kill_worker(struct supervisor *s, const struct action *a, tstamp now)
 
 /* --- news --------------------------------------------------------------- */
 
-/* A program that was never ready may be one for another handoff. */
-static void
-doubt_handoff(const struct group *g, const struct app *app)
-{
-	static const char *const expected[] = {
-		[CONF_HANDOFF_NATIVE] = "to speak apppool-worker(7)",
-		[CONF_HANDOFF_ACCEPT] = "to accept on descriptor 0 or 3",
-	};
-	enum conf_handoff handoff = g->conf->handoff;
-	const uint64_t *exits = app->figures.exits;
-
-	if (app_is_announced(app) || g->conf->broken != NULL ||
-	    exits[END_SPAWN] != 0 || exits[END_FAIL] != 0 ||
-	    handoff > CONF_HANDOFF_ACCEPT)
-		return;
-	log_info("%s: handoff = %s expects the program %s: is that so? See "
-		 "apppool-handoff(7)",
-	    g->conf->name, conf_handoff_name(handoff), expected[handoff]);
-}
-
 static void
 app_failed(struct supervisor *s, struct group *g, tstamp now)
 {
 	const struct app *app = &s->pool.apps[g->app];
+	char why[GROUP_FAILURE_MAX];
 
 	if (g->conf->broken != NULL)
 		log_errorx("%s: failed: %s; a reload tries again",
 		    g->conf->name, g->conf->broken);
 	else
 		log_errorx("%s: failed: %s; trying again every %g s",
-		    g->conf->name,
-		    g->last_failure[0] == '\0' ? "it does not start"
-					       : g->last_failure,
+		    g->conf->name, group_failure(g, why),
 		    tspan_to_seconds(app->options.restart_delay_max));
-	doubt_handoff(g, app);
 	if (s->background && !s->reported) {
 		s->exit_status = EX_UNAVAILABLE;
 		stop_now(s, now);

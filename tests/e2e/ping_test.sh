@@ -245,7 +245,7 @@ testARawAppThatHasFailedIsBad() {
 	pool_run
 	await status_is failed apps web state
 	ping web
-	bad 'web: failed: exited with status 1 before it was ready, '
+	bad 'web: failed: exited with status 1 before it was ready; handoff = native '
 	assertContains "$(ctl -j ping web)" '"good":false'
 }
 

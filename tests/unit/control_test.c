@@ -67,6 +67,12 @@ group_find(const struct supervisor *s, const char *name)
 	return g != NULL && strcmp(g->conf->name, name) == 0 ? g : NULL;
 }
 
+const char *
+group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
+{
+	return memcpy(buf, g->last_failure, sizeof(g->last_failure));
+}
+
 void
 reload_request(struct supervisor *s, reload_done *done, void *arg, tstamp at)
 {
