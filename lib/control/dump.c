@@ -168,7 +168,7 @@ written(struct lane_job *job, tstamp now)
 		return;
 	}
 	/* The lane takes no more work: the little that is left is done here. */
-	if (d->sup->closer.stopping) {
+	if (d->sup->looker.stopping) {
 		d->closing = true;
 		if (d->path != NULL)
 			finish_file(d);
@@ -178,7 +178,7 @@ written(struct lane_job *job, tstamp now)
 	d->piece = NULL;
 	if (d->error == 0)
 		make_piece(d);
-	lane_submit(&d->sup->closer, &d->job);
+	lane_submit(&d->sup->looker, &d->job);
 }
 
 void
@@ -205,7 +205,7 @@ dump_start(struct supervisor *s, struct dump **slot, tstamp now)
 	make_piece(d);
 	d->slot = slot;
 	*slot = d;
-	lane_submit(&s->closer, &d->job);
+	lane_submit(&s->looker, &d->job);
 	return;
 
 fail:

@@ -3,7 +3,7 @@
 
 /*
  * The state, written to dump_file or to the log: piece by piece, in the
- * closer's lane, for disks block.
+ * looker's lane, for disks block.
  */
 
 #include "daemon/state.h"

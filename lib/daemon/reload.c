@@ -367,7 +367,7 @@ start(struct supervisor *s, tstamp now)
 	s->reload = r;
 	(void)notify_send(
 	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));
-	submit(r, &s->closer, read_file, file_read);
+	submit(r, &s->looker, read_file, file_read);
 }
 
 void

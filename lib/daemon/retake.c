@@ -131,7 +131,7 @@ retake_unheard(struct keeper *k, tstamp now)
 
 	if (g == NULL || g->retaker != k)
 		return;
-	/* Another keeper would wait for what this one waits for, or die, too. */
+	/* Another keeper would wait for what this one waits for. */
 	if (!k->dead || now >= STAILQ_FIRST(&g->retakes)->limit) {
 		end_first(g, false, now);
 		return;

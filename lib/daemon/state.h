@@ -63,7 +63,7 @@ struct supervisor {
 	struct log_rate long_turn_rate;
 	struct lane spawner;
 	struct lane closer; /* of descriptors that strangers sent us */
-	struct lane looker;
+	struct lane looker; /* at files, of ours and of others */
 	struct outputs outputs; /* of all keepers */
 	struct sockdiag diag;
 	struct config *config; /* in force; a reference */

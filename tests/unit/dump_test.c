@@ -67,7 +67,7 @@ begin(void)
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
 	CHECK_EQ(0, loop_init(&sup.loop, NULL));
-	(void)lane_start(&sup.closer, &sup.loop, "closer", NULL);
+	(void)lane_start(&sup.looker, &sup.loop, "looker", NULL);
 }
 
 /* Makes the status longer than one piece. */
@@ -87,7 +87,7 @@ grow(void)
 static void
 end(void)
 {
-	(void)lane_stop(&sup.closer, TSTAMP_NEVER);
+	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
 	loop_fini(&sup.loop);
 	free(sup.pool_memory);
 	free(listeners);
@@ -275,10 +275,10 @@ the_end_of_the_daemon_leaves_no_unfinished_file(void)
 	begin();
 	grow();
 	dump_start(&sup, &dump, now);
-	(void)lane_stop(&sup.closer, TSTAMP_NEVER);
+	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
 	CHECK(dump == NULL);
 	CHECK_EQ(0, leftovers());
-	(void)lane_start(&sup.closer, &sup.loop, "closer", NULL);
+	(void)lane_start(&sup.looker, &sup.loop, "looker", NULL);
 	end();
 }
 
