@@ -17,6 +17,8 @@ add(double *column, const struct series_bucket *b, double share)
 	    fmax(column[CHART_MOST_PROCESSES], b->most_processes);
 	column[CHART_MOST_WAITING] =
 	    fmax(column[CHART_MOST_WAITING], b->most_waiting);
+	column[CHART_LONGEST_WAIT] =
+	    fmax(column[CHART_LONGEST_WAIT], (double)b->longest_wait);
 }
 
 struct chart *

@@ -16,6 +16,7 @@ enum chart_value {
 	CHART_ARRIVED, /* per second */
 	CHART_MOST_PROCESSES,
 	CHART_MOST_WAITING,
+	CHART_LONGEST_WAIT, /* in nanoseconds */
 	CHART_VALUES
 };
 

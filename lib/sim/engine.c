@@ -119,6 +119,7 @@ engine_admit(struct engine *e, uint32_t app, tspan service)
 	uint32_t n = e->free_requests.first;
 
 	out->arrived++;
+	out->work += (double)service;
 	if (n == ILIST_NONE) {
 		out->refused++;
 		out->overflowed++;
@@ -183,6 +184,7 @@ read_unread(struct engine *e, struct engine_worker *w)
 		ilist_push_back(&w->serving, e->links, n);
 		histogram_add(
 		    &e->result->apps[r->app].wait, e->now - r->arrived);
+		tally_wait(&e->tallies[r->app], e->now - r->arrived);
 		r->order = later(e, r->service, e->manager->workers + n);
 	}
 }

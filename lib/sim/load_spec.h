@@ -59,6 +59,11 @@ struct load_app {
 	uint32_t clients; /* that come again (clients.h); 0: none */
 	struct service think; /* of such a client; a mean of 0: not at all */
 	struct service service;
+
+	/* As they were typed; NULL: they were not. */
+	const char *typed_rate;
+	const char *typed_think;
+	const char *typed_service;
 };
 
 struct load_spec {

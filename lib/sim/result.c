@@ -31,6 +31,7 @@ add_app(struct result_app *t, const struct result_app *a)
 	t->timed_out += a->timed_out;
 	t->lost += a->lost;
 	t->unfinished += a->unfinished;
+	t->work += a->work;
 	histogram_merge(&t->wait, &a->wait);
 	t->spawned += a->spawned;
 	t->spawned_running += a->spawned_running;

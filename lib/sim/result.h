@@ -35,6 +35,7 @@ struct series_bucket {
 	double waiting; /* likewise: connections that wait */
 	uint32_t most_processes;
 	uint32_t most_waiting;
+	tspan longest_wait; /* of connections that a process began with */
 	struct series_counts counts;
 };
 
@@ -50,6 +51,7 @@ struct series {
  */
 struct result_app {
 	const char *name; /* of the app; NULL: the total */
+	uint32_t max_processes; /* that it may have at most; 0: unknown */
 
 	uint64_t arrived;
 	uint64_t completed;
@@ -58,6 +60,7 @@ struct result_app {
 	uint64_t timed_out; /* while they waited */
 	uint64_t lost; /* with a process that was killed */
 	uint64_t unfinished; /* still there when the run was given up */
+	double work; /* service times of all that arrived, in nanoseconds */
 
 	/*
 	 * From arrival to the moment at which a process begins with it, be it
@@ -102,6 +105,13 @@ struct result {
 	struct result_app *apps;
 	size_t apps_len;
 };
+
+/* Connections turned away, for whatever reason. */
+static inline uint64_t
+result_refusals(const struct result_app *r)
+{
+	return r->refused + r->timed_out;
+}
 
 /* The result of nothing, for so many apps; -1 and errno: no memory. */
 int result_init(struct result *r, size_t apps_len);

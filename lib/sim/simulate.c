@@ -92,6 +92,97 @@ run(const struct simulation *s, struct manager *m, struct result *out)
 	return status;
 }
 
+/* --- the verdicts ------------------------------------------------------- */
+
+struct replay {
+	const struct simulate_options *options;
+	const struct conf *conf;
+	const struct simulation *simulation;
+};
+
+/* The same load again, with what the configuration has now. */
+static int
+replay(void *arg, uint32_t max_processes, struct result *out)
+{
+	const struct replay *p = arg;
+	struct manager *m = pool_driver_new(p->conf, p->options->seed);
+	char name[40];
+
+	(void)snprintf(name, sizeof(name), "max_processes = %u", max_processes);
+	if (m != NULL)
+		m->name = name;
+	return run(p->simulation, m, out);
+}
+
+/* Sets how many processes there may be at most. */
+static void
+note_limits(const struct conf *conf, struct result *r)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		r->apps[i].max_processes = verdict_allowed(conf, i);
+		sum += r->apps[i].max_processes;
+	}
+	r->total.max_processes =
+	    sum < conf->max_processes ? sum : conf->max_processes;
+}
+
+/* What standard input had cannot be played again. */
+static int
+judge(const struct simulate_options *o, struct conf *conf,
+    const struct simulation *s, const struct result *r, struct verdict *out)
+{
+	struct replay p = { .options = o, .conf = conf, .simulation = s };
+	const struct verdict_trial t = { conf, replay, &p };
+	bool once = o->trace != NULL && strcmp(o->trace, "-") == 0;
+	int status = EX_OK;
+
+	for (size_t i = 0; i < conf->apps_len && status == EX_OK; i++) {
+		verdict_judge(conf, &s->load, r, i, &out[i]);
+		if (out[i].kind > VERDICT_FITS && !once)
+			status = verdict_try(&t, i, &out[i]);
+	}
+	return status;
+}
+
+/* --- the command -------------------------------------------------------- */
+
+/* "day.svg" of the app "web" is "day-web.svg".  free() is the caller's. */
+static char *
+picture_of(const char *file, const char *app)
+{
+	const char *dot = strrchr(file, '.');
+	size_t len = dot == NULL || strchr(dot, '/') != NULL
+	    ? strlen(file)
+	    : (size_t)(dot - file);
+	char *name;
+
+	if (asprintf(&name, "%.*s-%s%s", (int)len, file, app, file + len) == -1)
+		return NULL;
+	return name;
+}
+
+/* One picture, and if there are several apps, one of each. */
+static int
+draw(const char *file, const struct simulation *s, const struct result *r)
+{
+	int status = EX_OK;
+
+	if (view_svg(s, r, r->apps_len, file) == -1)
+		return bad_file(file, EX_CANTCREAT);
+	for (size_t i = 0; r->apps_len > 1 && i < r->apps_len; i++) {
+		char *name = picture_of(file, r->apps[i].name);
+
+		if (name == NULL)
+			return no_memory();
+		if (view_svg(s, r, i, name) == -1)
+			status = bad_file(name, EX_CANTCREAT);
+		free(name);
+	}
+	return status;
+}
+
 static int
 show(const struct simulate_options *o, const struct simulation *s,
     const struct result *results, unsigned len)
@@ -108,36 +199,42 @@ show(const struct simulate_options *o, const struct simulation *s,
 		view_text(s, results, stdout);
 	if (rc == -1)
 		return no_memory();
-	if (o->svg != NULL && view_svg(s, results, o->svg) == -1)
-		return bad_file(o->svg, EX_CANTCREAT);
-	return EX_OK;
+	return o->svg == NULL ? EX_OK : draw(o->svg, s, results);
 }
 
 /* Our rules, or to compare ours and all policies: the same load each time. */
 static int
-run_all(const struct simulate_options *o, const struct conf *conf,
-    const struct simulation *s)
+run_all(
+    const struct simulate_options *o, struct conf *conf, struct simulation *s)
 {
 	unsigned len = o->compare ? 1 + POLICIES_LEN : 1, row;
 	struct result *results = calloc(len, sizeof(*results));
+	struct verdict *verdicts = calloc(conf->apps_len, sizeof(*verdicts));
 	int status = EX_OK;
 
-	if (results == NULL)
+	if (results == NULL || verdicts == NULL) {
+		free(results);
+		free(verdicts);
 		return no_memory();
+	}
 	for (row = 0; row < len && status == EX_OK; row++)
 		status = run(s,
 		    row == 0 ? pool_driver_new(conf, o->seed)
 			     : policies_new(row - 1, conf, o->seed),
 		    &results[row]);
+	if (status == EX_OK && !o->compare) {
+		note_limits(conf, results);
+		status = judge(o, conf, s, results, verdicts);
+		s->verdicts = verdicts;
+	}
 	if (status == EX_OK)
 		status = show(o, s, results, len);
 	while (row > 0)
 		result_fini(&results[--row]);
 	free(results);
+	free(verdicts);
 	return status;
 }
-
-/* --- the command -------------------------------------------------------- */
 
 static struct conf *
 load_conf(const char *file)
@@ -206,7 +303,7 @@ put_help(void)
 	    "  --seed NUMBER            of all that is random\n"
 	    "  --service [APP=]SERVICE  how long a process needs for one\n"
 	    "  --start-time TIME        until a new process is ready\n"
-	    "  --svg FILE               draw a picture\n"
+	    "  --svg FILE               draw a picture, of each app, too\n"
 	    "  --think [APP=]SERVICE    how long such a client thinks\n"
 	    "  --trace FILE             connections that were recorded\n"
 	    "  -V, --version            show the version\n"

@@ -368,7 +368,7 @@ clients_of_app(const struct simulate_options *o, const struct conf_app *app,
     struct load_app *out)
 {
 	const char *clients = find_value(&o->clients, app->name), *valid;
-	const char *think = find_value(&o->thoughts, app->name);
+	const char *think = out->typed_think;
 
 	out->think = (struct service){ .kind = SERVICE_FIXED };
 	if (clients == NULL || !has_sessions(app))
@@ -390,6 +390,9 @@ load_app(const struct simulate_options *o, const struct conf *conf,
 	const char *rate = find_value(&o->rates, app->name);
 
 	out->name = app->name;
+	out->typed_service = service;
+	out->typed_rate = rate;
+	out->typed_think = find_value(&o->thoughts, app->name);
 	if (service == NULL)
 		service = DEFAULT_SERVICE;
 	valid = words_read_service(service, &out->service);

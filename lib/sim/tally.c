@@ -13,6 +13,12 @@ most(uint32_t a, uint32_t b)
 
 /* --- series ------------------------------------------------------------- */
 
+static tspan
+longest(tspan a, tspan b)
+{
+	return a > b ? a : b;
+}
+
 static void
 add_counts(struct series_counts *c, const struct series_counts *more)
 {
@@ -33,6 +39,8 @@ fold(struct series *s)
 			.most_processes =
 			    most(a->most_processes, b->most_processes),
 			.most_waiting = most(a->most_waiting, b->most_waiting),
+			.longest_wait =
+			    longest(a->longest_wait, b->longest_wait),
 			.counts = a->counts,
 		};
 
@@ -95,6 +103,17 @@ tally_count(struct tally *t, struct series_counts counts)
 			add_counts(&b->counts, &counts);
 	}
 	return b != NULL;
+}
+
+void
+tally_wait(struct tally *t, tspan wait)
+{
+	for (; t != NULL; t = t->total) {
+		struct series_bucket *b = bucket_of(t);
+
+		if (b != NULL)
+			b->longest_wait = longest(b->longest_wait, wait);
+	}
 }
 
 /* Adds so much time to the present bucket. */

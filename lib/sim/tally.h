@@ -76,6 +76,9 @@ tally_unread(struct tally *t, uint32_t by)
 /* Adds to the bucket of `now`; false: that is outside the load. */
 bool tally_count(struct tally *t, struct series_counts counts);
 
+/* A worker begins with a connection that has waited so long. */
+void tally_wait(struct tally *t, tspan wait);
+
 /* The load is over. */
 void tally_close(struct tally *t);
 

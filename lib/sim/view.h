@@ -10,12 +10,14 @@
 #include "core/tstamp.h"
 #include "sim/load_spec.h"
 #include "sim/result.h"
+#include "sim/verdict.h"
 
 /* The question that a result answers. */
 struct simulation {
 	const char *config; /* a file */
 	struct load_spec load;
 	tspan start_time;
+	const struct verdict *verdicts; /* of the apps; NULL: there are none */
 };
 
 /*
@@ -36,14 +38,18 @@ void view_text_compare(const struct simulation *s, const struct result *results,
 int view_json_compare(const struct simulation *s, const struct result *results,
     size_t len, FILE *out);
 
-/* The chart as a picture. -1 and errno. */
-int view_svg(
-    const struct simulation *s, const struct result *r, const char *file);
+/*
+ * The chart as a picture, of the app of this number; of all together if there
+ * is no such app. -1 and errno.
+ */
+int view_svg(const struct simulation *s, const struct result *r, size_t app,
+    const char *file);
 
 /* --- parts of these ----------------------------------------------------- */
 
 /* The picture to an open file. -1 and errno: no memory. */
-int view_svg_put(const struct simulation *s, const struct result *r, FILE *out);
+int view_svg_put(
+    const struct simulation *s, const struct result *r, size_t app, FILE *out);
 
 /* "50/s, exponential:50ms", "20 clients, think fixed:1s, fixed:100ms" */
 void view_text_load(const struct load_app *app, FILE *out);
@@ -52,12 +58,5 @@ void view_text_figures(const struct result_app *r, FILE *out);
 
 /* The chart in characters, as wide, of block elements or of ASCII. */
 void view_chart(const struct result *r, unsigned width, bool utf8, FILE *out);
-
-/* Connections turned away, for whatever reason. */
-static inline uint64_t
-view_refusals(const struct result_app *r)
-{
-	return r->refused + r->timed_out;
-}
 
 #endif

@@ -1,8 +1,7 @@
 /*
- * Processes and waiting connections over time, in characters.  A column is a
- * stretch of time; how high it is filled is the mean of that stretch for
- * processes, and the peak for what waits: processes are what it costs, waiting
- * is what hurts.
+ * Processes and waits over time, in characters.  A column is a stretch of time;
+ * how high it is filled is the mean of that stretch for processes, and the
+ * longest for waits: processes are what it costs, waiting is what hurts.
  */
 
 #include <stdlib.h>
@@ -12,9 +11,9 @@
 #include "sim/view.h"
 #include "sim/words.h"
 
-/* Rows of processes at most; of connections that wait, just so many. */
+/* Rows of processes at most; of waits, just so many. */
 #define ROWS_PROCESSES 10
-#define ROWS_WAITING 4
+#define ROWS_WAIT 4
 
 /* The widest label of an axis, and what stands behind it. */
 #define MARGIN 9
@@ -24,6 +23,7 @@
 struct glyphs {
 	const char *busy;
 	const char *idle;
+	const char *limit; /* max_processes, where there are none */
 	const char *axis; /* up */
 	const char *corner;
 	const char *line; /* along */
@@ -34,6 +34,7 @@ struct glyphs {
 static const struct glyphs ascii = {
 	.busy = "#",
 	.idle = ".",
+	.limit = "-",
 	.axis = "|",
 	.corner = "+",
 	.line = "-",
@@ -44,6 +45,7 @@ static const struct glyphs ascii = {
 static const struct glyphs blocks = {
 	.busy = "█",
 	.idle = "░",
+	.limit = "╌",
 	.axis = "│",
 	.corner = "└",
 	.line = "─",
@@ -54,6 +56,7 @@ static const struct glyphs blocks = {
 struct drawing {
 	const struct chart *chart;
 	const struct glyphs *glyphs;
+	double limit; /* max_processes; 0: unknown */
 	FILE *out;
 };
 
@@ -165,16 +168,19 @@ put_time_axis(const struct drawing *d)
 /* --- panels ------------------------------------------------------------- */
 
 static void
-put_process_row(const struct drawing *d, double middle)
+put_process_row(const struct drawing *d, double top, double step)
 {
 	const struct glyphs *g = d->glyphs;
 	const char *cells[CHART_COLUMNS];
+	bool limits = d->limit > top - step && d->limit <= top;
+	double middle = top - step / 2;
 
 	for (unsigned i = 0; i < d->chart->n; i++) {
 		const double *values = d->chart->columns[i];
 
 		cells[i] = values[CHART_BUSY] >= middle ? g->busy
 		    : values[CHART_PROCESSES] >= middle ? g->idle
+		    : limits                            ? g->limit
 							: " ";
 	}
 	put_cells(d, cells);
@@ -184,34 +190,40 @@ static void
 put_processes(const struct drawing *d)
 {
 	const struct chart *c = d->chart;
-	struct chart_axis axis =
-	    chart_axis(chart_peak(c, CHART_PROCESSES), ROWS_PROCESSES);
+	double peak = chart_peak(c, CHART_PROCESSES);
+	struct chart_axis axis;
 
+	/* A limit that is far away would leave no room for the processes. */
+	axis = chart_axis(
+	    d->limit > peak && d->limit <= 2 * peak ? d->limit : peak,
+	    ROWS_PROCESSES);
 	(void)fprintf(d->out, "Processes: %s busy, %s idle", d->glyphs->busy,
 	    d->glyphs->idle);
-	if (c->n >= 40)
+	if (d->limit > 0 && c->n >= 40)
+		(void)fprintf(d->out, ", max_processes = %.0f", d->limit);
+	if (c->n >= 60)
 		(void)fprintf(d->out, "; a column is %s",
 		    words_span(c->length / c->n).text);
 	(void)fputc('\n', d->out);
 	for (unsigned row = axis.steps; row > 0; row--) {
 		put_count_edge(d, row * axis.step,
 		    (axis.steps - row) % 2 == 0 || axis.steps <= 4);
-		put_process_row(d, (row - 0.5) * axis.step);
+		put_process_row(d, row * axis.step, axis.step);
 	}
 }
 
 static void
-put_waiting_row(const struct drawing *d, unsigned row, double top)
+put_wait_row(const struct drawing *d, unsigned row, double top)
 {
 	const char *cells[CHART_COLUMNS];
 
 	for (unsigned i = 0; i < d->chart->n; i++) {
-		double most = d->chart->columns[i][CHART_MOST_WAITING];
-		double part = (most / top * ROWS_WAITING - row) * 8;
+		double longest = d->chart->columns[i][CHART_LONGEST_WAIT];
+		double part = (longest / top * ROWS_WAIT - row) * 8;
 		unsigned level = part >= 8 ? 8 : part > 0 ? (unsigned)part : 0;
 
-		/* Even the smallest peak is shown. */
-		if (row == 0 && level == 0 && most > 0)
+		/* Even the shortest wait is shown. */
+		if (row == 0 && level == 0 && longest > 0)
 			level = 1;
 		cells[i] = d->glyphs->levels[level];
 	}
@@ -219,18 +231,19 @@ put_waiting_row(const struct drawing *d, unsigned row, double top)
 }
 
 static void
-put_waiting(const struct drawing *d)
+put_waits(const struct drawing *d)
 {
-	double most = chart_peak(d->chart, CHART_MOST_WAITING);
+	double longest = chart_peak(d->chart, CHART_LONGEST_WAIT);
+	struct words top = words_span((tspan)longest);
 
-	if (!(most > 0)) {
-		(void)fputs("Waiting: never one\n", d->out);
+	if (!(longest > 0)) {
+		(void)fputs("Waits: none\n", d->out);
 		return;
 	}
-	(void)fputs("Waiting: the most in each column\n", d->out);
-	for (unsigned row = ROWS_WAITING; row > 0; row--) {
-		put_count_edge(d, most, row == ROWS_WAITING);
-		put_waiting_row(d, row - 1, most);
+	(void)fputs("Waits: the longest in each column\n", d->out);
+	for (unsigned row = ROWS_WAIT; row > 0; row--) {
+		put_edge(d, row == ROWS_WAIT ? top.text : "", d->glyphs->axis);
+		put_wait_row(d, row - 1, longest);
 	}
 	put_time_axis(d);
 }
@@ -248,10 +261,11 @@ view_chart(const struct result *r, unsigned width, bool utf8, FILE *out)
 	if (c == NULL)
 		return;
 	d.chart = c;
+	d.limit = r->total.max_processes;
 	(void)fputc('\n', out);
 	put_processes(&d);
 	put_time_axis(&d);
 	(void)fputc('\n', out);
-	put_waiting(&d);
+	put_waits(&d);
 	free(c);
 }

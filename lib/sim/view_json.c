@@ -159,6 +159,7 @@ put_bucket(struct output *o, const struct series *s, uint32_t i, tspan length)
 	json_put_number(j, "waiting", b->waiting / time);
 	json_put_uint(j, "most_processes", b->most_processes);
 	json_put_uint(j, "max_waiting", b->most_waiting);
+	json_put_span(j, "longest_wait", b->longest_wait);
 	json_put_uint(j, "accepted", b->counts.arrived);
 	json_put_uint(j, "refused", b->counts.refused);
 	json_put_uint(j, "spawned", b->counts.spawned);
@@ -177,7 +178,33 @@ put_series(struct output *o, const struct series *s, tspan length)
 }
 
 static void
-put_result(struct output *o, const struct result *r)
+put_verdict(struct json *j, const struct verdict *v)
+{
+	static const char *const words[] = {
+		[VERDICT_IDLE] = "idle",
+		[VERDICT_FITS] = "fits",
+		[VERDICT_OVERLOADED] = "overloaded",
+		[VERDICT_SHORT] = "short",
+	};
+
+	json_key(j, "verdict");
+	json_object(j);
+	json_put_string(j, "kind", words[v->kind]);
+	json_put_number(j, "needed", v->needed);
+	json_put_uint(j, "allowed", v->allowed);
+	if (v->min_processes != 0)
+		json_put_uint(j, "min_processes", v->min_processes);
+	if (v->max_processes != 0)
+		json_put_uint(j, "max_processes", v->max_processes);
+	if (v->ceiling != 0)
+		json_put_uint(j, "max_processes_of_all", v->ceiling);
+	json_object_end(j);
+}
+
+/* verdicts: of the apps, or NULL. */
+static void
+put_result(
+    struct output *o, const struct result *r, const struct verdict *verdicts)
 {
 	struct json *j = &o->json;
 
@@ -195,6 +222,8 @@ put_result(struct output *o, const struct result *r)
 		json_object(j);
 		json_put_string(j, "name", r->apps[i].name);
 		put_figures(o, &r->apps[i]);
+		if (verdicts != NULL)
+			put_verdict(j, &verdicts[i]);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -209,7 +238,7 @@ view_json(const struct simulation *s, const struct result *r, FILE *out)
 
 	output_init(&o, out);
 	put_load(&o, s);
-	put_result(&o, r);
+	put_result(&o, r, s->verdicts);
 	return output_fini(&o);
 }
 
@@ -227,7 +256,7 @@ view_json_compare(const struct simulation *s, const struct result *results,
 	for (size_t i = 0; i < len; i++) {
 		json_break(&o.json);
 		json_object(&o.json);
-		put_result(&o, &results[i]);
+		put_result(&o, &results[i], NULL);
 		json_object_end(&o.json);
 	}
 	json_array_end(&o.json);

@@ -1,7 +1,7 @@
 /*
- * A simulation as a picture: three panels over the same time, one for
- * processes, one for what waits, one for the load.  The picture needs nothing
- * but itself.
+ * A simulation as pictures, of each app and of all: panels over the same time,
+ * for processes, waits, what waits, and the load.  A picture needs nothing but
+ * itself.
  */
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "sys/text.h"
 
 #define WIDTH 960
-#define HEIGHT 640
+#define HEIGHT 790
 
 /* The edges of the panels. */
 #define LEFT 70
@@ -35,6 +35,9 @@ static const char style[] = "text { font: 12px sans-serif; fill: #333 }\n"
 			    ".idle { fill: #c6dbef }\n"
 			    ".busy { fill: #3182bd }\n"
 			    ".most { stroke: #08519c }\n"
+			    ".limit { stroke: #cb181d; "
+			    "stroke-dasharray: 6 4 }\n"
+			    ".wait { fill: #fcae91 }\n"
 			    ".waiting { fill: #fdae6b }\n"
 			    ".peak { stroke: #d94801 }\n"
 			    ".load { fill: #a1d99b }\n";
@@ -50,19 +53,22 @@ static const struct panel {
 	const char *title;
 	double top, bottom; /* of its axes */
 	unsigned steps; /* at most, on its axis */
+	bool times; /* its axis is in nanoseconds, not in numbers */
 	struct curve curves[3];
 	size_t curves_len;
 } panels[] = {
-	{ "Processes", 100, 320, 10,
+	{ "Processes", 100, 320, 10, false,
 	    { { "idle", "idle", CHART_PROCESSES, true },
 		{ "busy", "busy", CHART_BUSY, true },
 		{ "most", "most", CHART_MOST_PROCESSES, false } },
 	    3 },
-	{ "Waiting", 375, 475, 5,
+	{ "Waits", 375, 475, 5, true,
+	    { { "the longest", "wait", CHART_LONGEST_WAIT, true } }, 1 },
+	{ "Waiting", 530, 630, 5, false,
 	    { { "waiting", "waiting", CHART_WAITING, true },
 		{ "most", "peak", CHART_MOST_WAITING, false } },
 	    2 },
-	{ "Load", 530, 600, 4,
+	{ "Load", 685, 755, 4, false,
 	    { { "connections per second", "load", CHART_ARRIVED, true } }, 1 },
 };
 
@@ -117,7 +123,8 @@ put_count_axis(const struct panel *p, struct chart_axis axis, FILE *out)
 		    "<path class=\"grid\" d=\"M%d,%.1fH%d\"/>\n"
 		    "<text class=\"count\" x=\"%d\" y=\"%.1f\">%s</text>\n",
 		    LEFT, y, RIGHT, LEFT - 8, y + 4,
-		    words_count((uint64_t)(n + 0.5)).text);
+		    p->times ? words_span((tspan)n).text
+			     : words_count((uint64_t)(n + 0.5)).text);
 	}
 }
 
@@ -164,17 +171,39 @@ put_legend(const struct panel *p, FILE *out)
 	}
 }
 
+/* The line of max_processes, where the axis reaches so far; and its legend. */
 static void
-put_panel(const struct chart *c, const struct panel *p, FILE *out)
+put_limit(const struct panel *p, unsigned limit, double top, FILE *out)
+{
+	double y = p->top - 10;
+	int x = LEFT + 90 * (int)(p->curves_len + 1);
+
+	if (limit <= top)
+		(void)fprintf(out,
+		    "<path class=\"limit\" d=\"M%d,%.1fH%d\"/>\n", LEFT,
+		    y_of(p, limit, top), RIGHT);
+	(void)fprintf(out,
+	    "<path class=\"limit\" d=\"M%d,%.1fh14\"/>\n"
+	    "<text x=\"%d\" y=\"%.1f\">max_processes = %u</text>\n",
+	    x, y - 4, x + 20, y, limit);
+}
+
+/* limit: of processes; 0: there is none, or it is not known. */
+static void
+put_panel(
+    const struct chart *c, const struct panel *p, unsigned limit, FILE *out)
 {
 	struct chart_axis axis;
-	double peak = 0;
+	double peak = p->times ? 1e6 : 0;
 
 	for (size_t i = 0; i < p->curves_len; i++) {
 		double n = chart_peak(c, p->curves[i].value);
 
 		peak = n > peak ? n : peak;
 	}
+	/* A limit that is far away would leave no room for the processes. */
+	if (limit > peak && limit <= 2 * peak)
+		peak = limit;
 	axis = chart_axis(peak, p->steps);
 	put_count_axis(p, axis, out);
 	put_time_axis(c, p, out);
@@ -183,6 +212,8 @@ put_panel(const struct chart *c, const struct panel *p, FILE *out)
 	(void)fprintf(out, "<path class=\"axis\" d=\"M%d,%.1fV%.1fH%d\"/>\n",
 	    LEFT, p->top, p->bottom, RIGHT);
 	put_legend(p, out);
+	if (limit > 0)
+		put_limit(p, limit, axis.step * axis.steps, out);
 }
 
 /* --- text --------------------------------------------------------------- */
@@ -208,23 +239,48 @@ put_text(FILE *out, const char *s)
 	text_fini(&t);
 }
 
+/* An option as it was typed, or what stands for it. */
 static void
-put_title(const struct load_spec *load, FILE *out)
+put_value(
+    const char *option, const char *typed, const char *otherwise, FILE *out)
+{
+	(void)fprintf(out, " --%s ", option);
+	put_text(out, typed != NULL ? typed : otherwise);
+}
+
+static void
+put_app_title(
+    const struct load_spec *load, const struct load_app *app, FILE *out)
+{
+	put_text(out, app->name);
+	(void)fputc(':', out);
+	if (load->trace != NULL)
+		return;
+	if (load->closed)
+		put_value("clients", NULL, words_count(app->clients).text, out);
+	else
+		put_value(
+		    "rate", app->typed_rate, words_number(app->rate).text, out);
+	if (app->typed_think != NULL)
+		put_value("think", app->typed_think, NULL, out);
+	put_value("service", app->typed_service,
+	    words_service(&app->service).text, out);
+}
+
+/* app: NULL: all of them. */
+static void
+put_title(const struct load_spec *load, const struct load_app *app, FILE *out)
 {
 	(void)fprintf(out, "<text class=\"title\" x=\"%d\" y=\"28\">", LEFT);
-	if (load->trace != NULL) {
-		put_text(out, trace_name(load->trace));
-	} else if (load->apps_len == 1) {
-		put_text(out, load->apps[0].name);
-		(void)fputs(", ", out);
-		view_text_load(&load->apps[0], out);
-		if (!load->closed)
-			(void)fprintf(
-			    out, ", %s", words_profile(&load->profile).text);
-	} else {
-		(void)fprintf(out, "%zu apps, %s", load->apps_len,
-		    words_profile(&load->profile).text);
-	}
+	if (app == NULL)
+		(void)fprintf(out, "%zu apps:", load->apps_len);
+	else
+		put_app_title(load, app, out);
+	if (load->trace != NULL)
+		put_value("trace", NULL, trace_name(load->trace), out);
+	else if (!load->closed)
+		put_value(
+		    "profile", NULL, words_profile(&load->profile).text, out);
 	(void)fputs("</text>\n", out);
 }
 
@@ -235,7 +291,7 @@ put_summary(const struct result_app *r, FILE *out)
 	    "<text x=\"%d\" y=\"50\">%s connections, %s refused; "
 	    "waits: p50 %s, p99 %s, p99.9 %s, max %s</text>\n",
 	    LEFT, words_count(r->arrived).text,
-	    words_count(view_refusals(r)).text,
+	    words_count(result_refusals(r)).text,
 	    words_span(histogram_share(&r->wait, 0.5)).text,
 	    words_span(histogram_share(&r->wait, 0.99)).text,
 	    words_span(histogram_share(&r->wait, 0.999)).text,
@@ -249,12 +305,13 @@ put_summary(const struct result_app *r, FILE *out)
 
 /* --- the whole ---------------------------------------------------------- */
 
-int
-view_svg_put(const struct simulation *s, const struct result *r, FILE *out)
+/* An app, or NULL: all of them; and its figures. */
+static int
+put_picture(const struct simulation *s, const struct load_app *app,
+    const struct result_app *r, tspan length, FILE *out)
 {
-	const struct series *series = &r->total.series;
-	struct chart *c = chart_new(series, r->length > 0 ? r->length : 1,
-	    series->used < CHART_COLUMNS ? series->used : CHART_COLUMNS);
+	struct chart *c = chart_new(&r->series, length > 0 ? length : 1,
+	    r->series.used < CHART_COLUMNS ? r->series.used : CHART_COLUMNS);
 
 	if (c == NULL)
 		return -1;
@@ -266,24 +323,39 @@ view_svg_put(const struct simulation *s, const struct result *r, FILE *out)
 	    "<style>\n%s</style>\n"
 	    "<rect width=\"%d\" height=\"%d\" style=\"fill: #fff\"/>\n",
 	    WIDTH, HEIGHT, WIDTH, HEIGHT, style, WIDTH, HEIGHT);
-	put_title(&s->load, out);
-	put_summary(&r->total, out);
+	put_title(&s->load, app, out);
+	put_summary(r, out);
 	for (size_t i = 0; i < sizeof(panels) / sizeof(panels[0]); i++)
-		put_panel(c, &panels[i], out);
+		put_panel(c, &panels[i], i == 0 ? r->max_processes : 0, out);
 	(void)fputs("</svg>\n", out);
 	free(c);
 	return 0;
 }
 
 int
-view_svg(const struct simulation *s, const struct result *r, const char *file)
+view_svg_put(
+    const struct simulation *s, const struct result *r, size_t app, FILE *out)
+{
+	const struct load_spec *load = &s->load;
+
+	if (app < load->apps_len && load->apps_len > 1)
+		return put_picture(
+		    s, &load->apps[app], &r->apps[app], r->length, out);
+	return put_picture(s, load->apps_len == 1 ? &load->apps[0] : NULL,
+	    &r->total, r->length, out);
+}
+
+int
+view_svg(const struct simulation *s, const struct result *r, size_t app,
+    const char *file)
 {
 	FILE *out = fopen(file, "we");
 	int error;
 
 	if (out == NULL)
 		return -1;
-	if (view_svg_put(s, r, out) == -1 || fflush(out) != 0 || ferror(out)) {
+	if (view_svg_put(s, r, app, out) == -1 || fflush(out) != 0 ||
+	    ferror(out)) {
 		error = errno;
 		(void)fclose(out);
 		errno = error;

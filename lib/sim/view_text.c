@@ -40,6 +40,30 @@ put_table(const struct words *cells, size_t rows, size_t columns, FILE *out)
 	}
 }
 
+/* --- the verdicts ------------------------------------------------------- */
+
+/* That on each app whose processes do not suffice; else how all together do. */
+static void
+put_verdicts(const struct simulation *s, const struct result *r, FILE *out)
+{
+	bool fit = true;
+
+	for (size_t i = 0; i < r->apps_len; i++) {
+		const struct verdict *v = &s->verdicts[i];
+
+		if (r->apps_len > 1 && v->kind <= VERDICT_FITS)
+			continue;
+		fit = false;
+		if (r->apps_len > 1)
+			(void)fprintf(out, "%s: ", r->apps[i].name);
+		verdict_put(v, &r->apps[i], out);
+		(void)fputc('\n', out);
+	}
+	if (fit)
+		(void)fprintf(out, "fits: p99 waits %s\n",
+		    words_span(histogram_share(&r->total.wait, 0.99)).text);
+}
+
 /* --- the load ----------------------------------------------------------- */
 
 void
@@ -157,7 +181,7 @@ put_app(struct words *cells, const struct result_app *r)
 {
 	(void)strlcpy(cells[0].text, r->name, sizeof(cells[0].text));
 	cells[1] = words_count(r->arrived);
-	cells[2] = words_count(view_refusals(r));
+	cells[2] = words_count(result_refusals(r));
 	cells[3] = words_span(histogram_share(&r->wait, 0.5));
 	cells[4] = words_span(histogram_share(&r->wait, 0.99));
 	cells[5] = words_span(histogram_share(&r->wait, 0.999));
@@ -198,6 +222,8 @@ put_apps(const struct result *r, FILE *out)
 void
 view_text(const struct simulation *s, const struct result *r, FILE *out)
 {
+	if (s->verdicts != NULL)
+		put_verdicts(s, r, out);
 	put_load(s, r, out);
 	view_text_figures(&r->total, out);
 	if (r->apps_len > 1)
@@ -217,7 +243,7 @@ put_manager(struct words *cells, const struct result *r)
 	cells[2] = words_count(t->spawned);
 	cells[3] = words_span(histogram_share(&t->wait, 0.99));
 	cells[4] = words_span(histogram_share(&t->wait, 0.999));
-	cells[5] = words_count(view_refusals(t));
+	cells[5] = words_count(result_refusals(t));
 }
 
 /* Losses are rare, and must not go unseen where they happen. */

@@ -37,10 +37,37 @@ testASimulationPrintsFiguresAndAChart() {
 	simulate --rate 50 --service exponential:50ms --for 1m
 	assertEquals 0 $?
 	for word in Load Starts Connections Waits Processes Spawns Waste \
-	    'Processes: ' 'Waiting: '; do
+	    'Processes: ' 'Waits: '; do
 		assertTrue "$word" "grep -q '^$word' '$DIR/out'"
 	done
 	assertEquals '' "$(cat "$DIR/err")"
+}
+
+testTheFirstLineIsTheVerdict() {
+	simulate --rate 50 --service 50ms --for 1m
+	assertContains "$(head -n 1 "$DIR/out")" 'fits: 2.5'
+	simulate --rate 500 --service 50ms
+	said=$(head -n 1 "$DIR/out")
+	assertContains "$said" 'overloaded: 2'
+	fitting=${said#*max_processes = }
+	fitting=${fitting%% *}
+	sed "s/command/max_processes = $fitting command/" "$DIR/pool.conf" \
+	    >"$DIR/fitting.conf"
+	simulate -c "$DIR/fitting.conf" --rate 500 --service 50ms
+	assertContains "$said" "$(head -n 1 "$DIR/out")" fits:
+}
+
+testEachAppThatDoesNotFitHasAVerdict() {
+	simulate -c "$DIR/two.conf" --rate web=500 --rate api=1 --service 50ms
+	assertContains "$(head -n 1 "$DIR/out")" 'web: overloaded: '
+	assertEquals 1 "$(grep -c busy.processes "$DIR/out")"
+}
+
+testTheVerdictOnStandardInputNamesNoNumber() {
+	awk 'BEGIN { for (i = 0; i < 1000; i++) print i / 100 ",web,1" }' |
+	    simulate --trace -
+	assertContains "$(head -n 1 "$DIR/out")" overloaded:
+	assertNotContains "$(head -n 1 "$DIR/out")" max_processes
 }
 
 testSeveralAppsHaveTheirOwnFigures() {
@@ -144,6 +171,16 @@ xml.dom.minidom.parse(sys.argv[1])' "$DIR/picture.svg")"
 	    "$(xmllint --noout "$DIR/picture.svg" 2>&1)" || :
 }
 
+testEachOfSeveralAppsHasAPicture() {
+	simulate -c "$DIR/two.conf" --rate web=50/s --rate api=60/m --for 1m \
+	    --svg "$DIR/two.svg"
+	assertEquals 0 $?
+	assertContains "$(cat "$DIR/two.svg")" '>2 apps: --profile steady<'
+	assertContains "$(cat "$DIR/two-web.svg")" '>web: --rate 50/s --service'
+	assertContains "$(cat "$DIR/two-api.svg")" '>api: --rate 60/m --service'
+	assertContains "$(cat "$DIR/two-api.svg")" '>max_processes = 8<'
+}
+
 testAPictureThatCannotBeWrittenIsAnError() {
 	simulate --rate 50 --for 1m --svg "$DIR/none/picture.svg"
 	assertEquals 73 $?
@@ -166,7 +203,10 @@ assert w["p50"] <= w["p90"] <= w["p99"] <= w["p99.9"] <= w["max"]
 mean = sum(b["processes"] for b in r["series"]) / len(r["series"])
 assert abs(mean - r["processes"]) < 0.1, mean
 assert [a["name"] for a in r["apps"]] == ["web"]
-assert r["load"]["apps"][0]["rate"] == 200' "$DIR/out")"
+assert r["load"]["apps"][0]["rate"] == 200
+v = r["apps"][0]["verdict"]
+assert v["kind"] == "overloaded" and v["allowed"] == 8, v
+assert v["max_processes"] > 8, v' "$DIR/out")"
 }
 
 testJsonOfAComparisonHasAllPolicies() {

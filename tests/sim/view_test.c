@@ -84,7 +84,8 @@ static struct result result;
 
 /*
  * `used` buckets of a second, up to `length`: at second i there are i + 1
- * processes, half of them busy, and waiting[i] connections.
+ * processes, half of them busy, and waiting[i] connections, which wait as many
+ * milliseconds.
  */
 static void
 make_result(uint32_t used, tspan length, const uint32_t *waiting)
@@ -111,6 +112,7 @@ make_result(uint32_t used, tspan length, const uint32_t *waiting)
 		b->most_processes = i + 1;
 		b->waiting = waiting == NULL ? 0 : waiting[i] * time;
 		b->most_waiting = waiting == NULL ? 0 : waiting[i];
+		b->longest_wait = TSPAN_MSECONDS(b->most_waiting);
 		b->counts.arrived = (uint64_t)(10 * time / 1e9);
 	}
 }
@@ -194,7 +196,7 @@ the_chart_shows_busy_and_idle_processes(void)
 	}
 	view_chart(&result, 60, false, out);
 	NEED(written(out) != NULL);
-	CHECK_STR("Processes: # busy, . idle; a column is 1s", line(1));
+	CHECK_STR("Processes: # busy, . idle", line(1));
 	CHECK_STR("      4 |                         "
 		  ".........................",
 	    line(2));
@@ -216,7 +218,7 @@ the_chart_shows_busy_and_idle_processes(void)
 }
 
 static void
-waiting_connections_are_shown_by_their_peaks(void)
+waits_are_shown_by_the_longest(void)
 {
 	static uint32_t waiting[50];
 	FILE *out = begin();
@@ -226,10 +228,10 @@ waiting_connections_are_shown_by_their_peaks(void)
 	waiting[20] = 200;
 	make_result(50, TSPAN_SECONDS(50), waiting);
 	view_chart(&result, 60, false, out);
-	NEED(
-	    strstr(written(out), "Waiting: the most in each column\n") != NULL);
+	NEED(strstr(written(out), "Waits: the longest in each column\n") !=
+	    NULL);
 	CHECK(strstr(shown,
-		  "    400 |          #\n"
+		  "  400ms |          #\n"
 		  "        |          #\n"
 		  "        |          #         #\n"
 		  "        |.         #         #\n"
@@ -237,13 +239,27 @@ waiting_connections_are_shown_by_their_peaks(void)
 }
 
 static void
-a_chart_without_waiting_connections_says_so(void)
+a_chart_without_waits_says_so(void)
 {
 	FILE *out = begin();
 
 	make_result(50, TSPAN_SECONDS(50), NULL);
 	view_chart(&result, 60, false, out);
-	CHECK(strstr(written(out), "\nWaiting: never one\n") != NULL);
+	CHECK(strstr(written(out), "\nWaits: none\n") != NULL);
+}
+
+static void
+the_chart_shows_max_processes_where_there_are_fewer(void)
+{
+	FILE *out = begin();
+
+	make_result(4, TSPAN_SECONDS(4), NULL);
+	result.total.max_processes = 5;
+	view_chart(&result, 50, false, out);
+	NEED(written(out) != NULL);
+	CHECK_STR("Processes: # busy, . idle, max_processes = 5", line(1));
+	CHECK_STR("      5 |----------------------------------------", line(2));
+	CHECK_STR("        |                              ..........", line(3));
 }
 
 static void
@@ -291,6 +307,7 @@ check_charts(bool utf8)
 			    ? 0
 			    : x >> (x % 31);
 		make_result(used, TSPAN_SECONDS(used), waiting);
+		result.total.max_processes = used % 3 * 300;
 		view_chart(&result, width, utf8, out);
 		NEED(written(out) != NULL);
 		for (n = 0; line(n) != NULL; n++) {
@@ -435,7 +452,7 @@ picture_of(const struct simulation *s)
 {
 	FILE *out = begin();
 
-	CHECK_EQ(0, view_svg_put(s, &result, out));
+	CHECK_EQ(0, view_svg_put(s, &result, 0, out));
 	return written(out);
 }
 
@@ -471,12 +488,50 @@ a_picture_has_axes_and_a_legend(void)
 
 	make_result(50, TSPAN_SECONDS(50), NULL);
 	NEED(picture_of(&s) != NULL);
-	CHECK(strstr(shown, ">web, 12.5/s, fixed:20ms, steady<") != NULL);
+	CHECK(strstr(shown,
+		  ">web: --rate 12.5 --service fixed:20ms "
+		  "--profile steady<") != NULL);
 	CHECK(strstr(shown, ">Processes<") != NULL);
 	CHECK(strstr(shown, ">busy<") != NULL);
 	CHECK(strstr(shown, ">idle<") != NULL);
+	CHECK(strstr(shown, ">Waits<") != NULL);
 	CHECK(strstr(shown, ">Waiting<") != NULL);
 	CHECK(strstr(shown, ">50s<") != NULL);
+	CHECK(strstr(shown, "max_processes") == NULL);
+}
+
+static void
+the_title_of_a_picture_is_what_was_typed(void)
+{
+	struct simulation s = simulation_of(NULL);
+	struct load_app app = s.load.apps[0];
+
+	app.typed_rate = "45000/h";
+	app.typed_service = "lognormal:p50=60ms,p99=900ms";
+	s.load.apps = &app;
+	make_result(50, TSPAN_SECONDS(50), NULL);
+	NEED(picture_of(&s) != NULL);
+	CHECK(strstr(shown,
+		  ">web: --rate 45000/h --service lognormal:p50=60ms,"
+		  "p99=900ms --profile steady<") != NULL);
+}
+
+/* As high as the top of the axis at 50; one far above has its legend alone. */
+static void
+a_picture_has_a_line_at_max_processes(void)
+{
+	struct simulation s = simulation_of(NULL);
+
+	make_result(50, TSPAN_SECONDS(50), NULL);
+	result.total.max_processes = 50;
+	NEED(picture_of(&s) != NULL);
+	CHECK(strstr(shown, "<path class=\"limit\" d=\"M70,100.0H940\"/>") !=
+	    NULL);
+	CHECK(strstr(shown, ">max_processes = 50<") != NULL);
+	result.total.max_processes = 5000;
+	NEED(picture_of(&s) != NULL);
+	CHECK(strstr(shown, "H940\"/>\n<path class=\"limit\"") == NULL);
+	CHECK(strstr(shown, ">max_processes = 5000<") != NULL);
 }
 
 /* At 10 s, 10 of 50 processes: a fifth of both axes. */
@@ -502,8 +557,9 @@ names_cannot_break_a_picture(void)
 
 	make_result(50, TSPAN_SECONDS(50), NULL);
 	CHECK_STR(NULL, xml_fault(picture_of(&s)));
-	CHECK(strstr(shown,
-		  ">a&lt;b&gt;&amp;\"'\\x01\\xff\xc3\xa4&lt;/svg&gt;.csv<") !=
+	CHECK(
+	    strstr(shown,
+		" --trace a&lt;b&gt;&amp;\"'\\x01\\xff\xc3\xa4&lt;/svg&gt;.csv<") !=
 	    NULL);
 }
 
@@ -523,8 +579,8 @@ a_picture_that_cannot_be_written_is_an_error(void)
 	struct simulation s = simulation_of(NULL);
 
 	make_result(50, TSPAN_SECONDS(50), NULL);
-	CHECK_EQ(-1, view_svg(&s, &result, "/nonexistent/picture.svg"));
-	CHECK_EQ(-1, view_svg(&s, &result, "/dev/full"));
+	CHECK_EQ(-1, view_svg(&s, &result, 0, "/nonexistent/picture.svg"));
+	CHECK_EQ(-1, view_svg(&s, &result, 0, "/dev/full"));
 }
 
 /* --- JSON --------------------------------------------------------------- */
@@ -605,8 +661,9 @@ main(int argc, char **argv)
 	RUN(columns_within_a_bucket_repeat_it);
 	RUN(the_last_bucket_may_be_short);
 	RUN(the_chart_shows_busy_and_idle_processes);
-	RUN(waiting_connections_are_shown_by_their_peaks);
-	RUN(a_chart_without_waiting_connections_says_so);
+	RUN(waits_are_shown_by_the_longest);
+	RUN(a_chart_without_waits_says_so);
+	RUN(the_chart_shows_max_processes_where_there_are_fewer);
 	RUN(many_processes_share_ten_rows);
 	RUN(a_chart_is_no_wider_than_the_terminal);
 	RUN(a_chart_of_blocks_is_no_wider_than_the_terminal);
@@ -615,6 +672,8 @@ main(int argc, char **argv)
 	RUN(a_picture_is_well_formed);
 	RUN(a_picture_needs_nothing_but_itself);
 	RUN(a_picture_has_axes_and_a_legend);
+	RUN(the_title_of_a_picture_is_what_was_typed);
+	RUN(a_picture_has_a_line_at_max_processes);
 	RUN(a_picture_has_its_points_where_they_belong);
 	RUN(names_cannot_break_a_picture);
 	RUN(a_load_of_one_moment_has_a_picture);
