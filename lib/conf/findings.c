@@ -72,6 +72,18 @@ findings_outside(struct findings *f, struct where where, const char *fmt, ...)
 	va_end(ap);
 }
 
+void
+findings_warning(struct findings *f, struct where where, const char *fmt, ...)
+{
+	va_list ap;
+
+	if ((f->flags & (CONF_OUTSIDE_WARN | CONF_OUTSIDE_STRICT)) == 0)
+		return;
+	va_start(ap, fmt);
+	add(f, false, where, fmt, ap);
+	va_end(ap);
+}
+
 static int
 compare(const void *left, const void *right)
 {

@@ -43,6 +43,10 @@ void findings_mistake(struct findings *f, struct where where, const char *fmt,
 void findings_outside(struct findings *f, struct where where, const char *fmt,
     ...) __attribute__((format(printf, 3, 4)));
 
+/* Adds a doubt about what is outside; never a mistake. */
+void findings_warning(struct findings *f, struct where where, const char *fmt,
+    ...) __attribute__((format(printf, 3, 4)));
+
 /* Sorts all by file and line. */
 void findings_sort(struct findings *f);
 

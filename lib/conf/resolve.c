@@ -498,15 +498,27 @@ path_of(const struct conf_app *app)
 	return path != NULL && *path != '\0' ? path : plain_path;
 }
 
-static bool
-is_program(struct arena *a, const struct conf_app *app, const char *path)
+/* The mode of the file at a path of the app; 0: there is none. */
+static mode_t
+mode_of(struct arena *a, const struct conf_app *app, const char *path)
 {
 	struct stat st;
 
 	if (app->chroot != NULL)
 		path = arena_printf(a, "%s%s", app->chroot, path);
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-	    (st.st_mode & 0111) != 0;
+	return stat(path, &st) == 0 ? st.st_mode : 0;
+}
+
+static bool
+is_there(struct arena *a, const struct conf_app *app, const char *path)
+{
+	return S_ISREG(mode_of(a, app, path));
+}
+
+static bool
+is_program(struct arena *a, const struct conf_app *app, const char *path)
+{
+	return is_there(a, app, path) && (mode_of(a, app, path) & 0111) != 0;
 }
 
 /* The absolute path, or NULL if PATH has no such thing. */
@@ -540,6 +552,24 @@ start_of(const struct build *b, const struct conf_app *app, const char *option)
 				   : build_where(b, app, option).source->dir;
 }
 
+/* Why a program was not found in PATH, and what to write if it is nearby. */
+static const char *
+not_in_path(const struct build *b, const struct conf_app *app, const char *name)
+{
+	struct arena *a = b->findings->arena;
+	const char *beside = source_join(a, start_of(b, app, "command"), name);
+	const char *within = source_join(a, app->directory, name);
+	const char *path = is_there(a, app, beside) ? beside : within;
+
+	if (!is_there(a, app, path))
+		return arena_printf(b->arena,
+		    "program '%s' is not in PATH (%s)", name, path_of(app));
+	return arena_printf(b->arena,
+	    "program '%s' is not in PATH: write %s%s%s", name,
+	    path == beside ? "./" : "", path == beside ? name : path,
+	    is_program(a, app, path) ? "" : ", and make it executable");
+}
+
 /* The program as the file has it, with the name of the app. */
 static char *
 program_name(struct build *b, const struct conf_app *app)
@@ -560,6 +590,7 @@ program_name(struct build *b, const struct conf_app *app)
 static void
 resolve_command(struct build *b, struct conf_app *app)
 {
+	const char *why;
 	char *name;
 
 	if (app->command[0] == NULL)
@@ -571,11 +602,10 @@ resolve_command(struct build *b, struct conf_app *app)
 	if (app->command[0] != NULL)
 		return;
 	app->command[0] = name;
+	why = not_in_path(b, app, name);
 	findings_outside(b->findings, build_where(b, app, "command"),
-	    "app '%s': program '%s' is not in PATH (%s)", app->name, name,
-	    path_of(app));
-	type_break(app, b->arena, "program '%s' is not in PATH (%s)", name,
-	    path_of(app));
+	    "app '%s': %s", app->name, why);
+	type_break(app, b->arena, "%s", why);
 }
 
 static void

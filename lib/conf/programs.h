@@ -1,0 +1,11 @@
+#ifndef CONF_PROGRAMS_H
+#define CONF_PROGRAMS_H
+
+/* What an app names of this machine: its program, folders and output. */
+
+#include "conf/build.h"
+
+/* Reports what is not there, and what the app's user may not use. */
+void programs_check(struct build *b, const struct conf_app *app);
+
+#endif
