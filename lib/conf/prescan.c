@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conf/options.h"
+#include "conf/peers.h"
 #include "conf/prescan.h"
 #include "conf/token.h"
 
@@ -54,7 +55,9 @@ static bool
 is_name(const struct token *t)
 {
 	for (size_t i = 0; i < t->len; i++) {
-		if (!isalnum((unsigned char)t->text[i]) && t->text[i] != '_')
+		/* Names elsewhere have dots and hyphens. */
+		if (!isalnum((unsigned char)t->text[i]) &&
+		    strchr("_.-", t->text[i]) == NULL)
 			return false;
 	}
 	return t->kind == TOKEN_WORD;
@@ -191,6 +194,31 @@ other_find(const char *name)
 	return i;
 }
 
+/* Where an option belongs, if it is not valid here; else "". */
+static const char *
+belongs(bool in_app, const char *option)
+{
+	if (options_find(in_app, option) != NULL)
+		return "";
+	return in_app ? ", outside of sections" : ", in an app";
+}
+
+/* Reports a name of another program's files; false: it is none. */
+static bool
+name_of_peers(struct prescan *p, const char *name)
+{
+	static const struct token any = { .text = "VALUE", .len = 5 };
+	const struct token *value = is_text(p->at + 2) ? p->at + 2 : &any;
+	const char *ours = peers_option(name);
+
+	if (ours == NULL)
+		return false;
+	findings_mistake(p->findings, where(p, p->at->line),
+	    "unknown option '%s': write %s = %.*s%s", name, ours, SHOW(value),
+	    belongs(p->depth > 0, ours));
+	return true;
+}
+
 /* Reports a name that is unknown or in the wrong place. */
 static void
 unknown_name(struct prescan *p, const char *name, enum form form)
@@ -215,6 +243,8 @@ unknown_name(struct prescan *p, const char *name, enum form form)
 	else if (in_app && options_find(false, name) != NULL)
 		findings_mistake(
 		    f, here, "option '%s' belongs outside of sections", name);
+	else if (form == FORM_OPTION && name_of_peers(p, name))
+		return;
 	else if (nearest != NULL)
 		findings_mistake(f, here, "unknown %s '%s'; did you mean '%s'?",
 		    what, name, nearest);
@@ -556,6 +586,49 @@ brace_behind(const struct token *t)
 	    : 0;
 }
 
+/* Leaves out a line that begins with a name, and has no sign behind it. */
+static void
+no_sign(struct prescan *p)
+{
+	struct token *t = p->at;
+	struct token *last = rest_of_line(t);
+	const char *name = arena_strndup(p->findings->arena, t->text, t->len);
+	const char *quote = t[1].kind == TOKEN_WORD ? "\"" : "";
+	const char *ours = options_find(p->depth > 0, name) != NULL
+	    ? name
+	    : peers_option(name);
+
+	if (last == t || !is_text(t + 1))
+		ours = NULL;
+	if (last > t && is_text(t + 1) && strcmp(name, "include") == 0)
+		bad(p, last, t->line,
+		    "'include' is a call: write include(%s%.*s%s)", quote,
+		    SHOW(t + 1), quote);
+	else if (ours != NULL)
+		bad(p, last, t->line,
+		    "'%s' is not followed by '=': write %s = %.*s%s", name,
+		    ours, SHOW(t + 1), belongs(p->depth > 0, ours));
+	else
+		bad(p, last, t->line, "'%s' is not followed by '=' or '{'",
+		    name);
+}
+
+/* Leaves out a line that begins with anything but a name. */
+static void
+no_name(struct prescan *p)
+{
+	struct token *t = p->at;
+
+	if (t->kind == TOKEN_WORD && t->text[0] == '[')
+		bad(p, rest_of_line(t), t->line,
+		    "unexpected '%.*s': a section is written app \"NAME\" "
+		    "{ ... }",
+		    SHOW(t));
+	else
+		bad(p, rest_of_line(t), t->line,
+		    "unexpected '%.*s' where an option should begin", SHOW(t));
+}
+
 static void
 statement(struct prescan *p)
 {
@@ -571,12 +644,10 @@ statement(struct prescan *p)
 		option(p);
 	} else if (is_name(t) && t[1].kind == TOKEN_LPAREN) {
 		call(p);
+	} else if (is_name(t)) {
+		no_sign(p);
 	} else {
-		bad(p, rest_of_line(t), t->line,
-		    is_name(t) ? "'%.*s' is not followed by '=' or '{'"
-			       : "unexpected '%.*s' where an option should "
-				 "begin",
-		    SHOW(t));
+		no_name(p);
 	}
 }
 

@@ -1,8 +1,10 @@
 /* The words and signs of a file. */
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "conf/conf.h"
 #include "conf/token.h"
 
 /* The longest "${NAME:-TEXT}": an end to looking for the end. */
@@ -64,6 +66,28 @@ skip_space(struct tokens *s)
 /* ---- tokens ---- */
 
 /*
+ * Reports a variable of the len bytes at text that is not set and has no
+ * default. The environment of whoever asks for rules and sizes only says
+ * nothing.
+ */
+static void
+check_variable(struct tokens *s, const char *text, size_t len)
+{
+	struct arena *a = s->findings->arena;
+	char *name = arena_strndup(a, text, len);
+	char *preset = strstr(name, ":-");
+
+	if (preset != NULL || (s->findings->flags & CONF_INSIDE) != 0 ||
+	    getenv(name) != NULL)
+		return;
+	report(s, s->line, NULL,
+	    arena_printf(a,
+		"variable '%s' is not set: write ${%s:-TEXT} for a default, "
+		"or put the value in single quotes to keep it as it is",
+		name, name));
+}
+
+/*
  * At "${": moves behind its '}'. libconfuse takes any byte for part of the
  * name, quotes and line ends too.
  */
@@ -77,6 +101,7 @@ read_variable(struct tokens *s, struct token *t)
 		len++;
 	if (s->at[len] == '}' && len < VARIABLE_MAX) {
 		t->variables++;
+		check_variable(s, s->at + 2, len - 2);
 		s->at += len + 1;
 		return;
 	}
@@ -159,7 +184,8 @@ read_word(struct tokens *s, struct token *t)
 	}
 	if (s->at[-1] == ';')
 		report(s, s->line, t,
-		    "unexpected ';': a statement ends without it");
+		    "unexpected ';': leave it out, a statement ends without "
+		    "it");
 }
 
 /* Reads one of the signs; false if there is none here. */

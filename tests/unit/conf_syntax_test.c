@@ -185,7 +185,8 @@ a_comment_sign_within_a_word_is_a_mistake(void)
 static void
 a_semicolon_is_a_mistake(void)
 {
-	MISTAKES("pool.conf:1: unexpected ';': a statement ends without it\n",
+	MISTAKES("pool.conf:1: unexpected ';': leave it out, a statement ends "
+		 "without it\n",
 	    "max_processes = 5;\n" ANY_APP);
 }
 
@@ -236,8 +237,8 @@ no_value_is_a_mistake(void)
 static void
 no_equal_sign_is_a_mistake(void)
 {
-	MISTAKES("pool.conf:1: 'max_processes' is not followed by '=' or "
-		 "'{'\n",
+	MISTAKES("pool.conf:1: 'max_processes' is not followed by '=': write "
+		 "max_processes = 5\n",
 	    "max_processes 5\n" ANY_APP);
 }
 

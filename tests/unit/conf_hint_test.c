@@ -1,0 +1,206 @@
+/* Messages that say what to write instead. */
+
+#include "conf/peers.h"
+
+#include "conf_help.h"
+
+#define STRICT CONF_OUTSIDE_STRICT
+
+/* Without a control socket there is no folder for it to be missing. */
+#define NO_CONTROL "control = \"\"\n"
+
+/* ---- names and signs ---- */
+
+static void
+a_name_of_another_manager_is_translated_with_its_value(void)
+{
+	MISTAKES(
+	    "pool.conf:1: unknown option 'pm.max_children': write "
+	    "max_processes = 5\n"
+	    "pool.conf:1: unknown option 'numprocs': write min_processes = "
+	    "2\n",
+	    APP("pm.max_children = 5 numprocs = 2"));
+	MISTAKES("pool.conf:1: unknown option 'processes': write "
+		 "max_processes = 3\n"
+		 "pool.conf:2: unknown option 'harakiri': write "
+		 "request_timeout = 9, in an app\n",
+	    "processes = 3\nharakiri = 9\n" ANY_APP);
+	MISTAKES("pool.conf:1: unknown option 'pidfile': write pid_file = "
+		 "\"/x\", outside of sections\n"
+		 "pool.conf:1: unknown option 'env': write environment = "
+		 "VALUE\n",
+	    APP("pidfile = \"/x\" env = { \"A=1\" }"));
+}
+
+static void
+a_name_without_a_sign_is_translated(void)
+{
+	MISTAKES("pool.conf:1: 'MaxRequestWorkers' is not followed by '=': "
+		 "write max_processes = 50\n"
+		 "pool.conf:2: 'max_processes' is not followed by '=': write "
+		 "max_processes = 4\n"
+		 "pool.conf:3: 'no_such_thing' is not followed by '=' or '{'\n",
+	    "MaxRequestWorkers 50\nmax_processes 4\nno_such_thing 1\n" ANY_APP);
+}
+
+static void
+case_and_hyphens_of_other_names_do_not_matter(void)
+{
+	CHECK_STR("max_processes", peers_option("maxrequestworkers"));
+	CHECK_STR("max_memory", peers_option("reload-on-rss"));
+	CHECK_STR("kill_interval", peers_option("-killInterval"));
+	CHECK(peers_option("max") == NULL);
+	CHECK(peers_option("workersx") == NULL);
+	CHECK(peers_option("") == NULL);
+}
+
+static void
+an_include_without_parentheses_is_told_how(void)
+{
+	MISTAKES(
+	    "pool.conf:1: 'include' is a call: write include(\"x.conf\")\n"
+	    "pool.conf:2: 'include' is a call: write include(\"y.conf\")\n",
+	    "include \"x.conf\"\ninclude y.conf\n" ANY_APP);
+}
+
+static void
+a_section_of_another_syntax_is_told_how(void)
+{
+	MISTAKES("pool.conf:1: unexpected '[program:web]': a section is "
+		 "written app \"NAME\" { ... }\n",
+	    "[program:web]\n" ANY_APP);
+}
+
+/* ---- variables ---- */
+
+static void
+a_variable_that_is_not_set_is_a_mistake(void)
+{
+	unsetenv("CONF_NONE");
+	MISTAKES("pool.conf:2: variable 'CONF_NONE' is not set: write "
+		 "${CONF_NONE:-TEXT} for a default, or put the value in single "
+		 "quotes to keep it as it is\n",
+	    "max_processes = 5\npid_file = \"/${CONF_NONE}x\"\n" ANY_APP);
+}
+
+static void
+an_empty_variable_or_default_is_nothing(void)
+{
+	struct conf *conf;
+
+	unsetenv("CONF_NONE");
+	setenv("CONF_EMPTY", "", 1);
+	conf = conf_right("pid_file = \"/a${CONF_NONE:-}b\"\n"
+			  "dump_file = \"/a${CONF_EMPTY}b\"\n" ANY_APP);
+	NEED(conf != NULL);
+	CHECK_STR("/ab", conf->pid_file);
+	CHECK_STR("/ab", conf->dump_file);
+	conf_free(conf);
+}
+
+static void
+rules_alone_need_no_variable(void)
+{
+	unsetenv("CONF_NONE");
+	MISTAKES_WITH(
+	    CONF_INSIDE, "", "pid_file = \"/${CONF_NONE}x\"\n" ANY_APP);
+}
+
+/* ---- programs and files ---- */
+
+static void
+a_program_beside_the_file_is_named_with_its_folder(void)
+{
+	conf_write("prog.py", "#!/bin/sh\n");
+	chmod(in_folder("prog.py"), 0644);
+	MISTAKES_WITH(STRICT,
+	    "pool.conf:2: app 'a': program 'prog.py' is not in PATH: write "
+	    "./prog.py, and make it executable\n",
+	    NO_CONTROL "app a { handoff = none command = prog.py }\n");
+	chmod(in_folder("prog.py"), 0755);
+	MISTAKES_WITH(STRICT,
+	    "pool.conf:2: app 'a': program 'prog.py' is not in PATH: write "
+	    "./prog.py\n",
+	    NULL);
+}
+
+static void
+a_program_in_the_directory_of_the_app_is_named_in_full(void)
+{
+	mkdir(in_folder("srv"), 0755);
+	conf_write("srv/run", "#!/bin/sh\n");
+	chmod(in_folder("srv/run"), 0755);
+	MISTAKES_WITH(STRICT,
+	    "pool.conf:2: app 'a': program 'run' is not in PATH: write "
+	    "srv/run\n",
+	    NO_CONTROL "app a { handoff = none command = run "
+		       "directory = srv }\n");
+}
+
+/* The warnings of text under -t, which has no mistake. */
+static char *
+warnings_of(const char *text)
+{
+	char *mistakes, *warnings;
+
+	conf_write("pool.conf", text);
+	conf_free(conf_try(STRICT, &mistakes, &warnings));
+	CHECK_STR("", mistakes);
+	free(mistakes);
+	return warnings;
+}
+
+static void
+an_argument_that_is_no_file_in_the_directory_is_doubted(void)
+{
+	char *found;
+
+	found =
+	    warnings_of(NO_CONTROL "app a { handoff = none directory = / "
+				   "command = { /bin/true, no-such.js } }\n");
+	CHECK_STR("pool.conf:2: app 'a': argument 'no-such.js': there is no "
+		  "such file in /, where the program starts\n",
+	    found);
+	free(found);
+	conf_write("app.js", "");
+	found = warnings_of(NO_CONTROL "app a { handoff = none directory = / "
+				       "command = { /bin/true, app.js } }\n");
+	CHECK_STR("pool.conf:2: app 'a': argument 'app.js': there is no such "
+		  "file in /, where the program starts; write app.js\n",
+	    found);
+	free(found);
+}
+
+static void
+an_argument_that_is_there_or_no_file_is_not_doubted(void)
+{
+	char *found;
+
+	conf_write("app.js", "");
+	found = warnings_of(NO_CONTROL
+	    "app a { handoff = none command = { /bin/true, app.js, ./app.js, "
+	    "-x.js, \"--conf=x.ini\", \"http://x.pl\", \"cat x.sh\", "
+	    "example.org, js, \"{slot}.js\" } }\n");
+	CHECK_STR("", found);
+	free(found);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	conf_folder_make();
+	RUN(a_name_of_another_manager_is_translated_with_its_value);
+	RUN(a_name_without_a_sign_is_translated);
+	RUN(case_and_hyphens_of_other_names_do_not_matter);
+	RUN(an_include_without_parentheses_is_told_how);
+	RUN(a_section_of_another_syntax_is_told_how);
+	RUN(a_variable_that_is_not_set_is_a_mistake);
+	RUN(an_empty_variable_or_default_is_nothing);
+	RUN(rules_alone_need_no_variable);
+	RUN(a_program_beside_the_file_is_named_with_its_folder);
+	RUN(a_program_in_the_directory_of_the_app_is_named_in_full);
+	RUN(an_argument_that_is_no_file_in_the_directory_is_doubted);
+	RUN(an_argument_that_is_there_or_no_file_is_not_doubted);
+	return check_finish();
+}
