@@ -286,6 +286,8 @@ static const struct command commands[] = {
 	    command_ping },
 	{ "reload", "", "put the configuration into force", 0, 0, true,
 	    command_reload },
+	{ "detach", "ID", "have a worker leave after its sessions", 1, 1, true,
+	    steer_detach },
 	{ "restart", "[APP|ID...]", "replace processes", 0, COMMAND_WORDS_MAX,
 	    true, steer_restart },
 	{ "stop", "", "stop gracefully", 0, 0, true, command_stop },

@@ -108,6 +108,7 @@ put_processes(struct json *j, const struct status_app *a)
 	json_put_uint(j, "starting", a->in_state[PROCESS_STARTING]);
 	json_put_uint(j, "idle", a->in_state[PROCESS_IDLE]);
 	json_put_uint(j, "active", a->in_state[PROCESS_ACTIVE]);
+	json_put_uint(j, "detached", a->in_state[PROCESS_DETACHED]);
 	json_put_uint(j, "retiring", a->in_state[PROCESS_RETIRING]);
 	json_put_uint(j, "stopping",
 	    a->in_state[PROCESS_STOPPING] + a->in_state[PROCESS_DYING]);

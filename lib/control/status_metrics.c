@@ -193,7 +193,8 @@ put_processes(
     struct status *st, const struct family *f, const struct status_app *a)
 {
 	static const enum process_state states[] = { PROCESS_STARTING,
-		PROCESS_IDLE, PROCESS_ACTIVE, PROCESS_RETIRING };
+		PROCESS_IDLE, PROCESS_ACTIVE, PROCESS_DETACHED,
+		PROCESS_RETIRING };
 	struct text *t = &st->piece;
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++) {

@@ -100,6 +100,9 @@ put_processes(struct text *t, const struct status_app *a)
 	text_printf(t, "; %" PRIu32 " retiring, %" PRIu32 " stopping",
 	    a->in_state[PROCESS_RETIRING],
 	    a->in_state[PROCESS_STOPPING] + a->in_state[PROCESS_DYING]);
+	if (a->in_state[PROCESS_DETACHED] != 0)
+		text_printf(
+		    t, ", %" PRIu32 " detached", a->in_state[PROCESS_DETACHED]);
 	if (a->stuck != 0)
 		text_printf(t, ", %" PRIu32 " stuck", a->stuck);
 	if (a->sessions || a->listens)

@@ -196,3 +196,71 @@ steer_restart(struct client *cl, char *const *words, tstamp now)
 	}
 	wait_while(cl, restart_goes_on);
 }
+
+/* --- detach -------------------------------------------------------------- */
+
+static void
+tell_detached(struct client *cl, const struct target *t)
+{
+	char after[40] = "";
+
+	if (t->of > 0)
+		(void)snprintf(after, sizeof(after),
+		    " after %" PRIu32 " session%s", t->of,
+		    t->of == 1 ? "" : "s");
+	client_tell(cl, "%s: worker %s (pid %d) detached, it has ended%s",
+	    t->name, t->id, (int)t->pid, after);
+}
+
+static bool
+detach_goes_on(struct client *cl, struct progress *out)
+{
+	const struct target *t = &cl->targets->list[0];
+	const struct process *x = target_process(cl->all->sup, t);
+
+	if (x == NULL) {
+		tell_detached(cl, t);
+		return false;
+	}
+	if (x->stuck) {
+		client_error(cl,
+		    "%s: worker %s (pid %d) is detached, and is still there "
+		    "after SIGKILL",
+		    t->name, t->id, (int)t->pid);
+		return false;
+	}
+	if (process_sessions(x) <= t->of)
+		out->done = t->of - process_sessions(x);
+	out->of = t->of;
+	out->what = t->of == 1 ? "session ended" : "sessions ended";
+	return true;
+}
+
+void
+steer_detach(struct client *cl, char *const *words, tstamp now)
+{
+	struct pool *p = &cl->all->sup->pool;
+	const struct process *x;
+	struct target *t;
+
+	if (!choose(cl, words))
+		return;
+	t = &cl->targets->list[0];
+	if (t->process == ILIST_NONE) {
+		client_error(cl,
+		    "%s is an app: detach takes the identifier of a worker, "
+		    "which status %s shows",
+		    t->name, t->name);
+		return;
+	}
+	x = &p->processes[t->process];
+	if (x->asked || x->state == PROCESS_DYING) {
+		client_error(cl, "%s: worker %s is leaving already (%s)",
+		    t->name, t->id,
+		    process_state_name((enum process_state)x->state));
+		return;
+	}
+	t->of = process_sessions(x);
+	pool_detach(p, t->process, now);
+	wait_while(cl, detach_goes_on);
+}

@@ -11,4 +11,7 @@
 /* words: apps and workers; none: all apps. */
 void steer_restart(struct client *cl, char *const *words, tstamp now);
 
+/* words: a worker. */
+void steer_detach(struct client *cl, char *const *words, tstamp now);
+
 #endif

@@ -72,7 +72,7 @@ enum app_home {
 	HOME_STARTING,
 	HOME_BUSY, /* ready without room: full, cooling or expiring */
 	HOME_PREFETCH, /* ready with room for prefetch alone */
-	HOME_LEAVING, /* retiring, stopping, dying */
+	HOME_LEAVING, /* detached, retiring, stopping, dying */
 	HOME_ROOM,
 };
 
@@ -205,6 +205,7 @@ struct app {
 	uint64_t rollout_stamp; /* processes started since have higher ones */
 	uint32_t surge; /* processes beyond the ceilings; 0 but in a rollout */
 	uint32_t stuck; /* number of processes */
+	uint32_t apart; /* number of processes */
 	uint32_t lowest; /* no room list below this one has a process */
 	struct ilist homes[HOME_ROOM - 1]; /* processes; see app_home() */
 	struct ilist queue; /* waiters, in order of arrival */

@@ -33,7 +33,7 @@ count(struct pool *p, const struct process *x, uint32_t one)
 	p->apps[x->app].in_state[x->state] += one;
 	if ((traits[x->state] & BOUND) != 0)
 		p->count += one;
-	else if (x->stuck)
+	else if (x->apart)
 		return;
 	else if ((traits[x->state] & ENDING) != 0)
 		p->ending += one;
@@ -90,6 +90,9 @@ lifecycle_event(struct pool *p, uint32_t process, enum process_event e)
 	enter(p, process, s);
 	room_file(p, process);
 	lifecycle_arm(p, process);
+	/* The last session of a detached process has ended. */
+	if (s == PROCESS_STOPPING && p->processes[process].step == STEP_NONE)
+		(void)lifecycle_escalate(p, process, STEP_STOP, END_DETACHED);
 	return true;
 }
 
@@ -204,6 +207,8 @@ lifecycle_free(struct pool *p, uint32_t process)
 	assert(ilist_empty(&x->conns));
 	if (x->stuck)
 		p->apps[x->app].stuck--;
+	if (x->apart)
+		p->apps[x->app].apart--;
 	else
 		p->living--;
 	(void)lifecycle_event(p, process, PROCESS_FREED);
@@ -219,19 +224,47 @@ lifecycle_stop(struct pool *p, uint32_t process, enum process_end why)
 	    lifecycle_escalate(p, process, STEP_STOP, why);
 }
 
-/* Counts a process that SIGKILL did not end for no ceiling any more. */
+/* From now on no ceiling counts the process. */
+static void
+set_apart(struct pool *p, struct process *x)
+{
+	if (x->apart)
+		return;
+	count(p, x, -1u);
+	x->apart = true;
+	count(p, x, 1);
+	p->apps[x->app].apart++;
+	app_touch(&p->apps[x->app], MARK_COUNT);
+	p->living--;
+}
+
+/* SIGKILL did not end the process. */
 static void
 give_up(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 
-	count(p, x, -1u);
+	set_apart(p, x);
 	x->stuck = true;
-	count(p, x, 1);
 	p->apps[x->app].stuck++;
 	app_touch(&p->apps[x->app], MARK_COUNT);
-	p->living--;
 	actions_news(p, x->app, NEWS_STUCK, process);
+}
+
+void
+lifecycle_detach(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+
+	if (x->state != PROCESS_ACTIVE) {
+		if (lifecycle_stop(p, process, END_DETACHED))
+			set_apart(p, x);
+		return;
+	}
+	x->asked = true;
+	x->end = END_DETACHED;
+	set_apart(p, x);
+	(void)lifecycle_event(p, process, PROCESS_RELEASED);
 }
 
 bool
@@ -388,6 +421,8 @@ lifecycle_deadline(const struct pool *p, uint32_t process)
 	case PROCESS_IDLE:
 	case PROCESS_ACTIVE:
 		return ready_deadline(p, x);
+	case PROCESS_DETACHED:
+		return session_deadline(p, x);
 	case PROCESS_RETIRING:
 		return tstamp_min(session_deadline(p, x), step_deadline(p, x));
 	case PROCESS_STOPPING:
@@ -473,6 +508,10 @@ lifecycle_tick(struct pool *p, uint32_t process)
 	case PROCESS_ACTIVE:
 		if (!tick_session(p, process))
 			tick_ready(p, process);
+		break;
+	case PROCESS_DETACHED:
+		if (!tick_session(p, process))
+			lifecycle_arm(p, process);
 		break;
 	case PROCESS_RETIRING:
 		if (tick_session(p, process))

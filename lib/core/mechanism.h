@@ -98,6 +98,12 @@ void lifecycle_keep(struct pool *p, uint32_t process);
 bool lifecycle_stop(struct pool *p, uint32_t process, enum process_end why);
 
 /*
+ * The process leaves dispatch and all counts, and is told to stop when it has
+ * no session any more.
+ */
+void lifecycle_detach(struct pool *p, uint32_t process);
+
+/*
  * Goes on to a later step of stopping, and does nothing if the process is
  * past it.  True: this is the first that tells the process to stop.
  */

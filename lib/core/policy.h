@@ -134,6 +134,9 @@ tstamp sizing_estimate_deadline(const struct pool *p, uint32_t app);
 /* A place is free and the app is the first in line for one. */
 void sizing_take_place(struct pool *p, uint32_t app);
 
+/* A process of the app was detached: another one takes its place at once. */
+void sizing_succeed(struct pool *p, uint32_t app);
+
 /* The app goes: its part of the pool's sums goes with it. */
 void sizing_release(struct pool *p, uint32_t app);
 

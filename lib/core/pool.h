@@ -213,6 +213,13 @@ void pool_blind(struct pool *p, uint32_t process, tstamp now);
  */
 void pool_replace(struct pool *p, uint32_t process, tstamp now);
 
+/*
+ * The process is given no more connections, finishes those that it has, for
+ * however long, and is told to stop then. Its successor starts at once: it
+ * counts for no minimum and no ceiling. It may be leaving already.
+ */
+void pool_detach(struct pool *p, uint32_t process, tstamp now);
+
 /* The process said RETIRE. */
 void pool_retire(struct pool *p, uint32_t process, tstamp now);
 

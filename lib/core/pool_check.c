@@ -11,6 +11,7 @@ struct tally {
 	uint32_t expiring;
 	uint32_t outdated;
 	uint32_t stuck;
+	uint32_t apart;
 	uint32_t sessions;
 	uint32_t prefetched;
 	uint32_t busy;
@@ -56,6 +57,8 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 	t->busy += x->busy;
 	t->places += room_places(p, process);
 	t->stuck += x->stuck ? 1 : 0;
+	t->apart += x->apart ? 1 : 0;
+	assert(x->apart || !x->stuck);
 	check_conns(p, process, t);
 	switch ((enum process_state)x->state) {
 	case PROCESS_STARTING:
@@ -71,6 +74,10 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 		    (x->home >= HOME_PREFETCH && x->home != HOME_LEAVING));
 		assert(x->home < HOME_ROOM ||
 		    x->home == HOME_ROOM + process_sessions(x));
+		break;
+	case PROCESS_DETACHED:
+		assert(x->asked && x->apart && x->step == STEP_NONE);
+		assert(x->home == HOME_LEAVING && process_sessions(x) > 0);
 		break;
 	default:
 		assert(x->home == HOME_LEAVING && x->outdated == 0);
@@ -159,6 +166,7 @@ check_app(const struct pool *p, uint32_t app)
 	for (unsigned s = 0; s < PROCESS_STATES; s++)
 		assert(t.in_state[s] == a->in_state[s]);
 	assert(t.expiring == a->expiring && t.stuck == a->stuck);
+	assert(t.apart == a->apart);
 	assert(t.outdated == a->outdated && t.busy == a->busy);
 	assert(t.prefetched == a->prefetched.count);
 	assert(a->victims <= a->marked);
@@ -225,7 +233,7 @@ check_ending(const struct pool *p)
 	for (uint32_t n = 0; n < p->nprocesses; n++) {
 		const struct process *x = &p->processes[n];
 
-		if (x->stuck)
+		if (x->apart)
 			continue;
 		if (x->state == PROCESS_STOPPING || x->state == PROCESS_DYING)
 			ending++;
@@ -252,7 +260,7 @@ pool_check(const struct pool *p)
 		}
 		check_app(p, app);
 		count += app_processes(a);
-		living += app_living(a) - a->stuck;
+		living += app_living(a) - a->apart;
 		used += app_living(a);
 		resuming += a->accepting == ACCEPTING_RESUMING ? 1 : 0;
 		wanted += a->places_wanted;

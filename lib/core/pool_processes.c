@@ -190,6 +190,20 @@ pool_replace(struct pool *p, uint32_t process, tstamp now)
 }
 
 void
+pool_detach(struct pool *p, uint32_t process, tstamp now)
+{
+	uint32_t app = p->processes[process].app;
+
+	settle_at(p, now);
+	if (p->processes[process].asked ||
+	    p->processes[process].state == PROCESS_DYING)
+		return;
+	lifecycle_detach(p, process);
+	sizing_succeed(p, app);
+	settle_app(p, app);
+}
+
+void
 pool_retire(struct pool *p, uint32_t process, tstamp now)
 {
 	settle_at(p, now);

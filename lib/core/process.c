@@ -15,6 +15,7 @@ enum {
 	STARTING = PROCESS_STARTING,
 	IDLE = PROCESS_IDLE,
 	ACTIVE = PROCESS_ACTIVE,
+	DETACHED = PROCESS_DETACHED,
 	RETIRING = PROCESS_RETIRING,
 	STOPPING = PROCESS_STOPPING,
 	DYING = PROCESS_DYING
@@ -22,14 +23,15 @@ enum {
 
 /* clang-format off */
 static const unsigned char table[PROCESS_STATES][PROCESS_EVENTS] = {
-/*	               STARTED   READY     GIVEN   DONE      EMPTIED   TOLD      DIED   FREED */
-[PROCESS_GONE] =     { STARTING, HOLE,     HOLE,   HOLE,     HOLE,     HOLE,     HOLE,  HOLE },
-[PROCESS_STARTING] = { HOLE,     IDLE,     HOLE,   FOUL,     FOUL,     STOPPING, DYING, GONE },
-[PROCESS_IDLE] =     { HOLE,     FOUL,     ACTIVE, FOUL,     FOUL,     STOPPING, DYING, HOLE },
-[PROCESS_ACTIVE] =   { HOLE,     FOUL,     ACTIVE, ACTIVE,   IDLE,     RETIRING, DYING, HOLE },
-[PROCESS_RETIRING] = { HOLE,     FOUL,     HOLE,   RETIRING, STOPPING, RETIRING, DYING, HOLE },
-[PROCESS_STOPPING] = { HOLE,     STOPPING, HOLE,   FOUL,     FOUL,     STOPPING, DYING, GONE },
-[PROCESS_DYING] =    { HOLE,     DYING,    HOLE,   DYING,    DYING,    HOLE,     HOLE,  GONE },
+/*	               STARTED   READY     GIVEN   DONE      EMPTIED   RELEASED  TOLD      DIED   FREED */
+[PROCESS_GONE] =     { STARTING, HOLE,     HOLE,   HOLE,     HOLE,     HOLE,     HOLE,     HOLE,  HOLE },
+[PROCESS_STARTING] = { HOLE,     IDLE,     HOLE,   FOUL,     FOUL,     HOLE,     STOPPING, DYING, GONE },
+[PROCESS_IDLE] =     { HOLE,     FOUL,     ACTIVE, FOUL,     FOUL,     HOLE,     STOPPING, DYING, HOLE },
+[PROCESS_ACTIVE] =   { HOLE,     FOUL,     ACTIVE, ACTIVE,   IDLE,     DETACHED, RETIRING, DYING, HOLE },
+[PROCESS_DETACHED] = { HOLE,     FOUL,     HOLE,   DETACHED, STOPPING, HOLE,     RETIRING, DYING, HOLE },
+[PROCESS_RETIRING] = { HOLE,     FOUL,     HOLE,   RETIRING, STOPPING, HOLE,     RETIRING, DYING, HOLE },
+[PROCESS_STOPPING] = { HOLE,     STOPPING, HOLE,   FOUL,     FOUL,     HOLE,     STOPPING, DYING, GONE },
+[PROCESS_DYING] =    { HOLE,     DYING,    HOLE,   DYING,    DYING,    HOLE,     HOLE,     HOLE,  GONE },
 };
 /* clang-format on */
 
@@ -50,6 +52,7 @@ process_state_name(enum process_state s)
 		[PROCESS_STARTING] = "starting",
 		[PROCESS_IDLE] = "idle",
 		[PROCESS_ACTIVE] = "active",
+		[PROCESS_DETACHED] = "detached",
 		[PROCESS_RETIRING] = "retiring",
 		[PROCESS_STOPPING] = "stopping",
 		[PROCESS_DYING] = "dying",
@@ -74,6 +77,7 @@ process_end_name(enum process_end e)
 		[END_MEMORY] = "max_memory",
 		[END_KEEPER] = "keeper",
 		[END_RESIZED] = "resized",
+		[END_DETACHED] = "detached",
 		[END_RESTARTED] = "restarted",
 		[END_CLOSED] = "closed",
 		[END_SHUTDOWN] = "shutdown",

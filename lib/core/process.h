@@ -18,6 +18,7 @@ enum process_state {
 	PROCESS_STARTING, /* asked for, not yet ready */
 	PROCESS_IDLE, /* ready, without a session */
 	PROCESS_ACTIVE, /* ready, with sessions */
+	PROCESS_DETACHED, /* finishing its sessions, and then told to stop */
 	PROCESS_RETIRING, /* told to stop, finishing its sessions */
 	PROCESS_STOPPING, /* told to stop, without a session */
 	PROCESS_DYING, /* dead; what it never received is being taken back */
@@ -30,6 +31,7 @@ enum process_event {
 	PROCESS_GIVEN, /* a connection */
 	PROCESS_DONE, /* a session ended, others remain */
 	PROCESS_EMPTIED, /* the last session ended */
+	PROCESS_RELEASED, /* it is given no more, and not told to stop yet */
 	PROCESS_TOLD, /* to stop */
 	PROCESS_DIED,
 	PROCESS_FREED,
@@ -62,6 +64,7 @@ enum process_end {
 	END_MEMORY, /* max_memory */
 	END_KEEPER, /* nobody reads its output any more */
 	END_RESIZED, /* over a lowered ceiling */
+	END_DETACHED, /* an operator had it leave */
 	END_RESTARTED, /* replaced by a newer generation */
 	END_CLOSED, /* its app left the configuration */
 	END_SHUTDOWN, /* the daemon stops */
@@ -81,7 +84,8 @@ struct process {
 	bool asked; /* we asked for its end */
 	bool launched; /* its ACTION_SPAWN was taken out */
 	bool queued; /* launched, but others are started first */
-	bool stuck; /* SIGKILL did not end it: no ceiling counts it */
+	bool stuck; /* SIGKILL did not end it */
+	bool apart; /* no ceiling counts it: stuck, or detached */
 	bool ready; /* READY was said, or ready_after has passed */
 	bool cooling; /* no room until it speaks or cool_until */
 	bool expiring; /* its last allowed session is running */

@@ -154,7 +154,7 @@ rollout_yield(struct pool *p, uint32_t process)
 	const struct app *a = &p->apps[x->app];
 
 	if (x->outdated == 0 || !is_trusted(a) || wanted(a) == 0 ||
-	    app_home(a, HOME_LEAVING)->count > a->stuck ||
+	    app_home(a, HOME_LEAVING)->count > a->apart ||
 	    (has_place(p, a) && a->rest_until <= p->now))
 		return false;
 	retire(p, process);

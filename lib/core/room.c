@@ -87,6 +87,7 @@ home_of(const struct pool *p, uint32_t process)
 		if (process_sessions(x) < room_lists(&p->apps[x->app]))
 			return HOME_ROOM + process_sessions(x);
 		return HOME_PREFETCH;
+	case PROCESS_DETACHED:
 	case PROCESS_RETIRING:
 	case PROCESS_STOPPING:
 	case PROCESS_DYING:

@@ -64,8 +64,7 @@ stop_all(struct pool *p, uint32_t app, enum process_end why)
 
 	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
 		next = room_next(p, n);
-		if (p->processes[n].home != HOME_LEAVING)
-			(void)lifecycle_stop(p, n, why);
+		(void)lifecycle_escalate(p, n, STEP_STOP, why);
 	}
 }
 

@@ -315,6 +315,16 @@ sizing_estimate(struct pool *p, uint32_t app)
 }
 
 void
+sizing_succeed(struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (bounds_kept(p, a) && !a->renewing && !bounds_paused(p, a) &&
+	    bounds_allowed(a, 1) > 0 && places_free(p) > 0)
+		lifecycle_start(p, app);
+}
+
+void
 sizing_release(struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];

@@ -17,6 +17,9 @@ struct command {
 static const struct command commands[] = {
 	{ "apps", "", "list the names of all apps", 0,
 	    "With -j: the status of all apps without their processes." },
+	{ "detach", "ID", "have a worker leave after its sessions", 0,
+	    "It gets no more connections, another worker starts at once, and "
+	    "nothing is lost.\nReturns when it has ended." },
 	{ "help", "[COMMAND]", "show this, or all about a command", 0,
 	    "Needs no daemon." },
 	{ "listeners", "", "list the addresses that the daemon listens on", 0,
@@ -33,6 +36,10 @@ static const struct command commands[] = {
 	{ "reload", "", "put the configuration into force", 0,
 	    "Returns when what had to be replaced is; or tells every mistake, "
 	    "and then\nnothing has changed." },
+	{ "restart", "[APP|ID...]", "replace processes by new ones", 0,
+	    "Those of all apps, of some, or single workers, which status APP "
+	    "shows. Sessions\nend as usual; if the new processes do not live, "
+	    "the old ones stay." },
 	{ "simulate", "[OPTION...]", "play a load with a configuration", 0,
 	    "Needs no daemon; `apppoolctl simulate -h` lists its options." },
 	{ "status", "[-v] [APP]", "show what runs, waits and was served",

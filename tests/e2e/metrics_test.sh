@@ -147,7 +147,7 @@ testMetricsAgreeWithTheStatusUnderLoad() {
 	for key in min_processes max_processes sessions; do
 		assert_metric "apppool_$key{app=\"web\"}" apps web $key
 	done
-	for state in starting idle active retiring stopping stuck; do
+	for state in starting idle active detached retiring stopping stuck; do
 		assert_metric "apppool_processes{app=\"web\",state=\"$state\"}" \
 		    apps web $state
 	done

@@ -114,6 +114,72 @@ testRestartOfSomethingUnknownNamesWhatIsNear() {
 	assertContains "$WRONG" 'no app or worker wen; is web meant?'
 }
 
+# --- detach -------------------------------------------------------------
+
+# detach_held NAME: detaches the worker at that gate, in the background; it is
+# $WORKER then.
+detach_held() {
+	WORKER=$(status apps web workers '*' id,state |
+	    sed -n 's/ active$//p')
+	start_process timeout $((3 * LIMIT)) "$APPPOOLCTL" \
+	    -s "$DIR/control.sock" detach "$WORKER" >"$DIR/out" 2>&1
+	DETACH=$STARTED
+	await status_is 1 apps web detached
+}
+
+testADetachedWorkerFinishesItsSessionAndItsSuccessorStartsAtOnce() {
+	await is_ready web
+	spawned=$(status apps web spawned)
+	lost=$(status apps web lost)
+	hold_at door
+	detach_held
+	await status_is 2 apps web idle
+	assertEquals 'successors' $((spawned + 1)) "$(status apps web spawned)"
+	assertEquals 'counted' 2 "$(status apps web processes)"
+	assertEquals 'sessions' 1 "$(status apps web sessions)"
+	assertNotContains 'not yet' "$(cat "$DIR/out")" ended
+	open_gate door
+	behind
+	assertNotEquals 'the answer' '' "$ANSWER"
+	finish "$DETACH"
+	assertContains "$(cat "$DIR/out")" \
+	    "detached, it has ended after 1 session"
+	assertEquals 'lost' "$lost" "$(status apps web lost)"
+	assertEquals 1 "$(status apps web exits detached)"
+	assert_accounts web
+}
+
+testAnIdleWorkerThatIsDetachedEndsAtOnce() {
+	await is_ready web
+	id=$(workers id | head -n 1)
+	steer detach "$id"
+	assertContains "$WRONG$SAID" 'detached, it has ended'
+	await is_ready web
+	assertNotContains "$(workers id)" "$id"
+}
+
+testDetachTakesAWorkerAndNoApp() {
+	steer detach web
+	assertEquals 1 "$RC"
+	assertContains "$WRONG" 'detach takes the identifier of a worker'
+	steer detach
+	assertEquals 64 "$RC"
+	assertContains "$WRONG" 'usage: detach ID'
+}
+
+# libapppool leaves SIGTERM as it is: it ends the program.
+testASessionIsLostIfItsWorkerIsSentSigtermByHand() {
+	await is_ready web
+	lost=$(status apps web lost)
+	hold_at door
+	kill -TERM "$(at_gate door)"
+	await status_is $((lost + 1)) apps web lost
+	behind
+	assertNotContains "$ANSWER" door
+	assert_accounts web
+	await is_ready web
+}
+
 testAnAnswerInJsonIsOneObject() {
 	await is_ready web
 	assertEquals '{"message":"web: restarted, 2 processes replaced"}' \

@@ -140,6 +140,117 @@ timeouts_of_zero_go_through_all_steps_at_once(void)
 	rig_end();
 }
 
+/* --- detached ----------------------------------------------------------- */
+
+static void
+a_detached_process_has_its_successor_at_once_beyond_no_ceiling(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin_with(rig_limits(), 2);
+	o.min_processes = o.max_processes = 2;
+	rig_running(o, 2);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	pool_detach(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 2", rig_did());
+	CHECK_EQ(PROCESS_DETACHED, rig_process(0)->state);
+	CHECK_EQ(2, app_processes(rig_app(0)));
+	CHECK_EQ(2, rig.pool.living);
+	CHECK_EQ(1, rig_app(0)->figures.sessions);
+	rig_end();
+}
+
+static void
+a_detached_process_is_told_to_stop_after_its_last_session(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.concurrency = 2;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	pool_detach(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	rig_ready(1);
+	rig_arrive();
+	CHECK_STR("hand 2>1", rig_did());
+	/* Nothing ends the sessions: not stop_timeout either. */
+	rig_at(3600000);
+	rig_done_of(0, 0);
+	CHECK_STR("", rig_did());
+	rig_done_of(0, 1);
+	CHECK_STR("stop 0", rig_did());
+	rig_at(3620000);
+	CHECK_STR("term 0", rig_did());
+	rig_exits(0, END_SIGNAL);
+	CHECK_EQ(2, rig_app(0)->figures.completed);
+	CHECK_EQ(0, rig_app(0)->figures.lost);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_DETACHED]);
+	rig_end();
+}
+
+static void
+an_idle_process_above_the_minimum_that_is_detached_has_a_successor(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 3);
+	pool_detach(&rig.pool, 1, rig.now);
+	CHECK_STR("stop 1, spawn 3", rig_did());
+	CHECK_EQ(3, app_processes(rig_app(0)));
+	rig_end();
+}
+
+static void
+a_detached_process_stops_with_its_app(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_detach(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_ready(1);
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0, stop 1", rig_did());
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+a_session_of_a_detached_process_ends_at_request_timeout(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.request_timeout = TSPAN_SECONDS(5);
+	rig_running(o, 1);
+	rig_arrive();
+	(void)rig_did();
+	pool_detach(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_ready(1);
+	rig_at(5000);
+	CHECK_STR("term 0", rig_did());
+	rig_end();
+}
+
+static void
+a_connection_that_comes_back_from_a_detached_process_is_served(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 2);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	pool_detach(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 2", rig_did());
+	rig_hand_failed(0);
+	CHECK_STR("stop 0, hand 0>1", rig_did());
+	rig_end();
+}
+
 /* --- one app ------------------------------------------------------------ */
 
 static void
@@ -618,6 +729,12 @@ main(int argc, char **argv)
 	RUN(a_process_told_to_stop_while_it_is_spawned_stops_then);
 	RUN(a_process_told_to_stop_that_could_not_be_spawned_is_gone);
 	RUN(timeouts_of_zero_go_through_all_steps_at_once);
+	RUN(a_detached_process_has_its_successor_at_once_beyond_no_ceiling);
+	RUN(a_detached_process_is_told_to_stop_after_its_last_session);
+	RUN(an_idle_process_above_the_minimum_that_is_detached_has_a_successor);
+	RUN(a_detached_process_stops_with_its_app);
+	RUN(a_session_of_a_detached_process_ends_at_request_timeout);
+	RUN(a_connection_that_comes_back_from_a_detached_process_is_served);
 	RUN(a_closing_app_serves_waiters_and_newcomers);
 	RUN(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
 	RUN(an_app_that_is_over_may_be_freed_and_its_number_used_again);

@@ -324,6 +324,16 @@ a_process_is_replaced(void)
 }
 
 static inline void
+a_process_is_detached(void)
+{
+	uint32_t n =
+	    world_find_process(world_random(5) == 0 ? FATE_ASKED : FATE_ALIVE);
+
+	if (n != ILIST_NONE)
+		pool_detach(&w.pool, n, w.now);
+}
+
+static inline void
 an_app_renews(void)
 {
 	uint32_t app = any_app();
@@ -477,6 +487,7 @@ static const struct {
 	{ a_socket_is_looked_at, 200 },
 	{ an_app_changes, 60 },
 	{ a_process_is_replaced, 20 },
+	{ a_process_is_detached, 20 },
 	{ an_app_restarts, 30 },
 	{ an_app_renews, 30 },
 	{ a_process_is_measured, 100 },

@@ -323,7 +323,7 @@ world_check_stop(const struct action *a)
 	if (!world_is_shrinking(&x[a->process]))
 		return;
 	for (uint32_t n = 0; n < w.pool.nprocesses; n++)
-		if (x[n].state >= PROCESS_RETIRING && x[n].app == a->app &&
+		if (x[n].state >= PROCESS_DETACHED && x[n].app == a->app &&
 		    !world_is_shrinking(&x[n]) && x[n].since == w.now)
 			left++;
 	assert(app->phase != APP_RUNNING || w.hasty > 1 ||
