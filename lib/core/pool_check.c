@@ -134,9 +134,10 @@ static void
 check_woken(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
+	tstamp at = deadlines_get(&p->app_deadlines, app);
 
-	assert(
-	    deadlines_get(&p->app_deadlines, app) <= settle_deadline(p, app));
+	/* An app that has to give a place to another one is looked at now. */
+	assert(at <= p->now || at <= settle_deadline(p, app));
 	assert(a->accepting != ACCEPTING_PENDING || !pool_may_accept(p, app) ||
 	    p->conns_full);
 	if (a->phase >= APP_STOPPING || app_demand(a) == 0)
@@ -147,8 +148,7 @@ check_woken(const struct pool *p, uint32_t app)
 	 */
 	assert(app_processes(a) > 0 || a->places_wanted > 0 ||
 	    app_demand(a) == a->prefetched.count ||
-	    a->accepting == ACCEPTING_RESUMING ||
-	    deadlines_get(&p->app_deadlines, app) != TSTAMP_NEVER);
+	    a->accepting == ACCEPTING_RESUMING || at != TSTAMP_NEVER);
 }
 
 static void
