@@ -53,6 +53,18 @@ lifecycle_expire(struct pool *p, uint32_t process, bool expiring)
 	x->expiring = expiring;
 }
 
+bool
+lifecycle_is_spent(const struct pool *p, uint32_t process)
+{
+	const struct process *x = &p->processes[process];
+
+	if (!x->expiring)
+		return false;
+	return x->state == PROCESS_IDLE ||
+	    (x->state == PROCESS_ACTIVE && !x->single &&
+		process_sessions(x) < x->concurrency);
+}
+
 static void
 set_outdated(struct pool *p, struct process *x, uint8_t why)
 {

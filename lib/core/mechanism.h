@@ -75,6 +75,12 @@ bool lifecycle_event(struct pool *p, uint32_t process, enum process_event e);
 /* The last session that the process may have is running, or is not. */
 void lifecycle_expire(struct pool *p, uint32_t process, bool expiring);
 
+/*
+ * Whether the process has had max_requests and could serve another session
+ * beside those it has: it is to leave, for nobody else has its place.
+ */
+bool lifecycle_is_spent(const struct pool *p, uint32_t process);
+
 /* Asks for a new process; the caller knows that the ceilings allow it. */
 void lifecycle_start(struct pool *p, uint32_t app);
 

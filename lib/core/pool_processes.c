@@ -125,7 +125,7 @@ session_over(struct pool *p, uint32_t process, uint32_t conn)
 	x->cooling = false;
 	(void)lifecycle_event(p, process,
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
-	if (x->expiring && x->state == PROCESS_IDLE)
+	if (lifecycle_is_spent(p, process))
 		(void)lifecycle_stop(p, process, END_REQUESTS);
 	else if (x->state == PROCESS_IDLE && shrink_over(p, a))
 		/* Later it is busy again, as long as connections wait. */

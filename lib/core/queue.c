@@ -155,6 +155,8 @@ assign(struct pool *p, uint32_t conn, uint32_t process)
 	a->figures.sessions++;
 	(void)lifecycle_event(p, process, PROCESS_GIVEN);
 	actions_conn(p, ACTION_HAND, conn, 0);
+	if (lifecycle_is_spent(p, process))
+		(void)lifecycle_stop(p, process, END_REQUESTS);
 }
 
 /* Whether the connection needs a younger process than this. */

@@ -425,4 +425,19 @@ testALowerCeilingStopsIdleProcesses() {
 	assertEquals 2 "$(echo "$ANSWERS" | grep -c hello)"
 }
 
+testTwoLongSessionsDoNotBlockAnAppAtMaxRequests() {
+	app web <<-EOF | conf
+	max_processes = 1
+	concurrency = 4
+	max_requests = 2
+	EOF
+	pool_start
+	occupy long 2
+	await status_is 2 apps web sessions
+	assertContains "$(web hello)" hello
+	assertEquals 2 "$(status apps web sessions)"
+	dismiss long
+	assert_accounts web
+}
+
 . tests/e2e/lib.sh

@@ -271,6 +271,33 @@ at_the_ceiling_a_replacement_waits_until_the_old_process_retires(void)
 	rig_end();
 }
 
+/* Two long sessions of four that it could have do not block the app. */
+static void
+a_process_with_its_last_sessions_and_room_leaves_its_place(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_requests = 2;
+	o.concurrency = 4;
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_arrive();
+	CHECK_STR("hand 1>0, stop 0, spawn 1", rig_did());
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	rig_ready(1);
+	rig_arrive();
+	CHECK_STR("hand 2>1", rig_did());
+	rig_done_of(0, 0);
+	rig_done_of(0, 1);
+	rig_exits(0, END_EXIT);
+	CHECK_EQ(1, rig_app(0)->figures.exits[END_REQUESTS]);
+	CHECK_EQ(2, rig_app(0)->figures.completed);
+	rig_end();
+}
+
 static void
 no_process_is_handed_more_than_max_requests(void)
 {
@@ -286,10 +313,10 @@ no_process_is_handed_more_than_max_requests(void)
 	rig_done_of(0, 0);
 	CHECK_STR("hand 2>0", rig_did());
 	rig_done_of(0, 1);
-	CHECK_STR("", rig_did());
-	CHECK_EQ(PROCESS_ACTIVE, rig_process(0)->state);
-	rig_done_of(0, 2);
 	CHECK_STR("stop 0, spawn 1", rig_did());
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	rig_done_of(0, 2);
+	CHECK_STR("", rig_did());
 	rig_end();
 }
 
@@ -409,6 +436,7 @@ main(int argc, char **argv)
 	RUN(a_lowered_global_ceiling_leaves_each_app_its_minimum);
 	RUN(after_max_requests_a_process_retires_and_is_replaced);
 	RUN(at_the_ceiling_a_replacement_waits_until_the_old_process_retires);
+	RUN(a_process_with_its_last_sessions_and_room_leaves_its_place);
 	RUN(no_process_is_handed_more_than_max_requests);
 	RUN(a_connection_taken_back_does_not_count_against_max_requests);
 	RUN(jitter_is_drawn_at_the_start_and_within_its_bounds);
