@@ -110,12 +110,13 @@ testWithoutDescriptorsNoProcessStartsButTwoServe() {
 	app web <<-EOF | conf
 	min_processes = 3
 	max_processes = 3
-	restart_delay = 10ms
+	restart_delay = 3s
 	EOF
 	pool_start
-	# With what the dead process gives back it is too few for another.
-	limit nofile "$(limit_with_free 1)"
 	kill -KILL "$(status apps web workers 0 pid)"
+	await status_is 2 apps web processes
+	# Room for a connection, and for a client that may not be closed yet.
+	limit nofile "$(limit_with_free 1)"
 	await said 'no room for another process'
 	assertEquals 20 "$(web hello --count 20 | grep -c hello)"
 	assertEquals running "$(status apps web state)"
