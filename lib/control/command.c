@@ -288,6 +288,8 @@ static const struct command commands[] = {
 	    command_reload },
 	{ "detach", "ID", "have a worker leave after its sessions", 1, 1, true,
 	    steer_detach },
+	{ "resize", "APP MIN MAX", "give an app more or fewer processes", 3, 3,
+	    true, steer_resize },
 	{ "restart", "[APP|ID...]", "replace processes", 0, COMMAND_WORDS_MAX,
 	    true, steer_restart },
 	{ "stop", "", "stop gracefully", 0, 0, true, command_stop },

@@ -75,10 +75,8 @@ take_options(struct status *st, struct status_app *a, const struct group *g)
 	a->handoff = conf->handoff;
 	a->listens = conf->handoff == CONF_HANDOFF_LISTEN;
 	a->sessions = !a->listens && conf->handoff != CONF_HANDOFF_NONE;
-	a->min_processes = conf->min_processes;
-	a->max_processes = conf->handoff == CONF_HANDOFF_NONE
-	    ? conf->min_processes
-	    : conf->max_processes;
+	a->resized = g->resized;
+	a->file_size = g->file_size;
 	a->max_queue = conf->max_queue;
 	a->failure = keep_reason(
 	    st, g->stray[0] != '\0' ? g->stray : group_failure(g, why));
@@ -113,6 +111,9 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	tstamp gate = pool_start_gate(p, a->number);
 
 	a->state = app_state_name(app);
+	a->min_processes = app->options.min_processes;
+	a->max_processes =
+	    app_has_jobs(app) ? a->min_processes : app->options.max_processes;
 	a->processes = app_processes(app);
 	a->stuck = app->stuck;
 	memcpy(a->in_state, app->in_state, sizeof(a->in_state));

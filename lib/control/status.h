@@ -62,6 +62,8 @@ struct status_app {
 	bool listens; /* handoff listen: figures of backlog and load alone */
 	uint32_t min_processes;
 	uint32_t max_processes;
+	bool resized; /* by an operator: the file says another size, */
+	struct group_size file_size; /* this one */
 	uint32_t max_queue;
 	uint32_t processes;
 	uint32_t stuck;

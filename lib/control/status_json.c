@@ -104,6 +104,7 @@ put_processes(struct json *j, const struct status_app *a)
 {
 	json_put_uint(j, "min_processes", a->min_processes);
 	json_put_uint(j, "max_processes", a->max_processes);
+	json_put_bool(j, "resized", a->resized);
 	json_put_uint(j, "processes", a->processes);
 	json_put_uint(j, "starting", a->in_state[PROCESS_STARTING]);
 	json_put_uint(j, "idle", a->in_state[PROCESS_IDLE]);

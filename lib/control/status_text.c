@@ -113,6 +113,10 @@ put_processes(struct text *t, const struct status_app *a)
 	else if (a->given_up)
 		text_printf(
 		    t, "; generation %" PRIu32 " given up", a->generation);
+	if (a->resized)
+		text_printf(t,
+		    "; resized, the file says %" PRIu32 " to %" PRIu32,
+		    a->file_size.min, a->file_size.max);
 	text_puts(t, "\n");
 }
 

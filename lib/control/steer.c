@@ -2,10 +2,13 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "control/steer.h"
 #include "control/target.h"
 #include "control/wait.h"
+#include "daemon/size.h"
+#include "sys/number.h"
 
 /* The longest line of reasons. */
 #define REASONS_MAX 4096
@@ -40,6 +43,21 @@ choose(struct client *cl, char *const *words)
 	if (cl->targets == NULL)
 		client_error(cl, "%s", why);
 	return cl->targets != NULL;
+}
+
+/* The same for one app, by its name. */
+static bool
+choose_app(struct client *cl, char *name)
+{
+	char *const words[] = { name, NULL };
+
+	if (!choose(cl, words))
+		return false;
+	if (cl->targets->list[0].process == ILIST_NONE)
+		return true;
+	client_error(cl, "%s is a worker of %s; this takes an app", name,
+	    cl->targets->list[0].name);
+	return false;
 }
 
 /* --- restart ------------------------------------------------------------ */
@@ -100,13 +118,13 @@ explain_restart(
     const struct supervisor *s, const struct target *t, struct text *line)
 {
 	const struct group *g = s->groups[t->app];
+	char why[GROUP_FAILURE_MAX];
 
 	if (line->len > 0)
 		text_puts(line, "; ");
 	if (app_has_failed(&s->pool.apps[t->app]))
-		text_printf(line, "%s has failed: %s", t->name,
-		    g->last_failure[0] != '\0' ? g->last_failure
-					       : "see the log");
+		text_printf(
+		    line, "%s has failed: %s", t->name, group_failure(g, why));
 	else if (t->process == ILIST_NONE)
 		text_printf(line,
 		    "%s: the new generation does not live, the old one stays: "
@@ -263,4 +281,93 @@ steer_detach(struct client *cl, char *const *words, tstamp now)
 	t->of = process_sessions(x);
 	pool_detach(p, t->process, now);
 	wait_while(cl, detach_goes_on);
+}
+
+/* --- resize -------------------------------------------------------------- */
+
+static void
+tell_resized(struct client *cl, const struct target *t)
+{
+	const struct app *a = &cl->all->sup->pool.apps[t->app];
+	const struct group *g = cl->all->sup->groups[t->app];
+	char file[64] = "as the file says";
+
+	if (g->resized)
+		(void)snprintf(file, sizeof(file),
+		    "the file says %" PRIu32 " to %" PRIu32, g->file_size.min,
+		    g->file_size.max);
+	client_tell(cl,
+	    "%s: %" PRIu32 " to %" PRIu32 " processes, %" PRIu32 " now; %s",
+	    t->name, a->options.min_processes, a->options.max_processes,
+	    app_processes(a), file);
+}
+
+static bool
+resize_goes_on(struct client *cl, struct progress *out)
+{
+	const struct supervisor *s = cl->all->sup;
+	struct target *t = &cl->targets->list[0];
+	const struct app *a = target_app(s, t);
+	char why[GROUP_FAILURE_MAX];
+	uint32_t n;
+
+	if (a == NULL) {
+		client_error(cl, "no app %s any more", t->name);
+		return false;
+	}
+	n = app_processes(a);
+	if (n > t->of)
+		t->of = n;
+	if (app_has_failed(a)) {
+		client_error(cl, "%s is resized, and has failed: %s", t->name,
+		    group_failure(s->groups[t->app], why));
+		return false;
+	}
+	if (a->phase == APP_RUNNING &&
+	    (n > a->options.max_processes || !app_is_ready(a))) {
+		*out = n > a->options.max_processes
+		    ? (struct progress){ t->of - n,
+			      t->of - a->options.max_processes, "stopped" }
+		    : (struct progress){ app_ready(a), a->options.min_processes,
+			      "ready" };
+		return true;
+	}
+	tell_resized(cl, t);
+	return false;
+}
+
+/* False: the word is no number of processes. */
+static bool
+read_size(struct client *cl, const char *word, uint32_t *out)
+{
+	uint64_t n;
+
+	if (!number_parse(word, strlen(word), &n) || n > CONF_PROCESSES_MAX) {
+		client_error(cl,
+		    "%s is no number of processes, from 0 to %u: resize APP "
+		    "MIN MAX",
+		    word, CONF_PROCESSES_MAX);
+		return false;
+	}
+	*out = (uint32_t)n;
+	return true;
+}
+
+void
+steer_resize(struct client *cl, char *const *words, tstamp now)
+{
+	struct supervisor *s = cl->all->sup;
+	char why[SIZE_WHY];
+	struct target *t;
+	uint32_t min, max;
+
+	if (!choose_app(cl, words[0]) || !read_size(cl, words[1], &min) ||
+	    !read_size(cl, words[2], &max))
+		return;
+	t = &cl->targets->list[0];
+	if (!size_set(s->groups[t->app], min, max, why, now)) {
+		client_error(cl, "%s: %s", t->name, why);
+		return;
+	}
+	wait_while(cl, resize_goes_on);
 }

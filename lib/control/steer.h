@@ -11,6 +11,9 @@
 /* words: apps and workers; none: all apps. */
 void steer_restart(struct client *cl, char *const *words, tstamp now);
 
+/* words: an app, and the least and most processes that it may have. */
+void steer_resize(struct client *cl, char *const *words, tstamp now);
+
 /* words: a worker. */
 void steer_detach(struct client *cl, char *const *words, tstamp now);
 

@@ -36,6 +36,9 @@ static const struct command commands[] = {
 	{ "reload", "", "put the configuration into force", 0,
 	    "Returns when what had to be replaced is; or tells every mistake, "
 	    "and then\nnothing has changed." },
+	{ "resize", "APP MIN MAX", "set min_processes and max_processes", 0,
+	    "Returns when there are so many. Holds until the file says "
+	    "something else than now,\nor the daemon ends." },
 	{ "restart", "[APP|ID...]", "replace processes by new ones", 0,
 	    "Those of all apps, of some, or single workers, which status APP "
 	    "shows. Sessions\nend as usual; if the new processes do not live, "

@@ -17,6 +17,7 @@
 #include "daemon/restart_files.h"
 #include "daemon/retake.h"
 #include "daemon/sampling.h"
+#include "daemon/size.h"
 #include "daemon/spawn.h"
 
 /* --- groups ------------------------------------------------------------- */
@@ -409,7 +410,8 @@ change_app(struct group *g, const struct conf_app *app,
 
 	configure(g, app, now);
 	claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
-	conf_pool_options(app, &o);
+	size_reloaded(g, answer);
+	size_options(g, &o);
 	if (changes != 0)
 		pool_app_change(p, g->app, &o, now);
 	if (replace) {

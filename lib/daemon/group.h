@@ -28,6 +28,12 @@ struct stray_look;
 TAILQ_HEAD(app_listeners, app_listener);
 STAILQ_HEAD(retakes, retake);
 
+/* How many processes an app keeps, and may have. */
+struct group_size {
+	uint32_t min;
+	uint32_t max;
+};
+
 struct group {
 	struct supervisor *sup;
 	uint32_t app; /* number in the pool */
@@ -35,6 +41,9 @@ struct group {
 	struct config *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
 	char *name; /* owned: conf and its strings go with a reload */
+	bool resized; /* by an operator; see size.h */
+	struct group_size size; /* if resized: the one in force, */
+	struct group_size file_size; /* and what the file said then */
 	bool closing; /* left the configuration, or everything stops */
 	bool drained; /* the core knows that no listener is left */
 	struct app_listeners listeners;

@@ -180,6 +180,79 @@ testASessionIsLostIfItsWorkerIsSentSigtermByHand() {
 	await is_ready web
 }
 
+# --- resize -------------------------------------------------------------
+
+# back: the file as it was is in force again, and so is what it says.
+back() {
+	sed 's/^max_processes.*/max_processes = 2/' "$DIR/before" \
+	    >"$DIR/pool.conf"
+	ctl reload >/dev/null
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >/dev/null
+}
+
+testResizeGivesMoreProcessesAtOnce() {
+	await is_ready web
+	steer resize web 3 6
+	assertEquals "$WRONG" \
+	    'web: 3 to 6 processes, 3 now; the file says 2 to 4' "$SAID"
+	assertEquals '3 6' "$(status apps web min_processes,max_processes)"
+	assertContains "$(ctl -j status web)" '"resized": true'
+	assertContains "$(ctl status web)" 'resized, the file says 2 to 4'
+	back
+}
+
+testResizeGivesFewerProcessesWhenTheirSessionsEnd() {
+	await is_ready web
+	hold_at door
+	start_process timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/control.sock" \
+	    resize web 0 1 >"$DIR/out"
+	await status_is 1 apps web processes
+	finish "$STARTED"
+	assertEquals 'web: 0 to 1 processes, 1 now; the file says 2 to 4' \
+	    "$(cat "$DIR/out")"
+	open_gate door
+	behind
+	assertNotEquals 'the answer' '' "$ANSWER"
+	back
+}
+
+testASizeSurvivesAReloadUntilTheFileSaysOtherwise() {
+	ctl resize web 1 3 >/dev/null
+	assertContains "$(ctl reload)" \
+	    'web: keeps 1 to 3 processes, as resized; the file says 2 to 4'
+	assertEquals '1 3' "$(status apps web min_processes,max_processes)"
+	sed 's/^max_processes = 4/max_processes = 5/' "$DIR/before" \
+	    >"$DIR/pool.conf"
+	assertContains "$(ctl reload)" \
+	    'web: 2 to 5 processes, as the file says; no longer 1 to 3'
+	assertEquals '2 5' "$(status apps web min_processes,max_processes)"
+	cp "$DIR/before" "$DIR/pool.conf"
+	assertNotContains "$(ctl reload)" resized
+}
+
+testASizeThatIsThatOfTheFileIsForgotten() {
+	ctl resize web 1 3 >/dev/null
+	steer resize web 2 4
+	assertContains "$WRONG$SAID" 'web: 2 to 4 processes'
+	assertContains "$SAID" 'as the file says'
+	assertNotContains "$(ctl reload)" resized
+}
+
+testASizeThatCannotBeIsRefusedWithTheReason() {
+	for size in '5 4:min_processes (5) is over max_processes (4)' \
+	    '0 0:max_processes is at least 1' \
+	    '70 80:would add up to 71, over max_processes of the daemon (64)' \
+	    'x 4:x is no number of processes, from 0 to 10000' \
+	    '-1 4:-1 is no number'; do
+		# shellcheck disable=SC2086 # two numbers
+		steer resize -- web ${size%%:*}
+		assertEquals "$size" 1 "$RC"
+		assertContains "$WRONG" "${size#*:}"
+	done
+	assertEquals '2 4' "$(status apps web min_processes,max_processes)"
+}
+
 testAnAnswerInJsonIsOneObject() {
 	await is_ready web
 	assertEquals '{"message":"web: restarted, 2 processes replaced"}' \

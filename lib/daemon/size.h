@@ -1,0 +1,33 @@
+#ifndef DAEMON_SIZE_H
+#define DAEMON_SIZE_H
+
+/*
+ * How many processes an app keeps and may have: as its file says, or as an
+ * operator has set it, which survives a reload until the file says otherwise.
+ */
+
+#include <stdio.h>
+
+#include "core/app.h"
+#include "daemon/group.h"
+
+/* Room for why a size is refused. */
+#define SIZE_WHY 192
+
+/* The options of the app for the core, with the size that it has now. */
+void size_options(const struct group *g, struct app_options *out);
+
+/*
+ * Sets another size, or that of the file again. False: why says what would be
+ * valid.
+ */
+bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
+    tstamp now);
+
+/*
+ * The group has the options of a new configuration: tells, as logging_tell()
+ * does, which size holds if an operator has set one.
+ */
+void size_reloaded(struct group *g, FILE *answer);
+
+#endif
