@@ -197,7 +197,7 @@ testResizeGivesMoreProcessesAtOnce() {
 	assertEquals "$WRONG" \
 	    'web: 3 to 6 processes, 3 now; the file says 2 to 4' "$SAID"
 	assertEquals '3 6' "$(status apps web min_processes,max_processes)"
-	assertContains "$(ctl -j status web)" '"resized": true'
+	assertContains "$(ctl -j status web)" '"resized":true'
 	assertContains "$(ctl status web)" 'resized, the file says 2 to 4'
 	back
 }

@@ -221,8 +221,9 @@ an_app_shows_limits_beside_use(void)
 	CHECK(has("{\"name\":\"web\",\"state\":\"running\","
 		  "\"handoff\":\"native\","
 		  "\"listen\":[\"127.0.0.1:8080\",\"unix:/run/\\\"web\"],"
-		  "\"min_processes\":2,\"max_processes\":8,\"processes\":2,"
-		  "\"starting\":0,\"idle\":2,\"active\":0,\"retiring\":0,"
+		  "\"min_processes\":2,\"max_processes\":8,"
+		  "\"resized\":false,\"processes\":2,\"starting\":0,"
+		  "\"idle\":2,\"active\":0,\"detached\":0,\"retiring\":0,"
 		  "\"stopping\":0,"));
 	CHECK(has("\"waiting\":0,\"oldest_wait\":0,\"max_waiting\":0,"
 		  "\"max_queue\":10,"));
