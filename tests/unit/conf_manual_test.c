@@ -106,6 +106,37 @@ each_option_stands_in_the_manual_with_its_default(void)
 	check_entries(options_app, options_app_len, "OPTIONS OF AN APP");
 }
 
+/* Whether the names of the index have this one, as "Ic NAME" or ", NAME". */
+static bool
+is_listed(const char *index, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = index; (at = strstr(at, name)) != NULL; at++)
+		if (at > index && at[-1] == ' ' &&
+		    (at[len] == ' ' || at[len] == '\n'))
+			return true;
+	return false;
+}
+
+static void
+the_index_at_the_head_has_each_option(void)
+{
+	char *head = section("DESCRIPTION");
+	char *index = strstr(head, ".Ss Options\n");
+	char *end = strstr(head, ".Ss Syntax\n");
+
+	NEED(index != NULL && end != NULL && index < end);
+	*end = '\0';
+	for (size_t i = 0; i < options_global_len; i++)
+		if (!is_listed(index, options_global[i].name))
+			CHECK_STR(options_global[i].name, "not in the index");
+	for (size_t i = 0; i < options_app_len; i++)
+		if (!is_listed(index, options_app[i].name))
+			CHECK_STR(options_app[i].name, "not in the index");
+	free(head);
+}
+
 static void
 each_reserved_name_stands_in_the_manual(void)
 {
@@ -133,6 +164,7 @@ main(int argc, char **argv)
 	manual = read_manual();
 	check_start(argc, argv);
 	RUN(each_option_stands_in_the_manual_with_its_default);
+	RUN(the_index_at_the_head_has_each_option);
 	RUN(each_reserved_name_stands_in_the_manual);
 	RUN(each_option_has_a_line_of_help);
 	free(manual);
