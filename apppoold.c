@@ -340,6 +340,7 @@ main(int argc, char **argv)
 		return control(argc, argv);
 	if (descriptors_fix() == -1)
 		return EX_OSERR;
+	setproctitle_init(argc, argv, environ);
 	status = parse_options(argc, argv, &o);
 	if (status != EX_OK)
 		return status;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "conf/conf_pool.h"
 #include "core/action.h"
@@ -21,6 +22,17 @@
 #include "daemon/spawn.h"
 
 /* --- groups ------------------------------------------------------------- */
+
+/* The title of the daemon in ps(1). */
+static void
+set_title(const struct supervisor *s)
+{
+	unsigned apps = 0;
+
+	for (uint32_t n = 0; n < s->pool.napps; n++)
+		apps += s->groups[n] != NULL;
+	setproctitle("supervisor, %u app%s", apps, apps == 1 ? "" : "s");
+}
 
 /* A group with all its parts, but no listeners; NULL and errno. */
 static struct group *
@@ -41,6 +53,7 @@ add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	locks_configure(g);
 	sampling_configure(g, now);
 	restart_files_configure(g, NULL, now);
+	set_title(s);
 	return g;
 }
 
@@ -540,6 +553,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	keeper_dismiss_all(s, g);
 	group_free(g);
 	pool_app_free(&s->pool, a->app);
+	set_title(s);
 	if (!s->stopping)
 		open_awaited(s);
 }

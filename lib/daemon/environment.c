@@ -314,6 +314,18 @@ add_argument(struct environment *e, size_t *n, char *text)
 	return text != NULL;
 }
 
+/* What ps(1) shows before the program and its arguments; NULL: no memory. */
+static char *
+title_of_adapter(const struct conf_app *conf)
+{
+	char *title;
+
+	return asprintf(&title, "apppoold: %s adapter of %s",
+		   conf_handoff_name(conf->handoff), conf->name) == -1
+	    ? NULL
+	    : title;
+}
+
 /* The program and its arguments; an adapter has them as its own. */
 static bool
 set_command(
@@ -333,8 +345,7 @@ set_command(
 		e->spec.path = conf->adapter;
 		/* The adapter would fail with it too late, each time anew. */
 		e->spec.next = command[0];
-		if (!add_argument(
-			e, &n, strdup(strrchr(conf->adapter, '/') + 1)))
+		if (!add_argument(e, &n, title_of_adapter(conf)))
 			return false;
 	}
 	if (!add_argument(e, &n, strdup(command[0])))

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,7 +30,7 @@ static void end(struct output *o, tstamp now);
 static void
 set_spec(struct keeper *k, const struct conf *conf)
 {
-	k->argv[0] = k->path;
+	k->argv[0] = k->title;
 	k->spec.path = k->path;
 	k->spec.argv = k->argv;
 	for (int i = 0; i < 3; i++)
@@ -53,6 +54,7 @@ free_keeper(struct keeper *k)
 	TAILQ_REMOVE(&k->sup->keepers, k, next);
 	free(k->left);
 	free(k->path);
+	free(k->title);
 	free(k->app);
 	free(k);
 }
@@ -71,7 +73,10 @@ new_keeper(struct group *g)
 	k->group = g;
 	k->app = strdup(g->name);
 	k->path = strdup(s->config->conf->keeper);
-	if (k->app == NULL || k->path == NULL || fdpass_pair(ends) == -1)
+	if (asprintf(&k->title, "apppoold: keeper of %s", g->name) == -1)
+		k->title = NULL;
+	if (k->app == NULL || k->path == NULL || k->title == NULL ||
+	    fdpass_pair(ends) == -1)
 		goto fail;
 	k->output.take = take;
 	k->output.end = end;
@@ -92,6 +97,7 @@ fail:
 		close(ends[1]);
 	}
 	free(k->path);
+	free(k->title);
 	free(k->app);
 	free(k);
 	return NULL;

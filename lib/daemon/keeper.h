@@ -69,6 +69,7 @@ struct keeper {
 	bool taken; /* begun */
 	struct lane_job job; /* otherwise */
 	char *path; /* owned */
+	char *title; /* in ps(1); owned */
 	char *argv[2];
 	struct child_spec spec;
 	struct child_result result; /* pid 0: not started yet */

@@ -102,7 +102,8 @@ look(struct watch_page *page, pid_t daemon)
 
 /*
  * The life of the watch, from fork(2) on, until the daemon ends. The process it
- * was forked from may have threads: so it makes system calls only.
+ * was forked from may have threads: so it makes system calls only, and sets its
+ * title, for which libbsd takes neither memory nor a lock.
  */
 static _Noreturn void
 be_watch(struct watch_page *page, pid_t daemon)
@@ -113,6 +114,7 @@ be_watch(struct watch_page *page, pid_t daemon)
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_NAME, "apppool-watch");
+	setproctitle("watch");
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != daemon)
 		_exit(0);
