@@ -94,6 +94,7 @@ struct supervisor {
 	struct sampling_round cpu;
 	struct timer pickup_timer; /* next look at a process; see pickup.h */
 	struct timer second; /* set while there are connections */
+	struct timer hangup; /* set: a SIGHUP may be of the terminal's end */
 	bool background; /* -D: report when all are ready */
 	bool exit_on_failed; /* for all apps */
 	bool reported; /* that the daemon is ready */

@@ -22,6 +22,7 @@
 #include "daemon/tables.h"
 #include "daemon/waiters.h"
 #include "sys/descriptors.h"
+#include "sys/hangup.h"
 #include "sys/log.h"
 #include "sys/procinfo.h"
 #include "sys/turn.h"
@@ -31,6 +32,35 @@
 #define LANE_END TSPAN_MSECONDS(500)
 
 /* --- signals ------------------------------------------------------------ */
+
+/* Between a SIGHUP that may be of the terminal's end, and that end. */
+#define HANGUP_TIME TSPAN_MSECONDS(100)
+
+static void
+hung_up(struct supervisor *s, enum hangup what, tstamp now)
+{
+	switch (what) {
+	case HANGUP_NO:
+		log_reopen();
+		reload_request(s, NULL, NULL, now);
+		break;
+	case HANGUP_YES:
+		log_info("the terminal has hung up");
+		if (!s->stopping)
+			stop_gracefully(s, now);
+		break;
+	case HANGUP_UNSURE:
+		timer_set(&s->loop.timers, &s->hangup, now + HANGUP_TIME);
+		break;
+	}
+}
+
+static void
+look_at_terminal(struct timer *t, tstamp now)
+{
+	hung_up(TIMER_OWNER(t, struct supervisor, hangup),
+	    hangup_is_over() ? HANGUP_YES : HANGUP_NO, now);
+}
 
 static void
 signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
@@ -42,8 +72,7 @@ signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 		death_signalled(s, (pid_t)info->ssi_pid, now);
 		break;
 	case SIGHUP:
-		log_reopen();
-		reload_request(s, NULL, NULL, now);
+		hung_up(s, hangup_look(info), now);
 		break;
 	case SIGUSR1:
 		if (s->services.dump != NULL)
@@ -193,6 +222,7 @@ init_state(struct supervisor *s, struct config *config)
 	s->keeper_ops = &keeping_ops;
 	RB_INIT(&s->pids);
 	timer_init(&s->second, second_passed);
+	timer_init(&s->hangup, look_at_terminal);
 	pickup_init(s);
 	death_init(s);
 	sampling_init(s);
@@ -208,6 +238,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 	if (procinfo_init() == -1)
 		log_debug(
 		    "cannot mount a /proc of our own: %s", strerror(errno));
+	hangup_init();
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (loop_init(&s->loop, NULL) == -1 ||

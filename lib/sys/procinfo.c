@@ -130,6 +130,23 @@ procinfo_read_folder(int folder, struct procinfo *out)
 }
 
 int
+procinfo_terminal(pid_t pid, int *out)
+{
+	char path[64], stat[1024];
+	const char *fields;
+
+	(void)snprintf(path, sizeof(path), "%s%d/stat", proc.prefix, (int)pid);
+	fields = procinfo_stat(proc.fd, path, stat, sizeof(stat));
+	if (fields == NULL)
+		return -1;
+	/* Field 7. */
+	if (sscanf(fields, " %*s %*s %*s %*s %d", out) == 1)
+		return 0;
+	errno = EPROTO;
+	return -1;
+}
+
+int
 procinfo_cpu(pid_t pid, tspan *out)
 {
 	struct timespec ts;

@@ -33,6 +33,9 @@ int procinfo_init(void);
 /* Returns 0, or -1. */
 int procinfo_read(pid_t, struct procinfo *out);
 
+/* The number of its controlling terminal; 0: it has none. Returns 0, or -1. */
+int procinfo_terminal(pid_t, int *out);
+
 /*
  * The processor time that the process and its threads have used, ended threads
  * included, children not; exact to the nanosecond. Returns 0, or -1.

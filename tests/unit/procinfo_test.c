@@ -393,6 +393,22 @@ the_limit_of_descriptors_is_raised_to_the_hard_one(void)
 	CHECK_EQ((intmax_t)before.rlim_max, descriptors_limit());
 }
 
+static void
+a_process_of_a_new_session_has_no_terminal(void)
+{
+	int terminal = -1, status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		(void)setsid();
+		if (procinfo_terminal(getpid(), &terminal) == -1)
+			_exit(1);
+		_exit(terminal == 0 ? 0 : 2);
+	}
+	CHECK_EQ(pid, waitpid(pid, &status, 0));
+	CHECK_EQ(0, status);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -414,5 +430,6 @@ main(int argc, char **argv)
 	RUN(a_zombie_is_in_state_Z);
 	RUN(a_reaped_process_is_ESRCH);
 	RUN_ALONE(the_limit_of_descriptors_is_raised_to_the_hard_one);
+	RUN(a_process_of_a_new_session_has_no_terminal);
 	return check_finish();
 }
