@@ -272,6 +272,7 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 			pidfile_fill_later(
 			    &pid_file, &s->looker, loop_now(&s->loop));
 		}
+		log_echo(o->background);
 		s->background = o->background;
 		s->exit_on_failed = o->exit_on_failed;
 		log_info("apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,
@@ -362,6 +363,7 @@ main(int argc, char **argv)
 		return status;
 	}
 	logging_commit(conf, sink);
+	log_echo(true);
 	status = run(&s, &o, conf);
 	log_stop(TSPAN_SECONDS(1));
 	return status;

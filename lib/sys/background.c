@@ -77,11 +77,11 @@ background_report(int status)
 
 	if (report_fd == -1)
 		return;
-	if (status == 0) {
-		/* Lines logged so far are still for the terminal. */
-		(void)log_flush(FLUSH_LIMIT);
+	/* Lines logged so far are still for the terminal. */
+	(void)log_flush(FLUSH_LIMIT);
+	log_echo(false);
+	if (status == 0)
 		descriptors_detach();
-	}
 	(void)send(report_fd, &byte, 1, MSG_NOSIGNAL);
 	(void)close(report_fd);
 	report_fd = -1;

@@ -54,6 +54,7 @@ static struct {
 	struct logring ring;
 	_Atomic(struct logsink *) next; /* to take the place of sink */
 	atomic_bool reopen;
+	atomic_bool echo; /* errors go to standard error, too */
 	atomic_bool no_wait; /* for slow readers, while the thread is ended */
 } state = {
 	.level = LOG_LEVEL_INFO,
@@ -98,6 +99,19 @@ may_wait(void *arg)
 	return !atomic_load(&state.no_wait) && atomic_load(&state.next) == NULL;
 }
 
+/* Writes a line to the sink in use, and where else it belongs. */
+static void
+write_line(const struct logline *line)
+{
+	logsink_write(state.sink, line);
+	if (!atomic_load(&state.echo) || line->app != NULL ||
+	    line->level != LOG_LEVEL_ERROR ||
+	    state.sink->dest == LOG_DEST_STDERR)
+		return;
+	logsink_write(&standard_error, line);
+	logsink_flush(&standard_error);
+}
+
 /* Whether the sink is to be replaced or opened anew. */
 static bool
 has_requests(void)
@@ -133,7 +147,7 @@ work(void)
 	found = logring_peek(&state.ring, &line);
 	pthread_mutex_unlock(&state.lock);
 	if (found)
-		logsink_write(state.sink, &line);
+		write_line(&line);
 	else
 		logsink_flush(state.sink);
 	pthread_mutex_lock(&state.lock);
@@ -227,6 +241,12 @@ log_commit(struct logsink *s, enum log_level level)
 	pthread_mutex_unlock(&state.lock);
 	free_sink(old);
 	atomic_store(&state.level, (int)level);
+}
+
+void
+log_echo(bool on)
+{
+	atomic_store(&state.echo, on);
 }
 
 void
@@ -359,7 +379,7 @@ put(struct logline *line)
 		(void)logring_put(&state.ring, line);
 		pthread_cond_signal(&state.work);
 	} else if (!state.abandoned) {
-		logsink_write(state.sink, line);
+		write_line(line);
 		logsink_flush(state.sink);
 	}
 	pthread_mutex_unlock(&state.lock);

@@ -34,6 +34,12 @@ void log_commit(struct logsink *, enum log_level level);
 void log_abandon(struct logsink *);
 
 /*
+ * Whether errors of ours are also written to standard error, wherever else the
+ * log goes: true while somebody at a terminal waits for the start.
+ */
+void log_echo(bool);
+
+/*
  * Starts the thread. To be called after the last fork of the daemon itself.
  * Returns 0, or -1 and the errno of mmap(2) or pthread_create(3); lines are
  * then written at once, as before.

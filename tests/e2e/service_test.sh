@@ -235,6 +235,34 @@ testADaemonInTheBackgroundExitsWith69ForAFailedApp() {
 	assertFalse pool_answers
 }
 
+testAFailedStartIsToldOnStandardErrorBesideTheLogFile() {
+	app web --exit-at-once 3 </dev/null | conf
+	sed -i "1i log = \"$DIR/file\"
+	    s,^command,restart_delay = 10ms\n&," "$DIR/pool.conf"
+	timeout "$LIMIT" "$APPPOOLD" -D -c "$DIR/pool.conf" \
+	    >"$DIR/seen" 2>&1 </dev/null
+	assertEquals 69 $?
+	assertContains "$(cat "$DIR/seen")" "error web: failed: "
+	assertContains "$(cat "$DIR/file")" "error web: failed: "
+	assertEquals 'errors alone' '' "$(grep -v ' error ' "$DIR/seen")"
+}
+
+testAStartInFrontTellsOnStandardErrorToo() {
+	{
+		echo "log = \"$DIR/file\""
+		app web </dev/null
+	} | conf
+	: >"$DIR/file"
+	mkdir -p "$DIR/web.sock"
+	timeout "$LIMIT" "$APPPOOLD" -c "$DIR/pool.conf" \
+	    >"$DIR/seen" 2>&1 </dev/null
+	assertNotEquals 0 $?
+	assertContains "$(cat "$DIR/seen")" "error "
+	assertEquals "$(grep ' error ' "$DIR/file")" \
+	    "$(grep ' error ' "$DIR/seen")"
+	rmdir "$DIR/web.sock"
+}
+
 testADaemonInTheBackgroundExitsWith78ForABrokenFile() {
 	echo 'nonsense = 1' | conf
 	"$APPPOOLD" -D -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
