@@ -189,6 +189,7 @@ build_app(struct build *b, const struct section *section)
 {
 	struct conf_app *app = &b->conf->apps[b->conf->apps_len];
 	const struct option *handoff = options_find(true, "handoff");
+	struct where where;
 
 	options_preset(true, app, b->arena);
 	app->socket_uid = (uid_t)-1;
@@ -204,6 +205,9 @@ build_app(struct build *b, const struct section *section)
 		if (&options_app[i] != handoff)
 			set_app_option(b, section, &options_app[i], app);
 	}
+	where = build_where(b, app, "listen");
+	app->listen_file = arena_strdup(b->arena, where.source->path);
+	app->listen_line = where.line;
 }
 
 /* ---- sections ---- */

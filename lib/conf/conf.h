@@ -176,6 +176,8 @@ struct conf_app {
 	/* Listeners; the list is empty where handoff is none. */
 	struct conf_listen *listen;
 	size_t listen_len;
+	char *listen_file; /* where the list is, or the app begins */
+	int listen_line;
 	unsigned backlog;
 	char *socket_user; /* NULL: the daemon's own */
 	char *socket_group; /* NULL: the daemon's own */

@@ -2,15 +2,22 @@
 
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "conf/outside.h"
 #include "conf/programs.h"
+#include "sys/holder.h"
 #include "sys/listener.h"
 #include "sys/ownfile.h"
+#include "sys/procinfo.h"
 
 /* An app that is checked. */
 struct look {
@@ -170,24 +177,71 @@ struct address_check {
 	bool (*is_ours)(const struct conf_listen *);
 };
 
+/* The first port for which no right is needed. */
+static unsigned
+first_free_port(void)
+{
+	unsigned first = 1024;
+	char text[32];
+
+	if (procinfo_file(AT_FDCWD,
+		"/proc/sys/net/ipv4/ip_unprivileged_port_start", text,
+		sizeof(text)) == 0)
+		(void)sscanf(text, "%u", &first);
+	return first;
+}
+
+/* Whether we have the right to bind any port. */
+static bool
+may_bind(void)
+{
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3
+	};
+	struct __user_cap_data_struct sets[2];
+
+	return syscall(SYS_capget, &header, sets) == 0 &&
+	    (sets[0].effective & 1U << CAP_NET_BIND_SERVICE) != 0;
+}
+
+static void
+check_port(const struct address_check *c, const struct conf_listen *l)
+{
+	const struct sockaddr_in *in = (const void *)&l->addr;
+	unsigned port, first = first_free_port();
+
+	/* Both families have the port in one place. */
+	port = l->kind == CONF_LISTEN_TCP ? ntohs(in->sin_port) : 0;
+	if (port != 0 && port < first && !may_bind())
+		findings_outside(c->b->findings, c->where,
+		    "%s: address %s: ports under %u are for root, or need "
+		    "CAP_NET_BIND_SERVICE",
+		    c->what, l->text, first);
+}
+
 static void
 check_address(const struct address_check *c, const struct conf_listen *l)
 {
-	const char *why = "";
+	char buf[HOLDER_SIZE];
+	const char *holder, *why = "";
 	struct listener_spec spec;
 
 	if (l->kind == CONF_LISTEN_FD || l->addr_len == 0)
 		return;
+	check_port(c, l);
 	conf_listen_spec(l, &spec);
 	if (listener_probe(&spec, &why) == 0)
 		return;
-	if (errno != EADDRINUSE)
+	if (errno != EADDRINUSE) {
 		findings_outside(c->b->findings, c->where,
 		    "%s: address %s: %s: %s", c->what, l->text, why,
 		    strerror(errno));
-	else if (c->is_ours == NULL || !c->is_ours(l))
+	} else if (c->is_ours == NULL || !c->is_ours(l)) {
+		holder = holder_find(&spec, buf);
 		findings_outside(c->b->findings, c->where,
-		    "%s: somebody else listens on %s", c->what, l->text);
+		    "%s: %s listens on %s", c->what,
+		    holder != NULL ? holder : "somebody else", l->text);
+	}
 }
 
 static void

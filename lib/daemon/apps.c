@@ -258,7 +258,8 @@ open_missing(struct supervisor *s, const struct conf_app *app,
 		if (error == EINPROGRESS)
 			continue;
 		logging_tell(answer, false, "%s:%d: %s: cannot listen: %s",
-		    app->file, app->line, where->text, strerror(error));
+		    app->listen_file, app->listen_line, where->text,
+		    strerror(error));
 		break;
 	}
 	return error;

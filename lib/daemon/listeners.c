@@ -8,6 +8,7 @@
 #include "daemon/listeners.h"
 #include "sys/activation.h"
 #include "sys/address.h"
+#include "sys/holder.h"
 
 /* Sockets of one name that the service manager may give. */
 #define INHERITED_MAX 64
@@ -65,6 +66,25 @@ struct place {
 	struct openings *openings;
 };
 
+/* errno is why; starting: nobody is held up by a look at all processes. */
+static void
+log_failure(const struct conf_app *conf, const struct listener_spec *spec,
+    bool starting, const char *what)
+{
+	int error = errno;
+	const char *hint = "", *holder = NULL;
+	char buf[HOLDER_SIZE];
+
+	if (error == EADDRINUSE && starting)
+		holder = holder_find(spec, buf);
+	if (error == EACCES && spec->addr != NULL)
+		hint = "; ports under 1024 are for root";
+	log_errorx("%s:%d: %s: %s: %s: %s%s%s%s", conf->listen_file,
+	    conf->listen_line, conf->name, spec->name, what, strerror(error),
+	    holder != NULL ? ", by " : "", holder != NULL ? holder : "", hint);
+	errno = error;
+}
+
 static struct app_listener *
 open_one(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, const struct place *place)
@@ -85,7 +105,7 @@ open_one(struct supervisor *s, const struct conf_app *conf,
 	if (openings_open(
 		place->openings, &l->acceptor.listener, &spec, &why) == -1) {
 		if (errno != EINPROGRESS)
-			log_error("%s: %s: %s", conf->name, where->text, why);
+			log_failure(conf, &spec, place->openings == NULL, why);
 		goto fail;
 	}
 	find_address(l);

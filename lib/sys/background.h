@@ -19,8 +19,8 @@ int background_start(void);
 /*
  * Lets the first process exit with status, after a flush of the log (see
  * log_flush(); one second at most), of which no more is echoed. If status is 0,
- * puts /dev/null in the place of the standard descriptors. Does nothing without background_start(), or when called
- * again.
+ * puts /dev/null in the place of the standard descriptors. Does nothing without
+ * background_start(), or when called again.
  */
 void background_report(int status);
 

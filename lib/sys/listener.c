@@ -230,7 +230,7 @@ listener_probe(const struct listener_spec *spec, const char **why_out)
 		return 0;
 
 	(void)sockdiag_init(&d);
-	held = sockdiag_tcp_taken(&d, spec->addr, spec->v6only);
+	held = sockdiag_tcp_taken(&d, spec->addr, spec->v6only, NULL);
 	sockdiag_fini(&d);
 	if (!held)
 		return 0;

@@ -196,6 +196,7 @@ struct wanted {
 	struct in_addr in;
 	struct in6_addr in6;
 	bool taken;
+	uint32_t inode; /* of the socket that was found */
 };
 
 static bool
@@ -226,8 +227,10 @@ compare(const struct nlmsghdr *h, void *arg)
 	    attribute(h, sizeof(*msg), INET_DIAG_SKV6ONLY, sizeof(*v6only));
 	struct wanted *w = arg;
 
-	if (overlaps(w, msg, v6only != NULL && *v6only != 0))
-		w->taken = true;
+	if (!overlaps(w, msg, v6only != NULL && *v6only != 0))
+		return;
+	w->taken = true;
+	w->inode = msg->idiag_inode;
 }
 
 static void
@@ -322,7 +325,8 @@ sockdiag_tcp_queue(
 }
 
 bool
-sockdiag_tcp_taken(struct sockdiag *d, const struct sockaddr *addr, bool v6only)
+sockdiag_tcp_taken(struct sockdiag *d, const struct sockaddr *addr, bool v6only,
+    uint32_t *inode_out)
 {
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
@@ -348,6 +352,8 @@ sockdiag_tcp_taken(struct sockdiag *d, const struct sockaddr *addr, bool v6only)
 	(void)ask(d, &req, sizeof(req), true, compare, &w);
 	req.sdiag_family = AF_INET6;
 	(void)ask(d, &req, sizeof(req), true, compare, &w);
+	if (w.taken && inode_out != NULL)
+		*inode_out = w.inode;
 	return w.taken;
 }
 

@@ -45,11 +45,11 @@ long sockdiag_tcp_half_open(struct sockdiag *d, int family, uint16_t port);
 
 /*
  * Whether some socket listens where a socket bound to this TCP address (AF_INET
- * or AF_INET6, complete) would be refused. Makes no connection. False where
- * that is unknown.
+ * or AF_INET6, complete) would be refused; its inode number, if that is wanted
+ * (not NULL). Makes no connection. False where that is unknown.
  */
-bool sockdiag_tcp_taken(
-    struct sockdiag *d, const struct sockaddr *addr, bool v6only);
+bool sockdiag_tcp_taken(struct sockdiag *d, const struct sockaddr *addr,
+    bool v6only, uint32_t *inode_out);
 
 /* How many sockets listen at just this TCP address. -1: unknown. */
 long sockdiag_tcp_listeners(struct sockdiag *d, const struct sockaddr *addr);

@@ -247,20 +247,26 @@ testAFailedStartIsToldOnStandardErrorBesideTheLogFile() {
 	assertEquals 'errors alone' '' "$(grep -v ' error ' "$DIR/seen")"
 }
 
-testAStartInFrontTellsOnStandardErrorToo() {
+testATakenAddressIsToldWithItsLineAndItsHolder() {
+	port=$(free_port)
 	{
 		echo "log = \"$DIR/file\""
-		app web </dev/null
+		app web </dev/null | sed "s/unix:web.sock/127.0.0.1:$port/"
 	} | conf
 	: >"$DIR/file"
-	mkdir -p "$DIR/web.sock"
+	start_process "$PYTHON" -c 'import socket, sys, time
+s = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+open(sys.argv[2], "w")
+time.sleep(3600)' "$port" "$DIR/taken"
+	await test -e "$DIR/taken"
 	timeout "$LIMIT" "$APPPOOLD" -c "$DIR/pool.conf" \
 	    >"$DIR/seen" 2>&1 </dev/null
-	assertNotEquals 0 $?
-	assertContains "$(cat "$DIR/seen")" "error "
-	assertEquals "$(grep ' error ' "$DIR/file")" \
-	    "$(grep ' error ' "$DIR/seen")"
-	rmdir "$DIR/web.sock"
+	assertEquals 73 $?
+	line=$(grep -n 'listen = ' "$DIR/pool.conf" | cut -d: -f1)
+	assertContains "$(cat "$DIR/seen")" "error $DIR/pool.conf:$line: web: \
+127.0.0.1:$port: bind: Address already in use, by "
+	assertContains "$(cat "$DIR/seen")" "(pid $STARTED)"
+	assertContains "$(cat "$DIR/file")" "(pid $STARTED)"
 }
 
 testADaemonInTheBackgroundExitsWith78ForABrokenFile() {

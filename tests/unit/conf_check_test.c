@@ -656,11 +656,32 @@ an_address_in_use_is_a_mistake_under_t(void)
 	    NO_CONTROL "app a { command = /bin/true listen = \"*:%u\" }\n",
 	    ntohs(sin.sin_port));
 	found = mistakes_with(STRICT, text);
-	CHECK(strstr(found, "somebody else listens on") != NULL);
+	CHECK(strstr(found, "conf_check_test (pid ") != NULL);
 	free(found);
 	MISTAKES_WITH(WARN, "", text);
 	close(fd);
 	MISTAKES_WITH(STRICT, "", text);
+}
+
+static void
+a_port_that_needs_a_right_is_a_mistake_under_t(void)
+{
+	unsigned first = 0;
+	char *found;
+	FILE *in = fopen("/proc/sys/net/ipv4/ip_unprivileged_port_start", "r");
+
+	if (in == NULL || fscanf(in, "%u", &first) != 1 || first <= 81)
+		SKIP("every port is free");
+	(void)fclose(in);
+	NEED(become_nobody());
+	(void)remove(in_folder("pool.conf"));
+	conf_write("pool.conf",
+	    NO_CONTROL "app a { command = /bin/true\n"
+		       "listen = \"127.0.0.1:81\" }\n");
+	MISTAKES_WITH(WARN, "", NULL);
+	found = mistakes_with(STRICT, NULL);
+	CHECK(strstr(found, "address 127.0.0.1:81: ports under ") != NULL);
+	free(found);
 }
 
 static bool
@@ -687,7 +708,7 @@ an_address_of_our_own_daemon_is_no_mistake(void)
 	found = mistakes_with(STRICT,
 	    NO_CONTROL
 	    "app a { command = /bin/true listen = \"unix:held.sock\" }\n");
-	CHECK(strstr(found, "somebody else listens on") != NULL);
+	CHECK(strstr(found, "conf_check_test (pid ") != NULL);
 	free(found);
 
 	conf_report_init(&report);
@@ -779,6 +800,7 @@ main(int argc, char **argv)
 	RUN(a_missing_root_directory_is_reported_once);
 	RUN(folders_of_our_own_files_must_be_there);
 	RUN(an_address_in_use_is_a_mistake_under_t);
+	RUN_ALONE(a_port_that_needs_a_right_is_a_mistake_under_t);
 	RUN(an_address_of_our_own_daemon_is_no_mistake);
 	RUN(a_distance_counts_edits);
 	RUN(the_nearest_name_is_suggested);
