@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 #include "sys/address.h"
+#include "sys/number.h"
 #include "sys/wire.h"
 
 #pragma GCC visibility push(default)
@@ -116,37 +117,59 @@ connect_to(const struct sockaddr *addr, socklen_t len)
 	return fd;
 }
 
-static int
-connect_unix(const char *path)
-{
+/* An address in its parts. */
+struct place {
 	struct sockaddr_un un;
-	socklen_t len = address_of_name(path, &un);
-
-	if (len == 0)
-		return fail(EINVAL);
-	return connect_to((const struct sockaddr *)&un, len);
-}
-
-static int
-connect_tcp(const char *address)
-{
-	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
-		.ai_flags = AI_NUMERICSERV };
-	struct addrinfo *list, *at;
+	socklen_t len; /* of un; 0: it is TCP */
 	char host[256];
+	char port[6];
+};
+
+/* "HOST:PORT", of which an IPv6 address stands in brackets. 0, or -1. */
+static int
+parse_tcp(const char *address, struct place *out)
+{
 	const char *colon = strrchr(address, ':');
 	size_t len = colon == NULL ? 0 : (size_t)(colon - address);
-	int fd = -1;
+	uint64_t port;
 
 	if (len > 1 && address[0] == '[' && colon[-1] == ']') {
 		address++;
 		len -= 2;
+	} else if (len > 0 && memchr(address, ':', len) != NULL) {
+		return -1;
 	}
-	if (len == 0 || len >= sizeof(host))
-		return fail(EINVAL);
-	memcpy(host, address, len);
-	host[len] = '\0';
-	if (getaddrinfo(host, colon + 1, &hints, &list) != 0)
+	if (len == 0 || len >= sizeof(out->host) ||
+	    !number_parse(colon + 1, strlen(colon + 1), &port) || port == 0 ||
+	    port > UINT16_MAX)
+		return -1;
+	memcpy(out->host, address, len);
+	out->host[len] = '\0';
+	(void)snprintf(out->port, sizeof(out->port), "%u", (unsigned)port);
+	return 0;
+}
+
+/* Asks nobody. Returns 0, or -1 and EINVAL. */
+static int
+parse_address(const char *address, struct place *out)
+{
+	memset(out, 0, sizeof(*out));
+	if (strncmp(address, "unix:", 5) == 0)
+		out->len = address_of_name(address + 5, &out->un);
+	else if (parse_tcp(address, out) == 0)
+		return 0;
+	return out->len > 0 ? 0 : fail(EINVAL);
+}
+
+static int
+connect_tcp(const struct place *place)
+{
+	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICSERV };
+	struct addrinfo *list, *at;
+	int fd = -1;
+
+	if (getaddrinfo(place->host, place->port, &hints, &list) != 0)
 		return fail(EHOSTUNREACH);
 	for (at = list; at != NULL && fd == -1; at = at->ai_next)
 		fd = connect_to(at->ai_addr, at->ai_addrlen);
@@ -158,10 +181,15 @@ connect_tcp(const char *address)
 static int
 connect_to_service(struct service *s, const char *address)
 {
+	struct place place;
+
 	s->held = 0;
 	s->pid = getpid();
-	s->fd = strncmp(address, "unix:", 5) == 0 ? connect_unix(address + 5)
-						  : connect_tcp(address);
+	if (parse_address(address, &place) == -1)
+		return -1;
+	s->fd = place.len > 0
+	    ? connect_to((const struct sockaddr *)&place.un, place.len)
+	    : connect_tcp(&place);
 	return s->fd == -1 ? -1 : 0;
 }
 
@@ -282,11 +310,12 @@ my_service(void)
 int
 apppool_counter(const char *address)
 {
+	struct place place;
 	char *copy = NULL;
 
 	if (address != NULL) {
-		if (strchr(address, ':') == NULL)
-			return fail(EINVAL);
+		if (parse_address(address, &place) == -1)
+			return -1;
 		copy = strdup(address);
 		if (copy == NULL)
 			return -1;

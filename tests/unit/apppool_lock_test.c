@@ -216,11 +216,28 @@ a_missing_service_is_an_error(void)
 	CHECK_EQ(ENOENT, errno);
 	CHECK_EQ(-1, apppool_unlock("k"));
 	CHECK_EQ(EPERM, errno);
-	CHECK_EQ(-1, apppool_counter("nonsense"));
-	CHECK_EQ(EINVAL, errno);
-	CHECK_EQ(0, apppool_counter("unix:"));
-	CHECK_EQ(-1, apppool_lock("k", 1, 1, 0, APPPOOL_ME));
-	CHECK_EQ(EINVAL, errno);
+}
+
+static void
+an_address_is_checked_where_it_is_given(void)
+{
+	static const char *const wrong[] = { "", "nonsense", "unix:", ":7531",
+		"host:", "host:http", "host:0", "host:65536", "host:1x",
+		"[::1:80", "::1:80", "[]:80" };
+	static const char *const right[] = { "host:7531", "[::1]:1",
+		"127.0.0.1:65535", "unix:/run/x", "unix:@x" };
+	char path[128] = "unix:/";
+
+	memset(path + strlen(path), 'x', 107);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		errno = 0;
+		CHECK_EQ(-1, apppool_counter(wrong[i]));
+		CHECK_EQ(EINVAL, errno);
+	}
+	CHECK_EQ(-1, apppool_counter(path));
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++)
+		CHECK_EQ(0, apppool_counter(right[i]));
+	CHECK_EQ(0, apppool_counter(NULL));
 }
 
 static void
@@ -287,6 +304,7 @@ main(int argc, char **argv)
 	RUN_ALONE(with_a_lock_a_lost_connection_is_an_error);
 	RUN_ALONE(a_service_that_does_not_answer_is_left);
 	RUN_ALONE(a_missing_service_is_an_error);
+	RUN(an_address_is_checked_where_it_is_given);
 	RUN_ALONE(the_environment_names_the_service);
 	RUN_ALONE(a_threads_connection_ends_with_the_thread);
 	RUN_ALONE(a_forked_process_gets_its_own_connection);
