@@ -245,6 +245,25 @@ parse_host(const struct input *in, void *base, const char *text,
 	return rc == 0 || unresolved(in, base, text, rc, out);
 }
 
+/* What may be meant by a text that is no address: "write ...". */
+static const char *
+meant(const struct input *in, const char *text)
+{
+	struct arena *a = in->findings->arena;
+	const char *host = strstr(text, "://");
+	const char *port = text[0] == ':' ? text + 1 : text;
+	uint64_t number;
+
+	if (text[0] == '/')
+		return arena_printf(a, "unix:%s", text);
+	if (host != NULL && strchr(host + 3, ':') != NULL)
+		return arena_printf(
+		    a, "%.*s", (int)strcspn(host + 3, "/"), host + 3);
+	if (type_parse_uint(port, &number) && number <= UINT16_MAX)
+		return arena_printf(a, "*:%s, or 127.0.0.1:%s", port, port);
+	return "127.0.0.1:8080, [::1]:8080, *:8080, unix:PATH or fd:NAME";
+}
+
 static bool
 parse_tcp(
     const struct input *in, void *base, const char *text, struct listens *out)
@@ -252,12 +271,10 @@ parse_tcp(
 	const char *colon = strrchr(text, ':');
 	uint64_t port = 0;
 
-	if (colon == NULL || colon == text ||
+	if (colon == NULL || colon == text || strstr(text, "://") != NULL ||
 	    !type_parse_uint(colon + 1, &port) || port > UINT16_MAX)
-		return type_bad(in,
-		    "'%s' is not an address: write 127.0.0.1:8080, [::1]:8080, "
-		    "*:8080, unix:PATH or fd:NAME",
-		    text);
+		return type_bad(in, "'%s' is not an address: write %s", text,
+		    meant(in, text));
 	if (colon == text + 1 && *text == '*') {
 		add_any(in, (uint16_t)port, out);
 		return true;

@@ -71,6 +71,27 @@ a_section_of_another_syntax_is_told_how(void)
 	    "[program:web]\n" ANY_APP);
 }
 
+static void
+an_address_in_another_form_is_told_how(void)
+{
+	MISTAKES("pool.conf:1: option 'listen': '8080' is not an address: "
+		 "write *:8080, or 127.0.0.1:8080\n"
+		 "pool.conf:2: option 'listen': ':80' is not an address: write "
+		 "*:80, or 127.0.0.1:80\n"
+		 "pool.conf:3: option 'listen': '/run/x.sock' is not an "
+		 "address: write unix:/run/x.sock\n"
+		 "pool.conf:4: option 'listen': 'http://x:80/' is not an "
+		 "address: write x:80\n"
+		 "pool.conf:5: option 'listen': 'localhost' is not an address: "
+		 "write 127.0.0.1:8080, [::1]:8080, *:8080, unix:PATH or "
+		 "fd:NAME\n",
+	    "app a { command = /bin/true listen = 8080 }\n"
+	    "app b { command = /bin/true listen = \":80\" }\n"
+	    "app c { command = /bin/true listen = /run/x.sock }\n"
+	    "app d { command = /bin/true listen = \"http://x:80/\" }\n"
+	    "app e { command = /bin/true listen = localhost }\n");
+}
+
 /* ---- variables ---- */
 
 static void
@@ -194,6 +215,7 @@ main(int argc, char **argv)
 	RUN(a_name_without_a_sign_is_translated);
 	RUN(case_and_hyphens_of_other_names_do_not_matter);
 	RUN(an_include_without_parentheses_is_told_how);
+	RUN(an_address_in_another_form_is_told_how);
 	RUN(a_section_of_another_syntax_is_told_how);
 	RUN(a_variable_that_is_not_set_is_a_mistake);
 	RUN(an_empty_variable_or_default_is_nothing);
