@@ -189,6 +189,8 @@ finish(struct worker *w, tstamp now)
 	uint32_t process = w->process;
 
 	log_end(w, now);
+	if (w->backs_off)
+		group_log_backoff(w->group, now);
 	worker_free(w);
 	pool_gone(&s->pool, process, now);
 }

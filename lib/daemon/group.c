@@ -73,6 +73,17 @@ group_failed(struct group *g, const char *fmt, ...)
 	va_end(ap);
 }
 
+void
+group_log_backoff(const struct group *g, tstamp now)
+{
+	const struct app *app = &g->sup->pool.apps[g->app];
+
+	/* Of a failed app, NEWS_FAILED says more. */
+	if (!app_has_failed(app) && app->backoff.until > now)
+		log_info("%s: next start in %.1f s", g->conf->name,
+		    tspan_to_seconds(app->backoff.until - now));
+}
+
 /* What is expected of a program that may be the wrong one; NULL: it is not. */
 static const char *
 doubted(const struct group *g)

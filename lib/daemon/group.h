@@ -102,10 +102,13 @@ struct group *group_find(const struct supervisor *s, const char *name);
 void group_failed(struct group *g, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Logs when the next process of the app is started. */
+void group_log_backoff(const struct group *g, tstamp now);
+
 /*
- * That text; of an app that has failed and was never ready with what its
- * handoff expects of the program, which may be one for another handoff. ""
- * before the first failure. Returns buf.
+ * The text of the last failure; of an app that has failed and was never ready
+ * with what its handoff expects of the program, which may be one for another
+ * handoff. "" before the first failure. Returns buf.
  */
 #define GROUP_FAILURE_MAX 384
 const char *group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX]);

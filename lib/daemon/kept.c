@@ -77,7 +77,7 @@ hear_words(const struct keeper *k, const char *packet, size_t len, tstamp now)
 	if (len < KEEPER_HEAD)
 		return;
 	LIST_FOREACH(o, &k->kept, next) {
-		if (o->patience.at != TSTAMP_NEVER &&
+		if (kept_awaits(o) &&
 		    memcmp(o->id, packet + 1, KEEPER_ID_LEN) == 0) {
 			answer(o, k->sup, packet + KEEPER_HEAD,
 			    len - KEEPER_HEAD, now);
@@ -149,7 +149,7 @@ kept_unheard(struct keeper *k, tstamp now)
 	while (k->dead && (o = LIST_FIRST(&k->kept)) != NULL) {
 		LIST_REMOVE(o, next);
 		o->keeper = NULL;
-		if (o->patience.at != TSTAMP_NEVER)
+		if (kept_awaits(o))
 			answer(o, k->sup, "", 0, now);
 	}
 }

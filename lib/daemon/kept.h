@@ -37,6 +37,13 @@ int kept_hold(struct group *g, struct kept *o, uid_t owner, int ends_out[2]);
  */
 bool kept_ask(struct kept *o, tstamp now);
 
+/* Whether the answer is still to come. */
+static inline bool
+kept_awaits(const struct kept *o)
+{
+	return o->patience.at != TSTAMP_NEVER;
+}
+
 /* The worker is gone: its keeper reads the pipes to the end and closes them. */
 void kept_leave(struct kept *o);
 

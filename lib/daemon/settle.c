@@ -152,6 +152,18 @@ app_failed(struct supervisor *s, struct group *g, tstamp now)
 	}
 }
 
+/* The end that is the cause of it is told first. */
+static void
+back_off(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct worker *w = s->workers[a->process];
+
+	if (w != NULL && kept_awaits(&w->output))
+		w->backs_off = true;
+	else
+		group_log_backoff(s->groups[a->app], now);
+}
+
 static void
 tell(struct supervisor *s, const struct action *a, tstamp now)
 {
@@ -161,11 +173,7 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 
 	switch ((enum action_news)a->cause) {
 	case NEWS_BACKOFF:
-		/* Of a failed app, NEWS_FAILED says more. */
-		if (app_has_failed(app))
-			break;
-		log_info("%s: next start in %.1f s", name,
-		    tspan_to_seconds(app->backoff.until - now));
+		back_off(s, a, now);
 		break;
 	case NEWS_FAILED:
 		app_failed(s, g, now);

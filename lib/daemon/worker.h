@@ -67,6 +67,7 @@ struct worker {
 	struct reap_death death; /* likewise; all zero before */
 	bool starved; /* killed, perhaps for want of memory */
 	bool asked; /* for its last line on stderr */
+	bool backs_off; /* NEWS_BACKOFF is told after its end */
 	char *words; /* that line, owned; NULL: not known, or none */
 	char *status; /* text of its last STATUS, owned; NULL: none */
 	tstamp second; /* messages are counted from here, for one second */
