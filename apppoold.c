@@ -22,6 +22,7 @@
 #include "ctl/ctl_listeners.h"
 #include "daemon/logging.h"
 #include "daemon/supervisor.h"
+#include "daemon/tell.h"
 #include "sim/simulate.h"
 #include "sys/activation.h"
 #include "sys/background.h"
@@ -275,7 +276,8 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 		log_echo(o->background);
 		s->background = o->background;
 		s->exit_on_failed = o->exit_on_failed;
-		log_info("apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,
+		tell_daemon(s, LOG_LEVEL_INFO, EVENT_START,
+		    "apppoold %s runs %s (pid %ld)", APPPOOL_VERSION,
 		    conf->file, (long)getpid());
 		if (conf->nobody_by_default)
 			log_warnx("apps that name no user run as nobody");

@@ -115,6 +115,7 @@ close_client(struct client *cl)
 	lane_close(&all->sup->closer, cl->io.fd);
 
 	drop_status(cl);
+	follow_free(cl->follow);
 	TAILQ_REMOVE(&all->list, cl, next);
 	text_fini(&cl->out);
 	free(cl->app);
@@ -338,7 +339,7 @@ refill(struct client *cl, tstamp now)
 {
 	struct clients *all = cl->all;
 
-	if (cl->wants == NULL && cl->status == NULL)
+	if (cl->wants == NULL && cl->status == NULL && cl->follow == NULL)
 		return MORE_NONE;
 	if (all->worked)
 		return MORE_LATER;
@@ -354,7 +355,8 @@ refill(struct client *cl, tstamp now)
 		take_status(cl, now);
 		return cl->status != NULL ? MORE_LATER : MORE_NOW;
 	}
-	cl->data = status_next(cl->status, &cl->data_len);
+	cl->data = cl->follow != NULL ? follow_next(cl->follow, &cl->data_len)
+				      : status_next(cl->status, &cl->data_len);
 	cl->sent = 0;
 	if (cl->data != NULL)
 		return MORE_NOW;
@@ -367,7 +369,7 @@ refill(struct client *cl, tstamp now)
 static void
 finish(struct client *cl)
 {
-	if (cl->waits == WAIT_END)
+	if (cl->waits == WAIT_END || cl->waits == WAIT_EVENTS)
 		wait_for(cl);
 	else
 		close_client(cl);
@@ -475,7 +477,7 @@ expire(struct timer *t, tstamp now)
 
 	if (cl->state == CLIENT_READING)
 		refuse(cl, "no command within 10 seconds", now);
-	else
+	else if (cl->waits != WAIT_EVENTS)
 		close_client(cl);
 }
 
@@ -511,10 +513,26 @@ client_may_wait(struct client *cl)
 	return false;
 }
 
+/* Sends the events of the end; to a client that is behind, none. */
+static void
+flush_events(struct client *cl)
+{
+	const char *piece;
+	size_t len;
+
+	while (cl->state == CLIENT_WAITING &&
+	    (piece = follow_next(cl->follow, &len)) != NULL)
+		if (send(cl->io.fd, piece, len, MSG_DONTWAIT | MSG_NOSIGNAL) !=
+		    (ssize_t)len)
+			return;
+}
+
 /* Sends the part of the answer that the socket takes at once. */
 static void
 flush(struct client *cl)
 {
+	if (cl->follow != NULL)
+		flush_events(cl);
 	if (cl->state == CLIENT_WAITING && cl->waits != WAIT_END)
 		client_error(cl, "the daemon has stopped");
 	if (cl->status == NULL && cl->waits != WAIT_MEMORY)

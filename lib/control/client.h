@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "control/follow.h"
 #include "control/status.h"
 #include "control/target.h"
 #include "daemon/state.h"
@@ -34,7 +35,8 @@ enum client_wait {
 	WAIT_NOTHING,
 	WAIT_RELOAD, /* for the reload to end */
 	WAIT_APPS, /* as long as its goes_on says so; see wait.h */
-	WAIT_END, /* for the end of the daemon; the answer is given before */
+	WAIT_EVENTS, /* for the next; the answer so far is given before */
+	WAIT_END, /* for the end of the daemon; likewise */
 	WAIT_MEMORY, /* for other snapshots to be read to their end */
 };
 
@@ -64,7 +66,8 @@ struct client {
 	struct text out; /* the answer, but for a status */
 	const struct status_writer *wants; /* a status, not yet taken */
 	struct status *status; /* NULL: none, or no more */
-	const char *data; /* being sent; lies in out or in status */
+	struct follow *follow; /* behind out; NULL: no events */
+	const char *data; /* being sent; lies in out, status or follow */
 	size_t data_len;
 	size_t sent;
 	tstamp until; /* the whole answer has to be taken */

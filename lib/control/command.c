@@ -15,6 +15,7 @@
 #include "daemon/listeners.h"
 #include "daemon/reload.h"
 #include "daemon/stop.h"
+#include "daemon/tell.h"
 #include "sys/json.h"
 #include "sys/log.h"
 #include "sys/peer.h"
@@ -83,6 +84,32 @@ command_apps(struct client *cl, char *const *args, tstamp now)
 	for (uint32_t n = 0; n < s->pool.napps; n++)
 		if (s->groups[n] != NULL)
 			text_printf(&cl->out, "%s\n", s->groups[n]->conf->name);
+}
+
+/* Of an app that is gone there may be events. */
+static void
+command_events(struct client *cl, char *const *args, tstamp now)
+{
+	const struct events *events = &cl->all->sup->events;
+	struct follow_wish wish;
+	const char *wrong = follow_parse(args, &wish);
+
+	(void)now;
+	if (wrong != NULL) {
+		client_error(cl, "usage: events [APP] [-n N] [-f]; %s", wrong);
+		return;
+	}
+	if (wish.app != NULL && target_lookup(cl->all->sup, wish.app) == NULL &&
+	    !follow_knows(events, wish.app) && find_group(cl, wish.app) == NULL)
+		return;
+	if (wish.on && !client_may_wait(cl))
+		return;
+	/* The words lie in the client's line. */
+	cl->follow = follow_new(events, &wish, cl->json);
+	if (cl->follow == NULL)
+		client_error(cl, "%s", strerror(errno));
+	else if (wish.on)
+		wait_for_events(cl);
 }
 
 static void
@@ -293,6 +320,8 @@ static const struct command commands[] = {
 	{ "restart", "[APP|ID...]", "replace processes", 0, COMMAND_WORDS_MAX,
 	    true, steer_restart },
 	{ "stop", "", "stop gracefully", 0, 0, true, command_stop },
+	{ "events", "[APP] [-n N] [-f]", "what has happened, and happens", 0,
+	    COMMAND_WORDS_MAX, false, command_events },
 	{ "metrics", "", "figures of all apps, in OpenMetrics", 0, 0, false,
 	    command_metrics },
 	{ "listeners", "", "the addresses that are held", 0, 0, false,
@@ -312,7 +341,7 @@ command_help(struct client *cl, char *const *args, tstamp now)
 	(void)now;
 	if (!cl->json) {
 		for (size_t i = 0; i < COMMANDS; i++)
-			text_printf(&cl->out, "%-10s %-12s %s\n",
+			text_printf(&cl->out, "%-10s %-17s %s\n",
 			    commands[i].name, commands[i].arguments,
 			    commands[i].does);
 		return;
@@ -343,7 +372,8 @@ may_change(const struct client *cl)
 }
 
 static void
-log_change(const struct command_line *line, const struct peer *peer)
+tell_change(const struct client *cl, const struct command_line *line,
+    const struct peer *peer)
 {
 	struct text words;
 
@@ -352,12 +382,13 @@ log_change(const struct command_line *line, const struct peer *peer)
 		text_puts(&words, i == 0 ? "" : " ");
 		text_escaped(&words, line->words[i], strlen(line->words[i]));
 	}
-	log_info("control: %.*s, by uid %u (pid %d)", (int)words.len,
-	    words.data, (unsigned)peer->uid, (int)peer->pid);
+	tell_daemon(cl->all->sup, LOG_LEVEL_INFO, EVENT_COMMAND,
+	    "control: %.*s, by uid %u (pid %d)", (int)words.len, words.data,
+	    (unsigned)peer->uid, (int)peer->pid);
 	text_fini(&words);
 }
 
-/* True: the client may, and the log names it. False: the client was told. */
+/* True: the client may, and an event names it. False: the client was told. */
 static bool
 allow_change(struct client *cl, const struct command_line *line, tstamp now)
 {
@@ -366,7 +397,7 @@ allow_change(struct client *cl, const struct command_line *line, tstamp now)
 
 	(void)peer_identify(cl->io.fd, &peer);
 	if (may_change(cl)) {
-		log_change(line, &peer);
+		tell_change(cl, line, &peer);
 		return true;
 	}
 	log_limited(&cl->all->refused_rate, now, LOG_LEVEL_WARN,

@@ -38,6 +38,13 @@ look(struct timer *t, tstamp now)
 	struct client *cl, *next;
 
 	TAILQ_FOREACH_SAFE(cl, &all->list, next, next) {
+		if (cl->waits == WAIT_EVENTS) {
+			look_soon(all);
+			if (cl->state == CLIENT_WAITING &&
+			    follow_has_more(cl->follow))
+				client_answer(cl, now);
+			continue;
+		}
 		if (cl->state != CLIENT_WAITING || cl->waits != WAIT_APPS)
 			continue;
 		if (must_wait(cl)) {
@@ -47,6 +54,13 @@ look(struct timer *t, tstamp now)
 		cl->waits = WAIT_NOTHING;
 		client_answer(cl, now);
 	}
+}
+
+void
+wait_for_events(struct client *cl)
+{
+	cl->waits = WAIT_EVENTS;
+	look_soon(cl->all);
 }
 
 void

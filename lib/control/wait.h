@@ -28,4 +28,7 @@ void wait_until_ready(struct client *cl);
 /* Has the client wait for the rollouts under way; false: there are none. */
 bool wait_until_rolled_out(struct client *cl);
 
+/* The client has the events that happen, each soon after. */
+void wait_for_events(struct client *cl);
+
 #endif

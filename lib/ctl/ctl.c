@@ -27,6 +27,8 @@ struct options {
 	struct ask daemon;
 	const char *path; /* --path; NULL: not given */
 	const char *timeout; /* --timeout; likewise */
+	char *number; /* -n; likewise */
+	bool follow; /* -f */
 	bool verbose; /* -v */
 	bool help; /* -h */
 };
@@ -52,7 +54,8 @@ check(struct options *o, const char *command)
 {
 	unsigned given = (o->path == NULL ? 0 : CTL_PATH) |
 	    (o->timeout == NULL ? 0 : CTL_TIMEOUT) |
-	    (o->verbose ? CTL_VERBOSE : 0);
+	    (o->verbose ? CTL_VERBOSE : 0) | (o->follow ? CTL_FOLLOW : 0) |
+	    (o->number == NULL ? 0 : CTL_NUMBER);
 
 	if (o->daemon.file != NULL && o->daemon.socket != NULL) {
 		ctl_help_usage(stderr, NULL);
@@ -67,6 +70,28 @@ wait_ready(struct ask *daemon, char *const *words)
 {
 	daemon->appears = daemon->timeout == 0 ? APPEARS : daemon->timeout;
 	return ask_daemon(daemon, words, stdout);
+}
+
+/* The daemon is told the options behind the words. */
+static int
+events(const struct options *o, char *const *words)
+{
+	char number[] = "-n", follow[] = "-f";
+	char *line[6] = { words[0] }, **end = line + 1;
+
+	if (words[1] != NULL && words[2] != NULL) {
+		ctl_help_usage(stderr, words[0]);
+		return EX_USAGE;
+	}
+	if (words[1] != NULL)
+		*end++ = words[1];
+	if (o->number != NULL) {
+		*end++ = number;
+		*end++ = o->number;
+	}
+	if (o->follow)
+		*end++ = follow;
+	return ask_daemon(&o->daemon, line, stdout);
 }
 
 static int
@@ -92,6 +117,8 @@ run(struct options *o, char *const *words)
 	if (strcmp(command, "status") == 0 && words[1] == NULL &&
 	    !o->daemon.json && !o->verbose)
 		return ctl_status(&o->daemon);
+	if (strcmp(command, "events") == 0)
+		return events(o, words);
 	if (strcmp(command, "wait") == 0)
 		return wait_ready(&o->daemon, words);
 	return ask_daemon(&o->daemon, words, stdout);
@@ -111,17 +138,23 @@ ctl_main(int argc, char **argv)
 	int option;
 
 	/* Options and words of the command may stand in any order. */
-	while (
-	    (option = getopt_long(argc, argv, "c:hjs:Vv", longs, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "c:fhjn:s:Vv", longs, NULL)) !=
+	    -1) {
 		switch (option) {
 		case 'c':
 			o.daemon.file = optarg;
+			break;
+		case 'f':
+			o.follow = true;
 			break;
 		case 'h':
 			o.help = true;
 			break;
 		case 'j':
 			o.daemon.json = true;
+			break;
+		case 'n':
+			o.number = optarg;
 			break;
 		case 's':
 			o.daemon.socket = optarg;

@@ -20,6 +20,13 @@ static const struct command commands[] = {
 	{ "detach", "ID", "have a worker leave after its sessions", 0,
 	    "It gets no more connections, another worker starts at once, and "
 	    "nothing is lost.\nReturns when it has ended." },
+	{ "events", "[APP] [-n N] [-f]", "show what has happened",
+	    CTL_FOLLOW | CTL_NUMBER,
+	    "Starts, ends and their reasons, failures, refusals, reloads, and "
+	    "what workers say.\nWith -j: an object for each event, a line "
+	    "each.\n\n"
+	    "  -f    go on with what happens from now on\n"
+	    "  -n N  begin with the newest N events (20)" },
 	{ "help", "[COMMAND]", "show this, or all about a command", 0,
 	    "Needs no daemon." },
 	{ "listeners", "", "list the addresses that the daemon listens on", 0,
@@ -148,10 +155,12 @@ tell_takers(const char *option, unsigned bit)
 bool
 ctl_help_takes(const char *command, unsigned options)
 {
-	static const char *const names[] = { "--path", "--timeout", "-v" };
+	static const char *const names[] = { "--path", "--timeout", "-v", "-f",
+		"-n" };
 	const struct command *c = find(command);
 
-	for (unsigned i = 0; c != NULL && i < 3; i++) {
+	for (unsigned i = 0; c != NULL && i < sizeof(names) / sizeof(names[0]);
+	     i++) {
 		if (!(options & ~c->options & 1u << i))
 			continue;
 		tell_takers(names[i], 1u << i);

@@ -11,6 +11,8 @@ enum ctl_option {
 	CTL_PATH = 1 << 0, /* --path */
 	CTL_TIMEOUT = 1 << 1, /* --timeout */
 	CTL_VERBOSE = 1 << 2, /* -v */
+	CTL_FOLLOW = 1 << 3, /* -f */
+	CTL_NUMBER = 1 << 4, /* -n */
 };
 
 /* How apppoolctl is called; or with this command, if there is such a one. */

@@ -14,6 +14,7 @@
 #include "daemon/channel.h"
 #include "daemon/closing.h"
 #include "daemon/sampling.h"
+#include "daemon/tell.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/number.h"
@@ -109,7 +110,7 @@ channel_conn(const struct supervisor *s, const char *message, size_t len)
 void
 channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 {
-	char text[160], name[96];
+	char text[160];
 	va_list ap;
 
 	va_start(ap, fmt);
@@ -118,9 +119,9 @@ channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 	/* No more is read from it: a socket shut down is ever readable. */
 	(void)loop_set(&w->sup->loop, &w->channel, 0);
 	group_failed(w->group, "protocol error: %s", text);
-	log_warnx("%s broke the protocol and is killed: %s (%s)",
-	    worker_name(w, name, sizeof(name)), text,
-	    process_end_name(END_NONSENSE));
+	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
+	    process_end_name(END_NONSENSE),
+	    "broke the protocol and is killed: %s", text);
 	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
 }
 
@@ -202,13 +203,11 @@ on_blind(struct worker *w, const struct words *a, tstamp now)
 static void
 on_fail(struct worker *w, const struct words *a, tstamp now)
 {
-	char name[96];
-
 	group_failed(
 	    w->group, "%.*s", (int)(a->len > 200 ? 200 : a->len), a->text);
-	log_warnx("%s cannot go on: %s (%s)",
-	    worker_name(w, name, sizeof(name)), w->group->last_failure,
-	    process_end_name(END_FAIL));
+	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
+	    process_end_name(END_FAIL), "cannot go on: %s",
+	    w->group->last_failure);
 	pool_misbehaved(&w->sup->pool, w->process, END_FAIL, now);
 }
 
@@ -246,8 +245,7 @@ on_event(struct worker *w, const struct words *a, tstamp now)
 	if (!w->sup->pool.processes[w->process].ready)
 		channel_misbehaved(w, now, "EVENT before READY");
 	else if (may_keep_text(w))
-		log_output(LOG_LEVEL_INFO, w->group->conf->name, w->id, a->text,
-		    a->len);
+		tell_said(w, a->text, a->len);
 }
 
 static void

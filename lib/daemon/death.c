@@ -7,6 +7,7 @@
 #include "daemon/channel.h"
 #include "daemon/closing.h"
 #include "daemon/death.h"
+#include "daemon/tell.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
@@ -161,23 +162,24 @@ was_starved(const struct worker *w, tstamp now)
 	return now < s->starved_until;
 }
 
-/* Warns of an end that was not asked for, or that took a session with it. */
+/* Warns if the end was not asked for, or took a session with it. */
 static void
-log_end(struct worker *w, tstamp now)
+tell_end(struct worker *w, tstamp now)
 {
 	const char *reason = reason_of(w);
-	char how[64], name[96], session[48], why[WHY_MAX];
+	char how[64], session[48], why[WHY_MAX];
 
-	(void)worker_name(w, name, sizeof(name));
 	(void)describe_session(w, session, sizeof(session), now);
 	(void)reap_explain(&w->death, how, sizeof(how));
 	if (explain_failure(w, session, why, sizeof(why))) {
 		group_failed(w->group, "%s", why);
-		log_warnx("%s %s (%s)", name, why, reason);
+		tell_worker(w, LOG_LEVEL_WARN, EVENT_EXIT, reason, "%s", why);
 	} else if (session[0] != '\0' && !ended_session(w)) {
-		log_warnx("%s %s%s (%s)", name, how, session, reason);
+		tell_worker(w, LOG_LEVEL_WARN, EVENT_EXIT, reason, "%s%s", how,
+		    session);
 	} else {
-		log_debug("%s %s%s (%s)", name, how, session, reason);
+		tell_worker(w, LOG_LEVEL_DEBUG, EVENT_EXIT, reason, "%s%s", how,
+		    session);
 	}
 }
 
@@ -188,7 +190,7 @@ finish(struct worker *w, tstamp now)
 	struct supervisor *s = w->sup;
 	uint32_t process = w->process;
 
-	log_end(w, now);
+	tell_end(w, now);
 	if (w->backs_off)
 		group_log_backoff(w->group, now);
 	worker_free(w);

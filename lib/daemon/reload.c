@@ -14,6 +14,7 @@
 #include "daemon/logging.h"
 #include "daemon/reload.h"
 #include "daemon/tables.h"
+#include "daemon/tell.h"
 #include "sys/log.h"
 #include "sys/notify.h"
 #include "sys/openings.h"
@@ -199,11 +200,14 @@ end(struct reload *r, bool ok, tstamp now)
 	struct supervisor *s = r->sup;
 
 	timer_set(&s->loop.timers, &r->timer, TSTAMP_NEVER);
+	/* The answer to a reload that was refused ends with the mistakes. */
+	if (ok && r->text != NULL)
+		(void)fprintf(r->text, "%s: reloaded\n", r->file);
 	if (ok)
-		logging_tell(r->text, true, "%s: reloaded", r->file);
+		tell_daemon(
+		    s, LOG_LEVEL_INFO, EVENT_RELOAD, "%s: reloaded", r->file);
 	else
-		/* Only for the log: the answer ends with the mistakes. */
-		log_errorx(
+		tell_daemon(s, LOG_LEVEL_ERROR, EVENT_RELOAD,
 		    "%s: not reloaded, the old configuration stays in force",
 		    r->file);
 	(void)notify_send("READY=1");

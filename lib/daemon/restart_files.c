@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "daemon/restart_files.h"
+#include "daemon/tell.h"
 #include "sys/filemark.h"
 #include "sys/log.h"
 
@@ -155,7 +156,8 @@ seen(struct restart_files *f, const struct look *l, tstamp now)
 	if (renew != f->renew)
 		set_renew(g, renew, now);
 	if (changed != NULL) {
-		log_info("%s: %s changed: restarting", g->conf->name, changed);
+		tell_app(g, LOG_LEVEL_INFO, EVENT_RESTART, NULL,
+		    "%s changed: restarting", changed);
 		pool_app_restart(&g->sup->pool, g->app, now);
 	}
 }

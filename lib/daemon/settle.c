@@ -20,6 +20,7 @@
 #include "daemon/spawn.h"
 #include "daemon/stop.h"
 #include "daemon/stray.h"
+#include "daemon/tell.h"
 #include "daemon/waiters.h"
 #include "sys/log.h"
 #include "sys/turn.h"
@@ -79,15 +80,13 @@ stop_worker(struct supervisor *s, const struct action *a, tstamp now)
 		channel_stop(w);
 }
 
-/* Logs why a worker is ended that was too late with something. */
+/* Tells why a worker is ended that was too late with something. */
 static void
-log_late(struct worker *w, enum process_end why, const char *what, tspan limit)
+tell_late(struct worker *w, enum process_end why, const char *what, tspan limit)
 {
-	char name[96];
-
 	group_failed(w->group, "%s within %g s", what, tspan_to_seconds(limit));
-	log_warnx("%s is killed: %s (%s)", worker_name(w, name, sizeof(name)),
-	    w->group->last_failure, process_end_name(why));
+	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE, process_end_name(why),
+	    "is killed: %s", w->group->last_failure);
 }
 
 static void
@@ -102,7 +101,7 @@ terminate(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	}
 	if (x->end == END_START_TIMEOUT)
-		log_late(
+		tell_late(
 		    w, END_START_TIMEOUT, "it was not ready", o->start_timeout);
 	if (x->end == END_REQUEST_TIMEOUT)
 		request_timeout_terminate(w, now);
@@ -122,7 +121,7 @@ kill_worker(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	}
 	if (x->end == END_PICKUP_TIMEOUT)
-		log_late(w, END_PICKUP_TIMEOUT,
+		tell_late(w, END_PICKUP_TIMEOUT,
 		    "it did not receive its connection", o->pickup_timeout);
 	worker_signal(w, SIGKILL, true);
 }
@@ -136,11 +135,12 @@ app_failed(struct supervisor *s, struct group *g, tstamp now)
 	char why[GROUP_FAILURE_MAX];
 
 	if (g->conf->broken != NULL)
-		log_errorx("%s: failed: %s; a reload tries again",
-		    g->conf->name, g->conf->broken);
+		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
+		    "failed: %s; a reload tries again", g->conf->broken);
 	else
-		log_errorx("%s: failed: %s; trying again every %g s",
-		    g->conf->name, group_failure(g, why),
+		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
+		    "failed: %s; trying again every %g s",
+		    group_failure(g, why),
 		    tspan_to_seconds(app->options.restart_delay_max));
 	if (s->background && !s->reported) {
 		s->exit_status = EX_UNAVAILABLE;
@@ -169,7 +169,6 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct group *g = s->groups[a->app];
 	const struct app *app = &s->pool.apps[a->app];
-	const char *name = g->conf->name;
 
 	switch ((enum action_news)a->cause) {
 	case NEWS_BACKOFF:
@@ -179,10 +178,11 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 		app_failed(s, g, now);
 		break;
 	case NEWS_RECOVERED:
-		log_info("%s: recovered", name);
+		tell_app(g, LOG_LEVEL_INFO, EVENT_RECOVERY, NULL, "recovered");
 		break;
 	case NEWS_READY:
-		log_info("%s: ready, %u of at most %u processes", name,
+		tell_app(g, LOG_LEVEL_INFO, EVENT_READY, NULL,
+		    "ready, %u of at most %u processes",
 		    (unsigned)app_ready(app),
 		    (unsigned)app->options.max_processes);
 		stray_look(g, now);
@@ -190,19 +190,19 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 	case NEWS_FULL:
 		/* Otherwise each refusal is logged. */
 		if (!app->options.close_when_full)
-			waiters_log_full(g, now);
+			waiters_tell_full(g, now);
 		break;
 	case NEWS_GIVEN_UP:
 		memcpy(
 		    g->given_up_for, g->last_failure, sizeof(g->given_up_for));
-		log_errorx("%s: the new generation does not live: the old "
-			   "one stays: %s",
-		    name, g->given_up_for);
+		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
+		    "the new generation does not live: the old one stays: %s",
+		    g->given_up_for);
 		break;
 	case NEWS_STUCK:
-		log_errorx("%s: a process is still there after SIGKILL; it "
-			   "counts no longer",
-		    name);
+		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
+		    "a process is still there after SIGKILL; it counts no "
+		    "longer");
 		break;
 	}
 }

@@ -12,6 +12,7 @@
 #include "daemon/environment.h"
 #include "daemon/sampling.h"
 #include "daemon/spawn.h"
+#include "daemon/tell.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
@@ -113,8 +114,8 @@ failed(struct supervisor *s, uint32_t process, bool no_room, const char *why,
 	pool_spawn_failed(&s->pool, process, no_room, now);
 	/* If the app has failed by this, NEWS_FAILED gives the same reason. */
 	if (tell && (had_failed || !app_has_failed(&s->pool.apps[app])))
-		log_warnx("%s: %s (%s)", g->conf->name, why,
-		    process_end_name(END_SPAWN));
+		tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE,
+		    process_end_name(END_SPAWN), "%s", why);
 }
 
 static void
@@ -140,8 +141,7 @@ start_succeeded(struct worker *w, struct start *t, tstamp now)
 	if (t->keeper != NULL)
 		keeper_started(t->keeper, now);
 	free_start(t);
-	log_debug("%s: worker %s started (pid %ld)", w->group->conf->name,
-	    w->id, (long)w->pid);
+	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
 	pool_spawned(&w->sup->pool, w->process, now);
 	sampling_started(w, now);
 	if (w->channel.events != 0)

@@ -17,6 +17,7 @@
 
 #include "conf/config.h"
 #include "core/pool.h"
+#include "daemon/events.h"
 #include "daemon/output.h"
 #include "daemon/refusal.h"
 #include "daemon/services.h"
@@ -65,6 +66,7 @@ struct supervisor {
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker; /* at files, of ours and of others */
 	struct outputs outputs; /* of all keepers */
+	struct events events;
 	struct sockdiag diag;
 	struct config *config; /* in force; a reference */
 	struct pool pool;

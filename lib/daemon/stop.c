@@ -2,7 +2,7 @@
 
 #include "daemon/stop.h"
 #include "daemon/accepting.h"
-#include "sys/log.h"
+#include "daemon/tell.h"
 #include "sys/notify.h"
 
 /* How long before the end SIGTERM is sent: the longest kill_timeout. */
@@ -24,7 +24,8 @@ stop_gracefully(struct supervisor *s, tstamp now)
 
 	if (s->stopping)
 		return;
-	log_info("stopping, within %g s", tspan_to_seconds(conf->stop_timeout));
+	tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP, "stopping, within %g s",
+	    tspan_to_seconds(conf->stop_timeout));
 	(void)notify_send("STOPPING=1\nSTATUS=Stopping");
 	s->stopping = true;
 	pool_stop(&s->pool, conf->stop_timeout, grace_of(conf), now);
@@ -43,7 +44,8 @@ stop_now(struct supervisor *s, tstamp now)
 
 	if (s->pool.phase == POOL_ENDING)
 		return;
-	log_info("stopping now, within %g s; the same signal again kills",
+	tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP,
+	    "stopping now, within %g s; the same signal again kills",
 	    tspan_to_seconds(grace));
 	(void)notify_send("STOPPING=1\nSTATUS=Stopping now");
 	s->stopping = true;
@@ -63,7 +65,7 @@ stop_again(struct supervisor *s, tstamp now)
 		stop_now(s, now);
 		return;
 	}
-	log_info("killing what is left");
+	tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP, "killing what is left");
 	pool_stop_now(&s->pool, 0, now);
 }
 

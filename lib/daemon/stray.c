@@ -9,8 +9,8 @@
 
 #include "daemon/listeners.h"
 #include "daemon/stray.h"
+#include "daemon/tell.h"
 #include "sys/address.h"
-#include "sys/log.h"
 #include "sys/procinfo.h"
 #include "sys/sockdiag.h"
 
@@ -220,7 +220,7 @@ tell_stray(struct group *g, const struct listening *own)
 	if (strcmp(g->stray, text) == 0)
 		return;
 	memcpy(g->stray, text, sizeof(text));
-	log_warnx("%s: %s", g->conf->name, text);
+	tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL, "%s", text);
 }
 
 /* Processes that are ready, of the newest generation, not known to accept. */

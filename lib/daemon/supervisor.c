@@ -241,7 +241,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 	hangup_init();
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (loop_init(&s->loop, NULL) == -1 ||
+	if (events_init(&s->events) == -1 || loop_init(&s->loop, NULL) == -1 ||
 	    watch_init(&s->watch, &s->loop) == -1 || take_signals(s) == -1 ||
 	    start_lanes(s) == -1 ||
 	    refusals_init(&s->refusals, &s->loop, waiters_refused) == -1) {
@@ -303,4 +303,5 @@ supervisor_fini(struct supervisor *s)
 	}
 	watch_fini(&s->watch);
 	loop_fini(&s->loop);
+	events_fini(&s->events);
 }

@@ -8,6 +8,7 @@
 #include "core/action.h"
 #include "daemon/apps.h"
 #include "daemon/closing.h"
+#include "daemon/tell.h"
 #include "daemon/waiters.h"
 #include "sys/log.h"
 
@@ -25,14 +26,14 @@ drop(struct supervisor *s, uint32_t conn)
 }
 
 void
-waiters_log_full(struct group *g, tstamp now)
+waiters_tell_full(struct group *g, tstamp now)
 {
 	const struct app *app = &g->sup->pool.apps[g->app];
 
-	log_limited(&g->full_rate, now, LOG_LEVEL_WARN,
-	    "%s: max_queue (%u) is reached with %u of %u processes: %s",
-	    g->conf->name, (unsigned)app->options.max_queue,
-	    (unsigned)app_processes(app), (unsigned)app->options.max_processes,
+	tell_app_limited(g, &g->full_rate, now, EVENT_REFUSAL,
+	    "max_queue (%u) is reached with %u of %u processes: %s",
+	    (unsigned)app->options.max_queue, (unsigned)app_processes(app),
+	    (unsigned)app->options.max_processes,
 	    app->options.close_when_full ? "a connection is refused"
 					 : "more wait in the kernel");
 }
@@ -44,11 +45,10 @@ waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 	struct accepted *c = &s->accepted[a->conn];
 
 	if (a->cause == CAUSE_FULL)
-		waiters_log_full(g, now);
+		waiters_tell_full(g, now);
 	else
-		log_limited(&g->refuse_rate, now, LOG_LEVEL_WARN,
-		    "%s: a connection is refused: %s", g->conf->name,
-		    action_cause_name(a->cause));
+		tell_app_limited(g, &g->refuse_rate, now, EVENT_REFUSAL,
+		    "a connection is refused: %s", action_cause_name(a->cause));
 	g->refused++;
 	refusal_begin(
 	    &s->refusals, g, g->config, g->conf, c->fd, c->tcp, c->handed, now);

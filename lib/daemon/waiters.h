@@ -15,7 +15,7 @@ void waiters_refuse(struct supervisor *s, const struct action *a, tstamp now);
 void waiters_refused(void *owner, int fd, bool tcp, bool drain);
 
 /* Logs, now and then, that max_queue is reached, and what that leads to. */
-void waiters_log_full(struct group *g, tstamp now);
+void waiters_tell_full(struct group *g, tstamp now);
 
 /* Drops, about each second, connections whose client has left. */
 void waiters_sweep(struct supervisor *s, tstamp now);

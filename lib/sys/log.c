@@ -369,11 +369,17 @@ log_stop(tspan limit)
 
 /* --- lines -------------------------------------------------------------- */
 
+void
+log_clock(struct timespec *out)
+{
+	clock_gettime(CLOCK_REALTIME, out);
+}
+
 /* Writes the line, or, while the thread runs, leaves it a copy. */
 static void
 put(struct logline *line)
 {
-	clock_gettime(CLOCK_REALTIME, &line->at);
+	log_clock(&line->at);
 	pthread_mutex_lock(&state.lock);
 	if (state.running) {
 		(void)logring_put(&state.ring, line);
@@ -476,6 +482,16 @@ log_debug(const char *fmt, ...)
 }
 
 void
+log_at(enum log_level level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say(level, 0, "", fmt, ap);
+	va_end(ap);
+}
+
+void
 fatal(const char *fmt, ...)
 {
 	va_list ap;
@@ -510,25 +526,33 @@ log_output(enum log_level level, const char *app, const char *id,
 	errno = saved_errno;
 }
 
-void
-log_limited(struct log_rate *rate, tstamp now, enum log_level level,
-    const char *fmt, ...)
+bool
+log_rate_allows(struct log_rate *rate, tstamp now, char suffix_out[LOG_SUFFIX])
 {
-	char suffix[64] = "";
-	int saved_errno = errno;
-	va_list ap;
-
 	if (now < rate->next) {
 		rate->suppressed++;
-		return;
+		return false;
 	}
+	suffix_out[0] = '\0';
 	if (rate->suppressed > 0)
-		snprintf(suffix, sizeof(suffix),
+		snprintf(suffix_out, LOG_SUFFIX,
 		    " (and %lu times since this was said last)",
 		    rate->suppressed);
 	rate->next = tstamp_add(now, SAY_AGAIN);
 	rate->suppressed = 0;
+	return true;
+}
 
+void
+log_limited(struct log_rate *rate, tstamp now, enum log_level level,
+    const char *fmt, ...)
+{
+	char suffix[LOG_SUFFIX];
+	int saved_errno = errno;
+	va_list ap;
+
+	if (!log_rate_allows(rate, now, suffix))
+		return;
 	errno = saved_errno;
 	va_start(ap, fmt);
 	say(level, 0, suffix, fmt, ap);

@@ -67,6 +67,12 @@ void log_warnx(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+void log_at(enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* The time that a line logged now would have. */
+void log_clock(struct timespec *out);
+
 /* Logs an error, waits at most 1 s until all is written, and exits with 71. */
 void fatal(const char *fmt, ...)
     __attribute__((format(printf, 1, 2), noreturn));
@@ -86,7 +92,15 @@ struct log_rate {
 	unsigned long suppressed; /* times, since it was last logged */
 };
 
-/* Logs at most once a minute, with the number of times suppressed before. */
+/*
+ * Whether the message may be logged: at most once a minute. Then suffix_out
+ * tells the number of times suppressed before; it stands behind the text.
+ */
+#define LOG_SUFFIX 64
+bool log_rate_allows(
+    struct log_rate *rate, tstamp now, char suffix_out[LOG_SUFFIX]);
+
+/* Logs the message if it may be. */
 void log_limited(struct log_rate *rate, tstamp now, enum log_level level,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 

@@ -131,15 +131,23 @@ put_text(const struct out *out, const char *s, size_t len, bool json)
 		out->put(out->arg, s + from, at - from);
 }
 
-static void
-format_time(const struct timespec *at, char *buf, size_t size)
+const char *
+logsink_time(const struct timespec *at, char buf[LOGSINK_TIME])
 {
 	struct tm tm;
 	size_t len;
 
 	gmtime_r(&at->tv_sec, &tm);
-	len = strftime(buf, size, "%Y-%m-%dT%H:%M:%S", &tm);
-	snprintf(buf + len, size - len, ".%03dZ", (int)(at->tv_nsec / 1000000));
+	len = strftime(buf, LOGSINK_TIME, "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(buf + len, LOGSINK_TIME - len, ".%03dZ",
+	    (int)(at->tv_nsec / 1000000));
+	return buf;
+}
+
+const char *
+logsink_level_name(enum log_level level)
+{
+	return levels[level];
 }
 
 static void
@@ -147,7 +155,7 @@ put_head(const struct out *out, const struct logline *line,
     const struct logsink_style *style)
 {
 	int severity = severity_of(line->level);
-	char time[64];
+	char time[LOGSINK_TIME];
 	char head[128];
 	struct tm tm;
 
@@ -155,9 +163,8 @@ put_head(const struct out *out, const struct logline *line,
 	case LOGSINK_HEAD_TIME:
 		if (style->json)
 			return;
-		format_time(&line->at, time, sizeof(time));
-		snprintf(
-		    head, sizeof(head), "%s %s ", time, levels[line->level]);
+		snprintf(head, sizeof(head), "%s %s ",
+		    logsink_time(&line->at, time), levels[line->level]);
 		break;
 	case LOGSINK_HEAD_JOURNAL:
 		snprintf(head, sizeof(head), "<%d>", severity);
@@ -177,11 +184,10 @@ put_head(const struct out *out, const struct logline *line,
 static void
 put_json(const struct out *out, const struct logline *line)
 {
-	char time[64];
+	char time[LOGSINK_TIME];
 
-	format_time(&line->at, time, sizeof(time));
 	put_string(out, "{\"time\":\"");
-	put_string(out, time);
+	put_string(out, logsink_time(&line->at, time));
 	put_string(out, "\",\"level\":\"");
 	put_string(out, levels[line->level]);
 	if (line->app != NULL) {

@@ -90,6 +90,13 @@ int logsink_init(struct logsink *s, const struct log_spec *spec);
 /* Opens the file anew; a failure is written to the old one. */
 void logsink_reopen(struct logsink *s);
 
+/* "2026-11-21T08:50:01.123Z". Returns buf. */
+#define LOGSINK_TIME 64
+const char *logsink_time(const struct timespec *at, char buf[LOGSINK_TIME]);
+
+/* The word of a level. */
+const char *logsink_level_name(enum log_level level);
+
 /* Closes the destination; lines still in the buffer are lost. */
 void logsink_fini(struct logsink *s);
 

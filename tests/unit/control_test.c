@@ -160,6 +160,7 @@ begin(void)
 	sup.workers = workers;
 	sup.diag.fd = -1;
 	(void)loop_init(&sup.loop, &clock);
+	(void)events_init(&sup.events);
 	NEED(lane_start(&sup.looker, &sup.loop, "looker", NULL) == 0);
 	sup.pool_memory = calloc(1, pool_memory(&limits));
 	pool_init(&sup.pool, &limits, sup.pool_memory, 4, 1, now);
@@ -180,6 +181,7 @@ end(void)
 	services_close(&sup.services, now);
 	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
 	loop_fini(&sup.loop);
+	events_fini(&sup.events);
 	free(sup.pool_memory);
 }
 
@@ -1101,6 +1103,192 @@ a_reload_may_remove_the_socket_and_bring_it_back(void)
 	end();
 }
 
+/* --- events ------------------------------------------------------------- */
+
+/* Events of this app, whose texts are numbers. */
+static void
+happen(const char *name, unsigned first, unsigned count)
+{
+	char text[16];
+	struct event event = {
+		.kind = EVENT_RESTART,
+		.level = LOG_LEVEL_INFO,
+		.app = name,
+		.id = "",
+		.text = text,
+	};
+
+	for (unsigned i = first; i < first + count; i++) {
+		event.len = (size_t)snprintf(text, sizeof(text), "%u", i);
+		events_put(&sup.events, &event);
+	}
+}
+
+/* Followers are looked after now and then. */
+static void
+pass(void)
+{
+	now += TSPAN_MSECONDS(20);
+	turn();
+}
+
+#define AT "1970-01-01T00:00:00.000Z restart  "
+
+static void
+the_newest_events_are_shown_in_their_order(void)
+{
+	begin();
+	CHECK_STR("no events\n", answer("events\n"));
+	CHECK_STR("\n", answer("json events\n"));
+	happen("web", 1, 30);
+	happen("gone", 31, 1);
+	CHECK_STR(AT "30\n" AT "31\n", answer("events -n 2\n"));
+	CHECK_STR(AT "29\n" AT "30\n", answer("events -n 2 web\n"));
+	CHECK_STR(AT "31\n", answer("events gone\n"));
+	CHECK_STR("no events\n", answer("events -n 0\n"));
+	CHECK(strncmp(answer("events\n"), AT "12\n", strlen(AT "12\n")) == 0);
+	CHECK(strncmp(answer("events -n 1000\n"), AT "1\n", strlen(AT "1\n")) ==
+	    0);
+	CHECK_STR("{\"number\":31,\"time\":\"1970-01-01T00:00:00.000Z\","
+		  "\"event\":\"restart\",\"level\":\"info\","
+		  "\"app\":\"gone\",\"id\":null,\"pid\":null,"
+		  "\"reason\":null,\"text\":\"31\"}\n",
+	    answer("json events -n 1\n"));
+	end();
+}
+
+static void
+malformed_questions_for_events_are_errors(void)
+{
+#define USAGE "error: usage: events [APP] [-n N] [-f]; "
+	begin();
+	CHECK_STR(USAGE "-n wants a number\n", answer("events -n\n"));
+	CHECK_STR(
+	    USAGE "what follows -n is no number\n", answer("events -n -1\n"));
+	CHECK_STR(USAGE "what follows -n is no number\n",
+	    answer("events -n 99999999999999999999\n"));
+	CHECK_STR(USAGE "one app at most\n", answer("events web web\n"));
+	CHECK_STR(
+	    USAGE "there are no other options\n", answer("events --follow\n"));
+	CHECK_STR("error: no app wep; is web meant?\n", answer("events wep\n"));
+	CHECK_EQ(0, clients->n);
+	end();
+}
+
+static void
+a_follower_is_given_what_happens_later(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	happen("web", 1, 2);
+	fd = dial();
+	say(fd, "events web -f -n 1\n", 19);
+	CHECK_STR(AT "2\n", hear(fd, &ended));
+	happen("api", 3, 1);
+	happen("web", 4, 1);
+	pass();
+	CHECK_STR(AT "4\n", hear(fd, &ended));
+	now += TSPAN_SECONDS(3600);
+	CHECK_STR("", hear(fd, &ended));
+	CHECK(!ended);
+	happen("web", 5, 1);
+	services_close(&sup.services, now);
+	CHECK_STR(AT "5\nerror: the daemon has stopped\n", hear(fd, &ended));
+	CHECK(ended);
+	(void)close(fd);
+	end();
+}
+
+static void
+a_follower_who_leaves_is_forgotten(void)
+{
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "events -f\n", 10);
+	CHECK_STR("", hear(fd, &ended));
+	CHECK_EQ(1, clients->n);
+	(void)close(fd);
+	turn();
+	CHECK_EQ(0, clients->n);
+	CHECK_EQ(0, clients->nwaiting);
+	pass();
+	CHECK_EQ(TSTAMP_NEVER, timers_first(&sup.loop.timers));
+	end();
+}
+
+/* The numbers of all events heard, from first on, with those told as lost. */
+static unsigned
+count_events(const char *text, unsigned first)
+{
+	const char *line = text;
+	unsigned lost, number;
+
+	while (*line != '\0') {
+		if (sscanf(line, AT "%u\n", &number) == 1)
+			CHECK_EQ(first++, number);
+		else if (sscanf(line, "%u events lost", &lost) == 1)
+			first += lost;
+		else
+			CHECK_STR("an event", line);
+		line = strchr(line, '\n') + 1;
+	}
+	return first;
+}
+
+static void
+a_slow_follower_loses_events_and_is_told_how_many(void)
+{
+	unsigned number;
+	int fd;
+	bool ended;
+
+	begin();
+	fd = dial();
+	say(fd, "events -f\n", 10);
+	turn();
+	for (unsigned i = 0; i < 600; i++) {
+		happen("web", 100 * i, 100);
+		pass();
+		now += TSPAN_SECONDS(1);
+	}
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", answer("version\n"));
+	number = count_events(hear(fd, &ended), 0);
+	CHECK(strstr(heard, "events lost: ") != NULL);
+	CHECK(!ended);
+	happen("web", 60000, 1);
+	pass();
+	CHECK_EQ(60001, count_events(hear(fd, &ended), number));
+	(void)close(fd);
+	end();
+}
+
+/* The work of a turn for one client has a bound. */
+static void
+a_hundred_followers_are_all_served(void)
+{
+	int fds[100];
+	bool ended;
+
+	begin();
+	for (unsigned i = 0; i < 100; i++) {
+		fds[i] = dial();
+		say(fds[i], "events -f -n 0\n", 15);
+		turn();
+	}
+	happen("web", 1, 1);
+	pass();
+	for (unsigned i = 0; i < 100; i++) {
+		CHECK_STR(AT "1\n", hear(fds[i], &ended));
+		(void)close(fds[i]);
+	}
+	end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -1144,6 +1332,12 @@ main(int argc, char **argv)
 	RUN(an_aborted_change_leaves_the_socket_with_its_place_and_mode);
 	RUN(a_reload_brings_a_removed_socket_back);
 	RUN(a_reload_may_remove_the_socket_and_bring_it_back);
+	RUN(the_newest_events_are_shown_in_their_order);
+	RUN(malformed_questions_for_events_are_errors);
+	RUN(a_follower_is_given_what_happens_later);
+	RUN(a_follower_who_leaves_is_forgotten);
+	RUN(a_slow_follower_loses_events_and_is_told_how_many);
+	RUN(a_hundred_followers_are_all_served);
 	(void)unlink(path);
 	(void)unlink(other_path);
 	(void)rmdir(dir);

@@ -1,0 +1,135 @@
+#!/bin/sh
+# What has happened, as apppoolctl events tells it.
+
+# events [OPTION...]: without times and numbers of processes.
+events() {
+	ctl events "$@" | sed -E 's/^[^ ]* //; s/worker [a-z0-9]{8} /worker ID /
+	    s/pid [0-9]+/pid N/; s,/[a-z0-9]{8}:,/ID:,'
+}
+
+# follow [OPTION...]: in the background; what comes is in $DIR/followed.
+follow() {
+	start_process "$APPPOOLCTL" -s "$DIR/control.sock" events -f "$@" \
+	    >"$DIR/followed" 2>"$DIR/follow.err"
+	FOLLOWER=$STARTED
+}
+
+followed() {
+	grep -qF -e "$1" "$DIR/followed"
+}
+
+testALifeIsToldFromTheStartToTheReasonOfItsEnd() {
+	app web <<-EOF | conf
+	max_processes = 1
+	max_requests = 1
+	restart_delay = 10ms
+	EOF
+	pool_start
+	web hello >/dev/null
+	await status_is 2 apps web spawned
+	await status_is 1 apps web idle
+	assertEquals 'spawn    web: worker ID (pid N) started
+ready    web: ready, 1 of at most 1 processes
+exit     web: worker ID (pid N) exited with status 0 (max_requests)
+spawn    web: worker ID (pid N) started' "$(events web)"
+	assertEquals max_requests "$(ctl -j events web | "$PYTHON" -c '
+import json, sys
+told = [json.loads(line) for line in sys.stdin]
+print(*(e["reason"] for e in told if e["event"] == "exit"))')"
+}
+
+testEventsAreTheLinesOfTheLogAtAnyLevel() {
+	app web </dev/null | conf
+	echo 'log_level = error' >>"$DIR/pool.conf"
+	pool_start
+	assertFalse 'the log has it' "said 'web: ready'"
+	assertContains "$(events)" 'ready    web: ready, 1 of at most 8'
+	assertContains "$(events -n 100)" "start    apppoold"
+}
+
+testWhatWorkersSayIsAmongTheEvents() {
+	app web --say 'EVENT the cache is warm' --at 1 <<-EOF | conf
+	EOF
+	pool_start
+	web hello >/dev/null
+	await said 'the cache is warm'
+	assertContains "$(events web)" 'worker   web/ID: the cache is warm'
+}
+
+testFailuresRefusalsReloadsAndCommandsAreEvents() {
+	{
+		app web <<-EOF
+		max_processes = 1
+		max_queue = 0
+		on_full = close
+		EOF
+		app bad --print-error 'no database' --exit-at-once 3 <<-EOF
+		start_limit = 1
+		EOF
+	} | conf
+	pool_run
+	await status_is failed apps bad state
+	hold_at busy
+	web hello >/dev/null 2>&1
+	open_gate busy
+	behind
+	ctl reload >/dev/null
+	events >"$DIR/events"
+	for each in \
+	    'refusal  web: max_queue (0) is reached with 1 of 1 processes' \
+	    'failure  bad: failed: exited with status 3 before it was ready: no database' \
+	    'command  control: reload, by uid' \
+	    "reload   $DIR/pool.conf: reloaded"; do
+		assertTrue "$each" "grep -qF '$each' '$DIR/events'"
+	done
+}
+
+testAFollowerSeesWhatHappensUntilTheDaemonEnds() {
+	app web <<-EOF | conf
+	restart_delay = 10ms
+	EOF
+	pool_start
+	follow -n 1
+	await followed 'ready    web: ready'
+	web 'exit 3' >/dev/null 2>&1
+	await followed 'exited with status 3'
+	await status_is 1 apps web idle
+	pool_stop
+	finish "$FOLLOWER"
+	assertEquals 1 "$RC"
+	assertEquals 'apppoolctl: the daemon has stopped' \
+	    "$(cat "$DIR/follow.err")"
+	assertTrue 'the last event is there' "followed '(shutdown)'"
+}
+
+testAFollowerHasOneAppIfItWants() {
+	{
+		app web </dev/null
+		app api </dev/null
+	} | conf
+	pool_start
+	follow web -n 0 -j
+	web 'kill 9' >/dev/null 2>&1
+	ask "unix:$DIR/api.sock" 'kill 9' >/dev/null 2>&1
+	await status_is 1 apps api exits signal
+	web 'kill 11' >/dev/null 2>&1
+	await followed 'signal 11'
+	assertFalse 'of another app' "followed api"
+	kill "$FOLLOWER"
+}
+
+testWrongQuestionsAreRefusedWithAWord() {
+	app web </dev/null | conf
+	pool_start
+	for each in '-n -1' '-n x' 'web api' '-n 1x'; do
+		# shellcheck disable=SC2086 # words
+		ctl events $each >"$DIR/out" 2>&1
+		assertEquals "$each" 64 $?
+		assertContains "$(cat "$DIR/out")" 'events [APP] [-n N] [-f]'
+	done
+	assertEquals 'apppoolctl: no app wbe; is web meant?' \
+	    "$(ctl events wbe 2>&1)"
+	assertEquals 'apppoolctl: -f is for events' "$(ctl status -f 2>&1)"
+}
+
+. tests/e2e/lib.sh
