@@ -62,7 +62,7 @@ testNoLineIsWiderThanTheTerminal() {
 	assertContains "$(COLUMNS=80 ctl status)" 'shop-of-a-hundr+ failed'
 	assertContains "$(COLUMNS=80 ctl status)" ' exited'
 	assertContains "$(COLUMNS=200 ctl status)" \
-	    'exited with status 3 before it was ready; next start in '
+	    'exited with status 3 before it was ready; handoff = native '
 }
 
 testATerminalIsAskedForItsWidth() {
@@ -88,8 +88,7 @@ testATerminalIsAskedForItsWidth() {
 }
 
 testWhatIsNoTerminalGetsWholeLines() {
-	assertContains "$(ctl status)" \
-	    'exited with status 3 before it was ready; next start in '
+	assertContains "$(ctl status)" 'apppool-worker(7); next start in '
 }
 
 testEverythingIsShownOfOneAppOrWithAnOption() {

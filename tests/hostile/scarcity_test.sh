@@ -137,7 +137,7 @@ testAProcessThatTheKernelKillsForWantOfMemoryIsToldAsSuch() {
 	await status_is 1 apps web idle
 	assertTrue "$(cat "$DIR/log")" "grep -qE ' warn web: worker [^ ]* \
 \(pid [0-9]*\) killed by signal 9 \(SIGKILL\) in a session of .* s, perhaps for \
-want of memory$' '$DIR/log'"
+want of memory \(signal\)$' '$DIR/log'"
 	assertContains "$(status apps web last_failure)" 'want of memory'
 	assertContains "$(web)" hello
 	assertEquals 'other processes' 1 "$(status apps b spawned)"
