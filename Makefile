@@ -78,7 +78,10 @@ objects = $(patsubst %.c,$(1)/%.o,$(wildcard $(2)))
 # the daemon and programs that know nothing of it, and the keeper of output.
 PROGRAMS = $(BIN)/apppoold $(BIN)/apppoolctl \
     $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-stdio \
-    $(BUILD)/libexec/apppool-keeper
+    $(BUILD)/libexec/apppool-keeper $(WEB)
+
+# The status page, where its library is.
+WEB = $(if $(wildcard /usr/include/microhttpd.h),$(BUILD)/libexec/apppool-web)
 
 # libapppool, for workers, and sample workers that are linked with it.
 WORKER_A = $(BUILD)/libapppool.a
@@ -117,8 +120,8 @@ SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
 
 # ---------------------------------------------------------------- targets
 
-.PHONY: all tests asan check check-asan bench pareto fuzz fuzzers lint \
-    format-check shell-check install uninstall dist deps run clean FORCE
+.PHONY: all tests asan check check-asan check-web bench pareto fuzz fuzzers lint \
+    e2e-programs format-check shell-check install uninstall dist deps run clean FORCE
 .DELETE_ON_ERROR:
 # Objects of programs with one source are kept.
 .SECONDARY:
@@ -127,8 +130,9 @@ all: deps $(PROGRAMS) $(WORKER_A) $(WORKER_SO) $(SAMPLES)
 
 # Purposes whose packages contrib/bootstrap sees to; BOOTSTRAP=: skips that.
 BOOTSTRAP = contrib/bootstrap
-NEEDS = build $(filter run check bench lint fuzz,$(MAKECMDGOALS)) \
-    $(if $(filter check-asan tests deps,$(MAKECMDGOALS)),check)
+NEEDS = build \
+    $(filter run check check-web bench lint fuzz,$(MAKECMDGOALS)) \
+    $(if $(filter check-asan check-web tests deps,$(MAKECMDGOALS)),check)
 
 deps:
 	@$(BOOTSTRAP) $(NEEDS)
@@ -154,6 +158,13 @@ check-asan: asan
 	@tests/run -j $(LANES) BUILD=$(ASAN) BIN=$(ASAN) SLOW=3 \
 	    $(patsubst $(BUILD)/%,$(ASAN)/%,$(UNIT_TESTS) $(FUZZERS)) \
 	    $(filter-out $(FIGURES_TESTS),$(E2E_TESTS))
+
+# The status page, also in a browser, in a make that sees what was installed.
+check-web: deps
+	@$(MAKE) --no-print-directory BOOTSTRAP=: all e2e-programs
+	@tests/run -j $(LANES) $(wildcard tests/e2e/web*_test.sh)
+
+e2e-programs: $(E2E_PROGRAMS)
 
 bench: all $(BENCHES) $(BENCH_PROGRAMS)
 	@tests/bench/run $(BENCHES) tests/bench/php
@@ -288,6 +299,17 @@ $(BUILD)/libexec/apppool-keeper: $(KEEPER_OBJECTS)
 	$(call say,LINK)
 	$(Q)$(if $(MUSL),$(MUSL) -static,$(CC) $(STATIC)) $(ALL_LDFLAGS) -o $@ $^
 
+# The page of HTML is data of the program, by the name of its file.
+$(OBJ)/lib/web/page.o: lib/web/page.html
+	@mkdir -p $(@D)
+	$(Q)cd $(<D) && $(CC) -r -nostdlib -Wl,-b,binary -Wl,-z,noexecstack \
+	    -o $(abspath $@) $(<F)
+
+$(BUILD)/libexec/apppool-web: $(call objects,$(OBJ),lib/web/*.c) \
+    $(OBJ)/lib/web/page.o $(WORKER_A)
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ -lmicrohttpd -lbsd -lm
+
 $(BUILD)/contrib/%: $(OBJ)/contrib/workers/%.o $(WORKER_A)
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^
@@ -300,6 +322,9 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(BUILD)/support.a $(WORKER_A) \
 $(BUILD)/tests/unit/program_test: $(BUILD)/adapter.a
 $(BUILD)/tests/unit/program_test: LIBS += $(BUILD)/adapter.a $(BUILD)/sys.a
 $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
+# What of the status page needs no libmicrohttpd.
+$(BUILD)/tests/unit/history_test: $(OBJ)/lib/web/history.o \
+    $(OBJ)/lib/web/metric.o
 
 $(FUZZERS): ALL_LDFLAGS += $(FUZZ_LDFLAGS)
 

@@ -53,6 +53,10 @@ testTheSimulatorIncludesCoreAndConfiguration() {
 	    '(sim|core|conf)/.*|sys/(json|text)\.h')"
 }
 
+testTheStatusPageIncludesTheWorkersInterface() {
+	assertEquals '' "$(foreign web 'web/.*|worker/apppool\.h')"
+}
+
 testConfuseIsIncludedByTheConfigurationAlone() {
 	assertEquals '' "$(grep -rl 'confuse\.h' lib apppoold.c |
 	    grep -v '^lib/conf/')"

@@ -1,0 +1,202 @@
+#!/bin/sh
+# apppool-web, as programs see it.
+
+if ! [ -x "${BUILD:-build}/libexec/apppool-web" ]; then
+	echo 'skip web: no libmicrohttpd'
+	echo '## passed=0 total=0'
+	exit 0
+fi
+
+# shellcheck source=tests/e2e/web_help.sh
+. tests/e2e/web_help.sh
+
+file_setup() {
+	choose_url
+	{
+		app web <<-EOF
+		min_processes = 2
+		max_processes = 4
+		EOF
+		app broken --exit-at-once 3 <<-EOF
+		start_limit = 1
+		min_processes = 0
+		EOF
+	} | web_conf
+	pool_start
+}
+
+# code PATH [OPTION...]: the status; the body is in $DIR/body.
+code() {
+	code_path=$1
+	shift
+	http_get -o "$DIR/body" -w '%{http_code}' "$@" "$URL$code_path"
+}
+
+# is_served PATH: for await.
+is_served() {
+	[ "$(code "$1" 2>/dev/null)" = 200 ]
+}
+
+has_healthz() {
+	[ "$(code /healthz)" = "$1" ]
+}
+
+testThePageHasAllItNeedsInLessThan60Kilobytes() {
+	assertEquals 200 "$(code /)"
+	cmp -s "$DIR/body" lib/web/page.html || fail 'not the page'
+	assertTrue 'its size' "[ '$(wc -c <"$DIR/body")' -le 60000 ]"
+	assertEquals '' "$(grep -oE '(src|href)=.?(https?:)?//[^ >]*' \
+	    "$DIR/body")"
+}
+
+testTheStatusIsThatOfTheDaemon() {
+	assertEquals 200 "$(code /status.json)"
+	ctl -j status >"$DIR/status"
+	for file in body status; do
+		sed -E 's/:-?[0-9.]+(e-[0-9]+)?/:0/g; s/null|true|false/0/g
+		    s/"(active|idle)"/"ready"/g' \
+		    "$DIR/$file" >"$DIR/$file.same"
+	done
+	assertEquals '' "$(diff "$DIR/status.same" "$DIR/body.same")"
+}
+
+testTheMetricsAreThoseOfTheDaemon() {
+	# For a moment they may be those of the start.
+	await serves /metrics 'apppool_state{app="web",state="running"} 1'
+	assertEquals 200 "$(code /metrics -D "$DIR/head")"
+	assertContains "$(cat "$DIR/head")" \
+	    'Content-Type: application/openmetrics-text; version=1.0.0'
+	ctl metrics >"$DIR/metrics"
+	for file in body metrics; do
+		sed 's/ [^ ]*$//' "$DIR/$file" >"$DIR/$file.same"
+	done
+	assertEquals '' "$(diff "$DIR/metrics.same" "$DIR/body.same")"
+}
+
+testTheHistoryHasEachApp() {
+	await serves /history.json '"web":{"processes":\[2'
+}
+
+# serves PATH PATTERN: for await.
+serves() {
+	[ "$(code "$1")" = 200 ] && grep -q "$2" "$DIR/body"
+}
+
+testHealthzNamesAnAppThatHasFailed() {
+	assertEquals 200 "$(code /healthz)"
+	assertEquals ok "$(cat "$DIR/body")"
+	ask "unix:$DIR/broken.sock" >/dev/null 2>&1
+	await status_is failed apps broken state
+	await has_healthz 503
+	assertEquals 'failed: broken' "$(cat "$DIR/body")"
+}
+
+testAnotherPathIsToldWhatThereIs() {
+	assertEquals 404 "$(code /nothing)"
+	assertContains "$(cat "$DIR/body")" /status.json
+	assertEquals 405 "$(code /metrics -d x)"
+	assertEquals 200 "$(code /metrics -I)"
+}
+
+# Nonsense, half a request, a head without end, and silence.
+testBadClientsAreAnsweredOrCutOffAndBotherNobody() {
+	restarts=$(status apps status spawned)
+	said=$("$PYTHON" - "$WEB_PORT" "$LIMIT" <<-'EOF' 2>&1
+	import os, socket, sys
+	port, limit = int(sys.argv[1]), int(sys.argv[2])
+	def connect():
+	    return socket.create_connection(("127.0.0.1", port), limit)
+	silent = [connect() for _ in range(40)]
+	for s in silent[:20]:
+	    s.sendall(b"GET /status.json HT")
+	with connect() as s:
+	    s.sendall(b"\0" * 100)
+	for text in (b"GET\r\n\r\n", os.urandom(5000) + b"\r\n\r\n",
+	        b"GET / HTTP/1.1\r\nX: " + b"x" * 100000,
+	        b"GET /../../etc/passwd HTTP/1.0\r\n\r\n",
+	        b"GET / HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n"):
+	    with connect() as s:
+	        answer = b""
+	        try:
+	            s.sendall(text)
+	            s.shutdown(socket.SHUT_WR)
+	            while part := s.recv(65536):
+	                answer += part
+	        except TimeoutError:
+	            print(text[:30], "is not answered")
+	        except OSError:
+	            pass
+	        if b" 200 " in answer[:20]:
+	            print(text[:30], answer[:60])
+	with connect() as s:
+	    s.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+	    if b" 200 " not in s.recv(100):
+	        print("others wait")
+	EOF
+	)
+	assertEquals '' "$said"
+	assertEquals "$restarts" "$(status apps status spawned)"
+}
+
+testManyRequestsAtOnceAreAllAnswered() {
+	seq 200 | xargs -P 20 -I N curl -s -o /dev/null -w '%{http_code}\n' \
+	    --max-time "$LIMIT" "$URL/status.json?N" >"$DIR/codes"
+	assertEquals 200 "$(grep -c '^200$' "$DIR/codes")"
+	await status_is 0 apps status waiting
+	assert_accounts status
+}
+
+# browse NAME: a client with an idle connection, which says when that ends, and
+# another one with half a request.
+browse() {
+	start_process "$PYTHON" -c "
+import http.client, socket
+s = socket.create_connection(('127.0.0.1', $WEB_PORT))
+s.sendall(b'GET / HTTP/1.1')
+c = http.client.HTTPConnection('127.0.0.1', $WEB_PORT)
+c.request('GET', '/healthz')
+c.getresponse().read()
+print('served', flush=True)
+c.sock.recv(1)
+print('ended', flush=True)
+" >"$DIR/$1"
+	await grep -q served "$DIR/$1"
+}
+
+testAnotherProcessTakesThePlaceOfOneThatWasKilled() {
+	browse victim
+	pid=$(status apps status workers 0 pid)
+	kill -KILL "$pid"
+	await grep -q ended "$DIR/victim"
+	await is_served /status.json
+}
+
+# An idle connection is no session that a stop would have to wait for.
+testTheDaemonStopsAtOnceWhileABrowserIsConnected() {
+	browse idle
+	stop_begin=$(now_ms)
+	pool_stop
+	assertEquals 0 "$RC"
+	await grep -q ended "$DIR/idle"
+	assertTrue 'no stop_timeout' "[ $(($(now_ms) - stop_begin)) -lt 20000 ]"
+	assertFalse 'nothing was killed' 'said "signal 9"'
+}
+
+testTheExampleIsValidAsItIs() {
+	is_root || { skip 'needs root'; return; }
+	sed "s,:8079,:$WEB_PORT," etc/examples/status.conf >"$DIR/example.conf"
+	said=$("$APPPOOLD" -t -c "$DIR/example.conf" 2>&1)
+	assertEquals "$said" 0 $?
+}
+
+testItIsAWorkerAndSaysSo() {
+	said=$("$BUILD/libexec/apppool-web" 2>&1)
+	assertEquals 64 $?
+	assertContains "$said" 'this is a worker: apppoold starts it'
+	said=$("$BUILD/libexec/apppool-web" -x 2>&1)
+	assertEquals 64 $?
+	assertContains "$said" 'usage: apppool-web'
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
