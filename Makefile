@@ -75,10 +75,11 @@ OBJ = $(BUILD)/obj
 objects = $(patsubst %.c,$(1)/%.o,$(wildcard $(2)))
 
 # The programs: apppoold.c, of which apppoolctl is a link, the adapters between
-# the daemon and programs that know nothing of it, and the keeper of output.
+# the daemon and programs that know nothing of it, the keeper of output, and the
+# screen of `apppoolctl top`.
 PROGRAMS = $(BIN)/apppoold $(BIN)/apppoolctl \
     $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-stdio \
-    $(BUILD)/libexec/apppool-keeper $(WEB)
+    $(BUILD)/libexec/apppool-keeper $(BUILD)/libexec/apppool-top $(WEB)
 
 # The status page, where its library is.
 WEB = $(if $(wildcard /usr/include/microhttpd.h),$(BUILD)/libexec/apppool-web)
@@ -309,6 +310,12 @@ $(BUILD)/libexec/apppool-web: $(call objects,$(OBJ),lib/web/*.c) \
     $(OBJ)/lib/web/page.o $(WORKER_A)
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ -lmicrohttpd -lbsd -lm
+
+# The daemon itself is linked without ncurses.
+$(BUILD)/libexec/apppool-top: $(call objects,$(OBJ),lib/top/*.c) \
+    $(addprefix $(BUILD)/,ctl.a conf.a sys.a core.a)
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ -lncursesw -ltinfo $(LIBS)
 
 $(BUILD)/contrib/%: $(OBJ)/contrib/workers/%.o $(WORKER_A)
 	$(call say,LINK)

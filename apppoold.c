@@ -20,6 +20,7 @@
 #include "counter/poolcounter.h"
 #include "ctl/ctl.h"
 #include "ctl/ctl_listeners.h"
+#include "ctl/ctl_top.h"
 #include "daemon/logging.h"
 #include "daemon/supervisor.h"
 #include "daemon/tell.h"
@@ -291,18 +292,18 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 }
 
 /*
- * Whether the command is simulate, which needs no daemon. The command is the
- * first word that is neither an option nor the value of an option.
+ * Whether apppoolctl has this command. The command is the first word that is
+ * neither an option nor the value of an option.
  */
 static bool
-is_simulate(int argc, char **argv)
+has_command(int argc, char **argv, const char *name)
 {
 	for (int i = 1; i < argc; i++) {
 		const char *word = argv[i];
 		const char *letter;
 
 		if (word[0] != '-' || word[1] == '\0')
-			return strcmp(word, "simulate") == 0;
+			return strcmp(word, name) == 0;
 		if (word[1] == '-')
 			continue;
 		/* The value of -c and -s may be the next word. */
@@ -324,8 +325,12 @@ control(int argc, char **argv)
 	}
 	if (descriptors_fix() == -1)
 		return EX_OSERR;
-	return is_simulate(argc, argv) ? simulate_main(argc, argv)
-				       : ctl_main(argc, argv);
+	/* These have options of their own. */
+	if (has_command(argc, argv, "simulate"))
+		return simulate_main(argc, argv);
+	if (has_command(argc, argv, "top"))
+		return ctl_top(argv);
+	return ctl_main(argc, argv);
 }
 
 int

@@ -36,6 +36,16 @@ testApppoolctlIncludesConfigurationAndSys() {
 	assertEquals '' "$(foreign ctl '(ctl|conf|sys)/.*|core/tstamp\.h')"
 }
 
+testTheScreenIncludesApppoolctlConfigurationAndSys() {
+	assertEquals '' "$(foreign top '(top|ctl|conf|sys)/.*|core/tstamp\.h')"
+}
+
+testTheDaemonIsLinkedWithoutTheScreensLibraries() {
+	assertEquals '' "$(readelf -d "$BIN/apppoold" | grep -E 'ncurses|tinfo')"
+	assertNotNull "$(readelf -d "$BUILD/libexec/apppool-top" |
+	    grep ncurses)"
+}
+
 testTheWorkersLibraryIncludesTheHandOverAlone() {
 	assertEquals '' "$(foreign worker 'worker/.*|sys/(address|fdpass|number|wire)\.h')"
 }

@@ -393,37 +393,48 @@ resolve_identities(struct build *b)
 
 /* ---- programs that come with the daemon ---- */
 
-/* The folder of the program we are, also if that was replaced since; NULL. */
-static char *
-own_folder(struct arena *a)
+/* The folder of the program we are, also if that was replaced since. */
+static bool
+own_folder(char *path, size_t size)
 {
-	char path[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	ssize_t n = readlink("/proc/self/exe", path, size - 1);
 	char *slash = n > 0 ? memrchr(path, '/', (size_t)n) : NULL;
 
-	return slash == NULL ? NULL
-			     : arena_strndup(a, path, (size_t)(slash - path));
+	if (slash == NULL)
+		return false;
+	*slash = '\0';
+	return true;
 }
 
-/*
- * The path of such a program, or NULL: it is not there. The daemon may run in
- * the tree that was built, or be installed and moved as a whole.
- */
-static char *
-find_ours(struct arena *a, const char *name)
+/* The daemon may run in the tree that was built, or be moved as a whole. */
+bool
+conf_our_program(const char *name, char *path, size_t size)
 {
 	static const char *const below[] = { "/build/libexec", "/libexec",
 		"/../libexec/apppoold" };
-	const char *folder = own_folder(a);
-	char *path;
+	char folder[PATH_MAX];
+	bool known = own_folder(folder, sizeof(folder));
 
-	for (size_t i = 0; folder != NULL && i < 3; i++) {
-		path = arena_printf(a, "%s%s/%s", folder, below[i], name);
-		if (access(path, X_OK) == 0)
-			return path;
+	for (size_t i = 0; known && i < 3; i++) {
+		int len =
+		    snprintf(path, size, "%s%s/%s", folder, below[i], name);
+
+		if (len < (int)size && access(path, X_OK) == 0)
+			return true;
 	}
-	path = arena_printf(a, "%s/%s", CONF_LIBEXECDIR, name);
-	return access(path, X_OK) == 0 ? path : NULL;
+	return snprintf(path, size, "%s/%s", CONF_LIBEXECDIR, name) <
+	    (int)size &&
+	    access(path, X_OK) == 0;
+}
+
+static char *
+find_ours(struct arena *a, const char *name)
+{
+	char path[PATH_MAX];
+
+	return conf_our_program(name, path, sizeof(path))
+	    ? arena_strdup(a, path)
+	    : NULL;
 }
 
 /* NULL: this handoff needs none. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -28,6 +29,18 @@ ask_clock(void)
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &t);
 	return TSPAN_SECONDS(t.tv_sec) + t.tv_nsec;
+}
+
+/* Tells the user why something failed. */
+static void __attribute__((format(printf, 2, 3)))
+say(const struct ask *daemon, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vfprintf(
+	    daemon->errors == NULL ? stderr : daemon->errors, fmt, ap);
+	va_end(ap);
 }
 
 /* Whether the error is one of the question. */
@@ -56,7 +69,8 @@ find_terminal(const struct ask *daemon, const FILE *to)
  * exit status.
  */
 static int
-compose(const char *first, char *const *words, char *line)
+compose(
+    const struct ask *daemon, const char *first, char *const *words, char *line)
 {
 	const size_t room = LINE_SIZE - 1; /* but for the newline */
 	size_t len;
@@ -64,14 +78,14 @@ compose(const char *first, char *const *words, char *line)
 	(void)strlcpy(line, first, room);
 	for (; *words != NULL; words++) {
 		if (**words == '\0' || strpbrk(*words, " \t\n") != NULL) {
-			(void)fprintf(stderr,
-			    "apppoolctl: \"%s\" is not one word\n", *words);
+			say(daemon, "apppoolctl: \"%s\" is not one word\n",
+			    *words);
 			return EX_USAGE;
 		}
 		if (line[0] != '\0')
 			(void)strlcat(line, " ", room);
 		if (strlcat(line, *words, room) >= room) {
-			(void)fputs("apppoolctl: too many words\n", stderr);
+			say(daemon, "apppoolctl: too many words\n");
 			return EX_USAGE;
 		}
 	}
@@ -95,10 +109,10 @@ find_socket(const struct ask *daemon)
 	if (path == NULL && file == NULL)
 		return strdup(CONF_DEFAULT_CONTROL);
 	if (path == NULL) {
-		(void)fprintf(stderr, "apppoolctl: cannot read %s: %s\n", file,
+		say(daemon, "apppoolctl: cannot read %s: %s\n", file,
 		    strerror(errno));
 	} else if (*path == '\0') {
-		(void)fprintf(stderr, "apppoolctl: %s has no control socket\n",
+		say(daemon, "apppoolctl: %s has no control socket\n",
 		    file == NULL ? CONF_DEFAULT_FILE : file);
 		free(path);
 		path = NULL;
@@ -159,23 +173,22 @@ tell_unconnected(const struct ask *daemon, const char *path)
 	switch (errno) {
 	case EACCES:
 	case EPERM:
-		(void)fprintf(stderr,
+		say(daemon,
 		    "apppoolctl: permission denied: %s is for root, the user "
 		    "of the daemon and members of control_group\n",
 		    path);
 		return EX_NOPERM;
 	case ENOENT:
-		(void)fprintf(stderr,
-		    "apppoolctl: no daemon%s: there is no %s\n", within, path);
-		break;
-	case ECONNREFUSED:
-		(void)fprintf(stderr,
-		    "apppoolctl: no daemon%s: nobody listens at %s\n", within,
+		say(daemon, "apppoolctl: no daemon%s: there is no %s\n", within,
 		    path);
 		break;
+	case ECONNREFUSED:
+		say(daemon, "apppoolctl: no daemon%s: nobody listens at %s\n",
+		    within, path);
+		break;
 	default:
-		(void)fprintf(stderr, "apppoolctl: cannot connect to %s: %s\n",
-		    path, strerror(errno));
+		say(daemon, "apppoolctl: cannot connect to %s: %s\n", path,
+		    strerror(errno));
 		break;
 	}
 	return EX_UNAVAILABLE;
@@ -231,7 +244,7 @@ read_answer(const struct ask *daemon, int fd, tstamp end, FILE *to)
 			continue;
 		if (n == -1 && errno == ETIMEDOUT) {
 			(void)ctl_answer_end(&answer, &error);
-			(void)fprintf(stderr, "apppoolctl: not within %g s\n",
+			say(daemon, "apppoolctl: not within %g s\n",
 			    tspan_to_seconds(daemon->timeout));
 			return ASK_REFUSED;
 		}
@@ -242,19 +255,18 @@ read_answer(const struct ask *daemon, int fd, tstamp end, FILE *to)
 			break;
 	}
 	if (ferror(to)) {
-		(void)fprintf(
-		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
+		say(daemon, "apppoolctl: stdout: %s\n", strerror(errno));
 		return EX_IOERR;
 	}
 
 	switch (ctl_answer_end(&answer, &error)) {
 	case CTL_END_REFUSED:
-		(void)fprintf(stderr, "apppoolctl: %s\n", error);
+		say(daemon, "apppoolctl: %s\n", error);
 		return is_misuse(error) ? EX_USAGE : ASK_REFUSED;
 	case CTL_END_CUT:
-		(void)fputs("apppoolctl: the daemon has ended, or cut the "
-			    "answer off\n",
-		    stderr);
+		say(daemon,
+		    "apppoolctl: the daemon has ended, or cut the "
+		    "answer off\n");
 		return EX_UNAVAILABLE;
 	case CTL_END_DONE:
 		break;
@@ -272,7 +284,7 @@ ask_daemon(const struct ask *daemon, char *const *words, FILE *to)
 	char *path;
 	int fd, status;
 
-	status = compose(daemon->json ? "json" : first, words, line);
+	status = compose(daemon, daemon->json ? "json" : first, words, line);
 	if (status != 0)
 		return status;
 	path = find_socket(daemon);

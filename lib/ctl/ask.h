@@ -19,6 +19,7 @@ struct ask {
 	const char *socket; /* -s; NULL: not given */
 	bool json;
 	tspan appears; /* a daemon that is not there yet may come within this */
+	FILE *errors; /* NULL: stderr */
 	tspan timeout; /* the whole answer has to come within this; 0: none */
 };
 

@@ -58,6 +58,13 @@ static const struct command commands[] = {
 	    "  -v  all of all apps" },
 	{ "stop", "", "stop the daemon gracefully", 0,
 	    "Returns when it has ended." },
+	{ "top", "[--interval TIME] [-n COUNT]",
+	    "show all apps again and again", 0,
+	    "On a terminal: the full screen. Keys choose an app and what to "
+	    "sort by, show\nall about an app, and restart it; ? lists them. "
+	    "Elsewhere: a table each time.\n\n"
+	    "  --interval TIME  between two looks (2s)\n"
+	    "  -n COUNT         print so many tables, and end" },
 	{ "version", "", "show the version of the daemon", 0,
 	    "That of apppoolctl itself is shown by `apppoolctl -V`." },
 	{ "wait", "[APP] [--timeout TIME]", "wait until apps are ready",

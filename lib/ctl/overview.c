@@ -388,3 +388,16 @@ overview_daemon(struct overview *o, size_t width, struct text *out)
 	put_fitted(out, cell, width == 0 ? columns_of(cell) : width, false);
 	end_line(out);
 }
+
+void
+overview_table(struct overview *o, size_t width, struct text *out)
+{
+	overview_daemon(o, width, out);
+	text_puts(out, "\n");
+	overview_headings(o, width, out);
+	text_puts(out, "\n");
+	for (size_t i = 0; i < o->nrows; i++) {
+		overview_row(o, i, width, out);
+		text_puts(out, "\n");
+	}
+}

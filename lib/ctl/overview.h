@@ -56,4 +56,7 @@ void overview_headings(struct overview *o, size_t width, struct text *out);
 void overview_row(
     struct overview *o, size_t row, size_t width, struct text *out);
 
+/* Puts all of these, a line each. */
+void overview_table(struct overview *o, size_t width, struct text *out);
+
 #endif
