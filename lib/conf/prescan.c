@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "conf/names.h"
 #include "conf/options.h"
-#include "conf/peers.h"
 #include "conf/prescan.h"
 #include "conf/token.h"
 
@@ -27,17 +27,7 @@ struct prescan {
 	struct copy *copy;
 };
 
-/* The text of a token for "%.*s", cut where it is long. */
-#define SHOW_MAX 60
-#define SHOW(t) ((t)->len < SHOW_MAX ? (int)(t)->len : SHOW_MAX), (t)->text
-
 /* ---- tokens ---- */
-
-static bool
-is_text(const struct token *t)
-{
-	return t->kind == TOKEN_WORD || t->kind == TOKEN_STRING;
-}
 
 static bool
 is_assignment(const struct token *t)
@@ -72,7 +62,7 @@ may_begin(const struct token *t)
 	if (is_assignment(t + 1) || t[1].kind == TOKEN_LPAREN)
 		return t->line == t[1].line;
 	return t[1].kind == TOKEN_OPEN ||
-	    (is_text(t + 1) && t[2].kind == TOKEN_OPEN);
+	    (token_is_text(t + 1) && t[2].kind == TOKEN_OPEN);
 }
 
 /* The last token on the line of t that is no part of another statement. */
@@ -162,115 +152,12 @@ bad(struct prescan *p, struct token *last, int line, const char *fmt, ...)
 
 /* ---- names ---- */
 
-/* The form of a statement, by the token behind its name. */
-enum form {
-	FORM_OPTION,
-	FORM_CALL,
-	FORM_SECTION,
-	FORM_TITLED
-};
-
-/* Names outside of sections that are no options. */
-static const struct {
-	const char *name;
-	enum form form;
-	const char *misused;
-} others[] = {
-	{ "app", FORM_TITLED,
-	    "section 'app' needs a name: app \"NAME\" { ... }" },
-	{ "defaults", FORM_SECTION,
-	    "'defaults' is a section: defaults { ... }" },
-	{ "include", FORM_CALL, "'include' is a call: include(\"FILE\")" },
-	{ NULL, 0, NULL },
-};
-
-static size_t
-other_find(const char *name)
+/* The name at p->at, of that text. */
+static struct name
+name_here(const struct prescan *p, const char *text)
 {
-	size_t i = 0;
-
-	while (others[i].name != NULL && strcmp(others[i].name, name) != 0)
-		i++;
-	return i;
-}
-
-/* Where an option belongs, if it is not valid here; else "". */
-static const char *
-belongs(bool in_app, const char *option)
-{
-	if (options_find(in_app, option) != NULL)
-		return "";
-	return in_app ? ", outside of sections" : ", in an app";
-}
-
-/* Reports a name of another program's files; false: it is none. */
-static bool
-name_of_peers(struct prescan *p, const char *name)
-{
-	static const struct token any = { .text = "VALUE", .len = 5 };
-	const struct token *value = is_text(p->at + 2) ? p->at + 2 : &any;
-	const char *ours = peers_option(name);
-
-	if (ours == NULL)
-		return false;
-	findings_mistake(p->findings, where(p, p->at->line),
-	    "unknown option '%s': write %s = %.*s%s", name, ours, SHOW(value),
-	    belongs(p->depth > 0, ours));
-	return true;
-}
-
-/* Reports a name that is unknown or in the wrong place. */
-static void
-unknown_name(struct prescan *p, const char *name, enum form form)
-{
-	bool in_app = p->depth > 0;
-	const char *what = form >= FORM_SECTION ? "section" : "option";
-	const char *nearest = options_nearest(in_app, name);
-	enum form other = others[other_find(name)].form;
-	struct where here = where(p, p->at->line);
-	struct findings *f = p->findings;
-
-	if (other == FORM_CALL)
-		findings_mistake(
-		    f, here, "include() stands outside of sections");
-	else if (other != FORM_OPTION)
-		findings_mistake(f, here,
-		    "section '%s' within another one: a '}' is missing before",
-		    name);
-	else if (!in_app && options_find(true, name) != NULL)
-		findings_mistake(f, here,
-		    "option '%s' belongs in an app or in defaults", name);
-	else if (in_app && options_find(false, name) != NULL)
-		findings_mistake(
-		    f, here, "option '%s' belongs outside of sections", name);
-	else if (form == FORM_OPTION && name_of_peers(p, name))
-		return;
-	else if (nearest != NULL)
-		findings_mistake(f, here, "unknown %s '%s'; did you mean '%s'?",
-		    what, name, nearest);
-	else
-		findings_mistake(f, here, "unknown %s '%s'", what, name);
-}
-
-/* True if an option is used as one; reports it otherwise. */
-static bool
-check_option(struct prescan *p, const struct option *o, enum form form)
-{
-	const struct token *t = p->at;
-	struct where here = where(p, t[1].line);
-
-	if (form != FORM_OPTION)
-		findings_mistake(p->findings, here,
-		    "'%s' is an option: %s = VALUE", o->name, o->name);
-	else if (t[1].kind == TOKEN_APPEND && !o->type->list)
-		findings_mistake(p->findings, here,
-		    "option '%s' is no list that '+=' could add to", o->name);
-	else if (t[2].kind == TOKEN_OPEN && !o->type->list)
-		findings_mistake(p->findings, here,
-		    "option '%s' takes one value, no list", o->name);
-	else
-		return true;
-	return false;
+	return (
+	    struct name){ p->findings, p->source, p->at, text, p->depth > 0 };
 }
 
 /*
@@ -280,23 +167,12 @@ check_option(struct prescan *p, const struct option *o, enum form form)
 static bool
 check_name(struct prescan *p, struct stmt *s, enum form form)
 {
-	bool in_app = p->depth > 0;
-	size_t other = in_app ? 0 : other_find(s->name);
+	const struct name name = name_here(p, s->name);
 
-	s->option = options_find(in_app, s->name);
-	if (p->only != NULL && s->option != p->only &&
-	    others[other].form != FORM_CALL)
+	s->option = options_find(name.in_app, s->name);
+	if (p->only != NULL && s->option != p->only && !names_is_call(&name))
 		return false;
-	if (s->option != NULL)
-		return check_option(p, s->option, form);
-	if (in_app || others[other].name == NULL) {
-		unknown_name(p, s->name, form);
-		return false;
-	}
-	if (others[other].form != form)
-		findings_mistake(p->findings, where(p, p->at[1].line), "%s",
-		    others[other].misused);
-	return others[other].form == form;
+	return names_check(&name, form);
 }
 
 /* ---- the copy ---- */
@@ -306,7 +182,7 @@ static void
 put_tokens(struct prescan *p, struct stmt *s, const struct token *last)
 {
 	for (const struct token *t = p->at; t <= last; t++) {
-		if (t == p->at || !is_text(t)) {
+		if (t == p->at || !token_is_text(t)) {
 			copy_text(p->copy, s, t->line, t->text, t->len);
 		} else {
 			copy_value(p->copy, s, t);
@@ -343,7 +219,7 @@ static const struct token *
 out_of_order(const struct token *t, const struct token *end)
 {
 	for (bool value = true; t < end; t++, value = !value) {
-		if (value ? !is_text(t) : t->kind != TOKEN_COMMA)
+		if (value ? !token_is_text(t) : t->kind != TOKEN_COMMA)
 			return t;
 	}
 	return NULL;
@@ -363,7 +239,7 @@ valued(struct prescan *p, struct token *last, enum form form)
 		bad(p, rest, last[1].line,
 		    "unexpected '%.*s' after the value of '%s': a value with "
 		    "spaces stands in quotes, a list in { \"a\", \"b\" }",
-		    SHOW(last + 1), s->name);
+		    TOKEN_SHOW(last + 1), s->name);
 		return;
 	}
 	if (last - t > 2 * PRESCAN_ELEMENTS) {
@@ -380,7 +256,7 @@ valued(struct prescan *p, struct token *last, enum form form)
 		bad(p, last, unexpected->line,
 		    "unexpected '%.*s' in the list of option '%s': write "
 		    "{ \"a\", \"b\" }",
-		    SHOW(unexpected), s->name);
+		    TOKEN_SHOW(unexpected), s->name);
 		return;
 	}
 	s->append = t[1].kind == TOKEN_APPEND;
@@ -418,16 +294,16 @@ list_end(struct prescan *p)
 		} else if (is_bare_variable(t)) {
 			findings_mistake(p->findings, where(p, t->line),
 			    "'%.*s=' in a list: put NAME=VALUE in quotes",
-			    SHOW(t - 1));
+			    TOKEN_SHOW(t - 1));
 			t->bad = true;
 		} else if (t->kind == TOKEN_END || is_assignment(t)) {
 			break;
 		}
 	}
 	/* The sign, and a name before it, belong to the next option. */
-	bad(p, is_assignment(t) && is_text(t - 1) ? t - 2 : t - 1,
+	bad(p, is_assignment(t) && token_is_text(t - 1) ? t - 2 : t - 1,
 	    p->at[2].line, "the list of option '%.*s' is never closed with '}'",
-	    SHOW(p->at));
+	    TOKEN_SHOW(p->at));
 	return NULL;
 }
 
@@ -444,7 +320,7 @@ option(struct prescan *p)
 	    (t[2].kind != TOKEN_WORD || t[2].line != t[1].line)) {
 		/* A word on the next line is the name of the next option. */
 		bad(p, rest_of_line(t + 1), t[1].line,
-		    "option '%.*s' has no value", SHOW(t));
+		    "option '%.*s' has no value", TOKEN_SHOW(t));
 		return;
 	}
 	if (last != NULL)
@@ -477,17 +353,17 @@ call(struct prescan *p)
 	struct token *t = name + 2;
 	const struct token *unexpected;
 
-	while (is_text(t) || t->kind == TOKEN_COMMA)
+	while (token_is_text(t) || t->kind == TOKEN_COMMA)
 		t++;
 	unexpected = out_of_order(name + 2, t);
 	call_need(p->copy, name, t);
 	if (t->kind != TOKEN_RPAREN)
 		bad(p, rest_of_line(name), name[1].line,
-		    "'(' after '%.*s' is never closed", SHOW(name));
+		    "'(' after '%.*s' is never closed", TOKEN_SHOW(name));
 	else if (unexpected != NULL)
 		bad(p, t, unexpected->line,
-		    "unexpected '%.*s' in the call of '%.*s'", SHOW(unexpected),
-		    SHOW(name));
+		    "unexpected '%.*s' in the call of '%.*s'",
+		    TOKEN_SHOW(unexpected), TOKEN_SHOW(name));
 	else
 		valued(p, t, FORM_CALL);
 }
@@ -508,7 +384,7 @@ check_section(struct prescan *p, struct stmt *s, size_t brace)
 	findings_mistake(p->findings, s->where,
 	    brace > 0 ? "unexpected '%.*s' where a section should begin"
 		      : "unexpected '%.*s': a section begins with its name",
-	    SHOW(t));
+	    TOKEN_SHOW(t));
 	return false;
 }
 
@@ -577,11 +453,12 @@ too_deep(struct prescan *p)
 static size_t
 brace_behind(const struct token *t)
 {
-	if (!is_text(t))
+	if (!token_is_text(t))
 		return 0;
 	if (t[1].kind == TOKEN_OPEN)
 		return 1;
-	return is_text(t + 1) && t->line == t[1].line && t[2].kind == TOKEN_OPEN
+	return token_is_text(t + 1) && t->line == t[1].line &&
+		t[2].kind == TOKEN_OPEN
 	    ? 2
 	    : 0;
 }
@@ -591,26 +468,15 @@ static void
 no_sign(struct prescan *p)
 {
 	struct token *t = p->at;
-	struct token *last = rest_of_line(t);
-	const char *name = arena_strndup(p->findings->arena, t->text, t->len);
-	const char *quote = t[1].kind == TOKEN_WORD ? "\"" : "";
-	const char *ours = options_find(p->depth > 0, name) != NULL
-	    ? name
-	    : peers_option(name);
+	const struct name name =
+	    name_here(p, arena_strndup(p->findings->arena, t->text, t->len));
+	const char *advice = names_advice(&name);
 
-	if (last == t || !is_text(t + 1))
-		ours = NULL;
-	if (last > t && is_text(t + 1) && strcmp(name, "include") == 0)
-		bad(p, last, t->line,
-		    "'include' is a call: write include(%s%.*s%s)", quote,
-		    SHOW(t + 1), quote);
-	else if (ours != NULL)
-		bad(p, last, t->line,
-		    "'%s' is not followed by '=': write %s = %.*s%s", name,
-		    ours, SHOW(t + 1), belongs(p->depth > 0, ours));
-	else
-		bad(p, last, t->line, "'%s' is not followed by '=' or '{'",
-		    name);
+	bad(p, rest_of_line(t), t->line, "%s",
+	    advice != NULL
+		? advice
+		: arena_printf(p->findings->arena,
+		      "'%s' is not followed by '=' or '{'", name.text));
 }
 
 /* Leaves out a line that begins with anything but a name. */
@@ -623,10 +489,11 @@ no_name(struct prescan *p)
 		bad(p, rest_of_line(t), t->line,
 		    "unexpected '%.*s': a section is written app \"NAME\" "
 		    "{ ... }",
-		    SHOW(t));
+		    TOKEN_SHOW(t));
 	else
 		bad(p, rest_of_line(t), t->line,
-		    "unexpected '%.*s' where an option should begin", SHOW(t));
+		    "unexpected '%.*s' where an option should begin",
+		    TOKEN_SHOW(t));
 }
 
 static void

@@ -37,6 +37,18 @@ struct token {
 	unsigned variables; /* "${NAME}" in it */
 };
 
+/* The text of a token for "%.*s", cut where it is long. */
+#define TOKEN_SHOW_MAX 60
+#define TOKEN_SHOW(t) \
+	((t)->len < TOKEN_SHOW_MAX ? (int)(t)->len : TOKEN_SHOW_MAX), (t)->text
+
+/* Whether the token can be a value. */
+static inline bool
+token_is_text(const struct token *t)
+{
+	return t->kind == TOKEN_WORD || t->kind == TOKEN_STRING;
+}
+
 /* A way through a file. */
 struct tokens {
 	struct source *source;
