@@ -149,14 +149,17 @@ set_leave_timer(struct app_listener *l, tstamp at)
 
 /*
  * Whether the processes have accepted all that was in the backlog, or never
- * will, as they listen elsewhere.
+ * will, as they do not live or listen elsewhere.
  */
 static bool
 is_emptied(struct app_listener *l, tstamp now)
 {
-	backlog_look(l->group, now);
-	return now >= l->serve_until || l->group->stray[0] != '\0' ||
-	    listener_depth(&l->acceptor.listener, &l->group->sup->diag) <= 0;
+	struct group *g = l->group;
+
+	backlog_look(g, now);
+	return now >= l->serve_until || g->stray[0] != '\0' ||
+	    app_has_failed(&g->sup->pool.apps[g->app]) ||
+	    listener_depth(&l->acceptor.listener, &g->sup->diag) <= 0;
 }
 
 /* Accepts what is in the backlog of a listener that leaves. */

@@ -817,4 +817,30 @@ testNodeServesFiveThousandRequests() {
 }
 
 # shellcheck source=tests/e2e/lib.sh
+testAFailedAppIsNotStartedWhileTheDaemonStops() {
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		handoff = listen
+		command = { "false" }
+		start_limit = 1
+		restart_delay = 10ms
+		restart_delay_max = 10ms
+	}
+	EOF
+	pool_run
+	await status_is failed apps web state
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text hello --timeout $((3 * LIMIT)) >/dev/null 2>&1
+	asker=$STARTED
+	await status_is 1 apps web waiting
+	kill -TERM "$POOL"
+	finish "$POOL"
+	assertEquals 'not within the 25 s that a backlog may take' 0 "$RC"
+	finish "$asker"
+	assertEquals 'the client is told' 1 "$RC"
+	stops=$(sed -n '/stopping, within/,$p' "$DIR/log" | wc -l)
+	assertTrue "$stops lines while it stops" "[ $stops -le 6 ]"
+}
+
 . tests/e2e/lib.sh
