@@ -53,6 +53,15 @@ app_judge(struct app *a, enum app_verdict v)
 }
 
 void
+app_call(struct app *a)
+{
+	if (!app_has_failed(a) || a->called)
+		return;
+	a->called = true;
+	app_touch(a, MARK_FAILURE);
+}
+
+void
 app_served(struct app *a)
 {
 	if (a->failed_starts == 0)

@@ -190,6 +190,7 @@ struct app {
 	bool full; /* NEWS_FULL has been told; until the queue empties */
 	bool taking; /* an ACTION_TAKE is under way */
 	bool renewing; /* each connection has a process of its own */
+	bool called; /* failed, and connected to since the last start */
 	uint32_t news; /* bit of each enum action_news that is under way */
 	uint32_t
 	    places_wanted; /* more than 0: the app is in line for so many */
@@ -391,6 +392,9 @@ app_demand(const struct app *a)
  */
 void app_enter(struct app *a, enum app_event e);
 void app_judge(struct app *a, enum app_verdict v);
+
+/* A connection has come: a failed app tries a start soon. */
+void app_call(struct app *a);
 
 /* A process has served: failed starts are not in a row any more. */
 void app_served(struct app *a);

@@ -50,15 +50,16 @@ bounds_gate(const struct app *a)
 {
 	const struct backoff *b = &a->backoff;
 	tspan most = a->options.restart_delay_max;
+	tspan least = a->options.restart_delay;
 	/* restart_delay_max may have been made shorter meanwhile. */
 	tstamp gate =
 	    tstamp_min(b->until, tstamp_add(b->failed_at, most + most / 4));
 
 	if (is_on_trial(a))
-		gate = tstamp_add(b->failed_at, most);
+		gate = tstamp_add(
+		    b->failed_at, a->called && least < most ? least : most);
 	else if (app_demand(a) > 0 && app_ready(a) == 0 && b->delay != 0)
-		gate = tstamp_min(
-		    gate, tstamp_add(b->failed_at, a->options.restart_delay));
+		gate = tstamp_min(gate, tstamp_add(b->failed_at, least));
 	return gate > a->rest_until ? gate : a->rest_until;
 }
 

@@ -177,7 +177,7 @@ lifecycle_start(struct pool *p, uint32_t app)
 {
 	uint32_t n = free_number(p);
 	struct process *x = &p->processes[n];
-	const struct app *a = &p->apps[app];
+	struct app *a = &p->apps[app];
 
 	/* Only a rollout goes beyond the ceilings. */
 	assert(p->living < p->max_processes || app_rolling(a));
@@ -193,6 +193,7 @@ lifecycle_start(struct pool *p, uint32_t app)
 	x->jitter = (uint32_t)prng_next(&p->prng);
 	ilist_init(&x->conns);
 	x->single = a->renewing;
+	a->called = false;
 	lifecycle_limit(p, n);
 	p->living++;
 	(void)lifecycle_event(p, n, PROCESS_STARTED);

@@ -25,6 +25,7 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 	if (p->conns[conn].state == CONN_WAITING)
 		queue_serve(p, app);
 	if (p->conns[conn].state == CONN_WAITING) {
+		app_call(a);
 		if (app_has_failed(a))
 			queue_refuse(p, conn, CAUSE_APP_FAILED);
 		else if (app_waiting(a) > app_max_queue(a))
@@ -78,6 +79,8 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 	assert(a->options.listens);
 	if (depth > 0 && a->backlog == 0)
 		a->pending_since = now;
+	if (depth > a->backlog)
+		app_call(a);
 	a->backlog = a->phase >= APP_DRAINED ? 0 : depth;
 	set_accepting(a, a->backlog > 0 ? ACCEPTING_PENDING : ACCEPTING_OPEN);
 	settle_app(p, app);

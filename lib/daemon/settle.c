@@ -139,8 +139,9 @@ app_failed(struct supervisor *s, struct group *g, tstamp now)
 		    "failed: %s; a reload tries again", g->conf->broken);
 	else
 		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
-		    "failed: %s; trying again every %g s",
+		    "failed: %s; trying again %severy %g s",
 		    group_failure(g, why),
+		    app_has_jobs(app) ? "" : "when a connection comes, and ",
 		    tspan_to_seconds(app->options.restart_delay_max));
 	if (s->background && !s->reported) {
 		s->exit_status = EX_UNAVAILABLE;

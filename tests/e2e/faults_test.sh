@@ -154,6 +154,30 @@ testAnAppThatFailedRecoversByItself() {
 	assertEquals 1 "$(times_said 'web: recovered')"
 }
 
+# The connection is refused; the start that it brings is not 60 s away.
+testTheNextRequestToAFailedAppBringsAStart() {
+	cat >"$DIR/flaky" <<-EOF
+	#!/bin/sh
+	[ -e "$DIR/marks/mended" ] && exec "$TWORKER"
+	exit 1
+	EOF
+	chmod 755 "$DIR/flaky"
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "./flaky" }
+		start_limit = 1
+		restart_delay = 20ms
+	}
+	EOF
+	pool_run
+	await status_is failed apps web state
+	touch "$DIR/marks/mended"
+	web >/dev/null 2>&1
+	await status_is running apps web state
+	assertContains "$(web)" hello
+}
+
 testAProcessThatNeverSaysReadyIsKilledAfterStartTimeout() {
 	{
 		good

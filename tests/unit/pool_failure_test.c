@@ -513,8 +513,44 @@ a_failed_app_without_a_minimum_tries_after_a_refusal(void)
 	CHECK_STR("", rig_did());
 	CHECK_EQ(-1, rig_due());
 	rig_arrive();
+	CHECK_STR("refuse 0 failed, spawn 0", rig_did());
+	rig_end();
+}
+
+/* So many milliseconds after the last failure. */
+static void
+after_failure(int64_t ms)
+{
+	rig_at((rig_app(0)->backoff.failed_at - RIG_START) / 1000000 + ms);
+}
+
+static void
+a_connection_to_a_failed_app_brings_a_start_soon(void)
+{
+	begin_failed();
+	(void)rig_did();
+	after_failure(100);
+	rig_arrive();
 	CHECK_STR("refuse 0 failed", rig_did());
-	rig_at(60000);
+	after_failure(999);
+	CHECK_STR("", rig_did());
+	after_failure(1000);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
+a_failed_app_starts_once_for_its_connections(void)
+{
+	begin_failed();
+	after_failure(5000);
+	rig_arrive_n(2);
+	CHECK_EQ(1, rig_app(0)->in_state[PROCESS_STARTING]);
+	fail_starts(1);
+	(void)rig_did();
+	after_failure(59999);
+	CHECK_STR("", rig_did());
+	after_failure(60000);
 	CHECK_STR("spawn 0", rig_did());
 	rig_end();
 }
@@ -809,6 +845,8 @@ main(int argc, char **argv)
 	RUN(a_failed_app_tries_one_start_each_restart_delay_max);
 	RUN(a_failed_app_tries_one_start_at_a_time);
 	RUN(a_failed_app_without_a_minimum_tries_after_a_refusal);
+	RUN(a_connection_to_a_failed_app_brings_a_start_soon);
+	RUN(a_failed_app_starts_once_for_its_connections);
 	RUN(a_failed_app_recovers_when_a_process_is_ready);
 	RUN(failures_do_not_fail_an_app_that_has_a_ready_process);
 	RUN(once_a_session_has_ended_well_failures_are_counted_anew);

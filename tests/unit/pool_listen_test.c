@@ -103,6 +103,30 @@ a_backlog_that_goes_starts_nothing(void)
 }
 
 static void
+a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog(void)
+{
+	struct app_options o = listen_options(1);
+
+	o.start_limit = 1;
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawn_failed(0, false);
+	backlog(1);
+	rig_at(999);
+	CHECK_STR("", rig_did());
+	rig_at(1000);
+	CHECK_STR("spawn 0", rig_did());
+	rig_spawn_failed(0, false);
+	backlog(1);
+	rig_at(60000);
+	CHECK_STR("", rig_did());
+	backlog(2);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+static void
 a_busy_processor_starts_another_by_load(void)
 {
 	begin_listening(listen_options(1), 1);
@@ -419,6 +443,7 @@ main(int argc, char **argv)
 	RUN(no_connection_is_accepted_for_a_listening_app);
 	RUN(a_backlog_that_stays_for_start_delay_starts_another);
 	RUN(a_backlog_that_goes_starts_nothing);
+	RUN(a_failed_app_tries_a_start_for_each_that_comes_into_its_backlog);
 	RUN(a_busy_processor_starts_another_by_load);
 	RUN(more_than_one_processor_counts_as_one);
 	RUN(a_process_that_is_not_in_use_stops_after_max_idle_time);
