@@ -13,6 +13,7 @@
 #include "sys/activation.h"
 #include "sys/address.h"
 #include "sys/fdpass.h"
+#include "sys/holder.h"
 
 /* Connections in the backlog. */
 #define BACKLOG 4096
@@ -93,6 +94,7 @@ listen_at(struct pc_listener *l, const struct conf_listen *where, int inherited,
 {
 	struct listener_spec spec;
 	const char *why = "";
+	char text[128];
 
 	conf_listen_spec(where, &spec);
 	spec.inherited_fd = inherited;
@@ -100,7 +102,9 @@ listen_at(struct pc_listener *l, const struct conf_listen *where, int inherited,
 	spec.mode = 0666;
 	if (openings_open(openings, &l->acceptor.listener, &spec, &why) == -1) {
 		if (errno != EINPROGRESS)
-			log_error("counter: %s: %s", where->text, why);
+			log_errorx("counter: %s: %s: %s", where->text, why,
+			    holder_explain(
+				&spec, openings == NULL, text, sizeof(text)));
 		return false;
 	}
 	tune(&l->acceptor.listener);

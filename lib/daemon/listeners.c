@@ -66,31 +66,13 @@ struct place {
 	struct openings *openings;
 };
 
-/* errno is why; starting: nobody is held up by a look at all processes. */
-static void
-log_failure(const struct conf_app *conf, const struct listener_spec *spec,
-    bool starting, const char *what)
-{
-	int error = errno;
-	const char *hint = "", *holder = NULL;
-	char buf[HOLDER_SIZE];
-
-	if (error == EADDRINUSE && starting)
-		holder = holder_find(spec, buf);
-	if (error == EACCES && spec->addr != NULL)
-		hint = "; ports under 1024 are for root";
-	log_errorx("%s:%d: %s: %s: %s: %s%s%s%s", conf->listen_file,
-	    conf->listen_line, conf->name, spec->name, what, strerror(error),
-	    holder != NULL ? ", by " : "", holder != NULL ? holder : "", hint);
-	errno = error;
-}
-
 static struct app_listener *
 open_one(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, const struct place *place)
 {
 	struct listener_spec spec;
 	const char *why = "cannot listen";
+	char text[128];
 	struct app_listener *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
@@ -105,7 +87,10 @@ open_one(struct supervisor *s, const struct conf_app *conf,
 	if (openings_open(
 		place->openings, &l->acceptor.listener, &spec, &why) == -1) {
 		if (errno != EINPROGRESS)
-			log_failure(conf, &spec, place->openings == NULL, why);
+			log_errorx("%s:%d: %s: %s: %s: %s", conf->listen_file,
+			    conf->listen_line, conf->name, where->text, why,
+			    holder_explain(&spec, place->openings == NULL, text,
+				sizeof(text)));
 		goto fail;
 	}
 	find_address(l);

@@ -1,5 +1,6 @@
 /* Which process has a listening socket. */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -89,5 +90,24 @@ holder_find(const struct listener_spec *spec, char *buf)
 		return NULL;
 	name[strcspn(name, "\n")] = '\0';
 	(void)snprintf(buf, HOLDER_SIZE, "%s (pid %d)", name, (int)s.holder);
+	return buf;
+}
+
+const char *
+holder_explain(
+    const struct listener_spec *spec, bool look, char *buf, size_t size)
+{
+	char name[HOLDER_SIZE];
+	const char *holder = NULL;
+	int error = errno;
+
+	if (error == EADDRINUSE && look)
+		holder = holder_find(spec, name);
+	(void)snprintf(buf, size, "%s%s%s%s", strerror(error),
+	    holder != NULL ? ", by " : "", holder != NULL ? holder : "",
+	    error == EACCES && spec->addr != NULL
+		? "; ports under 1024 are for root"
+		: "");
+	errno = error;
 	return buf;
 }

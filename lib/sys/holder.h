@@ -3,6 +3,7 @@
 
 /* Which process listens at an address that is taken. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "sys/listener.h"
@@ -16,5 +17,13 @@
  * descriptors of all processes, so not for a loop.
  */
 const char *holder_find(const struct listener_spec *spec, char *buf);
+
+/*
+ * The text of errno, which it keeps, after listener_open() of spec has failed:
+ * with the holder, if `look` allows to look for one, or the right that is
+ * missing. Returns buf.
+ */
+const char *holder_explain(
+    const struct listener_spec *spec, bool look, char *buf, size_t size);
 
 #endif

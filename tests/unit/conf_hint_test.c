@@ -1,5 +1,6 @@
 /* Messages that say what to write instead. */
 
+#include "conf/options.h"
 #include "conf/peers.h"
 
 #include "conf_help.h"
@@ -52,6 +53,30 @@ case_and_hyphens_of_other_names_do_not_matter(void)
 	CHECK(peers_option("max") == NULL);
 	CHECK(peers_option("workersx") == NULL);
 	CHECK(peers_option("") == NULL);
+}
+
+/* The table cannot be read but where it is written. */
+static void
+every_translation_is_an_option(void)
+{
+	FILE *in = fopen("lib/conf/peers.c", "r");
+	char line[256], theirs[64], ours[64];
+	unsigned n = 0;
+
+	NEED(in != NULL);
+	while (fgets(line, sizeof(line), in) != NULL) {
+		if (sscanf(line, " { \"%63[^\"]\", \"%63[^\"]\" }", theirs,
+			ours) != 2)
+			continue;
+		n++;
+		CHECK_STR(ours, peers_option(theirs));
+		CHECK(options_find(true, ours) != NULL ||
+		    options_find(false, ours) != NULL);
+		CHECK(options_find(true, theirs) == NULL &&
+		    options_find(false, theirs) == NULL);
+	}
+	CHECK(n > 50);
+	(void)fclose(in);
 }
 
 static void
@@ -214,6 +239,7 @@ main(int argc, char **argv)
 	RUN(a_name_of_another_manager_is_translated_with_its_value);
 	RUN(a_name_without_a_sign_is_translated);
 	RUN(case_and_hyphens_of_other_names_do_not_matter);
+	RUN(every_translation_is_an_option);
 	RUN(an_include_without_parentheses_is_told_how);
 	RUN(an_address_in_another_form_is_told_how);
 	RUN(a_section_of_another_syntax_is_told_how);
