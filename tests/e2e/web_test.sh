@@ -82,6 +82,27 @@ serves() {
 	[ "$(code "$1")" = 200 ] && grep -q "$2" "$DIR/body"
 }
 
+# A word that the page did not know would have no colour, or no explanation.
+testThePageKnowsAllReasonsAndStatesOfProcesses() {
+	assertEquals 200 "$(code /metrics)"
+	sed -n 's/^apppool_processes_ended_total{app="web",reason="\(.*\)"} .*/\1/p' \
+	    "$DIR/body" >"$DIR/reasons"
+	assertTrue 'there are reasons' "[ -s '$DIR/reasons' ]"
+	while read -r reason; do
+		assertTrue "$reason" "grep -q '^	$reason: ' lib/web/page.html"
+	done <"$DIR/reasons"
+	sed -n 's/^apppool_processes{app="web",state="\(.*\)"} .*/\1/p' \
+	    "$DIR/body" >"$DIR/states"
+	assertTrue 'there are states' "[ -s '$DIR/states' ]"
+	while read -r state; do
+		assertTrue "$state" "sed '/^const STATES/,/;/!d' lib/web/page.html |
+		    grep -q \"'$state'\""
+		# What stops looks as all cells do.
+		[ "$state" = stopping ] ||
+		    assertTrue "$state" "grep -qF '.cells .$state' lib/web/page.html"
+	done <"$DIR/states"
+}
+
 testHealthzNamesAnAppThatHasFailed() {
 	assertEquals 200 "$(code /healthz)"
 	assertEquals ok "$(cat "$DIR/body")"
