@@ -332,6 +332,7 @@ $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
 # What of the status page needs no libmicrohttpd.
 $(BUILD)/tests/unit/history_test: $(OBJ)/lib/web/history.o \
     $(OBJ)/lib/web/metric.o
+$(BUILD)/tests/unit/question_test: $(OBJ)/lib/web/question.o
 
 $(FUZZERS): ALL_LDFLAGS += $(FUZZ_LDFLAGS)
 

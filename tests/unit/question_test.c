@@ -1,0 +1,197 @@
+/* Questions of the status page to the control socket. */
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "web/question.h"
+
+static char folder[] = "/tmp/question_test.XXXXXX";
+static char path[64];
+static int listener; /* the daemon */
+static int peer; /* its end of a connection */
+static struct question q;
+
+static void
+begin(void)
+{
+	struct sockaddr_un addr = { .sun_family = AF_UNIX };
+
+	(void)unlink(path);
+	(void)strlcpy(addr.sun_path, path, sizeof(addr.sun_path));
+	listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	NEED(bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == 0);
+	NEED(listen(listener, 8) == 0);
+	question_init(&q, path, "metrics\n", "# EOF\n");
+}
+
+static void
+end(void)
+{
+	question_fini(&q);
+	(void)close(listener);
+}
+
+/* The daemon takes the question, and says this. */
+static void
+answer(const char *text)
+{
+	char line[64] = "";
+
+	peer = accept(listener, NULL, NULL);
+	NEED(peer != -1);
+	NEED(read(peer, line, sizeof(line) - 1) > 0);
+	CHECK_STR("metrics\n", line);
+	NEED(write(peer, text, strlen(text)) == (ssize_t)strlen(text));
+}
+
+/* The whole of a question and its answer, at time 1000. */
+static void
+ask_for(const char *text)
+{
+	question_ask(&q, 1000);
+	answer(text);
+	(void)close(peer);
+	while (q.fd != -1) {
+		struct pollfd p = { .fd = q.fd, .events = POLLIN };
+
+		NEED(poll(&p, 1, -1) == 1);
+		question_go_on(&q, 1000);
+	}
+}
+
+static void
+a_whole_answer_is_kept(void)
+{
+	begin();
+	CHECK(!question_is_answered(&q, 0));
+	ask_for("apppool_x 1\n# EOF\n");
+	CHECK(question_is_answered(&q, 1000));
+	CHECK(!question_is_answered(&q, 1001));
+	CHECK_STR("", q.why);
+	CHECK_STR("apppool_x 1\n# EOF\n", q.answer);
+	CHECK_EQ(strlen(q.answer), q.answer_len);
+	end();
+}
+
+static void
+an_answer_that_was_cut_is_none(void)
+{
+	begin();
+	ask_for("apppool_x 1\n# EO");
+	CHECK(question_is_answered(&q, 1000));
+	CHECK(strstr(q.why, "cut its answer off") != NULL);
+	CHECK(q.answer == NULL);
+	end();
+}
+
+static void
+an_answer_of_nothing_is_none(void)
+{
+	begin();
+	ask_for("");
+	CHECK(strstr(q.why, "cut its answer off") != NULL);
+	end();
+}
+
+static void
+a_refusal_is_told_in_the_words_of_the_daemon(void)
+{
+	begin();
+	ask_for("something\nerror: there are too many connections\n");
+	CHECK_STR("there are too many connections", q.why);
+	end();
+}
+
+static void
+the_answer_before_stays_while_there_is_no_newer_one(void)
+{
+	begin();
+	ask_for("# EOF\n");
+	ask_for("error: no\n");
+	CHECK_STR("no", q.why);
+	CHECK_STR("# EOF\n", q.answer);
+	ask_for("again\n# EOF\n");
+	CHECK_STR("", q.why);
+	CHECK_STR("again\n# EOF\n", q.answer);
+	end();
+}
+
+static void
+a_question_under_way_is_not_asked_twice(void)
+{
+	int fd;
+
+	begin();
+	question_ask(&q, 1000);
+	fd = q.fd;
+	question_ask(&q, 1001);
+	CHECK_EQ(fd, q.fd);
+	end();
+}
+
+static void
+a_daemon_that_is_silent_is_given_up_after_five_seconds(void)
+{
+	begin();
+	question_ask(&q, 1000);
+	answer("apppool_x 1\n");
+	question_go_on(&q, 5999);
+	CHECK(!question_is_answered(&q, 0));
+	question_go_on(&q, 6000);
+	CHECK(strstr(q.why, "does not answer") != NULL);
+	CHECK_EQ(-1, q.fd);
+	(void)close(peer);
+	end();
+}
+
+static void
+without_a_daemon_the_reason_is_there_at_once(void)
+{
+	begin();
+	(void)unlink(path);
+	question_ask(&q, 1000);
+	CHECK(question_is_answered(&q, 1000));
+	CHECK(strstr(q.why, "No such file") != NULL);
+	end();
+}
+
+static void
+a_path_that_no_socket_can_have_is_told(void)
+{
+	static char long_path[200];
+
+	begin();
+	memset(long_path, 'x', sizeof(long_path) - 1);
+	q.path = long_path;
+	question_ask(&q, 1000);
+	CHECK(strstr(q.why, "xxx") != NULL);
+	CHECK_EQ(-1, q.fd);
+	end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	if (mkdtemp(folder) == NULL)
+		return 1;
+	(void)snprintf(path, sizeof(path), "%s/control.sock", folder);
+	RUN(a_whole_answer_is_kept);
+	RUN(an_answer_that_was_cut_is_none);
+	RUN(an_answer_of_nothing_is_none);
+	RUN(a_refusal_is_told_in_the_words_of_the_daemon);
+	RUN(the_answer_before_stays_while_there_is_no_newer_one);
+	RUN(a_question_under_way_is_not_asked_twice);
+	RUN(a_daemon_that_is_silent_is_given_up_after_five_seconds);
+	RUN(without_a_daemon_the_reason_is_there_at_once);
+	RUN(a_path_that_no_socket_can_have_is_told);
+	(void)unlink(path);
+	(void)rmdir(folder);
+	return check_finish();
+}
