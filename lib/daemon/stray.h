@@ -8,8 +8,8 @@
  * processes, and of what these have started.
  *
  * A program may have such an address besides, for figures. So it counts as a
- * stray only if an epoll of its has that and none of ours, and no thread is in
- * a call that may accept; or if a connection has waited for a while.
+ * stray only if no epoll of its has ours, and one has that address while no
+ * thread is in a call that may accept, or a connection has waited for a while.
  */
 
 #include "daemon/worker.h"
