@@ -257,20 +257,20 @@ static const struct series answers[] = {
 /* A value that stands in a struct; and samples that put() writes. */
 #define VALUE(type_, scope_, form_, at_, name_, unit_, help_) \
 	{ \
-		.name = name_, .unit = unit_, .help = help_, \
+		.name = (name_), .unit = (unit_), .help = (help_), \
 		.type = TYPE_##type_, .scope = SCOPE_##scope_, \
-		.form = FORM_##form_, .at = at_ \
+		.form = FORM_##form_, .at = (at_) \
 	}
 #define SERIES(scope_, label_, series_, name_, help_) \
 	{ \
-		.name = name_, .help = help_, .type = TYPE_COUNTER, \
-		.scope = SCOPE_##scope_, .form = FORM_UINT64, .label = label_, \
-		.series = series_ \
+		.name = (name_), .help = (help_), .type = TYPE_COUNTER, \
+		.scope = SCOPE_##scope_, .form = FORM_UINT64, \
+		.label = (label_), .series = (series_) \
 	}
 #define PUT(type_, scope_, put_, name_, unit_, help_) \
 	{ \
-		.name = name_, .unit = unit_, .help = help_, \
-		.type = TYPE_##type_, .scope = SCOPE_##scope_, .put = put_ \
+		.name = (name_), .unit = (unit_), .help = (help_), \
+		.type = TYPE_##type_, .scope = SCOPE_##scope_, .put = (put_) \
 	}
 
 static const struct family families[] = {
