@@ -300,11 +300,17 @@ $(BUILD)/libexec/apppool-keeper: $(KEEPER_OBJECTS)
 	$(call say,LINK)
 	$(Q)$(if $(MUSL),$(MUSL) -static,$(CC) $(STATIC)) $(ALL_LDFLAGS) -o $@ $^
 
-# The page of HTML is data of the program, by the name of its file.
-$(OBJ)/lib/web/page.o: lib/web/page.html
+# The page of HTML becomes an array of bytes.
+$(BUILD)/page.c: lib/web/page.html Makefile
 	@mkdir -p $(@D)
-	$(Q)cd $(<D) && $(CC) -r -nostdlib -Wl,-b,binary -Wl,-z,noexecstack \
-	    -o $(abspath $@) $(<F)
+	@(echo '#include "web/page.h"'; \
+	    echo 'const unsigned char page_html[] = {'; \
+	    od -An -v -t u1 $< | sed 's/ *\([0-9][0-9]*\)/\1,/g'; echo '};'; \
+	    echo 'const size_t page_html_len = sizeof(page_html);') >$@
+
+$(OBJ)/lib/web/page.o: $(BUILD)/page.c
+	$(call say,CC  )
+	$(Q)$(CC) $(ALL_CFLAGS) -fPIE -c -o $@ $<
 
 $(BUILD)/libexec/apppool-web: $(call objects,$(OBJ),lib/web/*.c) \
     $(OBJ)/lib/web/page.o $(WORKER_A)

@@ -13,6 +13,7 @@
 #include <microhttpd.h>
 
 #include "web/metric.h"
+#include "web/page.h"
 #include "web/site.h"
 #include "worker/apppool.h"
 
@@ -27,10 +28,6 @@
 
 /* Bytes for the head of a request. */
 #define HEAD_MAX 16384
-
-/* The page, as the linker has it. */
-extern const char _binary_page_html_start[];
-extern const char _binary_page_html_end[];
 
 /* A connection. libmicrohttpd has a copy, which is its own. */
 struct session {
@@ -79,9 +76,8 @@ answer_page(struct site *s, unsigned *code)
 {
 	(void)s;
 	(void)code;
-	return MHD_create_response_from_buffer(
-	    (size_t)(_binary_page_html_end - _binary_page_html_start),
-	    (void *)(uintptr_t)_binary_page_html_start, MHD_RESPMEM_PERSISTENT);
+	return MHD_create_response_from_buffer(page_html_len,
+	    (void *)(uintptr_t)page_html, MHD_RESPMEM_PERSISTENT);
 }
 
 /* Why the daemon has not answered. */
