@@ -5,6 +5,7 @@
 #include "core/action.h"
 #include "core/app.h"
 #include "daemon/group.h"
+#include "daemon/restart_files.h"
 #include "daemon/stray.h"
 
 /* Between two looks at the apps. */
@@ -103,6 +104,8 @@ group_readiness(const struct group *g)
 		return READY;
 	if (app_has_failed(a))
 		return FAILED;
+	if (restart_files_are_awaited(g, loop_now(&g->sup->loop)))
+		return COMING;
 	if (app_rolling(a) || stray_is_unknown(g, loop_now(&g->sup->loop)))
 		return COMING;
 	if (g->stray[0] != '\0')
@@ -206,6 +209,10 @@ ready_goes_on(struct client *cl, struct progress *out)
 void
 wait_until_ready(struct client *cl)
 {
+	struct supervisor *s = cl->all->sup;
+
+	/* A touch before the command is a restart to wait for. */
+	restart_files_await(s, loop_now(&s->loop));
 	wait_while(cl, ready_goes_on);
 }
 

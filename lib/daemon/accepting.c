@@ -53,12 +53,13 @@ arrived(struct acceptor *a, int fd, tstamp now)
 {
 	struct group *g = listener_of(a)->group;
 	struct supervisor *s = g->sup;
-	uint32_t conn = pool_arrived(&s->pool, g->app, now);
+	uint32_t conn;
 
+	restart_files_arrived(g, now);
+	conn = pool_arrived(&s->pool, g->app, now);
 	s->accepted[conn].fd = fd;
 	s->accepted[conn].tcp = a->listener.kind == LISTENER_TCP;
 	s->accepted[conn].handed = false;
-	restart_files_arrived(g, now);
 }
 
 static void

@@ -1,48 +1,43 @@
 /* restart.txt, always_restart.txt and the files of watch. */
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/restart_files.h"
+#include "daemon/restart_look.h"
 #include "daemon/tell.h"
-#include "sys/filemark.h"
+#include "sys/folderwatch.h"
 #include "sys/log.h"
 
 /* Between two looks at an app. */
 #define PAUSE TSPAN_SECONDS(1)
 
+/* Changes that we hear of in PAUSE, at most. */
+#define NOISE_MAX 1000
+
 /* Timers are set to multiples of it, for apps to be looked at together. */
 #define TOGETHER TSPAN_MSECONDS(100)
-
-static const char restart_name[] = "restart.txt";
-static const char always_name[] = "always_restart.txt";
-
-/*
- * A look, made in the lane. It may outlive the app: a dead file server does
- * not let it go.
- */
-struct look {
-	struct lane_job job;
-	struct restart_files *files; /* NULL: the result is of no use */
-	struct config *config; /* a reference while it is under way */
-	const struct conf_app *conf; /* lies in it */
-	bool there; /* restart_dir is */
-	struct filemark restart;
-	struct filemark always;
-	struct filemark watch[]; /* by the list of watch */
-};
 
 struct restart_files {
 	struct group *group;
 	struct timer timer; /* for the next look without a connection */
-	struct look *look; /* owned; while it is under way it frees itself */
+	struct restart_look
+	    *look; /* owned; while it is under way it frees itself */
 	bool under_way;
+	bool again; /* something happened since it began */
+	bool stale; /* likewise, and is in force already */
 	bool seen; /* a look has come back */
 	bool renew; /* as the core has been told */
+	bool deaf; /* too much happened in restart_dir */
+	int folder; /* of which we are told; -1: none */
+	int parent; /* likewise */
+	unsigned noise; /* changes since noise_at */
+	tstamp heard_at; /* the last read at an arrival */
+	tstamp told_at; /* the last restart */
+	tstamp noise_at; /* the beginning of a time of noise */
 	tstamp next_at; /* no look before */
+	tstamp awaited_until; /* somebody waits for a look until then */
 	size_t nwatch;
 	int error; /* of the file that cannot be seen; 0: all can */
 	struct filemark restart; /* what is known */
@@ -50,50 +45,17 @@ struct restart_files {
 	struct filemark watch[];
 };
 
-/* --- in the lane -------------------------------------------------------- */
-
-/* Looks at a file in restart_dir, which the processes see in their root. */
-static void
-look_into(const struct conf_app *conf, const char *name, struct filemark *out)
-{
-	const char *root = conf->chroot == NULL ? "" : conf->chroot;
-	char path[PATH_MAX];
-	int len = snprintf(
-	    path, sizeof(path), "%s%s/%s", root, conf->restart_dir, name);
-
-	if (len >= (int)sizeof(path))
-		*out = (struct filemark){ .error = ENAMETOOLONG };
-	else
-		filemark_look(path, out);
-}
-
-static void
-look_work(struct lane_job *job)
-{
-	struct look *l = LOOP_OWNER(job, struct look, job);
-	struct filemark dir;
-
-	if (l->conf->restart_dir != NULL) {
-		look_into(l->conf, ".", &dir);
-		l->there = dir.state != FILEMARK_ABSENT;
-		look_into(l->conf, restart_name, &l->restart);
-		look_into(l->conf, always_name, &l->always);
-	}
-	for (size_t i = 0; l->conf->watch[i] != NULL; i++)
-		filemark_look(l->conf->watch[i], &l->watch[i]);
-}
-
 /* --- what was seen ------------------------------------------------------ */
 
 /* Says once why a file cannot be seen, and again if that changes. */
 static void
-log_error_once(struct restart_files *f, const struct look *l)
+log_error_once(struct restart_files *f, const struct restart_look *l)
 {
-	const char *name = restart_name;
+	const char *name = RESTART_TXT;
 	int error = f->restart.error;
 
 	if (error == 0 && f->always.error != 0) {
-		name = always_name;
+		name = ALWAYS_RESTART_TXT;
 		error = f->always.error;
 	}
 	for (size_t i = 0; i < f->nwatch && error == 0; i++) {
@@ -108,18 +70,27 @@ log_error_once(struct restart_files *f, const struct look *l)
 
 /* The first file that changed; NULL: none did. */
 static const char *
-update(struct restart_files *f, const struct look *l)
+update(struct restart_files *f, const struct restart_look *l)
 {
 	const char *changed = NULL;
 
-	(void)filemark_update(&f->always, &l->always);
+	/* What is in force may be younger than the look. */
+	if (!f->stale)
+		(void)filemark_update(&f->always, &l->always);
 	for (size_t i = f->nwatch; i > 0; i--)
 		if (filemark_update(&f->watch[i - 1], &l->watch[i - 1]))
 			changed = l->conf->watch[i - 1];
-	if (filemark_update(&f->restart, &l->restart))
-		changed = restart_name;
+	if (!f->stale && filemark_update(&f->restart, &l->restart))
+		changed = RESTART_TXT;
 	log_error_once(f, l);
 	return changed;
+}
+
+static bool
+has_sessions(const struct group *g)
+{
+	return g->conf->handoff != CONF_HANDOFF_NONE &&
+	    g->conf->handoff != CONF_HANDOFF_LISTEN;
 }
 
 static void
@@ -127,20 +98,19 @@ set_renew(struct group *g, bool on, tstamp now)
 {
 	if (on)
 		log_info("%s: %s is there: each connection gets a new process",
-		    g->conf->name, always_name);
+		    g->conf->name, ALWAYS_RESTART_TXT);
 	else
-		log_info("%s: %s is gone", g->conf->name, always_name);
+		log_info("%s: %s is gone", g->conf->name, ALWAYS_RESTART_TXT);
 	g->restart_files->renew = on;
 	pool_app_renew(&g->sup->pool, g->app, on, now);
 }
 
 static void
-seen(struct restart_files *f, const struct look *l, tstamp now)
+seen(struct restart_files *f, const struct restart_look *l, tstamp now)
 {
 	struct group *g = f->group;
 	const char *changed = update(f, l);
-	bool sessions = g->conf->handoff != CONF_HANDOFF_NONE &&
-	    g->conf->handoff != CONF_HANDOFF_LISTEN;
+	bool sessions = has_sessions(g);
 	bool renew = f->always.state == FILEMARK_THERE && sessions;
 	tstamp next = TSTAMP_NEVER;
 
@@ -153,29 +123,37 @@ seen(struct restart_files *f, const struct look *l, tstamp now)
 	f->seen = true;
 	if (g->closing)
 		return;
-	if (renew != f->renew)
+	if (!f->stale && renew != f->renew)
 		set_renew(g, renew, now);
 	if (changed != NULL) {
+		f->told_at = now;
 		tell_app(g, LOG_LEVEL_INFO, EVENT_RESTART, NULL,
 		    "%s changed: restarting", changed);
 		pool_app_restart(&g->sup->pool, g->app, now);
 	}
 }
 
+static void begin_look(struct restart_files *f, tstamp now);
+
 static void
 look_done(struct lane_job *job, tstamp now)
 {
-	struct look *l = LOOP_OWNER(job, struct look, job);
+	struct restart_look *l = LOOP_OWNER(job, struct restart_look, job);
 	struct restart_files *f = l->files;
 
 	if (f != NULL) {
 		f->under_way = false;
+		f->folder = l->folder;
+		f->parent = l->parent;
 		seen(f, l, now);
 	}
-	config_unref(l->config);
-	l->config = NULL;
+	restart_look_over(l);
 	if (f == NULL)
-		free(l);
+		restart_look_free(l);
+	else if (f->again)
+		begin_look(f, now);
+	else
+		f->awaited_until = 0;
 }
 
 /* --- looking ------------------------------------------------------------ */
@@ -184,28 +162,176 @@ static void
 begin_look(struct restart_files *f, tstamp now)
 {
 	struct group *g = f->group;
-	struct look *l = f->look;
+	struct restart_look *l = f->look;
 
-	if (f->under_way || g->closing)
+	if (g->closing)
 		return;
+	if (f->under_way) {
+		f->again = true;
+		return;
+	}
 	f->under_way = true;
+	f->again = false;
+	f->stale = false;
 	f->next_at = now + PAUSE;
-	l->config = config_ref(g->config);
-	l->conf = g->conf;
-	lane_submit(&g->sup->looker, &l->job);
+	restart_look_begin(l, g, f->deaf);
 }
 
 void
 restart_files_arrived(struct group *g, tstamp now)
 {
-	if (g->restart_files != NULL && now >= g->restart_files->next_at)
+	struct restart_files *f = g->restart_files;
+
+	if (f == NULL)
+		return;
+	/* Once in a turn of the loop, whose time it is. */
+	if (f->folder != -1 && f->heard_at != now) {
+		f->heard_at = now;
+		folderwatch_read(&g->sup->folders, now);
+	}
+	if (now >= f->next_at)
+		begin_look(f, now);
+}
+
+void
+restart_files_await(struct supervisor *s, tstamp now)
+{
+	if (s->folders.io.fd != -1)
+		folderwatch_read(&s->folders, now);
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		struct group *g = s->groups[n];
+
+		if (g == NULL || g->restart_files == NULL)
+			continue;
+		g->restart_files->awaited_until = now + PAUSE;
 		begin_look(g->restart_files, now);
+	}
+}
+
+bool
+restart_files_are_awaited(const struct group *g, tstamp now)
+{
+	const struct restart_files *f = g->restart_files;
+
+	return f != NULL && f->under_way && now < f->awaited_until;
 }
 
 static void
 time_to_look(struct timer *t, tstamp now)
 {
 	begin_look(TIMER_OWNER(t, struct restart_files, timer), now);
+}
+
+/* --- what the kernel tells ---------------------------------------------- */
+
+static void
+restart_told(struct restart_files *f, tstamp now)
+{
+	struct group *g = f->group;
+
+	/*
+	 * One touch(1) is told several times; what follows the first time is
+	 * looked at.
+	 */
+	if (now - f->told_at < PAUSE || !f->seen || g->closing)
+		return;
+	f->told_at = now;
+	f->stale = f->under_way;
+	f->restart = (struct filemark){ 0 };
+	tell_app(g, LOG_LEVEL_INFO, EVENT_RESTART, NULL,
+	    "%s changed: restarting", RESTART_TXT);
+	pool_app_restart(&g->sup->pool, g->app, now);
+}
+
+static void
+always_told(struct restart_files *f, bool there, tstamp now)
+{
+	if (f->group->closing || !f->seen || there == f->renew ||
+	    !has_sessions(f->group))
+		return;
+	f->stale = f->under_way;
+	set_renew(f->group, there, now);
+}
+
+static void
+count_noise(struct restart_files *f, tstamp now)
+{
+	if (now - f->noise_at >= PAUSE) {
+		f->noise_at = now;
+		f->noise = 0;
+	}
+	if (++f->noise <= NOISE_MAX || f->deaf)
+		return;
+	log_info("%s: much happens in %s: it is looked at once a second",
+	    f->group->conf->name, f->group->conf->restart_dir);
+	f->deaf = true;
+	begin_look(f, now);
+}
+
+/* Whether that is the name of the folder itself. */
+static bool
+is_last_part(const char *path, const char *name)
+{
+	size_t len = strlen(path), n = strlen(name);
+
+	while (len > 0 && path[len - 1] == '/')
+		len--;
+	return len > n && path[len - n - 1] == '/' &&
+	    strncmp(path + len - n, name, n) == 0;
+}
+
+static void
+told_one(struct restart_files *f, int folder, const char *name,
+    enum folderwatch_what what, tstamp now)
+{
+	bool relevant = what == FOLDERWATCH_LOST;
+
+	if (folder == f->parent && folder != -1)
+		relevant =
+		    relevant || is_last_part(f->group->conf->restart_dir, name);
+	if (folder == f->folder && strcmp(name, RESTART_TXT) == 0) {
+		relevant = true;
+		if (what != FOLDERWATCH_GONE)
+			restart_told(f, now);
+	}
+	if (folder == f->folder && strcmp(name, ALWAYS_RESTART_TXT) == 0) {
+		relevant = true;
+		always_told(f, what != FOLDERWATCH_GONE, now);
+	}
+	if (relevant)
+		begin_look(f, now);
+	count_noise(f, now);
+}
+
+static void
+told(struct folderwatch *w, int folder, const char *name,
+    enum folderwatch_what what, tstamp now)
+{
+	struct supervisor *s = LOOP_OWNER(w, struct supervisor, folders);
+
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		struct restart_files *f =
+		    s->groups[n] == NULL ? NULL : s->groups[n]->restart_files;
+
+		if (f != NULL &&
+		    (folder == -1 || folder == f->folder ||
+			folder == f->parent))
+			told_one(f, folder, name, what, now);
+	}
+}
+
+void
+restart_files_init(struct supervisor *s)
+{
+	if (folderwatch_init(&s->folders, &s->loop, told) == -1)
+		log_debug("files are looked at once a second: inotify: %s",
+		    strerror(errno));
+}
+
+void
+restart_files_fini(struct supervisor *s)
+{
+	folderwatch_fini(&s->folders);
 }
 
 /* --- beginning and end -------------------------------------------------- */
@@ -227,16 +353,15 @@ new_files(struct group *g)
 	size_t n = count_watched(g->conf);
 	struct restart_files *f =
 	    calloc(1, sizeof(*f) + n * sizeof(f->watch[0]));
-	struct look *l = calloc(1, sizeof(*l) + n * sizeof(l->watch[0]));
+	struct restart_look *l = restart_look_new(g->sup, n, look_done);
 
 	if (f == NULL || l == NULL) {
 		free(f);
 		free(l);
 		return NULL;
 	}
-	l->job.work = look_work;
-	l->job.done = look_done;
 	l->files = f;
+	f->folder = f->parent = -1;
 	timer_init(&f->timer, time_to_look);
 	f->group = g;
 	f->look = l;
@@ -297,6 +422,6 @@ restart_files_free(struct group *g)
 	/* A look that is under way frees itself. */
 	f->look->files = NULL;
 	if (!f->under_way)
-		free(f->look);
+		restart_look_free(f->look);
 	free(f);
 }

@@ -21,6 +21,7 @@
 #include "daemon/output.h"
 #include "daemon/refusal.h"
 #include "daemon/services.h"
+#include "sys/folderwatch.h"
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
@@ -65,6 +66,7 @@ struct supervisor {
 	struct lane spawner;
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker; /* at files, of ours and of others */
+	struct folderwatch folders; /* of restart_dir */
 	struct outputs outputs; /* of all keepers */
 	struct events events;
 	struct sockdiag diag;

@@ -15,6 +15,7 @@
 #include "daemon/pickup.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
+#include "daemon/restart_files.h"
 #include "daemon/sampling.h"
 #include "daemon/settle.h"
 #include "daemon/stop.h"
@@ -249,6 +250,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 		return EX_OSERR;
 	}
 	(void)sockdiag_init(&s->diag);
+	restart_files_init(s);
 	outputs_init(&s->outputs, &s->loop);
 	s->started = loop_now(&s->loop);
 	return EX_OK;
@@ -293,6 +295,7 @@ supervisor_fini(struct supervisor *s)
 	refusals_close(&s->refusals);
 	sockdiag_fini(&s->diag);
 	if (stop_lanes(s)) {
+		restart_files_fini(s);
 		keeper_free_all(s);
 		free(s->pool_memory);
 		free(s->groups);

@@ -74,6 +74,21 @@ testANewRestartTxtReplacesTheProcesses() {
 	stays 1
 }
 
+# The command asks for the files first.
+testAWaitBehindATouchIsForThatRestart() {
+	fresh
+	web_conf
+	watched
+	for round in 1 2 3; do
+		old=$(workers)
+		create "$DIR/tmp/restart.txt.$round"
+		mv "$DIR/tmp/restart.txt.$round" "$DIR/tmp/restart.txt"
+		assertContains "$round" "$(ctl wait)" ready
+		assertEquals "$round" "$(times_said 'changed: restarting')"
+		assertNotContains "$round" "$old" "$(pid_of "$(web)")"
+	done
+}
+
 testARestartTxtThatIsThereAtStartDoesNotRestart() {
 	fresh
 	touch "$DIR/tmp/restart.txt"
@@ -134,15 +149,32 @@ testRestartTxtIsSeenWithoutAConnection() {
 	assertEquals "$accepted" "$(status apps web accepted)"
 }
 
-testARestartDirMadeLaterIsSeenAtAConnection() {
+make_restart_dir() {
+	mkdir "$DIR/tmp"
+	create "$DIR/tmp/restart.txt"
+}
+
+testARestartDirMadeLaterIsSeenWithoutAConnection() {
 	fresh
 	rmdir "$DIR/tmp"
 	web_conf
 	watched
+	accepted=$(status apps web accepted)
+	restarts make_restart_dir
+	restarts touch "$DIR/tmp/restart.txt"
+	assertEquals "$accepted" "$(status apps web accepted)"
+}
+
+# The folder is another one after that, and the former is of no interest.
+testARestartDirThatIsReplacedIsWatchedOn() {
+	fresh
+	web_conf
+	watched
+	mv "$DIR/tmp" "$DIR/other"
 	mkdir "$DIR/tmp"
-	touch "$DIR/tmp/restart.txt"
-	sleep 1.1
-	restarts web >/dev/null
+	restarts create "$DIR/tmp/restart.txt"
+	create "$DIR/other/restart.txt"
+	stays 1
 }
 
 # are_left PID...: whether any of these processes is left.
@@ -270,6 +302,35 @@ testAlwaysRestartTxtGivesEachConnectionAProcessOfItsOwn() {
 	assert_accounts web
 }
 
+# One process makes the file and asks in the next moment.
+testAlwaysRestartTxtHoldsForTheVeryNextConnection() {
+	fresh
+	web_conf
+	watched
+	"$PYTHON" - "$DIR/web.sock" "$DIR/tmp/always_restart.txt" \
+	    >"$DIR/out" <<-'END'
+	import os, socket, sys
+
+	def ask():
+	    with socket.socket(socket.AF_UNIX) as s:
+	        s.connect(sys.argv[1])
+	        s.sendall(b"hello\n")
+	        s.shutdown(socket.SHUT_WR)
+	        return s.makefile().read().split()[0]
+
+	for _ in range(20):
+	    old = {ask() for _ in range(4)}
+	    open(sys.argv[2], "w").close()
+	    new = ask()
+	    if new in old:
+	        print("an old process answered:", new, old)
+	    os.unlink(sys.argv[2])
+	print("asked")
+	END
+	assertEquals asked "$(cat "$DIR/out")"
+	assert_accounts web
+}
+
 testAnAlwaysRestartTxtThatIsThereAtStartCounts() {
 	fresh
 	touch "$DIR/tmp/always_restart.txt"
@@ -299,6 +360,19 @@ testAlwaysRestartTxtGivesManyConnectionsAtOnceAProcessEach() {
 }
 
 # --- watch --------------------------------------------------------------
+
+# Much happens in a folder of sessions, say: that costs the loop little.
+testAFolderInWhichMuchHappensIsLookedAtOnceASecond() {
+	fresh
+	web_conf
+	watched
+	for n in $(seq 1100); do
+		: >"$DIR/tmp/$n"
+	done
+	await said "web: much happens in $DIR/tmp: it is looked at once a second"
+	restarts create "$DIR/tmp/restart.txt"
+	assertEquals 1 "$(times_said 'much happens')"
+}
 
 testAWatchedFileThatChangesRestarts() {
 	fresh
