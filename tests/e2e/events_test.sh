@@ -115,8 +115,8 @@ testAFollowerHasOneAppIfItWants() {
 	web 'kill 9' >/dev/null 2>&1
 	ask "unix:$DIR/api.sock" 'kill 9' >/dev/null 2>&1
 	await status_is 1 apps api exits signal
-	web 'kill 11' >/dev/null 2>&1
-	await followed 'signal 11'
+	web 'kill 10' >/dev/null 2>&1
+	await followed 'signal 10'
 	assertFalse 'of another app' "followed api"
 	kill "$FOLLOWER"
 }

@@ -16,11 +16,26 @@ for reason in sorted(exits):
     print(exits[reason], reason)'
 }
 
+# event_reasons, metric_reasons: likewise.
+event_reasons() {
+	ctl -j events web -n 100 | "$PYTHON" -c '
+import collections, json, sys
+told = map(json.loads, sys.stdin)
+ends = collections.Counter(e["reason"] for e in told if e["event"] == "exit")
+for reason in sorted(ends):
+    print(ends[reason], reason)'
+}
+
+metric_reasons() {
+	ctl metrics | sed -nE 's/^apppool_processes_ended_total\{.*app="web".*\} /& /
+	    s/.*reason="([a-z_]+)".*\}  ([1-9].*)$/\2 \1/p' | sort -k 2
+}
+
 have_reasons() {
 	[ "$(log_reasons)" = "$1" ]
 }
 
-testTheLogGivesTheReasonsThatTheStatusCounts() {
+testLogEventsAndMetricsGiveTheReasonsThatTheStatusCounts() {
 	app web <<-EOF | conf
 	max_processes = 1
 	max_requests = 2
@@ -39,6 +54,8 @@ testTheLogGivesTheReasonsThatTheStatusCounts() {
 1 max_requests
 1 signal'
 	assertEquals "$(status_reasons)" "$(log_reasons)"
+	assertEquals "$(event_reasons)" "$(log_reasons)"
+	assertEquals "$(metric_reasons)" "$(log_reasons)"
 }
 
 # --- the last line on stderr --------------------------------------------
@@ -87,7 +104,8 @@ testACrashInASessionIsToldWithTheLastLineOnStderr() {
 	EOF
 	pool_start
 	web 'kill 6' >/dev/null 2>&1
-	await grep -qE 'killed by signal 6 \(SIGABRT.*\) in a session of [0-9.]+ s: assertion failed \(signal\)$' \
+	await grep -qE "killed by signal 6 \(SIGABRT.*\) in a session of \
+[0-9.]+ s: assertion failed \(signal\)$" \
 	    "$DIR/log"
 	assertContains "$(status apps web last_failure)" ': assertion failed'
 }
