@@ -119,11 +119,13 @@ testAFailedAppTellsWhy() {
 	ask "unix:$DIR/broken.sock" >/dev/null 2>&1
 	await card_shows failed broken "card.querySelector('.state').textContent"
 	await card_shows true broken "card.querySelector('.why').textContent
-	    .includes('exited with status 3')"
+	    .includes('exited with status 3 before it was ready: no <b>data')"
 	assertEquals 0 "$(in_card broken "card.querySelectorAll('.why b').length")"
 	await card_shows '1 failure' broken \
 	    "card.querySelector('.tags').textContent"
 	assertEquals '(1 failed) apppoold' "$(page eval document.title)"
+	assertEquals 'failed: broken' "$(page eval \
+	    "document.getElementById('failed').textContent")"
 }
 
 # ---------------------------------------------------------------- live
@@ -151,13 +153,6 @@ testAPoolThatGrowsIsSeenGrowing() {
 	await cells_are 6 web idle
 }
 
-testAKilledProcessIsSeenWithItsReason() {
-	pid=$(status apps web workers 0 pid)
-	kill -KILL "$pid"
-	await card_shows true web "card.querySelector('.tags').textContent
-	    .includes('1 signal')"
-}
-
 testDetailsOfAProcessComeWithTheMouseAndStayWithAClick() {
 	page eval "window.cell = document.querySelector('[data-app=web] button');
 	    cell.dispatchEvent(new PointerEvent('pointerover',
@@ -171,6 +166,13 @@ testDetailsOfAProcessComeWithTheMouseAndStayWithAClick() {
 	assertEquals false "$(page eval "document.getElementById('tip').hidden")"
 	page eval 'document.body.click(); 0' >/dev/null
 	assertEquals true "$(page eval "document.getElementById('tip').hidden")"
+}
+
+testAKilledProcessIsSeenWithItsReason() {
+	pid=$(status apps web workers 0 pid)
+	kill -KILL "$pid"
+	await card_shows true web "card.querySelector('.tags').textContent
+	    .includes('1 signal')"
 }
 
 # ---------------------------------------------------------------- screens
