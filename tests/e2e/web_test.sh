@@ -73,6 +73,36 @@ testTheMetricsAreThoseOfTheDaemon() {
 	assertEquals '' "$(diff "$DIR/metrics.same" "$DIR/body.same")"
 }
 
+# prometheus_says VALUE QUERY: for await.
+prometheus_says() {
+	http_get -G --data-urlencode "query=$2" \
+	    "http://127.0.0.1:$PROMETHEUS_PORT/api/v1/query" 2>/dev/null |
+	    grep -qF ",\"$1\"]"
+}
+
+testPrometheusScrapesIt() {
+	prometheus=$(command -v prometheus ||
+	    ls build/peers/usr/bin/prometheus 2>/dev/null) ||
+	    { skip 'no prometheus'; return; }
+	PROMETHEUS_PORT=$(free_port)
+	cat >"$DIR/prometheus.yml" <<-EOF
+	global: { scrape_interval: 1s }
+	scrape_configs:
+	- job_name: apppoold
+	  static_configs: [ { targets: [ "127.0.0.1:$WEB_PORT" ] } ]
+	EOF
+	start_process "$prometheus" --config.file="$DIR/prometheus.yml" \
+	    --storage.tsdb.path="$DIR/prometheus" \
+	    --web.listen-address="127.0.0.1:$PROMETHEUS_PORT" \
+	    --web.console.templates="$DIR" --web.console.libraries="$DIR" \
+	    >"$DIR/prometheus.log" 2>&1
+	wait_for $((3 * LIMIT)) prometheus_says 1 up ||
+	    fail "$(cat "$DIR/prometheus.log")"
+	await prometheus_says 4 'apppool_max_processes{app="web"}'
+	await prometheus_says 19 \
+	    'count(apppool_queue_wait_seconds_bucket{app="web"})'
+}
+
 testTheHistoryHasEachApp() {
 	await serves /history.json '"web":{"processes":\[2'
 }
