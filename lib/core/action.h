@@ -45,6 +45,7 @@ enum action_news {
 	NEWS_READY, /* min_processes are ready, for the first time */
 	NEWS_FULL, /* max_queue is reached */
 	NEWS_GIVEN_UP, /* the new generation fails, the old one stays */
+	NEWS_AT_REST, /* the app is held, and has no process any more */
 	NEWS_STUCK, /* the process is still there after SIGKILL */
 };
 

@@ -30,6 +30,9 @@ is_valid(const struct pool *p, const struct action *a)
 	case ACTION_SLOW:
 		return x->stamp == a->stamp && x->state != PROCESS_DYING &&
 		    x->state != PROCESS_GONE;
+	case ACTION_RESUME:
+		return app->stamp == a->stamp &&
+		    app->accepting == ACCEPTING_RESUMING;
 	case ACTION_OVER:
 		return app->over == a->stamp && app->phase != APP_FREE;
 	default:

@@ -9,6 +9,9 @@ enum {
 	HOLE = 255,
 	FREE = APP_FREE,
 	RUNNING = APP_RUNNING,
+	EMPTYING = APP_EMPTYING,
+	HOLDING = APP_HOLDING,
+	HELD = APP_HELD,
 	CLOSING = APP_CLOSING,
 	DRAINED = APP_DRAINED,
 	STOPPING = APP_STOPPING,
@@ -18,14 +21,17 @@ enum {
 
 /* clang-format off */
 static const unsigned char phases[APP_PHASES][APP_EVENTS] = {
-/*	            ADDED    CLOSED    EMPTIED   SERVED    RETURNED ENDED     LEFT  L_STUCK UNSTUCK   FREED */
-[APP_FREE] =     { RUNNING, HOLE,     HOLE,     HOLE,     HOLE,    HOLE,     HOLE, HOLE,  HOLE,     HOLE },
-[APP_RUNNING] =  { HOLE,    CLOSING,  HOLE,     HOLE,     HOLE,    STOPPING, HOLE, HOLE,  HOLE,     HOLE },
-[APP_CLOSING] =  { HOLE,    CLOSING,  DRAINED,  HOLE,     HOLE,    STOPPING, HOLE, HOLE,  HOLE,     HOLE },
-[APP_DRAINED] =  { HOLE,    DRAINED,  DRAINED,  STOPPING, HOLE,    STOPPING, HOLE, HOLE,  HOLE,     HOLE },
-[APP_STOPPING] = { HOLE,    STOPPING, STOPPING, HOLE,     DRAINED, STOPPING, OVER, STUCK, HOLE,     HOLE },
-[APP_STUCK] =    { HOLE,    STUCK,    STUCK,    HOLE,     HOLE,    STUCK,    HOLE, HOLE,  STOPPING, HOLE },
-[APP_OVER] =     { HOLE,    OVER,     OVER,     HOLE,     HOLE,    OVER,     HOLE, HOLE,  HOLE,     FREE },
+/*	            ADDED    MUTED    SHUT      RESUMED  CLOSED    EMPTIED   SERVED    RETURNED ENDED     LEFT  L_STUCK UNSTUCK   FREED */
+[APP_FREE] =     { RUNNING, HOLE,    HOLE,     HOLE,    HOLE,     HOLE,     HOLE,     HOLE,    HOLE,     HOLE, HOLE,  HOLE,     HOLE },
+[APP_RUNNING] =  { HOLE,    HOLDING, EMPTYING, HOLE,    CLOSING,  HOLE,     HOLE,     HOLE,    STOPPING, HOLE, HOLE,  HOLE,     HOLE },
+[APP_EMPTYING] = { HOLE,    HOLE,    HOLE,     HOLE,    CLOSING,  HOLDING,  HOLE,     HOLE,    STOPPING, HOLE, HOLE,  HOLE,     HOLE },
+[APP_HOLDING] =  { HOLE,    HOLE,    EMPTYING, RUNNING, CLOSING,  HOLE,     HELD,     HOLE,    STOPPING, HOLE, HOLE,  HOLE,     HOLE },
+[APP_HELD] =     { HOLE,    HOLE,    EMPTYING, RUNNING, CLOSING,  HOLE,     HOLE,     HOLDING, STOPPING, HOLE, HOLE,  HOLE,     HOLE },
+[APP_CLOSING] =  { HOLE,    HOLE,    HOLE,     HOLE,    CLOSING,  DRAINED,  HOLE,     HOLE,    STOPPING, HOLE, HOLE,  HOLE,     HOLE },
+[APP_DRAINED] =  { HOLE,    HOLE,    HOLE,     HOLE,    DRAINED,  DRAINED,  STOPPING, HOLE,    STOPPING, HOLE, HOLE,  HOLE,     HOLE },
+[APP_STOPPING] = { HOLE,    HOLE,    HOLE,     HOLE,    STOPPING, STOPPING, HOLE,     DRAINED, STOPPING, OVER, STUCK, HOLE,     HOLE },
+[APP_STUCK] =    { HOLE,    HOLE,    HOLE,     HOLE,    STUCK,    STUCK,    HOLE,     HOLE,    STUCK,    HOLE, HOLE,  STOPPING, HOLE },
+[APP_OVER] =     { HOLE,    HOLE,    HOLE,     HOLE,    OVER,     OVER,     HOLE,     HOLE,    OVER,     HOLE, HOLE,  HOLE,     FREE },
 };
 
 static const unsigned char healths[HEALTH_STATES][VERDICTS] = {
@@ -42,6 +48,7 @@ app_enter(struct app *a, enum app_event e)
 {
 	assert(phases[a->phase][e] != HOLE);
 	a->phase = phases[a->phase][e];
+	a->at_rest = false;
 	app_touch(a, MARK_ALL);
 }
 
@@ -81,8 +88,12 @@ app_forgive(struct app *a)
 const char *
 app_state_name(const struct app *a)
 {
-	if (a->phase != APP_RUNNING)
+	if (a->phase >= APP_CLOSING)
 		return "stopping";
+	if (a->phase != APP_RUNNING && a->held_for == END_DRAINED)
+		return a->at_rest ? "drained" : "draining";
+	if (a->phase != APP_RUNNING)
+		return a->at_rest ? "stopped" : "stopping";
 	if (app_has_failed(a))
 		return "failed";
 	return app_is_announced(a) || app_rolling(a) ? "running" : "starting";

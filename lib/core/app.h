@@ -84,6 +84,9 @@ enum app_home {
 enum app_phase {
 	APP_FREE, /* no app has this number */
 	APP_RUNNING,
+	APP_EMPTYING, /* held: serves what waits and what is in its backlog */
+	APP_HOLDING, /* held: serves what waits, and accepts nothing */
+	APP_HELD, /* nothing waits; its processes leave, or have left */
 	APP_CLOSING, /* serves what waits and what is in its backlog */
 	APP_DRAINED, /* serves what waits; its backlog is empty */
 	APP_STOPPING, /* refuses what waits; its processes are leaving */
@@ -94,9 +97,12 @@ enum app_phase {
 
 enum app_event {
 	APP_ADDED,
+	APP_MUTED, /* held by an operator, and accepts nothing */
+	APP_SHUT, /* likewise, once its backlog is empty */
+	APP_RESUMED, /* held no longer */
 	APP_CLOSED, /* the app leaves the configuration, or the pool stops */
 	APP_EMPTIED, /* the backlog is empty, the listeners are closed */
-	APP_SERVED, /* drained, and no connection waits any more */
+	APP_SERVED, /* drained or held, and no connection waits any more */
 	APP_RETURNED, /* connections have come back from a process */
 	APP_ENDED, /* the pool stops at once */
 	APP_LEFT, /* ACTION_OVER is taken out */
@@ -187,6 +193,8 @@ struct app {
 	uint8_t rollout; /* enum app_rollout, of the latest */
 	uint8_t spare; /* enum app_spare */
 	uint8_t touched; /* enum app_mark, several */
+	uint8_t held_for; /* if held: enum process_end of its processes */
+	bool at_rest; /* held, and no process is left but stuck ones */
 	bool full; /* NEWS_FULL has been told; until the queue empties */
 	bool taking; /* an ACTION_TAKE is under way */
 	bool renewing; /* each connection has a process of its own */
@@ -253,6 +261,20 @@ app_processes(const struct app *a)
 {
 	return a->in_state[PROCESS_STARTING] + a->in_state[PROCESS_IDLE] +
 	    a->in_state[PROCESS_ACTIVE];
+}
+
+/* Whether the processes of the app leave, and none is started. */
+static inline bool
+app_is_ending(const struct app *a)
+{
+	return a->phase == APP_HELD || a->phase >= APP_STOPPING;
+}
+
+/* Whether connections in its backlog are not accepted. */
+static inline bool
+app_is_deaf(const struct app *a)
+{
+	return a->phase == APP_HOLDING || app_is_ending(a);
 }
 
 static inline uint32_t

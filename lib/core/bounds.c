@@ -66,6 +66,6 @@ bounds_gate(const struct app *a)
 bool
 bounds_paused(const struct pool *p, const struct app *a)
 {
-	return a->phase >= APP_STOPPING || p->phase == POOL_ENDING ||
+	return app_is_ending(a) || p->phase == POOL_ENDING ||
 	    bounds_gate(a) > p->now;
 }

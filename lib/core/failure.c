@@ -110,7 +110,7 @@ failure_judge(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	/* An app that is told to leave lacks nothing. */
-	bool failed = a->phase < APP_STOPPING &&
+	bool failed = !app_is_ending(a) &&
 	    a->failed_starts >= a->options.start_limit && app_ready(a) == 0;
 
 	if (failed != app_has_failed(a)) {

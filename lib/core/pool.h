@@ -77,6 +77,19 @@ void pool_app_restart(struct pool *p, uint32_t app, tstamp now);
 void pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now);
 
 /*
+ * The app is held: it serves what waits, its processes leave, and none is
+ * started but for what waits; NEWS_AT_REST comes when none is left.  why:
+ * END_DRAINED, nothing more is accepted; or END_STOPPED, after that or at once,
+ * where the caller goes on telling pool_arrived() for connections in the
+ * backlog of its listeners, and then pool_app_drained().
+ */
+void pool_app_hold(
+    struct pool *p, uint32_t app, enum process_end why, tstamp now);
+
+/* The app is held no longer, and begins anew; it is not emptying. */
+void pool_app_resume(struct pool *p, uint32_t app, tstamp now);
+
+/*
  * The app leaves.  The caller goes on telling pool_arrived() for connections
  * in the backlog of its listeners, then pool_app_drained().  When nothing
  * waits any more its processes leave; ACTION_OVER comes when none is left but

@@ -30,6 +30,16 @@ settle_all(struct pool *p, uint32_t app)
 	settle_app(p, app);
 }
 
+/* Has the app begin with min_idle processes. */
+static void
+set_first(struct app *a)
+{
+	const struct app_options *o = &a->options;
+
+	a->first =
+	    o->min_idle < o->max_processes ? o->min_idle : o->max_processes;
+}
+
 uint32_t
 pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 {
@@ -43,8 +53,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	a->stamp = ++p->stamps;
 	a->pace = 1;
 	a->added = now;
-	a->first =
-	    o->min_idle < o->max_processes ? o->min_idle : o->max_processes;
+	set_first(a);
 	load_init(&a->load, now);
 	room_init(p, app);
 	ilist_init(&a->prefetched);
@@ -92,6 +101,16 @@ pool_app_change(
 	settle_all(p, app);
 }
 
+/* What failed before is forgotten, and ready is announced anew. */
+static void
+begin_anew(struct app *a)
+{
+	a->refused_down = 0;
+	a->jobs_done = 0;
+	app_judge(a, VERDICT_RESTARTED);
+	app_forgive(a);
+}
+
 void
 pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 {
@@ -99,10 +118,7 @@ pool_app_restart(struct pool *p, uint32_t app, tstamp now)
 
 	settle_at(p, now);
 	a->generation++;
-	a->refused_down = 0;
-	a->jobs_done = 0;
-	app_judge(a, VERDICT_RESTARTED);
-	app_forgive(a);
+	begin_anew(a);
 	rollout_begin(p, app);
 	settle_places(p);
 	settle_all(p, app);
@@ -113,6 +129,32 @@ pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
 {
 	settle_at(p, now);
 	p->apps[app].renewing = on && p->apps[app].options.sessions;
+	settle_all(p, app);
+}
+
+void
+pool_app_hold(struct pool *p, uint32_t app, enum process_end why, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	app_enter(a, why == END_DRAINED ? APP_MUTED : APP_SHUT);
+	a->held_for = (uint8_t)why;
+	a->first = 0;
+	if (why == END_DRAINED)
+		empty_backlog(a);
+	settle_all(p, app);
+}
+
+void
+pool_app_resume(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	app_enter(a, APP_RESUMED);
+	set_first(a);
+	begin_anew(a);
 	settle_all(p, app);
 }
 

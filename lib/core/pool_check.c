@@ -140,7 +140,7 @@ check_woken(const struct pool *p, uint32_t app)
 	assert(at <= p->now || at <= settle_deadline(p, app));
 	assert(a->accepting != ACCEPTING_PENDING || !pool_may_accept(p, app) ||
 	    p->conns_full);
-	if (a->phase >= APP_STOPPING || app_demand(a) == 0)
+	if (app_is_ending(a) || app_demand(a) == 0)
 		return;
 	/*
 	 * A process, a place, ACTION_RESUME, or time will bring it on; and
@@ -184,7 +184,9 @@ check_app(const struct pool *p, uint32_t app)
 	assert(f->accepted ==
 	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
 		app_waiting(a) + f->sessions);
-	assert(a->phase != APP_OVER || app_living(a) == a->stuck);
+	assert(!a->at_rest || a->phase == APP_HELD);
+	assert(
+	    (!a->at_rest && a->phase != APP_OVER) || app_living(a) == a->stuck);
 	check_woken(p, app);
 }
 

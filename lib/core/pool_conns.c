@@ -54,7 +54,7 @@ pool_accept_paused(struct pool *p, uint32_t app, tstamp now)
 	struct app *a = &p->apps[app];
 
 	settle_at(p, now);
-	if (a->phase >= APP_DRAINED)
+	if (app_is_deaf(a) || a->phase == APP_DRAINED)
 		return;
 	if (a->accepting == ACCEPTING_OPEN)
 		a->pending_since = now;
@@ -81,7 +81,7 @@ pool_backlog(struct pool *p, uint32_t app, uint32_t depth, tstamp now)
 		a->pending_since = now;
 	if (depth > a->backlog)
 		app_call(a);
-	a->backlog = a->phase >= APP_DRAINED ? 0 : depth;
+	a->backlog = app_is_deaf(a) || a->phase == APP_DRAINED ? 0 : depth;
 	set_accepting(a, a->backlog > 0 ? ACCEPTING_PENDING : ACCEPTING_OPEN);
 	settle_app(p, app);
 }

@@ -79,6 +79,8 @@ process_end_name(enum process_end e)
 		[END_RESIZED] = "resized",
 		[END_DETACHED] = "detached",
 		[END_RESTARTED] = "restarted",
+		[END_DRAINED] = "drained",
+		[END_STOPPED] = "stopped",
 		[END_CLOSED] = "closed",
 		[END_SHUTDOWN] = "shutdown",
 		[END_START_TIMEOUT] = "start_timeout",

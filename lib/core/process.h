@@ -66,6 +66,8 @@ enum process_end {
 	END_RESIZED, /* over a lowered ceiling */
 	END_DETACHED, /* an operator had it leave */
 	END_RESTARTED, /* replaced by a newer generation */
+	END_DRAINED, /* its app was drained */
+	END_STOPPED, /* its app was stopped */
 	END_CLOSED, /* its app left the configuration */
 	END_SHUTDOWN, /* the daemon stops */
 	END_START_TIMEOUT, /* not ready within start_timeout */

@@ -98,8 +98,7 @@ queue_may_accept(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (!a->options.sessions || a->phase >= APP_STOPPING ||
-	    !tables_have_conn(p))
+	if (!a->options.sessions || app_is_deaf(a) || !tables_have_conn(p))
 		return false;
 	if (app_waiting(a) < app_max_queue(a) || app_has_failed(a) ||
 	    a->options.close_when_full)
@@ -322,7 +321,7 @@ queue_ask_locks(struct pool *p, uint32_t app)
 		queue_serve(p, app);
 		return;
 	}
-	if (p->now < a->lock_after || a->phase >= APP_STOPPING)
+	if (p->now < a->lock_after || app_is_ending(a))
 		return;
 	while (a->lock_requests + a->cleared.count < a->places &&
 	    a->lock_requests < a->queue.count) {

@@ -68,7 +68,22 @@ stop_all(struct pool *p, uint32_t app, enum process_end why)
 	}
 }
 
-/* Stops the processes of a closing app when nothing waits any more. */
+/* Tells once that a held app has no process any more. */
+static void
+rest(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (a->phase != APP_HELD || a->at_rest || app_living(a) != a->stuck)
+		return;
+	a->at_rest = true;
+	actions_news(p, app, NEWS_AT_REST, ILIST_NONE);
+}
+
+/*
+ * Stops the processes of an app that closes or is held when nothing waits any
+ * more.
+ */
 static void
 wind_down(struct pool *p, uint32_t app)
 {
@@ -79,6 +94,11 @@ wind_down(struct pool *p, uint32_t app)
 		stop_all(p, app,
 		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
 	}
+	if (a->phase == APP_HOLDING && app_waiting(a) == 0) {
+		app_enter(a, APP_SERVED);
+		stop_all(p, app, (enum process_end)a->held_for);
+	}
+	rest(p, app);
 	if (a->phase == APP_STUCK && a->stuck == 0)
 		app_enter(a, APP_UNSTUCK);
 	if (a->phase == APP_STOPPING && app_living(a) == a->stuck &&
@@ -94,9 +114,9 @@ reopen(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->phase < APP_STOPPING || app_waiting(a) == 0)
+	if (!app_is_ending(a) || app_waiting(a) == 0)
 		return;
-	if (a->phase == APP_STOPPING && p->phase != POOL_ENDING) {
+	if (a->phase <= APP_STOPPING && p->phase != POOL_ENDING) {
 		app_enter(a, APP_RETURNED);
 		a->over = 0;
 	} else {

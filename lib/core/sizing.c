@@ -209,8 +209,7 @@ sizing_grow_deadline(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp at;
 
-	if (a->places_wanted > 0 || a->phase >= APP_STOPPING ||
-	    p->phase == POOL_ENDING)
+	if (a->places_wanted > 0 || app_is_ending(a) || p->phase == POOL_ENDING)
 		return TSTAMP_NEVER;
 	at = missing_of(p, a) > 0 || a->first > 0 ? 0 : growth_due(p, app);
 	if (at == TSTAMP_NEVER)
@@ -270,7 +269,7 @@ sizing_spare_deadline(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp due;
 
-	if (a->spare != SPARE_SHORT || a->phase >= APP_STOPPING ||
+	if (a->spare != SPARE_SHORT || app_is_ending(a) ||
 	    p->phase == POOL_ENDING)
 		return TSTAMP_NEVER;
 	due = tstamp_add(a->short_since, a->options.start_delay);
@@ -284,7 +283,7 @@ sizing_estimate_deadline(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (app_has_jobs(a) || a->phase >= APP_STOPPING ||
+	if (app_has_jobs(a) || app_is_ending(a) ||
 	    (load_at_rest(&a->load) && !shrink_needless(p, a)))
 		return TSTAMP_NEVER;
 	return tstamp_add(a->load.updated, a->options.update_interval);

@@ -32,7 +32,7 @@ enum event_kind {
 	EVENT_RESTART,
 	EVENT_RELOAD,
 	EVENT_COMMAND, /* by the control socket */
-	EVENT_STOP, /* of the daemon */
+	EVENT_STOP, /* of the daemon; or an app that is held has no process */
 	EVENT_WORKER, /* an EVENT of the worker protocol */
 	EVENT_KINDS
 };

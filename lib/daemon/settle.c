@@ -200,6 +200,10 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 		    "the new generation does not live: the old one stays: %s",
 		    g->given_up_for);
 		break;
+	case NEWS_AT_REST:
+		tell_app(g, LOG_LEVEL_INFO, EVENT_STOP, NULL, "%s",
+		    app_state_name(app));
+		break;
 	case NEWS_STUCK:
 		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
 		    "a process is still there after SIGKILL; it counts no "

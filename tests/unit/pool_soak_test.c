@@ -106,7 +106,7 @@ all_work_is_done(void)
 		}
 	for (uint32_t app = 0; app < w.pool.limits.apps; app++)
 		if (w.apps[app].used && !w.apps[app].paused &&
-		    w.apps[app].backlog > 0) {
+		    !w.apps[app].muted && w.apps[app].backlog > 0) {
 			world_listen(app, false);
 			any = true;
 		}
@@ -208,6 +208,8 @@ check_rest(void)
 		assert(a->phase != APP_RUNNING || a->places_wanted > 0 ||
 		    w.pool.phase != POOL_RUNNING ||
 		    app_processes(a) >= a->options.min_processes);
+		assert(a->phase != APP_HOLDING || app_waiting(a) > 0);
+		assert(a->phase != APP_HELD || a->at_rest);
 	}
 }
 
@@ -223,9 +225,7 @@ end_episode(void)
 			if (!w.apps[app].used || w.apps[app].drained ||
 			    w.apps[app].over)
 				continue;
-			if (!w.apps[app].closing)
-				pool_app_close(&w.pool, app, w.now);
-			w.apps[app].closing = true;
+			close_app(app);
 			if (w.apps[app].backlog == 0 ||
 			    !pool_may_accept(&w.pool, app)) {
 				w.apps[app].backlog = 0;

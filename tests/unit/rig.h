@@ -130,6 +130,7 @@ rig_write_action(const struct action *a)
 		[NEWS_READY] = "ready",
 		[NEWS_FULL] = "full",
 		[NEWS_GIVEN_UP] = "given up",
+		[NEWS_AT_REST] = "at rest",
 		[NEWS_STUCK] = "stuck",
 	};
 	const char *verb = action_name((enum action_kind)a->kind);

@@ -120,7 +120,7 @@ clients_come(void)
 	uint32_t app = any_app();
 
 	if (app == ILIST_NONE || !w.apps[app].options.sessions ||
-	    w.apps[app].drained)
+	    w.apps[app].drained || w.apps[app].emptied)
 		return;
 	w.apps[app].backlog += 1 + world_random(w.crowd);
 	if (!w.apps[app].paused)
@@ -365,6 +365,74 @@ a_listening_app_is_looked_at(void)
 		    world_random(2) == 0, w.now);
 }
 
+/* The listener of the app is looked at again, or not any more. */
+static inline void
+mute(uint32_t app, bool muted)
+{
+	w.apps[app].muted = muted;
+	w.apps[app].paused = false;
+}
+
+static inline void
+an_app_is_held(void)
+{
+	uint32_t app = any_app();
+	struct world_app *a = &w.apps[app];
+
+	if (app == ILIST_NONE || a->closing)
+		return;
+	if (a->shut) {
+		if (!a->emptied && a->backlog == 0) {
+			a->emptied = true;
+			pool_app_drained(&w.pool, app, w.now);
+		}
+		return;
+	}
+	if (world_random(2) == 0) {
+		a->shut = true;
+		if (a->muted)
+			mute(app, false);
+		pool_app_hold(&w.pool, app, END_STOPPED, w.now);
+	} else if (!a->muted) {
+		mute(app, true);
+		pool_app_hold(&w.pool, app, END_DRAINED, w.now);
+	}
+}
+
+static inline void
+resume_app(uint32_t app)
+{
+	struct world_app *a = &w.apps[app];
+
+	if (a->closing || (!a->muted && !a->emptied))
+		return;
+	a->shut = a->emptied = false;
+	mute(app, false);
+	pool_app_resume(&w.pool, app, w.now);
+}
+
+static inline void
+a_held_app_is_resumed(void)
+{
+	uint32_t app = any_app();
+
+	if (app != ILIST_NONE)
+		resume_app(app);
+}
+
+static inline void
+close_app(uint32_t app)
+{
+	struct world_app *a = &w.apps[app];
+
+	if (a->closing)
+		return;
+	a->closing = true;
+	if (a->muted)
+		mute(app, false);
+	pool_app_close(&w.pool, app, w.now);
+}
+
 static inline void
 an_app_closes(void)
 {
@@ -372,10 +440,7 @@ an_app_closes(void)
 
 	if (app == ILIST_NONE)
 		return;
-	if (!w.apps[app].closing) {
-		w.apps[app].closing = true;
-		pool_app_close(&w.pool, app, w.now);
-	}
+	close_app(app);
 	if (!w.apps[app].drained && w.apps[app].backlog == 0) {
 		w.apps[app].drained = true;
 		pool_app_drained(&w.pool, app, w.now);
@@ -425,8 +490,11 @@ everything_stops(void)
 		pool_stop_now(&w.pool, budget, w.now);
 	else
 		pool_stop(&w.pool, budget, random_span(true), w.now);
-	for (uint32_t app = 0; app < w.pool.limits.apps; app++)
+	for (uint32_t app = 0; app < w.pool.limits.apps; app++) {
 		w.apps[app].closing = true;
+		if (w.apps[app].muted)
+			mute(app, false);
+	}
 }
 
 static inline void
@@ -488,6 +556,8 @@ static const struct {
 	{ an_app_changes, 60 },
 	{ a_process_is_replaced, 20 },
 	{ a_process_is_detached, 20 },
+	{ an_app_is_held, 10 },
+	{ a_held_app_is_resumed, 8 },
 	{ an_app_restarts, 30 },
 	{ an_app_renews, 30 },
 	{ a_process_is_measured, 100 },

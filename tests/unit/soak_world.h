@@ -58,6 +58,9 @@ struct world_conn {
 struct world_app {
 	bool used;
 	bool paused; /* the listener is not looked at */
+	bool muted; /* nobody looks at its listener, and clients may come */
+	bool shut; /* its listener is closed as soon as its backlog is empty */
+	bool emptied; /* its listener is closed */
 	bool closing;
 	bool drained;
 	bool over;
@@ -162,6 +165,9 @@ world_listen(uint32_t app, bool resumed)
 {
 	struct world_app *a = &w.apps[app];
 	uint32_t left = resumed ? 64 : 1 + world_random(8);
+
+	if (a->muted)
+		return;
 
 	while (left > 0 && a->backlog > 0) {
 		if (!pool_may_accept(&w.pool, app)) {

@@ -1,0 +1,265 @@
+/* Apps that are drained or stopped, and run again. */
+
+#include "rig.h"
+
+static void
+hold(enum process_end why)
+{
+	pool_app_hold(&rig.pool, 0, why, rig.now);
+	pool_check(&rig.pool);
+}
+
+static void
+resume(void)
+{
+	pool_app_resume(&rig.pool, 0, rig.now);
+	pool_check(&rig.pool);
+}
+
+static void
+a_drained_app_has_its_processes_stop_and_accepts_nothing(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig.tells = true;
+	o.min_processes = 2;
+	rig_running(o, 2);
+	hold(END_DRAINED);
+	CHECK_STR("stop 0, stop 1", rig_did());
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	CHECK_STR("draining", app_state_name(rig_app(0)));
+	rig_exits(0, END_EXIT);
+	CHECK_STR("", rig_did());
+	rig_exits(1, END_EXIT);
+	CHECK_STR("tell 0 at rest", rig_did());
+	CHECK_STR("drained", app_state_name(rig_app(0)));
+	CHECK_EQ(2, rig_app(0)->figures.exits[END_DRAINED]);
+	/* Nothing brings it back by itself. */
+	rig_at(3600000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+a_draining_app_serves_sessions_and_waiters_first(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0", rig_did());
+	hold(END_DRAINED);
+	CHECK_STR("", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 1>0, stop 0", rig_did());
+	CHECK_EQ(PROCESS_RETIRING, rig_process(0)->state);
+	rig_done(0);
+	CHECK_EQ(2, rig_app(0)->figures.completed);
+	rig_end();
+}
+
+static void
+a_waiter_of_a_draining_app_gets_a_process_for_itself(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	rig_add(&o);
+	rig_arrive();
+	CHECK_STR("spawn 0", rig_did());
+	hold(END_DRAINED);
+	rig_spawned(0);
+	rig_exits(0, END_FAILURE);
+	rig_at(10000);
+	CHECK_STR("spawn 0", rig_did());
+	rig_ready(0);
+	CHECK_STR("hand 0>0, stop 0", rig_did());
+	rig_end();
+}
+
+static void
+a_connection_that_comes_back_to_a_held_app_is_served(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	hold(END_DRAINED);
+	CHECK_STR("stop 0", rig_did());
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	CHECK_STR("draining", app_state_name(rig_app(0)));
+	rig_gone(0);
+	CHECK_STR("spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("hand 0>1, stop 1", rig_did());
+	rig_end();
+}
+
+static void
+a_paused_listener_of_a_drained_app_asks_for_no_process(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	o.max_queue = 1;
+	rig_add(&o);
+	rig_arrive();
+	rig_accept_paused(0);
+	hold(END_DRAINED);
+	rig_accept_paused(0);
+	CHECK_EQ(1, app_demand(rig_app(0)));
+	CHECK_STR("spawn 0", rig_did());
+	rig_ready(0);
+	CHECK_STR("hand 0>0, stop 0", rig_did());
+	rig_end();
+}
+
+static void
+a_resumed_app_begins_anew(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig.tells = true;
+	o.min_processes = 2;
+	rig_running(o, 2);
+	hold(END_DRAINED);
+	(void)rig_did();
+	rig_exits(0, END_EXIT);
+	rig_exits(1, END_EXIT);
+	(void)rig_did();
+	resume();
+	CHECK_STR("spawn 1, spawn 0", rig_did());
+	CHECK_STR("starting", app_state_name(rig_app(0)));
+	CHECK(pool_may_accept(&rig.pool, 0));
+	rig_ready(0);
+	rig_ready(1);
+	CHECK_STR("tell 0 ready", rig_did());
+	rig_end();
+}
+
+static void
+an_app_that_is_resumed_early_keeps_its_busy_process(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	hold(END_DRAINED);
+	resume();
+	rig_done(0);
+	CHECK_STR("hand 1>0", rig_did());
+	rig_done(0);
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+a_failed_app_that_was_held_is_tried_again(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.start_limit = 1;
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawn_failed(0, false);
+	CHECK(app_has_failed(rig_app(0)));
+	hold(END_STOPPED);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stopped", app_state_name(rig_app(0)));
+	CHECK_STR("", rig_did());
+	resume();
+	CHECK_STR("spawn 0", rig_did());
+	CHECK(!app_has_failed(rig_app(0)));
+	rig_end();
+}
+
+static void
+a_stopping_app_serves_its_backlog_first(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	hold(END_STOPPED);
+	CHECK_STR("", rig_did());
+	CHECK_STR("stopping", app_state_name(rig_app(0)));
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	rig_end();
+}
+
+static void
+a_drained_app_that_stops_accepts_what_waits_in_its_backlog(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	hold(END_DRAINED);
+	(void)rig_did();
+	rig_exits(0, END_EXIT);
+	hold(END_STOPPED);
+	rig_arrive();
+	CHECK_STR("spawn 0", rig_did());
+	pool_app_drained(&rig.pool, 0, rig.now);
+	rig_ready(0);
+	CHECK_STR("hand 0>0, stop 0", rig_did());
+	rig_end();
+}
+
+static void
+a_held_app_ends_with_all_others(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	hold(END_DRAINED);
+	(void)rig_did();
+	rig_exits(0, END_EXIT);
+	pool_stop(&rig.pool, TSPAN_SECONDS(30), TSPAN_SECONDS(5), rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("over 0", rig_did());
+	rig_end();
+}
+
+static void
+a_held_app_is_not_rolled_out(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	rig_arrive();
+	(void)rig_did();
+	hold(END_DRAINED);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	CHECK(!app_rolling(rig_app(0)));
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_drained_app_has_its_processes_stop_and_accepts_nothing);
+	RUN(a_draining_app_serves_sessions_and_waiters_first);
+	RUN(a_waiter_of_a_draining_app_gets_a_process_for_itself);
+	RUN(a_connection_that_comes_back_to_a_held_app_is_served);
+	RUN(a_paused_listener_of_a_drained_app_asks_for_no_process);
+	RUN(a_resumed_app_begins_anew);
+	RUN(an_app_that_is_resumed_early_keeps_its_busy_process);
+	RUN(a_failed_app_that_was_held_is_tried_again);
+	RUN(a_stopping_app_serves_its_backlog_first);
+	RUN(a_drained_app_that_stops_accepts_what_waits_in_its_backlog);
+	RUN(a_held_app_ends_with_all_others);
+	RUN(a_held_app_is_not_rolled_out);
+	return check_finish();
+}
