@@ -188,6 +188,15 @@ first_listener(const struct group *g)
 	return NULL;
 }
 
+/* What is told of an app that does not run. */
+static const char *
+describe_state(const struct group *g)
+{
+	return g->closing && !g->sup->stopping
+	    ? "being removed"
+	    : app_state_name(&g->sup->pool.apps[g->app]);
+}
+
 /*
  * The answer is the protocol and the address, which may have spaces. A second
  * line says why the app has failed, which a connection alone would not show.
@@ -204,13 +213,11 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 	(void)now;
 	if (g == NULL)
 		return;
-	l = first_listener(g);
-	if (l == NULL && g->closing) {
-		client_error(cl,
-		    "%s is being removed and accepts no connection any more",
-		    args[0]);
+	if (g->sup->pool.apps[g->app].phase != APP_RUNNING) {
+		client_error(cl, "%s is %s", args[0], describe_state(g));
 		return;
 	}
+	l = first_listener(g);
 	if (l == NULL) {
 		client_error(cl, "%s listens nowhere", args[0]);
 		return;
@@ -274,7 +281,10 @@ command_stop(struct client *cl, char *const *args, tstamp now)
 {
 	struct supervisor *s = cl->all->sup;
 
-	(void)args;
+	if (args[0] != NULL) {
+		steer_stop(cl, args, now);
+		return;
+	}
 	client_tell(cl, "stopping");
 	cl->waits = WAIT_END;
 	if (!s->stopping)
@@ -319,7 +329,14 @@ static const struct command commands[] = {
 	    true, steer_resize },
 	{ "restart", "[APP|ID...]", "replace processes", 0, COMMAND_WORDS_MAX,
 	    true, steer_restart },
-	{ "stop", "", "stop gracefully", 0, 0, true, command_stop },
+	{ "drain", "APP", "keep clients waiting, and have no process", 1, 1,
+	    true, steer_drain },
+	{ "resume", "APP", "have a drained app run again", 1, 1, true,
+	    steer_resume },
+	{ "stop", "[APP]", "stop an app or, gracefully, the daemon", 0, 1, true,
+	    command_stop },
+	{ "start", "APP", "have a stopped app run again", 1, 1, true,
+	    steer_start },
 	{ "events", "[APP] [-n N] [-f]", "what has happened, and happens", 0,
 	    COMMAND_WORDS_MAX, false, command_events },
 	{ "metrics", "", "figures of all apps, in OpenMetrics", 0, 0, false,

@@ -45,9 +45,8 @@ choose(struct client *cl, char *const *words)
 	return cl->targets != NULL;
 }
 
-/* The same for one app, by its name. */
-static bool
-choose_app(struct client *cl, char *name)
+bool
+steer_choose_app(struct client *cl, char *name)
 {
 	char *const words[] = { name, NULL };
 
@@ -194,12 +193,32 @@ restart_goes_on(struct client *cl, struct progress *out)
 	return coming;
 }
 
+/* Whether the targets are of apps that run; else the client was told. */
+static bool
+all_run(struct client *cl)
+{
+	const struct pool *p = &cl->all->sup->pool;
+
+	for (size_t i = 0; i < cl->targets->len; i++) {
+		const struct target *t = &cl->targets->list[i];
+
+		if (p->apps[t->app].phase == APP_RUNNING)
+			continue;
+		client_error(
+		    cl, "%s is %s", t->name, app_state_name(&p->apps[t->app]));
+		return false;
+	}
+	return true;
+}
+
 void
 steer_restart(struct client *cl, char *const *words, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
 
 	if (!choose(cl, words))
+		return;
+	if (!all_run(cl))
 		return;
 	for (size_t i = 0; i < cl->targets->len; i++) {
 		struct target *t = &cl->targets->list[i];
@@ -361,7 +380,7 @@ steer_resize(struct client *cl, char *const *words, tstamp now)
 	struct target *t;
 	uint32_t min, max;
 
-	if (!choose_app(cl, words[0]) || !read_size(cl, words[1], &min) ||
+	if (!steer_choose_app(cl, words[0]) || !read_size(cl, words[1], &min) ||
 	    !read_size(cl, words[2], &max))
 		return;
 	t = &cl->targets->list[0];

@@ -202,6 +202,11 @@ ready_goes_on(struct client *cl, struct progress *out)
 		client_error(cl, "%s is being removed", cl->app);
 		return false;
 	}
+	if (s->pool.apps[g->app].phase != APP_RUNNING) {
+		client_error(cl, "%s is %s", cl->app,
+		    app_state_name(&s->pool.apps[g->app]));
+		return false;
+	}
 	count_ready(&s->pool.apps[g->app], out);
 	return tell_readiness(cl, g, group_readiness(g));
 }

@@ -20,6 +20,10 @@ static const struct command commands[] = {
 	{ "detach", "ID", "have a worker leave after its sessions", 0,
 	    "It gets no more connections, another worker starts at once, and "
 	    "nothing is lost.\nReturns when it has ended." },
+	{ "drain", "APP", "keep clients waiting, and have no process", 0,
+	    "New connections wait in the kernel, those that are accepted are "
+	    "served, and then\nall processes stop. Returns when they have; "
+	    "resume undoes it." },
 	{ "events", "[APP] [-n N] [-f]", "show what has happened",
 	    CTL_FOLLOW | CTL_NUMBER,
 	    "Starts, ends and their reasons, failures, refusals, reloads, and "
@@ -50,14 +54,20 @@ static const struct command commands[] = {
 	    "Those of all apps, of some, or single workers, which status APP "
 	    "shows. Sessions\nend as usual; if the new processes do not live, "
 	    "the old ones stay." },
+	{ "resume", "APP", "have a drained app run again", 0,
+	    "Returns when min_processes are ready." },
 	{ "simulate", "[OPTION...]", "play a load with a configuration", 0,
 	    "Needs no daemon; `apppoolctl simulate -h` lists its options." },
+	{ "start", "APP", "have a stopped app run again", 0,
+	    "Returns when min_processes are ready." },
 	{ "status", "[-v] [APP]", "show what runs, waits and was served",
 	    CTL_VERBOSE,
 	    "A line for each app; all of one app.\n\n"
 	    "  -v  all of all apps" },
-	{ "stop", "", "stop the daemon gracefully", 0,
-	    "Returns when it has ended." },
+	{ "stop", "[APP]", "stop an app, or the daemon, gracefully", 0,
+	    "Clients of a stopped app are refused until it is started, across "
+	    "reloads.\nWithout a name the daemon stops with all apps. "
+	    "Returns when all has ended." },
 	{ "top", "[--interval TIME] [-n COUNT]",
 	    "show all apps again and again", 0,
 	    "On a terminal: the full screen. Keys choose an app and what to "

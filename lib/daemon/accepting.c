@@ -82,6 +82,17 @@ accepting_begin(struct app_listener *l, struct group *g)
 }
 
 void
+accepting_begin_all(struct app_listeners *opened, struct group *g)
+{
+	struct app_listener *l;
+
+	while ((l = TAILQ_FIRST(opened)) != NULL) {
+		TAILQ_REMOVE(opened, l, next);
+		accepting_begin(l, g);
+	}
+}
+
+void
 accepting_resume(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct group *g = s->groups[a->app];
@@ -112,11 +123,12 @@ accepting_resume(struct supervisor *s, const struct action *a, tstamp now)
 
 /* --- leaving ------------------------------------------------------------ */
 
-/* The core must know when the last listener of a closing app has gone. */
+/* The core must know when an app that closes or stops has no listener left. */
 static void
 report_drained(struct group *g, tstamp now)
 {
-	if (!g->closing || g->drained || !TAILQ_EMPTY(&g->listeners))
+	if ((!g->closing && !g->stopped) || g->drained ||
+	    !TAILQ_EMPTY(&g->listeners))
 		return;
 	g->drained = true;
 	pool_app_drained(&g->sup->pool, g->app, now);
@@ -227,6 +239,7 @@ accepting_leave_all(struct group *g, tstamp now)
 {
 	struct app_listener *l, *next;
 
+	g->drained = false;
 	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
 		accepting_leave(l, now);
 	report_drained(g, now);

@@ -15,6 +15,9 @@ struct action;
 /* Accepts for the group, from a listener that is on no list, from now on. */
 void accepting_begin(struct app_listener *l, struct group *g);
 
+/* The same for all of a list, which is empty then. */
+void accepting_begin_all(struct app_listeners *opened, struct group *g);
+
 /* ACTION_RESUME: there is room again. */
 void accepting_resume(struct supervisor *s, const struct action *a, tstamp now);
 

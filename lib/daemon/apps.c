@@ -12,6 +12,7 @@
 #include "daemon/apps.h"
 #include "daemon/backlog.h"
 #include "daemon/closing.h"
+#include "daemon/hold.h"
 #include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/logging.h"
@@ -213,17 +214,6 @@ apps_abandon(const struct conf *conf, struct app_listeners *prepared)
 	free(prepared);
 }
 
-static void
-begin_all(struct app_listeners *opened, struct group *g)
-{
-	struct app_listener *l;
-
-	while ((l = TAILQ_FIRST(opened)) != NULL) {
-		TAILQ_REMOVE(opened, l, next);
-		accepting_begin(l, g);
-	}
-}
-
 /* Opens what the app needs to listen there. Returns like listeners_open(). */
 static int
 open_if_missing(struct supervisor *s, const struct conf_app *app,
@@ -247,8 +237,11 @@ static int
 open_missing(struct supervisor *s, const struct conf_app *app,
     struct openings *openings, struct app_listeners *out, FILE *answer)
 {
+	const struct group *g = group_find(s, app->name);
 	int error = 0;
 
+	if (g != NULL && g->stopped && !is_another(g, app))
+		return 0;
 	for (size_t k = 0; k < app->listen_len; k++) {
 		const struct conf_listen *where = &app->listen[k];
 
@@ -324,7 +317,7 @@ claim_all(struct group *g, struct app_listeners *opened, bool update)
 {
 	for (size_t k = 0; k < g->conf->listen_len; k++)
 		claim(g->sup, g->conf->listen[k].text, g, update);
-	begin_all(opened, g);
+	accepting_begin_all(opened, g);
 }
 
 /* Leaves listeners that no app has claimed. */
@@ -364,7 +357,7 @@ apps_open(struct supervisor *s)
 		if (g == NULL)
 			status = EX_OSERR;
 		else
-			begin_all(&opened[i], g);
+			accepting_begin_all(&opened[i], g);
 	}
 	apps_abandon(conf, opened);
 	return status;
@@ -380,9 +373,11 @@ close_group(struct group *g, tstamp now)
 	accepting_leave_all(g, now);
 }
 
+/* former: the group of the same name, if there is one. */
 static bool
 add_app(struct supervisor *s, const struct conf_app *app,
-    struct app_listeners *opened, FILE *answer, tstamp now)
+    const struct group *former, struct app_listeners *opened, FILE *answer,
+    tstamp now)
 {
 	struct group *g = add(s, app, now);
 
@@ -392,6 +387,8 @@ add_app(struct supervisor *s, const struct conf_app *app,
 		return false;
 	}
 	claim_all(g, opened, false);
+	if (former != NULL)
+		hold_inherit(g, former, now);
 	logging_tell(answer, true, "%s: added", app->name);
 	return true;
 }
@@ -423,7 +420,8 @@ change_app(struct group *g, const struct conf_app *app,
 	struct app_options o;
 
 	configure(g, app, now);
-	claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
+	if (!g->stopped)
+		claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
 	size_reloaded(g, answer);
 	size_options(g, &o);
 	if (changes != 0)
@@ -498,7 +496,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 
 		if (g != NULL && !is_another(g, app))
 			change_app(g, app, &prepared[i], answer, now);
-		else if (add_app(s, app, &prepared[i], answer, now) &&
+		else if (add_app(s, app, g, &prepared[i], answer, now) &&
 		    g != NULL)
 			g->closing = true;
 	}
@@ -518,7 +516,7 @@ open_awaited(struct supervisor *s)
 		struct group *g = s->groups[app];
 		struct app_listener *l;
 
-		if (g == NULL || g->closing)
+		if (g == NULL || g->closing || g->stopped)
 			continue;
 		for (size_t k = 0; k < g->conf->listen_len; k++)
 			if (g->conf->listen[k].kind == CONF_LISTEN_FD)
@@ -527,7 +525,7 @@ open_awaited(struct supervisor *s)
 		/* Whatever outlives its app has them still. */
 		TAILQ_FOREACH(l, &opened, next)
 			l->acceptor.listener.shared = true;
-		begin_all(&opened, g);
+		accepting_begin_all(&opened, g);
 	}
 }
 
@@ -547,6 +545,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 		return;
 	if (!s->stopping)
 		log_info("%s: gone", g->conf->name);
+	hold_forget(g);
 	backlog_fini(g);
 	locks_free(g);
 	restart_files_free(g);

@@ -453,6 +453,8 @@ time_to_look(struct timer *t, tstamp now)
 {
 	struct group *g = TIMER_OWNER(t, struct group, backlog_timer);
 
+	if (g->muted)
+		return;
 	backlog_look(g, now);
 	if (now < g->calm_at)
 		look_later(g, now);

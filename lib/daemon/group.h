@@ -18,6 +18,7 @@
 #include "sys/log.h"
 
 struct app_listener;
+struct hold_start;
 struct limiter;
 struct owners_look;
 struct closing;
@@ -41,6 +42,10 @@ struct group {
 	struct config *config; /* a reference; conf lies in it */
 	const struct conf_app *conf;
 	char *name; /* owned: conf and its strings go with a reload */
+	bool muted; /* drained: its listeners stay out of the loop */
+	bool stopped; /* its listeners are closed; see hold.h */
+	struct hold_start *starting; /* under way, while stopped; or NULL */
+	int start_error; /* of the latest start that failed */
 	bool resized; /* by an operator; see size.h */
 	struct group_size size; /* if resized: the one in force, */
 	struct group_size file_size; /* and what the file said then */

@@ -262,7 +262,7 @@ listeners_resume(struct group *g)
 {
 	struct app_listener *l;
 
-	if (!g->paused)
+	if (!g->paused || g->muted)
 		return;
 	g->paused = false;
 	TAILQ_FOREACH(l, &g->listeners, next)

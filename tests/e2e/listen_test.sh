@@ -816,6 +816,29 @@ testNodeServesFiveThousandRequests() {
 	assertEquals 0 "$RC"
 }
 
+# --- held by an operator -------------------------------------------------
+
+testClientsOfADrainedAppWaitUntilItIsResumed() {
+	listens <<-EOF | conf
+	listen = "unix:web.sock"
+	EOF
+	pool_start
+	assertContains "$(ctl drain web 2>&1)" 'web: drained, 1 process ended'
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text hello --timeout "$LIMIT" >"$DIR/asked" 2>&1
+	asker=$STARTED
+	await status_is 1 apps web backlog
+	assertEquals '0 drained' "$(status apps web processes,state)"
+	assertContains "$(ctl resume web 2>&1)" 'web: running, 1 process ready'
+	finish "$asker"
+	assertContains "$(cat "$DIR/asked")" hello
+	assertContains "$(ctl stop web 2>&1)" 'web: stopped, 1 process ended'
+	assertContains "$(ctl start web 2>&1)" 'web: running, 1 process ready'
+	assertContains "$(web)" hello
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
 # shellcheck source=tests/e2e/lib.sh
 testAFailedAppIsNotStartedWhileTheDaemonStops() {
 	conf <<-EOF

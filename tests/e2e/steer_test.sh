@@ -253,6 +253,177 @@ testASizeThatCannotBeIsRefusedWithTheReason() {
 	assertEquals '2 4' "$(status apps web min_processes,max_processes)"
 }
 
+# --- drain and resume ---------------------------------------------------
+
+state_is() {
+	status_is "$1" apps "${2:-web}" state
+}
+
+# in_background COMMAND...: its answer is in $DIR/out when it has ended.
+in_background() {
+	start_process timeout $((3 * LIMIT)) "$APPPOOLCTL" \
+	    -s "$DIR/control.sock" "$@" >"$DIR/out" 2>&1
+	BACKGROUND=$STARTED
+}
+
+testDrainKeepsClientsInTheBacklogUntilResume() {
+	await is_ready web
+	steer drain web
+	assertEquals "$WRONG" 'web: drained, 2 processes ended' "$SAID"
+	assertEquals '0 drained' "$(status apps web processes,state)"
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text hello --timeout "$LIMIT" >"$DIR/asked" 2>&1
+	asker=$STARTED
+	await status_is 1 apps web backlog
+	assertEquals 'accepted' '0 0' "$(status apps web waiting,sessions)"
+	steer resume web
+	assertEquals "$WRONG" 'web: running, 2 processes ready' "$SAID"
+	finish "$asker"
+	assertContains "$(cat "$DIR/asked")" hello
+	assert_accounts web
+	assertTrue "said 'web: drained'"
+}
+
+testDrainServesSessionsAndWaiters() {
+	await is_ready web
+	lost=$(status apps web lost)
+	hold_at first
+	for _ in 1 2 3 4; do
+		start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+		    --text "$(gate first)" --timeout $((2 * LIMIT)) \
+		    >>"$DIR/asked.all" 2>&1
+	done
+	await status_is '4 1' apps web sessions,waiting
+	in_background drain web
+	await state_is draining
+	assertEquals 'sessions' '4 1' "$(status apps web sessions,waiting)"
+	open_gate first
+	finish "$BACKGROUND"
+	assertContains "$(cat "$DIR/out")" 'web: drained, '
+	assertEquals 'lost' "$lost" "$(status apps web lost)"
+	assert_accounts web
+	steer resume web
+	assertEquals "$WRONG" 0 "$RC"
+}
+
+testADrainedAppStaysSoAfterAReload() {
+	ctl drain web >/dev/null
+	cat >>"$DIR/pool.conf" <<-EOF
+	process_slack = 1
+	EOF
+	sed -i 's/^max_processes = 4/max_processes = 3/' "$DIR/pool.conf"
+	assertContains "$(ctl reload)" 'web: changed in place'
+	assertEquals drained "$(status apps web state)"
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >/dev/null
+	for command in restart ping 'wait'; do
+		steer "$command" web
+		assertNotEquals "$command" 0 "$RC"
+		assertContains "$WRONG" 'web is drained'
+	done
+	assertEquals ready "$(ctl wait)"
+	steer start web
+	assertContains "$WRONG" 'not stopped: resume'
+	ctl resume web >/dev/null
+}
+
+testADrainThatIsResumedEarlyEnds() {
+	await is_ready web
+	hold_at door
+	in_background drain web
+	await state_is draining
+	steer resume web
+	assertEquals "$WRONG" 0 "$RC"
+	finish "$BACKGROUND"
+	assertEquals 'apppoolctl: web runs again' "$(cat "$DIR/out")"
+	open_gate door
+	behind
+	assertNotEquals 'the answer' '' "$ANSWER"
+}
+
+# --- stop and start -----------------------------------------------------
+
+testAStoppedAppRefusesClientsAcrossReloadsUntilItIsStarted() {
+	await is_ready web
+	steer stop web
+	assertEquals "$WRONG" 'web: stopped, 2 processes ended' "$SAID"
+	web >/dev/null 2>&1
+	assertNotEquals 'a client' 0 $?
+	assertContains "$(ask "unix:$DIR/api.sock")" hello
+	sed -i 's/^max_processes = 4/max_processes = 3/' "$DIR/pool.conf"
+	ctl reload >/dev/null
+	assertEquals '0 stopped' "$(status apps web processes,state)"
+	cp "$DIR/before" "$DIR/pool.conf"
+	kill -HUP "$POOL"
+	steer resume web
+	assertContains "$WRONG" 'not drained: start'
+	steer start web
+	assertEquals "$WRONG" 'web: running, 2 processes ready' "$SAID"
+	assertContains "$(web)" hello
+}
+
+testStopServesWhatIsInTheBacklog() {
+	await is_ready web
+	ctl drain web >/dev/null
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text hello --timeout "$LIMIT" >"$DIR/asked" 2>&1
+	asker=$STARTED
+	await status_is 1 apps web backlog
+	steer stop web
+	assertContains "$WRONG$SAID" 'web: stopped'
+	finish "$asker"
+	assertContains "$(cat "$DIR/asked")" hello
+	assert_accounts web
+	ctl start web >/dev/null
+}
+
+testAStoppedAppWhoseAddressIsTakenStaysStopped() {
+	ctl stop web >/dev/null
+	start_process "$PYTHON" -c "
+import socket, time
+s = socket.socket(socket.AF_UNIX)
+s.bind('$DIR/web.sock')
+s.listen()
+time.sleep(1000)"
+	taker=$STARTED
+	await test -S "$DIR/web.sock"
+	steer start web
+	assertEquals 1 "$RC"
+	assertContains "$WRONG" 'web stays stopped, it cannot listen: '
+	assertEquals stopped "$(status apps web state)"
+	stop_process "$taker"
+	rm -f "$DIR/web.sock"
+	steer start web
+	assertEquals "$WRONG" 0 "$RC"
+}
+
+testAStoppedAppThatIsRemovedIsGone() {
+	app old </dev/null >>"$DIR/pool.conf"
+	ctl reload >/dev/null
+	steer stop old
+	assertEquals "$WRONG" 0 "$RC"
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >/dev/null
+	await said 'old: gone'
+	steer start old
+	assertContains "$WRONG" 'no app or worker old'
+}
+
+testCommandsThatSteerAreNotForOthers() {
+	is_root || { skip 'needs root'; return; }
+	chmod 666 "$DIR/control.sock"
+	cp "$APPPOOLCTL" "$DIR/apppoolctl"
+	for command in 'restart' 'detach 0' 'resize web 1 2' 'drain web' \
+	    'resume web' 'stop web' 'start web'; do
+		# shellcheck disable=SC2086 # words
+		setpriv --reuid 65534 --regid 65534 --clear-groups \
+		    timeout "$LIMIT" "$DIR/apppoolctl" \
+		    -s "$DIR/control.sock" $command >"$DIR/out" 2>&1
+		assertEquals "$command" 1 $?
+		assertContains "$(cat "$DIR/out")" 'needs root'
+	done
+}
+
 testAnAnswerInJsonIsOneObject() {
 	await is_ready web
 	assertEquals '{"message":"web: restarted, 2 processes replaced"}' \
@@ -272,6 +443,20 @@ testProgressIsToldToWhoAsksForIt() {
 	assertEquals 'progress: 0 of 2 replaced' "$(head -n 1 "$DIR/out")"
 	assertEquals 'web: restarted, 2 processes replaced' \
 	    "$(tail -n 1 "$DIR/out")"
+}
+
+# This test ends the daemon that all tests of the file share.
+testTheDaemonEndsWithAppsThatAreHeldAndServesTheirBacklog() {
+	ctl drain web >/dev/null
+	ctl stop api >/dev/null
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text hello --timeout "$LIMIT" >"$DIR/asked" 2>&1
+	asker=$STARTED
+	await status_is 1 apps web backlog
+	pool_stop
+	assertEquals 0 "$RC"
+	finish "$asker"
+	assertContains "$(cat "$DIR/asked")" hello
 }
 
 # shellcheck source=tests/e2e/lib.sh
