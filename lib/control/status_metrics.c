@@ -1,7 +1,7 @@
 /*
  * The snapshot in OpenMetrics 1.0, for Prometheus and its kin; the families
- * are explained in apppoolctl(8). Nothing is told of single processes: what
- * comes and goes would be a new time series each time.
+ * are explained in apppoolctl(8). Single processes have no samples: each would
+ * be a new time series.
  */
 
 #include <inttypes.h>
@@ -29,7 +29,7 @@ enum form {
 	FORM_BUCKETS,
 };
 
-/* Of which a family tells, and so which labels it has. */
+/* The things that a family tells of: they are its labels. */
 enum scope {
 	SCOPE_DAEMON,
 	SCOPE_COUNTER, /* the PoolCounter service, if there is one */

@@ -2,8 +2,8 @@
 #define WEB_HISTORY_H
 
 /*
- * What the metrics of each app were in the last hour, in steps of ten seconds.
- * The daemon remembers a minute; this is for the charts of the page.
+ * The metrics of each app over the last hour, in steps of ten seconds. The
+ * daemon remembers a minute; the charts of the page show more.
  */
 
 #include <sys/queue.h>

@@ -2,8 +2,8 @@
 #define WEB_QUESTION_H
 
 /*
- * A command that is said to the control socket again and again. Nothing waits
- * for the daemon, and one answer is for all who have asked meanwhile.
+ * A command that is said to the control socket again and again. No call waits
+ * for the daemon, and one answer is for all requests that came meanwhile.
  */
 
 #include <stdbool.h>
@@ -29,7 +29,8 @@ void question_init(
     struct question *q, const char *path, const char *line, const char *end);
 void question_fini(struct question *q);
 
-/* Asks, unless that is under way. Without a daemon it is answered at once. */
+/* Asks, unless that is under way. Without a daemon the answer is why, at once.
+ */
 void question_ask(struct question *q, int64_t now);
 
 /* Its descriptor is readable, or its deadline may be over. */

@@ -66,7 +66,6 @@ site_now(void)
 static struct MHD_Response *
 copied(const char *text, size_t len)
 {
-	/* The library copies it. */
 	return MHD_create_response_from_buffer(
 	    len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
 }
@@ -239,7 +238,7 @@ session_of(struct MHD_Connection *connection)
 	return info == NULL ? NULL : info->socket_context;
 }
 
-/* Has it wait for the daemon. */
+/* The request waits until the daemon has answered. */
 static void
 suspend(struct site *s, struct request *r, struct question *q)
 {
@@ -335,7 +334,7 @@ completed(void *arg, struct MHD_Connection *connection, void **context,
 	*context = NULL;
 }
 
-/* Lets go on who waits for a question that is answered now. */
+/* Resumes the requests whose question is answered now. */
 static void
 wake(struct site *s)
 {
@@ -420,7 +419,7 @@ site_close(struct site *s)
 	struct session *x;
 
 	s->closing = true;
-	/* The library sees that, and ends the session. */
+	/* libmicrohttpd sees the end, and ends the session. */
 	LIST_FOREACH(x, &s->sessions, next)
 		if (!x->busy)
 			(void)shutdown(x->fd, SHUT_RDWR);
@@ -486,7 +485,7 @@ site_timeout(struct site *s)
 	return at > now ? (int)(at - now) : 0;
 }
 
-/* Looks at the metrics for the history, now and then. */
+/* Adds the metrics to the history, every two seconds. */
 static void
 sample(struct site *s, int64_t now)
 {

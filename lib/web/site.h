@@ -2,7 +2,7 @@
 #define WEB_SITE_H
 
 /*
- * What apppool-web answers to HTTP: /, /status.json, /metrics, /history.json
+ * The answers of apppool-web to HTTP: /, /status.json, /metrics, /history.json
  * and /healthz; see apppool-web(8). Requests wait for the daemon together.
  */
 
