@@ -262,8 +262,11 @@ count_noise(struct restart_files *f, tstamp now)
 	}
 	if (++f->noise <= NOISE_MAX || f->deaf)
 		return;
-	log_info("%s: much happens in %s: it is looked at once a second",
-	    f->group->conf->name, f->group->conf->restart_dir);
+	/* Beside a folder that is not there, that is of no interest. */
+	if (f->folder != -1)
+		log_info("%s: much happens in %s: it is looked at once a "
+			 "second",
+		    f->group->conf->name, f->group->conf->restart_dir);
 	f->deaf = true;
 	begin_look(f, now);
 }
