@@ -369,6 +369,7 @@ clients_of_app(const struct simulate_options *o, const struct conf_app *app,
 {
 	const char *clients = find_value(&o->clients, app->name), *valid;
 	const char *think = out->typed_think;
+	tspan span;
 
 	out->think = (struct service){ .kind = SERVICE_FIXED };
 	if (clients == NULL || !has_sessions(app))
@@ -376,7 +377,8 @@ clients_of_app(const struct simulate_options *o, const struct conf_app *app,
 	valid = read_clients(clients, &out->clients);
 	if (valid != NULL)
 		return misuse("clients", clients, valid);
-	if (think == NULL)
+	if (think == NULL ||
+	    (words_read_span(think, &span) == NULL && span == 0))
 		return 0;
 	valid = words_read_service(think, &out->think);
 	return valid == NULL ? 0 : misuse("think", think, valid);

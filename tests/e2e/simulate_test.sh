@@ -150,6 +150,14 @@ testClientsGoWithNothingThatHasItsOwnRate() {
 	assertContains "$(cat "$DIR/err")" '--clients'
 }
 
+testAClientNeedNotThink() {
+	simulate --clients 5 --think 0 --for 1m
+	assertEquals 0 $?
+	mv "$DIR/out" "$DIR/first"
+	simulate --clients 5 --for 1m
+	assertTrue "cmp '$DIR/out' '$DIR/first'"
+}
+
 testAClientIsANumber() {
 	for number in -1 x 1.5 1000001; do
 		simulate --clients "web=$number"
