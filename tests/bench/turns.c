@@ -23,12 +23,19 @@
  *           by other programs of the machine
  *
  * Values are medians of the rounds, each of --seconds; max is the largest.
+ *
+ * A second table is of questions to the daemon, while nothing else happens: the
+ * median time to the end of the answer, its bytes, and the longest turn, which
+ * is the longest that a connection can have waited for it: of all answers, by
+ * wall and cpu, and the median of each answer's. The aim is 1,000 microseconds.
  */
 
 #include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <dirent.h>
@@ -62,7 +69,8 @@ enum {
 	KEYS = 500,
 	RESERVE = 300, /* descriptors of the daemon beside those of tables */
 	PATHS = 256,
-	FIGURES = 5
+	FIGURES = 5,
+	QUESTIONS = 20 /* of each kind */
 };
 
 #define START_LIMIT TSPAN_SECONDS(120)
@@ -451,6 +459,81 @@ measure(struct side *s)
 	samples_fini(&cpu);
 }
 
+/* --- questions ---------------------------------------------------------- */
+
+/* Asks over the control socket. Returns the bytes of the answer. */
+static int64_t
+ask_control(const struct side *s, const char *question)
+{
+	struct sockaddr_un to = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char buf[65536];
+	int64_t bytes = 0;
+	ssize_t n;
+
+	(void)snprintf(
+	    to.sun_path, sizeof(to.sun_path), "%.90s/control", s->folder);
+	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) == -1 ||
+	    send(fd, question, strlen(question), MSG_NOSIGNAL) == -1)
+		err(EX_OSERR, "%s", to.sun_path);
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
+		bytes += n;
+	(void)close(fd);
+	return bytes;
+}
+
+static void
+question(struct side *s, const char *line)
+{
+	struct samples took, longest;
+	uint32_t wall = 0, cpu;
+	int64_t bytes = 0;
+
+	samples_init(&took);
+	samples_init(&longest);
+	for (int64_t i = 0; i < QUESTIONS; i++) {
+		uint32_t from = atomic_load(&s->times->count);
+		tstamp asked = client_now();
+
+		cpu = 0;
+		bytes = ask_control(s, line);
+		samples_add(&took, (double)(client_now() - asked) / 1e6);
+		for (; from < atomic_load(&s->times->count); from++) {
+			const struct turn_time *t = &s->times->of[from];
+
+			wall = t->wall > wall ? t->wall : wall;
+			cpu = t->cpu > cpu ? t->cpu : cpu;
+		}
+		samples_add(&longest, cpu / 1e3);
+	}
+	printf("%9d %-12.*s %9.1f %10" PRId64 " %9.0f %9.0f %9.0f\n",
+	    s->processes, (int)strcspn(line, "\n"), line, samples_median(&took),
+	    bytes, wall / 1e3, samples_quantile(&longest, 1),
+	    samples_median(&longest));
+	samples_fini(&took);
+	samples_fini(&longest);
+}
+
+static void
+ask_questions(void)
+{
+	static const char *const lines[] = { "json status\n", "status\n",
+		"json apps\n", "metrics\n", "events\n" };
+
+	/* The processes that died last are replaced meanwhile. */
+	const struct timespec rest = { .tv_sec = 2 };
+
+	(void)nanosleep(&rest, NULL);
+	printf("\nturns: questions; %d of each\n", QUESTIONS);
+	printf("%9s %-12s %9s %10s %9s %9s %9s\n", "processes", "question",
+	    "answer ms", "bytes", "turn wall", "turn cpu", "median");
+	for (size_t q = 0; q < sizeof(lines) / sizeof(lines[0]); q++)
+		for (int i = 0; i < 2; i++)
+			question(&turns.sides[i], lines[q]);
+}
+
+/* --- output -------------------------------------------------------------- */
+
 static void
 print_line(const struct side *s, const char *what, struct samples *of)
 {
@@ -495,9 +578,13 @@ main(int argc, char **argv)
 		{ "rounds", .number = &turns.rounds, .min = 1, .max = 100 },
 		{ .name = NULL },
 	};
-	int64_t spare;
+	int64_t spare, most;
 
 	options_parse(options, argc, argv, "turns [option ...]");
+	/* The daemon asks for room for a keeper that has to do with all. */
+	most = (clients_raise_nofile() - RESERVE) / 4;
+	if (turns.processes > most)
+		turns.processes = most / APPS * APPS;
 	spare = clients_raise_nofile() - 2 * turns.processes - RESERVE;
 	if (spare < 100) {
 		printf("turns: no descriptors for %" PRId64 " processes\n",
@@ -523,6 +610,7 @@ main(int argc, char **argv)
 	    "", "p50", "p99", "p99.9", "p99.99", "max", "turns/s");
 	for (int i = 0; i < 2; i++)
 		print(&turns.sides[i]);
+	ask_questions();
 	for (int i = 0; i < 2; i++)
 		stop(&turns.sides[i]);
 	bench_fini(&turns.bench);
