@@ -83,6 +83,50 @@ testEveryMalformedLineIsAnsweredWithAnError() {
 	assertTrue 'the daemon lives' pool_answers
 }
 
+# rss PID: resident KiB.
+rss() {
+	awk '/^VmRSS/ { print $2 }' "/proc/$1/status"
+}
+
+# A megabyte without a newline, of 50 clients; half a line, of 50 more; and 50
+# that ask without end and never read. Others are answered, and what the daemon
+# keeps of all that has a bound.
+testEndlessHalfSentAndUnreadLinesCostLittle() {
+	before=$(rss "$POOL")
+	assertEquals 200 "$(python <<-'EOF'
+	def send(s, what):
+	    s.setblocking(False)
+	    try:
+	        while what:
+	            what = what[s.send(what):]
+	    except OSError:
+	        pass
+	    return s
+	endless = [send(connect(), b"x" * (1 << 20)) for i in range(50)]
+	half = [send(connect(), b"json stat") for i in range(50)]
+	deaf = [send(connect(), b"json status\n" * 10000) for i in range(50)]
+	print(sum(answer(b"json status\n").endswith(b"}\n") for i in range(200)))
+	EOF
+	)"
+	after=$(rss "$POOL")
+	# A sanitizer keeps what is freed.
+	assertTrue "$before KiB before, $after after" \
+	    "[ $after -le $((before + 4096 * SLOW)) ]"
+}
+
+testTwoHundredClientsAtOnceAreAnsweredWhateverTheyAsk() {
+	assertEquals 200 "$(python <<-'EOF'
+	import itertools
+	asked = itertools.cycle((b"status\n", b"json status\n", b"apps\n",
+	    b"metrics\n", b"events\n", b"help\n", b"wait\n", b"juggle\n"))
+	clients = [connect() for i in range(200)]
+	for c, line in zip(clients, asked):
+	    c.sendall(line)
+	print(sum(read(c).endswith(b"\n") for c in clients))
+	EOF
+	)"
+}
+
 testAHalfClosedClientIsAnswered() {
 	assertEquals "b'apppoold" "$(python <<-'EOF' | cut -d ' ' -f 1
 	print(answer(b"version\n", half=True))
