@@ -47,7 +47,7 @@ follow_parse(char *const *args, struct follow_wish *out)
 static bool
 is_wanted(const struct event *event, const char *app)
 {
-	return app == NULL || strcmp(event->app, app) == 0;
+	return app == NULL || strncmp(event->app, app, EVENTS_APP_MAX) == 0;
 }
 
 static uint64_t

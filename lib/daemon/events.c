@@ -94,10 +94,12 @@ make_room(struct events *e, size_t size)
 	}
 }
 
+/* Puts size bytes, the last of which becomes a NUL. */
 static char *
 put_string(char *to, const char *s, size_t size)
 {
-	memcpy(to, s, size);
+	memcpy(to, s, size - 1);
+	to[size - 1] = '\0';
 	return to + size;
 }
 
@@ -112,7 +114,7 @@ events_put(struct events *e, struct event *event)
 		.pid = event->pid,
 		.kind = (uint8_t)event->kind,
 		.level = (uint8_t)event->level,
-		.app_size = (uint16_t)(strlen(event->app) + 1),
+		.app_size = (uint16_t)(strnlen(event->app, EVENTS_APP_MAX) + 1),
 		.id_size = (uint16_t)(strlen(event->id) + 1),
 		.len =
 		    (uint16_t)(event->len < EVENTS_TEXT_MAX ? event->len
@@ -126,11 +128,11 @@ events_put(struct events *e, struct event *event)
 	r.size = sizeof(r) + r.app_size + r.id_size + r.len + 1u;
 	r.size = (r.size + align - 1) / align * align;
 	make_room(e, r.size);
-	to = put_string(e->mem + e->head, (const char *)&r, sizeof(r));
+	memcpy(e->mem + e->head, &r, sizeof(r));
+	to = e->mem + e->head + sizeof(r);
 	to = put_string(to, event->app, r.app_size);
 	to = put_string(to, event->id, r.id_size);
-	to = put_string(to, event->text, r.len);
-	*to = '\0';
+	(void)put_string(to, event->text, r.len + 1u);
 	e->head += r.size;
 	e->next++;
 }

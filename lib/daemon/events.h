@@ -18,8 +18,9 @@
 
 #define EVENTS_SIZE ((size_t)256 * 1024)
 
-/* Longer texts are cut. */
+/* Longer texts, and names of apps, are cut. */
 #define EVENTS_TEXT_MAX 1024
+#define EVENTS_APP_MAX 255
 
 enum event_kind {
 	EVENT_START, /* of the daemon */

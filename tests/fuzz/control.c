@@ -1,6 +1,6 @@
 /*
  * Any bytes as a line for the control socket, as the status text of a worker,
- * and as an answer for apppoolctl.
+ * as what it says in an event, and as an answer for apppoolctl.
  */
 
 #include <assert.h>
@@ -9,11 +9,26 @@
 #include <string.h>
 
 #include "control/command.h"
+#include "control/follow.h"
 #include "ctl/ctl_answer.h"
 #include "sys/json.h"
 #include "sys/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* What is asked for is a word of the line. */
+static void
+try_wish(const struct command_line *line)
+{
+	struct follow_wish wish;
+	size_t i = 1;
+
+	if (follow_parse(line->words + 1, &wish) != NULL || wish.app == NULL)
+		return;
+	while (i < line->nwords && line->words[i] != wish.app)
+		i++;
+	assert(i < line->nwords && wish.app[0] != '-');
+}
 
 /* Words are in the line, one behind the other, and have no blanks. */
 static void
@@ -36,6 +51,7 @@ try_line(const char *data, size_t size)
 			before = out.words[i] + len;
 		}
 		assert(before <= line + size);
+		try_wish(&out);
 	}
 	free(line);
 }
@@ -72,6 +88,36 @@ try_text(const char *data, size_t size)
 	free(string);
 }
 
+/* An event is a line, whatever the worker says. */
+static void
+try_event(const char *data, size_t size, bool json)
+{
+	struct event event = {
+		.kind = EVENT_WORKER,
+		.app = "web",
+		.id = "ab12cd34",
+		.text = data,
+		.len = size,
+	};
+	const struct follow_wish wish = { .last = 1 };
+	struct events events;
+	struct follow *f;
+	const char *piece;
+	size_t len;
+
+	if (events_init(&events) == -1)
+		abort();
+	events_put(&events, &event);
+	f = follow_new(&events, &wish, json);
+	piece = follow_next(f, &len);
+	assert(len > 1 && memchr(piece, '\n', len) == piece + len - 1);
+	check_printable(
+	    (&(struct text){ .data = f->piece.data, .len = len - 1 }));
+	assert(follow_next(f, &len) == NULL);
+	follow_free(f);
+	events_fini(&events);
+}
+
 /* The answer goes through whole, but for a last line that is an error. */
 static void
 try_answer(const char *data, size_t size)
@@ -100,6 +146,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	try_line((const char *)data, size);
 	try_text((const char *)data, size);
+	try_event((const char *)data, size, false);
+	try_event((const char *)data, size, true);
 	try_answer((const char *)data, size);
 	return 0;
 }

@@ -135,6 +135,21 @@ a_text_is_cut_at_the_bound(void)
 }
 
 static void
+a_name_is_cut_at_the_bound(void)
+{
+	static char name[100000];
+	struct events_place place = begin();
+	struct event out;
+
+	memset(name, 'n', sizeof(name) - 1);
+	put(name, "ab12cd34", "text");
+	NEED(events_next(&ring, &place, &out));
+	CHECK_EQ(EVENTS_APP_MAX, strlen(out.app));
+	CHECK_STR("ab12cd34", out.id);
+	CHECK_STR("text", out.text);
+}
+
+static void
 without_memory_no_event_is_kept(void)
 {
 	struct events none = { .oldest = 1, .next = 1 };
@@ -161,6 +176,7 @@ main(int argc, char **argv)
 	RUN(a_reader_who_keeps_up_gets_every_event);
 	RUN(a_reader_who_is_overtaken_learns_how_many_events_are_lost);
 	RUN(a_text_is_cut_at_the_bound);
+	RUN(a_name_is_cut_at_the_bound);
 	RUN(without_memory_no_event_is_kept);
 	RUN(every_kind_has_a_word);
 	events_fini(&ring);
