@@ -478,6 +478,7 @@ void
 backlog_init(struct group *g)
 {
 	timer_init(&g->backlog_timer, time_to_look);
+	stray_init(g);
 }
 
 void

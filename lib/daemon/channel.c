@@ -76,15 +76,17 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 void
 channel_stop(struct worker *w)
 {
-	if (w->channel.fd == -1) {
-		/* Without a channel the polite way is the signal. */
+	const struct process *x = &w->sup->pool.processes[w->process];
+
+	if (w->channel.fd == -1 || (!x->ready && w->group->stray[0] != '\0')) {
+		/* Where no channel is read the polite way is the signal. */
 		worker_signal(w, SIGTERM, false);
 		return;
 	}
 	/* A process that does not read it gets SIGTERM in time. */
 	if (fdpass_send(w->channel.fd, WIRE_STOP, STOP_LEN, -1) != -1)
 		w->sent += STOP_LEN;
-	else if (ilist_empty(&w->sup->pool.processes[w->process].conns))
+	else if (ilist_empty(&x->conns))
 		/* The signal costs nothing where no connection is held. */
 		worker_signal(w, SIGTERM, false);
 }

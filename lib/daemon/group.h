@@ -62,11 +62,12 @@ struct group {
 	tstamp calm_at; /* no more looks from then on */
 	struct owners_look *owners; /* under way; NULL: none */
 	tstamp owners_at; /* the next one not before */
+	struct timer stray_timer; /* set: processes are not ready yet */
 	struct stray_look *stray_look; /* under way; NULL: none */
 	tstamp stray_again; /* the next one of a process that is young */
 	tstamp stray_at; /* a connection waits: look then; 0: none waits */
 	uint32_t stray_generation; /* of which stray tells */
-	char stray[120]; /* where the processes listen instead; "": nowhere */
+	char stray[160]; /* where the processes listen instead; "": nowhere */
 	tstamp keeper_rest; /* a keeper died: no other before then */
 	struct retakes retakes; /* of its dead workers, in turn */
 	struct keeper *retaker; /* has been asked for the first; NULL: none */

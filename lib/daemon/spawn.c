@@ -12,6 +12,7 @@
 #include "daemon/environment.h"
 #include "daemon/sampling.h"
 #include "daemon/spawn.h"
+#include "daemon/stray.h"
 #include "daemon/tell.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
@@ -144,6 +145,7 @@ start_succeeded(struct worker *w, struct start *t, tstamp now)
 	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
 	pool_spawned(&w->sup->pool, w->process, now);
 	sampling_started(w, now);
+	stray_started(w, now);
 	if (w->channel.events != 0)
 		(void)loop_set(&w->sup->loop, &w->channel, EPOLLIN);
 	if (w->pending_signal != 0)

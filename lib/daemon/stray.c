@@ -17,6 +17,9 @@
 /* Between two looks, and how long a connection waits before it is a sign. */
 #define PAUSE TSPAN_SECONDS(1)
 
+/* How long a program that is to say that it is ready is not looked at. */
+#define SILENCE TSPAN_SECONDS(2)
+
 /* A look that takes longer is not waited for. */
 #define PATIENCE TSPAN_SECONDS(2)
 
@@ -216,15 +219,25 @@ tell_stray(struct group *g, const struct listening *own)
 	char address[ADDRESS_TEXT_SIZE], text[sizeof(g->stray)];
 
 	(void)snprintf(text, sizeof(text),
-	    "it listens on %.60s itself: use {fd: 3}, or handoff = none",
-	    format(&own->addr, address, sizeof(address)));
+	    "it listens on %.60s itself: use %s{fd: 3}, or handoff = none",
+	    format(&own->addr, address, sizeof(address)),
+	    group_accepts_itself(g) ? "" : "handoff = listen and ");
 	if (strcmp(g->stray, text) == 0)
 		return;
 	memcpy(g->stray, text, sizeof(text));
 	tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL, "%s", text);
 }
 
-/* Processes that are ready, of the newest generation, not known to accept. */
+/* Whether a process in this state could be a stray. */
+static bool
+is_suspect(const struct group *g, uint8_t state)
+{
+	return group_accepts_itself(g)
+	    ? state == PROCESS_IDLE || state == PROCESS_ACTIVE
+	    : state == PROCESS_STARTING;
+}
+
+/* Suspects of the newest generation; none if one is known to accept. */
 static size_t
 take_processes(const struct group *g, pid_t *out)
 {
@@ -236,8 +249,7 @@ take_processes(const struct group *g, pid_t *out)
 		const struct worker *w = s->workers[i];
 
 		if (w == NULL || w->group != g || w->pid == 0 ||
-		    processes[i].state == PROCESS_STARTING ||
-		    processes[i].state > PROCESS_ACTIVE ||
+		    !is_suspect(g, processes[i].state) ||
 		    w->generation != s->pool.apps[g->app].generation)
 			continue;
 		if (w->accepts)
@@ -316,7 +328,9 @@ begin(struct group *g, bool awaited, tstamp now)
 	if (g->stray_generation != generation)
 		g->stray[0] = '\0';
 	g->stray_generation = generation;
-	if (g->stray_look != NULL || g->closing || !group_accepts_itself(g) ||
+	if (g->stray_look != NULL || g->closing ||
+	    (!group_accepts_itself(g) &&
+		g->conf->handoff != CONF_HANDOFF_NATIVE) ||
 	    take_processes(g, NULL) == 0)
 		return;
 	g->stray_look = new_look(g);
@@ -331,7 +345,37 @@ begin(struct group *g, bool awaited, tstamp now)
 void
 stray_look(struct group *g, tstamp now)
 {
+	if (!group_accepts_itself(g))
+		stray_accepted(g);
 	begin(g, false, now);
+}
+
+static void
+arm(struct group *g, tstamp now)
+{
+	timer_advance(
+	    &g->sup->loop.timers, &g->stray_timer, tstamp_add(now, SILENCE));
+}
+
+void
+stray_started(struct worker *w, tstamp now)
+{
+	struct group *g = w->group;
+
+	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
+	    !app_is_announced(&g->sup->pool.apps[g->app]))
+		arm(g, now);
+}
+
+/* Looks at processes that have not said that they are ready. */
+static void
+look_again(struct timer *t, tstamp now)
+{
+	struct group *g = TIMER_OWNER(t, struct group, stray_timer);
+
+	begin(g, false, now);
+	if (take_processes(g, NULL) > 0)
+		arm(g, now);
 }
 
 void
@@ -371,8 +415,15 @@ stray_is_unknown(const struct group *g, tstamp now)
 }
 
 void
+stray_init(struct group *g)
+{
+	timer_init(&g->stray_timer, look_again);
+}
+
+void
 stray_fini(struct group *g)
 {
+	timer_set(&g->sup->loop.timers, &g->stray_timer, TSTAMP_NEVER);
 	if (g->stray_look != NULL)
 		g->stray_look->group = NULL;
 	g->stray_look = NULL;

@@ -4,8 +4,9 @@
 /*
  * Programs under handoff = listen that listen on a TCP address of their own
  * instead of the sockets they were given: their clients would wait for ever
- * while the processes seem to run. A lane looks at the sockets of the
- * processes, and of what these have started.
+ * while the processes seem to run. And programs under native that do so instead
+ * of speaking with the daemon, and are never ready. A lane looks at the sockets
+ * of the processes, and of what these have started.
  *
  * A program may have such an address besides, for figures. So it counts as a
  * stray only if no epoll of its has ours, and one has that address while no
@@ -13,6 +14,13 @@
  */
 
 #include "daemon/worker.h"
+
+/* The group is new, or goes. */
+void stray_init(struct group *g);
+void stray_fini(struct group *g);
+
+/* A process was started, of any app. */
+void stray_started(struct worker *w, tstamp now);
 
 /* Processes have become ready; of any app. */
 void stray_look(struct group *g, tstamp now);
@@ -28,8 +36,5 @@ void stray_accepted(struct group *g);
 
 /* Whether a look is under way that may find a stray soon. */
 bool stray_is_unknown(const struct group *g, tstamp now);
-
-/* The group goes. */
-void stray_fini(struct group *g);
 
 #endif

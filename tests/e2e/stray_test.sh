@@ -1,5 +1,5 @@
 #!/bin/sh
-# Programs under handoff = listen that listen on an address of their own.
+# Programs that listen on an address of their own.
 
 file_setup() {
 	# Its workers may not be allowed to enter this tree.
@@ -50,6 +50,17 @@ testAProgramBehindAShellIsFound() {
 	listens sh -c "$PYTHON $DIR/stray.py $PORT; exit 1"
 	pool_run
 	assert_found
+}
+
+testAServerUnderNativeIsFoundBeforeStartTimeout() {
+	TOLD="it listens on :$PORT itself: use handoff = listen and {fd: 3}, \
+or handoff = none"
+	strays "$PYTHON" "$DIR/stray.py" "$PORT" <<-EOF
+	start_timeout = 1h
+	EOF
+	pool_run
+	assert_found
+	next_port
 }
 
 testAProgramWithoutEpollIsFoundWhenAClientWaits() {
