@@ -7,6 +7,7 @@
 
 #include "check.h"
 #include "control/status_json.h"
+#include "control/status_metrics.h"
 #include "control/status_text.h"
 #include "core/pool.h"
 #include "daemon/group.h"
@@ -162,16 +163,16 @@ add_listener(struct group *g, const char *address)
 	TAILQ_INSERT_TAIL(&g->listeners, l, next);
 }
 
-/* The whole status, with a NUL. */
+/* The whole status in a format, with a NUL. */
 static const char *
-shown(const char *app, bool json)
+written(const char *app, const struct status_writer *writer)
 {
 	struct status *st;
 	const char *piece;
 	size_t len;
 
 	sup.loop.now = now;
-	st = status_take(&sup, app, json ? &status_json : &status_text, now);
+	st = status_take(&sup, app, writer, now);
 	text_fini(&text);
 	text_init(&text, 64 << 20);
 	if (st == NULL)
@@ -181,6 +182,12 @@ shown(const char *app, bool json)
 	status_free(st);
 	text_put(&text, "", 1);
 	return text.failed ? NULL : text.data;
+}
+
+static const char *
+shown(const char *app, bool json)
+{
+	return written(app, json ? &status_json : &status_text);
 }
 
 static bool
@@ -478,6 +485,38 @@ elapsed(void)
 	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
 }
 
+/* Numbers of processes have more digits; no line is added. */
+static void
+thousands_of_workers_make_metrics_hardly_longer(void)
+{
+	struct status *st;
+	size_t few;
+
+	begin();
+	conf.max_processes = 10000;
+	pool_resize(&sup.pool, 10000, 0, now);
+	(void)add(&web);
+	settle(true);
+	NEED(written(NULL, &status_metrics) != NULL);
+	few = text.len;
+	end();
+
+	begin();
+	conf.max_processes = 10000;
+	pool_resize(&sup.pool, 10000, 0, now);
+	web.min_processes = web.max_processes = 5000;
+	(void)add(&web);
+	settle(true);
+	NEED(written(NULL, &status_metrics) != NULL);
+	CHECK(has("apppool_processes{app=\"web\",state=\"idle\"} 5000\n"));
+	CHECK(has("\n# EOF\n"));
+	CHECK(text.len < few + 100);
+	st = status_take(&sup, NULL, &status_metrics, now);
+	CHECK_EQ(0, st->nworkers);
+	status_free(st);
+	end();
+}
+
 static void
 thousands_of_workers_come_in_small_pieces(void)
 {
@@ -541,6 +580,7 @@ main(int argc, char **argv)
 	RUN(a_snapshot_does_not_change_while_it_is_written);
 	RUN(only_the_last_line_of_json_is_complete);
 	RUN(the_text_has_a_line_for_each_worker);
+	RUN(thousands_of_workers_make_metrics_hardly_longer);
 	RUN(thousands_of_workers_come_in_small_pieces);
 	text_fini(&text);
 	return check_finish();
