@@ -21,6 +21,9 @@
 #include "sys/peer.h"
 #include "sys/suggest.h"
 
+/* Bytes of a command that are told; who has given it stands behind them. */
+#define COMMAND_TOLD 512
+
 struct command {
 	const char *name;
 	const char *arguments; /* for people */
@@ -400,8 +403,9 @@ tell_change(const struct client *cl, const struct command_line *line,
 		text_escaped(&words, line->words[i], strlen(line->words[i]));
 	}
 	tell_daemon(cl->all->sup, LOG_LEVEL_INFO, EVENT_COMMAND,
-	    "control: %.*s, by uid %u (pid %d)", (int)words.len, words.data,
-	    (unsigned)peer->uid, (int)peer->pid);
+	    "control: %.*s, by uid %u (pid %d)",
+	    (int)(words.len < COMMAND_TOLD ? words.len : COMMAND_TOLD),
+	    words.data, (unsigned)peer->uid, (int)peer->pid);
 	text_fini(&words);
 }
 
