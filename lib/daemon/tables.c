@@ -115,13 +115,39 @@ struct need {
 	unsigned long long locks;
 	unsigned long long others;
 	unsigned long long all;
-	unsigned long long keeper; /* of a keeper that reads output */
+	unsigned long long keeper; /* of the keeper that needs the most */
+	const char *kept; /* its app; NULL: no keeper reads output */
 };
+
+/* Of the keeper of an app: as many processes may be leaving as there are. */
+static unsigned long long
+need_of_keeper(const struct conf *conf, const struct conf_app *app)
+{
+	bool jobs = app->handoff == CONF_HANDOFF_NONE;
+	unsigned long long n =
+	    2ull * (jobs ? app->min_processes : app->max_processes);
+
+	return KEEPER_DESCRIPTORS +
+	    KEEPER_HOLD_FDS *
+	    (n < conf->max_processes ? n : conf->max_processes);
+}
+
+static void
+sum_up_keeper(
+    const struct conf *conf, const struct conf_app *app, struct need *out)
+{
+	unsigned long long n = need_of_keeper(conf, app);
+
+	if (app->output != CONF_OUTPUT_LOG || n <= out->keeper)
+		return;
+	out->keeper = n;
+	out->kept = app->name;
+}
 
 static void
 sum_up(const struct services *all, const struct conf *conf, struct need *out)
 {
-	bool answers = false, measures = false, reads = false;
+	bool answers = false, measures = false;
 	size_t copies = 0;
 
 	*out = (struct need){
@@ -132,7 +158,7 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 		if (keeper_is_needed(&conf->apps[i]))
 			out->others++;
 		measures = measures || conf->apps[i].max_memory > 0;
-		reads = reads || conf->apps[i].output == CONF_OUTPUT_LOG;
+		sum_up_keeper(conf, &conf->apps[i], out);
 		out->queues += conf->apps[i].max_queue;
 		out->listeners += conf->apps[i].listen_len;
 		out->locks += locks_descriptors(all, &conf->apps[i]);
@@ -152,9 +178,6 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 		out->all += out->each * conf->max_processes;
 	if (conf->counter_len > 0)
 		out->all++;
-	if (reads)
-		out->keeper = KEEPER_DESCRIPTORS +
-		    (unsigned long long)KEEPER_HOLD_FDS * conf->max_processes;
 }
 
 uint32_t
@@ -177,11 +200,11 @@ keepers_afford(const struct conf *conf, const struct need *need, int have)
 	if (need->keeper <= (unsigned long long)have)
 		return true;
 	log_errorx(
-	    "%s: up to %llu descriptors are needed by the keeper of an app (%d "
-	    "for each of max_processes %u) but only %d may be open: lower "
-	    "max_processes, or raise the limit (LimitNOFILE, ulimit -n)",
-	    conf->file, need->keeper, KEEPER_HOLD_FDS, conf->max_processes,
-	    have);
+	    "%s: up to %llu descriptors are needed by the keeper of %s (%d for "
+	    "each of its processes, as many of which may be leaving) but only "
+	    "%d may be open: lower max_processes, or raise the limit "
+	    "(LimitNOFILE, ulimit -n)",
+	    conf->file, need->keeper, need->kept, KEEPER_HOLD_FDS, have);
 	return false;
 }
 

@@ -32,6 +32,35 @@ testAConfigurationThatNeedsTooManyDescriptorsIsRefused() {
 	assertContains "$(cat "$DIR/told")" descriptors
 }
 
+# keeper_conf MOST: a keeper has both ends of two pipes for each process.
+keeper_conf() {
+	{
+		echo 'max_processes = 100'
+		app web <<-EOF
+		max_processes = $1
+		max_queue = 10
+		EOF
+	} | conf
+}
+
+testAnAppWhoseKeeperNeedsTooManyDescriptorsIsRefused() {
+	keeper_conf 60
+	prlimit --nofile=400:400 "$APPPOOLD" -c "$DIR/pool.conf" \
+	    >"$DIR/told" 2>&1
+	assertEquals "$(cat "$DIR/told")" 71 $?
+	assertContains "$(cat "$DIR/told")" \
+	    '416 descriptors are needed by the keeper of web'
+}
+
+testDescriptorsForTwiceTheProcessesOfAnAppSufficeForItsKeeper() {
+	keeper_conf 40
+	start_process prlimit --nofile=400:400 "$APPPOOLD" \
+	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
+	POOL=$STARTED
+	await pool_answers
+	assertContains "$(web)" hello
+}
+
 testTheSoftLimitOfDescriptorsIsRaisedToTheHardOne() {
 	app web <<-EOF | conf
 	max_queue = 500
