@@ -13,6 +13,7 @@
 #include "control/target.h"
 #include "control/wait.h"
 #include "daemon/listeners.h"
+#include "daemon/logging.h"
 #include "daemon/reload.h"
 #include "daemon/stop.h"
 #include "daemon/tell.h"
@@ -278,6 +279,39 @@ command_reload(struct client *cl, char *const *args, tstamp now)
 	reload_request(s, reloaded, cl, now);
 }
 
+static bool
+reopen_goes_on(struct client *cl, struct progress *out)
+{
+	const struct supervisor *s = cl->all->sup;
+
+	(void)out;
+	if (s->reopening != NULL)
+		return true;
+	if (s->reopen_failure[0] == '\0')
+		client_tell(cl, "%s: opened anew", s->config->conf->log_file);
+	else
+		client_error(cl, "%s; lines go on to the former file",
+		    s->reopen_failure);
+	return false;
+}
+
+static void
+command_reopen(struct client *cl, char *const *args, tstamp now)
+{
+	struct supervisor *s = cl->all->sup;
+
+	(void)args;
+	(void)now;
+	if (s->config->conf->log != CONF_LOG_FILE) {
+		client_tell(cl, "the log is no file: nothing to open anew");
+		return;
+	}
+	if (!client_may_wait(cl))
+		return;
+	logging_reopen(s);
+	wait_while(cl, reopen_goes_on);
+}
+
 /* The end of the daemon is the end of the answer. */
 static void
 command_stop(struct client *cl, char *const *args, tstamp now)
@@ -326,6 +360,8 @@ static const struct command commands[] = {
 	    command_ping },
 	{ "reload", "", "put the configuration into force", 0, 0, true,
 	    command_reload },
+	{ "reopen", "", "open the log's file anew", 0, 0, true,
+	    command_reopen },
 	{ "detach", "ID", "have a worker leave after its sessions", 1, 1, true,
 	    steer_detach },
 	{ "resize", "APP MIN MAX", "give an app more or fewer processes", 3, 3,

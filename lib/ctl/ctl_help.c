@@ -47,6 +47,9 @@ static const struct command commands[] = {
 	{ "reload", "", "put the configuration into force", 0,
 	    "Returns when what had to be replaced is; or tells every mistake, "
 	    "and then\nnothing has changed." },
+	{ "reopen", "", "open the log's file anew", 0,
+	    "For whatever has renamed it. Files of output are opened by each "
+	    "process: restart\ndoes that." },
 	{ "resize", "APP MIN MAX", "set min_processes and max_processes", 0,
 	    "Returns when there are so many. Holds until the file says "
 	    "something else than now,\nor the daemon ends." },

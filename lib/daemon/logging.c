@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "daemon/logging.h"
@@ -67,6 +68,79 @@ logging_commit(const struct conf *conf, struct logsink *sink)
 {
 	log_commit(sink, level_of(conf));
 }
+
+/* --- anew ---------------------------------------------------------------- */
+
+struct reopening {
+	struct lane_job job;
+	struct supervisor *sup;
+	struct config *config; /* a reference */
+	struct logsink *sink; /* NULL: it cannot be opened */
+	bool again; /* somebody has asked meanwhile */
+	char *why;
+	size_t why_len;
+};
+
+static void
+reopen_work(struct lane_job *job)
+{
+	struct reopening *r = LOOP_OWNER(job, struct reopening, job);
+	FILE *why = open_memstream(&r->why, &r->why_len);
+
+	r->sink = logging_prepare(r->config->conf, why);
+	if (why != NULL)
+		(void)fclose(why);
+}
+
+static void
+reopen_done(struct lane_job *job, tstamp now)
+{
+	struct reopening *r = LOOP_OWNER(job, struct reopening, job);
+	struct supervisor *s = r->sup;
+
+	(void)now;
+	s->reopen_failure[0] = '\0';
+	if (r->sink == NULL)
+		(void)snprintf(s->reopen_failure, sizeof(s->reopen_failure),
+		    "%.*s", r->why == NULL ? 0 : (int)strcspn(r->why, "\n"),
+		    r->why);
+	/* A reload has opened the log of another configuration meanwhile. */
+	if (r->config != s->config)
+		log_abandon(r->sink);
+	else if (r->sink != NULL)
+		logging_commit(r->config->conf, r->sink);
+	s->reopening = NULL;
+	if (r->again)
+		logging_reopen(s);
+	config_unref(r->config);
+	free(r->why);
+	free(r);
+}
+
+void
+logging_reopen(struct supervisor *s)
+{
+	struct reopening *r = s->reopening;
+
+	if (r != NULL) {
+		r->again = true;
+		return;
+	}
+	r = calloc(1, sizeof(*r));
+	if (r == NULL) {
+		(void)snprintf(s->reopen_failure, sizeof(s->reopen_failure),
+		    "%s", strerror(ENOMEM));
+		return;
+	}
+	r->job.work = reopen_work;
+	r->job.done = reopen_done;
+	r->sup = s;
+	r->config = config_ref(s->config);
+	s->reopening = r;
+	lane_submit(&s->looker, &r->job);
+}
+
+/* --- lines --------------------------------------------------------------- */
 
 void
 logging_tell(FILE *answer, bool ok, const char *fmt, ...)

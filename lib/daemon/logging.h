@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "conf/conf.h"
+#include "daemon/state.h"
 
 /* For each -v: the log has one level more than the configuration says. */
 void logging_verbose(void);
@@ -19,6 +19,13 @@ struct logsink;
  */
 struct logsink *logging_prepare(const struct conf *conf, FILE *answer);
 void logging_commit(const struct conf *conf, struct logsink *);
+
+/*
+ * Opens the log's file anew, in a lane: another one may have its name by now.
+ * s->reopening is not NULL until that is done, also for a request meanwhile;
+ * then s->reopen_failure is "", or why the log goes on into the former file.
+ */
+void logging_reopen(struct supervisor *s);
 
 /*
  * Logs a line, as an error unless ok, and writes it to answer, for the client

@@ -32,6 +32,7 @@ struct group;
 struct keeper;
 struct keeper_ops;
 struct reload;
+struct reopening;
 struct worker;
 
 /* An accepted connection that is in our hands. */
@@ -91,6 +92,8 @@ struct supervisor {
 	tstamp starved_until; /* a SIGKILL may belong to the latest of them */
 	struct services services;
 	struct reload *reload; /* under way; NULL: none */
+	struct reopening *reopening; /* of the log, likewise */
+	char reopen_failure[256]; /* of the latest; see logging.h */
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
 	uint64_t generation; /* reloads that came into force */

@@ -121,5 +121,29 @@ testALogThatCannotBeOpenedExitsWith73() {
 	assertTrue 'said /nonexistent/log'
 }
 
+testReopenOpensTheFileAnewWithoutAReload() {
+	{
+		echo "log = \"$DIR/pool.log\""
+		app web </dev/null
+	} | conf
+	pool_start
+	mv "$DIR/pool.log" "$DIR/pool.log.1"
+	assertEquals "$DIR/pool.log: opened anew" "$(ctl reopen)"
+	assertEquals 0 "$(status generation)"
+	ctl restart web >/dev/null
+	await grep -q 'control: restart web' "$DIR/pool.log"
+	assertContains "$(cat "$DIR/pool.log.1")" 'control: reopen'
+
+	mv "$DIR/pool.log" "$DIR/pool.log.2"
+	mkdir "$DIR/pool.log"
+	ctl reopen >"$DIR/out" 2>&1
+	assertEquals 1 $?
+	assertContains "$(cat "$DIR/out")" 'lines go on to the former file'
+	ctl restart web >/dev/null
+	await grep -q 'control: restart web' "$DIR/pool.log.2"
+	rmdir "$DIR/pool.log"
+	pool_stop
+}
+
 # shellcheck source=tests/e2e/lib.sh
 . tests/e2e/lib.sh
