@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "conf/conf.h"
 #include "ctl/ask.h"
@@ -31,6 +32,7 @@ struct options {
 	bool follow; /* -f */
 	bool verbose; /* -v */
 	bool help; /* -h */
+	bool yes; /* -y */
 };
 
 static bool
@@ -55,7 +57,7 @@ check(struct options *o, const char *command)
 	unsigned given = (o->path == NULL ? 0 : CTL_PATH) |
 	    (o->timeout == NULL ? 0 : CTL_TIMEOUT) |
 	    (o->verbose ? CTL_VERBOSE : 0) | (o->follow ? CTL_FOLLOW : 0) |
-	    (o->number == NULL ? 0 : CTL_NUMBER);
+	    (o->number == NULL ? 0 : CTL_NUMBER) | (o->yes ? CTL_YES : 0);
 
 	if (o->daemon.file != NULL && o->daemon.socket != NULL) {
 		ctl_help_usage(stderr, NULL);
@@ -70,6 +72,25 @@ wait_ready(struct ask *daemon, char *const *words)
 {
 	daemon->appears = daemon->timeout == 0 ? APPEARS : daemon->timeout;
 	return ask_daemon(daemon, words, stdout);
+}
+
+/*
+ * Whether the daemon may be stopped: who types `stop` at a terminal may have
+ * meant an app.
+ */
+static bool
+may_stop_all(const struct options *o)
+{
+	char answer[16];
+
+	if (o->yes || !isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+		return true;
+	(void)fputs("Stop the daemon, and all apps with it? [y/N] ", stderr);
+	if (fgets(answer, sizeof(answer), stdin) != NULL &&
+	    (answer[0] == 'y' || answer[0] == 'Y'))
+		return true;
+	(void)fputs("apppoolctl: not stopped\n", stderr);
+	return false;
 }
 
 /* The daemon is told the options behind the words. */
@@ -119,6 +140,9 @@ run(struct options *o, char *const *words)
 		return ctl_status(&o->daemon);
 	if (strcmp(command, "events") == 0)
 		return events(o, words);
+	if (strcmp(command, "stop") == 0 && words[1] == NULL &&
+	    !may_stop_all(o))
+		return ASK_REFUSED;
 	if (strcmp(command, "wait") == 0)
 		return wait_ready(&o->daemon, words);
 	return ask_daemon(&o->daemon, words, stdout);
@@ -138,8 +162,8 @@ ctl_main(int argc, char **argv)
 	int option;
 
 	/* Options and words of the command may stand in any order. */
-	while ((option = getopt_long(argc, argv, "c:fhjn:s:Vv", longs, NULL)) !=
-	    -1) {
+	while ((option = getopt_long(
+		    argc, argv, "c:fhjn:s:Vvy", longs, NULL)) != -1) {
 		switch (option) {
 		case 'c':
 			o.daemon.file = optarg;
@@ -170,6 +194,9 @@ ctl_main(int argc, char **argv)
 			return EX_OK;
 		case 'v':
 			o.verbose = true;
+			break;
+		case 'y':
+			o.yes = true;
 			break;
 		default:
 			ctl_help_usage(stderr, NULL);

@@ -67,10 +67,12 @@ static const struct command commands[] = {
 	    CTL_VERBOSE,
 	    "A line for each app; all of one app.\n\n"
 	    "  -v  all of all apps" },
-	{ "stop", "[APP]", "stop an app, or the daemon, gracefully", 0,
+	{ "stop", "[-y] [APP]", "stop an app, or the daemon, gracefully",
+	    CTL_YES,
 	    "Clients of a stopped app are refused until it is started, across "
 	    "reloads.\nWithout a name the daemon stops with all apps. "
-	    "Returns when all has ended." },
+	    "Returns when all has ended.\n\n"
+	    "  -y  do not ask on the terminal whether the daemon shall stop" },
 	{ "top", "[--interval TIME] [-n COUNT]",
 	    "show all apps again and again", 0,
 	    "On a terminal: the full screen. Keys choose an app and what to "
@@ -176,7 +178,7 @@ bool
 ctl_help_takes(const char *command, unsigned options)
 {
 	static const char *const names[] = { "--path", "--timeout", "-v", "-f",
-		"-n" };
+		"-n", "-y" };
 	const struct command *c = find(command);
 
 	for (unsigned i = 0; c != NULL && i < sizeof(names) / sizeof(names[0]);

@@ -13,6 +13,7 @@ enum ctl_option {
 	CTL_VERBOSE = 1 << 2, /* -v */
 	CTL_FOLLOW = 1 << 3, /* -f */
 	CTL_NUMBER = 1 << 4, /* -n */
+	CTL_YES = 1 << 5, /* -y */
 };
 
 /* How apppoolctl is called; or with this command, if there is such a one. */

@@ -445,6 +445,56 @@ testProgressIsToldToWhoAsksForIt() {
 	    "$(tail -n 1 "$DIR/out")"
 }
 
+# on_terminal INPUT COMMAND...: apppoolctl on a terminal where somebody types
+# that; what appears there is in $SHOWN.
+on_terminal() {
+	SHOWN=$("$PYTHON" - "$LIMIT" "$APPPOOLCTL" -s "$DIR/control.sock" "$@" \
+	    <<-'EOF'
+	import os, pty, select, sys
+	limit, ctl, option, socket, typed, *words = sys.argv[1:]
+	pid, fd = pty.fork()
+	if pid == 0:
+	    os.execv(ctl, [ctl, option, socket, *words])
+	os.write(fd, typed.encode() + b"\n")
+	shown = b""
+	try:
+	    while select.select([fd], [], [], int(limit))[0]:
+	        part = os.read(fd, 999)
+	        if not part:
+	            break
+	        shown += part
+	except OSError:
+	    pass
+	print(shown.decode())
+	sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+	EOF
+	)
+	RC=$?
+}
+
+testProgressIsShownOnATerminalAndCleared() {
+	await is_ready web
+	on_terminal '' restart web
+	assertEquals "$SHOWN" 0 "$RC"
+	assertContains "$SHOWN" '0 of 2 replaced'
+	assertContains "$SHOWN" 'web: restarted, 2 processes replaced'
+	assertNotContains "$SHOWN" progress
+}
+
+testStopOfTheDaemonIsAskedBackOnATerminal() {
+	for answer in '' n; do
+		on_terminal "$answer" stop
+		assertEquals "$answer" 1 "$RC"
+		assertContains "$SHOWN" 'Stop the daemon, and all apps with it?'
+		assertContains "$SHOWN" 'not stopped'
+	done
+	assertTrue 'the daemon lives' pool_answers
+	on_terminal '' stop api
+	assertContains "$SHOWN" 'api: stopped'
+	assertNotContains "$SHOWN" '?'
+	ctl start api >/dev/null
+}
+
 # This test ends the daemon that all tests of the file share.
 testTheDaemonEndsWithAppsThatAreHeldAndServesTheirBacklog() {
 	ctl drain web >/dev/null
