@@ -21,6 +21,8 @@ MANDIR = $(PREFIX)/share/man
 PKGCONFIGDIR = $(LIBDIR)/pkgconfig
 UNITDIR = $(PREFIX)/lib/systemd/system
 DOCDIR = $(PREFIX)/share/doc/apppoold
+BASHCOMPDIR = $(PREFIX)/share/bash-completion/completions
+ZSHCOMPDIR = $(PREFIX)/share/zsh/site-functions
 INSTALL = install
 OBJCOPY = objcopy
 
@@ -35,7 +37,8 @@ LANES = $(shell expr 2 \* $$(nproc))
 
 # For contrib/install and the tests.
 export BUILD BIN DESTDIR VERSION PREFIX SYSCONFDIR SBINDIR BINDIR LIBDIR \
-    LIBEXECDIR INCLUDEDIR MANDIR PKGCONFIGDIR UNITDIR DOCDIR INSTALL
+    LIBEXECDIR INCLUDEDIR MANDIR PKGCONFIGDIR UNITDIR DOCDIR BASHCOMPDIR \
+    ZSHCOMPDIR INSTALL
 
 # CFLAGS, CPPFLAGS and LDFLAGS are the user's; what the code needs is apart.
 CFLAGS = -O2 -g

@@ -27,6 +27,8 @@ testProgramsLibrariesPagesAndUnitsAreInstalled() {
 	    lib/libapppool.so.1 include/apppool.h lib/pkgconfig/apppool.pc \
 	    libexec/apppoold/apppool-stdio libexec/apppoold/apppool-keeper \
 	    libexec/apppoold/apppool-top \
+	    share/bash-completion/completions/apppoolctl \
+	    share/zsh/site-functions/_apppoolctl \
 	    share/man/man8/apppoold.8 share/man/man5/pool.conf.5 \
 	    lib/systemd/system/apppoold.service; do
 		assertTrue "$file" "[ -e '$ROOT/usr/$file' ]"
