@@ -46,19 +46,19 @@ testASimulationPrintsFiguresAndAChart() {
 testTheFirstLineIsTheVerdict() {
 	simulate --rate 50 --service 50ms --for 1m
 	assertContains "$(head -n 1 "$DIR/out")" 'fits: 2.5'
-	simulate --rate 500 --service 50ms
+	simulate --rate 300 --service 50ms --for 4m
 	said=$(head -n 1 "$DIR/out")
-	assertContains "$said" 'overloaded: 2'
+	assertContains "$said" 'overloaded: 1'
 	fitting=${said#*max_processes = }
 	fitting=${fitting%% *}
 	sed "s/command/max_processes = $fitting command/" "$DIR/pool.conf" \
 	    >"$DIR/fitting.conf"
-	simulate -c "$DIR/fitting.conf" --rate 500 --service 50ms
+	simulate -c "$DIR/fitting.conf" --rate 300 --service 50ms --for 4m
 	assertContains "$said" "$(head -n 1 "$DIR/out")" fits:
 }
 
 testEachAppThatDoesNotFitHasAVerdict() {
-	simulate -c "$DIR/two.conf" --rate web=500 --rate api=1 --service 50ms
+	simulate -c "$DIR/two.conf" --rate web=300 --rate api=1 --service 50ms --for 4m
 	assertContains "$(head -n 1 "$DIR/out")" 'web: overloaded: '
 	assertEquals 1 "$(grep -c busy.processes "$DIR/out")"
 }
@@ -198,7 +198,7 @@ testAPictureThatCannotBeWrittenIsAnError() {
 # ---------------------------------------------------------------- JSON
 
 testTheFiguresOfJsonAddUp() {
-	simulate --rate 200 --profile burst -j
+	simulate --rate 200 --profile burst --for 3m -j
 	assertEquals '' "$(python 'import json, sys
 r = json.load(open(sys.argv[1]))
 assert r["accepted"] == r["completed"] + r["refused"] + r["timed_out"] \
