@@ -2,8 +2,8 @@
 #define WEB_SITE_H
 
 /*
- * The answers of apppool-web to HTTP: /, /status.json, /metrics, /history.json
- * and /healthz; see apppool-web(8). Requests wait for the daemon together.
+ * The connections of apppool-web, and their requests, which wait for the
+ * daemon together.
  */
 
 #include <sys/queue.h>
@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "web/history.h"
-#include "web/question.h"
+#include "web/answers.h"
 
 struct session;
 struct request;
@@ -20,9 +19,7 @@ struct request;
 struct site {
 	struct MHD_Daemon *http;
 	int http_fd; /* readable when site_turn() has something to do */
-	struct question status;
-	struct question metrics;
-	struct history history;
+	struct answers answers;
 	int64_t sample_at; /* metrics are to be added to the history */
 	bool sampling; /* the daemon is being asked for them */
 	bool closing; /* each session ends after the request under way */

@@ -52,8 +52,8 @@ serve(struct site *s)
 		struct pollfd fds[] = {
 			{ .fd = open ? apppool_fd() : -1, .events = POLLIN },
 			{ .fd = s->http_fd, .events = POLLIN },
-			{ .fd = s->status.fd, .events = POLLIN },
-			{ .fd = s->metrics.fd, .events = POLLIN },
+			{ .fd = s->answers.status.fd, .events = POLLIN },
+			{ .fd = s->answers.metrics.fd, .events = POLLIN },
 		};
 
 		if (poll(fds, sizeof(fds) / sizeof(fds[0]), site_timeout(s)) ==
