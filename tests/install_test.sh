@@ -139,7 +139,11 @@ prepared() {
 	case $1 in
 	*/perl-fcgi.conf) perl -MFCGI -e 1 2>/dev/null || return ;;
 	esac
-	[ -x "$(sed -n 's/^	command = { "\([^"]*\)".*/\1/p' "$1")" ]
+	program=$(sed -n 's/^	command = { "\([^"]*\)".*/\1/p' "$1")
+	case $program in
+	*/*) [ -x "$program" ] ;;
+	*) [ -x "$DIR/prefix/libexec/apppoold/$program" ] ;;
+	esac
 }
 
 testEachExampleIsCopiedToTheDefaultFileAndServes() {
@@ -149,12 +153,16 @@ testEachExampleIsCopiedToTheDefaultFileAndServes() {
 		app=$(sed -n 's/^app "\(.*\)" {$/\1/p' "$example")
 		[ "$app" ] || continue
 		prepared "$example" || { skip "no program of $name"; continue; }
-		: >"$DIR/page.php"
+		path=/
+		if [ "$app" = php ]; then
+			path=$DIR/page.php
+			: >"$path"
+		fi
 		# Somebody else may have the port.
-		sed "s/\"127.0.0.1:8080\"/\"127.0.0.1:$(free_port)\"/" "$example" \
+		sed "s/\"127.0.0.1:80..\"/\"127.0.0.1:$(free_port)\"/" "$example" \
 		    >"$DIR/prefix/etc/apppoold/pool.conf"
 		said=$(cd / && here timeout "$LIMIT" sh -c "apppoold -D &&
-		    apppoolctl ping '$app' --path '$DIR/page.php' &&
+		    apppoolctl ping '$app' --path '$path' &&
 		    apppoolctl stop" 2>&1)
 		assertEquals "$name: $said" 0 $?
 		assertContains "$name" "$said" ': 200 '
