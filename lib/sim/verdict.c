@@ -62,26 +62,36 @@ verdict_judge(const struct conf *conf, const struct load_spec *load,
 
 /* --- other numbers of processes ----------------------------------------- */
 
-/* Processes over all apps, so that the others keep theirs. */
-static uint32_t
-ceiling_for(const struct conf *conf, size_t app, uint32_t n, uint32_t allowed)
-{
-	uint32_t sum = n, more = conf->max_processes + n - allowed;
-
-	for (size_t i = 0; i < conf->apps_len; i++)
-		if (i != app)
-			sum += conf->apps[i].max_processes;
-	if (sum < more)
-		more = sum;
-	return more > conf->max_processes ? more : conf->max_processes;
-}
-
 struct search {
 	const struct verdict_trial *trial;
 	size_t app;
 	uint32_t allowed; /* too few */
 	bool ready; /* all processes are there from the start */
 };
+
+static uint32_t
+larger(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Processes over all apps, so that the others keep theirs. */
+static uint32_t
+ceiling_for(const struct search *s, uint32_t n)
+{
+	const struct conf *conf = s->trial->conf;
+	uint32_t most = n, least = s->ready ? n : 0;
+	uint32_t more = conf->max_processes + n - s->allowed;
+
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		if (i == s->app)
+			continue;
+		most += conf->apps[i].max_processes;
+		least += conf->apps[i].min_processes;
+	}
+	return larger(
+	    conf->max_processes, larger(least, most < more ? most : more));
+}
 
 /* 0, or an exit status. */
 static int
@@ -94,7 +104,7 @@ try(const struct search *s, uint32_t n, bool *out)
 	struct result r = { 0 };
 	int status;
 
-	conf->max_processes = ceiling_for(conf, s->app, n, s->allowed);
+	conf->max_processes = ceiling_for(s, n);
 	if (n > max)
 		app->max_processes = n;
 	if (s->ready)
@@ -172,7 +182,7 @@ verdict_try(const struct verdict_trial *t, size_t app, struct verdict *v)
 		v->min_processes = n;
 	if (n > t->conf->apps[app].max_processes)
 		v->max_processes = n;
-	v->ceiling = ceiling_for(t->conf, app, n, v->allowed);
+	v->ceiling = ceiling_for(&s, n);
 	if (v->ceiling == t->conf->max_processes)
 		v->ceiling = 0;
 	return 0;

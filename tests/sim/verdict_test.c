@@ -151,6 +151,24 @@ where_starts_take_too_long_processes_have_to_be_there_before(void)
 	CHECK(strstr(text, "; min_processes = max_processes = 1") != NULL);
 }
 
+/* The minima of all apps must be there at once, although the maxima need not.
+ */
+static void
+processes_that_are_there_before_have_places_beside_the_minima(void)
+{
+	const struct shape s = {
+		200, TSPAN_SECONDS(30),
+		"max_processes = 16\n" APP(
+		    "max_processes = 15") "app \"b\" { listen = \"127.0.0.1:1\" command = \"/bin/true\" "
+					  "min_processes = 8 max_processes = 8 }\n"
+	};
+	struct verdict v;
+
+	(void)verdict(&s, &v);
+	CHECK(v.min_processes > 10 && v.min_processes < 20);
+	CHECK_EQ(v.min_processes + 8, v.ceiling);
+}
+
 static void
 enough_processes_fit(void)
 {
@@ -206,6 +224,7 @@ main(int argc, char **argv)
 	RUN(a_low_ceiling_over_all_apps_is_to_be_raised_too);
 	RUN(other_apps_keep_their_places);
 	RUN(where_starts_take_too_long_processes_have_to_be_there_before);
+	RUN(processes_that_are_there_before_have_places_beside_the_minima);
 	RUN(enough_processes_fit);
 	RUN(an_app_without_connections_is_idle);
 	RUN(clients_who_wait_need_what_they_would_bring_otherwise);
