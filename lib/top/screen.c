@@ -36,6 +36,8 @@ static const struct deed {
 	const char *question;
 } deeds[] = {
 	{ 'r', "restart", "Restart" },
+	{ 'd', "drain", "Drain" },
+	{ 'u', "resume", "Resume" },
 };
 
 #define DEEDS (sizeof(deeds) / sizeof(deeds[0]))
@@ -141,8 +143,8 @@ draw_message(struct screen *s)
 		text_put(&s->line, s->g->errors, strcspn(s->g->errors, "\n"));
 	if (s->line.len == 0 && s->help)
 		text_puts(&s->line,
-		    "up/down app  left/right sort  enter all about it  "
-		    "r restart  space now  q back, quit");
+		    "up/down app  left/right sort  enter all  r restart  "
+		    "d drain  u resume  q back, quit");
 	if (s->line.len == 0) {
 		attr = A_DIM;
 		text_printf(

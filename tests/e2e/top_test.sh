@@ -85,6 +85,15 @@ testARestartIsAskedBackAndCarriedOut() {
 	await runs_another "$before"
 }
 
+testAnAppIsDrainedAndResumed() {
+	assertEquals '' "$(on_screen web '<jd' 'Drain shop? (y/n)' '<y' \
+	    'press a key' '<x' 'for keys' '<q')"
+	await status_is drained apps shop state
+	assertEquals '' "$(on_screen web '<ju' 'Resume shop? (y/n)' '<y' \
+	    'press a key' '<x' 'for keys' '<q')"
+	await status_is running apps shop state
+}
+
 testWithoutATerminalTablesAreRepeated() {
 	ctl top -n 2 --interval 100ms >"$DIR/out"
 	assertEquals 0 $?
