@@ -76,8 +76,8 @@ static const struct command commands[] = {
 	{ "top", "[--interval TIME] [-n COUNT]",
 	    "show all apps again and again", 0,
 	    "On a terminal: the full screen. Keys choose an app and what to "
-	    "sort by, show\nall about an app, restart, drain and resume it; ? lists them. "
-	    "Elsewhere: a table each time.\n\n"
+	    "sort by, show\nall about an app, restart, drain and resume it; "
+	    "? lists them. Elsewhere: a table\neach time.\n\n"
 	    "  --interval TIME  between two looks (2s)\n"
 	    "  -n COUNT         print so many tables, and end" },
 	{ "version", "", "show the version of the daemon", 0,

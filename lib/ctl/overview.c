@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/tstamp.h"
 #include "ctl/overview.h"
-#include "sys/figure.h"
 
 /* Bytes of the longest text in the table. */
-#define CELL_MAX 8192
+#define TEXT_MAX 8192
 
 /* A longer name is cut, for there is more to see; below 100 columns, to 16. */
 #define NAME_WIDTH 24
@@ -21,132 +19,6 @@ struct overview_row {
 	const struct json_value *app;
 	size_t place; /* in the answer */
 };
-
-static const char *const headings[OVERVIEW_COLUMNS] = { "APP", "STATE", "PROCS",
-	"ACTIVE", "WAIT", "OLDEST", "RATE", "P99", "REFUSED", "LAST FAILURE" };
-
-/* --- cells -------------------------------------------------------------- */
-
-static tspan
-span_of(double seconds)
-{
-	return (tspan)(seconds * 1e9);
-}
-
-static void
-put_string(struct text *cell, const char *s)
-{
-	if (s != NULL)
-		text_escaped(cell, s, strlen(s));
-}
-
-/* A figure that the app does not have is "-". */
-static void
-put_number(struct text *cell, double n, int places)
-{
-	if (isnan(n))
-		text_puts(cell, "-");
-	else
-		text_printf(cell, "%.*f", places, n);
-}
-
-static void
-put_span(struct text *cell, double seconds)
-{
-	char buf[FIGURE_SIZE];
-
-	text_puts(cell,
-	    isnan(seconds) ? "-"
-			   : figure_span(span_of(seconds), buf, sizeof(buf)));
-}
-
-/*
- * The failure of a rollout that was given up, or the last one; and when the
- * next start is due, if that has to wait.
- */
-static void
-put_failure(struct text *cell, const struct json_value *app)
-{
-	const struct json_value *rollout = json_tree_member(app, "rollout");
-	const char *given_up = json_tree_string(rollout, "reason");
-	double backoff = json_tree_number(app, "backoff_until");
-
-	if (given_up != NULL) {
-		text_printf(cell, "generation %.0f given up: ",
-		    json_tree_number(rollout, "generation"));
-		put_string(cell, given_up);
-	} else {
-		put_string(cell, json_tree_string(app, "last_failure"));
-	}
-	if (backoff > 0) {
-		text_puts(cell, cell->len == 0 ? "" : "; ");
-		text_puts(cell, "next start in ");
-		put_span(cell, backoff);
-	}
-}
-
-/* The figure of a row in a column; NaN: there is none. */
-static double
-figure_of(const struct json_value *app, enum overview_column column)
-{
-	static const char *const keys[OVERVIEW_COLUMNS] = {
-		[OVERVIEW_PROCESSES] = "processes",
-		[OVERVIEW_ACTIVE] = "active",
-		[OVERVIEW_WAITING] = "waiting",
-		[OVERVIEW_OLDEST] = "oldest_wait",
-		[OVERVIEW_RATE] = "rate",
-		[OVERVIEW_REFUSED] = "refused",
-	};
-
-	if (column == OVERVIEW_P99)
-		return json_tree_number(
-		    json_tree_member(app, "queue_wait"), "p99");
-	/* Without sessions no process is ever active. */
-	if (column == OVERVIEW_ACTIVE &&
-	    isnan(json_tree_number(app, "sessions")))
-		return NAN;
-	return keys[column] == NULL ? NAN : json_tree_number(app, keys[column]);
-}
-
-/* The text of a row in a column; app NULL: of the headings. */
-static void
-make_cell(struct text *cell, const struct json_value *app,
-    enum overview_column column)
-{
-	double n = figure_of(app, column);
-
-	text_clear(cell);
-	if (app == NULL) {
-		text_puts(cell, headings[column]);
-		return;
-	}
-	switch (column) {
-	case OVERVIEW_APP:
-		put_string(cell, json_tree_string(app, "name"));
-		break;
-	case OVERVIEW_STATE:
-		put_string(cell, json_tree_string(app, "state"));
-		break;
-	case OVERVIEW_PROCESSES:
-		put_number(cell, n, 0);
-		text_puts(cell, "/");
-		put_number(cell, json_tree_number(app, "max_processes"), 0);
-		break;
-	case OVERVIEW_OLDEST:
-	case OVERVIEW_P99:
-		put_span(cell, n);
-		break;
-	case OVERVIEW_RATE:
-		put_number(cell, n, n > 0 && n < 100);
-		break;
-	case OVERVIEW_FAILURE:
-		put_failure(cell, app);
-		break;
-	default:
-		put_number(cell, n, 0);
-		break;
-	}
-}
 
 /* --- the table ---------------------------------------------------------- */
 
@@ -164,10 +36,10 @@ columns_of(const struct text *cell)
 static void
 widen(struct overview *o, const struct json_value *app)
 {
-	for (int i = 0; i < OVERVIEW_COLUMNS; i++) {
+	for (int i = 0; i < CELL_COLUMNS; i++) {
 		size_t columns;
 
-		make_cell(&o->cell, app, (enum overview_column)i);
+		cell_make(&o->cell, app, (enum cell_column)i);
 		columns = columns_of(&o->cell);
 		if (columns > o->widths[i])
 			o->widths[i] = columns;
@@ -188,7 +60,7 @@ overview_init(struct overview *o, const struct json_value *status)
 	const struct json_value *apps = json_tree_member(status, "apps");
 
 	*o = (struct overview){ .status = status };
-	text_init(&o->cell, CELL_MAX);
+	text_init(&o->cell, TEXT_MAX);
 	if (apps == NULL || apps->type != JSON_ARRAY) {
 		errno = EINVAL;
 		return false;
@@ -236,13 +108,13 @@ state_weight(const struct json_value *app)
 
 /* What the row is sorted by, the largest first. */
 static double
-sort_weight(const struct json_value *app, enum overview_column by)
+sort_weight(const struct json_value *app, enum cell_column by)
 {
-	if (by == OVERVIEW_STATE)
+	if (by == CELL_STATE)
 		return state_weight(app);
-	if (by == OVERVIEW_FAILURE)
+	if (by == CELL_FAILURE)
 		return json_tree_string(app, "last_failure") != NULL;
-	return figure_of(app, by);
+	return cell_figure(app, by);
 }
 
 static int
@@ -258,7 +130,7 @@ static int
 compare(const void *one, const void *other, void *arg)
 {
 	const struct overview_row *a = one, *b = other;
-	enum overview_column by = *(const enum overview_column *)arg;
+	enum cell_column by = *(const enum cell_column *)arg;
 	double x = sort_weight(a->app, by), y = sort_weight(b->app, by);
 
 	/* What has no figure comes last. */
@@ -266,13 +138,13 @@ compare(const void *one, const void *other, void *arg)
 		return isnan(x) ? 1 : -1;
 	if (!isnan(x) && x != y)
 		return x > y ? -1 : 1;
-	if (by == OVERVIEW_APP)
+	if (by == CELL_APP)
 		return compare_names(a->app, b->app);
 	return a->place < b->place ? -1 : a->place > b->place;
 }
 
 void
-overview_sort(struct overview *o, enum overview_column by)
+overview_sort(struct overview *o, enum cell_column by)
 {
 	qsort_r(o->rows, o->nrows, sizeof(*o->rows), compare, &by);
 }
@@ -328,7 +200,7 @@ column_width(const struct overview *o, int column, size_t width)
 {
 	size_t most = width < 100 ? NAME_WIDTH_NARROW : NAME_WIDTH;
 
-	if (column != OVERVIEW_APP || width == 0 || o->widths[column] < most)
+	if (column != CELL_APP || width == 0 || o->widths[column] < most)
 		return o->widths[column];
 	return most;
 }
@@ -339,13 +211,13 @@ put_line(struct overview *o, const struct json_value *app, size_t width,
 {
 	size_t left = width == 0 ? SIZE_MAX : width;
 
-	for (int i = 0; i < OVERVIEW_COLUMNS && left > 0; i++) {
-		bool figure = i != OVERVIEW_APP && i != OVERVIEW_STATE &&
-		    i != OVERVIEW_FAILURE;
+	for (int i = 0; i < CELL_COLUMNS && left > 0; i++) {
+		bool figure =
+		    i != CELL_APP && i != CELL_STATE && i != CELL_FAILURE;
 		size_t wide = column_width(o, i, width);
 
 		wide = wide < left ? wide : left;
-		make_cell(&o->cell, app, (enum overview_column)i);
+		cell_make(&o->cell, app, (enum cell_column)i);
 		put_fitted(out, &o->cell, wide, figure);
 		left -= wide;
 		if (left > 0) {
@@ -375,16 +247,16 @@ overview_daemon(struct overview *o, size_t width, struct text *out)
 	struct text *cell = &o->cell;
 
 	text_clear(cell);
-	put_string(cell, json_tree_string(s, "state"));
+	cell_put_string(cell, json_tree_string(s, "state"));
 	text_puts(cell, " for ");
-	put_span(cell, json_tree_number(s, "uptime"));
+	cell_put_span(cell, json_tree_number(s, "uptime"));
 	text_printf(cell,
 	    ", processes %.0f/%.0f, active %.0f, waiting %.0f, generation "
 	    "%.0f, ",
 	    json_tree_number(s, "processes"),
 	    json_tree_number(s, "max_processes"), json_tree_number(s, "active"),
 	    json_tree_number(s, "waiting"), json_tree_number(s, "generation"));
-	put_string(cell, json_tree_string(s, "config"));
+	cell_put_string(cell, json_tree_string(s, "config"));
 	put_fitted(out, cell, width == 0 ? columns_of(cell) : width, false);
 	end_line(out);
 }

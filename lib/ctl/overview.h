@@ -6,23 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "sys/json_tree.h"
-#include "sys/text.h"
-
-/* The columns, from left to right. */
-enum overview_column {
-	OVERVIEW_APP,
-	OVERVIEW_STATE,
-	OVERVIEW_PROCESSES,
-	OVERVIEW_ACTIVE,
-	OVERVIEW_WAITING,
-	OVERVIEW_OLDEST,
-	OVERVIEW_RATE,
-	OVERVIEW_P99,
-	OVERVIEW_REFUSED,
-	OVERVIEW_FAILURE,
-	OVERVIEW_COLUMNS
-};
+#include "ctl/cell.h"
 
 struct overview_row;
 
@@ -30,7 +14,7 @@ struct overview {
 	const struct json_value *status; /* the answer, which is the caller's */
 	struct overview_row *rows;
 	size_t nrows;
-	size_t widths[OVERVIEW_COLUMNS]; /* of the widest text, in characters */
+	size_t widths[CELL_COLUMNS]; /* of the widest text, in characters */
 	struct text cell; /* being made */
 };
 
@@ -42,7 +26,7 @@ void overview_fini(struct overview *o);
  * Sorts by a column: by name upwards, by figures downwards, by state and
  * failure those first that need a look.
  */
-void overview_sort(struct overview *o, enum overview_column by);
+void overview_sort(struct overview *o, enum cell_column by);
 
 /* The name of the app in a row. */
 const char *overview_app(const struct overview *o, size_t row);

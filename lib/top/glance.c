@@ -13,7 +13,7 @@
 void
 glance_init(struct glance *g, const struct ask *daemon)
 {
-	*g = (struct glance){ .daemon = *daemon, .sort = OVERVIEW_COLUMNS };
+	*g = (struct glance){ .daemon = *daemon, .sort = CELL_COLUMNS };
 	g->daemon.timeout = PATIENCE;
 }
 
@@ -81,7 +81,7 @@ glance_apps(struct glance *g)
 	g->answer = answer;
 	g->status = status;
 	g->table = table;
-	if (g->sort != OVERVIEW_COLUMNS)
+	if (g->sort != CELL_COLUMNS)
 		overview_sort(&g->table, g->sort);
 	return true;
 }

@@ -10,7 +10,7 @@
 
 struct glance {
 	struct ask daemon;
-	enum overview_column sort;
+	enum cell_column sort;
 	char *answer; /* owned; status lies in it */
 	struct json_value *status; /* owned; NULL: none yet */
 	struct overview table; /* sorted; of status */

@@ -43,7 +43,7 @@ static const struct deed {
 #define DEEDS (sizeof(deeds) / sizeof(deeds[0]))
 
 static const char *
-column_name(enum overview_column column)
+column_name(enum cell_column column)
 {
 	static const char *const names[] = { "name", "state", "processes",
 		"active", "waiting", "oldest wait", "rate", "p99", "refused",
@@ -267,9 +267,9 @@ ask_back(struct screen *s, int key)
 static void
 sort_beside(struct screen *s, int by)
 {
-	const int all = OVERVIEW_COLUMNS + 1;
+	const int all = CELL_COLUMNS + 1;
 
-	s->g->sort = (enum overview_column)(((int)s->g->sort + by + all) % all);
+	s->g->sort = (enum cell_column)(((int)s->g->sort + by + all) % all);
 }
 
 static void

@@ -60,9 +60,9 @@ testNoLineIsWiderThanTheTerminal() {
 		assertTrue "$columns: $widest" "[ $widest -le $columns ]"
 	done
 	assertContains "$(COLUMNS=80 ctl status)" 'shop-of-a-hundr+ failed'
-	assertContains "$(COLUMNS=80 ctl status)" ' exited'
+	assertContains "$(COLUMNS=80 ctl status)" ' exit 3'
 	assertContains "$(COLUMNS=200 ctl status)" \
-	    'exited with status 3 before it was ready; handoff = native '
+	    'exit 3; next start in '
 }
 
 testATerminalIsAskedForItsWidth() {
@@ -88,11 +88,13 @@ testATerminalIsAskedForItsWidth() {
 }
 
 testWhatIsNoTerminalGetsWholeLines() {
-	assertContains "$(ctl status)" 'apppool-worker(7); next start in '
+	assertContains "$(ctl status)" 'exit 3; next start in '
 }
 
 testEverythingIsShownOfOneAppOrWithAnOption() {
 	assertContains "$(ctl status web)" '/1 (min 1)'
+	assertContains "$(ctl status shop-of-a-hundred-things)" \
+	    'last failure: exited with status 3 before it was ready'
 	assertNotContains "$(ctl status web)" 'jobs'
 	assertContains "$(ctl status -v)" '/1 (min 1)'
 	assertContains "$(ctl status -v)" 'jobs: running'

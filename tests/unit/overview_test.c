@@ -86,14 +86,14 @@ static void
 a_line_is_no_wider_than_the_terminal(void)
 {
 	read_apps(DAEMON(APP("an-app-whose-name-is-long", "failed", "3",
-	    "\"exited with status 3 before it was ready: \\u001b[2J\"")));
+	    "\"exited with status 3 before it was ready: no database at "
+	    "\\u001b[2J; a hint\"")));
 	CHECK_STR("an-app-whose-na+ failed   3/8      3    2 12.5ms 12.3 350us"
-		  "       7 exited with+",
+		  "       7 exit 3: no +",
 	    row(0, 80));
 	CHECK_EQ(80, (int)strlen(row(0, 80)));
 	CHECK_STR("an-app-whose-name-is-lo+ failed   3/8      3    2 12.5ms "
-		  "12.3 350us       7 exited with status 3 before it was "
-		  "ready: \\x1b[2J",
+		  "12.3 350us       7 exit 3: no database at \\x1b[2J",
 	    row(0, 200));
 	for (size_t width = 1; width < 200; width++)
 		CHECK(strlen(row(0, width)) <= width);
@@ -113,14 +113,14 @@ rows_are_sorted_by_what_needs_a_look(void)
 {
 	read_apps(DAEMON(APP("b", "running", "3", "null") "," LISTENS "," APP(
 	    "a", "running", "5", "null") "," APP("c", "failed", "0", "null")));
-	overview_sort(&table, OVERVIEW_ACTIVE);
+	overview_sort(&table, CELL_ACTIVE);
 	CHECK_STR("a", overview_app(&table, 0));
 	CHECK_STR("c", overview_app(&table, 2));
 	CHECK_STR("node", overview_app(&table, 3));
-	overview_sort(&table, OVERVIEW_STATE);
+	overview_sort(&table, CELL_STATE);
 	CHECK_STR("c", overview_app(&table, 0));
 	CHECK_STR("b", overview_app(&table, 1));
-	overview_sort(&table, OVERVIEW_APP);
+	overview_sort(&table, CELL_APP);
 	CHECK_STR("a", overview_app(&table, 0));
 	CHECK_STR("node", overview_app(&table, 3));
 }
