@@ -88,6 +88,22 @@ testAFrozenKeeperAnswersAgain() {
 	await keepers_answer true
 }
 
+# A session keeps the process whose output it reads until then.
+testAKeeperThatAnswersAgainMakesRoomForItsSuccessor() {
+	app evil </dev/null | conf
+	pool_start
+	occupy long 1 evil
+	await status_is 1 apps evil sessions
+	keeper=$(status apps evil keepers 0 pid)
+	pause_process "$keeper"
+	await keepers_answer false true
+	kill -CONT "$keeper"
+	await keepers_answer true true
+	dismiss long
+	await is_gone "$keeper"
+	await keepers_answer true
+}
+
 testAnAppWhoseKeepersAreAllFrozenHasFailed() {
 	is_root || { skip 'userfaultfd is for root'; return; }
 	freezing 9 'max_processes = 2' | conf
