@@ -6,9 +6,11 @@
 assert_killed_for() {
 	{
 		app_b
-		hostile evil talker "$1" <<-EOF
+		# One that retires is not killed before for not stopping.
+		hostile evil talker "$1" <<-EOF |
 		restart_delay = 1m
 		EOF
+		    sed 's/^stop_timeout.*/stop_timeout = 30s/'
 	} | conf
 	pool_start
 	quiet_b
