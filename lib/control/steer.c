@@ -177,6 +177,22 @@ tell_restarted(struct client *cl, uint32_t replaced)
 	text_fini(&reasons);
 }
 
+/* Where no process was to be replaced, those of the minimum are waited for. */
+static void
+count_ready(
+    const struct supervisor *s, const struct targets *all, struct progress *sum)
+{
+	for (size_t i = 0; i < all->len; i++) {
+		const struct app *a = target_app(s, &all->list[i]);
+
+		if (a == NULL)
+			continue;
+		sum->done += app_ready(a);
+		sum->of += a->options.min_processes;
+	}
+	sum->what = "ready";
+}
+
 static bool
 restart_goes_on(struct client *cl, struct progress *out)
 {
@@ -190,6 +206,8 @@ restart_goes_on(struct client *cl, struct progress *out)
 	}
 	if (!coming)
 		tell_restarted(cl, out->done);
+	else if (out->of == 0)
+		count_ready(s, all, out);
 	return coming;
 }
 
@@ -239,14 +257,14 @@ steer_restart(struct client *cl, char *const *words, tstamp now)
 static void
 tell_detached(struct client *cl, const struct target *t)
 {
-	char after[40] = "";
+	char with[40] = "";
 
 	if (t->of > 0)
-		(void)snprintf(after, sizeof(after),
-		    " after %" PRIu32 " session%s", t->of,
+		(void)snprintf(with, sizeof(with),
+		    " with %" PRIu32 " session%s", t->of,
 		    t->of == 1 ? "" : "s");
-	client_tell(cl, "%s: worker %s (pid %d) detached, it has ended%s",
-	    t->name, t->id, (int)t->pid, after);
+	client_tell(cl, "%s: worker %s (pid %d) detached%s; it has ended",
+	    t->name, t->id, (int)t->pid, with);
 }
 
 static bool
@@ -309,16 +327,15 @@ tell_resized(struct client *cl, const struct target *t)
 {
 	const struct app *a = &cl->all->sup->pool.apps[t->app];
 	const struct group *g = cl->all->sup->groups[t->app];
-	char file[64] = "as the file says";
+	char now[SIZE_TEXT], file[SIZE_TEXT];
 
-	if (g->resized)
-		(void)snprintf(file, sizeof(file),
-		    "the file says %" PRIu32 " to %" PRIu32, g->file_size.min,
-		    g->file_size.max);
-	client_tell(cl,
-	    "%s: %" PRIu32 " to %" PRIu32 " processes, %" PRIu32 " now; %s",
-	    t->name, a->options.min_processes, a->options.max_processes,
-	    app_processes(a), file);
+	(void)size_format((struct group_size){ a->options.min_processes,
+			      a->options.max_processes },
+	    now);
+	client_tell(cl, "%s: %s, %" PRIu32 " now; %s%s", t->name, now,
+	    app_processes(a),
+	    g->resized ? "the file says " : "as the file says",
+	    g->resized ? size_format(g->file_size, file) : "");
 }
 
 static bool

@@ -27,14 +27,16 @@ find_app(struct client *cl, const struct target *t)
 static void
 tell_held(struct client *cl, const struct target *t, const struct app *a)
 {
-	char stuck[64] = "";
+	uint32_t n = t->of - a->stuck;
+	char ended[40] = "", stuck[64] = "";
 
+	if (n > 0)
+		(void)snprintf(ended, sizeof(ended),
+		    ", %" PRIu32 " process%s ended", n, n == 1 ? "" : "es");
 	if (a->stuck > 0)
 		(void)snprintf(stuck, sizeof(stuck),
 		    ", %" PRIu32 " still there after SIGKILL", a->stuck);
-	client_tell(cl, "%s: %s, %" PRIu32 " process%s ended%s", t->name,
-	    app_state_name(a), t->of - a->stuck,
-	    t->of - a->stuck == 1 ? "" : "es", stuck);
+	client_tell(cl, "%s: %s%s%s", t->name, app_state_name(a), ended, stuck);
 }
 
 static bool

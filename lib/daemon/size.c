@@ -16,6 +16,18 @@ size_of_file(const struct conf_app *conf)
 	return (struct group_size){ o.min_processes, o.max_processes };
 }
 
+const char *
+size_format(struct group_size size, char buf[SIZE_TEXT])
+{
+	if (size.min == size.max)
+		(void)snprintf(buf, SIZE_TEXT, "%" PRIu32 " process%s",
+		    size.max, size.max == 1 ? "" : "es");
+	else
+		(void)snprintf(buf, SIZE_TEXT,
+		    "%" PRIu32 " to %" PRIu32 " processes", size.min, size.max);
+	return buf;
+}
+
 static bool
 is_same(struct group_size a, struct group_size b)
 {
@@ -97,22 +109,19 @@ void
 size_reloaded(struct group *g, FILE *answer)
 {
 	struct group_size file = size_of_file(g->conf);
+	char set[SIZE_TEXT], says[SIZE_TEXT];
 
 	if (!g->resized)
 		return;
 	g->resized = is_same(file, g->file_size) && !is_same(file, g->size);
+	(void)size_format(g->size, set);
+	(void)size_format(file, says);
 	if (g->resized)
 		logging_tell(answer, true,
-		    "%s: keeps %" PRIu32 " to %" PRIu32
-		    " processes, as resized; the file says %" PRIu32
-		    " to %" PRIu32 " as before",
-		    g->conf->name, g->size.min, g->size.max, file.min,
-		    file.max);
+		    "%s: keeps %s, as resized; the file says %s as before",
+		    g->conf->name, set, says);
 	else
 		logging_tell(answer, true,
-		    "%s: %" PRIu32 " to %" PRIu32
-		    " processes, as the file says; no longer %" PRIu32
-		    " to %" PRIu32 " as resized",
-		    g->conf->name, file.min, file.max, g->size.min,
-		    g->size.max);
+		    "%s: %s, as the file says; no longer %s as resized",
+		    g->conf->name, says, set);
 }

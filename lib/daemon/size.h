@@ -14,6 +14,12 @@
 /* Room for why a size is refused. */
 #define SIZE_WHY 192
 
+/* Room for a size in words. */
+#define SIZE_TEXT 48
+
+/* "2 to 8 processes", or "1 process". Returns buf. */
+const char *size_format(struct group_size size, char buf[SIZE_TEXT]);
+
 /* The options of the app for the core, with the size that it has now. */
 void size_options(const struct group *g, struct app_options *out);
 

@@ -143,7 +143,7 @@ testADetachedWorkerFinishesItsSessionAndItsSuccessorStartsAtOnce() {
 	assertNotEquals 'the answer' '' "$ANSWER"
 	finish "$DETACH"
 	assertContains "$(cat "$DIR/out")" \
-	    "detached, it has ended after 1 session"
+	    "detached with 1 session; it has ended"
 	assertEquals 'lost' "$lost" "$(status apps web lost)"
 	assertEquals 1 "$(status apps web exits detached)"
 	assert_accounts web
@@ -153,7 +153,7 @@ testAnIdleWorkerThatIsDetachedEndsAtOnce() {
 	await is_ready web
 	id=$(workers id | head -n 1)
 	steer detach "$id"
-	assertContains "$WRONG$SAID" 'detached, it has ended'
+	assertContains "$WRONG$SAID" 'detached; it has ended'
 	await is_ready web
 	assertNotContains "$(workers id)" "$id"
 }
@@ -195,7 +195,7 @@ testResizeGivesMoreProcessesAtOnce() {
 	await is_ready web
 	steer resize web 3 6
 	assertEquals "$WRONG" \
-	    'web: 3 to 6 processes, 3 now; the file says 2 to 4' "$SAID"
+	    'web: 3 to 6 processes, 3 now; the file says 2 to 4 processes' "$SAID"
 	assertEquals '3 6' "$(status apps web min_processes,max_processes)"
 	assertContains "$(ctl -j status web)" '"resized":true'
 	assertContains "$(ctl status web)" 'resized, the file says 2 to 4'
@@ -209,7 +209,7 @@ testResizeGivesFewerProcessesWhenTheirSessionsEnd() {
 	    resize web 0 1 >"$DIR/out"
 	await status_is 1 apps web processes
 	finish "$STARTED"
-	assertEquals 'web: 0 to 1 processes, 1 now; the file says 2 to 4' \
+	assertEquals 'web: 0 to 1 processes, 1 now; the file says 2 to 4 processes' \
 	    "$(cat "$DIR/out")"
 	open_gate door
 	behind
