@@ -377,10 +377,11 @@ static inline void
 an_app_is_held(void)
 {
 	uint32_t app = any_app();
-	struct world_app *a = &w.apps[app];
+	struct world_app *a;
 
-	if (app == ILIST_NONE || a->closing)
+	if (app == ILIST_NONE || w.apps[app].closing)
 		return;
+	a = &w.apps[app];
 	if (a->shut) {
 		if (!a->emptied && a->backlog == 0) {
 			a->emptied = true;
