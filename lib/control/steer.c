@@ -59,6 +59,23 @@ steer_choose_app(struct client *cl, char *name)
 	return false;
 }
 
+const struct app *
+steer_app(struct client *cl)
+{
+	const struct target *t = &cl->targets->list[0];
+	const struct app *a = target_app(cl->all->sup, t);
+
+	if (cl->all->sup->stopping)
+		client_error(cl, "the daemon is stopping");
+	else if (a == NULL)
+		client_error(cl, "%s is gone", t->name);
+	else if (a->phase >= APP_CLOSING)
+		client_error(cl, "%s is being removed", t->name);
+	else
+		return a;
+	return NULL;
+}
+
 /* --- restart ------------------------------------------------------------ */
 
 /* Why a rollout was given up is known when its news have been told. */
@@ -71,8 +88,6 @@ is_rolling(const struct app *a)
 static enum outcome
 app_restarted(const struct app *a)
 {
-	if (a->phase != APP_RUNNING)
-		return OUTCOME_DONE;
 	if (is_rolling(a))
 		return OUTCOME_COMING;
 	if (a->rollout == ROLLOUT_GIVEN_UP || app_has_failed(a))
@@ -86,8 +101,8 @@ restarted(const struct supervisor *s, const struct target *t)
 	const struct app *a = target_app(s, t);
 	const struct process *x;
 
-	if (a == NULL)
-		return OUTCOME_DONE;
+	if (a == NULL || a->phase != APP_RUNNING)
+		return OUTCOME_FAILED;
 	if (t->process == ILIST_NONE)
 		return app_restarted(a);
 	x = target_process(s, t);
@@ -104,7 +119,7 @@ count_replaced(
 	const struct app *a = target_app(s, t);
 	uint32_t left = 0;
 
-	if (restarted(s, t) != OUTCOME_DONE)
+	if (restarted(s, t) != OUTCOME_DONE && a != NULL)
 		left = t->process == ILIST_NONE ? a->outdated : t->of;
 	sum->done += left < t->of ? t->of - left : 0;
 	sum->of += t->of;
@@ -116,12 +131,17 @@ static void
 explain_restart(
     const struct supervisor *s, const struct target *t, struct text *line)
 {
+	const struct app *a = target_app(s, t);
 	const struct group *g = s->groups[t->app];
 	char why[GROUP_FAILURE_MAX];
 
 	if (line->len > 0)
 		text_puts(line, "; ");
-	if (app_has_failed(&s->pool.apps[t->app]))
+	if (a == NULL)
+		text_printf(line, "%s is gone", t->name);
+	else if (a->phase != APP_RUNNING)
+		text_printf(line, "%s is %s", t->name, app_state_name(a));
+	else if (app_has_failed(a))
 		text_printf(
 		    line, "%s has failed: %s", t->name, group_failure(g, why));
 	else if (t->process == ILIST_NONE)
@@ -343,14 +363,12 @@ resize_goes_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
 	struct target *t = &cl->targets->list[0];
-	const struct app *a = target_app(s, t);
+	const struct app *a = steer_app(cl);
 	char why[GROUP_FAILURE_MAX];
 	uint32_t n;
 
-	if (a == NULL) {
-		client_error(cl, "no app %s any more", t->name);
+	if (a == NULL)
 		return false;
-	}
 	n = app_processes(a);
 	if (n > t->of)
 		t->of = n;

@@ -26,6 +26,9 @@ void steer_start(struct client *cl, char *const *words, tstamp now);
  */
 bool steer_choose_app(struct client *cl, char *name);
 
+/* The app that the client has chosen; NULL: it leaves, and was told so. */
+const struct app *steer_app(struct client *cl);
+
 /* words: a worker. */
 void steer_detach(struct client *cl, char *const *words, tstamp now);
 

@@ -7,21 +7,6 @@
 #include "control/wait.h"
 #include "daemon/hold.h"
 
-/* The app of the client; NULL: it has gone, and the client was told. */
-static const struct app *
-find_app(struct client *cl, const struct target *t)
-{
-	const struct app *a = target_app(cl->all->sup, t);
-
-	if (a == NULL)
-		client_error(cl, "no app %s any more", t->name);
-	else if (a->phase >= APP_CLOSING)
-		client_error(cl, "%s is being removed", t->name);
-	else
-		return a;
-	return NULL;
-}
-
 /* --- drain and stop ------------------------------------------------------ */
 
 static void
@@ -43,7 +28,7 @@ static bool
 hold_goes_on(struct client *cl, struct progress *out)
 {
 	struct target *t = &cl->targets->list[0];
-	const struct app *a = find_app(cl, t);
+	const struct app *a = steer_app(cl);
 
 	if (a == NULL)
 		return false;
@@ -111,7 +96,7 @@ run_goes_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
 	const struct target *t = &cl->targets->list[0];
-	const struct app *a = find_app(cl, t);
+	const struct app *a = steer_app(cl);
 	const struct group *g = s->groups[t->app];
 	char why[GROUP_FAILURE_MAX];
 

@@ -445,6 +445,28 @@ testProgressIsToldToWhoAsksForIt() {
 	    "$(tail -n 1 "$DIR/out")"
 }
 
+# The new processes are not ready before the file is there.
+testARestartThatIsDrainedMeanwhileSaysSo() {
+	: >"$DIR/go"
+	sed "s,\"$TWORKER\",\"$TWORKER\"\, \"--start-when\"\, \"$DIR/go\"," \
+	    "$DIR/before" >"$DIR/pool.conf"
+	ctl reload >/dev/null
+	rm "$DIR/go"
+	in_background restart web
+	await status_is 1 apps web starting
+	start_process timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/control.sock" \
+	    drain web >/dev/null
+	drain=$STARTED
+	finish "$BACKGROUND"
+	assertEquals 'apppoolctl: web is draining' "$(cat "$DIR/out")"
+	: >"$DIR/go"
+	finish "$drain"
+	cp "$DIR/before" "$DIR/pool.conf"
+	ctl reload >/dev/null
+	steer resume web
+	assertEquals "$WRONG" 0 "$RC"
+}
+
 # on_terminal INPUT COMMAND...: apppoolctl on a terminal where somebody types
 # that; what appears there is in $SHOWN.
 on_terminal() {
