@@ -52,7 +52,8 @@
 /* Microseconds that a close may linger. */
 #define LINGER 2000
 
-/* The beginning of the last line of a pipe that is not blank. */
+/* What the last line of a pipe that is not blank begins with, but for blanks.
+ */
 struct words {
 	char text[KEEPER_WORDS_MAX];
 	size_t len; /* 0: there was none */
@@ -146,6 +147,10 @@ keep_words(struct words *to, const char *lines, size_t len)
 	if (newline != NULL) {
 		len -= (size_t)(newline + 1 - lines);
 		lines = newline + 1;
+	}
+	while (is_blank(*lines)) {
+		len--;
+		lines++;
 	}
 	to->len = len < sizeof(to->text) ? len : sizeof(to->text);
 	memcpy(to->text, lines, to->len);

@@ -65,8 +65,8 @@
 
 /*
  * Down: an identifier. The answer, after all that it has printed on standard
- * error: the identifier and the last line there that is not blank, cut after
- * KEEPER_WORDS_MAX bytes.
+ * error: the identifier and the last line there that is not blank, without
+ * blanks around it and cut after KEEPER_WORDS_MAX bytes.
  */
 #define KEEPER_WORDS 'W'
 #define KEEPER_WORDS_MAX 128

@@ -115,7 +115,7 @@ hear_lines(struct worker *w, const char *at, size_t len)
 	assert(lines <= KEEPER_LINES);
 }
 
-/* They are the beginning of a line that the worker has printed. */
+/* They begin a line that the worker has printed, behind its blanks. */
 static void
 hear_words(const struct worker *w, const char *words, size_t len)
 {
@@ -124,8 +124,12 @@ hear_words(const struct worker *w, const char *words, size_t len)
 	assert(len <= KEEPER_WORDS_MAX && memchr(words, '\n', len) == NULL);
 	if (len == 0)
 		return;
-	assert(w->verb == KEEPER_ERRORS);
-	while ((size_t)(end - at) < len || memcmp(at, words, len) != 0) {
+	assert(w->verb == KEEPER_ERRORS && !is_blank(words[0]));
+	for (;;) {
+		while (at < end && *at != '\n' && is_blank(*at))
+			at++;
+		if ((size_t)(end - at) >= len && memcmp(at, words, len) == 0)
+			return;
 		at = memchr(at, '\n', (size_t)(end - at));
 		assert(at != NULL);
 		at++;

@@ -324,10 +324,11 @@ the_last_line_comes_after_all_others(void)
 }
 
 static void
-the_last_line_is_not_a_blank_one(void)
+the_last_line_is_not_a_blank_one_and_has_no_blanks_around_it(void)
 {
 	begin();
-	CHECK_STR("why", words_after("what\nwhy \r\n \t\n\n"));
+	CHECK_STR("why", words_after("what\n\t why \r\n \t\n\n"));
+	CHECK_STR("why", words_after(" why\n"));
 	finish();
 }
 
@@ -502,7 +503,7 @@ main(int argc, char **argv)
 	RUN(of_many_last_lines_1024_come_and_the_rest_is_counted);
 	RUN(the_two_outputs_are_told_apart);
 	RUN(the_last_line_comes_after_all_others);
-	RUN(the_last_line_is_not_a_blank_one);
+	RUN(the_last_line_is_not_a_blank_one_and_has_no_blanks_around_it);
 	RUN(the_last_line_may_have_no_newline);
 	RUN(a_worker_that_said_nothing_has_no_last_line);
 	RUN(a_long_last_line_is_cut);
