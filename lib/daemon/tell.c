@@ -26,7 +26,7 @@ init(struct told *t, enum log_level level, enum event_kind kind)
 	t->text[0] = '\0';
 }
 
-static void
+static void __attribute__((format(printf, 2, 0)))
 add(struct told *t, const char *fmt, va_list ap)
 {
 	size_t len = strlen(t->text);
