@@ -56,11 +56,15 @@ bool
 screen_possible(void)
 {
 	const char *term = getenv("TERM");
+	bool possible;
 	int error;
 
-	return isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && term != NULL &&
-	    setupterm(term, STDOUT_FILENO, &error) == OK &&
-	    cursor_address != NULL;
+	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO) || term == NULL ||
+	    setupterm(term, STDOUT_FILENO, &error) != OK)
+		return false;
+	possible = cursor_address != NULL;
+	(void)del_curterm(cur_term);
+	return possible;
 }
 
 /* --- what is chosen ------------------------------------------------------- */
@@ -348,11 +352,13 @@ void
 screen_run(struct glance *g, tspan interval)
 {
 	struct screen s = { .g = g, .interval = interval };
+	SCREEN *screen;
 	bool stays = true;
 
 	(void)setlocale(LC_CTYPE, "");
 	text_init(&s.line, LINE_SIZE);
-	if (newterm(NULL, stdout, stdin) == NULL)
+	screen = newterm(NULL, stdout, stdin);
+	if (screen == NULL)
 		return;
 	(void)cbreak();
 	(void)noecho();
@@ -374,6 +380,7 @@ screen_run(struct glance *g, tspan interval)
 			stays = press(&s, key);
 	}
 	(void)endwin();
+	delscreen(screen);
 	free(s.app);
 	text_fini(&s.line);
 }
