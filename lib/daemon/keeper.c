@@ -110,8 +110,8 @@ keeper_current(const struct group *g)
 
 	/* One that answers again makes room for its successor. */
 	TAILQ_FOREACH_REVERSE(k, &g->sup->keepers, keepers, next)
-	if (k->group == g && !k->frozen && !k->dismissed)
-		return k;
+		if (k->group == g && !k->frozen && !k->dismissed)
+			return k;
 	return NULL;
 }
 
