@@ -19,7 +19,6 @@
 
 struct screen {
 	struct glance *g;
-	tspan interval;
 	char *app; /* the chosen one; owned; NULL: the first */
 	size_t chosen; /* its row */
 	size_t top; /* the first row, or line, that is shown */
@@ -351,7 +350,7 @@ press(struct screen *s, int key)
 void
 screen_run(struct glance *g, tspan interval)
 {
-	struct screen s = { .g = g, .interval = interval };
+	struct screen s = { .g = g };
 	SCREEN *screen;
 	bool stays = true;
 
