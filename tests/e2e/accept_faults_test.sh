@@ -108,6 +108,7 @@ testAKilledProgramThatHasNotDiedYetCostsNoConnection() {
 	pool_start
 	STARVING=
 	for round in 1 2 3 4 5; do
+		await status_is $((round + 1)) apps web spawned
 		await status_is 2 apps web idle
 		program=$(program)
 		starve "$program"
@@ -127,6 +128,7 @@ testAProgramWithAnUnseenSignalToExitCostsNoConnection() {
 	pool_start
 	STARVING=
 	for round in 1 2 3 4 5; do
+		await status_is "$round" apps web spawned
 		await status_is 1 apps web idle
 		worker=$(status apps web workers 0 pid) program=$(program)
 		starve "$program"
