@@ -141,7 +141,8 @@ poolcounter_line_parse(
 		return;
 	command = next_word(&p, end);
 	out->request.any = is_word(command, "ACQ4ANY");
-	if (out->request.any || is_word(command, "ACQ4ME")) {
+	/* poolcounterd takes the space behind the word for a part of it. */
+	if (p < end && (out->request.any || is_word(command, "ACQ4ME"))) {
 		if (memchr(p, '\0', (size_t)(end - p)) != NULL)
 			out->verb = POOLCOUNTER_BAD_SYNTAX;
 		else

@@ -299,8 +299,10 @@ def four_locks_and_not_a_fifth():
 
 def missing_words_are_bad_syntax():
     c = Client()
-    for line in ("ACQ4ME", "ACQ4ME ", "ACQ4ANY key", "ACQ4ANY key 1"):
+    for line in ("ACQ4ME ", "ACQ4ANY key", "ACQ4ANY key 1"):
         c.ask(line, "ERROR BAD_SYNTAX")
+    for line in ("ACQ4ME", "ACQ4ANY"):
+        c.ask(line, "ERROR BAD_COMMAND")
 
 
 def a_waiting_client_cannot_ask():

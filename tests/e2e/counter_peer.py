@@ -90,7 +90,8 @@ def pick(rng, guests, n):
         return b"ACQ4ME %s 1 9 9\n" % key.encode(), None
     if roll < 0.04:
         return rng.choice((b"\n", b"nonsense\n", b"release\n", b" RELEASE\n",
-                           b"ACQ4MEX a 1 1\n")), None
+                           b"ACQ4MEX a 1 1\n", b"ACQ4ME\n",
+                           b"ACQ4ANY\r\n")), None
     if roll < 0.07 and len(guest.locks) < 4:
         return b"%s %s\n" % (verb.encode(), rng.choice(
             (b"k", b"k 1", b"k 0 1", b"k 1 0", b"k x 1", b"k 1 -1"))), None

@@ -64,7 +64,6 @@ a_carriage_return_at_the_end_is_dropped(void)
 static void
 missing_words_and_bad_numbers_are_bad_syntax(void)
 {
-	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ME"));
 	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ME   "));
 	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ME k"));
 	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ME k 1"));
@@ -73,6 +72,15 @@ missing_words_and_bad_numbers_are_bad_syntax(void)
 	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ME k 1x 1"));
 	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ME k -1 1"));
 	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ME k 1 1.0"));
+}
+
+static void
+a_request_without_a_space_is_a_bad_command(void)
+{
+	CHECK_EQ(POOLCOUNTER_BAD_COMMAND, PARSE("ACQ4ME"));
+	CHECK_EQ(POOLCOUNTER_BAD_COMMAND, PARSE("ACQ4ANY"));
+	CHECK_EQ(POOLCOUNTER_BAD_COMMAND, PARSE("ACQ4ME\r"));
+	CHECK_EQ(POOLCOUNTER_BAD_SYNTAX, PARSE("ACQ4ANY "));
 }
 
 static void
@@ -163,6 +171,7 @@ main(int argc, char **argv)
 	RUN(a_key_may_be_anything_but_a_space);
 	RUN(a_carriage_return_at_the_end_is_dropped);
 	RUN(missing_words_and_bad_numbers_are_bad_syntax);
+	RUN(a_request_without_a_space_is_a_bad_command);
 	RUN(numbers_are_cut_to_the_largest_int);
 	RUN(a_timeout_may_have_a_fraction);
 	RUN(a_timeout_that_is_no_number_counts_as_zero);
