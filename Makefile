@@ -61,7 +61,7 @@ ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -Ilib \
     $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(SAN_LDFLAGS) \
     $(LDFLAGS)
-LIBS = -lconfuse -lbsd -lm
+LIBS = -lconfuse -lmd -lbsd -lm
 
 # Shows what is made, or with V=1 how.
 Q = $(if $(filter 1,$(V)),,@)
@@ -252,16 +252,20 @@ $(BUILD)/support.a: $(call objects,$(OBJ),tests/support/*.c)
 	$(Q)rm -f $@ && $(AR) rcs $@ $(filter %.o,$^)
 
 # The library is one object, of which a program sees the interface alone.
-WORKER_OBJECTS = $(call objects,$(OBJ)/pic,lib/worker/*.c lib/sys/fdpass.c)
+WORKER_OBJECTS = $(call objects,$(OBJ)/pic,lib/worker/*.c lib/sys/fdpass.c \
+    lib/sys/serverlist.c)
+# The sums of libmd are linked in: a worker needs no library more than libc.
 $(OBJ)/pic/libapppool.o: $(WORKER_OBJECTS)
-	$(Q)$(CC) -r -nostdlib -o $@ $^
-	$(Q)$(OBJCOPY) --localize-hidden $@
+	$(Q)$(CC) -r -nostdlib -o $@ $^ -l:libmd.a
+	$(Q)$(OBJCOPY) -w --localize-hidden --localize-symbol='MD5*' \
+	    --localize-symbol='SHA1*' $@
 
 $(WORKER_A): $(OBJ)/pic/libapppool.o
 
 $(WORKER_SO): $(WORKER_OBJECTS)
 	$(call say,LINK)
-	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libapppool.so.1 -o $@ $^
+	$(Q)$(CC) $(ALL_LDFLAGS) -shared -Wl,-soname,libapppool.so.1 \
+	    -Wl,--exclude-libs,libmd.a -o $@ $^ -l:libmd.a
 	@ln -sf libapppool.so.1 $(BUILD)/libapppool.so
 
 $(BIN)/apppoold: $(OBJ)/apppoold.o $(ROOM_ARCHIVES)

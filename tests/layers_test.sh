@@ -47,7 +47,7 @@ testTheDaemonIsLinkedWithoutTheScreensLibraries() {
 }
 
 testTheWorkersLibraryIncludesTheHandOverAlone() {
-	assertEquals '' "$(foreign worker 'worker/.*|sys/(address|fdpass|number|wire)\.h')"
+	assertEquals '' "$(foreign worker 'worker/.*|sys/(address|fdpass|number|serverlist|wire)\.h')"
 }
 
 testTheAdaptersIncludeWorkerAndSys() {

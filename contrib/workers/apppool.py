@@ -8,8 +8,10 @@
 The loop ends when the daemon asks the process to stop, or is gone.
 """
 
+import hashlib
 import os
 import socket
+import time
 
 MESSAGE_MAX = 4096
 
@@ -78,6 +80,11 @@ class Worker:
             return
 
 
+def slot_key(kind, key, slots):
+    """The key to lock where at most `slots` kinds of work are told apart."""
+    return f"{kind}:{int(hashlib.sha1(key.encode()).hexdigest()[:4], 16) % slots}"
+
+
 class Counter:
     """Locks with a limit, of a PoolCounter service; see apppool-counter(7).
 
@@ -87,22 +94,20 @@ class Counter:
                 compute_and_store()
                 counter.unlock("report")
 
-    The locks end with the connection.  An OSError means that the service
-    cannot be reached (any more): go on without the lock.
+    The address may be that of several servers, with commas between them: a key
+    is locked at the first that takes a connection within connect_timeout, in
+    the order of MediaWiki.  The locks end with the connections.  An OSError
+    means that the service cannot be reached (any more): go on without the
+    lock.
     """
 
-    def __init__(self, address=None, patience=2):
-        address = address or os.environ["APPPOOL_COUNTER"]
+    def __init__(self, address=None, patience=2, connect_timeout=0.1):
+        self._names = (address or os.environ["APPPOOL_COUNTER"]).split(",")
         self._patience = patience
-        if address.startswith("unix:"):
-            self._socket = socket.socket(socket.AF_UNIX)
-            self._socket.settimeout(patience)
-            self._socket.connect(address[5:].replace("@", "\0", 1)
-                                 if address[5:6] == "@" else address[5:])
-        else:
-            host, _, port = address.rpartition(":")
-            self._socket = socket.create_connection(
-                (host.strip("[]"), int(port)), patience)
+        self._connect_timeout = connect_timeout
+        self._sockets = {}  # of each server that is connected
+        self._down = {}  # servers that took no connection: why, until when
+        self._locks = []  # server and key, the newest last
 
     def __enter__(self):
         return self
@@ -111,17 +116,63 @@ class Counter:
         self.close()
 
     def close(self):
-        self._socket.close()
+        for name in list(self._sockets):
+            self._disconnect(name)
 
-    def _ask(self, line, wait=0):
-        self._socket.settimeout(wait * 1.5 + self._patience)
-        self._socket.sendall(line.encode() + b"\n")
-        reply = b""
-        while not reply.endswith(b"\n"):
-            data = self._socket.recv(1024)
-            if not data:
-                raise ConnectionResetError("the service has gone")
-            reply += data
+    def _disconnect(self, name):
+        self._sockets.pop(name).close()
+        self._locks = [lock for lock in self._locks if lock[0] != name]
+
+    def _connect(self, name):
+        if name.startswith("unix:"):
+            path = name[5:]
+            sock = socket.socket(socket.AF_UNIX)
+            sock.settimeout(self._connect_timeout)
+            try:
+                sock.connect("\0" + path[1:] if path[:1] == "@" else path)
+            except OSError:
+                sock.close()
+                raise
+            return sock
+        host, port = name, 7531
+        if ":" in name and not name.endswith("]"):
+            host, _, port = name.rpartition(":")
+        return socket.create_connection(
+            (host.strip("[]"), int(port)), self._connect_timeout)
+
+    def _choose(self, key):
+        """The server of the key, connected."""
+        error = None
+        for name in sorted(self._names, key=lambda name: hashlib.md5(
+                (name + key).encode()).digest()):
+            if name in self._sockets:
+                return name
+            why, until = self._down.get(name, (None, 0))
+            if why is None or time.monotonic() >= until:
+                try:
+                    self._sockets[name] = self._connect(name)
+                    self._down.pop(name, None)
+                    return name
+                except OSError as e:
+                    why = e
+                    self._down[name] = why, time.monotonic() + 1
+            error = why
+        raise error
+
+    def _ask(self, name, line, wait=0):
+        sock = self._sockets[name]
+        try:
+            sock.settimeout(wait * 1.5 + self._patience)
+            sock.sendall(line.encode() + b"\n")
+            reply = b""
+            while not reply.endswith(b"\n"):
+                data = sock.recv(1024)
+                if not data:
+                    raise ConnectionResetError("the service has gone")
+                reply += data
+        except OSError:
+            self._disconnect(name)
+            raise
         return reply.decode().rstrip("\n")
 
     def lock(self, key, workers, maxqueue, timeout=0, anyone=False):
@@ -130,15 +181,32 @@ class Counter:
             raise ValueError(f"not a key: {key!r}")
         verb = "ACQ4ANY" if anyone else "ACQ4ME"
         seconds = f"{timeout:.3f}".rstrip("0").rstrip(".")
-        reply = self._ask(
-            f"{verb} {key} {workers} {maxqueue} {seconds}", timeout)
+        line = f"{verb} {key} {workers} {maxqueue} {seconds}"
+        while True:
+            connected = set(self._sockets)
+            name = self._choose(key)
+            idle = name in connected and name not in dict(self._locks)
+            try:
+                reply = self._ask(name, line, timeout)
+                break
+            except (BrokenPipeError, ConnectionResetError):
+                # A server that was restarted has ended idle connections.
+                if not idle:
+                    raise
         if reply.startswith("ERROR"):
             raise OSError(reply)
+        if reply == "LOCKED":
+            self._locks.append((name, key))
         return reply
 
     def unlock(self, key=""):
         """Gives back the newest lock of the key, or of all; True if any."""
-        return self._ask(f"RELEASE {key}".rstrip()) == "RELEASED"
+        for lock in reversed(self._locks):
+            if key in ("", lock[1]):
+                answer = self._ask(lock[0], f"RELEASE {key}".rstrip())
+                self._locks.remove(lock)
+                return answer == "RELEASED"
+        return False
 
 
 def linger(connection, seconds=2, size=65536):

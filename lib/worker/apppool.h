@@ -24,6 +24,8 @@
  * two processes may go on using them.
  */
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -143,7 +145,7 @@ int apppool_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  *		return compute_and_store();
  *	}
  *
- * Each thread has a connection and locks of its own, which end with it, with
+ * Each thread has connections and locks of its own, which end with it, with
  * the process, and with the connection.
  */
 
@@ -162,12 +164,23 @@ enum {
 };
 
 /*
- * Where the service is: "HOST:PORT", "[IPV6]:PORT" or "unix:PATH".  NULL:
- * what APPPOOL_COUNTER says, as apppoold sets it; so it is without this call.
- * For all threads; those that are connected stay so.  Returns 0, or -1 with
- * EINVAL or ENOMEM.
+ * Where the service is: "HOST:PORT", "[IPV6]:PORT" or "unix:PATH", or up to 16
+ * of these with commas between them; without PORT it is 7531.  NULL: what
+ * APPPOOL_COUNTER says, as apppoold sets it; so it is without this call.  For
+ * all threads; those that are connected stay so.  Returns 0, or -1 with EINVAL
+ * or ENOMEM.
+ *
+ * Of several servers a key has the first that takes a connection, in the order
+ * of the MD5 sums of the server as written here with the key behind it, as in
+ * MediaWiki.  A thread tries one that took none again after a second.
  */
 int apppool_counter(const char *address);
+
+/*
+ * Milliseconds that a server has to take a connection, for all threads: 100
+ * without this call.  Returns 0, or -1 and EINVAL for less than 1.
+ */
+int apppool_counter_timeout(int milliseconds);
 
 /*
  * Takes a place of the key if fewer than `workers` are taken.  Else, unless
@@ -185,7 +198,7 @@ int apppool_counter(const char *address);
  *			it cannot be reached, or no longer
  *
  * After one of the last two lines the connection is closed: this thread has
- * no lock any more.  The next call connects again.
+ * no lock of that server any more.  The next call connects again.
  */
 int apppool_lock(
     const char *key, int workers, int maxqueue, int timeout, int how);
@@ -196,6 +209,16 @@ int apppool_lock(
  * lines above.
  */
 int apppool_unlock(const char *key);
+
+/*
+ * Writes "TYPE:N" to buf, which holds size bytes: the key to lock where at
+ * most `slots` (1 to 65536) kinds of work of a type are to be told apart,
+ * whatever their keys.  N is the number that the first four hexadecimal digits
+ * of the key's SHA-1 sum make, modulo slots, as with MediaWiki's option of that
+ * name.  Returns 0, or -1: EINVAL, or EMSGSIZE, buf is too small.
+ */
+int apppool_slot_key(
+    char *buf, size_t size, const char *type, const char *key, int slots);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,8 @@
  * Locks with a limit, of a PoolCounter service.
  *
  * A connection can wait for one lock at a time, and its end is the end of its
- * locks, so each thread has its own.  A process that was forked must not
- * speak on the connection of its parent: it gets a new one.
+ * locks, so each thread has its own, one to each server.  A process that was
+ * forked must not speak on the connection of its parent: it gets a new one.
  */
 
 #include <sys/socket.h>
@@ -14,6 +14,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <sha1.h>
+
 #include "sys/address.h"
 #include "sys/number.h"
+#include "sys/serverlist.h"
 #include "sys/wire.h"
 
 #pragma GCC visibility push(default)
@@ -32,19 +36,45 @@
 /* Longest line of the protocol, with its LF. */
 #define LINE_SIZE 1024
 
-/* A service that does not take a connection in so many milliseconds is gone. */
-#define CONNECT_TIMEOUT 1000
+/* Milliseconds that a server has to take a connection, as in MediaWiki. */
+#define CONNECT_TIMEOUT 100
+
+/* Milliseconds for which a server that took none is not tried again. */
+#define DOWN_REST 1000
 
 /* Milliseconds for an answer that needs no waiting. */
 #define GRACE 2000
 
+/* The port where an address has none. */
+#define DEFAULT_PORT 7531
+
 #define KEY_MAX 900
 
-/* A thread's connection to the service. */
-struct service {
+/* Locks of a thread at most; a server allows as many on a connection. */
+#define LOCKS_MAX 4
+
+/* A thread's connection to one of the servers. */
+struct server {
 	int fd; /* -1: none */
-	int pid; /* of the process that connected */
-	unsigned held; /* locks */
+	bool used; /* it has answered on this connection */
+	long retry_at; /* not tried before, in milliseconds */
+	int error; /* why not */
+};
+
+struct held {
+	struct server *server;
+	char *key;
+};
+
+/* What a thread has of the service. */
+struct service {
+	int pid; /* of the process that made the connections */
+	char *address; /* the servers are those of this text; NULL: none */
+	char *names; /* its copy, in which the names lie */
+	struct serverlist list;
+	struct server servers[SERVERLIST_MAX]; /* as in list */
+	unsigned nlocks;
+	struct held locks[LOCKS_MAX]; /* the newest is the last */
 };
 
 static struct {
@@ -53,7 +83,10 @@ static struct {
 	int error; /* why there is no key; 0: there is */
 	pthread_mutex_t lock; /* of address */
 	char *address; /* NULL: the environment says it */
-} locks = { .once = PTHREAD_ONCE_INIT, .lock = PTHREAD_MUTEX_INITIALIZER };
+	atomic_int connect_timeout;
+} locks = { .once = PTHREAD_ONCE_INIT,
+	.lock = PTHREAD_MUTEX_INITIALIZER,
+	.connect_timeout = CONNECT_TIMEOUT };
 
 static int
 fail(int error)
@@ -93,7 +126,7 @@ await(int fd, short events, long until)
 static int
 connect_to(const struct sockaddr *addr, socklen_t len)
 {
-	long until = clock_ms() + CONNECT_TIMEOUT;
+	long until = clock_ms() + atomic_load(&locks.connect_timeout);
 	int fd, error = 0;
 	const int on = 1;
 	socklen_t size = sizeof(error);
@@ -125,23 +158,28 @@ struct place {
 	char port[6];
 };
 
-/* "HOST:PORT", of which an IPv6 address stands in brackets. 0, or -1. */
+/* "HOST[:PORT]", of which an IPv6 address stands in brackets. 0, or -1. */
 static int
 parse_tcp(const char *address, struct place *out)
 {
 	const char *colon = strrchr(address, ':');
-	size_t len = colon == NULL ? 0 : (size_t)(colon - address);
-	uint64_t port;
+	size_t len = strlen(address);
+	uint64_t port = DEFAULT_PORT;
 
-	if (len > 1 && address[0] == '[' && colon[-1] == ']') {
+	/* The last colon of "[::1]" is no separator. */
+	if (colon != NULL && address[len - 1] != ']') {
+		if (!number_parse(colon + 1, strlen(colon + 1), &port) ||
+		    port == 0 || port > UINT16_MAX)
+			return -1;
+		len = (size_t)(colon - address);
+	}
+	if (len > 1 && address[0] == '[' && address[len - 1] == ']') {
 		address++;
 		len -= 2;
-	} else if (len > 0 && memchr(address, ':', len) != NULL) {
+	} else if (memchr(address, ':', len) != NULL) {
 		return -1;
 	}
-	if (len == 0 || len >= sizeof(out->host) ||
-	    !number_parse(colon + 1, strlen(colon + 1), &port) || port == 0 ||
-	    port > UINT16_MAX)
+	if (len == 0 || len >= sizeof(out->host))
 		return -1;
 	memcpy(out->host, address, len);
 	out->host[len] = '\0';
@@ -177,33 +215,25 @@ connect_tcp(const struct place *place)
 	return fd;
 }
 
-/* Connects within a second or so. Returns 0, or -1 and errno. */
+/* Returns 0, or -1 and errno. */
 static int
-connect_to_service(struct service *s, const char *address)
+connect_to_server(struct server *v, const char *address)
 {
 	struct place place;
 
-	s->held = 0;
-	s->pid = getpid();
+	if (clock_ms() < v->retry_at)
+		return fail(v->error);
 	if (parse_address(address, &place) == -1)
 		return -1;
-	s->fd = place.len > 0
+	v->used = false;
+	v->fd = place.len > 0
 	    ? connect_to((const struct sockaddr *)&place.un, place.len)
 	    : connect_tcp(&place);
-	return s->fd == -1 ? -1 : 0;
-}
-
-/* Closes the connection, by which its locks end. Keeps errno. */
-static void
-disconnect(struct service *s)
-{
-	int error = errno;
-
-	if (s->fd != -1)
-		(void)close(s->fd);
-	s->fd = -1;
-	s->held = 0;
-	errno = error;
+	if (v->fd != -1)
+		return 0;
+	v->error = errno;
+	v->retry_at = clock_ms() + DOWN_REST;
+	return -1;
 }
 
 static int
@@ -232,21 +262,21 @@ send_all(int fd, const char *line, size_t len, long until)
  * EPROTO for a line that is too long.
  */
 static int
-exchange(struct service *s, const char *line, size_t len, long timeout,
-    char *reply, size_t size)
+exchange(int fd, const char *line, size_t len, long timeout, char *reply,
+    size_t size)
 {
 	long until = clock_ms() + timeout;
 	size_t got = 0;
 
-	if (send_all(s->fd, line, len, until) == -1)
+	if (send_all(fd, line, len, until) == -1)
 		return -1;
 	while (got < size) {
-		ssize_t n = recv(s->fd, reply + got, size - got, 0);
+		ssize_t n = recv(fd, reply + got, size - got, 0);
 
 		if (n == 0)
 			return fail(ECONNRESET);
 		if (n == -1 && errno == EAGAIN) {
-			if (await(s->fd, POLLIN, until) == -1)
+			if (await(fd, POLLIN, until) == -1)
 				return -1;
 		} else if (n == -1 && errno != EINTR) {
 			return -1;
@@ -262,14 +292,47 @@ exchange(struct service *s, const char *line, size_t len, long timeout,
 	return fail(EPROTO);
 }
 
-/* --- the connection of this thread -------------------------------------- */
+/* --- the connections of this thread ------------------------------------- */
+
+static void
+forget_lock(struct service *s, unsigned i)
+{
+	free(s->locks[i].key);
+	s->nlocks--;
+	memmove(&s->locks[i], &s->locks[i + 1],
+	    (s->nlocks - i) * sizeof(s->locks[0]));
+}
+
+/* Closes the connection, by which its locks end. Keeps errno. */
+static void
+disconnect(struct service *s, struct server *v)
+{
+	int error = errno;
+
+	if (v->fd != -1)
+		(void)close(v->fd);
+	v->fd = -1;
+	for (unsigned i = s->nlocks; i-- > 0;)
+		if (s->locks[i].server == v)
+			forget_lock(s, i);
+	errno = error;
+}
+
+static void
+disconnect_all(struct service *s)
+{
+	for (unsigned i = 0; i < s->list.len; i++)
+		disconnect(s, &s->servers[i]);
+}
 
 static void
 thread_ended(void *arg)
 {
 	struct service *s = arg;
 
-	disconnect(s);
+	disconnect_all(s);
+	free(s->address);
+	free(s->names);
 	free(s);
 }
 
@@ -295,27 +358,47 @@ my_service(void)
 		s = calloc(1, sizeof(*s));
 		if (s == NULL)
 			return NULL;
-		s->fd = -1;
 		if (pthread_setspecific(locks.key, s) != 0) {
 			free(s);
 			errno = ENOMEM;
 			return NULL;
 		}
 	}
-	if (s->fd != -1 && s->pid != getpid())
-		disconnect(s);
+	if (s->pid != getpid())
+		disconnect_all(s);
+	s->pid = getpid();
 	return s;
+}
+
+/* Whether each server of the list, which is taken apart, has an address. */
+static bool
+split_address(char *names, struct serverlist *out)
+{
+	struct place place;
+
+	if (!serverlist_split(names, out))
+		return false;
+	for (unsigned i = 0; i < out->len; i++)
+		if (parse_address(out->names[i], &place) == -1)
+			return false;
+	return true;
 }
 
 int
 apppool_counter(const char *address)
 {
-	struct place place;
+	struct serverlist list;
 	char *copy = NULL;
+	bool good;
 
 	if (address != NULL) {
-		if (parse_address(address, &place) == -1)
+		copy = strdup(address);
+		if (copy == NULL)
 			return -1;
+		good = split_address(copy, &list);
+		free(copy);
+		if (!good)
+			return fail(EINVAL);
 		copy = strdup(address);
 		if (copy == NULL)
 			return -1;
@@ -327,62 +410,124 @@ apppool_counter(const char *address)
 	return 0;
 }
 
-static int
-connect_thread(struct service *s)
+int
+apppool_counter_timeout(int milliseconds)
+{
+	if (milliseconds < 1)
+		return fail(EINVAL);
+	atomic_store(&locks.connect_timeout, milliseconds);
+	return 0;
+}
+
+/* A copy of the address that is in force; NULL and errno. */
+static char *
+current_address(void)
 {
 	char *address;
-	int rc;
 
 	pthread_mutex_lock(&locks.lock);
 	address =
 	    locks.address != NULL ? locks.address : getenv(WIRE_ENV_COUNTER);
+	errno = EDESTADDRREQ;
 	address = address == NULL ? NULL : strdup(address);
 	pthread_mutex_unlock(&locks.lock);
+	return address;
+}
+
+static bool
+is_connected(const struct service *s)
+{
+	for (unsigned i = 0; i < s->list.len; i++)
+		if (s->servers[i].fd != -1)
+			return true;
+	return false;
+}
+
+/* Takes over the servers of the address in force. Returns 0, or -1, errno. */
+static int
+learn_servers(struct service *s)
+{
+	char *address = current_address(), *names;
+
 	if (address == NULL)
-		return fail(EDESTADDRREQ);
-	rc = connect_to_service(s, address);
-	free(address);
-	return rc;
+		return -1;
+	if (s->address != NULL && strcmp(address, s->address) == 0) {
+		free(address);
+		return 0;
+	}
+	names = strdup(address);
+	free(s->address);
+	free(s->names);
+	s->address = NULL;
+	s->names = names;
+	s->list.len = 0;
+	if (names == NULL || !split_address(names, &s->list)) {
+		s->list.len = 0;
+		free(address);
+		return fail(names == NULL ? ENOMEM : EINVAL);
+	}
+	for (unsigned i = 0; i < s->list.len; i++)
+		s->servers[i] = (struct server){ .fd = -1 };
+	s->address = address;
+	return 0;
+}
+
+/*
+ * The server of the key, connected: the first in its order that is or can be.
+ * NULL and the errno of the last.
+ */
+static struct server *
+choose(struct service *s, const char *key)
+{
+	unsigned order[SERVERLIST_MAX];
+
+	if (!is_connected(s) && learn_servers(s) == -1)
+		return NULL;
+	serverlist_order(&s->list, key, order);
+	for (unsigned i = 0; i < s->list.len; i++) {
+		struct server *v = &s->servers[order[i]];
+
+		if (v->fd != -1 ||
+		    connect_to_server(v, s->list.names[order[i]]) == 0)
+			return v;
+	}
+	return NULL;
 }
 
 /* --- a question --------------------------------------------------------- */
 
 /*
- * Asks once more, on a new connection, where an idle one has ended, as with a
- * restart of the service, and no lock is lost by that.
+ * Asks a server that is connected; an error closes the connection. Returns 0,
+ * 1 where a connection without a lock had ended while it was idle, as with a
+ * restart of the server, or -1 and errno.
  */
 static int
-ask(struct service *s, const char *line, long timeout, char *reply, size_t size)
+ask(struct service *s, struct server *v, const char *line, long timeout,
+    char *reply, size_t size)
 {
-	bool fresh = s->fd == -1;
-	size_t len = strlen(line);
+	bool idle = v->used;
 
-	for (;;) {
-		if (s->fd == -1 && connect_thread(s) == -1)
-			return -1;
-		if (exchange(s, line, len, timeout, reply, size) == 0)
-			return 0;
-		if (fresh || s->held > 0 ||
-		    (errno != EPIPE && errno != ECONNRESET))
-			break;
-		disconnect(s);
-		fresh = true;
+	for (unsigned i = 0; i < s->nlocks; i++)
+		idle = idle && s->locks[i].server != v;
+	if (exchange(v->fd, line, strlen(line), timeout, reply, size) == 0) {
+		v->used = true;
+		return 0;
 	}
 	if (errno == EPIPE)
 		errno = ECONNRESET;
-	disconnect(s);
-	return -1;
+	disconnect(s, v);
+	return idle && errno == ECONNRESET ? 1 : -1;
 }
 
 /* Returns -1 and the errno of an answer that the request has no use for. */
 static int
-refuse_answer(struct service *s, const char *reply)
+refuse_answer(struct service *s, struct server *v, const char *reply)
 {
 	static const char bound[] = "ERROR TOO_MANY_";
 
 	if (strcmp(reply, "ERROR TOO_MANY_KEYS") == 0)
 		return fail(ENOSPC);
-	disconnect(s);
+	disconnect(s, v);
 	return fail(
 	    strncmp(reply, bound, sizeof(bound) - 1) == 0 ? ENOSPC : EPROTO);
 }
@@ -405,15 +550,37 @@ format_timeout(int ms, char *buf, size_t size)
 		(void)snprintf(buf, size, "%d.%03d", ms / 1000, ms % 1000);
 }
 
-int
-apppool_lock(const char *key, int workers, int maxqueue, int timeout, int how)
+/* What apppool_lock() returns for the answer, of which it takes note. */
+static int
+judge_answer(struct service *s, struct server *v, char **key, const char *reply)
 {
 	static const char *const words[] = { [APPPOOL_LOCKED] = "LOCKED",
 		[APPPOOL_DONE] = "DONE",
 		[APPPOOL_QUEUE_FULL] = "QUEUE_FULL",
 		[APPPOOL_TIMEOUT] = "TIMEOUT" };
+
+	for (int i = APPPOOL_LOCKED; i <= APPPOOL_TIMEOUT; i++) {
+		if (strcmp(reply, words[i]) != 0)
+			continue;
+		if (i == APPPOOL_LOCKED) {
+			s->locks[s->nlocks++] = (struct held){ v, *key };
+			*key = NULL;
+		}
+		return i;
+	}
+	if (strcmp(reply, "LOCK_HELD") == 0)
+		return fail(ENOLCK);
+	return refuse_answer(s, v, reply);
+}
+
+int
+apppool_lock(const char *key, int workers, int maxqueue, int timeout, int how)
+{
 	char line[LINE_SIZE], reply[LINE_SIZE], seconds[32];
 	struct service *s;
+	struct server *v;
+	char *copy;
+	int rc;
 
 	if (!is_key(key) || workers < 1 || maxqueue < 1 || timeout < 0 ||
 	    (how != APPPOOL_ME && how != APPPOOL_ANY))
@@ -421,22 +588,26 @@ apppool_lock(const char *key, int workers, int maxqueue, int timeout, int how)
 	s = my_service();
 	if (s == NULL)
 		return -1;
+	if (s->nlocks == LOCKS_MAX)
+		return fail(ENOLCK);
+	copy = strdup(key);
+	if (copy == NULL)
+		return -1;
 	format_timeout(timeout, seconds, sizeof(seconds));
 	(void)snprintf(line, sizeof(line), "%s %s %d %d %s\n",
 	    how == APPPOOL_ANY ? "ACQ4ANY" : "ACQ4ME", key, workers, maxqueue,
 	    seconds);
-	if (ask(s, line, (long)timeout + timeout / 2 + GRACE, reply,
-		sizeof(reply)) == -1)
-		return -1;
-	for (int i = APPPOOL_LOCKED; i <= APPPOOL_TIMEOUT; i++) {
-		if (strcmp(reply, words[i]) == 0) {
-			s->held += i == APPPOOL_LOCKED;
-			return i;
-		}
-	}
-	if (strcmp(reply, "LOCK_HELD") == 0)
-		return fail(ENOLCK);
-	return refuse_answer(s, reply);
+	do {
+		v = choose(s, key);
+		rc = v == NULL
+		    ? -1
+		    : ask(s, v, line, (long)timeout + timeout / 2 + GRACE,
+			  reply, sizeof(reply));
+	} while (rc == 1);
+	if (rc == 0)
+		rc = judge_answer(s, v, &copy, reply);
+	free(copy);
+	return rc;
 }
 
 int
@@ -444,24 +615,44 @@ apppool_unlock(const char *key)
 {
 	char line[LINE_SIZE], reply[LINE_SIZE];
 	struct service *s;
+	struct server *v;
+	unsigned i;
 
 	if (key != NULL && !is_key(key))
 		return fail(EINVAL);
 	s = my_service();
 	if (s == NULL)
 		return -1;
-	/* Without a connection there is no lock to give back. */
-	if (s->fd == -1)
+	i = s->nlocks;
+	while (i > 0 && key != NULL && strcmp(s->locks[i - 1].key, key) != 0)
+		i--;
+	if (i == 0)
 		return fail(EPERM);
+	v = s->locks[i - 1].server;
 	(void)snprintf(line, sizeof(line), "RELEASE%s%s\n",
 	    key == NULL ? "" : " ", key == NULL ? "" : key);
-	if (ask(s, line, GRACE, reply, sizeof(reply)) == -1)
+	if (ask(s, v, line, GRACE, reply, sizeof(reply)) != 0)
 		return -1;
-	if (strcmp(reply, "NOT_LOCKED") == 0)
-		return fail(EPERM);
-	if (strcmp(reply, "RELEASED") != 0)
-		return refuse_answer(s, reply);
-	if (s->held > 0)
-		s->held--;
-	return 0;
+	if (strcmp(reply, "RELEASED") != 0 && strcmp(reply, "NOT_LOCKED") != 0)
+		return refuse_answer(s, v, reply);
+	forget_lock(s, i - 1);
+	return strcmp(reply, "RELEASED") == 0 ? 0 : fail(EPERM);
+}
+
+int
+apppool_slot_key(
+    char *buf, size_t size, const char *type, const char *key, int slots)
+{
+	uint8_t sum[SHA1_DIGEST_LENGTH];
+	SHA1_CTX ctx;
+	int len;
+
+	if (type == NULL || key == NULL || slots < 1 || slots > 65536)
+		return fail(EINVAL);
+	SHA1Init(&ctx);
+	SHA1Update(&ctx, (const uint8_t *)key, strlen(key));
+	SHA1Final(sum, &ctx);
+	len =
+	    snprintf(buf, size, "%s:%d", type, (sum[0] << 8 | sum[1]) % slots);
+	return len >= 0 && (size_t)len < size ? 0 : fail(EMSGSIZE);
 }

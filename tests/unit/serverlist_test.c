@@ -1,0 +1,108 @@
+/*
+ * Servers of a PoolCounter service: their text, and their order for a key.
+ */
+
+#include <string.h>
+
+#include "check.h"
+#include "sys/serverlist.h"
+
+static char text[256];
+static struct serverlist list;
+
+static bool
+split(const char *servers)
+{
+	(void)snprintf(text, sizeof(text), "%s", servers);
+	return serverlist_split(text, &list);
+}
+
+/* The names in the order of the key, with spaces between them. */
+static const char *
+order(const char *key)
+{
+	static char names[256];
+	unsigned indices[SERVERLIST_MAX];
+
+	serverlist_order(&list, key, indices);
+	names[0] = '\0';
+	for (unsigned i = 0; i < list.len; i++) {
+		(void)strcat(names, i == 0 ? "" : " ");
+		(void)strcat(names, list.names[indices[i]]);
+	}
+	return names;
+}
+
+static void
+commas_stand_between_servers(void)
+{
+	CHECK(split("a:7531,[::1]:7531,unix:/run/c"));
+	CHECK_EQ(3, list.len);
+	CHECK_STR("a:7531", list.names[0]);
+	CHECK_STR("[::1]:7531", list.names[1]);
+	CHECK_STR("unix:/run/c", list.names[2]);
+}
+
+static void
+one_server_is_a_list(void)
+{
+	CHECK(split("a"));
+	CHECK_EQ(1, list.len);
+	CHECK_STR("a", order("key"));
+}
+
+static void
+empty_and_repeated_names_are_refused(void)
+{
+	CHECK(!split(""));
+	CHECK(!split(","));
+	CHECK(!split("a,"));
+	CHECK(!split(",a"));
+	CHECK(!split("a,,b"));
+	CHECK(!split("a,b,a"));
+}
+
+static void
+sixteen_servers_are_the_most(void)
+{
+	CHECK(split("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p"));
+	CHECK_EQ(SERVERLIST_MAX, list.len);
+	CHECK(!split("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"));
+}
+
+/* The expected orders are those of md5(server . key) in PHP. */
+static void
+servers_are_tried_in_the_order_of_mediawiki(void)
+{
+	CHECK(split("10.64.0.1,10.64.0.2,10.64.0.3:7532"));
+	CHECK_STR("10.64.0.1 10.64.0.2 10.64.0.3:7532",
+	    order("enwiki:pcache:idhash:1"));
+	CHECK_STR("10.64.0.2 10.64.0.1 10.64.0.3:7532", order("ArticleView:7"));
+	CHECK_STR("10.64.0.2 10.64.0.1 10.64.0.3:7532", order("k"));
+	CHECK_STR(
+	    "10.64.0.2 10.64.0.1 10.64.0.3:7532", order("_elasticsearch"));
+}
+
+static void
+the_order_of_the_text_does_not_matter(void)
+{
+	char first[256];
+
+	CHECK(split("a:7531,b:7531,c:7531"));
+	(void)snprintf(first, sizeof(first), "%s", order("enwiki:pcache"));
+	CHECK(split("c:7531,a:7531,b:7531"));
+	CHECK_STR(first, order("enwiki:pcache"));
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(commas_stand_between_servers);
+	RUN(one_server_is_a_list);
+	RUN(empty_and_repeated_names_are_refused);
+	RUN(sixteen_servers_are_the_most);
+	RUN(servers_are_tried_in_the_order_of_mediawiki);
+	RUN(the_order_of_the_text_does_not_matter);
+	return check_finish();
+}
