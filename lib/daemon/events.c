@@ -150,7 +150,8 @@ events_next(
 	struct record r;
 	const char *p;
 
-	if (place->number < e->oldest) {
+	/* Of the oldest, too, the place may have been written over. */
+	if (place->number <= e->oldest) {
 		place->lost += e->oldest - place->number;
 		place->number = e->oldest;
 		place->at = e->tail;

@@ -119,6 +119,46 @@ a_reader_who_is_overtaken_learns_how_many_events_are_lost(void)
 	CHECK(got > EVENTS_SIZE / (EVENTS_TEXT_MAX + 128));
 }
 
+/* A reader of all but the event with which the ring begins anew. */
+static void
+read_up_to_the_end_of_the_ring(const char *text, struct events_place *out)
+{
+	struct events_place place = begin();
+	struct event event;
+	size_t head;
+
+	do {
+		*out = place;
+		head = ring.head;
+		put("web", "ab12cd34", text);
+		NEED(events_next(&ring, &place, &event));
+	} while (ring.head > head);
+}
+
+static void
+a_reader_whose_event_is_the_oldest_gets_it(void)
+{
+	char first[200], later[200];
+	struct events_place place, copy;
+	struct event out;
+
+	memset(first, 'a', sizeof(first));
+	memset(later, 'b', sizeof(later));
+	first[sizeof(first) - 1] = '\0';
+	for (size_t len = 0; len < sizeof(later); len += 8) {
+		later[len] = '\0';
+		read_up_to_the_end_of_the_ring(first, &place);
+		while (ring.oldest <= place.number) {
+			copy = place;
+			NEED(events_next(&ring, &copy, &out));
+			CHECK_EQ(place.number, out.number);
+			CHECK_STR(first, out.text);
+			put("web", "ab12cd34", later);
+		}
+		later[len] = 'b';
+	}
+}
+
 static void
 a_text_is_cut_at_the_bound(void)
 {
@@ -175,6 +215,7 @@ main(int argc, char **argv)
 	RUN(an_event_is_read_as_it_was_put);
 	RUN(a_reader_who_keeps_up_gets_every_event);
 	RUN(a_reader_who_is_overtaken_learns_how_many_events_are_lost);
+	RUN(a_reader_whose_event_is_the_oldest_gets_it);
 	RUN(a_text_is_cut_at_the_bound);
 	RUN(a_name_is_cut_at_the_bound);
 	RUN(without_memory_no_event_is_kept);
