@@ -55,6 +55,17 @@ watch(struct client *cl, uint32_t events)
 		   events == 0 ? EPOLLERR : events) == 0;
 }
 
+/* Counts the client among those that wait, or no longer. */
+static void
+count(struct client *cl, bool waits)
+{
+	if (waits && !cl->counted)
+		cl->all->nwaiting++;
+	else if (!waits && cl->counted)
+		cl->all->nwaiting--;
+	cl->counted = waits;
+}
+
 /* As recv(2). Descriptors that came along may take long to close. */
 static ssize_t
 receive(struct client *cl, void *buf, size_t size)
@@ -100,8 +111,7 @@ close_client(struct client *cl)
 
 	if (cl->waits == WAIT_RELOAD)
 		reload_forget(all->sup, cl);
-	if (cl->state == CLIENT_WAITING && cl->waits != WAIT_MEMORY)
-		all->nwaiting--;
+	count(cl, false);
 	set_deadline(cl, TSTAMP_NEVER);
 	(void)loop_set(&all->sup->loop, &cl->io, 0);
 	/*
@@ -201,7 +211,7 @@ static void
 wait_for(struct client *cl)
 {
 	cl->state = CLIENT_WAITING;
-	cl->all->nwaiting++;
+	count(cl, true);
 	set_deadline(cl, TSTAMP_NEVER);
 	if (!watch(cl, 0))
 		close_client(cl);
@@ -402,8 +412,7 @@ write_answer(struct client *cl, tstamp now)
 void
 client_answer(struct client *cl, tstamp now)
 {
-	if (cl->state == CLIENT_WAITING)
-		cl->all->nwaiting--;
+	count(cl, cl->waits == WAIT_EVENTS);
 	if (cl->out.failed) {
 		text_clear(&cl->out);
 		client_error(cl, "the answer is too long");

@@ -57,6 +57,7 @@ struct client {
 	enum client_wait waits;
 	bool json;
 	bool watches; /* asked for lines of progress */
+	bool counted; /* in nwaiting */
 	char line[CLIENT_LINE_MAX + 2]; /* with newline, and one too many */
 	size_t len;
 	char *app; /* of status and wait; owned; NULL: all */
@@ -89,7 +90,8 @@ struct clients {
 	unsigned max_each; /* of one stranger */
 	unsigned max_waiting; /* of max: the rest is for clients that are
 				 answered at once */
-	unsigned nwaiting; /* clients that wait, but for memory */
+	unsigned nwaiting; /* clients that wait, but for memory; and those
+			      that follow events, even while they read */
 	size_t status_bytes; /* of all snapshots together */
 	bool worked; /* the expensive step of this turn has been done */
 	struct timer turn_ends; /* clears worked */

@@ -1267,6 +1267,26 @@ a_slow_follower_loses_events_and_is_told_how_many(void)
 	end();
 }
 
+static void
+a_follower_who_does_not_read_still_counts_as_one_that_waits(void)
+{
+	int fd;
+
+	begin();
+	fd = dial();
+	say(fd, "events -f\n", 10);
+	turn();
+	for (unsigned i = 0; i < 600; i++) {
+		happen("web", 100 * i, 100);
+		pass();
+	}
+	CHECK_EQ(1, clients->nwaiting);
+	(void)close(fd);
+	turn();
+	CHECK_EQ(0, clients->nwaiting);
+	end();
+}
+
 /* The work of a turn for one client has a bound. */
 static void
 a_hundred_followers_are_all_served(void)
@@ -1337,6 +1357,7 @@ main(int argc, char **argv)
 	RUN(a_follower_is_given_what_happens_later);
 	RUN(a_follower_who_leaves_is_forgotten);
 	RUN(a_slow_follower_loses_events_and_is_told_how_many);
+	RUN(a_follower_who_does_not_read_still_counts_as_one_that_waits);
 	RUN(a_hundred_followers_are_all_served);
 	(void)unlink(path);
 	(void)unlink(other_path);
