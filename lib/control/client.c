@@ -516,7 +516,7 @@ client_init(struct clients *all, struct supervisor *s,
 bool
 client_may_wait(struct client *cl)
 {
-	if (cl->all->nwaiting < cl->all->max_waiting)
+	if (cl->counted || cl->all->nwaiting < cl->all->max_waiting)
 		return true;
 	client_error(cl, "too many clients wait already");
 	return false;

@@ -281,5 +281,5 @@ wait_until_rolled_out(struct client *cl)
 	if (!is_rolling(cl->all->sup))
 		return false;
 	wait_while(cl, rollouts_go_on);
-	return true;
+	return cl->waits == WAIT_APPS;
 }

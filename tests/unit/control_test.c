@@ -696,6 +696,37 @@ a_client_that_left_is_not_told_of_the_reload(void)
 	end();
 }
 
+/* A client that has waited for the reload waits on, whoever else does. */
+static void
+a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over(void)
+{
+	static int fds[WAITERS];
+	bool ended;
+
+	begin();
+	spawn(true);
+	fds[0] = dial();
+	say(fds[0], "reload\n", 7);
+	turn();
+	NEED(reload_call != NULL);
+	pool_app_restart(&sup.pool, group.app, now);
+	for (unsigned i = 1; i < WAITERS; i++) {
+		fds[i] = dial();
+		say(fds[i], "wait\n", 5);
+		turn();
+	}
+	CHECK_EQ(WAITERS, clients->nwaiting);
+	reload_call(reload_arg, true, "web: changed\n");
+	CHECK_STR("", hear(fds[0], &ended));
+	sup.stopping = true;
+	now += TSPAN_MSECONDS(20);
+	CHECK_STR("web: changed\n", hear(fds[0], &ended));
+	CHECK(ended);
+	for (unsigned i = 0; i < WAITERS; i++)
+		(void)close(fds[i]);
+	end();
+}
+
 static void
 stop_ends_with_the_daemon(void)
 {
@@ -1335,6 +1366,7 @@ main(int argc, char **argv)
 	RUN(reload_answers_when_the_reload_is_over);
 	RUN(a_failed_reload_ends_with_an_error);
 	RUN(a_client_that_left_is_not_told_of_the_reload);
+	RUN(a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over);
 	RUN(stop_ends_with_the_daemon);
 	RUN(waiting_clients_learn_of_the_end_of_the_daemon);
 	RUN(descriptors_of_strangers_are_not_closed_in_the_loop);
