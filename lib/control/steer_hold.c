@@ -61,7 +61,7 @@ hold(struct client *cl, char *name, enum process_end why, tstamp now)
 	a = &s->pool.apps[t->app];
 	if (why == END_DRAINED && a->phase == APP_RUNNING) {
 		hold_drain(s->groups[t->app], now);
-	} else if (why == END_STOPPED && !s->groups[t->app]->stopped) {
+	} else if (why == END_STOPPED) {
 		hold_stop(s->groups[t->app], now);
 	} else if (a->held_for != why) {
 		client_error(cl, "%s is %s", t->name, app_state_name(a));

@@ -23,15 +23,6 @@ hold_resume(struct group *g, tstamp now)
 	listeners_resume(g);
 }
 
-void
-hold_stop(struct group *g, tstamp now)
-{
-	g->muted = false;
-	g->stopped = true;
-	pool_app_hold(&g->sup->pool, g->app, END_STOPPED, now);
-	accepting_leave_all(g, now);
-}
-
 /* --- starting ------------------------------------------------------------ */
 
 /* How often listeners are opened that others remove at the same time. */
@@ -44,7 +35,21 @@ struct hold_start {
 	struct config *config; /* a reference: openings has its strings */
 	struct openings openings;
 	unsigned attempts;
+	bool wanted; /* nobody has stopped the app since */
 };
+
+void
+hold_stop(struct group *g, tstamp now)
+{
+	if (g->starting != NULL)
+		g->starting->wanted = false;
+	if (g->stopped)
+		return;
+	g->muted = false;
+	g->stopped = true;
+	pool_app_hold(&g->sup->pool, g->app, END_STOPPED, now);
+	accepting_leave_all(g, now);
+}
 
 /* Opens all listeners of the app. 0, or an errno: none is open. */
 static int
@@ -87,8 +92,8 @@ try(struct hold_start *h, tstamp now)
 	int error;
 
 	/* A reload may have brought other addresses. */
-	if (g == NULL || g->closing || g->config != h->config) {
-		end_start(h, ECANCELED);
+	if (g == NULL || g->closing || g->config != h->config || !h->wanted) {
+		end_start(h, 0);
 		return;
 	}
 	error = open_all(h, &opened);
@@ -121,8 +126,10 @@ hold_start(struct group *g, tstamp now)
 {
 	struct hold_start *h;
 
-	if (g->starting != NULL)
+	if (g->starting != NULL) {
+		g->starting->wanted = true;
 		return;
+	}
 	h = calloc(1, sizeof(*h));
 	if (h == NULL) {
 		g->start_error = ENOMEM;
@@ -133,6 +140,7 @@ hold_start(struct group *g, tstamp now)
 	h->group = g;
 	h->sup = g->sup;
 	h->config = config_ref(g->config);
+	h->wanted = true;
 	openings_init(&h->openings);
 	g->starting = h;
 	try(h, now);

@@ -16,13 +16,13 @@ void hold_drain(struct group *g, tstamp now);
 /* The app is drained, or being so. */
 void hold_resume(struct group *g, tstamp now);
 
-/* The app is running or drained. */
+/* The app is in any of these states; a start under way comes to nothing. */
 void hold_stop(struct group *g, tstamp now);
 
 /*
  * The app is stopped, and has no listener any more. Its listeners are opened in
  * a lane; afterwards it runs, or is still stopped, for start_error, which is
- * logged.
+ * logged, or because of a hold_stop() or a reload meanwhile.
  */
 void hold_start(struct group *g, tstamp now);
 

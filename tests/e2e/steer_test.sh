@@ -397,6 +397,27 @@ time.sleep(1000)"
 	assertEquals "$WRONG" 0 "$RC"
 }
 
+# The listeners of an app that starts are opened beside the loop.
+testAnAppThatIsStoppedWhileItStartsStaysStopped() {
+	ctl stop web >/dev/null
+	kill -STOP "$POOL"
+	"$PYTHON" -c "
+import os, signal, socket
+clients = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+for s, line in zip(clients, (b'start web\\n', b'stop web\\n')):
+    s.settimeout($LIMIT)
+    s.connect('$DIR/control.sock')
+    s.sendall(line)
+os.kill($POOL, signal.SIGCONT)
+for s in clients:
+    print(s.makefile().read(), end='')" >"$DIR/out"
+	assertEquals 'error: web is stopped
+web: stopped' "$(cat "$DIR/out")"
+	assertEquals stopped "$(status apps web state)"
+	steer start web
+	assertEquals "$WRONG" 'web: running, 2 processes ready' "$SAID"
+}
+
 testAStoppedAppThatIsRemovedIsGone() {
 	app old </dev/null >>"$DIR/pool.conf"
 	ctl reload >/dev/null
