@@ -232,7 +232,7 @@ command_ping(struct client *cl, char *const *args, tstamp now)
 	if (!cl->json) {
 		text_printf(&cl->out, "%s %s\n", protocol, l->address);
 		if (why != NULL)
-			text_printf(&cl->out, "failed: %s\n", why);
+			client_tell(cl, "failed: %s", why);
 		return;
 	}
 	json_init(&j, &cl->out);

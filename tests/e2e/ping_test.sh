@@ -249,6 +249,17 @@ testARawAppThatHasFailedIsBad() {
 	assertContains "$(ctl -j ping web)" '"good":false'
 }
 
+testWhatAFailedAppHasSaidGivesTheTerminalNoCommands() {
+	printf 'printf "\\033c\\n" >&2; exit 1\n' >"$DIR/rude"
+	app_of raw web sh rude <<-EOF | conf
+	start_limit = 1
+	EOF
+	pool_run
+	await status_is failed apps web state
+	ping web
+	bad 'exited with status 1 before it was ready: \x1bc'
+}
+
 testAPingWithoutAnAppPrintsItsUsage() {
 	app_of raw web ./hello </dev/null | conf
 	ping
