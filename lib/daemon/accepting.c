@@ -199,6 +199,8 @@ leave_on(struct timer *t, tstamp now)
 
 	turn_for(g->app);
 	set_leave_timer(l, now + LEAVE_CHECK);
+	if (l->acceptor.succession != NULL && now < l->serve_until)
+		return;
 	if (empty(l, now) != ACCEPTOR_EMPTY)
 		return;
 	if (l->acceptor.listener.kind == LISTENER_UNIX || l->last_look) {

@@ -221,6 +221,7 @@ struct errand {
 	char *from; /* of a rename: the file that takes its place */
 	struct unixpath fresh; /* at from */
 	int fd; /* of a rename: a copy of the socket; -1: none */
+	struct acceptor *former; /* whose place is taken; NULL: it is closed */
 	const char *why;
 	int error; /* errno; 0: done */
 };
@@ -254,6 +255,8 @@ errand_done(struct lane_job *job, tstamp now)
 	struct errand *e = LOOP_OWNER(job, struct errand, job);
 
 	(void)now;
+	if (e->former != NULL)
+		e->former->succession = NULL;
 	if (e->error != 0) {
 		errno = e->error;
 		log_error("%s: %s", e->path, e->why);
@@ -313,6 +316,8 @@ acceptor_succeed(struct acceptor *a, struct acceptor *old, int backlog,
 	l->path = former->path;
 	former->path = NULL;
 	former->shut = true;
+	e->former = old;
+	old->succession = e;
 	lane_submit(a->lane, &e->job);
 	return 0;
 }
@@ -322,5 +327,8 @@ acceptor_close(struct acceptor *a)
 {
 	timer_set(&a->loop->timers, &a->rest, TSTAMP_NEVER);
 	(void)loop_set(a->loop, &a->io, 0);
+	if (a->succession != NULL)
+		a->succession->former = NULL;
+	a->succession = NULL;
 	acceptor_discard(a->lane, &a->listener);
 }

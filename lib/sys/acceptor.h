@@ -21,6 +21,7 @@
 #include "sys/timer.h"
 
 struct acceptor;
+struct errand;
 
 /* None of these closes the acceptor. */
 struct acceptor_ops {
@@ -51,6 +52,8 @@ struct acceptor {
 	unsigned budget; /* accepts in the next turn, 1 … most */
 	unsigned most;
 	bool paused;
+	/* Another one takes its place, but newcomers still come; NULL: no. */
+	struct errand *succession;
 };
 
 /* The result of acceptor_take(). */

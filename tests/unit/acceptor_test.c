@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -54,10 +55,10 @@ resting(struct acceptor *a)
 	rests++;
 }
 
-static void
-open_it(struct acceptor *a)
+static struct listener_spec
+spec_of_it(void)
 {
-	const struct listener_spec spec = {
+	return (struct listener_spec){
 		.name = path,
 		.path = path,
 		.inherited_fd = -1,
@@ -66,6 +67,12 @@ open_it(struct acceptor *a)
 		.gid = (gid_t)-1,
 		.mode = 0600,
 	};
+}
+
+static void
+open_it(struct acceptor *a)
+{
+	const struct listener_spec spec = spec_of_it();
 	const char *why;
 
 	CHECK_EQ(0, listener_open(&a->listener, &spec, &why));
@@ -124,6 +131,14 @@ end(void)
 {
 	acceptor_close(&acceptor);
 	acceptor_close(&acceptor);
+	loop_fini(&loop);
+}
+
+static void
+end_with(struct lane *lane)
+{
+	acceptor_close(&acceptor);
+	CHECK_EQ(0, lane_stop(lane, TSTAMP_NEVER));
 	loop_fini(&loop);
 }
 
@@ -266,6 +281,91 @@ a_listener_that_was_shut_down_is_opened_anew(void)
 	end();
 }
 
+/* A job that has the lane wait until the pipe is closed. */
+struct blocker {
+	struct lane_job job;
+	int fd;
+};
+
+static void
+block(struct lane_job *job)
+{
+	char byte;
+
+	(void)!read(LOOP_OWNER(job, struct blocker, job)->fd, &byte, 1);
+}
+
+static void
+done(struct lane_job *job, tstamp at)
+{
+	(void)job;
+	(void)at;
+}
+
+/* The acceptor that takes the place of the other one. */
+static void
+begin_succession(struct acceptor *successor, struct lane *lane)
+{
+	struct listener_spec spec = spec_of_it();
+	const char *why;
+
+	CHECK_EQ(0, lane_start(lane, &loop, "looker", NULL));
+	acceptor.lane = lane;
+	acceptor_init(successor, &loop, lane, acceptor.ops, MOST);
+	spec.beside = true;
+	CHECK_EQ(0, listener_open(&successor->listener, &spec, &why));
+	acceptor_start(successor);
+}
+
+static void
+newcomers_come_to_a_former_socket_until_it_is_replaced(void)
+{
+	struct acceptor successor;
+	struct lane lane;
+	struct blocker blocker = { .job = { .work = block, .done = done } };
+	int pipe_ends[2];
+	const char *why;
+
+	begin();
+	NEED(pipe2(pipe_ends, O_CLOEXEC) == 0);
+	blocker.fd = pipe_ends[0];
+	begin_succession(&successor, &lane);
+	lane_submit(&lane, &blocker.job);
+	CHECK_EQ(0, acceptor_succeed(&successor, &acceptor, 10, NULL, &why));
+	CHECK(acceptor.succession != NULL);
+	dial(1);
+	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&acceptor, now));
+	(void)close(pipe_ends[1]);
+	while (acceptor.succession != NULL)
+		(void)loop_turn(&loop, now);
+	dial(1);
+	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&successor, now));
+	acceptor_close(&successor);
+	end_with(&lane);
+	(void)close(pipe_ends[0]);
+}
+
+static void
+a_succession_that_fails_has_the_listener_opened_anew(void)
+{
+	struct acceptor successor;
+	struct lane lane;
+	const char *why;
+
+	begin();
+	begin_succession(&successor, &lane);
+	/* Another process has taken the place. */
+	CHECK_EQ(0, unlink(path));
+	CHECK_EQ(0, close(open(path, O_CREAT | O_RDONLY | O_CLOEXEC, 0600)));
+	CHECK_EQ(0, acceptor_succeed(&successor, &acceptor, 10, NULL, &why));
+	while (reopened == 0)
+		(void)loop_turn(&loop, now);
+	CHECK_EQ(-1, successor.listener.fd);
+	acceptor_close(&successor);
+	end_with(&lane);
+	CHECK_EQ(0, unlink(path));
+}
+
 int
 main(int argc, char **argv)
 {
@@ -280,6 +380,8 @@ main(int argc, char **argv)
 	RUN(an_acceptor_without_descriptors_rests);
 	RUN(a_rest_outlasts_a_pause);
 	RUN(a_listener_that_was_shut_down_is_opened_anew);
+	RUN(newcomers_come_to_a_former_socket_until_it_is_replaced);
+	RUN(a_succession_that_fails_has_the_listener_opened_anew);
 	(void)rmdir(dir);
 	return check_finish();
 }
