@@ -24,7 +24,10 @@
 
 /* --- groups ------------------------------------------------------------- */
 
-/* The title of the daemon in ps(1). */
+/*
+ * The title of the daemon in ps(1). Behind one that is shorter than argv[0]
+ * libbsd leaves a dot there, so blanks make it longer.
+ */
 static void
 set_title(const struct supervisor *s)
 {
@@ -32,7 +35,8 @@ set_title(const struct supervisor *s)
 
 	for (uint32_t n = 0; n < s->pool.napps; n++)
 		apps += s->groups[n] != NULL;
-	setproctitle("supervisor, %u app%s", apps, apps == 1 ? "" : "s");
+	setproctitle("supervisor, %u app%-*s", apps,
+	    (int)strlen(program_invocation_name), apps == 1 ? "" : "s");
 }
 
 /* A group with all its parts, but no listeners; NULL and errno. */

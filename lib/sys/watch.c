@@ -114,7 +114,8 @@ be_watch(struct watch_page *page, pid_t daemon)
 	sigfillset(&all);
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)prctl(PR_SET_NAME, "apppool-watch");
-	setproctitle("watch");
+	/* In ps(1), libbsd leaves a dot behind a title shorter than argv[0]. */
+	setproctitle("%-*s", (int)strlen(program_invocation_name), "watch");
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != daemon)
 		_exit(0);

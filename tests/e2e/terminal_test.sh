@@ -14,7 +14,13 @@ file_setup() {
 
 # title PID: the first word of its command line, in which a title stands.
 title() {
-	tr '\0' '\n' <"/proc/$1/cmdline" | head -n 1
+	tr '\0' '\n' <"/proc/$1/cmdline" | head -n 1 | sed 's/ *$//'
+}
+
+# shown PID: its command line, as ps(1) shows it.
+shown() {
+	tr '\0' ' ' <"/proc/$1/cmdline" | sed 's/ *$//'
+	echo
 }
 
 titles_of_children() {
@@ -33,6 +39,22 @@ testEachOfOurProcessesHasATitle() {
 		    "grep -qxF '$wanted' '$DIR/titles'"
 	done
 	assertTrue 'a worker has its own' "grep -qxF '$TWORKER' '$DIR/titles'"
+}
+
+# libbsd leaves a dot where a name that is longer than the title ended.
+testNothingStandsBehindATitle() {
+	mkdir "$DIR/folder-of-a-long-name"
+	ln -s "$(realpath "$APPPOOLD")" "$DIR/folder-of-a-long-name/apppoold"
+	start_process "$DIR/folder-of-a-long-name/apppoold" \
+	    -c "$DIR/pool.conf" 2>"$DIR/log"
+	ctl wait >/dev/null
+	assertEquals 'apppoold: supervisor, 2 apps' "$(shown "$STARTED")"
+	for child in $(children "$STARTED"); do
+		shown "$child"
+	done >"$DIR/titles"
+	assertTrue "$(cat "$DIR/titles")" \
+	    "grep -qxF 'apppoold: watch' '$DIR/titles'"
+	stop_process "$STARTED"
 }
 
 testTheTitleFollowsAReload() {
