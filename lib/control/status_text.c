@@ -32,16 +32,16 @@ put_counter(struct status *st)
 		address += strlen(address) + 1;
 	}
 	text_printf(t,
-	    "\n    clients %" PRIu32 "/%" PRIu32 ", keys %" PRIu32 "/%" PRIu32
+	    "\n  clients %" PRIu32 "/%" PRIu32 ", keys %" PRIu32 "/%" PRIu32
 	    ", locks held %" PRIu32 ", waiting %" PRIu32 "\n"
-	    "    locks %" PRIu64 " taken, %" PRIu64 " ended; %" PRIu64
+	    "  locks %" PRIu64 " taken, %" PRIu64 " ended; %" PRIu64
 	    " found the queue full\n",
 	    f->clients, f->max_clients, f->keys, f->max_keys, f->counter.held,
 	    f->counter.waiting, f->counter.acquired, f->counter.processed,
 	    f->counter.full_queues);
 	if (f->refused_clients != 0 || f->counter.full_tables != 0)
 		text_printf(t,
-		    "    turned away %" PRIu64 " clients, %" PRIu64 " keys\n",
+		    "  turned away %" PRIu64 " clients, %" PRIu64 " keys\n",
 		    f->refused_clients, f->counter.full_tables);
 }
 
@@ -89,7 +89,7 @@ static void
 put_processes(struct text *t, const struct status_app *a)
 {
 	text_printf(t,
-	    "    processes %" PRIu32 "/%" PRIu32 " (min %" PRIu32 "): %" PRIu32
+	    "  processes %" PRIu32 "/%" PRIu32 " (min %" PRIu32 "): %" PRIu32
 	    " starting, %" PRIu32 " %s",
 	    a->processes, a->max_processes, a->min_processes,
 	    a->in_state[PROCESS_STARTING], a->in_state[PROCESS_IDLE],
@@ -105,46 +105,65 @@ put_processes(struct text *t, const struct status_app *a)
 		    t, ", %" PRIu32 " detached", a->in_state[PROCESS_DETACHED]);
 	if (a->stuck != 0)
 		text_printf(t, ", %" PRIu32 " stuck", a->stuck);
-	if (a->sessions || a->listens)
-		text_printf(t, "; load %.0f %%", a->load);
-	if (a->rolling)
-		text_printf(t, "; generation %" PRIu32 " replaces %" PRIu32,
-		    a->generation, a->outdated);
-	else if (a->given_up)
-		text_printf(
-		    t, "; generation %" PRIu32 " given up", a->generation);
-	if (a->resized)
-		text_printf(t,
-		    "; resized, the file says %" PRIu32 " to %" PRIu32,
-		    a->file_size.min, a->file_size.max);
 	text_puts(t, "\n");
+}
+
+/* The load, a rollout and a size of its own: a line of what there is. */
+static void
+put_changes(struct text *t, const struct status_app *a)
+{
+	const char *before = "  ";
+
+	if (a->sessions || a->listens) {
+		text_printf(t, "%sload %.0f %%", before, a->load);
+		before = "; ";
+	}
+	if (a->rolling || a->given_up) {
+		text_printf(t, "%sgeneration %" PRIu32, before, a->generation);
+		if (a->rolling)
+			text_printf(t, " replaces %" PRIu32, a->outdated);
+		else
+			text_puts(t, " given up");
+		before = "; ";
+	}
+	if (a->resized) {
+		text_printf(t,
+		    "%sresized, the file says %" PRIu32 " to %" PRIu32, before,
+		    a->file_size.min, a->file_size.max);
+		before = "; ";
+	}
+	if (before[0] == ';')
+		text_puts(t, "\n");
 }
 
 static void
 put_waiting(struct text *t, const struct status_app *a, long backlog)
 {
-	char oldest[FIGURE_SIZE];
+	char oldest[FIGURE_SIZE], idle[FIGURE_SIZE];
 
 	text_printf(
-	    t, "    waiting %" PRIu32 "/%" PRIu32, a->waiting, a->max_queue);
+	    t, "  waiting %" PRIu32 "/%" PRIu32, a->waiting, a->max_queue);
 	if (a->waiting != 0)
 		text_printf(t, " (oldest %s)",
 		    figure_span(a->oldest_wait, oldest, sizeof(oldest)));
 	text_printf(t, ", most %" PRIu32, a->figures.max_waiting);
 	if (backlog != -1)
 		text_printf(t, ", backlog %ld", backlog);
-	text_printf(t, ", sessions %" PRIu32 "\n", a->figures.sessions);
+	text_printf(t, ", sessions %" PRIu32 "; idle while waiting %s\n",
+	    a->figures.sessions,
+	    figure_span(a->idle_while_waiting, idle, sizeof(idle)));
 }
 
 static void
 put_connections(struct text *t, const struct app_figures *f)
 {
 	text_printf(t,
-	    "    connections %" PRIu64 " accepted, %" PRIu64
-	    " completed, %" PRIu64 " refused, %" PRIu64 " timed out, %" PRIu64
-	    " abandoned, %" PRIu64 " lost; %" PRIu64 " retaken\n",
-	    f->accepted, f->completed, f->refused, f->timed_out, f->abandoned,
-	    f->lost, f->retaken);
+	    "  connections %" PRIu64 " accepted, %" PRIu64
+	    " completed, %" PRIu64 " lost; %" PRIu64 " retaken\n"
+	    "  not served: %" PRIu64 " refused, %" PRIu64 " timed out, %" PRIu64
+	    " abandoned\n",
+	    f->accepted, f->completed, f->lost, f->retaken, f->refused,
+	    f->timed_out, f->abandoned);
 }
 
 static void
@@ -153,7 +172,7 @@ put_spans(struct text *t, const char *name, const struct status_spans *s)
 	char p50[FIGURE_SIZE], p90[FIGURE_SIZE];
 	char p99[FIGURE_SIZE], max[FIGURE_SIZE];
 
-	text_printf(t, "%s %s %s %s %s", name,
+	text_printf(t, "%s p50 %s, p90 %s, p99 %s, max %s\n", name,
 	    figure_span(s->p50, p50, sizeof(p50)),
 	    figure_span(s->p90, p90, sizeof(p90)),
 	    figure_span(s->p99, p99, sizeof(p99)),
@@ -161,18 +180,13 @@ put_spans(struct text *t, const char *name, const struct status_spans *s)
 }
 
 static void
-put_times(
-    struct text *t, const struct status_app *a, const struct status_measured *m)
+put_times(struct text *t, const struct status_measured *m)
 {
-	char idle[FIGURE_SIZE];
-
 	if (!m->known)
 		return;
-	text_printf(t, "    last minute: %.1f/s; p50 p90 p99 max: ", m->rate);
+	text_printf(t, "  last minute: %.1f/s; ", m->rate);
 	put_spans(t, "wait", &m->queue_wait);
-	put_spans(t, ", session", &m->session_time);
-	text_printf(t, "; idle while waiting %s\n",
-	    figure_span(a->idle_while_waiting, idle, sizeof(idle)));
+	put_spans(t, "    session", &m->session_time);
 }
 
 static void
@@ -180,7 +194,7 @@ put_reason(struct text *t, const char *what, const char *reason)
 {
 	if (reason == NULL)
 		return;
-	text_printf(t, "    %s: ", what);
+	text_printf(t, "  %s: ", what);
 	put_foreign(t, reason);
 	text_puts(t, "\n");
 }
@@ -191,7 +205,7 @@ put_ends(struct status *st, const struct status_app *a)
 	struct text *t = &st->piece;
 	const char *comma = "; ended: ";
 
-	text_printf(t, "    spawned %" PRIu64 ", failed starts %" PRIu64,
+	text_printf(t, "  spawned %" PRIu64 ", failed starts %" PRIu64,
 	    a->figures.spawned, a->figures.spawn_failures);
 	for (unsigned end = 0; end < PROCESS_ENDS; end++) {
 		if (a->figures.exits[end] == 0)
@@ -213,7 +227,7 @@ put_keepers(struct text *t, const struct status_app *a)
 	for (uint32_t i = 0; i < a->nkeepers; i++)
 		if (!a->keepers[i].answers)
 			text_printf(t,
-			    "    keeper (pid %ld) does not answer: another "
+			    "  keeper (pid %ld) does not answer: another "
 			    "takes over\n",
 			    (long)a->keepers[i].pid);
 }
@@ -226,21 +240,21 @@ put_app(struct status *st, const struct status_app *a,
 
 	put_title(st, a);
 	put_processes(t, a);
+	put_changes(t, a);
 	if (a->sessions) {
 		put_waiting(t, a, m->backlog);
 		put_connections(t, &a->figures);
-		put_times(t, a, m);
+		put_times(t, m);
 	} else if (a->listens && m->backlog != -1) {
 		text_printf(
-		    t, "    waiting %ld, all in the backlog\n", m->backlog);
+		    t, "  waiting %ld, all in the backlog\n", m->backlog);
 	}
 	put_ends(st, a);
 	put_keepers(t, a);
 	if (a->count != 0)
 		text_printf(t,
-		    "    %-8s %7s %4s %-8s %8s %9s %6s %7s %7s %7s"
-		    " STATUS\n",
-		    "ID", "PID", "SLOT", "STATE", "SESSIONS", "REQUESTS", "AGE",
+		    "  %-8s %6s %4s %-8s %4s %7s %6s %6s %6s %6s STATUS\n",
+		    "ID", "PID", "SLOT", "STATE", "SESS", "SERVED", "AGE",
 		    "FOR", "RSS", "CPU");
 }
 
@@ -293,7 +307,7 @@ put_worker(struct status *st, const struct status_worker *w,
 		(void)figure_size(info->rss, rss, sizeof(rss));
 		(void)figure_span(info->cpu, cpu, sizeof(cpu));
 	}
-	text_printf(t, "    %-8s %7s %4s %-8s %8s %9s %6s %7s %7s %7s",
+	text_printf(t, "  %-8s %6s %4s %-8s %4s %7s %6s %6s %6s %6s",
 	    w->slot == STATUS_NO_SLOT ? "-" : w->id, pid, slot, format_state(w),
 	    format_count(w, w->sessions, sessions, sizeof(sessions)),
 	    format_count(w, w->requests, requests, sizeof(requests)),

@@ -101,6 +101,11 @@ testEverythingIsShownOfOneAppOrWithAnOption() {
 	assertContains "$(ctl -v wait 2>&1)" '-v is for status'
 }
 
+testEverythingAboutAnAppFitsATerminalOf80Columns() {
+	ctl status web >"$DIR/out"
+	assertTrue "$(cat "$DIR/out")" "[ $(wc -L <"$DIR/out") -le 80 ]"
+}
+
 testAppsAreListedByNameAndInJsonWithoutTheirProcesses() {
 	assertEquals "$(printf 'web\nshop-of-a-hundred-things\njobs')" \
 	    "$(ctl apps)"

@@ -61,7 +61,7 @@ testAllAppsAreSeenAndQQuits() {
 
 testKeysChooseAnAppAndShowAllAboutIt() {
 	assertEquals '' "$(on_screen web '<j\r' "unix:$DIR/shop.sock" \
-	    'REQUESTS' '<q' REFUSED '<k\r' "unix:$DIR/web.sock" '<q' '<q')"
+	    'SERVED' '<q' REFUSED '<k\r' "unix:$DIR/web.sock" '<q' '<q')"
 }
 
 testKeysChooseWhatToSortBy() {
