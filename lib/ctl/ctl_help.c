@@ -74,7 +74,7 @@ static const struct command commands[] = {
 	    "Returns when all has ended.\n\n"
 	    "  -y  do not ask on the terminal whether the daemon shall stop" },
 	{ "top", "[--interval TIME] [-n COUNT]",
-	    "show all apps again and again", 0,
+	    "show all apps again and again", CTL_NUMBER,
 	    "On a terminal: the full screen. Keys choose an app and what to "
 	    "sort by, show\nall about an app, restart, drain and resume it; "
 	    "? lists them. Elsewhere: a table\neach time.\n\n"
@@ -133,7 +133,10 @@ help_all(void)
 	for (size_t i = 0; i < COMMANDS; i++)
 		(void)printf(
 		    "  %-10s %s\n", commands[i].name, commands[i].does);
-	(void)fputs("\nSee apppoolctl(8).\n", stdout);
+	(void)fputs(
+	    "\n`apppoolctl COMMAND -h` shows more, and the options of that "
+	    "command.\nSee apppoolctl(8).\n",
+	    stdout);
 }
 
 int
@@ -154,7 +157,7 @@ ctl_help(const char *command)
 		return EX_USAGE;
 	}
 	ctl_help_usage(stdout, command);
-	(void)printf("\n%s\n", c->more);
+	(void)printf("\n%s: %s.\n%s\n", c->name, c->does, c->more);
 	return EX_OK;
 }
 
