@@ -147,7 +147,7 @@ draw_message(struct screen *s)
 	if (s->line.len == 0 && s->help)
 		text_puts(&s->line,
 		    "up/down app  left/right sort  enter all  r restart  "
-		    "d drain  u resume  q back, quit");
+		    "d drain  u resume  q back");
 	if (s->line.len == 0) {
 		attr = A_DIM;
 		text_printf(
