@@ -69,6 +69,28 @@ app_call(struct app *a)
 }
 
 void
+app_measure_start(struct app *a, tspan took)
+{
+	if (took == 0)
+		return;
+	if (a->start_time == 0)
+		a->start_time = took;
+	else
+		a->start_time += (took - a->start_time) / 2;
+	/* The next growth may be due sooner. */
+	app_touch(a, MARK_GROWTH);
+}
+
+tspan
+app_patience(const struct app *a)
+{
+	tspan most = a->options.start_delay;
+
+	return a->start_time == 0 || a->start_time > most ? most
+							  : a->start_time;
+}
+
+void
 app_served(struct app *a)
 {
 	if (a->failed_starts == 0)

@@ -228,6 +228,7 @@ struct app {
 	uint32_t failed_starts; /* since a process served or lived on */
 	uint32_t pace; /* starts at the next growth */
 	tstamp grown; /* the last growth; 0: none since the queue was empty */
+	tspan start_time; /* from start to READY, decayed; 0: unknown */
 	tstamp added; /* when the app came into the pool */
 	uint32_t
 	    refused_down; /* connections refused since a process was ready */
@@ -417,6 +418,15 @@ void app_judge(struct app *a, enum app_verdict v);
 
 /* A connection has come: a failed app tries a start soon. */
 void app_call(struct app *a);
+
+/* A process took so long from its start to its READY; 0 tells nothing. */
+void app_measure_start(struct app *a, tspan took);
+
+/*
+ * How long a connection waits before a process is started for it: at most
+ * start_delay, and no longer than a start takes.
+ */
+tspan app_patience(const struct app *a);
 
 /* A process has served: failed starts are not in a row any more. */
 void app_served(struct app *a);

@@ -204,10 +204,14 @@ bool
 lifecycle_ready(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
 
 	x->ready = true;
 	x->used = p->now;
-	p->apps[x->app].refused_down = 0;
+	a->refused_down = 0;
+	/* Without sessions ready_after has passed, which measures nothing. */
+	if (a->options.sessions)
+		app_measure_start(a, p->now - x->started);
 	(void)lifecycle_event(p, process, PROCESS_READY);
 	return x->state == PROCESS_IDLE;
 }

@@ -184,6 +184,8 @@ check_app(const struct pool *p, uint32_t app)
 	assert(f->accepted ==
 	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
 		app_waiting(a) + f->sessions);
+	assert(a->start_time >= 0 && a->pace >= 1);
+	assert(app_patience(a) <= a->options.start_delay);
 	assert(!a->at_rest || a->phase == APP_HELD);
 	assert(
 	    (!a->at_rest && a->phase != APP_OVER) || app_living(a) == a->stuck);

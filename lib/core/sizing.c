@@ -53,8 +53,7 @@ paced(const struct pool *p, uint32_t app)
 
 	if (a->renewing)
 		return 0;
-	return tstamp_add(
-	    from > a->grown ? from : a->grown, a->options.start_delay);
+	return tstamp_add(from > a->grown ? from : a->grown, app_patience(a));
 }
 
 /* When the next growth is due; TSTAMP_NEVER: none is wanted, or may be. */

@@ -53,10 +53,11 @@ assert_not_before() {
 
 # --- growth -------------------------------------------------------------
 
-# 1, 2, 4, 8, 16: one process at a time would take 31 delays.
+# 1, 2, 4, 8, 16, 32, less those that are still starting, which are all of the
+# step before: one process at a time would take 31 delays.
 testGrowthDoublesWithEachStartDelayAndNotBefore() {
 	delay=$((200 * SLOW))
-	sized <<-EOF
+	sized --start-delay "$((delay * 3 / 2))ms" <<-EOF
 	max_processes = 32
 	start_delay = ${delay}ms
 	update_interval = 1h
@@ -68,11 +69,23 @@ testGrowthDoublesWithEachStartDelayAndNotBefore() {
 	log_times 32 started
 	assert_not_before $((began + delay)) 2
 	assert_not_before $((began + 2 * delay)) 3
-	assert_not_before $((began + 3 * delay)) 5
-	assert_not_before $((began + 4 * delay)) 9
-	assert_not_before $((began + 5 * delay)) 17
+	assert_not_before $((began + 3 * delay)) 4
+	assert_not_before $((began + 4 * delay)) 7
+	assert_not_before $((began + 5 * delay)) 12
+	assert_not_before $((began + 6 * delay)) 23
 	last=$(($(sed -n 32p "$DIR/times") - began))
 	assertTrue "all after $last ms" "[ $last -lt $((30 * delay)) ]"
+	dismiss all
+}
+
+testClientsWaitNoLongerForAStartThanOneTakes() {
+	sized <<-EOF
+	max_processes = 5
+	start_delay = 1h
+	EOF
+	pool_start
+	occupy all 5
+	await status_is 5 apps web active
 	dismiss all
 }
 

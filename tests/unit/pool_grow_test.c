@@ -272,6 +272,157 @@ without_start_delay_or_any_process_all_needed_start_at_once(void)
 	rig_end();
 }
 
+/* --- patience ------------------------------------------------------------ */
+
+/* An app of one busy process, which took so many milliseconds to start. */
+static void
+begin_measured(struct app_options o, int64_t took)
+{
+	rig_begin();
+	rig_add(&o);
+	rig_at(took);
+	rig_ready(0);
+	rig_arrive_n(o.concurrency);
+	(void)rig_did();
+}
+
+static void
+a_waiter_waits_no_longer_than_a_start_takes(void)
+{
+	begin_measured(rig_options(), 5);
+	rig_arrive_n(2);
+	CHECK_EQ(10, rig_due());
+	rig_at(9);
+	CHECK_STR("", rig_did());
+	rig_at(10);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+a_start_of_over_start_delay_leaves_the_patience_at_start_delay(void)
+{
+	begin_measured(rig_options(), 101);
+	rig_arrive();
+	rig_at(200);
+	CHECK_STR("", rig_did());
+	rig_at(201);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+each_step_of_growth_waits_as_long_as_a_start_takes(void)
+{
+	begin_measured(rig_options(), 5);
+	rig_arrive_n(20);
+	rig_at(10);
+	CHECK_STR("spawn 1", rig_did());
+	rig_at(14);
+	CHECK_STR("", rig_did());
+	rig_at(15);
+	CHECK_STR("spawn 2", rig_did());
+	rig_at(20);
+	CHECK_STR("spawn 3, spawn 4", rig_did());
+	rig_end();
+}
+
+static void
+each_start_halves_the_weight_of_those_before(void)
+{
+	begin_measured(rig_options(), 80);
+	CHECK_EQ(TSPAN_MSECONDS(80), rig.pool.apps[0].start_time);
+	rig_arrive();
+	rig_at(160);
+	CHECK_STR("spawn 1", rig_did());
+	rig_at(180);
+	rig_ready(1);
+	CHECK_EQ(TSPAN_MSECONDS(50), rig.pool.apps[0].start_time);
+	rig_end();
+}
+
+static void
+the_time_in_the_start_queue_is_no_part_of_a_start(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	pool_start_queued(&rig.pool, 0, rig.now);
+	rig_at(60);
+	pool_start_began(&rig.pool, 0, rig.now);
+	rig_at(65);
+	rig_ready(0);
+	CHECK_EQ(TSPAN_MSECONDS(5), rig.pool.apps[0].start_time);
+	rig_end();
+}
+
+static void
+the_first_start_that_is_measured_brings_a_due_growth_at_once(void)
+{
+	struct app_options o = rig_options();
+
+	o.min_processes = 0;
+	rig_begin();
+	rig_add(&o);
+	rig_arrive_n(4);
+	CHECK_STR("spawn 0", rig_did());
+	rig_at(5);
+	rig_ready(0);
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	rig_end();
+}
+
+static void
+a_start_that_fails_measures_nothing(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_at(5);
+	rig_died(0, END_FAILURE);
+	CHECK_EQ(0, rig.pool.apps[0].start_time);
+	rig_end();
+}
+
+static void
+ready_after_measures_no_start(void)
+{
+	struct app_options o = rig_options();
+
+	o.sessions = false;
+	o.listens = true;
+	o.ready_after = TSPAN_MSECONDS(5);
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_at(5);
+	CHECK_EQ(1, rig.pool.apps[0].in_state[PROCESS_IDLE]);
+	CHECK_EQ(0, rig.pool.apps[0].start_time);
+	rig_end();
+}
+
+static void
+spare_processes_keep_to_start_delay(void)
+{
+	struct app_options o = rig_options();
+
+	o.min_idle = 1;
+	begin_measured(o, 5);
+	CHECK_EQ(105, rig_due());
+	rig_at(104);
+	CHECK_STR("", rig_did());
+	rig_at(105);
+	CHECK_STR("spawn 1", rig_did());
+	rig_end();
+}
+
+/* --- the first process, and what comes back ------------------------------ */
+
 static void
 without_any_process_the_first_is_started_at_once(void)
 {
@@ -643,6 +794,15 @@ main(int argc, char **argv)
 	RUN(the_pace_falls_back_when_the_queue_is_empty);
 	RUN(without_start_delay_all_processes_needed_start_at_once);
 	RUN(without_start_delay_or_any_process_all_needed_start_at_once);
+	RUN(a_waiter_waits_no_longer_than_a_start_takes);
+	RUN(a_start_of_over_start_delay_leaves_the_patience_at_start_delay);
+	RUN(each_step_of_growth_waits_as_long_as_a_start_takes);
+	RUN(each_start_halves_the_weight_of_those_before);
+	RUN(the_time_in_the_start_queue_is_no_part_of_a_start);
+	RUN(the_first_start_that_is_measured_brings_a_due_growth_at_once);
+	RUN(a_start_that_fails_measures_nothing);
+	RUN(ready_after_measures_no_start);
+	RUN(spare_processes_keep_to_start_delay);
 	RUN(without_any_process_the_first_is_started_at_once);
 	RUN(after_the_first_of_old_waiters_the_pace_goes_on);
 	RUN(a_connection_taken_back_makes_the_app_grow_at_once);
