@@ -69,6 +69,12 @@ enum conf_limit_fail {
 	CONF_LIMIT_FAIL_CLOSED
 };
 
+enum conf_start_delay_step {
+	CONF_START_DELAY_STEP_DOUBLE,
+	CONF_START_DELAY_STEP_LINEAR,
+	CONF_START_DELAY_STEP_ALL
+};
+
 enum conf_output {
 	CONF_OUTPUT_LOG,
 	CONF_OUTPUT_INHERIT,
@@ -239,6 +245,7 @@ struct conf_app {
 
 	/* Growing and shrinking. */
 	tspan start_delay;
+	enum conf_start_delay_step start_delay_step;
 	tspan stop_delay;
 	tspan max_idle_time;
 	tspan update_interval;

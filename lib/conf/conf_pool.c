@@ -5,6 +5,12 @@
 /* As many connections as serial numbers can tell apart. */
 #define CONNS_MAX (1u << 24)
 
+static const enum app_growth growths[] = {
+	[CONF_START_DELAY_STEP_DOUBLE] = GROWTH_DOUBLE,
+	[CONF_START_DELAY_STEP_LINEAR] = GROWTH_LINEAR,
+	[CONF_START_DELAY_STEP_ALL] = GROWTH_ALL,
+};
+
 void
 conf_pool_options(const struct conf_app *conf, struct app_options *out)
 {
@@ -29,6 +35,7 @@ conf_pool_options(const struct conf_app *conf, struct app_options *out)
 		.limited = conf->limit.server != NULL,
 		.queue_timeout = conf->queue_timeout,
 		.start_delay = conf->start_delay,
+		.growth = growths[conf->start_delay_step],
 		.stop_delay = conf->stop_delay,
 		.max_idle_time = conf->max_idle_time,
 		.update_interval = conf->update_interval,

@@ -16,6 +16,13 @@
 #include "core/tstamp.h"
 #include "core/window.h"
 
+/* How many starts each step of growth makes. */
+enum app_growth {
+	GROWTH_DOUBLE, /* one, then two, then four, ... */
+	GROWTH_LINEAR, /* one */
+	GROWTH_ALL, /* all that the waiters need */
+};
+
 /* The part of an app's configuration that the core knows; see pool.conf(5). */
 struct app_options {
 	uint32_t min_processes;
@@ -38,6 +45,7 @@ struct app_options {
 	bool limited; /* a lock is taken before each hand-over */
 	tspan queue_timeout; /* 0: none */
 	tspan start_delay;
+	enum app_growth growth;
 	tspan stop_delay;
 	tspan max_idle_time; /* 0: never */
 	tspan update_interval; /* longer than 0 */

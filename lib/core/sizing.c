@@ -89,8 +89,11 @@ step(struct pool *p, uint32_t app)
 	if (paced(p, app) > p->now)
 		return 1; /* the first process, which no pace holds up */
 	a->grown = p->now;
-	if (a->options.start_delay == 0 || a->renewing)
+	if (a->options.start_delay == 0 || a->options.growth == GROWTH_ALL ||
+	    a->renewing)
 		return need;
+	if (a->options.growth == GROWTH_LINEAR)
+		return least_of(need, 1);
 	a->pace = least_of(2 * pace, 1u << 16);
 	return least_of(need, pace > starting ? pace - starting : 0);
 }

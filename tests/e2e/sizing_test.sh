@@ -89,6 +89,20 @@ testClientsWaitNoLongerForAStartThanOneTakes() {
 	dismiss all
 }
 
+# With steps that double there would be two at a time, at most.
+testAStepOfAllStartsWhatIsNeeded() {
+	sized --start-delay "$((500 * SLOW))ms" <<-EOF
+	max_processes = 5
+	start_delay = 1h
+	start_delay_step = all
+	EOF
+	pool_start
+	occupy all 5
+	await status_is 4 apps web starting
+	await status_is 5 apps web active
+	dismiss all
+}
+
 testWithoutStartDelayAsManyStartAsAreNeeded() {
 	sized --start-delay 100ms <<-EOF
 	start_delay = 0

@@ -202,6 +202,8 @@ static void
 the_message_lists_all_words_that_are_valid(void)
 {
 	wrong("queue", "x", "'x' is not one of global or private");
+	wrong("start_delay_step", "fast",
+	    "'fast' is not one of double, linear or all");
 	wrong("output", "lgo",
 	    "'lgo' is not one of log, inherit, null or a file (with a '/')");
 	wrong("on_full", "x",

@@ -421,6 +421,61 @@ spare_processes_keep_to_start_delay(void)
 	rig_end();
 }
 
+/* --- steps --------------------------------------------------------------- */
+
+static void
+a_linear_step_is_one_process_those_starting_not_counted(void)
+{
+	struct app_options o = rig_options();
+
+	o.growth = GROWTH_LINEAR;
+	begin_busy(o, 1);
+	rig_arrive_n(20);
+	rig_at(100);
+	CHECK_STR("spawn 1", rig_did());
+	rig_at(200);
+	CHECK_STR("spawn 2", rig_did());
+	rig_ready(1);
+	rig_ready(2);
+	CHECK_STR("hand 1>1, hand 2>2", rig_did());
+	rig_at(300);
+	CHECK_STR("spawn 3", rig_did());
+	rig_end();
+}
+
+static void
+linear_steps_start_no_more_than_waiters_need(void)
+{
+	struct app_options o = rig_options();
+
+	o.growth = GROWTH_LINEAR;
+	begin_busy(o, 1);
+	rig_arrive_n(2);
+	rig_at(1000);
+	CHECK_STR("spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+a_step_of_all_is_what_the_waiters_need_after_the_patience(void)
+{
+	struct app_options o = rig_options();
+
+	o.growth = GROWTH_ALL;
+	begin_busy(o, 1);
+	rig_arrive_n(3);
+	rig_at(99);
+	CHECK_STR("", rig_did());
+	rig_at(100);
+	CHECK_STR("spawn 1, spawn 2, spawn 3", rig_did());
+	rig_arrive();
+	rig_at(199);
+	CHECK_STR("", rig_did());
+	rig_at(200);
+	CHECK_STR("spawn 4", rig_did());
+	rig_end();
+}
+
 /* --- the first process, and what comes back ------------------------------ */
 
 static void
@@ -803,6 +858,9 @@ main(int argc, char **argv)
 	RUN(a_start_that_fails_measures_nothing);
 	RUN(ready_after_measures_no_start);
 	RUN(spare_processes_keep_to_start_delay);
+	RUN(a_linear_step_is_one_process_those_starting_not_counted);
+	RUN(linear_steps_start_no_more_than_waiters_need);
+	RUN(a_step_of_all_is_what_the_waiters_need_after_the_patience);
 	RUN(without_any_process_the_first_is_started_at_once);
 	RUN(after_the_first_of_old_waiters_the_pace_goes_on);
 	RUN(a_connection_taken_back_makes_the_app_grow_at_once);

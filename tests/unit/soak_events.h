@@ -43,6 +43,7 @@ random_options(struct app_options *o, bool sessions)
 	o->close_when_full = world_random(3) == 0;
 	o->queue_timeout = random_span(true);
 	o->start_delay = random_span(true);
+	o->growth = (enum app_growth)world_random(GROWTH_ALL + 1);
 	o->stop_delay = random_span(true);
 	o->max_idle_time = random_span(true);
 	o->update_interval = random_span(false);
