@@ -79,6 +79,7 @@ struct status_app {
 	tspan oldest_wait; /* 0: none waits */
 	tspan backoff; /* from now; 0: none */
 	tspan idle_while_waiting;
+	tspan start_time; /* 0: unknown */
 	struct app_figures figures;
 	struct buckets queue_wait; /* since the app is there */
 	struct buckets session_time;

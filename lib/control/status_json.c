@@ -189,6 +189,10 @@ put_ends(struct json *j, const struct status *st, const struct status_app *a)
 {
 	json_put_uint(j, "spawned", a->figures.spawned);
 	json_put_uint(j, "spawn_failures", a->figures.spawn_failures);
+	if (a->start_time > 0)
+		json_put_span(j, "start_time", a->start_time);
+	else
+		json_put_null(j, "start_time");
 	json_key(j, "exits");
 	json_object(j);
 	for (unsigned end = 0; end < PROCESS_ENDS; end++) {

@@ -204,9 +204,13 @@ put_ends(struct status *st, const struct status_app *a)
 {
 	struct text *t = &st->piece;
 	const char *comma = "; ended: ";
+	char took[FIGURE_SIZE];
 
 	text_printf(t, "  spawned %" PRIu64 ", failed starts %" PRIu64,
 	    a->figures.spawned, a->figures.spawn_failures);
+	if (a->start_time > 0)
+		text_printf(t, ", a start takes %s",
+		    figure_span(a->start_time, took, sizeof(took)));
 	for (unsigned end = 0; end < PROCESS_ENDS; end++) {
 		if (a->figures.exits[end] == 0)
 			continue;

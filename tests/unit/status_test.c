@@ -272,6 +272,22 @@ connections_count_as_active_or_waiting(void)
 }
 
 static void
+an_app_shows_how_long_a_start_takes(void)
+{
+	begin();
+	web.min_processes = 1;
+	(void)add(&web);
+	settle(false);
+	now += TSPAN_MSECONDS(33);
+	(void)pool_ready(&sup.pool, 0, now);
+	(void)shown(NULL, true);
+	CHECK(has("\"spawn_failures\":0,\"start_time\":0.033,\"exits\":"));
+	(void)shown(NULL, false);
+	CHECK(has("spawned 1, failed starts 0, a start takes 33.0ms\n"));
+	end();
+}
+
+static void
 a_worker_shows_its_own_status_text(void)
 {
 	begin();
@@ -334,6 +350,7 @@ figures_of_sessions_are_null_without_sessions(void)
 		  "\"min_processes\":1,\"max_processes\":1,"));
 	CHECK(has("\"sessions\":null,\"waiting\":null,"));
 	CHECK(has("\"idle_while_waiting\":null,\"spawned\":1,"));
+	CHECK(has("\"start_time\":null,"));
 	(void)shown(NULL, false);
 	CHECK(strstr(text.data, "connections") == NULL);
 	end();
@@ -569,6 +586,7 @@ main(int argc, char **argv)
 	RUN(the_head_describes_the_daemon);
 	RUN(an_app_shows_limits_beside_use);
 	RUN(connections_count_as_active_or_waiting);
+	RUN(an_app_shows_how_long_a_start_takes);
 	RUN(a_worker_shows_its_own_status_text);
 	RUN(a_failed_app_shows_when_it_is_tried_again);
 	RUN(a_living_worker_is_measured);
