@@ -153,11 +153,18 @@ struct conf_rlimit {
 	rlim_t max; /* soft and hard alike; may be RLIM_INFINITY */
 };
 
+/* A server of a PoolCounter service on this or another machine. */
+struct conf_server {
+	const char *name; /* as it is written */
+	struct conf_listen where; /* addr_len 0: its host is not known */
+};
+
 /* A PoolCounter lock in front of each hand-over. */
 struct conf_limit {
-	char *server; /* "local", or an address; NULL: no limit */
-	bool local; /* the daemon's own counter; where is empty then */
-	struct conf_listen where; /* addr_len 0: its host is not known */
+	char *server; /* "local", or addresses; NULL: no limit */
+	bool local; /* the daemon's own counter; it has no servers then */
+	struct conf_server *servers; /* in the order of the key */
+	unsigned servers_len; /* at most SERVERLIST_MAX */
 	char *key;
 	unsigned workers;
 	unsigned maxqueue;
@@ -240,6 +247,7 @@ struct conf_app {
 	size_t on_full_reply_len; /* then 1 to CONF_REPLY_MAX, else 0 */
 	enum conf_protocol protocol;
 	struct conf_limit limit;
+	tspan limit_connect_timeout;
 	enum conf_limit_fail limit_fail;
 	unsigned retry_limit;
 

@@ -177,6 +177,8 @@ const struct option options_app[] = {
 	    "how clients are turned away", .words = type_protocol_words),
 	APP(limit, limit, NULL, 0, 0, SESSIONS, IN_PLACE,
 	    "lock of a PoolCounter taken for each connection"),
+	APP(limit_connect_timeout, span, "100ms", SHORT, LONG, SESSIONS,
+	    IN_PLACE, "time a server of limit has to take a connection"),
 	APP(limit_fail, word, "open", 0, 0, SESSIONS, IN_PLACE,
 	    "what happens without the server of limit",
 	    .words = type_limit_fail_words),

@@ -1,6 +1,6 @@
 /*
  * Addresses: 127.0.0.1:8080 [::1]:80 *:80 name:80 unix:PATH fd:NAME, lists of
- * them, and the lock of a PoolCounter at one. Names of hosts are resolved here
+ * them, and the lock of a PoolCounter at some. Names of hosts are resolved here
  * and now; later nothing may wait for that.
  */
 
@@ -17,6 +17,7 @@
 #include "conf/source.h"
 #include "conf/type.h"
 #include "sys/address.h"
+#include "sys/serverlist.h"
 
 /* As systemd bounds the names of its sockets. */
 #define FD_NAME_MAX 255
@@ -377,29 +378,70 @@ limit_words(char *text, struct conf_limit *out)
 	    conf_parse_span(words[4], &out->timeout);
 }
 
+/* "10.0.0.1" and "[::1]" have the usual port, as with MediaWiki. */
+static const char *
+with_port(const struct input *in, const char *name)
+{
+	const char *colon = strrchr(name, ':');
+
+	if (strncmp(name, "unix:", 5) != 0 &&
+	    (colon == NULL || strchr(colon, ']') != NULL))
+		return arena_printf(in->arena, "%s:7531", name);
+	return name;
+}
+
 /*
- * Where the server is. A host that nobody knows today is a mistake, as it is
+ * Where a server is. A host that nobody knows today is a mistake, as it is
  * for a global option: the app could not do without it later.
  */
 static bool
-limit_server(const struct input *in, void *base, struct conf_limit *limit)
+limit_server(const struct input *in, void *base, struct conf_server *server)
 {
 	struct option option = *in->option;
 	struct input mine = *in;
 	struct listens found = { NULL, 0 };
 
+	option.in_app = false;
+	mine.option = &option;
+	if (strcmp(server->name, "local") == 0)
+		return type_bad(in,
+		    "'%s': local, the daemon's own counter, stands alone: "
+		    "others would not know it by that name",
+		    in->values[0]);
+	if (!parse_address(&mine, base, with_port(in, server->name), &found))
+		return false;
+	server->where = found.list[0];
+	if (server->where.kind == CONF_LISTEN_FD || *server->name == '*')
+		return type_bad(in,
+		    "'%s' is no server: write local, HOST:PORT or unix:PATH",
+		    server->name);
+	return true;
+}
+
+/* The servers of the limit, in the order of its key. */
+static bool
+limit_servers(const struct input *in, void *base, struct conf_limit *limit)
+{
+	struct serverlist list;
+	unsigned order[SERVERLIST_MAX];
+
 	limit->local = strcmp(limit->server, "local") == 0;
 	if (limit->local)
 		return true;
-	option.in_app = false;
-	mine.option = &option;
-	if (!parse_address(&mine, base, limit->server, &found))
-		return false;
-	limit->where = found.list[0];
-	if (limit->where.kind == CONF_LISTEN_FD || *limit->server == '*')
+	if (!serverlist_split(arena_strdup(in->arena, limit->server), &list))
 		return type_bad(in,
-		    "'%s' is no server: write local, HOST:PORT or unix:PATH",
-		    limit->server);
+		    "'%s' is no list of servers: at most %d, all different, "
+		    "with commas between them",
+		    limit->server, SERVERLIST_MAX);
+	serverlist_order(&list, limit->key, order);
+	limit->servers =
+	    arena_alloc(in->arena, list.len, sizeof(*limit->servers));
+	limit->servers_len = list.len;
+	for (unsigned i = 0; i < list.len; i++) {
+		limit->servers[i].name = list.names[order[i]];
+		if (!limit_server(in, base, &limit->servers[i]))
+			return false;
+	}
 	return true;
 }
 
@@ -414,7 +456,7 @@ limit_parse(const struct input *in, void *base)
 		    "'%s' is not of the form "
 		    "\"SERVER KEY WORKERS MAXQUEUE TIMEOUT\"",
 		    in->values[0]);
-	if (!limit_server(in, base, &limit))
+	if (!limit_servers(in, base, &limit))
 		return false;
 	*field = limit;
 	return true;

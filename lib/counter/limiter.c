@@ -17,13 +17,16 @@
 #include "counter/poolcounter.h"
 #include "sys/log.h"
 #include "sys/loop.h"
+#include "sys/serverlist.h"
 
-/* The time a server has to accept, and to answer beyond what it may wait. */
-#define CONNECT_MAX TSPAN_MSECONDS(250)
+/* The time a server has to answer beyond what it may wait. */
 #define LATE_MAX TSPAN_SECONDS(1)
 
 /* A server that did not answer is not asked for so long. */
 #define UNREACHABLE_REST TSPAN_SECONDS(1)
+
+/* The server of a connection from before a change of the configuration. */
+#define SERVER_OLD SERVERLIST_MAX
 
 /* Longest line of an answer. */
 #define LINE_SIZE 128
@@ -37,6 +40,15 @@ enum lock_state {
 	LOCK_GONE, /* held by the core, but its connection is lost */
 };
 
+/* One of the servers that may have the key. */
+struct server {
+	char name[160]; /* for the log */
+	struct sockaddr_storage addr;
+	socklen_t addr_len; /* 0: the host had no address */
+	bool down; /* it took no connection when it was last tried */
+	tstamp retry_at; /* of one that is down */
+};
+
 /* A connection, and the lock it may hold. */
 struct lock {
 	TAILQ_ENTRY(lock) next; /* in locks, or in idle */
@@ -44,6 +56,8 @@ struct lock {
 	struct loop_io io;
 	struct timer late; /* set while an answer is due */
 	uint32_t token; /* its number in the core */
+	unsigned server; /* SERVER_OLD: none of today's */
+	bool used; /* it was idle before this request */
 	enum lock_state state;
 	char line[LINE_SIZE];
 	size_t len;
@@ -57,9 +71,10 @@ struct limiter {
 	const char *app; /* for the log */
 	const struct limiter_events *events;
 	void *events_arg;
-	struct conf_listen where; /* of the server; strings not owned */
-	bool local; /* the server is our own counter */
-	char server[160]; /* for the log */
+	bool local; /* the one server is our own counter */
+	struct server servers[SERVERLIST_MAX]; /* in the order of the key */
+	unsigned nservers;
+	tspan connect_timeout;
 	char request[512];
 	tspan timeout;
 	struct locks locks; /* all but the idle ones */
@@ -107,12 +122,15 @@ expect_answer(struct lock *k, tstamp until)
 static void
 disconnect(struct lock *k)
 {
+	int error = errno;
+
 	expect_answer(k, TSTAMP_NEVER);
 	if (k->io.fd == -1)
 		return;
 	(void)loop_set(k->limiter->loop, &k->io, 0);
 	close(k->io.fd);
 	k->io.fd = -1;
+	errno = error;
 }
 
 static void
@@ -133,20 +151,20 @@ free_lock(struct lock *k)
 
 /* A descriptor that is connected or connecting; -1 and errno. */
 static int
-dial(const struct limiter *l, tstamp now)
+dial(const struct limiter *l, const struct server *v, tstamp now)
 {
-	const struct sockaddr *to = (const struct sockaddr *)&l->where.addr;
+	const struct sockaddr *to = (const struct sockaddr *)&v->addr;
 	int fd, error;
 
 	if (l->local)
 		return poolcounter_join(l->own, now);
-	if (l->where.addr_len == 0) {
+	if (v->addr_len == 0) {
 		errno = EDESTADDRREQ; /* the host had no address */
 		return -1;
 	}
 	fd = socket(
 	    to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd == -1 || connect(fd, to, l->where.addr_len) == 0 ||
+	if (fd == -1 || connect(fd, to, v->addr_len) == 0 ||
 	    errno == EINPROGRESS)
 		return fd;
 	error = errno;
@@ -155,9 +173,85 @@ dial(const struct limiter *l, tstamp now)
 	return -1;
 }
 
-/* Makes a connection, which asks for a lock as soon as it can. -1, errno. */
+/* --- servers ------------------------------------------------------------ */
+
+/* The server did not take a connection, or ended it at once. */
+static void
+mark_down(struct limiter *l, unsigned server, const char *why, tstamp now)
+{
+	struct server *v = &l->servers[server];
+
+	if (server == SERVER_OLD)
+		return;
+	v->retry_at = now + UNREACHABLE_REST;
+	/* That the only server is down is told with what follows from it. */
+	if (!v->down && l->nservers > 1)
+		log_warnx("%s: limit: %s: %s; the next server is asked until "
+			  "it is back",
+		    l->app, v->name, why);
+	v->down = true;
+}
+
+static void
+mark_up(struct limiter *l, unsigned server)
+{
+	if (server == SERVER_OLD)
+		return;
+	if (l->servers[server].down && l->nservers > 1)
+		log_info("%s: limit: %s: it is back", l->app,
+		    l->servers[server].name);
+	l->servers[server].down = false;
+}
+
+/* The first server from this one on that may be tried now; or nservers. */
+static unsigned
+next_server(const struct limiter *l, unsigned from, tstamp now)
+{
+	while (from < l->nservers && l->servers[from].down &&
+	    now < l->servers[from].retry_at)
+		from++;
+	return from;
+}
+
+/* Connects to the first of the servers from this one on that is there. */
 static int
-new_lock(struct limiter *l, tstamp now)
+dial_from(struct lock *k, unsigned from, tstamp now)
+{
+	struct limiter *l = k->limiter;
+
+	k->state = LOCK_CONNECTING;
+	k->used = false;
+	k->len = 0;
+	for (; from < l->nservers; from = next_server(l, from + 1, now)) {
+		/* One that is down is tried once a second, by one request. */
+		l->servers[from].retry_at = now + UNREACHABLE_REST;
+		k->server = from;
+		k->io.fd = dial(l, &l->servers[from], now);
+		if (k->io.fd != -1 &&
+		    loop_set(l->loop, &k->io, EPOLLIN | EPOLLOUT) == 0) {
+			expect_answer(k, now + l->connect_timeout);
+			return 0;
+		}
+		mark_down(l, from, strerror(errno), now);
+		disconnect(k);
+	}
+	return -1;
+}
+
+static const char *
+server_name(const struct lock *k)
+{
+	return k->server == SERVER_OLD ? "a server of before"
+				       : k->limiter->servers[k->server].name;
+}
+
+/* --- locks -------------------------------------------------------------- */
+
+/*
+ * Makes a connection, which asks for a lock as soon as it can. -1 and errno.
+ */
+static int
+new_lock(struct limiter *l, unsigned server, tstamp now)
 {
 	struct lock *k = calloc(1, sizeof(*k));
 	int error;
@@ -174,15 +268,12 @@ new_lock(struct limiter *l, tstamp now)
 		return -1;
 	}
 	TAILQ_INSERT_TAIL(&l->locks, k, next);
-	k->io.fd = dial(l, now);
-	if (k->io.fd == -1 ||
-	    loop_set(l->loop, &k->io, EPOLLIN | EPOLLOUT) == -1) {
+	if (dial_from(k, server, now) == -1) {
 		error = errno;
 		free_lock(k);
 		errno = error;
 		return -1;
 	}
-	expect_answer(k, now + CONNECT_MAX);
 	return 0;
 }
 
@@ -190,7 +281,7 @@ new_lock(struct limiter *l, tstamp now)
 
 /* A request gets no answer. */
 static void
-unreachable(struct limiter *l, const char *why, tstamp now)
+unreachable(struct limiter *l, const char *server, const char *why, tstamp now)
 {
 	bool open;
 
@@ -200,7 +291,26 @@ unreachable(struct limiter *l, const char *why, tstamp now)
 	    l->events->unreachable(l->events_arg, now + UNREACHABLE_REST, now);
 	log_limited(&l->rate, now, LOG_LEVEL_WARN,
 	    "%s: limit: %s: %s; connections are %s for a second", l->app,
-	    l->server, why, open ? "let in without it" : "held back");
+	    server, why, open ? "let in without it" : "held back");
+}
+
+/*
+ * The connection is lost. A request that has no answer goes to the same server
+ * if it may have ended the connection while that was idle, else to the next.
+ */
+static bool
+ask_elsewhere(struct lock *k, const char *why, tstamp now)
+{
+	unsigned from = k->server;
+
+	if (from == SERVER_OLD)
+		return false;
+	disconnect(k);
+	if (!k->used) {
+		mark_down(k->limiter, from, why, now);
+		from = next_server(k->limiter, from + 1, now);
+	}
+	return dial_from(k, from, now) == 0;
 }
 
 /* The connection has become useless; ends what it was in the middle of. */
@@ -213,14 +323,14 @@ fail(struct lock *k, const char *why, tstamp now)
 	case LOCK_CONNECTING:
 	case LOCK_ASKING:
 		/* why may be the line that it has. */
-		unreachable(l, why, now);
+		unreachable(l, server_name(k), why, now);
 		free_lock(k);
 		break;
 	case LOCK_HELD:
 		/* The server has given the lock to another client by now. */
 		log_limited(&l->rate, now, LOG_LEVEL_WARN,
 		    "%s: limit: %s: a lock was lost with its connection: %s",
-		    l->app, l->server, why);
+		    l->app, server_name(k), why);
 		disconnect(k);
 		k->state = LOCK_GONE;
 		break;
@@ -230,20 +340,40 @@ fail(struct lock *k, const char *why, tstamp now)
 	}
 }
 
+/* The connection could not be made, or has ended. */
+static void
+lose(struct lock *k, const char *why, tstamp now)
+{
+	bool asking = k->state == LOCK_CONNECTING || k->state == LOCK_ASKING;
+	unsigned server = k->server;
+
+	if (asking && ask_elsewhere(k, why, now))
+		return;
+	/* Another server may have been tried, and errno is of that. */
+	fail(k, k->server == server ? why : strerror(errno), now);
+}
+
 static void
 lock_late(struct timer *t, tstamp now)
 {
-	fail(TIMER_OWNER(t, struct lock, late), "it does not answer", now);
+	struct lock *k = TIMER_OWNER(t, struct lock, late);
+
+	if (k->state == LOCK_CONNECTING)
+		lose(k, "it does not answer", now);
+	else
+		fail(k, "it does not answer", now);
 }
 
 static void
 send_line(struct lock *k, const char *text, tstamp now)
 {
 	size_t len = strlen(text);
+	ssize_t n = send(k->io.fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	/* A line is small: a server that has no room for it does not read. */
-	if (send(k->io.fd, text, len, MSG_DONTWAIT | MSG_NOSIGNAL) !=
-	    (ssize_t)len)
+	if (n == -1 && errno != EAGAIN)
+		lose(k, strerror(errno), now);
+	else if (n != (ssize_t)len)
 		fail(k, "it does not read", now);
 }
 
@@ -283,6 +413,7 @@ idle(struct lock *k)
 	TAILQ_REMOVE(&l->locks, k, next);
 	TAILQ_INSERT_HEAD(&l->idle, k, next);
 	l->nidle++;
+	k->used = true;
 	k->state = LOCK_IDLE;
 }
 
@@ -342,7 +473,7 @@ read_lock(struct lock *k, tstamp now)
 	if (n == -1 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
-		fail(k, n == 0 ? "it closed the connection" : strerror(errno),
+		lose(k, n == 0 ? "it closed the connection" : strerror(errno),
 		    now);
 		return;
 	}
@@ -376,10 +507,12 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 		error = errno;
 	if (error == 0 && loop_set(k->limiter->loop, io, EPOLLIN) == -1)
 		error = errno;
-	if (error != 0)
-		fail(k, strerror(error), now);
-	else
+	if (error != 0) {
+		lose(k, strerror(error), now);
+	} else {
+		mark_up(k->limiter, k->server);
 		request(k, now);
+	}
 }
 
 /* --- the limiter -------------------------------------------------------- */
@@ -411,16 +544,37 @@ free_idle(struct limiter *l)
 		free_lock(k);
 }
 
-void
-limiter_configure(struct limiter *l, const struct conf_limit *limit)
+static void
+set_servers(struct limiter *l, const struct conf_limit *limit)
 {
-	double seconds = tspan_to_seconds(limit->timeout);
+	struct lock *k;
 
 	/* Connections in use finish their work, wherever they lead. */
-	free_idle(l);
-	(void)snprintf(l->server, sizeof(l->server), "%s", limit->server);
-	l->where = limit->where;
+	TAILQ_FOREACH(k, &l->locks, next)
+		k->server = SERVER_OLD;
+	memset(l->servers, 0, sizeof(l->servers));
 	l->local = limit->local;
+	l->nservers = limit->local ? 1 : limit->servers_len;
+	(void)snprintf(l->servers[0].name, sizeof(l->servers[0].name), "local");
+	for (unsigned i = 0; i < limit->servers_len; i++) {
+		struct server *v = &l->servers[i];
+
+		(void)snprintf(
+		    v->name, sizeof(v->name), "%s", limit->servers[i].name);
+		v->addr = limit->servers[i].where.addr;
+		v->addr_len = limit->servers[i].where.addr_len;
+	}
+}
+
+void
+limiter_configure(struct limiter *l, const struct conf_app *conf)
+{
+	const struct conf_limit *limit = &conf->limit;
+	double seconds = tspan_to_seconds(limit->timeout);
+
+	free_idle(l);
+	set_servers(l, limit);
+	l->connect_timeout = conf->limit_connect_timeout;
 	l->timeout = limit->timeout;
 	/* The original knows whole seconds only. */
 	(void)snprintf(l->request, sizeof(l->request), "ACQ4ME %s %u %u %.*f\n",
@@ -440,15 +594,33 @@ limiter_free(struct limiter *l)
 	free(l);
 }
 
+/* An idle connection to the server; NULL: none. Those to others end. */
+static struct lock *
+idle_lock(struct limiter *l, unsigned server)
+{
+	struct lock *k;
+
+	while ((k = TAILQ_FIRST(&l->idle)) != NULL && k->server != server)
+		free_lock(k);
+	return k;
+}
+
 void
 limiter_ask(struct limiter *l, tstamp now)
 {
-	struct lock *k = TAILQ_FIRST(&l->idle);
+	unsigned server = next_server(l, 0, now);
+	struct lock *k = NULL;
 
 	l->figures.asked++;
+	/* Where all are down, the core has waited before it asked again. */
+	if (server == l->nservers)
+		server = 0;
+	if (!l->servers[server].down)
+		k = idle_lock(l, server);
 	if (k == NULL) {
-		if (new_lock(l, now) == -1)
-			unreachable(l, strerror(errno), now);
+		if (new_lock(l, server, now) == -1)
+			unreachable(
+			    l, l->servers[server].name, strerror(errno), now);
 		return;
 	}
 	TAILQ_REMOVE(&l->idle, k, next);

@@ -23,8 +23,8 @@ struct limiter;
 struct limiter *limiter_create(void *own, const char *app,
     const struct limiter_events *events, void *events_arg);
 
-/* Sets the server and the request; limit->server is not NULL. */
-void limiter_configure(struct limiter *l, const struct conf_limit *limit);
+/* Sets the servers and the request; conf has a limit. */
+void limiter_configure(struct limiter *l, const struct conf_app *conf);
 
 /* Closes every connection: the server takes the locks back. */
 void limiter_free(struct limiter *l);

@@ -43,10 +43,9 @@ void
 locks_configure(struct group *g)
 {
 	const struct services *all = &g->sup->services;
-	const struct conf_limit *limit = &g->conf->limit;
 
 	/* A limiter without a limit stays: it may have locks to give back. */
-	if (limit->server == NULL || all->limiter == NULL)
+	if (g->conf->limit.server == NULL || all->limiter == NULL)
 		return;
 	if (g->limiter == NULL)
 		g->limiter =
@@ -54,7 +53,7 @@ locks_configure(struct group *g)
 	if (g->limiter == NULL)
 		log_warn("%s: limit", g->name);
 	else
-		all->limiter->configure(g->limiter, limit);
+		all->limiter->configure(g->limiter, g->conf);
 }
 
 void

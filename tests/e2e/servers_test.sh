@@ -1,24 +1,24 @@
 #!/bin/sh
 # A PoolCounter service of three servers: see servers.py.
 
-# server NAME: a daemon with a counter; its address is in $SERVER.
+# server NAME ADDRESS: a daemon with a counter.
 server() {
-	SERVER=127.0.0.1:$(free_port)
 	cat >"$DIR/$1.conf" <<-END
 	control = "$DIR/$1.sock"
-	counter = "$SERVER"
+	counter = "$2"
 	END
 	start_process "$APPPOOLD" -c "$DIR/$1.conf" >>"$DIR/$1.log" 2>&1 </dev/null
 	await "$APPPOOLCTL" -s "$DIR/$1.sock" wait >/dev/null 2>&1
 }
 
 three_servers() {
-	server a
-	A=$SERVER
-	server b
-	B=$SERVER B_PID=$STARTED
-	server c
-	C=$SERVER
+	A=127.0.0.1:$(free_port)
+	server a "$A"
+	B=127.0.0.1:$(free_port)
+	server b "$B"
+	B_PID=$STARTED
+	C=127.0.0.1:$(free_port)
+	server c "$C"
 }
 
 # crowd KEYS [DEAD]: leaves how many keys each server had in $DIR/had.
@@ -39,6 +39,68 @@ testOnlyTheKeysOfALostServerMove() {
 	stop_process "$B_PID"
 	crowd 30 "$B"
 	assertEquals 'the lost one has none' 0 "$(cut -d ' ' -f 2 "$DIR/had")"
+}
+
+# A key of which $B is the first server.
+key_of_b() {
+	"$PYTHON" -c 'import hashlib, sys
+n = 0
+while min(sys.argv[1:], key=lambda server: hashlib.md5(
+        f"{server}k{n}".encode()).digest()) != sys.argv[1]:
+    n += 1
+print(f"k{n}")' "$B" "$A" "$C"
+}
+
+# limited KEY: runs an app with one lock of the three servers.
+limited() {
+	app web <<-END | conf
+	limit = "$C,$A,$B $1 1 9 20s"
+	END
+	pool_start
+}
+
+testALimitWaitsForOtherClientsOfTheSameServers() {
+	three_servers
+	limited "key"
+	: >"$DIR/holds"
+	start_process env APPPOOL_COUNTER="$A,$B,$C" "$BUILD/tests/e2e/locker" \
+	    "$DIR/holds" key 1 9 0 me >"$DIR/locker.out" 2>&1
+	await grep -q LOCKED "$DIR/locker.out"
+	flood --unix "$DIR/web.sock" --count 1 --min answered=1 >/dev/null &
+	flood=$!
+	await status_is 1 apps web limit asked
+	assertTrue 'it waits' "kill -0 $flood"
+	rm "$DIR/holds"
+	wait $flood
+	assertEquals 0 $?
+	await status_is 1 apps web limit granted
+	pool_stop
+}
+
+# A request finds out that $B has come back; for await.
+b_is_noticed() {
+	flood --unix "$DIR/web.sock" --count 1 >/dev/null 2>&1
+	said "limit: $B: it is back"
+}
+
+testALimitGoesToTheNextServerAndBack() {
+	three_servers
+	key=$(key_of_b)
+	limited "$key"
+	flood --unix "$DIR/web.sock" --count 3 --min answered=3 >/dev/null
+	assertEquals 0 $?
+	stop_process "$B_PID"
+	flood --unix "$DIR/web.sock" --count 9 --min answered=9 >/dev/null
+	assertEquals 0 $?
+	await status_is 12 apps web limit granted
+	assertTrue 'the loss is told' "said 'the next server is asked'"
+	server b "$B"
+	await b_is_noticed
+	assertEquals 'no request was without an answer' 0 \
+	    "$(status apps web limit unreachable)"
+	assertEquals 'the loss and the return are told once' 2 \
+	    "$(times_said "limit: $B: ")"
+	pool_stop
 }
 
 # shellcheck source=tests/e2e/lib.sh

@@ -249,6 +249,43 @@ a_log_level_is_a_word(void)
 	conf_free(conf);
 }
 
+/* ---- the servers of a limit ---- */
+
+static void
+a_limit_has_its_servers_in_the_order_of_its_key(void)
+{
+	/* As with md5("10.64.0.1ArticleView:7") and so on. */
+	struct conf *conf = conf_right(
+	    "app a { command = /bin/true listen = \"127.0.0.1:0\"\n"
+	    "limit = \"10.64.0.1,10.64.0.2,10.64.0.3:7532 ArticleView:7 "
+	    "2 50 1s\" }\n");
+	const struct conf_limit *limit;
+
+	NEED(conf != NULL);
+	limit = &conf->apps[0].limit;
+	CHECK(!limit->local);
+	CHECK_EQ(3, limit->servers_len);
+	CHECK_STR("10.64.0.2", limit->servers[0].name);
+	CHECK_STR("10.64.0.2:7531", limit->servers[0].where.text);
+	CHECK_STR("10.64.0.1", limit->servers[1].name);
+	CHECK_STR("10.64.0.3:7532", limit->servers[2].where.text);
+	CHECK_EQ(TSPAN_MSECONDS(100), conf->apps[0].limit_connect_timeout);
+	conf_free(conf);
+}
+
+static void
+a_limit_with_wrong_servers_is_a_mistake(void)
+{
+	wrong("limit", "\"10.0.0.1,,10.0.0.2 k 1 2 1s\"",
+	    "'10.0.0.1,,10.0.0.2' is no list of servers");
+	wrong("limit", "\"10.0.0.1,10.0.0.1 k 1 2 1s\"",
+	    "'10.0.0.1,10.0.0.1' is no list of servers");
+	wrong("limit", "\"10.0.0.1,local k 1 2 1s\"",
+	    "'10.0.0.1,local k 1 2 1s': local, the daemon's own counter");
+	wrong("limit", "\"10.0.0.1,*:7531 k 1 2 1s\"", "'*:7531' is no server");
+	wrong("limit", "\"10.0.0.1,fd:a k 1 2 1s\"", "'fd:a' is no server");
+}
+
 /* ---- modes and limits ---- */
 
 static void
@@ -685,6 +722,8 @@ main(int argc, char **argv)
 	RUN(the_log_has_three_places);
 	RUN(a_log_level_is_a_word);
 	RUN(modes_are_octal);
+	RUN(a_limit_has_its_servers_in_the_order_of_its_key);
+	RUN(a_limit_with_wrong_servers_is_a_mistake);
 	RUN(limits_are_numbers_or_words);
 	RUN(nice_is_a_value);
 	RUN(paths_start_at_the_file_that_names_them);
