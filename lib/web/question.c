@@ -89,7 +89,11 @@ question_ask(struct question *q, int64_t now)
 		return;
 	q->fd = connect_to(q->path);
 	if (q->fd == -1) {
-		give_up(q, q->path, strerror(errno), now);
+		give_up(q, q->path,
+		    errno == EACCES
+			? "Permission denied; control_mode = 0666 opens it"
+			: strerror(errno),
+		    now);
 		return;
 	}
 	q->deadline = now + PATIENCE;

@@ -1,6 +1,7 @@
 /* Questions of the status page to the control socket. */
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <poll.h>
@@ -162,6 +163,20 @@ without_a_daemon_the_reason_is_there_at_once(void)
 }
 
 static void
+a_missing_right_names_the_option_that_gives_it(void)
+{
+	bool root = geteuid() == 0;
+
+	begin();
+	NEED(chmod(path, 0) == 0);
+	NEED(!root || seteuid(65534) == 0);
+	question_ask(&q, 1000);
+	NEED(!root || seteuid(0) == 0);
+	CHECK(strstr(q.why, "control_mode = 0666") != NULL);
+	end();
+}
+
+static void
 a_path_that_no_socket_can_have_is_told(void)
 {
 	static char long_path[200];
@@ -190,6 +205,7 @@ main(int argc, char **argv)
 	RUN(a_question_under_way_is_not_asked_twice);
 	RUN(a_daemon_that_is_silent_is_given_up_after_five_seconds);
 	RUN(without_a_daemon_the_reason_is_there_at_once);
+	RUN(a_missing_right_names_the_option_that_gives_it);
 	RUN(a_path_that_no_socket_can_have_is_told);
 	(void)unlink(path);
 	(void)rmdir(folder);
