@@ -438,7 +438,8 @@ tell_change(const struct client *cl, const struct command_line *line,
 		text_puts(&words, i == 0 ? "" : " ");
 		text_escaped(&words, line->words[i], strlen(line->words[i]));
 	}
-	tell_daemon(cl->all->sup, LOG_LEVEL_INFO, EVENT_COMMAND,
+	tell_command(cl->all->sup,
+	    target_subject(cl->all->sup, line->words + 1),
 	    "control: %.*s, by uid %u (pid %d)",
 	    (int)(words.len < COMMAND_TOLD ? words.len : COMMAND_TOLD),
 	    words.data, (unsigned)peer->uid, (int)peer->pid);

@@ -175,6 +175,25 @@ target_find(
 	return NULL;
 }
 
+const struct group *
+target_subject(const struct supervisor *s, char *const *words)
+{
+	const struct group *subject = NULL;
+
+	for (; *words != NULL; words++) {
+		const struct group *g = target_lookup(s, *words);
+		const struct worker *w = find_worker(s, *words);
+
+		if (g == NULL && w != NULL)
+			g = w->group;
+		if (g != NULL && subject != NULL && g != subject)
+			return NULL;
+		if (g != NULL)
+			subject = g;
+	}
+	return subject;
+}
+
 void
 target_free(struct targets *all)
 {

@@ -42,6 +42,10 @@ struct group *target_group(
 struct targets *target_find(
     const struct supervisor *s, char *const *words, char why[TARGET_WHY]);
 
+/* The one app that these words, or workers among them, are of; else NULL. */
+const struct group *target_subject(
+    const struct supervisor *s, char *const *words);
+
 /* all may be NULL. */
 void target_free(struct targets *all);
 

@@ -78,6 +78,21 @@ tell_daemon(struct supervisor *s, enum log_level level, enum event_kind kind,
 	finish(&t, s, NULL);
 }
 
+void
+tell_command(struct supervisor *s, const struct group *g, const char *fmt, ...)
+{
+	struct told t;
+	va_list ap;
+
+	init(&t, LOG_LEVEL_INFO, EVENT_COMMAND);
+	if (g != NULL)
+		t.event.app = g->conf->name;
+	va_start(ap, fmt);
+	add(&t, fmt, ap);
+	va_end(ap);
+	finish(&t, s, NULL);
+}
+
 static void
 init_app(struct told *t, const struct group *g, enum log_level level,
     enum event_kind kind)

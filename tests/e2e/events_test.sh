@@ -87,6 +87,22 @@ testFailuresRefusalsReloadsAndCommandsAreEvents() {
 	done
 }
 
+testCommandsAreAmongTheEventsOfTheAppThatTheyChange() {
+	{
+		app web </dev/null
+		app shop </dev/null
+	} | conf
+	pool_start
+	ctl resize web 1 2 >/dev/null
+	ctl detach "$(status apps web workers 0 id)" >/dev/null
+	ctl restart web shop >/dev/null
+	assertEquals 'command  control: resize web 1 2
+command  control: detach ID' "$(events web -n 100 |
+	    sed -n '/^command/ { s/, by.*//; s/detach .*/detach ID/; p; }')"
+	assertNotContains "$(events shop -n 100)" 'command'
+	assertContains "$(events -n 100)" 'control: restart web shop, by'
+}
+
 testAFollowerSeesWhatHappensUntilTheDaemonEnds() {
 	app web <<-EOF | conf
 	restart_delay = 10ms

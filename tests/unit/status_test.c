@@ -486,10 +486,10 @@ the_text_has_a_line_for_each_worker(void)
 	CHECK(has(", /etc/pool.conf (generation 3)\n"
 		  "processes 2/9000, active 0, waiting 0\n"));
 	CHECK(has("\nweb: running, native\n"
-		  "    processes 2/8 (min 2): 0 starting, 2 idle, 0 active; "));
-	CHECK(has("    waiting 0/10, most 0, "));
-	CHECK(has("\n    00000000  100000    0 idle            0         0  "
-		  "1h01m   1h01m       -       -\n"));
+		  "  processes 2/8 (min 2): 0 starting, 2 idle, 0 active; "));
+	CHECK(has("  waiting 0/10, most 0, "));
+	CHECK(has("\n  00000000 100000    0 idle        0       0  "
+		  "1h01m  1h01m      -      -\n"));
 	end();
 }
 
