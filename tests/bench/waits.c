@@ -79,7 +79,7 @@ static void
 stream_ended(void *arg, const struct client_result *r)
 {
 	const struct stream *s = arg;
-	char text[32] = "";
+	char text[64] = "";
 
 	if (r->end != CLIENT_ANSWERED || r->len >= sizeof(text))
 		return;

@@ -152,14 +152,17 @@ server_pool(
 	    "max_processes = %d\n"
 	    "app \"bench\" {\n"
 	    "\tlisten = {\"%s\"}\n"
-	    "\tcommand = {\"%s\", \"%s\"}\n"
+	    "\tcommand = {\"%s\", \"%s\", \"%d\"}\n"
 	    "%s%s"
 	    "\tmin_processes = %d\n"
 	    "\tmax_processes = %d\n"
+	    "\t%s\n"
 	    "}\n",
 	    s->folder, most, plan->address, c->worker, kinds[s->name].mode,
-	    geteuid() == 0 ? "\tuser = \"root\"\n" : "",
-	    plan->stdio ? "\thandoff = stdio\n" : "", plan->workers, most);
+	    plan->start_usec, geteuid() == 0 ? "\tuser = \"root\"\n" : "",
+	    plan->stdio ? "\thandoff = stdio\n" : "",
+	    plan->first > 0 ? plan->first : plan->workers, most,
+	    plan->options != NULL ? plan->options : "");
 	if (fclose(f) != 0)
 		err(EX_CANTCREAT, "%s", c->number);
 

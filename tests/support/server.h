@@ -31,6 +31,9 @@ struct server_plan {
 	int workers;
 	int cpu; /* server and workers run there; -1: anywhere */
 	bool idle; /* the smallest workers, which serve nothing */
+	int first; /* of apppoold: workers to begin with; 0: all */
+	int start_usec; /* likewise: how long a worker takes to be ready */
+	const char *options; /* likewise: further ones of the app; or NULL */
 	bool stdio; /* of shared, apppoold: a shell script for each client */
 };
 

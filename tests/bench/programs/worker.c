@@ -2,15 +2,17 @@
  * worker: the program of all pools in the benches.
  *
  *     worker shared    accepts from the listener on descriptor 0
- *     worker passed    is handed connections by the worker protocol, spoken
- *                      here by hand: the same bytes for pass and for apppoold
+ *     worker passed [USEC]
+ *                      is handed connections by the worker protocol, spoken
+ *                      here by hand: the same bytes for pass and for apppoold;
+ *                      before it says that it is ready it sleeps for USEC
  *
  * A request is one line, and says what is to be done before the answer:
  *
  *     -            nothing
  *     spin N       N rounds of spin()
  *     sleep USEC   sleep; the answer is the time at which the request was
- *                  begun, in nanoseconds of CLOCK_MONOTONIC
+ *                  begun, in nanoseconds of CLOCK_MONOTONIC, and the pid
  */
 
 #include <sys/prctl.h>
@@ -28,25 +30,32 @@
 
 #include "../../support/spin.h"
 
-static size_t
-work_sleep(uint64_t usec, char *answer, size_t size)
+static void
+nap(uint64_t usec)
 {
 	const struct timespec length = {
 		.tv_sec = (time_t)(usec / 1000000),
 		.tv_nsec = (long)(usec % 1000000) * 1000,
 	};
+
+	(void)nanosleep(&length, NULL);
+}
+
+static size_t
+work_sleep(uint64_t usec, char *answer, size_t size)
+{
 	struct timespec begun;
 
 	(void)clock_gettime(CLOCK_MONOTONIC, &begun);
-	(void)nanosleep(&length, NULL);
-	return (size_t)snprintf(answer, size, "%lld%09ld\n",
-	    (long long)begun.tv_sec, begun.tv_nsec);
+	nap(usec);
+	return (size_t)snprintf(answer, size, "%lld%09ld %ld\n",
+	    (long long)begun.tv_sec, begun.tv_nsec, (long)getpid());
 }
 
 static void
 serve(int fd)
 {
-	char line[64], answer[32] = "ok\n";
+	char line[64], answer[64] = "ok\n";
 	size_t len = 3;
 	uint64_t n;
 	ssize_t got = recv(fd, line, sizeof(line) - 1, 0);
@@ -108,13 +117,15 @@ say(int channel, const char *word)
 }
 
 static int
-worker_passed(void)
+worker_passed(uint64_t start_usec)
 {
 	const char *number = getenv("APPPOOL_FD");
 	int channel = number == NULL ? -1 : atoi(number);
 	char message[128];
 	int fd;
 
+	if (start_usec > 0)
+		nap(start_usec);
 	say(channel, "READY");
 	/* All other messages of the protocol are a form of "the end". */
 	while (
@@ -132,7 +143,8 @@ main(int argc, char **argv)
 	(void)prctl(PR_SET_TIMERSLACK, 1);
 	if (argc == 2 && strcmp(argv[1], "shared") == 0)
 		return worker_shared();
-	if (argc == 2 && strcmp(argv[1], "passed") == 0)
-		return worker_passed();
-	errx(EX_USAGE, "usage: worker shared | passed");
+	if ((argc == 2 || argc == 3) && strcmp(argv[1], "passed") == 0)
+		return worker_passed(
+		    argc == 3 ? strtoull(argv[2], NULL, 10) : 0);
+	errx(EX_USAGE, "usage: worker shared | passed [USEC]");
 }
