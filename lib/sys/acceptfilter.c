@@ -1,0 +1,104 @@
+/* The filter in front of accept(). */
+
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+
+#include <errno.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#include "sys/acceptfilter.h"
+
+/* Numbers of system calls differ between architectures. */
+#if defined(__x86_64__) && defined(__LP64__)
+#define ARCH AUDIT_ARCH_X86_64
+#elif defined(__i386__)
+#define ARCH AUDIT_ARCH_I386
+#elif defined(__aarch64__) && defined(__AARCH64EL__)
+#define ARCH AUDIT_ARCH_AARCH64
+#elif defined(__arm__) && defined(__ARMEL__)
+#define ARCH AUDIT_ARCH_ARM
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCH AUDIT_ARCH_RISCV64
+#elif defined(__powerpc64__) && defined(__LITTLE_ENDIAN__)
+#define ARCH AUDIT_ARCH_PPC64LE
+#elif defined(__s390x__)
+#define ARCH AUDIT_ARCH_S390X
+#else
+#error "the AUDIT_ARCH of this machine, please"
+#endif
+
+/* Some architectures have accept4(2) alone. */
+#ifndef SYS_accept
+#define SYS_accept SYS_accept4
+#endif
+
+/* The half of a 64-bit argument that an int is in. */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define INT_HALF 4
+#else
+#define INT_HALF 0
+#endif
+
+/* The lines of the filter, so that jumps have names. */
+enum {
+	LOAD_ARCH,
+	IS_OURS,
+	LOAD_CALL,
+	IS_ACCEPT4,
+	IS_ACCEPT,
+	IS_RING,
+	IS_PRCTL,
+	LOAD_OPTION,
+	IS_DUMPABLE,
+	ALLOW,
+	NOTIFY,
+	REFUSE,
+	LINES
+};
+
+#define FIELD(name) offsetof(struct seccomp_data, name)
+#define LOAD(at, offset) [at] = BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
+#define IF(at, value, yes, no) \
+	[at] = BPF_JUMP( \
+	    BPF_JMP | BPF_JEQ | BPF_K, value, (yes) - (at)-1, (no) - (at)-1)
+#define RETURN(at, what) [at] = BPF_STMT(BPF_RET | BPF_K, what)
+
+/*
+ * io_uring could accept past us, so it is refused: programs that use it can do
+ * without. Before a program hides its memory, as prctl(2) can, the process that
+ * answers opens it.
+ */
+static const struct sock_filter lines[LINES] = {
+	LOAD(LOAD_ARCH, FIELD(arch)),
+	IF(IS_OURS, ARCH, LOAD_CALL, ALLOW),
+	LOAD(LOAD_CALL, FIELD(nr)),
+	IF(IS_ACCEPT4, SYS_accept4, NOTIFY, IS_ACCEPT),
+	IF(IS_ACCEPT, SYS_accept, NOTIFY, IS_RING),
+	IF(IS_RING, SYS_io_uring_setup, REFUSE, IS_PRCTL),
+	IF(IS_PRCTL, SYS_prctl, LOAD_OPTION, ALLOW),
+	LOAD(LOAD_OPTION, FIELD(args) + INT_HALF),
+	IF(IS_DUMPABLE, PR_SET_DUMPABLE, NOTIFY, ALLOW),
+	RETURN(ALLOW, SECCOMP_RET_ALLOW),
+	RETURN(NOTIFY, SECCOMP_RET_USER_NOTIF),
+	RETURN(REFUSE, SECCOMP_RET_ERRNO | (ENOSYS & SECCOMP_RET_DATA)),
+};
+
+int
+acceptfilter_install(void)
+{
+	/* A filter is no reason to make the program slower than it was. */
+	const unsigned flags =
+	    SECCOMP_FILTER_FLAG_NEW_LISTENER | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+	const struct sock_fprog program = {
+		.len = LINES,
+		.filter = (struct sock_filter *)lines,
+	};
+
+	return (int)syscall(
+	    SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
