@@ -356,15 +356,17 @@ $(addprefix $(BUILD)/tests/fuzz/,adapter apppool): LIBS += \
     $(BUILD)/adapter.a $(BUILD)/worker.a $(BUILD)/sys.a
 $(BUILD)/tests/fuzz/adapter: ALL_LDFLAGS += $(patsubst %,-Wl$(comma)--wrap=%,\
     ioctl process_vm_readv process_vm_writev pread pwrite syscall stat access \
-    kill exit)
+    kill _exit)
 
 # Started often: nothing to load, and no sanitizer to set up, nor anything that
 # could be slipped between the program and the kernel.
 STATIC_TESTS = $(BUILD)/tests/e2e/look \
     $(addprefix $(BUILD)/tests/bench/programs/,brief idle) \
-    $(BUILD)/tests/e2e/workers/acceptor-static $(BUILD)/tests/hostile/orphans
+    $(BUILD)/tests/e2e/workers/acceptor-static \
+    $(BUILD)/tests/e2e/workers/whoami $(BUILD)/tests/hostile/orphans
 $(BUILD)/tests/e2e/look: tests/e2e/look.c
 $(BUILD)/tests/e2e/workers/acceptor-static: tests/e2e/workers/acceptor.c
+$(BUILD)/tests/e2e/workers/whoami: tests/e2e/workers/whoami.c
 $(BUILD)/tests/bench/programs/brief: tests/bench/programs/brief.c
 $(BUILD)/tests/bench/programs/idle: tests/bench/programs/idle.c
 $(BUILD)/tests/hostile/orphans: tests/hostile/orphans.c

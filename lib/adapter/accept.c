@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "adapter/accept.h"
+#include "sys/acceptfilter.h"
 #include "sys/descriptors.h"
 #include "sys/wire.h"
 #include "worker/channel.h"
@@ -108,6 +109,19 @@ open_channel(struct adapter *a)
 	free(c.id);
 }
 
+/*
+ * The descriptor where the calls of this process, and of those it starts, are
+ * reported already; -1: none.
+ */
+static int
+open_calls(struct adapter *a)
+{
+	const char *number = getenv(WIRE_ENV_CALLS);
+	int fd = number == NULL ? -1 : (int)strtol(number, NULL, 10);
+
+	return fd != -1 && acceptfilter_is(fd) ? raise_descriptor(a, fd) : -1;
+}
+
 static void
 open_listener(struct adapter *a)
 {
@@ -142,12 +156,13 @@ not_started(struct adapter *a, const char *name)
 }
 
 static void
-start(struct adapter *a, char **argv, const struct sources *s)
+start(struct adapter *a, char **argv, int calls, const struct sources *s)
 {
 	struct program_spec spec = {
 		.argv = argv,
 		.listener = a->listener.fd,
 		.signals = s->before,
+		.notify = calls,
 	};
 
 	if (!program_start(&a->program, &spec))
@@ -291,20 +306,25 @@ main(int argc, char **argv)
 {
 	static struct adapter a = { .received.fd = -1 };
 	struct sources s;
+	int calls;
 
 	if (argc < 2) {
 		(void)fputs(
 		    "usage: apppool-accept PROGRAM [ARGUMENT...]\n", stderr);
 		return EX_USAGE;
 	}
+	/* Before anything of the program's is looked at. */
+	if (getenv(WIRE_ENV_CALLS) != NULL && acceptfilter_hide() == -1)
+		err(EX_OSERR, "cannot hide from the program");
 	/* Executed by descriptor, we would be named by its number. */
 	(void)prctl(PR_SET_NAME, "apppool-accept");
 	/* A free number below 3 would become one of the program's. */
 	(void)descriptors_fix();
 	view_init(&a.memory);
 	open_channel(&a);
+	calls = open_calls(&a);
 	open_listener(&a);
 	block_signals(&a, &s);
-	start(&a, argv + 1, &s);
+	start(&a, argv + 1, calls, &s);
 	run(&a, &s);
 }

@@ -219,6 +219,8 @@ struct program_spec {
 	char **argv;
 	int listener; /* becomes its descriptors 0 and 3 */
 	sigset_t signals; /* blocked in it */
+	/* Where calls are reported already; -1: install the filter first. */
+	int notify;
 };
 
 enum program_stage {
@@ -250,7 +252,11 @@ void program_signal(const struct program *p, const struct signalfd_siginfo *s);
 /* Returns whether the program has ended, and its wait status. */
 bool program_ended(struct program *p, int *status_out);
 
-/* Ends this process as the program has ended. */
+/*
+ * Ends this process as the program has ended; by _exit(2), as all of the
+ * adapter does: what a sanitizer does at exit() would be a call that we were to
+ * answer.
+ */
 _Noreturn void program_end_likewise(int status);
 
 /* --- what all parts above share ----------------------------------------- */

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
@@ -69,7 +68,7 @@ daemon_fail(struct adapter *a, const char *fmt, ...)
 	(void)channel_say(a->channel, text, verb + (size_t)len);
 	if (a->program.pid > 0)
 		(void)kill(a->program.pid, SIGKILL);
-	exit(EX_OSERR);
+	_exit(EX_OSERR);
 }
 
 bool

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "adapter/accept.h"
+#include "sys/acceptfilter.h"
 
 /* Programs call listen() again, with a backlog of their choice. */
 #define BACKLOG 16
@@ -164,7 +165,7 @@ listener_silence(struct listener *l)
 	for (int i = 0;
 	     i < STRANGERS && poll(&p, 1, 0) == 1 && (p.revents & POLLIN) != 0;
 	     i++) {
-		int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+		int fd = acceptfilter_accept(l->fd);
 
 		if (fd == -1)
 			break;

@@ -97,7 +97,7 @@ prepare_environment(void)
 	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
 	return unsetenv(WIRE_ENV_PROTOCOL) == 0 && unsetenv(WIRE_ENV_FD) == 0 &&
 	    unsetenv(WIRE_ENV_FAMILY) == 0 && unsetenv(WIRE_ENV_UNREAD) == 0 &&
-	    unsetenv("LISTEN_FDNAMES") == 0 &&
+	    unsetenv(WIRE_ENV_CALLS) == 0 && unsetenv("LISTEN_FDNAMES") == 0 &&
 	    setenv("LISTEN_FDS", "1", 1) == 0 &&
 	    setenv("LISTEN_PID", pid, 1) == 0;
 }
@@ -134,7 +134,8 @@ become(const struct program_spec *spec, int parent, pid_t parent_pid)
 	if (!prepare_environment() || !prepare_descriptors(spec->listener) ||
 	    sigprocmask(SIG_SETMASK, &spec->signals, NULL) == -1)
 		give_up(parent, PROGRAM_PREPARE);
-	notify = install_filter(&r.restricted);
+	notify =
+	    spec->notify != -1 ? spec->notify : install_filter(&r.restricted);
 	if (notify == -1 || !filter_works(notify))
 		give_up(parent, PROGRAM_FILTER);
 	if (fdpass_send(parent, &r, sizeof(r), notify) == -1)
@@ -251,7 +252,7 @@ program_end_likewise(int status)
 	int sig;
 
 	if (WIFEXITED(status))
-		exit(WEXITSTATUS(status));
+		_exit(WEXITSTATUS(status));
 	sig = WTERMSIG(status);
 	/* The program itself has dumped the core that is of use. */
 	(void)setrlimit(RLIMIT_CORE, &none);
@@ -261,5 +262,5 @@ program_end_likewise(int status)
 	sigaddset(&set, sig);
 	(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
 	/* As shells report a signal. */
-	exit(128 + sig);
+	_exit(128 + sig);
 }

@@ -13,6 +13,7 @@
 #include "conf/placeholder.h"
 #include "conf/resolve.h"
 #include "conf/type.h"
+#include "sys/acceptfilter.h"
 
 /* The user of apps that name nobody when we are root. */
 static const char nobody[] = "nobody";
@@ -452,14 +453,14 @@ adapter_name(enum conf_handoff handoff)
 }
 
 /*
- * Without root's rights seccomp(2) is for those alone who give up gaining any
- * by set-user-ID programs.
+ * Without rights of root's seccomp(2) is for those alone who give up gaining
+ * any by set-user-ID programs.
  */
 static void
 restrict_app(struct conf_app *app)
 {
 	if (app->handoff != CONF_HANDOFF_ACCEPT || app->identity.uid == 0 ||
-	    app->no_new_privileges)
+	    app->no_new_privileges || acceptfilter_privileged())
 		return;
 	app->no_new_privileges = true;
 	app->restricted = true;

@@ -48,8 +48,10 @@ add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	if (g == NULL)
 		return NULL;
 	if (conf->restricted)
-		log_info("%s: handoff = accept sets no_new_privileges, so that "
-			 "set-user-ID programs gain no rights",
+		log_warnx("%s: handoff = accept sets no_new_privileges, for "
+			  "apppoold is not root, or lacks CAP_SYS_ADMIN or "
+			  "CAP_NET_BROADCAST: set-user-ID programs gain no "
+			  "rights",
 		    conf->name);
 	spawn_init(g);
 	retake_init(g);

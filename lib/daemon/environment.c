@@ -182,6 +182,18 @@ family_name(const struct group *g)
 	}
 }
 
+/*
+ * Whether the filter before accept() is there before the adapter, which never
+ * has the rights that we have. An adapter with our identity, or one whose app
+ * can gain no rights anyhow, installs it by itself.
+ */
+static bool
+is_filtered(const struct conf_app *conf)
+{
+	return conf->handoff == CONF_HANDOFF_ACCEPT && conf->identity.change &&
+	    conf->identity.uid != 0 && !conf->no_new_privileges;
+}
+
 static void
 put_channel(struct variables *v, const struct worker *w)
 {
@@ -195,6 +207,9 @@ put_channel(struct variables *v, const struct worker *w)
 	putf(v, WIRE_ENV_FAMILY "=%s", family_name(w->group));
 	if (w->keeps)
 		putf(v, WIRE_ENV_UNREAD "=kept");
+	/* The descriptor after the channel: see set_descriptors(). */
+	if (is_filtered(w->group->conf))
+		putf(v, WIRE_ENV_CALLS "=4");
 }
 
 /* As the service manager does it; the child adds its own number. */
@@ -296,6 +311,7 @@ set_descriptors(struct environment *e, const struct worker *w)
 	e->spec.stdio[0] = e->spec.stdio[1] = e->spec.stdio[2] = -1;
 	e->spec.fds = &w->child_end;
 	e->spec.nfds = w->child_end == -1 ? 0 : 1;
+	e->spec.filter_accept = is_filtered(w->group->conf);
 	if (!group_accepts_itself(w->group))
 		return true;
 	if (!copy_sockets(e, w->group))

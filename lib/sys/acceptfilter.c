@@ -1,9 +1,12 @@
 /* The filter in front of accept(). */
 
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 
@@ -44,6 +47,14 @@
 #define INT_HALF 0
 #endif
 
+/*
+ * The last two arguments of calls that go past the filter; the calls it reports
+ * do not use them. A program that knew the words would only keep connections
+ * from itself, as none but the doorbell comes to its socket.
+ */
+#define FIRST_WORD 0x61707070U
+#define SECOND_WORD 0x6f6f6c64U
+
 /* The lines of the filter, so that jumps have names. */
 enum {
 	LOAD_ARCH,
@@ -55,6 +66,10 @@ enum {
 	IS_PRCTL,
 	LOAD_OPTION,
 	IS_DUMPABLE,
+	LOAD_FIRST,
+	IS_FIRST,
+	LOAD_SECOND,
+	IS_SECOND,
 	ALLOW,
 	NOTIFY,
 	REFUSE,
@@ -77,16 +92,80 @@ static const struct sock_filter lines[LINES] = {
 	LOAD(LOAD_ARCH, FIELD(arch)),
 	IF(IS_OURS, ARCH, LOAD_CALL, ALLOW),
 	LOAD(LOAD_CALL, FIELD(nr)),
-	IF(IS_ACCEPT4, SYS_accept4, NOTIFY, IS_ACCEPT),
-	IF(IS_ACCEPT, SYS_accept, NOTIFY, IS_RING),
+	IF(IS_ACCEPT4, SYS_accept4, LOAD_FIRST, IS_ACCEPT),
+	IF(IS_ACCEPT, SYS_accept, LOAD_FIRST, IS_RING),
 	IF(IS_RING, SYS_io_uring_setup, REFUSE, IS_PRCTL),
 	IF(IS_PRCTL, SYS_prctl, LOAD_OPTION, ALLOW),
 	LOAD(LOAD_OPTION, FIELD(args) + INT_HALF),
-	IF(IS_DUMPABLE, PR_SET_DUMPABLE, NOTIFY, ALLOW),
+	IF(IS_DUMPABLE, PR_SET_DUMPABLE, LOAD_FIRST, ALLOW),
+	LOAD(LOAD_FIRST, FIELD(args[4]) + INT_HALF),
+	IF(IS_FIRST, FIRST_WORD, LOAD_SECOND, NOTIFY),
+	LOAD(LOAD_SECOND, FIELD(args[5]) + INT_HALF),
+	IF(IS_SECOND, SECOND_WORD, ALLOW, NOTIFY),
 	RETURN(ALLOW, SECCOMP_RET_ALLOW),
 	RETURN(NOTIFY, SECCOMP_RET_USER_NOTIF),
 	RETURN(REFUSE, SECCOMP_RET_ERRNO | (ENOSYS & SECCOMP_RET_DATA)),
 };
+
+/* --- the process that answers ------------------------------------------- */
+
+static struct __user_cap_header_struct
+this_thread(void)
+{
+	return (struct __user_cap_header_struct){
+		.version = _LINUX_CAPABILITY_VERSION_3,
+	};
+}
+
+static bool
+has(const struct __user_cap_data_struct *caps, unsigned cap)
+{
+	return (caps[CAP_TO_INDEX(cap)].effective & CAP_TO_MASK(cap)) != 0;
+}
+
+bool
+acceptfilter_privileged(void)
+{
+	struct __user_cap_header_struct header = this_thread();
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+
+	return syscall(SYS_capget, &header, caps) == 0 &&
+	    has(caps, CAP_SYS_ADMIN) && has(caps, CAP_NET_BROADCAST);
+}
+
+int
+acceptfilter_guard(void)
+{
+	struct __user_cap_header_struct header = this_thread();
+	const struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3] = {
+		[CAP_TO_INDEX(CAP_NET_BROADCAST)] = {
+			.permitted = CAP_TO_MASK(CAP_NET_BROADCAST),
+			.inheritable = CAP_TO_MASK(CAP_NET_BROADCAST),
+		},
+	};
+
+	if (syscall(SYS_capset, &header, caps) == -1)
+		return -1;
+	return prctl(
+	    PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_NET_BROADCAST, 0, 0);
+}
+
+int
+acceptfilter_hide(void)
+{
+	struct __user_cap_header_struct header = this_thread();
+	const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {
+		0
+	};
+
+	if (syscall(SYS_prctl, PR_SET_DUMPABLE, 0, 0, 0, FIRST_WORD,
+		SECOND_WORD) == -1)
+		return -1;
+	/* The ambient set goes along. */
+	return (int)syscall(SYS_capset, &header, none);
+}
+
+/* --- calls -------------------------------------------------------------- */
 
 int
 acceptfilter_install(void)
@@ -101,4 +180,20 @@ acceptfilter_install(void)
 
 	return (int)syscall(
 	    SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
+}
+
+bool
+acceptfilter_is(int fd)
+{
+	const __u64 none = 0;
+
+	return ioctl(fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &none) == 0 ||
+	    errno == ENOENT;
+}
+
+int
+acceptfilter_accept(int fd)
+{
+	return (int)syscall(
+	    SYS_accept4, fd, NULL, NULL, SOCK_CLOEXEC, FIRST_WORD, SECOND_WORD);
 }

@@ -6,6 +6,15 @@
  * descriptor, where it waits for the answer: seccomp_unotify(2).
  */
 
+#include <stdbool.h>
+
+/*
+ * Whether this process may install the filter, and guard the process that
+ * answers, without giving up that programs gain rights by being set-user-ID: it
+ * has CAP_SYS_ADMIN and CAP_NET_BROADCAST.
+ */
+bool acceptfilter_privileged(void);
+
 /*
  * From now on accept() in this thread and in all it starts is reported to the
  * descriptor returned, CLOEXEC and the caller's. So is a request of prctl(2)
@@ -16,5 +25,26 @@
  * process listens already.
  */
 int acceptfilter_install(void);
+
+/* Whether the descriptor is one of acceptfilter_install(). */
+bool acceptfilter_is(int fd);
+
+/*
+ * A set-user-ID program behind the filter believes the answers, so no other
+ * process of the user may take over the one that answers, nor its descriptor.
+ * The guard is set between the change to that user, with PR_SET_KEEPCAPS, and
+ * exec: all that is kept is CAP_NET_BROADCAST, which allows nothing, yet
+ * processes that lack it may not trace one that has it. The program executed
+ * hides its memory and descriptors, and drops the guard, by
+ * acceptfilter_hide(). Async-signal-safe; 0, or -1 and errno.
+ */
+int acceptfilter_guard(void);
+int acceptfilter_hide(void);
+
+/*
+ * accept4(2), CLOEXEC, past the filter: the process that answers may be behind
+ * it, too.
+ */
+int acceptfilter_accept(int fd);
 
 #endif

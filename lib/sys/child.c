@@ -32,6 +32,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "sys/acceptfilter.h"
 #include "sys/child.h"
 #include "sys/number.h"
 
@@ -56,7 +57,7 @@ struct start {
 	const struct child_spec *spec;
 	struct child_result *result;
 	/* Become 0, 1, 2, ...; -1: /dev/null. The program, if any, is last. */
-	int fds[3 + CHILD_FDS_MAX + 1];
+	int fds[3 + CHILD_FDS_MAX + 2];
 	unsigned nfds;
 	/*
 	 * Buffers of the child. On its own stack a sanitizer would mark them,
@@ -154,6 +155,8 @@ open_null(struct start *st)
 {
 	int null = -1;
 
+	if (st->spec->filter_accept)
+		st->fds[3 + st->spec->nfds] = acceptfilter_install();
 	for (unsigned i = 0; i < st->nfds; i++) {
 		if (st->fds[i] != -1)
 			continue;
@@ -238,9 +241,11 @@ set_identity(struct start *st)
 	/* A process that is not root's would keep these in the next step. */
 	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == -1)
 		return -1;
+	if (s->filter_accept && prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) == -1)
+		return -1;
 	if (syscall(CALL_SETRESUID, s->uid, s->uid, s->uid) == -1)
 		return -1;
-	return 0;
+	return s->filter_accept ? acceptfilter_guard() : 0;
 }
 
 static int
@@ -435,6 +440,8 @@ child_spawn(const struct child_spec *spec, struct child_result *result)
 	for (size_t i = 0; i < spec->nfds; i++)
 		st.fds[3 + i] = spec->fds[i];
 	st.nfds = 3 + (unsigned)spec->nfds;
+	if (spec->filter_accept)
+		st.fds[st.nfds++] = -1;
 	if (spec->program != 0)
 		st.fds[st.nfds++] = spec->program;
 

@@ -64,6 +64,14 @@ struct child_spec {
 	const char *output;
 	const int *fds; /* become 3, 4, ... in this order */
 	size_t nfds; /* at most CHILD_FDS_MAX */
+	/*
+	 * Whether accept() in the child, and in all it starts, is reported to
+	 * the descriptor after those, as acceptfilter.h has it, for which we
+	 * must be privileged; /dev/null where the system does not allow it.
+	 * Goes with another identity; the program is to begin with
+	 * acceptfilter_hide().
+	 */
+	bool filter_accept;
 	const char *chroot; /* NULL: none. Needs a privilege */
 	/* Entered with our identity, inside the chroot; NULL: ours. */
 	const char *directory;

@@ -22,6 +22,7 @@
 #define WIRE_ENV_SLOT "APPPOOL_SLOT"
 #define WIRE_ENV_FAMILY "APPPOOL_FAMILY" /* unix, inet or inet6 */
 #define WIRE_ENV_UNREAD "APPPOOL_UNREAD" /* kept; unset: may be taken back */
+#define WIRE_ENV_CALLS "APPPOOL_CALLS" /* of apppool-accept: a descriptor */
 #define WIRE_ENV_COUNTER "APPPOOL_COUNTER" /* an address; unset: none */
 
 /* Daemon to process. */

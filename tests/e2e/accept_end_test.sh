@@ -104,25 +104,6 @@ testTheOutputOfTheProgramIsLogged() {
 	await said 'for the log'
 }
 
-testTheMissingSetUserIdPrivilegeIsLoggedOnce() {
-	accept web <<-EOF | conf
-	min_processes = 3
-	EOF
-	pool_start
-	web 'exit 0' >/dev/null 2>&1
-	await status_is '4 3' apps web spawned,idle
-	await said set-user-ID
-	assertEquals 1 "$(grep -c set-user-ID "$DIR/log")"
-}
-
-testAPrivilegeThatTheFileGivesUpIsNotLoggedAsMissing() {
-	accept web <<-EOF | conf
-	no_new_privileges = true
-	EOF
-	pool_start
-	assertFalse "grep -q 'set-user-ID' '$DIR/log'"
-}
-
 # ---------------------------------------------------------------- the end
 
 testAStopFinishesTheRequest() {

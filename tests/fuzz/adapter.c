@@ -136,8 +136,8 @@ int __wrap_access(const char *path, int mode);
 int __real_access(const char *path, int mode);
 int __wrap_kill(pid_t pid, int sig);
 int __real_kill(pid_t pid, int sig);
-_Noreturn void __wrap_exit(int status);
-_Noreturn void __real_exit(int status);
+_Noreturn void __wrap__exit(int status);
+_Noreturn void __real__exit(int status);
 
 static int
 fail(int error)
@@ -306,16 +306,18 @@ __wrap_syscall(long number, ...)
 {
 	static const int compared[] = { 0, 1, 2, -EBADF, -EPERM, -ESRCH };
 	va_list ap;
-	long args[5];
+	long args[5], last = 0;
 	int result;
 
 	va_start(ap, number);
 	for (size_t i = 0; i < sizeof(args) / sizeof(args[0]); i++)
 		args[i] = va_arg(ap, long);
+	if (number == SYS_accept4)
+		last = va_arg(ap, long);
 	va_end(ap);
-	if (!world.runs)
+	if (!world.runs || number == SYS_accept4)
 		return __real_syscall(
-		    number, args[0], args[1], args[2], args[3], args[4]);
+		    number, args[0], args[1], args[2], args[3], args[4], last);
 	switch (number) {
 	case SYS_kcmp:
 		result =
@@ -364,11 +366,11 @@ __wrap_kill(pid_t pid, int sig)
 }
 
 _Noreturn void
-__wrap_exit(int status)
+__wrap__exit(int status)
 {
 	if (world.runs)
 		longjmp(exited, 1);
-	__real_exit(status);
+	__real__exit(status);
 }
 
 /* --- the daemon --------------------------------------------------------- */

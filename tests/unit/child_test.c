@@ -14,6 +14,7 @@
 #include "check.h"
 #include "child_help.h"
 #include "descriptors.h"
+#include "sys/acceptfilter.h"
 
 static char self[4096];
 static char *const report_argv[] = { self, (char[]){ "--report" }, NULL };
@@ -369,6 +370,63 @@ an_identity_is_taken_wholly(void)
 	CHECK_EQ(0, geteuid());
 }
 
+/* Whether a process of nobody's may see into the memory of another. */
+static bool
+nobody_may_look_into(pid_t pid)
+{
+	char path[64];
+	pid_t looks;
+	int status = -1;
+
+	(void)snprintf(path, sizeof(path), "/proc/%ld/mem", (long)pid);
+	looks = fork();
+	if (looks == 0)
+		_exit(setresgid(NOBODY, NOBODY, NOBODY) == -1 ||
+			    setresuid(NOBODY, NOBODY, NOBODY) == -1
+			? 2
+			: open(path, O_RDWR) == -1);
+	CHECK_EQ(looks, waitpid(looks, &status, 0));
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+	return status == 0;
+}
+
+/* The same, of a child that has just executed its program. */
+static bool
+nobody_may_look_into_child(struct child_spec *spec)
+{
+	struct child_result result;
+	struct reap_death died;
+	bool may;
+
+	if (!CHECK_EQ(0, spawn(spec, &result)))
+		return false;
+	may = nobody_may_look_into(result.pid);
+	CHECK_EQ(0, child_signal(result.pid, SIGKILL));
+	if (CHECK(death(&died)))
+		reap_take(died.pid);
+	return may;
+}
+
+static void
+a_program_that_answers_accept_is_guarded_from_its_user(void)
+{
+	struct child_spec spec = reporter(), waits = shell("sleep 100");
+
+	if (getuid() != 0 || !acceptfilter_privileged())
+		SKIP("only root can give identities");
+	if (!others_may_run_us())
+		SKIP("this folder is closed to others");
+	spec.set_identity = waits.set_identity = true;
+	spec.uid = spec.gid = waits.uid = waits.gid = NOBODY;
+	CHECK(nobody_may_look_into_child(&waits));
+	spec.filter_accept = waits.filter_accept = true;
+	CHECK(!nobody_may_look_into_child(&waits));
+	run(&spec);
+	CHECK(reported("fds 0 1 2 3"));
+	CHECK(reported("Uid:\t65534\t65534\t65534\t65534"));
+	CHECK(reported("CapPrm:\t0000000000000800"));
+}
+
 static void *
 tell_identity(void *arg)
 {
@@ -515,6 +573,7 @@ main(int argc, char **argv)
 	RUN(a_child_finds_its_own_number_in_the_environment);
 	RUN(no_new_privs_can_be_set);
 	RUN(an_identity_is_taken_wholly);
+	RUN(a_program_that_answers_accept_is_guarded_from_its_user);
 	RUN(no_thread_of_ours_changes_its_identity);
 	RUN(output_is_appended_to_with_the_rights_of_the_user);
 	RUN(output_is_outside_of_the_root);

@@ -12,7 +12,7 @@
 static bool
 started(struct program *p, char **argv)
 {
-	struct program_spec spec = { .argv = argv };
+	struct program_spec spec = { .argv = argv, .notify = -1 };
 	bool runs;
 
 	spec.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
