@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,12 @@
 #include "web/metric.h"
 #include "web/page.h"
 
+/*
+ * Bytes of long bodies that clients are reading, of which each has one of its
+ * own: from there on others are asked to come again.
+ */
+#define SENDING_MAX ((size_t)32 * 1024 * 1024)
+
 enum ask {
 	ASK_NOTHING,
 	ASK_STATUS,
@@ -23,6 +30,7 @@ struct path {
 	const char *path;
 	const char *type;
 	enum ask ask;
+	bool is_long; /* the more apps and processes there are */
 	/* The body; its status is *code, 200 unless that is changed. */
 	struct MHD_Response *(*answer)(struct answers *, unsigned *code);
 };
@@ -33,6 +41,7 @@ answers_init(struct answers *all, const char *control)
 	question_init(&all->status, control, "json status\n", "]}\n");
 	question_init(&all->metrics, control, "metrics\n", "# EOF\n");
 	history_init(&all->history);
+	all->sending = 0;
 }
 
 void
@@ -52,6 +61,54 @@ copied(const char *text, size_t len)
 	    len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
 }
 
+/* A long body. */
+struct body {
+	struct answers *all;
+	char *text;
+	size_t len;
+};
+
+static void
+free_body(void *arg)
+{
+	struct body *b = arg;
+
+	b->all->sending -= b->len;
+	free(b->text);
+	free(b);
+}
+
+/* A response with this text, which is taken; NULL: there is no memory. */
+static struct MHD_Response *
+long_body(struct answers *all, char *text, size_t len)
+{
+	struct body *b = malloc(sizeof(*b));
+	struct MHD_Response *r = NULL;
+
+	if (b == NULL || text == NULL) {
+		free(b);
+		free(text);
+		return NULL;
+	}
+	*b = (struct body){ all, text, len };
+	all->sending += len;
+	r = MHD_create_response_from_buffer_with_free_callback_cls(
+	    len, text, free_body, b);
+	if (r == NULL)
+		free_body(b);
+	return r;
+}
+
+static struct MHD_Response *
+long_copy(struct answers *all, const struct question *q)
+{
+	char *text = malloc(q->answer_len);
+
+	if (text != NULL)
+		memcpy(text, q->answer, q->answer_len);
+	return long_body(all, text, q->answer_len);
+}
+
 static struct MHD_Response *
 answer_page(struct answers *all, unsigned *code)
 {
@@ -65,14 +122,14 @@ static struct MHD_Response *
 answer_status(struct answers *all, unsigned *code)
 {
 	(void)code;
-	return copied(all->status.answer, all->status.answer_len);
+	return long_copy(all, &all->status);
 }
 
 static struct MHD_Response *
 answer_metrics(struct answers *all, unsigned *code)
 {
 	(void)code;
-	return copied(all->metrics.answer, all->metrics.answer_len);
+	return long_copy(all, &all->metrics);
 }
 
 static struct MHD_Response *
@@ -90,8 +147,7 @@ answer_history(struct answers *all, unsigned *code)
 		free(text);
 		return NULL;
 	}
-	return MHD_create_response_from_buffer(
-	    len, text, MHD_RESPMEM_MUST_FREE);
+	return long_body(all, text, len);
 }
 
 /* The names of the apps that have failed, a line; nothing if none has. */
@@ -140,13 +196,14 @@ answer_health(struct answers *all, unsigned *code)
 static const char plain[] = "text/plain; charset=utf-8";
 
 static const struct path paths[] = {
-	{ "/", "text/html; charset=utf-8", ASK_NOTHING, answer_page },
-	{ "/status.json", "application/json", ASK_STATUS, answer_status },
+	{ "/", "text/html; charset=utf-8", ASK_NOTHING, false, answer_page },
+	{ "/status.json", "application/json", ASK_STATUS, true, answer_status },
 	{ "/metrics",
 	    "application/openmetrics-text; version=1.0.0; charset=utf-8",
-	    ASK_METRICS, answer_metrics },
-	{ "/history.json", "application/json", ASK_NOTHING, answer_history },
-	{ "/healthz", plain, ASK_METRICS, answer_health },
+	    ASK_METRICS, true, answer_metrics },
+	{ "/history.json", "application/json", ASK_NOTHING, true,
+	    answer_history },
+	{ "/healthz", plain, ASK_METRICS, false, answer_health },
 };
 
 static const struct path *
@@ -224,6 +281,9 @@ answers_to(struct answers *all, const char *url)
 		    "/healthz.\n");
 	if (q != NULL && q->why[0] != '\0')
 		return excuse(q);
+	if (p->is_long && all->sending >= SENDING_MAX)
+		return plain_answer(MHD_HTTP_SERVICE_UNAVAILABLE,
+		    "Too many clients read slowly: try again.\n");
 	a.response = p->answer(all, &a.code);
 	if (a.response != NULL)
 		add_headers(a.response, p->type);

@@ -14,6 +14,7 @@ struct answers {
 	struct question status;
 	struct question metrics;
 	struct history history;
+	size_t sending; /* bytes of long bodies that clients are reading */
 };
 
 /* A response of libmicrohttpd, which is the caller's, and its status. */

@@ -17,6 +17,13 @@ file_setup() {
 		min_processes = 2
 		max_processes = 4
 		EOF
+		cat <<-EOF
+		app "fed" {
+			listen = "unix:fed.sock"
+			command = { "apppool-web", "-s", "$DIR/feed.sock" }
+			concurrency = 10
+		}
+		EOF
 		app broken --exit-at-once 3 <<-EOF
 		start_limit = 1
 		min_processes = 0
@@ -35,6 +42,11 @@ code() {
 # is_served PATH: for await.
 is_served() {
 	[ "$(code "$1" 2>/dev/null)" = 200 ]
+}
+
+fed_is() {
+	[ "$(http_get -o /dev/null -w '%{http_code}' \
+	    --unix-socket "$DIR/fed.sock" http://fed/status.json)" = "$1" ]
 }
 
 has_healthz() {
@@ -212,6 +224,36 @@ c.sock.recv(1)
 print('ended', flush=True)
 " >"$DIR/$1"
 	await grep -q served "$DIR/$1"
+}
+
+# A daemon whose status has 20 million bytes; clients who read none of it.
+testClientsWhoReadSlowlyHaveABoundOfMemory() {
+	start_process "$PYTHON" -c "
+import os, socket
+s = socket.socket(socket.AF_UNIX)
+os.umask(0)
+s.bind('$DIR/feed.sock')
+s.listen()
+while True:
+    c, _ = s.accept()
+    try:
+        c.recv(4096)
+        c.sendall(b'{\"apps\":[\"' + 20000000 * b'x' + b'\"]}\\n')
+    except OSError:
+        pass
+    c.close()"
+	await test -S "$DIR/feed.sock"
+	assertEquals '200 200 503' "$("$PYTHON" -c "
+import socket
+clients = []
+for _ in range(3):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout($LIMIT)
+    s.connect('$DIR/fed.sock')
+    s.sendall(b'GET /status.json HTTP/1.1\\r\\nHost: fed\\r\\n\\r\\n')
+    clients.append((s, s.recv(12)))
+print(*(head[-3:].decode() for s, head in clients))")"
+	await fed_is 200
 }
 
 testAnotherProcessTakesThePlaceOfOneThatWasKilled() {
