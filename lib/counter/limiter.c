@@ -47,6 +47,7 @@ struct server {
 	socklen_t addr_len; /* 0: the host had no address */
 	bool down; /* it took no connection when it was last tried */
 	tstamp retry_at; /* of one that is down */
+	struct log_rate loss, recovery;
 };
 
 /* A connection, and the lock it may hold. */
@@ -186,21 +187,24 @@ mark_down(struct limiter *l, unsigned server, const char *why, tstamp now)
 	v->retry_at = now + UNREACHABLE_REST;
 	/* That the only server is down is told with what follows from it. */
 	if (!v->down && l->nservers > 1)
-		log_warnx("%s: limit: %s: %s; the next server is asked until "
-			  "it is back",
+		log_limited(&v->loss, now, LOG_LEVEL_WARN,
+		    "%s: limit: %s: %s; the next server is asked until it is "
+		    "back",
 		    l->app, v->name, why);
 	v->down = true;
 }
 
 static void
-mark_up(struct limiter *l, unsigned server)
+mark_up(struct limiter *l, unsigned server, tstamp now)
 {
+	struct server *v = &l->servers[server];
+
 	if (server == SERVER_OLD)
 		return;
-	if (l->servers[server].down && l->nservers > 1)
-		log_info("%s: limit: %s: it is back", l->app,
-		    l->servers[server].name);
-	l->servers[server].down = false;
+	if (v->down && l->nservers > 1)
+		log_limited(&v->recovery, now, LOG_LEVEL_INFO,
+		    "%s: limit: %s: it is back", l->app, v->name);
+	v->down = false;
 }
 
 /* The first server from this one on that may be tried now; or nservers. */
@@ -510,7 +514,7 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 	if (error != 0) {
 		lose(k, strerror(error), now);
 	} else {
-		mark_up(k->limiter, k->server);
+		mark_up(k->limiter, k->server, now);
 		request(k, now);
 	}
 }
