@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "counter/keyservers.h"
 #include "counter/limiter.h"
 #include "counter/poolcounter.h"
 #include "sys/log.h"
 #include "sys/loop.h"
-#include "sys/serverlist.h"
 
 /* The time a server has to answer beyond what it may wait. */
 #define LATE_MAX TSPAN_SECONDS(1)
@@ -38,16 +38,6 @@ enum lock_state {
 	LOCK_HELD,
 	LOCK_RELEASING,
 	LOCK_GONE, /* held by the core, but its connection is lost */
-};
-
-/* One of the servers that may have the key. */
-struct server {
-	char name[160]; /* for the log */
-	struct sockaddr_storage addr;
-	socklen_t addr_len; /* 0: the host had no address */
-	bool down; /* it took no connection when it was last tried */
-	tstamp retry_at; /* of one that is down */
-	struct log_rate loss, recovery;
 };
 
 /* A connection, and the lock it may hold. */
@@ -72,9 +62,7 @@ struct limiter {
 	const char *app; /* for the log */
 	const struct limiter_events *events;
 	void *events_arg;
-	bool local; /* the one server is our own counter */
-	struct server servers[SERVERLIST_MAX]; /* in the order of the key */
-	unsigned nservers;
+	struct keyservers servers;
 	tspan connect_timeout;
 	char request[512];
 	tspan timeout;
@@ -152,12 +140,12 @@ free_lock(struct lock *k)
 
 /* A descriptor that is connected or connecting; -1 and errno. */
 static int
-dial(const struct limiter *l, const struct server *v, tstamp now)
+dial(const struct limiter *l, const struct keyserver *v, tstamp now)
 {
 	const struct sockaddr *to = (const struct sockaddr *)&v->addr;
 	int fd, error;
 
-	if (l->local)
+	if (l->servers.local)
 		return poolcounter_join(l->own, now);
 	if (v->addr_len == 0) {
 		errno = EDESTADDRREQ; /* the host had no address */
@@ -174,49 +162,6 @@ dial(const struct limiter *l, const struct server *v, tstamp now)
 	return -1;
 }
 
-/* --- servers ------------------------------------------------------------ */
-
-/* The server did not take a connection, or ended it at once. */
-static void
-mark_down(struct limiter *l, unsigned server, const char *why, tstamp now)
-{
-	struct server *v = &l->servers[server];
-
-	if (server == SERVER_OLD)
-		return;
-	v->retry_at = now + UNREACHABLE_REST;
-	/* That the only server is down is told with what follows from it. */
-	if (!v->down && l->nservers > 1)
-		log_limited(&v->loss, now, LOG_LEVEL_WARN,
-		    "%s: limit: %s: %s; the next server is asked until it is "
-		    "back",
-		    l->app, v->name, why);
-	v->down = true;
-}
-
-static void
-mark_up(struct limiter *l, unsigned server, tstamp now)
-{
-	struct server *v = &l->servers[server];
-
-	if (server == SERVER_OLD)
-		return;
-	if (v->down && l->nservers > 1)
-		log_limited(&v->recovery, now, LOG_LEVEL_INFO,
-		    "%s: limit: %s: it is back", l->app, v->name);
-	v->down = false;
-}
-
-/* The first server from this one on that may be tried now; or nservers. */
-static unsigned
-next_server(const struct limiter *l, unsigned from, tstamp now)
-{
-	while (from < l->nservers && l->servers[from].down &&
-	    now < l->servers[from].retry_at)
-		from++;
-	return from;
-}
-
 /* Connects to the first of the servers from this one on that is there. */
 static int
 dial_from(struct lock *k, unsigned from, tstamp now)
@@ -226,17 +171,18 @@ dial_from(struct lock *k, unsigned from, tstamp now)
 	k->state = LOCK_CONNECTING;
 	k->used = false;
 	k->len = 0;
-	for (; from < l->nservers; from = next_server(l, from + 1, now)) {
-		/* One that is down is tried once a second, by one request. */
-		l->servers[from].retry_at = now + UNREACHABLE_REST;
+	for (; from < l->servers.len;
+	     from = keyservers_next(&l->servers, from + 1, now)) {
+		keyservers_tried(&l->servers, from, now);
 		k->server = from;
-		k->io.fd = dial(l, &l->servers[from], now);
+		k->io.fd = dial(l, &l->servers.list[from], now);
 		if (k->io.fd != -1 &&
 		    loop_set(l->loop, &k->io, EPOLLIN | EPOLLOUT) == 0) {
 			expect_answer(k, now + l->connect_timeout);
 			return 0;
 		}
-		mark_down(l, from, strerror(errno), now);
+		keyservers_lost(
+		    &l->servers, from, l->app, strerror(errno), now);
 		disconnect(k);
 	}
 	return -1;
@@ -245,8 +191,9 @@ dial_from(struct lock *k, unsigned from, tstamp now)
 static const char *
 server_name(const struct lock *k)
 {
-	return k->server == SERVER_OLD ? "a server of before"
-				       : k->limiter->servers[k->server].name;
+	return k->server == SERVER_OLD
+	    ? "a server of before"
+	    : k->limiter->servers.list[k->server].name;
 }
 
 /* --- locks -------------------------------------------------------------- */
@@ -305,14 +252,15 @@ unreachable(struct limiter *l, const char *server, const char *why, tstamp now)
 static bool
 ask_elsewhere(struct lock *k, const char *why, tstamp now)
 {
+	struct limiter *l = k->limiter;
 	unsigned from = k->server;
 
 	if (from == SERVER_OLD)
 		return false;
 	disconnect(k);
 	if (!k->used) {
-		mark_down(k->limiter, from, why, now);
-		from = next_server(k->limiter, from + 1, now);
+		keyservers_lost(&l->servers, from, l->app, why, now);
+		from = keyservers_next(&l->servers, from + 1, now);
 	}
 	return dial_from(k, from, now) == 0;
 }
@@ -514,7 +462,9 @@ lock_ready(struct loop_io *io, uint32_t events, tstamp now)
 	if (error != 0) {
 		lose(k, strerror(error), now);
 	} else {
-		mark_up(k->limiter, k->server, now);
+		if (k->server != SERVER_OLD)
+			keyservers_found(&k->limiter->servers, k->server,
+			    k->limiter->app, now);
 		request(k, now);
 	}
 }
@@ -548,36 +498,19 @@ free_idle(struct limiter *l)
 		free_lock(k);
 }
 
-static void
-set_servers(struct limiter *l, const struct conf_limit *limit)
-{
-	struct lock *k;
-
-	/* Connections in use finish their work, wherever they lead. */
-	TAILQ_FOREACH(k, &l->locks, next)
-		k->server = SERVER_OLD;
-	memset(l->servers, 0, sizeof(l->servers));
-	l->local = limit->local;
-	l->nservers = limit->local ? 1 : limit->servers_len;
-	(void)snprintf(l->servers[0].name, sizeof(l->servers[0].name), "local");
-	for (unsigned i = 0; i < limit->servers_len; i++) {
-		struct server *v = &l->servers[i];
-
-		(void)snprintf(
-		    v->name, sizeof(v->name), "%s", limit->servers[i].name);
-		v->addr = limit->servers[i].where.addr;
-		v->addr_len = limit->servers[i].where.addr_len;
-	}
-}
-
 void
 limiter_configure(struct limiter *l, const struct conf_app *conf)
 {
 	const struct conf_limit *limit = &conf->limit;
 	double seconds = tspan_to_seconds(limit->timeout);
+	struct lock *k;
 
-	free_idle(l);
-	set_servers(l, limit);
+	/* Connections in use finish their work, wherever they lead. */
+	if (keyservers_set(&l->servers, limit)) {
+		free_idle(l);
+		TAILQ_FOREACH(k, &l->locks, next)
+			k->server = SERVER_OLD;
+	}
 	l->connect_timeout = conf->limit_connect_timeout;
 	l->timeout = limit->timeout;
 	/* The original knows whole seconds only. */
@@ -612,19 +545,19 @@ idle_lock(struct limiter *l, unsigned server)
 void
 limiter_ask(struct limiter *l, tstamp now)
 {
-	unsigned server = next_server(l, 0, now);
+	unsigned server = keyservers_next(&l->servers, 0, now);
 	struct lock *k = NULL;
 
 	l->figures.asked++;
 	/* Where all are down, the core has waited before it asked again. */
-	if (server == l->nservers)
+	if (server == l->servers.len)
 		server = 0;
-	if (!l->servers[server].down)
+	if (!l->servers.list[server].down)
 		k = idle_lock(l, server);
 	if (k == NULL) {
 		if (new_lock(l, server, now) == -1)
-			unreachable(
-			    l, l->servers[server].name, strerror(errno), now);
+			unreachable(l, l->servers.list[server].name,
+			    strerror(errno), now);
 		return;
 	}
 	TAILQ_REMOVE(&l->idle, k, next);
