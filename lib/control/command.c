@@ -283,12 +283,15 @@ static bool
 reopen_goes_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
+	const char *file = s->config->conf->log_file;
 
 	(void)out;
 	if (s->reopening != NULL)
 		return true;
+	/* A reload may have brought a log that is no file. */
 	if (s->reopen_failure[0] == '\0')
-		client_tell(cl, "%s: opened anew", s->config->conf->log_file);
+		client_tell(
+		    cl, "%s: opened anew", file == NULL ? "the log" : file);
 	else
 		client_error(cl, "%s; lines go on to the former file",
 		    s->reopen_failure);

@@ -727,6 +727,29 @@ a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over(void)
 	end();
 }
 
+/* The log may be no file any more, when the client is answered. */
+static void
+a_reopen_that_a_reload_overtakes_is_answered(void)
+{
+	static char log[] = "/dev/null";
+	int fd;
+	bool ended;
+
+	begin();
+	conf.log = CONF_LOG_FILE;
+	conf.log_file = log;
+	fd = dial();
+	say(fd, "reopen\n", 7);
+	while (clients->nwaiting == 0 || sup.reopening != NULL)
+		turn();
+	conf.log = CONF_LOG_STDERR;
+	conf.log_file = NULL;
+	now += TSPAN_MSECONDS(20);
+	CHECK_STR("the log: opened anew\n", hear(fd, &ended));
+	(void)close(fd);
+	end();
+}
+
 static void
 stop_ends_with_the_daemon(void)
 {
@@ -1367,6 +1390,7 @@ main(int argc, char **argv)
 	RUN(a_failed_reload_ends_with_an_error);
 	RUN(a_client_that_left_is_not_told_of_the_reload);
 	RUN(a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over);
+	RUN(a_reopen_that_a_reload_overtakes_is_answered);
 	RUN(stop_ends_with_the_daemon);
 	RUN(waiting_clients_learn_of_the_end_of_the_daemon);
 	RUN(descriptors_of_strangers_are_not_closed_in_the_loop);
