@@ -325,7 +325,7 @@ control(int argc, char **argv)
 	}
 	if (descriptors_fix() == -1)
 		return EX_OSERR;
-	/* These have options of their own. */
+	/* Lines with options of their own. */
 	if (has_command(argc, argv, "simulate"))
 		return simulate_main(argc, argv);
 	if (has_command(argc, argv, "top"))

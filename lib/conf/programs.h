@@ -1,7 +1,7 @@
 #ifndef CONF_PROGRAMS_H
 #define CONF_PROGRAMS_H
 
-/* What an app names of this machine: its program, folders and output. */
+/* Things of this machine that an app names: program, folders, output. */
 
 #include "conf/build.h"
 

@@ -246,7 +246,7 @@ parse_host(const struct input *in, void *base, const char *text,
 	return rc == 0 || unresolved(in, base, text, rc, out);
 }
 
-/* What may be meant by a text that is no address: "write ...". */
+/* A hint for a text that is no address: "write ...". */
 static const char *
 meant(const struct input *in, const char *text)
 {

@@ -192,7 +192,7 @@ first_listener(const struct group *g)
 	return NULL;
 }
 
-/* What is told of an app that does not run. */
+/* The news of an app that does not run. */
 static const char *
 describe_state(const struct group *g)
 {
@@ -480,7 +480,7 @@ find_command(struct client *cl, const char *name)
 	for (size_t i = 0; i < COMMANDS; i++) {
 		if (strcmp(commands[i].name, name) == 0)
 			return &commands[i];
-		/* Who types what was suggested shall change nothing. */
+		/* A suggestion that is typed shall change nothing. */
 		if (!commands[i].changes)
 			*end++ = commands[i].name;
 	}

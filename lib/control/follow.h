@@ -13,7 +13,7 @@
 #include "daemon/events.h"
 #include "sys/text.h"
 
-/* What is shown without -n. */
+/* The number of events without -n. */
 #define FOLLOW_LAST 20
 
 /* The arguments of a command. */

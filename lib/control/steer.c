@@ -13,7 +13,7 @@
 /* The longest line of reasons. */
 #define REASONS_MAX 4096
 
-/* What has become of a target. */
+/* The fate of a target. */
 enum outcome {
 	OUTCOME_COMING,
 	OUTCOME_DONE,

@@ -101,7 +101,7 @@ pool_app_change(
 	settle_all(p, app);
 }
 
-/* What failed before is forgotten, and ready is announced anew. */
+/* Former failures are forgotten, and ready is announced anew. */
 static void
 begin_anew(struct app *a)
 {

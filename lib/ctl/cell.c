@@ -1,4 +1,4 @@
-/* What one app shows in one column. */
+/* The text of an app in one column. */
 
 #include <math.h>
 #include <string.h>

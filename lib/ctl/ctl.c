@@ -23,7 +23,7 @@ enum {
 #define APPEARS TSPAN_SECONDS(10)
 #define TIMEOUT_MAX TSPAN_SECONDS(86400)
 
-/* What the options say. */
+/* Values of the options. */
 struct options {
 	struct ask daemon;
 	const char *path; /* --path; NULL: not given */

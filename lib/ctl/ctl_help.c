@@ -1,4 +1,4 @@
-/* What apppoolctl says about its commands. */
+/* Help of apppoolctl on its commands. */
 
 #include <string.h>
 #include <sysexits.h>

@@ -106,7 +106,7 @@ state_weight(const struct json_value *app)
 	return strcmp(state, "failed") == 0 ? 2 : 1;
 }
 
-/* What the row is sorted by, the largest first. */
+/* The figure that rows are sorted by, the largest first. */
 static double
 sort_weight(const struct json_value *app, enum cell_column by)
 {
@@ -133,7 +133,7 @@ compare(const void *one, const void *other, void *arg)
 	enum cell_column by = *(const enum cell_column *)arg;
 	double x = sort_weight(a->app, by), y = sort_weight(b->app, by);
 
-	/* What has no figure comes last. */
+	/* Apps without the figure come last. */
 	if (isnan(x) != isnan(y))
 		return isnan(x) ? 1 : -1;
 	if (!isnan(x) && x != y)

@@ -13,7 +13,7 @@
 /* Before a keeper is tried again that was not there, or had no room. */
 #define RETRY_AFTER TSPAN_MSECONDS(10)
 
-/* What may wait is closed by others, or there is no memory. */
+/* A close that may wait is left to others, if there is memory. */
 static void
 close_here(int fd)
 {
@@ -57,7 +57,7 @@ send_some(struct group *g, struct keeper *k)
 	return true;
 }
 
-/* One packet in each turn, so that thousands do not make it long. */
+/* A packet in each turn, so that thousands do not make it long. */
 static void
 give_some(struct timer *t, tstamp now)
 {

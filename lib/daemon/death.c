@@ -365,7 +365,7 @@ reap_next(struct supervisor *s, tstamp now)
 		cost = reap(s, &death, now);
 	if (took > LONG_LOOK)
 		rest = cost == WORK_ORPHAN ? LOOK_REST_ORPHANS : LOOK_REST;
-	/* It may be a busy machine that took so long, and not the children. */
+	/* A busy machine may have taken so long, and not the children. */
 	s->look_at =
 	    now + (rest * took < LOOK_REST_MAX ? rest * took : LOOK_REST_MAX);
 	return cost;

@@ -330,7 +330,7 @@ add_argument(struct environment *e, size_t *n, char *text)
 	return text != NULL;
 }
 
-/* What ps(1) shows before the program and its arguments; NULL: no memory. */
+/* The words of ps(1) before program and arguments; NULL: no memory. */
 static char *
 title_of_adapter(const struct conf_app *conf)
 {

@@ -84,7 +84,7 @@ group_log_backoff(const struct group *g, tstamp now)
 		    tspan_to_seconds(app->backoff.until - now));
 }
 
-/* What is expected of a program that may be the wrong one; NULL: it is not. */
+/* A hint at a program that may be the wrong one; NULL: it is not. */
 static const char *
 doubted(const struct group *g)
 {

@@ -108,7 +108,7 @@ keeper_current(const struct group *g)
 {
 	struct keeper *k;
 
-	/* One that answers again makes room for its successor. */
+	/* A keeper that answers again makes room for its successor. */
 	TAILQ_FOREACH_REVERSE(k, &g->sup->keepers, keepers, next)
 		if (k->group == g && !k->frozen && !k->dismissed)
 			return k;

@@ -32,7 +32,7 @@
 
 LIST_HEAD(kept_list, kept);
 
-/* What keepers are there for. */
+/* The uses of keepers. */
 struct keeper_ops {
 	/*
 	 * A packet, and the descriptor with it, which is the callee's now; -1:
@@ -40,9 +40,9 @@ struct keeper_ops {
 	 */
 	int (*heard)(struct keeper *, const char *packet, size_t len, int fd,
 	    tstamp now);
-	/* It has answered: there may be room in its socket again. */
+	/* An answer came: there may be room in its socket again. */
 	void (*answered)(struct keeper *);
-	/* It is frozen, or dead and freed next. */
+	/* A keeper is frozen, or dead and freed next. */
 	void (*silent)(struct keeper *, tstamp now);
 };
 
@@ -81,7 +81,7 @@ bool keeper_is_needed(const struct conf_app *conf);
 /* The keeper that new tasks are for; NULL: none answers. */
 struct keeper *keeper_current(const struct group *g);
 
-/* That one, or a new one, which is not started yet; NULL and errno. */
+/* The current keeper, or a new one, not started yet; NULL and errno. */
 struct keeper *keeper_get(struct group *g, tstamp now);
 
 /*

@@ -1,4 +1,4 @@
-/* What keepers say, and to whom. */
+/* Packets of keepers, and whom they concern. */
 
 #include <unistd.h>
 
@@ -37,7 +37,7 @@ heard(struct keeper *k, const char *packet, size_t len, int fd, tstamp now)
 	default:
 		break;
 	}
-	/* What comes too late. */
+	/* A packet that comes too late. */
 	if (!taken && fd != -1)
 		give_up(k, fd);
 	return lines;

@@ -1,4 +1,4 @@
-/* What workers print, by way of keepers. */
+/* Output of workers, by way of keepers. */
 
 #include <errno.h>
 #include <fcntl.h>

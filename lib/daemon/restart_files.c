@@ -74,7 +74,7 @@ update(struct restart_files *f, const struct restart_look *l)
 {
 	const char *changed = NULL;
 
-	/* What is in force may be younger than the look. */
+	/* The configuration in force may be younger than the look. */
 	if (!f->stale)
 		(void)filemark_update(&f->always, &l->always);
 	for (size_t i = f->nwatch; i > 0; i--)

@@ -6,7 +6,7 @@
 #include "daemon/logging.h"
 #include "daemon/size.h"
 
-/* What the file says: job workers are as many as their minimum. */
+/* Bounds of the file: job workers are as many as their minimum. */
 static struct group_size
 size_of_file(const struct conf_app *conf)
 {

@@ -174,7 +174,7 @@ look_work(struct lane_job *job)
 		qsort(l->all, l->nall, sizeof(*l->all), compare);
 	if (procinfo_all(found_process, l) == -1)
 		l->failed = true;
-	/* One that is only slow will come to it. */
+	/* A program that is only slow will come to it. */
 	if (l->verdict == VERDICT_STRAY && l->watches_ours)
 		l->verdict = VERDICT_UNKNOWN;
 	else if (l->own == NULL && !l->failed)

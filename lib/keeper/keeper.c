@@ -77,7 +77,7 @@ static int epfd;
 /* Lines that may still be passed on of a pipe that is closed. */
 static size_t allowed = SIZE_MAX;
 
-/* What is to be closed when the daemon says so. */
+/* Descriptors to be closed when the daemon says so. */
 static int closing[FDPASS_MAX];
 static char how_to_close[FDPASS_MAX];
 static size_t nclosing;

@@ -28,7 +28,7 @@ void clients_free(struct clients *c);
 /* When the next one connects, since the start of the load; TSTAMP_NEVER. */
 tstamp clients_due(const struct clients *c);
 
-/* That client connects; there is one. */
+/* The client connects; there is one. */
 struct arrival clients_connect(struct clients *c);
 
 /* A connection has ended, now: its client thinks. */

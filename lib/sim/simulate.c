@@ -128,7 +128,7 @@ note_limits(const struct conf *conf, struct result *r)
 	    sum < conf->max_processes ? sum : conf->max_processes;
 }
 
-/* What standard input had cannot be played again. */
+/* Standard input cannot be played again. */
 static int
 judge(const struct simulate_options *o, struct conf *conf,
     const struct simulation *s, const struct result *r, struct verdict *out)
@@ -163,7 +163,7 @@ picture_of(const char *file, const char *app)
 	return name;
 }
 
-/* One picture, and if there are several apps, one of each. */
+/* A picture, and if there are several apps, one of each. */
 static int
 draw(const char *file, const struct simulation *s, const struct result *r)
 {

@@ -29,7 +29,8 @@ struct verdict {
 	double needed; /* processes that are busy if nobody waits; a mean */
 	uint32_t allowed; /* by the app and by the ceiling over all */
 
-	/* What would do; 0: as it is.  If all are, nothing that was tried. */
+	/* Bounds that would do; 0: as it is.  All 0: none that was tried would.
+	 */
 	bool tried;
 	uint32_t min_processes; /* where starts take too long */
 	uint32_t max_processes; /* of the app */

@@ -42,7 +42,7 @@ put_table(const struct words *cells, size_t rows, size_t columns, FILE *out)
 
 /* --- the verdicts ------------------------------------------------------- */
 
-/* That on each app whose processes do not suffice; else how all together do. */
+/* A verdict on each app with too few processes; else one on all together. */
 static void
 put_verdicts(const struct simulation *s, const struct result *r, FILE *out)
 {

@@ -16,7 +16,7 @@ enum hangup {
 	HANGUP_UNSURE, /* see hangup_is_over(), a moment later */
 };
 
-/* What this SIGHUP tells. */
+/* The meaning of this SIGHUP. */
 enum hangup hangup_look(const struct signalfd_siginfo *info);
 
 /*

@@ -84,7 +84,7 @@ read_unicode(struct reader *r)
 	    ((unsigned long)(c - 0xd800) << 10 | (unsigned long)(low - 0xdc00));
 }
 
-/* What stands for an escape is no longer than the escape. */
+/* The text for an escape is no longer than the escape. */
 static char *
 read_escape(struct reader *r, char *to)
 {

@@ -37,10 +37,10 @@ struct json_value *json_tree_read(char *text);
 const struct json_value *json_tree_member(
     const struct json_value *value, const char *key);
 
-/* That member, if it is a number; else NaN. */
+/* The member, if it is a number; else NaN. */
 double json_tree_number(const struct json_value *value, const char *key);
 
-/* That member, if it is a string; else NULL. */
+/* The member, if it is a string; else NULL. */
 const char *json_tree_string(const struct json_value *value, const char *key);
 
 #endif

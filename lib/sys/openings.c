@@ -24,7 +24,7 @@ openings_init(struct openings *all)
 	all->planned = false;
 }
 
-/* What was opened for such a listener, and nobody has taken; NULL: nothing. */
+/* A listener opened for this spec that nobody has taken; NULL: none. */
 static struct opening *
 find(const struct openings *all, const struct listener_spec *spec)
 {

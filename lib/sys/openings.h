@@ -26,7 +26,7 @@ struct openings {
 
 void openings_init(struct openings *all);
 
-/* What a part of the change returns that is put off; no exit status. */
+/* The result of a part of the change that is put off; no exit status. */
 #define OPENINGS_LATER (-1)
 
 /*

@@ -190,7 +190,7 @@ open_dir(const char *path)
 	return dir;
 }
 
-/* What each descriptor of the process leads to. Returns 0, or -1. */
+/* The targets of the descriptors of the process. Returns 0, or -1. */
 static int
 for_each_link(
     pid_t pid, void (*each)(void *, const char *fd, const char *), void *arg)

@@ -1,7 +1,7 @@
 #ifndef TOP_GLANCE_H
 #define TOP_GLANCE_H
 
-/* What a daemon has told at one time: its apps, or all about one of them. */
+/* The state of a daemon at one time: its apps, or all about one of them. */
 
 #include <stdbool.h>
 

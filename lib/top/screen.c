@@ -28,7 +28,7 @@ struct screen {
 	struct text line; /* being made */
 };
 
-/* What a key has the daemon do with an app, if the user says yes. */
+/* The command of a key for an app, if the user says yes. */
 static const struct deed {
 	char key;
 	const char *command;

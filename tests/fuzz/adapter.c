@@ -110,7 +110,7 @@ next(void)
 	return *in.data++;
 }
 
-/* What the kernel says next; 0 at the end. */
+/* The next event of the kernel; 0 at the end. */
 static uint8_t
 mood(void)
 {

@@ -16,7 +16,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What is asked for is a word of the line. */
+/* The question is a word of the line. */
 static void
 try_wish(const struct command_line *line)
 {

@@ -295,7 +295,7 @@ carry_out(void)
 			pool_taken(&sup.pool, a.process, ILIST_NONE, now);
 			break;
 		case ACTION_STOP:
-			/* It ends a session that it may have. */
+			/* The session that it may have ends. */
 			channel_stop(sup.workers[a.process]);
 			break;
 		case ACTION_KILL:

@@ -111,7 +111,7 @@ virtual_wait(
 	return epoll_wait(epfd, events, n, 0);
 }
 
-/* What needs to be made once. */
+/* Things made once. */
 static inline void
 sup_start(void)
 {

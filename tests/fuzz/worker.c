@@ -52,7 +52,7 @@ begin(uint8_t options)
 	web.queue = options & 32 && web.prefetch > 0 ? CONF_QUEUE_PRIVATE
 						     : CONF_QUEUE_GLOBAL;
 	timer_set(&sup.loop.timers, &sup.pickup_timer, TSTAMP_NEVER);
-	/* What is to be closed waits for a keeper that never comes. */
+	/* Descriptors to be closed wait for a keeper that never comes. */
 	sup_begin()->keeper_rest = TSTAMP_NEVER;
 }
 
@@ -128,7 +128,7 @@ die(uint32_t process)
 		sup.accepted[conn].fd = client;
 		pool_retaken(&sup.pool, conn, now);
 	}
-	/* What was not heard is not for its successor. */
+	/* Packets that were not heard are not for its successor. */
 	while (fdpass_recv(ends[process][0], rest, sizeof(rest), MSG_DONTWAIT,
 		   &got) > 0)
 		for (size_t i = 0; i < got.nfds; i++)
@@ -156,7 +156,7 @@ hand(const struct action *a)
 		channel_misbehaved(w, now, "its socket: %s", strerror(errno));
 }
 
-/* What comes back is another descriptor of the same. */
+/* The descriptor that comes back is another one of the same. */
 static void
 take(const struct action *a)
 {

@@ -59,7 +59,7 @@ become_bad(int file)
 		(void)recv(apppool_fd(), absent_page(), ABSENT_SIZE, 0);
 		_exit(0);
 	}
-	/* What is unread before that is what the child is about to receive. */
+	/* A packet unread before that is what the child is about to receive. */
 	do {
 		(void)usleep(WHILE);
 		frozen = is_frozen(child);

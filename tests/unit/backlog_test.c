@@ -121,7 +121,7 @@ processor_time_that_runs_backwards_is_none(void)
 	begin();
 	sup.workers[0]->cpu_at = fixture.now - TSPAN_SECONDS(10);
 	sup.workers[0]->cpu = TSPAN_SECONDS(1000);
-	/* Nobody looks whether the program listens elsewhere. */
+	/* The program's own sockets are not looked at. */
 	sup.workers[0]->accepts = true;
 	timer_set(&sup.loop.timers, &sup.cpu.timer, fixture.now);
 	CHECK(loop_turn(&sup.loop, fixture.now) != -1);

@@ -1,4 +1,4 @@
-/* What is closed by the daemon, and what by a keeper. */
+/* Descriptors closed by the daemon, and by a keeper. */
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>

@@ -24,7 +24,7 @@ told(struct folderwatch *w, int folder, const char *name,
 	    len == 0 ? "" : ", ", words[what], name);
 }
 
-/* What has happened since the last call. */
+/* Events since the last call. */
 static const char *
 news(void)
 {

@@ -275,7 +275,7 @@ of_many_last_lines_1024_come_and_the_rest_is_counted(void)
 
 /* --- standard error ------------------------------------------------------ */
 
-/* What the keeper calls the last line of ONE, after these. */
+/* The keeper's last line of ONE, after these. */
 static const char *
 words_after(const char *printed)
 {
@@ -337,7 +337,7 @@ the_last_line_may_have_no_newline(void)
 {
 	begin();
 	CHECK_STR("why", words_after("what\nwhy"));
-	/* It is passed on as a line in the end. */
+	/* The rest is passed on as a line in the end. */
 	CHECK_STR("R" ONE "why", heard());
 	finish();
 }

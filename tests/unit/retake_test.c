@@ -56,7 +56,8 @@ keepers_that_die_one_after_another_end_it_after_a_while(void)
 	retake_begin(fixture.group, &r, fixture.now);
 	while (!outcome.over && fixture_monotonic() < limit) {
 		k = TAILQ_FIRST(&sup.keepers);
-		/* It is seen to be dead when another one may start at once. */
+		/* The keeper is seen dead when another one may start at once.
+		 */
 		if (k != NULL && k->its_end == -1) {
 			CHECK_EQ(
 			    k->result.pid, waitpid(k->result.pid, NULL, 0));
