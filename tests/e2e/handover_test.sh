@@ -125,8 +125,8 @@ testWaitingConnectionsMakeThePoolGrowToItsMaximumAndNoFurther() {
 	assertEquals 4 "$(status apps web processes)"
 }
 
-testAWaitShorterThanStartDelayStartsNoProcess() {
-	app web --work 50ms <<-EOF | conf
+testAWaitShorterThanStartDelayAndAStartStartsNoProcess() {
+	app web --work 50ms --start-delay 3s <<-EOF | conf
 	max_processes = 4
 	start_delay = 30s
 	EOF
