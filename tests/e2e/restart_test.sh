@@ -1,12 +1,11 @@
 #!/bin/sh
 # Files whose change restarts an app: restart.txt, always_restart.txt, watch.
 
-# web_conf [OPTION...]: app web of two processes, its options a line each;
-# start_delay is so long that no third process comes if both are held up.
+# web_conf [OPTION...]: app web of two processes, its options a line each.
 web_conf() {
 	{
 		echo 'min_processes = 2'
-		echo 'start_delay = 1h'
+		case $* in *max_processes*) ;; *) echo 'max_processes = 2' ;; esac
 		printf '%s\n' "$@"
 	} | app web | conf
 }
