@@ -74,7 +74,10 @@ testTheStatusIsThatOfTheDaemon() {
 
 testTheMetricsAreThoseOfTheDaemon() {
 	# For a moment they may be those of the start.
-	await serves /metrics 'apppool_state{app="web",state="running"} 1'
+	for name in web fed; do
+		await serves /metrics \
+		    "apppool_state{app=\"$name\",state=\"running\"} 1"
+	done
 	assertEquals 200 "$(code /metrics -D "$DIR/head")"
 	assertContains "$(cat "$DIR/head")" \
 	    'Content-Type: application/openmetrics-text; version=1.0.0'
