@@ -63,7 +63,7 @@ keyservers_lost(struct keyservers *all, unsigned server, const char *app,
 	struct keyserver *v = &all->list[server];
 
 	keyservers_tried(all, server, now);
-	/* That the only server is down is told with what follows from it. */
+	/* The loss of the only server is told with what follows from it. */
 	if (!v->down && all->len > 1)
 		log_limited(&v->loss, now, LOG_LEVEL_WARN,
 		    "%s: limit: %s: %s; it is passed over until it is back",

@@ -15,7 +15,7 @@ void tell_daemon(struct supervisor *s, enum log_level level,
     enum event_kind kind, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* What somebody has changed over the control socket; g: of an app, or NULL. */
+/* A command that changes something; g: its app, or NULL. */
 void tell_command(struct supervisor *s, const struct group *g, const char *fmt,
     ...) __attribute__((format(printf, 3, 4)));
 

@@ -52,8 +52,7 @@
 /* Microseconds that a close may linger. */
 #define LINGER 2000
 
-/* What the last line of a pipe that is not blank begins with, but for blanks.
- */
+/* The beginning of a pipe's last line that is not blank, without blanks. */
 struct words {
 	char text[KEEPER_WORDS_MAX];
 	size_t len; /* 0: there was none */

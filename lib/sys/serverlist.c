@@ -43,7 +43,7 @@ serverlist_order(
 {
 	uint8_t digests[SERVERLIST_MAX][MD5_DIGEST_LENGTH];
 
-	/* One server needs no sum. */
+	/* A server alone needs no sum. */
 	for (unsigned i = 0; i < list->len && list->len > 1; i++)
 		digest_name(list->names[i], key, digests[i]);
 	for (unsigned i = 0; i < list->len; i++) {

@@ -66,7 +66,7 @@ struct held {
 	char *key;
 };
 
-/* What a thread has of the service. */
+/* The service as a thread knows it. */
 struct service {
 	int pid; /* of the process that made the connections */
 	char *address; /* the servers are those of this text; NULL: none */
@@ -550,7 +550,7 @@ format_timeout(int ms, char *buf, size_t size)
 		(void)snprintf(buf, size, "%d.%03d", ms / 1000, ms % 1000);
 }
 
-/* What apppool_lock() returns for the answer, of which it takes note. */
+/* The result of apppool_lock() for an answer, which is taken note of. */
 static int
 judge_answer(struct service *s, struct server *v, char **key, const char *reply)
 {

@@ -60,7 +60,7 @@ struct growth {
 	bool failed;
 };
 
-/* What the answers of one load tell. */
+/* A load, and what its answers tell. */
 struct load {
 	const struct growth *growth;
 	long pids[WORKERS_MAX];

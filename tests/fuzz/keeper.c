@@ -115,7 +115,7 @@ hear_lines(struct worker *w, const char *at, size_t len)
 	assert(lines <= KEEPER_LINES);
 }
 
-/* They begin a line that the worker has printed, behind its blanks. */
+/* The words begin a line that the worker has printed, behind its blanks. */
 static void
 hear_words(const struct worker *w, const char *words, size_t len)
 {
