@@ -6,11 +6,17 @@
         serve(connection)
 
 The loop ends when the daemon asks the process to stop, or is gone.
+
+A program that takes long to load calls worker.template() before ready(): with
+template = true in its app it is then loaded once, and forked.
 """
 
+import contextlib
+import gc
 import hashlib
 import os
 import socket
+import sys
 import time
 
 MESSAGE_MAX = 4096
@@ -27,10 +33,15 @@ class Worker:
         self._socket.set_inheritable(False)
         self.app = os.environ["APPPOOL_APP"]
         self.id = os.environ["APPPOOL_ID"]
-        self.slot = int(os.environ["APPPOOL_SLOT"])
-        for name in ("PROTOCOL", "FD", "APP", "ID", "SLOT"):
+        self._is_template = os.environ.get("APPPOOL_TEMPLATE") == "1"
+        self._after_fork = None
+        # A template is in the place of no worker.
+        self.slot = None
+        if not self._is_template:
+            self.slot = int(os.environ["APPPOOL_SLOT"])
+        for name in ("PROTOCOL", "FD", "APP", "ID", "SLOT", "TEMPLATE"):
             # Programs started from here must not take it for theirs.
-            del os.environ["APPPOOL_" + name]
+            os.environ.pop("APPPOOL_" + name, None)
 
     def _say(self, verb, text):
         """One message, one line of ASCII, short enough."""
@@ -58,18 +69,122 @@ class Worker:
         """Asks to be handed no more; what is on its way still comes."""
         self._socket.send(b"RETIRE")
 
+    def template(self, after_fork=None):
+        """To be called before ready(), when all that is needed is loaded.
+
+        In the template of an app, serves the daemon until that wants no more
+        of it, and returns in each worker that was forked, after a call of
+        after_fork().  Does nothing else in any other process.  Threads are not
+        forked, and one connection to a database cannot serve two processes:
+        after_fork() is the place to begin such.
+        """
+        self._after_fork = after_fork
+        if self._is_template:
+            self._serve_forks()
+
+    def _serve_forks(self):
+        """As the template; returns in the workers."""
+        # What the workers share stays shared: a collection writes to it all.
+        gc.collect()
+        gc.freeze()
+        try:
+            self.ready()
+            while self._is_template:
+                words, fds = self._receive()
+                if words[0] in ("", "STOP"):
+                    sys.exit(0)
+                if words[0] != "FORK":
+                    raise ValueError(f"unknown message {words}")
+                self._fork(words, fds)
+        except (BrokenPipeError, ConnectionResetError):
+            sys.exit(0)
+        if self._after_fork is not None:
+            self._after_fork()
+
+    def _be_forked(self, words, fds):
+        """A worker that is warm by now leaves a template of itself."""
+        try:
+            self._fork(words, fds)
+        except OSError as problem:
+            self.event(f"cannot fork: {problem}")
+        if self._is_template:
+            self._serve_forks()
+            self.ready()
+
+    def _fork(self, words, fds):
+        """Another process, on the descriptors; returns in both."""
+        _, serial, name, slot = words
+        if len(fds) != 3:
+            raise OSError(f"FORK {serial} came without its descriptors")
+        # Or each would write it.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        told, tell = os.pipe()
+        middle = os.fork()
+        if middle == 0:
+            self._fork_again(tell)
+            os.close(told)
+            self._begin(name, slot, fds)
+            return
+        for fd in (tell, *fds):
+            os.close(fd)
+        pid = os.read(told, 32).decode()
+        os.close(told)
+        # Once its parent has ended the process is a child of the daemon.
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(middle, 0)
+        if not pid:
+            raise OSError("a second fork failed")
+        self._say("FORKED", f"{serial} {pid}")
+
+    @staticmethod
+    def _fork_again(tell):
+        """In the process in between; returns in the one that stays."""
+        try:
+            pid = os.fork()
+            if pid == 0:
+                os.close(tell)
+                return
+            os.write(tell, str(pid).encode())
+        except OSError:
+            pass
+        os._exit(0)
+
+    def _begin(self, name, slot, fds):
+        """The life of a process that was forked."""
+        os.setpgid(0, 0)
+        channel, out, err = fds
+        self._socket.close()
+        self._socket = socket.socket(fileno=channel)
+        # Not that which the program has set for its sockets.
+        self._socket.settimeout(None)
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        os.close(out)
+        os.close(err)
+        self.id = name
+        self._is_template = slot == "template"
+        self.slot = None if self._is_template else int(slot)
+
+    def _receive(self):
+        """The words of the next message, and its descriptors."""
+        message, fds, _, _ = socket.recv_fds(
+            self._socket, MESSAGE_MAX, 3, socket.MSG_CMSG_CLOEXEC
+        )
+        return message.decode().split(" "), fds
+
     def connections(self):
         """Yields one connection after the other, closes and reports it."""
         try:
             while True:
-                message, fds, _, _ = socket.recv_fds(
-                    self._socket, MESSAGE_MAX, 1, socket.MSG_CMSG_CLOEXEC
-                )
-                words = message.decode().split(" ")
+                words, fds = self._receive()
                 if words[0] in ("", "STOP"):
                     return
+                if words[0] == "FORK":
+                    self._be_forked(words, fds)
+                    continue
                 if words[0] != "CONN":
-                    raise ValueError(f"unknown message {message!r}")
+                    raise ValueError(f"unknown message {words}")
                 if fds:
                     with socket.socket(fileno=fds[0]) as connection:
                         yield connection

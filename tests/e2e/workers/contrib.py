@@ -37,11 +37,11 @@ app = validator(plain)
 class Worker:
     """A sample and our ends of its socket and of a listener."""
 
-    def __init__(self, *command, **options):
+    def __init__(self, *command, environment=(), **options):
         self.end, end = socket.socketpair(
             socket.AF_UNIX, socket.SOCK_SEQPACKET
         )
-        environment = dict(
+        variables = dict(
             os.environ,
             PYTHONDONTWRITEBYTECODE="1",
             APPPOOL_PROTOCOL="1",
@@ -50,10 +50,11 @@ class Worker:
             APPPOOL_ID="7",
             APPPOOL_SLOT="3",
         )
+        variables.update(environment)
         self.log = tempfile.TemporaryFile()
         self.process = subprocess.Popen(
             command,
-            env=environment,
+            env={k: v for k, v in variables.items() if v is not None},
             pass_fds=[end.fileno()],
             stderr=self.log,
             **options,
@@ -322,10 +323,10 @@ def the_example_of_apppool_worker_7_serves(folder):
     check_example(PYTHON, f"{folder}/hello.py")
 
 
-def main():
+def main(names):
     facts = [
         (name, fact)
-        for name, fact in globals().items()
+        for name, fact in names.items()
         if inspect.isfunction(fact)
         and list(inspect.signature(fact).parameters) == ["folder"]
         and name not in ("every", "wsgi")
@@ -346,4 +347,5 @@ def main():
     sys.exit(passed != len(facts))
 
 
-main()
+if __name__ == "__main__":
+    main(globals())

@@ -1,0 +1,35 @@
+"""A worker to be forked: says what it is, and a random number."""
+
+import json
+import os
+import random
+import sys
+
+sys.path.insert(0, "contrib/workers")
+import apppool  # noqa: E402
+
+forks = 0
+
+
+def count():
+    global forks
+    forks += 1
+
+
+worker = apppool.Worker()
+sys.stdout.write("loaded\n")
+worker.template(count)
+print("begun", flush=True)
+worker.ready()
+for connection in worker.connections():
+    said = {
+        "pid": os.getpid(),
+        "app": worker.app,
+        "id": worker.id,
+        "slot": worker.slot,
+        "random": random.random(),
+        "forks": forks,
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "environment": [name for name in os.environ if "APPPOOL_" in name],
+    }
+    connection.sendall(json.dumps(said).encode())

@@ -1,0 +1,183 @@
+"""Templates in the libraries of workers, with the test as the daemon."""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import tempfile
+
+import contrib
+
+FORKERS = [
+    [contrib.PYTHON, "tests/e2e/workers/forker.py"],
+]
+PR_SET_CHILD_SUBREAPER = 36
+
+
+class Process(contrib.Worker):
+    """A process that another has forked for us."""
+
+    def __init__(self, origin, serial, name, slot):
+        self.end, end = socket.socketpair(
+            socket.AF_UNIX, socket.SOCK_SEQPACKET
+        )
+        self.end.settimeout(20)
+        self.log = tempfile.TemporaryFile()
+        self.output = tempfile.TemporaryFile()
+        fds = [end.fileno(), self.output.fileno(), self.log.fileno()]
+        message = f"FORK {serial} {name} {slot}".encode()
+        socket.send_fds(origin.end, [message], fds)
+        end.close()
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.serial = 0
+        verb, said, pid = origin.heard().split(b" ")
+        assert (verb, said) == (b"FORKED", b"%d" % serial)
+        self.pid = int(pid)
+        assert self.heard() == b"READY"
+
+    def __exit__(self, *unused):
+        os.kill(self.pid, signal.SIGKILL)
+        os.waitpid(self.pid, 0)
+        self.end.close()
+        self.listener.close()
+        self.log.close()
+        self.output.close()
+
+    def ends(self):
+        """The exit status."""
+        # __exit__ still finds a child of the number.
+        ended = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+        return ended.si_status
+
+    def written(self):
+        self.output.seek(0)
+        return self.output.read()
+
+    def facts(self):
+        return json.loads(self.ask(b""))
+
+
+def template(forker):
+    return contrib.Worker(
+        *forker, environment={"APPPOOL_TEMPLATE": "1", "APPPOOL_SLOT": None}
+    )
+
+
+def every(folder):
+    """A template in each language, ready."""
+    for forker in FORKERS:
+        with template(forker) as origin:
+            assert origin.heard() == b"READY"
+            yield origin
+
+
+def a_worker_is_what_it_was_asked_to_be(folder):
+    for origin in every(folder):
+        with Process(origin, 1, "a.3", 0) as one:
+            with Process(origin, 2, "a.4", 5) as other:
+                said = [one.facts(), other.facts()]
+                assert [fact["pid"] for fact in said] == [one.pid, other.pid]
+            assert [fact["app"] for fact in said] == ["web", "web"]
+            assert [fact["id"] for fact in said] == ["a.3", "a.4"]
+            assert [fact["slot"] for fact in said] == [0, 5]
+            assert said[0]["environment"] == []
+
+
+def a_worker_is_a_child_of_the_daemon_and_leads_its_group(folder):
+    for origin in every(folder):
+        with Process(origin, 1, "3", 0) as worker:
+            with open(f"/proc/{worker.pid}/stat") as file:
+                _, parent, group = file.read().rpartition(")")[2].split()[:3]
+            assert int(parent) == os.getpid()
+            assert int(group) == worker.pid
+
+
+def workers_draw_different_random_numbers(folder):
+    for origin in every(folder):
+        drawn = set()
+        for serial in range(4):
+            with Process(origin, serial, "3", 0) as worker:
+                drawn.add(worker.facts()["random"])
+        assert len(drawn) == 4
+
+
+def after_fork_is_called_once_in_each_worker(folder):
+    for origin in every(folder):
+        for serial in range(2):
+            with Process(origin, serial, "3", 0) as worker:
+                assert worker.facts()["forks"] == 1
+
+
+def output_goes_where_the_daemon_said(folder):
+    for origin in every(folder):
+        with Process(origin, 1, "3", 0) as worker:
+            # What was in the buffer of the template is not of the worker.
+            assert worker.written() == b"begun\n"
+
+
+def a_worker_has_no_descriptor_of_its_template(folder):
+    for forker in FORKERS:
+        with contrib.Worker(*forker) as plain:
+            assert plain.heard() == b"READY"
+            usual = json.loads(plain.ask(b""))["descriptors"]
+        with template(forker) as origin:
+            assert origin.heard() == b"READY"
+            with Process(origin, 1, "3", 0), Process(origin, 2, "4", 1) as one:
+                assert one.facts()["descriptors"] == usual
+
+
+def an_ordinary_process_is_no_template(folder):
+    for forker in FORKERS:
+        with contrib.Worker(*forker) as plain:
+            assert plain.heard() == b"READY"
+            assert json.loads(plain.ask(b""))["forks"] == 0
+            assert json.loads(plain.ask(b""))["slot"] == 3
+
+
+def a_template_ends_by_stop_and_with_the_daemon(folder):
+    for origin in every(folder):
+        origin.end.send(b"STOP")
+        assert origin.process.wait(10) == 0
+    for origin in every(folder):
+        with Process(origin, 1, "3", 0) as worker:
+            origin.end.close()
+            assert origin.process.wait(10) == 0
+            assert worker.facts()["id"] == "3"
+
+
+def a_worker_of_a_template_stops_as_others_do(folder):
+    for origin in every(folder):
+        with Process(origin, 1, "3", 0) as worker:
+            worker.end.send(b"STOP")
+            assert worker.ends() == 0
+
+
+def a_worker_leaves_a_template_of_itself(folder):
+    for origin in every(folder):
+        with Process(origin, 1, "3", 0) as worker:
+            drawn = worker.facts()["random"]
+            with Process(worker, 2, "4", "template") as newer:
+                with Process(newer, 3, "5", 7) as third:
+                    said = third.facts()
+                    assert (said["id"], said["slot"]) == ("5", 7)
+                    assert said["random"] != drawn
+                    # Of the worker before it as well.
+                    assert said["forks"] == 2
+                newer.end.send(b"STOP")
+                assert newer.ends() == 0
+            assert worker.facts()["id"] == "3"
+
+
+def a_plain_worker_leaves_a_template_of_itself(folder):
+    for forker in FORKERS:
+        with contrib.Worker(*forker) as plain:
+            assert plain.heard() == b"READY"
+            with Process(plain, 1, "4", "template") as newer:
+                with Process(newer, 2, "5", 1) as worker:
+                    assert worker.facts()["forks"] == 1
+
+
+if __name__ == "__main__":
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+    contrib.main(globals())
