@@ -102,7 +102,8 @@ open_channel(struct adapter *a)
 			errx(EX_USAGE, "to be started by apppoold(8)");
 		err(EX_OSERR, "the socket of the daemon");
 	}
-	a->channel = c.fd;
+	if (c.slot == -1)
+		errx(EX_USAGE, "it cannot be a template");
 	a->channel = raise_descriptor(a, c.fd);
 	a->raced = getenv(WIRE_ENV_UNREAD) == NULL;
 	free(c.app);

@@ -156,6 +156,8 @@ daemon_receive(struct adapter *a)
 				    strerror(errno));
 			}
 		}
+		if (m.kind == CHANNEL_FORK)
+			daemon_fail(a, "it cannot fork a template");
 		if (m.kind == CHANNEL_STOP)
 			a->stopped = true;
 		else if (take_conn(a, &m))

@@ -22,18 +22,23 @@
 #define WIRE_ENV_SLOT "APPPOOL_SLOT"
 #define WIRE_ENV_FAMILY "APPPOOL_FAMILY" /* unix, inet or inet6 */
 #define WIRE_ENV_UNREAD "APPPOOL_UNREAD" /* kept; unset: may be taken back */
+#define WIRE_ENV_TEMPLATE "APPPOOL_TEMPLATE" /* 1: it forks workers */
 #define WIRE_ENV_CALLS "APPPOOL_CALLS" /* of apppool-accept: a descriptor */
 #define WIRE_ENV_COUNTER "APPPOOL_COUNTER" /* an address; unset: none */
 
 /* Daemon to process. */
 #define WIRE_CONN "CONN" /* serial waited(us), with one descriptor */
 #define WIRE_STOP "STOP"
+/* serial id slot, with one descriptor, or three: two are of its output */
+#define WIRE_FORK "FORK"
+#define WIRE_FORK_TEMPLATE "template" /* in place of the slot */
 
 /* Process to daemon. */
 #define WIRE_READY "READY"
 #define WIRE_DONE "DONE" /* [serial] */
 #define WIRE_PARK "PARK" /* serial */
 #define WIRE_LOST "LOST" /* serial */
+#define WIRE_FORKED "FORKED" /* serial pid; 0: it could not */
 #define WIRE_FAIL "FAIL" /* text */
 #define WIRE_RETIRE "RETIRE"
 #define WIRE_BLIND "BLIND"

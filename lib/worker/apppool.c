@@ -23,6 +23,7 @@
 
 #include "sys/wire.h"
 #include "worker/channel.h"
+#include "worker/template.h"
 
 /* The library hides everything but what this header declares. */
 #pragma GCC visibility push(default)
@@ -37,6 +38,7 @@ static struct {
 	/* Held by the thread that waits for a message; guards stopped. */
 	pthread_mutex_t receiving;
 	bool stopped;
+	void (*after_fork)(void); /* of apppool_template(), or NULL */
 } worker = { .channel.fd = -1, .receiving = PTHREAD_MUTEX_INITIALIZER };
 
 static int
@@ -144,6 +146,17 @@ get_session(int fd, bool forget, struct session *out)
 	return held;
 }
 
+/* Forgets all sessions: they are another process's. */
+static void
+drop_sessions(void)
+{
+	/* A thread that had the lock is not in this process. */
+	(void)pthread_mutex_init(&table.lock, NULL);
+	for (size_t i = 0; i < table.npages; i++)
+		if (table.pages[i] != NULL)
+			memset(table.pages[i], 0, sizeof(*table.pages[i]));
+}
+
 /* --- the process -------------------------------------------------------- */
 
 int
@@ -180,7 +193,9 @@ apppool_id(void)
 int
 apppool_slot(void)
 {
-	return worker.channel.fd == -1 ? fail(ENOTCONN) : worker.channel.slot;
+	return worker.channel.slot == -1 || worker.channel.fd == -1
+	    ? fail(ENOTCONN)
+	    : worker.channel.slot;
 }
 
 int
@@ -215,6 +230,103 @@ apppool_ready(void)
 	return say(WIRE_READY, strlen(WIRE_READY));
 }
 
+/* --- templates ----------------------------------------------------------- */
+
+/* This process has been forked: another one in the daemon's eyes. */
+static bool
+become(const struct channel_message *m)
+{
+	char *id = strdup(m->id);
+
+	if (id == NULL)
+		return false;
+	free(worker.channel.id);
+	worker.channel.id = id;
+	worker.channel.slot = m->slot;
+	worker.stopped = false;
+	atomic_store(&worker.ready, false);
+	atomic_store(&worker.retired, false);
+	drop_sessions();
+	return true;
+}
+
+/* Carries out a FORK. Returns 1 in the process to be, 0 in this one, or -1. */
+static int
+carry_out(const struct channel_message *m)
+{
+	int forked =
+	    template_fork(worker.channel.fd, m, worker.channel.slot == -1);
+
+	/* The daemon starts another one if this ends before READY. */
+	if (forked == 1 && !become(m))
+		_exit(1);
+	return forked;
+}
+
+/*
+ * Serves as the template until the daemon wants no more, which ends this
+ * process. Returns 0 in each worker, or -1 and errno.
+ */
+static int
+serve_forks(void)
+{
+	struct channel_message m;
+	int forked;
+
+	if (apppool_ready() == -1)
+		return -1;
+	for (;;) {
+		if (channel_receive(worker.channel.fd, 0, &m) == -1) {
+			if (errno == EINTR)
+				continue;
+			return -1;
+		}
+		switch (m.kind) {
+		case CHANNEL_FORK:
+			forked = carry_out(&m);
+			if (forked == 0)
+				break;
+			if (forked == 1 && worker.after_fork != NULL)
+				worker.after_fork();
+			return forked == 1 ? 0 : -1;
+		case CHANNEL_STOP:
+			exit(0);
+		default:
+			(void)close(m.fd);
+			return fail(EPROTO);
+		}
+	}
+}
+
+int
+apppool_template(void (*after_fork)(void))
+{
+	if (worker.channel.fd == -1)
+		return fail(ENOTCONN);
+	if (atomic_load(&worker.ready))
+		return fail(EALREADY);
+	worker.after_fork = after_fork;
+	return worker.channel.slot == -1 ? serve_forks() : 0;
+}
+
+/*
+ * Takes a FORK as a worker. In a template that this forks all goes on as in
+ * apppool_template(), and in a worker of that as here. Returns 0, or -1.
+ */
+static int
+take_fork(const struct channel_message *m)
+{
+	int forked = carry_out(m);
+
+	if (forked != 1)
+		return forked;
+	if (worker.channel.slot == -1 && serve_forks() == -1)
+		return -1;
+	return apppool_ready();
+}
+
+/* --- connections --------------------------------------------------------- */
+
 /* Takes a CONN. Returns 1 and the connection, 0: it is lost, or -1. */
 static int
 take_conn(const struct channel_message *m, int *fd_out)
@@ -248,10 +360,15 @@ take_message(int *fd_out)
 
 	if (channel_receive(worker.channel.fd, 0, &m) == -1)
 		return -1;
-	if (m.kind == CHANNEL_CONN)
+	switch (m.kind) {
+	case CHANNEL_CONN:
 		return take_conn(&m, fd_out);
-	worker.stopped = true;
-	return fail(ESHUTDOWN);
+	case CHANNEL_FORK:
+		return take_fork(&m);
+	default:
+		worker.stopped = true;
+		return fail(ESHUTDOWN);
+	}
 }
 
 int

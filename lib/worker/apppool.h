@@ -48,11 +48,32 @@ int apppool_open(void);
 /*
  * What the daemon calls this process.  The strings last until the end of the
  * process.  The slot, 0 to max_processes - 1, is never shared by two living
- * processes of the app, and is used again.
+ * processes of the app, and is used again; a template has none, ENOTCONN, and
+ * its workers have an identifier and a slot of their own.
  */
 const char *apppool_app(void);
 const char *apppool_id(void);
 int apppool_slot(void);
+
+/*
+ * In an app with `template = true`, for a program that has loaded what its
+ * workers have in common.  One process of the app, the template, waits here
+ * until the daemon wants a worker and forks it: this returns 0 in each of
+ * them, after it has called after_fork() if that is not NULL, and ends the
+ * template when the daemon stops it.  In all other processes it returns 0 at
+ * once.  A worker goes on with apppool_ready().
+ *
+ * What stdio holds is written before a fork; no other thread is in a worker,
+ * and descriptors, random numbers and connections are those of the template:
+ * after_fork() is for what each worker must have for itself.
+ *
+ *	EALREADY	apppool_ready() has been called
+ *	EPROTO		a message that this library does not know
+ *	EAGAIN, ENOMEM	the template cannot fork
+ *	ESHUTDOWN	the daemon is gone
+ *	ENOTCONN	see above
+ */
+int apppool_template(void (*after_fork)(void));
 
 /*
  * Initialised: connections may come.  To be said once, EALREADY if it has

@@ -36,6 +36,17 @@ read_number(const char *name)
 	return (int)n;
 }
 
+/* Returns the slot, or -1 and errno: 0 for a template, which has none. */
+static int
+read_slot(void)
+{
+	const char *template = getenv(WIRE_ENV_TEMPLATE);
+
+	if (template == NULL || strcmp(template, "1") != 0)
+		return read_number(WIRE_ENV_SLOT);
+	return fail(0);
+}
+
 /* Returns a copy of a variable, or NULL and errno. */
 static char *
 copy_text(const char *name)
@@ -76,7 +87,7 @@ channel_find(struct channel *out)
 		return fail(EPROTONOSUPPORT);
 	if ((c.fd = read_number(WIRE_ENV_FD)) == -1 ||
 	    check_socket(c.fd) == -1 ||
-	    (c.slot = read_number(WIRE_ENV_SLOT)) == -1 ||
+	    ((c.slot = read_slot()) == -1 && errno != 0) ||
 	    (c.app = copy_text(WIRE_ENV_APP)) == NULL ||
 	    (c.id = copy_text(WIRE_ENV_ID)) == NULL) {
 		free(c.app);
@@ -91,7 +102,7 @@ channel_forget(void)
 {
 	static const char *const names[] = { WIRE_ENV_PROTOCOL, WIRE_ENV_FD,
 		WIRE_ENV_APP, WIRE_ENV_ID, WIRE_ENV_SLOT, WIRE_ENV_FAMILY,
-		WIRE_ENV_UNREAD };
+		WIRE_ENV_UNREAD, WIRE_ENV_TEMPLATE };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		(void)unsetenv(names[i]);
@@ -152,37 +163,87 @@ parse_conn(const char *message, struct channel_message *out)
 	    *p++ == ' ' && number_read(&p, end, &out->waited) && p == end;
 }
 
-static int
-parse(const char *message, int fd, struct channel_message *out)
+/* Reads the identifier and the slot of a FORK. */
+static bool
+parse_child(const char *p, struct channel_message *out)
 {
-	struct channel_message m = { .kind = CHANNEL_CONN, .fd = fd };
+	const char *slot = strchr(p, ' ');
+	uint64_t n;
 
+	if (slot == NULL || slot == p || slot - p >= CHANNEL_ID_SIZE)
+		return false;
+	memcpy(out->id, p, (size_t)(slot - p));
+	out->id[slot - p] = '\0';
+	slot++;
+	out->slot = -1;
+	if (strcmp(slot, WIRE_FORK_TEMPLATE) == 0)
+		return true;
+	if (!number_parse(slot, strlen(slot), &n) || n > INT32_MAX)
+		return false;
+	out->slot = (int)n;
+	return true;
+}
+
+/* Reads a message whose verb is FORK; its descriptors are in got. */
+static bool
+parse_fork(const char *message, const struct fdpass_got *got,
+    struct channel_message *out)
+{
+	const char *p = message + strlen(WIRE_FORK);
+	const char *end = p + strlen(p);
+
+	out->kind = CHANNEL_FORK;
+	if (got->nfds == 3)
+		memcpy(out->output, got->fds + 1, sizeof(out->output));
+	return (got->nfds == 1 || got->nfds == 3) && *p++ == ' ' &&
+	    number_read(&p, end, &out->serial) && *p++ == ' ' &&
+	    parse_child(p, out);
+}
+
+/* Returns how many of the descriptors are in *out then, or -1: none. */
+static int
+parse(const char *message, const struct fdpass_got *got,
+    struct channel_message *out)
+{
 	if (strncmp(message, WIRE_CONN, strlen(WIRE_CONN)) == 0 &&
-	    parse_conn(message, &m)) {
-		*out = m;
-		return 0;
-	}
-	if (fd != -1)
-		(void)close(fd);
+	    parse_conn(message, out))
+		return got->nfds > 0 ? 1 : 0;
+	if (strncmp(message, WIRE_FORK, strlen(WIRE_FORK)) == 0 &&
+	    parse_fork(message, got, out))
+		return (int)got->nfds;
 	if (message[0] != '\0' && strcmp(message, WIRE_STOP) != 0)
 		return fail(EPROTO);
-	*out = (struct channel_message){ .kind = CHANNEL_STOP, .fd = -1 };
+	out->kind = CHANNEL_STOP;
+	out->fd = -1;
 	return 0;
 }
 
 int
 channel_receive(int sock, int flags, struct channel_message *out)
 {
+	struct channel_message m = { .kind = CHANNEL_CONN,
+		.output = { -1, -1 } };
 	char message[WIRE_MAX + 1];
+	struct fdpass_got got;
+	int kept = -1;
 	ssize_t n;
-	int fd;
 
 	do {
-		n = fdpass_recv_one(sock, message, WIRE_MAX, flags, &fd);
+		n = fdpass_recv(sock, message, WIRE_MAX, flags, &got);
 		/* ECONNRESET comes once, and then the end of file. */
 	} while (n == -1 && errno == ECONNRESET);
 	if (n == -1)
-		return errno == EMSGSIZE ? fail(EPROTO) : -1;
+		return -1;
 	message[n] = '\0';
-	return parse(message, fd, out);
+	m.fd = got.nfds > 0 ? got.fds[0] : -1;
+	if (got.truncated)
+		errno = EPROTO;
+	else
+		kept = parse(message, &got, &m);
+	for (size_t i = kept == -1 ? 0 : (size_t)kept; i < got.nfds; i++)
+		(void)close(got.fds[i]);
+	if (kept == -1)
+		return -1;
+	*out = m;
+	return 0;
 }

@@ -12,7 +12,7 @@
 /* The socket and the names that the environment gives a process. */
 struct channel {
 	int fd; /* the socket to the daemon */
-	int slot;
+	int slot; /* -1: the process is a template and has none */
 	char *app; /* allocated, the caller's, as is id */
 	char *id;
 };
@@ -29,14 +29,25 @@ void channel_forget(void);
 enum channel_kind {
 	CHANNEL_CONN,
 	CHANNEL_STOP, /* or the end of file */
+	CHANNEL_FORK,
 };
 
-/* A message of the daemon; the fields but kind are those of a CONN. */
+/* Bytes for an identifier, with its NUL. */
+#define CHANNEL_ID_SIZE 64
+
+/*
+ * A message of the daemon. Descriptors are the receiver's, CLOEXEC, and -1
+ * where there is none.
+ */
 struct channel_message {
 	enum channel_kind kind;
-	uint64_t serial; /* the daemon's number for the connection */
-	uint64_t waited; /* microseconds from accept to hand-over */
-	int fd; /* the receiver's, CLOEXEC; -1: lost on its way */
+	uint64_t serial; /* the daemon's number for what it asks */
+	/* The connection of a CONN, -1: lost on its way; a FORK's socket. */
+	int fd;
+	uint64_t waited; /* CONN: microseconds from accept to hand-over */
+	int output[2]; /* FORK: standard output and standard error to be */
+	int slot; /* FORK: of the process to be; -1: it is a template */
+	char id[CHANNEL_ID_SIZE]; /* FORK: likewise */
 };
 
 /*

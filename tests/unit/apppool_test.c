@@ -1,8 +1,10 @@
 /* libapppool, with the test in the place of the daemon. */
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -647,6 +649,231 @@ threads_share_the_work_and_all_hear_stop(void)
 	CHECK(silent());
 }
 
+/* --- templates ---------------------------------------------------------- */
+
+/* Answers each connection with its identifier, slot and process. */
+static void
+serve_names(void)
+{
+	int fd;
+
+	while ((fd = apppool_accept()) != -1) {
+		dprintf(fd, "%s %d %ld", apppool_id(), apppool_slot(),
+		    (long)getpid());
+		apppool_done(fd);
+	}
+	_exit(errno == ESHUTDOWN ? 0 : 1);
+}
+
+static void
+print_slot(void)
+{
+	printf("slot %d", apppool_slot());
+	fflush(stdout);
+}
+
+/* Starts a program in the place of a template, or of a worker. */
+static pid_t
+start_program(bool template)
+{
+	int end = prepare();
+	pid_t pid;
+
+	CHECK_EQ(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
+	if (template) {
+		setenv("APPPOOL_TEMPLATE", "1", 1);
+		unsetenv("APPPOOL_SLOT");
+	}
+	pid = fork();
+	if (pid == 0) {
+		close(daemon_end);
+		if (apppool_open() == -1 || apppool_template(print_slot) == -1)
+			_exit(2);
+		if (apppool_ready() == -1)
+			_exit(3);
+		serve_names();
+	}
+	close(end);
+	return pid;
+}
+
+/* What a FORK has made. */
+struct forked {
+	int channel; /* our end */
+	int output; /* read end of its standard output */
+};
+
+/* Says "FORK serial id slot" to the process behind daemon_end. */
+static struct forked
+order(const char *text)
+{
+	int channel[2], pipe[2], fds[3];
+	struct forked f;
+
+	CHECK_EQ(0, fdpass_pair(channel));
+	CHECK_EQ(0, pipe2(pipe, O_CLOEXEC));
+	fds[0] = channel[1];
+	fds[1] = fds[2] = pipe[1];
+	CHECK_EQ((ssize_t)strlen(text),
+	    fdpass_send_many(daemon_end, text, strlen(text), fds, 3));
+	close(channel[1]);
+	close(pipe[1]);
+	f.channel = channel[0];
+	f.output = pipe[0];
+	return f;
+}
+
+/* Waits for the FORKED of a serial. Returns its pid. */
+static pid_t
+heard_forked(const char *serial)
+{
+	char begin[64];
+	const char *text = heard();
+
+	snprintf(begin, sizeof(begin), "FORKED %s ", serial);
+	CHECK_EQ(0, strncmp(begin, text, strlen(begin)));
+	return atoi(text + strlen(begin));
+}
+
+/* Makes the process of f the one that is spoken with. */
+static void
+turn_to(const struct forked *f)
+{
+	struct timeval limit = { .tv_sec = 20 };
+
+	daemon_end = f->channel;
+	setsockopt(daemon_end, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+}
+
+/* Whether a session with the process is answered so. */
+static void
+check_answer(const char *expected)
+{
+	char text[64] = "";
+	int client = hand(1);
+
+	CHECK_STR("DONE 1", heard());
+	CHECK(recv(client, text, sizeof(text) - 1, 0) > 0);
+	CHECK_STR(expected, text);
+	close(client);
+}
+
+static void
+check_ends(pid_t pid)
+{
+	int status = -1;
+
+	send_text("STOP", -1);
+	CHECK_EQ(pid, waitpid(pid, &status, 0));
+	CHECK_EQ(0, status);
+}
+
+static void
+a_template_forks_workers_with_a_name_of_their_own(void)
+{
+	pid_t template = start_program(true), pid;
+	int template_end = daemon_end;
+	struct forked f;
+	char text[64];
+
+	CHECK_STR("READY", heard());
+	f = order("FORK 7 ab 5");
+	pid = heard_forked("7");
+	turn_to(&f);
+	CHECK_STR("READY", heard());
+	snprintf(text, sizeof(text), "ab 5 %ld", (long)pid);
+	check_answer(text);
+	check_ends(pid);
+	daemon_end = template_end;
+	check_ends(template);
+}
+
+static void
+a_worker_of_a_template_is_our_child_and_leads_a_group(void)
+{
+	pid_t template = start_program(true), pid;
+	struct forked f;
+	siginfo_t info = { 0 };
+
+	CHECK_STR("READY", heard());
+	f = order("FORK 7 ab 5");
+	pid = heard_forked("7");
+	turn_to(&f);
+	CHECK_STR("READY", heard());
+	CHECK_EQ(pid, getpgid(pid));
+	CHECK_EQ(
+	    0, waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT));
+	check_ends(pid);
+	CHECK_EQ(0, kill(template, SIGKILL));
+}
+
+static void
+after_fork_runs_in_the_worker_and_prints_there(void)
+{
+	pid_t template = start_program(true);
+	struct forked f;
+	char text[64] = "";
+
+	CHECK_STR("READY", heard());
+	f = order("FORK 7 ab 5");
+	CHECK_EQ(6, read(f.output, text, sizeof(text) - 1));
+	CHECK_STR("slot 5", text);
+	(void)heard_forked("7");
+	CHECK_EQ(0, kill(template, SIGKILL));
+}
+
+static void
+a_template_ends_well_when_the_daemon_is_gone(void)
+{
+	pid_t template = start_program(true);
+	int status = -1;
+
+	CHECK_STR("READY", heard());
+	close(daemon_end);
+	CHECK_EQ(template, waitpid(template, &status, 0));
+	CHECK_EQ(0, status);
+}
+
+static void
+a_worker_becomes_a_template_and_goes_on(void)
+{
+	pid_t worker = start_program(false), template, pid;
+	int worker_end = daemon_end;
+	struct forked first, second;
+	char text[64];
+
+	CHECK_STR("READY", heard());
+	first = order("FORK 8 cd template");
+	template = heard_forked("8");
+	snprintf(text, sizeof(text), "42 3 %ld", (long)worker);
+	check_answer(text);
+	turn_to(&first);
+	CHECK_STR("READY", heard());
+	second = order("FORK 9 ef 6");
+	pid = heard_forked("9");
+	turn_to(&second);
+	CHECK_STR("READY", heard());
+	snprintf(text, sizeof(text), "ef 6 %ld", (long)pid);
+	check_answer(text);
+	check_ends(pid);
+	daemon_end = worker_end;
+	check_ends(worker);
+	turn_to(&first);
+	check_ends(template);
+}
+
+static void
+a_process_without_a_template_goes_on_at_once(void)
+{
+	prepare();
+	CHECK_EQ(0, apppool_open());
+	CHECK_EQ(0, apppool_template(NULL));
+	CHECK_EQ(3, apppool_slot());
+	CHECK_EQ(0, apppool_ready());
+	CHECK_EQ(-1, apppool_template(NULL));
+	CHECK_EQ(EALREADY, errno);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -688,5 +915,11 @@ main(int argc, char **argv)
 	RUN_ALONE(messages_wait_for_a_slow_daemon);
 	RUN_ALONE(a_nonblocking_socket_waits_for_a_slow_daemon_too);
 	RUN_ALONE(threads_share_the_work_and_all_hear_stop);
+	RUN_ALONE(a_template_forks_workers_with_a_name_of_their_own);
+	RUN_ALONE(a_worker_of_a_template_is_our_child_and_leads_a_group);
+	RUN_ALONE(after_fork_runs_in_the_worker_and_prints_there);
+	RUN_ALONE(a_template_ends_well_when_the_daemon_is_gone);
+	RUN_ALONE(a_worker_becomes_a_template_and_goes_on);
+	RUN_ALONE(a_process_without_a_template_goes_on_at_once);
 	return check_finish();
 }
