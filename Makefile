@@ -82,10 +82,14 @@ objects = $(patsubst %.c,$(1)/%.o,$(wildcard $(2)))
 # screen of `apppoolctl top`.
 PROGRAMS = $(BIN)/apppoold $(BIN)/apppoolctl \
     $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-stdio \
-    $(BUILD)/libexec/apppool-keeper $(BUILD)/libexec/apppool-top $(WEB)
+    $(BUILD)/libexec/apppool-keeper $(BUILD)/libexec/apppool-top $(WEB) $(SCRIPTS)
 
 # The status page, where its library is.
 WEB = $(if $(wildcard /usr/include/microhttpd.h),$(BUILD)/libexec/apppool-web)
+
+# Workers in other languages, found by their names as the adapters are.
+SCRIPTS = $(patsubst contrib/workers/%,$(BUILD)/libexec/%,\
+    $(wildcard contrib/workers/apppool-*))
 
 # libapppool, for workers, and sample workers that are linked with it.
 WORKER_A = $(BUILD)/libapppool.a
@@ -329,6 +333,9 @@ $(BUILD)/libexec/apppool-top: $(call objects,$(OBJ),lib/top/*.c) \
     $(addprefix $(BUILD)/,ctl.a conf.a sys.a core.a)
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ -lncursesw -ltinfo $(LIBS)
+
+$(SCRIPTS): $(BUILD)/libexec/%: contrib/workers/%
+	@mkdir -p $(@D) && ln -srf $< $@
 
 $(BUILD)/contrib/%: $(OBJ)/contrib/workers/%.o $(WORKER_A)
 	$(call say,LINK)

@@ -50,7 +50,7 @@ ${example##*/}' ]"
 }
 
 testEverySampleWorkerIsInstalled() {
-	for worker in hello apppool.py hello.py stampede.py wsgi.py; do
+	for worker in hello apppool.py hello.py stampede.py apppool-wsgi; do
 		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
 	done
 }

@@ -31,6 +31,7 @@ is_there() {
 	ABSENT=$(program_of "$1")
 	case $ABSENT in
 	./*) ABSENT=$DIR/$ABSENT ;;
+	apppool-*) ABSENT=$BUILD/libexec/$ABSENT ;;
 	esac
 	[ -x "$ABSENT" ] || return
 	if [ "$1" = perl-fcgi ]; then

@@ -5,7 +5,8 @@
 # shellcheck source=tests/e2e/examples_help.sh
 . tests/e2e/examples_help.sh
 
-NAMES='php-cgi libfcgi perl-fcgi gunicorn http-server node shell static'
+NAMES='php-cgi libfcgi perl-fcgi gunicorn http-server node shell static
+wsgi'
 
 LOAD=${LOAD:-2000}
 
@@ -108,6 +109,10 @@ testTheExampleInPerlServesUnderLoad() {
 
 testTheExampleOfGunicornServesUnderLoad() {
 	assert_example gunicorn
+}
+
+testTheExampleOfWsgiServesUnderLoad() {
+	assert_example wsgi
 }
 
 testTheExampleOfAPythonHttpServerServesUnderLoad() {

@@ -116,8 +116,7 @@ def hello_py():
 def wsgi(folder, name="demo:app"):
     with open(f"{folder}/demo.py", "w") as file:
         file.write(APPLICATION)
-    return Worker(PYTHON, os.path.abspath(f"{WORKERS}/wsgi.py"), name,
-                  cwd=folder)
+    return Worker(os.path.abspath(f"{WORKERS}/apppool-wsgi"), name, cwd=folder)
 
 
 def every(folder):
