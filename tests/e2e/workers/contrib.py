@@ -305,7 +305,7 @@ def the_example_of_apppool_3_compiles_and_serves(folder):
     with open(f"{folder}/hello.c", "w") as file:
         file.write(example("apppool.3"))
     sources = ["lib/sys/fdpass.c"]
-    for name in ("apppool", "channel"):
+    for name in ("apppool", "channel", "template"):
         sources.append(f"lib/worker/{name}.c")
     program = f"{folder}/hello"
     subprocess.run(
