@@ -101,67 +101,37 @@ class Worker:
         if self._after_fork is not None:
             self._after_fork()
 
-    def _be_forked(self, words, fds):
-        """A worker that is warm by now leaves a template of itself."""
-        try:
-            self._fork(words, fds)
-        except OSError as problem:
-            self.event(f"cannot fork: {problem}")
-        if self._is_template:
-            self._serve_forks()
-            self.ready()
-
     def _fork(self, words, fds):
         """Another process, on the descriptors; returns in both."""
         _, serial, name, slot = words
-        if len(fds) != 3:
-            raise OSError(f"FORK {serial} came without its descriptors")
         # Or each would write it.
         sys.stdout.flush()
         sys.stderr.flush()
-        told, tell = os.pipe()
-        middle = os.fork()
-        if middle == 0:
-            self._fork_again(tell)
-            os.close(told)
+        try:
+            pid = fork_twice()
+        except OSError as problem:
+            pid = 0
+            if self._is_template:
+                self.fail(f"cannot fork: {problem}")
+                sys.exit(1)
+        if pid is None:
             self._begin(name, slot, fds)
             return
-        for fd in (tell, *fds):
+        for fd in fds:
             os.close(fd)
-        pid = os.read(told, 32).decode()
-        os.close(told)
-        # Once its parent has ended the process is a child of the daemon.
-        with contextlib.suppress(ChildProcessError):
-            os.waitpid(middle, 0)
-        if not pid:
-            raise OSError("a second fork failed")
         self._say("FORKED", f"{serial} {pid}")
-
-    @staticmethod
-    def _fork_again(tell):
-        """In the process in between; returns in the one that stays."""
-        try:
-            pid = os.fork()
-            if pid == 0:
-                os.close(tell)
-                return
-            os.write(tell, str(pid).encode())
-        except OSError:
-            pass
-        os._exit(0)
 
     def _begin(self, name, slot, fds):
         """The life of a process that was forked."""
         os.setpgid(0, 0)
-        channel, out, err = fds
         self._socket.close()
-        self._socket = socket.socket(fileno=channel)
+        self._socket = socket.socket(fileno=fds[0])
         # Not that which the program has set for its sockets.
         self._socket.settimeout(None)
-        os.dup2(out, 1)
-        os.dup2(err, 2)
-        os.close(out)
-        os.close(err)
+        # None: the output stays that of the template.
+        for standard, fd in enumerate(fds[1:], 1):
+            os.dup2(fd, standard)
+            os.close(fd)
         self.id = name
         self._is_template = slot == "template"
         self.slot = None if self._is_template else int(slot)
@@ -181,7 +151,11 @@ class Worker:
                 if words[0] in ("", "STOP"):
                     return
                 if words[0] == "FORK":
-                    self._be_forked(words, fds)
+                    self._fork(words, fds)
+                    # A worker that is warm by now leaves a template behind.
+                    if self._is_template:
+                        self._serve_forks()
+                        self.ready()
                     continue
                 if words[0] != "CONN":
                     raise ValueError(f"unknown message {words}")
@@ -193,6 +167,34 @@ class Worker:
                     self._say("LOST", words[1])
         except (BrokenPipeError, ConnectionResetError):
             return
+
+
+def fork_twice():
+    """The number of a process whose parent has ended; None in that process."""
+    told, tell = os.pipe()
+    with open(told, "rb", 0) as told, open(tell, "wb", 0) as tell:
+        middle = os.fork()
+        if middle == 0 and is_child(tell):
+            return None
+        tell.close()
+        pid = int(told.read(32) or 0)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(middle, 0)
+        if pid == 0:
+            raise OSError("the process in between could not")
+        return pid
+
+
+def is_child(tell):
+    """For the process in between, which ends here; true in its child."""
+    try:
+        pid = os.fork()
+        if pid == 0:
+            return True
+        tell.write(b"%d" % pid)
+    except OSError:
+        pass
+    os._exit(0)
 
 
 def slot_key(kind, key, slots):

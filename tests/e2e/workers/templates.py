@@ -3,6 +3,7 @@
 import ctypes
 import json
 import os
+import resource
 import signal
 import socket
 import tempfile
@@ -12,22 +13,23 @@ import contrib
 FORKERS = [
     [contrib.PYTHON, "tests/e2e/workers/forker.py"],
 ]
+TEMPLATE = {"APPPOOL_TEMPLATE": "1", "APPPOOL_SLOT": None}
 PR_SET_CHILD_SUBREAPER = 36
 
 
 class Process(contrib.Worker):
     """A process that another has forked for us."""
 
-    def __init__(self, origin, serial, name, slot):
+    def __init__(self, origin, serial, name, slot, fds=3):
         self.end, end = socket.socketpair(
             socket.AF_UNIX, socket.SOCK_SEQPACKET
         )
         self.end.settimeout(20)
         self.log = tempfile.TemporaryFile()
         self.output = tempfile.TemporaryFile()
-        fds = [end.fileno(), self.output.fileno(), self.log.fileno()]
+        descriptors = [end.fileno(), self.output.fileno(), self.log.fileno()]
         message = f"FORK {serial} {name} {slot}".encode()
-        socket.send_fds(origin.end, [message], fds)
+        socket.send_fds(origin.end, [message], descriptors[:fds])
         end.close()
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.serial = 0
@@ -59,9 +61,7 @@ class Process(contrib.Worker):
 
 
 def template(forker):
-    return contrib.Worker(
-        *forker, environment={"APPPOOL_TEMPLATE": "1", "APPPOOL_SLOT": None}
-    )
+    return contrib.Worker(*forker, environment=TEMPLATE)
 
 
 def every(folder):
@@ -116,6 +116,15 @@ def output_goes_where_the_daemon_said(folder):
             assert worker.written() == b"begun\n"
 
 
+def a_worker_without_output_of_its_own_has_that_of_its_template(folder):
+    for origin in every(folder):
+        with Process(origin, 1, "3", 0, 1) as worker:
+            with Process(origin, 2, "4", 1, 1) as other:
+                output = [os.readlink(f"/proc/{pid}/fd/1") for pid in
+                          (origin.process.pid, worker.pid, other.pid)]
+                assert len(set(output)) == 1
+
+
 def a_worker_has_no_descriptor_of_its_template(folder):
     for forker in FORKERS:
         with contrib.Worker(*forker) as plain:
@@ -167,6 +176,40 @@ def a_worker_leaves_a_template_of_itself(folder):
                 newer.end.send(b"STOP")
                 assert newer.ends() == 0
             assert worker.facts()["id"] == "3"
+
+
+def unable(forker, **options):
+    """A process that cannot fork; root could."""
+    return contrib.Worker(
+        *forker,
+        user=65534 if os.geteuid() == 0 else None,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (0, 0)),
+        **options,
+    )
+
+
+def ask_to_fork(process, slot):
+    with socket.socket() as end:
+        message = f"FORK 1 3 {slot}".encode()
+        socket.send_fds(process.end, [message], [end.fileno()])
+
+
+def a_template_that_cannot_fork_says_so_and_ends(folder):
+    for forker in FORKERS:
+        with unable(forker, environment=TEMPLATE) as origin:
+            assert origin.heard() == b"READY"
+            ask_to_fork(origin, 0)
+            assert origin.heard().startswith(b"FAIL cannot fork: ")
+            assert origin.process.wait(10) == 1
+
+
+def a_worker_that_cannot_fork_goes_on(folder):
+    for forker in FORKERS:
+        with unable(forker) as worker:
+            assert worker.heard() == b"READY"
+            ask_to_fork(worker, "template")
+            assert worker.heard() == b"FORKED 1 0"
+            assert json.loads(worker.ask(b""))["slot"] == 3
 
 
 def a_plain_worker_leaves_a_template_of_itself(folder):
