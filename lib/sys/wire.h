@@ -24,6 +24,7 @@
 #define WIRE_ENV_UNREAD "APPPOOL_UNREAD" /* kept; unset: may be taken back */
 #define WIRE_ENV_TEMPLATE "APPPOOL_TEMPLATE" /* 1: it forks workers */
 #define WIRE_ENV_CALLS "APPPOOL_CALLS" /* of apppool-accept: a descriptor */
+#define WIRE_ENV_KEEP_ALIVE "APPPOOL_KEEP_ALIVE" /* 1: may PARK; or unset */
 #define WIRE_ENV_COUNTER "APPPOOL_COUNTER" /* an address; unset: none */
 
 /* Daemon to process. */

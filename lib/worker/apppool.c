@@ -423,8 +423,32 @@ apppool_done(int fd)
 }
 
 int
+apppool_keep_alive(void)
+{
+	if (worker.channel.fd == -1)
+		return fail(ENOTCONN);
+	return worker.channel.keep_alive ? 1 : 0;
+}
+
+/* Makes it blocking, as one that is accepted: for whoever has it next. */
+static void
+make_blocking(int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+
+	if (flags != -1 && (flags & O_NONBLOCK) != 0)
+		(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+
+int
 apppool_park(int fd)
 {
+	struct session s;
+
+	if (!worker.channel.keep_alive)
+		return apppool_done(fd);
+	if (get_session(fd, false, &s))
+		make_blocking(fd);
 	return end_session(fd, WIRE_PARK);
 }
 

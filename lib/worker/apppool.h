@@ -119,10 +119,16 @@ long long apppool_waited(int fd);
 int apppool_done(int fd);
 
 /*
- * The connection behind fd is idle and complete: closes our copy; the daemon
- * has kept its own and hands the connection on when more comes from the
- * client.  Only in apps with keep_alive = true.  Returns and errors as
- * apppool_done().
+ * Whether connections may be parked: 1 in apps with keep_alive = true, else 0.
+ */
+int apppool_keep_alive(void);
+
+/*
+ * The connection behind fd is idle: all that was read from it is answered.
+ * Closes our copy; the daemon has kept its own and hands it on, to any process,
+ * when more comes from the client.  The socket is made blocking for that.
+ * Returns and errors as apppool_done(), which it is where connections may not
+ * be parked.
  */
 int apppool_park(int fd);
 

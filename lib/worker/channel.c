@@ -93,6 +93,7 @@ channel_find(struct channel *out)
 		free(c.app);
 		return -1;
 	}
+	c.keep_alive = getenv(WIRE_ENV_KEEP_ALIVE) != NULL;
 	*out = c;
 	return 0;
 }
@@ -102,7 +103,7 @@ channel_forget(void)
 {
 	static const char *const names[] = { WIRE_ENV_PROTOCOL, WIRE_ENV_FD,
 		WIRE_ENV_APP, WIRE_ENV_ID, WIRE_ENV_SLOT, WIRE_ENV_FAMILY,
-		WIRE_ENV_UNREAD, WIRE_ENV_TEMPLATE };
+		WIRE_ENV_UNREAD, WIRE_ENV_TEMPLATE, WIRE_ENV_KEEP_ALIVE };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		(void)unsetenv(names[i]);

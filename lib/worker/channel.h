@@ -6,6 +6,7 @@
  * names, and the messages over it. For libapppool and the adapters.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -13,6 +14,7 @@
 struct channel {
 	int fd; /* the socket to the daemon */
 	int slot; /* -1: the process is a template and has none */
+	bool keep_alive; /* PARK may be said */
 	char *app; /* allocated, the caller's, as is id */
 	char *id;
 };

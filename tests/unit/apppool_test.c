@@ -281,16 +281,56 @@ done_closes_the_connection_and_names_its_serial(void)
 	CHECK_STR("DONE 17", heard());
 }
 
+/* As start(), in an app with keep_alive = true. */
+static void
+start_with_keep_alive(void)
+{
+	setenv("APPPOOL_KEEP_ALIVE", "1", 1);
+	start();
+}
+
+static void
+keep_alive_is_told_by_a_variable_that_is_taken_away(void)
+{
+	start_with_keep_alive();
+	CHECK_EQ(1, apppool_keep_alive());
+	CHECK_STR(NULL, getenv("APPPOOL_KEEP_ALIVE"));
+}
+
 static void
 park_closes_the_connection_and_names_its_serial(void)
 {
 	int client;
 
-	start();
+	start_with_keep_alive();
 	client = hand(18);
 	CHECK_EQ(0, apppool_park(apppool_accept()));
 	CHECK(at_end_of_file(client));
 	CHECK_STR("PARK 18", heard());
+}
+
+static void
+park_makes_the_connection_blocking(void)
+{
+	int fd, copy;
+
+	start_with_keep_alive();
+	hand(18);
+	fd = apppool_accept();
+	copy = dup(fd);
+	CHECK_EQ(0, fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK));
+	CHECK_EQ(0, apppool_park(fd));
+	CHECK_EQ(0, fcntl(copy, F_GETFL) & O_NONBLOCK);
+}
+
+static void
+park_without_keep_alive_is_done(void)
+{
+	start();
+	hand(18);
+	CHECK_EQ(0, apppool_keep_alive());
+	CHECK_EQ(0, apppool_park(apppool_accept()));
+	CHECK_STR("DONE 18", heard());
 }
 
 static void
@@ -321,7 +361,7 @@ several_connections_end_in_any_order(void)
 {
 	int fds[4];
 
-	start();
+	start_with_keep_alive();
 	for (unsigned i = 1; i <= 4; i++)
 		hand(i);
 	for (unsigned i = 0; i < 4; i++)
@@ -893,7 +933,10 @@ main(int argc, char **argv)
 	RUN_ALONE(a_connection_arrives_blocking_cloexec_and_alive);
 	RUN_ALONE(a_connection_knows_how_long_it_waited);
 	RUN_ALONE(done_closes_the_connection_and_names_its_serial);
+	RUN_ALONE(keep_alive_is_told_by_a_variable_that_is_taken_away);
 	RUN_ALONE(park_closes_the_connection_and_names_its_serial);
+	RUN_ALONE(park_makes_the_connection_blocking);
+	RUN_ALONE(park_without_keep_alive_is_done);
 	RUN_ALONE(a_connection_not_held_is_EBADF);
 	RUN_ALONE(several_connections_end_in_any_order);
 	RUN_ALONE(descriptors_may_have_any_number);
