@@ -9,6 +9,9 @@ The loop ends when the daemon asks the process to stop, or is gone.
 
 A program that takes long to load calls worker.template() before ready(): with
 template = true in its app it is then loaded once, and forked.
+
+Where `worker.keep_alive` is true, a connection whose client may go on to use it
+is left to the daemon by worker.park(connection), in the place of its end.
 """
 
 import contextlib
@@ -42,6 +45,8 @@ class Worker:
         for name in ("PROTOCOL", "FD", "APP", "ID", "SLOT", "TEMPLATE"):
             # Programs started from here must not take it for theirs.
             os.environ.pop("APPPOOL_" + name, None)
+        self.keep_alive = os.environ.pop("APPPOOL_KEEP_ALIVE", "") == "1"
+        self._serial = None  # of the connection that the loop has in hand
 
     def _say(self, verb, text):
         """One message, one line of ASCII, short enough."""
@@ -143,6 +148,18 @@ class Worker:
         )
         return message.decode().split(" "), fds
 
+    def park(self, connection):
+        """The connection is idle: its next request goes to any process.
+
+        For the one that connections() has yielded, with all that was read from
+        it answered and nothing half read.  Closes it here; the daemon keeps
+        it, if the app has keep_alive = true.
+        """
+        connection.setblocking(True)
+        os.close(connection.detach())
+        serial, self._serial = self._serial, None
+        self._say("PARK" if self.keep_alive else "DONE", serial)
+
     def connections(self):
         """Yields one connection after the other, closes and reports it."""
         try:
@@ -160,9 +177,11 @@ class Worker:
                 if words[0] != "CONN":
                     raise ValueError(f"unknown message {words}")
                 if fds:
+                    self._serial = words[1]
                     with socket.socket(fileno=fds[0]) as connection:
                         yield connection
-                    self._say("DONE", words[1])
+                    if self._serial is not None:
+                        self._say("DONE", self._serial)
                 else:
                     self._say("LOST", words[1])
         except (BrokenPipeError, ConnectionResetError):
@@ -324,6 +343,20 @@ class Counter:
                 self._locks.remove(lock)
                 return answer == "RELEASED"
         return False
+
+
+def has_input(connection, reader):
+    """Whether bytes have been read that are to be served before it is parked.
+
+    The reader is what connection.makefile("rb") returned.  It may read more,
+    but does not wait.
+    """
+    timeout = connection.gettimeout()
+    connection.settimeout(0)
+    try:
+        return bool(reader.peek(1))
+    finally:
+        connection.settimeout(timeout)
 
 
 def linger(connection, seconds=2, size=65536):

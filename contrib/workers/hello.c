@@ -1,7 +1,8 @@
 /*
- * A sample worker: answers every HTTP request with a page about itself.  One
- * request a connection; what else of HTTP/1.1 (RFC 9112) a client may rely on
- * is here, so that it can be the start of something real.
+ * A sample worker: answers every HTTP request with a page about itself.  What
+ * of HTTP/1.1 (RFC 9112) a client may rely on is here, so that it can be the
+ * start of something real.  With keep_alive = true a connection is parked
+ * between requests, else it has one.
  *
  *	cc -D_GNU_SOURCE hello.c $(pkg-config --cflags --libs apppool)
  */
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,10 +36,9 @@
 
 struct request {
 	int fd;
-	/* By this time it must have been read: ms, monotonic clock. */
+	/* By this time it must be read and answered: ms, monotonic clock. */
 	int64_t deadline;
-	/* The head as received, and what came behind it. */
-	char head[HEAD_MAX + 1];
+	/* Of what is in head. */
 	size_t used;
 	size_t head_len;
 	/* Points into head. */
@@ -48,9 +49,14 @@ struct request {
 	bool has_length;
 	bool has_coding;
 	bool expects_continue;
+	/* Of Connection. */
+	bool says_close;
+	bool says_keep;
 	uint64_t body;
 	/* The client may have sent more than was read. */
 	bool unread;
+	/* The last field: the head as received, and what came behind it. */
+	char head[HEAD_MAX + 1];
 };
 
 static int64_t
@@ -62,18 +68,46 @@ now_ms(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
+/* Waits for an event.  Returns false at the deadline: ETIMEDOUT. */
+static bool
+await(int fd, short events, int64_t deadline)
+{
+	struct pollfd p = { .fd = fd, .events = events };
+	int64_t left = deadline - now_ms();
+
+	if (left > 0 && poll(&p, 1, (int)left) != 0)
+		return true;
+	errno = ETIMEDOUT;
+	return false;
+}
+
 /* As recv(2), but waits no longer than until deadline: ETIMEDOUT. */
 static ssize_t
 recv_until(int fd, void *buf, size_t size, int64_t deadline)
 {
-	struct pollfd p = { .fd = fd, .events = POLLIN };
-	int64_t left = deadline - now_ms();
+	ssize_t n;
 
-	if (left <= 0 || poll(&p, 1, (int)left) == 0) {
-		errno = ETIMEDOUT;
-		return -1;
+	while ((n = recv(fd, buf, size, MSG_DONTWAIT)) == -1 &&
+	    errno == EAGAIN && await(fd, POLLIN, deadline))
+		;
+	return n;
+}
+
+/* Sends all of it.  Returns false if the client does not take it. */
+static bool
+send_until(int fd, const char *text, size_t len, int64_t deadline)
+{
+	while (len > 0) {
+		ssize_t n = send(fd, text, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n >= 0) {
+			text += n;
+			len -= (size_t)n;
+		} else if (errno != EAGAIN || !await(fd, POLLOUT, deadline)) {
+			return false;
+		}
 	}
-	return recv(fd, buf, size, MSG_DONTWAIT);
+	return true;
 }
 
 /* The length of the head with its empty line, or 0 if that has not come. */
@@ -92,7 +126,7 @@ head_end(const char *head, size_t used)
 static int
 head_read(struct request *r)
 {
-	do {
+	while ((r->head_len = head_end(r->head, r->used)) == 0) {
 		ssize_t n;
 
 		if (r->used == HEAD_MAX)
@@ -104,7 +138,7 @@ head_read(struct request *r)
 		if (n <= 0)
 			return GONE;
 		r->used += (size_t)n;
-	} while ((r->head_len = head_end(r->head, r->used)) == 0);
+	}
 	return 0;
 }
 
@@ -151,6 +185,20 @@ content_length(struct request *r, const char *value)
 	return 0;
 }
 
+/* A list of words; "close" counts more than "keep-alive". */
+static void
+connection_words(struct request *r, char *value)
+{
+	const char *word;
+
+	while ((word = strsep(&value, ", \t")) != NULL) {
+		if (strcasecmp(word, "close") == 0)
+			r->says_close = true;
+		else if (strcasecmp(word, "keep-alive") == 0)
+			r->says_keep = true;
+	}
+}
+
 /* Name: value.  A name with blanks in or before it may hide another. */
 static int
 field(struct request *r, char *line)
@@ -173,6 +221,8 @@ field(struct request *r, char *line)
 		r->has_coding = true;
 	else if (strcasecmp(line, "Host") == 0)
 		r->has_host = true;
+	else if (strcasecmp(line, "Connection") == 0)
+		connection_words(r, value);
 	else if (strcasecmp(line, "Expect") == 0)
 		r->expects_continue = strcasecmp(value, "100-continue") == 0;
 	return 0;
@@ -286,13 +336,22 @@ reason(int status)
 	}
 }
 
-/* The answer fits into any socket's buffer: its send() cannot wait. */
-static void
+/* Whether the connection may be parked when the request is answered. */
+static bool
+keeps(const struct request *r, int status)
+{
+	return apppool_keep_alive() == 1 && status == 200 && !r->says_close &&
+	    (r->modern || r->says_keep);
+}
+
+/* Returns false if the client does not take it. */
+static bool
 answer(const struct request *r, int status, unsigned long long served)
 {
 	char page[1024];
-	char head[512];
+	char text[2048];
 	char date[64];
+	bool bare = r->method != NULL && strcmp(r->method, "HEAD") == 0;
 	time_t now = time(NULL);
 	struct tm tm;
 	int len;
@@ -309,18 +368,14 @@ answer(const struct request *r, int status, unsigned long long served)
 
 	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT",
 	    gmtime_r(&now, &tm));
-	snprintf(head, sizeof(head),
+	len = snprintf(text, sizeof(text),
 	    "HTTP/1.1 %d %s\r\nDate: %s\r\n%s"
 	    "Content-Type: text/plain; charset=utf-8\r\n"
-	    "Content-Length: %d\r\nConnection: close\r\n\r\n",
+	    "Content-Length: %d\r\nConnection: %s\r\n\r\n%s",
 	    status, reason(status), date,
-	    status == 405 ? "Allow: GET, HEAD, POST\r\n" : "", len);
-
-	struct iovec iov[] = { { head, strlen(head) }, { page, (size_t)len } };
-	bool bare = r->method != NULL && strcmp(r->method, "HEAD") == 0;
-	struct msghdr msg = { .msg_iov = iov, .msg_iovlen = bare ? 1 : 2 };
-
-	(void)sendmsg(r->fd, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
+	    status == 405 ? "Allow: GET, HEAD, POST\r\n" : "", len,
+	    keeps(r, status) ? "keep-alive" : "close", bare ? "" : page);
+	return send_until(r->fd, text, (size_t)len, r->deadline);
 }
 
 /*
@@ -342,20 +397,50 @@ linger(int fd)
 }
 
 static void
-serve(int fd, unsigned long long served)
+request_begin(struct request *r, int fd, size_t used)
+{
+	memset(r, 0, offsetof(struct request, head));
+	r->fd = fd;
+	r->used = used;
+	r->deadline = now_ms() + REQUEST_TIME;
+}
+
+/* Begins the next one if something of it was read together with this one. */
+static bool
+request_next(struct request *r)
+{
+	size_t rest = r->used - r->head_len;
+	const char *at;
+
+	rest = rest > r->body ? rest - (size_t)r->body : 0;
+	at = r->head + r->used - rest;
+	/* Some clients send an empty line behind a body, RFC 9112, 2.2. */
+	for (; rest > 0 && (*at == '\r' || *at == '\n'); rest--)
+		at++;
+	memmove(r->head, at, rest);
+	request_begin(r, r->fd, rest);
+	return rest > 0;
+}
+
+/* Returns whether the connection is to be parked. */
+static bool
+serve(int fd, unsigned long long *served)
 {
 	static struct request r;
 	int status;
 
-	memset(&r, 0, sizeof(r));
-	r.fd = fd;
-	r.deadline = now_ms() + REQUEST_TIME;
-	status = request_read(&r);
-	if (status == GONE)
-		return;
-	answer(&r, status, served);
-	if (r.unread)
-		linger(fd);
+	request_begin(&r, fd, 0);
+	do {
+		status = request_read(&r);
+		if (status == GONE || !answer(&r, status, ++*served))
+			return false;
+		if (!keeps(&r, status)) {
+			if (r.unread)
+				linger(fd);
+			return false;
+		}
+	} while (request_next(&r));
+	return true;
 }
 
 int
@@ -372,8 +457,10 @@ main(void)
 	if (apppool_ready() == -1)
 		err(71, "apppool_ready");
 	while ((fd = apppool_accept()) != -1) {
-		serve(fd, ++served);
-		apppool_done(fd);
+		if (serve(fd, &served))
+			apppool_park(fd);
+		else
+			apppool_done(fd);
 	}
 	if (errno != ESHUTDOWN)
 		err(71, "apppool_accept");

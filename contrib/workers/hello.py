@@ -15,14 +15,26 @@ served = 0
 
 
 class Hello(http.server.BaseHTTPRequestHandler):
-    """One request; http.server reads its head and answers what is wrong."""
+    """A request; http.server reads its head and answers what is wrong."""
 
-    # Seconds in which something must come.
+    protocol_version = "HTTP/1.1"
+    # Seconds in which something must come, or go.
     timeout = 10
+    # An answer leaves in one piece.
+    wbufsize = -1
 
     def setup(self):
         super().setup()
         self.unread = True
+        self.close_connection = True
+
+    def handle(self):
+        """One request, and those that were read together with it."""
+        self.handle_one_request()
+        while not self.close_connection and apppool.has_input(
+                self.connection, self.rfile):
+            self.unread = True
+            self.handle_one_request()
 
     def do_GET(self):
         if "Transfer-Encoding" in self.headers:
@@ -40,6 +52,9 @@ class Hello(http.server.BaseHTTPRequestHandler):
     do_POST = do_GET
 
     def send_page(self):
+        global served
+        served += 1
+        keep = worker.keep_alive and not self.close_connection
         page = (
             f"Hello from {worker.app}\nslot {worker.slot}\nid {worker.id}\n"
             f"pid {os.getpid()}\nrequests served {served}\n"
@@ -47,7 +62,7 @@ class Hello(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/plain; charset=utf-8")
         self.send_header("Content-Length", str(len(page)))
-        self.send_header("Connection", "close")
+        self.send_header("Connection", "keep-alive" if keep else "close")
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(page)
@@ -63,10 +78,11 @@ class Hello(http.server.BaseHTTPRequestHandler):
 
 worker.ready()
 for connection in worker.connections():
-    served += 1
     try:
         # The address of a Unix client is empty; only the log shows it.
-        Hello(connection, connection.getpeername() or ("unix",), None)
+        hello = Hello(connection, connection.getpeername() or ("unix",), None)
+        if not hello.close_connection:
+            worker.park(connection)
     except OSError:
         # The client has left.
         continue
