@@ -75,7 +75,7 @@ actions_next(struct pool *p, struct action *out)
 	while (q->count > 0) {
 		const struct action *a = &q->ring[q->first];
 
-		q->first = (q->first + 1) % q->capacity;
+		q->first = q->first + 1 < q->capacity ? q->first + 1 : 0;
 		q->count--;
 		if (is_valid(p, a)) {
 			*out = *a;
