@@ -9,6 +9,7 @@
 #include "daemon/closing.h"
 #include "sys/fdpass.h"
 #include "sys/turn.h"
+#include "sys/uncancelled.h"
 
 /* Before a keeper is tried again that was not there, or had no room. */
 #define RETRY_AFTER TSPAN_MSECONDS(10)
@@ -18,7 +19,7 @@ static void
 close_here(int fd)
 {
 	turn_call("close");
-	(void)close(fd);
+	(void)uncancelled_close(fd);
 }
 
 void

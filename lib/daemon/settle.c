@@ -24,6 +24,7 @@
 #include "daemon/waiters.h"
 #include "sys/log.h"
 #include "sys/turn.h"
+#include "sys/uncancelled.h"
 
 /* Closes our copy of a connection that its process may have closed before. */
 static void
@@ -34,7 +35,7 @@ close_copy(struct group *g, const struct accepted *c)
 		return;
 	}
 	turn_call("close");
-	(void)close(c->fd);
+	(void)uncancelled_close(c->fd);
 }
 
 static void

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sys/fdpass.h"
+#include "sys/uncancelled.h"
 
 /* Headers may be older than the kernel. */
 #ifndef SO_PASSRIGHTS
@@ -59,7 +60,7 @@ fdpass_send(int sock, const void *buf, size_t len, int fd)
 		msg.msg_control = &control;
 		msg.msg_controllen = sizeof(control);
 	}
-	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return uncancelled_sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 ssize_t
@@ -80,7 +81,7 @@ fdpass_send_many(
 	control.align.cmsg_level = SOL_SOCKET;
 	control.align.cmsg_type = SCM_RIGHTS;
 	memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
-	return sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+	return uncancelled_sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 /*
@@ -128,7 +129,7 @@ fdpass_recv(int sock, void *buf, size_t size, int flags, struct fdpass_got *got)
 		.msg_iovlen = 1,
 		.msg_control = &control,
 		.msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
+	ssize_t n = uncancelled_recvmsg(sock, &msg, flags | MSG_CMSG_CLOEXEC);
 
 	if (n == -1)
 		return -1;

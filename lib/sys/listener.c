@@ -20,6 +20,7 @@
 #include "sys/reuseport.h"
 #include "sys/sockdiag.h"
 #include "sys/turn.h"
+#include "sys/uncancelled.h"
 #include "sys/unixpath.h"
 
 /*
@@ -378,7 +379,7 @@ listener_accept(struct listener *l, tstamp now)
 
 	for (int dead = 0; dead < DEAD_MAX; dead++) {
 		turn_call("accept4");
-		fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+		fd = uncancelled_accept4(l->fd, SOCK_CLOEXEC);
 		if (fd != -1) {
 			l->dry = false;
 			if (l->marks)
