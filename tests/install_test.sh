@@ -50,7 +50,8 @@ ${example##*/}' ]"
 }
 
 testEverySampleWorkerIsInstalled() {
-	for worker in hello apppool.py hello.py stampede.py apppool-wsgi; do
+	for worker in hello apppool.py apppool.rb hello.py stampede.py \
+	    apppool-wsgi; do
 		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
 	done
 }

@@ -437,6 +437,68 @@ testClientsStayWhenTheCounterLeavesTheFile() {
 	holds the_requests_of_mediawiki_are_served
 }
 
+# has_returned COUNT: so many calls of the Ruby sample.
+has_returned() {
+	[ "$(wc -l <"$DIR/returned")" -ge "$1" ]
+}
+
+# ruby_says: what each call of the Ruby sample returns; calls come from stdin.
+ruby_says() {
+	timeout "$LIMIT" /usr/bin/ruby tests/e2e/locker.rb 2>&1 | paste -sd ' '
+}
+
+testTheRubySampleLocksAndUnlocks() {
+	[ -x /usr/bin/ruby ] || { skip 'no ruby'; return; }
+	assertEquals 'open LOCKED QUEUE_FULL TIMEOUT true false LOCKED false true' \
+	    "$(ruby_says <<-END
+	open unix:$DIR/counter.sock
+	lock ruby 1 1 0
+	lock ruby 1 1 0
+	lock ruby 1 9 0.01 any
+	unlock
+	unlock
+	lock ruby 1 1 0
+	unlock other
+	unlock ruby
+	END
+	)"
+}
+
+testTheRubySampleTellsWhatIsWrong() {
+	[ -x /usr/bin/ruby ] || { skip 'no ruby'; return; }
+	said=$(ruby_says <<-END
+	open unix:$DIR/nobody.sock
+	lock ruby 1 1 0
+	lock a_key_of_0_workers 0 1 0
+	open $ADDRESS
+	lock a_key_of_0_workers 0 1 0
+	END
+	)
+	assertContains "$said" "AppPool::CounterError: unix:$DIR/nobody.sock: No such"
+	assertContains "$said" 'open AppPool::CounterError: ERROR BAD_SYNTAX'
+}
+
+testTheRubySampleConnectsAgainWhereItHoldsNoLock() {
+	[ -x /usr/bin/ruby ] || { skip 'no ruby'; return; }
+	other_daemon </dev/null
+	mkfifo "$DIR/calls"
+	exec 3<>"$DIR/calls"
+	# shellcheck disable=SC2016 # of that shell
+	start_process sh -c 'exec /usr/bin/ruby tests/e2e/locker.rb <"$1" 3>&-' \
+	    sh "$DIR/calls" >"$DIR/returned" 2>&1
+	printf '%s\n' "open unix:$DIR/other/counter.sock" 'lock ruby 1 1 0' \
+	    unlock >&3
+	await grep -q true "$DIR/returned"
+	other_end
+	other_daemon </dev/null
+	echo 'lock ruby 1 1 0' >&3
+	await has_returned 4
+	exec 3>&-
+	finish "$STARTED"
+	other_end
+	assertEquals 'open LOCKED true LOCKED' "$(paste -sd ' ' "$DIR/returned")"
+}
+
 testAProcessIsToldTheAddressOfTheCounter() {
 	mkdir "$DIR/other"
 	cat >"$DIR/other/pool.conf" <<-END

@@ -2,8 +2,9 @@
 
 usage: servers.py SERVER,SERVER,... LOCKER KEYS [DEAD]
 
-Each of KEYS keys is held by one client in turn: libapppool's (LOCKER), the
-Python sample's, and one that chooses as MediaWiki does.  The others must find
+Each of KEYS keys is held by one client in turn: libapppool's (LOCKER), those of
+the samples in Python and, where there is one, Ruby, and one that chooses as
+MediaWiki does.  The others must find
 it held, and so have asked the same server.  With DEAD, a server of the list
 that is not there, its keys must have moved, and no others.  Prints how many
 keys each server had.
@@ -52,6 +53,28 @@ class Sample:
         self._counter.close()
 
 
+class Script:
+    """The sample in Ruby, one process for all keys."""
+
+    RUBY = "/usr/bin/ruby"
+    process = None
+
+    def call(self, line):
+        if Script.process is None:
+            Script.process = subprocess.Popen(
+                [Script.RUBY, "tests/e2e/locker.rb"], text=True, bufsize=1,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.process.stdin.write(line + "\n")
+        return self.process.stdout.readline().strip()
+
+    def lock(self, key):
+        self.call(f"open {shuffled()}")
+        return self.call(f"lock {key} 1 1 0")
+
+    def close(self):
+        self.call("unlock")
+
+
 class Mediawiki:
     """The choice of PoolCounterConnectionManager::get()."""
 
@@ -93,9 +116,13 @@ def main():
     for n in range(KEYS):
         key = f"wiki{n}:pcache:{n * n}"
         crowd = [Library(), Sample(), Mediawiki()]
-        crowd = crowd[n % 3:] + crowd[:n % 3]
+        if os.path.exists(Script.RUBY):
+            crowd.append(Script())
+        first = n % len(crowd)
+        crowd = crowd[first:] + crowd[:first]
         answers = [client.lock(key) for client in crowd]
-        assert answers == ["LOCKED", "QUEUE_FULL", "QUEUE_FULL"], (key, answers)
+        refused = ["QUEUE_FULL"] * (len(crowd) - 1)
+        assert answers == ["LOCKED", *refused], (key, answers)
         server = next(c.server for c in crowd if isinstance(c, Mediawiki))
         expected = [name for name in Mediawiki.order(key) if name != DEAD]
         assert server == expected[0], (key, server)

@@ -12,7 +12,9 @@ import contrib
 
 FORKERS = [
     [contrib.PYTHON, "tests/e2e/workers/forker.py"],
+    ["/usr/bin/ruby", "tests/e2e/workers/forker.rb"],
 ]
+FORKERS = [forker for forker in FORKERS if os.path.exists(forker[0])]
 TEMPLATE = {"APPPOOL_TEMPLATE": "1", "APPPOOL_SLOT": None}
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -188,6 +190,11 @@ def unable(forker, **options):
     )
 
 
+def forkers_that_give_up():
+    """Ruby tries again each second, for ever."""
+    return [forker for forker in FORKERS if "ruby" not in forker[0]]
+
+
 def ask_to_fork(process, slot):
     with socket.socket() as end:
         message = f"FORK 1 3 {slot}".encode()
@@ -195,7 +202,7 @@ def ask_to_fork(process, slot):
 
 
 def a_template_that_cannot_fork_says_so_and_ends(folder):
-    for forker in FORKERS:
+    for forker in forkers_that_give_up():
         with unable(forker, environment=TEMPLATE) as origin:
             assert origin.heard() == b"READY"
             ask_to_fork(origin, 0)
@@ -204,7 +211,7 @@ def a_template_that_cannot_fork_says_so_and_ends(folder):
 
 
 def a_worker_that_cannot_fork_goes_on(folder):
-    for forker in FORKERS:
+    for forker in forkers_that_give_up():
         with unable(forker) as worker:
             assert worker.heard() == b"READY"
             ask_to_fork(worker, "template")

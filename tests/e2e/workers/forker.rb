@@ -1,0 +1,24 @@
+# frozen_string_literal: true
+
+# A worker to be forked: says what it is, and a random number.
+
+require "json"
+require_relative "../../../contrib/workers/apppool"
+
+forks = 0
+worker = AppPool::Worker.new
+$stdout.write("loaded\n")
+worker.template { forks += 1 }
+$stdout.puts("begun")
+$stdout.flush
+worker.ready
+worker.connections do |connection|
+  connection.write(
+    JSON.generate(
+      "pid" => Process.pid, "app" => worker.app, "id" => worker.id,
+      "slot" => worker.slot, "random" => rand, "forks" => forks,
+      "descriptors" => Dir.children("/proc/self/fd").size,
+      "environment" => ENV.keys.grep(/APPPOOL_/)
+    )
+  )
+end
