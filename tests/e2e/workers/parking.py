@@ -8,6 +8,7 @@ import contrib
 KEEPERS = [
     [f"{contrib.BUILD}/contrib/hello"],
     [contrib.PYTHON, f"{contrib.WORKERS}/hello.py"],
+    [f"{contrib.WORKERS}/apppool-wsgi", "tests.e2e.workers.wsgi_pages"],
 ]
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
 

@@ -228,6 +228,11 @@ def a_plain_worker_leaves_a_template_of_itself(folder):
                     assert worker.facts()["forks"] == 1
 
 
-if __name__ == "__main__":
+def adopt_orphans():
+    """Processes that others have forked become our children."""
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+
+
+if __name__ == "__main__":
+    adopt_orphans()
     contrib.main(globals())
