@@ -50,7 +50,7 @@ ${example##*/}' ]"
 }
 
 testEverySampleWorkerIsInstalled() {
-	for worker in hello apppool.py apppool.rb hello.py stampede.py \
+	for worker in hello AppPool.pm apppool.py apppool.rb hello.py stampede.py \
 	    apppool-wsgi; do
 		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
 	done

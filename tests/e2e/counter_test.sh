@@ -437,66 +437,109 @@ testClientsStayWhenTheCounterLeavesTheFile() {
 	holds the_requests_of_mediawiki_are_served
 }
 
-# has_returned COUNT: so many calls of the Ruby sample.
+# has_returned COUNT: so many calls of a sample.
 has_returned() {
 	[ "$(wc -l <"$DIR/returned")" -ge "$1" ]
 }
 
-# ruby_says: what each call of the Ruby sample returns; calls come from stdin.
-ruby_says() {
-	timeout "$LIMIT" /usr/bin/ruby tests/e2e/locker.rb 2>&1 | paste -sd ' '
+# has_locker LANGUAGE: whether the sample in it can run; $LOCKER is its client.
+has_locker() {
+	case $1 in
+	ruby) LOCKER=tests/e2e/locker.rb ;;
+	perl) LOCKER=tests/e2e/locker.pl ;;
+	esac
+	if ! [ -x "/usr/bin/$1" ] || ! "/usr/bin/$1" "$LOCKER" </dev/null \
+	    >/dev/null 2>&1; then
+		skip "no sample in $1"
+		return 1
+	fi
 }
 
-testTheRubySampleLocksAndUnlocks() {
-	[ -x /usr/bin/ruby ] || { skip 'no ruby'; return; }
+# locker_says LANGUAGE: what each call of the sample returns; calls come from
+# stdin.
+locker_says() {
+	timeout "$LIMIT" "/usr/bin/$1" "$LOCKER" 2>&1 | paste -sd ' '
+}
+
+# assert_locks LANGUAGE: the sample locks and unlocks.
+assert_locks() {
+	has_locker "$1" || return 0
 	assertEquals 'open LOCKED QUEUE_FULL TIMEOUT true false LOCKED false true' \
-	    "$(ruby_says <<-END
+	    "$(locker_says "$1" <<-END
 	open unix:$DIR/counter.sock
-	lock ruby 1 1 0
-	lock ruby 1 1 0
-	lock ruby 1 9 0.01 any
+	lock sample 1 1 0
+	lock sample 1 1 0
+	lock sample 1 9 0.01 any
 	unlock
 	unlock
-	lock ruby 1 1 0
+	lock sample 1 1 0
 	unlock other
-	unlock ruby
+	unlock sample
 	END
 	)"
 }
 
-testTheRubySampleTellsWhatIsWrong() {
-	[ -x /usr/bin/ruby ] || { skip 'no ruby'; return; }
-	said=$(ruby_says <<-END
+testTheRubySampleLocksAndUnlocks() {
+	assert_locks ruby
+}
+
+testThePerlSampleLocksAndUnlocks() {
+	assert_locks perl
+}
+
+# assert_tells LANGUAGE: the sample says what is wrong.
+assert_tells() {
+	has_locker "$1" || return 0
+	said=$(locker_says "$1" <<-END
 	open unix:$DIR/nobody.sock
-	lock ruby 1 1 0
+	lock sample 1 1 0
 	lock a_key_of_0_workers 0 1 0
 	open $ADDRESS
 	lock a_key_of_0_workers 0 1 0
 	END
 	)
-	assertContains "$said" "AppPool::CounterError: unix:$DIR/nobody.sock: No such"
-	assertContains "$said" 'open AppPool::CounterError: ERROR BAD_SYNTAX'
+	assertContains "$said" "unix:$DIR/nobody.sock: "
+	assertContains "$said" 'No such file'
+	assertContains "$said" 'ERROR BAD_SYNTAX'
 }
 
-testTheRubySampleConnectsAgainWhereItHoldsNoLock() {
-	[ -x /usr/bin/ruby ] || { skip 'no ruby'; return; }
+testTheRubySampleTellsWhatIsWrong() {
+	assert_tells ruby
+}
+
+testThePerlSampleTellsWhatIsWrong() {
+	assert_tells perl
+}
+
+# assert_connects_again LANGUAGE: the sample does where it holds no lock.
+assert_connects_again() {
+	has_locker "$1" || return 0
 	other_daemon </dev/null
+	rm -f "$DIR/calls"
 	mkfifo "$DIR/calls"
 	exec 3<>"$DIR/calls"
 	# shellcheck disable=SC2016 # of that shell
-	start_process sh -c 'exec /usr/bin/ruby tests/e2e/locker.rb <"$1" 3>&-' \
-	    sh "$DIR/calls" >"$DIR/returned" 2>&1
-	printf '%s\n' "open unix:$DIR/other/counter.sock" 'lock ruby 1 1 0' \
+	start_process sh -c 'exec "/usr/bin/$1" "$2" <"$3" 3>&-' \
+	    sh "$1" "$LOCKER" "$DIR/calls" >"$DIR/returned" 2>&1
+	printf '%s\n' "open unix:$DIR/other/counter.sock" 'lock sample 1 1 0' \
 	    unlock >&3
 	await grep -q true "$DIR/returned"
 	other_end
 	other_daemon </dev/null
-	echo 'lock ruby 1 1 0' >&3
+	echo 'lock sample 1 1 0' >&3
 	await has_returned 4
 	exec 3>&-
 	finish "$STARTED"
 	other_end
 	assertEquals 'open LOCKED true LOCKED' "$(paste -sd ' ' "$DIR/returned")"
+}
+
+testTheRubySampleConnectsAgainWhereItHoldsNoLock() {
+	assert_connects_again ruby
+}
+
+testThePerlSampleConnectsAgainWhereItHoldsNoLock() {
+	assert_connects_again perl
 }
 
 testAProcessIsToldTheAddressOfTheCounter() {

@@ -3,11 +3,10 @@
 usage: servers.py SERVER,SERVER,... LOCKER KEYS [DEAD]
 
 Each of KEYS keys is held by one client in turn: libapppool's (LOCKER), those of
-the samples in Python and, where there is one, Ruby, and one that chooses as
-MediaWiki does.  The others must find
-it held, and so have asked the same server.  With DEAD, a server of the list
-that is not there, its keys must have moved, and no others.  Prints how many
-keys each server had.
+the samples in Python and, where these run, Ruby and Perl, and one that chooses
+as MediaWiki does.  The others must find it held, and so have asked the same
+server.  With DEAD, a server of the list that is not there, its keys must have
+moved, and no others.  Prints how many keys each server had.
 """
 
 import collections
@@ -54,18 +53,23 @@ class Sample:
 
 
 class Script:
-    """The sample in Ruby, one process for all keys."""
+    """A sample in another language, one process for all keys."""
 
-    RUBY = "/usr/bin/ruby"
-    process = None
+    def __init__(self, *command):
+        self._process = subprocess.Popen(
+            command, text=True, bufsize=1,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    @staticmethod
+    def all():
+        if os.path.exists("/usr/bin/ruby"):
+            yield Script("/usr/bin/ruby", "tests/e2e/locker.rb")
+        if os.path.exists("/usr/share/doc/libsocket-msghdr-perl"):
+            yield Script("/usr/bin/perl", "tests/e2e/locker.pl")
 
     def call(self, line):
-        if Script.process is None:
-            Script.process = subprocess.Popen(
-                [Script.RUBY, "tests/e2e/locker.rb"], text=True, bufsize=1,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.process.stdin.write(line + "\n")
-        return self.process.stdout.readline().strip()
+        self._process.stdin.write(line + "\n")
+        return self._process.stdout.readline().strip()
 
     def lock(self, key):
         self.call(f"open {shuffled()}")
@@ -113,11 +117,10 @@ def gone(key):
 
 def main():
     had = collections.Counter()
+    scripts = list(Script.all())
     for n in range(KEYS):
         key = f"wiki{n}:pcache:{n * n}"
-        crowd = [Library(), Sample(), Mediawiki()]
-        if os.path.exists(Script.RUBY):
-            crowd.append(Script())
+        crowd = [Library(), Sample(), Mediawiki(), *scripts]
         first = n % len(crowd)
         crowd = crowd[first:] + crowd[:first]
         answers = [client.lock(key) for client in crowd]

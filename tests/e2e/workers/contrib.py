@@ -11,6 +11,7 @@ import tempfile
 
 BUILD = os.environ.get("BUILD", "build")
 PYTHON = "/usr/bin/python3"
+PERL = "/usr/bin/perl"
 WORKERS = "contrib/workers"
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 
@@ -103,6 +104,13 @@ class Worker:
 
     def status(self, request):
         return int(self.ask(request).split(b" ")[1])
+
+
+def runs(language):
+    """Whether our library in it has what it needs."""
+    if language == PERL:
+        return os.path.exists("/usr/share/doc/libsocket-msghdr-perl")
+    return os.path.exists(language)
 
 
 def hello_c():

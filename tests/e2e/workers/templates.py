@@ -13,8 +13,9 @@ import contrib
 FORKERS = [
     [contrib.PYTHON, "tests/e2e/workers/forker.py"],
     ["/usr/bin/ruby", "tests/e2e/workers/forker.rb"],
+    [contrib.PERL, "tests/e2e/workers/forker.pl"],
 ]
-FORKERS = [forker for forker in FORKERS if os.path.exists(forker[0])]
+FORKERS = [forker for forker in FORKERS if contrib.runs(forker[0])]
 TEMPLATE = {"APPPOOL_TEMPLATE": "1", "APPPOOL_SLOT": None}
 PR_SET_CHILD_SUBREAPER = 36
 

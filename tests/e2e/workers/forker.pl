@@ -1,0 +1,28 @@
+# A worker to be forked: says what it is, and a random number.
+
+use v5.36;
+
+use lib 'contrib/workers';
+use AppPool;
+use JSON::PP;
+
+my $forks = 0;
+# A seed of the template must not be that of the workers.
+rand;
+my $worker = AppPool->new;
+print "loaded\n";
+$worker->template(sub { $forks++ });
+say 'begun';
+STDOUT->flush;
+$worker->ready;
+$worker->connections(sub ($connection) {
+	opendir my $folder, '/proc/self/fd' or die;
+	my $descriptors = grep { !/^\./ } readdir $folder;
+
+	print $connection encode_json({
+		pid => $$, app => $worker->app, id => $worker->id,
+		slot => $worker->slot,
+		random => rand, forks => $forks, descriptors => $descriptors,
+		environment => [grep { /APPPOOL_/ } keys %ENV],
+	});
+});
