@@ -33,7 +33,10 @@ is_there() {
 	./*) ABSENT=$DIR/$ABSENT ;;
 	apppool-*) ABSENT=$BUILD/libexec/$ABSENT ;;
 	esac
-	[ -x "$ABSENT" ] || return
+	# Processes of root's are nobody's, who may not be able to enter this tree.
+	as_nobody=
+	! is_root || as_nobody='setpriv --reuid=65534 --clear-groups'
+	$as_nobody test -x "$ABSENT" || return
 	if [ "$1" = perl-fcgi ]; then
 		ABSENT=FCGI.pm
 		/usr/bin/perl -MFCGI -e 1 2>/dev/null || return

@@ -1,0 +1,92 @@
+"""Clients of a web server: crowd.py HOST:PORT|PATH COUNT [OPTION...] TARGET...
+
+Eight at a time ask for the targets in turn until COUNT answers have come, each
+of which must have the status 200 and be whole.  Prints the failures.
+
+    --keep          a client goes on with its connection while it may
+    --midway SHELL  a command, run while the second half of them is asked for;
+                    they go on until it has ended
+"""
+
+import argparse
+import http.client
+import itertools
+import socket
+import subprocess
+import sys
+import threading
+
+CLIENTS = 8
+FAILURES_SHOWN = 10
+
+
+class Client(http.client.HTTPConnection):
+    def connect(self):
+        if "/" not in self.host:
+            return super().connect()
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.host)
+
+
+class Crowd:
+    def __init__(self, options):
+        self.options = options
+        self.lock = threading.Lock()
+        self.asked = 0
+        self.failures = []
+        self.command = None
+        self.targets = itertools.cycle(options.target)
+
+    def next_target(self):
+        """None: that was all."""
+        with self.lock:
+            self.asked += 1
+            if self.asked == self.options.count // 2 and self.options.midway:
+                self.command = subprocess.Popen(self.options.midway, shell=True)
+            if self.asked <= self.options.count or self.is_busy():
+                return next(self.targets)
+
+    def is_busy(self):
+        return self.command is not None and self.command.poll() is None
+
+    def ask(self, client, target):
+        headers = {} if self.options.keep else {"Connection": "close"}
+        client.request("GET", target, headers=headers)
+        response = client.getresponse()
+        response.read()
+        if response.status != 200:
+            raise http.client.HTTPException(response.status)
+
+    def run(self):
+        client = Client(self.options.address, timeout=30)
+        while target := self.next_target():
+            try:
+                self.ask(client, target)
+            except (OSError, http.client.HTTPException) as problem:
+                self.failures.append(f"{target}: {problem!r}")
+                client.close()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("address")
+    parser.add_argument("count", type=int)
+    parser.add_argument("--keep", action="store_true")
+    parser.add_argument("--midway")
+    parser.add_argument("target", nargs="+")
+    crowd = Crowd(parser.parse_args())
+    clients = [threading.Thread(target=crowd.run) for _ in range(CLIENTS)]
+    for client in clients:
+        client.start()
+    for client in clients:
+        client.join()
+    for failure in crowd.failures[:FAILURES_SHOWN]:
+        print(failure)
+    if crowd.command is not None and crowd.command.returncode != 0:
+        crowd.failures.append("the command failed")
+    print(f"{len(crowd.failures)} of {crowd.asked - CLIENTS} failed")
+    sys.exit(crowd.failures != [])
+
+
+main()

@@ -1,0 +1,80 @@
+#!/bin/sh
+# apppool-wsgi and an application of others: the one of Flask's tutorial, as it
+# comes with the package of Debian.
+
+EXAMPLES=/usr/share/doc/python3-flask/examples
+
+# flaskr [OPTION...]: the application at $DIR/web.sock; has a page to show.
+flaskr() {
+	[ -d "$EXAMPLES/flaskr" ] || { skip "no $EXAMPLES"; return 1; }
+	rm -rf "$DIR/flask"
+	mkdir "$DIR/flask"
+	cp -r "$EXAMPLES/flaskr" "$DIR/flask"
+	(cd "$DIR/flask" && "$PYTHON" -m flask --app flaskr init-db) >"$DIR/out" ||
+	    fail "$(cat "$DIR/out")"
+	chmod -R a+rwX "$DIR/flask"
+	flaskr_conf 1 "$@"
+	pool_start
+	curl_in /auth/register -d username=one -d password=two
+	curl_in /auth/login -d username=one -d password=two
+	curl_in /create -d 'title=The first post' -d body=text
+}
+
+# flaskr_conf VERSION [OPTION...]: with another version the processes change.
+flaskr_conf() {
+	# Others may not be able to enter this tree.
+	user=
+	! is_root || user='user = root'
+	conf <<-EOF
+	app "web" {
+		listen = "unix:$DIR/web.sock"
+		command = { "apppool-wsgi", "flaskr:create_app()" }
+		directory = "$DIR/flask"
+		environment = "VERSION=$1"
+		protocol = http
+		min_processes = 2
+		max_processes = 4
+		$user
+		$2
+	}
+	EOF
+}
+
+# curl_in PATH [OPTION...]: with the cookies of the session.
+curl_in() {
+	curl_path=$1
+	shift
+	curl -sSf --max-time "$LIMIT" --unix-socket "$DIR/web.sock" \
+	    -b "$DIR/cookies" -c "$DIR/cookies" -o "$DIR/page" "$@" \
+	    "http://localhost$curl_path" || fail "$curl_path"
+}
+
+# assert_crowd [OPTION...]: 5,000 requests, a reload in the middle, none failed.
+assert_crowd() {
+	reload="'$APPPOOLCTL' -s '$DIR/control.sock' reload"
+	"$PYTHON" tests/e2e/crowd.py "$DIR/web.sock" 5000 "$@" \
+	    --midway "$reload >'$DIR/reload' 2>&1" / /auth/login >"$DIR/crowd"
+	assertEquals "$(cat "$DIR/crowd" "$DIR/reload")" 0 $?
+	echo "# $(tail -n 1 "$DIR/crowd")"
+	for key in lost refused timed_out; do
+		assertEquals "$key" 0 "$(status apps web $key)"
+	done
+	assert_accounts web
+}
+
+testAnUnmodifiedApplicationOfFlaskServesThroughAReload() {
+	flaskr || return 0
+	before=$(status apps web workers '*' pid)
+	flaskr_conf 2
+	assert_crowd
+	curl_in /
+	assertContains "$(cat "$DIR/page")" 'The first post'
+	for pid in $before; do
+		await is_gone "$pid"
+	done
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh
