@@ -51,7 +51,7 @@ ${example##*/}' ]"
 
 testEverySampleWorkerIsInstalled() {
 	for worker in hello AppPool.pm apppool.py apppool.rb hello.py stampede.py \
-	    apppool-wsgi; do
+	    apppool-rack apppool-wsgi; do
 		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
 	done
 }
@@ -139,6 +139,7 @@ prepared() {
 	(cd "${1%/*}" && eval "$(steps "$1" cc)") 2>/dev/null || return
 	case $1 in
 	*/perl-fcgi.conf) perl -MFCGI -e 1 2>/dev/null || return ;;
+	*/rack.conf) [ -e /usr/share/doc/ruby-rack ] || return ;;
 	esac
 	program=$(sed -n 's/^	command = { "\([^"]*\)".*/\1/p' "$1")
 	case $program in

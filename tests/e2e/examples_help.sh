@@ -37,10 +37,16 @@ is_there() {
 	as_nobody=
 	! is_root || as_nobody='setpriv --reuid=65534 --clear-groups'
 	$as_nobody test -x "$ABSENT" || return
-	if [ "$1" = perl-fcgi ]; then
+	case $1 in
+	perl-fcgi)
 		ABSENT=FCGI.pm
 		/usr/bin/perl -MFCGI -e 1 2>/dev/null || return
-	fi
+		;;
+	rack)
+		ABSENT=/usr/share/doc/ruby-rack
+		[ -e "$ABSENT" ] || return
+		;;
+	esac
 }
 
 # has EXAMPLE: the program, nginx and wrk; else the test is skipped.
@@ -100,7 +106,8 @@ has_no_sessions() {
 }
 
 file_setup() {
-	cp etc/examples/*.p[ly] etc/examples/*.js etc/examples/*.sh "$DIR"
+	cp etc/examples/*.p[ly] etc/examples/*.ru etc/examples/*.js \
+	    etc/examples/*.sh "$DIR"
 	# nginx as it is installed, or as contrib/peers unpacked it.
 	NGINX=/usr/sbin/nginx
 	[ -x "$NGINX" ] || NGINX=$PWD/build/peers$NGINX

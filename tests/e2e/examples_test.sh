@@ -6,7 +6,7 @@
 . tests/e2e/examples_help.sh
 
 NAMES='php-cgi libfcgi perl-fcgi gunicorn http-server node shell static
-wsgi'
+wsgi rack'
 
 LOAD=${LOAD:-2000}
 
@@ -113,6 +113,10 @@ testTheExampleOfGunicornServesUnderLoad() {
 
 testTheExampleOfWsgiServesUnderLoad() {
 	assert_example wsgi
+}
+
+testTheExampleOfRackServesUnderLoad() {
+	assert_example rack
 }
 
 testTheExampleOfAPythonHttpServerServesUnderLoad() {

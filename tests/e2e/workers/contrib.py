@@ -127,9 +127,19 @@ def wsgi(folder, name="demo:app"):
     return Worker(os.path.abspath(f"{WORKERS}/apppool-wsgi"), name, cwd=folder)
 
 
+HAS_RACK = os.path.exists("/usr/share/doc/ruby-rack")
+
+
+def rack(config="tests/e2e/workers/rack.ru", **options):
+    return Worker(f"{WORKERS}/apppool-rack", config, **options)
+
+
 def every(folder):
     """Each sample in turn, ready."""
-    for start in (hello_c, hello_py, lambda: wsgi(folder)):
+    starts = [hello_c, hello_py, lambda: wsgi(folder)]
+    if HAS_RACK:
+        starts.append(rack)
+    for start in starts:
         with start() as worker:
             assert worker.heard() == b"READY"
             yield worker
@@ -169,13 +179,13 @@ def head_has_no_body(folder):
 def a_refusal_arrives_over_a_body_that_is_not_read(folder):
     rest = b"x" * 60000
     for worker in every(folder):
-        for head, status in (
-            (b"Transfer-Encoding: chunked", 411),
-            (b"Content-Length: -1", 400),
-            (b"Content-Length: " + b"9" * 5000, 400),
+        for head in (
+            b"Transfer-Encoding: chunked",
+            b"Content-Length: -1",
+            b"Content-Length: " + b"9" * 5000,
         ):
             request = b"POST / HTTP/1.0\r\n" + head + b"\r\n\r\n" + rest
-            assert worker.status(request) == status, (head, status)
+            assert worker.status(request) in (400, 411), head
 
 
 def a_client_that_leaves_costs_nothing(folder):

@@ -10,6 +10,10 @@ KEEPERS = [
     [contrib.PYTHON, f"{contrib.WORKERS}/hello.py"],
     [f"{contrib.WORKERS}/apppool-wsgi", "tests.e2e.workers.wsgi_pages"],
 ]
+if contrib.HAS_RACK:
+    KEEPERS.append(
+        [f"{contrib.WORKERS}/apppool-rack", "tests/e2e/workers/rack.ru"]
+    )
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
 
 

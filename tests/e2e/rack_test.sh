@@ -1,0 +1,98 @@
+#!/bin/sh
+# An application of Sinatra, as it is, behind apppool-rack.
+
+file_setup() {
+	cp tests/e2e/workers/sinatra.ru "$DIR"
+}
+
+# sinatra: an app of it, for conf; further options come from stdin.
+sinatra() {
+	cat <<-END
+	app "sinatra" {
+		listen = "unix:$DIR/sinatra.sock"
+		command = { "apppool-rack", "sinatra.ru" }
+		directory = "$DIR"
+		environment = { "RACK_ENV=production", "GENERATION=first" }
+		protocol = http
+		min_processes = 2
+		max_processes = 4
+	END
+	cat
+	echo '}'
+}
+
+# Processes of root's are nobody's, who may not be able to enter this tree.
+as_nobody() {
+	if is_root; then
+		setpriv --reuid=65534 --clear-groups "$@"
+	else
+		"$@"
+	fi
+}
+
+# serves: starts the pool, unless something is missing.
+serves() {
+	for needed in /usr/share/doc/ruby-rack /usr/share/doc/ruby-sinatra \
+	    "$BUILD/libexec/apppool-rack"; do
+		as_nobody test -e "$needed" || { skip "no $needed"; return 1; }
+	done
+	sinatra | conf
+	pool_start
+}
+
+# page PATH [OPTION...]: of curl.
+page() {
+	page_path=$1
+	shift
+	http_get --unix-socket "$DIR/sinatra.sock" "$@" "http://x$page_path"
+}
+
+testSinatraIsServed() {
+	serves </dev/null || return 0
+	assertEquals 'hello a b of first' "$(page /hello/a%20b)"
+	assertEquals 'one two' "$(page /stream)"
+	assertEquals 'a b&c' "$(page /form -d 'x=a&y=b%26c')"
+	assertEquals 'no 418' "$(page /halt -w ' %{http_code}')"
+	assertEquals 404 "$(page /missing -o "$DIR/page" -w '%{http_code}')"
+	assertTrue ping "ctl ping sinatra --path /hello/ping >'$DIR/ping'"
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+# reload_at_half: replaces the processes when half of the answers have come.
+reload_at_half() {
+	await grep -q half "$DIR/visited"
+	sed -i 's/GENERATION=first/GENERATION=second/' "$DIR/pool.conf"
+	ctl reload >"$DIR/reload" 2>&1 || fail "$(cat "$DIR/reload")"
+}
+
+testNoneOf5000RequestsFailsInAReload() {
+	serves </dev/null || return 0
+	start_process "$PYTHON" tests/e2e/visit.py "$DIR/sinatra.sock" 5000 \
+	    /hello/you 'hello you of ' >"$DIR/visited"
+	visitors=$STARTED
+	reload_at_half
+	finish "$visitors" $((6 * LIMIT))
+	assertEquals 'all first second' "$(tail -n 1 "$DIR/visited")"
+	await status_is 0 apps sinatra sessions
+	for key in lost refused timed_out; do
+		assertEquals "$key" 0 "$(status apps sinatra "$key")"
+	done
+	assertEquals 5000 "$(status apps sinatra completed)"
+	assert_accounts sinatra
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+testAnApplicationThatCannotBeLoadedIsToldOf() {
+	serves </dev/null || return 0
+	pool_stop
+	echo 'require "no_such_file"' >"$DIR/broken.ru"
+	sed -i "s,\"sinatra.ru\",\"$DIR/broken.ru\"," "$DIR/pool.conf"
+	pool_run
+	await said 'LoadError: cannot load such file -- no_such_file'
+	assertContains "$(status apps sinatra last_failure)" 'broken.ru: LoadError'
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

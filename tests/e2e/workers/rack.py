@@ -1,0 +1,370 @@
+"""What apppool-rack makes of HTTP and of Rack; the application is rack.ru."""
+
+import json
+import os
+import socket
+
+import contrib
+from contrib import GET
+
+POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+def ready(**options):
+    worker = contrib.rack(**options)
+    assert worker.heard() == b"READY"
+    return worker
+
+
+def get(path, more=b""):
+    return b"GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n" % (path, more)
+
+
+def body(answer):
+    return answer.partition(b"\r\n\r\n")[2]
+
+
+def said(worker, request):
+    """The environment of the request, as the application has it."""
+    answer = worker.ask(request)
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n"), answer
+    return json.loads(body(answer))
+
+
+def logged(worker):
+    worker.log.seek(0)
+    return worker.log.read()
+
+
+def an_application_sees_the_request(folder):
+    with ready() as worker:
+        env = said(
+            worker,
+            b"POST /a%20b?c=d HTTP/1.1\r\nHost: name:1\r\nX-One: 1\r\n"
+            b"X_One: 2\r\nx-one:3\t\r\nCookie: a=1\r\nCookie: b=2\r\n"
+            b"Content-Type: text/x\r\nContent-Length: 3\r\n\r\nabc",
+        )
+        assert env.pop("REMOTE_PORT").isdigit()
+        assert env.pop("SERVER_PORT").isdigit()
+        assert env == {
+            "REQUEST_METHOD": "POST",
+            "SCRIPT_NAME": "",
+            # Applications and their frameworks decode it.
+            "PATH_INFO": "/a%20b",
+            "QUERY_STRING": "c=d",
+            "REQUEST_URI": "/a%20b?c=d",
+            "CONTENT_LENGTH": "3",
+            "CONTENT_TYPE": "text/x",
+            "HTTP_HOST": "name:1",
+            "HTTP_X_ONE": "1, 3",
+            "HTTP_COOKIE": "a=1; b=2",
+            "HTTP_VERSION": "HTTP/1.1",
+            "REMOTE_ADDR": "127.0.0.1",
+            "SERVER_NAME": "127.0.0.1",
+            "SERVER_PROTOCOL": "HTTP/1.1",
+            "SERVER_SOFTWARE": "apppool-rack",
+            "hijack": False,
+            "body": "abc",
+        }
+
+
+def an_absolute_target_takes_precedence_over_host(folder):
+    with ready() as worker:
+        for target, path in (
+            (b"http://other:2/p/q?r", "/p/q"),
+            (b"HTTP://other:2", "/"),
+            (b"https://other:2?r", "/"),
+        ):
+            request = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % target
+            if target.startswith(b"HTTP"):
+                target = target.lower()
+            env = said(worker, request.replace(b"HTTP:", b"http:"))
+            assert (env["HTTP_HOST"], env["PATH_INFO"]) == ("other:2", path)
+        env = said(worker, b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert env["PATH_INFO"] == ""
+
+
+def a_client_of_a_unix_socket_is_of_this_machine(folder):
+    with socket.socket(socket.AF_UNIX) as listener, ready() as worker:
+        listener.bind(f"{folder}/socket")
+        listener.listen()
+        answer = worker.ask(GET, listener=listener)
+        env = json.loads(body(answer))
+        assert env["REMOTE_ADDR"] == "127.0.0.1"
+        assert (env["SERVER_NAME"], env["SERVER_PORT"]) == ("localhost", "80")
+        assert "REMOTE_PORT" not in env
+
+
+def requests_of_two_meanings_are_refused(folder):
+    with ready() as worker:
+        for request, status in (
+            (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
+            (POST + b"Content-Length: 1, 1\r\n\r\na", 400),
+            (POST + b"Content-Length: +1\r\n\r\na", 400),
+            (POST + b"Content-Length: 1_0\r\n\r\n0123456789", 400),
+            (POST + b"Content-Length: 0x1\r\n\r\na", 400),
+            (POST + b"Content-Length:\r\n\r\n", 400),
+            (POST + b"Content-Length : 1\r\n\r\na", 400),
+            (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+             b"0\r\n\r\n", 400),
+            (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+            (POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n"
+             b"\r\n0\r\n\r\n", 501),
+            (POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
+            (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"
+             b"0\r\n\r\n", 400),
+            (get(b"/", b" folded: x\r\n"), 400),
+            (get(b"/", b"A: b\r\n folded\r\n"), 400),
+            (get(b"/", b"A: b\rC: d\r\n"), 400),
+            (get(b"/", b"A: b\nC: d\r\n"), 400),
+            (get(b"/", b"A: b\0\r\n"), 400),
+            (get(b"/", b"no colon\r\n"), 400),
+            (get(b"/", b": no name\r\n"), 400),
+            (get(b"/", b"Host: y\r\n"), 400),
+            (get(b"/").replace(b"x", b"x/y@z"), 400),
+            (b"GET / HTTP/1.1\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\nHost: x\n\n", 400),
+            (b"GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            (b"GET / x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            (b"GET / HTTP/1.1 \r\nHost: x\r\n\r\n", 400),
+            (b"GET /\tx HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            (b"GET /#x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            (b"GET x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            (b"GET http://x@y/ HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            (b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            (b"G(T / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+            (b"GET /\r\n\r\n", 400),
+            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+        ):
+            assert worker.status(request) == status, request
+        assert b"" == logged(worker)
+
+
+def requests_that_are_too_long_are_refused(folder):
+    with ready() as worker:
+        assert worker.status(b"GET /" + b"x" * 70000) == 414
+        assert worker.status(get(b"/", b"A: b\r\n" * 12000)) == 431
+        env = said(worker, get(b"/" + b"x" * 60000))
+        assert len(env["PATH_INFO"]) == 60001
+
+
+def an_empty_line_before_a_request_is_none(folder):
+    with ready() as worker:
+        assert worker.status(b"\r\n" + GET) == 200
+
+
+def a_body_in_chunks_is_joined(folder):
+    with ready() as worker:
+        for chunks, text in (
+            (b"3\r\nabc\r\n0\r\n\r\n", "abc"),
+            (b"01;x=y\r\na\r\nA \t;z\r\n0123456789\r\n0\r\nX: y\r\n\r\n",
+             "a0123456789"),
+            (b"0\r\n\r\n", ""),
+        ):
+            env = said(worker, CHUNKED + chunks)
+            assert env["body"] == text
+            assert "CONTENT_LENGTH" not in env
+        big = b"1F4\r\n" + b"x" * 500 + b"\r\n"
+        request = CHUNKED.replace(b"/ ", b"/size ") + big * 400
+        assert body(worker.ask(request + b"0\r\n\r\n")) == b"200000"
+
+
+def chunks_that_are_none_are_refused(folder):
+    with ready() as worker:
+        for chunks in (
+            b"x\r\n\r\n",
+            b"-1\r\n\r\n",
+            b"\r\n\r\n",
+            b"0x3\r\nabc\r\n0\r\n\r\n",
+            b"3\nabc\n0\n\n",
+            b"3\r\nabcd\r\n0\r\n\r\n",
+            b"3 3\r\nabc\r\n0\r\n\r\n",
+            b"9" * 16 + b"\r\n",
+            b"3;" + b"x" * 2000 + b"\r\nabc\r\n0\r\n\r\n",
+        ):
+            assert worker.status(CHUNKED + chunks) == 400, chunks
+
+
+def a_body_that_breaks_off_is_not_taken_for_whole(folder):
+    with ready() as worker:
+        for request in (
+            POST + b"Content-Length: 9\r\n\r\nshort",
+            CHUNKED + b"9\r\nshort",
+            CHUNKED + b"5\r\nwhole\r\n",
+        ):
+            assert worker.ask(request, finish=True) == b""
+
+
+def a_body_may_be_read_again(folder):
+    with ready() as worker:
+        for size in (0, 9, 200000):
+            request = POST.replace(b"/ ", b"/twice ")
+            request += b"Content-Length: %d\r\n\r\n" % size + b"x" * size
+            assert body(worker.ask(request)) == b"true"
+        request = POST.replace(b"/ ", b"/lines ")
+        request += b"Content-Length: 8\r\n\r\none\ntwo\n"
+        assert body(worker.ask(request)) == b"one\n"
+
+
+def continue_is_said_only_to_who_will_be_heard(folder):
+    head = b" HTTP/1.1\r\nHost: x\r\nExpect: 100-Continue\r\n"
+    head += b"Content-Length: 1\r\n\r\n"
+    for options in ({}, {"environment": {"APPPOOL_KEEP_ALIVE": "1"}}):
+        with ready(**options) as worker:
+            with worker.hand() as client:
+                client.sendall(b"POST /" + head)
+                assert client.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+                client.sendall(b"x")
+                assert b" 200 OK\r\n" in client.recv(4096)
+                assert worker.heard() in (b"DONE 1", b"PARK 1")
+            # The connection ends: who knows whether the body comes.
+            answer = worker.ask(b"POST /unread" + head)
+            assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def pieces_come_one_by_one_with_their_end(folder):
+    with ready() as worker:
+        answer = worker.ask(get(b"/pieces"))
+        assert b"\r\nTransfer-Encoding: chunked\r\n" in answer
+        assert body(answer) == b"4\r\none \r\n3\r\ntwo\r\n0\r\n\r\n"
+        answer = worker.ask(b"GET /pieces HTTP/1.0\r\n\r\n")
+        assert b"Transfer-Encoding" not in answer
+        assert body(answer) == b"one two"
+        assert logged(worker) == b"closed\n" * 2
+
+
+def a_body_that_is_none_is_not_sent(folder):
+    with ready() as worker:
+        for path, length in ((b"/", True), (b"/pieces", False)):
+            answer = worker.ask(get(path).replace(b"GET", b"HEAD"))
+            assert answer.endswith(b"\r\n\r\n")
+            assert (b"Content-Length:" in answer) == length
+            assert b"chunked" not in answer
+        answer = worker.ask(get(b"/empty"))
+        assert answer.startswith(b"HTTP/1.1 204 No Content\r\n")
+        assert b"Content-Length" not in answer
+        assert answer.endswith(b"\r\n\r\n")
+
+
+def headers_are_those_of_the_application(folder):
+    with ready() as worker:
+        head = worker.ask(get(b"/cookies")).partition(b"\r\n\r\n")[0]
+        lines = head.split(b"\r\n")
+        assert lines.pop(1).startswith(b"Date: ")
+        assert lines == [
+            b"HTTP/1.1 200 OK",
+            b"Content-Type: text/plain",
+            b"Set-Cookie: a=1",
+            b"Set-Cookie: b=2",
+            b"Content-Length: 1",
+            b"Connection: close",
+        ]
+
+
+def a_body_may_be_of_any_encoding(folder):
+    with ready() as worker:
+        assert body(worker.ask(get(b"/unicode"))) == b"\xc3\xa9\xff"
+        with open("tests/e2e/workers/rack.ru", "rb") as file:
+            sent = file.read()
+        answer = worker.ask(b"GET /file HTTP/1.0\r\n\r\n")
+        assert body(answer) == sent
+
+
+def an_application_that_fails_is_logged_and_answered(folder):
+    with ready() as worker:
+        for path, error in (
+            (b"/crash", b"crashed (RuntimeError)"),
+            (b"/missing", b"no_such_file (LoadError)"),
+            (b"/broken_first", b"broken off (RuntimeError)"),
+            (b"/split", b'header X: "a\\r'),
+            (b"/name", b'header "X: a\\r'),
+            (b"/long", b"more than Content-Length says"),
+            (b"/status", b"status -1"),
+            (b"/throw", b"uncaught throw :async"),
+            (b"/nil", b"status "),
+        ):
+            assert worker.status(get(path)) == 500, path
+            assert error in logged(worker), path
+        assert worker.status(GET) == 200
+
+
+def an_answer_that_breaks_off_is_not_taken_for_whole(folder):
+    with ready() as worker:
+        answer = worker.ask(get(b"/short"))
+        assert answer.startswith(b"HTTP/1.1 500 ")
+        for request in (get(b"/broken"), b"GET /broken HTTP/1.0\r\n\r\n"):
+            try:
+                assert not worker.ask(request).endswith(b"0\r\n\r\n")
+            except ConnectionResetError:
+                assert worker.heard() == b"DONE %d" % worker.serial
+            else:
+                assert b"HTTP/1.1" in request
+        assert b"closed\n" in logged(worker)
+        assert worker.status(GET) == 200
+
+
+def a_body_that_cannot_be_closed_is_logged(folder):
+    with ready() as worker:
+        answer = worker.ask(get(b"/unclosed"))
+        assert body(answer) == b"3\r\none\r\n0\r\n\r\n"
+        assert b"not closed (RuntimeError)" in logged(worker)
+
+
+def a_client_that_does_not_read_hears_it_all_later(folder):
+    with socket.socket(socket.AF_UNIX) as listener, ready() as worker:
+        # Its buffer is small.
+        listener.bind(f"{folder}/socket")
+        listener.listen()
+        with worker.hand(listener) as client:
+            size = 4000000
+            client.sendall(POST + b"Content-Length: %d\r\n\r\n" % size)
+            client.sendall(b"x" * size)
+            with client.makefile("rb") as answer:
+                assert len(body(answer.read())) > size
+
+
+def a_file_that_cannot_be_loaded_says_why(folder):
+    for text, why in (
+        (None, b"Errno::ENOENT: No such file"),
+        ("run(", b"SyntaxError: "),
+        ("require 'no_such_file'", b"LoadError: cannot load such file"),
+        ('raise "no\\nway"', b"RuntimeError: no way"),
+        ("# nothing", b"RuntimeError: missing run or map"),
+    ):
+        name = f"{folder}/config.ru"
+        if text is not None:
+            with open(name, "w") as file:
+                file.write(text)
+        with contrib.rack(name) as worker:
+            message = worker.heard()
+            assert message.startswith(b"FAIL %s: " % name.encode()), message
+            assert why in message, message
+            assert worker.process.wait(10) == 1
+
+
+def the_application_is_loaded_once_and_forked(folder):
+    name = f"{folder}/config.ru"
+    with open(name, "w") as file:
+        file.write(
+            "$loaded = Process.pid\n"
+            "run ->(_) { [200, {}, [\"#{$loaded} #{rand}\"]] }\n"
+        )
+    import templates
+    environment = dict(templates.TEMPLATE)
+    with contrib.rack(name, environment=environment) as origin:
+        assert origin.heard() == b"READY"
+        seen = set()
+        for serial in range(3):
+            with templates.Process(origin, serial, "3", 0) as worker:
+                loaded, drawn = body(worker.ask(GET)).split()
+                assert int(loaded) == origin.process.pid
+                seen.add(drawn)
+        assert len(seen) == 3
+
+
+if __name__ == "__main__":
+    import ctypes
+    ctypes.CDLL(None).prctl(36, 1)
+    os.environ.pop("RACK_ENV", None)
+    contrib.main(globals())
