@@ -464,7 +464,7 @@ int
 child_signal_group(pid_t pid, int sig)
 {
 	assert(pid > 1);
-	return kill(-pid, sig);
+	return kill(getpgid(pid) == pid ? -pid : pid, sig);
 }
 
 /* --- failures in words -------------------------------------------------- */

@@ -155,7 +155,10 @@ bool child_no_room(const struct child_result *);
 const char *child_explain(const struct child_spec *,
     const struct child_result *, char *buf, size_t size);
 
-/* For children not reaped yet. Return 0, or -1 and the errno of kill(2). */
+/*
+ * For children not reaped yet; a group, if the child leads one. Return 0, or -1
+ * and the errno of kill(2).
+ */
 int child_signal(pid_t, int sig);
 int child_signal_group(pid_t, int sig);
 

@@ -203,6 +203,46 @@ fdpass_recv_whole(int sock, void *buf, size_t size, int *fd_out)
 }
 
 int
+fdpass_note_senders(int sock, bool note)
+{
+	int on = note;
+
+	return setsockopt(sock, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+}
+
+ssize_t
+fdpass_next_sender(int sock, struct fdpass_sender *out)
+{
+	/* With no room for descriptors they stay where they are. */
+	union {
+		struct cmsghdr align;
+		char bytes[CMSG_SPACE(sizeof(struct ucred))];
+	} control;
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control) };
+	ssize_t n =
+	    recvmsg(sock, &msg, MSG_DONTWAIT | MSG_PEEK | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *c = n > 0 ? CMSG_FIRSTHDR(&msg) : NULL;
+	struct ucred who;
+
+	if (n <= 0)
+		return n;
+	if (c == NULL || c->cmsg_level != SOL_SOCKET ||
+	    c->cmsg_type != SCM_CREDENTIALS ||
+	    c->cmsg_len != CMSG_LEN(sizeof(who))) {
+		errno = EBADMSG;
+		return -1;
+	}
+	memcpy(&who, CMSG_DATA(c), sizeof(who));
+	*out = (struct fdpass_sender){ .pid = who.pid, .uid = who.uid };
+	return n;
+}
+
+int
 fdpass_unread(int sock)
 {
 	int bytes;

@@ -96,6 +96,25 @@ ssize_t fdpass_recv_one(
  */
 ssize_t fdpass_recv_whole(int sock, void *buf, size_t size, int *fd_out);
 
+/* Who sent a packet, as the kernel knows it. */
+struct fdpass_sender {
+	pid_t pid; /* in our pid namespace; 0: it is not in there */
+	uid_t uid; /* the real one */
+};
+
+/*
+ * Has the kernel note who sends packets to this socket, or no longer: each
+ * costs a little more then. Returns 0, or -1 and errno.
+ */
+int fdpass_note_senders(int sock, bool note);
+
+/*
+ * Whose the next packet is, which stays there. Never waits, and takes no
+ * descriptor. Returns the length of the packet, as far as it is known to be
+ * over 0; 0 at the end of file, or -1 with errno: EBADMSG, nobody has noted it.
+ */
+ssize_t fdpass_next_sender(int sock, struct fdpass_sender *out);
+
 /*
  * Bytes that lie unread in the socket, or -1 and errno. Waits for nobody who
  * receives there.

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "sys/reap.h"
 
@@ -41,12 +42,22 @@ reap_peek_at(pid_t pid, struct reap_death *out)
 	return peek(P_PID, pid, out);
 }
 
+bool
+reap_is_child(pid_t pid)
+{
+	siginfo_t info;
+
+	return pid > 1 &&
+	    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
 void
 reap_take(pid_t pid)
 {
 	/* 0 would be our own group, and -1 every process. */
 	assert(pid > 1);
-	(void)kill(-pid, SIGKILL);
+	if (getpgid(pid) == pid)
+		(void)kill(-pid, SIGKILL);
 	reap_stranger(pid);
 }
 

@@ -37,7 +37,13 @@ bool reap_peek(struct reap_death *out);
 /* Whether this child is dead; likewise, but no other one is looked at. */
 bool reap_peek_at(pid_t, struct reap_death *out);
 
-/* Kills the rest of the dead child's process group, and reaps the child. */
+/* Whether it is a child of ours, dead or alive. Never blocks. */
+bool reap_is_child(pid_t);
+
+/*
+ * Kills the rest of the dead child's process group, if it led one, and reaps
+ * the child.
+ */
 void reap_take(pid_t);
 
 /*

@@ -381,6 +381,45 @@ refused_descriptors_are_EPERM_where_the_kernel_knows_how(void)
 	close_pair();
 }
 
+static void
+the_sender_of_the_next_packet_is_known_and_that_stays(void)
+{
+	struct fdpass_sender who = { 0 };
+	int fd = open_marked("mark");
+
+	open_pair();
+	CHECK_EQ(-1, fdpass_next_sender(pair[0], &who));
+	CHECK_EQ(EAGAIN, errno);
+	CHECK_EQ(0, fdpass_note_senders(pair[0], true));
+	CHECK_EQ(5, fdpass_send(pair[1], "READY", 5, fd));
+	int open = descriptors();
+
+	CHECK_EQ(1, fdpass_next_sender(pair[0], &who));
+	CHECK_EQ(getpid(), who.pid);
+	CHECK_EQ(getuid(), who.uid);
+	CHECK_EQ(open, descriptors());
+	CHECK_EQ(0, fdpass_note_senders(pair[0], false));
+	CHECK_EQ(5, fdpass_recv(pair[0], buf, sizeof(buf), 0, &got));
+	CHECK_EQ(1, got.nfds);
+	close(got.fds[0]);
+	close(fd);
+	close(pair[1]);
+	CHECK_EQ(0, fdpass_next_sender(pair[0], &who));
+	close(pair[0]);
+}
+
+static void
+without_a_note_nobody_has_sent_it(void)
+{
+	struct fdpass_sender who;
+
+	open_pair();
+	CHECK_EQ(5, fdpass_send(pair[1], "READY", 5, -1));
+	CHECK_EQ(-1, fdpass_next_sender(pair[0], &who));
+	CHECK_EQ(EBADMSG, errno);
+	close_pair();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -404,6 +443,8 @@ main(int argc, char **argv)
 	RUN(the_first_descriptor_is_kept_and_the_others_closed);
 	RUN(a_pidfd_is_not_taken_for_the_descriptor_sent);
 	RUN(a_packet_too_long_for_recv_one_is_EMSGSIZE);
+	RUN(the_sender_of_the_next_packet_is_known_and_that_stays);
+	RUN(without_a_note_nobody_has_sent_it);
 	RUN(refused_descriptors_are_EPERM_where_the_kernel_knows_how);
 	return check_finish();
 }
