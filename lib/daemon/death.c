@@ -435,15 +435,6 @@ death_signalled(struct supervisor *s, pid_t pid, tstamp now)
 }
 
 void
-death_start_over(struct supervisor *s, tstamp now)
-{
-	if (!s->reaping_waits)
-		return;
-	s->reaping_waits = false;
-	reap_some(s, now);
-}
-
-void
 death_init(struct supervisor *s)
 {
 	timer_init(&s->reaping, go_on);

@@ -14,9 +14,6 @@
  */
 void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
 
-/* A process that has died while it was starting can be reaped now. */
-void death_start_over(struct supervisor *s, tstamp now);
-
 void death_init(struct supervisor *s);
 
 #endif

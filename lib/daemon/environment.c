@@ -195,20 +195,20 @@ is_filtered(const struct conf_app *conf)
 }
 
 static void
-put_channel(struct variables *v, const struct worker *w)
+put_channel(struct variables *v, const struct environment_of *of)
 {
-	putf(v, WIRE_ENV_APP "=%s", w->group->conf->name);
-	putf(v, WIRE_ENV_ID "=%s", w->id);
-	putf(v, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
-	if (w->child_end == -1)
+	putf(v, WIRE_ENV_APP "=%s", of->group->conf->name);
+	putf(v, WIRE_ENV_ID "=%s", of->id);
+	putf(v, WIRE_ENV_SLOT "=%u", (unsigned)of->slot);
+	if (*of->child_end == -1)
 		return;
 	putf(v, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
 	putf(v, WIRE_ENV_FD "=3");
-	putf(v, WIRE_ENV_FAMILY "=%s", family_name(w->group));
-	if (w->keeps)
+	putf(v, WIRE_ENV_FAMILY "=%s", family_name(of->group));
+	if (of->keeps)
 		putf(v, WIRE_ENV_UNREAD "=kept");
 	/* The descriptor after the channel: see set_descriptors(). */
-	if (is_filtered(w->group->conf))
+	if (is_filtered(of->group->conf))
 		putf(v, WIRE_ENV_CALLS "=4");
 }
 
@@ -227,9 +227,9 @@ put_sockets(struct variables *v, struct environment *to)
 }
 
 static bool
-set_variables(struct environment *to, const struct worker *w)
+set_variables(struct environment *to, const struct environment_of *of)
 {
-	const struct conf_app *conf = w->group->conf;
+	const struct conf_app *conf = of->group->conf;
 	struct counter_address counter;
 	struct variables v = { 0 };
 
@@ -240,11 +240,11 @@ set_variables(struct environment *to, const struct worker *w)
 	if (conf->clear_environment)
 		putf(&v, "PATH=/usr/local/bin:/usr/bin:/bin");
 	put_identity(&v, &conf->identity);
-	if (services_counter_address(&w->sup->services, 0, &counter))
+	if (services_counter_address(&of->group->sup->services, 0, &counter))
 		putf(&v, WIRE_ENV_COUNTER "=%s", counter.reach);
 	for (char **p = conf->environment; *p != NULL; p++)
-		put(&v, placeholder_fill(*p, conf->name, w->slot));
-	put_channel(&v, w);
+		put(&v, placeholder_fill(*p, conf->name, of->slot));
+	put_channel(&v, of);
 	if (to->nsockets > 0)
 		put_sockets(&v, to);
 	to->envp = v.list;
@@ -270,13 +270,13 @@ add_limit(struct environment *e, int resource, const struct conf_rlimit *l)
 }
 
 static void
-set_limits(
-    struct environment *e, const struct worker *w, const struct conf_app *conf)
+set_limits(struct environment *e, const struct environment_of *of,
+    const struct conf_app *conf)
 {
 	e->spec.limits = e->limits;
 	/* We raised our own soft limit; they get what we were given. */
 	e->limits[0].resource = RLIMIT_NOFILE;
-	e->limits[0].value = w->sup->nofile;
+	e->limits[0].value = of->group->sup->nofile;
 	e->spec.nlimits = conf->limit_nofile.set ? 0 : 1;
 	add_limit(e, RLIMIT_NOFILE, &conf->limit_nofile);
 	add_limit(e, RLIMIT_CORE, &conf->limit_core);
@@ -306,15 +306,15 @@ set_identity(struct environment *e, const struct conf_app *conf)
 
 /* Its channel, or the sockets it is to accept from. */
 static bool
-set_descriptors(struct environment *e, const struct worker *w)
+set_descriptors(struct environment *e, const struct environment_of *of)
 {
 	e->spec.stdio[0] = e->spec.stdio[1] = e->spec.stdio[2] = -1;
-	e->spec.fds = &w->child_end;
-	e->spec.nfds = w->child_end == -1 ? 0 : 1;
-	e->spec.filter_accept = is_filtered(w->group->conf);
-	if (!group_accepts_itself(w->group))
+	e->spec.fds = of->child_end;
+	e->spec.nfds = *of->child_end == -1 ? 0 : 1;
+	e->spec.filter_accept = is_filtered(of->group->conf);
+	if (!group_accepts_itself(of->group))
 		return true;
-	if (!copy_sockets(e, w->group))
+	if (!copy_sockets(e, of->group))
 		return false;
 	e->spec.stdio[0] = e->sockets[0];
 	e->spec.fds = e->sockets;
@@ -344,8 +344,8 @@ title_of_adapter(const struct conf_app *conf)
 
 /* The program and its arguments; an adapter has them as its own. */
 static bool
-set_command(
-    struct environment *e, const struct worker *w, const struct conf_app *conf)
+set_command(struct environment *e, const struct environment_of *of,
+    const struct conf_app *conf)
 {
 	char *const *command = conf->command;
 	size_t n = 0, len = 0;
@@ -368,14 +368,15 @@ set_command(
 		return false;
 	for (size_t i = 1; i < len; i++)
 		if (!add_argument(e, &n,
-			placeholder_fill(command[i], conf->name, w->slot)))
+			placeholder_fill(command[i], conf->name, of->slot)))
 			return false;
 	return true;
 }
 
 /* Its stdout and stderr. */
 static bool
-set_output(struct environment *e, struct worker *w, const struct conf_app *conf)
+set_output(struct environment *e, const struct environment_of *of,
+    const struct conf_app *conf)
 {
 	uid_t owner = conf->identity.change ? conf->identity.uid : (uid_t)-1;
 
@@ -390,7 +391,7 @@ set_output(struct environment *e, struct worker *w, const struct conf_app *conf)
 		e->output_file = conf->output_file;
 		return true;
 	default:
-		if (kept_hold(w->group, &w->output, owner, e->output) == -1)
+		if (kept_hold(of->group, of->output, owner, e->output) == -1)
 			return false;
 		e->spec.stdio[1] = e->output[0];
 		e->spec.stdio[2] = e->output[1];
@@ -399,18 +400,18 @@ set_output(struct environment *e, struct worker *w, const struct conf_app *conf)
 }
 
 int
-environment_init(struct environment *e, struct worker *w)
+environment_init(struct environment *e, const struct environment_of *of)
 {
-	const struct conf_app *conf = w->group->conf;
+	const struct conf_app *conf = of->group->conf;
 	int error;
 
 	memset(e, 0, sizeof(*e));
 	e->output[0] = e->output[1] = -1;
-	e->config = config_ref(w->group->config);
-	set_limits(e, w, conf);
+	e->config = config_ref(of->group->config);
+	set_limits(e, of, conf);
 	set_identity(e, conf);
-	if (set_descriptors(e, w) && set_variables(e, w) &&
-	    set_command(e, w, conf) && set_output(e, w, conf))
+	if (set_descriptors(e, of) && set_variables(e, of) &&
+	    set_command(e, of, conf) && set_output(e, of, conf))
 		return 0;
 	error = errno;
 	environment_fini(e);

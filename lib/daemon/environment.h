@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "conf/config.h"
-#include "daemon/worker.h"
+#include "daemon/kept.h"
 #include "sys/child.h"
 
 #define ENVIRONMENT_LIMITS 5
@@ -32,12 +32,22 @@ struct environment {
 	int output[2]; /* its stdout, stderr; -1: not to be closed */
 };
 
+/* The process that is started. What is pointed to stays during the start. */
+struct environment_of {
+	struct group *group;
+	const char *id;
+	uint32_t slot;
+	const int *child_end; /* of its channel; -1 there: it has none */
+	bool keeps; /* as in struct worker */
+	struct kept *output;
+};
+
 /*
- * Puts together what the configuration of the worker's group says, and opens
- * the pipe for w->output, which a keeper reads. 0; or -1 and errno: EAGAIN if
- * none of the listeners of an app that accepts itself is open now.
+ * Puts together what the configuration of the group says, and opens the pipe
+ * for the output, which a keeper reads. 0; or -1 and errno: EAGAIN if none of
+ * the listeners of an app that accepts itself is open now.
  */
-int environment_init(struct environment *e, struct worker *w);
+int environment_init(struct environment *e, const struct environment_of *of);
 void environment_fini(struct environment *e);
 
 /*

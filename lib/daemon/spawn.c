@@ -2,16 +2,15 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/backlog.h"
 #include "daemon/channel.h"
 #include "daemon/death.h"
-#include "daemon/environment.h"
 #include "daemon/sampling.h"
 #include "daemon/spawn.h"
+#include "daemon/start.h"
 #include "daemon/stray.h"
 #include "daemon/tell.h"
 #include "sys/fdpass.h"
@@ -24,76 +23,9 @@
  */
 #define REST TSPAN_MSECONDS(3)
 
-/* A start under way. */
-struct start {
-	struct lane_job job;
-	struct worker *worker;
-	struct environment environment;
-	struct keeper *keeper; /* to be started first; NULL: it runs */
-	bool keeper_failed;
-	struct child_result result;
-	int open_error; /* errno of opening unopened; 0: none */
-	const char *unopened;
-};
-
 static void run_queue(struct supervisor *s, tstamp now);
 
-/* --- in the lane -------------------------------------------------------- */
-
-static void
-start_work(struct lane_job *job)
-{
-	struct start *t = LOOP_OWNER(job, struct start, job);
-
-	if (t->keeper != NULL && !keeper_start(t->keeper))
-		t->keeper_failed = true;
-	else if (environment_open(&t->environment, &t->unopened) == -1)
-		t->open_error = errno;
-	else
-		(void)child_spawn(&t->environment.spec, &t->result);
-	environment_close(&t->environment);
-}
-
 /* --- how a start ends --------------------------------------------------- */
-
-/* Whether the system had no room, and not the app a mistake. */
-static bool
-lacked_room(const struct start *t)
-{
-	if (t->keeper_failed)
-		return child_no_room(&t->keeper->result);
-	switch (t->open_error) {
-	case 0:
-		return child_no_room(&t->result);
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
-		return true;
-	default:
-		return false;
-	}
-}
-
-static void
-explain(const struct start *t, char *buf, size_t size)
-{
-	if (t->keeper_failed)
-		(void)child_explain(
-		    &t->keeper->spec, &t->keeper->result, buf, size);
-	else if (t->open_error == 0)
-		(void)child_explain(
-		    &t->environment.spec, &t->result, buf, size);
-	else
-		(void)snprintf(buf, size, "cannot open %s: %s", t->unopened,
-		    strerror(t->open_error));
-}
-
-static void
-free_start(struct start *t)
-{
-	environment_fini(&t->environment);
-	free(t);
-}
 
 /* The worker is freed already, or was never made. */
 static void
@@ -120,28 +52,24 @@ failed(struct supervisor *s, uint32_t process, bool no_room, const char *why,
 }
 
 static void
-start_failed(struct worker *w, struct start *t, tstamp now)
+give_up(struct worker *w, struct start *t, tstamp now)
 {
 	struct supervisor *s = w->sup;
 	uint32_t process = w->process;
-	bool no_room = lacked_room(t);
+	bool no_room = start_lacked_room(t);
 	char why[256];
 
-	explain(t, why, sizeof(why));
+	start_explain(t, why, sizeof(why));
 	worker_free(w);
-	if (t->keeper != NULL)
-		keeper_started(t->keeper, now);
-	free_start(t);
+	start_free(t, s, now);
 	failed(s, process, no_room, why, now);
 }
 
+/* The worker has a number, and what it says can be read. */
 static void
-start_succeeded(struct worker *w, struct start *t, tstamp now)
+begin_life(struct worker *w, pid_t pid, tstamp now)
 {
-	worker_started(w, t->result.pid);
-	if (t->keeper != NULL)
-		keeper_started(t->keeper, now);
-	free_start(t);
+	worker_started(w, pid);
 	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
 	pool_spawned(&w->sup->pool, w->process, now);
 	sampling_started(w, now);
@@ -156,18 +84,20 @@ static void
 start_done(struct lane_job *job, tstamp now)
 {
 	struct start *t = LOOP_OWNER(job, struct start, job);
-	struct worker *w = t->worker;
+	struct worker *w = t->owner;
 	struct supervisor *s = w->sup;
+	pid_t pid = t->result.pid;
 
 	TAILQ_REMOVE(&s->starting, w, start_next);
 	s->nstarting--;
 	w->group->nstarting--;
 	w->starting = NULL;
-	if (t->keeper_failed || t->open_error != 0 || t->result.error != 0)
-		start_failed(w, t, now);
-	else
-		start_succeeded(w, t, now);
-	death_start_over(s, now);
+	if (start_failed(t)) {
+		give_up(w, t, now);
+	} else {
+		start_free(t, s, now);
+		begin_life(w, pid, now);
+	}
 	if (!s->spawner.stopping)
 		run_queue(s, now);
 }
@@ -196,49 +126,32 @@ static struct start *
 new_start(struct worker *w)
 {
 	const struct conf_app *conf = w->group->conf;
-	struct start *t;
+	struct environment_of of = { .group = w->group,
+		.id = w->id,
+		.slot = w->slot,
+		.child_end = &w->child_end,
+		.output = &w->output };
 
 	w->one_session = conf->handoff == CONF_HANDOFF_STDIO;
 	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
 	/* An adapter gives connections before it takes them off the channel. */
 	w->keeps = w->adapted && conf->prefetch == 0;
+	of.keeps = w->keeps;
 	if (open_channel(w) == -1 ||
 	    (keeper_is_needed(conf) &&
-		keeper_get(w->group, loop_now(&w->sup->loop)) == NULL) ||
-	    (t = calloc(1, sizeof(*t))) == NULL)
+		keeper_get(w->group, loop_now(&w->sup->loop)) == NULL))
 		return NULL;
-	if (environment_init(&t->environment, w) == -1) {
-		int error = errno;
-
-		free(t);
-		errno = error;
-		return NULL;
-	}
-	t->job.work = start_work;
-	t->job.done = start_done;
-	t->worker = w;
-	t->keeper = keeper_new_one(w->group);
-	child_result_init(&t->result);
-	return t;
+	return start_new(&of, w, start_done);
 }
 
+/* Starts the worker by itself. */
 static void
-begin(struct worker *w, tstamp now)
+start(struct worker *w, tstamp now)
 {
 	struct supervisor *s = w->sup;
 	uint32_t process = w->process;
-	const char *fault = NULL;
-	struct start *t;
+	struct start *t = new_start(w);
 
-	pool_start_began(&s->pool, process, now);
-	if (keeper_is_needed(w->group->conf))
-		fault = keeper_fault(w->group);
-	if (fault != NULL) {
-		worker_free(w);
-		failed(s, process, false, fault, now);
-		return;
-	}
-	t = new_start(w);
 	if (t == NULL) {
 		int error = errno;
 
@@ -251,6 +164,24 @@ begin(struct worker *w, tstamp now)
 	s->nstarting++;
 	w->group->nstarting++;
 	lane_submit(&s->spawner, &t->job);
+}
+
+static void
+begin(struct worker *w, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	uint32_t process = w->process;
+	const char *fault = NULL;
+
+	pool_start_began(&s->pool, process, now);
+	if (keeper_is_needed(w->group->conf))
+		fault = keeper_fault(w->group);
+	if (fault != NULL) {
+		worker_free(w);
+		failed(s, process, false, fault, now);
+	} else {
+		start(w, now);
+	}
 }
 
 /* --- the queue ---------------------------------------------------------- */
