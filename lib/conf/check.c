@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conf/check.h"
+#include "conf/placeholder.h"
 #include "sys/child.h"
 
 /* ---- within an app ---- */
@@ -94,6 +95,23 @@ check_required(const struct app_check *c)
 		    app->name, app->listen_len, CHILD_FDS_MAX);
 }
 
+/* What all workers of a template have in common. */
+static void
+check_common(const struct app_check *c, const char *option, char *const *list)
+{
+	for (; *list != NULL; list++) {
+		if (!placeholder_has_slot(*list) ||
+		    !both_sound(c, option, "template"))
+			continue;
+		findings_mistake(c->b->findings,
+		    build_where(c->b, c->app, option),
+		    "app '%s': %s has {slot}, but with template = true all "
+		    "processes have the same one",
+		    c->app->name, option);
+		return;
+	}
+}
+
 static void
 check_app(struct build *b, const struct conf_app *app)
 {
@@ -116,6 +134,12 @@ check_app(struct build *b, const struct conf_app *app)
 		    "app '%s': limit: local is the daemon's own counter, and "
 		    "no counter is configured",
 		    app->name);
+	check_needs(&c, "refork_after", app->refork_after > 0, "template",
+	    app->template);
+	if (app->template) {
+		check_common(&c, "command", app->command);
+		check_common(&c, "environment", app->environment);
+	}
 	check_needs(&c, "queue", app->queue == CONF_QUEUE_PRIVATE, "prefetch",
 	    app->prefetch > 0);
 }

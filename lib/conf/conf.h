@@ -282,6 +282,9 @@ struct conf_app {
 	tspan stop_timeout;
 	tspan kill_timeout;
 
+	bool template;
+	unsigned refork_after; /* 0: never; else template */
+
 	/* Restarting. */
 	char *restart_dir; /* as directory, or NULL for none */
 	char **watch; /* absolute */

@@ -106,7 +106,7 @@ static const struct type type_reserved = { .parse = reserved_parse };
 		.name = #field, .type = &type_reserved, .handoffs = (allowed), \
 		.in_app = true \
 	}
-#define RESERVED_NAMES 7
+#define RESERVED_NAMES 6
 
 const struct option options_app[] = {
 	APP(listen, listen, NULL, 0, 0, CONNECTIONS, LISTENER,
@@ -243,13 +243,16 @@ const struct option options_app[] = {
 	    "folder of restart.txt and always_restart.txt"),
 	APP(watch, paths, NULL, 0, 0, ALL, IN_PLACE,
 	    "files whose change restarts the app"),
+	APP(template, bool, "false", 0, 0, NATIVE, REPLACES,
+	    "fork processes from one that has loaded the program"),
+	APP(refork_after, uint, "0", 0, 1e9, NATIVE, IN_PLACE,
+	    "connections after which a process forks the next template"),
 	RESERVED(wait_for_data, SESSIONS),
 	RESERVED(keep_alive, NATIVE),
 	RESERVED(keep_alive_timeout, NATIVE),
 	RESERVED(max_parked, NATIVE),
 	RESERVED(canary, ALL),
 	RESERVED(canary_time, ALL),
-	RESERVED(template, LASTING),
 };
 
 const size_t options_app_names = sizeof(options_app) / sizeof(options_app[0]);

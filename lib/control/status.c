@@ -15,6 +15,7 @@
 #include "core/window.h"
 #include "daemon/listeners.h"
 #include "daemon/locks.h"
+#include "daemon/template.h"
 
 /*
  * A piece ends at so many bytes, or when it has cost so much: a worker costs
@@ -104,6 +105,29 @@ take_keepers(struct status_app *a, const struct group *g)
 }
 
 static void
+take_template(struct status *st, struct status_app *a, const struct group *g)
+{
+	struct status_template *to = &a->template;
+	const struct template_seat *seat = g->seat;
+	const struct template *t;
+
+	to->id = to->from = to->failure = STATUS_NO_STRING;
+	if (seat == NULL)
+		return;
+	t = seat->current != NULL ? seat->current : seat->coming;
+	to->state = template_state_name(seat);
+	to->failure = keep_reason(st, seat->failure);
+	to->forked = seat->forked;
+	to->failures = seat->failures;
+	if (t == NULL)
+		return;
+	to->pid = t->pid;
+	to->id = keep(st, t->id);
+	to->from = keep_reason(st, t->from);
+	to->age = st->at - t->born;
+}
+
+static void
 take_figures(struct status_app *a, const struct pool *p, tstamp now)
 {
 	const struct app *app = &p->apps[a->number];
@@ -160,6 +184,7 @@ take_apps(struct status *st, const char *app, uint32_t *by)
 		take_options(st, &st->apps[st->napps], s->groups[n]);
 		take_figures(&st->apps[st->napps], &s->pool, st->at);
 		take_keepers(&st->apps[st->napps], s->groups[n]);
+		take_template(st, &st->apps[st->napps], s->groups[n]);
 		by[n] = (uint32_t)++st->napps;
 	}
 	return true;
@@ -362,6 +387,19 @@ status_backlog(const struct status *st, const struct status_app *a)
 	return sum;
 }
 
+int64_t
+status_template_rss(const struct status *st, const struct status_app *a)
+{
+	struct procinfo info;
+
+	/* The pid means this process only as long as it is a template. */
+	if (a->template.pid == 0 ||
+	    template_find(st->sup, a->template.pid) == NULL ||
+	    procinfo_read(a->template.pid, &info) == -1)
+		return -1;
+	return info.rss;
+}
+
 static void
 measure_app(const struct status *st, const struct status_app *a,
     struct status_measured *out)
@@ -370,7 +408,8 @@ measure_app(const struct status *st, const struct status_app *a,
 	const struct app *app = &st->sup->pool.apps[a->number];
 	const tstamp now = loop_now(&st->sup->loop);
 
-	*out = (struct status_measured){ .backlog = status_backlog(st, a) };
+	*out = (struct status_measured){ .backlog = status_backlog(st, a),
+		.template_rss = status_template_rss(st, a) };
 	if (g == NULL)
 		return;
 	out->known = true;

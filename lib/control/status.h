@@ -47,6 +47,17 @@ struct status_keeper {
 	bool answers;
 };
 
+struct status_template {
+	const char *state; /* NULL: the app is to have no template */
+	pid_t pid; /* 0: none */
+	size_t id; /* string, or none */
+	size_t from; /* string: the worker that forked it, or none */
+	size_t failure; /* string: the last one, or none */
+	tspan age;
+	uint64_t forked;
+	uint64_t failures;
+};
+
 struct status_app {
 	uint32_t number; /* in the pool */
 	uint32_t first; /* index of its first worker in status.workers */
@@ -85,6 +96,7 @@ struct status_app {
 	struct buckets session_time;
 	struct status_keeper keepers[KEEPER_MAX];
 	uint32_t nkeepers;
+	struct status_template template;
 	size_t limit; /* string: the server of its limit, or none */
 	size_t limit_key; /* string, if there is a limit */
 	uint32_t limit_workers;
@@ -101,6 +113,7 @@ struct status_spans {
 /* Measured as the app is written: too slow for a snapshot of all apps. */
 struct status_measured {
 	long backlog; /* -1: unknown */
+	int64_t template_rss; /* -1: unknown */
 	bool known; /* the app is still there, and so all below is known */
 	double rate; /* connections that processes were given in a second */
 	struct status_spans queue_wait;
@@ -183,6 +196,10 @@ size_t status_size(const struct status *st);
  * Measured now.
  */
 long status_backlog(const struct status *st, const struct status_app *a);
+
+/* The resident bytes of the template; -1: unknown. Measured now. */
+int64_t status_template_rss(
+    const struct status *st, const struct status_app *a);
 
 /*
  * Gives the next piece, which stays until the next call; NULL: that was all.

@@ -277,6 +277,34 @@ put_keepers(struct json *j, const struct status_app *a)
 }
 
 static void
+put_template(struct status *st, const struct status_template *t,
+    const struct status_measured *m)
+{
+	struct json *j = &st->json;
+	bool lives = t->pid != 0;
+
+	if (t->state == NULL) {
+		json_put_null(j, "template");
+		return;
+	}
+	json_key(j, "template");
+	json_object(j);
+	json_put_string(j, "state", t->state);
+	json_put_string(j, "id", status_string(st, t->id));
+	put_known(j, "pid", lives, (uint64_t)t->pid);
+	json_put_string(j, "forked_by", status_string(st, t->from));
+	if (lives)
+		json_put_span(j, "age", t->age);
+	else
+		json_put_null(j, "age");
+	put_known(j, "rss", m->template_rss != -1, (uint64_t)m->template_rss);
+	json_put_uint(j, "forked", t->forked);
+	json_put_uint(j, "failures", t->failures);
+	json_put_string(j, "last_failure", status_string(st, t->failure));
+	json_object_end(j);
+}
+
+static void
 put_app(struct status *st, const struct status_app *a,
     const struct status_measured *m)
 {
@@ -300,6 +328,7 @@ put_app(struct status *st, const struct status_app *a,
 	}
 	put_ends(j, st, a);
 	put_keepers(j, a);
+	put_template(st, &a->template, m);
 	if (st->writer->worker == NULL)
 		return;
 	json_key(j, "workers");

@@ -37,6 +37,7 @@ enum scope {
 	SCOPE_CLIENTS, /* each app that has clients */
 	SCOPE_SESSIONS, /* each app that is handed connections */
 	SCOPE_LIMIT, /* each app that has a limit */
+	SCOPE_TEMPLATE, /* each app that has a template */
 };
 
 /* A sample of a family that has several for each app. */
@@ -232,6 +233,27 @@ put_backlog(
 	text_printf(&st->piece, "%ld\n", backlog);
 }
 
+static void
+put_template_size(
+    struct status *st, const struct family *f, const struct status_app *a)
+{
+	int64_t size = status_template_rss(st, a);
+
+	if (size == -1)
+		return;
+	put_name(st, f, a, "", NULL, NULL);
+	text_printf(&st->piece, "%" PRId64 "\n", size);
+}
+
+static void
+put_template_ready(
+    struct status *st, const struct family *f, const struct status_app *a)
+{
+	put_name(st, f, a, "", NULL, NULL);
+	text_printf(
+	    &st->piece, "%d\n", strcmp(a->template.state, "ready") == 0);
+}
+
 /* --- the families ------------------------------------------------------- */
 
 #define OF_DAEMON(field) offsetof(struct status, field)
@@ -342,6 +364,14 @@ static const struct family families[] = {
 	    "Locks that connections have."),
 	SERIES(LIMIT, "answer", answers, "limit_requests",
 	    "Requests of locks, by answer."),
+	PUT(GAUGE, TEMPLATE, put_template_ready, "template_ready", NULL,
+	    "1 if the template of the app is ready."),
+	PUT(GAUGE, TEMPLATE, put_template_size, "template_resident_bytes",
+	    "bytes", "Resident memory of the template."),
+	VALUE(COUNTER, TEMPLATE, UINT64, OF_APP(template.forked),
+	    "template_forks", NULL, "Processes that templates were to fork."),
+	VALUE(COUNTER, TEMPLATE, UINT64, OF_APP(template.failures),
+	    "template_failures", NULL, "Templates that failed."),
 	VALUE(GAUGE, COUNTER, UINT32, OF_DAEMON(counter.clients),
 	    "poolcounter_clients", NULL, "Clients of the PoolCounter."),
 	VALUE(GAUGE, COUNTER, UINT32, OF_DAEMON(counter.max_clients),
@@ -396,7 +426,8 @@ tells_of(const struct family *f, const struct status_app *a)
 	return f->scope == SCOPE_APP ||
 	    (f->scope == SCOPE_CLIENTS && (a->sessions || a->listens)) ||
 	    (f->scope == SCOPE_SESSIONS && a->sessions) ||
-	    (f->scope == SCOPE_LIMIT && a->limit != STATUS_NO_STRING);
+	    (f->scope == SCOPE_LIMIT && a->limit != STATUS_NO_STRING) ||
+	    (f->scope == SCOPE_TEMPLATE && a->template.state != NULL);
 }
 
 /* The head of a family, or its samples of one app, is a step. */

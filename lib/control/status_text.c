@@ -237,6 +237,27 @@ put_keepers(struct text *t, const struct status_app *a)
 }
 
 static void
+put_template(struct status *st, const struct status_template *a, int64_t size)
+{
+	struct text *t = &st->piece;
+	char age[FIGURE_SIZE], rss[FIGURE_SIZE];
+
+	if (a->state == NULL)
+		return;
+	text_printf(t, "  template %s", a->state);
+	if (a->pid != 0)
+		text_printf(t, ", pid %ld, age %s", (long)a->pid,
+		    figure_span(a->age, age, sizeof(age)));
+	if (size != -1)
+		text_printf(t, ", RSS %s", figure_size(size, rss, sizeof(rss)));
+	text_printf(t, "; forked %" PRIu64 ", failures %" PRIu64 "\n",
+	    a->forked, a->failures);
+	if (a->failures != 0)
+		put_reason(
+		    t, "its last failure", status_string(st, a->failure));
+}
+
+static void
 put_app(struct status *st, const struct status_app *a,
     const struct status_measured *m)
 {
@@ -255,6 +276,7 @@ put_app(struct status *st, const struct status_app *a,
 	}
 	put_ends(st, a);
 	put_keepers(t, a);
+	put_template(st, &a->template, m->template_rss);
 	if (a->count != 0)
 		text_printf(t,
 		    "  %-8s %6s %4s %-8s %4s %7s %6s %6s %6s %6s STATUS\n",

@@ -16,11 +16,13 @@
 #include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/logging.h"
+#include "daemon/refork.h"
 #include "daemon/restart_files.h"
 #include "daemon/retake.h"
 #include "daemon/sampling.h"
 #include "daemon/size.h"
 #include "daemon/spawn.h"
+#include "daemon/template.h"
 
 /* --- groups ------------------------------------------------------------- */
 
@@ -37,6 +39,14 @@ set_title(const struct supervisor *s)
 		apps += s->groups[n] != NULL;
 	setproctitle("supervisor, %u app%-*s", apps,
 	    (int)strlen(program_invocation_name), apps == 1 ? "" : "s");
+}
+
+static void
+configure_template(struct group *g, tstamp now)
+{
+	if (!template_configure(g, now))
+		log_warn("%s: it has no template", g->conf->name);
+	refork_configure(g, now);
 }
 
 /* A group with all its parts, but no listeners; NULL and errno. */
@@ -60,6 +70,8 @@ add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	locks_configure(g);
 	sampling_configure(g, now);
 	restart_files_configure(g, NULL, now);
+	refork_init(g);
+	configure_template(g, now);
 	set_title(s);
 	return g;
 }
@@ -76,6 +88,7 @@ configure(struct group *g, const struct conf_app *conf, tstamp now)
 	locks_configure(g);
 	sampling_configure(g, now);
 	restart_files_configure(g, former, now);
+	configure_template(g, now);
 	config_unref(old);
 }
 
@@ -377,6 +390,7 @@ close_group(struct group *g, tstamp now)
 	g->closing = true;
 	pool_app_close(&g->sup->pool, g->app, now);
 	accepting_leave_all(g, now);
+	template_end(g, now);
 }
 
 /* former: the group of the same name, if there is one. */
@@ -541,7 +555,6 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	struct group *g = s->groups[a->app];
 	const struct app *app = &s->pool.apps[a->app];
 
-	(void)now;
 	if (g == NULL || app->phase != APP_OVER)
 		return;
 	listeners_close_all(&g->listeners);
@@ -555,6 +568,8 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	backlog_fini(g);
 	locks_free(g);
 	restart_files_free(g);
+	template_forget(g, now);
+	refork_fini(g);
 	closing_fini(g);
 	keeper_dismiss_all(s, g);
 	group_free(g);

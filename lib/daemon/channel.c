@@ -15,6 +15,7 @@
 #include "daemon/closing.h"
 #include "daemon/sampling.h"
 #include "daemon/tell.h"
+#include "daemon/template.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/number.h"
@@ -203,6 +204,18 @@ on_blind(struct worker *w, const struct words *a, tstamp now)
 }
 
 static void
+on_forked(struct worker *w, const struct words *a, tstamp now)
+{
+	const char *at = a->text, *end = at + a->len;
+	uint64_t serial, pid;
+
+	if (!number_read(&at, end, &serial) || at == end || *at++ != ' ' ||
+	    !number_read(&at, end, &pid) || at != end || pid > INT32_MAX ||
+	    !template_forked_by(w, serial, (pid_t)pid, now))
+		channel_misbehaved(w, now, "FORKED of what was not asked");
+}
+
+static void
 on_fail(struct worker *w, const struct words *a, tstamp now)
 {
 	group_failed(
@@ -284,6 +297,7 @@ static const struct verb {
 	{ WIRE_LOST, on_lost, false },
 	{ WIRE_RETIRE, on_retire, true },
 	{ WIRE_BLIND, on_blind, true },
+	{ WIRE_FORKED, on_forked, true },
 	{ WIRE_FAIL, on_fail, true },
 	{ WIRE_EVENT, on_event, true },
 	{ WIRE_STATUS, on_status, true },

@@ -8,6 +8,7 @@
 #include "daemon/closing.h"
 #include "daemon/death.h"
 #include "daemon/tell.h"
+#include "daemon/template.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
@@ -314,6 +315,12 @@ take_leave(struct worker *w, const struct reap_death *death, tstamp now)
 		depart(w, now);
 }
 
+void
+death_taken(struct worker *w, const struct reap_death *death, tstamp now)
+{
+	take_leave(w, death, now);
+}
+
 static bool
 is_starting(const struct supervisor *s, pid_t pid)
 {
@@ -337,16 +344,24 @@ static int
 reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 {
 	struct worker *w = worker_find(s, death->pid);
+	struct template *t;
 
 	if (w != NULL) {
 		reap_worker(w, death, now);
 		return WORK_WORKER;
 	}
-	if (is_starting(s, death->pid)) {
+	t = template_find(s, death->pid);
+	if (is_starting(s, death->pid) || (t != NULL && t->start != NULL)) {
 		s->reaping_waits = true;
 		return 0;
 	}
+	if (t != NULL) {
+		reap_take(death->pid);
+		template_died(t, death, now);
+		return WORK_WORKER;
+	}
 	reap_stranger(death->pid);
+	forking_exited(s, death, now);
 	(void)watch_exited(&s->watch, death->pid, now);
 	return WORK_ORPHAN;
 }

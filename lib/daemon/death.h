@@ -14,6 +14,9 @@
  */
 void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
 
+/* A worker that was known by its death alone, and is reaped. */
+void death_taken(struct worker *w, const struct reap_death *death, tstamp now);
+
 void death_init(struct supervisor *s);
 
 #endif

@@ -199,7 +199,10 @@ put_channel(struct variables *v, const struct environment_of *of)
 {
 	putf(v, WIRE_ENV_APP "=%s", of->group->conf->name);
 	putf(v, WIRE_ENV_ID "=%s", of->id);
-	putf(v, WIRE_ENV_SLOT "=%u", (unsigned)of->slot);
+	if (of->slot == ENVIRONMENT_TEMPLATE)
+		putf(v, WIRE_ENV_TEMPLATE "=1");
+	else
+		putf(v, WIRE_ENV_SLOT "=%u", (unsigned)of->slot);
 	if (*of->child_end == -1)
 		return;
 	putf(v, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);

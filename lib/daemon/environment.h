@@ -32,6 +32,9 @@ struct environment {
 	int output[2]; /* its stdout, stderr; -1: not to be closed */
 };
 
+/* No slot: the process is the template of its app. */
+#define ENVIRONMENT_TEMPLATE UINT32_MAX
+
 /* The process that is started. What is pointed to stays during the start. */
 struct environment_of {
 	struct group *group;

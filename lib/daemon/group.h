@@ -25,6 +25,7 @@ struct closing;
 struct restart_files;
 struct retake;
 struct stray_look;
+struct template_seat;
 
 TAILQ_HEAD(app_listeners, app_listener);
 STAILQ_HEAD(retakes, retake);
@@ -57,6 +58,8 @@ struct group {
 	struct workers queued; /* to be started; not empty: in that queue */
 	unsigned nstarting; /* workers in the spawner lane */
 	struct timer start_rest; /* set: workers queued are not needed yet */
+	struct template_seat *seat; /* owned; NULL: it has no template */
+	struct timer refork; /* set: next look; see refork.h */
 	struct timer backlog_timer; /* next look; see backlog.h */
 	long depth; /* of its backlog, at the latest look */
 	tstamp calm_at; /* no more looks from then on */

@@ -132,7 +132,9 @@ replace_workers(struct keeper *k, bool replaceable, tstamp now)
 	struct kept *o;
 
 	LIST_FOREACH(o, &k->kept, next)
-		pool_unheard(&k->sup->pool, o->process, replaceable, now);
+		if (o->process != KEPT_NO_PROCESS)
+			pool_unheard(
+			    &k->sup->pool, o->process, replaceable, now);
 }
 
 void

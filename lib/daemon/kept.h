@@ -12,12 +12,15 @@
 struct kept {
 	LIST_ENTRY(kept) next; /* of its keeper */
 	struct keeper *keeper; /* NULL: nobody reads it */
-	uint32_t process; /* the worker's number in the pool */
+	uint32_t process; /* the worker's number in the pool, or none */
 	const char *id; /* not owned, lasts as long */
 	struct timer patience; /* set: kept_ask() has no answer yet */
 	/* The answer: the line, or none (len 0); may free the worker. */
 	void (*words)(struct kept *, const char *line, size_t len, tstamp now);
 };
+
+/* A process that the pool does not know. */
+#define KEPT_NO_PROCESS UINT32_MAX
 
 /* The output of the process of this number; no keeper reads it yet. */
 void kept_init(struct kept *o, uint32_t process, const char *id);

@@ -125,6 +125,8 @@ kill_worker(struct supervisor *s, const struct action *a, tstamp now)
 		tell_late(w, END_PICKUP_TIMEOUT,
 		    "it did not receive its connection", o->pickup_timeout);
 	worker_signal(w, SIGKILL, true);
+	if (w->forking != NULL)
+		spawn_abandon(w, now);
 }
 
 /* --- news --------------------------------------------------------------- */

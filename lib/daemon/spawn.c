@@ -13,6 +13,7 @@
 #include "daemon/start.h"
 #include "daemon/stray.h"
 #include "daemon/tell.h"
+#include "daemon/template.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
@@ -166,6 +167,123 @@ start(struct worker *w, tstamp now)
 	lane_submit(&s->spawner, &t->job);
 }
 
+/* --- workers of a template ------------------------------------------------ */
+
+/* The worker is known, or given up; it is not forked any more. */
+static void
+end_forking(struct worker *w, tstamp now)
+{
+	struct group *g = w->group;
+
+	worker_end_forking(w);
+	w->channel.ready = channel_ready;
+	g->nstarting--;
+	if (!TAILQ_EMPTY(&g->queued))
+		timer_advance(&w->sup->loop.timers, &g->start_rest, now);
+}
+
+static void
+fork_known(struct forking *f, pid_t pid, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(f->channel, struct worker, channel);
+
+	end_forking(w, now);
+	begin_life(w, pid, now);
+	channel_ready(&w->channel, EPOLLIN, now);
+}
+
+static void
+fork_died(struct forking *f, const struct reap_death *death, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(f->channel, struct worker, channel);
+
+	struct group *g = w->group;
+	const struct process *x = &w->sup->pool.processes[w->process];
+	bool failed = !x->asked || x->end == END_START_TIMEOUT;
+
+	end_forking(w, now);
+	(void)loop_set(&w->sup->loop, &w->channel, EPOLLIN);
+	w->pending_signal = 0;
+	begin_life(w, death->pid, now);
+	death_taken(w, death, now);
+	/* What the template has loaded may be of no use in another process. */
+	if (failed)
+		template_lied(g, "what it forked ends before it is ready", now);
+}
+
+/* Starts the worker by itself, unless it is to end anyway. */
+static void
+fork_refused(struct forking *f, const char *why, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(f->channel, struct worker, channel);
+	struct supervisor *s = w->sup;
+	struct group *g = w->group;
+	uint32_t process = w->process;
+
+	end_forking(w, now);
+	if (s->pool.processes[process].asked) {
+		worker_free(w);
+		pool_spawn_failed(&s->pool, process, true, now);
+	} else {
+		worker_disown(w);
+		pool_start_began(&s->pool, process, now);
+		start(w, now);
+	}
+	if (why != NULL)
+		template_lied(g, why, now);
+}
+
+static const struct forking_ops fork_ops = {
+	.is_taken = template_is_taken,
+	.known = fork_known,
+	.died = fork_died,
+	.refused = fork_refused,
+};
+
+/* What it says is for the kernel to tell whose it is. */
+static void
+unknown_ready(struct loop_io *io, uint32_t events, tstamp now)
+{
+	(void)events;
+	forking_heard(LOOP_OWNER(io, struct worker, channel)->forking, now);
+}
+
+/* Has the template fork the worker. False: none can now. */
+static bool
+fork_worker(struct worker *w)
+{
+	struct template *t = template_of(w->group, w->generation);
+
+	if (t == NULL)
+		return false;
+	w->forking = calloc(1, sizeof(*w->forking));
+	if (w->forking == NULL || open_channel(w) == -1)
+		goto fail;
+	w->channel.ready = unknown_ready;
+	if (template_ask(t, w->forking, w, &fork_ops) == -1)
+		goto fail;
+	w->group->nstarting++;
+	return true;
+fail:
+	free(w->forking);
+	w->forking = NULL;
+	worker_disown(w);
+	return false;
+}
+
+void
+spawn_abandon(struct worker *w, tstamp now)
+{
+	struct supervisor *s = w->sup;
+	struct group *g = w->group;
+	uint32_t process = w->process;
+
+	end_forking(w, now);
+	worker_free(w);
+	pool_spawn_failed(&s->pool, process, true, now);
+	template_lied(g, "a process that it forked does not speak", now);
+}
+
 static void
 begin(struct worker *w, tstamp now)
 {
@@ -179,7 +297,7 @@ begin(struct worker *w, tstamp now)
 	if (fault != NULL) {
 		worker_free(w);
 		failed(s, process, false, fault, now);
-	} else {
+	} else if (!fork_worker(w)) {
 		start(w, now);
 	}
 }
@@ -232,7 +350,7 @@ next_group(struct supervisor *s)
 
 	TAILQ_FOREACH(g, &s->start_queue, start_next) {
 		if (g->nstarting >= SPAWN_MAX_EACH ||
-		    g->start_rest.at != TSTAMP_NEVER)
+		    g->start_rest.at != TSTAMP_NEVER || template_is_awaited(g))
 			continue;
 		if (app_demand(&s->pool.apps[g->app]) > 0)
 			return g;
@@ -282,6 +400,7 @@ spawn_process(struct supervisor *s, const struct action *a, tstamp now)
 		failed(s, a->process, false, g->conf->broken, now);
 		return;
 	}
+	template_update(g, now);
 	w = worker_new(s, a->process);
 	if (w == NULL) {
 		failed(s, a->process, true, strerror(errno), now);

@@ -24,6 +24,12 @@ void spawn_process(struct supervisor *s, const struct action *a, tstamp now);
 /* A queued worker is told to stop: it is never started, and freed. */
 void spawn_call_off(struct worker *w, tstamp now);
 
+/*
+ * A worker that a template was to fork is killed, and cannot be found: it sees
+ * the end of its channel, and is freed.
+ */
+void spawn_abandon(struct worker *w, tstamp now);
+
 /* After the settling of each turn: starts put off may be wanted by now. */
 void spawn_hasten(struct supervisor *s, tstamp now);
 

@@ -2,8 +2,8 @@
 #define DAEMON_START_H
 
 /*
- * One start of a program: what it takes, its work in the lane, and why it
- * failed.
+ * One start of a program, of a worker or a template: what it takes, its work in
+ * the lane, and why it failed.
  */
 
 #include "daemon/environment.h"

@@ -25,14 +25,17 @@
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
+#include "sys/reap.h"
 #include "sys/sockdiag.h"
 #include "sys/watch.h"
 
 struct group;
 struct keeper;
+struct forking;
 struct keeper_ops;
 struct reload;
 struct reopening;
+struct template;
 struct worker;
 
 /* An accepted connection that is in our hands. */
@@ -55,8 +58,18 @@ struct sampling_round {
 	uint32_t next; /* process that the piece begins with */
 };
 
+/* The end of a child that nobody knows; see forking.h. */
+struct unknown_exit {
+	struct reap_death death; /* pid 0: none yet */
+	tstamp at;
+};
+
+#define UNKNOWN_EXITS 32
+
+TAILQ_HEAD(forkings, forking);
 TAILQ_HEAD(groups, group);
 TAILQ_HEAD(keepers, keeper);
+TAILQ_HEAD(templates, template);
 TAILQ_HEAD(workers, worker);
 RB_HEAD(pids, worker);
 
@@ -84,6 +97,11 @@ struct supervisor {
 	struct keepers keepers; /* of all apps, the oldest first */
 	const struct keeper_ops *keeper_ops;
 	struct pids pids; /* of all workers that have one */
+	struct templates templates; /* of all apps */
+	struct forkings forkings; /* processes forked, and not known yet */
+	uint64_t fork_serial; /* of the latest */
+	struct unknown_exit exits[UNKNOWN_EXITS]; /* while there are such */
+	unsigned next_exit; /* place of the next one */
 	struct timer reaping; /* set: some that are dead may be left */
 	bool reaping_waits; /* one that is dead is among `starting` */
 	pid_t looked_at; /* pid of the worker that was looked at last then */

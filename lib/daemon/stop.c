@@ -3,6 +3,7 @@
 #include "daemon/stop.h"
 #include "daemon/accepting.h"
 #include "daemon/tell.h"
+#include "daemon/template.h"
 #include "sys/notify.h"
 
 /* How long before the end SIGTERM is sent: the longest kill_timeout. */
@@ -34,6 +35,7 @@ stop_gracefully(struct supervisor *s, tstamp now)
 			continue;
 		s->groups[app]->closing = true;
 		accepting_leave_all(s->groups[app], now);
+		template_end(s->groups[app], now);
 	}
 }
 
@@ -54,7 +56,9 @@ stop_now(struct supervisor *s, tstamp now)
 			continue;
 		s->groups[app]->closing = true;
 		listeners_close_all(&s->groups[app]->listeners);
+		template_end(s->groups[app], now);
 	}
+	template_kill_all(s);
 	pool_stop_now(&s->pool, grace, now);
 }
 
@@ -78,5 +82,5 @@ stop_is_over(const struct supervisor *s)
 	for (uint32_t app = 0; app < s->pool.napps; app++)
 		if (!app_is_over(&s->pool.apps[app]))
 			return false;
-	return true;
+	return !template_any(s);
 }

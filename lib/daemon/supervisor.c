@@ -21,6 +21,7 @@
 #include "daemon/stop.h"
 #include "daemon/supervisor.h"
 #include "daemon/tables.h"
+#include "daemon/template.h"
 #include "daemon/waiters.h"
 #include "sys/descriptors.h"
 #include "sys/hangup.h"
@@ -222,6 +223,8 @@ init_state(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->keepers);
 	s->keeper_ops = &keeping_ops;
 	RB_INIT(&s->pids);
+	TAILQ_INIT(&s->templates);
+	TAILQ_INIT(&s->forkings);
 	timer_init(&s->second, second_passed);
 	timer_init(&s->hangup, look_at_terminal);
 	pickup_init(s);
@@ -296,6 +299,7 @@ supervisor_fini(struct supervisor *s)
 	sockdiag_fini(&s->diag);
 	if (stop_lanes(s)) {
 		restart_files_fini(s);
+		template_free_all(s);
 		keeper_free_all(s);
 		free(s->pool_memory);
 		free(s->groups);

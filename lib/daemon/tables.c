@@ -127,9 +127,11 @@ need_of_keeper(const struct conf *conf, const struct conf_app *app)
 	unsigned long long n =
 	    2ull * (jobs ? app->min_processes : app->max_processes);
 
+	if (n > conf->max_processes)
+		n = conf->max_processes;
+	/* A template, and its successor. */
 	return KEEPER_DESCRIPTORS +
-	    KEEPER_HOLD_FDS *
-	    (n < conf->max_processes ? n : conf->max_processes);
+	    KEEPER_HOLD_FDS * (app->template ? n + 2 : n);
 }
 
 static void
@@ -157,6 +159,9 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 		/* Its keeper. */
 		if (keeper_is_needed(&conf->apps[i]))
 			out->others++;
+		/* Channels of its template, of another, and a worker's. */
+		if (conf->apps[i].template)
+			out->others += 8;
 		measures = measures || conf->apps[i].max_memory > 0;
 		sum_up_keeper(conf, &conf->apps[i], out);
 		out->queues += conf->apps[i].max_queue;

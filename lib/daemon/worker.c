@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "daemon/closing.h"
+#include "daemon/forking.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
@@ -86,8 +87,8 @@ give_slot(struct group *g, uint32_t slot)
 
 /* --- coming and going --------------------------------------------------- */
 
-static void
-make_id(char *id)
+void
+worker_make_id(char *id)
 {
 	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
 
@@ -113,7 +114,7 @@ worker_new(struct supervisor *s, uint32_t process)
 	w->channel.fd = -1;
 	w->unread_since = TSTAMP_NEVER;
 	w->look_at = TSTAMP_NEVER;
-	make_id(w->id);
+	worker_make_id(w->id);
 	kept_init(&w->output, process, w->id);
 	w->slot = take_slot(w->group);
 	if (w->slot == UINT32_MAX) {
@@ -150,15 +151,31 @@ close_child_end(struct worker *w)
 }
 
 void
-worker_free(struct worker *w)
+worker_disown(struct worker *w)
 {
-	struct supervisor *s = w->sup;
-
-	assert(w->starting == NULL);
 	kept_leave(&w->output);
 	worker_hang_up(w);
 	if (w->child_end != -1)
 		close_child_end(w);
+	w->child_end = -1;
+	worker_make_id(w->id);
+}
+
+void
+worker_end_forking(struct worker *w)
+{
+	forking_end(w->forking);
+	free(w->forking);
+	w->forking = NULL;
+}
+
+void
+worker_free(struct worker *w)
+{
+	struct supervisor *s = w->sup;
+
+	assert(w->starting == NULL && w->forking == NULL);
+	worker_disown(w);
 	if (w->memory_fd != -1)
 		close(w->memory_fd);
 	give_slot(w->group, w->slot);
@@ -225,6 +242,8 @@ worker_signal(struct worker *w, int sig, bool group)
 
 	if (w->pid == 0) {
 		signal_starting(w, sig, group);
+		if (w->forking != NULL)
+			(void)forking_signal(w->forking, sig);
 		return;
 	}
 	log_debug(

@@ -28,6 +28,7 @@
 #define WORKER_STATUS_MAX 128
 
 struct child_result;
+struct forking;
 struct timeout_report;
 
 struct worker {
@@ -49,6 +50,8 @@ struct worker {
 	TAILQ_ENTRY(worker) start_next; /* in its group's queued, or starting */
 	bool queued; /* not started yet; others are before it */
 	struct child_result *starting; /* its start is under way; else NULL */
+	struct forking
+	    *forking; /* it is forked, not known yet; owned, or NULL */
 	struct timeout_report *report; /* being made; NULL: none */
 	int pending_signal; /* to be sent when it is started; 0: none */
 	bool pending_group; /* to the whole group */
@@ -75,8 +78,20 @@ struct worker {
 	unsigned loose; /* messages about no connection, likewise */
 };
 
+/* Draws an identifier: WORKER_ID_LEN characters and a NUL. */
+void worker_make_id(char *id);
+
 /* A worker not started yet, in the place of its number; NULL: no memory. */
 struct worker *worker_new(struct supervisor *s, uint32_t process);
+
+/*
+ * A worker that is not started has no channel and no output any more, and
+ * another identifier: a process may have had them.
+ */
+void worker_disown(struct worker *w);
+
+/* It is not being forked any more. */
+void worker_end_forking(struct worker *w);
 
 /* Frees the worker; the core has let its number go, or does next. */
 void worker_free(struct worker *w);

@@ -192,11 +192,11 @@ a_name_of_a_later_version_is_a_mistake(void)
 	MISTAKES("pool.conf:1: option 'canary' is not in force yet in this "
 		 "version\n",
 	    APP("canary = 1"));
-	MISTAKES("pool.conf:1: option 'template' is not in force yet in this "
+	MISTAKES("pool.conf:1: option 'keep_alive' is not in force yet in this "
 		 "version\n"
-		 "pool.conf:1: option 'template' cannot be used with handoff = "
-		 "stdio\n",
-	    APP("handoff = stdio template = false"));
+		 "pool.conf:1: option 'keep_alive' cannot be used with "
+		 "handoff = stdio\n",
+	    APP("handoff = stdio keep_alive = false"));
 }
 
 static void

@@ -408,8 +408,8 @@ apps_alone_have_no_workers(void)
 		text_put(&text, piece, len);
 	text_put(&text, "", 1);
 	CHECK(has("\"processes\":2,"));
-	CHECK(has("\"keepers\":[]},\n{\"name\":\"web\""));
-	CHECK(has("\"keepers\":[]}]}\n"));
+	CHECK(has("\"template\":null},\n{\"name\":\"web\""));
+	CHECK(has("\"template\":null}]}\n"));
 	CHECK(strstr(text.data, "workers") == NULL);
 	status_free(st);
 	end();

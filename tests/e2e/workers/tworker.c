@@ -395,6 +395,8 @@ main(int argc, char **argv)
 	(void)argc;
 	options_read(argv);
 	before_ready();
+	if (apppool_template(NULL) == -1)
+		err(71, "apppool_template");
 	if (apppool_ready() == -1)
 		err(71, "apppool_ready");
 	if (opt.at == 0)

@@ -1,0 +1,19 @@
+#ifndef DAEMON_REFORK_H
+#define DAEMON_REFORK_H
+
+/*
+ * refork_after: a worker that has served so many requests forks the next
+ * template of its app, once for each template that was started by itself. So
+ * new workers begin with what that one has loaded since its start.
+ */
+
+#include "daemon/group.h"
+
+/* The group is new, or has other options. */
+void refork_init(struct group *g);
+void refork_configure(struct group *g, tstamp now);
+
+/* The group is freed next. */
+void refork_fini(struct group *g);
+
+#endif

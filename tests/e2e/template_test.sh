@@ -1,0 +1,442 @@
+#!/bin/sh
+# Templates: workers are forked from one process that is started, whatever that
+# does.
+
+file_setup() {
+	mkdir -m 1777 "$DIR/marks"
+	cp tests/e2e/workers/template.py "$DIR/template.py"
+}
+
+# behaving HOW [ARGUMENT]: an app whose first template behaves so, and all later
+# ones well; what else it has comes from stdin.
+behaving() {
+	rm -rf "$DIR/marks/$1"
+	{
+		echo 'app "web" { listen = "unix:web.sock"'
+		echo "command = $(quoted "$PYTHON" "$DIR/template.py" "$1" \
+		    "$DIR/marks/$1" "$2")"
+		echo 'template = true restart_delay = 10ms'
+		cat
+		echo '}'
+	} | conf
+}
+
+# The number of the template that is ready, or nothing.
+template() {
+	[ "$(status apps web template state)" = ready ] &&
+	    status apps web template pid
+}
+
+has_template() {
+	template >/dev/null
+}
+
+# has_another_template THAN
+has_another_template() {
+	other=$(template) && [ "$other" != "$1" ]
+}
+
+# session PID: of that process.
+session() {
+	ps -o sid= -p "$1" | tr -d ' '
+}
+
+workers() {
+	status apps web workers '*' pid
+}
+
+# come_from TEMPLATE: whether all workers are forked by it, and there are some.
+come_from() {
+	[ -n "$(workers)" ] || return
+	for pid in $(workers); do
+		[ "$(session "$pid")" = "$1" ] || return
+	done
+}
+
+# Whether all have a number by now.
+workers_are() {
+	[ "$(workers | grep -c '^[0-9]')" -eq "$1" ]
+}
+
+testWorkersAreForkedByAProgramThatIsStartedOnce() {
+	cat >"$DIR/began.sh" <<-EOF
+	#!/bin/sh
+	echo began
+	exec "$TWORKER"
+	EOF
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "/bin/sh", "began.sh" }
+		template = true
+		min_processes = 4
+	}
+	EOF
+	pool_start
+	assertTrue 'workers of the template' "come_from $(template)"
+	await said began
+	assertEquals 'starts of the program' 1 "$(times_said began)"
+	assertEquals 'forks' 4 "$(status apps web template forked)"
+	assertEquals 'its size' 1 $(($(status apps web template rss) > 0))
+	ctl metrics >"$DIR/metrics"
+	assertTrue 'metrics' "grep -q 'template_ready{app=\"web\"} 1' $DIR/metrics"
+	assertTrue 'readable' \
+	    "ctl status -v | grep -q 'template ready, pid $(template)'"
+	assertEquals 'ceilings' 4 "$(status processes)"
+}
+
+testAForkedWorkerServesUnderItsOwnNumber() {
+	app web <<-EOF | conf
+	template = true
+	EOF
+	pool_start
+	answer=$(web)
+	# shellcheck disable=SC2086 # pid id slot count text
+	set -- $answer
+	assertEquals "$1" "$(workers)"
+	assertEquals "$2" "$(status apps web workers 0 id)"
+	assertEquals 0 "$3"
+	assertEquals "$POOL" "$(ps -o ppid= -p "$1" | tr -d ' ')"
+	assert_accounts web
+}
+
+testAForkedWorkerHasTheIdentityAndLimitsOfTheApp() {
+	is_root || { skip 'needs root'; return; }
+	app web <<-EOF | conf
+	template = true
+	user = "nobody"
+	umask = 027
+	nice = 3
+	limit_nofile = 77
+	EOF
+	pool_start
+	pid=$(workers)
+	assertEquals "$(id -u nobody)" "$(stat -c %u "/proc/$pid")"
+	assertTrue 'umask' "grep -q 'Umask:.*0027' /proc/$pid/status"
+	assertTrue 'limit' "grep -q 'open files *77 ' /proc/$pid/limits"
+	assertEquals 3 "$(ps -o ni= -p "$pid" | tr -d ' ')"
+}
+
+testWhatAForkedWorkerPrintsIsLoggedUnderItsOwnName() {
+	cat >"$DIR/printer.py" <<-EOF
+	import os, sys
+	import apppool
+	worker = apppool.Worker()
+	worker.template(lambda: print("I am", worker.slot, flush=True))
+	worker.ready()
+	for connection in worker.connections():
+	    pass
+	EOF
+	cp contrib/workers/apppool.py "$DIR"
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "$PYTHON", "printer.py" }
+		template = true
+		min_processes = 2
+	}
+	EOF
+	pool_start
+	for slot in 0 1; do
+		id=$(status apps web workers "$slot" id)
+		await said "$id: I am"
+	done
+}
+
+testADeadWorkerIsForkedAnew() {
+	app web <<-EOF | conf
+	template = true
+	restart_delay = 10ms
+	EOF
+	pool_start
+	first=$(workers)
+	kill -KILL "$first"
+	await said 'killed by signal 9'
+	second=$(pid_of "$(web)")
+	assertNotEquals "$first" "$second"
+	assertEquals "$(template)" "$(session "$second")"
+}
+
+testAKilledTemplateIsReplacedAndItsWorkersGoOn() {
+	app web <<-EOF | conf
+	template = true
+	restart_delay = 10ms
+	EOF
+	pool_start
+	first=$(template)
+	worker=$(workers)
+	kill -KILL "$first"
+	await has_another_template "$first"
+	assertEquals 'the same worker' "$worker" "$(pid_of "$(web)")"
+	kill -KILL "$worker"
+	await said "(pid $worker)"
+	assertEquals "$(template)" "$(session "$(pid_of "$(web)")")"
+	assertEquals 1 "$(status apps web template failures)"
+}
+
+# serves_despite HOW TEXT [ARGUMENT]: the app does, the log has the text, and
+# new workers come from a better template.
+serves_despite() {
+	behaving "$1" "$3" <<-EOF
+	start_timeout = $((2 * SLOW))s
+	kill_timeout = 100ms
+	min_processes = 2
+	max_processes = 2
+	EOF
+	pool_start
+	assertNotEquals "$1: $(web)" '' "$(web)"
+	assertTrue "$1: the log has $2" "said '$2'"
+	await has_template
+	for worker in $(workers); do
+		kill -KILL "$worker"
+	done
+	await come_from "$(template)"
+	assert_accounts web
+}
+
+testATemplateThatDiesBeforeItAnswersIsReplaced() {
+	serves_despite dies 'killed by signal 9 (SIGKILL): processes are started'
+}
+
+testATemplateThatExitsIsReplaced() {
+	serves_despite exits 'exited with status 0: processes are started'
+}
+
+testATemplateThatFailsIsReplaced() {
+	serves_despite fails 'cannot go on: it is tired'
+}
+
+testATemplateThatHangsIsReplaced() {
+	serves_despite hangs 'is killed: it does not fork'
+}
+
+testATemplateThatTalksNonsenseIsReplaced() {
+	serves_despite talks 'it broke the protocol'
+}
+
+testATemplateThatNamesAStrangerHarmsHimNot() {
+	start_process sleep 1000
+	serves_despite names_a_stranger \
+	    "process $STARTED was named and is no child of ours" "$STARTED"
+	assertFalse 'the stranger lives' "is_gone $STARTED"
+}
+
+testATemplateThatNamesItselfIsReplaced() {
+	serves_despite names_itself 'was named and is another one'
+}
+
+testAWorkerIsKnownByWhatItSaysWhateverItsTemplateSays() {
+	behaving names_another <<-EOF
+	min_processes = 2
+	EOF
+	pool_start
+	assertTrue 'workers of the template' "come_from $(template)"
+	assertEquals 0 "$(status apps web template failures)"
+}
+
+testWorkersThatDieUnheardAreStartedAnew() {
+	serves_despite forks_what_dies 'what it forked ends before it is ready'
+	assertTrue 'how it ended' \
+	    "said 'exited with status 3 before it was ready'"
+}
+
+testAForkedWorkerThatIsNeverReadyIsKilled() {
+	behaving forks_what_hangs <<-EOF
+	start_timeout = 500ms
+	stop_timeout = 100ms
+	kill_timeout = 100ms
+	EOF
+	pool_run
+	await has_template
+	first=$(template)
+	await said 'it was not ready within 0.5 s'
+	await has_another_template "$first"
+	assertNotEquals '' "$(web)"
+	await has_no_session "$first"
+}
+
+has_no_session() {
+	[ -z "$(pgrep -s "$1")" ]
+}
+
+testDescriptorsThatATemplateLeaksEndItAndNothingElse() {
+	behaving leaks <<-EOF
+	limit_nofile = 32
+	max_processes = 1
+	min_server_life = 0
+	EOF
+	pool_start
+	before=$(fds "$POOL")
+	tries=0
+	until [ "$(status apps web template failures)" -gt 0 ] ||
+	    [ "$tries" -eq 40 ]; do
+		worker=$(pid_of "$(web)")
+		kill -KILL "$worker"
+		await said "(pid $worker) killed"
+		tries=$((tries + 1))
+	done
+	assertTrue 'it ran out of descriptors' "said 'processes are started'"
+	assertNotEquals '' "$(web)"
+	await has_template
+	await has_fds "$before"
+}
+
+testATemplateNeedNotWaitForTheProcessInTheMiddle() {
+	behaving hurries <<-EOF
+	min_processes = 2
+	EOF
+	pool_start
+	assertTrue 'workers of the template' "come_from $(template)"
+	assertEquals 0 "$(status apps web template failures)"
+}
+
+testAReloadReplacesTheTemplateBeforeTheWorkers() {
+	app web <<-EOF | conf
+	template = true
+	min_processes = 3
+	EOF
+	pool_start
+	first=$(template)
+	app web <<-EOF | conf
+	template = true
+	min_processes = 3
+	environment = { "CHANGED=1" }
+	EOF
+	ctl reload >/dev/null
+	ctl wait >/dev/null
+	await has_another_template "$first"
+	await status_is null apps web rollout
+	await workers_are 3
+	assertTrue 'workers of the new template' "come_from $(template)"
+	for pid in $(workers); do
+		assertTrue "pid $pid" \
+		    "tr '\\0' '\\n' </proc/$pid/environ | grep -qx CHANGED=1"
+	done
+	await is_gone "$first"
+}
+
+testARestartReplacesTheTemplate() {
+	app web <<-EOF | conf
+	template = true
+	EOF
+	pool_start
+	first=$(template)
+	ctl restart web >/dev/null
+	assertTrue 'another template' "has_another_template $first"
+	assertTrue 'workers of the new template' "come_from $(template)"
+}
+
+testAnAppThatIsDrainedOrStoppedHasNoTemplate() {
+	app web <<-EOF | conf
+	template = true
+	EOF
+	pool_start
+	for way in 'drain resume' 'stop start'; do
+		first=$(template)
+		ctl "${way% *}" web >/dev/null
+		await is_gone "$first"
+		assertEquals none "$(status apps web template state)"
+		ctl "${way#* }" web >/dev/null
+		assertTrue "serves after $way" "web >/dev/null"
+		assertTrue 'workers of a template' "come_from $(template)"
+	done
+}
+
+testATemplateCanBeTurnedOff() {
+	app web <<-EOF | conf
+	template = true
+	EOF
+	pool_start
+	first=$(template)
+	app web </dev/null | conf
+	ctl reload >/dev/null
+	await is_gone "$first"
+	await status_is null apps web rollout
+	assertEquals null "$(status apps web template)"
+	pid=$(pid_of "$(web)")
+	assertEquals "$pid" "$(session "$pid")"
+}
+
+testTheDaemonEndsWithItsTemplate() {
+	behaving hangs <<-EOF
+	min_processes = 0
+	kill_timeout = 200ms
+	EOF
+	pool_start
+	await has_template
+	first=$(template)
+	pause_process "$first"
+	pool_stop
+	assertEquals 0 "$RC"
+	await is_gone "$first"
+}
+
+testATemplateThatIsNotReadyInTimeHoldsNothingUp() {
+	cat >"$DIR/lazy.py" <<-EOF
+	import os, time
+	if "APPPOOL_TEMPLATE" in os.environ:
+	    time.sleep(60)
+	os.execv("$TWORKER", ["tworker"])
+	EOF
+	conf <<-EOF
+	app "web" {
+		listen = "unix:web.sock"
+		command = { "$PYTHON", "lazy.py" }
+		template = true
+		start_timeout = ${SLOW}s
+	}
+	EOF
+	pool_start
+	assertTrue 'it is told' "said 'it was not ready within'"
+	pid=$(pid_of "$(web)")
+	assertEquals 'it was started by itself' "$pid" "$(session "$pid")"
+	await status_is failed apps web template state
+}
+
+testAWarmWorkerBecomesTheTemplate() {
+	app web <<-EOF | conf
+	template = true
+	refork_after = 5
+	min_processes = 3
+	max_processes = 3
+	EOF
+	pool_start
+	first=$(template)
+	old=$(status apps web workers '*' id | sort)
+	# One of the three has five of them.
+	ask "unix:$DIR/web.sock" hello --count 13 >/dev/null
+	await has_another_template "$first"
+	by=$(status apps web template forked_by)
+	assertTrue 'it was forked by a worker' "echo '$old' | grep -qx '$by'"
+	await is_gone "$first"
+	await status_is null apps web rollout
+	await workers_are 3
+	new=$(status apps web workers '*' id | sort)
+	assertEquals 'only the warm worker stays' "$by" \
+	    "$(printf '%s\n%s\n' "$old" "$new" | sort | uniq -d)"
+	assertNotEquals '' "$(web)"
+	assertEquals 0 "$(status apps web template failures)"
+	assert_accounts web
+}
+
+testMistakesOfTheConfigurationAreTold() {
+	app web <<-EOF | conf
+	refork_after = 5
+	EOF
+	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
+	assertTrue "$(cat "$DIR/out")" \
+	    "grep -q 'refork_after has no effect without template' $DIR/out"
+	app web '{slot}' <<-EOF | conf
+	template = true
+	EOF
+	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
+	assertTrue "$(cat "$DIR/out")" "grep -q 'command has {slot}' $DIR/out"
+	app web <<-EOF | conf
+	template = true
+	handoff = stdio
+	EOF
+	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
+	assertTrue "$(cat "$DIR/out")" "grep -q template $DIR/out"
+}
+
+. tests/e2e/lib.sh

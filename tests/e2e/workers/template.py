@@ -1,0 +1,137 @@
+#!/usr/bin/python3
+"""A template, or a worker, without any library.
+
+The first argument says what the first template does; the second is a file that
+it makes, beside which all later templates are good.
+"""
+
+import os
+import socket
+import sys
+import time
+
+BEHAVIOUR, MARK = sys.argv[1:3]
+IS_TEMPLATE = os.environ.get("APPPOOL_TEMPLATE") == "1"
+daemon = socket.socket(fileno=int(os.environ["APPPOOL_FD"]))
+leaked = []
+
+
+def serve(channel):
+    """Answers each connection with our number and our session's."""
+    channel.send(b"READY")
+    while True:
+        words, fds = receive(channel)
+        if words[0] != b"CONN":
+            os._exit(0)
+        with socket.socket(fileno=fds[0]) as connection:
+            text = f"{os.getpid()} {os.getsid(0)}\n"
+            connection.sendall(text.encode())
+        channel.send(b"DONE " + words[1])
+
+
+def receive(channel):
+    message, fds, flags, _ = socket.recv_fds(channel, 4096, 3)
+    if flags & socket.MSG_CTRUNC:
+        channel.send(b"FAIL too many descriptors")
+        os._exit(1)
+    return message.split() or [b"STOP"], fds
+
+
+def fork_worker(fds, wait=True, before=lambda: None):
+    """As apppool-worker(7) says; returns its number."""
+    told, tell = os.pipe()
+    middle = os.fork()
+    if middle == 0:
+        worker = os.fork()
+        if worker == 0:
+            os.setpgid(0, 0)
+            os.dup2(fds[1], 1)
+            os.dup2(fds[2], 2)
+            before()
+            serve(socket.socket(fileno=fds[0]))
+        os.write(tell, b"%d" % worker)
+        if not wait:
+            time.sleep(0.3)
+        os._exit(0)
+    worker = os.read(told, 16)
+    os.close(told)
+    os.close(tell)
+    if wait:
+        os.waitpid(middle, 0)
+    return worker
+
+
+def forked(words, pid):
+    daemon.send(b"FORKED %s %s" % (words[1], pid))
+
+
+def good(words, fds):
+    forked(words, fork_worker(fds))
+    for fd in fds:
+        os.close(fd)
+
+
+def dies(words, fds):
+    fork_worker(fds, before=lambda: time.sleep(0.2))
+    os.kill(os.getpid(), 9)
+
+
+def exits(words, fds):
+    os._exit(0)
+
+
+def fails(words, fds):
+    daemon.send(b"FAIL it is tired")
+
+
+def hangs(words, fds):
+    time.sleep(60)
+
+
+def names_a_stranger(words, fds):
+    forked(words, sys.argv[3].encode())
+
+
+def names_itself(words, fds):
+    forked(words, b"%d" % os.getpid())
+
+
+def names_another(words, fds):
+    forked(words, fork_worker(fds) + b"1")
+
+
+def talks(words, fds):
+    daemon.send(b"HELLO")
+
+
+def forks_what_dies(words, fds):
+    forked(words, fork_worker(fds, before=lambda: os._exit(3)))
+
+
+def forks_what_hangs(words, fds):
+    forked(words, fork_worker(fds, before=lambda: time.sleep(60)))
+
+
+def leaks(words, fds):
+    forked(words, fork_worker(fds))
+    leaked.extend(fds)
+
+
+def hurries(words, fds):
+    forked(words, fork_worker(fds, wait=False))
+
+
+if not IS_TEMPLATE:
+    serve(daemon)
+behave = good
+try:
+    os.mkdir(MARK)
+    behave = globals()[BEHAVIOUR]
+except FileExistsError:
+    pass
+daemon.send(b"READY")
+while True:
+    order, descriptors = receive(daemon)
+    if order[0] != b"FORK":
+        sys.exit(0)
+    behave(order, descriptors)
