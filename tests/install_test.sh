@@ -51,7 +51,7 @@ ${example##*/}' ]"
 
 testEverySampleWorkerIsInstalled() {
 	for worker in hello AppPool.pm apppool.py apppool.rb hello.py stampede.py \
-	    apppool-rack apppool-wsgi; do
+	    apppool-psgi apppool-rack apppool-wsgi; do
 		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
 	done
 }
@@ -140,6 +140,7 @@ prepared() {
 	case $1 in
 	*/perl-fcgi.conf) perl -MFCGI -e 1 2>/dev/null || return ;;
 	*/rack.conf) [ -e /usr/share/doc/ruby-rack ] || return ;;
+	*/psgi.conf) perl -MPlack -MSocket::MsgHdr -e 1 2>/dev/null || return ;;
 	esac
 	program=$(sed -n 's/^	command = { "\([^"]*\)".*/\1/p' "$1")
 	case $program in

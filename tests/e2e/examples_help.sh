@@ -42,6 +42,11 @@ is_there() {
 		ABSENT=FCGI.pm
 		/usr/bin/perl -MFCGI -e 1 2>/dev/null || return
 		;;
+	psgi)
+		ABSENT=libplack-perl
+		/usr/bin/perl -MPlack -MSocket::MsgHdr -e 1 2>/dev/null ||
+		    return
+		;;
 	rack)
 		ABSENT=/usr/share/doc/ruby-rack
 		[ -e "$ABSENT" ] || return
@@ -106,8 +111,8 @@ has_no_sessions() {
 }
 
 file_setup() {
-	cp etc/examples/*.p[ly] etc/examples/*.ru etc/examples/*.js \
-	    etc/examples/*.sh "$DIR"
+	cp etc/examples/*.p[ly] etc/examples/*.psgi etc/examples/*.ru \
+	    etc/examples/*.js etc/examples/*.sh "$DIR"
 	# nginx as it is installed, or as contrib/peers unpacked it.
 	NGINX=/usr/sbin/nginx
 	[ -x "$NGINX" ] || NGINX=$PWD/build/peers$NGINX

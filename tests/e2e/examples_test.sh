@@ -6,7 +6,7 @@
 . tests/e2e/examples_help.sh
 
 NAMES='php-cgi libfcgi perl-fcgi gunicorn http-server node shell static
-wsgi rack'
+wsgi rack psgi'
 
 LOAD=${LOAD:-2000}
 
@@ -117,6 +117,10 @@ testTheExampleOfWsgiServesUnderLoad() {
 
 testTheExampleOfRackServesUnderLoad() {
 	assert_example rack
+}
+
+testTheExampleOfPsgiServesUnderLoad() {
+	assert_example psgi
 }
 
 testTheExampleOfAPythonHttpServerServesUnderLoad() {

@@ -128,10 +128,16 @@ def wsgi(folder, name="demo:app"):
 
 
 HAS_RACK = os.path.exists("/usr/share/doc/ruby-rack")
+HAS_PSGI = runs(PERL) and os.path.exists("/usr/share/doc/libplack-perl")
+PAGES_PSGI = "tests/e2e/workers/pages.psgi"
 
 
 def rack(config="tests/e2e/workers/rack.ru", **options):
     return Worker(f"{WORKERS}/apppool-rack", config, **options)
+
+
+def psgi(pages=PAGES_PSGI, **options):
+    return Worker(f"{WORKERS}/apppool-psgi", pages, **options)
 
 
 def every(folder):
@@ -139,6 +145,8 @@ def every(folder):
     starts = [hello_c, hello_py, lambda: wsgi(folder)]
     if HAS_RACK:
         starts.append(rack)
+    if HAS_PSGI:
+        starts.append(psgi)
     for start in starts:
         with start() as worker:
             assert worker.heard() == b"READY"

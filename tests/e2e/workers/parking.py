@@ -14,6 +14,8 @@ if contrib.HAS_RACK:
     KEEPERS.append(
         [f"{contrib.WORKERS}/apppool-rack", "tests/e2e/workers/rack.ru"]
     )
+if contrib.HAS_PSGI:
+    KEEPERS.append([f"{contrib.WORKERS}/apppool-psgi", contrib.PAGES_PSGI])
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
 
 

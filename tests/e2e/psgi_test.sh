@@ -1,0 +1,87 @@
+#!/bin/sh
+# apppool-psgi serves an application as Dancer2 makes it, unmodified.
+
+# pages: the app, of which each process takes SERIES for its environment; more
+# options come from stdin.
+pages() {
+	{
+		printf 'app "web" {\nlisten = "unix:%s/web.sock"\n' "$DIR"
+		echo 'command = { "apppool-psgi", "bin/app.psgi" }'
+		echo "directory = \"$DIR/Pages\""
+		echo 'min_processes = 2 max_processes = 4'
+		cat
+		echo '}'
+	} | conf
+}
+
+# ask_often: in the background; the status of each answer is a line of
+# $DIR/answers.
+ask_often() {
+	start_process curl -s --no-buffer -Z --parallel-max 6 \
+	    --max-time $((10 * LIMIT)) --unix-socket "$DIR/web.sock" \
+	    -o /dev/null -w '%{http_code}\n' "http://x/?[1-$REQUESTS]" \
+	    >"$DIR/answers" 2>"$DIR/errors"
+	ASKING=$STARTED
+}
+
+has_completed() {
+	[ "$(status apps web completed)" -ge "$1" ]
+}
+
+assert_all_answered() {
+	finish "$ASKING" $((10 * LIMIT))
+	assertEquals "$(cat "$DIR/errors")" 0 "$RC"
+	assertEquals "$REQUESTS" "$(grep -cx 200 "$DIR/answers")"
+	for key in lost refused timed_out; do
+		assertEquals "$key" 0 "$(status apps web "$key")"
+	done
+	assertEquals null "$(status apps web last_failure)"
+}
+
+file_setup() {
+	REQUESTS=$((5000 / SLOW))
+	(cd "$DIR" && dancer2 gen -a Pages) >"$DIR/made" 2>&1
+	chmod -R a+rX "$DIR/Pages" 2>/dev/null
+	perl -MSocket::MsgHdr -e 1 2>/dev/null || rm -rf "$DIR/Pages"
+}
+
+has_pages() {
+	[ -d "$DIR/Pages" ] || { skip 'no Dancer2 or Socket::MsgHdr'; return 1; }
+	# Processes of root's are nobody's, who may not be able to enter this
+	# tree.
+	! is_root || setpriv --reuid=65534 --clear-groups \
+	    test -x "$BUILD/libexec/apppool-psgi" ||
+	    { skip 'nobody can run apppool-psgi'; return 1; }
+}
+
+testADancer2ApplicationAnswersEveryRequestThroughAReload() {
+	has_pages || return 0
+	pages </dev/null
+	pool_start
+	ask_often
+	await has_completed $((REQUESTS / 4))
+	pages <<-EOF
+	environment = { "DANCER_ENVIRONMENT=production" }
+	EOF
+	ctl reload >"$DIR/out" 2>&1 || fail "$(cat "$DIR/out")"
+	assertFalse 'the reload was too late' "has_completed $REQUESTS"
+	assert_all_answered
+	assertEquals 1 "$(status generation)"
+	assert_accounts web
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+testADancer2ApplicationThatDoesNotLoadSaysWhy() {
+	has_pages || return 0
+	sed 's/lib"/absent"/' "$DIR/Pages/bin/app.psgi" >"$DIR/Pages/bin/bad.psgi"
+	pages </dev/null
+	sed -i 's/app.psgi/bad.psgi/' "$DIR/pool.conf"
+	pool_run
+	await status_is failed apps web state
+	assertContains "$(status apps web last_failure)" \
+	    "Can't locate Pages.pm in @INC"
+}
+
+# shellcheck source=tests/e2e/lib.sh
+. tests/e2e/lib.sh

@@ -1,0 +1,309 @@
+"""What apppool-psgi makes of HTTP and of PSGI; the application is pages.psgi."""
+
+import http.client
+import json
+import socket
+
+import contrib
+import parking
+import templates
+from contrib import GET
+
+POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+def ready(**options):
+    worker = contrib.psgi(**options)
+    assert worker.heard() == b"READY"
+    return worker
+
+
+def get(path, more=""):
+    return f"GET {path} HTTP/1.1\r\nHost: x\r\n{more}\r\n".encode()
+
+
+def body(answer):
+    return answer.partition(b"\r\n\r\n")[2]
+
+
+def said(worker, request):
+    """The environment of the request, as the application has it."""
+    answer = worker.ask(request)
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\n"), answer
+    return json.loads(body(answer))
+
+
+def logged(worker):
+    worker.log.seek(0)
+    return worker.log.read()
+
+
+def in_hand():
+    """A connection of an app with keep_alive, that a worker has."""
+    with ready(environment={"APPPOOL_KEEP_ALIVE": "1"}) as worker:
+        with parking.Connection(worker) as connection:
+            connection.hand()
+            yield connection
+
+
+def answer_of(connection, request, method="GET"):
+    """Status, the value of Connection and the body."""
+    connection.client.sendall(request)
+    response = http.client.HTTPResponse(connection.client, method=method)
+    response.begin()
+    return response.status, response.getheader("Connection"), response.read()
+
+
+def an_application_sees_the_request(folder):
+    with ready() as worker:
+        env = said(
+            worker,
+            b"POST /a%20b?c=d HTTP/1.1\r\nHost: name:1\r\nX-One: 1\r\n"
+            b"X_One: 2\r\nx-one:3\t\r\nCookie: a=1\r\nCookie: b=2\r\n"
+            b"Content-Type: text/x\r\nContent-Length: 3\r\n\r\nabc",
+        )
+    assert env.pop("REMOTE_PORT").isdigit()
+    assert env.pop("SERVER_PORT").isdigit()
+    assert env == {
+        "REQUEST_METHOD": "POST",
+        "SCRIPT_NAME": "",
+        "PATH_INFO": "/a b",
+        "QUERY_STRING": "c=d",
+        "REQUEST_URI": "/a%20b?c=d",
+        "CONTENT_LENGTH": "3",
+        "CONTENT_TYPE": "text/x",
+        "HTTP_HOST": "name:1",
+        "HTTP_X_ONE": "1, 3",
+        "HTTP_COOKIE": "a=1; b=2",
+        "REMOTE_ADDR": "127.0.0.1",
+        "SERVER_NAME": "127.0.0.1",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "body": "abc",
+    }
+
+
+def an_absolute_target_takes_precedence_over_host(folder):
+    with ready() as worker:
+        for target, path in (
+            ("http://other:2/p/q?r", "/p/q"),
+            ("http://other:2", "/"),
+            ("https://other:2?r", "/"),
+        ):
+            env = said(worker, get(target))
+            assert (env["HTTP_HOST"], env["PATH_INFO"]) == ("other:2", path)
+
+
+def a_client_of_a_unix_socket_is_of_this_machine(folder):
+    with socket.socket(socket.AF_UNIX) as listener, ready() as worker:
+        listener.bind(f"{folder}/socket")
+        listener.listen()
+        env = json.loads(body(worker.ask(GET, listener=listener)))
+    assert env["REMOTE_ADDR"] == "127.0.0.1"
+    assert (env["SERVER_NAME"], env["SERVER_PORT"]) == ("localhost", "80")
+
+
+def requests_of_two_meanings_are_refused(folder):
+    with ready() as worker:
+        for request, status in (
+            (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
+            (POST + b"Content-Length: 1, 1\r\n\r\na", 400),
+            (POST + b"Content-Length: +1\r\n\r\na", 400),
+            (POST + b"Content-Length: 0x1\r\n\r\na", 400),
+            (POST + b"Content-Length:\r\n\r\n", 400),
+            (POST + b"Content-Length : 1\r\n\r\na", 400),
+            (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
+             b"0\r\n\r\n", 400),
+            (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+            (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"
+             b"0\r\n\r\n", 400),
+            (get("/", " folded: x\r\n"), 400),
+            (get("/", "A: b\r\n folded\r\n"), 400),
+            (get("/", "A: b\rC: d\r\n"), 400),
+            (get("/", "A: b\nC: d\r\n"), 400),
+            (get("/", "no colon\r\n"), 400),
+            (get("/", "Host: y\r\n"), 400),
+            (get("/a b"), 400),
+            (get("elsewhere"), 400),
+            (b"GET / HTTP/1.1\r\n\r\n", 400),
+            (b"GET / HTTP/1.1\nHost: x\n\n", 400),
+            (b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505),
+            (get("/", "A: " + "b" * 70000 + "\r\n"), 431),
+        ):
+            assert worker.status(request) == status, request[:99]
+        assert worker.status(GET) == 200
+
+
+def a_body_may_come_in_chunks(folder):
+    with ready() as worker:
+        env = said(worker, CHUNKED + b"3;a=b\r\nabc\r\n0a\r\n" + b"d" * 10 +
+                   b"\r\n0\r\nTrailer: x\r\n\r\n")
+        assert (env["body"], env["CONTENT_LENGTH"]) == ("abcdddddddddd", "13")
+        assert said(worker, CHUNKED + b"0\r\n\r\n")["body"] == ""
+        for bad in (b"x\r\n", b"-1\r\n", b"\r\n", b"3\r\nabcd\r\n", b"3\n"):
+            assert worker.status(CHUNKED + bad + b"0\r\n\r\n") == 400, bad
+
+
+def a_long_body_is_read_from_a_file(folder):
+    long = b"x" * (2 << 20)
+    with ready() as worker:
+        head = POST + b"Content-Length: %d\r\n\r\n" % len(long)
+        assert said(worker, head + long)["body"] == long.decode()
+        chunk = b"%x\r\n%s\r\n" % (len(long), long)
+        assert said(worker, CHUNKED + chunk + b"0\r\n\r\n")["body"] == \
+            long.decode()
+
+
+def continue_is_said_before_the_body_is_read(folder):
+    head = POST + b"Expect: 100-continue\r\nContent-Length: 1\r\n\r\n"
+    with ready() as worker:
+        with worker.hand() as client:
+            client.sendall(head)
+            assert client.recv(4096) == b"HTTP/1.1 100 Continue\r\n\r\n"
+            client.sendall(b"x")
+            assert client.recv(4096).startswith(b"HTTP/1.1 200 OK\r\n")
+        assert worker.heard() == b"DONE 1"
+        assert worker.ask(head + b"x").startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+def an_application_that_fails_is_logged_and_answered(folder):
+    with ready() as worker:
+        for path, text in (
+            ("/crash", b"crashed\n"),
+            ("/wide", b"a character beyond a byte in the response\n"),
+            ("/long", b"more than Content-Length says\n"),
+            ("/short", b"less than Content-Length says\n"),
+            ("/split", b"header X-A\n"),
+            ("/silent", b"the application ended without its response\n"),
+            ("/nothing", b"no response: the application returned nothing\n"),
+        ):
+            answer = worker.ask(get(path))
+            assert answer.startswith(b"HTTP/1.1 500 "), (path, answer)
+            assert logged(worker).endswith(text), (path, logged(worker))
+        assert worker.status(GET) == 200
+
+
+def a_response_is_bytes(folder):
+    with ready() as worker:
+        assert body(worker.ask(get("/latin"))) == b"\xe9"
+
+
+def a_body_of_a_file_has_its_length(folder):
+    with open("contrib/workers/hello.c", "rb") as file:
+        text = file.read()
+    for connection in in_hand():
+        said = answer_of(connection, get("/file"))
+        assert said == (200, "keep-alive", text)
+        assert connection.is_parked()
+
+
+def a_delayed_response_is_as_any(folder):
+    for connection in in_hand():
+        said = answer_of(connection, get("/delayed"))
+        assert said == (200, "keep-alive", b"delayed")
+        assert connection.is_parked()
+
+
+def a_streamed_body_is_sent_in_chunks(folder):
+    for connection in in_hand():
+        said = answer_of(connection, get("/pieces"))
+        assert said == (200, "keep-alive", b"one,two")
+        assert connection.is_parked()
+
+
+def a_streamed_body_ends_a_session_of_http_1_0(folder):
+    request = b"GET /pieces HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
+    with ready(environment={"APPPOOL_KEEP_ALIVE": "1"}) as worker:
+        answer = worker.ask(request)
+    assert b"Connection: close\r\n" in answer
+    assert body(answer) == b"one,two"
+
+
+def a_response_that_is_cut_is_seen_to_be(folder):
+    with ready() as worker:
+        with worker.hand() as client:
+            client.sendall(b"GET /cut HTTP/1.0\r\n\r\n")
+            try:
+                while client.recv(4096):
+                    pass
+                raise AssertionError("it ended as a whole one does")
+            except ConnectionResetError:
+                pass
+        assert worker.heard() == b"DONE 1"
+        assert logged(worker) == b"cut\n"
+
+
+def a_response_without_a_body_keeps_the_connection(folder):
+    for connection in in_hand():
+        for path, method, status in (
+            ("/none", "GET", 204),
+            ("/same", "GET", 304),
+            ("/", "HEAD", 200),
+            ("/pieces", "HEAD", 200),
+            ("/file", "HEAD", 200),
+            ("/short", "HEAD", 200),
+        ):
+            request = get(path).replace(b"GET", method.encode())
+            said = answer_of(connection, request, method)
+            assert said == (status, "keep-alive", b""), path
+            assert connection.is_parked()
+            connection.hand()
+        assert answer_of(connection, get("/delayed"))[2] == b"delayed"
+
+
+def pipelined_requests_with_bodies_are_served_before_parking(folder):
+    one = POST + b"Content-Length: 3\r\n\r\nabc"
+    chunks = CHUNKED + b"2\r\nde\r\n0\r\n\r\n"
+    for connection in in_hand():
+        connection.client.sendall(one + chunks + b"\r\n" + one)
+        bodies = [json.loads(connection.answer()[2])["body"] for _ in range(3)]
+        assert bodies == ["abc", "de", "abc"]
+        assert connection.is_parked()
+
+
+def an_application_that_wants_to_end_is_given_no_more(folder):
+    with ready() as worker:
+        with worker.hand() as client:
+            client.sendall(get("/retire"))
+            assert body(client.recv(4096)) == b"last"
+        assert worker.heard() == b"RETIRE"
+        assert worker.heard() == b"DONE 1"
+        worker.end.send(b"STOP")
+        assert worker.process.wait(10) == 0
+
+
+def an_application_that_cannot_be_loaded_says_why(folder):
+    for name, text, why in (
+        ("missing", None, b"No such file or directory"),
+        ("wrong", "sub {", b"Missing right curly"),
+        ("absent", "use No::Such::Module;", b"Can't locate No/Such/Module.pm"),
+        ("number", "7;", b"number.psgi: does not return an application"),
+    ):
+        path = f"{folder}/{name}.psgi"
+        if text is not None:
+            with open(path, "w") as file:
+                file.write(text)
+        with contrib.psgi(path) as worker:
+            message = worker.heard()
+            assert message.startswith(b"FAIL ") and why in message, message
+            assert worker.process.wait(10) == 1
+
+
+def the_application_is_loaded_once_by_a_template(folder):
+    path = f"{folder}/loaded.psgi"
+    with open(path, "w") as file:
+        file.write("my $by = $$; sub { [200, [], [join ' ', $by, rand]] }")
+    with contrib.psgi(path, environment=templates.TEMPLATE) as origin:
+        assert origin.heard() == b"READY"
+        numbers = set()
+        for serial in range(2):
+            with templates.Process(origin, serial, "3", 0) as worker:
+                pid, number = body(worker.ask(GET)).split()
+                assert int(pid) == origin.process.pid
+                numbers.add(number)
+        assert len(numbers) == 2
+
+
+if __name__ == "__main__":
+    templates.adopt_orphans()
+    contrib.main(globals())
