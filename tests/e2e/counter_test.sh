@@ -503,6 +503,26 @@ assert_tells() {
 	assertContains "$said" 'ERROR BAD_SYNTAX'
 }
 
+# assert_tells_slots_apart LANGUAGE: by the sums of sha1sum(1).
+assert_tells_slots_apart() {
+	has_locker "$1" || return 0
+	key=enwiki:pcache:idhash:4711
+	sum=$(printf %s "$key" | sha1sum | cut -c 1-4)
+	assertEquals "Parse:$((0x$sum % 1000)) Parse:0" "$(locker_says "$1" <<-END
+	slot Parse $key 1000
+	slot Parse $key 1
+	END
+	)"
+}
+
+testTheRubySampleTellsSlotsApart() {
+	assert_tells_slots_apart ruby
+}
+
+testThePerlSampleTellsSlotsApart() {
+	assert_tells_slots_apart perl
+}
+
 testTheRubySampleTellsWhatIsWrong() {
 	assert_tells ruby
 }

@@ -19,6 +19,8 @@ while (my $line = <STDIN>) {
 			$counter->lock($key, $workers, $maxqueue,
 				timeout => $timeout,
 				anyone => ($how // '') eq 'any');
+		} elsif ($verb eq 'slot') {
+			AppPool::slot_key(@words);
 		} else {
 			$counter->unlock(@words) ? 'true' : 'false';
 		}

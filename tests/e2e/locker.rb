@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 # A client of a PoolCounter service by the Ruby sample. Each line of the input is
-# a call, `lock KEY WORKERS MAXQUEUE TIMEOUT [any]`, `unlock [KEY]` or `open
-# ADDRESS`; what it returns is a line of the output.
+# a call, `lock KEY WORKERS MAXQUEUE TIMEOUT [any]`, `unlock [KEY]`, `open
+# ADDRESS` or `slot KIND KEY SLOTS`; what it returns is a line of the output.
 
 require_relative "../../contrib/workers/apppool"
 
@@ -22,6 +22,8 @@ $stdin.each_line(chomp: true) do |line|
                    timeout: timeout.to_f, anyone: how == "any")
     when "unlock"
       counter.unlock(*words)
+    when "slot"
+      AppPool.slot_key(words[0], words[1], words[2].to_i)
     end
   puts answer
 rescue AppPool::CounterError, ArgumentError => e
