@@ -324,6 +324,12 @@ def a_client_that_does_not_read_hears_it_all_later(folder):
                 assert len(body(answer.read())) > size
 
 
+def a_machine_without_rack_is_told_what_to_install(folder):
+    with contrib.rack(environment={"RUBYOPT": "--disable-gems"}) as worker:
+        assert worker.process.wait(10) == 1
+        assert logged(worker).endswith(b"-- rack: install ruby-rack\n")
+
+
 def a_file_that_cannot_be_loaded_says_why(folder):
     for text, why in (
         (None, b"Errno::ENOENT: No such file"),
