@@ -1,0 +1,59 @@
+"""Functions for apppool-jobs."""
+
+import os
+import signal
+import threading
+import time
+
+import apppool_jobs
+
+__all__ = ["add", "die", "fail", "give_up", "last", "nap", "odd", "pid", "size",
+           "wait_for"]
+
+
+def add(one, other):
+    return one + other
+
+
+def size(text):
+    return [len(text), text]
+
+
+def pid():
+    return os.getpid()
+
+
+def nap(seconds):
+    time.sleep(seconds)
+    return os.getpid()
+
+
+def wait_for(path):
+    while not os.path.exists(path):
+        time.sleep(0.01)
+    return os.getpid()
+
+
+def fail(text):
+    raise RuntimeError(text)
+
+
+def odd():
+    return threading.Lock()
+
+
+def die():
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def last():
+    apppool_jobs.retire()
+    return os.getpid()
+
+
+def give_up(text):
+    raise apppool_jobs.Retire(text)
+
+
+def hidden():
+    return "not exported"
