@@ -50,9 +50,9 @@ ${example##*/}' ]"
 }
 
 testEverySampleWorkerIsInstalled() {
-	for worker in hello AppPool.pm apppool.py apppool.rb apppool_jobs.py \
-	    hello.py stampede.py apppool-jobs apppool-psgi apppool-rack \
-	    apppool-wsgi; do
+	for worker in hello AppPool.pm AppPoolJobs.pm apppool.py apppool.rb \
+	    apppool_jobs.py hello.py stampede.py apppool-jobs \
+	    apppool-jobs-perl apppool-psgi apppool-rack apppool-wsgi; do
 		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
 	done
 }
@@ -141,6 +141,7 @@ prepared() {
 	case $1 in
 	*/perl-fcgi.conf) perl -MFCGI -e 1 2>/dev/null || return ;;
 	*/rack.conf) [ -e /usr/share/doc/ruby-rack ] || return ;;
+	*/jobs-perl.conf) perl -MSocket::MsgHdr -e 1 2>/dev/null || return ;;
 	*/psgi.conf) perl -MPlack -MSocket::MsgHdr -e 1 2>/dev/null || return ;;
 	esac
 	program=$(sed -n 's/^	command = { "\([^"]*\)".*/\1/p' "$1")

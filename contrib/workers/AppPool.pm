@@ -16,11 +16,11 @@ package AppPool;
 use v5.36;
 
 use Digest::SHA qw(sha1_hex);
-use Errno qw(EINTR);
+use Errno qw(EAGAIN EINTR ETIMEDOUT);
 use Fcntl qw(F_SETFD FD_CLOEXEC);
 use IO::Socket;
 use POSIX ();
-use Socket qw(MSG_NOSIGNAL SCM_RIGHTS SHUT_WR SOL_SOCKET);
+use Socket qw(MSG_DONTWAIT MSG_NOSIGNAL SCM_RIGHTS SHUT_WR SOL_SOCKET);
 use Socket::MsgHdr qw(recvmsg);
 use Time::HiRes qw(CLOCK_MONOTONIC clock_gettime);
 
@@ -268,6 +268,25 @@ sub await ($handle, $deadline, $to_write) {
 		die "select: $!\n" if $found < 0 && $! != EINTR;
 	}
 	return 0;
+}
+
+# Sends all; false, and $! says why, if the peer has left or takes nothing for so
+# many seconds.
+sub write_all ($socket, $data, $seconds) {
+	while (length $data) {
+		my $count = send $socket, $data, MSG_DONTWAIT | MSG_NOSIGNAL;
+
+		if (defined $count) {
+			substr $data, 0, $count, '';
+			next;
+		}
+		next if $! == EINTR;
+		return 0 if $! != EAGAIN;
+		next if can_write($socket, now() + $seconds);
+		$! = ETIMEDOUT;
+		return 0;
+	}
+	return 1;
 }
 
 # Reads what the client still sends before the connection is closed: closing a

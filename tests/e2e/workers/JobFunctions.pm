@@ -1,0 +1,38 @@
+package JobFunctions;
+
+# Functions for apppool-jobs-perl: those of job_functions.py.
+
+use v5.36;
+
+use AppPoolJobs;
+use Exporter qw(import);
+use Time::HiRes ();
+
+our @EXPORT = qw(add die_now fail);
+our @EXPORT_OK = qw(&last nap odd pid size wait_for);
+
+sub add ($one, $other) { $one + $other }
+sub size ($text) { [length $text, $text] }
+sub pid () { $$ }
+sub fail ($text) { die "$text\n" }
+sub odd () { \*STDOUT }
+sub hidden () { 'not exported' }
+
+sub nap ($seconds) {
+	Time::HiRes::sleep($seconds);
+	return $$;
+}
+
+sub wait_for ($path) {
+	Time::HiRes::sleep(0.01) until -e $path;
+	return $$;
+}
+
+sub die_now () { kill KILL => $$ }
+
+sub last () {
+	AppPoolJobs::retire();
+	return $$;
+}
+
+1;
