@@ -13,6 +13,7 @@
 
 #include "daemon/channel.h"
 #include "daemon/closing.h"
+#include "daemon/refork.h"
 #include "daemon/sampling.h"
 #include "daemon/tell.h"
 #include "daemon/template.h"
@@ -159,6 +160,17 @@ conn_meant(struct worker *w, const struct words *a)
 }
 
 static void
+session_over(struct worker *w, tstamp now)
+{
+	if (w->loose > 0)
+		w->loose -= w->loose < CHANNEL_LOOSE_EACH ? w->loose
+							  : CHANNEL_LOOSE_EACH;
+	/* What the core has given it since is not sent in this turn yet. */
+	if (w->group->refork_due)
+		refork_done(w, now);
+}
+
+static void
 on_done(struct worker *w, const struct words *a, tstamp now)
 {
 	uint32_t conn = conn_meant(w, a);
@@ -170,9 +182,8 @@ on_done(struct worker *w, const struct words *a, tstamp now)
 	else if (conn == ILIST_NONE ||
 	    !pool_done(&w->sup->pool, w->process, conn, now))
 		channel_misbehaved(w, now, "DONE of what it does not hold");
-	else if (w->loose > 0)
-		w->loose -= w->loose < CHANNEL_LOOSE_EACH ? w->loose
-							  : CHANNEL_LOOSE_EACH;
+	else
+		session_over(w, now);
 }
 
 static void

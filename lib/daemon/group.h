@@ -60,6 +60,7 @@ struct group {
 	struct timer start_rest; /* set: workers queued are not needed yet */
 	struct template_seat *seat; /* owned; NULL: it has no template */
 	struct timer refork; /* set: next look; see refork.h */
+	bool refork_due; /* no worker was idle when one was to fork */
 	struct timer backlog_timer; /* next look; see backlog.h */
 	long depth; /* of its backlog, at the latest look */
 	tstamp calm_at; /* no more looks from then on */

@@ -16,15 +16,32 @@ is_due(const struct group *g)
 	return t != NULL && t->from[0] == '\0' && g->seat->coming == NULL;
 }
 
-/* Whether the worker may fork: it holds no connection, and stays. */
+/* Whether the worker may fork when it holds no connection: it stays. */
 static bool
 is_warm(const struct group *g, const struct worker *w)
 {
 	const struct process *x = &g->sup->pool.processes[w->process];
 
-	return w->group == g && w->pid != 0 && x->state == PROCESS_IDLE &&
+	return w->group == g && w->pid != 0 &&
 	    x->requests >= g->conf->refork_after && x->outdated == 0 &&
 	    !x->expiring && w->generation == g->seat->generation;
+}
+
+/* Whether it holds none, or will not before it has read what is sent now. */
+static bool
+is_between(const struct worker *w, bool done)
+{
+	const struct process *x = &w->sup->pool.processes[w->process];
+
+	return x->state == PROCESS_IDLE ||
+	    (done && x->state == PROCESS_ACTIVE && x->concurrency == 1);
+}
+
+static bool
+is_asked(struct group *g, struct worker *w, bool done, tstamp now)
+{
+	return is_warm(g, w) && is_between(w, done) &&
+	    template_refork(w, now) == 0;
 }
 
 static void
@@ -35,9 +52,19 @@ look(struct timer *timer, tstamp now)
 	bool asked = !is_due(g);
 
 	for (uint32_t n = 0; !asked && n < s->pool.nprocesses; n++)
-		asked = s->workers[n] != NULL && is_warm(g, s->workers[n]) &&
-		    template_refork(s->workers[n], now) == 0;
+		asked = s->workers[n] != NULL &&
+		    is_asked(g, s->workers[n], false, now);
+	g->refork_due = !asked;
 	timer_set(&s->loop.timers, timer, now + PAUSE);
+}
+
+void
+refork_done(struct worker *w, tstamp now)
+{
+	struct group *g = w->group;
+
+	if (g->refork_due && is_due(g) && is_asked(g, w, true, now))
+		g->refork_due = false;
 }
 
 void
@@ -49,6 +76,7 @@ refork_init(struct group *g)
 void
 refork_configure(struct group *g, tstamp now)
 {
+	g->refork_due = false;
 	timer_set(&g->sup->loop.timers, &g->refork,
 	    g->conf->refork_after > 0 ? now + PAUSE : TSTAMP_NEVER);
 }

@@ -7,11 +7,17 @@
  * new workers begin with what that one has loaded since its start.
  */
 
-#include "daemon/group.h"
+#include "daemon/worker.h"
 
 /* The group is new, or has other options. */
 void refork_init(struct group *g);
 void refork_configure(struct group *g, tstamp now);
+
+/*
+ * A session of the worker is over, as the core knows. One that connections wait
+ * for is never idle: it forks before it receives the next.
+ */
+void refork_done(struct worker *w, tstamp now);
 
 /* The group is freed next. */
 void refork_fini(struct group *g);

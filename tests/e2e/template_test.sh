@@ -419,6 +419,24 @@ testAWarmWorkerBecomesTheTemplate() {
 	assert_accounts web
 }
 
+# Some connection waits at any time, and is given to the worker at once.
+testAWarmWorkerThatIsNeverIdleBecomesTheTemplate() {
+	app web <<-EOF | conf
+	template = true
+	refork_after = 5
+	max_processes = 1
+	EOF
+	pool_start
+	first=$(template)
+	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	    --count 1000000 --concurrency 8 --quiet >/dev/null 2>&1
+	flood=$STARTED
+	await has_another_template "$first"
+	stop_process "$flood"
+	assertEquals 0 "$(status apps web template failures)"
+	assertEquals 0 "$(status apps web lost)"
+}
+
 testMistakesOfTheConfigurationAreTold() {
 	app web <<-EOF | conf
 	refork_after = 5
