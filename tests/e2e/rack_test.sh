@@ -66,20 +66,53 @@ reload_at_half() {
 	ctl reload >"$DIR/reload" 2>&1 || fail "$(cat "$DIR/reload")"
 }
 
-testNoneOf5000RequestsFailsInAReload() {
-	serves </dev/null || return 0
-	start_process "$PYTHON" tests/e2e/visit.py "$DIR/sinatra.sock" 5000 \
+# assert_reload_is_unnoticed COUNT: by so many requests or more, of which none
+# fails.
+assert_reload_is_unnoticed() {
+	start_process "$PYTHON" tests/e2e/visit.py "$DIR/sinatra.sock" "$1" 2 \
 	    /hello/you 'hello you of ' >"$DIR/visited"
 	visitors=$STARTED
 	reload_at_half
 	finish "$visitors" $((6 * LIMIT))
-	assertEquals 'all first second' "$(tail -n 1 "$DIR/visited")"
+	visits=$(sed -n 's/^\([0-9]*\) first second$/\1/p' "$DIR/visited")
+	assertTrue "$(cat "$DIR/visited")" "[ ${visits:-0} -ge $1 ]"
 	await status_is 0 apps sinatra sessions
 	for key in lost refused timed_out; do
 		assertEquals "$key" 0 "$(status apps sinatra "$key")"
 	done
-	assertEquals 5000 "$(status apps sinatra completed)"
+	assertEquals "$visits" "$(status apps sinatra completed)"
 	assert_accounts sinatra
+	pool_stop
+	assertEquals 0 "$RC"
+}
+
+testNoneOf5000RequestsFailsInAReload() {
+	serves </dev/null || return 0
+	assert_reload_is_unnoticed 5000
+}
+
+testNoRequestFailsInAReloadOfATemplate() {
+	serves <<-EOF || return 0
+	template = true
+	EOF
+	assertEquals 2 "$(status apps sinatra template forked)"
+	assert_reload_is_unnoticed 1000
+	assertFalse 'no template failed' "said 'processes are started without it'"
+}
+
+testAWarmProcessBecomesTheTemplate() {
+	serves <<-EOF || return 0
+	template = true
+	refork_after = 20
+	EOF
+	"$PYTHON" tests/e2e/visit.py "$DIR/sinatra.sock" 100 1 /hello/you \
+	    'hello you of ' >"$DIR/visited"
+	assertEquals '100 first' "$(tail -n 1 "$DIR/visited")"
+	await said 'forked by worker'
+	await status_is null apps sinatra rollout
+	await status_is ready apps sinatra template state
+	assertEquals 'hello you of first' "$(page /hello/you)"
+	assertEquals 0 "$(status apps sinatra template failures)"
 	pool_stop
 	assertEquals 0 "$RC"
 }

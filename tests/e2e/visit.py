@@ -1,10 +1,11 @@
 """Visits a page many times, by clients each of which waits for its answer.
 
-usage: visit.py SOCKET COUNT PATH TEXT [keep]
+usage: visit.py SOCKET COUNT KINDS PATH TEXT [keep]
 
-Each answer must be a 200 that begins with TEXT.  Prints `half` when half of
-COUNT have come, and in the end what was wrong, or `all` and the last words of
-the answers, each once.  keep: clients keep their connections.
+Each answer must be a 200 that begins with TEXT.  COUNT visits are made, then
+more until the answers have KINDS different last words.  Prints `half` when half
+of COUNT have come, and in the end what was wrong, or how many answers came and
+those last words.  keep: clients keep their connections.
 """
 
 import http.client
@@ -12,8 +13,9 @@ import socket
 import sys
 import threading
 
-PATH, COUNT, PAGE, TEXT = sys.argv[1], int(sys.argv[2]), *sys.argv[3:5]
-KEEP = sys.argv[5:] == ["keep"]
+PATH, COUNT, KINDS = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+PAGE, TEXT = sys.argv[4:6]
+KEEP = sys.argv[6:] == ["keep"]
 CLIENTS = 8
 
 lock = threading.Lock()
@@ -43,9 +45,9 @@ def visit():
     connection = Connection("x")
     while True:
         with lock:
-            begun += 1
-            if begun > COUNT:
+            if begun >= COUNT and (wrong or len(ends) >= KINDS):
                 return
+            begun += 1
         try:
             end = ask(connection)
         except (OSError, ValueError, http.client.HTTPException) as problem:
@@ -67,6 +69,6 @@ for client in clients:
 for client in clients:
     client.join()
 if wrong:
-    print(f"{len(wrong)} of {COUNT} wrong:", *wrong[:5], sep="\n")
+    print(f"{len(wrong)} of {begun} wrong:", *wrong[:5], sep="\n")
 else:
-    print("all", *sorted(ends))
+    print(answered, *sorted(ends))
