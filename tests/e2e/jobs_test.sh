@@ -57,6 +57,12 @@ testOfAProcessThatDiesTheCallAtHandAloneFails() {
 	assert_jobs of_a_process_that_dies_the_call_at_hand_alone_fails
 }
 
+testATemplateLoadsTheFunctions() {
+	serve 'template = true'
+	assert_jobs a_call_has_the_result_of_the_function \
+	    a_function_that_retires_is_the_last_of_its_process
+}
+
 testConnectionsMayBePrefetched() {
 	serve 'max_processes = 1
 	prefetch = 1'

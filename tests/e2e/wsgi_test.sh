@@ -49,10 +49,11 @@ curl_in() {
 	    "http://localhost$curl_path" || fail "$curl_path"
 }
 
-# assert_crowd [OPTION...]: 5,000 requests, a reload in the middle, none failed.
+# assert_crowd COUNT [OPTION...]: so many requests, a reload in the middle, none
+# failed.
 assert_crowd() {
 	reload="'$APPPOOLCTL' -s '$DIR/control.sock' reload"
-	"$PYTHON" tests/e2e/crowd.py "$DIR/web.sock" 5000 "$@" \
+	"$PYTHON" tests/e2e/crowd.py "$DIR/web.sock" "$@" \
 	    --midway "$reload >'$DIR/reload' 2>&1" / /auth/login >"$DIR/crowd"
 	assertEquals "$(cat "$DIR/crowd" "$DIR/reload")" 0 $?
 	echo "# $(tail -n 1 "$DIR/crowd")"
@@ -62,11 +63,14 @@ assert_crowd() {
 	assert_accounts web
 }
 
-testAnUnmodifiedApplicationOfFlaskServesThroughAReload() {
-	flaskr || return 0
+# serves_through_a_reload COUNT [OPTION...]: by processes of a new version then.
+serves_through_a_reload() {
+	requests=$1
+	shift
+	flaskr "$@" || return 0
 	before=$(status apps web workers '*' pid)
-	flaskr_conf 2
-	assert_crowd
+	flaskr_conf 2 "$@"
+	assert_crowd "$requests"
 	curl_in /
 	assertContains "$(cat "$DIR/page")" 'The first post'
 	for pid in $before; do
@@ -74,6 +78,67 @@ testAnUnmodifiedApplicationOfFlaskServesThroughAReload() {
 	done
 	pool_stop
 	assertEquals 0 "$RC"
+}
+
+testAnUnmodifiedApplicationOfFlaskServesThroughAReload() {
+	serves_through_a_reload 5000
+}
+
+testAnApplicationOfFlaskServesThroughAReloadOfItsTemplate() {
+	serves_through_a_reload 1000 'template = true'
+}
+
+# loaded [OPTION...]: an application that loads a lot, and has four processes.
+loaded() {
+	cat >"$DIR/loaded.py" <<-END
+	import os, random, time
+	DATA = [str(number) for number in range(300000)]
+
+	def application(environ, start_response):
+	    time.sleep(0.05)
+	    start_response("200 OK", [])
+	    return [f"{os.getpid()} {random.random()}\\n".encode()]
+	END
+	user=
+	! is_root || user='user = root'
+	conf <<-EOF
+	app "web" {
+		listen = "unix:$DIR/web.sock"
+		command = { "apppool-wsgi", "loaded" }
+		protocol = http
+		min_processes = 4
+		max_processes = 4
+		$user
+		$1
+	}
+	EOF
+	pool_start
+	await status_is 4 apps web idle
+}
+
+# memory FIELD: of smaps_rollup, of all processes in all.
+memory() {
+	for pid in $(status apps web workers '*' pid); do
+		sed -n "s/^$1:  *//p" "/proc/$pid/smaps_rollup"
+	done | awk '{ sum += $1 } END { print sum }'
+}
+
+testProcessesOfATemplateShareWhatWasLoaded() {
+	loaded
+	plain=$(memory Pss)
+	pool_stop
+	loaded 'template = true'
+	shared=$(memory Pss)
+	echo "# PSS of four: $plain KiB, of a template $shared KiB"
+	assertTrue "[ $((shared * 2)) -lt '$plain' ]"
+}
+
+testProcessesOfATemplateDrawDifferentRandomNumbers() {
+	loaded 'template = true'
+	seq 32 | xargs -P 8 -I{} curl -sSf --max-time "$LIMIT" \
+	    --unix-socket "$DIR/web.sock" http://localhost/ >"$DIR/drawn"
+	assertEquals 32 "$(cut -d ' ' -f 2 "$DIR/drawn" | sort -u | wc -l)"
+	assertEquals 4 "$(cut -d ' ' -f 1 "$DIR/drawn" | sort -u | wc -l)"
 }
 
 # shellcheck source=tests/e2e/lib.sh
