@@ -18,6 +18,9 @@ import select
 import socket
 import threading
 
+# Bytes of a call, with the LF.
+LINE_MAX = 16 << 20
+
 # Of a process that serves functions.
 worker = None
 retiring = False
@@ -89,6 +92,8 @@ class Pool:
         request = {"function": function, "arguments": arguments}
         call = json.dumps(request).encode() + b"\n", concurrent.futures.Future()
         call[1].set_running_or_notify_cancel()
+        if len(call[0]) > LINE_MAX:
+            raise ValueError(f"a call has at most {LINE_MAX} bytes")
         with self._changed:
             if self._closed:
                 raise ValueError("the pool is closed")

@@ -35,7 +35,8 @@ testManyCallsAreInFlightAndAnsweredInOrder() {
 	serve 'max_processes = 4'
 	assert_jobs many_calls_are_in_flight \
 	    calls_on_a_connection_are_answered_in_order \
-	    large_calls_and_results_pass_each_other
+	    large_calls_and_results_pass_each_other \
+	    a_call_that_is_too_long_ends_its_connection
 }
 
 testAFunctionCanRetireItsProcess() {

@@ -74,6 +74,26 @@ def large_calls_and_results_pass_each_other():
         assert results(futures) == [[len(text), text]] * 12
 
 
+def a_call_that_is_too_long_ends_its_connection():
+    with pool() as jobs:
+        rest = len('{"function": "size", "arguments": [""]}\n')
+        most = "x" * (apppool_jobs.LINE_MAX - rest)
+        assert jobs.call("size", most).result(LIMIT)[0] == len(most)
+        try:
+            jobs.call("size", most + "x")
+            assert False
+        except ValueError:
+            pass
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(LIMIT)
+        client.connect(PATH)
+        client.sendall(b" " * (apppool_jobs.LINE_MAX + 1))
+        with client.makefile("rb") as replies:
+            said = json.loads(replies.readline())
+            assert said == {"error": "a call has at most 16777216 bytes"}
+            assert replies.readline() == b""
+
+
 def a_function_that_retires_is_the_last_of_its_process():
     with pool(connections=1) as jobs:
         for _ in range(5):
