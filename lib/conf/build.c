@@ -314,6 +314,15 @@ build_sets(
 	return find_setting(b, app, option) != NULL;
 }
 
+bool
+build_sets_itself(
+    const struct build *b, const struct conf_app *app, const char *option)
+{
+	const struct section *own = b->app_sections[app - b->conf->apps];
+
+	return *slot(own, options_find(true, option)) != NULL;
+}
+
 struct where
 build_where(
     const struct build *b, const struct conf_app *app, const char *option)

@@ -44,11 +44,13 @@ bool build_conf(struct build *b);
 
 /*
  * Of an option of an app (app NULL: of a global option): whether the app or
- * `defaults` sets it; where it is set, or, if it is not, where the app begins
- * or line 1; and whether its value can be relied on, false if only a mistake
- * made it the default.
+ * `defaults` sets it, or the app itself does; where it is set, or, if it is
+ * not, where the app begins or line 1; and whether its value can be relied on,
+ * false if only a mistake made it the default.
  */
 bool build_sets(
+    const struct build *b, const struct conf_app *app, const char *option);
+bool build_sets_itself(
     const struct build *b, const struct conf_app *app, const char *option);
 struct where build_where(
     const struct build *b, const struct conf_app *app, const char *option);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "conf/check.h"
+#include "conf/options.h"
 #include "conf/placeholder.h"
 #include "sys/child.h"
 
@@ -112,11 +113,76 @@ check_common(const struct app_check *c, const char *option, char *const *list)
 	}
 }
 
+/* --- target_wait, and what else decides how many processes there are --- */
+
+/* Where the option is set: 0, nowhere; 1, in `defaults`; 2, in the app. */
+static int
+level(const struct app_check *c, const char *option)
+{
+	if (build_sets_itself(c->b, c->app, option))
+		return 2;
+	return build_sets(c->b, c->app, option) ? 1 : 0;
+}
+
+static bool
+is_default(const struct app_check *c, const char *option)
+{
+	const struct option *o = options_find(true, option);
+	const char *value = o->type->print(o, c->app, c->b->findings->arena);
+
+	return strcmp(value, o->preset) == 0;
+}
+
+/*
+ * A threshold has no effect with target_wait: the one that is set nearer to the
+ * app rules.  Both at one place are a mistake, unless the threshold is set to
+ * its default.
+ */
 static void
-check_app(struct build *b, const struct conf_app *app)
+check_threshold(
+    const struct app_check *c, struct conf_app *app, const char *option)
+{
+	int target = level(c, "target_wait"), other = level(c, option);
+
+	if (other > target)
+		app->target_wait = 0;
+	if (other < target || app->target_wait == 0 || is_default(c, option) ||
+	    !both_sound(c, option, "target_wait"))
+		return;
+	findings_mistake(c->b->findings, build_where(c->b, app, option),
+	    "app '%s': %s has no effect with target_wait; with target_wait = 0 "
+	    "it has",
+	    app->name, option);
+}
+
+/* Decides whether the default of target_wait is in force. */
+static void
+check_target(const struct app_check *c, struct conf_app *app)
+{
+	bool private = app->queue == CONF_QUEUE_PRIVATE;
+
+	if (!options_allowed(options_find(true, "target_wait"), app->handoff))
+		app->target_wait = 0;
+	if (private && level(c, "queue") > level(c, "target_wait"))
+		app->target_wait = 0;
+	check_threshold(c, app, "grow_threshold");
+	check_threshold(c, app, "multi_threshold");
+	check_threshold(c, app, "single_threshold");
+	if (private && app->target_wait > 0 &&
+	    both_sound(c, "queue", "target_wait"))
+		findings_mistake(c->b->findings,
+		    build_where(c->b, app, "target_wait"),
+		    "app '%s': target_wait cannot be kept with queue = "
+		    "private, where connections wait for one process each",
+		    app->name);
+}
+
+static void
+check_app(struct build *b, struct conf_app *app)
 {
 	struct app_check c = { b, app };
 
+	check_target(&c, app);
 	check_required(&c);
 	/* Job workers are as many as the minimum says, and never more. */
 	if (app->handoff != CONF_HANDOFF_NONE)

@@ -258,6 +258,7 @@ struct conf_app {
 	tspan max_idle_time;
 	tspan update_interval;
 	double gain;
+	tspan target_wait; /* 0: none, and the thresholds rule */
 	double grow_threshold;
 	double multi_threshold;
 	double single_threshold;

@@ -44,6 +44,7 @@ conf_pool_options(const struct conf_app *conf, struct app_options *out)
 		.multi_threshold = conf->multi_threshold,
 		.single_threshold = conf->single_threshold,
 		.kill_interval = conf->kill_interval,
+		.target_wait = conf->target_wait,
 		.max_lifetime = conf->max_lifetime,
 		.max_lifetime_jitter = conf->max_lifetime_jitter,
 		.request_timeout = conf->request_timeout,

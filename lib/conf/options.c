@@ -193,6 +193,8 @@ const struct option options_app[] = {
 	    "time between two stops of idle processes"),
 	APP(max_idle_time, span, "5m", 0, LONG, CONNECTIONS, IN_PLACE,
 	    "an idle process above the minimum stops then"),
+	APP(target_wait, span, "20ms", 0, LONG, SESSIONS, IN_PLACE,
+	    "wait that 99 of 100 connections do not exceed"),
 	APP(update_interval, span, "10s", SHORT, LONG, CONNECTIONS, IN_PLACE,
 	    "time between two estimates of the load"),
 	APP(gain, real, "0.5", 0.001, 1, CONNECTIONS, IN_PLACE,

@@ -1,4 +1,6 @@
-/* The states of an app as tables; its word for status; its load. */
+/*
+ * The states of an app as tables; its word for status; its load, its patience.
+ */
 
 #include <assert.h>
 
@@ -81,13 +83,51 @@ app_measure_start(struct app *a, tspan took)
 	app_touch(a, MARK_GROWTH);
 }
 
+static tspan
+least_of(tspan a, tspan b)
+{
+	return a < b ? a : b;
+}
+
+/* Sessions that the processes can serve at a time, starting ones included. */
+static double
+servers(const struct app *a)
+{
+	uint32_t n = app_ready(a) + a->in_state[PROCESS_STARTING];
+
+	return (double)n * a->options.concurrency;
+}
+
+/*
+ * With target_wait: how long one connection in a hundred may wait before that
+ * is worth a process, which stays for long.
+ */
+static tspan
+tolerance(const struct app *a)
+{
+	return APP_TOLERANCE *
+	    least_of(a->options.target_wait, a->options.start_delay);
+}
+
 tspan
 app_patience(const struct app *a)
 {
 	tspan most = a->options.start_delay;
 
-	return a->start_time == 0 || a->start_time > most ? most
-							  : a->start_time;
+	if (a->start_time == 0)
+		return most;
+	if (a->options.target_wait == 0 || app_demand(a) >= servers(a))
+		return least_of(a->start_time, most);
+	return tolerance(a);
+}
+
+bool
+app_is_late(const struct app *a)
+{
+	double work = app_demand(a) * promise_session(&a->promise);
+
+	return a->options.target_wait > 0 &&
+	    work > tspan_to_seconds(tolerance(a)) * servers(a);
 }
 
 void

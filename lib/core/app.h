@@ -13,6 +13,7 @@
 #include "core/ilist.h"
 #include "core/load.h"
 #include "core/process.h"
+#include "core/promise.h"
 #include "core/tstamp.h"
 #include "core/window.h"
 
@@ -54,6 +55,12 @@ struct app_options {
 	double multi_threshold;
 	double single_threshold;
 	tspan kill_interval; /* longer than 0 */
+	/*
+	 * 99 of 100 connections are to wait no longer: the thresholds are
+	 * without effect.  0: no such promise; only with sessions, and not with
+	 * private_queue.
+	 */
+	tspan target_wait;
 	tspan max_lifetime; /* 0: none */
 	tspan max_lifetime_jitter;
 	tspan request_timeout; /* 0: none */
@@ -193,6 +200,12 @@ struct app_figures {
 	uint32_t max_waiting; /* largest queue so far */
 };
 
+/*
+ * One connection in a hundred may wait for so many times target_wait, or
+ * start_delay, if that is less, before a process is started for it.
+ */
+#define APP_TOLERANCE 10
+
 struct app {
 	struct app_options options;
 	uint8_t phase; /* enum app_phase */
@@ -243,6 +256,8 @@ struct app {
 	uint32_t first; /* processes to begin with; 0: the app has begun */
 	tstamp short_since; /* if not SPARE_ENOUGH; or the last spare start */
 	struct load load;
+	struct promise promise;
+	bool need_denied; /* a start for the need; until the next estimate */
 	uint32_t busy; /* sum of the processes' busy */
 	uint32_t backlog; /* connections in it, if the app listens itself */
 	uint32_t marked; /* processes that are not needed, by load */
@@ -392,6 +407,17 @@ app_max_queue(const struct app *a)
 	return n;
 }
 
+/*
+ * Connections that have a process, or want one: with a limit, those that wait
+ * for a lock do not yet.
+ */
+static inline uint32_t
+app_present(const struct app *a)
+{
+	return a->figures.sessions + a->cleared.count +
+	    (a->options.limited ? 0 : a->queue.count);
+}
+
 /* Waiters that go to the next process with room. */
 static inline const struct ilist *
 app_servable(const struct app *a)
@@ -432,9 +458,16 @@ void app_measure_start(struct app *a, tspan took);
 
 /*
  * How long a connection waits before a process is started for it: at most
- * start_delay, and no longer than a start takes.
+ * start_delay, and no longer than a start takes; with target_wait as long as
+ * one in a hundred may, unless as many wait as the processes can serve.
  */
 tspan app_patience(const struct app *a);
+
+/*
+ * With target_wait: whether so many wait that its processes would take too long
+ * to serve them all.
+ */
+bool app_is_late(const struct app *a);
 
 /* A process has served: failed starts are not in a row any more. */
 void app_served(struct app *a);

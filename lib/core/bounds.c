@@ -15,6 +15,22 @@ bounds_least(const struct pool *p, const struct app *a)
 }
 
 uint32_t
+bounds_wanted(const struct pool *p, const struct app *a)
+{
+	uint32_t least = bounds_least(p, a), need;
+
+	if (a->options.target_wait == 0 || !bounds_kept(p, a) || a->renewing)
+		return least;
+	need = promise_least(&a->promise);
+	if (need > a->options.max_processes)
+		need = a->options.max_processes;
+	/* Processes of one session are needed until their exit. */
+	if (a->options.exit_ends)
+		need -= need < a->expiring ? need : a->expiring;
+	return need > least ? need : least;
+}
+
+uint32_t
 bounds_lasting(const struct app *a)
 {
 	return app_processes(a) - a->expiring;

@@ -59,12 +59,35 @@ is_short(const struct pool *p)
 	return p->places_wanted > free_without(p, p->ending);
 }
 
+/* What the app needs for its target_wait; 0: that is unknown. */
+static uint32_t
+need_of(const struct pool *p, const struct app *a)
+{
+	return promise_least(&a->promise) > 0 ? bounds_wanted(p, a) : 0;
+}
+
+/*
+ * Whether one process moved from one app to the other leaves the first with no
+ * fewer.  If the needs of both are known, what each has counts in proportion to
+ * its need.
+ */
+static bool
+has_more(const struct pool *p, const struct app *from, const struct app *to)
+{
+	uint64_t first = app_processes(from), second = app_processes(to);
+	uint64_t first_need = need_of(p, from), second_need = need_of(p, to);
+
+	if (second == 0 || first_need == 0 || second_need == 0)
+		first_need = second_need = 1;
+	return first > 1 &&
+	    (first - 1) * second_need >= (second + 1) * first_need;
+}
+
 /* Whether `from` must give, even if busy: `to` has so much less. */
 static bool
-is_unfair(const struct app *from, const struct app *to)
+is_unfair(const struct pool *p, const struct app *from, const struct app *to)
 {
-	return app_processes(to) == 0 ||
-	    app_processes(from) >= app_processes(to) + 2;
+	return app_processes(to) == 0 || has_more(p, from, to);
 }
 
 /* Whether the app can do without a process, and would not soon want it back. */
@@ -74,9 +97,12 @@ can_spare(const struct pool *p, const struct app *a)
 	uint32_t rest = app_ready(a) - 1;
 	double work = app_work(a, p->now);
 
-	return app_demand(a) == 0 &&
-	    (a->options.grow_threshold <= 0 ||
-		100 * work <= a->options.grow_threshold * rest);
+	if (app_demand(a) > 0)
+		return false;
+	if (a->options.target_wait > 0)
+		return rest >= bounds_wanted(p, a) && work <= rest;
+	return a->options.grow_threshold <= 0 ||
+	    100 * work <= a->options.grow_threshold * rest;
 }
 
 /* The longest idle process that the app can give, or ILIST_NONE. */
@@ -91,9 +117,9 @@ idle_to_give(const struct pool *p, uint32_t from, uint32_t to)
 		return ILIST_NONE;
 	/* While connections wait the process would be wanted back at once. */
 	if ((app_waiting(a) > 0 || a->accepting != ACCEPTING_OPEN) &&
-	    app_processes(a) < app_processes(&p->apps[to]) + 2)
+	    !has_more(p, a, &p->apps[to]))
 		return ILIST_NONE;
-	if (!is_unfair(a, &p->apps[to]) && !can_spare(p, a))
+	if (!is_unfair(p, a, &p->apps[to]) && !can_spare(p, a))
 		return ILIST_NONE;
 	return room_list(p, from, 0)->last;
 }
@@ -124,6 +150,13 @@ evict(struct pool *p, uint32_t to)
 	(void)lifecycle_stop(p, victim, END_EVICTED);
 	tables_revisit(p, p->processes[victim].app);
 	return true;
+}
+
+void
+places_make(struct pool *p, uint32_t app)
+{
+	if (free_without(p, p->ending) == 0)
+		(void)evict(p, app);
 }
 
 void
@@ -166,7 +199,7 @@ taker_of(const struct pool *p, uint32_t from, bool spares)
 			continue;
 		wanted += p->apps[to].places_wanted;
 		if (wanted > free_without(p, p->ending) &&
-		    (spares || is_unfair(a, &p->apps[to])))
+		    (spares || is_unfair(p, a, &p->apps[to])))
 			return to;
 	}
 	return ILIST_NONE;

@@ -34,6 +34,9 @@ bool bounds_kept(const struct pool *p, const struct app *a);
 /* The minimum that is kept now. */
 uint32_t bounds_least(const struct pool *p, const struct app *a);
 
+/* The same, or what target_wait needs to last, if that is more. */
+uint32_t bounds_wanted(const struct pool *p, const struct app *a);
+
 /* Processes that will not leave after their present session. */
 uint32_t bounds_lasting(const struct app *a);
 
@@ -60,6 +63,12 @@ uint32_t places_free(const struct pool *p);
  */
 void places_want(struct pool *p, uint32_t app, uint32_t n, bool missing);
 void places_drop(struct pool *p, uint32_t app);
+
+/*
+ * Stops an idle process of another app, which this one needs more, unless a
+ * place is about to be free.
+ */
+void places_make(struct pool *p, uint32_t app);
 
 /*
  * A session of the process has ended; true: the process leaves for another
@@ -92,6 +101,9 @@ void shrink_retime(struct pool *p, uint32_t app);
 
 /* Whether the load would still be low with one more marked. */
 bool shrink_needless(const struct pool *p, const struct app *a);
+
+/* Stops one that target_wait does not need, if it is time for that. */
+void shrink_promised(struct pool *p, uint32_t app);
 
 /* A start is wanted: stops what is marked, if all places are nearly taken. */
 void shrink_slack(struct pool *p);
@@ -130,6 +142,10 @@ tstamp sizing_spare_deadline(const struct pool *p, uint32_t app);
 /* Updates the load estimate, and starts or marks a process by it. */
 void sizing_estimate(struct pool *p, uint32_t app);
 tstamp sizing_estimate_deadline(const struct pool *p, uint32_t app);
+
+/* Keeps target_wait: estimates the need, and starts or stops by it. */
+void sizing_promise(struct pool *p, uint32_t app);
+tstamp sizing_promise_deadline(const struct pool *p, uint32_t app);
 
 /* A place is free and the app is the first in line for one. */
 void sizing_take_place(struct pool *p, uint32_t app);

@@ -55,6 +55,7 @@ pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
 	a->added = now;
 	set_first(a);
 	load_init(&a->load, now);
+	promise_init(&a->promise, now);
 	room_init(p, app);
 	ilist_init(&a->prefetched);
 	ilist_init(&a->queue);

@@ -152,6 +152,17 @@ check_woken(const struct pool *p, uint32_t app)
 }
 
 static void
+check_promise(const struct app *a)
+{
+	const struct promise *m = &a->promise;
+
+	assert(m->sessions >= 0 && m->time >= 0 && m->square >= 0);
+	assert(m->missed >= 0 && m->missed <= m->given);
+	assert(!m->sure || m->need > 0);
+	assert(m->pause >= 0 && m->pause <= PROMISE_PAUSE_MAX);
+}
+
+static void
 check_app(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
@@ -185,7 +196,8 @@ check_app(const struct pool *p, uint32_t app)
 	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
 		app_waiting(a) + f->sessions);
 	assert(a->start_time >= 0 && a->pace >= 1);
-	assert(app_patience(a) <= a->options.start_delay);
+	assert(app_patience(a) <= APP_TOLERANCE * a->options.start_delay);
+	check_promise(a);
 	assert(!a->at_rest || a->phase == APP_HELD);
 	assert(
 	    (!a->at_rest && a->phase != APP_OVER) || app_living(a) == a->stuck);

@@ -149,6 +149,7 @@ pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	if (app_is_tried(a, &p->processes[process]))
 		app_served(a);
 	window_add(&a->session_time, now - p->conns[conn].handed, now);
+	promise_served(&a->promise, now - p->conns[conn].begun);
 	session_over(p, process, conn);
 	return true;
 }
@@ -354,6 +355,7 @@ count_done(struct pool *p, uint32_t process, uint32_t conn)
 	a->figures.completed++;
 	x->requests++;
 	window_add(&a->session_time, p->now - p->conns[conn].handed, p->now);
+	promise_served(&a->promise, p->now - p->conns[conn].begun);
 	/* A process with one session proves by that what others prove by age.
 	 */
 	if (app_is_tried(a, x))

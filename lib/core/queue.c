@@ -147,8 +147,13 @@ assign(struct pool *p, uint32_t conn, uint32_t process)
 	x->used = p->now;
 	x->handed++;
 	prefetch_given(p, conn);
-	if (c->retries == 0)
+	if (c->retries == 0) {
 		window_add(&a->queue_wait, p->now - c->arrived, p->now);
+		/* How long a lock was waited for says nothing here. */
+		promise_given(&a->promise,
+		    !a->options.limited &&
+			p->now - c->arrived > a->options.target_wait);
+	}
 	if (x->handed == x->request_limit)
 		lifecycle_expire(p, process, true);
 	a->figures.sessions++;
@@ -181,6 +186,9 @@ queue_admit(struct pool *p, uint32_t app)
 		.seq = ++p->stamps,
 		.arrived = p->now };
 	a->figures.accepted++;
+	/* With a limit a connection wants a process once it has its lock. */
+	if (!a->options.limited)
+		promise_arrived(&a->promise, app_present(a) + 1);
 	if (process == ILIST_NONE) {
 		insert(p, number);
 		return number;
@@ -301,11 +309,13 @@ void
 queue_clear(struct pool *p, uint32_t conn, uint32_t lock)
 {
 	struct conn *c = &p->conns[conn];
+	struct app *a = &p->apps[c->app];
 
 	queue_leave(p, conn);
 	c->lock = lock;
 	c->cleared = true;
 	insert(p, conn);
+	promise_arrived(&a->promise, app_present(a));
 }
 
 void

@@ -45,7 +45,7 @@ is_barred(const struct app *a)
 static bool
 is_allowed(const struct pool *p, const struct app *a)
 {
-	return !is_barred(a) && bounds_lasting(a) > bounds_least(p, a) &&
+	return !is_barred(a) && bounds_lasting(a) > bounds_wanted(p, a) &&
 	    (a->options.min_idle == 0 ||
 		a->in_state[PROCESS_IDLE] > a->options.min_idle);
 }
@@ -62,7 +62,10 @@ paced(const struct app *a, tstamp due)
 static void
 stop(struct pool *p, uint32_t process, enum process_end why)
 {
-	p->apps[p->processes[process].app].shrunk = p->now;
+	struct app *a = &p->apps[p->processes[process].app];
+
+	a->shrunk = p->now;
+	promise_stopped(&a->promise, p->now);
 	(void)lifecycle_stop(p, process, why);
 }
 
@@ -97,7 +100,7 @@ shrink_needless(const struct pool *p, const struct app *a)
 {
 	uint32_t n = app_ready(a);
 
-	if (!is_allowed(p, a) || n <= a->marked ||
+	if (a->options.target_wait > 0 || !is_allowed(p, a) || n <= a->marked ||
 	    bounds_lasting(a) - a->marked <= bounds_least(p, a) ||
 	    a->in_state[PROCESS_IDLE] < a->marked + a->options.min_idle)
 		return false;
@@ -198,7 +201,7 @@ stop_marked(struct pool *p, uint32_t app)
 
 	if (a->marked == 0)
 		return;
-	if (is_barred(a))
+	if (is_barred(a) || a->options.target_wait > 0)
 		unmark(p, a);
 	if (a->marked > 0 && a->kill_at <= p->now) {
 		a->victims = a->marked;
@@ -209,6 +212,22 @@ stop_marked(struct pool *p, uint32_t app)
 	}
 	while (a->victims > 0 && kill_due(a) <= p->now)
 		kill_marked(p, app);
+}
+
+/* --- a promised wait ----------------------------------------------------- */
+
+void
+shrink_promised(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t victim = victim_of(p, app);
+	uint32_t n =
+	    a->options.exit_ends ? app_processes(a) : bounds_lasting(a);
+
+	if (victim != ILIST_NONE && a->promise.need > 0 &&
+	    n > promise_most(&a->promise, p->now) &&
+	    promise_stop_due(&a->promise, a->options.stop_delay) <= p->now)
+		stop(p, victim, END_LOAD);
 }
 
 /* --- all ---------------------------------------------------------------- */

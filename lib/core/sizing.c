@@ -16,6 +16,19 @@ least_of(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
+/* Starts a process; the caller knows that the ceilings allow it. */
+static void
+launch(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t n;
+
+	lifecycle_start(p, app);
+	n = app_processes(a);
+	promise_started(&a->promise, n > a->surge ? n - a->surge : n,
+	    a->options.stop_delay, p->now);
+}
+
 /* --- for the minimum and for waiters ------------------------------------- */
 
 /* Processes that are missing to the minimum, or are about to leave it. */
@@ -64,7 +77,7 @@ growth_due(const struct pool *p, uint32_t app)
 
 	if (app_demand(a) == 0 || bounds_under_own(a) == 0)
 		return TSTAMP_NEVER;
-	return bounds_lasting(a) == 0 ? 0 : paced(p, app);
+	return bounds_lasting(a) == 0 || app_is_late(a) ? 0 : paced(p, app);
 }
 
 /* Processes that the waiters need beyond those that are starting. */
@@ -85,12 +98,13 @@ step(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 	uint32_t pace = a->pace, need = need_of(a);
+	bool late = app_is_late(a);
 
-	if (paced(p, app) > p->now)
+	if (paced(p, app) > p->now && !late)
 		return 1; /* the first process, which no pace holds up */
 	a->grown = p->now;
 	if (a->options.start_delay == 0 || a->options.growth == GROWTH_ALL ||
-	    a->renewing)
+	    a->renewing || late)
 		return need;
 	if (a->options.growth == GROWTH_LINEAR)
 		return least_of(need, 1);
@@ -111,7 +125,7 @@ start(struct pool *p, uint32_t app, uint32_t n, bool missing)
 			places_want(p, app, n, missing);
 			return;
 		}
-		lifecycle_start(p, app);
+		launch(p, app);
 	}
 	places_drop(p, app);
 }
@@ -133,7 +147,7 @@ sizing_take_place(struct pool *p, uint32_t app)
 	n = bounds_allowed(a, least_of(wanted, need_of(a)));
 	if (n == 0)
 		return;
-	lifecycle_start(p, app);
+	launch(p, app);
 	if (n > 1)
 		places_want(p, app, n - 1, false);
 }
@@ -149,7 +163,7 @@ add_spare(struct pool *p, uint32_t app)
 	shrink_slack(p);
 	if (places_free(p) == 0 || !ilist_empty(&p->places))
 		return false;
-	lifecycle_start(p, app);
+	launch(p, app);
 	return true;
 }
 
@@ -295,7 +309,8 @@ sizing_estimate_deadline(const struct pool *p, uint32_t app)
 static bool
 is_overloaded(const struct pool *p, const struct app *a)
 {
-	return bounds_kept(p, a) && !a->renewing && !bounds_paused(p, a) &&
+	return a->options.target_wait == 0 && bounds_kept(p, a) &&
+	    !a->renewing && !bounds_paused(p, a) &&
 	    a->in_state[PROCESS_STARTING] == 0 && app_ready(a) > 0 &&
 	    !load_at_rest(&a->load) &&
 	    app_load(a, p->now) >= a->options.grow_threshold;
@@ -313,6 +328,70 @@ sizing_estimate(struct pool *p, uint32_t app)
 	load_update(&a->load, o->gain, o->update_interval, p->now);
 	if (!is_overloaded(p, a) || !add_spare(p, app))
 		shrink_mark(p, app);
+}
+
+/* --- for a promised wait -------------------------------------------------- */
+
+/* Whether there are more processes than an app at rest may have. */
+static bool
+has_surplus(const struct pool *p, const struct app *a)
+{
+	uint32_t least = bounds_least(p, a), spare = a->options.min_idle;
+	uint32_t n = bounds_lasting(a);
+
+	return n > 1 && n > least && n > spare;
+}
+
+tstamp
+sizing_promise_deadline(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp next = tstamp_add(a->promise.updated, PROMISE_TICK), due;
+
+	if (a->options.target_wait == 0 || !bounds_kept(p, a))
+		return TSTAMP_NEVER;
+	if (a->busy > 0 || a->promise.sure)
+		return next;
+	/* At rest an estimate is of use only where it may stop a process. */
+	if (a->promise.need == 0 || !has_surplus(p, a))
+		return TSTAMP_NEVER;
+	due = promise_stop_due(&a->promise, a->options.stop_delay);
+	return due > next ? due : next;
+}
+
+static void
+estimate_need(struct pool *p, struct app *a)
+{
+	const struct app_options *o = &a->options;
+	struct promise_terms terms = {
+		.target = o->target_wait,
+		.each = o->concurrency,
+		.most = o->max_processes,
+		.present = app_present(a),
+		.size = app_processes(a),
+		.overhead = o->exit_ends ? a->start_time : 0,
+	};
+
+	promise_update(&a->promise, &terms, p->now);
+}
+
+void
+sizing_promise(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	bool due = sizing_promise_deadline(p, app) <= p->now;
+
+	if (due) {
+		estimate_need(p, a);
+		a->need_denied = false;
+		shrink_promised(p, app);
+	}
+	while (bounds_lasting(a) < bounds_wanted(p, a) && !a->need_denied)
+		a->need_denied = bounds_paused(p, a) || !add_spare(p, app);
+	/* The next estimate finds the place free. */
+	if (due && a->need_denied && !bounds_paused(p, a) &&
+	    bounds_allowed(a, 1) > 0)
+		places_make(p, app);
 }
 
 void

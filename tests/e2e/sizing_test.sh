@@ -158,6 +158,7 @@ testAHighLoadStartsAProcessWithoutAWait() {
 	sized <<-EOF
 	max_processes = 4
 	start_delay = 1h
+	target_wait = 0
 	update_interval = 50ms
 	EOF
 	pool_start

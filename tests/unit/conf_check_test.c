@@ -56,6 +56,77 @@ a_minimum_is_not_compared_with_a_wrong_maximum(void)
 	    APP("min_processes = 9 max_processes = x"));
 }
 
+/* Checks that `options` of the app a leave it this target_wait. */
+static void
+target(tspan expected, const char *before, const char *options)
+{
+	char text[512], *mistakes, *warnings;
+	struct conf *conf;
+
+	(void)snprintf(text, sizeof(text),
+	    "%s app a { listen = \"*:0\" command = /bin/true %s }", before,
+	    options);
+	conf_write("pool.conf", text);
+	conf = conf_try(0, &mistakes, &warnings);
+	free(mistakes);
+	free(warnings);
+	NEED(conf != NULL);
+	CHECK_EQ(expected, conf->apps[0].target_wait);
+	conf_free(conf);
+}
+
+static void
+a_threshold_turns_the_default_of_target_wait_off(void)
+{
+	target(TSPAN_MSECONDS(20), "", "");
+	target(0, "", "grow_threshold = 80");
+	target(0, "", "grow_threshold = 90");
+	target(0, "", "multi_threshold = 50");
+	target(0, "", "single_threshold = 5");
+	target(0, "defaults { multi_threshold = 50 }", "");
+	target(TSPAN_MSECONDS(20), "", "kill_interval = 1s gain = 0.2");
+}
+
+static void
+of_a_threshold_and_a_target_the_one_nearer_to_the_app_rules(void)
+{
+	target(TSPAN_SECONDS(1), "defaults { multi_threshold = 50 }",
+	    "target_wait = 1s");
+	target(0, "defaults { target_wait = 1s }", "multi_threshold = 50");
+	target(TSPAN_SECONDS(1), "defaults { target_wait = 1s }", "");
+	target(0, "defaults { target_wait = 1s }", "target_wait = 0");
+}
+
+static void
+a_threshold_beside_a_target_is_a_mistake(void)
+{
+	MISTAKES("pool.conf:1: app 'a': multi_threshold has no effect with "
+		 "target_wait; with target_wait = 0 it has\n",
+	    APP("multi_threshold = 50 target_wait = 1s"));
+	MISTAKES("pool.conf:1: app 'a': grow_threshold has no effect with "
+		 "target_wait; with target_wait = 0 it has\n",
+	    "defaults { grow_threshold = 50 target_wait = 1s }" APP(""));
+	MISTAKES("", APP("multi_threshold = 50 target_wait = 0"));
+	/* As it is printed. */
+	MISTAKES("", APP("grow_threshold = 90 target_wait = 1s"));
+}
+
+static void
+no_target_is_kept_where_waits_or_ends_are_unknown(void)
+{
+	target(0, "", "prefetch = 1 queue = private");
+	target(
+	    0, "defaults { target_wait = 1s }", "prefetch = 1 queue = private");
+	target(0, "", "handoff = listen");
+	target(0, "defaults { target_wait = 1s }", "handoff = listen");
+	target(TSPAN_MSECONDS(20), "", "handoff = stdio");
+	MISTAKE("target_wait cannot be kept with queue = private",
+	    APP("prefetch = 1 queue = private target_wait = 1s"));
+	MISTAKE("'target_wait' cannot be used with handoff = listen",
+	    APP("handoff = listen target_wait = 1s"));
+	MISTAKES("", APP("prefetch = 1 queue = private target_wait = 0"));
+}
+
 static void
 a_jitter_needs_the_option_it_belongs_to(void)
 {
@@ -756,6 +827,10 @@ main(int argc, char **argv)
 	RUN(an_app_needs_an_address_unless_handoff_is_none);
 	RUN(a_minimum_over_its_maximum_is_a_mistake);
 	RUN(a_minimum_is_not_compared_with_a_wrong_maximum);
+	RUN(a_threshold_turns_the_default_of_target_wait_off);
+	RUN(of_a_threshold_and_a_target_the_one_nearer_to_the_app_rules);
+	RUN(a_threshold_beside_a_target_is_a_mistake);
+	RUN(no_target_is_kept_where_waits_or_ends_are_unknown);
 	RUN(a_jitter_needs_the_option_it_belongs_to);
 	RUN(a_delay_over_its_maximum_is_a_mistake);
 	RUN(names_of_apps_have_a_set_of_characters);

@@ -653,6 +653,7 @@ every_default_is_the_documented_one(void)
 	CHECK_EQ(TSPAN_SECONDS(5), a->kill_timeout);
 	CHECK_NEAR(0.5, a->gain);
 	CHECK_NEAR(90, a->grow_threshold);
+	CHECK_EQ(TSPAN_MSECONDS(20), a->target_wait);
 	conf_free(conf);
 }
 

@@ -52,6 +52,8 @@ random_options(struct app_options *o, bool sessions)
 	o->multi_threshold = world_random(101);
 	o->single_threshold = world_random(101);
 	o->kill_interval = random_span(false);
+	if (sessions && !o->private_queue && world_random(2) == 0)
+		o->target_wait = random_span(false);
 	o->start_timeout = random_span(false);
 	o->ready_after = random_span(true);
 	o->pickup_timeout = random_span(false);

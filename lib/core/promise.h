@@ -1,0 +1,156 @@
+#ifndef CORE_PROMISE_H
+#define CORE_PROMISE_H
+
+/*
+ * A promised wait: how many processes an app needs so that 99 of 100 of its
+ * connections wait no longer than the target.  Connections and the lengths of
+ * their sessions are added up as they come and end; everything else is done
+ * once a second.
+ *
+ * The need is computed for connections that come independently of each other.
+ * A few clients who come again and again need fewer processes: so it is never
+ * more than there were connections at a time, in the last while.
+ *
+ * Source: Erlang's formula for the share that waits (M/M/n), with the
+ * exponential tail of the waits made longer for sessions that vary more than
+ * exponential ones.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/tstamp.h"
+
+/* Time from one estimate to the next. */
+#define PROMISE_TICK TSPAN_SECONDS(1)
+
+/* Processes are kept for the greatest need of so long. */
+#define PROMISE_HOLD TSPAN_SECONDS(300)
+#define PROMISE_SLOT TSPAN_SECONDS(10)
+#define PROMISE_SLOTS 31 /* the last one is being filled */
+
+/* A start so soon after a stop is one to regret. */
+#define PROMISE_REGRET TSPAN_SECONDS(120)
+#define PROMISE_PAUSE_MAX TSPAN_SECONDS(900)
+
+/* Fewer connections, or sessions, than these are no evidence of a need. */
+#define PROMISE_EVIDENCE 10
+
+/* Connections, and the seconds in which they came, both decayed. */
+struct promise_rate {
+	double seen;
+	double span;
+};
+
+struct promise_slot {
+	/*
+	 * Processes: the need, or as many as starts have led to, or as were too
+	 * few to keep the promise.
+	 */
+	uint32_t size;
+	uint32_t present; /* connections that waited or were served */
+};
+
+struct promise {
+	/* Since the last estimate: */
+	uint64_t arrived;
+	uint32_t most_present; /* connections that waited or were served */
+	/* Added up and, at each estimate, decayed; times in seconds: */
+	double sessions;
+	double time;
+	double square;
+	double given; /* connections that processes were given */
+	double missed; /* of them, those that had waited longer */
+	/* As of the last estimate: */
+	double missed_then;
+	struct promise_rate steady;
+	struct promise_rate recent; /* decays faster */
+	tstamp updated;
+	uint32_t need; /* processes; 0: unknown, or none */
+	bool sure; /* there is evidence enough to start processes by it */
+	/* The greatest figures of PROMISE_HOLD: */
+	struct promise_slot slots[PROMISE_SLOTS];
+	int64_t newest; /* the newest slot, counted since time 0 */
+	/* Stops: */
+	tstamp started; /* the last start of the app; 0: none */
+	tstamp stopped; /* the last stop for want of need; 0: none */
+	tspan pause; /* regret: at least so long from one to the next */
+	tstamp changed; /* when that was set, or halved, last */
+	bool regretted; /* the last stop has lengthened the pause */
+};
+
+/* What the estimate goes by. */
+struct promise_terms {
+	tspan target; /* longer than 0 */
+	uint32_t each; /* sessions that a process serves at a time */
+	uint32_t most; /* processes */
+	uint32_t present; /* connections that wait or are served now */
+	uint32_t size; /* processes that there are now */
+	tspan overhead; /* of a process for each session, beside the session */
+};
+
+void promise_init(struct promise *p, tstamp now);
+
+/* A connection has come that wants a process; with it so many are there. */
+static inline void
+promise_arrived(struct promise *p, uint32_t present)
+{
+	p->arrived++;
+	if (p->most_present < present)
+		p->most_present = present;
+}
+
+/* A process was given a connection, after a wait longer than the target. */
+static inline void
+promise_given(struct promise *p, bool missed)
+{
+	p->given++;
+	p->missed += missed ? 1 : 0;
+}
+
+/* A session has ended well after so long. */
+static inline void
+promise_served(struct promise *p, tspan took)
+{
+	double s = tspan_to_seconds(took);
+
+	p->sessions++;
+	p->time += s;
+	p->square += s * s;
+}
+
+/* Estimates the need anew, if time has passed since it was done last. */
+void promise_update(
+    struct promise *p, const struct promise_terms *t, tstamp now);
+
+/* The mean session in seconds; 0: too few are known. */
+double promise_session(const struct promise *p);
+
+/* Processes that are to be there before anybody waits; 0: that is unknown. */
+uint32_t promise_least(const struct promise *p);
+
+/* Processes that stay, even if they are not needed now. */
+uint32_t promise_most(const struct promise *p, tstamp now);
+
+/* A process was started; with it there are so many.  pace: as below. */
+void promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now);
+
+/* A process was stopped that is not needed. */
+void promise_stopped(struct promise *p, tstamp now);
+
+/*
+ * When the pauses allow a stop; pace: the shortest time from one stop, or
+ * start, to the next stop.
+ */
+tstamp promise_stop_due(const struct promise *p, tspan pace);
+
+/*
+ * The least number of servers of which 99 of 100 customers wait no longer than
+ * `target`, if the work offered keeps so many busy on average, and the mean
+ * and the squared coefficient of variation of their times are these; at least
+ * 1, and at most `most`.  For unit tests.
+ */
+uint32_t promise_servers(
+    double work, double mean, double variation, double target, uint32_t most);
+
+#endif

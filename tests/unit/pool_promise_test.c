@@ -1,0 +1,701 @@
+/* Processes that start and stop by a promised wait. */
+
+#include "rig.h"
+
+/*
+ * Options under which hardly anything but the need, and connections that would
+ * be late, start a process.
+ */
+static struct app_options
+promise_options(void)
+{
+	struct app_options o = rig_options();
+
+	o.target_wait = TSPAN_MSECONDS(20);
+	o.start_delay = TSPAN_SECONDS(100000);
+	o.stop_delay = TSPAN_SECONDS(10);
+	o.stop_timeout = TSPAN_SECONDS(100000);
+	return o;
+}
+
+/* How many processes are idle or active. */
+static uint32_t
+ready(uint32_t app)
+{
+	return app_ready(rig_app(app));
+}
+
+/* All processes that were asked for start at once. */
+static void
+start_all(void)
+{
+	for (uint32_t n = 0; n < rig.pool.nprocesses; n++)
+		if (rig_process(n)->state == PROCESS_STARTING)
+			(void)rig_ready(n);
+}
+
+/* Processes that were told to stop are gone. */
+static void
+end_all(void)
+{
+	for (uint32_t n = 0; n < rig.pool.nprocesses; n++)
+		if (rig_process(n)->state == PROCESS_STOPPING)
+			rig_exits(n, END_EXIT);
+}
+
+/* The processes serve what they have. */
+static void
+finish(uint32_t app)
+{
+	for (uint32_t n = 0; n < rig.pool.nprocesses; n++)
+		if (rig_process(n)->state == PROCESS_ACTIVE &&
+		    rig_process(n)->app == app)
+			(void)rig_done(n);
+}
+
+static int64_t
+elapsed(void)
+{
+	return (rig.now - RIG_START) / 1000000;
+}
+
+/*
+ * For so many seconds, five times in each, this many connections come at once,
+ * and each is served for 50 ms.
+ */
+static void
+serve_app(uint32_t app, unsigned seconds, unsigned n)
+{
+	for (unsigned i = 0; i < 5 * seconds; i++) {
+		int64_t at = elapsed();
+
+		for (unsigned c = 0; c < n; c++)
+			(void)rig_arrive_at(app);
+		for (unsigned round = 1; round <= 3; round++) {
+			(void)rig_did();
+			start_all();
+			rig_at(at + 50 * round);
+			finish(app);
+		}
+		(void)rig_did();
+		rig_at(at + 200);
+		end_all();
+	}
+}
+
+static void
+serve(unsigned seconds, unsigned n)
+{
+	serve_app(0, seconds, n);
+}
+
+/* Lets time pass; each process that is told to stop is gone at once. */
+static void
+rest(unsigned seconds)
+{
+	for (unsigned i = 0; i < seconds; i++) {
+		rig_at(elapsed() + 1000);
+		(void)rig_did();
+		end_all();
+	}
+}
+
+/* --- starts ------------------------------------------------------------- */
+
+static void
+the_need_is_started_without_the_patience_of_waiters(void)
+{
+	rig_begin();
+	rig_running(promise_options(), 1);
+	serve(1, 3);
+	CHECK_EQ(1, ready(0));
+	serve(2, 3);
+	CHECK_EQ(3, ready(0));
+	serve(60, 3);
+	CHECK_EQ(3, ready(0));
+	rig_end();
+}
+
+static void
+without_a_target_nothing_is_started_for_a_need(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.target_wait = 0;
+	rig_running(o, 1);
+	serve(60, 3);
+	CHECK_EQ(1, ready(0));
+	rig_end();
+}
+
+static void
+connections_one_after_the_other_need_one_process(void)
+{
+	rig_begin();
+	rig_running(promise_options(), 1);
+	for (unsigned i = 0; i < 2000; i++) {
+		(void)rig_arrive();
+		(void)rig_did();
+		rig_at(elapsed() + 50);
+		finish(0);
+	}
+	CHECK_STR("", rig_did());
+	CHECK_EQ(1, ready(0));
+	rig_end();
+}
+
+static void
+the_need_is_bound_by_max_processes(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.max_processes = 2;
+	rig_running(o, 1);
+	serve(60, 3);
+	CHECK_EQ(2, ready(0));
+	o.max_processes = 1;
+	rig_change(0, &o);
+	serve(60, 3);
+	CHECK_EQ(1, ready(0));
+	rig_end();
+}
+
+static void
+the_need_waits_for_a_pause_after_failures(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	rig_running(o, 3);
+	serve(20, 3);
+	rig_died(0, END_SIGNAL);
+	rig_gone(0);
+	CHECK_STR("", rig_did());
+	rig_at(elapsed() + 2500);
+	CHECK_STR("spawn 0", rig_did());
+	rig_end();
+}
+
+/* What the app needs, as if an estimate had just found it. */
+static void
+set_need(uint32_t app, uint32_t need)
+{
+	struct app_options o = rig_app(app)->options;
+	struct promise *m = &rig.pool.apps[app].promise;
+
+	m->need = need;
+	m->sure = true;
+	m->updated = rig.now;
+	rig_change(app, &o);
+}
+
+static void
+a_process_of_one_session_has_its_successor_at_once(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.exit_ends = true;
+	rig_running(o, 3);
+	set_need(0, 3);
+	(void)rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_STR("spawn 3", rig_did());
+	rig_end();
+}
+
+static void
+a_load_over_the_threshold_starts_none(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.grow_threshold = 10;
+	rig_running(o, 1);
+	(void)rig_arrive();
+	rig_at(60000);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+a_load_under_the_thresholds_stops_none(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.multi_threshold = 50;
+	o.target_wait = 0;
+	o.kill_interval = TSPAN_SECONDS(1000);
+	rig_running(o, 3);
+	(void)rig_arrive();
+	(void)rig_did();
+	rig_at(50);
+	finish(0);
+	rig_at(60000);
+	CHECK(rig_app(0)->marked > 0);
+	o.target_wait = TSPAN_MSECONDS(20);
+	rig_change(0, &o);
+	CHECK_EQ(0, rig_app(0)->marked);
+	(void)rig_arrive();
+	rig_at(60050);
+	finish(0);
+	rig_at(2000000);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+several_sessions_at_a_time_share_a_process(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.concurrency = 4;
+	rig_running(o, 1);
+	for (unsigned i = 0; i < 500; i++) {
+		(void)rig_arrive();
+		(void)rig_arrive();
+		(void)rig_arrive();
+		(void)rig_did();
+		rig_at(elapsed() + 50);
+		while (rig_process(0)->state == PROCESS_ACTIVE)
+			(void)rig_done(0);
+		rig_at(elapsed() + 150);
+	}
+	CHECK_STR("", rig_did());
+	CHECK_EQ(1, ready(0));
+	rig_end();
+}
+
+static void
+a_wait_for_a_lock_is_none_for_a_process(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.limited = true;
+	rig_running(o, 1);
+	for (unsigned i = 0; i < 500; i++) {
+		(void)rig_arrive();
+		(void)rig_did();
+		rig_at(elapsed() + 20);
+		pool_lock_granted(&rig.pool, 0, 0, rig.now);
+		(void)rig_arrive();
+		(void)rig_did();
+		rig_at(elapsed() + 50);
+		finish(0);
+		pool_lock_granted(&rig.pool, 0, 0, rig.now);
+		(void)rig_did();
+		rig_at(elapsed() + 50);
+		finish(0);
+		(void)rig_did();
+	}
+	CHECK_EQ(1, ready(0));
+	CHECK_EQ(1, promise_least(&rig_app(0)->promise));
+	rig_end();
+}
+
+/* --- connections that wait ------------------------------------------------ */
+
+/* An app whose sessions take a second, with that many processes. */
+static void
+serving_a_second(struct app_options o, uint32_t n)
+{
+	rig_running(o, n);
+	for (unsigned i = 0; i < PROMISE_EVIDENCE; i++) {
+		(void)rig_arrive();
+		(void)rig_did();
+		rig_at(elapsed() + 1000);
+		finish(0);
+	}
+	(void)rig_did();
+}
+
+static void
+late_connections_bring_a_process_each(void)
+{
+	rig_begin();
+	serving_a_second(promise_options(), 1);
+	(void)rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	(void)rig_arrive();
+	CHECK_STR("spawn 1", rig_did());
+	(void)rig_arrive();
+	(void)rig_arrive();
+	CHECK_STR("spawn 2, spawn 3", rig_did());
+	rig_end();
+}
+
+static void
+connections_that_are_served_in_ten_targets_are_not_late(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.target_wait = TSPAN_MSECONDS(100);
+	serving_a_second(o, 1);
+	(void)rig_arrive();
+	(void)rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	(void)rig_arrive();
+	CHECK_STR("spawn 1, spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+what_is_late_is_bound_by_start_delay_too(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.target_wait = TSPAN_SECONDS(10);
+	o.start_delay = TSPAN_MSECONDS(99);
+	serving_a_second(o, 1);
+	(void)rig_arrive();
+	(void)rig_arrive();
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	rig_end();
+}
+
+/* Two processes that took 30 ms to start, and are busy. */
+static void
+starting_for_30_ms(struct app_options o)
+{
+	o.min_processes = 2;
+	(void)rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_spawned(1);
+	rig_at(30);
+	(void)rig_ready(0);
+	(void)rig_ready(1);
+	(void)rig_arrive();
+	(void)rig_arrive();
+	(void)rig_did();
+}
+
+static void
+one_connection_waits_for_ten_targets(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.start_delay = TSPAN_MSECONDS(50);
+	starting_for_30_ms(o);
+	(void)rig_arrive();
+	rig_at(30 + 199);
+	CHECK_STR("", rig_did());
+	rig_at(30 + 200);
+	CHECK_STR("spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+one_connection_waits_for_ten_start_delays_at_most(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.start_delay = TSPAN_MSECONDS(10);
+	starting_for_30_ms(o);
+	(void)rig_arrive();
+	rig_at(30 + 99);
+	CHECK_STR("", rig_did());
+	rig_at(30 + 100);
+	CHECK_STR("spawn 2", rig_did());
+	rig_end();
+}
+
+static void
+as_many_waiters_as_processes_wait_for_a_start(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.start_delay = TSPAN_MSECONDS(50);
+	starting_for_30_ms(o);
+	(void)rig_arrive();
+	(void)rig_arrive();
+	rig_at(30 + 29);
+	CHECK_STR("", rig_did());
+	rig_at(30 + 30);
+	CHECK_STR("spawn 2", rig_did());
+	rig_end();
+}
+
+/* --- stops -------------------------------------------------------------- */
+
+static void
+processes_that_are_not_needed_stop_one_by_one_after_five_minutes(void)
+{
+	rig_begin();
+	rig_running(promise_options(), 1);
+	serve(60, 3);
+	CHECK_EQ(3, ready(0));
+	rest(280);
+	CHECK_EQ(3, ready(0));
+	rest(300);
+	CHECK_EQ(1, ready(0));
+	CHECK_EQ(2, rig_app(0)->figures.exits[END_LOAD]);
+	rig_end();
+}
+
+static void
+a_stop_keeps_stop_delay_and_takes_the_longest_idle(void)
+{
+	rig_begin();
+	rig_running(promise_options(), 4);
+	serve(20, 1);
+	/* 0 was first in line. */
+	while (ready(0) == 4)
+		rest(1);
+	CHECK_EQ(PROCESS_GONE, rig_process(3)->state);
+	rest(8);
+	CHECK_EQ(3, ready(0));
+	rest(2);
+	CHECK_EQ(2, ready(0));
+	CHECK_EQ(PROCESS_GONE, rig_process(2)->state);
+	rig_end();
+}
+
+static void
+the_minimum_and_spare_processes_stay(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	rig_running(o, 5);
+	serve(20, 1);
+	rest(600);
+	CHECK_EQ(2, ready(0));
+	o.min_idle = 4;
+	rig_change(0, &o);
+	rig_at(elapsed() + 1000);
+	start_all();
+	rig_end();
+}
+
+static void
+spare_processes_stay(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.min_idle = 3;
+	rig_running(o, 5);
+	serve(20, 1);
+	rest(600);
+	CHECK_EQ(3, ready(0));
+	rig_end();
+}
+
+static void
+processes_stay_while_nothing_is_known(void)
+{
+	rig_begin();
+	rig_running(promise_options(), 5);
+	(void)rig_arrive();
+	(void)rig_did();
+	rig_at(50);
+	finish(0);
+	rest(1000);
+	CHECK_EQ(5, ready(0));
+	rig_end();
+}
+
+static void
+processes_stay_while_the_promise_is_broken(void)
+{
+	rig_begin();
+	rig_running(promise_options(), 5);
+	for (unsigned i = 0; i < 40; i++) {
+		serve(10, 1);
+		rig.pool.apps[0].promise.missed += 2;
+	}
+	CHECK_EQ(5, ready(0));
+	serve(280, 1);
+	CHECK_EQ(5, ready(0));
+	serve(60, 1);
+	CHECK(ready(0) < 5);
+	rig_end();
+}
+
+static void
+an_idle_process_that_is_needed_stays(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.max_idle_time = TSPAN_MSECONDS(100);
+	o.stop_delay = 0;
+	rig_running(o, 3);
+	serve(20, 3);
+	/* Each is idle for 150 ms of 200. */
+	CHECK_EQ(3, ready(0));
+	rest(600);
+	CHECK_EQ(1, ready(0));
+	rig_end();
+}
+
+static void
+the_last_process_of_an_app_stops_for_idleness_alone(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.min_processes = 0;
+	rig_running(o, 2);
+	serve(20, 1);
+	rest(3600);
+	CHECK_EQ(1, ready(0));
+	rig_end();
+}
+
+static void
+an_app_at_rest_has_no_deadline(void)
+{
+	rig_begin();
+	rig_running(promise_options(), 2);
+	serve(60, 2);
+	rest(3600);
+	CHECK_EQ(1, ready(0));
+	CHECK_EQ(-1, rig_due());
+	rig_end();
+}
+
+/* --- one ceiling for several apps ----------------------------------------- */
+
+static void
+a_need_takes_an_idle_process_that_another_app_can_spare(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin_with(rig_limits(), 6);
+	rig_running(o, 5);
+	(void)rig_running(o, 1);
+	serve_app(0, 3, 1);
+	serve_app(1, 10, 3);
+	CHECK_EQ(3, ready(0));
+	CHECK_EQ(3, ready(1));
+	rig_end();
+}
+
+static void
+a_need_takes_no_process_that_another_app_needs(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin_with(rig_limits(), 4);
+	rig_running(o, 3);
+	(void)rig_running(o, 1);
+	for (unsigned i = 0; i < 60; i++) {
+		serve_app(0, 1, 3);
+		serve_app(1, 1, 2);
+	}
+	CHECK_EQ(3, ready(0));
+	CHECK_EQ(1, ready(1));
+	rig_end();
+}
+
+/* Sets what both apps need, and fills the ceiling of 12 places. */
+static void
+sharing(uint32_t first, uint32_t first_need, uint32_t second_need)
+{
+	struct app_options o = promise_options();
+
+	o.max_processes = 12;
+	o.start_delay = TSPAN_MSECONDS(50);
+	o.min_processes = 0;
+	rig_begin_with(rig_limits(), 12);
+	(void)rig_running(o, first);
+	(void)rig_running(o, 12 - first);
+	set_need(0, first_need);
+	set_need(1, second_need);
+}
+
+/* All processes are busy, and a connection waits for the second app. */
+static void
+crowd(uint32_t first)
+{
+	for (uint32_t i = 0; i < 12; i++)
+		(void)rig_arrive_at(i < first ? 0 : 1);
+	(void)rig_arrive_at(0);
+	(void)rig_arrive_at(1);
+	(void)rig_did();
+	rig_at(elapsed() + 600);
+	CHECK_STR("", rig_did());
+	(void)rig_done(0);
+}
+
+static void
+busy_apps_share_places_by_their_needs(void)
+{
+	sharing(8, 8, 4);
+	crowd(8);
+	/* 7 of 8 against 5 of 4. */
+	CHECK_STR("hand 12>0", rig_did());
+	rig_end();
+	sharing(8, 4, 4);
+	crowd(8);
+	/* 7 of 4 against 5 of 4. */
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+	sharing(8, 12, 12);
+	crowd(8);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+	sharing(7, 4, 4);
+	crowd(7);
+	/* 6 of 4 against 6 of 4. */
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+	sharing(6, 4, 4);
+	crowd(6);
+	CHECK_STR("hand 12>0", rig_did());
+	rig_end();
+	sharing(6, 4, 8);
+	crowd(6);
+	/* 5 of 4 against 7 of 8. */
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(the_need_is_started_without_the_patience_of_waiters);
+	RUN(without_a_target_nothing_is_started_for_a_need);
+	RUN(connections_one_after_the_other_need_one_process);
+	RUN(the_need_is_bound_by_max_processes);
+	RUN(the_need_waits_for_a_pause_after_failures);
+	RUN(a_process_of_one_session_has_its_successor_at_once);
+	RUN(a_load_over_the_threshold_starts_none);
+	RUN(a_load_under_the_thresholds_stops_none);
+	RUN(several_sessions_at_a_time_share_a_process);
+	RUN(a_wait_for_a_lock_is_none_for_a_process);
+	RUN(late_connections_bring_a_process_each);
+	RUN(connections_that_are_served_in_ten_targets_are_not_late);
+	RUN(what_is_late_is_bound_by_start_delay_too);
+	RUN(one_connection_waits_for_ten_targets);
+	RUN(one_connection_waits_for_ten_start_delays_at_most);
+	RUN(as_many_waiters_as_processes_wait_for_a_start);
+	RUN(processes_that_are_not_needed_stop_one_by_one_after_five_minutes);
+	RUN(a_stop_keeps_stop_delay_and_takes_the_longest_idle);
+	RUN(the_minimum_and_spare_processes_stay);
+	RUN(spare_processes_stay);
+	RUN(processes_stay_while_nothing_is_known);
+	RUN(processes_stay_while_the_promise_is_broken);
+	RUN(an_idle_process_that_is_needed_stays);
+	RUN(the_last_process_of_an_app_stops_for_idleness_alone);
+	RUN(an_app_at_rest_has_no_deadline);
+	RUN(a_need_takes_an_idle_process_that_another_app_can_spare);
+	RUN(a_need_takes_no_process_that_another_app_needs);
+	RUN(busy_apps_share_places_by_their_needs);
+	return check_finish();
+}
