@@ -140,6 +140,7 @@ bool
 pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 {
 	struct app *a = &p->apps[p->processes[process].app];
+	tspan took;
 
 	settle_at(p, now);
 	if (!holds(p, process, conn))
@@ -148,8 +149,9 @@ pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	/* A session of an old process proves nothing of the new ones. */
 	if (app_is_tried(a, &p->processes[process]))
 		app_served(a);
-	window_add(&a->session_time, now - p->conns[conn].handed, now);
-	promise_served(&a->promise, now - p->conns[conn].begun);
+	took = now - p->conns[conn].begun;
+	window_add(&a->session_time, took, now);
+	promise_served(&a->promise, took);
 	session_over(p, process, conn);
 	return true;
 }
@@ -354,7 +356,7 @@ count_done(struct pool *p, uint32_t process, uint32_t conn)
 
 	a->figures.completed++;
 	x->requests++;
-	window_add(&a->session_time, p->now - p->conns[conn].handed, p->now);
+	window_add(&a->session_time, p->now - p->conns[conn].begun, p->now);
 	promise_served(&a->promise, p->now - p->conns[conn].begun);
 	/* A process with one session proves by that what others prove by age.
 	 */

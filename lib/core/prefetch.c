@@ -20,7 +20,23 @@ take_off(struct pool *p, uint32_t conn)
 	c->prefetched = false;
 }
 
-/* The process has come to the connection: its session begins. */
+/* Its session begins, and its waiting is over. */
+static void
+begin(struct pool *p, struct conn *c)
+{
+	struct app *a = &p->apps[c->app];
+	tspan waited = p->now - c->arrived;
+
+	c->begun = p->now;
+	if (c->retries > 0)
+		return;
+	window_add(&a->queue_wait, waited, p->now);
+	/* How long a lock was waited for says nothing here. */
+	promise_given(&a->promise,
+	    !a->options.limited && waited > a->options.target_wait);
+}
+
+/* The process has come to the connection. */
 static void
 begin_session(struct pool *p, uint32_t conn)
 {
@@ -28,7 +44,7 @@ begin_session(struct pool *p, uint32_t conn)
 
 	p->processes[c->process].prefetched = p->conn_links[conn].next;
 	take_off(p, conn);
-	c->begun = p->now;
+	begin(p, c);
 }
 
 void
@@ -39,8 +55,10 @@ prefetch_given(struct pool *p, uint32_t conn)
 
 	c->begun = p->now;
 	c->slow = false;
-	if (process_sessions(x) <= p->apps[c->app].options.concurrency)
+	if (process_sessions(x) <= p->apps[c->app].options.concurrency) {
+		begin(p, c);
 		return;
+	}
 	if (x->prefetched == ILIST_NONE)
 		x->prefetched = conn;
 	c->prefetched = true;

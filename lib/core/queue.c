@@ -147,13 +147,6 @@ assign(struct pool *p, uint32_t conn, uint32_t process)
 	x->used = p->now;
 	x->handed++;
 	prefetch_given(p, conn);
-	if (c->retries == 0) {
-		window_add(&a->queue_wait, p->now - c->arrived, p->now);
-		/* How long a lock was waited for says nothing here. */
-		promise_given(&a->promise,
-		    !a->options.limited &&
-			p->now - c->arrived > a->options.target_wait);
-	}
 	if (x->handed == x->request_limit)
 		lifecycle_expire(p, process, true);
 	a->figures.sessions++;

@@ -77,6 +77,25 @@ prefetched_connections_are_demand_when_all_are_busy(void)
 }
 
 static void
+time_in_the_socket_is_waiting_and_no_session(void)
+{
+	rig_begin();
+	rig_running(prefetch_options(1), 1);
+	rig_arrive_n(2);
+	(void)rig_did();
+	CHECK_EQ(0, window_share(&rig_app(0)->queue_wait, 1, rig.now));
+	rig_at(100);
+	(void)rig_done(0);
+	CHECK_EQ(TSPAN_MSECONDS(100),
+	    window_share(&rig_app(0)->queue_wait, 1, rig.now));
+	rig_at(150);
+	(void)rig_done(0);
+	CHECK_EQ(TSPAN_MSECONDS(100),
+	    window_share(&rig_app(0)->session_time, 1, rig.now));
+	rig_end();
+}
+
+static void
 max_requests_bounds_prefetch(void)
 {
 	struct app_options o = prefetch_options(5);
@@ -384,6 +403,7 @@ main(int argc, char **argv)
 	RUN(beyond_prefetch_connections_wait);
 	RUN(a_waiter_is_prefetched_when_a_session_ends);
 	RUN(prefetched_connections_are_demand_when_all_are_busy);
+	RUN(time_in_the_socket_is_waiting_and_no_session);
 	RUN(max_requests_bounds_prefetch);
 	RUN(a_prefetched_connection_is_taken_back_after_5_ms);
 	RUN(an_old_prefetched_connection_is_taken_back_at_once);
