@@ -1,14 +1,18 @@
 /*
  * waits: how long clients wait for a worker when some requests are long.
  *
- *     waits [--rounds N] [--seconds N] [--workers N] [--seed N]
+ *     waits [--rounds N] [--seconds N] [--workers N] [--short USEC]
+ *           [--long USEC] [--options TEXT] [--seed N]
  *
  * Clients come in a Poisson stream, whether or not the earlier ones have been
- * served.  Every hundredth request, by lot, takes 200 ms, the others 1 ms.
- * The workers sleep that long: the time stands for waiting on a database or a
- * disk, and the processors stay free, so that the measure is which worker gets
- * the next connection, and not which gets the processor.  The rate is such that
- * the workers (16) are 70 or 85 percent busy.
+ * served.  Every hundredth request, by lot, takes long, the others are short:
+ * 200 and 1 ms with 16 workers, then 20 and 0.1 ms with 4, where a hand-over
+ * counts; or, with --workers, one table for what the options say.  --options
+ * are further ones of apppoold's app, as in pool.conf(5). The workers sleep
+ * that long: the time stands for waiting on a database or a disk, and the
+ * processors stay free, so that the measure is which worker gets the next
+ * connection, and not which gets the processor.  The rate is such that the
+ * workers are 70 or 85 percent busy.
  *
  * The waiting of a connection is from just before its connect() until a
  * worker has its request in hand; the worker says when that was.  The streams
@@ -31,19 +35,28 @@
 #include "../support/server.h"
 
 enum {
-	SHORT_USEC = 1000,
-	LONG_USEC = 200000,
-	LONG_PERCENT = 1,
-	MEAN_USEC =
-	    (SHORT_USEC * (100 - LONG_PERCENT) + LONG_USEC * LONG_PERCENT) /
-	    100,
+	LONG_PERCENT = 1
 };
 
 static const int busy_of[] = { 70, 85 };
 
+/* The long requests are every hundredth; both in microseconds. */
+struct load {
+	int64_t workers, brief, lasting;
+};
+
+static const struct load loads[] = {
+	{ .workers = 16, .brief = 1000, .lasting = 200000 },
+	{ .workers = 4, .brief = 100, .lasting = 20000 },
+};
+
+#define LOADS (sizeof(loads) / sizeof(loads[0]))
+
 struct waits {
 	struct bench bench;
-	int64_t rounds, seconds, workers, seed;
+	int64_t rounds, seconds, seed;
+	struct load load;
+	const char *options;
 	struct server servers[SERVERS];
 	struct samples times[SERVERS];
 	bool present[SERVERS];
@@ -52,6 +65,7 @@ struct waits {
 
 struct stream {
 	uint64_t seed;
+	const struct load *load;
 	struct samples *times;
 };
 
@@ -69,10 +83,11 @@ stream_draw(const struct stream *s, int64_t number)
 static size_t
 stream_request(void *arg, int64_t number, char *buf, size_t size)
 {
-	bool is_long = stream_draw(arg, number) % 100 < LONG_PERCENT;
+	const struct stream *s = arg;
+	bool is_long = stream_draw(s, number) % 100 < LONG_PERCENT;
 
-	return (size_t)snprintf(
-	    buf, size, "sleep %d\n", is_long ? LONG_USEC : SHORT_USEC);
+	return (size_t)snprintf(buf, size, "sleep %" PRId64 "\n",
+	    is_long ? s->load->lasting : s->load->brief);
 }
 
 static void
@@ -89,11 +104,14 @@ stream_ended(void *arg, const struct client_result *r)
 }
 
 static void
-waits_load(struct waits *w, enum server_name name, int busy, int64_t round)
+waits_run(struct waits *w, enum server_name name, int busy, int64_t round)
 {
-	double rate = (double)(w->workers * busy) / 100 * 1e6 / MEAN_USEC;
+	int64_t sum = w->load.brief * (100 - LONG_PERCENT) +
+	    w->load.lasting * LONG_PERCENT;
+	double rate = (double)(w->load.workers * busy) * 1e6 / (double)sum;
 	struct stream stream = {
 		.seed = (uint64_t)(w->seed + round),
+		.load = &w->load,
 		.times = &w->times[name],
 	};
 	const struct client_plan plan = {
@@ -132,7 +150,7 @@ waits_row(struct waits *w, int busy)
 	for (round = 0; round < w->rounds; round++)
 		for (i = 0; i < SERVERS; i++)
 			if (w->present[i])
-				waits_load(w, (enum server_name)i, busy, round);
+				waits_run(w, (enum server_name)i, busy, round);
 	for (i = 0; i < SERVERS; i++) {
 		struct samples *t = &w->times[i];
 		double tail = samples_quantile(t, 0.999);
@@ -155,8 +173,9 @@ waits_start(struct waits *w)
 	char address[SERVER_PATH];
 	const struct server_plan plan = {
 		.address = address,
-		.workers = (int)w->workers,
+		.workers = (int)w->load.workers,
 		.cpu = w->bench.server_cpu,
+		.options = w->options,
 	};
 	int i;
 
@@ -173,16 +192,46 @@ waits_start(struct waits *w)
 	}
 }
 
+/* All servers, under each rate. */
+static void
+waits_table(struct waits *w)
+{
+	size_t i;
+
+	printf("waits: %" PRId64
+	       " workers, %d %% of requests %g ms, the others "
+	       "%g ms; %" PRId64 " rounds of %" PRId64 " s\n",
+	    w->load.workers, LONG_PERCENT, (double)w->load.lasting / 1000,
+	    (double)w->load.brief / 1000, w->rounds, w->seconds);
+	waits_start(w);
+	printf("%4s %-9s %8s %8s %8s %8s %8s %7s\n", "busy", "server", "count",
+	    "p50", "p90", "p99", "p99.9", "/shared");
+	for (i = 0; i < sizeof(busy_of) / sizeof(busy_of[0]); i++)
+		waits_row(w, busy_of[i]);
+	for (i = 0; i < SERVERS; i++) {
+		if (w->present[i])
+			server_stop(&w->servers[i]);
+		samples_fini(&w->times[i]);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	struct waits w = {
-		.rounds = 3, .seconds = 4, .workers = 16, .seed = 1
+		.rounds = 3,
+		.seconds = 4,
+		.seed = 1,
+		.load = { .brief = 1000, .lasting = 200000 },
 	};
 	const struct option_place options[] = {
 		{ "rounds", .number = &w.rounds, .min = 1, .max = 1000 },
 		{ "seconds", .number = &w.seconds, .min = 1, .max = 600 },
-		{ "workers", .number = &w.workers, .min = 1, .max = 1000 },
+		{ "workers", .number = &w.load.workers, .min = 1, .max = 1000 },
+		{ "short", .number = &w.load.brief, .min = 1, .max = 10000000 },
+		{ "long", .number = &w.load.lasting, .min = 1,
+		    .max = 10000000 },
+		{ "options", .text = &w.options },
 		{ "seed", .number = &w.seed, .min = 0, .max = INT32_MAX },
 		{ .name = NULL },
 	};
@@ -192,20 +241,14 @@ main(int argc, char **argv)
 	(void)clients_raise_nofile();
 	bench_init(&w.bench);
 	bench_pin(&w.bench);
-	printf("waits: %" PRId64
-	       " workers, %d %% of requests %d ms, the others "
-	       "%d ms; %" PRId64 " rounds of %" PRId64 " s\n",
-	    w.workers, LONG_PERCENT, LONG_USEC / 1000, SHORT_USEC / 1000,
-	    w.rounds, w.seconds);
-	waits_start(&w);
-	printf("%4s %-9s %8s %8s %8s %8s %8s %7s\n", "busy", "server", "count",
-	    "p50", "p90", "p99", "p99.9", "/shared");
-	for (i = 0; i < sizeof(busy_of) / sizeof(busy_of[0]); i++)
-		waits_row(&w, busy_of[i]);
-	for (i = 0; i < SERVERS; i++) {
-		if (w.present[i])
-			server_stop(&w.servers[i]);
-		samples_fini(&w.times[i]);
+	if (w.load.workers > 0)
+		waits_table(&w);
+	for (i = 0; w.load.workers == 0 && i < LOADS; i++) {
+		struct waits one = w;
+
+		one.load = loads[i];
+		waits_table(&one);
+		w.failed = w.failed || one.failed;
 	}
 	bench_fini(&w.bench);
 	return w.failed;
