@@ -207,7 +207,7 @@ check_app(struct build *b, struct conf_app *app)
 		check_common(&c, "environment", app->environment);
 	}
 	check_needs(&c, "queue", app->queue == CONF_QUEUE_PRIVATE, "prefetch",
-	    app->prefetch > 0);
+	    app->prefetch > 0 && app->prefetch != CONF_AUTO);
 }
 
 /* ---- two addresses in each other's way ---- */

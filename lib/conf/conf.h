@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,9 @@
 
 /* The longest answer of on_full = reply:FILE. */
 #define CONF_REPLY_MAX 65536
+
+/* A number that is found out while the daemon runs. */
+#define CONF_AUTO UINT_MAX
 
 struct arena_block;
 
@@ -235,7 +239,7 @@ struct conf_app {
 	unsigned max_processes;
 	unsigned min_idle;
 	unsigned concurrency;
-	unsigned prefetch;
+	unsigned prefetch; /* CONF_AUTO: where it pays */
 
 	/* Waiting. */
 	enum conf_queue queue;

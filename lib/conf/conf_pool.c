@@ -1,5 +1,7 @@
 /* Options of apps, in the words of the core. */
 
+#include <unistd.h>
+
 #include "conf/conf_pool.h"
 
 /* As many connections as serial numbers can tell apart. */
@@ -11,6 +13,27 @@ static const enum app_growth growths[] = {
 	[CONF_START_DELAY_STEP_ALL] = GROWTH_ALL,
 };
 
+/*
+ * By itself the pool hands ahead only where a process has one session at a
+ * time, the end of which is known; and where it is trusted, as it could hold
+ * the daemon up while something is taken back from it: a process of the
+ * daemon's own user can do worse.
+ */
+static bool
+may_prefetch(const struct conf_app *conf)
+{
+	return conf->handoff == CONF_HANDOFF_NATIVE && conf->concurrency == 1 &&
+	    conf->queue == CONF_QUEUE_GLOBAL && conf->identity.uid == geteuid();
+}
+
+unsigned
+conf_pool_prefetch(const struct conf_app *conf)
+{
+	if (conf->prefetch != CONF_AUTO)
+		return conf->prefetch;
+	return may_prefetch(conf) ? 1 : 0;
+}
+
 void
 conf_pool_options(const struct conf_app *conf, struct app_options *out)
 {
@@ -19,7 +42,8 @@ conf_pool_options(const struct conf_app *conf, struct app_options *out)
 		.max_processes = conf->max_processes,
 		.min_idle = conf->min_idle,
 		.concurrency = conf->concurrency,
-		.prefetch = conf->prefetch,
+		.prefetch = conf_pool_prefetch(conf),
+		.prefetch_auto = conf->prefetch == CONF_AUTO,
 		.max_queue = conf->max_queue,
 		.retry_limit = conf->retry_limit,
 		.start_limit = conf->start_limit,
@@ -89,7 +113,8 @@ conf_pool_limits(const struct conf *conf, struct pool_limits *out)
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 
-		raise_to(&out->sessions, app->concurrency + app->prefetch);
+		raise_to(
+		    &out->sessions, app->concurrency + conf_pool_prefetch(app));
 		conns += app->max_queue + 1;
 	}
 	conns += (uint64_t)out->processes * out->sessions;

@@ -7,6 +7,12 @@
 #include "conf/conf.h"
 #include "core/pool.h"
 
+/*
+ * The most connections that a process is handed ahead; with prefetch = auto as
+ * many as that may come to.
+ */
+unsigned conf_pool_prefetch(const struct conf_app *app);
+
 void conf_pool_options(const struct conf_app *app, struct app_options *out);
 
 /*

@@ -161,7 +161,7 @@ const struct option options_app[] = {
 	    "processes kept ready beyond those that are busy"),
 	APP(concurrency, uint, "1", 1, 10000, LASTING, IN_PLACE,
 	    "connections one process serves at a time"),
-	APP(prefetch, uint, "0", 0, 1000, LASTING, IN_PLACE,
+	APP(prefetch, uint_or_auto, "auto", 0, 1000, LASTING, IN_PLACE,
 	    "further connections a process is handed ahead"),
 	APP(queue, word, "global", 0, 0, LASTING, IN_PLACE,
 	    "connections wait in common, or each for a process",

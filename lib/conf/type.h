@@ -70,6 +70,7 @@ void type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
 /* ---- type_number.c ---- */
 
 extern const struct type type_uint;
+extern const struct type type_uint_or_auto;
 extern const struct type type_span;
 extern const struct type type_size;
 extern const struct type type_real;

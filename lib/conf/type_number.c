@@ -38,8 +38,10 @@ uint_parse(const struct input *in, void *base)
 
 	if (!type_parse_uint(in->values[0], &value))
 		return type_bad(in,
-		    "'%s' is not a whole number from %.0f to %.0f",
-		    in->values[0], o->min, o->max);
+		    "'%s' is not %sa whole number from %.0f to %.0f",
+		    in->values[0],
+		    o->type == &type_uint_or_auto ? "auto or " : "", o->min,
+		    o->max);
 	if ((double)value < o->min || (double)value > o->max)
 		return type_bad(in,
 		    "%s is out of range: %.0f to %.0f are valid", in->values[0],
@@ -55,6 +57,30 @@ uint_print(const struct option *o, const void *base, struct arena *a)
 }
 
 const struct type type_uint = { .parse = uint_parse, .print = uint_print };
+
+/* ---- whole numbers, or "auto" ---- */
+
+static bool
+uint_or_auto_parse(const struct input *in, void *base)
+{
+	unsigned *field = TYPE_FIELD(in->option, base);
+
+	if (strcmp(in->values[0], "auto") != 0)
+		return uint_parse(in, base);
+	*field = CONF_AUTO;
+	return true;
+}
+
+static char *
+uint_or_auto_print(const struct option *o, const void *base, struct arena *a)
+{
+	if (*(const unsigned *)TYPE_FIELD(o, base) == CONF_AUTO)
+		return arena_strdup(a, "auto");
+	return uint_print(o, base, a);
+}
+
+const struct type type_uint_or_auto = { .parse = uint_or_auto_parse,
+	.print = uint_or_auto_print };
 
 /* ---- durations ---- */
 

@@ -153,6 +153,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->backoff = gate > now ? gate - now : 0;
 	a->idle_while_waiting = pool_idle_while_waiting(p, a->number, now);
 	a->start_time = app->start_time;
+	a->prefetch = app_prefetches(app) ? app->options.prefetch : 0;
 	a->figures = app->figures;
 	a->queue_wait = app->queue_wait.ever;
 	a->session_time = app->session_time.ever;

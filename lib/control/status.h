@@ -76,6 +76,7 @@ struct status_app {
 	bool resized; /* by an operator: the file says another size, */
 	struct group_size file_size; /* this one */
 	uint32_t max_queue;
+	uint32_t prefetch; /* in force now */
 	uint32_t processes;
 	uint32_t stuck;
 	uint32_t in_state[PROCESS_STATES];

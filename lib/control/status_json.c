@@ -130,10 +130,10 @@ put_spans(struct json *j, const char *key, const struct status_spans *s)
 
 /* Keys with a value only for an app that is given connections. */
 static const char *const session_keys[] = { "sessions", "waiting",
-	"oldest_wait", "max_waiting", "max_queue", "parked", "backlog",
-	"accepted", "completed", "refused", "timed_out", "abandoned", "lost",
-	"retaken", "rate", "queue_wait", "session_time", "idle_while_waiting",
-	NULL };
+	"oldest_wait", "max_waiting", "max_queue", "prefetch", "parked",
+	"backlog", "accepted", "completed", "refused", "timed_out", "abandoned",
+	"lost", "retaken", "rate", "queue_wait", "session_time",
+	"idle_while_waiting", NULL };
 
 /* An app that listens itself has a backlog, where all its clients wait. */
 static void
@@ -173,6 +173,7 @@ put_sessions(struct json *j, const struct status_app *a)
 	json_put_span(j, "oldest_wait", a->oldest_wait);
 	json_put_uint(j, "max_waiting", f->max_waiting);
 	json_put_uint(j, "max_queue", a->max_queue);
+	json_put_uint(j, "prefetch", a->prefetch);
 	json_put_uint(j, "parked", 0);
 	json_put_uint(j, "accepted", f->accepted);
 	json_put_uint(j, "completed", f->completed);

@@ -149,8 +149,10 @@ put_waiting(struct text *t, const struct status_app *a, long backlog)
 	text_printf(t, ", most %" PRIu32, a->figures.max_waiting);
 	if (backlog != -1)
 		text_printf(t, ", backlog %ld", backlog);
-	text_printf(t, ", sessions %" PRIu32 "; idle while waiting %s\n",
-	    a->figures.sessions,
+	text_printf(t, ", sessions %" PRIu32, a->figures.sessions);
+	if (a->prefetch > 0)
+		text_printf(t, ", prefetch %" PRIu32, a->prefetch);
+	text_printf(t, "; idle while waiting %s\n",
 	    figure_span(a->idle_while_waiting, idle, sizeof(idle)));
 }
 

@@ -109,6 +109,36 @@ tolerance(const struct app *a)
 	    least_of(a->options.target_wait, a->options.start_delay);
 }
 
+/* Sessions that the mean remembers, and steps to a median twice as long. */
+#define SESSIONS 256
+#define STEPS 32
+
+/* A mean session up to which handing ahead pays. */
+#define BRIEF TSPAN_MSECONDS(1)
+
+void
+app_measure_session(struct app *a, tspan took)
+{
+	if (a->session == 0) {
+		a->session = took;
+		a->usual = took;
+		return;
+	}
+	a->session += (took - a->session) / SESSIONS;
+	if (took > a->usual)
+		a->usual += a->usual / STEPS + 1;
+	else
+		a->usual -= a->usual / STEPS;
+}
+
+bool
+app_prefetches(const struct app *a)
+{
+	return a->options.prefetch > 0 &&
+	    (!a->options.prefetch_auto ||
+		(a->session > 0 && a->session <= BRIEF));
+}
+
 tspan
 app_patience(const struct app *a)
 {

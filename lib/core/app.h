@@ -31,6 +31,11 @@ struct app_options {
 	uint32_t min_idle;
 	uint32_t concurrency; /* at least 1; see struct pool_limits */
 	uint32_t prefetch;
+	/*
+	 * Only where it pays, by app_prefetches(): prefetch and concurrency are
+	 * 1 then; not with private_queue.
+	 */
+	bool prefetch_auto;
 	uint32_t max_queue;
 	uint32_t retry_limit;
 	uint32_t start_limit; /* at least 1 */
@@ -253,6 +258,8 @@ struct app {
 	tstamp added; /* when the app came into the pool */
 	uint32_t
 	    refused_down; /* connections refused since a process was ready */
+	tspan session; /* how long one takes, decayed; 0: unknown */
+	tspan usual; /* half of them take longer; likewise */
 	uint32_t first; /* processes to begin with; 0: the app has begun */
 	tstamp short_since; /* if not SPARE_ENOUGH; or the last spare start */
 	struct load load;
@@ -455,6 +462,15 @@ void app_call(struct app *a);
 
 /* A process took so long from its start to its READY; 0 tells nothing. */
 void app_measure_start(struct app *a, tspan took);
+
+/* A session has taken so long. */
+void app_measure_session(struct app *a, tspan took);
+
+/*
+ * Whether busy processes are handed connections ahead: a hand-over is saved
+ * that way, which counts where sessions are short.
+ */
+bool app_prefetches(const struct app *a);
 
 /*
  * How long a connection waits before a process is started for it: at most

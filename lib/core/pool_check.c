@@ -87,8 +87,9 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 	}
 	assert(deadlines_get(&p->process_deadlines, process) <=
 	    lifecycle_deadline(p, process));
-	/* Work conservation. */
-	assert(!room || ilist_empty(app_servable(a)));
+	/* Work conservation.  What is handed ahead by choice is not owed. */
+	assert(!room || ilist_empty(app_servable(a)) ||
+	    (a->options.prefetch_auto && x->home == HOME_PREFETCH));
 	assert(x->request_limit == 0 || x->handed <= x->request_limit);
 }
 

@@ -152,6 +152,7 @@ pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 	took = now - p->conns[conn].begun;
 	window_add(&a->session_time, took, now);
 	promise_served(&a->promise, took);
+	app_measure_session(a, took);
 	session_over(p, process, conn);
 	return true;
 }

@@ -7,8 +7,13 @@
 
 #include "core/mechanism.h"
 
-/* How long a connection lies behind a busy process before it is taken back. */
+/*
+ * How long a connection lies behind a busy process before it is taken back; or,
+ * where the pool hands ahead by itself, so many usual sessions, if that is
+ * less.
+ */
 #define PATIENCE TSPAN_MSECONDS(5)
+#define PATIENCE_SESSIONS 4
 
 static void
 take_off(struct pool *p, uint32_t conn)
@@ -103,6 +108,14 @@ prefetch_sort(struct pool *p, uint32_t process)
 		begin_session(p, x->prefetched);
 }
 
+static tspan
+patience(const struct app *a)
+{
+	if (a->options.prefetch_auto && PATIENCE_SESSIONS * a->usual < PATIENCE)
+		return PATIENCE_SESSIONS * a->usual;
+	return PATIENCE;
+}
+
 /* When the oldest may be taken back, if another process has room. */
 static tstamp
 due(const struct pool *p, const struct app *a)
@@ -110,7 +123,7 @@ due(const struct pool *p, const struct app *a)
 	if (ilist_empty(&a->prefetched) || a->options.private_queue ||
 	    a->places == 0)
 		return TSTAMP_NEVER;
-	return tstamp_add(p->conns[a->prefetched.first].handed, PATIENCE);
+	return tstamp_add(p->conns[a->prefetched.first].handed, patience(a));
 }
 
 bool

@@ -218,6 +218,34 @@ least_recent(const struct pool *p, const struct ilist *l)
 	return n;
 }
 
+/* Whether the session of the process is not a long one yet. */
+static bool
+is_brief(const struct pool *p, const struct app *a, uint32_t process)
+{
+	uint32_t conn = p->processes[process].conns.first;
+
+	return p->now - p->conns[conn].begun <= 2 * a->usual;
+}
+
+/*
+ * The process that is handed a connection ahead: the one that was given one
+ * least recently.  Where the pool decides by itself, none is whose session
+ * has lasted long already.
+ */
+static uint32_t
+best_ahead(const struct pool *p, const struct app *a)
+{
+	const struct ilist *l = app_home(a, HOME_PREFETCH);
+
+	if (!a->options.prefetch_auto || ilist_empty(l))
+		return l->first;
+	if (!app_prefetches(a))
+		return ILIST_NONE;
+	if (is_brief(p, a, l->first))
+		return l->first;
+	return is_brief(p, a, l->last) ? l->last : ILIST_NONE;
+}
+
 uint32_t
 room_best(struct pool *p, uint32_t app)
 {
@@ -234,7 +262,7 @@ room_best(struct pool *p, uint32_t app)
 			return least_recent(p, l);
 		return l->first;
 	}
-	return app_home(a, HOME_PREFETCH)->first;
+	return best_ahead(p, a);
 }
 
 bool
@@ -245,7 +273,7 @@ room_exists(const struct pool *p, uint32_t app)
 	for (uint32_t i = a->lowest; i < room_lists(a); i++)
 		if (!ilist_empty(room_list(p, app, i)))
 			return true;
-	return !ilist_empty(app_home(a, HOME_PREFETCH));
+	return best_ahead(p, a) != ILIST_NONE;
 }
 
 /* The first process on the lists from `home` on. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/conf_pool.h"
 #include "daemon/backlog.h"
 #include "daemon/channel.h"
 #include "daemon/death.h"
@@ -136,7 +137,7 @@ new_start(struct worker *w)
 	w->one_session = conf->handoff == CONF_HANDOFF_STDIO;
 	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
 	/* An adapter gives connections before it takes them off the channel. */
-	w->keeps = w->adapted && conf->prefetch == 0;
+	w->keeps = w->adapted && conf_pool_prefetch(conf) == 0;
 	of.keeps = w->keeps;
 	if (open_channel(w) == -1 ||
 	    (keeper_is_needed(conf) &&

@@ -137,6 +137,38 @@ testKilledProcessesLoseOnlyTheSessionsTheyHadBegun() {
 	assert_accounts web
 }
 
+# own OPTION...: the app web, of one process of the daemon's own user.
+own() {
+	app web <<-EOF | conf
+	user = "$(id -un)"
+	max_processes = 1
+	$(printf '%s\n' "$@")
+	EOF
+}
+
+# A busy machine may have made the sessions so far long.
+prefetches_after_brief_sessions() {
+	flood --unix "$DIR/web.sock" --concurrency 1 --count 100 \
+	    >"$DIR/flood" 2>&1 && status_is 1 apps web prefetch
+}
+
+testThePoolPrefetchesByItselfWhereSessionsAreBrief() {
+	own
+	pool_start
+	assertEquals 0 "$(status apps web prefetch)"
+	await prefetches_after_brief_sessions
+	flood --unix "$DIR/web.sock" --concurrency 1 --count 50 \
+	    --request 'sleep 20ms' >"$DIR/flood" 2>&1
+	assertEquals 0 "$(status apps web prefetch)"
+	own 'prefetch = 2'
+	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	assertEquals 2 "$(status apps web prefetch)"
+	own 'prefetch = auto'
+	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	assertEquals 0 "$(status apps web prefetch)"
+	assert_accounts web
+}
+
 testPrefetchChangesInPlace() {
 	app web <<-EOF | conf
 	max_processes = 1

@@ -135,6 +135,27 @@ text_that_is_no_number_is_refused(void)
 }
 
 static void
+prefetch_is_a_number_or_auto(void)
+{
+	struct conf *conf = conf_app_right("prefetch = auto");
+	char *text = NULL;
+	size_t len;
+	FILE *f;
+
+	NEED(conf != NULL);
+	CHECK_EQ(CONF_AUTO, conf->apps[0].prefetch);
+	f = open_memstream(&text, &len);
+	conf_print(conf, f);
+	fclose(f);
+	CHECK(strstr(text, "prefetch = auto") != NULL);
+	free(text);
+	conf_free(conf);
+	wrong("prefetch", "many",
+	    "'many' is not auto or a whole number from 0 to 1000");
+	wrong("prefetch", "1001", "1001 is out of range: 0 to 1000 are valid");
+}
+
+static void
 a_number_out_of_range_is_answered_with_the_range(void)
 {
 	wrong("max_processes", "0", "0 is out of range: 1 to 10000 are valid");
@@ -713,6 +734,7 @@ main(int argc, char **argv)
 	RUN(a_duration_has_its_range);
 	RUN(numbers_are_decimal);
 	RUN(text_that_is_no_number_is_refused);
+	RUN(prefetch_is_a_number_or_auto);
 	RUN(a_number_out_of_range_is_answered_with_the_range);
 	RUN(sizes_have_units);
 	RUN(text_that_is_no_size_is_refused);

@@ -108,6 +108,117 @@ max_requests_bounds_prefetch(void)
 	rig_end();
 }
 
+/* --- by itself ---------------------------------------------------------- */
+
+static struct app_options
+auto_options(void)
+{
+	struct app_options o = prefetch_options(1);
+
+	o.prefetch_auto = true;
+	return o;
+}
+
+/* Each of so many processes has had sessions of so many microseconds. */
+static void
+begin_with_sessions(unsigned processes, int64_t usec)
+{
+	rig_begin();
+	rig_running(auto_options(), processes);
+	for (int i = 0; i < 50; i++) {
+		rig_arrive_n(processes);
+		(void)rig_did();
+		rig.now += TSPAN_USECONDS(usec);
+		for (uint32_t n = 0; n < processes; n++)
+			(void)rig_done(n);
+	}
+	(void)rig_did();
+}
+
+static void
+by_itself_nothing_is_handed_ahead_before_sessions_are_known(void)
+{
+	rig_begin();
+	rig_running(auto_options(), 1);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+by_itself_one_is_handed_ahead_where_sessions_are_brief(void)
+{
+	begin_with_sessions(1, 100);
+	rig_arrive_n(3);
+	CHECK_STR("hand 0>0, hand 1>0", rig_did());
+	CHECK_EQ(1, app_waiting(rig_app(0)));
+	rig_end();
+}
+
+static void
+by_itself_nothing_is_handed_ahead_where_sessions_are_long(void)
+{
+	begin_with_sessions(1, 1001);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+/* Half of the sessions are brief, but a hand-over hardly counts. */
+static void
+by_itself_the_mean_session_decides(void)
+{
+	begin_with_sessions(1, 100);
+	rig_arrive_n(1);
+	(void)rig_did();
+	rig.now += TSPAN_MSECONDS(300);
+	(void)rig_done(0);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+static void
+by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts(void)
+{
+	begin_with_sessions(1, 100);
+	rig_arrive();
+	(void)rig_did();
+	rig.now += TSPAN_USECONDS(210);
+	rig_arrive();
+	CHECK_STR("", rig_did());
+	CHECK_EQ(1, app_waiting(rig_app(0)));
+	rig_end();
+}
+
+static void
+by_itself_a_younger_session_is_preferred_to_one_that_lasts(void)
+{
+	begin_with_sessions(2, 100);
+	rig_arrive();
+	CHECK_STR("hand 1>1", rig_did());
+	rig.now += TSPAN_USECONDS(210);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0, hand 2>0", rig_did());
+	rig_end();
+}
+
+static void
+by_itself_it_is_taken_back_after_four_usual_sessions(void)
+{
+	begin_with_sessions(2, 100);
+	rig_arrive_n(3);
+	(void)rig_did();
+	rig.unread = 2;
+	rig.now += TSPAN_USECONDS(100);
+	(void)rig_done(0);
+	CHECK_STR("", rig_did());
+	rig.now += TSPAN_USECONDS(310);
+	pool_tick(&rig.pool, rig.now);
+	CHECK_STR("take 1, hand 2>0", rig_did());
+	rig_end();
+}
+
 /* --- taking back -------------------------------------------------------- */
 
 /* Process 0 has connections 0 and 2, process 1 has 1, since 0 ms. */
@@ -398,6 +509,13 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	RUN(by_itself_nothing_is_handed_ahead_before_sessions_are_known);
+	RUN(by_itself_one_is_handed_ahead_where_sessions_are_brief);
+	RUN(by_itself_nothing_is_handed_ahead_where_sessions_are_long);
+	RUN(by_itself_the_mean_session_decides);
+	RUN(by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts);
+	RUN(by_itself_a_younger_session_is_preferred_to_one_that_lasts);
+	RUN(by_itself_it_is_taken_back_after_four_usual_sessions);
 	RUN(idle_processes_come_before_prefetch);
 	RUN(the_process_given_least_recently_prefetches_first);
 	RUN(beyond_prefetch_connections_wait);

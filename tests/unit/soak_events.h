@@ -33,6 +33,8 @@ random_options(struct app_options *o, bool sessions)
 	if (world_random(3) == 0)
 		o->prefetch = random_up_to(4);
 	o->private_queue = o->prefetch > 0 && world_random(3) == 0;
+	if (o->concurrency == 1 && !o->private_queue && world_random(2) == 0)
+		o->prefetch = o->prefetch_auto = true;
 	o->min_idle = world_random(3) == 0 ? random_up_to(4) : 0;
 	o->max_queue = random_up_to(world_random(3) == 0 ? 30 : 3);
 	o->retry_limit = random_up_to(3);
