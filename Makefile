@@ -175,7 +175,7 @@ check-web: deps
 e2e-programs: $(E2E_PROGRAMS)
 
 bench: all $(BENCHES) $(BENCH_PROGRAMS)
-	@tests/bench/run $(BENCHES) tests/bench/php
+	@tests/bench/run $(BENCHES) tests/bench/php tests/bench/template
 
 # Our defaults against the rules of the peers, for a look.
 pareto: $(BUILD)/tests/sim/pareto
