@@ -15,7 +15,7 @@
 #include "core/window.h"
 #include "daemon/listeners.h"
 #include "daemon/locks.h"
-#include "daemon/template.h"
+#include "daemon/seat.h"
 
 /*
  * A piece ends at so many bytes, or when it has cost so much: a worker costs
@@ -108,14 +108,14 @@ static void
 take_template(struct status *st, struct status_app *a, const struct group *g)
 {
 	struct status_template *to = &a->template;
-	const struct template_seat *seat = g->seat;
-	const struct template *t;
+	const struct seat *seat = g->seat;
+	const struct app_template *t;
 
 	to->id = to->from = to->failure = STATUS_NO_STRING;
 	if (seat == NULL)
 		return;
 	t = seat->current != NULL ? seat->current : seat->coming;
-	to->state = template_state_name(seat);
+	to->state = seat_state_name(seat);
 	to->failure = keep_reason(st, seat->failure);
 	to->forked = seat->forked;
 	to->failures = seat->failures;

@@ -20,9 +20,9 @@
 #include "daemon/restart_files.h"
 #include "daemon/retake.h"
 #include "daemon/sampling.h"
+#include "daemon/seat.h"
 #include "daemon/size.h"
 #include "daemon/spawn.h"
-#include "daemon/template.h"
 
 /* --- groups ------------------------------------------------------------- */
 
@@ -44,7 +44,7 @@ set_title(const struct supervisor *s)
 static void
 configure_template(struct group *g, tstamp now)
 {
-	if (!template_configure(g, now))
+	if (!seat_configure(g, now))
 		log_warn("%s: it has no template", g->conf->name);
 	refork_configure(g, now);
 }
@@ -390,7 +390,7 @@ close_group(struct group *g, tstamp now)
 	g->closing = true;
 	pool_app_close(&g->sup->pool, g->app, now);
 	accepting_leave_all(g, now);
-	template_end(g, now);
+	seat_end(g, now);
 }
 
 /* former: the group of the same name, if there is one. */
@@ -568,7 +568,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	backlog_fini(g);
 	locks_free(g);
 	restart_files_free(g);
-	template_forget(g, now);
+	seat_forget(g, now);
 	refork_fini(g);
 	closing_fini(g);
 	keeper_dismiss_all(s, g);

@@ -16,7 +16,6 @@
 #include "daemon/refork.h"
 #include "daemon/sampling.h"
 #include "daemon/tell.h"
-#include "daemon/template.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/number.h"
@@ -222,7 +221,7 @@ on_forked(struct worker *w, const struct words *a, tstamp now)
 
 	if (!number_read(&at, end, &serial) || at == end || *at++ != ' ' ||
 	    !number_read(&at, end, &pid) || at != end || pid > INT32_MAX ||
-	    !template_forked_by(w, serial, (pid_t)pid, now))
+	    !refork_answered(w, serial, (pid_t)pid, now))
 		channel_misbehaved(w, now, "FORKED of what was not asked");
 }
 

@@ -344,7 +344,7 @@ static int
 reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 {
 	struct worker *w = worker_find(s, death->pid);
-	struct template *t;
+	struct app_template *t;
 
 	if (w != NULL) {
 		reap_worker(w, death, now);

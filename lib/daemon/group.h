@@ -25,7 +25,7 @@ struct closing;
 struct restart_files;
 struct retake;
 struct stray_look;
-struct template_seat;
+struct seat;
 
 TAILQ_HEAD(app_listeners, app_listener);
 STAILQ_HEAD(retakes, retake);
@@ -58,7 +58,7 @@ struct group {
 	struct workers queued; /* to be started; not empty: in that queue */
 	unsigned nstarting; /* workers in the spawner lane */
 	struct timer start_rest; /* set: workers queued are not needed yet */
-	struct template_seat *seat; /* owned; NULL: it has no template */
+	struct seat *seat; /* owned; NULL: it has no template */
 	struct timer refork; /* set: next look; see refork.h */
 	bool refork_due; /* no worker was idle when one was to fork */
 	struct timer backlog_timer; /* next look; see backlog.h */

@@ -5,7 +5,7 @@
 
 #include "daemon/accepting.h"
 #include "daemon/hold.h"
-#include "daemon/template.h"
+#include "daemon/seat.h"
 #include "sys/openings.h"
 
 void
@@ -14,14 +14,14 @@ hold_drain(struct group *g, tstamp now)
 	g->muted = true;
 	listeners_pause(g);
 	pool_app_hold(&g->sup->pool, g->app, END_DRAINED, now);
-	template_update(g, now);
+	seat_update(g, now);
 }
 
 void
 hold_resume(struct group *g, tstamp now)
 {
 	g->muted = false;
-	template_update(g, now);
+	seat_update(g, now);
 	pool_app_resume(&g->sup->pool, g->app, now);
 	listeners_resume(g);
 }
@@ -51,7 +51,7 @@ hold_stop(struct group *g, tstamp now)
 	g->muted = false;
 	g->stopped = true;
 	pool_app_hold(&g->sup->pool, g->app, END_STOPPED, now);
-	template_update(g, now);
+	seat_update(g, now);
 	accepting_leave_all(g, now);
 }
 

@@ -19,6 +19,13 @@ void refork_configure(struct group *g, tstamp now);
  */
 void refork_done(struct worker *w, tstamp now);
 
+/*
+ * The worker has said FORKED, of this process; pid 0: it could not. False: it
+ * was not asked.
+ */
+bool refork_answered(
+    const struct worker *w, uint64_t serial, pid_t pid, tstamp now);
+
 /* The group is freed next. */
 void refork_fini(struct group *g);
 

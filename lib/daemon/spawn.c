@@ -10,11 +10,11 @@
 #include "daemon/channel.h"
 #include "daemon/death.h"
 #include "daemon/sampling.h"
+#include "daemon/seat.h"
 #include "daemon/spawn.h"
 #include "daemon/start.h"
 #include "daemon/stray.h"
 #include "daemon/tell.h"
-#include "daemon/template.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
@@ -209,7 +209,7 @@ fork_died(struct forking *f, const struct reap_death *death, tstamp now)
 	death_taken(w, death, now);
 	/* What the template has loaded may be of no use in another process. */
 	if (failed)
-		template_lied(g, "what it forked ends before it is ready", now);
+		seat_blame(g, "what it forked ends before it is ready", now);
 }
 
 /* Starts the worker by itself, unless it is to end anyway. */
@@ -231,7 +231,7 @@ fork_refused(struct forking *f, const char *why, tstamp now)
 		start(w, now);
 	}
 	if (why != NULL)
-		template_lied(g, why, now);
+		seat_blame(g, why, now);
 }
 
 static const struct forking_ops fork_ops = {
@@ -253,7 +253,7 @@ unknown_ready(struct loop_io *io, uint32_t events, tstamp now)
 static bool
 fork_worker(struct worker *w)
 {
-	struct template *t = template_of(w->group, w->generation);
+	struct app_template *t = seat_template(w->group, w->generation);
 
 	if (t == NULL)
 		return false;
@@ -264,6 +264,7 @@ fork_worker(struct worker *w)
 	if (template_ask(t, w->forking, w, &fork_ops) == -1)
 		goto fail;
 	w->group->nstarting++;
+	w->group->seat->forked++;
 	return true;
 fail:
 	free(w->forking);
@@ -282,7 +283,7 @@ spawn_abandon(struct worker *w, tstamp now)
 	end_forking(w, now);
 	worker_free(w);
 	pool_spawn_failed(&s->pool, process, true, now);
-	template_lied(g, "a process that it forked does not speak", now);
+	seat_blame(g, "a process that it forked does not speak", now);
 }
 
 static void
@@ -351,7 +352,7 @@ next_group(struct supervisor *s)
 
 	TAILQ_FOREACH(g, &s->start_queue, start_next) {
 		if (g->nstarting >= SPAWN_MAX_EACH ||
-		    g->start_rest.at != TSTAMP_NEVER || template_is_awaited(g))
+		    g->start_rest.at != TSTAMP_NEVER || seat_is_awaited(g))
 			continue;
 		if (app_demand(&s->pool.apps[g->app]) > 0)
 			return g;
@@ -401,7 +402,7 @@ spawn_process(struct supervisor *s, const struct action *a, tstamp now)
 		failed(s, a->process, false, g->conf->broken, now);
 		return;
 	}
-	template_update(g, now);
+	seat_update(g, now);
 	w = worker_new(s, a->process);
 	if (w == NULL) {
 		failed(s, a->process, true, strerror(errno), now);

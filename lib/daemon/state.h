@@ -35,7 +35,7 @@ struct forking;
 struct keeper_ops;
 struct reload;
 struct reopening;
-struct template;
+struct app_template;
 struct worker;
 
 /* An accepted connection that is in our hands. */
@@ -69,7 +69,7 @@ struct unknown_exit {
 TAILQ_HEAD(forkings, forking);
 TAILQ_HEAD(groups, group);
 TAILQ_HEAD(keepers, keeper);
-TAILQ_HEAD(templates, template);
+TAILQ_HEAD(templates, app_template);
 TAILQ_HEAD(workers, worker);
 RB_HEAD(pids, worker);
 

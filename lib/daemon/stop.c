@@ -2,8 +2,8 @@
 
 #include "daemon/stop.h"
 #include "daemon/accepting.h"
+#include "daemon/seat.h"
 #include "daemon/tell.h"
-#include "daemon/template.h"
 #include "sys/notify.h"
 
 /* How long before the end SIGTERM is sent: the longest kill_timeout. */
@@ -35,7 +35,7 @@ stop_gracefully(struct supervisor *s, tstamp now)
 			continue;
 		s->groups[app]->closing = true;
 		accepting_leave_all(s->groups[app], now);
-		template_end(s->groups[app], now);
+		seat_end(s->groups[app], now);
 	}
 }
 
@@ -56,7 +56,7 @@ stop_now(struct supervisor *s, tstamp now)
 			continue;
 		s->groups[app]->closing = true;
 		listeners_close_all(&s->groups[app]->listeners);
-		template_end(s->groups[app], now);
+		seat_end(s->groups[app], now);
 	}
 	template_kill_all(s);
 	pool_stop_now(&s->pool, grace, now);

@@ -2,13 +2,10 @@
 #define DAEMON_TEMPLATE_H
 
 /*
- * Templates: a process of an app that forks its workers; see
- * apppool-worker(7). An app has one at a time, of its newest generation. While
- * there is none that can be relied on, processes are started by themselves:
- * they wait for the first template of a generation, and for no later one.
+ * A template: a process of an app that forks its workers; see
+ * apppool-worker(7). Which one an app has is the matter of seat.h.
  */
 
-#include "core/backoff.h"
 #include "daemon/forking.h"
 #include "daemon/start.h"
 #include "daemon/worker.h"
@@ -20,11 +17,23 @@ enum template_state {
 	TEMPLATE_STUCK, /* is still there after that */
 };
 
-struct template
-{
-	TAILQ_ENTRY(template) next; /* in supervisor.templates */
+/* Longest text of a failure, with its NUL. */
+#define TEMPLATE_FAILURE_MAX 256
+
+struct app_template;
+
+struct template_ops {
+	/* The template is ready. */
+	void (*ready)(struct app_template *, tstamp now);
+	/* The template is of no use, for this reason, and leaves next. */
+	void (*failed)(struct app_template *, const char *why, tstamp now);
+};
+
+struct app_template {
+	TAILQ_ENTRY(app_template) next; /* in supervisor.templates */
 	struct supervisor *sup;
 	struct group *group; /* NULL: its app is gone */
+	const struct template_ops *ops;
 	enum template_state state;
 	char id[WORKER_ID_LEN + 1];
 	pid_t pid; /* 0: not known yet */
@@ -37,6 +46,7 @@ struct template
 	bool refuses; /* as in struct worker */
 	bool silent; /* it has shut its end */
 	bool unknown; /* it was forked, and birth is under way */
+	bool unstarted; /* its program does not start */
 	bool dead;
 	struct kept output;
 	tstamp born;
@@ -45,73 +55,53 @@ struct template
 	struct fork_orders open; /* the oldest first */
 };
 
-/* The place of an app's template. */
-struct template_seat {
-	struct group *group;
-	struct template *current; /* forks workers; NULL: none */
-	struct template *coming; /* not ready yet; NULL: none */
-	bool begun; /* there was one of this generation of the app */
-	uint32_t generation;
-	bool failed; /* a template of this generation has */
-	bool told; /* of a failure; recovery will be, too */
-	struct backoff backoff;
-	struct prng prng;
-	struct timer timer; /* of the next start; see template_update() */
-	uint64_t forked; /* processes */
-	uint64_t failures;
-	char failure[256]; /* the last one; "": none yet */
-};
-
-/* The group is new, or has other options. False: no memory. */
-bool template_configure(struct group *g, tstamp now);
+/* Starts a template by itself; NULL and errno. */
+struct app_template *template_start(
+    struct group *g, const struct template_ops *ops, tstamp now);
 
 /*
- * The app is to have a template of its newest generation, or none if it has
- * no processes now.
+ * For refork.c: a template with a channel, whose ready() is template_heard(),
+ * or NULL and errno; and the end of one that has neither process nor orders.
  */
-void template_update(struct group *g, tstamp now);
-
-/* Ends the templates of the app. */
-void template_end(struct group *g, tstamp now);
-
-/* The app has no template any more, or is freed next. */
-void template_forget(struct group *g, tstamp now);
-
-/* The template that workers of this generation come from now; NULL: none. */
-struct template *template_of(const struct group *g, uint32_t generation);
-
-/* Whether processes that are to be started wait for it. */
-bool template_is_awaited(const struct group *g);
+struct app_template *template_new(
+    struct group *g, const struct template_ops *ops, tstamp now);
+void template_free(struct app_template *t);
+void template_heard(struct loop_io *io, uint32_t events, tstamp now);
+uid_t template_user(const struct group *g); /* of the app */
 
 /*
- * Has the template fork the worker, which has its channel and no output yet. 0,
- * or -1, nothing begun. The worker is refused with NULL if the
- * template fails.
+ * Has the process behind `to` fork one that has its_end of a channel and, if
+ * the daemon reads that, this output. Returns the bytes sent, or -1.
  */
-int template_ask(struct template *t, struct forking *f, struct worker *w,
+ssize_t template_send_fork(struct group *g, int to, struct kept *output,
+    int its_end, const char *text, size_t len);
+
+/*
+ * The template ends from now on, and is freed when it has; one that is not
+ * known yet at once. What it has not answered is refused.
+ */
+void template_leave(struct app_template *t, bool killed, tstamp now);
+
+/* The same for one that is of no use, which its ops are told. */
+void template_fail(struct app_template *t, tstamp now, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/*
+ * Has the template fork the worker, which has its channel and no output yet;
+ * which is refused with NULL if the template fails. 0; or -1, nothing begun.
+ */
+int template_ask(struct app_template *t, struct forking *f, struct worker *w,
     const struct forking_ops *ops);
 
-/* A process that the template of its app has forked is not what it should be.
- */
-void template_lied(struct group *g, const char *why, tstamp now);
-
-/*
- * Has an idle worker fork the next template. 0, or -1 and errno. It answers by
- * FORKED, of which template_forked_by() tells; false: it was not asked.
- */
-int template_refork(struct worker *w, tstamp now);
-bool template_forked_by(
-    const struct worker *w, uint64_t serial, pid_t pid, tstamp now);
-
 /* The template of that pid, or whose start is under way; NULL: none. */
-struct template *template_find(const struct supervisor *s, pid_t pid);
+struct app_template *template_find(const struct supervisor *s, pid_t pid);
 
 /* Whether a worker or a template has this pid; for forking.h. */
 bool template_is_taken(struct supervisor *s, pid_t pid);
 
 /* It has ended, and is reaped. */
 void template_died(
-    struct template *t, const struct reap_death *death, tstamp now);
+    struct app_template *t, const struct reap_death *death, tstamp now);
 
 /* Whether there are templates that may still end. */
 bool template_any(const struct supervisor *s);
@@ -119,10 +109,10 @@ bool template_any(const struct supervisor *s);
 /* Kills all. */
 void template_kill_all(struct supervisor *s);
 
+/* The app of these is gone. They have been told to leave. */
+void template_orphan(struct group *g);
+
 /* Forgets all; no start of one may be in the lane. */
 void template_free_all(struct supervisor *s);
-
-/* "starting", "ready", "failed" or "none". */
-const char *template_state_name(const struct template_seat *seat);
 
 #endif

@@ -50,8 +50,8 @@ struct worker {
 	TAILQ_ENTRY(worker) start_next; /* in its group's queued, or starting */
 	bool queued; /* not started yet; others are before it */
 	struct child_result *starting; /* its start is under way; else NULL */
-	struct forking
-	    *forking; /* it is forked, not known yet; owned, or NULL */
+	uint64_t fork_serial; /* of the FORK it was sent last; 0: none */
+	struct forking *forking; /* owned; NULL: it is not being forked */
 	struct timeout_report *report; /* being made; NULL: none */
 	int pending_signal; /* to be sent when it is started; 0: none */
 	bool pending_group; /* to the whole group */

@@ -42,7 +42,7 @@ session() {
 }
 
 workers() {
-	status apps web workers '*' pid
+	status apps web workers '*' pid | grep '^[0-9]'
 }
 
 # come_from TEMPLATE: whether all workers are forked by it, and there are some.
@@ -55,7 +55,7 @@ come_from() {
 
 # Whether all have a number by now.
 workers_are() {
-	[ "$(workers | grep -c '^[0-9]')" -eq "$1" ]
+	[ "$(workers | wc -l)" -eq "$1" ]
 }
 
 testWorkersAreForkedByAProgramThatIsStartedOnce() {
