@@ -40,6 +40,17 @@ my %pages = (
 			die "cut\n";
 		}
 	},
+	'/twice' => sub ($env) {
+		sub ($respond) {
+			my $writer = $respond->([200, []]);
+
+			$writer->write('once');
+			$writer->close;
+			$writer->close;
+			eval { $writer->write('more') };
+			print STDERR $@;
+		}
+	},
 	'/silent' => sub ($env) { sub ($respond) { } },
 	'/nothing' => sub ($env) { undef },
 );

@@ -211,6 +211,17 @@ def a_streamed_body_is_sent_in_chunks(folder):
         assert connection.is_parked()
 
 
+def a_streamed_body_is_closed_once(folder):
+    for connection in in_hand():
+        said = answer_of(connection, get("/twice"))
+        assert said == (200, "keep-alive", b"once")
+        assert connection.is_parked()
+        assert logged(connection.worker) == \
+            b"more of a response that is closed\n"
+        connection.hand()
+        assert answer_of(connection, get("/delayed"))[2] == b"delayed"
+
+
 def a_streamed_body_ends_a_session_of_http_1_0(folder):
     request = b"GET /pieces HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
     with ready(environment={"APPPOOL_KEEP_ALIVE": "1"}) as worker:
