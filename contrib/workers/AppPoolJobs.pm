@@ -27,8 +27,12 @@ use Socket qw(AF_UNIX MSG_DONTWAIT MSG_NOSIGNAL SOCK_NONBLOCK SOCK_STREAM
 use overload '&{}' => sub ($self, @) { sub { $self->call(@_) } },
     bool => sub { 1 }, fallback => 1;
 
-# Seconds until an app whose backlog is full is tried again.
-use constant PAUSE => 0.05;
+use constant {
+	# Bytes of a call, with the LF.
+	LINE_MAX => 16 << 20,
+	# Seconds until an app whose backlog is full is tried again.
+	PAUSE => 0.05,
+};
 
 my $json = JSON::PP->new->utf8;
 
@@ -54,6 +58,8 @@ sub call ($self, $function, @arguments) {
 	my $line = $json->encode({
 		function => "$function", arguments => \@arguments }) . "\n";
 
+	die 'a call has at most ', LINE_MAX, " bytes\n"
+	    if length $line > LINE_MAX;
 	push @{ $self->{queue} }, { line => $line, callback => $callback };
 	$self->_distribute;
 }

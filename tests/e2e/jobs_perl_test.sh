@@ -43,7 +43,8 @@ testManyCallsAreInFlightAndAnsweredInOrder() {
 	assert_jobs many_calls_are_in_flight \
 	    a_callback_may_call \
 	    calls_on_a_connection_are_answered_in_order \
-	    large_calls_and_results_pass_each_other
+	    large_calls_and_results_pass_each_other \
+	    a_call_that_is_too_long_ends_its_connection
 }
 
 testAFunctionCanRetireItsProcess() {

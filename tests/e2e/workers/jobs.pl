@@ -85,11 +85,22 @@ my %FACTS = (
 		ok(/\A\{"error": ?".*"\}\n\z/, $_) for @said[50 .. 52];
 	},
 	large_calls_and_results_pass_each_other => sub {
-		my $text = 'x' x 1_000_000;
+		my $text = 'x' x 400_000;
 		my $pool = pool(connections => 2, load => 3);
 
-		ok($_->[0] == 1_000_000 && $_->[1] eq $text)
+		ok($_->[0] == 400_000 && $_->[1] eq $text)
 		    for results($pool, map { [size => $text] } 1 .. 6);
+	},
+	a_call_that_is_too_long_ends_its_connection => sub {
+		my $client = IO::Socket::UNIX->new(Peer => $path) or die;
+		my $most = AppPoolJobs::LINE_MAX;
+
+		ok(!eval { pool()->(size => 'x' x $most, sub { }); 1 });
+		ok($@ eq "a call has at most $most bytes\n", $@);
+		local $SIG{PIPE} = 'IGNORE';
+		syswrite $client, ' ' x ($most + 1);
+		ok(<$client> eq qq({"error":"a call has at most $most bytes"}\n));
+		ok(!defined <$client>);
 	},
 	a_function_that_retires_is_the_last_of_its_process => sub {
 		for (1 .. 5) {
