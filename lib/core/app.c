@@ -109,7 +109,10 @@ tolerance(const struct app *a)
 	    least_of(a->options.target_wait, a->options.start_delay);
 }
 
-/* Sessions that the mean remembers, and steps to a median twice as long. */
+/*
+ * Sessions that the mean remembers, and that are to be known; and steps to a
+ * median twice as long.
+ */
 #define SESSIONS 256
 #define STEPS 32
 
@@ -136,7 +139,8 @@ app_prefetches(const struct app *a)
 {
 	return a->options.prefetch > 0 &&
 	    (!a->options.prefetch_auto ||
-		(a->session > 0 && a->session <= BRIEF));
+		(a->figures.completed >= SESSIONS && a->session > 0 &&
+		    a->session <= BRIEF));
 }
 
 tspan

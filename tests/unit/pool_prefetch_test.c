@@ -125,7 +125,7 @@ begin_with_sessions(unsigned processes, int64_t usec)
 {
 	rig_begin();
 	rig_running(auto_options(), processes);
-	for (int i = 0; i < 50; i++) {
+	for (int i = 0; i < 256; i++) {
 		rig_arrive_n(processes);
 		(void)rig_did();
 		rig.now += TSPAN_USECONDS(usec);
@@ -136,10 +136,16 @@ begin_with_sessions(unsigned processes, int64_t usec)
 }
 
 static void
-by_itself_nothing_is_handed_ahead_before_sessions_are_known(void)
+by_itself_nothing_is_handed_ahead_before_256_sessions(void)
 {
 	rig_begin();
 	rig_running(auto_options(), 1);
+	for (int i = 0; i < 255; i++) {
+		rig_arrive();
+		(void)rig_did();
+		rig.now += TSPAN_USECONDS(100);
+		(void)rig_done(0);
+	}
 	rig_arrive_n(2);
 	CHECK_STR("hand 0>0", rig_did());
 	rig_end();
@@ -509,7 +515,7 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(by_itself_nothing_is_handed_ahead_before_sessions_are_known);
+	RUN(by_itself_nothing_is_handed_ahead_before_256_sessions);
 	RUN(by_itself_one_is_handed_ahead_where_sessions_are_brief);
 	RUN(by_itself_nothing_is_handed_ahead_where_sessions_are_long);
 	RUN(by_itself_the_mean_session_decides);
