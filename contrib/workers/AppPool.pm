@@ -21,7 +21,6 @@ use Fcntl qw(F_SETFD FD_CLOEXEC);
 use IO::Socket;
 use POSIX ();
 use Socket qw(MSG_DONTWAIT MSG_NOSIGNAL SCM_RIGHTS SHUT_WR SOL_SOCKET);
-use Socket::MsgHdr qw(recvmsg);
 use Time::HiRes qw(CLOCK_MONOTONIC clock_gettime);
 
 use constant {
@@ -35,6 +34,8 @@ use constant {
 sub new ($class) {
 	die "to be started by apppoold (protocol 1)\n"
 	    if ($ENV{APPPOOL_PROTOCOL} // '') ne '1';
+	eval { require Socket::MsgHdr }
+	    or die "no Socket::MsgHdr: install libsocket-msghdr-perl\n";
 	# A template is in the place of no worker: it has no slot.
 	my $self = bless {
 		app => $ENV{APPPOOL_APP},
@@ -135,7 +136,8 @@ sub _receive ($self) {
 	do {
 		$message = Socket::MsgHdr->new(
 			buflen => MESSAGE_MAX, controllen => CONTROL_MAX);
-		$length = recvmsg($self->{socket}, $message, MSG_CMSG_CLOEXEC);
+		$length = Socket::MsgHdr::recvmsg(
+			$self->{socket}, $message, MSG_CMSG_CLOEXEC);
 	} until defined $length || $! != EINTR;
 	return unless $length && $length > 0;
 

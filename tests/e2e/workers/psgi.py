@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import socket
 
 import contrib
@@ -281,6 +282,22 @@ def an_application_that_wants_to_end_is_given_no_more(folder):
         assert worker.heard() == b"DONE 1"
         worker.end.send(b"STOP")
         assert worker.process.wait(10) == 0
+
+
+def a_machine_without_a_module_is_told_what_to_install(folder):
+    for path, line in (
+        ("Plack.pm", b"no Plack: install libplack-perl\n"),
+        ("Socket/MsgHdr.pm",
+         b"no Socket::MsgHdr: install libsocket-msghdr-perl\n"),
+    ):
+        path = f"{folder}/{path}"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write("die;")
+        with contrib.psgi(environment={"PERL5LIB": folder}) as worker:
+            assert worker.process.wait(10) != 0
+            assert logged(worker).endswith(line), logged(worker)
+        os.unlink(path)
 
 
 def an_application_that_cannot_be_loaded_says_why(folder):
