@@ -1,6 +1,7 @@
 /* Processes that others have been asked to fork for us. */
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,17 +16,33 @@
  */
 #define AGAIN TSPAN_MSECONDS(10)
 
-/* How long a process that was named may be none of our children. */
+/* How long a process that was named, or spoke, may be none of our children. */
 #define ORPHAN_PATIENCE TSPAN_SECONDS(1)
 
-/* The process is not what it should be: what the one that forks is told of. */
+/*
+ * The process is not what it should be: what the one that forks is told of.
+ * Nobody else would end the process that was named.
+ */
 static void
 refuse(struct forking *f, pid_t pid, const char *what, tstamp now)
 {
 	char why[128];
 
+	(void)forking_signal(f, SIGKILL);
 	(void)snprintf(why, sizeof(why), "process %ld %s", (long)pid, what);
 	f->ops->refused(f, why, now);
+}
+
+/* The process in the middle may not have ended yet. */
+static void
+await_orphan(struct forking *f, pid_t pid, tstamp now)
+{
+	if (f->named != 0 && now - f->named_at >= ORPHAN_PATIENCE) {
+		refuse(f, pid, "speaks and is no child of ours", now);
+		return;
+	}
+	(void)loop_set(&f->sup->loop, f->channel, 0);
+	timer_set(&f->sup->loop.timers, &f->again, now + AGAIN);
 }
 
 static void
@@ -45,8 +62,7 @@ judge(struct forking *f, tstamp now)
 		return;
 	}
 	if (!reap_is_child(who.pid)) {
-		(void)loop_set(&f->sup->loop, f->channel, 0);
-		timer_set(&f->sup->loop.timers, &f->again, now + AGAIN);
+		await_orphan(f, who.pid, now);
 		return;
 	}
 	(void)loop_set(&f->sup->loop, f->channel, EPOLLIN);
@@ -129,6 +145,7 @@ forking_named(struct forking *f, pid_t pid, tstamp now)
 	struct reap_death death;
 
 	f->named = pid;
+	f->named_at = now;
 	if (find_exit(f, &death))
 		f->ops->died(f, &death, now);
 	else if (f->ops->is_taken(f->sup, pid))

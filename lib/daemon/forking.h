@@ -47,6 +47,7 @@ struct forking {
 	uid_t uid; /* of the app */
 	pid_t session; /* of the process that forks */
 	pid_t named; /* the process forked, as that says; 0: not yet */
+	tstamp named_at;
 	tstamp since;
 	struct timer again; /* set: who spoke, or was named, is no child yet */
 };

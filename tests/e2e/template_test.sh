@@ -2,61 +2,8 @@
 # Templates: workers are forked from one process that is started, whatever that
 # does.
 
-file_setup() {
-	mkdir -m 1777 "$DIR/marks"
-	cp tests/e2e/workers/template.py "$DIR/template.py"
-}
-
-# behaving HOW [ARGUMENT]: an app whose first template behaves so, and all later
-# ones well; what else it has comes from stdin.
-behaving() {
-	rm -rf "$DIR/marks/$1"
-	{
-		echo 'app "web" { listen = "unix:web.sock"'
-		echo "command = $(quoted "$PYTHON" "$DIR/template.py" "$1" \
-		    "$DIR/marks/$1" "$2")"
-		echo 'template = true restart_delay = 10ms'
-		cat
-		echo '}'
-	} | conf
-}
-
-# The number of the template that is ready, or nothing.
-template() {
-	[ "$(status apps web template state)" = ready ] &&
-	    status apps web template pid
-}
-
-has_template() {
-	template >/dev/null
-}
-
-# has_another_template THAN
-has_another_template() {
-	other=$(template) && [ "$other" != "$1" ]
-}
-
-# session PID: of that process.
-session() {
-	ps -o sid= -p "$1" | tr -d ' '
-}
-
-workers() {
-	status apps web workers '*' pid | grep '^[0-9]'
-}
-
-# come_from TEMPLATE: whether all workers are forked by it, and there are some.
-come_from() {
-	[ -n "$(workers)" ] || return
-	for pid in $(workers); do
-		[ "$(session "$pid")" = "$1" ] || return
-	done
-}
-
-# Whether all have a number by now.
-workers_are() {
-	[ "$(workers | wc -l)" -eq "$1" ]
-}
+# shellcheck source=tests/e2e/template_help.sh
+. tests/e2e/template_help.sh
 
 testWorkersAreForkedByAProgramThatIsStartedOnce() {
 	cat >"$DIR/began.sh" <<-EOF
@@ -172,26 +119,6 @@ testAKilledTemplateIsReplacedAndItsWorkersGoOn() {
 	await said "(pid $worker)"
 	assertEquals "$(template)" "$(session "$(pid_of "$(web)")")"
 	assertEquals 1 "$(status apps web template failures)"
-}
-
-# serves_despite HOW TEXT [ARGUMENT]: the app does, the log has the text, and
-# new workers come from a better template.
-serves_despite() {
-	behaving "$1" "$3" <<-EOF
-	start_timeout = $((2 * SLOW))s
-	kill_timeout = 100ms
-	min_processes = 2
-	max_processes = 2
-	EOF
-	pool_start
-	assertNotEquals "$1: $(web)" '' "$(web)"
-	assertTrue "$1: the log has $2" "said '$2'"
-	await has_template
-	for worker in $(workers); do
-		kill -KILL "$worker"
-	done
-	await come_from "$(template)"
-	assert_accounts web
 }
 
 testATemplateThatDiesBeforeItAnswersIsReplaced() {

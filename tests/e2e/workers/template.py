@@ -121,6 +121,79 @@ def hurries(words, fds):
     forked(words, fork_worker(fds, wait=False))
 
 
+def names_whom_a_file_names(words, fds):
+    with open(sys.argv[3], "rb") as file:
+        forked(words, file.read().strip())
+
+
+def is_ready_twice(words, fds):
+    daemon.send(b"READY")
+
+
+def answers_twice(words, fds):
+    pid = fork_worker(fds)
+    forked(words, pid)
+    forked(words, pid)
+
+
+def answers_what_was_not_asked(words, fds):
+    daemon.send(b"FORKED 99 1")
+
+
+def stammers(words, fds):
+    daemon.send(b"FORKED %s -1" % words[1])
+
+
+def sends_a_descriptor(words, fds):
+    socket.send_fds(daemon, [b"FORKED %s 1" % words[1]], [0])
+
+
+def shuts_its_socket(words, fds):
+    daemon.shutdown(socket.SHUT_RDWR)
+    time.sleep(60)
+
+
+def forks_once(words, fds):
+    """The worker is a child of ours."""
+    pid = os.fork()
+    if pid == 0:
+        serve(socket.socket(fileno=fds[0]))
+    forked(words, b"%d" % pid)
+
+
+def has_a_child_speak(words, fds):
+    """The one that says READY is a child of the one that is named."""
+    def fork():
+        if os.fork() > 0:
+            time.sleep(60)
+
+    forked(words, fork_worker(fds, before=fork))
+
+
+def keeps_its_workers(words, fds):
+    """They stay in our group."""
+    forked(words, fork_worker(fds, before=lambda: os.setpgid(0, GROUP)))
+    for fd in fds:
+        os.close(fd)
+
+
+def speaks_for_its_worker(words, fds):
+    """There is none."""
+    forked(words, fork_worker(fds, before=lambda: time.sleep(60)))
+    socket.socket(fileno=fds[0]).send(b"READY")
+
+
+def does_not_stop(words, fds):
+    good(words, fds)
+    while True:
+        order, descriptors = receive(daemon)
+        if order[0] == b"FORK":
+            good(order, descriptors)
+        else:
+            time.sleep(60)
+
+
+GROUP = os.getpgid(0)
 if not IS_TEMPLATE:
     serve(daemon)
 behave = good
