@@ -188,10 +188,10 @@ enum app_mark {
 
 /*
  * Always: accepted = completed + refused + timed_out + abandoned + lost +
- * waiting (app_waiting()) + sessions.
+ * waiting (app_waiting()) + sessions + parked.
  */
 struct app_figures {
-	uint64_t accepted; /* connections told by pool_arrived() */
+	uint64_t accepted; /* told by pool_arrived() or pool_held() */
 	uint64_t completed;
 	uint64_t refused;
 	uint64_t timed_out;
@@ -202,6 +202,7 @@ struct app_figures {
 	uint64_t spawn_failures;
 	uint64_t exits[PROCESS_ENDS];
 	uint32_t sessions; /* assigned and handed connections */
+	uint32_t parked; /* the caller has them, until there is a request */
 	uint32_t max_waiting; /* largest queue so far */
 };
 

@@ -127,10 +127,33 @@ bool pool_may_accept(const struct pool *p, uint32_t app);
 
 /*
  * accept() returned a connection; pool_may_accept() was true just before.
- * Gives its number, which stays until its one end: pool_done(), pool_lost(),
- * pool_abandoned(), the death of its process, or an ACTION_REFUSE.
+ * Gives its number, which stays until its one end: pool_done(), pool_parked(),
+ * pool_lost(), pool_abandoned(), the death of its process, or an ACTION_REFUSE.
  */
 uint32_t pool_arrived(struct pool *p, uint32_t app, tstamp now);
+
+/*
+ * Parked connections are the caller's, and have no number; the pool counts
+ * them.  pool_held(): accept() returned one that says nothing yet.  Others come
+ * by pool_parked().
+ */
+void pool_held(struct pool *p, uint32_t app, tstamp now);
+
+/*
+ * There is a request on a parked connection, and pool_may_accept() is true.
+ * Gives its number, as pool_arrived().
+ */
+uint32_t pool_unparked(struct pool *p, uint32_t app, tstamp now);
+
+/* How a parked connection has ended; one that was served is completed. */
+enum park_end {
+	PARK_SERVED,
+	PARK_ABANDONED, /* its client left before it was served */
+	PARK_TIMED_OUT, /* the same, after too long */
+	PARK_REFUSED, /* the same, for others */
+};
+void pool_park_ended(
+    struct pool *p, uint32_t app, enum park_end end, tstamp now);
 
 /*
  * A listener of the app is readable and pool_may_accept() is false: the
@@ -207,11 +230,12 @@ void pool_spawn_failed(
 void pool_spoke(struct pool *p, uint32_t process, tstamp now);
 
 /*
- * The process said READY, DONE or LOST.  False: it could not rightly say so;
- * the caller tells pool_misbehaved().
+ * The process said READY, DONE, PARK or LOST.  False: it could not rightly say
+ * so; the caller tells pool_misbehaved().
  */
 bool pool_ready(struct pool *p, uint32_t process, tstamp now);
 bool pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
+bool pool_parked(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 bool pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
 
 /*

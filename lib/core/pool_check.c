@@ -195,7 +195,7 @@ check_app(const struct pool *p, uint32_t app)
 	assert(t.places == a->places);
 	assert(f->accepted ==
 	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
-		app_waiting(a) + f->sessions);
+		app_waiting(a) + f->sessions + f->parked);
 	assert(a->start_time >= 0 && a->pace >= 1);
 	assert(app_patience(a) <= APP_TOLERANCE * a->options.start_delay);
 	check_promise(a);

@@ -14,14 +14,13 @@ pool_may_accept(const struct pool *p, uint32_t app)
 	return queue_may_accept(p, app);
 }
 
-uint32_t
-pool_arrived(struct pool *p, uint32_t app, tstamp now)
+/* Gives the connection a number and a process, a place, or a refusal. */
+static uint32_t
+admit(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t conn;
+	uint32_t conn = queue_admit(p, app);
 
-	settle_at(p, now);
-	conn = queue_admit(p, app);
 	if (p->conns[conn].state == CONN_WAITING)
 		queue_serve(p, app);
 	if (p->conns[conn].state == CONN_WAITING) {
@@ -40,6 +39,65 @@ pool_arrived(struct pool *p, uint32_t app, tstamp now)
 	settle_app(p, app);
 	return conn;
 }
+
+uint32_t
+pool_arrived(struct pool *p, uint32_t app, tstamp now)
+{
+	settle_at(p, now);
+	p->apps[app].figures.accepted++;
+	return admit(p, app);
+}
+
+/* --- parked connections --------------------------------------------------- */
+
+void
+pool_held(struct pool *p, uint32_t app, tstamp now)
+{
+	settle_at(p, now);
+	p->apps[app].figures.accepted++;
+	p->apps[app].figures.parked++;
+}
+
+static struct app_figures *
+unpark(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app_figures *f = &p->apps[app].figures;
+
+	settle_at(p, now);
+	assert(f->parked > 0);
+	f->parked--;
+	return f;
+}
+
+uint32_t
+pool_unparked(struct pool *p, uint32_t app, tstamp now)
+{
+	(void)unpark(p, app, now);
+	return admit(p, app);
+}
+
+void
+pool_park_ended(struct pool *p, uint32_t app, enum park_end end, tstamp now)
+{
+	struct app_figures *f = unpark(p, app, now);
+
+	switch (end) {
+	case PARK_SERVED:
+		f->completed++;
+		break;
+	case PARK_ABANDONED:
+		f->abandoned++;
+		break;
+	case PARK_TIMED_OUT:
+		f->timed_out++;
+		break;
+	case PARK_REFUSED:
+		f->refused++;
+		break;
+	}
+}
+
+/* --- listeners ------------------------------------------------------------ */
 
 static void
 set_accepting(struct app *a, enum app_accepting state)

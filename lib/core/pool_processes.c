@@ -136,24 +136,42 @@ session_over(struct pool *p, uint32_t process, uint32_t conn)
 	settle_app(p, x->app);
 }
 
-bool
-pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
+/* The process has served the connection well. */
+static void
+served(struct pool *p, uint32_t process, uint32_t conn)
 {
 	struct app *a = &p->apps[p->processes[process].app];
 	tspan took;
 
-	settle_at(p, now);
-	if (!holds(p, process, conn))
-		return false;
-	a->figures.completed++;
 	/* A session of an old process proves nothing of the new ones. */
 	if (app_is_tried(a, &p->processes[process]))
 		app_served(a);
-	took = now - p->conns[conn].begun;
-	window_add(&a->session_time, took, now);
+	took = p->now - p->conns[conn].begun;
+	window_add(&a->session_time, took, p->now);
 	promise_served(&a->promise, took);
 	app_measure_session(a, took);
 	session_over(p, process, conn);
+}
+
+bool
+pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
+{
+	settle_at(p, now);
+	if (!holds(p, process, conn))
+		return false;
+	p->apps[p->processes[process].app].figures.completed++;
+	served(p, process, conn);
+	return true;
+}
+
+bool
+pool_parked(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
+{
+	settle_at(p, now);
+	if (!holds(p, process, conn))
+		return false;
+	p->apps[p->processes[process].app].figures.parked++;
+	served(p, process, conn);
 	return true;
 }
 

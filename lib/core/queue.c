@@ -178,7 +178,6 @@ queue_admit(struct pool *p, uint32_t app)
 		.lock = ILIST_NONE,
 		.seq = ++p->stamps,
 		.arrived = p->now };
-	a->figures.accepted++;
 	/* With a limit a connection wants a process once it has its lock. */
 	if (!a->options.limited)
 		promise_arrived(&a->promise, app_present(a) + 1);

@@ -1,0 +1,200 @@
+/* Connections that are parked between two requests. */
+
+#include "rig.h"
+
+/* A process parks what it has. */
+static bool
+park(uint32_t process)
+{
+	bool sound = pool_parked(&rig.pool, process,
+	    rig.pool.processes[process].conns.first, rig.now);
+
+	pool_check(&rig.pool);
+	return sound;
+}
+
+static uint32_t
+unpark(void)
+{
+	uint32_t conn;
+
+	CHECK(pool_may_accept(&rig.pool, 0));
+	conn = pool_unparked(&rig.pool, 0, rig.now);
+	pool_check(&rig.pool);
+	return conn;
+}
+
+static void
+end(enum park_end how)
+{
+	pool_park_ended(&rig.pool, 0, how, rig.now);
+	pool_check(&rig.pool);
+}
+
+static const struct app_figures *
+figures(void)
+{
+	return &rig_app(0)->figures;
+}
+
+/* One connection, which its process has parked. */
+static void
+begin(struct app_options o, uint32_t processes)
+{
+	rig_begin();
+	rig_running(o, processes);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	CHECK(park(0));
+}
+
+static void
+a_process_that_parks_its_connection_is_idle(void)
+{
+	begin(rig_options(), 1);
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	CHECK_EQ(1, rig_process(0)->requests);
+	CHECK_EQ(1, figures()->parked);
+	CHECK_EQ(0, figures()->completed);
+	CHECK_EQ(0, figures()->sessions);
+	rig_end();
+}
+
+static void
+a_connection_that_the_process_does_not_hold_cannot_be_parked(void)
+{
+	begin(rig_options(), 1);
+	CHECK(!pool_parked(&rig.pool, 0, 0, rig.now));
+	CHECK(!pool_parked(&rig.pool, 0, ILIST_NONE, rig.now));
+	rig_end();
+}
+
+static void
+parking_serves_the_next_that_waits(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_processes = 1;
+	rig_begin();
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0", rig_did());
+	CHECK(park(0));
+	CHECK_STR("hand 1>0", rig_did());
+	rig_end();
+}
+
+static void
+a_parked_connection_goes_to_whichever_process_is_idle(void)
+{
+	begin(rig_options(), 2);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	CHECK_EQ(1, unpark());
+	CHECK_STR("hand 1>1", rig_did());
+	CHECK_EQ(0, figures()->parked);
+	CHECK_EQ(2, figures()->accepted);
+	rig_end();
+}
+
+static void
+a_parked_connection_with_a_request_waits_as_others_do(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_processes = 1;
+	o.queue_timeout = TSPAN_SECONDS(1);
+	begin(o, 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	(void)unpark();
+	CHECK_EQ(1, app_waiting(rig_app(0)));
+	rig_at(1000);
+	CHECK_STR("refuse 1 late", rig_did());
+	CHECK_EQ(1, figures()->timed_out);
+	rig_end();
+}
+
+static void
+a_full_queue_turns_a_parked_connection_away_as_others(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_processes = 1;
+	o.max_queue = 0;
+	o.close_when_full = true;
+	begin(o, 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	(void)unpark();
+	CHECK_STR("refuse 1 full", rig_did());
+	rig_end();
+}
+
+static void
+a_parked_connection_ends_once(void)
+{
+	begin(rig_options(), 1);
+	end(PARK_SERVED);
+	CHECK_EQ(1, figures()->completed);
+	for (int i = 0; i < 3; i++)
+		pool_held(&rig.pool, 0, rig.now);
+	CHECK_EQ(3, figures()->parked);
+	end(PARK_ABANDONED);
+	end(PARK_TIMED_OUT);
+	end(PARK_REFUSED);
+	CHECK_EQ(0, figures()->parked);
+	CHECK_EQ(1, figures()->abandoned);
+	CHECK_EQ(1, figures()->timed_out);
+	CHECK_EQ(1, figures()->refused);
+	CHECK_EQ(4, figures()->accepted);
+	rig_end();
+}
+
+static void
+parked_sessions_count_for_max_requests(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_requests = 1;
+	rig_begin();
+	rig_running(o, 1);
+	rig_arrive();
+	CHECK_STR("hand 0>0, spawn 1", rig_did());
+	CHECK(park(0));
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
+static void
+a_parked_connection_starts_the_first_process(void)
+{
+	struct app_options o = rig_options();
+
+	o.min_processes = 0;
+	begin(o, 1);
+	(void)rig_did();
+	rig_exits(0, END_EXIT);
+	(void)rig_did();
+	(void)unpark();
+	CHECK_STR("spawn 0", rig_did());
+	rig_ready(0);
+	CHECK_STR("hand 0>0", rig_did());
+	rig_end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_process_that_parks_its_connection_is_idle);
+	RUN(a_connection_that_the_process_does_not_hold_cannot_be_parked);
+	RUN(parking_serves_the_next_that_waits);
+	RUN(a_parked_connection_goes_to_whichever_process_is_idle);
+	RUN(a_parked_connection_with_a_request_waits_as_others_do);
+	RUN(a_full_queue_turns_a_parked_connection_away_as_others);
+	RUN(a_parked_connection_ends_once);
+	RUN(parked_sessions_count_for_max_requests);
+	RUN(a_parked_connection_starts_the_first_process);
+	return check_finish();
+}
