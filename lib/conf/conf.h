@@ -255,6 +255,11 @@ struct conf_app {
 	enum conf_limit_fail limit_fail;
 	unsigned retry_limit;
 
+	/* Parking. */
+	bool keep_alive;
+	tspan keep_alive_timeout;
+	unsigned max_parked;
+
 	/* Growing and shrinking. */
 	tspan start_delay;
 	enum conf_start_delay_step start_delay_step;

@@ -106,7 +106,7 @@ static const struct type type_reserved = { .parse = reserved_parse };
 		.name = #field, .type = &type_reserved, .handoffs = (allowed), \
 		.in_app = true \
 	}
-#define RESERVED_NAMES 6
+#define RESERVED_NAMES 3
 
 const struct option options_app[] = {
 	APP(listen, listen, NULL, 0, 0, CONNECTIONS, LISTENER,
@@ -184,6 +184,12 @@ const struct option options_app[] = {
 	    .words = type_limit_fail_words),
 	APP(retry_limit, uint, "10", 0, 1000, SESSIONS, IN_PLACE,
 	    "times a connection is given to another process"),
+	APP(keep_alive, bool, "false", 0, 0, NATIVE, REPLACES,
+	    "a process may park a connection between requests"),
+	APP(keep_alive_timeout, span, "60s", SHORT, LONG, NATIVE, IN_PLACE,
+	    "a parked connection is closed then"),
+	APP(max_parked, uint, "10000", 1, 1e6, NATIVE, IN_PLACE,
+	    "connections that are parked at a time"),
 	APP(start_delay, span, "50ms", 0, LONG, CONNECTIONS, IN_PLACE,
 	    "longest wait until one more process starts"),
 	APP(start_delay_step, word, "double", 0, 0, CONNECTIONS, IN_PLACE,
@@ -250,9 +256,6 @@ const struct option options_app[] = {
 	APP(refork_after, uint, "0", 0, 1e9, NATIVE, IN_PLACE,
 	    "connections after which a process forks the next template"),
 	RESERVED(wait_for_data, SESSIONS),
-	RESERVED(keep_alive, NATIVE),
-	RESERVED(keep_alive_timeout, NATIVE),
-	RESERVED(max_parked, NATIVE),
 	RESERVED(canary, ALL),
 	RESERVED(canary_time, ALL),
 };

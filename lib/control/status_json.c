@@ -174,7 +174,7 @@ put_sessions(struct json *j, const struct status_app *a)
 	json_put_uint(j, "max_waiting", f->max_waiting);
 	json_put_uint(j, "max_queue", a->max_queue);
 	json_put_uint(j, "prefetch", a->prefetch);
-	json_put_uint(j, "parked", 0);
+	json_put_uint(j, "parked", f->parked);
 	json_put_uint(j, "accepted", f->accepted);
 	json_put_uint(j, "completed", f->completed);
 	json_put_uint(j, "refused", f->refused);

@@ -149,6 +149,8 @@ put_waiting(struct text *t, const struct status_app *a, long backlog)
 	text_printf(t, ", most %" PRIu32, a->figures.max_waiting);
 	if (backlog != -1)
 		text_printf(t, ", backlog %ld", backlog);
+	if (a->figures.parked != 0)
+		text_printf(t, ", parked %" PRIu32, a->figures.parked);
 	text_printf(t, ", sessions %" PRIu32, a->figures.sessions);
 	if (a->prefetch > 0)
 		text_printf(t, ", prefetch %" PRIu32, a->prefetch);

@@ -6,6 +6,7 @@
 #include "daemon/accepting.h"
 #include "daemon/backlog.h"
 #include "daemon/closing.h"
+#include "daemon/parking.h"
 #include "daemon/restart_files.h"
 #include "sys/turn.h"
 
@@ -57,9 +58,8 @@ arrived(struct acceptor *a, int fd, tstamp now)
 
 	restart_files_arrived(g, now);
 	conn = pool_arrived(&s->pool, g->app, now);
-	s->accepted[conn].fd = fd;
-	s->accepted[conn].tcp = a->listener.kind == LISTENER_TCP;
-	s->accepted[conn].handed = false;
+	s->accepted[conn] = (struct accepted){ .fd = fd,
+		.tcp = a->listener.kind == LISTENER_TCP };
 }
 
 static void
@@ -100,6 +100,8 @@ accepting_resume(struct supervisor *s, const struct action *a, tstamp now)
 	enum acceptor_got got = ACCEPTOR_EMPTY;
 	unsigned left = TURN_MAX;
 
+	if (!parking_serve(g, now))
+		return;
 	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next) {
 		if (l->acceptor.listener.fd == -1 ||
 		    l->acceptor.rest.at != TSTAMP_NEVER)

@@ -16,6 +16,7 @@
 #include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/logging.h"
+#include "daemon/parking.h"
 #include "daemon/refork.h"
 #include "daemon/restart_files.h"
 #include "daemon/retake.h"
@@ -66,6 +67,7 @@ add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	spawn_init(g);
 	retake_init(g);
 	closing_init(g);
+	parking_init(g);
 	backlog_init(g);
 	locks_configure(g);
 	sampling_configure(g, now);
@@ -389,6 +391,7 @@ close_group(struct group *g, tstamp now)
 {
 	g->closing = true;
 	pool_app_close(&g->sup->pool, g->app, now);
+	parking_leave(g, now);
 	accepting_leave_all(g, now);
 	seat_end(g, now);
 }
@@ -440,6 +443,8 @@ change_app(struct group *g, const struct conf_app *app,
 	struct app_options o;
 
 	configure(g, app, now);
+	if (!app->keep_alive)
+		parking_leave(g, now);
 	if (!g->stopped)
 		claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
 	size_reloaded(g, answer);
@@ -570,6 +575,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	restart_files_free(g);
 	seat_forget(g, now);
 	refork_fini(g);
+	parking_fini(g);
 	closing_fini(g);
 	keeper_dismiss_all(s, g);
 	group_free(g);

@@ -13,6 +13,7 @@
 
 #include "daemon/channel.h"
 #include "daemon/closing.h"
+#include "daemon/parking.h"
 #include "daemon/refork.h"
 #include "daemon/sampling.h"
 #include "daemon/tell.h"
@@ -159,8 +160,10 @@ conn_meant(struct worker *w, const struct words *a)
 }
 
 static void
-session_over(struct worker *w, tstamp now)
+session_over(struct worker *w, uint32_t conn, tstamp now)
 {
+	/* With keep_alive there is a copy of ours. */
+	parking_close(w->group, &w->sup->accepted[conn]);
 	if (w->loose > 0)
 		w->loose -= w->loose < CHANNEL_LOOSE_EACH ? w->loose
 							  : CHANNEL_LOOSE_EACH;
@@ -182,7 +185,21 @@ on_done(struct worker *w, const struct words *a, tstamp now)
 	    !pool_done(&w->sup->pool, w->process, conn, now))
 		channel_misbehaved(w, now, "DONE of what it does not hold");
 	else
-		session_over(w, now);
+		session_over(w, conn, now);
+}
+
+static void
+on_park(struct worker *w, const struct words *a, tstamp now)
+{
+	uint32_t conn = a->given ? conn_meant(w, a) : ILIST_NONE;
+
+	sampling_memory(w, now);
+	if (!w->parks)
+		channel_misbehaved(w, now, "PARK without keep_alive");
+	else if (conn == ILIST_NONE || !parking_park(w, conn, now))
+		channel_misbehaved(w, now, "PARK of what it does not hold");
+	else
+		session_over(w, conn, now);
 }
 
 static void
@@ -193,6 +210,8 @@ on_lost(struct worker *w, const struct words *a, tstamp now)
 	if (conn == ILIST_NONE ||
 	    !pool_lost(&w->sup->pool, w->process, conn, now))
 		channel_misbehaved(w, now, "LOST of what it does not hold");
+	else
+		parking_close(w->group, &w->sup->accepted[conn]);
 }
 
 static void
@@ -303,6 +322,7 @@ static const struct verb {
 	bool loose;
 } verbs[] = {
 	{ WIRE_DONE, on_done, false },
+	{ WIRE_PARK, on_park, false },
 	{ WIRE_READY, on_ready, false },
 	{ WIRE_LOST, on_lost, false },
 	{ WIRE_RETIRE, on_retire, true },

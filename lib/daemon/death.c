@@ -7,6 +7,7 @@
 #include "daemon/channel.h"
 #include "daemon/closing.h"
 #include "daemon/death.h"
+#include "daemon/parking.h"
 #include "daemon/tell.h"
 #include "daemon/template.h"
 #include "sys/child.h"
@@ -194,6 +195,7 @@ finish(struct worker *w, tstamp now)
 	tell_end(w, now);
 	if (w->backs_off)
 		group_log_backoff(w->group, now);
+	parking_close_all(w);
 	worker_free(w);
 	pool_gone(&s->pool, process, now);
 }
@@ -233,8 +235,9 @@ taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
 	bool its_own =
 	    conn != ILIST_NONE && s->pool.conns[conn].process == w->process;
 
-	if (its_own && fd != -1) {
-		s->accepted[conn].fd = fd;
+	/* With keep_alive our copy does if theirs could not be received. */
+	if (its_own && (fd != -1 || s->accepted[conn].fd != -1)) {
+		parking_taken(w->group, &s->accepted[conn], fd);
 		pool_retaken(&s->pool, conn, now);
 		return;
 	}

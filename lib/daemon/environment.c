@@ -210,6 +210,8 @@ put_channel(struct variables *v, const struct environment_of *of)
 	putf(v, WIRE_ENV_FAMILY "=%s", family_name(of->group));
 	if (of->keeps)
 		putf(v, WIRE_ENV_UNREAD "=kept");
+	if (of->group->conf->keep_alive)
+		putf(v, WIRE_ENV_KEEP_ALIVE "=1");
 	/* The descriptor after the channel: see set_descriptors(). */
 	if (is_filtered(of->group->conf))
 		putf(v, WIRE_ENV_CALLS "=4");

@@ -21,6 +21,7 @@ struct app_listener;
 struct hold_start;
 struct limiter;
 struct owners_look;
+struct parked;
 struct closing;
 struct restart_files;
 struct retake;
@@ -29,6 +30,7 @@ struct seat;
 
 TAILQ_HEAD(app_listeners, app_listener);
 STAILQ_HEAD(retakes, retake);
+TAILQ_HEAD(parkeds, parked);
 
 /* How many processes an app keeps, and may have. */
 struct group_size {
@@ -80,6 +82,10 @@ struct group {
 	size_t nclosings;
 	size_t closings_room;
 	struct timer closing_timer; /* set while there are some */
+	struct parkeds parked; /* idle, the longest first; see parking.h */
+	struct parkeds stirred; /* with a request, and no room for it yet */
+	unsigned nparked; /* of both */
+	struct timer parking_timer; /* set while some are parked */
 	unsigned refused; /* connections whose refusal is not over */
 	bool over; /* the app is, and waits for them */
 	struct limiter *limiter; /* NULL: it has no limit */

@@ -5,6 +5,7 @@
 
 #include "daemon/accepting.h"
 #include "daemon/hold.h"
+#include "daemon/parking.h"
 #include "daemon/seat.h"
 #include "sys/openings.h"
 
@@ -13,6 +14,7 @@ hold_drain(struct group *g, tstamp now)
 {
 	g->muted = true;
 	listeners_pause(g);
+	parking_leave(g, now);
 	pool_app_hold(&g->sup->pool, g->app, END_DRAINED, now);
 	seat_update(g, now);
 }
@@ -50,6 +52,7 @@ hold_stop(struct group *g, tstamp now)
 		return;
 	g->muted = false;
 	g->stopped = true;
+	parking_leave(g, now);
 	pool_app_hold(&g->sup->pool, g->app, END_STOPPED, now);
 	seat_update(g, now);
 	accepting_leave_all(g, now);

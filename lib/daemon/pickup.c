@@ -12,6 +12,7 @@
 
 #include "daemon/channel.h"
 #include "daemon/closing.h"
+#include "daemon/parking.h"
 #include "daemon/pickup.h"
 #include "sys/fdpass.h"
 #include "sys/wire.h"
@@ -201,7 +202,7 @@ pickup_take(struct supervisor *s, const struct action *a, tstamp now)
 		(void)pool_lost(&s->pool, a->process, conn, now);
 		conn = ILIST_NONE;
 	} else if (conn != ILIST_NONE) {
-		s->accepted[conn].fd = fd;
+		parking_taken(w->group, &s->accepted[conn], fd);
 	} else if (fd != -1) {
 		closing_give(w->group, fd);
 	}

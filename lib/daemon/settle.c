@@ -14,6 +14,7 @@
 #include "daemon/channel.h"
 #include "daemon/closing.h"
 #include "daemon/locks.h"
+#include "daemon/parking.h"
 #include "daemon/pickup.h"
 #include "daemon/request_timeout.h"
 #include "daemon/settle.h"
@@ -28,14 +29,16 @@
 
 /* Closes our copy of a connection that its process may have closed before. */
 static void
-close_copy(struct group *g, const struct accepted *c)
+close_copy(struct group *g, struct accepted *c)
 {
+	parking_forget(g->sup, c);
 	if (c->tcp) {
 		closing_give_conn(g, c->fd, true, false);
-		return;
+	} else {
+		turn_call("close");
+		(void)uncancelled_close(c->fd);
 	}
-	turn_call("close");
-	(void)uncancelled_close(c->fd);
+	c->fd = -1;
 }
 
 static void
@@ -45,8 +48,8 @@ hand(struct supervisor *s, const struct action *a, tstamp now)
 	struct accepted *c = &s->accepted[a->conn];
 
 	if (channel_hand(w, a->conn, now) == 0) {
-		close_copy(w->group, c);
-		c->fd = -1;
+		if (!w->parks)
+			close_copy(w->group, c);
 		c->handed = true;
 		pickup_await(w, now);
 		return;

@@ -115,6 +115,7 @@ open_channel(struct worker *w)
 		return 0;
 	if (fdpass_pair(ends) == -1)
 		return -1;
+	w->parks = w->group->conf->keep_alive;
 	w->refuses = fdpass_refuse(ends[0]);
 	w->channel.fd = ends[0];
 	w->channel.ready = channel_ready;

@@ -33,6 +33,7 @@ struct group;
 struct keeper;
 struct forking;
 struct keeper_ops;
+struct parked;
 struct reload;
 struct reopening;
 struct app_template;
@@ -40,7 +41,7 @@ struct worker;
 
 /* An accepted connection that is in our hands. */
 struct accepted {
-	int fd; /* -1: no longer */
+	int fd; /* -1: no longer; with keep_alive a process has it, too */
 	bool tcp;
 	/*
 	 * A process has been given it, and may have it still, though it was
@@ -50,6 +51,7 @@ struct accepted {
 	 */
 	bool handed;
 	uint8_t len; /* bytes of the message that handed it last */
+	struct parked *parked; /* it has been parked before; or NULL */
 };
 
 /* A round over all workers, in pieces; see sampling.h. */

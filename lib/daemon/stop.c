@@ -2,6 +2,7 @@
 
 #include "daemon/stop.h"
 #include "daemon/accepting.h"
+#include "daemon/parking.h"
 #include "daemon/seat.h"
 #include "daemon/tell.h"
 #include "sys/notify.h"
@@ -34,6 +35,7 @@ stop_gracefully(struct supervisor *s, tstamp now)
 		if (s->groups[app] == NULL)
 			continue;
 		s->groups[app]->closing = true;
+		parking_leave(s->groups[app], now);
 		accepting_leave_all(s->groups[app], now);
 		seat_end(s->groups[app], now);
 	}

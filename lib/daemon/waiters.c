@@ -8,6 +8,7 @@
 #include "core/action.h"
 #include "daemon/apps.h"
 #include "daemon/closing.h"
+#include "daemon/parking.h"
 #include "daemon/tell.h"
 #include "daemon/waiters.h"
 #include "sys/log.h"
@@ -21,6 +22,7 @@ drop(struct supervisor *s, uint32_t conn)
 	struct accepted *a = &s->accepted[conn];
 	struct group *g = s->groups[s->pool.conns[conn].app];
 
+	parking_forget(s, a);
 	closing_give_conn(g, a->fd, a->tcp, false);
 	a->fd = -1;
 }
@@ -50,6 +52,7 @@ waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
 		tell_app_limited(g, &g->refuse_rate, now, EVENT_REFUSAL,
 		    "a connection is refused: %s", action_cause_name(a->cause));
 	g->refused++;
+	parking_forget(s, c);
 	refusal_begin(
 	    &s->refusals, g, g->config, g->conf, c->fd, c->tcp, c->handed, now);
 	c->fd = -1;

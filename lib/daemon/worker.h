@@ -42,6 +42,7 @@ struct worker {
 	pid_t pid; /* 0: not started yet, or reaped */
 	bool one_session; /* it was started with handoff = stdio */
 	bool adapted; /* with accept: its child is the program */
+	bool parks; /* it was started with keep_alive */
 	bool keeps; /* what it has not received is not taken back */
 	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */

@@ -100,7 +100,7 @@ loop_set(struct loop *l, struct loop_io *io, uint32_t events)
 	struct epoll_event ev = { .events = events, .data.ptr = io };
 	int op;
 
-	if (io->events == events)
+	if (io->events == events && (events & EPOLLONESHOT) == 0)
 		return 0;
 	if (events == 0)
 		op = EPOLL_CTL_DEL;

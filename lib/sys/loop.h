@@ -74,7 +74,8 @@ void loop_fini(struct loop *);
 
 /*
  * Waits for these events on io->fd from now on, level-triggered unless
- * EPOLLET is among them; 0 takes it out. What was seen this turn but is no
+ * EPOLLET is among them, and once with EPOLLONESHOT: until it is set again; 0
+ * takes it out. What was seen this turn but is no
  * longer wanted is not called any more, so an io that was taken out may be
  * freed at once. Take it out before closing the descriptor: another copy of it
  * would keep it in the epoll set.

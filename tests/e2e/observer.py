@@ -222,4 +222,5 @@ def accounts():
         print("nothing happened", app)
 
 
-globals()[scenario]()
+if __name__ == "__main__":
+    globals()[scenario]()

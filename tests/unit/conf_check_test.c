@@ -263,11 +263,11 @@ a_name_of_a_later_version_is_a_mistake(void)
 	MISTAKES("pool.conf:1: option 'canary' is not in force yet in this "
 		 "version\n",
 	    APP("canary = 1"));
-	MISTAKES("pool.conf:1: option 'keep_alive' is not in force yet in this "
-		 "version\n"
-		 "pool.conf:1: option 'keep_alive' cannot be used with "
-		 "handoff = stdio\n",
-	    APP("handoff = stdio keep_alive = false"));
+	MISTAKES("pool.conf:1: option 'wait_for_data' is not in force yet in "
+		 "this version\n"
+		 "pool.conf:1: option 'wait_for_data' cannot be used with "
+		 "handoff = listen\n",
+	    APP("handoff = listen wait_for_data = false"));
 }
 
 static void
