@@ -20,9 +20,8 @@ proc_cpu(pid_t pid)
 	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
 }
 
-/* Calls back for each child of each thread: a child is that of the thread which
- * forked. */
-static void
+/* A child is that of the thread which forked. */
+void
 proc_each_child(pid_t pid, void (*call)(void *arg, pid_t child), void *arg)
 {
 	char path[96];

@@ -16,7 +16,11 @@ tspan proc_cpu(pid_t pid);
 /* Processor time of a process and of its living children. */
 tspan proc_cpu_all(pid_t pid);
 
-/* The number of children, of all threads of a process. */
+/* Calls back for each child, of all threads of a process. */
+void proc_each_child(
+    pid_t pid, void (*call)(void *arg, pid_t child), void *arg);
+
+/* The number of children. */
 int proc_children(pid_t pid);
 
 /* Memory in bytes; -1 if unknown.  `pss` counts shared pages by share. */

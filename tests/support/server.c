@@ -48,16 +48,21 @@ static void server_baseline(
     const struct server *s, const struct server_plan *plan, struct command *c);
 static void server_pool(
     const struct server *s, const struct server_plan *plan, struct command *c);
+static void server_nginx(
+    const struct server *s, const struct server_plan *plan, struct command *c);
 static bool server_baseline_ready(const struct server *s);
+static bool server_connects(const struct server *s);
 static bool server_pool_ready(const struct server *s);
 
-static const struct server_kind kinds[SERVERS] = {
+static const struct server_kind kinds[SERVER_KINDS] = {
 	[SERVER_SHARED] = { "shared", true, "shared", server_baseline,
 	    server_baseline_ready },
 	[SERVER_PASS] = { "pass", true, "passed", server_baseline,
 	    server_baseline_ready },
 	[SERVER_APPPOOLD] = { "apppoold", false, "passed", server_pool,
 	    server_pool_ready },
+	[SERVER_NGINX] = { "nginx", false, NULL, server_nginx,
+	    server_connects },
 };
 
 const char *
@@ -75,12 +80,24 @@ server_program(bool ours, const char *name, char out[PATHS])
 		bench_product(name, out, PATHS);
 }
 
+/* nginx as it is installed, or as contrib/peers unpacked it. */
+static void
+server_nginx_program(char out[PATHS])
+{
+	(void)strlcpy(out, "/usr/sbin/nginx", PATHS);
+	if (access(out, X_OK) == -1)
+		(void)strlcpy(out, "build/peers/usr/sbin/nginx", PATHS);
+}
+
 bool
 server_exists(enum server_name name)
 {
 	char path[PATHS];
 
-	server_program(kinds[name].ours, kinds[name].title, path);
+	if (name == SERVER_NGINX)
+		server_nginx_program(path);
+	else
+		server_program(kinds[name].ours, kinds[name].title, path);
 	return access(path, X_OK) == 0;
 }
 
@@ -141,6 +158,8 @@ server_pool(
 
 	if (plan->stdio)
 		server_script(s, c->worker);
+	else if (plan->worker != NULL)
+		(void)strlcpy(c->worker, plan->worker, sizeof(c->worker));
 	else
 		server_program(true, plan->idle ? "idle" : "worker", c->worker);
 	(void)snprintf(c->number, sizeof(c->number), "%s/pool.conf", s->folder);
@@ -170,6 +189,42 @@ server_pool(
 	c->argv[0] = c->program;
 	c->argv[1] = "-c";
 	c->argv[2] = c->number;
+}
+
+/* A page of some 100 bytes; connections are kept whatever happens. */
+static void
+server_nginx(
+    const struct server *s, const struct server_plan *plan, struct command *c)
+{
+	FILE *f;
+
+	server_nginx_program(c->program);
+	(void)snprintf(
+	    c->number, sizeof(c->number), "%s/nginx.conf", s->folder);
+	(void)snprintf(c->worker, sizeof(c->worker), "%s/log", s->folder);
+	f = fopen(c->number, "we");
+	if (f == NULL)
+		err(EX_CANTCREAT, "%s", c->number);
+	(void)fprintf(f,
+	    "daemon off; worker_processes %d; pid %s/pid; error_log %s;\n"
+	    "events { worker_connections 19000; }\n"
+	    "http { access_log off; default_type text/plain;\n"
+	    "keepalive_timeout 1h; keepalive_requests 1000000000;\n"
+	    "client_body_temp_path %s; proxy_temp_path %s;\n"
+	    "fastcgi_temp_path %s; uwsgi_temp_path %s; scgi_temp_path %s;\n"
+	    "server { listen %s backlog=1024; location / { return 200 \"%s\"; } }\n"
+	    "}\n",
+	    plan->workers, s->folder, c->worker, s->folder, s->folder,
+	    s->folder, s->folder, s->folder, plan->address,
+	    "Hello from web\nslot 0\nid 1\npid 1234567\n"
+	    "requests served 123456\nwaited 123 us\n");
+	if (fclose(f) != 0)
+		err(EX_CANTCREAT, "%s", c->number);
+	c->argv[0] = c->program;
+	c->argv[1] = "-c";
+	c->argv[2] = c->number;
+	c->argv[3] = "-e";
+	c->argv[4] = c->worker;
 }
 
 /* In the child: never returns. */
@@ -229,10 +284,15 @@ server_failed(const struct server *s, const char *what)
 static bool
 server_baseline_ready(const struct server *s)
 {
+	return (s->forks || proc_children(s->pid) >= s->workers) &&
+	    server_connects(s);
+}
+
+static bool
+server_connects(const struct server *s)
+{
 	int rc, fd;
 
-	if (!s->forks && proc_children(s->pid) < s->workers)
-		return false;
 	fd = endpoint_socket(&s->at);
 	if (fd == -1)
 		err(EX_OSERR, "socket");

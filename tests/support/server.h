@@ -19,7 +19,9 @@ enum server_name {
 	SERVER_SHARED, /* workers accept from one listener */
 	SERVER_PASS, /* a bare dispatcher */
 	SERVER_APPPOOLD,
-	SERVERS
+	SERVERS, /* those before it are alike */
+	SERVER_NGINX = SERVERS, /* one process that answers by itself */
+	SERVER_KINDS
 };
 
 enum {
@@ -34,6 +36,7 @@ struct server_plan {
 	int first; /* of apppoold: workers to begin with; 0: all */
 	int start_usec; /* likewise: how long a worker takes to be ready */
 	const char *options; /* likewise: further ones of the app; or NULL */
+	const char *worker; /* likewise: another program; or NULL */
 	bool stdio; /* of shared, apppoold: a shell script for each client */
 };
 
@@ -46,10 +49,10 @@ struct server {
 	char folder[SERVER_PATH]; /* its configuration, control socket, log */
 };
 
-/* "shared", "pass", "apppoold". */
+/* "shared", "pass", "apppoold", "nginx". */
 const char *server_title(enum server_name name);
 
-/* Whether the program is there: apppoold may not have been built. */
+/* Whether the program is there: it may not have been built, or installed. */
 bool server_exists(enum server_name name);
 
 /*
