@@ -54,7 +54,7 @@ judge(struct forking *f, tstamp now)
 	if (n == -1 && fdpass_is_later(errno))
 		return;
 	if (n <= 0) {
-		refuse(f, f->named, "has shut its socket", now);
+		f->ops->refused(f, "no process has its socket", now);
 		return;
 	}
 	if (who.pid <= 0 || who.uid != f->uid) {

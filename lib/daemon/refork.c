@@ -40,8 +40,8 @@ birth_died(struct forking *f, const struct reap_death *death, tstamp now)
 static void
 birth_refused(struct forking *f, const char *why, tstamp now)
 {
-	template_fail(
-	    LOOP_OWNER(f, struct app_template, birth), now, "%s", why);
+	template_fail(LOOP_OWNER(f, struct app_template, birth), now,
+	    "could not be forked: %s", why);
 }
 
 static const struct forking_ops birth_ops = {

@@ -23,11 +23,14 @@ tell_failure(struct app_template *t, bool current, const char *text)
 {
 	struct seat *seat = t->group->seat;
 	bool tell = !seat->told && !t->unstarted;
+	char pid[32] = "";
+
+	if (t->pid != 0)
+		(void)snprintf(pid, sizeof(pid), " (pid %ld)", (long)t->pid);
 
 	seat->told = true;
 	tell_app(t->group, tell ? LOG_LEVEL_WARN : LOG_LEVEL_DEBUG,
-	    EVENT_FAILURE, NULL, "template %s (pid %ld) %s%s", t->id,
-	    (long)t->pid, text,
+	    EVENT_FAILURE, NULL, "template %s%s %s%s", t->id, pid, text,
 	    current ? ": processes are started without it" : "");
 }
 

@@ -364,6 +364,32 @@ testAWarmWorkerThatIsNeverIdleBecomesTheTemplate() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
+# goes_on_refusing HOW TEXT: a worker does that is asked to fork a template and
+# answers so; the log has the text, and all is as before.
+goes_on_refusing() {
+	behaving good "$1" <<-EOF
+	refork_after = 1
+	start_timeout = $((2 * SLOW))s
+	EOF
+	pool_start
+	first=$(template)
+	worker=$(pid_of "$(web)")
+	await said "$2"
+	assertEquals 'failures' 1 "$(status apps web template failures)"
+	assertEquals 'the template' "$first" "$(template)"
+	# What is late is said before the answer.
+	assertEquals 'the worker' "$worker" "$(pid_of "$(web)")"
+	assertEquals 'the worker' "$worker" "$(pid_of "$(web)")"
+}
+
+testAWorkerThatCannotForkATemplateGoesOn() {
+	goes_on_refusing cannot 'could not be forked'
+}
+
+testAWorkerThatForksATemplateTooLateGoesOn() {
+	goes_on_refusing late 'it was not ready within'
+}
+
 testMistakesOfTheConfigurationAreTold() {
 	app web <<-EOF | conf
 	refork_after = 5

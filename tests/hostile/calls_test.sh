@@ -67,6 +67,10 @@ apps() {
 	app limited <<-EOF
 	limit = "local k 1 100 20s"
 	EOF
+	app forked <<-EOF
+	template = true
+	refork_after = 1
+	EOF
 	app printing --print 'printed\n' <<-EOF
 	output = "$DIR/output"
 	EOF
@@ -82,7 +86,7 @@ traced_start() {
 }
 
 ask_all() {
-	for name in web shared accepts reads limited printing; do
+	for name in web shared accepts reads limited forked printing; do
 		assertContains "$name" "$(ask "unix:$DIR/$name.sock")" hello
 	done
 	assertContains "$(ask "127.0.0.1:$PORT")" hello
@@ -117,10 +121,20 @@ refuse() {
 	dismiss all
 }
 
+has_reforked() {
+	[ "$(status apps forked template forked_by)" != null ]
+}
+
+# are_spawned LEAST APP
+are_spawned() {
+	[ "$(status apps "$2" spawned)" -ge "$1" ]
+}
+
 kill_processes() {
-	for name in shared printing reads job; do
+	await has_reforked
+	for name in shared printing reads forked job; do
 		kill -KILL "$(status apps "$name" workers 0 pid)"
-		await status_is 2 apps "$name" spawned
+		await are_spawned 2 "$name"
 	done
 }
 

@@ -2,7 +2,8 @@
 """A template, or a worker, without any library.
 
 The first argument says what the first template does; the second is a file that
-it makes, beside which all later templates are good.
+it makes, beside which all later templates are good; the third may be a number
+that it names, or how a worker answers that is to fork a template.
 """
 
 import os
@@ -19,14 +20,29 @@ leaked = []
 def serve(channel):
     """Answers each connection with our number and our session's."""
     channel.send(b"READY")
+    late = []
     while True:
         words, fds = receive(channel)
+        if words[0] == b"FORK":
+            late.append(refuse_to_fork(channel, words, fds))
+            continue
         if words[0] != b"CONN":
             os._exit(0)
+        while late:
+            channel.send(late.pop())
         with socket.socket(fileno=fds[0]) as connection:
             text = f"{os.getpid()} {os.getsid(0)}\n"
             connection.sendall(text.encode())
         channel.send(b"DONE " + words[1])
+
+
+def refuse_to_fork(channel, words, fds):
+    """Returns what is to be said later."""
+    leaked.extend(fds)
+    if sys.argv[3] == "late":
+        return b"FORKED %s 1" % words[1]
+    channel.send(b"FORKED %s 0" % words[1])
+    return b"EVENT refused"
 
 
 def receive(channel):
