@@ -8,12 +8,11 @@
 #include "core/mechanism.h"
 
 /*
- * How long a connection lies behind a busy process before it is taken back; or,
- * where the pool hands ahead by itself, so many usual sessions, if that is
- * less.
+ * How long a connection lies behind a busy process before it is taken back; and
+ * where the pool hands ahead by itself, never behind a session that is long.
  */
 #define PATIENCE TSPAN_MSECONDS(5)
-#define PATIENCE_SESSIONS 4
+#define PATIENCE_AUTO TSPAN_MSECONDS(2)
 
 static void
 take_off(struct pool *p, uint32_t conn)
@@ -108,14 +107,6 @@ prefetch_sort(struct pool *p, uint32_t process)
 		begin_session(p, x->prefetched);
 }
 
-static tspan
-patience(const struct app *a)
-{
-	if (a->options.prefetch_auto && PATIENCE_SESSIONS * a->usual < PATIENCE)
-		return PATIENCE_SESSIONS * a->usual;
-	return PATIENCE;
-}
-
 /* When the oldest may be taken back, if another process has room. */
 static tstamp
 due(const struct pool *p, const struct app *a)
@@ -123,7 +114,8 @@ due(const struct pool *p, const struct app *a)
 	if (ilist_empty(&a->prefetched) || a->options.private_queue ||
 	    a->places == 0)
 		return TSTAMP_NEVER;
-	return tstamp_add(p->conns[a->prefetched.first].handed, patience(a));
+	return tstamp_add(p->conns[a->prefetched.first].handed,
+	    a->options.prefetch_auto ? PATIENCE_AUTO : PATIENCE);
 }
 
 bool

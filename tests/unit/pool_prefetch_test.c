@@ -210,7 +210,7 @@ by_itself_a_younger_session_is_preferred_to_one_that_lasts(void)
 }
 
 static void
-by_itself_it_is_taken_back_after_four_usual_sessions(void)
+by_itself_it_is_taken_back_after_2_ms(void)
 {
 	begin_with_sessions(2, 100);
 	rig_arrive_n(3);
@@ -219,7 +219,10 @@ by_itself_it_is_taken_back_after_four_usual_sessions(void)
 	rig.now += TSPAN_USECONDS(100);
 	(void)rig_done(0);
 	CHECK_STR("", rig_did());
-	rig.now += TSPAN_USECONDS(310);
+	rig.now += TSPAN_USECONDS(1899);
+	CHECK_STR("", rig_did());
+	CHECK(pool_deadline(&rig.pool) == rig.now + TSPAN_USECONDS(1));
+	rig.now += TSPAN_USECONDS(1);
 	pool_tick(&rig.pool, rig.now);
 	CHECK_STR("take 1, hand 2>0", rig_did());
 	rig_end();
@@ -521,7 +524,7 @@ main(int argc, char **argv)
 	RUN(by_itself_the_mean_session_decides);
 	RUN(by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts);
 	RUN(by_itself_a_younger_session_is_preferred_to_one_that_lasts);
-	RUN(by_itself_it_is_taken_back_after_four_usual_sessions);
+	RUN(by_itself_it_is_taken_back_after_2_ms);
 	RUN(idle_processes_come_before_prefetch);
 	RUN(the_process_given_least_recently_prefetches_first);
 	RUN(beyond_prefetch_connections_wait);
