@@ -23,6 +23,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "../support/aims.h"
 #include "../support/bench.h"
 #include "../support/clients.h"
 #include "../support/options.h"
@@ -37,20 +38,25 @@ enum {
 
 static const int starts_msec[] = { 2, 50, 500 };
 
+enum {
+	WAY_DEFAULT,
+	WAY_LINEAR,
+	WAY_ALL,
+	WAY_LIMIT,
+	WAY_FULL,
+	WAYS
+};
+
 static const struct way {
 	const char *title;
 	const char *options; /* of the app */
 	bool full; /* all workers from the beginning */
-} ways[] = {
-	{ "default", "", false },
-	{ "linear", "start_delay_step = linear", false },
-	{ "all", "start_delay_step = all", false },
-	{ "start_delay 0", "start_delay = 0", false },
-	{ "full", "", true },
-};
-
-enum {
-	WAYS = sizeof(ways) / sizeof(ways[0])
+} ways[WAYS] = {
+	[WAY_DEFAULT] = { "default", "", false },
+	[WAY_LINEAR] = { "linear", "start_delay_step = linear", false },
+	[WAY_ALL] = { "all", "start_delay_step = all", false },
+	[WAY_LIMIT] = { "start_delay 0", "start_delay = 0", false },
+	[WAY_FULL] = { "full", "", true },
 };
 
 struct growth {
@@ -158,6 +164,18 @@ growth_round(struct growth *g, int start, unsigned way)
 	server_stop(&s);
 }
 
+/* The time lost is that beyond what the limit of growing loses. */
+static void
+growth_note(struct growth *g)
+{
+	aims_at_most(samples_median(&g->full[WAY_DEFAULT]), 25,
+	    "ms until as many processes as clients: starts of %d ms",
+	    starts_msec[0]);
+	aims_at_most(samples_median(&g->lost[WAY_DEFAULT]) -
+		samples_median(&g->lost[WAY_LIMIT]),
+	    20, "ms that a client loses beyond start_delay = 0: the same");
+}
+
 static void
 growth_rows(struct growth *g, int start)
 {
@@ -175,6 +193,8 @@ growth_rows(struct growth *g, int start)
 		    samples_median(&g->full[way]),
 		    samples_median(&g->lost[way]));
 	(void)fflush(stdout);
+	if (start == starts_msec[0])
+		growth_note(g);
 }
 
 int

@@ -44,6 +44,7 @@
 #include <sysexits.h>
 #include <time.h>
 
+#include "../support/aims.h"
 #include "../support/bench.h"
 #include "../support/clients.h"
 #include "../support/figures.h"
@@ -189,6 +190,26 @@ handover_round(struct handover *h, int64_t round, int64_t count,
 			    &h->figures[SERVER_PASS]);
 }
 
+/* Notes the figures of apppoold that have an aim: of requests without work. */
+static void
+handover_note(struct handover *h, const char *transport, int64_t workers)
+{
+	struct figures *f = &h->figures[SERVER_APPPOOLD];
+	bool tcp = strcmp(transport, "tcp") == 0;
+
+	if (!h->present[SERVER_APPPOOLD])
+		return;
+	aims_at_most(samples_median(&f->of[FIGURE_COST_RATIO]),
+	    tcp ? 1.20 : 1.15,
+	    "processor time of the daemon, to that of pass: %s, %" PRId64
+	    " workers",
+	    transport, workers);
+	if (tcp)
+		aims_at_least(samples_median(&f->of[FIGURE_RATE_RATIO]), 1,
+		    "connections a second, to shared: tcp, %" PRId64 " workers",
+		    workers);
+}
+
 /* Prints a group of lines, with the servers running and warm. */
 static void
 handover_row(
@@ -216,6 +237,8 @@ handover_row(
 		    workers, work, server_title((enum server_name)i));
 		figures_print(&h->figures[i]);
 	}
+	if (work == 0)
+		handover_note(h, transport, workers);
 }
 
 static void

@@ -28,6 +28,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "../support/aims.h"
 #include "../support/bench.h"
 #include "../support/clients.h"
 #include "../support/options.h"
@@ -138,6 +139,21 @@ waits_run(struct waits *w, enum server_name name, int busy, int64_t round)
 	w->failed = true;
 }
 
+/* Aims are for the loads of their own. */
+static void
+waits_note(const struct waits *w, int busy, double ratio)
+{
+	bool brief = w->load.brief < 1000;
+
+	if (busy == 70 && brief)
+		return;
+	aims_at_most(ratio, brief ? 1.5 : 1.1,
+	    "p99.9 of the waits, to shared: %g/%g ms, %" PRId64
+	    " workers, %d %% busy",
+	    (double)w->load.brief / 1e3, (double)w->load.lasting / 1e3,
+	    w->load.workers, busy);
+}
+
 static void
 waits_row(struct waits *w, int busy)
 {
@@ -163,6 +179,8 @@ waits_row(struct waits *w, int busy)
 		    server_title((enum server_name)i), t->count,
 		    samples_quantile(t, 0.5), samples_quantile(t, 0.9),
 		    samples_quantile(t, 0.99), tail, tail / shared);
+		if (i == SERVER_APPPOOLD && shared > 0)
+			waits_note(w, busy, tail / shared);
 	}
 	(void)fflush(stdout);
 }

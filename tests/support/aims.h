@@ -1,0 +1,15 @@
+#ifndef SUPPORT_AIMS_H
+#define SUPPORT_AIMS_H
+
+/*
+ * Figures with an aim.  They are noted in the file that BENCH_AIMS names, from
+ * which tests/bench/run makes a table at the end; without it nowhere.
+ */
+
+/* A value that should be at most, or at least, its aim; `what` is its name. */
+void aims_at_most(double value, double aim, const char *what, ...)
+    __attribute__((format(printf, 3, 4)));
+void aims_at_least(double value, double aim, const char *what, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif
