@@ -94,6 +94,7 @@ ready(struct app_template *t, tstamp now)
 
 	seat->coming = NULL;
 	seat->current = t;
+	seat->forks_before = t->sup->fork_serial;
 	tell_app(t->group, LOG_LEVEL_INFO,
 	    seat->told ? EVENT_RECOVERY : EVENT_READY, NULL,
 	    "template %s (pid %ld) is ready after %.3f s%s%s", t->id,
@@ -113,11 +114,12 @@ const struct template_ops seat_ops = {
 };
 
 void
-seat_blame(struct group *g, const char *why, tstamp now)
+seat_blame(struct group *g, uint64_t fork_serial, const char *why, tstamp now)
 {
 	struct seat *seat = g->seat;
 
-	if (seat != NULL && seat->current != NULL)
+	if (seat != NULL && seat->current != NULL &&
+	    fork_serial > seat->forks_before)
 		template_fail(seat->current, now, "is killed: %s", why);
 }
 

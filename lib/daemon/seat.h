@@ -25,6 +25,7 @@ struct seat {
 	struct timer timer; /* of the next start; see seat_update() */
 	tstamp refork_at; /* no worker is asked to fork one before */
 	uint64_t forked; /* processes */
+	uint64_t forks_before; /* serial of the last FORK before current */
 	uint64_t failures;
 	char failure[TEMPLATE_FAILURE_MAX]; /* the last one; "": none yet */
 };
@@ -50,8 +51,12 @@ struct app_template *seat_template(const struct group *g, uint32_t generation);
 /* Whether processes that are to be started wait for it. */
 bool seat_is_awaited(const struct group *g);
 
-/* What the template of the app has forked is not what it should be. */
-void seat_blame(struct group *g, const char *why, tstamp now);
+/*
+ * What the template of the app has forked at that FORK is not what it should
+ * be; if an earlier template has, nothing is done.
+ */
+void seat_blame(
+    struct group *g, uint64_t fork_serial, const char *why, tstamp now);
 
 /* What becomes of the templates of an app. */
 extern const struct template_ops seat_ops;

@@ -202,6 +202,7 @@ fork_died(struct forking *f, const struct reap_death *death, tstamp now)
 	struct group *g = w->group;
 	const struct process *x = &w->sup->pool.processes[w->process];
 	bool failed = !x->asked || x->end == END_START_TIMEOUT;
+	uint64_t serial = f->serial;
 
 	end_forking(w, now);
 	(void)loop_set(&w->sup->loop, &w->channel, EPOLLIN);
@@ -210,7 +211,8 @@ fork_died(struct forking *f, const struct reap_death *death, tstamp now)
 	death_taken(w, death, now);
 	/* What the template has loaded may be of no use in another process. */
 	if (failed)
-		seat_blame(g, "what it forked ends before it is ready", now);
+		seat_blame(
+		    g, serial, "what it forked ends before it is ready", now);
 }
 
 /* Starts the worker by itself, unless it is to end anyway. */
@@ -221,6 +223,7 @@ fork_refused(struct forking *f, const char *why, tstamp now)
 	struct supervisor *s = w->sup;
 	struct group *g = w->group;
 	uint32_t process = w->process;
+	uint64_t serial = f->serial;
 
 	end_forking(w, now);
 	if (s->pool.processes[process].asked) {
@@ -232,7 +235,7 @@ fork_refused(struct forking *f, const char *why, tstamp now)
 		start(w, now);
 	}
 	if (why != NULL)
-		seat_blame(g, why, now);
+		seat_blame(g, serial, why, now);
 }
 
 static const struct forking_ops fork_ops = {
@@ -280,11 +283,12 @@ spawn_abandon(struct worker *w, tstamp now)
 	struct supervisor *s = w->sup;
 	struct group *g = w->group;
 	uint32_t process = w->process;
+	uint64_t serial = w->forking->serial;
 
 	end_forking(w, now);
 	worker_free(w);
 	pool_spawn_failed(&s->pool, process, true, now);
-	seat_blame(g, "a process that it forked does not speak", now);
+	seat_blame(g, serial, "a process that it forked does not speak", now);
 }
 
 static void

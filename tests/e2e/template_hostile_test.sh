@@ -95,6 +95,27 @@ testNobodyIsHarmedByBeingNamed() {
 	assert_accounts web
 }
 
+# What it forked and did not answer for dies when the next one is at work.
+testATemplateIsNotBlamedForTheOneBeforeIt() {
+	behaving forks_what_hangs <<-EOF
+	start_timeout = $((2 * SLOW))s
+	stop_timeout = 100ms
+	kill_timeout = 100ms
+	EOF
+	pool_run
+	await has_template
+	first=$(template)
+	await status_is 1 apps web template forked
+	kill -KILL "$first"
+	await has_another_template "$first"
+	second=$(template)
+	await said 'it was not ready within'
+	assertNotEquals '' "$(web)"
+	await come_from "$second"
+	assertEquals 'the same template' "$second" "$(template)"
+	assertEquals 1 "$(status apps web template failures)"
+}
+
 # The rest of a group ends with its leader: here with the template.
 testWorkersInTheGroupOfTheirTemplateAreNoProblem() {
 	behaving keeps_its_workers <<-EOF
