@@ -162,6 +162,19 @@ engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how)
 	free_request(e, request);
 }
 
+void
+engine_promise(struct engine *e, uint32_t app, tspan target_wait)
+{
+	e->result->apps[app].target_wait = target_wait;
+}
+
+void
+engine_need(struct engine *e, uint32_t app, uint32_t need)
+{
+	if (e->tallies[app].need != need)
+		tally_of(e, app)->need = need;
+}
+
 uint32_t
 engine_app_of(const struct engine *e, uint32_t request)
 {

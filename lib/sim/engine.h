@@ -92,6 +92,10 @@ enum engine_refusal {
 
 void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
+/* What the app promises, and from now on needs for that; see result_app. */
+void engine_promise(struct engine *e, uint32_t app, tspan target_wait);
+void engine_need(struct engine *e, uint32_t app, uint32_t need);
+
 uint32_t engine_app_of(const struct engine *e, uint32_t request);
 
 /* --- for engine_run() ---------------------------------------------------- */

@@ -76,6 +76,16 @@ histogram_share(const struct histogram *h, double share)
 }
 
 double
+histogram_within(const struct histogram *h, tspan value)
+{
+	uint64_t within = 0;
+
+	for (uint32_t i = 0; i <= bucket_of(value); i++)
+		within += h->counts[i];
+	return h->total == 0 ? 1 : (double)within / (double)h->total;
+}
+
+double
 histogram_mean(const struct histogram *h)
 {
 	return h->total == 0 ? 0 : h->sum / (double)h->total;

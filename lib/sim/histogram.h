@@ -32,6 +32,9 @@ void histogram_merge(struct histogram *h, const struct histogram *other);
  */
 tspan histogram_share(const struct histogram *h, double share);
 
+/* The share that did not exceed a value; 1 if there is nothing. */
+double histogram_within(const struct histogram *h, tspan value);
+
 /* Nanoseconds; 0 if there is nothing. */
 double histogram_mean(const struct histogram *h);
 

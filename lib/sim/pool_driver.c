@@ -152,7 +152,7 @@ started(struct manager *m, tstamp now)
 		o.limited = false;
 		app = pool_app_add(&d->pool, &o, now);
 		assert(app == i);
-		(void)app;
+		engine_promise(m->engine, app, o.target_wait);
 	}
 	settle(d, now);
 }
@@ -228,6 +228,9 @@ tick(struct manager *m, tstamp now)
 
 	pool_tick(&d->pool, now);
 	settle(d, now);
+	/* Needs are estimated at ticks. */
+	for (uint32_t app = 0; app < d->conf->apps_len; app++)
+		engine_need(m->engine, app, d->pool.apps[app].promise.need);
 }
 
 /* --- set-up ------------------------------------------------------------- */

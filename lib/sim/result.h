@@ -76,6 +76,9 @@ struct result_app {
 	double processes; /* mean; starting, idle and active, as in status */
 	double existing; /* mean; leaving ones included */
 	double busy; /* mean; with a connection in service */
+	tspan target_wait; /* that the manager keeps; 0: none */
+	double need; /* mean; processes that this takes, by its estimate */
+	uint32_t most_need;
 	uint32_t most_processes; /* leaving ones not included */
 	uint32_t most_waiting;
 

@@ -130,6 +130,8 @@ spend(struct tally *t, tspan span)
 	b->most_processes = most(b->most_processes, t->processes);
 	b->most_waiting = most(b->most_waiting, waiting);
 	t->existing_time += time * t->existing;
+	t->out->need += time * t->need;
+	t->out->most_need = most(t->out->most_need, t->need);
 }
 
 static void
@@ -207,5 +209,6 @@ tally_finish(struct tally *t, tspan length)
 		return;
 	out->processes /= (double)length;
 	out->busy /= (double)length;
+	out->need /= (double)length;
 	out->existing = t->existing_time / (double)length;
 }

@@ -27,6 +27,7 @@ struct tally {
 	uint32_t processes; /* workers: starting, idle and active */
 	uint32_t existing; /* leaving ones included */
 	uint32_t busy; /* workers with a request in service */
+	uint32_t need; /* workers that the manager finds to be needed */
 	uint32_t idle; /* workers that are ready and have no request */
 	uint32_t unheld; /* requests that wait and no worker holds */
 	uint32_t unread; /* requests that lie in the sockets of workers */

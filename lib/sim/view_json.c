@@ -114,6 +114,23 @@ put_waits(struct json *j, const struct histogram *h)
 }
 
 static void
+put_promise(struct json *j, const struct result_app *r)
+{
+	if (r->target_wait == 0) {
+		json_put_null(j, "target_wait");
+		json_put_null(j, "kept");
+		json_put_null(j, "need");
+		json_put_null(j, "most_need");
+		return;
+	}
+	json_put_span(j, "target_wait", r->target_wait);
+	json_put_percent(
+	    j, "kept", 100 * histogram_within(&r->wait, r->target_wait));
+	json_put_number(j, "need", r->need);
+	json_put_uint(j, "most_need", r->most_need);
+}
+
+static void
 put_figures(struct output *o, const struct result_app *r)
 {
 	struct json *j = &o->json;
@@ -134,6 +151,7 @@ put_figures(struct output *o, const struct result_app *r)
 	json_put_number(j, "existing", r->existing);
 	json_put_number(j, "busy", r->busy);
 	json_put_uint(j, "most_processes", r->most_processes);
+	put_promise(j, r);
 	json_put_uint(j, "max_waiting", r->most_waiting);
 	json_put_span(j, "idle_while_waiting", r->idle_while_waiting);
 	json_put_span(j, "idle_while_unread", r->idle_while_unread);

@@ -176,6 +176,26 @@ view_text_figures(const struct result_app *r, FILE *out)
 	    words_span(r->idle_while_waiting).text);
 }
 
+/* What was promised, and how far that was kept. */
+static void
+put_promises(const struct result *r, FILE *out)
+{
+	for (size_t i = 0; i < r->apps_len; i++) {
+		const struct result_app *a = &r->apps[i];
+
+		if (a->target_wait == 0)
+			continue;
+		(void)fputs("Promise      ", out);
+		if (r->apps_len > 1)
+			(void)fprintf(out, "%s: ", a->name);
+		(void)fprintf(out,
+		    "%s, kept for %.2f %%; need %.2f on average, %u at most\n",
+		    words_span(a->target_wait).text,
+		    100 * histogram_within(&a->wait, a->target_wait), a->need,
+		    a->most_need);
+	}
+}
+
 static void
 put_app(struct words *cells, const struct result_app *r)
 {
@@ -226,6 +246,7 @@ view_text(const struct simulation *s, const struct result *r, FILE *out)
 		put_verdicts(s, r, out);
 	put_load(s, r, out);
 	view_text_figures(&r->total, out);
+	put_promises(r, out);
 	if (r->apps_len > 1)
 		put_apps(r, out);
 	view_chart(r, terminal_width(out), terminal_is_utf8(), out);

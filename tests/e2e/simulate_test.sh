@@ -217,6 +217,25 @@ assert v["kind"] == "overloaded" and v["allowed"] == 8, v
 assert v["max_processes"] > 8, v' "$DIR/out")"
 }
 
+testAPromisedWaitIsComparedWithWhatWasKept() {
+	simulate --rate 50 --for 10m
+	assertTrue "grep -q '^Promise      20ms, kept for [0-9.]* %; need [0-9.]* \
+on average, [1-8] at most$' '$DIR/out'"
+	simulate --rate 50 --for 10m -j
+	assertEquals '' "$(python 'import json, sys
+r = json.load(open(sys.argv[1]))
+assert r["target_wait"] == 0.02, r["target_wait"]
+assert r["kept"] > 98, r["kept"]
+assert 3 < r["need"] <= r["most_need"] <= 8, r' "$DIR/out")"
+}
+
+testWithoutAPromiseNoneIsShown() {
+	sed 's/command/target_wait = 0 command/' \
+	    "$DIR/pool.conf" >"$DIR/none.conf"
+	"$APPPOOLCTL" simulate -c "$DIR/none.conf" --for 1m >"$DIR/out"
+	assertEquals 0 "$(grep -c Promise "$DIR/out")"
+}
+
 testJsonOfAComparisonHasAllPolicies() {
 	simulate --rate 50 --for 1m --compare -j
 	assertEquals 'apppoold 8' "$(python 'import json, sys

@@ -40,6 +40,20 @@ small_values_are_exact(void)
 }
 
 static void
+a_value_has_the_share_that_does_not_exceed_it(void)
+{
+	memset(&h, 0, sizeof(h));
+	CHECK_NEAR(1, histogram_within(&h, 0));
+	for (unsigned n = 0; n < 3; n++)
+		histogram_add(&h, 20);
+	histogram_add(&h, INT64_MAX / 2);
+	CHECK_NEAR(0, histogram_within(&h, 19));
+	CHECK_NEAR(0.75, histogram_within(&h, 20));
+	CHECK_NEAR(0.75, histogram_within(&h, TSPAN_SECONDS(1)));
+	CHECK_NEAR(1, histogram_within(&h, INT64_MAX));
+}
+
+static void
 a_share_counts_from_below(void)
 {
 	memset(&h, 0, sizeof(h));
@@ -182,6 +196,7 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_share_is_at_most_a_64th_too_high);
 	RUN(small_values_are_exact);
+	RUN(a_value_has_the_share_that_does_not_exceed_it);
 	RUN(a_share_counts_from_below);
 	RUN(no_share_is_over_the_maximum);
 	RUN(an_empty_distribution_has_shares_of_zero);
