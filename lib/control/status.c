@@ -154,6 +154,8 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->idle_while_waiting = pool_idle_while_waiting(p, a->number, now);
 	a->start_time = app->start_time;
 	a->prefetch = app_prefetches(app) ? app->options.prefetch : 0;
+	a->target_wait = app->options.target_wait;
+	a->need = a->target_wait > 0 ? app->promise.need : 0;
 	a->figures = app->figures;
 	a->queue_wait = app->queue_wait.ever;
 	a->session_time = app->session_time.ever;
@@ -401,6 +403,15 @@ status_template_rss(const struct status *st, const struct status_app *a)
 	return info.rss;
 }
 
+double
+status_kept(const struct status *st, const struct status_app *a)
+{
+	if (a->target_wait == 0 || find_group(st, a) == NULL)
+		return -1;
+	return window_within(&st->sup->pool.apps[a->number].queue_wait,
+	    a->target_wait, loop_now(&st->sup->loop));
+}
+
 static void
 measure_app(const struct status *st, const struct status_app *a,
     struct status_measured *out)
@@ -414,6 +425,7 @@ measure_app(const struct status *st, const struct status_app *a,
 	if (g == NULL)
 		return;
 	out->known = true;
+	out->kept = status_kept(st, a);
 	out->rate = window_rate(&app->queue_wait, g->since, now);
 	measure_window(&app->queue_wait, now, &out->queue_wait);
 	measure_window(&app->session_time, now, &out->session_time);

@@ -92,6 +92,8 @@ struct status_app {
 	tspan backoff; /* from now; 0: none */
 	tspan idle_while_waiting;
 	tspan start_time; /* 0: unknown */
+	tspan target_wait; /* 0: none */
+	uint32_t need; /* processes for that; 0: unknown */
 	struct app_figures figures;
 	struct buckets queue_wait; /* since the app is there */
 	struct buckets session_time;
@@ -116,6 +118,7 @@ struct status_measured {
 	long backlog; /* -1: unknown */
 	int64_t template_rss; /* -1: unknown */
 	bool known; /* the app is still there, and so all below is known */
+	double kept; /* the share within target_wait; -1: none, or unknown */
 	double rate; /* connections that processes were given in a second */
 	struct status_spans queue_wait;
 	struct status_spans session_time;
@@ -201,6 +204,12 @@ long status_backlog(const struct status *st, const struct status_app *a);
 /* The resident bytes of the template; -1: unknown. Measured now. */
 int64_t status_template_rss(
     const struct status *st, const struct status_app *a);
+
+/*
+ * The share of the connections of the last minute that waited no longer than
+ * target_wait; -1: unknown, or none came.  Measured now.
+ */
+double status_kept(const struct status *st, const struct status_app *a);
 
 /*
  * Gives the next piece, which stays until the next call; NULL: that was all.

@@ -132,8 +132,8 @@ put_spans(struct json *j, const char *key, const struct status_spans *s)
 static const char *const session_keys[] = { "sessions", "waiting",
 	"oldest_wait", "max_waiting", "max_queue", "prefetch", "parked",
 	"backlog", "accepted", "completed", "refused", "timed_out", "abandoned",
-	"lost", "retaken", "rate", "queue_wait", "session_time",
-	"idle_while_waiting", NULL };
+	"lost", "retaken", "rate", "queue_wait", "session_time", "target_wait",
+	"need", "kept", "idle_while_waiting", NULL };
 
 /* An app that listens itself has a backlog, where all its clients wait. */
 static void
@@ -161,6 +161,21 @@ put_measured(struct json *j, const struct status_measured *m)
 		json_put_null(j, "queue_wait");
 		json_put_null(j, "session_time");
 	}
+}
+
+static void
+put_promise(
+    struct json *j, const struct status_app *a, const struct status_measured *m)
+{
+	if (a->target_wait > 0)
+		json_put_span(j, "target_wait", a->target_wait);
+	else
+		json_put_null(j, "target_wait");
+	put_known(j, "need", a->need > 0, a->need);
+	if (m->known && m->kept >= 0)
+		json_put_percent(j, "kept", 100 * m->kept);
+	else
+		json_put_null(j, "kept");
 }
 
 static void
@@ -324,6 +339,7 @@ put_app(struct status *st, const struct status_app *a,
 	if (a->sessions) {
 		put_sessions(j, a);
 		put_measured(j, m);
+		put_promise(j, a, m);
 	} else {
 		put_no_sessions(j, a->listens, m->backlog);
 	}

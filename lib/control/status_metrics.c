@@ -234,6 +234,36 @@ put_backlog(
 }
 
 static void
+put_target(
+    struct status *st, const struct family *f, const struct status_app *a)
+{
+	if (a->target_wait == 0)
+		return;
+	put_name(st, f, a, "", NULL, NULL);
+	text_printf(&st->piece, "%.9g\n", tspan_to_seconds(a->target_wait));
+}
+
+static void
+put_need(struct status *st, const struct family *f, const struct status_app *a)
+{
+	if (a->need == 0)
+		return;
+	put_name(st, f, a, "", NULL, NULL);
+	text_printf(&st->piece, "%" PRIu32 "\n", a->need);
+}
+
+static void
+put_kept(struct status *st, const struct family *f, const struct status_app *a)
+{
+	double kept = status_kept(st, a);
+
+	if (kept < 0)
+		return;
+	put_name(st, f, a, "", NULL, NULL);
+	text_printf(&st->piece, "%.6g\n", kept);
+}
+
+static void
 put_template_size(
     struct status *st, const struct family *f, const struct status_app *a)
 {
@@ -356,6 +386,12 @@ static const struct family families[] = {
 	VALUE(COUNTER, SESSIONS, SPAN, OF_APP(idle_while_waiting),
 	    "idle_while_waiting_seconds", "seconds",
 	    "Time in which a connection waited beside an idle process."),
+	PUT(GAUGE, SESSIONS, put_target, "target_wait_seconds", "seconds",
+	    "Wait that 99 of 100 connections shall not exceed."),
+	PUT(GAUGE, SESSIONS, put_kept, "kept_ratio", "ratio",
+	    "Connections of the last minute that waited no longer."),
+	PUT(GAUGE, SESSIONS, put_need, "needed_processes", NULL,
+	    "Processes that this takes, by the estimate."),
 	VALUE(HISTOGRAM, SESSIONS, BUCKETS, OF_APP(queue_wait),
 	    "queue_wait_seconds", "seconds",
 	    "How long connections waited for a process."),

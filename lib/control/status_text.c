@@ -194,6 +194,23 @@ put_times(struct text *t, const struct status_measured *m)
 }
 
 static void
+put_promise(
+    struct text *t, const struct status_app *a, const struct status_measured *m)
+{
+	char target[FIGURE_SIZE];
+
+	if (a->target_wait == 0)
+		return;
+	text_printf(t, "  promise: %s",
+	    figure_span(a->target_wait, target, sizeof(target)));
+	if (m->known && m->kept >= 0)
+		text_printf(t, ", kept for %.1f %%", 100 * m->kept);
+	if (a->need > 0)
+		text_printf(t, "; need %" PRIu32, a->need);
+	text_puts(t, "\n");
+}
+
+static void
 put_reason(struct text *t, const char *what, const char *reason)
 {
 	if (reason == NULL)
@@ -274,6 +291,7 @@ put_app(struct status *st, const struct status_app *a,
 		put_waiting(t, a, m->backlog);
 		put_connections(t, &a->figures);
 		put_times(t, m);
+		put_promise(t, a, m);
 	} else if (a->listens && m->backlog != -1) {
 		text_printf(
 		    t, "  waiting %ld, all in the backlog\n", m->backlog);

@@ -97,6 +97,41 @@ window_share(const struct window *w, double share, tstamp now)
 	return max;
 }
 
+/* The part of a bucket that does not exceed the value. */
+static double
+part_within(uint32_t bucket, tspan value)
+{
+	tspan from = bucket == 0 ? 0 : window_value(bucket - 1) + 1;
+	tspan to = window_value(bucket) + 1;
+
+	if (bucket == 0 || value + 1 >= to)
+		return 1;
+	return value < from ? 0
+			    : (double)(value + 1 - from) / (double)(to - from);
+}
+
+double
+window_within(const struct window *w, tspan value, tstamp now)
+{
+	uint64_t total = 0;
+	double within = 0;
+
+	for (unsigned i = 0; i < WINDOW_SLOTS; i++) {
+		const struct window_slot *slot = &w->slots[i];
+
+		if (!window_holds(slot, now))
+			continue;
+		total += slot->total;
+		if (slot->max <= value) {
+			within += slot->total;
+			continue;
+		}
+		for (uint32_t b = 0; b <= window_bucket(value); b++)
+			within += slot->counts[b] * part_within(b, value);
+	}
+	return total == 0 ? -1 : within / (double)total;
+}
+
 double
 window_rate(const struct window *w, tstamp since, tstamp now)
 {

@@ -46,6 +46,13 @@ void window_add(struct window *w, tspan value, tstamp now);
 tspan window_share(const struct window *w, double share, tstamp now);
 
 /*
+ * The share of what was added in the last minute, as of `now`, that did not
+ * exceed the value: within a bucket, as if all lengths in it were as frequent;
+ * -1 if nothing was added.
+ */
+double window_within(const struct window *w, tspan value, tstamp now);
+
+/*
  * How many were added in each second of the last minute; of the time since
  * `since`, if that is shorter, but at least of one second.
  */

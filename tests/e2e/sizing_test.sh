@@ -51,6 +51,60 @@ assert_not_before() {
 	assertTrue "$2 after $(($3 - $1)) ms" "[ '$3' -ge $1 ]"
 }
 
+# --- a promised wait -----------------------------------------------------
+
+# threes: three connections at a time, until the need is known to be over 1.
+threes() {
+	for _ in $(seq 50); do
+		occupy three 3
+		await status_is 3 apps web active
+		dismiss three
+		await status_is 0 apps web active
+		[ "$(status apps web need)" != null ] &&
+		    compare need '>' 1 && break
+	done
+	assertTrue "$(status apps web need) needed" 'compare need ">" 1'
+}
+
+testTheNeedIsUnknownAtFirstAndShownWithWhatWasKept() {
+	sized <<-EOF
+	min_processes = 3
+	max_processes = 8
+	EOF
+	pool_start
+	assertEquals 0.02 "$(status apps web target_wait)"
+	assertEquals 'null null' \
+	    "$(status apps web need) $(status apps web kept)"
+	threes
+	assertEquals 100.0 "$(status apps web kept)"
+	assertContains "$(ctl status -v)" 'kept for 100.0 %; need '
+}
+
+# With three at a time three may be needed, though never more.
+testAProcessThatIsNeededIsReplacedThoughNobodyWaits() {
+	sized <<-EOF
+	max_processes = 8
+	restart_delay = 10ms
+	start_delay = 0
+	target_wait = 1ms
+	EOF
+	pool_start
+	threes
+	started=$(status apps web spawned)
+	victim=$(pid_of "$(web)")
+	kill -KILL "$victim"
+	await status_is $((started + 1)) apps web spawned
+}
+
+testAThresholdOfTheFileTurnsThePromiseOff() {
+	sized <<-EOF
+	grow_threshold = 90
+	EOF
+	pool_start
+	assertEquals null "$(status apps web target_wait)"
+	assertNotContains "$(ctl status -v)" promise
+}
+
 # --- growth -------------------------------------------------------------
 
 # 1, 2, 4, 8, 16, 32, less those that are still starting, which are all of the

@@ -45,6 +45,7 @@ options(const struct conf_app *c)
 		.grow_threshold = 90,
 		.multi_threshold = 50,
 		.kill_interval = TSPAN_SECONDS(60),
+		.target_wait = c->target_wait,
 		.max_queue = c->max_queue,
 		.start_limit = 5,
 		.sessions = c->handoff != CONF_HANDOFF_NONE &&
@@ -268,6 +269,42 @@ connections_count_as_active_or_waiting(void)
 	now += TSPAN_SECONDS(120);
 	(void)shown("web", true);
 	CHECK(has("\"session_time\":{\"p50\":0,"));
+	end();
+}
+
+static void
+an_app_shows_what_it_promises_and_what_it_kept(void)
+{
+	struct action a;
+
+	begin();
+	(void)add(&web);
+	(void)shown(NULL, true);
+	CHECK(has("\"target_wait\":null,\"need\":null,\"kept\":null,"));
+	end();
+
+	begin();
+	web.target_wait = TSPAN_MSECONDS(20);
+	(void)add(&web);
+	settle(true);
+	(void)shown(NULL, true);
+	CHECK(has("\"target_wait\":0.02,\"need\":null,\"kept\":null,"));
+	(void)shown(NULL, false);
+	CHECK(has("\n  promise: 20.0ms\n"));
+
+	sup.pool.apps[0].promise.need = 5;
+	for (unsigned i = 0; i < 2; i++)
+		(void)pool_arrived(&sup.pool, 0, now);
+	while (pool_next_action(&sup.pool, &a))
+		continue;
+	(void)shown(NULL, true);
+	CHECK(has("\"target_wait\":0.02,\"need\":5,\"kept\":100.0,"));
+	(void)shown(NULL, false);
+	CHECK(has("\n  promise: 20.0ms, kept for 100.0 %; need 5\n"));
+	(void)written(NULL, &status_metrics);
+	CHECK(has("\napppool_target_wait_seconds{app=\"web\"} 0.02\n"));
+	CHECK(has("\napppool_kept_ratio{app=\"web\"} 1\n"));
+	CHECK(has("\napppool_needed_processes{app=\"web\"} 5\n"));
 	end();
 }
 
@@ -586,6 +623,7 @@ main(int argc, char **argv)
 	RUN(the_head_describes_the_daemon);
 	RUN(an_app_shows_limits_beside_use);
 	RUN(connections_count_as_active_or_waiting);
+	RUN(an_app_shows_what_it_promises_and_what_it_kept);
 	RUN(an_app_shows_how_long_a_start_takes);
 	RUN(a_worker_shows_its_own_status_text);
 	RUN(a_failed_app_shows_when_it_is_tried_again);

@@ -148,6 +148,35 @@ the_rate_is_that_of_the_last_minute(void)
 	CHECK_NEAR(0, window_rate(&w, 0, start + TSPAN_SECONDS(140)));
 }
 
+static void
+a_share_within_a_length_is_exact_at_the_ends_of_buckets(void)
+{
+	window_init(&w);
+	CHECK_NEAR(-1, window_within(&w, 0, start));
+	for (int i = 0; i < 3; i++)
+		window_add(&w, 0, start);
+	window_add(&w, TSPAN_SECONDS(1), start);
+	CHECK_NEAR(0.75, window_within(&w, TSPAN_MSECONDS(20), start));
+	CHECK_NEAR(0.75, window_within(&w, 0, start));
+	CHECK_NEAR(1, window_within(&w, TSPAN_SECONDS(1), start));
+	CHECK_NEAR(
+	    -1, window_within(&w, TSPAN_SECONDS(1), start + TSPAN_SECONDS(75)));
+}
+
+static void
+a_share_within_a_bucket_is_that_of_equally_many_lengths(void)
+{
+	double share;
+
+	window_init(&w);
+	/* The bucket from 2^24 to 9/8 of that, 16.8 to 18.9 ms. */
+	for (int i = 0; i < 100; i++)
+		window_add(&w, TSPAN_USECONDS(16900), start);
+	window_add(&w, TSPAN_SECONDS(1), start);
+	share = window_within(&w, TSPAN_USECONDS(17825), start);
+	CHECK(share > 0.45 && share < 0.55);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -163,6 +192,8 @@ main(int argc, char **argv)
 	RUN(values_are_gone_after_seventy_seconds);
 	RUN(additions_clear_values_older_than_the_window);
 	RUN(a_pause_of_any_length_leaves_nothing_behind);
+	RUN(a_share_within_a_length_is_exact_at_the_ends_of_buckets);
+	RUN(a_share_within_a_bucket_is_that_of_equally_many_lengths);
 	RUN(the_rate_is_that_of_the_last_minute);
 	return check_finish();
 }
