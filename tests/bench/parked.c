@@ -24,9 +24,10 @@
  *     us/answer processor time of the daemon alone, an answer
  *     total     with its workers
  *
- * Then, of servers that have had 64 clients before: memory (PSS, of the daemon
- * and of the workers) that all clients together have it grow, in bytes for
- * each; and what opening them takes, with a first request each, microseconds.
+ * Then, of servers that have served 64 clients before: memory (PSS, of the
+ * daemon and of the workers) that all clients together have it grow, in bytes
+ * for each; and what opening them takes, with a first request each,
+ * microseconds.
  *
  * Exit status: 1 if a request went unanswered.
  */
@@ -150,6 +151,21 @@ memory_of(const struct server *s)
 	return m;
 }
 
+/* When it has served some clients, and none is connected. */
+static struct memory
+warm_memory(const struct server *s)
+{
+	struct keepers *k = keepers_open(&s->at, WARM);
+	const struct keepers_load load = { .rate = 2000,
+		.span = TSPAN_MSECONDS(500) };
+	struct keepers_totals totals;
+
+	keepers_run(k, &load, &totals);
+	keepers_close(k);
+	nap(200);
+	return memory_of(s);
+}
+
 static void
 memory_print(struct parked *p)
 {
@@ -212,11 +228,8 @@ side_round(struct parked *p, struct side *side, int64_t round)
 	struct keepers *k;
 	tstamp began;
 
-	if (round == 0) {
-		keepers_close(keepers_open(&s->at, WARM));
-		nap(100);
-		before = memory_of(s);
-	}
+	if (round == 0)
+		before = warm_memory(s);
 	began = client_now();
 	k = keepers_open(&s->at, (int)p->clients);
 	samples_add(&side->opening,
