@@ -90,6 +90,8 @@ assert_example() {
 	assertTrue ping "ctl ping $APP --path $ping_path >'$DIR/ping'"
 	assert_load "$LOAD"
 	[ "$1" = node ] || assert_nothing_lost
+	! grep -q keep_alive "etc/examples/$1.conf" ||
+	    assertNotEquals 'parked' 0 "$(status apps "$APP" parked)"
 	pool_stop
 	assertEquals 0 "$RC"
 }
