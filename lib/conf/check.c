@@ -206,6 +206,9 @@ check_app(struct build *b, struct conf_app *app)
 		check_common(&c, "command", app->command);
 		check_common(&c, "environment", app->environment);
 	}
+	check_needs(&c, "wait_for_request",
+	    app->wait_for_request != CONF_WAIT_FOR_REQUEST_NONE,
+	    "wait_for_data", app->wait_for_data);
 	check_needs(&c, "queue", app->queue == CONF_QUEUE_PRIVATE, "prefetch",
 	    app->prefetch > 0 && app->prefetch != CONF_AUTO);
 }

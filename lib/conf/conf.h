@@ -68,6 +68,11 @@ enum conf_queue {
 	CONF_QUEUE_PRIVATE
 };
 
+enum conf_wait_for_request {
+	CONF_WAIT_FOR_REQUEST_NONE,
+	CONF_WAIT_FOR_REQUEST_HTTP
+};
+
 enum conf_limit_fail {
 	CONF_LIMIT_FAIL_OPEN,
 	CONF_LIMIT_FAIL_CLOSED
@@ -259,6 +264,8 @@ struct conf_app {
 	bool keep_alive;
 	tspan keep_alive_timeout;
 	unsigned max_parked;
+	bool wait_for_data;
+	enum conf_wait_for_request wait_for_request;
 
 	/* Growing and shrinking. */
 	tspan start_delay;

@@ -106,7 +106,7 @@ static const struct type type_reserved = { .parse = reserved_parse };
 		.name = #field, .type = &type_reserved, .handoffs = (allowed), \
 		.in_app = true \
 	}
-#define RESERVED_NAMES 3
+#define RESERVED_NAMES 2
 
 const struct option options_app[] = {
 	APP(listen, listen, NULL, 0, 0, CONNECTIONS, LISTENER,
@@ -186,9 +186,14 @@ const struct option options_app[] = {
 	    "times a connection is given to another process"),
 	APP(keep_alive, bool, "false", 0, 0, NATIVE, REPLACES,
 	    "a process may park a connection between requests"),
-	APP(keep_alive_timeout, span, "60s", SHORT, LONG, NATIVE, IN_PLACE,
+	APP(wait_for_data, bool, "false", 0, 0, SESSIONS, IN_PLACE,
+	    "a new connection is parked until its client sends something"),
+	APP(wait_for_request, word, "none", 0, 0, SESSIONS, IN_PLACE,
+	    "and until the head of its first request is there",
+	    .words = type_wait_for_request_words),
+	APP(keep_alive_timeout, span, "60s", SHORT, LONG, SESSIONS, IN_PLACE,
 	    "a parked connection is closed then"),
-	APP(max_parked, uint, "10000", 1, 1e6, NATIVE, IN_PLACE,
+	APP(max_parked, uint, "10000", 1, 1e6, SESSIONS, IN_PLACE,
 	    "connections that are parked at a time"),
 	APP(start_delay, span, "50ms", 0, LONG, CONNECTIONS, IN_PLACE,
 	    "longest wait until one more process starts"),
@@ -255,7 +260,6 @@ const struct option options_app[] = {
 	    "fork processes from one that has loaded the program"),
 	APP(refork_after, uint, "0", 0, 1e9, NATIVE, IN_PLACE,
 	    "connections after which a process forks the next template"),
-	RESERVED(wait_for_data, SESSIONS),
 	RESERVED(canary, ALL),
 	RESERVED(canary_time, ALL),
 };

@@ -106,6 +106,7 @@ extern const char *const type_on_full_words[];
 extern const char *const type_protocol_words[];
 extern const char *const type_queue_words[];
 extern const char *const type_limit_fail_words[];
+extern const char *const type_wait_for_request_words[];
 extern const char *const type_start_delay_step_words[];
 extern const char *const type_output_words[];
 extern const char *const type_log_level_words[];

@@ -17,6 +17,7 @@ const char *const type_on_full_words[] = { "wait", "close", "refuse",
 const char *const type_protocol_words[] = { "raw", "http", "fastcgi", NULL };
 const char *const type_queue_words[] = { "global", "private", NULL };
 const char *const type_limit_fail_words[] = { "open", "closed", NULL };
+const char *const type_wait_for_request_words[] = { "none", "http", NULL };
 const char *const type_start_delay_step_words[] = { "double", "linear", "all",
 	NULL };
 const char *const type_output_words[] = { "log", "inherit", "null", "/", NULL };

@@ -375,7 +375,7 @@ static const struct family families[] = {
 	    NULL, "Connections in the hands of processes."),
 	VALUE(GAUGE, SESSIONS, UINT32, OF_APP(figures.parked),
 	    "parked_connections", "connections",
-	    "Connections between two requests."),
+	    "Connections between two requests, or before the first."),
 	VALUE(COUNTER, SESSIONS, UINT64, OF_APP(figures.accepted),
 	    "connections_accepted", NULL, "Connections accepted."),
 	SERIES(SESSIONS, "outcome", outcomes, "connections_ended",

@@ -57,6 +57,10 @@ arrived(struct acceptor *a, int fd, tstamp now)
 	uint32_t conn;
 
 	restart_files_arrived(g, now);
+	if (g->conf->wait_for_data && parking_is_open(g)) {
+		parking_hold(g, fd, a->listener.kind == LISTENER_TCP, now);
+		return;
+	}
 	conn = pool_arrived(&s->pool, g->app, now);
 	s->accepted[conn] = (struct accepted){ .fd = fd,
 		.tcp = a->listener.kind == LISTENER_TCP };

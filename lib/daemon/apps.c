@@ -443,7 +443,7 @@ change_app(struct group *g, const struct conf_app *app,
 	struct app_options o;
 
 	configure(g, app, now);
-	if (!app->keep_alive)
+	if (!app->keep_alive && !app->wait_for_data)
 		parking_leave(g, now);
 	if (!g->stopped)
 		claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);

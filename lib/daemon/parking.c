@@ -1,11 +1,15 @@
-/* Connections that are parked between two requests. */
+/* Connections that are parked: between two requests, or before the first. */
 
+#include <sys/socket.h>
+
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
 
 #include "daemon/closing.h"
 #include "daemon/listeners.h"
 #include "daemon/parking.h"
+#include "daemon/request_head.h"
 #include "sys/turn.h"
 
 /* Connections that are closed, or looked at, at a time. */
@@ -13,6 +17,9 @@
 
 /* Once: while a process has the connection, its requests are none of ours. */
 #define EVENTS (EPOLLIN | EPOLLRDHUP | EPOLLONESHOT)
+
+/* Whenever there is more of a request. */
+#define EVENTS_EACH (EPOLLIN | EPOLLRDHUP | EPOLLET)
 
 enum parked_state {
 	PARKED_AWAY, /* it waits for a process, or has one */
@@ -27,6 +34,7 @@ struct parked {
 	struct group *group;
 	tstamp since; /* if idle */
 	uint8_t state; /* enum parked_state */
+	bool fresh; /* no process has had it */
 	bool tcp;
 };
 
@@ -59,17 +67,22 @@ forget(struct supervisor *s, struct parked *k)
 	free(k);
 }
 
-/* Its client has left, has been silent for too long, or has to make room. */
+/*
+ * Its client has left, has been silent for too long, or has to make room; how:
+ * for one that was never served.
+ */
 static void
-end(struct parked *k, tstamp now)
+end(struct parked *k, enum park_end how, tstamp now)
 {
 	struct group *g = k->group;
 	int fd = k->io.fd;
 	bool tcp = k->tcp;
 
+	if (!k->fresh)
+		how = PARK_SERVED;
 	forget(g->sup, k);
 	closing_give_conn(g, fd, tcp, false);
-	pool_park_ended(&g->sup->pool, g->app, PARK_SERVED, now);
+	pool_park_ended(&g->sup->pool, g->app, how, now);
 }
 
 static void
@@ -81,7 +94,7 @@ unpark(struct parked *k, tstamp now)
 	move(k, PARKED_AWAY);
 	conn = pool_unparked(&s->pool, k->group->app, now);
 	s->accepted[conn] = (struct accepted){
-		.fd = k->io.fd, .tcp = k->tcp, .handed = true, .parked = k
+		.fd = k->io.fd, .tcp = k->tcp, .handed = !k->fresh, .parked = k
 	};
 }
 
@@ -114,11 +127,46 @@ is_gone(const struct group *g, unsigned events)
 		g->conf->protocol != CONF_PROTOCOL_RAW);
 }
 
-/* Whether connections are kept between two requests. */
-static bool
-parks(const struct group *g)
+/* What a client has sent whose connection no process has had. */
+enum sent {
+	SENT_NOTHING, /* and nothing more will come */
+	SENT_PART, /* of what is waited for */
+	SENT_ENOUGH,
+};
+
+static enum sent
+look(const struct parked *k, unsigned events)
 {
-	return g->conf->keep_alive && !g->closing && !g->muted && !g->stopped;
+	static char bytes[REQUEST_HEAD_MAX];
+	bool http =
+	    k->group->conf->wait_for_request == CONF_WAIT_FOR_REQUEST_HTTP;
+	ssize_t n = recv(
+	    k->io.fd, bytes, http ? sizeof(bytes) : 1, MSG_PEEK | MSG_DONTWAIT);
+
+	if (n == -1 && (errno == EAGAIN || errno == EINTR))
+		return SENT_PART;
+	if (n <= 0)
+		return SENT_NOTHING;
+	if (!http || !request_head_lacks(bytes, (size_t)n))
+		return SENT_ENOUGH;
+	if (events & EPOLLHUP)
+		return SENT_NOTHING;
+	/* The process answers to half a request, if that is all there is. */
+	return events & EPOLLRDHUP ? SENT_ENOUGH : SENT_PART;
+}
+
+/* Whether the app takes no new connections any more. */
+static bool
+is_leaving(const struct group *g)
+{
+	return g->closing || g->muted || g->stopped;
+}
+
+bool
+parking_is_open(const struct group *g)
+{
+	return (g->conf->keep_alive || g->conf->wait_for_data) &&
+	    !is_leaving(g);
 }
 
 /* There is a request, or the client has left. */
@@ -127,14 +175,22 @@ ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct parked *k = LOOP_OWNER(io, struct parked, io);
 	struct group *g = k->group;
+	enum sent sent = SENT_ENOUGH;
 
 	turn_for(g->app);
 	if (k->state != PARKED_IDLE)
 		return;
-	if (is_gone(g, events) || !parks(g)) {
-		end(k, now);
+	if (k->fresh)
+		sent = look(k, events);
+	if (sent == SENT_NOTHING || is_gone(g, events) || !parking_is_open(g)) {
+		end(k, PARK_ABANDONED, now);
 		return;
 	}
+	if (sent == SENT_PART)
+		return;
+	/* The rest of what it sends is for the process. */
+	if (k->fresh)
+		(void)loop_set(&g->sup->loop, io, 0);
 	move(k, PARKED_STIRRED);
 	(void)parking_serve(g, now);
 }
@@ -148,7 +204,7 @@ set_timer(struct group *g, tstamp now)
 	tstamp at = TSTAMP_NEVER;
 
 	if (k != NULL)
-		at = parks(g)
+		at = parking_is_open(g)
 		    ? tstamp_add(k->since, g->conf->keep_alive_timeout)
 		    : now;
 	timer_set(&g->sup->loop.timers, &g->parking_timer, at);
@@ -163,7 +219,8 @@ expire(struct timer *t, tstamp now)
 	turn_for(g->app);
 	set_timer(g, now);
 	for (unsigned left = TURN_MAX; t->at <= now && left > 0; left--) {
-		end(TAILQ_FIRST(&g->parked), now);
+		end(TAILQ_FIRST(&g->parked),
+		    parking_is_open(g) ? PARK_TIMED_OUT : PARK_REFUSED, now);
 		set_timer(g, now);
 	}
 }
@@ -177,11 +234,12 @@ begin(struct parked *k, tstamp now)
 	struct group *g = k->group;
 
 	if (g->nparked >= g->conf->max_parked && !TAILQ_EMPTY(&g->parked))
-		end(TAILQ_FIRST(&g->parked), now);
+		end(TAILQ_FIRST(&g->parked), PARK_REFUSED, now);
 	k->since = now;
 	move(k, PARKED_IDLE);
-	if (loop_set(&g->sup->loop, &k->io, EVENTS) == -1)
-		end(k, now);
+	if (loop_set(&g->sup->loop, &k->io, k->fresh ? EVENTS_EACH : EVENTS) ==
+	    -1)
+		end(k, PARK_REFUSED, now);
 	else if (g->parking_timer.at == TSTAMP_NEVER)
 		set_timer(g, now);
 }
@@ -207,12 +265,13 @@ parking_park(struct worker *w, uint32_t conn, tstamp now)
 	struct group *g = w->group;
 	struct pool *p = &g->sup->pool;
 	struct accepted *c = &g->sup->accepted[conn];
-	struct parked *k;
+	struct parked *k = NULL;
 
 	/* It may be another app's: a serial can be guessed. */
 	if (p->conns[conn].process != w->process)
 		return false;
-	k = parks(g) ? remember(g, c) : NULL;
+	if (g->conf->keep_alive && parking_is_open(g))
+		k = remember(g, c);
 	if (k == NULL) {
 		if (!pool_done(p, w->process, conn, now))
 			return false;
@@ -223,8 +282,25 @@ parking_park(struct worker *w, uint32_t conn, tstamp now)
 		return false;
 	c->fd = -1;
 	c->parked = NULL;
+	k->fresh = false;
 	begin(k, now);
 	return true;
+}
+
+void
+parking_hold(struct group *g, int fd, bool tcp, tstamp now)
+{
+	struct accepted c = { .fd = fd, .tcp = tcp };
+	struct parked *k = remember(g, &c);
+
+	pool_held(&g->sup->pool, g->app, now);
+	if (k == NULL) {
+		closing_give_conn(g, fd, tcp, false);
+		pool_park_ended(&g->sup->pool, g->app, PARK_REFUSED, now);
+		return;
+	}
+	k->fresh = true;
+	begin(k, now);
 }
 
 void
@@ -287,16 +363,31 @@ serve_some(struct parked *first, tstamp now)
 	return k;
 }
 
+/* New connections wait as others do, if the app does not wait for data. */
+static void
+stir_fresh(struct group *g, tstamp now)
+{
+	struct parked *k, *next;
+
+	TAILQ_FOREACH_SAFE(k, &g->parked, next, next)
+		if (k->fresh)
+			move(k, PARKED_STIRRED);
+	(void)parking_serve(g, now);
+}
+
 void
 parking_leave(struct group *g, tstamp now)
 {
 	struct parked *k;
 
+	if (!is_leaving(g))
+		stir_fresh(g, now);
+
 	while ((k = TAILQ_FIRST(&g->stirred)) != NULL)
 		if (tables_have_conn(&g->sup->pool))
 			unpark(k, now);
 		else
-			end(k, now);
+			end(k, PARK_REFUSED, now);
 	for (k = TAILQ_FIRST(&g->parked); k != NULL;)
 		k = serve_some(k, now);
 	set_timer(g, now);
@@ -317,8 +408,8 @@ parking_fini(struct group *g)
 	struct parked *k;
 
 	while ((k = TAILQ_FIRST(&g->stirred)) != NULL)
-		end(k, now);
+		end(k, PARK_REFUSED, now);
 	while ((k = TAILQ_FIRST(&g->parked)) != NULL)
-		end(k, now);
+		end(k, PARK_REFUSED, now);
 	timer_set(&g->sup->loop.timers, &g->parking_timer, TSTAMP_NEVER);
 }

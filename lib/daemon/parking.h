@@ -7,6 +7,9 @@
  * is in the loop until the next request is there, and then handed to whichever
  * process is idle. A process that has parked it may have a copy still: no call
  * is made that takes a lock of the socket.
+ *
+ * With wait_for_data a new connection is parked, too, until its first byte is
+ * there, or its first request. No process has had that: it may be read.
  */
 
 #include "daemon/group.h"
@@ -21,6 +24,12 @@ void parking_fini(struct group *g);
  * it. Where nothing is parked any more, that is the end of the connection.
  */
 bool parking_park(struct worker *w, uint32_t conn, tstamp now);
+
+/* Whether the app has connections parked, and not only in order to end. */
+bool parking_is_open(const struct group *g);
+
+/* With wait_for_data: parks a new connection that the pool does not know. */
+void parking_hold(struct group *g, int fd, bool tcp, tstamp now);
 
 /* Hands over what has a request; false: there is no room for all. */
 bool parking_serve(struct group *g, tstamp now);

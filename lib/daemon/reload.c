@@ -98,6 +98,7 @@ prepare(struct reload *r, struct app_listeners **out)
 	bool later;
 	int status;
 
+	tables_fit_parked(s, r->conf);
 	if (!tables_afford(s, r->conf)) {
 		logging_tell(r->text, false, "%s: %s", r->conf->file, refusal);
 		return REFUSED;

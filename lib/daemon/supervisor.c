@@ -262,10 +262,11 @@ supervisor_init(struct supervisor *s, struct config *config)
 int
 supervisor_open(struct supervisor *s)
 {
-	const struct conf *conf = s->config->conf;
+	struct conf *conf = s->config->conf;
 	const char *refusal;
 	int status;
 
+	tables_fit_parked(s, conf);
 	if (!tables_afford(s, conf))
 		return EX_OSERR;
 	if (tables_reserve(s, conf) == -1) {

@@ -113,6 +113,8 @@ struct need {
 	unsigned long long queues;
 	unsigned long long listeners;
 	unsigned long long locks;
+	unsigned long long copies; /* of connections that processes have */
+	unsigned long long parked; /* at most; one for each app is in others */
 	unsigned long long others;
 	unsigned long long all;
 	unsigned long long keeper; /* of the keeper that needs the most */
@@ -146,6 +148,29 @@ sum_up_keeper(
 	out->kept = app->name;
 }
 
+static bool
+may_park(const struct conf_app *app)
+{
+	return app->keep_alive || app->wait_for_data;
+}
+
+/* Of connections that are parked, or that processes have, too. */
+static void
+sum_up_kept(
+    const struct conf *conf, const struct conf_app *app, struct need *out)
+{
+	uint32_t n = app->max_processes < conf->max_processes
+	    ? app->max_processes
+	    : conf->max_processes;
+
+	if (app->keep_alive)
+		out->copies += n * (app->concurrency + app->prefetch);
+	if (!may_park(app))
+		return;
+	out->parked += app->max_parked;
+	out->others++;
+}
+
 static void
 sum_up(const struct services *all, const struct conf *conf, struct need *out)
 {
@@ -164,6 +189,7 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 			out->others += 8;
 		measures = measures || conf->apps[i].max_memory > 0;
 		sum_up_keeper(conf, &conf->apps[i], out);
+		sum_up_kept(conf, &conf->apps[i], out);
 		out->queues += conf->apps[i].max_queue;
 		out->listeners += conf->apps[i].listen_len;
 		out->locks += locks_descriptors(all, &conf->apps[i]);
@@ -178,7 +204,8 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 		out->others += REFUSAL_MAX;
 	out->listeners += conf->counter_len;
 	out->others += copies;
-	out->all = out->queues + out->listeners + out->locks + out->others;
+	out->all = out->queues + out->listeners + out->locks + out->copies +
+	    out->others;
 	if (conf->apps_len > 0)
 		out->all += out->each * conf->max_processes;
 	if (conf->counter_len > 0)
@@ -194,9 +221,40 @@ tables_spare(const struct supervisor *s, const struct conf *conf)
 	sum_up(&s->services, conf, &need);
 	if (have == -1)
 		return UINT32_MAX;
+	need.all += need.parked;
 	return (unsigned long long)have < need.all
 	    ? 1
 	    : (uint32_t)((unsigned long long)have - need.all) + 1;
+}
+
+void
+tables_fit_parked(const struct supervisor *s, struct conf *conf)
+{
+	struct need need;
+	int have = descriptors_limit();
+	unsigned long long room;
+
+	sum_up(&s->services, conf, &need);
+	if (have == -1 || need.parked == 0)
+		return;
+	room = (unsigned long long)have < need.all
+	    ? 0
+	    : (unsigned long long)have - need.all;
+	/* Clients of the counter are scaled to what is left then. */
+	if (conf->counter_len > 0)
+		room /= 2;
+	if (need.parked <= room)
+		return;
+	log_warnx("%s: max_parked of all apps is %llu, more than there are "
+		  "descriptors for: it is lowered to %llu in all",
+	    conf->file, need.parked, room);
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		struct conf_app *app = &conf->apps[i];
+		unsigned long long n = app->max_parked * room / need.parked;
+
+		if (may_park(app))
+			app->max_parked = n == 0 ? 1 : (unsigned)n;
+	}
 }
 
 static bool
@@ -227,10 +285,10 @@ tables_afford(const struct supervisor *s, const struct conf *conf)
 	log_errorx(
 	    "%s: up to %llu descriptors are needed (%llu for each of "
 	    "max_processes %u, %llu for max_queue of all apps, %llu "
-	    "listeners, %llu for limits, %llu others) but only %d may be open: lower "
-	    "max_processes or max_queue, or raise the limit "
-	    "(LimitNOFILE, ulimit -n)",
+	    "listeners, %llu for limits, %llu for keep_alive, %llu others) but "
+	    "only %d may be open: lower max_processes or max_queue, or raise "
+	    "the limit (LimitNOFILE, ulimit -n)",
 	    conf->file, need.all, need.each, conf->max_processes, need.queues,
-	    need.listeners, need.locks, need.others, have);
+	    need.listeners, need.locks, need.copies, need.others, have);
 	return false;
 }

@@ -12,6 +12,12 @@
 int tables_reserve(struct supervisor *s, const struct conf *conf);
 
 /*
+ * Lowers max_parked of all apps to what descriptors are left for, and warns of
+ * it.
+ */
+void tables_fit_parked(const struct supervisor *s, struct conf *conf);
+
+/*
  * Whether all descriptors that `conf` may need can be had. Logs what is
  * missing.
  */

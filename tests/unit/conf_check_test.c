@@ -263,11 +263,13 @@ a_name_of_a_later_version_is_a_mistake(void)
 	MISTAKES("pool.conf:1: option 'canary' is not in force yet in this "
 		 "version\n",
 	    APP("canary = 1"));
-	MISTAKES("pool.conf:1: option 'wait_for_data' is not in force yet in "
-		 "this version\n"
-		 "pool.conf:1: option 'wait_for_data' cannot be used with "
-		 "handoff = listen\n",
-	    APP("handoff = listen wait_for_data = false"));
+}
+
+static void
+an_option_without_what_it_refines_is_a_mistake(void)
+{
+	MISTAKE("app 'a': wait_for_request has no effect without wait_for_data",
+	    APP("wait_for_request = http"));
 }
 
 static void
@@ -845,6 +847,7 @@ main(int argc, char **argv)
 	RUN(a_control_socket_too_long_is_a_mistake);
 	RUN(a_file_without_an_app_is_a_mistake);
 	RUN(a_name_of_a_later_version_is_a_mistake);
+	RUN(an_option_without_what_it_refines_is_a_mistake);
 	RUN(an_option_its_handoff_cannot_honour_is_a_mistake);
 	RUN(an_option_for_sessions_is_a_mistake_without_them);
 	RUN(ready_after_is_for_programs_that_do_not_speak_with_the_daemon);
