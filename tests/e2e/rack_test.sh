@@ -66,11 +66,11 @@ reload_at_half() {
 	ctl reload >"$DIR/reload" 2>&1 || fail "$(cat "$DIR/reload")"
 }
 
-# assert_reload_is_unnoticed COUNT: by so many requests or more, of which none
-# fails.
+# assert_reload_is_unnoticed COUNT [keep]: by so many requests or more, of which
+# none fails; each has a connection of its own, unless they are kept.
 assert_reload_is_unnoticed() {
 	start_process "$PYTHON" tests/e2e/visit.py "$DIR/sinatra.sock" "$1" 2 \
-	    /hello/you 'hello you of ' >"$DIR/visited"
+	    /hello/you 'hello you of ' ${2:+"$2"} >"$DIR/visited"
 	visitors=$STARTED
 	reload_at_half
 	finish "$visitors" $((6 * LIMIT))
@@ -80,7 +80,12 @@ assert_reload_is_unnoticed() {
 	for key in lost refused timed_out; do
 		assertEquals "$key" 0 "$(status apps sinatra "$key")"
 	done
-	assertEquals "$visits" "$(status apps sinatra completed)"
+	accepted=$(status apps sinatra accepted)
+	if [ "$2" ]; then
+		assertTrue "$accepted connections" "[ $accepted -le 16 ]"
+	else
+		assertEquals "$visits" "$(status apps sinatra completed)"
+	fi
 	assert_accounts sinatra
 	pool_stop
 	assertEquals 0 "$RC"
@@ -89,6 +94,13 @@ assert_reload_is_unnoticed() {
 testNoneOf5000RequestsFailsInAReload() {
 	serves </dev/null || return 0
 	assert_reload_is_unnoticed 5000
+}
+
+testNoRequestFailsInAReloadWhileConnectionsAreParked() {
+	serves <<-EOF || return 0
+	keep_alive = true
+	EOF
+	assert_reload_is_unnoticed 2000 keep
 }
 
 testNoRequestFailsInAReloadOfATemplate() {
