@@ -85,7 +85,7 @@ come_from_the_template() {
 
 testADancer2ApplicationIsLoadedOnceAndForked() {
 	has_pages || return 0
-	REQUESTS=$((1000 / SLOW))
+	REQUESTS=$((600 / SLOW))
 	pages <<-EOF
 	template = true
 	EOF
@@ -100,6 +100,48 @@ testADancer2ApplicationIsLoadedOnceAndForked() {
 	await come_from_the_template
 	pool_stop
 	assertEquals 0 "$RC"
+}
+
+# keep_asking NAME: one client that keeps its connection; of each answer the
+# status, and how many connections were made, is a line of $DIR/kept.NAME.
+keep_asking() {
+	start_process curl -s --no-buffer --max-time $((10 * LIMIT)) \
+	    --unix-socket "$DIR/web.sock" -o /dev/null \
+	    -w '%{http_code} %{num_connects}\n' "http://x/?[1-$REQUESTS]" \
+	    >"$DIR/kept.$1"
+}
+
+# have_answered COUNT: to all these clients.
+have_answered() {
+	[ "$(cat "$DIR"/kept.* | wc -l)" -ge "$1" ]
+}
+
+testKeptConnectionsGoOnThroughARestartOfADancer2Application() {
+	has_pages || return 0
+	REQUESTS=$((120 / SLOW))
+	pages <<-EOF
+	keep_alive = true
+	EOF
+	pool_start
+	asking=
+	for client in 1 2 3 4 5 6; do
+		keep_asking "$client"
+		asking="$asking $STARTED"
+	done
+	await have_answered $((2 * REQUESTS))
+	ctl restart web >"$DIR/out" 2>&1 || fail "$(cat "$DIR/out")"
+	for pid in $asking; do
+		finish "$pid" $((10 * LIMIT))
+		assertEquals 0 "$RC"
+	done
+	for client in 1 2 3 4 5 6; do
+		assertEquals "$((REQUESTS - 1)) 200 0;1 200 1;" \
+		    "$(sort "$DIR/kept.$client" | uniq -c |
+		    awk '{ printf "%s %s %s;", $1, $2, $3 }')"
+	done
+	for key in lost refused timed_out; do
+		assertEquals "$key" 0 "$(status apps web "$key")"
+	done
 }
 
 testADancer2ApplicationThatDoesNotLoadSaysWhy() {
