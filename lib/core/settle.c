@@ -263,6 +263,10 @@ settle_app(struct pool *p, uint32_t app)
 void
 settle_places(struct pool *p)
 {
+	/* As almost always: no app wants a place, and none has just left. */
+	if (ilist_empty(&p->places) && p->denied == 0 &&
+	    p->place_cache.app == ILIST_NONE)
+		return;
 	while (!ilist_empty(&p->places) && places_free(p) > 0) {
 		uint32_t app = p->places.first;
 
