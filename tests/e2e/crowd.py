@@ -21,7 +21,10 @@ FAILURES_SHOWN = 10
 
 
 class Client(http.client.HTTPConnection):
+    connected = 0
+
     def connect(self):
+        self.connected += 1
         if "/" not in self.host:
             return super().connect()
         self.sock = socket.socket(socket.AF_UNIX)
@@ -37,6 +40,7 @@ class Crowd:
         self.failures = []
         self.command = None
         self.targets = itertools.cycle(options.target)
+        self.connections = 0
 
     def next_target(self):
         """None: that was all."""
@@ -66,6 +70,8 @@ class Crowd:
             except (OSError, http.client.HTTPException) as problem:
                 self.failures.append(f"{target}: {problem!r}")
                 client.close()
+        with self.lock:
+            self.connections += client.connected
 
 
 def main():
@@ -85,7 +91,8 @@ def main():
         print(failure)
     if crowd.command is not None and crowd.command.returncode != 0:
         crowd.failures.append("the command failed")
-    print(f"{len(crowd.failures)} of {crowd.asked - CLIENTS} failed")
+    print(f"{len(crowd.failures)} of {crowd.asked - CLIENTS} failed,",
+          f"over {crowd.connections} connections")
     sys.exit(crowd.failures != [])
 
 

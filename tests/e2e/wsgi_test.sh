@@ -63,14 +63,15 @@ assert_crowd() {
 	assert_accounts web
 }
 
-# serves_through_a_reload COUNT [OPTION...]: by processes of a new version then.
+# serves_through_a_reload COUNT OPTIONS-OF-APP [OPTION-OF-crowd...]: by processes
+# of a new version then.
 serves_through_a_reload() {
-	requests=$1
-	shift
-	flaskr "$@" || return 0
+	requests=$1 options=$2
+	shift 2
+	flaskr "$options" || return 1
 	before=$(status apps web workers '*' pid)
-	flaskr_conf 2 "$@"
-	assert_crowd "$requests"
+	flaskr_conf 2 "$options"
+	assert_crowd "$requests" "$@"
 	curl_in /
 	assertContains "$(cat "$DIR/page")" 'The first post'
 	for pid in $before; do
@@ -81,11 +82,16 @@ serves_through_a_reload() {
 }
 
 testAnUnmodifiedApplicationOfFlaskServesThroughAReload() {
-	serves_through_a_reload 5000
+	serves_through_a_reload 5000 '' || return 0
 }
 
 testAnApplicationOfFlaskServesThroughAReloadOfItsTemplate() {
-	serves_through_a_reload 1000 'template = true'
+	serves_through_a_reload 1000 'template = true' || return 0
+}
+
+testAReloadCostsNoRequestOfClientsThatKeepTheirConnections() {
+	serves_through_a_reload 1000 'keep_alive = true' --keep || return 0
+	assertContains "$(tail -n 1 "$DIR/crowd")" 'over 8 connections'
 }
 
 # loaded [OPTION...]: an application that loads a lot, and has four processes.
