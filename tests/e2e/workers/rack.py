@@ -1,8 +1,10 @@
 """What apppool-rack makes of HTTP and of Rack; the application is rack.ru."""
 
+import fcntl
 import json
 import os
 import socket
+import termios
 
 import contrib
 from contrib import GET
@@ -168,6 +170,20 @@ def a_body_in_chunks_is_joined(folder):
         big = b"1F4\r\n" + b"x" * 500 + b"\r\n"
         request = CHUNKED.replace(b"/ ", b"/size ") + big * 400
         assert body(worker.ask(request + b"0\r\n\r\n")) == b"200000"
+
+
+def chunks_may_come_in_pieces(folder):
+    with socket.socket(socket.AF_UNIX) as listener, ready() as worker:
+        listener.bind(f"{folder}/socket")
+        listener.listen()
+        with worker.hand(listener) as client:
+            for byte in CHUNKED + b"3;x\r\nabc\r\n1\r\nd\r\n0\r\nX: y\r\n\r\n":
+                client.sendall(bytes([byte]))
+                # Until that has been read.
+                while any(fcntl.ioctl(client, termios.TIOCOUTQ, bytes(4))):
+                    os.sched_yield()
+            with client.makefile("rb") as answer:
+                assert json.loads(body(answer.read()))["body"] == "abcd"
 
 
 def chunks_that_are_none_are_refused(folder):
