@@ -198,7 +198,6 @@ static void
 fork_died(struct forking *f, const struct reap_death *death, tstamp now)
 {
 	struct worker *w = LOOP_OWNER(f->channel, struct worker, channel);
-
 	struct group *g = w->group;
 	const struct process *x = &w->sup->pool.processes[w->process];
 	bool failed = !x->asked || x->end == END_START_TIMEOUT;

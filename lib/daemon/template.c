@@ -261,7 +261,7 @@ template_user(const struct group *g)
 	return id->change ? id->uid : getuid();
 }
 
-/* 0, or -1 and errno. */
+/* 0, or -1: there is no room. */
 static int
 send_order(struct app_template *t, struct forking *f, struct worker *w)
 {
@@ -438,12 +438,16 @@ lose_patience(struct timer *timer, tstamp now)
 
 	switch (t->state) {
 	case TEMPLATE_STARTING:
-		template_fail(t, now, "is killed: it was not ready within %g s",
-		    tspan_to_seconds(now - t->born));
-		break;
 	case TEMPLATE_READY:
-		template_fail(t, now, "is killed: it %s",
-		    t->silent ? "has shut its socket" : "does not fork");
+		if (t->silent)
+			template_fail(
+			    t, now, "is killed: it has shut its socket");
+		else if (t->state == TEMPLATE_READY)
+			template_fail(t, now, "is killed: it does not fork");
+		else
+			template_fail(t, now,
+			    "is killed: it was not ready within %g s",
+			    tspan_to_seconds(now - t->born));
 		break;
 	case TEMPLATE_LEAVING:
 		/* It may be stuck in the kernel, and delays nothing then. */
@@ -455,8 +459,7 @@ lose_patience(struct timer *timer, tstamp now)
 	}
 }
 
-/* --- its end ---------------------------------------------------------------
- */
+/* --- its end ------------------------------------------------------------- */
 
 struct app_template *
 template_find(const struct supervisor *s, pid_t pid)
