@@ -155,6 +155,50 @@ a_client_leaves(void)
 }
 
 static inline void
+a_silent_client_comes(void)
+{
+	uint32_t app = any_app();
+
+	if (app == ILIST_NONE || !w.apps[app].options.sessions ||
+	    w.apps[app].drained || w.apps[app].emptied ||
+	    !pool_may_accept(&w.pool, app))
+		return;
+	w.apps[app].held++;
+	pool_held(&w.pool, app, w.now);
+}
+
+/* A client of a parked connection sends something, or leaves. */
+static inline void
+a_parked_client_stirs(void)
+{
+	uint32_t app = any_app(), conn;
+	struct world_app *a;
+	bool served;
+
+	if (app == ILIST_NONE)
+		return;
+	a = &w.apps[app];
+	if (a->parked + a->held == 0)
+		return;
+	served = world_random(a->parked + a->held) < a->parked;
+	if (world_chance(5)) {
+		world_end_parked(app, served);
+		return;
+	}
+	if (!pool_may_accept(&w.pool, app))
+		return;
+	if (served)
+		a->parked--;
+	else
+		a->held--;
+	conn = pool_unparked(&w.pool, app, w.now);
+	assert(w.conns[conn].place == PLACE_NONE);
+	w.conns[conn] = (struct world_conn){
+		.place = PLACE_INSIDE, .app = app, .process = ILIST_NONE
+	};
+}
+
+static inline void
 a_spawn_is_over(void)
 {
 	uint32_t n = world_find_process(FATE_ASKED);
@@ -184,7 +228,10 @@ a_session_ends(void)
 	n = w.conns[c].process;
 	a = &w.apps[w.conns[c].app];
 	w.conns[c].place = PLACE_NONE;
-	if (world_chance(50)) {
+	if (world_chance(3)) {
+		a->parked++;
+		assert(pool_parked(&w.pool, n, c, w.now));
+	} else if (world_chance(50)) {
 		a->lost++;
 		assert(pool_lost(&w.pool, n, c, w.now));
 	} else {
@@ -228,6 +275,7 @@ a_process_breaks_the_protocol(void)
 		return;
 	assert(!pool_done(&w.pool, n, c, w.now));
 	assert(!pool_lost(&w.pool, n, ILIST_NONE, w.now));
+	assert(!pool_parked(&w.pool, n, c, w.now));
 	if (w.processes[n].ready && w.pool.processes[n].ready)
 		assert(!pool_ready(&w.pool, n, w.now));
 	pool_misbehaved(
@@ -550,6 +598,8 @@ static const struct {
 	{ clients_come, 3000 },
 	{ listener_is_readable, 1000 },
 	{ a_client_leaves, 100 },
+	{ a_silent_client_comes, 300 },
+	{ a_parked_client_stirs, 1500 },
 	{ a_spawn_is_over, 1500 },
 	{ a_process_reads, 2500 },
 	{ a_session_ends, 2500 },

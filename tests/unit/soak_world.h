@@ -68,6 +68,8 @@ struct world_app {
 	struct app_options options;
 	/* How connections ended. */
 	uint64_t completed, refused, abandoned, lost;
+	uint32_t parked; /* connections that a process has parked, */
+	uint32_t held; /* and new ones that say nothing */
 	uint32_t asked; /* locks that are not answered yet */
 	/* A process took nothing, or connections were prefetched. */
 	bool excused;
@@ -354,6 +356,27 @@ world_signal(const struct action *a)
 	}
 }
 
+/* A parked connection ends, of those that were served or of the others. */
+static inline void
+world_end_parked(uint32_t app, bool served)
+{
+	struct world_app *a = &w.apps[app];
+	enum park_end how = PARK_SERVED;
+
+	if (served) {
+		a->parked--;
+		a->completed++;
+	} else {
+		a->held--;
+		how = (enum park_end)(PARK_ABANDONED + world_random(3));
+		if (how == PARK_ABANDONED)
+			a->abandoned++;
+		else
+			a->refused++;
+	}
+	pool_park_ended(&w.pool, app, how, w.now);
+}
+
 static inline void
 world_over(const struct action *a)
 {
@@ -368,6 +391,10 @@ world_over(const struct action *a)
 	world_check_waste(a->app);
 	if (w.pool.apps[a->app].stuck > 0)
 		return;
+	while (app->parked > 0)
+		world_end_parked(a->app, true);
+	while (app->held > 0)
+		world_end_parked(a->app, false);
 	assert(w.pool.apps[a->app].figures.completed == app->completed);
 	assert(w.pool.apps[a->app].figures.lost == app->lost);
 	assert(w.pool.apps[a->app].figures.abandoned == app->abandoned);
