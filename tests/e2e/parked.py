@@ -292,5 +292,14 @@ def parking_twice_ends_the_process_alone():
         print("no process was ended", web()["exits"])
 
 
+def a_guessed_serial_ends_the_process_that_guesses():
+    client = Client("sleep 300000")
+    client.ask()
+    expect(sessions=1)
+    hear(connect("guess.sock"))
+    print(*{client.hear()} & {None}, sep="", end="")
+    all_are_there([client])
+
+
 if __name__ == "__main__":
     globals()[sys.argv[3]]()

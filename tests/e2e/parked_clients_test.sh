@@ -93,6 +93,24 @@ testAProcessThatParksTwiceEndsAlone() {
 	PROGRAM=
 }
 
+testAProcessCannotParkTheConnectionOfAnotherApp() {
+	cp contrib/workers/apppool.py tests/e2e/workers/guesser.py "$DIR"
+	{
+		parking
+		cat <<-EOF
+		app "guess" {
+		listen = "unix:guess.sock"
+		command = { "$PYTHON", "$DIR/guesser.py" }
+		keep_alive = true
+		}
+		EOF
+	} | conf
+	pool_start
+	assertEquals '' "$(parked a_guessed_serial_ends_the_process_that_guesses)"
+	assertTrue "said 'PARK of what it does not hold'"
+	assert_accounts web
+}
+
 testParkWithoutKeepAliveIsNonsense() {
 	app web --at 1 --say 'PARK 1' </dev/null | conf
 	pool_start
