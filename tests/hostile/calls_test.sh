@@ -6,7 +6,7 @@
 file_setup() {
 	export ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0"
 	cp tests/e2e/workers/listening.py "$BUILD/tests/e2e/workers/acceptor" \
-	    "$DIR"
+	    "$BUILD/tests/e2e/workers/parker" "$DIR"
 	PORT=$(free_port)
 }
 
@@ -71,6 +71,15 @@ apps() {
 	template = true
 	refork_after = 1
 	EOF
+	cat <<-EOF
+	app "parking" {
+		listen = "127.0.0.1:$((PORT + 2))"
+		command = "$DIR/parker"
+		keep_alive = true
+		wait_for_data = true
+		wait_for_request = http
+	}
+	EOF
 	app printing --print 'printed\n' <<-EOF
 	output = "$DIR/output"
 	EOF
@@ -130,6 +139,24 @@ are_spawned() {
 	[ "$(status apps "$2" spawned)" -ge "$1" ]
 }
 
+# Clients who are silent, ask twice, and leave between and before requests.
+park() {
+	"$PYTHON" - $((PORT + 2)) "$LIMIT" <<-EOF
+	import socket
+	import sys
+
+	for parts in ([], [b"GET"], [b"GET / HTTP/1.1\n", b"\n"], [b"a\n", b"b\n"]):
+	    address = ("127.0.0.1", int(sys.argv[1]))
+	    with socket.create_connection(address, int(sys.argv[2])) as client:
+	        for part in parts:
+	            client.sendall(part)
+	            if part.islower():
+	                client.recv(100)
+	EOF
+	await status_is 0 apps parking parked
+	await status_is 4 apps parking accepted
+}
+
 kill_processes() {
 	await has_reforked
 	for name in shared printing reads forked job; do
@@ -146,6 +173,7 @@ testTheLoopMakesTheListedCallsAndNoOther() {
 	take_back
 	prefetch
 	refuse
+	park
 	kill_processes
 	apps other | conf
 	ctl reload >"$DIR/out" || fail "$(cat "$DIR/out")"
