@@ -113,8 +113,8 @@ FUZZ_LDFLAGS = $(if $(filter fuzzer%,$(SANITIZE)),-fsanitize=fuzzer)
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = $(wildcard tests/*_test.sh)
 # The longest come first, so that all lanes end together.
-E2E_LONG = $(patsubst %,tests/e2e/%_test.sh,restart listen flood requests \
-    examples refusal hang accept_end death reload agreement)
+E2E_LONG = $(patsubst %,tests/e2e/%_test.sh,wsgi rack psgi restart listen \
+    flood requests examples refusal hang accept_end death reload agreement)
 E2E_TESTS = $(E2E_LONG) \
     $(filter-out $(E2E_LONG),$(wildcard tests/e2e/*_test.sh)) \
     $(wildcard tests/hostile/*_test.sh)
