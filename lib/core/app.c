@@ -158,10 +158,10 @@ app_patience(const struct app *a)
 bool
 app_is_late(const struct app *a)
 {
-	double work = app_demand(a) * promise_session(&a->promise);
-
-	return a->options.target_wait > 0 &&
-	    work > tspan_to_seconds(tolerance(a)) * servers(a);
+	if (a->options.target_wait == 0)
+		return false;
+	return app_demand(a) * promise_session(&a->promise) >
+	    tspan_to_seconds(tolerance(a)) * servers(a);
 }
 
 void

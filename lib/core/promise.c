@@ -41,7 +41,7 @@ promise_init(struct promise *p, tstamp now)
 double
 promise_session(const struct promise *p)
 {
-	return p->sessions < PROMISE_EVIDENCE ? 0 : p->time / p->sessions;
+	return p->sessions < PROMISE_EVIDENCE ? 0 : p->time / p->sessions / 1e9;
 }
 
 /* --- the last while ------------------------------------------------------- */
@@ -152,7 +152,7 @@ need(const struct promise *p, const struct promise_terms *t)
 
 	if (mean <= 0)
 		return 0;
-	variation = p->square / p->sessions / (mean * mean) - 1;
+	variation = p->square * p->sessions / (p->time * p->time) - 1;
 	mean += tspan_to_seconds(t->overhead);
 	n = processes(t, rate(p), mean, variation);
 	present = present / t->each + (present % t->each > 0 ? 1 : 0);

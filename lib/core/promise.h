@@ -55,7 +55,7 @@ struct promise {
 	/* Since the last estimate: */
 	uint64_t arrived;
 	uint32_t most_present; /* connections that waited or were served */
-	/* Added up and, at each estimate, decayed; times in seconds: */
+	/* Added up and, at each estimate, decayed; times in nanoseconds: */
 	double sessions;
 	double time;
 	double square;
@@ -112,11 +112,11 @@ promise_given(struct promise *p, bool missed)
 static inline void
 promise_served(struct promise *p, tspan took)
 {
-	double s = tspan_to_seconds(took);
+	double t = (double)took;
 
 	p->sessions++;
-	p->time += s;
-	p->square += s * s;
+	p->time += t;
+	p->square += t * t;
 }
 
 /* Estimates the need anew, if time has passed since it was done last. */
