@@ -30,7 +30,7 @@ apps_of() {
 }
 
 testEachRecipeIsValid() {
-	assertEquals 'recipes' 7 "$(recipes | wc -l)"
+	assertEquals 'recipes' 8 "$(recipes | wc -l)"
 	for n in $(recipes); do
 		recipe "$n"
 		said=$("$APPPOOLD" -t -c "$DIR/pool.conf" 2>&1)
