@@ -6,9 +6,11 @@ it makes, beside which all later templates are good; the third may be a number
 that it names, or how a worker answers that is to fork a template.
 """
 
+import fcntl
 import os
 import socket
 import sys
+import termios
 import time
 
 BEHAVIOUR, MARK = sys.argv[1:3]
@@ -126,6 +128,13 @@ def forks_what_dies(words, fds):
 
 def forks_what_hangs(words, fds):
     forked(words, fork_worker(fds, before=lambda: time.sleep(60)))
+
+
+def forks_what_hangs_and_is_heard(words, fds):
+    forks_what_hangs(words, fds)
+    while any(fcntl.ioctl(daemon, termios.TIOCOUTQ, bytes(4))):
+        os.sched_yield()
+    os.mkdir(f"{MARK}/heard")
 
 
 def leaks(words, fds):
