@@ -301,6 +301,14 @@ __wrap_pwrite(int fd, const void *buf, size_t size, off_t at)
 	return copied(size);
 }
 
+/* Calls of sockets, which are real. */
+static bool
+is_real(long number)
+{
+	return number == SYS_accept4 || number == SYS_sendmsg ||
+	    number == SYS_recvmsg || number == SYS_close;
+}
+
 long
 __wrap_syscall(long number, ...)
 {
@@ -315,7 +323,7 @@ __wrap_syscall(long number, ...)
 	if (number == SYS_accept4)
 		last = va_arg(ap, long);
 	va_end(ap);
-	if (!world.runs || number == SYS_accept4)
+	if (!world.runs || is_real(number))
 		return __real_syscall(
 		    number, args[0], args[1], args[2], args[3], args[4], last);
 	switch (number) {
