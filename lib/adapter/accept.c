@@ -104,6 +104,8 @@ open_channel(struct adapter *a)
 	}
 	if (c.slot == -1)
 		errx(EX_USAGE, "it cannot be a template");
+	/* A failure to raise it is told there. */
+	a->channel = c.fd;
 	a->channel = raise_descriptor(a, c.fd);
 	a->raced = getenv(WIRE_ENV_UNREAD) == NULL;
 	free(c.app);
