@@ -96,7 +96,7 @@ check_required(const struct app_check *c)
 		    app->name, app->listen_len, CHILD_FDS_MAX);
 }
 
-/* What all workers of a template have in common. */
+/* Facts that all workers of a template have in common. */
 static void
 check_common(const struct app_check *c, const char *option, char *const *list)
 {

@@ -59,7 +59,7 @@ is_short(const struct pool *p)
 	return p->places_wanted > free_without(p, p->ending);
 }
 
-/* What the app needs for its target_wait; 0: that is unknown. */
+/* Processes that the app needs for its target_wait; 0: that is unknown. */
 static uint32_t
 need_of(const struct pool *p, const struct app *a)
 {

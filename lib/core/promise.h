@@ -79,7 +79,7 @@ struct promise {
 	bool regretted; /* the last stop has lengthened the pause */
 };
 
-/* What the estimate goes by. */
+/* Terms that the estimate goes by. */
 struct promise_terms {
 	tspan target; /* longer than 0 */
 	uint32_t each; /* sessions that a process serves at a time */

@@ -167,7 +167,7 @@ session_over(struct worker *w, uint32_t conn, tstamp now)
 	if (w->loose > 0)
 		w->loose -= w->loose < CHANNEL_LOOSE_EACH ? w->loose
 							  : CHANNEL_LOOSE_EACH;
-	/* What the core has given it since is not sent in this turn yet. */
+	/* Connections that the core has given it since are not sent yet. */
 	if (w->group->refork_due)
 		refork_done(w, now);
 }

@@ -21,7 +21,7 @@
 
 /*
  * The process is not what it should be: what the one that forks is told of.
- * Nobody else would end the process that was named.
+ * The process that was named would not be ended by anybody else.
  */
 static void
 refuse(struct forking *f, pid_t pid, const char *what, tstamp now)

@@ -27,7 +27,7 @@ struct forking_ops {
 	void (*refused)(struct forking *, const char *why, tstamp now);
 };
 
-/* What one that forks has not answered yet; owned by its user. */
+/* An order to fork that is not answered yet; owned by its user. */
 struct fork_order {
 	TAILQ_ENTRY(fork_order) next;
 	uint64_t serial;

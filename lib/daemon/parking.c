@@ -127,7 +127,7 @@ is_gone(const struct group *g, unsigned events)
 		g->conf->protocol != CONF_PROTOCOL_RAW);
 }
 
-/* What a client has sent whose connection no process has had. */
+/* How much a client has sent whose connection no process has had. */
 enum sent {
 	SENT_NOTHING, /* and nothing more will come */
 	SENT_PART, /* of what is waited for */
@@ -244,7 +244,7 @@ begin(struct parked *k, tstamp now)
 		set_timer(g, now);
 }
 
-/* What the loop needs to know it by; NULL: no memory. */
+/* The struct that the loop knows the connection by; NULL: no memory. */
 static struct parked *
 remember(struct group *g, struct accepted *c)
 {
@@ -267,7 +267,7 @@ parking_park(struct worker *w, uint32_t conn, tstamp now)
 	struct accepted *c = &g->sup->accepted[conn];
 	struct parked *k = NULL;
 
-	/* It may be another app's: a serial can be guessed. */
+	/* The serial may be another app's: it can be guessed. */
 	if (p->conns[conn].process != w->process)
 		return false;
 	if (g->conf->keep_alive && parking_is_open(g))

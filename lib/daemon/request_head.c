@@ -7,7 +7,7 @@
 /* The longest name of a method that is waited for. */
 #define METHOD_MAX 32
 
-/* What is not a method in capitals and a space is for a process to refuse. */
+/* Bytes that are no method in capitals are for a process to refuse. */
 static bool
 begins_request(const char *bytes, size_t len)
 {

@@ -79,7 +79,7 @@ replace_workers(struct app_template *t, tstamp now)
 	for (uint32_t n = 0; n < s->pool.nprocesses; n++) {
 		struct worker *w = s->workers[n];
 
-		/* What that has loaded it shares with the template. */
+		/* Pages that it has loaded are shared with the template. */
 		if (w != NULL && w->group == t->group &&
 		    strcmp(w->id, t->from) != 0)
 			pool_replace(&s->pool, n, now);
@@ -132,7 +132,7 @@ seat_template(const struct group *g, uint32_t generation)
 
 	if (t == NULL || t->silent || g->seat->generation != generation)
 		return NULL;
-	/* Nobody reads what it prints: it would end by that. */
+	/* A template whose output is not read would end by that. */
 	if (g->conf->output == CONF_OUTPUT_LOG && t->output.keeper == NULL)
 		return NULL;
 	return t;

@@ -58,7 +58,7 @@ bool seat_is_awaited(const struct group *g);
 void seat_blame(
     struct group *g, uint64_t fork_serial, const char *why, tstamp now);
 
-/* What becomes of the templates of an app. */
+/* News of the templates of an app. */
 extern const struct template_ops seat_ops;
 
 /* "starting", "ready", "failed" or "none". */

@@ -208,7 +208,7 @@ fork_died(struct forking *f, const struct reap_death *death, tstamp now)
 	w->pending_signal = 0;
 	begin_life(w, death->pid, now);
 	death_taken(w, death, now);
-	/* What the template has loaded may be of no use in another process. */
+	/* Things that the template has loaded may be of no use elsewhere. */
 	if (failed)
 		seat_blame(
 		    g, serial, "what it forked ends before it is ready", now);
@@ -244,7 +244,7 @@ static const struct forking_ops fork_ops = {
 	.refused = fork_refused,
 };
 
-/* What it says is for the kernel to tell whose it is. */
+/* The kernel tells whose the first packet is. */
 static void
 unknown_ready(struct loop_io *io, uint32_t events, tstamp now)
 {

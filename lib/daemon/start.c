@@ -1,4 +1,4 @@
-/* One start of a program. */
+/* The start of a program. */
 
 #include <errno.h>
 #include <stdio.h>

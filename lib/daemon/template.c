@@ -80,7 +80,7 @@ close_order(struct app_template *t, struct fork_order *o)
 	return f;
 }
 
-/* What it has not answered is started in another way. */
+/* Workers that it has not forked yet are started in another way. */
 static void
 refuse_open(struct app_template *t, tstamp now)
 {
@@ -243,7 +243,7 @@ template_send_fork(struct group *g, int to, struct kept *output, int its_end,
 	if (kept_hold(g, output, id->change ? id->uid : (uid_t)-1, fds + 1) ==
 	    -1)
 		return -1;
-	/* It may be a new one, in the place of one that died. */
+	/* The worker may be a new one, in the place of one that died. */
 	keeper_start_alone(keeper_current(g));
 	sent = fdpass_send_many(to, text, len, fds, 3);
 	close(fds[1]);
@@ -423,7 +423,7 @@ template_heard(struct loop_io *io, uint32_t events, tstamp now)
 	struct app_template *t = LOOP_OWNER(io, struct app_template, channel);
 
 	(void)events;
-	/* What it says may be its end. */
+	/* A packet may bring its end. */
 	for (int left = TURN; left > 0 && read_packet(t, now); left--)
 		if (t->channel.fd == -1)
 			return;
@@ -450,7 +450,7 @@ lose_patience(struct timer *timer, tstamp now)
 			    tspan_to_seconds(now - t->born));
 		break;
 	case TEMPLATE_LEAVING:
-		/* It may be stuck in the kernel, and delays nothing then. */
+		/* The process may be stuck in the kernel: it delays nothing. */
 		kill_template(t);
 		t->state = TEMPLATE_STUCK;
 		break;

@@ -99,7 +99,7 @@ struct app_template *template_find(const struct supervisor *s, pid_t pid);
 /* Whether a worker or a template has this pid; for forking.h. */
 bool template_is_taken(struct supervisor *s, pid_t pid);
 
-/* It has ended, and is reaped. */
+/* The template has ended, and is reaped. */
 void template_died(
     struct app_template *t, const struct reap_death *death, tstamp now);
 

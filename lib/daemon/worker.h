@@ -91,7 +91,7 @@ struct worker *worker_new(struct supervisor *s, uint32_t process);
  */
 void worker_disown(struct worker *w);
 
-/* It is not being forked any more. */
+/* The template is not being forked any more. */
 void worker_end_forking(struct worker *w);
 
 /* Frees the worker; the core has let its number go, or does next. */

@@ -92,7 +92,7 @@ enum engine_refusal {
 
 void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
-/* What the app promises, and from now on needs for that; see result_app. */
+/* The app's promise, and what it needs for that; see result_app. */
 void engine_promise(struct engine *e, uint32_t app, tspan target_wait);
 void engine_need(struct engine *e, uint32_t app, uint32_t need);
 

@@ -176,7 +176,7 @@ view_text_figures(const struct result_app *r, FILE *out)
 	    words_span(r->idle_while_waiting).text);
 }
 
-/* What was promised, and how far that was kept. */
+/* The promised wait, and how far it was kept. */
 static void
 put_promises(const struct result *r, FILE *out)
 {

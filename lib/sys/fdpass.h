@@ -96,7 +96,7 @@ ssize_t fdpass_recv_one(
  */
 ssize_t fdpass_recv_whole(int sock, void *buf, size_t size, int *fd_out);
 
-/* Who sent a packet, as the kernel knows it. */
+/* The sender of a packet, as the kernel knows it. */
 struct fdpass_sender {
 	pid_t pid; /* in our pid namespace; 0: it is not in there */
 	uid_t uid; /* the real one */

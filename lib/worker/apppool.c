@@ -232,7 +232,7 @@ apppool_ready(void)
 
 /* --- templates ----------------------------------------------------------- */
 
-/* This process has been forked: another one in the daemon's eyes. */
+/* A forked process is another one in the daemon's eyes. */
 static bool
 become(const struct channel_message *m)
 {

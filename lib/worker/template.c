@@ -11,7 +11,7 @@
 #include "sys/wire.h"
 #include "worker/template.h"
 
-/* What the process in the middle says. */
+/* The message of the process in the middle. */
 struct birth {
 	pid_t pid; /* -1: it could not fork */
 	int error;
@@ -92,7 +92,7 @@ take_descriptors(int sock, const struct channel_message *m)
 	if (dup3(m->fd, sock, O_CLOEXEC) == -1)
 		return false;
 	close_descriptors(m);
-	/* What is left of the group is killed when the process has ended. */
+	/* The rest of the group is killed when the process has ended. */
 	return setpgid(0, 0) == 0;
 }
 

@@ -737,7 +737,7 @@ start_program(bool template)
 	return pid;
 }
 
-/* What a FORK has made. */
+/* The process that a FORK has made. */
 struct forked {
 	int channel; /* our end */
 	int output; /* read end of its standard output */

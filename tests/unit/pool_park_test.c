@@ -37,7 +37,7 @@ figures(void)
 	return &rig_app(0)->figures;
 }
 
-/* One connection, which its process has parked. */
+/* A connection that its process has parked. */
 static void
 begin(struct app_options o, uint32_t processes)
 {

@@ -178,7 +178,7 @@ the_need_waits_for_a_pause_after_failures(void)
 	rig_end();
 }
 
-/* What the app needs, as if an estimate had just found it. */
+/* The need of the app, as if an estimate had just found it. */
 static void
 set_need(uint32_t app, uint32_t need)
 {

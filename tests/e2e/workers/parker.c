@@ -29,7 +29,7 @@ enum {
 	LINE_MAX_SIZE = 512
 };
 
-/* What has been read of a connection and not answered. */
+/* Bytes that were read of a connection and not answered. */
 struct input {
 	int fd;
 	bool ahead;
