@@ -114,6 +114,7 @@ testGrowthDoublesWithEachStartDelayAndNotBefore() {
 	sized --start-delay "$((delay * 3 / 2))ms" <<-EOF
 	max_processes = 32
 	start_delay = ${delay}ms
+	target_wait = 0
 	update_interval = 1h
 	EOF
 	pool_start

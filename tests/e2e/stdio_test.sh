@@ -361,6 +361,7 @@ testHundredsOfConnectionsOfAShellScriptAreAllServed() {
 	max_processes = 24
 	max_queue = 500
 	update_interval = 1h
+	target_wait = 0
 	EOF
 	pool_start
 	assertEquals 400 "$("$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
