@@ -82,7 +82,8 @@ objects = $(patsubst %.c,$(1)/%.o,$(wildcard $(2)))
 # screen of `apppoolctl top`.
 PROGRAMS = $(BIN)/apppoold $(BIN)/apppoolctl \
     $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-stdio \
-    $(BUILD)/libexec/apppool-keeper $(BUILD)/libexec/apppool-top $(WEB) $(SCRIPTS)
+    $(BUILD)/libexec/apppool-keeper $(BUILD)/libexec/apppool-top $(WEB) \
+    $(SCRIPTS)
 
 # The status page, where its library is.
 WEB = $(if $(wildcard /usr/include/microhttpd.h),$(BUILD)/libexec/apppool-web)
