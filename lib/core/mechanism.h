@@ -57,7 +57,7 @@ uint32_t room_places(const struct pool *p, uint32_t process);
 /* The process for the next connection, or ILIST_NONE. */
 uint32_t room_best(struct pool *p, uint32_t app);
 
-/* Whether room_best() would give a process. */
+/* Whether room_best() gives a process, also a moment later. */
 bool room_exists(const struct pool *p, uint32_t app);
 
 /* The first and next process of any list of the app; ILIST_NONE: the end. */

@@ -273,7 +273,8 @@ room_exists(const struct pool *p, uint32_t app)
 	for (uint32_t i = a->lowest; i < room_lists(a); i++)
 		if (!ilist_empty(room_list(p, app, i)))
 			return true;
-	return best_ahead(p, a) != ILIST_NONE;
+	/* Time may take the place behind a session away before it is used. */
+	return !a->options.prefetch_auto && best_ahead(p, a) != ILIST_NONE;
 }
 
 /* The first process on the lists from `home` on. */

@@ -63,6 +63,7 @@ flood_under_fire() {
 	max_queue = 700
 	max_idle_time = 100ms
 	stop_delay = 0
+	target_wait = 0
 	$(no_leaks)
 	EOF
 	sed -i '/listen = "unix:web.sock"/d' "$DIR/pool.conf"
@@ -133,6 +134,7 @@ web_of_version() {
 	min_server_life = 0
 	start_limit = 1000000
 	max_queue = $(($1 % 3 * 100))
+	target_wait = 0
 	$(no_leaks)
 	EOF
 }
@@ -169,6 +171,7 @@ testNoClientIsLostUnnoticedWhileReloadsFollowEachOther() {
 	asked=0
 	await web_says version0
 	await status_is 2 apps web processes
+	assertEquals 0 "$(status apps web refused)"
 	assert_lost_are_told
 	assertEquals $(($(flooded started) + asked)) \
 	    "$(status apps web accepted)"

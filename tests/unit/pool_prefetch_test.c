@@ -209,6 +209,21 @@ by_itself_a_younger_session_is_preferred_to_one_that_lasts(void)
 	rig_end();
 }
 
+/* A moment later the session may have lasted too long for that. */
+static void
+by_itself_nothing_is_accepted_only_to_be_handed_ahead(void)
+{
+	struct app_options o = auto_options();
+
+	o.max_queue = 0;
+	begin_with_sessions(1, 100);
+	rig_change(0, &o);
+	rig_arrive();
+	(void)rig_did();
+	CHECK(!pool_may_accept(&rig.pool, 0));
+	rig_end();
+}
+
 static void
 by_itself_it_is_taken_back_after_2_ms(void)
 {
@@ -524,6 +539,7 @@ main(int argc, char **argv)
 	RUN(by_itself_the_mean_session_decides);
 	RUN(by_itself_nothing_is_handed_ahead_behind_a_session_that_lasts);
 	RUN(by_itself_a_younger_session_is_preferred_to_one_that_lasts);
+	RUN(by_itself_nothing_is_accepted_only_to_be_handed_ahead);
 	RUN(by_itself_it_is_taken_back_after_2_ms);
 	RUN(idle_processes_come_before_prefetch);
 	RUN(the_process_given_least_recently_prefetches_first);
