@@ -132,7 +132,8 @@ testReopenOpensTheFileAnewWithoutAReload() {
 	assertEquals 0 "$(status generation)"
 	ctl restart web >/dev/null
 	await grep -q 'control: restart web' "$DIR/pool.log"
-	assertContains "$(cat "$DIR/pool.log.1")" 'control: reopen'
+	assertContains "$(cat "$DIR/pool.log.1" "$DIR/pool.log")" \
+	    'control: reopen'
 
 	mv "$DIR/pool.log" "$DIR/pool.log.2"
 	mkdir "$DIR/pool.log"

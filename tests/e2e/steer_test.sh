@@ -7,6 +7,9 @@ file_setup() {
 		min_processes = 2
 		max_processes = 4
 		start_limit = 1
+		max_idle_time = 100ms
+		stop_delay = 0
+		target_wait = 0
 		EOF
 		app api </dev/null
 	} | conf
