@@ -203,9 +203,11 @@ def keeps_its_workers(words, fds):
 
 
 def speaks_for_its_worker(words, fds):
-    """There is none."""
-    forked(words, fork_worker(fds, before=lambda: time.sleep(60)))
-    socket.socket(fileno=fds[0]).send(b"READY")
+    """The worker is silent until its socket is shut."""
+    channel = socket.socket(fileno=fds[0])
+    forked(words, fork_worker(
+        fds, before=lambda: channel.recv(1, socket.MSG_PEEK)))
+    channel.send(b"READY")
 
 
 def does_not_stop(words, fds):
