@@ -32,8 +32,8 @@ BIN = .
 SANITIZE =
 # Seconds for each fuzzer.
 FUZZ_TIME = 10
-# Tests wait more than they compute.
-LANES = $(shell expr 2 \* $$(nproc))
+# Tests wait more than they compute: with two a processor a third of it is idle.
+LANES = $(shell expr 3 \* $$(nproc))
 
 # For contrib/install and the tests.
 export BUILD BIN DESTDIR VERSION PREFIX SYSCONFDIR SBINDIR BINDIR LIBDIR \
@@ -114,23 +114,24 @@ FUZZ_LDFLAGS = $(if $(filter fuzzer%,$(SANITIZE)),-fsanitize=fuzzer)
 # About the tree itself, not its programs: once is enough.
 TREE_TESTS = $(wildcard tests/*_test.sh)
 # The longest come first, so that all lanes end together.
-E2E_LONG = $(patsubst %,tests/e2e/%_test.sh,wsgi rack psgi restart listen \
-    flood requests examples refusal hang accept_end death reload agreement)
-E2E_TESTS = $(E2E_LONG) \
-    $(filter-out $(E2E_LONG),$(wildcard tests/e2e/*_test.sh)) \
-    $(wildcard tests/hostile/*_test.sh)
+LONG = $(patsubst %,tests/%_test.sh,$(addprefix e2e/,psgi listen examples \
+    restart counter rack refusal wsgi flood template_hostile reload hang death \
+    template) $(addprefix hostile/,output together deaths files))
+E2E_TESTS = $(LONG) $(filter-out $(LONG),$(wildcard tests/e2e/*_test.sh) \
+    $(wildcard tests/hostile/*_test.sh))
 # Figures of time, in which a sanitizer finds nothing.
 FIGURES_TESTS = tests/e2e/agreement_test.sh
 
 C_FILES = $(shell find lib etc tests contrib apppoold.c -name '*.[ch]')
 SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
-    contrib/run tests/run tests/*/run tests/bench/php .ci/run) \
+    contrib/run tests/run tests/fresh tests/*/run tests/bench/php .ci/run) \
     $(shell find etc tests contrib -name '*.sh')
 
 # ---------------------------------------------------------------- targets
 
-.PHONY: all tests asan check check-asan check-web bench pareto fuzz fuzzers lint \
-    e2e-programs format-check shell-check install uninstall dist deps run clean FORCE
+.PHONY: all tests asan check check-all check-asan check-web check-fresh bench \
+    pareto fuzz fuzzers lint e2e-programs format-check shell-check install \
+    uninstall dist deps run clean FORCE
 .DELETE_ON_ERROR:
 # Objects of programs with one source are kept.
 .SECONDARY:
@@ -140,7 +141,7 @@ all: deps $(PROGRAMS) $(WORKER_A) $(WORKER_SO) $(SAMPLES)
 # Purposes whose packages contrib/bootstrap sees to; BOOTSTRAP=: skips that.
 BOOTSTRAP = contrib/bootstrap
 NEEDS = build \
-    $(filter run check check-web bench lint fuzz,$(MAKECMDGOALS)) \
+    $(filter run check check-web check-fresh bench lint fuzz,$(MAKECMDGOALS)) \
     $(if $(filter check-asan check-web tests deps,$(MAKECMDGOALS)),check)
 
 deps:
@@ -152,7 +153,12 @@ run: all
 
 tests: all $(UNIT_TESTS) $(FUZZERS) $(E2E_PROGRAMS)
 
-check: tests
+# In a make that sees what was installed: the status page is built where its
+# library is, two helpers with musl where that is.
+check: deps
+	@$(MAKE) --no-print-directory BOOTSTRAP=: check-all
+
+check-all: tests
 	@tests/run -j $(LANES) $(UNIT_TESTS) $(FUZZERS) $(TREE_TESTS) \
 	    $(E2E_TESTS)
 
@@ -168,10 +174,14 @@ check-asan: asan
 	    $(patsubst $(BUILD)/%,$(ASAN)/%,$(UNIT_TESTS) $(FUZZERS)) \
 	    $(filter-out $(FIGURES_TESTS),$(E2E_TESTS))
 
-# The status page, also in a browser, in a make that sees what was installed.
+# The status page, also in a browser.
 check-web: deps
 	@$(MAKE) --no-print-directory BOOTSTRAP=: all e2e-programs
 	@tests/run -j $(LANES) $(wildcard tests/e2e/web*_test.sh)
+
+# `make run` and `make check` on machines that have seen neither.
+check-fresh: deps
+	@tests/fresh
 
 e2e-programs: $(E2E_PROGRAMS)
 

@@ -72,4 +72,17 @@ testASanitizersReportIsAFailure() {
 	assertEquals '0 passed, 1 failed' "$RESULT"
 }
 
+# Under /root, say.
+testATreeThatIsClosedToNobodyIsCopied() {
+	is_root || { skip 'needs root'; return; }
+	mkdir -m 700 "$DIR/closed" "$DIR/closed/tests"
+	cp -a tests/run "$DIR/closed/tests"
+	cat >"$DIR/closed/test.sh" <<-'END'
+	setpriv --reuid=65534 --clear-groups cat tests/run >/dev/null &&
+	    echo '## passed=1 total=1'
+	END
+	assertEquals '1 passed, 0 failed' \
+	    "$("$DIR/closed/tests/run" test.sh | tail -n 1)"
+}
+
 . tests/e2e/lib.sh

@@ -273,7 +273,7 @@ testApppoolctlRefusesASurplusArgument() {
 	pool_start
 	apppoolctl -s "$DIR/control.sock" status web shop
 	assertEquals 64 "$RC"
-	assertContains "$ERR" 'usage: status [APP]'
+	assertContains "$ERR" '] status [APP]'
 }
 
 testApppoolctlRefusesAnUnknownApp() {
