@@ -51,7 +51,7 @@ ${example##*/}' ]"
 
 testEverySampleWorkerIsInstalled() {
 	for worker in hello AppPool.pm AppPoolJobs.pm apppool.py apppool.rb \
-	    apppool_jobs.py hello.py stampede.py apppool-jobs \
+	    apppool_http.py apppool_jobs.py hello.py stampede.py apppool-jobs \
 	    apppool-jobs-perl apppool-psgi apppool-rack apppool-wsgi; do
 		assertTrue "$worker" "[ -x '$ROOT/usr/libexec/apppoold/$worker' ]"
 	done

@@ -145,7 +145,19 @@ sub _receive ($self) {
 	my @fds = defined $rights && $level == SOL_SOCKET &&
 	    $type == SCM_RIGHTS ? unpack 'i*', $rights : ();
 
-	return [split / /, $message->buf], @fds;
+	return [split / /, $message->buf], map { _lift($_) } @fds;
+}
+
+# Moves a descriptor above the standard ones, if a program has closed these: a
+# worker's output would be closed as the place it came from, and a client's
+# connection become standard output.
+sub _lift ($fd) {
+	return $fd if $fd > 2;
+	my $higher = POSIX::dup($fd);
+
+	$higher = $higher > 2 ? $higher : _lift($higher);
+	POSIX::close($fd);
+	return $higher;
 }
 
 sub _take_socket ($self, $fd) {
@@ -303,9 +315,60 @@ sub linger ($connection, $seconds = 2, $size = 65536) {
 	}
 }
 
+# Takes the option --timeout from the words of a command line: so many seconds,
+# 10 without it; 0: the words are wrong.
+sub take_timeout ($words) {
+	my $seconds = 10;
+
+	$seconds = (splice @$words, 0, 2)[1] // 0
+	    if @$words && $words->[0] eq '--timeout';
+	return 0 if @$words && $words->[0] =~ /^-/;
+	return $seconds =~ /\A\d+(?:\.\d+)?\z/a && $seconds <= 86400
+	    ? $seconds + 0 : 0;
+}
+
 # The key to lock where at most $slots kinds of work are told apart.
 sub slot_key ($kind, $key, $slots) {
 	return "$kind:" . hex(substr sha1_hex($key), 0, 4) % $slots;
+}
+
+# What came from a client and is not yet used is in {buffer}.
+#
+# Each part that the client sends, as begin() says, has so many seconds, and one
+# more for each 16 KiB of it that has come. Only waiting counts, and all of it:
+# where the limit is on silence alone, a byte now and then holds the process for
+# ever.
+package AppPool::Input;
+
+use Errno qw(EAGAIN EINTR);
+use List::Util qw(min);
+use Socket qw(MSG_DONTWAIT);
+
+use constant { RATE => 16384, PIECE => 65536 };
+
+sub new ($class, $socket, $seconds) {
+	return bless { socket => $socket, seconds => $seconds,
+		left => $seconds, buffer => '' }, $class;
+}
+
+# What is read from now on is a part of its own.
+sub begin ($self) { $self->{left} = $self->{seconds} }
+
+# Reads something more; false: the client has left, or is too slow.
+sub fill ($self) {
+	my $start = AppPool::now();
+
+	my $data;
+
+	until (defined recv $self->{socket}, $data, PIECE, MSG_DONTWAIT) {
+		next if $! == EINTR;
+		return 0 if $! != EAGAIN || !AppPool::can_read(
+			$self->{socket}, $start + $self->{left});
+	}
+	$self->{buffer} .= $data;
+	$self->{left} = min($self->{seconds}, $self->{left} +
+	    length($data) / RATE - (AppPool::now() - $start));
+	return length $data;
 }
 
 # Locks with a limit, of a PoolCounter service; see apppool-counter(7).

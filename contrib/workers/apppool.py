@@ -15,6 +15,7 @@ is left to the daemon by worker.park(connection), in the place of its end.
 """
 
 import contextlib
+import fcntl
 import gc
 import hashlib
 import os
@@ -110,8 +111,9 @@ class Worker:
         """Another process, on the descriptors; returns in both."""
         _, serial, name, slot = words
         # Or each would write it.
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in sys.stdout, sys.stderr:
+            if stream is not None and not stream.closed:
+                stream.flush()
         try:
             pid = fork_twice()
         except OSError as problem:
@@ -146,7 +148,7 @@ class Worker:
         message, fds, _, _ = socket.recv_fds(
             self._socket, MESSAGE_MAX, 3, socket.MSG_CMSG_CLOEXEC
         )
-        return message.decode().split(" "), fds
+        return message.decode().split(" "), [lift(fd) for fd in fds]
 
     def park(self, connection):
         """The connection is idle: its next request goes to any process.
@@ -186,6 +188,19 @@ class Worker:
                     self._say("LOST", words[1])
         except (BrokenPipeError, ConnectionResetError):
             return
+
+
+def lift(fd):
+    """Moves a descriptor above the standard ones, if a program has closed these.
+
+    A worker's output would otherwise be closed as the place it came from, and a
+    client's connection become standard output.
+    """
+    if fd > 2:
+        return fd
+    higher = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+    os.close(fd)
+    return higher
 
 
 def fork_twice():
@@ -345,18 +360,78 @@ class Counter:
         return False
 
 
-def has_input(connection, reader):
-    """Whether bytes have been read that are to be served before it is parked.
+class Client:
+    """The other end of a connection, and what came of it and is not yet used.
 
-    The reader is what connection.makefile("rb") returned.  It may read more,
-    but does not wait.
+    Each part that the client sends, as begin() says, has so many seconds, and a
+    second more for each 16 KiB of it that has come.  Only waiting counts, and
+    all of it: where the limit is on silence alone, a byte now and then holds
+    the process for ever.  A client that has left or is too slow is a
+    ConnectionResetError.
     """
-    timeout = connection.gettimeout()
-    connection.settimeout(0)
-    try:
-        return bool(reader.peek(1))
-    finally:
-        connection.settimeout(timeout)
+
+    RATE = 16384
+    # In which some of what is written must be taken.
+    WRITE_SECONDS = 60
+
+    def __init__(self, connection, seconds=10):
+        self.connection = connection
+        self._seconds = seconds
+        self._read = bytearray()
+        self._written = bytearray()
+        self.begin()
+
+    def begin(self):
+        """What is read from now on is a part of its own."""
+        self._left = self._seconds
+
+    def has_more(self, passing_over=b""):
+        """Whether something was read that is not yet used."""
+        while passing_over and self._read.startswith(passing_over):
+            del self._read[:len(passing_over)]
+        return bool(self._read)
+
+    def read(self, most):
+        """At least one byte."""
+        if not self._read:
+            self._receive()
+        return self._take(most)
+
+    def read_line(self, most):
+        """The bytes before an LF; None: they are more than so many."""
+        start = 0
+        while (end := self._read.find(b"\n", start)) < 0:
+            start = len(self._read)
+            if start > most:
+                return None
+            self._receive()
+        return self._take(end + 1)[:-1] if end <= most else None
+
+    def _take(self, count):
+        data = bytes(self._read[:count])
+        del self._read[:count]
+        return data
+
+    def _receive(self):
+        begin = time.monotonic()
+        data = b""
+        if self._left > 0:
+            self.connection.settimeout(self._left)
+            with contextlib.suppress(TimeoutError):
+                data = self.connection.recv(65536)
+        if not data:
+            raise ConnectionResetError("the client has left, or is too slow")
+        self._left += len(data) / self.RATE - (time.monotonic() - begin)
+        self._left = min(self._left, self._seconds)
+        self._read += data
+
+    def write(self, data):
+        self._written += data
+
+    def flush(self):
+        self.connection.settimeout(self.WRITE_SECONDS)
+        while self._written:
+            del self._written[:self.connection.send(self._written)]
 
 
 def linger(connection, seconds=2, size=65536):
@@ -365,13 +440,19 @@ def linger(connection, seconds=2, size=65536):
     Closing a TCP socket with input unread resets the connection, which can
     take the answer from the client before that has read it.
     """
-    try:
+    end = time.monotonic() + seconds
+    with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_WR)
-        connection.settimeout(seconds)
-        while size > 0:
+        while size > 0 and (left := end - time.monotonic()) > 0:
+            connection.settimeout(left)
             data = connection.recv(min(size, 8192))
             if not data:
                 return
             size -= len(data)
-    except OSError:
-        return
+
+
+def seconds(text):
+    """The value of an option, for argparse."""
+    if not 0 < float(text) <= 86400:
+        raise ValueError
+    return float(text)

@@ -83,6 +83,7 @@ module AppPool
     # Yields one connection after the other, closes and reports it. A block that
     # ends by an exception, or by break, leaves it unreported: it is lost.
     def connections(&block)
+      fill_standard
       while (words, descriptors = receive)
         case words[0]
         when "STOP"
@@ -156,12 +157,22 @@ module AppPool
     # Returns in each worker; this process ends with the daemon's wish for it.
     def serve_forks
       share_memory
+      fill_standard
       ready
       while (words, descriptors = receive)
         break if words[0] == "STOP"
         return if fork_worker(words, descriptors)
       end
       exit
+    end
+
+    # Opens standard descriptors that a program has closed. Received ones would
+    # have their numbers, and Ruby never closes these, nor forks without output.
+    def fill_standard
+      null = File.open(File::NULL, "r+") until null && null.fileno > 2
+      null.close
+      $stdout = IO.for_fd(1, "w", autoclose: false) if $stdout.closed?
+      $stderr = IO.for_fd(2, "w", autoclose: false) if $stderr.closed?
     end
 
     # What has lived for some rounds is old and not written to any more, which
@@ -235,8 +246,9 @@ module AppPool
     def become(id, slot, socket, *output)
       @socket.close
       take_socket(socket)
-      output.zip([STDOUT, STDERR]) do |from, to|
-        to.reopen(from)
+      # STDOUT or STDERR may have been closed, which leaves their numbers.
+      output.each.with_index(1) do |from, number|
+        IO.for_fd(number, "w", autoclose: false).reopen(from)
         from.close
       end
       Process.setpgid(0, 0)
@@ -248,13 +260,20 @@ module AppPool
     end
   end
 
+  # Seconds, for differences.
+  def self.now
+    Process.clock_gettime(Process::CLOCK_MONOTONIC)
+  end
+
   # Reads what the client still sends before the connection is closed.
   #
   # Closing a TCP socket with input unread resets the connection, which can take
   # the answer from the client before that has read it.
   def self.linger(connection, seconds: 2, size: 65_536)
+    ending = now + seconds
     connection.shutdown(:WR)
-    while size.positive? && connection.wait_readable(seconds)
+    while size.positive? && (left = ending - now).positive? &&
+          connection.wait_readable(left)
       size -= connection.readpartial([size, 8192].min).bytesize
     end
   rescue SystemCallError, IOError
@@ -302,12 +321,12 @@ module AppPool
       # Whether there is a connection now; else why_down says more.
       def connect
         return true if @socket
-        return false if now < @down_until
+        return false if AppPool.now < @down_until
 
         @socket = open_socket
         true
       rescue SystemCallError, SocketError, IOError => e
-        @down_until = now + 1
+        @down_until = AppPool.now + 1
         @why_down = "#{@name}: #{e.message}"
         false
       end
@@ -320,17 +339,13 @@ module AppPool
       # The answer, or CounterError and the connection is closed.
       def ask(line, patience)
         @socket.write("#{line}\n")
-        read_line(now + patience)
+        read_line(AppPool.now + patience)
       rescue SystemCallError, IOError => e
         close
         raise CounterError, "#{@name}: #{e.message}"
       end
 
       private
-
-      def now
-        Process.clock_gettime(Process::CLOCK_MONOTONIC)
-      end
 
       def open_socket
         if @name.start_with?("unix:")
@@ -355,7 +370,7 @@ module AppPool
       def read_line(deadline)
         reply = +""
         until reply.end_with?("\n")
-          unless @socket.wait_readable([deadline - now, 0].max)
+          unless @socket.wait_readable([deadline - AppPool.now, 0].max)
             raise Errno::ETIMEDOUT
           end
           reply << @socket.readpartial(1024)

@@ -55,7 +55,7 @@ has_pages() {
 
 testADancer2ApplicationAnswersEveryRequestThroughAReload() {
 	has_pages || return 0
-	REQUESTS=$((5000 / SLOW))
+	REQUESTS=$((1500 / SLOW))
 	pages </dev/null
 	pool_start
 	ask_often

@@ -82,7 +82,7 @@ serves_through_a_reload() {
 }
 
 testAnUnmodifiedApplicationOfFlaskServesThroughAReload() {
-	serves_through_a_reload 5000 '' || return 0
+	serves_through_a_reload 1500 '' || return 0
 }
 
 testAnApplicationOfFlaskServesThroughAReloadOfItsTemplate() {

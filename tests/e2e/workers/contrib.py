@@ -1,13 +1,17 @@
 """The sample workers, with the test in the place of the daemon."""
 
+import contextlib
 import inspect
 import json
 import os
+import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import time
+import types
 
 BUILD = os.environ.get("BUILD", "build")
 PYTHON = "/usr/bin/python3"
@@ -211,6 +215,93 @@ def a_client_that_leaves_costs_nothing(folder):
         assert worker.status(GET) == 200
 
 
+def held(client, more=b"x"):
+    """For how long a client that sends a byte now and then is served."""
+    begin = time.monotonic()
+    client.settimeout(0.05)
+    while time.monotonic() < begin + 20:
+        try:
+            client.sendall(more)
+            if not client.recv(4096):
+                break
+        except TimeoutError:
+            continue
+        except OSError:
+            break
+    return time.monotonic() - begin
+
+
+def a_client_that_drips_is_cut_off(folder):
+    head = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9999\r\n\r\n"
+    call = b'{"function": "'
+    applications = [(["apppool-wsgi", "wsgi_pages"], [b"", GET[:-2] + b"X: ", head]),
+                    (["apppool-jobs", "job_functions"], [b"", call])]
+    if HAS_RACK:
+        applications.append((["apppool-rack", "rack.ru"], [GET[:-2], head]))
+    if HAS_PSGI:
+        applications.append((["apppool-psgi", "pages.psgi"], [GET[:-2], head]))
+    if runs(PERL):
+        applications.append((["apppool-jobs-perl", "JobFunctions"], [call]))
+    for (program, application), beginnings in applications:
+        program = os.path.abspath(f"{WORKERS}/{program}")
+        with Worker(program, "--timeout", "0.3", application,
+                    cwd="tests/e2e/workers") as worker:
+            assert worker.heard() == b"READY"
+            for beginning in beginnings:
+                with worker.hand() as client:
+                    client.sendall(beginning)
+                    assert 0.2 < held(client) < 10, (program, beginning)
+                assert worker.heard() == b"DONE %d" % worker.serial
+
+
+def a_client_that_is_refused_cannot_stay(folder):
+    for start in (lambda: wsgi(folder), rack, psgi)[:1 + HAS_RACK + HAS_PSGI]:
+        with start() as worker:
+            assert worker.heard() == b"READY"
+            with worker.hand() as client:
+                client.sendall(b"GET /\r\n\r\n")
+                assert client.recv(12) == b"HTTP/1.1 400"
+                client.settimeout(20)
+                begin = time.monotonic()
+                while not select.select([worker.end], [], [], 0.05)[0]:
+                    client.sendall(b"x")
+                assert time.monotonic() - begin < 10
+            assert worker.heard() == b"DONE 1"
+
+
+def a_body_that_keeps_coming_has_more_time(folder):
+    sys.path.insert(0, WORKERS)
+    import apppool
+
+    class Slow:
+        """A client that needs four seconds for each piece."""
+
+        now = 0
+
+        def __init__(self, size):
+            self.data = bytes(size)
+
+        def settimeout(self, seconds):
+            self.seconds = seconds
+
+        def recv(self, _):
+            self.now += min(4, self.seconds)
+            if self.seconds < 4:
+                raise TimeoutError
+            return self.data
+
+    for size, pieces in ((4 * apppool.Client.RATE, 100), (1000, 2)):
+        slow = Slow(size)
+        client = apppool.Client(slow, 10)
+        apppool.time = types.SimpleNamespace(monotonic=lambda: slow.now)
+        came = 0
+        with contextlib.suppress(ConnectionResetError):
+            while came < 100 * size:
+                came += len(client.read(1 << 20))
+        apppool.time = time
+        assert came == pieces * size, (came, size)
+
+
 def nonsense_costs_nothing(folder):
     for worker in every(folder):
         for request in (bytes(range(256)), b"\n" * 99, b"GET http://[ \r\n\r\n"):
@@ -331,7 +422,7 @@ def the_example_of_apppool_3_compiles_and_serves(folder):
     with open(f"{folder}/hello.c", "w") as file:
         file.write(example("apppool.3"))
     sources = ["lib/sys/fdpass.c"]
-    for name in ("apppool", "channel", "template"):
+    for name in ("apppool", "channel"):
         sources.append(f"lib/worker/{name}.c")
     program = f"{folder}/hello"
     subprocess.run(

@@ -141,7 +141,9 @@ def a_body_may_come_in_chunks(folder):
                    b"\r\n0\r\nTrailer: x\r\n\r\n")
         assert (env["body"], env["CONTENT_LENGTH"]) == ("abcdddddddddd", "13")
         assert said(worker, CHUNKED + b"0\r\n\r\n")["body"] == ""
-        for bad in (b"x\r\n", b"-1\r\n", b"\r\n", b"3\r\nabcd\r\n", b"3\n"):
+        for bad in (b"x\r\n", b"-1\r\n", b"\r\n", b"3\r\nabcd\r\n", b"3\n",
+                    b"3;\rx\r\nabc\r\n", b"0\r\nX: y\n\r\n" + GET,
+                    b"0\r\nX: y\rz\r\n\r\n"):
             assert worker.status(CHUNKED + bad + b"0\r\n\r\n") == 400, bad
 
 

@@ -198,6 +198,9 @@ def chunks_that_are_none_are_refused(folder):
             b"3 3\r\nabc\r\n0\r\n\r\n",
             b"9" * 16 + b"\r\n",
             b"3;" + b"x" * 2000 + b"\r\nabc\r\n0\r\n\r\n",
+            b"3;\rx\r\nabc\r\n0\r\n\r\n",
+            b"0\r\nX: y\n\r\n" + GET,
+            b"0\r\nX: y\rz\r\n\r\n",
         ):
             assert worker.status(CHUNKED + chunks) == 400, chunks
 
