@@ -304,7 +304,7 @@ $(BUILD)/libexec/apppool-accept: $(OBJ)/lib/adapter/accept.o \
 MUSL := $(if $(SANITIZE)$(filter-out cc gcc,$(CC)),,$(shell command -v musl-gcc))
 STDIO_OBJECTS = $(call objects,$(OBJ)$(if $(MUSL),/musl),lib/adapter/stdio*.c \
     lib/sys/fdpass.c lib/sys/descriptors.c lib/worker/apppool.c \
-    lib/worker/channel.c lib/worker/template.c)
+    lib/worker/channel.c)
 
 $(OBJ)/musl/%.o: %.c | deps
 	$(call say,CC  )

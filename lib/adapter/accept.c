@@ -29,7 +29,7 @@
 #include "sys/acceptfilter.h"
 #include "sys/descriptors.h"
 #include "sys/wire.h"
-#include "worker/channel.h"
+#include "worker/worker.h"
 
 /* Our descriptors are above this number, the program's below. */
 #define HIGH 10
@@ -50,7 +50,7 @@ struct sources {
 };
 
 static nanoseconds
-clock_now(void)
+adapter_clock(void)
 {
 	struct timespec t;
 
@@ -60,36 +60,17 @@ clock_now(void)
 
 /* --- before it runs ----------------------------------------------------- */
 
-static _Noreturn void
-too_few(struct adapter *a)
-{
-	daemon_fail(
-	    a, "limit_nofile is too low, 16 are needed: %s", strerror(errno));
-}
-
-/* Moves a descriptor out of the program's way, CLOEXEC. */
+/* Moves a new descriptor out of the program's way, CLOEXEC. */
 static int
 raise_descriptor(struct adapter *a, int fd)
 {
-	int high = fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
+	int high = fd == -1 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH);
 
 	if (high == -1)
-		too_few(a);
+		daemon_fail(a, "limit_nofile is too low, 16 are needed: %s",
+		    strerror(errno));
 	(void)close(fd);
 	return high;
-}
-
-/* The family of the app's first listener, for the program's socket too. */
-static int
-wanted_family(void)
-{
-	const char *family = getenv(WIRE_ENV_FAMILY);
-
-	if (family != NULL && strcmp(family, "inet") == 0)
-		return AF_INET;
-	if (family != NULL && strcmp(family, "inet6") == 0)
-		return AF_INET6;
-	return AF_UNIX;
 }
 
 static void
@@ -112,23 +93,18 @@ open_channel(struct adapter *a)
 	free(c.id);
 }
 
-/*
- * The descriptor where the calls of this process, and of those it starts, are
- * reported already; -1: none.
- */
-static int
-open_calls(struct adapter *a)
-{
-	const char *number = getenv(WIRE_ENV_CALLS);
-	int fd = number == NULL ? -1 : (int)strtol(number, NULL, 10);
-
-	return fd != -1 && acceptfilter_is(fd) ? raise_descriptor(a, fd) : -1;
-}
-
+/* A socket for the program, of the family of the app's first listener. */
 static void
 open_listener(struct adapter *a)
 {
-	if (listener_make(&a->listener, wanted_family()) == -1)
+	const char *family = getenv(WIRE_ENV_FAMILY);
+	int number = AF_UNIX;
+
+	if (family != NULL && strcmp(family, "inet") == 0)
+		number = AF_INET;
+	else if (family != NULL && strcmp(family, "inet6") == 0)
+		number = AF_INET6;
+	if (listener_make(&a->listener, number) == -1)
 		daemon_fail(a, "cannot make a socket to listen on: %s",
 		    strerror(errno));
 	a->listener.fd = raise_descriptor(a, a->listener.fd);
@@ -138,124 +114,70 @@ open_listener(struct adapter *a)
 
 /* --- the program -------------------------------------------------------- */
 
-static _Noreturn void
-not_started(struct adapter *a, const char *name)
-{
-	const char *why = strerror(a->program.error);
-
-	switch (a->program.stage) {
-	case PROGRAM_FILTER:
-		if (a->program.error == EBUSY)
-			why = "somebody uses it already";
-		daemon_fail(a,
-		    "this system does not let us answer accept(): seccomp user "
-		    "notification: %s; handoff = listen does without",
-		    why);
-	case PROGRAM_EXECUTE:
-		daemon_fail(a, "cannot execute %s: %s", name, why);
-	default:
-		daemon_fail(a, "cannot start %s: %s", name, why);
-	}
-}
-
 static void
-start(struct adapter *a, char **argv, int calls, const struct sources *s)
+start_program(struct adapter *a, char **argv, const struct sources *s)
 {
+	const char *calls = getenv(WIRE_ENV_CALLS), *why;
+	struct program *p = &a->program;
 	struct program_spec spec = {
 		.argv = argv,
 		.listener = a->listener.fd,
 		.signals = s->before,
-		.notify = calls,
+		.notify = calls == NULL ? -1 : (int)strtol(calls, NULL, 10),
 	};
 
-	if (!program_start(&a->program, &spec))
-		not_started(a, argv[0]);
-	view_keep_memory(&a->memory, a->program.pid);
-	if (a->program.restricted)
-		(void)fprintf(stderr,
-		    "apppool-accept: no_new_privs is set: what %s runs gains "
-		    "no rights by being set-user-ID\n",
-		    argv[0]);
+	/* Calls of this process, and of its children, may be reported there. */
+	if (spec.notify != -1)
+		spec.notify = acceptfilter_is(spec.notify)
+		    ? raise_descriptor(a, spec.notify)
+		    : -1;
+	if (program_start(p, &spec)) {
+		view_keep_memory(&a->memory, p->pid);
+		if (p->restricted)
+			(void)fprintf(stderr,
+			    "apppool-accept: no_new_privs is set: what %s runs "
+			    "gains no rights by being set-user-ID\n",
+			    argv[0]);
+		return;
+	}
+	why = p->stage == PROGRAM_FILTER && p->error == EBUSY
+	    ? "somebody uses it already"
+	    : strerror(p->error);
+	if (p->stage == PROGRAM_FILTER)
+		daemon_fail(a,
+		    "this system does not let us answer accept(): seccomp user "
+		    "notification: %s; handoff = listen does without",
+		    why);
+	daemon_fail(a, "cannot %s %s: %s",
+	    p->stage == PROGRAM_EXECUTE ? "execute" : "start", argv[0], why);
 }
 
 /* --- while it runs ------------------------------------------------------ */
 
 static void
-add(struct adapter *a, const struct sources *s, int fd, uint32_t events,
-    enum source source)
-{
-	struct epoll_event e = { .events = events, .data.u32 = source };
-
-	if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) == -1)
-		daemon_fail(a, "epoll_ctl: %s", strerror(errno));
-}
-
-/* All signals are the program's; a fault of our own ends us even so. */
-static void
-block_signals(struct adapter *a, struct sources *s)
-{
-	sigset_t all;
-
-	sigfillset(&all);
-	(void)sigprocmask(SIG_BLOCK, &all, &s->before);
-	s->signals = signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK);
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->signals == -1 || s->epoll == -1)
-		too_few(a);
-}
-
-static void
-end_if_it_has(struct adapter *a)
-{
-	int status;
-
-	if (!program_ended(&a->program, &status))
-		return;
-	serve_ended(a, status);
-	program_end_likewise(status);
-}
-
-/* A SIGCHLD of the kernel's, that the program has ended, is for us alone. */
-static bool
-is_for_program(const struct signalfd_siginfo *i)
-{
-	if (i->ssi_signo == SIGCHLD && i->ssi_code > 0)
-		return false;
-	return i->ssi_pid != (uint32_t)getpid();
-}
-
-static void
 pass_signals(struct adapter *a, int signals)
 {
 	struct signalfd_siginfo i;
+	int status;
 
 	while (read(signals, &i, sizeof(i)) == sizeof(i)) {
-		if (i.ssi_signo == SIGCHLD)
-			end_if_it_has(a);
-		if (is_for_program(&i)) {
-			program_signal(&a->program, &i);
-			serve_signal(a, (int)i.ssi_signo);
+		if (i.ssi_signo == SIGCHLD &&
+		    program_ended(&a->program, &status)) {
+			serve_ended(a, status);
+			program_end_likewise(status);
 		}
+		/* That the program has ended the kernel tells us alone. */
+		if ((i.ssi_signo == SIGCHLD && i.ssi_code > 0) ||
+		    i.ssi_pid == (uint32_t)getpid())
+			continue;
+		program_signal(&a->program, &i);
+		serve_signal(a, (int)i.ssi_signo);
 	}
 }
 
-/* Milliseconds for epoll_wait(2), never too few. */
-static int
-timeout(const struct adapter *a)
-{
-	nanoseconds next = serve_next(a), left = next - a->now;
-
-	if (next == NEVER)
-		return -1;
-	if (left <= 0)
-		return 0;
-	return left > MILLISECONDS(60000)
-	    ? 60000
-	    : (int)((left + MILLISECONDS(1) - 1) / MILLISECONDS(1));
-}
-
 static void
-handle(struct adapter *a, const struct sources *s, const struct epoll_event *e)
+handle_event(
+    struct adapter *a, const struct sources *s, const struct epoll_event *e)
 {
 	switch ((enum source)e->data.u32) {
 	case SOURCE_CALLS:
@@ -281,24 +203,49 @@ handle(struct adapter *a, const struct sources *s, const struct epoll_event *e)
 }
 
 static _Noreturn void
-run(struct adapter *a, const struct sources *s)
+run_loop(struct adapter *a, const struct sources *s)
 {
+	const struct {
+		int fd;
+		uint32_t events;
+	} sources[SOURCES] = {
+		[SOURCE_CALLS] = { a->program.notify, EPOLLIN },
+		/* Edge-triggered: a message may have to lie there for long. */
+		[SOURCE_CHANNEL] = { a->channel,
+		    EPOLLIN | EPOLLRDHUP | EPOLLET },
+		[SOURCE_SIGNALS] = { s->signals, EPOLLIN },
+		[SOURCE_LISTENER] = { a->listener.fd, EPOLLRDHUP },
+	};
 	struct epoll_event events[SOURCES];
-	int n;
+	nanoseconds left;
+	int n, wait;
 
-	add(a, s, a->program.notify, EPOLLIN, SOURCE_CALLS);
-	add(a, s, s->signals, EPOLLIN, SOURCE_SIGNALS);
-	/* Edge-triggered: a message may have to lie there for long. */
-	add(a, s, a->channel, EPOLLIN | EPOLLRDHUP | EPOLLET, SOURCE_CHANNEL);
-	add(a, s, a->listener.fd, EPOLLRDHUP, SOURCE_LISTENER);
+	for (enum source i = 0; i < SOURCES; i++) {
+		struct epoll_event e = { .events = sources[i].events,
+			.data.u32 = i };
+
+		if (epoll_ctl(s->epoll, EPOLL_CTL_ADD, sources[i].fd, &e) == -1)
+			daemon_fail(a, "epoll_ctl: %s", strerror(errno));
+	}
 	for (;;) {
-		a->now = clock_now();
-		n = epoll_wait(s->epoll, events, SOURCES, timeout(a));
+		a->now = adapter_clock();
+		/* Milliseconds, never too few. */
+		wait = -1;
+		if (serve_next(a) != NEVER) {
+			left = serve_next(a) - a->now;
+			if (left < 0)
+				left = 0;
+			else if (left > MILLISECONDS(60000))
+				left = MILLISECONDS(60000);
+			wait = (int)((left + MILLISECONDS(1) - 1) /
+			    MILLISECONDS(1));
+		}
+		n = epoll_wait(s->epoll, events, SOURCES, wait);
 		if (n == -1 && errno != EINTR)
 			daemon_fail(a, "epoll_wait: %s", strerror(errno));
-		a->now = clock_now();
+		a->now = adapter_clock();
 		for (int i = 0; i < n; i++)
-			handle(a, s, &events[i]);
+			handle_event(a, s, &events[i]);
 		if (serve_next(a) <= a->now)
 			serve_tick(a);
 	}
@@ -309,7 +256,7 @@ main(int argc, char **argv)
 {
 	static struct adapter a = { .received.fd = -1 };
 	struct sources s;
-	int calls;
+	sigset_t all;
 
 	if (argc < 2) {
 		(void)fputs(
@@ -325,9 +272,13 @@ main(int argc, char **argv)
 	(void)descriptors_fix();
 	view_init(&a.memory);
 	open_channel(&a);
-	calls = open_calls(&a);
 	open_listener(&a);
-	block_signals(&a, &s);
-	start(&a, argv + 1, calls, &s);
-	run(&a, &s);
+	/* All signals are the program's; a fault of our own ends us even so. */
+	sigfillset(&all);
+	(void)sigprocmask(SIG_BLOCK, &all, &s.before);
+	s.signals = raise_descriptor(
+	    &a, signalfd(-1, &all, SFD_CLOEXEC | SFD_NONBLOCK));
+	s.epoll = raise_descriptor(&a, epoll_create1(EPOLL_CLOEXEC));
+	start_program(&a, argv + 1, &s);
+	run_loop(&a, &s);
 }

@@ -46,14 +46,11 @@ struct view_memory {
 /* To be called once, before the others. */
 void view_init(struct view_memory *m);
 
-/* Whether the thread's descriptor is the open file behind ours. */
-enum view view_is_ours(pid_t tid, int its_fd, int our_fd);
-
 /*
- * Whether the thread's descriptor is still the socket of that inode; our_fd is
- * any open one of ours.
+ * Whether the thread's descriptor is the open file behind ours; or, with an
+ * inode other than 0, still the socket of that, whatever is behind ours.
  */
-enum view view_has_socket(pid_t tid, int its_fd, ino_t inode, int our_fd);
+enum view view_has(pid_t tid, int its_fd, int our_fd, ino_t inode);
 
 /* Whether the thread lives. */
 bool view_lives(pid_t tid);
@@ -119,13 +116,9 @@ int listener_make(struct listener *l, int family);
 
 /* Makes it readable, until listener_silence(). */
 void listener_ring(struct listener *l);
-bool listener_rings(const struct listener *l);
 
 /* Makes it not readable, even if some other process has connected. */
 void listener_silence(struct listener *l);
-
-/* Whether accept() on it waits; else it is to fail with EAGAIN. */
-bool listener_blocks(const struct listener *l);
 
 /*
  * Sets on the connection the options that the program has set on its socket
@@ -162,11 +155,8 @@ int call_receive(int notify, struct call *out);
  */
 int call_give(int notify, const struct call *c, int fd);
 
-/* Lets the call fail with this errno. */
-void call_fail(int notify, const struct call *c, int error);
-
-/* Lets the kernel carry the call out. */
-void call_let(int notify, const struct call *c);
+/* Lets the call fail with this errno; 0: has the kernel carry it out. */
+void call_answer(int notify, const struct call *c, int error);
 
 /* Whether the call still waits: its thread has not begun to die. */
 bool call_waits(int notify, const struct call *c);
@@ -335,19 +325,14 @@ struct adapter {
 
 /* --- daemon: messages to and from it ------------------------------------ */
 
-/* Say READY, and RETIRE: once, and the latter when it makes sense. */
-void daemon_ready(struct adapter *a);
+void daemon_say(const struct adapter *a, const char *message);
+
+/* Says RETIRE, once and when it makes sense. */
 void daemon_retire(struct adapter *a);
 
 /* Tells the daemon that we cannot go on, kills the program, and exits. */
 _Noreturn void daemon_fail(struct adapter *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Says DONE. */
-void daemon_done(struct adapter *a, uint64_t serial);
-
-/* Says BLIND, and in the status why. */
-void daemon_blind(struct adapter *a);
 
 /*
  * Whether a connection waits in the channel, which stays there. A STOP does
@@ -364,9 +349,6 @@ bool daemon_receive(struct adapter *a);
 /* Is done with what was received: the daemon is not to find it any more. */
 void daemon_forget(struct adapter *a);
 
-/* Whether the daemon has closed the channel. */
-bool daemon_is_gone(const struct adapter *a);
-
 /* --- sessions: when they are over --------------------------------------- */
 
 /* Makes room for one more. Returns false if there is no memory. */
@@ -377,9 +359,6 @@ void sessions_begin(struct adapter *a, const struct session *s);
 
 /* The thread accepts again, by this call. */
 void sessions_returned(struct adapter *a, const struct call *c);
-
-/* Whether the bell must ring for the program to accept after a session. */
-bool sessions_want_bell(const struct adapter *a);
 
 /* Looks at the sessions that are due. */
 void sessions_look(struct adapter *a);

@@ -6,7 +6,6 @@
 
 #include <linux/seccomp.h>
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,29 +63,17 @@ call_give(int notify, const struct call *c, int fd)
 	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ADDFD, &a);
 }
 
-static void
-answer(int notify, const struct call *c, int error, uint32_t flags)
+void
+call_answer(int notify, const struct call *c, int error)
 {
 	struct seccomp_notif_resp r = {
 		.id = c->id,
 		.error = -error,
-		.flags = flags,
+		.flags = error == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0,
 	};
 
 	/* ENOENT: the call is gone, and needs no answer. */
 	(void)ioctl(notify, SECCOMP_IOCTL_NOTIF_SEND, &r);
-}
-
-void
-call_fail(int notify, const struct call *c, int error)
-{
-	answer(notify, c, error, 0);
-}
-
-void
-call_let(int notify, const struct call *c)
-{
-	answer(notify, c, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
 }
 
 bool
@@ -98,41 +85,28 @@ call_waits(int notify, const struct call *c)
 /* --- all that wait ------------------------------------------------------ */
 
 static void
-remove_at(struct calls *w, size_t i)
+remove_call(struct calls *w, size_t i)
 {
 	w->len--;
 	memmove(w->list + i, w->list + i + 1, (w->len - i) * sizeof(*w->list));
 }
 
-/* Forgets calls that were interrupted, or whose thread is dead. */
-static void
-forget_gone(struct calls *w, int notify)
-{
-	for (size_t i = w->len; i-- > 0;)
-		if (!call_waits(notify, &w->list[i].call))
-			remove_at(w, i);
-}
-
-static bool
-grow(struct calls *w)
-{
-	struct waiter *list =
-	    reallocarray(w->list, w->room + GROWTH, sizeof(*list));
-
-	if (list == NULL)
-		return false;
-	w->list = list;
-	w->room += GROWTH;
-	return true;
-}
-
 bool
 calls_add(struct calls *w, const struct call *c, int notify)
 {
-	if (w->len == w->room)
-		forget_gone(w, notify);
-	if (w->len == w->room && !grow(w))
-		return false;
+	struct waiter *list;
+
+	/* Some may have been interrupted, or their threads are dead. */
+	for (size_t i = w->len == w->room ? w->len : 0; i-- > 0;)
+		if (!call_waits(notify, &w->list[i].call))
+			remove_call(w, i);
+	if (w->len == w->room) {
+		list = reallocarray(w->list, w->room + GROWTH, sizeof(*list));
+		if (list == NULL)
+			return false;
+		w->list = list;
+		w->room += GROWTH;
+	}
 	w->list[w->len++] = (struct waiter){ .call = *c };
 	return true;
 }
@@ -142,7 +116,7 @@ calls_forget(struct calls *w, pid_t tid)
 {
 	for (size_t i = w->len; i-- > 0;)
 		if (w->list[i].call.tid == tid)
-			remove_at(w, i);
+			remove_call(w, i);
 }
 
 void
@@ -158,7 +132,7 @@ void
 calls_fail(struct calls *w, int notify, int error)
 {
 	while (w->len > 0)
-		call_fail(notify, &w->list[--w->len].call, error);
+		call_answer(notify, &w->list[--w->len].call, error);
 }
 
 const struct call *
@@ -166,7 +140,7 @@ calls_last(struct calls *w, int notify)
 {
 	for (size_t i = w->len; i-- > 0;) {
 		if (!call_waits(notify, &w->list[i].call))
-			remove_at(w, i);
+			remove_call(w, i);
 		else if (w->list[i].doubted <= 0)
 			return &w->list[i].call;
 	}

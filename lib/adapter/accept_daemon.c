@@ -12,21 +12,12 @@
 
 #include "adapter/accept.h"
 #include "sys/wire.h"
-#include "worker/channel.h"
-
-static void
-say(const struct adapter *a, const char *message)
-{
-	(void)channel_say(a->channel, message, strlen(message));
-}
+#include "worker/worker.h"
 
 void
-daemon_ready(struct adapter *a)
+daemon_say(const struct adapter *a, const char *message)
 {
-	if (a->ready)
-		return;
-	a->ready = true;
-	say(a, WIRE_READY);
+	(void)channel_say(a->channel, message, strlen(message));
 }
 
 void
@@ -35,20 +26,7 @@ daemon_retire(struct adapter *a)
 	if (!a->ready || a->retired || a->stopped)
 		return;
 	a->retired = true;
-	say(a, WIRE_RETIRE);
-}
-
-void
-daemon_done(struct adapter *a, uint64_t serial)
-{
-	(void)channel_say_serial(a->channel, WIRE_DONE, serial);
-}
-
-void
-daemon_blind(struct adapter *a)
-{
-	say(a, WIRE_BLIND);
-	say(a, WIRE_STATUS " when its sessions end cannot be seen");
+	daemon_say(a, WIRE_RETIRE);
 }
 
 void
@@ -106,37 +84,11 @@ daemon_forget(struct adapter *a)
 	a->received = (struct received){ .fd = -1 };
 }
 
-/* Takes the connection of a CONN; returns whether it can be given. */
-static bool
-take_conn(struct adapter *a, const struct channel_message *m)
-{
-	struct received *r = &a->received;
-
-	*r = (struct received){
-		.fd = m->fd,
-		.stays = !a->raced,
-		.serial = m->serial,
-		.peer_len = sizeof(r->peer),
-	};
-	if (r->fd == -1) {
-		daemon_forget(a);
-		(void)channel_say_serial(a->channel, WIRE_LOST, m->serial);
-		return false;
-	}
-	/* accept() would not have returned a connection without an address. */
-	if (getpeername(r->fd, (struct sockaddr *)&r->peer, &r->peer_len) ==
-	    -1) {
-		daemon_forget(a);
-		daemon_done(a, m->serial);
-		return false;
-	}
-	return true;
-}
-
 bool
 daemon_receive(struct adapter *a)
 {
 	int flags = MSG_DONTWAIT | (a->raced ? 0 : MSG_PEEK);
+	struct received *r = &a->received;
 	struct channel_message m;
 
 	while (a->maybe && !a->stopped) {
@@ -158,18 +110,24 @@ daemon_receive(struct adapter *a)
 		}
 		if (m.kind == CHANNEL_FORK)
 			daemon_fail(a, "it cannot fork a template");
-		if (m.kind == CHANNEL_STOP)
+		if (m.kind == CHANNEL_STOP) {
 			a->stopped = true;
-		else if (take_conn(a, &m))
+			continue;
+		}
+		*r = (struct received){
+			.fd = m.fd,
+			.stays = !a->raced,
+			.serial = m.serial,
+			.peer_len = sizeof(r->peer),
+		};
+		/* accept() returns no connection without an address. */
+		if (r->fd != -1 &&
+		    getpeername(
+			r->fd, (struct sockaddr *)&r->peer, &r->peer_len) == 0)
 			return true;
+		daemon_forget(a);
+		(void)channel_say_serial(
+		    a->channel, m.fd == -1 ? WIRE_LOST : WIRE_DONE, m.serial);
 	}
 	return false;
-}
-
-bool
-daemon_is_gone(const struct adapter *a)
-{
-	struct pollfd p = { .fd = a->channel };
-
-	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
 }

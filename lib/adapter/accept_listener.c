@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -36,28 +35,6 @@ static const struct {
 	{ IPPROTO_TCP, TCP_KEEPCNT },
 };
 
-/* Makes an address for which the kernel chooses what is free. */
-static socklen_t
-own_address(int family, struct sockaddr_storage *out)
-{
-	struct sockaddr_in *in = (struct sockaddr_in *)out;
-	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
-
-	memset(out, 0, sizeof(*out));
-	out->ss_family = (sa_family_t)family;
-	switch (family) {
-	case AF_INET:
-		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-		return sizeof(*in);
-	case AF_INET6:
-		in6->sin6_addr = in6addr_loopback;
-		return sizeof(*in6);
-	default:
-		/* An abstract name. */
-		return offsetof(struct sockaddr_un, sun_path);
-	}
-}
-
 /* Returns the value at the socket; the one in the beginning if it has none. */
 static int
 option_value(const struct listener *l, size_t i)
@@ -68,14 +45,6 @@ option_value(const struct listener *l, size_t i)
 	(void)getsockopt(
 	    l->fd, options[i].level, options[i].name, &value, &len);
 	return value;
-}
-
-static void
-remember_options(struct listener *l)
-{
-	memset(l->options, 0, sizeof(l->options));
-	for (size_t i = 0; i < LISTENER_OPTIONS; i++)
-		l->options[i] = option_value(l, i);
 }
 
 void
@@ -96,18 +65,34 @@ listener_pass_options(const struct listener *l, int conn)
 int
 listener_make(struct listener *l, int family)
 {
+	struct sockaddr_in *in = (struct sockaddr_in *)&l->addr;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&l->addr;
 	int no = 0, error;
 
 	l->bell = -1;
 	l->fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (l->fd == -1)
 		return -1;
-	/* The program sees a socket for both families. */
-	if (family == AF_INET6)
+	memset(l->options, 0, sizeof(l->options));
+	for (size_t i = 0; i < LISTENER_OPTIONS; i++)
+		l->options[i] = option_value(l, i);
+
+	/* The kernel chooses what is free. */
+	memset(&l->addr, 0, sizeof(l->addr));
+	l->addr.ss_family = (sa_family_t)family;
+	if (family == AF_INET) {
+		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+		l->addr_len = sizeof(*in);
+	} else if (family == AF_INET6) {
+		/* The program sees a socket for both families. */
 		(void)setsockopt(
 		    l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no));
-	remember_options(l);
-	l->addr_len = own_address(family, &l->addr);
+		in6->sin6_addr = in6addr_loopback;
+		l->addr_len = sizeof(*in6);
+	} else {
+		/* An abstract name. */
+		l->addr_len = offsetof(struct sockaddr_un, sun_path);
+	}
 	if (bind(l->fd, (struct sockaddr *)&l->addr, l->addr_len) == 0 &&
 	    listen(l->fd, BACKLOG) == 0) {
 		l->addr_len = sizeof(l->addr);
@@ -119,16 +104,6 @@ listener_make(struct listener *l, int family)
 	(void)close(l->fd);
 	errno = error;
 	return -1;
-}
-
-/* Resets the connection: closed in order, TCP would keep the port a while. */
-static void
-reset(int fd)
-{
-	const struct linger now = { .l_onoff = 1 };
-
-	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
-	(void)close(fd);
 }
 
 void
@@ -151,15 +126,11 @@ listener_ring(struct listener *l)
 	l->bell = -1;
 }
 
-bool
-listener_rings(const struct listener *l)
-{
-	return l->bell != -1;
-}
-
 void
 listener_silence(struct listener *l)
 {
+	/* Closed in order, TCP would keep the port a while: it is reset. */
+	const struct linger now = { .l_onoff = 1 };
 	struct pollfd p = { .fd = l->fd, .events = POLLIN };
 
 	for (int i = 0;
@@ -169,15 +140,10 @@ listener_silence(struct listener *l)
 
 		if (fd == -1)
 			break;
-		reset(fd);
+		(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+		(void)close(fd);
 	}
 	if (l->bell != -1)
 		(void)close(l->bell);
 	l->bell = -1;
-}
-
-bool
-listener_blocks(const struct listener *l)
-{
-	return (fcntl(l->fd, F_GETFL) & O_NONBLOCK) == 0;
 }

@@ -43,44 +43,10 @@ struct report {
 	bool restricted;
 };
 
-/* --- the filter in front of its system calls ---------------------------- */
-
-/*
- * Without the privilege to install the filter no_new_privs is set first, and
- * *restricted_out. Returns the descriptor, or -1 and errno.
- */
-static int
-install_filter(bool *restricted_out)
-{
-	int fd = acceptfilter_install();
-
-	*restricted_out = false;
-	if (fd != -1 || errno != EACCES)
-		return fd;
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == -1)
-		return -1;
-	*restricted_out = true;
-	return acceptfilter_install();
-}
-
-/* Whether accept() can be answered with a descriptor; else errno. */
-static bool
-filter_works(int notify)
-{
-	struct seccomp_notif_addfd probe = {
-		.flags = SECCOMP_ADDFD_FLAG_SEND,
-		.srcfd = (__u32)notify,
-	};
-
-	/* No call has this number; an old kernel stops at the flag already. */
-	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ADDFD, &probe) == -1 &&
-	    errno == ENOENT;
-}
-
 /* --- the child ---------------------------------------------------------- */
 
 static _Noreturn void
-give_up(int parent, enum program_stage stage)
+program_give_up(int parent, enum program_stage stage)
 {
 	struct report r = { .stage = stage, .error = errno };
 
@@ -88,61 +54,79 @@ give_up(int parent, enum program_stage stage)
 	_exit(EXIT_NOT_EXECUTED);
 }
 
-/* Sets what sd_listen_fds(3) reads, and hides the socket to the daemon. */
-static bool
-prepare_environment(void)
+/*
+ * Has the calls of accept() reported, unless they are already, at spec->notify.
+ * Without the privilege to install the filter no_new_privs is set first, and
+ * *restricted_out. Returns the descriptor, or -1 and errno.
+ */
+static int
+install_filter(const struct program_spec *spec, bool *restricted_out)
 {
-	char pid[sizeof("2147483647")];
+	struct seccomp_notif_addfd probe = {
+		.flags = SECCOMP_ADDFD_FLAG_SEND,
+	};
+	int fd = spec->notify != -1 ? spec->notify : acceptfilter_install();
 
-	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
-	return unsetenv(WIRE_ENV_PROTOCOL) == 0 && unsetenv(WIRE_ENV_FD) == 0 &&
-	    unsetenv(WIRE_ENV_FAMILY) == 0 && unsetenv(WIRE_ENV_UNREAD) == 0 &&
-	    unsetenv(WIRE_ENV_CALLS) == 0 && unsetenv("LISTEN_FDNAMES") == 0 &&
-	    setenv("LISTEN_FDS", "1", 1) == 0 &&
-	    setenv("LISTEN_PID", pid, 1) == 0;
+	if (fd == -1 && errno == EACCES &&
+	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0) {
+		*restricted_out = true;
+		fd = acceptfilter_install();
+	}
+	if (fd == -1)
+		return -1;
+	/*
+	 * Whether accept() can be answered with a descriptor: no call has this
+	 * number; an old kernel stops at the flag already.
+	 */
+	probe.srcfd = (__u32)fd;
+	return ioctl(fd, SECCOMP_IOCTL_NOTIF_ADDFD, &probe) == -1 &&
+		errno == ENOENT
+	    ? fd
+	    : -1;
 }
 
-static bool
-prepare_descriptors(int listener)
-{
-	return dup2(listener, STDIN_FILENO) != -1 &&
-	    dup2(listener, LISTEN_FDS_START) != -1;
-}
-
-/* Returns if it fails. */
-static void
-execute(char **argv)
-{
-	/* execvp(3) would give a file of unknown format to a shell. */
-	if (strchr(argv[0], '/') != NULL)
-		(void)execv(argv[0], argv);
-	else
-		(void)execvp(argv[0], argv);
-}
-
+/* Becomes the program; parent: where to say what fails. */
 static _Noreturn void
-become(const struct program_spec *spec, int parent, pid_t parent_pid)
+program_become(const struct program_spec *spec, int parent, pid_t parent_pid)
 {
+	static const char *const ours[] = { WIRE_ENV_PROTOCOL, WIRE_ENV_FD,
+		WIRE_ENV_FAMILY, WIRE_ENV_UNREAD, WIRE_ENV_CALLS,
+		"LISTEN_FDNAMES" };
 	struct report r = { .stage = PROGRAM_RUNS };
+	char pid[sizeof("2147483647")];
+	char **argv = spec->argv;
 	int notify;
 
 	/* Without us the program could only wait for ever. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) == -1)
-		give_up(parent, PROGRAM_PREPARE);
+		program_give_up(parent, PROGRAM_PREPARE);
 	if (getppid() != parent_pid)
 		_exit(EXIT_NOT_EXECUTED);
-	if (!prepare_environment() || !prepare_descriptors(spec->listener) ||
+	/* The socket to the daemon is hidden; sd_listen_fds(3) reads the rest.
+	 */
+	for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+		(void)unsetenv(ours[i]);
+	(void)snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	if (setenv("LISTEN_FDS", "1", 1) == -1 ||
+	    setenv("LISTEN_PID", pid, 1) == -1 ||
+	    dup2(spec->listener, STDIN_FILENO) == -1 ||
+	    dup2(spec->listener, LISTEN_FDS_START) == -1 ||
 	    sigprocmask(SIG_SETMASK, &spec->signals, NULL) == -1)
-		give_up(parent, PROGRAM_PREPARE);
-	notify =
-	    spec->notify != -1 ? spec->notify : install_filter(&r.restricted);
-	if (notify == -1 || !filter_works(notify))
-		give_up(parent, PROGRAM_FILTER);
+		program_give_up(parent, PROGRAM_PREPARE);
+	notify = install_filter(spec, &r.restricted);
+	if (notify == -1)
+		program_give_up(parent, PROGRAM_FILTER);
 	if (fdpass_send(parent, &r, sizeof(r), notify) == -1)
-		give_up(parent, PROGRAM_PREPARE);
-	/* This and the parent's socket are close-on-exec. */
-	execute(spec->argv);
-	give_up(parent, PROGRAM_EXECUTE);
+		program_give_up(parent, PROGRAM_PREPARE);
+	/*
+	 * This and the parent's socket are close-on-exec. execvp(3) would give
+	 * a file of unknown format to a shell.
+	 */
+	if (strchr(argv[0], '/') != NULL)
+		(void)execv(argv[0], argv);
+	else
+		(void)execvp(argv[0], argv);
+	program_give_up(parent, PROGRAM_EXECUTE);
 }
 
 /* --- its start ---------------------------------------------------------- */
@@ -159,11 +143,41 @@ read_report(int child, struct report *r, int *fd_out)
 	return n == sizeof(*r);
 }
 
-static bool
-failed(struct program *p, enum program_stage stage, int error)
+bool
+program_start(struct program *p, const struct program_spec *spec)
 {
-	p->stage = stage;
-	p->error = error;
+	struct report r = { .stage = PROGRAM_FORK };
+	pid_t self = getpid();
+	int ends[2], high, none = -1;
+
+	*p = (struct program){ .pidfd = -1, .notify = -1 };
+	if (fdpass_pair(ends) == -1) {
+		p->error = errno;
+		return false;
+	}
+	p->pid = fork();
+	r.error = errno;
+	if (p->pid == 0) {
+		high = fcntl(ends[1], F_DUPFD_CLOEXEC, HIGH);
+		(void)close(ends[1]);
+		program_become(spec, high, self);
+	}
+	(void)close(ends[1]);
+	if (p->pid > 0 && !read_report(ends[0], &r, &p->notify)) {
+		r = (struct report){ PROGRAM_PREPARE, ECHILD, false };
+	} else if (r.stage == PROGRAM_RUNS && p->notify == -1) {
+		r = (struct report){ PROGRAM_PREPARE, EMFILE, false };
+	} else if (r.stage == PROGRAM_RUNS) {
+		p->restricted = r.restricted;
+		p->pidfd = view_open(p->pid);
+		/* None comes if it runs. */
+		(void)read_report(ends[0], &r, &none);
+	}
+	(void)close(ends[0]);
+	p->stage = r.stage;
+	p->error = r.error;
+	if (p->stage == PROGRAM_RUNS)
+		return true;
 	if (p->notify != -1)
 		(void)close(p->notify);
 	if (p->pid > 0)
@@ -171,50 +185,6 @@ failed(struct program *p, enum program_stage stage, int error)
 			continue;
 	p->pid = 0;
 	return false;
-}
-
-/* Waits until the program runs. */
-static bool
-wait_for_start(struct program *p, int child)
-{
-	struct report r;
-	int none = -1;
-
-	if (!read_report(child, &r, &p->notify))
-		return failed(p, PROGRAM_PREPARE, ECHILD);
-	if (r.stage != PROGRAM_RUNS)
-		return failed(p, r.stage, r.error);
-	if (p->notify == -1)
-		return failed(p, PROGRAM_PREPARE, EMFILE);
-	p->restricted = r.restricted;
-	p->pidfd = view_open(p->pid);
-	if (read_report(child, &r, &none))
-		return failed(p, r.stage, r.error);
-	p->stage = PROGRAM_RUNS;
-	return true;
-}
-
-bool
-program_start(struct program *p, const struct program_spec *spec)
-{
-	pid_t self = getpid();
-	int ends[2], high;
-	bool runs;
-
-	*p = (struct program){ .pidfd = -1, .notify = -1 };
-	if (fdpass_pair(ends) == -1)
-		return failed(p, PROGRAM_FORK, errno);
-	p->pid = fork();
-	if (p->pid == 0) {
-		high = fcntl(ends[1], F_DUPFD_CLOEXEC, HIGH);
-		(void)close(ends[1]);
-		become(spec, high, self);
-	}
-	(void)close(ends[1]);
-	runs = p->pid == -1 ? failed(p, PROGRAM_FORK, errno)
-			    : wait_for_start(p, ends[0]);
-	(void)close(ends[0]);
-	return runs;
 }
 
 /* --- its life and end --------------------------------------------------- */

@@ -5,10 +5,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "adapter/accept.h"
+#include "sys/wire.h"
 
 /* The time in which a signal reaches the thread it is meant for. */
 #define DOUBT MILLISECONDS(5)
@@ -25,37 +27,9 @@
 
 /* --- giving ------------------------------------------------------------- */
 
-/* Writes the address where accept() leaves it. Returns 0 or an errno. */
-static int
-write_address(struct adapter *a, const struct call *c)
-{
-	const struct received *r = &a->received;
-	const struct view_part parts[2] = {
-		{ c->address, &r->peer,
-		    c->room < r->peer_len ? c->room : r->peer_len },
-		{ c->length, &r->peer_len, sizeof(r->peer_len) },
-	};
-
-	if (c->address == 0 ||
-	    view_write_memory(&a->memory, c->tid, parts) == 0)
-		return 0;
-	return errno;
-}
-
-/* The flag is the connection's, which may have it from a failed attempt. */
-static void
-set_blocking(struct received *r, int flags)
-{
-	bool nonblocking = (flags & SOCK_NONBLOCK) != 0;
-
-	if (nonblocking != r->nonblocking)
-		(void)fcntl(r->fd, F_SETFL, nonblocking ? O_NONBLOCK : 0);
-	r->nonblocking = nonblocking;
-}
-
 /* Answers a call that cannot be given a connection, unless it is gone. */
 static void
-refuse(struct adapter *a, const struct call *c, int error)
+refuse_call(struct adapter *a, const struct call *c, int error)
 {
 	switch (error) {
 	case EPERM:
@@ -67,7 +41,7 @@ refuse(struct adapter *a, const struct call *c, int error)
 	case ESRCH:
 		break;
 	default:
-		call_fail(a->program.notify, c, error);
+		call_answer(a->program.notify, c, error);
 		break;
 	}
 	calls_forget(&a->calls, c->tid);
@@ -75,34 +49,45 @@ refuse(struct adapter *a, const struct call *c, int error)
 
 /* Gives the connection received; the call waits no more, either way. */
 static void
-give(struct adapter *a, const struct call *waiting)
+give_connection(struct adapter *a, const struct call *waiting)
 {
 	const struct call c = *waiting;
-	struct session s = { .serial = a->received.serial, .tid = c.tid };
+	const bool nonblocking = (c.flags & SOCK_NONBLOCK) != 0;
+	struct received *r = &a->received;
+	struct session s = { .serial = r->serial, .tid = c.tid };
+	/* Where accept() leaves the address. */
+	const struct view_part parts[2] = {
+		{ c.address, &r->peer,
+		    c.room < r->peer_len ? c.room : r->peer_len },
+		{ c.length, &r->peer_len, sizeof(r->peer_len) },
+	};
 	struct stat st = { 0 };
-	int error;
 
 	if (!sessions_reserve(&a->sessions)) {
-		refuse(a, &c, ENOMEM);
+		refuse_call(a, &c, ENOMEM);
 		return;
 	}
-	(void)fstat(a->received.fd, &st);
-	set_blocking(&a->received, c.flags);
-	listener_pass_options(&a->listener, a->received.fd);
-	error = write_address(a, &c);
-	if (error != 0) {
-		refuse(a, &c, error);
+	(void)fstat(r->fd, &st);
+	/* The flag is the connection's, perhaps from a failed attempt. */
+	if (nonblocking != r->nonblocking)
+		(void)fcntl(r->fd, F_SETFL, nonblocking ? O_NONBLOCK : 0);
+	r->nonblocking = nonblocking;
+	listener_pass_options(&a->listener, r->fd);
+	if (c.address != 0 &&
+	    view_write_memory(&a->memory, c.tid, parts) == -1) {
+		refuse_call(a, &c, errno);
 		return;
 	}
 	/* The bell comes before the answer: a quick program polls at once. */
-	if (sessions_want_bell(a))
+	if (a->manner == MANNER_POLLS ||
+	    (a->blind && a->manner != MANNER_RETURNS))
 		listener_ring(&a->listener);
-	else if (listener_rings(&a->listener))
+	else if (a->listener.bell != -1)
 		listener_silence(&a->listener);
 	s.inode = st.st_ino;
-	s.fd = call_give(a->program.notify, &c, a->received.fd);
+	s.fd = call_give(a->program.notify, &c, r->fd);
 	if (s.fd == -1) {
-		refuse(a, &c, errno);
+		refuse_call(a, &c, errno);
 		return;
 	}
 	daemon_forget(a);
@@ -112,36 +97,29 @@ give(struct adapter *a, const struct call *waiting)
 
 /* --- the end of the program --------------------------------------------- */
 
-/* The program was just asked to end, by us or another process. */
-static void
-was_asked_to_end(struct adapter *a)
-{
-	a->terms++;
-	a->term_at = a->now + TERM_INTERVAL;
-}
-
-/* A program that is about to end may take a second signal for a demand. */
-static bool
-has_missed_term(const struct adapter *a)
-{
-	return a->calls.len > 0 || !a->blocks;
-}
-
 /* Asks the program to end when no connection comes and none is left. */
 static void
-stop(struct adapter *a)
+ask_to_end(struct adapter *a)
 {
+	struct pollfd daemon = { .fd = a->channel };
+
 	if (!a->stopped || a->sessions.len > 0 || a->received.fd != -1 ||
 	    a->now < a->term_at)
 		return;
-	if (a->terms >= TERMS_MAX && daemon_is_gone(a))
+	if (a->terms >= TERMS_MAX && poll(&daemon, 1, 0) == 1 &&
+	    (daemon.revents & POLLHUP) != 0)
 		(void)kill(a->program.pid, SIGKILL);
-	else if (a->terms == 0 || has_missed_term(a))
+	/*
+	 * A program that is about to end may take a second signal for a
+	 * demand: only one that waits, or would not, has missed the first.
+	 */
+	else if (a->terms == 0 || a->calls.len > 0 || !a->blocks)
 		(void)kill(a->program.pid, SIGTERM);
 	/* EINTR reaches the threads that the signal did not. */
 	if (a->terms > 0)
 		calls_fail(&a->calls, a->program.notify, EINTR);
-	was_asked_to_end(a);
+	a->terms++;
+	a->term_at = a->now + TERM_INTERVAL;
 }
 
 void
@@ -157,22 +135,6 @@ serve_ended(struct adapter *a, int status)
 }
 
 /* --- serving ------------------------------------------------------------ */
-
-/* Whether a busy thread will return by itself, and sees no bell before. */
-static bool
-will_return(const struct adapter *a)
-{
-	return a->manner == MANNER_RETURNS && a->blocks && a->sessions.len > 0;
-}
-
-/* No call waits: rings for one if there is a connection for it. */
-static void
-ring_if_needed(struct adapter *a)
-{
-	if (!will_return(a) &&
-	    (a->received.fd != -1 || daemon_has_connection(a)))
-		listener_ring(&a->listener);
-}
 
 /* Whether a connection given to the call would be lost with its process. */
 static bool
@@ -196,22 +158,27 @@ is_doomed(struct adapter *a, const struct call *c)
 void
 serve(struct adapter *a)
 {
-	const struct call *c = NULL;
+	const struct call *c;
+	bool returns;
 
 	while (a->received.fd != -1 || (a->maybe && !a->stopped)) {
 		c = calls_last(&a->calls, a->program.notify);
 		if (c == NULL) {
+			/* A busy thread returns, and sees no bell before. */
+			returns = a->manner == MANNER_RETURNS && a->blocks &&
+			    a->sessions.len > 0;
 			/* Calls in doubt will be looked at again. */
-			if (a->calls.len == 0)
-				ring_if_needed(a);
+			if (a->calls.len == 0 && !returns &&
+			    (a->received.fd != -1 || daemon_has_connection(a)))
+				listener_ring(&a->listener);
 			break;
 		}
 		if (is_doomed(a, c))
 			calls_forget(&a->calls, c->tid);
 		else if (a->received.fd != -1 || daemon_receive(a))
-			give(a, c);
+			give_connection(a, c);
 	}
-	stop(a);
+	ask_to_end(a);
 }
 
 /* --- calls -------------------------------------------------------------- */
@@ -220,7 +187,7 @@ serve(struct adapter *a)
 static bool
 is_for_us(struct adapter *a, const struct call *c)
 {
-	switch (view_is_ours(c->tid, c->fd, a->listener.fd)) {
+	switch (view_has(c->tid, c->fd, a->listener.fd, 0)) {
 	case VIEW_YES:
 		return true;
 	case VIEW_NO:
@@ -239,45 +206,31 @@ is_for_us(struct adapter *a, const struct call *c)
 	return false;
 }
 
-/* Checks the call's arguments, and reads its room. Returns 0 or an errno. */
-static int
-check_arguments(struct adapter *a, struct call *c)
-{
-	const int known = SOCK_CLOEXEC | SOCK_NONBLOCK;
-
-	if ((c->flags & ~known) != 0)
-		return EINVAL;
-	if (c->address == 0)
-		return 0;
-	if (view_read_memory(
-		&a->memory, c->tid, c->length, &c->room, sizeof(c->room)) == -1)
-		return errno;
-	return (int32_t)c->room < 0 ? EINVAL : 0;
-}
-
-static bool
-still_waits(const struct adapter *a, const struct call *c)
-{
-	const struct calls *w = &a->calls;
-
-	return w->len > 0 && w->list[w->len - 1].call.id == c->id;
-}
-
 /* A thread wants a connection. */
 static void
 accept_call(struct adapter *a, struct call *c)
 {
-	int error = check_arguments(a, c);
+	const bool valid =
+	    (c->flags & ~(SOCK_CLOEXEC | SOCK_NONBLOCK)) == 0 && !a->shut;
+	const struct calls *w = &a->calls;
+	int error = 0;
 
-	if (error == 0 && a->shut)
+	if (valid && c->address != 0 &&
+	    view_read_memory(
+		&a->memory, c->tid, c->length, &c->room, sizeof(c->room)) == -1)
+		error = errno;
+	else if (!valid || (int32_t)c->room < 0)
 		error = EINVAL;
-	if (error == 0 && !calls_add(&a->calls, c, a->program.notify))
+	else if (!calls_add(&a->calls, c, a->program.notify))
 		error = ENOMEM;
 	if (error != 0) {
-		refuse(a, c, error);
+		refuse_call(a, c, error);
 		return;
 	}
-	daemon_ready(a);
+	if (!a->ready) {
+		a->ready = true;
+		daemon_say(a, WIRE_READY);
+	}
 	sessions_returned(a, c);
 	/*
 	 * Mostly the next connection comes only after our DONE: seen here,
@@ -286,17 +239,16 @@ accept_call(struct adapter *a, struct call *c)
 	if (a->received.fd == -1)
 		(void)daemon_has_connection(a);
 	serve(a);
-	if (!still_waits(a, c))
+	if (w->len == 0 || w->list[w->len - 1].call.id != c->id)
 		return;
-	a->blocks = listener_blocks(&a->listener);
-	if (a->blocks) {
-		if (listener_rings(&a->listener))
-			listener_silence(&a->listener);
+	/* It waits, unless the program has made the socket non-blocking. */
+	a->blocks = (fcntl(a->listener.fd, F_GETFL) & O_NONBLOCK) == 0;
+	if (!a->blocks || a->listener.bell != -1)
+		listener_silence(&a->listener);
+	if (a->blocks)
 		return;
-	}
-	listener_silence(&a->listener);
 	calls_forget(&a->calls, c->tid);
-	call_fail(a->program.notify, c, EAGAIN);
+	call_answer(a->program.notify, c, EAGAIN);
 }
 
 void
@@ -313,7 +265,7 @@ serve_call(struct adapter *a)
 	if (c.accepts && is_for_us(a, &c))
 		accept_call(a, &c);
 	else
-		call_let(a->program.notify, &c);
+		call_answer(a->program.notify, &c, 0);
 }
 
 void
@@ -332,7 +284,8 @@ serve_signal(struct adapter *a, int sig)
 		return;
 	/* The program is about to end, or should be. */
 	daemon_retire(a);
-	was_asked_to_end(a);
+	a->terms++;
+	a->term_at = a->now + TERM_INTERVAL;
 }
 
 /* --- time --------------------------------------------------------------- */
@@ -345,21 +298,18 @@ serve_tick(struct adapter *a)
 	serve(a);
 }
 
-static nanoseconds
-earlier(nanoseconds a, nanoseconds b)
-{
-	return a < b ? a : b;
-}
-
 nanoseconds
 serve_next(const struct adapter *a)
 {
-	nanoseconds next = sessions_next(&a->sessions);
+	nanoseconds next = sessions_next(&a->sessions), doubted = NEVER;
 
 	/* Calls in doubt matter when there is a connection to give. */
 	if (a->received.fd != -1 || (a->maybe && !a->stopped))
-		next = earlier(next, calls_next(&a->calls));
-	if (a->stopped && a->sessions.len == 0 && a->received.fd == -1)
-		next = earlier(next, a->term_at);
+		doubted = calls_next(&a->calls);
+	if (doubted < next)
+		next = doubted;
+	if (a->stopped && a->sessions.len == 0 && a->received.fd == -1 &&
+	    a->term_at < next)
+		next = a->term_at;
 	return next;
 }

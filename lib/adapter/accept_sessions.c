@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "adapter/accept.h"
+#include "sys/wire.h"
+#include "worker/worker.h"
 
 /* The list grows by so many sessions. */
 #define GROWTH 16
@@ -28,12 +30,12 @@ sessions_reserve(struct sessions *s)
 
 /* Ends session i; the last one takes its place. */
 static void
-end(struct adapter *a, size_t i)
+sessions_end(struct adapter *a, size_t i)
 {
 	struct sessions *s = &a->sessions;
 
 	assert(i < s->len);
-	daemon_done(a, s->list[i].serial);
+	(void)channel_say_serial(a->channel, WIRE_DONE, s->list[i].serial);
 	s->list[i] = s->list[--s->len];
 }
 
@@ -41,7 +43,7 @@ void
 sessions_end_all(struct adapter *a)
 {
 	while (a->sessions.len > 0)
-		end(a, a->sessions.len - 1);
+		sessions_end(a, a->sessions.len - 1);
 }
 
 /* Whether the program still has it; false as well where we may not look. */
@@ -50,14 +52,16 @@ is_open(struct adapter *a, const struct session *s)
 {
 	if (a->blind)
 		return false;
-	switch (view_has_socket(s->tid, s->fd, s->inode, a->listener.fd)) {
+	switch (view_has(s->tid, s->fd, a->listener.fd, s->inode)) {
 	case VIEW_YES:
 		return true;
 	case VIEW_NO:
 		return false;
 	default:
 		a->blind = true;
-		daemon_blind(a);
+		daemon_say(a, WIRE_BLIND);
+		daemon_say(
+		    a, WIRE_STATUS " when its sessions end cannot be seen");
 		return false;
 	}
 }
@@ -102,28 +106,6 @@ sessions_begin(struct adapter *a, const struct session *s)
 	a->sessions.len++;
 }
 
-bool
-sessions_want_bell(const struct adapter *a)
-{
-	return a->manner == MANNER_POLLS ||
-	    (a->blind && a->manner != MANNER_RETURNS);
-}
-
-/* Learns the program's manner from a thread that accepts again. */
-static void
-learn(struct adapter *a, bool open)
-{
-	if (open) {
-		a->manner = MANNER_HANDS_ON;
-	} else if (a->manner == MANNER_UNKNOWN) {
-		if (!listener_rings(&a->listener))
-			a->manner = MANNER_RETURNS;
-		else if (a->looked_for)
-			a->manner = MANNER_POLLS;
-	}
-	a->looked_for = false;
-}
-
 void
 sessions_returned(struct adapter *a, const struct call *c)
 {
@@ -136,18 +118,28 @@ sessions_returned(struct adapter *a, const struct call *c)
 		if (is_open(a, &a->sessions.list[i]))
 			open = true;
 		else if (call_waits(a->program.notify, c))
-			end(a, i);
+			sessions_end(a, i);
 		else
 			/* Killed meanwhile, it has no descriptors left. */
 			return;
 	}
-	if (had)
-		learn(a, open);
+	if (!had)
+		return;
+	/* That shows the manner of the program. */
+	if (open) {
+		a->manner = MANNER_HANDS_ON;
+	} else if (a->manner == MANNER_UNKNOWN) {
+		if (a->listener.bell == -1)
+			a->manner = MANNER_RETURNS;
+		else if (a->looked_for)
+			a->manner = MANNER_POLLS;
+	}
+	a->looked_for = false;
 }
 
 /* Looks at a session that is due; returns whether it is over. */
 static bool
-look(struct adapter *a, struct session *s)
+session_look(struct adapter *a, struct session *s)
 {
 	bool open = is_open(a, s);
 
@@ -173,8 +165,8 @@ sessions_look(struct adapter *a)
 {
 	for (size_t i = a->sessions.len; i-- > 0;)
 		if (a->sessions.list[i].look_at <= a->now &&
-		    look(a, &a->sessions.list[i]))
-			end(a, i);
+		    session_look(a, &a->sessions.list[i]))
+			sessions_end(a, i);
 }
 
 nanoseconds

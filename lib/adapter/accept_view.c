@@ -42,50 +42,30 @@ view_init(struct view_memory *m)
 	viewer.proc = access("/proc/self/fd", F_OK) == 0;
 }
 
-/* Tells by the inode of the file behind the descriptor. */
-static enum view
-has_inode(pid_t tid, int its_fd, ino_t inode)
+enum view
+view_has(pid_t tid, int its_fd, int our_fd, ino_t inode)
 {
 	char path[PROC_PATH];
 	struct stat st;
+	/* Mostly it is closed, which kcmp(2) tells in less time than a path. */
+	long order =
+	    syscall(SYS_kcmp, viewer.self, tid, KCMP_FILE, our_fd, its_fd);
 
+	if (order == -1 && errno == EBADF)
+		return VIEW_NO;
+	if (inode == 0) {
+		if (order != -1)
+			return order == 0 ? VIEW_YES : VIEW_NO;
+		/* Some sandboxes and kernels lack kcmp(2). */
+		if (fstat(our_fd, &st) == -1)
+			return VIEW_DENIED;
+		inode = st.st_ino;
+	}
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd/%d", tid, its_fd);
 	if (stat(path, &st) == 0)
 		return S_ISSOCK(st.st_mode) && st.st_ino == inode ? VIEW_YES
 								  : VIEW_NO;
 	return viewer.proc && errno == ENOENT ? VIEW_NO : VIEW_DENIED;
-}
-
-/* Returns 0: the same file; -1 and EBADF: the thread has no such descriptor. */
-static long
-compare(int our_fd, pid_t tid, int its_fd)
-{
-	return syscall(SYS_kcmp, viewer.self, tid, KCMP_FILE, our_fd, its_fd);
-}
-
-enum view
-view_is_ours(pid_t tid, int its_fd, int our_fd)
-{
-	struct stat st;
-	long order = compare(our_fd, tid, its_fd);
-
-	if (order != -1)
-		return order == 0 ? VIEW_YES : VIEW_NO;
-	if (errno == EBADF)
-		return VIEW_NO;
-	/* Some sandboxes and kernels lack kcmp(2). */
-	if (fstat(our_fd, &st) == -1)
-		return VIEW_DENIED;
-	return has_inode(tid, its_fd, st.st_ino);
-}
-
-enum view
-view_has_socket(pid_t tid, int its_fd, ino_t inode, int our_fd)
-{
-	/* Mostly it is closed, which kcmp(2) tells in less time. */
-	if (compare(our_fd, tid, its_fd) == -1 && errno == EBADF)
-		return VIEW_NO;
-	return has_inode(tid, its_fd, inode);
 }
 
 /* Reads /proc/TID/NAME, as much as fits into text. Returns false: none. */
@@ -122,25 +102,25 @@ view_lives(pid_t tid)
 	return state == NULL || (state[1] != '\0' && state[2] != 'Z');
 }
 
-/* Reads a set of signals in the text of /proc/TID/status. */
-static unsigned long long
-read_signals(const char *text, const char *name)
-{
-	const char *line = strstr(text, name);
-
-	return line == NULL ? 0 : strtoull(line + strlen(name), NULL, 16);
-}
-
 bool
 view_has_signals(pid_t tid)
 {
+	static const char *const names[] = {
+		"\nSigPnd:", "\nShdPnd:", "\nSigBlk:"
+	};
+	unsigned long long sets[3];
 	char text[4096];
 
 	if (!read_proc(tid, "status", text, sizeof(text)))
 		return false;
-	return ((read_signals(text, "\nSigPnd:") |
-		    read_signals(text, "\nShdPnd:")) &
-		   ~read_signals(text, "\nSigBlk:")) != 0;
+	for (int i = 0; i < 3; i++) {
+		const char *line = strstr(text, names[i]);
+
+		sets[i] = line == NULL
+		    ? 0
+		    : strtoull(line + strlen(names[i]), NULL, 16);
+	}
+	return ((sets[0] | sets[1]) & ~sets[2]) != 0;
 }
 
 int
@@ -191,29 +171,20 @@ view_keep_memory(struct view_memory *m, pid_t pid)
 	m->fd = fd;
 }
 
-/* Returns 0 if n is all of len, or an errno. */
+/*
+ * Returns 0 if n is all of len, or an errno. Kept memory its process may have
+ * given up meanwhile.
+ */
 static int
-outcome(ssize_t n, size_t len)
+memory_error(ssize_t n, size_t len, bool kept)
 {
-	if (n == -1)
-		return errno == ENOSYS ? EPERM : errno;
-	return n == (ssize_t)len ? 0 : EFAULT;
-}
-
-/* The same for kept memory, which its process may have given up meanwhile. */
-static int
-outcome_kept(ssize_t n, size_t len)
-{
-	if (n == 0)
+	if (n == (ssize_t)len)
+		return 0;
+	if (kept && n == 0)
 		return EPERM;
-	return n == -1 && errno == EIO ? EFAULT : outcome(n, len);
-}
-
-static int
-result(int error)
-{
-	errno = error;
-	return error == 0 ? 0 : -1;
+	if (n != -1 || (kept && errno == EIO))
+		return EFAULT;
+	return errno == ENOSYS ? EPERM : errno;
 }
 
 int
@@ -223,20 +194,14 @@ view_read_memory(
 	struct iovec here = { .iov_base = to, .iov_len = len };
 	struct iovec there = { .iov_base = (void *)(uintptr_t)from,
 		.iov_len = len };
-	int error = outcome(process_vm_readv(tid, &here, 1, &there, 1, 0), len);
+	int error = memory_error(
+	    process_vm_readv(tid, &here, 1, &there, 1, 0), len, false);
 
 	if (error == EPERM && is_kept(m, tid))
-		error = outcome_kept(pread(m->fd, to, len, (off_t)from), len);
-	return result(error);
-}
-
-static int
-write_kept(const struct view_memory *m, const struct view_part *p)
-{
-	if (p->len == 0)
-		return 0;
-	return outcome_kept(
-	    pwrite(m->fd, p->from, p->len, (off_t)p->to), p->len);
+		error =
+		    memory_error(pread(m->fd, to, len, (off_t)from), len, true);
+	errno = error;
+	return error == 0 ? 0 : -1;
 }
 
 int
@@ -244,6 +209,7 @@ view_write_memory(
     const struct view_memory *m, pid_t tid, const struct view_part parts[2])
 {
 	struct iovec here[2], there[2];
+	const struct view_part *p;
 	int error;
 
 	for (size_t i = 0; i < 2; i++) {
@@ -251,12 +217,16 @@ view_write_memory(
 		there[i].iov_base = (void *)(uintptr_t)parts[i].to;
 		here[i].iov_len = there[i].iov_len = parts[i].len;
 	}
-	error = outcome(process_vm_writev(tid, here, 2, there, 2, 0),
-	    parts[0].len + parts[1].len);
+	error = memory_error(process_vm_writev(tid, here, 2, there, 2, 0),
+	    parts[0].len + parts[1].len, false);
 	if (error == EPERM && is_kept(m, tid)) {
-		error = write_kept(m, &parts[0]);
-		if (error == 0)
-			error = write_kept(m, &parts[1]);
+		error = 0;
+		for (p = parts; p < parts + 2 && error == 0; p++)
+			if (p->len > 0)
+				error = memory_error(pwrite(m->fd, p->from,
+							 p->len, (off_t)p->to),
+				    p->len, true);
 	}
-	return result(error);
+	errno = error;
+	return error == 0 ? 0 : -1;
 }

@@ -19,10 +19,10 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ find_program(const char *name, char path[PATH_MAX])
  * to be killed: an exit would complete the session.
  */
 static _Noreturn void
-fail(const char *name, int error)
+fail_program(const char *name, int error)
 {
 	struct pollfd daemon = { .fd = apppool_fd(), .events = POLLIN };
 
@@ -106,37 +106,20 @@ union address {
 	struct sockaddr_storage storage;
 };
 
-/*
- * Removes variables of other origin, which the program could take for those of
- * its client: all that programs may read, of which some are never set here.
- */
-static void
-forget_peer(void)
-{
-	static const char *const names[] = { "PROTO", "REMOTE_ADDR",
-		"REMOTE_HOST", "REMOTE_PORT", "TCPLOCALHOST", "TCPLOCALIP",
-		"TCPLOCALPORT", "TCPREMOTEHOST", "TCPREMOTEINFO", "TCPREMOTEIP",
-		"TCPREMOTEPORT", "UNIXLOCALGID", "UNIXLOCALPATH",
-		"UNIXLOCALPID", "UNIXLOCALUID", "UNIXREMOTEEGID",
-		"UNIXREMOTEEUID", "UNIXREMOTEPATH", "UNIXREMOTEPID" };
+static bool set_variable(const char *name, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		(void)unsetenv(names[i]);
-}
-
+/* Of a short value. */
 static bool
-tell(const char *name, const char *value)
+set_variable(const char *name, const char *fmt, ...)
 {
-	return setenv(name, value, 1) == 0;
-}
+	char text[128];
+	va_list ap;
 
-static bool
-tell_number(const char *name, uint64_t value)
-{
-	char text[24];
-
-	(void)snprintf(text, sizeof(text), "%" PRIu64, value);
-	return tell(name, text);
+	va_start(ap, fmt);
+	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return setenv(name, text, 1) == 0;
 }
 
 /* Writes the IP address as people do, and returns the port. */
@@ -157,25 +140,25 @@ read_ip(const union address *a, char *text, socklen_t size)
 	return ntohs(a->in6.sin6_port);
 }
 
+/* remote NULL: the client has left. */
 static bool
-tell_tcp_local(const union address *local)
+tell_tcp(const union address *local, const union address *remote)
 {
 	char ip[INET6_ADDRSTRLEN] = "";
-	uint16_t port = read_ip(local, ip, sizeof(ip));
+	unsigned port = read_ip(local, ip, sizeof(ip));
 
-	return tell("PROTO", "TCP") && tell("TCPLOCALIP", ip) &&
-	    tell_number("TCPLOCALPORT", port);
-}
-
-static bool
-tell_tcp_remote(const union address *remote)
-{
-	char ip[INET6_ADDRSTRLEN] = "";
-	uint16_t port = read_ip(remote, ip, sizeof(ip));
-
-	return tell("TCPREMOTEIP", ip) && tell_number("TCPREMOTEPORT", port) &&
-	    tell("REMOTE_ADDR", ip) && tell("REMOTE_HOST", ip) &&
-	    tell_number("REMOTE_PORT", port);
+	if (!set_variable("PROTO", "TCP") ||
+	    !set_variable("TCPLOCALIP", "%s", ip) ||
+	    !set_variable("TCPLOCALPORT", "%u", port))
+		return false;
+	if (remote == NULL)
+		return true;
+	port = read_ip(remote, ip, sizeof(ip));
+	return set_variable("TCPREMOTEIP", "%s", ip) &&
+	    set_variable("TCPREMOTEPORT", "%u", port) &&
+	    set_variable("REMOTE_ADDR", "%s", ip) &&
+	    set_variable("REMOTE_HOST", "%s", ip) &&
+	    set_variable("REMOTE_PORT", "%u", port);
 }
 
 /* Copies the path, with @ for the NUL of an abstract name; "": no name. */
@@ -197,38 +180,29 @@ read_path(const union address *a, socklen_t len, char *text, size_t size)
 }
 
 static bool
-tell_unix_paths(const union address *local, socklen_t local_len,
+tell_unix(int conn, const union address *local, socklen_t local_len,
     const union address *remote, socklen_t remote_len)
 {
 	char path[sizeof(local->un.sun_path) + 1];
-
-	read_path(local, local_len, path, sizeof(path));
-	if (!tell("UNIXLOCALPATH", path))
-		return false;
-	read_path(remote, remote_len, path, sizeof(path));
-	return path[0] == '\0' ||
-	    (tell("UNIXREMOTEPATH", path) && tell("REMOTE_ADDR", path));
-}
-
-static bool
-tell_unix_peer(int conn)
-{
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 
 	if (getsockopt(conn, SOL_SOCKET, SO_PEERCRED, &peer, &len) == -1)
 		return false;
-	return tell_number("UNIXREMOTEEUID", peer.uid) &&
-	    tell_number("UNIXREMOTEEGID", peer.gid) &&
-	    tell_number("UNIXREMOTEPID", (uint64_t)peer.pid);
-}
-
-static bool
-tell_unix_us(void)
-{
-	return tell("PROTO", "UNIX") && tell_number("UNIXLOCALUID", getuid()) &&
-	    tell_number("UNIXLOCALGID", getgid()) &&
-	    tell_number("UNIXLOCALPID", (uint64_t)getpid());
+	read_path(local, local_len, path, sizeof(path));
+	if (!set_variable("PROTO", "UNIX") ||
+	    !set_variable("UNIXLOCALPATH", "%s", path) ||
+	    !set_variable("UNIXLOCALUID", "%u", (unsigned)getuid()) ||
+	    !set_variable("UNIXLOCALGID", "%u", (unsigned)getgid()) ||
+	    !set_variable("UNIXLOCALPID", "%d", (int)getpid()) ||
+	    !set_variable("UNIXREMOTEEUID", "%u", (unsigned)peer.uid) ||
+	    !set_variable("UNIXREMOTEEGID", "%u", (unsigned)peer.gid) ||
+	    !set_variable("UNIXREMOTEPID", "%d", (int)peer.pid))
+		return false;
+	read_path(remote, remote_len, path, sizeof(path));
+	return path[0] == '\0' ||
+	    (set_variable("UNIXREMOTEPATH", "%s", path) &&
+		set_variable("REMOTE_ADDR", "%s", path));
 }
 
 /*
@@ -249,12 +223,10 @@ tell_peer(int conn)
 	switch (local.any.sa_family) {
 	case AF_INET:
 	case AF_INET6:
-		return tell_tcp_local(&local) &&
-		    (!known || tell_tcp_remote(&remote));
+		return tell_tcp(&local, known ? &remote : NULL);
 	case AF_UNIX:
-		return tell_unix_us() && tell_unix_peer(conn) &&
-		    tell_unix_paths(
-			&local, local_len, &remote, known ? remote_len : 0);
+		return tell_unix(
+		    conn, &local, local_len, &remote, known ? remote_len : 0);
 	default:
 		errno = EAFNOSUPPORT;
 		return false;
@@ -263,52 +235,48 @@ tell_peer(int conn)
 
 /* --- becoming it -------------------------------------------------------- */
 
-/* A shell may have started us with some signals ignored or blocked. */
+/* Does all that can be done before a client waits for it. */
 static void
-reset_signals(void)
+prepare_process(void)
 {
+	/* Those that programs may read, of which some are never set here. */
+	static const char *const foreign[] = { "PROTO", "REMOTE_ADDR",
+		"REMOTE_HOST", "REMOTE_PORT", "TCPLOCALHOST", "TCPLOCALIP",
+		"TCPLOCALPORT", "TCPREMOTEHOST", "TCPREMOTEINFO", "TCPREMOTEIP",
+		"TCPREMOTEPORT", "UNIXLOCALGID", "UNIXLOCALPATH",
+		"UNIXLOCALPID", "UNIXLOCALUID", "UNIXREMOTEEGID",
+		"UNIXREMOTEEUID", "UNIXREMOTEPATH", "UNIXREMOTEPID" };
 	sigset_t none;
 
+	/* What apppool_open() removed and the program may read. */
+	(void)setenv(WIRE_ENV_APP, apppool_app(), 1);
+	(void)setenv(WIRE_ENV_ID, apppool_id(), 1);
+	(void)set_variable(WIRE_ENV_SLOT, "%d", apppool_slot());
+	/* The program could take them for those of its client. */
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		(void)unsetenv(foreign[i]);
+	/* A shell may have started us with some ignored or blocked. */
 	for (int sig = 1; sig < NSIG; sig++)
 		(void)signal(sig, SIG_DFL);
 	sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Sets again what apppool_open() removed and the program may read. */
+/* Becomes the program, if the connection can be its input and output. */
 static void
-restore_environment(void)
-{
-	char slot[sizeof("2147483647")];
-
-	(void)snprintf(slot, sizeof(slot), "%d", apppool_slot());
-	(void)setenv(WIRE_ENV_APP, apppool_app(), 1);
-	(void)setenv(WIRE_ENV_ID, apppool_id(), 1);
-	(void)setenv(WIRE_ENV_SLOT, slot, 1);
-}
-
-/* Makes it our standard input and output; standard error is the log. */
-static bool
-install_connection(int conn)
+become_program(const char *path, char **command, int conn)
 {
 	int flags = fcntl(conn, F_GETFL), off = 0;
 
-	if (flags == -1 || fcntl(conn, F_SETFL, flags & ~O_NONBLOCK) == -1)
-		return false;
+	if (!tell_peer(conn) || flags == -1 ||
+	    fcntl(conn, F_SETFL, flags & ~O_NONBLOCK) == -1)
+		return;
 	/* A program that reads a stream has no use for credentials. */
 	(void)setsockopt(conn, SOL_SOCKET, SO_PASSCRED, &off, sizeof(off));
-	return dup2(conn, STDIN_FILENO) != -1 &&
-	    dup2(conn, STDOUT_FILENO) != -1;
-}
-
-static _Noreturn void
-become(const char *path, char **command, int conn)
-{
-	if (!tell_peer(conn) || !install_connection(conn))
-		fail(command[0], errno);
-	/* The socket to the daemon and conn are close-on-exec. */
-	(void)execv(path, command);
-	fail(command[0], errno);
+	/* Standard error is the log. */
+	if (dup2(conn, STDIN_FILENO) != -1 && dup2(conn, STDOUT_FILENO) != -1)
+		/* The socket to the daemon and conn are close-on-exec. */
+		(void)execv(path, command);
 }
 
 int
@@ -332,16 +300,15 @@ main(int argc, char **argv)
 	}
 	path = find_program(argv[1], buf);
 	if (path == NULL)
-		fail(argv[1], errno);
-	/* All that can be done before a client waits for it. */
-	restore_environment();
-	forget_peer();
-	reset_signals();
+		fail_program(argv[1], errno);
+	prepare_process();
 	if (apppool_ready() == -1)
 		err(EX_OSERR, "the socket of the daemon");
 	conn = apppool_accept();
-	if (conn != -1)
-		become(path, argv + 1, conn);
+	if (conn != -1) {
+		become_program(path, argv + 1, conn);
+		fail_program(argv[1], errno);
+	}
 	if (errno != ESHUTDOWN)
 		err(EX_OSERR, "the socket of the daemon");
 	return EX_OK;

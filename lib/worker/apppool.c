@@ -6,24 +6,19 @@
  * of them: each finds `stopped` set when its turn comes.
  */
 
-#include <sys/socket.h>
+#include <sys/wait.h>
 
-#include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sys/wire.h"
-#include "worker/channel.h"
-#include "worker/template.h"
+#include "worker/worker.h"
 
 /* The library hides everything but what this header declares. */
 #pragma GCC visibility push(default)
@@ -41,120 +36,46 @@ static struct {
 	void (*after_fork)(void); /* of apppool_template(), or NULL */
 } worker = { .channel.fd = -1, .receiving = PTHREAD_MUTEX_INITIALIZER };
 
-static int
-fail(int error)
-{
-	errno = error;
-	return -1;
-}
-
 /* --- the connections held ----------------------------------------------- */
 
-/*
- * Pages of slots, indexed by descriptor: finding a session takes the same time
- * however many there are. Safe to use from several threads.
- */
-#define PAGE_SLOTS 64
-
 struct session {
+	struct session *next;
+	int fd;
 	uint64_t serial; /* the daemon's number for it */
 	uint64_t waited; /* microseconds from accept to hand-over */
 };
 
-struct slot {
-	struct session session;
-	bool held;
-};
-
-/* Allocated for the first descriptor in it, kept until the process ends. */
-struct page {
-	struct slot slots[PAGE_SLOTS];
-};
+/* By descriptor: a session is found as fast however many there are. */
+#define SESSION_LISTS 1024
 
 static struct {
 	pthread_mutex_t lock;
-	struct page **pages;
-	size_t npages;
-} table = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-/* Returns the slot of fd, or NULL if its page does not exist. */
-static struct slot *
-find_slot(int fd)
-{
-	size_t page = (size_t)fd / PAGE_SLOTS;
-
-	if (fd < 0 || page >= table.npages || table.pages[page] == NULL)
-		return NULL;
-	return &table.pages[page]->slots[fd % PAGE_SLOTS];
-}
-
-static bool
-make_page(size_t page)
-{
-	if (page >= table.npages) {
-		size_t npages = page + 1;
-		struct page **pages =
-		    reallocarray(table.pages, npages, sizeof(*pages));
-
-		if (pages == NULL)
-			return false;
-		for (size_t i = table.npages; i < npages; i++)
-			pages[i] = NULL;
-		table.pages = pages;
-		table.npages = npages;
-	}
-	if (table.pages[page] == NULL)
-		table.pages[page] = calloc(1, sizeof(struct page));
-	return table.pages[page] != NULL;
-}
+	struct session *lists[SESSION_LISTS];
+} held = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /*
- * Stores a session under fd, in the place of one that was there. Returns false,
- * nothing changed, if there is no memory.
+ * Copies the session of fd, and forgets it where asked to. Returns false and
+ * EBADF, *out untouched, if fd has none.
  */
 static bool
-put_session(int fd, const struct session *s)
+session_get(int fd, bool forget, struct session *out)
 {
-	assert(fd >= 0);
-	pthread_mutex_lock(&table.lock);
+	struct session **at = &held.lists[(unsigned)fd % SESSION_LISTS], *s;
 
-	bool made = make_page((size_t)fd / PAGE_SLOTS);
-
-	if (made)
-		*find_slot(fd) = (struct slot){ .session = *s, .held = true };
-	pthread_mutex_unlock(&table.lock);
-	return made;
-}
-
-/*
- * Copies the session of fd, and forgets it where asked to. Returns false, *out
- * untouched, if fd has none.
- */
-static bool
-get_session(int fd, bool forget, struct session *out)
-{
-	pthread_mutex_lock(&table.lock);
-
-	struct slot *slot = find_slot(fd);
-	bool held = slot != NULL && slot->held;
-
-	if (held) {
-		*out = slot->session;
-		slot->held = !forget;
+	pthread_mutex_lock(&held.lock);
+	while ((s = *at) != NULL && s->fd != fd)
+		at = &s->next;
+	if (s != NULL) {
+		*out = *s;
+		if (forget) {
+			*at = s->next;
+			free(s);
+		}
 	}
-	pthread_mutex_unlock(&table.lock);
-	return held;
-}
-
-/* Forgets all sessions: they are another process's. */
-static void
-drop_sessions(void)
-{
-	/* A thread that had the lock is not in this process. */
-	(void)pthread_mutex_init(&table.lock, NULL);
-	for (size_t i = 0; i < table.npages; i++)
-		if (table.pages[i] != NULL)
-			memset(table.pages[i], 0, sizeof(*table.pages[i]));
+	pthread_mutex_unlock(&held.lock);
+	if (s == NULL)
+		errno = EBADF;
+	return s != NULL;
 }
 
 /* --- the process -------------------------------------------------------- */
@@ -165,7 +86,7 @@ apppool_open(void)
 	struct channel c;
 
 	if (worker.channel.fd != -1)
-		return fail(EALREADY);
+		return worker_error(EALREADY);
 	if (channel_find(&c) == -1)
 		return -1;
 	(void)fcntl(c.fd, F_SETFD, FD_CLOEXEC);
@@ -194,73 +115,153 @@ int
 apppool_slot(void)
 {
 	return worker.channel.slot == -1 || worker.channel.fd == -1
-	    ? fail(ENOTCONN)
+	    ? worker_error(ENOTCONN)
 	    : worker.channel.slot;
 }
 
 int
 apppool_fd(void)
 {
-	return worker.channel.fd == -1 ? fail(ENOTCONN) : worker.channel.fd;
+	return worker.channel.fd == -1 ? worker_error(ENOTCONN)
+				       : worker.channel.fd;
 }
 
-static int
-say(const char *message, size_t len)
+int
+apppool_keep_alive(void)
 {
 	if (worker.channel.fd == -1)
-		return fail(ENOTCONN);
-	return channel_say(worker.channel.fd, message, len);
-}
-
-static int
-say_serial(const char *verb, uint64_t serial)
-{
-	if (worker.channel.fd == -1)
-		return fail(ENOTCONN);
-	return channel_say_serial(worker.channel.fd, verb, serial);
+		return worker_error(ENOTCONN);
+	return worker.channel.keep_alive ? 1 : 0;
 }
 
 int
 apppool_ready(void)
 {
 	if (worker.channel.fd == -1)
-		return fail(ENOTCONN);
+		return worker_error(ENOTCONN);
 	if (atomic_exchange(&worker.ready, true))
-		return fail(EALREADY);
-	return say(WIRE_READY, strlen(WIRE_READY));
+		return worker_error(EALREADY);
+	return channel_say(worker.channel.fd, WIRE_READY, strlen(WIRE_READY));
 }
 
 /* --- templates ----------------------------------------------------------- */
 
-/* A forked process is another one in the daemon's eyes. */
-static bool
-become(const struct channel_message *m)
+/*
+ * Forks twice, so that the process to be is an orphan and the daemon's child.
+ * Returns 0 there, and here its number, or -1 and errno.
+ */
+static pid_t
+fork_twice(void)
 {
-	char *id = strdup(m->id);
+	struct {
+		pid_t pid; /* -1: the process in the middle could not fork */
+		int error;
+	} told = { -1, ECHILD };
+	int ends[2];
+	pid_t middle;
+	ssize_t n;
 
-	if (id == NULL)
+	/* Otherwise the child would print what lies there once more. */
+	(void)fflush(NULL);
+	if (pipe2(ends, O_CLOEXEC) == -1)
+		return -1;
+	middle = fork();
+	if (middle == -1)
+		told.error = errno;
+	if (middle == 0) {
+		told.pid = fork();
+		told.error = errno;
+		if (told.pid != 0) {
+			(void)!write(ends[1], &told, sizeof(told));
+			_exit(0);
+		}
+		(void)close(ends[0]);
+		(void)close(ends[1]);
+		return 0;
+	}
+	(void)close(ends[1]);
+	do {
+		n = read(ends[0], &told, sizeof(told));
+	} while (n == -1 && errno == EINTR);
+	(void)close(ends[0]);
+	while (middle != -1 && waitpid(middle, NULL, 0) == -1 && errno == EINTR)
+		;
+	errno = told.error;
+	return told.pid;
+}
+
+/*
+ * In the process to be, whom the daemon takes for another one: makes it what
+ * the message says. Returns false if it cannot be.
+ */
+static bool
+worker_become(const struct channel_message *m)
+{
+	static const int standard[2] = { STDOUT_FILENO, STDERR_FILENO };
+	struct session *s;
+
+	for (int i = 0; i < 2; i++) {
+		if (m->output[i] == -1)
+			continue;
+		if (dup2(m->output[i], standard[i]) == -1)
+			return false;
+		(void)close(m->output[i]);
+	}
+	if (dup3(m->fd, worker.channel.fd, O_CLOEXEC) == -1)
+		return false;
+	(void)close(m->fd);
+	/* The rest of the group is killed when the process has ended. */
+	if (setpgid(0, 0) == -1)
 		return false;
 	free(worker.channel.id);
-	worker.channel.id = id;
+	worker.channel.id = strdup(m->id);
 	worker.channel.slot = m->slot;
 	worker.stopped = false;
 	atomic_store(&worker.ready, false);
 	atomic_store(&worker.retired, false);
-	drop_sessions();
-	return true;
+
+	/* A thread that had the lock is not in this process, nor its session.
+	 */
+	(void)pthread_mutex_init(&held.lock, NULL);
+	for (int i = 0; i < SESSION_LISTS; i++)
+		while ((s = held.lists[i]) != NULL) {
+			held.lists[i] = s->next;
+			free(s);
+		}
+	return worker.channel.id != NULL;
 }
 
-/* Carries out a FORK. Returns 1 in the process to be, 0 in this one, or -1. */
+/*
+ * Carries out a FORK. Returns 1 in the process to be, 0 in this one, or -1 and
+ * errno: ESHUTDOWN, or a template cannot fork, and has said so.
+ */
 static int
-carry_out(const struct channel_message *m)
+worker_fork(const struct channel_message *m)
 {
-	int forked =
-	    template_fork(worker.channel.fd, m, worker.channel.slot == -1);
+	const int sock = worker.channel.fd;
+	char text[128];
+	pid_t pid = fork_twice();
+	int error = errno, len;
 
-	/* The daemon starts another one if this ends before READY. */
-	if (forked == 1 && !become(m))
-		_exit(1);
-	return forked;
+	if (pid == 0) {
+		/* The daemon starts another one if this ends before READY. */
+		if (!worker_become(m))
+			_exit(1);
+		return 1;
+	}
+	(void)close(m->fd);
+	for (int i = 0; i < 2; i++)
+		if (m->output[i] != -1)
+			(void)close(m->output[i]);
+	if (pid == -1 && worker.channel.slot == -1) {
+		len = snprintf(text, sizeof(text), WIRE_FAIL " cannot fork: %s",
+		    strerror(error));
+		(void)channel_say(sock, text, (size_t)len);
+		return worker_error(error);
+	}
+	len = snprintf(text, sizeof(text), WIRE_FORKED " %ju %ld",
+	    (uintmax_t)m->serial, pid == -1 ? 0 : (long)pid);
+	return channel_say(sock, text, (size_t)len);
 }
 
 /*
@@ -281,19 +282,19 @@ serve_forks(void)
 				continue;
 			return -1;
 		}
-		switch (m.kind) {
-		case CHANNEL_FORK:
-			forked = carry_out(&m);
-			if (forked == 0)
-				break;
-			if (forked == 1 && worker.after_fork != NULL)
-				worker.after_fork();
-			return forked == 1 ? 0 : -1;
-		case CHANNEL_STOP:
+		if (m.kind == CHANNEL_STOP)
 			exit(0);
-		default:
+		if (m.kind != CHANNEL_FORK) {
 			(void)close(m.fd);
-			return fail(EPROTO);
+			return worker_error(EPROTO);
+		}
+		forked = worker_fork(&m);
+		if (forked == -1)
+			return -1;
+		if (forked == 1) {
+			if (worker.after_fork != NULL)
+				worker.after_fork();
+			return 0;
 		}
 	}
 }
@@ -302,73 +303,74 @@ int
 apppool_template(void (*after_fork)(void))
 {
 	if (worker.channel.fd == -1)
-		return fail(ENOTCONN);
+		return worker_error(ENOTCONN);
 	if (atomic_load(&worker.ready))
-		return fail(EALREADY);
+		return worker_error(EALREADY);
 	worker.after_fork = after_fork;
 	return worker.channel.slot == -1 ? serve_forks() : 0;
-}
-
-/*
- * Takes a FORK as a worker. In a template that this forks all goes on as in
- * apppool_template(), and in a worker of that as here. Returns 0, or -1.
- */
-static int
-take_fork(const struct channel_message *m)
-{
-	int forked = carry_out(m);
-
-	if (forked != 1)
-		return forked;
-	if (worker.channel.slot == -1 && serve_forks() == -1)
-		return -1;
-	return apppool_ready();
 }
 
 /* --- connections --------------------------------------------------------- */
 
 /* Takes a CONN. Returns 1 and the connection, 0: it is lost, or -1. */
 static int
-take_conn(const struct channel_message *m, int *fd_out)
+worker_take_conn(const struct channel_message *m, int *fd_out)
 {
-	const struct session s = { m->serial, m->waited };
-	struct session former;
+	const int sock = worker.channel.fd;
+	struct session *s, **list, former;
 
 	if (m->fd == -1)
-		return say_serial(WIRE_LOST, m->serial);
+		return channel_say_serial(sock, WIRE_LOST, m->serial);
 
 	/*
 	 * The program has closed a connection of that number without saying
 	 * DONE: its session is over.
 	 */
-	if (get_session(m->fd, true, &former))
-		(void)say_serial(WIRE_DONE, former.serial);
-	if (!put_session(m->fd, &s)) {
+	if (session_get(m->fd, true, &former))
+		(void)channel_say_serial(sock, WIRE_DONE, former.serial);
+	s = malloc(sizeof(*s));
+	if (s == NULL) {
 		(void)close(m->fd);
-		(void)say_serial(WIRE_LOST, m->serial);
-		return fail(ENOMEM);
+		(void)channel_say_serial(sock, WIRE_LOST, m->serial);
+		return worker_error(ENOMEM);
 	}
+	list = &held.lists[(unsigned)m->fd % SESSION_LISTS];
+	pthread_mutex_lock(&held.lock);
+	*s = (struct session){ *list, m->fd, m->serial, m->waited };
+	*list = s;
+	pthread_mutex_unlock(&held.lock);
 	*fd_out = m->fd;
 	return 1;
 }
 
 /* Receives one message. Returns 1 and a connection, 0: none in it, or -1. */
 static int
-take_message(int *fd_out)
+worker_take_message(int *fd_out)
 {
 	struct channel_message m;
+	int forked;
 
 	if (channel_receive(worker.channel.fd, 0, &m) == -1)
 		return -1;
 	switch (m.kind) {
 	case CHANNEL_CONN:
-		return take_conn(&m, fd_out);
+		return worker_take_conn(&m, fd_out);
 	case CHANNEL_FORK:
-		return take_fork(&m);
-	default:
-		worker.stopped = true;
-		return fail(ESHUTDOWN);
+		/*
+		 * In a template that this forks all goes on as in
+		 * apppool_template(), and in a worker of that as here.
+		 */
+		forked = worker_fork(&m);
+		if (forked != 1)
+			return forked;
+		if (worker.channel.slot == -1 && serve_forks() == -1)
+			return -1;
+		return apppool_ready();
+	case CHANNEL_STOP:
+		break;
 	}
+	worker.stopped = true;
+	return worker_error(ESHUTDOWN);
 }
 
 int
@@ -378,14 +380,14 @@ apppool_accept(void)
 	int taken = 0;
 
 	if (!atomic_load(&worker.ready))
-		return fail(ENOTCONN);
+		return worker_error(ENOTCONN);
 
 	pthread_mutex_lock(&worker.receiving);
 	while (taken == 0) {
 		if (worker.stopped)
-			taken = fail(ESHUTDOWN);
+			taken = worker_error(ESHUTDOWN);
 		else
-			taken = take_message(&fd);
+			taken = worker_take_message(&fd);
 	}
 	pthread_mutex_unlock(&worker.receiving);
 	return taken == 1 ? fd : -1;
@@ -396,9 +398,7 @@ apppool_waited(int fd)
 {
 	struct session s;
 
-	if (!get_session(fd, false, &s))
-		return fail(EBADF);
-	return (long long)s.waited;
+	return session_get(fd, false, &s) ? (long long)s.waited : -1;
 }
 
 /*
@@ -410,10 +410,10 @@ end_session(int fd, const char *verb)
 {
 	struct session s;
 
-	if (!get_session(fd, true, &s))
-		return fail(EBADF);
+	if (!session_get(fd, true, &s))
+		return -1;
 	(void)close(fd);
-	return say_serial(verb, s.serial);
+	return channel_say_serial(worker.channel.fd, verb, s.serial);
 }
 
 int
@@ -423,32 +423,19 @@ apppool_done(int fd)
 }
 
 int
-apppool_keep_alive(void)
-{
-	if (worker.channel.fd == -1)
-		return fail(ENOTCONN);
-	return worker.channel.keep_alive ? 1 : 0;
-}
-
-/* Makes it blocking, as one that is accepted: for whoever has it next. */
-static void
-make_blocking(int fd)
-{
-	int flags = fcntl(fd, F_GETFL);
-
-	if (flags != -1 && (flags & O_NONBLOCK) != 0)
-		(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-}
-
-int
 apppool_park(int fd)
 {
 	struct session s;
+	int flags;
 
 	if (!worker.channel.keep_alive)
 		return apppool_done(fd);
-	if (get_session(fd, false, &s))
-		make_blocking(fd);
+	/* As one that is accepted: for the process that has it next. */
+	if (session_get(fd, false, &s)) {
+		flags = fcntl(fd, F_GETFL);
+		if (flags != -1 && (flags & O_NONBLOCK) != 0)
+			(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+	}
 	return end_session(fd, WIRE_PARK);
 }
 
@@ -456,27 +443,18 @@ int
 apppool_retire(void)
 {
 	if (!atomic_load(&worker.ready))
-		return fail(ENOTCONN);
+		return worker_error(ENOTCONN);
 	if (atomic_exchange(&worker.retired, true))
 		return 0;
-	return say(WIRE_RETIRE, strlen(WIRE_RETIRE));
+	return channel_say(worker.channel.fd, WIRE_RETIRE, strlen(WIRE_RETIRE));
 }
 
-/* Makes one line of printable ASCII of a text. */
-static void
-clean_text(char *text)
-{
-	for (unsigned char *p = (unsigned char *)text; *p != '\0'; p++) {
-		if (*p >= 0x80)
-			*p = '?';
-		else if (*p < ' ' || *p == 0x7f)
-			*p = ' ';
-	}
-}
+/* --- texts --------------------------------------------------------------- */
 
 static int say_text(const char *verb, const char *fmt, va_list ap)
     __attribute__((format(printf, 2, 0)));
 
+/* Says one line of printable ASCII. */
 static int
 say_text(const char *verb, const char *fmt, va_list ap)
 {
@@ -485,20 +463,26 @@ say_text(const char *verb, const char *fmt, va_list ap)
 	size_t room = sizeof(message) - used;
 	int len;
 
+	if (worker.channel.fd == -1)
+		return worker_error(ENOTCONN);
 	(void)snprintf(message, sizeof(message), "%s ", verb);
 	len = vsnprintf(message + used, room, fmt, ap);
 	if (len == -1)
 		return -1;
 	if ((size_t)len >= room)
-		return fail(EMSGSIZE);
-	if (len == 0) {
-		/* An empty text: only a status may be taken back. */
-		if (strcmp(verb, WIRE_STATUS) != 0)
-			return fail(EINVAL);
-		return say(message, used - 1);
+		return worker_error(EMSGSIZE);
+	/* An empty text: only a status may be taken back. */
+	if (len == 0 && strcmp(verb, WIRE_STATUS) != 0)
+		return worker_error(EINVAL);
+	if (len == 0)
+		used--;
+	for (char *p = message + used; p < message + used + len; p++) {
+		if ((unsigned char)*p >= 0x80)
+			*p = '?';
+		else if (*p < ' ' || *p == 0x7f)
+			*p = ' ';
 	}
-	clean_text(message + used);
-	return say(message, used + (size_t)len);
+	return channel_say(worker.channel.fd, message, used + (size_t)len);
 }
 
 int
@@ -508,7 +492,7 @@ apppool_event(const char *fmt, ...)
 	int result;
 
 	if (!atomic_load(&worker.ready))
-		return fail(ENOTCONN);
+		return worker_error(ENOTCONN);
 	va_start(ap, fmt);
 	result = say_text(WIRE_EVENT, fmt, ap);
 	va_end(ap);
@@ -522,7 +506,7 @@ apppool_status(const char *fmt, ...)
 	int result;
 
 	if (!atomic_load(&worker.ready))
-		return fail(ENOTCONN);
+		return worker_error(ENOTCONN);
 	va_start(ap, fmt);
 	result = say_text(WIRE_STATUS, fmt, ap);
 	va_end(ap);

@@ -2,9 +2,8 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,86 +11,57 @@
 #include "sys/fdpass.h"
 #include "sys/number.h"
 #include "sys/wire.h"
-#include "worker/channel.h"
-
-static int
-fail(int error)
-{
-	errno = error;
-	return -1;
-}
+#include "worker/worker.h"
 
 /* --- the environment ---------------------------------------------------- */
 
 /* Returns a variable that is a number up to INT32_MAX, or -1 and errno. */
 static int
-read_number(const char *name)
+channel_number(const char *name)
 {
 	const char *text = getenv(name);
 	uint64_t n;
 
 	if (text == NULL || !number_parse(text, strlen(text), &n) ||
 	    n > INT32_MAX)
-		return fail(EINVAL);
+		return worker_error(EINVAL);
 	return (int)n;
-}
-
-/* Returns the slot, or -1 and errno: 0 for a template, which has none. */
-static int
-read_slot(void)
-{
-	const char *template = getenv(WIRE_ENV_TEMPLATE);
-
-	if (template == NULL || strcmp(template, "1") != 0)
-		return read_number(WIRE_ENV_SLOT);
-	return fail(0);
-}
-
-/* Returns a copy of a variable, or NULL and errno. */
-static char *
-copy_text(const char *name)
-{
-	const char *text = getenv(name);
-
-	if (text == NULL) {
-		errno = EINVAL;
-		return NULL;
-	}
-	return strdup(text);
-}
-
-/* Returns 0 if fd is a socket as the daemon hands out, or -1 and errno. */
-static int
-check_socket(int fd)
-{
-	int domain;
-	int type;
-	socklen_t len = sizeof(int);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == -1 ||
-	    getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1)
-		return -1;
-	return domain == AF_UNIX && type == SOCK_SEQPACKET ? 0
-							   : fail(EPROTOTYPE);
 }
 
 int
 channel_find(struct channel *out)
 {
 	const char *protocol = getenv(WIRE_ENV_PROTOCOL);
-	struct channel c = { .fd = -1 };
+	const char *template = getenv(WIRE_ENV_TEMPLATE);
+	const char *app = getenv(WIRE_ENV_APP), *id = getenv(WIRE_ENV_ID);
+	struct channel c = { .slot = -1 };
+	int domain, type;
+	socklen_t len = sizeof(int);
 
 	if (protocol == NULL)
-		return fail(ENOENT);
+		return worker_error(ENOENT);
 	if (strcmp(protocol, WIRE_VERSION) != 0)
-		return fail(EPROTONOSUPPORT);
-	if ((c.fd = read_number(WIRE_ENV_FD)) == -1 ||
-	    check_socket(c.fd) == -1 ||
-	    ((c.slot = read_slot()) == -1 && errno != 0) ||
-	    (c.app = copy_text(WIRE_ENV_APP)) == NULL ||
-	    (c.id = copy_text(WIRE_ENV_ID)) == NULL) {
-		free(c.app);
+		return worker_error(EPROTONOSUPPORT);
+	c.fd = channel_number(WIRE_ENV_FD);
+	if (c.fd == -1 ||
+	    getsockopt(c.fd, SOL_SOCKET, SO_DOMAIN, &domain, &len) == -1 ||
+	    getsockopt(c.fd, SOL_SOCKET, SO_TYPE, &type, &len) == -1)
 		return -1;
+	if (domain != AF_UNIX || type != SOCK_SEQPACKET)
+		return worker_error(EPROTOTYPE);
+	if (template == NULL || strcmp(template, "1") != 0) {
+		c.slot = channel_number(WIRE_ENV_SLOT);
+		if (c.slot == -1)
+			return -1;
+	}
+	if (app == NULL || id == NULL)
+		return worker_error(EINVAL);
+	c.app = strdup(app);
+	c.id = strdup(id);
+	if (c.app == NULL || c.id == NULL) {
+		free(c.app);
+		free(c.id);
+		return worker_error(ENOMEM);
 	}
 	c.keep_alive = getenv(WIRE_ENV_KEEP_ALIVE) != NULL;
 	*out = c;
@@ -133,7 +103,7 @@ channel_say(int sock, const char *message, size_t len)
 			break;
 		case EPIPE:
 		case ECONNRESET:
-			return fail(ESHUTDOWN);
+			return worker_error(ESHUTDOWN);
 		default:
 			return -1;
 		}
@@ -151,17 +121,6 @@ channel_say_serial(int sock, const char *verb, uint64_t serial)
 	for (size_t i = strlen(verb); i > 0; i--)
 		*--at = verb[i - 1];
 	return channel_say(sock, at, (size_t)(end - at));
-}
-
-/* Reads the numbers of a message whose verb is CONN. */
-static bool
-parse_conn(const char *message, struct channel_message *out)
-{
-	const char *p = message + strlen(WIRE_CONN);
-	const char *end = p + strlen(p);
-
-	return *p++ == ' ' && number_read(&p, end, &out->serial) &&
-	    *p++ == ' ' && number_read(&p, end, &out->waited) && p == end;
 }
 
 /* Reads the identifier and the slot of a FORK. */
@@ -185,66 +144,87 @@ parse_child(const char *p, struct channel_message *out)
 	return true;
 }
 
-/* Reads a message whose verb is FORK; its descriptors are in got. */
-static bool
-parse_fork(const char *message, const struct fdpass_got *got,
-    struct channel_message *out)
+/*
+ * Reads a message that came with nfds descriptors. Returns how many of them it
+ * has a use for, or -1: it is unknown.
+ */
+static int
+parse_message(const char *text, size_t nfds, struct channel_message *out)
 {
-	const char *p = message + strlen(WIRE_FORK);
-	const char *end = p + strlen(p);
+	const size_t verb = strcspn(text, " ");
+	const char *p = text + verb, *end = text + strlen(text);
 
+	if (verb == 0 || strcmp(text, WIRE_STOP) == 0) {
+		out->kind = CHANNEL_STOP;
+		return *text == ' ' ? -1 : 0;
+	}
+	if (*p++ != ' ' || !number_read(&p, end, &out->serial) || *p++ != ' ')
+		return -1;
+	if (verb == strlen(WIRE_CONN) && memcmp(text, WIRE_CONN, verb) == 0) {
+		out->kind = CHANNEL_CONN;
+		if (!number_read(&p, end, &out->waited) || p != end)
+			return -1;
+		return nfds > 0 ? 1 : 0;
+	}
 	out->kind = CHANNEL_FORK;
-	if (got->nfds == 3)
-		memcpy(out->output, got->fds + 1, sizeof(out->output));
-	return (got->nfds == 1 || got->nfds == 3) && *p++ == ' ' &&
-	    number_read(&p, end, &out->serial) && *p++ == ' ' &&
-	    parse_child(p, out);
+	if (verb != strlen(WIRE_FORK) || memcmp(text, WIRE_FORK, verb) != 0 ||
+	    !parse_child(p, out))
+		return -1;
+	return nfds == 1 || nfds == 3 ? (int)nfds : -1;
 }
 
-/* Returns how many of the descriptors are in *out then, or -1: none. */
-static int
-parse(const char *message, const struct fdpass_got *got,
-    struct channel_message *out)
+/*
+ * Moves the descriptors above the standard ones, which the program may have
+ * closed: the kernel gives the lowest number that is free. A worker that was
+ * forked there closed its new output as the place from which that had come, and
+ * had a client's connection for standard output then.
+ */
+static void
+lift_descriptors(struct fdpass_got *got)
 {
-	if (strncmp(message, WIRE_CONN, strlen(WIRE_CONN)) == 0 &&
-	    parse_conn(message, out))
-		return got->nfds > 0 ? 1 : 0;
-	if (strncmp(message, WIRE_FORK, strlen(WIRE_FORK)) == 0 &&
-	    parse_fork(message, got, out))
-		return (int)got->nfds;
-	if (message[0] != '\0' && strcmp(message, WIRE_STOP) != 0)
-		return fail(EPROTO);
-	out->kind = CHANNEL_STOP;
-	out->fd = -1;
-	return 0;
+	for (size_t i = 0; i < got->nfds; i++) {
+		int fd = got->fds[i];
+
+		if (fd > STDERR_FILENO)
+			continue;
+		got->fds[i] = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+		(void)close(fd);
+		if (got->fds[i] != -1)
+			continue;
+		/* As if the kernel had had no number for them. */
+		for (size_t k = 0; k < got->nfds; k++)
+			if (got->fds[k] != -1)
+				(void)close(got->fds[k]);
+		got->nfds = 0;
+	}
 }
 
 int
 channel_receive(int sock, int flags, struct channel_message *out)
 {
-	struct channel_message m = { .kind = CHANNEL_CONN,
-		.output = { -1, -1 } };
-	char message[WIRE_MAX + 1];
+	struct channel_message m = { .output = { -1, -1 } };
+	char text[WIRE_MAX + 1];
 	struct fdpass_got got;
 	int kept = -1;
 	ssize_t n;
 
 	do {
-		n = fdpass_recv(sock, message, WIRE_MAX, flags, &got);
+		n = fdpass_recv(sock, text, WIRE_MAX, flags, &got);
 		/* ECONNRESET comes once, and then the end of file. */
 	} while (n == -1 && errno == ECONNRESET);
 	if (n == -1)
 		return -1;
-	message[n] = '\0';
-	m.fd = got.nfds > 0 ? got.fds[0] : -1;
-	if (got.truncated)
-		errno = EPROTO;
-	else
-		kept = parse(message, &got, &m);
+	text[n] = '\0';
+	lift_descriptors(&got);
+	if (!got.truncated)
+		kept = parse_message(text, got.nfds, &m);
 	for (size_t i = kept == -1 ? 0 : (size_t)kept; i < got.nfds; i++)
 		(void)close(got.fds[i]);
 	if (kept == -1)
-		return -1;
+		return worker_error(EPROTO);
+	m.fd = kept > 0 ? got.fds[0] : -1;
+	if (kept == 3)
+		memcpy(m.output, got.fds + 1, sizeof(m.output));
 	*out = m;
 	return 0;
 }

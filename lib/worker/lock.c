@@ -8,14 +8,12 @@
 
 #include <sys/socket.h>
 
-#include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +26,7 @@
 #include "sys/number.h"
 #include "sys/serverlist.h"
 #include "sys/wire.h"
+#include "worker/worker.h"
 
 #pragma GCC visibility push(default)
 #include "worker/apppool.h"
@@ -88,13 +87,6 @@ static struct {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.connect_timeout = CONNECT_TIMEOUT };
 
-static int
-fail(int error)
-{
-	errno = error;
-	return -1;
-}
-
 /* --- lines out, lines in ------------------------------------------------ */
 
 static long
@@ -124,7 +116,7 @@ await(int fd, short events, long until)
 }
 
 static int
-connect_to(const struct sockaddr *addr, socklen_t len)
+connect_address(const struct sockaddr *addr, socklen_t len)
 {
 	long until = clock_ms() + atomic_load(&locks.connect_timeout);
 	int fd, error = 0;
@@ -158,101 +150,72 @@ struct place {
 	char port[6];
 };
 
-/* "HOST[:PORT]", of which an IPv6 address stands in brackets. 0, or -1. */
+/*
+ * Takes "unix:PATH" or "HOST[:PORT]" apart, of which an IPv6 address stands in
+ * brackets. Asks nobody. Returns 0, or -1 and EINVAL.
+ */
 static int
-parse_tcp(const char *address, struct place *out)
+parse_server(const char *address, struct place *out)
 {
 	const char *colon = strrchr(address, ':');
 	size_t len = strlen(address);
 	uint64_t port = DEFAULT_PORT;
 
+	memset(out, 0, sizeof(*out));
+	if (strncmp(address, "unix:", 5) == 0) {
+		out->len = address_of_name(address + 5, &out->un);
+		return out->len > 0 ? 0 : worker_error(EINVAL);
+	}
 	/* The last colon of "[::1]" is no separator. */
 	if (colon != NULL && address[len - 1] != ']') {
 		if (!number_parse(colon + 1, strlen(colon + 1), &port) ||
 		    port == 0 || port > UINT16_MAX)
-			return -1;
+			return worker_error(EINVAL);
 		len = (size_t)(colon - address);
 	}
 	if (len > 1 && address[0] == '[' && address[len - 1] == ']') {
 		address++;
 		len -= 2;
 	} else if (memchr(address, ':', len) != NULL) {
-		return -1;
+		return worker_error(EINVAL);
 	}
 	if (len == 0 || len >= sizeof(out->host))
-		return -1;
+		return worker_error(EINVAL);
 	memcpy(out->host, address, len);
 	out->host[len] = '\0';
 	(void)snprintf(out->port, sizeof(out->port), "%u", (unsigned)port);
 	return 0;
 }
 
-/* Asks nobody. Returns 0, or -1 and EINVAL. */
+/* Returns 0, or -1 and errno. */
 static int
-parse_address(const char *address, struct place *out)
-{
-	memset(out, 0, sizeof(*out));
-	if (strncmp(address, "unix:", 5) == 0)
-		out->len = address_of_name(address + 5, &out->un);
-	else if (parse_tcp(address, out) == 0)
-		return 0;
-	return out->len > 0 ? 0 : fail(EINVAL);
-}
-
-static int
-connect_tcp(const struct place *place)
+connect_server(struct server *v, const char *address)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
 		.ai_flags = AI_NUMERICSERV };
 	struct addrinfo *list, *at;
-	int fd = -1;
-
-	if (getaddrinfo(place->host, place->port, &hints, &list) != 0)
-		return fail(EHOSTUNREACH);
-	for (at = list; at != NULL && fd == -1; at = at->ai_next)
-		fd = connect_to(at->ai_addr, at->ai_addrlen);
-	freeaddrinfo(list);
-	return fd;
-}
-
-/* Returns 0, or -1 and errno. */
-static int
-connect_to_server(struct server *v, const char *address)
-{
 	struct place place;
 
 	if (clock_ms() < v->retry_at)
-		return fail(v->error);
-	if (parse_address(address, &place) == -1)
+		return worker_error(v->error);
+	if (parse_server(address, &place) == -1)
 		return -1;
 	v->used = false;
-	v->fd = place.len > 0
-	    ? connect_to((const struct sockaddr *)&place.un, place.len)
-	    : connect_tcp(&place);
+	if (place.len > 0) {
+		v->fd =
+		    connect_address((struct sockaddr *)&place.un, place.len);
+	} else if (getaddrinfo(place.host, place.port, &hints, &list) != 0) {
+		errno = EHOSTUNREACH;
+	} else {
+		for (at = list; at != NULL && v->fd == -1; at = at->ai_next)
+			v->fd = connect_address(at->ai_addr, at->ai_addrlen);
+		freeaddrinfo(list);
+	}
 	if (v->fd != -1)
 		return 0;
 	v->error = errno;
 	v->retry_at = clock_ms() + DOWN_REST;
 	return -1;
-}
-
-static int
-send_all(int fd, const char *line, size_t len, long until)
-{
-	while (len > 0) {
-		ssize_t n = send(fd, line, len, MSG_NOSIGNAL);
-
-		if (n >= 0) {
-			line += n;
-			len -= (size_t)n;
-		} else if (errno == EAGAIN) {
-			if (await(fd, POLLOUT, until) == -1)
-				return -1;
-		} else if (errno != EINTR) {
-			return -1;
-		}
-	}
-	return 0;
 }
 
 /*
@@ -267,14 +230,24 @@ exchange(int fd, const char *line, size_t len, long timeout, char *reply,
 {
 	long until = clock_ms() + timeout;
 	size_t got = 0;
+	ssize_t n;
 
-	if (send_all(fd, line, len, until) == -1)
-		return -1;
+	while (len > 0) {
+		n = send(fd, line, len, MSG_NOSIGNAL);
+		if (n >= 0) {
+			line += n;
+			len -= (size_t)n;
+		} else if (errno == EAGAIN) {
+			if (await(fd, POLLOUT, until) == -1)
+				return -1;
+		} else if (errno != EINTR) {
+			return -1;
+		}
+	}
 	while (got < size) {
-		ssize_t n = recv(fd, reply + got, size - got, 0);
-
+		n = recv(fd, reply + got, size - got, 0);
 		if (n == 0)
-			return fail(ECONNRESET);
+			return worker_error(ECONNRESET);
 		if (n == -1 && errno == EAGAIN) {
 			if (await(fd, POLLIN, until) == -1)
 				return -1;
@@ -289,13 +262,13 @@ exchange(int fd, const char *line, size_t len, long timeout, char *reply,
 			return 0;
 		}
 	}
-	return fail(EPROTO);
+	return worker_error(EPROTO);
 }
 
 /* --- the connections of this thread ------------------------------------- */
 
 static void
-forget_lock(struct service *s, unsigned i)
+drop_lock(struct service *s, unsigned i)
 {
 	free(s->locks[i].key);
 	s->nlocks--;
@@ -305,7 +278,7 @@ forget_lock(struct service *s, unsigned i)
 
 /* Closes the connection, by which its locks end. Keeps errno. */
 static void
-disconnect(struct service *s, struct server *v)
+disconnect_server(struct service *s, struct server *v)
 {
 	int error = errno;
 
@@ -314,15 +287,8 @@ disconnect(struct service *s, struct server *v)
 	v->fd = -1;
 	for (unsigned i = s->nlocks; i-- > 0;)
 		if (s->locks[i].server == v)
-			forget_lock(s, i);
+			drop_lock(s, i);
 	errno = error;
-}
-
-static void
-disconnect_all(struct service *s)
-{
-	for (unsigned i = 0; i < s->list.len; i++)
-		disconnect(s, &s->servers[i]);
 }
 
 static void
@@ -330,7 +296,8 @@ thread_ended(void *arg)
 {
 	struct service *s = arg;
 
-	disconnect_all(s);
+	for (unsigned i = 0; i < s->list.len; i++)
+		disconnect_server(s, &s->servers[i]);
 	free(s->address);
 	free(s->names);
 	free(s);
@@ -364,8 +331,8 @@ my_service(void)
 			return NULL;
 		}
 	}
-	if (s->pid != getpid())
-		disconnect_all(s);
+	for (unsigned i = 0; s->pid != getpid() && i < s->list.len; i++)
+		disconnect_server(s, &s->servers[i]);
 	s->pid = getpid();
 	return s;
 }
@@ -379,7 +346,7 @@ split_address(char *names, struct serverlist *out)
 	if (!serverlist_split(names, out))
 		return false;
 	for (unsigned i = 0; i < out->len; i++)
-		if (parse_address(out->names[i], &place) == -1)
+		if (parse_server(out->names[i], &place) == -1)
 			return false;
 	return true;
 }
@@ -398,7 +365,7 @@ apppool_counter(const char *address)
 		good = split_address(copy, &list);
 		free(copy);
 		if (!good)
-			return fail(EINVAL);
+			return worker_error(EINVAL);
 		copy = strdup(address);
 		if (copy == NULL)
 			return -1;
@@ -414,57 +381,41 @@ int
 apppool_counter_timeout(int milliseconds)
 {
 	if (milliseconds < 1)
-		return fail(EINVAL);
+		return worker_error(EINVAL);
 	atomic_store(&locks.connect_timeout, milliseconds);
 	return 0;
 }
 
-/* A copy of the address that is in force; NULL and errno. */
-static char *
-current_address(void)
-{
-	char *address;
-
-	pthread_mutex_lock(&locks.lock);
-	address =
-	    locks.address != NULL ? locks.address : getenv(WIRE_ENV_COUNTER);
-	errno = EDESTADDRREQ;
-	address = address == NULL ? NULL : strdup(address);
-	pthread_mutex_unlock(&locks.lock);
-	return address;
-}
-
-static bool
-is_connected(const struct service *s)
-{
-	for (unsigned i = 0; i < s->list.len; i++)
-		if (s->servers[i].fd != -1)
-			return true;
-	return false;
-}
-
-/* Takes over the servers of the address in force. Returns 0, or -1, errno. */
+/*
+ * Takes over the servers of the address in force, unless it has them. Returns
+ * 0, or -1 and errno.
+ */
 static int
 learn_servers(struct service *s)
 {
-	char *address = current_address(), *names;
+	const char *now;
+	char *address;
 
+	pthread_mutex_lock(&locks.lock);
+	now = locks.address != NULL ? locks.address : getenv(WIRE_ENV_COUNTER);
+	errno = EDESTADDRREQ;
+	address = now == NULL ? NULL : strdup(now);
+	pthread_mutex_unlock(&locks.lock);
 	if (address == NULL)
 		return -1;
 	if (s->address != NULL && strcmp(address, s->address) == 0) {
 		free(address);
 		return 0;
 	}
-	names = strdup(address);
 	free(s->address);
 	free(s->names);
 	s->address = NULL;
-	s->names = names;
 	s->list.len = 0;
-	if (names == NULL || !split_address(names, &s->list)) {
+	s->names = strdup(address);
+	if (s->names == NULL || !split_address(s->names, &s->list)) {
 		s->list.len = 0;
 		free(address);
-		return fail(names == NULL ? ENOMEM : EINVAL);
+		return worker_error(s->names == NULL ? ENOMEM : EINVAL);
 	}
 	for (unsigned i = 0; i < s->list.len; i++)
 		s->servers[i] = (struct server){ .fd = -1 };
@@ -477,18 +428,21 @@ learn_servers(struct service *s)
  * NULL and the errno of the last.
  */
 static struct server *
-choose(struct service *s, const char *key)
+choose_server(struct service *s, const char *key)
 {
 	unsigned order[SERVERLIST_MAX];
+	bool connected = false;
 
-	if (!is_connected(s) && learn_servers(s) == -1)
+	for (unsigned i = 0; i < s->list.len; i++)
+		connected = connected || s->servers[i].fd != -1;
+	if (!connected && learn_servers(s) == -1)
 		return NULL;
 	serverlist_order(&s->list, key, order);
 	for (unsigned i = 0; i < s->list.len; i++) {
 		struct server *v = &s->servers[order[i]];
 
 		if (v->fd != -1 ||
-		    connect_to_server(v, s->list.names[order[i]]) == 0)
+		    connect_server(v, s->list.names[order[i]]) == 0)
 			return v;
 	}
 	return NULL;
@@ -502,7 +456,7 @@ choose(struct service *s, const char *key)
  * restart of the server, or -1 and errno.
  */
 static int
-ask(struct service *s, struct server *v, const char *line, long timeout,
+ask_server(struct service *s, struct server *v, const char *line, long timeout,
     char *reply, size_t size)
 {
 	bool idle = v->used;
@@ -515,21 +469,8 @@ ask(struct service *s, struct server *v, const char *line, long timeout,
 	}
 	if (errno == EPIPE)
 		errno = ECONNRESET;
-	disconnect(s, v);
+	disconnect_server(s, v);
 	return idle && errno == ECONNRESET ? 1 : -1;
-}
-
-/* Returns -1 and the errno of an answer that the request has no use for. */
-static int
-refuse_answer(struct service *s, struct server *v, const char *reply)
-{
-	static const char bound[] = "ERROR TOO_MANY_";
-
-	if (strcmp(reply, "ERROR TOO_MANY_KEYS") == 0)
-		return fail(ENOSPC);
-	disconnect(s, v);
-	return fail(
-	    strncmp(reply, bound, sizeof(bound) - 1) == 0 ? ENOSPC : EPROTO);
 }
 
 static bool
@@ -540,26 +481,21 @@ is_key(const char *key)
 	return len > 0 && len <= KEY_MAX && strcspn(key, " \r\n") == len;
 }
 
-/* Some services know whole seconds only. */
-static void
-format_timeout(int ms, char *buf, size_t size)
-{
-	if (ms % 1000 == 0)
-		(void)snprintf(buf, size, "%d", ms / 1000);
-	else
-		(void)snprintf(buf, size, "%d.%03d", ms / 1000, ms % 1000);
-}
-
-/* The result of apppool_lock() for an answer, which is taken note of. */
+/*
+ * The result of apppool_lock() for an answer, which is taken note of: the key,
+ * if it is locked. Without a key: the answer of another request, which that has
+ * no use for; -1 and errno.
+ */
 static int
 judge_answer(struct service *s, struct server *v, char **key, const char *reply)
 {
+	static const char bound[] = "ERROR TOO_MANY_";
 	static const char *const words[] = { [APPPOOL_LOCKED] = "LOCKED",
 		[APPPOOL_DONE] = "DONE",
 		[APPPOOL_QUEUE_FULL] = "QUEUE_FULL",
 		[APPPOOL_TIMEOUT] = "TIMEOUT" };
 
-	for (int i = APPPOOL_LOCKED; i <= APPPOOL_TIMEOUT; i++) {
+	for (int i = APPPOOL_LOCKED; key != NULL && i <= APPPOOL_TIMEOUT; i++) {
 		if (strcmp(reply, words[i]) != 0)
 			continue;
 		if (i == APPPOOL_LOCKED) {
@@ -568,9 +504,13 @@ judge_answer(struct service *s, struct server *v, char **key, const char *reply)
 		}
 		return i;
 	}
-	if (strcmp(reply, "LOCK_HELD") == 0)
-		return fail(ENOLCK);
-	return refuse_answer(s, v, reply);
+	if (key != NULL && strcmp(reply, "LOCK_HELD") == 0)
+		return worker_error(ENOLCK);
+	if (strcmp(reply, "ERROR TOO_MANY_KEYS") == 0)
+		return worker_error(ENOSPC);
+	disconnect_server(s, v);
+	return worker_error(
+	    strncmp(reply, bound, sizeof(bound) - 1) == 0 ? ENOSPC : EPROTO);
 }
 
 int
@@ -584,25 +524,29 @@ apppool_lock(const char *key, int workers, int maxqueue, int timeout, int how)
 
 	if (!is_key(key) || workers < 1 || maxqueue < 1 || timeout < 0 ||
 	    (how != APPPOOL_ME && how != APPPOOL_ANY))
-		return fail(EINVAL);
+		return worker_error(EINVAL);
 	s = my_service();
 	if (s == NULL)
 		return -1;
 	if (s->nlocks == LOCKS_MAX)
-		return fail(ENOLCK);
+		return worker_error(ENOLCK);
 	copy = strdup(key);
 	if (copy == NULL)
 		return -1;
-	format_timeout(timeout, seconds, sizeof(seconds));
+	/* Some services know whole seconds only. */
+	(void)snprintf(seconds, sizeof(seconds), "%d.%03d", timeout / 1000,
+	    timeout % 1000);
+	if (timeout % 1000 == 0)
+		*strchr(seconds, '.') = '\0';
 	(void)snprintf(line, sizeof(line), "%s %s %d %d %s\n",
 	    how == APPPOOL_ANY ? "ACQ4ANY" : "ACQ4ME", key, workers, maxqueue,
 	    seconds);
 	do {
-		v = choose(s, key);
-		rc = v == NULL
-		    ? -1
-		    : ask(s, v, line, (long)timeout + timeout / 2 + GRACE,
-			  reply, sizeof(reply));
+		v = choose_server(s, key);
+		rc = v == NULL ? -1
+			       : ask_server(s, v, line,
+				     (long)timeout + timeout / 2 + GRACE, reply,
+				     sizeof(reply));
 	} while (rc == 1);
 	if (rc == 0)
 		rc = judge_answer(s, v, &copy, reply);
@@ -619,7 +563,7 @@ apppool_unlock(const char *key)
 	unsigned i;
 
 	if (key != NULL && !is_key(key))
-		return fail(EINVAL);
+		return worker_error(EINVAL);
 	s = my_service();
 	if (s == NULL)
 		return -1;
@@ -627,16 +571,16 @@ apppool_unlock(const char *key)
 	while (i > 0 && key != NULL && strcmp(s->locks[i - 1].key, key) != 0)
 		i--;
 	if (i == 0)
-		return fail(EPERM);
+		return worker_error(EPERM);
 	v = s->locks[i - 1].server;
 	(void)snprintf(line, sizeof(line), "RELEASE%s%s\n",
 	    key == NULL ? "" : " ", key == NULL ? "" : key);
-	if (ask(s, v, line, GRACE, reply, sizeof(reply)) != 0)
+	if (ask_server(s, v, line, GRACE, reply, sizeof(reply)) != 0)
 		return -1;
 	if (strcmp(reply, "RELEASED") != 0 && strcmp(reply, "NOT_LOCKED") != 0)
-		return refuse_answer(s, v, reply);
-	forget_lock(s, i - 1);
-	return strcmp(reply, "RELEASED") == 0 ? 0 : fail(EPERM);
+		return judge_answer(s, v, NULL, reply);
+	drop_lock(s, i - 1);
+	return strcmp(reply, "RELEASED") == 0 ? 0 : worker_error(EPERM);
 }
 
 int
@@ -648,11 +592,11 @@ apppool_slot_key(
 	int len;
 
 	if (type == NULL || key == NULL || slots < 1 || slots > 65536)
-		return fail(EINVAL);
+		return worker_error(EINVAL);
 	SHA1Init(&ctx);
 	SHA1Update(&ctx, (const uint8_t *)key, strlen(key));
 	SHA1Final(sum, &ctx);
 	len =
 	    snprintf(buf, size, "%s:%d", type, (sum[0] << 8 | sum[1]) % slots);
-	return len >= 0 && (size_t)len < size ? 0 : fail(EMSGSIZE);
+	return len >= 0 && (size_t)len < size ? 0 : worker_error(EMSGSIZE);
 }

@@ -1,7 +1,7 @@
 /*
  * Any packets of a daemon, as libapppool and the adapters receive them: a
- * connection with the numbers that the packet has, a stop, or an error, and no
- * descriptor is left.
+ * connection with the numbers that the packet has, a fork, a stop, or an error,
+ * and no descriptor is left.
  *
  * The input is a list of packets: a byte that says how many descriptors come
  * with it, its length, and its bytes.
@@ -19,7 +19,7 @@
 
 #include "sys/fdpass.h"
 #include "sys/wire.h"
-#include "worker/channel.h"
+#include "worker/worker.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,6 +31,7 @@ say(const void *packet, size_t len, uint8_t how)
 {
 	/* A message may be as long as WIRE_MAX, and is cut after it. */
 	static char padded[WIRE_MAX + 2];
+	const int three[] = { ends[0], ends[0], ends[1] };
 
 	if (how >= 250) {
 		memset(padded, '0', sizeof(padded));
@@ -46,7 +47,8 @@ say(const void *packet, size_t len, uint8_t how)
 		(void)fdpass_send(ends[0], packet, len, ends[0]);
 		break;
 	default:
-		(void)fdpass_send_many(ends[0], packet, len, ends, 2);
+		(void)fdpass_send_many(
+		    ends[0], packet, len, three, how % 2 == 0 ? 2 : 3);
 		break;
 	}
 }
@@ -79,6 +81,18 @@ hear(const char *text, size_t len, uint8_t how)
 		assert(m.fd == -1);
 		assert(len == 0 || text[0] == '\0' ||
 		    strcmp(text, WIRE_STOP) == 0);
+		return;
+	}
+	if (m.kind == CHANNEL_FORK) {
+		assert(memcmp(text, WIRE_FORK " ", 5) == 0 && how % 3 != 0);
+		assert((m.output[0] != -1) == (how % 3 == 2 && how % 2 == 1));
+		assert((m.output[1] != -1) == (m.output[0] != -1));
+		assert(m.slot >= -1 && strlen(m.id) > 0);
+		close(m.fd);
+		if (m.output[0] != -1) {
+			close(m.output[0]);
+			close(m.output[1]);
+		}
 		return;
 	}
 	if (how < 250)

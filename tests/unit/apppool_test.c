@@ -698,8 +698,8 @@ serve_names(void)
 	int fd;
 
 	while ((fd = apppool_accept()) != -1) {
-		dprintf(fd, "%s %d %ld", apppool_id(), apppool_slot(),
-		    (long)getpid());
+		dprintf(fd, "%s %d %ld%s", apppool_id(), apppool_slot(),
+		    (long)getpid(), fd > STDERR_FILENO ? "" : " low");
 		apppool_done(fd);
 	}
 	_exit(errno == ESHUTDOWN ? 0 : 1);
@@ -710,7 +710,11 @@ print_slot(void)
 {
 	printf("slot %d", apppool_slot());
 	fflush(stdout);
+	(void)dprintf(STDERR_FILENO, "!");
 }
+
+/* A bit for each standard descriptor that a program has closed. */
+static unsigned closed;
 
 /* Starts a program in the place of a template, or of a worker. */
 static pid_t
@@ -727,6 +731,9 @@ start_program(bool template)
 	pid = fork();
 	if (pid == 0) {
 		close(daemon_end);
+		for (int i = 0; i < 3; i++)
+			if (closed & 1u << i)
+				close(i);
 		if (apppool_open() == -1 || apppool_template(print_slot) == -1)
 			_exit(2);
 		if (apppool_ready() == -1)
@@ -856,10 +863,36 @@ after_fork_runs_in_the_worker_and_prints_there(void)
 
 	CHECK_STR("READY", heard());
 	f = order("FORK 7 ab 5");
-	CHECK_EQ(6, read(f.output, text, sizeof(text) - 1));
-	CHECK_STR("slot 5", text);
 	(void)heard_forked("7");
+	turn_to(&f);
+	CHECK_STR("READY", heard());
+	CHECK_EQ(7, read(f.output, text, sizeof(text) - 1));
+	CHECK_STR("slot 5!", text);
 	CHECK_EQ(0, kill(template, SIGKILL));
+}
+
+/* What of the three a template has closed is open in its workers. */
+static void
+closed_descriptors_of_a_template_are_no_concern_of_its_workers(void)
+{
+	for (closed = 1; closed < 8; closed++) {
+		pid_t template = start_program(true), pid;
+		struct forked f;
+		char text[64] = "", expected[64];
+
+		CHECK_STR("READY", heard());
+		f = order("FORK 7 ab 5");
+		pid = heard_forked("7");
+		turn_to(&f);
+		CHECK_STR("READY", heard());
+		CHECK_EQ(7, read(f.output, text, sizeof(text) - 1));
+		CHECK_STR("slot 5!", text);
+		(void)snprintf(
+		    expected, sizeof(expected), "ab 5 %ld", (long)pid);
+		check_answer(expected);
+		check_ends(pid);
+		CHECK_EQ(0, kill(template, SIGKILL));
+	}
 }
 
 static void
@@ -961,6 +994,8 @@ main(int argc, char **argv)
 	RUN_ALONE(a_template_forks_workers_with_a_name_of_their_own);
 	RUN_ALONE(a_worker_of_a_template_is_our_child_and_leads_a_group);
 	RUN_ALONE(after_fork_runs_in_the_worker_and_prints_there);
+	RUN_ALONE(
+	    closed_descriptors_of_a_template_are_no_concern_of_its_workers);
 	RUN_ALONE(a_template_ends_well_when_the_daemon_is_gone);
 	RUN_ALONE(a_worker_becomes_a_template_and_goes_on);
 	RUN_ALONE(a_process_without_a_template_goes_on_at_once);

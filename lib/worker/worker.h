@@ -1,14 +1,25 @@
-#ifndef WORKER_CHANNEL_H
-#define WORKER_CHANNEL_H
+#ifndef WORKER_WORKER_H
+#define WORKER_WORKER_H
 
 /*
  * The process's end of the worker protocol: its socket, which the environment
  * names, and the messages over it. For libapppool and the adapters.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Sets errno, and gives -1. */
+static inline int
+worker_error(int error)
+{
+	errno = error;
+	return -1;
+}
+
+/* --- channel.c ---------------------------------------------------------- */
 
 /* The socket and the names that the environment gives a process. */
 struct channel {
@@ -38,8 +49,8 @@ enum channel_kind {
 #define CHANNEL_ID_SIZE 64
 
 /*
- * A message of the daemon. Descriptors are the receiver's, CLOEXEC, and -1
- * where there is none.
+ * A message of the daemon. Descriptors are the receiver's, CLOEXEC, above the
+ * standard ones, and -1 where there is none.
  */
 struct channel_message {
 	enum channel_kind kind;
