@@ -325,7 +325,7 @@ $(BUILD)/libexec/apppool-keeper: $(KEEPER_OBJECTS)
 # The page of HTML becomes an array of bytes.
 $(BUILD)/page.c: lib/web/page.html Makefile
 	@mkdir -p $(@D)
-	@(echo '#include "web/page.h"'; \
+	@(echo '#include "web/web.h"'; \
 	    echo 'const unsigned char page_html[] = {'; \
 	    od -An -v -t u1 $< | sed 's/ *\([0-9][0-9]*\)/\1,/g'; echo '};'; \
 	    echo 'const size_t page_html_len = sizeof(page_html);') >$@
@@ -361,8 +361,7 @@ $(BUILD)/tests/unit/program_test: $(BUILD)/adapter.a
 $(BUILD)/tests/unit/program_test: LIBS += $(BUILD)/adapter.a $(BUILD)/sys.a
 $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
 # What of the status page needs no libmicrohttpd.
-$(BUILD)/tests/unit/history_test: $(OBJ)/lib/web/history.o \
-    $(OBJ)/lib/web/metric.o
+$(BUILD)/tests/unit/history_test: $(OBJ)/lib/web/history.o
 $(BUILD)/tests/unit/question_test: $(OBJ)/lib/web/question.o
 
 $(FUZZERS): ALL_LDFLAGS += $(FUZZ_LDFLAGS)

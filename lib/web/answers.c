@@ -1,67 +1,83 @@
 /* Answers to requests, made of what the daemon has answered. */
 
-#include <sys/types.h>
+#include <sys/socket.h>
 
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include <microhttpd.h>
 
-#include "web/answers.h"
-#include "web/metric.h"
-#include "web/page.h"
+#include "web/web.h"
 
 /*
- * Bytes of long bodies that clients are reading, of which each has one of its
- * own: from there on others are asked to come again.
+ * Bytes of bodies that clients are reading, of which each has one of its own:
+ * from there on requests for long ones are asked to come again.
  */
 #define SENDING_MAX ((size_t)32 * 1024 * 1024)
 
-enum ask {
-	ASK_NOTHING,
-	ASK_STATUS,
-	ASK_METRICS,
+/* What stands at a path. */
+enum kind {
+	KIND_PAGE,
+	KIND_HISTORY,
+	KIND_HEALTH,
+	KIND_ANSWER, /* the answer to its question, as it is */
 };
 
 struct path {
 	const char *path;
 	const char *type;
-	enum ask ask;
+	enum kind kind;
+	enum answers_question question; /* ANSWERS_QUESTIONS: none */
 	bool is_long; /* the more apps and processes there are */
-	/* The body; its status is *code, 200 unless that is changed. */
-	struct MHD_Response *(*answer)(struct answers *, unsigned *code);
 };
 
+static const char plain[] = "text/plain; charset=utf-8";
+
+static const struct path paths[] = {
+	{ "/", "text/html; charset=utf-8", KIND_PAGE, ANSWERS_QUESTIONS,
+	    false },
+	{ "/status.json", "application/json", KIND_ANSWER, ANSWERS_STATUS,
+	    true },
+	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", KIND_ANSWER,
+	    ANSWERS_METRICS, true },
+	{ "/history.json", "application/json", KIND_HISTORY, ANSWERS_QUESTIONS,
+	    true },
+	{ "/healthz", plain, KIND_HEALTH, ANSWERS_METRICS, false },
+};
+
+static const struct path openmetrics = { "/metrics",
+	"application/openmetrics-text; version=1.0.0; charset=utf-8",
+	KIND_ANSWER, ANSWERS_OPENMETRICS, true };
+
 void
-answers_init(struct answers *all, const char *control)
+answers_init(struct answers *all, const char *control, const char *names)
 {
-	question_init(&all->status, control, "json status\n", "]}\n");
-	question_init(&all->metrics, control, "metrics\n", "# EOF\n");
+	question_init(
+	    &all->questions[ANSWERS_STATUS], control, "json status\n", "]}\n");
+	question_init(
+	    &all->questions[ANSWERS_METRICS], control, "metrics\n", "# EOF\n");
+	question_init(&all->questions[ANSWERS_OPENMETRICS], control,
+	    "metrics openmetrics\n", "# EOF\n");
 	history_init(&all->history);
+	all->names = names;
 	all->sending = 0;
 }
 
 void
 answers_fini(struct answers *all)
 {
-	question_fini(&all->status);
-	question_fini(&all->metrics);
+	for (int i = 0; i < ANSWERS_QUESTIONS; i++)
+		question_fini(&all->questions[i]);
 	history_fini(&all->history);
 }
 
 /* --- bodies ------------------------------------------------------------- */
 
-static struct MHD_Response *
-copied(const char *text, size_t len)
-{
-	return MHD_create_response_from_buffer(
-	    len, (void *)(uintptr_t)text, MHD_RESPMEM_MUST_COPY);
-}
-
-/* A long body. */
+/* Text that a client is reading. */
 struct body {
 	struct answers *all;
 	char *text;
@@ -69,7 +85,7 @@ struct body {
 };
 
 static void
-free_body(void *arg)
+body_free(void *arg)
 {
 	struct body *b = arg;
 
@@ -80,10 +96,10 @@ free_body(void *arg)
 
 /* A response with this text, which is taken; NULL: there is no memory. */
 static struct MHD_Response *
-long_body(struct answers *all, char *text, size_t len)
+body_new(struct answers *all, char *text, size_t len)
 {
 	struct body *b = malloc(sizeof(*b));
-	struct MHD_Response *r = NULL;
+	struct MHD_Response *r;
 
 	if (b == NULL || text == NULL) {
 		free(b);
@@ -93,133 +109,15 @@ long_body(struct answers *all, char *text, size_t len)
 	*b = (struct body){ all, text, len };
 	all->sending += len;
 	r = MHD_create_response_from_buffer_with_free_callback_cls(
-	    len, text, free_body, b);
+	    len, text, body_free, b);
 	if (r == NULL)
-		free_body(b);
+		body_free(b);
 	return r;
 }
 
-static struct MHD_Response *
-long_copy(struct answers *all, const struct question *q)
-{
-	char *text = malloc(q->answer_len);
-
-	if (text != NULL)
-		memcpy(text, q->answer, q->answer_len);
-	return long_body(all, text, q->answer_len);
-}
-
-static struct MHD_Response *
-answer_page(struct answers *all, unsigned *code)
-{
-	(void)all;
-	(void)code;
-	return MHD_create_response_from_buffer(page_html_len,
-	    (void *)(uintptr_t)page_html, MHD_RESPMEM_PERSISTENT);
-}
-
-static struct MHD_Response *
-answer_status(struct answers *all, unsigned *code)
-{
-	(void)code;
-	return long_copy(all, &all->status);
-}
-
-static struct MHD_Response *
-answer_metrics(struct answers *all, unsigned *code)
-{
-	(void)code;
-	return long_copy(all, &all->metrics);
-}
-
-static struct MHD_Response *
-answer_history(struct answers *all, unsigned *code)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
-
-	(void)code;
-	if (to == NULL)
-		return NULL;
-	history_write(&all->history, to);
-	if (fclose(to) != 0) {
-		free(text);
-		return NULL;
-	}
-	return long_body(all, text, len);
-}
-
-/* The names of the apps that have failed, a line; nothing if none has. */
-static void
-write_failed(const struct answers *all, FILE *to)
-{
-	const char *text = all->metrics.answer, *comma = "failed: ";
-	struct metric m;
-	char app[256];
-
-	while (metric_next(&text, &m)) {
-		if (!metric_is(&m, "state") || m.value == 0 ||
-		    !metric_has(&m, "state", "failed") ||
-		    !metric_app(&m, app, sizeof(app)))
-			continue;
-		(void)fprintf(to, "%s%s", comma, app);
-		comma = ", ";
-	}
-	if (comma[0] == ',')
-		(void)fputs("\n", to);
-}
-
-static struct MHD_Response *
-answer_health(struct answers *all, unsigned *code)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *to = open_memstream(&text, &len);
-
-	if (to == NULL)
-		return NULL;
-	write_failed(all, to);
-	if (fclose(to) != 0) {
-		free(text);
-		return NULL;
-	}
-	if (len == 0) {
-		free(text);
-		return copied("ok\n", 3);
-	}
-	*code = MHD_HTTP_SERVICE_UNAVAILABLE;
-	return MHD_create_response_from_buffer(
-	    len, text, MHD_RESPMEM_MUST_FREE);
-}
-
-static const char plain[] = "text/plain; charset=utf-8";
-
-static const struct path paths[] = {
-	{ "/", "text/html; charset=utf-8", ASK_NOTHING, false, answer_page },
-	{ "/status.json", "application/json", ASK_STATUS, true, answer_status },
-	{ "/metrics",
-	    "application/openmetrics-text; version=1.0.0; charset=utf-8",
-	    ASK_METRICS, true, answer_metrics },
-	{ "/history.json", "application/json", ASK_NOTHING, true,
-	    answer_history },
-	{ "/healthz", plain, ASK_METRICS, false, answer_health },
-};
-
-static const struct path *
-find_path(const char *url)
-{
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		if (strcmp(paths[i].path, url) == 0)
-			return &paths[i];
-	return NULL;
-}
-
-/* --- answers ------------------------------------------------------------ */
-
-/* Adds the headers that all answers have, and the type of this one. */
-static void
-add_headers(struct MHD_Response *r, const char *type)
+/* The answer of a response, which may be NULL, with the headers of all. */
+static struct answer
+answer_of(struct MHD_Response *r, unsigned code, const char *type)
 {
 	static const char *const headers[][2] = {
 		{ "Cache-Control", "no-store" },
@@ -233,70 +131,248 @@ add_headers(struct MHD_Response *r, const char *type)
 		    "frame-ancestors 'self'" },
 	};
 
-	for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+	for (size_t i = 0;
+	     r != NULL && i < sizeof(headers) / sizeof(headers[0]); i++)
 		(void)MHD_add_response_header(r, headers[i][0], headers[i][1]);
-	(void)MHD_add_response_header(r, "Content-Type", type);
+	if (r != NULL)
+		(void)MHD_add_response_header(
+		    r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	return (struct answer){ r, code };
 }
 
+/* A line of plain text. */
 static struct answer
-plain_answer(unsigned code, const char *text)
+answer_line(struct answers *all, unsigned code, const char *line)
 {
-	struct answer a = { copied(text, strlen(text)), code };
+	char *text = NULL;
+	int len = asprintf(&text, "%s\n", line);
 
+	return answer_of(
+	    len == -1 ? NULL : body_new(all, text, (size_t)len), code, plain);
+}
+
+/* --- refusals ----------------------------------------------------------- */
+
+/* An address of either family, one of IPv4 as one of IPv6. */
+static bool
+parse_ip(const char *text, struct in6_addr *out)
+{
+	char mapped[sizeof("::ffff:") + INET6_ADDRSTRLEN];
+
+	(void)snprintf(mapped, sizeof(mapped), "::ffff:%s", text);
+	return inet_pton(AF_INET6, mapped, out) == 1 ||
+	    inet_pton(AF_INET6, text, out) == 1;
+}
+
+/* Whether the host is an address of loopback, or that of our end. */
+static bool
+is_our_address(const char *host, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
+	    connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct sockaddr_storage addr = { 0 };
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&addr;
+	struct in6_addr asked, ours = { 0 };
+	socklen_t len = sizeof(addr);
+	char text[INET_ADDRSTRLEN];
+
+	if (!parse_ip(host, &asked))
+		return false;
+	if (IN6_IS_ADDR_LOOPBACK(&asked) ||
+	    (IN6_IS_ADDR_V4MAPPED(&asked) && asked.s6_addr[12] == 127))
+		return true;
+	if (getsockname(info->connect_fd, (struct sockaddr *)&addr, &len) == -1)
+		return false;
+	if (addr.ss_family == AF_INET6)
+		ours = ((const struct sockaddr_in6 *)&addr)->sin6_addr;
+	else if (addr.ss_family != AF_INET ||
+	    inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text)) == NULL ||
+	    !parse_ip(text, &ours))
+		return false;
+	return memcmp(&asked, &ours, sizeof(ours)) == 0;
+}
+
+/*
+ * Whether a request is for this page. A page of another site can have a browser
+ * behind our door ask us by a name of its own that leads here (DNS rebinding),
+ * and could then read the answer: so names that nobody has told us are none.
+ * Programs that are no browsers may leave the name out, in HTTP/1.0.
+ */
+static bool
+is_named_well(const struct answers *all, struct MHD_Connection *connection)
+{
+	const char *value = MHD_lookup_connection_value(
+	    connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	char host[256];
+	size_t len;
+
+	if (value == NULL || strcmp(all->names, "*") == 0)
+		return true;
+	if (value[0] == '[')
+		(void)snprintf(host, sizeof(host), "%.*s",
+		    (int)strcspn(value + 1, "]"), value + 1);
+	else
+		(void)snprintf(host, sizeof(host), "%.*s",
+		    (int)strcspn(value, ":"), value);
+	len = strlen(host);
+	if (len > 1 && host[len - 1] == '.')
+		host[--len] = '\0';
+	if (strcasecmp(host, "localhost") == 0 ||
+	    is_our_address(host, connection))
+		return true;
+	for (const char *name = all->names; *name != '\0';) {
+		const size_t n = strcspn(name, ",");
+
+		if (n == len && len > 0 && strncasecmp(name, host, n) == 0)
+			return true;
+		name += n + (name[n] == ',');
+	}
+	return false;
+}
+
+bool
+answers_refuse(struct answers *all, struct MHD_Connection *connection,
+    const char *method, struct answer *out)
+{
+	const char *length = MHD_lookup_connection_value(
+	    connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+	struct answer a;
+
+	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+	    strcmp(method, MHD_HTTP_METHOD_HEAD) != 0) {
+		a = answer_line(
+		    all, MHD_HTTP_METHOD_NOT_ALLOWED, "GET or HEAD.");
+		if (a.response != NULL)
+			(void)MHD_add_response_header(
+			    a.response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	} else if ((length != NULL && strcmp(length, "0") != 0) ||
+	    MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
+		MHD_HTTP_HEADER_TRANSFER_ENCODING) != NULL) {
+		a = answer_line(all, MHD_HTTP_CONTENT_TOO_LARGE,
+		    "A request has no body here.");
+	} else if (!is_named_well(all, connection)) {
+		a = answer_line(all, MHD_HTTP_MISDIRECTED_REQUEST,
+		    "This page does not answer to that name; apppool-web -H "
+		    "NAME adds it.");
+	} else {
+		return false;
+	}
+	/* Nobody shall take a body that comes for the next request. */
 	if (a.response != NULL)
-		add_headers(a.response, plain);
-	return a;
+		(void)MHD_add_response_header(
+		    a.response, MHD_HTTP_HEADER_CONNECTION, "close");
+	*out = a;
+	return true;
 }
 
-/* Why the daemon has not answered. */
-static struct answer
-excuse(const struct question *q)
-{
-	char text[sizeof(q->why) + 1];
+/* --- answers ------------------------------------------------------------ */
 
-	(void)snprintf(text, sizeof(text), "%s\n", q->why);
-	return plain_answer(MHD_HTTP_SERVICE_UNAVAILABLE, text);
+/*
+ * Whether a client would rather have OpenMetrics than Prometheus' text format:
+ * it names that type, and text not with a higher weight. What takes anything,
+ * as browsers and curl do, is given text.
+ */
+static bool
+prefers_openmetrics(const char *accept)
+{
+	double open = 0, text = 0;
+
+	while (accept != NULL && *accept != '\0') {
+		const size_t len = strcspn(accept, ",");
+		char range[256], *rest = range, *name, *part;
+		double weight = 1;
+		bool known = true;
+
+		(void)snprintf(range, sizeof(range), "%.*s", (int)len, accept);
+		accept += len + (accept[len] == ',');
+		name = strsep(&rest, ";");
+		name += strspn(name, " \t");
+		name[strcspn(name, " \t")] = '\0';
+		while ((part = strsep(&rest, ";")) != NULL) {
+			part += strspn(part, " \t");
+			if (strncasecmp(part, "q=", 2) == 0)
+				weight = strtod(part + 2, NULL);
+			else if (strncasecmp(part, "version=", 8) == 0)
+				known = strncmp(part + 8, "1.0.0", 5) == 0 ||
+				    strncmp(part + 8, "0.0.1", 5) == 0;
+		}
+		if (strcasecmp(name, "application/openmetrics-text") == 0 &&
+		    known && weight > open)
+			open = weight;
+		else if (strcasecmp(name, "text/plain") == 0 && weight > text)
+			text = weight;
+	}
+	return open > 0 && open >= text;
+}
+
+static const struct path *
+find_path(struct MHD_Connection *connection, const char *url)
+{
+	const char *accept = MHD_lookup_connection_value(
+	    connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		if (strcmp(paths[i].path, url) != 0)
+			continue;
+		return strcmp(url, openmetrics.path) == 0 &&
+			prefers_openmetrics(accept)
+		    ? &openmetrics
+		    : &paths[i];
+	}
+	return NULL;
 }
 
 struct question *
-answers_question(struct answers *all, const char *url)
+answers_question(
+    struct answers *all, struct MHD_Connection *connection, const char *url)
 {
-	const struct path *p = find_path(url);
+	const struct path *p = find_path(connection, url);
 
-	if (p == NULL || p->ask == ASK_NOTHING)
-		return NULL;
-	return p->ask == ASK_STATUS ? &all->status : &all->metrics;
+	return p == NULL || p->question == ANSWERS_QUESTIONS
+	    ? NULL
+	    : &all->questions[p->question];
 }
 
 struct answer
-answers_to(struct answers *all, const char *url)
+answers_to(
+    struct answers *all, struct MHD_Connection *connection, const char *url)
 {
-	const struct path *p = find_path(url);
-	const struct question *q = answers_question(all, url);
-	struct answer a = { NULL, MHD_HTTP_OK };
+	const struct path *p = find_path(connection, url);
+	const struct question *q = answers_question(all, connection, url);
+	unsigned code = MHD_HTTP_OK;
+	char *text = NULL;
+	size_t len = 0;
+	FILE *to;
 
 	if (p == NULL)
-		return plain_answer(MHD_HTTP_NOT_FOUND,
+		return answer_line(all, MHD_HTTP_NOT_FOUND,
 		    "There are /, /status.json, /metrics, /history.json and "
-		    "/healthz.\n");
+		    "/healthz.");
 	if (q != NULL && q->why[0] != '\0')
-		return excuse(q);
+		return answer_line(all, MHD_HTTP_SERVICE_UNAVAILABLE, q->why);
 	if (p->is_long && all->sending >= SENDING_MAX)
-		return plain_answer(MHD_HTTP_SERVICE_UNAVAILABLE,
-		    "Too many clients read slowly: try again.\n");
-	a.response = p->answer(all, &a.code);
-	if (a.response != NULL)
-		add_headers(a.response, p->type);
-	return a;
-}
-
-struct answer
-answers_to_method(void)
-{
-	struct answer a =
-	    plain_answer(MHD_HTTP_METHOD_NOT_ALLOWED, "GET or HEAD.\n");
-
-	if (a.response != NULL)
-		(void)MHD_add_response_header(a.response, "Allow", "GET, HEAD");
-	return a;
+		return answer_line(all, MHD_HTTP_SERVICE_UNAVAILABLE,
+		    "Too many clients read slowly: try again.");
+	if (p->kind == KIND_PAGE)
+		return answer_of(
+		    MHD_create_response_from_buffer(page_html_len,
+			(void *)(uintptr_t)page_html, MHD_RESPMEM_PERSISTENT),
+		    code, p->type);
+	to = open_memstream(&text, &len);
+	if (to == NULL)
+		return (struct answer){ NULL, code };
+	if (p->kind == KIND_HISTORY) {
+		history_write(&all->history, to);
+	} else if (p->kind == KIND_ANSWER) {
+		(void)fwrite(q->answer, 1, q->answer_len, to);
+	} else if (history_write_failed(q->answer, to)) {
+		code = MHD_HTTP_SERVICE_UNAVAILABLE;
+	} else {
+		(void)fputs("ok\n", to);
+	}
+	if (fclose(to) != 0) {
+		free(text);
+		return (struct answer){ NULL, code };
+	}
+	return answer_of(body_new(all, text, len), code, p->type);
 }

@@ -1,27 +1,45 @@
-/* The last hour. */
+/* The last hour, of samples as the daemon writes them: one in a line. */
 
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/history.h"
-#include "web/metric.h"
+#include "web/web.h"
 
 /* Names that are longer are cut; the page shows no chart for them. */
 #define NAME_SIZE 256
+
+/* As the page knows them; see the names in history_write(). */
+enum series {
+	SERIES_PROCESSES,
+	SERIES_BUSY,
+	SERIES_WAITING, /* the most in a step */
+	SERIES_OLDEST, /* likewise, seconds */
+	SERIES_REFUSED, /* connections in a step, timed out ones too */
+	SERIES_SERVED, /* connections in a step */
+	SERIES
+};
 
 struct history_app {
 	TAILQ_ENTRY(history_app) next;
 	char name[NAME_SIZE];
 	bool seen; /* in these metrics */
-	float values[HISTORY_SERIES][HISTORY_STEPS]; /* NAN: not known */
+	float values[SERIES][HISTORY_STEPS]; /* NAN: not known */
 	/* Totals, in these metrics and in the ones before; NAN: not known. */
 	double refused;
 	double served;
 	double refused_before;
 	double served_before;
 	double processes; /* in these metrics */
+};
+
+/* A sample; nothing of it ends with a NUL. */
+struct sample {
+	const char *name; /* of name_len bytes, without "apppool_" */
+	size_t name_len;
+	const char *labels; /* of labels_len bytes, without the braces */
+	size_t labels_len;
+	double value;
 };
 
 void
@@ -32,7 +50,7 @@ history_init(struct history *h)
 }
 
 static void
-forget(struct history *h, struct history_app *a)
+forget_app(struct history *h, struct history_app *a)
 {
 	TAILQ_REMOVE(&h->apps, a, next);
 	free(a);
@@ -42,31 +60,131 @@ void
 history_fini(struct history *h)
 {
 	while (!TAILQ_EMPTY(&h->apps))
-		forget(h, TAILQ_FIRST(&h->apps));
+		forget_app(h, TAILQ_FIRST(&h->apps));
+}
+
+/* --- samples ------------------------------------------------------------ */
+
+/*
+ * Takes the next sample from the text, and moves that on; what is no sample is
+ * passed over. False: there is none.
+ */
+static bool
+next_sample(const char **text, struct sample *out)
+{
+	static const char prefix[] = "apppool_";
+	const char *line, *rest;
+	char *end;
+
+	while (**text != '\0') {
+		line = *text;
+		*text += strcspn(line, "\n");
+		*text += **text == '\n';
+		if (strncmp(line, prefix, sizeof(prefix) - 1) != 0)
+			continue;
+		*out = (struct sample){ .name = line + sizeof(prefix) - 1 };
+		out->name_len = strcspn(out->name, "{ \n");
+		rest = out->name + out->name_len;
+		if (*rest == '{') {
+			/* No value of ours has a brace. */
+			out->labels = rest + 1;
+			out->labels_len = strcspn(out->labels, "}\n");
+			rest = out->labels + out->labels_len;
+			if (*rest++ != '}')
+				continue;
+		}
+		if (*rest != ' ')
+			continue;
+		out->value = strtod(rest + 1, &end);
+		if (end != rest + 1 && *end == '\n')
+			return true;
+	}
+	return false;
+}
+
+static bool
+has_name(const struct sample *m, const char *name)
+{
+	return m->name_len == strlen(name) &&
+	    memcmp(m->name, name, m->name_len) == 0;
+}
+
+/* Copies the value of a label, cut to size; false: it has no such label. */
+static bool
+copy_label(const struct sample *m, const char *label, char *buf, size_t size)
+{
+	const char *at = m->labels, *end = at + m->labels_len;
+	const size_t len = strlen(label);
+
+	while (at != NULL && at < end) {
+		const char *value = memchr(at, '"', (size_t)(end - at));
+		const char *close = value == NULL
+		    ? NULL
+		    : memchr(value + 1, '"', (size_t)(end - value - 1));
+
+		if (close == NULL)
+			return false;
+		if ((size_t)(value - at) == len + 1 &&
+		    memcmp(at, label, len) == 0) {
+			(void)snprintf(buf, size, "%.*s",
+			    (int)(close - value - 1), value + 1);
+			return true;
+		}
+		at = close + 2; /* and a comma */
+	}
+	return false;
+}
+
+bool
+history_write_failed(const char *metrics, FILE *to)
+{
+	const char *comma = "failed: ";
+	char app[NAME_SIZE], state[16];
+	struct sample m;
+
+	while (next_sample(&metrics, &m)) {
+		if (!has_name(&m, "state") || m.value == 0 ||
+		    !copy_label(&m, "state", state, sizeof(state)) ||
+		    strcmp(state, "failed") != 0 ||
+		    !copy_label(&m, "app", app, sizeof(app)))
+			continue;
+		(void)fprintf(to, "%s%s", comma, app);
+		comma = ", ";
+	}
+	if (comma[0] != ',')
+		return false;
+	(void)fputs("\n", to);
+	return true;
 }
 
 /* --- steps -------------------------------------------------------------- */
 
-static void
-clear_step(struct history_app *a, int64_t step)
-{
-	for (int i = 0; i < HISTORY_SERIES; i++)
-		a->values[i][step % HISTORY_STEPS] = NAN;
-}
-
-/* Goes on to the step of now; what lies between stays unknown. */
-static void
-move_to(struct history *h, int64_t step)
+/* The app of this name, which has begun in these metrics; NULL: no memory. */
+static struct history_app *
+see_app(struct history *h, const char *name)
 {
 	struct history_app *a;
-	int64_t first = h->step + 1;
 
-	if (step - first >= HISTORY_STEPS)
-		first = step - HISTORY_STEPS + 1;
-	for (int64_t i = first; i <= step; i++)
-		TAILQ_FOREACH(a, &h->apps, next)
-			clear_step(a, i);
-	h->step = step;
+	TAILQ_FOREACH(a, &h->apps, next)
+		if (strcmp(a->name, name) == 0)
+			break;
+	if (a == NULL) {
+		a = calloc(1, sizeof(*a));
+		if (a == NULL)
+			return NULL;
+		(void)strlcpy(a->name, name, sizeof(a->name));
+		a->refused_before = a->served_before = NAN;
+		for (int i = 0; i < SERIES; i++)
+			for (int k = 0; k < HISTORY_STEPS; k++)
+				a->values[i][k] = NAN;
+		TAILQ_INSERT_TAIL(&h->apps, a, next);
+	}
+	if (!a->seen) {
+		a->seen = true;
+		a->processes = 0;
+		a->refused = a->served = NAN;
+	}
+	return a;
 }
 
 static void
@@ -74,6 +192,12 @@ keep_most(float *slot, double value)
 {
 	if (isnan(*slot) || value > (double)*slot)
 		*slot = (float)value;
+}
+
+static void
+add_to(double *total, double value)
+{
+	*total = isnan(*total) ? value : *total + value;
 }
 
 /* Adds what a total has grown by; a daemon that began anew has a new one. */
@@ -89,108 +213,68 @@ add_growth(float *slot, double total, double *before)
 	*before = total;
 }
 
-/* --- metrics ------------------------------------------------------------ */
-
-/* Without memory an app has no charts. */
-static struct history_app *
-find_app(struct history *h, const char *name)
-{
-	struct history_app *a;
-
-	TAILQ_FOREACH(a, &h->apps, next)
-		if (strcmp(a->name, name) == 0)
-			return a;
-	a = calloc(1, sizeof(*a));
-	if (a == NULL)
-		return NULL;
-	(void)strlcpy(a->name, name, sizeof(a->name));
-	a->refused_before = a->served_before = NAN;
-	for (int64_t i = 0; i < HISTORY_STEPS; i++)
-		clear_step(a, i);
-	TAILQ_INSERT_TAIL(&h->apps, a, next);
-	return a;
-}
-
 static void
-begin_app(struct history_app *a)
-{
-	if (a->seen)
-		return;
-	a->seen = true;
-	a->processes = 0;
-	a->refused = a->served = NAN;
-}
-
-static void
-add_to(double *total, double value)
-{
-	*total = isnan(*total) ? value : *total + value;
-}
-
-static void
-add_ended(struct history_app *a, const struct metric *m)
-{
-	if (metric_has(m, "outcome", "completed"))
-		add_to(&a->served, m->value);
-	else if (metric_has(m, "outcome", "refused") ||
-	    metric_has(m, "outcome", "timed_out"))
-		add_to(&a->refused, m->value);
-}
-
-static void
-add_metric(struct history *h, const struct metric *m)
+add_sample(struct history *h, const struct sample *m)
 {
 	const int64_t slot = h->step % HISTORY_STEPS;
 	struct history_app *a;
-	char name[NAME_SIZE];
+	char name[NAME_SIZE], word[16];
 
-	if (!metric_app(m, name, sizeof(name)))
+	if (!copy_label(m, "app", name, sizeof(name)) ||
+	    (a = see_app(h, name)) == NULL)
 		return;
-	a = find_app(h, name);
-	if (a == NULL)
-		return;
-	begin_app(a);
-	if (metric_is(m, "busy_processes"))
-		a->values[HISTORY_BUSY][slot] = (float)m->value;
-	else if (metric_is(m, "waiting_connections"))
-		keep_most(&a->values[HISTORY_WAITING][slot], m->value);
-	else if (metric_is(m, "oldest_wait_seconds"))
-		keep_most(&a->values[HISTORY_OLDEST][slot], m->value);
-	else if (metric_is(m, "connections_ended_total"))
-		add_ended(a, m);
-	else if (metric_is(m, "processes") &&
-	    (metric_has(m, "state", "starting") ||
-		metric_has(m, "state", "idle") ||
-		metric_has(m, "state", "active")))
+	if (has_name(m, "busy_processes")) {
+		a->values[SERIES_BUSY][slot] = (float)m->value;
+	} else if (has_name(m, "waiting_connections")) {
+		keep_most(&a->values[SERIES_WAITING][slot], m->value);
+	} else if (has_name(m, "oldest_wait_seconds")) {
+		keep_most(&a->values[SERIES_OLDEST][slot], m->value);
+	} else if (has_name(m, "connections_ended_total") &&
+	    copy_label(m, "outcome", word, sizeof(word))) {
+		if (strcmp(word, "completed") == 0)
+			add_to(&a->served, m->value);
+		else if (strcmp(word, "refused") == 0 ||
+		    strcmp(word, "timed_out") == 0)
+			add_to(&a->refused, m->value);
+	} else if (has_name(m, "processes") &&
+	    copy_label(m, "state", word, sizeof(word)) &&
+	    (strcmp(word, "starting") == 0 || strcmp(word, "idle") == 0 ||
+		strcmp(word, "active") == 0)) {
 		a->processes += m->value;
-}
-
-static void
-end_app(struct history_app *a, int64_t slot)
-{
-	a->values[HISTORY_PROCESSES][slot] = (float)a->processes;
-	add_growth(
-	    &a->values[HISTORY_REFUSED][slot], a->refused, &a->refused_before);
-	add_growth(
-	    &a->values[HISTORY_SERVED][slot], a->served, &a->served_before);
-	a->seen = false;
+	}
 }
 
 void
 history_add(struct history *h, const char *metrics, int64_t now)
 {
-	struct history_app *a, *next;
-	struct metric m;
-
 	/* Number 0 means none. */
-	move_to(h, now / HISTORY_STEP + 1);
-	while (metric_next(&metrics, &m))
-		add_metric(h, &m);
+	const int64_t step = now / 1000 / HISTORY_STEP + 1;
+	const int64_t slot = step % HISTORY_STEPS;
+	int64_t first = h->step + 1;
+	struct history_app *a, *next;
+	struct sample m;
+
+	/* What lies between the steps stays unknown. */
+	if (step - first >= HISTORY_STEPS)
+		first = step - HISTORY_STEPS + 1;
+	for (int64_t i = first; i <= step; i++)
+		TAILQ_FOREACH(a, &h->apps, next)
+			for (int k = 0; k < SERIES; k++)
+				a->values[k][i % HISTORY_STEPS] = NAN;
+	h->step = step;
+	while (next_sample(&metrics, &m))
+		add_sample(h, &m);
 	TAILQ_FOREACH_SAFE(a, &h->apps, next, next) {
-		if (a->seen)
-			end_app(a, h->step % HISTORY_STEPS);
-		else
-			forget(h, a);
+		if (!a->seen) {
+			forget_app(h, a);
+			continue;
+		}
+		a->values[SERIES_PROCESSES][slot] = (float)a->processes;
+		add_growth(&a->values[SERIES_REFUSED][slot], a->refused,
+		    &a->refused_before);
+		add_growth(&a->values[SERIES_SERVED][slot], a->served,
+		    &a->served_before);
+		a->seen = false;
 	}
 }
 
@@ -222,13 +306,13 @@ write_series(const struct history *h, const float *values, FILE *to)
 void
 history_write(const struct history *h, FILE *to)
 {
-	static const char *const names[HISTORY_SERIES] = {
-		[HISTORY_PROCESSES] = "processes",
-		[HISTORY_BUSY] = "busy",
-		[HISTORY_WAITING] = "waiting",
-		[HISTORY_OLDEST] = "oldest_wait",
-		[HISTORY_REFUSED] = "refused",
-		[HISTORY_SERVED] = "served",
+	static const char *const names[SERIES] = {
+		[SERIES_PROCESSES] = "processes",
+		[SERIES_BUSY] = "busy",
+		[SERIES_WAITING] = "waiting",
+		[SERIES_OLDEST] = "oldest_wait",
+		[SERIES_REFUSED] = "refused",
+		[SERIES_SERVED] = "served",
 	};
 	const struct history_app *a;
 
@@ -238,7 +322,7 @@ history_write(const struct history *h, FILE *to)
 	TAILQ_FOREACH(a, &h->apps, next) {
 		(void)fprintf(to, "%s\n\"%s\":{",
 		    a == TAILQ_FIRST(&h->apps) ? "" : ",", a->name);
-		for (int i = 0; i < HISTORY_SERIES; i++) {
+		for (int i = 0; i < SERIES; i++) {
 			(void)fprintf(
 			    to, "%s\"%s\":", i == 0 ? "" : ",", names[i]);
 			write_series(h, a->values[i], to);

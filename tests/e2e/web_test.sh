@@ -12,6 +12,7 @@ fi
 
 file_setup() {
 	choose_url
+	OWN_PORT=$(free_port)
 	{
 		app web <<-EOF
 		min_processes = 2
@@ -20,16 +21,43 @@ file_setup() {
 		cat <<-EOF
 		app "fed" {
 			listen = "unix:fed.sock"
-			command = { "apppool-web", "-s", "$DIR/feed.sock" }
-			concurrency = 10
+			command = { "apppool-web", "-s", "$DIR/feed.sock",
+			    "-H", "other.example,fed" }
+			max_processes = 1
+			concurrency = 60
 		}
 		EOF
+		printf 'app "own" { listen = "*:%s" command = "apppool-web" }\n' \
+		    "$OWN_PORT"
 		app broken --exit-at-once 3 <<-EOF
 		start_limit = 1
 		min_processes = 0
 		EOF
 	} | web_conf
 	pool_start
+	start_process drip >"$DIR/dripped" 2>&1
+}
+
+# drip: a client of the page that is not behind wait_for_request, and sends a
+# byte of a head now and then; how many seconds it lasts.
+drip() {
+	exec "$PYTHON" -c "
+import socket, time
+s = socket.socket(socket.AF_UNIX)
+s.connect('$DIR/fed.sock')
+s.settimeout(0.1)
+begin = time.monotonic()
+s.sendall(b'GET /healthz HTTP/1.1\r\nX: ')
+while time.monotonic() < begin + 60:
+    try:
+        s.sendall(b'x')
+        if not s.recv(1):
+            break
+    except TimeoutError:
+        pass
+    except OSError:
+        break
+print('%d seconds' % (time.monotonic() - begin))"
 }
 
 # code PATH [OPTION...]: the status; the body is in $DIR/body.
@@ -72,10 +100,12 @@ testTheStatusIsThatOfTheDaemon() {
 	assertEquals '' "$(diff "$DIR/status.same" "$DIR/body.same")"
 }
 
-# Whether the page and the daemon have the same metrics, whatever their values.
+# are_same_metrics TYPE [OPTION]: whether the page, asked for that type, and the
+# daemon have the same metrics, whatever their values.
 are_same_metrics() {
-	[ "$(code /metrics -D "$DIR/head")" = 200 ] || return
-	ctl metrics >"$DIR/metrics"
+	[ "$(code /metrics -D "$DIR/head" -H "Accept: $1")" = 200 ] || return
+	shift
+	ctl metrics "$@" >"$DIR/metrics"
 	for file in body metrics; do
 		sed 's/ [^ ]*$//' "$DIR/$file" >"$DIR/$file.same"
 	done
@@ -89,9 +119,30 @@ testTheMetricsAreThoseOfTheDaemon() {
 		await serves /metrics \
 		    "apppool_state{app=\"$name\",state=\"running\"} 1"
 	done
-	await are_same_metrics
+	await are_same_metrics '*/*'
 	assertContains "$(cat "$DIR/head")" \
-	    'Content-Type: application/openmetrics-text; version=1.0.0'
+	    'Content-Type: text/plain; version=0.0.4; charset=utf-8'
+	await are_same_metrics application/openmetrics-text --openmetrics
+	assertContains "$(cat "$DIR/head")" 'Content-Type: application/openmetrics-text; version=1.0.0; charset=utf-8'
+}
+
+# metrics_for ACCEPT: the format of the metrics that such a client gets.
+metrics_for() {
+	http_get -o "$DIR/given" -H "Accept: $1" "$URL/metrics"
+	head -n 2 "$DIR/given" | awk '{ print $NF == "info" }' | tail -n 1
+}
+
+testOpenMetricsIsForClientsThatPreferIt() {
+	open='application/openmetrics-text;version=1.0.0'
+	text='text/plain;version=0.0.4'
+	for accept in "$open" "$open;q=0.6,$text;q=0.5,*/*;q=0.1" \
+	    "$text; q=0.5, Application/OpenMetrics-Text; Version=0.0.1"; do
+		assertEquals "$accept" 1 "$(metrics_for "$accept")"
+	done
+	for accept in '' '*/*' text/html "$text" "$open;q=0" \
+	    "$open;q=0.4,$text;q=0.5" 'application/openmetrics-text;version=2.0.0'; do
+		assertEquals "$accept" 0 "$(metrics_for "$accept")"
+	done
 }
 
 # prometheus_says VALUE QUERY: for await.
@@ -168,6 +219,89 @@ testAnotherPathIsToldWhatThereIs() {
 	assertContains "$(cat "$DIR/body")" /status.json
 	assertEquals 405 "$(code /metrics -d x)"
 	assertEquals 200 "$(code /metrics -I)"
+}
+
+# statuses_of HOST...: of requests for them.
+statuses_of() {
+	for host; do
+		code / -H "Host: $host"
+	done
+}
+
+# By a name of its own that leads here, another site could have a browser read
+# the page (DNS rebinding).
+testRequestsForOtherHostsAreMisdirected() {
+	assertEquals 200200200200200200200 "$(statuses_of localhost LocalHost:80 \
+	    localhost. "127.0.0.1:$WEB_PORT" 127.9.9.9 '[::1]:8079' '[::1]')"
+	assertEquals 421421421421421421421 "$(statuses_of evil.example \
+	    localhost.evil.example 127.0.0.1.evil.example 198.51.100.1 '[2001:db8::1]' \
+	    evil.localhost '')"
+	assertContains "$(cat "$DIR/body")" 'apppool-web -H NAME'
+	for host in other.example FED:1; do
+		assertEquals "$host" 503 "$(http_get -o /dev/null -w '%{http_code}' \
+		    --unix-socket "$DIR/fed.sock" "http://$host/status.json")"
+	done
+}
+
+testTheAddressThatWasConnectedToIsANameOfThePage() {
+	address=$(hostname -I | cut -d ' ' -f 1)
+	[ "$address" ] || { skip 'no address but that of loopback'; return; }
+	assertEquals 200 "$(curl -s -o /dev/null -w '%{http_code}' \
+	    "http://$address:$OWN_PORT/")"
+}
+
+# exchange TEXT: what is answered until the end of the connection.
+exchange() {
+	"$PYTHON" -c "
+import socket, sys
+with socket.create_connection(('127.0.0.1', $WEB_PORT), $LIMIT) as s:
+    s.sendall(sys.argv[1].encode())
+    while data := s.recv(4096):
+        sys.stdout.buffer.write(data)" "$1"
+}
+
+testABodyIsNotTakenForARequest() {
+	inner=$(printf 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n ')
+	for head in "GET /healthz HTTP/1.1" "POST /healthz HTTP/1.1"; do
+		for length in "Content-Length: ${#inner}" \
+		    'Transfer-Encoding: chunked'; do
+			exchange "$(printf '%s\r\nHost: localhost\r\n%s\r\n\r\n%s' \
+			    "$head" "$length" "$inner")" >"$DIR/answers"
+			assertEquals "$head $length" 1 \
+			    "$(grep -c '^HTTP/1.1 4' "$DIR/answers")"
+			assertEquals 1 "$(grep -c '^HTTP' "$DIR/answers")"
+		done
+	done
+}
+
+# half_heads COUNT: that many clients of $DIR/fed.sock, and of the page, none of
+# which sends more than half a head; until dismissed.
+half_heads() {
+	start_process "$PYTHON" -c "
+import socket, sys, time
+def begin(family, address):
+    s = socket.socket(family)
+    s.connect(address)
+    s.sendall(b'GET /healthz HT')
+    return s
+held = [(begin(socket.AF_UNIX, '$DIR/fed.sock'),
+         begin(socket.AF_INET, ('127.0.0.1', $WEB_PORT)))
+        for _ in range($1)]
+print('begun', flush=True)
+time.sleep(1000)" >"$DIR/half"
+	await grep -q begun "$DIR/half"
+}
+
+testAHundredHalfHeadsKeepNobodyWaiting() {
+	half_heads 100
+	begin=$(now_ms)
+	assertEquals 200 "$(code /metrics)"
+	# This one has them all, up to its concurrency.
+	assertEquals 503 "$(http_get -o /dev/null -w '%{http_code}' \
+	    --unix-socket "$DIR/fed.sock" http://fed/healthz)"
+	took=$(($(now_ms) - begin))
+	stop_process "$STARTED"
+	assertTrue "$took ms" "[ $took -lt $((5000 * SLOW)) ]"
 }
 
 # Nonsense, half a request, a head without end, and silence.
@@ -274,6 +408,12 @@ testAnotherProcessTakesThePlaceOfOneThatWasKilled() {
 }
 
 # An idle connection is no session that a stop would have to wait for.
+testAClientThatDripsItsHeadIsCutOff() {
+	wait_for $((3 * LIMIT)) test -s "$DIR/dripped"
+	seconds=$(sed 's/ seconds//' "$DIR/dripped")
+	assertTrue "$(cat "$DIR/dripped")" "[ '$seconds' -le $((10 + 5 * SLOW)) ]"
+}
+
 testTheDaemonStopsAtOnceWhileABrowserIsConnected() {
 	browse idle
 	stop_begin=$(now_ms)

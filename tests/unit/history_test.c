@@ -5,17 +5,15 @@
 #include <string.h>
 
 #include "check.h"
-#include "web/history.h"
-#include "web/metric.h"
+#include "web/web.h"
 
 static struct history history;
-static char *json;
 
-/* Metrics of one app. */
-static const char *
-metrics(unsigned processes, double oldest, unsigned refused)
+/* The metrics of one app, at so many seconds. */
+static void
+look(int64_t seconds, unsigned processes, double oldest, unsigned refused)
 {
-	static char text[1024];
+	char text[1024];
 
 	(void)snprintf(text, sizeof(text),
 	    "# TYPE apppool_processes gauge\n"
@@ -30,224 +28,172 @@ metrics(unsigned processes, double oldest, unsigned refused)
 	    " 1\n"
 	    "# EOF\n",
 	    processes, oldest, refused);
-	return text;
+	history_add(&history, text, 1000 * seconds);
 }
 
+/* Checks that the JSON has this part, and begins the history anew if asked. */
 static void
-begin(void)
+check_json(const char *part, bool anew)
 {
-	history_init(&history);
-}
-
-static void
-end(void)
-{
-	history_fini(&history);
-	free(json);
-	json = NULL;
-}
-
-/* Whether the JSON has this. */
-static bool
-has(const char *part)
-{
+	char *json;
 	size_t len;
-	FILE *to;
+	FILE *to = open_memstream(&json, &len);
 
-	free(json);
-	json = NULL;
-	to = open_memstream(&json, &len);
 	history_write(&history, to);
 	(void)fclose(to);
-	if (strstr(json, part) != NULL)
-		return true;
-	fprintf(stderr, "no %s in\n%s\n", part, json);
-	return false;
+	if (!CHECK(strstr(json, part) != NULL))
+		fprintf(stderr, "no %s in\n%s\n", part, json);
+	free(json);
+	if (anew) {
+		history_fini(&history);
+		history_init(&history);
+	}
 }
 
 static void
 without_metrics_there_are_no_apps(void)
 {
-	begin();
-	CHECK(has("{\"step\":10,\"steps\":360,\"apps\":{}}\n"));
-	end();
+	check_json("{\"step\":10,\"steps\":360,\"apps\":{}}\n", true);
 }
 
 static void
 processes_that_count_are_added_up(void)
 {
-	begin();
-	history_add(&history, metrics(3, 0, 0), 1000);
-	CHECK(has("\"web\":{\"processes\":[4],"));
-	end();
+	look(1000, 3, 0, 0);
+	check_json("\"web\":{\"processes\":[4],", true);
 }
 
 static void
 a_step_keeps_the_longest_wait(void)
 {
-	begin();
-	history_add(&history, metrics(3, 0.5, 0), 1000);
-	history_add(&history, metrics(3, 2.5, 0), 1002);
-	history_add(&history, metrics(3, 1, 0), 1004);
-	CHECK(has("\"oldest_wait\":[2.5]"));
-	end();
+	look(1000, 3, 0.5, 0);
+	look(1002, 3, 2.5, 0);
+	look(1004, 3, 1, 0);
+	check_json("\"oldest_wait\":[2.5]", true);
 }
 
 static void
-a_total_counts_by_what_it_grows_in_a_step(void)
+a_total_counts_by_its_growth_in_a_step(void)
 {
-	begin();
-	history_add(&history, metrics(3, 0, 100), 1000);
-	history_add(&history, metrics(3, 0, 102), 1002);
-	history_add(&history, metrics(3, 0, 103), 1004);
-	history_add(&history, metrics(3, 0, 110), 1010);
-	CHECK(has("\"refused\":[3,7]"));
-	end();
+	look(1000, 3, 0, 100);
+	look(1002, 3, 0, 102);
+	look(1004, 3, 0, 103);
+	look(1010, 3, 0, 110);
+	check_json("\"refused\":[3,7]", true);
 }
 
 static void
 a_daemon_that_began_anew_refused_nothing_in_between(void)
 {
-	begin();
-	history_add(&history, metrics(3, 0, 100), 1000);
-	history_add(&history, metrics(3, 0, 2), 1002);
-	CHECK(has("\"refused\":[0]"));
-	history_add(&history, metrics(3, 0, 5), 1004);
-	CHECK(has("\"refused\":[3]"));
-	end();
+	look(1000, 3, 0, 100);
+	look(1002, 3, 0, 2);
+	check_json("\"refused\":[0]", false);
+	look(1004, 3, 0, 5);
+	check_json("\"refused\":[3]", true);
 }
 
 static void
-steps_that_nobody_looked_at_are_unknown(void)
+steps_without_a_look_are_unknown(void)
 {
-	begin();
-	history_add(&history, metrics(3, 0, 0), 1000);
-	history_add(&history, metrics(4, 0, 0), 1030);
-	CHECK(has("\"processes\":[4,null,null,5]"));
-	end();
-}
-
-static void
-what_an_app_does_not_tell_is_unknown(void)
-{
-	begin();
-	history_add(&history, metrics(3, 0, 0), 1000);
-	CHECK(has("\"busy\":[null]"));
-	end();
+	look(1000, 3, 0, 0);
+	look(1030, 4, 0, 0);
+	check_json("\"processes\":[4,null,null,5]", false);
+	/* And what the app does not tell. */
+	check_json("\"busy\":[null", true);
 }
 
 static void
 an_hour_is_kept(void)
 {
-	unsigned commas = 0;
-	const char *series;
+	char series[8 * HISTORY_STEPS] = "\"processes\":[";
+	size_t len = strlen(series);
 
-	begin();
 	for (unsigned i = 0; i < 1000; i++)
-		history_add(&history, metrics(i, 0, 0), 1000 + 10 * (int)i);
-	CHECK(has("\"processes\":[641,642,"));
-	CHECK(has(",999,1000],"));
-	series = strstr(json, "\"processes\":[");
-	while (*series != ']')
-		commas += *series++ == ',';
-	CHECK_EQ(HISTORY_STEPS - 1, commas);
-	end();
+		look(1000 + 10 * (int)i, i, 0, 0);
+	for (unsigned i = 1000 - HISTORY_STEPS + 1; i <= 1000; i++)
+		len += (size_t)snprintf(series + len, sizeof(series) - len,
+		    "%u%s", i, i == 1000 ? "]" : ",");
+	check_json(series, true);
 }
 
 static void
 after_a_day_of_silence_only_now_is_known(void)
 {
-	begin();
-	history_add(&history, metrics(3, 0, 0), 1000);
-	history_add(&history, metrics(4, 0, 0), 87400);
-	CHECK(has("\"processes\":[5],"));
-	end();
+	look(1000, 3, 0, 0);
+	look(87400, 4, 0, 0);
+	check_json("\"processes\":[5],", true);
 }
 
 static void
 an_app_that_has_left_is_forgotten(void)
 {
-	begin();
-	history_add(&history, metrics(3, 0, 0), 1000);
-	history_add(&history, "# EOF\n", 1002);
-	CHECK(has("\"apps\":{}"));
-	end();
-}
-
-/* --- samples ------------------------------------------------------------ */
-
-static void
-a_sample_has_name_labels_and_value(void)
-{
-	const char *text =
-	    "# HELP apppool_x {\napppool_x{app=\"a.b\",le=\"1.0\"}"
-	    " 2.5\napppool_y 3\n";
-	struct metric m;
-	char app[8];
-
-	NEED(metric_next(&text, &m));
-	CHECK(metric_is(&m, "x"));
-	CHECK(metric_has(&m, "le", "1.0"));
-	CHECK(!metric_has(&m, "le", "1"));
-	CHECK(!metric_has(&m, "e", "1.0"));
-	CHECK(metric_app(&m, app, sizeof(app)));
-	CHECK_STR("a.b", app);
-	CHECK_NEAR(2.5, m.value);
-	NEED(metric_next(&text, &m));
-	CHECK(metric_is(&m, "y"));
-	CHECK(!metric_app(&m, app, sizeof(app)));
-	CHECK(!metric_next(&text, &m));
+	look(1000, 3, 0, 0);
+	history_add(&history, "# EOF\n", 1002000);
+	check_json("\"apps\":{}", true);
 }
 
 static void
-what_is_no_sample_is_passed_over(void)
+text_that_is_no_sample_is_passed_over(void)
 {
 	static const char *const lines[] = { "", "\n", "apppool_", "apppool_x",
-		"apppool_x\n", "apppool_x \n", "apppool_x{\n", "apppool_x{}\n",
-		"apppool_x{a=\"\n", "apppool_x{a} y\n", "apppool_x 1", "x 1\n",
-		"apppool_x 1 2\n" };
+		"apppool_busy_processes\n", "apppool_busy_processes \n",
+		"apppool_busy_processes{\n", "apppool_busy_processes{}\n",
+		"apppool_busy_processes{app=\"\n",
+		"apppool_busy_processes{app} 1\n",
+		"apppool_busy_processes{app=\"} 1\n",
+		"apppool_busy_processes{=\"a\"} 1\n",
+		"apppool_busy_processes{le=\"a\"app=\"b} 1\n",
+		"apppool_busy_processes{xapp=\"a\"} 1\n",
+		"apppool_busy_processes{app=\"a\"} y\n",
+		"apppool_busy_processes{app=\"a\"} 1 2\n",
+		"apppool_busy_processes{app=\"a\"} 1",
+		"busy_processes{app=\"a\"} 1\n" };
 
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		const char *text = lines[i];
-		struct metric m;
-
-		CHECK(!metric_next(&text, &m));
-		CHECK_EQ(0, *text);
+		history_add(&history, lines[i], 1000000);
+		check_json("\"apps\":{}", true);
 	}
+	history_add(&history, "apppool_busy_processes{app=\"a.b\"} 2.5\n", 0);
+	check_json("\"a.b\":{\"processes\":[0],\"busy\":[2.5]", true);
 }
 
 static void
-labels_without_an_end_have_no_values(void)
+apps_that_have_failed_are_named(void)
 {
-	static const char *const lines[] = { "apppool_x{app} 1\n",
-		"apppool_x{app=\"} 1\n", "apppool_x{=\"a\"} 1\n",
-		"apppool_x{app=\"a\"app=\"b} 1\n" };
+	char *line;
+	size_t len;
+	FILE *to = open_memstream(&line, &len);
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
-		const char *text = lines[i];
-		struct metric m;
-
-		NEED(metric_next(&text, &m));
-		CHECK(!metric_has(&m, "app", "b"));
-	}
+	CHECK(!history_write_failed(
+	    "apppool_state{app=\"a\",state=\"failed\"} 0\n"
+	    "apppool_state{app=\"b\",state=\"running\"}"
+	    " 1\n",
+	    to));
+	CHECK(
+	    history_write_failed("apppool_state{app=\"a\",state=\"failed\"} 1\n"
+				 "apppool_state{app=\"b\",state=\"failed\"} "
+				 "1\n",
+		to));
+	(void)fclose(to);
+	CHECK_STR("failed: a, b\n", line);
+	free(line);
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	history_init(&history);
 	RUN(without_metrics_there_are_no_apps);
 	RUN(processes_that_count_are_added_up);
 	RUN(a_step_keeps_the_longest_wait);
-	RUN(a_total_counts_by_what_it_grows_in_a_step);
+	RUN(a_total_counts_by_its_growth_in_a_step);
 	RUN(a_daemon_that_began_anew_refused_nothing_in_between);
-	RUN(steps_that_nobody_looked_at_are_unknown);
-	RUN(what_an_app_does_not_tell_is_unknown);
+	RUN(steps_without_a_look_are_unknown);
 	RUN(an_hour_is_kept);
 	RUN(after_a_day_of_silence_only_now_is_known);
 	RUN(an_app_that_has_left_is_forgotten);
-	RUN(a_sample_has_name_labels_and_value);
-	RUN(what_is_no_sample_is_passed_over);
-	RUN(labels_without_an_end_have_no_values);
+	RUN(text_that_is_no_sample_is_passed_over);
+	RUN(apps_that_have_failed_are_named);
 	return check_finish();
 }

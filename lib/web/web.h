@@ -1,0 +1,137 @@
+#ifndef WEB_WEB_H
+#define WEB_WEB_H
+
+/*
+ * apppool-web(8), a worker like any other: HTTP, by libmicrohttpd, on its one
+ * side, and questions to the control socket on the other. Nothing waits for the
+ * daemon, nor for a client.
+ *
+ * Times are milliseconds of a clock that never runs backwards.
+ */
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct MHD_Connection;
+struct MHD_Response;
+
+/* --- question.c --------------------------------------------------------- */
+
+/*
+ * A command that is said to the control socket again and again; one answer is
+ * for all requests that came meanwhile.
+ */
+struct question {
+	const char *path; /* of the control socket; outlives the question */
+	const char *line; /* with its newline; likewise */
+	const char *end; /* the last line of a whole answer, with newlines */
+	int fd; /* the daemon is being asked; -1: not now */
+	int64_t deadline; /* of that */
+	char *coming; /* what has come, len of size bytes */
+	size_t len;
+	size_t size;
+	char *answer; /* the latest that is whole, with a NUL; or NULL */
+	size_t answer_len;
+	char why[160]; /* there is no newer one; "": there is */
+	int64_t answered; /* when either came; -1: never */
+};
+
+void question_init(
+    struct question *q, const char *path, const char *line, const char *end);
+void question_fini(struct question *q);
+
+/*
+ * Asks, unless that is under way. Without a daemon the answer is why, at once.
+ */
+void question_ask(struct question *q, int64_t now);
+
+/* Its descriptor is readable, or its deadline may be over. */
+void question_go_on(struct question *q, int64_t now);
+
+/* Whether an answer, or why there is none, has come since then. */
+bool question_is_answered(const struct question *q, int64_t since);
+
+/* --- history.c ---------------------------------------------------------- */
+
+#define HISTORY_STEP 10 /* seconds */
+#define HISTORY_STEPS 360
+
+struct history_app;
+
+/*
+ * The metrics of each app over the last hour, in steps of ten seconds. The
+ * daemon remembers a minute; the charts of the page show more.
+ */
+struct history {
+	int64_t step; /* the latest; 0: none yet */
+	TAILQ_HEAD(history_apps, history_app) apps;
+};
+
+void history_init(struct history *h);
+void history_fini(struct history *h);
+
+/*
+ * Adds what the metrics, a text with a NUL, say now. Apps that they do not have
+ * are forgotten.
+ */
+void history_add(struct history *h, const char *metrics, int64_t now);
+
+/* Writes all of it as JSON. */
+void history_write(const struct history *h, FILE *to);
+
+/*
+ * Writes the names of the apps that have failed, by the metrics, as a line.
+ * False: none has, and nothing was written.
+ */
+bool history_write_failed(const char *metrics, FILE *to);
+
+/* --- answers.c ---------------------------------------------------------- */
+
+enum answers_question {
+	ANSWERS_STATUS,
+	ANSWERS_METRICS,
+	ANSWERS_OPENMETRICS,
+	ANSWERS_QUESTIONS /* how many there are, or none of them */
+};
+
+/* What answers are made of. */
+struct answers {
+	struct question questions[ANSWERS_QUESTIONS];
+	struct history history;
+	const char *names; /* hosts that requests may be for; "*": any */
+	size_t sending; /* bytes of bodies that clients are reading */
+};
+
+struct answer {
+	struct MHD_Response *response; /* the caller's; NULL: no memory */
+	unsigned code;
+};
+
+/* Both strings outlive the answers. */
+void answers_init(struct answers *all, const char *control, const char *names);
+void answers_fini(struct answers *all);
+
+/*
+ * Whether a request is refused, by its method or its headers, before any body
+ * has come; out is the answer then.
+ */
+bool answers_refuse(struct answers *all, struct MHD_Connection *connection,
+    const char *method, struct answer *out);
+
+/* The question that must be answered before; NULL: none. */
+struct question *answers_question(
+    struct answers *all, struct MHD_Connection *connection, const char *url);
+
+struct answer answers_to(
+    struct answers *all, struct MHD_Connection *connection, const char *url);
+
+/* --- page.html, made into an array by make ------------------------------ */
+
+extern const unsigned char page_html[];
+extern const size_t page_html_len;
+
+#endif
