@@ -62,6 +62,7 @@ ALL_CFLAGS = -std=c17 -D_GNU_SOURCE -Ilib \
 ALL_LDFLAGS = -pthread -Wl,--as-needed -Wl,-z,relro,-z,now $(SAN_LDFLAGS) \
     $(LDFLAGS)
 LIBS = -lconfuse -lmd -lbsd -lm
+CTL_LIBS = -lncursesw -ltinfo -ljansson
 
 # Shows what is made, or with V=1 how.
 Q = $(if $(filter 1,$(V)),,@)
@@ -71,19 +72,19 @@ say = @mkdir -p $(@D) $(if $(Q),&& echo "$(1) $@")
 
 # The rooms of the daemon and of apppoolctl, an archive each, in the order in
 # which they may call each other; see lib/README.
-ROOMS = sim ctl control counter daemon conf sys core
-ROOM_ARCHIVES = $(ROOMS:%=$(BUILD)/%.a)
+DAEMON_ROOMS = control counter daemon conf sys core
+CTL_ROOMS = ctl sim conf sys core
+ROOMS = ctl sim $(DAEMON_ROOMS)
+archives = $(patsubst %,$(BUILD)/%.a,$(1))
 
 OBJ = $(BUILD)/obj
 objects = $(patsubst %.c,$(1)/%.o,$(wildcard $(2)))
 
-# The programs: apppoold.c, of which apppoolctl is a link, the adapters between
-# the daemon and programs that know nothing of it, the keeper of output, and the
-# screen of `apppoolctl top`.
+# The programs: apppoold.c, apppoolctl, the adapters between the daemon and
+# programs that know nothing of it, and the keeper of output.
 PROGRAMS = $(BIN)/apppoold $(BIN)/apppoolctl \
     $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-stdio \
-    $(BUILD)/libexec/apppool-keeper $(BUILD)/libexec/apppool-top $(WEB) \
-    $(SCRIPTS)
+    $(BUILD)/libexec/apppool-keeper $(WEB) $(SCRIPTS)
 
 # The status page, where its library is.
 WEB = $(if $(wildcard /usr/include/microhttpd.h),$(BUILD)/libexec/apppool-web)
@@ -283,12 +284,16 @@ $(WORKER_SO): $(WORKER_OBJECTS)
 	    -Wl,--exclude-libs,libmd.a -o $@ $^ -l:libmd.a
 	@ln -sf libapppool.so.1 $(BUILD)/libapppool.so
 
-$(BIN)/apppoold: $(OBJ)/apppoold.o $(ROOM_ARCHIVES)
+$(BIN)/apppoold: $(OBJ)/apppoold.o $(call archives,$(DAEMON_ROOMS))
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
 
-$(BIN)/apppoolctl: $(BIN)/apppoold
-	@ln -sf apppoold $@
+# In older trees it is a link to apppoold, and as new as that.
+$(shell [ ! -L $(BIN)/apppoolctl ] || rm $(BIN)/apppoolctl)
+
+$(BIN)/apppoolctl: $(OBJ)/lib/ctl/apppoolctl.o $(call archives,$(CTL_ROOMS))
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CTL_LIBS) $(LIBS)
 
 # Static: nothing is loaded for each process, nor needed in a chroot.
 STATIC = $(if $(SANITIZE),-pie,-static-pie)
@@ -339,12 +344,6 @@ $(BUILD)/libexec/apppool-web: $(call objects,$(OBJ),lib/web/*.c) \
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ -lmicrohttpd -lbsd -lm
 
-# The daemon itself is linked without ncurses.
-$(BUILD)/libexec/apppool-top: $(call objects,$(OBJ),lib/top/*.c) \
-    $(addprefix $(BUILD)/,ctl.a conf.a sys.a core.a)
-	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ -lncursesw -ltinfo $(LIBS)
-
 $(SCRIPTS): $(BUILD)/libexec/%: contrib/workers/%
 	@mkdir -p $(@D) && ln -srf $< $@
 
@@ -353,13 +352,15 @@ $(BUILD)/contrib/%: $(OBJ)/contrib/workers/%.o $(WORKER_A)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^
 
 $(BUILD)/tests/%: $(OBJ)/tests/%.o $(BUILD)/support.a $(WORKER_A) \
-    $(ROOM_ARCHIVES)
+    $(call archives,$(ROOMS))
 	$(call say,LINK)
-	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CTL_LIBS) $(LIBS)
 
 $(BUILD)/tests/unit/program_test: $(BUILD)/adapter.a
 $(BUILD)/tests/unit/program_test: LIBS += $(BUILD)/adapter.a $(BUILD)/sys.a
 $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi
+# Functions of its own stand for some of the daemon's.
+$(BUILD)/tests/unit/control_test: ALL_LDFLAGS += -Wl,-z,muldefs
 # What of the status page needs no libmicrohttpd.
 $(BUILD)/tests/unit/history_test: $(OBJ)/lib/web/history.o
 $(BUILD)/tests/unit/question_test: $(OBJ)/lib/web/question.o

@@ -1,10 +1,9 @@
-/*
- * apppoold: options, configuration, background, run.  Under the name
- * apppoolctl it is the program that talks to a running daemon.
- */
+/* apppoold: options, configuration, background, run. */
+
+#include <sys/socket.h>
+#include <sys/time.h>
 
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -18,14 +17,11 @@
 #include "control/control.h"
 #include "counter/limiter.h"
 #include "counter/poolcounter.h"
-#include "ctl/ctl.h"
-#include "ctl/ctl_listeners.h"
-#include "ctl/ctl_top.h"
 #include "daemon/logging.h"
 #include "daemon/supervisor.h"
 #include "daemon/tell.h"
-#include "sim/simulate.h"
 #include "sys/activation.h"
+#include "sys/address.h"
 #include "sys/background.h"
 #include "sys/descriptors.h"
 #include "sys/log.h"
@@ -117,6 +113,58 @@ parse_options(int argc, char **argv, struct options *o)
 	return EX_USAGE;
 }
 
+/*
+ * The addresses of the daemon that answers on the control socket of this very
+ * file, a line each: for -t, one that is in use by that is no mistake. Without
+ * an answer within a second there are none.
+ */
+static char listeners[65536];
+
+static void
+ask_running_daemon(const char *file)
+{
+	static const char question[] = "listeners\n";
+	const struct timeval patience = { .tv_sec = 1 };
+	char *path = conf_control_path(file);
+	struct sockaddr_un addr;
+	socklen_t addr_len = path == NULL ? 0 : address_of_path(path, &addr);
+	size_t len = 0;
+	ssize_t n = -1;
+	int fd;
+
+	free(path);
+	if (addr_len == 0)
+		return;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (fd == -1)
+		return;
+	(void)setsockopt(
+	    fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(
+	    fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (connect(fd, (struct sockaddr *)&addr, addr_len) == 0)
+		n = send(fd, question, sizeof(question) - 1, MSG_NOSIGNAL);
+	while (n > 0 && len < sizeof(listeners) - 1) {
+		n = recv(fd, listeners + len, sizeof(listeners) - 1 - len, 0);
+		if (n > 0)
+			len += (size_t)n;
+	}
+	listeners[len] = '\0';
+	(void)close(fd);
+}
+
+static bool
+is_held_by_it(const struct conf_listen *where)
+{
+	size_t len = strlen(where->text);
+
+	for (const char *at = listeners; (at = strstr(at, where->text)) != NULL;
+	     at += len)
+		if ((at == listeners || at[-1] == '\n') && at[len] == '\n')
+			return true;
+	return false;
+}
+
 /* Reads the file and shows its warnings and mistakes; NULL: there are some. */
 static struct conf *
 load(const char *file, unsigned flags)
@@ -125,7 +173,7 @@ load(const char *file, unsigned flags)
 	struct conf *conf;
 
 	conf_report_init(&report);
-	conf = conf_load(file, flags, ctl_listeners_has, &report);
+	conf = conf_load(file, flags, is_held_by_it, &report);
 	for (size_t i = 0; i < report.warnings_len; i++)
 		(void)fprintf(stderr, "%s (warning)\n", report.warnings[i]);
 	for (size_t i = 0; i < report.mistakes_len; i++)
@@ -143,7 +191,7 @@ check(const struct options *o)
 {
 	struct conf *conf;
 
-	ctl_listeners_ask(o->file);
+	ask_running_daemon(o->file);
 	conf = load(o->file, CONF_OUTSIDE_STRICT);
 	if (conf == NULL)
 		return EX_CONFIG;
@@ -291,61 +339,15 @@ run(struct supervisor *s, const struct options *o, struct conf *conf)
 	return status;
 }
 
-/*
- * Whether apppoolctl has this command. The command is the first word that is
- * neither an option nor the value of an option.
- */
-static bool
-has_command(int argc, char **argv, const char *name)
-{
-	for (int i = 1; i < argc; i++) {
-		const char *word = argv[i];
-		const char *letter;
-
-		if (word[0] != '-' || word[1] == '\0')
-			return strcmp(word, name) == 0;
-		if (word[1] == '-')
-			continue;
-		/* The value of -c and -s may be the next word. */
-		letter = strpbrk(word, "cs");
-		if (letter != NULL && letter[1] == '\0')
-			i++;
-	}
-	return false;
-}
-
-static int
-control(int argc, char **argv)
-{
-	/* Standard output is checked before a file of ours takes its number. */
-	if (fcntl(STDOUT_FILENO, F_GETFD) == -1) {
-		(void)fprintf(
-		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
-		return EX_IOERR;
-	}
-	if (descriptors_fix() == -1)
-		return EX_OSERR;
-	/* Lines with options of their own. */
-	if (has_command(argc, argv, "simulate"))
-		return simulate_main(argc, argv);
-	if (has_command(argc, argv, "top"))
-		return ctl_top(argv);
-	return ctl_main(argc, argv);
-}
-
 int
 main(int argc, char **argv)
 {
 	static struct supervisor s;
 	struct options o = { .file = CONF_DEFAULT_FILE };
-	const char *name = strrchr(argv[0] == NULL ? "" : argv[0], '/');
 	struct logsink *sink;
 	struct conf *conf;
 	int status;
 
-	name = name == NULL ? argv[0] : name + 1;
-	if (name != NULL && strcmp(name, "apppoolctl") == 0)
-		return control(argc, argv);
 	if (descriptors_fix() == -1)
 		return EX_OSERR;
 	setproctitle_init(argc, argv, environ);

@@ -26,8 +26,7 @@ testProgramsLibrariesPagesAndUnitsAreInstalled() {
 	for file in sbin/apppoold bin/apppoolctl lib/libapppool.a \
 	    lib/libapppool.so.1 include/apppool.h lib/pkgconfig/apppool.pc \
 	    libexec/apppoold/apppool-stdio libexec/apppoold/apppool-keeper \
-	    libexec/apppoold/apppool-top \
-	    share/bash-completion/completions/apppoolctl \
+		    share/bash-completion/completions/apppoolctl \
 	    share/zsh/site-functions/_apppoolctl \
 	    share/man/man8/apppoold.8 share/man/man5/pool.conf.5 \
 	    lib/systemd/system/apppoold.service; do
@@ -76,9 +75,9 @@ testTheInstalledProgramFindsItsAdapters() {
 	    "$("$ROOT/usr/sbin/apppoold" -t -c "$DIR/pool.conf" 2>&1)"
 }
 
-testApppoolctlIsALinkToApppoold() {
-	assertEquals "$(readlink -f "$ROOT/usr/sbin/apppoold")" \
-	    "$(readlink -f "$ROOT/usr/bin/apppoolctl")"
+testTheInstalledApppoolctlNeedsNoOtherProgram() {
+	assertEquals 'apppoolctl 0.1.0' "$("$ROOT/usr/bin/apppoolctl" -V)"
+	assertContains "$("$ROOT/usr/bin/apppoolctl" simulate -h)" '--rate'
 }
 
 testThePathsInManualPagesFollowThePrefix() {

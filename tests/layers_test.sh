@@ -32,18 +32,26 @@ testTheCounterIncludesConfigurationSysAndCore() {
 	assertEquals '' "$(foreign counter '(counter|conf|sys|core)/.*')"
 }
 
-testApppoolctlIncludesConfigurationAndSys() {
-	assertEquals '' "$(foreign ctl '(ctl|conf|sys)/.*|core/tstamp\.h')"
+testApppoolctlIncludesConfigurationSysAndTheSimulator() {
+	assertEquals '' "$(foreign ctl \
+	    '(ctl|conf|sys)/.*|core/tstamp\.h|sim/simulate(|_options)\.h')"
 }
 
-testTheScreenIncludesApppoolctlConfigurationAndSys() {
-	assertEquals '' "$(foreign top '(top|ctl|conf|sys)/.*|core/tstamp\.h')"
+# rooms_of PROGRAM: the rooms of which it has something, by their debug names.
+rooms_of() {
+	readelf --debug-dump=info "$1" 2>/dev/null |
+	    sed -nE 's,.*DW_AT_name .*: (\(.*\): )?lib/([a-z]+)/.*\.c$,\2,p' |
+	    sort -u | xargs
 }
 
-testTheDaemonIsLinkedWithoutTheScreensLibraries() {
-	assertEquals '' "$(readelf -d "$BIN/apppoold" | grep -E 'ncurses|tinfo')"
-	assertNotNull "$(readelf -d "$BUILD/libexec/apppool-top" |
-	    grep ncurses)"
+testTheDaemonIsLinkedWithItsOwnRoomsAlone() {
+	assertEquals 'conf control core counter daemon sys' \
+	    "$(rooms_of "$BIN/apppoold")"
+	assertEquals '' "$(readelf -d "$BIN/apppoold" | grep -E 'ncurses|tinfo|jansson')"
+}
+
+testApppoolctlIsLinkedWithNothingOfTheDaemon() {
+	assertEquals 'conf core ctl sim sys' "$(rooms_of "$BIN/apppoolctl")"
 }
 
 testTheWorkersLibraryIncludesTheHandOverAlone() {
@@ -60,7 +68,7 @@ testTheKeeperIncludesSys() {
 
 testTheSimulatorIncludesCoreAndConfiguration() {
 	assertEquals '' "$(foreign sim \
-	    '(sim|core|conf)/.*|sys/(json|text)\.h')"
+	    '(sim|core|conf)/.*|sys/(emit|text)\.h')"
 }
 
 testTheStatusPageIncludesTheWorkersInterface() {

@@ -70,7 +70,7 @@ add_section(struct build *b, const struct stmt *stmt)
 
 	s->stmt = stmt;
 	s->settings = arena_alloc(
-	    b->findings->arena, options_app_names, sizeof(struct setting *));
+	    b->findings->arena, options_app_len, sizeof(struct setting *));
 	return s;
 }
 
@@ -192,8 +192,8 @@ build_app(struct build *b, const struct section *section)
 	struct where where;
 
 	options_preset(true, app, b->arena);
-	app->socket_uid = (uid_t)-1;
-	app->socket_gid = (gid_t)-1;
+	app->listen.uid = (uid_t)-1;
+	app->listen.gid = (gid_t)-1;
 	app->name = arena_strdup(b->arena, section->stmt->values[0]);
 	app->file = arena_strdup(b->arena, section->stmt->where.source->path);
 	app->line = section->stmt->where.line;
@@ -201,13 +201,13 @@ build_app(struct build *b, const struct section *section)
 
 	/* The handoff decides which other options are allowed. */
 	set_app_option(b, section, handoff, app);
-	for (size_t i = 0; i < options_app_names; i++) {
+	for (size_t i = 0; i < options_app_len; i++) {
 		if (&options_app[i] != handoff)
 			set_app_option(b, section, &options_app[i], app);
 	}
 	where = build_where(b, app, "listen");
-	app->listen_file = arena_strdup(b->arena, where.source->path);
-	app->listen_line = where.line;
+	app->listen.file = arena_strdup(b->arena, where.source->path);
+	app->listen.line = where.line;
 }
 
 /* ---- sections ---- */
@@ -251,7 +251,7 @@ build_defaults(struct build *b, const struct section *s)
 		    "section 'defaults' is given twice (first at %s:%d)",
 		    b->defaults->stmt->where.source->path,
 		    b->defaults->stmt->where.line);
-	set_section(b, s, options_app_names, &scratch);
+	set_section(b, s, options_app_len, &scratch);
 }
 
 bool

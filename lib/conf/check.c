@@ -56,19 +56,20 @@ check_order(const struct app_check *c)
 {
 	const struct conf_app *app = c->app;
 
-	if (app->restart_delay > app->restart_delay_max &&
+	if (app->pool.restart_delay > app->pool.restart_delay_max &&
 	    both_sound(c, "restart_delay", "restart_delay_max"))
 		findings_mistake(c->b->findings,
 		    place(c, "restart_delay", "restart_delay_max"),
 		    "app '%s': restart_delay is over restart_delay_max",
 		    app->name);
-	if (app->multi_threshold > app->grow_threshold &&
+	if (app->pool.multi_threshold > app->pool.grow_threshold &&
 	    both_sound(c, "multi_threshold", "grow_threshold"))
 		findings_mistake(c->b->findings,
 		    place(c, "multi_threshold", "grow_threshold"),
 		    "app '%s': multi_threshold (%g) is over grow_threshold "
 		    "(%g)",
-		    app->name, app->multi_threshold, app->grow_threshold);
+		    app->name, app->pool.multi_threshold,
+		    app->pool.grow_threshold);
 }
 
 static void
@@ -78,22 +79,23 @@ check_required(const struct app_check *c)
 	struct findings *f = c->b->findings;
 	struct where listen = build_where(c->b, app, "listen");
 
-	if (app->command[0] == NULL && build_sound(c->b, app, "command"))
+	if (app->program.command[0] == NULL &&
+	    build_sound(c->b, app, "command"))
 		findings_mistake(f, build_where(c->b, app, "command"),
 		    "app '%s' has no command", app->name);
 	if (!both_sound(c, "listen", "handoff"))
 		return;
-	if (app->listen_len == 0 && app->handoff != CONF_HANDOFF_NONE)
+	if (app->listen.len == 0 && app->handoff != CONF_HANDOFF_NONE)
 		findings_mistake(f, listen,
 		    "app '%s' has no listen address (only handoff = none needs "
 		    "none)",
 		    app->name);
-	if (app->listen_len > CHILD_FDS_MAX &&
+	if (app->listen.len > CHILD_FDS_MAX &&
 	    app->handoff == CONF_HANDOFF_LISTEN)
 		findings_mistake(f, listen,
 		    "app '%s' has %zu listen addresses: with handoff = listen "
 		    "a process can be given %d",
-		    app->name, app->listen_len, CHILD_FDS_MAX);
+		    app->name, app->listen.len, CHILD_FDS_MAX);
 }
 
 /* Facts that all workers of a template have in common. */
@@ -145,9 +147,9 @@ check_threshold(
 	int target = level(c, "target_wait"), other = level(c, option);
 
 	if (other > target)
-		app->target_wait = 0;
-	if (other < target || app->target_wait == 0 || is_default(c, option) ||
-	    !both_sound(c, option, "target_wait"))
+		app->pool.target_wait = 0;
+	if (other < target || app->pool.target_wait == 0 ||
+	    is_default(c, option) || !both_sound(c, option, "target_wait"))
 		return;
 	findings_mistake(c->b->findings, build_where(c->b, app, option),
 	    "app '%s': %s has no effect with target_wait; with target_wait = 0 "
@@ -159,16 +161,16 @@ check_threshold(
 static void
 check_target(const struct app_check *c, struct conf_app *app)
 {
-	bool private = app->queue == CONF_QUEUE_PRIVATE;
+	bool private = app->pool.private_queue;
 
 	if (!options_allowed(options_find(true, "target_wait"), app->handoff))
-		app->target_wait = 0;
+		app->pool.target_wait = 0;
 	if (private && level(c, "queue") > level(c, "target_wait"))
-		app->target_wait = 0;
+		app->pool.target_wait = 0;
 	check_threshold(c, app, "grow_threshold");
 	check_threshold(c, app, "multi_threshold");
 	check_threshold(c, app, "single_threshold");
-	if (private && app->target_wait > 0 &&
+	if (private && app->pool.target_wait > 0 &&
 	    both_sound(c, "queue", "target_wait"))
 		findings_mistake(c->b->findings,
 		    build_where(c->b, app, "target_wait"),
@@ -186,15 +188,17 @@ check_app(struct build *b, struct conf_app *app)
 	check_required(&c);
 	/* Job workers are as many as the minimum says, and never more. */
 	if (app->handoff != CONF_HANDOFF_NONE)
-		check_counts(&c, "min_processes", app->min_processes,
-		    "max_processes", app->max_processes);
-	check_counts(
-	    &c, "min_idle", app->min_idle, "max_processes", app->max_processes);
+		check_counts(&c, "min_processes", app->pool.min_processes,
+		    "max_processes", app->pool.max_processes);
+	check_counts(&c, "min_idle", app->pool.min_idle, "max_processes",
+	    app->pool.max_processes);
 	check_order(&c);
-	check_needs(&c, "max_requests_jitter", app->max_requests_jitter > 0,
-	    "max_requests", app->max_requests > 0);
-	check_needs(&c, "max_lifetime_jitter", app->max_lifetime_jitter > 0,
-	    "max_lifetime", app->max_lifetime > 0);
+	check_needs(&c, "max_requests_jitter",
+	    app->pool.max_requests_jitter > 0, "max_requests",
+	    app->pool.max_requests > 0);
+	check_needs(&c, "max_lifetime_jitter",
+	    app->pool.max_lifetime_jitter > 0, "max_lifetime",
+	    app->pool.max_lifetime > 0);
 	if (app->limit.local && b->conf->counter_len == 0)
 		findings_mistake(b->findings, build_where(b, app, "limit"),
 		    "app '%s': limit: local is the daemon's own counter, and "
@@ -203,14 +207,14 @@ check_app(struct build *b, struct conf_app *app)
 	check_needs(&c, "refork_after", app->refork_after > 0, "template",
 	    app->template);
 	if (app->template) {
-		check_common(&c, "command", app->command);
-		check_common(&c, "environment", app->environment);
+		check_common(&c, "command", app->program.command);
+		check_common(&c, "environment", app->program.environment);
 	}
 	check_needs(&c, "wait_for_request",
-	    app->wait_for_request != CONF_WAIT_FOR_REQUEST_NONE,
-	    "wait_for_data", app->wait_for_data);
-	check_needs(&c, "queue", app->queue == CONF_QUEUE_PRIVATE, "prefetch",
-	    app->prefetch > 0 && app->prefetch != CONF_AUTO);
+	    app->parking.wait_for_request != CONF_WAIT_FOR_REQUEST_NONE,
+	    "wait_for_data", app->parking.wait_for_data);
+	check_needs(&c, "queue", app->pool.private_queue, "prefetch",
+	    app->pool.prefetch > 0 && !app->pool.prefetch_auto);
 }
 
 /* ---- two addresses in each other's way ---- */
@@ -309,8 +313,8 @@ collect_all(
 
 		collect(b, all,
 		    arena_printf(b->findings->arena, "app '%s'", app->name),
-		    build_where(b, app, "listen"), app->listen,
-		    app->listen_len);
+		    build_where(b, app, "listen"), app->listen.list,
+		    app->listen.len);
 	}
 }
 
@@ -356,7 +360,7 @@ check_sum(struct build *b)
 	for (size_t i = 0; i < b->conf->apps_len; i++) {
 		if (!build_sound(b, &b->conf->apps[i], "min_processes"))
 			return;
-		sum += b->conf->apps[i].min_processes;
+		sum += b->conf->apps[i].pool.min_processes;
 	}
 	if (sum > b->conf->max_processes &&
 	    build_sound(b, NULL, "max_processes"))

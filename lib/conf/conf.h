@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/tstamp.h"
+#include "core/app.h"
 
 /* make defines it otherwise for another SYSCONFDIR. */
 #ifndef CONF_DEFAULT_FILE
@@ -37,10 +37,8 @@
 /* The longest answer of on_full = reply:FILE. */
 #define CONF_REPLY_MAX 65536
 
-/* A number that is found out while the daemon runs. */
-#define CONF_AUTO UINT_MAX
-
 struct arena_block;
+struct pool_limits;
 
 enum conf_handoff {
 	CONF_HANDOFF_NATIVE,
@@ -63,11 +61,6 @@ enum conf_protocol {
 	CONF_PROTOCOL_FASTCGI
 };
 
-enum conf_queue {
-	CONF_QUEUE_GLOBAL,
-	CONF_QUEUE_PRIVATE
-};
-
 enum conf_wait_for_request {
 	CONF_WAIT_FOR_REQUEST_NONE,
 	CONF_WAIT_FOR_REQUEST_HTTP
@@ -76,12 +69,6 @@ enum conf_wait_for_request {
 enum conf_limit_fail {
 	CONF_LIMIT_FAIL_OPEN,
 	CONF_LIMIT_FAIL_CLOSED
-};
-
-enum conf_start_delay_step {
-	CONF_START_DELAY_STEP_DOUBLE,
-	CONF_START_DELAY_STEP_LINEAR,
-	CONF_START_DELAY_STEP_ALL
 };
 
 enum conf_output {
@@ -178,6 +165,68 @@ struct conf_limit {
 	unsigned workers;
 	unsigned maxqueue;
 	tspan timeout;
+	enum conf_limit_fail fail;
+};
+
+/* The listeners of an app; none where handoff is none. */
+struct conf_listeners {
+	struct conf_listen *list;
+	size_t len;
+	char *file; /* where the list is, or the app begins */
+	int line;
+	unsigned backlog;
+	char *user; /* of Unix sockets; NULL: the daemon's own */
+	char *group; /* likewise */
+	uid_t uid; /* (uid_t)-1: leave as it is */
+	gid_t gid; /* (gid_t)-1: leave as it is */
+	mode_t mode;
+};
+
+/* What is started, and as whom. */
+struct conf_program {
+	/*
+	 * command[0] is an absolute path, unless the app is broken; seen from
+	 * inside the chroot if there is one.
+	 */
+	char **command;
+	char *adapter; /* absolute; NULL: none, or broken for want of it */
+	char *directory; /* absolute; likewise seen from inside the chroot */
+	char **environment; /* "NAME=VALUE", on top of the daemon's */
+	bool clear_environment;
+	char *user; /* resolved name; see identity */
+	char *group; /* resolved name */
+	struct conf_identity identity;
+	int umask; /* -1: inherited */
+	bool nice_set;
+	int nice; /* the value itself, not an increment; if nice_set */
+	char *chroot; /* absolute, or NULL */
+	bool no_new_privileges;
+	bool restricted; /* no_new_privileges is true for the handoff's sake */
+	struct conf_rlimit limit_nofile;
+	struct conf_rlimit limit_core; /* bytes */
+	struct conf_rlimit limit_as; /* bytes */
+	struct conf_rlimit limit_nproc;
+	struct conf_rlimit limit_cpu; /* seconds */
+	enum conf_output output;
+	char *output_file; /* absolute; CONF_OUTPUT_FILE only, else NULL */
+};
+
+/* The answer to connections that are turned away. */
+struct conf_refusal {
+	enum conf_on_full on_full;
+	char *file; /* absolute; CONF_ON_FULL_REPLY only, else NULL */
+	char *reply; /* the bytes it held when read; likewise */
+	size_t reply_len; /* then 1 to CONF_REPLY_MAX, else 0 */
+	enum conf_protocol protocol;
+};
+
+/* Connections that the daemon keeps between requests, or before the first. */
+struct conf_parking {
+	bool keep_alive;
+	tspan keep_alive_timeout;
+	unsigned max_parked;
+	bool wait_for_data;
+	enum conf_wait_for_request wait_for_request;
 };
 
 struct conf_app {
@@ -195,114 +244,24 @@ struct conf_app {
 	 */
 	char *broken;
 
-	/* Listeners; the list is empty where handoff is none. */
-	struct conf_listen *listen;
-	size_t listen_len;
-	char *listen_file; /* where the list is, or the app begins */
-	int listen_line;
-	unsigned backlog;
-	char *socket_user; /* NULL: the daemon's own */
-	char *socket_group; /* NULL: the daemon's own */
-	uid_t socket_uid; /* (uid_t)-1: leave as it is */
-	gid_t socket_gid; /* (gid_t)-1: leave as it is */
-	mode_t socket_mode;
-
-	/*
-	 * The program. command[0] is an absolute path, unless the app is
-	 * broken; seen from inside the chroot if there is one.
-	 */
-	char **command;
 	enum conf_handoff handoff;
-	char *adapter; /* absolute; NULL: none, or broken for want of it */
-	char *directory; /* absolute; likewise seen from inside the chroot */
-	char **environment; /* "NAME=VALUE", on top of the daemon's */
-	bool clear_environment;
-
-	/* Identity and limits. */
-	char *user; /* resolved name; see identity */
-	char *group; /* resolved name */
-	struct conf_identity identity;
-	int umask; /* -1: inherited */
-	bool nice_set;
-	int nice; /* the value itself, not an increment; if nice_set */
-	char *chroot; /* absolute, or NULL */
-	bool no_new_privileges;
-	bool restricted; /* no_new_privileges is true for the handoff's sake */
-	struct conf_rlimit limit_nofile;
-	struct conf_rlimit limit_core; /* bytes */
-	struct conf_rlimit limit_as; /* bytes */
-	struct conf_rlimit limit_nproc;
-	struct conf_rlimit limit_cpu; /* seconds */
-	enum conf_output output;
-	char *output_file; /* absolute; CONF_OUTPUT_FILE only, else NULL */
+	struct conf_listeners listen;
+	struct conf_program program;
+	struct conf_refusal refusal;
+	struct conf_limit limit;
+	struct conf_parking parking;
 
 	/*
-	 * Sizes. min_processes <= max_processes, and the sum of all
-	 * min_processes <= conf.max_processes.
+	 * Sizes, waiting, growth and the life of processes. min_processes <=
+	 * max_processes, and the sum of all min_processes <=
+	 * conf.max_processes. max_processes of job workers, which have no such
+	 * option, is their minimum, or 1.
 	 */
-	unsigned min_processes;
-	unsigned max_processes;
-	unsigned min_idle;
-	unsigned concurrency;
-	unsigned prefetch; /* CONF_AUTO: where it pays */
+	struct app_options pool;
 
-	/* Waiting. */
-	enum conf_queue queue;
-	unsigned max_queue;
-	tspan queue_timeout;
-	enum conf_on_full on_full;
-	char *on_full_file; /* absolute; CONF_ON_FULL_REPLY only, else NULL */
-	char *on_full_reply; /* the bytes it held when read; likewise */
-	size_t on_full_reply_len; /* then 1 to CONF_REPLY_MAX, else 0 */
-	enum conf_protocol protocol;
-	struct conf_limit limit;
-	tspan limit_connect_timeout;
-	enum conf_limit_fail limit_fail;
-	unsigned retry_limit;
-
-	/* Parking. */
-	bool keep_alive;
-	tspan keep_alive_timeout;
-	unsigned max_parked;
-	bool wait_for_data;
-	enum conf_wait_for_request wait_for_request;
-
-	/* Growing and shrinking. */
-	tspan start_delay;
-	enum conf_start_delay_step start_delay_step;
-	tspan stop_delay;
-	tspan max_idle_time;
-	tspan update_interval;
-	double gain;
-	tspan target_wait; /* 0: none, and the thresholds rule */
-	double grow_threshold;
-	double multi_threshold;
-	double single_threshold;
-	tspan kill_interval;
-
-	/* The life of a process. */
-	unsigned max_requests;
-	unsigned max_requests_jitter;
-	tspan max_lifetime;
-	tspan max_lifetime_jitter;
-	uint64_t max_memory;
-	tspan start_timeout;
-	tspan ready_after;
-	tspan pickup_timeout;
-	tspan restart_delay;
-	tspan restart_delay_max;
-	unsigned start_limit;
-	tspan min_server_life;
 	bool exit_on_failed;
-	tspan request_timeout;
-	tspan slow_timeout;
-	tspan stop_timeout;
-	tspan kill_timeout;
-
 	bool template;
 	unsigned refork_after; /* 0: never; else template */
-
-	/* Restarting. */
 	char *restart_dir; /* as directory, or NULL for none */
 	char **watch; /* absolute */
 
@@ -321,7 +280,6 @@ struct conf {
 	struct conf_listen *counter;
 	size_t counter_len;
 	unsigned counter_max_clients;
-	unsigned counter_max_keys;
 	enum conf_log log;
 	int log_facility; /* LOG_DAEMON ...; CONF_LOG_SYSLOG only */
 	char *log_file; /* absolute; CONF_LOG_FILE only, else NULL */
@@ -332,7 +290,6 @@ struct conf {
 	tspan stop_timeout;
 
 	/* The user of keepers; keeper_changes: not the daemon's. */
-	char *keeper_user; /* NULL: none is named */
 	bool keeper_changes;
 	uid_t keeper_uid;
 	gid_t keeper_gid;
@@ -436,6 +393,12 @@ char *conf_control_path(const char *file);
  * then makes if nobody has.
  */
 bool conf_makes_folder(const struct conf *);
+
+/*
+ * Makes *out at least as large as the apps of the configuration need. Room for
+ * apps that are there already is the caller's to add.
+ */
+void conf_pool_limits(const struct conf *, struct pool_limits *out);
 
 /* NULL: there is no app of that name. */
 const struct conf_app *conf_find_app(const struct conf *, const char *name);

@@ -15,8 +15,9 @@
 #include "conf/outside.h"
 #include "conf/parse.h"
 #include "conf/resolve.h"
+#include "core/pool.h"
 
-struct load {
+struct loading {
 	const char *file;
 	unsigned flags;
 	bool (*is_ours)(const struct conf_listen *);
@@ -30,7 +31,7 @@ struct load {
 
 /* Returns what run() returns; NULL, too, if memory runs out. */
 static void *
-guarded(struct load *l, void *(*run)(struct load *))
+guarded(struct loading *l, void *(*run)(struct loading *))
 {
 	l->work.exhausted = &l->exhausted;
 	l->kept.exhausted = &l->exhausted;
@@ -64,7 +65,7 @@ print_all(struct conf *conf, struct arena *a)
 
 /* Returns the struct conf, or NULL: there are mistakes. */
 static void *
-load(struct load *l)
+load(struct loading *l)
 {
 	struct findings findings = { .arena = &l->work, .flags = l->flags };
 	struct parse parse;
@@ -95,7 +96,7 @@ load(struct load *l)
  * the file if there is memory for that.
  */
 static void
-report_exhausted(struct load *l)
+report_exhausted(struct loading *l)
 {
 	static char untold[] = "out of memory";
 	static char *untold_list[] = { untold, NULL };
@@ -122,7 +123,7 @@ struct conf *
 conf_load(const char *file, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report)
 {
-	struct load l = { .file = file,
+	struct loading l = { .file = file,
 		.flags = flags,
 		.is_ours = is_ours,
 		.report = report };
@@ -166,7 +167,7 @@ conf_report_fini(struct conf_report *report)
 
 /* Returns an allocated path; NULL, and l->error unless memory ran out. */
 static void *
-control_path(struct load *l)
+control_path(struct loading *l)
 {
 	const struct option *control = options_find(false, "control");
 	struct findings ignored = { .arena = &l->work };
@@ -188,7 +189,7 @@ control_path(struct load *l)
 char *
 conf_control_path(const char *file)
 {
-	struct load l = { .file = file };
+	struct loading l = { .file = file };
 	char *path = guarded(&l, control_path);
 
 	arena_fini(&l.work);
@@ -207,6 +208,38 @@ conf_find_app(const struct conf *conf, const char *name)
 			return &conf->apps[i];
 	}
 	return NULL;
+}
+
+/* As many connections as serial numbers can tell apart. */
+#define CONNS_MAX (1u << 24)
+
+static void
+raise_to(uint32_t *n, uint64_t least)
+{
+	if (*n < least)
+		*n = (uint32_t)least;
+}
+
+void
+conf_pool_limits(const struct conf *conf, struct pool_limits *out)
+{
+	uint64_t conns = 0;
+
+	raise_to(&out->apps, conf->apps_len);
+	/*
+	 * Processes that leave are still there when their successors come, so
+	 * there is room for twice the ceiling; living ones it never exceeds.
+	 */
+	raise_to(&out->processes, 2 * (uint64_t)conf->max_processes);
+	raise_to(&out->sessions, 1);
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		const struct app_options *o = &conf->apps[i].pool;
+
+		raise_to(&out->sessions, o->concurrency + o->prefetch);
+		conns += o->max_queue + 1;
+	}
+	conns += (uint64_t)out->processes * out->sessions;
+	raise_to(&out->conns, conns < CONNS_MAX ? conns : CONNS_MAX);
 }
 
 static void
@@ -267,15 +300,15 @@ conf_app_changes(const struct conf_app *old, const struct conf_app *new)
 		if (!same_text(old->values[i], new->values[i]))
 			bits |= options_app[i].cost;
 	}
-	if (!same_identity(&old->identity, &new->identity) ||
+	if (!same_identity(&old->program.identity, &new->program.identity) ||
 	    !same_text(old->broken, new->broken))
 		bits |= CONF_CHANGED_PROCESS;
-	if (old->socket_uid != new->socket_uid ||
-	    old->socket_gid != new->socket_gid)
+	if (old->listen.uid != new->listen.uid ||
+	    old->listen.gid != new->listen.gid)
 		bits |= CONF_CHANGED_LISTEN;
 	/* The file of the reply may have other bytes than before. */
-	if (!same_bytes(old->on_full_reply, old->on_full_reply_len,
-		new->on_full_reply, new->on_full_reply_len))
+	if (!same_bytes(old->refusal.reply, old->refusal.reply_len,
+		new->refusal.reply, new->refusal.reply_len))
 		bits |= CONF_CHANGED_SIZES;
 	return bits;
 }

@@ -31,22 +31,28 @@
 #define LISTENER CONF_CHANGED_LISTEN
 #define REPLACES CONF_CHANGED_PROCESS
 
-/* A change of a global option costs no app anything. */
-#define GLOBAL(field, kind, value, least, most, ...) \
+/* A field of struct conf or conf_app, and what an option of it costs. */
+#define ROW(of, option, field, kind, value, least, most, ...) \
 	{ \
-		.name = #field, .type = &type_##kind, \
-		.offset = offsetof(struct conf, field), .preset = value, \
+		.name = #option, .type = &type_##kind, \
+		.offset = offsetof(struct of, field), \
+		.size = sizeof(((struct of *)NULL)->field), .preset = value, \
 		.min = least, .max = most, .help = __VA_ARGS__ \
 	}
-#define APP(field, kind, value, least, most, allowed, price, ...) \
-	{ \
-		.name = #field, .type = &type_##kind, \
-		.offset = offsetof(struct conf_app, field), .preset = value, \
-		.min = least, .max = most, .handoffs = allowed, .cost = price, \
-		.in_app = true, .help = __VA_ARGS__ \
-	}
+#define GLOBAL(option, ...) ROW(conf, option, option, __VA_ARGS__)
 #define GLOBAL_EXTRA(field) .extra = offsetof(struct conf, field)
+#define APP(option, field, allowed, price, ...) \
+	ROW(conf_app, option, field, __VA_ARGS__, .handoffs = allowed, \
+	    .cost = price, .in_app = true)
 #define APP_EXTRA(field) .extra = offsetof(struct conf_app, field)
+#define SOCKETS(option, field, ...) \
+	APP(option, listen.field, CONNECTIONS, LISTENER, __VA_ARGS__)
+#define PROGRAM(option, ...) \
+	APP(option, program.option, ALL, REPLACES, __VA_ARGS__)
+#define PARKING(option, ...) \
+	APP(option, parking.option, SESSIONS, IN_PLACE, __VA_ARGS__)
+#define POOL(option, allowed, ...) \
+	APP(option, pool.option, allowed, IN_PLACE, __VA_ARGS__)
 
 const struct option options_global[] = {
 	GLOBAL(max_processes, uint, "64", 1, CONF_PROCESSES_MAX,
@@ -63,8 +69,6 @@ const struct option options_global[] = {
 	    "addresses of the PoolCounter service", GLOBAL_EXTRA(counter_len)),
 	GLOBAL(counter_max_clients, uint, "10000", 1, 1e6,
 	    "clients of the PoolCounter at a time"),
-	GLOBAL(counter_max_keys, uint, "100000", 1, 1e7,
-	    "keys of the PoolCounter that are locked at a time"),
 	GLOBAL(log, log, "stderr", 0, 0, "stderr, syslog or a file",
 	    GLOBAL_EXTRA(log_file)),
 	GLOBAL(log_level, word, "info", 0, 0,
@@ -76,8 +80,6 @@ const struct option options_global[] = {
 	    "file that holds the number of the process"),
 	GLOBAL(dump_file, path, NULL, 0, 0,
 	    "file that SIGUSR1 writes the state to"),
-	GLOBAL(
-	    keeper_user, string, NULL, 0, 0, "who reads what processes print"),
 	GLOBAL(stop_timeout, span, "30s", 0, LONG,
 	    "longest graceful stop of the whole daemon"),
 	GLOBAL(user, string, NULL, 0, 0, "who runs apps that name nobody"),
@@ -87,192 +89,162 @@ const struct option options_global[] = {
 const size_t options_global_len =
     sizeof(options_global) / sizeof(options_global[0]);
 
-/* ---- names that later versions will use ---- */
-
-static bool
-reserved_parse(const struct input *in, void *base)
-{
-	(void)base;
-	findings_mistake(in->findings, in->where,
-	    "option '%s' is not in force yet in this version",
-	    in->option->name);
-	return false;
-}
-
-static const struct type type_reserved = { .parse = reserved_parse };
-
-#define RESERVED(field, allowed) \
-	{ \
-		.name = #field, .type = &type_reserved, .handoffs = (allowed), \
-		.in_app = true \
-	}
-#define RESERVED_NAMES 2
-
 const struct option options_app[] = {
-	APP(listen, listen, NULL, 0, 0, CONNECTIONS, LISTENER,
-	    "addresses that connections come from", APP_EXTRA(listen_len)),
-	APP(backlog, uint, "1024", 1, 65535, CONNECTIONS, LISTENER,
+	SOCKETS(listen, list, listen, NULL, 0, 0,
+	    "addresses that connections come from", APP_EXTRA(listen.len)),
+	SOCKETS(backlog, backlog, uint, "1024", 1, 65535,
 	    "connections the kernel keeps until they are accepted"),
-	APP(socket_user, string, NULL, 0, 0, CONNECTIONS, LISTENER,
-	    "owner of the Unix sockets"),
-	APP(socket_group, string, NULL, 0, 0, CONNECTIONS, LISTENER,
+	SOCKETS(
+	    socket_user, user, string, NULL, 0, 0, "owner of the Unix sockets"),
+	SOCKETS(socket_group, group, string, NULL, 0, 0,
 	    "group of the Unix sockets"),
-	APP(socket_mode, mode, "0660", 0, 0, CONNECTIONS, LISTENER,
+	SOCKETS(socket_mode, mode, mode, "0660", 0, 0,
 	    "permissions of the Unix sockets"),
-	APP(command, command, NULL, 0, 0, ALL, REPLACES,
-	    "program and arguments"),
-	APP(handoff, word, "native", 0, 0, ALL, REPLACES,
+	PROGRAM(command, command, NULL, 0, 0, "program and arguments"),
+	APP(handoff, handoff, ALL, REPLACES, word, "native", 0, 0,
 	    "how a connection reaches the program",
 	    .words = type_handoff_words),
-	APP(directory, string, NULL, 0, 0, ALL, REPLACES,
-	    "where the program is started"),
-	APP(environment, environment, NULL, 0, 0, ALL, REPLACES,
+	PROGRAM(directory, string, NULL, 0, 0, "where the program is started"),
+	PROGRAM(environment, environment, NULL, 0, 0,
 	    "variables on top of those of the daemon"),
-	APP(clear_environment, bool, "false", 0, 0, ALL, REPLACES,
+	PROGRAM(clear_environment, flag, "false", 0, 0,
 	    "leave the variables of the daemon out"),
-	APP(user, string, NULL, 0, 0, ALL, REPLACES, "who the processes are"),
-	APP(group, string, NULL, 0, 0, ALL, REPLACES, "group of the processes"),
-	APP(umask, umask, "inherit", 0, 0, ALL, REPLACES,
+	PROGRAM(user, string, NULL, 0, 0, "who the processes are"),
+	PROGRAM(group, string, NULL, 0, 0, "group of the processes"),
+	PROGRAM(umask, umask, "inherit", 0, 0,
 	    "permissions that new files do not get"),
-	APP(nice, nice, "inherit", 0, 0, ALL, REPLACES,
-	    "nice value of the processes", APP_EXTRA(nice_set)),
-	APP(chroot, path, NULL, 0, 0, ALL, REPLACES,
-	    "root directory of the processes"),
-	APP(no_new_privileges, bool, "false", 0, 0, ALL, REPLACES,
+	PROGRAM(nice, nice, "inherit", 0, 0, "nice value of the processes",
+	    APP_EXTRA(program.nice_set)),
+	PROGRAM(chroot, path, NULL, 0, 0, "root directory of the processes"),
+	PROGRAM(no_new_privileges, flag, "false", 0, 0,
 	    "set-user-ID programs give nothing"),
-	APP(limit_nofile, rlimit, "inherit", 8, 0, ALL, REPLACES,
-	    "descriptors of a process"),
-	APP(limit_core, rlimit_size, "inherit", 0, 0, ALL, REPLACES,
-	    "size of a core file"),
-	APP(limit_as, rlimit_size, "inherit", 1, 0, ALL, REPLACES,
+	PROGRAM(
+	    limit_nofile, rlimit, "inherit", 8, 0, "descriptors of a process"),
+	PROGRAM(
+	    limit_core, rlimit_size, "inherit", 0, 0, "size of a core file"),
+	PROGRAM(limit_as, rlimit_size, "inherit", 1, 0,
 	    "addresses of a process, in bytes"),
-	APP(limit_nproc, rlimit, "inherit", 0, 0, ALL, REPLACES,
-	    "processes of the user"),
-	APP(limit_cpu, rlimit_span, "inherit", 1, 0, ALL, REPLACES,
+	PROGRAM(limit_nproc, rlimit, "inherit", 0, 0, "processes of the user"),
+	PROGRAM(limit_cpu, rlimit_span, "inherit", 1, 0,
 	    "processor time of a process"),
-	APP(output, word, "log", 0, 0, ALL, REPLACES,
+	PROGRAM(output, word, "log", 0, 0,
 	    "where standard output and standard error go",
-	    APP_EXTRA(output_file), .words = type_output_words),
-	APP(min_processes, uint, "1", 0, CONF_PROCESSES_MAX, ALL, IN_PLACE,
+	    APP_EXTRA(program.output_file), .words = type_output_words),
+	POOL(min_processes, ALL, uint, "1", 0, CONF_PROCESSES_MAX,
 	    "processes that are kept"),
-	APP(max_processes, uint, "8", 1, CONF_PROCESSES_MAX, CONNECTIONS,
-	    IN_PLACE, "processes at most"),
-	APP(min_idle, uint, "0", 0, CONF_PROCESSES_MAX, SESSIONS, IN_PLACE,
+	POOL(max_processes, CONNECTIONS, uint, "8", 1, CONF_PROCESSES_MAX,
+	    "processes at most"),
+	POOL(min_idle, SESSIONS, uint, "0", 0, CONF_PROCESSES_MAX,
 	    "processes kept ready beyond those that are busy"),
-	APP(concurrency, uint, "1", 1, 10000, LASTING, IN_PLACE,
+	POOL(concurrency, LASTING, uint, "1", 1, 10000,
 	    "connections one process serves at a time"),
-	APP(prefetch, uint_or_auto, "auto", 0, 1000, LASTING, IN_PLACE,
-	    "further connections a process is handed ahead"),
-	APP(queue, word, "global", 0, 0, LASTING, IN_PLACE,
+	POOL(prefetch, LASTING, prefetch, "auto", 0, 1000,
+	    "further connections a process is handed ahead",
+	    APP_EXTRA(pool.prefetch_auto)),
+	APP(queue, pool.private_queue, LASTING, IN_PLACE, word, "global", 0, 0,
 	    "connections wait in common, or each for a process",
 	    .words = type_queue_words),
-	APP(max_queue, uint, "100", 0, CONF_QUEUE_MAX, SESSIONS, IN_PLACE,
+	POOL(max_queue, SESSIONS, uint, "100", 0, CONF_QUEUE_MAX,
 	    "accepted connections that wait for a process"),
-	APP(queue_timeout, span, "0", 0, LONG, SESSIONS, IN_PLACE,
+	POOL(queue_timeout, SESSIONS, span, "0", 0, LONG,
 	    "longest wait of a connection"),
-	APP(on_full, word, "wait", 0, 0, SESSIONS, IN_PLACE,
-	    "what happens when the queue is full", APP_EXTRA(on_full_file),
+	APP(on_full, refusal.on_full, SESSIONS, IN_PLACE, word, "wait", 0, 0,
+	    "what happens when the queue is full", APP_EXTRA(refusal.file),
 	    .words = type_on_full_words),
-	APP(protocol, word, "raw", 0, 0, CONNECTIONS, IN_PLACE,
-	    "how clients are turned away", .words = type_protocol_words),
-	APP(limit, limit, NULL, 0, 0, SESSIONS, IN_PLACE,
+	APP(protocol, refusal.protocol, CONNECTIONS, IN_PLACE, word, "raw", 0,
+	    0, "how clients are turned away", .words = type_protocol_words),
+	APP(limit, limit, SESSIONS, IN_PLACE, limit, NULL, 0, 0,
 	    "lock of a PoolCounter taken for each connection"),
-	APP(limit_connect_timeout, span, "100ms", SHORT, LONG, SESSIONS,
-	    IN_PLACE, "time a server of limit has to take a connection"),
-	APP(limit_fail, word, "open", 0, 0, SESSIONS, IN_PLACE,
+	APP(limit_fail, limit.fail, SESSIONS, IN_PLACE, word, "open", 0, 0,
 	    "what happens without the server of limit",
 	    .words = type_limit_fail_words),
-	APP(retry_limit, uint, "10", 0, 1000, SESSIONS, IN_PLACE,
+	POOL(retry_limit, SESSIONS, uint, "10", 0, 1000,
 	    "times a connection is given to another process"),
-	APP(keep_alive, bool, "false", 0, 0, NATIVE, REPLACES,
-	    "a process may park a connection between requests"),
-	APP(wait_for_data, bool, "false", 0, 0, SESSIONS, IN_PLACE,
+	APP(keep_alive, parking.keep_alive, NATIVE, REPLACES, flag, "false", 0,
+	    0, "a process may park a connection between requests"),
+	PARKING(wait_for_data, flag, "false", 0, 0,
 	    "a new connection is parked until its client sends something"),
-	APP(wait_for_request, word, "none", 0, 0, SESSIONS, IN_PLACE,
+	PARKING(wait_for_request, word, "none", 0, 0,
 	    "and until the head of its first request is there",
 	    .words = type_wait_for_request_words),
-	APP(keep_alive_timeout, span, "60s", SHORT, LONG, SESSIONS, IN_PLACE,
+	PARKING(keep_alive_timeout, span, "60s", SHORT, LONG,
 	    "a parked connection is closed then"),
-	APP(max_parked, uint, "10000", 1, 1e6, SESSIONS, IN_PLACE,
+	PARKING(max_parked, uint, "10000", 1, 1e6,
 	    "connections that are parked at a time"),
-	APP(start_delay, span, "50ms", 0, LONG, CONNECTIONS, IN_PLACE,
+	POOL(start_delay, CONNECTIONS, span, "50ms", 0, LONG,
 	    "longest wait until one more process starts"),
-	APP(start_delay_step, word, "double", 0, 0, CONNECTIONS, IN_PLACE,
-	    "how many more processes start at a time",
+	APP(start_delay_step, pool.growth, CONNECTIONS, IN_PLACE, word,
+	    "double", 0, 0, "how many more processes start at a time",
 	    .words = type_start_delay_step_words),
-	APP(stop_delay, span, "10s", 0, LONG, CONNECTIONS, IN_PLACE,
+	POOL(stop_delay, CONNECTIONS, span, "10s", 0, LONG,
 	    "time between two stops of idle processes"),
-	APP(max_idle_time, span, "5m", 0, LONG, CONNECTIONS, IN_PLACE,
+	POOL(max_idle_time, CONNECTIONS, span, "5m", 0, LONG,
 	    "an idle process above the minimum stops then"),
-	APP(target_wait, span, "20ms", 0, LONG, SESSIONS, IN_PLACE,
+	POOL(target_wait, SESSIONS, span, "20ms", 0, LONG,
 	    "wait that 99 of 100 connections do not exceed"),
-	APP(update_interval, span, "10s", SHORT, LONG, CONNECTIONS, IN_PLACE,
+	POOL(update_interval, CONNECTIONS, span, "10s", SHORT, LONG,
 	    "time between two estimates of the load"),
-	APP(gain, real, "0.5", 0.001, 1, CONNECTIONS, IN_PLACE,
+	POOL(gain, CONNECTIONS, real, "0.5", 0.001, 1,
 	    "weight of the last interval in an estimate"),
-	APP(grow_threshold, real, "90", 0, 100, CONNECTIONS, IN_PLACE,
+	POOL(grow_threshold, CONNECTIONS, real, "90", 0, 100,
 	    "load at which one more process starts"),
-	APP(multi_threshold, real, "0", 0, 100, CONNECTIONS, IN_PLACE,
+	POOL(multi_threshold, CONNECTIONS, real, "0", 0, 100,
 	    "load under which one of several is not needed"),
-	APP(single_threshold, real, "0", 0, 100, CONNECTIONS, IN_PLACE,
+	POOL(single_threshold, CONNECTIONS, real, "0", 0, 100,
 	    "load under which a single process is not needed"),
-	APP(kill_interval, span, "60s", SHORT, LONG, CONNECTIONS, IN_PLACE,
+	POOL(kill_interval, CONNECTIONS, span, "60s", SHORT, LONG,
 	    "time between two stops for want of load"),
-	APP(max_requests, uint, "0", 0, 1e9, LASTING, IN_PLACE,
+	POOL(max_requests, LASTING, uint, "0", 0, 1e9,
 	    "connections after which a process is replaced"),
-	APP(max_requests_jitter, uint, "0", 0, 1e9, LASTING, IN_PLACE,
+	POOL(max_requests_jitter, LASTING, uint, "0", 0, 1e9,
 	    "up to so many are added"),
-	APP(max_lifetime, span, "0", 0, LONG, ALL, IN_PLACE,
+	POOL(max_lifetime, ALL, span, "0", 0, LONG,
 	    "age at which a process is replaced"),
-	APP(max_lifetime_jitter, span, "0", 0, LONG, ALL, IN_PLACE,
+	POOL(max_lifetime_jitter, ALL, span, "0", 0, LONG,
 	    "up to so much is added"),
-	APP(max_memory, size, "0", 0, 0, ALL, IN_PLACE,
+	POOL(max_memory, ALL, size, "0", 0, 0,
 	    "resident memory at which a process is replaced"),
-	APP(start_timeout, span, "30s", SHORT, LONG, ALL, IN_PLACE,
+	POOL(start_timeout, ALL, span, "30s", SHORT, LONG,
 	    "a process must be ready by then"),
-	APP(ready_after, span, "1s", 0, LONG, SILENT, IN_PLACE,
+	POOL(ready_after, SILENT, span, "1s", 0, LONG,
 	    "a silent program is ready when it has lived so long"),
-	APP(pickup_timeout, span, "10s", SHORT, LONG, SESSIONS, IN_PLACE,
+	POOL(pickup_timeout, SESSIONS, span, "10s", SHORT, LONG,
 	    "a connection must be received by then"),
-	APP(restart_delay, span, "1s", SHORT, LONG, ALL, IN_PLACE,
+	POOL(restart_delay, ALL, span, "1s", SHORT, LONG,
 	    "pause after a failed start or a young death"),
-	APP(restart_delay_max, span, "60s", SHORT, LONG, ALL, IN_PLACE,
+	POOL(restart_delay_max, ALL, span, "60s", SHORT, LONG,
 	    "longest pause after several of them"),
-	APP(start_limit, uint, "5", 1, 1e6, ALL, IN_PLACE,
+	POOL(start_limit, ALL, uint, "5", 1, 1e6,
 	    "failed starts in a row until the app is failed"),
-	APP(min_server_life, span, "30s", 0, LONG, ALL, IN_PLACE,
+	POOL(min_server_life, ALL, span, "30s", 0, LONG,
 	    "a process that dies younger died young"),
-	APP(exit_on_failed, bool, "false", 0, 0, ALL, IN_PLACE,
+	APP(exit_on_failed, exit_on_failed, ALL, IN_PLACE, flag, "false", 0, 0,
 	    "the daemon ends when the app is failed"),
-	APP(request_timeout, span, "0", 0, LONG, SESSIONS, IN_PLACE,
+	POOL(request_timeout, SESSIONS, span, "0", 0, LONG,
 	    "longest session of a process"),
-	APP(slow_timeout, span, "0", 0, LONG, SESSIONS, IN_PLACE,
+	POOL(slow_timeout, SESSIONS, span, "0", 0, LONG,
 	    "a longer session is logged with its place"),
-	APP(stop_timeout, span, "30s", 0, LONG, ALL, IN_PLACE,
+	POOL(stop_timeout, ALL, span, "30s", 0, LONG,
 	    "time from asking a process to stop to SIGTERM"),
-	APP(kill_timeout, span, "5s", 0, LONG, ALL, IN_PLACE,
+	POOL(kill_timeout, ALL, span, "5s", 0, LONG,
 	    "time from SIGTERM to SIGKILL"),
-	APP(restart_dir, string, "tmp", 0, 0, ALL, IN_PLACE,
+	APP(restart_dir, restart_dir, ALL, IN_PLACE, string, "tmp", 0, 0,
 	    "folder of restart.txt and always_restart.txt"),
-	APP(watch, paths, NULL, 0, 0, ALL, IN_PLACE,
+	APP(watch, watch, ALL, IN_PLACE, paths, NULL, 0, 0,
 	    "files whose change restarts the app"),
-	APP(template, bool, "false", 0, 0, NATIVE, REPLACES,
+	APP(template, template, NATIVE, REPLACES, flag, "false", 0, 0,
 	    "fork processes from one that has loaded the program"),
-	APP(refork_after, uint, "0", 0, 1e9, NATIVE, IN_PLACE,
+	APP(refork_after, refork_after, NATIVE, IN_PLACE, uint, "0", 0, 1e9,
 	    "connections after which a process forks the next template"),
-	RESERVED(canary, ALL),
-	RESERVED(canary_time, ALL),
 };
 
-const size_t options_app_names = sizeof(options_app) / sizeof(options_app[0]);
-const size_t options_app_len =
-    sizeof(options_app) / sizeof(options_app[0]) - RESERVED_NAMES;
+const size_t options_app_len = sizeof(options_app) / sizeof(options_app[0]);
 
 const struct option *
 options_find(bool in_app, const char *name)
 {
 	const struct option *o = in_app ? options_app : options_global;
-	size_t len = in_app ? options_app_names : options_global_len;
+	size_t len = in_app ? options_app_len : options_global_len;
 
 	for (size_t i = 0; i < len; i++) {
 		if (strcmp(o[i].name, name) == 0)
@@ -285,7 +257,7 @@ const char *
 options_nearest(bool in_app, const char *name)
 {
 	const struct option *o = in_app ? options_app : options_global;
-	size_t len = in_app ? options_app_names : options_global_len;
+	size_t len = in_app ? options_app_len : options_global_len;
 	const char *names[sizeof(options_app) / sizeof(options_app[0]) + 4];
 	size_t n = 0;
 

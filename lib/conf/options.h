@@ -8,10 +8,8 @@
 extern const struct option options_global[];
 extern const size_t options_global_len;
 
-/* The options in force, and behind them the names of later versions. */
 extern const struct option options_app[];
 extern const size_t options_app_len;
-extern const size_t options_app_names; /* the number of both */
 
 /*
  * Finds an option of apps, or a global one. NULL: there is none of that name.

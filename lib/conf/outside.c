@@ -14,7 +14,6 @@
 
 #include "conf/outside.h"
 #include "conf/programs.h"
-#include "sys/holder.h"
 #include "sys/listener.h"
 #include "sys/ownfile.h"
 #include "sys/procinfo.h"
@@ -48,11 +47,12 @@ check_limits(const struct look *l)
 {
 	const struct conf_app *app = l->app;
 
-	check_limit(l, "limit_nofile", RLIMIT_NOFILE, &app->limit_nofile);
-	check_limit(l, "limit_core", RLIMIT_CORE, &app->limit_core);
-	check_limit(l, "limit_as", RLIMIT_AS, &app->limit_as);
-	check_limit(l, "limit_nproc", RLIMIT_NPROC, &app->limit_nproc);
-	check_limit(l, "limit_cpu", RLIMIT_CPU, &app->limit_cpu);
+	check_limit(
+	    l, "limit_nofile", RLIMIT_NOFILE, &app->program.limit_nofile);
+	check_limit(l, "limit_core", RLIMIT_CORE, &app->program.limit_core);
+	check_limit(l, "limit_as", RLIMIT_AS, &app->program.limit_as);
+	check_limit(l, "limit_nproc", RLIMIT_NPROC, &app->program.limit_nproc);
+	check_limit(l, "limit_cpu", RLIMIT_CPU, &app->program.limit_cpu);
 }
 
 /* ---- files that we make ourselves ---- */
@@ -222,8 +222,7 @@ check_port(const struct address_check *c, const struct conf_listen *l)
 static void
 check_address(const struct address_check *c, const struct conf_listen *l)
 {
-	char buf[HOLDER_SIZE];
-	const char *holder, *why = "";
+	const char *why = "";
 	struct listener_spec spec;
 
 	if (l->kind == CONF_LISTEN_FD || l->addr_len == 0)
@@ -237,10 +236,9 @@ check_address(const struct address_check *c, const struct conf_listen *l)
 		    "%s: address %s: %s: %s", c->what, l->text, why,
 		    strerror(errno));
 	} else if (c->is_ours == NULL || !c->is_ours(l)) {
-		holder = holder_find(&spec, buf);
 		findings_outside(c->b->findings, c->where,
-		    "%s: %s listens on %s", c->what,
-		    holder != NULL ? holder : "somebody else", l->text);
+		    "%s: somebody else listens on %s; ss %s tells who", c->what,
+		    l->text, l->path != NULL ? "-lxp" : "-ltnp");
 	}
 }
 
@@ -267,9 +265,10 @@ check_sockets(const struct look *l, bool (*is_ours)(const struct conf_listen *))
 	struct address_check c = { l->b, build_where(l->b, l->app, "listen"),
 		what, is_ours };
 
-	check_listens(&c, l->app->listen, l->app->listen_len);
+	check_listens(&c, l->app->listen.list, l->app->listen.len);
 	check_folder(l->b, build_where(l->b, l->app, "output"),
-	    arena_printf(l->a, "%s: output", what), l->app->output_file);
+	    arena_printf(l->a, "%s: output", what),
+	    l->app->program.output_file);
 }
 
 void

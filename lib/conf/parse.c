@@ -69,7 +69,7 @@ line_now(const cfg_t *cfg)
 static size_t
 need_of_tables(void)
 {
-	size_t options = options_global_len + 4 * (options_app_names + 1) + 8;
+	size_t options = options_global_len + 4 * (options_app_len + 1) + 8;
 
 	return options * (sizeof(cfg_opt_t) + 64 + 3 * CHUNK) + 8192;
 }
@@ -451,15 +451,15 @@ library_table(struct arena *a)
 	    CFG_STR_CB(PRESCAN_TITLE, NULL, CFGF_NODEFAULT, on_value);
 	size_t n = options_global_len;
 	cfg_opt_t *in_app =
-	    arena_alloc(a, options_app_names + 2, sizeof(*in_app));
+	    arena_alloc(a, options_app_len + 2, sizeof(*in_app));
 	cfg_opt_t *opts = arena_alloc(a, n + 4, sizeof(*opts));
 	const cfg_opt_t app = CFG_SEC("app", in_app, CFGF_NONE);
 	const cfg_opt_t defaults = CFG_SEC("defaults", in_app, CFGF_NONE);
 	const cfg_opt_t include = CFG_FUNC("include", on_include);
 
 	/* Each table ends with an element that is all zero. */
-	library_options(options_app, options_app_names, in_app);
-	in_app[options_app_names] = title;
+	library_options(options_app, options_app_len, in_app);
+	in_app[options_app_len] = title;
 	library_options(options_global, n, opts);
 	opts[n] = app;
 	opts[n + 1] = defaults;

@@ -60,7 +60,7 @@ may(const struct conf_identity *id, const char *path, const struct stat *st,
 static const char *
 folder_denied(const struct look *l, const char *path)
 {
-	const struct conf_identity *id = &l->app->identity;
+	const struct conf_identity *id = &l->app->program.identity;
 	struct stat st;
 
 	if (stat(path, &st) == -1)
@@ -77,7 +77,7 @@ folder_denied(const struct look *l, const char *path)
 static const char *
 program_denied(const struct look *l, const char *path)
 {
-	const struct conf_identity *id = &l->app->identity;
+	const struct conf_identity *id = &l->app->program.identity;
 	struct stat st;
 
 	if (stat(path, &st) == -1)
@@ -96,7 +96,7 @@ program_denied(const struct look *l, const char *path)
 static const char *
 output_denied(const struct look *l, const char *path)
 {
-	const struct conf_identity *id = &l->app->identity;
+	const struct conf_identity *id = &l->app->program.identity;
 	const char *what = path;
 	struct stat st;
 
@@ -157,9 +157,9 @@ say(const struct look *l, const char *option, const char *fmt, ...)
 static const char *
 seen_from_here(const struct look *l, const char *path)
 {
-	if (l->app->chroot == NULL)
+	if (l->app->program.chroot == NULL)
 		return path;
-	return arena_printf(l->a, "%s%s", l->app->chroot, path);
+	return arena_printf(l->a, "%s%s", l->app->program.chroot, path);
 }
 
 /* The program a script names in its first line, or NULL. */
@@ -196,14 +196,15 @@ check_interpreter(const struct look *l, const char *program)
 	why = denied(l, path, program_denied);
 	if (why != NULL)
 		say(l, "command", "the interpreter of %s: %s: %s",
-		    l->app->command[0], path, why);
+		    l->app->program.command[0], path, why);
 }
 
 /* A hint for command = "/bin/prog -x". */
 static const char *
 hint_of(const struct conf_app *app)
 {
-	if (app->command[1] != NULL || strchr(app->command[0], ' ') == NULL)
+	if (app->program.command[1] != NULL ||
+	    strchr(app->program.command[0], ' ') == NULL)
 		return "";
 	return " (arguments are elements of their own: "
 	       "{ \"PROGRAM\", \"ARGUMENT\" })";
@@ -216,9 +217,10 @@ check_program(const struct look *l)
 	const char *path;
 	const char *why;
 
-	if (app->command[0] == NULL || app->command[0][0] != '/')
+	if (app->program.command[0] == NULL ||
+	    app->program.command[0][0] != '/')
 		return;
-	path = seen_from_here(l, app->command[0]);
+	path = seen_from_here(l, app->program.command[0]);
 	why = denied(l, path, program_denied);
 	if (why != NULL)
 		say(l, "command", "program %s: %s%s", path, why, hint_of(app));
@@ -249,7 +251,7 @@ check_argument(const struct look *l, const char *text)
 {
 	const struct conf_app *app = l->app;
 	const char *path =
-	    seen_from_here(l, source_join(l->a, app->directory, text));
+	    seen_from_here(l, source_join(l->a, app->program.directory, text));
 	const char *beside = source_join(
 	    l->a, build_where(l->b, app, "command").source->dir, text);
 	struct stat st;
@@ -259,7 +261,7 @@ check_argument(const struct look *l, const char *text)
 	findings_warning(l->b->findings, build_where(l->b, app, "command"),
 	    "app '%s': argument '%s': there is no such file in %s, where the "
 	    "program starts%s%s",
-	    app->name, text, app->directory,
+	    app->name, text, app->program.directory,
 	    stat(beside, &st) == 0 ? "; write " : "",
 	    stat(beside, &st) == 0 ? beside : "");
 }
@@ -267,9 +269,9 @@ check_argument(const struct look *l, const char *text)
 static void
 check_arguments(const struct look *l)
 {
-	if (l->app->command[0] == NULL)
+	if (l->app->program.command[0] == NULL)
 		return;
-	for (char **p = l->app->command + 1; *p != NULL; p++)
+	for (char **p = l->app->program.command + 1; *p != NULL; p++)
 		if (looks_like_file(*p))
 			check_argument(l, *p);
 }
@@ -277,7 +279,7 @@ check_arguments(const struct look *l)
 static void
 check_directory(const struct look *l)
 {
-	const char *path = seen_from_here(l, l->app->directory);
+	const char *path = seen_from_here(l, l->app->program.directory);
 	const char *why = denied(l, path, folder_denied);
 
 	if (why != NULL)
@@ -288,10 +290,10 @@ check_directory(const struct look *l)
 static void
 check_output(const struct look *l)
 {
-	const char *path = l->app->output_file, *why;
+	const char *path = l->app->program.output_file, *why;
 	char unsafe[OWNFILE_WHY];
 
-	if (path == NULL || l->app->identity.user == NULL ||
+	if (path == NULL || l->app->program.identity.user == NULL ||
 	    ownfile_check(path, OWNFILE_ANY, unsafe) == 0 || unsafe[0] == '\0')
 		return;
 	why = denied(l, path, output_denied);
@@ -303,12 +305,12 @@ void
 programs_check(struct build *b, const struct conf_app *app)
 {
 	struct look look = { b, b->findings->arena, app }, *l = &look;
-	const char *root = app->chroot;
+	const char *root = app->program.chroot;
 	const char *why;
 
 	check_output(l);
 	/* Of an unknown user nobody knows what it may do. */
-	if (app->identity.user == NULL)
+	if (app->program.identity.user == NULL)
 		return;
 	why = root != NULL ? denied(l, root, folder_denied) : NULL;
 	if (why != NULL) {

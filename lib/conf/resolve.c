@@ -169,8 +169,8 @@ find_groups(struct build *b, struct conf_identity *id)
 static const char *
 user_wanted(const struct build *b, const struct conf_app *app)
 {
-	if (app->user != NULL)
-		return app->user;
+	if (app->program.user != NULL)
+		return app->program.user;
 	return b->conf->user != NULL ? b->conf->user : nobody;
 }
 
@@ -178,8 +178,8 @@ user_wanted(const struct build *b, const struct conf_app *app)
 static const char *
 group_wanted(const struct build *b, const struct conf_app *app)
 {
-	if (app->group != NULL || app->user != NULL)
-		return app->group;
+	if (app->program.group != NULL || app->program.user != NULL)
+		return app->program.group;
 	return b->conf->group;
 }
 
@@ -187,22 +187,25 @@ group_wanted(const struct build *b, const struct conf_app *app)
 static void
 fill_names(struct build *b, struct conf_app *app)
 {
-	if (app->user == NULL)
-		app->user = app->identity.user;
-	if (app->group == NULL)
-		app->group = group_name(b->arena, app->identity.gid);
+	if (app->program.user == NULL)
+		app->program.user = app->program.identity.user;
+	if (app->program.group == NULL)
+		app->program.group =
+		    group_name(b->arena, app->program.identity.gid);
 }
 
 static void
 identity_as_root(struct build *b, struct conf_app *app)
 {
-	struct conf_identity *id = &app->identity;
-	const struct conf_app *own_user = app->user != NULL ? app : NULL;
-	const struct conf_app *own_group = app->group != NULL ? app : NULL;
+	struct conf_identity *id = &app->program.identity;
+	const struct conf_app *own_user =
+	    app->program.user != NULL ? app : NULL;
+	const struct conf_app *own_group =
+	    app->program.group != NULL ? app : NULL;
 	const char *user = user_wanted(b, app);
 	const char *group = group_wanted(b, app);
 
-	if (app->user == NULL && b->conf->user == NULL)
+	if (app->program.user == NULL && b->conf->user == NULL)
 		b->conf->nobody_by_default = true;
 	if (!take_user(b, user, group != NULL, id)) {
 		break_app(
@@ -256,9 +259,9 @@ identity_of(struct build *b, struct conf_app *app)
 		identity_as_root(b, app);
 		return;
 	}
-	identity_as_we_are(b, &app->identity);
-	only_root(b, app, app->user, app->group);
-	if (app->chroot != NULL)
+	identity_as_we_are(b, &app->program.identity);
+	only_root(b, app, app->program.user, app->program.group);
+	if (app->program.chroot != NULL)
 		findings_mistake(b->findings, build_where(b, app, "chroot"),
 		    "option 'chroot': only root can use it");
 	fill_names(b, app);
@@ -271,19 +274,19 @@ socket_owner(struct build *b, struct conf_app *app)
 {
 	const struct passwd *u = NULL;
 
-	if (app->socket_user != NULL) {
-		u = find_user(b->findings->arena, app->socket_user);
+	if (app->listen.user != NULL) {
+		u = find_user(b->findings->arena, app->listen.user);
 		if (u == NULL)
 			break_app(b, app, build_where(b, app, "socket_user"),
-			    "socket_user", app->socket_user);
+			    "socket_user", app->listen.user);
 		else
-			app->socket_uid = u->pw_uid;
+			app->listen.uid = u->pw_uid;
 	}
-	if (app->socket_group != NULL &&
+	if (app->listen.group != NULL &&
 	    !find_group(
-		b->findings->arena, app->socket_group, &app->socket_gid))
+		b->findings->arena, app->listen.group, &app->listen.gid))
 		break_app(b, app, build_where(b, app, "socket_group"),
-		    "socket_group", app->socket_group);
+		    "socket_group", app->listen.group);
 }
 
 /*
@@ -306,73 +309,36 @@ control_owner(struct build *b)
 
 /* ---- the user of keepers ---- */
 
-/* Users that are made for a time, as by the service manager. */
-#define DYNAMIC_FIRST 61184
-#define DYNAMIC_LAST 65519
-
-/* An app whose processes have this user, or NULL. */
-static const struct conf_app *
-app_of_user(const struct conf *conf, uid_t uid)
-{
-	for (size_t i = 0; i < conf->apps_len; i++)
-		if (conf->apps[i].identity.uid == uid)
-			return &conf->apps[i];
-	return NULL;
-}
-
-/* The last number that neither an app nor anybody by name has. */
-static uid_t
-unused_user(const struct build *b)
-{
-	uid_t uid = DYNAMIC_LAST;
-
-	while (uid > DYNAMIC_FIRST &&
-	    (app_of_user(b->conf, uid) != NULL || getpwuid(uid) != NULL))
-		uid--;
-	return uid;
-}
-
-/* The user that the file names; a mistake if it cannot be. */
-static void
-named_keeper(struct build *b)
-{
-	struct conf *conf = b->conf;
-	struct where where = build_where(b, NULL, "keeper_user");
-	struct conf_identity id = { 0 };
-	const struct conf_app *app;
-
-	if (!take_user(b, conf->keeper_user, true, &id)) {
-		findings_mistake(b->findings, where,
-		    "option 'keeper_user': user '%s': %s", conf->keeper_user,
-		    why_not());
-		return;
-	}
-	app = app_of_user(conf, id.uid);
-	if (app != NULL)
-		findings_mistake(b->findings, where,
-		    "option 'keeper_user': app '%s' runs as '%s'", app->name,
-		    conf->keeper_user);
-	conf->keeper_uid = id.uid;
-	conf->keeper_gid = id.gid == (gid_t)-1 ? (gid_t)id.uid : id.gid;
-}
+/*
+ * A user of the package's, or else a number that neither distributions nor the
+ * service manager (for users that it makes for a time) give to anybody.
+ */
+#define KEEPER_NAME "apppool-keeper"
+#define KEEPER_NUMBER 65530
 
 static void
 resolve_keeper(struct build *b)
 {
 	struct conf *conf = b->conf;
+	const struct passwd *u;
 
-	if (geteuid() != 0) {
-		if (conf->keeper_user != NULL)
-			findings_mistake(b->findings,
-			    build_where(b, NULL, "keeper_user"),
-			    "option 'keeper_user': only root can use it");
+	if (geteuid() != 0)
 		return;
-	}
+	u = find_user(b->findings->arena, KEEPER_NAME);
 	conf->keeper_changes = true;
-	conf->keeper_uid = unused_user(b);
-	conf->keeper_gid = (gid_t)conf->keeper_uid;
-	if (conf->keeper_user != NULL)
-		named_keeper(b);
+	conf->keeper_uid = u != NULL ? u->pw_uid : KEEPER_NUMBER;
+	conf->keeper_gid = u != NULL ? u->pw_gid : KEEPER_NUMBER;
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		const struct conf_app *app = &conf->apps[i];
+
+		if (app->program.identity.change &&
+		    app->program.identity.uid == conf->keeper_uid)
+			findings_mistake(b->findings,
+			    build_where(b, app, "user"),
+			    "app '%s': user '%s' is that of the daemon's "
+			    "keepers, which no process may get at",
+			    app->name, app->program.user);
+	}
 }
 
 static void
@@ -459,11 +425,12 @@ adapter_name(enum conf_handoff handoff)
 static void
 restrict_app(struct conf_app *app)
 {
-	if (app->handoff != CONF_HANDOFF_ACCEPT || app->identity.uid == 0 ||
-	    app->no_new_privileges || acceptfilter_privileged())
+	if (app->handoff != CONF_HANDOFF_ACCEPT ||
+	    app->program.identity.uid == 0 || app->program.no_new_privileges ||
+	    acceptfilter_privileged())
 		return;
-	app->no_new_privileges = true;
-	app->restricted = true;
+	app->program.no_new_privileges = true;
+	app->program.restricted = true;
 }
 
 static void
@@ -481,8 +448,8 @@ resolve_adapters(struct build *b)
 		if (name == NULL)
 			continue;
 		restrict_app(app);
-		app->adapter = find_ours(b->arena, name);
-		if (app->adapter != NULL)
+		app->program.adapter = find_ours(b->arena, name);
+		if (app->program.adapter != NULL)
 			continue;
 		findings_outside(b->findings, build_where(b, app, "handoff"),
 		    "app '%s': %s is not in %s: it is installed with the "
@@ -501,11 +468,11 @@ path_of(const struct conf_app *app)
 {
 	const char *path = NULL;
 
-	for (char **e = app->environment; *e != NULL; e++) {
+	for (char **e = app->program.environment; *e != NULL; e++) {
 		if (strncmp(*e, "PATH=", 5) == 0)
 			return *e + 5;
 	}
-	if (!app->clear_environment)
+	if (!app->program.clear_environment)
 		path = getenv("PATH");
 	return path != NULL && *path != '\0' ? path : plain_path;
 }
@@ -516,8 +483,8 @@ mode_of(struct arena *a, const struct conf_app *app, const char *path)
 {
 	struct stat st;
 
-	if (app->chroot != NULL)
-		path = arena_printf(a, "%s%s", app->chroot, path);
+	if (app->program.chroot != NULL)
+		path = arena_printf(a, "%s%s", app->program.chroot, path);
 	return stat(path, &st) == 0 ? st.st_mode : 0;
 }
 
@@ -551,7 +518,7 @@ search(struct build *b, const struct conf_app *app, const char *name)
 		folder = folder[len] == ':' ? folder + len + 1 : NULL;
 	}
 	/* Ours are in no PATH, and may stand before a program by hand. */
-	return strncmp(name, "apppool-", 8) == 0 && app->chroot == NULL
+	return strncmp(name, "apppool-", 8) == 0 && app->program.chroot == NULL
 	    ? find_ours(b->arena, name)
 	    : NULL;
 }
@@ -560,8 +527,9 @@ search(struct build *b, const struct conf_app *app, const char *name)
 static const char *
 start_of(const struct build *b, const struct conf_app *app, const char *option)
 {
-	return app->chroot != NULL ? "/"
-				   : build_where(b, app, option).source->dir;
+	return app->program.chroot != NULL
+	    ? "/"
+	    : build_where(b, app, option).source->dir;
 }
 
 /* Why a program was not found in PATH, and what to write if it is nearby. */
@@ -570,7 +538,7 @@ not_in_path(const struct build *b, const struct conf_app *app, const char *name)
 {
 	struct arena *a = b->findings->arena;
 	const char *beside = source_join(a, start_of(b, app, "command"), name);
-	const char *within = source_join(a, app->directory, name);
+	const char *within = source_join(a, app->program.directory, name);
 	const char *path = is_there(a, app, beside) ? beside : within;
 
 	if (!is_there(a, app, path))
@@ -586,7 +554,7 @@ not_in_path(const struct build *b, const struct conf_app *app, const char *name)
 static char *
 program_name(struct build *b, const struct conf_app *app)
 {
-	char *filled = placeholder_fill(app->command[0], app->name, 0);
+	char *filled = placeholder_fill(app->program.command[0], app->name, 0);
 	char *name = NULL;
 
 	if (filled != NULL)
@@ -605,15 +573,15 @@ resolve_command(struct build *b, struct conf_app *app)
 	const char *why;
 	char *name;
 
-	if (app->command[0] == NULL)
+	if (app->program.command[0] == NULL)
 		return;
 	name = program_name(b, app);
-	app->command[0] = strchr(name, '/') != NULL
+	app->program.command[0] = strchr(name, '/') != NULL
 	    ? source_join(b->arena, start_of(b, app, "command"), name)
 	    : search(b, app, name);
-	if (app->command[0] != NULL)
+	if (app->program.command[0] != NULL)
 		return;
-	app->command[0] = name;
+	app->program.command[0] = name;
 	why = not_in_path(b, app, name);
 	findings_outside(b->findings, build_where(b, app, "command"),
 	    "app '%s': %s", app->name, why);
@@ -626,12 +594,13 @@ resolve_programs(struct build *b)
 	for (size_t i = 0; i < b->conf->apps_len; i++) {
 		struct conf_app *app = &b->conf->apps[i];
 
-		app->directory =
+		app->program.directory =
 		    source_join(b->arena, start_of(b, app, "directory"),
-			app->directory != NULL ? app->directory : ".");
+			app->program.directory != NULL ? app->program.directory
+						       : ".");
 		if (app->restart_dir != NULL)
 			app->restart_dir = source_join(
-			    b->arena, app->directory, app->restart_dir);
+			    b->arena, app->program.directory, app->restart_dir);
 		resolve_command(b, app);
 	}
 }
@@ -646,18 +615,56 @@ read_replies(struct build *b)
 		const char *why;
 		struct stat st;
 
-		if (app->on_full != CONF_ON_FULL_REPLY)
+		if (app->refusal.on_full != CONF_ON_FULL_REPLY)
 			continue;
-		app->on_full_reply = source_bytes(b->arena, app->on_full_file,
-		    CONF_REPLY_MAX, &st, &app->on_full_reply_len);
-		if (app->on_full_reply == NULL)
+		app->refusal.reply = source_bytes(b->arena, app->refusal.file,
+		    CONF_REPLY_MAX, &st, &app->refusal.reply_len);
+		if (app->refusal.reply == NULL)
 			why = source_why(b->findings->arena, CONF_REPLY_MAX);
-		else if (app->on_full_reply_len == 0)
+		else if (app->refusal.reply_len == 0)
 			why = "is empty; 'close' sends nothing";
 		else
 			continue;
 		findings_mistake(b->findings, build_where(b, app, "on_full"),
-		    "option 'on_full': %s: %s", app->on_full_file, why);
+		    "option 'on_full': %s: %s", app->refusal.file, why);
+	}
+}
+
+/* ---- options in the words of the core ---- */
+
+/*
+ * By itself the pool hands ahead only where a process has one session at a
+ * time, the end of which is known; and where it is trusted, as it could hold
+ * the daemon up while something is taken back from it: a process of the
+ * daemon's own user can do worse.
+ */
+static bool
+may_prefetch(const struct conf_app *app)
+{
+	return app->handoff == CONF_HANDOFF_NATIVE &&
+	    app->pool.concurrency == 1 && !app->pool.private_queue &&
+	    app->program.identity.uid == geteuid();
+}
+
+static void
+resolve_pool(struct conf_app *app)
+{
+	struct app_options *o = &app->pool;
+
+	o->sessions = app->handoff != CONF_HANDOFF_NONE &&
+	    app->handoff != CONF_HANDOFF_LISTEN;
+	o->listens = app->handoff == CONF_HANDOFF_LISTEN;
+	o->exit_ends = app->handoff == CONF_HANDOFF_STDIO;
+	o->close_when_full = app->refusal.on_full != CONF_ON_FULL_WAIT;
+	o->limited = app->limit.server != NULL;
+	if (o->prefetch_auto)
+		o->prefetch = may_prefetch(app) ? 1 : 0;
+	/* Job workers have no sessions: nothing tells that they are idle. */
+	if (app->handoff == CONF_HANDOFF_NONE) {
+		o->max_processes = o->min_processes;
+		o->max_idle_time = 0;
+		if (o->max_processes == 0)
+			o->max_processes = 1;
 	}
 }
 
@@ -672,4 +679,6 @@ resolve_conf(struct build *b)
 	resolve_adapters(b);
 	if (!inside)
 		read_replies(b);
+	for (size_t i = 0; i < b->conf->apps_len; i++)
+		resolve_pool(&b->conf->apps[i]);
 }

@@ -42,6 +42,7 @@ struct option {
 	const char *name;
 	const struct type *type;
 	size_t offset; /* of the field in struct conf or struct conf_app */
+	size_t size; /* of the field */
 	size_t extra; /* of the field's companion (a length, a file), or 0 */
 	const char *preset; /* the default as it would be written, or NULL */
 	double min; /* numbers, durations (seconds) */
@@ -70,7 +71,7 @@ void type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
 /* ---- type_number.c ---- */
 
 extern const struct type type_uint;
-extern const struct type type_uint_or_auto;
+extern const struct type type_prefetch;
 extern const struct type type_span;
 extern const struct type type_size;
 extern const struct type type_real;
@@ -92,7 +93,7 @@ char *type_print_span(struct arena *a, tspan span);
 
 /* ---- type_word.c ---- */
 
-extern const struct type type_bool;
+extern const struct type type_flag;
 extern const struct type type_word;
 extern const struct type type_log;
 

@@ -458,6 +458,7 @@ limit_parse(const struct input *in, void *base)
 		    in->values[0]);
 	if (!limit_servers(in, base, &limit))
 		return false;
+	limit.fail = field->fail;
 	*field = limit;
 	return true;
 }

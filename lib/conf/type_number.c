@@ -33,54 +33,61 @@ static bool
 uint_parse(const struct input *in, void *base)
 {
 	const struct option *o = in->option;
-	unsigned *field = TYPE_FIELD(o, base);
 	uint64_t value;
 
 	if (!type_parse_uint(in->values[0], &value))
 		return type_bad(in,
 		    "'%s' is not %sa whole number from %.0f to %.0f",
-		    in->values[0],
-		    o->type == &type_uint_or_auto ? "auto or " : "", o->min,
-		    o->max);
+		    in->values[0], o->type == &type_prefetch ? "auto or " : "",
+		    o->min, o->max);
 	if ((double)value < o->min || (double)value > o->max)
 		return type_bad(in,
 		    "%s is out of range: %.0f to %.0f are valid", in->values[0],
 		    o->min, o->max);
-	*field = (unsigned)value;
+	if (o->size == sizeof(value))
+		*(uint64_t *)TYPE_FIELD(o, base) = value;
+	else
+		*(unsigned *)TYPE_FIELD(o, base) = (unsigned)value;
 	return true;
 }
 
 static char *
 uint_print(const struct option *o, const void *base, struct arena *a)
 {
-	return arena_printf(a, "%u", *(const unsigned *)TYPE_FIELD(o, base));
+	const void *field = TYPE_FIELD(o, base);
+
+	return arena_printf(a, "%ju",
+	    o->size == sizeof(uint64_t)
+		? (uintmax_t) * (const uint64_t *)field
+		: (uintmax_t) * (const unsigned *)field);
 }
 
 const struct type type_uint = { .parse = uint_parse, .print = uint_print };
 
-/* ---- whole numbers, or "auto" ---- */
+/* ---- prefetch; the companion says that the pool decides ---- */
 
 static bool
-uint_or_auto_parse(const struct input *in, void *base)
+prefetch_parse(const struct input *in, void *base)
 {
-	unsigned *field = TYPE_FIELD(in->option, base);
+	bool *is_auto = TYPE_EXTRA(in->option, base);
+	bool wanted = strcmp(in->values[0], "auto") == 0;
 
-	if (strcmp(in->values[0], "auto") != 0)
-		return uint_parse(in, base);
-	*field = CONF_AUTO;
+	if (!wanted && !uint_parse(in, base))
+		return false;
+	*is_auto = wanted;
 	return true;
 }
 
 static char *
-uint_or_auto_print(const struct option *o, const void *base, struct arena *a)
+prefetch_print(const struct option *o, const void *base, struct arena *a)
 {
-	if (*(const unsigned *)TYPE_FIELD(o, base) == CONF_AUTO)
+	if (*(const bool *)TYPE_EXTRA(o, base))
 		return arena_strdup(a, "auto");
 	return uint_print(o, base, a);
 }
 
-const struct type type_uint_or_auto = { .parse = uint_or_auto_parse,
-	.print = uint_or_auto_print };
+const struct type type_prefetch = { .parse = prefetch_parse,
+	.print = prefetch_print };
 
 /* ---- durations ---- */
 

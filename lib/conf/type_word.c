@@ -150,9 +150,9 @@ bool_print(const struct option *o, const void *base, struct arena *a)
 	    a, *(const bool *)TYPE_FIELD(o, base) ? "true" : "false");
 }
 
-const struct type type_bool = { .parse = bool_parse, .print = bool_print };
+const struct type type_flag = { .parse = bool_parse, .print = bool_print };
 
-/* ---- words; the companion of the option is a file ---- */
+/* ---- words, of an enumeration or a bool; the companion is a file ---- */
 
 /* The enumerations of conf.h are stored as what the compiler makes of them. */
 _Static_assert(sizeof(enum conf_handoff) == sizeof(unsigned), "enum");
@@ -162,9 +162,14 @@ word_parse(const struct input *in, void *base)
 {
 	const struct option *o = in->option;
 	const char *file;
+	unsigned value;
 
-	if (!find(o->words, in->values[0], TYPE_FIELD(o, base), &file))
+	if (!find(o->words, in->values[0], &value, &file))
 		return bad_word(in, o->words, in->values[0]);
+	if (o->size == sizeof(bool))
+		*(bool *)TYPE_FIELD(o, base) = value != 0;
+	else
+		*(unsigned *)TYPE_FIELD(o, base) = value;
 	if (o->extra != 0)
 		*(char **)TYPE_EXTRA(o, base) =
 		    file == NULL ? NULL : source_join(in->arena, in->dir, file);
@@ -174,8 +179,10 @@ word_parse(const struct input *in, void *base)
 static char *
 word_print(const struct option *o, const void *base, struct arena *a)
 {
-	const char *word =
-	    word_of(o->words, *(const unsigned *)TYPE_FIELD(o, base));
+	const void *field = TYPE_FIELD(o, base);
+	const char *word = word_of(o->words,
+	    o->size == sizeof(bool) ? *(const bool *)field
+				    : *(const unsigned *)field);
 	const char *file =
 	    o->extra != 0 ? *(char *const *)TYPE_EXTRA(o, base) : NULL;
 

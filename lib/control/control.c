@@ -5,11 +5,8 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "control/client.h"
-#include "control/command.h"
 #include "control/control.h"
-#include "control/dump.h"
-#include "control/wait.h"
+#include "control/room.h"
 #include "sys/acceptor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
@@ -42,31 +39,28 @@ struct control {
 /* --- accepting ---------------------------------------------------------- */
 
 static bool
-admits(struct acceptor *a, tstamp now)
+control_admits(struct acceptor *a, tstamp now)
 {
-	const struct clients *all =
-	    &LOOP_OWNER(a, struct control, acceptor)->clients;
+	struct clients *all = &LOOP_OWNER(a, struct control, acceptor)->clients;
 
-	(void)now;
-	if (all->n < all->max)
+	if (all->n < all->max || client_make_way(all, now))
 		return true;
 	acceptor_pause(a);
 	return false;
 }
 
 static void
-arrived(struct acceptor *a, int fd, tstamp now)
+control_arrived(struct acceptor *a, int fd, tstamp now)
 {
 	client_new(&LOOP_OWNER(a, struct control, acceptor)->clients, fd, now);
 }
 
 static void
-left(struct clients *all)
+control_left(struct clients *all)
 {
 	struct control *c = LOOP_OWNER(all, struct control, clients);
 
-	if (all->n < all->max)
-		acceptor_resume(&c->acceptor);
+	acceptor_resume(&c->acceptor);
 }
 
 /* --- listening ---------------------------------------------------------- */
@@ -148,7 +142,7 @@ listen_to_fresh(struct control *c)
 /* --- a service of the daemon -------------------------------------------- */
 
 static int
-prepare(void *arg, const struct conf *conf, uint32_t spare,
+control_prepare(void *arg, const struct conf *conf, uint32_t spare,
     struct openings *openings)
 {
 	struct control *c = arg;
@@ -158,7 +152,7 @@ prepare(void *arg, const struct conf *conf, uint32_t spare,
 }
 
 static void
-commit(void *arg, const struct conf *conf, tstamp now)
+control_commit(void *arg, const struct conf *conf, tstamp now)
 {
 	struct control *c = arg;
 	struct clients *all = &c->clients;
@@ -185,7 +179,7 @@ commit(void *arg, const struct conf *conf, tstamp now)
 }
 
 static void
-abort_change(void *arg)
+control_abort(void *arg)
 {
 	struct control *c = arg;
 
@@ -194,13 +188,20 @@ abort_change(void *arg)
 }
 
 static void
-close_all(void *arg, tstamp now)
+control_turn(void *arg, tstamp now)
+{
+	struct control *c = arg;
+
+	wait_turn(&c->clients, now);
+}
+
+static void
+control_close(void *arg, tstamp now)
 {
 	struct control *c = arg;
 
 	(void)now;
 	acceptor_close(&c->acceptor);
-	wait_fini(&c->clients);
 	client_close_all(&c->clients);
 	if (c->dump != NULL)
 		dump_forget(c->dump);
@@ -208,7 +209,7 @@ close_all(void *arg, tstamp now)
 }
 
 static void
-dump(void *arg, tstamp now)
+control_dump(void *arg, tstamp now)
 {
 	struct control *c = arg;
 
@@ -219,15 +220,16 @@ bool
 control_register(struct supervisor *s)
 {
 	static const struct acceptor_ops acceptor_ops = {
-		.admits = admits,
-		.arrived = arrived,
+		.admits = control_admits,
+		.arrived = control_arrived,
 	};
 	static const struct service_ops ops = {
 		.refusal = "the control socket cannot be opened",
-		.prepare = prepare,
-		.commit = commit,
-		.abort = abort_change,
-		.close = close_all,
+		.prepare = control_prepare,
+		.commit = control_commit,
+		.abort = control_abort,
+		.turn = control_turn,
+		.close = control_close,
 	};
 	struct control *c = calloc(1, sizeof(*c));
 
@@ -235,13 +237,12 @@ control_register(struct supervisor *s)
 		log_error("control socket");
 		return false;
 	}
-	client_init(&c->clients, s, command_run, left);
-	wait_init(&c->clients);
+	client_init(&c->clients, s, command_run, control_left);
 	acceptor_init(
 	    &c->acceptor, &s->loop, &s->looker, &acceptor_ops, ACCEPTS);
 	c->fresh.fd = -1;
 	services_add(&s->services, &ops, c);
-	s->services.dump = dump;
+	s->services.dump = control_dump;
 	s->services.dump_arg = c;
 	return true;
 }

@@ -13,10 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/dump.h"
-#include "control/status_json.h"
-#include "control/status_text.h"
-#include "sys/log.h"
+#include "control/room.h"
 #include "sys/ownfile.h"
 
 /* A piece for the log waits so long for the log to take it. */
@@ -41,61 +38,7 @@ struct dump {
 /* --- in the lane -------------------------------------------------------- */
 
 static void
-create(struct dump *d)
-{
-	int len = snprintf(d->temp, sizeof(d->temp), "%s.%08x", d->path,
-	    (unsigned)arc4random());
-
-	if (len >= (int)sizeof(d->temp)) {
-		errno = ENAMETOOLONG;
-		goto fail;
-	}
-	d->fd = ownfile_open(d->temp, OWNFILE_REGULAR,
-	    O_WRONLY | O_CREAT | O_EXCL, 0640, d->why);
-	if (d->fd == -1)
-		goto fail;
-	if (fchmod(d->fd, 0640) == -1)
-		d->error = errno;
-	return;
-
-fail:
-	d->error = errno;
-	d->temp[0] = '\0';
-}
-
-static void
-write_file(struct dump *d)
-{
-	size_t done = 0;
-
-	while (d->error == 0 && done < d->len) {
-		ssize_t n = write(d->fd, d->piece + done, d->len - done);
-
-		if (n >= 0)
-			done += (size_t)n;
-		else if (errno != EINTR)
-			d->error = errno;
-	}
-}
-
-/* All is written, or the rest will never be. */
-static void
-finish_file(struct dump *d)
-{
-	if (d->fd != -1 && close(d->fd) == -1 && d->error == 0)
-		d->error = errno;
-	d->fd = -1;
-	if (d->temp[0] == '\0')
-		return;
-	if (d->error == 0 && !d->closing && rename(d->temp, d->path) == 0)
-		return;
-	if (d->error == 0 && !d->closing)
-		d->error = errno;
-	(void)unlink(d->temp);
-}
-
-static void
-write_log(const struct dump *d)
+dump_to_log(const struct dump *d)
 {
 	const char *at = d->piece, *end = d->piece + d->len;
 
@@ -110,75 +53,101 @@ write_log(const struct dump *d)
 	(void)log_flush(LOG_PATIENCE);
 }
 
+/* All is written, or the rest will never be. */
 static void
-work(struct lane_job *job)
+dump_finish(struct dump *d)
+{
+	if (d->fd != -1 && close(d->fd) == -1 && d->error == 0)
+		d->error = errno;
+	d->fd = -1;
+	if (d->temp[0] == '\0')
+		return;
+	if (d->error == 0 && !d->closing && rename(d->temp, d->path) == 0)
+		return;
+	if (d->error == 0 && !d->closing)
+		d->error = errno;
+	(void)unlink(d->temp);
+}
+
+static void
+dump_work(struct lane_job *job)
 {
 	struct dump *d = LOOP_OWNER(job, struct dump, job);
+	size_t done = 0;
 
 	if (d->path == NULL) {
 		if (d->piece != NULL)
-			write_log(d);
+			dump_to_log(d);
 		return;
 	}
-	if (d->fd == -1 && d->error == 0)
-		create(d);
-	if (d->piece != NULL)
-		write_file(d);
-	else
-		finish_file(d);
+	if (d->fd == -1 && d->error == 0) {
+		int len = snprintf(d->temp, sizeof(d->temp), "%s.%08x", d->path,
+		    (unsigned)arc4random());
+
+		errno = ENAMETOOLONG;
+		if (len < (int)sizeof(d->temp))
+			d->fd = ownfile_open(d->temp, OWNFILE_REGULAR,
+			    O_WRONLY | O_CREAT | O_EXCL, 0640, d->why);
+		if (d->fd == -1 || fchmod(d->fd, 0640) == -1)
+			d->error = errno;
+		if (d->fd == -1)
+			d->temp[0] = '\0';
+	}
+	while (d->piece != NULL && d->error == 0 && done < d->len) {
+		ssize_t n = write(d->fd, d->piece + done, d->len - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			d->error = errno;
+	}
+	if (d->piece == NULL)
+		dump_finish(d);
 }
 
 /* --- in the loop -------------------------------------------------------- */
 
 /* Makes the next piece; NULL: that was all. */
 static void
-make_piece(struct dump *d)
+dump_make_piece(struct dump *d)
 {
-	d->piece = status_next(d->status, &d->len);
+	d->piece = figures_next(d->status, &d->len);
 	if (d->status->piece.failed)
 		d->error = ENOMEM;
 }
 
+/* A piece is written, or the end. */
 static void
-free_dump(struct dump *d)
+dump_go_on(struct lane_job *job, tstamp now)
 {
+	struct dump *d = LOOP_OWNER(job, struct dump, job);
+	const bool stopping = d->sup->looker.stopping;
+
+	(void)now;
+	if (d->piece != NULL && !stopping) {
+		d->piece = NULL;
+		if (d->error == 0)
+			dump_make_piece(d);
+		lane_submit(&d->sup->looker, &d->job);
+		return;
+	}
+	errno = d->error;
+	if (d->piece != NULL) {
+		/* The lane takes no more work: what is left is done here. */
+		d->closing = true;
+		dump_finish(d);
+	} else if (d->why[0] != '\0') {
+		log_warnx("cannot write %s: %s", d->path, d->why);
+	} else if (d->error != 0) {
+		log_warn("cannot write %s", d->path);
+	} else if (d->path != NULL) {
+		log_info("state written to %s", d->path);
+	}
 	if (d->slot != NULL)
 		*d->slot = NULL;
 	status_free(d->status);
 	free(d->path);
 	free(d);
-}
-
-static void
-written(struct lane_job *job, tstamp now)
-{
-	struct dump *d = LOOP_OWNER(job, struct dump, job);
-
-	(void)now;
-	if (d->piece == NULL) {
-		if (d->why[0] != '\0') {
-			log_warnx("cannot write %s: %s", d->path, d->why);
-		} else if (d->error != 0) {
-			errno = d->error;
-			log_warn("cannot write %s", d->path);
-		} else if (d->path != NULL) {
-			log_info("state written to %s", d->path);
-		}
-		free_dump(d);
-		return;
-	}
-	/* The lane takes no more work: the little that is left is done here. */
-	if (d->sup->looker.stopping) {
-		d->closing = true;
-		if (d->path != NULL)
-			finish_file(d);
-		free_dump(d);
-		return;
-	}
-	d->piece = NULL;
-	if (d->error == 0)
-		make_piece(d);
-	lane_submit(&d->sup->looker, &d->job);
 }
 
 void
@@ -194,15 +163,15 @@ dump_start(struct supervisor *s, struct dump **slot, tstamp now)
 		goto fail;
 	d->sup = s;
 	d->fd = -1;
-	d->job.work = work;
-	d->job.done = written;
+	d->job.work = dump_work;
+	d->job.done = dump_go_on;
 	if (path != NULL && (d->path = strdup(path)) == NULL)
 		goto fail;
-	d->status = status_take(
-	    s, NULL, path != NULL ? &status_json : &status_text, now);
+	d->status =
+	    status_take(s, NULL, path != NULL ? STATUS_JSON : STATUS_TEXT, now);
 	if (d->status == NULL)
 		goto fail;
-	make_piece(d);
+	dump_make_piece(d);
 	d->slot = slot;
 	*slot = d;
 	lane_submit(&s->looker, &d->job);

@@ -1,11 +1,13 @@
-/* The events of the daemon for a client. */
+/*
+ * A client's way through the events of the daemon: the newest of them, and
+ * then, if it follows, what happens, in bounded pieces.
+ */
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/follow.h"
-#include "sys/json.h"
+#include "control/room.h"
 #include "sys/number.h"
 
 /* Events that are looked at for one piece, and bytes from which it is given. */
@@ -14,8 +16,6 @@
 
 /* With the last event, in JSON and each byte of it escaped. */
 #define PIECE_MAX (PIECE_SIZE + 8 * EVENTS_TEXT_MAX)
-
-/* --- the command -------------------------------------------------------- */
 
 const char *
 follow_parse(char *const *args, struct follow_wish *out)
@@ -45,13 +45,13 @@ follow_parse(char *const *args, struct follow_wish *out)
 /* --- the place ---------------------------------------------------------- */
 
 static bool
-is_wanted(const struct event *event, const char *app)
+follow_wants(const struct event *event, const char *app)
 {
 	return app == NULL || strncmp(event->app, app, EVENTS_APP_MAX) == 0;
 }
 
-static uint64_t
-count(const struct events *events, const char *app)
+uint64_t
+follow_count(const struct events *events, const char *app)
 {
 	struct events_place place;
 	struct event event;
@@ -59,38 +59,8 @@ count(const struct events *events, const char *app)
 
 	events_oldest(events, &place);
 	while (events_next(events, &place, &event))
-		n += is_wanted(&event, app);
+		n += follow_wants(&event, app);
 	return n;
-}
-
-bool
-follow_knows(const struct events *events, const char *app)
-{
-	struct events_place place;
-	struct event event;
-
-	events_oldest(events, &place);
-	while (events_next(events, &place, &event))
-		if (is_wanted(&event, app))
-			return true;
-	return false;
-}
-
-/* Goes to the first of the newest events that are wanted. */
-static void
-begin(struct follow *f)
-{
-	uint64_t n = count(f->events, f->wish.app);
-	struct events_place next;
-	struct event event;
-
-	f->begun = true;
-	events_oldest(f->events, &f->place);
-	next = f->place;
-	while (n > f->wish.last && events_next(f->events, &next, &event)) {
-		n -= is_wanted(&event, f->wish.app);
-		f->place = next;
-	}
 }
 
 struct follow *
@@ -120,40 +90,33 @@ follow_free(struct follow *f)
 
 /* --- pieces ------------------------------------------------------------- */
 
-/* null for "". */
 static void
-put_string(struct json *j, const char *key, const char *s)
-{
-	json_put_string(j, key, s[0] == '\0' ? NULL : s);
-}
-
-static void
-put_json(struct text *to, const struct event *event)
+put_event_json(struct text *to, const struct event *event)
 {
 	char time[LOGSINK_TIME];
-	struct json j;
+	struct emit j;
 
-	json_init(&j, to);
-	json_object(&j);
-	json_put_uint(&j, "number", event->number);
-	json_put_string(&j, "time", logsink_time(&event->at, time));
-	json_put_string(&j, "event", events_kind_name(event->kind));
-	json_put_string(&j, "level", logsink_level_name(event->level));
-	put_string(&j, "app", event->app);
-	put_string(&j, "id", event->id);
+	emit_init(&j, to);
+	emit_object(&j);
+	emit_put_uint(&j, "number", event->number);
+	emit_put_string(&j, "time", logsink_time(&event->at, time));
+	emit_put_string(&j, "event", events_kind_name(event->kind));
+	emit_put_string(&j, "level", logsink_level_name(event->level));
+	emit_put_string(&j, "app", event->app[0] == '\0' ? NULL : event->app);
+	emit_put_string(&j, "id", event->id[0] == '\0' ? NULL : event->id);
 	if (event->pid != 0)
-		json_put_uint(&j, "pid", (uint64_t)event->pid);
+		emit_put_uint(&j, "pid", (uint64_t)event->pid);
 	else
-		json_put_null(&j, "pid");
-	json_put_string(&j, "reason", event->reason);
-	json_put_string(&j, "text", event->text);
-	json_object_end(&j);
+		emit_put_null(&j, "pid");
+	emit_put_string(&j, "reason", event->reason);
+	emit_put_string(&j, "text", event->text);
+	emit_object_end(&j);
 	text_puts(to, "\n");
 }
 
 /* As in the log, with the kind in the place of the level. */
 static void
-put_line(struct text *to, const struct event *event)
+put_event(struct text *to, const struct event *event)
 {
 	char time[LOGSINK_TIME];
 
@@ -165,67 +128,55 @@ put_line(struct text *to, const struct event *event)
 	text_puts(to, "\n");
 }
 
-static void
-put_lost(struct follow *f)
-{
-	if (f->place.lost == 0)
-		return;
-	if (f->json)
-		text_printf(
-		    &f->piece, "{\"lost\":%" PRIu64 "}\n", f->place.lost);
-	else
-		text_printf(&f->piece,
-		    "%" PRIu64 " events lost: they came faster than they were "
-		    "read\n",
-		    f->place.lost);
-	f->place.lost = 0;
-}
-
-static void
-put(struct follow *f, const struct event *event)
-{
-	put_lost(f);
-	if (!is_wanted(event, f->wish.app))
-		return;
-	if (f->json)
-		put_json(&f->piece, event);
-	else
-		put_line(&f->piece, event);
-}
-
 bool
 follow_has_more(const struct follow *f)
 {
 	return f->place.number < (f->wish.on ? f->events->next : f->end);
 }
 
-/* An answer has a line, that it is seen to be whole. */
-static void
-put_nothing(struct follow *f)
-{
-	if (f->json)
-		text_puts(&f->piece, "\n");
-	else
-		text_puts(&f->piece, "no events\n");
-}
-
 const char *
 follow_next(struct follow *f, size_t *len_out)
 {
+	struct events_place next;
 	struct event event;
+	uint64_t n;
 
-	if (!f->begun)
-		begin(f);
+	if (!f->begun) {
+		/* At the first of the newest events that are wanted. */
+		f->begun = true;
+		n = follow_count(f->events, f->wish.app);
+		events_oldest(f->events, &f->place);
+		next = f->place;
+		while (
+		    n > f->wish.last && events_next(f->events, &next, &event)) {
+			n -= follow_wants(&event, f->wish.app);
+			f->place = next;
+		}
+	}
 	text_clear(&f->piece);
 	if (!follow_has_more(f) && (f->said || f->wish.on))
 		return NULL;
+	/* An answer has a line, that it is seen to be whole. */
 	if (!follow_has_more(f))
-		put_nothing(f);
+		text_puts(&f->piece, f->json ? "\n" : "no events\n");
 	for (int left = LOOKS;
 	     left > 0 && follow_has_more(f) && f->piece.len < PIECE_SIZE &&
 	     events_next(f->events, &f->place, &event);
-	     left--)
-		put(f, &event);
+	     left--) {
+		if (f->place.lost > 0)
+			text_printf(&f->piece,
+			    f->json ? "{\"lost\":%" PRIu64 "}\n"
+				    : "%" PRIu64 " events lost: they came "
+				      "faster than they were read\n",
+			    f->place.lost);
+		f->place.lost = 0;
+		if (!follow_wants(&event, f->wish.app))
+			continue;
+		if (f->json)
+			put_event_json(&f->piece, &event);
+		else
+			put_event(&f->piece, &event);
+	}
 	f->said = f->said || f->piece.len > 0;
 	*len_out = f->piece.len;
 	return f->piece.len == 0 ? "" : f->piece.data;

@@ -9,21 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "control/status.h"
+#include "control/room.h"
 #include "core/app.h"
 #include "core/pool.h"
 #include "core/window.h"
+#include "daemon/backlog.h"
 #include "daemon/listeners.h"
 #include "daemon/locks.h"
-#include "daemon/seat.h"
-
-/*
- * A piece ends at so many bytes, or when it has cost so much: a worker costs
- * 1, an app as much as four workers.
- */
-#define PIECE_LEN 16384
-#define PIECE_COST 16
-#define APP_COST 4
+#include "daemon/template.h"
+#include "sys/procinfo.h"
 
 /* Far above any piece: the last item may be an app with all its addresses. */
 #define PIECE_MAX (1024 * 1024)
@@ -34,7 +28,7 @@
 /* --- taking ------------------------------------------------------------- */
 
 static size_t
-keep(struct status *st, const char *s)
+keep_string(struct status *st, const char *s)
 {
 	size_t at = st->strings.len;
 
@@ -44,110 +38,80 @@ keep(struct status *st, const char *s)
 	return at;
 }
 
+/* "" is none. */
 static size_t
 keep_reason(struct status *st, const char *reason)
 {
-	return keep(st, reason[0] == '\0' ? NULL : reason);
+	return keep_string(st, reason[0] == '\0' ? NULL : reason);
 }
 
 static void
-take_limit(struct status *st, struct status_app *a, const struct group *g)
+take_daemon(struct status *st)
 {
-	const struct conf_limit *limit = &g->conf->limit;
-	const struct limiter_figures *locks = locks_figures(g);
+	const struct supervisor *s = st->sup;
+	struct counter_address address;
 
-	a->limit = STATUS_NO_STRING;
-	if (limit->server == NULL || locks == NULL)
-		return;
-	a->limit = keep(st, limit->server);
-	a->limit_key = keep(st, limit->key);
-	a->limit_workers = limit->workers;
-	a->locks = *locks;
-}
-
-static void
-take_options(struct status *st, struct status_app *a, const struct group *g)
-{
-	const struct conf_app *conf = g->conf;
-	const struct app_listener *l;
-	char why[GROUP_FAILURE_MAX];
-
-	a->name = keep(st, conf->name);
-	a->handoff = conf->handoff;
-	a->listens = conf->handoff == CONF_HANDOFF_LISTEN;
-	a->sessions = !a->listens && conf->handoff != CONF_HANDOFF_NONE;
-	a->resized = g->resized;
-	a->file_size = g->file_size;
-	a->max_queue = conf->max_queue;
-	a->failure = keep_reason(
-	    st, g->stray[0] != '\0' ? g->stray : group_failure(g, why));
-	a->given_up_for = keep_reason(st, g->given_up_for);
-	take_limit(st, a, g);
-	a->listen = st->strings.len;
-	TAILQ_FOREACH(l, &g->listeners, next) {
-		(void)keep(st, l->address);
-		a->nlisten++;
-	}
-}
-
-static void
-take_keepers(struct status_app *a, const struct group *g)
-{
-	const struct keeper *k;
-
-	TAILQ_FOREACH(k, &g->sup->keepers, next) {
-		if (k->group != g || k->result.pid == 0 ||
-		    a->nkeepers == KEEPER_MAX)
+	st->version = APPPOOL_VERSION;
+	st->pid = getpid();
+	st->state = s->stopping ? "stopping" : "running";
+	st->uptime = st->at - s->started;
+	st->generation = s->generation;
+	st->config = keep_string(st, s->config->conf->file);
+	st->max_processes = s->pool.max_processes;
+	st->processes = s->pool.count;
+	st->living = s->pool.living;
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		if (s->groups[n] == NULL)
 			continue;
-		a->keepers[a->nkeepers].pid = k->result.pid;
-		a->keepers[a->nkeepers++].answers = !k->frozen;
+		st->active += s->pool.apps[n].in_state[PROCESS_ACTIVE];
+		st->waiting += app_waiting(&s->pool.apps[n]) +
+		    (uint32_t)s->groups[n]->backlog.depth;
+	}
+
+	if (!services_counter_figures(&s->services, st->at, &st->counter))
+		return;
+	st->has |= HAS_COUNTER;
+	st->counter_listen.first = st->strings.len;
+	while (services_counter_address(
+	    &s->services, st->counter_listen.len, &address)) {
+		(void)keep_string(st, address.listens);
+		st->counter_listen.len++;
 	}
 }
 
-static void
-take_template(struct status *st, struct status_app *a, const struct group *g)
-{
-	struct status_template *to = &a->template;
-	const struct seat *seat = g->seat;
-	const struct app_template *t;
-
-	to->id = to->from = to->failure = STATUS_NO_STRING;
-	if (seat == NULL)
-		return;
-	t = seat->current != NULL ? seat->current : seat->coming;
-	to->state = seat_state_name(seat);
-	to->failure = keep_reason(st, seat->failure);
-	to->forked = seat->forked;
-	to->failures = seat->failures;
-	if (t == NULL)
-		return;
-	to->pid = t->pid;
-	to->id = keep(st, t->id);
-	to->from = keep_reason(st, t->from);
-	to->age = st->at - t->born;
-}
-
+/* What the core counts of the app. */
 static void
 take_figures(struct status_app *a, const struct pool *p, tstamp now)
 {
 	const struct app *app = &p->apps[a->number];
-	tstamp oldest = pool_waiting_since(p, a->number);
-	tstamp gate = pool_start_gate(p, a->number);
+	const tstamp oldest = pool_waiting_since(p, a->number);
+	const tstamp gate = pool_start_gate(p, a->number);
+	struct status_sizes *sizes = &a->sizes;
+	struct status_rollout *r = &a->rollout;
 
 	a->state = app_state_name(app);
-	a->min_processes = app->options.min_processes;
-	a->max_processes =
-	    app_has_jobs(app) ? a->min_processes : app->options.max_processes;
-	a->processes = app_processes(app);
-	a->stuck = app->stuck;
-	memcpy(a->in_state, app->in_state, sizeof(a->in_state));
+	sizes->min_processes = app->options.min_processes;
+	sizes->max_processes = app_has_jobs(app) ? sizes->min_processes
+						 : app->options.max_processes;
+	sizes->processes = app_processes(app);
+	sizes->stuck = app->stuck;
+	memcpy(sizes->in_state, app->in_state, sizeof(sizes->in_state));
+	sizes->stopping =
+	    app->in_state[PROCESS_STOPPING] + app->in_state[PROCESS_DYING];
 	a->load = app_load(app, now);
 	a->work = app_work(app, now);
-	a->rolling = app_rolling(app);
-	a->given_up = app->rollout == ROLLOUT_GIVEN_UP;
-	a->generation = app->generation;
-	a->rollout_size = app->rollout_size;
-	a->outdated = app->outdated;
+
+	r->given_up = app->rollout == ROLLOUT_GIVEN_UP;
+	if (app_rolling(app) || r->given_up)
+		a->has |= HAS_ROLLOUT;
+	if (!app_rolling(app) && r->given_up)
+		a->has |= HAS_GIVEN_UP;
+	r->state = app_rolling(app) ? "rolling" : "given up";
+	r->generation = app->generation;
+	r->of = app->rollout_size;
+	r->outdated = app->outdated;
+	r->done = r->of > r->outdated ? r->of - r->outdated : 0;
+
 	a->waiting = app_waiting(app);
 	a->oldest_wait = oldest == TSTAMP_NEVER ? 0 : now - oldest;
 	a->backoff = gate > now ? gate - now : 0;
@@ -156,9 +120,86 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->prefetch = app_prefetches(app) ? app->options.prefetch : 0;
 	a->target_wait = app->options.target_wait;
 	a->need = a->target_wait > 0 ? app->promise.need : 0;
+	a->has |= (a->start_time > 0 ? HAS_START_TIME : 0) |
+	    (a->target_wait > 0 ? HAS_TARGET : 0) |
+	    (a->need > 0 ? HAS_NEED : 0);
 	a->figures = app->figures;
 	a->queue_wait = app->queue_wait.ever;
 	a->session_time = app->session_time.ever;
+}
+
+static void
+take_template(
+    struct status *st, struct status_app *a, const struct templating *of)
+{
+	const struct template *t =
+	    of->current != NULL ? of->current : of->coming;
+	struct status_template *to = &a->template;
+
+	a->has |= HAS_TEMPLATE;
+	to->id = to->from = STATUS_NO_STRING;
+	to->state = template_state_name(of);
+	to->ready = strcmp(to->state, "ready") == 0;
+	to->failure = keep_reason(st, of->failure);
+	to->forked = of->forked;
+	to->failures = of->failures;
+	if (t == NULL)
+		return;
+	to->pid = t->w->pid;
+	to->id = keep_string(st, t->w->id);
+	to->from = keep_reason(st, t->from);
+	to->age = st->at - t->begun;
+	if (to->pid != 0)
+		a->has |= HAS_TEMPLATE_PID;
+}
+
+static void
+take_app(struct status *st, struct status_app *a, const struct group *g)
+{
+	const struct conf_app *conf = g->conf;
+	const struct limiter_figures *locks = locks_figures(g);
+	const char *wrong = backlog_wrong_port(g);
+	const struct app_listener *l;
+	char why[GROUP_FAILURE_MAX];
+
+	a->number = g->app;
+	a->name = keep_string(st, conf->name);
+	a->handoff = conf_handoff_name(conf->handoff);
+	if (conf->handoff == CONF_HANDOFF_LISTEN)
+		a->has |= HAS_CLIENTS;
+	else if (conf->handoff != CONF_HANDOFF_NONE)
+		a->has |= HAS_CLIENTS | HAS_SESSIONS | HAS_WAITING;
+	a->max_queue = conf->pool.max_queue;
+	take_figures(a, &st->sup->pool, st->at);
+	a->sizes.resized = g->resized;
+	a->sizes.file_min = g->file_size.min;
+	a->sizes.file_max = g->file_size.max;
+	if (g->resized)
+		a->has |= HAS_RESIZED;
+
+	a->failure =
+	    keep_reason(st, wrong[0] != '\0' ? wrong : group_failure(g, why));
+	if (wrong[0] == '\0' && a->failure != STATUS_NO_STRING)
+		a->has |= HAS_FAILURE_AGE;
+	a->failure_age = st->at - g->failed_at;
+	a->rollout.age = st->at - g->given_up_at;
+	a->rollout.given_up_for = keep_reason(st, g->given_up_for);
+
+	a->listen.first = st->strings.len;
+	TAILQ_FOREACH(l, &g->listeners, next) {
+		(void)keep_string(st, l->address);
+		a->listen.len++;
+	}
+	a->nkeepers = (uint32_t)keeper_sights(g, a->keepers);
+	if (g->templating != NULL)
+		take_template(st, a, g->templating);
+	if (conf->limit.server != NULL && locks != NULL) {
+		a->has |= HAS_LIMIT;
+		a->limit.server = keep_string(st, conf->limit.server);
+		a->limit.key = keep_string(st, conf->limit.key);
+		a->limit.workers = conf->limit.workers;
+		a->limit.locks = *locks;
+	}
 }
 
 static bool
@@ -183,11 +224,7 @@ take_apps(struct status *st, const char *app, uint32_t *by)
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
 		if (!is_asked_for(s->groups[n], app))
 			continue;
-		st->apps[st->napps].number = n;
-		take_options(st, &st->apps[st->napps], s->groups[n]);
-		take_figures(&st->apps[st->napps], &s->pool, st->at);
-		take_keepers(&st->apps[st->napps], s->groups[n]);
-		take_template(st, &st->apps[st->napps], s->groups[n]);
+		take_app(st, &st->apps[st->napps], s->groups[n]);
 		by[n] = (uint32_t)++st->napps;
 	}
 	return true;
@@ -201,23 +238,30 @@ take_worker(struct status *st, const struct status_app *a,
 	const struct worker *w = st->sup->workers[number];
 
 	row->process = number;
-	row->state = p->state;
-	row->stuck = p->stuck;
+	row->state = p->stuck
+	    ? "stuck"
+	    : process_state_name((enum process_state)p->state);
 	row->sessions = process_sessions(p);
 	row->requests = p->requests;
-	row->started = p->started;
-	row->counts = a->sessions;
-	row->since = a->listens ? p->used : p->since;
+	row->age = st->at - p->started;
+	/* One that accepts itself is never seen busy, but in use. */
+	row->in_state = st->at -
+	    ((a->has & (HAS_CLIENTS | HAS_SESSIONS)) == HAS_CLIENTS ? p->used
+								    : p->since);
 	row->generation = p->generation;
+	row->has = (a->has & HAS_SESSIONS ? HAS_COUNTS : 0) |
+	    (p->state == PROCESS_IDLE ? HAS_IDLE : 0) |
+	    (row->sessions != 0 ? HAS_BUSY : 0);
 	row->text = STATUS_NO_STRING;
 	/* A process whose start is not carried out yet has no worker. */
 	if (w == NULL)
 		return;
+	row->has |= HAS_SLOT | (w->pid != 0 ? HAS_PID : 0);
 	row->slot = w->slot;
 	row->generation = w->generation;
 	row->pid = w->pid;
 	memcpy(row->id, w->id, sizeof(row->id));
-	row->text = keep(st, w->status);
+	row->text = keep_string(st, w->status);
 }
 
 /* The workers, app by app: first counted, then put in their places. */
@@ -255,64 +299,27 @@ take_workers(struct status *st, const uint32_t *by)
 	return true;
 }
 
-static void
-take_totals(struct status *st)
-{
-	const struct supervisor *s = st->sup;
-
-	st->uptime = st->at - s->started;
-	st->generation = s->generation;
-	st->config = keep(st, s->config->conf->file);
-	st->stopping = s->stopping;
-	st->max_processes = s->pool.max_processes;
-	st->processes = s->pool.count;
-	st->living = s->pool.living;
-	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		if (s->groups[n] == NULL)
-			continue;
-		st->active += s->pool.apps[n].in_state[PROCESS_ACTIVE];
-		st->waiting += app_waiting(&s->pool.apps[n]) +
-		    (uint32_t)s->groups[n]->depth;
-	}
-}
-
-static void
-take_counter(struct status *st)
-{
-	const struct services *all = &st->sup->services;
-	struct counter_address address;
-
-	st->counts = services_counter_figures(all, st->at, &st->counter);
-	if (!st->counts)
-		return;
-	st->counter_listen = st->strings.len;
-	while (services_counter_address(all, st->counter_nlisten, &address)) {
-		(void)keep(st, address.listens);
-		st->counter_nlisten++;
-	}
-}
-
 struct status *
-status_take(struct supervisor *s, const char *app,
-    const struct status_writer *writer, tstamp now)
+status_take(struct supervisor *s, const char *app, enum status_format format,
+    tstamp now)
 {
 	struct status *st = calloc(1, sizeof(*st));
 	uint32_t *by = calloc((size_t)s->pool.napps + 1, sizeof(*by));
+	bool workers = format == STATUS_JSON || format == STATUS_TEXT;
 	bool taken;
 
 	if (st == NULL || by == NULL)
 		goto fail;
 	st->sup = s;
-	st->writer = writer;
+	st->format = format;
 	st->at = now;
 	text_init(&st->strings, STRINGS_MAX);
 	text_init(&st->piece, PIECE_MAX);
-	json_init(&st->json, &st->piece);
+	text_init(&st->words, 2 * PIECE_MAX);
+	emit_init(&st->json, &st->piece);
 
-	take_totals(st);
-	take_counter(st);
-	taken = take_apps(st, app, by) &&
-	    (writer->worker == NULL || take_workers(st, by));
+	take_daemon(st);
+	taken = take_apps(st, app, by) && (!workers || take_workers(st, by));
 	if (!taken || st->strings.failed)
 		goto fail;
 	if (app != NULL && st->napps == 0) {
@@ -340,6 +347,7 @@ status_free(struct status *st)
 	free(st->workers);
 	text_fini(&st->strings);
 	text_fini(&st->piece);
+	text_fini(&st->words);
 	free(st);
 }
 
@@ -361,28 +369,15 @@ measure_window(const struct window *w, tstamp now, struct status_spans *out)
 	out->max = window_share(w, 1, now);
 }
 
-/* The app of the snapshot; NULL: it is gone, or another has its place. */
-static const struct group *
-find_group(const struct status *st, const struct status_app *a)
+/* Connections in the kernel that the app has not accepted yet; -1: unknown. */
+static long
+measure_backlog(const struct group *g)
 {
-	const struct group *g = st->sup->groups[a->number];
-
-	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
-		return NULL;
-	return g;
-}
-
-long
-status_backlog(const struct status *st, const struct status_app *a)
-{
-	const struct group *g = find_group(st, a);
 	const struct app_listener *l;
 	long depth, sum = 0;
 
-	if (g == NULL)
-		return -1;
 	TAILQ_FOREACH(l, &g->listeners, next) {
-		depth = listener_depth(&l->acceptor.listener, &st->sup->diag);
+		depth = listener_depth(&l->acceptor.listener);
 		if (depth == -1)
 			return -1;
 		sum += depth;
@@ -390,130 +385,76 @@ status_backlog(const struct status *st, const struct status_app *a)
 	return sum;
 }
 
-int64_t
-status_template_rss(const struct status *st, const struct status_app *a)
+void
+status_measure_app(const struct status *st, struct status_app *a)
 {
+	const struct group *g = st->sup->groups[a->number];
+	const struct app *app = &st->sup->pool.apps[a->number];
+	const struct worker *w = worker_find(st->sup, a->template.pid);
+	const tstamp now = loop_now(&st->sup->loop);
+	struct status_measured *m = &a->measured;
 	struct procinfo info;
+	double kept = -1;
+	long backlog;
 
 	/* The pid means this process only as long as it is a template. */
-	if (a->template.pid == 0 ||
-	    template_find(st->sup, a->template.pid) == NULL ||
-	    procinfo_read(a->template.pid, &info) == -1)
-		return -1;
-	return info.rss;
-}
-
-double
-status_kept(const struct status *st, const struct status_app *a)
-{
-	if (a->target_wait == 0 || find_group(st, a) == NULL)
-		return -1;
-	return window_within(&st->sup->pool.apps[a->number].queue_wait,
-	    a->target_wait, loop_now(&st->sup->loop));
-}
-
-static void
-measure_app(const struct status *st, const struct status_app *a,
-    struct status_measured *out)
-{
-	const struct group *g = find_group(st, a);
-	const struct app *app = &st->sup->pool.apps[a->number];
-	const tstamp now = loop_now(&st->sup->loop);
-
-	*out = (struct status_measured){ .backlog = status_backlog(st, a),
-		.template_rss = status_template_rss(st, a) };
-	if (g == NULL)
+	if (w != NULL && w->template != NULL &&
+	    procinfo_read(a->template.pid, &info) == 0) {
+		a->has |= HAS_TEMPLATE_RSS;
+		a->template.rss = (uint64_t)info.rss;
+	}
+	/* It may be gone, and another have its place. */
+	if (g == NULL || strcmp(g->conf->name, status_string(st, a->name)) != 0)
 		return;
-	out->known = true;
-	out->kept = status_kept(st, a);
-	out->rate = window_rate(&app->queue_wait, g->since, now);
-	measure_window(&app->queue_wait, now, &out->queue_wait);
-	measure_window(&app->session_time, now, &out->session_time);
+
+	backlog = a->has & HAS_CLIENTS ? measure_backlog(g) : -1;
+	if (backlog != -1) {
+		a->has |= HAS_BACKLOG;
+		m->backlog = (uint64_t)backlog;
+	} else if (a->has & HAS_CLIENTS) {
+		a->has |= HAS_NO_BACKLOG;
+		m->no_backlog =
+		    "this kernel has no unix_diag module, and there are more "
+		    "sockets than are counted in /proc/net/unix";
+	}
+	if (backlog != -1 && !(a->has & HAS_SESSIONS)) {
+		a->has |= HAS_WAITING;
+		a->waiting = (uint64_t)backlog;
+	}
+	if (a->target_wait > 0)
+		kept = window_within(&app->queue_wait, a->target_wait, now);
+	if (kept >= 0) {
+		a->has |= HAS_KEPT;
+		m->kept = 100 * kept;
+	}
+	a->has |= HAS_WINDOWS;
+	m->rate = window_rate(&app->queue_wait, g->since, now);
+	measure_window(&app->queue_wait, now, &m->queue_wait);
+	measure_window(&app->session_time, now, &m->session_time);
 }
 
-/* The pid means this process only as long as the worker has it. */
-static bool
-measure_worker(const struct status *st, const struct status_worker *w,
-    struct procinfo *out)
+void
+status_measure_worker(const struct status *st, struct status_worker *w)
 {
 	const struct worker *now = st->sup->workers[w->process];
-	int folder;
-	bool known;
-
-	if (w->pid == 0 || now == NULL || now->pid != w->pid)
-		return false;
-	if (!now->adapted)
-		return procinfo_read(w->pid, out) == 0;
-	/* The size of interest is that of the adapter's program. */
-	folder = procinfo_child_folder(w->pid);
-	known = folder != -1 && procinfo_read_folder(folder, out) == 0;
-	if (folder != -1)
-		(void)close(folder);
-	return known;
-}
-
-/* Writes the next item and moves on. Returns what it cost. */
-static unsigned
-write_step(struct status *st)
-{
-	const struct status_app *a = &st->apps[st->app];
-	struct status_measured measured;
 	struct procinfo info;
+	int folder, found;
 
-	if (st->writer->step != NULL) {
-		st->writer->step(st);
-		return 1;
+	/* The pid means this process only as long as the worker has it. */
+	if (w->pid == 0 || now == NULL || now->pid != w->pid)
+		return;
+	if (!now->adapted) {
+		found = procinfo_read(w->pid, &info);
+	} else {
+		/* The size of interest is that of the adapter's program. */
+		folder = procinfo_child_folder(w->pid);
+		found = folder == -1 ? -1 : procinfo_read_folder(folder, &info);
+		if (folder != -1)
+			(void)close(folder);
 	}
-	if (!st->begun) {
-		st->begun = true;
-		st->writer->head(st);
-		return 1;
-	}
-	if (st->app == st->napps) {
-		st->ended = true;
-		if (st->writer->tail != NULL)
-			st->writer->tail(st);
-		return 1;
-	}
-	if (!st->app_begun) {
-		st->app_begun = true;
-		st->worker = a->first;
-		measure_app(st, a, &measured);
-		st->writer->app(st, a, &measured);
-		return APP_COST;
-	}
-	if (st->worker < (size_t)a->first + a->count) {
-		const struct status_worker *w = &st->workers[st->worker++];
-
-		st->writer->worker(
-		    st, w, measure_worker(st, w, &info) ? &info : NULL);
-		return 1;
-	}
-	if (st->writer->app_end != NULL)
-		st->writer->app_end(st);
-	st->app_begun = false;
-	st->app++;
-	return 1;
-}
-
-const char *
-status_next(struct status *st, size_t *len_out)
-{
-	unsigned cost = 0;
-
-	text_clear(&st->piece);
-	while (!st->ended &&
-	    (st->piece.len == 0 ||
-		(cost < PIECE_COST && st->piece.len < PIECE_LEN)))
-		cost += write_step(st);
-	if (st->piece.failed) {
-		/* A reader must not take the piece for the whole. */
-		static const char cut[] = "\nerror: out of memory\n";
-
-		st->ended = true;
-		*len_out = sizeof(cut) - 1;
-		return cut;
-	}
-	*len_out = st->piece.len;
-	return st->piece.len == 0 ? NULL : st->piece.data;
+	if (found == -1)
+		return;
+	w->has |= HAS_PROCINFO;
+	w->rss = (uint64_t)info.rss;
+	w->cpu = info.cpu;
 }

@@ -1,66 +1,49 @@
 /* The commands that steer apps and workers. */
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "control/steer.h"
-#include "control/target.h"
-#include "control/wait.h"
+#include "control/room.h"
+#include "core/app.h"
+#include "daemon/hold.h"
 #include "daemon/size.h"
 #include "sys/number.h"
 
 /* The longest line of reasons. */
 #define REASONS_MAX 4096
 
-/* The fate of a target. */
-enum outcome {
-	OUTCOME_COMING,
-	OUTCOME_DONE,
-	OUTCOME_FAILED,
-};
-
 /* Whether the client may have something done that takes a while. */
 static bool
-may_begin(struct client *cl)
+may_steer(struct client *cl, char *const *words)
 {
-	if (cl->all->sup->stopping) {
-		client_error(cl, "the daemon is stopping");
-		return false;
-	}
-	return client_may_wait(cl);
-}
-
-/* Sets the targets of the client; false: it was told why not. */
-static bool
-choose(struct client *cl, char *const *words)
-{
-	char why[TARGET_WHY];
-
-	if (!may_begin(cl))
-		return false;
-	cl->targets = target_find(cl->all->sup, words, why);
-	if (cl->targets == NULL)
-		client_error(cl, "%s", why);
-	return cl->targets != NULL;
-}
-
-bool
-steer_choose_app(struct client *cl, char *name)
-{
-	char *const words[] = { name, NULL };
-
-	if (!choose(cl, words))
-		return false;
-	if (cl->targets->list[0].process == ILIST_NONE)
-		return true;
-	client_error(cl, "%s is a worker of %s; this takes an app", name,
-	    cl->targets->list[0].name);
+	if (!cl->all->sup->stopping)
+		return client_may_wait(cl) && target_choose(cl, words);
+	client_error(cl, "the daemon is stopping");
 	return false;
 }
 
-const struct app *
-steer_app(struct client *cl)
+/* Has the client steer the app of this name. NULL: it was told why not. */
+static struct group *
+choose_app(struct client *cl, char *name)
+{
+	char *const words[] = { name, NULL };
+	const struct target *t;
+
+	if (!may_steer(cl, words))
+		return NULL;
+	t = &cl->targets->list[0];
+	if (t->process == ILIST_NONE)
+		return cl->all->sup->groups[t->app];
+	client_error(
+	    cl, "%s is a worker of %s; this takes an app", name, t->name);
+	return NULL;
+}
+
+/* The app that the client has chosen; NULL: it leaves, and was told so. */
+static const struct app *
+chosen_app(struct client *cl)
 {
 	const struct target *t = &cl->targets->list[0];
 	const struct app *a = target_app(cl->all->sup, t);
@@ -76,141 +59,107 @@ steer_app(struct client *cl)
 	return NULL;
 }
 
+/* The news of an app that has failed. */
+static void
+tell_failed(struct client *cl, const char *is)
+{
+	const struct target *t = &cl->targets->list[0];
+	char why[GROUP_FAILURE_MAX];
+
+	client_error(cl, "%s %s: %s", t->name, is,
+	    group_failure(cl->all->sup->groups[t->app], why));
+}
+
 /* --- restart ------------------------------------------------------------ */
 
-/* Why a rollout was given up is known when its news have been told. */
-static bool
-is_rolling(const struct app *a)
+enum fate {
+	FATE_COMING,
+	FATE_DONE,
+	FATE_FAILED,
+};
+
+/* Adds a reason to the line, unless that is NULL. Gives FATE_FAILED. */
+static enum fate __attribute__((format(printf, 2, 3)))
+has_failed(struct text *line, const char *fmt, ...)
 {
-	return app_rolling(a) || (a->news & 1u << NEWS_GIVEN_UP) != 0;
+	char reason[REASONS_MAX];
+	va_list ap;
+
+	if (line == NULL)
+		return FATE_FAILED;
+	va_start(ap, fmt);
+	(void)vsnprintf(reason, sizeof(reason), fmt, ap);
+	va_end(ap);
+	text_puts(line, line->len > 0 ? "; " : "");
+	text_puts(line, reason);
+	return FATE_FAILED;
 }
 
-static enum outcome
-app_restarted(const struct app *a)
-{
-	if (is_rolling(a))
-		return OUTCOME_COMING;
-	if (a->rollout == ROLLOUT_GIVEN_UP || app_has_failed(a))
-		return OUTCOME_FAILED;
-	return app_is_ready(a) ? OUTCOME_DONE : OUTCOME_COMING;
-}
-
-static enum outcome
-restarted(const struct supervisor *s, const struct target *t)
-{
-	const struct app *a = target_app(s, t);
-	const struct process *x;
-
-	if (a == NULL || a->phase != APP_RUNNING)
-		return OUTCOME_FAILED;
-	if (t->process == ILIST_NONE)
-		return app_restarted(a);
-	x = target_process(s, t);
-	if (x == NULL || x->asked)
-		return OUTCOME_DONE;
-	return x->outdated != 0 || is_rolling(a) ? OUTCOME_COMING
-						 : OUTCOME_FAILED;
-}
-
-static void
-count_replaced(
-    const struct supervisor *s, const struct target *t, struct progress *sum)
-{
-	const struct app *a = target_app(s, t);
-	uint32_t left = 0;
-
-	if (restarted(s, t) != OUTCOME_DONE && a != NULL)
-		left = t->process == ILIST_NONE ? a->outdated : t->of;
-	sum->done += left < t->of ? t->of - left : 0;
-	sum->of += t->of;
-	sum->what = "replaced";
-}
-
-/* Adds why the target was not restarted to a line. */
-static void
-explain_restart(
-    const struct supervisor *s, const struct target *t, struct text *line)
+/* How the restart of a target stands; why it failed is added to the line. */
+static enum fate
+fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 {
 	const struct app *a = target_app(s, t);
 	const struct group *g = s->groups[t->app];
+	const struct process *x;
 	char why[GROUP_FAILURE_MAX];
 
-	if (line->len > 0)
-		text_puts(line, "; ");
 	if (a == NULL)
-		text_printf(line, "%s is gone", t->name);
-	else if (a->phase != APP_RUNNING)
-		text_printf(line, "%s is %s", t->name, app_state_name(a));
-	else if (app_has_failed(a))
-		text_printf(
+		return has_failed(line, "%s is gone", t->name);
+	if (a->phase != APP_RUNNING)
+		return has_failed(line, "%s is %s", t->name, app_state_name(a));
+	if (t->process != ILIST_NONE) {
+		x = target_process(s, t);
+		if (x == NULL || x->asked)
+			return FATE_DONE;
+		if (x->outdated != 0 || wait_is_rolling(a))
+			return FATE_COMING;
+		if (!app_has_failed(a))
+			return has_failed(line,
+			    "%s: the successor of worker %s does not live, "
+			    "the worker stays: %s",
+			    t->name, t->id, g->given_up_for);
+	} else if (wait_is_rolling(a)) {
+		return FATE_COMING;
+	}
+	if (app_has_failed(a))
+		return has_failed(
 		    line, "%s has failed: %s", t->name, group_failure(g, why));
-	else if (t->process == ILIST_NONE)
-		text_printf(line,
+	if (a->rollout == ROLLOUT_GIVEN_UP)
+		return has_failed(line,
 		    "%s: the new generation does not live, the old one stays: "
 		    "%s",
 		    t->name, g->given_up_for);
-	else
-		text_printf(line,
-		    "%s: the successor of worker %s does not live, the worker "
-		    "stays: %s",
-		    t->name, t->id, g->given_up_for);
+	return app_is_ready(a) ? FATE_DONE : FATE_COMING;
 }
 
-/* Tells what has been restarted: an app, a worker, or several. */
-static void
-tell_replaced(struct client *cl, uint32_t n)
-{
-	const struct targets *all = cl->targets;
-	const struct target *t = &all->list[0];
-	char count[40] = "";
-
-	if (all->len == 1 && t->process != ILIST_NONE) {
-		client_tell(cl, "%s: worker %s (pid %d) replaced", t->name,
-		    t->id, (int)t->pid);
-		return;
-	}
-	if (n > 0)
-		(void)snprintf(count, sizeof(count),
-		    ", %" PRIu32 " process%s replaced", n, n == 1 ? "" : "es");
-	client_tell(cl, "%s%srestarted%s", all->len == 1 ? t->name : "",
-	    all->len == 1 ? ": " : "", count);
-}
-
+/* Tells what has been restarted, an app, a worker, or several; and what not. */
 static void
 tell_restarted(struct client *cl, uint32_t replaced)
 {
 	const struct targets *all = cl->targets;
+	const struct target *t = &all->list[0];
+	char count[40] = "";
 	struct text reasons;
 	size_t failed = 0;
 
 	text_init(&reasons, REASONS_MAX);
-	for (size_t i = 0; i < all->len; i++) {
-		if (restarted(cl->all->sup, &all->list[i]) != OUTCOME_FAILED)
-			continue;
-		explain_restart(cl->all->sup, &all->list[i], &reasons);
-		failed++;
-	}
-	if (failed < all->len || all->len == 0)
-		tell_replaced(cl, replaced);
+	for (size_t i = 0; i < all->len; i++)
+		failed += fate_of(cl->all->sup, &all->list[i], &reasons) ==
+		    FATE_FAILED;
+	if (replaced > 0)
+		(void)snprintf(count, sizeof(count),
+		    ", %" PRIu32 " process%s replaced", replaced,
+		    replaced == 1 ? "" : "es");
+	if (failed == 0 && all->len == 1 && t->process != ILIST_NONE)
+		client_tell(cl, "%s: worker %s (pid %d) replaced", t->name,
+		    t->id, (int)t->pid);
+	else if (failed < all->len || all->len == 0)
+		client_tell(cl, "%s%srestarted%s", all->len == 1 ? t->name : "",
+		    all->len == 1 ? ": " : "", count);
 	if (failed > 0)
 		client_error(cl, "%.*s", (int)reasons.len, reasons.data);
 	text_fini(&reasons);
-}
-
-/* Where no process was to be replaced, those of the minimum are waited for. */
-static void
-count_ready(
-    const struct supervisor *s, const struct targets *all, struct progress *sum)
-{
-	for (size_t i = 0; i < all->len; i++) {
-		const struct app *a = target_app(s, &all->list[i]);
-
-		if (a == NULL)
-			continue;
-		sum->done += app_ready(a);
-		sum->of += a->options.min_processes;
-	}
-	sum->what = "ready";
 }
 
 static bool
@@ -218,35 +167,32 @@ restart_goes_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
 	const struct targets *all = cl->targets;
+	struct progress ready = { .what = "ready" };
 	bool coming = false;
 
+	out->what = "replaced";
 	for (size_t i = 0; i < all->len; i++) {
-		coming |= restarted(s, &all->list[i]) == OUTCOME_COMING;
-		count_replaced(s, &all->list[i], out);
+		const struct target *t = &all->list[i];
+		const struct app *a = target_app(s, t);
+		enum fate fate = fate_of(s, t, NULL);
+		uint32_t left = 0;
+
+		coming |= fate == FATE_COMING;
+		if (fate != FATE_DONE && a != NULL)
+			left = t->process == ILIST_NONE ? a->outdated : t->of;
+		out->done += left < t->of ? t->of - left : 0;
+		out->of += t->of;
+		if (a == NULL)
+			continue;
+		ready.done += app_ready(a);
+		ready.of += a->options.min_processes;
 	}
 	if (!coming)
 		tell_restarted(cl, out->done);
 	else if (out->of == 0)
-		count_ready(s, all, out);
+		/* None was to be replaced: those of the minimum are awaited. */
+		*out = ready;
 	return coming;
-}
-
-/* Whether the targets are of apps that run; else the client was told. */
-static bool
-all_run(struct client *cl)
-{
-	const struct pool *p = &cl->all->sup->pool;
-
-	for (size_t i = 0; i < cl->targets->len; i++) {
-		const struct target *t = &cl->targets->list[i];
-
-		if (p->apps[t->app].phase == APP_RUNNING)
-			continue;
-		client_error(
-		    cl, "%s is %s", t->name, app_state_name(&p->apps[t->app]));
-		return false;
-	}
-	return true;
 }
 
 void
@@ -254,10 +200,17 @@ steer_restart(struct client *cl, char *const *words, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
 
-	if (!choose(cl, words))
+	if (!may_steer(cl, words))
 		return;
-	if (!all_run(cl))
+	for (size_t i = 0; i < cl->targets->len; i++) {
+		const struct target *t = &cl->targets->list[i];
+		const struct app *a = &p->apps[t->app];
+
+		if (a->phase == APP_RUNNING)
+			continue;
+		client_error(cl, "%s is %s", t->name, app_state_name(a));
 		return;
+	}
 	for (size_t i = 0; i < cl->targets->len; i++) {
 		struct target *t = &cl->targets->list[i];
 
@@ -272,43 +225,36 @@ steer_restart(struct client *cl, char *const *words, tstamp now)
 	wait_while(cl, restart_goes_on);
 }
 
-/* --- detach -------------------------------------------------------------- */
-
-static void
-tell_detached(struct client *cl, const struct target *t)
-{
-	char with[40] = "";
-
-	if (t->of > 0)
-		(void)snprintf(with, sizeof(with),
-		    " with %" PRIu32 " session%s", t->of,
-		    t->of == 1 ? "" : "s");
-	client_tell(cl, "%s: worker %s (pid %d) detached%s; it has ended",
-	    t->name, t->id, (int)t->pid, with);
-}
+/* --- detach ------------------------------------------------------------- */
 
 static bool
 detach_goes_on(struct client *cl, struct progress *out)
 {
 	const struct target *t = &cl->targets->list[0];
 	const struct process *x = target_process(cl->all->sup, t);
+	char with[40] = "";
 
-	if (x == NULL) {
-		tell_detached(cl, t);
-		return false;
-	}
-	if (x->stuck) {
+	if (x != NULL && x->stuck) {
 		client_error(cl,
 		    "%s: worker %s (pid %d) is detached, and is still there "
 		    "after SIGKILL",
 		    t->name, t->id, (int)t->pid);
 		return false;
 	}
-	if (process_sessions(x) <= t->of)
-		out->done = t->of - process_sessions(x);
-	out->of = t->of;
-	out->what = t->of == 1 ? "session ended" : "sessions ended";
-	return true;
+	if (x != NULL) {
+		if (process_sessions(x) <= t->of)
+			out->done = t->of - process_sessions(x);
+		out->of = t->of;
+		out->what = t->of == 1 ? "session ended" : "sessions ended";
+		return true;
+	}
+	if (t->of > 0)
+		(void)snprintf(with, sizeof(with),
+		    " with %" PRIu32 " session%s", t->of,
+		    t->of == 1 ? "" : "s");
+	client_tell(cl, "%s: worker %s (pid %d) detached%s; it has ended",
+	    t->name, t->id, (int)t->pid, with);
+	return false;
 }
 
 void
@@ -318,7 +264,7 @@ steer_detach(struct client *cl, char *const *words, tstamp now)
 	const struct process *x;
 	struct target *t;
 
-	if (!choose(cl, words))
+	if (!may_steer(cl, words))
 		return;
 	t = &cl->targets->list[0];
 	if (t->process == ILIST_NONE) {
@@ -340,88 +286,207 @@ steer_detach(struct client *cl, char *const *words, tstamp now)
 	wait_while(cl, detach_goes_on);
 }
 
-/* --- resize -------------------------------------------------------------- */
-
-static void
-tell_resized(struct client *cl, const struct target *t)
-{
-	const struct app *a = &cl->all->sup->pool.apps[t->app];
-	const struct group *g = cl->all->sup->groups[t->app];
-	char now[SIZE_TEXT], file[SIZE_TEXT];
-
-	(void)size_format((struct group_size){ a->options.min_processes,
-			      a->options.max_processes },
-	    now);
-	client_tell(cl, "%s: %s, %" PRIu32 " now; %s%s", t->name, now,
-	    app_processes(a),
-	    g->resized ? "the file says " : "as the file says",
-	    g->resized ? size_format(g->file_size, file) : "");
-}
+/* --- resize ------------------------------------------------------------- */
 
 static bool
 resize_goes_on(struct client *cl, struct progress *out)
 {
-	const struct supervisor *s = cl->all->sup;
 	struct target *t = &cl->targets->list[0];
-	const struct app *a = steer_app(cl);
-	char why[GROUP_FAILURE_MAX];
-	uint32_t n;
+	const struct app *a = chosen_app(cl);
+	const struct group *g = cl->all->sup->groups[t->app];
+	char now[SIZE_TEXT], file[SIZE_TEXT];
+	uint32_t n, max;
 
 	if (a == NULL)
 		return false;
 	n = app_processes(a);
+	max = a->options.max_processes;
 	if (n > t->of)
 		t->of = n;
 	if (app_has_failed(a)) {
-		client_error(cl, "%s is resized, and has failed: %s", t->name,
-		    group_failure(s->groups[t->app], why));
+		tell_failed(cl, "is resized, and has failed");
 		return false;
 	}
-	if (a->phase == APP_RUNNING &&
-	    (n > a->options.max_processes || !app_is_ready(a))) {
-		*out = n > a->options.max_processes
-		    ? (struct progress){ t->of - n,
-			      t->of - a->options.max_processes, "stopped" }
-		    : (struct progress){ app_ready(a), a->options.min_processes,
-			      "ready" };
+	if (a->phase == APP_RUNNING && n > max) {
+		*out = (struct progress){ t->of - n, t->of - max, "stopped" };
 		return true;
 	}
-	tell_resized(cl, t);
-	return false;
-}
-
-/* False: the word is no number of processes. */
-static bool
-read_size(struct client *cl, const char *word, uint32_t *out)
-{
-	uint64_t n;
-
-	if (!number_parse(word, strlen(word), &n) || n > CONF_PROCESSES_MAX) {
-		client_error(cl,
-		    "%s is no number of processes, from 0 to %u: resize APP "
-		    "MIN MAX",
-		    word, CONF_PROCESSES_MAX);
-		return false;
+	if (a->phase == APP_RUNNING && !app_is_ready(a)) {
+		*out = (struct progress){ app_ready(a),
+			a->options.min_processes, "ready" };
+		return true;
 	}
-	*out = (uint32_t)n;
-	return true;
+	(void)size_format(
+	    (struct group_size){ a->options.min_processes, max }, now);
+	client_tell(cl, "%s: %s, %" PRIu32 " now; %s%s", t->name, now, n,
+	    g->resized ? "the file says " : "as the file says",
+	    g->resized ? size_format(g->file_size, file) : "");
+	return false;
 }
 
 void
 steer_resize(struct client *cl, char *const *words, tstamp now)
 {
-	struct supervisor *s = cl->all->sup;
+	struct group *g = choose_app(cl, words[0]);
 	char why[SIZE_WHY];
-	struct target *t;
-	uint32_t min, max;
+	uint64_t size[2];
 
-	if (!steer_choose_app(cl, words[0]) || !read_size(cl, words[1], &min) ||
-	    !read_size(cl, words[2], &max))
-		return;
-	t = &cl->targets->list[0];
-	if (!size_set(s->groups[t->app], min, max, why, now)) {
-		client_error(cl, "%s: %s", t->name, why);
+	for (int i = 0; g != NULL && i < 2; i++) {
+		const char *word = words[1 + i];
+
+		if (number_parse(word, strlen(word), &size[i]) &&
+		    size[i] <= CONF_PROCESSES_MAX)
+			continue;
+		client_error(cl,
+		    "%s is no number of processes, from 0 to %u: resize APP "
+		    "MIN MAX",
+		    word, CONF_PROCESSES_MAX);
 		return;
 	}
-	wait_while(cl, resize_goes_on);
+	if (g == NULL)
+		return;
+	if (size_set(g, (uint32_t)size[0], (uint32_t)size[1], why, now))
+		wait_while(cl, resize_goes_on);
+	else
+		client_error(cl, "%s: %s", g->conf->name, why);
+}
+
+/* --- drain and stop ----------------------------------------------------- */
+
+static bool
+hold_goes_on(struct client *cl, struct progress *out)
+{
+	struct target *t = &cl->targets->list[0];
+	const struct app *a = chosen_app(cl);
+	char ended[40] = "", stuck[64] = "";
+	uint32_t n;
+
+	if (a == NULL)
+		return false;
+	if (a->phase == APP_RUNNING) {
+		client_error(cl, "%s runs again", t->name);
+		return false;
+	}
+	/* Processes may be started for what waits. */
+	if (app_living(a) > t->of)
+		t->of = app_living(a);
+	if (!a->at_rest) {
+		*out =
+		    (struct progress){ t->of - app_living(a), t->of, "ended" };
+		return true;
+	}
+	n = t->of - a->stuck;
+	if (n > 0)
+		(void)snprintf(ended, sizeof(ended),
+		    ", %" PRIu32 " process%s ended", n, n == 1 ? "" : "es");
+	if (a->stuck > 0)
+		(void)snprintf(stuck, sizeof(stuck),
+		    ", %" PRIu32 " still there after SIGKILL", a->stuck);
+	client_tell(cl, "%s: %s%s%s", t->name, app_state_name(a), ended, stuck);
+	return false;
+}
+
+/* One that is drained already is waited for. */
+void
+steer_drain(struct client *cl, char *const *words, tstamp now)
+{
+	struct group *g = choose_app(cl, words[0]);
+	const struct app *a;
+
+	if (g == NULL)
+		return;
+	a = &g->sup->pool.apps[g->app];
+	if (a->phase == APP_RUNNING) {
+		hold_drain(g, now);
+	} else if (a->held_for != END_DRAINED) {
+		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
+		return;
+	}
+	wait_while(cl, hold_goes_on);
+}
+
+void
+steer_stop(struct client *cl, char *const *words, tstamp now)
+{
+	struct group *g = choose_app(cl, words[0]);
+
+	if (g == NULL)
+		return;
+	hold_stop(g, now);
+	wait_while(cl, hold_goes_on);
+}
+
+/* --- resume and start --------------------------------------------------- */
+
+static bool
+run_goes_on(struct client *cl, struct progress *out)
+{
+	const struct target *t = &cl->targets->list[0];
+	const struct app *a = chosen_app(cl);
+	const struct group *g = cl->all->sup->groups[t->app];
+
+	if (a == NULL)
+		return false;
+	if (g->stopped && g->starting != NULL)
+		return true;
+	if (g->stopped && g->start_error != 0) {
+		client_error(cl,
+		    "%s stays stopped, it cannot listen: %s; see the log",
+		    t->name, strerror(g->start_error));
+	} else if (a->phase != APP_RUNNING) {
+		client_error(cl, "%s is %s", t->name, app_state_name(a));
+	} else if (app_has_failed(a)) {
+		tell_failed(cl, "has failed");
+	} else if (app_is_ready(a)) {
+		client_tell(cl, "%s: running, %" PRIu32 " process%s ready",
+		    t->name, app_ready(a), app_ready(a) == 1 ? "" : "es");
+	} else {
+		*out = (struct progress){ app_ready(a),
+			a->options.min_processes, "ready" };
+		return true;
+	}
+	return false;
+}
+
+void
+steer_resume(struct client *cl, char *const *words, tstamp now)
+{
+	struct group *g = choose_app(cl, words[0]);
+
+	if (g == NULL)
+		return;
+	if (g->stopped) {
+		client_error(cl,
+		    "%s is %s, and not drained: start has it run again",
+		    words[0], app_state_name(&g->sup->pool.apps[g->app]));
+		return;
+	}
+	if (g->muted)
+		hold_resume(g, now);
+	wait_while(cl, run_goes_on);
+}
+
+void
+steer_start(struct client *cl, char *const *words, tstamp now)
+{
+	struct group *g = choose_app(cl, words[0]);
+
+	if (g == NULL)
+		return;
+	if (g->muted) {
+		client_error(cl,
+		    "%s is %s, and not stopped: resume has it run again",
+		    words[0], app_state_name(&g->sup->pool.apps[g->app]));
+		return;
+	}
+	if (g->stopped && !g->drained) {
+		client_error(cl,
+		    "%s still serves what is in the backlog of its listeners: "
+		    "try again when it does not",
+		    words[0]);
+		return;
+	}
+	if (g->stopped)
+		hold_start(g, now);
+	wait_while(cl, run_goes_on);
 }

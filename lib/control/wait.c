@@ -1,24 +1,16 @@
 /* Answers that wait: until apps are ready, rollouts over, commands done. */
 
-#include "control/wait.h"
-#include "control/target.h"
+#include "control/room.h"
 #include "core/action.h"
 #include "core/app.h"
+#include "daemon/backlog.h"
 #include "daemon/group.h"
 #include "daemon/restart_files.h"
-#include "daemon/stray.h"
 
-/* Between two looks at the apps. */
-#define LOOK_EVERY TSPAN_MSECONDS(20)
+/* Between two looks at what clients wait for, at least. */
+#define LOOK_PAUSE TSPAN_MSECONDS(5)
 
 /* --- looking ------------------------------------------------------------ */
-
-static void
-look_soon(struct clients *all)
-{
-	timer_advance(&all->sup->loop.timers, &all->look,
-	    loop_now(&all->sup->loop) + LOOK_EVERY);
-}
 
 /* Whether the client has to wait on, which it is shown if it watches. */
 static bool
@@ -32,183 +24,117 @@ must_wait(struct client *cl)
 	return true;
 }
 
-static void
-look(struct timer *t, tstamp now)
-{
-	struct clients *all = TIMER_OWNER(t, struct clients, look);
-	struct client *cl, *next;
-
-	TAILQ_FOREACH_SAFE(cl, &all->list, next, next) {
-		if (cl->waits == WAIT_EVENTS) {
-			look_soon(all);
-			if (cl->state == CLIENT_WAITING &&
-			    follow_has_more(cl->follow))
-				client_answer(cl, now);
-			continue;
-		}
-		if (cl->state != CLIENT_WAITING || cl->waits != WAIT_APPS)
-			continue;
-		if (must_wait(cl)) {
-			look_soon(all);
-			continue;
-		}
-		cl->waits = WAIT_NOTHING;
-		client_answer(cl, now);
-	}
-}
-
-void
-wait_for_events(struct client *cl)
-{
-	cl->waits = WAIT_EVENTS;
-	look_soon(cl->all);
-}
-
 void
 wait_while(
     struct client *cl, bool (*goes_on)(struct client *, struct progress *out))
 {
 	cl->goes_on = goes_on;
-	if (!must_wait(cl) || !client_may_wait(cl))
+	if (must_wait(cl) && client_may_wait(cl))
+		cl->waits = WAIT_APPS;
+}
+
+/*
+ * Whatever a client waits for comes about in a turn of the loop: so nothing has
+ * to tell us of it, and while nothing happens nobody looks. Of a busy daemon's
+ * many turns few are looked after; the timer sees to it that one comes.
+ */
+void
+wait_turn(struct clients *all, tstamp now)
+{
+	struct client *cl, *next;
+
+	all->worked = false;
+	if (all->nwaiting == 0)
 		return;
-	cl->waits = WAIT_APPS;
-	look_soon(cl->all);
-}
-
-void
-wait_init(struct clients *all)
-{
-	timer_init(&all->look, look);
-}
-
-void
-wait_fini(struct clients *all)
-{
-	timer_set(&all->sup->loop.timers, &all->look, TSTAMP_NEVER);
+	if (now < all->looked + LOOK_PAUSE) {
+		timer_advance(&all->sup->loop.timers, &all->wake,
+		    all->looked + LOOK_PAUSE);
+		return;
+	}
+	all->looked = now;
+	TAILQ_FOREACH_SAFE(cl, &all->list, next, next) {
+		if (cl->state != CLIENT_WAITING)
+			continue;
+		if (cl->waits == WAIT_EVENTS && follow_has_more(cl->follow)) {
+			client_answer(cl, now);
+		} else if (cl->waits == WAIT_APPS && !must_wait(cl)) {
+			cl->waits = WAIT_NOTHING;
+			client_answer(cl, now);
+		}
+	}
 }
 
 /* --- until apps are ready ----------------------------------------------- */
 
-enum readiness {
-	READY,
-	COMING,
-	FAILED,
-};
+bool
+wait_is_rolling(const struct app *a)
+{
+	return app_rolling(a) || (a->news & 1u << NEWS_GIVEN_UP) != 0;
+}
 
-static enum readiness
-group_readiness(const struct group *g)
+/*
+ * Whether there is more to wait for of the app, whose processes that are ready
+ * are counted; if not, the client is told if it has failed. An app that does
+ * not run keeps no client that waits for all apps.
+ */
+static bool
+group_goes_on(struct client *cl, const struct group *g, struct progress *sum)
 {
 	const struct app *a = &g->sup->pool.apps[g->app];
-
-	if (g->closing || a->phase != APP_RUNNING)
-		return READY;
-	if (app_has_failed(a))
-		return FAILED;
-	if (restart_files_are_awaited(g, loop_now(&g->sup->loop)))
-		return COMING;
-	if (app_rolling(a) || stray_is_unknown(g, loop_now(&g->sup->loop)))
-		return COMING;
-	if (g->stray[0] != '\0')
-		return FAILED;
-	return app_is_ready(a) ? READY : COMING;
-}
-
-/* The worst of all groups, which *group_out is unless READY. */
-static enum readiness
-all_readiness(const struct supervisor *s, const struct group **group_out)
-{
-	enum readiness worst = READY;
-
-	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		enum readiness r;
-
-		if (s->groups[n] == NULL)
-			continue;
-		r = group_readiness(s->groups[n]);
-		if (r > worst) {
-			worst = r;
-			*group_out = s->groups[n];
-		}
-	}
-	return worst;
-}
-
-/* Tells the client the end of its wait. True: there is more to wait for. */
-static bool
-tell_readiness(struct client *cl, const struct group *g, enum readiness r)
-{
+	const tstamp now = loop_now(&g->sup->loop);
+	const uint32_t ready = app_ready(a), least = a->options.min_processes;
 	char why[GROUP_FAILURE_MAX];
 
-	switch (r) {
-	case READY:
-		client_tell(cl, "ready");
-		return false;
-	case FAILED:
-		if (!app_has_failed(&g->sup->pool.apps[g->app]))
-			client_error(cl, "%s: %s", g->conf->name, g->stray);
-		else
-			client_error(cl, "%s has failed: %s", g->conf->name,
-			    group_failure(g, why));
-		return false;
-	case COMING:
-		break;
-	}
-	return true;
-}
-
-/* Adds how many of the processes that the app keeps are ready. */
-static void
-count_ready(const struct app *a, struct progress *sum)
-{
-	uint32_t ready = app_ready(a), least = a->options.min_processes;
-
 	if (a->phase != APP_RUNNING)
-		return;
+		return false;
 	sum->done += ready < least ? ready : least;
 	sum->of += least;
 	sum->what = "ready";
-}
-
-static bool
-all_go_on(struct client *cl, struct progress *out)
-{
-	const struct supervisor *s = cl->all->sup;
-	const struct group *g = NULL;
-	enum readiness r = all_readiness(s, &g);
-
-	for (uint32_t n = 0; n < s->pool.napps; n++)
-		count_ready(&s->pool.apps[n], out);
-	return tell_readiness(cl, g, r);
+	if (g->closing)
+		return false;
+	if (app_has_failed(a)) {
+		client_error(cl, "%s has failed: %s", g->conf->name,
+		    group_failure(g, why));
+		return false;
+	}
+	if (restart_files_are_awaited(g, now) || app_rolling(a))
+		return true;
+	if (backlog_wrong_port(g)[0] != '\0') {
+		client_error(
+		    cl, "%s: %s", g->conf->name, backlog_wrong_port(g));
+		return false;
+	}
+	return !app_is_ready(a);
 }
 
 static bool
 ready_goes_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
-	const struct group *g;
+	const struct group *g = NULL;
+	bool goes_on = false;
 
-	if (s->stopping) {
+	if (cl->app != NULL)
+		g = target_lookup(s, cl->app);
+	if (s->stopping)
 		client_error(cl, "the daemon is stopping");
-		return false;
-	}
-	if (cl->app == NULL)
-		return all_go_on(cl, out);
-	g = target_lookup(s, cl->app);
-	if (g == NULL) {
+	else if (cl->app != NULL && g == NULL)
 		client_error(cl, "no app %s any more", cl->app);
-		return false;
-	}
-	if (g->closing) {
+	else if (g != NULL && g->closing)
 		client_error(cl, "%s is being removed", cl->app);
-		return false;
-	}
-	if (s->pool.apps[g->app].phase != APP_RUNNING) {
+	else if (g != NULL && s->pool.apps[g->app].phase != APP_RUNNING)
 		client_error(cl, "%s is %s", cl->app,
 		    app_state_name(&s->pool.apps[g->app]));
+	else if (g != NULL)
+		goes_on = group_goes_on(cl, g, out);
+	for (uint32_t n = 0; n < s->pool.napps && cl->app == NULL; n++)
+		if (s->groups[n] != NULL && cl->out.len == 0)
+			goes_on |= group_goes_on(cl, s->groups[n], out);
+	if (cl->out.len > 0)
 		return false;
-	}
-	count_ready(&s->pool.apps[g->app], out);
-	return tell_readiness(cl, g, group_readiness(g));
+	if (!goes_on)
+		client_tell(cl, "ready");
+	return goes_on;
 }
 
 void
@@ -223,63 +149,48 @@ wait_until_ready(struct client *cl)
 
 /* --- after a reload ----------------------------------------------------- */
 
-/* The reason of a rollout's end is known when its news have been told. */
-static bool
-is_rolling(const struct supervisor *s)
-{
-	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		const struct app *a = &s->pool.apps[n];
-
-		if (s->groups[n] != NULL &&
-		    (app_rolling(a) || (a->news & 1u << NEWS_GIVEN_UP)))
-			return true;
-	}
-	return false;
-}
-
-static void
-count_replaced(const struct supervisor *s, struct progress *sum)
-{
-	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		const struct app *a = &s->pool.apps[n];
-
-		if (!app_rolling(a) || a->outdated > a->rollout_size)
-			continue;
-		sum->done += a->rollout_size - a->outdated;
-		sum->of += a->rollout_size;
-	}
-	sum->what = "replaced";
-}
-
 /* Whether a rollout is under way; else tells which one was given up. */
 static bool
 rollouts_go_on(struct client *cl, struct progress *out)
 {
 	const struct supervisor *s = cl->all->sup;
+	const struct group *given_up = NULL;
+	bool rolls = false;
 
-	if (!s->stopping && is_rolling(s)) {
-		count_replaced(s, out);
-		return true;
-	}
+	out->what = "replaced";
 	for (uint32_t n = 0; n < s->pool.napps; n++) {
-		const struct group *g = s->groups[n];
+		const struct app *a = &s->pool.apps[n];
 
-		if (g == NULL || s->pool.apps[n].rollout != ROLLOUT_GIVEN_UP)
+		if (s->groups[n] == NULL)
 			continue;
+		rolls |= wait_is_rolling(a);
+		if (a->rollout == ROLLOUT_GIVEN_UP && given_up == NULL)
+			given_up = s->groups[n];
+		if (app_rolling(a) && a->outdated <= a->rollout_size) {
+			out->done += a->rollout_size - a->outdated;
+			out->of += a->rollout_size;
+		}
+	}
+	if (rolls && !s->stopping)
+		return true;
+	if (given_up != NULL)
 		client_error(cl,
 		    "%s: the new generation does not live, the old one "
 		    "stays: %s",
-		    g->conf->name, g->given_up_for);
-		return false;
-	}
+		    given_up->conf->name, given_up->given_up_for);
 	return false;
 }
 
-bool
+void
 wait_until_rolled_out(struct client *cl)
 {
-	if (!is_rolling(cl->all->sup))
-		return false;
-	wait_while(cl, rollouts_go_on);
-	return cl->waits == WAIT_APPS;
+	const struct supervisor *s = cl->all->sup;
+
+	/* One that was given up before is none of this reload. */
+	for (uint32_t n = 0; n < s->pool.napps; n++) {
+		if (s->groups[n] == NULL || !wait_is_rolling(&s->pool.apps[n]))
+			continue;
+		wait_while(cl, rollouts_go_on);
+		return;
+	}
 }

@@ -165,12 +165,21 @@ app_is_late(const struct app *a)
 }
 
 void
-app_served(struct app *a)
+app_served(struct app *a, const struct process *x)
 {
+	if (x->generation > a->proven)
+		a->proven = x->generation;
 	if (a->failed_starts == 0)
 		return;
 	a->failed_starts = 0;
 	app_touch(a, MARK_FAILURE);
+}
+
+void
+app_lived(struct app *a, const struct process *x)
+{
+	app_served(a, x);
+	app_forgive(a);
 }
 
 void

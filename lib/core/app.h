@@ -233,6 +233,7 @@ struct app {
 	uint64_t stamp; /* unique over the pool's life */
 	uint64_t over; /* stamp of the ACTION_OVER under way; 0: none */
 	uint32_t generation;
+	uint32_t proven; /* the newest that has served or lived on; or 0 */
 	uint32_t in_state[PROCESS_STATES]; /* number of processes */
 	uint32_t expiring; /* number of processes */
 	uint32_t outdated; /* number of ready processes */
@@ -253,6 +254,8 @@ struct app {
 	tstamp lock_free_until; /* no lock is needed until then (limit_fail) */
 	struct backoff backoff;
 	uint32_t failed_starts; /* since a process served or lived on */
+	uint8_t failed_how; /* enum process_end of the latest of them */
+	bool failed_ready; /* the same process had been ready */
 	uint32_t pace; /* starts at the next growth */
 	tstamp grown; /* the last growth; 0: none since the queue was empty */
 	tspan start_time; /* from start to READY, decayed; 0: unknown */
@@ -352,6 +355,17 @@ static inline bool
 app_rolling(const struct app *a)
 {
 	return a->rollout == ROLLOUT_UNDER_WAY;
+}
+
+/*
+ * Whether the latest failed start was one of a newer generation that is coming:
+ * until a process of that has served or lived for min_server_life, the others
+ * may fail, too, and no old process leaves for them.
+ */
+static inline bool
+app_is_doubtful(const struct app *a)
+{
+	return app_rolling(a) && a->failed_starts > 0;
 }
 
 /* Whether nothing is left of the app, but for processes that are stuck. */
@@ -487,9 +501,12 @@ tspan app_patience(const struct app *a);
 bool app_is_late(const struct app *a);
 
 /* A process has served: failed starts are not in a row any more. */
-void app_served(struct app *a);
+void app_served(struct app *a, const struct process *x);
 
-/* A process has lived on, or the app begins anew: failures are forgotten. */
+/* A process has lived for min_server_life: failures are forgotten. */
+void app_lived(struct app *a, const struct process *x);
+
+/* The app begins anew, and forgets failures. */
 void app_forgive(struct app *a);
 
 /* The load estimate: processes busy, and percent of those that are ready. */

@@ -37,6 +37,14 @@ bounds_lasting(const struct app *a)
 }
 
 uint32_t
+bounds_spare(const struct pool *p, const struct app *a)
+{
+	uint32_t least = bounds_least(p, a) + a->surge, n = bounds_lasting(a);
+
+	return n > least ? n - least : 0;
+}
+
+uint32_t
 bounds_under_own(const struct app *a)
 {
 	uint32_t n = app_processes(a);

@@ -20,17 +20,42 @@ back_off(struct pool *p, uint32_t process)
 		actions_news(p, x->app, NEWS_BACKOFF, process);
 }
 
-void
-failure_spawn(struct pool *p, uint32_t process, bool for_good)
+/*
+ * Whether the first process of a new generation has failed as it did before,
+ * when it was tried again: the same would happen each time.
+ */
+static bool
+is_repeated(const struct app *a, const struct process *x, enum process_end how)
 {
-	struct app *a = &p->apps[p->processes[process].app];
+	return app_rolling(a) && x->generation > a->proven &&
+	    a->failed_starts > 0 && x->started >= a->backoff.failed_at &&
+	    a->failed_how == how && a->failed_ready == x->ready;
+}
+
+/* A start has failed; hopeless: nor would the next one succeed. */
+static void
+fail_start(
+    struct pool *p, uint32_t process, enum process_end how, bool hopeless)
+{
+	const struct process *x = &p->processes[process];
+	struct app *a = &p->apps[x->app];
 
 	a->figures.spawn_failures++;
+	hopeless = hopeless || is_repeated(a, x, how);
 	a->failed_starts++;
-	if (for_good && app_ready(a) == 0 &&
-	    a->failed_starts < a->options.start_limit)
+	a->failed_how = (uint8_t)how;
+	a->failed_ready = x->ready;
+	if (hopeless && a->failed_starts < a->options.start_limit)
 		a->failed_starts = a->options.start_limit;
 	back_off(p, process);
+}
+
+void
+failure_spawn(struct pool *p, uint32_t process)
+{
+	const struct app *a = &p->apps[p->processes[process].app];
+
+	fail_start(p, process, END_SPAWN, app_ready(a) == 0);
 }
 
 /* Whether an end of this kind is the fault of the program. */
@@ -73,7 +98,7 @@ end_job(struct pool *p, uint32_t process)
 	if (app_rolling(a) && x->generation != a->generation)
 		return;
 	app_touch(a, MARK_FAILURE);
-	a->failed_starts = 0;
+	app_served(a, x);
 	backoff_pause(&a->backoff, a->options.restart_delay, p->now);
 }
 
@@ -100,7 +125,7 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
 	    (young && app_rolling(a) && app_is_tried(a, x)))
-		failure_spawn(p, process, false);
+		fail_start(p, process, end, false);
 	else if (young)
 		back_off(p, process);
 }

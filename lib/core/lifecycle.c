@@ -384,12 +384,14 @@ session_deadline(const struct pool *p, const struct process *x)
 }
 
 /*
- * Whether the app's failures are forgiven once this process has lived for
- * min_server_life: it was started after the last of them.
+ * Whether something is proven once this process has lived for min_server_life:
+ * it is the first of its generation, or was started after the last failure.
  */
 static bool
-redeems(const struct app *a, const struct process *x)
+proves(const struct app *a, const struct process *x)
 {
+	if (x->generation > a->proven)
+		return true;
 	return (a->backoff.delay != 0 || a->failed_starts != 0) &&
 	    x->started > a->backoff.failed_at;
 }
@@ -414,7 +416,7 @@ ready_deadline(const struct pool *p, const struct process *x)
 
 	if (x->cooling)
 		at = tstamp_min(at, x->cool_until);
-	if (redeems(a, x))
+	if (proves(a, x))
 		at = tstamp_min(
 		    at, tstamp_add(x->started, a->options.min_server_life));
 	if (x->outdated == 0)
@@ -496,8 +498,8 @@ tick_ready(struct pool *p, uint32_t process)
 		x->cooling = false;
 		room_file(p, process);
 	}
-	if (redeems(a, x) && p->now - x->started >= a->options.min_server_life)
-		app_forgive(a);
+	if (proves(a, x) && p->now - x->started >= a->options.min_server_life)
+		app_lived(a, x);
 	if (x->outdated == 0 && life_end(a, x) <= p->now)
 		lifecycle_outdate(p, process, END_LIFETIME);
 	lifecycle_arm(p, process);

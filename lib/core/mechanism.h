@@ -196,6 +196,9 @@ tstamp queue_deadline(const struct pool *p, uint32_t app);
 /* The waiter needs no lock any more: it has this one, or ILIST_NONE. */
 void queue_clear(struct pool *p, uint32_t conn, uint32_t lock);
 
+/* Locks that connections of the app have are of a former limit. */
+void queue_forget_locks(struct pool *p, uint32_t app);
+
 /* Asks for as many locks as the app has places for. */
 void queue_ask_locks(struct pool *p, uint32_t app);
 tstamp queue_lock_deadline(const struct pool *p, uint32_t app);

@@ -112,8 +112,7 @@ idle_to_give(const struct pool *p, uint32_t from, uint32_t to)
 	const struct app *a = &p->apps[from];
 
 	if (a->phase == APP_FREE || from == to ||
-	    ilist_empty(room_list(p, from, 0)) ||
-	    bounds_lasting(a) <= bounds_least(p, a))
+	    ilist_empty(room_list(p, from, 0)) || bounds_spare(p, a) == 0)
 		return ILIST_NONE;
 	/* While connections wait the process would be wanted back at once. */
 	if ((app_waiting(a) > 0 || a->accepting != ACCEPTING_OPEN) &&
@@ -212,7 +211,7 @@ places_yield(struct pool *p, uint32_t process)
 	const struct app *a = &p->apps[x->app];
 	uint32_t taker;
 
-	if (!is_short(p) || bounds_lasting(a) <= bounds_least(p, a))
+	if (!is_short(p) || bounds_spare(p, a) == 0)
 		return false;
 	/* Retiring processes that were evicted may be enough for the line. */
 	if (x->state != PROCESS_IDLE &&

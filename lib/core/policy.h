@@ -17,8 +17,8 @@
  */
 void failure_end(struct pool *p, uint32_t process, enum process_end end);
 
-/* The process could not be started; for_good: nor would the next one be. */
-void failure_spawn(struct pool *p, uint32_t process, bool for_good);
+/* The process could not be started, nor would the next one be. */
+void failure_spawn(struct pool *p, uint32_t process);
 
 /*
  * Marks the app failed if it is, or no longer; the waiters of a failed app
@@ -39,6 +39,12 @@ uint32_t bounds_wanted(const struct pool *p, const struct app *a);
 
 /* Processes that will not leave after their present session. */
 uint32_t bounds_lasting(const struct app *a);
+
+/*
+ * How many of these are beyond the minimum, and beyond what a rollout has more
+ * for a time.
+ */
+uint32_t bounds_spare(const struct pool *p, const struct app *a);
 
 /* How many more processes the app's own ceiling allows. */
 uint32_t bounds_under_own(const struct app *a);
@@ -95,6 +101,9 @@ void shrink_mark(struct pool *p, uint32_t app);
 
 /* Whether a ceiling was lowered under what there is. */
 bool shrink_over(const struct pool *p, const struct app *a);
+
+/* Whether one process fewer would still be enough. */
+bool shrink_allowed(const struct pool *p, const struct app *a);
 
 /* kill_interval may have become shorter. */
 void shrink_retime(struct pool *p, uint32_t app);

@@ -194,6 +194,13 @@ void pool_taken(struct pool *p, uint32_t process, uint32_t conn, tstamp now);
  */
 void pool_lock_granted(struct pool *p, uint32_t app, uint32_t lock, tstamp now);
 
+/*
+ * Other servers have the locks of the app now, or another key.  Connections
+ * that wait give back those that they have; so do those that are taken back
+ * from their processes later.  Requests that are not answered are asked there.
+ */
+void pool_limit_moved(struct pool *p, uint32_t app, tstamp now);
+
 /* An ACTION_LOCK is answered by no: too many wait, or it timed out. */
 void pool_lock_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now);
 

@@ -236,8 +236,8 @@ check_places(const struct pool *p)
 
 		assert(app == first || a->phase == APP_FREE ||
 		    ilist_empty(room_list(p, app, 0)) ||
-		    bounds_lasting(a) <= bounds_least(p, a) ||
-		    app_waiting(a) > 0 || a->accepting != ACCEPTING_OPEN);
+		    bounds_spare(p, a) == 0 || app_waiting(a) > 0 ||
+		    a->accepting != ACCEPTING_OPEN);
 	}
 }
 

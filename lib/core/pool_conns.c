@@ -240,6 +240,18 @@ pool_lock_denied(struct pool *p, uint32_t app, bool timed_out, tstamp now)
 }
 
 void
+pool_limit_moved(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	a->lock_after = 0;
+	a->lock_free_until = 0;
+	queue_forget_locks(p, app);
+	settle_app(p, app);
+}
+
+void
 pool_lock_unavailable(
     struct pool *p, uint32_t app, bool open, tstamp until, tstamp now)
 {

@@ -72,7 +72,7 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 		app_touch(a, MARK_FAILURE);
 	} else if (wanted) {
 		a->figures.exits[END_SPAWN]++;
-		failure_spawn(p, process, true);
+		failure_spawn(p, process);
 	}
 	lifecycle_free(p, process);
 	settle_app(p, app);
@@ -145,7 +145,7 @@ served(struct pool *p, uint32_t process, uint32_t conn)
 
 	/* A session of an old process proves nothing of the new ones. */
 	if (app_is_tried(a, &p->processes[process]))
-		app_served(a);
+		app_served(a, &p->processes[process]);
 	took = p->now - p->conns[conn].begun;
 	window_add(&a->session_time, took, p->now);
 	promise_served(&a->promise, took);
@@ -380,7 +380,7 @@ count_done(struct pool *p, uint32_t process, uint32_t conn)
 	/* A process with one session proves by that what others prove by age.
 	 */
 	if (app_is_tried(a, x))
-		app_forgive(a);
+		app_lived(a, x);
 }
 
 void

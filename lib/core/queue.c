@@ -46,6 +46,17 @@ unlock(struct pool *p, struct conn *c)
 	c->lock = ILIST_NONE;
 }
 
+/* The connection needs another lock if that which it has is of no use. */
+static void
+forget_lock(struct pool *p, struct conn *c)
+{
+	if (!c->former)
+		return;
+	unlock(p, c);
+	c->cleared = false;
+	c->former = false;
+}
+
 void
 queue_free(struct pool *p, uint32_t conn)
 {
@@ -126,6 +137,7 @@ queue_return(struct pool *p, uint32_t conn)
 	queue_detach(p, conn);
 	p->processes[process].handed--;
 	lifecycle_expire(p, process, false);
+	forget_lock(p, &p->conns[conn]);
 	insert(p, conn);
 }
 
@@ -308,6 +320,24 @@ queue_clear(struct pool *p, uint32_t conn, uint32_t lock)
 	c->cleared = true;
 	insert(p, conn);
 	promise_arrived(&a->promise, app_present(a));
+}
+
+void
+queue_forget_locks(struct pool *p, uint32_t app)
+{
+	for (uint32_t n = 0; n < p->nconns; n++) {
+		struct conn *c = &p->conns[n];
+
+		if (c->state == CONN_FREE || c->app != app ||
+		    c->lock == ILIST_NONE)
+			continue;
+		c->former = true;
+		if (c->state != CONN_WAITING)
+			continue;
+		queue_leave(p, n);
+		forget_lock(p, c);
+		insert(p, n);
+	}
 }
 
 void

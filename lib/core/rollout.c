@@ -34,17 +34,6 @@ retire(struct pool *p, uint32_t process)
 	    p, process, (enum process_end)p->processes[process].outdated);
 }
 
-/*
- * Whether an old process may leave for a new one.  A new process that was
- * ready and died at once says that the others may, too: until one has served
- * or lived on, the old ones stay.
- */
-static bool
-is_trusted(const struct app *a)
-{
-	return !app_rolling(a) || a->failed_starts == 0;
-}
-
 /* An outdated idle process, the last to be given a connection, or none. */
 static uint32_t
 outdated_idle(const struct pool *p, uint32_t app)
@@ -61,7 +50,7 @@ rollout_replace(struct pool *p, uint32_t app)
 {
 	uint32_t n = outdated_idle(p, app);
 
-	if (p->apps[app].outdated == 0 || !is_trusted(&p->apps[app]))
+	if (p->apps[app].outdated == 0 || app_is_doubtful(&p->apps[app]))
 		return;
 	if (n == ILIST_NONE)
 		for (n = room_first(p, app); p->processes[n].outdated == 0;)
@@ -129,7 +118,7 @@ wanted(const struct app *a)
 	uint32_t n = a->outdated < surge ? a->outdated : surge;
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
-	if (!is_trusted(a) && app_processes(a) >= a->rollout_ready + surge)
+	if (app_is_doubtful(a) && app_processes(a) >= a->rollout_ready + surge)
 		return 0;
 	return n > starting ? n - starting : 0;
 }
@@ -153,7 +142,7 @@ rollout_yield(struct pool *p, uint32_t process)
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
 
-	if (x->outdated == 0 || !is_trusted(a) || wanted(a) == 0 ||
+	if (x->outdated == 0 || app_is_doubtful(a) || wanted(a) == 0 ||
 	    app_home(a, HOME_LEAVING)->count > a->apart ||
 	    (has_place(p, a) && a->rest_until <= p->now))
 		return false;
@@ -182,7 +171,9 @@ step(struct pool *p, uint32_t app)
 		lifecycle_start(p, app);
 		return true;
 	}
-	if (idle != ILIST_NONE && is_trusted(a) &&
+	if (idle != ILIST_NONE &&
+	    (!app_is_doubtful(a) ||
+		app_processes(a) > a->options.max_processes) &&
 	    a->in_state[PROCESS_STOPPING] == 0 &&
 	    a->in_state[PROCESS_DYING] == 0 &&
 	    (!place || a->rest_until > p->now)) {
@@ -212,7 +203,7 @@ rollout_update(struct pool *p, uint32_t app)
 	 * Retire old processes whose replacements became ready before the
 	 * new generation was trusted.
 	 */
-	while (app_rolling(a) && a->outdated > 0 && is_trusted(a) &&
+	while (app_rolling(a) && a->outdated > 0 && !app_is_doubtful(a) &&
 	    app_ready(a) > a->rollout_ready)
 		rollout_replace(p, app);
 	while (a->outdated > 0 && step(p, app))

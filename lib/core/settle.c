@@ -157,7 +157,8 @@ announce(struct pool *p, uint32_t app)
 }
 
 /* Marks of changes after which an app may have too many processes. */
-#define MARK_FEWER (MARK_EMPTIED | MARK_PREFETCH | MARK_ROOM | MARK_COUNT)
+#define MARK_FEWER \
+	(MARK_EMPTIED | MARK_PREFETCH | MARK_ROOM | MARK_COUNT | MARK_FAILURE)
 
 /* Marks of changes after which it may have too few, or may start some. */
 #define MARK_MORE \
@@ -191,7 +192,8 @@ announce(struct pool *p, uint32_t app)
 	    sizing_spare, sizing_spare_deadline) \
 	TIMED(ANY(MARK_FEWER | MARK_LOAD), sizing_estimate, \
 	    sizing_estimate_deadline) \
-	TIMED(a->options.target_wait > 0 && ANY(MARK_COUNT | MARK_LOAD), \
+	TIMED(a->options.target_wait > 0 && \
+		ANY(MARK_LOAD | (MARK_FEWER & ~MARK_ROOM)), \
 	    sizing_promise, sizing_promise_deadline) \
 	STEP(p->places.count > 0, places_offer) \
 	STEP(!app_is_announced(a), announce) \

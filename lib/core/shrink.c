@@ -16,8 +16,8 @@ static bool
 is_surplus(const struct pool *p, const struct app *a)
 {
 	return app_has_jobs(a) && a->in_state[PROCESS_STARTING] == 0 &&
-	    bounds_kept(p, a) && bounds_lasting(a) > bounds_least(p, a) &&
-	    bounds_lasting(a) > a->options.min_idle;
+	    bounds_kept(p, a) && !app_is_doubtful(a) &&
+	    bounds_spare(p, a) > 0 && bounds_lasting(a) > a->options.min_idle;
 }
 
 bool
@@ -32,18 +32,19 @@ shrink_over(const struct pool *p, const struct app *a)
 /*
  * Whether all processes are wanted, or about to be; or will all leave when the
  * backlog is empty, and not before.  A waiter for a lock has no use for one
- * process more, but would want back one that is stopped now.
+ * process more, but would want back one that is stopped now; and an old process
+ * idles while the new ones, which come first, may fail.
  */
 static bool
 is_barred(const struct app *a)
 {
 	return a->in_state[PROCESS_STARTING] > 0 || a->phase != APP_RUNNING ||
-	    app_waiting(a) > 0 || app_demand(a) > 0;
+	    app_is_doubtful(a) || app_waiting(a) > 0 || app_demand(a) > 0 ||
+	    (a->accepting != ACCEPTING_OPEN && !a->renewing);
 }
 
-/* Whether one process fewer would still be enough. */
-static bool
-is_allowed(const struct pool *p, const struct app *a)
+bool
+shrink_allowed(const struct pool *p, const struct app *a)
 {
 	return !is_barred(a) && bounds_lasting(a) > bounds_wanted(p, a) &&
 	    (a->options.min_idle == 0 ||
@@ -100,7 +101,8 @@ shrink_needless(const struct pool *p, const struct app *a)
 {
 	uint32_t n = app_ready(a);
 
-	if (a->options.target_wait > 0 || !is_allowed(p, a) || n <= a->marked ||
+	if (a->options.target_wait > 0 || !shrink_allowed(p, a) ||
+	    n <= a->marked ||
 	    bounds_lasting(a) - a->marked <= bounds_least(p, a) ||
 	    a->in_state[PROCESS_IDLE] < a->marked + a->options.min_idle)
 		return false;
@@ -132,7 +134,7 @@ victim_of(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 
-	if (!is_allowed(p, a))
+	if (!shrink_allowed(p, a))
 		return ILIST_NONE;
 	for (uint32_t i = 0; i < a->options.concurrency; i++) {
 		struct ilist *l = room_list(p, app, i);
@@ -240,7 +242,7 @@ shrink_update(struct pool *p, uint32_t app)
 
 	while (idle->count > 0 && shrink_over(p, a))
 		(void)lifecycle_stop(p, idle->last, END_RESIZED);
-	while (idle_due(p, app) <= p->now && is_allowed(p, a))
+	while (idle_due(p, app) <= p->now && shrink_allowed(p, a))
 		stop(p, idle->last, END_IDLE);
 	stop_marked(p, app);
 }
@@ -251,7 +253,7 @@ shrink_deadline(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp at = idle_due(p, app);
 
-	if (at != TSTAMP_NEVER && !is_allowed(p, a))
+	if (at != TSTAMP_NEVER && !shrink_allowed(p, a))
 		at = TSTAMP_NEVER;
 	return tstamp_min(at, kill_due(a));
 }

@@ -332,16 +332,6 @@ sizing_estimate(struct pool *p, uint32_t app)
 
 /* --- for a promised wait -------------------------------------------------- */
 
-/* Whether there are more processes than an app at rest may have. */
-static bool
-has_surplus(const struct pool *p, const struct app *a)
-{
-	uint32_t least = bounds_least(p, a), spare = a->options.min_idle;
-	uint32_t n = bounds_lasting(a);
-
-	return n > 1 && n > least && n > spare;
-}
-
 tstamp
 sizing_promise_deadline(const struct pool *p, uint32_t app)
 {
@@ -352,8 +342,12 @@ sizing_promise_deadline(const struct pool *p, uint32_t app)
 		return TSTAMP_NEVER;
 	if (a->busy > 0 || a->promise.sure)
 		return next;
-	/* At rest an estimate is of use only where it may stop a process. */
-	if (a->promise.need == 0 || !has_surplus(p, a))
+	/*
+	 * At rest an estimate is of use only where it may stop a process: not
+	 * the last one, which any need keeps.
+	 */
+	if (a->promise.need == 0 || bounds_lasting(a) <= 1 ||
+	    !shrink_allowed(p, a))
 		return TSTAMP_NEVER;
 	due = promise_stop_due(&a->promise, a->options.stop_delay);
 	return due > next ? due : next;

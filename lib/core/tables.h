@@ -36,6 +36,7 @@ struct conn {
 	uint64_t seq; /* order of arrival, unique over the pool's life */
 	uint32_t lock; /* of the app's limit that it holds; ILIST_NONE: none */
 	bool cleared; /* it needs no lock, or none any more */
+	bool former; /* its lock is not of the limit that there is now */
 	bool prefetched; /* it lies behind others in its process's socket */
 	bool slow; /* ACTION_SLOW was asked for because of it */
 	tstamp arrived;

@@ -19,6 +19,9 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 
+/* How long a server has to take a connection. */
+#define CONNECT_TIMEOUT TSPAN_MSECONDS(100)
+
 /* The time a server has to answer beyond what it may wait. */
 #define LATE_MAX TSPAN_SECONDS(1)
 
@@ -63,7 +66,7 @@ struct limiter {
 	const struct limiter_events *events;
 	void *events_arg;
 	struct keyservers servers;
-	tspan connect_timeout;
+	char key[300];
 	char request[512];
 	tspan timeout;
 	struct locks locks; /* all but the idle ones */
@@ -178,7 +181,7 @@ dial_from(struct lock *k, unsigned from, tstamp now)
 		k->io.fd = dial(l, &l->servers.list[from], now);
 		if (k->io.fd != -1 &&
 		    loop_set(l->loop, &k->io, EPOLLIN | EPOLLOUT) == 0) {
-			expect_answer(k, now + l->connect_timeout);
+			expect_answer(k, now + CONNECT_TIMEOUT);
 			return 0;
 		}
 		keyservers_lost(
@@ -305,12 +308,26 @@ lose(struct lock *k, const char *why, tstamp now)
 	fail(k, k->server == server ? why : strerror(errno), now);
 }
 
+/* The servers or the key are others now: the request begins anew. */
+static void
+ask_anew(struct lock *k, tstamp now)
+{
+	struct limiter *l = k->limiter;
+	unsigned server = keyservers_next(&l->servers, 0, now);
+
+	/* Where all are down, the first is as good as any. */
+	if (dial_from(k, server == l->servers.len ? 0 : server, now) == -1)
+		fail(k, strerror(errno), now);
+}
+
 static void
 lock_late(struct timer *t, tstamp now)
 {
 	struct lock *k = TIMER_OWNER(t, struct lock, late);
 
-	if (k->state == LOCK_CONNECTING)
+	if (k->io.fd == -1)
+		ask_anew(k, now);
+	else if (k->state == LOCK_CONNECTING)
 		lose(k, "it does not answer", now);
 	else
 		fail(k, "it does not answer", now);
@@ -498,25 +515,48 @@ free_idle(struct limiter *l)
 		free_lock(k);
 }
 
-void
+/*
+ * Requests that are not answered are asked anew, at the next turn of the loop:
+ * the counter of this daemon may be changing now, too.
+ */
+static void
+call_off(struct limiter *l)
+{
+	struct lock *k;
+
+	TAILQ_FOREACH(k, &l->locks, next) {
+		if (k->state != LOCK_CONNECTING && k->state != LOCK_ASKING)
+			continue;
+		disconnect(k);
+		k->state = LOCK_CONNECTING;
+		expect_answer(k, loop_now(l->loop));
+	}
+}
+
+bool
 limiter_configure(struct limiter *l, const struct conf_app *conf)
 {
 	const struct conf_limit *limit = &conf->limit;
 	double seconds = tspan_to_seconds(limit->timeout);
+	bool moved = strcmp(l->key, limit->key) != 0;
 	struct lock *k;
 
-	/* Connections in use finish their work, wherever they lead. */
+	/* Locks that are held are given back where they are from. */
 	if (keyservers_set(&l->servers, limit)) {
+		moved = true;
 		free_idle(l);
 		TAILQ_FOREACH(k, &l->locks, next)
 			k->server = SERVER_OLD;
 	}
-	l->connect_timeout = conf->limit_connect_timeout;
+	if (moved)
+		call_off(l);
+	(void)snprintf(l->key, sizeof(l->key), "%s", limit->key);
 	l->timeout = limit->timeout;
 	/* The original knows whole seconds only. */
 	(void)snprintf(l->request, sizeof(l->request), "ACQ4ME %s %u %u %.*f\n",
 	    limit->key, limit->workers, limit->maxqueue,
 	    limit->timeout % TSPAN_SECONDS(1) == 0 ? 0 : 3, seconds);
+	return moved;
 }
 
 void

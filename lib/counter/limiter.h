@@ -23,8 +23,11 @@ struct limiter;
 struct limiter *limiter_create(void *own, const char *app,
     const struct limiter_events *events, void *events_arg);
 
-/* Sets the servers and the request; conf has a limit. */
-void limiter_configure(struct limiter *l, const struct conf_app *conf);
+/*
+ * Sets the servers and the request; conf has a limit.  True: servers or key
+ * are others than before, and requests that are not answered go to these.
+ */
+bool limiter_configure(struct limiter *l, const struct conf_app *conf);
 
 /* Closes every connection: the server takes the locks back. */
 void limiter_free(struct limiter *l);

@@ -130,8 +130,8 @@ settle(struct pc_clients *all)
 		if (r.word == COUNTER_TOO_MANY_KEYS)
 			log_limited(&all->keys_rate, all->counter.now,
 			    LOG_LEVEL_WARN,
-			    "counter: counter_max_keys %u are held, a lock "
-			    "on another one is refused",
+			    "counter: %u keys are locked, a lock on another "
+			    "one is refused",
 			    all->counter.in_force.keys);
 		say(all->clients[r.client],
 		    counter_word_text((enum counter_word)r.word));

@@ -13,7 +13,6 @@
 #include "sys/activation.h"
 #include "sys/address.h"
 #include "sys/fdpass.h"
-#include "sys/holder.h"
 
 /* Connections in the backlog. */
 #define BACKLOG 4096
@@ -103,8 +102,7 @@ listen_at(struct pc_listener *l, const struct conf_listen *where, int inherited,
 	if (openings_open(openings, &l->acceptor.listener, &spec, &why) == -1) {
 		if (errno != EINPROGRESS)
 			log_errorx("counter: %s: %s: %s", where->text, why,
-			    holder_explain(
-				&spec, openings == NULL, text, sizeof(text)));
+			    listener_explain(&spec, text, sizeof(text)));
 		return false;
 	}
 	tune(&l->acceptor.listener);
@@ -197,8 +195,6 @@ pc_listener_open(struct pc_clients *clients, const struct conf_listen *where,
 		errno = ENOENT;
 		return false;
 	}
-	if (n > INHERITED_MAX)
-		n = INHERITED_MAX;
 	for (i = 0; i < n; i++) {
 		l = open_one(clients, where, fds[i], openings);
 		if (l == NULL)

@@ -54,6 +54,9 @@ close_all(struct pc_listeners *list)
 	}
 }
 
+/* Keys that are locked at a time. */
+#define KEYS_MAX 100000
+
 /* --- configuration ------------------------------------------------------ */
 
 /* The limits of the configuration, as far as there are descriptors. */
@@ -74,7 +77,7 @@ find_limits(const struct conf *conf, uint32_t spare, struct counter_limits *out)
 		if (conf->apps[i].limit.local)
 			out->apart +=
 			    2 * poolcounter_connections(&conf->apps[i]);
-	out->keys = conf->counter_max_keys;
+	out->keys = KEYS_MAX;
 	if (out->keys > out->clients * COUNTER_STACK)
 		out->keys = out->clients * COUNTER_STACK;
 }
@@ -237,7 +240,8 @@ poolcounter_join(struct poolcounter *pc, tstamp now)
 unsigned
 poolcounter_connections(const struct conf_app *conf)
 {
-	return conf->max_processes * conf->concurrency + POOLCOUNTER_IDLE_MAX;
+	return conf->pool.max_processes * conf->pool.concurrency +
+	    POOLCOUNTER_IDLE_MAX;
 }
 
 bool

@@ -11,9 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "conf/conf.h"
-#include "ctl/ask.h"
-#include "ctl/ctl_answer.h"
+#include "ctl/ctl.h"
 #include "sys/address.h"
 
 /* Longest line that the daemon takes, its newline, and a NUL. */
@@ -33,7 +31,7 @@ ask_clock(void)
 
 /* Tells the user why something failed. */
 static void __attribute__((format(printf, 2, 3)))
-say(const struct ask *daemon, const char *fmt, ...)
+ask_say(const struct ask *daemon, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -43,57 +41,35 @@ say(const struct ask *daemon, const char *fmt, ...)
 	va_end(ap);
 }
 
-/* Whether the error is one of the question. */
-static bool
-is_misuse(const char *error)
-{
-	static const char *const starts[] = { "usage: ", "unknown command " };
-
-	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-		if (strncmp(error, starts[i], strlen(starts[i])) == 0)
-			return true;
-	return false;
-}
-
-/* The terminal on which somebody waits for the answer; NULL: none. */
-static FILE *
-find_terminal(const struct ask *daemon, const FILE *to)
-{
-	return !daemon->json && to == stdout && isatty(STDERR_FILENO) == 1
-	    ? stderr
-	    : NULL;
-}
-
 /*
  * The line that the words make behind a first one, with its newline. 0, or an
  * exit status.
  */
 static int
-compose(
-    const struct ask *daemon, const char *first, char *const *words, char *line)
+compose(const struct ask *daemon, const char *first, const char *const *words,
+    char *line)
 {
 	const size_t room = LINE_SIZE - 1; /* but for the newline */
-	size_t len;
 
 	(void)strlcpy(line, first, room);
 	for (; *words != NULL; words++) {
 		if (**words == '\0' || strpbrk(*words, " \t\n") != NULL) {
-			say(daemon, "apppoolctl: \"%s\" is not one word\n",
+			ask_say(daemon, "apppoolctl: \"%s\" is not one word\n",
 			    *words);
 			return EX_USAGE;
 		}
 		if (line[0] != '\0')
 			(void)strlcat(line, " ", room);
 		if (strlcat(line, *words, room) >= room) {
-			say(daemon, "apppoolctl: too many words\n");
+			ask_say(daemon, "apppoolctl: too many words\n");
 			return EX_USAGE;
 		}
 	}
-	len = strlen(line);
-	line[len++] = '\n';
-	line[len] = '\0';
+	(void)strlcat(line, "\n", LINE_SIZE);
 	return 0;
 }
+
+/* --- the way there ------------------------------------------------------ */
 
 /* The path of the control socket, allocated; NULL: the user was told why. */
 static char *
@@ -109,10 +85,10 @@ find_socket(const struct ask *daemon)
 	if (path == NULL && file == NULL)
 		return strdup(CONF_DEFAULT_CONTROL);
 	if (path == NULL) {
-		say(daemon, "apppoolctl: cannot read %s: %s\n", file,
+		ask_say(daemon, "apppoolctl: cannot read %s: %s\n", file,
 		    strerror(errno));
 	} else if (*path == '\0') {
-		say(daemon, "apppoolctl: %s has no control socket\n",
+		ask_say(daemon, "apppoolctl: %s has no control socket\n",
 		    file == NULL ? CONF_DEFAULT_FILE : file);
 		free(path);
 		path = NULL;
@@ -120,45 +96,32 @@ find_socket(const struct ask *daemon)
 	return path;
 }
 
-int
-ask_connect(const char *path, const struct timeval *patience)
+/* Connects, if need be when there is a daemon. -1 and errno: not in time. */
+static int
+ask_connect(const struct ask *daemon, const char *path)
 {
-	const socklen_t size = sizeof(*patience);
+	const struct timespec pause = { .tv_nsec = LOOK_EVERY };
+	const tstamp end = ask_clock() + daemon->appears;
 	struct sockaddr_un addr;
-	socklen_t len = address_of_path(path, &addr);
-	int fd, error;
+	const socklen_t len = address_of_path(path, &addr);
 
 	if (len == 0) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (fd == -1)
-		return -1;
-	if (patience != NULL) {
-		(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, patience, size);
-		(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, patience, size);
-	}
-	if (connect(fd, (struct sockaddr *)&addr, len) == 0)
-		return fd;
-	error = errno;
-	(void)close(fd);
-	errno = error;
-	return -1;
-}
+	for (;;) {
+		int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), error;
 
-/* The same, until a daemon has appeared, or has had its time for that. */
-static int
-connect_when_there(const struct ask *daemon, const char *path)
-{
-	const struct timespec pause = { .tv_nsec = LOOK_EVERY };
-	const tstamp end = ask_clock() + daemon->appears;
-	int fd;
-
-	while ((fd = ask_connect(path, NULL)) == -1 &&
-	    (errno == ENOENT || errno == ECONNREFUSED) && ask_clock() < end)
+		if (fd == -1 || connect(fd, (void *)&addr, len) == 0)
+			return fd;
+		error = errno;
+		(void)close(fd);
+		errno = error;
+		if ((error != ENOENT && error != ECONNREFUSED) ||
+		    ask_clock() >= end)
+			return -1;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-	return fd;
+	}
 }
 
 /* Tells why connecting failed. An exit status. */
@@ -173,115 +136,177 @@ tell_unconnected(const struct ask *daemon, const char *path)
 	switch (errno) {
 	case EACCES:
 	case EPERM:
-		say(daemon,
+		ask_say(daemon,
 		    "apppoolctl: permission denied: %s is for root, the user "
 		    "of the daemon and members of control_group\n",
 		    path);
 		return EX_NOPERM;
 	case ENOENT:
-		say(daemon, "apppoolctl: no daemon%s: there is no %s\n", within,
-		    path);
-		break;
-	case ECONNREFUSED:
-		say(daemon, "apppoolctl: no daemon%s: nobody listens at %s\n",
+		ask_say(daemon, "apppoolctl: no daemon%s: there is no %s\n",
 		    within, path);
 		break;
+	case ECONNREFUSED:
+		ask_say(daemon,
+		    "apppoolctl: no daemon%s: nobody listens at %s\n", within,
+		    path);
+		break;
 	default:
-		say(daemon, "apppoolctl: cannot connect to %s: %s\n", path,
+		ask_say(daemon, "apppoolctl: cannot connect to %s: %s\n", path,
 		    strerror(errno));
 		break;
 	}
 	return EX_UNAVAILABLE;
 }
 
-/* A daemon that refuses to read all of the line may have answered why. */
-static void
-send_line(int fd, const char *line)
+/* --- the answer --------------------------------------------------------- */
+
+enum answer_end
+ask_show(FILE *from, FILE *to, FILE *terminal, bool json, char **error_out)
 {
-	size_t len = strlen(line), sent = 0;
+	static const char error[] = "error: ", progress[] = "progress: ";
+	enum answer_end end = ANSWER_CUT;
+	size_t size = 0, kept_len = 0;
+	char *line = NULL, *kept = NULL;
+	int shown = 0;
+	ssize_t n;
 
-	while (sent < len) {
-		ssize_t n = send(fd, line + sent, len - sent, MSG_NOSIGNAL);
+	while ((n = getline(&line, &size, from)) > 0) {
+		if (terminal != NULL && line[n - 1] == '\n' &&
+		    strncmp(line, progress, sizeof(progress) - 1) == 0) {
+			int len = (int)(n - (ssize_t)sizeof(progress));
 
-		if (n == -1 && errno != EINTR)
-			return;
-		if (n > 0)
-			sent += (size_t)n;
+			(void)fprintf(terminal, "\r%.*s%*s", len,
+			    line + sizeof(progress) - 1,
+			    shown > len ? shown - len : 0, "");
+			(void)fflush(terminal);
+			shown = len;
+			continue;
+		}
+		if (shown > 0)
+			(void)fprintf(terminal, "\r%*s\r", shown, "");
+		shown = 0;
+		/* The line before was not the last one. */
+		if (kept != NULL)
+			(void)fwrite(kept, 1, kept_len, to);
+		free(kept);
+		kept = NULL;
+		kept_len = 0;
+		if (line[n - 1] == '\n' &&
+		    strncmp(line, error, sizeof(error) - 1) == 0) {
+			kept = line;
+			kept_len = (size_t)n;
+			line = NULL;
+			size = 0;
+			end = ANSWER_REFUSED;
+			continue;
+		}
+		(void)fwrite(line, 1, (size_t)n, to);
+		if (fflush(to) == EOF)
+			break;
+		/* All lines of a JSON status end so, but the last. */
+		if (line[n - 1] != '\n' ||
+		    (json && n > 1 && strchr(",[", line[n - 2]) != NULL))
+			end = ANSWER_CUT;
+		else
+			end = ANSWER_DONE;
 	}
+	if (shown > 0)
+		(void)fprintf(terminal, "\r%*s\r", shown, "");
+	free(line);
+	if (kept != NULL) {
+		memmove(
+		    kept, kept + sizeof(error) - 1, kept_len - sizeof(error));
+		kept[kept_len - sizeof(error)] = '\0';
+	}
+	*error_out = kept;
+	return end;
 }
 
-/* As recv(2), until a deadline (TSTAMP_NEVER: none), with ETIMEDOUT then. */
-static ssize_t
-receive(int fd, char *buf, size_t size, tstamp end)
-{
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	tspan left = end - ask_clock();
-	struct timespec t = { left / TSPAN_SECONDS(1),
-		left % TSPAN_SECONDS(1) };
-	int n;
+/* What the answer is read from. */
+struct source {
+	int fd;
+	tstamp end; /* TSTAMP_NEVER: there is no hurry */
+	int error; /* errno of what ended it; 0: nothing */
+};
 
-	if (end == TSTAMP_NEVER)
-		return recv(fd, buf, size, 0);
-	n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
-	if (n > 0)
-		return recv(fd, buf, size, 0);
-	if (n == 0)
-		errno = ETIMEDOUT;
-	return -1;
+/* As recv(2), until the end of its time, with ETIMEDOUT then. */
+static ssize_t
+source_read(void *cookie, char *buf, size_t size)
+{
+	struct source *s = cookie;
+	struct pollfd pfd = { .fd = s->fd, .events = POLLIN };
+	ssize_t n;
+
+	do {
+		tspan left = s->end - ask_clock();
+		struct timespec t = { left / TSPAN_SECONDS(1),
+			left % TSPAN_SECONDS(1) };
+
+		n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
+		if (n > 0)
+			n = recv(s->fd, buf, size, 0);
+		else if (n == 0) {
+			errno = ETIMEDOUT;
+			n = -1;
+		}
+	} while (n == -1 && errno == EINTR);
+	if (n == -1)
+		s->error = errno;
+	return n;
 }
 
 static int
-read_answer(const struct ask *daemon, int fd, tstamp end, FILE *to)
+ask_read(const struct ask *daemon, int fd, tstamp by, FILE *terminal, FILE *to)
 {
-	struct ctl_answer answer;
-	char buf[65536];
-	const char *error;
-	ssize_t n;
+	struct source source = { .fd = fd, .end = by };
+	FILE *from = fopencookie(
+	    &source, "r", (cookie_io_functions_t){ .read = source_read });
+	char *error = NULL;
+	int status = EX_OK;
+	enum answer_end end;
 
-	ctl_answer_init(&answer, to, daemon->json, find_terminal(daemon, to));
-	while ((n = receive(fd, buf, sizeof(buf), end)) != 0) {
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1 && errno == ETIMEDOUT) {
-			(void)ctl_answer_end(&answer, &error);
-			say(daemon, "apppoolctl: not within %g s\n",
-			    tspan_to_seconds(daemon->timeout));
-			return ASK_REFUSED;
-		}
-		if (n == -1)
-			break;
-		ctl_answer_put(&answer, buf, (size_t)n);
-		if (ferror(to))
-			break;
+	if (from == NULL) {
+		ask_say(daemon, "apppoolctl: %s\n", strerror(errno));
+		return EX_OSERR;
 	}
+	end = ask_show(from, to, terminal, daemon->json, &error);
+	(void)fclose(from);
 	if (ferror(to)) {
-		say(daemon, "apppoolctl: stdout: %s\n", strerror(errno));
-		return EX_IOERR;
-	}
+		ask_say(daemon, "apppoolctl: stdout: %s\n", strerror(errno));
+		status = EX_IOERR;
+	} else if (source.error == ETIMEDOUT) {
+		ask_say(daemon, "apppoolctl: not within %g s\n",
+		    tspan_to_seconds(daemon->timeout));
+		status = CTL_REFUSED;
+	} else if (end == ANSWER_REFUSED) {
+		/* Some errors are those of the question. */
+		bool misuse = strncmp(error, "usage: ", 7) == 0 ||
+		    strncmp(error, "unknown command ", 16) == 0;
 
-	switch (ctl_answer_end(&answer, &error)) {
-	case CTL_END_REFUSED:
-		say(daemon, "apppoolctl: %s\n", error);
-		return is_misuse(error) ? EX_USAGE : ASK_REFUSED;
-	case CTL_END_CUT:
-		say(daemon,
-		    "apppoolctl: the daemon has ended, or cut the "
-		    "answer off\n");
-		return EX_UNAVAILABLE;
-	case CTL_END_DONE:
-		break;
+		ask_say(daemon, "apppoolctl: %s\n", error);
+		status = misuse ? EX_USAGE : CTL_REFUSED;
+	} else if (end == ANSWER_CUT) {
+		ask_say(daemon,
+		    "apppoolctl: the daemon has ended, or cut the answer "
+		    "off\n");
+		status = EX_UNAVAILABLE;
 	}
-	return EX_OK;
+	free(error);
+	return status;
 }
 
 int
-ask_daemon(const struct ask *daemon, char *const *words, FILE *to)
+ask_daemon(const struct ask *daemon, const char *const *words, FILE *to)
 {
-	const char *first = find_terminal(daemon, to) == NULL ? "" : "progress";
-	char line[LINE_SIZE];
-	const tstamp end =
+	/* Progress is for somebody who waits at a terminal for the answer. */
+	FILE *terminal =
+	    !daemon->json && to == stdout && isatty(STDERR_FILENO) == 1 ? stderr
+									: NULL;
+	const char *first = terminal != NULL ? "progress" : "";
+	const tstamp by =
 	    daemon->timeout == 0 ? TSTAMP_NEVER : ask_clock() + daemon->timeout;
-	char *path;
+	char line[LINE_SIZE], *path;
+	size_t sent = 0;
 	int fd, status;
 
 	status = compose(daemon, daemon->json ? "json" : first, words, line);
@@ -290,40 +315,59 @@ ask_daemon(const struct ask *daemon, char *const *words, FILE *to)
 	path = find_socket(daemon);
 	if (path == NULL)
 		return EX_UNAVAILABLE;
-	fd = connect_when_there(daemon, path);
+	fd = ask_connect(daemon, path);
 	if (fd == -1) {
 		status = tell_unconnected(daemon, path);
 		free(path);
 		return status;
 	}
 	free(path);
-	send_line(fd, line);
-	status = read_answer(daemon, fd, end, to);
+	/* A daemon that refuses to read all of it may have answered why. */
+	while (line[sent] != '\0') {
+		ssize_t n =
+		    send(fd, line + sent, strlen(line + sent), MSG_NOSIGNAL);
+
+		if (n == -1 && errno != EINTR)
+			break;
+		if (n > 0)
+			sent += (size_t)n;
+	}
+	status = ask_read(daemon, fd, by, terminal, to);
 	(void)close(fd);
 	return status;
 }
 
 int
-ask_text(const struct ask *daemon, char *const *words, char **answer_out)
+ask_json(const struct ask *daemon, const char *const *words, json_t **out)
 {
+	struct ask json = *daemon;
 	char *answer = NULL;
 	size_t len = 0;
 	FILE *to = open_memstream(&answer, &len);
+	json_error_t why;
 	int status;
 
-	*answer_out = NULL;
+	json.json = true;
 	if (to == NULL) {
-		perror("apppoolctl");
+		ask_say(daemon, "apppoolctl: %s\n", strerror(errno));
 		return EX_OSERR;
 	}
-	status = ask_daemon(daemon, words, to);
+	status = ask_daemon(&json, words, to);
 	if (fclose(to) == EOF) {
-		perror("apppoolctl");
+		ask_say(daemon, "apppoolctl: %s\n", strerror(errno));
 		status = EX_OSERR;
 	}
-	if (status == EX_OK)
-		*answer_out = answer;
-	else
-		free(answer);
+	if (status == EX_OK) {
+		*out = json_loadb(answer, len, 0, &why);
+		if (!json_is_object(*out)) {
+			ask_say(daemon,
+			    "apppoolctl: the daemon answers otherwise: %s; "
+			    "another version?\n",
+			    why.text);
+			json_decref(*out);
+			status = EX_PROTOCOL;
+		}
+	}
+	free(answer);
 	return status;
 }

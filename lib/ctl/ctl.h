@@ -1,12 +1,210 @@
 #ifndef CTL_CTL_H
 #define CTL_CTL_H
 
-/* apppoolctl(8): says one line to a running daemon, and shows its answer. */
+/* The room of apppoolctl, by the file that defines each function. */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "conf/conf.h"
+#include "core/tstamp.h"
+#include "sys/text.h"
+
+/* Exit status: the daemon refused, or a check is not passed. */
+#define CTL_REFUSED 1
+
+/* A table of 10,000 apps at their longest. */
+#define CTL_TEXT_MAX (64 * 1024 * 1024)
+
+/* The longest head of an answer, of HTTP or CGI; a record of FastCGI. */
+#define PING_HEAD_MAX 16384
+#define PING_RECORD_MAX (8 + 65535 + 255)
+
+/* --- ask.c: a question to a running daemon ------------------------------ */
+
+/* The daemon, and the form of its answer. */
+struct ask {
+	const char *file; /* -c; NULL: not given */
+	const char *socket; /* -s; NULL: not given */
+	bool json;
+	tspan appears; /* a daemon that is not there yet may come within this */
+	FILE *errors; /* NULL: stderr */
+	tspan timeout; /* the whole answer has to come within this; 0: none */
+};
+
+enum answer_end {
+	ANSWER_DONE,
+	ANSWER_REFUSED, /* the daemon said why */
+	ANSWER_CUT, /* it is not whole */
+};
+
+/* Of the clock that deadlines are measured by. */
+tstamp ask_clock(void);
 
 /*
- * The whole program; its first three descriptors are open. Gives its exit
+ * Shows an answer while it comes. Only a last line that begins "error: " is
+ * kept back, *error_out, which the caller frees; and lines of progress, which
+ * are shown in passing on the terminal, unless that is NULL.
+ */
+enum answer_end ask_show(
+    FILE *from, FILE *to, FILE *terminal, bool json, char **error_out);
+
+/*
+ * Says the words to the daemon; its answer goes to `to`, while it comes. An
+ * exit status; the reason of a failure has been said.
+ */
+int ask_daemon(const struct ask *, const char *const *words, FILE *to);
+
+/* The same, of an answer in JSON, which the caller gives back if EX_OK. */
+int ask_json(const struct ask *, const char *const *words, json_t **out);
+
+/* --- table.c: all apps of a daemon, a line each ------------------------- */
+
+/* The columns, from left to right. */
+enum column {
+	COLUMN_APP,
+	COLUMN_STATE,
+	COLUMN_PROCESSES,
+	COLUMN_ACTIVE,
+	COLUMN_WAITING,
+	COLUMN_OLDEST,
+	COLUMN_RATE,
+	COLUMN_P99,
+	COLUMN_REFUSED,
+	COLUMN_FAILURE,
+	COLUMNS_ALL
+};
+
+struct table_row {
+	const json_t *app;
+	size_t place; /* in the answer */
+	double weight; /* while they are sorted */
+};
+
+struct table {
+	json_t *status; /* the answer to `json apps`, owned */
+	struct table_row *rows;
+	size_t nrows;
+	size_t widths[COLUMNS_ALL]; /* of the widest text, in characters */
+	struct text cell; /* being made */
+};
+
+/* Takes status over. False: there is no memory, or it is no such answer. */
+bool table_init(struct table *, json_t *status);
+void table_fini(struct table *);
+
+/*
+ * Sorts by a column: by name upwards, by figures downwards, by state and
+ * failure those first that need a look.
+ */
+void table_sort(struct table *, enum column by);
+
+/* The name of the app in a row. */
+const char *table_app(const struct table *, size_t row);
+
+/*
+ * Puts a line without its newline, cut to so many columns (0: not cut): of the
+ * daemon, of a row, or with TABLE_HEADINGS of the headings.
+ */
+#define TABLE_HEADINGS SIZE_MAX
+void table_put_daemon(struct table *, size_t width, struct text *out);
+void table_put_row(struct table *, size_t row, size_t width, struct text *out);
+
+/* Puts all of these, a line each, as wide as the terminal. */
+void table_put(struct table *, struct text *out);
+
+/* --- form.c: texts with figures of a daemon in them --------------------- */
+
+/*
+ * The member of an object that a path names: KEY, KEY.KEY, or PATH|PATH, the
+ * first that is not null. A number: NaN unless it is one; a string, or NULL.
+ */
+double form_number(const json_t *object, const char *path);
+const char *form_string(const json_t *object, const char *path);
+
+/*
+ * Puts a text in which {PATH} stands for the member: strings are escaped, those
+ * of an array with commas between, numbers are whole. Behind a colon may stand
+ * a width, after a "-" if the text is to be left of its blanks, where null is
+ * "-"; then t for a time, b for bytes, d for a decimal. What is in brackets is
+ * left out if its first member is null, false, 0 or empty.
+ */
+void form_put(struct text *out, const json_t *object, const char *form);
+
+/* The columns of a text; and puts it into so many of them. */
+size_t form_width(const struct text *);
+void form_pad(struct text *out, const struct text *, size_t width, bool left);
+
+/* --- details.c: everything about a daemon and its apps ------------------ */
+
+/* Puts the answer to `json status [APP]` for people. */
+void details_put(const json_t *status, struct text *out);
+
+/* --- top.c -------------------------------------------------------------- */
+
+/*
+ * apppoolctl top: shows the apps of a daemon again and again; count: so many
+ * tables, one below the other; 0: without end. Gives the exit status.
+ */
+int top_run(const struct ask *, tspan interval, uint64_t count);
+
+/* --- ping.c ------------------------------------------------------------- */
+
+enum ping_state {
+	PING_MORE, /* more is to come */
+	PING_DONE, /* whole: status is known */
+	PING_BROKEN, /* why says what is wrong with it */
+};
+
+/* An answer to a health check; its memory has a bound. */
+struct ping_answer {
+	enum conf_protocol protocol;
+	enum ping_state state;
+	const char *why; /* constant; NULL: nothing is wrong */
+	char head[PING_HEAD_MAX];
+	size_t head_len;
+	bool in_line; /* a line of it has begun, and not ended */
+	bool head_done;
+	unsigned status; /* of HTTP; 0: not known */
+	char reason[64]; /* printable; the words after the status */
+	bool has_length;
+	uint64_t length; /* of the body, if it says so */
+	uint64_t body; /* bytes of it that came */
+	uint64_t total; /* of everything */
+	unsigned char record[PING_RECORD_MAX]; /* of FastCGI, under way */
+	size_t record_len;
+	uint32_t app_status; /* the exit status of a FastCGI request */
+	char complaint[160]; /* printable; the beginning of stderr */
+};
+
+/* Writes the request of a health check for path; raw: nothing. */
+void ping_put_request(
+    enum conf_protocol protocol, const char *path, struct text *out);
+
+/* Takes more bytes; or the end, behind which nothing comes. */
+void ping_take(struct ping_answer *, const char *data, size_t len);
+void ping_end(struct ping_answer *);
+
+/* Whether it is whole and says that all is well: a status from 200 to 399. */
+bool ping_is_good(const struct ping_answer *);
+
+/*
+ * Connects to an address as the daemon shows it: "127.0.0.1:80", "[::1]:80",
+ * "unix:/run/web.sock", "unix:@abstract". A socket that waits no longer than
+ * timeout in any call, and is the caller's; or -1 and errno, ETIMEDOUT if that
+ * has passed.
+ */
+int ping_connect(const char *address, tspan timeout);
+
+/*
+ * apppoolctl ping: asks the daemon where the app listens, and then the app
+ * itself for path, through its own socket, as any client does. The answer has
+ * to be whole within the timeout of the question, or 5 s. Gives the exit
  * status.
  */
-int ctl_main(int argc, char **argv);
+int ping_run(const struct ask *, const char *app, const char *path);
 
 #endif

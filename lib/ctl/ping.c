@@ -1,109 +1,424 @@
-/* A health check by a request of its own. */
+/*
+ * A health check by a request of its own, of HTTP/1.0 or to a FastCGI
+ * responder. What comes back is looked through for its status and its end.
+ */
 
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "conf/conf.h"
-#include "core/tstamp.h"
-#include "ctl/ping.h"
-#include "ctl/ping_answer.h"
-#include "ctl/ping_connect.h"
-#include "ctl/ping_request.h"
-#include "sys/json.h"
+#include "ctl/ctl.h"
+#include "sys/address.h"
+#include "sys/number.h"
 
 #define PATH_LENGTH_MAX 1024
-#define TIMEOUT TSPAN_SECONDS(5)
 #define REQUEST_MAX 16384
+#define TIMEOUT TSPAN_SECONDS(5)
+#define AGENT "apppoolctl/" APPPOOL_VERSION
+
+/* The rest of a longer answer is not read. */
+#define ANSWER_MAX (16 * 1024 * 1024)
+
+/* The names and numbers of the FastCGI specification. */
+enum {
+	FCGI_VERSION_1 = 1,
+	FCGI_BEGIN_REQUEST = 1,
+	FCGI_END_REQUEST = 3,
+	FCGI_PARAMS = 4,
+	FCGI_STDIN = 5,
+	FCGI_STDOUT = 6,
+	FCGI_STDERR = 7,
+};
+
+#define FCGI_HEADER 8
+
+/* --- requests ----------------------------------------------------------- */
+
+/* Writes a record of request 1. */
+static void
+put_record(struct text *out, int type, const char *content, size_t len)
+{
+	const char header[FCGI_HEADER] = { FCGI_VERSION_1, (char)type, 0, 1,
+		(char)(len >> 8), (char)len };
+
+	text_put(out, header, sizeof(header));
+	text_put(out, content, len);
+}
+
+static void
+put_param(struct text *out, const char *name, const char *value, size_t len)
+{
+	const char length[] = { (char)(0x80 | len >> 24), (char)(len >> 16),
+		(char)(len >> 8), (char)len };
+	const char name_length = (char)strlen(name);
+
+	text_put(out, &name_length, 1);
+	if (len < 0x80)
+		text_put(out, length + 3, 1);
+	else
+		text_put(out, length, sizeof(length));
+	text_puts(out, name);
+	text_put(out, value, len);
+}
+
+/* What a web server gives with such a request; the path is given, too. */
+static const struct {
+	const char *name;
+	const char *value;
+} params[] = {
+	{ "GATEWAY_INTERFACE", "CGI/1.1" },
+	{ "REQUEST_METHOD", "GET" },
+	{ "CONTENT_TYPE", "" },
+	{ "CONTENT_LENGTH", "" },
+	{ "SERVER_PROTOCOL", "HTTP/1.0" },
+	{ "SERVER_SOFTWARE", AGENT },
+	{ "SERVER_NAME", "localhost" },
+	{ "SERVER_ADDR", "127.0.0.1" },
+	{ "SERVER_PORT", "80" },
+	{ "REMOTE_ADDR", "127.0.0.1" },
+	{ "REMOTE_PORT", "0" },
+	{ "HTTP_HOST", "localhost" },
+	{ "HTTP_USER_AGENT", AGENT },
+	/* Without this, php-cgi takes the caller for a stranger. */
+	{ "REDIRECT_STATUS", "200" },
+};
+
+void
+ping_put_request(
+    enum conf_protocol protocol, const char *path, struct text *out)
+{
+	/* The role is responder; the connection ends with the answer. */
+	static const char begin[8] = { 0, 1 };
+	const size_t file = strcspn(path, "?"), len = strlen(path);
+	const char *query = path + file + (path[file] == '?');
+	struct text all;
+
+	if (protocol == CONF_PROTOCOL_HTTP)
+		/* Version 1.0: the server closes when its answer is done. */
+		text_printf(out,
+		    "GET %s HTTP/1.0\r\n"
+		    "Host: localhost\r\n"
+		    "User-Agent: " AGENT "\r\n"
+		    "Connection: close\r\n"
+		    "\r\n",
+		    path);
+	if (protocol != CONF_PROTOCOL_FASTCGI)
+		return;
+	text_init(&all, out->max);
+	for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++)
+		put_param(&all, params[i].name, params[i].value,
+		    strlen(params[i].value));
+	put_param(&all, "SCRIPT_FILENAME", path, file);
+	put_param(&all, "SCRIPT_NAME", path, file);
+	put_param(&all, "DOCUMENT_URI", path, file);
+	put_param(&all, "REQUEST_URI", path, len);
+	put_param(&all, "QUERY_STRING", query, strlen(query));
+	put_record(out, FCGI_BEGIN_REQUEST, begin, sizeof(begin));
+	put_record(out, FCGI_PARAMS, all.data, all.len);
+	put_record(out, FCGI_PARAMS, "", 0);
+	put_record(out, FCGI_STDIN, "", 0);
+	out->failed = out->failed || all.failed;
+	text_fini(&all);
+}
+
+/* --- answers ------------------------------------------------------------ */
+
+static void
+broken(struct ping_answer *a, const char *why)
+{
+	a->state = PING_BROKEN;
+	a->why = why;
+}
+
+/* Appends to text, an array of size bytes, in ASCII that no terminal obeys. */
+static void
+note_text(char *text, size_t size, const char *data, size_t len)
+{
+	size_t at = strlen(text);
+
+	for (size_t i = 0; i < len && at + 1 < size; i++) {
+		unsigned char c = (unsigned char)data[i];
+
+		text[at++] = (char)(c < ' ' ? ' ' : c < 0x7f ? c : '?');
+	}
+	text[at] = '\0';
+}
+
+/* "404 Not Found" */
+static void
+read_status(struct ping_answer *a, const char *text)
+{
+	const size_t len = strcspn(text, "\r\n");
+
+	if (strspn(text, "0123456789") != 3 || text[0] == '0' ||
+	    (len > 3 && text[3] != ' ')) {
+		broken(a, "the status is no number");
+		return;
+	}
+	a->status = (unsigned)strtoul(text, NULL, 10);
+	if (len > 4)
+		note_text(a->reason, sizeof(a->reason), text + 4, len - 4);
+}
+
+/* The value of a field of the head; NULL: it has none of this name. */
+static const char *
+find_field(const char *head, const char *name)
+{
+	const size_t len = strlen(name);
+
+	for (const char *line = head; line != NULL; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncasecmp(line, name, len) == 0 && line[len] == ':')
+			return line + len + 1 + strspn(line + len + 1, " \t");
+	}
+	return NULL;
+}
+
+/*
+ * Takes what comes of head and body. The head of HTTP (RFC 9112) begins with
+ * the status; that of a CGI program (RFC 3875) has it among its fields, or
+ * means one.
+ */
+static void
+take_text(struct ping_answer *a, const char *data, size_t len)
+{
+	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
+	size_t n = 0;
+
+	while (n < len && !a->head_done && a->head_len + 1 < sizeof(a->head)) {
+		char c = a->head[a->head_len++] = data[n++];
+
+		a->head_done = c == '\n' && !a->in_line;
+		if (c != '\r')
+			a->in_line = c != '\n';
+	}
+	a->body += len - n;
+	a->head[a->head_len] = '\0';
+	if (http &&
+	    strncmp(a->head, "HTTP/1.", a->head_len < 7 ? a->head_len : 7) !=
+		0) {
+		broken(a, "the answer is not HTTP/1");
+	} else if (n == 0 || !a->head_done) {
+		if (!a->head_done && a->head_len + 1 == sizeof(a->head))
+			broken(a, "the head is too long");
+	} else if (http) {
+		const char *length = find_field(a->head, "Content-Length");
+
+		read_status(a, a->head + strcspn(a->head, " ") + 1);
+		a->has_length = length != NULL;
+		if (length != NULL &&
+		    !number_parse(
+			length, strcspn(length, " \t\r\n"), &a->length))
+			broken(a, "Content-Length is no number");
+	} else {
+		const char *status = find_field(a->head, "Status");
+
+		if (status == NULL)
+			status = find_field(a->head, "Location") != NULL
+			    ? "302 Found"
+			    : "200 OK";
+		read_status(a, status);
+	}
+}
+
+/* The answer is a stream of records about request 1; takes whole ones. */
+static void
+put_records(struct ping_answer *a)
+{
+	size_t at = 0;
+
+	while (a->state == PING_MORE && a->record_len - at >= FCGI_HEADER) {
+		const unsigned char *h = a->record + at;
+		const char *content = (const char *)h + FCGI_HEADER;
+		const size_t len = (size_t)h[4] << 8 | h[5];
+
+		if (h[0] != FCGI_VERSION_1) {
+			broken(a, "the answer is not FastCGI");
+			return;
+		}
+		if (h[2] != 0 || h[3] != 1) {
+			broken(a, "the answer is about another request");
+			return;
+		}
+		if (a->record_len - at < FCGI_HEADER + len + h[6])
+			break;
+		at += FCGI_HEADER + len + h[6];
+		if (h[1] == FCGI_STDOUT) {
+			take_text(a, content, len);
+		} else if (h[1] == FCGI_STDERR) {
+			note_text(
+			    a->complaint, sizeof(a->complaint), content, len);
+		} else if (h[1] != FCGI_END_REQUEST) {
+			broken(a, "a record belongs to no answer");
+		} else if (len != 8) {
+			broken(a, "the end of the answer has a wrong length");
+		} else {
+			static const char *const refusals[] = {
+				"the answer ends in its head",
+				"refused: a request at a time",
+				"refused: overloaded",
+				"refused: it is no responder",
+				"refused for an unknown reason",
+			};
+			const unsigned char *end = h + FCGI_HEADER;
+
+			a->app_status = (uint32_t)end[0] << 24 |
+			    (uint32_t)end[1] << 16 | (uint32_t)end[2] << 8 |
+			    end[3];
+			if (end[4] == 0 && a->head_done)
+				a->state = PING_DONE;
+			else
+				broken(a, refusals[end[4] < 4 ? end[4] : 4]);
+		}
+	}
+	a->record_len -= at;
+	memmove(a->record, a->record + at, a->record_len);
+}
+
+void
+ping_take(struct ping_answer *a, const char *data, size_t len)
+{
+	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
+
+	a->total += len;
+	if (http) {
+		take_text(a, data, len);
+		if (a->state == PING_MORE && a->head_done &&
+		    (a->status == 204 || a->status == 304 ||
+			(a->has_length && a->body >= a->length)))
+			a->state = PING_DONE;
+	}
+	while (!http && a->state == PING_MORE && len > 0) {
+		size_t n = sizeof(a->record) - a->record_len;
+
+		n = n < len ? n : len;
+		memcpy(a->record + a->record_len, data, n);
+		a->record_len += n;
+		data += n;
+		len -= n;
+		put_records(a);
+	}
+	if (a->state == PING_MORE && a->total > ANSWER_MAX) {
+		if (a->head_done)
+			a->state = PING_DONE;
+		else
+			broken(a, "the answer goes on for ever");
+	}
+}
+
+void
+ping_end(struct ping_answer *a)
+{
+	if (a->state != PING_MORE)
+		return;
+	if (a->total == 0)
+		broken(a, "closed without an answer");
+	else if (!a->head_done)
+		broken(a, "the answer ends in its head");
+	else if (a->protocol == CONF_PROTOCOL_FASTCGI)
+		broken(a, "the answer has no end");
+	else if (a->has_length && a->body < a->length)
+		broken(a, "the answer is shorter than it says");
+	else
+		a->state = PING_DONE;
+}
+
+bool
+ping_is_good(const struct ping_answer *a)
+{
+	return a->state == PING_DONE && a->status >= 200 && a->status < 400 &&
+	    a->app_status == 0;
+}
+
+/* --- the way there ------------------------------------------------------ */
+
+int
+ping_connect(const char *address, tspan timeout)
+{
+	struct timeval tv = { timeout / TSPAN_SECONDS(1),
+		timeout % TSPAN_SECONDS(1) / 1000 };
+	const struct addrinfo hints = { .ai_flags =
+					    AI_NUMERICHOST | AI_NUMERICSERV,
+		.ai_socktype = SOCK_STREAM };
+	const char *colon = strrchr(address, ':');
+	struct sockaddr_storage to = { 0 };
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&to;
+	struct addrinfo *info;
+	socklen_t len = 0;
+	char host[128];
+	int fd, error;
+
+	if (strncmp(address, "unix:", 5) == 0) {
+		len = address_of_name(address + 5, (struct sockaddr_un *)&to);
+	} else if (colon != NULL) {
+		size_t n = (size_t)(colon - address);
+		bool bare = address[0] != '[';
+
+		/* Numbers only: no resolver is asked. */
+		(void)snprintf(host, sizeof(host), "%.*s",
+		    (int)(bare ? n : n - 2), address + !bare);
+		if (getaddrinfo(host, colon + 1, &hints, &info) == 0) {
+			memcpy(&to, info->ai_addr, info->ai_addrlen);
+			len = info->ai_addrlen;
+			freeaddrinfo(info);
+		}
+	}
+	if (len == 0) {
+		errno = EADDRNOTAVAIL;
+		return -1;
+	}
+	if (tv.tv_sec == 0 && tv.tv_usec == 0)
+		tv.tv_usec = 1;
+	/*
+	 * A connect that blocks for so long: without blocking it would not wait
+	 * for room in the backlog of a Unix socket.
+	 */
+	for (;;) {
+		fd = socket(to.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		if (fd == -1)
+			return -1;
+		(void)setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+		if (connect(fd, (const struct sockaddr *)&to, len) == 0)
+			return fd;
+		error =
+		    errno == EAGAIN || errno == EINPROGRESS ? ETIMEDOUT : errno;
+		(void)close(fd);
+		errno = error;
+		/*
+		 * Any address of IPv6 stands for ::1, which a machine without
+		 * addresses of IPv6 does not have, though it may listen so.
+		 */
+		if (error != EADDRNOTAVAIL || to.ss_family != AF_INET6 ||
+		    !IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) ||
+		    inet_pton(AF_INET6, "::ffff:127.0.0.1", &in6->sin6_addr) !=
+			1)
+			return -1;
+	}
+}
+
+/* --- a health check ----------------------------------------------------- */
 
 struct ping {
 	const char *app;
 	const char *path;
-	tspan timeout;
-	enum conf_protocol protocol;
-	char *where; /* the lines of the daemon, owned; both lie in it */
 	const char *address;
-	const char *failed; /* "failed: REASON"; NULL: the app has not */
-	tstamp began;
-	tstamp ended;
+	const char *failed; /* why, as the daemon says; NULL: it has not */
+	tspan timeout;
+	tspan took;
 	bool connected;
 	char error[200]; /* why there is no answer; "": there is one */
 	struct ping_answer answer;
 };
-
-/* --- what to do ----------------------------------------------------------- */
-
-/* The path goes into a request as it is. */
-static bool
-is_path(const char *path)
-{
-	if (path[0] != '/' || strlen(path) > PATH_LENGTH_MAX)
-		return false;
-	for (; *path != '\0'; path++)
-		if (*path <= ' ' || *path > '~')
-			return false;
-	return true;
-}
-
-static bool
-take_path(struct ping *p, const char *path)
-{
-	p->path = path == NULL ? "/" : path;
-	if (is_path(p->path))
-		return true;
-	(void)fputs("apppoolctl: --path: a path begins with /, is printable "
-		    "and without spaces\n",
-	    stderr);
-	return false;
-}
-
-/* Reads the answer "http 127.0.0.1:80", and "failed: REASON" if that follows.
- */
-static bool
-read_where(struct ping *p)
-{
-	char *end = strchr(p->where, '\n'), *space = strchr(p->where, ' ');
-
-	if (end == NULL || space == NULL || space > end)
-		return false;
-	*end = *space = '\0';
-	p->address = space + 1;
-	if (end[1] != '\0') {
-		p->failed = end + 1;
-		end[1 + strcspn(end + 1, "\n")] = '\0';
-	}
-	return conf_protocol_find(p->where, &p->protocol);
-}
-
-/* Asks the daemon for protocol and address. 0, or an exit status. */
-static int
-ask_where(struct ping *p, const struct ask *daemon, char *const *words)
-{
-	const struct ask plain = {
-		.file = daemon->file,
-		.socket = daemon->socket,
-	};
-	int status = ask_text(&plain, words, &p->where);
-
-	/* An app that does not exist is no result of a health check. */
-	if (status == ASK_REFUSED)
-		return EX_UNAVAILABLE;
-	if (status == EX_OK && !read_where(p)) {
-		(void)fputs("apppoolctl: the daemon does not know ping as we "
-			    "do: another version?\n",
-		    stderr);
-		return EX_UNAVAILABLE;
-	}
-	return status;
-}
-
-/* --- doing it ------------------------------------------------------------- */
 
 static void
 set_error(struct ping *p, const char *what)
@@ -117,15 +432,17 @@ set_error(struct ping *p, const char *what)
 		    strerror(errno));
 }
 
-/* A server may refuse without reading all: its answer is read all the same. */
 static void
-send_request(const struct ping *p, int fd)
+talk(struct ping *p, int fd, tstamp end)
 {
+	static char buf[65536];
+	struct ping_answer *a = &p->answer;
 	struct text request;
 	size_t sent = 0;
 
 	text_init(&request, REQUEST_MAX);
-	ping_request(p->protocol, p->path, &request);
+	ping_put_request(a->protocol, p->path, &request);
+	/* A server may refuse without reading all: its answer is read. */
 	while (sent < request.len) {
 		ssize_t n = send(
 		    fd, request.data + sent, request.len - sent, MSG_NOSIGNAL);
@@ -136,76 +453,30 @@ send_request(const struct ping *p, int fd)
 			sent += (size_t)n;
 	}
 	text_fini(&request);
-}
-
-/* As recv(2), until the timeout, with ETIMEDOUT then. */
-static ssize_t
-receive(const struct ping *p, int fd, char *buf, size_t size)
-{
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	tspan left = p->began + p->timeout - ask_clock();
-	struct timespec t = { left / TSPAN_SECONDS(1),
-		left % TSPAN_SECONDS(1) };
-	int n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
-
-	if (n > 0)
-		return recv(fd, buf, size, 0);
-	if (n == 0)
-		errno = ETIMEDOUT;
-	return -1;
-}
-
-static void
-read_answer(struct ping *p, int fd)
-{
-	static char buf[65536];
-	struct ping_answer *a = &p->answer;
 
 	while (a->state == PING_MORE) {
-		ssize_t n = receive(p, fd, buf, sizeof(buf));
+		struct pollfd pfd = { .fd = fd, .events = POLLIN };
+		tspan left = end - ask_clock();
+		struct timespec t = { left / TSPAN_SECONDS(1),
+			left % TSPAN_SECONDS(1) };
+		ssize_t n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
 
+		if (n == 0) {
+			errno = ETIMEDOUT;
+			break;
+		}
 		if (n > 0)
-			(void)ping_answer_put(a, buf, (size_t)n);
+			n = recv(fd, buf, sizeof(buf), 0);
+		if (n > 0)
+			ping_take(a, buf, (size_t)n);
 		else if (n == 0 || (errno == ECONNRESET && a->head_done))
-			/* A server that has not read all of a request resets.
-			 */
-			(void)ping_answer_end(a);
+			/* One that has not read all of a request resets. */
+			ping_end(a);
 		else if (errno != EINTR)
 			break;
 	}
 	if (a->state == PING_MORE)
 		set_error(p, "no whole answer");
-}
-
-static void
-try_app(struct ping *p)
-{
-	int fd;
-
-	ping_answer_init(&p->answer, p->protocol);
-	p->began = ask_clock();
-	fd = ping_connect(p->address, p->timeout);
-	p->connected = fd != -1;
-	if (fd == -1) {
-		set_error(p, "cannot connect");
-	} else {
-		if (p->protocol != CONF_PROTOCOL_RAW) {
-			send_request(p, fd);
-			read_answer(p, fd);
-		}
-		(void)close(fd);
-	}
-	p->ended = ask_clock();
-}
-
-/* --- telling -------------------------------------------------------------- */
-
-static bool
-is_good(const struct ping *p)
-{
-	if (p->protocol == CONF_PROTOCOL_RAW)
-		return p->connected && p->failed == NULL;
-	return p->connected && ping_answer_good(&p->answer);
 }
 
 /* The result in words, with the exit status of the program if it gave one. */
@@ -216,9 +487,11 @@ explain(const struct ping *p, struct text *t)
 
 	if (p->error[0] != '\0')
 		text_puts(t, p->error);
-	else if (p->protocol == CONF_PROTOCOL_RAW)
+	else if (a->protocol == CONF_PROTOCOL_RAW && p->failed != NULL)
 		/* A connection alone shows no failure of the app. */
-		text_puts(t, p->failed == NULL ? "connected" : p->failed);
+		text_printf(t, "failed: %s", p->failed);
+	else if (a->protocol == CONF_PROTOCOL_RAW)
+		text_puts(t, "connected");
 	else if (a->state == PING_BROKEN)
 		text_puts(t, a->why);
 	else
@@ -229,74 +502,114 @@ explain(const struct ping *p, struct text *t)
 		    t, ", exit status %lu", (unsigned long)a->app_status);
 }
 
-static void
-tell(const struct ping *p, struct text *t)
-{
-	text_printf(t, "%s: ", p->app);
-	explain(p, t);
-	text_printf(t, ", %.1f ms (%s)\n", (double)(p->ended - p->began) / 1e6,
-	    p->address);
-	if (p->answer.complaint[0] != '\0')
-		text_printf(t, "%s: stderr: %s\n", p->app, p->answer.complaint);
-}
-
-static void
-tell_json(const struct ping *p, struct text *t)
+/* Tells the result. False: standard output does not take it. */
+static bool
+tell_result(const struct ping *p, bool good, bool json)
 {
 	const struct ping_answer *a = &p->answer;
 	struct text why;
-	struct json j;
+	json_t *object;
 
-	text_init(&why, 1024);
+	text_init(&why, 4096);
 	explain(p, &why);
 	text_put(&why, "", 1);
-	json_init(&j, t);
-	json_object(&j);
-	json_put_string(&j, "app", p->app);
-	json_put_string(&j, "address", p->address);
-	json_put_string(&j, "protocol", conf_protocol_name(p->protocol));
-	json_put_bool(&j, "good", is_good(p));
-	json_key(&j, "status");
-	if (a->status == 0)
-		json_null(&j);
-	else
-		json_uint(&j, a->status);
-	json_put_span(&j, "time", p->ended - p->began);
-	json_put_string(&j, "text", why.data);
-	json_put_string(
-	    &j, "stderr", a->complaint[0] == '\0' ? NULL : a->complaint);
-	json_object_end(&j);
-	text_puts(t, "\n");
+	if (json) {
+		object = json_pack("{ss ss ss sb so sf ss ss?}", "app", p->app,
+		    "address", p->address, "protocol",
+		    conf_protocol_name(a->protocol), "good", good, "status",
+		    a->status == 0 ? json_null()
+				   : json_integer((json_int_t)a->status),
+		    "time", tspan_to_seconds(p->took), "text", why.data,
+		    "stderr", a->complaint[0] == '\0' ? NULL : a->complaint);
+		(void)json_dumpf(
+		    object, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
+		(void)puts("");
+		json_decref(object);
+	} else {
+		struct text line;
+
+		text_init(&line, 16384);
+		text_printf(&line, "%s: ", p->app);
+		text_escaped(&line, why.data, why.len - 1);
+		text_printf(&line, ", %.1f ms (", (double)p->took / 1e6);
+		text_escaped(&line, p->address, strlen(p->address));
+		text_puts(&line, ")\n");
+		if (a->complaint[0] != '\0')
+			text_printf(
+			    &line, "%s: stderr: %s\n", p->app, a->complaint);
+		(void)fwrite(line.data, 1, line.len, stdout);
+		text_fini(&line);
+	}
 	text_fini(&why);
+	return fflush(stdout) == 0;
+}
+
+/* The path goes into a request as it is. */
+static bool
+is_path(const char *path)
+{
+	if (path[0] != '/' || strlen(path) > PATH_LENGTH_MAX)
+		return false;
+	for (; *path != '\0'; path++)
+		if (*path <= ' ' || *path > '~')
+			return false;
+	return true;
 }
 
 int
-ping_run(const struct ask *daemon, const char *path, char *const *words)
+ping_run(const struct ask *daemon, const char *app, const char *path)
 {
 	static struct ping p;
-	struct text t;
-	int status;
+	const char *const words[] = { "ping", app, NULL };
+	const char *protocol;
+	json_t *where = NULL;
+	tstamp began;
+	bool good;
+	int fd, status;
 
-	if (!take_path(&p, path))
+	p.app = app;
+	p.path = path == NULL ? "/" : path;
+	if (!is_path(p.path)) {
+		(void)fputs("apppoolctl: --path: a path begins with /, is "
+			    "printable and without spaces\n",
+		    stderr);
 		return EX_USAGE;
-	p.timeout = daemon->timeout == 0 ? TIMEOUT : daemon->timeout;
-	p.app = words[1];
-	status = ask_where(&p, daemon, words);
-	if (status == EX_OK) {
-		try_app(&p);
-		status = is_good(&p) ? EX_OK : ASK_REFUSED;
-		text_init(&t, 65536);
-		if (daemon->json)
-			tell_json(&p, &t);
-		else
-			tell(&p, &t);
-		(void)fwrite(t.data, 1, t.len, stdout);
-		if (fflush(stdout) == EOF) {
-			perror("apppoolctl: stdout");
-			status = EX_IOERR;
-		}
-		text_fini(&t);
 	}
-	free(p.where);
+	p.timeout = daemon->timeout == 0 ? TIMEOUT : daemon->timeout;
+	status = ask_json(daemon, words, &where);
+	/* An app that does not exist is no result of a health check. */
+	if (status != EX_OK)
+		return status == CTL_REFUSED ? EX_UNAVAILABLE : status;
+	protocol = form_string(where, "protocol");
+	p.address = form_string(where, "address");
+	p.failed = form_string(where, "failed");
+	if (protocol == NULL || p.address == NULL ||
+	    !conf_protocol_find(protocol, &p.answer.protocol)) {
+		(void)fputs("apppoolctl: the daemon does not know ping as we "
+			    "do: another version?\n",
+		    stderr);
+		json_decref(where);
+		return EX_UNAVAILABLE;
+	}
+
+	began = ask_clock();
+	fd = ping_connect(p.address, p.timeout);
+	p.connected = fd != -1;
+	if (!p.connected)
+		set_error(&p, "cannot connect");
+	else if (p.answer.protocol != CONF_PROTOCOL_RAW)
+		talk(&p, fd, began + p.timeout);
+	p.took = ask_clock() - began;
+	if (fd != -1)
+		(void)close(fd);
+	good = p.answer.protocol == CONF_PROTOCOL_RAW
+	    ? p.connected && p.failed == NULL
+	    : p.connected && ping_is_good(&p.answer);
+	status = good ? EX_OK : CTL_REFUSED;
+	if (!tell_result(&p, good, daemon->json)) {
+		perror("apppoolctl: stdout");
+		status = EX_IOERR;
+	}
+	json_decref(where);
 	return status;
 }

@@ -5,7 +5,7 @@
 
 #include "daemon/accepting.h"
 #include "daemon/backlog.h"
-#include "daemon/closing.h"
+#include "daemon/keeper.h"
 #include "daemon/parking.h"
 #include "daemon/restart_files.h"
 #include "sys/turn.h"
@@ -38,7 +38,7 @@ admits(struct acceptor *a, tstamp now)
 		backlog_woken(g, now);
 		return false;
 	}
-	if (closing_is_full(g)) {
+	if (keeper_is_full(g)) {
 		acceptor_rest(a, now + REST);
 		return false;
 	}
@@ -57,7 +57,7 @@ arrived(struct acceptor *a, int fd, tstamp now)
 	uint32_t conn;
 
 	restart_files_arrived(g, now);
-	if (g->conf->wait_for_data && parking_is_open(g)) {
+	if (g->conf->parking.wait_for_data && parking_is_open(g)) {
 		parking_hold(g, fd, a->listener.kind == LISTENER_TCP, now);
 		return;
 	}
@@ -154,7 +154,7 @@ shut(struct app_listener *l)
 		return false;
 	if (!group_accepts_itself(l->group))
 		return listener_shut(open) == 0;
-	if (acceptor_hide(&l->acceptor, &l->group->sup->diag) == -1)
+	if (acceptor_hide(&l->acceptor) == -1)
 		log_debug("%s: its listener stays open until it is empty: %s",
 		    l->address, strerror(errno));
 	return true;
@@ -176,9 +176,9 @@ is_emptied(struct app_listener *l, tstamp now)
 	struct group *g = l->group;
 
 	backlog_look(g, now);
-	return now >= l->serve_until || g->stray[0] != '\0' ||
+	return now >= l->serve_until || backlog_wrong_port(g)[0] != '\0' ||
 	    app_has_failed(&g->sup->pool.apps[g->app]) ||
-	    listener_depth(&l->acceptor.listener, &g->sup->diag) <= 0;
+	    listener_is_empty(&l->acceptor.listener);
 }
 
 /* Accepts what is in the backlog of a listener that leaves. */
@@ -205,19 +205,24 @@ leave_on(struct timer *t, tstamp now)
 
 	turn_for(g->app);
 	set_leave_timer(l, now + LEAVE_CHECK);
-	if (l->acceptor.succession != NULL && now < l->serve_until)
+	if (l->acceptor.hiding != NULL && now < l->serve_until)
 		return;
 	if (empty(l, now) != ACCEPTOR_EMPTY)
 		return;
-	if (l->acceptor.listener.kind == LISTENER_UNIX || l->last_look) {
+	if (l->last_look ||
+	    (l->acceptor.listener.kind == LISTENER_UNIX &&
+		!l->acceptor.listener.shared)) {
 		listeners_close(l);
 		report_drained(g, now);
 		return;
 	}
-	/* A handshake may have ended since, and its connection be there. */
-	half = listener_half_open(&l->acceptor.listener, &g->sup->diag);
+	/*
+	 * A handshake may have ended since, and its connection be there; or a
+	 * client have found the file of a Unix socket just before it went.
+	 */
+	half = listener_half_open(&l->acceptor.listener);
 	l->last_look = half == 0 || now >= l->leave_until;
-	if (l->last_look)
+	if (l->last_look && l->acceptor.listener.kind == LISTENER_TCP)
 		set_leave_timer(l, now);
 }
 
@@ -236,7 +241,7 @@ accepting_leave(struct app_listener *l, tstamp now)
 	}
 	l->leaving = true;
 	l->leave_until = now + LEAVE_MAX;
-	l->serve_until = tstamp_add(now, g->conf->stop_timeout);
+	l->serve_until = tstamp_add(now, g->conf->pool.stop_timeout);
 	acceptor_pause(&l->acceptor);
 	l->leave_timer.fire = leave_on;
 	set_leave_timer(l, now);

@@ -6,24 +6,19 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "conf/conf_pool.h"
 #include "core/action.h"
 #include "daemon/accepting.h"
 #include "daemon/apps.h"
 #include "daemon/backlog.h"
-#include "daemon/closing.h"
 #include "daemon/hold.h"
 #include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/logging.h"
 #include "daemon/parking.h"
-#include "daemon/refork.h"
 #include "daemon/restart_files.h"
-#include "daemon/retake.h"
 #include "daemon/sampling.h"
-#include "daemon/seat.h"
 #include "daemon/size.h"
-#include "daemon/spawn.h"
+#include "daemon/template.h"
 
 /* --- groups ------------------------------------------------------------- */
 
@@ -42,38 +37,32 @@ set_title(const struct supervisor *s)
 	    (int)strlen(program_invocation_name), apps == 1 ? "" : "s");
 }
 
-static void
-configure_template(struct group *g, tstamp now)
-{
-	if (!seat_configure(g, now))
-		log_warn("%s: it has no template", g->conf->name);
-	refork_configure(g, now);
-}
-
 /* A group with all its parts, but no listeners; NULL and errno. */
 static struct group *
 add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 {
-	struct group *g = group_new(s, s->config, conf, now);
+	struct keeper_app *keeper = keeper_app_get(s, conf->name);
+	struct group *g =
+	    keeper == NULL ? NULL : group_new(s, s->config, conf, now);
 
-	if (g == NULL)
+	if (g == NULL) {
+		keeper_app_put(keeper);
 		return NULL;
-	if (conf->restricted)
+	}
+	g->keeper = keeper;
+	if (conf->program.restricted)
 		log_warnx("%s: handoff = accept sets no_new_privileges, for "
 			  "apppoold is not root, or lacks CAP_SYS_ADMIN or "
 			  "CAP_NET_BROADCAST: set-user-ID programs gain no "
 			  "rights",
 		    conf->name);
 	spawn_init(g);
-	retake_init(g);
-	closing_init(g);
 	parking_init(g);
 	backlog_init(g);
-	locks_configure(g);
+	locks_configure(g, now);
 	sampling_configure(g, now);
 	restart_files_configure(g, NULL, now);
-	refork_init(g);
-	configure_template(g, now);
+	template_configure(g, now);
 	set_title(s);
 	return g;
 }
@@ -87,10 +76,10 @@ configure(struct group *g, const struct conf_app *conf, tstamp now)
 
 	g->config = config_ref(g->sup->config);
 	g->conf = conf;
-	locks_configure(g);
+	locks_configure(g, now);
 	sampling_configure(g, now);
 	restart_files_configure(g, former, now);
-	configure_template(g, now);
+	template_configure(g, now);
 	config_unref(old);
 }
 
@@ -121,8 +110,8 @@ find_open(const struct supervisor *s, const char *text)
 static bool
 has_address(const struct conf_app *app, const char *text)
 {
-	for (size_t i = 0; i < app->listen_len; i++)
-		if (strcmp(app->listen[i].text, text) == 0)
+	for (size_t i = 0; i < app->listen.len; i++)
+		if (strcmp(app->listen.list[i].text, text) == 0)
 			return true;
 	return false;
 }
@@ -202,15 +191,17 @@ remains(const struct group *g, const struct conf_app *app)
 }
 
 /*
- * Whether the listener must not go to another app: its processes have it. A
- * socket of the service manager does all the same, if they go on without it.
+ * Whether the listener must not go to that app: its processes have it, and we
+ * would accept from it. A socket of the service manager does all the same, if
+ * they go on without it.
  */
 static bool
-stays(const struct app_listener *l, const struct conf *conf)
+stays(const struct app_listener *l, const struct group *to)
 {
-	const struct conf_app *app = conf_find_app(conf, l->group->name);
+	const struct conf_app *app =
+	    conf_find_app(to->config->conf, l->group->name);
 
-	return is_shared(l) &&
+	return is_shared(l) && !group_accepts_itself(to) &&
 	    (!l->acceptor.listener.inherited || app == NULL ||
 		is_another(l->group, app));
 }
@@ -248,9 +239,9 @@ open_if_missing(struct supervisor *s, const struct conf_app *app,
 	if (l == NULL)
 		return listeners_open(s, app, where, openings, out);
 	if (!is_shared(l) || l->acceptor.listener.inherited ||
-	    remains(l->group, app))
+	    remains(l->group, app) || app->handoff == CONF_HANDOFF_LISTEN)
 		return 0;
-	return listeners_open_beside(s, app, where, openings, out);
+	return listeners_await(s, where, out);
 }
 
 /* 0, or an errno: EINPROGRESS only where it is that of all that failed. */
@@ -263,8 +254,8 @@ open_missing(struct supervisor *s, const struct conf_app *app,
 
 	if (g != NULL && g->stopped && !is_another(g, app))
 		return 0;
-	for (size_t k = 0; k < app->listen_len; k++) {
-		const struct conf_listen *where = &app->listen[k];
+	for (size_t k = 0; k < app->listen.len; k++) {
+		const struct conf_listen *where = &app->listen.list[k];
 
 		if (open_if_missing(s, app, where, openings, out) == 0)
 			continue;
@@ -272,7 +263,7 @@ open_missing(struct supervisor *s, const struct conf_app *app,
 		if (error == EINPROGRESS)
 			continue;
 		logging_tell(answer, false, "%s:%d: %s: cannot listen: %s",
-		    app->listen_file, app->listen_line, where->text,
+		    app->listen.file, app->listen.line, where->text,
 		    strerror(error));
 		break;
 	}
@@ -320,8 +311,7 @@ claim(struct supervisor *s, const char *text, struct group *g, bool update)
 		if (from == NULL || (from == g && !update))
 			continue;
 		TAILQ_FOREACH_SAFE(l, &from->listeners, next, next) {
-			if (!is_at(l, text) ||
-			    (from != g && stays(l, s->config->conf)))
+			if (!is_at(l, text) || (from != g && stays(l, g)))
 				continue;
 			if (from != g) {
 				listeners_detach(l);
@@ -336,8 +326,8 @@ claim(struct supervisor *s, const char *text, struct group *g, bool update)
 static void
 claim_all(struct group *g, struct app_listeners *opened, bool update)
 {
-	for (size_t k = 0; k < g->conf->listen_len; k++)
-		claim(g->sup, g->conf->listen[k].text, g, update);
+	for (size_t k = 0; k < g->conf->listen.len; k++)
+		claim(g->sup, g->conf->listen.list[k].text, g, update);
 	accepting_begin_all(opened, g);
 }
 
@@ -367,8 +357,8 @@ apps_open(struct supervisor *s)
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 
-		for (size_t k = 0; k < app->listen_len; k++)
-			if (listeners_open(s, app, &app->listen[k], NULL,
+		for (size_t k = 0; k < app->listen.len; k++)
+			if (listeners_open(s, app, &app->listen.list[k], NULL,
 				&opened[i]) == -1)
 				status = services_exit_status(errno);
 	}
@@ -393,7 +383,7 @@ close_group(struct group *g, tstamp now)
 	pool_app_close(&g->sup->pool, g->app, now);
 	parking_leave(g, now);
 	accepting_leave_all(g, now);
-	seat_end(g, now);
+	template_end(g, now);
 }
 
 /* former: the group of the same name, if there is one. */
@@ -427,10 +417,11 @@ replaces(const struct conf_app *old, const struct conf_app *new)
 		return true;
 	if (new->handoff != CONF_HANDOFF_LISTEN)
 		return false;
-	for (size_t i = 0; i < new->listen_len &&i < old->listen_len; i++)
-		if (strcmp(old->listen[i].text, new->listen[i].text) != 0)
+	for (size_t i = 0; i < new->listen.len &&i < old->listen.len; i++)
+		if (strcmp(old->listen.list[i].text,
+			new->listen.list[i].text) != 0)
 			return true;
-	return new->listen_len != old->listen_len;
+	return new->listen.len != old->listen.len;
 }
 
 static void
@@ -443,7 +434,7 @@ change_app(struct group *g, const struct conf_app *app,
 	struct app_options o;
 
 	configure(g, app, now);
-	if (!app->keep_alive && !app->wait_for_data)
+	if (!app->parking.keep_alive && !app->parking.wait_for_data)
 		parking_leave(g, now);
 	if (!g->stopped)
 		claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
@@ -494,27 +485,12 @@ close_others(struct supervisor *s, FILE *answer, tstamp now)
 	}
 }
 
-/* Listeners opened beside others take the places of these. */
-static void
-succeed_all(struct supervisor *s, struct app_listeners *prepared)
-{
-	const struct conf *conf = s->config->conf;
-	struct app_listener *l;
-
-	for (size_t i = 0; i < conf->apps_len; i++)
-		TAILQ_FOREACH(l, &prepared[i], next)
-			if (l->succeeds)
-				listeners_succeed(s, &conf->apps[i],
-				    find_open(s, l->where.text), l);
-}
-
 void
 apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
     tstamp now)
 {
 	const struct conf *conf = s->config->conf;
 
-	succeed_all(s, prepared);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 		struct group *g = group_find(s, app->name);
@@ -526,6 +502,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 			g->closing = true;
 	}
 	close_others(s, answer, now);
+	listeners_open_awaited(s, now);
 	/* Listeners of an app for which there was no memory. */
 	apps_abandon(conf, prepared);
 }
@@ -534,7 +511,7 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 
 /* Opens sockets of the service manager that were lent to an app now over. */
 static void
-open_awaited(struct supervisor *s)
+open_lent(struct supervisor *s)
 {
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
@@ -543,10 +520,10 @@ open_awaited(struct supervisor *s)
 
 		if (g == NULL || g->closing || g->stopped)
 			continue;
-		for (size_t k = 0; k < g->conf->listen_len; k++)
-			if (g->conf->listen[k].kind == CONF_LISTEN_FD)
+		for (size_t k = 0; k < g->conf->listen.len; k++)
+			if (g->conf->listen.list[k].kind == CONF_LISTEN_FD)
 				(void)open_if_missing(s, g->conf,
-				    &g->conf->listen[k], NULL, &opened);
+				    &g->conf->listen.list[k], NULL, &opened);
 		/* Whatever outlives its app has them still. */
 		TAILQ_FOREACH(l, &opened, next)
 			l->acceptor.listener.shared = true;
@@ -573,14 +550,14 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	backlog_fini(g);
 	locks_free(g);
 	restart_files_free(g);
-	seat_forget(g, now);
-	refork_fini(g);
+	template_forget(g, now);
 	parking_fini(g);
-	closing_fini(g);
-	keeper_dismiss_all(s, g);
+	keeper_app_put(g->keeper);
 	group_free(g);
 	pool_app_free(&s->pool, a->app);
 	set_title(s);
-	if (!s->stopping)
-		open_awaited(s);
+	if (!s->stopping) {
+		open_lent(s);
+		listeners_open_awaited(s, now);
+	}
 }

@@ -1,19 +1,25 @@
-/* The backlog of apps that accept themselves, and its connections. */
+/* The backlog of apps that accept themselves, and their processes' sockets. */
+
+#include <sys/stat.h>
+#include <sys/un.h>
 
 #include <errno.h>
-#include <poll.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/backlog.h"
 #include "daemon/listeners.h"
-#include "daemon/stray.h"
-#include "daemon/worker.h"
+#include "daemon/tell.h"
+#include "sys/address.h"
 #include "sys/procinfo.h"
-#include "sys/sockdiag.h"
+#include "sys/sockets.h"
 
 /*
- * Looks in each start_delay: a backlog that is found at so many of them has
- * hardly been empty in between.
+ * Looks at the backlog in each start_delay: one that is found at so many of
+ * them has hardly been empty in between.
  */
 #define LOOKS 4
 #define LOOK_PAUSE_MIN TSPAN_MSECONDS(20)
@@ -23,440 +29,541 @@
 #define CALM TSPAN_SECONDS(1)
 
 /*
- * Looks for owners in each max_idle_time, within bounds; and at most one a
- * second while connections wait beside processes of which none has been seen
- * to accept.
+ * Looks at the sockets of idle processes in each max_idle_time, within bounds;
+ * and one a second while connections wait and none has been accepted. After a
+ * look that took long there is none for so many times that.
  */
-#define OWNERS_LOOKS 4
-#define OWNERS_PAUSE_MAX TSPAN_SECONDS(60)
-#define OWNERS_PAUSE_MIN TSPAN_MSECONDS(100)
-#define OWNERS_PAUSE_AWAITED TSPAN_SECONDS(1)
+#define OPEN_LOOKS 4
+#define OPEN_PAUSE_MAX TSPAN_SECONDS(60)
+#define OPEN_PAUSE_MIN TSPAN_MSECONDS(100)
+#define OPEN_PAUSE_AWAITED TSPAN_SECONDS(1)
+#define OPEN_REST 20
 
-/* --- owners, in the lane ------------------------------------------------ */
+/* How long a program that is to say that it is ready is not looked at. */
+#define SILENCE TSPAN_SECONDS(2)
 
-struct owner {
-	uint32_t process; /* its number in the pool */
-	pid_t pid;
-	bool holds; /* a connection */
+/* A shell, and what it has started, and that: not looked at any deeper. */
+#define CHILDREN_MAX 8
+
+/* --- the sockets that processes have open, in the lane -------------------- */
+
+/* States in which a process holds a TCP connection. */
+#define HELD_STATES \
+	(0xfffU & \
+	    ~(1U << TCP_LISTEN | 1U << TCP_SYN_RECV | 1U << TCP_TIME_WAIT))
+
+struct open_listener {
+	uint32_t inode;
+	struct sockaddr_storage addr;
 };
 
-struct owners_look {
+struct open_process {
+	uint32_t number; /* in the pool */
+	pid_t pid;
+	bool silent; /* it may listen elsewhere */
+	bool holds; /* a connection of ours */
+};
+
+/* Of any process: a connection of our listeners, or a listener not ours. */
+struct open_socket {
+	uint32_t inode;
+	bool owned; /* by one of the processes */
+	struct sockaddr_in6 at; /* of a listener, or of IPv4; else AF_UNSPEC */
+};
+
+struct backlog_look {
 	struct lane_job job;
 	struct group *group; /* NULL: gone */
-	struct sockdiag_listener *listeners;
+	tstamp began;
+	uint32_t generation; /* of the app then */
+	struct open_listener *listeners;
 	size_t nlisteners;
-	struct owner *owners; /* all processes */
-	size_t nowners;
-	uint32_t *sockets; /* of the connections; in order */
-	bool *owned; /* by a process */
+	bool connections; /* of these are wanted */
+	const struct open_listener *asked; /* whose connections are listed */
+	struct open_process *processes;
+	size_t nprocesses;
+	bool silent; /* one of them is */
+	struct open_process *at; /* whose descriptors are listed */
+	struct open_socket *sockets; /* in order of inodes */
 	size_t nsockets;
 	size_t room;
+	bool connected; /* a connection was found */
 	bool unknown; /* any process may hold one */
+	struct sockaddr_in6 own; /* a silent one listens there */
 };
 
-static void
-found_socket(void *arg, uint32_t inode)
+static bool
+open_take(void *arg, const struct socket_seen *seen)
 {
-	struct owners_look *l = arg;
-	uint32_t *sockets = l->sockets;
+	struct backlog_look *l = arg;
+	struct open_socket *s;
 
 	if (l->nsockets == l->room) {
-		sockets =
-		    reallocarray(sockets, 2 * l->room + 64, sizeof(*sockets));
-		if (sockets == NULL) {
+		s = reallocarray(
+		    l->sockets, 2 * l->room + 64, sizeof(*l->sockets));
+		if (s == NULL) {
 			l->unknown = true;
-			return;
+			return false;
 		}
-		l->sockets = sockets;
+		l->sockets = s;
 		l->room = 2 * l->room + 64;
 	}
-	sockets[l->nsockets++] = inode;
+	s = &l->sockets[l->nsockets++];
+	*s = (struct open_socket){ .inode = seen->inode };
+	if (seen->state == TCP_LISTEN)
+		memcpy(&s->at, &seen->addr, sizeof(s->at));
+	else
+		l->connected = true;
+	return true;
+}
+
+static bool
+open_found_listener(void *arg, const struct socket_seen *seen)
+{
+	const struct backlog_look *l = arg;
+
+	for (size_t i = 0; i < l->nlisteners; i++)
+		if (l->listeners[i].inode == seen->inode)
+			return true;
+	return seen->inode == 0 || open_take(arg, seen);
+}
+
+/* A listener at any address has all connections of its port. */
+static bool
+open_found_connection(void *arg, const struct socket_seen *seen)
+{
+	const struct backlog_look *l = arg;
+	const struct sockaddr_storage *of = &l->asked->addr;
+	const struct sockaddr_un *un = (const void *)of;
+	const struct sockaddr_in *in = (const void *)of;
+	const struct sockaddr_in6 *in6 = (const void *)of;
+	bool ours = false;
+
+	if (seen->inode == 0 || seen->addr.ss_family != of->ss_family ||
+	    seen->state == TCP_LISTEN)
+		return true;
+	switch (of->ss_family) {
+	case AF_UNIX:
+		/* An abstract name begins with NUL, and is listed with '@'. */
+		ours = strncmp(
+			   ((const struct sockaddr_un *)&seen->addr)->sun_path +
+			       (un->sun_path[0] == '\0'),
+			   un->sun_path + (un->sun_path[0] == '\0'),
+			   sizeof(un->sun_path) - 1) == 0;
+		break;
+	case AF_INET:
+		ours = in->sin_addr.s_addr == INADDR_ANY ||
+		    memcmp(&in->sin_addr,
+			&((const struct sockaddr_in *)&seen->addr)->sin_addr,
+			sizeof(in->sin_addr)) == 0;
+		break;
+	case AF_INET6:
+		ours = IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr) ||
+		    memcmp(&in6->sin6_addr,
+			&((const struct sockaddr_in6 *)&seen->addr)->sin6_addr,
+			sizeof(in6->sin6_addr)) == 0;
+		break;
+	}
+	return !ours || open_take(arg, seen);
 }
 
 static int
-compare(const void *a, const void *b)
+open_compare(const void *a, const void *b)
 {
-	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+	const struct open_socket *x = a, *y = b;
 
-	return x < y ? -1 : x > y;
+	return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
 static void
-find_sockets(struct owners_look *l)
+open_found_descriptor(void *arg, uint32_t inode)
 {
-	struct sockdiag diag;
+	struct backlog_look *l = arg;
+	struct open_socket key = { .inode = inode }, *s;
 
-	(void)sockdiag_init(&diag);
-	for (size_t i = 0; i < l->nlisteners; i++)
-		if (!sockdiag_connections(
-			&diag, &l->listeners[i], found_socket, l))
-			l->unknown = true;
-	sockdiag_fini(&diag);
-	if (l->nsockets == 0)
+	s = bsearch(&key, l->sockets, l->nsockets, sizeof(key), open_compare);
+	if (s == NULL)
 		return;
-	qsort(l->sockets, l->nsockets, sizeof(*l->sockets), compare);
-	l->owned = calloc(l->nsockets, sizeof(*l->owned));
-	if (l->owned == NULL)
-		l->unknown = true;
-}
-
-/* The process whose descriptors are gone through. */
-struct search {
-	struct owners_look *look;
-	struct owner *owner;
-};
-
-static void
-found_descriptor(void *arg, uint32_t inode)
-{
-	const struct search *s = arg;
-	struct owners_look *l = s->look;
-	const uint32_t *at = bsearch(
-	    &inode, l->sockets, l->nsockets, sizeof(*l->sockets), compare);
-
-	if (at == NULL)
-		return;
-	l->owned[at - l->sockets] = true;
-	s->owner->holds = true;
+	s->owned = true;
+	if (s->at.sin6_family == AF_UNSPEC)
+		l->at->holds = true;
+	else if (l->at->silent)
+		l->own = s->at;
 }
 
 /*
- * Connections that none of the processes has are with children of theirs;
- * whose children these are is not looked up.
+ * Goes through the kernel's list of sockets, and through the descriptors of the
+ * processes and the first child of each: a shell may stand before the program.
+ * Connections that none of them has are with other children; whose children
+ * these are is not looked up.
  */
 static void
-look_work(struct lane_job *job)
+open_work(struct lane_job *job)
 {
-	struct owners_look *l = LOOP_OWNER(job, struct owners_look, job);
+	struct backlog_look *l = LOOP_OWNER(job, struct backlog_look, job);
+	const struct sockaddr_in *in;
 
-	find_sockets(l);
-	if (l->unknown || l->nsockets == 0)
-		return;
-	for (size_t i = 0; i < l->nowners; i++) {
-		struct search s = { l, &l->owners[i] };
-
-		if (procinfo_sockets(s.owner->pid, found_descriptor, &s) ==
-			-1 &&
-		    errno != ESRCH)
+	if (l->silent &&
+	    !sockets_tcp(
+		1U << TCP_LISTEN, 0, SOCKETS_ALL, open_found_listener, l))
+		l->silent = false;
+	for (size_t i = 0; l->connections && i < l->nlisteners; i++) {
+		l->asked = &l->listeners[i];
+		in = (const void *)&l->asked->addr;
+		/* Both families have the port in one place. */
+		if (in->sin_family == AF_UNIX
+			? !sockets_unix(SOCKETS_ALL, open_found_connection, l)
+			: !sockets_tcp(HELD_STATES, ntohs(in->sin_port),
+			      SOCKETS_ALL, open_found_connection, l))
 			l->unknown = true;
 	}
+	if (l->nsockets == 0)
+		return;
+	qsort(l->sockets, l->nsockets, sizeof(*l->sockets), open_compare);
+	for (size_t i = 0; i < l->nprocesses; i++) {
+		pid_t pid = l->processes[i].pid;
+
+		l->at = &l->processes[i];
+		if (procinfo_sockets(pid, open_found_descriptor, l) == -1 &&
+		    errno != ESRCH)
+			l->unknown = true;
+		for (int n = 0; n < CHILDREN_MAX && pid > 0; n++) {
+			pid = procinfo_child(pid);
+			if (pid > 0)
+				(void)procinfo_sockets(
+				    pid, open_found_descriptor, l);
+		}
+	}
 	for (size_t i = 0; i < l->nsockets; i++)
-		if (!l->owned[i])
+		if (!l->sockets[i].owned &&
+		    l->sockets[i].at.sin6_family == AF_UNSPEC)
 			l->unknown = true;
 }
 
-/* --- owners, in the loop ------------------------------------------------ */
+/* --- likewise, in the loop ------------------------------------------------ */
 
 static void
-free_look(struct owners_look *l)
+open_free(struct backlog_look *l)
 {
 	if (l->group != NULL)
-		l->group->owners = NULL;
+		l->group->backlog.look = NULL;
 	free(l->listeners);
-	free(l->owners);
+	free(l->processes);
 	free(l->sockets);
-	free(l->owned);
 	free(l);
 }
 
-static void
-look_done(struct lane_job *job, tstamp now)
+/* Whether a process in this state could listen elsewhere than it was told. */
+static bool
+is_silent(const struct worker *w)
 {
-	struct owners_look *l = LOOP_OWNER(job, struct owners_look, job);
+	const struct group *g = w->group;
+	uint8_t state = w->sup->pool.processes[w->process].state;
 
-	for (size_t i = 0; l->group != NULL && i < l->nowners; i++) {
-		const struct owner *x = &l->owners[i];
-		struct worker *w = l->group->sup->workers[x->process];
+	return !w->accepts &&
+	    w->generation == w->sup->pool.apps[g->app].generation &&
+	    (group_accepts_itself(g)
+		    ? state == PROCESS_IDLE || state == PROCESS_ACTIVE
+		    : state == PROCESS_STARTING);
+}
 
-		if (w == NULL || w->group != l->group || w->pid != x->pid)
+static void
+tell_wrong_port(struct group *g, const struct backlog_look *l)
+{
+	char address[ADDRESS_TEXT_SIZE], text[sizeof(g->backlog.wrong_port)];
+	const struct sockaddr_in *in = (const void *)&l->own;
+	bool any = in->sin_family == AF_INET
+	    ? in->sin_addr.s_addr == htonl(INADDR_ANY)
+	    : IN6_IS_ADDR_UNSPECIFIED(&l->own.sin6_addr);
+
+	/* ":3000" for all addresses of the machine. */
+	if (any)
+		(void)snprintf(address, sizeof(address), ":%u",
+		    (unsigned)ntohs(in->sin_port));
+	else
+		(void)address_format((const struct sockaddr *)&l->own,
+		    sizeof(l->own), address, sizeof(address));
+	(void)snprintf(text, sizeof(text),
+	    "it listens on %.60s itself: use %s{fd: 3}, or handoff = none",
+	    address, group_accepts_itself(g) ? "" : "handoff = listen and ");
+	if (strcmp(backlog_wrong_port(g), text) == 0)
+		return;
+	memcpy(g->backlog.wrong_port, text, sizeof(text));
+	g->backlog.wrong_generation = l->generation;
+	tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE, NULL, "%s", text);
+}
+
+static void
+open_done(struct lane_job *job, tstamp now)
+{
+	struct backlog_look *l = LOOP_OWNER(job, struct backlog_look, job);
+	struct group *g = l->group;
+	bool silent = false, accepts = false;
+
+	for (size_t i = 0; g != NULL && i < l->nprocesses; i++) {
+		const struct open_process *x = &l->processes[i];
+		struct worker *w = g->sup->workers[x->number];
+
+		if (w == NULL || w->group != g || w->pid != x->pid)
 			continue;
-		w->accepts |= x->holds || (l->unknown && l->nsockets > 0);
+		silent = silent || (x->silent && is_silent(w));
+		if (!group_accepts_itself(g))
+			continue;
+		w->accepts |= x->holds || (l->unknown && l->connected);
+		accepts = accepts || w->accepts;
 		if (x->holds || l->unknown)
 			pool_worked(&w->sup->pool, w->process, w->processors,
 			    true, now);
 	}
-	free_look(l);
+	if (g != NULL) {
+		g->backlog.open_at =
+		    tstamp_add(now, OPEN_REST * (now - l->began));
+		if (!silent || accepts || !l->silent)
+			;
+		else if (l->own.sin6_family != AF_UNSPEC)
+			tell_wrong_port(g, l);
+		else
+			g->backlog.wrong_port[0] = '\0';
+	}
+	open_free(l);
 }
 
+/*
+ * Unless the last look is no longer ago than that. silent: processes may listen
+ * elsewhere; else connections alone are asked for.
+ */
 static void
-take_listeners(struct owners_look *l, const struct group *g)
+open_look(struct group *g, bool silent, tspan pause, tstamp now)
 {
-	const struct app_listener *al;
+	struct supervisor *s = g->sup;
+	struct backlog_look *l;
+	struct app_listener *al;
+	const struct worker *w;
+	size_t n = 1, workers = 1;
+	struct stat st;
 
+	if (g->backlog.look != NULL || now < g->backlog.open_at ||
+	    (g->backlog.opened != 0 && now - g->backlog.opened < pause))
+		return;
+	TAILQ_FOREACH(al, &g->listeners, next)
+		n++;
+	TAILQ_FOREACH(w, &g->workers, next)
+		workers++;
+	l = calloc(1, sizeof(*l));
+	if (l == NULL)
+		return;
+	l->job.work = open_work;
+	l->job.done = open_done;
+	l->began = now;
+	l->connections = group_accepts_itself(g);
+	l->generation = s->pool.apps[g->app].generation;
+	l->listeners = calloc(n, sizeof(*l->listeners));
+	l->processes = calloc(workers, sizeof(*l->processes));
+	if (l->listeners == NULL || l->processes == NULL) {
+		open_free(l);
+		return;
+	}
 	TAILQ_FOREACH(al, &g->listeners, next) {
 		const struct listener *open = &al->acceptor.listener;
 
-		if (open->fd != -1)
-			sockdiag_describe(&g->sup->diag, open->fd,
-			    (const void *)&open->addr,
-			    &l->listeners[l->nlisteners++]);
-	}
-}
-
-/* Returns how many processes there are; l->owners may be NULL. */
-static size_t
-take_processes(struct owners_look *l, const struct group *g)
-{
-	const struct supervisor *s = g->sup;
-	size_t count = 0;
-
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++) {
-		const struct worker *w = s->workers[n];
-
-		if (w == NULL || w->group != g || w->pid == 0)
+		if (open->fd == -1 || fstat(open->fd, &st) == -1)
 			continue;
-		if (l->owners != NULL)
-			l->owners[count] =
-			    (struct owner){ .process = n, .pid = w->pid };
-		count++;
+		l->listeners[l->nlisteners].inode = (uint32_t)st.st_ino;
+		l->listeners[l->nlisteners++].addr = open->addr;
 	}
-	return count;
-}
-
-static struct owners_look *
-new_look(struct group *g)
-{
-	struct owners_look *l = calloc(1, sizeof(*l));
-	const struct app_listener *al;
-	size_t nlisteners = 1;
-
-	if (l == NULL)
-		return NULL;
-	TAILQ_FOREACH(al, &g->listeners, next)
-		nlisteners++;
-	l->listeners = calloc(nlisteners, sizeof(*l->listeners));
-	l->owners = calloc(take_processes(l, g) + 1, sizeof(*l->owners));
-	if (l->listeners == NULL || l->owners == NULL) {
-		free_look(l);
-		return NULL;
+	TAILQ_FOREACH(w, &g->workers, next) {
+		if (w->pid == 0)
+			continue;
+		l->processes[l->nprocesses++] = (struct open_process){
+			.number = w->process,
+			.pid = w->pid,
+			.silent = silent && !g->closing && is_silent(w),
+		};
+		l->silent = l->silent || l->processes[l->nprocesses - 1].silent;
 	}
-	l->job.work = look_work;
-	l->job.done = look_done;
-	l->group = g;
-	take_listeners(l, g);
-	l->nowners = take_processes(l, g);
-	return l;
-}
-
-static tspan
-owners_pause(const struct conf_app *conf)
-{
-	tspan pause = conf->max_idle_time / OWNERS_LOOKS;
-
-	if (conf->max_idle_time == 0 || pause > OWNERS_PAUSE_MAX)
-		return OWNERS_PAUSE_MAX;
-	return pause < OWNERS_PAUSE_MIN ? OWNERS_PAUSE_MIN : pause;
-}
-
-static void
-look_for_owners(struct group *g, tspan pause, tstamp now)
-{
-	if (g->owners != NULL || now < g->owners_at)
+	if (!l->connections && !l->silent) {
+		open_free(l);
 		return;
-	g->owners_at = tstamp_add(now, pause);
-	g->owners = new_look(g);
-	if (g->owners != NULL)
-		lane_submit(&g->sup->looker, &g->owners->job);
+	}
+	g->backlog.opened = now;
+	g->backlog.look = l;
+	l->group = g;
+	lane_submit(&s->looker, &l->job);
 }
 
 void
-backlog_look_for_owners(struct group *g, tstamp now)
+backlog_sampled(struct worker *w, tstamp now)
 {
+	const struct group *g = w->group;
 	const struct app *a = &g->sup->pool.apps[g->app];
+	tspan pause = g->conf->pool.max_idle_time / OPEN_LOOKS;
 
-	if (app_processes(a) > a->options.min_processes)
-		look_for_owners(g, owners_pause(g->conf), now);
+	if (app_processes(a) <= a->options.min_processes)
+		return;
+	if (g->conf->pool.max_idle_time == 0 || pause > OPEN_PAUSE_MAX)
+		pause = OPEN_PAUSE_MAX;
+	else if (pause < OPEN_PAUSE_MIN)
+		pause = OPEN_PAUSE_MIN;
+	open_look(w->group, false, pause, now);
 }
 
-/* --- processes that accept ---------------------------------------------- */
-
-/* Whether a process need not accept yet: it may be starting still. */
-static bool
-is_beginning(const struct group *g, uint32_t process, tstamp now)
+const char *
+backlog_wrong_port(const struct group *g)
 {
-	return !g->sup->workers[process]->accepts &&
-	    now - g->sup->pool.processes[process].started <
-	    g->conf->start_timeout;
+	return g->backlog.wrong_generation ==
+		g->sup->pool.apps[g->app].generation
+	    ? g->backlog.wrong_port
+	    : "";
 }
 
-/* Whether this number is a process of the app, and there to serve. */
-static bool
-serves(const struct group *g, uint32_t process)
-{
-	const struct worker *w = g->sup->workers[process];
-
-	return w != NULL && w->group == g &&
-	    g->sup->pool.processes[process].state <= PROCESS_ACTIVE;
-}
+/* --- processes that accept ----------------------------------------------- */
 
 /* An app's processes, by what is known of their accepting. */
-struct counts {
+struct accept_counts {
 	uint32_t starting; /* the pool takes one waiter off for each */
 	uint32_t early; /* starting, and accept already */
 	uint32_t beginning; /* ready, and may not accept yet */
 	bool accepts; /* any does */
+	bool awaited; /* the first that accepts is waited for */
 };
 
-static struct counts
-count_processes(const struct group *g, tstamp now)
-{
-	const struct process *processes = g->sup->pool.processes;
-	struct counts counts = { 0, 0, 0, false };
-	bool begins;
-
-	for (uint32_t n = 0; n < g->sup->pool.nprocesses; n++) {
-		if (!serves(g, n))
-			continue;
-		begins = is_beginning(g, n, now);
-		counts.accepts |= !begins;
-		if (processes[n].state != PROCESS_STARTING) {
-			counts.beginning += begins ? 1 : 0;
-			continue;
-		}
-		counts.starting++;
-		counts.early += begins ? 0 : 1;
-	}
-	return counts;
-}
-
-/* Processes that are waited for are in use, though they hold no connection. */
-static void
-keep_beginning(struct group *g, tstamp now)
+/*
+ * A process need not accept yet: it may be starting still. While connections
+ * wait for such processes these are in use, though they hold none.
+ */
+static struct accept_counts
+count_accepting(struct group *g, bool waiting, tstamp now)
 {
 	struct supervisor *s = g->sup;
+	struct accept_counts c = { 0 };
+	const struct worker *w;
 
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
-		if (serves(g, n) && is_beginning(g, n, now))
+	TAILQ_FOREACH(w, &g->workers, next) {
+		const struct process *x = &s->pool.processes[w->process];
+		bool begins;
+
+		if (x->state > PROCESS_ACTIVE)
+			continue;
+		begins = !w->accepts &&
+		    now - x->started < g->conf->pool.start_timeout;
+		if (begins && waiting)
 			pool_worked(
-			    &s->pool, n, s->workers[n]->processors, true, now);
+			    &s->pool, w->process, w->processors, true, now);
+		c.accepts = c.accepts || !begins;
+		if (x->state == PROCESS_STARTING) {
+			c.starting++;
+			c.early += begins ? 0 : 1;
+		} else {
+			c.beginning += begins ? 1 : 0;
+		}
+	}
+	c.awaited = !c.accepts && c.starting + c.beginning > 0;
+	return c;
 }
 
 /* A connection was accepted: any of the processes may have done it. */
 static void
 mark_accepting(struct group *g)
 {
-	struct supervisor *s = g->sup;
+	struct worker *w;
 
-	stray_accepted(g);
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
-		if (s->workers[n] != NULL && s->workers[n]->group == g &&
-		    s->workers[n]->pid != 0)
-			s->workers[n]->accepts = true;
+	g->backlog.wrong_port[0] = '\0';
+	TAILQ_FOREACH(w, &g->workers, next)
+		if (w->pid != 0)
+			w->accepts = true;
 }
 
-/* Until the first process accepts, no other is wanted: it may accept all. */
-static bool
-is_awaited(const struct counts *counts)
+/* --- the backlog --------------------------------------------------------- */
+
+/* Binds anew the listeners that a process has shut down. */
+static void
+mend_listeners(struct group *g, tstamp now)
 {
-	return !counts->accepts && counts->starting + counts->beginning > 0;
-}
+	struct app_listener *l, *next;
 
-/* How many connections want a process beside those that are ready. */
-static uint32_t
-demand_of(const struct counts *counts, long depth)
-{
-	long demand = depth + counts->early - counts->beginning;
-
-	if (depth == 0 || demand <= 0 || is_awaited(counts))
-		return 0;
-	return (uint32_t)demand;
-}
-
-/* --- the backlog -------------------------------------------------------- */
-
-static tspan
-look_pause(const struct group *g)
-{
-	tspan pause = g->conf->start_delay / LOOKS;
-
-	if (pause < LOOK_PAUSE_MIN)
-		return LOOK_PAUSE_MIN;
-	return pause > LOOK_PAUSE_MAX ? LOOK_PAUSE_MAX : pause;
-}
-
-/* Without the number, whether any connection waits can be had: 1 or 0. */
-static long
-depth_of(const struct group *g, const struct app_listener *l)
-{
-	const struct listener *open = &l->acceptor.listener;
-	struct pollfd pfd = { .fd = open->fd, .events = POLLIN };
-	long depth = listener_depth(open, &g->sup->diag);
-
-	return depth == -1 ? poll(&pfd, 1, 0) == 1 : depth;
-}
-
-static long
-depth_of_all(const struct group *g)
-{
-	const struct app_listener *l;
-	long depth = 0;
-
-	TAILQ_FOREACH(l, &g->listeners, next)
-		if (listeners_serves(l))
-			depth += depth_of(g, l);
-	return depth;
-}
-
-/* A listener that a process has shut down; NULL: all are sound. */
-static struct app_listener *
-find_broken(struct group *g)
-{
-	struct app_listener *l;
-
-	TAILQ_FOREACH(l, &g->listeners, next)
+	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
 		if (listeners_serves(l) && !l->leaving &&
 		    listener_is_broken(&l->acceptor.listener))
-			return l;
-	return NULL;
+			listeners_rebind(l, now);
 }
 
 void
 backlog_look(struct group *g, tstamp now)
 {
 	struct supervisor *s = g->sup;
-	struct app_listener *l;
-	struct counts counts;
-	long before = g->depth;
-	uint32_t demand;
+	struct backlog *b = &g->backlog;
+	const struct app_listener *l;
+	struct accept_counts counts;
+	long before = b->depth, depth, demand;
 
-	/* A listener bound anew, or waiting for that, is broken no more. */
-	while ((l = find_broken(g)) != NULL)
-		listeners_rebind(l, now);
-	g->depth = depth_of_all(g);
-	if (g->depth < before)
-		mark_accepting(g);
-	if (g->depth > 0)
-		keep_beginning(g, now);
-	counts = count_processes(g, now);
-	stray_awaited(g, g->depth > 0 && is_awaited(&counts), now);
-	if (g->depth > 0 && is_awaited(&counts)) {
-		g->owners_at = tstamp_min(
-		    g->owners_at, tstamp_add(now, OWNERS_PAUSE_AWAITED));
-		look_for_owners(g, OWNERS_PAUSE_AWAITED, now);
+	mend_listeners(g, now);
+	b->depth = 0;
+	TAILQ_FOREACH(l, &g->listeners, next) {
+		if (!listeners_serves(l))
+			continue;
+		depth = listener_depth(&l->acceptor.listener);
+		/* Without the number, whether any connection waits: one. */
+		b->depth += depth == -1 ? 1 : depth;
 	}
-	demand = demand_of(&counts, g->depth);
-	if (demand != s->pool.apps[g->app].backlog)
-		pool_backlog(&s->pool, g->app, demand, now);
-	if (g->depth > 0)
-		g->calm_at = tstamp_add(now, CALM);
+	if (b->depth < before)
+		mark_accepting(g);
+	counts = count_accepting(g, b->depth > 0, now);
+	if (b->depth == 0 || !counts.awaited) {
+		b->awaited_since = 0;
+	} else {
+		if (b->awaited_since == 0)
+			b->awaited_since = now;
+		open_look(g, now - b->awaited_since >= OPEN_PAUSE_AWAITED,
+		    OPEN_PAUSE_AWAITED, now);
+	}
+	/*
+	 * Connections want processes beside those that are ready; but until
+	 * the first process accepts no other is wanted: it may accept all.
+	 */
+	demand = b->depth + counts.early - counts.beginning;
+	if (b->depth == 0 || demand < 0 || counts.awaited)
+		demand = 0;
+	if ((uint32_t)demand != s->pool.apps[g->app].backlog)
+		pool_backlog(&s->pool, g->app, (uint32_t)demand, now);
+	if (b->depth > 0)
+		b->calm_at = tstamp_add(now, CALM);
 }
 
 static void
 look_later(struct group *g, tstamp now)
 {
-	timer_set(&g->sup->loop.timers, &g->backlog_timer,
-	    tstamp_add(now, look_pause(g)));
+	tspan pause = g->conf->pool.start_delay / LOOKS;
+
+	if (pause < LOOK_PAUSE_MIN)
+		pause = LOOK_PAUSE_MIN;
+	else if (pause > LOOK_PAUSE_MAX)
+		pause = LOOK_PAUSE_MAX;
+	timer_set(
+	    &g->sup->loop.timers, &g->backlog.timer, tstamp_add(now, pause));
 }
 
+/*
+ * While connections came of late: the next look at the backlog. Under native:
+ * processes that have not said that they are ready are looked at.
+ */
 static void
 time_to_look(struct timer *t, tstamp now)
 {
-	struct group *g = TIMER_OWNER(t, struct group, backlog_timer);
+	struct group *g = TIMER_OWNER(t, struct group, backlog.timer);
 
+	if (!group_accepts_itself(g)) {
+		if (app_is_announced(&g->sup->pool.apps[g->app]))
+			return;
+		open_look(g, true, 0, now);
+		if (app_processes(&g->sup->pool.apps[g->app]) > 0)
+			timer_set(
+			    &g->sup->loop.timers, t, tstamp_add(now, SILENCE));
+		return;
+	}
 	if (g->muted)
 		return;
 	backlog_look(g, now);
-	if (now < g->calm_at)
+	if (now < g->backlog.calm_at)
 		look_later(g, now);
 	else
 		listeners_resume(g);
@@ -467,26 +574,42 @@ backlog_woken(struct group *g, tstamp now)
 {
 	listeners_pause(g);
 	/* At least one connection waited, or the listener is broken. */
-	if (g->depth == 0)
-		g->depth = 1;
-	g->calm_at = tstamp_add(now, CALM);
+	if (g->backlog.depth == 0)
+		g->backlog.depth = 1;
+	g->backlog.calm_at = tstamp_add(now, CALM);
 	backlog_look(g, now);
 	look_later(g, now);
 }
 
 void
+backlog_started(struct worker *w, tstamp now)
+{
+	struct group *g = w->group;
+
+	if (g->conf->handoff == CONF_HANDOFF_NATIVE &&
+	    !app_is_announced(&g->sup->pool.apps[g->app]))
+		timer_advance(&g->sup->loop.timers, &g->backlog.timer,
+		    tstamp_add(now, SILENCE));
+}
+
+void
+backlog_ready(struct group *g)
+{
+	if (!group_accepts_itself(g))
+		g->backlog.wrong_port[0] = '\0';
+}
+
+void
 backlog_init(struct group *g)
 {
-	timer_init(&g->backlog_timer, time_to_look);
-	stray_init(g);
+	timer_init(&g->backlog.timer, time_to_look);
 }
 
 void
 backlog_fini(struct group *g)
 {
-	timer_set(&g->sup->loop.timers, &g->backlog_timer, TSTAMP_NEVER);
-	stray_fini(g);
-	if (g->owners != NULL)
-		g->owners->group = NULL;
-	g->owners = NULL;
+	timer_set(&g->sup->loop.timers, &g->backlog.timer, TSTAMP_NEVER);
+	if (g->backlog.look != NULL)
+		g->backlog.look->group = NULL;
+	g->backlog.look = NULL;
 }

@@ -12,12 +12,13 @@
  * connection, or for start_timeout, it is taken to be starting: one of the
  * connections that wait is for it.
  *
- * Processes that hold connections are in use, though they may use no
- * processor. Which ones do is looked up in a lane: the kernel's list of
- * sockets, and the descriptors of each process.
+ * A lane looks at the sockets that the processes have open. Those that hold
+ * connections are in use, though they may use no processor. Where connections
+ * wait and none has been accepted, or a program under native says nothing, it
+ * may listen on a port of its own instead: its users are told.
  */
 
-#include "daemon/group.h"
+#include "daemon/worker.h"
 
 /* The group is new, or goes. */
 void backlog_init(struct group *g);
@@ -29,10 +30,18 @@ void backlog_woken(struct group *g, tstamp now);
 /* Looks at once. */
 void backlog_look(struct group *g, tstamp now);
 
+/* A process, of any app, was started; the first of the app is ready. */
+void backlog_started(struct worker *w, tstamp now);
+void backlog_ready(struct group *g);
+
 /*
- * Asks which processes hold connections, if the app has more of them than it
- * must; the core is told.
+ * The process uses no processor: asks whether it, or another one, holds a
+ * connection, if the app has more of them than it must; the core is told.
  */
-void backlog_look_for_owners(struct group *g, tstamp now);
+void backlog_sampled(struct worker *w, tstamp now);
+
+/* "it listens on :3000 itself: ...", of the newest processes; "": it is not so.
+ */
+const char *backlog_wrong_port(const struct group *g);
 
 #endif

@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/backlog.h"
 #include "daemon/channel.h"
-#include "daemon/closing.h"
+#include "daemon/keeper.h"
 #include "daemon/parking.h"
-#include "daemon/refork.h"
 #include "daemon/sampling.h"
 #include "daemon/tell.h"
+#include "daemon/template.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/number.h"
@@ -66,12 +67,12 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 	if (fdpass_send(w->channel.fd, at, (size_t)(end - at),
 		s->accepted[conn].fd) == -1)
 		return -1;
-	if (w->unread_since == TSTAMP_NEVER) {
-		w->received = w->sent;
-		w->unread_since = now;
+	if (w->pickup.unread_since == TSTAMP_NEVER) {
+		w->pickup.received = w->pickup.sent;
+		w->pickup.unread_since = now;
 	}
 	s->accepted[conn].len = (uint8_t)(end - at);
-	w->sent += (uint64_t)(end - at);
+	w->pickup.sent += (uint64_t)(end - at);
 	return 0;
 }
 
@@ -80,14 +81,15 @@ channel_stop(struct worker *w)
 {
 	const struct process *x = &w->sup->pool.processes[w->process];
 
-	if (w->channel.fd == -1 || (!x->ready && w->group->stray[0] != '\0')) {
+	if (w->channel.fd == -1 ||
+	    (!x->ready && backlog_wrong_port(w->group)[0] != '\0')) {
 		/* Where no channel is read the polite way is the signal. */
 		worker_signal(w, SIGTERM, false);
 		return;
 	}
 	/* A process that does not read it gets SIGTERM in time. */
 	if (fdpass_send(w->channel.fd, WIRE_STOP, STOP_LEN, -1) != -1)
-		w->sent += STOP_LEN;
+		w->pickup.sent += STOP_LEN;
 	else if (ilist_empty(&x->conns))
 		/* The signal costs nothing where no connection is held. */
 		worker_signal(w, SIGTERM, false);
@@ -168,8 +170,8 @@ session_over(struct worker *w, uint32_t conn, tstamp now)
 		w->loose -= w->loose < CHANNEL_LOOSE_EACH ? w->loose
 							  : CHANNEL_LOOSE_EACH;
 	/* Connections that the core has given it since are not sent yet. */
-	if (w->group->refork_due)
-		refork_done(w, now);
+	if (w->group->templating != NULL)
+		template_served(w, now);
 }
 
 static void
@@ -235,12 +237,7 @@ on_blind(struct worker *w, const struct words *a, tstamp now)
 static void
 on_forked(struct worker *w, const struct words *a, tstamp now)
 {
-	const char *at = a->text, *end = at + a->len;
-	uint64_t serial, pid;
-
-	if (!number_read(&at, end, &serial) || at == end || *at++ != ' ' ||
-	    !number_read(&at, end, &pid) || at != end || pid > INT32_MAX ||
-	    !refork_answered(w, serial, (pid_t)pid, now))
+	if (!fork_answered(w, a->text, a->len, now))
 		channel_misbehaved(w, now, "FORKED of what was not asked");
 }
 
@@ -398,7 +395,7 @@ static bool
 is_sound(struct worker *w, const struct fdpass_got *got, ssize_t n, tstamp now)
 {
 	for (size_t i = 0; i < got->nfds; i++)
-		closing_give(w->group, got->fds[i]);
+		keeper_close(w->group, got->fds[i]);
 	if (got->nfds > 0 || got->lost_fds)
 		channel_misbehaved(w, now, "a descriptor");
 	else if (got->truncated)

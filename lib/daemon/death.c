@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "daemon/channel.h"
-#include "daemon/closing.h"
 #include "daemon/death.h"
+#include "daemon/keeper.h"
 #include "daemon/parking.h"
 #include "daemon/tell.h"
 #include "daemon/template.h"
@@ -196,9 +196,12 @@ finish(struct worker *w, tstamp now)
 	if (w->backs_off)
 		group_log_backoff(w->group, now);
 	parking_close_all(w);
+	fork_forget(w);
 	worker_free(w);
 	pool_gone(&s->pool, process, now);
 }
+
+static void hear_words(void *arg, const char *line, size_t len, tstamp now);
 
 /*
  * Whether the last line on stderr is awaited, which may explain a failure. It
@@ -213,7 +216,7 @@ awaits_words(struct worker *w, tstamp now)
 	    !explain_failure(w, "", why, sizeof(why)))
 		return false;
 	w->asked = true;
-	return kept_ask(&w->output, now);
+	return keeper_leave(w->output, hear_words, w, now);
 }
 
 /* The log tells of the end after all that the process has printed. */
@@ -244,7 +247,7 @@ taken(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
 	if (its_own)
 		w->unread_lost = true;
 	if (fd != -1)
-		closing_give(w->group, fd);
+		keeper_close(w->group, fd);
 }
 
 static void
@@ -260,7 +263,7 @@ take_ended(struct retake *r, bool complete, tstamp now)
 }
 
 static void
-take_back(struct worker *w, tstamp now)
+take_back(struct worker *w)
 {
 	/* Its descriptor may be just the one that a connection needs. */
 	worker_hang_up(w);
@@ -268,7 +271,7 @@ take_back(struct worker *w, tstamp now)
 	w->retake.child_end = w->child_end;
 	w->retake.message = taken;
 	w->retake.end = take_ended;
-	retake_begin(w->group, &w->retake, now);
+	keeper_take_back(w->group, &w->retake);
 }
 
 /* --- reaping ------------------------------------------------------------ */
@@ -283,16 +286,17 @@ depart(struct worker *w, tstamp now)
 		group_failed(w->group, "%s", why);
 	pool_died(&w->sup->pool, w->process, end_of(&w->death), now);
 	if (w->child_end != -1 && fdpass_unread(w->child_end) > 0)
-		take_back(w, now);
+		take_back(w);
 	else
 		bury(w, now);
 }
 
 static void
-hear_words(struct kept *o, const char *line, size_t len, tstamp now)
+hear_words(void *arg, const char *line, size_t len, tstamp now)
 {
-	struct worker *w = LOOP_OWNER(o, struct worker, output);
+	struct worker *w = arg;
 
+	w->output = NULL;
 	if (len > 0)
 		w->words = strndup(line, len);
 	if (w->sup->pool.processes[w->process].state == PROCESS_DYING)
@@ -311,7 +315,6 @@ take_leave(struct worker *w, const struct reap_death *death, tstamp now)
 {
 	turn_for(w->group->app);
 	worker_died(w, death);
-	w->output.words = hear_words;
 	w->starved = was_starved(w, now);
 	channel_read_rest(w, now);
 	if (w->sup->pool.processes[w->process].ready || !awaits_words(w, now))
@@ -324,22 +327,14 @@ death_taken(struct worker *w, const struct reap_death *death, tstamp now)
 	take_leave(w, death, now);
 }
 
-static bool
-is_starting(const struct supervisor *s, pid_t pid)
-{
-	const struct worker *w;
-
-	TAILQ_FOREACH(w, &s->starting, start_next)
-		if (w->starting->pid == pid)
-			return true;
-	return false;
-}
-
 static void
 reap_worker(struct worker *w, const struct reap_death *death, tstamp now)
 {
 	reap_take(death->pid);
-	take_leave(w, death, now);
+	if (w->template != NULL)
+		template_died(w, death, now);
+	else
+		take_leave(w, death, now);
 }
 
 /* Reaps a child that is dead; what it cost, or 0: it has to wait. */
@@ -347,24 +342,17 @@ static int
 reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 {
 	struct worker *w = worker_find(s, death->pid);
-	struct app_template *t;
 
 	if (w != NULL) {
 		reap_worker(w, death, now);
 		return WORK_WORKER;
 	}
-	t = template_find(s, death->pid);
-	if (is_starting(s, death->pid) || (t != NULL && t->start != NULL)) {
+	if (worker_is_starting(s, death->pid)) {
 		s->reaping_waits = true;
 		return 0;
 	}
-	if (t != NULL) {
-		reap_take(death->pid);
-		template_died(t, death, now);
-		return WORK_WORKER;
-	}
-	reap_stranger(death->pid);
-	forking_exited(s, death, now);
+	fork_reap(s, death, now);
+	(void)keeper_exited(s, death->pid, now);
 	(void)watch_exited(&s->watch, death->pid, now);
 	return WORK_ORPHAN;
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf_pool.h"
 #include "daemon/group.h"
 
 struct group *
@@ -14,7 +13,6 @@ group_new(struct supervisor *s, struct config *config,
     const struct conf_app *conf, tstamp now)
 {
 	struct group *g = calloc(1, sizeof(*g));
-	struct app_options o;
 
 	if (g == NULL)
 		return NULL;
@@ -28,11 +26,11 @@ group_new(struct supervisor *s, struct config *config,
 	g->config = config_ref(config);
 	g->conf = conf;
 	TAILQ_INIT(&g->listeners);
+	TAILQ_INIT(&g->workers);
 	TAILQ_INIT(&g->queued);
+	g->app = pool_app_add(&s->pool, &conf->pool, now);
 	if (conf->broken != NULL)
 		group_failed(g, "%s", conf->broken);
-	conf_pool_options(conf, &o);
-	g->app = pool_app_add(&s->pool, &o, now);
 	assert(s->groups[g->app] == NULL);
 	s->groups[g->app] = g;
 	return g;
@@ -71,6 +69,8 @@ group_failed(struct group *g, const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(g->last_failure, sizeof(g->last_failure), fmt, ap);
 	va_end(ap);
+	g->failed_at = loop_now(&g->sup->loop);
+	g->failed_generation = g->sup->pool.apps[g->app].generation;
 }
 
 void
@@ -107,6 +107,8 @@ group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
 {
 	const char *why = g->last_failure, *expected = doubted(g);
 
+	if (g->failed_generation < g->sup->pool.apps[g->app].proven)
+		why = "";
 	if (why[0] == '\0' && app_has_failed(&g->sup->pool.apps[g->app]))
 		why = "it does not start";
 	if (expected == NULL)

@@ -18,24 +18,33 @@
 #include "sys/log.h"
 
 struct app_listener;
+struct backlog_look;
 struct hold_start;
 struct limiter;
-struct owners_look;
 struct parked;
-struct closing;
 struct restart_files;
-struct retake;
-struct stray_look;
-struct seat;
+struct templating;
 
 TAILQ_HEAD(app_listeners, app_listener);
-STAILQ_HEAD(retakes, retake);
 TAILQ_HEAD(parkeds, parked);
 
 /* How many processes an app keeps, and may have. */
 struct group_size {
 	uint32_t min;
 	uint32_t max;
+};
+
+/* What is known of connections that processes accept themselves. */
+struct backlog {
+	struct timer timer; /* next look */
+	long depth; /* at the latest look */
+	tstamp calm_at; /* no more looks from then on */
+	tstamp awaited_since; /* one waits, none was accepted yet; 0: not so */
+	struct backlog_look *look; /* at open sockets, under way; or NULL */
+	tstamp opened; /* when the latest of these began; 0: none yet */
+	tstamp open_at; /* the next one not before */
+	char wrong_port[160]; /* where processes listen instead; "": nowhere */
+	uint32_t wrong_generation; /* of the app, of which that tells */
 };
 
 struct group {
@@ -56,32 +65,14 @@ struct group {
 	bool drained; /* the core knows that no listener is left */
 	struct app_listeners listeners;
 	bool paused; /* its listeners are out of the loop */
+	struct workers workers; /* all of them; no template */
 	TAILQ_ENTRY(group) start_next; /* in supervisor.start_queue */
 	struct workers queued; /* to be started; not empty: in that queue */
-	unsigned nstarting; /* workers in the spawner lane */
+	unsigned nstarting; /* workers in the spawner lane, or being forked */
 	struct timer start_rest; /* set: workers queued are not needed yet */
-	struct seat *seat; /* owned; NULL: it has no template */
-	struct timer refork; /* set: next look; see refork.h */
-	bool refork_due; /* no worker was idle when one was to fork */
-	struct timer backlog_timer; /* next look; see backlog.h */
-	long depth; /* of its backlog, at the latest look */
-	tstamp calm_at; /* no more looks from then on */
-	struct owners_look *owners; /* under way; NULL: none */
-	tstamp owners_at; /* the next one not before */
-	struct timer stray_timer; /* set: processes are not ready yet */
-	struct stray_look *stray_look; /* under way; NULL: none */
-	tstamp stray_again; /* the next one of a process that is young */
-	tstamp stray_at; /* a connection waits: look then; 0: none waits */
-	uint32_t stray_generation; /* of which stray tells */
-	char stray[160]; /* where the processes listen instead; "": nowhere */
-	tstamp keeper_rest; /* a keeper died: no other before then */
-	struct retakes retakes; /* of its dead workers, in turn */
-	struct keeper *retaker; /* has been asked for the first; NULL: none */
-	struct timer retake_timer; /* set: one is looked for */
-	struct closing *closings; /* owned; see closing.h */
-	size_t nclosings;
-	size_t closings_room;
-	struct timer closing_timer; /* set while there are some */
+	struct templating *templating; /* owned; NULL: it has no template */
+	struct backlog backlog; /* see backlog.h */
+	struct keeper_app *keeper; /* a reference */
 	struct parkeds parked; /* idle, the longest first; see parking.h */
 	struct parkeds stirred; /* with a request, and no room for it yet */
 	unsigned nparked; /* of both */
@@ -93,7 +84,10 @@ struct group {
 	uint64_t *slots; /* bitmap of the slots in use */
 	uint32_t slots_len; /* in words */
 	char last_failure[256]; /* "" : none yet */
+	tstamp failed_at;
+	uint32_t failed_generation; /* which was coming, if there was one */
 	char given_up_for[256]; /* the failure that ended the latest rollout */
+	tstamp given_up_at;
 	tstamp reports_since; /* slow processes are counted from here, */
 	unsigned reports; /* for one second */
 	struct log_rate full_rate;
@@ -124,7 +118,8 @@ void group_log_backoff(const struct group *g, tstamp now);
 /*
  * The text of the last failure; of an app that has failed and was never ready
  * with what its handoff expects of the program, which may be one for another
- * handoff. "" before the first failure. Returns buf.
+ * handoff. "" before the first failure, and as soon as a later generation has
+ * served, or lived for min_server_life. Returns buf.
  */
 #define GROUP_FAILURE_MAX 384
 const char *group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX]);

@@ -6,7 +6,7 @@
 #include "daemon/accepting.h"
 #include "daemon/hold.h"
 #include "daemon/parking.h"
-#include "daemon/seat.h"
+#include "daemon/template.h"
 #include "sys/openings.h"
 
 void
@@ -16,14 +16,14 @@ hold_drain(struct group *g, tstamp now)
 	listeners_pause(g);
 	parking_leave(g, now);
 	pool_app_hold(&g->sup->pool, g->app, END_DRAINED, now);
-	seat_update(g, now);
+	template_update(g, now);
 }
 
 void
 hold_resume(struct group *g, tstamp now)
 {
 	g->muted = false;
-	seat_update(g, now);
+	template_update(g, now);
 	pool_app_resume(&g->sup->pool, g->app, now);
 	listeners_resume(g);
 }
@@ -54,7 +54,7 @@ hold_stop(struct group *g, tstamp now)
 	g->stopped = true;
 	parking_leave(g, now);
 	pool_app_hold(&g->sup->pool, g->app, END_STOPPED, now);
-	seat_update(g, now);
+	template_update(g, now);
 	accepting_leave_all(g, now);
 }
 
@@ -65,9 +65,9 @@ open_all(struct hold_start *h, struct app_listeners *out)
 	const struct conf_app *conf = h->group->conf;
 	int error = 0;
 
-	for (size_t i = 0; i < conf->listen_len; i++) {
-		if (listeners_open(
-			h->sup, conf, &conf->listen[i], &h->openings, out) == 0)
+	for (size_t i = 0; i < conf->listen.len; i++) {
+		if (listeners_open(h->sup, conf, &conf->listen.list[i],
+			&h->openings, out) == 0)
 			continue;
 		error = errno;
 		if (error != EINPROGRESS)

@@ -2,12 +2,18 @@
 #define DAEMON_KEEPER_H
 
 /*
- * The keepers of apps: processes of ours that touch what workers can have
- * others wait for; see keeper/keeper.c. An app has one, which starts with its
- * first process. A keeper that does not answer is left alone, and another takes
- * over. It is never waited for: when the kernel lets it go on it answers again,
- * or sees that the daemon is gone. What it is told, and what it says, is the
- * matter of keeping.h.
+ * The keeper: a process of ours that touches what workers, and clients of
+ * theirs, can have others wait for; see keeper/keeper.c. It reads the output of
+ * workers, takes back what dead workers have not received, and closes what may
+ * take long to close. All apps have one, which starts with the first process
+ * that needs it.
+ *
+ * A keeper that waits for somebody is left alone, and killed, which comes true
+ * when the kernel lets it go; another one takes over. Nothing that the keeper
+ * was given is lost with it: we have a copy of each descriptor, and take back
+ * from its socket what it has not read. Only what it was busy with is given up,
+ * which the page that we share with it names. An app that has stalled
+ * KEEPER_STALLS of them has failed.
  */
 
 #include <sys/queue.h>
@@ -17,107 +23,249 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/group.h"
-#include "daemon/output.h"
-#include "sys/child.h"
+#include "core/tstamp.h"
 #include "sys/keeper_wire.h"
-#include "sys/lane.h"
+#include "sys/loop.h"
 
-/* Keepers that an app has at a time; without one that answers it has failed. */
-#define KEEPER_MAX 3
+struct conf_app;
+struct group;
+struct keeper;
+struct supervisor;
 
-/* The time for an answer, and where it waits for nothing but its turn. */
-#define KEEPER_PATIENCE TSPAN_SECONDS(1)
-#define KEEPER_LIMIT TSPAN_SECONDS(10)
+/* Keepers that one app may stall, each of which is forgotten after a while. */
+#define KEEPER_STALLS 3
 
-LIST_HEAD(kept_list, kept);
+/*
+ * Descriptors of an app that wait to be closed. With more it accepts no
+ * connections, so that those of others have room.
+ */
+#define KEEPER_CLOSINGS 256
 
-/* The uses of keepers. */
-struct keeper_ops {
+/* How long a keeper is looked for that can be asked to take back. */
+#define KEEPER_TAKE_LIMIT TSPAN_SECONDS(5)
+
+/* A process that the pool does not know. */
+#define KEEPER_NO_PROCESS UINT32_MAX
+
+/* A descriptor to be closed. */
+struct keeper_closing {
+	int fd;
+	bool drain; /* what lies in it is read before */
+};
+
+/*
+ * An app as the keeper knows it: by its name, because what is left of it may
+ * outlast its group, and what it did is still known when it comes again.
+ */
+struct keeper_app {
+	TAILQ_ENTRY(keeper_app) next; /* in keepers.apps */
+	struct keepers *all;
+	char *name; /* owned */
+	unsigned refs; /* of groups, outputs and stalled keepers */
+	unsigned stalls; /* keepers that it has stalled */
+	struct keeper_closing *closings; /* owned, the oldest first */
+	size_t nclosings;
+	size_t closings_room;
+};
+
+TAILQ_HEAD(kepts, kept);
+
+/* The output of a worker; made by keeper_hold(), and ours from keeper_leave().
+ */
+struct kept {
+	TAILQ_ENTRY(kept) next;
+	struct kepts *in; /* one of keepers.said, unsaid and leaving */
+	struct keeper_app *app;
+	uint32_t process; /* the worker's number in the pool, or none */
+	char id[KEEPER_ID_LEN + 1];
+	int ends[KEEPER_HOLD_FDS]; /* to read; -1: given up */
+	int its_ends[KEEPER_HOLD_FDS]; /* to write, until it has them; -1 */
+	bool held; /* the keeper has it, too */
+	bool gone; /* the worker is */
+	struct timer patience; /* set: its last line is waited for */
+	/* The line, or none (len 0); may free the worker. NULL: told. */
+	void (*words)(void *arg, const char *line, size_t len, tstamp now);
+	void *arg;
+};
+
+/*
+ * What a dead worker has not received, embedded in its struct and left alone
+ * from keeper_take_back() until end() is called.
+ *
+ * That a message is one of ours, and the descriptor the one that was sent with
+ * it, needs no proof: only our end sends to the worker's, and nobody else has
+ * that. Each is received once, by the worker or the keeper.
+ */
+struct retake {
+	TAILQ_ENTRY(retake) next; /* in keepers.retakes */
+	struct keeper_app *app;
+	const char *id; /* of the worker; not owned */
+	int child_end; /* of the channel; stays the user's */
+	tstamp limit; /* for a keeper to be found; NEVER: not its turn yet */
 	/*
-	 * A packet, and the descriptor with it, which is the callee's now; -1:
-	 * there is none, or had no room. Returns the lines in it.
+	 * A message the worker had not received, oldest first, and its
+	 * descriptor, which is the callee's now; -1: it had none, or we had no
+	 * room for it.
 	 */
-	int (*heard)(struct keeper *, const char *packet, size_t len, int fd,
-	    tstamp now);
-	/* An answer came: there may be room in its socket again. */
-	void (*answered)(struct keeper *);
-	/* A keeper is frozen, or dead and freed next. */
-	void (*silent)(struct keeper *, tstamp now);
+	void (*message)(
+	    struct retake *, const char *buf, size_t len, int fd, tstamp now);
+	/*
+	 * The end, from which on it is the user's again and may be freed.
+	 * Complete: all was read. Else the rest is lost.
+	 */
+	void (*end)(struct retake *, bool complete, tstamp now);
 };
 
-struct keeper {
-	TAILQ_ENTRY(keeper) next; /* in supervisor.keepers */
+/* The keeper and its predecessors, and all there is for it to do. */
+struct keepers {
 	struct supervisor *sup;
-	struct group *group; /* NULL: its app is gone */
-	char *app; /* for the log; owned */
-	struct output output; /* its socket */
-	int its_end; /* of the socket, until it is started; then -1 */
-	struct kept_list kept; /* outputs; see kept.h */
-	char *left; /* identifiers to be said; owned */
-	size_t nleft;
-	unsigned takes; /* that it has to answer; see retake.h */
-	bool closed; /* KEEPER_CLOSED is to be said; see closing.h */
-	tstamp no_room_since; /* for the next packet; NEVER: there is */
-	tstamp born;
-	struct timer timer; /* its next question, or its answer is late */
-	tstamp asked_at; /* TSTAMP_NEVER: it has answered */
-	bool frozen; /* it does not answer */
-	bool dead;
-	bool dismissed; /* its socket is shut down */
-	/* Its start, in most cases a worker's first step in the lane. */
-	bool taken; /* begun */
-	struct lane_job job; /* otherwise */
-	char *path; /* owned */
-	char *title; /* in ps(1); owned */
-	char *argv[2];
-	struct child_spec spec;
-	struct child_result result; /* pid 0: not started yet */
+	struct keeper *current; /* NULL: none */
+	TAILQ_HEAD(, keeper) stalled; /* the oldest first */
+	tstamp rest; /* one died, or did not start: no other before then */
+	bool ails; /* the latest did not start, which is told */
+	bool unstarted; /* likewise, and not for want of room */
+	struct timer timer; /* set: there may be something to say */
+	TAILQ_HEAD(, keeper_app) apps;
+	struct kepts said; /* the keeper has them, as far as we know */
+	struct kepts unsaid; /* it is to be told of them */
+	struct kepts leaving; /* it reads them to the end */
+	TAILQ_HEAD(, retake) retakes;
+	struct retake *retaken; /* the first of them, under way; NULL: none */
+	struct keeper_app *closing; /* its first descriptors; NULL: none */
+	size_t nclosing;
+	/* Lines that all workers together may have logged in a period. */
+	struct timer lines; /* set: no more in this one */
+	tstamp period;
+	int work; /* left in it; may be exceeded by one packet */
 };
 
-/* Whether an app of these options needs keepers. */
+/*
+ * For a new supervisor: 0, or -1 without memory; and for one that ends. No
+ * start may be in the lane then.
+ */
+int keeper_init(struct supervisor *s);
+void keeper_fini(struct supervisor *s);
+
+/* A reference; the app of this name is made if need be. NULL: no memory. */
+struct keeper_app *keeper_app_get(struct supervisor *s, const char *name);
+void keeper_app_put(struct keeper_app *app);
+
+/* Whether an app of these options needs the keeper. */
 bool keeper_is_needed(const struct conf_app *conf);
 
-/* The keeper that new tasks are for; NULL: none answers. */
-struct keeper *keeper_current(const struct group *g);
-
-/* The current keeper, or a new one, not started yet; NULL and errno. */
-struct keeper *keeper_get(struct group *g, tstamp now);
-
-/*
- * Why no process of the app can be started now, or NULL: its keepers do not
- * answer.
- */
+/* Why no process of the app can be started now, or NULL. */
 const char *keeper_fault(const struct group *g);
 
-/* The keeper answers what it was just told, unless it is frozen. */
-void keeper_expect(struct keeper *k, tstamp now);
+/*
+ * Opens the pipes for a worker and has the keeper read them until
+ * keeper_leave(). owner: the user that may open /dev/stderr; (uid_t)-1: ours.
+ * Gives the ends for the worker, of standard output and of standard error,
+ * which stay ours. NULL and errno.
+ */
+struct kept *keeper_hold(struct group *g, const char *id, uint32_t process,
+    uid_t owner, int its_ends_out[2]);
 
-/* Dismisses the keeper if it keeps nothing and another has taken over. */
-void keeper_spare(struct keeper *k);
+/* The worker has its ends, or will not have them: ours are closed. */
+void keeper_born(struct kept *o);
 
 /*
- * The keeper that must be started before a worker; NULL: it is, or another
- * start sees to it. keeper_start() runs in the lane, and returns whether the
- * keeper runs; keeper_started() in the loop after it.
+ * The worker is gone, or NULL: all that it has printed is logged. words: is
+ * told the last line on standard error after that, or within a quarter of a
+ * second none, unless the result is false; called again with NULL it is not
+ * told any more. The output is not the caller's afterwards.
  */
-struct keeper *keeper_new_one(const struct group *g);
-bool keeper_start(struct keeper *k);
-void keeper_started(struct keeper *k, tstamp now);
+bool keeper_leave(struct kept *o,
+    void (*words)(void *arg, const char *line, size_t len, tstamp now),
+    void *arg, tstamp now);
 
-/* Starts it without a worker, unless that is begun. */
-void keeper_start_alone(struct keeper *k);
+/* Whether it is read, or will be. */
+static inline bool
+keeper_reads(const struct kept *o)
+{
+	return o != NULL && o->ends[0] != -1;
+}
+
+/* Whether that line is still to come. */
+static inline bool
+keeper_awaits(const struct kept *o)
+{
+	return o != NULL && o->patience.at != TSTAMP_NEVER;
+}
+
+/* Queues it. Calls nothing back before the next turn of the loop. */
+void keeper_take_back(struct group *g, struct retake *r);
+
+/* Takes the descriptor over, and has the keeper close it. */
+void keeper_close(struct group *g, int fd);
 
 /*
- * Has the keepers of an app that is gone, or of all (NULL), pass on what is
- * left and end. Each is freed when it has.
+ * The same for a connection. It is closed here and now if that cannot take
+ * long: a TCP connection whose last close does not wait, and a Unix socket in
+ * which nothing lies, once it is shut down. drain: of another one is read
+ * first what its client has sent, so that the client is not told of a reset;
+ * not where a process may be reading. Takes no lock of the socket that a
+ * process may hold.
  */
-void keeper_dismiss_all(struct supervisor *s, const struct group *g);
+void keeper_close_conn(struct group *g, int fd, bool tcp, bool drain);
 
-/* Whether there are keepers that are not frozen. */
-bool keeper_any_answers(const struct supervisor *s);
+/* Whether KEEPER_CLOSINGS is exceeded. */
+bool keeper_is_full(const struct group *g);
 
-/* Forgets all keepers; no start of one may be in the lane. */
-void keeper_free_all(struct supervisor *s);
+/* --- keeper_process.c ---------------------------------------------------- */
+
+/* The pid of a keeper that concerns the app, and whether it answers. */
+struct keeper_sight {
+	pid_t pid;
+	bool answers;
+};
+
+#define KEEPER_SIGHTS (KEEPER_STALLS + 1)
+
+/* Those of the app, the oldest first; their number. */
+size_t keeper_sights(
+    const struct group *g, struct keeper_sight out[KEEPER_SIGHTS]);
+
+/* A child was reaped: whether it was the keeper, or a former one. */
+bool keeper_exited(struct supervisor *s, pid_t pid, tstamp now);
+
+/*
+ * The daemon ends: has the keeper do what is left, and pass on the last lines
+ * of workers; until then at the latest. Turns the loop.
+ */
+void keeper_hear_out(struct supervisor *s, tstamp until);
+
+/* For keeper.c: the keeper, or a new one; NULL: there can be none now. */
+struct keeper *keeper_get(struct keepers *all, tstamp now);
+
+/* Whether it has answered what it was told. */
+bool keeper_is_free(const struct keeper *k);
+
+/* Tells it something, with descriptors; false: there is no room. */
+bool keeper_tell(struct keeper *k, const char *buf, size_t len, const int *fds,
+    size_t n, tstamp now);
+
+/*
+ * For keeper_process.c: says what is next; whether there is something that a
+ * keeper could do; gives it all that is still open; forgets all.
+ */
+void keeper_go_on(struct keepers *all, tstamp now);
+bool keeper_has_work(const struct keepers *all);
+void keeper_give_all(struct keepers *all);
+void keeper_drop_all(struct keepers *all);
+
+/*
+ * A packet, and the descriptor with it, which is the callee's now; -1: there is
+ * none. Returns the lines in it.
+ */
+int keeper_heard(
+    struct keepers *all, const char *packet, size_t len, int fd, tstamp now);
+
+/*
+ * There is another keeper from now on. The former one waits with `busy` (a verb
+ * of keeper_wire.h) for the worker of this identifier, or, if that is 0, is
+ * dead or does not say for whom it waits; app: whose fault that is, or NULL.
+ */
+void keeper_succeed(struct keepers *all, struct keeper_app *app, uint32_t busy,
+    const char *id, tstamp now);
 
 #endif

@@ -8,7 +8,6 @@
 #include "daemon/listeners.h"
 #include "sys/activation.h"
 #include "sys/address.h"
-#include "sys/holder.h"
 
 /* Sockets of one name that the service manager may give. */
 #define INHERITED_MAX 64
@@ -16,10 +15,23 @@
 /* Until a listener that could not be bound anew is tried again. */
 #define REBIND_PAUSE TSPAN_SECONDS(1)
 
+/* Likewise, at first, while processes of another app have its address. */
+#define AWAIT_PAUSE TSPAN_MSECONDS(20)
+
 /* Connections accepted from one listener in one turn at most. */
 #define BUDGET_MAX 64
 
-static void forget_opening(struct app_listener *l);
+/* A socket that is bound in the lane: the folder of its file may be locked. */
+struct listeners_opening {
+	struct lane_job job;
+	struct app_listener *of; /* NULL: closed meanwhile */
+	struct supervisor *sup;
+	struct conf_listen where; /* a copy, of which spec has the strings */
+	struct listener_spec spec;
+	struct listener listener;
+	const char *why;
+	int error; /* errno; 0: it is open */
+};
 
 /* --- opening and closing ------------------------------------------------ */
 
@@ -36,10 +48,10 @@ make_spec(const struct conf_listen *where, const struct conf_app *conf,
 {
 	conf_listen_spec(where, out);
 	out->inherited_fd = inherited;
-	out->backlog = (int)conf->backlog;
-	out->uid = conf->socket_uid;
-	out->gid = conf->socket_gid;
-	out->mode = conf->socket_mode;
+	out->backlog = (int)conf->listen.backlog;
+	out->uid = conf->listen.uid;
+	out->gid = conf->listen.gid;
+	out->mode = conf->listen.mode;
 }
 
 /* Finds the address it listens at, as people and status want it. */
@@ -59,43 +71,42 @@ find_address(struct app_listener *l)
 		    l->address, sizeof(l->address), "%s", l->where.text);
 }
 
-/* The socket that a listener is to get. */
-struct place {
-	int inherited; /* -1: none */
-	bool beside; /* another one is there */
-	struct openings *openings;
-};
-
+/* A listener of that app, not open yet; NULL: no memory. */
 static struct app_listener *
-open_one(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, const struct place *place)
+new_listener(struct supervisor *s, const struct conf_listen *where)
 {
-	struct listener_spec spec;
-	const char *why = "cannot listen";
-	char text[128];
 	struct app_listener *l = calloc(1, sizeof(*l));
 
 	if (l == NULL)
 		return NULL;
 	acceptor_init(&l->acceptor, &s->loop, &s->looker, NULL, BUDGET_MAX);
 	timer_init(&l->leave_timer, NULL);
-	if (!conf_listen_copy(&l->where, where))
-		goto fail;
-	make_spec(where, conf, place->inherited, &spec);
-	spec.beside = place->beside;
-	l->succeeds = place->beside;
-	if (openings_open(
-		place->openings, &l->acceptor.listener, &spec, &why) == -1) {
-		if (errno != EINPROGRESS)
-			log_errorx("%s:%d: %s: %s: %s: %s", conf->listen_file,
-			    conf->listen_line, conf->name, where->text, why,
-			    holder_explain(&spec, place->openings == NULL, text,
-				sizeof(text)));
-		goto fail;
+	if (conf_listen_copy(&l->where, where))
+		return l;
+	free_listener(l);
+	return NULL;
+}
+
+static struct app_listener *
+open_one(struct supervisor *s, const struct conf_app *conf,
+    const struct conf_listen *where, int inherited, struct openings *openings)
+{
+	struct app_listener *l = new_listener(s, where);
+	struct listener_spec spec;
+	const char *why = "cannot listen";
+	char text[128];
+
+	if (l == NULL)
+		return NULL;
+	make_spec(where, conf, inherited, &spec);
+	if (openings_open(openings, &l->acceptor.listener, &spec, &why) == 0) {
+		find_address(l);
+		return l;
 	}
-	find_address(l);
-	return l;
-fail:
+	if (errno != EINPROGRESS)
+		log_errorx("%s:%d: %s: %s: %s: %s", conf->listen.file,
+		    conf->listen.line, conf->name, where->text, why,
+		    listener_explain(&spec, text, sizeof(text)));
 	free_listener(l);
 	return NULL;
 }
@@ -115,7 +126,7 @@ find_inherited(
 		log_errorx("%s: %s: the service manager gave no socket of "
 			   "that name (LISTEN_FDNAMES)",
 		    conf->name, where->text);
-	return n < INHERITED_MAX ? n : INHERITED_MAX;
+	return n;
 }
 
 int
@@ -123,7 +134,6 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out)
 {
-	struct place place = { .openings = openings };
 	struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
 	int fds[INHERITED_MAX], error;
 	struct app_listener *l;
@@ -138,8 +148,7 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		place.inherited = fds[i];
-		l = open_one(s, conf, where, &place);
+		l = open_one(s, conf, where, fds[i], openings);
 		if (l == NULL) {
 			error = errno;
 			listeners_close_all(&opened);
@@ -153,35 +162,17 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 }
 
 int
-listeners_open_beside(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, struct openings *openings,
+listeners_await(struct supervisor *s, const struct conf_listen *where,
     struct app_listeners *out)
 {
-	const struct place place = {
-		.inherited = -1, .beside = true, .openings = openings
-	};
-	struct app_listener *l = open_one(s, conf, where, &place);
+	struct app_listener *l = new_listener(s, where);
 
 	if (l == NULL)
 		return -1;
+	l->awaits = true;
+	find_address(l);
 	TAILQ_INSERT_TAIL(out, l, next);
 	return 0;
-}
-
-void
-listeners_succeed(struct supervisor *s, const struct conf_app *conf,
-    struct app_listener *old, struct app_listener *l)
-{
-	const char *why = "";
-
-	l->succeeds = false;
-	if (acceptor_succeed(&l->acceptor, &old->acceptor, (int)conf->backlog,
-		&s->diag, &why) == 0)
-		return;
-	/* Tried again, until the other socket is closed. */
-	log_error("%s: %s: %s", conf->name, l->address, why);
-	acceptor_close(&l->acceptor);
-	l->rebound = loop_now(&s->loop);
 }
 
 void
@@ -189,7 +180,8 @@ listeners_close(struct app_listener *l)
 {
 	listeners_detach(l);
 	acceptor_close(&l->acceptor);
-	forget_opening(l);
+	if (l->opening != NULL)
+		l->opening->of = NULL;
 	free_listener(l);
 }
 
@@ -225,7 +217,7 @@ listeners_attach(struct app_listener *l, struct group *g)
 	if (l->acceptor.listener.fd != -1) {
 		share(l);
 		acceptor_start(&l->acceptor);
-	} else if (l->where.kind != CONF_LISTEN_FD) {
+	} else if (l->where.kind != CONF_LISTEN_FD && !l->awaits) {
 		/* No socket since listeners_rebind(): to be tried again. */
 		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
 	}
@@ -292,37 +284,8 @@ listeners_serves(const struct app_listener *l)
 
 /* --- binding anew ------------------------------------------------------- */
 
-/* A socket that is bound in the lane: the folder of its file may be locked. */
-struct listeners_opening {
-	struct lane_job job;
-	struct app_listener *of; /* NULL: closed meanwhile */
-	struct supervisor *sup;
-	struct conf_listen where; /* a copy, of which spec has the strings */
-	struct listener_spec spec;
-	struct listener listener;
-	const char *why;
-	int error; /* errno; 0: it is open */
-};
-
 static void
-free_opening(struct listeners_opening *o)
-{
-	if (o->of != NULL)
-		o->of->opening = NULL;
-	conf_listen_fini(&o->where);
-	free(o);
-}
-
-/* The listener is being closed. */
-static void
-forget_opening(struct app_listener *l)
-{
-	if (l->opening != NULL)
-		l->opening->of = NULL;
-}
-
-static void
-open_work(struct lane_job *job)
+opening_work(struct lane_job *job)
 {
 	struct listeners_opening *o =
 	    LOOP_OWNER(job, struct listeners_opening, job);
@@ -331,52 +294,53 @@ open_work(struct lane_job *job)
 		o->error = errno;
 }
 
+/* Tries again later: soon, and then less often, while others have the address.
+ */
 static void
-open_done(struct lane_job *job, tstamp now)
+opening_failed(struct app_listener *l, int error, const char *why, tstamp now)
+{
+	const char *app = l->group->conf->name;
+	bool held = l->awaits && error == EADDRINUSE;
+	tspan pause = REBIND_PAUSE;
+
+	if (held && l->pause < REBIND_PAUSE)
+		pause = l->pause == 0 ? AWAIT_PAUSE : 2 * l->pause;
+	if (!held) {
+		errno = error;
+		log_warn("%s: %s: %s", app, l->address, why);
+	} else if (pause >= REBIND_PAUSE && l->pause < REBIND_PAUSE) {
+		log_warnx("%s: processes of the app that had %s have it still: "
+			  "it is opened when they end",
+		    app, l->address);
+	}
+	l->pause = pause;
+	acceptor_rest(&l->acceptor, now + pause);
+}
+
+static void
+opening_done(struct lane_job *job, tstamp now)
 {
 	struct listeners_opening *o =
 	    LOOP_OWNER(job, struct listeners_opening, job);
 	struct app_listener *l = o->of;
-	struct supervisor *s = o->sup;
 
+	if (l != NULL)
+		l->opening = NULL;
 	if (l == NULL && o->error == 0) {
-		acceptor_discard(&s->looker, &o->listener);
+		acceptor_discard(&o->sup->looker, &o->listener);
 	} else if (l != NULL && o->error != 0) {
-		errno = o->error;
-		log_warn(
-		    "%s: %s: %s", l->group->conf->name, l->address, o->why);
-		acceptor_rest(&l->acceptor, now + REBIND_PAUSE);
+		opening_failed(l, o->error, o->why, now);
 	} else if (l != NULL) {
 		l->acceptor.listener = o->listener;
+		l->awaits = false;
 		share(l);
 		acceptor_start(&l->acceptor);
 		/* The processes have the former socket. */
 		if (group_accepts_itself(l->group) && !l->group->closing)
-			pool_app_restart(&s->pool, l->group->app, now);
+			pool_app_restart(&o->sup->pool, l->group->app, now);
 	}
-	free_opening(o);
-}
-
-/* Returns false without memory. */
-static bool
-begin_opening(struct app_listener *l)
-{
-	struct listeners_opening *o = calloc(1, sizeof(*o));
-
-	if (o == NULL)
-		return false;
-	if (!conf_listen_copy(&o->where, &l->where)) {
-		free_opening(o);
-		return false;
-	}
-	o->sup = l->group->sup;
-	make_spec(&o->where, l->group->conf, -1, &o->spec);
-	o->job.work = open_work;
-	o->job.done = open_done;
-	o->of = l;
-	l->opening = o;
-	lane_submit(&o->sup->looker, &o->job);
-	return true;
+	conf_listen_fini(&o->where);
+	free(o);
 }
 
 /*
@@ -386,15 +350,16 @@ begin_opening(struct app_listener *l)
 void
 listeners_rebind(struct app_listener *l, tstamp now)
 {
-	const char *app = l->group->conf->name;
+	struct group *g = l->group;
+	struct listeners_opening *o;
 
 	if (l->acceptor.listener.fd != -1)
 		log_warnx("%s: %s was shut down by somebody: binding it anew",
-		    app, l->address);
+		    g->conf->name, l->address);
 	acceptor_close(&l->acceptor);
 	if (l->opening != NULL)
 		return;
-	if (l->rebound != 0 && now - l->rebound < REBIND_PAUSE) {
+	if (!l->awaits && l->rebound != 0 && now - l->rebound < REBIND_PAUSE) {
 		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
 		return;
 	}
@@ -402,9 +367,34 @@ listeners_rebind(struct app_listener *l, tstamp now)
 	if (l->where.kind == CONF_LISTEN_FD) {
 		log_errorx("%s: %s is of no more use: only the service "
 			   "manager can bind it anew",
-		    app, l->address);
+		    g->conf->name, l->address);
 		return;
 	}
-	if (!begin_opening(l))
+	o = calloc(1, sizeof(*o));
+	if (o == NULL || !conf_listen_copy(&o->where, &l->where)) {
+		free(o);
 		acceptor_rest(&l->acceptor, now + REBIND_PAUSE);
+		return;
+	}
+	make_spec(&o->where, g->conf, -1, &o->spec);
+	o->sup = g->sup;
+	o->of = l;
+	o->job.work = opening_work;
+	o->job.done = opening_done;
+	l->opening = o;
+	lane_submit(&o->sup->looker, &o->job);
+}
+
+void
+listeners_open_awaited(struct supervisor *s, tstamp now)
+{
+	struct app_listener *l;
+
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		TAILQ_FOREACH(l, &s->groups[app]->listeners, next)
+			if (l->awaits && l->acceptor.listener.fd == -1)
+				listeners_rebind(l, now);
+	}
 }

@@ -15,7 +15,8 @@ struct app_listener {
 	char address[160]; /* where it really listens, for people */
 	tstamp rebound; /* bound anew then; 0: never */
 	struct listeners_opening *opening; /* under way; NULL: none */
-	bool succeeds; /* another one has its place: listeners_succeed() */
+	bool awaits; /* not open: processes of another app have its address */
+	tspan pause; /* before the latest attempt to open it then */
 	bool leaving; /* shut; what is in its backlog is still served */
 	bool last_look; /* when it is empty now it can be closed */
 	struct timer leave_timer; /* next look at it while it leaves */
@@ -35,16 +36,14 @@ int listeners_open(struct supervisor *s, const struct conf_app *conf,
     struct app_listeners *out);
 
 /*
- * Appends one listener that is to take the place of another one there, which
- * is not inherited. Returns like listeners_open().
+ * Appends one listener to be opened when processes of another app, which have
+ * a socket there, leave that. Returns 0, or -1 without memory.
  */
-int listeners_open_beside(struct supervisor *s, const struct conf_app *conf,
-    const struct conf_listen *where, struct openings *openings,
+int listeners_await(struct supervisor *s, const struct conf_listen *where,
     struct app_listeners *out);
 
-/* Has l take the old one's place: from now on clients come to l. */
-void listeners_succeed(struct supervisor *s, const struct conf_app *conf,
-    struct app_listener *old, struct app_listener *l);
+/* Tries to open all that await that, at once and from then on. */
+void listeners_open_awaited(struct supervisor *s, tstamp now);
 
 /* Puts a listener, which is on no list, into use; see accepting_begin(). */
 void listeners_attach(struct app_listener *l, struct group *g);

@@ -27,7 +27,7 @@ static bool
 unreachable(void *arg, tstamp until, tstamp now)
 {
 	struct group *g = arg;
-	bool open = g->conf->limit_fail == CONF_LIMIT_FAIL_OPEN;
+	bool open = g->conf->limit.fail == CONF_LIMIT_FAIL_OPEN;
 
 	pool_lock_unavailable(&g->sup->pool, g->app, open, until, now);
 	return open;
@@ -40,7 +40,7 @@ static const struct limiter_events events = {
 };
 
 void
-locks_configure(struct group *g)
+locks_configure(struct group *g, tstamp now)
 {
 	const struct services *all = &g->sup->services;
 
@@ -52,8 +52,8 @@ locks_configure(struct group *g)
 		    all->limiter->create(all->counter_arg, g->name, &events, g);
 	if (g->limiter == NULL)
 		log_warn("%s: limit", g->name);
-	else
-		all->limiter->configure(g->limiter, g->conf);
+	else if (all->limiter->configure(g->limiter, g->conf))
+		pool_limit_moved(&g->sup->pool, g->app, now);
 }
 
 void

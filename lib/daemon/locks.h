@@ -15,7 +15,7 @@ struct services;
  * Makes or changes g->limiter as the group's configuration wants it. Without
  * memory for it, connections are let in without locks.
  */
-void locks_configure(struct group *g);
+void locks_configure(struct group *g, tstamp now);
 
 /* Closes every connection of g->limiter, which may be NULL. */
 void locks_free(struct group *g);

@@ -6,7 +6,7 @@
 #include <poll.h>
 #include <stdlib.h>
 
-#include "daemon/closing.h"
+#include "daemon/keeper.h"
 #include "daemon/listeners.h"
 #include "daemon/parking.h"
 #include "daemon/request_head.h"
@@ -81,7 +81,7 @@ end(struct parked *k, enum park_end how, tstamp now)
 	if (!k->fresh)
 		how = PARK_SERVED;
 	forget(g->sup, k);
-	closing_give_conn(g, fd, tcp, false);
+	keeper_close_conn(g, fd, tcp, false);
 	pool_park_ended(&g->sup->pool, g->app, how, now);
 }
 
@@ -124,7 +124,7 @@ is_gone(const struct group *g, unsigned events)
 {
 	return (events & EPOLLERR) != 0 ||
 	    ((events & EPOLLHUP) != 0 &&
-		g->conf->protocol != CONF_PROTOCOL_RAW);
+		g->conf->refusal.protocol != CONF_PROTOCOL_RAW);
 }
 
 /* How much a client has sent whose connection no process has had. */
@@ -138,8 +138,8 @@ static enum sent
 look(const struct parked *k, unsigned events)
 {
 	static char bytes[REQUEST_HEAD_MAX];
-	bool http =
-	    k->group->conf->wait_for_request == CONF_WAIT_FOR_REQUEST_HTTP;
+	bool http = k->group->conf->parking.wait_for_request ==
+	    CONF_WAIT_FOR_REQUEST_HTTP;
 	ssize_t n = recv(
 	    k->io.fd, bytes, http ? sizeof(bytes) : 1, MSG_PEEK | MSG_DONTWAIT);
 
@@ -165,7 +165,8 @@ is_leaving(const struct group *g)
 bool
 parking_is_open(const struct group *g)
 {
-	return (g->conf->keep_alive || g->conf->wait_for_data) &&
+	return (g->conf->parking.keep_alive ||
+		   g->conf->parking.wait_for_data) &&
 	    !is_leaving(g);
 }
 
@@ -205,7 +206,7 @@ set_timer(struct group *g, tstamp now)
 
 	if (k != NULL)
 		at = parking_is_open(g)
-		    ? tstamp_add(k->since, g->conf->keep_alive_timeout)
+		    ? tstamp_add(k->since, g->conf->parking.keep_alive_timeout)
 		    : now;
 	timer_set(&g->sup->loop.timers, &g->parking_timer, at);
 }
@@ -233,7 +234,8 @@ begin(struct parked *k, tstamp now)
 {
 	struct group *g = k->group;
 
-	if (g->nparked >= g->conf->max_parked && !TAILQ_EMPTY(&g->parked))
+	if (g->nparked >= g->conf->parking.max_parked &&
+	    !TAILQ_EMPTY(&g->parked))
 		end(TAILQ_FIRST(&g->parked), PARK_REFUSED, now);
 	k->since = now;
 	move(k, PARKED_IDLE);
@@ -270,7 +272,7 @@ parking_park(struct worker *w, uint32_t conn, tstamp now)
 	/* The serial may be another app's: it can be guessed. */
 	if (p->conns[conn].process != w->process)
 		return false;
-	if (g->conf->keep_alive && parking_is_open(g))
+	if (g->conf->parking.keep_alive && parking_is_open(g))
 		k = remember(g, c);
 	if (k == NULL) {
 		if (!pool_done(p, w->process, conn, now))
@@ -295,7 +297,7 @@ parking_hold(struct group *g, int fd, bool tcp, tstamp now)
 
 	pool_held(&g->sup->pool, g->app, now);
 	if (k == NULL) {
-		closing_give_conn(g, fd, tcp, false);
+		keeper_close_conn(g, fd, tcp, false);
 		pool_park_ended(&g->sup->pool, g->app, PARK_REFUSED, now);
 		return;
 	}
@@ -309,7 +311,7 @@ parking_taken(struct group *g, struct accepted *c, int fd)
 	if (c->fd == -1)
 		c->fd = fd;
 	else if (fd != -1)
-		closing_give(g, fd);
+		keeper_close(g, fd);
 }
 
 /* --- the end -------------------------------------------------------------- */
@@ -328,7 +330,7 @@ parking_close(struct group *g, struct accepted *c)
 	if (c->fd == -1)
 		return;
 	parking_forget(g->sup, c);
-	closing_give_conn(g, c->fd, c->tcp, false);
+	keeper_close_conn(g, c->fd, c->tcp, false);
 	c->fd = -1;
 }
 

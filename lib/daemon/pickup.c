@@ -8,10 +8,11 @@
 #include <sys/socket.h>
 
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "daemon/channel.h"
-#include "daemon/closing.h"
+#include "daemon/keeper.h"
 #include "daemon/parking.h"
 #include "daemon/pickup.h"
 #include "sys/fdpass.h"
@@ -56,6 +57,7 @@ prefetched_bytes(const struct worker *w)
 tstamp
 pickup_since(struct worker *w, tstamp now)
 {
+	struct pickup *p = &w->pickup;
 	int bytes = w->child_end == -1 ? 0 : fdpass_unread(w->child_end);
 	uint64_t received, prefetched;
 
@@ -64,38 +66,29 @@ pickup_since(struct worker *w, tstamp now)
 	 * nothing is overdue.
 	 */
 	if (bytes <= (int)STOP_LEN) {
-		w->unread_since = TSTAMP_NEVER;
+		p->unread_since = TSTAMP_NEVER;
 		return TSTAMP_NEVER;
 	}
-	received = w->sent - (uint64_t)bytes;
+	received = p->sent - (uint64_t)bytes;
 	prefetched = prefetched_bytes(w);
-	if (received > w->received ||
+	if (received > p->received ||
 	    (uint64_t)bytes <= prefetched + STOP_LEN) {
-		w->received = received;
-		w->unread_since = now;
+		p->received = received;
+		p->unread_since = now;
 	}
 	/* For a prefetched connection time counts from its turn. */
 	return (uint64_t)bytes <= prefetched + STOP_LEN ? TSTAMP_NEVER
-							: w->unread_since;
+							: p->unread_since;
 }
 
 static tspan
 look_pause(const struct worker *w)
 {
-	tspan pause = w->group->conf->pickup_timeout / LOOKS;
+	tspan pause = w->group->conf->pool.pickup_timeout / LOOKS;
 
 	if (pause < LOOK_PAUSE_MIN)
 		return LOOK_PAUSE_MIN;
 	return pause < LOOK_PAUSE_MAX ? pause : LOOK_PAUSE_MAX;
-}
-
-void
-pickup_await(struct worker *w, tstamp now)
-{
-	if (w->look_at != TSTAMP_NEVER)
-		return;
-	w->look_at = now + look_pause(w);
-	timer_advance(&w->sup->loop.timers, &w->sup->pickup_timer, w->look_at);
 }
 
 /*
@@ -103,49 +96,40 @@ pickup_await(struct worker *w, tstamp now)
  * before the next hand-over.
  */
 static void
-look(struct worker *w, tstamp now)
+pickup_look(struct timer *t, tstamp now)
 {
+	struct worker *w = TIMER_OWNER(t, struct worker, pickup.timer);
 	struct pool *p = &w->sup->pool;
-	tstamp since = TSTAMP_NEVER, end;
+	tstamp since = TSTAMP_NEVER, next = now + look_pause(w), end;
 
-	w->look_at = TSTAMP_NEVER;
 	if (ilist_empty(&p->processes[w->process].conns))
-		w->unread_since = TSTAMP_NEVER;
+		w->pickup.unread_since = TSTAMP_NEVER;
 	else
 		since = pickup_since(w, now);
-	if (w->unread_since == TSTAMP_NEVER)
+	if (w->pickup.unread_since == TSTAMP_NEVER)
 		return;
-	w->look_at = now + look_pause(w);
-	if (since == TSTAMP_NEVER)
-		return;
-	pool_unread(p, w->process, since, now);
-	end = tstamp_add(since, w->group->conf->pickup_timeout);
-	if (end > now)
-		w->look_at = tstamp_min(w->look_at, end);
-}
-
-static void
-look_at_all(struct timer *t, tstamp now)
-{
-	struct supervisor *s = TIMER_OWNER(t, struct supervisor, pickup_timer);
-	tstamp next = TSTAMP_NEVER;
-
-	for (uint32_t n = 0; n < s->pool.nprocesses; n++) {
-		struct worker *w = s->workers[n];
-
-		if (w == NULL)
-			continue;
-		if (w->look_at <= now)
-			look(w, now);
-		next = tstamp_min(next, w->look_at);
+	if (since != TSTAMP_NEVER) {
+		pool_unread(p, w->process, since, now);
+		end = tstamp_add(since, w->group->conf->pool.pickup_timeout);
+		if (end > now)
+			next = tstamp_min(next, end);
 	}
-	timer_set(&s->loop.timers, t, next);
+	timer_set(&w->sup->loop.timers, t, next);
 }
 
 void
-pickup_init(struct supervisor *s)
+pickup_init(struct pickup *p)
 {
-	timer_init(&s->pickup_timer, look_at_all);
+	p->unread_since = TSTAMP_NEVER;
+	timer_init(&p->timer, pickup_look);
+}
+
+void
+pickup_await(struct worker *w, tstamp now)
+{
+	if (w->pickup.timer.at == TSTAMP_NEVER)
+		timer_set(&w->sup->loop.timers, &w->pickup.timer,
+		    now + look_pause(w));
 }
 
 /*
@@ -160,34 +144,54 @@ has_room(const struct worker *w)
 	return fd != -1 && close(fd) == 0;
 }
 
-/* A message that is no connection is the latest one: it is sent again. */
-static void
-give_back(struct worker *w, const char *message, size_t len)
+static bool
+send_again(struct worker *w, const char *message, size_t len,
+    const struct fdpass_got *got)
 {
-	if (fdpass_send(w->channel.fd, message, len, -1) != -1)
-		w->sent += len;
+	ssize_t n = got->nfds == 0
+	    ? fdpass_send(w->channel.fd, message, len, -1)
+	    : fdpass_send_many(
+		  w->channel.fd, message, len, got->fds, got->nfds);
+
+	return n != -1;
 }
 
-/* Receives the oldest message. Gives its connection, or ILIST_NONE. */
+/*
+ * Takes the oldest connection out of the socket of the process: gives it, or
+ * ILIST_NONE.
+ *
+ * What a message is, its verb says: a FORK has descriptors, too, and was once
+ * closed as a connection, whose template then never came. STOP and FORK, of
+ * each of which one may lie there, are sent again behind the others.
+ */
 static uint32_t
-receive(struct worker *w, int *fd_out)
+pickup_receive(struct worker *w, int *fd_out)
 {
+	const size_t verb = sizeof(WIRE_CONN); /* with its space */
 	char message[MESSAGE_MAX];
-	uint32_t conn;
+	struct fdpass_got got;
 	ssize_t n;
 
 	*fd_out = -1;
-	if (w->keeps || w->child_end == -1 || !has_room(w))
-		return ILIST_NONE;
-	n = fdpass_recv_one(
-	    w->child_end, message, sizeof(message), MSG_DONTWAIT, fd_out);
-	if (n <= 0)
-		return ILIST_NONE;
-	w->sent -= (uint64_t)n;
-	conn = channel_conn(w->sup, message, (size_t)n);
-	if (conn == ILIST_NONE && *fd_out == -1)
-		give_back(w, message, (size_t)n);
-	return conn;
+	for (int left = 3; left > 0; left--) {
+		if (w->keeps || w->child_end == -1 || !has_room(w))
+			return ILIST_NONE;
+		n = fdpass_recv(
+		    w->child_end, message, sizeof(message), MSG_DONTWAIT, &got);
+		if (n <= 0)
+			return ILIST_NONE;
+		w->pickup.sent -= (uint64_t)n;
+		if ((size_t)n > verb &&
+		    memcmp(message, WIRE_CONN " ", verb) == 0) {
+			*fd_out = got.nfds > 0 ? got.fds[0] : -1;
+			return channel_conn(w->sup, message, (size_t)n);
+		}
+		if (!got.lost_fds && send_again(w, message, (size_t)n, &got))
+			w->pickup.sent += (uint64_t)n;
+		for (size_t i = 0; i < got.nfds; i++)
+			keeper_close(w->group, got.fds[i]);
+	}
+	return ILIST_NONE;
 }
 
 void
@@ -195,7 +199,7 @@ pickup_take(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 	int fd;
-	uint32_t conn = receive(w, &fd);
+	uint32_t conn = pickup_receive(w, &fd);
 
 	if (conn != ILIST_NONE && fd == -1) {
 		/* There was no number for its descriptor after all. */
@@ -204,7 +208,7 @@ pickup_take(struct supervisor *s, const struct action *a, tstamp now)
 	} else if (conn != ILIST_NONE) {
 		parking_taken(w->group, &s->accepted[conn], fd);
 	} else if (fd != -1) {
-		closing_give(w->group, fd);
+		keeper_close(w->group, fd);
 	}
 	pool_taken(&s->pool, a->process, conn, now);
 }

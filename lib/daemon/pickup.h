@@ -16,9 +16,6 @@ struct action;
  */
 tstamp pickup_since(struct worker *w, tstamp now);
 
-/* Before all else: no process is looked at yet. */
-void pickup_init(struct supervisor *s);
-
 /*
  * The process was handed a connection: whether it receives that is looked at,
  * until it has, for pickup_timeout, which the pool is told in time.

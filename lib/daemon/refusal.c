@@ -34,13 +34,13 @@ static const char http_answer[] = "HTTP/1.1 503 Service Unavailable\r\n"
 bool
 refusal_answers(const struct conf_app *conf)
 {
-	switch (conf->on_full) {
+	switch (conf->refusal.on_full) {
 	case CONF_ON_FULL_CLOSE:
 		return false;
 	case CONF_ON_FULL_REPLY:
 		return true;
 	default:
-		return conf->protocol != CONF_PROTOCOL_RAW;
+		return conf->refusal.protocol != CONF_PROTOCOL_RAW;
 	}
 }
 
@@ -89,10 +89,10 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 	out->len = 0;
 	if (!refusal_answers(conf))
 		return;
-	if (conf->on_full == CONF_ON_FULL_REPLY) {
-		out->bytes = conf->on_full_reply;
-		out->len = conf->on_full_reply_len;
-	} else if (conf->protocol == CONF_PROTOCOL_FASTCGI) {
+	if (conf->refusal.on_full == CONF_ON_FULL_REPLY) {
+		out->bytes = conf->refusal.reply;
+		out->len = conf->refusal.reply_len;
+	} else if (conf->refusal.protocol == CONF_PROTOCOL_FASTCGI) {
 		fastcgi_answer(fastcgi_request(fd), out);
 	} else {
 		out->bytes = http_answer;

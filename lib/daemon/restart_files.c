@@ -387,7 +387,7 @@ same_files(const struct conf_app *a, const struct conf_app *b)
 		i++;
 	return a->watch[i] == NULL && b->watch[i] == NULL &&
 	    same_text(a->restart_dir, b->restart_dir) &&
-	    same_text(a->chroot, b->chroot);
+	    same_text(a->program.chroot, b->program.chroot);
 }
 
 void

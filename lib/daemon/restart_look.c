@@ -13,7 +13,8 @@
 static void
 look_into(const struct conf_app *conf, const char *name, struct filemark *out)
 {
-	const char *root = conf->chroot == NULL ? "" : conf->chroot;
+	const char *root =
+	    conf->program.chroot == NULL ? "" : conf->program.chroot;
 	char path[PATH_MAX];
 	int len = snprintf(
 	    path, sizeof(path), "%s%s/%s", root, conf->restart_dir, name);
@@ -28,7 +29,8 @@ look_into(const struct conf_app *conf, const char *name, struct filemark *out)
 static bool
 path_of_folder(const struct conf_app *conf, bool parent, char *out)
 {
-	const char *root = conf->chroot == NULL ? "" : conf->chroot;
+	const char *root =
+	    conf->program.chroot == NULL ? "" : conf->program.chroot;
 	const char *dir = conf->restart_dir;
 	size_t len = strlen(dir);
 

@@ -4,7 +4,6 @@
 
 #include "daemon/backlog.h"
 #include "daemon/sampling.h"
-#include "daemon/stray.h"
 #include "sys/procinfo.h"
 
 /* Workers sampled in one turn at most, and looked at whether they are due. */
@@ -69,7 +68,7 @@ sampling_memory(struct worker *w, tstamp now)
 {
 	uint64_t bytes;
 
-	if (w->group->conf->max_memory == 0 || w->pid == 0)
+	if (w->group->conf->pool.max_memory == 0 || w->pid == 0)
 		return;
 	if (w->memory_fd == -1)
 		w->memory_fd = open_memory(w);
@@ -87,9 +86,9 @@ memory_is_due(const struct worker *w, tstamp now)
 	const struct conf_app *conf = w->group->conf;
 	uint8_t state = w->sup->pool.processes[w->process].state;
 
-	return conf->max_memory > 0 &&
+	return conf->pool.max_memory > 0 &&
 	    (state == PROCESS_IDLE || state == PROCESS_ACTIVE) &&
-	    now - w->memory_at >= conf->update_interval / 2;
+	    now - w->memory_at >= conf->pool.update_interval / 2;
 }
 
 /* Until the next round: the shortest update_interval. */
@@ -101,8 +100,9 @@ memory_pause(const struct supervisor *s)
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		const struct group *g = s->groups[app];
 
-		if (g != NULL && g->conf->max_memory > 0)
-			pause = tstamp_min(pause, g->conf->update_interval);
+		if (g != NULL && g->conf->pool.max_memory > 0)
+			pause =
+			    tstamp_min(pause, g->conf->pool.update_interval);
 	}
 	return pause < MEMORY_PAUSE ? MEMORY_PAUSE : pause;
 }
@@ -121,10 +121,10 @@ memory_round(struct timer *t, tstamp now)
 static tspan
 cpu_pause(const struct conf_app *conf)
 {
-	tspan pause = conf->update_interval;
+	tspan pause = conf->pool.update_interval;
 
-	if (conf->max_idle_time > 0 && conf->max_idle_time < pause)
-		pause = conf->max_idle_time;
+	if (conf->pool.max_idle_time > 0 && conf->pool.max_idle_time < pause)
+		pause = conf->pool.max_idle_time;
 	pause /= CPU_SAMPLES;
 	if (pause < CPU_PAUSE_MIN)
 		return CPU_PAUSE_MIN;
@@ -150,7 +150,6 @@ sample_cpu(struct worker *w, tstamp now)
 		return;
 	w->cpu = used;
 	w->cpu_at = now;
-	stray_sampled(w, now);
 	if (first || passed <= 0)
 		return;
 	/* The kernel does not promise that this clock never goes back. */
@@ -159,7 +158,7 @@ sample_cpu(struct worker *w, tstamp now)
 	idle = w->processors <= CPU_IDLE;
 	pool_worked(&w->sup->pool, w->process, w->processors, !idle, now);
 	if (idle)
-		backlog_look_for_owners(w->group, now);
+		backlog_sampled(w, now);
 }
 
 /* When the next round begins: when the first of the apps wants it. */
@@ -201,9 +200,9 @@ sampling_configure(struct group *g, tstamp now)
 {
 	struct supervisor *s = g->sup;
 
-	if (g->conf->max_memory > 0)
+	if (g->conf->pool.max_memory > 0)
 		timer_advance(&s->loop.timers, &s->memory.timer,
-		    tstamp_add(now, g->conf->update_interval));
+		    tstamp_add(now, g->conf->pool.update_interval));
 	if (group_accepts_itself(g))
 		timer_advance(&s->loop.timers, &s->cpu.timer,
 		    tstamp_add(now, cpu_pause(g->conf)));

@@ -62,7 +62,7 @@ struct limiter_ops {
 	struct limiter *(*create)(void *arg, const char *app,
 	    const struct limiter_events *events, void *events_arg);
 	/* Before the first request, and after a change. */
-	void (*configure)(struct limiter *, const struct conf_app *);
+	bool (*configure)(struct limiter *, const struct conf_app *);
 	void (*free)(struct limiter *);
 	void (*ask)(struct limiter *, tstamp now);
 	void (*give_back)(struct limiter *, uint32_t lock, tstamp now);

@@ -11,17 +11,17 @@
 #include "core/action.h"
 #include "daemon/accepting.h"
 #include "daemon/apps.h"
+#include "daemon/backlog.h"
 #include "daemon/channel.h"
-#include "daemon/closing.h"
+#include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/parking.h"
 #include "daemon/pickup.h"
 #include "daemon/request_timeout.h"
 #include "daemon/settle.h"
-#include "daemon/spawn.h"
 #include "daemon/stop.h"
-#include "daemon/stray.h"
 #include "daemon/tell.h"
+#include "daemon/template.h"
 #include "daemon/waiters.h"
 #include "sys/log.h"
 #include "sys/turn.h"
@@ -33,7 +33,7 @@ close_copy(struct group *g, struct accepted *c)
 {
 	parking_forget(g->sup, c);
 	if (c->tcp) {
-		closing_give_conn(g, c->fd, true, false);
+		keeper_close_conn(g, c->fd, true, false);
 	} else {
 		turn_call("close");
 		(void)uncancelled_close(c->fd);
@@ -78,7 +78,7 @@ stop_worker(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 
-	if (w->queued)
+	if (w->start.queued)
 		spawn_call_off(w, now);
 	else
 		channel_stop(w);
@@ -100,13 +100,15 @@ terminate(struct supervisor *s, const struct action *a, tstamp now)
 	const struct app_options *o = &s->pool.apps[a->app].options;
 	struct worker *w = s->workers[a->process];
 
-	if (w->queued) {
+	if (w->start.queued) {
 		spawn_call_off(w, now);
 		return;
 	}
 	if (x->end == END_START_TIMEOUT)
 		tell_late(
 		    w, END_START_TIMEOUT, "it was not ready", o->start_timeout);
+	if (w->start.fork != NULL)
+		fork_signal(w->start.fork, SIGTERM);
 	if (x->end == END_REQUEST_TIMEOUT)
 		request_timeout_terminate(w, now);
 	else
@@ -120,16 +122,17 @@ kill_worker(struct supervisor *s, const struct action *a, tstamp now)
 	const struct app_options *o = &s->pool.apps[a->app].options;
 	struct worker *w = s->workers[a->process];
 
-	if (w->queued) {
+	if (w->start.queued) {
 		spawn_call_off(w, now);
 		return;
 	}
 	if (x->end == END_PICKUP_TIMEOUT)
 		tell_late(w, END_PICKUP_TIMEOUT,
 		    "it did not receive its connection", o->pickup_timeout);
-	worker_signal(w, SIGKILL, true);
-	if (w->forking != NULL)
+	if (w->start.fork != NULL)
 		spawn_abandon(w, now);
+	else
+		worker_signal(w, SIGKILL, true);
 }
 
 /* --- news --------------------------------------------------------------- */
@@ -165,7 +168,7 @@ back_off(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 
-	if (w != NULL && kept_awaits(&w->output))
+	if (w != NULL && keeper_awaits(w->output))
 		w->backs_off = true;
 	else
 		group_log_backoff(s->groups[a->app], now);
@@ -192,7 +195,7 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 		    "ready, %u of at most %u processes",
 		    (unsigned)app_ready(app),
 		    (unsigned)app->options.max_processes);
-		stray_look(g, now);
+		backlog_ready(g);
 		break;
 	case NEWS_FULL:
 		/* Otherwise each refusal is logged. */
@@ -202,6 +205,7 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 	case NEWS_GIVEN_UP:
 		memcpy(
 		    g->given_up_for, g->last_failure, sizeof(g->given_up_for));
+		g->given_up_at = now;
 		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
 		    "the new generation does not live: the old one stays: %s",
 		    g->given_up_for);
@@ -240,10 +244,11 @@ settle_actions(struct supervisor *s)
 	tstamp now = loop_now(&s->loop);
 	struct action a;
 
-	while (pool_next_action(&s->pool, &a)) {
-		turn_for(a.app);
-		carry_out[a.kind](s, &a, now);
-	}
-	turn_for(TURN_NO_APP);
-	spawn_hasten(s, now);
+	do {
+		while (pool_next_action(&s->pool, &a)) {
+			turn_for(a.app);
+			carry_out[a.kind](s, &a, now);
+		}
+		turn_for(TURN_NO_APP);
+	} while (spawn_queued(s, now));
 }

@@ -2,7 +2,6 @@
 
 #include <inttypes.h>
 
-#include "conf/conf_pool.h"
 #include "daemon/logging.h"
 #include "daemon/size.h"
 
@@ -10,10 +9,8 @@
 static struct group_size
 size_of_file(const struct conf_app *conf)
 {
-	struct app_options o;
-
-	conf_pool_options(conf, &o);
-	return (struct group_size){ o.min_processes, o.max_processes };
+	return (struct group_size){ conf->pool.min_processes,
+		conf->pool.max_processes };
 }
 
 const char *
@@ -37,7 +34,7 @@ is_same(struct group_size a, struct group_size b)
 void
 size_options(const struct group *g, struct app_options *out)
 {
-	conf_pool_options(g->conf, out);
+	*out = g->conf->pool;
 	if (!g->resized)
 		return;
 	out->min_processes = g->size.min;
@@ -77,10 +74,10 @@ is_possible(
 		    "min_processes (%" PRIu32
 		    ") is over max_processes (%" PRIu32 ")",
 		    min, max);
-	else if (conf->min_idle > max)
+	else if (conf->pool.min_idle > max)
 		(void)snprintf(why, SIZE_WHY,
 		    "min_idle (%u) is over max_processes (%" PRIu32 ")",
-		    conf->min_idle, max);
+		    conf->pool.min_idle, max);
 	else if (sum > g->sup->pool.max_processes)
 		(void)snprintf(why, SIZE_WHY,
 		    "the apps' min_processes would add up to %" PRIu64

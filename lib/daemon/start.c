@@ -1,96 +1,490 @@
-/* The start of a program. */
+/*
+ * The start of a program: everything it is started with (command, variables,
+ * identity, limits, descriptors), and its work in the lane.
+ */
+
+#include <sys/socket.h>
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "daemon/start.h"
+#include "conf/placeholder.h"
+#include "daemon/listeners.h"
+#include "daemon/worker.h"
+#include "sys/child.h"
+#include "sys/fdpass.h"
+#include "sys/ownfile.h"
+#include "sys/wire.h"
 
-/* In the lane. */
+extern char **environ;
+
+struct start {
+	struct lane_job job;
+	struct worker *w;
+	void (*done)(struct worker *, const char *why, bool no_room, tstamp);
+	struct config *config; /* a reference: the spec points into it */
+	struct child_spec spec;
+	struct child_limit limits[5];
+	/*
+	 * The listening sockets of an app that accepts itself, in the order of
+	 * the configuration. Copies, so that a listener may close while the
+	 * process is being started: another descriptor would have its number.
+	 */
+	int sockets[CHILD_FDS_MAX];
+	size_t nsockets;
+	char *socket_names; /* LISTEN_FDNAMES; owned */
+	char **argv; /* both owned, with their strings */
+	char **envp;
+	size_t nenv;
+	bool no_memory; /* for one of those strings */
+	const char *output_file; /* to be opened in the lane, or by the child */
+	int open_error; /* errno of opening unopened; 0: none */
+	const char *unopened;
+	struct child_result result;
+};
+
+/* --- variables ---------------------------------------------------------- */
+
+/* In place of an earlier variable of that name; there is room for it. */
+static char *__attribute__((format(printf, 2, 3)))
+start_put(struct start *t, const char *fmt, ...)
+{
+	size_t name, i = 0;
+	char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&text, fmt, ap) == -1)
+		text = NULL;
+	va_end(ap);
+	if (text == NULL) {
+		t->no_memory = true;
+		return NULL;
+	}
+	name = strcspn(text, "=") + 1;
+	while (i < t->nenv && strncmp(t->envp[i], text, name) != 0)
+		i++;
+	if (i == t->nenv)
+		t->nenv++;
+	free(t->envp[i]);
+	t->envp[i] = text;
+	return text;
+}
+
+/* The kind of address its connections have, going by the first listener. */
+static const char *
+start_family(const struct group *g)
+{
+	const struct app_listener *l;
+	int family = AF_UNIX;
+	socklen_t len = sizeof(family);
+
+	/* Listeners take turns: the first may be anywhere in the list. */
+	TAILQ_FOREACH(l, &g->listeners, next)
+		if (strcmp(l->where.text, g->conf->listen.list[0].text) == 0)
+			(void)getsockopt(l->acceptor.listener.fd, SOL_SOCKET,
+			    SO_DOMAIN, &family, &len);
+	return family == AF_INET ? "inet"
+	    : family == AF_INET6 ? "inet6"
+				 : "unix";
+}
+
+static void
+start_put_channel(struct start *t)
+{
+	const struct worker *w = t->w;
+	const struct conf_app *conf = w->group->conf;
+
+	(void)start_put(t, WIRE_ENV_APP "=%s", conf->name);
+	(void)start_put(t, WIRE_ENV_ID "=%s", w->id);
+	if (w->template != NULL)
+		(void)start_put(t, WIRE_ENV_TEMPLATE "=1");
+	else
+		(void)start_put(t, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
+	if (w->child_end == -1)
+		return;
+	(void)start_put(t, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
+	(void)start_put(t, WIRE_ENV_FD "=3");
+	(void)start_put(t, WIRE_ENV_FAMILY "=%s", start_family(w->group));
+	if (w->keeps)
+		(void)start_put(t, WIRE_ENV_UNREAD "=kept");
+	if (conf->parking.keep_alive)
+		(void)start_put(t, WIRE_ENV_KEEP_ALIVE "=1");
+	/* The descriptor after the channel. */
+	if (t->spec.filter_accept)
+		(void)start_put(t, WIRE_ENV_CALLS "=4");
+}
+
+static bool
+start_variables(struct start *t)
+{
+	const struct conf_app *conf = t->w->group->conf;
+	const struct conf_identity *id = &conf->program.identity;
+	struct counter_address counter;
+	size_t room = 24; /* for ours */
+	char *pid;
+
+	for (char **p = environ; *p != NULL; p++)
+		room++;
+	for (char **p = conf->program.environment; *p != NULL; p++)
+		room++;
+	t->envp = calloc(room, sizeof(*t->envp));
+	if (t->envp == NULL)
+		return false;
+	for (char **p = environ; !conf->program.clear_environment && *p != NULL;
+	     p++)
+		if (strchr(*p, '=') != NULL)
+			(void)start_put(t, "%s", *p);
+	if (conf->program.clear_environment)
+		(void)start_put(t, "PATH=/usr/local/bin:/usr/bin:/bin");
+	if (id->change) {
+		(void)start_put(t, "HOME=%s", id->home);
+		(void)start_put(t, "USER=%s", id->user);
+		(void)start_put(t, "LOGNAME=%s", id->user);
+		(void)start_put(t, "SHELL=%s", id->shell);
+	}
+	if (services_counter_address(&t->w->sup->services, 0, &counter))
+		(void)start_put(t, WIRE_ENV_COUNTER "=%s", counter.reach);
+	for (char **p = conf->program.environment; *p != NULL; p++) {
+		char *text = placeholder_fill(*p, conf->name, t->w->slot);
+
+		(void)start_put(t, "%s", text == NULL ? "" : text);
+		t->no_memory |= text == NULL;
+		free(text);
+	}
+	start_put_channel(t);
+	/* As the service manager does it; the child adds its own number. */
+	if (t->nsockets > 0) {
+		(void)start_put(t, "LISTEN_FDS=%zu", t->nsockets);
+		(void)start_put(t, "LISTEN_FDNAMES=%s", t->socket_names);
+		pid = start_put(t, "LISTEN_PID=%*s", CHILD_NUMBER_SIZE, "");
+		t->spec.number = pid == NULL ? NULL : strchr(pid, '=') + 1;
+	}
+	t->spec.envp = t->envp;
+	if (t->no_memory)
+		errno = ENOMEM;
+	return !t->no_memory;
+}
+
+/* --- the rest ----------------------------------------------------------- */
+
+/*
+ * Copies of the sockets that it is to accept from. Each has the service
+ * manager's name if it came from there, else that of the app, as the service
+ * manager names sockets of a unit.
+ */
+static bool
+start_sockets(struct start *t)
+{
+	const struct group *g = t->w->group;
+	const struct app_listener *l;
+	const char *word, *before;
+	char *names;
+	int fd;
+
+	for (size_t i = 0; i < g->conf->listen.len; i++) {
+		TAILQ_FOREACH(l, &g->listeners, next) {
+			if (!listeners_serves(l) ||
+			    strcmp(l->where.text,
+				g->conf->listen.list[i].text) != 0)
+				continue;
+			if (t->nsockets == CHILD_FDS_MAX) {
+				errno = E2BIG;
+				return false;
+			}
+			fd = fcntl(l->acceptor.listener.fd, F_DUPFD_CLOEXEC,
+			    STDERR_FILENO + 1);
+			if (fd == -1)
+				return false;
+			t->sockets[t->nsockets++] = fd;
+			word = l->where.kind == CONF_LISTEN_FD
+			    ? l->where.fd_name
+			    : g->conf->name;
+			before = t->socket_names == NULL ? "" : t->socket_names;
+			if (asprintf(&names, "%s%s%s", before,
+				before[0] == '\0' ? "" : ":", word) == -1)
+				return false;
+			free(t->socket_names);
+			t->socket_names = names;
+		}
+	}
+	errno = EAGAIN;
+	return t->nsockets > 0;
+}
+
+/* Limits and identity; its channel, or the sockets it is to accept from. */
+static bool
+start_spec(struct start *t)
+{
+	const struct worker *w = t->w;
+	const struct conf_app *conf = w->group->conf;
+	const struct conf_identity *id = &conf->program.identity;
+	const struct {
+		int resource;
+		const struct conf_rlimit *limit;
+	} limits[] = {
+		{ RLIMIT_NOFILE, &conf->program.limit_nofile },
+		{ RLIMIT_CORE, &conf->program.limit_core },
+		{ RLIMIT_AS, &conf->program.limit_as },
+		{ RLIMIT_NPROC, &conf->program.limit_nproc },
+		{ RLIMIT_CPU, &conf->program.limit_cpu },
+	};
+
+	t->spec = (struct child_spec){ .stdio = { -1, -1, -1 },
+		.limits = t->limits,
+		.chroot = conf->program.chroot,
+		.directory = conf->program.directory,
+		.set_nice = conf->program.nice_set,
+		.nice = conf->program.nice,
+		.set_umask = conf->program.umask != -1,
+		.umask = (mode_t)conf->program.umask,
+		.no_new_privs = conf->program.no_new_privileges,
+		.set_identity = id->change,
+		.uid = id->uid,
+		.gid = id->gid,
+		.groups = id->groups,
+		.ngroups = id->groups_len };
+	/* We raised our own soft limit; they get what we were given. */
+	t->limits[0].resource = RLIMIT_NOFILE;
+	t->limits[0].value = w->sup->nofile;
+	t->spec.nlimits = conf->program.limit_nofile.set ? 0 : 1;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (limits[i].limit->set)
+			t->limits[t->spec.nlimits++] = (struct child_limit){
+				limits[i].resource,
+				{ limits[i].limit->max, limits[i].limit->max }
+			};
+	/*
+	 * The filter before accept() is there before the adapter, which never
+	 * has the rights that we have. An adapter with our identity, or one
+	 * whose app can gain no rights anyhow, installs it by itself.
+	 */
+	t->spec.filter_accept = conf->handoff == CONF_HANDOFF_ACCEPT &&
+	    id->change && id->uid != 0 && !conf->program.no_new_privileges;
+	t->spec.fds = &w->child_end;
+	t->spec.nfds = w->child_end == -1 ? 0 : 1;
+	if (!group_accepts_itself(w->group))
+		return true;
+	if (!start_sockets(t))
+		return false;
+	t->spec.stdio[0] = t->sockets[0];
+	t->spec.fds = t->sockets;
+	t->spec.nfds = t->nsockets;
+	return true;
+}
+
+/*
+ * The program and its arguments; an adapter has them as its own, and before
+ * them the words of ps(1).
+ */
+static bool
+start_command(struct start *t)
+{
+	const struct conf_app *conf = t->w->group->conf;
+	char *const *command = conf->program.command;
+	size_t n = 0, len = 0;
+
+	while (command[len] != NULL)
+		len++;
+	t->argv = calloc(1 + len + 1, sizeof(*t->argv));
+	if (t->argv == NULL)
+		return false;
+	t->spec.path = command[0];
+	t->spec.argv = t->argv;
+	if (conf->program.adapter != NULL) {
+		t->spec.path = conf->program.adapter;
+		/* The adapter would fail with it too late, each time anew. */
+		t->spec.next = command[0];
+		if (asprintf(&t->argv[n], "apppoold: %s adapter of %s",
+			conf_handoff_name(conf->handoff), conf->name) == -1) {
+			t->argv[n] = NULL;
+			return false;
+		}
+		n++;
+	}
+	for (size_t i = 0; i < len; i++) {
+		t->argv[n] = i == 0
+		    ? strdup(command[0])
+		    : placeholder_fill(command[i], conf->name, t->w->slot);
+		if (t->argv[n++] == NULL)
+			return false;
+	}
+	return true;
+}
+
+/* Its stdout and stderr. */
+static bool
+start_output(struct start *t)
+{
+	struct worker *w = t->w;
+	const struct conf_app *conf = w->group->conf;
+	uid_t owner = conf->program.identity.change ? conf->program.identity.uid
+						    : (uid_t)-1;
+
+	switch (conf->program.output) {
+	case CONF_OUTPUT_INHERIT:
+		t->spec.stdio[1] = STDOUT_FILENO;
+		t->spec.stdio[2] = STDERR_FILENO;
+		return true;
+	case CONF_OUTPUT_NULL:
+		return true;
+	case CONF_OUTPUT_FILE:
+		t->output_file = conf->program.output_file;
+		return true;
+	default:
+		w->output = keeper_hold(
+		    w->group, w->id, w->process, owner, t->spec.stdio + 1);
+		return w->output != NULL;
+	}
+}
+
+static void
+start_free(struct start *t)
+{
+	for (size_t i = 0; i < t->nsockets; i++)
+		(void)close(t->sockets[i]);
+	free(t->socket_names);
+	for (char **p = t->envp; p != NULL && *p != NULL; p++)
+		free(*p);
+	for (char **p = t->argv; p != NULL && *p != NULL; p++)
+		free(*p);
+	free(t->envp);
+	free(t->argv);
+	config_unref(t->config);
+	free(t);
+}
+
+/* --- in the lane -------------------------------------------------------- */
+
+/*
+ * Opens the output file, as a disk may be slow. A FIFO without a reader is an
+ * error, and not waited for. What others may replace by a link is opened by the
+ * child, with the rights of the app. The descriptor, if there is one, is the
+ * caller's. False, and errno.
+ */
+static bool
+start_open_output(struct start *t, int *fd_out)
+{
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK;
+	char why[OWNFILE_WHY];
+	int fd;
+
+	if (t->output_file == NULL)
+		return true;
+	fd = ownfile_open(t->output_file, OWNFILE_ANY, flags, 0640, why);
+	if (fd == -1 && why[0] != '\0') {
+		t->spec.output = t->output_file;
+		return true;
+	}
+	*fd_out = fd;
+	if (fd == -1 || fcntl(fd, F_SETFL, O_APPEND) == -1)
+		return false;
+	t->spec.stdio[1] = fd;
+	t->spec.stdio[2] = fd;
+	return true;
+}
+
 static void
 start_work(struct lane_job *job)
 {
 	struct start *t = LOOP_OWNER(job, struct start, job);
+	int program = 0, output = -1;
 
-	if (t->keeper != NULL && !keeper_start(t->keeper))
-		t->keeper_failed = true;
-	else if (environment_open(&t->environment, &t->unopened) == -1)
+	t->unopened = t->output_file;
+	if (!start_open_output(t, &output)) {
 		t->open_error = errno;
-	else
-		(void)child_spawn(&t->environment.spec, &t->result);
-	environment_close(&t->environment);
-}
-
-struct start *
-start_new(const struct environment_of *of, void *owner,
-    void (*done)(struct lane_job *, tstamp now))
-{
-	struct start *t = calloc(1, sizeof(*t));
-
-	if (t == NULL)
-		return NULL;
-	if (environment_init(&t->environment, of) == -1) {
-		int error = errno;
-
-		free(t);
-		errno = error;
-		return NULL;
+	} else if (t->spec.next != NULL &&
+	    /* The app's user, in the app's root, may not be able to find it. */
+	    (program = open(t->spec.path, O_PATH | O_CLOEXEC)) == -1) {
+		t->open_error = errno;
+		t->unopened = t->spec.path;
+	} else {
+		t->spec.program = program;
+		(void)child_spawn(&t->spec, &t->result);
 	}
-	t->job.work = start_work;
-	t->job.done = done;
-	t->owner = owner;
-	t->keeper = keeper_new_one(of->group);
-	child_result_init(&t->result);
-	return t;
+	/* Closing a file may write it to the disk. */
+	if (output != -1)
+		(void)close(output);
+	if (program > 0)
+		(void)close(program);
 }
 
-void
-start_free(struct start *t, struct supervisor *s, tstamp now)
+/* --- in the loop -------------------------------------------------------- */
+
+/* The worker is started, or the reason told; what waited for it may go on. */
+static void
+start_done(struct lane_job *job, tstamp now)
 {
-	if (t->keeper != NULL)
-		keeper_started(t->keeper, now);
-	environment_fini(&t->environment);
-	free(t);
-	if (!s->reaping_waits)
-		return;
+	struct start *t = LOOP_OWNER(job, struct start, job);
+	struct worker *w = t->w;
+	struct supervisor *s = w->sup;
+	void (*done)(struct worker *, const char *, bool, tstamp) = t->done;
+	bool failed = true, no_room;
+	pid_t pid = t->result.pid;
+	char why[256] = "";
+
+	if (t->open_error != 0) {
+		no_room = t->open_error == EMFILE || t->open_error == ENFILE ||
+		    t->open_error == ENOMEM;
+		(void)snprintf(why, sizeof(why), "cannot open %s: %s",
+		    t->unopened, strerror(t->open_error));
+	} else {
+		failed = t->result.error != 0;
+		no_room = failed && child_no_room(&t->result);
+		if (failed)
+			(void)child_explain(
+			    &t->spec, &t->result, why, sizeof(why));
+	}
+	keeper_born(w->output);
+	TAILQ_REMOVE(&s->starting, w, start.next);
+	w->start.result = NULL;
+	start_free(t);
+	/* Deaths are looked at that may be of processes being started. */
+	if (s->reaping_waits)
+		timer_set(&s->loop.timers, &s->reaping, now);
 	s->reaping_waits = false;
-	timer_set(&s->loop.timers, &s->reaping, now);
+	if (!failed)
+		worker_started(w, pid);
+	done(w, failed ? why : NULL, no_room, now);
 }
 
-bool
-start_failed(const struct start *t)
+int
+start_program(
+    struct worker *w, void (*done)(struct worker *, const char *, bool, tstamp))
 {
-	return t->keeper_failed || t->open_error != 0 || t->result.error != 0;
-}
+	struct group *g = w->group;
+	struct supervisor *s = g->sup;
+	struct start *t;
+	int error;
 
-bool
-start_lacked_room(const struct start *t)
-{
-	if (t->keeper_failed)
-		return child_no_room(&t->keeper->result);
-	switch (t->open_error) {
-	case 0:
-		return child_no_room(&t->result);
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
-		return true;
-	default:
-		return false;
+	if (w->channel.fd != -1 &&
+	    loop_set(&s->loop, &w->channel, EPOLLET) == -1)
+		return -1;
+	if (keeper_is_needed(g->conf))
+		(void)keeper_get(s->keepers, loop_now(&s->loop));
+	t = calloc(1, sizeof(*t));
+	if (t == NULL)
+		return -1;
+	t->w = w;
+	t->done = done;
+	t->job.work = start_work;
+	t->job.done = start_done;
+	t->config = config_ref(g->config);
+	child_result_init(&t->result);
+	if (!start_spec(t) || !start_variables(t) || !start_command(t) ||
+	    !start_output(t)) {
+		error = errno;
+		start_free(t);
+		errno = error;
+		return -1;
 	}
-}
-
-void
-start_explain(const struct start *t, char *buf, size_t size)
-{
-	if (t->keeper_failed)
-		(void)child_explain(
-		    &t->keeper->spec, &t->keeper->result, buf, size);
-	else if (t->open_error == 0)
-		(void)child_explain(
-		    &t->environment.spec, &t->result, buf, size);
-	else
-		(void)snprintf(buf, size, "cannot open %s: %s", t->unopened,
-		    strerror(t->open_error));
+	w->start.result = &t->result;
+	TAILQ_INSERT_TAIL(&s->starting, w, start.next);
+	lane_submit(&s->spawner, &t->job);
+	return 0;
 }

@@ -18,7 +18,6 @@
 #include "conf/config.h"
 #include "core/pool.h"
 #include "daemon/events.h"
-#include "daemon/output.h"
 #include "daemon/refusal.h"
 #include "daemon/services.h"
 #include "sys/folderwatch.h"
@@ -26,17 +25,15 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 #include "sys/reap.h"
-#include "sys/sockdiag.h"
 #include "sys/watch.h"
 
 struct group;
-struct keeper;
-struct forking;
-struct keeper_ops;
+struct keepers;
+struct fork;
 struct parked;
 struct reload;
 struct reopening;
-struct app_template;
+struct template;
 struct worker;
 
 /* An accepted connection that is in our hands. */
@@ -60,18 +57,24 @@ struct sampling_round {
 	uint32_t next; /* process that the piece begins with */
 };
 
-/* The end of a child that nobody knows; see forking.h. */
+/* The end of a child that nobody knows. */
 struct unknown_exit {
 	struct reap_death death; /* pid 0: none yet */
 	tstamp at;
 };
 
-#define UNKNOWN_EXITS 32
+#define TEMPLATE_EXITS 32
 
-TAILQ_HEAD(forkings, forking);
+/* Templates of all apps, and what they and others were asked to fork. */
+struct templates {
+	TAILQ_HEAD(, template) all;
+	TAILQ_HEAD(, fork) forks;
+	uint64_t serial; /* of the latest FORK */
+	struct unknown_exit exits[TEMPLATE_EXITS];
+	unsigned next_exit; /* place of the next one */
+};
+
 TAILQ_HEAD(groups, group);
-TAILQ_HEAD(keepers, keeper);
-TAILQ_HEAD(templates, app_template);
 TAILQ_HEAD(workers, worker);
 RB_HEAD(pids, worker);
 
@@ -83,9 +86,7 @@ struct supervisor {
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker; /* at files, of ours and of others */
 	struct folderwatch folders; /* of restart_dir */
-	struct outputs outputs; /* of all keepers */
 	struct events events;
-	struct sockdiag diag;
 	struct config *config; /* in force; a reference */
 	struct pool pool;
 	void *pool_memory;
@@ -94,16 +95,11 @@ struct supervisor {
 	struct accepted *accepted; /* by connection number */
 	struct refusals refusals;
 	struct groups start_queue; /* groups with queued workers, in turn */
-	struct workers starting; /* in the spawner lane */
-	unsigned nstarting; /* their number */
-	struct keepers keepers; /* of all apps, the oldest first */
-	const struct keeper_ops *keeper_ops;
+	struct workers starting; /* in the spawner lane, templates, too */
+	unsigned nstarting; /* the workers among them */
+	struct keepers *keepers; /* owned; see keeper.h */
 	struct pids pids; /* of all workers that have one */
-	struct templates templates; /* of all apps */
-	struct forkings forkings; /* processes forked, and not known yet */
-	uint64_t fork_serial; /* of the latest */
-	struct unknown_exit exits[UNKNOWN_EXITS]; /* while there are such */
-	unsigned next_exit; /* place of the next one */
+	struct templates templates;
 	struct timer reaping; /* set: some that are dead may be left */
 	bool reaping_waits; /* one that is dead is among `starting` */
 	pid_t looked_at; /* pid of the worker that was looked at last then */
@@ -119,7 +115,6 @@ struct supervisor {
 	uint64_t generation; /* reloads that came into force */
 	struct sampling_round memory;
 	struct sampling_round cpu;
-	struct timer pickup_timer; /* next look at a process; see pickup.h */
 	struct timer second; /* set while there are connections */
 	struct timer hangup; /* set: a SIGHUP may be of the terminal's end */
 	bool background; /* -D: report when all are ready */

@@ -3,8 +3,8 @@
 #include "daemon/stop.h"
 #include "daemon/accepting.h"
 #include "daemon/parking.h"
-#include "daemon/seat.h"
 #include "daemon/tell.h"
+#include "daemon/template.h"
 #include "sys/notify.h"
 
 /* How long before the end SIGTERM is sent: the longest kill_timeout. */
@@ -14,8 +14,8 @@ grace_of(const struct conf *conf)
 	tspan grace = 0;
 
 	for (size_t i = 0; i < conf->apps_len; i++)
-		if (conf->apps[i].kill_timeout > grace)
-			grace = conf->apps[i].kill_timeout;
+		if (conf->apps[i].pool.kill_timeout > grace)
+			grace = conf->apps[i].pool.kill_timeout;
 	return grace;
 }
 
@@ -37,7 +37,7 @@ stop_gracefully(struct supervisor *s, tstamp now)
 		s->groups[app]->closing = true;
 		parking_leave(s->groups[app], now);
 		accepting_leave_all(s->groups[app], now);
-		seat_end(s->groups[app], now);
+		template_end(s->groups[app], now);
 	}
 }
 
@@ -58,7 +58,7 @@ stop_now(struct supervisor *s, tstamp now)
 			continue;
 		s->groups[app]->closing = true;
 		listeners_close_all(&s->groups[app]->listeners);
-		seat_end(s->groups[app], now);
+		template_end(s->groups[app], now);
 	}
 	template_kill_all(s);
 	pool_stop_now(&s->pool, grace, now);

@@ -11,8 +11,6 @@
 #include "daemon/apps.h"
 #include "daemon/death.h"
 #include "daemon/keeper.h"
-#include "daemon/keeping.h"
-#include "daemon/pickup.h"
 #include "daemon/readiness.h"
 #include "daemon/reload.h"
 #include "daemon/restart_files.h"
@@ -27,10 +25,11 @@
 #include "sys/hangup.h"
 #include "sys/log.h"
 #include "sys/procinfo.h"
+#include "sys/sockets.h"
 #include "sys/turn.h"
 
-/* How long the keepers, and the lanes, are waited for at the end. */
-#define KEEPERS_END TSPAN_MSECONDS(500)
+/* How long the keeper, and the lanes, are waited for at the end. */
+#define KEEPER_END TSPAN_MSECONDS(500)
 #define LANE_END TSPAN_MSECONDS(500)
 
 /* --- signals ------------------------------------------------------------ */
@@ -165,17 +164,6 @@ turn(struct supervisor *s)
 	log_long_turn(s, now);
 }
 
-/* Keepers pass on the last lines of workers. */
-static void
-hear_keepers_out(struct supervisor *s)
-{
-	tstamp until = loop_now(&s->loop) + KEEPERS_END;
-
-	keeper_dismiss_all(s, NULL);
-	while (keeper_any_answers(s) && loop_now(&s->loop) < until)
-		(void)loop_turn(&s->loop, until);
-}
-
 int
 supervisor_run(struct supervisor *s)
 {
@@ -183,7 +171,7 @@ supervisor_run(struct supervisor *s)
 	readiness_begin(s, loop_now(&s->loop));
 	while (!stop_is_over(s))
 		turn(s);
-	hear_keepers_out(s);
+	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
 	return s->exit_status;
 }
 
@@ -220,14 +208,10 @@ init_state(struct supervisor *s, struct config *config)
 	s->config = config;
 	TAILQ_INIT(&s->start_queue);
 	TAILQ_INIT(&s->starting);
-	TAILQ_INIT(&s->keepers);
-	s->keeper_ops = &keeping_ops;
 	RB_INIT(&s->pids);
-	TAILQ_INIT(&s->templates);
-	TAILQ_INIT(&s->forkings);
+	template_init(s);
 	timer_init(&s->second, second_passed);
 	timer_init(&s->hangup, look_at_terminal);
-	pickup_init(s);
 	death_init(s);
 	sampling_init(s);
 	readiness_init(s);
@@ -245,16 +229,16 @@ supervisor_init(struct supervisor *s, struct config *config)
 	hangup_init();
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (events_init(&s->events) == -1 || loop_init(&s->loop, NULL) == -1 ||
+	if (keeper_init(s) == -1 || events_init(&s->events) == -1 ||
+	    loop_init(&s->loop, NULL) == -1 ||
 	    watch_init(&s->watch, &s->loop) == -1 || take_signals(s) == -1 ||
 	    start_lanes(s) == -1 ||
 	    refusals_init(&s->refusals, &s->loop, waiters_refused) == -1) {
 		log_error("cannot start");
 		return EX_OSERR;
 	}
-	(void)sockdiag_init(&s->diag);
+	sockets_init();
 	restart_files_init(s);
-	outputs_init(&s->outputs, &s->loop);
 	s->started = loop_now(&s->loop);
 	return EX_OK;
 }
@@ -297,11 +281,10 @@ supervisor_fini(struct supervisor *s)
 {
 	services_close(&s->services, loop_now(&s->loop));
 	refusals_close(&s->refusals);
-	sockdiag_fini(&s->diag);
 	if (stop_lanes(s)) {
 		restart_files_fini(s);
-		template_free_all(s);
-		keeper_free_all(s);
+		template_fini(s);
+		keeper_fini(s);
 		free(s->pool_memory);
 		free(s->groups);
 		free(s->workers);

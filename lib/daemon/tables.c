@@ -4,20 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf_pool.h"
 #include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/refusal.h"
-#include "daemon/spawn.h"
 #include "daemon/tables.h"
+#include "daemon/worker.h"
 #include "sys/descriptors.h"
 #include "sys/log.h"
 
 /* Descriptors of the daemon itself: loop, lanes, log, control and others. */
 #define OWN_DESCRIPTORS 64
-
-/* The same of a keeper. */
-#define KEEPER_DESCRIPTORS 16
 
 static bool
 suffice(const struct pool_limits *have, const struct pool_limits *want)
@@ -117,41 +113,12 @@ struct need {
 	unsigned long long parked; /* at most; one for each app is in others */
 	unsigned long long others;
 	unsigned long long all;
-	unsigned long long keeper; /* of the keeper that needs the most */
-	const char *kept; /* its app; NULL: no keeper reads output */
 };
-
-/* Of the keeper of an app: as many processes may be leaving as there are. */
-static unsigned long long
-need_of_keeper(const struct conf *conf, const struct conf_app *app)
-{
-	bool jobs = app->handoff == CONF_HANDOFF_NONE;
-	unsigned long long n =
-	    2ull * (jobs ? app->min_processes : app->max_processes);
-
-	if (n > conf->max_processes)
-		n = conf->max_processes;
-	/* A template, and its successor. */
-	return KEEPER_DESCRIPTORS +
-	    KEEPER_HOLD_FDS * (app->template ? n + 2 : n);
-}
-
-static void
-sum_up_keeper(
-    const struct conf *conf, const struct conf_app *app, struct need *out)
-{
-	unsigned long long n = need_of_keeper(conf, app);
-
-	if (app->output != CONF_OUTPUT_LOG || n <= out->keeper)
-		return;
-	out->keeper = n;
-	out->kept = app->name;
-}
 
 static bool
 may_park(const struct conf_app *app)
 {
-	return app->keep_alive || app->wait_for_data;
+	return app->parking.keep_alive || app->parking.wait_for_data;
 }
 
 /* Of connections that are parked, or that processes have, too. */
@@ -159,47 +126,48 @@ static void
 sum_up_kept(
     const struct conf *conf, const struct conf_app *app, struct need *out)
 {
-	uint32_t n = app->max_processes < conf->max_processes
-	    ? app->max_processes
+	uint32_t n = app->pool.max_processes < conf->max_processes
+	    ? app->pool.max_processes
 	    : conf->max_processes;
 
-	if (app->keep_alive)
-		out->copies += n * (app->concurrency + app->prefetch);
+	if (app->parking.keep_alive)
+		out->copies +=
+		    n * (uint64_t)(app->pool.concurrency + app->pool.prefetch);
 	if (!may_park(app))
 		return;
-	out->parked += app->max_parked;
+	out->parked += app->parking.max_parked;
 	out->others++;
 }
 
 static void
 sum_up(const struct services *all, const struct conf *conf, struct need *out)
 {
-	bool answers = false, measures = false;
+	bool answers = false, measures = false, kept = false, needs = false;
 	size_t copies = 0;
 
 	*out = (struct need){
 		.others = OWN_DESCRIPTORS,
 	};
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		/* Its keeper. */
-		if (keeper_is_needed(&conf->apps[i]))
-			out->others++;
+		needs = needs || keeper_is_needed(&conf->apps[i]);
+		kept = kept || conf->apps[i].program.output == CONF_OUTPUT_LOG;
 		/* Channels of its template, of another, and a worker's. */
 		if (conf->apps[i].template)
 			out->others += 8;
-		measures = measures || conf->apps[i].max_memory > 0;
-		sum_up_keeper(conf, &conf->apps[i], out);
+		measures = measures || conf->apps[i].pool.max_memory > 0;
 		sum_up_kept(conf, &conf->apps[i], out);
-		out->queues += conf->apps[i].max_queue;
-		out->listeners += conf->apps[i].listen_len;
+		out->queues += conf->apps[i].pool.max_queue;
+		out->listeners += conf->apps[i].listen.len;
 		out->locks += locks_descriptors(all, &conf->apps[i]);
 		/* Copies, while processes are started with them. */
 		if (conf->apps[i].handoff == CONF_HANDOFF_LISTEN)
-			copies += SPAWN_MAX_EACH * conf->apps[i].listen_len;
+			copies += SPAWN_MAX_EACH * conf->apps[i].listen.len;
 		answers = answers || refusal_answers(&conf->apps[i]);
 	}
-	/* Both ends of the channel, and the size of the process. */
-	out->each = 2u + measures;
+	/* Both ends of the channel, its size, and copies of the keeper's. */
+	out->each = 2u + measures + (kept ? KEEPER_HOLD_FDS : 0);
+	/* The keeper, and a copy of its end. */
+	out->others += needs ? 2 : 0;
 	if (answers)
 		out->others += REFUSAL_MAX;
 	out->listeners += conf->counter_len;
@@ -250,25 +218,12 @@ tables_fit_parked(const struct supervisor *s, struct conf *conf)
 	    conf->file, need.parked, room);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		struct conf_app *app = &conf->apps[i];
-		unsigned long long n = app->max_parked * room / need.parked;
+		unsigned long long n =
+		    app->parking.max_parked * room / need.parked;
 
 		if (may_park(app))
-			app->max_parked = n == 0 ? 1 : (unsigned)n;
+			app->parking.max_parked = n == 0 ? 1 : (unsigned)n;
 	}
-}
-
-static bool
-keepers_afford(const struct conf *conf, const struct need *need, int have)
-{
-	if (need->keeper <= (unsigned long long)have)
-		return true;
-	log_errorx(
-	    "%s: up to %llu descriptors are needed by the keeper of %s (%d for "
-	    "each of its processes, as many of which may be leaving) but only "
-	    "%d may be open: lower max_processes, or raise the limit "
-	    "(LimitNOFILE, ulimit -n)",
-	    conf->file, need->keeper, need->kept, KEEPER_HOLD_FDS, have);
-	return false;
 }
 
 bool
@@ -281,7 +236,7 @@ tables_afford(const struct supervisor *s, const struct conf *conf)
 	if (have == -1)
 		return true;
 	if (need.all <= (unsigned long long)have)
-		return keepers_afford(conf, &need, have);
+		return true;
 	log_errorx(
 	    "%s: up to %llu descriptors are needed (%llu for each of "
 	    "max_processes %u, %llu for max_queue of all apps, %llu "

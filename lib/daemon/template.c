@@ -1,8 +1,16 @@
-/* Templates: their start, what they are asked and say, their end. */
+/*
+ * The templates of apps: their start and end, and what they say.
+ *
+ *		is ready	is late			is dead
+ * starting	ready		leaves, a failure	gone, a failure
+ * ready	a failure	leaves, a failure	gone, a failure
+ * leaving	-		is killed, stuck	gone
+ * stuck	-		-			gone
+ *
+ * After a failure workers are started by themselves until the next template is
+ * ready, which is started after a pause.
+ */
 
-#include <sys/socket.h>
-
-#include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -11,496 +19,586 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/closing.h"
+#include "daemon/keeper.h"
+#include "daemon/tell.h"
 #include "daemon/template.h"
 #include "sys/fdpass.h"
-#include "sys/number.h"
+#include "sys/log.h"
 #include "sys/wire.h"
 
 /* How long a template may take for one fork; at most half of start_timeout. */
-#define FORK_PATIENCE TSPAN_SECONDS(5)
+#define TEMPLATE_FORK_TIME TSPAN_SECONDS(5)
 
 /* A template that has shut its socket is dead by then, and says why. */
-#define SILENCE TSPAN_SECONDS(1)
+#define TEMPLATE_SILENCE TSPAN_SECONDS(1)
 
 /* Packets read from one template in one turn at most. */
-#define TURN 16
+#define TEMPLATE_TURN 16
 
-static void arm(struct app_template *t, tstamp now);
-
-static struct timers *
-timers_of(struct supervisor *s)
-{
-	return &s->loop.timers;
-}
-
-/* --- coming and going ---------------------------------------------------- */
+/* Between two looks at the workers of an app, for one that is warm. */
+#define TEMPLATE_REFORK_PAUSE TSPAN_SECONDS(1)
 
 static void
-hang_up(struct app_template *t)
+template_patience(struct template *t, tspan span)
 {
-	int fd = t->channel.fd;
+	struct loop *loop = &t->w->sup->loop;
 
-	if (fd == -1)
-		return;
-	(void)loop_set(&t->sup->loop, &t->channel, 0);
-	(void)shutdown(fd, SHUT_RDWR);
-	t->channel.fd = -1;
-	if (t->refuses || t->group == NULL)
-		close(fd);
-	else
-		closing_give(t->group, fd);
+	timer_set(&loop->timers, &t->timer, tstamp_add(loop_now(loop), span));
 }
 
-void
-template_free(struct app_template *t)
+/* --- the end of a template ------------------------------------------------ */
+
+static void
+template_free(struct template *t)
 {
-	assert(TAILQ_EMPTY(&t->open) && t->start == NULL);
-	if (t->unknown)
-		forking_end(&t->birth);
-	hang_up(t);
-	if (t->its_end != -1)
-		close(t->its_end);
-	kept_leave(&t->output);
-	timer_set(timers_of(t->sup), &t->timer, TSTAMP_NEVER);
-	TAILQ_REMOVE(&t->sup->templates, t, next);
+	struct worker *w = t->w;
+
+	fork_forget(w);
+	if (w->start.fork != NULL)
+		(void)fork_give_up(w);
+	timer_set(&w->sup->loop.timers, &t->timer, TSTAMP_NEVER);
+	TAILQ_REMOVE(&w->sup->templates.all, t, next);
 	free(t);
+	worker_free(w);
 }
 
-/* The order is answered. Returns the process it was for; NULL: none waits. */
-static struct forking *
-close_order(struct app_template *t, struct fork_order *o)
-{
-	struct forking *f = o->forking;
-
-	TAILQ_REMOVE(&t->open, o, next);
-	free(o);
-	if (f != NULL)
-		f->order = NULL;
-	return f;
-}
-
-/* Workers that it has not forked yet are started in another way. */
+/*
+ * The template ends from now on, and is freed when it has; one without a number
+ * at once. Workers that it has not forked yet are started in another way.
+ */
 static void
-refuse_open(struct app_template *t, tstamp now)
+template_leave(struct template *t, bool killed, tstamp now)
 {
-	struct fork_order *o;
-	struct forking *f;
+	struct worker *w = t->w;
 
-	while ((o = TAILQ_FIRST(&t->open)) != NULL) {
-		f = close_order(t, o);
-		if (f != NULL)
-			f->ops->refused(f, NULL, now);
-	}
-}
-
-/* Kills it with its group; one that is not known yet, if that can be. */
-static void
-kill_template(struct app_template *t)
-{
-	pid_t starting = t->start == NULL ? 0 : t->start->result.pid;
-
-	if (t->dead)
-		return;
-	if (t->pid != 0)
-		(void)child_signal_group(t->pid, SIGKILL);
-	else if (starting != 0)
-		(void)child_signal(starting, SIGKILL);
-	else if (t->unknown)
-		(void)forking_signal(&t->birth, SIGKILL);
-}
-
-void
-template_leave(struct app_template *t, bool killed, tstamp now)
-{
 	t->state = TEMPLATE_LEAVING;
-	t->kill_timeout = t->group->conf->kill_timeout;
 	if (killed)
-		kill_template(t);
+		worker_signal(w, SIGKILL, true);
 	else
 		(void)fdpass_send(
-		    t->channel.fd, WIRE_STOP, sizeof(WIRE_STOP) - 1, -1);
-	hang_up(t);
-	timer_set(
-	    timers_of(t->sup), &t->timer, tstamp_add(now, t->kill_timeout));
-	refuse_open(t, now);
-	if (t->unknown)
+		    w->channel.fd, WIRE_STOP, sizeof(WIRE_STOP) - 1, -1);
+	worker_hang_up(w);
+	template_patience(t, w->group->conf->pool.kill_timeout);
+	fork_refuse_all(w, now);
+	if (w->pid == 0 && w->start.result == NULL)
 		template_free(t);
 }
 
-void
-template_fail(struct app_template *t, tstamp now, const char *fmt, ...)
+/*
+ * The template is of no use, and leaves. Where a worker was to fork it while
+ * another one is at work, none is asked for a while, and that is all.
+ */
+static void __attribute__((format(printf, 3, 4)))
+template_fail(struct template *t, tstamp now, const char *fmt, ...)
 {
-	char text[TEMPLATE_FAILURE_MAX];
+	struct worker *w = t->w;
+	struct templating *of = w->group->templating;
+	const struct app_options *o = &w->group->conf->pool;
+	bool current = of->current == t || of->current == NULL;
+	pid_t pid = w->pid != 0 ? w->pid : w->death.pid;
+	char number[32] = "";
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(text, sizeof(text), fmt, ap);
+	(void)vsnprintf(of->failure, sizeof(of->failure), fmt, ap);
 	va_end(ap);
-	t->ops->failed(t, text, now);
+	if (pid != 0)
+		(void)snprintf(number, sizeof(number), " (pid %ld)", (long)pid);
+	/* Once; a start without it fails likewise, and tells. */
+	tell_app(w->group,
+	    of->told || t->unstarted ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARN,
+	    EVENT_FAILURE, NULL, "template %s%s %s%s", w->id, number,
+	    of->failure, current ? ": processes are started without it" : "");
+	of->told = true;
+	of->failures++;
+	if (of->current == t)
+		of->current = NULL;
+	if (of->coming == t)
+		of->coming = NULL;
+	if (t->from[0] != '\0')
+		of->refork_at = tstamp_add(now, o->restart_delay_max);
+	if (t->from[0] == '\0' || of->current == NULL) {
+		of->failed = true;
+		if (now - t->begun >= o->min_server_life)
+			backoff_reset(&of->backoff);
+		backoff_failed(&of->backoff, t->begun, o->restart_delay,
+		    o->restart_delay_max, &of->prng, now);
+		timer_set(&w->sup->loop.timers, &of->timer, of->backoff.until);
+	}
 	template_leave(t, true, now);
 }
 
-/* --- its start ------------------------------------------------------------ */
-
-static void lose_patience(struct timer *timer, tstamp now);
-
-struct app_template *
-template_new(struct group *g, const struct template_ops *ops, tstamp now)
+void
+template_blame(struct worker *by, const char *why, tstamp now)
 {
-	struct app_template *t = calloc(1, sizeof(*t));
-	int ends[2];
+	struct template *t = by == NULL ? NULL : by->template;
 
-	if (t == NULL)
-		return NULL;
-	if (fdpass_pair(ends) == -1) {
+	if (t != NULL && by->group != NULL && by->group->templating != NULL &&
+	    by->group->templating->current == t)
+		template_fail(t, now, "is killed: %s", why);
+}
+
+void
+template_died(struct worker *w, const struct reap_death *death, tstamp now)
+{
+	struct template *t = w->template;
+	char how[64];
+
+	worker_died(w, death);
+	if (t->state >= TEMPLATE_LEAVING)
+		template_free(t);
+	else
+		template_fail(t, now, "%s%s",
+		    reap_explain(death, how, sizeof(how)),
+		    t->state == TEMPLATE_STARTING ? " before it was ready"
+						  : "");
+}
+
+static void
+template_late(struct timer *timer, tstamp now)
+{
+	struct template *t = TIMER_OWNER(timer, struct template, timer);
+
+	if (t->state >= TEMPLATE_LEAVING) {
+		/* It may be stuck in the kernel: it delays nothing. */
+		worker_signal(t->w, SIGKILL, true);
+		t->state = TEMPLATE_STUCK;
+	} else if (t->silent) {
+		template_fail(t, now, "is killed: it has shut its socket");
+	} else if (t->state == TEMPLATE_READY) {
+		template_fail(t, now, "is killed: it does not fork");
+	} else {
+		template_fail(t, now, "is killed: it was not ready within %g s",
+		    tspan_to_seconds(now - t->begun));
+	}
+}
+
+/* --- what it says ----------------------------------------------------------
+ */
+
+/* From now on it forks the workers of the app. */
+static void
+template_serve(struct template *t, tstamp now)
+{
+	struct group *g = t->w->group;
+	struct templating *of = g->templating;
+	struct template *former = of->current;
+	struct worker *w;
+
+	t->state = TEMPLATE_READY;
+	template_patience(t, TSTAMP_NEVER);
+	of->coming = NULL;
+	of->current = t;
+	tell_app(g, LOG_LEVEL_INFO, of->told ? EVENT_RECOVERY : EVENT_READY,
+	    NULL, "template %s (pid %ld) is ready after %.3f s%s%s", t->w->id,
+	    (long)t->w->pid, tspan_to_seconds(now - t->begun),
+	    t->from[0] == '\0' ? "" : ", forked by worker ", t->from);
+	of->told = false;
+	if (former != NULL)
+		template_leave(former, false, now);
+	if (t->from[0] == '\0')
+		return;
+	/*
+	 * Workers of older templates leave, one after the other, for new ones;
+	 * not the one that forked it: pages that it has loaded are shared.
+	 */
+	TAILQ_FOREACH(w, &g->workers, next)
+		if (strcmp(w->id, t->from) != 0)
+			pool_replace(&g->sup->pool, w->process, now);
+}
+
+/* Sets the timer for the oldest fork that is not answered. */
+static void
+template_arm(struct template *t)
+{
+	tspan limit = t->w->group->conf->pool.start_timeout / 2;
+
+	if (limit > TEMPLATE_FORK_TIME)
+		limit = TEMPLATE_FORK_TIME;
+	template_patience(t, fork_owes(t->w) ? limit : TSTAMP_NEVER);
+}
+
+static void
+template_take(struct template *t, const char *packet, size_t len, tstamp now)
+{
+	const size_t fail = strlen(WIRE_FAIL), forked = strlen(WIRE_FORKED " ");
+
+	if (len == strlen(WIRE_READY) && memcmp(packet, WIRE_READY, len) == 0 &&
+	    t->state == TEMPLATE_STARTING) {
+		template_serve(t, now);
+	} else if (len >= fail && memcmp(packet, WIRE_FAIL, fail) == 0 &&
+	    (len == fail || packet[fail] == ' ')) {
+		template_fail(t, now, "cannot go on:%.*s",
+		    (int)(len - fail > 200 ? 200 : len - fail), packet + fail);
+	} else if (len > forked &&
+	    memcmp(packet, WIRE_FORKED " ", forked) == 0 &&
+	    fork_answered(t->w, packet + forked, len - forked, now)) {
+		if (t->state == TEMPLATE_READY)
+			template_arm(t);
+	} else {
+		template_fail(t, now, "is killed: it broke the protocol");
+	}
+}
+
+static void
+template_heard(struct loop_io *io, uint32_t events, tstamp now)
+{
+	struct worker *w = LOOP_OWNER(io, struct worker, channel);
+	struct template *t = w->template;
+	char buf[WIRE_MAX];
+	struct fdpass_got got;
+	ssize_t n;
+
+	(void)events;
+	/* A packet may bring its end. */
+	for (int left = TEMPLATE_TURN; left > 0 && io->fd != -1; left--) {
+		n = fdpass_recv(io->fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
+		if (n == -1 && fdpass_is_later(errno))
+			return;
+		for (size_t i = 0; n != -1 && i < got.nfds; i++)
+			keeper_close(w->group, got.fds[i]);
+		if (n <= 0) {
+			/* The end of the process tells more, if it comes. */
+			t->silent = true;
+			(void)loop_set(&w->sup->loop, io, 0);
+			template_patience(t, TEMPLATE_SILENCE);
+			return;
+		}
+		if (got.nfds > 0 || got.lost_fds || got.truncated)
+			template_fail(t, now,
+			    "is killed: it sent a descriptor, or too much");
+		else
+			template_take(t, buf, (size_t)n, now);
+	}
+}
+
+/* --- its start -------------------------------------------------------------
+ */
+
+/* A template with a channel; NULL and errno. */
+static struct template *
+template_new(struct group *g, tstamp now)
+{
+	struct template *t = calloc(1, sizeof(*t));
+	struct worker *w = t == NULL ? NULL : worker_new(g, WORKER_TEMPLATE);
+
+	if (w == NULL) {
 		free(t);
 		return NULL;
 	}
-	t->sup = g->sup;
-	t->group = g;
-	t->ops = ops;
-	t->channel.fd = ends[0];
-	t->channel.ready = template_heard;
-	t->its_end = ends[1];
-	t->refuses = fdpass_refuse(ends[0]);
-	t->born = now;
-	worker_make_id(t->id);
-	kept_init(&t->output, KEPT_NO_PROCESS, t->id);
-	timer_init(&t->timer, lose_patience);
-	TAILQ_INIT(&t->open);
-	TAILQ_INSERT_TAIL(&g->sup->templates, t, next);
-	return t;
+	t->w = w;
+	t->begun = now;
+	timer_init(&t->timer, template_late);
+	TAILQ_INSERT_TAIL(&g->sup->templates.all, t, next);
+	w->template = t;
+	w->channel.ready = template_heard;
+	if (worker_open_channel(w) == 0)
+		return t;
+	template_free(t);
+	return NULL;
 }
 
 /* Its start is over, well or not; it may have been told to leave meanwhile. */
 static void
-start_done(struct lane_job *job, tstamp now)
+template_started(struct worker *w, const char *why, bool no_room, tstamp now)
 {
-	struct start *start = LOOP_OWNER(job, struct start, job);
-	struct app_template *t = start->owner;
-	struct supervisor *s = t->sup;
-	bool failed = start_failed(start);
-	char why[256];
+	struct template *t = w->template;
 
-	t->start = NULL;
-	close(t->its_end);
-	t->its_end = -1;
-	if (failed)
-		start_explain(start, why, sizeof(why));
-	else
-		t->pid = t->session = start->result.pid;
-	start_free(start, s, now);
-	if (failed) {
-		t->unstarted = true;
-		if (t->state == TEMPLATE_STARTING)
-			template_fail(t, now, "%s", why);
-		template_free(t);
-		return;
-	}
-	if (t->state != TEMPLATE_STARTING) {
+	(void)no_room;
+	close(w->child_end);
+	w->child_end = -1;
+	t->unstarted = why != NULL;
+	if (t->state == TEMPLATE_STARTING && why == NULL)
+		template_patience(t, w->group->conf->pool.start_timeout);
+	else if (t->state == TEMPLATE_STARTING)
+		template_fail(t, now, "%s", why);
+	else if (why == NULL)
 		/* Its socket is shut; but it may not look there. */
-		kill_template(t);
-		return;
-	}
-	(void)loop_set(&s->loop, &t->channel, EPOLLIN);
-	timer_set(timers_of(s), &t->timer,
-	    tstamp_add(now, t->group->conf->start_timeout));
+		worker_signal(w, SIGKILL, true);
+	else
+		template_free(t);
 }
 
-struct app_template *
-template_start(struct group *g, const struct template_ops *ops, tstamp now)
+static void
+refork_known(struct worker *w, pid_t pid, tstamp now)
 {
-	struct app_template *t = template_new(g, ops, now);
-	struct environment_of of = { .group = g, .slot = ENVIRONMENT_TEMPLATE };
+	worker_started(w, pid);
+	template_heard(&w->channel, EPOLLIN, now);
+}
+
+static void
+refork_died(struct worker *w, struct worker *by, const struct reap_death *death,
+    tstamp now)
+{
+	(void)by;
+	worker_started(w, death->pid);
+	template_died(w, death, now);
+}
+
+static void
+refork_refused(struct worker *w, struct worker *by, const char *why, tstamp now)
+{
+	(void)by;
+	template_fail(w->template, now, "could not be forked%s%s",
+	    why[0] == '\0' ? "" : ": ", why);
+}
+
+/* Has the worker fork a template. False: it cannot be asked. */
+static bool
+template_refork(struct worker *w, tstamp now)
+{
+	static const struct fork_ops ops = { .known = refork_known,
+		.died = refork_died,
+		.refused = refork_refused };
+	struct template *t = template_new(w->group, now);
 
 	if (t == NULL)
-		return NULL;
-	of.id = t->id;
-	of.child_end = &t->its_end;
-	of.output = &t->output;
-	if (keeper_get(g, now) == NULL ||
-	    (t->start = start_new(&of, t, start_done)) == NULL) {
-		template_free(t);
-		return NULL;
-	}
-	lane_submit(&g->sup->spawner, &t->start->job);
-	return t;
-}
-
-/* --- forking -------------------------------------------------------------- */
-
-ssize_t
-template_send_fork(struct group *g, int to, struct kept *output, int its_end,
-    const char *text, size_t len)
-{
-	const struct conf_identity *id = &g->conf->identity;
-	int fds[3] = { its_end, -1, -1 };
-	ssize_t sent;
-
-	if (g->conf->output != CONF_OUTPUT_LOG)
-		return fdpass_send(to, text, len, its_end);
-	if (kept_hold(g, output, id->change ? id->uid : (uid_t)-1, fds + 1) ==
-	    -1)
-		return -1;
-	/* The worker may be a new one, in the place of one that died. */
-	keeper_start_alone(keeper_current(g));
-	sent = fdpass_send_many(to, text, len, fds, 3);
-	close(fds[1]);
-	close(fds[2]);
-	if (sent == -1)
-		kept_leave(output);
-	return sent;
-}
-
-uid_t
-template_user(const struct group *g)
-{
-	const struct conf_identity *id = &g->conf->identity;
-
-	return id->change ? id->uid : getuid();
-}
-
-/* 0, or -1: there is no room. */
-static int
-send_order(struct app_template *t, struct forking *f, struct worker *w)
-{
-	struct fork_order *o = calloc(1, sizeof(*o));
-	char text[96];
-	int len;
-
-	if (o == NULL)
-		return -1;
-	len = snprintf(text, sizeof(text), WIRE_FORK " %ju %s %u",
-	    (uintmax_t)f->serial, w->id, (unsigned)w->slot);
-	if (template_send_fork(t->group, t->channel.fd, &w->output,
-		w->child_end, text, (size_t)len) == -1) {
-		free(o);
-		return -1;
-	}
-	o->serial = f->serial;
-	o->forking = f;
-	f->order = o;
-	TAILQ_INSERT_TAIL(&t->open, o, next);
-	return 0;
-}
-
-int
-template_ask(struct app_template *t, struct forking *f, struct worker *w,
-    const struct forking_ops *ops)
-{
-	if (forking_begin(f, t->sup, &w->channel, template_user(t->group),
-		t->session, ops) == -1)
-		return -1;
-	if (send_order(t, f, w) == -1) {
-		forking_end(f);
-		return -1;
-	}
-	if (t->timer.at == TSTAMP_NEVER)
-		arm(t, loop_now(&t->sup->loop));
-	return 0;
-}
-
-/* --- what it says --------------------------------------------------------- */
-
-/* Sets the timer for the oldest fork that is not answered. */
-static void
-arm(struct app_template *t, tstamp now)
-{
-	tspan limit = t->group->conf->start_timeout;
-
-	if (limit / 2 < FORK_PATIENCE)
-		limit /= 2;
-	else
-		limit = FORK_PATIENCE;
-	timer_set(timers_of(t->sup), &t->timer,
-	    TAILQ_EMPTY(&t->open) ? TSTAMP_NEVER : tstamp_add(now, limit));
-}
-
-static void
-on_ready(struct app_template *t, tstamp now)
-{
-	t->state = TEMPLATE_READY;
-	timer_set(timers_of(t->sup), &t->timer, TSTAMP_NEVER);
-	t->ops->ready(t, now);
-}
-
-/* "SERIAL PID" behind the verb. */
-static bool
-parse_forked(const char *at, const char *end, uint64_t *serial, uint64_t *pid)
-{
-	return number_read(&at, end, serial) && at < end && *at++ == ' ' &&
-	    number_read(&at, end, pid) && at == end && *pid <= INT32_MAX;
-}
-
-/* False: that was not asked. */
-static bool
-on_forked(struct app_template *t, uint64_t serial, pid_t pid, tstamp now)
-{
-	struct fork_order *o;
-	struct forking *f;
-
-	TAILQ_FOREACH(o, &t->open, next)
-		if (o->serial == serial)
-			break;
-	if (o == NULL || pid == 0)
 		return false;
-	f = close_order(t, o);
-	arm(t, now);
-	if (f != NULL)
-		forking_named(f, pid, now);
+	if (!fork_begin(t->w, w, &ops)) {
+		template_free(t);
+		return false;
+	}
+	memcpy(t->from, w->id, sizeof(t->from));
+	close(t->w->child_end);
+	t->w->child_end = -1;
+	template_patience(t, w->group->conf->pool.start_timeout);
+	w->group->templating->coming = t;
 	return true;
 }
 
-static bool
-begins(const char *packet, size_t len, const char *verb)
+/* --- the templates of an app ------------------------------------------------
+ */
+
+/* That which workers of this generation come from now; NULL: none. */
+static struct template *
+template_of(const struct group *g, uint32_t generation)
 {
-	size_t n = strlen(verb);
+	const struct templating *of = g->templating;
+	struct template *t = of == NULL ? NULL : of->current;
 
-	return len >= n && memcmp(packet, verb, n) == 0 &&
-	    (len == n || packet[n] == ' ');
-}
-
-static void
-on_fail(struct app_template *t, const char *packet, size_t len, tstamp now)
-{
-	size_t verb = strlen(WIRE_FAIL " ");
-	size_t n = len < verb ? 0 : len - verb;
-
-	template_fail(t, now, "cannot go on: %.*s", (int)(n > 200 ? 200 : n),
-	    packet + (len < verb ? len : verb));
-}
-
-static void
-take_packet(struct app_template *t, const char *packet, size_t len, tstamp now)
-{
-	const char *forked = packet + sizeof(WIRE_FORKED);
-	uint64_t serial, pid;
-
-	if (begins(packet, len, WIRE_READY) && t->state == TEMPLATE_STARTING &&
-	    len == strlen(WIRE_READY))
-		on_ready(t, now);
-	else if (begins(packet, len, WIRE_FAIL))
-		on_fail(t, packet, len, now);
-	else if (!begins(packet, len, WIRE_FORKED) ||
-	    len < sizeof(WIRE_FORKED) ||
-	    !parse_forked(forked, packet + len, &serial, &pid) ||
-	    !on_forked(t, serial, (pid_t)pid, now))
-		template_fail(t, now, "is killed: it broke the protocol");
-}
-
-/* Reads a packet. Returns whether there may be more. */
-static bool
-read_packet(struct app_template *t, tstamp now)
-{
-	char buf[WIRE_MAX];
-	struct fdpass_got got;
-	ssize_t n =
-	    fdpass_recv(t->channel.fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
-
-	if (n == -1 && fdpass_is_later(errno))
-		return false;
-	for (size_t i = 0; n != -1 && i < got.nfds; i++)
-		closing_give(t->group, got.fds[i]);
-	if (n > 0 && (got.nfds > 0 || got.lost_fds || got.truncated)) {
-		template_fail(
-		    t, now, "is killed: it sent a descriptor, or too much");
-	} else if (n > 0) {
-		take_packet(t, buf, (size_t)n, now);
-		return true;
-	} else {
-		/* The end of the process tells more, if it comes. */
-		t->silent = true;
-		(void)loop_set(&t->sup->loop, &t->channel, 0);
-		timer_set(timers_of(t->sup), &t->timer, now + SILENCE);
-	}
-	return false;
-}
-
-void
-template_heard(struct loop_io *io, uint32_t events, tstamp now)
-{
-	struct app_template *t = LOOP_OWNER(io, struct app_template, channel);
-
-	(void)events;
-	/* A packet may bring its end. */
-	for (int left = TURN; left > 0 && read_packet(t, now); left--)
-		if (t->channel.fd == -1)
-			return;
-}
-
-/* --- deadlines ------------------------------------------------------------ */
-
-static void
-lose_patience(struct timer *timer, tstamp now)
-{
-	struct app_template *t = TIMER_OWNER(timer, struct app_template, timer);
-
-	switch (t->state) {
-	case TEMPLATE_STARTING:
-	case TEMPLATE_READY:
-		if (t->silent)
-			template_fail(
-			    t, now, "is killed: it has shut its socket");
-		else if (t->state == TEMPLATE_READY)
-			template_fail(t, now, "is killed: it does not fork");
-		else
-			template_fail(t, now,
-			    "is killed: it was not ready within %g s",
-			    tspan_to_seconds(now - t->born));
-		break;
-	case TEMPLATE_LEAVING:
-		/* The process may be stuck in the kernel: it delays nothing. */
-		kill_template(t);
-		t->state = TEMPLATE_STUCK;
-		break;
-	case TEMPLATE_STUCK:
-		break;
-	}
-}
-
-/* --- its end ------------------------------------------------------------- */
-
-struct app_template *
-template_find(const struct supervisor *s, pid_t pid)
-{
-	struct app_template *t;
-
-	TAILQ_FOREACH(t, &s->templates, next)
-		if (t->pid == pid ||
-		    (t->start != NULL && t->start->result.pid == pid))
-			return t;
-	return NULL;
+	if (t == NULL || t->silent || of->generation != generation)
+		return NULL;
+	/* A template whose output is not read would end by that. */
+	if (g->conf->program.output == CONF_OUTPUT_LOG &&
+	    !keeper_reads(t->w->output))
+		return NULL;
+	return t;
 }
 
 bool
-template_is_taken(struct supervisor *s, pid_t pid)
+template_fork(struct worker *w, const struct fork_ops *ops)
 {
-	return worker_find(s, pid) != NULL || template_find(s, pid) != NULL;
+	struct template *t = template_of(w->group, w->generation);
+
+	if (t == NULL || !fork_begin(w, t->w, ops))
+		return false;
+	if (t->timer.at == TSTAMP_NEVER)
+		template_arm(t);
+	w->group->templating->forked++;
+	return true;
+}
+
+/*
+ * Whether the template is to be replaced, and the worker may fork the next: it
+ * is warm, stays, and holds no connection, or will not before it has read what
+ * is sent now, as its session is over.
+ */
+static bool
+refork_may(const struct worker *w, bool over, tstamp now)
+{
+	const struct group *g = w->group;
+	const struct templating *of = g->templating;
+	const struct pool *p = &g->sup->pool;
+	const struct template *t = template_of(g, p->apps[g->app].generation);
+	const struct process *x = &p->processes[w->process];
+
+	if (t == NULL || t->from[0] != '\0' || of->coming != NULL ||
+	    now < of->refork_at)
+		return false;
+	return w->pid != 0 && x->requests >= g->conf->refork_after &&
+	    x->outdated == 0 && !x->expiring &&
+	    w->generation == of->generation &&
+	    (x->state == PROCESS_IDLE ||
+		(over && x->state == PROCESS_ACTIVE && x->concurrency == 1));
+}
+
+/* A worker for which connections wait is never idle when it is looked at. */
+static void
+refork_look(struct timer *timer, tstamp now)
+{
+	struct templating *of = TIMER_OWNER(timer, struct templating, refork);
+	struct worker *w;
+
+	of->refork_due = of->current != NULL && of->current->from[0] == '\0' &&
+	    of->coming == NULL;
+	TAILQ_FOREACH(w, &of->group->workers, next)
+		if (of->refork_due && refork_may(w, false, now) &&
+		    template_refork(w, now))
+			of->refork_due = false;
+	timer_set(
+	    &of->group->sup->loop.timers, timer, now + TEMPLATE_REFORK_PAUSE);
 }
 
 void
-template_died(
-    struct app_template *t, const struct reap_death *death, tstamp now)
+template_served(struct worker *w, tstamp now)
 {
-	char how[64];
+	struct templating *of = w->group->templating;
 
-	t->dead = true;
-	if (t->state == TEMPLATE_STARTING)
-		template_fail(t, now, "%s before it was ready",
-		    reap_explain(death, how, sizeof(how)));
-	else if (t->state == TEMPLATE_READY)
-		template_fail(
-		    t, now, "%s", reap_explain(death, how, sizeof(how)));
-	template_free(t);
+	if (of->refork_due && refork_may(w, true, now) &&
+	    template_refork(w, now))
+		of->refork_due = false;
+}
+
+bool
+template_is_awaited(const struct group *g)
+{
+	const struct templating *of = g->templating;
+
+	return of != NULL && of->coming != NULL && of->current == NULL &&
+	    !of->failed;
+}
+
+void
+template_end(struct group *g, tstamp now)
+{
+	struct templating *of = g->templating;
+	struct template *coming, *current;
+
+	if (of == NULL)
+		return;
+	coming = of->coming;
+	current = of->current;
+	of->coming = of->current = NULL;
+	of->begun = false;
+	timer_set(&g->sup->loop.timers, &of->timer, TSTAMP_NEVER);
+	if (coming != NULL)
+		template_leave(coming, false, now);
+	if (current != NULL)
+		template_leave(current, false, now);
+}
+
+void
+template_update(struct group *g, tstamp now)
+{
+	struct templating *of = g->templating;
+	uint32_t generation = g->sup->pool.apps[g->app].generation;
+	struct template *t;
+
+	if (of == NULL)
+		return;
+	if (g->closing || g->muted || g->stopped || g->conf->broken != NULL) {
+		template_end(g, now);
+		return;
+	}
+	if (!of->begun || of->generation != generation) {
+		template_end(g, now);
+		of->begun = true;
+		of->generation = generation;
+		of->failed = false;
+		of->refork_at = now;
+		backoff_reset(&of->backoff);
+	}
+	t = of->current;
+	if (t != NULL && !t->silent && template_of(g, generation) == NULL)
+		template_fail(t, now, "has lost its keeper");
+	if (of->current != NULL || of->coming != NULL)
+		return;
+	/* After a failure there is a pause. */
+	if (now >= of->backoff.until) {
+		t = template_new(g, now);
+		if (t != NULL && start_program(t->w, template_started) == 0) {
+			of->coming = t;
+			return;
+		}
+		if (t != NULL)
+			template_free(t);
+		/* There is no room. */
+		of->failed = true;
+		of->backoff.until =
+		    tstamp_add(now, g->conf->pool.restart_delay);
+	}
+	timer_set(&g->sup->loop.timers, &of->timer, of->backoff.until);
+}
+
+static void
+template_go_on(struct timer *timer, tstamp now)
+{
+	template_update(
+	    TIMER_OWNER(timer, struct templating, timer)->group, now);
+}
+
+void
+template_configure(struct group *g, tstamp now)
+{
+	struct timers *timers = &g->sup->loop.timers;
+	struct templating *of = g->templating;
+
+	if (!g->conf->template) {
+		template_forget(g, now);
+		return;
+	}
+	if (of == NULL) {
+		of = calloc(1, sizeof(*of));
+		if (of == NULL) {
+			log_warn("%s: it has no template", g->conf->name);
+			return;
+		}
+		of->group = g;
+		of->prng.state = arc4random();
+		timer_init(&of->timer, template_go_on);
+		timer_init(&of->refork, refork_look);
+		g->templating = of;
+	}
+	/* In this turn its listeners are opened. */
+	timer_advance(timers, &of->timer, now);
+	of->refork_due = false;
+	timer_set(timers, &of->refork,
+	    g->conf->refork_after > 0 ? now + TEMPLATE_REFORK_PAUSE
+				      : TSTAMP_NEVER);
+}
+
+void
+template_forget(struct group *g, tstamp now)
+{
+	struct template *t;
+
+	if (g->templating == NULL)
+		return;
+	template_end(g, now);
+	TAILQ_FOREACH(t, &g->sup->templates.all, next)
+		if (t->w->group == g)
+			t->w->group = NULL;
+	timer_set(&g->sup->loop.timers, &g->templating->refork, TSTAMP_NEVER);
+	free(g->templating);
+	g->templating = NULL;
+}
+
+const char *
+template_state_name(const struct templating *of)
+{
+	if (of->current != NULL)
+		return "ready";
+	if (of->coming != NULL)
+		return "starting";
+	return of->failed ? "failed" : "none";
+}
+
+/* --- all of the daemon ------------------------------------------------------
+ */
+
+void
+template_init(struct supervisor *s)
+{
+	TAILQ_INIT(&s->templates.all);
+	TAILQ_INIT(&s->templates.forks);
 }
 
 bool
 template_any(const struct supervisor *s)
 {
-	const struct app_template *t;
+	const struct template *t;
 
-	TAILQ_FOREACH(t, &s->templates, next)
+	TAILQ_FOREACH(t, &s->templates.all, next)
 		if (t->state != TEMPLATE_STUCK)
 			return true;
 	return false;
@@ -509,27 +607,18 @@ template_any(const struct supervisor *s)
 void
 template_kill_all(struct supervisor *s)
 {
-	struct app_template *t;
+	struct template *t;
 
-	TAILQ_FOREACH(t, &s->templates, next)
-		kill_template(t);
+	TAILQ_FOREACH(t, &s->templates.all, next)
+		worker_signal(t->w, SIGKILL, true);
 }
 
 void
-template_orphan(struct group *g)
+template_fini(struct supervisor *s)
 {
-	struct app_template *t;
+	struct template *t;
 
-	TAILQ_FOREACH(t, &g->sup->templates, next)
-		if (t->group == g)
-			t->group = NULL;
-}
-
-void
-template_free_all(struct supervisor *s)
-{
-	struct app_template *t, *next;
-
-	TAILQ_FOREACH_SAFE(t, &s->templates, next, next)
+	while ((t = TAILQ_FIRST(&s->templates.all)) != NULL)
 		template_free(t);
+	fork_fini(s);
 }

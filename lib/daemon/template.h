@@ -2,12 +2,17 @@
 #define DAEMON_TEMPLATE_H
 
 /*
- * A template: a process of an app that forks its workers; see
- * apppool-worker(7). Which one an app has is the matter of seat.h.
+ * Templates. An app with template = true has a process that loads its program
+ * once and forks its workers; see apppool-worker(7). With refork_after a worker
+ * that has served so many requests forks the next template, so that new workers
+ * begin with what that one has loaded since its start.
+ *
+ * An app has one template at a time, of its newest generation. While there is
+ * none that can be relied on, workers are started by themselves: they wait for
+ * the first template of a generation, and for no later one.
  */
 
-#include "daemon/forking.h"
-#include "daemon/start.h"
+#include "core/backoff.h"
 #include "daemon/worker.h"
 
 enum template_state {
@@ -20,99 +25,146 @@ enum template_state {
 /* Longest text of a failure, with its NUL. */
 #define TEMPLATE_FAILURE_MAX 256
 
-struct app_template;
-
-struct template_ops {
-	/* The template is ready. */
-	void (*ready)(struct app_template *, tstamp now);
-	/* The template is of no use, for this reason, and leaves next. */
-	void (*failed)(struct app_template *, const char *why, tstamp now);
-};
-
-struct app_template {
-	TAILQ_ENTRY(app_template) next; /* in supervisor.templates */
-	struct supervisor *sup;
-	struct group *group; /* NULL: its app is gone */
-	const struct template_ops *ops;
+/* What a process is that is a template. */
+struct template
+{
+	TAILQ_ENTRY(template) next; /* in templates.all */
+	struct worker *w; /* the process, which is ours */
 	enum template_state state;
-	char id[WORKER_ID_LEN + 1];
-	pid_t pid; /* 0: not known yet */
-	pid_t session; /* its workers have it, too */
-	struct start *start; /* under way; NULL: not, or it was forked */
 	char from[WORKER_ID_LEN + 1]; /* of the worker that forked it; or "" */
-	struct forking birth; /* of such a one, until it is known */
-	struct loop_io channel; /* our end; fd -1: closed */
-	int its_end; /* until it has it; then -1 */
-	bool refuses; /* as in struct worker */
-	bool silent; /* it has shut its end */
-	bool unknown; /* it was forked, and birth is under way */
+	bool silent; /* it has shut its end of the channel */
 	bool unstarted; /* its program does not start */
-	bool dead;
-	struct kept output;
-	tstamp born;
+	tstamp begun;
 	struct timer timer; /* the end of our patience with it */
-	tspan kill_timeout;
-	struct fork_orders open; /* the oldest first */
 };
 
-/* Starts a template by itself; NULL and errno. */
-struct app_template *template_start(
-    struct group *g, const struct template_ops *ops, tstamp now);
+/* What an app has of templates. */
+struct templating {
+	struct group *group;
+	struct template *current; /* forks workers; NULL: none */
+	struct template *coming; /* not ready yet; NULL: none */
+	bool begun; /* there was one of this generation of the app */
+	uint32_t generation;
+	bool failed; /* a template of this generation has */
+	bool told; /* of a failure; recovery will be, too */
+	struct backoff backoff;
+	struct prng prng;
+	struct timer timer; /* of the next start; see template_update() */
+	struct timer refork; /* set: next look for a warm worker */
+	bool refork_due; /* no worker was idle when one was to fork */
+	tstamp refork_at; /* no worker is asked to fork one before */
+	uint64_t forked; /* processes */
+	uint64_t failures;
+	char failure[TEMPLATE_FAILURE_MAX]; /* the last one; "": none yet */
+};
+
+/* --- of an app ----------------------------------------------------------- */
+
+/* The group is new, or has other options. */
+void template_configure(struct group *g, tstamp now);
 
 /*
- * For refork.c: a template with a channel, whose ready() is template_heard(),
- * or NULL and errno; and the end of one that has neither process nor orders.
+ * The app is to have a template of its newest generation, or none if it has
+ * no processes now.
  */
-struct app_template *template_new(
-    struct group *g, const struct template_ops *ops, tstamp now);
-void template_free(struct app_template *t);
-void template_heard(struct loop_io *io, uint32_t events, tstamp now);
-uid_t template_user(const struct group *g); /* of the app */
+void template_update(struct group *g, tstamp now);
+
+/* Ends the templates of the app; which is freed next, or has none any more. */
+void template_end(struct group *g, tstamp now);
+void template_forget(struct group *g, tstamp now);
+
+/* Whether processes that are to be started wait for it. */
+bool template_is_awaited(const struct group *g);
+
+/* "starting", "ready", "failed" or "none". */
+const char *template_state_name(const struct templating *of);
+
+/* --- of a worker --------------------------------------------------------- */
+
+struct fork_ops;
 
 /*
- * Has the process behind `to` fork one that has its_end of a channel and, if
- * the daemon reads that, this output. Returns the bytes sent, or -1.
+ * Has the template of the app fork the worker, which has its channel and no
+ * output yet. False: there is none for it, or no room.
  */
-ssize_t template_send_fork(struct group *g, int to, struct kept *output,
-    int its_end, const char *text, size_t len);
+bool template_fork(struct worker *w, const struct fork_ops *ops);
 
 /*
- * The template ends from now on, and is freed when it has; one that is not
- * known yet at once. What it has not answered is refused.
+ * What that process has forked is not what it should be: the template of an app
+ * is killed for it; a former one, or a worker, is not.
  */
-void template_leave(struct app_template *t, bool killed, tstamp now);
-
-/* The same for one that is of no use, which its ops are told. */
-void template_fail(struct app_template *t, tstamp now, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+void template_blame(struct worker *by, const char *why, tstamp now);
 
 /*
- * Has the template fork the worker, which has its channel and no output yet;
- * which is refused with NULL if the template fails. 0; or -1, nothing begun.
+ * In an app with templates a session of the worker is over, as the core knows.
+ * One that connections wait for is never idle: it forks before it receives the
+ * next.
  */
-int template_ask(struct app_template *t, struct forking *f, struct worker *w,
-    const struct forking_ops *ops);
+void template_served(struct worker *w, tstamp now);
 
-/* The template of that pid, or whose start is under way; NULL: none. */
-struct app_template *template_find(const struct supervisor *s, pid_t pid);
+/* --- of the daemon ------------------------------------------------------- */
 
-/* Whether a worker or a template has this pid; for forking.h. */
-bool template_is_taken(struct supervisor *s, pid_t pid);
+void template_init(struct supervisor *s);
 
-/* The template has ended, and is reaped. */
+/* A template is dead, and reaped. */
 void template_died(
-    struct app_template *t, const struct reap_death *death, tstamp now);
+    struct worker *w, const struct reap_death *death, tstamp now);
 
 /* Whether there are templates that may still end. */
 bool template_any(const struct supervisor *s);
 
-/* Kills all. */
 void template_kill_all(struct supervisor *s);
 
-/* The app of these is gone. They have been told to leave. */
-void template_orphan(struct group *g);
-
 /* Forgets all; no start of one may be in the lane. */
-void template_free_all(struct supervisor *s);
+void template_fini(struct supervisor *s);
+
+/* --- fork.c: one FORK ----------------------------------------------------- */
+
+/*
+ * Who waits for a worker (or a template) that is being forked; one of these is
+ * called once. by: the process that was asked; NULL: it is gone.
+ */
+struct fork_ops {
+	/* It has this number, and its packets can be read. */
+	void (*known)(struct worker *w, pid_t pid, tstamp now);
+	/* It has ended, unheard, and is reaped. */
+	void (*died)(struct worker *w, struct worker *by,
+	    const struct reap_death *death, tstamp now);
+	/* There is none, or not ours; why: what is wrong, NULL: by leaves. */
+	void (*refused)(
+	    struct worker *w, struct worker *by, const char *why, tstamp now);
+};
+
+/* Has `by` fork the worker. False: there is no room. */
+bool fork_begin(
+    struct worker *w, struct worker *by, const struct fork_ops *ops);
+
+/*
+ * The process has said FORKED, and behind it "SERIAL PID"; pid 0: it could not.
+ * False: that was not asked.
+ */
+bool fork_answered(struct worker *by, const char *text, size_t len, tstamp now);
+
+/* Whether it has not answered yet. */
+bool fork_owes(const struct worker *by);
+
+/* It answers no more; it is freed next. */
+void fork_refuse_all(struct worker *by, tstamp now);
+void fork_forget(const struct worker *by);
+
+/* To the process that was named, if it is a child of ours of that session. */
+void fork_signal(const struct fork *f, int sig);
+
+/* Nobody waits for the worker any more. Returns who was asked. */
+struct worker *fork_give_up(struct worker *w);
+
+/*
+ * A child is dead that nobody knows: reaps it, with the rest of its group if it
+ * may be one that is being forked.
+ */
+void fork_reap(
+    struct supervisor *s, const struct reap_death *death, tstamp now);
+
+void fork_fini(struct supervisor *s);
 
 #endif

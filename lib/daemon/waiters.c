@@ -7,7 +7,7 @@
 
 #include "core/action.h"
 #include "daemon/apps.h"
-#include "daemon/closing.h"
+#include "daemon/keeper.h"
 #include "daemon/parking.h"
 #include "daemon/tell.h"
 #include "daemon/waiters.h"
@@ -23,7 +23,7 @@ drop(struct supervisor *s, uint32_t conn)
 	struct group *g = s->groups[s->pool.conns[conn].app];
 
 	parking_forget(s, a);
-	closing_give_conn(g, a->fd, a->tcp, false);
+	keeper_close_conn(g, a->fd, a->tcp, false);
 	a->fd = -1;
 }
 
@@ -64,7 +64,7 @@ waiters_refused(void *owner, int fd, bool tcp, bool drain)
 	struct group *g = owner;
 	const struct action over = { .kind = ACTION_OVER, .app = g->app };
 
-	closing_give_conn(g, fd, tcp, drain);
+	keeper_close_conn(g, fd, tcp, drain);
 	if (--g->refused == 0 && g->over)
 		apps_over(g->sup, &over, loop_now(&g->sup->loop));
 }
@@ -107,7 +107,7 @@ sweep_app(struct supervisor *s, uint32_t app, tstamp now)
 		/* Dropping a connection may have let others be handed out. */
 		if (polls[i].revents == 0 ||
 		    p->conns[conns[i]].state != CONN_WAITING ||
-		    !is_gone(&polls[i], s->groups[app]->conf->protocol,
+		    !is_gone(&polls[i], s->groups[app]->conf->refusal.protocol,
 			s->accepted[conns[i]].handed))
 			continue;
 		drop(s, conns[i]);

@@ -1,4 +1,4 @@
-/* Processes as the daemon sees them. */
+/* Processes as the daemon sees them: their numbers, channels and signals. */
 
 #include <sys/socket.h>
 
@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "daemon/closing.h"
-#include "daemon/forking.h"
+#include "daemon/keeper.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
@@ -22,12 +21,12 @@
 #endif
 
 static int
-compare(const struct worker *a, const struct worker *b)
+worker_compare(const struct worker *a, const struct worker *b)
 {
 	return a->pid < b->pid ? -1 : a->pid > b->pid;
 }
 
-RB_GENERATE_STATIC(pids, worker, by_pid, compare)
+RB_GENERATE_STATIC(pids, worker, by_pid, worker_compare)
 
 const char *
 worker_name(const struct worker *w, char *buf, size_t size)
@@ -46,83 +45,85 @@ worker_program(const struct worker *w)
 			  : procinfo_folder(w->pid);
 }
 
-/* --- slots -------------------------------------------------------------- */
+/* --- coming and going --------------------------------------------------- */
 
-/* Adds a word of free slots. */
-static bool
-grow_slots(struct group *g)
+static void
+worker_draw_id(struct worker *w)
 {
-	uint64_t *slots =
-	    reallocarray(g->slots, g->slots_len + 1, sizeof(*slots));
+	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
 
-	if (slots == NULL)
-		return false;
-	slots[g->slots_len++] = 0;
-	g->slots = slots;
-	return true;
+	for (unsigned i = 0; i < WORKER_ID_LEN; i++)
+		w->id[i] = letters[arc4random_uniform(sizeof(letters) - 1)];
+	w->id[WORKER_ID_LEN] = '\0';
 }
 
 /* The lowest free slot, now taken; UINT32_MAX: no memory. */
 static uint32_t
-take_slot(struct group *g)
+worker_take_slot(struct group *g)
 {
 	uint32_t word = 0, bit = 0;
+	uint64_t *slots;
 
 	while (word < g->slots_len && g->slots[word] == UINT64_MAX)
 		word++;
-	if (word == g->slots_len && !grow_slots(g))
-		return UINT32_MAX;
+	if (word == g->slots_len) {
+		slots = reallocarray(g->slots, word + 1, sizeof(*slots));
+		if (slots == NULL)
+			return UINT32_MAX;
+		slots[word] = 0;
+		g->slots = slots;
+		g->slots_len++;
+	}
 	while (g->slots[word] & UINT64_C(1) << bit)
 		bit++;
 	g->slots[word] |= UINT64_C(1) << bit;
 	return 64 * word + bit;
 }
 
-static void
-give_slot(struct group *g, uint32_t slot)
-{
-	assert(g->slots[slot / 64] & UINT64_C(1) << slot % 64);
-	g->slots[slot / 64] &= ~(UINT64_C(1) << slot % 64);
-}
-
-/* --- coming and going --------------------------------------------------- */
-
-void
-worker_make_id(char *id)
-{
-	static const char letters[] = "abcdefghijkmnpqrstuvwxyz23456789";
-
-	for (unsigned i = 0; i < WORKER_ID_LEN; i++)
-		id[i] = letters[arc4random_uniform(sizeof(letters) - 1)];
-	id[WORKER_ID_LEN] = '\0';
-}
-
 struct worker *
-worker_new(struct supervisor *s, uint32_t process)
+worker_new(struct group *g, uint32_t process)
 {
-	const struct process *x = &s->pool.processes[process];
+	struct supervisor *s = g->sup;
 	struct worker *w = calloc(1, sizeof(*w));
 
 	if (w == NULL)
 		return NULL;
 	w->sup = s;
-	w->group = s->groups[x->app];
+	w->group = g;
 	w->process = process;
-	w->generation = x->generation;
+	w->slot = WORKER_TEMPLATE;
 	w->child_end = -1;
 	w->memory_fd = -1;
 	w->channel.fd = -1;
-	w->unread_since = TSTAMP_NEVER;
-	w->look_at = TSTAMP_NEVER;
-	worker_make_id(w->id);
-	kept_init(&w->output, process, w->id);
-	w->slot = take_slot(w->group);
+	pickup_init(&w->pickup);
+	worker_draw_id(w);
+	if (process == WORKER_TEMPLATE)
+		return w;
+	w->generation = s->pool.processes[process].generation;
+	w->slot = worker_take_slot(g);
 	if (w->slot == UINT32_MAX) {
 		free(w);
 		return NULL;
 	}
 	s->workers[process] = w;
+	TAILQ_INSERT_TAIL(&g->workers, w, next);
 	return w;
+}
+
+int
+worker_open_channel(struct worker *w)
+{
+	int ends[2];
+
+	if (!group_has_channels(w->group->conf))
+		return 0;
+	if (fdpass_pair(ends) == -1)
+		return -1;
+	w->parks = w->group->conf->parking.keep_alive;
+	w->refuses = fdpass_refuse(ends[0]);
+	w->channel.fd = ends[0];
+	w->child_end = ends[1];
+	return 0;
 }
 
 void
@@ -133,53 +134,46 @@ worker_hang_up(struct worker *w)
 	(void)loop_set(&w->sup->loop, &w->channel, 0);
 	/* Grandchildren that hold a copy must see the end of file. */
 	(void)shutdown(w->channel.fd, SHUT_RDWR);
-	if (w->refuses)
+	if (w->refuses || w->group == NULL)
 		close(w->channel.fd);
 	else
-		closing_give(w->group, w->channel.fd);
+		keeper_close(w->group, w->channel.fd);
 	w->channel.fd = -1;
-}
-
-/* Connections that lie there may linger. */
-static void
-close_child_end(struct worker *w)
-{
-	if (fdpass_unread(w->child_end) == 0)
-		close(w->child_end);
-	else
-		closing_give(w->group, w->child_end);
 }
 
 void
 worker_disown(struct worker *w)
 {
-	kept_leave(&w->output);
+	(void)keeper_leave(w->output, NULL, NULL, loop_now(&w->sup->loop));
+	w->output = NULL;
 	worker_hang_up(w);
-	if (w->child_end != -1)
-		close_child_end(w);
+	/* Connections that lie there may linger. */
+	if (w->child_end != -1 &&
+	    (w->group == NULL || fdpass_unread(w->child_end) == 0))
+		close(w->child_end);
+	else if (w->child_end != -1)
+		keeper_close(w->group, w->child_end);
 	w->child_end = -1;
-	worker_make_id(w->id);
-}
-
-void
-worker_end_forking(struct worker *w)
-{
-	forking_end(w->forking);
-	free(w->forking);
-	w->forking = NULL;
+	worker_draw_id(w);
 }
 
 void
 worker_free(struct worker *w)
 {
 	struct supervisor *s = w->sup;
+	struct group *g = w->group;
 
-	assert(w->starting == NULL && w->forking == NULL);
+	assert(w->start.result == NULL && w->start.fork == NULL);
 	worker_disown(w);
+	timer_set(&s->loop.timers, &w->pickup.timer, TSTAMP_NEVER);
 	if (w->memory_fd != -1)
 		close(w->memory_fd);
-	give_slot(w->group, w->slot);
-	s->workers[w->process] = NULL;
+	if (w->process != WORKER_TEMPLATE) {
+		assert(g->slots[w->slot / 64] & UINT64_C(1) << w->slot % 64);
+		g->slots[w->slot / 64] &= ~(UINT64_C(1) << w->slot % 64);
+		s->workers[w->process] = NULL;
+		TAILQ_REMOVE(&g->workers, w, next);
+	}
 	free(w->words);
 	free(w->status);
 	free(w);
@@ -188,14 +182,22 @@ worker_free(struct worker *w)
 void
 worker_started(struct worker *w, pid_t pid)
 {
+	struct worker *other;
+
 	w->pid = pid;
-	RB_INSERT(pids, &w->sup->pids, w);
+	other = RB_INSERT(pids, &w->sup->pids, w);
+	assert(other == NULL);
+	if (w->channel.fd != -1)
+		(void)loop_set(&w->sup->loop, &w->channel, EPOLLIN);
+	if (w->start.signal != 0)
+		worker_signal(w, w->start.signal, w->start.to_group);
 }
 
 void
 worker_died(struct worker *w, const struct reap_death *death)
 {
 	RB_REMOVE(pids, &w->sup->pids, w);
+	timer_set(&w->sup->loop.timers, &w->pickup.timer, TSTAMP_NEVER);
 	w->death = *death;
 	/* From here on a signal could meet another process of that number. */
 	w->pid = 0;
@@ -218,36 +220,35 @@ worker_after(struct supervisor *s, pid_t pid)
 	return RB_NFIND(pids, &s->pids, &key);
 }
 
-/* --- signals ------------------------------------------------------------ */
+bool
+worker_is_starting(const struct supervisor *s, pid_t pid)
+{
+	const struct worker *w;
+
+	TAILQ_FOREACH(w, &s->starting, start.next)
+		if (w->start.result->pid == pid)
+			return true;
+	return false;
+}
 
 /*
  * A start that hangs before exec (a dead file server) is killed too: as long
  * as it is under way, no other process can have its number.
  */
-static void
-signal_starting(struct worker *w, int sig, bool group)
-{
-	pid_t pid = w->starting == NULL ? 0 : w->starting->pid;
-
-	w->pending_signal = sig;
-	w->pending_group = group;
-	if (sig == SIGKILL && pid != 0)
-		(void)child_signal(pid, sig);
-}
-
 void
 worker_signal(struct worker *w, int sig, bool group)
 {
-	char name[96];
+	pid_t starting = w->start.result == NULL ? 0 : w->start.result->pid;
 
 	if (w->pid == 0) {
-		signal_starting(w, sig, group);
-		if (w->forking != NULL)
-			(void)forking_signal(w->forking, sig);
+		w->start.signal = sig;
+		w->start.to_group = group;
+		if (sig == SIGKILL && starting != 0)
+			(void)child_signal(starting, sig);
 		return;
 	}
 	log_debug(
-	    "%s: sending signal %d", worker_name(w, name, sizeof(name)), sig);
+	    "sending signal %d to %s (pid %ld)", sig, w->id, (long)w->pid);
 	(void)(group ? child_signal_group(w->pid, sig)
 		     : child_signal(w->pid, sig));
 }

@@ -2,9 +2,9 @@
 #define DAEMON_WORKER_H
 
 /*
- * A process as the daemon sees it, from the two ends of its channel until
- * what it never received has been taken back. The core knows it by its
- * number.
+ * Processes as the daemon sees them, from the two ends of their channel until
+ * what they never received has been taken back. The core knows a worker by its
+ * number; a template, which forks workers, it does not know.
  */
 
 #include <sys/queue.h>
@@ -16,10 +16,15 @@
 
 #include "core/tstamp.h"
 #include "daemon/group.h"
-#include "daemon/kept.h"
-#include "daemon/retake.h"
+#include "daemon/keeper.h"
 #include "sys/loop.h"
 #include "sys/reap.h"
+
+struct action;
+struct child_result;
+struct fork;
+struct template;
+struct timeout_report;
 
 /* Characters of an identifier. */
 #define WORKER_ID_LEN KEEPER_ID_LEN
@@ -27,14 +32,32 @@
 /* Longest text of a STATUS that is kept. */
 #define WORKER_STATUS_MAX 128
 
-struct child_result;
-struct forking;
-struct timeout_report;
+/* The start of a worker, until it has a number; see start.c and spawn.c. */
+struct worker_start {
+	TAILQ_ENTRY(worker) next; /* in its group's queued, or starting */
+	bool queued; /* not begun yet; others are before it */
+	struct child_result *result; /* under way in the lane; else NULL */
+	struct fork *fork; /* it is being forked; else NULL */
+	int signal; /* to be sent when it is started; 0: none */
+	bool to_group; /* to the whole group */
+};
+
+/* What a worker has received of what it was sent; see pickup.h. */
+struct pickup {
+	uint64_t sent; /* bytes, through the channel */
+	uint64_t received; /* of them, at the latest look */
+	tstamp unread_since; /* it has received no more; NEVER: all there was */
+	struct timer timer; /* the next look; not set: all was received */
+};
+
+void pickup_init(struct pickup *p);
 
 struct worker {
 	RB_ENTRY(worker) by_pid; /* in supervisor.pids, from start to death */
+	TAILQ_ENTRY(worker) next; /* in its group's workers */
 	struct supervisor *sup;
-	struct group *group;
+	struct group *group; /* NULL: it is a template, and the app is gone */
+	struct template *template; /* owned; NULL: it is a worker */
 	uint32_t process; /* number in the pool */
 	uint32_t slot;
 	uint32_t generation; /* of its app when it was started */
@@ -47,19 +70,11 @@ struct worker {
 	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */
 	bool refuses; /* no descriptors can lie unread in our end */
-	struct kept output;
-	TAILQ_ENTRY(worker) start_next; /* in its group's queued, or starting */
-	bool queued; /* not started yet; others are before it */
-	struct child_result *starting; /* its start is under way; else NULL */
+	struct kept *output; /* NULL: no keeper reads it */
+	struct worker_start start;
 	uint64_t fork_serial; /* of the FORK it was sent last; 0: none */
-	struct forking *forking; /* owned; NULL: it is not being forked */
 	struct timeout_report *report; /* being made; NULL: none */
-	int pending_signal; /* to be sent when it is started; 0: none */
-	bool pending_group; /* to the whole group */
-	uint64_t sent; /* bytes, through the channel */
-	uint64_t received; /* of them, at the latest look; see pickup.h */
-	tstamp unread_since; /* it has received no more; NEVER: all there was */
-	tstamp look_at; /* the next look at that; NEVER: all was received */
+	struct pickup pickup;
 	int memory_fd; /* tells its resident size; -1: not open yet */
 	tstamp memory_at; /* when it was asked last */
 	tspan cpu; /* processor time it had used, */
@@ -79,11 +94,22 @@ struct worker {
 	unsigned loose; /* messages about no connection, likewise */
 };
 
-/* Draws an identifier: WORKER_ID_LEN characters and a NUL. */
-void worker_make_id(char *id);
+/* --- worker.c ------------------------------------------------------------ */
 
-/* A worker not started yet, in the place of its number; NULL: no memory. */
-struct worker *worker_new(struct supervisor *s, uint32_t process);
+/* No number in the pool, and no slot: it is a template. */
+#define WORKER_TEMPLATE UINT32_MAX
+
+/*
+ * A worker not started yet, in the place of its number; or a template of the
+ * group. NULL and errno.
+ */
+struct worker *worker_new(struct group *g, uint32_t process);
+
+/* Opens its channel, if processes of its app have one. 0, or -1 and errno. */
+int worker_open_channel(struct worker *w);
+
+/* Closes our end of the channel. */
+void worker_hang_up(struct worker *w);
 
 /*
  * A worker that is not started has no channel and no output any more, and
@@ -91,24 +117,23 @@ struct worker *worker_new(struct supervisor *s, uint32_t process);
  */
 void worker_disown(struct worker *w);
 
-/* The template is not being forked any more. */
-void worker_end_forking(struct worker *w);
-
 /* Frees the worker; the core has let its number go, or does next. */
 void worker_free(struct worker *w);
 
 /*
- * From its start to its death a worker can be found by its pid, and signalled.
- * A dead one is kept while what it never received is taken back.
+ * From its start to its death a process can be found by its pid, and signalled;
+ * its packets are read. A dead worker is kept while what it never received is
+ * taken back.
  */
 void worker_started(struct worker *w, pid_t pid);
 void worker_died(struct worker *w, const struct reap_death *);
 
-/* The worker of this pid; NULL: none. */
+/* The process of this pid; the one with the next higher pid; NULL: none. */
 struct worker *worker_find(struct supervisor *s, pid_t pid);
-
-/* The worker with the next higher pid; NULL: none. */
 struct worker *worker_after(struct supervisor *s, pid_t pid);
+
+/* Whether one whose start is in the lane has it. */
+bool worker_is_starting(const struct supervisor *s, pid_t pid);
 
 /*
  * The folder in /proc of its program, which is not always the process itself:
@@ -122,10 +147,47 @@ int worker_program(const struct worker *w);
  */
 void worker_signal(struct worker *w, int sig, bool group);
 
-/* Closes our end of the channel. */
-void worker_hang_up(struct worker *w);
-
 /* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
 const char *worker_name(const struct worker *w, char *buf, size_t size);
+
+/* --- start.c: the start of a program -------------------------------------- */
+
+/*
+ * Starts the program of the worker or template, in a lane. done() is called in
+ * the loop when that is over: with NULL, and the worker has its pid; or with
+ * the reason why not, and whether it is that the system had no room. 0; or -1
+ * and errno: EAGAIN if none of the listeners of an app that accepts itself is
+ * open.
+ */
+int start_program(struct worker *w,
+    void (*done)(struct worker *w, const char *why, bool no_room, tstamp now));
+
+/* --- spawn.c: which worker is started next ---------------------------------
+ */
+
+/* Starts under way at a time, of all apps and of one. */
+#define SPAWN_MAX 16
+#define SPAWN_MAX_EACH 4
+
+/* The group is new. */
+void spawn_init(struct group *g);
+
+/* ACTION_SPAWN. */
+void spawn_process(struct supervisor *s, const struct action *a, tstamp now);
+
+/* A queued worker is told to stop: it is never started, and freed. */
+void spawn_call_off(struct worker *w, tstamp now);
+
+/*
+ * A worker that a template was to fork is killed, and cannot be found: it sees
+ * the end of its channel, and is freed.
+ */
+void spawn_abandon(struct worker *w, tstamp now);
+
+/*
+ * After the actions of each turn: begins what starts there may be. Whether it
+ * has: the core may want more then.
+ */
+bool spawn_queued(struct supervisor *s, tstamp now);
 
 #endif

@@ -1,13 +1,14 @@
 /*
- * apppool-keeper: does for the daemon, and for one app, what its workers could
+ * apppool-keeper: does for the daemon what a worker, or a client of its, could
  * have the daemon wait for.
  *
  * A worker can hold the lock of its pipe for ever, by writing from a page whose
  * fault never ends; who reads or closes the pipe then waits for the lock, and
  * no signal ends that. So the daemon never does: this process does, and a
- * process that waits there can be left behind. The daemon makes the pipes and
- * sends both ends before the worker runs. The write ends are kept until the
- * worker is dead, so that no close of the daemon's is the last.
+ * process that waits there can be left behind, for another one to go on. Before
+ * each such call it says in a page that the daemon sees, too, whom the call is
+ * for. The daemon keeps a copy of each descriptor that it gives to the keeper:
+ * so none is lost with a keeper.
  *
  * A descendant of a dead worker can do the same to the socket by which
  * connections are given to the worker. So those that it has not received are
@@ -22,6 +23,7 @@
 
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -41,13 +43,8 @@
 #include "sys/fdpass.h"
 #include "sys/keeper_wire.h"
 
-/* Bytes read from a pipe in its turn. */
-#define TURN 16384
-
-#define BATCH 16
-
-/* The longest packet of the daemon's: KEEPER_LEAVE. */
-#define PACKET_MAX (1 + KEEPER_LEAVE_MAX * KEEPER_ID_LEN)
+/* Bytes read from a pipe in its turn: others wait so long for theirs. */
+#define TURN 8192
 
 /* Microseconds that a close may linger. */
 #define LINGER 2000
@@ -63,33 +60,36 @@ struct source {
 	struct source *next;
 	char id[KEEPER_ID_LEN];
 	char verb; /* KEEPER_OUTPUT or KEEPER_ERRORS */
-	int ends[2]; /* to read, and to write */
+	int fd;
 	struct words *words; /* of KEEPER_ERRORS; NULL: nothing was said */
 	char *line; /* the beginning of a line; NULL: none */
 	size_t len; /* of it */
 	bool cutting; /* the rest of a line that was too long is left out */
+	char app[];
 };
 
 static struct source *sources;
+static struct keeper_page *page;
 static int epfd;
 
 /* Lines that may still be passed on of a pipe that is closed. */
 static size_t allowed = SIZE_MAX;
 
 /* Descriptors to be closed when the daemon says so. */
-static int closing[FDPASS_MAX];
-static char how_to_close[FDPASS_MAX];
+static int closing[KEEPER_CLOSE_FDS];
+static char how_to_close[KEEPER_CLOSE_FDS];
 static size_t nclosing;
+static char closing_app[KEEPER_APP_SIZE];
 
 /* The packet in hand: only pages with text in them take memory. */
-static char packet[KEEPER_HEAD + KEEPER_LINE_MAX];
-static char *const text = packet + KEEPER_HEAD;
+static char packet[KEEPER_HEAD_MAX + KEEPER_LINE_MAX];
+static char *const text = packet + KEEPER_HEAD_MAX;
 
 /* --- to the daemon ------------------------------------------------------ */
 
 /* Before a call that failed for a shortage is made again. */
 static void
-rest(void)
+keeper_rest(void)
 {
 	static const struct timespec span = { .tv_nsec = 5000000 };
 
@@ -98,7 +98,7 @@ rest(void)
 
 /* After a packet could not be sent: it will; without a daemon it is over. */
 static void
-wait_for_room(void)
+keeper_wait_for_room(void)
 {
 	struct pollfd room = { .fd = KEEPER_FD, .events = POLLOUT };
 
@@ -111,7 +111,7 @@ wait_for_room(void)
 	case ENOBUFS:
 	case ENOMEM:
 	case ETOOMANYREFS:
-		rest();
+		keeper_rest();
 		break;
 	default:
 		_exit(EX_OK);
@@ -120,68 +120,103 @@ wait_for_room(void)
 
 /* Waits as long as the daemon is busy. */
 static void
-say(const char *buf, size_t len)
+keeper_say(const char *buf, size_t len)
 {
+	atomic_fetch_add(&page->moves, 1);
 	while (send(KEEPER_FD, buf, len, MSG_NOSIGNAL) == -1)
-		wait_for_room();
+		keeper_wait_for_room();
 }
 
+static void
+keeper_done(void)
+{
+	const char done = KEEPER_DONE;
+
+	keeper_say(&done, 1);
+}
+
+/*
+ * What is done next may wait for somebody. The daemon stops watching before it
+ * looks a last time whether the keeper is busy: one of both sees the other.
+ */
+static void
+keeper_does(char verb, const char *id, const char *app)
+{
+	const char busy = KEEPER_BUSY;
+
+	atomic_fetch_add(&page->moves, 1);
+	if (id != NULL)
+		memcpy(page->id, id, KEEPER_ID_LEN);
+	(void)memccpy(page->app, app, 0, sizeof(page->app) - 1);
+	atomic_store(&page->busy, (unsigned char)verb);
+	if (atomic_exchange(&page->watched, 1) == 0)
+		keeper_say(&busy, 1);
+}
+
+/* --- lines -------------------------------------------------------------- */
+
 static bool
-is_blank(char c)
+keeper_is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* Keeps the last line of these that is not blank; it replaces the former. */
+/*
+ * Notes the last line of these that is not blank; it replaces the former.
+ * Without memory there is none.
+ */
 static void
-keep_words(struct words *to, const char *lines, size_t len)
+keeper_note_words(struct source *s, const char *lines, size_t len)
 {
 	const char *newline;
 
-	while (len > 0 && is_blank(lines[len - 1]))
+	while (len > 0 && keeper_is_blank(lines[len - 1]))
 		len--;
-	if (len == 0)
+	if (s->words == NULL)
+		s->words = calloc(1, sizeof(*s->words));
+	if (len == 0 || s->words == NULL)
 		return;
 	newline = memrchr(lines, '\n', len);
 	if (newline != NULL) {
 		len -= (size_t)(newline + 1 - lines);
 		lines = newline + 1;
 	}
-	while (is_blank(*lines)) {
+	while (keeper_is_blank(*lines)) {
 		len--;
 		lines++;
 	}
-	to->len = len < sizeof(to->text) ? len : sizeof(to->text);
-	memcpy(to->text, lines, to->len);
+	s->words->len =
+	    len < sizeof(s->words->text) ? len : sizeof(s->words->text);
+	memcpy(s->words->text, lines, s->words->len);
 }
 
-/* Without memory its words are not kept. */
-static void
-note_words(struct source *s, const char *lines, size_t len)
+/* Writes the head of a packet that ends at `end`; returns where it begins. */
+static char *
+keeper_put_head(char *end, char verb, const struct source *s)
 {
-	if (s->words == NULL)
-		s->words = calloc(1, sizeof(*s->words));
-	if (s->words != NULL)
-		keep_words(s->words, lines, len);
+	size_t name = strlen(s->app) + 1;
+	char *at = end - KEEPER_HEAD - name;
+
+	at[0] = verb;
+	memcpy(at + 1, s->id, sizeof(s->id));
+	memcpy(at + KEEPER_HEAD, s->app, name);
+	return at;
 }
 
 /*
  * Passes text[from .. end) on, without a newline at its end. The bytes before
- * it have been said, or are the place of the first header.
+ * it have been said, or are the place of the first head.
  */
 static void
-say_lines(struct source *s, size_t from, size_t end)
+keeper_say_lines(struct source *s, size_t from, size_t end)
 {
-	char *at = text + from - KEEPER_HEAD;
+	char *at;
 
 	if (s->verb == KEEPER_ERRORS)
-		note_words(s, text + from, end - from);
-	at[0] = s->verb;
-	memcpy(at + 1, s->id, sizeof(s->id));
-	say(at, KEEPER_HEAD + end - from);
+		keeper_note_words(s, text + from, end - from);
+	at = keeper_put_head(text + from, s->verb, s);
+	keeper_say(at, (size_t)(text + end - at));
 }
-
-/* --- lines -------------------------------------------------------------- */
 
 /*
  * Passes on the whole lines of text[0 .. len), the first newline of which is
@@ -189,7 +224,7 @@ say_lines(struct source *s, size_t from, size_t end)
  * and returns its length.
  */
 static size_t
-cut(struct source *s, size_t searched, size_t len)
+keeper_cut(struct source *s, size_t searched, size_t len)
 {
 	size_t from = 0, end = 0;
 	unsigned lines = 0;
@@ -207,7 +242,7 @@ cut(struct source *s, size_t searched, size_t len)
 		}
 		if (lines == KEEPER_LINES ||
 		    (lines > 0 && at - from > KEEPER_TEXT)) {
-			say_lines(s, from, end);
+			keeper_say_lines(s, from, end);
 			from = end + 1;
 			lines = 0;
 		}
@@ -216,7 +251,7 @@ cut(struct source *s, size_t searched, size_t len)
 		allowed--;
 	}
 	if (lines > 0) {
-		say_lines(s, from, end);
+		keeper_say_lines(s, from, end);
 		from = end + 1;
 	}
 	if (s->cutting)
@@ -227,7 +262,7 @@ cut(struct source *s, size_t searched, size_t len)
 
 /* Puts the beginning of a line back into text; returns its length. */
 static size_t
-restore(struct source *s)
+keeper_restore(struct source *s)
 {
 	size_t len = s->len;
 
@@ -240,53 +275,40 @@ restore(struct source *s)
 	return len;
 }
 
-/* Keeps the beginning of a line; without memory it is passed on as it is. */
-static void
-keep(struct source *s, size_t len)
-{
-	if (len == 0)
-		return;
-	s->line = malloc(len);
-	if (s->line == NULL) {
-		say_lines(s, 0, len);
-		return;
-	}
-	memcpy(s->line, text, len);
-	s->len = len;
-}
-
 /* Reads and passes on, about so many bytes. */
 static void
-take(struct source *s, size_t bytes)
+keeper_read(struct source *s, size_t bytes)
 {
-	size_t len = restore(s);
+	size_t len = keeper_restore(s);
 
 	while (bytes > 0 && allowed > 0) {
 		size_t room = KEEPER_LINE_MAX - len;
-		ssize_t n = read(s->ends[0], text + len,
-		    room < KEEPER_TEXT ? room : KEEPER_TEXT);
+		ssize_t n = read(
+		    s->fd, text + len, room < KEEPER_TEXT ? room : KEEPER_TEXT);
 
+		/* Nobody can print any more: there will be no other event. */
+		if (n == 0)
+			(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->fd, NULL);
 		if (n <= 0)
 			break;
 		bytes -= (size_t)n < bytes ? (size_t)n : bytes;
-		len = cut(s, len, len + (size_t)n);
+		len = keeper_cut(s, len, len + (size_t)n);
 		if (len == KEEPER_LINE_MAX) {
-			say_lines(s, 0, len);
+			keeper_say_lines(s, 0, len);
 			s->cutting = true;
 			len = 0;
 		}
 	}
-	keep(s, len);
-}
-
-static void
-say_left_out(const struct source *s, uint32_t bytes)
-{
-	char buf[KEEPER_HEAD + sizeof(bytes)] = { KEEPER_LEFT_OUT };
-
-	memcpy(buf + 1, s->id, sizeof(s->id));
-	memcpy(buf + KEEPER_HEAD, &bytes, sizeof(bytes));
-	say(buf, sizeof(buf));
+	if (len == 0)
+		return;
+	/* The beginning of a line waits; without memory it is passed on. */
+	s->line = malloc(len);
+	if (s->line == NULL) {
+		keeper_say_lines(s, 0, len);
+		return;
+	}
+	memcpy(s->line, text, len);
+	s->len = len;
 }
 
 /*
@@ -294,119 +316,109 @@ say_left_out(const struct source *s, uint32_t bytes)
  * tells how much there is beyond what is allowed.
  */
 static void
-take_last(struct source *s)
+keeper_read_last(struct source *s)
 {
+	uint32_t left;
+	ssize_t n;
 	size_t len;
 	int more = 0;
+	char *at;
 
 	allowed = KEEPER_LAST_LINES;
-	take(s, KEEPER_LAST_TEXT);
-	len = restore(s);
-	if (len > 0 && allowed > 0) {
-		say_lines(s, 0, len);
+	keeper_read(s, KEEPER_LAST_TEXT);
+	len = keeper_restore(s);
+	if (allowed > 0 && len > 0) {
+		keeper_say_lines(s, 0, len);
 		len = 0;
+	} else if (allowed == 0) {
+		/* The last line is to be known even so. */
+		n = read(s->fd, text + len, KEEPER_LINE_MAX - len);
+		if (n > 0)
+			len += (size_t)n;
+		if (s->verb == KEEPER_ERRORS)
+			keeper_note_words(s, text, len);
 	}
 	allowed = SIZE_MAX;
-	(void)ioctl(s->ends[0], FIONREAD, &more);
-	if (len + (size_t)more > 0)
-		say_left_out(s, (uint32_t)(len + (size_t)more));
+	(void)ioctl(s->fd, FIONREAD, &more);
+	left = (uint32_t)len + (uint32_t)more;
+	if (left == 0)
+		return;
+	at = keeper_put_head(text, KEEPER_LEFT_OUT, s);
+	memcpy(text, &left, sizeof(left));
+	keeper_say(at, (size_t)(text + sizeof(left) - at));
 }
 
-/* --- what the daemon says ----------------------------------------------- */
+/* --- workers ------------------------------------------------------------- */
 
 static void
-hold(const char *id, char verb, const int ends[2])
+keeper_hold(const char *id, const char *app, char verb, int fd)
 {
-	struct source *s = calloc(1, sizeof(*s));
+	struct source *s = calloc(1, sizeof(*s) + strlen(app) + 1);
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = s };
 
-	if (s == NULL || epoll_ctl(epfd, EPOLL_CTL_ADD, ends[0], &event) == -1)
+	if (s == NULL || epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &event) == -1)
 		_exit(EX_OSERR);
 	memcpy(s->id, id, sizeof(s->id));
+	memcpy(s->app, app, strlen(app));
 	s->verb = verb;
-	memcpy(s->ends, ends, sizeof(s->ends));
+	s->fd = fd;
 	s->next = sources;
 	sources = s;
 }
 
-/* Where the pipe of this worker and verb is linked; *result NULL: nowhere. */
-static struct source **
-find(const char *id, char verb)
+/* Takes leave of one pipe of the worker; gives its last line, or none. */
+static size_t
+keeper_leave(const char *id, char verb, char words_out[KEEPER_WORDS_MAX])
 {
-	struct source **at = &sources;
+	struct source **at = &sources, *s;
+	size_t len = 0;
 
-	while (*at != NULL &&
-	    ((*at)->verb != verb || memcmp((*at)->id, id, KEEPER_ID_LEN) != 0))
-		at = &(*at)->next;
-	return at;
-}
-
-static void
-leave(const char *id, char verb)
-{
-	struct source **at = find(id, verb), *s = *at;
-
+	while ((s = *at) != NULL &&
+	    (s->verb != verb || memcmp(s->id, id, KEEPER_ID_LEN) != 0))
+		at = &s->next;
 	if (s == NULL)
-		return;
+		return 0;
 	*at = s->next;
-	take_last(s);
-	(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->ends[0], NULL);
-	(void)close(s->ends[1]);
-	(void)close(s->ends[0]);
+	keeper_does(verb, s->id, s->app);
+	keeper_read_last(s);
+	if (s->words != NULL) {
+		len = s->words->len;
+		memcpy(words_out, s->words->text, len);
+	}
+	(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->fd, NULL);
+	(void)close(s->fd);
 	free(s->words);
 	free(s);
+	return len;
 }
 
-/* The last line may have no end yet. */
 static void
-tell_words(const char *id)
+keeper_leave_both(const char *id)
 {
 	char buf[KEEPER_HEAD + KEEPER_WORDS_MAX] = { KEEPER_WORDS };
-	struct source *s = *find(id, KEEPER_ERRORS);
-	struct words none = { 0 }, *words = &none;
+	size_t len;
 
 	memcpy(buf + 1, id, KEEPER_ID_LEN);
-	if (s != NULL) {
-		take(s, KEEPER_LAST_TEXT);
-		if (s->words != NULL)
-			words = s->words;
-		if (s->line != NULL)
-			keep_words(words, s->line, s->len);
-	}
-	memcpy(buf + KEEPER_HEAD, words->text, words->len);
-	say(buf, KEEPER_HEAD + words->len);
-}
-
-static _Noreturn void
-finish(void)
-{
-	for (struct source *s = sources; s != NULL; s = s->next)
-		take_last(s);
-	_exit(EX_OK);
+	(void)keeper_leave(id, KEEPER_OUTPUT, buf + KEEPER_HEAD);
+	len = keeper_leave(id, KEEPER_ERRORS, buf + KEEPER_HEAD);
+	keeper_say(buf, KEEPER_HEAD + len);
 }
 
 /* --- closing ------------------------------------------------------------ */
 
 static void
-interrupt(int sig)
+keeper_interrupted(int sig)
 {
 	(void)sig;
 }
 
-/* Reads what lies in a socket; the descriptors among it are closed. */
-static void
-drain(int fd)
-{
-	while (recv(fd, packet, sizeof(packet), MSG_DONTWAIT) > 0)
-		continue;
-}
-
 /*
- * Closes them. A close that lingers is interrupted, and goes on without us:
- * also that of a socket that lies in one of these.
+ * Closes them, after what lies in those to be drained has been read; the
+ * descriptors among that are closed. A close that lingers is interrupted, and
+ * goes on without us: also that of a socket that lies in one of these.
  */
 static void
-close_all(const int *fds, const char *how, size_t n)
+keeper_close_all(const int *fds, const char *how, size_t n)
 {
 	const struct itimerval ticks = { .it_interval.tv_usec = LINGER,
 		.it_value.tv_usec = LINGER };
@@ -414,50 +426,20 @@ close_all(const int *fds, const char *how, size_t n)
 
 	(void)setitimer(ITIMER_REAL, &ticks, NULL);
 	for (size_t i = 0; i < n; i++) {
-		if (how[i] == KEEPER_DRAIN)
-			drain(fds[i]);
+		atomic_fetch_add(&page->moves, 1);
+		while (how != NULL && how[i] == KEEPER_DRAIN &&
+		    recv(fds[i], packet, sizeof(packet), MSG_DONTWAIT) > 0)
+			continue;
 		(void)close(fds[i]);
 	}
 	(void)setitimer(ITIMER_REAL, &none, NULL);
 }
 
-static void
-release(void)
-{
-	close_all(closing, how_to_close, nclosing);
-	nclosing = 0;
-}
-
-/* Keeps them until the daemon has closed its own. */
-static void
-keep_for_closing(const char *how, size_t len, const struct fdpass_got *got)
-{
-	if (len < got->nfds)
-		_exit(EX_OSERR);
-	release();
-	nclosing = got->nfds;
-	memcpy(closing, got->fds, nclosing * sizeof(*closing));
-	memcpy(how_to_close, how, nclosing);
-}
-
 /* --- taking back -------------------------------------------------------- */
 
-/* Passes on one packet that a worker has not received. */
+/* Receives, in the place of a dead worker, all there is, and passes it on. */
 static void
-pass_on(const char *buf, size_t len, const struct fdpass_got *got)
-{
-	static const char plain[FDPASS_MAX];
-
-	while (fdpass_send(
-		   KEEPER_FD, buf, len, got->nfds > 0 ? got->fds[0] : -1) == -1)
-		wait_for_room();
-	/* By now it may be the last. */
-	close_all(got->fds, plain, got->nfds);
-}
-
-/* Receives, in the place of a dead worker, all there is. */
-static void
-empty(const char *id, int end)
+keeper_empty(const char *id, int end)
 {
 	char buf[KEEPER_HEAD + KEEPER_TAKEN_MAX] = { KEEPER_TAKEN };
 	struct fdpass_got got;
@@ -467,83 +449,130 @@ empty(const char *id, int end)
 	for (;;) {
 		n = fdpass_recv(end, buf + KEEPER_HEAD, KEEPER_TAKEN_MAX,
 		    MSG_DONTWAIT, &got);
-		if (n > 0)
-			pass_on(buf, KEEPER_HEAD + (size_t)n, &got);
-		else if (n == 0 || errno == EAGAIN)
+		if (n == 0 || (n == -1 && errno == EAGAIN))
 			break;
-		else if (errno != EINTR)
-			rest();
+		if (n == -1) {
+			keeper_rest();
+			continue;
+		}
+		atomic_fetch_add(&page->moves, 1);
+		while (fdpass_send(KEEPER_FD, buf, KEEPER_HEAD + (size_t)n,
+			   got.nfds > 0 ? got.fds[0] : -1) == -1)
+			keeper_wait_for_room();
+		/* By now it may be the last. */
+		keeper_close_all(got.fds, NULL, got.nfds);
 	}
 	(void)close(end);
 	buf[0] = KEEPER_EMPTY;
-	say(buf, KEEPER_HEAD);
+	keeper_say(buf, KEEPER_HEAD);
 }
 
-/* Carries out one packet of the daemon. */
+/* --- what the daemon says ----------------------------------------------- */
+
+/* Takes workers in; their names lie in the packet. */
 static void
-obey(const char *buf, size_t len, const struct fdpass_got *got)
+keeper_hold_all(const char *at, const char *end, const struct fdpass_got *got)
 {
-	const char pong = KEEPER_PONG;
+	size_t n = 0;
+
+	while (end - at > KEEPER_ID_LEN) {
+		const char *app = at + KEEPER_ID_LEN;
+
+		if (got->nfds - n < KEEPER_HOLD_FDS)
+			_exit(EX_OSERR);
+		keeper_hold(at, app, KEEPER_OUTPUT, got->fds[n++]);
+		keeper_hold(at, app, KEEPER_ERRORS, got->fds[n++]);
+		at = app + strlen(app) + 1;
+	}
+	keeper_done();
+}
+
+/* Keeps them until the daemon has closed its own. */
+static void
+keeper_keep(const char *at, const char *end, const struct fdpass_got *got)
+{
+	size_t name = strlen(at) + 1;
+
+	if (got->nfds > KEEPER_CLOSE_FDS || (size_t)(end - at) < got->nfds)
+		_exit(EX_OSERR);
+	keeper_close_all(closing, how_to_close, nclosing);
+	nclosing = got->nfds;
+	memcpy(closing, got->fds, nclosing * sizeof(*closing));
+	memcpy(how_to_close, at + name, nclosing);
+	(void)memccpy(closing_app, at, 0, sizeof(closing_app) - 1);
+	keeper_done();
+}
+
+/*
+ * Carries out one packet of the daemon, which a NUL follows. An error of the
+ * daemon's, or a want of descriptors, ends the keeper: another one begins anew.
+ */
+static void
+keeper_obey(const char *buf, size_t len, const struct fdpass_got *got)
+{
+	const char *at = buf + 1, *end = buf + len;
 
 	switch (buf[0]) {
 	case KEEPER_HOLD:
-		if (len != KEEPER_HEAD || got->nfds != KEEPER_HOLD_FDS)
-			_exit(EX_OSERR);
-		hold(buf + 1, KEEPER_OUTPUT, got->fds);
-		hold(buf + 1, KEEPER_ERRORS, got->fds + 2);
-		say(&pong, 1);
+		keeper_hold_all(at, end, got);
 		break;
 	case KEEPER_LEAVE:
-		for (size_t at = 1; at + KEEPER_ID_LEN <= len;
-		     at += KEEPER_ID_LEN) {
-			leave(buf + at, KEEPER_OUTPUT);
-			leave(buf + at, KEEPER_ERRORS);
-		}
-		break;
-	case KEEPER_WORDS:
-		if (len != KEEPER_HEAD)
-			_exit(EX_OSERR);
-		tell_words(buf + 1);
+		for (; end - at >= KEEPER_ID_LEN; at += KEEPER_ID_LEN)
+			keeper_leave_both(at);
+		keeper_done();
 		break;
 	case KEEPER_TAKE:
-		if (len != KEEPER_HEAD || got->nfds != 1)
+		if (len < KEEPER_HEAD || got->nfds != 1)
 			_exit(EX_OSERR);
-		empty(buf + 1, got->fds[0]);
+		keeper_does(KEEPER_TAKE, at, buf + KEEPER_HEAD);
+		keeper_empty(at, got->fds[0]);
 		break;
 	case KEEPER_CLOSE:
-		keep_for_closing(buf + 1, len - 1, got);
+		keeper_keep(at, end, got);
 		break;
 	case KEEPER_CLOSED:
-		release();
+		keeper_does(KEEPER_CLOSE, NULL, closing_app);
+		keeper_close_all(closing, how_to_close, nclosing);
+		nclosing = 0;
+		keeper_done();
 		break;
 	default:
-		say(&pong, 1);
-		break;
+		_exit(EX_OSERR);
 	}
 }
 
-static void
-listen_to_daemon(void)
+/* Hears one packet; false: there is none. */
+static bool
+keeper_hear(void)
 {
-	char buf[PACKET_MAX];
+	char buf[KEEPER_SAID_MAX + 1];
 	struct fdpass_got got;
-	ssize_t n;
+	/* What is to be closed is closed before anything else is touched. */
+	ssize_t n = fdpass_recv(KEEPER_FD, buf, KEEPER_SAID_MAX,
+	    nclosing > 0 ? 0 : MSG_DONTWAIT, &got);
 
-	while ((n = fdpass_recv(
-		    KEEPER_FD, buf, sizeof(buf), MSG_DONTWAIT, &got)) > 0)
-		obey(buf, (size_t)n, &got);
-	if (n == 0)
-		finish();
+	if (n == -1)
+		return errno == EINTR;
+	if (n == 0) {
+		for (struct source *s = sources; s != NULL; s = s->next)
+			keeper_read_last(s);
+		_exit(EX_OK);
+	}
+	buf[n] = '\0';
+	keeper_obey(buf, (size_t)n, &got);
+	return true;
 }
 
 /* --- the loop ----------------------------------------------------------- */
 
 static void
-prepare(void)
+keeper_prepare(void)
 {
+	static const char usage[] =
+	    "apppool-keeper is started by apppoold(8)\n";
 	struct epoll_event event = { .events = EPOLLIN };
 	/* No SA_RESTART: it ends what it interrupts. */
-	const struct sigaction tick = { .sa_handler = interrupt };
+	const struct sigaction tick = { .sa_handler = keeper_interrupted };
 	sigset_t all;
 
 	(void)sigaction(SIGALRM, &tick, NULL);
@@ -553,35 +582,34 @@ prepare(void)
 	(void)sigprocmask(SIG_SETMASK, &all, NULL);
 	/* Where workers have our user: they cannot trace us, nor look in. */
 	(void)prctl(PR_SET_DUMPABLE, 0);
+	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED,
+	    KEEPER_PAGE_FD, 0);
 	epfd = epoll_create1(EPOLL_CLOEXEC);
-	if (epfd == -1 ||
+	if (page == MAP_FAILED || epfd == -1 ||
 	    epoll_ctl(epfd, EPOLL_CTL_ADD, KEEPER_FD, &event) == -1) {
-		static const char usage[] =
-		    "apppool-keeper is started by apppoold(8)\n";
-
 		(void)!write(STDERR_FILENO, usage, sizeof(usage) - 1);
 		_exit(EX_USAGE);
 	}
+	(void)close(KEEPER_PAGE_FD);
 }
 
 int
 main(void)
 {
-	struct epoll_event events[BATCH];
+	struct epoll_event event;
 
-	prepare();
+	keeper_prepare();
 	for (;;) {
-		int n = epoll_wait(epfd, events, BATCH, -1);
-		bool told = false;
+		/* What the daemon says may take away what has an event. */
+		while (keeper_hear())
+			continue;
+		atomic_store(&page->busy, 0);
+		if (epoll_wait(epfd, &event, 1, -1) == 1 &&
+		    event.data.ptr != NULL) {
+			struct source *s = event.data.ptr;
 
-		for (int i = 0; i < n; i++) {
-			if (events[i].data.ptr == NULL)
-				told = true;
-			else
-				take(events[i].data.ptr, TURN);
+			keeper_does(s->verb, s->id, s->app);
+			keeper_read(s, TURN);
 		}
-		/* Last, because it may free what has an event here. */
-		if (told)
-			listen_to_daemon();
 	}
 }

@@ -56,7 +56,7 @@
 static uint32_t
 begin_static(struct policy *p, uint32_t app)
 {
-	return p->apps[app].conf->max_processes;
+	return p->apps[app].conf->pool.max_processes;
 }
 
 static const struct policy_ops policy_static = {
@@ -137,11 +137,12 @@ begin_prefork(struct policy *p, uint32_t app)
 	struct band *b = band_of(p, app);
 
 	b->rate = 1;
-	b->min = most(conf->max_processes * PREFORK_MIN / PREFORK_WORKERS, 1);
-	b->max = most(conf->max_processes * PREFORK_MAX / PREFORK_WORKERS,
-	    most(b->min + 1, conf->min_processes));
+	b->min =
+	    most(conf->pool.max_processes * PREFORK_MIN / PREFORK_WORKERS, 1);
+	b->max = most(conf->pool.max_processes * PREFORK_MAX / PREFORK_WORKERS,
+	    most(b->min + 1, conf->pool.min_processes));
 	/* StartServers and MinSpareServers have the same default. */
-	return most(b->min, conf->min_processes);
+	return most(b->min, conf->pool.min_processes);
 }
 
 static void
@@ -181,10 +182,10 @@ begin_fpm_dynamic(struct policy *p, uint32_t app)
 	struct band *b = band_of(p, app);
 
 	b->rate = 1;
-	b->min = most(conf->max_processes / 5, 1);
-	b->max = most(
-	    conf->max_processes * 3 / 5, most(b->min, conf->min_processes));
-	return most(b->min + (b->max - b->min) / 2, conf->min_processes);
+	b->min = most(conf->pool.max_processes / 5, 1);
+	b->max = most(conf->pool.max_processes * 3 / 5,
+	    most(b->min, conf->pool.min_processes));
+	return most(b->min + (b->max - b->min) / 2, conf->pool.min_processes);
 }
 
 static void

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "conf/conf_pool.h"
 #include "core/prng.h"
 #include "sim/engine.h"
 #include "sim/policy.h"
@@ -71,7 +70,7 @@ policy_start(struct policy *p, uint32_t app, uint32_t n, tstamp now)
 		p->total++;
 		set_worker(p, worker, POLICY_STARTING, 0);
 		engine_start(
-		    p->manager.engine, worker, app, a->conf->concurrency);
+		    p->manager.engine, worker, app, a->conf->pool.concurrency);
 	}
 	return started;
 }
@@ -174,7 +173,9 @@ request_arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
 	uint32_t worker = next_worker(a);
 	bool waits = worker == ILIST_NONE;
 
-	if (waits && a->queue.count >= a->conf->backlog + a->conf->max_queue) {
+	if (waits &&
+	    a->queue.count >=
+		a->conf->listen.backlog + a->conf->pool.max_queue) {
 		engine_refuse(m->engine, request, ENGINE_OVERFLOWED);
 		return;
 	}
@@ -217,7 +218,8 @@ manager_started(struct manager *m, tstamp now)
 		const struct policy_app *a = &p->apps[app];
 
 		policy_start(p, app,
-		    a->served ? p->ops->begin(p, app) : a->conf->min_processes,
+		    a->served ? p->ops->begin(p, app)
+			      : a->conf->pool.min_processes,
 		    now);
 	}
 }
@@ -273,19 +275,16 @@ manager_fini(struct manager *m)
 static bool
 app_init(struct policy *p, struct policy_app *a, const struct conf_app *conf)
 {
-	struct app_options options;
-
-	conf_pool_options(conf, &options);
 	a->conf = conf;
-	a->served = options.sessions;
-	a->numbers = conf->max_processes * (1 + p->ops->assigns);
+	a->served = conf->pool.sessions;
+	a->numbers = conf->pool.max_processes * (1 + p->ops->assigns);
 	a->base = p->manager.workers;
-	a->capacity = conf->concurrency + p->ops->assigns;
+	a->capacity = conf->pool.concurrency + p->ops->assigns;
 	a->opens = p->ops->assigns ? a->capacity : 1;
 	a->open = calloc(a->opens, sizeof(*a->open));
 	p->manager.workers += a->numbers;
-	p->manager.requests +=
-	    conf->backlog + conf->max_queue + conf->max_processes * a->capacity;
+	p->manager.requests += conf->listen.backlog + conf->pool.max_queue +
+	    conf->pool.max_processes * a->capacity;
 	return a->open != NULL;
 }
 

@@ -55,7 +55,7 @@ want_start(struct policy *p, uint32_t app, tstamp now)
 {
 	const struct policy_app *a = &p->apps[app];
 
-	if (policy_active(a) >= a->conf->max_processes)
+	if (policy_active(a) >= a->conf->pool.max_processes)
 		return;
 	unwind(p, stop_timer(app));
 	wind(p, start_timer(app), now + START);
@@ -71,7 +71,7 @@ idle(const struct policy_app *a)
 static uint32_t
 begin(struct policy *p, uint32_t app)
 {
-	return p->apps[app].conf->min_processes;
+	return p->apps[app].conf->pool.min_processes;
 }
 
 /* --- jobs --------------------------------------------------------------- */
@@ -88,7 +88,7 @@ accepted(struct policy *p, uint32_t worker, uint32_t request, tstamp now)
 		return;
 	if (idle(a) == 0)
 		unwind(p, stop_timer(app));
-	if (idle(a) < a->conf->min_processes)
+	if (idle(a) < a->conf->pool.min_processes)
 		want_start(p, app, now);
 }
 
@@ -123,7 +123,7 @@ finished(struct policy *p, uint32_t worker, tspan served, tstamp now)
 
 	(void)served;
 	if (p->workers[worker].serving == 0 &&
-	    idle(a) <= a->conf->min_processes)
+	    idle(a) <= a->conf->pool.min_processes)
 		wind(p, stop_timer(app), now + STOP);
 	schedule(p, app, now);
 }
@@ -135,8 +135,9 @@ start_due(struct policy *p, uint32_t app, tstamp now)
 {
 	const struct policy_app *a = &p->apps[app];
 
-	if ((idle(a) >= a->conf->min_processes && ilist_empty(&a->queue)) ||
-	    policy_active(a) >= a->conf->max_processes) {
+	if ((idle(a) >= a->conf->pool.min_processes &&
+		ilist_empty(&a->queue)) ||
+	    policy_active(a) >= a->conf->pool.max_processes) {
 		unwind(p, start_timer(app));
 		return;
 	}
@@ -153,7 +154,7 @@ stop_due(struct policy *p, uint32_t app, tstamp now)
 	if (idle(a) > 0)
 		policy_stop(p, a->open[0].first);
 	deadlines_set(&p->deadlines, stop_timer(app),
-	    idle(a) <= a->conf->min_processes ? TSTAMP_NEVER : now + STOP);
+	    idle(a) <= a->conf->pool.min_processes ? TSTAMP_NEVER : now + STOP);
 }
 
 static void

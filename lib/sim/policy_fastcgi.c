@@ -145,9 +145,9 @@ begin_windows(struct fastcgi *f, int64_t second)
 	if (f->max < MAX_PROCESSES)
 		f->max = MAX_PROCESSES;
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		f->min += conf->apps[i].min_processes;
-		if (f->max < CLASSES * conf->apps[i].max_processes)
-			f->max = CLASSES * conf->apps[i].max_processes;
+		f->min += conf->apps[i].pool.min_processes;
+		if (f->max < CLASSES * conf->apps[i].pool.max_processes)
+			f->max = CLASSES * conf->apps[i].pool.max_processes;
 	}
 }
 

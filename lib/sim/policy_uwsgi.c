@@ -69,7 +69,7 @@ seen_of(struct policy *p, uint32_t worker)
 static uint32_t
 cheaper(const struct conf_app *app)
 {
-	return app->min_processes > 0 ? app->min_processes : 1;
+	return app->pool.min_processes > 0 ? app->pool.min_processes : 1;
 }
 
 static uint32_t
@@ -229,7 +229,7 @@ ticked(struct policy *p, uint32_t app, tstamp now)
 	if (over && busy > BUSY_MAX)
 		grow(p, app, now);
 	else if (a->queue.count > ALERT &&
-	    policy_active(a) < a->conf->max_processes)
+	    policy_active(a) < a->conf->pool.max_processes)
 		alert(p, app, now);
 	else if (!over || policy_active(a) == 1)
 		return;

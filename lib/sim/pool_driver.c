@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "conf/conf_pool.h"
 #include "core/pool.h"
 #include "sim/engine.h"
 #include "sim/pool_driver.h"
@@ -148,7 +147,7 @@ started(struct manager *m, tstamp now)
 	for (uint32_t i = 0; i < conf->apps_len; i++) {
 		uint32_t app;
 
-		conf_pool_options(&conf->apps[i], &o);
+		o = conf->apps[i].pool;
 		o.limited = false;
 		app = pool_app_add(&d->pool, &o, now);
 		assert(app == i);
@@ -289,14 +288,14 @@ pool_driver_new(const struct conf *conf, uint64_t seed)
 		.requests = d->limits.conns + 1,
 	};
 	for (size_t i = 0; i < conf->apps_len; i++)
-		d->manager.requests += conf->apps[i].backlog;
+		d->manager.requests += conf->apps[i].listen.backlog;
 	if (!allocate(d)) {
 		fini(&d->manager);
 		return NULL;
 	}
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		ilist_init(&d->backlogs[i].requests);
-		d->backlogs[i].room = conf->apps[i].backlog;
+		d->backlogs[i].room = conf->apps[i].listen.backlog;
 	}
 	return &d->manager;
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "conf/conf_pool.h"
 #include "sim/load.h"
 #include "sim/simulate_options.h"
 #include "sim/words.h"
@@ -39,6 +38,23 @@ enum long_option {
 	OPTION_SVG,
 	OPTION_THINK,
 	OPTION_TRACE,
+};
+
+const struct option simulate_longs[] = {
+	{ "clients", required_argument, NULL, OPTION_CLIENTS },
+	{ "compare", no_argument, NULL, OPTION_COMPARE },
+	{ "for", required_argument, NULL, OPTION_FOR },
+	{ "help", no_argument, NULL, 'h' },
+	{ "profile", required_argument, NULL, OPTION_PROFILE },
+	{ "rate", required_argument, NULL, OPTION_RATE },
+	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "service", required_argument, NULL, OPTION_SERVICE },
+	{ "start-time", required_argument, NULL, OPTION_START_TIME },
+	{ "svg", required_argument, NULL, OPTION_SVG },
+	{ "think", required_argument, NULL, OPTION_THINK },
+	{ "trace", required_argument, NULL, OPTION_TRACE },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
 };
 
 static void
@@ -185,34 +201,19 @@ check_together(const struct simulate_options *o)
 static int
 read_options(struct simulate_options *o, int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "clients", required_argument, NULL, OPTION_CLIENTS },
-		{ "compare", no_argument, NULL, OPTION_COMPARE },
-		{ "for", required_argument, NULL, OPTION_FOR },
-		{ "help", no_argument, NULL, 'h' },
-		{ "profile", required_argument, NULL, OPTION_PROFILE },
-		{ "rate", required_argument, NULL, OPTION_RATE },
-		{ "seed", required_argument, NULL, OPTION_SEED },
-		{ "service", required_argument, NULL, OPTION_SERVICE },
-		{ "start-time", required_argument, NULL, OPTION_START_TIME },
-		{ "svg", required_argument, NULL, OPTION_SVG },
-		{ "think", required_argument, NULL, OPTION_THINK },
-		{ "trace", required_argument, NULL, OPTION_TRACE },
-		{ "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
-	};
 	const char *valid;
 	int option, index;
 
-	while (
-	    (option = getopt_long(argc, argv, "c:hjV", longs, &index)) != -1) {
+	while ((option = getopt_long(
+		    argc, argv, "c:hjV", simulate_longs, &index)) != -1) {
 		if (option == '?') {
 			put_usage();
 			return EX_USAGE;
 		}
 		valid = read_option(o, option, optarg);
 		if (valid != NULL)
-			return misuse(longs[index].name, optarg, valid);
+			return misuse(
+			    simulate_longs[index].name, optarg, valid);
 		if (o->help || o->version)
 			return 0;
 	}
@@ -264,10 +265,7 @@ simulate_options_fini(struct simulate_options *o)
 static bool
 has_sessions(const struct conf_app *app)
 {
-	struct app_options options;
-
-	conf_pool_options(app, &options);
-	return options.sessions;
+	return app->pool.sessions;
 }
 
 /*
@@ -283,10 +281,10 @@ default_rate(const struct simulate_options *o, const struct conf *conf,
 	if (!has_sessions(app))
 		return 0;
 	for (size_t i = 0; i < conf->apps_len; i++)
-		places += conf->apps[i].max_processes;
+		places += conf->apps[i].pool.max_processes;
 	if (places > conf->max_processes)
 		share *= conf->max_processes / places;
-	return share * app->max_processes * app->concurrency * 1e9 /
+	return share * app->pool.max_processes * app->pool.concurrency * 1e9 /
 	    (double)load_service_mean(service);
 }
 

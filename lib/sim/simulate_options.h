@@ -3,6 +3,7 @@
 
 /* The command line of `apppoolctl simulate`, and the load that it asks for. */
 
+#include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -35,6 +36,9 @@ struct simulate_options {
 	bool help;
 	bool version;
 };
+
+/* For apppoolctl, too, which finds its command among all options. */
+extern const struct option simulate_longs[];
 
 /*
  * 0; or an exit status, and the mistake has been told.  The texts are those of

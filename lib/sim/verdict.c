@@ -34,7 +34,7 @@ needed(const struct load_app *load, const struct result *r,
 uint32_t
 verdict_allowed(const struct conf *conf, size_t app)
 {
-	unsigned max = conf->apps[app].max_processes;
+	unsigned max = conf->apps[app].pool.max_processes;
 
 	return max < conf->max_processes ? max : conf->max_processes;
 }
@@ -47,7 +47,7 @@ verdict_judge(const struct conf *conf, const struct load_spec *load,
 	const struct result_app *a = &r->apps[app];
 
 	*out = (struct verdict){
-		.needed = needed(&load->apps[app], r, a) / c->concurrency,
+		.needed = needed(&load->apps[app], r, a) / c->pool.concurrency,
 		.allowed = verdict_allowed(conf, app),
 	};
 	if (a->arrived == 0)
@@ -86,8 +86,8 @@ ceiling_for(const struct search *s, uint32_t n)
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		if (i == s->app)
 			continue;
-		most += conf->apps[i].max_processes;
-		least += conf->apps[i].min_processes;
+		most += conf->apps[i].pool.max_processes;
+		least += conf->apps[i].pool.min_processes;
 	}
 	return larger(
 	    conf->max_processes, larger(least, most < more ? most : more));
@@ -100,19 +100,19 @@ try(const struct search *s, uint32_t n, bool *out)
 	struct conf *conf = s->trial->conf;
 	struct conf_app *app = &conf->apps[s->app];
 	unsigned ceiling = conf->max_processes;
-	unsigned min = app->min_processes, max = app->max_processes;
+	unsigned min = app->pool.min_processes, max = app->pool.max_processes;
 	struct result r = { 0 };
 	int status;
 
 	conf->max_processes = ceiling_for(s, n);
 	if (n > max)
-		app->max_processes = n;
+		app->pool.max_processes = n;
 	if (s->ready)
-		app->min_processes = n;
+		app->pool.min_processes = n;
 	status = s->trial->play(s->trial->arg, n, &r);
 	conf->max_processes = ceiling;
-	app->min_processes = min;
-	app->max_processes = max;
+	app->pool.min_processes = min;
+	app->pool.max_processes = max;
 	if (status == 0)
 		*out = fits(&r.apps[s->app]);
 	result_fini(&r);
@@ -180,7 +180,7 @@ verdict_try(const struct verdict_trial *t, size_t app, struct verdict *v)
 		return status;
 	if (s.ready)
 		v->min_processes = n;
-	if (n > t->conf->apps[app].max_processes)
+	if (n > t->conf->apps[app].pool.max_processes)
 		v->max_processes = n;
 	v->ceiling = ceiling_for(&s, n);
 	if (v->ceiling == t->conf->max_processes)

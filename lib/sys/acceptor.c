@@ -129,197 +129,151 @@ acceptor_resume(struct acceptor *a)
 	watch(a);
 }
 
-/* A listener that is closed in a lane. */
-struct discarded {
+/* --- what a lane does ---------------------------------------------------- */
+
+/*
+ * Calls that somebody may make wait: any user who can read the folder of a
+ * socket file, or a process that has a TCP socket, too.
+ */
+struct listener_job {
 	struct lane_job job;
+	enum {
+		JOB_CLOSE,
+		JOB_HIDE, /* a copy of a socket that stays open */
+		JOB_PROTECT, /* the file of one */
+	} what;
+	struct acceptor *hidden; /* told when it is; NULL: closed meanwhile */
 	struct listener listener;
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
 };
 
 static void
-discard_work(struct lane_job *job)
+listener_job_work(struct lane_job *job)
 {
-	listener_fini(&LOOP_OWNER(job, struct discarded, job)->listener);
+	struct listener_job *j = LOOP_OWNER(job, struct listener_job, job);
+	struct listener *l = &j->listener;
+	const char *why = "drop newcomers";
+
+	if (j->what == JOB_PROTECT) {
+		if (listener_protect(
+			l->path, &l->file, j->uid, j->gid, j->mode, &why) == -1)
+			log_error("%s: %s", l->path, why);
+		/* It is not ours to remove. */
+		free(l->path);
+		l->path = NULL;
+	} else if (j->what == JOB_HIDE && l->kind == LISTENER_TCP &&
+	    listener_drop_newcomers(l->fd) == -1) {
+		log_debug(
+		    "a listener stays open until it is empty: %s: %m", why);
+	}
+	/* A file is not taken for another one: the open socket has its number.
+	 */
+	listener_fini(l);
 }
 
 static void
-discard_done(struct lane_job *job, tstamp now)
+listener_job_done(struct lane_job *job, tstamp now)
 {
+	struct listener_job *j = LOOP_OWNER(job, struct listener_job, job);
+
 	(void)now;
-	free(LOOP_OWNER(job, struct discarded, job));
+	if (j->hidden != NULL)
+		j->hidden->hiding = NULL;
+	free(j);
 }
 
-/* Room for what the lane is to close; NULL: the loop does it. */
-static struct discarded *
-new_discarded(const struct lane *lane, const struct listener *l)
+/* NULL: there is no lane, or no memory, and the loop does it. */
+static struct listener_job *
+listener_job_new(const struct lane *lane, int what)
 {
-	struct discarded *d = NULL;
+	struct listener_job *j = NULL;
 
-	if (lane != NULL && !lane->stopping && l->path != NULL)
-		d = calloc(1, sizeof(*d));
-	if (d != NULL) {
-		d->job.work = discard_work;
-		d->job.done = discard_done;
+	if (lane != NULL && !lane->stopping)
+		j = calloc(1, sizeof(*j));
+	if (j != NULL) {
+		j->job.work = listener_job_work;
+		j->job.done = listener_job_done;
+		j->what = what;
+		j->listener.fd = -1;
 	}
-	return d;
+	return j;
 }
 
-/* Its file is not taken for another one: the open socket keeps the number. */
 void
 acceptor_discard(struct lane *lane, struct listener *l)
 {
-	struct discarded *d = new_discarded(lane, l);
+	struct listener_job *j =
+	    l->path == NULL ? NULL : listener_job_new(lane, JOB_CLOSE);
 
-	if (d == NULL) {
+	if (j == NULL) {
 		listener_fini(l);
 		return;
 	}
 	if (!l->shared)
 		(void)listener_shut(l);
-	d->listener = *l;
+	j->listener = *l;
 	l->name = NULL;
 	l->path = NULL;
 	l->fd = -1;
-	lane_submit(lane, &d->job);
+	lane_submit(lane, &j->job);
 }
 
 int
-acceptor_hide(struct acceptor *a, struct sockdiag *d)
+acceptor_hide(struct acceptor *a)
 {
 	struct listener *l = &a->listener;
-	struct discarded *file = NULL;
-	int fd = -1;
+	struct listener_job *j;
 
-	if (!l->inherited && !l->shut && l->path != NULL)
-		fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
-	if (fd != -1)
-		file = new_discarded(a->lane, l);
-	if (file == NULL) {
-		if (fd != -1)
-			(void)close(fd);
-		return listener_hide(l, d);
+	if (l->inherited || l->shut)
+		return 0;
+	j = listener_job_new(a->lane, JOB_HIDE);
+	if (j == NULL)
+		return -1;
+	j->listener.fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+	if (j->listener.fd == -1) {
+		free(j);
+		return -1;
 	}
-	file->listener = (struct listener){
-		.kind = LISTENER_UNIX,
-		.fd = fd,
-		.diversion = -1,
-		.path = l->path,
-		.file = l->file,
-	};
+	j->listener.kind = l->kind;
+	j->listener.path = l->path;
+	j->listener.file = l->file;
 	l->path = NULL;
 	l->shut = true;
-	lane_submit(a->lane, &file->job);
+	j->hidden = a;
+	a->hiding = j;
+	lane_submit(a->lane, &j->job);
 	return 0;
-}
-
-/* --- the file of a listener, which stays open --------------------------- */
-
-struct errand {
-	struct lane_job job;
-	char *path;
-	struct unixpath file; /* at path */
-	struct unixpath_rights rights; /* that it gets */
-	char *from; /* of a rename: the file that takes its place */
-	struct unixpath fresh; /* at from */
-	int fd; /* of a rename: a copy of the socket; -1: none */
-	struct acceptor *former; /* whose place is taken; NULL: it is closed */
-	const char *why;
-	int error; /* errno; 0: done */
-};
-
-static void
-protect_work(struct lane_job *job)
-{
-	struct errand *e = LOOP_OWNER(job, struct errand, job);
-
-	if (unixpath_protect(e->path, &e->file, &e->rights, &e->why) == -1)
-		e->error = errno;
-}
-
-static void
-rename_work(struct lane_job *job)
-{
-	struct errand *e = LOOP_OWNER(job, struct errand, job);
-
-	if (unixpath_replace(e->from, e->path, &e->file, &e->why) == -1) {
-		e->error = errno;
-		unixpath_remove(e->from, &e->fresh);
-		(void)shutdown(e->fd, SHUT_RDWR);
-	}
-	if (e->fd != -1)
-		(void)close(e->fd);
-}
-
-static void
-errand_done(struct lane_job *job, tstamp now)
-{
-	struct errand *e = LOOP_OWNER(job, struct errand, job);
-
-	(void)now;
-	if (e->former != NULL)
-		e->former->succession = NULL;
-	if (e->error != 0) {
-		errno = e->error;
-		log_error("%s: %s", e->path, e->why);
-	}
-	free(e->path);
-	free(e->from);
-	free(e);
-}
-
-/* NULL: it is to be done in the loop. */
-static struct errand *
-new_errand(const struct acceptor *a, const struct listener *l,
-    void (*work)(struct lane_job *))
-{
-	struct errand *e;
-
-	if (a->lane == NULL || l->path == NULL)
-		return NULL;
-	e = calloc(1, sizeof(*e));
-	if (e == NULL || (e->path = strdup(l->path)) == NULL) {
-		free(e);
-		return NULL;
-	}
-	e->file = l->file;
-	e->job.work = work;
-	e->job.done = errand_done;
-	return e;
 }
 
 int
 acceptor_update(
     struct acceptor *a, const struct listener_spec *spec, const char **why_out)
 {
-	struct errand *e = new_errand(a, &a->listener, protect_work);
+	const struct listener *l = &a->listener;
+	struct listener_job *j = NULL;
 
-	if (e == NULL)
-		return listener_update(&a->listener, spec, why_out);
-	e->rights = (struct unixpath_rights){
-		.uid = spec->uid, .gid = spec->gid, .mode = spec->mode
-	};
-	lane_submit(a->lane, &e->job);
+	*why_out = "remember the path";
+	if (l->path != NULL)
+		j = listener_job_new(a->lane, JOB_PROTECT);
+	if (j != NULL) {
+		j->listener.path = strdup(l->path);
+		j->listener.file = l->file;
+		j->uid = spec->uid;
+		j->gid = spec->gid;
+		j->mode = spec->mode;
+		if (j->listener.path == NULL) {
+			free(j);
+			return -1;
+		}
+		lane_submit(a->lane, &j->job);
+	} else if (l->path != NULL &&
+	    listener_protect(l->path, &l->file, spec->uid, spec->gid,
+		spec->mode, why_out) == -1) {
+		return -1;
+	}
 	return listener_set_backlog(&a->listener, spec->backlog, why_out);
-}
-
-int
-acceptor_succeed(struct acceptor *a, struct acceptor *old, int backlog,
-    struct sockdiag *d, const char **why_out)
-{
-	struct listener *l = &a->listener, *former = &old->listener;
-	struct errand *e = new_errand(a, former, rename_work);
-
-	if (e == NULL)
-		return listener_succeed(l, former, backlog, d, why_out);
-	e->from = l->path;
-	e->fresh = l->file;
-	e->fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
-	l->path = former->path;
-	former->path = NULL;
-	former->shut = true;
-	e->former = old;
-	old->succession = e;
-	lane_submit(a->lane, &e->job);
-	return 0;
 }
 
 void
@@ -327,8 +281,8 @@ acceptor_close(struct acceptor *a)
 {
 	timer_set(&a->loop->timers, &a->rest, TSTAMP_NEVER);
 	(void)loop_set(a->loop, &a->io, 0);
-	if (a->succession != NULL)
-		a->succession->former = NULL;
-	a->succession = NULL;
+	if (a->hiding != NULL)
+		a->hiding->hidden = NULL;
+	a->hiding = NULL;
 	acceptor_discard(a->lane, &a->listener);
 }

@@ -21,7 +21,7 @@
 #include "sys/timer.h"
 
 struct acceptor;
-struct errand;
+struct listener_job;
 
 /* None of these closes the acceptor. */
 struct acceptor_ops {
@@ -52,8 +52,7 @@ struct acceptor {
 	unsigned budget; /* accepts in the next turn, 1 … most */
 	unsigned most;
 	bool paused;
-	/* Another one takes its place, but newcomers still come; NULL: no. */
-	struct errand *succession;
+	struct listener_job *hiding; /* newcomers still come; NULL: not so */
 };
 
 /* The result of acceptor_take(). */
@@ -84,22 +83,20 @@ enum acceptor_got acceptor_take(struct acceptor *a, tstamp now);
 /* Out of the loop, and the listener closed. May be called twice. */
 void acceptor_close(struct acceptor *a);
 
-/* As listener_hide(), but the file of a Unix socket is removed in the lane. */
-int acceptor_hide(struct acceptor *a, struct sockdiag *d);
+/*
+ * Has a lane close a shared listener for newcomers, without a sign to the
+ * programs that have it, too, which accept what is in its queue: the file of a
+ * Unix socket is removed, SYNs to a TCP one are dropped, where we may do that.
+ * Returns 0, or -1 and errno: it stays open.
+ */
+int acceptor_hide(struct acceptor *a);
 
 /*
- * As listener_update(), but owner and mode of a Unix socket are changed in the
- * lane. That this fails is logged.
+ * Changes backlog, owner and mode to those of spec. A lane changes owner and
+ * mode, and logs if that fails. Returns like listener_open().
  */
 int acceptor_update(
     struct acceptor *a, const struct listener_spec *spec, const char **why_out);
-
-/*
- * As listener_succeed(), but a Unix socket is renamed in the lane. Where this
- * fails it is logged, and the listener shut down, so that it is opened anew.
- */
-int acceptor_succeed(struct acceptor *a, struct acceptor *old, int backlog,
-    struct sockdiag *d, const char **why_out);
 
 /*
  * Closes a listener. That of a Unix socket lets no newcomer in from now on,

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "sys/activation.h"
+#include "sys/log.h"
 #include "sys/number.h"
 
 /* The first descriptor that can be given; the others follow. */
@@ -105,5 +106,10 @@ activation_find(const char *name, size_t max, int *out)
 			out[found] = FIRST_FD + (int)i;
 		found++;
 	}
-	return found;
+	if (found <= max)
+		return found;
+	log_warnx("the service manager gave %zu sockets of the name %s: %zu "
+		  "of them are used",
+	    found, name, max);
+	return max;
 }

@@ -19,8 +19,8 @@ int activation_take(void);
 
 /*
  * Writes up to max descriptors of that name ("unknown": none was given) to
- * out, in the order in which they were given. Returns how many of that name
- * there are, be it more than max. The descriptors stay ours.
+ * out, in the order in which they were given, and warns of more. Returns how
+ * many were written. The descriptors stay ours.
  */
 size_t activation_find(const char *name, size_t max, int *out);
 

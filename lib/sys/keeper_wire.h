@@ -2,37 +2,61 @@
 #define SYS_KEEPER_WIRE_H
 
 /*
- * What the daemon and a keeper say to each other, over a pair of
- * SOCK_SEQPACKET sockets. The first byte of a packet is its verb.
+ * What the daemon and its keeper say to each other, over a pair of
+ * SOCK_SEQPACKET sockets. The first byte of a packet is its verb. The daemon
+ * says one thing at a time, and the next when that is answered: so a keeper
+ * that waits for somebody has one packet unread at most, which the daemon takes
+ * back from the keeper's end of the socket.
  */
 
-/* The keeper's socket. */
+#include <stdatomic.h>
+#include <stdint.h>
+
+/* The keeper's socket, and the memory of struct keeper_page. */
 #define KEEPER_FD 3
+#define KEEPER_PAGE_FD 4
 
 /* Bytes of the identifier of a worker, without a NUL. */
 #define KEEPER_ID_LEN 8
 
-/* A verb and an identifier. */
+/* Bytes of the name of an app, with its NUL; a longer name is cut. */
+#define KEEPER_APP_SIZE 256
+
+/* A verb and an identifier; and the longest such head with a name behind it. */
 #define KEEPER_HEAD (1 + KEEPER_ID_LEN)
+#define KEEPER_HEAD_MAX (KEEPER_HEAD + KEEPER_APP_SIZE)
+
+/* The longest packet of the daemon's. */
+#define KEEPER_SAID_MAX 2048
 
 /* The longest line; the rest of a longer one is left out. */
 #define KEEPER_LINE_MAX 65536
 
+/* The answer to all but KEEPER_TAKE. */
+#define KEEPER_DONE 'D'
+
 /*
- * Down: an identifier, and both ends of two pipes, for standard output and for
- * standard error; the read end of each first.
+ * Down: for each of some workers the identifier and the name of the app, and
+ * the ends to read of two pipes, standard output and standard error.
  */
 #define KEEPER_HOLD 'H'
-#define KEEPER_HOLD_FDS 4
-
-/* Down: identifiers whose pipes are read to their end and closed. */
-#define KEEPER_LEAVE 'L'
-#define KEEPER_LEAVE_MAX 64
+#define KEEPER_HOLD_FDS 2
 
 /*
- * Down: an identifier, and the worker's end of its channel. Up: for each packet
- * unread in that an identifier and the packet, cut after KEEPER_TAKEN_MAX
- * bytes, with its descriptor; then KEEPER_EMPTY and the identifier.
+ * Down: identifiers of dead workers, all of one app, whose pipes are read to
+ * their end. The daemon has them, too: so this is not their last close. Up, for
+ * each, after all that it has printed: KEEPER_WORDS, the identifier, and the
+ * last line on standard error that is not blank, without blanks around it and
+ * cut after KEEPER_WORDS_MAX bytes.
+ */
+#define KEEPER_LEAVE 'L'
+#define KEEPER_WORDS 'W'
+#define KEEPER_WORDS_MAX 128
+
+/*
+ * Down: an identifier and a name, and the worker's end of its channel. Up: for
+ * each packet unread in that an identifier and the packet, cut after
+ * KEEPER_TAKEN_MAX bytes, with its descriptor; then KEEPER_EMPTY.
  */
 #define KEEPER_TAKE 'T'
 #define KEEPER_TAKEN 'T'
@@ -40,43 +64,49 @@
 #define KEEPER_EMPTY 'E'
 
 /*
- * Down: for each of up to FDPASS_MAX descriptors, which come with it, how it is
- * closed; KEEPER_DRAIN: a Unix socket, after what lies in it has been read.
- * They are closed at KEEPER_CLOSED: when the daemon has closed its own.
+ * Down: the name of an app, and for each of up to KEEPER_CLOSE_FDS descriptors,
+ * which come with it, how it is closed; KEEPER_DRAIN: a Unix socket, after what
+ * lies in it has been read. They are closed at KEEPER_CLOSED, which is said
+ * when the daemon has closed its own; the keeper does nothing else before.
  */
 #define KEEPER_CLOSE 'C'
+#define KEEPER_CLOSE_FDS 32
 #define KEEPER_PLAIN '-'
 #define KEEPER_DRAIN 'd'
-#define KEEPER_CLOSED 'D'
-
-/* Down; the answer to it, and to KEEPER_HOLD, is KEEPER_PONG. */
-#define KEEPER_PING 'P'
-#define KEEPER_PONG 'P'
+#define KEEPER_CLOSED 'Z'
 
 /*
- * Up: an identifier and whole lines of standard output or standard error, with
- * a newline between two: one line of at most KEEPER_LINE_MAX bytes, or at most
- * KEEPER_LINES of KEEPER_TEXT bytes.
+ * Up: an identifier, the name of the app, and whole lines of standard output or
+ * standard error, with a newline between two: one line of at most
+ * KEEPER_LINE_MAX bytes, or at most KEEPER_LINES of KEEPER_TEXT bytes.
  */
 #define KEEPER_OUTPUT 'O'
 #define KEEPER_ERRORS 'R'
 #define KEEPER_LINES 32
-#define KEEPER_TEXT (8192 - KEEPER_HEAD)
-
-/*
- * Down: an identifier. The answer, after all that it has printed on standard
- * error: the identifier and the last line there that is not blank, without
- * blanks around it and cut after KEEPER_WORDS_MAX bytes.
- */
-#define KEEPER_WORDS 'W'
-#define KEEPER_WORDS_MAX 128
+#define KEEPER_TEXT (8192 - KEEPER_HEAD_MAX)
 
 /*
  * Of what a dead worker has left in a pipe so much is passed on. Up: an
- * identifier, and the number of the other bytes, a uint32_t.
+ * identifier, a name, and the number of the other bytes, a uint32_t.
  */
 #define KEEPER_LAST_LINES 1024
 #define KEEPER_LAST_TEXT 65536
 #define KEEPER_LEFT_OUT 'X'
+
+/* Up: the keeper has something to do, and nobody looks whether it goes on. */
+#define KEEPER_BUSY 'B'
+
+/*
+ * Whether the keeper goes on, for the daemon to see at no cost: a keeper that
+ * is busy with one thing and does not move waits for whom this concerns. The
+ * daemon looks while something is under way, and not at other times.
+ */
+struct keeper_page {
+	_Atomic uint32_t watched; /* by the daemon; else it is told to */
+	_Atomic uint32_t moves; /* steps of the keeper */
+	_Atomic uint32_t busy; /* verb of what it does; 0: it waits for more */
+	char id[KEEPER_ID_LEN + 1]; /* of the worker, if it is one's */
+	char app[KEEPER_APP_SIZE]; /* whom it does that for */
+};
 
 #endif

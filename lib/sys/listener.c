@@ -1,5 +1,6 @@
-/* Sockets that connections are accepted from. */
+/* Sockets that connections are accepted from, and the files of Unix sockets. */
 
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -7,21 +8,24 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "sys/address.h"
+#include "sys/clock.h"
 #include "sys/listener.h"
-#include "sys/reuseport.h"
-#include "sys/sockdiag.h"
+#include "sys/sockets.h"
 #include "sys/turn.h"
 #include "sys/uncancelled.h"
-#include "sys/unixpath.h"
 
 /*
  * Connections that died in the queue and are passed over in one call. With
@@ -29,112 +33,278 @@
  */
 #define DEAD_MAX 64
 
-static struct unixpath_rights
-rights_of(const struct listener_spec *spec)
+/* For the lock of a folder: many times what a daemon does under it. */
+#define LOCK_WAIT TSPAN_MSECONDS(1)
+
+/* --- the file of a Unix socket ------------------------------------------- */
+
+/*
+ * Locks the folder: two daemons that find the same stale socket must not
+ * remove each other's new one. A daemon has the lock for a few system calls,
+ * but any process that can read the folder can hold it for ever: so it is
+ * asked for without sleeping, and given up soon. Without it only that race is
+ * open. Returns a descriptor, or -1 without a lock.
+ */
+static int
+file_lock_folder(const char *path)
 {
-	return (struct unixpath_rights){
-		.uid = spec->uid, .gid = spec->gid, .mode = spec->mode
-	};
+	const char *slash = strrchr(path, '/');
+	char folder[PATH_MAX] = ".";
+	int fd;
+
+	if (slash != NULL) {
+		size_t len = slash == path ? 1 : (size_t)(slash - path);
+
+		if (len >= sizeof(folder))
+			return -1;
+		memcpy(folder, path, len);
+		folder[len] = '\0';
+	}
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd == -1)
+		return -1;
+	for (tstamp end = clock_now() + LOCK_WAIT;;) {
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+			return fd;
+		/* On busy processors it may take long to get one back. */
+		if (clock_now() >= end)
+			break;
+		(void)sched_yield();
+	}
+	(void)close(fd);
+	return -1;
 }
+
+/*
+ * Whether there is a socket at the path, and what a connect to it gives. A
+ * datagram socket asks without the owner noticing: a stream socket refuses it
+ * as one of the wrong type. *error_out: an errno, 0: it succeeded. Returns 1;
+ * 0 if nothing is there; or -1, with ENOTSOCK if it is something else.
+ */
+static int
+file_ask(const char *path, int type, int *error_out, const char **why_out)
+{
+	struct sockaddr_un addr;
+	struct stat st;
+	int fd;
+
+	if (lstat(path, &st) == -1) {
+		*why_out = "look for an old socket";
+		return errno == ENOENT ? 0 : -1;
+	}
+	if (!S_ISSOCK(st.st_mode)) {
+		*why_out = "a file that is no socket is in the way";
+		errno = ENOTSOCK;
+		return -1;
+	}
+	*error_out = ENAMETOOLONG;
+	if (address_of_path(path, &addr) == 0)
+		return 1;
+	fd = socket(AF_UNIX, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	*error_out =
+	    fd == -1 || connect(fd, (const void *)&addr, sizeof(addr)) == -1
+	    ? errno
+	    : 0;
+	if (fd != -1)
+		(void)close(fd);
+	return 1;
+}
+
+/* Removes a socket without a listener, and nothing else. */
+static int
+file_make_way(const char *path, const char **why_out)
+{
+	int error = 0, found = file_ask(path, SOCK_DGRAM, &error, why_out);
+
+	/* A daemon that is stopping still has it, but takes no connection. */
+	if (found == 1 && error == EPROTOTYPE)
+		found = file_ask(path, SOCK_STREAM, &error, why_out);
+	if (found != 1)
+		return found;
+	switch (error) {
+	case ECONNREFUSED:
+		*why_out = "remove the old socket";
+		if (unlink(path) == -1 && errno != ENOENT)
+			return -1;
+		return 0;
+	case ENOENT:
+		return 0;
+	case 0:
+	case EAGAIN:
+	case EPROTOTYPE:
+		*why_out = "another process listens there";
+		errno = EADDRINUSE;
+		return -1;
+	default:
+		*why_out = "ask who has the old socket";
+		errno = error;
+		return -1;
+	}
+}
+
+static bool
+file_is_ours(const struct stat *st, const struct listener_file *ours)
+{
+	return S_ISSOCK(st->st_mode) && st->st_dev == ours->dev &&
+	    st->st_ino == ours->ino;
+}
+
+/*
+ * By descriptor: another file may be put there as soon as we have looked. While
+ * the owner changes only rights that both have are in force; fchmod(2) does not
+ * take an O_PATH descriptor.
+ */
+int
+listener_protect(const char *path, const struct listener_file *ours, uid_t uid,
+    gid_t gid, mode_t mode, const char **why_out)
+{
+	int file = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	int rc = -1, error;
+	struct stat st;
+	char name[64];
+
+	*why_out = "look at our socket";
+	if (file == -1)
+		return -1;
+	(void)snprintf(name, sizeof(name), "/proc/self/fd/%d", file);
+	if (fstat(file, &st) == -1 || !file_is_ours(&st, ours)) {
+		*why_out = "another process took the place of our socket";
+		errno = EADDRINUSE;
+		goto out;
+	}
+	if ((uid != (uid_t)-1 && uid != st.st_uid) ||
+	    (gid != (gid_t)-1 && gid != st.st_gid)) {
+		*why_out = "change the owner of the socket";
+		if (chmod(name, st.st_mode & mode & 0777) == -1 ||
+		    fchownat(file, "", uid, gid, AT_EMPTY_PATH) == -1)
+			goto out;
+	}
+	*why_out = "change the mode of the socket";
+	rc = chmod(name, mode & 0777);
+out:
+	error = errno;
+	(void)close(file);
+	errno = error;
+	return rc;
+}
+
+static void
+file_remove(const char *path, const struct listener_file *ours)
+{
+	int saved_errno = errno;
+	struct stat st;
+
+	if (lstat(path, &st) == 0 && file_is_ours(&st, ours))
+		(void)unlink(path);
+	errno = saved_errno;
+}
+
+/*
+ * Makes the file and listens there. Between bind(2) and listen(2) the file is
+ * there and refuses connects, so that its rights are in force for the first.
+ */
+static int
+file_bind(
+    struct listener *l, const struct listener_spec *spec, const char **why_out)
+{
+	struct sockaddr_un addr;
+	struct stat st;
+
+	if (address_of_path(spec->path, &addr) == 0) {
+		errno = ENAMETOOLONG;
+		*why_out = "the path is too long";
+		return -1;
+	}
+	if (file_make_way(spec->path, why_out) == -1)
+		return -1;
+	*why_out = "bind";
+	if (bind(l->fd, (const void *)&addr, sizeof(addr)) == -1 ||
+	    lstat(spec->path, &st) == -1)
+		return -1;
+	l->file = (struct listener_file){ st.st_dev, st.st_ino };
+	if (listener_protect(spec->path, &l->file, spec->uid, spec->gid,
+		spec->mode, why_out) == -1)
+		goto fail;
+	*why_out = "listen";
+	if (listen(l->fd, spec->backlog) == -1)
+		goto fail;
+	/* Before listen(2) it looked like a socket that nobody has. */
+	if (lstat(spec->path, &st) == -1 || !file_is_ours(&st, &l->file)) {
+		*why_out = "another process listens there";
+		errno = EADDRINUSE;
+		goto fail;
+	}
+	return 0;
+fail:
+	file_remove(spec->path, &l->file);
+	return -1;
+}
+
+/* --- opening ------------------------------------------------------------- */
 
 static int
 open_tcp(
     struct listener *l, const struct listener_spec *spec, const char **why_out)
 {
 	const int family = spec->addr->sa_family;
-	const int on = 1;
-	const int v6only = spec->v6only;
+	const int on = 1, v6only = spec->v6only;
 
 	*why_out = "socket";
 	l->fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (l->fd == -1)
-		return -1;
-	if (setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == -1)
+	if (l->fd == -1 ||
+	    setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == -1)
 		return -1;
 	if (family == AF_INET6 &&
 	    setsockopt(l->fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6only,
 		sizeof(v6only)) == -1)
 		return -1;
-
-	if (spec->beside && reuseport_allow(l->fd) == -1)
-		return -1;
-
 	*why_out = "bind";
 	if (bind(l->fd, spec->addr, spec->addrlen) == -1)
 		return -1;
-	l->v6only = spec->v6only;
 	*why_out = "listen";
-	return spec->beside ? 0 : listen(l->fd, spec->backlog);
-}
-
-/* The path of a socket that is to take the place of the one at this path. */
-static char *
-path_beside(const char *path)
-{
-	char *beside;
-
-	return asprintf(&beside, "%s.new", path) == -1 ? NULL : beside;
-}
-
-static bool
-is_there(const char *path, const struct unixpath *file)
-{
-	struct stat st;
-
-	return lstat(path, &st) == 0 && st.st_dev == file->dev &&
-	    st.st_ino == file->ino;
-}
-
-static int
-make_folder(const struct listener_spec *spec, const char **why_out)
-{
-	if (spec->folder == NULL)
-		return 0;
-	if (mkdir(spec->folder, 0755) == 0)
-		log_info("made %s", spec->folder);
-	else if (errno != EEXIST) {
-		*why_out = "make its folder";
-		return -1;
-	}
-	return 0;
+	return listen(l->fd, spec->backlog);
 }
 
 static int
 open_unix(
     struct listener *l, const struct listener_spec *spec, const char **why_out)
 {
-	const struct unixpath_rights rights = rights_of(spec);
-	int saved_errno;
-	char *path;
+	const struct listener_file *unless = spec->unless;
+	struct stat st;
+	int lock, rc, error;
 
 	l->kind = LISTENER_UNIX;
-	if (spec->unless != NULL && is_there(spec->path, spec->unless)) {
+	if (unless != NULL && lstat(spec->path, &st) == 0 &&
+	    st.st_dev == unless->dev && st.st_ino == unless->ino) {
 		*why_out = "it is there already";
 		errno = EEXIST;
 		return -1;
 	}
 	*why_out = "socket";
+	l->path = strdup(spec->path);
 	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (l->fd == -1)
+	if (l->fd == -1 || l->path == NULL)
 		return -1;
-	if (make_folder(spec, why_out) == -1)
-		return -1;
-	path = spec->beside ? path_beside(spec->path) : strdup(spec->path);
-	if (path == NULL)
-		return -1;
-	if (unixpath_listen(
-		l->fd, path, spec->backlog, &rights, &l->file, why_out) == -1) {
-		saved_errno = errno;
-		free(path);
-		errno = saved_errno;
+	if (spec->folder != NULL && mkdir(spec->folder, 0755) == 0) {
+		log_info("made %s", spec->folder);
+	} else if (spec->folder != NULL && errno != EEXIST) {
+		*why_out = "make its folder";
 		return -1;
 	}
-	l->path = path;
-	return 0;
+	lock = file_lock_folder(spec->path);
+	rc = file_bind(l, spec, why_out);
+	error = errno;
+	if (lock != -1) {
+		/* A child being spawned may have a copy of it just now. */
+		(void)flock(lock, LOCK_UN);
+		(void)close(lock);
+	}
+	errno = error;
+	return rc;
 }
 
 static int
-socket_option(int fd, int option, int *out)
+get_socket_option(int fd, int option, int *out)
 {
 	socklen_t len = sizeof(*out);
 
@@ -162,15 +332,14 @@ open_inherited(
 
 	l->inherited = true;
 	*why_out = "not a listening stream socket";
-	if (socket_option(fd, SO_DOMAIN, &domain) == -1 ||
-	    socket_option(fd, SO_TYPE, &type) == -1 ||
-	    socket_option(fd, SO_ACCEPTCONN, &listens) == -1)
+	if (get_socket_option(fd, SO_DOMAIN, &domain) == -1 ||
+	    get_socket_option(fd, SO_TYPE, &type) == -1 ||
+	    get_socket_option(fd, SO_ACCEPTCONN, &listens) == -1)
 		return -1;
 	if (type != SOCK_STREAM || !listens) {
 		errno = EINVAL;
 		return -1;
 	}
-
 	*why_out = "fcntl";
 	if (set_blocking(fd, false) == -1 ||
 	    fcntl(fd, F_SETFD, FD_CLOEXEC) == -1)
@@ -187,14 +356,12 @@ listener_open(
 	int saved_errno;
 	int rc;
 
-	assert(!spec->beside || spec->inherited_fd == -1);
 	assert((spec->addr != NULL) + (spec->path != NULL) +
 		(spec->inherited_fd != -1) ==
 	    1);
 
 	memset(l, 0, sizeof(*l));
 	l->fd = -1;
-	l->diversion = -1;
 	*why_out = "remember the name";
 	l->name = strdup(spec->name);
 	if (l->name == NULL)
@@ -219,64 +386,54 @@ listener_open(
 	return rc;
 }
 
+const char *
+listener_explain(const struct listener_spec *spec, char *buf, size_t size)
+{
+	int error = errno;
+	const char *more = "";
+
+	if (error == EADDRINUSE)
+		more = spec->path != NULL ? "; ss -lxp tells by whom"
+					  : "; ss -ltnp tells by whom";
+	else if (error == EACCES && spec->addr != NULL)
+		more = "; ports under 1024 are for root";
+	(void)snprintf(buf, size, "%s%s", strerror(error), more);
+	errno = error;
+	return buf;
+}
+
 int
 listener_probe(const struct listener_spec *spec, const char **why_out)
 {
-	struct sockdiag d;
-	bool held;
+	int error = 0, found;
 
-	if (spec->path != NULL)
-		return unixpath_probe(spec->path, why_out);
-	if (spec->addr == NULL)
+	if (spec->path != NULL) {
+		found = file_ask(spec->path, SOCK_DGRAM, &error, why_out);
+		if (found == -1 && errno == ENOTSOCK)
+			return -1;
+		if (found != 1 || (error != 0 && error != EPROTOTYPE))
+			return 0;
+	} else if (spec->addr == NULL ||
+	    !sockets_tcp_taken(spec->addr, spec->v6only)) {
 		return 0;
-
-	(void)sockdiag_init(&d);
-	held = sockdiag_tcp_taken(&d, spec->addr, spec->v6only, NULL);
-	sockdiag_fini(&d);
-	if (!held)
-		return 0;
+	}
 	*why_out = "another process listens there";
 	errno = EADDRINUSE;
 	return -1;
 }
 
-/*
- * Whether calls that take the lock of the socket may wait for ever: a program
- * that has it, too, can hold the lock while it reads its own memory in
- * setsockopt(2). For TCP these are listen, accept, shutdown, setsockopt and
- * getsockname, but not poll, getsockopt and a close that is not the last. A
- * Unix socket's setsockopt alone takes that lock.
- */
-static bool
-has_lock_of_others(const struct listener *l)
-{
-	return l->shared && l->kind == LISTENER_TCP;
-}
-
 int
 listener_set_backlog(struct listener *l, int backlog, const char **why_out)
 {
-	if (l->inherited || l->shut || has_lock_of_others(l))
+	/* The lock of a shared TCP socket is not ours to wait for. */
+	if (l->inherited || l->shut || (l->shared && l->kind == LISTENER_TCP))
 		return 0;
 	/* A second listen(2) changes the backlog and nothing else. */
 	*why_out = "listen";
 	return listen(l->fd, backlog);
 }
 
-int
-listener_update(
-    struct listener *l, const struct listener_spec *spec, const char **why_out)
-{
-	const struct unixpath_rights rights = rights_of(spec);
-
-	if (listener_set_backlog(l, spec->backlog, why_out) == -1)
-		return -1;
-	if (l->path == NULL)
-		return 0;
-	return unixpath_protect(l->path, &l->file, &rights, why_out);
-}
-
-/* --- closing TCP for newcomers ------------------------------------------- */
+/* --- closing for newcomers ----------------------------------------------- */
 
 /*
  * From now on new connections get no answer, but a handshake under way still
@@ -284,8 +441,8 @@ listener_update(
  * without ACK; byte 13 of a TCP header holds the flags. Newer kernels want
  * CAP_NET_ADMIN for it: EPERM.
  */
-static int
-drop_syns(int fd)
+int
+listener_drop_newcomers(int fd)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
@@ -319,63 +476,50 @@ set_min_ttl(int fd, int ttl)
 	return v4 == 0 || v6 == 0 ? 0 : -1;
 }
 
-/* If *marks_out, connections accepted from now on need unmark(). */
-static int
-shut_tcp(int fd, bool *marks_out)
+int
+listener_shut(struct listener *l)
 {
-	*marks_out = false;
-	if (drop_syns(fd) == 0)
+	int rc;
+
+	if (l->inherited || l->shut)
 		return 0;
-	/* Nearly no packet has that: even neighbours begin with 64 or 128. */
-	if (set_min_ttl(fd, 255) == -1)
-		return -1;
-	*marks_out = true;
-	return 0;
+	turn_call(l->kind == LISTENER_UNIX ? "shutdown" : "setsockopt");
+	if (l->kind == LISTENER_UNIX) {
+		rc = shutdown(l->fd, SHUT_RD);
+	} else if ((rc = listener_drop_newcomers(l->fd)) == -1) {
+		/*
+		 * Nearly no packet has a time to live of 255: even neighbours
+		 * begin with 64 or 128. Connections inherit the mark, which
+		 * listener_accept() takes off.
+		 */
+		rc = set_min_ttl(l->fd, 255);
+		l->marks = rc == 0;
+	}
+	l->shut = rc == 0;
+	return rc;
 }
 
-/* Takes from a connection what it inherited from a listener with marks. */
-static void
-unmark(int conn)
-{
-	(void)set_min_ttl(conn, 0);
-}
-
-/* --- accepting ---------------------------------------------------------- */
+/* --- accepting ----------------------------------------------------------- */
 
 /* Logs that accept did not work; the listener rests for a while. */
 static int
-rest(struct listener *l, tstamp now, tspan span)
+begin_rest(struct listener *l, tstamp now, tspan span)
 {
 	log_limited(&l->rate, now, LOG_LEVEL_WARN, "%s: accept: %m", l->name);
 	l->rest_until = tstamp_add(now, span);
 	return LISTENER_RESTING;
 }
 
-/*
- * The queue is empty, or so says a Unix socket that somebody shut down, which
- * is readable for ever. If it was empty the last time, too, a look tells.
- */
-static int
-find_empty(struct listener *l)
-{
-	struct pollfd pfd = { .fd = l->fd, .events = POLLRDHUP };
-
-	if (l->kind == LISTENER_UNIX && !l->shut && l->dry &&
-	    poll(&pfd, 1, 0) == 1)
-		return LISTENER_BROKEN;
-	l->dry = true;
-	return LISTENER_EMPTY;
-}
-
 int
 listener_accept(struct listener *l, tstamp now)
 {
+	struct pollfd pfd = { .fd = l->fd, .events = POLLRDHUP };
 	int fd;
 
 	if (now < l->rest_until)
 		return LISTENER_RESTING;
 	if ((l->shared || l->blocked) && set_blocking(l->fd, false) == -1)
-		return rest(l, now, LISTENER_REST);
+		return begin_rest(l, now, LISTENER_REST);
 
 	for (int dead = 0; dead < DEAD_MAX; dead++) {
 		turn_call("accept4");
@@ -383,20 +527,29 @@ listener_accept(struct listener *l, tstamp now)
 		if (fd != -1) {
 			l->dry = false;
 			if (l->marks)
-				unmark(fd);
+				(void)set_min_ttl(fd, 0);
 			return fd;
 		}
 
 		switch (errno) {
 		case EAGAIN:
-			return find_empty(l);
+			/*
+			 * The queue is empty, or so says a Unix socket that
+			 * somebody shut down, which is readable for ever. If it
+			 * was empty the last time, too, a look tells.
+			 */
+			if (l->kind == LISTENER_UNIX && !l->shut && l->dry &&
+			    poll(&pfd, 1, 0) == 1)
+				return LISTENER_BROKEN;
+			l->dry = true;
+			return LISTENER_EMPTY;
 		case EINTR:
 			/*
 			 * Nothing came, and it blocks: of the processes that
 			 * have a copy one has changed that.
 			 */
 			if (l->blocked && !l->shut)
-				return rest(l, now, LISTENER_LONG_REST);
+				return begin_rest(l, now, LISTENER_LONG_REST);
 			l->blocked = true;
 			return LISTENER_EMPTY;
 		case EINVAL:
@@ -420,102 +573,26 @@ listener_accept(struct listener *l, tstamp now)
 			 * Out of descriptors or memory, or a rule of the
 			 * machine (EPERM): the queue stays.
 			 */
-			return rest(l, now, LISTENER_REST);
+			return begin_rest(l, now, LISTENER_REST);
 		}
 	}
-	return rest(l, now, LISTENER_REST);
+	return begin_rest(l, now, LISTENER_REST);
 }
 
-int
-listener_shut(struct listener *l)
-{
-	int rc;
+/* --- a socket that others have, too -------------------------------------- */
 
-	if (l->inherited || l->shut)
-		return 0;
-	turn_call(l->kind == LISTENER_UNIX ? "shutdown" : "setsockopt");
-	rc = l->kind == LISTENER_UNIX ? shutdown(l->fd, SHUT_RD)
-				      : shut_tcp(l->fd, &l->marks);
-	if (rc == 0)
-		l->shut = true;
-	return rc;
-}
-
-/* --- sharing ------------------------------------------------------------ */
-
+/*
+ * A program that has the socket can hold its lock for ever, while it reads its
+ * own memory in setsockopt(2). Of TCP listen, accept, shutdown, setsockopt,
+ * getsockname and, once it does not listen any more, TCP_INFO wait for that,
+ * but not poll, SO_ACCEPTCONN, and a close that is not the last. A Unix
+ * socket's setsockopt alone takes that lock.
+ */
 int
 listener_share(struct listener *l, bool share)
 {
-	bool first = share && !l->shared;
-
-	/* Later it would wait for the lock. */
-	if (first && l->kind == LISTENER_TCP && !l->inherited &&
-	    reuseport_allow(l->fd) == -1)
-		return -1;
 	l->shared = l->shared || share;
 	return l->shared ? set_blocking(l->fd, share) : 0;
-}
-
-int
-listener_succeed(struct listener *l, struct listener *old, int backlog,
-    struct sockdiag *d, const char **why_out)
-{
-	*why_out = "take the place of another socket";
-	if (l->kind == LISTENER_TCP) {
-		if (reuseport_lead(l->fd, backlog, (void *)&l->addr, d) == -1)
-			return -1;
-	} else {
-		if (unixpath_replace(l->path, old->path, &old->file, why_out) ==
-		    -1)
-			return -1;
-		free(l->path);
-		l->path = old->path;
-		old->path = NULL;
-	}
-	old->shut = true;
-	return 0;
-}
-
-/* Opens a socket that gets the newcomers of a TCP listener, and drops them. */
-static int
-divert(struct listener *l, struct sockdiag *d)
-{
-	const struct listener_spec spec = {
-		.name = l->name,
-		.addr = (void *)&l->addr,
-		.addrlen = l->addrlen,
-		.v6only = l->v6only,
-		.inherited_fd = -1,
-		.beside = true,
-	};
-	struct listener diversion = { .fd = -1, .diversion = -1 };
-	const char *why;
-	bool marks;
-
-	if (open_tcp(&diversion, &spec, &why) == -1 ||
-	    shut_tcp(diversion.fd, &marks) == -1 ||
-	    reuseport_lead(diversion.fd, 0, spec.addr, d) == -1) {
-		listener_fini(&diversion);
-		return -1;
-	}
-	l->diversion = diversion.fd;
-	return 0;
-}
-
-int
-listener_hide(struct listener *l, struct sockdiag *d)
-{
-	if (l->inherited || l->shut)
-		return 0;
-	if (l->kind == LISTENER_TCP && divert(l, d) == -1)
-		return -1;
-	if (l->kind == LISTENER_UNIX) {
-		unixpath_remove(l->path, &l->file);
-		free(l->path);
-		l->path = NULL;
-	}
-	l->shut = true;
-	return 0;
 }
 
 bool
@@ -527,7 +604,88 @@ listener_is_broken(const struct listener *l)
 	if (l->kind == LISTENER_UNIX)
 		return poll(&pfd, 1, 0) == 1 &&
 		    (pfd.revents & (POLLRDHUP | POLLHUP)) != 0;
-	return socket_option(l->fd, SO_ACCEPTCONN, &listens) == 0 && !listens;
+	return get_socket_option(l->fd, SO_ACCEPTCONN, &listens) == 0 &&
+	    !listens;
+}
+
+/* --- looking ------------------------------------------------------------- */
+
+/* A socket to look for, and what is known of its queue. */
+struct queue_look {
+	uint32_t inode;
+	long depth; /* or how many were found */
+};
+
+static bool
+count_half_open(void *arg, const struct socket_seen *seen)
+{
+	struct queue_look *q = arg;
+
+	(void)seen;
+	q->depth++;
+	return true;
+}
+
+long
+listener_half_open(const struct listener *l)
+{
+	struct queue_look q = { 0, 0 };
+
+	if (l->kind == LISTENER_UNIX)
+		return 0;
+	/* The port has the same place in both families. */
+	return sockets_tcp(1U << TCP_SYN_RECV,
+		   ntohs(((const struct sockaddr_in *)&l->addr)->sin_port),
+		   SOCKETS_SOME, count_half_open, &q)
+	    ? q.depth
+	    : -1;
+}
+
+static bool
+take_queue(void *arg, const struct socket_seen *seen)
+{
+	struct queue_look *q = arg;
+
+	if (seen->inode == q->inode)
+		q->depth = seen->queue;
+	return seen->inode != q->inode;
+}
+
+bool
+listener_is_empty(const struct listener *l)
+{
+	struct pollfd pfd = { .fd = l->fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) == 0;
+}
+
+long
+listener_depth(const struct listener *l)
+{
+	struct queue_look q = { .depth = -1 };
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+	struct stat st;
+
+	if (listener_is_empty(l))
+		return 0;
+	if (l->kind == LISTENER_UNIX)
+		return sockets_unix_queue(l->fd, (const void *)&l->addr);
+	if (!l->shared)
+		/* Of a socket that listens this has the length of the queue. */
+		return getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len) ==
+			    0 &&
+			info.tcpi_state == TCP_LISTEN
+		    ? (long)info.tcpi_unacked
+		    : -1;
+	/* Its state may change at any time: see listener_share(). */
+	if (fstat(l->fd, &st) == 0) {
+		q.inode = (uint32_t)st.st_ino;
+		(void)sockets_tcp(1U << TCP_LISTEN,
+		    ntohs(((const struct sockaddr_in *)&l->addr)->sin_port),
+		    SOCKETS_SOME, take_queue, &q);
+	}
+	return q.depth;
 }
 
 socklen_t
@@ -539,68 +697,13 @@ listener_address(const struct listener *l, struct sockaddr_storage *out)
 	return l->addrlen;
 }
 
-long
-listener_half_open(const struct listener *l, struct sockdiag *d)
-{
-	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
-	struct sockaddr_in6 in6;
-
-	if (l->kind == LISTENER_UNIX)
-		return 0;
-	if (listener_address(l, &addr) < sizeof(struct sockaddr_in))
-		return -1;
-	/* The port has the same place in both families. */
-	memcpy(&in6, &addr, sizeof(in6));
-	return sockdiag_tcp_half_open(d, addr.ss_family, ntohs(in6.sin6_port));
-}
-
-/*
- * Asks about the socket, whose lock others may hold, without touching it: an
- * empty queue is seen by poll(2), the length of another is told by the monitor,
- * which looks for the socket among all of the machine.
- */
-static long
-depth_from_outside(const struct listener *l, struct sockdiag *d)
-{
-	struct pollfd pfd = { .fd = l->fd, .events = POLLIN };
-	struct stat st;
-
-	if (poll(&pfd, 1, 0) == 0)
-		return 0;
-	if (fstat(l->fd, &st) == -1)
-		return -1;
-	if (l->kind == LISTENER_UNIX)
-		return sockdiag_unix_queue(d, (uint32_t)st.st_ino);
-	return sockdiag_tcp_queue(
-	    d, (const void *)&l->addr, (uint32_t)st.st_ino);
-}
-
-long
-listener_depth(const struct listener *l, struct sockdiag *d)
-{
-	struct tcp_info info;
-	socklen_t len = sizeof(info);
-
-	/* TCP_INFO takes the lock of a socket that listens no more. */
-	if (l->kind == LISTENER_UNIX || l->shared)
-		return depth_from_outside(l, d);
-
-	/* In a listening socket this field has the length of its queue. */
-	if (getsockopt(l->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == -1 ||
-	    info.tcpi_state != TCP_LISTEN)
-		return -1;
-	return (long)info.tcpi_unacked;
-}
-
 void
 listener_fini(struct listener *l)
 {
 	if (l->path != NULL)
-		unixpath_remove(l->path, &l->file);
+		file_remove(l->path, &l->file);
 	if (l->fd != -1 && !l->inherited)
 		(void)close(l->fd);
-	if (l->fd != -1 && l->diversion != -1)
-		(void)close(l->diversion);
 	free(l->path);
 	free(l->name);
 	l->path = NULL;

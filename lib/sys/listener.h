@@ -13,9 +13,12 @@
 
 #include "core/tstamp.h"
 #include "sys/log.h"
-#include "sys/unixpath.h"
 
-struct sockdiag;
+/* Names a file: no other has these numbers while the socket is open. */
+struct listener_file {
+	dev_t dev;
+	ino_t ino;
+};
 
 enum listener_kind {
 	LISTENER_TCP,
@@ -58,28 +61,25 @@ struct listener_spec {
 	uid_t uid; /* of a Unix socket; (uid_t)-1: ours */
 	gid_t gid; /* likewise */
 	mode_t mode; /* of a Unix socket */
-	bool beside; /* another one is there: see listener_succeed() */
 	const char *folder; /* of path; made if it is missing; NULL: not */
 	/* While this file is at path: EEXIST. NULL: none. */
-	const struct unixpath *unless;
+	const struct listener_file *unless;
 };
 
 struct listener {
 	int fd; /* O_NONBLOCK unless shared, CLOEXEC; -1: closed */
 	enum listener_kind kind;
 	bool inherited; /* not ours: never closed, shut nor unlinked */
-	bool shut; /* by listener_shut() or listener_hide() */
+	bool shut; /* by listener_shut() or acceptor_hide() */
 	bool marks; /* connections inherit a mark, which accepting takes off */
 	bool dry; /* the latest accept found the queue empty */
 	bool shared; /* by listener_share(), now or before */
 	bool blocked; /* accepting was found to block, once or more */
-	bool v6only; /* TCP over IPv6 */
 	struct sockaddr_storage addr; /* as it was opened */
 	socklen_t addrlen;
-	int diversion; /* if hidden: newcomers go there; fd open, -1: none */
 	char *name; /* owned */
 	char *path; /* owned; NULL unless we made the socket file */
-	struct unixpath file; /* the file of path; no other is unlinked */
+	struct listener_file file; /* the file of path; no other is unlinked */
 	tstamp rest_until; /* accepting is of no use before */
 	struct log_rate rate;
 };
@@ -97,6 +97,13 @@ int listener_open(
     struct listener *l, const struct listener_spec *spec, const char **why_out);
 
 /*
+ * The text of errno, which it keeps, after that has failed: with what tells the
+ * process that has the address, or the right that is missing. Returns buf.
+ */
+const char *listener_explain(
+    const struct listener_spec *spec, char *buf, size_t size);
+
+/*
  * Whether listener_open() would find the address in use. Binds nothing,
  * connects to nobody. Returns and fails like listener_open(), but for
  * rights: that a port or a folder may be used is not tried.
@@ -104,14 +111,17 @@ int listener_open(
 int listener_probe(const struct listener_spec *spec, const char **why_out);
 
 /*
- * Changes backlog, owner and mode to those of spec, in place; the queue stays.
- * Does nothing to an inherited one, nor to the backlog of a shared TCP one.
- * Returns like listener_open().
+ * Gives our socket file these rights (uid, gid -1: left as they are); meanwhile
+ * only rights that both the old and the new ones give are in force. Returns
+ * like listener_open(); EADDRINUSE if it is not ours any more.
  */
-int listener_update(
-    struct listener *l, const struct listener_spec *spec, const char **why_out);
+int listener_protect(const char *path, const struct listener_file *ours,
+    uid_t uid, gid_t gid, mode_t mode, const char **why_out);
 
-/* The same, but for the file of a Unix socket. */
+/*
+ * Changes the backlog in place; the queue stays. Does nothing to an inherited
+ * socket, nor to a shared one of TCP. Returns like listener_open().
+ */
 int listener_set_backlog(struct listener *l, int backlog, const char **why_out);
 
 /*
@@ -134,41 +144,35 @@ int listener_accept(struct listener *l, tstamp now);
 int listener_shut(struct listener *l);
 
 /*
+ * A part of listener_shut() of TCP, for a lane where others have the socket,
+ * too, and may hold its lock: nothing can come any more, what is in the queue
+ * stays. Needs a privilege on newer kernels: -1 and EPERM.
+ */
+int listener_drop_newcomers(int fd);
+
+/*
  * share: from now on programs that were given a copy of the socket accept from
  * it themselves, and it blocks, as they expect. Else it is ours again, which
- * an inherited one alone should ever be (see listener_succeed()): as they may
- * still have it and change that, each listener_accept() sees to it that it
- * does not block, but they may do so in between. Returns 0, or -1 and errno.
+ * an inherited one alone should ever be: as they may still have it and change
+ * that, each listener_accept() sees to it that it does not block, but they may
+ * do so in between. Returns 0, or -1 and errno.
  */
 int listener_share(struct listener *l, bool share);
-
-/*
- * Takes the place of a shared socket, which is not ours alone any more: l was
- * opened with `beside` at the same address, and nobody has come to it so far.
- * From now on newcomers do, without a moment in which they are refused; those
- * in the queue of the other socket are left to the programs that have it.
- * getsockname(2) says of a Unix socket that its path ends in ".new". Returns
- * 0; or -1 with errno and *why_out, like listener_open(), and then the other
- * one stays in its place.
- */
-int listener_succeed(struct listener *l, struct listener *old, int backlog,
-    struct sockdiag *d, const char **why_out);
-
-/*
- * As listener_shut() for a shared socket, without a sign to the programs that
- * have it, nor a call that they could hold up. Unix: its file is removed. TCP:
- * newcomers go to a socket of our own. Returns 0, or -1 and errno.
- */
-int listener_hide(struct listener *l, struct sockdiag *d);
 
 /* Whether the socket, which is shared, has been shut down by somebody. */
 bool listener_is_broken(const struct listener *l);
 
 /* Handshakes with our port that are half done; 0 for Unix; -1: unknown. */
-long listener_half_open(const struct listener *l, struct sockdiag *d);
+long listener_half_open(const struct listener *l);
 
-/* Connections that wait to be accepted; -1: unknown. */
-long listener_depth(const struct listener *l, struct sockdiag *d);
+/* Whether no connection waits to be accepted. */
+bool listener_is_empty(const struct listener *l);
+
+/*
+ * How many connections wait; -1: unknown, because this kernel has no monitor of
+ * sockets, sock_diag(7), and the machine has too many sockets to go through.
+ */
+long listener_depth(const struct listener *l);
 
 /*
  * The address it listens on, with the port that the kernel may have chosen.

@@ -10,7 +10,7 @@
 struct opening {
 	STAILQ_ENTRY(opening) next;
 	struct listener_spec spec;
-	struct unixpath unless; /* of spec */
+	struct listener_file unless; /* of spec */
 	struct listener listener;
 	const char *why;
 	int error; /* of opening it; 0: none */
@@ -31,8 +31,7 @@ find(const struct openings *all, const struct listener_spec *spec)
 	struct opening *o;
 
 	STAILQ_FOREACH(o, &all->list, next)
-		if (o->opened && o->spec.beside == spec->beside &&
-		    strcmp(o->spec.path, spec->path) == 0)
+		if (o->opened && strcmp(o->spec.path, spec->path) == 0)
 			return o;
 	return NULL;
 }

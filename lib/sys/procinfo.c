@@ -1,11 +1,11 @@
 /* Other processes: proc(5), and the clocks of their processor time. */
 
 #include <sys/mount.h>
-#include <sys/syscall.h>
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,190 +163,53 @@ procinfo_cpu(pid_t pid, tspan *out)
 	return 0;
 }
 
-/* The inode number in "socket:[4711]"; false: no socket. */
-static bool
-parse_socket(const char *link, size_t len, uint32_t *out)
-{
-	static const char head[] = "socket:[";
-	const size_t n = sizeof(head) - 1;
-
-	if (len <= n || strncmp(link, head, n) != 0)
-		return false;
-	*out = (uint32_t)strtoul(link + n, NULL, 10);
-	return true;
-}
-
-/* A folder of proc(5) to read; NULL and errno. */
-static DIR *
-open_dir(const char *path)
-{
-	int fd = openat(proc.fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd == -1 ? NULL : fdopendir(fd);
-
-	if (dir == NULL && errno == ENOENT)
-		errno = ESRCH;
-	if (dir == NULL && fd != -1)
-		close(fd);
-	return dir;
-}
-
-/* The targets of the descriptors of the process. Returns 0, or -1. */
-static int
-for_each_link(
-    pid_t pid, void (*each)(void *, const char *fd, const char *), void *arg)
-{
-	char path[64], link[64];
-	DIR *dir;
-
-	(void)snprintf(path, sizeof(path), "%s%d/fd", proc.prefix, (int)pid);
-	dir = open_dir(path);
-	if (dir == NULL)
-		return -1;
-	for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
-		ssize_t n =
-		    readlinkat(dirfd(dir), e->d_name, link, sizeof(link) - 1);
-
-		if (n <= 0)
-			continue;
-		link[n] = '\0';
-		each(arg, e->d_name, link);
-	}
-	(void)closedir(dir);
-	return 0;
-}
-
-/* Whom to tell of inode numbers of a process. */
-struct finder {
-	pid_t pid;
-	void (*found)(void *, uint32_t);
-	void *arg;
-};
-
-static void
-tell_socket(void *arg, const char *name, const char *link)
-{
-	const struct finder *f = arg;
-	uint32_t inode;
-
-	(void)name;
-	if (parse_socket(link, strlen(link), &inode))
-		f->found(f->arg, inode);
-}
-
 int
 procinfo_sockets(pid_t pid, void (*found)(void *, uint32_t), void *arg)
 {
-	struct finder f = { pid, found, arg };
-
-	return for_each_link(pid, tell_socket, &f);
-}
-
-/* Lines "tfd: 5 events: 19 data: 5  pos:0 ino:2f sdev:8". */
-static void
-tell_watched(void *arg, const char *name, const char *link)
-{
-	const struct finder *f = arg;
-	char path[64], line[256];
-	FILE *in;
+	char path[64], link[64];
+	uint32_t inode;
+	DIR *dir;
 	int fd;
 
-	if (strcmp(link, "anon_inode:[eventpoll]") != 0)
-		return;
-	(void)snprintf(path, sizeof(path), "%s%d/fdinfo/%.16s", proc.prefix,
-	    (int)f->pid, name);
-	fd = openat(proc.fd, path, O_RDONLY | O_CLOEXEC);
-	in = fd == -1 ? NULL : fdopen(fd, "r");
-	if (in == NULL && fd != -1)
-		close(fd);
-	while (in != NULL && fgets(line, sizeof(line), in) != NULL) {
-		const char *ino = strstr(line, " ino:");
-
-		if (strncmp(line, "tfd:", 4) == 0 && ino != NULL)
-			f->found(f->arg, (uint32_t)strtoul(ino + 5, NULL, 16));
-	}
-	if (in != NULL)
-		(void)fclose(in);
-}
-
-int
-procinfo_watched(pid_t pid, void (*found)(void *, uint32_t), void *arg)
-{
-	struct finder f = { pid, found, arg };
-
-	return for_each_link(pid, tell_watched, &f);
-}
-
-/* Calls in which a program waits for connections, but for those of epoll. */
-static bool
-is_accepting_call(long call)
-{
-	static const long calls[] = {
-		SYS_accept,
-		SYS_accept4,
-		SYS_ppoll,
-		SYS_pselect6,
-		SYS_io_uring_enter,
-#ifdef SYS_poll
-		SYS_poll,
-		SYS_select,
-#endif
-	};
-
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (calls[i] == call)
-			return true;
-	return false;
-}
-
-bool
-procinfo_may_accept(pid_t pid)
-{
-	char path[64], text[256];
-	bool may = false;
-	long call;
-	DIR *dir;
-
-	(void)snprintf(path, sizeof(path), "%s%d/task", proc.prefix, (int)pid);
-	dir = open_dir(path);
-	if (dir == NULL)
-		return true;
-	for (const struct dirent *e; !may && (e = readdir(dir)) != NULL;) {
-		if (e->d_name[0] == '.')
-			continue;
-		(void)snprintf(path, sizeof(path), "%.16s/syscall", e->d_name);
-		/* A process that runs has "running" there. */
-		may = procinfo_file(dirfd(dir), path, text, sizeof(text)) == -1
-		    ? errno != ENOENT && errno != ESRCH
-		    : sscanf(text, "%ld", &call) == 1 &&
-			is_accepting_call(call);
-	}
-	(void)closedir(dir);
-	return may;
-}
-
-int
-procinfo_all(void (*found)(void *, pid_t, pid_t), void *arg)
-{
-	DIR *dir = open_dir(proc.prefix[0] == '\0' ? "." : proc.prefix);
-
-	if (dir == NULL)
+	(void)snprintf(path, sizeof(path), "%s%d/fd", proc.prefix, (int)pid);
+	fd = openat(proc.fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd == -1 ? NULL : fdopendir(fd);
+	if (dir == NULL) {
+		if (fd != -1)
+			close(fd);
+		if (errno == ENOENT)
+			errno = ESRCH;
 		return -1;
+	}
 	for (const struct dirent *e; (e = readdir(dir)) != NULL;) {
-		char path[64], stat[1024];
-		const char *fields;
-		int group;
+		ssize_t n = readlinkat(fd, e->d_name, link, sizeof(link) - 1);
 
-		if (e->d_name[0] < '1' || e->d_name[0] > '9')
-			continue;
-		(void)snprintf(path, sizeof(path), "%.16s/stat", e->d_name);
-		fields = procinfo_stat(dirfd(dir), path, stat, sizeof(stat));
-		/* Field 5. */
-		if (fields != NULL &&
-		    sscanf(fields, " %*c %*d %d", &group) == 1)
-			found(arg, atoi(e->d_name), group);
+		link[n > 0 ? n : 0] = '\0';
+		if (sscanf(link, "socket:[%" SCNu32, &inode) == 1)
+			found(arg, inode);
 	}
 	(void)closedir(dir);
 	return 0;
+}
+
+FILE *
+procinfo_table(const char *name)
+{
+	char path[64];
+	FILE *in;
+	int fd, error;
+
+	(void)snprintf(path, sizeof(path), "%s%s", proc.prefix, name);
+	fd = openat(proc.fd, path, O_RDONLY | O_CLOEXEC);
+	if (fd == -1)
+		return NULL;
+	in = fdopen(fd, "r");
+	if (in == NULL) {
+		error = errno;
+		(void)close(fd);
+		errno = error;
+	}
+	return in;
 }
 
 int
@@ -371,27 +234,33 @@ read_parent(int folder)
 	return parent;
 }
 
-int
-procinfo_child_folder(pid_t parent)
+pid_t
+procinfo_child(pid_t parent)
 {
 	char path[64], children[32];
-	int child, folder;
+	int child;
 
 	(void)snprintf(path, sizeof(path), "%s%d/task/%d/children", proc.prefix,
 	    (int)parent, (int)parent);
 	if (procinfo_file(proc.fd, path, children, sizeof(children)) == -1)
 		return -1;
-	if (sscanf(children, "%d ", &child) != 1) {
-		errno = ECHILD;
-		return -1;
-	}
-	folder = procinfo_folder(child);
+	return sscanf(children, "%d ", &child) == 1 ? child : 0;
+}
+
+int
+procinfo_child_folder(pid_t parent)
+{
+	pid_t child = procinfo_child(parent);
+	int folder = child > 0 ? procinfo_folder(child) : -1;
+
 	/* The number may be another process's by now. */
 	if (folder != -1 && read_parent(folder) != parent) {
 		close(folder);
-		errno = ECHILD;
-		return -1;
+		folder = -1;
+		child = 0;
 	}
+	if (child == 0)
+		errno = ECHILD;
 	return folder;
 }
 

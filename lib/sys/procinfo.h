@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "core/tstamp.h"
 
@@ -50,23 +51,13 @@ int procinfo_sockets(
     pid_t, void (*found)(void *arg, uint32_t inode), void *arg);
 
 /*
- * Calls found() with the inode number of each file that an epoll(7) of the
- * process watches. Returns 0, or -1.
+ * A table for all processes, as "net/tcp", open for reading; NULL and errno.
+ * Neither blocks.
  */
-int procinfo_watched(
-    pid_t, void (*found)(void *arg, uint32_t inode), void *arg);
+FILE *procinfo_table(const char *name);
 
-/*
- * Whether a thread of the process is in a call that may accept a connection, or
- * wait for one without an epoll; true, too, if that cannot be seen.
- */
-bool procinfo_may_accept(pid_t);
-
-/*
- * Calls found() with each process of the machine and its process group. Returns
- * 0, or -1. Not for a loop.
- */
-int procinfo_all(void (*found)(void *arg, pid_t pid, pid_t group), void *arg);
+/* The first of its children; 0: it has none; or -1. */
+pid_t procinfo_child(pid_t parent);
 
 /*
  * The folder in /proc of a process, or of the first of its children: a

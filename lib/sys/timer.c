@@ -1,5 +1,7 @@
 /* Timers in a red-black tree, by their time and the order of setting. */
 
+#include <assert.h>
+
 #include "sys/timer.h"
 #include "sys/turn.h"
 
@@ -34,13 +36,16 @@ timer_init(struct timer *t, void (*fire)(struct timer *, tstamp now))
 void
 timer_set(struct timers *all, struct timer *t, tstamp at)
 {
+	struct timer *other;
+
 	if (t->at != TSTAMP_NEVER)
 		RB_REMOVE(timer_tree, &all->tree, t);
 	t->at = at;
 	if (at == TSTAMP_NEVER)
 		return;
 	t->seq = ++all->seq;
-	RB_INSERT(timer_tree, &all->tree, t);
+	other = RB_INSERT(timer_tree, &all->tree, t);
+	assert(other == NULL);
 }
 
 void

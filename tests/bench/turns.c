@@ -581,7 +581,7 @@ main(int argc, char **argv)
 	int64_t spare, most;
 
 	options_parse(options, argc, argv, "turns [option ...]");
-	/* The daemon asks for room for a keeper that has to do with all. */
+	/* The daemon asks for room for copies of all output. */
 	most = (clients_raise_nofile() - RESERVE) / 4;
 	if (turns.processes > most)
 		turns.processes = most / APPS * APPS;

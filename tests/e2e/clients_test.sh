@@ -176,7 +176,7 @@ for i in range(1000):
 	await status_is 0 apps web waiting
 	assert_accounts web
 	# Three processes more may have come.
-	await has_fds $((before + 9))
+	await has_fds $((before + 12))
 	assertContains "$(web)" hello
 }
 

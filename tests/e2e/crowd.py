@@ -55,7 +55,10 @@ class Crowd:
         return self.command is not None and self.command.poll() is None
 
     def ask(self, client, target):
-        headers = {} if self.options.keep else {"Connection": "close"}
+        # A path is none.
+        headers = {"Host": "localhost"}
+        if not self.options.keep:
+            headers["Connection"] = "close"
         client.request("GET", target, headers=headers)
         response = client.getresponse()
         response.read()

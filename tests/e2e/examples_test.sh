@@ -105,9 +105,9 @@ assert_example() {
 	assertEquals 0 "$RC"
 }
 
-# Ten times as many requests, to meet what happens seldom.
+# Three times as many requests, to meet what happens seldom.
 testTheExampleOfPhpCgiServesUnderLoad() {
-	LOAD=$((LOAD * 10 / SLOW)) assert_example php-cgi
+	LOAD=$((LOAD * 3 / SLOW)) assert_example php-cgi
 }
 
 testTheExampleOfLibfcgiServesUnderLoad() {

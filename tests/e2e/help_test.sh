@@ -81,6 +81,47 @@ testAnOptionOfAnotherCommandIsRefused() {
 	assertContains "$SAID" '-n is for events and top'
 }
 
+# without_a_daemon STATUS WORD...: that is the exit status.
+without_a_daemon() {
+	wanted=$1
+	shift
+	said_by -s "$DIR/none.sock" "$@"
+	assertEquals "$*: $SAID" "$wanted" "$RC"
+}
+
+testOptionsStandOnEitherSideOfAnyCommand() {
+	pool_start
+	said_by -s "$DIR/control.sock" -n 1 top
+	assertEquals "$SAID" 0 "$RC"
+	assertContains "$SAID" 'LAST FAILURE'
+	said_by --interval 100ms top -n 2 -s "$DIR/control.sock"
+	assertEquals "$SAID" 0 "$RC"
+	assertEquals 2 "$(echo "$SAID" | grep -c 'LAST FAILURE')"
+	said_by --timeout 5s -s "$DIR/control.sock" wait
+	assertEquals "$SAID" 0 "$RC"
+	said_by --rate 50 --for 1s simulate -c "$DIR/pool.conf"
+	assertEquals "$SAID" 0 "$RC"
+	said_by --for 1s -c "$DIR/pool.conf" --rate 50 -j simulate
+	assertContains "$SAID" '"ran":'
+	pool_stop
+}
+
+testACommandIsRightOrWrongWithoutADaemon() {
+	without_a_daemon 69 -n 3 top
+	without_a_daemon 69 --interval 1s top
+	without_a_daemon 69 restart
+	for words in restrat start 'start a b' 'resize web 1' ping 'reload now' \
+	    'status a b' 'top web' 'top -j' 'detach' '--rate 5 status'; do
+		# shellcheck disable=SC2086 # words
+		without_a_daemon 64 $words
+		assertContains "$SAID" apppoolctl
+	done
+	said_by restrat
+	assertContains "$SAID" 'unknown command restrat'
+	said_by start
+	assertContains "$SAID" '] start APP'
+}
+
 testAMissingDaemonAndAMissingRightAreDifferentSentences() {
 	said_by -s "$DIR/none.sock" status
 	assertEquals 69 "$RC"

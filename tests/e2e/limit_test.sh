@@ -197,6 +197,63 @@ testALockIsGivenBackByAProcessThatDies() {
 	pool_stop
 }
 
+# A PoolCounter server that never answers, on $port.
+silent_server() {
+	start_process "$PYTHON" -c '
+import socket, sys, time
+server = socket.create_server(("127.0.0.1", int(sys.argv[1])))
+open(sys.argv[2], "w").close()
+time.sleep(1000)
+' "$port" "$DIR/silent"
+	await test -e "$DIR/silent"
+}
+
+# The former server would let it wait for longer than the client does.
+testAConnectionThatWaitsForALockGoesOnAtTheServerOfANewFile() {
+	port=$(free_port)
+	silent_server
+	{
+		echo "counter = \"unix:$DIR/counter.sock\""
+		limited web "127.0.0.1:$port k 1 10 600s" </dev/null
+	} | conf
+	pool_start
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text hello --timeout $((3 * LIMIT)) >"$DIR/behind" 2>&1
+	BEHIND=$STARTED
+	await status_is 1 apps web limit asked
+	sed -i "s/127.0.0.1:$port k/local k/" "$DIR/pool.conf"
+	kill -HUP "$POOL"
+	behind
+	assertContains "$ANSWER" hello
+	await status_is 0 apps web limit held
+	assertEquals '1 0 0' "$(status apps web limit granted,asked,unreachable)"
+	pool_stop
+}
+
+# The session goes on, and gives its lock back where that is from.
+testALockOfAFormerServerIsNotUsedAgain() {
+	{
+		echo "counter = \"unix:$DIR/counter.sock\""
+		limited web "unix:$DIR/counter.sock k 1 10 20s" <<-END
+		min_processes = 2
+		END
+	} | conf
+	pool_start
+	hold_at first
+	assertEquals 1 "$(status counter processing)"
+	sed -i "s,unix:$DIR/counter.sock k,local other," "$DIR/pool.conf"
+	kill -HUP "$POOL"
+	await status_is other apps web limit key
+	assertContains "$(web)" hello
+	await status_is 1 counter processing
+	open_gate first
+	behind
+	await status_is 0 counter processing
+	assertContains "$(web)" hello
+	assertEquals 3 "$(status apps web limit granted)"
+	pool_stop
+}
+
 testALocalLimitWithoutACounterIsAMistake() {
 	limited web "local k 1 10 5s" </dev/null | conf
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/said" 2>&1

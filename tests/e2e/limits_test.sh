@@ -32,28 +32,62 @@ testAConfigurationThatNeedsTooManyDescriptorsIsRefused() {
 	assertContains "$(cat "$DIR/told")" descriptors
 }
 
-# keeper_conf MOST: a keeper has both ends of two pipes for each process.
-keeper_conf() {
+# With keep_alive there is a copy of each connection that a process has.
+testAtTheLimitThatTheRefusalNamesAllCanBeServed() {
+	{
+		echo 'max_processes = 60'
+		app web <<-EOF
+		keep_alive = true
+		output = null
+		min_processes = 60
+		max_processes = 60
+		max_queue = 10
+		user = "$(id -un)"
+		EOF
+	} | conf
+	prlimit --nofile=70:70 "$APPPOOLD" -c "$DIR/pool.conf" \
+	    >"$DIR/told" 2>&1
+	assertEquals "$(cat "$DIR/told")" 71 $?
+	need=$(sed -n 's/.*up to \([0-9]*\) descriptors.*/\1/p' "$DIR/told")
+	prlimit --nofile=$((need - 1)):$((need - 1)) "$APPPOOLD" \
+	    -c "$DIR/pool.conf" >"$DIR/told" 2>&1
+	assertEquals "$(cat "$DIR/told")" 71 $?
+	start_process prlimit --nofile="$need:$need" "$APPPOOLD" \
+	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
+	POOL=$STARTED
+	await pool_answers
+	ctl wait >/dev/null || fail 'not ready'
+	occupy all 70
+	await status_is 60 apps web sessions
+	await status_is 10 apps web waiting
+	dismiss all
+	assertEquals 'answers' 70 "$(echo "$ANSWERS" | grep -c hello)"
+	assertFalse 'descriptors sufficed' "said 'Too many open files'"
+}
+
+# output_conf OUTPUT: with `log` the daemon has a pipe more for each process and
+# each of its two outputs.
+output_conf() {
 	{
 		echo 'max_processes = 100'
 		app web <<-EOF
-		max_processes = $1
+		output = $1
 		max_queue = 10
 		EOF
 	} | conf
 }
 
-testAnAppWhoseKeeperNeedsTooManyDescriptorsIsRefused() {
-	keeper_conf 60
+testAConfigurationWhoseOutputTakesTooManyDescriptorsIsRefused() {
+	output_conf log
 	prlimit --nofile=400:400 "$APPPOOLD" -c "$DIR/pool.conf" \
 	    >"$DIR/told" 2>&1
 	assertEquals "$(cat "$DIR/told")" 71 $?
 	assertContains "$(cat "$DIR/told")" \
-	    '416 descriptors are needed by the keeper of web'
+	    '477 descriptors are needed (4 for each of max_processes 100'
 }
 
-testDescriptorsForTwiceTheProcessesOfAnAppSufficeForItsKeeper() {
-	keeper_conf 40
+testOutputThatIsNotReadTakesNoDescriptors() {
+	output_conf null
 	start_process prlimit --nofile=400:400 "$APPPOOLD" \
 	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
 	POOL=$STARTED

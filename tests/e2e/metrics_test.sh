@@ -29,9 +29,9 @@ file_setup() {
 	done
 }
 
-# metrics: the answer, into $DIR/metrics.
+# metrics [OPTION]: the answer, into $DIR/metrics.
 metrics() {
-	ctl metrics >"$DIR/metrics" 2>"$DIR/error" || fail "$(cat "$DIR/error")"
+	ctl metrics "$@" >"$DIR/metrics" 2>"$DIR/error" || fail "$(cat "$DIR/error")"
 }
 
 # metric SAMPLE: its value.
@@ -56,21 +56,56 @@ has_promtool() {
 	return 1
 }
 
-# What Prometheus's older format, the only one that promtool has rules of style
-# for, says otherwise.
-in_the_older_format() {
-	awk '$1 == "#" && $2 == "TYPE" { type[$3] = $4 }
-	    $1 == "#" && type[$3] == "counter" { $3 = $3 "_total" }
-	    $1 == "#" && type[$3] == "info" {
-		$3 = $3 "_info"; sub(/info$/, "gauge") }
-	    $2 != "UNIT" && $2 != "EOF"' "$DIR/metrics"
-}
-
 # ---------------------------------------------------------------- format
 
-testPrometheusReadsTheMetrics() {
+# Text format 0.0.4: HELP and TYPE of a family once and before its samples, all
+# of which stand together; types of that format alone.
+testTheMetricsAreInTheTextFormatOfPrometheus() {
+	metrics
+	said=$(awk '
+	$1 == "#" && $2 == "EOF" { next }
+	$1 == "#" && $2 == "HELP" && NF > 3 && !($3 in helped) {
+		helped[$3]; next }
+	$1 == "#" && $2 == "TYPE" && ($3 in helped) && !($3 in typed) &&
+	    $4 ~ /^(counter|gauge|histogram)$/ {
+		name = $3; type = $4; typed[$3]; next }
+	!/^[a-z_]+({[a-z]+="[^"]*"(,[a-z]+="[^"]*")*})? [-+0-9.einfINF]+$/ {
+		print "no sample: " $0; next }
+	{ sub(/[{ ].*/, "") }
+	type == "histogram" { sub(/_(bucket|sum|count)$/, "") }
+	$0 != name || (type == "counter") != /_total$/ {
+		print "not of " name ": " $0 }' "$DIR/metrics")
+	assertEquals '' "$said"
+	assertNotEquals 0 "$(grep -c '^# TYPE.*counter$' "$DIR/metrics")"
+}
+
+testPromtoolFindsNoFaultWithTheMetrics() {
 	has_promtool || return 0
 	metrics
+	said=$(promtool check metrics <"$DIR/metrics" 2>&1)
+	assertEquals "$said" '0 ' "$? $said"
+}
+
+testOpenMetricsHasTheSameSamples() {
+	metrics --openmetrics
+	for format in openmetrics text; do
+		sed 's/ [^ ]*$//; /^#/d' "$DIR/metrics" >"$DIR/$format"
+		metrics
+	done
+	assertEquals '' "$(diff "$DIR/openmetrics" "$DIR/text")"
+}
+
+testTheControlSocketKnowsTwoFormatsOfMetrics() {
+	assertContains "$(ctl metrics --openmetrics)" \
+	    '# TYPE apppool_build info'
+	said=$(ctl metrics openmetrics 2>&1)
+	assertEquals "$said" 64 $?
+	assertContains "$(ctl status --openmetrics 2>&1)" 'is for metrics'
+}
+
+testPrometheusReadsOpenMetrics() {
+	has_promtool || return 0
+	metrics --openmetrics
 	# Of files it wants a time in each line.
 	awk '!/^#/ { $0 = $0 " 1700000000" } { print }' "$DIR/metrics" \
 	    >"$DIR/timed"
@@ -79,24 +114,19 @@ testPrometheusReadsTheMetrics() {
 	assertEquals "$said" 0 $?
 }
 
-testPromtoolFindsNoFaultWithNamesAndUnits() {
-	has_promtool || return 0
-	metrics
-	said=$(in_the_older_format | promtool check metrics 2>&1)
-	assertEquals "$said" 0 $?
-}
-
 testEachUnitIsTheEndOfItsName() {
-	metrics
+	metrics --openmetrics
 	assertEquals '' "$(awk '$2 == "UNIT" && $3 !~ "_" $4 "$"' \
 	    "$DIR/metrics")"
 	assertNotEquals 0 "$(grep -c '^# UNIT' "$DIR/metrics")"
 }
 
 testTheLastLineTellsThatTheMetricsAreWhole() {
-	metrics
-	assertEquals '# EOF' "$(tail -n 1 "$DIR/metrics")"
-	assertEquals 1 "$(grep -c EOF "$DIR/metrics")"
+	for format in '' --openmetrics; do
+		metrics $format
+		assertEquals '# EOF' "$(tail -n 1 "$DIR/metrics")"
+		assertEquals 1 "$(grep -c EOF "$DIR/metrics")"
+	done
 }
 
 testNothingIsToldOfSingleProcesses() {
@@ -107,7 +137,7 @@ testNothingIsToldOfSingleProcesses() {
 }
 
 testTheManualHasEachMetric() {
-	metrics
+	metrics --openmetrics
 	sed -n 's/^# TYPE apppool_\([^ ]*\).*/\1/p' "$DIR/metrics" >"$DIR/names"
 	sed '/^\.Sh METRICS/,/^\.Sh SIM/!d' man/apppoolctl.8 >"$DIR/manual"
 	while read -r name; do

@@ -298,6 +298,7 @@ testAGenerationThatDoesNotStartIsGivenUp() {
 	given_up --exit-at-once 3
 	assert_given_up 'exited with status 3 before it was ready' 2
 	assertEquals 0 "$(status apps web lost)"
+	assertEquals 'one attempt more' 2 "$(status apps web spawn_failures)"
 }
 
 # The first process that is ready replaces an old one before it dies; the lock
@@ -313,6 +314,48 @@ testAGenerationThatDiesYoungIsGivenUp() {
 	reload
 	await status_is 'given up' apps web rollout state
 	assert_given_up nonsense 1
+}
+
+# jobs GENERATION: two workers without connections. Of the new generation the
+# first exits at once, the next when the test says so, after ready_after.
+jobs() {
+	cat >"$DIR/prog" <<-EOF
+	#!/bin/sh
+	[ "\$1" = old ] && exec sleep 600
+	mkdir "$DIR/tried/first" 2>/dev/null && exit 3
+	until [ -e "$DIR/tried/enough" ]; do sleep 0.02; done
+	exit 3
+	EOF
+	chmod 755 "$DIR/prog"
+	conf <<-EOF
+	app "web" {
+		handoff = none
+		command = { "$DIR/prog", "$1" }
+		min_processes = 2
+		ready_after = 20ms
+		restart_delay = 10ms
+		start_limit = 3
+	}
+	EOF
+}
+
+testNoOldJobLeavesForANewOneThatMayFail() {
+	mkdir -m 1777 "$DIR/tried"
+	jobs old
+	pool_start
+	old=$(status apps web workers '*' pid)
+	jobs new
+	reload
+	await status_is 3 apps web idle
+	assertEquals 'old ones that stay' 2 "$(still_there)"
+	assertEquals running "$(status apps web state)"
+	: >"$DIR/tried/enough"
+	await status_is 'given up' apps web rollout state
+	await status_is 2 apps web processes
+	assertEquals 'old ones that stay' 2 "$(still_there)"
+	assertEquals running "$(status apps web state)"
+	assertFalse 'stopped' "grep -E 'resized|signal|SIGTERM' '$DIR/log'"
+	rm -rf "$DIR/tried"
 }
 
 testALaterFailureDoesNotReplaceTheReasonOfTheGivenUpGeneration() {
@@ -331,8 +374,8 @@ testALaterFailureDoesNotReplaceTheReasonOfTheGivenUpGeneration() {
 	await status_is 'exited with status 4 before it was ready' \
 	    apps web last_failure
 	assert_given_up 'exited with status 3 before it was ready' 1
-	assertContains "$(ctl status -v)" \
-	    'given up: exited with status 3 before it was ready'
+	assertTrue 'how long ago' "ctl status -v | grep -q \
+	    'given up [^ ]* ago: exited with status 3 before it was ready'"
 	assertContains "$(cat "$DIR/log")" \
 	    'the old one stays: exited with status 3 before it was ready'
 }
@@ -341,8 +384,10 @@ testABetterGenerationIsRolledOutAfterOneThatWasGivenUp() {
 	given_up --exit-at-once 3
 	lives --text better
 	reload
+	assertContains "$(status apps web last_failure)" 'status 3'
 	await status_is null apps web rollout
 	assertContains "$(web)" better
+	await status_is 'null null' apps web last_failure,last_failure_age
 	for pid in $old; do
 		await is_gone "$pid"
 	done

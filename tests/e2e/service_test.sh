@@ -127,6 +127,16 @@ testAnAppServesOnTwoSocketsOfOneName() {
 	assertContains "$(ask "127.0.0.1:$two" hello)" hello
 }
 
+testSocketsOfOneNameBeyondSixtyFourAreTold() {
+	fd_app | conf
+	manage "$(printf 'web=%.0s0 ' $(seq 70))"
+	await told '^READY=1$'
+	assertEquals fd:web "$(status apps web listen 63)"
+	assertEquals '' "$(status apps web listen 64 2>/dev/null)"
+	assertEquals 1 "$(grep -c "gave 70 sockets of the name web: 64 of them \
+are used" "$DIR/log")"
+}
+
 testAStoppedDaemonLeavesTheManagersSocketOpen() {
 	port=$(free_port)
 	fd_app | conf
@@ -247,7 +257,7 @@ testAFailedStartIsToldOnStandardErrorBesideTheLogFile() {
 	assertEquals 'errors alone' '' "$(grep -v ' error ' "$DIR/seen")"
 }
 
-testATakenAddressIsToldWithItsLineAndItsHolder() {
+testATakenAddressIsToldWithItsLine() {
 	port=$(free_port)
 	{
 		echo "log = \"$DIR/file\""
@@ -264,9 +274,8 @@ time.sleep(3600)' "$port" "$DIR/taken"
 	assertEquals 73 $?
 	line=$(grep -n 'listen = ' "$DIR/pool.conf" | cut -d: -f1)
 	assertContains "$(cat "$DIR/seen")" "error $DIR/pool.conf:$line: web: \
-127.0.0.1:$port: bind: Address already in use, by "
-	assertContains "$(cat "$DIR/seen")" "(pid $STARTED)"
-	assertContains "$(cat "$DIR/file")" "(pid $STARTED)"
+127.0.0.1:$port: bind: Address already in use; ss -ltnp tells by whom"
+	assertContains "$(cat "$DIR/file")" "ss -ltnp tells by whom"
 }
 
 testADaemonInTheBackgroundExitsWith78ForABrokenFile() {

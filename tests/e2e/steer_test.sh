@@ -167,7 +167,7 @@ testDetachTakesAWorkerAndNoApp() {
 	assertContains "$WRONG" 'detach takes the identifier of a worker'
 	steer detach
 	assertEquals 64 "$RC"
-	assertContains "$WRONG" 'usage: detach ID'
+	assertContains "$WRONG" '] detach ID'
 }
 
 # libapppool leaves SIGTERM as it is: it ends the program.

@@ -33,6 +33,12 @@ listens() {
 	EOF
 }
 
+# A client waits that nobody will accept.
+comes() {
+	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
+	    --text hello --timeout $((3 * LIMIT)) >/dev/null 2>&1
+}
+
 assert_found() {
 	await said "web: $TOLD"
 	assertEquals "apppoolctl: web: $TOLD" "$(ctl wait 2>&1)"
@@ -42,13 +48,21 @@ assert_found() {
 
 testAProgramWithAnAddressOfItsOwnIsFound() {
 	listens "$PYTHON" "$DIR/stray.py" "$PORT"
-	pool_run
+	pool_start
+	assertEquals null "$(status apps web last_failure)"
+	comes
+	client=$STARTED
 	assert_found
+	# Nobody will accept it: it does not hold up the end.
+	pool_stop
+	finish "$client"
+	assertNotContains "$(cat "$DIR/log")" SIGKILL
 }
 
 testAProgramBehindAShellIsFound() {
 	listens sh -c "$PYTHON $DIR/stray.py $PORT; exit 1"
-	pool_run
+	pool_start
+	comes
 	assert_found
 }
 
@@ -63,20 +77,6 @@ or handoff = none"
 	next_port
 }
 
-testAProgramWithoutEpollIsFoundWhenAClientWaits() {
-	listens "$PYTHON" "$DIR/stray.py" --poll "$PORT"
-	pool_start
-	assertEquals null "$(status apps web last_failure)"
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --text hello --timeout $((3 * LIMIT)) >/dev/null 2>&1
-	client=$STARTED
-	assert_found
-	# Nobody will accept it: it does not hold up the end.
-	pool_stop
-	finish "$client"
-	assertNotContains "$(cat "$DIR/log")" SIGKILL
-}
-
 testAProgramThatAlsoAcceptsWhatItIsGivenIsNoStray() {
 	listens "$PYTHON" "$DIR/stray.py" --both "$PORT"
 	pool_start
@@ -84,22 +84,17 @@ testAProgramThatAlsoAcceptsWhatItIsGivenIsNoStray() {
 	assertEquals null "$(status apps web last_failure)"
 }
 
-testWithPollAnAddressBesideTheGivenOneIsNoStray() {
-	listens "$PYTHON" "$DIR/stray.py" --both --poll "$PORT"
-	pool_start
-	assertEquals null "$(status apps web last_failure)"
-	assertContains "$(web)" given
-}
-
 testAReloadThatMendsItIsSeen() {
 	listens "$PYTHON" "$DIR/stray.py" "$PORT"
-	pool_run
+	pool_start
+	comes
 	assert_found
 	# The old process has the port until it is gone.
 	listens "$PYTHON" "$DIR/stray.py" --both "$(free_port)"
 	ctl reload >/dev/null
 	assertEquals ready "$(ctl wait 2>&1)"
 	assertEquals null "$(status apps web last_failure)"
+	assertContains "$(web)" given
 }
 
 is_served() {

@@ -21,9 +21,8 @@ file_setup() {
 	can_boot || return
 	PORT=$(free_port)
 	mkdir -p "$DIR/content/libexec"
-	cp "$APPPOOLD" "$TWORKER" "$DIR/content"
+	cp "$APPPOOLD" "$APPPOOLCTL" "$TWORKER" "$DIR/content"
 	cp "$BUILD/libexec/apppool-keeper" "$DIR/content/libexec"
-	ln -s apppoold "$DIR/content/apppoolctl"
 	unit apppoold.service
 	unit apppoold.socket
 	printf '[Unit]\nDefaultDependencies=no\n' >"$DIR/content/test.target"

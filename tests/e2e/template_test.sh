@@ -167,6 +167,18 @@ testWorkersThatDieUnheardAreStartedAnew() {
 	    "said 'exited with status 3 before it was ready'"
 }
 
+# Before or after the template has named it.
+testTheGroupOfAWorkerThatDiesUnheardIsKilled() {
+	for how in forks_what_leaves_a_child forks_what_leaves_a_child_soon; do
+		serves_despite $how 'what it forked ends before it is ready'
+		assertTrue "$how: children" "[ -s $DIR/marks/$how.children ]"
+		while read -r child; do
+			await is_gone "$child"
+		done <"$DIR/marks/$how.children"
+		pool_stop
+	done
+}
+
 testAForkedWorkerThatIsNeverReadyIsKilled() {
 	behaving forks_what_hangs <<-EOF
 	start_timeout = 500ms

@@ -33,7 +33,7 @@ testEachOfOurProcessesHasATitle() {
 	pool_start
 	assertEquals 'apppoold: supervisor, 2 apps' "$(title "$POOL")"
 	titles_of_children >"$DIR/titles"
-	for wanted in 'apppoold: watch' 'apppoold: keeper of web' \
+	for wanted in 'apppoold: watch' 'apppoold: keeper' \
 	    'apppoold: stdio adapter of echo'; do
 		assertTrue "$wanted: $(cat "$DIR/titles")" \
 		    "grep -qxF '$wanted' '$DIR/titles'"

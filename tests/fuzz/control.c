@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/command.h"
-#include "control/follow.h"
-#include "ctl/ctl_answer.h"
-#include "sys/json.h"
+#include "control/room.h"
+#include "ctl/ctl.h"
+#include "sys/emit.h"
 #include "sys/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,7 +38,7 @@ try_line(const char *data, size_t size)
 	const char *before = line;
 
 	memcpy(line, data, size);
-	if (command_parse(line, size, &out) == NULL) {
+	if (command_split(line, size, &out) == NULL) {
 		assert(size <= CLIENT_LINE_MAX);
 		assert(out.nwords >= 1 && out.nwords <= COMMAND_WORDS_MAX);
 		assert(out.words[out.nwords] == NULL);
@@ -73,11 +72,11 @@ try_text(const char *data, size_t size)
 {
 	char *string = strndup(data, size);
 	struct text t;
-	struct json j;
+	struct emit j;
 
 	text_init(&t, 8 * size + 16);
-	json_init(&j, &t);
-	json_string(&j, string);
+	emit_init(&j, &t);
+	emit_string(&j, string);
 	assert(!t.failed);
 	check_printable(&t);
 	text_clear(&t);
@@ -122,23 +121,23 @@ try_event(const char *data, size_t size, bool json)
 static void
 try_answer(const char *data, size_t size)
 {
-	struct ctl_answer a;
-	const char *error = NULL;
-	char *shown = NULL;
-	size_t len = 0, first = size == 0 ? 0 : (uint8_t)data[0] % size;
-	FILE *to = open_memstream(&shown, &len);
+	char *shown = NULL, *error = NULL;
+	FILE *to, *from = size == 0 ? NULL : fmemopen((void *)data, size, "r");
+	size_t len = 0;
+	enum answer_end end;
 
-	ctl_answer_init(&a, to, false, NULL);
-	ctl_answer_put(&a, data, first);
-	ctl_answer_put(&a, data + first, size - first);
-	if (ctl_answer_end(&a, &error) == CTL_END_REFUSED)
-		assert(error != NULL && data[size - 1] == '\n');
-	else
-		assert(error == NULL);
+	if (from == NULL)
+		return;
+	to = open_memstream(&shown, &len);
+	end = ask_show(from, to, NULL, false, &error);
+	assert((end == ANSWER_REFUSED) == (error != NULL));
+	assert(error == NULL || data[size - 1] == '\n');
+	(void)fclose(from);
 	(void)fclose(to);
 	assert(len <= size && memcmp(shown, data, len) == 0);
 	assert(error != NULL || len == size);
 	free(shown);
+	free(error);
 }
 
 int

@@ -55,6 +55,9 @@ enum step {
 	STEPS
 };
 
+#define APP "web"
+#define HEAD (KEEPER_HEAD + sizeof(APP))
+
 /* Its descriptor is its number. */
 static struct worker {
 	char id[KEEPER_ID_LEN];
@@ -124,9 +127,9 @@ hear_words(const struct worker *w, const char *words, size_t len)
 	assert(len <= KEEPER_WORDS_MAX && memchr(words, '\n', len) == NULL);
 	if (len == 0)
 		return;
-	assert(w->verb == KEEPER_ERRORS && !is_blank(words[0]));
+	assert(w->verb == KEEPER_ERRORS && !keeper_is_blank(words[0]));
 	for (;;) {
-		while (at < end && *at != '\n' && is_blank(*at))
+		while (at < end && *at != '\n' && keeper_is_blank(*at))
 			at++;
 		if ((size_t)(end - at) >= len && memcmp(at, words, len) == 0)
 			return;
@@ -147,15 +150,18 @@ fake_send(int sock, const void *buf, size_t len, int flags)
 	for (int i = 0; i < WORKERS; i++)
 		if (memcmp(workers[i].id, at + 1, KEEPER_ID_LEN) == 0)
 			w = &workers[i];
-	assert(w != NULL && w->left_out == 0);
-	if (at[0] == w->verb) {
-		hear_lines(w, at + KEEPER_HEAD, len - KEEPER_HEAD);
-	} else if (at[0] == KEEPER_WORDS) {
+	assert(w != NULL);
+	if (at[0] == KEEPER_WORDS) {
 		hear_words(w, at + KEEPER_HEAD, len - KEEPER_HEAD);
+		return (ssize_t)len;
+	}
+	assert(w->left_out == 0 && strcmp(at + KEEPER_HEAD, APP) == 0);
+	if (at[0] == w->verb) {
+		hear_lines(w, at + HEAD, len - HEAD);
 	} else {
 		assert(at[0] == KEEPER_LEFT_OUT);
-		assert(len == KEEPER_HEAD + sizeof(w->left_out));
-		memcpy(&w->left_out, at + KEEPER_HEAD, sizeof(w->left_out));
+		assert(len == HEAD + sizeof(w->left_out));
+		memcpy(&w->left_out, at + HEAD, sizeof(w->left_out));
 		assert(w->left_out > 0);
 	}
 	return (ssize_t)len;
@@ -207,13 +213,12 @@ fake_close(int fd)
 static void
 come(int i)
 {
-	const int pipe_ends[2] = { i, i };
 	struct worker *w = &workers[i];
 
 	w->len = w->taken = w->heard = 0;
 	w->partly = w->cut = false;
 	w->left_out = 0;
-	hold(w->id, w->verb, pipe_ends);
+	keeper_hold(w->id, APP, w->verb, i);
 }
 
 static void
@@ -222,8 +227,7 @@ go(int i)
 	struct worker *w = &workers[i];
 	size_t left;
 
-	tell_words(w->id);
-	leave(w->id, w->verb);
+	keeper_leave_both(w->id);
 	left = w->len - w->heard;
 	assert(w->left_out <= left);
 	/* The newline was read with its line; and the rest of one too long. */
@@ -284,7 +288,7 @@ step(const uint8_t *data, size_t size)
 		print_long(w, data + 2, len);
 		return 4;
 	case STEP_TAKE:
-		take(source_of(w), TURN);
+		keeper_read(source_of(w), TURN);
 		return 1;
 	default:
 		go(i);
@@ -296,6 +300,9 @@ step(const uint8_t *data, size_t size)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	static struct keeper_page shared = { .watched = 1 };
+
+	page = &shared;
 	for (int i = 0; i < WORKERS; i++)
 		come(i);
 	for (int left = STEPS_MAX; size > 0 && left > 0; left--) {

@@ -4,16 +4,15 @@
  * has one end, and no keeper, take or descriptor is left.
  */
 
-#include "daemon/keeping.h"
-#include "daemon/kept.h"
-#include "daemon/retake.h"
+#include "daemon/keeper_process.c"
 
 #include "sup.h"
 
-#define KEEPERS 3
+/* Seconds in which keepers that work do all, and stalls are forgotten. */
+#define SECONDS 200
 
-/* Seconds in which keepers that work have taken all back. */
-#define PATIENCE 30
+/* A process of this number, or of one below it, there is not. */
+#define NOBODY INT32_MAX
 
 /* Above the lowest free one, as many as a leak could reach at first. */
 #define DESCRIPTORS 32
@@ -25,12 +24,15 @@ enum step {
 	STEP_SERVE, /* what the daemon has said, as a keeper does */
 	STEP_IGNORE, /* that is received and not answered */
 	STEP_END, /* the keeper dies */
+	STEP_BUSY, /* it says for whom it does something */
 	STEP_ARRIVE,
 	STEP_DIE, /* a worker does */
 	STEP_RECEIVE, /* the same */
 	STEP_WAIT,
 	STEPS
 };
+
+static pid_t keeper_pid = NOBODY;
 
 /* The sockets of a worker, kept from one to the next: ours, and its own. */
 static int ends[WORKERS][2];
@@ -40,17 +42,15 @@ static int ends[WORKERS][2];
 static void
 join(uint32_t process)
 {
-	struct worker *w = worker_new(&sup, process);
-	int output[2];
+	struct worker *w = worker_new(sup.groups[0], process);
+	int output[KEEPER_HOLD_FDS];
 
 	if (w == NULL)
 		abort();
 	w->channel.fd = ends[process][0];
 	w->child_end = ends[process][1];
-	if (kept_hold(w->group, &w->output, (uid_t)-1, output) == 0) {
-		close(output[0]);
-		close(output[1]);
-	}
+	w->output = keeper_hold(w->group, w->id, process, (uid_t)-1, output);
+	keeper_born(w->output);
 	pool_spawned(&sup.pool, process, now);
 	(void)pool_ready(&sup.pool, process, now);
 }
@@ -123,24 +123,36 @@ die(uint32_t process)
 	w->retake.child_end = w->child_end;
 	w->retake.message = taken;
 	w->retake.end = take_ended;
-	retake_begin(w->group, &w->retake, now);
+	keeper_take_back(w->group, &w->retake);
 }
 
 /* --- keepers ------------------------------------------------------------ */
 
-/* NULL: there are not as many, or it is dead. */
+/* The keeper, the start of which is over; NULL: there is none. */
 static struct keeper *
-keeper_of(unsigned i)
+current(void)
 {
-	struct keeper *k;
+	struct keeper *k = sup.keepers->current;
 
-	TAILQ_FOREACH(k, &sup.keepers, next)
-		if (i-- == 0)
-			break;
-	/* Its start is over as soon as it says something. */
-	if (k != NULL)
-		k->taken = true;
+	if (k != NULL && k->starting) {
+		k->page = mmap(NULL, sizeof(*k->page), PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		k->result.pid = keeper_pid--;
+		keeper_started(&k->job, now);
+	}
 	return k;
+}
+
+static void
+be_busy(struct keeper *k, uint8_t what)
+{
+	static const char verbs[] = { 0, KEEPER_OUTPUT, KEEPER_TAKE,
+		KEEPER_CLOSE };
+	const struct worker *w = sup.workers[what / 8 % WORKERS];
+
+	k->page->busy = (unsigned char)verbs[what % sizeof(verbs)];
+	(void)strcpy(k->page->app, what & 4 ? "web" : "none");
+	memcpy(k->page->id, w == NULL ? "aaaaaaaa" : w->id, KEEPER_ID_LEN);
 }
 
 static void
@@ -172,7 +184,7 @@ static void
 say_verb(const struct keeper *k, struct input *in)
 {
 	static const char verbs[] = { KEEPER_OUTPUT, KEEPER_LEFT_OUT,
-		KEEPER_TAKEN, KEEPER_EMPTY, KEEPER_PONG, KEEPER_ERRORS,
+		KEEPER_TAKEN, KEEPER_EMPTY, KEEPER_DONE, KEEPER_ERRORS,
 		KEEPER_WORDS };
 	char packet[KEEPER_HEAD + 256];
 	uint8_t what = next(in);
@@ -217,52 +229,48 @@ serve_take(const struct keeper *k, char *head, int end)
 
 /* Receives one packet of the daemon, which is well-formed; false: none. */
 static bool
-serve(const struct keeper *k, bool answers)
+serve(struct keeper *k, bool answers)
 {
-	char packet[1024];
-	const char pong = KEEPER_PONG;
+	char packet[KEEPER_SAID_MAX + 1];
+	const char done = KEEPER_DONE;
 	struct fdpass_got got;
-	ssize_t n =
-	    fdpass_recv(k->its_end, packet, sizeof(packet), MSG_DONTWAIT, &got);
+	ssize_t n = fdpass_recv(
+	    k->its_end, packet, KEEPER_SAID_MAX, MSG_DONTWAIT, &got);
 
 	if (n <= 0)
 		return false;
+	packet[n] = '\0';
 	assert(!got.truncated && !got.lost_fds);
 	switch (packet[0]) {
 	case KEEPER_HOLD:
-		assert(n == KEEPER_HEAD && got.nfds == KEEPER_HOLD_FDS);
+		assert(n > KEEPER_HEAD && packet[n - 1] == '\0');
+		assert(got.nfds > 0 && got.nfds % KEEPER_HOLD_FDS == 0);
 		break;
 	case KEEPER_TAKE:
-		assert(n == KEEPER_HEAD && got.nfds == 1);
+		assert(n == KEEPER_HEAD + 4 && got.nfds == 1);
 		if (answers)
 			serve_take(k, packet, got.fds[0]);
 		break;
 	case KEEPER_LEAVE:
 		assert(n > 1 && (n - 1) % KEEPER_ID_LEN == 0 && got.nfds == 0);
+		packet[0] = KEEPER_WORDS;
+		if (answers)
+			(void)fdpass_send(k->its_end, packet, KEEPER_HEAD, -1);
+		packet[0] = KEEPER_LEAVE;
 		break;
 	case KEEPER_CLOSE:
-		assert(n > 1 && got.nfds == (size_t)n - 1);
+		assert(n > 5 && got.nfds == (size_t)n - 5);
 		break;
 	default:
-		assert(packet[0] == KEEPER_PING || packet[0] == KEEPER_CLOSED);
+		assert(packet[0] == KEEPER_CLOSED);
 		assert(n == 1 && got.nfds == 0);
 		break;
 	}
-	if (answers && (packet[0] == KEEPER_HOLD || packet[0] == KEEPER_PING))
-		(void)fdpass_send(k->its_end, &pong, 1, -1);
+	if (answers && packet[0] != KEEPER_TAKE)
+		(void)fdpass_send(k->its_end, &done, 1, -1);
 	for (size_t i = 0; i < got.nfds; i++)
 		close(got.fds[i]);
 	return true;
-}
-
-/* An app has one take at a time, which a keeper answers before the next. */
-static void
-check_takes(void)
-{
-	const struct keeper *k;
-
-	TAILQ_FOREACH(k, &sup.keepers, next)
-		assert(k->takes <= WORKERS);
 }
 
 /* --- the daemon --------------------------------------------------------- */
@@ -342,11 +350,10 @@ static void
 start(void)
 {
 	sup_start();
-	sup.keeper_ops = &keeping_ops;
 	sup.spawner.loop = &sup.loop;
 	timer_init(&sup.spawner.timer, lane_is_late);
 	conf.keeper = (char *)"/nonexistent";
-	web.output = CONF_OUTPUT_LOG;
+	web.program.output = CONF_OUTPUT_LOG;
 	for (int i = 0; i < WORKERS; i++)
 		if (fdpass_pair(ends[i]) == -1)
 			abort();
@@ -355,42 +362,48 @@ start(void)
 static void
 begin(uint8_t options)
 {
-	struct group *g;
-
 	STAILQ_INIT(&sup.spawner.waiting);
-	web.prefetch = options & 1 ? 2 : 0;
-	web.min_processes = options & 2 ? 2 : 0;
-	g = sup_begin();
-	retake_init(g);
-	outputs_init(&sup.outputs, &sup.loop);
+	web.pool.prefetch = options & 1 ? 2 : 0;
+	web.pool.min_processes = options & 2 ? 2 : 0;
+	(void)sup_begin();
 	turn();
+}
+
+/* Whether there is something that a keeper is to do. */
+static bool
+is_left(void)
+{
+	const struct keepers *all = sup.keepers;
+
+	return all->closing != NULL || !TAILQ_EMPTY(&all->retakes) ||
+	    !TAILQ_EMPTY(&all->unsaid) || !TAILQ_EMPTY(&all->leaving) ||
+	    sup.groups[0]->keeper->nclosings > 0;
 }
 
 /* All die, and then come keepers that do what they are there for. */
 static void
 end(void)
 {
-	struct group *g = sup.groups[0];
 	struct keeper *k;
 
 	pool_stop_now(&sup.pool, 0, now);
 	for (uint32_t i = 0; i < WORKERS; i++)
 		die(i);
-	for (unsigned i = 0; (k = keeper_of(i)) != NULL; i++)
-		(void)shutdown(k->its_end, SHUT_RDWR);
-	for (int left = PATIENCE; !STAILQ_EMPTY(&g->retakes); left--) {
+	if ((k = current()) != NULL)
+		(void)keeper_exited(&sup, k->result.pid, now);
+	TAILQ_FOREACH(k, &sup.keepers->stalled, next)
+		if (!k->dead)
+			(void)keeper_exited(&sup, k->result.pid, now);
+	for (int left = SECONDS; is_left(); left--) {
 		assert(left > 0);
-		for (unsigned i = 0; (k = keeper_of(i)) != NULL; i++)
-			while (serve(k, true))
-				continue;
+		while ((k = current()) != NULL && serve(k, true))
+			turn();
 		now += TSPAN_SECONDS(1);
 		turn();
 	}
 	carry_out();
 	sup_end();
-	keeper_free_all(&sup);
 	timer_set(&sup.loop.timers, &sup.spawner.timer, TSTAMP_NEVER);
-	timer_set(&sup.loop.timers, &sup.outputs.timer, TSTAMP_NEVER);
 	assert(timers_first(&sup.loop.timers) == TSTAMP_NEVER);
 }
 
@@ -398,7 +411,7 @@ static void
 step(struct input *in)
 {
 	uint8_t what = next(in), i = what / STEPS;
-	struct keeper *k = keeper_of(i % KEEPERS);
+	struct keeper *k = current();
 	const uint8_t *bytes;
 	size_t len;
 
@@ -406,7 +419,7 @@ step(struct input *in)
 	case STEP_SAY:
 		bytes = next_bytes(in, &len);
 		if (k != NULL)
-			say(k, bytes, len, i / KEEPERS % 3);
+			say(k, bytes, len, i % 3);
 		break;
 	case STEP_SAY_VERB:
 		if (k != NULL)
@@ -423,7 +436,11 @@ step(struct input *in)
 		break;
 	case STEP_END:
 		if (k != NULL)
-			(void)shutdown(k->its_end, SHUT_RDWR);
+			(void)keeper_exited(&sup, k->result.pid, now);
+		break;
+	case STEP_BUSY:
+		if (k != NULL)
+			be_busy(k, next(in));
 		break;
 	case STEP_ARRIVE:
 		arrive();
@@ -455,7 +472,6 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int left = STEPS_MAX; in.size > 0 && left > 0; left--) {
 		step(&in);
 		turn();
-		check_takes();
 	}
 	end();
 	after = dup(client);

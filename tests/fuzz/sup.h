@@ -19,7 +19,7 @@
 #include <unistd.h>
 
 #include "daemon/channel.h"
-#include "daemon/closing.h"
+#include "daemon/keeper.h"
 #include "daemon/sampling.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
@@ -46,21 +46,22 @@ static struct config config = { .conf = &conf, .refs = 1 };
 static struct conf_app web = {
 	.name = (char *)"web",
 	.handoff = CONF_HANDOFF_NATIVE,
-	.max_processes = WORKERS,
-	.concurrency = 1,
-	.max_queue = CONNS,
-	.retry_limit = 2,
-	.start_limit = 3,
-	.update_interval = TSPAN_SECONDS(10),
-	.gain = 0.5,
-	.grow_threshold = 90,
-	.kill_interval = TSPAN_SECONDS(60),
-	.start_timeout = TSPAN_SECONDS(30),
-	.pickup_timeout = TSPAN_SECONDS(10),
-	.restart_delay = TSPAN_SECONDS(1),
-	.restart_delay_max = TSPAN_SECONDS(60),
-	.stop_timeout = TSPAN_SECONDS(30),
-	.kill_timeout = TSPAN_SECONDS(5),
+	.pool.sessions = true,
+	.pool.max_processes = WORKERS,
+	.pool.concurrency = 1,
+	.pool.max_queue = CONNS,
+	.pool.retry_limit = 2,
+	.pool.start_limit = 3,
+	.pool.update_interval = TSPAN_SECONDS(10),
+	.pool.gain = 0.5,
+	.pool.grow_threshold = 90,
+	.pool.kill_interval = TSPAN_SECONDS(60),
+	.pool.start_timeout = TSPAN_SECONDS(30),
+	.pool.pickup_timeout = TSPAN_SECONDS(10),
+	.pool.restart_delay = TSPAN_SECONDS(1),
+	.pool.restart_delay_max = TSPAN_SECONDS(60),
+	.pool.stop_timeout = TSPAN_SECONDS(30),
+	.pool.kill_timeout = TSPAN_SECONDS(5),
 };
 static const struct pool_limits limits = {
 	.apps = 1, .processes = WORKERS, .conns = CONNS, .sessions = 8
@@ -131,7 +132,6 @@ sup_start(void)
 	sup.pool_memory = malloc(pool_memory(&limits));
 	sup.config = &config;
 	RB_INIT(&sup.pids);
-	TAILQ_INIT(&sup.keepers);
 	sampling_init(&sup);
 }
 
@@ -146,10 +146,11 @@ sup_begin(void)
 	memset(sup.pool_memory, 0, pool_memory(&limits));
 	pool_init(&sup.pool, &limits, sup.pool_memory, WORKERS, 1, now);
 	(void)loop_turn(&sup.loop, now);
-	g = group_new(&sup, &config, &web, now);
-	if (g == NULL)
+	if (keeper_init(&sup) == -1)
 		abort();
-	closing_init(g);
+	g = group_new(&sup, &config, &web, now);
+	if (g == NULL || (g->keeper = keeper_app_get(&sup, "web")) == NULL)
+		abort();
 	return g;
 }
 
@@ -162,8 +163,10 @@ sup_end(void)
 	pool_check(&sup.pool);
 	assert(sup.pool.apps[0].phase == APP_OVER);
 	assert(arrived == f->completed + f->lost + refused);
-	closing_fini(sup.groups[0]);
+	keeper_give_all(sup.keepers);
+	keeper_app_put(sup.groups[0]->keeper);
 	group_free(sup.groups[0]);
+	keeper_fini(&sup);
 }
 
 static inline void

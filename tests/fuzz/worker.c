@@ -35,7 +35,6 @@ static void
 start(void)
 {
 	sup_start();
-	pickup_init(&sup);
 	for (int i = 0; i < WORKERS; i++)
 		if (fdpass_pair(ends[i]) == -1)
 			abort();
@@ -44,16 +43,17 @@ start(void)
 static void
 begin(uint8_t options)
 {
-	web.concurrency = options & 1 ? 3 : 1;
-	web.prefetch = options & 2 ? 2 : 0;
-	web.min_processes = options & 4 ? 2 : 0;
-	web.max_requests = options & 8 ? 3 : 0;
-	web.on_full = options & 16 ? CONF_ON_FULL_CLOSE : CONF_ON_FULL_WAIT;
-	web.queue = options & 32 && web.prefetch > 0 ? CONF_QUEUE_PRIVATE
-						     : CONF_QUEUE_GLOBAL;
-	timer_set(&sup.loop.timers, &sup.pickup_timer, TSTAMP_NEVER);
+	web.pool.concurrency = options & 1 ? 3 : 1;
+	web.pool.prefetch = options & 2 ? 2 : 0;
+	web.pool.min_processes = options & 4 ? 2 : 0;
+	web.pool.max_requests = options & 8 ? 3 : 0;
+	web.refusal.on_full =
+	    options & 16 ? CONF_ON_FULL_CLOSE : CONF_ON_FULL_WAIT;
+	web.pool.private_queue = options & 32 && web.pool.prefetch > 0;
+	web.pool.close_when_full = options & 16;
 	/* Descriptors to be closed wait for a keeper that never comes. */
-	sup_begin()->keeper_rest = TSTAMP_NEVER;
+	(void)sup_begin();
+	sup.keepers->rest = TSTAMP_NEVER;
 }
 
 /* --- workers ------------------------------------------------------------ */
@@ -61,7 +61,7 @@ begin(uint8_t options)
 static void
 join(uint32_t process)
 {
-	struct worker *w = worker_new(&sup, process);
+	struct worker *w = worker_new(sup.groups[0], process);
 
 	if (w == NULL)
 		abort();
@@ -288,7 +288,7 @@ check_sent(void)
 		const struct worker *w = sup.workers[i];
 
 		if (w != NULL)
-			assert(w->sent ==
+			assert(w->pickup.sent ==
 			    received[i] + (uint64_t)fdpass_unread(ends[i][1]));
 	}
 }

@@ -78,9 +78,8 @@ testAPipeInAConnectionThatSomebodyHoldsCostsItsAppAlone() {
 	quiet_b
 	watch_b 4
 	smuggle 10 pipe
-	await keepers_answer false
+	await said 'does not answer'
 	smuggle 5 socket
-	await keepers_answer false true
 	reload_in 1000
 	assert_b_is_served
 	await status_is 15 apps evil timed_out

@@ -21,9 +21,10 @@ as() {
 	setpriv --reuid "$as_uid" --regid "$as_uid" --clear-groups "$@"
 }
 
-# The connections come again as soon as they are turned away.
+# sit_silently COMMAND...: the connections of a program behind the command come
+# again as soon as they are turned away.
 sit_silently() {
-	start_process as 65534 "$PYTHON" -c '
+	start_process "$@" "$PYTHON" -c '
 import select, socket, sys
 silent = select.poll()
 clients = {}
@@ -57,10 +58,18 @@ assert_prompt() {
 
 testFourHundredSilentConnectionsKeepNoOperatorWaiting() {
 	is_root || { skip 'needs root'; return; }
-	sit_silently
+	sit_silently as 65534
 	watch_b
 	assert_prompt
 	assert_prompt as 65533
+	assert_b_is_served
+}
+
+testFourHundredConnectionsOfTheOperatorKeepHimWaitingNoMore() {
+	sit_silently env
+	watch_b
+	assert_prompt
+	assert_prompt
 	assert_b_is_served
 }
 

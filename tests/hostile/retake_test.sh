@@ -40,7 +40,8 @@ are_gone() {
 }
 
 # retake_web: a connection that a process of app web has not received when it
-# is killed is served by the other one, in half a second.
+# is killed is served by the other one; the keeper may be at app evil for a second
+# before.
 retake_web() {
 	first=$(pid_of "$(web)")
 	await status_is 0 apps web sessions
@@ -52,10 +53,10 @@ retake_web() {
 	behind
 	assertEquals "$ANSWER" 0 "$RC"
 	took=$(($(now_ms) - begun))
-	assertTrue "took $took ms" "[ $took -lt $((500 * SLOW)) ]"
+	assertTrue "took $took ms" "[ $took -lt $((2000 * SLOW)) ]"
 }
 
-# A keeper is asked, waits for a second, and another one is asked.
+# A keeper is asked, waits for a second, and another one takes over.
 testTakingBackInOneAppWaitsForNoOther() {
 	is_root || { skip 'userfaultfd is for root'; return; }
 	{

@@ -55,7 +55,12 @@ can_hold() {
 	[ $? -ne 77 ]
 }
 
-# Clients come in bursts, so that the daemon accepts until there is none.
+is_served() {
+	ask "$1" 2>/dev/null | grep -q hello
+}
+
+# Clients come in bursts, so that the daemon accepts until there is none. A TCP
+# address cannot be had while somebody who will not leave listens there.
 testASocketThatAFormerWorkerMakesBlockHoldsUpNothing() {
 	for address in "unix:$DIR/evil.sock" "127.0.0.1:$PORT"; do
 		{ app_b; evil unblock "$address" </dev/null; } | conf
@@ -66,15 +71,21 @@ testASocketThatAFormerWorkerMakesBlockHoldsUpNothing() {
 		{ app_b; tamed "$address"; } | conf
 		reload
 		watch_b 1
+		if [ "$address" != "unix:$DIR/evil.sock" ]; then
+			await said "evil: processes of the app that had \
+$address have it still: it is opened when they end"
+			assertFalse "$stranger has ended" "is_gone $stranger"
+			kill -KILL "$stranger"
+			await is_served "$address"
+		fi
 		for i in 1 2 3 4 5 6 7 8; do
 			timeout "$LIMIT" "$BUILD/tests/e2e/ask" --to "$address" \
 			    --count 5 --together >"$DIR/asked" 2>&1
 			assertEquals "$address, round $i" 0 $?
 		done
 		assert_b_is_served
-		assertFalse "$stranger has ended" "is_gone $stranger"
 		pool_stop
-		kill -KILL "$stranger"
+		kill -KILL "$stranger" 2>/dev/null
 		: >"$DIR/log"
 	done
 }

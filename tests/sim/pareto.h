@@ -93,7 +93,7 @@ pareto_load(const struct pareto *p, const struct conf *conf, uint64_t seed,
 	if (words_read_service(p->service, &app->service) != NULL ||
 	    words_read_profile(p->profile, &spec->profile) != NULL)
 		pareto_die("no such service or profile");
-	app->rate = p->busy * conf->apps[0].max_processes * 1e9 /
+	app->rate = p->busy * conf->apps[0].pool.max_processes * 1e9 /
 	    (double)load_service_mean(&app->service) /
 	    load_peak(&spec->profile);
 }

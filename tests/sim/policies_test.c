@@ -43,7 +43,10 @@ static void
 a_worker_with_concurrency_accepts_so_many(void)
 {
 	rig_begin_like(POLICIES_STATIC,
-	    (struct conf_app){ .max_processes = 2, .concurrency = 3 }, 1);
+	    (struct conf_app){ .pool.sessions = true,
+		.pool.max_processes = 2,
+		.pool.concurrency = 3 },
+	    1);
 	rig_ready();
 	rig_arrive(7);
 	CHECK_EQ(3, rig.workers[0].nserving);
@@ -69,9 +72,9 @@ an_app_without_connections_has_its_minimum(void)
 		rig_begin_like(policy,
 		    (struct conf_app){
 			.handoff = CONF_HANDOFF_NONE,
-			.min_processes = 3,
-			.max_processes = 8,
-			.concurrency = 1,
+			.pool.min_processes = 3,
+			.pool.max_processes = 8,
+			.pool.concurrency = 1,
 		    },
 		    1);
 		rig_ready();

@@ -124,12 +124,12 @@ rig_begin_like(enum policies policy, struct conf_app app, unsigned apps)
 {
 	memset(&rig, 0, sizeof(rig));
 	rig.now = RIG_START;
-	app.backlog = 1024;
-	app.max_queue = 100;
+	app.listen.backlog = 1024;
+	app.pool.max_queue = 100;
 	for (unsigned i = 0; i < apps; i++)
 		rig.apps[i] = app;
 	rig.conf = (struct conf){
-		.max_processes = apps * app.max_processes,
+		.max_processes = apps * app.pool.max_processes,
 		.apps = rig.apps,
 		.apps_len = apps,
 	};
@@ -142,9 +142,10 @@ rig_begin_apps(enum policies policy, unsigned apps, unsigned min, unsigned max)
 {
 	rig_begin_like(policy,
 	    (struct conf_app){
-		.min_processes = min,
-		.max_processes = max,
-		.concurrency = 1,
+		.pool.sessions = true,
+		.pool.min_processes = min,
+		.pool.max_processes = max,
+		.pool.concurrency = 1,
 	    },
 	    apps);
 }

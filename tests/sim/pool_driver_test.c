@@ -104,17 +104,18 @@ change_app(struct conf_app *app, struct prng *random, enum manner manner)
 {
 	if (manner == PLAIN)
 		return;
-	app->prefetch = below(random, 3);
+	app->pool.prefetch_auto = false;
+	app->pool.prefetch = below(random, 3);
 	if (manner == PREFETCH)
 		return;
-	if (app->prefetch > 0 && below(random, 2) == 0)
-		app->queue = CONF_QUEUE_PRIVATE;
+	if (app->pool.prefetch > 0 && below(random, 2) == 0)
+		app->pool.private_queue = true;
+	app->pool.close_when_full = below(random, 2) == 0;
 	if (below(random, 2) == 0)
-		app->on_full = CONF_ON_FULL_CLOSE;
+		app->pool.request_timeout = MS(1 + below(random, 300));
 	if (below(random, 2) == 0)
-		app->request_timeout = MS(1 + below(random, 300));
-	if (below(random, 2) == 0)
-		app->stop_timeout = app->kill_timeout = MS(below(random, 50));
+		app->pool.stop_timeout = app->pool.kill_timeout =
+		    MS(below(random, 50));
 }
 
 /* Any configuration of one to four apps, which may fight for the ceiling. */

@@ -193,7 +193,8 @@ static void
 clients_who_wait_need_what_they_would_bring_otherwise(void)
 {
 	struct conf conf = { .max_processes = 64 };
-	struct conf_app app = { .max_processes = 4, .concurrency = 1 };
+	struct conf_app app = { .pool.max_processes = 4,
+		.pool.concurrency = 1 };
 	struct load_app load = { .name = "a",
 		.clients = 20,
 		.think = { .kind = SERVICE_FIXED, .mean = MS(50) },

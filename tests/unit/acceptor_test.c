@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <unistd.h>
@@ -131,14 +132,6 @@ end(void)
 {
 	acceptor_close(&acceptor);
 	acceptor_close(&acceptor);
-	loop_fini(&loop);
-}
-
-static void
-end_with(struct lane *lane)
-{
-	acceptor_close(&acceptor);
-	CHECK_EQ(0, lane_stop(lane, TSTAMP_NEVER));
 	loop_fini(&loop);
 }
 
@@ -281,89 +274,24 @@ a_listener_that_was_shut_down_is_opened_anew(void)
 	end();
 }
 
-/* A job that has the lane wait until the pipe is closed. */
-struct blocker {
-	struct lane_job job;
-	int fd;
-};
-
+/* What is in the queue stays there for the programs that have the socket. */
 static void
-block(struct lane_job *job)
+hiding_a_unix_socket_removes_its_file_alone(void)
 {
-	char byte;
-
-	(void)!read(LOOP_OWNER(job, struct blocker, job)->fd, &byte, 1);
-}
-
-static void
-done(struct lane_job *job, tstamp at)
-{
-	(void)job;
-	(void)at;
-}
-
-/* The acceptor that takes the place of the other one. */
-static void
-begin_succession(struct acceptor *successor, struct lane *lane)
-{
-	struct listener_spec spec = spec_of_it();
-	const char *why;
-
-	CHECK_EQ(0, lane_start(lane, &loop, "looker", NULL));
-	acceptor.lane = lane;
-	acceptor_init(successor, &loop, lane, acceptor.ops, MOST);
-	spec.beside = true;
-	CHECK_EQ(0, listener_open(&successor->listener, &spec, &why));
-	acceptor_start(successor);
-}
-
-static void
-newcomers_come_to_a_former_socket_until_it_is_replaced(void)
-{
-	struct acceptor successor;
 	struct lane lane;
-	struct blocker blocker = { .job = { .work = block, .done = done } };
-	int pipe_ends[2];
-	const char *why;
 
 	begin();
-	NEED(pipe2(pipe_ends, O_CLOEXEC) == 0);
-	blocker.fd = pipe_ends[0];
-	begin_succession(&successor, &lane);
-	lane_submit(&lane, &blocker.job);
-	CHECK_EQ(0, acceptor_succeed(&successor, &acceptor, 10, NULL, &why));
-	CHECK(acceptor.succession != NULL);
+	CHECK_EQ(0, lane_start(&lane, &loop, "looker", NULL));
+	acceptor.lane = &lane;
 	dial(1);
+	CHECK_EQ(0, acceptor_hide(&acceptor));
+	CHECK_EQ(0, lane_stop(&lane, TSTAMP_NEVER));
+	CHECK_EQ(-1, access(path, F_OK));
+	CHECK_EQ(ENOENT, errno);
+	CHECK(!listener_is_broken(&acceptor.listener));
 	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&acceptor, now));
-	(void)close(pipe_ends[1]);
-	while (acceptor.succession != NULL)
-		(void)loop_turn(&loop, now);
-	dial(1);
-	CHECK_EQ(ACCEPTOR_ONE, acceptor_take(&successor, now));
-	acceptor_close(&successor);
-	end_with(&lane);
-	(void)close(pipe_ends[0]);
-}
-
-static void
-a_succession_that_fails_has_the_listener_opened_anew(void)
-{
-	struct acceptor successor;
-	struct lane lane;
-	const char *why;
-
-	begin();
-	begin_succession(&successor, &lane);
-	/* Another process has taken the place. */
-	CHECK_EQ(0, unlink(path));
-	CHECK_EQ(0, close(open(path, O_CREAT | O_RDONLY | O_CLOEXEC, 0600)));
-	CHECK_EQ(0, acceptor_succeed(&successor, &acceptor, 10, NULL, &why));
-	while (reopened == 0)
-		(void)loop_turn(&loop, now);
-	CHECK_EQ(-1, successor.listener.fd);
-	acceptor_close(&successor);
-	end_with(&lane);
-	CHECK_EQ(0, unlink(path));
+	acceptor.lane = NULL;
+	end();
 }
 
 int
@@ -380,8 +308,7 @@ main(int argc, char **argv)
 	RUN(an_acceptor_without_descriptors_rests);
 	RUN(a_rest_outlasts_a_pause);
 	RUN(a_listener_that_was_shut_down_is_opened_anew);
-	RUN(newcomers_come_to_a_former_socket_until_it_is_replaced);
-	RUN(a_succession_that_fails_has_the_listener_opened_anew);
+	RUN(hiding_a_unix_socket_removes_its_file_alone);
 	(void)rmdir(dir);
 	return check_finish();
 }

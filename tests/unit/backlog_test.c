@@ -1,5 +1,7 @@
 /* Which processes hold connections, and what has changed meanwhile. */
 
+#include <netinet/in.h>
+
 #include "daemon/backlog.h"
 #include "daemon/listeners.h"
 #include "daemon/sampling.h"
@@ -14,20 +16,35 @@ sleeps(void)
 	sleep(1000);
 }
 
+static int client, conn;
+
 /*
- * An app of two processes, one over its minimum, with a listener of which the
- * kernel does not tell the connections: each process may hold one.
+ * An app of two processes, one over its minimum, with a listener of which a
+ * process has a connection that is none of the two: of a child, perhaps. So
+ * each may hold one.
  */
 static void
 begin(void)
 {
 	struct action a;
+	struct listener *l = &listener.acceptor.listener;
 
 	fixture_defaults();
 	fixture.web.handoff = CONF_HANDOFF_LISTEN;
-	fixture.web.min_processes = 2;
+	fixture.web.pool.sessions = false;
+	fixture.web.pool.listens = true;
+	fixture.web.pool.min_processes = 2;
 	fixture_begin();
-	listener.acceptor.listener.fd = sup.closer.io.fd;
+	l->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	l->addr = (struct sockaddr_storage){ .ss_family = AF_INET };
+	l->addrlen = sizeof(struct sockaddr_in);
+	client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	CHECK(bind(l->fd, (void *)&l->addr, l->addrlen) == 0 &&
+	    listen(l->fd, 5) == 0 &&
+	    getsockname(l->fd, (void *)&l->addr, &l->addrlen) == 0 &&
+	    connect(client, (void *)&l->addr, l->addrlen) == 0);
+	conn = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+	CHECK(conn != -1);
 	TAILQ_INSERT_TAIL(&fixture.group->listeners, &listener, next);
 	while (pool_next_action(&sup.pool, &a))
 		if (a.kind == ACTION_SPAWN)
@@ -38,6 +55,9 @@ begin(void)
 static void
 end(void)
 {
+	close(conn);
+	close(client);
+	close(listener.acceptor.listener.fd);
 	TAILQ_REMOVE(&fixture.group->listeners, &listener, next);
 	fixture_end();
 }
@@ -60,11 +80,11 @@ static void
 a_process_that_may_hold_a_connection_is_in_use(void)
 {
 	begin();
-	backlog_look_for_owners(fixture.group, fixture.now);
+	backlog_sampled(sup.workers[0], fixture.now);
 	wait_for_answer();
 	CHECK_EQ(fixture.now, used(0));
 	CHECK_EQ(fixture.now, used(1));
-	CHECK(fixture.group->owners == NULL);
+	CHECK(fixture.group->backlog.look == NULL);
 	end();
 }
 
@@ -75,7 +95,7 @@ a_look_outlives_its_app(void)
 
 	begin();
 	before = used(0);
-	backlog_look_for_owners(fixture.group, fixture.now);
+	backlog_sampled(sup.workers[0], fixture.now);
 	backlog_fini(fixture.group);
 	wait_for_answer();
 	CHECK_EQ(before, used(0));
@@ -89,7 +109,7 @@ a_look_outlives_a_process(void)
 
 	begin();
 	w = sup.workers[0];
-	backlog_look_for_owners(fixture.group, fixture.now);
+	backlog_sampled(sup.workers[0], fixture.now);
 	NEED(kill(w->pid, SIGKILL) == 0 && waitpid(w->pid, NULL, 0) == w->pid);
 	worker_free(w);
 	wait_for_answer();
@@ -106,7 +126,7 @@ a_process_of_another_app_is_left_alone(void)
 
 	begin();
 	before = used(0);
-	backlog_look_for_owners(fixture.group, fixture.now);
+	backlog_sampled(sup.workers[0], fixture.now);
 	sup.workers[0]->group = &other;
 	wait_for_answer();
 	CHECK_EQ(before, used(0));
@@ -125,7 +145,7 @@ processor_time_that_runs_backwards_is_none(void)
 	sup.workers[0]->accepts = true;
 	timer_set(&sup.loop.timers, &sup.cpu.timer, fixture.now);
 	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
-	NEED(fixture.group->owners != NULL);
+	NEED(fixture.group->backlog.look != NULL);
 	wait_for_answer();
 	CHECK_EQ(fixture.now, used(0));
 	CHECK_NEAR(0, sup.workers[0]->processors);

@@ -138,18 +138,6 @@ the_index_at_the_head_has_each_option(void)
 }
 
 static void
-each_reserved_name_stands_in_the_manual(void)
-{
-	char *text = section("NAMES OF LATER VERSIONS");
-
-	for (size_t i = options_app_len; i < options_app_names; i++) {
-		if (strstr(text, options_app[i].name) == NULL)
-			CHECK_STR(options_app[i].name, "not in the manual");
-	}
-	free(text);
-}
-
-static void
 each_option_has_a_line_of_help(void)
 {
 	for (size_t i = 0; i < options_global_len; i++)
@@ -165,7 +153,6 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(each_option_stands_in_the_manual_with_its_default);
 	RUN(the_index_at_the_head_has_each_option);
-	RUN(each_reserved_name_stands_in_the_manual);
 	RUN(each_option_has_a_line_of_help);
 	free(manual);
 	return check_finish();

@@ -2,8 +2,6 @@
 
 #include <unistd.h>
 
-#include "conf/conf_pool.h"
-
 #include "conf_help.h"
 
 /* The options of the one app of this file. */
@@ -18,7 +16,7 @@ options_of(const char *settings)
 	conf = conf_right(text);
 
 	if (CHECK(conf != NULL))
-		conf_pool_options(&conf->apps[0], &o);
+		o = conf->apps[0].pool;
 	conf_free(conf);
 	return o;
 }

@@ -25,11 +25,11 @@ a_reply_is_read_with_the_configuration(void)
 	conf_write_bytes("answer", bytes, sizeof(bytes));
 	conf = conf_right(REPLY);
 	NEED(conf != NULL);
-	CHECK_EQ(CONF_ON_FULL_REPLY, conf->apps[0].on_full);
-	CHECK_STR(in_folder("answer"), conf->apps[0].on_full_file);
-	NEED(conf->apps[0].on_full_reply_len == sizeof(bytes));
+	CHECK_EQ(CONF_ON_FULL_REPLY, conf->apps[0].refusal.on_full);
+	CHECK_STR(in_folder("answer"), conf->apps[0].refusal.file);
+	NEED(conf->apps[0].refusal.reply_len == sizeof(bytes));
 	remove(in_folder("answer"));
-	CHECK_EQ(0, memcmp(conf->apps[0].on_full_reply, bytes, sizeof(bytes)));
+	CHECK_EQ(0, memcmp(conf->apps[0].refusal.reply, bytes, sizeof(bytes)));
 	conf_free(conf);
 }
 
@@ -42,10 +42,10 @@ a_reply_may_come_from_the_defaults(void)
 	conf = conf_right("defaults { on_full = \"reply:answer\" }\n" APP(
 	    "") "app b { listen = \"fd:b\" command = /bin/true }\n" ANY_APP);
 	NEED(conf != NULL && conf->apps_len == 3);
-	CHECK_EQ(4, conf->apps[0].on_full_reply_len);
-	CHECK_EQ(4, conf->apps[1].on_full_reply_len);
-	CHECK_EQ(CONF_ON_FULL_WAIT, conf->apps[2].on_full);
-	CHECK_EQ(0, conf->apps[2].on_full_reply_len);
+	CHECK_EQ(4, conf->apps[0].refusal.reply_len);
+	CHECK_EQ(4, conf->apps[1].refusal.reply_len);
+	CHECK_EQ(CONF_ON_FULL_WAIT, conf->apps[2].refusal.on_full);
+	CHECK_EQ(0, conf->apps[2].refusal.reply_len);
 	conf_free(conf);
 }
 
@@ -99,7 +99,7 @@ a_reply_holds_from_1_to_65536_bytes(void)
 	fill_answer(CONF_REPLY_MAX);
 	conf = conf_right(REPLY);
 	NEED(conf != NULL);
-	CHECK_EQ(65536, conf->apps[0].on_full_reply_len);
+	CHECK_EQ(65536, conf->apps[0].refusal.reply_len);
 	conf_free(conf);
 	fill_answer(CONF_REPLY_MAX + 1);
 	MISTAKES("pool.conf:1: option 'on_full': answer: is larger than 65536 "
@@ -161,11 +161,11 @@ a_printed_configuration_is_read_back(void)
 	NEED(again != NULL);
 	for (size_t i = 0; i < 3; i++)
 		CHECK_EQ(0, conf_app_changes(&conf->apps[i], &again->apps[i]));
-	CHECK_EQ(CONF_PROTOCOL_FASTCGI, again->apps[0].protocol);
-	CHECK_EQ(CONF_PROTOCOL_HTTP, again->apps[1].protocol);
-	CHECK_EQ(4, again->apps[1].on_full_reply_len);
-	CHECK_EQ(CONF_ON_FULL_REFUSE, again->apps[2].on_full);
-	CHECK_EQ(CONF_PROTOCOL_RAW, again->apps[2].protocol);
+	CHECK_EQ(CONF_PROTOCOL_FASTCGI, again->apps[0].refusal.protocol);
+	CHECK_EQ(CONF_PROTOCOL_HTTP, again->apps[1].refusal.protocol);
+	CHECK_EQ(4, again->apps[1].refusal.reply_len);
+	CHECK_EQ(CONF_ON_FULL_REFUSE, again->apps[2].refusal.on_full);
+	CHECK_EQ(CONF_PROTOCOL_RAW, again->apps[2].refusal.protocol);
 	free(text);
 	conf_free(conf);
 	conf_free(again);

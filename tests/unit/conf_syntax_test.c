@@ -166,8 +166,8 @@ a_star_without_quotes_is_kept(void)
 	    conf_right("app \"a\" { listen = *:0 command = /bin/a*b+c }\n");
 
 	NEED(conf != NULL);
-	CHECK_STR("*:0", conf->apps[0].listen[0].text);
-	CHECK_STR("/bin/a*b+c", conf->apps[0].command[0]);
+	CHECK_STR("*:0", conf->apps[0].listen.list[0].text);
+	CHECK_STR("/bin/a*b+c", conf->apps[0].program.command[0]);
 	conf_free(conf);
 }
 
@@ -278,8 +278,8 @@ a_comma_may_stand_behind_the_last_element(void)
 	    "app \"a\" { handoff = none command = { \"/bin/a\", \"b\", } }\n");
 
 	NEED(conf != NULL);
-	CHECK_STR("b", conf->apps[0].command[1]);
-	CHECK_STR(NULL, conf->apps[0].command[2]);
+	CHECK_STR("b", conf->apps[0].program.command[1]);
+	CHECK_STR(NULL, conf->apps[0].program.command[2]);
 	conf_free(conf);
 }
 

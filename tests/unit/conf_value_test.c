@@ -120,7 +120,7 @@ numbers_are_decimal(void)
 	struct conf *conf = conf_app_right("max_queue = 010");
 
 	NEED(conf != NULL);
-	CHECK_EQ(10, conf->apps[0].max_queue);
+	CHECK_EQ(10, conf->apps[0].pool.max_queue);
 	conf_free(conf);
 }
 
@@ -143,7 +143,7 @@ prefetch_is_a_number_or_auto(void)
 	FILE *f;
 
 	NEED(conf != NULL);
-	CHECK_EQ(CONF_AUTO, conf->apps[0].prefetch);
+	CHECK(conf->apps[0].pool.prefetch_auto);
 	f = open_memstream(&text, &len);
 	conf_print(conf, f);
 	fclose(f);
@@ -211,8 +211,8 @@ bools_have_six_words(void)
 			   "exit_on_failed = false");
 
 	NEED(conf != NULL);
-	CHECK(conf->apps[0].clear_environment);
-	CHECK(conf->apps[0].no_new_privileges);
+	CHECK(conf->apps[0].program.clear_environment);
+	CHECK(conf->apps[0].program.no_new_privileges);
 	CHECK(!conf->apps[0].exit_on_failed);
 	conf_free(conf);
 	wrong("exit_on_failed", "maybe",
@@ -237,8 +237,8 @@ output_may_be_a_file(void)
 	struct conf *conf = conf_app_right("output = ./out.log");
 
 	NEED(conf != NULL);
-	CHECK_EQ(CONF_OUTPUT_FILE, conf->apps[0].output);
-	CHECK_STR(in_folder("out.log"), conf->apps[0].output_file);
+	CHECK_EQ(CONF_OUTPUT_FILE, conf->apps[0].program.output);
+	CHECK_STR(in_folder("out.log"), conf->apps[0].program.output_file);
 	conf_free(conf);
 }
 
@@ -290,7 +290,6 @@ a_limit_has_its_servers_in_the_order_of_its_key(void)
 	CHECK_STR("10.64.0.2:7531", limit->servers[0].where.text);
 	CHECK_STR("10.64.0.1", limit->servers[1].name);
 	CHECK_STR("10.64.0.3:7532", limit->servers[2].where.text);
-	CHECK_EQ(TSPAN_MSECONDS(100), conf->apps[0].limit_connect_timeout);
 	conf_free(conf);
 }
 
@@ -315,8 +314,8 @@ modes_are_octal(void)
 	struct conf *conf = conf_app_right("socket_mode = 600 umask = 0027");
 
 	NEED(conf != NULL);
-	CHECK_EQ(0600, conf->apps[0].socket_mode);
-	CHECK_EQ(0027, conf->apps[0].umask);
+	CHECK_EQ(0600, conf->apps[0].listen.mode);
+	CHECK_EQ(0027, conf->apps[0].program.umask);
 	conf_free(conf);
 	wrong("socket_mode", "0888", "'0888' is not a mode");
 	wrong("socket_mode", "01777", "'01777' is not a mode");
@@ -333,12 +332,13 @@ limits_are_numbers_or_words(void)
 
 	NEED(conf != NULL);
 	app = &conf->apps[0];
-	CHECK(app->limit_nofile.set);
-	CHECK_EQ(100, app->limit_nofile.max);
-	CHECK(app->limit_core.set && app->limit_core.max == RLIM_INFINITY);
-	CHECK_EQ(1 << 30, app->limit_as.max);
-	CHECK_EQ(120, app->limit_cpu.max);
-	CHECK(!app->limit_nproc.set);
+	CHECK(app->program.limit_nofile.set);
+	CHECK_EQ(100, app->program.limit_nofile.max);
+	CHECK(app->program.limit_core.set &&
+	    app->program.limit_core.max == RLIM_INFINITY);
+	CHECK_EQ(1 << 30, app->program.limit_as.max);
+	CHECK_EQ(120, app->program.limit_cpu.max);
+	CHECK(!app->program.limit_nproc.set);
 	conf_free(conf);
 	wrong("limit_cpu", "1500ms", "'1500ms' is not a limit: whole seconds");
 	wrong("limit_nofile", "3", "'3' is not a limit");
@@ -350,8 +350,8 @@ nice_is_a_value(void)
 	struct conf *conf = conf_app_right("nice = -5");
 
 	NEED(conf != NULL);
-	CHECK(conf->apps[0].nice_set);
-	CHECK_EQ(-5, conf->apps[0].nice);
+	CHECK(conf->apps[0].program.nice_set);
+	CHECK_EQ(-5, conf->apps[0].program.nice);
 	conf_free(conf);
 	wrong("nice", "20", "'20' is not a nice value");
 	wrong("nice", "-21", "'-21' is not a nice value");
@@ -372,9 +372,9 @@ paths_start_at_the_file_that_names_them(void)
 	NEED(conf != NULL);
 	CHECK_STR(in_folder("run/pid"), conf->pid_file);
 	CHECK_STR(in_folder("c.sock"), conf->control);
-	CHECK_STR(in_folder("sub/prog"), conf->apps[0].command[0]);
-	CHECK_STR(in_folder("sub/x/y/z"), conf->apps[0].directory);
-	CHECK_STR(conf_folder, conf->apps[1].directory);
+	CHECK_STR(in_folder("sub/prog"), conf->apps[0].program.command[0]);
+	CHECK_STR(in_folder("sub/x/y/z"), conf->apps[0].program.directory);
+	CHECK_STR(conf_folder, conf->apps[1].program.directory);
 	conf_free(conf);
 }
 
@@ -408,9 +408,9 @@ a_program_without_a_slash_is_looked_for_in_path(void)
 	conf = conf_right("app a { handoff = none command = { prog, x }\n"
 			  "environment = \"PATH=/nowhere:${CONF_DIR}\" }\n");
 	NEED(conf != NULL);
-	CHECK_STR(in_folder("prog"), conf->apps[0].command[0]);
-	CHECK_STR("x", conf->apps[0].command[1]);
-	CHECK_STR(NULL, conf->apps[0].command[2]);
+	CHECK_STR(in_folder("prog"), conf->apps[0].program.command[0]);
+	CHECK_STR("x", conf->apps[0].program.command[1]);
+	CHECK_STR(NULL, conf->apps[0].program.command[2]);
 	CHECK_STR(NULL, conf->apps[0].broken);
 	conf_free(conf);
 }
@@ -434,9 +434,9 @@ a_later_variable_replaces_an_earlier_one(void)
 	    conf_app_right("environment = { \"A=1\", \"B=2\", \"A=3\" }");
 
 	NEED(conf != NULL);
-	CHECK_STR("B=2", conf->apps[0].environment[0]);
-	CHECK_STR("A=3", conf->apps[0].environment[1]);
-	CHECK_STR(NULL, conf->apps[0].environment[2]);
+	CHECK_STR("B=2", conf->apps[0].program.environment[0]);
+	CHECK_STR("A=3", conf->apps[0].program.environment[1]);
+	CHECK_STR(NULL, conf->apps[0].program.environment[2]);
 	conf_free(conf);
 }
 
@@ -450,7 +450,7 @@ listen_of(struct conf **conf_out, const char *address)
 	snprintf(text, sizeof(text),
 	    "app \"a\" { command = \"/bin/true\" listen = \"%s\" }\n", address);
 	*conf_out = conf_right(text);
-	return *conf_out != NULL ? (*conf_out)->apps[0].listen : NULL;
+	return *conf_out != NULL ? (*conf_out)->apps[0].listen.list : NULL;
 }
 
 static void
@@ -491,7 +491,7 @@ a_star_listens_for_both_families(void)
 
 	NEED(l != NULL);
 	CHECK_STR("*:80", l->text);
-	CHECK_EQ(1, conf->apps[0].listen_len);
+	CHECK_EQ(1, conf->apps[0].listen.len);
 	CHECK(l->addr.ss_family == AF_INET ||
 	    (l->addr.ss_family == AF_INET6 && !l->v6only));
 	conf_free(conf);
@@ -554,7 +554,7 @@ an_unknown_host_makes_the_app_fail_alone(void)
 	CHECK(strstr(warnings, "address 'no.invalid:80'") != NULL);
 	NEED(conf != NULL);
 	CHECK(conf->apps[0].broken != NULL);
-	CHECK_EQ(0, conf->apps[0].listen[0].addr_len);
+	CHECK_EQ(0, conf->apps[0].listen.list[0].addr_len);
 	conf_free(conf);
 	free(mistakes);
 	free(warnings);
@@ -604,8 +604,8 @@ defaults_hold_wherever_they_stand(void)
 	    "defaults { kill_timeout = 1s }\n");
 
 	NEED(conf != NULL);
-	CHECK_EQ(TSPAN_SECONDS(1), conf->apps[0].kill_timeout);
-	CHECK_EQ(TSPAN_SECONDS(2), conf->apps[1].kill_timeout);
+	CHECK_EQ(TSPAN_SECONDS(1), conf->apps[0].pool.kill_timeout);
+	CHECK_EQ(TSPAN_SECONDS(2), conf->apps[1].pool.kill_timeout);
 	conf_free(conf);
 }
 
@@ -620,11 +620,11 @@ lists_can_add_to_the_defaults(void)
 		       "app b { environment = { } }\n");
 
 	NEED(conf != NULL);
-	CHECK_STR("A=1", conf->apps[0].environment[0]);
-	CHECK_STR("B=2", conf->apps[0].environment[1]);
-	CHECK_STR("C=3", conf->apps[0].environment[2]);
-	CHECK_STR(NULL, conf->apps[0].environment[3]);
-	CHECK_STR(NULL, conf->apps[1].environment[0]);
+	CHECK_STR("A=1", conf->apps[0].program.environment[0]);
+	CHECK_STR("B=2", conf->apps[0].program.environment[1]);
+	CHECK_STR("C=3", conf->apps[0].program.environment[2]);
+	CHECK_STR(NULL, conf->apps[0].program.environment[3]);
+	CHECK_STR(NULL, conf->apps[1].program.environment[0]);
 	conf_free(conf);
 }
 
@@ -651,30 +651,30 @@ every_default_is_the_documented_one(void)
 	CHECK_EQ(CONF_LOG_STDERR, conf->log);
 	CHECK_EQ(CONF_LOG_LEVEL_INFO, conf->log_level);
 	CHECK_EQ(TSPAN_SECONDS(30), conf->stop_timeout);
-	CHECK_EQ(1024, a->backlog);
-	CHECK_EQ(0660, a->socket_mode);
-	CHECK_EQ(1, a->min_processes);
-	CHECK_EQ(8, a->max_processes);
-	CHECK_EQ(1, a->concurrency);
-	CHECK_EQ(100, a->max_queue);
-	CHECK_EQ(0, a->queue_timeout);
-	CHECK_EQ(CONF_ON_FULL_WAIT, a->on_full);
-	CHECK_EQ(TSPAN_MSECONDS(50), a->start_delay);
-	CHECK_EQ(TSPAN_SECONDS(10), a->stop_delay);
-	CHECK_EQ(TSPAN_SECONDS(300), a->max_idle_time);
-	CHECK_EQ(0, a->max_requests);
-	CHECK_EQ(TSPAN_SECONDS(30), a->start_timeout);
-	CHECK_EQ(TSPAN_SECONDS(10), a->pickup_timeout);
-	CHECK_EQ(TSPAN_SECONDS(1), a->restart_delay);
-	CHECK_EQ(TSPAN_SECONDS(60), a->restart_delay_max);
-	CHECK_EQ(5, a->start_limit);
-	CHECK_EQ(TSPAN_SECONDS(30), a->min_server_life);
-	CHECK_EQ(10, a->retry_limit);
-	CHECK_EQ(TSPAN_SECONDS(30), a->stop_timeout);
-	CHECK_EQ(TSPAN_SECONDS(5), a->kill_timeout);
-	CHECK_NEAR(0.5, a->gain);
-	CHECK_NEAR(90, a->grow_threshold);
-	CHECK_EQ(TSPAN_MSECONDS(20), a->target_wait);
+	CHECK_EQ(1024, a->listen.backlog);
+	CHECK_EQ(0660, a->listen.mode);
+	CHECK_EQ(1, a->pool.min_processes);
+	CHECK_EQ(8, a->pool.max_processes);
+	CHECK_EQ(1, a->pool.concurrency);
+	CHECK_EQ(100, a->pool.max_queue);
+	CHECK_EQ(0, a->pool.queue_timeout);
+	CHECK_EQ(CONF_ON_FULL_WAIT, a->refusal.on_full);
+	CHECK_EQ(TSPAN_MSECONDS(50), a->pool.start_delay);
+	CHECK_EQ(TSPAN_SECONDS(10), a->pool.stop_delay);
+	CHECK_EQ(TSPAN_SECONDS(300), a->pool.max_idle_time);
+	CHECK_EQ(0, a->pool.max_requests);
+	CHECK_EQ(TSPAN_SECONDS(30), a->pool.start_timeout);
+	CHECK_EQ(TSPAN_SECONDS(10), a->pool.pickup_timeout);
+	CHECK_EQ(TSPAN_SECONDS(1), a->pool.restart_delay);
+	CHECK_EQ(TSPAN_SECONDS(60), a->pool.restart_delay_max);
+	CHECK_EQ(5, a->pool.start_limit);
+	CHECK_EQ(TSPAN_SECONDS(30), a->pool.min_server_life);
+	CHECK_EQ(10, a->pool.retry_limit);
+	CHECK_EQ(TSPAN_SECONDS(30), a->pool.stop_timeout);
+	CHECK_EQ(TSPAN_SECONDS(5), a->pool.kill_timeout);
+	CHECK_NEAR(0.5, a->pool.gain);
+	CHECK_NEAR(90, a->pool.grow_threshold);
+	CHECK_EQ(TSPAN_MSECONDS(20), a->pool.target_wait);
 	conf_free(conf);
 }
 

@@ -13,8 +13,8 @@
 #include <sysexits.h>
 
 #include "check.h"
-#include "control/client.h"
 #include "control/control.h"
+#include "control/room.h"
 #include "core/pool.h"
 #include "daemon/listeners.h"
 #include "daemon/reload.h"
@@ -37,6 +37,8 @@ static struct conf_app app;
 static struct group *groups[1];
 static struct worker *workers[4];
 static struct group group;
+static struct keepers keepers;
+static struct keeper_app keeper;
 static char dir[] = "/tmp/control_test.XXXXXX";
 static char path[64], other_path[64];
 static char app_name[] = "web";
@@ -153,12 +155,11 @@ begin(void)
 		.control_mode = 0666,
 		.control_gid = (gid_t)-1,
 	};
-	app = (struct conf_app){ .name = app_name, .min_processes = 1 };
+	app = (struct conf_app){ .name = app_name, .pool.min_processes = 1 };
 	config = (struct config){ .conf = &conf, .refs = 1 };
 	sup.config = &config;
 	sup.groups = groups;
 	sup.workers = workers;
-	sup.diag.fd = -1;
 	(void)loop_init(&sup.loop, &clock);
 	(void)events_init(&sup.events);
 	NEED(lane_start(&sup.looker, &sup.loop, "looker", NULL) == 0);
@@ -167,6 +168,9 @@ begin(void)
 	group.sup = &sup;
 	group.conf = &app;
 	TAILQ_INIT(&group.listeners);
+	TAILQ_INIT(&keepers.stalled);
+	sup.keepers = &keepers;
+	group.keeper = &keeper;
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
 	(void)control_register(&sup);
@@ -191,6 +195,7 @@ turn(void)
 {
 	for (int quiet = 0; quiet < 3;) {
 		quiet = loop_turn(&sup.loop, now) > 0 ? 0 : quiet + 1;
+		services_turn(&sup.services, now);
 	}
 }
 
@@ -368,6 +373,8 @@ an_unknown_command_names_the_nearest(void)
 	    answer("\377\302\2332J\n"));
 	CHECK_STR("error: usage: reload\n", answer("reload now\n"));
 	CHECK_STR("error: usage: status [APP]\n", answer("status a b\n"));
+	CHECK_STR(
+	    "error: usage: metrics [openmetrics]\n", answer("metrics x\n"));
 	CHECK_STR("error: too many words\n",
 	    answer("status 1 2 3 4 5 6 7 8 9 0 1 2 3 4 5 6\n"));
 	CHECK_STR("error: no app wep; is web meant?\n", answer("status wep\n"));
@@ -542,6 +549,35 @@ clients_beyond_the_limit_are_answered_in_turn(void)
 }
 
 static void
+idle_clients_give_way_to_one_that_asks(void)
+{
+	static int fds[CLIENTS_MAX + 100];
+	int asks;
+	bool ended;
+
+	begin();
+	fds[0] = dial();
+	say(fds[0], "wait\n", 5);
+	turn();
+	for (unsigned i = 1; i < CLIENTS_MAX + 100; i++)
+		fds[i] = dial();
+	asks = dial();
+	say(asks, "version\n", 8);
+	CHECK_STR("", hear(asks, &ended));
+	now += TSPAN_MSECONDS(100);
+	CHECK_STR("apppoold " APPPOOL_VERSION "\n", hear(asks, &ended));
+	CHECK_STR(
+	    "error: there are too many connections\n", hear(fds[1], &ended));
+	CHECK(ended);
+	CHECK_STR("", hear(fds[0], &ended));
+	CHECK(!ended);
+	for (unsigned i = 0; i < CLIENTS_MAX + 100; i++)
+		(void)close(fds[i]);
+	(void)close(asks);
+	end();
+}
+
+static void
 the_limit_of_clients_leaves_descriptors_to_connections(void)
 {
 	static int fds[50];
@@ -597,9 +633,13 @@ wait_ends_when_the_apps_are_ready(void)
 	say(fd, "wait web\n", 9);
 	CHECK_STR("", hear(fd, &ended));
 	CHECK(!ended);
+	/* While nothing happens, nobody looks. */
+	now += TSPAN_SECONDS(1);
+	(void)loop_turn(&sup.loop, now);
+	services_turn(&sup.services, now);
+	CHECK_EQ(TSTAMP_NEVER, timers_first(&sup.loop.timers));
 	spawn(true);
-	CHECK_EQ(now + TSPAN_MSECONDS(20), timers_first(&sup.loop.timers));
-	now += TSPAN_MSECONDS(20);
+	now += TSPAN_MSECONDS(5);
 	CHECK_STR("ready\n", hear(fd, &ended));
 	CHECK(ended);
 	(void)close(fd);
@@ -1381,6 +1421,7 @@ main(int argc, char **argv)
 	RUN(a_reader_of_a_little_now_and_then_is_cut_off_too);
 	RUN(snapshots_beyond_the_bound_wait_for_each_other);
 	RUN(clients_beyond_the_limit_are_answered_in_turn);
+	RUN(idle_clients_give_way_to_one_that_asks);
 	RUN(the_limit_of_clients_leaves_descriptors_to_connections);
 	RUN(waiting_clients_leave_room_for_others);
 	RUN(wait_ends_when_the_apps_are_ready);

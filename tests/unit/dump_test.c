@@ -8,8 +8,7 @@
 #include <signal.h>
 
 #include "check.h"
-#include "control/dump.h"
-#include "control/status_json.h"
+#include "control/room.h"
 #include "core/pool.h"
 #include "daemon/group.h"
 #include "daemon/listeners.h"
@@ -23,6 +22,8 @@ static struct config config;
 static struct conf conf;
 static struct conf_app app;
 static struct group group;
+static struct keepers keepers;
+static struct keeper_app keeper;
 static struct group *groups[1];
 static struct worker *workers[1];
 static struct app_listener *listeners;
@@ -58,12 +59,14 @@ begin(void)
 	sup.config = &config;
 	sup.groups = groups;
 	sup.workers = workers;
-	sup.diag.fd = -1;
 	sup.pool_memory = calloc(1, pool_memory(&limits));
 	pool_init(&sup.pool, &limits, sup.pool_memory, 1, 1, now);
 	group.sup = &sup;
 	group.conf = &app;
 	TAILQ_INIT(&group.listeners);
+	TAILQ_INIT(&keepers.stalled);
+	sup.keepers = &keepers;
+	group.keeper = &keeper;
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
 	CHECK_EQ(0, loop_init(&sup.loop, NULL));
@@ -130,12 +133,12 @@ content(const char *file)
 static char *
 shown(void)
 {
-	struct status *st = status_take(&sup, NULL, &status_json, now);
+	struct status *st = status_take(&sup, NULL, STATUS_JSON, now);
 	char *text = calloc(1, 4 << 20);
 	const char *piece;
 	size_t len, at = 0;
 
-	while ((piece = status_next(st, &len)) != NULL) {
+	while ((piece = figures_next(st, &len)) != NULL) {
 		memcpy(text + at, piece, len);
 		at += len;
 	}
@@ -299,10 +302,8 @@ without_dump_file_the_dump_is_in_the_log(void)
 	(void)finish();
 	(void)log_open(&to_stderr);
 	text = content(log_path);
-	CHECK(
-	    strstr(text, "info processes 0/1, active 0, waiting 0\n") != NULL);
-	CHECK(strstr(text, "info web: running, native\n") != NULL ||
-	    strstr(text, "info web: starting, native\n") != NULL);
+	CHECK(strstr(text, " info {version: ") != NULL);
+	CHECK(strstr(text, " info {name: web, state: ") != NULL);
 	free(text);
 	(void)unlink(log_path);
 	end();

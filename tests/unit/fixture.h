@@ -16,12 +16,10 @@
 #include <signal.h>
 #include <time.h>
 
-#include "conf/conf_pool.h"
 #include "daemon/backlog.h"
-#include "daemon/closing.h"
-#include "daemon/retake.h"
+#include "daemon/keeper.h"
 #include "daemon/sampling.h"
-#include "daemon/spawn.h"
+#include "daemon/template.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 
@@ -52,25 +50,26 @@ fixture_defaults(void)
 	fixture.web = (struct conf_app){
 		.name = fixture_name,
 		.handoff = CONF_HANDOFF_NATIVE,
-		.output = CONF_OUTPUT_NULL,
+		.program.output = CONF_OUTPUT_NULL,
 		.watch = fixture_none,
-		.min_processes = 0,
-		.max_processes = FIXTURE_MAX,
-		.concurrency = 1,
-		.max_queue = 100,
-		.retry_limit = 10,
-		.start_limit = 5,
-		.update_interval = TSPAN_SECONDS(10),
-		.gain = 0.5,
-		.grow_threshold = 90,
-		.multi_threshold = 0,
-		.kill_interval = TSPAN_SECONDS(60),
-		.start_timeout = TSPAN_SECONDS(30),
-		.pickup_timeout = TSPAN_SECONDS(10),
-		.restart_delay = TSPAN_SECONDS(1),
-		.restart_delay_max = TSPAN_SECONDS(60),
-		.stop_timeout = TSPAN_SECONDS(30),
-		.kill_timeout = TSPAN_SECONDS(5),
+		.pool.sessions = true,
+		.pool.min_processes = 0,
+		.pool.max_processes = FIXTURE_MAX,
+		.pool.concurrency = 1,
+		.pool.max_queue = 100,
+		.pool.retry_limit = 10,
+		.pool.start_limit = 5,
+		.pool.update_interval = TSPAN_SECONDS(10),
+		.pool.gain = 0.5,
+		.pool.grow_threshold = 90,
+		.pool.multi_threshold = 0,
+		.pool.kill_interval = TSPAN_SECONDS(60),
+		.pool.start_timeout = TSPAN_SECONDS(30),
+		.pool.pickup_timeout = TSPAN_SECONDS(10),
+		.pool.restart_delay = TSPAN_SECONDS(1),
+		.pool.restart_delay_max = TSPAN_SECONDS(60),
+		.pool.stop_timeout = TSPAN_SECONDS(30),
+		.pool.kill_timeout = TSPAN_SECONDS(5),
 	};
 }
 
@@ -123,10 +122,11 @@ fixture_begin(void)
 	fixture.config =
 	    (struct config){ .conf = &fixture.conf, .refs = 100000 };
 	sup.config = &fixture.config;
+	CHECK_EQ(0, keeper_init(&sup));
 	RB_INIT(&sup.pids);
 	TAILQ_INIT(&sup.start_queue);
 	TAILQ_INIT(&sup.starting);
-	TAILQ_INIT(&sup.keepers);
+	template_init(&sup);
 	CHECK_EQ(0, loop_init(&sup.loop, &clock));
 	CHECK_EQ(0, lane_start(&sup.closer, &sup.loop, "closer", NULL));
 	CHECK_EQ(0, lane_start(&sup.looker, &sup.loop, "looker", NULL));
@@ -139,10 +139,9 @@ fixture_begin(void)
 	sampling_init(&sup);
 	fixture.group =
 	    group_new(&sup, &fixture.config, &fixture.web, fixture.now);
+	fixture.group->keeper = keeper_app_get(&sup, fixture_name);
 	spawn_init(fixture.group);
 	backlog_init(fixture.group);
-	retake_init(fixture.group);
-	closing_init(fixture.group);
 }
 
 static inline void
@@ -167,8 +166,9 @@ fixture_end(void)
 		if (sup.accepted[c].fd > 0)
 			close(sup.accepted[c].fd);
 	backlog_fini(fixture.group);
-	closing_fini(fixture.group);
+	keeper_app_put(fixture.group->keeper);
 	group_free(fixture.group);
+	keeper_fini(&sup);
 	free(sup.groups);
 	free(sup.workers);
 	free(sup.accepted);
@@ -181,7 +181,7 @@ fixture_end(void)
 static inline struct worker *
 fixture_join(uint32_t process, void (*work)(void))
 {
-	struct worker *w = worker_new(&sup, process);
+	struct worker *w = worker_new(fixture.group, process);
 	int ends[2];
 
 	CHECK(w != NULL && fdpass_pair(ends) == 0);

@@ -1,5 +1,7 @@
-/* The answers of apppool-keeper about pipes and channels. */
+/* The answers of apppool-keeper about pipes, channels and what is to be closed.
+ */
 
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
@@ -19,14 +21,19 @@
 #define ONE "aaaaaaaa"
 #define TWO "bbbbbbbb"
 
+/* The head of a packet of lines. */
+#define OUT(id) "O" id "web\n"
+#define ERR(id) "R" id "web\n"
+
 static pid_t pid;
 static int sock;
 static int channel[2]; /* ours, and the worker's */
-static char packet[KEEPER_HEAD + KEEPER_LINE_MAX + 1];
+static char packet[KEEPER_HEAD_MAX + KEEPER_LINE_MAX + 1];
+static struct keeper_page *page;
 
 /* The program is beside the tests. */
 static void
-run_keeper(int its_end)
+run_keeper(int its_end, int memory)
 {
 	char path[PATH_MAX], program[PATH_MAX + 64];
 	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
@@ -34,7 +41,9 @@ run_keeper(int its_end)
 	path[n > 0 ? n : 0] = '\0';
 	(void)snprintf(program, sizeof(program),
 	    "%s/../../libexec/apppool-keeper", dirname(path));
-	if (dup2(its_end, KEEPER_FD) != -1)
+	if ((its_end = fcntl(its_end, F_DUPFD, 10)) != -1 &&
+	    dup2(memory, KEEPER_PAGE_FD) != -1 &&
+	    dup2(its_end, KEEPER_FD) != -1)
 		(void)execl(program, "apppool-keeper", (char *)NULL);
 	_exit(127);
 }
@@ -42,17 +51,24 @@ run_keeper(int its_end)
 static void
 begin(void)
 {
-	int ends[2];
+	int memory = memfd_create("page", 0), ends[2];
 
+	NEED(ftruncate(memory, sizeof(*page)) == 0);
+	page = mmap(
+	    NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	NEED(page != MAP_FAILED);
+	/* Nobody is to be told that it is busy. */
+	page->watched = 1;
 	CHECK_EQ(0, fdpass_pair(ends));
 	pid = fork();
 	if (pid == 0)
-		run_keeper(ends[1]);
+		run_keeper(ends[1], memory);
+	close(memory);
 	close(ends[1]);
 	sock = ends[0];
 }
 
-/* The next packet as a string; "": the end. */
+/* The next packet as a string, "\n" for the end of a name; "": the end. */
 static const char *
 heard(void)
 {
@@ -63,6 +79,8 @@ heard(void)
 
 	CHECK(n >= 0);
 	packet[n > 0 ? n : 0] = '\0';
+	if (n > KEEPER_HEAD + 3 && packet[KEEPER_HEAD + 3] == '\0')
+		packet[KEEPER_HEAD + 3] = '\n';
 	return packet;
 }
 
@@ -70,20 +88,22 @@ heard(void)
 static void
 hold_both(const char *id, int to[2])
 {
-	char buf[KEEPER_HEAD + 1];
-	int ends[KEEPER_HOLD_FDS];
+	char buf[KEEPER_HEAD + 5];
+	int ends[KEEPER_HOLD_FDS], pair[2];
 
-	for (int i = 0; i < KEEPER_HOLD_FDS; i += 2) {
-		CHECK_EQ(0, pipe2(ends + i, O_CLOEXEC));
-		CHECK_EQ(0, fcntl(ends[i], F_SETFL, O_NONBLOCK));
-		to[i / 2] = ends[i + 1];
+	for (int i = 0; i < KEEPER_HOLD_FDS; i++) {
+		CHECK_EQ(0, pipe2(pair, O_CLOEXEC));
+		CHECK_EQ(0, fcntl(pair[0], F_SETFL, O_NONBLOCK));
+		ends[i] = pair[0];
+		to[i] = pair[1];
 	}
-	(void)snprintf(buf, sizeof(buf), "%c%s", KEEPER_HOLD, id);
-	CHECK_EQ(KEEPER_HEAD,
-	    fdpass_send_many(sock, buf, KEEPER_HEAD, ends, KEEPER_HOLD_FDS));
+	(void)snprintf(buf, sizeof(buf), "%c%sweb", KEEPER_HOLD, id);
+	CHECK_EQ(KEEPER_HEAD + 4,
+	    fdpass_send_many(
+		sock, buf, KEEPER_HEAD + 4, ends, KEEPER_HOLD_FDS));
 	close(ends[0]);
-	close(ends[2]);
-	CHECK_STR("P", heard());
+	close(ends[1]);
+	CHECK_STR("D", heard());
 }
 
 /* The same; only the end to write to as standard output stays open. */
@@ -98,18 +118,12 @@ hold(const char *id)
 }
 
 static void
-tell(char verb, const char *id)
+leave(const char *id)
 {
 	char buf[KEEPER_HEAD + 1];
 
-	(void)snprintf(buf, sizeof(buf), "%c%s", verb, id);
+	(void)snprintf(buf, sizeof(buf), "%c%s", KEEPER_LEAVE, id);
 	CHECK_EQ(KEEPER_HEAD, fdpass_send(sock, buf, KEEPER_HEAD, -1));
-}
-
-static void
-leave(const char *id)
-{
-	tell(KEEPER_LEAVE, id);
 }
 
 static void
@@ -147,15 +161,6 @@ finish(void)
 }
 
 static void
-a_question_is_answered(void)
-{
-	begin();
-	CHECK_EQ(1, fdpass_send(sock, "P", 1, -1));
-	CHECK_STR("P", heard());
-	finish();
-}
-
-static void
 lines_come_with_the_identifier_of_their_worker(void)
 {
 	int one, two;
@@ -164,9 +169,9 @@ lines_come_with_the_identifier_of_their_worker(void)
 	one = hold(ONE);
 	two = hold(TWO);
 	print(one, "first\nsecond\n");
-	CHECK_STR("O" ONE "first\nsecond", heard());
+	CHECK_STR(OUT(ONE) "first\nsecond", heard());
 	print(two, "third\n");
-	CHECK_STR("O" TWO "third", heard());
+	CHECK_STR(OUT(TWO) "third", heard());
 	finish();
 }
 
@@ -178,11 +183,11 @@ a_line_in_pieces_comes_whole(void)
 	begin();
 	fd = hold(ONE);
 	print(fd, "whole\nbegin");
-	CHECK_STR("O" ONE "whole", heard());
+	CHECK_STR(OUT(ONE) "whole", heard());
 	print(fd, "ning\n\nnext");
-	CHECK_STR("O" ONE "beginning\n", heard());
+	CHECK_STR(OUT(ONE) "beginning\n", heard());
 	print(fd, "\n");
-	CHECK_STR("O" ONE "next", heard());
+	CHECK_STR(OUT(ONE) "next", heard());
 	finish();
 }
 
@@ -195,10 +200,10 @@ the_beginning_of_a_line_comes_when_its_worker_leaves(void)
 	fd = hold(ONE);
 	print(fd, "last words");
 	leave(ONE);
-	CHECK_STR("O" ONE "last words", heard());
+	CHECK_STR(OUT(ONE) "last words", heard());
+	CHECK_STR("W" ONE, heard());
 	/* The keeper has closed the pipe. */
-	CHECK_EQ(1, fdpass_send(sock, "P", 1, -1));
-	CHECK_STR("P", heard());
+	CHECK_STR("D", heard());
 	signal(SIGPIPE, SIG_IGN);
 	CHECK_EQ(-1, write(fd, "x", 1));
 	CHECK_EQ(EPIPE, errno);
@@ -215,8 +220,8 @@ what_is_left_at_the_end_is_passed_on(void)
 	fd = hold(ONE);
 	print(fd, "whole\nbeginning");
 	CHECK_EQ(0, shutdown(sock, SHUT_WR));
-	CHECK_STR("O" ONE "whole", heard());
-	CHECK_STR("O" ONE "beginning", heard());
+	CHECK_STR(OUT(ONE) "whole", heard());
+	CHECK_STR(OUT(ONE) "beginning", heard());
 	finish();
 	close(fd);
 }
@@ -230,8 +235,8 @@ a_line_over_64_KiB_is_cut_and_the_next_is_whole(void)
 	fd = hold(ONE);
 	print_many(fd, 'x', 100000);
 	print(fd, "\nnext\n");
-	CHECK_EQ(KEEPER_HEAD + KEEPER_LINE_MAX, strlen(heard()));
-	CHECK_STR("O" ONE "next", heard());
+	CHECK_EQ(KEEPER_HEAD + 4 + KEEPER_LINE_MAX, strlen(heard()));
+	CHECK_STR(OUT(ONE) "next", heard());
 	finish();
 }
 
@@ -245,8 +250,8 @@ a_packet_has_32_lines_at_most(void)
 	print(fd,
 	    "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n"
 	    "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n");
-	CHECK_EQ(KEEPER_HEAD + 31, strlen(heard()));
-	CHECK_EQ(KEEPER_HEAD + 7, strlen(heard()));
+	CHECK_EQ(KEEPER_HEAD + 4 + 31, strlen(heard()));
+	CHECK_EQ(KEEPER_HEAD + 4 + 7, strlen(heard()));
 	finish();
 	close(fd);
 }
@@ -266,9 +271,11 @@ of_many_last_lines_1024_come_and_the_rest_is_counted(void)
 	for (int lines = 0; heard()[0] == KEEPER_OUTPUT; lines++)
 		NEED(lines < 60000);
 	CHECK_EQ(KEEPER_LEFT_OUT, packet[0]);
-	memcpy(&left, packet + KEEPER_HEAD, sizeof(left));
+	memcpy(&left, packet + KEEPER_HEAD + 4, sizeof(left));
 	/* Some are read before the keeper hears that the worker is gone. */
 	CHECK(left > 0 && left <= 60000 - KEEPER_LAST_LINES);
+	CHECK_STR("W" ONE, heard());
+	CHECK_STR("D", heard());
 	finish();
 	close(fd);
 }
@@ -279,18 +286,20 @@ of_many_last_lines_1024_come_and_the_rest_is_counted(void)
 static const char *
 words_after(const char *printed)
 {
+	static char words[KEEPER_WORDS_MAX + 1];
 	int to[2];
 
 	hold_both(ONE, to);
 	print(to[1], printed);
-	tell(KEEPER_WORDS, ONE);
+	leave(ONE);
 	while (heard()[0] == KEEPER_ERRORS)
 		continue;
 	CHECK_EQ(KEEPER_WORDS, packet[0]);
+	memcpy(words, packet + KEEPER_HEAD, sizeof(words) - 1);
+	CHECK_STR("D", heard());
 	close(to[0]);
 	close(to[1]);
-	leave(ONE);
-	return packet + KEEPER_HEAD;
+	return words;
 }
 
 static void
@@ -301,9 +310,9 @@ the_two_outputs_are_told_apart(void)
 	begin();
 	hold_both(ONE, to);
 	print(to[0], "out\n");
-	CHECK_STR("O" ONE "out", heard());
+	CHECK_STR(OUT(ONE) "out", heard());
 	print(to[1], "err\n");
-	CHECK_STR("R" ONE "err", heard());
+	CHECK_STR(ERR(ONE) "err", heard());
 	finish();
 }
 
@@ -316,10 +325,33 @@ the_last_line_comes_after_all_others(void)
 	hold_both(ONE, to);
 	CHECK_EQ(0, kill(pid, SIGSTOP));
 	print(to[1], "one\ntwo\n");
-	tell(KEEPER_WORDS, ONE);
+	leave(ONE);
 	CHECK_EQ(0, kill(pid, SIGCONT));
-	CHECK_STR("R" ONE "one\ntwo", heard());
+	CHECK_STR(ERR(ONE) "one\ntwo", heard());
 	CHECK_STR("W" ONE "two", heard());
+	CHECK_STR("D", heard());
+	finish();
+}
+
+static void
+the_last_line_of_too_many_is_known(void)
+{
+	char line[] = "0123456789\n";
+	int to[2];
+
+	begin();
+	hold_both(ONE, to);
+	CHECK_EQ(0, kill(pid, SIGSTOP));
+	for (int i = 0; i < 3 * KEEPER_LAST_LINES; i++)
+		print(to[1], line);
+	print(to[1], "the reason\n");
+	leave(ONE);
+	CHECK_EQ(0, kill(pid, SIGCONT));
+	do
+		(void)heard();
+	while (packet[0] == KEEPER_ERRORS || packet[0] == KEEPER_LEFT_OUT);
+	CHECK_STR("W" ONE "the reason", packet);
+	CHECK_STR("D", heard());
 	finish();
 }
 
@@ -337,8 +369,6 @@ the_last_line_may_have_no_newline(void)
 {
 	begin();
 	CHECK_STR("why", words_after("what\nwhy"));
-	/* The rest is passed on as a line in the end. */
-	CHECK_STR("R" ONE "why", heard());
 	finish();
 }
 
@@ -348,8 +378,9 @@ a_worker_that_said_nothing_has_no_last_line(void)
 	begin();
 	CHECK_STR("", words_after(""));
 	CHECK_STR("", words_after("\n"));
-	tell(KEEPER_WORDS, TWO);
+	leave(TWO);
 	CHECK_STR("W" TWO, heard());
+	CHECK_STR("D", heard());
 	finish();
 }
 
@@ -362,7 +393,6 @@ a_long_last_line_is_cut(void)
 	memset(line, 'x', sizeof(line));
 	line[sizeof(line) - 1] = '\0';
 	CHECK_EQ(KEEPER_WORDS_MAX, strlen(words_after(line)));
-	CHECK_EQ(KEEPER_HEAD + KEEPER_WORDS_MAX + 1, strlen(heard()));
 	finish();
 }
 
@@ -393,10 +423,11 @@ close_channel(void)
 static void
 take(const char *id)
 {
-	char text[KEEPER_HEAD + 1];
+	char text[KEEPER_HEAD + 5];
 
-	(void)snprintf(text, sizeof(text), "%c%s", KEEPER_TAKE, id);
-	CHECK_EQ(KEEPER_HEAD, fdpass_send(sock, text, KEEPER_HEAD, channel[1]));
+	(void)snprintf(text, sizeof(text), "%c%sweb", KEEPER_TAKE, id);
+	CHECK_EQ(KEEPER_HEAD + 4,
+	    fdpass_send(sock, text, KEEPER_HEAD + 4, channel[1]));
 }
 
 /* The next packet, and whether it has a descriptor, which is closed. */
@@ -489,11 +520,102 @@ a_message_longer_than_any_of_ours_is_cut(void)
 	finish();
 }
 
+/* --- closing, and whom the keeper waits for ------------------------------- */
+
+/* Whether the other end of the socket is closed everywhere. */
+static bool
+is_hung_up(int fd, int limit)
+{
+	struct pollfd p = { .fd = fd };
+
+	return poll(&p, 1, limit) == 1 && (p.revents & POLLHUP) != 0;
+}
+
+static void
+descriptors_are_closed_when_the_daemon_has_closed_its_own(void)
+{
+	int pair[2], out;
+
+	begin();
+	out = hold(ONE);
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK_EQ(6, fdpass_send(sock, "Cweb\0-", 6, pair[0]));
+	CHECK_STR("D", heard());
+	close(pair[0]);
+	/* Nothing else is done meanwhile. */
+	print(out, "line\n");
+	CHECK(!is_hung_up(pair[1], 50));
+	CHECK_EQ(1, fdpass_send(sock, "Z", 1, -1));
+	CHECK_STR("D", heard());
+	CHECK(is_hung_up(pair[1], 0));
+	CHECK_STR(OUT(ONE) "line", heard());
+	close(pair[1]);
+	finish();
+}
+
+/* So its writer sees no reset. */
+static void
+what_lies_in_a_socket_is_read_before_it_is_closed(void)
+{
+	int pair[2];
+	char byte;
+
+	begin();
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK_EQ(1, write(pair[1], "x", 1));
+	CHECK_EQ(6, fdpass_send(sock, "Cweb\0d", 6, pair[0]));
+	CHECK_STR("D", heard());
+	close(pair[0]);
+	CHECK_EQ(1, fdpass_send(sock, "Z", 1, -1));
+	CHECK_STR("D", heard());
+	CHECK_EQ(0, read(pair[1], &byte, 1));
+	close(pair[1]);
+	finish();
+}
+
+static void
+the_end_of_a_pipe_costs_no_time(void)
+{
+	int out;
+	uint32_t moves;
+
+	begin();
+	out = hold(ONE);
+	print(out, "last\n");
+	close(out);
+	CHECK_STR(OUT(ONE) "last", heard());
+	leave(TWO);
+	CHECK_STR("W" TWO, heard());
+	CHECK_STR("D", heard());
+	moves = page->moves;
+	(void)poll(NULL, 0, 50);
+	CHECK_EQ(moves, page->moves);
+	finish();
+}
+
+static void
+a_keeper_nobody_watches_says_that_it_is_busy_and_with_whom(void)
+{
+	int out;
+
+	begin();
+	out = hold(ONE);
+	page->watched = 0;
+	print(out, "line\n");
+	CHECK_STR("B", heard());
+	CHECK_STR(OUT(ONE) "line", heard());
+	CHECK_EQ(1, page->watched);
+	print(out, "line\n");
+	CHECK_STR(OUT(ONE) "line", heard());
+	CHECK_EQ(0, memcmp(page->id, ONE, KEEPER_ID_LEN));
+	CHECK_STR("web", page->app);
+	finish();
+}
+
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_question_is_answered);
 	RUN(lines_come_with_the_identifier_of_their_worker);
 	RUN(a_line_in_pieces_comes_whole);
 	RUN(the_beginning_of_a_line_comes_when_its_worker_leaves);
@@ -503,6 +625,7 @@ main(int argc, char **argv)
 	RUN(of_many_last_lines_1024_come_and_the_rest_is_counted);
 	RUN(the_two_outputs_are_told_apart);
 	RUN(the_last_line_comes_after_all_others);
+	RUN(the_last_line_of_too_many_is_known);
 	RUN(the_last_line_is_not_a_blank_one_and_has_no_blanks_around_it);
 	RUN(the_last_line_may_have_no_newline);
 	RUN(a_worker_that_said_nothing_has_no_last_line);
@@ -511,5 +634,9 @@ main(int argc, char **argv)
 	RUN(a_channel_that_was_shut_down_is_emptied);
 	RUN(credentials_that_a_worker_asked_for_do_no_harm);
 	RUN(a_message_longer_than_any_of_ours_is_cut);
+	RUN(descriptors_are_closed_when_the_daemon_has_closed_its_own);
+	RUN(what_lies_in_a_socket_is_read_before_it_is_closed);
+	RUN(the_end_of_a_pipe_costs_no_time);
+	RUN(a_keeper_nobody_watches_says_that_it_is_busy_and_with_whom);
 	return check_finish();
 }

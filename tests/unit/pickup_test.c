@@ -45,10 +45,9 @@ static void
 begin_anyhow(unsigned workers)
 {
 	nmet = 0;
-	fixture.web.min_processes = workers;
-	fixture.web.max_processes = workers;
+	fixture.web.pool.min_processes = workers;
+	fixture.web.pool.max_processes = workers;
 	fixture_begin();
-	pickup_init(&sup);
 	settle();
 }
 
@@ -56,7 +55,7 @@ static void
 begin(unsigned workers, unsigned prefetch)
 {
 	fixture_defaults();
-	fixture.web.prefetch = prefetch;
+	fixture.web.pool.prefetch = prefetch;
 	begin_anyhow(workers);
 }
 
@@ -107,15 +106,22 @@ says(uint32_t conn, const char *text)
 	    CHECK_STR(text, got);
 }
 
-/* Two busy processes, and a connection prefetched behind each session. */
+/* Two busy processes. */
 static void
-begin_prefetched(void)
+begin_busy(void)
 {
 	begin(2, 1);
 	(void)arrive("a");
 	(void)arrive("b");
 	CHECK(receive(sup.workers[0]) > 0);
 	CHECK(receive(sup.workers[1]) > 0);
+}
+
+/* The same, and a connection prefetched behind each session. */
+static void
+begin_prefetched(void)
+{
+	begin_busy();
 	third = arrive("c");
 	(void)arrive("d");
 	CHECK_EQ(0, app_waiting(&sup.pool.apps[0]));
@@ -260,8 +266,8 @@ static struct worker *
 begin_limited(tspan limit)
 {
 	fixture_defaults();
-	fixture.web.concurrency = 2;
-	fixture.web.pickup_timeout = limit;
+	fixture.web.pool.concurrency = 2;
+	fixture.web.pool.pickup_timeout = limit;
 	begin_anyhow(1);
 	return sup.workers[0];
 }
@@ -311,8 +317,24 @@ what_was_received_is_looked_at_no_more(void)
 	(void)arrive("a");
 	CHECK(receive(w) > 0);
 	pass_until_killed(w, TSPAN_MSECONDS(300));
-	CHECK_EQ(TSTAMP_NEVER, w->look_at);
-	CHECK_EQ(TSTAMP_NEVER, sup.pickup_timer.at);
+	CHECK_EQ(TSTAMP_NEVER, w->pickup.timer.at);
+	fixture_end();
+}
+
+/* Among thousands of late processes each look at one would look at all. */
+static void
+a_look_at_a_process_looks_at_no_other(void)
+{
+	struct worker *w = begin_limited(TSPAN_SECONDS(2)), **all;
+	tstamp given = fixture.now;
+
+	(void)arrive("a");
+	all = sup.workers;
+	sup.workers = NULL;
+	pass_until_killed(w, TSPAN_SECONDS(4));
+	sup.workers = all;
+	CHECK_EQ(STEP_KILL, sup.pool.processes[0].step);
+	CHECK_EQ(given + TSPAN_SECONDS(2), fixture.now);
 	fixture_end();
 }
 
@@ -383,7 +405,7 @@ a_connection_taken_back_does_not_count_as_received(void)
 	settle();
 	fixture.now += TSPAN_SECONDS(1);
 	CHECK_EQ(TSTAMP_NEVER, pickup_since(from, fixture.now));
-	CHECK_EQ((intmax_t)from->sent, (intmax_t)from->received);
+	CHECK_EQ((intmax_t)from->pickup.sent, (intmax_t)from->pickup.received);
 	fixture_end();
 }
 
@@ -397,10 +419,41 @@ a_stop_taken_back_is_sent_again(void)
 	from = fall_idle();
 	CHECK(receive(from) > 0);
 	channel_stop(from);
-	sent = from->sent;
+	sent = from->pickup.sent;
 	pickup_take(&sup, &met[0], fixture.now);
-	CHECK_EQ((intmax_t)sent, (intmax_t)from->sent);
+	CHECK_EQ((intmax_t)sent, (intmax_t)from->pickup.sent);
 	CHECK_EQ(4, (intmax_t)receive(from));
+	fixture_end();
+}
+
+/* A worker is asked for a template while it is between two sessions. */
+static void
+a_fork_stays_with_the_process_and_the_connection_behind_it_comes_back(void)
+{
+	static const char text[] = "FORK 7 abcdefgh template";
+	struct worker *from;
+	struct fdpass_got got;
+	char message[64];
+	uint32_t conn;
+
+	begin_busy();
+	from = sup.workers[1];
+	from->pickup.sent += (uint64_t)fdpass_send_many(from->channel.fd, text,
+	    strlen(text), (int[]){ STDIN_FILENO, STDERR_FILENO }, 2);
+	third = arrive("c");
+	(void)arrive("d");
+	CHECK(from == fall_idle());
+	conn = sup.pool.processes[from->process].conns.last;
+	pickup_take(&sup, &met[0], fixture.now);
+	CHECK_EQ(1, (intmax_t)sup.pool.apps[0].figures.retaken);
+	CHECK(says(conn, conn == third ? "c" : "d"));
+	CHECK_EQ((intmax_t)strlen(text),
+	    fdpass_recv(
+		from->child_end, message, sizeof(message), MSG_DONTWAIT, &got));
+	CHECK_EQ(2, (intmax_t)got.nfds);
+	for (size_t i = 0; i < got.nfds; i++)
+		close(got.fds[i]);
+	CHECK_EQ(0, receive(from));
 	fixture_end();
 }
 
@@ -441,11 +494,13 @@ main(int argc, char **argv)
 	RUN(a_late_process_is_killed_within_a_tenth_of_the_limit);
 	RUN(a_session_beside_it_delays_the_end_of_a_late_process_by_a_tenth);
 	RUN(what_was_received_is_looked_at_no_more);
+	RUN(a_look_at_a_process_looks_at_no_other);
 	RUN(a_connection_comes_back_with_its_socket);
 	RUN(a_connection_received_meanwhile_stays);
 	RUN(nothing_is_taken_back_from_a_process_that_keeps_it);
 	RUN(a_connection_taken_back_does_not_count_as_received);
 	RUN(a_stop_taken_back_is_sent_again);
+	RUN(a_fork_stays_with_the_process_and_the_connection_behind_it_comes_back);
 	RUN(without_a_free_descriptor_a_connection_stays);
 	return check_finish();
 }

@@ -108,11 +108,106 @@ a_new_generation_that_dies_young_is_given_up(void)
 		CHECK_EQ(1, rig_app(0)->outdated);
 		rig_at((i + 1) * 200000);
 		rig_spawned(1);
-		rig_exits(1, END_FAILURE);
+		rig_exits(1, i == 1 ? END_SIGNAL : END_FAILURE);
 	}
 	CHECK_EQ(0, rig_app(0)->outdated);
 	CHECK(!app_rolling(rig_app(0)));
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	rig_end();
+}
+
+static void
+a_first_process_that_fails_twice_alike_ends_the_rollout(void)
+{
+	struct app_options o = rig_options();
+
+	o.start_limit = 100;
+	o.restart_delay_max = TSPAN_SECONDS(1000);
+	rig_begin();
+	rig.tells = true;
+	rig_running(o, 1);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	rig_spawned(1);
+	rig_exits(1, END_FAILURE);
+	rig_at(1250);
+	CHECK_STR("tell 0 backoff, spawn 1", rig_did());
+	rig_spawned(1);
+	rig_exits(1, END_FAILURE);
+	CHECK_STR("tell 0 backoff, tell 0 given up, tell 0 ready", rig_did());
+	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
+	/* As after start_limit failures nothing but a trial is started. */
+	(void)rig_arrive();
+	(void)rig_arrive();
+	CHECK_STR("hand 0>0", rig_did());
+	rig_at(1000000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
+static void
+a_process_that_fails_after_ready_has_failed_otherwise(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_spawned(1);
+	rig_exits(1, END_FAILURE);
+	rig_at(2000);
+	(void)rig_did();
+	rig_spawned(1);
+	rig_ready(1);
+	rig_exits(1, END_FAILURE);
+	CHECK(app_rolling(rig_app(0)));
+	rig_end();
+}
+
+/* No process was started after another had failed. */
+static void
+first_processes_that_fail_together_are_tried_again(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin_with(rig_limits(), 40);
+	o.max_processes = 20;
+	rig_running(o, 20);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 20, spawn 21", rig_did());
+	rig_spawned(20);
+	rig_spawned(21);
+	rig_at(10);
+	rig_exits(20, END_FAILURE);
+	rig_exits(21, END_FAILURE);
+	CHECK(app_rolling(rig_app(0)));
+	rig_at(2000);
+	CHECK_STR("spawn 21, spawn 20", rig_did());
+	rig_end();
+}
+
+static void
+a_generation_that_has_served_may_fail_start_limit_times(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	rig_running(o, 3);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_ready(3);
+	(void)rig_did();
+	rig_arrive();
+	(void)rig_did();
+	rig_done(3);
+	rig_exits(2, END_EXIT);
+	for (int i = 0; i < 2; i++) {
+		CHECK(app_rolling(rig_app(0)));
+		rig_spawned(4);
+		rig_exits(4, END_FAILURE);
+		rig_at(10000 * (i + 1));
+		(void)rig_did();
+	}
+	CHECK(app_rolling(rig_app(0)));
 	rig_end();
 }
 
@@ -123,7 +218,7 @@ after_a_rollout_was_given_up_old_processes_end_without_failure(void)
 	rig.tells = true;
 	rig_running(rig_options(), 1);
 	pool_app_restart(&rig.pool, 0, rig.now);
-	for (int i = 0; i < 3; i++) {
+	for (int i = 0; i < 2; i++) {
 		rig_at((i + 1) * 200000);
 		rig_spawned(1);
 		rig_exits(1, END_FAILURE);
@@ -191,6 +286,112 @@ after_a_young_death_a_rollout_goes_on_when_another_process_serves(void)
 	(void)rig_done(2);
 	CHECK_STR("stop 0", rig_did());
 	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
+	rig_end();
+}
+
+/*
+ * After a failure of the new generation: its next process is ready and proves
+ * nothing yet, and the app has one process more than it wants.
+ */
+static void
+begin_doubtful(struct app_options o, uint32_t max_processes)
+{
+	rig_begin_with(rig_limits(), max_processes);
+	o.min_processes = 2;
+	rig_running(o, 2);
+	rig_at(40000);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 2", rig_did());
+	rig_spawned(2);
+	rig_exits(2, END_FAILURE);
+	rig_at(42000);
+	CHECK_STR("spawn 2", rig_did());
+	rig_ready(2);
+	CHECK_STR("", rig_did());
+}
+
+static void
+after_a_failure_of_the_new_generation_no_old_job_is_stopped(void)
+{
+	struct app_options o = rig_options();
+
+	o.sessions = false;
+	o.ready_after = TSPAN_SECONDS(1);
+	rig_begin();
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_at(40000);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	rig_spawned(1);
+	rig_exits(1, END_FAILURE);
+	rig_at(42000);
+	CHECK_STR("spawn 1", rig_did());
+	rig_spawned(1);
+	rig_at(50000);
+	CHECK_STR("", rig_did());
+	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
+	/* The new one has lived for min_server_life. */
+	rig_at(72000);
+	CHECK_STR("stop 0", rig_did());
+	CHECK_EQ(END_RESTARTED, rig_process(0)->end);
+	rig_end();
+}
+
+static void
+after_a_failure_of_the_new_generation_no_old_process_idles_too_long(void)
+{
+	struct app_options o = rig_options();
+
+	o.max_idle_time = TSPAN_SECONDS(50);
+	begin_doubtful(o, 20);
+	rig_at(60000);
+	CHECK_STR("", rig_did());
+	rig_at(72000);
+	CHECK_STR("stop 1, spawn 3", rig_did());
+	rig_end();
+}
+
+static void
+after_a_failure_of_the_new_generation_no_old_process_is_given_away(void)
+{
+	struct app_options o = rig_options();
+
+	begin_doubtful(o, 2);
+	o.min_processes = 0;
+	rig_add(&o);
+	(void)rig_arrive_at(1);
+	rig_at(50000);
+	CHECK_STR("", rig_did());
+	rig_arrive();
+	CHECK_STR("hand 1>2", rig_did());
+	rig_done(2);
+	CHECK_STR("stop 1, spawn 3", rig_did());
+	CHECK_EQ(END_RESTARTED, rig_process(1)->end);
+	rig_end();
+}
+
+/* Without a place no process could prove itself, and all would wait for ever.
+ */
+static void
+under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.min_processes = 2;
+	rig_running(o, 2);
+	pool_app_restart(&rig.pool, 0, rig.now);
+	(void)rig_did();
+	rig_spawned(2);
+	rig_exits(2, END_FAILURE);
+	o.min_processes = o.max_processes = 1;
+	rig_change(0, &o);
+	CHECK_STR("stop 0", rig_did());
+	rig_exits(0, END_EXIT);
+	rig_at(2000);
+	CHECK_STR("spawn 0", rig_did());
 	rig_end();
 }
 
@@ -845,8 +1046,16 @@ main(int argc, char **argv)
 	RUN(a_full_table_has_one_old_process_leave_first);
 	RUN(idle_processes_of_the_new_generation_get_connections_first);
 	RUN(a_new_generation_that_dies_young_is_given_up);
+	RUN(a_first_process_that_fails_twice_alike_ends_the_rollout);
+	RUN(a_process_that_fails_after_ready_has_failed_otherwise);
+	RUN(first_processes_that_fail_together_are_tried_again);
+	RUN(a_generation_that_has_served_may_fail_start_limit_times);
 	RUN(after_a_rollout_was_given_up_old_processes_end_without_failure);
 	RUN(after_a_new_process_died_young_old_processes_stay);
+	RUN(after_a_failure_of_the_new_generation_no_old_job_is_stopped);
+	RUN(after_a_failure_of_the_new_generation_no_old_process_idles_too_long);
+	RUN(after_a_failure_of_the_new_generation_no_old_process_is_given_away);
+	RUN(under_a_lowered_ceiling_an_old_process_leaves_for_the_next_attempt);
 	RUN(after_a_young_death_a_rollout_goes_on_when_another_process_serves);
 	RUN(sessions_of_the_old_generation_prove_nothing_of_the_new_one);
 	RUN(restart_calls_off_starts_that_were_not_carried_out);

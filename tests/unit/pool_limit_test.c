@@ -281,6 +281,84 @@ no_process_stops_while_a_connection_waits_for_a_lock(void)
 	rig_end();
 }
 
+static void
+a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew(void)
+{
+	begin_limited(2, false);
+	rig_arrive_n(2);
+	(void)rig_did();
+	rig_exits(0, END_SIGNAL);
+	rig_exits(1, END_SIGNAL);
+	(void)rig_did();
+	granted(4);
+	CHECK_STR("", rig_did());
+	pool_limit_moved(&rig.pool, 0, rig.now);
+	CHECK_STR("unlock 4", rig_did());
+	rig_at(2000);
+	CHECK_STR("spawn 1", rig_did());
+	rig_ready(1);
+	CHECK_STR("", rig_did());
+	granted(5);
+	CHECK_STR("hand 0>1", rig_did());
+	rig_end();
+}
+
+static void
+a_session_keeps_the_lock_of_a_former_limit_until_its_end(void)
+{
+	begin_limited(1, false);
+	rig_arrive();
+	(void)rig_did();
+	granted(4);
+	(void)rig_did();
+	pool_limit_moved(&rig.pool, 0, rig.now);
+	CHECK_STR("", rig_did());
+	rig_done(0);
+	CHECK_STR("unlock 4", rig_did());
+	rig_end();
+}
+
+static void
+a_connection_taken_back_after_the_limit_moved_needs_another_lock(void)
+{
+	begin_limited(2, false);
+	rig_arrive();
+	(void)rig_did();
+	granted(4);
+	(void)rig_did();
+	pool_limit_moved(&rig.pool, 0, rig.now);
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	CHECK_STR("unlock 4, lock 0", rig_did());
+	granted(5);
+	CHECK_STR("hand 0>1", rig_did());
+	rig_end();
+}
+
+/* A process that is stopped would be started again at once. */
+static void
+a_process_stays_while_the_listener_waits_for_a_number(void)
+{
+	struct pool_limits limits = rig_limits();
+	struct app_options o = rig_options();
+
+	limits.conns = 1;
+	rig_begin_with(limits, 4);
+	o.min_processes = 0;
+	rig_add(&o);
+	rig_arrive();
+	CHECK_STR("spawn 0", rig_did());
+	o.limited = true;
+	o.max_idle_time = TSPAN_SECONDS(1);
+	rig_add(&o);
+	rig_accept_paused(1);
+	CHECK_STR("spawn 1", rig_did());
+	rig_ready(1);
+	rig_at(20000);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -303,5 +381,9 @@ main(int argc, char **argv)
 	RUN(a_removed_limit_lets_all_waiters_in);
 	RUN(a_full_queue_is_told_once_while_its_waiters_want_locks);
 	RUN(no_process_stops_while_a_connection_waits_for_a_lock);
+	RUN(a_waiter_gives_a_lock_of_a_former_limit_back_and_asks_anew);
+	RUN(a_session_keeps_the_lock_of_a_former_limit_until_its_end);
+	RUN(a_connection_taken_back_after_the_limit_moved_needs_another_lock);
+	RUN(a_process_stays_while_the_listener_waits_for_a_number);
 	return check_finish();
 }

@@ -568,6 +568,33 @@ an_app_at_rest_has_no_deadline(void)
 	rig_end();
 }
 
+/* Nothing may stop while a connection waits in the backlog. */
+static void
+an_app_whose_listener_waits_for_a_number_has_no_deadline(void)
+{
+	struct pool_limits limits = rig_limits();
+	struct app_options o = promise_options();
+
+	limits.conns = 3;
+	rig_begin_with(limits, 20);
+	rig_running(o, 3);
+	serve(4, 3);
+	rest(200);
+	CHECK_EQ(3, ready(0));
+	o.min_processes = 0;
+	o.target_wait = 0;
+	o.start_timeout = TSPAN_SECONDS(100000);
+	rig_add(&o);
+	for (int i = 0; i < 3; i++)
+		(void)rig_arrive_at(1);
+	(void)rig_did();
+	rig_accept_paused(0);
+	rest(1);
+	CHECK(rig_due() > 1000000);
+	CHECK_EQ(3, ready(0));
+	rig_end();
+}
+
 /* --- one ceiling for several apps ----------------------------------------- */
 
 static void
@@ -694,6 +721,7 @@ main(int argc, char **argv)
 	RUN(an_idle_process_that_is_needed_stays);
 	RUN(the_last_process_of_an_app_stops_for_idleness_alone);
 	RUN(an_app_at_rest_has_no_deadline);
+	RUN(an_app_whose_listener_waits_for_a_number_has_no_deadline);
 	RUN(a_need_takes_an_idle_process_that_another_app_can_spare);
 	RUN(a_need_takes_no_process_that_another_app_needs);
 	RUN(busy_apps_share_places_by_their_needs);

@@ -228,115 +228,6 @@ cpu_time_is_that_of_getrusage(void)
 }
 
 static void
-note(void *arg, uint32_t inode)
-{
-	uint32_t *wanted = arg;
-
-	if (*wanted == inode)
-		*wanted = 0;
-}
-
-static void
-a_file_that_an_epoll_watches_is_found(void)
-{
-	int ep = epoll_create1(EPOLL_CLOEXEC), ends[2];
-	struct epoll_event event = { .events = EPOLLIN };
-	uint32_t watched, other;
-	struct stat st;
-
-	NEED(pipe(ends) == 0);
-	NEED(epoll_ctl(ep, EPOLL_CTL_ADD, ends[0], &event) == 0);
-	NEED(fstat(ends[0], &st) == 0);
-	watched = (uint32_t)st.st_ino;
-	CHECK_EQ(0, procinfo_watched(getpid(), note, &watched));
-	CHECK_EQ(0, watched);
-	NEED(fstat(STDOUT_FILENO, &st) == 0);
-	other = (uint32_t)st.st_ino;
-	CHECK_EQ(0, procinfo_watched(getpid(), note, &other));
-	CHECK(other != 0);
-	close(ends[0]);
-	close(ends[1]);
-	close(ep);
-}
-
-/* A child that sleeps in poll(2), or in a call that does not accept. */
-static pid_t
-sleeper(bool polls)
-{
-	pid_t pid = fork();
-
-	if (pid == 0) {
-		(void)(polls ? poll(NULL, 0, -1) : pause());
-		_exit(0);
-	}
-	return pid;
-}
-
-static void
-end(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
-}
-
-static bool
-sleeps(pid_t pid)
-{
-	struct procinfo info;
-
-	return procinfo_read(pid, &info) == 0 && info.state == 'S';
-}
-
-static bool
-may_trace(pid_t pid)
-{
-	char path[64], text[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/syscall", (int)pid);
-	return procinfo_file(AT_FDCWD, path, text, sizeof(text)) == 0;
-}
-
-static void
-a_process_in_poll_may_accept(void)
-{
-	pid_t polls = sleeper(true), pauses = sleeper(false);
-
-	NEED(polls != -1 && pauses != -1);
-	while (!sleeps(polls) || !sleeps(pauses))
-		usleep(1000);
-	CHECK(procinfo_may_accept(polls));
-	/* Where no process may trace another, that cannot be seen. */
-	CHECK(!procinfo_may_accept(pauses) || !may_trace(pauses));
-	end(polls);
-	end(pauses);
-}
-
-struct kin {
-	pid_t pid;
-	pid_t group;
-};
-
-static void
-note_process(void *arg, pid_t pid, pid_t group)
-{
-	struct kin *k = arg;
-
-	if (pid == k->pid)
-		k->group = group;
-}
-
-static void
-all_processes_are_found_with_their_groups(void)
-{
-	struct kin me = { getpid(), 0 }, parent = { getppid(), 0 };
-
-	CHECK_EQ(0, procinfo_all(note_process, &me));
-	CHECK_EQ(getpgrp(), me.group);
-	CHECK_EQ(0, procinfo_all(note_process, &parent));
-	CHECK_EQ(getpgid(getppid()), parent.group);
-}
-
-static void
 a_hostile_name_is_skipped(void)
 {
 	struct procinfo info = { 0 };
@@ -424,9 +315,6 @@ main(int argc, char **argv)
 	RUN(a_process_without_children_is_ECHILD);
 	RUN(cpu_time_is_that_of_getrusage);
 	RUN_ALONE(a_hostile_name_is_skipped);
-	RUN(a_file_that_an_epoll_watches_is_found);
-	RUN(a_process_in_poll_may_accept);
-	RUN(all_processes_are_found_with_their_groups);
 	RUN(a_zombie_is_in_state_Z);
 	RUN(a_reaped_process_is_ESRCH);
 	RUN_ALONE(the_limit_of_descriptors_is_raised_to_the_hard_one);

@@ -77,8 +77,8 @@ begin(enum conf_protocol protocol)
 	CHECK_EQ(0, loop_init(&loop, &clock));
 	CHECK_EQ(0, refusals_init(&all, &loop, close_conn));
 	app = (struct conf_app){
-		.on_full = CONF_ON_FULL_REFUSE,
-		.protocol = protocol,
+		.refusal.on_full = CONF_ON_FULL_REFUSE,
+		.refusal.protocol = protocol,
 	};
 	config = (struct config){ .conf = &conf, .refs = 1 };
 }
@@ -256,7 +256,7 @@ http_is_answered_503(void)
 	    "The service is too busy. Please try again later.\n";
 	struct refusal_answer a;
 
-	app = (struct conf_app){ .protocol = CONF_PROTOCOL_HTTP };
+	app = (struct conf_app){ .refusal.protocol = CONF_PROTOCOL_HTTP };
 	answer_to("GET / HTTP/1.1\r\n", 16, &a);
 	NEED(a.bytes != NULL && a.len == strlen(expected));
 	CHECK_EQ(0, memcmp(expected, a.bytes, a.len));
@@ -286,7 +286,7 @@ request_of(const void *bytes, size_t len)
 static void
 fastcgi_is_answered_an_end_of_the_request(void)
 {
-	app = (struct conf_app){ .protocol = CONF_PROTOCOL_FASTCGI };
+	app = (struct conf_app){ .refusal.protocol = CONF_PROTOCOL_FASTCGI };
 	CHECK_EQ(7, request_of(BEGIN_REQUEST, 8));
 	CHECK_EQ(7, request_of(BEGIN_REQUEST "\0\1\0\0\0\0\0\0 and more", 25));
 	CHECK_EQ(0xff01, request_of("\1\1\xff\1\0\10\3\0", 8));
@@ -295,7 +295,7 @@ fastcgi_is_answered_an_end_of_the_request(void)
 static void
 a_fastcgi_request_that_has_not_come_is_number_1(void)
 {
-	app = (struct conf_app){ .protocol = CONF_PROTOCOL_FASTCGI };
+	app = (struct conf_app){ .refusal.protocol = CONF_PROTOCOL_FASTCGI };
 	CHECK_EQ(1, request_of("", 0));
 	CHECK_EQ(1, request_of(BEGIN_REQUEST, 7));
 }
@@ -303,7 +303,7 @@ a_fastcgi_request_that_has_not_come_is_number_1(void)
 static void
 bytes_that_begin_no_fastcgi_request_are_number_1(void)
 {
-	app = (struct conf_app){ .protocol = CONF_PROTOCOL_FASTCGI };
+	app = (struct conf_app){ .refusal.protocol = CONF_PROTOCOL_FASTCGI };
 	CHECK_EQ(1, request_of("\2\1\0\7\0\10\0\0", 8));
 	CHECK_EQ(1, request_of("\1\4\0\7\0\10\0\0", 8));
 	CHECK_EQ(1, request_of("\1\1\0\7\0\11\0\0", 8));
@@ -318,7 +318,7 @@ raw_has_no_answer(void)
 {
 	struct refusal_answer a;
 
-	app = (struct conf_app){ .on_full = CONF_ON_FULL_REFUSE };
+	app = (struct conf_app){ .refusal.on_full = CONF_ON_FULL_REFUSE };
 	CHECK(!refusal_answers(&app));
 	answer_to("", 0, &a);
 	CHECK(a.bytes == NULL);
@@ -331,8 +331,8 @@ on_full_close_has_no_answer_in_any_protocol(void)
 	struct refusal_answer a;
 
 	app = (struct conf_app){
-		.on_full = CONF_ON_FULL_CLOSE,
-		.protocol = CONF_PROTOCOL_HTTP,
+		.refusal.on_full = CONF_ON_FULL_CLOSE,
+		.refusal.protocol = CONF_PROTOCOL_HTTP,
 	};
 	CHECK(!refusal_answers(&app));
 	answer_to("", 0, &a);
@@ -345,8 +345,8 @@ on_full_wait_has_the_answer_of_refuse(void)
 	struct refusal_answer a;
 
 	app = (struct conf_app){
-		.on_full = CONF_ON_FULL_WAIT,
-		.protocol = CONF_PROTOCOL_HTTP,
+		.refusal.on_full = CONF_ON_FULL_WAIT,
+		.refusal.protocol = CONF_PROTOCOL_HTTP,
 	};
 	CHECK(refusal_answers(&app));
 	answer_to("", 0, &a);
@@ -361,10 +361,10 @@ a_reply_file_goes_before_the_protocol(void)
 	char text[] = "\0x";
 
 	app = (struct conf_app){
-		.on_full = CONF_ON_FULL_REPLY,
-		.on_full_reply = text,
-		.on_full_reply_len = 2,
-		.protocol = CONF_PROTOCOL_HTTP,
+		.refusal.on_full = CONF_ON_FULL_REPLY,
+		.refusal.reply = text,
+		.refusal.reply_len = 2,
+		.refusal.protocol = CONF_PROTOCOL_HTTP,
 	};
 	CHECK(refusal_answers(&app));
 	answer_to("", 0, &a);
@@ -620,9 +620,9 @@ begin_long(struct pair *p, size_t i)
 	begin(CONF_PROTOCOL_RAW);
 	for (size_t n = 0; n < sizeof(long_answer); n++)
 		long_answer[n] = (char)(n * 7 + n / 256);
-	app.on_full = CONF_ON_FULL_REPLY;
-	app.on_full_reply = long_answer;
-	app.on_full_reply_len = sizeof(long_answer);
+	app.refusal.on_full = CONF_ON_FULL_REPLY;
+	app.refusal.reply = long_answer;
+	app.refusal.reply_len = sizeof(long_answer);
 	pairs[i](p);
 	(void)setsockopt(
 	    p->server, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));

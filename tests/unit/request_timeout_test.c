@@ -23,7 +23,7 @@ begin(unsigned workers)
 	struct action a;
 
 	fixture_defaults();
-	fixture.web.min_processes = workers;
+	fixture.web.pool.min_processes = workers;
 	fixture_begin();
 	while (pool_next_action(&sup.pool, &a))
 		if (a.kind == ACTION_SPAWN)

@@ -14,8 +14,8 @@ begin(unsigned workers, uint64_t max_memory)
 	struct action a;
 
 	fixture_defaults();
-	fixture.web.min_processes = workers;
-	fixture.web.max_memory = max_memory;
+	fixture.web.pool.min_processes = workers;
+	fixture.web.pool.max_memory = max_memory;
 	fixture_begin();
 	sampling_configure(fixture.group, fixture.now);
 	while (pool_next_action(&sup.pool, &a))
@@ -144,11 +144,11 @@ static void
 a_reload_may_set_max_memory(void)
 {
 	begin(1, 0);
-	fixture.web.max_memory = LIMIT;
+	fixture.web.pool.max_memory = LIMIT;
 	sampling_configure(fixture.group, fixture.now);
 	CHECK_EQ(fixture.now + TSPAN_SECONDS(10), sup.memory.timer.at);
 	/* Another takes it away: the round that is due is the last one. */
-	fixture.web.max_memory = 0;
+	fixture.web.pool.max_memory = 0;
 	fixture.now = sup.memory.timer.at;
 	turn();
 	CHECK_EQ(0, sampled(fixture.now));
@@ -160,7 +160,7 @@ static void
 between_rounds_there_is_a_pause(void)
 {
 	begin(1, LIMIT);
-	fixture.web.update_interval = TSPAN_MSECONDS(1);
+	fixture.web.pool.update_interval = TSPAN_MSECONDS(1);
 	fixture.now = sup.memory.timer.at;
 	turn();
 	CHECK_EQ(fixture.now + TSPAN_MSECONDS(100), sup.memory.timer.at);

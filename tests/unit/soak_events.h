@@ -568,6 +568,15 @@ a_lock_is_answered(void)
 }
 
 static inline void
+a_limit_moves(void)
+{
+	uint32_t app = any_app();
+
+	if (app != ILIST_NONE)
+		pool_limit_moved(&w.pool, app, w.now);
+}
+
+static inline void
 time_passes(void)
 {
 	tstamp at = pool_deadline(&w.pool);
@@ -624,6 +633,7 @@ static const struct {
 	{ memory_grows, 5 },
 	{ a_snapshot_is_taken, 5 },
 	{ a_lock_is_answered, 2500 },
+	{ a_limit_moves, 20 },
 	{ time_passes, 2500 },
 };
 

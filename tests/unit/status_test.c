@@ -6,16 +6,17 @@
 #include <time.h>
 
 #include "check.h"
-#include "control/status_json.h"
-#include "control/status_metrics.h"
-#include "control/status_text.h"
+#include "control/room.h"
 #include "core/pool.h"
+#include "ctl/ctl.h"
 #include "daemon/group.h"
 #include "daemon/listeners.h"
 #include "daemon/worker.h"
 #include "sys/text.h"
 
 static struct supervisor sup;
+static struct keepers keepers;
+static struct keeper_app keeper;
 static struct config config;
 static struct conf conf;
 static struct conf_app web;
@@ -37,16 +38,16 @@ static struct app_options
 options(const struct conf_app *c)
 {
 	return (struct app_options){
-		.min_processes = c->min_processes,
-		.max_processes = c->max_processes,
+		.min_processes = c->pool.min_processes,
+		.max_processes = c->pool.max_processes,
 		.concurrency = 1,
 		.update_interval = TSPAN_SECONDS(10),
 		.gain = 0.5,
 		.grow_threshold = 90,
 		.multi_threshold = 50,
 		.kill_interval = TSPAN_SECONDS(60),
-		.target_wait = c->target_wait,
-		.max_queue = c->max_queue,
+		.target_wait = c->pool.target_wait,
+		.max_queue = c->pool.max_queue,
 		.start_limit = 5,
 		.sessions = c->handoff != CONF_HANDOFF_NONE &&
 		    c->handoff != CONF_HANDOFF_LISTEN,
@@ -68,6 +69,9 @@ add(struct conf_app *c)
 	g->sup = &sup;
 	g->conf = c;
 	TAILQ_INIT(&g->listeners);
+	TAILQ_INIT(&keepers.stalled);
+	sup.keepers = &keepers;
+	g->keeper = &keeper;
 	g->app = pool_app_add(&sup.pool, &o, now);
 	groups[g->app] = g;
 	return g;
@@ -83,19 +87,19 @@ begin(void)
 	web = (struct conf_app){
 		.name = web_name,
 		.handoff = CONF_HANDOFF_NATIVE,
-		.min_processes = 2,
-		.max_processes = 8,
-		.max_queue = 10,
+		.pool.sessions = true,
+		.pool.min_processes = 2,
+		.pool.max_processes = 8,
+		.pool.max_queue = 10,
 	};
 	job = (struct conf_app){
 		.name = job_name,
 		.handoff = CONF_HANDOFF_NONE,
-		.min_processes = 1,
-		.max_processes = 8, /* without meaning for handoff none */
+		.pool.min_processes = 1,
+		.pool.max_processes = 1,
 	};
 	sup.config = &config;
 	sup.groups = groups;
-	sup.diag.fd = -1;
 	sup.started = now - TSPAN_SECONDS(60);
 	sup.generation = 3;
 	sup.workers = workers =
@@ -166,29 +170,41 @@ add_listener(struct group *g, const char *address)
 
 /* The whole status in a format, with a NUL. */
 static const char *
-written(const char *app, const struct status_writer *writer)
+written(const char *app, enum status_format format)
 {
 	struct status *st;
 	const char *piece;
 	size_t len;
 
 	sup.loop.now = now;
-	st = status_take(&sup, app, writer, now);
+	st = status_take(&sup, app, format, now);
 	text_fini(&text);
 	text_init(&text, 64 << 20);
 	if (st == NULL)
 		return NULL;
-	while ((piece = status_next(st, &len)) != NULL)
+	while ((piece = figures_next(st, &len)) != NULL)
 		text_put(&text, piece, len);
 	status_free(st);
 	text_put(&text, "", 1);
 	return text.failed ? NULL : text.data;
 }
 
+/* The same as JSON, or as apppoolctl shows that to people. */
 static const char *
 shown(const char *app, bool json)
 {
-	return written(app, json ? &status_json : &status_text);
+	const char *status = written(app, STATUS_JSON);
+	json_t *answer;
+
+	if (json || status == NULL)
+		return status;
+	answer = json_loads(status, 0, NULL);
+	CHECK(answer != NULL);
+	text_clear(&text);
+	details_put(answer, &text);
+	json_decref(answer);
+	text_put(&text, "", 1);
+	return text.data;
 }
 
 static bool
@@ -230,12 +246,35 @@ an_app_shows_limits_beside_use(void)
 		  "\"handoff\":\"native\","
 		  "\"listen\":[\"127.0.0.1:8080\",\"unix:/run/\\\"web\"],"
 		  "\"min_processes\":2,\"max_processes\":8,"
-		  "\"resized\":false,\"processes\":2,\"starting\":0,"
+		  "\"resized\":false,\"file_min_processes\":null,"
+		  "\"file_max_processes\":null,\"processes\":2,\"starting\":0,"
 		  "\"idle\":2,\"active\":0,\"detached\":0,\"retiring\":0,"
 		  "\"stopping\":0,"));
 	CHECK(has("\"waiting\":0,\"oldest_wait\":0,\"max_waiting\":0,"
 		  "\"max_queue\":10,"));
-	CHECK(has("\"last_failure\":\"said \\\"\\u001b[2J\\\"\","));
+	CHECK(has("\"last_failure\":\"said \\\"\\u001b[2J\\\"\","
+		  "\"last_failure_age\":"));
+	end();
+}
+
+static void
+a_failure_is_shown_until_a_later_generation_has_proved_itself(void)
+{
+	struct group *g;
+
+	begin();
+	g = add(&web);
+	settle(true);
+	group_failed(g, "it is broken");
+	(void)shown(NULL, true);
+	CHECK(has("\"last_failure\":\"it is broken\","));
+	sup.pool.apps[g->app].generation = 1;
+	sup.pool.apps[g->app].proven = 1;
+	(void)shown(NULL, true);
+	CHECK(has("\"last_failure\":null,\"last_failure_age\":null,"));
+	group_failed(g, "it is broken again");
+	(void)shown(NULL, true);
+	CHECK(has("\"last_failure\":\"it is broken again\","));
 	end();
 }
 
@@ -246,7 +285,7 @@ connections_count_as_active_or_waiting(void)
 	struct action a;
 
 	begin();
-	web.max_processes = web.min_processes = 1;
+	web.pool.max_processes = web.pool.min_processes = 1;
 	(void)add(&web);
 	settle(true);
 	first = pool_arrived(&sup.pool, 0, now);
@@ -284,7 +323,7 @@ an_app_shows_what_it_promises_and_what_it_kept(void)
 	end();
 
 	begin();
-	web.target_wait = TSPAN_MSECONDS(20);
+	web.pool.target_wait = TSPAN_MSECONDS(20);
 	(void)add(&web);
 	settle(true);
 	(void)shown(NULL, true);
@@ -301,7 +340,7 @@ an_app_shows_what_it_promises_and_what_it_kept(void)
 	CHECK(has("\"target_wait\":0.02,\"need\":5,\"kept\":100.0,"));
 	(void)shown(NULL, false);
 	CHECK(has("\n  promise: 20.0ms, kept for 100.0 %; need 5\n"));
-	(void)written(NULL, &status_metrics);
+	(void)written(NULL, STATUS_METRICS);
 	CHECK(has("\napppool_target_wait_seconds{app=\"web\"} 0.02\n"));
 	CHECK(has("\napppool_kept_ratio{app=\"web\"} 1\n"));
 	CHECK(has("\napppool_needed_processes{app=\"web\"} 5\n"));
@@ -312,7 +351,7 @@ static void
 an_app_shows_how_long_a_start_takes(void)
 {
 	begin();
-	web.min_processes = 1;
+	web.pool.min_processes = 1;
 	(void)add(&web);
 	settle(false);
 	now += TSPAN_MSECONDS(33);
@@ -340,7 +379,7 @@ a_worker_shows_its_own_status_text(void)
 	CHECK(has("\"status\":\"\\u001b]0;owned\\u0007\\ufffd\\\"\\n\"}"));
 	CHECK(has("\"status\":null}"));
 	(void)shown(NULL, false);
-	CHECK(has(" \\x1b]0;owned\\x07\\xff\"\\x0a\n"));
+	CHECK(has(" \\x1b]0;owned\\x07\xef\xbf\xbd\"\\x0a\n"));
 	end();
 }
 
@@ -386,7 +425,7 @@ figures_of_sessions_are_null_without_sessions(void)
 	CHECK(has("\"handoff\":\"none\",\"listen\":[],"
 		  "\"min_processes\":1,\"max_processes\":1,"));
 	CHECK(has("\"sessions\":null,\"waiting\":null,"));
-	CHECK(has("\"idle_while_waiting\":null,\"spawned\":1,"));
+	CHECK(has("\"kept\":null,\"spawned\":1,"));
 	CHECK(has("\"start_time\":null,"));
 	(void)shown(NULL, false);
 	CHECK(strstr(text.data, "connections") == NULL);
@@ -405,7 +444,7 @@ an_app_that_listens_itself_shows_backlog_and_load(void)
 	CHECK(has("\"handoff\":\"listen\""));
 	CHECK(has("\"load\":0.0,\"work\":0,\"sessions\":null,\"waiting\":0,"
 		  "\"oldest_wait\":null,"));
-	CHECK(has("\"backlog\":0,\"accepted\":null,"));
+	CHECK(has("\"backlog\":0,\"rate\":null,"));
 	CHECK(has("\"sessions\":null,\"requests\":null,"));
 	(void)shown(NULL, false);
 	CHECK(has("0 starting, 2 ready; "));
@@ -438,10 +477,10 @@ apps_alone_have_no_workers(void)
 	(void)add(&web);
 	(void)add(&web);
 	settle(true);
-	st = status_take(&sup, NULL, &status_json_apps, now);
+	st = status_take(&sup, NULL, STATUS_JSON_APPS, now);
 	CHECK(st != NULL);
 	text_clear(&text);
-	while ((piece = status_next(st, &len)) != NULL)
+	while ((piece = figures_next(st, &len)) != NULL)
 		text_put(&text, piece, len);
 	text_put(&text, "", 1);
 	CHECK(has("\"processes\":2,"));
@@ -473,7 +512,7 @@ a_snapshot_does_not_change_while_it_is_written(void)
 	begin();
 	(void)add(&web);
 	settle(true);
-	st = status_take(&sup, NULL, &status_json, now);
+	st = status_take(&sup, NULL, STATUS_JSON, now);
 	text_fini(&text);
 	text_init(&text, 1 << 20);
 
@@ -482,7 +521,7 @@ a_snapshot_does_not_change_while_it_is_written(void)
 	workers[0] = NULL;
 	free(groups[0]);
 	groups[0] = NULL;
-	while ((piece = status_next(st, &len)) != NULL)
+	while ((piece = figures_next(st, &len)) != NULL)
 		text_put(&text, piece, len);
 	text_put(&text, "", 1);
 	status_free(st);
@@ -499,7 +538,7 @@ only_the_last_line_of_json_is_complete(void)
 	unsigned lines = 0;
 
 	begin();
-	web.min_processes = 8;
+	web.pool.min_processes = 8;
 	(void)add(&web);
 	(void)add(&job);
 	settle(true);
@@ -530,6 +569,24 @@ the_text_has_a_line_for_each_worker(void)
 	end();
 }
 
+/* For the log, and for those who ask the socket without apppoolctl. */
+static void
+the_figures_are_words_too(void)
+{
+	begin();
+	add_listener(add(&web), "unix:/run/web.sock");
+	settle(true);
+	workers[1]->status = strdup("\033]0;owned\a");
+	(void)written(NULL, STATUS_TEXT);
+	CHECK(has("{version: " APPPOOL_VERSION ", pid: "));
+	CHECK(has("\n{name: web, state: running, handoff: native, "
+		  "listen: [unix:/run/web.sock],\n    min_processes: 2,"));
+	CHECK(has("queue_wait: {p50: 0, "));
+	CHECK(has("\n{id: 00000001, slot: 1, pid: 100001, "));
+	CHECK(has("status: \\u001b]0;owned\\u0007}"));
+	end();
+}
+
 static tspan
 elapsed(void)
 {
@@ -551,21 +608,21 @@ thousands_of_workers_make_metrics_hardly_longer(void)
 	pool_resize(&sup.pool, 10000, 0, now);
 	(void)add(&web);
 	settle(true);
-	NEED(written(NULL, &status_metrics) != NULL);
+	NEED(written(NULL, STATUS_METRICS) != NULL);
 	few = text.len;
 	end();
 
 	begin();
 	conf.max_processes = 10000;
 	pool_resize(&sup.pool, 10000, 0, now);
-	web.min_processes = web.max_processes = 5000;
+	web.pool.min_processes = web.pool.max_processes = 5000;
 	(void)add(&web);
 	settle(true);
-	NEED(written(NULL, &status_metrics) != NULL);
+	NEED(written(NULL, STATUS_METRICS) != NULL);
 	CHECK(has("apppool_processes{app=\"web\",state=\"idle\"} 5000\n"));
 	CHECK(has("\n# EOF\n"));
 	CHECK(text.len < few + 100);
-	st = status_take(&sup, NULL, &status_metrics, now);
+	st = status_take(&sup, NULL, STATUS_METRICS, now);
 	CHECK_EQ(0, st->nworkers);
 	status_free(st);
 	end();
@@ -583,7 +640,7 @@ thousands_of_workers_come_in_small_pieces(void)
 	begin();
 	conf.max_processes = 10000;
 	pool_resize(&sup.pool, 10000, 0, now);
-	web.min_processes = web.max_processes = 5000;
+	web.pool.min_processes = web.pool.max_processes = 5000;
 	(void)add(&web);
 	settle(true);
 	for (uint32_t n = 0; n < 5000; n++) {
@@ -592,11 +649,11 @@ thousands_of_workers_come_in_small_pieces(void)
 	}
 
 	start = elapsed();
-	st = status_take(&sup, NULL, &status_json, now);
+	st = status_take(&sup, NULL, STATUS_JSON, now);
 	take = elapsed() - start;
 	for (;;) {
 		start = elapsed();
-		piece = status_next(st, &len);
+		piece = figures_next(st, &len);
 		start = elapsed() - start;
 		if (piece == NULL)
 			break;
@@ -622,6 +679,7 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(the_head_describes_the_daemon);
 	RUN(an_app_shows_limits_beside_use);
+	RUN(a_failure_is_shown_until_a_later_generation_has_proved_itself);
 	RUN(connections_count_as_active_or_waiting);
 	RUN(an_app_shows_what_it_promises_and_what_it_kept);
 	RUN(an_app_shows_how_long_a_start_takes);
@@ -636,6 +694,7 @@ main(int argc, char **argv)
 	RUN(a_snapshot_does_not_change_while_it_is_written);
 	RUN(only_the_last_line_of_json_is_complete);
 	RUN(the_text_has_a_line_for_each_worker);
+	RUN(the_figures_are_words_too);
 	RUN(thousands_of_workers_make_metrics_hardly_longer);
 	RUN(thousands_of_workers_come_in_small_pieces);
 	text_fini(&text);

@@ -5,12 +5,16 @@ use v5.36;
 use lib 'contrib/workers';
 use AppPool;
 use JSON::PP;
+use POSIX ();
 
 my $forks = 0;
 # A seed of the template must not be that of the workers.
 rand;
 my $worker = AppPool->new;
 print "loaded\n";
+STDOUT->flush;
+POSIX::close($_) for split ' ', delete $ENV{CLOSE} // '';
+close STDERR if delete $ENV{CLOSE_STDERR};
 $worker->template(sub { $forks++ });
 say 'begun';
 STDOUT->flush;

@@ -18,6 +18,11 @@ def count():
 
 worker = apppool.Worker()
 sys.stdout.write("loaded\n")
+sys.stdout.flush()
+for number in os.environ.pop("CLOSE", "").split():
+    os.close(int(number))
+if os.environ.pop("CLOSE_STDERR", ""):
+    sys.stderr.close()
 worker.template(count)
 print("begun", flush=True)
 worker.ready()

@@ -2,12 +2,19 @@
 
 # A worker to be forked: says what it is, and a random number.
 
+require "fiddle"
 require "json"
 require_relative "../../../contrib/workers/apppool"
 
 forks = 0
 worker = AppPool::Worker.new
 $stdout.write("loaded\n")
+$stdout.flush
+close = Fiddle::Function.new(
+  Fiddle::Handle::DEFAULT["close"], [Fiddle::TYPE_INT], Fiddle::TYPE_INT
+)
+ENV.delete("CLOSE").to_s.split.each { |number| close.call(number.to_i) }
+$stderr.close if ENV.delete("CLOSE_STDERR")
 worker.template { forks += 1 }
 $stdout.puts("begun")
 $stdout.flush

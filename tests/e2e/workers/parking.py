@@ -18,6 +18,26 @@ if contrib.HAS_PSGI:
     KEEPERS.append([f"{contrib.WORKERS}/apppool-psgi", contrib.PAGES_PSGI])
 POST = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc"
 
+# Heads that another server might read differently, with a body that would then
+# be a request.
+SMUGGLED = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
+MALFORMED = [
+    line.replace(b"LENGTH", b"Content-Length: %d" % len(SMUGGLED)) for line in (
+        b"Host: x\r\nContent-Length : %d" % len(SMUGGLED),
+        b"Host: x\r\nContent-Length\t: %d" % len(SMUGGLED),
+        b"Host: x\r\n LENGTH",
+        b" LENGTH\r\nHost: x",
+        b"Host: x\r\nno colon\r\nLENGTH",
+        b"Host: x\r\n: no name\r\nLENGTH",
+        b"Host: x\r\nA: b\nLENGTH",
+        b"Host: x\r\nA: b\rLENGTH",
+        b"Host: x\r\nA: \0\r\nLENGTH",
+        b"Host: x\r\nContent-Length: 0\r\nLENGTH",
+        b"Host: x\r\nContent-Length: +%d" % len(SMUGGLED),
+        b"Host: x\r\nLENGTH\r\nTransfer-Encoding: chunked",
+    )
+]
+
 
 class Connection:
     """A client, and the daemon's copy of its connection."""
@@ -171,6 +191,23 @@ def a_refusal_ends_the_session(folder):
         connection.client.shutdown(socket.SHUT_WR)
         assert connection.reader.read() == b""
         assert connection.is_done()
+
+
+def a_body_is_not_taken_for_a_request(folder):
+    # hello.c takes lines that end with LF alone.
+    for keeper in KEEPERS[1:]:
+        environment = {"APPPOOL_KEEP_ALIVE": "1"}
+        with contrib.Worker(*keeper, environment=environment) as worker:
+            assert worker.heard() == b"READY"
+            for lines in MALFORMED:
+                with Connection(worker) as connection:
+                    connection.hand()
+                    connection.client.sendall(
+                        b"POST / HTTP/1.1\r\n" + lines + b"\r\n\r\n" + SMUGGLED)
+                    assert connection.answer()[0] == 400, (keeper, lines)
+                    assert connection.reader.read() == b"", (keeper, lines)
+                    connection.client.shutdown(socket.SHUT_WR)
+                    assert connection.is_done(), (keeper, lines)
 
 
 def a_client_that_leaves_instead_of_asking_again_is_no_error(folder):

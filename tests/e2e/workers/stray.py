@@ -1,9 +1,8 @@
 """A server that listens on an address of its own.
 
-usage: stray.py [--poll] [--both] PORT
+usage: stray.py [--both] PORT
 
-It answers "PID stray" there, from an event loop on epoll; with --poll on poll.
-With --both it also accepts from descriptor 3, and answers "PID given" there.
+It answers "PID stray" there.  With --both it also accepts from descriptor 3, and answers "PID given" there.
 """
 
 import argparse
@@ -12,11 +11,10 @@ import selectors
 import socket
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--poll", action="store_true")
 parser.add_argument("--both", action="store_true")
 parser.add_argument("port", type=int)
 args = parser.parse_args()
-loop = selectors.PollSelector() if args.poll else selectors.EpollSelector()
+loop = selectors.DefaultSelector()
 loop.register(socket.create_server(("", args.port)), selectors.EVENT_READ,
               "stray")
 if args.both:

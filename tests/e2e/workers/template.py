@@ -137,6 +137,27 @@ def forks_what_hangs_and_is_heard(words, fds):
     os.mkdir(f"{MARK}/heard")
 
 
+def leave_a_child():
+    """In the group of the worker, which dies unheard."""
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+    with open(f"{MARK}.children", "a", encoding="ascii") as file:
+        file.write(f"{child}\n")
+    os._exit(3)
+
+
+def forks_what_leaves_a_child(words, fds):
+    forked(words, fork_worker(
+        fds, before=lambda: (time.sleep(0.2), leave_a_child())))
+
+
+def forks_what_leaves_a_child_soon(words, fds):
+    worker = fork_worker(fds, before=leave_a_child)
+    time.sleep(0.2)
+    forked(words, worker)
+
+
 def leaks(words, fds):
     forked(words, fork_worker(fds))
     leaked.extend(fds)

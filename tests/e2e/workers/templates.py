@@ -63,8 +63,8 @@ class Process(contrib.Worker):
         return json.loads(self.ask(b""))
 
 
-def template(forker):
-    return contrib.Worker(*forker, environment=TEMPLATE)
+def template(forker, **more):
+    return contrib.Worker(*forker, environment={**TEMPLATE, **more})
 
 
 def every(folder):
@@ -117,6 +117,21 @@ def output_goes_where_the_daemon_said(folder):
         with Process(origin, 1, "3", 0) as worker:
             # What was in the buffer of the template is not of the worker.
             assert worker.written() == b"begun\n"
+
+
+def closed_descriptors_of_a_template_are_no_concern_of_its_workers(folder):
+    closings = [{"CLOSE": numbers} for numbers in ("0", "1", "2", "0 1 2")]
+    for forker in FORKERS:
+        for closing in [*closings, {"CLOSE_STDERR": "1"}]:
+            with template(forker, **closing) as origin:
+                assert origin.heard() == b"READY"
+                for serial in range(2):
+                    with Process(origin, serial, "a.3", 0) as worker:
+                        assert worker.written().endswith(b"begun\n")
+                        assert worker.facts()["id"] == "a.3"
+                        for number in (1, 2):
+                            link = os.readlink(f"/proc/{worker.pid}/fd/{number}")
+                            assert link.startswith("/tmp/"), (forker, link)
 
 
 def a_worker_without_output_of_its_own_has_that_of_its_template(folder):

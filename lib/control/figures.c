@@ -1,0 +1,726 @@
+/*
+ * The figures of the snapshot, each a line of a table, and how they are
+ * written: as JSON, as words for the log, as metrics. The keys and the families
+ * are explained in apppoolctl(8). Single processes have no metrics: each would
+ * be a new time series.
+ *
+ * The text format of Prometheus (0.0.4) and OpenMetrics 1.0 have the same
+ * samples. They differ in the lines before them: Prometheus has neither units
+ * nor the type info, and there a counter's name has the ending of its samples.
+ */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "control/room.h"
+
+/*
+ * A piece ends at so many bytes, or when it has cost so much: a worker costs
+ * 1, an app as much as four workers.
+ */
+#define PIECE_LEN 16384
+#define PIECE_COST 16
+#define APP_COST 4
+
+/* Columns after which a line of words goes on in the next. */
+#define LINE_WIDTH 60
+
+/* What stands at the place of a figure, and how it is written. */
+enum form {
+	FORM_UINT32,
+	FORM_UINT64,
+	FORM_BOOL,
+	FORM_SPAN, /* seconds */
+	FORM_USECONDS, /* the same, of a uint64_t of microseconds */
+	FORM_PERCENT, /* of a double; as a metric, a ratio */
+	FORM_DOUBLE,
+	FORM_NAME, /* of a const char *; as a metric, a label with value 1 */
+	FORM_CHARS, /* of an array */
+	FORM_STRING, /* of the snapshot */
+	FORM_OBJECT, /* of the figures up to FORM_END */
+	FORM_END,
+	FORM_STRINGS, /* a list of strings of the snapshot */
+	FORM_SPANS, /* an object of percentiles */
+	FORM_ENDS, /* an object of reasons */
+	FORM_KEEPERS, /* a list of objects */
+	FORM_BUCKETS, /* of metrics alone: a histogram */
+	FORM_LAST, /* the table ends */
+};
+
+struct figure {
+	const char *key; /* NULL: of metrics alone */
+	enum form form;
+	uint32_t needs; /* of enum status_has; else it is null, or no metric */
+	size_t at; /* in struct status, status_app or status_worker */
+	/* The metric, behind "apppool_", and the family that begins with it: */
+	const char *metric; /* NULL: none */
+	const char *help; /* NULL: the family has begun */
+	const char *label; /* besides the app; its value is the key */
+	bool counts; /* a counter; else a gauge, or what the form says */
+	bool sessions; /* as a metric, for apps with sessions alone */
+};
+
+#define D(key_, form_, needs_, field_) \
+	.key = key_, .form = FORM_##form_, .needs = needs_, \
+	.at = offsetof(struct status, field_)
+#define A(key_, form_, needs_, field_) \
+	.key = key_, .form = FORM_##form_, .needs = needs_, \
+	.at = offsetof(struct status_app, field_)
+#define W(key_, form_, needs_, field_) \
+	.key = key_, .form = FORM_##form_, .needs = needs_, \
+	.at = offsetof(struct status_worker, field_)
+#define COUNTER(metric_, help_) .metric = metric_, .help = help_, .counts = true
+#define GAUGE(metric_, help_) .metric = metric_, .help = help_
+#define MORE(metric_, label_) .metric = metric_, .label = label_
+
+static const struct figure daemon_figures[] = {
+	{ D("version", NAME, 0, version), GAUGE("build", "The daemon."),
+	    .label = "version" },
+	{ D("pid", UINT32, 0, pid) },
+	{ D("state", NAME, 0, state) },
+	{ D("uptime", SPAN, 0, uptime),
+	    GAUGE("daemon_uptime_seconds", "Time since the daemon started.") },
+	{ D("config", STRING, 0, config) },
+	{ D("generation", UINT64, 0, generation),
+	    COUNTER("daemon_reloads",
+		"Configurations that came into force after the first.") },
+	{ D("max_processes", UINT32, 0, max_processes),
+	    GAUGE("daemon_max_processes",
+		"Ceiling over the processes of all apps.") },
+	{ D("processes", UINT32, 0, processes) },
+	{ D("living", UINT32, 0, living),
+	    GAUGE("daemon_living_processes",
+		"Processes of all apps, leaving ones included.") },
+	{ D("active", UINT32, 0, active) },
+	{ D("waiting", UINT32, 0, waiting) },
+	/* The keys are the names that STATS has, without the spaces. */
+	{ D("counter", OBJECT, HAS_COUNTER, counter) },
+	{ D("listen", STRINGS, 0, counter_listen) },
+	{ D("clients", UINT32, 0, counter.clients),
+	    GAUGE("poolcounter_clients", "Clients of the PoolCounter.") },
+	{ D("max_clients", UINT32, 0, counter.max_clients),
+	    GAUGE("poolcounter_max_clients", "Ceiling of its clients.") },
+	{ D("keys", UINT32, 0, counter.keys),
+	    GAUGE("poolcounter_keys", "Keys of the PoolCounter.") },
+	{ D("max_keys", UINT32, 0, counter.max_keys),
+	    GAUGE("poolcounter_max_keys", "Ceiling of its keys.") },
+	{ D("processing", UINT32, 0, counter.counter.held),
+	    GAUGE("poolcounter_locks", "Locks that clients have.") },
+	{ D("waiting", UINT32, 0, counter.counter.waiting),
+	    GAUGE("poolcounter_waiting_clients",
+		"Clients that wait for a lock.") },
+	{ D("connections", UINT64, 0, counter.connections) },
+	{ D("refused_clients", UINT64, 0, counter.refused_clients),
+	    COUNTER("poolcounter_clients_refused",
+		"Clients turned away over the ceiling.") },
+	{ D("refused_keys", UINT64, 0, counter.counter.full_tables) },
+	{ D("connect_errors", UINT64, 0, counter.connect_errors) },
+	{ D("failed_sends", UINT64, 0, counter.failed_sends) },
+	{ D("total_acquired", UINT64, 0, counter.counter.acquired),
+	    COUNTER("poolcounter_locks_acquired", "Locks given.") },
+	{ D("total_releases", UINT64, 0, counter.counter.releases) },
+	{ D("processed_count", UINT64, 0, counter.counter.processed) },
+	{ D("full_queues", UINT64, 0, counter.counter.full_queues),
+	    COUNTER("poolcounter_full_queues",
+		"Clients told that the queue of a key is full.") },
+	{ D("lock_mismatch", UINT64, 0, counter.counter.lock_mismatch) },
+	{ D("lock_while_waiting", UINT64, 0,
+	    counter.counter.lock_while_waiting) },
+	{ D("release_mismatch", UINT64, 0, counter.counter.release_mismatch) },
+	{ D("processing_time", USECONDS, 0, counter.counter.processing_time),
+	    COUNTER("poolcounter_processing_seconds",
+		"Time for which locks were held.") },
+	{ D("gained_time", USECONDS, 0, counter.counter.gained_time) },
+	{ D("waiting_time_for_me", USECONDS, 0, counter.counter.me_time) },
+	{ D("waiting_time_for_anyone", USECONDS, 0, counter.counter.any_time) },
+	{ D("waiting_time_for_good", USECONDS, 0, counter.counter.good_time) },
+	{ D("wasted_timeout_time", USECONDS, 0, counter.counter.wasted_time) },
+	{ .form = FORM_END },
+	{ .form = FORM_LAST },
+};
+
+static const struct figure app_figures[] = {
+	{ A("name", STRING, 0, name) },
+	{ A("state", NAME, 0, state),
+	    GAUGE("state", "1 for the state that the app is in."),
+	    .label = "state" },
+	{ A("handoff", NAME, 0, handoff) },
+	{ A("listen", STRINGS, 0, listen) },
+	{ A("min_processes", UINT32, 0, sizes.min_processes),
+	    GAUGE("min_processes", "Processes that are kept.") },
+	{ A("max_processes", UINT32, 0, sizes.max_processes),
+	    GAUGE("max_processes", "Ceiling of the app.") },
+	{ A("resized", BOOL, 0, sizes.resized) },
+	{ A("file_min_processes", UINT32, HAS_RESIZED, sizes.file_min) },
+	{ A("file_max_processes", UINT32, HAS_RESIZED, sizes.file_max) },
+	{ A("processes", UINT32, 0, sizes.processes) },
+	{ A("starting", UINT32, 0, sizes.in_state[PROCESS_STARTING]),
+	    GAUGE("processes", "Processes by state."), .label = "state" },
+	{ A("idle", UINT32, 0, sizes.in_state[PROCESS_IDLE]),
+	    MORE("processes", "state") },
+	{ A("active", UINT32, 0, sizes.in_state[PROCESS_ACTIVE]),
+	    MORE("processes", "state") },
+	{ A("detached", UINT32, 0, sizes.in_state[PROCESS_DETACHED]),
+	    MORE("processes", "state") },
+	{ A("retiring", UINT32, 0, sizes.in_state[PROCESS_RETIRING]),
+	    MORE("processes", "state") },
+	{ A("stopping", UINT32, 0, sizes.stopping),
+	    MORE("processes", "state") },
+	{ A("stuck", UINT32, 0, sizes.stuck), MORE("processes", "state") },
+	{ A("rollout", OBJECT, HAS_ROLLOUT, rollout) },
+	{ A("generation", UINT32, 0, rollout.generation) },
+	{ A("done", UINT32, 0, rollout.done) },
+	{ A("of", UINT32, 0, rollout.of) },
+	{ A("state", NAME, 0, rollout.state) },
+	{ A("reason", STRING, HAS_GIVEN_UP, rollout.given_up_for) },
+	{ A("age", SPAN, HAS_GIVEN_UP, rollout.age) },
+	{ .form = FORM_END },
+	{ A(NULL, UINT32, 0, rollout.outdated),
+	    GAUGE("outdated_processes",
+		"Processes that a rollout has yet to replace.") },
+	{ A(NULL, BOOL, 0, rollout.given_up),
+	    GAUGE("rollout_given_up",
+		"1 if the new processes did not live and old ones stay.") },
+	{ A("limit", OBJECT, HAS_LIMIT, limit) },
+	{ A("server", STRING, 0, limit.server) },
+	{ A("key", STRING, 0, limit.key) },
+	{ A("workers", UINT32, 0, limit.workers),
+	    GAUGE("limit_workers", "Locks that the limit allows.") },
+	{ A("held", UINT32, 0, limit.locks.held),
+	    GAUGE("limit_locks", "Locks that connections have.") },
+	{ A("asked", UINT32, 0, limit.locks.asked) },
+	{ A("granted", UINT64, 0, limit.locks.granted),
+	    COUNTER("limit_requests", "Requests of locks, by answer."),
+	    .label = "answer" },
+	{ A("full", UINT64, 0, limit.locks.full),
+	    COUNTER("limit_requests", NULL), .label = "answer" },
+	{ A("timed_out", UINT64, 0, limit.locks.timed_out),
+	    COUNTER("limit_requests", NULL), .label = "answer" },
+	{ A("unreachable", UINT64, 0, limit.locks.unreachable),
+	    COUNTER("limit_requests", NULL), .label = "answer" },
+	{ .form = FORM_END },
+	{ A("load", PERCENT, HAS_CLIENTS, load),
+	    GAUGE("load_ratio",
+		"Busy share of the ready processes, by the estimate.") },
+	{ A("work", DOUBLE, HAS_CLIENTS, work),
+	    GAUGE("busy_processes",
+		"Processes that are busy, by the estimate of the load.") },
+	{ A("sessions", UINT32, HAS_SESSIONS, figures.sessions),
+	    GAUGE("sessions", "Connections in the hands of processes.") },
+	{ A("waiting", UINT64, HAS_WAITING, waiting),
+	    GAUGE(
+		"waiting_connections", "Connections that wait for a process."),
+	    .sessions = true },
+	{ A("oldest_wait", SPAN, HAS_SESSIONS, oldest_wait),
+	    GAUGE("oldest_wait_seconds",
+		"Time for which the first connection has waited.") },
+	{ A("max_waiting", UINT32, HAS_SESSIONS, figures.max_waiting) },
+	{ A("max_queue", UINT32, HAS_SESSIONS, max_queue),
+	    GAUGE("max_queue_connections", "Connections that may wait.") },
+	{ A("prefetch", UINT32, HAS_SESSIONS, prefetch) },
+	{ A("parked", UINT32, HAS_SESSIONS, figures.parked),
+	    GAUGE("parked_connections",
+		"Connections between two requests, or before the first.") },
+	{ A("accepted", UINT64, HAS_SESSIONS, figures.accepted),
+	    COUNTER("connections_accepted", "Connections accepted.") },
+	{ A("completed", UINT64, HAS_SESSIONS, figures.completed),
+	    COUNTER("connections_ended", "Connections by their end."),
+	    .label = "outcome" },
+	{ A("refused", UINT64, HAS_SESSIONS, figures.refused),
+	    COUNTER("connections_ended", NULL), .label = "outcome" },
+	{ A("timed_out", UINT64, HAS_SESSIONS, figures.timed_out),
+	    COUNTER("connections_ended", NULL), .label = "outcome" },
+	{ A("abandoned", UINT64, HAS_SESSIONS, figures.abandoned),
+	    COUNTER("connections_ended", NULL), .label = "outcome" },
+	{ A("lost", UINT64, HAS_SESSIONS, figures.lost),
+	    COUNTER("connections_ended", NULL), .label = "outcome" },
+	{ A("retaken", UINT64, HAS_SESSIONS, figures.retaken),
+	    COUNTER("connections_retaken",
+		"Connections taken back from dead processes.") },
+	{ A("idle_while_waiting", SPAN, HAS_SESSIONS, idle_while_waiting),
+	    COUNTER("idle_while_waiting_seconds",
+		"Time in which a connection waited beside an idle process.") },
+	{ A("backlog_unknown", NAME, HAS_NO_BACKLOG, measured.no_backlog) },
+	{ A("backlog", UINT64, HAS_BACKLOG, measured.backlog),
+	    GAUGE("backlog_connections",
+		"Connections in the kernel, not accepted yet.") },
+	{ A("rate", DOUBLE, HAS_SESSIONS | HAS_WINDOWS, measured.rate) },
+	{ A("queue_wait", SPANS, HAS_SESSIONS | HAS_WINDOWS,
+	    measured.queue_wait) },
+	{ A("session_time", SPANS, HAS_SESSIONS | HAS_WINDOWS,
+	    measured.session_time) },
+	{ A("target_wait", SPAN, HAS_SESSIONS | HAS_TARGET, target_wait),
+	    GAUGE("target_wait_seconds",
+		"Wait that 99 of 100 connections shall not exceed.") },
+	{ A("need", UINT32, HAS_SESSIONS | HAS_NEED, need),
+	    GAUGE("needed_processes",
+		"Processes that this takes, by the estimate.") },
+	{ A("kept", PERCENT, HAS_SESSIONS | HAS_KEPT, measured.kept),
+	    GAUGE("kept_ratio",
+		"Connections of the last minute that waited no longer.") },
+	{ A(NULL, BUCKETS, HAS_SESSIONS, queue_wait),
+	    GAUGE("queue_wait_seconds",
+		"How long connections waited for a process.") },
+	{ A(NULL, BUCKETS, HAS_SESSIONS, session_time),
+	    GAUGE("session_time_seconds", "How long sessions took.") },
+	{ A("spawned", UINT64, 0, figures.spawned),
+	    COUNTER("processes_started", "Processes started.") },
+	{ A("spawn_failures", UINT64, 0, figures.spawn_failures),
+	    COUNTER("failed_starts",
+		"Starts that failed, or ended before they were ready.") },
+	{ A("start_time", SPAN, HAS_START_TIME, start_time) },
+	{ A("exits", ENDS, 0, figures.exits),
+	    COUNTER("processes_ended", "Processes that ended, by the reason."),
+	    .label = "reason" },
+	{ A("backoff_until", SPAN, 0, backoff),
+	    GAUGE("backoff_seconds",
+		"Time for which no process is started, after failures.") },
+	{ A("last_failure", STRING, 0, failure) },
+	{ A("last_failure_age", SPAN, HAS_FAILURE_AGE, failure_age) },
+	{ A("keepers", KEEPERS, 0, keepers) },
+	{ A("template", OBJECT, HAS_TEMPLATE, template) },
+	{ A("state", NAME, 0, template.state) },
+	{ A("id", STRING, 0, template.id) },
+	{ A("pid", UINT32, HAS_TEMPLATE_PID, template.pid) },
+	{ A("forked_by", STRING, 0, template.from) },
+	{ A("age", SPAN, HAS_TEMPLATE_PID, template.age) },
+	{ A("rss", UINT64, HAS_TEMPLATE_RSS, template.rss),
+	    GAUGE("template_resident_bytes",
+		"Resident memory of the template.") },
+	{ A("forked", UINT64, 0, template.forked),
+	    COUNTER(
+		"template_forks", "Processes that templates were to fork.") },
+	{ A("failures", UINT64, 0, template.failures),
+	    COUNTER("template_failures", "Templates that failed.") },
+	{ A("last_failure", STRING, 0, template.failure) },
+	{ .form = FORM_END },
+	{ A(NULL, BOOL, HAS_TEMPLATE, template.ready),
+	    GAUGE("template_ready", "1 if the template of the app is ready.") },
+	{ .form = FORM_LAST },
+};
+
+static const struct figure worker_figures[] = {
+	{ W("id", CHARS, HAS_SLOT, id) },
+	{ W("slot", UINT32, HAS_SLOT, slot) },
+	{ W("pid", UINT32, HAS_PID, pid) },
+	{ W("generation", UINT32, 0, generation) },
+	{ W("state", NAME, 0, state) },
+	{ W("sessions", UINT32, HAS_COUNTS, sessions) },
+	{ W("requests", UINT64, HAS_COUNTS, requests) },
+	{ W("age", SPAN, 0, age) },
+	{ W("idle_for", SPAN, HAS_IDLE, in_state) },
+	{ W("busy_for", SPAN, HAS_BUSY, in_state) },
+	{ W("rss", UINT64, HAS_PROCINFO, rss) },
+	{ W("cpu", SPAN, HAS_PROCINFO, cpu) },
+	{ W("status", STRING, 0, text) },
+	{ .form = FORM_LAST },
+};
+
+/* --- JSON --------------------------------------------------------------- */
+
+/* Writes a number, behind a key or the name of a metric. */
+static void
+put_number(struct status *st, enum form form, const void *p)
+{
+	const bool metric = st->format >= STATUS_METRICS;
+	struct emit *j = &st->json;
+	uint64_t us;
+
+	switch (form) {
+	case FORM_UINT32:
+		emit_uint(j, *(const uint32_t *)p);
+		break;
+	case FORM_UINT64:
+		emit_uint(j, *(const uint64_t *)p);
+		break;
+	case FORM_BOOL:
+		if (metric)
+			emit_uint(j, *(const bool *)p);
+		else
+			emit_bool(j, *(const bool *)p);
+		break;
+	case FORM_SPAN:
+		emit_span(j, *(const tspan *)p);
+		break;
+	case FORM_USECONDS:
+		us = *(const uint64_t *)p;
+		emit_span(
+		    j, us < INT64_MAX / 1000 ? (tspan)us * 1000 : INT64_MAX);
+		break;
+	case FORM_PERCENT:
+		if (metric)
+			emit_number(j, *(const double *)p / 100);
+		else
+			emit_percent(j, *(const double *)p);
+		break;
+	default:
+		emit_number(j, *(const double *)p);
+		break;
+	}
+}
+
+/* The members of a figure that has several of its own. */
+static void
+put_members(struct status *st, const struct figure *f, const void *p)
+{
+	const struct status_app *a = &st->apps[st->app];
+	const struct status_list *list = p;
+	const struct status_spans *spans = p;
+	const uint64_t *exits = p;
+	struct emit *j = &st->json;
+	const char *s;
+
+	emit_key(j, f->key);
+	switch (f->form) {
+	case FORM_STRINGS:
+		emit_array(j);
+		s = st->strings.data + list->first;
+		for (size_t i = 0; i < list->len; i++, s += strlen(s) + 1)
+			emit_string(j, s);
+		emit_array_end(j);
+		break;
+	case FORM_SPANS:
+		emit_object(j);
+		emit_put_span(j, "p50", spans->p50);
+		emit_put_span(j, "p90", spans->p90);
+		emit_put_span(j, "p99", spans->p99);
+		emit_put_span(j, "max", spans->max);
+		emit_object_end(j);
+		break;
+	case FORM_ENDS:
+		emit_object(j);
+		for (unsigned end = 0; end < PROCESS_ENDS; end++)
+			if (exits[end] != 0)
+				emit_put_uint(j,
+				    process_end_name((enum process_end)end),
+				    exits[end]);
+		emit_object_end(j);
+		break;
+	default:
+		emit_array(j);
+		for (uint32_t i = 0; i < a->nkeepers; i++) {
+			emit_object(j);
+			emit_put_uint(j, "pid", (uint64_t)a->keepers[i].pid);
+			emit_put_bool(j, "answers", a->keepers[i].answers);
+			emit_object_end(j);
+		}
+		emit_array_end(j);
+		break;
+	}
+}
+
+/* Begins an object with all figures of a table; what is not there is null. */
+static void
+put_row(
+    struct status *st, const struct figure *f, const void *base, uint32_t has)
+{
+	struct emit *j = &st->json;
+
+	emit_object(j);
+	for (; f->form != FORM_LAST; f++) {
+		const void *p = (const char *)base + f->at;
+
+		if (f->form == FORM_END) {
+			emit_object_end(j);
+		} else if (f->key == NULL) {
+			continue;
+		} else if ((has & f->needs) != f->needs) {
+			emit_put_null(j, f->key);
+			if (f->form == FORM_OBJECT)
+				while (f->form != FORM_END)
+					f++;
+		} else if (f->form == FORM_NAME) {
+			emit_put_string(j, f->key, *(const char *const *)p);
+		} else if (f->form == FORM_CHARS) {
+			emit_put_string(j, f->key, p);
+		} else if (f->form == FORM_STRING) {
+			emit_put_string(
+			    j, f->key, status_string(st, *(const size_t *)p));
+		} else if (f->form == FORM_OBJECT) {
+			emit_key(j, f->key);
+			emit_object(j);
+		} else if (f->form > FORM_OBJECT) {
+			put_members(st, f, p);
+		} else {
+			emit_key(j, f->key);
+			put_number(st, f->form, p);
+		}
+	}
+}
+
+/* Writes the next item and moves on. Returns what it cost. */
+static unsigned
+write_item(struct status *st)
+{
+	const bool workers = st->format != STATUS_JSON_APPS;
+	struct status_app *a = &st->apps[st->app];
+	struct emit *j = &st->json;
+	struct status_worker *w;
+
+	if (!st->begun) {
+		st->begun = true;
+		put_row(st, daemon_figures, st, st->has);
+		emit_key(j, "apps");
+		emit_array(j);
+	} else if (st->app == st->napps) {
+		/*
+		 * The last line alone ends neither with a comma nor with "[":
+		 * apppoolctl tells a whole answer by that.
+		 */
+		emit_array_end(j);
+		emit_object_end(j);
+		text_puts(&st->piece, "\n");
+		st->ended = true;
+	} else if (!st->app_begun) {
+		status_measure_app(st, a);
+		emit_break(j);
+		put_row(st, app_figures, a, a->has);
+		if (workers) {
+			emit_key(j, "workers");
+			emit_array(j);
+		}
+		st->app_begun = true;
+		st->worker = a->first;
+		return APP_COST;
+	} else if (st->worker < (size_t)a->first + a->count) {
+		w = &st->workers[st->worker++];
+		status_measure_worker(st, w);
+		emit_break(j);
+		put_row(st, worker_figures, w, w->has);
+		emit_object_end(j);
+	} else {
+		if (workers)
+			emit_array_end(j);
+		emit_object_end(j);
+		st->app_begun = false;
+		st->app++;
+	}
+	return 1;
+}
+
+/* Makes words of a piece: JSON without quotes, in lines of about 80 columns. */
+static void
+put_words(struct text *out, const struct text *json)
+{
+	bool quoted = false;
+	size_t line = 0;
+
+	for (size_t i = 0; i < json->len; i++) {
+		const char *c = json->data + i;
+
+		if (*c == '"') {
+			quoted = !quoted;
+			continue;
+		}
+		text_put(out, c, *c == '\\' ? 2 : 1);
+		i += *c == '\\';
+		if (*c == '\n')
+			line = out->len;
+		if (quoted || (*c != ',' && *c != ':') || i + 1 == json->len ||
+		    c[1] == '\n')
+			continue;
+		if (*c == ',' && out->len - line > LINE_WIDTH) {
+			text_puts(out, "\n   ");
+			line = out->len;
+		}
+		text_put(out, " ", 1);
+	}
+}
+
+/* --- metrics ------------------------------------------------------------ */
+
+/* Begins a sample: its name and labels. */
+static void
+put_name(struct status *st, const struct figure *f, const struct status_app *a,
+    const char *suffix, const char *label, const char *value)
+{
+	struct text *t = &st->piece;
+
+	text_printf(t, "apppool_%s%s", f->metric, suffix);
+	/* Names of apps have no character that would need an escape. */
+	if (a != NULL)
+		text_printf(t, "{app=\"%s\"", status_string(st, a->name));
+	if (label != NULL)
+		text_printf(
+		    t, "%s%s=\"%s\"", a == NULL ? "{" : ",", label, value);
+	text_puts(t, a == NULL && label == NULL ? " " : "} ");
+	/* What writes the value puts no comma before it then. */
+	st->json.keyed = true;
+}
+
+/* The end of its names: of samples, and in Prometheus' format of the head. */
+static const char *
+suffix_of(const struct figure *f)
+{
+	return f->counts                      ? "_total"
+	    : strcmp(f->metric, "build") == 0 ? "_info"
+					      : "";
+}
+
+static void
+put_family(struct status *st, const struct figure *f)
+{
+	static const char *const units[] = { "seconds", "ratio", "bytes",
+		"connections" };
+	const bool open = st->format == STATUS_OPENMETRICS;
+	const char *suffix = open ? "" : suffix_of(f), *type = "gauge";
+	const char *unit = strrchr(f->metric, '_');
+	struct text *t = &st->piece;
+
+	if (f->form == FORM_BUCKETS)
+		type = "histogram";
+	else if (f->counts)
+		type = "counter";
+	else if (open && suffix_of(f)[0] != '\0')
+		type = "info";
+	text_printf(t, "# HELP apppool_%s%s %s\n", f->metric, suffix, f->help);
+	text_printf(t, "# TYPE apppool_%s%s %s\n", f->metric, suffix, type);
+	for (size_t i = 0; open && i < sizeof(units) / sizeof(units[0]); i++)
+		if (unit != NULL && strcmp(unit + 1, units[i]) == 0)
+			text_printf(
+			    t, "# UNIT apppool_%s %s\n", f->metric, units[i]);
+}
+
+static void
+put_buckets(struct status *st, const struct figure *f,
+    const struct status_app *a, const struct buckets *b)
+{
+	struct text *t = &st->piece;
+	uint64_t count = 0;
+	char bound[24];
+
+	for (unsigned i = 0; i <= BUCKETS_BOUNDS; i++) {
+		if (i == BUCKETS_BOUNDS)
+			(void)strlcpy(bound, "+Inf", sizeof(bound));
+		else
+			(void)snprintf(bound, sizeof(bound), "%g%s",
+			    tspan_to_seconds(buckets_bound(i)),
+			    buckets_bound(i) % TSPAN_SECONDS(1) == 0 ? ".0"
+								     : "");
+		count += b->counts[i];
+		put_name(st, f, a, "_bucket", "le", bound);
+		text_printf(t, "%" PRIu64 "\n", count);
+	}
+	put_name(st, f, a, "_sum", NULL, NULL);
+	text_printf(t, "%.9g\n", b->sum);
+	put_name(st, f, a, "_count", NULL, NULL);
+	text_printf(t, "%" PRIu64 "\n", count);
+}
+
+/* The samples of a figure, of the daemon (a NULL) or of an app. */
+static void
+put_samples(
+    struct status *st, const struct figure *f, const struct status_app *a)
+{
+	const char *base = a == NULL ? (const char *)st : (const char *)a;
+	const char *suffix = suffix_of(f);
+	const void *p = base + f->at;
+	const uint64_t *exits = p;
+
+	switch (f->form) {
+	case FORM_BUCKETS:
+		put_buckets(st, f, a, p);
+		break;
+	case FORM_ENDS:
+		/* All reasons: the first end of each is seen as an increase. */
+		for (unsigned end = 0; end < PROCESS_ENDS; end++) {
+			put_name(st, f, a, suffix, f->label,
+			    process_end_name((enum process_end)end));
+			text_printf(&st->piece, "%" PRIu64 "\n", exits[end]);
+		}
+		break;
+	case FORM_NAME:
+		/* A state that has been left has no sample. */
+		put_name(st, f, a, suffix, f->label, *(const char *const *)p);
+		text_puts(&st->piece, "1\n");
+		break;
+	default:
+		put_name(st, f, a, suffix, f->label, f->key);
+		put_number(st, f->form, p);
+		text_puts(&st->piece, "\n");
+		break;
+	}
+}
+
+/*
+ * The head of a family, or the samples of a figure of one app, is a step; but
+ * first all apps are measured.
+ */
+static unsigned
+write_metric(struct status *st)
+{
+	const size_t len = sizeof(daemon_figures) / sizeof(daemon_figures[0]);
+	const bool of_apps = st->figure >= len;
+	const struct figure *f = of_apps ? &app_figures[st->figure - len]
+					 : &daemon_figures[st->figure];
+	const struct status_app *a;
+	uint32_t needs;
+
+	if (!st->begun && st->app < st->napps) {
+		status_measure_app(st, &st->apps[st->app++]);
+		return APP_COST;
+	}
+	st->begun = true;
+	if (f->form == FORM_OBJECT || f->form == FORM_END)
+		st->within = f->needs;
+	needs = st->within | f->needs | (f->sessions ? HAS_SESSIONS : 0);
+
+	if (of_apps && f->form == FORM_LAST) {
+		/* To Prometheus' format that is a comment. */
+		text_puts(&st->piece, "# EOF\n");
+		st->ended = true;
+	} else if (f->metric == NULL) {
+		st->figure++;
+	} else if (!of_apps) {
+		if ((st->has & needs) == needs) {
+			put_family(st, f);
+			put_samples(st, f, NULL);
+		}
+		st->figure++;
+	} else if (!st->app_begun) {
+		if (f->help != NULL)
+			put_family(st, f);
+		st->app_begun = true;
+		st->app = 0;
+	} else if (st->app < st->napps) {
+		a = &st->apps[st->app++];
+		if ((a->has & needs) == needs)
+			put_samples(st, f, a);
+	} else {
+		st->app_begun = false;
+		st->figure++;
+	}
+	return 1;
+}
+
+/* --- pieces ------------------------------------------------------------- */
+
+const char *
+figures_next(struct status *st, size_t *len_out)
+{
+	struct text *piece = &st->piece;
+	unsigned cost = 0;
+
+	text_clear(piece);
+	text_clear(&st->words);
+	while (!st->ended &&
+	    (piece->len == 0 || (cost < PIECE_COST && piece->len < PIECE_LEN)))
+		cost += st->format >= STATUS_METRICS ? write_metric(st)
+						     : write_item(st);
+	if (st->format == STATUS_TEXT) {
+		put_words(&st->words, piece);
+		st->words.failed = st->words.failed || piece->failed;
+		piece = &st->words;
+	}
+	if (piece->failed) {
+		/* A reader must not take the piece for the whole. */
+		static const char cut[] = "\nerror: out of memory\n";
+
+		st->ended = true;
+		*len_out = sizeof(cut) - 1;
+		return cut;
+	}
+	*len_out = piece->len;
+	return piece->len == 0 ? NULL : piece->data;
+}

@@ -1,0 +1,550 @@
+#ifndef CONTROL_ROOM_H
+#define CONTROL_ROOM_H
+
+/*
+ * The room of the control socket, by the file that defines each function; a
+ * file calls those before it, and none after it. A client says one line and is
+ * given the answer as fast as it reads. Nothing waits for a client, and its
+ * costs have a bound. A user other than root and the daemon's own is a
+ * stranger, who can keep nobody else out.
+ */
+
+#include <sys/queue.h>
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/buckets.h"
+#include "core/counter.h"
+#include "core/limiter.h"
+#include "core/pool.h"
+#include "core/process.h"
+#include "daemon/events.h"
+#include "daemon/state.h"
+#include "daemon/worker.h"
+#include "sys/commands.h"
+#include "sys/emit.h"
+#include "sys/log.h"
+#include "sys/text.h"
+#include "sys/timer.h"
+
+struct dump;
+
+/* --- status.c: one snapshot of everything ------------------------------- */
+
+/* The forms that it is written in. */
+enum status_format {
+	STATUS_JSON,
+	STATUS_JSON_APPS, /* the same without the workers */
+	STATUS_TEXT, /* the same without quotes, for the log */
+	STATUS_METRICS, /* the text format of Prometheus, 0.0.4 */
+	STATUS_OPENMETRICS, /* OpenMetrics 1.0 */
+};
+
+/*
+ * A string of the snapshot: its offset in status.strings; a list of strings is
+ * that of the first, and their number.
+ */
+#define STATUS_NO_STRING SIZE_MAX
+
+struct status_list {
+	size_t first;
+	size_t len;
+};
+
+/* What there is of a daemon, an app or a worker; figures of the rest are null.
+ */
+enum status_has {
+	HAS_COUNTER = 1 << 0,
+	HAS_SESSIONS = 1 << 1, /* the app is handed connections */
+	HAS_CLIENTS = 1 << 2, /* it, or it accepts them itself */
+	HAS_WAITING = 1 << 3,
+	HAS_BACKLOG = 1 << 4,
+	HAS_WINDOWS = 1 << 5, /* the last minute is known */
+	HAS_TARGET = 1 << 6,
+	HAS_NEED = 1 << 7,
+	HAS_KEPT = 1 << 8,
+	HAS_RESIZED = 1 << 9,
+	HAS_ROLLOUT = 1 << 10,
+	HAS_GIVEN_UP = 1 << 11,
+	HAS_LIMIT = 1 << 12,
+	HAS_START_TIME = 1 << 13,
+	HAS_FAILURE_AGE = 1 << 14,
+	HAS_TEMPLATE = 1 << 15,
+	HAS_TEMPLATE_PID = 1 << 16,
+	HAS_TEMPLATE_RSS = 1 << 17,
+	HAS_SLOT = 1 << 18,
+	HAS_PID = 1 << 19,
+	HAS_COUNTS = 1 << 20, /* sessions and requests of the worker */
+	HAS_IDLE = 1 << 21,
+	HAS_BUSY = 1 << 22,
+	HAS_PROCINFO = 1 << 23,
+	HAS_NO_BACKLOG = 1 << 24, /* its length cannot be known */
+};
+
+struct status_worker {
+	uint32_t process; /* its number in the pool */
+	uint32_t has;
+	uint32_t slot;
+	uint32_t generation;
+	uint32_t sessions;
+	pid_t pid; /* 0: not started yet */
+	uint64_t requests;
+	const char *state;
+	char id[WORKER_ID_LEN + 1];
+	size_t text; /* string: its own words, or none */
+	tspan age;
+	tspan in_state; /* idle, or busy, for so long */
+	/* Measured as it is written: */
+	uint64_t rss;
+	tspan cpu;
+};
+
+struct status_template {
+	const char *state;
+	bool ready;
+	pid_t pid; /* 0: none */
+	size_t id; /* string, or none */
+	size_t from; /* string: the worker that forked it, or none */
+	size_t failure; /* string: the last one, or none */
+	tspan age;
+	uint64_t forked;
+	uint64_t failures;
+	uint64_t rss; /* measured as it is written */
+};
+
+struct status_sizes {
+	uint32_t min_processes;
+	uint32_t max_processes;
+	bool resized; /* by an operator: the file says another size, */
+	uint32_t file_min; /* this one */
+	uint32_t file_max;
+	uint32_t processes;
+	uint32_t stopping; /* those that are killed are, too */
+	uint32_t stuck;
+	uint32_t in_state[PROCESS_STATES];
+};
+
+struct status_rollout {
+	const char *state;
+	uint32_t generation;
+	uint32_t done;
+	uint32_t of;
+	uint32_t outdated; /* not replaced yet */
+	bool given_up;
+	size_t given_up_for; /* string: the failure that ended it, or none */
+	tspan age; /* of that */
+};
+
+struct status_limit {
+	size_t server; /* string */
+	size_t key; /* string */
+	uint32_t workers;
+	struct limiter_figures locks;
+};
+
+struct status_spans {
+	tspan p50;
+	tspan p90;
+	tspan p99;
+	tspan max;
+};
+
+/* Measured as the app is written: too slow for a snapshot of all apps. */
+struct status_measured {
+	uint64_t backlog;
+	const char *no_backlog; /* why it is not known */
+	double kept; /* percent of connections within target_wait */
+	double rate; /* connections that processes were given in a second */
+	struct status_spans queue_wait;
+	struct status_spans session_time;
+};
+
+struct status_app {
+	uint32_t number; /* in the pool */
+	uint32_t has;
+	uint32_t first; /* index of its first worker in status.workers */
+	uint32_t count;
+	size_t name; /* string */
+	struct status_list listen;
+	size_t failure; /* string: the last failure, or none */
+	tspan failure_age;
+	const char *state;
+	const char *handoff;
+	struct status_sizes sizes;
+	uint32_t max_queue;
+	uint32_t prefetch; /* in force now */
+	double load; /* percent */
+	double work; /* processes */
+	struct status_rollout rollout;
+	uint64_t waiting;
+	tspan oldest_wait; /* 0: none waits */
+	tspan backoff; /* from now; 0: none */
+	tspan idle_while_waiting;
+	tspan start_time;
+	tspan target_wait; /* 0: none */
+	uint32_t need; /* processes for that; 0: unknown */
+	struct app_figures figures;
+	struct buckets queue_wait; /* since the app is there */
+	struct buckets session_time;
+	struct keeper_sight keepers[KEEPER_SIGHTS];
+	uint32_t nkeepers;
+	struct status_template template;
+	struct status_limit limit;
+	struct status_measured measured;
+};
+
+struct status {
+	struct supervisor *sup; /* to measure; outlives the snapshot */
+	enum status_format format;
+	tstamp at; /* of the snapshot */
+	uint32_t has;
+	const char *version;
+	pid_t pid;
+	const char *state;
+	tspan uptime;
+	size_t config; /* string: the file */
+	uint64_t generation;
+	uint32_t max_processes;
+	uint32_t processes;
+	uint32_t living;
+	uint32_t active;
+	uint32_t waiting;
+	struct status_list counter_listen;
+	struct counter_service_figures counter;
+	struct status_app *apps;
+	size_t napps;
+	struct status_worker *workers; /* by app */
+	size_t nworkers;
+	struct text strings; /* each with its NUL */
+	/* How far the snapshot is written: */
+	bool begun;
+	bool ended;
+	size_t figure; /* of metrics, */
+	uint32_t within; /* and what its object needs */
+	size_t app;
+	bool app_begun;
+	size_t worker;
+	struct text piece;
+	struct text words; /* of it */
+	struct emit json;
+};
+
+static inline const char *
+status_string(const struct status *st, size_t string)
+{
+	return string == STATUS_NO_STRING ? NULL : st->strings.data + string;
+}
+
+/*
+ * Copies what is to be shown; app NULL: all. NULL and errno (ENOENT: no such
+ * app).
+ */
+struct status *status_take(struct supervisor *s, const char *app,
+    enum status_format format, tstamp now);
+
+/* st may be NULL. */
+void status_free(struct status *st);
+
+/* Bytes of memory it takes. */
+size_t status_size(const struct status *st);
+
+/* Measure what is written next. */
+void status_measure_app(const struct status *st, struct status_app *a);
+void status_measure_worker(const struct status *st, struct status_worker *w);
+
+/* --- figures.c: how it is written --------------------------------------- */
+
+/*
+ * Gives the next piece, of a bounded size, which stays until the next call, so
+ * that the status of thousands of workers holds up no hand-over. NULL: that was
+ * all.
+ */
+const char *figures_next(struct status *st, size_t *len_out);
+
+/* --- dump.c: the snapshot, written to dump_file or to the log ----------- */
+
+/*
+ * Begins a dump. *slot is the dump while it is under way, and NULL afterwards;
+ * nothing is begun while it is not NULL.
+ */
+void dump_start(struct supervisor *s, struct dump **slot, tstamp now);
+
+/* The slot is gone before the dump has ended. */
+void dump_forget(struct dump *d);
+
+/* --- follow.c: a client's way through the events of the daemon ----------- */
+
+/* The number of events without -n. */
+#define FOLLOW_LAST 20
+
+/* The arguments of a command. */
+struct follow_wish {
+	const char *app; /* NULL: of the daemon and all apps */
+	uint64_t last; /* so many of the newest */
+	bool on; /* and what happens later */
+};
+
+struct follow {
+	const struct events *events;
+	struct follow_wish wish; /* its app is not owned, and lasts as long */
+	bool json;
+	bool begun; /* place is that of the next event */
+	struct events_place place;
+	uint64_t end; /* no event of this number or later; unless wish.on */
+	bool said; /* something, so far */
+	struct text piece;
+};
+
+/*
+ * "[APP] [-n N] [-f]" in any order; the arguments end with NULL. NULL, or what
+ * is wrong.
+ */
+const char *follow_parse(char *const *args, struct follow_wish *out);
+
+/* How many events are about the app. */
+uint64_t follow_count(const struct events *events, const char *app);
+
+/* NULL and errno. */
+struct follow *follow_new(
+    const struct events *events, const struct follow_wish *wish, bool json);
+
+/* f may be NULL. */
+void follow_free(struct follow *f);
+
+/*
+ * Gives the next piece, which may be empty and stays until the next call;
+ * NULL: that was all, up to now if it follows.
+ */
+const char *follow_next(struct follow *f, size_t *len_out);
+
+/* Whether events came since follow_next() gave all. */
+bool follow_has_more(const struct follow *f);
+
+/* --- client.c ----------------------------------------------------------- */
+
+/* Longest line, without its newline. */
+#define CLIENT_LINE_MAX 4096
+
+enum client_state {
+	CLIENT_READING,
+	CLIENT_WAITING, /* for what `waits` says, or for memory */
+	CLIENT_WRITING,
+};
+
+enum client_wait {
+	WAIT_NOTHING,
+	WAIT_RELOAD, /* for the reload to end */
+	WAIT_APPS, /* as long as its goes_on says so */
+	WAIT_EVENTS, /* for the next; the answer so far is given before */
+	WAIT_END, /* for the end of the daemon; likewise */
+	WAIT_MEMORY, /* for other snapshots to be read to their end */
+};
+
+/* How far what a client waits for is: "3 of 8 ready". */
+struct progress {
+	uint32_t done;
+	uint32_t of; /* 0: nothing to be told */
+	const char *what; /* a constant */
+};
+
+struct client {
+	TAILQ_ENTRY(client) next;
+	struct clients *all;
+	struct loop_io io;
+	struct timer deadline; /* cuts it off */
+	tstamp came;
+	uid_t uid; /* of who connected; -1: not known */
+	enum client_state state;
+	enum client_wait waits;
+	bool json;
+	bool watches; /* asked for lines of progress */
+	bool counted; /* in nwaiting */
+	char line[CLIENT_LINE_MAX + 2]; /* with newline, and one too many */
+	size_t len;
+	char *app; /* of status and wait; owned; NULL: all */
+	struct targets *targets; /* of what it waits for; owned; or NULL */
+	bool (*goes_on)(struct client *, struct progress *out);
+	struct progress shown;
+	struct text out; /* the answer, but for a status */
+	bool wants; /* a status, not yet taken, */
+	enum status_format format; /* in this form */
+	struct status *status; /* NULL: none, or no more */
+	struct follow *follow; /* behind out; NULL: no events */
+	const char *data; /* being sent; lies in out, status or follow */
+	size_t data_len;
+	size_t sent;
+	tstamp until; /* the whole answer has to be taken */
+};
+
+struct clients {
+	struct supervisor *sup;
+	/*
+	 * Does what the line of a client says, of so many bytes. Afterwards its
+	 * waits, wants and out say how it goes on.
+	 */
+	void (*run)(struct client *, size_t len, tstamp now);
+	void (*left)(struct clients *); /* there may be room for another one */
+	TAILQ_HEAD(client_list, client) list;
+	unsigned n;
+	unsigned max; /* at a time */
+	unsigned max_strangers; /* of max: the rest is kept for the others */
+	unsigned max_each; /* of one stranger */
+	unsigned max_waiting; /* of max: the rest is for clients that are
+				 answered at once */
+	unsigned nwaiting; /* clients that wait, but for memory; and those
+			      that follow events, even while they read */
+	size_t status_bytes; /* of all snapshots together */
+	bool worked; /* the expensive step of this turn has been done */
+	struct log_rate refused_rate; /* of command.c */
+	tstamp looked; /* by wait.c, at those that wait */
+	struct timer wake; /* there may be something to do then */
+};
+
+/* No clients, and room for none. */
+void client_init(struct clients *all, struct supervisor *s,
+    void (*run)(struct client *, size_t len, tstamp now),
+    void (*left)(struct clients *));
+
+/* Answers under way are cut; clients that wait for the end have it now. */
+void client_close_all(struct clients *all);
+
+/*
+ * Takes fd over. If a stranger has too many connections, one that has said
+ * nothing yet is told so and ends, the oldest of them first; or else this one.
+ */
+void client_new(struct clients *all, int fd, tstamp now);
+
+/*
+ * Ends the client that has been idle longest, a stranger if there is one: it
+ * has had its time, or when it has had it, there is room. False: none now.
+ */
+bool client_make_way(struct clients *all, tstamp now);
+
+/* Begins to send the answer. May close the client. */
+void client_answer(struct client *cl, tstamp now);
+
+/* False: too many wait, and the client was told so. */
+bool client_may_wait(struct client *cl);
+
+/* Tells a client that waits, and wants to know, how far things are. */
+void client_progress(struct client *cl, const struct progress *p);
+
+/*
+ * Add to the answer: lines of text, in JSON one object; and the last line of
+ * an unsuccessful answer.
+ */
+void client_tell(struct client *cl, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+void client_error(struct client *cl, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* --- target.c: the apps and workers that a command is about -------------- */
+
+struct target {
+	uint32_t app; /* its number in the pool */
+	uint64_t app_stamp; /* tells it from a later one of that number */
+	uint32_t process; /* likewise; ILIST_NONE: the app as a whole */
+	uint64_t stamp;
+	uint32_t of; /* processes or sessions that the command waits for */
+	pid_t pid; /* of the worker */
+	char id[WORKER_ID_LEN + 1];
+	char *name; /* of the app; owned */
+};
+
+/* They may end, and others have their numbers, while the client waits. */
+struct targets {
+	size_t len;
+	struct target list[];
+};
+
+/* The group of this name, if need be one that is leaving; NULL: none. */
+struct group *target_lookup(const struct supervisor *s, const char *name);
+
+/* The same; NULL: the client was told that there is none. */
+struct group *target_group(struct client *cl, const char *name);
+
+/*
+ * Sets the targets of the client: the apps and workers of these words, each
+ * once; without a word all apps that run. False: it was told what is wrong.
+ */
+bool target_choose(struct client *cl, char *const *words);
+
+/* all may be NULL. */
+void target_free(struct targets *all);
+
+/* Its app, and its process; NULL: gone. */
+const struct app *target_app(const struct supervisor *s, const struct target *);
+const struct process *target_process(
+    const struct supervisor *s, const struct target *);
+
+/* The one app that these words, or workers among them, are of; else NULL. */
+const struct group *target_subject(
+    const struct supervisor *s, char *const *words);
+
+/* --- wait.c: answers that end when something has come about -------------- */
+
+/*
+ * Has the client wait as long as goes_on returns true, which is asked at once,
+ * and at the end of turns of the loop, in which alone anything changes; it says
+ * how far things are, and tells the client the end. Without goes_on true, the
+ * answer is there already.
+ */
+void wait_while(
+    struct client *cl, bool (*goes_on)(struct client *, struct progress *out));
+
+/* A turn has ended. */
+void wait_turn(struct clients *all, tstamp now);
+
+/*
+ * Answers whether the client's app, or every app, is ready; or has the client
+ * wait for it.
+ */
+void wait_until_ready(struct client *cl);
+
+/* Has the client wait for the rollouts under way, if there are some. */
+void wait_until_rolled_out(struct client *cl);
+
+/* Whether a rollout is under way, or the reason of its end not yet told. */
+bool wait_is_rolling(const struct app *a);
+
+/* --- steer.c: the commands that steer apps and workers ------------------- */
+
+/*
+ * Each answers when it is done, with one line that says what has happened.
+ * words: apps and workers, or all apps; an app, and the least and most
+ * processes that it may have; an app; a worker.
+ */
+void steer_restart(struct client *cl, char *const *words, tstamp now);
+void steer_resize(struct client *cl, char *const *words, tstamp now);
+void steer_drain(struct client *cl, char *const *words, tstamp now);
+void steer_resume(struct client *cl, char *const *words, tstamp now);
+void steer_stop(struct client *cl, char *const *words, tstamp now);
+void steer_start(struct client *cl, char *const *words, tstamp now);
+void steer_detach(struct client *cl, char *const *words, tstamp now);
+
+/* --- command.c: the commands of the socket, see apppoolctl(8) ------------ */
+
+/* A line, taken apart. */
+struct command_line {
+	/* The line began with these words, which are left out. */
+	bool json;
+	bool progress;
+	/* The words point into the line; behind the last stands NULL. */
+	char *words[COMMAND_WORDS_MAX + 1];
+	size_t nwords; /* at least 1 */
+};
+
+/*
+ * Takes a line of len bytes apart; line[len] is there and may be written to.
+ * Words stand apart by blanks or tabs. NULL, or what is wrong with it.
+ */
+const char *command_split(char *line, size_t len, struct command_line *out);
+
+/* Does what the line of the client says, of so many bytes: for client_init().
+ */
+void command_run(struct client *cl, size_t len, tstamp now);
+
+#endif

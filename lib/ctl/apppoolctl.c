@@ -1,0 +1,529 @@
+/* apppoolctl(8): its options, its help, and which of its commands is run. */
+
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "ctl/ctl.h"
+#include "sim/simulate.h"
+#include "sim/simulate_options.h"
+#include "sys/commands.h"
+#include "sys/descriptors.h"
+#include "sys/number.h"
+
+/* A daemon that is being started appears soon, or never. */
+#define APPEARS TSPAN_SECONDS(10)
+#define TIMEOUT_MAX TSPAN_SECONDS(86400)
+
+#define INTERVAL TSPAN_SECONDS(2)
+#define INTERVAL_MIN TSPAN_MSECONDS(100)
+#define INTERVAL_MAX TSPAN_SECONDS(3600)
+
+/* Options that only some commands have; without a letter from 512 on. */
+enum option_id {
+	OPTION_FOLLOW = 'f',
+	OPTION_NUMBER = 'n',
+	OPTION_VERBOSE = 'v',
+	OPTION_YES = 'y',
+	OPTION_INTERVAL = 512,
+	OPTION_OPENMETRICS,
+	OPTION_PATH,
+	OPTION_TIMEOUT,
+	OPTION_IDS
+};
+
+/* An option of a command, and what it means there. */
+static const struct command_option {
+	enum option_id id;
+	enum command_id command;
+	const char *name;
+	const char *value; /* NULL: it has none */
+	const char *does;
+} command_options[] = {
+	{ OPTION_NUMBER, COMMAND_EVENTS, "-n", "N",
+	    "begin with the newest N events (20)" },
+	{ OPTION_FOLLOW, COMMAND_EVENTS, "-f", NULL,
+	    "go on with what happens from now on" },
+	{ OPTION_OPENMETRICS, COMMAND_METRICS, "--openmetrics", NULL,
+	    "in the format of OpenMetrics" },
+	{ OPTION_PATH, COMMAND_PING, "--path", "PATH",
+	    "what is asked for (/)" },
+	{ OPTION_TIMEOUT, COMMAND_PING, "--timeout", "TIME",
+	    "the whole answer has to come in this time (5s)" },
+	{ OPTION_VERBOSE, COMMAND_STATUS, "-v", NULL, "all of all apps" },
+	{ OPTION_YES, COMMAND_STOP, "-y", NULL,
+	    "do not ask on the terminal whether the daemon shall stop" },
+	{ OPTION_INTERVAL, COMMAND_TOP, "--interval", "TIME",
+	    "between two looks (2s)" },
+	{ OPTION_NUMBER, COMMAND_TOP, "-n", "COUNT",
+	    "print so many tables, and end" },
+	{ OPTION_TIMEOUT, COMMAND_WAIT, "--timeout", "TIME",
+	    "fail after this time (never)" },
+};
+
+#define COMMAND_OPTIONS (sizeof(command_options) / sizeof(command_options[0]))
+
+/* What `apppoolctl COMMAND -h` says besides. */
+static const char *const more[COMMANDS] = {
+	[COMMAND_APPS] = "With -j: the status of all apps without their "
+			 "processes.",
+	[COMMAND_DETACH] = "It gets no more connections, another worker starts "
+			   "at once, and nothing is lost.\n"
+			   "Returns when it has ended.",
+	[COMMAND_DRAIN] = "New connections wait in the kernel, those that are "
+			  "accepted are served, and then\n"
+			  "all processes stop. Returns when they have; resume "
+			  "undoes it.",
+	[COMMAND_EVENTS] = "Starts, ends and their reasons, failures, "
+			   "refusals, reloads, and what workers say.\n"
+			   "With -j: an object for each event, a line each.",
+	[COMMAND_HELP] = "Needs no daemon.",
+	[COMMAND_LISTENERS] = "They are written as in pool.conf.",
+	[COMMAND_METRICS] = "In the text format of Prometheus.",
+	[COMMAND_PING] = "Makes one request through the app's own socket, as a "
+			 "client would.",
+	[COMMAND_RELOAD] = "Returns when what had to be replaced is; or tells "
+			   "every mistake, and then\n"
+			   "nothing has changed.",
+	[COMMAND_REOPEN] = "For whatever has renamed it. Files of output are "
+			   "opened by each process: restart\n"
+			   "does that.",
+	[COMMAND_RESIZE] = "Returns when there are so many. Holds until the "
+			   "file says something else than now,\n"
+			   "or the daemon ends.",
+	[COMMAND_RESTART] = "Those of all apps, of some, or single workers, "
+			    "which status APP shows. Sessions\n"
+			    "end as usual; if the new processes do not live, "
+			    "the old ones stay.",
+	[COMMAND_RESUME] = "Returns when min_processes are ready.",
+	[COMMAND_SIMULATE] = "Needs no daemon; `apppoolctl simulate -h` lists "
+			     "its options.",
+	[COMMAND_START] = "Returns when min_processes are ready.",
+	[COMMAND_STATUS] = "A line for each app; all of one app.",
+	[COMMAND_STOP] = "Clients of a stopped app are refused until it is "
+			 "started, across reloads.\n"
+			 "Without a name the daemon stops with all apps. "
+			 "Returns when all has ended.",
+	[COMMAND_TOP] = "On a terminal: the full screen. Keys choose an app "
+			"and what to sort by, show\n"
+			"all about an app, restart, drain and resume it; ? "
+			"lists them. Elsewhere: a table\n"
+			"each time.",
+	[COMMAND_VERSION] = "That of apppoolctl itself is shown by "
+			    "`apppoolctl -V`.",
+	[COMMAND_WAIT] = "Returns when every app, or this one, has "
+			 "min_processes ready; fails if one\n"
+			 "has failed. A daemon that is just being started may "
+			 "take 10 seconds to appear.",
+};
+
+/* The words and options of a command line. */
+struct line {
+	struct ask daemon;
+	bool help;
+	/* Values of options, "" of those that have none; NULL: not given. */
+	const char *given[OPTION_IDS];
+	enum command_id command;
+	const char *const *words; /* the command and its arguments, and NULL */
+	unsigned nargs;
+};
+
+/* --- help --------------------------------------------------------------- */
+
+/* How apppoolctl is called, or with this command. Gives EX_USAGE. */
+static int
+usage(FILE *to, enum command_id id)
+{
+	const struct command *c = &commands[id];
+
+	if (id == COMMANDS) {
+		(void)fputs("usage: apppoolctl [-hjVv] [-c FILE | -s SOCKET] "
+			    "COMMAND [ARGUMENT...]\n",
+		    to);
+		return EX_USAGE;
+	}
+	(void)fprintf(to, "usage: apppoolctl %s[-c FILE | -s SOCKET] %s%s",
+	    id == COMMAND_TOP ? "" : "[-j] ", c->name, c->arguments);
+	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
+		const struct command_option *o = &command_options[i];
+
+		if (o->command == id)
+			(void)fprintf(to, " [%s%s%s]", o->name,
+			    o->value == NULL ? "" : " ",
+			    o->value == NULL ? "" : o->value);
+	}
+	(void)fputs("\n", to);
+	return EX_USAGE;
+}
+
+static void
+help(enum command_id id)
+{
+	bool any = false;
+
+	(void)usage(stdout, id);
+	if (id == COMMANDS) {
+		(void)fputs(
+		    "\n"
+		    "  -c FILE        the daemon of this configuration "
+		    "(" CONF_DEFAULT_FILE ")\n"
+		    "  -h, --help     show this, or with a command all about "
+		    "it\n"
+		    "  -j             answer in JSON\n"
+		    "  -s SOCKET      the daemon that has this control socket\n"
+		    "  -V, --version  show the version\n"
+		    "\n",
+		    stdout);
+		for (size_t i = 0; i < COMMANDS; i++)
+			(void)printf(
+			    "  %-10s %s\n", commands[i].name, commands[i].does);
+		(void)fputs("\n`apppoolctl COMMAND -h` shows more, and the "
+			    "options of that command.\nSee apppoolctl(8).\n",
+		    stdout);
+		return;
+	}
+	(void)printf(
+	    "\n%s: %s.\n%s\n", commands[id].name, commands[id].does, more[id]);
+	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
+		const struct command_option *o = &command_options[i];
+		char text[32];
+
+		if (o->command != id)
+			continue;
+		(void)snprintf(text, sizeof(text), "%s %s", o->name,
+		    o->value == NULL ? "" : o->value);
+		(void)printf("%s  %-14s  %s\n", any ? "" : "\n", text, o->does);
+		any = true;
+	}
+}
+
+/* --- the command line ---------------------------------------------------- */
+
+static bool
+takes(enum command_id command, int id)
+{
+	for (size_t i = 0; i < COMMAND_OPTIONS; i++)
+		if ((int)command_options[i].id == id &&
+		    command_options[i].command == command)
+			return true;
+	return false;
+}
+
+/* Tells which commands take the option, as this one does not. */
+static void
+tell_takers(int id)
+{
+	const char *before = " is for ";
+
+	for (const struct option *o = simulate_longs; o->name != NULL; o++)
+		if (o->val == id)
+			(void)fprintf(stderr,
+			    "apppoolctl: --%s is for simulate", o->name);
+	for (size_t i = 0; i < COMMAND_OPTIONS; i++) {
+		const struct command_option *o = &command_options[i];
+
+		if ((int)o->id != id)
+			continue;
+		if (strcmp(before, " is for ") == 0)
+			(void)fprintf(stderr, "apppoolctl: %s", o->name);
+		(void)fprintf(
+		    stderr, "%s%s", before, commands[o->command].name);
+		before = " and ";
+	}
+	(void)fputs("\n", stderr);
+}
+
+/*
+ * Reads all options, which may stand anywhere: those of simulate are known
+ * here, too, so that no value of an option is taken for the command. False: the
+ * line is wrong, and the user was told so.
+ */
+static bool
+read_all_options(struct line *l, int argc, char **argv)
+{
+	static const struct option ours[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ "interval", required_argument, NULL, OPTION_INTERVAL },
+		{ "openmetrics", no_argument, NULL, OPTION_OPENMETRICS },
+		{ "path", required_argument, NULL, OPTION_PATH },
+		{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
+		{ "version", no_argument, NULL, 'V' },
+	};
+	static struct option longs[64];
+	size_t len = sizeof(ours) / sizeof(ours[0]);
+	int id;
+
+	memcpy(longs, ours, sizeof(ours));
+	for (const struct option *o = simulate_longs; o->name != NULL; o++)
+		if (o->val > UCHAR_MAX)
+			longs[len++] = *o;
+
+	while (
+	    (id = getopt_long(argc, argv, "c:fhjn:s:Vvy", longs, NULL)) != -1) {
+		switch (id) {
+		case 'c':
+			l->daemon.file = optarg;
+			break;
+		case 'h':
+			l->help = true;
+			break;
+		case 'j':
+			l->daemon.json = true;
+			break;
+		case 's':
+			l->daemon.socket = optarg;
+			break;
+		case 'V':
+			(void)puts("apppoolctl " APPPOOL_VERSION);
+			exit(EX_OK);
+		case '?':
+			(void)usage(stderr, COMMANDS);
+			return false;
+		default:
+			l->given[id] = optarg == NULL ? "" : optarg;
+			break;
+		}
+	}
+	if (l->daemon.file == NULL || l->daemon.socket == NULL)
+		return true;
+	(void)usage(stderr, COMMANDS);
+	return false;
+}
+
+/* Finds the command; false likewise. */
+static bool
+read_command(struct line *l, const char *const *words)
+{
+	const char *nearest;
+
+	l->words = words;
+	l->nargs = 0;
+	while (words[0] != NULL && words[1 + l->nargs] != NULL)
+		l->nargs++;
+	if (words[0] == NULL && l->help) {
+		l->command = COMMANDS;
+		return true;
+	}
+	if (words[0] == NULL) {
+		(void)usage(stderr, COMMANDS);
+		(void)fputs("`apppoolctl -h` lists the commands\n", stderr);
+		return false;
+	}
+	l->command = command_find(words[0]);
+	if (l->command != COMMANDS)
+		return true;
+	nearest = command_nearest(words[0]);
+	if (nearest == NULL)
+		(void)fprintf(stderr,
+		    "apppoolctl: unknown command %s; `apppoolctl -h` lists "
+		    "all\n",
+		    words[0]);
+	else
+		(void)fprintf(stderr,
+		    "apppoolctl: unknown command %s; is %s meant?\n", words[0],
+		    nearest);
+	return false;
+}
+
+/* Whether options and arguments are those of the command; false likewise. */
+static bool
+check_line(struct line *l)
+{
+	const struct command *c = &commands[l->command];
+	const char *timeout = l->given[OPTION_TIMEOUT];
+
+	for (int id = 0; id < OPTION_IDS; id++) {
+		if (l->given[id] == NULL || takes(l->command, id) ||
+		    (l->command == COMMAND_SIMULATE && id > UCHAR_MAX &&
+			id < OPTION_INTERVAL))
+			continue;
+		tell_takers(id);
+		return false;
+	}
+	/* Of simulate only its own reader knows what its words may be. */
+	if (l->command != COMMAND_SIMULATE &&
+	    (l->nargs < c->least || l->nargs > c->most ||
+		(c->kind == COMMAND_LOCAL && l->daemon.json))) {
+		(void)usage(stderr, l->command);
+		return false;
+	}
+	if (timeout == NULL ||
+	    (conf_parse_span(timeout, &l->daemon.timeout) &&
+		l->daemon.timeout > 0 && l->daemon.timeout <= TIMEOUT_MAX))
+		return true;
+	(void)fprintf(stderr,
+	    "apppoolctl: --timeout: '%s' is not a duration like 500ms or 5s, "
+	    "1d at most\n",
+	    timeout);
+	return false;
+}
+
+/* --- commands that are more than a question ------------------------------ */
+
+/* What the daemon says in JSON becomes a table, or everything about apps. */
+static int
+show_status(const struct line *l)
+{
+	const bool all = l->nargs > 0 || l->given[OPTION_VERBOSE] != NULL;
+	const char *const apps[] = { "apps", NULL };
+	struct table table = { 0 };
+	json_t *answer = NULL;
+	struct text out;
+	int status = ask_json(&l->daemon, all ? l->words : apps, &answer);
+
+	if (status != EX_OK)
+		return status;
+	text_init(&out, CTL_TEXT_MAX);
+	if (all) {
+		details_put(answer, &out);
+		json_decref(answer);
+	} else if (table_init(&table, answer)) {
+		table_put(&table, &out);
+		table_fini(&table);
+	} else {
+		(void)fputs("apppoolctl: the daemon answers otherwise: another "
+			    "version?\n",
+		    stderr);
+		status = EX_PROTOCOL;
+	}
+	if (fwrite(out.data, 1, out.len, stdout) != out.len ||
+	    fflush(stdout) == EOF) {
+		perror("apppoolctl: stdout");
+		status = EX_IOERR;
+	}
+	text_fini(&out);
+	return status;
+}
+
+/* The daemon is told options as further words. */
+static int
+ask_events(const struct line *l)
+{
+	const char *words[6] = { l->words[0] }, **end = words + 1;
+
+	if (l->nargs > 0)
+		*end++ = l->words[1];
+	if (l->given[OPTION_NUMBER] != NULL) {
+		*end++ = "-n";
+		*end++ = l->given[OPTION_NUMBER];
+	}
+	if (l->given[OPTION_FOLLOW] != NULL)
+		*end++ = "-f";
+	return ask_daemon(&l->daemon, words, stdout);
+}
+
+/* At a terminal `stop` may be the beginning of `stop APP`. */
+static bool
+may_stop_all(const struct line *l)
+{
+	char answer[16];
+
+	if (l->given[OPTION_YES] != NULL || !isatty(STDIN_FILENO) ||
+	    !isatty(STDERR_FILENO))
+		return true;
+	(void)fputs("Stop the daemon, and all apps with it? [y/N] ", stderr);
+	if (fgets(answer, sizeof(answer), stdin) != NULL &&
+	    (answer[0] == 'y' || answer[0] == 'Y'))
+		return true;
+	(void)fputs("apppoolctl: not stopped\n", stderr);
+	return false;
+}
+
+static int
+run_top(const struct line *l)
+{
+	const char *text = l->given[OPTION_INTERVAL];
+	const char *number = l->given[OPTION_NUMBER];
+	tspan interval = INTERVAL;
+	uint64_t count = 0;
+
+	if (text != NULL &&
+	    (!conf_parse_span(text, &interval) || interval < INTERVAL_MIN ||
+		interval > INTERVAL_MAX)) {
+		(void)fprintf(stderr,
+		    "apppoolctl: --interval: '%s' is not a duration from 100ms "
+		    "to 1h\n",
+		    text);
+		return EX_USAGE;
+	}
+	if (number != NULL &&
+	    (!number_parse(number, strlen(number), &count) || count == 0)) {
+		(void)fprintf(stderr,
+		    "apppoolctl: -n: '%s' is not a number from 1 on\n", number);
+		return EX_USAGE;
+	}
+	return top_run(&l->daemon, interval, count);
+}
+
+static int
+run_line(struct line *l)
+{
+	const char *const openmetrics[] = { "metrics", "openmetrics", NULL };
+
+	switch (l->command) {
+	case COMMAND_EVENTS:
+		return ask_events(l);
+	case COMMAND_METRICS:
+		if (l->given[OPTION_OPENMETRICS] != NULL)
+			return ask_daemon(&l->daemon, openmetrics, stdout);
+		break;
+	case COMMAND_PING:
+		return ping_run(&l->daemon, l->words[1], l->given[OPTION_PATH]);
+	case COMMAND_STATUS:
+		if (!l->daemon.json)
+			return show_status(l);
+		break;
+	case COMMAND_STOP:
+		if (l->nargs == 0 && !may_stop_all(l))
+			return CTL_REFUSED;
+		break;
+	case COMMAND_TOP:
+		return run_top(l);
+	case COMMAND_WAIT:
+		l->daemon.appears =
+		    l->daemon.timeout == 0 ? APPEARS : l->daemon.timeout;
+		break;
+	default:
+		break;
+	}
+	return ask_daemon(&l->daemon, l->words, stdout);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct line l;
+
+	/* Standard output is checked before a file of ours takes its number. */
+	if (fcntl(STDOUT_FILENO, F_GETFD) == -1) {
+		(void)fprintf(
+		    stderr, "apppoolctl: stdout: %s\n", strerror(errno));
+		return EX_IOERR;
+	}
+	if (descriptors_fix() == -1)
+		return EX_OSERR;
+	if (!read_all_options(&l, argc, argv) ||
+	    !read_command(&l, (const char *const *)argv + optind))
+		return EX_USAGE;
+	if (l.command == COMMAND_HELP && !l.daemon.json && !l.help) {
+		/* Without -j it is that of apppoolctl itself. */
+		l.help = true;
+		if (!read_command(&l, l.words + 1))
+			return EX_USAGE;
+	} else if (!l.help && !check_line(&l)) {
+		return EX_USAGE;
+	} else if (l.command == COMMAND_SIMULATE) {
+		optind = 0; /* which has getopt begin anew */
+		return simulate_main(argc, argv);
+	}
+	if (!l.help)
+		return run_line(&l);
+	help(l.command);
+	return EX_OK;
+}

@@ -1,0 +1,452 @@
+/*
+ * apppoolctl top: the apps of a daemon, again and again; on the full screen a
+ * table of which one is chosen, or all about one app.
+ */
+
+#include <curses.h>
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <term.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ctl/ctl.h"
+
+/* A daemon that takes longer has something better to do. */
+#define PATIENCE TSPAN_SECONDS(5)
+
+/* Lines above the rows: of the daemon, of messages, of headings. */
+#define HEAD 3
+
+#define KEY_ESCAPE 27
+
+struct top {
+	struct ask daemon;
+	struct table table; /* status NULL: none yet */
+	enum column sort; /* COLUMNS_ALL: the order of the file */
+	char *errors; /* owned: why the daemon was not seen; NULL: it was */
+	char *app; /* the chosen one; owned; NULL: the first */
+	size_t chosen; /* its row */
+	size_t first; /* row, or line, that is shown */
+	bool single; /* all about the app, in place of the table */
+	struct text details; /* of it */
+	bool help;
+	char question; /* the key that asked it; '\0': none */
+	struct text line; /* being made */
+};
+
+/* The command of a key for an app, if the user says yes. */
+static const struct deed {
+	char key;
+	const char *command;
+	const char *question;
+} deeds[] = {
+	{ 'r', "restart", "Restart" },
+	{ 'd', "drain", "Drain" },
+	{ 'u', "resume", "Resume" },
+};
+
+#define DEEDS (sizeof(deeds) / sizeof(deeds[0]))
+
+/* --- looking ------------------------------------------------------------ */
+
+/* As ask_json(); what goes wrong is kept. NULL: something did. */
+static json_t *
+top_ask(struct top *top, const char *const *words)
+{
+	struct ask daemon = top->daemon;
+	json_t *answer = NULL;
+	size_t len = 0;
+
+	free(top->errors);
+	top->errors = NULL;
+	daemon.timeout = PATIENCE;
+	daemon.errors = open_memstream(&top->errors, &len);
+	if (daemon.errors == NULL)
+		return NULL;
+	(void)ask_json(&daemon, words, &answer);
+	(void)fclose(daemon.errors);
+	if (answer != NULL) {
+		free(top->errors);
+		top->errors = NULL;
+	}
+	return answer;
+}
+
+/* Looks at all apps. False: errors says why not, and the rest stays. */
+static bool
+look_at_apps(struct top *top)
+{
+	const char *const words[] = { "apps", NULL };
+	json_t *answer = top_ask(top, words);
+	struct table table;
+
+	if (answer == NULL)
+		return false;
+	if (!table_init(&table, answer)) {
+		top->errors = strdup("apppoolctl: the daemon answers "
+				     "otherwise: another version?\n");
+		return false;
+	}
+	table_fini(&top->table);
+	top->table = table;
+	if (top->sort != COLUMNS_ALL)
+		table_sort(&top->table, top->sort);
+	return true;
+}
+
+static void
+choose_row(struct top *top, size_t row)
+{
+	const struct table *table = &top->table;
+
+	if (table->nrows == 0)
+		return;
+	top->chosen = row < table->nrows ? row : table->nrows - 1;
+	free(top->app);
+	top->app = strdup(table_app(table, top->chosen));
+}
+
+static void
+look_again(struct top *top)
+{
+	const char *words[] = { "status", NULL, NULL };
+	json_t *answer;
+	size_t row = 0;
+
+	if (!look_at_apps(top))
+		return;
+	/* The chosen app may stand in another row by now, or be gone. */
+	while (top->app != NULL && row < top->table.nrows &&
+	    strcmp(table_app(&top->table, row), top->app) != 0)
+		row++;
+	if (top->app != NULL && row < top->table.nrows)
+		top->chosen = row;
+	else
+		choose_row(top, top->chosen);
+	if (!top->single || top->app == NULL)
+		return;
+	words[1] = top->app;
+	answer = top_ask(top, words);
+	top->single = answer != NULL;
+	if (answer == NULL)
+		return;
+	text_clear(&top->details);
+	details_put(answer, &top->details);
+	json_decref(answer);
+}
+
+/* --- drawing ------------------------------------------------------------ */
+
+/* A line is cut at the edge: it does not wrap. The text is UTF-8. */
+static void
+draw_text(int y, attr_t attr, const char *text, size_t len)
+{
+	size_t end = 0;
+
+	for (int x = 0; end < len && x < COLS; x++) {
+		size_t n = text_char_length(text + end, len - end);
+
+		end += n == 0 ? 1 : n;
+	}
+	(void)attrset(attr);
+	(void)move(y, 0);
+	(void)clrtoeol();
+	(void)addnstr(text, (int)end);
+	(void)attrset(A_NORMAL);
+}
+
+static void
+draw_line(struct top *top, int y, attr_t attr)
+{
+	draw_text(y, attr, top->line.data == NULL ? "" : top->line.data,
+	    top->line.len);
+	text_clear(&top->line);
+}
+
+/* A question, what went wrong, or what the keys do. */
+static void
+draw_message(struct top *top)
+{
+	static const char *const names[] = { "name", "state", "processes",
+		"active", "waiting", "oldest wait", "rate", "p99", "refused",
+		"last failure", "the order of the file" };
+	attr_t attr = A_BOLD;
+
+	for (size_t i = 0; i < DEEDS; i++)
+		if (top->question == deeds[i].key)
+			text_printf(&top->line, "%s %s? (y/n)",
+			    deeds[i].question,
+			    top->app == NULL ? "" : top->app);
+	if (top->line.len == 0 && top->errors != NULL)
+		text_put(&top->line, top->errors, strcspn(top->errors, "\n"));
+	if (top->line.len == 0 && top->help)
+		text_puts(&top->line,
+		    "up/down app  left/right sort  enter all  r restart  "
+		    "d drain  u resume  q back");
+	if (top->line.len == 0) {
+		attr = A_DIM;
+		text_printf(&top->line, "by %s; ? for keys", names[top->sort]);
+	}
+	draw_line(top, 1, attr);
+}
+
+static void
+draw_table(struct top *top)
+{
+	struct table *table = &top->table;
+	size_t width = (size_t)COLS;
+	size_t height = LINES > HEAD ? (size_t)(LINES - HEAD) : 0;
+
+	table_put_row(table, TABLE_HEADINGS, width, &top->line);
+	draw_line(top, HEAD - 1, A_BOLD);
+	/* The chosen row is among those that are shown. */
+	if (top->chosen < top->first)
+		top->first = top->chosen;
+	if (height > 0 && top->chosen >= top->first + height)
+		top->first = top->chosen - height + 1;
+	for (size_t row = top->first;
+	     row < table->nrows && row - top->first < height; row++) {
+		table_put_row(table, row, width, &top->line);
+		draw_line(top, HEAD + (int)(row - top->first),
+		    row == top->chosen ? A_REVERSE : A_NORMAL);
+	}
+}
+
+/* All about the app, from the line first on, without what is of the daemon. */
+static void
+draw_details(struct top *top)
+{
+	const char *at = top->details.data, *end = at + top->details.len;
+	const char *app = memmem(at, top->details.len, "\n\n", 2);
+	int y = HEAD - 1;
+
+	at = app == NULL ? at : app + 2;
+	for (size_t i = 0; i < top->first; i++) {
+		const char *eol = memchr(at, '\n', (size_t)(end - at));
+
+		if (eol == NULL || eol + 1 == end) {
+			top->first = i;
+			break;
+		}
+		at = eol + 1;
+	}
+	while (at < end && y < LINES) {
+		const char *eol = memchr(at, '\n', (size_t)(end - at));
+
+		eol = eol == NULL ? end : eol;
+		draw_text(y++, A_NORMAL, at, (size_t)(eol - at));
+		at = eol + 1;
+	}
+}
+
+static void
+draw_screen(struct top *top)
+{
+	(void)erase();
+	if (top->table.status != NULL) {
+		table_put_daemon(&top->table, (size_t)COLS, &top->line);
+		draw_line(top, 0, A_NORMAL);
+		if (top->single && top->details.len > 0)
+			draw_details(top);
+		else
+			draw_table(top);
+	}
+	draw_message(top);
+	(void)refresh();
+}
+
+/* --- keys --------------------------------------------------------------- */
+
+/* The daemon's answer is shown as without us, its progress included. */
+static void
+top_carry_out(const struct top *top, const char *command)
+{
+	const char *const words[] = { command, top->app, NULL };
+
+	(void)def_prog_mode();
+	(void)endwin();
+	(void)ask_daemon(&top->daemon, words, stdout);
+	(void)printf("-- press a key --");
+	(void)fflush(stdout);
+	(void)reset_prog_mode();
+	timeout(-1);
+	(void)getch();
+	(void)clearok(curscr, TRUE);
+}
+
+/* Goes up or down: over rows, or lines of details. */
+static void
+step_by(struct top *top, long by)
+{
+	size_t *at = top->single ? &top->first : &top->chosen;
+	size_t to = by < 0 && (size_t)-by > *at ? 0 : *at + (size_t)by;
+
+	if (top->single)
+		*at = to;
+	else
+		choose_row(top, to);
+}
+
+/* False: the user quits. */
+static bool
+press_key(struct top *top, int key)
+{
+	const long page = LINES > HEAD ? LINES - HEAD : 1;
+	const int all = COLUMNS_ALL + 1; /* with the order of the file */
+	bool stays;
+
+	if (top->question != '\0') {
+		for (size_t i = 0; i < DEEDS && key == 'y'; i++)
+			if (top->question == deeds[i].key)
+				top_carry_out(top, deeds[i].command);
+		top->question = '\0';
+		return true;
+	}
+	switch (key) {
+	case 'q':
+	case KEY_ESCAPE:
+		stays = top->single || top->help;
+		top->single = top->help = false;
+		top->first = 0;
+		return stays;
+	case KEY_UP:
+	case 'k':
+		step_by(top, -1);
+		break;
+	case KEY_DOWN:
+	case 'j':
+		step_by(top, 1);
+		break;
+	case KEY_PPAGE:
+		step_by(top, -page);
+		break;
+	case KEY_NPAGE:
+		step_by(top, page);
+		break;
+	case KEY_LEFT:
+	case '<':
+		top->sort = (enum column)(((int)top->sort + all - 1) % all);
+		break;
+	case KEY_RIGHT:
+	case '>':
+		top->sort = (enum column)(((int)top->sort + 1) % all);
+		break;
+	case KEY_ENTER:
+	case '\n':
+	case '\r':
+		top->single = true;
+		top->first = 0;
+		break;
+	case '?':
+	case 'h':
+		top->help = !top->help;
+		break;
+	default:
+		for (size_t i = 0; i < DEEDS && top->app != NULL; i++)
+			if (key == deeds[i].key)
+				top->question = deeds[i].key;
+		break;
+	}
+	return true;
+}
+
+/* --- the screen, or tables ---------------------------------------------- */
+
+/* Whether standard output is a terminal that can show a screen. */
+static bool
+has_screen(void)
+{
+	const char *term = getenv("TERM");
+	bool possible;
+	int error;
+
+	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO) || term == NULL ||
+	    setupterm(term, STDOUT_FILENO, &error) != OK)
+		return false;
+	possible = cursor_address != NULL;
+	(void)del_curterm(cur_term);
+	return possible;
+}
+
+static void
+run_screen(struct top *top, tspan interval)
+{
+	SCREEN *screen;
+	bool stays = true;
+
+	(void)setlocale(LC_CTYPE, "");
+	screen = newterm(NULL, stdout, stdin);
+	if (screen == NULL)
+		return;
+	(void)cbreak();
+	(void)noecho();
+	(void)keypad(stdscr, TRUE);
+	(void)curs_set(0);
+	(void)set_escdelay(25);
+	while (stays) {
+		int key;
+
+		look_again(top);
+		draw_screen(top);
+		timeout((int)(interval / TSPAN_MSECONDS(1)));
+		key = getch();
+		if (key != ERR && key != KEY_RESIZE)
+			stays = press_key(top, key);
+	}
+	(void)endwin();
+	delscreen(screen);
+}
+
+/* Tables, one below the other. Gives the exit status. */
+static int
+run_tables(struct top *top, tspan interval, uint64_t count)
+{
+	const struct timespec pause = {
+		.tv_sec = interval / TSPAN_SECONDS(1),
+		.tv_nsec = interval % TSPAN_SECONDS(1),
+	};
+
+	for (uint64_t i = 0; count == 0 || i < count; i++) {
+		if (i > 0) {
+			(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+			(void)puts("");
+		}
+		if (!look_at_apps(top)) {
+			(void)fputs(
+			    top->errors == NULL ? "" : top->errors, stderr);
+			return EX_UNAVAILABLE;
+		}
+		text_clear(&top->line);
+		table_put(&top->table, &top->line);
+		(void)fwrite(top->line.data, 1, top->line.len, stdout);
+		if (fflush(stdout) == EOF) {
+			perror("apppoolctl: stdout");
+			return EX_IOERR;
+		}
+	}
+	return EX_OK;
+}
+
+int
+top_run(const struct ask *daemon, tspan interval, uint64_t count)
+{
+	struct top top = { .daemon = *daemon, .sort = COLUMNS_ALL };
+	int status = EX_OK;
+
+	text_init(&top.line, CTL_TEXT_MAX);
+	text_init(&top.details, CTL_TEXT_MAX);
+	if (count == 0 && has_screen())
+		run_screen(&top, interval);
+	else
+		status = run_tables(&top, interval, count);
+	table_fini(&top.table);
+	free(top.errors);
+	free(top.app);
+	text_fini(&top.line);
+	text_fini(&top.details);
+	return status;
+}

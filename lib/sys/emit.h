@@ -1,0 +1,63 @@
+#ifndef SYS_EMIT_H
+#define SYS_EMIT_H
+
+/*
+ * JSON (RFC 8259), written from left to right. Commas are put by themselves;
+ * the caller sees to it that keys stand in objects only, and that objects and
+ * arrays are ended.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/tstamp.h"
+#include "sys/text.h"
+
+struct emit {
+	struct text *out; /* not owned */
+	bool more; /* a value stands before the next one */
+	bool keyed; /* the key of the next value has been written */
+	bool broken; /* the next key or value begins a line */
+};
+
+void emit_init(struct emit *j, struct text *out);
+
+void emit_object(struct emit *j);
+void emit_object_end(struct emit *j);
+void emit_array(struct emit *j);
+void emit_array_end(struct emit *j);
+
+/* The key of the value that comes next. */
+void emit_key(struct emit *j, const char *key);
+
+/* Lets the key or value that comes next begin a new line. */
+void emit_break(struct emit *j);
+
+/*
+ * A string of any bytes: controls are escaped, each byte that is not UTF-8
+ * becomes U+FFFD. NULL is null.
+ */
+void emit_string(struct emit *j, const char *s);
+void emit_uint(struct emit *j, uint64_t n);
+void emit_bool(struct emit *j, bool b);
+void emit_null(struct emit *j);
+
+/* Seconds: to the microsecond below one second, else to the millisecond. */
+void emit_span(struct emit *j, tspan span);
+
+/* To the tenth; NaN and infinity are null. */
+void emit_percent(struct emit *j, double percent);
+
+/* To six places; NaN and infinity are null. */
+void emit_number(struct emit *j, double n);
+
+/* A key and its value. */
+void emit_put_string(struct emit *j, const char *key, const char *s);
+void emit_put_uint(struct emit *j, const char *key, uint64_t n);
+void emit_put_bool(struct emit *j, const char *key, bool b);
+void emit_put_null(struct emit *j, const char *key);
+void emit_put_span(struct emit *j, const char *key, tspan span);
+void emit_put_percent(struct emit *j, const char *key, double percent);
+void emit_put_number(struct emit *j, const char *key, double n);
+
+#endif

@@ -1,0 +1,448 @@
+/* Sockets of other processes: sock_diag(7), or the tables of /proc/net. */
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/procinfo.h"
+#include "sys/sockets.h"
+
+/* Of a Unix socket in /proc/net/unix: it listens; it waits to be accepted. */
+#define FLAG_LISTENS 0x10000
+#define STATE_CONNECTING 2
+
+/* The kernel answers a dump in pieces of at most this size. */
+#define ANSWER_SIZE 16384
+
+/*
+ * What the kernel has no module for. It is not asked again: each question would
+ * have it run modprobe(8), and wait for that.
+ */
+static struct {
+	atomic_bool tcp;
+	atomic_bool local; /* Unix sockets */
+} missing;
+
+/* --- the monitor --------------------------------------------------------- */
+
+/* Called with each answer, which is of the struct of the family. */
+typedef bool answer_fn(const struct nlmsghdr *, void *arg);
+
+/*
+ * Asks, and calls answer() with each answer until it returns false. Everything
+ * is there at once: the kernel makes a piece of a dump when one is read.
+ * Returns false, and notes where that is so for good, if the kernel does not
+ * tell.
+ */
+static bool
+monitor_ask(const void *body, size_t len, bool dump, atomic_bool *absent,
+    answer_fn *answer, void *arg)
+{
+	_Alignas(struct nlmsghdr) char buf[ANSWER_SIZE];
+	struct {
+		struct nlmsghdr h;
+		char body[128];
+	} question = {
+		.h = { .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+		    .nlmsg_len = (uint32_t)NLMSG_LENGTH(len),
+		    .nlmsg_flags = NLM_F_REQUEST | (dump ? NLM_F_DUMP : 0) },
+	};
+	bool known = false, more = true;
+	int fd;
+
+	if (atomic_load(absent))
+		return false;
+	fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+	memcpy(question.body, body, len);
+	if (fd == -1 ||
+	    send(fd, &question, question.h.nlmsg_len, MSG_DONTWAIT) == -1) {
+		atomic_store(absent, errno != EMFILE && errno != ENFILE);
+		more = false;
+	}
+	while (more) {
+		ssize_t got = recv(fd, buf, sizeof(buf), MSG_DONTWAIT);
+		size_t left = got > 0 ? (size_t)got : 0;
+
+		more = got > 0;
+		for (const struct nlmsghdr *h = (const void *)buf;
+		     more && NLMSG_OK(h, left); h = NLMSG_NEXT(h, left)) {
+			const struct nlmsgerr *e = NLMSG_DATA(h);
+
+			if (h->nlmsg_type == NLMSG_DONE) {
+				more = false;
+				known = true;
+			} else if (h->nlmsg_type == NLMSG_ERROR) {
+				more = false;
+				/* Of one socket ENOENT says that it is gone. */
+				if (dump && e->error == -ENOENT)
+					atomic_store(absent, true);
+			} else {
+				more = answer(h, arg) && dump;
+				known = known || !more;
+			}
+		}
+	}
+	if (fd != -1)
+		(void)close(fd);
+	return known;
+}
+
+/*
+ * Returns the value of the attribute of this type, of at least size bytes,
+ * among those that follow the first part bytes of the answer; NULL: none.
+ */
+static const void *
+monitor_attribute(const struct nlmsghdr *h, size_t part, int type, size_t size)
+{
+	const char *at = NLMSG_DATA(h);
+	size_t left = NLMSG_PAYLOAD(h, 0);
+	size_t step = NLMSG_ALIGN(part);
+	struct nlattr a;
+
+	while (left > step && left - step >= sizeof(a)) {
+		at += step;
+		left -= step;
+		memcpy(&a, at, sizeof(a));
+		if (a.nla_len < sizeof(a) || a.nla_len > left)
+			break;
+		if (a.nla_type == type && a.nla_len >= NLA_HDRLEN + size)
+			return at + NLA_HDRLEN;
+		step = NLA_ALIGN(a.nla_len);
+	}
+	return NULL;
+}
+
+/* A question about many sockets, and what has become of it. */
+struct socket_query {
+	uint32_t states;
+	uint16_t port; /* 0: any */
+	sockets_fn *found;
+	void *arg;
+	bool enough;
+};
+
+static bool
+monitor_tells_tcp(const struct nlmsghdr *h, void *arg)
+{
+	const struct inet_diag_msg *msg = NLMSG_DATA(h);
+	const uint8_t *v6only = monitor_attribute(
+	    h, sizeof(*msg), INET_DIAG_SKV6ONLY, sizeof(*v6only));
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_port = msg->id.idiag_sport };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		.sin6_port = msg->id.idiag_sport };
+	struct socket_query *q = arg;
+	struct socket_seen seen = {
+		.inode = msg->idiag_inode,
+		.state = msg->idiag_state,
+		.queue = (long)msg->idiag_rqueue,
+		.v6only = v6only != NULL && *v6only != 0,
+	};
+
+	memcpy(&in.sin_addr, msg->id.idiag_src, sizeof(in.sin_addr));
+	memcpy(&in6.sin6_addr, msg->id.idiag_src, sizeof(in6.sin6_addr));
+	if (msg->idiag_family == AF_INET)
+		memcpy(&seen.addr, &in, sizeof(in));
+	else
+		memcpy(&seen.addr, &in6, sizeof(in6));
+	q->enough = !q->found(q->arg, &seen);
+	return !q->enough;
+}
+
+/* --- tables in /proc/net ------------------------------------------------- */
+
+/* "sl: LOCAL:PORT REMOTE:PORT ST TX:RX ..."; false: no such line. */
+static bool
+table_parse_tcp(const char *line, struct socket_seen *out)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6 };
+	char host[33], word[9] = "";
+	unsigned port, state;
+	unsigned long queue;
+	uint32_t inode, part;
+
+	if (sscanf(line,
+		"%*s %32[0-9A-F]:%x %*[0-9A-F]:%*x %x %*x:%lx %*s %*s %*s "
+		"%*s %" SCNu32,
+		host, &port, &state, &queue, &inode) != 5)
+		return false;
+	*out = (struct socket_seen){ .inode = inode,
+		.state = (int)state,
+		.queue = (long)queue,
+		.v6only = -1 };
+	/* Each four bytes are a number of the machine. */
+	for (size_t i = 0; host[8 * i] != '\0' && i < 4; i++) {
+		memcpy(word, host + 8 * i, 8);
+		part = (uint32_t)strtoul(word, NULL, 16);
+		memcpy(&in6.sin6_addr.s6_addr[4 * i], &part, sizeof(part));
+	}
+	memcpy(&in.sin_addr, &in6.sin6_addr, sizeof(in.sin_addr));
+	in.sin_port = in6.sin6_port = htons((uint16_t)port);
+	if (strlen(host) == 8)
+		memcpy(&out->addr, &in, sizeof(in));
+	else
+		memcpy(&out->addr, &in6, sizeof(in6));
+	return true;
+}
+
+/* "Num: RefCount Protocol Flags Type St Inode Path"; false: it has no path. */
+static bool
+table_parse_unix(const char *line, struct socket_seen *out)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	unsigned flags, state;
+	uint32_t inode;
+	int path = 0;
+
+	if (sscanf(line, "%*s %*s %*s %x %*s %x %" SCNu32 " %n", &flags, &state,
+		&inode, &path) != 3 ||
+	    path == 0 || line[path] == '\0')
+		return false;
+	(void)snprintf(un.sun_path, sizeof(un.sun_path), "%s", line + path);
+	*out = (struct socket_seen){
+		.inode = inode, .state = TCP_ESTABLISHED, .queue = -1
+	};
+	if ((flags & FLAG_LISTENS) != 0)
+		out->state = TCP_LISTEN;
+	else if (state == STATE_CONNECTING)
+		out->state = TCP_SYN_RECV;
+	memcpy(&out->addr, &un, sizeof(un));
+	return true;
+}
+
+/*
+ * Sockets that listen come first in those of TCP, and are few: where no others
+ * are wanted the rest is not read.
+ */
+static bool
+table_read(const char *name, size_t most,
+    bool (*parse)(const char *line, struct socket_seen *out),
+    struct socket_query *q)
+{
+	struct socket_seen seen;
+	bool known = true;
+	char line[512];
+	FILE *in = procinfo_table(name);
+
+	if (in == NULL)
+		return errno == ENOENT;
+	while (!q->enough && fgets(line, sizeof(line), in) != NULL) {
+		size_t len = strlen(line);
+
+		known = len <= most;
+		if (!known)
+			break;
+		most -= len;
+		if (len > 0 && line[len - 1] == '\n')
+			line[len - 1] = '\0';
+		if (!parse(line, &seen))
+			continue;
+		if (q->states == 1U << TCP_LISTEN && seen.state != TCP_LISTEN)
+			break;
+		if ((q->states & 1U << seen.state) != 0 &&
+		    (q->port == 0 ||
+			/* Both families have the port in one place. */
+			((const struct sockaddr_in *)&seen.addr)->sin_port ==
+			    htons(q->port)))
+			q->enough = !q->found(q->arg, &seen);
+	}
+	known = known && (q->enough || !ferror(in));
+	(void)fclose(in);
+	return known;
+}
+
+/* --- questions ----------------------------------------------------------- */
+
+bool
+sockets_tcp(
+    uint32_t states, uint16_t port, size_t most, sockets_fn *found, void *arg)
+{
+	struct socket_query q = { states, port, found, arg, false };
+	struct inet_diag_req_v2 req = {
+		.sdiag_family = AF_INET,
+		.sdiag_protocol = IPPROTO_TCP,
+		.idiag_states = states,
+		.id.idiag_sport = htons(port),
+	};
+
+	if (monitor_ask(
+		&req, sizeof(req), true, &missing.tcp, monitor_tells_tcp, &q)) {
+		req.sdiag_family = AF_INET6;
+		/* A kernel without IPv6 has no such sockets. */
+		if (!q.enough)
+			(void)monitor_ask(&req, sizeof(req), true, &missing.tcp,
+			    monitor_tells_tcp, &q);
+		return true;
+	}
+	if (!atomic_load(&missing.tcp))
+		return false;
+	return table_read("net/tcp", most, table_parse_tcp, &q) &&
+	    (q.enough || table_read("net/tcp6", most, table_parse_tcp, &q));
+}
+
+bool
+sockets_unix(size_t most, sockets_fn *found, void *arg)
+{
+	struct socket_query q = { UINT32_MAX, 0, found, arg, false };
+
+	return table_read("net/unix", most, table_parse_unix, &q);
+}
+
+static bool
+monitor_tells_queue(const struct nlmsghdr *h, void *arg)
+{
+	struct unix_diag_rqlen queue;
+	const void *value = monitor_attribute(
+	    h, sizeof(struct unix_diag_msg), UNIX_DIAG_RQLEN, sizeof(queue));
+	long *out = arg;
+
+	if (value != NULL) {
+		memcpy(&queue, value, sizeof(queue));
+		*out = (long)queue.udiag_rqueue;
+	}
+	return true;
+}
+
+struct unix_count {
+	const char *name;
+	long waiting;
+};
+
+static bool
+count_waiting(void *arg, const struct socket_seen *seen)
+{
+	struct unix_count *c = arg;
+	const struct sockaddr_un *un = (const void *)&seen->addr;
+
+	c->waiting += seen->state == TCP_SYN_RECV && seen->inode == 0 &&
+	    strcmp(un->sun_path, c->name) == 0;
+	return true;
+}
+
+long
+sockets_unix_queue(int fd, const struct sockaddr *addr)
+{
+	struct unix_diag_req req = {
+		.sdiag_family = AF_UNIX,
+		.udiag_states = UINT32_MAX,
+		.udiag_show = UDIAG_SHOW_RQLEN,
+		.udiag_cookie = { UINT32_MAX, UINT32_MAX },
+	};
+	char name[sizeof(struct sockaddr_un)] = "";
+	struct unix_count c = { name, 0 };
+	struct stat st;
+	long queue = -1;
+
+	if (fstat(fd, &st) == -1)
+		return -1;
+	req.udiag_ino = (uint32_t)st.st_ino;
+	if (monitor_ask(&req, sizeof(req), false, &missing.local,
+		monitor_tells_queue, &queue) &&
+	    queue != -1)
+		return queue;
+	/* Connections that wait have the address of their listener. */
+	memcpy(name, ((const struct sockaddr_un *)addr)->sun_path,
+	    sizeof(((struct sockaddr_un *)0)->sun_path));
+	if (name[0] == '\0')
+		name[0] = '@';
+	return sockets_unix(SOCKETS_SOME, count_waiting, &c) ? c.waiting : -1;
+}
+
+/* A wanted address, and whether a socket in its way was found. */
+struct wanted_address {
+	int family;
+	bool v6only;
+	struct in_addr in;
+	struct in6_addr in6;
+	bool taken;
+};
+
+static bool
+compare_address(void *arg, const struct socket_seen *seen)
+{
+	struct wanted_address *w = arg;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+
+	memcpy(&in, &seen->addr, sizeof(in));
+	memcpy(&in6, &seen->addr, sizeof(in6));
+	if (in.sin_family == AF_INET && w->family == AF_INET)
+		w->taken = in.sin_addr.s_addr == w->in.s_addr ||
+		    in.sin_addr.s_addr == INADDR_ANY ||
+		    w->in.s_addr == INADDR_ANY;
+	else if (in.sin_family == AF_INET)
+		w->taken = IN6_IS_ADDR_UNSPECIFIED(&w->in6) && !w->v6only;
+	else if (w->family == AF_INET)
+		/* The tables do not tell v6only: binding will. */
+		w->taken = IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr) &&
+		    seen->v6only == 0;
+	else
+		w->taken = IN6_IS_ADDR_UNSPECIFIED(&in6.sin6_addr) ||
+		    IN6_IS_ADDR_UNSPECIFIED(&w->in6) ||
+		    IN6_ARE_ADDR_EQUAL(&in6.sin6_addr, &w->in6);
+	return !w->taken;
+}
+
+bool
+sockets_tcp_taken(const struct sockaddr *addr, bool v6only)
+{
+	struct wanted_address w = { .family = addr->sa_family,
+		.v6only = v6only };
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+
+	if (w.family == AF_INET) {
+		memcpy(&in, addr, sizeof(in));
+		w.in = in.sin_addr;
+	} else {
+		memcpy(&in6, addr, sizeof(in6));
+		w.in6 = in6.sin6_addr;
+		in.sin_port = in6.sin6_port;
+	}
+	if (in.sin_port != 0)
+		(void)sockets_tcp(1U << TCP_LISTEN, ntohs(in.sin_port),
+		    SOCKETS_ALL, compare_address, &w);
+	return w.taken;
+}
+
+static bool
+no_socket(void *arg, const struct socket_seen *seen)
+{
+	(void)arg;
+	(void)seen;
+	return false;
+}
+
+static bool
+no_answer(const struct nlmsghdr *h, void *arg)
+{
+	(void)h;
+	(void)arg;
+	return false;
+}
+
+void
+sockets_init(void)
+{
+	struct unix_diag_req req = { .sdiag_family = AF_UNIX };
+
+	(void)monitor_ask(
+	    &req, sizeof(req), true, &missing.local, no_answer, NULL);
+	(void)sockets_tcp(1U << TCP_LISTEN, 1, SOCKETS_SOME, no_socket, NULL);
+}

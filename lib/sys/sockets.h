@@ -1,0 +1,72 @@
+#ifndef SYS_SOCKETS_H
+#define SYS_SOCKETS_H
+
+/*
+ * Sockets of any process, as the kernel lists them: asked of its monitor,
+ * sock_diag(7), and where that is missing, a module that a container or a
+ * hardened host does not load, read in /proc/net. Neither takes the lock of a
+ * socket, so nobody who has one can hold up a question about it.
+ */
+
+#include <sys/socket.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A socket that is bound; the states are those of TCP, for Unix sockets, too.
+ */
+struct socket_seen {
+	uint32_t inode; /* st_ino of fstat(2); 0: no process has it */
+	int state; /* TCP_LISTEN, TCP_ESTABLISHED, ... */
+	long queue; /* TCP_LISTEN: connections not accepted yet */
+	int v6only; /* AF_INET6: 1, 0; -1: unknown */
+	struct sockaddr_storage addr; /* its own end; a Unix path may be cut */
+};
+
+/* False: no more of them are wanted. */
+typedef bool sockets_fn(void *arg, const struct socket_seen *);
+
+/*
+ * How much of a table in /proc/net may be read: in the loop about a
+ * millisecond's worth, two thousand sockets; in a lane all.
+ */
+#define SOCKETS_SOME (256 * 1024)
+#define SOCKETS_ALL SIZE_MAX
+
+/*
+ * Tries what the kernel has, so that a module that it loads for the first
+ * question is not waited for in the loop.
+ */
+void sockets_init(void);
+
+/*
+ * Calls found() with each TCP socket of this local port (0: any) in one of
+ * these states, bits 1 << TCP_LISTEN and so on. Returns false if there may be
+ * more that cannot be known.
+ */
+bool sockets_tcp(
+    uint32_t states, uint16_t port, size_t most, sockets_fn *found, void *arg);
+
+/*
+ * Likewise all Unix sockets that have an address, those that listen and those
+ * accepted from them: TCP_SYN_RECV while a connection waits to be accepted.
+ * An abstract name begins with '@'. From /proc/net alone.
+ */
+bool sockets_unix(size_t most, sockets_fn *found, void *arg);
+
+/*
+ * How many connections wait in the queue of the Unix socket fd, which listens
+ * at this address; -1: unknown, for there is no monitor and there are too many
+ * sockets.
+ */
+long sockets_unix_queue(int fd, const struct sockaddr *addr);
+
+/*
+ * Whether some socket listens where a socket bound to this TCP address (AF_INET
+ * or AF_INET6, complete) would be refused. Makes no connection. False where
+ * that is unknown.
+ */
+bool sockets_tcp_taken(const struct sockaddr *addr, bool v6only);
+
+#endif

@@ -1,0 +1,252 @@
+/* What apppoolctl makes of answers: lines, and the table of all apps. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "ctl/ctl.h"
+
+#define APP(name, state, active, failure) \
+	"{\"name\":\"" name "\",\"state\":\"" state \
+	"\",\"handoff\":\"native\",\"processes\":3,\"max_processes\":8," \
+	"\"active\":" active ",\"sessions\":1,\"waiting\":2," \
+	"\"oldest_wait\":0.0125,\"rate\":12.345,\"queue_wait\":{\"p99\":" \
+	"0.000350},\"refused\":7,\"backoff_until\":0.000," \
+	"\"last_failure\":" failure ",\"last_failure_age\":null}"
+
+#define LISTENS \
+	"{\"name\":\"node\",\"state\":\"running\",\"processes\":1," \
+	"\"max_processes\":8,\"active\":0,\"sessions\":null,\"waiting\":4," \
+	"\"oldest_wait\":null,\"rate\":null,\"queue_wait\":null," \
+	"\"refused\":null,\"backoff_until\":3.000,\"last_failure\":null}"
+
+#define DAEMON(apps) \
+	"{\"state\":\"running\",\"uptime\":61.5,\"config\":\"/etc/pool.conf\"," \
+	"\"generation\":2,\"max_processes\":64,\"processes\":4,\"active\":3," \
+	"\"waiting\":6,\"apps\":[" apps "]}"
+
+static struct table table;
+static struct text line;
+
+static void
+read_apps(const char *json)
+{
+	table_fini(&table);
+	CHECK(table_init(&table, json_loads(json, 0, NULL)));
+}
+
+static const char *
+written(void)
+{
+	text_put(&line, "", 1);
+	return line.data;
+}
+
+static const char *
+row(size_t i, size_t width)
+{
+	text_clear(&line);
+	table_put_row(&table, i, width, &line);
+	return written();
+}
+
+static void
+a_row_shows_limits_beside_use(void)
+{
+	read_apps(DAEMON(APP("web", "running", "3", "null")));
+	text_clear(&line);
+	table_put_row(&table, TABLE_HEADINGS, 0, &line);
+	CHECK_STR("APP STATE   PROCS ACTIVE WAIT OLDEST RATE   P99 REFUSED "
+		  "LAST FAILURE",
+	    written());
+	CHECK_STR("web running   3/8      3    2 12.5ms 12.3 350us       7",
+	    row(0, 0));
+	text_clear(&line);
+	table_put_daemon(&table, 0, &line);
+	CHECK_STR("running for 1m01s, processes 4/64, active 3, waiting 6, "
+		  "generation 2, /etc/pool.conf",
+	    written());
+}
+
+static void
+an_app_without_sessions_has_no_figures_of_them(void)
+{
+	read_apps(DAEMON(LISTENS));
+	CHECK_STR("node running   1/8      -    4      -    -   -       - "
+		  "next start in 3.0s",
+	    row(0, 0));
+}
+
+static void
+a_line_is_no_wider_than_the_terminal(void)
+{
+	read_apps(DAEMON(APP("an-app-whose-name-is-long", "failed", "3",
+	    "\"exited with status 3 before it was ready: no database at "
+	    "\\u001b[2J; a hint\"")));
+	CHECK_STR("an-app-whose-na+ failed   3/8      3    2 12.5ms 12.3 350us"
+		  "       7 exit 3: no +",
+	    row(0, 80));
+	CHECK_EQ(80, (int)strlen(row(0, 80)));
+	CHECK_STR("an-app-whose-name-is-lo+ failed   3/8      3    2 12.5ms "
+		  "12.3 350us       7 exit 3: no database at \\x1b[2J",
+	    row(0, 200));
+	for (size_t width = 1; width < 200; width++)
+		CHECK(strlen(row(0, width)) <= width);
+}
+
+static void
+a_character_of_several_bytes_takes_one_column(void)
+{
+	read_apps(DAEMON(APP("web", "failed", "3", "\"caf\\u00e9 zu\"")));
+	CHECK_STR("web failed   3/8      3    2 12.5ms 12.3 350us       7 "
+		  "caf\xc3\xa9+",
+	    row(0, 60));
+}
+
+static void
+rows_are_sorted_by_what_needs_a_look(void)
+{
+	read_apps(DAEMON(APP("b", "running", "3", "null") "," LISTENS "," APP(
+	    "a", "running", "5", "null") "," APP("c", "failed", "0", "null")));
+	table_sort(&table, COLUMN_ACTIVE);
+	CHECK_STR("a", table_app(&table, 0));
+	CHECK_STR("c", table_app(&table, 2));
+	CHECK_STR("node", table_app(&table, 3));
+	table_sort(&table, COLUMN_STATE);
+	CHECK_STR("c", table_app(&table, 0));
+	CHECK_STR("b", table_app(&table, 1));
+	table_sort(&table, COLUMN_APP);
+	CHECK_STR("a", table_app(&table, 0));
+	CHECK_STR("node", table_app(&table, 3));
+}
+
+static void
+a_rollout_that_was_given_up_is_the_last_failure(void)
+{
+	read_apps(DAEMON("{\"name\":\"web\",\"last_failure\":\"other\","
+			 "\"last_failure_age\":3.5,"
+			 "\"rollout\":{\"generation\":4,\"state\":"
+			 "\"given up\",\"reason\":\"status 3\",\"age\":75}}"));
+	CHECK(strstr(row(0, 0),
+		  " generation 4 given up: status 3 (1m15s ago)") != NULL);
+}
+
+static void
+a_failure_shows_how_long_ago_it_was(void)
+{
+	read_apps(DAEMON("{\"name\":\"web\",\"last_failure\":"
+			 "\"exited with status 3\",\"last_failure_age\":75}"));
+	CHECK(strstr(row(0, 0), " exit 3 (1m15s ago)") != NULL);
+}
+
+static void
+an_answer_without_apps_makes_no_table(void)
+{
+	table_fini(&table);
+	CHECK(!table_init(&table, json_loads("{\"apps\":3}", 0, NULL)));
+}
+
+/* --- answers ------------------------------------------------------------ */
+
+static char *shown, *progress, *error;
+
+/* Shows an answer; what comes on the terminal is in progress. */
+static enum answer_end
+show(const char *text, bool json)
+{
+	size_t shown_len, progress_len;
+	FILE *from = fmemopen((void *)text, strlen(text), "r"), *to, *terminal;
+	enum answer_end end;
+
+	free(shown);
+	free(progress);
+	free(error);
+	to = open_memstream(&shown, &shown_len);
+	terminal = open_memstream(&progress, &progress_len);
+	end = ask_show(from, to, terminal, json, &error);
+	(void)fclose(from);
+	(void)fclose(to);
+	(void)fclose(terminal);
+	return end;
+}
+
+static void
+lines_are_shown_as_they_are(void)
+{
+	static const char text[] = "web: running\n\nerr\nerror\nerror:x\n";
+
+	CHECK_EQ(ANSWER_DONE, show(text, false));
+	CHECK_STR(text, shown);
+}
+
+static void
+a_last_line_that_is_an_error_is_kept_back(void)
+{
+	CHECK_EQ(ANSWER_REFUSED,
+	    show("pool.conf:3: what\nerror: not done\n", false));
+	CHECK_STR("pool.conf:3: what\n", shown);
+	CHECK_STR("not done", error);
+	CHECK_EQ(ANSWER_REFUSED, show("error: a\nerror: b\n", false));
+	CHECK_STR("error: a\n", shown);
+	CHECK_STR("b", error);
+}
+
+static void
+an_error_in_the_middle_is_a_line_like_others(void)
+{
+	static const char text[] = "error: no\nerror: no\nyes\n";
+
+	CHECK_EQ(ANSWER_DONE, show(text, false));
+	CHECK_STR(text, shown);
+}
+
+static void
+an_unended_line_is_an_answer_cut_off(void)
+{
+	CHECK_EQ(ANSWER_CUT, show(" ", false));
+	CHECK_EQ(ANSWER_CUT, show("web: run", false));
+	CHECK_STR("web: run", shown);
+	CHECK_EQ(ANSWER_CUT, show("error: the", false));
+	CHECK_STR("error: the", shown);
+	CHECK_EQ(ANSWER_CUT, show("{\"apps\":[\n", true));
+	CHECK_EQ(ANSWER_CUT, show("{\"apps\":[\n{},\n", true));
+	CHECK_EQ(ANSWER_DONE, show("{\"apps\":[\n{},\n{}]}\n", true));
+	CHECK_EQ(ANSWER_DONE, show("web,\n", false));
+}
+
+static void
+progress_is_shown_in_one_place_and_then_cleared(void)
+{
+	CHECK_EQ(ANSWER_DONE,
+	    show("progress: 9 of 10\nprogress: none\nerror: so\n"
+		 "programmed\n",
+		false));
+	CHECK_STR("error: so\nprogrammed\n", shown);
+	CHECK_STR("\r9 of 10\rnone   \r    \r", progress);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	text_init(&line, 65536);
+	RUN(a_row_shows_limits_beside_use);
+	RUN(an_app_without_sessions_has_no_figures_of_them);
+	RUN(a_line_is_no_wider_than_the_terminal);
+	RUN(a_character_of_several_bytes_takes_one_column);
+	RUN(rows_are_sorted_by_what_needs_a_look);
+	RUN(a_rollout_that_was_given_up_is_the_last_failure);
+	RUN(a_failure_shows_how_long_ago_it_was);
+	RUN(an_answer_without_apps_makes_no_table);
+	RUN(lines_are_shown_as_they_are);
+	RUN(a_last_line_that_is_an_error_is_kept_back);
+	RUN(an_error_in_the_middle_is_a_line_like_others);
+	RUN(an_unended_line_is_an_answer_cut_off);
+	RUN(progress_is_shown_in_one_place_and_then_cleared);
+	table_fini(&table);
+	text_fini(&line);
+	free(shown);
+	free(progress);
+	free(error);
+	return check_finish();
+}

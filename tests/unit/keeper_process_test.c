@@ -1,0 +1,462 @@
+/* What the daemon closes itself, and what it has the keeper do. */
+
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include <arpa/inet.h>
+#include <libgen.h>
+#include <limits.h>
+#include <linux/userfaultfd.h>
+#include <netinet/in.h>
+
+#include "daemon/keeper.h"
+
+#include "fixture.h"
+
+static void
+begin(void)
+{
+	static char keeper[PATH_MAX + 64];
+	char path[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	path[n > 0 ? n : 0] = '\0';
+	(void)snprintf(keeper, sizeof(keeper),
+	    "%s/../../libexec/apppool-keeper", dirname(path));
+	fixture_defaults();
+	fixture_begin();
+	fixture.conf.keeper = keeper;
+	NEED(lane_start(&sup.spawner, &sup.loop, "spawner", NULL) == 0);
+}
+
+/* The keeper; 0: none runs. */
+static pid_t
+keeper(void)
+{
+	struct keeper_sight sights[KEEPER_SIGHTS];
+	size_t n = keeper_sights(fixture.group, sights);
+
+	return n == 0 || !sights[n - 1].answers ? 0 : sights[n - 1].pid;
+}
+
+/* Turns the loop until there is nothing to be closed. */
+static void
+close_all(void)
+{
+	while (fixture.group->keeper->nclosings > 0 ||
+	    sup.keepers->closing != NULL)
+		(void)loop_turn(&sup.loop, fixture.now);
+}
+
+static void
+end(void)
+{
+	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	pid_t pid;
+
+	close_all();
+	CHECK_EQ(0, lane_stop(&sup.spawner, limit));
+	pid = keeper();
+	fixture_end();
+	if (pid != 0)
+		CHECK_EQ(pid, waitpid(pid, NULL, 0));
+}
+
+static bool
+is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) != -1;
+}
+
+/* Whether the other end of the pipe is closed everywhere. */
+static bool
+is_hung_up(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLHUP) != 0;
+}
+
+/* Makes a connected socket with unsent data that lingers for this long. */
+static int
+lingering(int *client, int seconds)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET };
+	struct linger linger = { .l_onoff = 1, .l_linger = seconds };
+	static char data[65536];
+	socklen_t len = sizeof(addr);
+	int listener, server;
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	*client = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (bind(listener, (struct sockaddr *)&addr, sizeof(addr)) == -1 ||
+	    listen(listener, 1) == -1 ||
+	    getsockname(listener, (struct sockaddr *)&addr, &len) == -1 ||
+	    connect(*client, (struct sockaddr *)&addr, len) == -1)
+		return -1;
+	server = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	close(listener);
+	while (send(server, data, sizeof(data), MSG_DONTWAIT) > 0)
+		continue;
+	(void)setsockopt(
+	    server, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger));
+	return server;
+}
+
+/* Sends from a page that nobody ever provides, and so has the socket locked. */
+static _Noreturn void
+sit_in_send(int fd)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register reg = {
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int uffd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	reg.range.start = (uintptr_t)page;
+	reg.range.len = 4096;
+	if (uffd == -1 || page == MAP_FAILED ||
+	    ioctl(uffd, UFFDIO_API, &api) == -1 ||
+	    ioctl(uffd, UFFDIO_REGISTER, &reg) == -1)
+		_exit(1);
+	/* Our end gives the lock back. */
+	(void)alarm(10);
+	(void)!syscall(SYS_sendto, fd, page, 64, 0, NULL, 0);
+	_exit(0);
+}
+
+/* Waits until the process is in that page; false: it has ended. */
+static bool
+sits(pid_t pid)
+{
+	char path[64], place[64];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/wchan", (int)pid);
+	do {
+		place[0] = '\0';
+		f = fopen(path, "re");
+		if (f != NULL) {
+			(void)!fgets(place, sizeof(place), f);
+			fclose(f);
+		}
+		if (strcmp(place, "handle_userfault") == 0)
+			return true;
+	} while (waitpid(pid, NULL, WNOHANG) == 0);
+	return false;
+}
+
+static void
+a_connection_that_does_not_linger_is_closed_here(void)
+{
+	const struct linger off = { 0 };
+	int client, server;
+
+	begin();
+	server = lingering(&client, 20);
+	NEED(server != -1);
+	(void)setsockopt(server, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
+	keeper_close_conn(fixture.group, server, true, false);
+	CHECK(!is_open(server));
+	close(client);
+	end();
+}
+
+static void
+a_connection_that_somebody_has_locked_holds_nobody_up(void)
+{
+	int client, server;
+	tstamp begun;
+	pid_t sitter;
+
+	begin();
+	server = lingering(&client, 20);
+	NEED(server != -1);
+	sitter = fork();
+	if (sitter == 0)
+		sit_in_send(client);
+	if (!sits(sitter)) {
+		end();
+		SKIP("userfaultfd is not for us here");
+	}
+	begun = fixture_monotonic();
+	keeper_close_conn(fixture.group, client, true, false);
+	CHECK(fixture_monotonic() - begun < TSPAN_SECONDS(5));
+	CHECK(!is_open(client));
+	kill(sitter, SIGKILL);
+	CHECK_EQ(sitter, waitpid(sitter, NULL, 0));
+	close(server);
+	end();
+}
+
+static void
+one_that_lingers_is_closed_by_a_keeper(void)
+{
+	tstamp begun = fixture_monotonic();
+	int client, server;
+	char bytes[65536];
+
+	begin();
+	server = lingering(&client, 20);
+	NEED(server != -1);
+	keeper_close_conn(fixture.group, server, true, false);
+	CHECK(is_open(server));
+	close_all();
+	/* All that was sent arrives. */
+	while (recv(client, bytes, sizeof(bytes), 0) > 0)
+		continue;
+	CHECK(fixture_monotonic() - begun < TSPAN_SECONDS(5));
+	close(client);
+	end();
+}
+
+static void
+an_empty_unix_socket_is_closed_here(void)
+{
+	int pair[2];
+	char byte;
+
+	begin();
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	keeper_close_conn(fixture.group, pair[0], false, true);
+	CHECK(!is_open(pair[0]));
+	CHECK_EQ(0, recv(pair[1], &byte, 1, 0));
+	close(pair[1]);
+	end();
+}
+
+/* The client sees the end, and no reset, before its socket is closed. */
+static void
+descriptors_in_a_unix_socket_are_closed_by_a_keeper(void)
+{
+	int pair[2], ends[2];
+	char byte;
+
+	begin();
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	CHECK_EQ(0, pipe(ends));
+	CHECK_EQ(1, fdpass_send(pair[1], "x", 1, ends[1]));
+	close(ends[1]);
+	keeper_close_conn(fixture.group, pair[0], false, true);
+	CHECK(is_open(pair[0]));
+	CHECK_EQ(0, recv(pair[1], &byte, 1, 0));
+	CHECK(!is_hung_up(ends[0]));
+	close_all();
+	for (int i = 0; i < 1000 && !is_hung_up(ends[0]); i++)
+		(void)loop_turn(&sup.loop, fixture.now);
+	CHECK(is_hung_up(ends[0]));
+	CHECK_EQ(0, recv(pair[1], &byte, 1, 0));
+	close(pair[1]);
+	close(ends[0]);
+	end();
+}
+
+static void
+thousands_are_closed_by_one_keeper(void)
+{
+	int pair[2], before;
+
+	begin();
+	before = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+	close(before);
+	for (int i = 0; i < 3000; i++) {
+		CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+		CHECK_EQ(1, write(pair[1], "x", 1));
+		keeper_close_conn(fixture.group, pair[0], false, true);
+		close(pair[1]);
+		if (i % 100 == 0)
+			(void)loop_turn(&sup.loop, fixture.now);
+	}
+	CHECK(keeper_is_full(fixture.group));
+	close_all();
+	CHECK(!keeper_is_full(fixture.group));
+	end();
+}
+
+/* --- another keeper ------------------------------------------------------- */
+
+/* Has the keeper started, for something else. */
+static void
+start_keeper(void)
+{
+	int pair[2];
+
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	keeper_close(fixture.group, pair[0]);
+	close_all();
+	CHECK(is_hung_up(pair[1]));
+	close(pair[1]);
+}
+
+/* Stops the keeper; it is seen to be stopped when it is told something. */
+static pid_t
+stop_keeper(void)
+{
+	pid_t pid;
+	int status;
+
+	while ((pid = keeper()) == 0)
+		(void)loop_turn(&sup.loop, fixture.now);
+	CHECK_EQ(0, kill(pid, SIGSTOP));
+	CHECK_EQ(pid, waitpid(pid, &status, WUNTRACED));
+	return pid;
+}
+
+/* Turns the loop, in which time passes, until there is another keeper. */
+static void
+await_another(pid_t former)
+{
+	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+
+	while ((keeper() == former || keeper() == 0) &&
+	    fixture_monotonic() < limit)
+		(void)loop_turn(&sup.loop, fixture.now += TSPAN_MSECONDS(100));
+	CHECK_EQ(former, waitpid(former, NULL, 0));
+	CHECK(keeper_exited(&sup, former, fixture.now));
+}
+
+static void
+what_a_stalled_keeper_has_not_closed_is_closed_by_the_next_one(void)
+{
+	int pair[2];
+	pid_t former;
+
+	begin();
+	start_keeper();
+	former = stop_keeper();
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	keeper_close(fixture.group, pair[0]);
+	await_another(former);
+	close_all();
+	CHECK(is_hung_up(pair[1]));
+	close(pair[1]);
+	end();
+}
+
+static void
+output_that_a_stalled_keeper_has_not_read_is_read_by_the_next_one(void)
+{
+	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	struct kept *o;
+	int ends[2], out;
+	pid_t former;
+
+	begin();
+	o = keeper_hold(
+	    fixture.group, "abcdefgh", KEEPER_NO_PROCESS, (uid_t)-1, ends);
+	NEED(o != NULL);
+	out = dup(ends[0]);
+	keeper_born(o);
+	close_all();
+	former = stop_keeper();
+	CHECK_EQ(5, write(out, "line\n", 5));
+	keeper_close(fixture.group, dup(out));
+	await_another(former);
+	while (strstr(fixture_log(), "web/abcdefgh: line") == NULL &&
+	    fixture_monotonic() < limit)
+		(void)loop_turn(&sup.loop, fixture.now);
+	CHECK(fixture_said("web/abcdefgh: line"));
+	close(out);
+	(void)keeper_leave(o, NULL, NULL, fixture.now);
+	while (!TAILQ_EMPTY(&sup.keepers->unsaid) ||
+	    !TAILQ_EMPTY(&sup.keepers->leaving))
+		(void)loop_turn(&sup.loop, fixture.now);
+	end();
+}
+
+static void
+a_keeper_that_has_nothing_to_do_costs_no_time(void)
+{
+	begin();
+	start_keeper();
+	for (int i = 0; i < 8; i++)
+		(void)loop_turn(&sup.loop, fixture.now += TSPAN_MSECONDS(300));
+	CHECK_EQ(TSTAMP_NEVER, timers_first(&sup.loop.timers));
+	end();
+}
+
+/* --- taking back ---------------------------------------------------------- */
+
+static struct {
+	bool over, complete;
+	tstamp at;
+} outcome;
+
+static void
+message(struct retake *r, const char *buf, size_t len, int fd, tstamp now)
+{
+	(void)r;
+	(void)buf;
+	(void)len;
+	(void)now;
+	if (fd != -1)
+		close(fd);
+}
+
+static void
+ended(struct retake *r, bool complete, tstamp now)
+{
+	(void)r;
+	outcome.over = true;
+	outcome.complete = complete;
+	outcome.at = now;
+}
+
+static void
+keepers_that_die_one_after_another_end_it_after_a_while(void)
+{
+	static char dies[] = "/bin/false";
+	struct retake r = {
+		.id = "abcdefgh", .message = message, .end = ended
+	};
+	tstamp begun, limit;
+	int pair[2];
+	pid_t pid;
+
+	begin();
+	fixture.conf.keeper = dies;
+	NEED(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
+	CHECK_EQ(1, send(pair[0], "x", 1, 0));
+	r.child_end = pair[1];
+
+	begun = fixture.now;
+	limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
+	keeper_take_back(fixture.group, &r);
+	while (!outcome.over && fixture_monotonic() < limit) {
+		pid = keeper();
+		if (pid != 0) {
+			CHECK_EQ(pid, waitpid(pid, NULL, 0));
+			CHECK(keeper_exited(&sup, pid, fixture.now));
+			fixture.now += TSPAN_SECONDS(2);
+		}
+		(void)loop_turn(&sup.loop, fixture.now);
+	}
+	CHECK(outcome.over);
+	CHECK(!outcome.complete);
+	CHECK(outcome.at - begun <= 2 * KEEPER_TAKE_LIMIT);
+	close(pair[0]);
+	close(pair[1]);
+	end();
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	RUN(a_connection_that_does_not_linger_is_closed_here);
+	RUN(a_connection_that_somebody_has_locked_holds_nobody_up);
+	RUN(one_that_lingers_is_closed_by_a_keeper);
+	RUN(an_empty_unix_socket_is_closed_here);
+	RUN(descriptors_in_a_unix_socket_are_closed_by_a_keeper);
+	RUN(thousands_are_closed_by_one_keeper);
+	RUN(what_a_stalled_keeper_has_not_closed_is_closed_by_the_next_one);
+	RUN(output_that_a_stalled_keeper_has_not_read_is_read_by_the_next_one);
+	RUN(a_keeper_that_has_nothing_to_do_costs_no_time);
+	RUN(keepers_that_die_one_after_another_end_it_after_a_while);
+	return check_finish();
+}

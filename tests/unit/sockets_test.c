@@ -1,0 +1,288 @@
+/* Sockets of any process, with the kernel's monitor and without. */
+
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <err.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+
+#include "sys/address.h"
+#include "sys/procinfo.h"
+#include "sys/sockets.h"
+
+#include "../support/nodiag.h"
+#include "check.h"
+
+static char folder[] = "/tmp/apppoold-sockets-test.XXXXXX";
+
+/* A listening socket, and one connection of it. */
+struct pair {
+	struct sockaddr_storage addr;
+	socklen_t len;
+	int listener;
+	int client;
+	int conn; /* accepted; -1: not yet */
+};
+
+static uint32_t
+inode_of(int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == -1 ? 0 : (uint32_t)st.st_ino;
+}
+
+static void
+listen_at(struct pair *p, const void *addr, socklen_t len)
+{
+	const struct sockaddr *a = addr;
+
+	p->listener = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	p->client = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	p->conn = -1;
+	p->len = sizeof(p->addr);
+	if (bind(p->listener, a, len) == -1 || listen(p->listener, 5) == -1 ||
+	    getsockname(p->listener, (void *)&p->addr, &p->len) == -1 ||
+	    connect(p->client, (const void *)&p->addr, p->len) == -1)
+		err(1, "a pair of sockets");
+}
+
+static void
+listen_tcp(struct pair *p, in_addr_t addr)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+
+	in.sin_addr.s_addr = htonl(addr);
+	listen_at(p, &in, sizeof(in));
+}
+
+static void
+listen_unix(struct pair *p, const char *name)
+{
+	struct sockaddr_un un;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", folder, name);
+	(void)unlink(path);
+	listen_at(p, &un, address_of_path(path, &un));
+}
+
+static void
+close_pair(struct pair *p)
+{
+	const struct sockaddr_un *un = (const void *)&p->addr;
+
+	if (p->addr.ss_family == AF_UNIX && un->sun_path[0] == '/')
+		(void)unlink(un->sun_path);
+	close(p->listener);
+	close(p->client);
+	if (p->conn != -1)
+		close(p->conn);
+}
+
+/* What there is of a socket's kin. */
+struct kin {
+	const struct pair *of;
+	uint32_t inodes[16]; /* of connections that a process has */
+	size_t count;
+	long waiting; /* connections that none has */
+	bool listens; /* the socket itself was found */
+};
+
+static bool
+note(void *arg, const struct socket_seen *seen)
+{
+	struct kin *k = arg;
+	const struct sockaddr_storage *at = &k->of->addr;
+
+	if (at->ss_family == AF_UNIX
+		? strcmp(((const struct sockaddr_un *)at)->sun_path,
+		      ((const struct sockaddr_un *)&seen->addr)->sun_path) != 0
+		: memcmp(at, &seen->addr, sizeof(struct sockaddr_in)) != 0)
+		return true;
+	if (seen->state == TCP_LISTEN)
+		k->listens = seen->inode == inode_of(k->of->listener);
+	else if (seen->inode == 0)
+		k->waiting++;
+	else if (k->count < 16)
+		k->inodes[k->count++] = seen->inode;
+	return true;
+}
+
+static struct kin
+find(const struct pair *p)
+{
+	struct kin k = { .of = p };
+	const struct sockaddr_in *in = (const void *)&p->addr;
+
+	CHECK(in->sin_family == AF_UNIX
+		? sockets_unix(SOCKETS_ALL, note, &k)
+		: sockets_tcp(
+		      UINT32_MAX, ntohs(in->sin_port), SOCKETS_ALL, note, &k));
+	return k;
+}
+
+static void
+check_pair(struct pair *p)
+{
+	struct kin k = find(p);
+
+	CHECK(k.listens);
+	CHECK_EQ(1, k.waiting);
+	CHECK_EQ(0, (intmax_t)k.count);
+	p->conn = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC);
+	k = find(p);
+	CHECK_EQ(0, k.waiting);
+	CHECK_EQ(1, (intmax_t)k.count);
+	CHECK_EQ(inode_of(p->conn), k.inodes[0]);
+	close(p->conn);
+	p->conn = -1;
+	k = find(p);
+	CHECK_EQ(0, (intmax_t)k.count);
+}
+
+static void
+connections_of_a_tcp_socket_are_told_apart(void)
+{
+	struct pair p, other;
+
+	listen_tcp(&p, INADDR_LOOPBACK);
+	listen_tcp(&other, INADDR_LOOPBACK);
+	check_pair(&p);
+	close_pair(&p);
+	close_pair(&other);
+}
+
+static void
+connections_of_a_unix_socket_are_told_apart(void)
+{
+	struct pair p, other;
+
+	listen_unix(&p, "one");
+	listen_unix(&other, "other");
+	check_pair(&p);
+	close_pair(&p);
+	close_pair(&other);
+}
+
+static void
+connections_are_found_after_their_file_was_removed(void)
+{
+	struct pair p;
+
+	listen_unix(&p, "gone");
+	NEED(unlink(((struct sockaddr_un *)&p.addr)->sun_path) == 0);
+	check_pair(&p);
+	close_pair(&p);
+}
+
+/* The kernel chooses the name. */
+static void
+the_queue_of_an_abstract_socket_is_known(void)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct pair p = { 0 };
+
+	listen_at(&p, &un, sizeof(sa_family_t));
+	CHECK_EQ(1, sockets_unix_queue(p.listener, (const void *)&p.addr));
+	close_pair(&p);
+}
+
+static void
+an_ipv6_address_is_told(void)
+{
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6,
+		.sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in6 at;
+	struct pair p = { 0 };
+	int probe = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (probe == -1 || bind(probe, (void *)&in6, sizeof(in6)) == -1)
+		SKIP("no IPv6 here");
+	close(probe);
+	listen_at(&p, &in6, sizeof(in6));
+	memcpy(&at, &p.addr, sizeof(at));
+	CHECK(sockets_tcp_taken((const void *)&at, true));
+	at.sin6_port = 0;
+	CHECK(!sockets_tcp_taken((const void *)&at, true));
+	close_pair(&p);
+}
+
+static void
+an_address_is_taken_where_binding_would_fail(void)
+{
+	struct sockaddr_in at;
+	struct pair p;
+
+	listen_tcp(&p, INADDR_LOOPBACK);
+	memcpy(&at, &p.addr, sizeof(at));
+	CHECK(sockets_tcp_taken((const void *)&at, false));
+	at.sin_addr.s_addr = htonl(INADDR_ANY);
+	CHECK(sockets_tcp_taken((const void *)&at, false));
+	at.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1);
+	CHECK(!sockets_tcp_taken((const void *)&at, false));
+	close_pair(&p);
+}
+
+static void
+too_long_a_table_is_no_answer(void)
+{
+	struct kin k = { 0 };
+	struct pair p;
+
+	listen_unix(&p, "one");
+	k.of = &p;
+	CHECK(!sockets_unix(100, note, &k));
+	close_pair(&p);
+}
+
+static void
+note_inode(void *arg, uint32_t inode)
+{
+	struct kin *k = arg;
+
+	k->count += inode == k->inodes[0];
+}
+
+static void
+the_sockets_of_a_process_are_found(void)
+{
+	struct kin k = { 0 };
+	struct pair p;
+
+	listen_unix(&p, "one");
+	k.inodes[0] = inode_of(p.client);
+	CHECK_EQ(0, procinfo_sockets(getpid(), note_inode, &k));
+	CHECK_EQ(1, (intmax_t)k.count);
+	close_pair(&p);
+}
+
+static void
+all(void)
+{
+	RUN(connections_of_a_tcp_socket_are_told_apart);
+	RUN(connections_of_a_unix_socket_are_told_apart);
+	RUN(connections_are_found_after_their_file_was_removed);
+	RUN(the_queue_of_an_abstract_socket_is_known);
+	RUN(an_ipv6_address_is_told);
+	RUN(an_address_is_taken_where_binding_would_fail);
+}
+
+int
+main(int argc, char **argv)
+{
+	check_start(argc, argv);
+	if (mkdtemp(folder) == NULL)
+		err(1, "%s", folder);
+	sockets_init();
+	all();
+	RUN(too_long_a_table_is_no_answer);
+	RUN(the_sockets_of_a_process_are_found);
+	/* Once more, by the tables in /proc/net. */
+	if (nodiag_begin())
+		all();
+	(void)rmdir(folder);
+	return check_finish();
+}
