@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "control/room.h"
-#include "daemon/reload.h"
+#include "daemon/state.h"
 #include "sys/fdpass.h"
 #include "sys/peer.h"
 

@@ -8,9 +8,7 @@
 #include "control/room.h"
 #include "core/app.h"
 #include "daemon/listeners.h"
-#include "daemon/logging.h"
-#include "daemon/reload.h"
-#include "daemon/stop.h"
+#include "daemon/state.h"
 #include "daemon/tell.h"
 #include "sys/peer.h"
 

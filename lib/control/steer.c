@@ -7,8 +7,7 @@
 
 #include "control/room.h"
 #include "core/app.h"
-#include "daemon/hold.h"
-#include "daemon/size.h"
+#include "daemon/group.h"
 #include "sys/number.h"
 
 /* The longest line of reasons. */

@@ -5,8 +5,8 @@
 
 #include "daemon/accepting.h"
 #include "daemon/backlog.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/parking.h"
 #include "daemon/restart_files.h"
 #include "sys/turn.h"
 

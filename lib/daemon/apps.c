@@ -8,16 +8,12 @@
 
 #include "core/action.h"
 #include "daemon/accepting.h"
-#include "daemon/apps.h"
 #include "daemon/backlog.h"
-#include "daemon/hold.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/locks.h"
-#include "daemon/logging.h"
-#include "daemon/parking.h"
 #include "daemon/restart_files.h"
-#include "daemon/sampling.h"
-#include "daemon/size.h"
+#include "daemon/state.h"
 #include "daemon/template.h"
 
 /* --- groups ------------------------------------------------------------- */

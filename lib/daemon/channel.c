@@ -13,9 +13,8 @@
 
 #include "daemon/backlog.h"
 #include "daemon/channel.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/parking.h"
-#include "daemon/sampling.h"
 #include "daemon/tell.h"
 #include "daemon/template.h"
 #include "sys/fdpass.h"

@@ -6,8 +6,8 @@
 
 #include "daemon/channel.h"
 #include "daemon/death.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/parking.h"
 #include "daemon/tell.h"
 #include "daemon/template.h"
 #include "sys/child.h"

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "conf/conf.h"
 #include "conf/config.h"
@@ -17,10 +18,12 @@
 #include "daemon/state.h"
 #include "sys/log.h"
 
+struct action;
 struct app_listener;
 struct backlog_look;
 struct hold_start;
 struct limiter;
+struct openings;
 struct parked;
 struct restart_files;
 struct templating;
@@ -138,5 +141,191 @@ group_has_channels(const struct conf_app *conf)
 	return conf->handoff != CONF_HANDOFF_NONE &&
 	    conf->handoff != CONF_HANDOFF_LISTEN;
 }
+
+/* --- apps.c -------------------------------------------------------------- */
+
+/*
+ * The apps of a configuration, and their listeners: opened at the start,
+ * added, changed and closed by a reload.
+ */
+
+/*
+ * At the start: opens all listeners, and then adds the apps. 0, or an exit
+ * status of sysexits.h, the reason having been logged.
+ */
+int apps_open(struct supervisor *s);
+
+/*
+ * At a reload: opens the listeners that only the new configuration has. Gives
+ * them by app of conf, for apps_change() or apps_abandon(). NULL and errno:
+ * that failed, and is logged and written to answer (NULL: nowhere) as
+ * logging_tell() does, unless it is EINPROGRESS of openings_open() alone.
+ */
+struct app_listeners *apps_prepare(struct supervisor *s,
+    const struct conf *conf, struct openings *openings, FILE *answer);
+void apps_abandon(const struct conf *conf, struct app_listeners *prepared);
+
+/*
+ * Makes the apps those of the configuration, which s->config is by now. What
+ * is done is logged and written to answer.
+ */
+void apps_change(struct supervisor *s, struct app_listeners *prepared,
+    FILE *answer, tstamp now);
+
+/*
+ * ACTION_OVER: frees the group if nothing of it is left. Called again when the
+ * refusal of the last connection is over.
+ */
+void apps_over(struct supervisor *s, const struct action *a, tstamp now);
+
+/* --- hold.c -------------------------------------------------------------- */
+
+/*
+ * Apps that an operator holds. A drained app leaves its clients in the backlog
+ * of its listeners until it is resumed; a stopped app closes its listeners
+ * until it is started. Both serve what they have accepted, have no process
+ * then, and stay so across reloads.
+ */
+
+/* The app is running. */
+void hold_drain(struct group *g, tstamp now);
+
+/* The app is drained, or being so. */
+void hold_resume(struct group *g, tstamp now);
+
+/* The app is in any of these states; a start under way comes to nothing. */
+void hold_stop(struct group *g, tstamp now);
+
+/*
+ * The app is stopped, and has no listener any more. Its listeners are opened in
+ * a lane; afterwards it runs, or is still stopped, for start_error, which is
+ * logged, or because of a hold_stop() or a reload meanwhile.
+ */
+void hold_start(struct group *g, tstamp now);
+
+/* The group goes. */
+void hold_forget(struct group *g);
+
+/* A new group of the same app is held as the former one is. */
+void hold_inherit(struct group *g, const struct group *former, tstamp now);
+
+/* --- size.c -------------------------------------------------------------- */
+
+/*
+ * How many processes an app keeps and may have: as its file says, or as an
+ * operator has set it, which survives a reload until the file says otherwise.
+ */
+
+/* Room for why a size is refused. */
+#define SIZE_WHY 192
+
+/* Room for a size in words. */
+#define SIZE_TEXT 48
+
+/* "2 to 8 processes", or "1 process". Returns buf. */
+const char *size_format(struct group_size size, char buf[SIZE_TEXT]);
+
+/* The options of the app for the core, with the size that it has now. */
+void size_options(const struct group *g, struct app_options *out);
+
+/*
+ * Sets another size, or that of the file again. False: why says what would be
+ * valid.
+ */
+bool size_set(struct group *g, uint32_t min, uint32_t max, char why[SIZE_WHY],
+    tstamp now);
+
+/*
+ * The group has the options of a new configuration: tells, as logging_tell()
+ * does, which size holds if an operator has set one.
+ */
+void size_reloaded(struct group *g, FILE *answer);
+
+/* --- parking.c ----------------------------------------------------------- */
+
+/*
+ * Connections of apps with keep_alive. The daemon keeps a copy of each that a
+ * process is handed. When the process has served a request and parks it, it
+ * is in the loop until the next request is there, and then handed to whichever
+ * process is idle. A process that has parked it may have a copy still: no call
+ * is made that takes a lock of the socket.
+ *
+ * With wait_for_data a new connection is parked, too, until its first byte is
+ * there, or its first request. No process has had that: it may be read.
+ */
+
+/* For a new group, and for one that is freed next: closes what is parked. */
+void parking_init(struct group *g);
+void parking_fini(struct group *g);
+
+/*
+ * The process parks the connection, which it holds. False: it does not hold
+ * it. Where nothing is parked any more, that is the end of the connection.
+ */
+bool parking_park(struct worker *w, uint32_t conn, tstamp now);
+
+/* Whether the app has connections parked, and not only in order to end. */
+bool parking_is_open(const struct group *g);
+
+/* With wait_for_data: parks a new connection that the pool does not know. */
+void parking_hold(struct group *g, int fd, bool tcp, tstamp now);
+
+/* Hands over what has a request; false: there is no room for all. */
+bool parking_serve(struct group *g, tstamp now);
+
+/*
+ * The app is drained, stops, leaves, or keeps no connections any more: serves
+ * those with a request, and closes the others.
+ */
+void parking_leave(struct group *g, tstamp now);
+
+/* A connection was received back, or not (-1), as our copy is still there. */
+void parking_taken(struct group *g, struct accepted *c, int fd);
+
+/* The connection goes elsewhere with its descriptor: the loop forgets it. */
+void parking_forget(struct supervisor *s, struct accepted *c);
+
+/* Closes our copy of a connection that has come to its end, if there is one. */
+void parking_close(struct group *g, struct accepted *c);
+
+/* The same for all that a process has, which is dead. */
+void parking_close_all(struct worker *w);
+
+/* --- waiters.c: connections that wait, or are refused -------------------- */
+
+/* ACTION_REFUSE. */
+void waiters_refuse(struct supervisor *s, const struct action *a, tstamp now);
+
+/* For refusals_init(): closes the connection of a group whose refusal is over.
+ */
+void waiters_refused(void *owner, int fd, bool tcp, bool drain);
+
+/* Logs, now and then, that max_queue is reached, and what that leads to. */
+void waiters_tell_full(struct group *g, tstamp now);
+
+/* Drops, about each second, connections whose client has left. */
+void waiters_sweep(struct supervisor *s, tstamp now);
+
+/* --- sampling.c ---------------------------------------------------------- */
+
+/*
+ * Samples of what processes use, taken in rounds over all workers, a piece in
+ * each turn of the loop, so that thousands do not hold it up: their resident
+ * size, for apps with max_memory (and at the end of each session); and their
+ * processor time, for apps whose processes accept connections themselves.
+ * Other apps pay nothing.
+ */
+
+/* Before the first group. */
+void sampling_init(struct supervisor *s);
+
+/* The group is new, or has other options. */
+void sampling_configure(struct group *g, tstamp now);
+
+/* A process has been started. */
+void sampling_started(struct worker *w, tstamp now);
+
+/* Tells the core how large it is; nothing for an app without max_memory. */
+void sampling_memory(struct worker *w, tstamp now);
 
 #endif

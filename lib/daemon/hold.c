@@ -4,8 +4,7 @@
 #include <stdlib.h>
 
 #include "daemon/accepting.h"
-#include "daemon/hold.h"
-#include "daemon/parking.h"
+#include "daemon/group.h"
 #include "daemon/template.h"
 #include "sys/openings.h"
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/logging.h"
+#include "daemon/state.h"
 #include "sys/log.h"
 #include "sys/ownfile.h"
 

@@ -6,10 +6,11 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
-#include "daemon/parking.h"
 #include "daemon/request_head.h"
+#include "daemon/worker.h"
 #include "sys/turn.h"
 
 /* Connections that are closed, or looked at, at a time. */

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "daemon/channel.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/parking.h"
 #include "daemon/pickup.h"
 #include "sys/fdpass.h"
 #include "sys/wire.h"

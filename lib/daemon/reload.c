@@ -10,10 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/apps.h"
-#include "daemon/logging.h"
-#include "daemon/reload.h"
-#include "daemon/tables.h"
+#include "daemon/group.h"
+#include "daemon/state.h"
 #include "daemon/tell.h"
 #include "sys/log.h"
 #include "sys/notify.h"

@@ -3,7 +3,8 @@
 #include <unistd.h>
 
 #include "daemon/backlog.h"
-#include "daemon/sampling.h"
+#include "daemon/group.h"
+#include "daemon/worker.h"
 #include "sys/procinfo.h"
 
 /* Workers sampled in one turn at most, and looked at whether they are due. */

@@ -2,8 +2,8 @@
 
 #include <inttypes.h>
 
-#include "daemon/logging.h"
-#include "daemon/size.h"
+#include "daemon/group.h"
+#include "daemon/state.h"
 
 /* Bounds of the file: job workers are as many as their minimum. */
 static struct group_size

@@ -12,7 +12,7 @@
 #include "daemon/backlog.h"
 #include "daemon/channel.h"
 #include "daemon/death.h"
-#include "daemon/sampling.h"
+#include "daemon/group.h"
 #include "daemon/tell.h"
 #include "daemon/template.h"
 #include "sys/log.h"

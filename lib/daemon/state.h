@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "conf/config.h"
 #include "core/pool.h"
@@ -30,6 +31,7 @@
 struct group;
 struct keepers;
 struct fork;
+struct logsink;
 struct parked;
 struct reload;
 struct reopening;
@@ -127,5 +129,115 @@ struct supervisor {
 	struct timer status_timer; /* but then */
 	struct timer alive; /* set where the service manager has a watchdog */
 };
+
+/* --- supervisor.c: the loop: facts in, actions out ----------------------- */
+
+/*
+ * Takes config over and makes the loop and its lanes. 0, or an exit status of
+ * sysexits.h, the reason having been logged. Call it before there is any
+ * thread: it forks.
+ */
+int supervisor_init(struct supervisor *s, struct config *config);
+
+/*
+ * Opens the services, which were registered in between, and the listeners,
+ * and asks for the first processes. Returns as supervisor_init().
+ */
+int supervisor_open(struct supervisor *s);
+
+/* Runs until everything has stopped. Gives the exit status. */
+int supervisor_run(struct supervisor *s);
+void supervisor_fini(struct supervisor *s);
+
+/* --- settle.c ------------------------------------------------------------ */
+
+/* Carries out what the pool wants done; once in each turn of the loop. */
+void settle_actions(struct supervisor *s);
+
+/* --- reload.c ------------------------------------------------------------ */
+
+/*
+ * Putting another configuration into force: read and checked as a whole in
+ * the slow lane, its new listeners opened, and only then made true.
+ */
+
+/*
+ * How a reload ended. text: lines for people, each mistake on its own, or
+ * what was done; ok: it is in force.
+ */
+typedef void reload_done(void *arg, bool ok, const char *text);
+
+/*
+ * Starts a reload, or, while a file is being read, asks for another one after
+ * it. done (may be NULL) is called from the loop when it has ended.
+ */
+void reload_request(
+    struct supervisor *s, reload_done *done, void *arg, tstamp now);
+
+/* The caller of reload_request() with this arg is not called any more. */
+void reload_forget(struct supervisor *s, void *arg);
+
+/* --- stop.c: the end of the daemon, as it is asked for ------------------- */
+
+/* SIGTERM and SIGQUIT: the apps serve what waits, within stop_timeout. */
+void stop_gracefully(struct supervisor *s, tstamp now);
+
+/* The processes end within their kill_timeout. */
+void stop_now(struct supervisor *s, tstamp now);
+
+/* SIGINT, and SIGTERM again: stops now, and the next time kills. */
+void stop_again(struct supervisor *s, tstamp now);
+
+/* Whether nothing is left but processes that SIGKILL does not end. */
+bool stop_is_over(const struct supervisor *s);
+
+/* --- tables.c: the size of all tables, and descriptors ------------------- */
+
+/*
+ * Tables large enough for the configuration and for what runs now. 0, or -1
+ * and errno, and then nothing has changed.
+ */
+int tables_reserve(struct supervisor *s, const struct conf *conf);
+
+/*
+ * Lowers max_parked of all apps to what descriptors are left for, and warns of
+ * it.
+ */
+void tables_fit_parked(const struct supervisor *s, struct conf *conf);
+
+/*
+ * Whether all descriptors that `conf` may need can be had. Logs what is
+ * missing.
+ */
+bool tables_afford(const struct supervisor *s, const struct conf *conf);
+
+/* Descriptors that are left when `conf` has all it needs. */
+uint32_t tables_spare(const struct supervisor *s, const struct conf *conf);
+
+/* --- logging.c: the log as file and command line want it ----------------- */
+
+/* For each -v: the log has one level more than the configuration says. */
+void logging_verbose(void);
+
+/*
+ * Opens the log, which lines go to after logging_commit(); see log_prepare().
+ * NULL and errno: told as by logging_tell(). May be called in a lane.
+ */
+struct logsink *logging_prepare(const struct conf *conf, FILE *answer);
+void logging_commit(const struct conf *conf, struct logsink *);
+
+/*
+ * Opens the log's file anew, in a lane: another one may have its name by now.
+ * s->reopening is not NULL until that is done, also for a request meanwhile;
+ * then s->reopen_failure is "", or why the log goes on into the former file.
+ */
+void logging_reopen(struct supervisor *s);
+
+/*
+ * Logs a line, as an error unless ok, and writes it to answer, for the client
+ * whose command led to it; NULL: nowhere.
+ */
+void logging_tell(FILE *answer, bool ok, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,8 +1,8 @@
 /* The end of the daemon. */
 
-#include "daemon/stop.h"
 #include "daemon/accepting.h"
-#include "daemon/parking.h"
+#include "daemon/group.h"
+#include "daemon/state.h"
 #include "daemon/tell.h"
 #include "daemon/template.h"
 #include "sys/notify.h"

@@ -8,19 +8,13 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "daemon/apps.h"
 #include "daemon/death.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/readiness.h"
-#include "daemon/reload.h"
 #include "daemon/restart_files.h"
-#include "daemon/sampling.h"
-#include "daemon/settle.h"
-#include "daemon/stop.h"
-#include "daemon/supervisor.h"
-#include "daemon/tables.h"
+#include "daemon/state.h"
 #include "daemon/template.h"
-#include "daemon/waiters.h"
 #include "sys/descriptors.h"
 #include "sys/hangup.h"
 #include "sys/log.h"

@@ -7,7 +7,7 @@
 #include "daemon/keeper.h"
 #include "daemon/locks.h"
 #include "daemon/refusal.h"
-#include "daemon/tables.h"
+#include "daemon/state.h"
 #include "daemon/worker.h"
 #include "sys/descriptors.h"
 #include "sys/log.h"

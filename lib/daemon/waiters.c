@@ -6,11 +6,9 @@
 #include <unistd.h>
 
 #include "core/action.h"
-#include "daemon/apps.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/parking.h"
 #include "daemon/tell.h"
-#include "daemon/waiters.h"
 #include "sys/log.h"
 
 /* Waiters of one app that are looked at in one sweep, from the first on. */

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "daemon/channel.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/sampling.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/wire.h"

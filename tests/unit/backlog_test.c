@@ -3,8 +3,8 @@
 #include <netinet/in.h>
 
 #include "daemon/backlog.h"
+#include "daemon/group.h"
 #include "daemon/listeners.h"
-#include "daemon/sampling.h"
 
 #include "fixture.h"
 

@@ -17,8 +17,7 @@
 #include "control/room.h"
 #include "core/pool.h"
 #include "daemon/listeners.h"
-#include "daemon/reload.h"
-#include "daemon/stop.h"
+#include "daemon/state.h"
 #include "sys/fdpass.h"
 
 /* As control.c has them. */

@@ -17,8 +17,8 @@
 #include <time.h>
 
 #include "daemon/backlog.h"
+#include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/sampling.h"
 #include "daemon/template.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"

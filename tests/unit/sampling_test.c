@@ -1,6 +1,6 @@
 /* How often, and of which processes, the resident size is sampled. */
 
-#include "daemon/sampling.h"
+#include "daemon/group.h"
 
 #include "descriptors.h"
 #include "fixture.h"
