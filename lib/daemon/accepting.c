@@ -7,7 +7,6 @@
 #include "daemon/backlog.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/restart_files.h"
 #include "sys/turn.h"
 
 /* Connections accepted at once when there is room again, or while leaving. */
@@ -56,7 +55,6 @@ arrived(struct acceptor *a, int fd, tstamp now)
 	struct supervisor *s = g->sup;
 	uint32_t conn;
 
-	restart_files_arrived(g, now);
 	if (g->conf->parking.wait_for_data && parking_is_open(g)) {
 		parking_hold(g, fd, a->listener.kind == LISTENER_TCP, now);
 		return;

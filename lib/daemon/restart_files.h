@@ -3,17 +3,11 @@
 
 /*
  * Files whose change restarts an app: restart.txt and always_restart.txt in
- * its restart_dir, and those of watch. The kernel tells of changes in
- * restart_dir at once. All are looked at when a connection arrives, and, if
- * there is anything to be seen, also without one; at most once a second, in a
- * lane of their own, for file systems may be slow or dead, and those of others
- * are not told of. At most one look of an app is under way.
+ * its restart_dir, and those of watch. Once a second all of them are looked at
+ * in the looker's lane, those of all apps in one wakeup of the loop. A look at
+ * a file server that is dead does not come back, and may outlive its app; at
+ * most one of an app is under way.
  */
-
-struct supervisor;
-
-void restart_files_init(struct supervisor *s);
-void restart_files_fini(struct supervisor *s);
 
 #include "daemon/group.h"
 
@@ -26,13 +20,10 @@ void restart_files_configure(
     struct group *g, const struct conf_app *old, tstamp now);
 void restart_files_free(struct group *g);
 
-/*
- * A connection has arrived, and is yet unknown to the core: what happened to
- * restart_dir before is in force when this returns.
- */
-void restart_files_arrived(struct group *g, tstamp now);
+/* Looks at the files of all apps: from now on once a second, by a timer. */
+void restart_files_look(struct timer *t, tstamp now);
 
-/* Looks at the files of all apps now. */
+/* Looks at them at once, for somebody who waits for what that brings. */
 void restart_files_await(struct supervisor *s, tstamp now);
 
 /* Whether such a look has not come back, and may still. */

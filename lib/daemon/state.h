@@ -21,7 +21,6 @@
 #include "daemon/events.h"
 #include "daemon/refusal.h"
 #include "daemon/services.h"
-#include "sys/folderwatch.h"
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
@@ -87,7 +86,7 @@ struct supervisor {
 	struct lane spawner;
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker; /* at files, of ours and of others */
-	struct folderwatch folders; /* of restart_dir */
+	struct timer files_timer; /* next look at files that restart apps */
 	struct events events;
 	struct config *config; /* in force; a reference */
 	struct pool pool;

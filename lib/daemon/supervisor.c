@@ -205,6 +205,7 @@ init_state(struct supervisor *s, struct config *config)
 	RB_INIT(&s->pids);
 	template_init(s);
 	timer_init(&s->second, second_passed);
+	timer_init(&s->files_timer, restart_files_look);
 	timer_init(&s->hangup, look_at_terminal);
 	death_init(s);
 	sampling_init(s);
@@ -232,7 +233,6 @@ supervisor_init(struct supervisor *s, struct config *config)
 		return EX_OSERR;
 	}
 	sockets_init();
-	restart_files_init(s);
 	s->started = loop_now(&s->loop);
 	return EX_OK;
 }
@@ -276,7 +276,6 @@ supervisor_fini(struct supervisor *s)
 	services_close(&s->services, loop_now(&s->loop));
 	refusals_close(&s->refusals);
 	if (stop_lanes(s)) {
-		restart_files_fini(s);
 		template_fini(s);
 		keeper_fini(s);
 		free(s->pool_memory);

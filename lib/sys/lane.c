@@ -25,12 +25,12 @@
 static void
 finished(struct lane *l, struct lane_job *job)
 {
-	bool first = STAILQ_EMPTY(&l->finished);
-
 	STAILQ_INSERT_TAIL(&l->finished, job, next);
 	/* The counter cannot overflow: each list is counted once. */
-	if (first)
+	if (!l->told && (!job->together || STAILQ_EMPTY(&l->waiting))) {
+		l->told = true;
 		(void)eventfd_write(l->io.fd, 1);
+	}
 }
 
 static void
@@ -151,6 +151,7 @@ collect(struct lane *l, tstamp now)
 	pthread_mutex_lock(&l->lock);
 	(void)eventfd_read(l->io.fd, &count);
 	STAILQ_CONCAT(&jobs, &l->finished);
+	l->told = false;
 	idle = !is_waiting(l);
 	pthread_mutex_unlock(&l->lock);
 	if (idle)
@@ -187,6 +188,7 @@ check_progress(struct timer *t, tstamp now)
 	pthread_mutex_unlock(&l->lock);
 	if (stuck && add_thread(l) == 0 && l->late != NULL)
 		log_warnx("%s", l->late);
+	collect(l, now);
 	if (waiting && l->nthreads < LANE_THREADS)
 		timer_set(&l->loop->timers, &l->timer,
 		    tstamp_add(l->progress_at, LANE_PATIENCE));

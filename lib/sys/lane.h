@@ -31,6 +31,11 @@ struct lane_job {
 	STAILQ_ENTRY(lane_job) next;
 	void (*work)(struct lane_job *); /* in the lane */
 	void (*done)(struct lane_job *, tstamp now); /* in the loop */
+	/*
+	 * One of many: they wake the loop once, when the lane has nothing else
+	 * to do, or after LANE_PATIENCE.
+	 */
+	bool together;
 };
 
 STAILQ_HEAD(lane_jobs, lane_job);
@@ -45,6 +50,7 @@ struct lane {
 	size_t closing_first;
 	size_t closing_count;
 	bool stopping;
+	bool told; /* the loop, of what is finished */
 	unsigned idle; /* threads that wait for work */
 	unsigned long steps; /* pieces of work finished, ever */
 

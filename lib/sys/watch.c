@@ -20,7 +20,7 @@
 #define SIGNAL SIGURG
 
 /* After so long without a turn the watch sleeps until the next one. */
-#define DOZE_AFTER TSPAN_SECONDS(1)
+#define DOZE_AFTER TSPAN_MSECONDS(100)
 
 /* Between two starts, should the watch end again and again. */
 #define START_PACE TSPAN_SECONDS(1)

@@ -62,8 +62,6 @@ class Objects:
             self.kind[fd[0]] = "netlink" if "NETLINK" in args else "listener"
         elif name == "epoll_create1" or name in ("signalfd4", "eventfd2"):
             self.kind[fd[0]] = "loop"
-        elif name == "inotify_init1":
-            self.kind[fd[0]] = "inotify"
         elif name == "fsmount":
             self.kind[fd[0]] = "/proc"
         elif name == "openat" and fd:

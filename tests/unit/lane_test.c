@@ -104,6 +104,17 @@ submit(struct work *w, int wait_for)
 }
 
 static void
+submit_together(struct work *w, int wait_for)
+{
+	memset(w, 0, sizeof(*w));
+	w->job.work = work_work;
+	w->job.done = work_done;
+	w->job.together = true;
+	w->wait_for = wait_for;
+	lane_submit(&lane, &w->job);
+}
+
+static void
 turn_at(tstamp now)
 {
 	virtual = now;
@@ -296,6 +307,55 @@ a_lingering_socket_is_closed_at_once(void)
 }
 
 static void
+jobs_that_are_together_wake_the_loop_when_all_are_done(void)
+{
+	struct pollfd pfd;
+	struct work w[3];
+	int p[2];
+
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	start();
+	pfd = (struct pollfd){ .fd = lane.io.fd, .events = POLLIN };
+	/* The others find the lane busy with this one. */
+	submit_together(&w[0], p[0]);
+	CHECK(wait_begun(&w[0]));
+	submit_together(&w[1], 0);
+	submit_together(&w[2], p[0]);
+	NEED(write(p[1], "", 1) == 1);
+	CHECK(wait_begun(&w[2]));
+	CHECK_EQ(0, poll(&pfd, 1, 0));
+	NEED(write(p[1], "", 1) == 1);
+	CHECK_EQ(1, poll(&pfd, 1, 10000));
+	CHECK_EQ(3, collect(3));
+	stop();
+	close(p[0]);
+	close(p[1]);
+}
+
+static void
+jobs_behind_which_one_is_stuck_are_told_after_a_while(void)
+{
+	struct work w[3];
+	int p[2];
+
+	NEED(pipe2(p, O_CLOEXEC) == 0);
+	start();
+	submit(&w[0], p[0]);
+	CHECK(wait_begun(&w[0]));
+	submit_together(&w[1], 0);
+	submit_together(&w[2], p[0]);
+	NEED(write(p[1], "", 1) == 1);
+	CHECK(wait_begun(&w[2]));
+	turn_at(LANE_PATIENCE);
+	CHECK_EQ(1, w[1].dones);
+	CHECK_EQ(0, w[2].dones);
+	NEED(write(p[1], "", 1) == 1);
+	stop();
+	close(p[0]);
+	close(p[1]);
+}
+
+static void
 stop_finishes_the_jobs_given(void)
 {
 	static struct work works[MANY];
@@ -448,6 +508,8 @@ main(int argc, char **argv)
 	RUN(a_descriptor_is_closed);
 	RUN(any_number_of_descriptors_is_closed);
 	RUN(a_lingering_socket_is_closed_at_once);
+	RUN(jobs_that_are_together_wake_the_loop_when_all_are_done);
+	RUN(jobs_behind_which_one_is_stuck_are_told_after_a_while);
 	RUN(stop_finishes_the_jobs_given);
 	RUN_ALONE(stop_gives_up_at_its_deadline);
 	RUN(an_idle_lane_sets_no_timer);
