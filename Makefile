@@ -248,7 +248,8 @@ remember = @mkdir -p $(@D) && { echo '$(1)' | cmp -s - $@ || echo '$(1)' >$@; }
 
 # The names of all sources: no archive keeps what is no longer there.
 $(BUILD)/sources: FORCE
-	$(call remember,$(sort $(wildcard lib/*/*.c tests/support/*.c)))
+	$(call remember,$(sort $(wildcard lib/*/*.c tests/support/*.c \
+	    tests/bench/peers/*.c)))
 
 # What is compiled into some objects: these are made anew for another PREFIX.
 $(BUILD)/compiled-in: FORCE
@@ -263,6 +264,8 @@ $(BUILD)/$(1).a: $(call objects,$(OBJ),lib/$(1)/*.c)
 endef
 $(foreach room,$(ROOMS) worker adapter,$(eval $(call archive,$(room))))
 $(BUILD)/support.a: $(call objects,$(OBJ),tests/support/*.c)
+# The rules of the peers, which are compared with ours.
+$(BUILD)/peers.a: $(call objects,$(OBJ),tests/bench/peers/*.c)
 
 %.a: Makefile $(BUILD)/sources
 	$(call say,AR  )
@@ -357,6 +360,9 @@ $(BUILD)/tests/%: $(OBJ)/tests/%.o $(BUILD)/support.a $(WORKER_A) \
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CTL_LIBS) $(LIBS)
 
+$(call programs,tests/sim/*.c): $(BUILD)/peers.a
+$(call programs,tests/sim/*.c): LIBS += \
+    $(BUILD)/peers.a $(BUILD)/sim.a $(BUILD)/core.a
 $(BUILD)/tests/unit/program_test: $(BUILD)/adapter.a
 $(BUILD)/tests/unit/program_test: LIBS += $(BUILD)/adapter.a $(BUILD)/sys.a
 $(BUILD)/tests/e2e/workers/fcgi: LIBS += -lfcgi

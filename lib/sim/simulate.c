@@ -7,7 +7,6 @@
 #include <sysexits.h>
 
 #include "sim/engine.h"
-#include "sim/policies.h"
 #include "sim/pool_driver.h"
 #include "sim/simulate.h"
 #include "sim/simulate_options.h"
@@ -185,53 +184,34 @@ draw(const char *file, const struct simulation *s, const struct result *r)
 
 static int
 show(const struct simulate_options *o, const struct simulation *s,
-    const struct result *results, unsigned len)
+    const struct result *r)
 {
-	int rc = 0;
-
-	if (o->compare && o->json)
-		rc = view_json_compare(s, results, len, stdout);
-	else if (o->compare)
-		view_text_compare(s, results, len, stdout);
-	else if (o->json)
-		rc = view_json(s, results, stdout);
-	else
-		view_text(s, results, stdout);
-	if (rc == -1)
+	if (!o->json)
+		view_text(s, r, stdout);
+	else if (view_json(s, r, stdout) == -1)
 		return no_memory();
-	return o->svg == NULL ? EX_OK : draw(o->svg, s, results);
+	return o->svg == NULL ? EX_OK : draw(o->svg, s, r);
 }
 
-/* Our rules, or to compare ours and all policies: the same load each time. */
 static int
-run_all(
+run_and_show(
     const struct simulate_options *o, struct conf *conf, struct simulation *s)
 {
-	unsigned len = o->compare ? 1 + POLICIES_LEN : 1, row;
-	struct result *results = calloc(len, sizeof(*results));
 	struct verdict *verdicts = calloc(conf->apps_len, sizeof(*verdicts));
-	int status = EX_OK;
+	struct result r = { 0 };
+	int status;
 
-	if (results == NULL || verdicts == NULL) {
-		free(results);
-		free(verdicts);
+	if (verdicts == NULL)
 		return no_memory();
-	}
-	for (row = 0; row < len && status == EX_OK; row++)
-		status = run(s,
-		    row == 0 ? pool_driver_new(conf, o->seed)
-			     : policies_new(row - 1, conf, o->seed),
-		    &results[row]);
-	if (status == EX_OK && !o->compare) {
-		note_limits(conf, results);
-		status = judge(o, conf, s, results, verdicts);
+	status = run(s, pool_driver_new(conf, o->seed), &r);
+	if (status == EX_OK) {
+		note_limits(conf, &r);
+		status = judge(o, conf, s, &r, verdicts);
 		s->verdicts = verdicts;
 	}
 	if (status == EX_OK)
-		status = show(o, s, results, len);
-	while (row > 0)
-		result_fini(&results[--row]);
-	free(results);
+		status = show(o, s, &r);
+	result_fini(&r);
 	free(verdicts);
 	return status;
 }
@@ -269,7 +249,7 @@ simulate(const struct simulate_options *o)
 	status = apps == NULL ? no_memory()
 			      : simulate_options_load(o, conf, apps, &s.load);
 	if (status == EX_OK)
-		status = run_all(o, conf, &s);
+		status = run_and_show(o, conf, &s);
 	free(apps);
 	conf_free(conf);
 	/* The reason of an earlier failed write is not known any more. */
@@ -293,8 +273,6 @@ put_help(void)
 	    "(" CONF_DEFAULT_FILE ")\n"
 	    "  --clients [APP=]NUMBER   so many, who come again when "
 	    "served\n"
-	    "  --compare                the same load through the rules of "
-	    "others\n"
 	    "  --for TIME               how long connections come\n"
 	    "  -h, --help               show this\n"
 	    "  -j                       answer in JSON\n"

@@ -28,7 +28,6 @@
 
 enum long_option {
 	OPTION_CLIENTS = 256,
-	OPTION_COMPARE,
 	OPTION_FOR,
 	OPTION_PROFILE,
 	OPTION_RATE,
@@ -42,7 +41,6 @@ enum long_option {
 
 const struct option simulate_longs[] = {
 	{ "clients", required_argument, NULL, OPTION_CLIENTS },
-	{ "compare", no_argument, NULL, OPTION_COMPARE },
 	{ "for", required_argument, NULL, OPTION_FOR },
 	{ "help", no_argument, NULL, 'h' },
 	{ "profile", required_argument, NULL, OPTION_PROFILE },
@@ -62,12 +60,11 @@ put_usage(void)
 {
 	(void)fputs("usage: apppoolctl simulate [-hjV] [-c FILE] "
 		    "[--clients [APP=]NUMBER]\n"
-		    "           [--compare] [--for TIME] [--profile PROFILE] "
-		    "[--rate [APP=]RATE]\n"
-		    "           [--seed NUMBER] [--service [APP=]SERVICE] "
-		    "[--start-time TIME]\n"
-		    "           [--svg FILE] [--think [APP=]SERVICE] "
-		    "[--trace FILE]\n",
+		    "           [--for TIME] [--profile PROFILE] "
+		    "[--rate [APP=]RATE] [--seed NUMBER]\n"
+		    "           [--service [APP=]SERVICE] [--start-time TIME] "
+		    "[--svg FILE]\n"
+		    "           [--think [APP=]SERVICE] [--trace FILE]\n",
 	    stderr);
 }
 
@@ -145,9 +142,6 @@ read_option(struct simulate_options *o, int option, const char *text)
 	case OPTION_CLIENTS:
 		o->clients.texts[o->clients.len++] = text;
 		break;
-	case OPTION_COMPARE:
-		o->compare = true;
-		break;
 	case OPTION_RATE:
 		o->rates.texts[o->rates.len++] = text;
 		break;
@@ -180,8 +174,6 @@ check_together(const struct simulate_options *o)
 		why = "a trace has service times of its own: no --service";
 	else if (o->trace != NULL && o->profile_set)
 		why = "a trace has a profile of its own: no --profile";
-	else if (o->trace != NULL && strcmp(o->trace, "-") == 0 && o->compare)
-		why = "--compare reads the trace several times: no --trace -";
 	else if (o->clients.len > 0 && o->trace != NULL)
 		why = "a trace has connections of its own: no --clients";
 	else if (o->clients.len > 0 && o->rates.len > 0)
@@ -190,8 +182,6 @@ check_together(const struct simulate_options *o)
 		why = "clients come when they have been served: no --profile";
 	else if (o->clients.len == 0 && o->thoughts.len > 0)
 		why = "it is clients who think: --think goes with --clients";
-	else if (o->svg != NULL && o->compare)
-		why = "--compare draws no picture: no --svg";
 	if (why == NULL)
 		return 0;
 	(void)fprintf(stderr, "apppoolctl: simulate: %s\n", why);

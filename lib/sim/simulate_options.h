@@ -32,7 +32,6 @@ struct simulate_options {
 	tspan length; /* 0: as long as the profile or the trace is */
 	uint64_t seed;
 	bool json;
-	bool compare;
 	bool help;
 	bool version;
 };

@@ -20,26 +20,14 @@ struct simulation {
 	const struct verdict *verdicts; /* of the apps; NULL: there are none */
 };
 
-/*
- * The figures and the chart, for people: as wide as the terminal, in the
- * characters of its locale.
- */
+/* The figures, for people. */
 void view_text(const struct simulation *s, const struct result *r, FILE *out);
 
 /* The whole result as one JSON object. -1 and errno: it is cut short. */
 int view_json(const struct simulation *s, const struct result *r, FILE *out);
 
 /*
- * The same load through several managers, the first of them ours: one table,
- * or one JSON object, as above.
- */
-void view_text_compare(const struct simulation *s, const struct result *results,
-    size_t len, FILE *out);
-int view_json_compare(const struct simulation *s, const struct result *results,
-    size_t len, FILE *out);
-
-/*
- * The chart as a picture, of the app of this number; of all together if there
+ * A picture, of the app of this number; of all together if there
  * is no such app. -1 and errno.
  */
 int view_svg(const struct simulation *s, const struct result *r, size_t app,
@@ -55,8 +43,5 @@ int view_svg_put(
 void view_text_load(const struct load_app *app, FILE *out);
 
 void view_text_figures(const struct result_app *r, FILE *out);
-
-/* The chart in characters, as wide, of block elements or of ASCII. */
-void view_chart(const struct result *r, unsigned width, bool utf8, FILE *out);
 
 #endif

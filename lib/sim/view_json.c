@@ -259,24 +259,3 @@ view_json(const struct simulation *s, const struct result *r, FILE *out)
 	put_result(&o, r, s->verdicts);
 	return output_fini(&o);
 }
-
-int
-view_json_compare(const struct simulation *s, const struct result *results,
-    size_t len, FILE *out)
-{
-	struct output o;
-
-	output_init(&o, out);
-	put_load(&o, s);
-	emit_break(&o.json);
-	emit_key(&o.json, "policies");
-	emit_array(&o.json);
-	for (size_t i = 0; i < len; i++) {
-		emit_break(&o.json);
-		emit_object(&o.json);
-		put_result(&o, &results[i], NULL);
-		emit_object_end(&o.json);
-	}
-	emit_array_end(&o.json);
-	return output_fini(&o);
-}

@@ -3,13 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/terminal.h"
 #include "sim/trace.h"
 #include "sim/view.h"
 #include "sim/words.h"
 
 #define APP_COLUMNS 10
-#define COMPARE_COLUMNS 6
 
 /*
  * Puts cells in rows of so many columns, each as wide as it needs to be; the
@@ -249,65 +247,4 @@ view_text(const struct simulation *s, const struct result *r, FILE *out)
 	put_promises(r, out);
 	if (r->apps_len > 1)
 		put_apps(r, out);
-	view_chart(r, terminal_width(out), terminal_is_utf8(), out);
-}
-
-/* --- several managers --------------------------------------------------- */
-
-static void
-put_manager(struct words *cells, const struct result *r)
-{
-	const struct result_app *t = &r->total;
-
-	(void)strlcpy(cells[0].text, r->manager, sizeof(cells[0].text));
-	cells[1] = words_mean(t->processes);
-	cells[2] = words_count(t->spawned);
-	cells[3] = words_span(histogram_share(&t->wait, 0.99));
-	cells[4] = words_span(histogram_share(&t->wait, 0.999));
-	cells[5] = words_count(result_refusals(t));
-}
-
-/* Losses are rare, and must not go unseen where they happen. */
-static void
-put_notes(const struct result *r, FILE *out)
-{
-	const struct result_app *t = &r->total;
-
-	if (t->lost > 0)
-		(void)fprintf(out, "%s: %s connections lost with a process\n",
-		    r->manager, words_count(t->lost).text);
-	if (t->unfinished > 0)
-		(void)fprintf(out,
-		    "%s: %s connections not finished %s after the end\n",
-		    r->manager, words_count(t->unfinished).text,
-		    words_span(r->ran - r->length).text);
-}
-
-void
-view_text_compare(const struct simulation *s, const struct result *results,
-    size_t len, FILE *out)
-{
-	static const struct words titles[COMPARE_COLUMNS] = {
-		{ "Policy" },
-		{ "processes" },
-		{ "spawns" },
-		{ "p99 wait" },
-		{ "p99.9 wait" },
-		{ "refused" },
-	};
-	struct words *cells =
-	    calloc((len + 1) * COMPARE_COLUMNS, sizeof(*cells));
-
-	if (cells == NULL)
-		return;
-	memcpy(cells, titles, sizeof(titles));
-	for (size_t i = 0; i < len; i++)
-		put_manager(cells + (i + 1) * COMPARE_COLUMNS, &results[i]);
-	put_load(s, &results[0], out);
-	(void)fprintf(out, "Connections  %s\n\n",
-	    words_count(results[0].total.arrived).text);
-	put_table(cells, len + 1, COMPARE_COLUMNS, out);
-	for (size_t i = 0; i < len; i++)
-		put_notes(&results[i], out);
-	free(cells);
 }

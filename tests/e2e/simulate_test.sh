@@ -33,11 +33,10 @@ python() {
 
 # ---------------------------------------------------------------- text
 
-testASimulationPrintsFiguresAndAChart() {
+testASimulationPrintsFigures() {
 	simulate --rate 50 --service exponential:50ms --for 1m
 	assertEquals 0 $?
-	for word in Load Starts Connections Waits Processes Spawns Waste \
-	    'Processes: ' 'Waits: '; do
+	for word in Load Starts Connections Waits Processes Spawns Waste; do
 		assertTrue "$word" "grep -q '^$word' '$DIR/out'"
 	done
 	assertEquals '' "$(cat "$DIR/err")"
@@ -91,38 +90,6 @@ testAnotherSeedGivesAnotherResult() {
 	mv "$DIR/out" "$DIR/first"
 	simulate --rate 50 --profile burst --seed 8
 	assertFalse "cmp -s '$DIR/out' '$DIR/first'"
-}
-
-testThePlainChartIsAscii() {
-	LC_ALL=C simulate --rate 100 --for 1m
-	assertEquals 0 "$(LC_ALL=C grep -c '[^ -~]' "$DIR/out")"
-	assertTrue "grep -q '|###' '$DIR/out'"
-}
-
-testTheChartHasBlocksInAUtf8Locale() {
-	locale -a 2>/dev/null | grep -qix 'c.utf-\?8' ||
-	    { skip 'no locale C.UTF-8'; return; }
-	LC_ALL=C.UTF-8 simulate --rate 100 --for 1m
-	assertTrue "grep -q '│███' '$DIR/out'"
-}
-
-testTheChartIsAsWideAsColumnsSay() {
-	for columns in 40 80 132; do
-		COLUMNS=$columns LC_ALL=C simulate --rate 100 --for 1m
-		assertEquals "$columns" $((columns - 1)) \
-		    "$(awk '/^ .*\+-/ { print length; exit }' "$DIR/out")"
-	done
-}
-
-testAComparisonIsOneTable() {
-	simulate --rate 50 --for 1m --compare
-	assertEquals 0 $?
-	assertTrue "grep -q '^Policy  *processes  *spawns' '$DIR/out'"
-	for policy in apppoold static 'php-fpm dynamic' 'php-fpm ondemand' \
-	    'Apache prefork' 'uWSGI busyness' mod_fastcgi \
-	    AnyEvent::Fork::Pool; do
-		assertTrue "$policy" "grep -q '^$policy  ' '$DIR/out'"
-	done
 }
 
 # ---------------------------------------------------------------- clients
@@ -218,10 +185,12 @@ assert v["max_processes"] > 8, v' "$DIR/out")"
 }
 
 testAPromisedWaitIsComparedWithWhatWasKept() {
-	simulate --rate 50 --for 10m
+	sed 's/command/target_wait = 20ms command/' \
+	    "$DIR/pool.conf" >"$DIR/promise.conf"
+	simulate -c "$DIR/promise.conf" --rate 50 --for 10m
 	assertTrue "grep -q '^Promise      20ms, kept for [0-9.]* %; need [0-9.]* \
 on average, [1-8] at most$' '$DIR/out'"
-	simulate --rate 50 --for 10m -j
+	simulate -c "$DIR/promise.conf" --rate 50 --for 10m -j
 	assertEquals '' "$(python 'import json, sys
 r = json.load(open(sys.argv[1]))
 assert r["target_wait"] == 0.02, r["target_wait"]
@@ -232,15 +201,8 @@ assert 3 < r["need"] <= r["most_need"] <= 8, r' "$DIR/out")"
 testWithoutAPromiseNoneIsShown() {
 	sed 's/command/target_wait = 0 command/' \
 	    "$DIR/pool.conf" >"$DIR/none.conf"
-	"$APPPOOLCTL" simulate -c "$DIR/none.conf" --for 1m >"$DIR/out"
+	simulate -c "$DIR/none.conf" --for 1m
 	assertEquals 0 "$(grep -c Promise "$DIR/out")"
-}
-
-testJsonOfAComparisonHasAllPolicies() {
-	simulate --rate 50 --for 1m --compare -j
-	assertEquals 'apppoold 8' "$(python 'import json, sys
-r = json.load(open(sys.argv[1]))["policies"]
-print(r[0]["policy"], len(r))' "$DIR/out")"
 }
 
 # ---------------------------------------------------------------- traces

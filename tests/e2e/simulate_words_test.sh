@@ -37,9 +37,9 @@ testSimulateHasAHelpOfItsOwn() {
 	apppoolctl simulate -h
 	assertEquals 0 "$RC"
 	assertContains "$OUT" 'usage: apppoolctl simulate '
-	for option in '-c FILE' --compare '--for TIME' -j '--profile PROFILE' \
-	    '--rate ' '--seed NUMBER' '--service ' '--start-time TIME' \
-	    '--svg FILE' '--trace FILE'; do
+	for option in '-c FILE' '--clients ' '--for TIME' -j \
+	    '--profile PROFILE' '--rate ' '--seed NUMBER' '--service ' \
+	    '--start-time TIME' '--svg FILE' '--trace FILE'; do
 		assertContains "$OUT" "
   $option"
 	done

@@ -20,9 +20,10 @@
 #include "conf/conf.h"
 #include "sim/engine.h"
 #include "sim/load.h"
-#include "sim/policies.h"
 #include "sim/pool_driver.h"
 #include "sim/words.h"
+
+#include "../bench/peers/policies.h"
 
 #define PARETO_ROWS (1 + POLICIES_LEN) /* ours is the first */
 #define PARETO_SEEDS 5

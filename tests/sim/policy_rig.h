@@ -11,8 +11,8 @@
 #include <assert.h>
 
 #include "sim/engine.h"
-#include "sim/policies.h"
 
+#include "../bench/peers/policies.h"
 #include "../unit/check.h"
 
 #define RIG_START TSPAN_SECONDS(3600)

@@ -5,7 +5,8 @@
 
 #include "core/prng.h"
 #include "sim/engine.h"
-#include "sim/policy.h"
+
+#include "policy.h"
 
 static struct policy *
 self(struct manager *m)

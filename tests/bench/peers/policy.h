@@ -1,5 +1,5 @@
-#ifndef SIM_POLICY_H
-#define SIM_POLICY_H
+#ifndef TESTS_BENCH_PEERS_POLICY_H
+#define TESTS_BENCH_PEERS_POLICY_H
 
 /*
  * A manager by the rules of a peer.  What all peers have is here: workers, and

@@ -1,8 +1,8 @@
-#ifndef SIM_POLICIES_H
-#define SIM_POLICIES_H
+#ifndef TESTS_BENCH_PEERS_POLICIES_H
+#define TESTS_BENCH_PEERS_POLICIES_H
 
 /*
- * The rules of the peers, each a manager of its own, for simulate --compare.
+ * The rules of the peers, each a manager of its own, for `make pareto`.
  *
  * Each has the defaults of its documentation, the number of workers scaled to
  * the app's min_processes and max_processes; the top of each file says how.

@@ -39,8 +39,8 @@
 
 #include <assert.h>
 
-#include "sim/policies.h"
-#include "sim/policy.h"
+#include "policies.h"
+#include "policy.h"
 
 #define SECOND TSPAN_SECONDS(1)
 

@@ -26,7 +26,7 @@
  * It stops the worker that was started longest ago, of those not busy.
  */
 
-#include "sim/policy.h"
+#include "policy.h"
 
 #define TICK TSPAN_SECONDS(1)
 #define WINDOW TSPAN_SECONDS(3)

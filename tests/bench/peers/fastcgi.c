@@ -25,7 +25,8 @@
  */
 
 #include "sim/engine.h"
-#include "sim/policy.h"
+
+#include "policy.h"
 
 #define TICK TSPAN_SECONDS(1)
 #define START_DELAY TSPAN_SECONDS(3)

@@ -18,7 +18,7 @@
  * can stop the last.
  */
 
-#include "sim/policy.h"
+#include "policy.h"
 
 #define START TSPAN_MSECONDS(100)
 #define STOP TSPAN_SECONDS(10)
