@@ -16,7 +16,7 @@
 #include "daemon/backlog.h"
 #include "daemon/listeners.h"
 #include "daemon/locks.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/procinfo.h"
 
 /* Far above any piece: the last item may be an app with all its addresses. */

@@ -14,7 +14,7 @@
 #include "daemon/locks.h"
 #include "daemon/restart_files.h"
 #include "daemon/state.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 
 /* --- groups ------------------------------------------------------------- */
 

@@ -5,23 +5,44 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/action.h"
 #include "daemon/backlog.h"
-#include "daemon/channel.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/tell.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/number.h"
 #include "sys/turn.h"
 #include "sys/wire.h"
+
+/* Packets read from one process in one turn at most. */
+#define CHANNEL_TURN 16
+
+/* Packets read from a dead process: more than a socket holds. */
+#define CHANNEL_LAST 1024
+
+/* EVENT and STATUS of one process that are kept in one second at most. */
+#define CHANNEL_TEXTS 100
+
+/*
+ * Messages about no connection that a process may send in a second, and so
+ * many more for each session it ends.
+ */
+#define CHANNEL_EXTRA 10000
+#define CHANNEL_EXTRA_EACH 4
+
+/* No message of ours to a process is longer. */
+#define CHANNEL_SENT_MAX 64
 
 /*
  * A serial tells the number of the connection, and by its upper part one
@@ -29,23 +50,31 @@
  */
 #define NUMBER_BITS 24
 
+/* Bytes of the verb of a connection, with its space, and of STOP. */
+#define CONN_LEN sizeof(WIRE_CONN)
 #define STOP_LEN (sizeof(WIRE_STOP) - 1)
 
+/* --- what is said to a process ------------------------------------------- */
+
 static uint64_t
-serial_of(const struct supervisor *s, uint32_t conn)
+channel_serial(const struct supervisor *s, uint32_t conn)
 {
 	return s->pool.conns[conn].seq << NUMBER_BITS | conn;
 }
 
 /* The connection of a serial, if there is one now; else ILIST_NONE. */
 static uint32_t
-find_conn(const struct supervisor *s, uint64_t serial)
+channel_find(const struct supervisor *s, const char *text, size_t len)
 {
-	uint32_t conn = serial & ((1u << NUMBER_BITS) - 1);
+	uint64_t serial;
+	uint32_t conn;
 
+	if (!number_parse(text, len, &serial))
+		return ILIST_NONE;
+	conn = serial & ((1u << NUMBER_BITS) - 1);
 	if (conn >= s->pool.nconns ||
 	    s->pool.conns[conn].state != CONN_HANDED ||
-	    serial_of(s, conn) != serial)
+	    channel_serial(s, conn) != serial)
 		return ILIST_NONE;
 	return conn;
 }
@@ -55,13 +84,13 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 {
 	struct supervisor *s = w->sup;
 	const struct conn *c = &s->pool.conns[conn];
-	char buf[64], *end = buf + sizeof(buf), *at;
+	char buf[CHANNEL_SENT_MAX], *end = buf + sizeof(buf), *at;
 
 	at = number_write(end, (uint64_t)(now - c->arrived) / 1000);
 	*--at = ' ';
-	at = number_write(at, serial_of(s, conn));
-	at -= sizeof(WIRE_CONN);
-	memcpy(at, WIRE_CONN " ", sizeof(WIRE_CONN));
+	at = number_write(at, channel_serial(s, conn));
+	at -= CONN_LEN;
+	memcpy(at, WIRE_CONN " ", CONN_LEN);
 	turn_call("sendmsg");
 	if (fdpass_send(w->channel.fd, at, (size_t)(end - at),
 		s->accepted[conn].fd) == -1)
@@ -72,7 +101,92 @@ channel_hand(struct worker *w, uint32_t conn, tstamp now)
 	}
 	s->accepted[conn].len = (uint8_t)(end - at);
 	w->pickup.sent += (uint64_t)(end - at);
+	timeouts_await_pickup(w, now);
 	return 0;
+}
+
+uint32_t
+channel_conn(const struct supervisor *s, const char *message, size_t len)
+{
+	const char *serial = message + CONN_LEN, *space;
+
+	if (len <= CONN_LEN || memcmp(message, WIRE_CONN " ", CONN_LEN) != 0)
+		return ILIST_NONE;
+	space = memchr(serial, ' ', len - CONN_LEN);
+	return space == NULL
+	    ? ILIST_NONE
+	    : channel_find(s, serial, (size_t)(space - serial));
+}
+
+/*
+ * Takes the oldest connection out of the socket of a living process: gives it,
+ * or ILIST_NONE.
+ *
+ * Nothing else is done to that end of a channel while the worker lives, and
+ * this only where prefetch asks for it: a process that faulted while it
+ * received would hold us up beside it. What a message is, its verb says: a FORK
+ * has descriptors, too, and was once closed as a connection, whose template
+ * then never came. STOP and FORK, of each of which one may lie there, are sent
+ * again behind the others.
+ */
+static uint32_t
+channel_receive_back(struct worker *w, int *fd_out)
+{
+	char message[CHANNEL_SENT_MAX];
+	struct fdpass_got got;
+	ssize_t n, again;
+	int room;
+
+	for (int left = 3; left > 0; left--) {
+		if (w->keeps || w->child_end == -1)
+			return ILIST_NONE;
+		/* Without a number for it the connection would be lost. */
+		room = fcntl(w->child_end, F_DUPFD_CLOEXEC, 0);
+		if (room == -1)
+			return ILIST_NONE;
+		close(room);
+		n = fdpass_recv(
+		    w->child_end, message, sizeof(message), MSG_DONTWAIT, &got);
+		if (n <= 0)
+			return ILIST_NONE;
+		w->pickup.sent -= (uint64_t)n;
+		again = -1;
+		if ((size_t)n > CONN_LEN &&
+		    memcmp(message, WIRE_CONN " ", CONN_LEN) == 0) {
+			*fd_out = got.nfds > 0 ? got.fds[0] : -1;
+			return channel_conn(w->sup, message, (size_t)n);
+		}
+		if (got.nfds > 0)
+			again = fdpass_send_many(w->channel.fd, message,
+			    (size_t)n, got.fds, got.nfds);
+		else if (!got.lost_fds)
+			again =
+			    fdpass_send(w->channel.fd, message, (size_t)n, -1);
+		if (again != -1)
+			w->pickup.sent += (uint64_t)n;
+		for (size_t i = 0; i < got.nfds; i++)
+			keeper_close(w->group, got.fds[i]);
+	}
+	return ILIST_NONE;
+}
+
+void
+channel_take(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct worker *w = s->workers[a->process];
+	int fd = -1;
+	uint32_t conn = channel_receive_back(w, &fd);
+
+	if (conn != ILIST_NONE && fd == -1) {
+		/* There was no number for its descriptor after all. */
+		(void)pool_lost(&s->pool, a->process, conn, now);
+		conn = ILIST_NONE;
+	} else if (conn != ILIST_NONE) {
+		parking_taken(w->group, &s->accepted[conn], fd);
+	} else if (fd != -1) {
+		keeper_close(w->group, fd);
+	}
+	pool_taken(&s->pool, a->process, conn, now);
 }
 
 void
@@ -94,24 +208,6 @@ channel_stop(struct worker *w)
 		worker_signal(w, SIGTERM, false);
 }
 
-uint32_t
-channel_conn(const struct supervisor *s, const char *message, size_t len)
-{
-	const size_t verb = sizeof(WIRE_CONN); /* with its space */
-	const char *space;
-	uint64_t serial;
-
-	if (len <= verb || memcmp(message, WIRE_CONN " ", verb) != 0)
-		return ILIST_NONE;
-	message += verb;
-	len -= verb;
-	space = memchr(message, ' ', len);
-	if (space == NULL ||
-	    !number_parse(message, (size_t)(space - message), &serial))
-		return ILIST_NONE;
-	return find_conn(s, serial);
-}
-
 void
 channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 {
@@ -130,219 +226,171 @@ channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
 }
 
-/* --- what a process says ------------------------------------------------ */
+/* --- what a process says -------------------------------------------------- */
 
 /* The text behind the verb: len bytes, not ended by a NUL. */
-struct words {
+struct said {
 	const char *text;
 	size_t len;
 	bool given; /* there is a space behind the verb */
+	uint32_t conn; /* whose serial the text is; ILIST_NONE: of none */
 };
 
-static void
-on_ready(struct worker *w, const struct words *a, tstamp now)
+/*
+ * The process has done with the connection, of which there is a copy of ours
+ * with keep_alive. Connections that the core has given it since are not sent
+ * yet: so it may fork a template before it has another session.
+ */
+static const char *
+channel_session_over(struct worker *w, uint32_t conn, tstamp now)
 {
-	if (a->given || !pool_ready(&w->sup->pool, w->process, now))
-		channel_misbehaved(w, now, "READY twice, or with words");
-}
-
-/* The connection that is meant: by its serial, or the oldest. */
-static uint32_t
-conn_meant(struct worker *w, const struct words *a)
-{
-	const struct process *x = &w->sup->pool.processes[w->process];
-	uint64_t serial;
-
-	if (!a->given)
-		return x->conns.first;
-	if (!number_parse(a->text, a->len, &serial))
-		return ILIST_NONE;
-	return find_conn(w->sup, serial);
-}
-
-static void
-session_over(struct worker *w, uint32_t conn, tstamp now)
-{
-	/* With keep_alive there is a copy of ours. */
 	parking_close(w->group, &w->sup->accepted[conn]);
-	if (w->loose > 0)
-		w->loose -= w->loose < CHANNEL_LOOSE_EACH ? w->loose
-							  : CHANNEL_LOOSE_EACH;
-	/* Connections that the core has given it since are not sent yet. */
+	w->pace.extra -= w->pace.extra < CHANNEL_EXTRA_EACH
+	    ? w->pace.extra
+	    : CHANNEL_EXTRA_EACH;
 	if (w->group->templating != NULL)
 		template_served(w, now);
+	return NULL;
 }
 
-static void
-on_done(struct worker *w, const struct words *a, tstamp now)
+static const char *
+said_ready(struct worker *w, const struct said *t, tstamp now)
 {
-	uint32_t conn = conn_meant(w, a);
+	return t->given || !pool_ready(&w->sup->pool, w->process, now)
+	    ? "READY twice, or with words"
+	    : NULL;
+}
+
+/* Without a serial the oldest connection is meant. */
+static const char *
+said_done(struct worker *w, const struct said *t, tstamp now)
+{
+	struct pool *p = &w->sup->pool;
+	uint32_t conn =
+	    t->given ? t->conn : p->processes[w->process].conns.first;
 
 	sampling_memory(w, now);
-	if (!a->given &&
-	    w->sup->pool.apps[w->group->app].options.concurrency > 1)
-		channel_misbehaved(w, now, "DONE without a serial");
-	else if (conn == ILIST_NONE ||
-	    !pool_done(&w->sup->pool, w->process, conn, now))
-		channel_misbehaved(w, now, "DONE of what it does not hold");
-	else
-		session_over(w, conn, now);
+	if (!t->given && p->apps[w->group->app].options.concurrency > 1)
+		return "DONE without a serial";
+	if (conn == ILIST_NONE || !pool_done(p, w->process, conn, now))
+		return "DONE of what it does not hold";
+	return channel_session_over(w, conn, now);
 }
 
-static void
-on_park(struct worker *w, const struct words *a, tstamp now)
+static const char *
+said_park(struct worker *w, const struct said *t, tstamp now)
 {
-	uint32_t conn = a->given ? conn_meant(w, a) : ILIST_NONE;
-
 	sampling_memory(w, now);
 	if (!w->parks)
-		channel_misbehaved(w, now, "PARK without keep_alive");
-	else if (conn == ILIST_NONE || !parking_park(w, conn, now))
-		channel_misbehaved(w, now, "PARK of what it does not hold");
-	else
-		session_over(w, conn, now);
+		return "PARK without keep_alive";
+	if (t->conn == ILIST_NONE || !parking_park(w, t->conn, now))
+		return "PARK of what it does not hold";
+	return channel_session_over(w, t->conn, now);
 }
 
-static void
-on_lost(struct worker *w, const struct words *a, tstamp now)
+static const char *
+said_lost(struct worker *w, const struct said *t, tstamp now)
 {
-	uint32_t conn = a->given ? conn_meant(w, a) : ILIST_NONE;
-
-	if (conn == ILIST_NONE ||
-	    !pool_lost(&w->sup->pool, w->process, conn, now))
-		channel_misbehaved(w, now, "LOST of what it does not hold");
-	else
-		parking_close(w->group, &w->sup->accepted[conn]);
+	if (t->conn == ILIST_NONE ||
+	    !pool_lost(&w->sup->pool, w->process, t->conn, now))
+		return "LOST of what it does not hold";
+	parking_close(w->group, &w->sup->accepted[t->conn]);
+	return NULL;
 }
 
-static void
-on_retire(struct worker *w, const struct words *a, tstamp now)
+static const char *
+said_retire(struct worker *w, const struct said *t, tstamp now)
 {
-	if (a->given)
-		channel_misbehaved(w, now, "RETIRE with words");
-	else
-		pool_retire(&w->sup->pool, w->process, now);
+	if (t->given)
+		return "RETIRE with words";
+	pool_retire(&w->sup->pool, w->process, now);
+	return NULL;
 }
 
-static void
-on_blind(struct worker *w, const struct words *a, tstamp now)
+static const char *
+said_blind(struct worker *w, const struct said *t, tstamp now)
 {
-	if (a->given)
-		channel_misbehaved(w, now, "BLIND with words");
-	else
-		pool_blind(&w->sup->pool, w->process, now);
+	if (t->given)
+		return "BLIND with words";
+	pool_blind(&w->sup->pool, w->process, now);
+	return NULL;
 }
 
-static void
-on_forked(struct worker *w, const struct words *a, tstamp now)
+static const char *
+said_forked(struct worker *w, const struct said *t, tstamp now)
 {
-	if (!fork_answered(w, a->text, a->len, now))
-		channel_misbehaved(w, now, "FORKED of what was not asked");
+	return fork_answered(w, t->text, t->len, now)
+	    ? NULL
+	    : "FORKED of what was not asked";
 }
 
-static void
-on_fail(struct worker *w, const struct words *a, tstamp now)
+static const char *
+said_fail(struct worker *w, const struct said *t, tstamp now)
 {
 	group_failed(
-	    w->group, "%.*s", (int)(a->len > 200 ? 200 : a->len), a->text);
+	    w->group, "%.*s", (int)(t->len > 200 ? 200 : t->len), t->text);
 	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
 	    process_end_name(END_FAIL), "cannot go on: %s",
 	    w->group->last_failure);
 	pool_misbehaved(&w->sup->pool, w->process, END_FAIL, now);
+	return NULL;
 }
 
-static void
-log_left_out(struct worker *w)
+static const char *
+said_event(struct worker *w, const struct said *t, tstamp now)
 {
-	if (w->messages > CHANNEL_TEXTS)
-		log_warnx("%s: %u messages of worker %s left out",
-		    w->group->conf->name, w->messages - CHANNEL_TEXTS, w->id);
-	w->messages = 0;
-}
-
-/* Counts a message about no connection; whether it may be sent. */
-static bool
-count_loose(struct worker *w, tstamp now)
-{
-	if (now - w->second >= TSPAN_SECONDS(1)) {
-		log_left_out(w);
-		w->loose = 0;
-		w->second = now;
-	}
-	return ++w->loose <= CHANNEL_LOOSE;
-}
-
-/* Whether one more text of this second is kept. */
-static bool
-may_keep_text(struct worker *w)
-{
-	return ++w->messages <= CHANNEL_TEXTS;
-}
-
-static void
-on_event(struct worker *w, const struct words *a, tstamp now)
-{
+	(void)now;
 	if (!w->sup->pool.processes[w->process].ready)
-		channel_misbehaved(w, now, "EVENT before READY");
-	else if (may_keep_text(w))
-		tell_said(w, a->text, a->len);
+		return "EVENT before READY";
+	if (++w->pace.texts <= CHANNEL_TEXTS)
+		tell_said(w, t->text, t->len);
+	return NULL;
 }
 
-static void
-on_status(struct worker *w, const struct words *a, tstamp now)
+static const char *
+said_status(struct worker *w, const struct said *t, tstamp now)
 {
-	size_t len = a->len < WORKER_STATUS_MAX ? a->len : WORKER_STATUS_MAX;
+	size_t len = t->len < WORKER_STATUS_MAX ? t->len : WORKER_STATUS_MAX;
 
-	if (!w->sup->pool.processes[w->process].ready) {
-		channel_misbehaved(w, now, "STATUS before READY");
-		return;
-	}
-	if (!may_keep_text(w))
-		return;
+	(void)now;
+	if (!w->sup->pool.processes[w->process].ready)
+		return "STATUS before READY";
+	if (++w->pace.texts > CHANNEL_TEXTS)
+		return NULL;
 	if (w->status == NULL)
 		w->status = malloc(WORKER_STATUS_MAX + 1);
 	if (w->status == NULL)
-		return;
-	memcpy(w->status, a->text, len);
+		return NULL;
+	memcpy(w->status, t->text, len);
 	w->status[len] = '\0';
+	return NULL;
 }
 
 /*
- * loose: about no connection, so that a process may send it as often as
- * CHANNEL_LOOSE allows. Another message often follows at once, and it is worth
+ * What is done with a message; gives what is wrong with it, or NULL. extra: it
+ * is about no connection, so that a process may send it as often as
+ * CHANNEL_EXTRA allows. Another message often follows at once, and it is worth
  * reading on. After a DONE it is not: the loop says when there is more.
  */
 static const struct verb {
 	const char *word;
-	void (*take)(struct worker *, const struct words *, tstamp);
-	bool loose;
+	const char *(*take)(struct worker *, const struct said *, tstamp);
+	bool extra;
 } verbs[] = {
-	{ WIRE_DONE, on_done, false },
-	{ WIRE_PARK, on_park, false },
-	{ WIRE_READY, on_ready, false },
-	{ WIRE_LOST, on_lost, false },
-	{ WIRE_RETIRE, on_retire, true },
-	{ WIRE_BLIND, on_blind, true },
-	{ WIRE_FORKED, on_forked, true },
-	{ WIRE_FAIL, on_fail, true },
-	{ WIRE_EVENT, on_event, true },
-	{ WIRE_STATUS, on_status, true },
+	{ WIRE_DONE, said_done, false },
+	{ WIRE_PARK, said_park, false },
+	{ WIRE_READY, said_ready, false },
+	{ WIRE_LOST, said_lost, false },
+	{ WIRE_RETIRE, said_retire, true },
+	{ WIRE_BLIND, said_blind, true },
+	{ WIRE_FORKED, said_forked, true },
+	{ WIRE_FAIL, said_fail, true },
+	{ WIRE_EVENT, said_event, true },
+	{ WIRE_STATUS, said_status, true },
 };
 
-/* A packet in printable form, cut short. */
-static const char *
-printable(const char *packet, size_t len, char *buf, size_t size)
-{
-	size_t n = len < size - 1 ? len : size - 1;
-
-	for (size_t i = 0; i < n; i++)
-		buf[i] = packet[i] >= ' ' && packet[i] < 0x7f ? packet[i] : '?';
-	buf[n] = '\0';
-	return buf;
-}
-
 static const struct verb *
-find_verb(const char *word, size_t len)
+channel_verb(const char *word, size_t len)
 {
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (strlen(verbs[i].word) == len &&
@@ -351,37 +399,66 @@ find_verb(const char *word, size_t len)
 	return NULL;
 }
 
+static void
+channel_tell_left_out(struct worker *w)
+{
+	if (w->pace.texts > CHANNEL_TEXTS)
+		log_warnx("%s: %u messages of worker %s left out",
+		    w->group->conf->name, w->pace.texts - CHANNEL_TEXTS, w->id);
+	w->pace.texts = 0;
+}
+
+/* Counts a message about no connection; whether it may be sent. */
+static bool
+channel_count_extra(struct worker *w, tstamp now)
+{
+	if (now - w->pace.since >= TSPAN_SECONDS(1)) {
+		channel_tell_left_out(w);
+		w->pace.extra = 0;
+		w->pace.since = now;
+	}
+	return ++w->pace.extra <= CHANNEL_EXTRA;
+}
+
 /* Returns whether it is worth reading on. */
 static bool
-take_packet(struct worker *w, const char *packet, size_t len, tstamp now)
+channel_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 {
-	const char *space = memchr(packet, ' ', len);
-	size_t word = space == NULL ? len : (size_t)(space - packet);
-	const struct verb *v = find_verb(packet, word);
-	struct words a = { .text = "" };
+	const char *space = memchr(packet, ' ', len), *wrong;
+	size_t word = space == NULL ? len : (size_t)(space - packet), n;
+	const struct verb *v = channel_verb(packet, word);
+	struct said said = { .text = "", .conn = ILIST_NONE };
 	char shown[48];
 
 	if (v == NULL) {
-		channel_misbehaved(w, now, "\"%s\"",
-		    printable(packet, len, shown, sizeof(shown)));
+		n = len < sizeof(shown) - 1 ? len : sizeof(shown) - 1;
+		for (size_t i = 0; i < n; i++)
+			shown[i] = packet[i] >= ' ' && packet[i] < 0x7f
+			    ? packet[i]
+			    : '?';
+		channel_misbehaved(w, now, "\"%.*s\"", (int)n, shown);
 		return false;
 	}
 	if (space != NULL) {
-		a.given = true;
-		a.text = space + 1;
-		a.len = len - word - 1;
+		said.given = true;
+		said.text = space + 1;
+		said.len = len - word - 1;
+		if (!v->extra)
+			said.conn = channel_find(w->sup, said.text, said.len);
 	}
-	if (v->loose && !count_loose(w, now)) {
+	if (v->extra && !channel_count_extra(w, now)) {
 		channel_misbehaved(
-		    w, now, "over %d messages in a second", CHANNEL_LOOSE);
+		    w, now, "over %d messages in a second", CHANNEL_EXTRA);
 		return false;
 	}
 	pool_spoke(&w->sup->pool, w->process, now);
-	v->take(w, &a, now);
-	return v->loose;
+	wrong = v->take(w, &said, now);
+	if (wrong != NULL)
+		channel_misbehaved(w, now, "%s", wrong);
+	return v->extra;
 }
 
-/* --- reading ------------------------------------------------------------ */
+/* --- reading -------------------------------------------------------------- */
 
 enum read_result {
 	READ_NOTHING, /* for now, or never again */
@@ -389,43 +466,31 @@ enum read_result {
 	READ_MORE, /* a packet, and probably another one */
 };
 
-/* Whether the packet may be a message of the protocol. */
-static bool
-is_sound(struct worker *w, const struct fdpass_got *got, ssize_t n, tstamp now)
+static enum read_result
+channel_read(struct worker *w, tstamp now)
 {
-	for (size_t i = 0; i < got->nfds; i++)
-		keeper_close(w->group, got->fds[i]);
-	if (got->nfds > 0 || got->lost_fds)
+	char buf[WIRE_MAX];
+	struct fdpass_got got = { .nfds = 0 };
+	bool more = false;
+	ssize_t n;
+
+	turn_call("recvmsg");
+	n = fdpass_recv(w->channel.fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
+	if (n == -1 && fdpass_is_later(errno))
+		return READ_NOTHING;
+	for (size_t i = 0; n != -1 && i < got.nfds; i++)
+		keeper_close(w->group, got.fds[i]);
+	if (n == -1)
+		channel_misbehaved(w, now, "recvmsg: %s", strerror(errno));
+	else if (got.nfds > 0 || got.lost_fds)
 		channel_misbehaved(w, now, "a descriptor");
-	else if (got->truncated)
+	else if (got.truncated)
 		channel_misbehaved(w, now, "a message over %d bytes", WIRE_MAX);
 	else if (n == 0)
 		channel_misbehaved(
 		    w, now, "an empty message, or its socket is shut down");
 	else
-		return true;
-	return false;
-}
-
-static enum read_result
-read_packet(struct worker *w, tstamp now)
-{
-	char buf[WIRE_MAX];
-	struct fdpass_got got;
-	bool more;
-	ssize_t n;
-
-	turn_call("recvmsg");
-	n = fdpass_recv(w->channel.fd, buf, sizeof(buf), MSG_DONTWAIT, &got);
-	if (n == -1) {
-		if (!fdpass_is_later(errno))
-			channel_misbehaved(
-			    w, now, "recvmsg: %s", strerror(errno));
-		return READ_NOTHING;
-	}
-	if (!is_sound(w, &got, n, now))
-		return READ_NOTHING;
-	more = take_packet(w, buf, (size_t)n, now);
+		more = channel_packet(w, buf, (size_t)n, now);
 	if (w->channel.events == 0)
 		return READ_NOTHING;
 	return more ? READ_MORE : READ_PACKET;
@@ -439,7 +504,7 @@ channel_ready(struct loop_io *io, uint32_t events, tstamp now)
 	(void)events;
 	turn_for(w->group->app);
 	for (int left = CHANNEL_TURN; left > 0; left--)
-		if (read_packet(w, now) != READ_MORE)
+		if (channel_read(w, now) != READ_MORE)
 			return;
 }
 
@@ -449,9 +514,9 @@ channel_read_rest(struct worker *w, tstamp now)
 	bool open = w->channel.fd != -1 && w->channel.events != 0;
 
 	for (int left = CHANNEL_LAST; open && left > 0; left--)
-		if (read_packet(w, now) == READ_NOTHING)
+		if (channel_read(w, now) == READ_NOTHING)
 			break;
 	if (open)
 		(void)loop_set(&w->sup->loop, &w->channel, 0);
-	log_left_out(w);
+	channel_tell_left_out(w);
 }

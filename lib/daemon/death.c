@@ -4,12 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/channel.h"
-#include "daemon/death.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/tell.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"

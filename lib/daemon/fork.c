@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/number.h"

@@ -291,6 +291,13 @@ void parking_close(struct group *g, struct accepted *c);
 /* The same for all that a process has, which is dead. */
 void parking_close_all(struct worker *w);
 
+/*
+ * Whether more has to come before a process can make something of it: these
+ * bytes begin a request, and its head is neither complete nor too long.
+ */
+#define PARKING_HEAD_MAX 16384
+bool parking_head_lacks(const char *bytes, size_t len);
+
 /* --- waiters.c: connections that wait, or are refused -------------------- */
 
 /* ACTION_REFUSE. */

@@ -5,7 +5,7 @@
 
 #include "daemon/accepting.h"
 #include "daemon/group.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/openings.h"
 
 void

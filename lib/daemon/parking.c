@@ -5,11 +5,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
-#include "daemon/request_head.h"
 #include "daemon/worker.h"
 #include "sys/turn.h"
 
@@ -21,6 +21,9 @@
 
 /* Whenever there is more of a request. */
 #define EVENTS_EACH (EPOLLIN | EPOLLRDHUP | EPOLLET)
+
+/* The longest name of a method that is waited for. */
+#define METHOD_MAX 32
 
 enum parked_state {
 	PARKED_AWAY, /* it waits for a process, or has one */
@@ -138,7 +141,7 @@ enum sent {
 static enum sent
 look(const struct parked *k, unsigned events)
 {
-	static char bytes[REQUEST_HEAD_MAX];
+	static char bytes[PARKING_HEAD_MAX];
 	bool http = k->group->conf->parking.wait_for_request ==
 	    CONF_WAIT_FOR_REQUEST_HTTP;
 	ssize_t n = recv(
@@ -148,7 +151,7 @@ look(const struct parked *k, unsigned events)
 		return SENT_PART;
 	if (n <= 0)
 		return SENT_NOTHING;
-	if (!http || !request_head_lacks(bytes, (size_t)n))
+	if (!http || !parking_head_lacks(bytes, (size_t)n))
 		return SENT_ENOUGH;
 	if (events & EPOLLHUP)
 		return SENT_NOTHING;
@@ -195,6 +198,41 @@ ready(struct loop_io *io, uint32_t events, tstamp now)
 		(void)loop_set(&g->sup->loop, io, 0);
 	move(k, PARKED_STIRRED);
 	(void)parking_serve(g, now);
+}
+
+/* --- the head of a request ------------------------------------------------ */
+
+/*
+ * Nothing in a head of HTTP/1 is understood here: what has to be known is
+ * whether there is more to wait for. Bytes that are no method in capitals are
+ * for a process to refuse; a line may end without a CR, too.
+ */
+bool
+parking_head_lacks(const char *bytes, size_t len)
+{
+	const char *end = bytes + len, *at;
+	size_t method = 0;
+
+	/* Empty lines before a request are left out of account. */
+	while (bytes < end && (*bytes == '\r' || *bytes == '\n'))
+		bytes++;
+	len = (size_t)(end - bytes);
+	while (method < len && method < METHOD_MAX &&
+	    ((bytes[method] >= 'A' && bytes[method] <= 'Z') ||
+		bytes[method] == '-' || bytes[method] == '_'))
+		method++;
+	if (len >= PARKING_HEAD_MAX ||
+	    (method < len && (method == 0 || bytes[method] != ' ')) ||
+	    memchr(bytes, '\0', len) != NULL)
+		return false;
+	for (at = bytes; (at = memchr(at, '\n', (size_t)(end - at))) != NULL;) {
+		at++;
+		if (at < end && *at == '\r')
+			at++;
+		if (at < end && *at == '\n')
+			return false;
+	}
+	return true;
 }
 
 /* --- time ----------------------------------------------------------------- */

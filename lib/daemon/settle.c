@@ -11,15 +11,12 @@
 #include "core/action.h"
 #include "daemon/accepting.h"
 #include "daemon/backlog.h"
-#include "daemon/channel.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/locks.h"
-#include "daemon/pickup.h"
-#include "daemon/request_timeout.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/log.h"
 #include "sys/turn.h"
 #include "sys/uncancelled.h"
@@ -48,7 +45,6 @@ hand(struct supervisor *s, const struct action *a, tstamp now)
 		if (!w->parks)
 			close_copy(w->group, c);
 		c->handed = true;
-		pickup_await(w, now);
 		return;
 	}
 	switch (errno) {
@@ -107,7 +103,7 @@ terminate(struct supervisor *s, const struct action *a, tstamp now)
 	if (w->start.fork != NULL)
 		fork_signal(w->start.fork, SIGTERM);
 	if (x->end == END_REQUEST_TIMEOUT)
-		request_timeout_terminate(w, now);
+		timeouts_terminate(w, now);
 	else
 		worker_signal(w, SIGTERM, false);
 }
@@ -226,12 +222,12 @@ settle_actions(struct supervisor *s)
 	    struct supervisor *, const struct action *, tstamp) = {
 		[ACTION_SPAWN] = spawn_process,
 		[ACTION_HAND] = hand,
-		[ACTION_TAKE] = pickup_take,
+		[ACTION_TAKE] = channel_take,
 		[ACTION_REFUSE] = waiters_refuse,
 		[ACTION_STOP] = stop_worker,
 		[ACTION_TERM] = terminate,
 		[ACTION_KILL] = kill_worker,
-		[ACTION_SLOW] = request_timeout_slow,
+		[ACTION_SLOW] = timeouts_slow,
 		[ACTION_RESUME] = accepting_resume,
 		[ACTION_LOCK] = locks_ask,
 		[ACTION_UNLOCK] = locks_give_back,

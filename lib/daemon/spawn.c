@@ -10,11 +10,9 @@
 
 #include "core/action.h"
 #include "daemon/backlog.h"
-#include "daemon/channel.h"
-#include "daemon/death.h"
 #include "daemon/group.h"
 #include "daemon/tell.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/log.h"
 
 /*

@@ -4,7 +4,7 @@
 #include "daemon/group.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/notify.h"
 
 /* How long before the end SIGTERM is sent: the longest kill_timeout. */

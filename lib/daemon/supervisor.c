@@ -4,20 +4,21 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
-#include "daemon/death.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/readiness.h"
 #include "daemon/restart_files.h"
 #include "daemon/state.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
+#include "sys/background.h"
 #include "sys/descriptors.h"
 #include "sys/hangup.h"
 #include "sys/log.h"
+#include "sys/notify.h"
 #include "sys/procinfo.h"
 #include "sys/sockets.h"
 #include "sys/turn.h"
@@ -25,6 +26,9 @@
 /* How long the keeper, and the lanes, are waited for at the end. */
 #define KEEPER_END TSPAN_MSECONDS(500)
 #define LANE_END TSPAN_MSECONDS(500)
+
+/* Between two texts of status for the service manager. */
+#define STATUS_PACE TSPAN_SECONDS(1)
 
 /* --- signals ------------------------------------------------------------ */
 
@@ -107,6 +111,105 @@ take_signals(struct supervisor *s)
 	return loop_signals(&s->loop, &set, signalled, s);
 }
 
+/* --- the terminal of -D, and the service manager -------------------------- */
+
+/*
+ * Whether every app has had min_processes ready; or also has failed, which is
+ * no reason to keep the others waiting, unless a terminal is to be told.
+ */
+static bool
+supervisor_is_ready(const struct supervisor *s)
+{
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		const struct app *a = &s->pool.apps[app];
+
+		if (a->phase == APP_RUNNING && !app_is_announced(a) &&
+		    (s->background || !app_has_failed(a)))
+			return false;
+	}
+	return true;
+}
+
+/* Sends the text that the service manager shows, if it has changed. */
+static void
+supervisor_tell_status(struct supervisor *s)
+{
+	unsigned processes = 0, active = 0, failed = 0, apps = 0;
+	unsigned long waiting = 0;
+	char text[sizeof(s->status_text)];
+
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		const struct app *a = &s->pool.apps[app];
+
+		if (a->phase == APP_FREE)
+			continue;
+		apps++;
+		failed += app_has_failed(a) ? 1 : 0;
+		processes += app_processes(a);
+		active += a->in_state[PROCESS_ACTIVE];
+		waiting += app_waiting(a);
+	}
+	(void)snprintf(text, sizeof(text),
+	    "%u apps (%u failed), %u of %u processes, %u active, %lu waiting",
+	    apps, failed, processes, (unsigned)s->pool.max_processes, active,
+	    waiting);
+	if (strcmp(text, s->status_text) == 0)
+		return;
+	if (notify_send("STATUS=%s", text) == -1)
+		timer_advance(&s->loop.timers, &s->status_timer, s->status_at);
+	else
+		(void)snprintf(
+		    s->status_text, sizeof(s->status_text), "%s", text);
+}
+
+/* After the settling of each turn, and before the first. */
+static void
+supervisor_report(struct supervisor *s, tstamp now)
+{
+	if (s->stopping)
+		return;
+	if (!s->reported && supervisor_is_ready(s)) {
+		if (notify_send("READY=1") == -1) {
+			/* The message must not be lost. */
+			timer_advance(&s->loop.timers, &s->status_timer,
+			    now + STATUS_PACE);
+		} else {
+			s->reported = true;
+			background_report(EX_OK);
+		}
+	}
+	if (!notify_wanted())
+		return;
+	if (now < s->status_at) {
+		/* Changes of this turn are told when it is time. */
+		timer_advance(&s->loop.timers, &s->status_timer, s->status_at);
+		return;
+	}
+	s->status_at = now + STATUS_PACE;
+	supervisor_tell_status(s);
+}
+
+/* The timer makes a turn of the loop, and supervisor_report() does the rest. */
+static void
+supervisor_wake(struct timer *t, tstamp now)
+{
+	(void)t;
+	(void)now;
+}
+
+/*
+ * Answers the manager's watchdog: that the loop turns is the proof. An answer
+ * that the manager has no room for is made up for by the next.
+ */
+static void
+supervisor_say_alive(struct timer *t, tstamp now)
+{
+	struct supervisor *s = TIMER_OWNER(t, struct supervisor, alive);
+
+	(void)notify_send("WATCHDOG=1");
+	timer_set(&s->loop.timers, t, tstamp_add(now, notify_watchdog() / 3));
+}
+
 /* --- the loop ----------------------------------------------------------- */
 
 static bool
@@ -154,7 +257,7 @@ turn(struct supervisor *s)
 		timer_set(&s->loop.timers, &s->second, now + TSPAN_SECONDS(1));
 	settle_actions(s);
 	services_turn(&s->services, now);
-	readiness_turn(s, now);
+	supervisor_report(s, now);
 	log_long_turn(s, now);
 }
 
@@ -162,7 +265,10 @@ int
 supervisor_run(struct supervisor *s)
 {
 	settle_actions(s);
-	readiness_begin(s, loop_now(&s->loop));
+	if (notify_watchdog() > 0)
+		timer_set(&s->loop.timers, &s->alive, loop_now(&s->loop));
+	/* Without apps the loop may not turn for a long time. */
+	supervisor_report(s, loop_now(&s->loop));
 	while (!stop_is_over(s))
 		turn(s);
 	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
@@ -209,7 +315,8 @@ init_state(struct supervisor *s, struct config *config)
 	timer_init(&s->hangup, look_at_terminal);
 	death_init(s);
 	sampling_init(s);
-	readiness_init(s);
+	timer_init(&s->status_timer, supervisor_wake);
+	timer_init(&s->alive, supervisor_say_alive);
 }
 
 int

@@ -21,7 +21,7 @@
 
 #include "daemon/keeper.h"
 #include "daemon/tell.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/wire.h"

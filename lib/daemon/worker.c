@@ -95,7 +95,7 @@ worker_new(struct group *g, uint32_t process)
 	w->child_end = -1;
 	w->memory_fd = -1;
 	w->channel.fd = -1;
-	pickup_init(&w->pickup);
+	timeouts_init(w);
 	worker_draw_id(w);
 	if (process == WORKER_TEMPLATE)
 		return w;

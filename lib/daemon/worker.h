@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/backoff.h"
 #include "core/tstamp.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
@@ -42,15 +43,20 @@ struct worker_start {
 	bool to_group; /* to the whole group */
 };
 
-/* What a worker has received of what it was sent; see pickup.h. */
+/* How much a worker has said lately; see channel.c. */
+struct worker_pace {
+	tstamp since; /* messages are counted from here, for one second */
+	unsigned texts; /* EVENT and STATUS among them */
+	unsigned extra; /* those about no connection */
+};
+
+/* What a worker has received of what it was sent; see timeouts.c. */
 struct pickup {
 	uint64_t sent; /* bytes, through the channel */
 	uint64_t received; /* of them, at the latest look */
 	tstamp unread_since; /* it has received no more; NEVER: all there was */
 	struct timer timer; /* the next look; not set: all was received */
 };
-
-void pickup_init(struct pickup *p);
 
 struct worker {
 	RB_ENTRY(worker) by_pid; /* in supervisor.pids, from start to death */
@@ -89,9 +95,7 @@ struct worker {
 	bool backs_off; /* NEWS_BACKOFF is told after its end */
 	char *words; /* that line, owned; NULL: not known, or none */
 	char *status; /* text of its last STATUS, owned; NULL: none */
-	tstamp second; /* messages are counted from here, for one second */
-	unsigned messages; /* EVENT and STATUS in that second */
-	unsigned loose; /* messages about no connection, likewise */
+	struct worker_pace pace;
 };
 
 /* --- worker.c ------------------------------------------------------------ */
@@ -189,5 +193,236 @@ void spawn_abandon(struct worker *w, tstamp now);
  * has: the core may want more then.
  */
 bool spawn_queued(struct supervisor *s, tstamp now);
+
+/* --- channel.c: the worker protocol; see apppool-worker(7) ------------------
+ */
+
+/* ready() of worker.channel: reads what the process says. */
+void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
+
+/* Reads what a dead process said last. */
+void channel_read_rest(struct worker *w, tstamp now);
+
+/* ACTION_HAND: 0, or -1 and errno. */
+int channel_hand(struct worker *w, uint32_t conn, tstamp now);
+
+/* ACTION_TAKE: receives the oldest message in the place of the process. */
+void channel_take(struct supervisor *s, const struct action *a, tstamp now);
+
+/* ACTION_STOP. */
+void channel_stop(struct worker *w);
+
+/* The connection a CONN message is about; ILIST_NONE: it is none. */
+uint32_t channel_conn(
+    const struct supervisor *s, const char *message, size_t len);
+
+/* A protocol error: logs it, and has the process killed. */
+void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* --- death.c --- */
+
+/*
+ * SIGCHLD: reaps this child, of which the signal tells, and all others that are
+ * dead, a few of them now and the others in the next turns.
+ */
+void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
+
+/* A worker that was known by its death alone, and is reaped. */
+void death_taken(struct worker *w, const struct reap_death *death, tstamp now);
+
+void death_init(struct supervisor *s);
+
+/* --- timeouts.c --------------------------------------------------------------
+ */
+
+/* The worker is new. */
+void timeouts_init(struct worker *w);
+
+/*
+ * The process was handed a connection: whether it receives that is looked at,
+ * until it has, for pickup_timeout, which the pool is told in time.
+ */
+void timeouts_await_pickup(struct worker *w, tstamp now);
+
+/*
+ * Since when the process has received nothing though a connection lies unread
+ * in its socket; TSTAMP_NEVER: it has received all it was handed.
+ */
+tstamp timeouts_unread_since(struct worker *w, tstamp now);
+
+/* ACTION_SLOW: a session is over slow_timeout old. Logs where it hangs. */
+void timeouts_slow(struct supervisor *s, const struct action *a, tstamp now);
+
+/*
+ * A session is over request_timeout old: reports it, and then sends SIGTERM,
+ * which would end what is to be reported. The signal does not wait for long.
+ */
+void timeouts_terminate(struct worker *w, tstamp now);
+
+/* --- template.c --- */
+
+/*
+ * Templates. An app with template = true has a process that loads its program
+ * once and forks its workers; see apppool-worker(7). With refork_after a worker
+ * that has served so many requests forks the next template, so that new workers
+ * begin with what that one has loaded since its start.
+ *
+ * An app has one template at a time, of its newest generation. While there is
+ * none that can be relied on, workers are started by themselves: they wait for
+ * the first template of a generation, and for no later one.
+ */
+
+enum template_state {
+	TEMPLATE_STARTING,
+	TEMPLATE_READY,
+	TEMPLATE_LEAVING, /* has been asked to end, or killed */
+	TEMPLATE_STUCK, /* is still there after that */
+};
+
+/* Longest text of a failure, with its NUL. */
+#define TEMPLATE_FAILURE_MAX 256
+
+/* What a process is that is a template. */
+struct template
+{
+	TAILQ_ENTRY(template) next; /* in templates.all */
+	struct worker *w; /* the process, which is ours */
+	enum template_state state;
+	char from[WORKER_ID_LEN + 1]; /* of the worker that forked it; or "" */
+	bool silent; /* it has shut its end of the channel */
+	bool unstarted; /* its program does not start */
+	tstamp begun;
+	struct timer timer; /* the end of our patience with it */
+};
+
+/* What an app has of templates. */
+struct templating {
+	struct group *group;
+	struct template *current; /* forks workers; NULL: none */
+	struct template *coming; /* not ready yet; NULL: none */
+	bool begun; /* there was one of this generation of the app */
+	uint32_t generation;
+	bool failed; /* a template of this generation has */
+	bool told; /* of a failure; recovery will be, too */
+	struct backoff backoff;
+	struct prng prng;
+	struct timer timer; /* of the next start; see template_update() */
+	struct timer refork; /* set: next look for a warm worker */
+	bool refork_due; /* no worker was idle when one was to fork */
+	tstamp refork_at; /* no worker is asked to fork one before */
+	uint64_t forked; /* processes */
+	uint64_t failures;
+	char failure[TEMPLATE_FAILURE_MAX]; /* the last one; "": none yet */
+};
+
+/* --- of an app ----------------------------------------------------------- */
+
+/* The group is new, or has other options. */
+void template_configure(struct group *g, tstamp now);
+
+/*
+ * The app is to have a template of its newest generation, or none if it has
+ * no processes now.
+ */
+void template_update(struct group *g, tstamp now);
+
+/* Ends the templates of the app; which is freed next, or has none any more. */
+void template_end(struct group *g, tstamp now);
+void template_forget(struct group *g, tstamp now);
+
+/* Whether processes that are to be started wait for it. */
+bool template_is_awaited(const struct group *g);
+
+/* "starting", "ready", "failed" or "none". */
+const char *template_state_name(const struct templating *of);
+
+/* --- of a worker --------------------------------------------------------- */
+
+struct fork_ops;
+
+/*
+ * Has the template of the app fork the worker, which has its channel and no
+ * output yet. False: there is none for it, or no room.
+ */
+bool template_fork(struct worker *w, const struct fork_ops *ops);
+
+/*
+ * What that process has forked is not what it should be: the template of an app
+ * is killed for it; a former one, or a worker, is not.
+ */
+void template_blame(struct worker *by, const char *why, tstamp now);
+
+/*
+ * In an app with templates a session of the worker is over, as the core knows.
+ * One that connections wait for is never idle: it forks before it receives the
+ * next.
+ */
+void template_served(struct worker *w, tstamp now);
+
+/* --- of the daemon ------------------------------------------------------- */
+
+void template_init(struct supervisor *s);
+
+/* A template is dead, and reaped. */
+void template_died(
+    struct worker *w, const struct reap_death *death, tstamp now);
+
+/* Whether there are templates that may still end. */
+bool template_any(const struct supervisor *s);
+
+void template_kill_all(struct supervisor *s);
+
+/* Forgets all; no start of one may be in the lane. */
+void template_fini(struct supervisor *s);
+
+/* --- fork.c: one FORK ----------------------------------------------------- */
+
+/*
+ * Who waits for a worker (or a template) that is being forked; one of these is
+ * called once. by: the process that was asked; NULL: it is gone.
+ */
+struct fork_ops {
+	/* It has this number, and its packets can be read. */
+	void (*known)(struct worker *w, pid_t pid, tstamp now);
+	/* It has ended, unheard, and is reaped. */
+	void (*died)(struct worker *w, struct worker *by,
+	    const struct reap_death *death, tstamp now);
+	/* There is none, or not ours; why: what is wrong, NULL: by leaves. */
+	void (*refused)(
+	    struct worker *w, struct worker *by, const char *why, tstamp now);
+};
+
+/* Has `by` fork the worker. False: there is no room. */
+bool fork_begin(
+    struct worker *w, struct worker *by, const struct fork_ops *ops);
+
+/*
+ * The process has said FORKED, and behind it "SERIAL PID"; pid 0: it could not.
+ * False: that was not asked.
+ */
+bool fork_answered(struct worker *by, const char *text, size_t len, tstamp now);
+
+/* Whether it has not answered yet. */
+bool fork_owes(const struct worker *by);
+
+/* It answers no more; it is freed next. */
+void fork_refuse_all(struct worker *by, tstamp now);
+void fork_forget(const struct worker *by);
+
+/* To the process that was named, if it is a child of ours of that session. */
+void fork_signal(const struct fork *f, int sig);
+
+/* Nobody waits for the worker any more. Returns who was asked. */
+struct worker *fork_give_up(struct worker *w);
+
+/*
+ * A child is dead that nobody knows: reaps it, with the rest of its group if it
+ * may be one that is being forked.
+ */
+void fork_reap(
+    struct supervisor *s, const struct reap_death *death, tstamp now);
+
+void fork_fini(struct supervisor *s);
 
 #endif

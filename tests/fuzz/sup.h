@@ -18,9 +18,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/channel.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
+#include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 #include "sys/wire.h"

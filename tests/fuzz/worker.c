@@ -3,7 +3,7 @@
  * invariants of the pool hold, and each connection has one end.
  */
 
-#include "daemon/pickup.h"
+#include "daemon/worker.h"
 
 #include "sup.h"
 
@@ -148,7 +148,6 @@ hand(const struct action *a)
 
 	if (channel_hand(w, a->conn, now) == 0) {
 		sup.accepted[a->conn].fd = -1;
-		pickup_await(w, now);
 		return;
 	}
 	pool_hand_failed(&sup.pool, a->conn, now);
@@ -160,7 +159,7 @@ hand(const struct action *a)
 static void
 take(const struct action *a)
 {
-	pickup_take(&sup, a, now);
+	channel_take(&sup, a, now);
 	for (uint32_t i = 0; i < sup.pool.nconns; i++) {
 		if (sup.accepted[i].fd == -1 || sup.accepted[i].fd == client)
 			continue;

@@ -19,7 +19,7 @@
 #include "daemon/backlog.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
 

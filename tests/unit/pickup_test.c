@@ -2,8 +2,7 @@
 
 #include <sys/socket.h>
 
-#include "daemon/channel.h"
-#include "daemon/pickup.h"
+#include "daemon/worker.h"
 
 #include "fixture.h"
 
@@ -30,7 +29,6 @@ settle(void)
 				sup.workers[a.process], a.conn, fixture.now));
 			close(sup.accepted[a.conn].fd);
 			sup.accepted[a.conn].fd = -1;
-			pickup_await(sup.workers[a.process], fixture.now);
 			break;
 		case ACTION_TAKE:
 			met[nmet++ % 16] = a;
@@ -152,11 +150,11 @@ a_process_that_has_received_all_is_not_late(void)
 
 	begin(1, 0);
 	w = sup.workers[0];
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	CHECK_EQ(TSTAMP_NEVER, timeouts_unread_since(w, fixture.now));
 	(void)arrive("a");
 	CHECK(receive(w) > 0);
 	fixture.now += TSPAN_SECONDS(1);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	CHECK_EQ(TSTAMP_NEVER, timeouts_unread_since(w, fixture.now));
 	fixture_end();
 }
 
@@ -171,9 +169,9 @@ a_process_that_does_not_receive_is_late_since_the_hand_over(void)
 	given = fixture.now;
 	(void)arrive("a");
 	fixture.now += TSPAN_SECONDS(1);
-	CHECK_EQ(given, pickup_since(w, fixture.now));
+	CHECK_EQ(given, timeouts_unread_since(w, fixture.now));
 	fixture.now += TSPAN_SECONDS(1);
-	CHECK_EQ(given, pickup_since(w, fixture.now));
+	CHECK_EQ(given, timeouts_unread_since(w, fixture.now));
 	fixture_end();
 }
 
@@ -188,7 +186,7 @@ a_busy_process_may_leave_a_stop_unread(void)
 	CHECK(receive(w) > 0);
 	channel_stop(w);
 	fixture.now += TSPAN_SECONDS(100);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	CHECK_EQ(TSTAMP_NEVER, timeouts_unread_since(w, fixture.now));
 	fixture_end();
 }
 
@@ -198,12 +196,13 @@ a_prefetched_connection_may_lie_unread(void)
 	begin_prefetched();
 	for (int i = 0; i < 100; i++) {
 		fixture.now += TSPAN_SECONDS(1);
-		CHECK_EQ(
-		    TSTAMP_NEVER, pickup_since(sup.workers[0], fixture.now));
+		CHECK_EQ(TSTAMP_NEVER,
+		    timeouts_unread_since(sup.workers[0], fixture.now));
 	}
 	/* A STOP behind it may, too. */
 	channel_stop(sup.workers[0]);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(sup.workers[0], fixture.now));
+	CHECK_EQ(
+	    TSTAMP_NEVER, timeouts_unread_since(sup.workers[0], fixture.now));
 	fixture_end();
 }
 
@@ -216,15 +215,15 @@ a_prefetched_connection_counts_from_its_turn(void)
 	begin_prefetched();
 	w = sup.workers[0];
 	fixture.now += TSPAN_SECONDS(100);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	CHECK_EQ(TSTAMP_NEVER, timeouts_unread_since(w, fixture.now));
 	turn = fixture.now;
 	finish(w);
 	fixture.now += TSPAN_SECONDS(1);
-	CHECK_EQ(turn, pickup_since(w, fixture.now));
+	CHECK_EQ(turn, timeouts_unread_since(w, fixture.now));
 	fixture.now += TSPAN_SECONDS(1);
-	CHECK_EQ(turn, pickup_since(w, fixture.now));
+	CHECK_EQ(turn, timeouts_unread_since(w, fixture.now));
 	CHECK(receive(w) > 0);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	CHECK_EQ(TSTAMP_NEVER, timeouts_unread_since(w, fixture.now));
 	fixture_end();
 }
 
@@ -241,9 +240,9 @@ a_process_that_receives_neither_connection_is_late(void)
 	fixture.now += TSPAN_SECONDS(1);
 	(void)arrive("b");
 	(void)arrive("c");
-	CHECK_EQ(given, pickup_since(w, fixture.now));
+	CHECK_EQ(given, timeouts_unread_since(w, fixture.now));
 	CHECK(receive(w) > 0);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(w, fixture.now));
+	CHECK_EQ(TSTAMP_NEVER, timeouts_unread_since(w, fixture.now));
 	fixture_end();
 }
 
@@ -350,7 +349,7 @@ a_connection_comes_back_with_its_socket(void)
 	from = fall_idle();
 	CHECK(from == sup.workers[1]);
 	conn = sup.pool.processes[from->process].conns.last;
-	pickup_take(&sup, &met[0], fixture.now);
+	channel_take(&sup, &met[0], fixture.now);
 	CHECK(says(conn, conn == third ? "c" : "d"));
 	CHECK_EQ(0, receive(from));
 	pool_check(&sup.pool);
@@ -370,7 +369,7 @@ a_connection_received_meanwhile_stays(void)
 	begin_prefetched();
 	from = fall_idle();
 	CHECK(receive(from) > 0);
-	pickup_take(&sup, &met[0], fixture.now);
+	channel_take(&sup, &met[0], fixture.now);
 	pool_check(&sup.pool);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.retaken);
 	CHECK_EQ(2, sup.pool.processes[from->process].conns.count);
@@ -386,7 +385,7 @@ nothing_is_taken_back_from_a_process_that_keeps_it(void)
 	begin_prefetched();
 	from = fall_idle();
 	from->keeps = true;
-	pickup_take(&sup, &met[0], fixture.now);
+	channel_take(&sup, &met[0], fixture.now);
 	pool_check(&sup.pool);
 	CHECK(receive(from) > 0);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.retaken);
@@ -400,11 +399,11 @@ a_connection_taken_back_does_not_count_as_received(void)
 
 	begin_prefetched();
 	from = fall_idle();
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(from, fixture.now));
-	pickup_take(&sup, &met[0], fixture.now);
+	CHECK_EQ(TSTAMP_NEVER, timeouts_unread_since(from, fixture.now));
+	channel_take(&sup, &met[0], fixture.now);
 	settle();
 	fixture.now += TSPAN_SECONDS(1);
-	CHECK_EQ(TSTAMP_NEVER, pickup_since(from, fixture.now));
+	CHECK_EQ(TSTAMP_NEVER, timeouts_unread_since(from, fixture.now));
 	CHECK_EQ((intmax_t)from->pickup.sent, (intmax_t)from->pickup.received);
 	fixture_end();
 }
@@ -420,7 +419,7 @@ a_stop_taken_back_is_sent_again(void)
 	CHECK(receive(from) > 0);
 	channel_stop(from);
 	sent = from->pickup.sent;
-	pickup_take(&sup, &met[0], fixture.now);
+	channel_take(&sup, &met[0], fixture.now);
 	CHECK_EQ((intmax_t)sent, (intmax_t)from->pickup.sent);
 	CHECK_EQ(4, (intmax_t)receive(from));
 	fixture_end();
@@ -444,7 +443,7 @@ a_fork_stays_with_the_process_and_the_connection_behind_it_comes_back(void)
 	(void)arrive("d");
 	CHECK(from == fall_idle());
 	conn = sup.pool.processes[from->process].conns.last;
-	pickup_take(&sup, &met[0], fixture.now);
+	channel_take(&sup, &met[0], fixture.now);
 	CHECK_EQ(1, (intmax_t)sup.pool.apps[0].figures.retaken);
 	CHECK(says(conn, conn == third ? "c" : "d"));
 	CHECK_EQ((intmax_t)strlen(text),
@@ -473,7 +472,7 @@ without_a_free_descriptor_a_connection_stays(void)
 	low = before;
 	low.rlim_cur = (rlim_t)lowest;
 	NEED(setrlimit(RLIMIT_NOFILE, &low) == 0);
-	pickup_take(&sup, &met[0], fixture.now);
+	channel_take(&sup, &met[0], fixture.now);
 	NEED(setrlimit(RLIMIT_NOFILE, &before) == 0);
 	CHECK(receive(from) > 0);
 	CHECK_EQ(0, (intmax_t)sup.pool.apps[0].figures.lost);

@@ -2,14 +2,14 @@
 
 #include <string.h>
 
-#include "daemon/request_head.h"
+#include "daemon/group.h"
 
 #include "check.h"
 
 static bool
 lacks(const char *text)
 {
-	return request_head_lacks(text, strlen(text));
+	return parking_head_lacks(text, strlen(text));
 }
 
 static void
@@ -26,8 +26,8 @@ each_shorter_part_of_a_head_lacks_the_rest(void)
 	static const char head[] = "GET / HTTP/1.1\r\nHost: a\r\n\r\n";
 
 	for (size_t n = 0; n < sizeof(head) - 2; n++)
-		CHECK(request_head_lacks(head, n));
-	CHECK(!request_head_lacks(head, sizeof(head) - 1));
+		CHECK(parking_head_lacks(head, n));
+	CHECK(!parking_head_lacks(head, sizeof(head) - 1));
 }
 
 static void
@@ -45,18 +45,18 @@ what_begins_no_request_is_not_waited_for(void)
 	CHECK(!lacks("get / HTTP/1.1\r\n"));
 	CHECK(!lacks(" GET / HTTP/1.1\r\n"));
 	CHECK(!lacks("ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFGHIJKLMNOPQRSTUVWXYZ"));
-	CHECK(!request_head_lacks("GET /\0", 6));
+	CHECK(!parking_head_lacks("GET /\0", 6));
 }
 
 static void
 too_long_a_head_is_not_waited_for(void)
 {
-	static char head[REQUEST_HEAD_MAX];
+	static char head[PARKING_HEAD_MAX];
 
 	memset(head, 'x', sizeof(head));
 	memcpy(head, "GET /", 5);
-	CHECK(request_head_lacks(head, sizeof(head) - 1));
-	CHECK(!request_head_lacks(head, sizeof(head)));
+	CHECK(parking_head_lacks(head, sizeof(head) - 1));
+	CHECK(!parking_head_lacks(head, sizeof(head)));
 }
 
 int

@@ -2,7 +2,7 @@
 
 #include <sys/wait.h>
 
-#include "daemon/template.h"
+#include "daemon/worker.h"
 #include "sys/child.h"
 
 #include "fixture.h"

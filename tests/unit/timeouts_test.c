@@ -3,7 +3,7 @@
 #include <semaphore.h>
 
 #include "core/action.h"
-#include "daemon/request_timeout.h"
+#include "daemon/worker.h"
 
 #include "fixture.h"
 
@@ -39,7 +39,7 @@ slow(uint32_t process)
 {
 	struct action a = { .kind = ACTION_SLOW, .process = process };
 
-	request_timeout_slow(&sup, &a, fixture.now);
+	timeouts_slow(&sup, &a, fixture.now);
 }
 
 /* Waits for the end of the process: gives its signal. 0: it lives on. */
@@ -170,7 +170,7 @@ sigterm_is_sent_after_the_report(void)
 	begin(2);
 	fixture.now += TSPAN_SECONDS(30);
 	hold_lane();
-	request_timeout_terminate(sup.workers[0], fixture.now);
+	timeouts_terminate(sup.workers[0], fixture.now);
 	CHECK(lives(sup.workers[0]));
 	release_lane();
 	CHECK(fixture_said(" is terminated: its request is 30.0 s old, "));
@@ -186,7 +186,7 @@ a_report_under_way_serves_for_the_termination(void)
 	hold_lane();
 	slow(0);
 	fixture.now += TSPAN_SECONDS(1);
-	request_timeout_terminate(sup.workers[0], fixture.now);
+	timeouts_terminate(sup.workers[0], fixture.now);
 	release_lane();
 	CHECK_EQ(1, times("is terminated"));
 	CHECK_EQ(0, times("is slow"));
@@ -199,7 +199,7 @@ sigterm_waits_a_second_for_the_report(void)
 {
 	begin(1);
 	hold_lane();
-	request_timeout_terminate(sup.workers[0], fixture.now);
+	timeouts_terminate(sup.workers[0], fixture.now);
 	fixture.now += TSPAN_MSECONDS(900);
 	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 	CHECK(lives(sup.workers[0]));
@@ -216,7 +216,7 @@ without_a_report_sigterm_is_sent_at_once(void)
 	begin(12);
 	for (uint32_t n = 0; n < 11; n++)
 		slow(n);
-	request_timeout_terminate(sup.workers[11], fixture.now);
+	timeouts_terminate(sup.workers[11], fixture.now);
 	CHECK(fixture_said(" is terminated: its request is 0.0 s old\n"));
 	CHECK_EQ(SIGTERM, ended_by(sup.workers[11]));
 	fixture_end();
@@ -232,7 +232,7 @@ of_a_process_that_dies_meanwhile_nothing_is_logged(void)
 	w = sup.workers[0];
 	pid = w->pid;
 	hold_lane();
-	request_timeout_terminate(w, fixture.now);
+	timeouts_terminate(w, fixture.now);
 	kill(pid, SIGKILL);
 	CHECK_EQ(SIGKILL, ended_by(w));
 	worker_free(w);
@@ -254,7 +254,7 @@ a_number_that_was_reaped_gets_no_signal(void)
 	CHECK_EQ(0, setpgid(death.pid, 0));
 	worker_started(w, w->pid);
 	hold_lane();
-	request_timeout_terminate(w, fixture.now);
+	timeouts_terminate(w, fixture.now);
 	/* The process plays another one, which has its number now. */
 	worker_died(w, &death);
 	fixture.now += TSPAN_SECONDS(1);
