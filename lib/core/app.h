@@ -119,7 +119,7 @@ enum app_event {
 	APP_ADDED,
 	APP_MUTED, /* held by an operator, and accepts nothing */
 	APP_SHUT, /* likewise, once its backlog is empty */
-	APP_RESUMED, /* held no longer */
+	APP_RESUMED, /* held no longer, or it comes back */
 	APP_CLOSED, /* the app leaves the configuration, or the pool stops */
 	APP_EMPTIED, /* the backlog is empty, the listeners are closed */
 	APP_SERVED, /* drained or held, and no connection waits any more */
@@ -222,6 +222,7 @@ struct app {
 	uint8_t touched; /* enum app_mark, several */
 	uint8_t held_for; /* if held: enum process_end of its processes */
 	bool at_rest; /* held, and no process is left but stuck ones */
+	bool ended; /* leave_by has come */
 	bool full; /* NEWS_FULL has been told; until the queue empties */
 	bool taking; /* an ACTION_TAKE is under way */
 	bool renewing; /* each connection has a process of its own */
@@ -260,6 +261,7 @@ struct app {
 	tstamp grown; /* the last growth; 0: none since the queue was empty */
 	tspan start_time; /* from start to READY, decayed; 0: unknown */
 	tstamp added; /* when the app came into the pool */
+	tstamp leave_by; /* when it leaves: ends what is left then */
 	uint32_t
 	    refused_down; /* connections refused since a process was ready */
 	tspan session; /* how long one takes, decayed; 0: unknown */

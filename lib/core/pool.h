@@ -86,14 +86,20 @@ void pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now);
 void pool_app_hold(
     struct pool *p, uint32_t app, enum process_end why, tstamp now);
 
-/* The app is held no longer, and begins anew; it is not emptying. */
+/*
+ * The app is held no longer, or comes back after pool_app_close() and before
+ * ACTION_OVER, while the pool runs: it begins anew, with what waits and the
+ * processes that were not told to stop, and its listeners are looked at.  It is
+ * not held and emptying.
+ */
 void pool_app_resume(struct pool *p, uint32_t app, tstamp now);
 
 /*
  * The app leaves.  The caller goes on telling pool_arrived() for connections
  * in the backlog of its listeners, then pool_app_drained().  When nothing
- * waits any more its processes leave; ACTION_OVER comes when none is left but
- * stuck processes, and again when these have ended, too.
+ * waits any more its processes leave; after stop_timeout what waits is refused,
+ * and they are terminated.  ACTION_OVER comes when none is left but stuck
+ * processes, and again when these have ended, too.
  */
 void pool_app_close(struct pool *p, uint32_t app, tstamp now);
 void pool_app_drained(struct pool *p, uint32_t app, tstamp now);

@@ -154,6 +154,9 @@ pool_app_resume(struct pool *p, uint32_t app, tstamp now)
 
 	settle_at(p, now);
 	app_enter(a, APP_RESUMED);
+	a->ended = false;
+	a->over = 0;
+	empty_backlog(a);
 	set_first(a);
 	begin_anew(a);
 	settle_all(p, app);
@@ -162,8 +165,15 @@ pool_app_resume(struct pool *p, uint32_t app, tstamp now)
 void
 pool_app_close(struct pool *p, uint32_t app, tstamp now)
 {
+	struct app *a = &p->apps[app];
+
 	settle_at(p, now);
-	app_enter(&p->apps[app], APP_CLOSED);
+	/* The stop of the pool has a time of its own. */
+	if (a->phase < APP_CLOSING)
+		a->leave_by = p->phase == POOL_RUNNING
+		    ? tstamp_add(now, a->options.stop_timeout)
+		    : TSTAMP_NEVER;
+	app_enter(a, APP_CLOSED);
 	settle_all(p, app);
 }
 
@@ -213,26 +223,6 @@ pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now)
 			pool_app_close(p, app, now);
 }
 
-static void
-end_app(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	uint32_t n, next;
-
-	if (a->phase == APP_FREE)
-		return;
-	queue_refuse_all(p, app, CAUSE_STOPPING);
-	app_enter(&p->apps[app], APP_ENDED);
-	empty_backlog(a);
-	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
-		next = room_next(p, n);
-		(void)lifecycle_escalate(p, n, STEP_TERM, END_SHUTDOWN);
-		if (p->processes[n].state != PROCESS_GONE)
-			lifecycle_arm(p, n);
-	}
-	settle_all(p, app);
-}
-
 void
 pool_stop_now(struct pool *p, tspan grace, tstamp now)
 {
@@ -241,6 +231,10 @@ pool_stop_now(struct pool *p, tspan grace, tstamp now)
 		return;
 	p->phase = POOL_ENDING;
 	p->stop_grace = grace;
-	for (uint32_t app = 0; app < p->napps; app++)
-		end_app(p, app);
+	for (uint32_t app = 0; app < p->napps; app++) {
+		if (p->apps[app].phase == APP_FREE)
+			continue;
+		settle_end_app(p, app, END_SHUTDOWN);
+		settle_all(p, app);
+	}
 }

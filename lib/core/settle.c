@@ -116,12 +116,52 @@ reopen(struct pool *p, uint32_t app)
 
 	if (!app_is_ending(a) || app_waiting(a) == 0)
 		return;
-	if (a->phase <= APP_STOPPING && p->phase != POOL_ENDING) {
+	if (a->phase <= APP_STOPPING && !a->ended && p->phase != POOL_ENDING) {
 		app_enter(a, APP_RETURNED);
 		a->over = 0;
 	} else {
 		queue_refuse_all(p, app, CAUSE_STOPPING);
 	}
+}
+
+void
+settle_end_app(struct pool *p, uint32_t app, enum process_end why)
+{
+	struct app *a = &p->apps[app];
+	uint32_t n, next;
+
+	queue_refuse_all(p, app, CAUSE_STOPPING);
+	app_enter(a, APP_ENDED);
+	a->backlog = 0;
+	a->accepting = ACCEPTING_OPEN;
+	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
+		next = room_next(p, n);
+		(void)lifecycle_escalate(p, n, STEP_TERM, why);
+		if (p->processes[n].state != PROCESS_GONE)
+			lifecycle_arm(p, n);
+	}
+}
+
+static tstamp
+leave_deadline(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	return a->ended || a->phase == APP_OVER ? TSTAMP_NEVER : a->leave_by;
+}
+
+/*
+ * An app that leaves ends after its stop_timeout. Sessions that hang, or a lock
+ * that never comes, would keep it otherwise, and all that waits for them; and a
+ * configuration that removes and adds it again and again would pile up others.
+ */
+static void
+leave_in_time(struct pool *p, uint32_t app)
+{
+	if (leave_deadline(p, app) > p->now)
+		return;
+	p->apps[app].ended = true;
+	settle_end_app(p, app, END_CLOSED);
 }
 
 /* --- settling ------------------------------------------------------------- */
@@ -175,6 +215,7 @@ announce(struct pool *p, uint32_t app)
  * than refused.
  */
 #define STEPS(STEP, TIMED) \
+	TIMED(a->phase >= APP_CLOSING, leave_in_time, leave_deadline) \
 	STEP(a->phase != APP_RUNNING, reopen) \
 	STEP(ANY(MARK_WAITER | MARK_EMPTIED | MARK_ROOM), queue_serve) \
 	TIMED(a->prefetched.count > 0, prefetch_recall, prefetch_deadline) \

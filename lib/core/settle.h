@@ -14,6 +14,9 @@ void settle_at(struct pool *p, tstamp now);
 /* Does all that the marks of the app call for. */
 void settle_app(struct pool *p, uint32_t app);
 
+/* The app ends at once: refuses what waits, terminates its processes. */
+void settle_end_app(struct pool *p, uint32_t app, enum process_end why);
+
 /* Gives places that became free to the apps that wait for them. */
 void settle_places(struct pool *p);
 

@@ -294,6 +294,70 @@ a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need(void)
 	rig_end();
 }
 
+/* A process that hangs would keep the app, and its waiters, for ever. */
+static void
+a_leaving_app_ends_after_its_stop_timeout(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0", rig_did());
+	pool_app_close(&rig.pool, 0, rig.now);
+	rig_at(19999);
+	CHECK_STR("", rig_did());
+	rig_at(20000);
+	CHECK_STR("refuse 1 stopping, term 0", rig_did());
+	CHECK_EQ(1, rig_app(0)->figures.refused);
+	rig_at(25000);
+	CHECK_STR("kill 0", rig_did());
+	/* What it has not received is not served any more, either. */
+	rig_died(0, END_SIGNAL);
+	rig_retaken(0);
+	CHECK_STR("refuse 0 stopping", rig_did());
+	rig_gone(0);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("over 0", rig_did());
+	rig_end();
+}
+
+static void
+a_leaving_app_comes_back_with_its_waiters_and_processes(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.max_processes = 1;
+	rig_running(o, 1);
+	rig_arrive_n(2);
+	CHECK_STR("hand 0>0", rig_did());
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	pool_app_resume(&rig.pool, 0, rig.now);
+	rig_at(30000);
+	CHECK_STR("", rig_did());
+	rig_done(0);
+	CHECK_STR("hand 1>0", rig_did());
+	rig_end();
+}
+
+static void
+a_leaving_app_whose_processes_stop_comes_back_with_others(void)
+{
+	rig_begin();
+	rig_running(rig_options(), 1);
+	pool_app_close(&rig.pool, 0, rig.now);
+	pool_app_drained(&rig.pool, 0, rig.now);
+	CHECK_STR("stop 0", rig_did());
+	pool_app_resume(&rig.pool, 0, rig.now);
+	CHECK_STR("spawn 1", rig_did());
+	rig_exits(0, END_EXIT);
+	CHECK_STR("", rig_did());
+	rig_end();
+}
+
 static void
 an_app_that_is_over_may_be_freed_and_its_number_used_again(void)
 {
@@ -398,23 +462,6 @@ an_app_is_over_after_its_last_refusal(void)
 	CHECK(rig_app(0)->phase != APP_OVER);
 	CHECK_STR("over 0", rig_did());
 	CHECK_EQ(APP_OVER, rig_app(0)->phase);
-	rig_end();
-}
-
-static void
-connections_of_a_stuck_process_are_served_until_the_app_is_over(void)
-{
-	rig_begin();
-	rig_running(rig_options(), 1);
-	rig_arrive();
-	CHECK_STR("hand 0>0", rig_did());
-	pool_app_close(&rig.pool, 0, rig.now);
-	pool_app_drained(&rig.pool, 0, rig.now);
-	rig_at(60000);
-	rig_died(0, END_SIGNAL);
-	rig_retaken(0);
-	rig_gone(0);
-	CHECK_STR("spawn 1", rig_did());
 	rig_end();
 }
 
@@ -737,12 +784,14 @@ main(int argc, char **argv)
 	RUN(a_connection_that_comes_back_from_a_detached_process_is_served);
 	RUN(a_closing_app_serves_waiters_and_newcomers);
 	RUN(a_closing_app_keeps_no_minimum_but_starts_what_its_waiters_need);
+	RUN(a_leaving_app_ends_after_its_stop_timeout);
+	RUN(a_leaving_app_comes_back_with_its_waiters_and_processes);
+	RUN(a_leaving_app_whose_processes_stop_comes_back_with_others);
 	RUN(an_app_that_is_over_may_be_freed_and_its_number_used_again);
 	RUN(a_closing_app_serves_what_its_last_process_did_not_receive);
 	RUN(a_stuck_process_delays_the_end_by_half_of_its_kill_timeout);
 	RUN(an_app_is_over_again_when_its_stuck_process_is_gone);
 	RUN(an_app_is_over_after_its_last_refusal);
-	RUN(connections_of_a_stuck_process_are_served_until_the_app_is_over);
 	RUN(an_app_that_waits_for_a_place_can_end);
 	RUN(accepting_paused_after_the_drain_delays_no_end);
 	RUN(no_news_are_told_of_an_app_that_was_freed);

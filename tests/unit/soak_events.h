@@ -458,8 +458,12 @@ resume_app(uint32_t app)
 {
 	struct world_app *a = &w.apps[app];
 
-	if (a->closing || (!a->muted && !a->emptied))
+	/* An app that leaves comes back. */
+	if (a->closing && w.pool.phase != POOL_RUNNING)
 		return;
+	if (!a->closing && !a->muted && !a->emptied)
+		return;
+	a->closing = a->drained = false;
 	a->shut = a->emptied = false;
 	mute(app, false);
 	pool_app_resume(&w.pool, app, w.now);
