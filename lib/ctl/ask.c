@@ -13,21 +13,13 @@
 
 #include "ctl/ctl.h"
 #include "sys/address.h"
+#include "sys/clock.h"
 
 /* Longest line that the daemon takes, its newline, and a NUL. */
 #define LINE_SIZE (4096 + 2)
 
 /* Between two looks for a daemon that is to appear. */
 #define LOOK_EVERY TSPAN_MSECONDS(20)
-
-tstamp
-ask_clock(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return TSPAN_SECONDS(t.tv_sec) + t.tv_nsec;
-}
 
 /* Tells the user why something failed. */
 static void __attribute__((format(printf, 2, 3)))
@@ -101,7 +93,7 @@ static int
 ask_connect(const struct ask *daemon, const char *path)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_EVERY };
-	const tstamp end = ask_clock() + daemon->appears;
+	const tstamp end = clock_now() + daemon->appears;
 	struct sockaddr_un addr;
 	const socklen_t len = address_of_path(path, &addr);
 
@@ -118,7 +110,7 @@ ask_connect(const struct ask *daemon, const char *path)
 		(void)close(fd);
 		errno = error;
 		if ((error != ENOENT && error != ECONNREFUSED) ||
-		    ask_clock() >= end)
+		    clock_now() >= end)
 			return -1;
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	}
@@ -222,23 +214,16 @@ ask_show(FILE *from, FILE *to, FILE *terminal, bool json, char **error_out)
 	return end;
 }
 
-/* What the answer is read from. */
-struct source {
-	int fd;
-	tstamp end; /* TSTAMP_NEVER: there is no hurry */
-	int error; /* errno of what ended it; 0: nothing */
-};
-
-/* As recv(2), until the end of its time, with ETIMEDOUT then. */
+/* As recv(2). */
 static ssize_t
 source_read(void *cookie, char *buf, size_t size)
 {
-	struct source *s = cookie;
+	struct ask_source *s = cookie;
 	struct pollfd pfd = { .fd = s->fd, .events = POLLIN };
 	ssize_t n;
 
 	do {
-		tspan left = s->end - ask_clock();
+		tspan left = s->end - clock_now();
 		struct timespec t = { left / TSPAN_SECONDS(1),
 			left % TSPAN_SECONDS(1) };
 
@@ -255,12 +240,18 @@ source_read(void *cookie, char *buf, size_t size)
 	return n;
 }
 
+FILE *
+ask_open(struct ask_source *s)
+{
+	return fopencookie(
+	    s, "r", (cookie_io_functions_t){ .read = source_read });
+}
+
 static int
 ask_read(const struct ask *daemon, int fd, tstamp by, FILE *terminal, FILE *to)
 {
-	struct source source = { .fd = fd, .end = by };
-	FILE *from = fopencookie(
-	    &source, "r", (cookie_io_functions_t){ .read = source_read });
+	struct ask_source source = { .fd = fd, .end = by };
+	FILE *from = ask_open(&source);
 	char *error = NULL;
 	int status = EX_OK;
 	enum answer_end end;
@@ -304,7 +295,7 @@ ask_daemon(const struct ask *daemon, const char *const *words, FILE *to)
 									: NULL;
 	const char *first = terminal != NULL ? "progress" : "";
 	const tstamp by =
-	    daemon->timeout == 0 ? TSTAMP_NEVER : ask_clock() + daemon->timeout;
+	    daemon->timeout == 0 ? TSTAMP_NEVER : clock_now() + daemon->timeout;
 	char line[LINE_SIZE], *path;
 	size_t sent = 0;
 	int fd, status;

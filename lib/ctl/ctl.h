@@ -19,9 +19,8 @@
 /* A table of 10,000 apps at their longest. */
 #define CTL_TEXT_MAX (64 * 1024 * 1024)
 
-/* The longest head of an answer, of HTTP or CGI; a record of FastCGI. */
+/* The longest head of an answer, of HTTP or CGI. */
 #define PING_HEAD_MAX 16384
-#define PING_RECORD_MAX (8 + 65535 + 255)
 
 /* --- ask.c: a question to a running daemon ------------------------------ */
 
@@ -41,8 +40,15 @@ enum answer_end {
 	ANSWER_CUT, /* it is not whole */
 };
 
-/* Of the clock that deadlines are measured by. */
-tstamp ask_clock(void);
+/* A socket that is read until the end of its time, with ETIMEDOUT then. */
+struct ask_source {
+	int fd;
+	tstamp end; /* TSTAMP_NEVER: there is no hurry */
+	int error; /* errno of what ended it; 0: nothing */
+};
+
+/* The stream of it; NULL and errno. */
+FILE *ask_open(struct ask_source *);
 
 /*
  * Shows an answer while it comes. Only a last line that begins "error: " is
@@ -102,15 +108,9 @@ void table_fini(struct table *);
  */
 void table_sort(struct table *, enum column by);
 
-/* The name of the app in a row. */
-const char *table_app(const struct table *, size_t row);
-
-/*
- * Puts a line without its newline, cut to so many columns (0: not cut): of the
- * daemon, of a row, or with TABLE_HEADINGS of the headings.
- */
-#define TABLE_HEADINGS SIZE_MAX
-void table_put_daemon(struct table *, size_t width, struct text *out);
+/* Puts the line of a row without its newline, cut to width unless that is 0. */
+#define TABLE_DAEMON SIZE_MAX
+#define TABLE_HEADINGS (SIZE_MAX - 1)
 void table_put_row(struct table *, size_t row, size_t width, struct text *out);
 
 /* Puts all of these, a line each, as wide as the terminal. */
@@ -153,17 +153,11 @@ int top_run(const struct ask *, tspan interval, uint64_t count);
 
 /* --- ping.c ------------------------------------------------------------- */
 
-enum ping_state {
-	PING_MORE, /* more is to come */
-	PING_DONE, /* whole: status is known */
-	PING_BROKEN, /* why says what is wrong with it */
-};
-
 /* An answer to a health check; its memory has a bound. */
 struct ping_answer {
 	enum conf_protocol protocol;
-	enum ping_state state;
 	const char *why; /* constant; NULL: nothing is wrong */
+	bool ended; /* as the protocol has it */
 	char head[PING_HEAD_MAX];
 	size_t head_len;
 	bool in_line; /* a line of it has begun, and not ended */
@@ -174,8 +168,6 @@ struct ping_answer {
 	uint64_t length; /* of the body, if it says so */
 	uint64_t body; /* bytes of it that came */
 	uint64_t total; /* of everything */
-	unsigned char record[PING_RECORD_MAX]; /* of FastCGI, under way */
-	size_t record_len;
 	uint32_t app_status; /* the exit status of a FastCGI request */
 	char complaint[160]; /* printable; the beginning of stderr */
 };
@@ -184,9 +176,11 @@ struct ping_answer {
 void ping_put_request(
     enum conf_protocol protocol, const char *path, struct text *out);
 
-/* Takes more bytes; or the end, behind which nothing comes. */
-void ping_take(struct ping_answer *, const char *data, size_t len);
-void ping_end(struct ping_answer *);
+/*
+ * Reads an answer up to its end, or to what is wrong with it. False and errno:
+ * the stream has failed before.
+ */
+bool ping_read(struct ping_answer *, FILE *from);
 
 /* Whether it is whole and says that all is well: a status from 200 to 399. */
 bool ping_is_good(const struct ping_answer *);

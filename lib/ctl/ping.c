@@ -1,6 +1,6 @@
 /*
  * A health check by a request of its own, of HTTP/1.0 or to a FastCGI
- * responder. What comes back is looked through for its status and its end.
+ * responder. The answer is read for its status and its end.
  */
 
 #include <sys/socket.h>
@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -19,6 +18,7 @@
 
 #include "ctl/ctl.h"
 #include "sys/address.h"
+#include "sys/clock.h"
 #include "sys/number.h"
 
 #define PATH_LENGTH_MAX 1024
@@ -133,13 +133,6 @@ ping_put_request(
 
 /* --- answers ------------------------------------------------------------ */
 
-static void
-broken(struct ping_answer *a, const char *why)
-{
-	a->state = PING_BROKEN;
-	a->why = why;
-}
-
 /* Appends to text, an array of size bytes, in ASCII that no terminal obeys. */
 static void
 note_text(char *text, size_t size, const char *data, size_t len)
@@ -152,22 +145,6 @@ note_text(char *text, size_t size, const char *data, size_t len)
 		text[at++] = (char)(c < ' ' ? ' ' : c < 0x7f ? c : '?');
 	}
 	text[at] = '\0';
-}
-
-/* "404 Not Found" */
-static void
-read_status(struct ping_answer *a, const char *text)
-{
-	const size_t len = strcspn(text, "\r\n");
-
-	if (strspn(text, "0123456789") != 3 || text[0] == '0' ||
-	    (len > 3 && text[3] != ' ')) {
-		broken(a, "the status is no number");
-		return;
-	}
-	a->status = (unsigned)strtoul(text, NULL, 10);
-	if (len > 4)
-		note_text(a->reason, sizeof(a->reason), text + 4, len - 4);
 }
 
 /* The value of a field of the head; NULL: it has none of this name. */
@@ -185,159 +162,176 @@ find_field(const char *head, const char *name)
 }
 
 /*
- * Takes what comes of head and body. The head of HTTP (RFC 9112) begins with
- * the status; that of a CGI program (RFC 3875) has it among its fields, or
- * means one.
+ * Reads the whole head. That of HTTP (RFC 9112) begins with the status; that of
+ * a CGI program (RFC 3875) has it among its fields, or means one.
  */
 static void
-take_text(struct ping_answer *a, const char *data, size_t len)
+read_head(struct ping_answer *a)
 {
 	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
-	size_t n = 0;
+	const char *length =
+	    http ? find_field(a->head, "Content-Length") : NULL;
+	const char *status = http ? a->head + strcspn(a->head, " ") + 1
+				  : find_field(a->head, "Status");
+	size_t len;
 
-	while (n < len && !a->head_done && a->head_len + 1 < sizeof(a->head)) {
-		char c = a->head[a->head_len++] = data[n++];
-
-		a->head_done = c == '\n' && !a->in_line;
-		if (c != '\r')
-			a->in_line = c != '\n';
-	}
-	a->body += len - n;
-	a->head[a->head_len] = '\0';
-	if (http &&
-	    strncmp(a->head, "HTTP/1.", a->head_len < 7 ? a->head_len : 7) !=
-		0) {
-		broken(a, "the answer is not HTTP/1");
-	} else if (n == 0 || !a->head_done) {
-		if (!a->head_done && a->head_len + 1 == sizeof(a->head))
-			broken(a, "the head is too long");
-	} else if (http) {
-		const char *length = find_field(a->head, "Content-Length");
-
-		read_status(a, a->head + strcspn(a->head, " ") + 1);
-		a->has_length = length != NULL;
-		if (length != NULL &&
-		    !number_parse(
-			length, strcspn(length, " \t\r\n"), &a->length))
-			broken(a, "Content-Length is no number");
-	} else {
-		const char *status = find_field(a->head, "Status");
-
-		if (status == NULL)
-			status = find_field(a->head, "Location") != NULL
-			    ? "302 Found"
-			    : "200 OK";
-		read_status(a, status);
-	}
-}
-
-/* The answer is a stream of records about request 1; takes whole ones. */
-static void
-put_records(struct ping_answer *a)
-{
-	size_t at = 0;
-
-	while (a->state == PING_MORE && a->record_len - at >= FCGI_HEADER) {
-		const unsigned char *h = a->record + at;
-		const char *content = (const char *)h + FCGI_HEADER;
-		const size_t len = (size_t)h[4] << 8 | h[5];
-
-		if (h[0] != FCGI_VERSION_1) {
-			broken(a, "the answer is not FastCGI");
-			return;
-		}
-		if (h[2] != 0 || h[3] != 1) {
-			broken(a, "the answer is about another request");
-			return;
-		}
-		if (a->record_len - at < FCGI_HEADER + len + h[6])
-			break;
-		at += FCGI_HEADER + len + h[6];
-		if (h[1] == FCGI_STDOUT) {
-			take_text(a, content, len);
-		} else if (h[1] == FCGI_STDERR) {
-			note_text(
-			    a->complaint, sizeof(a->complaint), content, len);
-		} else if (h[1] != FCGI_END_REQUEST) {
-			broken(a, "a record belongs to no answer");
-		} else if (len != 8) {
-			broken(a, "the end of the answer has a wrong length");
-		} else {
-			static const char *const refusals[] = {
-				"the answer ends in its head",
-				"refused: a request at a time",
-				"refused: overloaded",
-				"refused: it is no responder",
-				"refused for an unknown reason",
-			};
-			const unsigned char *end = h + FCGI_HEADER;
-
-			a->app_status = (uint32_t)end[0] << 24 |
-			    (uint32_t)end[1] << 16 | (uint32_t)end[2] << 8 |
-			    end[3];
-			if (end[4] == 0 && a->head_done)
-				a->state = PING_DONE;
-			else
-				broken(a, refusals[end[4] < 4 ? end[4] : 4]);
-		}
-	}
-	a->record_len -= at;
-	memmove(a->record, a->record + at, a->record_len);
-}
-
-void
-ping_take(struct ping_answer *a, const char *data, size_t len)
-{
-	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
-
-	a->total += len;
-	if (http) {
-		take_text(a, data, len);
-		if (a->state == PING_MORE && a->head_done &&
-		    (a->status == 204 || a->status == 304 ||
-			(a->has_length && a->body >= a->length)))
-			a->state = PING_DONE;
-	}
-	while (!http && a->state == PING_MORE && len > 0) {
-		size_t n = sizeof(a->record) - a->record_len;
-
-		n = n < len ? n : len;
-		memcpy(a->record + a->record_len, data, n);
-		a->record_len += n;
-		data += n;
-		len -= n;
-		put_records(a);
-	}
-	if (a->state == PING_MORE && a->total > ANSWER_MAX) {
-		if (a->head_done)
-			a->state = PING_DONE;
-		else
-			broken(a, "the answer goes on for ever");
-	}
-}
-
-void
-ping_end(struct ping_answer *a)
-{
-	if (a->state != PING_MORE)
+	if (status == NULL)
+		status = find_field(a->head, "Location") != NULL ? "302 Found"
+								 : "200 OK";
+	len = strcspn(status, "\r\n");
+	a->head_done = true;
+	if (strspn(status, "0123456789") != 3 || status[0] == '0' ||
+	    (len > 3 && status[3] != ' ')) {
+		a->why = "the status is no number";
 		return;
-	if (a->total == 0)
-		broken(a, "closed without an answer");
-	else if (!a->head_done)
-		broken(a, "the answer ends in its head");
-	else if (a->protocol == CONF_PROTOCOL_FASTCGI)
-		broken(a, "the answer has no end");
-	else if (a->has_length && a->body < a->length)
-		broken(a, "the answer is shorter than it says");
+	}
+	a->status = (unsigned)strtoul(status, NULL, 10);
+	if (len > 4)
+		note_text(a->reason, sizeof(a->reason), status + 4, len - 4);
+	a->has_length = length != NULL;
+	if (a->status == 204 || a->status == 304) {
+		a->has_length = true;
+		a->length = 0;
+	} else if (length != NULL &&
+	    !number_parse(length, strcspn(length, " \t\r\n"), &a->length)) {
+		a->why = "Content-Length is no number";
+	}
+}
+
+/* Takes a byte of head or body. An empty line ends the head. */
+static void
+take_byte(struct ping_answer *a, char c)
+{
+	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
+	bool empty = c == '\n' && !a->in_line;
+
+	if (a->head_done) {
+		a->body++;
+		return;
+	}
+	a->head[a->head_len++] = c;
+	if (c != '\r')
+		a->in_line = c != '\n';
+	if (http && a->head_len <= 7 && c != "HTTP/1."[a->head_len - 1])
+		a->why = "the answer is not HTTP/1";
+	else if (empty)
+		read_head(a);
+	else if (a->head_len + 1 == sizeof(a->head))
+		a->why = "the head is too long";
+}
+
+/* Reads a byte of HTTP. False: there is none. */
+static bool
+read_byte(struct ping_answer *a, FILE *from)
+{
+	int c = getc(from);
+
+	if (c == EOF)
+		return false;
+	a->total++;
+	take_byte(a, (char)c);
+	a->ended = a->head_done && a->has_length && a->body >= a->length;
+	return true;
+}
+
+/* What the end of a FastCGI request says: 8 bytes. */
+static void
+read_end(struct ping_answer *a, const unsigned char *end)
+{
+	static const char *const refusals[] = {
+		"the answer ends in its head",
+		"refused: a request at a time",
+		"refused: overloaded",
+		"refused: it is no responder",
+		"refused for an unknown reason",
+	};
+
+	a->ended = true;
+	a->app_status = (uint32_t)end[0] << 24 | (uint32_t)end[1] << 16 |
+	    (uint32_t)end[2] << 8 | end[3];
+	if (end[4] != 0 || !a->head_done)
+		a->why = refusals[end[4] < 4 ? end[4] : 4];
+}
+
+/*
+ * Reads a record of the answer to request 1. False: it is cut off.
+ */
+static bool
+read_record(struct ping_answer *a, FILE *from)
+{
+	static unsigned char content[65535 + 255];
+	unsigned char h[FCGI_HEADER];
+	size_t n = fread(h, 1, sizeof(h), from), len, all;
+
+	a->total += n;
+	if (n < sizeof(h))
+		return false;
+	len = (size_t)h[4] << 8 | h[5];
+	all = len + h[6];
+	if (h[0] != FCGI_VERSION_1)
+		a->why = "the answer is not FastCGI";
+	else if (h[2] != 0 || h[3] != 1)
+		a->why = "the answer is about another request";
+	if (a->why != NULL)
+		return true;
+	n = fread(content, 1, all, from);
+	a->total += n;
+	if (n < all)
+		return false;
+	if (h[1] == FCGI_STDERR)
+		note_text(a->complaint, sizeof(a->complaint),
+		    (const char *)content, len);
+	else if (h[1] == FCGI_END_REQUEST && len == 8)
+		read_end(a, content);
+	else if (h[1] == FCGI_END_REQUEST)
+		a->why = "the end of the answer has a wrong length";
+	else if (h[1] != FCGI_STDOUT)
+		a->why = "a record belongs to no answer";
 	else
-		a->state = PING_DONE;
+		for (size_t i = 0; i < len && a->why == NULL; i++)
+			take_byte(a, (char)content[i]);
+	return true;
+}
+
+bool
+ping_read(struct ping_answer *a, FILE *from)
+{
+	const bool http = a->protocol == CONF_PROTOCOL_HTTP;
+	bool more = true;
+
+	while (more && a->why == NULL && !a->ended) {
+		if (a->total > ANSWER_MAX && !a->head_done)
+			a->why = "the answer goes on for ever";
+		else if (a->total > ANSWER_MAX)
+			a->ended = true;
+		else if (!http)
+			more = read_record(a, from);
+		else
+			more = read_byte(a, from);
+	}
+	/* A server that has not read all of a request resets. */
+	if (!more && ferror(from) && (errno != ECONNRESET || !a->head_done))
+		return false;
+	if (more)
+		return true;
+	if (a->total == 0)
+		a->why = "closed without an answer";
+	else if (!a->head_done)
+		a->why = "the answer ends in its head";
+	else if (!http)
+		a->why = "the answer has no end";
+	else if (a->has_length && a->body < a->length)
+		a->why = "the answer is shorter than it says";
+	else
+		a->ended = true;
+	return true;
 }
 
 bool
 ping_is_good(const struct ping_answer *a)
 {
-	return a->state == PING_DONE && a->status >= 200 && a->status < 400 &&
-	    a->app_status == 0;
+	return a->ended && a->why == NULL && a->status >= 200 &&
+	    a->status < 400 && a->app_status == 0;
 }
 
 /* --- the way there ------------------------------------------------------ */
@@ -435,48 +429,20 @@ set_error(struct ping *p, const char *what)
 static void
 talk(struct ping *p, int fd, tstamp end)
 {
-	static char buf[65536];
+	struct ask_source source = { .fd = fd, .end = end };
 	struct ping_answer *a = &p->answer;
+	FILE *from = ask_open(&source);
 	struct text request;
-	size_t sent = 0;
 
 	text_init(&request, REQUEST_MAX);
 	ping_put_request(a->protocol, p->path, &request);
 	/* A server may refuse without reading all: its answer is read. */
-	while (sent < request.len) {
-		ssize_t n = send(
-		    fd, request.data + sent, request.len - sent, MSG_NOSIGNAL);
-
-		if (n == -1 && errno != EINTR)
-			break;
-		if (n > 0)
-			sent += (size_t)n;
-	}
+	(void)send(fd, request.data, request.len, MSG_NOSIGNAL);
 	text_fini(&request);
-
-	while (a->state == PING_MORE) {
-		struct pollfd pfd = { .fd = fd, .events = POLLIN };
-		tspan left = end - ask_clock();
-		struct timespec t = { left / TSPAN_SECONDS(1),
-			left % TSPAN_SECONDS(1) };
-		ssize_t n = left > 0 ? ppoll(&pfd, 1, &t, NULL) : 0;
-
-		if (n == 0) {
-			errno = ETIMEDOUT;
-			break;
-		}
-		if (n > 0)
-			n = recv(fd, buf, sizeof(buf), 0);
-		if (n > 0)
-			ping_take(a, buf, (size_t)n);
-		else if (n == 0 || (errno == ECONNRESET && a->head_done))
-			/* One that has not read all of a request resets. */
-			ping_end(a);
-		else if (errno != EINTR)
-			break;
-	}
-	if (a->state == PING_MORE)
+	if (from == NULL || !ping_read(a, from))
 		set_error(p, "no whole answer");
+	if (from != NULL)
+		(void)fclose(from);
 }
 
 /* The result in words, with the exit status of the program if it gave one. */
@@ -492,7 +458,7 @@ explain(const struct ping *p, struct text *t)
 		text_printf(t, "failed: %s", p->failed);
 	else if (a->protocol == CONF_PROTOCOL_RAW)
 		text_puts(t, "connected");
-	else if (a->state == PING_BROKEN)
+	else if (a->why != NULL)
 		text_puts(t, a->why);
 	else
 		text_printf(t, "%u%s%s", a->status,
@@ -592,14 +558,14 @@ ping_run(const struct ask *daemon, const char *app, const char *path)
 		return EX_UNAVAILABLE;
 	}
 
-	began = ask_clock();
+	began = clock_now();
 	fd = ping_connect(p.address, p.timeout);
 	p.connected = fd != -1;
 	if (!p.connected)
 		set_error(&p, "cannot connect");
 	else if (p.answer.protocol != CONF_PROTOCOL_RAW)
 		talk(&p, fd, began + p.timeout);
-	p.took = ask_clock() - began;
+	p.took = clock_now() - began;
 	if (fd != -1)
 		(void)close(fd);
 	good = p.answer.protocol == CONF_PROTOCOL_RAW

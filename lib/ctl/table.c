@@ -144,13 +144,14 @@ table_init(struct table *t, json_t *status)
 	*t = (struct table){ .status = status, .nrows = json_array_size(apps) };
 	text_init(&t->cell, TEXT_MAX);
 	t->rows = calloc(t->nrows + 1, sizeof(*t->rows));
-	if (t->rows == NULL || !json_is_array(apps)) {
-		table_fini(t);
-		return false;
-	}
-	for (size_t row = 0; row < t->nrows; row++)
+	if (t->rows == NULL || !json_is_array(apps))
+		goto fail;
+	for (size_t row = 0; row < t->nrows; row++) {
 		t->rows[row] = (struct table_row){ .place = row,
 			.app = json_array_get(apps, row) };
+		if (form_string(t->rows[row].app, "name") == NULL)
+			goto fail;
+	}
 
 	for (enum column i = 0; i < COLUMNS_ALL; i++) {
 		t->widths[i] = strlen(columns[i].heading);
@@ -164,6 +165,10 @@ table_init(struct table *t, json_t *status)
 		}
 	}
 	return true;
+
+fail:
+	table_fini(t);
+	return false;
 }
 
 void
@@ -173,14 +178,6 @@ table_fini(struct table *t)
 	text_fini(&t->cell);
 	json_decref(t->status);
 	*t = (struct table){ 0 };
-}
-
-const char *
-table_app(const struct table *t, size_t row)
-{
-	const char *name = form_string(t->rows[row].app, "name");
-
-	return name == NULL ? "" : name;
 }
 
 /* The figure that rows are sorted by, the largest first. */
@@ -215,10 +212,8 @@ static int
 compare_names(const void *one, const void *other)
 {
 	const struct table_row *a = one, *b = other;
-	const char *name = form_string(a->app, "name");
-	const char *its = form_string(b->app, "name");
 
-	return name == NULL || its == NULL ? 0 : strcmp(name, its);
+	return strcmp(form_string(a->app, "name"), form_string(b->app, "name"));
 }
 
 void
@@ -248,21 +243,24 @@ put_fitted(struct text *out, const struct text *cell, size_t width, bool left)
 	text_put(out, "+", 1);
 }
 
-static void
-trim_line(struct text *out)
-{
-	while (out->len > 0 && out->data[out->len - 1] == ' ')
-		out->len--;
-}
-
 void
 table_put_row(struct table *t, size_t row, size_t width, struct text *out)
 {
-	const json_t *app = row == TABLE_HEADINGS ? NULL : t->rows[row].app;
+	const json_t *app = row < t->nrows ? t->rows[row].app : NULL;
 	const size_t name_width = width < 100 ? NAME_WIDTH_NARROW : NAME_WIDTH;
 	size_t left = width == 0 ? SIZE_MAX : width;
 
-	for (enum column i = 0; i < COLUMNS_ALL && left > 0; i++) {
+	if (row == TABLE_DAEMON) {
+		text_clear(&t->cell);
+		form_put(&t->cell, t->status,
+		    "{state} for {uptime:t}, processes "
+		    "{processes}/{max_processes}, active {active}, waiting "
+		    "{waiting}, generation {generation}, {config}");
+		put_fitted(out, &t->cell,
+		    width == 0 ? form_width(&t->cell) : width, true);
+	}
+	for (enum column i = 0;
+	     row != TABLE_DAEMON && i < COLUMNS_ALL && left > 0; i++) {
 		size_t wide = t->widths[i];
 
 		if (i == COLUMN_APP && width != 0 && wide > name_width)
@@ -276,21 +274,8 @@ table_put_row(struct table *t, size_t row, size_t width, struct text *out)
 			left--;
 		}
 	}
-	trim_line(out);
-}
-
-void
-table_put_daemon(struct table *t, size_t width, struct text *out)
-{
-	struct text *cell = &t->cell;
-
-	text_clear(cell);
-	form_put(cell, t->status,
-	    "{state} for {uptime:t}, processes {processes}/{max_processes}, "
-	    "active {active}, waiting {waiting}, generation {generation}, "
-	    "{config}");
-	put_fitted(out, cell, width == 0 ? form_width(cell) : width, true);
-	trim_line(out);
+	while (out->len > 0 && out->data[out->len - 1] == ' ')
+		out->len--;
 }
 
 /* Columns of COLUMNS, or of the terminal on standard output; 0: no bound. */
@@ -314,12 +299,12 @@ table_put(struct table *t, struct text *out)
 {
 	const size_t width = find_width();
 
-	table_put_daemon(t, width, out);
-	text_puts(out, "\n");
-	table_put_row(t, TABLE_HEADINGS, width, out);
-	text_puts(out, "\n");
-	for (size_t row = 0; row < t->nrows; row++) {
-		table_put_row(t, row, width, out);
+	for (size_t row = 0; row < t->nrows + 2; row++) {
+		table_put_row(t,
+		    row == 0       ? TABLE_DAEMON
+			: row == 1 ? TABLE_HEADINGS
+				   : row - 2,
+		    width, out);
 		text_puts(out, "\n");
 	}
 }

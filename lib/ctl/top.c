@@ -107,7 +107,7 @@ choose_row(struct top *top, size_t row)
 		return;
 	top->chosen = row < table->nrows ? row : table->nrows - 1;
 	free(top->app);
-	top->app = strdup(table_app(table, top->chosen));
+	top->app = strdup(form_string(table->rows[top->chosen].app, "name"));
 }
 
 static void
@@ -121,7 +121,8 @@ look_again(struct top *top)
 		return;
 	/* The chosen app may stand in another row by now, or be gone. */
 	while (top->app != NULL && row < top->table.nrows &&
-	    strcmp(table_app(&top->table, row), top->app) != 0)
+	    strcmp(form_string(top->table.rows[row].app, "name"), top->app) !=
+		0)
 		row++;
 	if (top->app != NULL && row < top->table.nrows)
 		top->chosen = row;
@@ -248,7 +249,8 @@ draw_screen(struct top *top)
 {
 	(void)erase();
 	if (top->table.status != NULL) {
-		table_put_daemon(&top->table, (size_t)COLS, &top->line);
+		table_put_row(
+		    &top->table, TABLE_DAEMON, (size_t)COLS, &top->line);
 		draw_line(top, 0, A_NORMAL);
 		if (top->single && top->details.len > 0)
 			draw_details(top);
