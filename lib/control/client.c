@@ -3,7 +3,6 @@
 #include <sys/socket.h>
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,7 +83,7 @@ client_drop_status(struct client *cl)
 
 	if (cl->status == NULL)
 		return;
-	all->status_bytes -= status_size(cl->status);
+	all->status_bytes -= cl->status->size;
 	status_free(cl->status);
 	cl->status = NULL;
 	TAILQ_FOREACH(other, &all->list, next) {
@@ -123,7 +122,7 @@ client_close(struct client *cl)
 	TAILQ_REMOVE(&all->list, cl, next);
 	text_fini(&cl->out);
 	free(cl->app);
-	target_free(cl->targets);
+	free(cl->targets);
 	free(cl);
 	all->n--;
 	all->left(all);
@@ -191,23 +190,6 @@ client_error(struct client *cl, const char *fmt, ...)
 	text_puts(&cl->out, "\n");
 }
 
-void
-client_progress(struct client *cl, const struct progress *p)
-{
-	char line[96];
-	int len;
-
-	if (!cl->watches || p->of == 0 ||
-	    memcmp(&cl->shown, p, sizeof(*p)) == 0)
-		return;
-	cl->shown = *p;
-	len = snprintf(line, sizeof(line),
-	    "progress: %" PRIu32 " of %" PRIu32 " %s\n", p->done, p->of,
-	    p->what);
-	/* A line is taken whole or not at all; then the next will do. */
-	(void)send(cl->io.fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 bool
 client_may_wait(struct client *cl)
 {
@@ -224,7 +206,7 @@ client_take_status(struct client *cl, tstamp now)
 	cl->wants = false;
 	cl->status = status_take(cl->all->sup, cl->app, cl->format, now);
 	if (cl->status != NULL) {
-		cl->all->status_bytes += status_size(cl->status);
+		cl->all->status_bytes += cl->status->size;
 		return;
 	}
 	if (errno == ENOENT)

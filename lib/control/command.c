@@ -72,27 +72,22 @@ run_metrics(struct client *cl, char *const *args, tstamp now)
 static void
 run_events(struct client *cl, char *const *args, tstamp now)
 {
-	const struct events *events = &cl->all->sup->events;
-	struct follow_wish wish;
-	const char *wrong = follow_parse(args, &wish);
+	struct supervisor *s = cl->all->sup;
+	const char *wrong;
+	struct follow *f = follow_new(&s->events, args, cl->json, &wrong);
 
 	(void)now;
-	if (wrong != NULL) {
+	if (f == NULL) {
 		client_error(cl, "usage: events [APP] [-n N] [-f]; %s", wrong);
 		return;
 	}
-	if (wish.app != NULL && target_lookup(cl->all->sup, wish.app) == NULL &&
-	    follow_count(events, wish.app) == 0 &&
-	    target_group(cl, wish.app) == NULL)
-		return;
-	if (wish.on && !client_may_wait(cl))
-		return;
-	/* The words lie in the client's line. */
-	cl->follow = follow_new(events, &wish, cl->json);
-	if (cl->follow == NULL)
-		client_error(cl, "%s", strerror(errno));
-	else if (wish.on)
-		cl->waits = WAIT_EVENTS;
+	if ((f->app == NULL || f->found > 0 || target_group(cl, f->app)) &&
+	    (!f->on || client_may_wait(cl))) {
+		cl->waits = f->on ? WAIT_EVENTS : WAIT_NOTHING;
+		cl->follow = f;
+	} else {
+		follow_free(f);
+	}
 }
 
 static void
@@ -270,7 +265,7 @@ run_stop(struct client *cl, char *const *args, tstamp now)
 	struct supervisor *s = cl->all->sup;
 
 	if (args[0] != NULL) {
-		steer_stop(cl, args, now);
+		steer_run(cl, COMMAND_STOP, args, now);
 		return;
 	}
 	client_tell(cl, "stopping");
@@ -401,11 +396,11 @@ command_split(char *line, size_t len, struct command_line *out)
 	return out->nwords == 0 ? "no command" : NULL;
 }
 
-/* What runs each command; the arguments end with NULL. */
+/*
+ * What runs each command but those of steer.c; the arguments end with NULL.
+ */
 static void (*const runs[COMMANDS])(struct client *, char *const *, tstamp) = {
 	[COMMAND_APPS] = run_apps,
-	[COMMAND_DETACH] = steer_detach,
-	[COMMAND_DRAIN] = steer_drain,
 	[COMMAND_EVENTS] = run_events,
 	[COMMAND_HELP] = run_help,
 	[COMMAND_LISTENERS] = run_listeners,
@@ -413,10 +408,6 @@ static void (*const runs[COMMANDS])(struct client *, char *const *, tstamp) = {
 	[COMMAND_PING] = run_ping,
 	[COMMAND_RELOAD] = run_reload,
 	[COMMAND_REOPEN] = run_reopen,
-	[COMMAND_RESIZE] = steer_resize,
-	[COMMAND_RESTART] = steer_restart,
-	[COMMAND_RESUME] = steer_resume,
-	[COMMAND_START] = steer_start,
 	[COMMAND_STATUS] = run_status,
 	[COMMAND_STOP] = run_stop,
 	[COMMAND_VERSION] = run_version,
@@ -443,7 +434,7 @@ command_run(struct client *cl, size_t len, tstamp now)
 	name = line.words[0];
 	nargs = line.nwords - 1;
 	id = command_find(name);
-	if (id == COMMANDS || runs[id] == NULL) {
+	if (id == COMMANDS || commands[id].kind == COMMAND_LOCAL) {
 		nearest = command_nearest(name);
 		if (nearest == NULL)
 			client_error(
@@ -457,7 +448,11 @@ command_run(struct client *cl, size_t len, tstamp now)
 	if (nargs < command->least ||
 	    (nargs > command->most && command->further[0] == '\0'))
 		client_error(cl, "usage: %s%s", name, command->arguments);
-	else if (command->kind != COMMAND_CHANGES ||
-	    allow_change(cl, &line, now))
+	else if (command->kind == COMMAND_CHANGES &&
+	    !allow_change(cl, &line, now))
+		return;
+	else if (runs[id] != NULL)
 		runs[id](cl, line.words + 1, now);
+	else
+		steer_run(cl, id, line.words + 1, now);
 }

@@ -3,12 +3,16 @@
  * then, if it follows, what happens, in bounded pieces.
  */
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "control/room.h"
 #include "sys/number.h"
+
+/* The number of events without -n. */
+#define LAST 20
 
 /* Events that are looked at for one piece, and bytes from which it is given. */
 #define LOOKS 256
@@ -17,65 +21,60 @@
 /* With the last event, in JSON and each byte of it escaped. */
 #define PIECE_MAX (PIECE_SIZE + 8 * EVENTS_TEXT_MAX)
 
-const char *
-follow_parse(char *const *args, struct follow_wish *out)
+static bool
+follow_wants(const struct follow *f, const struct event *event)
 {
-	struct follow_wish wish = { .last = FOLLOW_LAST };
+	return f->app == NULL ||
+	    strncmp(event->app, f->app, EVENTS_APP_MAX) == 0;
+}
 
+/* NULL, or what is wrong with the arguments. */
+static const char *
+follow_parse(struct follow *f, char *const *args)
+{
 	for (; *args != NULL; args++) {
 		if (strcmp(*args, "-f") == 0) {
-			wish.on = true;
+			f->on = true;
 		} else if (strcmp(*args, "-n") == 0) {
 			if (*++args == NULL)
 				return "-n wants a number";
-			if (!number_parse(*args, strlen(*args), &wish.last))
+			if (!number_parse(*args, strlen(*args), &f->last))
 				return "what follows -n is no number";
 		} else if (**args == '-') {
 			return "there are no other options";
-		} else if (wish.app != NULL) {
+		} else if (f->app != NULL) {
 			return "one app at most";
 		} else {
-			wish.app = *args;
+			f->app = *args;
 		}
 	}
-	*out = wish;
 	return NULL;
 }
 
-/* --- the place ---------------------------------------------------------- */
-
-static bool
-follow_wants(const struct event *event, const char *app)
-{
-	return app == NULL || strncmp(event->app, app, EVENTS_APP_MAX) == 0;
-}
-
-uint64_t
-follow_count(const struct events *events, const char *app)
-{
-	struct events_place place;
-	struct event event;
-	uint64_t n = 0;
-
-	events_oldest(events, &place);
-	while (events_next(events, &place, &event))
-		n += follow_wants(&event, app);
-	return n;
-}
-
 struct follow *
-follow_new(
-    const struct events *events, const struct follow_wish *wish, bool json)
+follow_new(const struct events *events, char *const *args, bool json,
+    const char **why_out)
 {
 	struct follow *f = calloc(1, sizeof(*f));
+	struct events_place place;
+	struct event event;
 
+	*why_out = strerror(ENOMEM);
 	if (f == NULL)
 		return NULL;
 	f->events = events;
-	f->wish = *wish;
+	f->last = LAST;
 	f->json = json;
 	f->end = events->next;
 	text_init(&f->piece, PIECE_MAX);
+	*why_out = follow_parse(f, args);
+	if (*why_out != NULL) {
+		follow_free(f);
+		return NULL;
+	}
+	events_oldest(events, &place);
+	while (events_next(events, &place, &event))
+		f->found += follow_wants(f, &event);
 	return f;
 }
 
@@ -131,7 +130,7 @@ put_event(struct text *to, const struct event *event)
 bool
 follow_has_more(const struct follow *f)
 {
-	return f->place.number < (f->wish.on ? f->events->next : f->end);
+	return f->place.number < (f->on ? f->events->next : f->end);
 }
 
 const char *
@@ -144,17 +143,16 @@ follow_next(struct follow *f, size_t *len_out)
 	if (!f->begun) {
 		/* At the first of the newest events that are wanted. */
 		f->begun = true;
-		n = follow_count(f->events, f->wish.app);
+		n = f->found;
 		events_oldest(f->events, &f->place);
 		next = f->place;
-		while (
-		    n > f->wish.last && events_next(f->events, &next, &event)) {
-			n -= follow_wants(&event, f->wish.app);
+		while (n > f->last && events_next(f->events, &next, &event)) {
+			n -= follow_wants(f, &event);
 			f->place = next;
 		}
 	}
 	text_clear(&f->piece);
-	if (!follow_has_more(f) && (f->said || f->wish.on))
+	if (!follow_has_more(f) && (f->said || f->on))
 		return NULL;
 	/* An answer has a line, that it is seen to be whole. */
 	if (!follow_has_more(f))
@@ -170,7 +168,7 @@ follow_next(struct follow *f, size_t *len_out)
 				      "faster than they were read\n",
 			    f->place.lost);
 		f->place.lost = 0;
-		if (!follow_wants(&event, f->wish.app))
+		if (!follow_wants(f, &event))
 			continue;
 		if (f->json)
 			put_event_json(&f->piece, &event);

@@ -16,6 +16,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/action.h"
+#include "core/app.h"
 #include "core/buckets.h"
 #include "core/counter.h"
 #include "core/limiter.h"
@@ -198,6 +200,7 @@ struct status_app {
 
 struct status {
 	struct supervisor *sup; /* to measure; outlives the snapshot */
+	size_t size; /* bytes of memory it takes */
 	enum status_format format;
 	tstamp at; /* of the snapshot */
 	uint32_t has;
@@ -248,9 +251,6 @@ struct status *status_take(struct supervisor *s, const char *app,
 /* st may be NULL. */
 void status_free(struct status *st);
 
-/* Bytes of memory it takes. */
-size_t status_size(const struct status *st);
-
 /* Measure what is written next. */
 void status_measure_app(const struct status *st, struct status_app *a);
 void status_measure_worker(const struct status *st, struct status_worker *w);
@@ -277,39 +277,26 @@ void dump_forget(struct dump *d);
 
 /* --- follow.c: a client's way through the events of the daemon ----------- */
 
-/* The number of events without -n. */
-#define FOLLOW_LAST 20
-
-/* The arguments of a command. */
-struct follow_wish {
-	const char *app; /* NULL: of the daemon and all apps */
-	uint64_t last; /* so many of the newest */
-	bool on; /* and what happens later */
-};
-
 struct follow {
 	const struct events *events;
-	struct follow_wish wish; /* its app is not owned, and lasts as long */
+	const char *app; /* not owned; NULL: of the daemon and all apps */
+	uint64_t last; /* so many of the newest */
+	bool on; /* and what happens later */
 	bool json;
+	uint64_t found; /* events about the app, so far */
 	bool begun; /* place is that of the next event */
 	struct events_place place;
-	uint64_t end; /* no event of this number or later; unless wish.on */
+	uint64_t end; /* no event of this number or later; unless on */
 	bool said; /* something, so far */
 	struct text piece;
 };
 
 /*
- * "[APP] [-n N] [-f]" in any order; the arguments end with NULL. NULL, or what
- * is wrong.
+ * Begins as the arguments say: "[APP] [-n N] [-f]" in any order, NULL behind
+ * the last; they are to stay. NULL, and what is wrong.
  */
-const char *follow_parse(char *const *args, struct follow_wish *out);
-
-/* How many events are about the app. */
-uint64_t follow_count(const struct events *events, const char *app);
-
-/* NULL and errno. */
-struct follow *follow_new(
-    const struct events *events, const struct follow_wish *wish, bool json);
+struct follow *follow_new(const struct events *events, char *const *args,
+    bool json, const char **why_out);
 
 /* f may be NULL. */
 void follow_free(struct follow *f);
@@ -429,9 +416,6 @@ void client_answer(struct client *cl, tstamp now);
 /* False: too many wait, and the client was told so. */
 bool client_may_wait(struct client *cl);
 
-/* Tells a client that waits, and wants to know, how far things are. */
-void client_progress(struct client *cl, const struct progress *p);
-
 /*
  * Add to the answer: lines of text, in JSON one object; and the last line of
  * an unsuccessful answer.
@@ -440,49 +424,6 @@ void client_tell(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 void client_error(struct client *cl, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* --- target.c: the apps and workers that a command is about -------------- */
-
-struct target {
-	uint32_t app; /* its number in the pool */
-	uint64_t app_stamp; /* tells it from a later one of that number */
-	uint32_t process; /* likewise; ILIST_NONE: the app as a whole */
-	uint64_t stamp;
-	uint32_t of; /* processes or sessions that the command waits for */
-	pid_t pid; /* of the worker */
-	char id[WORKER_ID_LEN + 1];
-	char *name; /* of the app; owned */
-};
-
-/* They may end, and others have their numbers, while the client waits. */
-struct targets {
-	size_t len;
-	struct target list[];
-};
-
-/* The group of this name, if need be one that is leaving; NULL: none. */
-struct group *target_lookup(const struct supervisor *s, const char *name);
-
-/* The same; NULL: the client was told that there is none. */
-struct group *target_group(struct client *cl, const char *name);
-
-/*
- * Sets the targets of the client: the apps and workers of these words, each
- * once; without a word all apps that run. False: it was told what is wrong.
- */
-bool target_choose(struct client *cl, char *const *words);
-
-/* all may be NULL. */
-void target_free(struct targets *all);
-
-/* Its app, and its process; NULL: gone. */
-const struct app *target_app(const struct supervisor *s, const struct target *);
-const struct process *target_process(
-    const struct supervisor *s, const struct target *);
-
-/* The one app that these words, or workers among them, are of; else NULL. */
-const struct group *target_subject(
-    const struct supervisor *s, char *const *words);
 
 /* --- wait.c: answers that end when something has come about -------------- */
 
@@ -508,22 +449,45 @@ void wait_until_ready(struct client *cl);
 void wait_until_rolled_out(struct client *cl);
 
 /* Whether a rollout is under way, or the reason of its end not yet told. */
-bool wait_is_rolling(const struct app *a);
+static inline bool
+wait_is_rolling(const struct app *a)
+{
+	return app_rolling(a) || (a->news & 1u << NEWS_GIVEN_UP) != 0;
+}
 
 /* --- steer.c: the commands that steer apps and workers ------------------- */
 
-/*
- * Each answers when it is done, with one line that says what has happened.
- * words: apps and workers, or all apps; an app, and the least and most
- * processes that it may have; an app; a worker.
- */
-void steer_restart(struct client *cl, char *const *words, tstamp now);
-void steer_resize(struct client *cl, char *const *words, tstamp now);
-void steer_drain(struct client *cl, char *const *words, tstamp now);
-void steer_resume(struct client *cl, char *const *words, tstamp now);
-void steer_stop(struct client *cl, char *const *words, tstamp now);
-void steer_start(struct client *cl, char *const *words, tstamp now);
-void steer_detach(struct client *cl, char *const *words, tstamp now);
+struct target {
+	uint32_t app; /* its number in the pool */
+	uint64_t app_stamp; /* tells it from a later one of that number */
+	uint32_t process; /* likewise; ILIST_NONE: the app as a whole */
+	uint64_t stamp;
+	uint32_t of; /* processes or sessions that the command waits for */
+	pid_t pid; /* of the worker */
+	char id[WORKER_ID_LEN + 1];
+	const char *name; /* of the app; lies behind the list */
+};
+
+/* They may end, and others have their numbers, while the client waits. */
+struct targets {
+	char *names; /* behind the last */
+	size_t len;
+	struct target list[];
+};
+
+/* The group of this name, if need be one that is leaving; NULL: none. */
+struct group *target_lookup(const struct supervisor *s, const char *name);
+
+/* The same; NULL: the client was told that there is none. */
+struct group *target_group(struct client *cl, const char *name);
+
+/* The one app that these words, or workers among them, are of; else NULL. */
+const struct group *target_subject(
+    const struct supervisor *s, char *const *words);
+
+/* Does what a command wants; the answer is one line, when it is done. */
+void steer_run(
+    struct client *cl, enum command_id id, char *const *words, tstamp now);
 
 /* --- command.c: the commands of the socket, see apppoolctl(8) ------------ */
 

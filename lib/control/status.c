@@ -329,6 +329,8 @@ status_take(struct supervisor *s, const char *app, enum status_format format,
 		return NULL;
 	}
 	free(by);
+	st->size = sizeof(*st) + st->napps * sizeof(*st->apps) +
+	    st->nworkers * sizeof(*st->workers) + st->strings.size;
 	return st;
 
 fail:
@@ -349,13 +351,6 @@ status_free(struct status *st)
 	text_fini(&st->piece);
 	text_fini(&st->words);
 	free(st);
-}
-
-size_t
-status_size(const struct status *st)
-{
-	return sizeof(*st) + st->napps * sizeof(*st->apps) +
-	    st->nworkers * sizeof(*st->workers) + st->strings.size;
 }
 
 /* --- measuring ---------------------------------------------------------- */

@@ -1,17 +1,190 @@
-/* The commands that steer apps and workers. */
+/* The commands that steer apps and workers, and what they are about. */
 
+#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control/room.h"
 #include "core/app.h"
 #include "daemon/group.h"
 #include "sys/number.h"
+#include "sys/suggest.h"
 
 /* The longest line of reasons. */
 #define REASONS_MAX 4096
+
+/* --- apps and workers by name ------------------------------------------- */
+
+struct group *
+target_lookup(const struct supervisor *s, const char *name)
+{
+	struct group *g = group_find(s, name);
+
+	/* One that has left the configuration may still have work to do. */
+	for (uint32_t n = 0; n < s->pool.napps && g == NULL; n++)
+		if (s->groups[n] != NULL &&
+		    strcmp(s->groups[n]->conf->name, name) == 0)
+			g = s->groups[n];
+	return g;
+}
+
+static const struct worker *
+target_worker(const struct supervisor *s, const char *id)
+{
+	for (uint32_t n = 0; n < s->pool.nprocesses; n++)
+		if (s->workers[n] != NULL && strcmp(s->workers[n]->id, id) == 0)
+			return s->workers[n];
+	return NULL;
+}
+
+/* Tells the client that there is no such thing, and which app may be meant. */
+static void
+tell_none(struct client *cl, const char *what, const char *name)
+{
+	const struct supervisor *s = cl->all->sup;
+	const char **names, *nearest = NULL;
+	size_t len = 0;
+
+	names = calloc((size_t)s->pool.napps + 1, sizeof(*names));
+	for (uint32_t n = 0; n < s->pool.napps && names != NULL; n++)
+		if (s->groups[n] != NULL)
+			names[len++] = s->groups[n]->conf->name;
+	if (names != NULL)
+		nearest = suggest_nearest(name, names);
+	if (nearest == NULL)
+		client_error(cl, "no %s %.128s", what, name);
+	else
+		client_error(
+		    cl, "no %s %.128s; is %.128s meant?", what, name, nearest);
+	free(names);
+}
+
+struct group *
+target_group(struct client *cl, const char *name)
+{
+	struct group *g = target_lookup(cl->all->sup, name);
+
+	if (g == NULL)
+		tell_none(cl, "app", name);
+	return g;
+}
+
+const struct group *
+target_subject(const struct supervisor *s, char *const *words)
+{
+	const struct group *subject = NULL;
+
+	for (; *words != NULL; words++) {
+		const struct group *g = target_lookup(s, *words);
+		const struct worker *w = target_worker(s, *words);
+
+		if (g == NULL && w != NULL)
+			g = w->group;
+		if (g != NULL && subject != NULL && g != subject)
+			return NULL;
+		if (g != NULL)
+			subject = g;
+	}
+	return subject;
+}
+
+/* --- targets ------------------------------------------------------------ */
+
+/* Adds an app, or its worker, unless it is among them. */
+static void
+add_target(struct targets *all, const struct group *g, const struct worker *w)
+{
+	const struct pool *p = &g->sup->pool;
+	struct target *t = &all->list[all->len];
+	uint32_t process = w == NULL ? ILIST_NONE : w->process;
+
+	for (size_t i = 0; i < all->len; i++)
+		if (all->list[i].app == g->app &&
+		    all->list[i].process == process)
+			return;
+	*t = (struct target){ .app = g->app,
+		.app_stamp = p->apps[g->app].stamp,
+		.process = process,
+		.name = strcpy(all->names, g->conf->name) };
+	all->names += strlen(t->name) + 1;
+	if (w != NULL) {
+		t->stamp = p->processes[process].stamp;
+		t->pid = w->pid;
+		memcpy(t->id, w->id, sizeof(t->id));
+	}
+	all->len++;
+}
+
+/*
+ * Sets the targets of the client: the apps and workers of these words, each
+ * once; without a word all apps that run. False: it was told what is wrong.
+ */
+static bool
+target_choose(struct client *cl, char *const *words)
+{
+	const struct supervisor *s = cl->all->sup;
+	size_t most = s->pool.napps, longest = 0;
+
+	while (words[most - s->pool.napps] != NULL)
+		most++;
+	for (uint32_t n = 0; n < s->pool.napps; n++)
+		if (s->groups[n] != NULL &&
+		    strlen(s->groups[n]->conf->name) > longest)
+			longest = strlen(s->groups[n]->conf->name);
+	cl->targets = calloc(1,
+	    sizeof(*cl->targets) +
+		most * (sizeof(struct target) + longest + 1));
+	if (cl->targets == NULL) {
+		client_error(cl, "%s", strerror(ENOMEM));
+		return false;
+	}
+	cl->targets->names = (char *)&cl->targets->list[most];
+	for (uint32_t n = 0; n < s->pool.napps && *words == NULL; n++)
+		if (s->groups[n] != NULL &&
+		    s->pool.apps[n].phase == APP_RUNNING)
+			add_target(cl->targets, s->groups[n], NULL);
+	for (; *words != NULL; words++) {
+		/* Apps come first: a name may be that of a worker, too. */
+		const struct group *g = target_lookup(s, *words);
+		const struct worker *w =
+		    g == NULL ? target_worker(s, *words) : NULL;
+
+		if (w != NULL)
+			g = w->group;
+		if (g == NULL)
+			tell_none(cl, "app or worker", *words);
+		else if (g->closing)
+			client_error(cl, "%.128s is being removed", *words);
+		if (g == NULL || g->closing)
+			return false;
+		add_target(cl->targets, g, w);
+	}
+	return true;
+}
+
+/* The app of a target; NULL: it is gone. */
+static const struct app *
+target_app(const struct supervisor *s, const struct target *t)
+{
+	const struct app *a = &s->pool.apps[t->app];
+
+	return a->stamp == t->app_stamp && s->groups[t->app] != NULL ? a : NULL;
+}
+
+/* Its process; NULL likewise. */
+static const struct process *
+target_process(const struct supervisor *s, const struct target *t)
+{
+	const struct process *x = &s->pool.processes[t->process];
+
+	return x->stamp == t->stamp && x->state != PROCESS_GONE ? x : NULL;
+}
+
+/* --- every command ------------------------------------------------------ */
 
 /* Whether the client may have something done that takes a while. */
 static bool
@@ -194,7 +367,7 @@ restart_goes_on(struct client *cl, struct progress *out)
 	return coming;
 }
 
-void
+static void
 steer_restart(struct client *cl, char *const *words, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
@@ -256,7 +429,7 @@ detach_goes_on(struct client *cl, struct progress *out)
 	return false;
 }
 
-void
+static void
 steer_detach(struct client *cl, char *const *words, tstamp now)
 {
 	struct pool *p = &cl->all->sup->pool;
@@ -323,7 +496,7 @@ resize_goes_on(struct client *cl, struct progress *out)
 	return false;
 }
 
-void
+static void
 steer_resize(struct client *cl, char *const *words, tstamp now)
 {
 	struct group *g = choose_app(cl, words[0]);
@@ -386,7 +559,7 @@ hold_goes_on(struct client *cl, struct progress *out)
 }
 
 /* One that is drained already is waited for. */
-void
+static void
 steer_drain(struct client *cl, char *const *words, tstamp now)
 {
 	struct group *g = choose_app(cl, words[0]);
@@ -404,7 +577,7 @@ steer_drain(struct client *cl, char *const *words, tstamp now)
 	wait_while(cl, hold_goes_on);
 }
 
-void
+static void
 steer_stop(struct client *cl, char *const *words, tstamp now)
 {
 	struct group *g = choose_app(cl, words[0]);
@@ -447,7 +620,7 @@ run_goes_on(struct client *cl, struct progress *out)
 	return false;
 }
 
-void
+static void
 steer_resume(struct client *cl, char *const *words, tstamp now)
 {
 	struct group *g = choose_app(cl, words[0]);
@@ -465,7 +638,7 @@ steer_resume(struct client *cl, char *const *words, tstamp now)
 	wait_while(cl, run_goes_on);
 }
 
-void
+static void
 steer_start(struct client *cl, char *const *words, tstamp now)
 {
 	struct group *g = choose_app(cl, words[0]);
@@ -488,4 +661,22 @@ steer_start(struct client *cl, char *const *words, tstamp now)
 	if (g->stopped)
 		hold_start(g, now);
 	wait_while(cl, run_goes_on);
+}
+
+void
+steer_run(struct client *cl, enum command_id id, char *const *words, tstamp now)
+{
+	static void (*const runs[COMMANDS])(
+	    struct client *, char *const *, tstamp) = {
+		[COMMAND_DETACH] = steer_detach,
+		[COMMAND_DRAIN] = steer_drain,
+		[COMMAND_RESIZE] = steer_resize,
+		[COMMAND_RESTART] = steer_restart,
+		[COMMAND_RESUME] = steer_resume,
+		[COMMAND_START] = steer_start,
+		[COMMAND_STOP] = steer_stop,
+	};
+
+	assert(runs[id] != NULL);
+	runs[id](cl, words, now);
 }

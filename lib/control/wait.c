@@ -1,8 +1,12 @@
 /* Answers that wait: until apps are ready, rollouts over, commands done. */
 
+#include <sys/socket.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "control/room.h"
-#include "core/action.h"
-#include "core/app.h"
 #include "daemon/backlog.h"
 #include "daemon/group.h"
 #include "daemon/restart_files.h"
@@ -12,15 +16,25 @@
 
 /* --- looking ------------------------------------------------------------ */
 
-/* Whether the client has to wait on, which it is shown if it watches. */
+/*
+ * Whether the client has to wait on. If it wants to know how far things are, a
+ * line tells it, which is taken whole or not at all: then the next will do.
+ */
 static bool
 must_wait(struct client *cl)
 {
-	struct progress progress = { 0 };
+	struct progress p = { 0 };
+	char line[96];
+	int len;
 
-	if (!cl->goes_on(cl, &progress))
+	if (!cl->goes_on(cl, &p))
 		return false;
-	client_progress(cl, &progress);
+	if (!cl->watches || p.of == 0 || memcmp(&cl->shown, &p, sizeof(p)) == 0)
+		return true;
+	cl->shown = p;
+	len = snprintf(line, sizeof(line),
+	    "progress: %" PRIu32 " of %" PRIu32 " %s\n", p.done, p.of, p.what);
+	(void)send(cl->io.fd, line, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return true;
 }
 
@@ -65,12 +79,6 @@ wait_turn(struct clients *all, tstamp now)
 }
 
 /* --- until apps are ready ----------------------------------------------- */
-
-bool
-wait_is_rolling(const struct app *a)
-{
-	return app_rolling(a) || (a->news & 1u << NEWS_GIVEN_UP) != 0;
-}
 
 /*
  * Whether there is more to wait for of the app, whose processes that are ready

@@ -19,14 +19,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 try_wish(const struct command_line *line)
 {
-	struct follow_wish wish;
+	const struct events none = { 0 };
+	struct follow *f;
+	const char *why;
 	size_t i = 1;
 
-	if (follow_parse(line->words + 1, &wish) != NULL || wish.app == NULL)
-		return;
-	while (i < line->nwords && line->words[i] != wish.app)
+	f = follow_new(&none, line->words + 1, false, &why);
+	assert((f == NULL) == (why != NULL));
+	while (f != NULL && i < line->nwords && line->words[i] != f->app)
 		i++;
-	assert(i < line->nwords && wish.app[0] != '-');
+	if (f != NULL && f->app != NULL)
+		assert(i < line->nwords && f->app[0] != '-');
+	follow_free(f);
 }
 
 /* Words are in the line, one behind the other, and have no blanks. */
@@ -98,16 +102,16 @@ try_event(const char *data, size_t size, bool json)
 		.text = data,
 		.len = size,
 	};
-	const struct follow_wish wish = { .last = 1 };
+	char *const args[] = { "-n", "1", NULL };
 	struct events events;
 	struct follow *f;
-	const char *piece;
+	const char *piece, *why;
 	size_t len;
 
 	if (events_init(&events) == -1)
 		abort();
 	events_put(&events, &event);
-	f = follow_new(&events, &wish, json);
+	f = follow_new(&events, args, json, &why);
 	piece = follow_next(f, &len);
 	assert(len > 1 && memchr(piece, '\n', len) == piece + len - 1);
 	check_printable(
