@@ -102,7 +102,7 @@ try_event(const char *data, size_t size, bool json)
 		.text = data,
 		.len = size,
 	};
-	char *const args[] = { "-n", "1", NULL };
+	char *args[] = { (char[]){ "-n" }, (char[]){ "1" }, NULL };
 	struct events events;
 	struct follow *f;
 	const char *piece, *why;
