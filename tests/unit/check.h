@@ -32,6 +32,8 @@
 
 static struct {
 	const char *only;
+	void (*begin)(void); /* before and after each function; or NULL */
+	void (*end)(void);
 	unsigned passed;
 	unsigned total;
 	bool failed;
@@ -134,6 +136,16 @@ check_near(double expected, double actual, const char *text, const char *file,
 	return false;
 }
 
+static inline void
+check_call(void (*function)(void))
+{
+	if (check.begin != NULL)
+		check.begin();
+	function();
+	if (check.end != NULL)
+		check.end();
+}
+
 /* Runs the function in a child; its exit status carries the outcome. */
 static inline void
 check_fork(void (*function)(void))
@@ -149,7 +161,7 @@ check_fork(void (*function)(void))
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
-		function();
+		check_call(function);
 		fflush(stdout);
 		_exit(check.failed ? FAILED : check.skipped ? SKIPPED : PASSED);
 	}
@@ -173,7 +185,7 @@ check_run(const char *name, void (*function)(void), bool alone)
 	if (alone)
 		check_fork(function);
 	else
-		function();
+		check_call(function);
 
 	if (check.skipped && !check.failed) {
 		printf("skip %s\n", name);

@@ -664,8 +664,7 @@ thousands_of_workers_come_in_small_pieces(void)
 	}
 	printf("# 5000 workers: taken in %lld us, %zu bytes kept, "
 	       "%u pieces, worst %lld us\n",
-	    (long long)take / 1000, st->size, pieces,
-	    (long long)worst / 1000);
+	    (long long)take / 1000, st->size, pieces, (long long)worst / 1000);
 	status_free(st);
 	CHECK(pieces > 100);
 	CHECK(longest < 32768);
