@@ -193,12 +193,6 @@ check_app(struct build *b, struct conf_app *app)
 	check_counts(&c, "min_idle", app->pool.min_idle, "max_processes",
 	    app->pool.max_processes);
 	check_order(&c);
-	check_needs(&c, "max_requests_jitter",
-	    app->pool.max_requests_jitter > 0, "max_requests",
-	    app->pool.max_requests > 0);
-	check_needs(&c, "max_lifetime_jitter",
-	    app->pool.max_lifetime_jitter > 0, "max_lifetime",
-	    app->pool.max_lifetime > 0);
 	if (app->limit.local && b->conf->counter_len == 0)
 		findings_mistake(b->findings, build_where(b, app, "limit"),
 		    "app '%s': limit: local is the daemon's own counter, and "

@@ -72,6 +72,7 @@ void type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
 
 extern const struct type type_uint;
 extern const struct type type_prefetch;
+extern const struct type type_span_auto;
 extern const struct type type_span;
 extern const struct type type_size;
 extern const struct type type_real;

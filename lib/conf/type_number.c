@@ -179,6 +179,28 @@ span_print(const struct option *o, const void *base, struct arena *a)
 
 const struct type type_span = { .parse = span_parse, .print = span_print };
 
+/* The same, or the word auto: the pool decides. */
+
+static bool
+span_auto_parse(const struct input *in, void *base)
+{
+	if (strcmp(in->values[0], "auto") != 0)
+		return span_parse(in, base);
+	*(tspan *)TYPE_FIELD(in->option, base) = APP_AUTO;
+	return true;
+}
+
+static char *
+span_auto_print(const struct option *o, const void *base, struct arena *a)
+{
+	if (*(const tspan *)TYPE_FIELD(o, base) == APP_AUTO)
+		return arena_strdup(a, "auto");
+	return span_print(o, base, a);
+}
+
+const struct type type_span_auto = { .parse = span_auto_parse,
+	.print = span_auto_print };
+
 /* ---- sizes ---- */
 
 static const char size_units[] = "KMGT";

@@ -255,7 +255,7 @@ static const struct figure app_figures[] = {
 		"Wait that 99 of 100 connections shall not exceed.") },
 	{ A("need", UINT32, HAS_SESSIONS | HAS_NEED, need),
 	    GAUGE("needed_processes",
-		"Processes that this takes, by the estimate.") },
+		"Processes that a short wait takes, by the estimate.") },
 	{ A("kept", PERCENT, HAS_SESSIONS | HAS_KEPT, measured.kept),
 	    GAUGE("kept_ratio",
 		"Connections of the last minute that waited no longer.") },

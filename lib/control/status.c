@@ -119,7 +119,7 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->start_time = app->start_time;
 	a->prefetch = app_prefetches(app) ? app->options.prefetch : 0;
 	a->target_wait = app->options.target_wait;
-	a->need = a->target_wait > 0 ? app->promise.need : 0;
+	a->need = app_has_need(app) ? app->promise.need : 0;
 	a->has |= (a->start_time > 0 ? HAS_START_TIME : 0) |
 	    (a->target_wait > 0 ? HAS_TARGET : 0) |
 	    (a->need > 0 ? HAS_NEED : 0);

@@ -155,10 +155,59 @@ app_patience(const struct app *a)
 	return tolerance(a);
 }
 
+/*
+ * Idle processes are kept for so many times what a start takes, within these
+ * bounds; and stop one by one in about as many steps.
+ */
+#define WORTH 1000
+#define WORTH_LEAST TSPAN_SECONDS(5)
+#define WORTH_MOST TSPAN_SECONDS(300)
+#define WORTH_STOPS 25
+
+/* How long it is worth to keep an idle process. */
+static tspan
+worth(const struct app *a)
+{
+	if (a->start_time == 0 || a->start_time >= WORTH_MOST / WORTH)
+		return WORTH_MOST;
+	return a->start_time <= WORTH_LEAST / WORTH ? WORTH_LEAST
+						    : WORTH * a->start_time;
+}
+
+tspan
+app_idle_time(const struct app *a)
+{
+	tspan span = a->options.max_idle_time;
+
+	return span == APP_AUTO ? worth(a) : span;
+}
+
+tspan
+app_stop_delay(const struct app *a)
+{
+	tspan span = a->options.stop_delay;
+
+	return span == APP_AUTO ? worth(a) / WORTH_STOPS : span;
+}
+
+bool
+app_has_need(const struct app *a)
+{
+	return a->options.sessions && !a->options.private_queue;
+}
+
+tspan
+app_target(const struct app *a)
+{
+	tspan target = a->options.target_wait;
+
+	return target > 0 ? target : PROMISE_USUAL;
+}
+
 bool
 app_is_late(const struct app *a)
 {
-	if (a->options.target_wait == 0)
+	if (a->options.target_wait == 0 || a->options.growth == GROWTH_LINEAR)
 		return false;
 	return app_demand(a) * promise_session(&a->promise) >
 	    tspan_to_seconds(tolerance(a)) * servers(a);

@@ -20,9 +20,12 @@
 /* How many starts each step of growth makes. */
 enum app_growth {
 	GROWTH_DOUBLE, /* one, then two, then four, ... */
-	GROWTH_LINEAR, /* one */
+	GROWTH_LINEAR, /* one, and no other for start_delay */
 	GROWTH_ALL, /* all that the waiters need */
 };
+
+/* A span that the app's starts decide: see app_idle_time(). */
+#define APP_AUTO ((tspan)-1)
 
 /* The part of an app's configuration that the core knows; see pool.conf(5). */
 struct app_options {
@@ -39,8 +42,7 @@ struct app_options {
 	uint32_t max_queue;
 	uint32_t retry_limit;
 	uint32_t start_limit; /* at least 1 */
-	uint64_t max_requests; /* 0: no limit */
-	uint64_t max_requests_jitter;
+	uint64_t max_requests; /* and up to a tenth more; 0: no limit */
 	uint64_t max_memory; /* resident bytes; 0: no limit */
 	bool
 	    sessions; /* connections are handed over, READY and DONE are said */
@@ -52,8 +54,8 @@ struct app_options {
 	tspan queue_timeout; /* 0: none */
 	tspan start_delay;
 	enum app_growth growth;
-	tspan stop_delay;
-	tspan max_idle_time; /* 0: never */
+	tspan stop_delay; /* or APP_AUTO */
+	tspan max_idle_time; /* or APP_AUTO; 0: never */
 	tspan update_interval; /* longer than 0 */
 	double gain; /* over 0, at most 1 */
 	double grow_threshold; /* percent, as the next two */
@@ -62,12 +64,11 @@ struct app_options {
 	tspan kill_interval; /* longer than 0 */
 	/*
 	 * 99 of 100 connections are to wait no longer: the thresholds are
-	 * without effect.  0: no such promise; only with sessions, and not with
-	 * private_queue.
+	 * without effect.  0: no such promise, and the need is a figure alone;
+	 * only with sessions, and not with private_queue.
 	 */
 	tspan target_wait;
-	tspan max_lifetime; /* 0: none */
-	tspan max_lifetime_jitter;
+	tspan max_lifetime; /* and up to a tenth more; 0: none */
 	tspan request_timeout; /* 0: none */
 	tspan slow_timeout; /* 0: none */
 	tspan start_timeout;
@@ -495,6 +496,20 @@ bool app_prefetches(const struct app *a);
  * one in a hundred may, unless as many wait as the processes can serve.
  */
 tspan app_patience(const struct app *a);
+
+/*
+ * How long a process may be idle, and the pause from one stop of an idle
+ * process to the next.  APP_AUTO: keeping a process is worth what a start
+ * costs, so that an app whose processes start fast lets go of them soon.
+ */
+tspan app_idle_time(const struct app *a);
+tspan app_stop_delay(const struct app *a);
+
+/* Whether it can be estimated how many processes the app needs. */
+bool app_has_need(const struct app *a);
+
+/* The wait for which that is estimated. */
+tspan app_target(const struct app *a);
 
 /*
  * With target_wait: whether so many wait that its processes would take too long

@@ -148,13 +148,13 @@ static uint64_t
 most_requests(const struct app *a, const struct process *x)
 {
 	const struct app_options *o = &a->options;
-	double jitter = ((double)o->max_requests_jitter + 1) * x->jitter;
+	uint64_t tenth = o->max_requests / 10;
 
 	if (x->single || o->exit_ends)
 		return 1;
 	return o->max_requests == 0
 	    ? 0
-	    : o->max_requests + (uint64_t)(jitter / 4294967296);
+	    : o->max_requests + ((tenth + 1) * x->jitter >> 32);
 }
 
 void
@@ -401,7 +401,7 @@ static tstamp
 life_end(const struct app *a, const struct process *x)
 {
 	const struct app_options *o = &a->options;
-	double jitter = (double)o->max_lifetime_jitter * x->jitter / 4294967296;
+	double jitter = (double)o->max_lifetime / 10 * x->jitter / 4294967296;
 
 	if (o->max_lifetime == 0)
 		return TSTAMP_NEVER;

@@ -63,7 +63,9 @@ is_short(const struct pool *p)
 static uint32_t
 need_of(const struct pool *p, const struct app *a)
 {
-	return promise_least(&a->promise) > 0 ? bounds_wanted(p, a) : 0;
+	return a->options.target_wait > 0 && promise_least(&a->promise) > 0
+	    ? bounds_wanted(p, a)
+	    : 0;
 }
 
 /*

@@ -36,8 +36,8 @@ begin(struct pool *p, struct conn *c)
 		return;
 	window_add(&a->queue_wait, waited, p->now);
 	/* How long a lock was waited for says nothing here. */
-	promise_given(&a->promise,
-	    !a->options.limited && waited > a->options.target_wait);
+	promise_given(
+	    &a->promise, !a->options.limited && waited > app_target(a));
 }
 
 /* The process has come to the connection. */

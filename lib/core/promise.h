@@ -21,6 +21,9 @@
 
 #include "core/tstamp.h"
 
+/* The target for which the need is estimated where none is set. */
+#define PROMISE_USUAL TSPAN_MSECONDS(20)
+
 /* Time from one estimate to the next. */
 #define PROMISE_TICK TSPAN_SECONDS(1)
 

@@ -233,8 +233,7 @@ announce(struct pool *p, uint32_t app)
 	    sizing_spare, sizing_spare_deadline) \
 	TIMED(ANY(MARK_FEWER | MARK_LOAD), sizing_estimate, \
 	    sizing_estimate_deadline) \
-	TIMED(a->options.target_wait > 0 && \
-		ANY(MARK_LOAD | (MARK_FEWER & ~MARK_ROOM)), \
+	TIMED(app_has_need(a) && ANY(MARK_LOAD | (MARK_FEWER & ~MARK_ROOM)), \
 	    sizing_promise, sizing_promise_deadline) \
 	STEP(p->places.count > 0, places_offer) \
 	STEP(!app_is_announced(a), announce) \

@@ -55,7 +55,7 @@ shrink_allowed(const struct pool *p, const struct app *a)
 static tstamp
 paced(const struct app *a, tstamp due)
 {
-	tstamp paced = tstamp_add(a->shrunk, a->options.stop_delay);
+	tstamp paced = tstamp_add(a->shrunk, app_stop_delay(a));
 
 	return a->shrunk != 0 && due < paced ? paced : due;
 }
@@ -79,10 +79,11 @@ idle_due(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	uint32_t last = room_list(p, app, 0)->last;
 
-	if (a->options.max_idle_time == 0 || last == ILIST_NONE)
+	tspan most = app_idle_time(a);
+
+	if (most == 0 || last == ILIST_NONE)
 		return TSTAMP_NEVER;
-	return paced(
-	    a, tstamp_add(p->processes[last].used, a->options.max_idle_time));
+	return paced(a, tstamp_add(p->processes[last].used, most));
 }
 
 /* --- load --------------------------------------------------------------- */
@@ -228,7 +229,7 @@ shrink_promised(struct pool *p, uint32_t app)
 
 	if (victim != ILIST_NONE && a->promise.need > 0 &&
 	    n > promise_most(&a->promise, p->now) &&
-	    promise_stop_due(&a->promise, a->options.stop_delay) <= p->now)
+	    promise_stop_due(&a->promise, app_stop_delay(a)) <= p->now)
 		stop(p, victim, END_LOAD);
 }
 

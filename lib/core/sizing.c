@@ -26,7 +26,7 @@ launch(struct pool *p, uint32_t app)
 	lifecycle_start(p, app);
 	n = app_processes(a);
 	promise_started(&a->promise, n > a->surge ? n - a->surge : n,
-	    a->options.stop_delay, p->now);
+	    app_stop_delay(a), p->now);
 }
 
 /* --- for the minimum and for waiters ------------------------------------- */
@@ -62,11 +62,19 @@ static tstamp
 paced(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp from = waiting_since(p, app);
+	tstamp from = waiting_since(p, app), at;
 
 	if (a->renewing)
 		return 0;
-	return tstamp_add(from > a->grown ? from : a->grown, app_patience(a));
+	at = tstamp_add(from > a->grown ? from : a->grown, app_patience(a));
+	if (a->options.growth == GROWTH_LINEAR) {
+		/* Starts may take less than start_delay, yet none is sooner. */
+		tstamp next =
+		    tstamp_add(a->promise.started, a->options.start_delay);
+
+		at = at > next ? at : next;
+	}
+	return at;
 }
 
 /* When the next growth is due; TSTAMP_NEVER: none is wanted, or may be. */
@@ -338,7 +346,7 @@ sizing_promise_deadline(const struct pool *p, uint32_t app)
 	const struct app *a = &p->apps[app];
 	tstamp next = tstamp_add(a->promise.updated, PROMISE_TICK), due;
 
-	if (a->options.target_wait == 0 || !bounds_kept(p, a))
+	if (!app_has_need(a) || !bounds_kept(p, a))
 		return TSTAMP_NEVER;
 	if (a->busy > 0 || a->promise.sure)
 		return next;
@@ -346,10 +354,10 @@ sizing_promise_deadline(const struct pool *p, uint32_t app)
 	 * At rest an estimate is of use only where it may stop a process: not
 	 * the last one, which any need keeps.
 	 */
-	if (a->promise.need == 0 || bounds_lasting(a) <= 1 ||
-	    !shrink_allowed(p, a))
+	if (a->options.target_wait == 0 || a->promise.need == 0 ||
+	    bounds_lasting(a) <= 1 || !shrink_allowed(p, a))
 		return TSTAMP_NEVER;
-	due = promise_stop_due(&a->promise, a->options.stop_delay);
+	due = promise_stop_due(&a->promise, app_stop_delay(a));
 	return due > next ? due : next;
 }
 
@@ -358,7 +366,7 @@ estimate_need(struct pool *p, struct app *a)
 {
 	const struct app_options *o = &a->options;
 	struct promise_terms terms = {
-		.target = o->target_wait,
+		.target = app_target(a),
 		.each = o->concurrency,
 		.most = o->max_processes,
 		.present = app_present(a),
@@ -378,8 +386,11 @@ sizing_promise(struct pool *p, uint32_t app)
 	if (due) {
 		estimate_need(p, a);
 		a->need_denied = false;
-		shrink_promised(p, app);
 	}
+	if (a->options.target_wait == 0)
+		return;
+	if (due)
+		shrink_promised(p, app);
 	while (bounds_lasting(a) < bounds_wanted(p, a) && !a->need_denied)
 		a->need_denied = bounds_paused(p, a) || !add_spare(p, app);
 	/* The next estimate finds the place free. */

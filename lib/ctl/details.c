@@ -101,12 +101,14 @@ put_app_details(struct text *out, json_t *app)
 			    "    session p50 {session_time.p50:t}, p90 "
 			    "{session_time.p90:t}, p99 {session_time.p99:t}, "
 			    "max {session_time.max:t}\n");
-		form_put(out, app, "[  promise: {target_wait:t}]");
-		if (!isnan(form_number(app, "kept")))
-			form_put(out, app, ", kept for {kept:d} %");
-		form_put(out, app, "[; need {need}]");
-		if (form_number(app, "target_wait") > 0)
-			text_puts(out, "\n");
+		if (form_number(app, "target_wait") > 0) {
+			form_put(out, app, "  promise: {target_wait:t}");
+			if (!isnan(form_number(app, "kept")))
+				form_put(out, app, ", kept for {kept:d} %");
+			form_put(out, app, "[; need {need}]\n");
+		} else {
+			form_put(out, app, "[  need {need}\n]");
+		}
 	} else if (!isnan(form_number(app, "backlog"))) {
 		form_put(out, app, "  waiting {backlog}, all in the backlog\n");
 	}

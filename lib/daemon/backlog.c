@@ -400,7 +400,7 @@ backlog_sampled(struct worker *w, tstamp now)
 
 	if (app_processes(a) <= a->options.min_processes)
 		return;
-	if (g->conf->pool.max_idle_time == 0 || pause > OPEN_PAUSE_MAX)
+	if (g->conf->pool.max_idle_time <= 0 || pause > OPEN_PAUSE_MAX)
 		pause = OPEN_PAUSE_MAX;
 	else if (pause < OPEN_PAUSE_MIN)
 		pause = OPEN_PAUSE_MIN;

@@ -119,47 +119,19 @@ testASessionIsNotCutShortByMaxLifetime() {
 	assertEquals 0 "$(status apps web lost)"
 }
 
-# jittered [OPTION]...: up to forty processes, which need not stay.
-jittered() {
-	{
-		cat <<-EOF
-		min_processes = 0
-		max_processes = 40
-		start_delay = 0
-		EOF
-		printf '%s\n' "$@"
-	} | web_app
-}
-
-# All processes are older than max_lifetime, and without jitter would leave at
-# once.
-testMaxLifetimeJitterSpreadsTheEndsOfProcessesOfOneAge() {
-	jittered
-	pool_start
-	occupy all 40
-	await status_is 40 apps web active
-	dismiss all
-	await status_is 40 apps web idle
-	jittered 'max_lifetime = 10ms' "max_lifetime_jitter = $((20 * SLOW))s"
-	reload
-	await has_ended max_lifetime 1
-	assertNotEquals 'those that stay' 0 "$(status apps web processes)"
-}
-
-testMaxRequestsJitterGivesProcessesDifferentNumbersOfRequests() {
+testProcessesLeaveAfterDifferentNumbersOfRequests() {
 	web_app <<-EOF
 	max_processes = 2
-	max_requests = 5
-	max_requests_jitter = 20
+	max_requests = 20
 	EOF
 	pool_start
-	web hello --count 200 >"$DIR/answers"
+	web hello --count 400 >"$DIR/answers"
 	# The requests of each process that has ended.
 	cut -d ' ' -f 2 "$DIR/answers" | sort | uniq -c |
 	    awk -v "left=$(status apps web workers '*' id | xargs)" '
 	    index(" " left " ", " " $2 " ") == 0 { print $1 }' >"$DIR/lives"
-	assertEquals 'lives under 5 or over 25' '' \
-	    "$(awk '$1 < 5 || $1 > 25' "$DIR/lives")"
+	assertEquals 'lives under 20 or over 22' '' \
+	    "$(awk '$1 < 20 || $1 > 22' "$DIR/lives")"
 	assertTrue "lives: $(xargs <"$DIR/lives")" \
 	    "[ $(sort -u "$DIR/lives" | wc -l) -gt 1 ]"
 }

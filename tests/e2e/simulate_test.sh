@@ -199,9 +199,7 @@ assert 3 < r["need"] <= r["most_need"] <= 8, r' "$DIR/out")"
 }
 
 testWithoutAPromiseNoneIsShown() {
-	sed 's/command/target_wait = 0 command/' \
-	    "$DIR/pool.conf" >"$DIR/none.conf"
-	simulate -c "$DIR/none.conf" --for 1m
+	simulate --for 1m
 	assertEquals 0 "$(grep -c Promise "$DIR/out")"
 }
 

@@ -70,6 +70,7 @@ testTheNeedIsUnknownAtFirstAndShownWithWhatWasKept() {
 	sized <<-EOF
 	min_processes = 3
 	max_processes = 8
+	target_wait = 20ms
 	EOF
 	pool_start
 	assertEquals 0.02 "$(status apps web target_wait)"
@@ -96,13 +97,19 @@ testAProcessThatIsNeededIsReplacedThoughNobodyWaits() {
 	await status_is $((started + 1)) apps web spawned
 }
 
-testAThresholdOfTheFileTurnsThePromiseOff() {
+testWithoutAPromiseTheNeedIsAFigureAlone() {
 	sized <<-EOF
-	grow_threshold = 90
+	max_processes = 8
+	max_idle_time = 100ms
+	stop_delay = 0
+	start_delay = 0
 	EOF
 	pool_start
 	assertEquals null "$(status apps web target_wait)"
+	threes
+	await status_is 1 apps web processes
 	assertNotContains "$(ctl status -v)" promise
+	assertContains "$(ctl status -v)" '  need '
 }
 
 # --- growth -------------------------------------------------------------

@@ -88,8 +88,7 @@ print_app(FILE *out, struct prng *random, unsigned n)
 	if (below(random, 4) == 0)
 		fprintf(out, " queue_timeout = %ums", 1 + below(random, 2000));
 	if (below(random, 4) == 0)
-		fprintf(out, " max_requests = %u max_requests_jitter = %u",
-		    1 + below(random, 100), below(random, 20));
+		fprintf(out, " max_requests = %u", 1 + below(random, 100));
 	fprintf(out, " }\n");
 }
 

@@ -76,15 +76,15 @@ target(tspan expected, const char *before, const char *options)
 }
 
 static void
-a_threshold_turns_the_default_of_target_wait_off(void)
+a_threshold_nearer_to_the_app_turns_a_target_off(void)
 {
-	target(TSPAN_MSECONDS(20), "", "");
-	target(0, "", "grow_threshold = 80");
-	target(0, "", "grow_threshold = 90");
-	target(0, "", "multi_threshold = 50");
-	target(0, "", "single_threshold = 5");
-	target(0, "defaults { multi_threshold = 50 }", "");
-	target(TSPAN_MSECONDS(20), "", "kill_interval = 1s gain = 0.2");
+	target(0, "", "");
+	for (size_t i = 0; i < 3; i++)
+		target(0, "defaults { target_wait = 1s }",
+		    (const char *const[]){ "grow_threshold = 80",
+			"multi_threshold = 50", "single_threshold = 5" }[i]);
+	target(TSPAN_SECONDS(1), "defaults { target_wait = 1s }",
+	    "kill_interval = 1s gain = 0.2");
 }
 
 static void
@@ -119,20 +119,12 @@ no_target_is_kept_where_waits_or_ends_are_unknown(void)
 	    0, "defaults { target_wait = 1s }", "prefetch = 1 queue = private");
 	target(0, "", "handoff = listen");
 	target(0, "defaults { target_wait = 1s }", "handoff = listen");
-	target(TSPAN_MSECONDS(20), "", "handoff = stdio");
+	target(TSPAN_SECONDS(1), "", "handoff = stdio target_wait = 1s");
 	MISTAKE("target_wait cannot be kept with queue = private",
 	    APP("prefetch = 1 queue = private target_wait = 1s"));
 	MISTAKE("'target_wait' cannot be used with handoff = listen",
 	    APP("handoff = listen target_wait = 1s"));
 	MISTAKES("", APP("prefetch = 1 queue = private target_wait = 0"));
-}
-
-static void
-a_jitter_needs_the_option_it_belongs_to(void)
-{
-	MISTAKES("pool.conf:1: app 'a': max_requests_jitter has no effect "
-		 "without max_requests\n",
-	    APP("max_requests_jitter = 9"));
 }
 
 static void
@@ -809,11 +801,10 @@ main(int argc, char **argv)
 	RUN(an_app_needs_an_address_unless_handoff_is_none);
 	RUN(a_minimum_over_its_maximum_is_a_mistake);
 	RUN(a_minimum_is_not_compared_with_a_wrong_maximum);
-	RUN(a_threshold_turns_the_default_of_target_wait_off);
+	RUN(a_threshold_nearer_to_the_app_turns_a_target_off);
 	RUN(of_a_threshold_and_a_target_the_one_nearer_to_the_app_rules);
 	RUN(a_threshold_beside_a_target_is_a_mistake);
 	RUN(no_target_is_kept_where_waits_or_ends_are_unknown);
-	RUN(a_jitter_needs_the_option_it_belongs_to);
 	RUN(a_delay_over_its_maximum_is_a_mistake);
 	RUN(names_of_apps_have_a_set_of_characters);
 	RUN(the_minima_must_fit_under_the_ceiling);

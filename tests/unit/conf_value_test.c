@@ -660,8 +660,8 @@ every_default_is_the_documented_one(void)
 	CHECK_EQ(0, a->pool.queue_timeout);
 	CHECK_EQ(CONF_ON_FULL_WAIT, a->refusal.on_full);
 	CHECK_EQ(TSPAN_MSECONDS(50), a->pool.start_delay);
-	CHECK_EQ(TSPAN_SECONDS(10), a->pool.stop_delay);
-	CHECK_EQ(TSPAN_SECONDS(300), a->pool.max_idle_time);
+	CHECK_EQ(APP_AUTO, a->pool.stop_delay);
+	CHECK_EQ(APP_AUTO, a->pool.max_idle_time);
 	CHECK_EQ(0, a->pool.max_requests);
 	CHECK_EQ(TSPAN_SECONDS(30), a->pool.start_timeout);
 	CHECK_EQ(TSPAN_SECONDS(10), a->pool.pickup_timeout);
@@ -674,7 +674,7 @@ every_default_is_the_documented_one(void)
 	CHECK_EQ(TSPAN_SECONDS(5), a->pool.kill_timeout);
 	CHECK_NEAR(0.5, a->pool.gain);
 	CHECK_NEAR(90, a->pool.grow_threshold);
-	CHECK_EQ(TSPAN_MSECONDS(20), a->pool.target_wait);
+	CHECK_EQ(0, a->pool.target_wait);
 	conf_free(conf);
 }
 

@@ -175,7 +175,7 @@ at_max_lifetime_the_replacement_is_ready_first(void)
 {
 	rig_begin();
 	rig_running(lifetime_options(), 1);
-	rig_at(60000);
+	rig_at(66000);
 	CHECK_STR("spawn 1", rig_did());
 	rig_ready(1);
 	CHECK_STR("stop 0", rig_did());
@@ -190,7 +190,7 @@ a_busy_process_at_max_lifetime_serves_on_until_it_is_replaced(void)
 	rig_running(lifetime_options(), 1);
 	rig_at(59000);
 	rig_arrive();
-	rig_at(60000);
+	rig_at(66000);
 	CHECK_STR("hand 0>0, spawn 1", rig_did());
 	(void)rig_done(0);
 	rig_arrive();
@@ -206,8 +206,8 @@ an_idle_process_above_the_minimum_is_not_replaced(void)
 {
 	rig_begin();
 	rig_running(lifetime_options(), 2);
-	rig_at(60000);
-	CHECK_STR("stop 1, spawn 2", rig_did());
+	rig_at(66000);
+	CHECK_STR("stop 0, spawn 2", rig_did());
 	rig_end();
 }
 
@@ -219,7 +219,7 @@ without_a_place_an_idle_process_leaves_before_its_replacement(void)
 	rig_begin();
 	o.max_processes = 1;
 	rig_running(o, 1);
-	rig_at(60000);
+	rig_at(66000);
 	CHECK_STR("stop 0, spawn 1", rig_did());
 	rig_end();
 }
@@ -234,7 +234,7 @@ without_a_place_a_busy_process_leaves_when_its_session_ends(void)
 	rig_running(o, 1);
 	rig_at(59000);
 	rig_arrive();
-	rig_at(61000);
+	rig_at(66000);
 	CHECK_STR("hand 0>0", rig_did());
 	(void)rig_done(0);
 	CHECK_STR("stop 0, spawn 1", rig_did());
@@ -251,7 +251,7 @@ without_a_place_a_busy_process_leaves_though_connections_wait(void)
 	rig_running(o, 2);
 	rig_at(59000);
 	rig_arrive_n(5);
-	rig_at(61000);
+	rig_at(66000);
 	CHECK_STR("hand 0>0, hand 1>1", rig_did());
 	(void)rig_done(0);
 	CHECK_STR("stop 0, spawn 2", rig_did());
@@ -274,7 +274,7 @@ without_a_place_a_process_with_several_sessions_gets_no_more(void)
 	rig_running(o, 1);
 	rig_at(59000);
 	rig_arrive_n(4);
-	rig_at(61000);
+	rig_at(66000);
 	CHECK_STR("hand 0>0, hand 1>0", rig_did());
 	(void)rig_done(0);
 	CHECK_STR("stop 0, spawn 1", rig_did());
@@ -283,12 +283,11 @@ without_a_place_a_process_with_several_sessions_gets_no_more(void)
 }
 
 static void
-lifetimes_differ_by_jitter(void)
+lifetimes_differ_by_a_tenth(void)
 {
 	struct app_options o = lifetime_options();
 
 	rig_begin();
-	o.max_lifetime_jitter = TSPAN_SECONDS(60);
 	o.min_processes = 4;
 	rig_running(o, 4);
 	for (uint32_t a = 0; a < 4; a++)
@@ -296,8 +295,10 @@ lifetimes_differ_by_jitter(void)
 			CHECK(rig_process(a)->jitter != rig_process(b)->jitter);
 	rig_at(59999);
 	CHECK_EQ(0, rig_app(0)->outdated);
-	rig_at(120000);
-	CHECK(rig_app(0)->outdated > 0);
+	rig_at(63000);
+	CHECK(rig_app(0)->outdated > 0 && rig_app(0)->outdated < 4);
+	rig_at(66000);
+	CHECK_EQ(4, rig_app(0)->outdated);
 	rig_end();
 }
 
@@ -310,7 +311,7 @@ a_shorter_max_lifetime_holds_for_living_processes(void)
 	rig_running(o, 1);
 	o.max_lifetime = TSPAN_SECONDS(10);
 	rig_change(0, &o);
-	rig_at(10000);
+	rig_at(11000);
 	CHECK_STR("spawn 1", rig_did());
 	rig_end();
 }
@@ -634,7 +635,7 @@ main(int argc, char **argv)
 	RUN(without_a_place_a_busy_process_leaves_when_its_session_ends);
 	RUN(without_a_place_a_busy_process_leaves_though_connections_wait);
 	RUN(without_a_place_a_process_with_several_sessions_gets_no_more);
-	RUN(lifetimes_differ_by_jitter);
+	RUN(lifetimes_differ_by_a_tenth);
 	RUN(a_shorter_max_lifetime_holds_for_living_processes);
 	RUN(a_process_over_max_memory_is_replaced);
 	RUN(a_process_that_nobody_hears_leaves_when_another_is_ready);

@@ -822,7 +822,7 @@ larger_tables_serve_what_the_smaller_ones_held_up(void)
 	rig_begin_with(limits, 20);
 	rig_running(o, 1);
 	rig_arrive_n(2);
-	rig_at(1000);
+	rig_at(900);
 	CHECK_STR("hand 0>0", rig_did());
 	rig_accept_paused(0);
 	limits = rig_limits();

@@ -443,6 +443,27 @@ a_linear_step_is_one_process_those_starting_not_counted(void)
 	rig_end();
 }
 
+/* What it starts is ready within a millisecond, and soon busy. */
+static void
+linear_steps_are_start_delay_apart_however_short_starts_are(void)
+{
+	struct app_options o = rig_options();
+
+	o.growth = GROWTH_LINEAR;
+	begin_busy(o, 1);
+	rig_arrive_n(20);
+	for (uint32_t n = 1; n <= 5; n++) {
+		rig_at(100 * n - 1);
+		CHECK_EQ(n, rig.pool.nprocesses);
+		rig_at(100 * n);
+		CHECK_EQ(n + 1, rig.pool.nprocesses);
+		(void)rig_did();
+		rig_at(100 * n + 1);
+		rig_ready(n);
+	}
+	rig_end();
+}
+
 static void
 linear_steps_start_no_more_than_waiters_need(void)
 {
@@ -563,8 +584,8 @@ at_its_ceiling_an_app_has_no_deadline_for_growth(void)
 	o.max_processes = 1;
 	begin_busy(o, 1);
 	rig_arrive();
-	/* The load estimate alone has one. */
-	CHECK_EQ(10000, rig_due());
+	/* The estimate of the need alone has one. */
+	CHECK_EQ(1000, rig_due());
 	rig_end();
 }
 
@@ -859,6 +880,7 @@ main(int argc, char **argv)
 	RUN(ready_after_measures_no_start);
 	RUN(spare_processes_keep_to_start_delay);
 	RUN(a_linear_step_is_one_process_those_starting_not_counted);
+	RUN(linear_steps_are_start_delay_apart_however_short_starts_are);
 	RUN(linear_steps_start_no_more_than_waiters_need);
 	RUN(a_step_of_all_is_what_the_waiters_need_after_the_patience);
 	RUN(without_any_process_the_first_is_started_at_once);

@@ -103,6 +103,23 @@ rest(unsigned seconds)
 /* --- starts ------------------------------------------------------------- */
 
 static void
+without_a_target_the_need_is_known_and_starts_and_stops_nothing(void)
+{
+	struct app_options o = promise_options();
+
+	rig_begin();
+	o.target_wait = 0;
+	rig_running(o, 2);
+	serve(20, 3);
+	CHECK_EQ(3, rig_app(0)->promise.need);
+	CHECK_EQ(2, ready(0));
+	rest(1000);
+	CHECK_EQ(2, ready(0));
+	CHECK_EQ(-1, rig_due());
+	rig_end();
+}
+
+static void
 the_need_is_started_without_the_patience_of_waiters(void)
 {
 	rig_begin();
@@ -696,6 +713,7 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
+	RUN(without_a_target_the_need_is_known_and_starts_and_stops_nothing);
 	RUN(the_need_is_started_without_the_patience_of_waiters);
 	RUN(without_a_target_nothing_is_started_for_a_need);
 	RUN(connections_one_after_the_other_need_one_process);

@@ -27,6 +27,66 @@ a_process_stops_when_it_was_idle_for_max_idle_time(void)
 	rig_end();
 }
 
+/* Milliseconds from a start to READY, to a stop, and from that to the next. */
+static void
+an_idle_process_is_kept_for_what_a_start_costs(void)
+{
+	static const int64_t table[][3] = { { 1, 5000, 200 },
+		{ 10, 10000, 400 }, { 290, 290000, 11600 },
+		{ 400, 300000, 12000 } };
+	struct app_options o = rig_options();
+
+	o.max_idle_time = o.stop_delay = APP_AUTO;
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		const int64_t *t = table[i];
+
+		rig_begin();
+		o.min_processes = 3;
+		rig_add(&o);
+		(void)rig_did();
+		rig_at(t[0]);
+		for (uint32_t n = 0; n < 3; n++)
+			(void)rig_ready(n);
+		o.min_processes = 1;
+		rig_change(0, &o);
+		(void)rig_did();
+		rig_at(t[0] + t[1] - 1);
+		CHECK_STR("", rig_did());
+		rig_at(t[0] + t[1]);
+		CHECK_STR("stop 0", rig_did());
+		rig_exits(0, END_EXIT);
+		rig_at(t[0] + t[1] + t[2] - 1);
+		CHECK_STR("", rig_did());
+		rig_at(t[0] + t[1] + t[2]);
+		CHECK_STR("stop 1", rig_did());
+		rig_end();
+	}
+}
+
+/* Nothing tells how long the start of a process takes that listens itself. */
+static void
+an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown(void)
+{
+	struct app_options o = rig_options();
+
+	rig_begin();
+	o.sessions = false;
+	o.listens = true;
+	o.min_processes = 2;
+	o.max_idle_time = APP_AUTO;
+	rig_add(&o);
+	(void)rig_did();
+	rig_spawned(0);
+	rig_spawned(1);
+	o.min_processes = 1;
+	rig_change(0, &o);
+	rig_at(299999);
+	CHECK_STR("", rig_did());
+	rig_at(300000);
+	CHECK_STR("stop 0", rig_did());
+	rig_end();
+}
+
 static void
 idle_time_begins_when_the_last_session_ends(void)
 {
@@ -339,14 +399,13 @@ a_connection_taken_back_does_not_count_against_max_requests(void)
 }
 
 static void
-jitter_is_drawn_at_the_start_and_within_its_bounds(void)
+numbers_of_requests_differ_by_a_tenth(void)
 {
 	struct app_options o = rig_options();
 	uint64_t least = UINT64_MAX, most = 0;
 
 	rig_begin();
 	o.max_requests = 100;
-	o.max_requests_jitter = 10;
 	o.min_processes = 20;
 	o.max_processes = 20;
 	rig_add(&o);
@@ -422,6 +481,8 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_process_stops_when_it_was_idle_for_max_idle_time);
+	RUN(an_idle_process_is_kept_for_what_a_start_costs);
+	RUN(an_idle_process_is_kept_for_five_minutes_where_starts_are_unknown);
 	RUN(idle_time_begins_when_the_last_session_ends);
 	RUN(the_least_recently_used_stops_first);
 	RUN(idle_stops_are_stop_delay_apart);
@@ -439,7 +500,7 @@ main(int argc, char **argv)
 	RUN(a_process_with_its_last_sessions_and_room_leaves_its_place);
 	RUN(no_process_is_handed_more_than_max_requests);
 	RUN(a_connection_taken_back_does_not_count_against_max_requests);
-	RUN(jitter_is_drawn_at_the_start_and_within_its_bounds);
+	RUN(numbers_of_requests_differ_by_a_tenth);
 	RUN(a_process_that_asks_to_retire_is_replaced_and_gets_nothing_more);
 	RUN(under_a_lowered_ceiling_a_freed_process_stops_before_it_serves);
 	RUN(in_an_app_of_jobs_processes_over_a_lowered_minimum_stop);

@@ -48,6 +48,8 @@ random_options(struct app_options *o, bool sessions)
 	o->growth = (enum app_growth)world_random(GROWTH_ALL + 1);
 	o->stop_delay = random_span(true);
 	o->max_idle_time = random_span(true);
+	if (world_random(3) == 0)
+		o->max_idle_time = o->stop_delay = APP_AUTO;
 	o->update_interval = random_span(false);
 	o->gain = 0.05 * (1 + world_random(20));
 	o->grow_threshold = world_random(101);
@@ -68,20 +70,16 @@ random_options(struct app_options *o, bool sessions)
 	    o->min_processes + random_up_to(world_random(4) == 0 ? 57 : 5);
 	if (o->max_processes == 0)
 		o->max_processes = 1;
-	if (world_random(4) == 0) {
+	if (world_random(4) == 0)
 		o->max_lifetime = random_span(false);
-		o->max_lifetime_jitter = random_span(true);
-	}
 	o->max_memory = world_random(4) == 0 ? 1000 : 0;
 	if (world_random(4) == 0)
 		o->request_timeout = random_span(false);
 	if (world_random(4) == 0)
 		o->slow_timeout = random_span(false);
 	o->exit_ends = sessions && world_random(10) == 0;
-	if (world_random(3) == 0) {
-		o->max_requests = 1 + random_up_to(20);
-		o->max_requests_jitter = random_up_to(5);
-	}
+	if (world_random(3) == 0)
+		o->max_requests = 1 + random_up_to(40);
 }
 
 static inline void
