@@ -288,9 +288,10 @@ testAGenerationThatDiesYoungIsGivenUp() {
 	assert_given_up nonsense 1
 }
 
-# jobs GENERATION: two workers without connections. Of the new generation the
-# first exits at once, the next when the test says so, after ready_after.
-jobs() {
+# Two workers without connections. Of the new generation the first exits at
+# once, the next when the test says so, after ready_after. Shells read the file
+# while they run: it is written once.
+program_of_jobs() {
 	cat >"$DIR/prog" <<-EOF
 	#!/bin/sh
 	[ "\$1" = old ] && exec sleep 600
@@ -299,6 +300,10 @@ jobs() {
 	exit 3
 	EOF
 	chmod 755 "$DIR/prog"
+}
+
+# jobs GENERATION
+jobs() {
 	conf <<-EOF
 	app "web" {
 		handoff = none
@@ -313,6 +318,7 @@ jobs() {
 
 testNoOldJobLeavesForANewOneThatMayFail() {
 	mkdir -m 1777 "$DIR/tried"
+	program_of_jobs
 	jobs old
 	pool_start
 	old=$(status apps web workers '*' pid)

@@ -2,6 +2,7 @@
 
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
@@ -259,8 +260,13 @@ descriptors_in_a_unix_socket_are_closed_by_a_keeper(void)
 static void
 thousands_are_closed_by_one_keeper(void)
 {
+	struct rlimit limit;
 	int pair[2], before;
 
+	/* A login has 1,024 descriptors, and may have more. */
+	NEED(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+	limit.rlim_cur = limit.rlim_max;
+	NEED(setrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max > 4096);
 	begin();
 	before = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	close(before);
