@@ -52,11 +52,11 @@ follow_parse(struct follow *f, char *const *args)
 }
 
 struct follow *
-follow_new(const struct events *events, char *const *args, bool json,
+follow_new(const struct ring *events, char *const *args, bool json,
     const char **why_out)
 {
 	struct follow *f = calloc(1, sizeof(*f));
-	struct events_place place;
+	struct ring_place place;
 	struct event event;
 
 	*why_out = strerror(ENOMEM);
@@ -72,7 +72,7 @@ follow_new(const struct events *events, char *const *args, bool json,
 		follow_free(f);
 		return NULL;
 	}
-	events_oldest(events, &place);
+	ring_begin(events, &place);
 	while (events_next(events, &place, &event))
 		f->found += follow_wants(f, &event);
 	return f;
@@ -92,15 +92,15 @@ follow_free(struct follow *f)
 static void
 put_event_json(struct text *to, const struct event *event)
 {
-	char time[LOGSINK_TIME];
+	char time[LOG_TIME];
 	struct emit j;
 
 	emit_init(&j, to);
 	emit_object(&j);
 	emit_put_uint(&j, "number", event->number);
-	emit_put_string(&j, "time", logsink_time(&event->at, time));
+	emit_put_string(&j, "time", log_time(&event->at, time));
 	emit_put_string(&j, "event", events_kind_name(event->kind));
-	emit_put_string(&j, "level", logsink_level_name(event->level));
+	emit_put_string(&j, "level", log_level_name(event->level));
 	emit_put_string(&j, "app", event->app[0] == '\0' ? NULL : event->app);
 	emit_put_string(&j, "id", event->id[0] == '\0' ? NULL : event->id);
 	if (event->pid != 0)
@@ -117,9 +117,9 @@ put_event_json(struct text *to, const struct event *event)
 static void
 put_event(struct text *to, const struct event *event)
 {
-	char time[LOGSINK_TIME];
+	char time[LOG_TIME];
 
-	text_printf(to, "%s %-8s ", logsink_time(&event->at, time),
+	text_printf(to, "%s %-8s ", log_time(&event->at, time),
 	    events_kind_name(event->kind));
 	if (event->kind == EVENT_WORKER)
 		text_printf(to, "%s/%s: ", event->app, event->id);
@@ -136,7 +136,7 @@ follow_has_more(const struct follow *f)
 const char *
 follow_next(struct follow *f, size_t *len_out)
 {
-	struct events_place next;
+	struct ring_place next;
 	struct event event;
 	uint64_t n;
 
@@ -144,7 +144,7 @@ follow_next(struct follow *f, size_t *len_out)
 		/* At the first of the newest events that are wanted. */
 		f->begun = true;
 		n = f->found;
-		events_oldest(f->events, &f->place);
+		ring_begin(f->events, &f->place);
 		next = f->place;
 		while (n > f->last && events_next(f->events, &next, &event)) {
 			n -= follow_wants(f, &event);

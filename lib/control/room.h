@@ -23,8 +23,8 @@
 #include "core/limiter.h"
 #include "core/pool.h"
 #include "core/process.h"
-#include "daemon/events.h"
 #include "daemon/state.h"
+#include "daemon/tell.h"
 #include "daemon/worker.h"
 #include "sys/commands.h"
 #include "sys/emit.h"
@@ -278,14 +278,14 @@ void dump_forget(struct dump *d);
 /* --- follow.c: a client's way through the events of the daemon ----------- */
 
 struct follow {
-	const struct events *events;
+	const struct ring *events;
 	const char *app; /* not owned; NULL: of the daemon and all apps */
 	uint64_t last; /* so many of the newest */
 	bool on; /* and what happens later */
 	bool json;
 	uint64_t found; /* events about the app, so far */
 	bool begun; /* place is that of the next event */
-	struct events_place place;
+	struct ring_place place;
 	uint64_t end; /* no event of this number or later; unless on */
 	bool said; /* something, so far */
 	struct text piece;
@@ -295,7 +295,7 @@ struct follow {
  * Begins as the arguments say: "[APP] [-n N] [-f]" in any order, NULL behind
  * the last; they are to stay. NULL, and what is wrong.
  */
-struct follow *follow_new(const struct events *events, char *const *args,
+struct follow *follow_new(const struct ring *events, char *const *args,
     bool json, const char **why_out);
 
 /* f may be NULL. */

@@ -18,13 +18,13 @@
 
 #include "conf/config.h"
 #include "core/pool.h"
-#include "daemon/events.h"
 #include "daemon/refusal.h"
 #include "daemon/services.h"
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
 #include "sys/reap.h"
+#include "sys/ring.h"
 #include "sys/watch.h"
 
 struct group;
@@ -87,7 +87,7 @@ struct supervisor {
 	struct lane closer; /* of descriptors that strangers sent us */
 	struct lane looker; /* at files, of ours and of others */
 	struct timer files_timer; /* next look at files that restart apps */
-	struct events events;
+	struct ring events; /* see tell.h */
 	struct config *config; /* in force; a reference */
 	struct pool pool;
 	void *pool_memory;

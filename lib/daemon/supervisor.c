@@ -13,6 +13,7 @@
 #include "daemon/keeper.h"
 #include "daemon/restart_files.h"
 #include "daemon/state.h"
+#include "daemon/tell.h"
 #include "daemon/worker.h"
 #include "sys/background.h"
 #include "sys/descriptors.h"
@@ -331,7 +332,7 @@ supervisor_init(struct supervisor *s, struct config *config)
 	hangup_init();
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (keeper_init(s) == -1 || events_init(&s->events) == -1 ||
+	if (keeper_init(s) == -1 || ring_init(&s->events, EVENTS_SIZE) == -1 ||
 	    loop_init(&s->loop, NULL) == -1 ||
 	    watch_init(&s->watch, &s->loop) == -1 || take_signals(s) == -1 ||
 	    start_lanes(s) == -1 ||
@@ -394,5 +395,5 @@ supervisor_fini(struct supervisor *s)
 	}
 	watch_fini(&s->watch);
 	loop_fini(&s->loop);
-	events_fini(&s->events);
+	ring_fini(&s->events);
 }

@@ -27,8 +27,8 @@ void emit_object_end(struct emit *j);
 void emit_array(struct emit *j);
 void emit_array_end(struct emit *j);
 
-/* The key of the value that comes next. */
-void emit_key(struct emit *j, const char *key);
+/* The key of the value that comes next. Returns j. */
+struct emit *emit_key(struct emit *j, const char *key);
 
 /* Lets the key or value that comes next begin a new line. */
 void emit_break(struct emit *j);
@@ -52,12 +52,46 @@ void emit_percent(struct emit *j, double percent);
 void emit_number(struct emit *j, double n);
 
 /* A key and its value. */
-void emit_put_string(struct emit *j, const char *key, const char *s);
-void emit_put_uint(struct emit *j, const char *key, uint64_t n);
-void emit_put_bool(struct emit *j, const char *key, bool b);
-void emit_put_null(struct emit *j, const char *key);
-void emit_put_span(struct emit *j, const char *key, tspan span);
-void emit_put_percent(struct emit *j, const char *key, double percent);
-void emit_put_number(struct emit *j, const char *key, double n);
+static inline void
+emit_put_string(struct emit *j, const char *key, const char *s)
+{
+	emit_string(emit_key(j, key), s);
+}
+
+static inline void
+emit_put_uint(struct emit *j, const char *key, uint64_t n)
+{
+	emit_uint(emit_key(j, key), n);
+}
+
+static inline void
+emit_put_bool(struct emit *j, const char *key, bool b)
+{
+	emit_bool(emit_key(j, key), b);
+}
+
+static inline void
+emit_put_span(struct emit *j, const char *key, tspan span)
+{
+	emit_span(emit_key(j, key), span);
+}
+
+static inline void
+emit_put_percent(struct emit *j, const char *key, double percent)
+{
+	emit_percent(emit_key(j, key), percent);
+}
+
+static inline void
+emit_put_number(struct emit *j, const char *key, double n)
+{
+	emit_number(emit_key(j, key), n);
+}
+
+static inline void
+emit_put_null(struct emit *j, const char *key)
+{
+	emit_null(emit_key(j, key));
+}
 
 #endif

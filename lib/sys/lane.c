@@ -292,7 +292,24 @@ lane_submit(struct lane *l, struct lane_job *job)
 	pthread_mutex_lock(&l->lock);
 	assert(!l->stopping);
 	prepare(l);
+	job->together = false;
 	STAILQ_INSERT_TAIL(&l->waiting, job, next);
+	pthread_mutex_unlock(&l->lock);
+}
+
+void
+lane_submit_together(struct lane *l, struct lane_jobs *jobs)
+{
+	struct lane_job *job;
+
+	if (STAILQ_EMPTY(jobs))
+		return;
+	STAILQ_FOREACH(job, jobs, next)
+		job->together = true;
+	pthread_mutex_lock(&l->lock);
+	assert(!l->stopping);
+	prepare(l);
+	STAILQ_CONCAT(&l->waiting, jobs);
 	pthread_mutex_unlock(&l->lock);
 }
 

@@ -31,11 +31,7 @@ struct lane_job {
 	STAILQ_ENTRY(lane_job) next;
 	void (*work)(struct lane_job *); /* in the lane */
 	void (*done)(struct lane_job *, tstamp now); /* in the loop */
-	/*
-	 * One of many: they wake the loop once, when the lane has nothing else
-	 * to do, or after LANE_PATIENCE.
-	 */
-	bool together;
+	bool together; /* by lane_submit_together() */
 };
 
 STAILQ_HEAD(lane_jobs, lane_job);
@@ -87,6 +83,13 @@ int lane_stop(struct lane *, tstamp deadline);
  * the next one.
  */
 void lane_submit(struct lane *, struct lane_job *);
+
+/*
+ * The same for a list, which is empty then. They wake the loop once, when the
+ * lane has nothing else to do; or after LANE_PATIENCE, for those before a job
+ * that is stuck.
+ */
+void lane_submit_together(struct lane *, struct lane_jobs *);
 
 /*
  * Takes the descriptor over and has it closed in the lane; until then its

@@ -13,9 +13,34 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <time.h>
 
 #include "core/tstamp.h"
-#include "sys/logsink.h"
+#include "sys/text.h"
+
+enum log_level {
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_WARN,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_DEBUG,
+};
+#define LOG_LEVELS (LOG_LEVEL_DEBUG + 1)
+
+enum log_dest {
+	LOG_DEST_STDERR,
+	LOG_DEST_SYSLOG,
+	LOG_DEST_FILE,
+};
+
+struct log_spec {
+	enum log_dest dest;
+	int facility; /* LOG_DAEMON, ... of syslog(3); SYSLOG only */
+	const char *path; /* FILE; SYSLOG: the socket, NULL for /dev/log */
+	enum log_level level; /* less urgent lines are not logged */
+	bool json;
+};
+
+/* --- log.c: where lines go ---------------------------------------------- */
 
 /*
  * Sets where lines go and how they look, from the next line on; before the
@@ -29,6 +54,7 @@ int log_open(const struct log_spec *spec);
  * The same in two steps: log_prepare() opens what log_commit() has lines go to,
  * unless log_abandon() (NULL: nothing) closes it. NULL and errno as log_open().
  */
+struct logsink;
 struct logsink *log_prepare(const struct log_spec *spec);
 void log_commit(struct logsink *, enum log_level level);
 void log_abandon(struct logsink *);
@@ -46,7 +72,10 @@ void log_echo(bool);
  */
 int log_start(void);
 
-/* Lets the thread open the file anew, after a rotation; does not wait. */
+/*
+ * Lets the thread open the file anew, after a rotation; does not wait. A
+ * failure is written to the old one.
+ */
 void log_reopen(void);
 
 /* Waits until all is written, at most for limit. Returns whether all is. */
@@ -59,6 +88,26 @@ bool log_flush(tspan limit);
  */
 void log_stop(tspan limit);
 
+struct logline {
+	struct timespec at; /* of the wall clock */
+	enum log_level level;
+	const char *app; /* whose worker printed the line; NULL: we wrote it */
+	const char *id; /* of that worker; NULL where app is */
+	const char *text;
+	size_t len;
+};
+
+/* Whether lines of this level are logged at all. */
+bool log_wants(enum log_level level);
+
+/*
+ * Sets the time of the line to now and, if its level is wanted, writes it or,
+ * while the thread runs, leaves that a copy.
+ */
+void log_put(struct logline *line);
+
+/* --- logline.c: what is logged, and how it looks ------------------------ */
+
 /* Log one line; the functions without an x add ": " and the text of errno. */
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_errorx(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -66,12 +115,6 @@ void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warnx(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-void log_at(enum log_level level, const char *fmt, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* The time that a line logged now would have. */
-void log_clock(struct timespec *out);
 
 /* Logs an error, waits at most 1 s until all is written, and exits with 71. */
 void fatal(const char *fmt, ...)
@@ -103,5 +146,30 @@ bool log_rate_allows(
 /* Logs the message if it may be. */
 void log_limited(struct log_rate *rate, tstamp now, enum log_level level,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* "2026-11-21T08:50:01.123Z". Returns buf. */
+#define LOG_TIME 64
+const char *log_time(const struct timespec *at, char buf[LOG_TIME]);
+
+/* The word of a level. */
+const char *log_level_name(enum log_level level);
+
+struct log_style {
+	enum {
+		LOG_HEAD_TIME, /* "2026-11-21T08:50:01.123Z info " */
+		LOG_HEAD_JOURNAL, /* "<6>", see sd-daemon(3) */
+		LOG_HEAD_SYSLOG, /* "<30>Nov 21 08:50:01 apppoold[4711]: " */
+	} head;
+	bool json; /* one object, after the head unless that is TIME */
+	int facility; /* of syslog(3); SYSLOG only */
+};
+
+/*
+ * Gives the line, without a newline, to put() in pieces, none of which ends
+ * within a character. In text, controls but tabs and bytes that are not UTF-8
+ * come out as \xHH; in JSON they are escaped, or replaced by U+FFFD.
+ */
+void log_format(const struct logline *line, const struct log_style *style,
+    text_piece *put, void *arg);
 
 #endif

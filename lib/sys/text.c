@@ -133,7 +133,8 @@ text_char_length(const char *p, size_t len)
 	return n;
 }
 
-bool
+/* Whether the character of n bytes is one of U+0000-1F and U+007F-9F. */
+static bool
 text_is_control(const char *p, size_t n)
 {
 	unsigned char c = (unsigned char)p[0];
@@ -144,16 +145,58 @@ text_is_control(const char *p, size_t n)
 }
 
 void
+text_pieces(
+    const char *s, size_t len, enum text_as as, text_piece *put, void *arg)
+{
+	size_t from = 0, at = 0;
+	char escape[8];
+
+	while (at < len) {
+		size_t n = text_char_length(s + at, len - at);
+		bool plain = n != 0 && !text_is_control(s + at, n);
+
+		if (s[at] == '\t')
+			plain = as == TEXT_LINE;
+		else if (as == TEXT_JSON && (s[at] == '"' || s[at] == '\\'))
+			plain = false;
+		if (plain) {
+			at += n;
+			continue;
+		}
+		if (at > from)
+			put(arg, s + from, at - from);
+		if (as != TEXT_JSON) {
+			n = 1;
+			(void)snprintf(escape, sizeof(escape), "\\x%02x",
+			    (unsigned char)s[at]);
+		} else if (n == 0) {
+			n = 1;
+			(void)strcpy(escape, "\\ufffd");
+		} else if (s[at] == '\n' || s[at] == '\t') {
+			(void)strcpy(escape, s[at] == '\n' ? "\\n" : "\\t");
+		} else if (s[at] == '"' || s[at] == '\\') {
+			(void)snprintf(escape, sizeof(escape), "\\%c", s[at]);
+		} else {
+			/* U+0000 to U+009F: the last byte is the number. */
+			(void)snprintf(escape, sizeof(escape), "\\u%04x",
+			    (unsigned char)s[at + n - 1]);
+		}
+		put(arg, escape, strlen(escape));
+		at += n;
+		from = at;
+	}
+	if (at > from)
+		put(arg, s + from, at - from);
+}
+
+void
+text_put_piece(void *t, const char *piece, size_t len)
+{
+	text_put(t, piece, len);
+}
+
+void
 text_escaped(struct text *t, const char *s, size_t len)
 {
-	for (size_t at = 0; at < len;) {
-		size_t n = text_char_length(s + at, len - at);
-
-		if (n != 0 && !text_is_control(s + at, n)) {
-			text_put(t, s + at, n);
-			at += n;
-		} else {
-			text_printf(t, "\\x%02x", (unsigned char)s[at++]);
-		}
-	}
+	text_pieces(s, len, TEXT_TERMINAL, text_put_piece, t);
 }

@@ -30,10 +30,24 @@ void text_puts(struct text *t, const char *s);
 void text_printf(struct text *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/*
- * Puts text for a terminal: controls, which it could take for a command, and
- * bytes that are not UTF-8 come out as \xHH.
- */
+/* For whom bytes of strangers are made harmless. */
+enum text_as {
+	TEXT_TERMINAL, /* what it could take for a command comes out as \xHH */
+	TEXT_LINE, /* of a log: likewise, but for tabs */
+	TEXT_JSON, /* in quotes: what is not UTF-8 becomes U+FFFD */
+};
+
+typedef void text_piece(void *arg, const char *piece, size_t len);
+
+/* Gives the text to put() in pieces, none of which ends within a
+ * character. */
+void text_pieces(
+    const char *s, size_t len, enum text_as as, text_piece *put, void *arg);
+
+/* As put() above: adds to the text that arg is. */
+void text_put_piece(void *t, const char *piece, size_t len);
+
+/* Adds the text for a terminal. */
 void text_escaped(struct text *t, const char *s, size_t len);
 
 /*
@@ -41,8 +55,5 @@ void text_escaped(struct text *t, const char *s, size_t len);
  * that are there; 0 where no valid character begins.
  */
 size_t text_char_length(const char *p, size_t len);
-
-/* Whether the character of n bytes is one of U+0000-1F and U+007F-9F. */
-bool text_is_control(const char *p, size_t n);
 
 #endif

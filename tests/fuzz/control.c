@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void
 try_wish(const struct command_line *line)
 {
-	const struct events none = { 0 };
+	const struct ring none = { 0 };
 	struct follow *f;
 	const char *why;
 	size_t i = 1;
@@ -103,12 +103,12 @@ try_event(const char *data, size_t size, bool json)
 		.len = size,
 	};
 	char *args[] = { (char[]){ "-n" }, (char[]){ "1" }, NULL };
-	struct events events;
+	struct ring events;
 	struct follow *f;
 	const char *piece, *why;
 	size_t len;
 
-	if (events_init(&events) == -1)
+	if (ring_init(&events, EVENTS_SIZE) == -1)
 		abort();
 	events_put(&events, &event);
 	f = follow_new(&events, args, json, &why);
@@ -118,7 +118,7 @@ try_event(const char *data, size_t size, bool json)
 	    (&(struct text){ .data = f->piece.data, .len = len - 1 }));
 	assert(follow_next(f, &len) == NULL);
 	follow_free(f);
-	events_fini(&events);
+	ring_fini(&events);
 }
 
 /* The answer goes through whole, but for a last line that is an error. */

@@ -164,7 +164,7 @@ begin(void)
 	sup.groups = groups;
 	sup.workers = workers;
 	(void)loop_init(&sup.loop, &clock);
-	(void)events_init(&sup.events);
+	(void)ring_init(&sup.events, EVENTS_SIZE);
 	NEED(lane_start(&sup.looker, &sup.loop, "looker", NULL) == 0);
 	sup.pool_memory = calloc(1, pool_memory(&limits));
 	pool_init(&sup.pool, &limits, sup.pool_memory, 4, 1, now);
@@ -192,7 +192,7 @@ end(void)
 	services_close(&sup.services, now);
 	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
 	loop_fini(&sup.loop);
-	events_fini(&sup.events);
+	ring_fini(&sup.events);
 	free(sup.pool_memory);
 }
 

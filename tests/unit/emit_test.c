@@ -85,7 +85,7 @@ a_missing_string_is_null(void)
 static void
 quotes_and_controls_are_escaped(void)
 {
-	CHECK_STR("\"a\\\"b\\\\c\\nd\\u0009e\\u001b[2Jf\\u0001\\u007f\"",
+	CHECK_STR("\"a\\\"b\\\\c\\nd\\te\\u001b[2Jf\\u0001\\u007f\"",
 	    quoted("a\"b\\c\nd\te\033[2Jf\001\177"));
 }
 

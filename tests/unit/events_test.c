@@ -1,10 +1,14 @@
 /* The ring of events, and readers who are overtaken. */
 
-#include "daemon/events.h"
+#include <sys/mman.h>
+
+#include <unistd.h>
+
+#include "daemon/tell.h"
 
 #include "check.h"
 
-static struct events ring;
+static struct ring ring;
 
 static void
 put(const char *app, const char *id, const char *text)
@@ -35,21 +39,21 @@ put_many(unsigned first, unsigned count)
 	}
 }
 
-static struct events_place
+static struct ring_place
 begin(void)
 {
-	struct events_place place;
+	struct ring_place place;
 
-	events_fini(&ring);
-	CHECK_EQ(0, events_init(&ring));
-	events_oldest(&ring, &place);
+	ring_fini(&ring);
+	CHECK_EQ(0, ring_init(&ring, EVENTS_SIZE));
+	ring_begin(&ring, &place);
 	return place;
 }
 
 static void
 an_event_is_read_as_it_was_put(void)
 {
-	struct events_place place = begin();
+	struct ring_place place = begin();
 	struct event out,
 	    in = {
 		    .at = { .tv_sec = 12, .tv_nsec = 34 },
@@ -83,7 +87,7 @@ an_event_is_read_as_it_was_put(void)
 static void
 a_reader_who_keeps_up_gets_every_event(void)
 {
-	struct events_place place = begin();
+	struct ring_place place = begin();
 	struct event out;
 	unsigned got = 0;
 
@@ -103,7 +107,7 @@ a_reader_who_keeps_up_gets_every_event(void)
 static void
 a_reader_who_is_overtaken_learns_how_many_events_are_lost(void)
 {
-	struct events_place place = begin();
+	struct ring_place place = begin();
 	struct event out;
 	unsigned got = 0;
 
@@ -121,9 +125,9 @@ a_reader_who_is_overtaken_learns_how_many_events_are_lost(void)
 
 /* A reader of all but the event with which the ring begins anew. */
 static void
-read_up_to_the_end_of_the_ring(const char *text, struct events_place *out)
+read_up_to_the_end_of_the_ring(const char *text, struct ring_place *out)
 {
-	struct events_place place = begin();
+	struct ring_place place = begin();
 	struct event event;
 	size_t head;
 
@@ -139,7 +143,7 @@ static void
 a_reader_whose_event_is_the_oldest_gets_it(void)
 {
 	char first[200], later[200];
-	struct events_place place, copy;
+	struct ring_place place, copy;
 	struct event out;
 
 	memset(first, 'a', sizeof(first));
@@ -162,7 +166,7 @@ a_reader_whose_event_is_the_oldest_gets_it(void)
 static void
 a_text_is_cut_at_the_bound(void)
 {
-	struct events_place place = begin();
+	struct ring_place place = begin();
 	char text[2 * EVENTS_TEXT_MAX + 1];
 	struct event out;
 
@@ -178,7 +182,7 @@ static void
 a_name_is_cut_at_the_bound(void)
 {
 	static char name[100000];
-	struct events_place place = begin();
+	struct ring_place place = begin();
 	struct event out;
 
 	memset(name, 'n', sizeof(name) - 1);
@@ -192,12 +196,12 @@ a_name_is_cut_at_the_bound(void)
 static void
 without_memory_no_event_is_kept(void)
 {
-	struct events none = { .oldest = 1, .next = 1 };
-	struct events_place place;
+	struct ring none = { .oldest = 1, .next = 1 };
+	struct ring_place place;
 	struct event in = { .app = "", .id = "", .text = "" }, out;
 
 	events_put(&none, &in);
-	events_oldest(&none, &place);
+	ring_begin(&none, &place);
 	CHECK(!events_next(&none, &place, &out));
 }
 
@@ -206,6 +210,83 @@ every_kind_has_a_word(void)
 {
 	for (int kind = 0; kind < EVENT_KINDS; kind++)
 		CHECK(events_kind_name((enum event_kind)kind) != NULL);
+}
+
+/*
+ * Records of many sizes go in faster and slower than they are taken out: each
+ * comes out once, in order and whole, or was refused.
+ */
+static void
+the_ring_keeps_order_and_loses_only_refused_records(void)
+{
+	unsigned put = 0, got = 0, refused = 0, random = 1;
+	struct ring r;
+	const unsigned *out;
+	unsigned *in;
+
+	NEED(ring_init(&r, EVENTS_SIZE) == 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		size_t n;
+
+		random = random * 1103515245U + 12345U;
+		n = 2 + (random >> 8) % (i % 7 == 0 ? 10000 : 70);
+		in = ring_add(&r, n * sizeof(*in));
+		if (in == NULL) {
+			refused++;
+		} else {
+			in[0] = put++;
+			in[1] = (unsigned)n;
+			in[n - 1] = n == 2 ? in[1] : in[0];
+		}
+		random = random * 1103515245U + 12345U;
+		for (n = (random >> 16) % 3; n > 0; n--) {
+			out = ring_peek(&r);
+			if (out == NULL)
+				break;
+			CHECK_EQ(got++, out[0]);
+			if (out[1] > 2)
+				CHECK_EQ(out[0], out[out[1] - 1]);
+			ring_drop(&r);
+		}
+	}
+	while ((out = ring_peek(&r)) != NULL) {
+		CHECK_EQ(got++, out[0]);
+		ring_drop(&r);
+	}
+	CHECK(refused > 0);
+	CHECK_EQ(put, got);
+	ring_fini(&r);
+}
+
+static size_t
+pages_in_use(const struct ring *r)
+{
+	static unsigned char pages[EVENTS_SIZE / 4096];
+	size_t n = 0;
+
+	if (mincore(r->mem, EVENTS_SIZE, pages) == -1)
+		return SIZE_MAX;
+	for (size_t i = 0; i < sizeof(pages); i++)
+		n += pages[i] & 1;
+	return n;
+}
+
+static void
+the_ring_gives_the_memory_of_a_flood_back(void)
+{
+	struct ring r;
+	void *record;
+
+	if (sysconf(_SC_PAGESIZE) != 4096)
+		SKIP("pages are of another size here");
+	NEED(ring_init(&r, EVENTS_SIZE) == 0);
+	while ((record = ring_add(&r, 1000)) != NULL)
+		memset(record, 1, 1000);
+	CHECK(pages_in_use(&r) > 60);
+	while (ring_peek(&r) != NULL)
+		ring_drop(&r);
+	CHECK(pages_in_use(&r) <= 16);
+	ring_fini(&r);
 }
 
 int
@@ -220,6 +301,8 @@ main(int argc, char **argv)
 	RUN(a_name_is_cut_at_the_bound);
 	RUN(without_memory_no_event_is_kept);
 	RUN(every_kind_has_a_word);
-	events_fini(&ring);
+	RUN(the_ring_keeps_order_and_loses_only_refused_records);
+	RUN(the_ring_gives_the_memory_of_a_flood_back);
+	ring_fini(&ring);
 	return check_finish();
 }

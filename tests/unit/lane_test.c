@@ -103,15 +103,20 @@ submit(struct work *w, int wait_for)
 	lane_submit(&lane, &w->job);
 }
 
+/* Three of them, of which the first and the last wait for a byte. */
 static void
-submit_together(struct work *w, int wait_for)
+submit_together(struct work w[3], int wait_for)
 {
-	memset(w, 0, sizeof(*w));
-	w->job.work = work_work;
-	w->job.done = work_done;
-	w->job.together = true;
-	w->wait_for = wait_for;
-	lane_submit(&lane, &w->job);
+	struct lane_jobs jobs = STAILQ_HEAD_INITIALIZER(jobs);
+
+	memset(w, 0, 3 * sizeof(w[0]));
+	for (int i = 0; i < 3; i++) {
+		w[i].job.work = work_work;
+		w[i].job.done = work_done;
+		w[i].wait_for = i == 1 ? 0 : wait_for;
+		STAILQ_INSERT_TAIL(&jobs, &w[i].job, next);
+	}
+	lane_submit_together(&lane, &jobs);
 }
 
 static void
@@ -316,11 +321,7 @@ jobs_that_are_together_wake_the_loop_when_all_are_done(void)
 	NEED(pipe2(p, O_CLOEXEC) == 0);
 	start();
 	pfd = (struct pollfd){ .fd = lane.io.fd, .events = POLLIN };
-	/* The others find the lane busy with this one. */
-	submit_together(&w[0], p[0]);
-	CHECK(wait_begun(&w[0]));
-	submit_together(&w[1], 0);
-	submit_together(&w[2], p[0]);
+	submit_together(w, p[0]);
 	NEED(write(p[1], "", 1) == 1);
 	CHECK(wait_begun(&w[2]));
 	CHECK_EQ(0, poll(&pfd, 1, 0));
@@ -340,10 +341,7 @@ jobs_behind_which_one_is_stuck_are_told_after_a_while(void)
 
 	NEED(pipe2(p, O_CLOEXEC) == 0);
 	start();
-	submit(&w[0], p[0]);
-	CHECK(wait_begun(&w[0]));
-	submit_together(&w[1], 0);
-	submit_together(&w[2], p[0]);
+	submit_together(w, p[0]);
 	NEED(write(p[1], "", 1) == 1);
 	CHECK(wait_begun(&w[2]));
 	turn_at(LANE_PATIENCE);

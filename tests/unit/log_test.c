@@ -1,6 +1,5 @@
 /* The log: how lines look, and that no caller waits for their reader. */
 
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,7 +16,6 @@
 #include "check.h"
 #include "sys/address.h"
 #include "sys/log.h"
-#include "sys/logring.h"
 #include "sys/text.h"
 
 /*
@@ -66,8 +64,7 @@ collect(void *arg, const char *piece, size_t len)
 }
 
 static const char *
-formatted_bytes(enum logsink_head head, bool json, const char *app,
-    const char *s, size_t len)
+formatted_bytes(int head, bool json, const char *app, const char *s, size_t len)
 {
 	const struct logline line = {
 		/* 2026-11-21T08:50:01.123Z */
@@ -78,17 +75,17 @@ formatted_bytes(enum logsink_head head, bool json, const char *app,
 		.text = s,
 		.len = len,
 	};
-	const struct logsink_style style = {
+	const struct log_style style = {
 		.head = head, .json = json, .facility = LOG_LOCAL3
 	};
 
 	text_len = 0;
-	logsink_format(&line, &style, collect, NULL);
+	log_format(&line, &style, collect, NULL);
 	return text;
 }
 
 static const char *
-formatted(enum logsink_head head, bool json, const char *app, const char *s)
+formatted(int head, bool json, const char *app, const char *s)
 {
 	return formatted_bytes(head, json, app, s, strlen(s));
 }
@@ -97,22 +94,21 @@ static void
 a_line_begins_with_time_and_level(void)
 {
 	CHECK_STR("2026-11-21T08:50:01.123Z info web: worker 4711 killed",
-	    formatted(
-		LOGSINK_HEAD_TIME, false, NULL, "web: worker 4711 killed"));
+	    formatted(LOG_HEAD_TIME, false, NULL, "web: worker 4711 killed"));
 }
 
 static void
 a_workers_line_follows_app_and_id(void)
 {
 	CHECK_STR("2026-11-21T08:50:01.123Z info web/ab12cd: hello",
-	    formatted(LOGSINK_HEAD_TIME, false, "web", "hello"));
+	    formatted(LOG_HEAD_TIME, false, "web", "hello"));
 }
 
 static void
 the_journal_gets_a_severity_and_no_time(void)
 {
 	CHECK_STR(
-	    "<6>hello", formatted(LOGSINK_HEAD_JOURNAL, false, NULL, "hello"));
+	    "<6>hello", formatted(LOG_HEAD_JOURNAL, false, NULL, "hello"));
 }
 
 static void
@@ -125,15 +121,14 @@ syslog_gets_facility_and_severity_in_one_number(void)
 	snprintf(expected, sizeof(expected),
 	    "<%d>Nov 21 08:50:01 apppoold[%d]: hello", LOG_LOCAL3 | LOG_INFO,
 	    (int)getpid());
-	CHECK_STR(
-	    expected, formatted(LOGSINK_HEAD_SYSLOG, false, NULL, "hello"));
+	CHECK_STR(expected, formatted(LOG_HEAD_SYSLOG, false, NULL, "hello"));
 }
 
 static void
 controls_and_broken_utf8_are_escaped(void)
 {
 	CHECK_STR("<6>a\\x1b[1m\tb\\x0ac\\x7f \\xff\\xc3( \\xc2\\x9b ä€𝄞",
-	    formatted(LOGSINK_HEAD_JOURNAL, false, NULL,
+	    formatted(LOG_HEAD_JOURNAL, false, NULL,
 		"a\x1b[1m\tb\nc\x7f \xff\xc3( \xc2\x9b ä€𝄞"));
 }
 
@@ -141,10 +136,10 @@ static void
 a_nul_is_a_control_too(void)
 {
 	CHECK_STR("<6>a\\x00b",
-	    formatted_bytes(LOGSINK_HEAD_JOURNAL, false, NULL, "a\0b", 3));
+	    formatted_bytes(LOG_HEAD_JOURNAL, false, NULL, "a\0b", 3));
 	CHECK_STR("<6>{\"time\":\"2026-11-21T08:50:01.123Z\","
 		  "\"level\":\"info\",\"text\":\"a\\u0000b\"}",
-	    formatted_bytes(LOGSINK_HEAD_JOURNAL, true, NULL, "a\0b", 3));
+	    formatted_bytes(LOG_HEAD_JOURNAL, true, NULL, "a\0b", 3));
 }
 
 static void
@@ -152,7 +147,7 @@ json_is_one_object_with_time_and_level(void)
 {
 	CHECK_STR("{\"time\":\"2026-11-21T08:50:01.123Z\",\"level\":\"info\","
 		  "\"text\":\"hello\"}",
-	    formatted(LOGSINK_HEAD_TIME, true, NULL, "hello"));
+	    formatted(LOG_HEAD_TIME, true, NULL, "hello"));
 }
 
 static void
@@ -160,13 +155,13 @@ json_names_app_and_id_of_a_worker(void)
 {
 	CHECK_STR("{\"time\":\"2026-11-21T08:50:01.123Z\",\"level\":\"info\","
 		  "\"app\":\"web\",\"id\":\"ab12cd\",\"text\":\"hello\"}",
-	    formatted(LOGSINK_HEAD_TIME, true, "web", "hello"));
+	    formatted(LOG_HEAD_TIME, true, "web", "hello"));
 }
 
 static void
 json_escapes_quotes_and_controls(void)
 {
-	const char *line = formatted(LOGSINK_HEAD_TIME, true, NULL,
+	const char *line = formatted(LOG_HEAD_TIME, true, NULL,
 	    "\"q\" \\ \n\t\x01\x1b\x7f\xff\xc2\x85 ä");
 
 	CHECK_STR("\"text\":\"\\\"q\\\" \\\\ \\n\\t\\u0001\\u001b\\u007f"
@@ -189,95 +184,6 @@ utf8_is_what_rfc_3629_says(void)
 	CHECK_EQ(0, text_char_length("\xf0\x8f\xbf\xbf", 4));
 	CHECK_EQ(0, text_char_length("\xf4\x90\x80\x80", 4));
 	CHECK_EQ(0, text_char_length("\xf5\x80\x80\x80", 4));
-}
-
-/*
- * Lines of many sizes go in faster and slower than they are taken out: each
- * comes out once, in order and whole, or was refused.
- */
-static void
-the_ring_keeps_order_and_loses_only_refused_lines(void)
-{
-	static char in[LOG_LINE_MAX];
-	unsigned put = 0, got = 0, refused = 0, told = 0, random = 1;
-	struct logring r;
-	struct logline line;
-
-	NEED(logring_init(&r) == 0);
-	for (unsigned i = 0; i < 20000; i++) {
-		size_t len;
-
-		random = random * 1103515245U + 12345U;
-		len = 32 + (random >> 8) % (i % 7 == 0 ? 60000 : 300);
-		memset(in, 'a' + (int)(i % 26), len);
-		snprintf(in, 32, "%u", put);
-		line = (struct logline){ .text = in, .len = len };
-		if (random >> 30 == 0)
-			line.app = line.id = "x";
-		if (logring_put(&r, &line))
-			put++;
-		else
-			refused++;
-
-		random = random * 1103515245U + 12345U;
-		for (unsigned n = (random >> 16) % 3; n > 0; n--) {
-			unsigned dropped;
-
-			if (!logring_peek(&r, &line))
-				break;
-			if (sscanf(line.text, "%u lines", &dropped) == 1 &&
-			    line.level == LOG_LEVEL_WARN)
-				told += dropped;
-			else
-				CHECK_EQ(got++, atoi(line.text));
-			logring_pop(&r);
-		}
-	}
-	while (logring_peek(&r, &line)) {
-		unsigned dropped;
-
-		if (sscanf(line.text, "%u lines", &dropped) == 1 &&
-		    line.level == LOG_LEVEL_WARN)
-			told += dropped;
-		else
-			CHECK_EQ(got++, atoi(line.text));
-		logring_pop(&r);
-	}
-	CHECK(refused > 0);
-	CHECK_EQ(put, got);
-	CHECK_EQ(refused, told + r.dropped);
-	logring_fini(&r);
-}
-
-static size_t
-pages_in_use(const struct logring *r)
-{
-	static unsigned char pages[LOGRING_SIZE / 4096];
-	size_t n = 0;
-
-	if (mincore(r->mem, LOGRING_SIZE, pages) == -1)
-		return SIZE_MAX;
-	for (size_t i = 0; i < sizeof(pages); i++)
-		n += pages[i] & 1;
-	return n;
-}
-
-static void
-the_ring_gives_the_memory_of_a_flood_back(void)
-{
-	struct logline line = { .text = text, .len = 1000 };
-	struct logring r;
-
-	if (sysconf(_SC_PAGESIZE) != 4096)
-		SKIP("pages are of another size here");
-	NEED(logring_init(&r) == 0);
-	while (logring_put(&r, &line))
-		continue;
-	CHECK(pages_in_use(&r) > 120);
-	while (logring_peek(&r, &line))
-		logring_pop(&r);
-	CHECK(pages_in_use(&r) <= 16);
-	logring_fini(&r);
 }
 
 /* Standard error becomes the writing end; returns the reading end. */
@@ -823,8 +729,6 @@ main(int argc, char **argv)
 	RUN(json_names_app_and_id_of_a_worker);
 	RUN(json_escapes_quotes_and_controls);
 	RUN(utf8_is_what_rfc_3629_says);
-	RUN(the_ring_keeps_order_and_loses_only_refused_lines);
-	RUN(the_ring_gives_the_memory_of_a_flood_back);
 	RUN_ALONE(lines_are_written_at_once_before_the_start);
 	RUN_ALONE(lines_are_written_after_the_start_too);
 	RUN_ALONE(errno_is_named_and_kept);
