@@ -188,7 +188,7 @@ action_cause_name(enum action_cause cause)
 		[CAUSE_APP_FAILED] = "the app has failed",
 		[CAUSE_LIMIT] = "its limit does not let it in",
 		[CAUSE_RETRIES] = "retry_limit processes died under it",
-		[CAUSE_STOPPING] = "the daemon stops",
+		[CAUSE_STOPPING] = "the app stops",
 	};
 
 	return names[cause];

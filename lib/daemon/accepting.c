@@ -245,6 +245,23 @@ accepting_leave(struct app_listener *l, tstamp now)
 	set_leave_timer(l, now);
 }
 
+bool
+accepting_may_return(const struct app_listener *l)
+{
+	return l->acceptor.listener.kind == LISTENER_TCP &&
+	    l->acceptor.listener.fd != -1;
+}
+
+void
+accepting_return(struct app_listener *l)
+{
+	set_leave_timer(l, TSTAMP_NEVER);
+	l->leaving = l->last_look = false;
+	acceptor_show(&l->acceptor);
+	if (!l->group->paused)
+		acceptor_resume(&l->acceptor);
+}
+
 void
 accepting_leave_all(struct group *g, tstamp now)
 {

@@ -27,6 +27,15 @@ void accepting_resume(struct supervisor *s, const struct action *a, tstamp now);
  */
 void accepting_leave(struct app_listener *l, tstamp now);
 
+/*
+ * Whether a listener that leaves can be used again: that of a Unix socket was
+ * shut down for good, and another one may have its file.
+ */
+bool accepting_may_return(const struct app_listener *l);
+
+/* It leaves no more, and lets newcomers in. */
+void accepting_return(struct app_listener *l);
+
 /* The app accepts no more: leaves all its listeners. */
 void accepting_leave_all(struct group *g, tstamp now);
 

@@ -1,6 +1,23 @@
-/* The apps of a configuration, and their listeners. */
+/*
+ * The apps of a configuration, and their listeners.
+ *
+ * An app claims the listeners at its addresses. A socket that is open is never
+ * closed and bound again, for what waits in its backlog would be reset: so
+ * every address of a new configuration is looked for among all listeners that
+ * there are, and a listener goes to the app that has its address now, with its
+ * backlog. Only what nobody has is opened, before anything is changed, and
+ * listeners that no app has claimed leave when all have.
+ *
+ * An app that leaves serves out what waits and what is in its backlogs, within
+ * its stop_timeout. If it comes back meanwhile, the group that leaves is the
+ * app again, with its waiters, its processes and its sockets: another one
+ * beside it would find its address taken, and a configuration that is removed
+ * and added again would leave one more behind each time.
+ */
 
+#include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
@@ -16,14 +33,75 @@
 #include "daemon/state.h"
 #include "daemon/worker.h"
 
-/* --- groups ------------------------------------------------------------- */
+/* --- failures ------------------------------------------------------------ */
+
+void
+group_failed(struct group *g, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(g->last_failure, sizeof(g->last_failure), fmt, ap);
+	va_end(ap);
+	g->failed_at = loop_now(&g->sup->loop);
+	g->failed_generation = g->sup->pool.apps[g->app].generation;
+}
+
+void
+group_log_backoff(const struct group *g, tstamp now)
+{
+	const struct app *app = &g->sup->pool.apps[g->app];
+
+	/* Of a failed app, NEWS_FAILED says more. */
+	if (!app_has_failed(app) && app->backoff.until > now)
+		log_info("%s: next start in %.1f s", g->conf->name,
+		    tspan_to_seconds(app->backoff.until - now));
+}
+
+/* A hint at a program that may be the wrong one; NULL: it is not. */
+static const char *
+group_doubt(const struct group *g)
+{
+	static const char *const expected[] = {
+		[CONF_HANDOFF_NATIVE] = "to speak apppool-worker(7)",
+		[CONF_HANDOFF_ACCEPT] = "to accept on descriptor 0 or 3",
+	};
+	const struct app *app = &g->sup->pool.apps[g->app];
+	const uint64_t *exits = app->figures.exits;
+
+	if (!app_has_failed(app) || app_is_announced(app) ||
+	    g->conf->broken != NULL || exits[END_SPAWN] != 0 ||
+	    exits[END_FAIL] != 0 || g->conf->handoff > CONF_HANDOFF_ACCEPT)
+		return NULL;
+	return expected[g->conf->handoff];
+}
+
+const char *
+group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
+{
+	const char *why = g->last_failure, *expected = group_doubt(g);
+
+	if (g->failed_generation < g->sup->pool.apps[g->app].proven)
+		why = "";
+	if (why[0] == '\0' && app_has_failed(&g->sup->pool.apps[g->app]))
+		why = "it does not start";
+	if (expected == NULL)
+		(void)snprintf(buf, GROUP_FAILURE_MAX, "%s", why);
+	else
+		(void)snprintf(buf, GROUP_FAILURE_MAX,
+		    "%s; handoff = %s expects the program %s", why,
+		    conf_handoff_name(g->conf->handoff), expected);
+	return buf;
+}
+
+/* --- groups -------------------------------------------------------------- */
 
 /*
  * The title of the daemon in ps(1). Behind one that is shorter than argv[0]
  * libbsd leaves a dot there, so blanks make it longer.
  */
 static void
-set_title(const struct supervisor *s)
+apps_set_title(const struct supervisor *s)
 {
 	unsigned apps = 0;
 
@@ -33,19 +111,70 @@ set_title(const struct supervisor *s)
 	    (int)strlen(program_invocation_name), apps == 1 ? "" : "s");
 }
 
-/* A group with all its parts, but no listeners; NULL and errno. */
-static struct group *
-add(struct supervisor *s, const struct conf_app *conf, tstamp now)
+struct group *
+group_find(const struct supervisor *s, const char *name)
 {
-	struct keeper_app *keeper = keeper_app_get(s, conf->name);
-	struct group *g =
-	    keeper == NULL ? NULL : group_new(s, s->config, conf, now);
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		struct group *g = s->groups[app];
 
-	if (g == NULL) {
-		keeper_app_put(keeper);
+		if (g != NULL && !g->closing &&
+		    strcmp(g->conf->name, name) == 0)
+			return g;
+	}
+	return NULL;
+}
+
+struct group *
+group_new(struct supervisor *s, struct config *config,
+    const struct conf_app *conf, tstamp now)
+{
+	struct group *g = calloc(1, sizeof(*g));
+
+	if (g == NULL)
+		return NULL;
+	g->name = strdup(conf->name);
+	g->keeper = keeper_app_get(s, conf->name);
+	if (g->name == NULL || g->keeper == NULL) {
+		keeper_app_put(g->keeper);
+		free(g->name);
+		free(g);
 		return NULL;
 	}
-	g->keeper = keeper;
+	g->sup = s;
+	g->since = now;
+	g->config = config_ref(config);
+	g->conf = conf;
+	TAILQ_INIT(&g->listeners);
+	TAILQ_INIT(&g->workers);
+	TAILQ_INIT(&g->queued);
+	g->app = pool_app_add(&s->pool, &conf->pool, now);
+	assert(s->groups[g->app] == NULL);
+	s->groups[g->app] = g;
+	if (conf->broken != NULL)
+		group_failed(g, "%s", conf->broken);
+	return g;
+}
+
+void
+group_free(struct group *g)
+{
+	assert(TAILQ_EMPTY(&g->listeners) && TAILQ_EMPTY(&g->queued));
+	g->sup->groups[g->app] = NULL;
+	keeper_app_put(g->keeper);
+	config_unref(g->config);
+	free(g->slots);
+	free(g->name);
+	free(g);
+}
+
+/* A group with all its parts, but no listeners; NULL and errno. */
+static struct group *
+apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
+{
+	struct group *g = group_new(s, s->config, conf, now);
+
+	if (g == NULL)
+		return NULL;
 	if (conf->program.restricted)
 		log_warnx("%s: handoff = accept sets no_new_privileges, for "
 			  "apppoold is not root, or lacks CAP_SYS_ADMIN or "
@@ -59,13 +188,13 @@ add(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	sampling_configure(g, now);
 	restart_files_configure(g, NULL, now);
 	template_configure(g, now);
-	set_title(s);
+	apps_set_title(s);
 	return g;
 }
 
 /* Gives the group the options of its app in the new configuration. */
 static void
-configure(struct group *g, const struct conf_app *conf, tstamp now)
+apps_configure(struct group *g, const struct conf_app *conf, tstamp now)
 {
 	struct config *old = g->config;
 	const struct conf_app *former = g->conf;
@@ -79,32 +208,38 @@ configure(struct group *g, const struct conf_app *conf, tstamp now)
 	config_unref(old);
 }
 
-/* --- listeners ---------------------------------------------------------- */
+/* --- whose listener ------------------------------------------------------- */
 
+/* Whether the listener is open at this address, or may be again. */
 static bool
-is_at(const struct app_listener *l, const char *text)
+apps_is_at(const struct app_listener *l, const char *text)
 {
-	return !l->leaving && strcmp(l->where.text, text) == 0;
+	return (!l->leaving || accepting_may_return(l)) &&
+	    strcmp(l->where.text, text) == 0;
 }
 
-/* The listener of any app that is open at this address; NULL: none. */
+/* The listener of any app at this address, rather one that stays, or NULL. */
 static struct app_listener *
-find_open(const struct supervisor *s, const char *text)
+apps_find_listener(const struct supervisor *s, const char *text)
 {
-	struct app_listener *l;
+	struct app_listener *l, *leaving = NULL;
 
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		if (s->groups[app] == NULL)
 			continue;
-		TAILQ_FOREACH(l, &s->groups[app]->listeners, next)
-			if (is_at(l, text))
+		TAILQ_FOREACH(l, &s->groups[app]->listeners, next) {
+			if (!apps_is_at(l, text))
+				continue;
+			if (!l->leaving)
 				return l;
+			leaving = l;
+		}
 	}
-	return NULL;
+	return leaving;
 }
 
 static bool
-has_address(const struct conf_app *app, const char *text)
+apps_has_address(const struct conf_app *app, const char *text)
 {
 	for (size_t i = 0; i < app->listen.len; i++)
 		if (strcmp(app->listen.list[i].text, text) == 0)
@@ -118,7 +253,7 @@ has_address(const struct conf_app *app, const char *text)
  * accepted from it in our loop would let them hold that up.
  */
 static bool
-is_shared(const struct app_listener *l)
+apps_is_shared(const struct app_listener *l)
 {
 	return l->acceptor.listener.fd != -1 && group_accepts_itself(l->group);
 }
@@ -129,41 +264,17 @@ is_shared(const struct app_listener *l)
  * wait in its backlog until they have ended.
  */
 static bool
-is_lent(const struct supervisor *s, const struct conf_listen *where)
+apps_is_lent(const struct supervisor *s, const struct conf_listen *where)
 {
-	const struct group *g;
-
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		g = s->groups[app];
+		const struct group *g = s->groups[app];
+
 		if (g != NULL && g->closing && group_accepts_itself(g) &&
 		    where->kind == CONF_LISTEN_FD &&
-		    has_address(g->conf, where->text))
+		    apps_has_address(g->conf, where->text))
 			return true;
 	}
 	return false;
-}
-
-enum connections {
-	NONE,
-	ONE,
-	MANY,
-	ITS_OWN, /* it accepts itself */
-};
-
-/* The connections that a process of an app can have. */
-static enum connections
-connections_of_handoff(enum conf_handoff handoff)
-{
-	switch (handoff) {
-	case CONF_HANDOFF_NONE:
-		return NONE;
-	case CONF_HANDOFF_STDIO:
-		return ONE;
-	case CONF_HANDOFF_LISTEN:
-		return ITS_OWN;
-	default:
-		return MANY;
-	}
 }
 
 /*
@@ -173,17 +284,29 @@ connections_of_handoff(enum conf_handoff handoff)
  * both have.
  */
 static bool
-is_another(const struct group *g, const struct conf_app *app)
+apps_is_another(const struct group *g, const struct conf_app *app)
 {
-	return connections_of_handoff(g->conf->handoff) !=
-	    connections_of_handoff(app->handoff);
+	static const enum {
+		MANY,
+		ONE,
+		NONE,
+		ITS_OWN
+	} connections[] = {
+		[CONF_HANDOFF_NATIVE] = MANY,
+		[CONF_HANDOFF_ACCEPT] = MANY,
+		[CONF_HANDOFF_STDIO] = ONE,
+		[CONF_HANDOFF_NONE] = NONE,
+		[CONF_HANDOFF_LISTEN] = ITS_OWN,
+	};
+
+	return connections[g->conf->handoff] != connections[app->handoff];
 }
 
 /* Whether the group stays the one of this app, which may be of another name. */
 static bool
-remains(const struct group *g, const struct conf_app *app)
+apps_remains(const struct group *g, const struct conf_app *app)
 {
-	return strcmp(g->name, app->name) == 0 && !is_another(g, app);
+	return strcmp(g->name, app->name) == 0 && !apps_is_another(g, app);
 }
 
 /*
@@ -192,19 +315,21 @@ remains(const struct group *g, const struct conf_app *app)
  * they go on without it.
  */
 static bool
-stays(const struct app_listener *l, const struct group *to)
+apps_keeps_listener(const struct app_listener *l, const struct group *to)
 {
 	const struct conf_app *app =
 	    conf_find_app(to->config->conf, l->group->name);
 
-	return is_shared(l) && !group_accepts_itself(to) &&
+	return apps_is_shared(l) && !group_accepts_itself(to) &&
 	    (!l->acceptor.listener.inherited || app == NULL ||
-		is_another(l->group, app));
+		apps_is_another(l->group, app));
 }
+
+/* --- opening ------------------------------------------------------------- */
 
 /* Empty lists, by app; NULL: no memory. */
 static struct app_listeners *
-new_lists(const struct conf *conf)
+apps_new_lists(const struct conf *conf)
 {
 	struct app_listeners *lists =
 	    calloc(conf->apps_len + 1, sizeof(*lists));
@@ -224,36 +349,39 @@ apps_abandon(const struct conf *conf, struct app_listeners *prepared)
 
 /* Opens what the app needs to listen there. Returns like listeners_open(). */
 static int
-open_if_missing(struct supervisor *s, const struct conf_app *app,
+apps_open_missing(struct supervisor *s, const struct conf_app *app,
     const struct conf_listen *where, struct openings *openings,
     struct app_listeners *out)
 {
-	const struct app_listener *l = find_open(s, where->text);
+	const struct app_listener *l = apps_find_listener(s, where->text);
 
-	if (l == NULL && is_lent(s, where))
+	if (l == NULL && apps_is_lent(s, where))
 		return 0;
 	if (l == NULL)
 		return listeners_open(s, app, where, openings, out);
-	if (!is_shared(l) || l->acceptor.listener.inherited ||
-	    remains(l->group, app) || app->handoff == CONF_HANDOFF_LISTEN)
+	if (!apps_is_shared(l) || l->acceptor.listener.inherited ||
+	    apps_remains(l->group, app) || app->handoff == CONF_HANDOFF_LISTEN)
 		return 0;
 	return listeners_await(s, where, out);
 }
 
-/* 0, or an errno: EINPROGRESS only where it is that of all that failed. */
+/*
+ * All that the app lacks. 0, or an errno: EINPROGRESS only where it is that of
+ * all that failed.
+ */
 static int
-open_missing(struct supervisor *s, const struct conf_app *app,
+apps_prepare_one(struct supervisor *s, const struct conf_app *app,
     struct openings *openings, struct app_listeners *out, FILE *answer)
 {
 	const struct group *g = group_find(s, app->name);
 	int error = 0;
 
-	if (g != NULL && g->stopped && !is_another(g, app))
+	if (g != NULL && g->stopped && !apps_is_another(g, app))
 		return 0;
 	for (size_t k = 0; k < app->listen.len; k++) {
 		const struct conf_listen *where = &app->listen.list[k];
 
-		if (open_if_missing(s, app, where, openings, out) == 0)
+		if (apps_open_missing(s, app, where, openings, out) == 0)
 			continue;
 		error = errno;
 		if (error == EINPROGRESS)
@@ -270,7 +398,7 @@ struct app_listeners *
 apps_prepare(struct supervisor *s, const struct conf *conf,
     struct openings *openings, FILE *answer)
 {
-	struct app_listeners *opened = new_lists(conf);
+	struct app_listeners *opened = apps_new_lists(conf);
 	int error = 0, found;
 
 	if (opened == NULL) {
@@ -278,7 +406,7 @@ apps_prepare(struct supervisor *s, const struct conf *conf,
 		return NULL;
 	}
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		found = open_missing(
+		found = apps_prepare_one(
 		    s, &conf->apps[i], openings, &opened[i], answer);
 		if (found != 0)
 			error = found;
@@ -292,59 +420,11 @@ apps_prepare(struct supervisor *s, const struct conf *conf,
 	return NULL;
 }
 
-/*
- * Gives the group all listeners at this address, several if the service
- * manager gave several sockets of one name; update: also those that it has.
- */
-static void
-claim(struct supervisor *s, const char *text, struct group *g, bool update)
-{
-	struct app_listener *l, *next;
-
-	for (uint32_t app = 0; app < s->pool.napps; app++) {
-		struct group *from = s->groups[app];
-
-		if (from == NULL || (from == g && !update))
-			continue;
-		TAILQ_FOREACH_SAFE(l, &from->listeners, next, next) {
-			if (!is_at(l, text) || (from != g && stays(l, g)))
-				continue;
-			if (from != g) {
-				listeners_detach(l);
-				accepting_begin(l, g);
-			}
-			listeners_update(l);
-		}
-	}
-}
-
-/* Gives the group the listeners of its app, if need be from another one. */
-static void
-claim_all(struct group *g, struct app_listeners *opened, bool update)
-{
-	for (size_t k = 0; k < g->conf->listen.len; k++)
-		claim(g->sup, g->conf->listen.list[k].text, g, update);
-	accepting_begin_all(opened, g);
-}
-
-/* Leaves listeners that no app has claimed. */
-static void
-leave_unclaimed(struct group *g, tstamp now)
-{
-	struct app_listener *l, *next;
-
-	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
-		if (!has_address(g->conf, l->where.text))
-			accepting_leave(l, now);
-}
-
-/* --- at the start ------------------------------------------------------- */
-
 int
 apps_open(struct supervisor *s)
 {
 	const struct conf *conf = s->config->conf;
-	struct app_listeners *opened = new_lists(conf);
+	struct app_listeners *opened = apps_new_lists(conf);
 	tstamp now = loop_now(&s->loop);
 	int status = EX_OK;
 
@@ -359,7 +439,7 @@ apps_open(struct supervisor *s)
 				status = services_exit_status(errno);
 	}
 	for (size_t i = 0; i < conf->apps_len && status == EX_OK; i++) {
-		struct group *g = add(s, &conf->apps[i], now);
+		struct group *g = apps_new(s, &conf->apps[i], now);
 
 		if (g == NULL)
 			status = EX_OSERR;
@@ -370,10 +450,64 @@ apps_open(struct supervisor *s)
 	return status;
 }
 
-/* --- at a reload -------------------------------------------------------- */
+/* --- claims --------------------------------------------------------------- */
+
+/*
+ * Gives the group all listeners at this address, several if the service
+ * manager gave several sockets of one name, also such as were about to leave.
+ * update: their options are others now.
+ */
+static void
+apps_claim(struct group *g, const char *text, bool update)
+{
+	struct supervisor *s = g->sup;
+	struct app_listener *l, *next;
+	bool has = false;
+
+	TAILQ_FOREACH(l, &g->listeners, next) {
+		if (!apps_is_at(l, text))
+			continue;
+		if (l->leaving)
+			accepting_return(l);
+		if (update)
+			listeners_update(l);
+		has = true;
+	}
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		struct group *from = s->groups[app];
+
+		if (from == NULL || from == g)
+			continue;
+		TAILQ_FOREACH_SAFE(l, &from->listeners, next, next) {
+			if (!apps_is_at(l, text) || apps_keeps_listener(l, g))
+				continue;
+			/* What it awaited to leave has come back to its app. */
+			if (has && l->awaits) {
+				listeners_close(l);
+				continue;
+			}
+			if (l->leaving)
+				accepting_return(l);
+			listeners_detach(l);
+			accepting_begin(l, g);
+			listeners_update(l);
+		}
+	}
+}
+
+/* Gives the group the listeners of its app, if need be from another one. */
+static void
+apps_claim_all(struct group *g, struct app_listeners *opened, bool update)
+{
+	for (size_t k = 0; k < g->conf->listen.len; k++)
+		apps_claim(g, g->conf->listen.list[k].text, update);
+	accepting_begin_all(opened, g);
+}
+
+/* --- at a reload ---------------------------------------------------------- */
 
 static void
-close_group(struct group *g, tstamp now)
+apps_close(struct group *g, tstamp now)
 {
 	g->closing = true;
 	pool_app_close(&g->sup->pool, g->app, now);
@@ -382,24 +516,20 @@ close_group(struct group *g, tstamp now)
 	template_end(g, now);
 }
 
-/* former: the group of the same name, if there is one. */
-static bool
-add_app(struct supervisor *s, const struct conf_app *app,
-    const struct group *former, struct app_listeners *opened, FILE *answer,
-    tstamp now)
+static struct group *
+apps_add(struct supervisor *s, const struct conf_app *app,
+    struct app_listeners *opened, FILE *answer, tstamp now)
 {
-	struct group *g = add(s, app, now);
+	struct group *g = apps_new(s, app, now);
 
 	if (g == NULL) {
 		logging_tell(
 		    answer, false, "%s: %s", app->name, strerror(errno));
-		return false;
+		return NULL;
 	}
-	claim_all(g, opened, false);
-	if (former != NULL)
-		hold_inherit(g, former, now);
+	apps_claim_all(g, opened, false);
 	logging_tell(answer, true, "%s: added", app->name);
-	return true;
+	return g;
 }
 
 /*
@@ -407,7 +537,8 @@ add_app(struct supervisor *s, const struct conf_app *app,
  * things now, among them the sockets they accept from themselves.
  */
 static bool
-replaces(const struct conf_app *old, const struct conf_app *new)
+apps_replaces(const struct conf_app *old, const struct conf_app *new,
+    const struct app_listeners *opened)
 {
 	if (conf_app_changes(old, new) & CONF_CHANGED_PROCESS)
 		return true;
@@ -417,27 +548,39 @@ replaces(const struct conf_app *old, const struct conf_app *new)
 		if (strcmp(old->listen.list[i].text,
 			new->listen.list[i].text) != 0)
 			return true;
-	return new->listen.len != old->listen.len;
+	return new->listen.len != old->listen.len || !TAILQ_EMPTY(opened);
 }
 
+/* The options of the app are others, or it has left and comes back. */
 static void
-change_app(struct group *g, const struct conf_app *app,
+apps_change_one(struct group *g, const struct conf_app *app,
     struct app_listeners *opened, FILE *answer, tstamp now)
 {
 	struct pool *p = &g->sup->pool;
 	unsigned changes = conf_app_changes(g->conf, app);
-	bool replace = replaces(g->conf, app);
+	bool replace = apps_replaces(g->conf, app, opened), back = g->closing;
 	struct app_options o;
 
-	configure(g, app, now);
+	if (back)
+		g->closing = g->drained = g->muted = g->stopped = g->resized =
+		    false;
+	apps_configure(g, app, now);
 	if (!app->parking.keep_alive && !app->parking.wait_for_data)
 		parking_leave(g, now);
 	if (!g->stopped)
-		claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
+		apps_claim_all(g, opened, (changes & CONF_CHANGED_LISTEN) != 0);
 	size_reloaded(g, answer);
 	size_options(g, &o);
-	if (changes != 0)
+	if (changes != 0 || back)
 		pool_app_change(p, g->app, &o, now);
+	if (back) {
+		pool_app_resume(p, g->app, now);
+		listeners_resume(g);
+		logging_tell(answer, true,
+		    "%s: added again before it was gone: it goes on with what "
+		    "was left of it",
+		    app->name);
+	}
 	if (replace) {
 		pool_app_restart(p, g->app, now);
 		logging_tell(answer, true,
@@ -448,7 +591,7 @@ change_app(struct group *g, const struct conf_app *app,
 		pool_app_restart(p, g->app, now);
 		logging_tell(answer, true, "%s: had failed and is tried again",
 		    app->name);
-	} else if (changes != 0) {
+	} else if (changes != 0 && !back) {
 		logging_tell(answer, true, "%s: changed in place", app->name);
 	}
 }
@@ -458,8 +601,10 @@ change_app(struct group *g, const struct conf_app *app,
  * apps that are not in the file any more.
  */
 static void
-close_others(struct supervisor *s, FILE *answer, tstamp now)
+apps_close_others(struct supervisor *s, FILE *answer, tstamp now)
 {
+	struct app_listener *l, *next;
+
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		struct group *g = s->groups[app];
 
@@ -468,17 +613,31 @@ close_others(struct supervisor *s, FILE *answer, tstamp now)
 		if (g->closing) {
 			/* Another one of its name has come for it just now. */
 			if (s->pool.apps[app].phase == APP_RUNNING)
-				close_group(g, now);
+				apps_close(g, now);
 			continue;
 		}
-		if (conf_find_app(s->config->conf, g->conf->name) != NULL) {
-			leave_unclaimed(g, now);
+		if (conf_find_app(s->config->conf, g->conf->name) == NULL) {
+			logging_tell(answer, true,
+			    "%s: removed, it serves out what waits",
+			    g->conf->name);
+			apps_close(g, now);
 			continue;
 		}
-		logging_tell(answer, true,
-		    "%s: removed, it serves out what waits", g->conf->name);
-		close_group(g, now);
+		TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
+			if (!apps_has_address(g->conf, l->where.text))
+				accepting_leave(l, now);
 	}
+}
+
+/* The group that goes on as this app, which one that leaves may, or NULL. */
+static struct group *
+apps_same(const struct supervisor *s, const struct conf_app *app)
+{
+	for (uint32_t n = 0; n < s->pool.napps; n++)
+		if (s->groups[n] != NULL && s->pool.apps[n].phase < APP_OVER &&
+		    apps_remains(s->groups[n], app))
+			return s->groups[n];
+	return NULL;
 }
 
 void
@@ -489,25 +648,33 @@ apps_change(struct supervisor *s, struct app_listeners *prepared, FILE *answer,
 
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
-		struct group *g = group_find(s, app->name);
+		struct group *former = group_find(s, app->name);
+		struct group *g = apps_same(s, app);
 
-		if (g != NULL && !is_another(g, app))
-			change_app(g, app, &prepared[i], answer, now);
-		else if (add_app(s, app, g, &prepared[i], answer, now) &&
-		    g != NULL)
-			g->closing = true;
+		if (g != NULL)
+			apps_change_one(g, app, &prepared[i], answer, now);
+		else
+			g = apps_add(s, app, &prepared[i], answer, now);
+		if (g == NULL || former == NULL || former == g)
+			continue;
+		/* It is held as the former one is, which leaves now. */
+		if (former->stopped)
+			hold_stop(g, now);
+		else if (former->muted)
+			hold_drain(g, now);
+		former->closing = true;
 	}
-	close_others(s, answer, now);
+	apps_close_others(s, answer, now);
 	listeners_open_awaited(s, now);
 	/* Listeners of an app for which there was no memory. */
 	apps_abandon(conf, prepared);
 }
 
-/* --- at the end of an app ----------------------------------------------- */
+/* --- at the end of an app ------------------------------------------------- */
 
 /* Opens sockets of the service manager that were lent to an app now over. */
 static void
-open_lent(struct supervisor *s)
+apps_open_lent(struct supervisor *s)
 {
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		struct app_listeners opened = TAILQ_HEAD_INITIALIZER(opened);
@@ -518,7 +685,7 @@ open_lent(struct supervisor *s)
 			continue;
 		for (size_t k = 0; k < g->conf->listen.len; k++)
 			if (g->conf->listen.list[k].kind == CONF_LISTEN_FD)
-				(void)open_if_missing(s, g->conf,
+				(void)apps_open_missing(s, g->conf,
 				    &g->conf->listen.list[k], NULL, &opened);
 		/* Whatever outlives its app has them still. */
 		TAILQ_FOREACH(l, &opened, next)
@@ -548,12 +715,11 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	restart_files_free(g);
 	template_forget(g, now);
 	parking_fini(g);
-	keeper_app_put(g->keeper);
 	group_free(g);
 	pool_app_free(&s->pool, a->app);
-	set_title(s);
+	apps_set_title(s);
 	if (!s->stopping) {
-		open_lent(s);
+		apps_open_lent(s);
 		listeners_open_awaited(s, now);
 	}
 }

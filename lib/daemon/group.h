@@ -206,9 +206,6 @@ void hold_start(struct group *g, tstamp now);
 /* The group goes. */
 void hold_forget(struct group *g);
 
-/* A new group of the same app is held as the former one is. */
-void hold_inherit(struct group *g, const struct group *former, tstamp now);
-
 /* --- size.c -------------------------------------------------------------- */
 
 /*

@@ -158,14 +158,3 @@ hold_forget(struct group *g)
 	if (g->starting != NULL)
 		g->starting->group = NULL;
 }
-
-/* --- another group ------------------------------------------------------- */
-
-void
-hold_inherit(struct group *g, const struct group *former, tstamp now)
-{
-	if (former->stopped)
-		hold_stop(g, now);
-	else if (former->muted)
-		hold_drain(g, now);
-}

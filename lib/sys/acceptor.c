@@ -140,6 +140,7 @@ struct listener_job {
 	enum {
 		JOB_CLOSE,
 		JOB_HIDE, /* a copy of a socket that stays open */
+		JOB_SHOW, /* likewise */
 		JOB_PROTECT, /* the file of one */
 	} what;
 	struct acceptor *hidden; /* told when it is; NULL: closed meanwhile */
@@ -163,6 +164,8 @@ listener_job_work(struct lane_job *job)
 		/* It is not ours to remove. */
 		free(l->path);
 		l->path = NULL;
+	} else if (j->what == JOB_SHOW) {
+		listener_unshut(l);
 	} else if (j->what == JOB_HIDE && l->kind == LISTENER_TCP &&
 	    listener_drop_newcomers(l->fd) == -1) {
 		log_debug(
@@ -245,6 +248,24 @@ acceptor_hide(struct acceptor *a)
 	a->hiding = j;
 	lane_submit(a->lane, &j->job);
 	return 0;
+}
+
+void
+acceptor_show(struct acceptor *a)
+{
+	struct listener *l = &a->listener;
+	struct listener_job *j = NULL;
+
+	if (l->shared)
+		j = listener_job_new(a->lane, JOB_SHOW);
+	if (!l->shared) {
+		listener_unshut(l);
+	} else if (j != NULL) {
+		j->listener.fd = fcntl(l->fd, F_DUPFD_CLOEXEC, 0);
+		j->listener.kind = l->kind;
+		lane_submit(a->lane, &j->job);
+	}
+	l->shut = false;
 }
 
 int

@@ -91,6 +91,9 @@ void acceptor_close(struct acceptor *a);
  */
 int acceptor_hide(struct acceptor *a);
 
+/* A TCP listener that was shut or hidden lets newcomers in again. */
+void acceptor_show(struct acceptor *a);
+
 /*
  * Changes backlog, owner and mode to those of spec. A lane changes owner and
  * mode, and logs if that fails. Returns like listener_open().

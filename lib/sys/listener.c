@@ -499,6 +499,20 @@ listener_shut(struct listener *l)
 	return rc;
 }
 
+void
+listener_unshut(struct listener *l)
+{
+	const int none = 0;
+
+	/* What came while the mark was asked for has it still. */
+	if (l->marks)
+		(void)set_min_ttl(l->fd, 0);
+	else
+		(void)setsockopt(
+		    l->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
+	l->shut = false;
+}
+
 /* --- accepting ----------------------------------------------------------- */
 
 /* Logs that accept did not work; the listener rests for a while. */

@@ -143,6 +143,9 @@ int listener_accept(struct listener *l, tstamp now);
  */
 int listener_shut(struct listener *l);
 
+/* A TCP listener that was shut lets newcomers in again. */
+void listener_unshut(struct listener *l);
+
 /*
  * A part of listener_shut() of TCP, for a lane where others have the socket,
  * too, and may hold its lock: nothing can come any more, what is in the queue

@@ -635,6 +635,32 @@ testHandoffListenComesAndGoesWithoutLossAtATcpAddress() {
 	    "127.0.0.1:$PORT"
 }
 
+# A connection that a process has keeps the former one.
+testAListeningAppThatComesBackServesAtItsAddressesAgain() {
+	app other </dev/null >"$DIR/other.conf"
+	{
+		cat "$DIR/other.conf"
+		listens --graceful <<-EOF
+		listen = { "unix:web.sock", "127.0.0.1:$PORT" }
+		max_processes = 1
+		EOF
+	} >"$DIR/both.conf"
+	conf <"$DIR/both.conf"
+	pool_start
+	hold old hello
+	conf <"$DIR/other.conf"
+	reload
+	await status_is stopping apps web state
+	conf <"$DIR/both.conf"
+	reload
+	assertTrue "said 'web: added again'"
+	assertContains "$(ask "127.0.0.1:$PORT" hello)" hello
+	assertContains "$(web hello)" hello
+	let_go old
+	assertContains "$(ask "127.0.0.1:$PORT" hello)" hello
+	assertContains "$(web hello)" hello
+}
+
 # The file is read in its order: the app that the address leaves comes first.
 testAnAddressGoesFromAListeningAppThatChangesToALaterOne() {
 	listens <<-EOF | conf

@@ -447,6 +447,90 @@ testAnAddressMayMoveFromOneAppToAnother() {
 	assertContains "$(web)" other
 }
 
+# web_beside ADDRESS: two apps, of which web has hardly any time to leave.
+web_beside() {
+	app other </dev/null
+	app web <<-EOF
+	listen += "$1"
+	min_processes = 2
+	max_processes = 2
+	max_queue = 8
+	stop_timeout = 500ms
+	kill_timeout = 500ms
+	EOF
+}
+
+# waits_at ADDRESS: a client who waits, as $WAITS.
+waits_at() {
+	start_process "$BUILD/tests/e2e/ask" --to "$1" --text waits \
+	    --timeout $((3 * LIMIT)) >"$DIR/waits" 2>&1
+	WAITS=$STARTED
+	await status_is 1 apps web waiting
+}
+
+testAnAppThatComesBackGoesOnWithWhatWasLeftOfIt() {
+	port=$(free_port)
+	web_beside "127.0.0.1:$port" | sed s/500ms/1m/ | conf
+	pool_start
+	before=$(workers web)
+	occupy busy 2
+	waits_at "127.0.0.1:$port"
+	app other </dev/null | conf
+	hup
+	await status_is stopping apps web state
+	web_beside "127.0.0.1:$port" | sed s/500ms/1m/ | conf
+	hup
+	assertTrue "said 'web: added again'"
+	has_apps 2 || fail "$(status apps '*' name)"
+	assertEquals "$before" "$(workers web)"
+	assertEquals 1 "$(status apps web waiting)"
+	dismiss busy
+	finish "$WAITS"
+	assertContains "$(cat "$DIR/waits")" hello
+	assertContains "$(web)" hello
+	assertContains "$(ask "127.0.0.1:$port")" hello
+	assert_accounts web
+}
+
+# Workers that hang, and clients that wait for them, stayed for ever.
+testAnAppThatIsRemovedEndsWithItsStopTimeout() {
+	web_beside "127.0.0.1:$(free_port)" | conf
+	pool_start
+	occupy busy 2
+	waits_at "unix:$DIR/web.sock"
+	app other </dev/null | conf
+	hup
+	await has_apps 1
+	assertTrue 'the waiter' "said 'a connection is refused: the app stops'"
+	assertTrue 'the processes' "said SIGTERM"
+}
+
+testReloadsThatRemoveAndAddAnAppWithHungWorkersPileUpNothing() {
+	port=$(free_port)
+	web_beside "127.0.0.1:$port" | conf
+	pool_start
+	before=$(fds "$POOL")
+	for round in $(seq $((100 / ${SLOW:-1}))); do
+		[ $((round % 10)) -ne 1 ] || occupy "$round" 6
+		app other </dev/null | conf
+		hup
+		web_beside "127.0.0.1:$port" | conf
+		hup
+	done
+	assertFalse 'its address is taken' "said 'cannot listen'"
+	assertTrue 'too many processes' \
+	    "[ \"\$(status processes)\" -le \"\$(status max_processes)\" ]"
+	app other </dev/null | conf
+	hup
+	await has_apps 1
+	web_beside "127.0.0.1:$port" | conf
+	hup
+	ctl wait >/dev/null
+	assertContains "$(ask "127.0.0.1:$port")" hello
+	assertContains "$(web)" hello
+	await has_fds "$before"
+}
+
 testAnAddressInUseLeavesTheOldConfiguration() {
 	web_conf | conf
 	pool_start

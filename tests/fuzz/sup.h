@@ -149,7 +149,7 @@ sup_begin(void)
 	if (keeper_init(&sup) == -1)
 		abort();
 	g = group_new(&sup, &config, &web, now);
-	if (g == NULL || (g->keeper = keeper_app_get(&sup, "web")) == NULL)
+	if (g == NULL)
 		abort();
 	return g;
 }
@@ -164,7 +164,6 @@ sup_end(void)
 	assert(sup.pool.apps[0].phase == APP_OVER);
 	assert(arrived == f->completed + f->lost + refused);
 	keeper_give_all(sup.keepers);
-	keeper_app_put(sup.groups[0]->keeper);
 	group_free(sup.groups[0]);
 	keeper_fini(&sup);
 }

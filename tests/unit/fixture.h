@@ -139,7 +139,6 @@ fixture_begin(void)
 	sampling_init(&sup);
 	fixture.group =
 	    group_new(&sup, &fixture.config, &fixture.web, fixture.now);
-	fixture.group->keeper = keeper_app_get(&sup, fixture_name);
 	spawn_init(fixture.group);
 	backlog_init(fixture.group);
 }
@@ -166,7 +165,6 @@ fixture_end(void)
 		if (sup.accepted[c].fd > 0)
 			close(sup.accepted[c].fd);
 	backlog_fini(fixture.group);
-	keeper_app_put(fixture.group->keeper);
 	group_free(fixture.group);
 	keeper_fini(&sup);
 	free(sup.groups);
