@@ -181,7 +181,7 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 			  "CAP_NET_BROADCAST: set-user-ID programs gain no "
 			  "rights",
 		    conf->name);
-	spawn_init(g);
+	start_init(g);
 	parking_init(g);
 	backlog_init(g);
 	locks_configure(g, now);
@@ -713,7 +713,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 	backlog_fini(g);
 	locks_free(g);
 	restart_files_free(g);
-	template_forget(g, now);
+	template_configure(g, now);
 	parking_fini(g);
 	group_free(g);
 	pool_app_free(&s->pool, a->app);

@@ -72,7 +72,7 @@ stop_worker(struct supervisor *s, const struct action *a, tstamp now)
 	struct worker *w = s->workers[a->process];
 
 	if (w->start.queued)
-		spawn_call_off(w, now);
+		start_call_off(w, now);
 	else
 		channel_stop(w);
 }
@@ -94,14 +94,12 @@ terminate(struct supervisor *s, const struct action *a, tstamp now)
 	struct worker *w = s->workers[a->process];
 
 	if (w->start.queued) {
-		spawn_call_off(w, now);
+		start_call_off(w, now);
 		return;
 	}
 	if (x->end == END_START_TIMEOUT)
 		tell_late(
 		    w, END_START_TIMEOUT, "it was not ready", o->start_timeout);
-	if (w->start.fork != NULL)
-		fork_signal(w->start.fork, SIGTERM);
 	if (x->end == END_REQUEST_TIMEOUT)
 		timeouts_terminate(w, now);
 	else
@@ -116,14 +114,14 @@ kill_worker(struct supervisor *s, const struct action *a, tstamp now)
 	struct worker *w = s->workers[a->process];
 
 	if (w->start.queued) {
-		spawn_call_off(w, now);
+		start_call_off(w, now);
 		return;
 	}
 	if (x->end == END_PICKUP_TIMEOUT)
 		tell_late(w, END_PICKUP_TIMEOUT,
 		    "it did not receive its connection", o->pickup_timeout);
 	if (w->start.fork != NULL)
-		spawn_abandon(w, now);
+		fork_abandon(w, now);
 	else
 		worker_signal(w, SIGKILL, true);
 }
@@ -162,7 +160,7 @@ back_off(struct supervisor *s, const struct action *a, tstamp now)
 	struct worker *w = s->workers[a->process];
 
 	if (w != NULL && keeper_awaits(w->output))
-		w->backs_off = true;
+		w->leaving.backs_off = true;
 	else
 		group_log_backoff(s->groups[a->app], now);
 }
@@ -220,7 +218,7 @@ settle_actions(struct supervisor *s)
 {
 	static void (*const carry_out[])(
 	    struct supervisor *, const struct action *, tstamp) = {
-		[ACTION_SPAWN] = spawn_process,
+		[ACTION_SPAWN] = start_process,
 		[ACTION_HAND] = hand,
 		[ACTION_TAKE] = channel_take,
 		[ACTION_REFUSE] = waiters_refuse,
@@ -243,5 +241,5 @@ settle_actions(struct supervisor *s)
 			carry_out[a.kind](s, &a, now);
 		}
 		turn_for(TURN_NO_APP);
-	} while (spawn_queued(s, now));
+	} while (start_queued(s, now));
 }

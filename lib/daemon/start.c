@@ -1,10 +1,12 @@
 /*
- * The start of a program: everything it is started with (command, variables,
- * identity, limits, descriptors), and its work in the lane.
+ * The start of a process: which worker is started next, everything a program
+ * is started with (command, variables, identity, limits, descriptors), and its
+ * work in the lane.
  */
 
 #include <sys/socket.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -14,12 +16,26 @@
 #include <unistd.h>
 
 #include "conf/placeholder.h"
+#include "core/action.h"
+#include "daemon/backlog.h"
+#include "daemon/group.h"
 #include "daemon/listeners.h"
+#include "daemon/tell.h"
 #include "daemon/worker.h"
 #include "sys/child.h"
-#include "sys/fdpass.h"
+#include "sys/log.h"
 #include "sys/ownfile.h"
 #include "sys/wire.h"
+
+/* Starts under way at a time, of all apps. */
+#define START_MAX 16
+
+/*
+ * How long a start is put off in an app whose processes end with their
+ * session, while no connection waits and other processes are ready: so it is
+ * not made while the program of that session starts.
+ */
+#define START_REST TSPAN_MSECONDS(3)
 
 extern char **environ;
 
@@ -94,36 +110,11 @@ start_family(const struct group *g)
 				 : "unix";
 }
 
-static void
-start_put_channel(struct start *t)
-{
-	const struct worker *w = t->w;
-	const struct conf_app *conf = w->group->conf;
-
-	(void)start_put(t, WIRE_ENV_APP "=%s", conf->name);
-	(void)start_put(t, WIRE_ENV_ID "=%s", w->id);
-	if (w->template != NULL)
-		(void)start_put(t, WIRE_ENV_TEMPLATE "=1");
-	else
-		(void)start_put(t, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
-	if (w->child_end == -1)
-		return;
-	(void)start_put(t, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
-	(void)start_put(t, WIRE_ENV_FD "=3");
-	(void)start_put(t, WIRE_ENV_FAMILY "=%s", start_family(w->group));
-	if (w->keeps)
-		(void)start_put(t, WIRE_ENV_UNREAD "=kept");
-	if (conf->parking.keep_alive)
-		(void)start_put(t, WIRE_ENV_KEEP_ALIVE "=1");
-	/* The descriptor after the channel. */
-	if (t->spec.filter_accept)
-		(void)start_put(t, WIRE_ENV_CALLS "=4");
-}
-
 static bool
 start_variables(struct start *t)
 {
-	const struct conf_app *conf = t->w->group->conf;
+	const struct worker *w = t->w;
+	const struct conf_app *conf = w->group->conf;
 	const struct conf_identity *id = &conf->program.identity;
 	struct counter_address counter;
 	size_t room = 24; /* for ours */
@@ -148,16 +139,34 @@ start_variables(struct start *t)
 		(void)start_put(t, "LOGNAME=%s", id->user);
 		(void)start_put(t, "SHELL=%s", id->shell);
 	}
-	if (services_counter_address(&t->w->sup->services, 0, &counter))
+	if (services_counter_address(&w->sup->services, 0, &counter))
 		(void)start_put(t, WIRE_ENV_COUNTER "=%s", counter.reach);
 	for (char **p = conf->program.environment; *p != NULL; p++) {
-		char *text = placeholder_fill(*p, conf->name, t->w->slot);
+		char *text = placeholder_fill(*p, conf->name, w->slot);
 
 		(void)start_put(t, "%s", text == NULL ? "" : text);
 		t->no_memory |= text == NULL;
 		free(text);
 	}
-	start_put_channel(t);
+	(void)start_put(t, WIRE_ENV_APP "=%s", conf->name);
+	(void)start_put(t, WIRE_ENV_ID "=%s", w->id);
+	if (w->template != NULL)
+		(void)start_put(t, WIRE_ENV_TEMPLATE "=1");
+	else
+		(void)start_put(t, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
+	if (w->child_end != -1) {
+		(void)start_put(t, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
+		(void)start_put(t, WIRE_ENV_FD "=3");
+		(void)start_put(
+		    t, WIRE_ENV_FAMILY "=%s", start_family(w->group));
+		if (w->keeps)
+			(void)start_put(t, WIRE_ENV_UNREAD "=kept");
+		if (conf->parking.keep_alive)
+			(void)start_put(t, WIRE_ENV_KEEP_ALIVE "=1");
+		/* The descriptor after the channel. */
+		if (t->spec.filter_accept)
+			(void)start_put(t, WIRE_ENV_CALLS "=4");
+	}
 	/* As the service manager does it; the child adds its own number. */
 	if (t->nsockets > 0) {
 		(void)start_put(t, "LISTEN_FDS=%zu", t->nsockets);
@@ -183,37 +192,37 @@ start_sockets(struct start *t)
 {
 	const struct group *g = t->w->group;
 	const struct app_listener *l;
-	const char *word, *before;
-	char *names;
-	int fd;
+	size_t len;
+	FILE *names = open_memstream(&t->socket_names, &len);
+	int error = names == NULL ? errno : EAGAIN, fd;
 
-	for (size_t i = 0; i < g->conf->listen.len; i++) {
+	for (size_t i = 0; names != NULL && i < g->conf->listen.len; i++) {
 		TAILQ_FOREACH(l, &g->listeners, next) {
 			if (!listeners_serves(l) ||
 			    strcmp(l->where.text,
 				g->conf->listen.list[i].text) != 0)
 				continue;
-			if (t->nsockets == CHILD_FDS_MAX) {
-				errno = E2BIG;
+			fd = t->nsockets == CHILD_FDS_MAX
+			    ? -1
+			    : fcntl(l->acceptor.listener.fd, F_DUPFD_CLOEXEC,
+				  STDERR_FILENO + 1);
+			if (fd == -1) {
+				error = t->nsockets == CHILD_FDS_MAX ? E2BIG
+								     : errno;
+				(void)fclose(names);
+				errno = error;
 				return false;
 			}
-			fd = fcntl(l->acceptor.listener.fd, F_DUPFD_CLOEXEC,
-			    STDERR_FILENO + 1);
-			if (fd == -1)
-				return false;
+			(void)fprintf(names, "%s%s",
+			    t->nsockets == 0 ? "" : ":",
+			    l->where.kind == CONF_LISTEN_FD ? l->where.fd_name
+							    : g->conf->name);
 			t->sockets[t->nsockets++] = fd;
-			word = l->where.kind == CONF_LISTEN_FD
-			    ? l->where.fd_name
-			    : g->conf->name;
-			before = t->socket_names == NULL ? "" : t->socket_names;
-			if (asprintf(&names, "%s%s%s", before,
-				before[0] == '\0' ? "" : ":", word) == -1)
-				return false;
-			free(t->socket_names);
-			t->socket_names = names;
 		}
 	}
-	errno = EAGAIN;
+	if (names != NULL && fclose(names) == EOF)
+		return false;
+	errno = error;
 	return t->nsockets > 0;
 }
 
@@ -445,9 +454,9 @@ start_done(struct lane_job *job, tstamp now)
 	w->start.result = NULL;
 	start_free(t);
 	/* Deaths are looked at that may be of processes being started. */
-	if (s->reaping_waits)
-		timer_set(&s->loop.timers, &s->reaping, now);
-	s->reaping_waits = false;
+	if (s->reaping.waits)
+		timer_set(&s->loop.timers, &s->reaping.timer, now);
+	s->reaping.waits = false;
 	if (!failed)
 		worker_started(w, pid);
 	done(w, failed ? why : NULL, no_room, now);
@@ -487,4 +496,232 @@ start_program(
 	TAILQ_INSERT_TAIL(&s->starting, w, start.next);
 	lane_submit(&s->spawner, &t->job);
 	return 0;
+}
+
+/* --- how a start ends --------------------------------------------------- */
+
+/* The worker, if it was made, is freed. */
+static void
+start_failed(struct supervisor *s, uint32_t process, bool no_room,
+    const char *why, tstamp now)
+{
+	const struct app *app = &s->pool.apps[s->pool.processes[process].app];
+	struct group *g = s->groups[s->pool.processes[process].app];
+	bool tell = false, had_failed = app_has_failed(app);
+
+	if (no_room) {
+		log_limited(&g->no_room_rate, now, LOG_LEVEL_WARN,
+		    "%s: no room for another process, trying again: %s",
+		    g->conf->name, why);
+	} else if (!s->pool.processes[process].asked) {
+		group_failed(g, "%s", why);
+		tell = true;
+	}
+	if (s->workers[process] != NULL)
+		worker_free(s->workers[process]);
+	pool_spawn_failed(&s->pool, process, no_room, now);
+	/* If the app has failed by this, NEWS_FAILED gives the same reason. */
+	if (tell && (had_failed || !app_has_failed(app)))
+		tell_app(g, LOG_LEVEL_WARN, EVENT_FAILURE,
+		    process_end_name(END_SPAWN), "%s", why);
+}
+
+/* The worker has a number, and what it says can be read. */
+void
+start_forked(struct worker *w, tstamp now)
+{
+	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
+	pool_spawned(&w->sup->pool, w->process, now);
+	sampling_started(w, now);
+	backlog_started(w, now);
+}
+
+static void
+start_over(struct worker *w, const char *why, bool no_room, tstamp now)
+{
+	w->sup->nstarting--;
+	w->group->nstarting--;
+	if (why == NULL)
+		start_forked(w, now);
+	else
+		start_failed(w->sup, w->process, no_room, why, now);
+}
+
+/* Starts the worker by itself. */
+static void
+start_alone(struct worker *w, tstamp now)
+{
+	const struct conf_app *conf = w->group->conf;
+	struct supervisor *s = w->sup;
+
+	w->one_session = conf->handoff == CONF_HANDOFF_STDIO;
+	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
+	/* An adapter gives connections before it takes them off the channel. */
+	w->keeps = w->adapted && conf->pool.prefetch == 0;
+	if (worker_open_channel(w) == -1 ||
+	    start_program(w, start_over) == -1) {
+		start_failed(s, w->process, true, strerror(errno), now);
+		return;
+	}
+	s->nstarting++;
+	w->group->nstarting++;
+}
+
+void
+start_unforked(struct worker *w, tstamp now)
+{
+	struct pool *p = &w->sup->pool;
+
+	if (p->processes[w->process].asked) {
+		start_call_off(w, now);
+		return;
+	}
+	worker_disown(w);
+	pool_start_began(p, w->process, now);
+	start_alone(w, now);
+}
+
+/* Has a template fork the worker; false: none can now. */
+static bool
+start_by_fork(struct worker *w)
+{
+	if (w->group->templating == NULL || worker_open_channel(w) == -1)
+		return false;
+	if (template_fork(w))
+		return true;
+	worker_disown(w);
+	return false;
+}
+
+/* --- the queue ---------------------------------------------------------- */
+
+/* Whether the queued workers of the group are not needed now. */
+static bool
+start_may_rest(const struct group *g)
+{
+	const struct app *a = &g->sup->pool.apps[g->app];
+
+	return a->options.exit_ends && app_demand(a) == 0 &&
+	    a->in_state[PROCESS_IDLE] > 0;
+}
+
+/* Takes the worker out; its group goes to the end of the queue. */
+static void
+start_remove(struct worker *w)
+{
+	struct supervisor *s = w->sup;
+	struct group *g = w->group;
+
+	w->start.queued = false;
+	TAILQ_REMOVE(&g->queued, w, start.next);
+	TAILQ_REMOVE(&s->start_queue, g, start_next);
+	if (!TAILQ_EMPTY(&g->queued))
+		TAILQ_INSERT_TAIL(&s->start_queue, g, start_next);
+	else
+		timer_set(&s->loop.timers, &g->start_rest, TSTAMP_NEVER);
+}
+
+void
+start_call_off(struct worker *w, tstamp now)
+{
+	struct pool *p = &w->sup->pool;
+	uint32_t process = w->process;
+
+	if (w->start.queued)
+		start_remove(w);
+	worker_free(w);
+	pool_spawn_failed(p, process, true, now);
+}
+
+/* The group whose turn it is; NULL: all have as many starts as they may. */
+static struct group *
+start_next_group(struct supervisor *s)
+{
+	struct group *g, *first = NULL;
+
+	if (s->nstarting >= START_MAX)
+		return NULL;
+	TAILQ_FOREACH(g, &s->start_queue, start_next) {
+		if (g->start_rest.at != TSTAMP_NEVER && !start_may_rest(g))
+			timer_set(
+			    &s->loop.timers, &g->start_rest, TSTAMP_NEVER);
+		if (g->nstarting >= START_MAX_EACH ||
+		    g->start_rest.at != TSTAMP_NEVER || template_is_awaited(g))
+			continue;
+		if (app_demand(&s->pool.apps[g->app]) > 0)
+			return g;
+		if (first == NULL)
+			first = g;
+	}
+	return first;
+}
+
+bool
+start_queued(struct supervisor *s, tstamp now)
+{
+	struct group *g;
+	struct worker *w;
+	const char *fault;
+	bool any = false;
+
+	for (; (g = start_next_group(s)) != NULL; any = true) {
+		w = TAILQ_FIRST(&g->queued);
+		/* A reload may have broken the app meanwhile. */
+		if (g->conf->broken != NULL) {
+			start_call_off(w, now);
+			continue;
+		}
+		start_remove(w);
+		pool_start_began(&s->pool, w->process, now);
+		fault = keeper_fault(g);
+		if (fault != NULL)
+			start_failed(s, w->process, false, fault, now);
+		else if (!start_by_fork(w))
+			start_alone(w, now);
+	}
+	return any;
+}
+
+void
+start_process(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct group *g = s->groups[s->pool.processes[a->process].app];
+	struct worker *w;
+
+	if (g->conf->broken != NULL) {
+		start_failed(s, a->process, false, g->conf->broken, now);
+		return;
+	}
+	template_update(g, now);
+	w = worker_new(g, a->process);
+	if (w == NULL) {
+		start_failed(s, a->process, true, strerror(errno), now);
+		return;
+	}
+	if (TAILQ_EMPTY(&g->queued)) {
+		TAILQ_INSERT_TAIL(&s->start_queue, g, start_next);
+		if (start_may_rest(g))
+			timer_set(
+			    &s->loop.timers, &g->start_rest, now + START_REST);
+	}
+	TAILQ_INSERT_TAIL(&g->queued, w, start.next);
+	w->start.queued = true;
+	pool_start_queued(&s->pool, w->process, now);
+	/* The new process takes one off the demand of the backlog. */
+	if (group_accepts_itself(g))
+		backlog_look(g, now);
+}
+
+/* That the loop turns is all: start_queued() does the rest. */
+static void
+start_rested(struct timer *t, tstamp now)
+{
+	(void)t;
+	(void)now;
+}
+
+void
+start_init(struct group *g)
+{
+	timer_init(&g->start_rest, start_rested);
 }

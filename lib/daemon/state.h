@@ -75,6 +75,16 @@ struct templates {
 	unsigned next_exit; /* place of the next one */
 };
 
+/* What is known of dead children, and of who may be; see death.c. */
+struct reaping {
+	struct timer timer; /* set: some that are dead may be left */
+	bool waits; /* one that is dead is among `starting` */
+	pid_t looked_at; /* pid of the worker that was looked at last then */
+	tstamp look_at; /* no look at all children before then */
+	unsigned long oom_kills; /* of the machine, as last looked at */
+	tstamp starved_until; /* a SIGKILL may belong to the latest of them */
+};
+
 TAILQ_HEAD(groups, group);
 TAILQ_HEAD(workers, worker);
 RB_HEAD(pids, worker);
@@ -101,12 +111,7 @@ struct supervisor {
 	struct keepers *keepers; /* owned; see keeper.h */
 	struct pids pids; /* of all workers that have one */
 	struct templates templates;
-	struct timer reaping; /* set: some that are dead may be left */
-	bool reaping_waits; /* one that is dead is among `starting` */
-	pid_t looked_at; /* pid of the worker that was looked at last then */
-	tstamp look_at; /* no look at all children before then */
-	unsigned long oom_kills; /* of the machine, as last looked at */
-	tstamp starved_until; /* a SIGKILL may belong to the latest of them */
+	struct reaping reaping;
 	struct services services;
 	struct reload *reload; /* under way; NULL: none */
 	struct reopening *reopening; /* of the log, likewise */

@@ -310,7 +310,8 @@ init_state(struct supervisor *s, struct config *config)
 	TAILQ_INIT(&s->start_queue);
 	TAILQ_INIT(&s->starting);
 	RB_INIT(&s->pids);
-	template_init(s);
+	TAILQ_INIT(&s->templates.all);
+	TAILQ_INIT(&s->templates.forks);
 	timer_init(&s->second, second_passed);
 	timer_init(&s->files_timer, restart_files_look);
 	timer_init(&s->hangup, look_at_terminal);

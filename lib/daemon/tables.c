@@ -161,7 +161,7 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 		out->locks += locks_descriptors(all, &conf->apps[i]);
 		/* Copies, while processes are started with them. */
 		if (conf->apps[i].handoff == CONF_HANDOFF_LISTEN)
-			copies += SPAWN_MAX_EACH * conf->apps[i].listen.len;
+			copies += START_MAX_EACH * conf->apps[i].listen.len;
 		answers = answers || refusal_answers(&conf->apps[i]);
 	}
 	/* Both ends of the channel, its size, and copies of the keeper's. */

@@ -123,7 +123,7 @@ static void
 told_of(struct told *t, const struct worker *w)
 {
 	t->event.id = w->id;
-	t->event.pid = w->pid != 0 ? w->pid : w->death.pid;
+	t->event.pid = w->pid != 0 ? w->pid : w->leaving.death.pid;
 }
 
 static void __attribute__((format(printf, 2, 0)))

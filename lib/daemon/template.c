@@ -1,5 +1,6 @@
 /*
- * The templates of apps: their start and end, and what they say.
+ * The templates of apps: their start and end, what they say, and what they, or
+ * warm workers, are asked to fork.
  *
  *		is ready	is late			is dead
  * starting	ready		leaves, a failure	gone, a failure
@@ -19,11 +20,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/tell.h"
 #include "daemon/worker.h"
+#include "sys/child.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
+#include "sys/number.h"
 #include "sys/wire.h"
 
 /* How long a template may take for one fork; at most half of start_timeout. */
@@ -38,6 +42,403 @@
 /* Between two looks at the workers of an app, for one that is warm. */
 #define TEMPLATE_REFORK_PAUSE TSPAN_SECONDS(1)
 
+/*
+ * Until the process in the middle of the two forks has ended, the new one is
+ * its child: it is asked for again after this, or when it has been named.
+ */
+#define FORK_AGAIN TSPAN_MSECONDS(10)
+
+/* How long a process that was named, or spoke, may be none of our children. */
+#define FORK_ORPHAN_TIME TSPAN_SECONDS(1)
+
+/* How long the process of a fork that was given up may take to end. */
+#define FORK_GIVEN_UP_TIME TSPAN_SECONDS(60)
+
+static void __attribute__((format(printf, 3, 4)))
+template_fail(struct template *t, tstamp now, const char *fmt, ...);
+
+/* --- one fork --------------------------------------------------------------
+ */
+
+/*
+ * A template, or a warm worker, is asked by FORK for a process that becomes a
+ * child of ours: it forks twice, and we are its subreaper. So nobody tells us
+ * of it whom we could trust. A number that is told proves nothing: a template
+ * that was taken over could name a worker of another app, and have it killed or
+ * counted as its own. Who the process is the kernel says with its first packet:
+ * it must be a child of ours with the user of the app, and nobody we know. A
+ * process that does not speak in time is not looked for, but sees the end of
+ * its channel. It may also end unheard, before or after it is named: then the
+ * numbers of the latest unknown dead, by the time of their death, tell whose
+ * end that was.
+ *
+ * From the sending of a FORK until its process is known and the answer has
+ * come. One that was given up is kept for a while: what it forked may be there
+ * all the same, and ends when it sees that its socket is shut.
+ */
+struct fork {
+	TAILQ_ENTRY(fork) next; /* in templates.forks */
+	struct supervisor *sup;
+	struct worker *w; /* that is forked; NULL: nobody waits for it */
+	struct worker *by; /* was asked, and may be a template; NULL: is gone */
+	uint64_t serial;
+	bool answered;
+	bool given_up;
+	struct loop_io io; /* our end of the channel of the process */
+	uid_t uid; /* of the app */
+	pid_t session; /* of the process that forks */
+	pid_t named; /* the process forked, as that says; 0: not yet */
+	tstamp named_at;
+	tstamp since;
+	struct timer timer; /* what spoke, or was named, is a child by then */
+};
+
+static void
+fork_free(struct fork *f)
+{
+	timer_set(&f->sup->loop.timers, &f->timer, TSTAMP_NEVER);
+	TAILQ_REMOVE(&f->sup->templates.forks, f, next);
+	free(f);
+}
+
+/* The process is known, dead or given up. Returns whose it was to be. */
+static struct worker *
+fork_settle(struct fork *f, bool given_up)
+{
+	struct loop *loop = &f->sup->loop;
+	struct worker *w = f->w;
+
+	(void)loop_set(loop, &f->io, 0);
+	/* Each packet would cost more. */
+	(void)fdpass_note_senders(f->io.fd, false);
+	if (w->template == NULL)
+		w->group->nstarting--;
+	w->start.fork = NULL;
+	f->w = NULL;
+	f->given_up = given_up;
+	timer_set(&loop->timers, &f->timer,
+	    given_up ? loop_now(loop) + FORK_GIVEN_UP_TIME : TSTAMP_NEVER);
+	if (!given_up && (f->answered || f->by == NULL))
+		fork_free(f);
+	return w;
+}
+
+/* The process is of no use to an app whose template forked it. */
+static void
+fork_blame(struct worker *by, const char *why, tstamp now)
+{
+	struct template *t = by == NULL ? NULL : by->template;
+
+	/* A former template, or a worker, is not killed for it. */
+	if (t != NULL && by->group != NULL && by->group->templating != NULL &&
+	    by->group->templating->current == t)
+		template_fail(t, now, "is killed: %s", why);
+}
+
+static bool
+fork_is_another(const struct fork *f, pid_t pid)
+{
+	return worker_find(f->sup, pid) != NULL ||
+	    worker_is_starting(f->sup, pid);
+}
+
+/*
+ * A session has processes that one began, and those that they have forked: so
+ * what is named there is no stranger, though it may not be the one we wait for.
+ */
+void
+fork_signal(const struct fork *f, int sig)
+{
+	if (f->named > 1 && reap_is_child(f->named) &&
+	    getsid(f->named) == f->session && !fork_is_another(f, f->named))
+		(void)child_signal_group(f->named, sig);
+}
+
+/* It has this number, and its packets can be read. */
+static void
+fork_known(struct fork *f, pid_t pid, tstamp now)
+{
+	struct worker *w = fork_settle(f, false);
+
+	worker_started(w, pid);
+	if (w->template == NULL)
+		start_forked(w, now);
+	w->channel.ready(&w->channel, EPOLLIN, now);
+}
+
+/* It has ended, unheard, and is reaped. */
+static void
+fork_died(struct fork *f, const struct reap_death *death, tstamp now)
+{
+	struct worker *by = f->by, *w = fork_settle(f, false);
+	const struct process *x;
+	bool failed;
+
+	w->start.signal = 0;
+	worker_started(w, death->pid);
+	if (w->template != NULL) {
+		template_died(w, death, now);
+		return;
+	}
+	x = &w->sup->pool.processes[w->process];
+	failed = !x->asked || x->end == END_START_TIMEOUT;
+	start_forked(w, now);
+	death_begin(w, death, now);
+	/* Things that the template has loaded may be of no use elsewhere. */
+	if (failed)
+		fork_blame(by, "what it forked ends before it is ready", now);
+}
+
+/*
+ * There is no process (pid 0), or not what it should be. One that was named
+ * would not be ended by anybody else.
+ */
+static void
+fork_refuse(struct fork *f, pid_t pid, const char *what, tstamp now)
+{
+	struct worker *by = f->by, *w;
+	char why[128], process[32] = "";
+
+	if (pid != 0)
+		(void)snprintf(
+		    process, sizeof(process), "process %ld ", (long)pid);
+	(void)snprintf(why, sizeof(why), "%s%s", process, what);
+	fork_signal(f, SIGKILL);
+	w = fork_settle(f, true);
+	if (w->template != NULL) {
+		template_fail(w->template, now, "could not be forked%s%s",
+		    why[0] == '\0' ? "" : ": ", why);
+		return;
+	}
+	start_unforked(w, now);
+	fork_blame(by, why, now);
+}
+
+/* Who sends the first packet? */
+static void
+fork_judge(struct fork *f, tstamp now)
+{
+	struct loop *loop = &f->sup->loop;
+	struct fdpass_sender who = { 0 };
+	ssize_t n = fdpass_next_sender(f->io.fd, &who);
+
+	if (n == -1 && fdpass_is_later(errno))
+		return;
+	if (n <= 0) {
+		fork_refuse(f, 0, "no process has its socket", now);
+	} else if (who.pid <= 0 || who.uid != f->uid) {
+		fork_refuse(
+		    f, who.pid, "of another user speaks for a worker", now);
+	} else if (reap_is_child(who.pid)) {
+		if (fork_is_another(f, who.pid))
+			fork_refuse(f, who.pid, "speaks for another one", now);
+		else
+			fork_known(f, who.pid, now);
+	} else if (f->named != 0 && now - f->named_at >= FORK_ORPHAN_TIME) {
+		fork_refuse(f, who.pid, "speaks and is no child of ours", now);
+	} else {
+		/* The process in the middle may not have ended yet. */
+		(void)loop_set(loop, &f->io, 0);
+		timer_set(&loop->timers, &f->timer, now + FORK_AGAIN);
+	}
+}
+
+static void
+fork_heard(struct loop_io *io, uint32_t events, tstamp now)
+{
+	(void)events;
+	fork_judge(LOOP_OWNER(io, struct fork, io), now);
+}
+
+static void
+fork_due(struct timer *timer, tstamp now)
+{
+	struct fork *f = TIMER_OWNER(timer, struct fork, timer);
+
+	if (f->given_up) {
+		f->given_up = false;
+		if (f->answered || f->by == NULL)
+			fork_free(f);
+	} else if (f->io.events == 0) {
+		fork_judge(f, now);
+	} else if (!reap_is_child(f->named)) {
+		fork_refuse(
+		    f, f->named, "was named and is no child of ours", now);
+	}
+}
+
+bool
+fork_answered(struct worker *by, const char *text, size_t len, tstamp now)
+{
+	const struct templates *all = &by->sup->templates;
+	const struct unknown_exit *x = all->exits;
+	const char *end = text + len;
+	uint64_t serial, pid;
+	struct fork *f;
+
+	if (!number_read(&text, end, &serial) || text == end ||
+	    *text++ != ' ' || !number_read(&text, end, &pid) || text != end ||
+	    pid > INT32_MAX || (pid == 0 && by->template != NULL))
+		return false;
+	TAILQ_FOREACH(f, &all->forks, next)
+		if (f->by == by && f->serial == serial && !f->answered)
+			break;
+	if (f == NULL)
+		return false;
+	f->answered = true;
+	if (f->w == NULL) {
+		/* It is known already, or was given up. */
+		if (!f->given_up)
+			fork_free(f);
+		return true;
+	}
+	f->named = (pid_t)pid;
+	f->named_at = now;
+	while (x < all->exits + TEMPLATE_EXITS &&
+	    (x->death.pid != f->named || x->at < f->since))
+		x++;
+	/*
+	 * What has the number now may have it from a process that has ended,
+	 * and so is asked for first.
+	 */
+	if (pid == 0)
+		fork_refuse(f, 0, "", now);
+	else if (fork_is_another(f, f->named))
+		fork_refuse(f, f->named, "was named and is another one", now);
+	else if (x < all->exits + TEMPLATE_EXITS)
+		fork_died(f, &x->death, now);
+	else if (f->timer.at != TSTAMP_NEVER)
+		fork_judge(f, now);
+	else if (!reap_is_child(f->named))
+		timer_set(
+		    &f->sup->loop.timers, &f->timer, now + FORK_ORPHAN_TIME);
+	return true;
+}
+
+/*
+ * Has `by` fork the worker or template, whose ends of the channel and of its
+ * output go with the message. False: there is no room.
+ */
+static bool
+fork_begin(struct worker *w, struct worker *by)
+{
+	struct group *g = w->group;
+	struct supervisor *s = g->sup;
+	const struct conf_identity *id = &g->conf->program.identity;
+	bool keeps = g->conf->program.output == CONF_OUTPUT_LOG;
+	int fds[3] = { w->child_end, -1, -1 }, len;
+	struct fork *f = calloc(1, sizeof(*f));
+	char text[96], slot[16] = WIRE_FORK_TEMPLATE;
+	ssize_t sent = -1;
+
+	if (f == NULL)
+		return false;
+	*f = (struct fork){ .sup = s, .w = w, .by = by };
+	f->serial = ++s->templates.serial;
+	f->io = (struct loop_io){ .fd = w->channel.fd, .ready = fork_heard };
+	f->uid = id->change ? id->uid : getuid();
+	f->session = getsid(by->pid);
+	f->since = loop_now(&s->loop);
+	timer_init(&f->timer, fork_due);
+	if (w->template == NULL)
+		(void)snprintf(slot, sizeof(slot), "%u", (unsigned)w->slot);
+	len = snprintf(text, sizeof(text), WIRE_FORK " %ju %s %s",
+	    (uintmax_t)f->serial, w->id, slot);
+	if (keeps)
+		w->output = keeper_hold(g, w->id, w->process,
+		    id->change ? id->uid : (uid_t)-1, fds + 1);
+	if (fdpass_note_senders(f->io.fd, true) != -1 &&
+	    loop_set(&s->loop, &f->io, EPOLLIN) != -1 &&
+	    keeps == (w->output != NULL))
+		sent = fdpass_send_many(
+		    by->channel.fd, text, (size_t)len, fds, keeps ? 3 : 1);
+	keeper_born(w->output);
+	if (sent == -1) {
+		(void)loop_set(&s->loop, &f->io, 0);
+		free(f);
+		return false;
+	}
+	by->pickup.sent += (uint64_t)sent;
+	if (w->template == NULL)
+		g->nstarting++;
+	w->start.fork = f;
+	TAILQ_INSERT_TAIL(&s->templates.forks, f, next);
+	return true;
+}
+
+/* Nobody waits for the worker any more. Returns who was asked. */
+static struct worker *
+fork_give_up(struct worker *w)
+{
+	struct fork *f = w->start.fork;
+
+	fork_signal(f, SIGKILL);
+	(void)fork_settle(f, true);
+	return f->by;
+}
+
+void
+fork_abandon(struct worker *w, tstamp now)
+{
+	struct worker *by = fork_give_up(w);
+
+	start_call_off(w, now);
+	fork_blame(by, "a process that it forked does not speak", now);
+}
+
+void
+fork_forget(const struct worker *by)
+{
+	struct fork *f, *after;
+
+	TAILQ_FOREACH_SAFE(f, &by->sup->templates.forks, next, after) {
+		if (f->by != by)
+			continue;
+		f->by = NULL;
+		if (f->w == NULL && !f->given_up)
+			fork_free(f);
+	}
+}
+
+void
+fork_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
+{
+	struct templates *all = &s->templates;
+	pid_t session = TAILQ_EMPTY(&all->forks) ? 0 : getsid(death->pid);
+	struct fork *f, *named = NULL;
+	bool forked = false;
+
+	/*
+	 * Its number may not have been told yet. So its session decides whether
+	 * the rest of its group ends with it: that of the one that forks, and
+	 * so no other app's.
+	 */
+	TAILQ_FOREACH(f, &all->forks, next) {
+		bool awaited =
+		    f->w != NULL && (f->named == 0 || f->named == death->pid);
+
+		if (f->session == session && (awaited || f->given_up))
+			forked = true;
+		if (awaited && f->named != 0)
+			named = f;
+	}
+	if (forked)
+		reap_take(death->pid);
+	else
+		reap_stranger(death->pid);
+	if (named != NULL) {
+		fork_died(named, death, now);
+	} else if (!TAILQ_EMPTY(&all->forks)) {
+		/* It may be named yet. */
+		all->exits[all->next_exit] =
+		    (struct unknown_exit){ .death = *death, .at = now };
+		all->next_exit = (all->next_exit + 1) % TEMPLATE_EXITS;
+	}
+}
+
+/* --- the end of a template -------------------------------------------------
+ */
+
 static void
 template_patience(struct template *t, tspan span)
 {
@@ -45,8 +446,6 @@ template_patience(struct template *t, tspan span)
 
 	timer_set(&loop->timers, &t->timer, tstamp_add(loop_now(loop), span));
 }
-
-/* --- the end of a template ------------------------------------------------ */
 
 static void
 template_free(struct template *t)
@@ -70,6 +469,7 @@ static void
 template_leave(struct template *t, bool killed, tstamp now)
 {
 	struct worker *w = t->w;
+	struct fork *f, *after;
 
 	t->state = TEMPLATE_LEAVING;
 	if (killed)
@@ -79,7 +479,9 @@ template_leave(struct template *t, bool killed, tstamp now)
 		    w->channel.fd, WIRE_STOP, sizeof(WIRE_STOP) - 1, -1);
 	worker_hang_up(w);
 	template_patience(t, w->group->conf->pool.kill_timeout);
-	fork_refuse_all(w, now);
+	TAILQ_FOREACH_SAFE(f, &w->sup->templates.forks, next, after)
+		if (f->by == w && !f->answered && f->w != NULL)
+			start_unforked(fork_settle(f, true), now);
 	if (w->pid == 0 && w->start.result == NULL)
 		template_free(t);
 }
@@ -88,14 +490,14 @@ template_leave(struct template *t, bool killed, tstamp now)
  * The template is of no use, and leaves. Where a worker was to fork it while
  * another one is at work, none is asked for a while, and that is all.
  */
-static void __attribute__((format(printf, 3, 4)))
+static void
 template_fail(struct template *t, tstamp now, const char *fmt, ...)
 {
 	struct worker *w = t->w;
 	struct templating *of = w->group->templating;
 	const struct app_options *o = &w->group->conf->pool;
 	bool current = of->current == t || of->current == NULL;
-	pid_t pid = w->pid != 0 ? w->pid : w->death.pid;
+	pid_t pid = w->pid != 0 ? w->pid : w->leaving.death.pid;
 	char number[32] = "";
 	va_list ap;
 
@@ -126,16 +528,6 @@ template_fail(struct template *t, tstamp now, const char *fmt, ...)
 		timer_set(&w->sup->loop.timers, &of->timer, of->backoff.until);
 	}
 	template_leave(t, true, now);
-}
-
-void
-template_blame(struct worker *by, const char *why, tstamp now)
-{
-	struct template *t = by == NULL ? NULL : by->template;
-
-	if (t != NULL && by->group != NULL && by->group->templating != NULL &&
-	    by->group->templating->current == t)
-		template_fail(t, now, "is killed: %s", why);
 }
 
 void
@@ -212,10 +604,14 @@ static void
 template_arm(struct template *t)
 {
 	tspan limit = t->w->group->conf->pool.start_timeout / 2;
+	const struct fork *f;
 
+	TAILQ_FOREACH(f, &t->w->sup->templates.forks, next)
+		if (f->by == t->w && !f->answered)
+			break;
 	if (limit > TEMPLATE_FORK_TIME)
 		limit = TEMPLATE_FORK_TIME;
-	template_patience(t, fork_owes(t->w) ? limit : TSTAMP_NEVER);
+	template_patience(t, f != NULL ? limit : TSTAMP_NEVER);
 }
 
 static void
@@ -319,42 +715,15 @@ template_started(struct worker *w, const char *why, bool no_room, tstamp now)
 		template_free(t);
 }
 
-static void
-refork_known(struct worker *w, pid_t pid, tstamp now)
-{
-	worker_started(w, pid);
-	template_heard(&w->channel, EPOLLIN, now);
-}
-
-static void
-refork_died(struct worker *w, struct worker *by, const struct reap_death *death,
-    tstamp now)
-{
-	(void)by;
-	worker_started(w, death->pid);
-	template_died(w, death, now);
-}
-
-static void
-refork_refused(struct worker *w, struct worker *by, const char *why, tstamp now)
-{
-	(void)by;
-	template_fail(w->template, now, "could not be forked%s%s",
-	    why[0] == '\0' ? "" : ": ", why);
-}
-
 /* Has the worker fork a template. False: it cannot be asked. */
 static bool
 template_refork(struct worker *w, tstamp now)
 {
-	static const struct fork_ops ops = { .known = refork_known,
-		.died = refork_died,
-		.refused = refork_refused };
 	struct template *t = template_new(w->group, now);
 
 	if (t == NULL)
 		return false;
-	if (!fork_begin(t->w, w, &ops)) {
+	if (!fork_begin(t->w, w)) {
 		template_free(t);
 		return false;
 	}
@@ -386,11 +755,11 @@ template_of(const struct group *g, uint32_t generation)
 }
 
 bool
-template_fork(struct worker *w, const struct fork_ops *ops)
+template_fork(struct worker *w)
 {
 	struct template *t = template_of(w->group, w->generation);
 
-	if (t == NULL || !fork_begin(w, t->w, ops))
+	if (t == NULL || !fork_begin(w, t->w))
 		return false;
 	if (t->timer.at == TSTAMP_NEVER)
 		template_arm(t);
@@ -422,7 +791,6 @@ refork_may(const struct worker *w, bool over, tstamp now)
 		(over && x->state == PROCESS_ACTIVE && x->concurrency == 1));
 }
 
-/* A worker for which connections wait is never idle when it is looked at. */
 static void
 refork_look(struct timer *timer, tstamp now)
 {
@@ -527,13 +895,29 @@ template_go_on(struct timer *timer, tstamp now)
 	    TIMER_OWNER(timer, struct templating, timer)->group, now);
 }
 
+static void
+template_forget(struct group *g, tstamp now)
+{
+	struct template *t;
+
+	if (g->templating == NULL)
+		return;
+	template_end(g, now);
+	TAILQ_FOREACH(t, &g->sup->templates.all, next)
+		if (t->w->group == g)
+			t->w->group = NULL;
+	timer_set(&g->sup->loop.timers, &g->templating->refork, TSTAMP_NEVER);
+	free(g->templating);
+	g->templating = NULL;
+}
+
 void
 template_configure(struct group *g, tstamp now)
 {
 	struct timers *timers = &g->sup->loop.timers;
 	struct templating *of = g->templating;
 
-	if (!g->conf->template) {
+	if (!g->conf->template || g->closing) {
 		template_forget(g, now);
 		return;
 	}
@@ -557,22 +941,6 @@ template_configure(struct group *g, tstamp now)
 				      : TSTAMP_NEVER);
 }
 
-void
-template_forget(struct group *g, tstamp now)
-{
-	struct template *t;
-
-	if (g->templating == NULL)
-		return;
-	template_end(g, now);
-	TAILQ_FOREACH(t, &g->sup->templates.all, next)
-		if (t->w->group == g)
-			t->w->group = NULL;
-	timer_set(&g->sup->loop.timers, &g->templating->refork, TSTAMP_NEVER);
-	free(g->templating);
-	g->templating = NULL;
-}
-
 const char *
 template_state_name(const struct templating *of)
 {
@@ -585,13 +953,6 @@ template_state_name(const struct templating *of)
 
 /* --- all of the daemon ------------------------------------------------------
  */
-
-void
-template_init(struct supervisor *s)
-{
-	TAILQ_INIT(&s->templates.all);
-	TAILQ_INIT(&s->templates.forks);
-}
 
 bool
 template_any(const struct supervisor *s)
@@ -617,8 +978,10 @@ void
 template_fini(struct supervisor *s)
 {
 	struct template *t;
+	struct fork *f;
 
 	while ((t = TAILQ_FIRST(&s->templates.all)) != NULL)
 		template_free(t);
-	fork_fini(s);
+	while ((f = TAILQ_FIRST(&s->templates.forks)) != NULL)
+		fork_free(f);
 }

@@ -31,7 +31,7 @@ RB_GENERATE_STATIC(pids, worker, by_pid, worker_compare)
 const char *
 worker_name(const struct worker *w, char *buf, size_t size)
 {
-	pid_t pid = w->pid != 0 ? w->pid : w->death.pid;
+	pid_t pid = w->pid != 0 ? w->pid : w->leaving.death.pid;
 
 	(void)snprintf(buf, size, "%s: worker %s (pid %ld)",
 	    w->group->conf->name, w->id, (long)pid);
@@ -95,6 +95,7 @@ worker_new(struct group *g, uint32_t process)
 	w->child_end = -1;
 	w->memory_fd = -1;
 	w->channel.fd = -1;
+	w->channel.ready = channel_ready;
 	timeouts_init(w);
 	worker_draw_id(w);
 	if (process == WORKER_TEMPLATE)
@@ -174,7 +175,7 @@ worker_free(struct worker *w)
 		s->workers[w->process] = NULL;
 		TAILQ_REMOVE(&g->workers, w, next);
 	}
-	free(w->words);
+	free(w->leaving.last_line);
 	free(w->status);
 	free(w);
 }
@@ -198,7 +199,7 @@ worker_died(struct worker *w, const struct reap_death *death)
 {
 	RB_REMOVE(pids, &w->sup->pids, w);
 	timer_set(&w->sup->loop.timers, &w->pickup.timer, TSTAMP_NEVER);
-	w->death = *death;
+	w->leaving.death = *death;
 	/* From here on a signal could meet another process of that number. */
 	w->pid = 0;
 	w->report = NULL;
@@ -243,6 +244,8 @@ worker_signal(struct worker *w, int sig, bool group)
 	if (w->pid == 0) {
 		w->start.signal = sig;
 		w->start.to_group = group;
+		if (w->start.fork != NULL)
+			fork_signal(w->start.fork, sig);
 		if (sig == SIGKILL && starting != 0)
 			(void)child_signal(starting, sig);
 		return;

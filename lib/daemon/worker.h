@@ -33,7 +33,10 @@ struct timeout_report;
 /* Longest text of a STATUS that is kept. */
 #define WORKER_STATUS_MAX 128
 
-/* The start of a worker, until it has a number; see start.c and spawn.c. */
+/* No number in the pool, and no slot: it is a template. */
+#define WORKER_TEMPLATE UINT32_MAX
+
+/* The start of a worker, until it has a number; see start.c. */
 struct worker_start {
 	TAILQ_ENTRY(worker) next; /* in its group's queued, or starting */
 	bool queued; /* not begun yet; others are before it */
@@ -58,6 +61,18 @@ struct pickup {
 	struct timer timer; /* the next look; not set: all was received */
 };
 
+/* A worker from its death to the end of its struct; see death.c. */
+struct leaving {
+	unsigned step; /* the next one */
+	struct reap_death death; /* all zero before */
+	bool starved; /* killed, perhaps for want of memory */
+	bool asked; /* for its last line on stderr */
+	char *last_line; /* owned; NULL: not known, or none */
+	bool backs_off; /* NEWS_BACKOFF is told after its end */
+	struct retake retake; /* of what it never received */
+	bool lost; /* some of that could not be taken back */
+};
+
 struct worker {
 	RB_ENTRY(worker) by_pid; /* in supervisor.pids, from start to death */
 	TAILQ_ENTRY(worker) next; /* in its group's workers */
@@ -78,30 +93,20 @@ struct worker {
 	bool refuses; /* no descriptors can lie unread in our end */
 	struct kept *output; /* NULL: no keeper reads it */
 	struct worker_start start;
-	uint64_t fork_serial; /* of the FORK it was sent last; 0: none */
-	struct timeout_report *report; /* being made; NULL: none */
 	struct pickup pickup;
+	struct worker_pace pace;
+	struct timeout_report *report; /* being made; NULL: none */
 	int memory_fd; /* tells its resident size; -1: not open yet */
 	tstamp memory_at; /* when it was asked last */
 	tspan cpu; /* processor time it had used, */
 	tstamp cpu_at; /* ... by then; 0: not looked at yet */
 	double processors; /* it kept busy before that */
 	bool accepts; /* it is known to accept; see backlog.h */
-	struct retake retake; /* once it is dead */
-	bool unread_lost; /* some of it could not be taken back */
-	struct reap_death death; /* likewise; all zero before */
-	bool starved; /* killed, perhaps for want of memory */
-	bool asked; /* for its last line on stderr */
-	bool backs_off; /* NEWS_BACKOFF is told after its end */
-	char *words; /* that line, owned; NULL: not known, or none */
 	char *status; /* text of its last STATUS, owned; NULL: none */
-	struct worker_pace pace;
+	struct leaving leaving;
 };
 
 /* --- worker.c ------------------------------------------------------------ */
-
-/* No number in the pool, and no slot: it is a template. */
-#define WORKER_TEMPLATE UINT32_MAX
 
 /*
  * A worker not started yet, in the place of its number; or a template of the
@@ -146,15 +151,34 @@ bool worker_is_starting(const struct supervisor *s, pid_t pid);
 int worker_program(const struct worker *w);
 
 /*
- * Until the start is over the signal is kept; but SIGKILL is sent at once. A
- * process that was reaped gets none.
+ * Until the start is over the signal is kept; but SIGKILL is sent at once, and
+ * what a template has forked is told as soon as it is named. A process that was
+ * reaped gets none.
  */
 void worker_signal(struct worker *w, int sig, bool group);
 
 /* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
 const char *worker_name(const struct worker *w, char *buf, size_t size);
 
-/* --- start.c: the start of a program -------------------------------------- */
+/* --- start.c -------------------------------------------------------------- */
+
+/* Starts of one app under way at a time. */
+#define START_MAX_EACH 4
+
+/* The group is new. */
+void start_init(struct group *g);
+
+/* ACTION_SPAWN. */
+void start_process(struct supervisor *s, const struct action *a, tstamp now);
+
+/*
+ * After the actions of each turn: begins what starts there may be. Whether it
+ * has: the core may want more then.
+ */
+bool start_queued(struct supervisor *s, tstamp now);
+
+/* A queued worker is told to stop: it is never started, and freed. */
+void start_call_off(struct worker *w, tstamp now);
 
 /*
  * Starts the program of the worker or template, in a lane. done() is called in
@@ -166,35 +190,14 @@ const char *worker_name(const struct worker *w, char *buf, size_t size);
 int start_program(struct worker *w,
     void (*done)(struct worker *w, const char *why, bool no_room, tstamp now));
 
-/* --- spawn.c: which worker is started next ---------------------------------
- */
-
-/* Starts under way at a time, of all apps and of one. */
-#define SPAWN_MAX 16
-#define SPAWN_MAX_EACH 4
-
-/* The group is new. */
-void spawn_init(struct group *g);
-
-/* ACTION_SPAWN. */
-void spawn_process(struct supervisor *s, const struct action *a, tstamp now);
-
-/* A queued worker is told to stop: it is never started, and freed. */
-void spawn_call_off(struct worker *w, tstamp now);
-
 /*
- * A worker that a template was to fork is killed, and cannot be found: it sees
- * the end of its channel, and is freed.
+ * A worker that a template was to fork: it has its number; or is started by
+ * itself, as there is none, unless it is to end anyway.
  */
-void spawn_abandon(struct worker *w, tstamp now);
+void start_forked(struct worker *w, tstamp now);
+void start_unforked(struct worker *w, tstamp now);
 
-/*
- * After the actions of each turn: begins what starts there may be. Whether it
- * has: the core may want more then.
- */
-bool spawn_queued(struct supervisor *s, tstamp now);
-
-/* --- channel.c: the worker protocol; see apppool-worker(7) ------------------
+/* --- channel.c: the worker protocol; see apppool-worker(7) -----------------
  */
 
 /* ready() of worker.channel: reads what the process says. */
@@ -220,7 +223,9 @@ uint32_t channel_conn(
 void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* --- death.c --- */
+/* --- death.c -------------------------------------------------------------- */
+
+void death_init(struct supervisor *s);
 
 /*
  * SIGCHLD: reaps this child, of which the signal tells, and all others that are
@@ -228,12 +233,13 @@ void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
  */
 void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
 
-/* A worker that was known by its death alone, and is reaped. */
-void death_taken(struct worker *w, const struct reap_death *death, tstamp now);
+/*
+ * The process is reaped, and its group killed: what it said last is heard, what
+ * it never received is taken back, and how it ended is logged.
+ */
+void death_begin(struct worker *w, const struct reap_death *death, tstamp now);
 
-void death_init(struct supervisor *s);
-
-/* --- timeouts.c --------------------------------------------------------------
+/* --- timeouts.c ------------------------------------------------------------
  */
 
 /* The worker is new. */
@@ -260,13 +266,14 @@ void timeouts_slow(struct supervisor *s, const struct action *a, tstamp now);
  */
 void timeouts_terminate(struct worker *w, tstamp now);
 
-/* --- template.c --- */
+/* --- template.c ------------------------------------------------------------
+ */
 
 /*
- * Templates. An app with template = true has a process that loads its program
- * once and forks its workers; see apppool-worker(7). With refork_after a worker
- * that has served so many requests forks the next template, so that new workers
- * begin with what that one has loaded since its start.
+ * An app with template = true has a process that loads its program once and
+ * forks its workers; see apppool-worker(7). With refork_after a worker that has
+ * served so many requests forks the next template, so that new workers begin
+ * with what that one has loaded since its start.
  *
  * An app has one template at a time, of its newest generation. While there is
  * none that can be relied on, workers are started by themselves: they wait for
@@ -316,9 +323,7 @@ struct templating {
 	char failure[TEMPLATE_FAILURE_MAX]; /* the last one; "": none yet */
 };
 
-/* --- of an app ----------------------------------------------------------- */
-
-/* The group is new, or has other options. */
+/* The group is new, has other options, or (closing) is freed next. */
 void template_configure(struct group *g, tstamp now);
 
 /*
@@ -327,9 +332,8 @@ void template_configure(struct group *g, tstamp now);
  */
 void template_update(struct group *g, tstamp now);
 
-/* Ends the templates of the app; which is freed next, or has none any more. */
+/* Ends the templates of the app, which has none any more. */
 void template_end(struct group *g, tstamp now);
-void template_forget(struct group *g, tstamp now);
 
 /* Whether processes that are to be started wait for it. */
 bool template_is_awaited(const struct group *g);
@@ -337,21 +341,12 @@ bool template_is_awaited(const struct group *g);
 /* "starting", "ready", "failed" or "none". */
 const char *template_state_name(const struct templating *of);
 
-/* --- of a worker --------------------------------------------------------- */
-
-struct fork_ops;
-
 /*
  * Has the template of the app fork the worker, which has its channel and no
- * output yet. False: there is none for it, or no room.
+ * output yet; then start_forked() or start_unforked() is called, or it is
+ * freed. False: there is no template for it, or no room.
  */
-bool template_fork(struct worker *w, const struct fork_ops *ops);
-
-/*
- * What that process has forked is not what it should be: the template of an app
- * is killed for it; a former one, or a worker, is not.
- */
-void template_blame(struct worker *by, const char *why, tstamp now);
+bool template_fork(struct worker *w);
 
 /*
  * In an app with templates a session of the worker is over, as the core knows.
@@ -359,10 +354,6 @@ void template_blame(struct worker *by, const char *why, tstamp now);
  * next.
  */
 void template_served(struct worker *w, tstamp now);
-
-/* --- of the daemon ------------------------------------------------------- */
-
-void template_init(struct supervisor *s);
 
 /* A template is dead, and reaped. */
 void template_died(
@@ -373,29 +364,8 @@ bool template_any(const struct supervisor *s);
 
 void template_kill_all(struct supervisor *s);
 
-/* Forgets all; no start of one may be in the lane. */
+/* For a supervisor that ends: no start of a template may be in the lane. */
 void template_fini(struct supervisor *s);
-
-/* --- fork.c: one FORK ----------------------------------------------------- */
-
-/*
- * Who waits for a worker (or a template) that is being forked; one of these is
- * called once. by: the process that was asked; NULL: it is gone.
- */
-struct fork_ops {
-	/* It has this number, and its packets can be read. */
-	void (*known)(struct worker *w, pid_t pid, tstamp now);
-	/* It has ended, unheard, and is reaped. */
-	void (*died)(struct worker *w, struct worker *by,
-	    const struct reap_death *death, tstamp now);
-	/* There is none, or not ours; why: what is wrong, NULL: by leaves. */
-	void (*refused)(
-	    struct worker *w, struct worker *by, const char *why, tstamp now);
-};
-
-/* Has `by` fork the worker. False: there is no room. */
-bool fork_begin(
-    struct worker *w, struct worker *by, const struct fork_ops *ops);
 
 /*
  * The process has said FORKED, and behind it "SERIAL PID"; pid 0: it could not.
@@ -403,18 +373,17 @@ bool fork_begin(
  */
 bool fork_answered(struct worker *by, const char *text, size_t len, tstamp now);
 
-/* Whether it has not answered yet. */
-bool fork_owes(const struct worker *by);
-
-/* It answers no more; it is freed next. */
-void fork_refuse_all(struct worker *by, tstamp now);
+/* The process that was asked is freed next: it answers no more. */
 void fork_forget(const struct worker *by);
 
 /* To the process that was named, if it is a child of ours of that session. */
 void fork_signal(const struct fork *f, int sig);
 
-/* Nobody waits for the worker any more. Returns who was asked. */
-struct worker *fork_give_up(struct worker *w);
+/*
+ * A worker that is being forked is killed, and cannot be found: it sees the end
+ * of its channel, and is freed.
+ */
+void fork_abandon(struct worker *w, tstamp now);
 
 /*
  * A child is dead that nobody knows: reaps it, with the rest of its group if it
@@ -422,7 +391,5 @@ struct worker *fork_give_up(struct worker *w);
  */
 void fork_reap(
     struct supervisor *s, const struct reap_death *death, tstamp now);
-
-void fork_fini(struct supervisor *s);
 
 #endif

@@ -126,7 +126,8 @@ fixture_begin(void)
 	RB_INIT(&sup.pids);
 	TAILQ_INIT(&sup.start_queue);
 	TAILQ_INIT(&sup.starting);
-	template_init(&sup);
+	TAILQ_INIT(&sup.templates.all);
+	TAILQ_INIT(&sup.templates.forks);
 	CHECK_EQ(0, loop_init(&sup.loop, &clock));
 	CHECK_EQ(0, lane_start(&sup.closer, &sup.loop, "closer", NULL));
 	CHECK_EQ(0, lane_start(&sup.looker, &sup.loop, "looker", NULL));
@@ -139,7 +140,7 @@ fixture_begin(void)
 	sampling_init(&sup);
 	fixture.group =
 	    group_new(&sup, &fixture.config, &fixture.web, fixture.now);
-	spawn_init(fixture.group);
+	start_init(fixture.group);
 	backlog_init(fixture.group);
 }
 

@@ -2,54 +2,37 @@
 
 #include <sys/wait.h>
 
-#include "daemon/worker.h"
-#include "sys/child.h"
+#include "daemon/template.c"
 
 #include "fixture.h"
 
 static struct worker *w; /* its process is to be forked */
-static struct worker *by; /* was asked to fork it */
+static struct template *by; /* was asked to fork it */
 static struct worker *other;
-static char refused[128];
-static bool died;
-
-static void
-note_died(struct worker *forked, struct worker *asked,
-    const struct reap_death *death, tstamp now)
-{
-	(void)death;
-	(void)now;
-	died = forked == w && asked == by;
-}
-
-static void
-note_refused(
-    struct worker *forked, struct worker *asked, const char *why, tstamp now)
-{
-	(void)now;
-	CHECK(forked == w && asked == by);
-	(void)snprintf(refused, sizeof(refused), "%s", why);
-}
 
 static void
 begin(void)
 {
-	static const struct fork_ops ops = { .died = note_died,
-		.refused = note_refused };
 	struct action a;
 
-	died = false;
-	refused[0] = '\0';
 	fixture_defaults();
-	fixture.web.pool.min_processes = 3;
+	fixture.web.pool.min_processes = 2;
+	fixture.web.pool.min_server_life = TSPAN_SECONDS(1);
+	fixture.web.template = true;
 	fixture_begin();
+	template_configure(fixture.group, fixture.now);
+	by = template_new(fixture.group, fixture.now);
+	NEED(by != NULL);
+	template_serve(by, fixture.now);
 	while (pool_next_action(&sup.pool, &a))
-		if (a.kind == ACTION_SPAWN)
-			(void)fixture_join(a.process, NULL);
-	w = sup.workers[0];
-	by = sup.workers[1];
-	other = sup.workers[2];
-	NEED(fork_begin(w, by, &ops));
+		if (a.kind == ACTION_SPAWN && a.process == 1)
+			other = fixture_join(a.process, NULL);
+	w = worker_new(fixture.group, 0);
+	NEED(w != NULL && worker_open_channel(w) == 0);
+	pool_start_began(&sup.pool, 0, fixture.now);
+	/* It is not started by itself where it is not forked. */
+	pool_stop_now(&sup.pool, TSPAN_SECONDS(5), fixture.now);
+	NEED(fork_begin(w, by->w));
 }
 
 /* The process that was asked says that this is the one. */
@@ -59,13 +42,17 @@ name(pid_t pid)
 	char text[32];
 	int len = snprintf(text, sizeof(text), "1 %ld", (long)pid);
 
-	CHECK(fork_answered(by, text, (size_t)len, fixture.now));
+	CHECK(fork_answered(by->w, text, (size_t)len, fixture.now));
+	CHECK(sup.workers[0] == NULL);
+	CHECK_EQ(0, fixture.group->nstarting);
 }
 
 static void
 end(void)
 {
-	fork_fini(&sup);
+	fixture.group->closing = true;
+	template_configure(fixture.group, fixture.now);
+	template_fini(&sup);
 	fixture_end();
 }
 
@@ -77,7 +64,7 @@ an_exit_before_the_process_was_named_is_its_own(void)
 	begin();
 	fork_reap(&sup, &death, fixture.now);
 	name(death.pid);
-	CHECK(died);
+	CHECK(fixture_said("(pid 2147483647) exited with status 3"));
 	end();
 }
 
@@ -91,8 +78,8 @@ a_worker_that_is_named_is_not_taken_for_one_that_has_ended(void)
 	fork_reap(&sup, &death, fixture.now);
 	worker_started(other, death.pid);
 	name(death.pid);
-	CHECK(!died);
-	CHECK(strstr(refused, " was named and is another one") != NULL);
+	CHECK(fixture_said(" is killed: process 2147483647 was named and is "
+			   "another one"));
 	worker_died(other, &death);
 	end();
 }
@@ -110,7 +97,7 @@ a_process_that_is_being_started_by_itself_cannot_be_named(void)
 	other->start.result = &result;
 	TAILQ_INSERT_TAIL(&sup.starting, other, start.next);
 	name(result.pid);
-	CHECK(strstr(refused, " was named and is another one") != NULL);
+	CHECK(fixture_said(" was named and is another one"));
 	CHECK_EQ(0, waitpid(result.pid, NULL, WNOHANG));
 	TAILQ_REMOVE(&sup.starting, other, start.next);
 	other->start.result = NULL;
