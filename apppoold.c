@@ -19,13 +19,11 @@
 #include "counter/poolcounter.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
-#include "sys/activation.h"
 #include "sys/address.h"
 #include "sys/background.h"
 #include "sys/descriptors.h"
 #include "sys/log.h"
-#include "sys/notify.h"
-#include "sys/pidfile.h"
+#include "sys/manager.h"
 
 struct options {
 	const char *file;

@@ -12,7 +12,7 @@
 #include "control/room.h"
 #include "daemon/state.h"
 #include "sys/fdpass.h"
-#include "sys/peer.h"
+#include "sys/sockets.h"
 
 /* Bytes of all snapshots together, unless one alone is larger. */
 #define STATUS_BYTES (16 * 1024 * 1024)

@@ -10,7 +10,7 @@
 #include "daemon/listeners.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
-#include "sys/peer.h"
+#include "sys/sockets.h"
 
 /* Bytes of a command that are told; who has given it stands behind them. */
 #define COMMAND_TOLD 512

@@ -10,7 +10,6 @@
 #include "sys/acceptor.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
-#include "sys/openings.h"
 
 /*
  * Clients at a time, if there are descriptors to spare, and in any case;

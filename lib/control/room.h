@@ -29,8 +29,8 @@
 #include "sys/commands.h"
 #include "sys/emit.h"
 #include "sys/log.h"
+#include "sys/loop.h"
 #include "sys/text.h"
-#include "sys/timer.h"
 
 struct dump;
 

@@ -23,7 +23,6 @@
 #include "sys/log.h"
 #include "sys/loop.h"
 #include "sys/text.h"
-#include "sys/timer.h"
 
 /* Unread answers, of all clients together. */
 #define PC_PENDING_MAX (16 * 1024 * 1024)

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "counter/pc_listener.h"
-#include "sys/activation.h"
 #include "sys/address.h"
 #include "sys/fdpass.h"
+#include "sys/manager.h"
 
 /* Connections in the backlog. */
 #define BACKLOG 4096

@@ -8,7 +8,6 @@
 #include "conf/conf.h"
 #include "counter/pc_clients.h"
 #include "sys/acceptor.h"
-#include "sys/openings.h"
 
 struct pc_listener {
 	TAILQ_ENTRY(pc_listener) next;

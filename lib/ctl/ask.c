@@ -13,7 +13,7 @@
 
 #include "ctl/ctl.h"
 #include "sys/address.h"
-#include "sys/clock.h"
+#include "sys/loop.h"
 
 /* Longest line that the daemon takes, its newline, and a NUL. */
 #define LINE_SIZE (4096 + 2)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "ctl/ctl.h"
-#include "sys/figure.h"
+#include "sys/text.h"
 
 /* Bytes of the longest text of a member. */
 #define TEXT_MAX 8192

@@ -18,7 +18,7 @@
 
 #include "ctl/ctl.h"
 #include "sys/address.h"
-#include "sys/clock.h"
+#include "sys/loop.h"
 #include "sys/number.h"
 
 #define PATH_LENGTH_MAX 1024

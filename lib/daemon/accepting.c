@@ -7,7 +7,7 @@
 #include "daemon/backlog.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
-#include "sys/turn.h"
+#include "sys/loop.h"
 
 /* Connections accepted at once when there is room again, or while leaving. */
 #define TURN_MAX 64

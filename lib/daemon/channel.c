@@ -21,8 +21,8 @@
 #include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
+#include "sys/loop.h"
 #include "sys/number.h"
-#include "sys/turn.h"
 #include "sys/wire.h"
 
 /* Packets read from one process in one turn at most. */

@@ -13,8 +13,8 @@
 #include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
+#include "sys/loop.h"
 #include "sys/procinfo.h"
-#include "sys/turn.h"
 
 /*
  * The work of a turn, and what a death costs of it. The kernel may look at all

@@ -6,7 +6,7 @@
 #include "daemon/accepting.h"
 #include "daemon/group.h"
 #include "daemon/worker.h"
-#include "sys/openings.h"
+#include "sys/acceptor.h"
 
 void
 hold_drain(struct group *g, tstamp now)

@@ -16,7 +16,7 @@
 #include "daemon/keeper.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
-#include "sys/turn.h"
+#include "sys/loop.h"
 #include "sys/uncancelled.h"
 
 /* The time in which the keeper tells the last line of a worker. */

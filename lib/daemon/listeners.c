@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "daemon/listeners.h"
-#include "sys/activation.h"
 #include "sys/address.h"
+#include "sys/manager.h"
 
 /* Sockets of one name that the service manager may give. */
 #define INHERITED_MAX 64

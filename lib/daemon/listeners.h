@@ -5,7 +5,6 @@
 
 #include "daemon/group.h"
 #include "sys/acceptor.h"
-#include "sys/openings.h"
 
 struct app_listener {
 	TAILQ_ENTRY(app_listener) next; /* in its group's listeners */

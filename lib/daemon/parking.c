@@ -11,7 +11,7 @@
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
 #include "daemon/worker.h"
-#include "sys/turn.h"
+#include "sys/loop.h"
 
 /* Connections that are closed, or looked at, at a time. */
 #define TURN_MAX 256

@@ -13,9 +13,9 @@
 #include "daemon/group.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
+#include "sys/acceptor.h"
 #include "sys/log.h"
-#include "sys/notify.h"
-#include "sys/openings.h"
+#include "sys/manager.h"
 
 /* The longest wait for what a change leaves to the lane. */
 #define SETTLE_MAX TSPAN_SECONDS(1)

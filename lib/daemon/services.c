@@ -6,7 +6,7 @@
 #include <sysexits.h>
 
 #include "daemon/services.h"
-#include "sys/openings.h"
+#include "sys/acceptor.h"
 
 void
 services_add(struct services *all, const struct service_ops *ops, void *arg)

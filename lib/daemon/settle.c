@@ -18,7 +18,7 @@
 #include "daemon/tell.h"
 #include "daemon/worker.h"
 #include "sys/log.h"
-#include "sys/turn.h"
+#include "sys/loop.h"
 #include "sys/uncancelled.h"
 
 /* Closes our copy of a connection that its process may have closed before. */

@@ -20,10 +20,10 @@
 #include "core/pool.h"
 #include "daemon/refusal.h"
 #include "daemon/services.h"
+#include "sys/child.h"
 #include "sys/lane.h"
 #include "sys/log.h"
 #include "sys/loop.h"
-#include "sys/reap.h"
 #include "sys/ring.h"
 #include "sys/watch.h"
 

@@ -5,7 +5,7 @@
 #include "daemon/state.h"
 #include "daemon/tell.h"
 #include "daemon/worker.h"
-#include "sys/notify.h"
+#include "sys/manager.h"
 
 /* How long before the end SIGTERM is sent: the longest kill_timeout. */
 static tspan

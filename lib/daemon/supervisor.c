@@ -17,12 +17,11 @@
 #include "daemon/worker.h"
 #include "sys/background.h"
 #include "sys/descriptors.h"
-#include "sys/hangup.h"
 #include "sys/log.h"
-#include "sys/notify.h"
+#include "sys/loop.h"
+#include "sys/manager.h"
 #include "sys/procinfo.h"
 #include "sys/sockets.h"
-#include "sys/turn.h"
 
 /* How long the keeper, and the lanes, are waited for at the end. */
 #define KEEPER_END TSPAN_MSECONDS(500)

@@ -12,8 +12,8 @@
 #include "core/action.h"
 #include "daemon/worker.h"
 #include "sys/fdpass.h"
-#include "sys/hang.h"
 #include "sys/log.h"
+#include "sys/procinfo.h"
 #include "sys/wire.h"
 
 /*

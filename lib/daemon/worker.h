@@ -18,8 +18,8 @@
 #include "core/tstamp.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
+#include "sys/child.h"
 #include "sys/loop.h"
-#include "sys/reap.h"
 
 struct action;
 struct child_result;

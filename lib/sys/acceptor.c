@@ -12,7 +12,7 @@
 #include "sys/log.h"
 
 static void
-watch(struct acceptor *a)
+acceptor_watch(struct acceptor *a)
 {
 	bool wanted = !a->paused && a->rest.at == TSTAMP_NEVER;
 
@@ -23,7 +23,7 @@ watch(struct acceptor *a)
 }
 
 static void
-reopen(struct acceptor *a, tstamp now)
+acceptor_reopen(struct acceptor *a, tstamp now)
 {
 	(void)loop_set(a->loop, &a->io, 0);
 	if (a->ops->reopen != NULL)
@@ -31,14 +31,14 @@ reopen(struct acceptor *a, tstamp now)
 }
 
 static void
-rested(struct timer *t, tstamp now)
+acceptor_rested(struct timer *t, tstamp now)
 {
 	struct acceptor *a = TIMER_OWNER(t, struct acceptor, rest);
 
 	if (a->listener.fd == -1)
-		reopen(a, now);
+		acceptor_reopen(a, now);
 	else
-		watch(a);
+		acceptor_watch(a);
 }
 
 enum acceptor_got
@@ -58,7 +58,7 @@ acceptor_take(struct acceptor *a, tstamp now)
 		acceptor_rest(a, a->listener.rest_until);
 		return ACCEPTOR_AWAY;
 	case LISTENER_BROKEN:
-		reopen(a, now);
+		acceptor_reopen(a, now);
 		return ACCEPTOR_AWAY;
 	default:
 		a->ops->arrived(a, fd, now);
@@ -71,7 +71,7 @@ acceptor_take(struct acceptor *a, tstamp now)
  * accept is in vain, and grows while they come faster than turns.
  */
 static void
-ready(struct loop_io *io, uint32_t events, tstamp now)
+acceptor_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct acceptor *a = LOOP_OWNER(io, struct acceptor, io);
 	enum acceptor_got got = ACCEPTOR_ONE;
@@ -97,15 +97,16 @@ acceptor_init(struct acceptor *a, struct loop *loop, struct lane *lane,
 		.budget = 1,
 		.most = most,
 	};
-	timer_init(&a->rest, rested);
+	timer_init(&a->rest, acceptor_rested);
 }
 
 void
 acceptor_start(struct acceptor *a)
 {
 	timer_set(&a->loop->timers, &a->rest, TSTAMP_NEVER);
-	a->io = (struct loop_io){ .fd = a->listener.fd, .ready = ready };
-	watch(a);
+	a->io =
+	    (struct loop_io){ .fd = a->listener.fd, .ready = acceptor_ready };
+	acceptor_watch(a);
 }
 
 void
@@ -119,14 +120,14 @@ void
 acceptor_pause(struct acceptor *a)
 {
 	a->paused = true;
-	watch(a);
+	acceptor_watch(a);
 }
 
 void
 acceptor_resume(struct acceptor *a)
 {
 	a->paused = false;
-	watch(a);
+	acceptor_watch(a);
 }
 
 /* --- what a lane does ---------------------------------------------------- */
@@ -306,4 +307,114 @@ acceptor_close(struct acceptor *a)
 		a->hiding->hidden = NULL;
 	a->hiding = NULL;
 	acceptor_discard(a->lane, &a->listener);
+}
+
+/* --- listeners that a lane opens for a change ------------------------- */
+
+struct opening {
+	STAILQ_ENTRY(opening) next;
+	struct listener_spec spec;
+	struct listener_file unless; /* of spec */
+	struct listener listener;
+	const char *why;
+	int error; /* of opening it; 0: none */
+	bool opened; /* whether it was tried */
+};
+
+void
+openings_init(struct openings *all)
+{
+	STAILQ_INIT(&all->list);
+	all->planned = false;
+}
+
+/* A listener opened for this spec that nobody has taken; NULL: none. */
+static struct opening *
+opening_find(const struct openings *all, const struct listener_spec *spec)
+{
+	struct opening *o;
+
+	STAILQ_FOREACH(o, &all->list, next)
+		if (o->opened && strcmp(o->spec.path, spec->path) == 0)
+			return o;
+	return NULL;
+}
+
+/* Returns the errno. */
+static int
+opening_note(struct openings *all, const struct listener_spec *spec)
+{
+	struct opening *o = calloc(1, sizeof(*o));
+
+	if (o == NULL)
+		return ENOMEM;
+	o->spec = *spec;
+	if (spec->unless != NULL) {
+		o->unless = *spec->unless;
+		o->spec.unless = &o->unless;
+	}
+	STAILQ_INSERT_TAIL(&all->list, o, next);
+	return EINPROGRESS;
+}
+
+/* Returns its errno, 0: *l is open. */
+static int
+opening_take(struct openings *all, struct opening *o, struct listener *l,
+    const char **why_out)
+{
+	int error = o->error;
+
+	*why_out = o->why;
+	if (error == 0)
+		*l = o->listener;
+	STAILQ_REMOVE(&all->list, o, opening, next);
+	free(o);
+	return error;
+}
+
+int
+openings_open(struct openings *all, struct listener *l,
+    const struct listener_spec *spec, const char **why_out)
+{
+	struct opening *o;
+
+	if (all == NULL || (all->planned && spec->path == NULL))
+		return listener_open(l, spec, why_out);
+	*why_out = "open it in a lane";
+	if (spec->path == NULL) {
+		errno = EINPROGRESS;
+		return -1;
+	}
+	o = opening_find(all, spec);
+	errno = o == NULL ? opening_note(all, spec)
+			  : opening_take(all, o, l, why_out);
+	return errno == 0 ? 0 : -1;
+}
+
+void
+openings_work(struct openings *all)
+{
+	struct opening *o;
+
+	all->planned = true;
+	STAILQ_FOREACH(o, &all->list, next) {
+		if (o->opened)
+			continue;
+		o->opened = true;
+		if (listener_open(&o->listener, &o->spec, &o->why) == -1)
+			o->error = errno;
+	}
+}
+
+void
+openings_fini(struct openings *all, struct lane *lane)
+{
+	struct opening *o;
+
+	while ((o = STAILQ_FIRST(&all->list)) != NULL) {
+		STAILQ_REMOVE_HEAD(&all->list, next);
+		if (o->opened && o->error == 0)
+			acceptor_discard(lane, &o->listener);
+		free(o);
+	}
 }

@@ -12,13 +12,25 @@
  * costs one accept() and no epoll_ctl().
  */
 
+#include <sys/queue.h>
+
 #include <stdbool.h>
 
 #include "core/tstamp.h"
 #include "sys/lane.h"
 #include "sys/listener.h"
 #include "sys/loop.h"
-#include "sys/timer.h"
+
+/*
+ * A listener in the loop: accepts within a budget in each turn, rests when
+ * descriptors run out, and can be paused. Its user says where connections go,
+ * and opens the listener anew when somebody has shut it down.
+ *
+ * The apps' listeners, the counter's and the control socket's have one each.
+ * An app without room pauses all its acceptors from admits(); while they are
+ * paused, a place that becomes free is filled by one acceptor_take(), which
+ * costs one accept() and no epoll_ctl().
+ */
 
 struct acceptor;
 struct listener_job;
@@ -107,5 +119,41 @@ int acceptor_update(
  * any user who can read its folder can make a removal wait.
  */
 void acceptor_discard(struct lane *, struct listener *);
+
+/* --- listeners that a lane opens for a change ------------------------- */
+
+/*
+ * Unix listeners that a lane opens for a change of which the loop decides: any
+ * user who can read their folder can make a call wait that makes a file there.
+ * The change is tried: what openings_open() does not have is noted, and the
+ * change put off. When openings_work() has opened what was noted, it is tried
+ * again. Others are opened at once, but not before openings_work() was called
+ * once, so that the first attempt opens nothing.
+ */
+
+STAILQ_HEAD(openings_list, opening);
+
+struct openings {
+	struct openings_list list;
+	bool planned; /* openings_work() was called */
+};
+
+void openings_init(struct openings *all);
+
+/* The result of a part of the change that is put off; no exit status. */
+#define OPENINGS_LATER (-1)
+
+/*
+ * As listener_open(), which it is if all is NULL. EINPROGRESS: it is noted; the
+ * strings of spec must stay until openings_fini().
+ */
+int openings_open(struct openings *all, struct listener *l,
+    const struct listener_spec *spec, const char **why_out);
+
+/* Opens what was noted. May be called in a lane, while nothing else is. */
+void openings_work(struct openings *all);
+
+/* Closes, in the lane, what nobody took. */
+void openings_fini(struct openings *all, struct lane *lane);
 
 #endif

@@ -1,6 +1,18 @@
 #ifndef SYS_BACKGROUND_H
 #define SYS_BACKGROUND_H
 
+/* The daemon among other processes: background, terminal, pid file. */
+
+#include <sys/signalfd.h>
+#include <sys/types.h>
+
+#include <stdbool.h>
+
+#include "sys/lane.h"
+#include "sys/ownfile.h"
+
+/* --- the background --------------------------------------------------- */
+
 /*
  * Going to the background, and telling the shell whether that worked: the first
  * process waits for the report of the second, and exits with its status.
@@ -23,5 +35,66 @@ int background_start(void);
  * background_start(), or when called again.
  */
 void background_report(int status);
+
+/* --- the terminal ----------------------------------------------------- */
+
+/* Whether a SIGHUP tells that our terminal is gone, or asks for something. */
+
+/* Notes the terminal we have, and who would tell us of its end. */
+void hangup_init(void);
+
+enum hangup {
+	HANGUP_NO, /* the sender means what SIGHUP is for */
+	HANGUP_YES, /* the terminal is gone */
+	HANGUP_UNSURE, /* see hangup_is_over(), a moment later */
+};
+
+/* The meaning of this SIGHUP. */
+enum hangup hangup_look(const struct signalfd_siginfo *info);
+
+/*
+ * Whether the terminal is gone. The shell is told a moment before we lose the
+ * terminal, and may have passed the signal on by then.
+ */
+bool hangup_is_over(void);
+
+/* --- the pid file ----------------------------------------------------- */
+
+/*
+ * The pid file: a lock while we run, and our number in it. libbsd has one, but
+ * that follows links and truncates what it finds before it looks.
+ */
+
+struct pidfile {
+	int fd; /* CLOEXEC; -1: closed */
+	char *path; /* owned */
+	/* Of pidfile_fill_later(): */
+	struct lane *lane;
+	struct lane_job job;
+	struct timer again;
+	int error; /* of the latest job; 0: the number is written */
+};
+
+/*
+ * Opens and locks the file. 0; or -1 and errno, and why has a text if it was
+ * refused: see ownfile.h. EEXIST: another process has the lock, whose number,
+ * as far as it is known, is in *other_out, else 0.
+ */
+int pidfile_lock(
+    struct pidfile *p, const char *path, char *why, pid_t *other_out);
+
+/*
+ * Writes our number. Returns 0; or -1 and errno, and the file stays empty.
+ */
+int pidfile_fill(struct pidfile *p);
+
+/*
+ * Tries once a second, in the lane, until the number is written, which is
+ * logged. The struct must stay as long as the lane.
+ */
+void pidfile_fill_later(struct pidfile *p, struct lane *lane, tstamp now);
+
+/* Removes and closes the file. */
+void pidfile_fini(struct pidfile *p);
 
 #endif

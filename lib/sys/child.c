@@ -20,12 +20,12 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-
-#include <linux/capability.h>
+#include <sys/wait.h>
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -74,7 +74,7 @@ struct start {
 
 /* Signals and the umask go along: setting them cannot fail. */
 static int
-begin_session(struct start *st)
+child_begin_session(struct start *st)
 {
 	/* All zero: SIG_DFL, no flags and no mask, on each architecture. */
 	static const unsigned long plain[8];
@@ -365,7 +365,7 @@ execute(struct start *st)
 }
 
 static int (*const steps[])(struct start *) = {
-	[CHILD_SESSION] = begin_session,
+	[CHILD_SESSION] = child_begin_session,
 	[CHILD_OUTPUT] = open_output,
 	[CHILD_NULL] = open_null,
 	[CHILD_DESCRIPTORS] = arrange_descriptors,
@@ -558,5 +558,80 @@ child_explain(const struct child_spec *spec, const struct child_result *r,
 		(void)snprintf(buf, size, "%s %s: %s", failed, what, error);
 	else
 		(void)snprintf(buf, size, "%s: %s", failed, error);
+	return buf;
+}
+
+/* --- reaping: waitid(2), twice ---------------------------------------- */
+
+static bool
+reap_look(idtype_t type, pid_t pid, struct reap_death *out)
+{
+	siginfo_t info = { 0 };
+
+	while (
+	    waitid(type, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == -1) {
+		if (errno != EINTR)
+			return false;
+	}
+	if (info.si_pid == 0)
+		return false;
+	out->pid = info.si_pid;
+	out->signal = info.si_code == CLD_EXITED ? 0 : info.si_status;
+	out->status = info.si_code == CLD_EXITED ? info.si_status : 0;
+	out->dumped = info.si_code == CLD_DUMPED;
+	return true;
+}
+
+bool
+reap_peek(struct reap_death *out)
+{
+	return reap_look(P_ALL, 0, out);
+}
+
+bool
+reap_peek_at(pid_t pid, struct reap_death *out)
+{
+	return reap_look(P_PID, pid, out);
+}
+
+bool
+reap_is_child(pid_t pid)
+{
+	siginfo_t info;
+
+	return pid > 1 &&
+	    waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+void
+reap_take(pid_t pid)
+{
+	/* 0 would be our own group, and -1 every process. */
+	assert(pid > 1);
+	if (getpgid(pid) == pid)
+		(void)kill(-pid, SIGKILL);
+	reap_stranger(pid);
+}
+
+void
+reap_stranger(pid_t pid)
+{
+	siginfo_t info;
+
+	/* WNOHANG: should the child not be dead, we do not wait for it. */
+	(void)waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG);
+}
+
+const char *
+reap_explain(const struct reap_death *d, char *buf, size_t size)
+{
+	const char *name = sigabbrev_np(d->signal);
+
+	if (d->signal == 0)
+		(void)snprintf(buf, size, "exited with status %d", d->status);
+	else
+		(void)snprintf(buf, size, "killed by signal %d (%s%s%s)",
+		    d->signal, name == NULL ? "real-time" : "SIG",
+		    name == NULL ? "" : name, d->dumped ? ", core dumped" : "");
 	return buf;
 }

@@ -13,7 +13,7 @@
 
 #include "sys/lane.h"
 #include "sys/log.h"
-#include "sys/thread.h"
+#include "sys/loop.h"
 
 /* Jobs need little of it; pages that are not used cost nothing. */
 #define STACK_SIZE (256 * 1024)

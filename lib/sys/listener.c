@@ -21,10 +21,9 @@
 #include <unistd.h>
 
 #include "sys/address.h"
-#include "sys/clock.h"
 #include "sys/listener.h"
+#include "sys/loop.h"
 #include "sys/sockets.h"
-#include "sys/turn.h"
 #include "sys/uncancelled.h"
 
 /*

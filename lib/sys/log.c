@@ -20,11 +20,10 @@
 #include <unistd.h>
 
 #include "sys/address.h"
-#include "sys/clock.h"
 #include "sys/log.h"
+#include "sys/loop.h"
 #include "sys/ownfile.h"
 #include "sys/ring.h"
-#include "sys/thread.h"
 
 /* Lines on their way to the thread. */
 #define RING_SIZE ((size_t)512 * 1024)

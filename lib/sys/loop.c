@@ -3,63 +3,178 @@
  * library's because it has to run in virtual time.
  */
 
+#include <sys/syscall.h>
+
+#include <assert.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/futex.h>
+#include <signal.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "sys/loop.h"
-#include "sys/turn.h"
+
+/* --- timers: a red-black tree, by time and order of setting ----------- */
+
+/* libbsd's tree.h uses it in static functions and does not define it. */
+#ifndef __unused
+#define __unused __attribute__((unused))
+#endif
+
+static int
+timer_compare(const struct timer *a, const struct timer *b)
+{
+	if (a->at != b->at)
+		return a->at < b->at ? -1 : 1;
+	return a->seq < b->seq ? -1 : a->seq > b->seq;
+}
+
+RB_GENERATE_STATIC(timer_tree, timer, entry, timer_compare)
+
+void
+timers_init(struct timers *all)
+{
+	RB_INIT(&all->tree);
+	all->seq = 0;
+}
+
+void
+timer_init(struct timer *t, void (*fire)(struct timer *, tstamp now))
+{
+	*t = (struct timer){ .at = TSTAMP_NEVER, .fire = fire };
+}
+
+void
+timer_set(struct timers *all, struct timer *t, tstamp at)
+{
+	struct timer *other;
+
+	if (t->at != TSTAMP_NEVER)
+		RB_REMOVE(timer_tree, &all->tree, t);
+	t->at = at;
+	if (at == TSTAMP_NEVER)
+		return;
+	t->seq = ++all->seq;
+	other = RB_INSERT(timer_tree, &all->tree, t);
+	assert(other == NULL);
+}
+
+void
+timer_advance(struct timers *all, struct timer *t, tstamp at)
+{
+	if (at < t->at)
+		timer_set(all, t, at);
+}
+
+tstamp
+timers_first(struct timers *all)
+{
+	const struct timer *first = RB_MIN(timer_tree, &all->tree);
+
+	return first == NULL ? TSTAMP_NEVER : first->at;
+}
+
+/* The first that is due and was set before this call; NULL: there is none. */
+static struct timer *
+timer_next_due(struct timers *all, uint64_t seq, tstamp now)
+{
+	struct timer *t;
+
+	RB_FOREACH(t, timer_tree, &all->tree) {
+		if (t->at > now)
+			return NULL;
+		if (t->seq <= seq)
+			return t;
+	}
+	return NULL;
+}
+
+void
+timers_fire(struct timers *all, tstamp now)
+{
+	uint64_t seq = all->seq;
+	struct timer *t;
+
+	while ((t = timer_next_due(all, seq, now)) != NULL) {
+		timer_set(all, t, TSTAMP_NEVER);
+		turn_for(TURN_NO_APP);
+		t->fire(t, now);
+	}
+}
+
+/* --- turns ------------------------------------------------------------ */
+
+static struct turn own = { .app = TURN_NO_APP };
+
+struct turn *turn_now = &own;
+
+void
+turn_share(struct turn *shared)
+{
+	turn_now = shared != NULL ? shared : &own;
+}
+
+void
+turn_begins(tstamp now)
+{
+	struct turn *t = turn_now;
+
+	turn_for(TURN_NO_APP);
+	atomic_store_explicit(&t->began, now, memory_order_relaxed);
+	/* In this order for all: so either we see that it dozes, or it us. */
+	atomic_store(&t->busy, 1);
+	if (atomic_load(&t->dozing) == 0)
+		return;
+	atomic_store(&t->dozing, 0);
+	(void)syscall(
+	    SYS_futex, &t->dozing, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+void
+turn_ends(void)
+{
+	atomic_store_explicit(&turn_now->busy, 0, memory_order_release);
+}
+
+/* --- the loop --------------------------------------------------------- */
 
 static tstamp
-real_now(void *arg)
+loop_real_now(void *arg)
 {
-	struct timespec ts;
-
 	(void)arg;
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
-}
-
-/* Milliseconds are rounded up: waking early would only mean waiting again. */
-static int
-wait_coarsely(int epfd, struct epoll_event *events, int n, tspan timeout)
-{
-	int ms = -1;
-
-	if (timeout > TSPAN_MSECONDS(INT_MAX - 1))
-		ms = timeout == TSTAMP_NEVER ? -1 : INT_MAX;
-	else
-		ms = (int)((timeout + TSPAN_MSECONDS(1) - 1) /
-		    TSPAN_MSECONDS(1));
-	return epoll_wait(epfd, events, n, ms);
+	return clock_now();
 }
 
 static int
-real_wait(void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
+loop_real_wait(
+    void *arg, int epfd, struct epoll_event *events, int n, tspan timeout)
 {
-	struct timespec ts = {
-		.tv_sec = (time_t)(timeout / TSPAN_SECONDS(1)),
-		.tv_nsec = (long)(timeout % TSPAN_SECONDS(1)),
-	};
-	int got;
+	const struct timespec ts = clock_timespec(timeout);
+	int got, ms = -1;
 
 	(void)arg;
 	got = epoll_pwait2(
 	    epfd, events, n, timeout == TSTAMP_NEVER ? NULL : &ts, NULL);
 	/* Linux before 5.11, and some sandboxes, do not have it. */
-	if (got == -1 && (errno == ENOSYS || errno == EPERM))
-		return wait_coarsely(epfd, events, n, timeout);
-	return got;
+	if (got != -1 || (errno != ENOSYS && errno != EPERM))
+		return got;
+	/* Rounded up: waking early would only mean waiting again. */
+	if (timeout <= TSPAN_MSECONDS(INT_MAX - 1))
+		ms = (int)((timeout + TSPAN_MSECONDS(1) - 1) /
+		    TSPAN_MSECONDS(1));
+	else if (timeout != TSTAMP_NEVER)
+		ms = INT_MAX;
+	return epoll_wait(epfd, events, n, ms);
 }
 
 int
 loop_init(struct loop *l, const struct loop_clock *clock)
 {
 	static const struct loop_clock real = {
-		.now = real_now,
-		.wait = real_wait,
+		.now = loop_real_now,
+		.wait = loop_real_wait,
 	};
 
 	memset(l, 0, sizeof(*l));
@@ -85,15 +200,6 @@ loop_fini(struct loop *l)
 	l->epfd = -1;
 }
 
-static void
-forget(struct loop *l, const struct loop_io *io)
-{
-	for (int i = l->at; i < l->n; i++) {
-		if (l->batch[i].data.ptr == io)
-			l->batch[i].data.ptr = NULL;
-	}
-}
-
 int
 loop_set(struct loop *l, struct loop_io *io, uint32_t events)
 {
@@ -110,8 +216,9 @@ loop_set(struct loop *l, struct loop_io *io, uint32_t events)
 		return -1;
 	/* A descriptor that cannot be removed is closed, so it is out. */
 	io->events = events;
-	if (events == 0)
-		forget(l, io);
+	for (int i = l->at; i < l->n && events == 0; i++)
+		if (l->batch[i].data.ptr == io)
+			l->batch[i].data.ptr = NULL;
 	return 0;
 }
 
@@ -161,29 +268,26 @@ fail:
 	return -1;
 }
 
-static tspan
-time_to(const struct loop *l, tstamp deadline)
-{
-	tstamp now;
-
-	if (deadline == TSTAMP_NEVER)
-		return TSTAMP_NEVER;
-	if (deadline <= l->now)
-		return 0;
-	now = l->clock.now(l->clock.arg);
-	return deadline <= now ? 0 : deadline - now;
-}
-
+/* Waits for events in the batch until the deadline, and reads the clock. */
 static int
-wait_until(struct loop *l, tstamp deadline)
+loop_wait(struct loop *l, tstamp deadline)
 {
-	int n = l->clock.wait(
-	    l->clock.arg, l->epfd, l->batch, LOOP_BATCH, time_to(l, deadline));
+	tspan timeout = TSTAMP_NEVER;
+	int n;
 
+	if (deadline <= l->now)
+		timeout = 0;
+	else if (deadline != TSTAMP_NEVER)
+		timeout = deadline - l->now - loop_lasts(l);
+	n = l->clock.wait(l->clock.arg, l->epfd, l->batch, LOOP_BATCH,
+	    timeout > 0 ? timeout : 0);
 	/* After SIGCONT what is ready comes before what is late. */
 	if (n == -1 && errno == EINTR)
 		n = l->clock.wait(
 		    l->clock.arg, l->epfd, l->batch, LOOP_BATCH, 0);
+	if (n == -1 && errno == EINTR)
+		n = 0;
+	l->now = l->clock.now(l->clock.arg);
 	return n;
 }
 
@@ -194,13 +298,11 @@ loop_turn(struct loop *l, tstamp deadline)
 	int n;
 
 	turn_ends();
-	deadline = tstamp_min(deadline, timers_first(&l->timers));
-	n = wait_until(l, deadline);
-	if (n == -1 && errno != EINTR)
+	n = loop_wait(l, tstamp_min(deadline, timers_first(&l->timers)));
+	if (n == -1)
 		return -1;
-	l->now = l->clock.now(l->clock.arg);
 	turn_begins(l->now);
-	l->n = n == -1 ? 0 : n;
+	l->n = n;
 	for (l->at = 0; l->at < l->n;) {
 		struct epoll_event *ev = &l->batch[l->at++];
 		struct loop_io *io = ev->data.ptr;
@@ -231,4 +333,34 @@ tspan
 loop_lasts(const struct loop *l)
 {
 	return l->clock.now(l->clock.arg) - l->now;
+}
+
+/* --- threads ---------------------------------------------------------- */
+
+int
+thread_start(const char *name, size_t stack_size, void *(*run)(void *),
+    void *arg, pthread_t *out)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all, before;
+	int error = pthread_attr_init(&attr);
+
+	if (error != 0) {
+		errno = error;
+		return -1;
+	}
+	(void)pthread_attr_setstacksize(&attr, stack_size);
+	sigfillset(&all);
+	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&thread, &attr, run, arg);
+	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+	(void)pthread_attr_destroy(&attr);
+	if (error != 0) {
+		errno = error;
+		return -1;
+	}
+	(void)pthread_setname_np(thread, name);
+	*out = thread;
+	return 0;
 }

@@ -2,19 +2,154 @@
 #define SYS_LOOP_H
 
 /*
- * The event loop: epoll, one signalfd, timers, and the only reader of the
- * clock. One thread. It calls back and does nothing else.
+ * The event loop: epoll, one signalfd, timers, and the reader of the clock. It
+ * calls back and does nothing else. Beside it there are threads, and somebody
+ * who sees a turn that lasts too long.
  */
 
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/tree.h>
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "core/tstamp.h"
-#include "sys/timer.h"
+
+/* --- the clock -------------------------------------------------------- */
+
+/* Now, as all but tests in virtual time have it: CLOCK_MONOTONIC. */
+
+static inline tstamp
+clock_now(void)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
+	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
+}
+
+/* A point or a length of time, not negative, as system calls take it. */
+static inline struct timespec
+clock_timespec(tstamp at)
+{
+	return (struct timespec){
+		.tv_sec = (time_t)(at / TSPAN_SECONDS(1)),
+		.tv_nsec = (long)(at % TSPAN_SECONDS(1)),
+	};
+}
+
+/* --- timers ----------------------------------------------------------- */
+
+/*
+ * Timers, embedded in the structs of their users and fired by the loop, the
+ * earliest first; of several due at the same time, the one set first. Setting
+ * and clearing are O(log n) and cannot fail: a timer has its place in itself.
+ */
+
+/*
+ * fire is set by the user before the first timer_set(), and at is
+ * TSTAMP_NEVER then: see timer_init().
+ */
+struct timer {
+	RB_ENTRY(timer) entry; /* in its timers unless at is TSTAMP_NEVER */
+	tstamp at; /* when it fires; TSTAMP_NEVER: not set */
+	uint64_t seq; /* number of the call that set it */
+	void (*fire)(struct timer *, tstamp now);
+};
+
+/* The struct of this type whose member of this name t points to. */
+#define TIMER_OWNER(t, type, member) \
+	((type *)(void *)((char *)(t)-offsetof(type, member)))
+
+RB_HEAD(timer_tree, timer);
+
+struct timers {
+	struct timer_tree tree;
+	uint64_t seq; /* of the latest timer_set() */
+};
+
+void timers_init(struct timers *all);
+
+/* A timer that is not set. */
+void timer_init(struct timer *t, void (*fire)(struct timer *, tstamp now));
+
+/*
+ * Fires once, at this time or soon after it, in place of any earlier setting;
+ * TSTAMP_NEVER clears it. A timer must be cleared before its struct is freed;
+ * while it fires it is not set.
+ */
+void timer_set(struct timers *all, struct timer *t, tstamp at);
+
+/* Sets it to this time unless it fires earlier anyway. */
+void timer_advance(struct timers *all, struct timer *t, tstamp at);
+
+/* When the first of them fires; TSTAMP_NEVER: none is set. */
+tstamp timers_first(struct timers *all);
+
+/*
+ * Fires all that are due. A timer that is set meanwhile, to whatever time,
+ * waits for the next call: so each call ends.
+ */
+void timers_fire(struct timers *all, tstamp now);
+
+/* --- turns, as they are seen from beside the loop --------------------- */
+
+/*
+ * What the loop is doing, for somebody beside it who sees a turn last too long;
+ * see watch.h. To say so costs a few stores, and no system call.
+ */
+
+/* A turn, or a part of it, that is for no app. */
+#define TURN_NO_APP UINT32_MAX
+
+/* Written by the loop's thread alone, but for dozing. */
+struct turn {
+	_Atomic tstamp began; /* the latest turn, by the loop's clock */
+	_Atomic uint32_t busy; /* 1: it is under way; 0: the loop waits */
+	_Atomic uint32_t app; /* for which something is done now */
+	/*
+	 * The latest system call that a stranger might make wait, since that
+	 * is so: a string of the program's; NULL: none.
+	 */
+	const char *_Atomic call;
+	/*
+	 * 1: somebody waits for the next turn to begin, by futex(2), and has
+	 * to be woken. In a line of the processor's cache that hardly changes.
+	 */
+	_Alignas(64) _Atomic uint32_t dozing;
+};
+
+/* Never NULL; of this process alone until turn_share(). */
+extern struct turn *turn_now;
+
+/* Has the loop write there from now on; NULL: to a place of its own again. */
+void turn_share(struct turn *);
+
+/* For the loop: its wait ended at this time, or it begins to wait. */
+void turn_begins(tstamp now);
+void turn_ends(void);
+
+/* The calls from here on are made for the app of this number. */
+static inline void
+turn_for(uint32_t app)
+{
+	atomic_store_explicit(&turn_now->app, app, memory_order_relaxed);
+	atomic_store_explicit(&turn_now->call, NULL, memory_order_relaxed);
+}
+
+/* This system call comes next. */
+static inline void
+turn_call(const char *name)
+{
+	atomic_store_explicit(&turn_now->call, name, memory_order_relaxed);
+}
+
+/* --- the loop --------------------------------------------------------- */
 
 /* Events handled in one turn; the rest waits for the next one. */
 #define LOOP_BATCH 256
@@ -108,5 +243,15 @@ tstamp loop_now(const struct loop *);
 
 /* For how long the turn has lasted. Reads the clock. */
 tspan loop_lasts(const struct loop *);
+
+/* --- threads ---------------------------------------------------------- */
+
+/*
+ * Starts a thread that gets no signals: these are the loop's, and a broken pipe
+ * is no more than EPIPE to the thread. The name (at most 15 characters) is what
+ * ps shows. Returns 0, or -1 and errno, *out untouched.
+ */
+int thread_start(const char *name, size_t stack_size, void *(*run)(void *),
+    void *arg, pthread_t *out);
 
 #endif

@@ -9,10 +9,18 @@
  */
 
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/*
+ * Sockets of any process, as the kernel lists them: asked of its monitor,
+ * sock_diag(7), and where that is missing, a module that a container or a
+ * hardened host does not load, read in /proc/net. Neither takes the lock of a
+ * socket, so nobody who has one can hold up a question about it.
+ */
 
 /* A socket that is bound; the states are those of TCP, for Unix sockets, too.
  */
@@ -68,5 +76,24 @@ long sockets_unix_queue(int fd, const struct sockaddr *addr);
  * that is unknown.
  */
 bool sockets_tcp_taken(const struct sockaddr *addr, bool v6only);
+
+/* --- the peer of a Unix socket ---------------------------------------- */
+
+/*
+ * The peer of a connected Unix stream socket: the process that connected, and
+ * the identity it had then. See unix(7), SO_PEERCRED, and SO_PEERGROUPS.
+ */
+
+struct peer {
+	pid_t pid; /* 0: of a process we cannot see */
+	uid_t uid;
+	gid_t gid;
+};
+
+/* Returns 0, or -1 and errno. */
+int peer_identify(int fd, struct peer *out);
+
+/* Whether gid is the peer's group, or one of its supplementary groups. */
+bool peer_in_group(int fd, gid_t gid);
 
 #endif

@@ -1,5 +1,6 @@
 /* Text that grows up to a bound. */
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,7 @@ text_clear(struct text *t)
 
 /* Makes room for len more bytes. */
 static bool
-reserve(struct text *t, size_t len)
+text_reserve(struct text *t, size_t len)
 {
 	size_t size = t->size == 0 ? TEXT_FIRST : t->size;
 	char *data;
@@ -60,7 +61,7 @@ reserve(struct text *t, size_t len)
 void
 text_put(struct text *t, const char *s, size_t len)
 {
-	if (len == 0 || !reserve(t, len))
+	if (len == 0 || !text_reserve(t, len))
 		return;
 	memcpy(t->data + t->len, s, len);
 	t->len += len;
@@ -84,7 +85,7 @@ text_printf(struct text *t, const char *fmt, ...)
 	len = vsnprintf(buf, sizeof(buf), fmt, ap);
 	if (len < (int)sizeof(buf)) {
 		text_put(t, buf, len < 0 ? 0 : (size_t)len);
-	} else if (reserve(t, (size_t)len + 1)) {
+	} else if (text_reserve(t, (size_t)len + 1)) {
 		(void)vsnprintf(t->data + t->len, (size_t)len + 1, fmt, again);
 		t->len += (size_t)len;
 	}
@@ -199,4 +200,49 @@ void
 text_escaped(struct text *t, const char *s, size_t len)
 {
 	text_pieces(s, len, TEXT_TERMINAL, text_put_piece, t);
+}
+
+/* --- times and sizes, as short as a table wants them ------------------ */
+
+const char *
+figure_span(tspan span, char *buf, size_t size)
+{
+	int64_t us = span / TSPAN_USECONDS(1), s = span / TSPAN_SECONDS(1);
+
+	if (span == 0)
+		(void)snprintf(buf, size, "0");
+	else if (us < 1000)
+		(void)snprintf(buf, size, "%" PRId64 "us", us);
+	else if (s < 1)
+		(void)snprintf(buf, size, "%.1fms", (double)us / 1e3);
+	else if (s < 60)
+		(void)snprintf(buf, size, "%.1fs", (double)us / 1e6);
+	else if (s < 3600)
+		(void)snprintf(
+		    buf, size, "%" PRId64 "m%02" PRId64 "s", s / 60, s % 60);
+	else if (s < 86400)
+		(void)snprintf(buf, size, "%" PRId64 "h%02" PRId64 "m",
+		    s / 3600, s / 60 % 60);
+	else
+		(void)snprintf(buf, size, "%" PRId64 "d%02" PRId64 "h",
+		    s / 86400, s / 3600 % 24);
+	return buf;
+}
+
+const char *
+figure_size(int64_t bytes, char *buf, size_t size)
+{
+	static const char units[] = "KMGTPE";
+	double n = (double)bytes;
+	int unit = -1;
+
+	while (n >= 1024 && units[unit + 1] != '\0') {
+		n /= 1024;
+		unit++;
+	}
+	if (unit == -1)
+		(void)snprintf(buf, size, "%" PRId64, bytes);
+	else
+		(void)snprintf(buf, size, "%.1f%c", n, units[unit]);
+	return buf;
 }

@@ -8,6 +8,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "core/tstamp.h"
+
+/*
+ * Text that grows up to a bound, and the characters in it: UTF-8 as RFC 3629
+ * has it, without overlong forms, surrogates and numbers past U+10FFFF.
+ */
 
 struct text {
 	char *data; /* len bytes, without a NUL; NULL: none yet */
@@ -55,5 +63,19 @@ void text_escaped(struct text *t, const char *s, size_t len);
  * that are there; 0 where no valid character begins.
  */
 size_t text_char_length(const char *p, size_t len);
+
+/* --- times and sizes for people --------------------------------------- */
+
+/* Times and sizes for people, of a few characters each. */
+
+/* Room for any of them. */
+#define FIGURE_SIZE 32
+
+/* "0", "350us", "12.5ms", "3.2s", "5m12s", "4d05h", in buf, which it returns.
+ */
+const char *figure_span(tspan span, char *buf, size_t size);
+
+/* Likewise, of bytes: "512", "64.0K", "1.5G". */
+const char *figure_size(int64_t bytes, char *buf, size_t size);
 
 #endif

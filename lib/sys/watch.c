@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "sys/log.h"
-#include "sys/turn.h"
+#include "sys/loop.h"
 #include "sys/watch.h"
 
 /* Ignored where nobody handles it, and ours is not used for anything else. */
@@ -37,15 +37,6 @@ struct watch_page {
 };
 
 /* --- the process -------------------------------------------------------- */
-
-static tstamp
-clock_now(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return TSPAN_SECONDS(ts.tv_sec) + ts.tv_nsec;
-}
 
 static void
 rest(tspan span)

@@ -6,7 +6,7 @@
  * WATCH_LIMIT may sit in a system call that somebody makes wait, such as
  * accept4() on a socket that another process has set to block, or the close of
  * a connection that lingers. The watch is a process of ours that shares a page
- * with the loop (sys/turn.h) and sends its thread a signal then, and again
+ * with the loop (sys/loop.h) and sends its thread a signal then, and again
  * each WATCH_LIMIT: a call that can be interrupted fails with EINTR, and the
  * turn goes on. So every call of the loop may fail with EINTR, without having
  * done anything; but a close that does has closed.

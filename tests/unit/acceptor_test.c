@@ -93,7 +93,7 @@ reopen(struct acceptor *a, tstamp at)
 }
 
 static tstamp
-clock_now(void *arg)
+virtual_now(void *arg)
 {
 	(void)arg;
 	return now;
@@ -110,7 +110,8 @@ clock_wait(void *arg, int epfd, struct epoll_event *ev, int n, tspan timeout)
 static void
 begin(void)
 {
-	static const struct loop_clock clock = { clock_now, clock_wait, NULL };
+	static const struct loop_clock clock = { virtual_now, clock_wait,
+		NULL };
 	static const struct acceptor_ops ops = {
 		.admits = admits,
 		.arrived = arrived,

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "sys/activation.h"
+#include "sys/manager.h"
 
 #include "check.h"
 

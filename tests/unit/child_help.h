@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "sys/child.h"
-#include "sys/reap.h"
 
 #include "check.h"
 

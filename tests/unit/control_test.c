@@ -93,7 +93,7 @@ reload_forget(struct supervisor *s, void *arg)
 }
 
 static tstamp
-clock_now(void *arg)
+virtual_now(void *arg)
 {
 	(void)arg;
 	return now;
@@ -126,7 +126,8 @@ static size_t ndialled;
 static void
 begin(void)
 {
-	static const struct loop_clock clock = { clock_now, clock_wait, NULL };
+	static const struct loop_clock clock = { virtual_now, clock_wait,
+		NULL };
 	static const struct pool_limits limits = { 1, 4, 4, 1 };
 	static const struct app_options options = {
 		.min_processes = 1,

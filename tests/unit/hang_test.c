@@ -9,7 +9,6 @@
 #include <signal.h>
 #include <time.h>
 
-#include "sys/hang.h"
 #include "sys/procinfo.h"
 
 #include "check.h"

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stddef.h>
 
-#include "sys/notify.h"
+#include "sys/manager.h"
 
 #include "check.h"
 

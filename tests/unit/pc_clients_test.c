@@ -20,7 +20,7 @@ static int clients[CLIENTS]; /* their ends; -1: gone */
 static unsigned lines[CLIENTS]; /* that each has heard */
 
 static tstamp
-clock_now(void *arg)
+virtual_now(void *arg)
 {
 	(void)arg;
 	return now;
@@ -45,7 +45,8 @@ take_in(int i, int sv[2])
 static void
 begin(int count)
 {
-	static const struct loop_clock clock = { clock_now, clock_wait, NULL };
+	static const struct loop_clock clock = { virtual_now, clock_wait,
+		NULL };
 	const struct counter_limits limits = {
 		.clients = CLIENTS, .keys = 8, .apart = 1
 	};

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 
-#include "sys/pidfile.h"
+#include "sys/background.h"
 
 #include "check.h"
 

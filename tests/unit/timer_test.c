@@ -1,6 +1,6 @@
 /* Timers: their order, and what may be set or cleared while they fire. */
 
-#include "sys/timer.h"
+#include "sys/loop.h"
 
 #include "check.h"
 

@@ -10,7 +10,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "sys/turn.h"
+#include "sys/loop.h"
 #include "sys/watch.h"
 
 #include "check.h"

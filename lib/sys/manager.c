@@ -1,0 +1,239 @@
+/* The service manager: sd_listen_fds(3) and sd_notify(3). */
+
+#include <sys/socket.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "sys/address.h"
+#include "sys/log.h"
+#include "sys/manager.h"
+#include "sys/number.h"
+
+/* --- sockets that it gave us ------------------------------------------ */
+
+/* The first descriptor that can be given; the others follow. */
+#define FIRST_FD 3
+
+/* The name of a descriptor without one: sd_listen_fds_with_names(3). */
+#define NO_NAME "unknown"
+
+static struct {
+	size_t count;
+	char *text; /* the names, each ended by NUL */
+	const char **names; /* count of them, in text */
+} given;
+
+static int
+check_descriptors(size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		int fd = FIRST_FD + (int)i;
+		int flags = fcntl(fd, F_GETFD);
+
+		if (flags == -1 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == -1)
+			return -1;
+	}
+	return 0;
+}
+
+/* Missing names become NO_NAME; names too many are passed over. */
+static int
+take_names(size_t count, const char *list)
+{
+	char *rest;
+
+	given.text = strdup(list);
+	given.names = calloc(count, sizeof(*given.names));
+	if (given.text == NULL || given.names == NULL) {
+		errno = ENOMEM;
+		return -1;
+	}
+
+	rest = given.text;
+	for (size_t i = 0; i < count; i++) {
+		const char *name = strsep(&rest, ":");
+
+		given.names[i] = name == NULL || *name == '\0' ? NO_NAME : name;
+	}
+	given.count = count;
+	return 0;
+}
+
+static int
+activation_read(const char *pid, const char *fds, const char *names)
+{
+	uint64_t count, owner;
+
+	if (pid == NULL || fds == NULL)
+		return 0;
+	if (!number_parse(pid, strlen(pid), &owner) || owner > INT_MAX ||
+	    !number_parse(fds, strlen(fds), &count) ||
+	    count > INT_MAX - FIRST_FD) {
+		errno = EINVAL;
+		return -1;
+	}
+	if ((pid_t)owner != getpid() || count == 0)
+		return 0;
+	if (check_descriptors(count) == -1)
+		return -1;
+	if (take_names(count, names == NULL ? "" : names) == -1)
+		return -1;
+	return (int)count;
+}
+
+int
+activation_take(void)
+{
+	int rc = activation_read(getenv("LISTEN_PID"), getenv("LISTEN_FDS"),
+	    getenv("LISTEN_FDNAMES"));
+
+	(void)unsetenv("LISTEN_PID");
+	(void)unsetenv("LISTEN_FDS");
+	(void)unsetenv("LISTEN_FDNAMES");
+	return rc;
+}
+
+size_t
+activation_find(const char *name, size_t max, int *out)
+{
+	size_t found = 0;
+
+	for (size_t i = 0; i < given.count; i++) {
+		if (strcmp(given.names[i], name) != 0)
+			continue;
+		if (found < max)
+			out[found] = FIRST_FD + (int)i;
+		found++;
+	}
+	if (found <= max)
+		return found;
+	log_warnx("the service manager gave %zu sockets of the name %s: %zu "
+		  "of them are used",
+	    found, name, max);
+	return max;
+}
+
+/* --- messages to it --------------------------------------------------- */
+
+#define STATE_SIZE 4096
+
+static struct {
+	int fd; /* -1: there is none */
+	struct sockaddr_un addr;
+	socklen_t addrlen;
+	tspan watchdog; /* 0: it has none for us */
+} manager = { .fd = -1 };
+
+/* Takes the address of a socket: a path, or '@' and an abstract name. */
+static int
+find_manager(const char *where)
+{
+	if ((where[0] != '/' && where[0] != '@') || where[1] == '\0')
+		return -1;
+	manager.addrlen = address_of_name(where, &manager.addr);
+	if (manager.addrlen == 0)
+		return -1;
+	manager.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	return manager.fd == -1 ? -1 : 0;
+}
+
+/* The number in a variable of the environment; 0: there is none. */
+static uint64_t
+notify_number(const char *variable)
+{
+	const char *text = getenv(variable);
+	uint64_t n = 0;
+
+	if (text != NULL)
+		(void)number_parse(text, strlen(text), &n);
+	return n;
+}
+
+static tspan
+find_watchdog(void)
+{
+	uint64_t usec = notify_number("WATCHDOG_USEC");
+
+	/* The variable may be meant for a process whose environment we got. */
+	if (getenv("WATCHDOG_PID") != NULL &&
+	    notify_number("WATCHDOG_PID") != (uint64_t)getpid())
+		return 0;
+	return usec > TSTAMP_NEVER / 1000 ? 0 : TSPAN_USECONDS(usec);
+}
+
+void
+notify_open(void)
+{
+	const char *where = getenv("NOTIFY_SOCKET");
+
+	notify_close();
+	if (where != NULL)
+		(void)find_manager(where);
+	if (notify_wanted())
+		manager.watchdog = find_watchdog();
+	(void)unsetenv("NOTIFY_SOCKET");
+	(void)unsetenv("WATCHDOG_PID");
+	(void)unsetenv("WATCHDOG_USEC");
+}
+
+void
+notify_close(void)
+{
+	if (manager.fd != -1)
+		(void)close(manager.fd);
+	manager.fd = -1;
+	manager.watchdog = 0;
+}
+
+bool
+notify_wanted(void)
+{
+	return manager.fd != -1;
+}
+
+tspan
+notify_watchdog(void)
+{
+	return manager.watchdog;
+}
+
+int
+notify_send(const char *fmt, ...)
+{
+	char text[STATE_SIZE];
+	va_list ap;
+	int len;
+
+	if (manager.fd == -1)
+		return 0;
+	va_start(ap, fmt);
+	len = vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (len < 0)
+		return 0;
+	if ((size_t)len >= sizeof(text))
+		len = sizeof(text) - 1;
+
+	if (sendto(manager.fd, text, (size_t)len, MSG_DONTWAIT | MSG_NOSIGNAL,
+		(const void *)&manager.addr, manager.addrlen) != -1)
+		return 0;
+
+	switch (errno) {
+	case EAGAIN:
+	case EINTR:
+	case ENOBUFS:
+	case ENOMEM:
+		return -1;
+	default:
+		/* The manager is gone, or was not at that address. */
+		return 0;
+	}
+}

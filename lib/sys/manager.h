@@ -1,0 +1,62 @@
+#ifndef SYS_MANAGER_H
+#define SYS_MANAGER_H
+
+/* The service manager: its sockets for us, and our messages to it. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/tstamp.h"
+
+/* --- sockets that it gave us ------------------------------------------ */
+
+/*
+ * Sockets given to us by the service manager, as sd_listen_fds(3) describes:
+ * LISTEN_PID, LISTEN_FDS, LISTEN_FDNAMES.
+ */
+
+/*
+ * Takes the descriptors given: sets CLOEXEC on them and removes the variables
+ * from the environment. To be called once, before any fork, thread or open.
+ * Returns how many there are; 0 also where the variables are meant for another
+ * process; -1 with errno (EINVAL: the variables make no sense, EBADF: a
+ * descriptor is not open, ENOMEM), and then there are none.
+ */
+int activation_take(void);
+
+/*
+ * Writes up to max descriptors of that name ("unknown": none was given) to
+ * out, in the order in which they were given, and warns of more. Returns how
+ * many were written. The descriptors stay ours.
+ */
+size_t activation_find(const char *name, size_t max, int *out);
+
+/* --- messages to it --------------------------------------------------- */
+
+/*
+ * Messages to the service manager, in the protocol of sd_notify(3). Without a
+ * service manager these functions do nothing.
+ */
+
+/*
+ * Takes NOTIFY_SOCKET, and removes it and WATCHDOG_* from the environment,
+ * so that no worker speaks for us. To be called once, before any thread.
+ */
+void notify_open(void);
+void notify_close(void);
+
+/* Whether there is a service manager to be told. */
+bool notify_wanted(void);
+
+/* Within which the manager wants WATCHDOG=1, again and again; 0: not at all. */
+tspan notify_watchdog(void);
+
+/*
+ * Sends lines of KEY=VALUE, separated by newlines, at most 4095 bytes.
+ * Never waits. Returns 0 when they were sent or there is no service manager; -1
+ * only where trying again later may help (EAGAIN, ENOBUFS, ...): READY=1 must
+ * not be lost.
+ */
+int notify_send(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
