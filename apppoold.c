@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "conf/conf.h"
-#include "conf/config.h"
 #include "control/control.h"
 #include "counter/limiter.h"
 #include "counter/poolcounter.h"

@@ -1,9 +1,9 @@
 /* Builds a struct conf from statements. */
 
+#include <assert.h>
 #include <string.h>
 
-#include "conf/build.h"
-#include "conf/options.h"
+#include "conf/room.h"
 
 /*
  * A value of an option: its '=' and each '+=' that follows. Of an option that
@@ -21,30 +21,25 @@ struct setting {
 	bool failed; /* the value is wrong; the field has the default */
 };
 
+/* The options of an app, of `defaults`, or those outside of sections. */
+struct section {
+	const struct stmt *stmt; /* NULL: outside of sections */
+	struct setting **settings; /* by place in the table; NULL: not set */
+};
+
 /* ---- settings ---- */
 
 static struct setting **
-slot(const struct section *s, const struct option *o)
+setting_at(const struct section *s, const struct option *o)
 {
-	return &s->settings[options_index(o)];
-}
-
-static void
-add_values(struct build *b, struct setting *s, const struct stmt *stmt)
-{
-	for (size_t i = 0; i < stmt->len; i++) {
-		s->values = arena_grow(
-		    b->findings->arena, s->values, s->len, sizeof(*s->values));
-		s->values[s->len++] = stmt->values[i];
-	}
-	s->where = stmt->where;
+	return &s->settings[o - (o->in_app ? options_app : options_global)];
 }
 
 static void
 add_setting(
     struct build *b, const struct section *section, const struct stmt *stmt)
 {
-	struct setting **at = slot(section, stmt->option);
+	struct setting **at = setting_at(section, stmt->option);
 	struct setting *before = *at;
 	struct setting *s = before;
 
@@ -56,7 +51,12 @@ add_setting(
 		s->before = before;
 		*at = s;
 	}
-	add_values(b, s, stmt);
+	for (size_t i = 0; i < stmt->len; i++) {
+		s->values = arena_grow(
+		    b->findings->arena, s->values, s->len, sizeof(*s->values));
+		s->values[s->len++] = stmt->values[i];
+	}
+	s->where = stmt->where;
 	if (before != NULL && !stmt->append)
 		findings_mistake(b->findings, s->where,
 		    "option '%s' is given twice (first at %s:%d)",
@@ -64,53 +64,21 @@ add_setting(
 }
 
 static struct section *
-add_section(struct build *b, const struct stmt *stmt)
+new_section(struct build *b, const struct stmt *stmt, size_t len)
 {
-	struct section *s = &b->sections[b->sections_len++];
+	struct section *s = arena_alloc(b->findings->arena, 1, sizeof(*s));
 
 	s->stmt = stmt;
-	s->settings = arena_alloc(
-	    b->findings->arena, options_app_len, sizeof(struct setting *));
+	s->settings =
+	    arena_alloc(b->findings->arena, len, sizeof(struct setting *));
 	return s;
-}
-
-/*
- * Sorts all statements by section and option. False, and reported: too many
- * apps.
- */
-static bool
-sort_statements(struct build *b)
-{
-	const struct section *section = NULL;
-	const struct stmt *stmt;
-	size_t n = 0;
-
-	STAILQ_FOREACH(stmt, &b->parse->stmts, next) {
-		if (stmt->option == NULL && ++n > CONF_APPS_MAX + 1) {
-			findings_mistake(b->findings, stmt->where,
-			    "more than %d apps", CONF_APPS_MAX);
-			return false;
-		}
-	}
-	b->sections =
-	    arena_alloc(b->findings->arena, n + 1, sizeof(*b->sections));
-	b->global.settings = arena_alloc(
-	    b->findings->arena, options_global_len, sizeof(struct setting *));
-	STAILQ_FOREACH(stmt, &b->parse->stmts, next) {
-		if (stmt->option == NULL)
-			section = add_section(b, stmt);
-		else
-			add_setting(b,
-			    stmt->section != NULL ? section : &b->global, stmt);
-	}
-	return true;
 }
 
 /* ---- values ---- */
 
 /*
- * Sets the field to the value of s, added to that of under if s extends it.
- * False: a mistake.
+ * Sets the field to the value of s, added to that of under if s extends it; and
+ * checks the values that s replaces, too. False: a mistake.
  */
 static bool
 convert(struct build *b, const struct setting *s, const struct setting *under,
@@ -137,7 +105,6 @@ convert(struct build *b, const struct setting *s, const struct setting *under,
 	return s->option->type->parse(&in, base);
 }
 
-/* The same for s; checks the values that s replaces, too. */
 static bool
 set(struct build *b, const struct setting *s, const struct setting *under,
     void *base)
@@ -145,6 +112,29 @@ set(struct build *b, const struct setting *s, const struct setting *under,
 	for (const struct setting *t = s->before; t != NULL; t = t->before)
 		(void)convert(b, t, NULL, base);
 	return convert(b, s, under, base);
+}
+
+/* Sets all fields of base, a conf_app or a conf, to their defaults. */
+static void
+preset(bool in_app, void *base, struct arena *a)
+{
+	const struct option *options = in_app ? options_app : options_global;
+	size_t len = in_app ? options_app_len : options_global_len;
+	struct findings none = { .arena = a };
+
+	for (size_t i = 0; i < len; i++) {
+		char *value = (char *)(uintptr_t)options[i].preset;
+		struct input in = { .option = &options[i],
+			.dir = "/",
+			.values = &value,
+			.len = value != NULL ? 1 : 0,
+			.arena = a,
+			.findings = &none };
+
+		if (value != NULL || options[i].type->list)
+			(void)options[i].type->parse(&in, base);
+	}
+	assert(none.len == 0);
 }
 
 /* Sets all options of a section, without those of `defaults`. */
@@ -160,13 +150,15 @@ set_section(
 	}
 }
 
+/* ---- sections ---- */
+
 static void
 set_app_option(struct build *b, const struct section *section,
     const struct option *o, struct conf_app *app)
 {
-	struct setting *own = *slot(section, o);
+	struct setting *own = *setting_at(section, o);
 	const struct setting *under =
-	    b->defaults != NULL ? *slot(b->defaults, o) : NULL;
+	    b->defaults != NULL ? *setting_at(b->defaults, o) : NULL;
 	bool allowed = options_allowed(o, app->handoff);
 
 	if (own == NULL) {
@@ -175,8 +167,7 @@ set_app_option(struct build *b, const struct section *section,
 		return;
 	}
 	own->failed = !set(b, own, under, app);
-	/* The part of the file that was not read may set another handoff. */
-	if (allowed || b->parse->stopped)
+	if (allowed)
 		return;
 	findings_mistake(b->findings, own->where,
 	    "option '%s' cannot be used with handoff = %s", o->name,
@@ -185,19 +176,45 @@ set_app_option(struct build *b, const struct section *section,
 }
 
 static void
-build_app(struct build *b, const struct section *section)
+check_title(struct build *b, const struct stmt *stmt)
+{
+	static const char valid[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "abcdefghijklmnopqrstuvwxyz"
+				    "0123456789_.-";
+	const char *title = stmt->values[0];
+
+	if (*title == '\0' || title[strspn(title, valid)] != '\0')
+		findings_mistake(b->findings, stmt->where,
+		    "app '%s': a name is made of letters, digits and '_.-'",
+		    title);
+	for (size_t i = 0; i < b->conf->apps_len; i++) {
+		const struct stmt *first = b->apps[i]->stmt;
+
+		if (strcmp(first->values[0], title) != 0)
+			continue;
+		findings_mistake(b->findings, stmt->where,
+		    "app '%s' is defined twice (first at %s:%d)", title,
+		    first->where.source->path, first->where.line);
+		break;
+	}
+}
+
+static void
+build_app(struct build *b, struct section *section)
 {
 	struct conf_app *app = &b->conf->apps[b->conf->apps_len];
 	const struct option *handoff = options_find(true, "handoff");
+	const struct stmt *stmt = section->stmt;
 	struct where where;
 
-	options_preset(true, app, b->arena);
+	check_title(b, stmt);
+	preset(true, app, b->arena);
 	app->listen.uid = (uid_t)-1;
 	app->listen.gid = (gid_t)-1;
-	app->name = arena_strdup(b->arena, section->stmt->values[0]);
-	app->file = arena_strdup(b->arena, section->stmt->where.source->path);
-	app->line = section->stmt->where.line;
-	b->app_sections[b->conf->apps_len++] = section;
+	app->name = arena_strdup(b->arena, stmt->values[0]);
+	app->file = arena_strdup(b->arena, stmt->where.source->path);
+	app->line = stmt->where.line;
+	b->apps[b->conf->apps_len++] = section;
 
 	/* The handoff decides which other options are allowed. */
 	set_app_option(b, section, handoff, app);
@@ -210,40 +227,14 @@ build_app(struct build *b, const struct section *section)
 	app->listen.line = where.line;
 }
 
-/* ---- sections ---- */
-
-static void
-check_title(struct build *b, const struct section *s)
-{
-	static const char valid[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				    "abcdefghijklmnopqrstuvwxyz"
-				    "0123456789_.-";
-	const char *title = s->stmt->values[0];
-
-	if (*title == '\0' || title[strspn(title, valid)] != '\0')
-		findings_mistake(b->findings, s->stmt->where,
-		    "app '%s': a name is made of letters, digits and '_.-'",
-		    title);
-	for (size_t i = 0; i < b->conf->apps_len; i++) {
-		const struct stmt *first = b->app_sections[i]->stmt;
-
-		if (strcmp(first->values[0], title) != 0)
-			continue;
-		findings_mistake(b->findings, s->stmt->where,
-		    "app '%s' is defined twice (first at %s:%d)", title,
-		    first->where.source->path, first->where.line);
-		break;
-	}
-}
-
 /* Checks the values of `defaults` even if no app uses them. */
 static void
-build_defaults(struct build *b, const struct section *s)
+build_defaults(struct build *b, struct section *s)
 {
 	struct conf_app scratch;
 
 	memset(&scratch, 0, sizeof(scratch));
-	options_preset(true, &scratch, b->findings->arena);
+	preset(true, &scratch, b->findings->arena);
 	if (b->defaults == NULL)
 		b->defaults = s;
 	else
@@ -259,79 +250,89 @@ build_conf(struct build *b)
 {
 	const struct source *source = b->parse->sources;
 	const char *slash = strrchr(source->path, '/');
+	struct arena *work = b->findings->arena;
+	struct section **sections = NULL;
+	struct section *section;
+	const struct stmt *stmt;
+	size_t len = 0;
 
-	if (!sort_statements(b))
-		return false;
-	options_preset(false, b->conf, b->arena);
+	b->global = section = new_section(b, NULL, options_global_len);
+	STAILQ_FOREACH(stmt, &b->parse->stmts, next) {
+		if (stmt->option != NULL) {
+			add_setting(b,
+			    stmt->section != NULL ? section : b->global, stmt);
+			continue;
+		}
+		if (len > CONF_APPS_MAX) {
+			findings_mistake(b->findings, stmt->where,
+			    "more than %d apps", CONF_APPS_MAX);
+			return false;
+		}
+		section = new_section(b, stmt, options_app_len);
+		sections = arena_grow(work, sections, len, sizeof(*sections));
+		sections[len++] = section;
+	}
+
+	preset(false, b->conf, b->arena);
 	b->conf->control_gid = (gid_t)-1;
 	b->conf->file = source_join(
 	    b->arena, source->dir, slash != NULL ? slash + 1 : source->path);
-	b->conf->apps =
-	    arena_alloc(b->arena, b->sections_len + 1, sizeof(*b->conf->apps));
-	b->app_sections = arena_alloc(
-	    b->findings->arena, b->sections_len + 1, sizeof(*b->app_sections));
-
-	set_section(b, &b->global, options_global_len, b->conf);
-	for (size_t i = 0; i < b->sections_len; i++) {
-		if (!b->sections[i].stmt->titled)
-			build_defaults(b, &b->sections[i]);
+	b->conf->apps = arena_alloc(b->arena, len + 1, sizeof(*b->conf->apps));
+	b->apps = arena_alloc(work, len + 1, sizeof(*b->apps));
+	set_section(b, b->global, options_global_len, b->conf);
+	for (size_t i = 0; i < len; i++) {
+		if (sections[i]->stmt->form == FORM_SECTION)
+			build_defaults(b, sections[i]);
 	}
-	for (size_t i = 0; i < b->sections_len; i++) {
-		if (b->sections[i].stmt->titled) {
-			check_title(b, &b->sections[i]);
-			build_app(b, &b->sections[i]);
-		}
+	for (size_t i = 0; i < len; i++) {
+		if (sections[i]->stmt->form == FORM_TITLED)
+			build_app(b, sections[i]);
 	}
 	return true;
 }
 
 /* ---- where from ---- */
 
-static const struct stmt *
-stmt_of(const struct build *b, const struct conf_app *app)
-{
-	return b->app_sections[app - b->conf->apps]->stmt;
-}
-
 /* NULL: the option is not set. */
 static const struct setting *
-find_setting(
-    const struct build *b, const struct conf_app *app, const char *option)
+find_setting(const struct build *b, const struct conf_app *app,
+    const char *option, enum build_level *level_out)
 {
 	const struct option *o = options_find(app != NULL, option);
-	const struct setting *own;
+	const struct section *own =
+	    app != NULL ? b->apps[app - b->conf->apps] : b->global;
+	const struct setting *s = *setting_at(own, o);
 
-	if (app == NULL)
-		return *slot(&b->global, o);
-	own = *slot(b->app_sections[app - b->conf->apps], o);
-	return own != NULL || b->defaults == NULL ? own : *slot(b->defaults, o);
+	*level_out = LEVEL_OWN;
+	if (s == NULL && app != NULL && b->defaults != NULL) {
+		*level_out = LEVEL_DEFAULTS;
+		s = *setting_at(b->defaults, o);
+	}
+	if (s == NULL)
+		*level_out = LEVEL_PRESET;
+	return s;
 }
 
-bool
-build_sets(
+enum build_level
+build_level(
     const struct build *b, const struct conf_app *app, const char *option)
 {
-	return find_setting(b, app, option) != NULL;
-}
+	enum build_level level;
 
-bool
-build_sets_itself(
-    const struct build *b, const struct conf_app *app, const char *option)
-{
-	const struct section *own = b->app_sections[app - b->conf->apps];
-
-	return *slot(own, options_find(true, option)) != NULL;
+	(void)find_setting(b, app, option, &level);
+	return level;
 }
 
 struct where
 build_where(
     const struct build *b, const struct conf_app *app, const char *option)
 {
-	const struct setting *s = find_setting(b, app, option);
+	enum build_level level;
+	const struct setting *s = find_setting(b, app, option, &level);
 
 	if (s != NULL)
 		return s->where;
-	return app != NULL ? stmt_of(b, app)->where
+	return app != NULL ? b->apps[app - b->conf->apps]->stmt->where
 			   : (struct where){ b->parse->sources, 1 };
 }
 
@@ -339,9 +340,10 @@ bool
 build_sound(
     const struct build *b, const struct conf_app *app, const char *option)
 {
-	const struct setting *s = find_setting(b, app, option);
+	enum build_level level;
+	const struct setting *s = find_setting(b, app, option, &level);
 
 	if (s != NULL)
 		return !s->failed;
-	return app == NULL || !stmt_of(b, app)->gaps;
+	return app == NULL || !b->apps[app - b->conf->apps]->stmt->gaps;
 }

@@ -5,9 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "conf/check.h"
-#include "conf/options.h"
-#include "conf/placeholder.h"
+#include "conf/room.h"
 #include "sys/child.h"
 
 /* ---- within an app ---- */
@@ -27,7 +25,8 @@ both_sound(const struct app_check *c, const char *x, const char *y)
 static struct where
 place(const struct app_check *c, const char *x, const char *y)
 {
-	return build_where(c->b, c->app, build_sets(c->b, c->app, x) ? x : y);
+	return build_where(
+	    c->b, c->app, build_level(c->b, c->app, x) != LEVEL_PRESET ? x : y);
 }
 
 static void
@@ -117,13 +116,10 @@ check_common(const struct app_check *c, const char *option, char *const *list)
 
 /* --- target_wait, and what else decides how many processes there are --- */
 
-/* Where the option is set: 0, nowhere; 1, in `defaults`; 2, in the app. */
 static int
 level(const struct app_check *c, const char *option)
 {
-	if (build_sets_itself(c->b, c->app, option))
-		return 2;
-	return build_sets(c->b, c->app, option) ? 1 : 0;
+	return build_level(c->b, c->app, option);
 }
 
 static bool
@@ -180,7 +176,7 @@ check_target(const struct app_check *c, struct conf_app *app)
 }
 
 static void
-check_app(struct build *b, struct conf_app *app)
+check_one_app(struct build *b, struct conf_app *app)
 {
 	struct app_check c = { b, app };
 
@@ -281,7 +277,7 @@ say_taken(struct build *b, const struct use *late, const struct use *early)
 }
 
 static void
-collect(struct build *b, struct uses *all, const char *owner,
+use_add(struct build *b, struct uses *all, const char *owner,
     struct where where, const struct conf_listen *list, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -293,19 +289,19 @@ collect(struct build *b, struct uses *all, const char *owner,
 
 /* The daemon's own addresses come first: a conflict is reported for the app. */
 static void
-collect_all(
+use_add_all(
     struct build *b, const struct conf_listen *control, struct uses *all)
 {
 	const struct conf *conf = b->conf;
 
-	collect(b, all, "option 'control'", build_where(b, NULL, "control"),
+	use_add(b, all, "option 'control'", build_where(b, NULL, "control"),
 	    control, conf->control != NULL);
-	collect(b, all, "option 'counter'", build_where(b, NULL, "counter"),
+	use_add(b, all, "option 'counter'", build_where(b, NULL, "counter"),
 	    conf->counter, conf->counter_len);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 
-		collect(b, all,
+		use_add(b, all,
 		    arena_printf(b->findings->arena, "app '%s'", app->name),
 		    build_where(b, app, "listen"), app->listen.list,
 		    app->listen.len);
@@ -321,7 +317,7 @@ check_addresses(struct build *b)
 	if (b->conf->control != NULL)
 		control.text = arena_printf(
 		    b->findings->arena, "unix:%s", b->conf->control);
-	collect_all(b, &control, &all);
+	use_add_all(b, &control, &all);
 	for (size_t late = 1; late < all.len; late++) {
 		size_t early = 0;
 
@@ -369,7 +365,7 @@ void
 check_conf(struct build *b)
 {
 	for (size_t i = 0; i < b->conf->apps_len; i++)
-		check_app(b, &b->conf->apps[i]);
+		check_one_app(b, &b->conf->apps[i]);
 	check_control(b);
 	check_addresses(b);
 	check_sum(b);

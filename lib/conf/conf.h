@@ -313,6 +313,21 @@ struct conf {
 };
 
 /*
+ * A configuration with a reference count: shared by the supervisor while it is
+ * in force, by the groups that run under it, and by the starts under way in a
+ * lane.
+ */
+struct config {
+	struct conf *conf; /* owned */
+	unsigned refs; /* the main thread's to change */
+};
+
+/* Takes conf over, with one reference. NULL: no memory, conf is untouched. */
+struct config *config_new(struct conf *conf);
+struct config *config_ref(struct config *c);
+void config_unref(struct config *c);
+
+/*
  * The findings of a load, as lines "FILE:LINE: text" without newline, ordered
  * by file and line. Both lists end with NULL once conf_load() has returned.
  */
@@ -417,6 +432,14 @@ unsigned conf_app_changes(
  * False if text is none; *out is then unchanged.
  */
 bool conf_parse_span(const char *text, tspan *out);
+
+/*
+ * Some words in `command` and `environment` stand for values of a process:
+ * "{app}", "{slot}", and "{slot+N}" for a sum. All other braces are text. This
+ * returns the text for the process of that slot, allocated. NULL and ENOMEM,
+ * also if it would be longer than anything that can be executed.
+ */
+char *placeholder_fill(const char *text, const char *app, uint32_t slot);
 
 /* The words of pool.conf(5); false: not one of them. */
 const char *conf_handoff_name(enum conf_handoff);

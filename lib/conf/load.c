@@ -3,41 +3,14 @@
  * values as printed.
  */
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/build.h"
-#include "conf/check.h"
-#include "conf/conf.h"
-#include "conf/options.h"
-#include "conf/outside.h"
-#include "conf/parse.h"
-#include "conf/resolve.h"
+#include "conf/room.h"
 #include "core/pool.h"
-
-struct loading {
-	const char *file;
-	unsigned flags;
-	bool (*is_ours)(const struct conf_listen *);
-	struct conf_report *report;
-	struct arena work; /* freed at the end of the load */
-	struct arena kept; /* the memory of the configuration */
-	struct arena told; /* the memory of the report */
-	int error; /* errno of what kept the file from being read */
-	jmp_buf exhausted;
-};
-
-/* Returns what run() returns; NULL, too, if memory runs out. */
-static void *
-guarded(struct loading *l, void *(*run)(struct loading *))
-{
-	l->work.exhausted = &l->exhausted;
-	l->kept.exhausted = &l->exhausted;
-	l->told.exhausted = &l->exhausted;
-	return setjmp(l->exhausted) == 0 ? run(l) : NULL;
-}
 
 /* ---- loading ---- */
 
@@ -53,90 +26,46 @@ print_values(
 	return values;
 }
 
-static void
-print_all(struct conf *conf, struct arena *a)
-{
-	conf->values =
-	    print_values(options_global, options_global_len, conf, a);
-	for (size_t i = 0; i < conf->apps_len; i++)
-		conf->apps[i].values = print_values(
-		    options_app, options_app_len, &conf->apps[i], a);
-}
-
-/* Returns the struct conf, or NULL: there are mistakes. */
-static void *
-load(struct loading *l)
-{
-	struct findings findings = { .arena = &l->work, .flags = l->flags };
-	struct parse parse;
-	struct build b = {
-		.arena = &l->kept, .findings = &findings, .parse = &parse
-	};
-
-	parse_file(&parse, l->file, NULL, &findings);
-	b.conf = arena_alloc(&l->kept, 1, sizeof(*b.conf));
-	if (build_conf(&b) && !parse.stopped) {
-		resolve_conf(&b);
-		check_conf(&b);
-		outside_check(&b, l->is_ours);
-	}
-	findings_sort(&findings);
-	l->report->mistakes =
-	    findings_lines(&findings, true, &l->told, &l->report->mistakes_len);
-	l->report->warnings = findings_lines(
-	    &findings, false, &l->told, &l->report->warnings_len);
-	if (findings.mistakes > 0)
-		return NULL;
-	print_all(b.conf, &l->kept);
-	return b.conf;
-}
-
-/*
- * The report of a load that ran out of memory has one line, with the name of
- * the file if there is memory for that.
- */
-static void
-report_exhausted(struct loading *l)
-{
-	static char untold[] = "out of memory";
-	static char *untold_list[] = { untold, NULL };
-	size_t size = strlen(l->file) + 64;
-	char **list;
-	char *text;
-
-	arena_fini(&l->told);
-	list = arena_try(&l->told, 2 * sizeof(*list));
-	text = arena_try(&l->told, size);
-	l->report->mistakes = list;
-	if (list == NULL || text == NULL)
-		l->report->mistakes = untold_list;
-	else
-		list[0] = text;
-	if (text != NULL)
-		(void)snprintf(text, size, "%s: %s", l->file, strerror(ENOMEM));
-	l->report->mistakes_len = 1;
-	l->report->warnings = untold_list + 1;
-	l->report->warnings_len = 0;
-}
-
 struct conf *
 conf_load(const char *file, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report)
 {
-	struct loading l = { .file = file,
-		.flags = flags,
-		.is_ours = is_ours,
-		.report = report };
-	struct conf *conf = guarded(&l, load);
+	static char exhausted[] = "out of memory";
+	static char *exhausted_list[] = { exhausted, NULL };
+	struct arena work = { NULL }, kept = { NULL }, told = { NULL };
+	struct findings findings = { .arena = &work, .flags = flags };
+	struct parse parse;
+	struct build b = {
+		.arena = &kept, .findings = &findings, .parse = &parse
+	};
+	struct conf *conf;
 
-	arena_fini(&l.work);
-	if (conf != NULL)
-		conf->memory = l.kept.blocks;
-	else
-		arena_fini(&l.kept);
-	if (conf == NULL && report->mistakes_len == 0)
-		report_exhausted(&l);
-	report->memory = l.told.blocks;
+	if (!source_affordable(0)) {
+		*report = (struct conf_report){ exhausted_list, 1,
+			exhausted_list + 1, 0, NULL };
+		return NULL;
+	}
+	parse_file(&parse, file, NULL, &findings);
+	conf = b.conf = arena_alloc(&kept, 1, sizeof(*b.conf));
+	if (parse.sources->error == 0 && build_conf(&b)) {
+		resolve_conf(&b);
+		check_conf(&b);
+		outside_check(&b, is_ours);
+	}
+	findings_report(&findings, &told, report);
+	report->memory = told.blocks;
+	if (findings.mistakes == 0) {
+		conf->values = print_values(
+		    options_global, options_global_len, conf, &kept);
+		for (size_t i = 0; i < conf->apps_len; i++)
+			conf->apps[i].values = print_values(options_app,
+			    options_app_len, &conf->apps[i], &kept);
+		conf->memory = kept.blocks;
+	} else {
+		arena_fini(&kept);
+		conf = NULL;
+	}
+	arena_fini(&work);
 	return conf;
 }
 
@@ -163,39 +92,62 @@ conf_report_fini(struct conf_report *report)
 	memset(report, 0, sizeof(*report));
 }
 
-/* ---- the control socket alone ---- */
-
-/* Returns an allocated path; NULL, and l->error unless memory ran out. */
-static void *
-control_path(struct loading *l)
-{
-	const struct option *control = options_find(false, "control");
-	struct findings ignored = { .arena = &l->work };
-	const char *path = CONF_DEFAULT_CONTROL;
-	const struct stmt *s;
-	struct parse parse;
-
-	parse_file(&parse, l->file, control, &ignored);
-	l->error = parse.error;
-	if (l->error != 0)
-		return NULL;
-	STAILQ_FOREACH(s, &parse.stmts, next)
-		path = s->values[0][0] == '\0'
-		    ? ""
-		    : source_join(&l->work, s->where.source->dir, s->values[0]);
-	return strdup(path);
-}
-
 char *
 conf_control_path(const char *file)
 {
-	struct loading l = { .file = file };
-	char *path = guarded(&l, control_path);
+	const struct option *control = options_find(false, "control");
+	struct arena work = { NULL };
+	struct findings ignored = { .arena = &work };
+	const char *path = CONF_DEFAULT_CONTROL;
+	const struct stmt *s;
+	struct parse parse;
+	char *out = NULL;
+	int error;
 
-	arena_fini(&l.work);
-	if (path == NULL)
-		errno = l.error != 0 ? l.error : ENOMEM;
-	return path;
+	parse_file(&parse, file, control, &ignored);
+	error = parse.sources->error;
+	STAILQ_FOREACH(s, &parse.stmts, next)
+		path = s->values[0][0] == '\0'
+		    ? ""
+		    : source_join(&work, s->where.source->dir, s->values[0]);
+	if (error == 0) {
+		out = strdup(path);
+		error = ENOMEM;
+	}
+	arena_fini(&work);
+	errno = error;
+	return out;
+}
+
+/* ---- shared by those who use it ---- */
+
+struct config *
+config_new(struct conf *conf)
+{
+	struct config *c = malloc(sizeof(*c));
+
+	if (c == NULL)
+		return NULL;
+	c->conf = conf;
+	c->refs = 1;
+	return c;
+}
+
+struct config *
+config_ref(struct config *c)
+{
+	c->refs++;
+	return c;
+}
+
+void
+config_unref(struct config *c)
+{
+	assert(c->refs > 0);
+	if (--c->refs > 0)
+		return;
+	conf_free(c->conf);
+	free(c);
 }
 
 /* ---- using it ---- */
@@ -269,26 +221,26 @@ conf_print(const struct conf *conf, FILE *out)
 }
 
 static bool
-same_text(const char *a, const char *b)
+value_same(const char *a, const char *b)
 {
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
 static bool
-same_bytes(const void *a, size_t a_len, const void *b, size_t b_len)
+bytes_same(const void *a, size_t a_len, const void *b, size_t b_len)
 {
 	return a_len == b_len && (a_len == 0 || memcmp(a, b, a_len) == 0);
 }
 
 /* The same name may mean another user than before. */
 static bool
-same_identity(const struct conf_identity *a, const struct conf_identity *b)
+identity_same(const struct conf_identity *a, const struct conf_identity *b)
 {
 	return a->change == b->change && a->uid == b->uid && a->gid == b->gid &&
-	    same_bytes(a->groups, a->groups_len * sizeof(*a->groups), b->groups,
+	    bytes_same(a->groups, a->groups_len * sizeof(*a->groups), b->groups,
 		b->groups_len * sizeof(*b->groups)) &&
-	    same_text(a->user, b->user) && same_text(a->home, b->home) &&
-	    same_text(a->shell, b->shell);
+	    value_same(a->user, b->user) && value_same(a->home, b->home) &&
+	    value_same(a->shell, b->shell);
 }
 
 unsigned
@@ -297,17 +249,17 @@ conf_app_changes(const struct conf_app *old, const struct conf_app *new)
 	unsigned bits = 0;
 
 	for (size_t i = 0; i < options_app_len; i++) {
-		if (!same_text(old->values[i], new->values[i]))
+		if (!value_same(old->values[i], new->values[i]))
 			bits |= options_app[i].cost;
 	}
-	if (!same_identity(&old->program.identity, &new->program.identity) ||
-	    !same_text(old->broken, new->broken))
+	if (!identity_same(&old->program.identity, &new->program.identity) ||
+	    !value_same(old->broken, new->broken))
 		bits |= CONF_CHANGED_PROCESS;
 	if (old->listen.uid != new->listen.uid ||
 	    old->listen.gid != new->listen.gid)
 		bits |= CONF_CHANGED_LISTEN;
 	/* The file of the reply may have other bytes than before. */
-	if (!same_bytes(old->refusal.reply, old->refusal.reply_len,
+	if (!bytes_same(old->refusal.reply, old->refusal.reply_len,
 		new->refusal.reply, new->refusal.reply_len))
 		bits |= CONF_CHANGED_SIZES;
 	return bits;

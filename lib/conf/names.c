@@ -1,10 +1,11 @@
-/* Names of options, sections and calls. */
+/* Names of options, sections and calls: ours, and those of others. */
 
+#include <assert.h>
 #include <string.h>
+#include <strings.h>
 
-#include "conf/names.h"
-#include "conf/options.h"
-#include "conf/peers.h"
+#include "conf/room.h"
+#include "sys/suggest.h"
 
 /* Names outside of sections that are no options. */
 static const struct {
@@ -17,7 +18,7 @@ static const struct {
 	{ "defaults", FORM_SECTION,
 	    "'defaults' is a section: defaults { ... }" },
 	{ "include", FORM_CALL, "'include' is a call: include(\"FILE\")" },
-	{ NULL, 0, NULL },
+	{ NULL, FORM_OPTION, NULL },
 };
 
 static size_t
@@ -30,47 +31,165 @@ other_find(const char *name)
 	return i;
 }
 
-static struct where
-where(const struct name *n, int line)
+/* ---- names in files of other pool managers, servers and supervisors ---- */
+
+/*
+ * pool.conf(5) has more of them under NAMES ELSEWHERE.
+ *
+ * Without regard to case, and to '-' in place of '_'. */
+static const struct {
+	const char *theirs;
+	const char *ours;
+} peers[] = {
+	{ "bind", "listen" },
+	{ "chdir", "directory" },
+	{ "cheaper", "min_processes" },
+	{ "cheaper_idle", "max_idle_time" },
+	{ "clear_env", "clear_environment" },
+	{ "emergency_restart_threshold", "start_limit" },
+	{ "env", "environment" },
+	{ "error_log", "log" },
+	{ "ExecStart", "command" },
+	{ "gainValue", "gain" },
+	{ "gid", "group" },
+	{ "graceful_timeout", "stop_timeout" },
+	{ "harakiri", "request_timeout" },
+	{ "initial_env", "environment" },
+	{ "killInterval", "kill_interval" },
+	{ "LimitNOFILE", "limit_nofile" },
+	{ "listen.backlog", "backlog" },
+	{ "listen.group", "socket_group" },
+	{ "listen.mode", "socket_mode" },
+	{ "listen.owner", "socket_user" },
+	{ "ListenBacklog", "backlog" },
+	{ "ListenStream", "listen" },
+	{ "listen_queue_depth", "backlog" },
+	{ "logfile", "log" },
+	{ "loglevel", "log_level" },
+	{ "max_children", "max_processes" },
+	{ "MaxClients", "max_processes" },
+	{ "maxClassProcesses", "max_processes" },
+	{ "MaxConnectionsPerChild", "max_requests" },
+	{ "max_instances_per_app", "max_processes" },
+	{ "max_pool_size", "max_processes" },
+	{ "maxProcesses", "max_processes" },
+	{ "max_request_queue_size", "max_queue" },
+	{ "max_request_queue_time", "queue_timeout" },
+	{ "max_request_time", "request_timeout" },
+	{ "MaxRequestsPerChild", "max_requests" },
+	{ "MaxRequestWorkers", "max_processes" },
+	{ "max_workers", "max_processes" },
+	{ "max_worker_lifetime", "max_lifetime" },
+	{ "memory_limit", "max_memory" },
+	{ "min_instances", "min_processes" },
+	{ "minProcesses", "min_processes" },
+	{ "MinSpareServers", "min_idle" },
+	{ "min_workers", "min_processes" },
+	{ "multiThreshold", "multi_threshold" },
+	{ "numprocs", "min_processes" },
+	{ "pidfile", "pid_file" },
+	{ "pm.max_children", "max_processes" },
+	{ "pm.max_requests", "max_requests" },
+	{ "pm.min_spare_servers", "min_idle" },
+	{ "pm.process_idle_timeout", "max_idle_time" },
+	{ "pm.start_servers", "min_processes" },
+	{ "pool_idle_time", "max_idle_time" },
+	{ "processes", "max_processes" },
+	{ "process.max", "max_processes" },
+	{ "process.priority", "nice" },
+	{ "process_control_timeout", "stop_timeout" },
+	{ "raw_env", "environment" },
+	{ "reload_on_rss", "max_memory" },
+	{ "request_slowlog_timeout", "slow_timeout" },
+	{ "request_terminate_timeout", "request_timeout" },
+	{ "RestartSec", "restart_delay" },
+	{ "rlimit_core", "limit_core" },
+	{ "rlimit_files", "limit_nofile" },
+	{ "ServerLimit", "max_processes" },
+	{ "singleThreshold", "single_threshold" },
+	{ "startDelay", "start_delay" },
+	{ "startretries", "start_limit" },
+	{ "startsecs", "ready_after" },
+	{ "StartServers", "min_processes" },
+	{ "stdout_logfile", "output" },
+	{ "stopwaitsecs", "stop_timeout" },
+	{ "threads", "concurrency" },
+	{ "ThreadsPerChild", "concurrency" },
+	{ "timeout", "request_timeout" },
+	{ "TimeoutStartSec", "start_timeout" },
+	{ "TimeoutStopSec", "stop_timeout" },
+	{ "touch_reload", "watch" },
+	{ "uid", "user" },
+	{ "updateInterval", "update_interval" },
+	{ "workers", "max_processes" },
+	{ "worker_connections", "concurrency" },
+	{ "worker_processes", "max_processes" },
+	{ "worker_reload_mercy", "stop_timeout" },
+	{ "WorkingDirectory", "directory" },
+};
+
+static bool
+peer_is(const char *a, const char *b)
 {
-	return (struct where){ n->source, line };
+	for (; *a != '\0' && *b != '\0'; a++, b++)
+		if (strncasecmp(a, b, 1) != 0 && (*a != '-' || *b != '_'))
+			return false;
+	return *a == *b;
+}
+
+/* The option of ours that this one is nearest to, or NULL. */
+static const char *
+peer_option(const char *name)
+{
+	/* mod_fastcgi has a '-' before each. */
+	name += strspn(name, "-");
+	for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++)
+		if (peer_is(name, peers[i].theirs))
+			return peers[i].ours;
+	return NULL;
+}
+
+/* ---- names of a file ---- */
+
+/* The known name nearest to an unknown one, or NULL. */
+static const char *
+name_nearest(bool in_app, const char *name)
+{
+	const struct option *o = in_app ? options_app : options_global;
+	size_t len = in_app ? options_app_len : options_global_len;
+	const char *names[128];
+	size_t n = 0;
+
+	assert(len < sizeof(names) / sizeof(names[0]) - 4);
+	for (; n < len; n++)
+		names[n] = o[n].name;
+	for (size_t i = 0; !in_app && others[i].name != NULL; i++)
+		names[n++] = others[i].name;
+	names[n] = NULL;
+	return suggest_nearest(name, names);
 }
 
 /* Where an option belongs, if it is not valid here; else "". */
 static const char *
-belongs(const struct name *n, const char *option)
+name_belongs(const struct name *n, const char *option)
 {
 	if (options_find(n->in_app, option) != NULL)
 		return "";
 	return n->in_app ? ", outside of sections" : ", in an app";
 }
 
-/* Reports a name of another program's files; false: it is none. */
-static bool
-name_of_peers(const struct name *n)
+/* Reports a name that is unknown or in the wrong place. */
+static void
+name_unknown(const struct name *n, enum form form)
 {
 	static const struct token any = { .text = "VALUE", .len = 5 };
 	const struct token *value = token_is_text(n->at + 2) ? n->at + 2 : &any;
-	const char *ours = peers_option(n->text);
-
-	if (ours == NULL)
-		return false;
-	findings_mistake(n->findings, where(n, n->at->line),
-	    "unknown option '%s': write %s = %.*s%s", n->text, ours,
-	    TOKEN_SHOW(value), belongs(n, ours));
-	return true;
-}
-
-/* Reports a name that is unknown or in the wrong place. */
-static void
-unknown_name(const struct name *n, enum form form)
-{
-	bool in_app = n->in_app;
 	const char *name = n->text;
 	const char *what = form >= FORM_SECTION ? "section" : "option";
-	const char *nearest = options_nearest(in_app, name);
+	const char *nearest = name_nearest(n->in_app, name);
+	const char *ours = form == FORM_OPTION ? peer_option(name) : NULL;
 	enum form other = others[other_find(name)].form;
-	struct where here = where(n, n->at->line);
+	struct where here = { n->source, n->at->line };
 	struct findings *f = n->findings;
 
 	if (other == FORM_CALL)
@@ -80,14 +199,16 @@ unknown_name(const struct name *n, enum form form)
 		findings_mistake(f, here,
 		    "section '%s' within another one: a '}' is missing before",
 		    name);
-	else if (!in_app && options_find(true, name) != NULL)
+	else if (!n->in_app && options_find(true, name) != NULL)
 		findings_mistake(f, here,
 		    "option '%s' belongs in an app or in defaults", name);
-	else if (in_app && options_find(false, name) != NULL)
+	else if (n->in_app && options_find(false, name) != NULL)
 		findings_mistake(
 		    f, here, "option '%s' belongs outside of sections", name);
-	else if (form == FORM_OPTION && name_of_peers(n))
-		return;
+	else if (ours != NULL)
+		findings_mistake(f, here,
+		    "unknown option '%s': write %s = %.*s%s", name, ours,
+		    TOKEN_SHOW(value), name_belongs(n, ours));
 	else if (nearest != NULL)
 		findings_mistake(f, here, "unknown %s '%s'; did you mean '%s'?",
 		    what, name, nearest);
@@ -95,13 +216,24 @@ unknown_name(const struct name *n, enum form form)
 		findings_mistake(f, here, "unknown %s '%s'", what, name);
 }
 
-/* True if an option is used as one; reports it otherwise. */
-static bool
-check_option(const struct name *n, const struct option *o, enum form form)
+bool
+names_check(const struct name *n, enum form form)
 {
 	const struct token *t = n->at;
-	struct where here = where(n, t[1].line);
+	struct where here = { n->source, t[1].line };
+	const struct option *o = options_find(n->in_app, n->text);
+	size_t other = other_find(n->text);
 
+	if (o == NULL) {
+		if (n->in_app || others[other].name == NULL)
+			name_unknown(n, form);
+		else if (others[other].form != form)
+			findings_mistake(
+			    n->findings, here, "%s", others[other].misused);
+		else
+			return true;
+		return false;
+	}
 	if (form != FORM_OPTION)
 		findings_mistake(n->findings, here,
 		    "'%s' is an option: %s = VALUE", o->name, o->name);
@@ -114,30 +246,6 @@ check_option(const struct name *n, const struct option *o, enum form form)
 	else
 		return true;
 	return false;
-}
-
-bool
-names_is_call(const struct name *n)
-{
-	return !n->in_app && others[other_find(n->text)].form == FORM_CALL;
-}
-
-bool
-names_check(const struct name *n, enum form form)
-{
-	const struct option *o = options_find(n->in_app, n->text);
-	size_t other = n->in_app ? 0 : other_find(n->text);
-
-	if (o != NULL)
-		return check_option(n, o, form);
-	if (n->in_app || others[other].name == NULL) {
-		unknown_name(n, form);
-		return false;
-	}
-	if (others[other].form != form)
-		findings_mistake(n->findings, where(n, n->at[1].line), "%s",
-		    others[other].misused);
-	return others[other].form == form;
 }
 
 const char *
@@ -154,10 +262,10 @@ names_advice(const struct name *n)
 		    "'include' is a call: write include(%s%.*s%s)", quote,
 		    TOKEN_SHOW(value), quote);
 	if (options_find(n->in_app, ours) == NULL)
-		ours = peers_option(n->text);
+		ours = peer_option(n->text);
 	if (ours == NULL)
 		return NULL;
 	return arena_printf(n->findings->arena,
 	    "'%s' is not followed by '=': write %s = %.*s%s", n->text, ours,
-	    TOKEN_SHOW(value), belongs(n, ours));
+	    TOKEN_SHOW(value), name_belongs(n, ours));
 }

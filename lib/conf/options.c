@@ -5,11 +5,9 @@
  * comparison at a reload go by these rows.
  */
 
-#include <assert.h>
 #include <string.h>
 
-#include "conf/options.h"
-#include "sys/suggest.h"
+#include "conf/room.h"
 
 #define DAY 86400.0
 #define LONG (3650 * DAY)
@@ -38,6 +36,11 @@
 		.offset = offsetof(struct of, field), \
 		.size = sizeof(((struct of *)NULL)->field), .preset = value, \
 		.min = least, .max = most, .help = __VA_ARGS__ \
+	}
+#define WORDS(...) \
+	.words = (const char *const[]) \
+	{ \
+		__VA_ARGS__, NULL \
 	}
 #define GLOBAL(option, ...) ROW(conf, option, option, __VA_ARGS__)
 #define GLOBAL_EXTRA(field) .extra = offsetof(struct conf, field)
@@ -73,9 +76,9 @@ const struct option options_global[] = {
 	    GLOBAL_EXTRA(log_file)),
 	GLOBAL(log_level, word, "info", 0, 0,
 	    "least important messages that are logged",
-	    .words = type_log_level_words),
+	    WORDS("error", "warn", "=warning", "info", "debug")),
 	GLOBAL(log_format, word, "text", 0, 0, "text or an object a line",
-	    .words = type_log_format_words),
+	    WORDS("text", "json")),
 	GLOBAL(pid_file, path, NULL, 0, 0,
 	    "file that holds the number of the process"),
 	GLOBAL(dump_file, path, NULL, 0, 0,
@@ -129,7 +132,8 @@ const struct option options_app[] = {
 	    "processor time of a process"),
 	PROGRAM(output, word, "log", 0, 0,
 	    "where standard output and standard error go",
-	    APP_EXTRA(program.output_file), .words = type_output_words),
+	    APP_EXTRA(program.output_file),
+	    WORDS("log", "inherit", "null", "/")),
 	POOL(min_processes, ALL, uint, "1", 0, CONF_PROCESSES_MAX,
 	    "processes that are kept"),
 	POOL(max_processes, CONNECTIONS, uint, "8", 1, CONF_PROCESSES_MAX,
@@ -143,21 +147,21 @@ const struct option options_app[] = {
 	    APP_EXTRA(pool.prefetch_auto)),
 	APP(queue, pool.private_queue, LASTING, IN_PLACE, word, "global", 0, 0,
 	    "connections wait in common, or each for a process",
-	    .words = type_queue_words),
+	    WORDS("global", "private")),
 	POOL(max_queue, SESSIONS, uint, "100", 0, CONF_QUEUE_MAX,
 	    "accepted connections that wait for a process"),
 	POOL(queue_timeout, SESSIONS, span, "0", 0, LONG,
 	    "longest wait of a connection"),
 	APP(on_full, refusal.on_full, SESSIONS, IN_PLACE, word, "wait", 0, 0,
 	    "what happens when the queue is full", APP_EXTRA(refusal.file),
-	    .words = type_on_full_words),
+	    WORDS("wait", "close", "refuse", "reply:")),
 	APP(protocol, refusal.protocol, CONNECTIONS, IN_PLACE, word, "raw", 0,
 	    0, "how clients are turned away", .words = type_protocol_words),
 	APP(limit, limit, SESSIONS, IN_PLACE, limit, NULL, 0, 0,
 	    "lock of a PoolCounter taken for each connection"),
 	APP(limit_fail, limit.fail, SESSIONS, IN_PLACE, word, "open", 0, 0,
 	    "what happens without the server of limit",
-	    .words = type_limit_fail_words),
+	    WORDS("open", "closed")),
 	POOL(retry_limit, SESSIONS, uint, "10", 0, 1000,
 	    "times a connection is given to another process"),
 	APP(keep_alive, parking.keep_alive, NATIVE, REPLACES, flag, "false", 0,
@@ -166,7 +170,7 @@ const struct option options_app[] = {
 	    "a new connection is parked until its client sends something"),
 	PARKING(wait_for_request, word, "none", 0, 0,
 	    "and until the head of its first request is there",
-	    .words = type_wait_for_request_words),
+	    WORDS("none", "http")),
 	PARKING(keep_alive_timeout, span, "60s", SHORT, LONG,
 	    "a parked connection is closed then"),
 	PARKING(max_parked, uint, "10000", 1, 1e6,
@@ -175,7 +179,7 @@ const struct option options_app[] = {
 	    "longest wait until one more process starts"),
 	APP(start_delay_step, pool.growth, CONNECTIONS, IN_PLACE, word,
 	    "double", 0, 0, "how many more processes start at a time",
-	    .words = type_start_delay_step_words),
+	    WORDS("double", "linear", "all")),
 	POOL(stop_delay, CONNECTIONS, span_auto, "auto", 0, LONG,
 	    "time between two stops of idle processes"),
 	POOL(max_idle_time, CONNECTIONS, span_auto, "auto", 0, LONG,
@@ -249,55 +253,8 @@ options_find(bool in_app, const char *name)
 	return NULL;
 }
 
-const char *
-options_nearest(bool in_app, const char *name)
-{
-	const struct option *o = in_app ? options_app : options_global;
-	size_t len = in_app ? options_app_len : options_global_len;
-	const char *names[sizeof(options_app) / sizeof(options_app[0]) + 4];
-	size_t n = 0;
-
-	for (; n < len; n++)
-		names[n] = o[n].name;
-	if (!in_app) {
-		names[n++] = "app";
-		names[n++] = "defaults";
-		names[n++] = "include";
-	}
-	names[n] = NULL;
-	return suggest_nearest(name, names);
-}
-
-size_t
-options_index(const struct option *o)
-{
-	return (size_t)(o - (o->in_app ? options_app : options_global));
-}
-
 bool
 options_allowed(const struct option *o, enum conf_handoff handoff)
 {
 	return o->handoffs == ALL || (o->handoffs & BIT(handoff)) != 0;
-}
-
-void
-options_preset(bool in_app, void *base, struct arena *a)
-{
-	const struct option *options = in_app ? options_app : options_global;
-	size_t len = in_app ? options_app_len : options_global_len;
-	struct findings none = { .arena = a };
-
-	for (size_t i = 0; i < len; i++) {
-		char *value = (char *)(uintptr_t)options[i].preset;
-		struct input in = { .option = &options[i],
-			.dir = "/",
-			.values = &value,
-			.len = value != NULL ? 1 : 0,
-			.arena = a,
-			.findings = &none };
-
-		if (value != NULL || options[i].type->list)
-			(void)options[i].type->parse(&in, base);
-	}
-	assert(none.len == 0);
 }

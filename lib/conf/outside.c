@@ -12,50 +12,38 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/outside.h"
-#include "conf/programs.h"
+#include "conf/room.h"
 #include "sys/listener.h"
 #include "sys/ownfile.h"
 #include "sys/procinfo.h"
 
-/* An app that is checked. */
-struct look {
+/* Who refers to something: an app, or NULL for a global option. */
+struct outside {
 	struct build *b;
 	struct arena *a; /* of the findings */
 	const struct conf_app *app;
+	const char *what; /* "app 'NAME'", "option 'counter'" */
+	bool (*is_ours)(const struct conf_listen *);
 };
 
-/* ---- limits ---- */
+static void outside_say(const struct outside *o, bool doubt, const char *option,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/* Reports something at the place of an option. */
 static void
-check_limit(const struct look *l, const char *option, int resource,
-    const struct conf_rlimit *limit)
+outside_say(const struct outside *o, bool doubt, const char *option,
+    const char *fmt, ...)
 {
-	struct rlimit now;
+	va_list ap;
 
-	if (!limit->set || geteuid() == 0 || getrlimit(resource, &now) == -1)
-		return;
-	if (now.rlim_max == RLIM_INFINITY || limit->max <= now.rlim_max)
-		return;
-	findings_outside(l->b->findings, build_where(l->b, l->app, option),
-	    "app '%s': %s: only root can raise it over the hard limit (%ju)",
-	    l->app->name, option, (uintmax_t)now.rlim_max);
+	va_start(ap, fmt);
+	findings_outside(o->b->findings, doubt,
+	    build_where(o->b, o->app, option), "%s: %s", o->what,
+	    arena_vprintf(o->a, fmt, ap));
+	va_end(ap);
 }
 
-static void
-check_limits(const struct look *l)
-{
-	const struct conf_app *app = l->app;
-
-	check_limit(
-	    l, "limit_nofile", RLIMIT_NOFILE, &app->program.limit_nofile);
-	check_limit(l, "limit_core", RLIMIT_CORE, &app->program.limit_core);
-	check_limit(l, "limit_as", RLIMIT_AS, &app->program.limit_as);
-	check_limit(l, "limit_nproc", RLIMIT_NPROC, &app->program.limit_nproc);
-	check_limit(l, "limit_cpu", RLIMIT_CPU, &app->program.limit_cpu);
-}
-
-/* ---- files that we make ourselves ---- */
+/* ---- files that the daemon makes itself ---- */
 
 bool
 conf_makes_folder(const struct conf *conf)
@@ -68,9 +56,9 @@ conf_makes_folder(const struct conf *conf)
 	    strchr(control + sizeof(folder) - 1, '/') == NULL;
 }
 
-/* Returns 0, or the errno of making a file in that folder. */
+/* Returns 0, or the errno of that access to a folder. */
 static int
-making_error(const char *folder)
+folder_error(const char *folder, int how)
 {
 	struct stat st;
 
@@ -78,27 +66,7 @@ making_error(const char *folder)
 		return errno;
 	if (!S_ISDIR(st.st_mode))
 		return ENOTDIR;
-	return access(folder, W_OK | X_OK) == -1 ? errno : 0;
-}
-
-/* Why the default folder cannot be made, or NULL: it can. */
-static const char *
-default_fault(struct arena *a)
-{
-	static const char folder[] = CONF_DEFAULT_FOLDER;
-	const char *parent =
-	    arena_strndup(a, folder, (size_t)(strrchr(folder, '/') - folder));
-	int error = making_error(parent);
-
-	if (error == EACCES && geteuid() != 0)
-		return arena_printf(a,
-		    "directory %s is not there, and only root can make it; "
-		    "another place will do",
-		    folder);
-	if (error != 0)
-		return arena_printf(a, "directory %s cannot be made in %s: %s",
-		    folder, parent, strerror(error));
-	return NULL;
+	return access(folder, how) == -1 ? errno : 0;
 }
 
 /* Checks the folder of a file that the daemon will make; NULL path: none. */
@@ -106,26 +74,34 @@ static void
 check_folder(
     struct build *b, struct where where, const char *what, const char *path)
 {
+	static const char run[] = CONF_DEFAULT_FOLDER;
 	struct arena *a = b->findings->arena;
 	const char *slash = path != NULL ? strrchr(path, '/') : NULL;
-	const char *folder;
-	const char *fault;
+	const char *folder, *parent, *fault;
 	int error;
 
 	if (path == NULL)
 		return;
 	folder = arena_strndup(a, path, slash == path ? 1 : slash - path);
-	error = making_error(folder);
+	error = folder_error(folder, W_OK | X_OK);
 	if (error == 0)
 		return;
+	fault = arena_printf(a, "directory %s: %s", folder, strerror(error));
 	if (error == ENOENT && conf_makes_folder(b->conf) &&
-	    strcmp(folder, CONF_DEFAULT_FOLDER) == 0)
-		fault = default_fault(a);
-	else
-		fault = arena_printf(
-		    a, "directory %s: %s", folder, strerror(error));
-	if (fault != NULL)
-		findings_outside(b->findings, where, "%s: %s", what, fault);
+	    strcmp(folder, run) == 0) {
+		parent = arena_strndup(a, run, strrchr(run, '/') - run);
+		error = folder_error(parent, W_OK | X_OK);
+		if (error == 0)
+			return;
+		fault = error == EACCES && geteuid() != 0
+		    ? arena_printf(a,
+			  "directory %s is not there, and only root can make "
+			  "it; another place will do",
+			  run)
+		    : arena_printf(a, "directory %s cannot be made in %s: %s",
+			  run, parent, strerror(error));
+	}
+	findings_outside(b->findings, false, where, "%s: %s", what, fault);
 }
 
 /* Checks the way to a file that the daemon writes; NULL path: none. */
@@ -137,8 +113,9 @@ check_own(struct build *b, const char *option, const char *path,
 
 	if (path != NULL && ownfile_check(path, kind, why) == -1 &&
 	    why[0] != '\0')
-		findings_outside(b->findings, build_where(b, NULL, option),
-		    "option '%s': %s", option, why);
+		findings_outside(b->findings, false,
+		    build_where(b, NULL, option), "option '%s': %s", option,
+		    why);
 }
 
 static void
@@ -148,7 +125,7 @@ check_files(struct build *b)
 	const char *dump = conf->dump_file;
 
 	check_folder(b, build_where(b, NULL, "control"),
-	    build_sets(b, NULL, "control")
+	    build_level(b, NULL, "control") != LEVEL_PRESET
 		? "option 'control'"
 		: "option 'control', which is not set",
 	    conf->control);
@@ -156,6 +133,8 @@ check_files(struct build *b)
 	    b, build_where(b, NULL, "log"), "option 'log'", conf->log_file);
 	check_folder(b, build_where(b, NULL, "pid_file"), "option 'pid_file'",
 	    conf->pid_file);
+	check_folder(
+	    b, build_where(b, NULL, "dump_file"), "option 'dump_file'", dump);
 	check_own(b, "log", conf->log_file, OWNFILE_ANY);
 	check_own(b, "pid_file", conf->pid_file, OWNFILE_REGULAR);
 	/* The dump itself replaces whatever has its name. */
@@ -163,130 +142,224 @@ check_files(struct build *b)
 		dump = arena_printf(b->findings->arena, "%.*s/.",
 		    (int)(strrchr(dump, '/') - dump), dump);
 	check_own(b, "dump_file", dump, OWNFILE_ANY);
-	check_folder(b, build_where(b, NULL, "dump_file"), "option 'dump_file'",
-	    conf->dump_file);
 }
 
 /* ---- addresses ---- */
 
-/* The addresses of an app, or of the counter. */
-struct address_check {
-	struct build *b;
-	struct where where;
-	const char *what; /* "app 'NAME'", "option 'counter'" */
-	bool (*is_ours)(const struct conf_listen *);
-};
-
-/* The first port for which no right is needed. */
-static unsigned
-first_free_port(void)
+/* Reports an address under the ports that this process may bind. */
+static void
+check_port(
+    const struct outside *o, const char *option, const struct conf_listen *l)
 {
-	unsigned first = 1024;
-	char text[32];
-
-	if (procinfo_file(AT_FDCWD,
-		"/proc/sys/net/ipv4/ip_unprivileged_port_start", text,
-		sizeof(text)) == 0)
-		(void)sscanf(text, "%u", &first);
-	return first;
-}
-
-/* Whether we have the right to bind any port. */
-static bool
-may_bind(void)
-{
+	const struct sockaddr_in *in = (const void *)&l->addr;
 	struct __user_cap_header_struct header = {
 		.version = _LINUX_CAPABILITY_VERSION_3
 	};
 	struct __user_cap_data_struct sets[2];
-
-	return syscall(SYS_capget, &header, sets) == 0 &&
-	    (sets[0].effective & 1U << CAP_NET_BIND_SERVICE) != 0;
-}
-
-static void
-check_port(const struct address_check *c, const struct conf_listen *l)
-{
-	const struct sockaddr_in *in = (const void *)&l->addr;
-	unsigned port, first = first_free_port();
+	unsigned port, first = 1024;
+	char text[32];
 
 	/* Both families have the port in one place. */
 	port = l->kind == CONF_LISTEN_TCP ? ntohs(in->sin_port) : 0;
-	if (port != 0 && port < first && !may_bind())
-		findings_outside(c->b->findings, c->where,
-		    "%s: address %s: ports under %u are for root, or need "
-		    "CAP_NET_BIND_SERVICE",
-		    c->what, l->text, first);
+	if (procinfo_file(AT_FDCWD,
+		"/proc/sys/net/ipv4/ip_unprivileged_port_start", text,
+		sizeof(text)) == 0)
+		(void)sscanf(text, "%u", &first);
+	if (port == 0 || port >= first ||
+	    (syscall(SYS_capget, &header, sets) == 0 &&
+		(sets[0].effective & 1U << CAP_NET_BIND_SERVICE) != 0))
+		return;
+	outside_say(o, false, option,
+	    "address %s: ports under %u are for root, or need "
+	    "CAP_NET_BIND_SERVICE",
+	    l->text, first);
 }
 
 static void
-check_address(const struct address_check *c, const struct conf_listen *l)
+check_listens(const struct outside *o, const char *option,
+    const struct conf_listen *list, size_t len)
 {
-	const char *why = "";
 	struct listener_spec spec;
+	const char *why = "";
 
-	if (l->kind == CONF_LISTEN_FD || l->addr_len == 0)
+	for (size_t i = 0; i < len; i++)
+		check_folder(o->b, build_where(o->b, o->app, option),
+		    arena_printf(o->a, "%s: %s", o->what, list[i].text),
+		    list[i].path);
+	/* A daemon that starts will find out by binding. */
+	if ((o->b->findings->flags & CONF_OUTSIDE_STRICT) == 0)
 		return;
-	check_port(c, l);
-	conf_listen_spec(l, &spec);
-	if (listener_probe(&spec, &why) == 0)
+	for (const struct conf_listen *l = list; l < list + len; l++) {
+		if (l->kind == CONF_LISTEN_FD || l->addr_len == 0)
+			continue;
+		check_port(o, option, l);
+		conf_listen_spec(l, &spec);
+		if (listener_probe(&spec, &why) == 0)
+			continue;
+		if (errno != EADDRINUSE)
+			outside_say(o, false, option, "address %s: %s: %s",
+			    l->text, why, strerror(errno));
+		else if (o->is_ours == NULL || !o->is_ours(l))
+			outside_say(o, false, option,
+			    "somebody else listens on %s; ss %s tells who",
+			    l->text, l->path != NULL ? "-lxp" : "-ltnp");
+	}
+}
+
+/* ---- programs, folders and limits of an app ---- */
+
+/* The path seen from outside of the app's root directory. */
+static const char *
+seen_from_here(const struct outside *o, const char *path)
+{
+	if (o->app->program.chroot == NULL)
+		return path;
+	return arena_printf(o->a, "%s%s", o->app->program.chroot, path);
+}
+
+/*
+ * Reports a program that nobody could execute. What its user may not, and an
+ * interpreter that is missing, the start of a process tells exactly.
+ */
+static void
+check_program(const struct outside *o)
+{
+	char *const *command = o->app->program.command;
+	const char *path, *why = NULL;
+	struct stat st;
+
+	if (command[0] == NULL || command[0][0] != '/')
 		return;
-	if (errno != EADDRINUSE) {
-		findings_outside(c->b->findings, c->where,
-		    "%s: address %s: %s: %s", c->what, l->text, why,
-		    strerror(errno));
-	} else if (c->is_ours == NULL || !c->is_ours(l)) {
-		findings_outside(c->b->findings, c->where,
-		    "%s: somebody else listens on %s; ss %s tells who", c->what,
-		    l->text, l->path != NULL ? "-lxp" : "-ltnp");
+	path = seen_from_here(o, command[0]);
+	if (stat(path, &st) == -1)
+		why = strerror(errno);
+	else if (!S_ISREG(st.st_mode))
+		why = "is not a regular file";
+	else if ((st.st_mode & 0111) == 0)
+		why = "is not executable";
+	else if (access(path, X_OK) == -1)
+		why = strerror(errno);
+	if (why == NULL)
+		return;
+	outside_say(o, false, "command", "program %s: %s%s", path, why,
+	    command[1] != NULL || strchr(command[0], ' ') == NULL
+		? ""
+		: " (arguments are elements of their own: { \"PROGRAM\", "
+		  "\"ARGUMENT\" })");
+}
+
+/* Whether the argument looks like a file that the program reads. */
+static bool
+looks_like_file(const char *text)
+{
+	static const char *const ends[] = { "js", "mjs", "cjs", "ts", "py",
+		"rb", "ru", "pl", "psgi", "php", "phar", "sh", "lua", "tcl",
+		"jar", "conf", "cfg", "ini", "yml", "yaml", "toml" };
+	const char *dot = strrchr(text, '.');
+
+	if (dot == NULL || text[0] == '-' || strstr(text, "//") != NULL ||
+	    strpbrk(text, " \t\n=*?;|&<>$(){}'\"") != NULL)
+		return false;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (strcmp(dot + 1, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+/* A relative argument that names no file where the program starts. */
+static void
+check_argument(const struct outside *o, const char *text)
+{
+	const char *directory = o->app->program.directory;
+	const char *path =
+	    seen_from_here(o, source_join(o->a, directory, text));
+	const char *beside = source_join(
+	    o->a, build_where(o->b, o->app, "command").source->dir, text);
+	struct stat st;
+
+	if (stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
+		return;
+	outside_say(o, true, "command",
+	    "argument '%s': there is no such file in %s, where the program "
+	    "starts%s%s",
+	    text, directory, stat(beside, &st) == 0 ? "; write " : "",
+	    stat(beside, &st) == 0 ? beside : "");
+}
+
+static void
+check_limits(const struct outside *o)
+{
+	const struct conf_program *p = &o->app->program;
+	const struct {
+		const char *option;
+		int resource;
+		struct conf_rlimit limit;
+	} limits[] = {
+		{ "limit_nofile", RLIMIT_NOFILE, p->limit_nofile },
+		{ "limit_core", RLIMIT_CORE, p->limit_core },
+		{ "limit_as", RLIMIT_AS, p->limit_as },
+		{ "limit_nproc", RLIMIT_NPROC, p->limit_nproc },
+		{ "limit_cpu", RLIMIT_CPU, p->limit_cpu },
+	};
+	struct rlimit now;
+
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		if (limits[i].limit.set && geteuid() != 0 &&
+		    getrlimit(limits[i].resource, &now) == 0 &&
+		    now.rlim_max != RLIM_INFINITY &&
+		    limits[i].limit.max > now.rlim_max)
+			outside_say(o, false, limits[i].option,
+			    "%s: only root can raise it over the hard limit "
+			    "(%ju)",
+			    limits[i].option, (uintmax_t)now.rlim_max);
 	}
 }
 
 static void
-check_listens(
-    const struct address_check *c, const struct conf_listen *list, size_t len)
+check_programs(const struct outside *o)
 {
-	for (size_t i = 0; i < len; i++)
-		check_folder(c->b, c->where,
-		    arena_printf(
-			c->b->findings->arena, "%s: %s", c->what, list[i].text),
-		    list[i].path);
-	/* A daemon that starts will find out by binding. */
-	if ((c->b->findings->flags & CONF_OUTSIDE_STRICT) == 0)
+	const struct conf_program *p = &o->app->program;
+	const char *directory = seen_from_here(o, p->directory);
+	int error = p->chroot != NULL ? folder_error(p->chroot, X_OK) : 0;
+
+	if (error != 0) {
+		outside_say(o, false, "chroot", "chroot %s: %s", p->chroot,
+		    strerror(error));
 		return;
-	for (size_t i = 0; i < len; i++)
-		check_address(c, &list[i]);
-}
-
-static void
-check_sockets(const struct look *l, bool (*is_ours)(const struct conf_listen *))
-{
-	const char *what = arena_printf(l->a, "app '%s'", l->app->name);
-	struct address_check c = { l->b, build_where(l->b, l->app, "listen"),
-		what, is_ours };
-
-	check_listens(&c, l->app->listen.list, l->app->listen.len);
-	check_folder(l->b, build_where(l->b, l->app, "output"),
-	    arena_printf(l->a, "%s: output", what),
-	    l->app->program.output_file);
+	}
+	error = folder_error(directory, X_OK);
+	if (error != 0)
+		outside_say(o, false, "directory", "directory %s: %s",
+		    directory, strerror(error));
+	check_program(o);
+	for (size_t i = 1; p->command[0] != NULL && p->command[i] != NULL; i++)
+		if (looks_like_file(p->command[i]))
+			check_argument(o, p->command[i]);
 }
 
 void
 outside_check(struct build *b, bool (*is_ours)(const struct conf_listen *))
 {
-	struct address_check counter = { b, build_where(b, NULL, "counter"),
-		"option 'counter'", is_ours };
+	struct arena *a = b->findings->arena;
+	struct conf *conf = b->conf;
+	struct outside o = { b, a, NULL, "option 'counter'", is_ours };
 
 	if ((b->findings->flags & (CONF_OUTSIDE_WARN | CONF_OUTSIDE_STRICT)) ==
 	    0)
 		return;
 	check_files(b);
-	check_listens(&counter, b->conf->counter, b->conf->counter_len);
-	for (size_t i = 0; i < b->conf->apps_len; i++) {
-		struct look l = { b, b->findings->arena, &b->conf->apps[i] };
-
-		programs_check(b, l.app);
-		check_limits(&l);
-		check_sockets(&l, is_ours);
+	check_listens(&o, "counter", conf->counter, conf->counter_len);
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		o.app = &conf->apps[i];
+		o.what = arena_printf(a, "app '%s'", o.app->name);
+		/* Of an unknown user nobody knows what it may do. */
+		if (o.app->program.identity.user != NULL)
+			check_programs(&o);
+		check_limits(&o);
+		check_listens(
+		    &o, "listen", o.app->listen.list, o.app->listen.len);
+		check_folder(b, build_where(b, o.app, "output"),
+		    arena_printf(a, "%s: output", o.what),
+		    o.app->program.output_file);
 	}
 }

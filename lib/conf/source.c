@@ -3,13 +3,32 @@
  * scanner ends the process at a directory or a read error.
  */
 
+#include <sys/mman.h>
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/source.h"
+#include "conf/room.h"
+
+/* What a load takes: by itself, and for each byte of a file. */
+#define LOAD_MEMORY ((size_t)16 * 1024 * 1024)
+#define LOAD_MEMORY_BYTE 128
+
+bool
+source_affordable(size_t len)
+{
+	size_t size = LOAD_MEMORY + LOAD_MEMORY_BYTE * len;
+	void *room = mmap(NULL, size, PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (room == MAP_FAILED)
+		return false;
+	(void)munmap(room, size);
+	return true;
+}
 
 char *
 source_join(struct arena *a, const char *dir, const char *path)
@@ -31,23 +50,9 @@ source_join(struct arena *a, const char *dir, const char *path)
 	return joined;
 }
 
-char *
-source_dir(struct arena *a, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char cwd[PATH_MAX];
-
-	if (getcwd(cwd, sizeof(cwd)) == NULL)
-		strcpy(cwd, "/");
-	if (slash == NULL)
-		return arena_strdup(a, cwd);
-	return source_join(
-	    a, cwd, arena_strndup(a, path, (size_t)(slash - path) + 1));
-}
-
 /* Returns the descriptor of a regular file, or -1 and errno. */
 static int
-open_regular(const char *path, size_t max, struct stat *st)
+source_open(const char *path, size_t max, struct stat *st)
 {
 	/* O_NONBLOCK: a FIFO must not hold up a reload. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -63,6 +68,8 @@ open_regular(const char *path, size_t max, struct stat *st)
 		error = EINVAL;
 	else if (st->st_size > (off_t)max)
 		error = EFBIG;
+	else if (!source_affordable((size_t)st->st_size))
+		error = ENOMEM;
 	else
 		return fd;
 	(void)close(fd);
@@ -70,63 +77,52 @@ open_regular(const char *path, size_t max, struct stat *st)
 	return -1;
 }
 
-/* Returns the length, or -1 and errno; EFBIG: the buffer is full. */
-static ssize_t
-read_all(int fd, char *buf, size_t size)
-{
-	size_t len = 0;
-
-	while (len < size) {
-		ssize_t n = pread(fd, buf + len, size - len, (off_t)len);
-
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n == -1)
-			return -1;
-		if (n == 0)
-			return (ssize_t)len;
-		len += (size_t)n;
-	}
-	errno = EFBIG;
-	return -1;
-}
-
 char *
 source_bytes(struct arena *a, const char *path, size_t max, struct stat *st_out,
     size_t *len_out)
 {
-	size_t size;
-	ssize_t len = -1;
+	int fd = source_open(path, max, st_out);
+	size_t size, len = 0;
 	char *text;
+	ssize_t n;
 	int error;
-	int fd = open_regular(path, max, st_out);
 
 	if (fd == -1)
 		return NULL;
-	/* A file that has grown since, or one of /proc, is read up to max. */
-	for (size = (size_t)st_out->st_size;; size = max) {
-		text = arena_try(a, size + 1);
-		if (text != NULL)
-			len = read_all(fd, text, size + 1);
-		if (len != -1 || errno != EFBIG || size == max)
+	size = (size_t)st_out->st_size + 1;
+	text = arena_alloc(a, size, 1);
+	for (;;) {
+		n = pread(fd, text + len, size - len, (off_t)len);
+		if (n == -1 && errno == EINTR)
+			continue;
+		if (n <= 0)
 			break;
+		len += (size_t)n;
+		if (len < size)
+			continue;
+		/* A file that has grown since, or one of /proc. */
+		if (size == max + 1) {
+			errno = EFBIG;
+			n = -1;
+			break;
+		}
+		size = max + 1;
+		text = memcpy(arena_alloc(a, size, 1), text, len);
 	}
 	error = errno;
 	(void)close(fd);
-	if (text == NULL)
-		arena_exhausted(a);
 	errno = error;
-	if (len == -1)
+	if (n == -1)
 		return NULL;
 	text[len] = '\0';
-	*len_out = (size_t)len;
+	*len_out = len;
 	return text;
 }
 
 const char *
-source_why(struct arena *a, size_t max)
+source_why(struct arena *a, int error, size_t max)
 {
-	switch (errno) {
+	switch (error) {
 	case EISDIR:
 		return "is a directory";
 	case EINVAL:
@@ -134,26 +130,29 @@ source_why(struct arena *a, size_t max)
 	case EFBIG:
 		return arena_printf(a, "is larger than %zu bytes", max);
 	default:
-		return arena_strdup(a, strerror(errno));
+		return arena_strdup(a, strerror(error));
 	}
 }
 
 struct source *
 source_read(struct arena *a, const char *path)
 {
-	struct source *s;
+	struct source *s = arena_alloc(a, 1, sizeof(*s));
+	const char *slash = strrchr(path, '/');
+	size_t folder = slash != NULL ? (size_t)(slash - path) + 1 : 0;
+	char cwd[PATH_MAX];
 	struct stat st;
-	size_t len = 0;
-	char *text = source_bytes(a, path, SOURCE_MAX, &st, &len);
 
-	if (text == NULL)
-		return NULL;
-	s = arena_alloc(a, 1, sizeof(*s));
+	s->text = source_bytes(a, path, SOURCE_MAX, &st, &s->len);
+	if (s->text == NULL) {
+		s->error = errno;
+	} else {
+		s->dev = st.st_dev;
+		s->ino = st.st_ino;
+	}
+	if (getcwd(cwd, sizeof(cwd)) == NULL)
+		strcpy(cwd, "/");
 	s->path = arena_strdup(a, path);
-	s->dir = source_dir(a, path);
-	s->dev = st.st_dev;
-	s->ino = st.st_ino;
-	s->text = text;
-	s->len = len;
+	s->dir = source_join(a, cwd, arena_strndup(a, path, folder));
 	return s;
 }

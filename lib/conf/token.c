@@ -1,26 +1,44 @@
-/* The words and signs of a file. */
+/*
+ * The words and signs of a file, as libconfuse's scanner has them where that
+ * does what a reader expects. Where it does not, there is a mistake with the
+ * right line: strings, comments and ${ that nothing closes (libconfuse reads on
+ * to wherever the next one is), NUL bytes, comment signs within a word, escapes
+ * at which it stops.
+ */
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf.h"
-#include "conf/token.h"
+#include "conf/room.h"
 
 /* The longest "${NAME:-TEXT}": an end to looking for the end. */
 #define VARIABLE_MAX 1024
 
+/* A way through a file. */
+struct scan {
+	struct source *source;
+	struct findings *findings;
+	const char *at;
+	int line;
+};
+
+static void scan_bad(struct scan *s, int line, struct token *t, const char *fmt,
+    ...) __attribute__((format(printf, 4, 5)));
+
 /* Reports a mistake that begins in that line; t: the token with it, or NULL. */
 static void
-report(struct tokens *s, int line, struct token *t, const char *text)
+scan_bad(struct scan *s, int line, struct token *t, const char *fmt, ...)
 {
-	findings_mistake(
-	    s->findings, (struct where){ s->source, line }, "%s", text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	findings_mistake(s->findings, (struct where){ s->source, line }, "%s",
+	    arena_vprintf(s->findings->arena, fmt, ap));
+	va_end(ap);
 	if (t != NULL)
 		t->bad = true;
 }
-
-/* ---- comments and space ---- */
 
 /* NULL, or the sign that begins a comment at p. */
 static const char *
@@ -34,57 +52,29 @@ comment_sign(const char *p)
 }
 
 static void
-skip_block_comment(struct tokens *s)
-{
-	const char *end = strstr(s->at + 2, "*/");
-
-	if (end == NULL) {
-		report(s, s->line, NULL, "comment is never closed with '*/'");
-		end = s->at + strlen(s->at) - 2;
-	}
-	for (; s->at < end + 2; s->at++)
-		s->line += *s->at == '\n';
-}
-
-static void
-skip_space(struct tokens *s)
+scan_space(struct scan *s)
 {
 	for (;;) {
 		const char *sign = comment_sign(s->at);
+		const char *end;
 
-		if (sign != NULL && sign[1] == '*')
-			skip_block_comment(s);
-		else if (sign != NULL)
+		if (sign != NULL && sign[1] == '*') {
+			end = strstr(s->at + 2, "*/");
+			if (end == NULL) {
+				scan_bad(s, s->line, NULL,
+				    "comment is never closed with '*/'");
+				end = s->at + strlen(s->at) - 2;
+			}
+			for (; s->at < end + 2; s->at++)
+				s->line += *s->at == '\n';
+		} else if (sign != NULL) {
 			s->at += strcspn(s->at, "\n");
-		else if (isspace((unsigned char)*s->at))
+		} else if (isspace((unsigned char)*s->at)) {
 			s->line += *s->at++ == '\n';
-		else
+		} else {
 			return;
+		}
 	}
-}
-
-/* ---- tokens ---- */
-
-/*
- * Reports a variable of the len bytes at text that is not set and has no
- * default. The environment of whoever asks for rules and sizes only says
- * nothing.
- */
-static void
-check_variable(struct tokens *s, const char *text, size_t len)
-{
-	struct arena *a = s->findings->arena;
-	char *name = arena_strndup(a, text, len);
-	char *preset = strstr(name, ":-");
-
-	if (preset != NULL || (s->findings->flags & CONF_INSIDE) != 0 ||
-	    getenv(name) != NULL)
-		return;
-	report(s, s->line, NULL,
-	    arena_printf(a,
-		"variable '%s' is not set: write ${%s:-TEXT} for a default, "
-		"or put the value in single quotes to keep it as it is",
-		name, name));
 }
 
 /*
@@ -92,76 +82,92 @@ check_variable(struct tokens *s, const char *text, size_t len)
  * name, quotes and line ends too.
  */
 static void
-read_variable(struct tokens *s, struct token *t)
+scan_variable(struct scan *s, struct token *t)
 {
+	const char *name;
 	size_t len = 2;
 
 	/* The NUL at the end is one of these, too. */
 	while (len < VARIABLE_MAX && strchr("}\n\"'", s->at[len]) == NULL)
 		len++;
-	if (s->at[len] == '}' && len < VARIABLE_MAX) {
-		t->variables++;
-		check_variable(s, s->at + 2, len - 2);
-		s->at += len + 1;
+	if (s->at[len] != '}' || len == VARIABLE_MAX) {
+		scan_bad(s, s->line, t, "'${' without its '}'");
+		s->at += 2;
 		return;
 	}
-	report(s, s->line, t, "'${' without its '}'");
-	s->at += 2;
+	name = arena_strndup(s->findings->arena, s->at + 2, len - 2);
+	s->at += len + 1;
+	/* Callers that want rules and sizes only have another environment. */
+	if (strstr(name, ":-") == NULL && getenv(name) == NULL &&
+	    (s->findings->flags & CONF_INSIDE) == 0)
+		scan_bad(s, s->line, NULL,
+		    "variable '%s' is not set: write ${%s:-TEXT} for a "
+		    "default, or put the value in single quotes to keep it as "
+		    "it is",
+		    name, name);
 }
 
-/* At a backslash: true if the escape stands for a NUL byte. */
-static bool
-escapes_nul(const char *p)
+/*
+ * At a backslash in double quotes. libconfuse takes a NUL for the end of the
+ * value, and stops at digits that are no octal number of a byte.
+ */
+static void
+scan_escape(struct scan *s, struct token *t)
 {
-	const char *digits = p[1] == 'x' ? p + 2 : p + 1;
-	size_t most = p[1] == 'x' ? 2 : 3;
+	bool hex = s->at[1] == 'x';
+	const char *digits = s->at + 1 + hex;
+	size_t octal = strspn(digits, "01234567");
+	size_t len = strspn(digits, "0123456789");
+	size_t most = hex ? 2 : 3;
 	size_t zeros = strspn(digits, "0");
+	bool more = hex ? isxdigit((unsigned char)digits[zeros])
+			: isdigit((unsigned char)digits[zeros]);
 
-	if (zeros >= most)
-		return true;
-	return zeros > 0 &&
-	    !(p[1] == 'x' ? isxdigit((unsigned char)digits[zeros])
-			  : isdigit((unsigned char)digits[zeros]));
-}
-
-/* At a backslash in a string, which may continue it on the next line. */
-static void
-read_escape(struct tokens *s, char quote, struct token *t)
-{
-	if (quote == '"' && escapes_nul(s->at))
-		report(s, s->line, t, "a NUL cannot be part of a value");
-	s->at++;
-	if (s->at[0] == '\r' && s->at[1] == '\n')
-		s->at++;
-	s->line += *s->at == '\n';
-	if (*s->at != '\0')
-		s->at++;
+	if (zeros >= most || (zeros > 0 && !more))
+		scan_bad(s, s->line, t, "a NUL cannot be part of a value");
+	else if (!hex && (len > octal || len > most))
+		scan_bad(s, s->line, t, "bad escape sequence '%.*s'",
+		    (int)len + 1, s->at);
+	else if (!hex && octal == most && digits[0] > '3')
+		scan_bad(s, s->line, t, "invalid octal number '%.*s'",
+		    (int)len + 1, s->at);
 }
 
 static void
-read_string(struct tokens *s, struct token *t)
+scan_string(struct scan *s, struct token *t)
 {
 	char quote = *s->at++;
 
 	t->kind = TOKEN_STRING;
 	while (*s->at != quote) {
 		if (*s->at == '\0' || *s->at == '\n') {
-			report(
+			scan_bad(
 			    s, t->line, t, "string is not closed on its line");
 			return;
 		}
-		if (*s->at == '\\')
-			read_escape(s, quote, t);
-		else if (quote == '"' && s->at[0] == '$' && s->at[1] == '{')
-			read_variable(s, t);
-		else
+		if (quote == '"' && s->at[0] == '$' && s->at[1] == '{') {
+			scan_variable(s, t);
+			continue;
+		}
+		if (*s->at++ != '\\')
+			continue;
+		if (quote == '"') {
+			s->at--;
+			scan_escape(s, t);
+			s->at++;
+		}
+		/* A string may go on in the next line. */
+		if (s->at[0] == '\r' && s->at[1] == '\n')
+			s->at++;
+		s->line += *s->at == '\n';
+		if (*s->at != '\0')
 			s->at++;
 	}
 	s->at++;
 }
 
 static void
-read_word(struct tokens *s, struct token *t)
+scan_word(struct scan *s, struct token *t)
 {
 	t->kind = TOKEN_WORD;
 	while (*s->at != '\0' && !isspace((unsigned char)*s->at) &&
@@ -171,74 +177,74 @@ read_word(struct tokens *s, struct token *t)
 
 		/* Or "unix:/run//web" would quietly be "unix:/run". */
 		if (sign != NULL)
-			report(s, s->line, t,
-			    arena_printf(s->findings->arena,
-				"'%s' within a word begins a comment: put the "
-				"value in quotes, or a space before the "
-				"comment",
-				sign));
+			scan_bad(s, s->line, t,
+			    "'%s' within a word begins a comment: put the "
+			    "value in quotes, or a space before the comment",
+			    sign);
 		if (s->at[0] == '$' && s->at[1] == '{')
-			read_variable(s, t);
+			scan_variable(s, t);
 		else
 			s->at++;
 	}
 	if (s->at[-1] == ';')
-		report(s, s->line, t,
+		scan_bad(s, s->line, t,
 		    "unexpected ';': leave it out, a statement ends without "
 		    "it");
 }
 
-/* Reads one of the signs; false if there is none here. */
-static bool
-read_sign(struct tokens *s, struct token *t)
+/* Reads the next token; at the end, and then for ever, a TOKEN_END. */
+static void
+scan_token(struct scan *s, struct token *t)
 {
 	static const char signs[] = "{}()=,";
 	static const enum token_kind kinds[] = { TOKEN_OPEN, TOKEN_CLOSE,
 		TOKEN_LPAREN, TOKEN_RPAREN, TOKEN_EQUALS, TOKEN_COMMA };
-	const char *sign = strchr(signs, *s->at);
+	const char *sign;
 
-	if (s->at[0] == '+' && s->at[1] == '=') {
-		t->kind = TOKEN_APPEND;
-		s->at += 2;
-		return true;
-	}
-	if (sign == NULL)
-		return false;
-	t->kind = kinds[sign - signs];
-	s->at++;
-	return true;
-}
-
-void
-tokens_next(struct tokens *s, struct token *out)
-{
-	skip_space(s);
-	*out =
+	scan_space(s);
+	*t =
 	    (struct token){ .kind = TOKEN_END, .line = s->line, .text = s->at };
+	sign = strchr(signs, *s->at);
 	if (*s->at == '\0')
 		return;
-	if (*s->at == '"' || *s->at == '\'')
-		read_string(s, out);
-	else if (!read_sign(s, out))
-		read_word(s, out);
-	out->len = (size_t)(s->at - out->text);
+	if (*s->at == '"' || *s->at == '\'') {
+		scan_string(s, t);
+	} else if (s->at[0] == '+' && s->at[1] == '=') {
+		t->kind = TOKEN_APPEND;
+		s->at += 2;
+	} else if (sign != NULL) {
+		t->kind = kinds[sign - signs];
+		s->at++;
+	} else {
+		scan_word(s, t);
+	}
+	t->len = (size_t)(s->at - t->text);
 }
 
-void
-tokens_init(struct tokens *s, struct source *source, struct findings *findings)
+struct token *
+tokens_read(struct source *source, struct findings *findings)
 {
+	struct scan s = { source, findings, source->text, 1 };
 	const char *nul = memchr(source->text, '\0', source->len);
+	struct token *list =
+	    arena_grow(findings->arena, NULL, 0, sizeof(*list));
+	unsigned ends = 0;
 
-	*s = (struct tokens){ source, findings, source->text, 1 };
 	source->lines = 1;
 	for (size_t i = 0; i + 1 < source->len; i++)
 		source->lines += source->text[i] == '\n';
 	/* Some editors put a byte order mark before the text. */
 	if (strncmp(source->text, "\xef\xbb\xbf", 3) == 0)
-		s->at += 3;
-	if (nul == NULL)
-		return;
-	for (; s->at < nul; s->at++)
-		s->line += *s->at == '\n';
-	report(s, s->line, NULL, "NUL byte: this is not a text file");
+		s.at += 3;
+	if (nul != NULL) {
+		for (; s.at < nul; s.at++)
+			s.line += *s.at == '\n';
+		scan_bad(&s, s.line, NULL, "NUL byte: this is not a text file");
+	}
+	for (size_t len = 1; ends < 4; len++) {
+		list = arena_grow(findings->arena, list, len, sizeof(*list));
+		scan_token(&s, &list[len]);
+		ends += list[len].kind == TOKEN_END;
+	}
+	return list + 1;
 }

@@ -14,9 +14,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/source.h"
-#include "conf/type.h"
+#include "conf/room.h"
 #include "sys/address.h"
+#include "sys/listener.h"
 #include "sys/serverlist.h"
 
 /* As systemd bounds the names of its sockets. */
@@ -31,8 +31,8 @@ struct listens {
 };
 
 static struct conf_listen *
-add(const struct input *in, struct listens *out, enum conf_listen_kind kind,
-    char *text)
+listen_add(const struct input *in, struct listens *out,
+    enum conf_listen_kind kind, char *text)
 {
 	struct conf_listen *l;
 
@@ -65,7 +65,7 @@ parse_unix(const struct input *in, const char *text, struct listens *out)
 		return type_bad(in,
 		    "'%s' is too long for a socket: %zu bytes of at most %zu",
 		    path, strlen(path), sizeof(sun->sun_path) - 1);
-	l = add(in, out, CONF_LISTEN_UNIX,
+	l = listen_add(in, out, CONF_LISTEN_UNIX,
 	    arena_printf(in->arena, "unix:%s", path));
 	l->path = path;
 	l->addr_len = address_of_path(path, (struct sockaddr_un *)&l->addr);
@@ -83,7 +83,8 @@ parse_fd(const struct input *in, const char *text, struct listens *out)
 	if (*text == '\0' || strlen(text) > FD_NAME_MAX)
 		return type_bad(
 		    in, "fd: needs a name of at most %d bytes", FD_NAME_MAX);
-	add(in, out, CONF_LISTEN_FD, arena_printf(in->arena, "fd:%s", text))
+	listen_add(
+	    in, out, CONF_LISTEN_FD, arena_printf(in->arena, "fd:%s", text))
 	    ->fd_name = arena_strdup(in->arena, text);
 	return true;
 }
@@ -104,7 +105,7 @@ have_ipv6(void)
 static void
 add_any(const struct input *in, uint16_t port, struct listens *out)
 {
-	struct conf_listen *l = add(in, out, CONF_LISTEN_TCP,
+	struct conf_listen *l = listen_add(in, out, CONF_LISTEN_TCP,
 	    arena_printf(in->arena, "*:%u", (unsigned)port));
 
 	if (have_ipv6()) {
@@ -125,45 +126,21 @@ add_any(const struct input *in, uint16_t port, struct listens *out)
 
 /* Adds one of the addresses of a host, unless it is there from first on. */
 static void
-add_resolved(const struct input *in, const struct conf_listen *found,
-    size_t first, struct listens *out)
+add_resolved(const struct input *in, const struct addrinfo *ai, size_t first,
+    struct listens *out)
 {
 	char text[ADDRESS_TEXT_SIZE];
 	struct conf_listen *l;
 
-	(void)address_format((const struct sockaddr *)&found->addr,
-	    found->addr_len, text, sizeof(text));
+	(void)address_format(ai->ai_addr, ai->ai_addrlen, text, sizeof(text));
 	for (size_t i = first; i < out->len; i++) {
 		if (strcmp(out->list[i].text, text) == 0)
 			return;
 	}
-	l = add(in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
-	l->addr = found->addr;
-	l->addr_len = found->addr_len;
-	l->v6only = found->addr.ss_family == AF_INET6;
-}
-
-/* Copies the addresses of a list, which it frees. */
-static struct conf_listen *
-take(const struct input *in, struct addrinfo *found, size_t *len_out)
-{
-	struct conf_listen *list;
-	size_t len = 0;
-
-	for (struct addrinfo *ai = found; ai != NULL; ai = ai->ai_next)
-		len++;
-	list = arena_try(in->arena, (len + 1) * sizeof(*list));
-	len = 0;
-	for (struct addrinfo *ai = found; list != NULL && ai != NULL;
-	     ai = ai->ai_next) {
-		memcpy(&list[len].addr, ai->ai_addr, ai->ai_addrlen);
-		list[len++].addr_len = ai->ai_addrlen;
-	}
-	freeaddrinfo(found);
-	if (list == NULL)
-		arena_exhausted(in->arena);
-	*len_out = len;
-	return list;
+	l = listen_add(in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
+	memcpy(&l->addr, ai->ai_addr, ai->ai_addrlen);
+	l->addr_len = ai->ai_addrlen;
+	l->v6only = ai->ai_family == AF_INET6;
 }
 
 /* Returns 0, or what gai_strerror() explains. */
@@ -177,22 +154,17 @@ resolve(const struct input *in, const char *host, const char *port,
 		.ai_flags = AI_NUMERICSERV | (numeric ? AI_NUMERICHOST : 0),
 	};
 	struct addrinfo *found = NULL;
-	struct conf_listen *list;
 	size_t first = out->len;
-	size_t len;
 	int rc = getaddrinfo(host, port, &hints, &found);
 
-	if (rc == EAI_MEMORY)
-		arena_exhausted(in->arena);
 	if (rc != 0)
 		return rc;
-	list = take(in, found, &len);
-	for (size_t i = 0; i < len; i++) {
+	for (struct addrinfo *ai = found; ai != NULL; ai = ai->ai_next) {
 		/* /etc/hosts has ::1 even where the kernel has no IPv6. */
-		if (numeric || list[i].addr.ss_family != AF_INET6 ||
-		    have_ipv6())
-			add_resolved(in, &list[i], first, out);
+		if (numeric || ai->ai_family != AF_INET6 || have_ipv6())
+			add_resolved(in, ai, first, out);
 	}
+	freeaddrinfo(found);
 	return out->len > first ? 0 : EAI_NONAME;
 }
 
@@ -205,13 +177,14 @@ unresolved(const struct input *in, void *base, const char *text, int why,
 		if (!in->option->in_app)
 			return type_bad(
 			    in, "address '%s': %s", text, gai_strerror(why));
-		findings_outside(in->findings, in->where,
+		findings_outside(in->findings, false, in->where,
 		    "option '%s': address '%s': %s", in->option->name, text,
 		    gai_strerror(why));
 		type_break(base, in->arena, "address '%s': %s", text,
 		    gai_strerror(why));
 	}
-	(void)add(in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
+	(void)listen_add(
+	    in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
 	return true;
 }
 
@@ -476,3 +449,50 @@ limit_print(const struct option *o, const void *base, struct arena *a)
 }
 
 const struct type type_limit = { .parse = limit_parse, .print = limit_print };
+
+/* ---- for those who listen there ---- */
+
+static bool
+listen_duplicate(char **out, const char *text)
+{
+	*out = text == NULL ? NULL : strdup(text);
+	return text == NULL || *out != NULL;
+}
+
+bool
+conf_listen_copy(struct conf_listen *out, const struct conf_listen *l)
+{
+	bool text, path, name;
+
+	*out = *l;
+	text = listen_duplicate(&out->text, l->text);
+	path = listen_duplicate(&out->path, l->path);
+	name = listen_duplicate(&out->fd_name, l->fd_name);
+	return text && path && name;
+}
+
+void
+conf_listen_fini(struct conf_listen *l)
+{
+	free(l->text);
+	free(l->path);
+	free(l->fd_name);
+}
+
+void
+conf_listen_spec(const struct conf_listen *l, struct listener_spec *out)
+{
+	*out = (struct listener_spec){
+		.name = l->text,
+		.inherited_fd = -1,
+		.uid = (uid_t)-1,
+		.gid = (gid_t)-1,
+	};
+	if (l->kind == CONF_LISTEN_TCP) {
+		out->addr = (const struct sockaddr *)&l->addr;
+		out->addrlen = l->addr_len;
+		out->v6only = l->v6only;
+	} else if (l->kind == CONF_LISTEN_UNIX) {
+		out->path = l->path;
+	}
+}

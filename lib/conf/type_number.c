@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/type.h"
+#include "conf/room.h"
 #include "sys/number.h"
 
 #define DIGITS "0123456789"
@@ -205,7 +205,7 @@ const struct type type_span_auto = { .parse = span_auto_parse,
 
 static const char size_units[] = "KMGT";
 
-bool
+static bool
 type_parse_size(const char *text, uint64_t *out)
 {
 	size_t digits = strspn(text, DIGITS);

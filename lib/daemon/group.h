@@ -13,7 +13,6 @@
 #include <stdio.h>
 
 #include "conf/conf.h"
-#include "conf/config.h"
 #include "core/tstamp.h"
 #include "daemon/state.h"
 #include "sys/log.h"

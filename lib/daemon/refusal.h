@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "conf/config.h"
+#include "conf/conf.h"
 #include "core/tstamp.h"
 #include "sys/loop.h"
 

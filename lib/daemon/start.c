@@ -15,7 +15,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "conf/placeholder.h"
 #include "core/action.h"
 #include "daemon/backlog.h"
 #include "daemon/group.h"

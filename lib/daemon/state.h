@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "conf/config.h"
+#include "conf/conf.h"
 #include "core/pool.h"
 #include "daemon/refusal.h"
 #include "daemon/services.h"

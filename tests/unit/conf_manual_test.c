@@ -1,6 +1,6 @@
 /* The table of options agrees with man/pool.conf.5. */
 
-#include "conf/options.h"
+#include "conf/room.h"
 
 #include "check.h"
 

@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <syslog.h>
 
-#include "conf/type.h"
+#include "conf/room.h"
 
 #include "conf_help.h"
 
@@ -94,7 +94,7 @@ a_printed_duration_is_read_back(void)
 		TSPAN_MSECONDS(1500), TSPAN_SECONDS(59), TSPAN_SECONDS(60),
 		TSPAN_SECONDS(90), TSPAN_SECONDS(86400), 123456789 };
 
-	struct arena a = { NULL, NULL };
+	struct arena a = { NULL };
 
 	for (size_t i = 0; i < sizeof(spans) / sizeof(*spans); i++) {
 		tspan back = -1;
@@ -166,27 +166,42 @@ a_number_out_of_range_is_answered_with_the_range(void)
 static void
 sizes_have_units(void)
 {
-	uint64_t size = 0;
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} sizes[] = {
+		{ "65536", 65536 },
+		{ "64K", 65536 },
+		{ "16M", 16u << 20 },
+		{ "2G", 2ull << 30 },
+		{ "1T", 1ull << 40 },
+	};
 
-	CHECK(type_parse_size("65536", &size) && size == 65536);
-	CHECK(type_parse_size("64K", &size) && size == 65536);
-	CHECK(type_parse_size("16M", &size) && size == 16u << 20);
-	CHECK(type_parse_size("2G", &size) && size == 2ull << 30);
-	CHECK(type_parse_size("1T", &size) && size == 1ull << 40);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		char text[128];
+		struct conf *conf;
+
+		snprintf(
+		    text, sizeof(text), APP("max_memory = %s"), sizes[i].text);
+		conf = conf_right(text);
+		NEED(conf != NULL);
+		CHECK_EQ(sizes[i].bytes, conf->apps[0].pool.max_memory);
+		conf_free(conf);
+	}
 }
 
 static void
 text_that_is_no_size_is_refused(void)
 {
-	static const char *const wrongs[] = { "", "K", "64k", "64KB", "1.5G",
-		"-1", "16 M", "99999999999T", "18446744073709551616" };
-	uint64_t size = 42;
+	static const char *const wrongs[] = { "K", "64k", "64KB", "1.5G", "-1",
+		"'16 M'", "99999999999T", "18446744073709551616" };
 
 	for (size_t i = 0; i < sizeof(wrongs) / sizeof(*wrongs); i++) {
-		if (type_parse_size(wrongs[i], &size))
-			CHECK_STR("", wrongs[i]);
+		char text[128];
+
+		snprintf(text, sizeof(text), APP("max_memory = %s"), wrongs[i]);
+		MISTAKE("is not a size: write 65536, 64K, 16M or 2G", text);
 	}
-	CHECK_EQ(42, size);
 }
 
 static void

@@ -1,6 +1,6 @@
 /* The words {app} and {slot} in commands. */
 
-#include "conf/placeholder.h"
+#include "conf/room.h"
 
 #include "check.h"
 

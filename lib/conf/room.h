@@ -1,0 +1,425 @@
+#ifndef CONF_ROOM_H
+#define CONF_ROOM_H
+
+/*
+ * The room of the configuration, by the file that defines each function; a file
+ * calls those before it, and none after it. A load goes through the files
+ * upwards: statements of a file, values, what they mean on this machine, what
+ * is wrong with them together.
+ */
+
+#include <sys/queue.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/conf.h"
+
+/* The longest file of configuration. */
+#define SOURCE_MAX (1024 * 1024)
+
+/* --- arena.c: memory that is freed as a whole ---------------------------- */
+
+/*
+ * The memory of one configuration, or of the work of loading one. It is zeroed.
+ * Without memory the process ends: see source_affordable().
+ */
+struct arena {
+	struct arena_block *blocks; /* the newest first, or NULL */
+};
+
+/* Frees all memory of the arena. */
+void arena_fini(struct arena *a);
+
+/* Returns n elements of size bytes each. */
+void *arena_alloc(struct arena *a, size_t n, size_t size);
+
+/*
+ * Returns the list of len elements of size bytes with room for one more. Only
+ * this function may have allocated it; NULL is the empty list.
+ */
+void *arena_grow(struct arena *a, void *list, size_t len, size_t size);
+
+char *arena_strdup(struct arena *a, const char *text);
+char *arena_strndup(struct arena *a, const char *text, size_t len);
+char *arena_printf(struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
+    __attribute__((format(printf, 2, 0)));
+
+/* --- source.c: files that are read as a whole, and paths ------------------ */
+
+/* A file of configuration. */
+struct source {
+	struct source *next;
+	const char *path; /* as it is shown in messages */
+	const char *dir; /* absolute; relative paths in the file start here */
+	size_t order; /* in which files were read, from 0 */
+	dev_t dev;
+	ino_t ino;
+	int error; /* errno: it could not be read, and has no text; or 0 */
+	const char *text;
+	size_t len;
+	int lines;
+};
+
+/*
+ * A load ends the process when it gets no memory. So none is begun, and no file
+ * is read, while there is less than one of that length could take.
+ */
+bool source_affordable(size_t len);
+
+struct source *source_read(struct arena *a, const char *path);
+
+/*
+ * Reads a regular file of at most max bytes. NULL and errno if it cannot be
+ * read. Never waits, as a FIFO would have it.
+ */
+char *source_bytes(struct arena *a, const char *path, size_t max,
+    struct stat *st_out, size_t *len_out);
+
+/* Explains an errno of reading a file of at most max bytes. */
+const char *source_why(struct arena *a, int error, size_t max);
+
+/* The absolute form of path seen from dir, without "//" and "/./". */
+char *source_join(struct arena *a, const char *dir, const char *path);
+
+/* --- findings.c: mistakes and warnings, in any order while a load goes on --
+ */
+
+/* A place in a file. */
+struct where {
+	const struct source *source;
+	int line;
+};
+
+struct findings {
+	struct arena *arena; /* freed at the end of the load */
+	unsigned flags; /* CONF_OUTSIDE_*, CONF_INSIDE of this load */
+	struct finding *list;
+	size_t len;
+	size_t mistakes;
+};
+
+void findings_mistake(struct findings *f, struct where where, const char *fmt,
+    ...) __attribute__((format(printf, 3, 4)));
+
+/*
+ * Adds what is wrong outside of the file: by flags a mistake, a warning or
+ * nothing. A doubt is never a mistake.
+ */
+void findings_outside(struct findings *f, bool doubt, struct where where,
+    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Writes all to the report, each once, sorted by file and line. */
+void findings_report(
+    struct findings *f, struct arena *out, struct conf_report *report);
+
+/* --- type_*.c: the types of options -------------------------------------- */
+
+struct option;
+
+/* Values of a file, to be converted. */
+struct input {
+	const struct option *option;
+	struct where where;
+	const char *dir; /* relative paths start here */
+	char *const *values; /* one, but of a list */
+	size_t len;
+	struct arena *arena; /* of what the value holds */
+	struct findings *findings;
+};
+
+struct type {
+	bool list;
+
+	/* Sets the field in base. False, and the field as it was: a mistake. */
+	bool (*parse)(const struct input *in, void *base);
+
+	/*
+	 * The value as it would be written; equal values have equal texts. NULL
+	 * leaves the option out.
+	 */
+	char *(*print)(
+	    const struct option *o, const void *base, struct arena *a);
+};
+
+struct option {
+	const char *name;
+	const struct type *type;
+	size_t offset; /* of the field in struct conf or struct conf_app */
+	size_t size; /* of the field */
+	size_t extra; /* of the field's companion (a length, a file), or 0 */
+	const char *preset; /* the default as it would be written, or NULL */
+	double min; /* numbers, durations (seconds) */
+	double max;
+	/*
+	 * The words of an enumeration of conf.h, in the order of its values;
+	 * NULL ends them. "word:" stands before a file, "/" for any path with a
+	 * '/' in it, and "=word" is another word for the value before.
+	 */
+	const char *const *words;
+	unsigned cost; /* CONF_CHANGED_*: what a change of it does to an app */
+	unsigned handoffs; /* bits: which handoffs allow it; 0: all */
+	bool in_app; /* an option of struct conf_app */
+	const char *help; /* what it is, in a line */
+};
+
+/* The field of the option in base, and its companion. */
+#define TYPE_FIELD(option, base) \
+	((void *)((char *)(uintptr_t)(base) + (option)->offset))
+#define TYPE_EXTRA(option, base) \
+	((void *)((char *)(uintptr_t)(base) + (option)->extra))
+
+/* type_number.c */
+extern const struct type type_uint;
+extern const struct type type_prefetch;
+extern const struct type type_span;
+extern const struct type type_span_auto;
+extern const struct type type_size;
+extern const struct type type_real;
+extern const struct type type_mode;
+extern const struct type type_umask;
+extern const struct type type_nice;
+extern const struct type type_rlimit;
+extern const struct type type_rlimit_size;
+extern const struct type type_rlimit_span;
+
+/* Digits and nothing else. False, and out untouched, if text is not that. */
+bool type_parse_uint(const char *text, uint64_t *out);
+
+/* The text that conf_parse_span() reads back. */
+char *type_print_span(struct arena *a, tspan span);
+
+/* type_text.c */
+extern const struct type type_string;
+extern const struct type type_path;
+extern const struct type type_paths;
+extern const struct type type_command;
+extern const struct type type_environment;
+extern const struct type type_flag;
+extern const struct type type_word;
+extern const struct type type_log;
+
+/* The words of conf_handoff and conf_protocol, as option.words has them. */
+extern const char *const type_handoff_words[];
+extern const char *const type_protocol_words[];
+
+/* Whether there is a "{slot}" or "{slot+N}" in it: see placeholder_fill(). */
+bool placeholder_has_slot(const char *text);
+
+/* Tells "option 'NAME': text" as a mistake. Returns false. */
+bool type_bad(const struct input *in, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Marks an app that cannot run, and why; the first reason is kept. */
+void type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* A list of texts in double quotes that a load reads back. */
+char *type_quote_list(struct arena *a, const char *const *list, size_t len);
+
+/* type_address.c */
+extern const struct type type_listen;
+extern const struct type type_limit;
+
+/* --- options.c: all options, in the order in which they are printed ------- */
+
+extern const struct option options_global[];
+extern const size_t options_global_len;
+
+extern const struct option options_app[];
+extern const size_t options_app_len;
+
+/*
+ * Finds an option of apps, or a global one. NULL: there is none of that name.
+ */
+const struct option *options_find(bool in_app, const char *name);
+
+/* True if apps of that handoff may set the option. */
+bool options_allowed(const struct option *o, enum conf_handoff handoff);
+
+/* --- token.c: the words and signs of a file --------------------------------
+ */
+
+enum token_kind {
+	TOKEN_WORD,
+	TOKEN_STRING, /* its quotes are part of the text */
+	TOKEN_OPEN,
+	TOKEN_CLOSE,
+	TOKEN_LPAREN,
+	TOKEN_RPAREN,
+	TOKEN_EQUALS,
+	TOKEN_APPEND, /* "+=" */
+	TOKEN_COMMA,
+	TOKEN_END /* of the file */
+};
+
+struct token {
+	enum token_kind kind;
+	bool bad; /* a mistake in it has been told */
+	int line;
+	const char *text;
+	size_t len;
+};
+
+/* The text of a token for "%.*s", cut where it is long. */
+#define TOKEN_SHOW_MAX 60
+#define TOKEN_SHOW(t) \
+	((t)->len < TOKEN_SHOW_MAX ? (int)(t)->len : TOKEN_SHOW_MAX), (t)->text
+
+/* Whether the token can be a value. */
+static inline bool
+token_is_text(const struct token *t)
+{
+	return t->kind == TOKEN_WORD || t->kind == TOKEN_STRING;
+}
+
+/*
+ * Returns all tokens; an empty one stands before them, four TOKEN_END behind,
+ * for looking back and ahead. A file with a NUL byte has none.
+ */
+struct token *tokens_read(struct source *source, struct findings *findings);
+
+/* --- names.c: which names are known, and what to write for others --------- */
+
+/* The form of a statement, by the tokens behind its name. */
+enum form {
+	FORM_OPTION,
+	FORM_CALL,
+	FORM_SECTION,
+	FORM_TITLED
+};
+
+/* A name where it stands. */
+struct name {
+	struct findings *findings;
+	const struct source *source;
+	const struct token *at; /* the token; others follow */
+	const char *text;
+	bool in_app; /* or in another section */
+};
+
+/* True if it is known and used as it should be; reports it otherwise. */
+bool names_check(const struct name *n, enum form form);
+
+/*
+ * What is wrong, and what to write, if there is no sign behind the name but a
+ * value; NULL: nobody knows.
+ */
+const char *names_advice(const struct name *n);
+
+/* --- prescan.c: the statements of a file, before libconfuse has it -------- */
+
+/* A statement, without its values until libconfuse has parsed it. */
+struct stmt {
+	STAILQ_ENTRY(stmt) next;
+	const char *name;
+	struct where where; /* of its name */
+	enum form form;
+	const struct option *option; /* FORM_OPTION only, else NULL */
+	struct stmt *section; /* the section around it, or NULL */
+	bool append; /* "+=" */
+	/* Of a section: a statement in it was wrong, and is left out. */
+	bool gaps;
+	char **values; /* of a section: its title; room for size and a NULL */
+	size_t size;
+	size_t len;
+};
+
+STAILQ_HEAD(stmts, stmt);
+
+/*
+ * Each section of the text for libconfuse begins with an option of this name,
+ * whose value is the title. No name of a file can be this one.
+ */
+#define PRESCAN_TITLE ":title"
+
+/* Elements of the longest list; a longer one is a mistake. */
+#define PRESCAN_ELEMENTS 4096
+
+/*
+ * Adds the statements of a file to out, and returns the text with them that
+ * libconfuse is to parse. With only, leaves out, without a word, all statements
+ * but those of that global option and the includes.
+ */
+char *prescan(struct source *source, const struct option *only,
+    struct findings *findings, struct stmts *out);
+
+/* --- parse.c: a file, and what it includes, with all values --------------- */
+
+struct parse {
+	struct source *sources; /* in the order they were read, file first */
+	struct stmts stmts; /* options and sections, in their order */
+};
+
+/*
+ * Parses file and all it includes, in memory of findings; only: see prescan().
+ * For one thread at a time: libconfuse has one scanner for the whole process.
+ */
+void parse_file(struct parse *out, const char *file, const struct option *only,
+    struct findings *findings);
+
+/* --- build.c: a struct conf from statements ------------------------------- */
+
+struct build {
+	struct conf *conf;
+	struct arena *arena; /* of conf; that of findings is temporary */
+	struct findings *findings;
+	struct parse *parse;
+	struct section *global;
+	struct section **apps; /* one for each app of conf */
+	struct section *defaults; /* NULL: there are none */
+};
+
+/*
+ * Converts the values of all options. An option of an app has the value that
+ * the app sets, else that of `defaults`, wherever that section stands, else its
+ * default. False: there are too many apps, and none was checked.
+ */
+bool build_conf(struct build *b);
+
+/* Who sets an option of an app (app NULL: a global one). */
+enum build_level {
+	LEVEL_PRESET, /* nobody */
+	LEVEL_DEFAULTS,
+	LEVEL_OWN,
+};
+
+enum build_level build_level(
+    const struct build *b, const struct conf_app *app, const char *option);
+
+/* Where it is set, or, if it is not, where the app begins or line 1. */
+struct where build_where(
+    const struct build *b, const struct conf_app *app, const char *option);
+
+/* Whether it is a value to rely on: false if a mistake made it the default. */
+bool build_sound(
+    const struct build *b, const struct conf_app *app, const char *option);
+
+/* --- resolve.c: what values mean on this machine -------------------------- */
+
+void resolve_conf(struct build *b);
+
+/* --- check.c: values that are right by themselves and wrong together ------ */
+
+/*
+ * A value that is the default only because of a mistake is compared with none.
+ */
+void check_conf(struct build *b);
+
+/* --- outside.c: what the file refers to on this machine ------------------- */
+
+/*
+ * Reports what is not there or cannot be used, if the flags of the load ask for
+ * that. Binds, connects to and writes nothing. is_ours may be NULL: see
+ * conf_load().
+ */
+void outside_check(
+    struct build *b, bool (*is_ours)(const struct conf_listen *));
+
+#endif
