@@ -3,6 +3,7 @@
 #include <sys/un.h>
 
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conf/room.h"
@@ -21,22 +22,23 @@ both_sound(const struct app_check *c, const char *x, const char *y)
 	return build_sound(c->b, c->app, x) && build_sound(c->b, c->app, y);
 }
 
-/* The place of x if that is set, else of y. */
-static struct where
-place(const struct app_check *c, const char *x, const char *y)
-{
-	return build_where(
-	    c->b, c->app, build_level(c->b, c->app, x) != LEVEL_PRESET ? x : y);
-}
-
+/* Reports it where low is set, else where high is. */
 static void
-check_counts(const struct app_check *c, const char *low, unsigned low_value,
-    const char *high, unsigned high_value)
+check_over(const struct app_check *c, const char *low, double low_value,
+    const char *high, double high_value)
 {
-	if (low_value > high_value && both_sound(c, low, high))
-		findings_mistake(c->b->findings, place(c, low, high),
-		    "app '%s': %s (%u) is over %s (%u)", c->app->name, low,
-		    low_value, high, high_value);
+	struct findings *f = c->b->findings;
+	bool is_set = build_level(c->b, c->app, low) != LEVEL_PRESET;
+	struct where where = build_where(c->b, c->app, is_set ? low : high);
+
+	if (low_value <= high_value || !both_sound(c, low, high))
+		return;
+	if (options_find(true, low)->type == &type_span)
+		findings_mistake(f, where, "app '%s': %s is over %s",
+		    c->app->name, low, high);
+	else
+		findings_mistake(f, where, "app '%s': %s (%g) is over %s (%g)",
+		    c->app->name, low, low_value, high, high_value);
 }
 
 static void
@@ -48,27 +50,6 @@ check_needs(const struct app_check *c, const char *option, bool used,
 		    build_where(c->b, c->app, option),
 		    "app '%s': %s has no effect without %s", c->app->name,
 		    option, needed);
-}
-
-static void
-check_order(const struct app_check *c)
-{
-	const struct conf_app *app = c->app;
-
-	if (app->pool.restart_delay > app->pool.restart_delay_max &&
-	    both_sound(c, "restart_delay", "restart_delay_max"))
-		findings_mistake(c->b->findings,
-		    place(c, "restart_delay", "restart_delay_max"),
-		    "app '%s': restart_delay is over restart_delay_max",
-		    app->name);
-	if (app->pool.multi_threshold > app->pool.grow_threshold &&
-	    both_sound(c, "multi_threshold", "grow_threshold"))
-		findings_mistake(c->b->findings,
-		    place(c, "multi_threshold", "grow_threshold"),
-		    "app '%s': multi_threshold (%g) is over grow_threshold "
-		    "(%g)",
-		    app->name, app->pool.multi_threshold,
-		    app->pool.grow_threshold);
 }
 
 static void
@@ -114,59 +95,49 @@ check_common(const struct app_check *c, const char *option, char *const *list)
 	}
 }
 
-/* --- target_wait, and what else decides how many processes there are --- */
-
-static int
-level(const struct app_check *c, const char *option)
-{
-	return build_level(c->b, c->app, option);
-}
-
-static bool
-is_default(const struct app_check *c, const char *option)
-{
-	const struct option *o = options_find(true, option);
-	const char *value = o->type->print(o, c->app, c->b->findings->arena);
-
-	return strcmp(value, o->preset) == 0;
-}
-
 /*
  * A threshold has no effect with target_wait: the one that is set nearer to the
- * app rules.  Both at one place are a mistake, unless the threshold is set to
- * its default.
+ * app rules. Both at one place are a mistake, unless the threshold is set to
+ * its default. A private queue cannot keep a target.
  */
-static void
-check_threshold(
-    const struct app_check *c, struct conf_app *app, const char *option)
-{
-	int target = level(c, "target_wait"), other = level(c, option);
-
-	if (other > target)
-		app->pool.target_wait = 0;
-	if (other < target || app->pool.target_wait == 0 ||
-	    is_default(c, option) || !both_sound(c, option, "target_wait"))
-		return;
-	findings_mistake(c->b->findings, build_where(c->b, app, option),
-	    "app '%s': %s has no effect with target_wait; with target_wait = 0 "
-	    "it has",
-	    app->name, option);
-}
-
-/* Decides whether the default of target_wait is in force. */
 static void
 check_target(const struct app_check *c, struct conf_app *app)
 {
-	bool private = app->pool.private_queue;
+	struct app_options *o = &app->pool;
+	const struct {
+		const char *option;
+		double *value;
+	} thresholds[] = {
+		{ "grow_threshold", &o->grow_threshold },
+		{ "multi_threshold", &o->multi_threshold },
+		{ "single_threshold", &o->single_threshold },
+	};
+	enum build_level target = build_level(c->b, app, "target_wait");
 
-	if (!options_allowed(options_find(true, "target_wait"), app->handoff))
-		app->pool.target_wait = 0;
-	if (private && level(c, "queue") > level(c, "target_wait"))
-		app->pool.target_wait = 0;
-	check_threshold(c, app, "grow_threshold");
-	check_threshold(c, app, "multi_threshold");
-	check_threshold(c, app, "single_threshold");
-	if (private && app->pool.target_wait > 0 &&
+	if (!options_allowed(options_find(true, "target_wait"), app->handoff) ||
+	    (o->private_queue && build_level(c->b, app, "queue") > target))
+		o->target_wait = 0;
+	for (size_t i = 0; i < 3; i++) {
+		const char *option = thresholds[i].option;
+		double preset =
+		    strtod(options_find(true, option)->preset, NULL);
+		enum build_level own = build_level(c->b, app, option);
+
+		if (own > target)
+			o->target_wait = 0;
+		if (o->target_wait == 0 || *thresholds[i].value == preset ||
+		    !both_sound(c, option, "target_wait"))
+			continue;
+		if (own < target)
+			*thresholds[i].value = preset;
+		else
+			findings_mistake(c->b->findings,
+			    build_where(c->b, app, option),
+			    "app '%s': %s has no effect with target_wait; with "
+			    "target_wait = 0 it has",
+			    app->name, option);
+	}
+	if (o->private_queue && o->target_wait > 0 &&
 	    both_sound(c, "queue", "target_wait"))
 		findings_mistake(c->b->findings,
 		    build_where(c->b, app, "target_wait"),
@@ -178,17 +149,21 @@ check_target(const struct app_check *c, struct conf_app *app)
 static void
 check_one_app(struct build *b, struct conf_app *app)
 {
+	struct app_options *o = &app->pool;
 	struct app_check c = { b, app };
 
 	check_target(&c, app);
 	check_required(&c);
 	/* Job workers are as many as the minimum says, and never more. */
 	if (app->handoff != CONF_HANDOFF_NONE)
-		check_counts(&c, "min_processes", app->pool.min_processes,
-		    "max_processes", app->pool.max_processes);
-	check_counts(&c, "min_idle", app->pool.min_idle, "max_processes",
-	    app->pool.max_processes);
-	check_order(&c);
+		check_over(&c, "min_processes", o->min_processes,
+		    "max_processes", o->max_processes);
+	check_over(
+	    &c, "min_idle", o->min_idle, "max_processes", o->max_processes);
+	check_over(&c, "restart_delay", (double)o->restart_delay,
+	    "restart_delay_max", (double)o->restart_delay_max);
+	check_over(&c, "multi_threshold", o->multi_threshold, "grow_threshold",
+	    o->grow_threshold);
 	if (app->limit.local && b->conf->counter_len == 0)
 		findings_mistake(b->findings, build_where(b, app, "limit"),
 		    "app '%s': limit: local is the daemon's own counter, and "
@@ -203,8 +178,8 @@ check_one_app(struct build *b, struct conf_app *app)
 	check_needs(&c, "wait_for_request",
 	    app->parking.wait_for_request != CONF_WAIT_FOR_REQUEST_NONE,
 	    "wait_for_data", app->parking.wait_for_data);
-	check_needs(&c, "queue", app->pool.private_queue, "prefetch",
-	    app->pool.prefetch > 0 && !app->pool.prefetch_auto);
+	check_needs(&c, "queue", o->private_queue, "prefetch",
+	    o->prefetch > 0 && !o->prefetch_auto);
 }
 
 /* ---- two addresses in each other's way ---- */
@@ -263,20 +238,6 @@ struct uses {
 };
 
 static void
-say_taken(struct build *b, const struct use *late, const struct use *early)
-{
-	if (early->owner == late->owner)
-		findings_mistake(b->findings, late->where,
-		    "%s: %s and %s are one address", late->owner,
-		    early->listen->text, late->listen->text);
-	else
-		findings_mistake(b->findings, late->where,
-		    "%s: %s is taken by %s of %s (%s:%d)", late->owner,
-		    late->listen->text, early->listen->text, early->owner,
-		    early->where.source->path, early->where.line);
-}
-
-static void
 use_add(struct build *b, struct uses *all, const char *owner,
     struct where where, const struct conf_listen *list, size_t len)
 {
@@ -287,45 +248,43 @@ use_add(struct build *b, struct uses *all, const char *owner,
 	}
 }
 
-/* The daemon's own addresses come first: a conflict is reported for the app. */
-static void
-use_add_all(
-    struct build *b, const struct conf_listen *control, struct uses *all)
-{
-	const struct conf *conf = b->conf;
-
-	use_add(b, all, "option 'control'", build_where(b, NULL, "control"),
-	    control, conf->control != NULL);
-	use_add(b, all, "option 'counter'", build_where(b, NULL, "counter"),
-	    conf->counter, conf->counter_len);
-	for (size_t i = 0; i < conf->apps_len; i++) {
-		const struct conf_app *app = &conf->apps[i];
-
-		use_add(b, all,
-		    arena_printf(b->findings->arena, "app '%s'", app->name),
-		    build_where(b, app, "listen"), app->listen.list,
-		    app->listen.len);
-	}
-}
-
 static void
 check_addresses(struct build *b)
 {
 	struct conf_listen control = { .kind = CONF_LISTEN_UNIX };
+	const struct conf *conf = b->conf;
+	struct arena *a = b->findings->arena;
 	struct uses all = { NULL, 0 };
 
-	if (b->conf->control != NULL)
-		control.text = arena_printf(
-		    b->findings->arena, "unix:%s", b->conf->control);
-	use_add_all(b, &control, &all);
-	for (size_t late = 1; late < all.len; late++) {
-		size_t early = 0;
+	/* The daemon's own come first: a conflict is told of the app. */
+	if (conf->control != NULL) {
+		control.text = arena_printf(a, "unix:%s", conf->control);
+		use_add(b, &all, "option 'control'",
+		    build_where(b, NULL, "control"), &control, 1);
+	}
+	use_add(b, &all, "option 'counter'", build_where(b, NULL, "counter"),
+	    conf->counter, conf->counter_len);
+	for (size_t i = 0; i < conf->apps_len; i++) {
+		const struct conf_app *app = &conf->apps[i];
 
-		while (early < late &&
-		    !overlap(all.list[late].listen, all.list[early].listen))
-			early++;
-		if (early < late)
-			say_taken(b, &all.list[late], &all.list[early]);
+		use_add(b, &all, arena_printf(a, "app '%s'", app->name),
+		    build_where(b, app, "listen"), app->listen.list,
+		    app->listen.len);
+	}
+	for (size_t late = 1; late < all.len; late++) {
+		const struct use *l = &all.list[late], *e = all.list;
+
+		while (e < l && !overlap(l->listen, e->listen))
+			e++;
+		if (e < l && e->owner == l->owner)
+			findings_mistake(b->findings, l->where,
+			    "%s: %s and %s are one address", l->owner,
+			    e->listen->text, l->listen->text);
+		else if (e < l)
+			findings_mistake(b->findings, l->where,
+			    "%s: %s is taken by %s of %s (%s:%d)", l->owner,
+			    l->listen->text, e->listen->text, e->owner,
+			    e->where.source->path, e->where.line);
 	}
 }
 

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +31,7 @@ struct conf *
 conf_load(const char *file, unsigned flags,
     bool (*is_ours)(const struct conf_listen *), struct conf_report *report)
 {
-	static char exhausted[] = "out of memory";
+	static char exhausted[PATH_MAX + 64];
 	static char *exhausted_list[] = { exhausted, NULL };
 	struct arena work = { NULL }, kept = { NULL }, told = { NULL };
 	struct findings findings = { .arena = &work, .flags = flags };
@@ -41,6 +42,8 @@ conf_load(const char *file, unsigned flags,
 	struct conf *conf;
 
 	if (!source_affordable(0)) {
+		(void)snprintf(exhausted, sizeof(exhausted), "%s: %s", file,
+		    strerror(ENOMEM));
 		*report = (struct conf_report){ exhausted_list, 1,
 			exhausted_list + 1, 0, NULL };
 		return NULL;

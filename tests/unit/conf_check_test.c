@@ -537,7 +537,7 @@ a_missing_program_is_a_warning_at_start(void)
 	conf = conf_try(WARN, &mistakes, &warnings);
 	NEED(conf != NULL);
 	CHECK_STR(NULL, conf->apps[0].broken);
-	CHECK_STR("pool.conf:1: app 'a': program No such file "
+	CHECK_STR("pool.conf:1: app 'a': program /no-such: No such file "
 		  "or directory\n",
 	    warnings);
 	conf_free(conf);
