@@ -30,8 +30,7 @@ testAnAdapterInTheCommandIsFoundByItsName() {
 }
 
 testASignalToTheAdapterEndsTheProgram() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	assertNotNull "$(web)"
 	kill -USR1 "$(status apps web workers 0 pid)"
 	await said 'killed by signal 10'
@@ -70,26 +69,20 @@ testEverySignalThatAProgramCanCatchReachesIt() {
 }
 
 testTheExitStatusOfTheProgramIsTheAdapters() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	web 'exit 3' 2>/dev/null
 	await said 'exited with status 3'
 }
 
 testTheSignalThatKillsTheProgramKillsTheAdapter() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	web 'kill 6' 2>/dev/null
 	await said 'killed by signal 6'
 }
 
 testARequestThatTakesTooLongEndsProgramAndAdapter() {
-	accept web <<-EOF | conf
-	request_timeout = 300ms
-	kill_timeout = 100ms
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'request_timeout = 300ms kill_timeout = 100ms
+	    restart_delay = 10ms' accept web
 	worker=$(status apps web workers 0 pid)
 	program=$(program)
 	web 'sleep 3600000' 2>/dev/null
@@ -99,16 +92,14 @@ testARequestThatTakesTooLongEndsProgramAndAdapter() {
 }
 
 testTheOutputOfTheProgramIsLogged() {
-	accept web --say 'for the log' </dev/null | conf
-	pool_start
+	starts '' accept web --say 'for the log'
 	await said 'for the log'
 }
 
 # ---------------------------------------------------------------- the end
 
 testAStopFinishesTheRequest() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	ask_held
 	kill -TERM "$POOL"
 	await said stopping
@@ -120,10 +111,7 @@ testAStopFinishesTheRequest() {
 }
 
 testAStopFinishesRequestsThatTheProgramHandedOn() {
-	accept web --hand-on --nonblock --poll <<-EOF | conf
-	concurrency = 2
-	EOF
-	pool_start
+	starts 'concurrency = 2' accept web --hand-on --nonblock --poll
 	ask_held
 	kill -TERM "$POOL"
 	await said stopping
@@ -187,8 +175,7 @@ testAnEndOnSigtermAfterMinServerLifeIsNoFailure() {
 
 # The adapter has passed no signal on, and does not expect that.
 testThreadsAreWokenWhenTheProgramShutsItsSocketDownUnasked() {
-	accept web --shutdown --threads 3 </dev/null | conf
-	pool_start
+	starts '' accept web --shutdown --threads 3
 	program=$(program)
 	kill -TERM "$program"
 	await is_gone "$program"
@@ -196,10 +183,7 @@ testThreadsAreWokenWhenTheProgramShutsItsSocketDownUnasked() {
 }
 
 testARolloutLosesNoConnection() {
-	accept web --graceful <<-EOF | conf
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' accept web --graceful
 	flood_on
 	for round in 1 2 3; do
 		accept web --graceful <<-EOF | conf
@@ -214,8 +198,7 @@ testARolloutLosesNoConnection() {
 }
 
 testAfterTheDaemonIsKilledABusyProgramFinishesAndEnds() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	worker=$(status apps web workers 0 pid)
 	program=$(program)
 	ask_held
@@ -254,10 +237,7 @@ testAfterTheDaemonIsKilledAProgramThatIgnoresSigtermEnds() {
 }
 
 testAfterTheDaemonIsKilledIdleProgramsEndAtOnce() {
-	accept web <<-EOF | conf
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' accept web
 	workers=$(status apps web workers '*' pid)
 	programs=
 	for worker in $workers; do
@@ -315,8 +295,7 @@ testAfterADaemonWithUnreadMessagesIsKilledTheProgramEnds() {
 }
 
 testAfterTheAdapterIsKilledTheProgramEnds() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	program=$(program)
 	kill -KILL "$(status apps web workers 0 pid)"
 	await is_gone "$program"
@@ -330,8 +309,7 @@ has_program() {
 
 # A program that does not accept is told by nothing but its process group.
 testAfterDaemonAndAdapterAreKilledAStartingProgramEnds() {
-	accept web --start-when "$DIR/never" </dev/null | conf
-	pool_run
+	begins '' accept web --start-when "$DIR/never"
 	await has_program
 	worker=$(status apps web workers 0 pid)
 	program=$(program)

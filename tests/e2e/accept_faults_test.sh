@@ -34,23 +34,20 @@ ask_one_that_starves() {
 # ---------------------------------------------------------------- trouble
 
 testInterruptedAcceptCallsLoseNoConnection() {
-	accept web --alarm 1 </dev/null | conf
-	pool_start
+	starts '' accept web --alarm 1
 	assert_flood 1000 --concurrency 4
 	await status_is 1000 apps web completed
 	assertEquals 0 "$(status apps web lost)"
 }
 
 testInterruptedPollCallsLoseNoConnection() {
-	accept web --alarm 1 --poll --nonblock </dev/null | conf
-	pool_start
+	starts '' accept web --alarm 1 --poll --nonblock
 	assert_flood 500 --concurrency 4
 	assertEquals 0 "$(status apps web lost)"
 }
 
 testSignalsThroughTheAdapterLoseNoConnection() {
-	accept web --alarm 900 </dev/null | conf
-	pool_start
+	starts '' accept web --alarm 900
 	worker=$(status apps web workers 0 pid)
 	start_process sh -c "while kill -ALRM $worker; do sleep 0.002; done" \
 	    2>/dev/null
@@ -61,13 +58,8 @@ testSignalsThroughTheAdapterLoseNoConnection() {
 }
 
 testAWorkerThatExitsOnSigtermLosesNoConnection() {
-	accept web --graceful <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	restart_delay = 10ms
-	restart_delay_max = 100ms
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2 restart_delay = 10ms
+	    restart_delay_max = 100ms' accept web --graceful
 	flood_on
 	for round in 1 2 3 4 5; do
 		# A process that exits without a session is not replaced at
@@ -83,12 +75,8 @@ testAWorkerThatExitsOnSigtermLosesNoConnection() {
 }
 
 testAProgramThatDiesInAcceptCostsNoConnection() {
-	accept web <<-EOF | conf
-	min_processes = 2
-	restart_delay = 10ms
-	restart_delay_max = 100ms
-	EOF
-	pool_start
+	starts 'min_processes = 2 restart_delay = 10ms
+	    restart_delay_max = 100ms' accept web
 	for round in 1 2 3; do
 		# The answer is there before it waits again.
 		await status_is 2 apps web idle
@@ -99,13 +87,8 @@ testAProgramThatDiesInAcceptCostsNoConnection() {
 }
 
 testAKilledProgramThatHasNotDiedYetCostsNoConnection() {
-	accept web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	restart_delay = 10ms
-	restart_delay_max = 100ms
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2 restart_delay = 10ms
+	    restart_delay_max = 100ms' accept web
 	STARVING=
 	for round in 1 2 3 4 5; do
 		await status_is $((round + 1)) apps web spawned
@@ -119,13 +102,8 @@ testAKilledProgramThatHasNotDiedYetCostsNoConnection() {
 }
 
 testAProgramWithAnUnseenSignalToExitCostsNoConnection() {
-	accept web --leave <<-EOF | conf
-	max_processes = 1
-	restart_delay = 10ms
-	restart_delay_max = 10ms
-	start_limit = 100
-	EOF
-	pool_start
+	starts 'max_processes = 1 restart_delay = 10ms
+	    restart_delay_max = 10ms start_limit = 100' accept web --leave
 	STARVING=
 	for round in 1 2 3 4 5; do
 		await status_is "$round" apps web spawned
@@ -203,10 +181,7 @@ testAPrefetchedConnectionThatTheProgramWasNotGivenIsCounted() {
 # After a signal the adapter does not know that the program goes on waiting. The
 # adapter is suspended, so that signal and connection lie before it together.
 testAConnectionRightBehindASignalIsServedSoon() {
-	accept web <<-EOF | conf
-	pickup_timeout = 5m
-	EOF
-	pool_start
+	starts 'pickup_timeout = 5m' accept web
 	worker=$(status apps web workers 0 pid)
 	pause_process "$worker"
 	kill -URG "$worker"
@@ -217,8 +192,7 @@ testAConnectionRightBehindASignalIsServedSoon() {
 }
 
 testAProgramThatIsStoppedAndContinuedServes() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	program=$(program)
 	pause_process "$program"
 	kill -CONT "$program"
@@ -226,10 +200,7 @@ testAProgramThatIsStoppedAndContinuedServes() {
 }
 
 testAProgramKilledInARequestLosesThatRequestAlone() {
-	accept web <<-EOF | conf
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' accept web
 	web 'kill 9' 2>/dev/null
 	assert_flood 20
 	await status_is 1 apps web lost
@@ -240,14 +211,9 @@ testAProgramKilledInARequestLosesThatRequestAlone() {
 # its death is seen.
 testAProgramThatDiesSlowlyInARequestLosesThatRequestAlone() {
 	may_open 10000 || { skip 'needs 10,000 descriptors'; return; }
-	accept web --hand-on --nofile 10000 --files 9000 <<-EOF | conf
-	concurrency = 2
-	max_processes = 1
-	restart_delay = 10ms
-	restart_delay_max = 10ms
-	start_limit = 100
-	EOF
-	pool_start
+	starts 'concurrency = 2 max_processes = 1 restart_delay = 10ms
+	    restart_delay_max = 10ms start_limit = 100' \
+	    accept web --hand-on --nofile 10000 --files 9000
 	STARVING=
 	for round in 1 2 3; do
 		await status_is 1 apps web idle
@@ -274,12 +240,8 @@ testAProgramThatDiesSlowlyInARequestLosesThatRequestAlone() {
 # descriptors it has.
 testAProgramKilledWhileItsSessionsAreLookedAtLosesThem() {
 	can_trace || { skip 'needs strace, and to be allowed to use it'; return; }
-	accept web --hand-on <<-EOF | conf
-	concurrency = 2
-	max_processes = 1
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'concurrency = 2 max_processes = 1 restart_delay = 10ms' \
+	    accept web --hand-on
 	worker=$(status apps web workers 0 pid)
 	program=$(program)
 	: >"$DIR/trace"
@@ -305,10 +267,7 @@ is_traced() {
 }
 
 testACleanExitAfterARequestCompletesIt() {
-	accept web --requests 3 <<-EOF | conf
-	min_server_life = 30s
-	EOF
-	pool_start
+	starts 'min_server_life = 30s' accept web --requests 3
 	assert_flood 12 --concurrency 1
 	await status_is 12 apps web completed
 	assertEquals 0 "$(status apps web lost)"
@@ -318,11 +277,7 @@ testACleanExitAfterARequestCompletesIt() {
 # The connection lies before a busy program when the reset comes.
 testAClientThatResetWhileItWaitedIsNotGivenToTheProgram() {
 	port=$(free_port)
-	accept_tcp "$port" <<-EOF | conf
-	concurrency = 2
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'concurrency = 2 max_processes = 1' accept_tcp "$port"
 	ask_held
 	"$PYTHON" -c '
 import socket, struct, sys
@@ -339,11 +294,8 @@ client.close()' "$port"
 
 testAProgramWithoutADescriptorLeftServesAgainLater() {
 	# 0 to 3, and one connection.
-	accept web --nofile 5 --hand-on <<-EOF | conf
-	concurrency = 2
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'concurrency = 2 max_processes = 1' \
+	    accept web --nofile 5 --hand-on
 	ask_held
 	start_process web >"$DIR/second"
 	await said 'accept: Too many open files'
@@ -357,8 +309,7 @@ testAProgramWithoutADescriptorLeftServesAgainLater() {
 
 testAProgramThatHidesItsMemoryIsServed() {
 	port=$(free_port)
-	accept_tcp "$port" --hide </dev/null | conf
-	pool_start
+	starts '' accept_tcp "$port" --hide
 	assert_told_its_address 127.0.0.1 "$port"
 	assert_flood 20
 	await status_is 'when its sessions end cannot be seen' \
@@ -380,10 +331,7 @@ testAProgramThatAScriptExecutesMayHideItsMemory() {
 }
 
 testASessionWhoseEndCannotBeSeenIsNeverOverItsTime() {
-	accept web --hide <<-EOF | conf
-	request_timeout = 2s
-	EOF
-	pool_start
+	starts 'request_timeout = 2s' accept web --hide
 	assertNotNull "$(web)"
 	await status_is 'when its sessions end cannot be seen' \
 	    apps web workers 0 status
@@ -392,27 +340,20 @@ testASessionWhoseEndCannotBeSeenIsNeverOverItsTime() {
 }
 
 testAForkedChildThatHidesItsMemoryIsNotServed() {
-	accept web --fork 1 --hide-child <<-EOF | conf
-	start_limit = 1
-	EOF
-	pool_run
+	begins 'start_limit = 1' accept web --fork 1 --hide-child
 	await said 'handoff = listen'
 	await said 'not dumpable'
 }
 
 testAForkedChildThatHidesItsMemoryServesWithoutTheAddress() {
-	accept web --fork 1 --hide-child --no-address </dev/null | conf
-	pool_start
+	starts '' accept web --fork 1 --hide-child --no-address
 	assert_flood 20
 }
 
 testAProgramThatBecomesAnotherUserIsServed() {
 	is_root || { skip 'needs root'; return; }
 	port=$(free_port)
-	accept_tcp "$port" --user 65534 <<-EOF | conf
-	user = root
-	EOF
-	pool_start
+	starts 'user = root' accept_tcp "$port" --user 65534
 	assert_told_its_address 127.0.0.1 "$port"
 	assertEquals 65534 "$(stat -c %u "/proc/$(program)")"
 	assert_flood 20
@@ -507,21 +448,14 @@ testWithoutSeccompTheReasonNamesHandoffListen() {
 }
 
 testALimitOfTooFewDescriptorsIsTheReasonOfTheFailure() {
-	accept web <<-EOF | conf
-	limit_nofile = 10
-	start_limit = 1
-	EOF
-	pool_run
+	begins 'limit_nofile = 10 start_limit = 1' accept web
 	await status_is failed apps web state
 	assertContains "$(status apps web last_failure)" \
 	    'limit_nofile is too low, 16 are needed'
 }
 
 testALimitOf16DescriptorsIsEnough() {
-	accept web <<-EOF | conf
-	limit_nofile = 16
-	EOF
-	pool_start
+	starts 'limit_nofile = 16' accept web
 	assert_flood 20
 }
 

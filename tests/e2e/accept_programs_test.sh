@@ -100,8 +100,7 @@ more_setup() {
 # ---------------------------------------------------------------- php-cgi
 
 testPhpCgiServesPages() {
-	php </dev/null | conf
-	pool_start
+	starts '' php
 	assertContains "$(page)" ' page'
 	assertEquals '' "$(pages 50)"
 	await status_is 51 apps web completed
@@ -129,26 +128,19 @@ testPhpCgiBehindAnAdapterInTheCommandServes() {
 }
 
 testTheStatusShowsTheMemoryOfPhpCgiNotOfTheAdapter() {
-	php </dev/null | conf
-	pool_start
+	starts '' php
 	# The adapter alone has less than a megabyte.
 	assertTrue "[ $(status apps web workers 0 rss) -gt 4000000 ]"
 }
 
 testPhpCgiServesOverTcp() {
 	port=$(free_port)
-	php <<-EOF | conf
-	listen += "127.0.0.1:$port"
-	EOF
-	pool_start
+	starts "listen += \"127.0.0.1:$port\"" php
 	assertContains "$(page page.php '' "127.0.0.1:$port")" ' page'
 }
 
 testAPhpPageThatSleepsDoesNotHoldUpOthers() {
-	php <<-EOF | conf
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' php
 	page_behind
 	assertEquals '' "$(pages 10)"
 	await status_is 10 apps web completed
@@ -158,11 +150,8 @@ testAPhpPageThatSleepsDoesNotHoldUpOthers() {
 }
 
 testTheRecyclingOfPhpCgiCostsNoConnectionAndIsNoFailure() {
-	php <<-EOF | conf
-	environment = { "PHP_FCGI_MAX_REQUESTS=5" }
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'environment = { "PHP_FCGI_MAX_REQUESTS=5" } max_processes = 1' \
+	    php
 	assertEquals '' "$(pages 31)"
 	await status_is 31 apps web completed
 	assertEquals 0 "$(status apps web lost)"
@@ -171,11 +160,7 @@ testTheRecyclingOfPhpCgiCostsNoConnectionAndIsNoFailure() {
 }
 
 testPhpCgiKilledWhileIdleCostsNoConnection() {
-	php <<-EOF | conf
-	min_processes = 2
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'min_processes = 2 restart_delay = 10ms' php
 	for round in 1 2 3; do
 		# The answer is there before it waits again.
 		await status_is 2 apps web idle
@@ -186,10 +171,7 @@ testPhpCgiKilledWhileIdleCostsNoConnection() {
 }
 
 testPhpCgiKilledInAPageLosesThatPageAlone() {
-	php <<-EOF | conf
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' php
 	assertEquals '' "$(page page.php die 2>/dev/null)"
 	assertEquals '' "$(pages 10)"
 	await status_is 1 apps web lost
@@ -211,12 +193,8 @@ testAStopFinishesThePhpPage() {
 }
 
 testChildrenThatPhpCgiForksServe() {
-	php <<-EOF | conf
-	environment = { "PHP_FCGI_CHILDREN=2" }
-	concurrency = 2
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'environment = { "PHP_FCGI_CHILDREN=2" } concurrency = 2
+	    max_processes = 1' php
 	page_behind
 	assertContains "$(page)" ' page'
 	await status_is 1 apps web completed

@@ -62,8 +62,7 @@ NONE='0000000000000000 0000000000000000 0000000000000000 0000000000000000'
 
 testASetUserIdHelperOfTheProgramHasItsRights() {
 	may_filter || { skip 'needs root, and set-user-ID programs'; return; }
-	asks </dev/null | conf
-	pool_start
+	starts '' asks
 	assertEquals 0 "$(web)"
 	assertFalse "$(cat "$DIR/log")" 'said no_new_privileges'
 	assertFalse 'the program is free' "is_restricted /proc/$(program)"
@@ -71,11 +70,7 @@ testASetUserIdHelperOfTheProgramHasItsRights() {
 
 testAdapterAndProgramAreTheUsersWithoutACapability() {
 	may_filter || { skip 'needs root, and set-user-ID programs'; return; }
-	asks <<-EOF | conf
-	umask = 027
-	limit_nofile = 99
-	EOF
-	pool_start
+	starts 'umask = 027 limit_nofile = 99' asks
 	for pid in "$(status apps web workers 0 pid)" "$(program)"; do
 		assertEquals "$USER_ID $USER_ID $USER_ID $USER_ID" \
 		    "$(of_status Uid "$pid" | tr '\t' ' ')"
@@ -92,8 +87,7 @@ testAdapterAndProgramAreTheUsersWithoutACapability() {
 # A set-user-ID program believes what the adapter answers.
 testAProcessOfTheUserCannotTakeTheAdapterOver() {
 	may_filter || { skip 'needs root, and set-user-ID programs'; return; }
-	asks </dev/null | conf
-	pool_start
+	starts '' asks
 	worker=$(status apps web workers 0 pid)
 	assertEquals 0 "$(stat -c %u "/proc/$worker/mem")"
 	assertFalse "setpriv --reuid=$USER_ID --regid=$USER_ID --clear-groups \
@@ -122,25 +116,20 @@ testInAChrootASetUserIdHelperHasItsRights() {
 
 testWithNoNewPrivilegesASetUserIdHelperHasTheUsers() {
 	may_filter || { skip 'needs root, and set-user-ID programs'; return; }
-	asks <<-EOF | conf
-	no_new_privileges = true
-	EOF
-	pool_start
+	starts 'no_new_privileges = true' asks
 	assertEquals "$USER_ID" "$(web)"
 	assertFalse "$(cat "$DIR/log")" 'said set-user-ID'
 }
 
 testAReloadGivesUpTheRightsAndBringsThemBack() {
 	may_filter || { skip 'needs root, and set-user-ID programs'; return; }
-	asks </dev/null | conf
-	pool_start
+	starts '' asks
 	assertEquals 0 "$(web)"
 	echo 'no_new_privileges = true' | asks | conf
 	ctl reload >/dev/null
 	await status_is 1 apps web workers 0 generation
 	assertEquals "$USER_ID" "$(web)"
-	asks </dev/null | conf
-	ctl reload >/dev/null
+	reloads '' asks
 	await status_is 2 apps web workers 0 generation
 	assertEquals 0 "$(web)"
 }

@@ -17,8 +17,7 @@ ask_many_held() {
 
 testAProgramIsReadyWhenItCallsAcceptAndNotBefore() {
 	rm -f "$DIR/released"
-	accept web --start-when "$DIR/released" </dev/null | conf
-	pool_run
+	begins '' accept web --start-when "$DIR/released"
 	await status_is 1 apps web starting
 	sleep 0.1
 	assertEquals 0 "$(status apps web idle)"
@@ -27,14 +26,12 @@ testAProgramIsReadyWhenItCallsAcceptAndNotBefore() {
 }
 
 testAProgramIsReadyWhenItPolls() {
-	accept web --poll --nonblock </dev/null | conf
-	pool_start
+	starts '' accept web --poll --nonblock
 	assertEquals 1 "$(status apps web idle)"
 }
 
 testASessionIsOverWhenTheProgramCallsAcceptAgain() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	rm -f "$DIR/released"
 	ask_behind "afterwards $DIR/released"
 	behind
@@ -61,10 +58,7 @@ testEveryMannerOfAcceptingServesAllConnections() {
 }
 
 testAPollingProgramIsNotWaitedForByTimer() {
-	accept web --poll --nonblock <<-EOF | conf
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'max_processes = 1' accept web --poll --nonblock
 	begun=$(now_ms)
 	assert_flood 200 --concurrency 1
 	await has_sessions 0
@@ -74,11 +68,7 @@ testAPollingProgramIsNotWaitedForByTimer() {
 }
 
 testFourThreadsServeFourConnectionsAtATime() {
-	accept web --threads 4 <<-EOF | conf
-	concurrency = 4
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'concurrency = 4 max_processes = 1' accept web --threads 4
 	ask_many_held 4
 	await has_sessions 4
 	release
@@ -109,11 +99,7 @@ testSessionsThatThreadsHandOnAreCountedToTheirEnd() {
 }
 
 testChildrenThatAProgramForksServe() {
-	accept web --fork 3 <<-EOF | conf
-	concurrency = 3
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'concurrency = 3 max_processes = 1' accept web --fork 3
 	ask_many_held 3
 	await has_sessions 3
 	release
@@ -151,11 +137,8 @@ have_few_open() {
 
 # All children poll the same socket, and a wake-up wakes all.
 testChildrenThatPollTheSameSocketServe() {
-	accept web --fork 3 --poll --nonblock <<-EOF | conf
-	concurrency = 3
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'concurrency = 3 max_processes = 1' \
+	    accept web --fork 3 --poll --nonblock
 	assert_flood 300 --concurrency 6
 	await status_is 300 apps web completed
 	assertEquals 0 "$(status apps web lost)"
@@ -164,11 +147,7 @@ testChildrenThatPollTheSameSocketServe() {
 
 # The call of accept, in which the child waited, is not there any more.
 testAForkedChildThatDiesInAcceptCostsNoConnection() {
-	accept web --fork 2 <<-EOF | conf
-	concurrency = 2
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'concurrency = 2 max_processes = 1' accept web --fork 2
 	for round in 1 2 3 4 5 6; do
 		await has_children
 		# shellcheck disable=SC2046 # numbers
@@ -185,11 +164,7 @@ has_children() {
 }
 
 testAForkedChildThatDiesEndsItsSession() {
-	accept web --fork 2 <<-EOF | conf
-	concurrency = 2
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'concurrency = 2 max_processes = 1' accept web --fork 2
 	web 'kill 9' 2>/dev/null
 	await status_is 1 apps web completed
 	# Another child has taken its place.

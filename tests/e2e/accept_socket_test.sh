@@ -40,10 +40,7 @@ with socket.socket(socket.AF_UNIX) as client:
 # ---------------------------------------------------------------- names
 
 testAtAUnixAddressTheProgramsSocketIsAnAbstractUnixSocket() {
-	accepting <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock"' accepting
 	ANSWER=$(web)
 	assertContains "$ANSWER" '@'
 	assertEquals '@' "$(told 1 | cut -c 1)"
@@ -53,10 +50,7 @@ testAtAUnixAddressTheProgramsSocketIsAnAbstractUnixSocket() {
 
 testAtAnIpv4AddressTheProgramsSocketIsOnTheLoopback() {
 	port=$(free_port)
-	accepting <<-EOF | conf
-	listen = "127.0.0.2:$port"
-	EOF
-	pool_start
+	starts "listen = \"127.0.0.2:$port\"" accepting
 	ANSWER=$(ask "127.0.0.2:$port")
 	assertEquals 127.0.0.1 "$(told 1 | cut -d : -f 1)"
 	assertNotEquals 127.0.0.1:0 "$(told 1)"
@@ -66,10 +60,7 @@ testAtAnIpv4AddressTheProgramsSocketIsOnTheLoopback() {
 testAtAnIpv6AddressTheProgramsSocketIsOnTheLoopback() {
 	has_ipv6 || { skip 'no IPv6'; return; }
 	port=$(free_port)
-	accepting <<-EOF | conf
-	listen = "[::1]:$port"
-	EOF
-	pool_start
+	starts "listen = \"[::1]:$port\"" accepting
 	ANSWER=$(tcp_client ::1 "$port" | sed 1d)
 	assertEquals '[::1]:' "$(told 1 | cut -c 1-6)"
 	assertNotEquals "[::1]:$port" "$(told 1)"
@@ -79,10 +70,7 @@ testAtAnIpv6AddressTheProgramsSocketIsOnTheLoopback() {
 # A connection of another family is served all the same.
 testTheFamilyOfTheProgramsSocketIsThatOfTheFirstAddress() {
 	port=$(free_port)
-	accepting <<-EOF | conf
-	listen = { "127.0.0.1:$port", "unix:web.sock" }
-	EOF
-	pool_start
+	starts "listen = { \"127.0.0.1:$port\", \"unix:web.sock\" }" accepting
 	ANSWER=$(web)
 	assertEquals 127.0.0.1 "$(told 1 | cut -d : -f 1)"
 	assertEquals "$DIR/web.sock" "$(told 2)"
@@ -99,28 +87,20 @@ options() {
 
 testAConnectionInheritsTheOptionsOfTheProgramsSocket() {
 	port=$(free_port)
-	accepting --set 1 1 77 <<-EOF | conf
-	listen = "127.0.0.1:$port"
-	EOF
-	pool_start
+	starts "listen = \"127.0.0.1:$port\"" accepting --set 1 1 77
 	assertEquals '1 1 77' "$(options "$port")"
 }
 
 testWithoutOptionsOfTheProgramAConnectionHasTheKernels() {
 	port=$(free_port)
-	accepting <<-EOF | conf
-	listen = "127.0.0.1:$port"
-	EOF
-	pool_start
+	starts "listen = \"127.0.0.1:$port\"" accepting
 	assertEquals "0 0 $(cat /proc/sys/net/ipv4/tcp_keepalive_time)" "$(options "$port")"
 }
 
 testTcpOptionsOfTheProgramDoNotHinderAUnixConnection() {
 	port=$(free_port)
-	accepting --set 1 1 77 <<-EOF | conf
-	listen = { "127.0.0.1:$port", "unix:web.sock" }
-	EOF
-	pool_start
+	starts "listen = { \"127.0.0.1:$port\", \"unix:web.sock\" }" \
+	    accepting --set 1 1 77
 	ANSWER=$(web)
 	assertEquals "$DIR/web.sock" "$(told 2)"
 }
@@ -129,10 +109,7 @@ testTcpOptionsOfTheProgramDoNotHinderAUnixConnection() {
 
 # The family, the path and the NUL behind it.
 testAUnixClientThatIsBoundToANameHasThatName() {
-	accepting <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock"' accepting
 	name=$DIR/client.sock
 	ask_named "$name"
 	assertEquals "$name" "$(told 3)"
@@ -144,10 +121,7 @@ testAUnixClientThatIsBoundToANameHasThatName() {
 }
 
 testAnAddressTooLongForTheBufferIsCutAndItsLengthTold() {
-	accepting --room 7 <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock"' accepting --room 7
 	name=$DIR/short.sock
 	ask_named "$name"
 	assertEquals $((2 + ${#name} + 1)) "$(told 4)"
@@ -155,10 +129,7 @@ testAnAddressTooLongForTheBufferIsCutAndItsLengthTold() {
 }
 
 testANegativeLengthOfTheBufferIsEINVALAndCostsNoConnection() {
-	accepting --room -1 <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_run
+	begins 'listen = "unix:web.sock"' accepting --room -1
 	await said 'accept: Invalid argument'
 	assertNotNull "$(web)"
 	assertEquals 0 "$(status apps web lost)"
@@ -167,10 +138,7 @@ testANegativeLengthOfTheBufferIsEINVALAndCostsNoConnection() {
 # ---------------------------------------------------------------- waiting
 
 testAProgramWithEdgeTriggeredEpollServes() {
-	accepting --edge <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock"' accepting --edge
 	assert_flood 300 --concurrency 3
 	await status_is 300 apps web completed
 	assertEquals 0 "$(status apps web lost)"
@@ -178,11 +146,8 @@ testAProgramWithEdgeTriggeredEpollServes() {
 
 testASecondListenerInTheSameThreadIsLeftAlone() {
 	chmod 777 "$DIR"
-	accepting --other "$DIR/other.sock" <<-EOF | conf
-	listen = "unix:web.sock"
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" max_processes = 1' \
+	    accepting --other "$DIR/other.sock"
 	for round in 1 2 3; do
 		ANSWER=$(ask "unix:$DIR/other.sock")
 		assertEquals "$round" "$DIR/other.sock" "$(told 1)"

@@ -8,10 +8,7 @@
 # ---------------------------------------------------------------- a connection
 
 testAProgramThatCallsAcceptIsServed() {
-	accept web <<-EOF | conf
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'max_processes = 1' accept web
 	for count in 1 2 3; do
 		assertEquals "$count" "$(nth 2 "$(web)")"
 	done
@@ -29,8 +26,7 @@ testAStaticProgramIsServed() {
 
 testTheProgramSeesTheAddressOfATcpClient() {
 	port=$(free_port)
-	accept_tcp "$port" </dev/null | conf
-	pool_start
+	starts '' accept_tcp "$port"
 	assert_told_its_address 127.0.0.1 "$port"
 }
 
@@ -43,15 +39,13 @@ testTheProgramSeesTheAddressOfAnIpv6Client() {
 }
 
 testAnUnnamedUnixClientHasAnAddressOfTwoBytes() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	# AF_UNIX, and nothing but that.
 	assertEquals family1/2 "$(nth 3 "$(web)")"
 }
 
 testAProgramMayAcceptWithoutAskingForTheAddress() {
-	accept web --no-address </dev/null | conf
-	pool_start
+	starts '' accept web --no-address
 	assertEquals - "$(nth 3 "$(web)")"
 }
 
@@ -65,22 +59,17 @@ testFlagsOfAccept4AreHonoured() {
 }
 
 testAcceptWithoutFlagsGivesAPlainDescriptor() {
-	accept web --nonblock --poll </dev/null | conf
-	pool_start
+	starts '' accept web --nonblock --poll
 	assertEquals - "$(nth 4 "$(web)")"
 }
 
 testUnknownFlagsOfAccept4FailWithEINVAL() {
-	accept web --accept4 nonsense <<-EOF | conf
-	start_limit = 1
-	EOF
-	pool_run
+	begins 'start_limit = 1' accept web --accept4 nonsense
 	await said 'accept: Invalid argument'
 }
 
 testAnAddressPointerToNowhereFailsAndCostsNoConnection() {
-	accept web --bad-pointer </dev/null | conf
-	pool_start
+	starts '' accept web --bad-pointer
 	assertEquals 1 "$(nth 2 "$(web)")"
 	await said 'accept: Bad address'
 	await status_is 1 apps web completed
@@ -90,22 +79,19 @@ testAnAddressPointerToNowhereFailsAndCostsNoConnection() {
 # ---------------------------------------------------------------- its socket
 
 testTheListeningSocketIsDescriptorThreeToo() {
-	accept web --fd 3 </dev/null | conf
-	pool_start
+	starts '' accept web --fd 3
 	assertEquals 1 "$(nth 2 "$(web)")"
 	assertEquals 1 "$(nth 5 "$(web 'env LISTEN_FDS')")"
 }
 
 testListenPidIsThatOfTheProgram() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	answer=$(web 'env LISTEN_PID')
 	assertEquals "$(nth 1 "$answer")" "$(nth 5 "$answer")"
 }
 
 testTheProgramIsToldItsAppAndSlotButNoProtocol() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	assertEquals web "$(nth 5 "$(web 'env APPPOOL_APP')")"
 	assertEquals 0 "$(nth 5 "$(web 'env APPPOOL_SLOT')")"
 	for name in APPPOOL_FD APPPOOL_PROTOCOL APPPOOL_FAMILY; do
@@ -114,15 +100,13 @@ testTheProgramIsToldItsAppAndSlotButNoProtocol() {
 }
 
 testTheProgramInheritsItsSocketAndNothingElse() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	# 0 to 3 while it waits.
 	assertEquals 4 "$(fds "$(program)")"
 }
 
 testADuplicateOfTheListeningSocketIsRecognised() {
-	accept web --dup </dev/null | conf
-	pool_start
+	starts '' accept web --dup
 	assert_flood 50
 }
 
@@ -138,8 +122,7 @@ $(ask "unix:$DIR/other.sock")" | tail -n 1)"
 }
 
 testStrangersWhoConnectToTheProgramsSocketAreThrownOut() {
-	accept web --poll --nonblock </dev/null | conf
-	pool_start
+	starts '' accept web --poll --nonblock
 	name=$("$PYTHON" - "$(program)" <<-'PYTHON'
 	import os
 	import sys
@@ -171,8 +154,7 @@ testStrangersWhoConnectToTheProgramsSocketAreThrownOut() {
 }
 
 testAcceptByIoUringIsRefused() {
-	accept web </dev/null | conf
-	pool_start
+	starts '' accept web
 	assertEquals 'Function not implemented' "$(web ring | cut -d ' ' -f 5-)"
 }
 

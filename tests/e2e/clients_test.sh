@@ -125,11 +125,7 @@ testAHalfClosedClientIsServed() {
 
 # The other process serves on.
 testAClientThatSaysNothingHoldsOneProcessOnly() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2' app web
 	start_process "$PYTHON" -c '
 import socket, sys, time
 s = socket.socket(socket.AF_UNIX)
@@ -158,10 +154,7 @@ testDescriptorsThatAWaitingClientSendsAreNotKept() {
 }
 
 testAThousandClientsThatComeAndGoLeaveNothing() {
-	app web <<-EOF | conf
-	max_processes = 4
-	EOF
-	pool_start
+	starts 'max_processes = 4' app web
 	before=$(fds "$POOL")
 	"$PYTHON" -c '
 import socket, sys
@@ -227,8 +220,7 @@ testAListenerThatAnotherProcessShutDownIsBoundAnew() {
 }
 
 testAListenerThatCannotBeBoundIsTriedAgainAfterAReload() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	mv "$DIR/web.sock" "$DIR/moved"
 	: >"$DIR/web.sock"
 	shut_down "$DIR/web.sock" || {

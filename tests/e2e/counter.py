@@ -124,44 +124,6 @@ def replies_end_in_a_bare_lf():
     assert c.sock.recv(100) == b"NOT_LOCKED\n"
 
 
-def one_cr_before_the_lf_is_dropped():
-    c, d = Client(), Client()
-    c.raw(b"ACQ4ME cr 1 1\r\nRELEASE\r\nRELEASE\r\n")
-    c.hears("LOCKED", "RELEASED", "NOT_LOCKED")
-    c.raw(b"ACQ4ME cr 5 5 \r\r\n")
-    c.hears("LOCKED")
-    c.raw(b"RELEASE\r\r\n")
-    c.hears("ERROR BAD_COMMAND")
-    # A CR in a key is part of it.
-    c.raw(b"ACQ4ME c\rr 1 1\n")
-    c.hears("LOCKED")
-    d.ask("ACQ4ME cr 5 5 0", "LOCKED")
-
-
-def commands_are_upper_case_and_start_in_column_1():
-    c = Client()
-    for line in ("acq4me low 1 1", "Acq4me low 1 1", " ACQ4ME low 1 1",
-                 "release", " RELEASE", "stats", "\tSTATS"):
-        c.ask(line, "ERROR BAD_COMMAND")
-
-
-def words_stand_apart_by_runs_of_spaces():
-    c, d = Client(), Client()
-    c.ask("ACQ4ME   runs    1     1", "LOCKED")
-    c.ask("RELEASE    runs", "RELEASED")
-    d.ask("ACQ4ME\truns 1 1", "ERROR BAD_COMMAND")
-    d.ask("ACQ4ME ru\tns 1 1", "LOCKED")
-    d.ask("RELEASE ru\tns", "RELEASED")
-    d.ask("ACQ4ME runs 1\t1", "ERROR BAD_SYNTAX")
-
-
-def trailing_spaces_and_surplus_words_are_ignored():
-    c = Client()
-    c.ask("ACQ4ME surplus 1 1 1 and more words   ", "LOCKED")
-    c.ask("RELEASE surplus word  ", "RELEASED")
-    c.ask("RELEASE  ", "NOT_LOCKED")
-
-
 # --- 3, 4: input -----------------------------------------------------------
 
 def a_line_of_1024_bytes_works():
@@ -239,119 +201,7 @@ def a_line_just_before_the_end_is_answered():
 
 # --- 5, 6: keys and numbers ------------------------------------------------
 
-def a_key_may_have_any_bytes():
-    c, d = Client(), Client()
-    key = bytes(b for b in range(1, 256) if b not in b"\n ")
-    c.raw(b"ACQ4ME " + key + b" 1 9\n")
-    c.hears("LOCKED")
-    d.raw(b"ACQ4ME " + key + b" 1 9\n")
-    d.hears("TIMEOUT")
-    d.raw(b"ACQ4ME " + key[:-1] + b" 1 9\n")
-    d.hears("LOCKED")
-
-
-def keys_are_opaque():
-    c, d = Client(), Client()
-    c.ask("ACQ4ME opaque%20key 1 9", "LOCKED")
-    d.ask("ACQ4ME opaque%20KEY 1 9", "LOCKED")
-    d.ask("ACQ4ME OPAQUE%20key 1 9", "LOCKED")
-
-
-def a_nul_byte_is_an_error():
-    c = Client()
-    for line, error in ((b"ACQ4ME nu\0l 1 1", "BAD_SYNTAX"),
-                        (b"ACQ4ANY nul 1 1\0", "BAD_SYNTAX"),
-                        (b"RELEASE\0", "BAD_COMMAND"),
-                        (b"RELEASE n\0ul", "BAD_COMMAND"),
-                        (b"STATS FULL\0", "BAD_COMMAND"),
-                        (b"\0", "BAD_COMMAND")):
-        c.raw(line + b"\n")
-        c.hears("ERROR " + error)
-    c.ask("RELEASE", "NOT_LOCKED")
-
-
-def numbers_are_decimal_digits():
-    c = Client()
-    for bad in ("x", "1x", "-1", "+1", "0x1", "1.0", "0", "00"):
-        c.ask("ACQ4ME number %s 1 1" % bad, "ERROR BAD_SYNTAX")
-        c.ask("ACQ4ME number 1 %s 1" % bad, "ERROR BAD_SYNTAX")
-    c.ask("ACQ4ME number 0001 010", "LOCKED")
-
-
-def large_numbers_are_numbers():
-    c = Client()
-    for n in (2**31 - 1, 2**31, 2**32, 2**32 + 1, 2**63, 10**40):
-        c.ask("ACQ4ME large %d %d %d" % (n, n, n), "LOCKED")
-        c.ask("RELEASE", "RELEASED")
-
-
 # --- 7, 8: acquiring -------------------------------------------------------
-
-def four_locks_and_not_a_fifth():
-    c = Client()
-    for n in range(4):
-        c.ask("ACQ4ME four%d 1 9 1" % n, "LOCKED")
-    c.ask("ACQ4ME four4 1 9 1", "LOCK_HELD")
-    c.ask("ACQ4ME four4 0 9 1", "ERROR BAD_SYNTAX")
-    c.ask("RELEASE", "RELEASED")
-    c.ask("ACQ4ME four4 1 9 1", "LOCKED")
-
-
-def missing_words_are_bad_syntax():
-    c = Client()
-    for line in ("ACQ4ME ", "ACQ4ANY key", "ACQ4ANY key 1"):
-        c.ask(line, "ERROR BAD_SYNTAX")
-    for line in ("ACQ4ME", "ACQ4ANY"):
-        c.ask(line, "ERROR BAD_COMMAND")
-
-
-def a_waiting_client_cannot_ask():
-    c, d = Client(), Client()
-    c.ask("ACQ4ME waits 1 9 9", "LOCKED")
-    d.say("ACQ4ME waits 1 9 9")
-    d.ask("ACQ4ME waits2 1 9 9", "ERROR WAIT_FOR_RESPONSE")
-    d.ask("ACQ4ME waits2 0 9 9", "ERROR BAD_SYNTAX")
-    d.ask("nonsense", "ERROR BAD_COMMAND")
-    c.ask("RELEASE", "RELEASED")
-    d.hears("LOCKED")
-
-
-def a_full_queue_refuses_with_queue_full():
-    c, d, e = Client(), Client(), Client()
-    c.ask("ACQ4ME full 1 2 9", "LOCKED")
-    d.say("ACQ4ANY full 1 2 9")
-    d.hears_nothing()
-    e.ask("ACQ4ME full 1 2 9", "QUEUE_FULL")
-    e.ask("ACQ4ME full 9 2 9", "QUEUE_FULL")
-    e.ask("ACQ4ME full 9 3 9", "LOCKED")
-
-
-def a_timeout_of_zero_does_not_wait():
-    c, d = Client(), Client()
-    c.ask("ACQ4ME nowait 1 9", "LOCKED")
-    for timeout in ("", "0", "x", "-5", "1s", "0.0", "."):
-        d.ask("ACQ4ANY nowait 1 9 " + timeout, "TIMEOUT")
-    d.ask("RELEASE", "NOT_LOCKED")
-
-
-def a_request_with_a_higher_limit_passes_waiters():
-    c, d, e = Client(), Client(), Client()
-    c.ask("ACQ4ME pass 1 9 9", "LOCKED")
-    d.say("ACQ4ME pass 1 9 9")
-    d.hears_nothing()
-    e.ask("ACQ4ME pass 2 9 9", "LOCKED")
-    e.ask("RELEASE", "RELEASED")
-    d.hears_nothing()
-
-
-def the_same_key_takes_a_second_place():
-    c, d = Client(), Client()
-    c.ask("ACQ4ME twice 2 9", "LOCKED")
-    c.ask("ACQ4ME twice 2 9", "LOCKED")
-    d.ask("ACQ4ANY twice 2 9", "TIMEOUT")
-    c.ask("RELEASE twice", "RELEASED")
-    d.ask("ACQ4ANY twice 2 9", "LOCKED")
-
 
 # --- 9: the timer ----------------------------------------------------------
 
@@ -366,64 +216,7 @@ def a_timeout_comes_when_it_is_due():
         assert 0 <= late < LIMIT / 2, (timeout, took)
 
 
-def other_traffic_does_not_stop_the_timer():
-    c, d = Client(), Client()
-    c.ask("ACQ4ME traffic 1 9", "LOCKED")
-    d.ask("ACQ4ME traffic2 1 9", "LOCKED")
-    d.raw(b"ACQ4ANY traffic 1 9 0.3\nnonsense\nACQ4ME traffic 1 9 9\n")
-    d.hears("ERROR BAD_COMMAND", "ERROR WAIT_FOR_RESPONSE")
-    end = time.monotonic() + LIMIT
-    while True:
-        d.say("nonsense")
-        line = d.line()
-        if line == "TIMEOUT":
-            break
-        assert line == "ERROR BAD_COMMAND", line
-        assert time.monotonic() < end
-        time.sleep(0.02)
-    d.hears("ERROR BAD_COMMAND")
-    # The other lock of the client is still there.
-    d.ask("RELEASE", "RELEASED")
-    d.ask("RELEASE", "NOT_LOCKED")
-
-
-def an_answer_cancels_the_timer():
-    c, d = Client(), Client()
-    # On a slow machine the timer wins: the next is longer.
-    for timeout in (0.2, 1, LIMIT):
-        c.ask("ACQ4ME cancel 1 9", "LOCKED")
-        d.say("ACQ4ME cancel 1 9 %g" % timeout)
-        barrier()
-        c.ask("RELEASE", "RELEASED")
-        line = d.line()
-        if line == "LOCKED":
-            break
-        assert line == "TIMEOUT", line
-    assert line == "LOCKED"
-    time.sleep(2 * timeout)
-    d.hears_nothing()
-
-
 # --- 10: releasing ---------------------------------------------------------
-
-def a_release_without_a_lock_is_not_locked():
-    c = Client()
-    c.ask("RELEASE", "NOT_LOCKED")
-    c.ask("RELEASE key", "NOT_LOCKED")
-
-
-def a_waiter_that_releases_leaves_other_waiters_alone():
-    c, d, e = Client(), Client(), Client()
-    c.ask("ACQ4ME withdraw 1 9 9", "LOCKED")
-    d.say("ACQ4ANY withdraw 1 9 9")
-    e.say("ACQ4ANY withdraw 1 9 9")
-    d.hears_nothing()
-    d.ask("RELEASE", "RELEASED")
-    e.hears_nothing()
-    c.ask("RELEASE", "RELEASED")
-    e.hears("DONE")
-    d.hears_nothing()
-
 
 def a_release_wakes_all_acq4any_and_one_acq4me():
     c = Client()
@@ -447,30 +240,6 @@ def a_release_wakes_all_acq4any_and_one_acq4me():
     me[0].ask("RELEASE", "RELEASED")
     me[1].hears("LOCKED")
     me[2].hears_nothing()
-
-
-def a_released_lock_goes_to_a_waiter_whose_limit_allows_it():
-    holders = [Client() for _ in range(3)]
-    for h in holders:
-        h.ask("ACQ4ME heir 3 99", "LOCKED")
-    low, high = Client(), Client()
-    low.say("ACQ4ME heir 1 99 9")
-    low.hears_nothing()
-    high.say("ACQ4ME heir 3 99 9")
-    high.hears_nothing()
-    holders[0].ask("RELEASE", "RELEASED")
-    high.hears("LOCKED")
-    low.hears_nothing()
-
-
-def a_key_names_the_lock_to_release():
-    c, d = Client(), Client()
-    c.ask("ACQ4ME named1 1 9", "LOCKED")
-    c.ask("ACQ4ME named2 1 9", "LOCKED")
-    c.ask("RELEASE named1", "RELEASED")
-    c.ask("RELEASE named1", "NOT_LOCKED")
-    d.ask("ACQ4ME named1 1 9", "LOCKED")
-    d.ask("ACQ4ME named2 1 9", "TIMEOUT")
 
 
 # --- 11: leaving -----------------------------------------------------------
@@ -503,45 +272,7 @@ def each_way_to_leave_ends_the_wait():
         await_figure("hashtable_entries", 0)
 
 
-def a_holder_that_leaves_hands_its_lock_over_without_done():
-    c, d, e, f = Client(), Client(), Client(), Client()
-    c.ask("ACQ4ANY handed 1 9", "LOCKED")
-    for waiter, verb in ((d, "ACQ4ANY"), (e, "ACQ4ANY"), (f, "ACQ4ME")):
-        waiter.say(verb + " handed 1 9 9")
-        waiter.hears_nothing()
-    c.reset()
-    f.hears("LOCKED")
-    d.hears_nothing()
-    f.close()
-    d.hears("LOCKED")
-    e.hears_nothing()
-    d.close()
-    e.hears("LOCKED")
-
-
-def a_holder_that_leaves_frees_all_four_locks():
-    c = Client()
-    heirs = [Client() for _ in range(4)]
-    for n, heir in enumerate(heirs):
-        c.ask("ACQ4ME newest%d 1 9" % n, "LOCKED")
-    for n, heir in enumerate(heirs):
-        heir.say("ACQ4ME newest%d 1 9 9" % n)
-        heir.hears_nothing()
-    c.close()
-    for heir in heirs:
-        heir.hears("LOCKED")
-
-
 # --- 12: errors ------------------------------------------------------------
-
-def an_unknown_word_is_a_bad_command():
-    c = Client()
-    c.ask("ACQ4ME errors 1 9", "LOCKED")
-    for line in ("", "\r", "RELEASEX", "ACQ4MEX a 1 1", "ACQ4 a 1 1",
-                 "STATSFULL", "QUIT", "GET / HTTP/1.1"):
-        c.ask(line, "ERROR BAD_COMMAND")
-    c.ask("RELEASE", "RELEASED")
-
 
 # --- 13: STATS -------------------------------------------------------------
 

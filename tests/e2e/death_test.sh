@@ -64,11 +64,7 @@ worker_is() {
 }
 
 testASiblingServesTheConnectionThatAKilledProcessDidNotReceive() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2' app web
 	first=$(pid_of "$(web)")
 	await status_is 0 apps web sessions
 	pause_process "$first"
@@ -86,13 +82,8 @@ testASiblingServesTheConnectionThatAKilledProcessDidNotReceive() {
 }
 
 testManyConnectionsThatKilledProcessesDidNotReceiveAreServed() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	restart_delay = 10ms
-	min_server_life = 0
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2 restart_delay = 10ms
+	    min_server_life = 0' app web
 	i=0
 	while [ $i -lt 10 ]; do
 		i=$((i + 1))
@@ -125,11 +116,8 @@ both_are_idle() {
 
 testAConnectionTakenBackKeepsItsPlaceInTheQueue() {
 	: >"$DIR/marks/start"
-	app web --start-when "$DIR/marks/start" <<-EOF | conf
-	max_processes = 1
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'max_processes = 1 restart_delay = 10ms' \
+	    app web --start-when "$DIR/marks/start"
 	pid=$(pid_of "$(web)")
 	await status_is 0 apps web sessions
 	pause_process "$pid"
@@ -147,11 +135,7 @@ testAConnectionTakenBackKeepsItsPlaceInTheQueue() {
 }
 
 testAShortPickupTimeoutIsKeptToATenth() {
-	app web <<-EOF | conf
-	max_processes = 1
-	pickup_timeout = 300ms
-	EOF
-	pool_start
+	starts 'max_processes = 1 pickup_timeout = 300ms' app web
 	pid=$(status apps web workers 0 pid)
 	pause_process "$pid"
 	from=$(now_ms)
@@ -165,11 +149,7 @@ testAShortPickupTimeoutIsKeptToATenth() {
 }
 
 testABusyProcessThatLeavesStopUnreadIsNotKilled() {
-	app web <<-EOF | conf
-	min_processes = 1
-	pickup_timeout = 10s
-	EOF
-	pool_start
+	starts 'min_processes = 1 pickup_timeout = 10s' app web
 	hold_at work
 	# The short timeout begins when the worker has its connection.
 	sed -i 's/pickup_timeout = .*/pickup_timeout = 1s/' "$DIR/pool.conf"
@@ -184,13 +164,8 @@ testABusyProcessThatLeavesStopUnreadIsNotKilled() {
 }
 
 testAnUnreadConnectionDoesNotEndTheSessionsBesideIt() {
-	app web --concurrency 2 <<-EOF | conf
-	concurrency = 2
-	min_processes = 1
-	max_processes = 1
-	pickup_timeout = 4s
-	EOF
-	pool_start
+	starts 'concurrency = 2 min_processes = 1 max_processes = 1
+	    pickup_timeout = 4s' app web --concurrency 2
 	hold_at first
 	sleep 4.2
 	# The second lies unread when it is looked at, but not for long.
@@ -248,11 +223,7 @@ time.sleep(60)"
 }
 
 testAConnectionIsTakenBackOnceThereIsADescriptorForIt() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2' app web
 	first=$(pid_of "$(web)")
 	await status_is 0 apps web sessions
 	pause_process "$first"
@@ -275,14 +246,8 @@ lowest_free() {
 }
 
 testAProcessThatStaysStoppedLosesItsClientAfterPickupTimeout() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	pickup_timeout = 1s
-	restart_delay = 10ms
-	min_server_life = 0
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2 pickup_timeout = 1s
+	    restart_delay = 10ms min_server_life = 0' app web
 	first=$(pid_of "$(web)")
 	await status_is 0 apps web sessions
 	pause_process "$first"
@@ -340,11 +305,8 @@ testAProcessThatShutsItsChannelDownWhenReadyDelaysNoClient() {
 }
 
 testAProcessThatShutsItsChannelDownInASessionLosesItAlone() {
-	app web --at 2 --shutdown-channel <<-EOF | conf
-	max_processes = 1
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'max_processes = 1 restart_delay = 10ms' \
+	    app web --at 2 --shutdown-channel
 	assertEquals 1 "$(web | grep -c hello)"
 	assertEquals '' "$(web hello 2>/dev/null)"
 	assertEquals 1 "$(web | grep -c hello)"
@@ -353,10 +315,7 @@ testAProcessThatShutsItsChannelDownInASessionLosesItAlone() {
 }
 
 testTheClientOfAProcessKilledInASessionSeesTheEnd() {
-	app web <<-EOF | conf
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' app web
 	hold_at work
 	pid=$(at_gate work)
 	kill -KILL "$pid"
@@ -369,10 +328,7 @@ testTheClientOfAProcessKilledInASessionSeesTheEnd() {
 }
 
 testABegunSessionIsNotServedTwice() {
-	app web <<-EOF | conf
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' app web
 	assertEquals '' "$(web 'kill 9' 2>/dev/null)"
 	await status_is 1 apps web lost
 	assertEquals 0 "$(status apps web retaken)"
@@ -380,11 +336,7 @@ testABegunSessionIsNotServedTwice() {
 }
 
 testAnIdleProcessThatIsKilledIsReplaced() {
-	app web <<-EOF | conf
-	min_processes = 3
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'min_processes = 3 restart_delay = 10ms' app web
 	victim=$(status apps web workers 0 pid)
 	kill -KILL "$victim"
 	await status_is 4 apps web spawned
@@ -397,11 +349,7 @@ testAnIdleProcessThatIsKilledIsReplaced() {
 }
 
 testAProcessThatRetiresAfterItsWorkIsReplacedAtOnce() {
-	app web --retire-after 1 <<-EOF | conf
-	max_processes = 1
-	restart_delay = 30s
-	EOF
-	pool_start
+	starts 'max_processes = 1 restart_delay = 30s' app web --retire-after 1
 	assertEquals 10 "$(web hello --count 10 | cut -d ' ' -f 1 |
 	    sort -u | wc -l)"
 	await status_is '{"retired": 10}' apps web exits
@@ -409,10 +357,7 @@ testAProcessThatRetiresAfterItsWorkIsReplacedAtOnce() {
 }
 
 testAnExitInASessionIsLoggedWithItsStatus() {
-	app web <<-EOF | conf
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'restart_delay = 10ms' app web
 	assertEquals '' "$(web 'exit 7' 2>/dev/null)"
 	await said 'exited with status 7 in a session of'
 	await status_is 1 apps web lost
@@ -420,11 +365,7 @@ testAnExitInASessionIsLoggedWithItsStatus() {
 }
 
 testYoungDeathsAreFollowedByEverLongerPauses() {
-	app web <<-EOF | conf
-	restart_delay = 100ms
-	restart_delay_max = 400ms
-	EOF
-	pool_start
+	starts 'restart_delay = 100ms restart_delay_max = 400ms' app web
 	for spawned in 2 3 4 5; do
 		kill -KILL "$(status apps web workers 0 pid)"
 		await status_is $spawned apps web spawned
@@ -442,12 +383,8 @@ pauses_are() {
 }
 
 testAThreadThatCannotTakeItsConnectionLosesItAlone() {
-	app web --concurrency 6 <<-EOF | conf
-	max_processes = 1
-	concurrency = 6
-	limit_nofile = 8
-	EOF
-	pool_start
+	starts 'max_processes = 1 concurrency = 6 limit_nofile = 8' \
+	    app web --concurrency 6
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --text "$(gate all)" --timeout "$LIMIT" --count 6 --together \
 	    >"$DIR/ask" 2>&1
@@ -484,19 +421,14 @@ testJobWorkersAreKeptAtTheirNumber() {
 }
 
 testTheProcessesOfADaemonThatIsKilledEnd() {
-	app web <<-EOF | conf
-	min_processes = 4
-	EOF
-	pool_start
+	starts 'min_processes = 4' app web
 	kill -KILL "$POOL"
 	finish "$POOL"
 	await no_leftovers
 }
 
 testTheSessionOfADaemonThatIsKilledIsFinished() {
-	app web <<-EOF | conf
-	EOF
-	pool_start
+	starts '' app web
 	hold_at work
 	kill -KILL "$POOL"
 	finish "$POOL"
@@ -507,12 +439,7 @@ testTheSessionOfADaemonThatIsKilledIsFinished() {
 }
 
 testAConnectionIsTakenBackWithoutTheKeeper() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	output = null
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2 output = null' app web
 	first=$(pid_of "$(web)")
 	await status_is 0 apps web sessions
 	keeper=$(status apps web keepers 0 pid)
@@ -530,13 +457,8 @@ testAConnectionIsTakenBackWithoutTheKeeper() {
 }
 
 testAfterADeathNoDescriptorIsLeftOpen() {
-	app web <<-EOF | conf
-	min_processes = 2
-	restart_delay = 1ms
-	restart_delay_max = 1ms
-	min_server_life = 0
-	EOF
-	pool_start
+	starts 'min_processes = 2 restart_delay = 1ms restart_delay_max = 1ms
+	    min_server_life = 0' app web
 	await status_is 2 apps web idle
 	before=$(fds "$POOL")
 	for _ in 1 2 3 4 5 6 7 8 9 10; do

@@ -308,12 +308,8 @@ testTwoAppsMayRunAsTwoUsers() {
 
 testTheOwnerOfASocketIsAsWritten() {
 	needs_root || return 0
-	app web <<-EOF | conf
-	socket_user = daemon
-	socket_group = games
-	socket_mode = 0620
-	EOF
-	pool_start
+	starts 'socket_user = daemon socket_group = games socket_mode = 0620' \
+	    app web
 	assertEquals 'daemon games 620' "$(stat -c '%U %G %a' "$DIR/web.sock")"
 }
 

@@ -19,12 +19,7 @@ followed() {
 }
 
 testALifeIsToldFromTheStartToTheReasonOfItsEnd() {
-	app web <<-EOF | conf
-	max_processes = 1
-	max_requests = 1
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'max_processes = 1 max_requests = 1 restart_delay = 10ms' app web
 	first=$(status apps web workers 0 id)
 	web hello >/dev/null
 	await status_is 1 apps web exits max_requests
@@ -51,9 +46,7 @@ testEventsAreTheLinesOfTheLogAtAnyLevel() {
 }
 
 testWhatWorkersSayIsAmongTheEvents() {
-	app web --say 'EVENT the cache is warm' --at 1 <<-EOF | conf
-	EOF
-	pool_start
+	starts '' app web --say 'EVENT the cache is warm' --at 1
 	web hello >/dev/null
 	await said 'the cache is warm'
 	assertContains "$(events web)" 'worker   web/ID: the cache is warm'
@@ -104,10 +97,7 @@ command  control: detach ID' "$(events web -n 100 |
 }
 
 testAFollowerSeesWhatHappensUntilTheDaemonEnds() {
-	app web <<-EOF | conf
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'restart_delay = 10ms' app web
 	follow -n 1
 	await followed 'ready    web: ready'
 	web 'exit 3' >/dev/null 2>&1
@@ -138,8 +128,7 @@ testAFollowerHasOneAppIfItWants() {
 }
 
 testWrongQuestionsAreRefusedWithAWord() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	for each in '-n -1' '-n x' 'web api' '-n 1x'; do
 		# shellcheck disable=SC2086 # words
 		ctl events $each >"$DIR/out" 2>&1

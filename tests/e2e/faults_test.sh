@@ -341,12 +341,8 @@ testADescriptorSentByAProcessDoesNotStayOpen() {
 
 # A process that said FAIL may get its answer out before it is killed.
 testAFailMessageInASessionLosesNoOtherConnection() {
-	app web --at 3 --say 'FAIL out of memory' <<-EOF | conf
-	max_processes = 1
-	restart_delay = 10ms
-	min_server_life = 0
-	EOF
-	pool_start
+	starts 'max_processes = 1 restart_delay = 10ms min_server_life = 0' \
+	    app web --at 3 --say 'FAIL out of memory'
 	answers=$(web hello --count 6 2>/dev/null | grep -c hello)
 	assertTrue "$answers answers" "[ $answers -ge 4 ]"
 	await status_is 1 apps web idle
@@ -356,8 +352,7 @@ testAFailMessageInASessionLosesNoOtherConnection() {
 }
 
 testEventAndStatusOverAHundredASecondAreCounted() {
-	app loud </dev/null | conf
-	pool_start
+	starts '' app loud
 	assertContains "$(ask "unix:$DIR/loud.sock" 'flood 9000')" hello
 	id=$(status apps loud workers 0 id)
 	pool_stop
@@ -369,13 +364,8 @@ testEventAndStatusOverAHundredASecondAreCounted() {
 }
 
 testAProcessThatIgnoresStopAndSigtermIsKilledInTime() {
-	app web --ignore-stop --ignore-term <<-EOF | conf
-	max_requests = 1
-	max_processes = 3
-	stop_timeout = 200ms
-	kill_timeout = 200ms
-	EOF
-	pool_start
+	starts 'max_requests = 1 max_processes = 3 stop_timeout = 200ms
+	    kill_timeout = 200ms' app web --ignore-stop --ignore-term
 	pid=$(pid_of "$(web)")
 	from=$(now_ms)
 	await is_gone "$pid"
@@ -387,22 +377,15 @@ testAProcessThatIgnoresStopAndSigtermIsKilledInTime() {
 }
 
 testAProcessThatIgnoresStopMayEndOnSigterm() {
-	app web --ignore-stop <<-EOF | conf
-	max_requests = 1
-	stop_timeout = 200ms
-	kill_timeout = 1m
-	EOF
-	pool_start
+	starts 'max_requests = 1 stop_timeout = 200ms kill_timeout = 1m' \
+	    app web --ignore-stop
 	pid=$(pid_of "$(web)")
 	await is_gone "$pid"
 	await status_is '{"max_requests": 1}' apps web exits
 }
 
 testGrandchildrenOfAKilledProcessAreEnded() {
-	app web --grandchildren 3 <<-EOF | conf
-	restart_delay = 1m
-	EOF
-	pool_start
+	starts 'restart_delay = 1m' app web --grandchildren 3
 	pid=$(status apps web workers 0 pid)
 	grandchildren=$(children "$pid")
 	assertEquals 3 "$(echo "$grandchildren" | wc -w)"
@@ -414,10 +397,7 @@ testGrandchildrenOfAKilledProcessAreEnded() {
 }
 
 testGrandchildrenOfAProcessThatExitsAreEnded() {
-	app web --grandchildren 2 --retire-after 1 <<-EOF | conf
-	restart_delay = 1m
-	EOF
-	pool_start
+	starts 'restart_delay = 1m' app web --grandchildren 2 --retire-after 1
 	grandchildren=$(children "$(status apps web workers 0 pid)")
 	assertContains "$(web)" hello
 	for each in $grandchildren; do
@@ -429,11 +409,8 @@ testGrandchildrenOfAProcessThatExitsAreEnded() {
 # session of its own goes on, is adopted when its parent ends, and reaped in the
 # end.
 testGrandchildrenInASessionOfTheirOwnDelayNoRestartAndNoStop() {
-	app web --grandchildren 2 --setsid <<-EOF | conf
-	restart_delay = 10ms
-	min_server_life = 0
-	EOF
-	pool_start
+	starts 'restart_delay = 10ms min_server_life = 0' \
+	    app web --grandchildren 2 --setsid
 	pid=$(status apps web workers 0 pid)
 	grandchildren=$(children "$pid")
 	for each in $grandchildren; do

@@ -74,9 +74,8 @@ flood_under_fire() {
 	killer=$STARTED
 	await have_been_killed 8
 	shift
-	flood "$@" --concurrency 64 --limit 90 --quiet --max timeout=0 \
-	    --max failed=0 --max refused=0 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	floods "$@" --concurrency 64 --limit 90 --quiet --max timeout=0 \
+	    --max failed=0 --max refused=0
 	stop_process "$killer"
 	await status_is 8 apps web idle
 	assert_lost_are_told
@@ -100,19 +99,13 @@ testNoTcpClientIsLostUnnoticedWhileProcessesAreKilled() {
 }
 
 testExactlyTheSessionsThatBeganInACrashAreLost() {
-	app web --crash-every 10 <<-EOF | conf
-	min_processes = 4
-	max_processes = 4
-	restart_delay = 1ms
-	restart_delay_max = 1ms
-	min_server_life = 0
-	EOF
-	pool_start
+	starts 'min_processes = 4 max_processes = 4 restart_delay = 1ms
+	    restart_delay_max = 1ms min_server_life = 0' \
+	    app web --crash-every 10
 	await status_is 4 apps web idle
 	before=$(fds "$POOL")
-	flood --unix "$DIR/web.sock" --count 3000 --quiet \
-	    --max timeout=0 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	floods --unix "$DIR/web.sock" --count 3000 --quiet \
+	    --max timeout=0
 	lost=$(($(flooded eof) + $(flooded reset)))
 	assertTrue "only $lost lost" "[ $lost -gt 200 ]"
 	await status_is $lost apps web lost
@@ -152,18 +145,17 @@ testNoClientIsLostUnnoticedWhileReloadsFollowEachOther() {
 	before=$(fds "$POOL")
 	start_process "$PYTHON" tests/e2e/workers/kill.py "$POOL" tworker $KILLS
 	killer=$STARTED
-	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	flood_behind --unix "$DIR/web.sock" \
 	    --count $((FLOOD / 4)) --rate $((4000 / SLOW)) --concurrency 500 --quiet \
-	    --max timeout=0 --max failed=0 --max refused=0 >"$DIR/flood"
-	flood=$STARTED
+	    --max timeout=0 --max failed=0 --max refused=0
 	version=0
-	while ! is_gone "$flood"; do
+	while ! is_gone "$FLOOD"; do
 		version=$((version + 1))
 		web_of_version $version
 		kill -HUP "$POOL"
 		sleep $RELOADS
 	done
-	finish "$flood"
+	finish "$FLOOD"
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
 	stop_process "$killer"
 	web_of_version 0
@@ -201,9 +193,8 @@ testAnAppThatCrashesLosesNoConnectionOfAnother() {
 	    --count 1000000 --quiet >/dev/null 2>&1
 	other=$STARTED
 	await has_lost bad 10
-	flood --unix "$DIR/web.sock" --count 5000 --echo --request '' \
-	    --max lost=0 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	floods --unix "$DIR/web.sock" --count 5000 --echo --request '' \
+	    --max lost=0
 	stop_process "$other"
 	assertEquals 0 "$(status apps web lost)"
 }
@@ -229,16 +220,10 @@ testAProcessStartedUnderLoadHasNoDescriptorButItsOwn() {
 }
 
 testTwoThousandConnectionsASecondAreAllServed() {
-	app web --work 1ms <<-EOF | conf
-	min_processes = 8
-	max_processes = 8
-	max_queue = 700
-	backlog = 4000
-	EOF
-	pool_start
-	flood --unix "$DIR/web.sock" --rate 2000 --count 4000 --max lost=0 \
-	    --max failed=0 --max refused=0 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	starts 'min_processes = 8 max_processes = 8 max_queue = 700
+	    backlog = 4000' app web --work 1ms
+	floods --unix "$DIR/web.sock" --rate 2000 --count 4000 --max lost=0 \
+	    --max failed=0 --max refused=0
 	await status_is 4000 apps web completed
 }
 

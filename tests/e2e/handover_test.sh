@@ -27,10 +27,7 @@ testOnlyAProcessThatSaidReadyIsHandedAConnection() {
 
 testAConnectionWaitsForTheFirstReadyProcess() {
 	rm -f "$DIR/begin"
-	app web --start-when "$DIR/begin" <<-EOF | conf
-	min_processes = 1
-	EOF
-	pool_run
+	begins 'min_processes = 1' app web --start-when "$DIR/begin"
 	start_process web >"$DIR/answer"
 	await status_is 1 apps web waiting
 	sleep 0.2
@@ -42,11 +39,7 @@ testAConnectionWaitsForTheFirstReadyProcess() {
 }
 
 testEightRequestsAreServedByEightWorkersAtATime() {
-	app web <<-EOF | conf
-	min_processes = 8
-	max_processes = 8
-	EOF
-	pool_start
+	starts 'min_processes = 8 max_processes = 8' app web
 	occupy eight 8
 	await status_is 8 apps web sessions
 	dismiss eight
@@ -55,11 +48,7 @@ testEightRequestsAreServedByEightWorkersAtATime() {
 }
 
 testTheNinthConnectionWaitsForTheFirstOfEightWorkers() {
-	app web <<-EOF | conf
-	min_processes = 8
-	max_processes = 8
-	EOF
-	pool_start
+	starts 'min_processes = 8 max_processes = 8' app web
 	occupy seven 7
 	await status_is 7 apps web sessions
 	occupy first
@@ -75,10 +64,7 @@ testTheNinthConnectionWaitsForTheFirstOfEightWorkers() {
 }
 
 testWaitingConnectionsAreServedInTheOrderOfArrival() {
-	app web <<-EOF | conf
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'max_processes = 1' app web
 	occupy one
 	await status_is 1 apps web sessions
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
@@ -90,11 +76,7 @@ testWaitingConnectionsAreServedInTheOrderOfArrival() {
 }
 
 testTheMostRecentlyIdleProcessIsFirst() {
-	app web <<-EOF | conf
-	min_processes = 4
-	max_processes = 4
-	EOF
-	pool_start
+	starts 'min_processes = 4 max_processes = 4' app web
 	occupy one
 	await status_is 1 apps web sessions
 	other=$(pid_of "$(web)")
@@ -111,11 +93,7 @@ testTheMostRecentlyIdleProcessIsFirst() {
 }
 
 testWaitingConnectionsMakeThePoolGrowToItsMaximumAndNoFurther() {
-	app web <<-EOF | conf
-	max_processes = 4
-	start_delay = 10ms
-	EOF
-	pool_start
+	starts 'max_processes = 4 start_delay = 10ms' app web
 	occupy all 16
 	await status_is '4 12' apps web sessions,waiting
 	dismiss all
@@ -126,11 +104,8 @@ testWaitingConnectionsMakeThePoolGrowToItsMaximumAndNoFurther() {
 }
 
 testAWaitShorterThanStartDelayAndAStartStartsNoProcess() {
-	app web --work 50ms --start-delay 3s <<-EOF | conf
-	max_processes = 4
-	start_delay = 30s
-	EOF
-	pool_start
+	starts 'max_processes = 4 start_delay = 30s' \
+	    app web --work 50ms --start-delay 3s
 	assertEquals 6 "$(web hello --count 6 --together | wc -l)"
 	assertEquals 1 "$(status apps web spawned)"
 }
@@ -169,14 +144,8 @@ testTheCeilingOfProcessesHoldsOverAllApps() {
 }
 
 testIdleProcessesStopDownToTheMinimum() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 6
-	start_delay = 0
-	max_idle_time = 200ms
-	stop_delay = 0
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 6 start_delay = 0
+	    max_idle_time = 200ms stop_delay = 0' app web
 	occupy all 12
 	await status_is '6 6' apps web sessions,waiting
 	dismiss all
@@ -190,14 +159,8 @@ testIdleProcessesStopDownToTheMinimum() {
 }
 
 testStopDelayPassesBetweenTwoStops() {
-	app web <<-EOF | conf
-	min_processes = 1
-	max_processes = 5
-	start_delay = 0
-	max_idle_time = 100ms
-	stop_delay = 10m
-	EOF
-	pool_start
+	starts 'min_processes = 1 max_processes = 5 start_delay = 0
+	    max_idle_time = 100ms stop_delay = 10m' app web
 	occupy all 10
 	await status_is 5 apps web sessions
 	dismiss all
@@ -207,12 +170,7 @@ testStopDelayPassesBetweenTwoStops() {
 }
 
 testWithoutAMinimumNoProcessStartsBeforeTheFirstConnection() {
-	app web <<-EOF | conf
-	min_processes = 0
-	max_idle_time = 100ms
-	stop_delay = 0
-	EOF
-	pool_start
+	starts 'min_processes = 0 max_idle_time = 100ms stop_delay = 0' app web
 	assertEquals 0 "$(status apps web spawned)"
 	assertEquals 1 "$(web | wc -l)"
 	await status_is 0 apps web processes
@@ -221,15 +179,10 @@ testWithoutAMinimumNoProcessStartsBeforeTheFirstConnection() {
 }
 
 testAProcessIsReplacedAfterMaxRequestsWithoutLoss() {
-	app web <<-EOF | conf
-	max_processes = 2
-	max_requests = 5
-	EOF
-	pool_start
-	flood --unix "$DIR/web.sock" --count 500 --concurrency 4 --echo \
+	starts 'max_processes = 2 max_requests = 5' app web
+	floods --unix "$DIR/web.sock" --count 500 --concurrency 4 --echo \
 	    --request '' --timeout "$LIMIT" --limit $((60 * SLOW)) \
-	    --max lost=0 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	    --max lost=0
 	assertTrue 'too few were started' \
 	    "[ $(status apps web spawned) -ge 100 ]"
 	await status_is 500 apps web completed
@@ -238,12 +191,7 @@ testAProcessIsReplacedAfterMaxRequestsWithoutLoss() {
 }
 
 testNoProcessServesMoreThanMaxRequests() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	max_requests = 3
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2 max_requests = 3' app web
 	web hello --count 30 --together >"$DIR/answers"
 	assertEquals 30 "$(wc -l <"$DIR/answers")"
 	assertEquals 3 "$(cut -d ' ' -f 4 "$DIR/answers" | sort -n |
@@ -251,12 +199,7 @@ testNoProcessServesMoreThanMaxRequests() {
 }
 
 testAFullQueueLeavesFurtherConnectionsInTheBacklog() {
-	app web <<-EOF | conf
-	max_processes = 1
-	max_queue = 2
-	on_full = wait
-	EOF
-	pool_start
+	starts 'max_processes = 1 max_queue = 2 on_full = wait' app web
 	occupy all 20
 	await status_is 2 apps web waiting
 	dismiss all
@@ -268,12 +211,7 @@ testAFullQueueLeavesFurtherConnectionsInTheBacklog() {
 }
 
 testAFullQueueWithOnFullCloseClosesFurtherConnections() {
-	app web <<-EOF | conf
-	max_processes = 1
-	max_queue = 2
-	on_full = close
-	EOF
-	pool_start
+	starts 'max_processes = 1 max_queue = 2 on_full = close' app web
 	occupy all 10
 	await status_is 7 apps web refused
 	dismiss all
@@ -286,11 +224,7 @@ testAFullQueueWithOnFullCloseClosesFurtherConnections() {
 }
 
 testNoConnectionWaitsLongerThanQueueTimeout() {
-	app web <<-EOF | conf
-	max_processes = 1
-	queue_timeout = 300ms
-	EOF
-	pool_start
+	starts 'max_processes = 1 queue_timeout = 300ms' app web
 	occupy one
 	await status_is 1 apps web sessions
 	from=$(now_ms)
@@ -305,11 +239,7 @@ testNoConnectionWaitsLongerThanQueueTimeout() {
 }
 
 testAProcessWithConcurrency4ServesFourAtATime() {
-	app web --concurrency 4 <<-EOF | conf
-	max_processes = 1
-	concurrency = 4
-	EOF
-	pool_start
+	starts 'max_processes = 1 concurrency = 4' app web --concurrency 4
 	occupy four 4
 	await status_is 4 apps web sessions
 	dismiss four
@@ -390,34 +320,22 @@ testABusyAppHoldsUpNoOther() {
 }
 
 testAConnectionThatFindsAProcessIdleDoesNotWait() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	EOF
-	pool_start
-	flood --unix "$DIR/web.sock" --count 2000 --concurrency 1 \
-	    --max lost=0 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	starts 'min_processes = 2 max_processes = 2' app web
+	floods --unix "$DIR/web.sock" --count 2000 --concurrency 1 \
+	    --max lost=0
 	assertTrue "$(status apps web idle_while_waiting) s beside an idle one" \
 	    "[ $(status apps web idle_while_waiting | cut -d . -f 1) -eq 0 ]"
 	assertEquals 0 "$(status apps web waiting)"
 }
 
 testTheModeOfAUnixSocketIsAsWritten() {
-	app web <<-EOF | conf
-	socket_mode = 0602
-	EOF
-	pool_start
+	starts 'socket_mode = 0602' app web
 	assertEquals 602 "$(stat -c %a "$DIR/web.sock")"
 }
 
 # A process may say READY before the daemon knows the result of its start.
 testAReadyProcessHasItsPid() {
-	app web <<-EOF | conf
-	min_processes = 60
-	max_processes = 60
-	EOF
-	pool_run
+	begins 'min_processes = 60 max_processes = 60' app web
 	: >"$DIR/looks"
 	await all_idle 60
 	assertNotContains "$(cat "$DIR/looks")" 'idle null'

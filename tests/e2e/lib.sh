@@ -196,6 +196,34 @@ pool_start() {
 	ctl wait >"$DIR/wait" 2>&1 || fail "not ready: $(cat "$DIR/wait")"
 }
 
+# starts OPTIONS COMMAND...: the daemon, with what COMMAND (`app web`, say) writes
+# for these options.
+starts() {
+	options_of "$@"
+	pool_start
+}
+
+# begins OPTIONS COMMAND...: the same, but not all apps may become ready.
+begins() {
+	options_of "$@"
+	pool_run
+}
+
+# reloads OPTIONS COMMAND...: the same, of a daemon that runs.
+reloads() {
+	options_of "$@"
+	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
+}
+
+# Each option has a line: a test may change it there.
+options_of() {
+	options_given=$1
+	shift
+	echo "$options_given" |
+	    sed 's/[[:space:]]\{1,\}\([a-z_]\{1,\} +\{0,1\}= \)/\n\1/g' |
+	    "$@" | conf
+}
+
 pool_answers() {
 	status pid >/dev/null 2>&1
 }
@@ -350,6 +378,24 @@ pid_of() {
 
 flood() {
 	"$BUILD/tests/e2e/flood" "$@"
+}
+
+# floods OPTION...: all goes as the options want it; the figures are in
+# $DIR/flood.
+floods() {
+	flood "$@" >"$DIR/flood" 2>&1
+	assertEquals "$(cat "$DIR/flood")" 0 $?
+}
+
+# flood_behind OPTION...: the same in the background, until flood_ends.
+flood_behind() {
+	start_process "$BUILD/tests/e2e/flood" "$@" >"$DIR/flood" 2>&1
+	FLOOD=$STARTED
+}
+
+flood_ends() {
+	finish "$FLOOD" $((6 * LIMIT))
+	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
 }
 
 http_get() {

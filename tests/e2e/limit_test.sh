@@ -119,8 +119,7 @@ is_child_of_pool() {
 }
 
 testAnUnreachableServerLetsConnectionsInByDefault() {
-	limited web "127.0.0.1:1 k 1 10 1s" </dev/null | conf
-	pool_start
+	starts '' limited web "127.0.0.1:1 k 1 10 1s"
 	flood --unix "$DIR/web.sock" --count 5 --min answered=5 >/dev/null
 	assertEquals 0 $?
 	await said "let in without it"
@@ -128,11 +127,8 @@ testAnUnreachableServerLetsConnectionsInByDefault() {
 }
 
 testAnUnreachableServerHoldsConnectionsBackWithLimitFailClosed() {
-	limited web "127.0.0.1:1 k 1 10 1s" <<-END | conf
-	limit_fail = closed
-	on_full = close
-	END
-	pool_start
+	starts 'limit_fail = closed on_full = close' \
+	    limited web "127.0.0.1:1 k 1 10 1s"
 	flood --unix "$DIR/web.sock" --count 1 --max answered=0 >/dev/null 2>&1
 	assertEquals 0 $?
 	await status_is 1 apps web refused
@@ -157,8 +153,7 @@ while True:
 testAnAnswerThatIsNoneIsLoggedAndLetsTheConnectionIn() {
 	port=$(free_port)
 	answering_server "ERROR LOCK_UNKNOWN"
-	limited web "127.0.0.1:$port k 1 10 1s" </dev/null | conf
-	pool_start
+	starts '' limited web "127.0.0.1:$port k 1 10 1s"
 	flood --unix "$DIR/web.sock" --count 1 --min answered=1 >/dev/null
 	assertEquals 0 $?
 	await said "limit: 127.0.0.1:$port: ERROR LOCK_UNKNOWN; connections"

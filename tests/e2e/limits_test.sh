@@ -108,16 +108,11 @@ testTheSoftLimitOfDescriptorsIsRaisedToTheHardOne() {
 
 # Sessions end, and so there are descriptors again.
 testWithoutDescriptorsAUnixListenerRestsAndLosesNoClient() {
-	app web --work 5ms <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	max_queue = 400
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2 max_queue = 400' \
+	    app web --work 5ms
 	limit nofile $(($(fds "$POOL") + 10))
-	flood --unix "$DIR/web.sock" --count 400 --concurrency 200 \
-	    --max lost=0 --max failed=0 --max refused=0 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	floods --unix "$DIR/web.sock" --count 400 --concurrency 200 \
+	    --max lost=0 --max failed=0 --max refused=0
 	await said 'Too many open files'
 	assertTrue 'it is said too often' \
 	    "[ $(times_said 'Too many open files') -le 3 ]"
@@ -138,20 +133,15 @@ testWithoutDescriptorsATcpListenerRestsAndLosesNoClient() {
 	EOF
 	pool_start
 	limit nofile $(($(fds "$POOL") + 10))
-	flood --tcp "127.0.0.1:$port" --count 400 --concurrency 200 \
-	    --max lost=0 --max failed=0 --max refused=0 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	floods --tcp "127.0.0.1:$port" --count 400 --concurrency 200 \
+	    --max lost=0 --max failed=0 --max refused=0
 	await said 'Too many open files'
 	assert_accounts web
 }
 
 # Sessions hold all descriptors: none is free until the limit rises.
 testAListenerThatRestsCostsNoProcessorTime() {
-	app web <<-EOF | conf
-	max_processes = 1
-	max_queue = 400
-	EOF
-	pool_start
+	starts 'max_processes = 1 max_queue = 400' app web
 	hold_at busy
 	limit nofile $(($(fds "$POOL") + 5))
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
@@ -170,12 +160,7 @@ testAListenerThatRestsCostsNoProcessorTime() {
 }
 
 testWithoutDescriptorsNoProcessStartsButTwoServe() {
-	app web <<-EOF | conf
-	min_processes = 3
-	max_processes = 3
-	restart_delay = 3s
-	EOF
-	pool_start
+	starts 'min_processes = 3 max_processes = 3 restart_delay = 3s' app web
 	kill -KILL "$(status apps web workers 0 pid)"
 	await status_is 2 apps web processes
 	# Room for a connection, and for a client that may not be closed yet.

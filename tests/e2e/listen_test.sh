@@ -75,11 +75,8 @@ pids() {
 # --- listening sockets --------------------------------------------------
 
 testAProgramServesAtAllAddressesOfItsApp() {
-	listens <<-EOF | conf
-	listen = { "127.0.0.1:$PORT", "unix:web.sock" }
-	max_processes = 1
-	EOF
-	pool_start
+	starts "listen = { \"127.0.0.1:$PORT\", \"unix:web.sock\" }
+	    max_processes = 1" listens
 	assertEquals "2 web:web mine" "$(ask "127.0.0.1:$PORT" environment |
 	    cut -d' ' -f2-)"
 	pid=$(pid_of "$(web)")
@@ -87,11 +84,8 @@ testAProgramServesAtAllAddressesOfItsApp() {
 }
 
 testTheFirstListenerIsDescriptorZeroAndBlocks() {
-	listens --zero <<-EOF | conf
-	listen = { "unix:web.sock", "127.0.0.1:$PORT" }
-	max_processes = 1
-	EOF
-	pool_start
+	starts "listen = { \"unix:web.sock\", \"127.0.0.1:$PORT\" }
+	    max_processes = 1" listens --zero
 	pid=$(pid_of "$(web)")
 	assertEquals "$pid" "$(pid_of "$(web)")"
 	await status_is 1 apps web spawned
@@ -135,11 +129,7 @@ testOptionsThatNeedSessionsAreMistakes() {
 }
 
 testFiguresOfSessionsAreNull() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	update_interval = 1h
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" update_interval = 1h' listens
 	for key in sessions accepted completed queue_wait oldest_wait; do
 		assertEquals "$key" null "$(status apps web "$key")"
 	done
@@ -194,12 +184,8 @@ testEachTcpConnectionWithoutAProcessStartsOne() {
 
 # A connection waits until the process listens.
 testAProcessThatDoesNotListenYetIsNotIdle() {
-	listens --start 60 <<-EOF | conf
-	listen = "unix:web.sock"
-	min_processes = 0
-	max_idle_time = 200ms
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" min_processes = 0
+	    max_idle_time = 200ms' listens --start 60
 	behind_many 1 hello
 	await status_is 1 apps web spawned
 	sleep 1
@@ -209,11 +195,7 @@ testAProcessThatDoesNotListenYetIsNotIdle() {
 }
 
 testTheDaemonSleepsWhileThereIsNoProcess() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	min_processes = 0
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" min_processes = 0' listens
 	before=$(switches "$POOL")
 	sleep 1
 	times=$(($(switches "$POOL") - before))
@@ -246,12 +228,8 @@ first_of() {
 }
 
 testAUnixBacklogThatStaysStartsMoreProcesses() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	max_processes = 3
-	start_delay = 50ms
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" max_processes = 3 start_delay = 50ms' \
+	    listens
 	first_of "unix:$DIR/web.sock"
 	hang "$first"
 	second=$(pid_of "$(web)")
@@ -272,12 +250,8 @@ testAUnixBacklogThatStaysStartsMoreProcesses() {
 }
 
 testATcpBacklogThatStaysStartsMoreProcesses() {
-	listens <<-EOF | conf
-	listen = "127.0.0.1:$PORT"
-	max_processes = 2
-	start_delay = 50ms
-	EOF
-	pool_start
+	starts "listen = \"127.0.0.1:$PORT\" max_processes = 2
+	    start_delay = 50ms" listens
 	first_of "127.0.0.1:$PORT"
 	hang "$first"
 	assertNotEquals "$first" "$(pid_of "$(ask "127.0.0.1:$PORT")")"
@@ -287,12 +261,8 @@ testATcpBacklogThatStaysStartsMoreProcesses() {
 
 # The daemon is suspended while the connection comes and is accepted.
 testAConnectionAcceptedUnseenDelaysNoOther() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	max_processes = 2
-	start_timeout = 1h
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" max_processes = 2 start_timeout = 1h' \
+	    listens
 	busy=$(status apps web workers 0 pid)
 	pause_process "$POOL"
 	hold one keep
@@ -306,11 +276,8 @@ testAConnectionAcceptedUnseenDelaysNoOther() {
 }
 
 testWaitingConnectionsAreShown() {
-	listens <<-EOF | conf
-	listen = { "unix:web.sock", "127.0.0.1:$PORT" }
-	max_processes = 1
-	EOF
-	pool_start
+	starts "listen = { \"unix:web.sock\", \"127.0.0.1:$PORT\" }
+	    max_processes = 1" listens
 	pause_process "$(status apps web workers 0 pid)"
 	behind_many 3 hello
 	start_process ask "127.0.0.1:$PORT" >/dev/null
@@ -324,13 +291,8 @@ testWaitingConnectionsAreShown() {
 }
 
 testABusyProcessorStartsMoreProcesses() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	max_processes = 2
-	update_interval = 500ms
-	grow_threshold = 5
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" max_processes = 2
+	    update_interval = 500ms grow_threshold = 5' listens
 	behind_many 1 burn
 	await status_is 2 apps web processes
 }
@@ -342,17 +304,9 @@ left_by_load() {
 
 # Connections keep processes from being idle, not from leaving by load.
 testAFreeProcessorStopsProcessesAgain() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	max_processes = 2
-	update_interval = 200ms
-	grow_threshold = 5
-	multi_threshold = 5
-	kill_interval = 200ms
-	stop_delay = 10ms
-	max_idle_time = 0
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" max_processes = 2
+	    update_interval = 200ms grow_threshold = 5 multi_threshold = 5
+	    kill_interval = 200ms stop_delay = 10ms max_idle_time = 0' listens
 	behind_many 1 burn
 	await status_is 2 apps web processes
 	hold one keep
@@ -385,12 +339,8 @@ testAConnectionOfAForkedChildKeepsTheProcess() {
 }
 
 testAProgramThatIsSlowToListenStartsNoOther() {
-	listens --start 1 <<-EOF | conf
-	listen = "unix:web.sock"
-	min_processes = 0
-	start_delay = 20ms
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" min_processes = 0 start_delay = 20ms' \
+	    listens --start 1
 	web >/dev/null
 	await status_is 1 apps web spawned
 }
@@ -398,13 +348,8 @@ testAProgramThatIsSlowToListenStartsNoOther() {
 # --- ends ---------------------------------------------------------------
 
 testAKilledProcessLosesItsOwnConnectionsAlone() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	min_processes = 2
-	max_processes = 2
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" min_processes = 2 max_processes = 2
+	    restart_delay = 10ms' listens
 	hold one keep
 	victim=$(pid_of "$HELD")
 	pause_process "$victim"
@@ -421,11 +366,7 @@ testAKilledProcessLosesItsOwnConnectionsAlone() {
 }
 
 testTheBacklogOutlivesTheLastProcess() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" restart_delay = 10ms' listens
 	victim=$(status apps web workers 0 pid)
 	pause_process "$victim"
 	behind_many 5 hello
@@ -436,12 +377,8 @@ testTheBacklogOutlivesTheLastProcess() {
 }
 
 testAnExitAfterMinServerLifeIsNoFailure() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	min_server_life = 50ms
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" min_server_life = 50ms
+	    restart_delay = 10ms' listens
 	sleep 0.1
 	web "exit 0" >/dev/null 2>&1
 	await status_is 1 apps web exits exit
@@ -495,17 +432,10 @@ testAProgramThatExitsAtOnceCostsNoProcessorTime() {
 # --- reload, restart, stop ----------------------------------------------
 
 testSizesOfAListeningAppChangeInPlace() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock"' listens
 	hold one keep
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	max_processes = 3
-	start_delay = 1s
-	EOF
-	ctl reload >/dev/null
+	reloads 'listen = "unix:web.sock" max_processes = 3 start_delay = 1s' \
+	    listens
 	assertEquals 3 "$(status apps web max_processes)"
 	speak one
 	assertEquals "$HELD" "$SAID"
@@ -514,46 +444,28 @@ testSizesOfAListeningAppChangeInPlace() {
 }
 
 testANewGenerationTakesOverWithoutLoss() {
-	listens --graceful <<-EOF | conf
-	listen = "unix:web.sock"
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock" min_processes = 2' listens --graceful
 	old=$(pids)
-	start_process flood --unix "$DIR/web.sock" --count 100000 --limit 3 \
-	    --concurrency 4 --max lost=0 --max refused=0 --quiet >"$DIR/flood"
-	flooder=$STARTED
-	listens --graceful --start 0.1 <<-EOF | conf
-	listen = "unix:web.sock"
-	min_processes = 2
-	EOF
-	ctl reload >/dev/null
+	flood_behind --unix "$DIR/web.sock" --count 100000 --limit 3 \
+	    --concurrency 4 --max lost=0 --max refused=0 --quiet
+	reloads 'listen = "unix:web.sock" min_processes = 2' \
+	    listens --graceful --start 0.1
 	await status_is null apps web rollout
 	await status_is 0 apps web stopping
-	finish "$flooder" $((3 * LIMIT))
-	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	flood_ends
 	for pid in $old; do
 		await is_gone "$pid"
 	done
 }
 
 testAnotherAddressReplacesTheProcesses() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock"' listens
 	old=$(pids)
-	listens <<-EOF | conf
-	listen = { "unix:web.sock", "unix:more.sock" }
-	EOF
-	ctl reload >/dev/null
+	reloads 'listen = { "unix:web.sock", "unix:more.sock" }' listens
 	await is_gone "${old% }"
 	assertEquals "2 web:web mine" \
 	    "$(ask "unix:$DIR/more.sock" environment | cut -d' ' -f2-)"
-	listens <<-EOF | conf
-	listen = { "unix:more.sock" }
-	EOF
-	ctl reload >/dev/null
+	reloads 'listen = { "unix:more.sock" }' listens
 	await test ! -e "$DIR/web.sock"
 	await status_is null apps web rollout
 	await status_is 1 apps web processes
@@ -563,24 +475,15 @@ testAnotherAddressReplacesTheProcesses() {
 }
 
 testAnAppCanChangeToHandoffListenAndBack() {
-	app web <<-EOF | conf
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'max_processes = 1' app web
 	hold_at old
-	listens --graceful <<-EOF | conf
-	listen = "unix:web.sock"
-	max_processes = 1
-	EOF
-	ctl reload >/dev/null
+	reloads 'listen = "unix:web.sock" max_processes = 1' listens --graceful
 	assertEquals "1 web mine" "$(web environment | cut -d' ' -f2-)"
 	open_gate old
 	behind
 	assertContains "$ANSWER" hello
 	await status_is 1 apps '*' processes
-	app web <<-EOF | conf
-	EOF
-	ctl reload >/dev/null
+	reloads '' app web
 	assertContains "$(web hello)" hello
 	await status_is native apps '*' handoff
 	web >/dev/null
@@ -596,16 +499,15 @@ assert_handoffs_change_without_loss() {
 	pool_start
 	lost=0
 	is_root || [ "$flood_kind" = --unix ] || lost=150
-	start_process flood "$flood_kind" "$flood_address" --rate 500 \
+	flood_behind "$flood_kind" "$flood_address" --rate 500 \
 	    --count 1500 --max lost=$lost --max refused=150 --max failed=150 \
-	    --timeout $((3 * LIMIT)) --quiet >"$DIR/flood"
-	flooder=$STARTED
+	    --timeout $((3 * LIMIT)) --quiet
 	for handoff in native listen native listen native native listen; do
 		listens_or_not "$handoff" "$conf_address"
 		reload
 		sleep 0.2
 	done
-	finish "$flooder" $((6 * LIMIT))
+	finish "$FLOOD" $((6 * LIMIT))
 	assertEquals "$conf_address: $(cat "$DIR/flood")" 0 "$RC"
 	await status_is 1 apps '*' processes
 	pool_stop
@@ -663,10 +565,7 @@ testAListeningAppThatComesBackServesAtItsAddressesAgain() {
 
 # The file is read in its order: the app that the address leaves comes first.
 testAnAddressGoesFromAListeningAppThatChangesToALaterOne() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock"' listens
 	{
 		app web </dev/null | sed 's/web.sock/other.sock/'
 		app later </dev/null | sed 's/later.sock/web.sock/'
@@ -678,10 +577,7 @@ testAnAddressGoesFromAListeningAppThatChangesToALaterOne() {
 }
 
 testAReloadThatFailsLeavesASharedSocketInItsPlace() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock"' listens
 	pid=$(pid_of "$(web)")
 	start_process "$PYTHON" -c '
 import socket, sys, time
@@ -846,10 +742,7 @@ testNodeServesFiveThousandRequests() {
 # --- held by an operator -------------------------------------------------
 
 testClientsOfADrainedAppWaitUntilItIsResumed() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	EOF
-	pool_start
+	starts 'listen = "unix:web.sock"' listens
 	assertContains "$(ctl drain web 2>&1)" 'web: drained, 1 process ended'
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --text hello --timeout "$LIMIT" >"$DIR/asked" 2>&1

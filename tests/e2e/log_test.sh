@@ -16,8 +16,7 @@ log_conf() {
 }
 
 testLinesOfProcessesAreLoggedWithAppAndId() {
-	app web --print 'hello\\n' </dev/null | conf
-	pool_start
+	starts '' app web --print 'hello\\n'
 	await grep -qE ' info web/[a-z0-9]+: hello$' "$DIR/log"
 }
 

@@ -44,10 +44,7 @@ behind_many() {
 }
 
 testTheBacklogOfAnAppThatListensItselfIsTold() {
-	listens unix:web.sock "127.0.0.1:$PORT" <<-EOF | conf
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'max_processes = 1' listens unix:web.sock "127.0.0.1:$PORT"
 	server=$(status apps web workers 0 pid)
 	pause_process "$server"
 	behind_many 3 "unix:$DIR/web.sock" unix
@@ -110,16 +107,13 @@ testAnAppThatListensItselfAndLeavesServesItsBacklog() {
 testATcpListenerThatLeavesLosesNobody() {
 	app web </dev/null | at_both | conf
 	pool_start
-	start_process "$BUILD/tests/e2e/flood" --tcp "127.0.0.1:$PORT" \
+	flood_behind --tcp "127.0.0.1:$PORT" \
 	    --rate 500 --count 50000 --stop-on-refused --max lost=0 \
-	    --max late=0 --min refused=1 --timeout $((3 * LIMIT)) \
-	    >"$DIR/flood" 2>&1
-	flood=$STARTED
+	    --max late=0 --min refused=1 --timeout $((3 * LIMIT))
 	await served 100
 	app web </dev/null | conf
 	reload
-	finish "$flood" $((6 * LIMIT))
-	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	flood_ends
 }
 
 served() {
@@ -143,10 +137,7 @@ time.sleep(3600)' "$PORT" "$DIR/taken"
 
 # Two thousand sockets would take the loop longer than a millisecond to read.
 testABacklogThatCannotBeCountedIsSaidToBeUnknown() {
-	listens unix:web.sock <<-EOF | conf
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'max_processes = 1' listens unix:web.sock
 	server=$(status apps web workers 0 pid)
 	pause_process "$server"
 	behind_many 2 "unix:$DIR/web.sock" unix
@@ -171,13 +162,8 @@ time.sleep(3600)' "$DIR/crowd"
 }
 
 testAnIdleConnectionKeepsItsProcess() {
-	listens unix:web.sock <<-EOF | conf
-	min_processes = 0
-	max_processes = 1
-	max_idle_time = 1s
-	update_interval = 400ms
-	EOF
-	pool_start
+	starts 'min_processes = 0 max_processes = 1 max_idle_time = 1s
+	    update_interval = 400ms' listens unix:web.sock
 	start_process "$PYTHON" -c '
 import socket, sys, time
 s = socket.socket(socket.AF_UNIX)

@@ -37,8 +37,7 @@ times_logged() {
 }
 
 testEachLineOfOutputIsLoggedWithAppAndId() {
-	app web --print 'one\ntwo\n' </dev/null | conf
-	pool_start
+	starts '' app web --print 'one\ntwo\n'
 	await logged two
 	assertTrue 'logged one'
 	id=$(status apps web workers 0 id)
@@ -46,8 +45,7 @@ testEachLineOfOutputIsLoggedWithAppAndId() {
 }
 
 testStandardErrorIsLoggedAtWarn() {
-	app web --print-error 'to stderr\n' </dev/null | conf
-	pool_start
+	starts '' app web --print-error 'to stderr\n'
 	await logged_at warn 'to stderr'
 }
 
@@ -181,10 +179,7 @@ all_printed() {
 }
 
 testOutputNullIsDiscarded() {
-	app web --print 'hello there\n' <<-EOF | conf
-	output = null
-	EOF
-	pool_start
+	starts 'output = null' app web --print 'hello there\n'
 	pid=$(status apps web workers 0 pid)
 	assertContains "$(web)" hello
 	assertFalse "said 'hello there'"
@@ -194,10 +189,7 @@ testOutputNullIsDiscarded() {
 }
 
 testOutputInheritGoesToTheDaemonsStandardError() {
-	app web --print 'as it is\n' <<-EOF | conf
-	output = inherit
-	EOF
-	pool_start
+	starts 'output = inherit' app web --print 'as it is\n'
 	await grep -qx 'as it is' "$DIR/log"
 }
 
@@ -205,11 +197,8 @@ testOutputFileIsAppendedTo() {
 	mkdir -m 1777 "$DIR/out"
 	echo before >"$DIR/out/file"
 	chmod 666 "$DIR/out/file"
-	app web --print 'into the file\n' <<-EOF | conf
-	output = "out/file"
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'output = "out/file" min_processes = 2' \
+	    app web --print 'into the file\n'
 	await has_lines 3
 	assertEquals "$(printf 'before\ninto the file\ninto the file')" \
 	    "$(cat "$DIR/out/file")"
@@ -221,10 +210,7 @@ has_lines() {
 }
 
 testAnOutputFileThatCannotBeOpenedIsTheReasonOfTheFailure() {
-	app web <<-EOF | conf
-	output = "$DIR/nowhere/file"
-	EOF
-	pool_run
+	begins "output = \"$DIR/nowhere/file\"" app web
 	await said "$DIR/nowhere/file"
 	assertContains "$(status apps web last_failure)" 'No such file'
 }
@@ -251,10 +237,7 @@ testAnOutputFifoWithoutAReaderHoldsUpNoOther() {
 testAnOutputFifoWithAReaderIsWrittenTo() {
 	mkfifo "$DIR/fifo"
 	start_process cat "$DIR/fifo" >"$DIR/read"
-	app web --print 'a line\n' <<-EOF | conf
-	output = "$DIR/fifo"
-	EOF
-	pool_start
+	starts "output = \"$DIR/fifo\"" app web --print 'a line\n'
 	await grep -q '^a line$' "$DIR/read"
 }
 
@@ -275,8 +258,7 @@ testProgramsCanOpenDevStderrAndDevStdout() {
 }
 
 testEventMessagesAreLoggedLikeOutput() {
-	app web --events 3 </dev/null | conf
-	pool_start
+	starts '' app web --events 3
 	await logged 'event 2'
 	assertEquals 1 "$(times_logged 'event 0')"
 }
@@ -291,13 +273,9 @@ testTheStandardInputOfProcessesIsEmpty() {
 }
 
 testOutputChangesByReload() {
-	app web --print 'to the log\n' </dev/null | conf
-	pool_start
+	starts '' app web --print 'to the log\n'
 	await logged 'to the log'
-	app web --print 'to the log\n' <<-EOF | conf
-	output = inherit
-	EOF
-	ctl reload >/dev/null
+	reloads 'output = inherit' app web --print 'to the log\n'
 	await grep -qx 'to the log' "$DIR/log"
 }
 

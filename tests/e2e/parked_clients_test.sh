@@ -112,8 +112,7 @@ testAProcessCannotParkTheConnectionOfAnotherApp() {
 }
 
 testParkWithoutKeepAliveIsNonsense() {
-	app web --at 1 --say 'PARK 1' </dev/null | conf
-	pool_start
+	starts '' app web --at 1 --say 'PARK 1'
 	web >/dev/null
 	await said 'broke the protocol and is killed: PARK without keep_alive'
 }

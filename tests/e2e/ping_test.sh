@@ -42,8 +42,7 @@ hasty() {
 # ---------------------------------------------------------------- HTTP
 
 testAnAppThatAnswersHttpIsGood() {
-	app_of http web ./hello </dev/null | conf
-	pool_start
+	starts '' app_of http web ./hello
 	ping web
 	good 'web: 200 OK, '
 	good " ms (unix:$DIR/web.sock)"
@@ -81,10 +80,7 @@ testAnAppIsPingedByIpv6() {
 }
 
 testTheFirstAddressOfAnAppIsPinged() {
-	app_of http web ./hello <<-EOF | conf
-	listen += "unix:other.sock"
-	EOF
-	pool_start
+	starts 'listen += "unix:other.sock"' app_of http web ./hello
 	for _ in 1 2 3 4; do
 		ping web
 		good "(unix:$DIR/web.sock)"
@@ -103,10 +99,7 @@ testTheOptionPathIsThePathOfTheRequest() {
 	echo
 	EOF
 	chmod 755 "$DIR/answer"
-	app_of http web ./answer <<-EOF | conf
-	handoff = stdio
-	EOF
-	pool_start
+	starts 'handoff = stdio' app_of http web ./answer
 	ping web --path /health
 	good '200 Healthy'
 	ping web --path=/moved
@@ -116,28 +109,20 @@ testTheOptionPathIsThePathOfTheRequest() {
 }
 
 testAnErrorOfTheServerIsBad() {
-	app_of http web printf "HTTP/1.1 500 Oh dear\\n\\n" <<-EOF | conf
-	handoff = stdio
-	EOF
-	pool_start
+	starts 'handoff = stdio' \
+	    app_of http web printf "HTTP/1.1 500 Oh dear\\n\\n"
 	ping web
 	bad '500 Oh dear'
 }
 
 testAnAnswerThatIsNotHttpIsBad() {
-	app_of http web cat <<-EOF | conf
-	handoff = stdio
-	EOF
-	pool_start
+	starts 'handoff = stdio' app_of http web cat
 	ping web
 	bad 'the answer is not HTTP/1'
 }
 
 testAnAppThatHasFailedIsBad() {
-	app_of http web false <<-EOF | conf
-	start_limit = 1
-	EOF
-	pool_run
+	begins 'start_limit = 1' app_of http web false
 	await status_is failed apps web state
 	ping web
 	bad '503 Service Unavailable'
@@ -219,10 +204,7 @@ testAFastCgiAnswerWithoutAnEndIsBad() {
 }
 
 testAFastCgiAppThatRefusesIsOverloaded() {
-	app_of fastcgi web false <<-EOF | conf
-	start_limit = 1
-	EOF
-	pool_run
+	begins 'start_limit = 1' app_of fastcgi web false
 	await status_is failed apps web state
 	ping web
 	bad 'refused: overloaded'
@@ -231,18 +213,14 @@ testAFastCgiAppThatRefusesIsOverloaded() {
 # ---------------------------------------------------------------- raw
 
 testARawAppThatCanBeConnectedToIsGood() {
-	app_of raw web ./hello </dev/null | conf
-	pool_start
+	starts '' app_of raw web ./hello
 	ping web
 	good 'web: connected'
 }
 
 # The daemon accepts and closes, which looks like a server that waits.
 testARawAppThatHasFailedIsBad() {
-	app_of raw web false <<-EOF | conf
-	start_limit = 1
-	EOF
-	pool_run
+	begins 'start_limit = 1' app_of raw web false
 	await status_is failed apps web state
 	ping web
 	bad 'web: failed: exited with status 1 before it was ready; handoff = native '
@@ -251,10 +229,7 @@ testARawAppThatHasFailedIsBad() {
 
 testWhatAFailedAppHasSaidGivesTheTerminalNoCommands() {
 	printf 'printf "\\033c\\n" >&2; exit 1\n' >"$DIR/rude"
-	app_of raw web sh rude <<-EOF | conf
-	start_limit = 1
-	EOF
-	pool_run
+	begins 'start_limit = 1' app_of raw web sh rude
 	await status_is failed apps web state
 	ping web
 	bad 'exited with status 1 before it was ready: \x1bc'
@@ -286,8 +261,7 @@ print(*(a[k] for k in ("app", "protocol", "good", "status", "text", "stderr",
 }
 
 testAnUnknownAppAndAMissingDaemonExitWith69() {
-	app_of http web ./hello </dev/null | conf
-	pool_start
+	starts '' app_of http web ./hello
 	ping wep
 	assertEquals 69 "$RC"
 	assertContains "$SAID" 'no app wep; is web meant?'
@@ -311,8 +285,7 @@ testAnAppWithoutASocketCannotBePinged() {
 }
 
 testWrongArgumentsOfPingExitWith64() {
-	app_of http web ./hello </dev/null | conf
-	pool_start
+	starts '' app_of http web ./hello
 	for words in '' 'web other' 'web --path nothing' 'web --timeout 0' \
 	    'web --timeout soon' 'web --timeout 2d'; do
 		# shellcheck disable=SC2086 # words

@@ -34,11 +34,7 @@ sessions_by_pid() {
 }
 
 testPrefetchedConnectionsWaitInTheSocketOfTheProcess() {
-	app web <<-EOF | conf
-	max_processes = 1
-	prefetch = 2
-	EOF
-	pool_start
+	starts 'max_processes = 1 prefetch = 2' app web
 	occupy all 4
 	await are_sessions 3
 	await status_is 1 apps web waiting
@@ -90,12 +86,7 @@ testAPrefetchedConnectionOfAKilledProcessGoesElsewhere() {
 # Long sessions among many short ones: there is always a connection to take
 # back.
 testNoConnectionIsLostWhileManyAreTakenBack() {
-	app web <<-EOF | conf
-	min_processes = 4
-	max_processes = 4
-	prefetch = 3
-	EOF
-	pool_start
+	starts 'min_processes = 4 max_processes = 4 prefetch = 3' app web
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
 	    --concurrency 3 --count 100 --request 'sleep 15ms' \
 	    --max lost=0 >"$DIR/long" 2>&1
@@ -117,15 +108,9 @@ has_sessions() {
 }
 
 testKilledProcessesLoseOnlyTheSessionsTheyHadBegun() {
-	app web --crash-every 20 <<-EOF | conf
-	min_processes = 4
-	max_processes = 4
-	prefetch = 3
-	restart_delay = 1ms
-	restart_delay_max = 1ms
-	retry_limit = 1000
-	EOF
-	pool_start
+	starts 'min_processes = 4 max_processes = 4 prefetch = 3
+	    restart_delay = 1ms restart_delay_max = 1ms retry_limit = 1000' \
+	    app web --crash-every 20
 	flood --unix "$DIR/web.sock" --concurrency 20 --count 1000 \
 	    --quiet >"$DIR/flood" 2>&1
 	lost=$(sed -n 's/.* lost=\([0-9]*\).*/\1/p' "$DIR/flood")
@@ -170,10 +155,7 @@ testThePoolPrefetchesByItselfWhereSessionsAreBrief() {
 }
 
 testPrefetchChangesInPlace() {
-	app web <<-EOF | conf
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'max_processes = 1' app web
 	first=$(pid_of "$(web)")
 	occupy all 3
 	await status_is 2 apps web waiting
@@ -244,12 +226,7 @@ testFullPrivateQueuesMeetOnFull() {
 # Connections in private queues count as waiting, though a new process serves
 # only those that come after it.
 testConnectionsInPrivateQueuesMakeTheAppGrow() {
-	app web <<-EOF | conf
-	prefetch = 1
-	queue = private
-	start_delay = 50ms
-	EOF
-	pool_start
+	starts 'prefetch = 1 queue = private start_delay = 50ms' app web
 	occupy all 3
 	await shares_are '0 1 2'
 	dismiss all
@@ -263,13 +240,8 @@ shares_are() {
 
 # Without another process the queue waits for the next.
 testThePrivateQueueOfAKilledProcessGoesToTheNext() {
-	app web <<-EOF | conf
-	max_processes = 1
-	prefetch = 2
-	queue = private
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'max_processes = 1 prefetch = 2 queue = private
+	    restart_delay = 10ms' app web
 	hold_at first
 	occupy others 2
 	await are_sessions 3

@@ -25,11 +25,7 @@ serves() {
 assert_fails() {
 	reason=$1
 	shift
-	silent "$@" <<-EOF | conf
-	start_limit = 2
-	restart_delay = 10ms
-	EOF
-	pool_run
+	begins 'start_limit = 2 restart_delay = 10ms' silent "$@"
 	told=$(ctl wait 2>&1)
 	assertEquals 1 $?
 	assertContains "$told" "web has failed: $reason before it was ready"
@@ -49,13 +45,8 @@ testAJobThatFailsAtOnceFailsItsApp() {
 }
 
 testJobsThatAreDoneBeforeReadyAfterAreReady() {
-	silent none true <<-EOF | conf
-	min_processes = 2
-	ready_after = 60s
-	start_limit = 1
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'min_processes = 2 ready_after = 60s start_limit = 1
+	    restart_delay = 10ms' silent none true
 	await status_is running apps web state
 	assertEquals 0 "$(status apps web spawn_failures)"
 }
@@ -65,10 +56,7 @@ has_spawned() {
 }
 
 testAJobThatIsDoneIsNoFailure() {
-	silent none true <<-EOF | conf
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'restart_delay = 10ms' silent none true
 	await has_spawned 20
 	assertEquals null "$(status apps web last_failure)"
 	assertNotContains "$(cat "$DIR/log")" 'exited with status 0'
@@ -81,11 +69,7 @@ is_older() {
 }
 
 testAProcessIsStartingUntilReadyAfter() {
-	serves <<-EOF | conf
-	ready_after = 60s
-	start_timeout = 1s
-	EOF
-	pool_run
+	begins 'ready_after = 60s start_timeout = 1s' serves
 	await is_older 1
 	assertEquals 1 "$(status apps web spawned)"
 	assertEquals 'it is served' 1 "$(web | wc -l)"
@@ -94,11 +78,7 @@ testAProcessIsStartingUntilReadyAfter() {
 }
 
 testAConnectionBehindABusyStartingProcessStartsAnother() {
-	serves <<-EOF | conf
-	max_processes = 2
-	ready_after = 1h
-	EOF
-	pool_run
+	begins 'max_processes = 2 ready_after = 1h' serves
 	occupy one
 	# The client before has been accepted as well, and keeps the process
 	# busy.
@@ -112,11 +92,7 @@ testAConnectionBehindABusyStartingProcessStartsAnother() {
 }
 
 testANewGenerationThatDoesNotLiveEndsNoOldProcess() {
-	serves <<-EOF | conf
-	min_processes = 2
-	ready_after = 100ms
-	EOF
-	pool_start
+	starts 'min_processes = 2 ready_after = 100ms' serves
 	old=$(status apps web workers '*' pid | sort)
 	silent listen sh -c 'sleep 0.1; exit 1' <<-EOF | conf
 	min_processes = 2

@@ -70,11 +70,7 @@ complains() {
 }
 
 testAFailureIsToldWithTheLastLineOnStderr() {
-	complains <<-EOF | conf
-	start_limit = 2
-	restart_delay = 10ms
-	EOF
-	pool_run
+	begins 'start_limit = 2 restart_delay = 10ms' complains
 	assertEquals 1 "$(ctl wait 2>"$DIR/wait" >&2; echo $?)"
 	assertContains "$(cat "$DIR/wait")" "bad has failed: $WHY"
 	assertEquals "$WHY" "$(status apps bad last_failure | cut -d';' -f1)"
@@ -83,10 +79,7 @@ testAFailureIsToldWithTheLastLineOnStderr() {
 }
 
 testTheEndOfAProcessIsToldAfterAllThatItPrinted() {
-	complains <<-EOF | conf
-	start_limit = 1
-	EOF
-	pool_run
+	begins 'start_limit = 1' complains
 	await said 'error bad: failed'
 	sed -n '/Traceback/,/failed:/{s/^[^ ]* //;s/ready:.*/ready/
 s,bad/[a-z0-9]*,bad/ID,;s/worker.*pid [0-9]*/worker/;p;}' \
@@ -99,10 +92,7 @@ error bad: failed: exited with status 3 before it was ready' \
 }
 
 testACrashInASessionIsToldWithTheLastLineOnStderr() {
-	app web --print-error 'assertion failed' <<-EOF | conf
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'restart_delay = 10ms' app web --print-error 'assertion failed'
 	web 'kill 6' >/dev/null 2>&1
 	await grep -qE "killed by signal 6 \(SIGABRT.*\) in a session of \
 [0-9.]+ s: assertion failed \(signal\)$" \
@@ -111,11 +101,8 @@ testACrashInASessionIsToldWithTheLastLineOnStderr() {
 }
 
 testAKeeperThatIsStuckHoldsUpNoRestart() {
-	app web --print-error 'what\n' <<-EOF | conf
-	restart_delay = 10ms
-	min_server_life = 0
-	EOF
-	pool_start
+	starts 'restart_delay = 10ms min_server_life = 0' \
+	    app web --print-error 'what\n'
 	keeper=$(status apps web keepers 0 pid)
 	pause_process "$keeper"
 	web 'exit 3' >/dev/null 2>&1

@@ -237,11 +237,7 @@ testAWaitingClientIsAnsweredAfterQueueTimeout() {
 }
 
 testAFailedAppAnswersWithARefusal() {
-	app web --exit-at-once 1 <<-EOF | conf
-	start_limit = 1
-	protocol = http
-	EOF
-	pool_run
+	begins 'start_limit = 1 protocol = http' app web --exit-at-once 1
 	await status_is failed apps web state
 	assertEquals 503 "$(unix_get -o "$DIR/body" -w '%{http_code}')"
 	await status_is 1 apps web refused
@@ -526,17 +522,11 @@ testDescriptorsForLingeringConnectionsAreReserved() {
 }
 
 testAFloodOfRefusalsAddsUpInTheAccounts() {
-	app web --work 1ms <<-EOF | conf
-	max_processes = 1
-	max_queue = 5
-	on_full = refuse
-	protocol = http
-	EOF
-	pool_start
+	starts 'max_processes = 1 max_queue = 5 on_full = refuse
+	    protocol = http' app web --work 1ms
 	before=$(fds "$POOL")
-	flood --unix "$DIR/web.sock" --count 5000 --concurrency 100 \
-	    --min answered=5000 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	floods --unix "$DIR/web.sock" --count 5000 --concurrency 100 \
+	    --min answered=5000
 	await status_is 0 apps web sessions
 	assertEquals 5000 "$(status apps web accepted)"
 	assertEquals 5000 $(($(status apps web completed) +

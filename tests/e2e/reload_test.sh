@@ -258,10 +258,7 @@ testSizesChangeInPlace() {
 }
 
 testALowerMaximumStopsIdleProcesses() {
-	app web <<-EOF | conf
-	min_processes = 6
-	EOF
-	pool_start
+	starts 'min_processes = 6' app web
 	app web <<-EOF | conf
 	min_processes = 1
 	max_processes = 2
@@ -293,18 +290,16 @@ testAnUnchangedAppKeepsItsProcesses() {
 testAChangedCommandReplacesTheProcessesWithoutLoss() {
 	web_conf --work 1ms | conf
 	pool_start
-	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	flood_behind --unix "$DIR/web.sock" \
 	    --rate 500 --count 1000 --max lost=0 --max refused=0 \
-	    --max failed=0 --timeout $((3 * LIMIT)) >"$DIR/flood" 2>&1
-	flood=$STARTED
+	    --max failed=0 --timeout $((3 * LIMIT))
 	await accepted 100
 	for i in 1 2 3 4 5; do
 		web_conf --work 1ms --text "version$i" | conf
 		hup
 		await answers "version$i"
 	done
-	finish "$flood" $((6 * LIMIT))
-	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	flood_ends
 	assertEquals 0 "$(status apps web lost)"
 	assertEquals 0 "$(status apps web refused)"
 	assert_accounts web
@@ -318,10 +313,9 @@ testAppsAreAddedAndRemovedWhileAnotherServes() {
 	web_conf | conf
 	pool_start
 	before=$(workers web)
-	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	flood_behind --unix "$DIR/web.sock" \
 	    --rate 1000 --count 2000 --max lost=0 --max refused=0 \
-	    --max failed=0 --timeout $((3 * LIMIT)) >"$DIR/flood" 2>&1
-	flood=$STARTED
+	    --max failed=0 --timeout $((3 * LIMIT))
 	await accepted 100
 	for i in 1 2 3 4 5 6 7 8; do
 		{
@@ -331,8 +325,7 @@ testAppsAreAddedAndRemovedWhileAnotherServes() {
 		hup
 		assertContains "$(ask "unix:$DIR/other$i.sock")" hello
 	done
-	finish "$flood" $((6 * LIMIT))
-	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	flood_ends
 	assertEquals "$before" "$(workers web)"
 	await has_apps 2
 	assertFalse 'the socket of a removed app' "[ -e $DIR/other1.sock ]"
@@ -346,17 +339,14 @@ testARemovedAppServesEveryConnectedClient() {
 		EOF
 	} | conf
 	pool_start
-	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/other.sock" \
+	flood_behind --unix "$DIR/other.sock" \
 	    --rate 1000 --count 20000 --stop-on-refused --max lost=0 \
-	    --max late=0 --min refused=1 --timeout $((3 * LIMIT)) \
-	    >"$DIR/flood" 2>&1
-	flood=$STARTED
+	    --max late=0 --min refused=1 --timeout $((3 * LIMIT))
 	await answered_by other
 	web_conf | conf
 	hup
 	assertTrue "said 'other: removed'"
-	finish "$flood" $((6 * LIMIT))
-	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	flood_ends
 	await has_apps 1
 }
 
@@ -385,16 +375,13 @@ a_listener_leaves() {
 	pool_start
 	before=$(workers web)
 	shift
-	start_process "$BUILD/tests/e2e/flood" "$@" \
+	flood_behind "$@" \
 	    --rate 1000 --count 50000 --stop-on-refused --max lost=0 \
-	    --max late=0 --min refused=1 --timeout $((3 * LIMIT)) \
-	    >"$DIR/flood" 2>&1
-	flood=$STARTED
+	    --max late=0 --min refused=1 --timeout $((3 * LIMIT))
 	await answered_by web
 	listens_at unix:stays.sock
 	hup
-	finish "$flood" $((6 * LIMIT))
-	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	flood_ends
 	assertContains "$(ask "unix:$DIR/stays.sock")" hello
 	assertEquals "$before" "$(workers web)"
 	assert_accounts web
@@ -415,10 +402,9 @@ testAddressesAreAddedAndRemovedWhileAnotherServes() {
 	listens_at unix:web.sock
 	pool_start
 	before=$(workers web)
-	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
+	flood_behind --unix "$DIR/web.sock" \
 	    --rate 1000 --count 2000 --max lost=0 --max refused=0 \
-	    --max failed=0 --timeout $((3 * LIMIT)) >"$DIR/flood" 2>&1
-	flood=$STARTED
+	    --max failed=0 --timeout $((3 * LIMIT))
 	await accepted 100
 	for i in 1 2 3 4 5 6; do
 		listens_at unix:web.sock "unix:more$i.sock" "127.0.0.1:$port"
@@ -428,8 +414,7 @@ testAddressesAreAddedAndRemovedWhileAnotherServes() {
 		listens_at unix:web.sock
 		hup
 	done
-	finish "$flood" $((6 * LIMIT))
-	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
+	flood_ends
 	assertEquals "$before" "$(workers web)"
 }
 
@@ -744,8 +729,7 @@ testARestartFileIsSeenForAnAppThatBecameAJob() {
 # The memory of a process is measured according to the handoff it was started
 # with.
 testTheMemoryOfAnOldProcessIsShownAfterAnAdapterCame() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	worker=$(status apps web workers 0 pid)
 	occupy one
 	await status_is 1 apps web active
@@ -789,8 +773,7 @@ testStdioProcessesAreNotGivenTwoSessionsAfterAReload() {
 
 # The daemon finds all three commands, in their order, when it goes on.
 testReloadsThatAStopMeetsAreAnsweredAtOnce() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	hold_at first
 	"$PYTHON" -c '
 import os, signal, socket, sys, time

@@ -187,17 +187,16 @@ testARolloutAtTheCeilingKeepsAllReadyWithoutLoss() {
 		sed -i '1i max_processes = 20' "$DIR/pool.conf"
 		[ $text = new ] || pool_start
 	done
-	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
-	    --rate 300 --count 100000 --limit $((6 * LIMIT)) >"$DIR/flood" 2>&1
-	flood=$STARTED
+	flood_behind --unix "$DIR/web.sock" \
+	    --rate 300 --count 100000 --limit $((6 * LIMIT))
 	await compare_accepted 50
 	reload
 	assertEquals 'rolling' "$(status apps web rollout state)"
 	assertEquals 20 "$(status apps web rollout of)"
-	start_process watch_ready "$flood" >"$DIR/watched"
+	start_process watch_ready "$FLOOD" >"$DIR/watched"
 	: >"$DIR/new"
 	finish "$STARTED" $((6 * LIMIT))
-	kill -TERM "$flood"
+	kill -TERM "$FLOOD"
 	read -r fewest most <"$DIR/watched"
 	assertEquals 'the fewest that were ready' 20 "$fewest"
 	assertTrue "$most processes" "[ $most -le 22 ]"

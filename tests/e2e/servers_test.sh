@@ -53,10 +53,7 @@ print(f"k{n}")' "$B" "$A" "$C"
 
 # limited KEY: runs an app with one lock of the three servers.
 limited() {
-	app web <<-END | conf
-	limit = "$C,$A,$B $1 1 9 20s"
-	END
-	pool_start
+	starts "limit = \"$C,$A,$B $1 1 9 20s\"" app web
 }
 
 testALimitWaitsForOtherClientsOfTheSameServers() {

@@ -285,8 +285,7 @@ testADaemonInTheBackgroundExitsWith78ForABrokenFile() {
 }
 
 testASecondDaemonExitsWith73AndTheFirstServesOn() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	"$APPPOOLD" -D -c "$DIR/pool.conf" >"$DIR/second" 2>&1 </dev/null
 	assertEquals 73 $?
 	assertTrue "grep -q 'another process' '$DIR/second'"

@@ -516,12 +516,7 @@ testALowerCeilingStopsIdleProcesses() {
 }
 
 testTwoLongSessionsDoNotBlockAnAppAtMaxRequests() {
-	app web <<-EOF | conf
-	max_processes = 1
-	concurrency = 4
-	max_requests = 2
-	EOF
-	pool_start
+	starts 'max_processes = 1 concurrency = 4 max_requests = 2' app web
 	occupy long 2
 	await status_is 2 apps web sessions
 	assertContains "$(web hello)" hello

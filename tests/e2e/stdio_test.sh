@@ -91,8 +91,7 @@ file_setup() {
 # ---------------------------------------------------------------- the program
 
 testTheClientIsTheProgramsStandardInputAndOutput() {
-	stdio web tr a-z A-Z </dev/null | conf
-	pool_start
+	starts '' stdio web tr a-z A-Z
 	assertEquals 'HELLO' "$(talk "unix:$DIR/web.sock" hello)"
 	assertEquals 'AGAIN' "$(talk "unix:$DIR/web.sock" again)"
 	await status_is 2 apps web completed
@@ -110,18 +109,14 @@ testTheStandardErrorOfTheProgramIsLogged() {
 	echo for the log >&2
 	echo for the client
 	EOF
-	stdio web ./both </dev/null | conf
-	pool_start
+	starts '' stdio web ./both
 	assertEquals 'for the client' "$(talk "unix:$DIR/web.sock")"
 	await said 'for the log'
 }
 
 testTheAddressOfAnIpv4ClientIsInTheEnvironment() {
 	port=$(free_port)
-	stdio web env <<-EOF | conf
-	listen += "127.0.0.1:$port"
-	EOF
-	pool_start
+	starts "listen += \"127.0.0.1:$port\"" stdio web env
 	talk "127.0.0.1:$port" >"$DIR/env"
 	from=$(sed -n 's/^from //p' "$DIR/env")
 	for line in PROTO=TCP TCPLOCALIP=127.0.0.1 "TCPLOCALPORT=$port" \
@@ -135,10 +130,7 @@ testTheAddressOfAnIpv4ClientIsInTheEnvironment() {
 testAnIpv4ClientAtAWildcardAddressHasAnIpv4Address() {
 	port=$(free_port)
 	[ -e /proc/net/if_inet6 ] || { skip 'no IPv6'; return; }
-	stdio web env <<-EOF | conf
-	listen += "*:$port"
-	EOF
-	pool_start
+	starts "listen += \"*:$port\"" stdio web env
 	talk "127.0.0.1:$port" >"$DIR/env"
 	assertTrue "grep -qx TCPREMOTEIP=127.0.0.1 '$DIR/env'"
 	assertTrue "grep -qx TCPLOCALIP=127.0.0.1 '$DIR/env'"
@@ -147,18 +139,14 @@ testAnIpv4ClientAtAWildcardAddressHasAnIpv4Address() {
 testTheAddressOfAnIpv6ClientIsInTheEnvironment() {
 	port=$(free_port)
 	has_ipv6 || { skip 'no IPv6'; return; }
-	stdio web env <<-EOF | conf
-	listen += "[::1]:$port"
-	EOF
-	pool_start
+	starts "listen += \"[::1]:$port\"" stdio web env
 	talk "::1:$port" >"$DIR/env"
 	assertTrue "grep -qx TCPREMOTEIP=::1 '$DIR/env'"
 	assertTrue "grep -qx TCPLOCALPORT=$port '$DIR/env'"
 }
 
 testTheCredentialsOfAUnixClientAreInTheEnvironment() {
-	stdio web env </dev/null | conf
-	pool_start
+	starts '' stdio web env
 	talk "unix:$DIR/web.sock" >"$DIR/env"
 	for line in PROTO=UNIX "UNIXLOCALPATH=$DIR/web.sock" \
 	    "UNIXREMOTEEUID=$(id -u)" "UNIXREMOTEEGID=$(id -g)"; do
@@ -182,8 +170,7 @@ testVariablesAboutClientsInTheEnvironmentAreRemoved() {
 }
 
 testTheProgramIsToldItsAppIdAndSlotButNoChannel() {
-	stdio web env </dev/null | conf
-	pool_start
+	starts '' stdio web env
 	id=$(status apps web workers 0 id)
 	talk "unix:$DIR/web.sock" >"$DIR/env"
 	for line in APPPOOL_APP=web "APPPOOL_ID=$id" APPPOOL_SLOT=0; do
@@ -234,11 +221,8 @@ testTheProgramRunsInItsChroot() {
 	ldd /bin/cat | grep -o '/[^ ]*' | while read -r lib; do
 		mkdir -p "$DIR/root${lib%/*}" && cp "$lib" "$DIR/root$lib"
 	done
-	stdio web /bin/cat /where - <<-EOF | conf
-	chroot = "$DIR/root"
-	directory = "/bin"
-	EOF
-	pool_start
+	starts "chroot = \"$DIR/root\" directory = \"/bin\"" \
+	    stdio web /bin/cat /where -
 	assert_link "$DIR/root" "/proc/$(status apps web workers 0 pid)/root"
 	assertEquals 'in the root inside' \
 	    "$(talk "unix:$DIR/web.sock" inside | paste -sd ' ')"
@@ -247,8 +231,7 @@ testTheProgramRunsInItsChroot() {
 # ---------------------------------------------------------------- ends
 
 testAnExitOfAnyStatusCompletesTheSession() {
-	stdio web ./obey </dev/null | conf
-	pool_start
+	starts '' stdio web ./obey
 	for status in 0 1 3 255; do
 		talk "unix:$DIR/web.sock" "exit $status"
 	done
@@ -262,10 +245,7 @@ testAnExitOfAnyStatusCompletesTheSession() {
 }
 
 testADeathBySignalLosesTheSessionAndDelaysNoOther() {
-	stdio web ./obey <<-EOF | conf
-	restart_delay = 60s
-	EOF
-	pool_start
+	starts 'restart_delay = 60s' stdio web ./obey
 	for signal in SEGV KILL ABRT; do
 		talk "unix:$DIR/web.sock" "kill $signal"
 	done
@@ -283,17 +263,13 @@ testADeathBySignalLosesTheSessionAndDelaysNoOther() {
 
 testProcessesThatTheProgramLeavesBehindAreEnded() {
 	# The background process would hold the connection for an hour.
-	stdio web sh -c "sleep 3600 & echo started" </dev/null | conf
-	pool_start
+	starts '' stdio web sh -c "sleep 3600 & echo started"
 	assertEquals started "$(talk "unix:$DIR/web.sock")"
 	await status_is 1 apps web completed
 }
 
 testAKilledAdapterWithAnUnreadConnectionCostsNothing() {
-	stdio web head -n 1 <<-EOF | conf
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'restart_delay = 10ms' stdio web head -n 1
 	waiting=$(status apps web workers 0 pid)
 	pause_process "$waiting"
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
@@ -310,10 +286,7 @@ testAKilledAdapterWithAnUnreadConnectionCostsNothing() {
 }
 
 testAnAdapterThatIsKilledWhileItWaitsIsAFailure() {
-	stdio web cat <<-EOF | conf
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'restart_delay = 10ms' stdio web cat
 	kill -KILL "$(status apps web workers 0 pid)"
 	await said 'next start in'
 	await status_is 1 apps web idle
@@ -323,11 +296,7 @@ testAnAdapterThatIsKilledWhileItWaitsIsAFailure() {
 # ---------------------------------------------------------------- how many
 
 testMinProcessesAreReadyBesideBusyOnes() {
-	stdio web cat <<-EOF | conf
-	min_processes = 2
-	max_processes = 5
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 5' stdio web cat
 	hold web
 	hold web
 	hold web
@@ -338,12 +307,8 @@ testMinProcessesAreReadyBesideBusyOnes() {
 }
 
 testNoMoreThanMaxProcessesRunAndConnectionsWait() {
-	stdio web head -n 1 <<-EOF | conf
-	min_processes = 2
-	max_processes = 4
-	start_delay = 0
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 4 start_delay = 0' \
+	    stdio web head -n 1
 	occupy all 40
 	await status_is '4 36' apps web sessions,waiting
 	assertEquals 4 "$(status apps web processes)"
@@ -356,14 +321,8 @@ testNoMoreThanMaxProcessesRunAndConnectionsWait() {
 
 # Without updates the load asks for no further process, however long this takes.
 testHundredsOfConnectionsOfAShellScriptAreAllServed() {
-	stdio web ./obey <<-EOF | conf
-	min_processes = 8
-	max_processes = 24
-	max_queue = 500
-	update_interval = 1h
-	target_wait = 0
-	EOF
-	pool_start
+	starts 'min_processes = 8 max_processes = 24 max_queue = 500
+	    update_interval = 1h target_wait = 0' stdio web ./obey
 	assertEquals 400 "$("$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --count 400 --together --timeout $((6 * LIMIT)) | grep -c hello)"
 	await status_is 400 apps web completed
@@ -373,16 +332,10 @@ testHundredsOfConnectionsOfAShellScriptAreAllServed() {
 }
 
 testTwoHundredConnectionsASecondOfAShellScriptAreServed() {
-	stdio web ./obey <<-EOF | conf
-	min_processes = 8
-	max_processes = 24
-	max_queue = 500
-	EOF
-	pool_start
-	flood --unix "$DIR/web.sock" --rate $((200 / SLOW)) --count 600 \
-	    --timeout $((3 * LIMIT)) --max lost=0 --min answered=600 \
-	    >"$DIR/flood" 2>&1
-	assertEquals "$(cat "$DIR/flood")" 0 $?
+	starts 'min_processes = 8 max_processes = 24 max_queue = 500' \
+	    stdio web ./obey
+	floods --unix "$DIR/web.sock" --rate $((200 / SLOW)) --count 600 \
+	    --timeout $((3 * LIMIT)) --max lost=0 --min answered=600
 	await status_is 600 apps web completed
 	assert_accounts web
 }
@@ -390,19 +343,14 @@ testTwoHundredConnectionsASecondOfAShellScriptAreServed() {
 # ---------------------------------------------------------------- the daemon
 
 testAdaptersThatWaitEndAtOnceWhenTheDaemonStops() {
-	stdio web cat <<-EOF | conf
-	min_processes = 3
-	stop_timeout = 60s
-	EOF
-	pool_start
+	starts 'min_processes = 3 stop_timeout = 60s' stdio web cat
 	pool_stop TERM
 	assertEquals 0 "$RC"
 	assertFalse 'a process was killed' "said signal"
 }
 
 testASessionIsFinishedWhenTheDaemonStops() {
-	stdio web cat </dev/null | conf
-	pool_start
+	starts '' stdio web cat
 	hold web
 	kill -TERM "$POOL"
 	await said 'stopping'
@@ -414,10 +362,7 @@ testASessionIsFinishedWhenTheDaemonStops() {
 }
 
 testAdaptersEndWhenTheDaemonIsKilled() {
-	stdio web cat <<-EOF | conf
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' stdio web cat
 	workers=$(status apps web workers '*' pid)
 	kill -KILL "$POOL"
 	for pid in $workers; do
@@ -442,8 +387,7 @@ testAProgramThatWasRemovedLosesTheSessionWithAReason() {
 	script prog <<-EOF
 	cat
 	EOF
-	stdio web ./prog </dev/null | conf
-	pool_start
+	starts '' stdio web ./prog
 	mv "$DIR/prog" "$DIR/elsewhere"
 	talk "unix:$DIR/web.sock" hello
 	await status_is 1 apps web lost
@@ -453,8 +397,7 @@ testAProgramThatWasRemovedLosesTheSessionWithAReason() {
 }
 
 testAReloadReplacesAdaptersThatWaitAndLeavesSessionsAlone() {
-	stdio web cat </dev/null | conf
-	pool_start
+	starts '' stdio web cat
 	hold web
 	stdio web tr a-z A-Z </dev/null | conf
 	ctl reload >"$DIR/reloaded" 2>&1 &

@@ -12,15 +12,14 @@ stop_under_load() {
 	pool_start
 	signal=$1
 	shift
-	start_process "$BUILD/tests/e2e/flood" "$@" --rate 2000 \
+	flood_behind "$@" --rate 2000 \
 	    --count 100000 --timeout 30 --stop-on-refused --max lost=0 \
-	    --max late=0 --min refused=1 >"$DIR/flood" 2>&1
-	flood=$STARTED
+	    --max late=0 --min refused=1
 	await completed 500
 	kill -"$signal" "$POOL"
 	finish "$POOL" 30
 	assertEquals 'exit status' 0 "$RC"
-	finish "$flood" 40
+	finish "$FLOOD" 40
 	assertEquals "$(cat "$DIR/flood")" 0 "$RC"
 	await no_leftovers
 }
@@ -71,11 +70,7 @@ testAUnixClientConnectedAtSigquitIsAnswered() {
 
 # The backlog has far more connections than the queue holds.
 testAStopServesTheBacklog() {
-	app web <<-EOF | conf
-	max_processes = 2
-	max_queue = 4
-	EOF
-	pool_start
+	starts 'max_processes = 2 max_queue = 4' app web
 	occupy all 100
 	await status_is '2 4' apps web sessions,waiting
 	kill -TERM "$POOL"
@@ -87,10 +82,7 @@ testAStopServesTheBacklog() {
 }
 
 testAStopServesSessionsAndWaitingConnections() {
-	app web <<-EOF | conf
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'max_processes = 1' app web
 	occupy all 4
 	await status_is '1 3' apps web sessions,waiting
 	kill -TERM "$POOL"
@@ -126,9 +118,7 @@ is_refused() {
 
 # A worker ends on SIGTERM in the middle of its session.
 testAStopSendsNoSignalToAProcessInASession() {
-	app web <<-EOF | conf
-	EOF
-	pool_start
+	starts '' app web
 	occupy one
 	await status_is 1 apps web sessions
 	kill -TERM "$POOL"
@@ -223,10 +213,7 @@ testSigintAfterSigtermStopsNow() {
 }
 
 testASecondSigintKillsAtOnce() {
-	app web --ignore-stop --ignore-term <<-EOF | conf
-	kill_timeout = 1h
-	EOF
-	pool_start
+	starts 'kill_timeout = 1h' app web --ignore-stop --ignore-term
 	kill -INT "$POOL"
 	await said 'stopping now, within 3600 s; the same signal again kills'
 	kill -INT "$POOL"
@@ -237,9 +224,7 @@ testASecondSigintKillsAtOnce() {
 }
 
 testApppoolctlStopIsGraceful() {
-	app web <<-EOF | conf
-	EOF
-	pool_start
+	starts '' app web
 	occupy one
 	await status_is 1 apps web sessions
 	ctl stop >/dev/null &
@@ -315,9 +300,7 @@ testAKilledDaemonLeavesNoProcess() {
 }
 
 testADaemonStartsOnTheSocketsOfAKilledOne() {
-	app web <<-EOF | conf
-	EOF
-	pool_start
+	starts '' app web
 	kill -KILL "$POOL"
 	finish "$POOL"
 	assertTrue 'no stale socket to be tried' "[ -S $DIR/web.sock ]"
@@ -326,9 +309,7 @@ testADaemonStartsOnTheSocketsOfAKilledOne() {
 }
 
 testALivingDaemonKeepsItsSocket() {
-	app web <<-EOF | conf
-	EOF
-	pool_start
+	starts '' app web
 	sed "s,control.sock,control2.sock," "$DIR/pool.conf" >"$DIR/two.conf"
 	start_process "$APPPOOLD" -c "$DIR/two.conf" >"$DIR/second" 2>&1
 	finish "$STARTED"

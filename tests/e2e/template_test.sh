@@ -33,10 +33,7 @@ testWorkersAreForkedByAProgramThatIsStartedOnce() {
 }
 
 testAForkedWorkerServesUnderItsOwnNumber() {
-	app web <<-EOF | conf
-	template = true
-	EOF
-	pool_start
+	starts 'template = true' app web
 	answer=$(web)
 	# shellcheck disable=SC2086 # pid id slot count text
 	set -- $answer
@@ -49,14 +46,8 @@ testAForkedWorkerServesUnderItsOwnNumber() {
 
 testAForkedWorkerHasTheIdentityAndLimitsOfTheApp() {
 	is_root || { skip 'needs root'; return; }
-	app web <<-EOF | conf
-	template = true
-	user = "nobody"
-	umask = 027
-	nice = 3
-	limit_nofile = 77
-	EOF
-	pool_start
+	starts 'template = true user = "nobody" umask = 027 nice = 3
+	    limit_nofile = 77' app web
 	pid=$(workers)
 	assertEquals "$(id -u nobody)" "$(stat -c %u "/proc/$pid")"
 	assertTrue 'umask' "grep -q 'Umask:.*0027' /proc/$pid/status"
@@ -91,11 +82,7 @@ testWhatAForkedWorkerPrintsIsLoggedUnderItsOwnName() {
 }
 
 testADeadWorkerIsForkedAnew() {
-	app web <<-EOF | conf
-	template = true
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'template = true restart_delay = 10ms' app web
 	first=$(workers)
 	kill -KILL "$first"
 	await said 'killed by signal 9'
@@ -105,11 +92,7 @@ testADeadWorkerIsForkedAnew() {
 }
 
 testAKilledTemplateIsReplacedAndItsWorkersGoOn() {
-	app web <<-EOF | conf
-	template = true
-	restart_delay = 10ms
-	EOF
-	pool_start
+	starts 'template = true restart_delay = 10ms' app web
 	first=$(template)
 	worker=$(workers)
 	kill -KILL "$first"
@@ -230,18 +213,10 @@ testATemplateNeedNotWaitForTheProcessInTheMiddle() {
 }
 
 testAReloadReplacesTheTemplateBeforeTheWorkers() {
-	app web <<-EOF | conf
-	template = true
-	min_processes = 3
-	EOF
-	pool_start
+	starts 'template = true min_processes = 3' app web
 	first=$(template)
-	app web <<-EOF | conf
-	template = true
-	min_processes = 3
-	environment = { "CHANGED=1" }
-	EOF
-	ctl reload >/dev/null
+	reloads 'template = true min_processes = 3
+	    environment = { "CHANGED=1" }' app web
 	ctl wait >/dev/null
 	await has_another_template "$first"
 	await status_is null apps web rollout
@@ -255,10 +230,7 @@ testAReloadReplacesTheTemplateBeforeTheWorkers() {
 }
 
 testARestartReplacesTheTemplate() {
-	app web <<-EOF | conf
-	template = true
-	EOF
-	pool_start
+	starts 'template = true' app web
 	first=$(template)
 	ctl restart web >/dev/null
 	assertTrue 'another template' "has_another_template $first"
@@ -266,10 +238,7 @@ testARestartReplacesTheTemplate() {
 }
 
 testAnAppThatIsDrainedOrStoppedHasNoTemplate() {
-	app web <<-EOF | conf
-	template = true
-	EOF
-	pool_start
+	starts 'template = true' app web
 	for way in 'drain resume' 'stop start'; do
 		first=$(template)
 		ctl "${way% *}" web >/dev/null
@@ -282,13 +251,9 @@ testAnAppThatIsDrainedOrStoppedHasNoTemplate() {
 }
 
 testATemplateCanBeTurnedOff() {
-	app web <<-EOF | conf
-	template = true
-	EOF
-	pool_start
+	starts 'template = true' app web
 	first=$(template)
-	app web </dev/null | conf
-	ctl reload >/dev/null
+	reloads '' app web
 	await is_gone "$first"
 	await status_is null apps web rollout
 	assertEquals null "$(status apps web template)"
@@ -333,13 +298,8 @@ testATemplateThatIsNotReadyInTimeHoldsNothingUp() {
 }
 
 testAWarmWorkerBecomesTheTemplate() {
-	app web <<-EOF | conf
-	template = true
-	refork_after = 5
-	min_processes = 3
-	max_processes = 3
-	EOF
-	pool_start
+	starts 'template = true refork_after = 5 min_processes = 3
+	    max_processes = 3' app web
 	first=$(template)
 	old=$(status apps web workers '*' id | sort)
 	# One of the three has five of them.
@@ -360,12 +320,7 @@ testAWarmWorkerBecomesTheTemplate() {
 
 # Some connection waits at any time, and is given to the worker at once.
 testAWarmWorkerThatIsNeverIdleBecomesTheTemplate() {
-	app web <<-EOF | conf
-	template = true
-	refork_after = 5
-	max_processes = 1
-	EOF
-	pool_start
+	starts 'template = true refork_after = 5 max_processes = 1' app web
 	first=$(template)
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
 	    --count 1000000 --concurrency 8 --quiet >/dev/null 2>&1

@@ -14,21 +14,18 @@ has_another_watch() {
 }
 
 testThereIsOneWatchAndItIsNoProcessOfAnApp() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	assertEquals 1 "$(watches | wc -l)"
 	assertEquals 1 "$(status processes)"
 }
 
 testTheWatchHasNothingOpen() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	assertEquals '' "$(ls "/proc/$(watches)/fd")"
 }
 
 testAWatchThatWasKilledIsReplaced() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	first=$(watches)
 	kill -KILL "$first"
 	await has_another_watch "$first"
@@ -38,8 +35,7 @@ testAWatchThatWasKilledIsReplaced() {
 }
 
 testTheWatchEndsWithADaemonThatWasKilled() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	watch=$(watches)
 	kill -KILL "$POOL"
 	await is_gone "$watch"
@@ -58,8 +54,7 @@ testADaemonInTheBackgroundHasAWatch() {
 }
 
 testALoopThatHasNothingToDoIsNotInterrupted() {
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	sleep 1
 	assertContains "$(web hello)" hello
 	assertFalse 'said interrupted'

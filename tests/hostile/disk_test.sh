@@ -117,8 +117,7 @@ testAReloadWithoutRoomForASocketChangesNothing() {
 	small_disk size=64k,nr_inodes=3 || return 0
 	: >"$DIR/disk/one"
 	: >"$DIR/disk/big"
-	one_app </dev/null | conf
-	pool_start
+	starts '' one_app
 	{
 		one_app
 		app other </dev/null | sed 's,unix:,&disk/,'

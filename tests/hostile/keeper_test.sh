@@ -150,8 +150,7 @@ testAKilledKeeperIsReplacedAndNoProcessWithIt() {
 
 testAKeeperHasAUserOfItsOwnAndNoOtherDescriptors() {
 	is_root || { skip 'needs root'; return; }
-	app web </dev/null | conf
-	pool_start
+	starts '' app web
 	keeper=$(status apps web keepers 0 pid)
 	grep -q '^Uid:.65530.65530.65530.65530$' "/proc/$keeper/status" ||
 	    fail "$(cat "/proc/$keeper/status")"
