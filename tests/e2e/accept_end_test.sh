@@ -7,13 +7,7 @@
 # ---------------------------------------------------------------- together
 
 testAnAdapterInTheCommandServes() {
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		command = { "$DIR/apppool-accept", "$DIR/acceptor" }
-	}
-	EOF
-	pool_start
+	starts '' server web "$DIR/apppool-accept" "$DIR/acceptor"
 	assert_flood 50
 }
 
@@ -51,14 +45,7 @@ testEverySignalThatAProgramCanCatchReachesIt() {
 	while True:
 	    server.accept()[0].sendall(b"hello\n")
 	EOF
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		handoff = accept
-		command = { "$PYTHON", "$DIR/catch.py" }
-	}
-	EOF
-	pool_start
+	starts 'handoff = accept' server web "$PYTHON" "$DIR/catch.py"
 	worker=$(status apps web workers 0 pid)
 	for number in 1 2 3 4 5 6 7 8 10 11 12 13 14 16 17 18 20 21 22 23 24 \
 	    25 26 27 28 29 30 31 34 64 15; do
@@ -220,14 +207,7 @@ testAfterTheDaemonIsKilledAProgramThatIgnoresSigtermEnds() {
 	while True:
 	    server.accept()[0].sendall(b"hello\n")
 	EOF
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		handoff = accept
-		command = { "$PYTHON", "$DIR/stubborn.py" }
-	}
-	EOF
-	pool_start
+	starts 'handoff = accept' server web "$PYTHON" "$DIR/stubborn.py"
 	worker=$(status apps web workers 0 pid)
 	program=$(program)
 	kill -KILL "$POOL"

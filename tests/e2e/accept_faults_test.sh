@@ -490,15 +490,7 @@ testAProgramThatCannotBeExecutedFailsAtOnce() {
 
 testAProgramOfNoKnownFormatIsNotGivenToAShell() {
 	printf '\177ELFgarbage' >"$DIR/garbage" && chmod 755 "$DIR/garbage"
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		handoff = accept
-		command = "./garbage"
-		start_limit = 1
-	}
-	EOF
-	pool_run
+	begins 'handoff = accept start_limit = 1' server web ./garbage
 	await status_is failed apps web state
 	assertEquals "cannot execute $DIR/garbage: Exec format error" \
 	    "$(status apps web last_failure)"

@@ -100,15 +100,8 @@ testInAChrootASetUserIdHelperHasItsRights() {
 	may_filter || { skip 'needs root, and set-user-ID programs'; return; }
 	! readelf -lW "$DIR/libexec/apppool-accept" | grep -q INTERP ||
 	    { skip 'a sanitizer is in the adapter'; return; }
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		handoff = accept
-		chroot = "$DIR/root"
-		command = { "/whoami", "/helper" }
-	}
-	EOF
-	pool_start
+	starts "handoff = accept chroot = \"$DIR/root\"" \
+	    server web /whoami /helper
 	assertEquals 0 "$(web)"
 	assertEquals "$(realpath "$DIR/root")" \
 	    "$(readlink "/proc/$(program)/root")"

@@ -400,15 +400,8 @@ testAThreadThatCannotTakeItsConnectionLosesItAlone() {
 }
 
 testJobWorkersAreKeptAtTheirNumber() {
-	conf <<-EOF
-	app "jobs" {
-		handoff = none
-		command = { "/bin/sleep", "1000" }
-		min_processes = 3
-		restart_delay = 10ms
-	}
-	EOF
-	pool_start
+	starts 'handoff = none min_processes = 3 restart_delay = 10ms' \
+	    job jobs /bin/sleep 1000
 	for pid in $(status apps jobs workers '*' pid); do
 		kill -KILL "$pid"
 	done

@@ -322,15 +322,8 @@ testAChrootIsEntered() {
 		mkdir -p "$root${library%/*}"
 		cp "$library" "$root$library"
 	done
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "/bin/tworker", "--text", "inside" }
-		chroot = "$root"
-		directory = "/bin"
-	}
-	EOF
-	pool_start
+	starts "chroot = \"$root\" directory = \"/bin\"" \
+	    server web /bin/tworker --text inside
 	assertContains "$(web)" inside
 	pid=$(status apps web workers 0 pid)
 	assert_link "$root" "/proc/$pid/root"

@@ -162,15 +162,7 @@ testTheNextRequestToAFailedAppBringsAStart() {
 	exit 1
 	EOF
 	chmod 755 "$DIR/flaky"
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "./flaky" }
-		start_limit = 1
-		restart_delay = 20ms
-	}
-	EOF
-	pool_run
+	begins 'start_limit = 1 restart_delay = 20ms' server web ./flaky
 	await status_is failed apps web state
 	touch "$DIR/marks/mended"
 	web >/dev/null 2>&1
@@ -483,14 +475,7 @@ testTheClientOfADeadProcessIsClosedThoughAGrandchildHasTheConnection() {
 	    time.sleep(60)
 	os.kill(os.getpid(), 9)
 	EOF
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "$PYTHON", "$DIR/forks.py" }
-		restart_delay = 1m
-	}
-	EOF
-	pool_start
+	starts 'restart_delay = 1m' server web "$PYTHON" "$DIR/forks.py"
 	answer=$(web hello 2>&1)
 	assertContains "$answer" '0: '
 	assertNotContains "$answer" 'timeout'

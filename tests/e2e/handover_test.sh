@@ -9,15 +9,7 @@ testOnlyAProcessThatSaidReadyIsHandedAConnection() {
 	exec "$TWORKER" --never-ready
 	EOF
 	chmod 755 "$DIR/first_ready"
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "./first_ready" }
-		min_processes = 3
-		max_processes = 3
-	}
-	EOF
-	pool_run
+	begins 'min_processes = 3 max_processes = 3' server web ./first_ready
 	await status_is 1 apps web idle
 	assertEquals 'slots that answer' 0 \
 	    "$(web hello --count 20 --together | cut -d ' ' -f 3 | sort -u)"

@@ -173,11 +173,22 @@ quoted() {
 # app NAME [OPTION-OF-tworker...]: an app at $DIR/NAME.sock, for conf; what
 # else it has comes from stdin.
 app() {
+	app_name=$1
+	shift
+	server "$app_name" "$TWORKER" "$@"
+}
+
+# server NAME COMMAND...: the same of another program; job: without a socket.
+server() {
 	printf 'app "%s" {\nlisten = "unix:%s.sock"\n' "$1" "$1"
 	shift
-	printf 'command = %s\n' "$(quoted "$TWORKER" "$@")"
+	printf 'command = %s\n' "$(quoted "$@")"
 	cat
 	echo '}'
+}
+
+job() {
+	server "$@" | sed 2d
 }
 
 # pool_run [OPTION...]: starts the daemon; returns when it answers. Its number

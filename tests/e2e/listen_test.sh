@@ -407,17 +407,8 @@ answers() {
 }
 
 testAProgramThatExitsAtOnceCostsNoProcessorTime() {
-	cat <<-EOF | conf
-	app "web" {
-	handoff = listen
-	listen = "unix:web.sock"
-	command = "/bin/false"
-	min_processes = 0
-	restart_delay = 10s
-	restart_delay_max = 10s
-	}
-	EOF
-	pool_run
+	begins 'handoff = listen min_processes = 0 restart_delay = 10s
+	    restart_delay_max = 10s' server web /bin/false
 	behind_many 1 hello
 	await status_is 1 apps web exits failure
 	assertEquals 1 "$(status apps web waiting)"
@@ -761,17 +752,8 @@ testClientsOfADrainedAppWaitUntilItIsResumed() {
 
 # shellcheck source=tests/e2e/lib.sh
 testAFailedAppIsNotStartedWhileTheDaemonStops() {
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		handoff = listen
-		command = { "false" }
-		start_limit = 1
-		restart_delay = 10ms
-		restart_delay_max = 10ms
-	}
-	EOF
-	pool_run
+	begins 'handoff = listen start_limit = 1 restart_delay = 10ms
+	    restart_delay_max = 10ms' server web false
 	await status_is failed apps web state
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    --text hello --timeout $((3 * LIMIT)) >/dev/null 2>&1

@@ -285,13 +285,8 @@ has_ticked() {
 
 # The configuration with which the process was started is gone by then.
 testAReloadDoesNotChangeThePrefixOfALine() {
-	conf <<-EOF
-	app "web" {
-		handoff = none
-		command = { sh, -c, "while sleep 0.05; do echo tick; done" }
-	}
-	EOF
-	pool_start
+	starts 'handoff = none' \
+	    job web sh -c 'while sleep 0.05; do echo tick; done'
 	ctl reload >/dev/null
 	ctl reload >/dev/null
 	await logged tick

@@ -272,13 +272,7 @@ testAnUnknownAppAndAMissingDaemonExitWith69() {
 }
 
 testAnAppWithoutASocketCannotBePinged() {
-	conf <<-EOF
-	app "job" {
-		handoff = none
-		command = { "sleep", "3600" }
-	}
-	EOF
-	pool_start
+	starts 'handoff = none' job job sleep 3600
 	ping job
 	assertEquals 69 "$RC"
 	assertContains "$SAID" 'job listens nowhere'

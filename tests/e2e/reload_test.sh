@@ -563,14 +563,7 @@ testAReloadStartsAFailedAppAgain() {
 	exit 1
 	EOF
 	chmod 755 "$DIR/flaky"
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "./flaky" }
-		start_limit = 1
-	}
-	EOF
-	pool_run
+	begins 'start_limit = 1' server web ./flaky
 	await status_is failed apps web state
 	touch "$DIR/marks/repaired"
 	hup
@@ -690,13 +683,7 @@ testQueuedStartsOfAnUnknownUserAreCancelled() {
 
 # Job processes have no channel by which a connection could be handed over.
 testJobProcessesAreGivenNoConnectionAfterAReload() {
-	conf <<-EOF
-	app web {
-		handoff = none
-		command = { "/bin/sleep", "1000" }
-	}
-	EOF
-	pool_start
+	starts 'handoff = none' job web /bin/sleep 1000
 	worker=$(status apps web workers 0 pid)
 	app web --start-delay 300ms </dev/null | conf
 	hup
@@ -753,14 +740,8 @@ testTheMemoryOfAnOldProcessIsShownAfterAnAdapterCame() {
 # A process of one session would leave the second lying in its socket, and be
 # killed for that.
 testStdioProcessesAreNotGivenTwoSessionsAfterAReload() {
-	conf <<-EOF
-	app web {
-		listen = "unix:web.sock"
-		handoff = stdio
-		command = { "/bin/sh", "-c", "read line; sleep 600; echo done" }
-	}
-	EOF
-	pool_start
+	starts 'handoff = stdio' \
+	    server web /bin/sh -c 'read line; sleep 600; echo done'
 	app web --concurrency 2 --start-delay 500ms <<-EOF | conf
 	concurrency = 2
 	pickup_timeout = 5s

@@ -1,8 +1,8 @@
 #!/bin/sh
 # A PoolCounter service of three servers: see servers.py.
 
-# server NAME ADDRESS: a daemon with a counter.
-server() {
+# counting NAME ADDRESS: a daemon with a counter.
+counting() {
 	cat >"$DIR/$1.conf" <<-END
 	control = "$DIR/$1.sock"
 	counter = "$2"
@@ -13,12 +13,12 @@ server() {
 
 three_servers() {
 	A=127.0.0.1:$(free_port)
-	server a "$A"
+	counting a "$A"
 	B=127.0.0.1:$(free_port)
-	server b "$B"
+	counting b "$B"
 	B_PID=$STARTED
 	C=127.0.0.1:$(free_port)
-	server c "$C"
+	counting c "$C"
 }
 
 # crowd KEYS [DEAD]: leaves how many keys each server had in $DIR/had.
@@ -91,7 +91,7 @@ testALimitGoesToTheNextServerAndBack() {
 	assertEquals 0 $?
 	await status_is 12 apps web limit granted
 	assertTrue 'the loss is told' "said 'it is passed over'"
-	server b "$B"
+	counting b "$B"
 	await b_is_noticed
 	assertEquals 'no request was without an answer' 0 \
 	    "$(status apps web limit unreachable)"

@@ -11,15 +11,7 @@ testWorkersAreForkedByAProgramThatIsStartedOnce() {
 	echo began
 	exec "$TWORKER"
 	EOF
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "/bin/sh", "began.sh" }
-		template = true
-		min_processes = 4
-	}
-	EOF
-	pool_start
+	starts 'template = true min_processes = 4' server web /bin/sh began.sh
 	assertTrue 'workers of the template' "come_from $(template)"
 	await said began
 	assertEquals 'starts of the program' 1 "$(times_said began)"
@@ -66,15 +58,8 @@ testWhatAForkedWorkerPrintsIsLoggedUnderItsOwnName() {
 	    pass
 	EOF
 	cp contrib/workers/apppool.py "$DIR"
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "$PYTHON", "printer.py" }
-		template = true
-		min_processes = 2
-	}
-	EOF
-	pool_start
+	starts 'template = true min_processes = 2' \
+	    server web "$PYTHON" printer.py
 	for slot in 0 1; do
 		id=$(status apps web workers "$slot" id)
 		await said "$id: I am"
@@ -282,15 +267,8 @@ testATemplateThatIsNotReadyInTimeHoldsNothingUp() {
 	    time.sleep(60)
 	os.execv("$TWORKER", ["tworker"])
 	EOF
-	conf <<-EOF
-	app "web" {
-		listen = "unix:web.sock"
-		command = { "$PYTHON", "lazy.py" }
-		template = true
-		start_timeout = ${SLOW}s
-	}
-	EOF
-	pool_start
+	starts "template = true start_timeout = ${SLOW}s" \
+	    server web "$PYTHON" lazy.py
 	assertTrue 'it is told' "said 'it was not ready within'"
 	pid=$(pid_of "$(web)")
 	assertEquals 'it was started by itself' "$pid" "$(session "$pid")"
