@@ -7,6 +7,12 @@ good() {
 	EOF
 }
 
+# bad [OPTION-OF-tworker...]: an app beside the good one.
+bad() {
+	good
+	app bad "$@"
+}
+
 good_serves() {
 	assertEquals 'answers of the good app' 10 \
 	    "$(ask "unix:$DIR/good.sock" hello --count 10 | grep -c hello)"
@@ -77,13 +83,7 @@ testAFailureByTheConfigurationWaitsForAReload() {
 }
 
 testAFailedAppTurnsItsClientsAwayAtOnce() {
-	{
-		good
-		app bad --exit-at-once 1 <<-EOF
-		start_limit = 1
-		EOF
-	} | conf
-	pool_run
+	begins 'start_limit = 1' bad --exit-at-once 1
 	await status_is failed apps bad state
 	# The answer is the end of the connection, not the timeout of ask.
 	answer=$(ask "unix:$DIR/bad.sock" hello 2>&1)
@@ -93,13 +93,7 @@ testAFailedAppTurnsItsClientsAwayAtOnce() {
 }
 
 testWaitSaysWhichAppHasFailedAndWhy() {
-	{
-		good
-		app bad --fail 'no database' <<-EOF
-		start_limit = 1
-		EOF
-	} | conf
-	pool_run
+	begins 'start_limit = 1' bad --fail 'no database'
 	ctl wait >"$DIR/wait" 2>&1
 	assertEquals 1 $?
 	assertContains "$(cat "$DIR/wait")" 'bad'
@@ -109,15 +103,8 @@ testWaitSaysWhichAppHasFailedAndWhy() {
 }
 
 testAProgramThatExitsAtOnceIsTriedLessAndLess() {
-	{
-		good
-		app bad --exit-at-once 3 <<-EOF
-		start_limit = 3
-		restart_delay = 50ms
-		restart_delay_max = 10m
-		EOF
-	} | conf
-	pool_run
+	begins 'start_limit = 3 restart_delay = 50ms restart_delay_max = 10m' \
+	    bad --exit-at-once 3
 	await status_is failed apps bad state
 	good_serves
 	sleep 0.5
@@ -171,16 +158,8 @@ testTheNextRequestToAFailedAppBringsAStart() {
 }
 
 testAProcessThatNeverSaysReadyIsKilledAfterStartTimeout() {
-	{
-		good
-		app bad --never-ready <<-EOF
-		start_timeout = 200ms
-		kill_timeout = 200ms
-		start_limit = 2
-		restart_delay = 20ms
-		EOF
-	} | conf
-	pool_run
+	begins 'start_timeout = 200ms kill_timeout = 200ms start_limit = 2
+	    restart_delay = 20ms' bad --never-ready
 	await status_is failed apps bad state
 	good_serves
 	await status_is '{"start_timeout": 2}' apps bad exits
@@ -225,15 +204,8 @@ testAnAppThatWasNeverReadyIsToldWhatItsHandoffExpects() {
 }
 
 testAStartingProcessThatIgnoresSigtermIsKilled() {
-	{
-		good
-		app bad --never-ready --ignore-term <<-EOF
-		start_timeout = 200ms
-		kill_timeout = 200ms
-		start_limit = 1
-		EOF
-	} | conf
-	pool_run
+	begins 'start_timeout = 200ms kill_timeout = 200ms start_limit = 1' \
+	    bad --never-ready --ignore-term
 	await status_is failed apps bad state
 	await status_is '[]' apps bad workers
 	good_serves
@@ -245,14 +217,7 @@ pauses_at_least() {
 }
 
 testAProgramThatRetiresWithoutWorkIsTriedLessAndLess() {
-	{
-		good
-		app bad --say RETIRE <<-EOF
-		restart_delay = 100ms
-		restart_delay_max = 10s
-		EOF
-	} | conf
-	pool_run
+	begins 'restart_delay = 100ms restart_delay_max = 10s' bad --say RETIRE
 	await pauses_at_least 3
 	good_serves
 	assertEquals 'retired without a session' \
@@ -262,13 +227,7 @@ testAProgramThatRetiresWithoutWorkIsTriedLessAndLess() {
 }
 
 testTheReasonOfAFailMessageIsLoggedAndShown() {
-	{
-		good
-		app bad --fail 'the licence has expired' <<-EOF
-		start_limit = 1
-		EOF
-	} | conf
-	pool_run
+	begins 'start_limit = 1' bad --fail 'the licence has expired'
 	await status_is failed apps bad state
 	good_serves
 	assertEquals 'the licence has expired' \
@@ -317,13 +276,7 @@ testEveryKindOfProtocolErrorEndsTheProcessWithOneLine() {
 
 # A kernel that has SO_PASSRIGHTS refuses the descriptor at the sender.
 testADescriptorSentByAProcessDoesNotStayOpen() {
-	{
-		good
-		app bad --at 1 --send-fd <<-EOF
-		restart_delay = 1m
-		EOF
-	} | conf
-	pool_start
+	starts 'restart_delay = 1m' bad --at 1 --send-fd
 	before=$(fds "$POOL")
 	ask "unix:$DIR/bad.sock" >/dev/null 2>&1
 	await grep -qE 'Operation not permitted|broke the protocol' "$DIR/log"

@@ -226,6 +226,13 @@ reloads() {
 	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
 }
 
+# with LINE COMMAND...: what COMMAND writes, behind a line of the daemon's.
+with() {
+	echo "$1"
+	shift
+	"$@"
+}
+
 # Each option has a line: a test may change it there.
 options_of() {
 	options_given=$1

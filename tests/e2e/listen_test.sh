@@ -678,15 +678,8 @@ testAStopServesWhatIsInTheBacklog() {
 }
 
 testAStopIsNotHeldUpByAProcessThatAcceptsNothing() {
-	{
-		echo 'stop_timeout = 1s'
-		listens <<-EOF
-		listen = "unix:web.sock"
-		max_processes = 1
-		kill_timeout = 200ms
-		EOF
-	} | conf
-	pool_start
+	starts 'listen = "unix:web.sock" max_processes = 1
+	    kill_timeout = 200ms' with 'stop_timeout = 1s' listens
 	pause_process "$(status apps web workers 0 pid)"
 	behind_many 2 hello
 	await status_is 2 apps web waiting

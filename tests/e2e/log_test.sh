@@ -21,11 +21,7 @@ testLinesOfProcessesAreLoggedWithAppAndId() {
 }
 
 testLinesOfAJsonLogAreObjects() {
-	{
-		echo 'log_format = json'
-		app web --print 'a \\x1b[1mline\\n' </dev/null
-	} | conf
-	pool_start
+	starts '' with 'log_format = json' app web --print 'a \\x1b[1mline\\n'
 	await said '"app":"web"'
 	# No line is being written any more when they are read.
 	pool_stop
@@ -121,11 +117,7 @@ testALogThatCannotBeOpenedExitsWith73() {
 }
 
 testReopenOpensTheFileAnewWithoutAReload() {
-	{
-		echo "log = \"$DIR/pool.log\""
-		app web </dev/null
-	} | conf
-	pool_start
+	starts '' with "log = \"$DIR/pool.log\"" app web
 	mv "$DIR/pool.log" "$DIR/pool.log.1"
 	assertEquals "$DIR/pool.log: opened anew" "$(ctl reopen)"
 	assertEquals 0 "$(status generation)"

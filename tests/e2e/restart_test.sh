@@ -210,10 +210,8 @@ testARestartLosesNoConnection() {
 	fresh
 	web_conf 'max_processes = 4' 'max_queue = 700'
 	watched
-	flood --unix "$DIR/web.sock" --rate 500 --count 1500 --max lost=0 \
-	    --timeout $((3 * LIMIT)) >"$DIR/flood" 2>&1 &
-	flood=$!
-	PIDS="$PIDS $flood"
+	flood_behind --unix "$DIR/web.sock" --rate 500 --count 1500 \
+	    --max lost=0 --timeout $((3 * LIMIT))
 	for n in 1 2; do
 		create "$DIR/tmp/restart.txt"
 		await has_said $n 'changed: restarting'

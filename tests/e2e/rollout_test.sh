@@ -15,10 +15,8 @@ said_at_least() {
 
 # web_app [OPTION-OF-tworker...]
 web_app() {
-	{
-		echo 'log_level = debug'
-		app web "$@"
-	} | conf
+	echo 'log_level = debug'
+	app web "$@"
 }
 
 # reload: the configuration is in force when this returns; its rollout may go
@@ -38,11 +36,10 @@ has_ended() {
 # The next process is ready when the test says so.
 testAProcessBeyondMaxLifetimeLeavesWhenTheNextIsReady() {
 	: >"$DIR/ready"
-	web_app --start-when "$DIR/ready" </dev/null
-	pool_start
+	starts '' web_app --start-when "$DIR/ready"
 	rm "$DIR/ready"
 	old=$(status apps web workers 0 pid)
-	web_app --start-when "$DIR/ready" <<-EOF
+	web_app --start-when "$DIR/ready" <<-EOF | conf
 	max_processes = 2
 	max_lifetime = 100ms
 	EOF
@@ -59,7 +56,7 @@ testAProcessBeyondMaxLifetimeLeavesWhenTheNextIsReady() {
 
 # Without room for two, the old process leaves first.
 testAtTheCeilingAProcessBeyondMaxLifetimeLeavesFirst() {
-	web_app <<-EOF
+	web_app <<-EOF | conf
 	max_processes = 1
 	max_lifetime = 200ms
 	EOF
@@ -76,11 +73,7 @@ testAtTheCeilingAProcessBeyondMaxLifetimeLeavesFirst() {
 
 # A process before which connections wait is never idle.
 testAtTheCeilingABusyProcessBeyondMaxLifetimeLeavesBetweenSessions() {
-	web_app --work 5ms <<-EOF
-	max_processes = 1
-	max_lifetime = 100ms
-	EOF
-	pool_start
+	starts 'max_processes = 1 max_lifetime = 100ms' web_app --work 5ms
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
 	    --concurrency 4 --count 100000 --limit $((3 * LIMIT)) \
 	    >"$DIR/flood" 2>&1
@@ -90,13 +83,10 @@ testAtTheCeilingABusyProcessBeyondMaxLifetimeLeavesBetweenSessions() {
 }
 
 testAnUnneededProcessBeyondMaxLifetimeIsNotReplaced() {
-	web_app <<-EOF
-	min_processes = 0
-	EOF
-	pool_start
+	starts 'min_processes = 0' web_app
 	assertContains "$(web)" hello
 	await status_is 1 apps web idle
-	web_app <<-EOF
+	web_app <<-EOF | conf
 	min_processes = 0
 	max_lifetime = 100ms
 	EOF
@@ -107,10 +97,7 @@ testAnUnneededProcessBeyondMaxLifetimeIsNotReplaced() {
 }
 
 testASessionIsNotCutShortByMaxLifetime() {
-	web_app <<-EOF
-	max_lifetime = 100ms
-	EOF
-	pool_start
+	starts 'max_lifetime = 100ms' web_app
 	occupy one
 	await status_is 1 apps web retiring
 	dismiss one
@@ -120,11 +107,7 @@ testASessionIsNotCutShortByMaxLifetime() {
 }
 
 testProcessesLeaveAfterDifferentNumbersOfRequests() {
-	web_app <<-EOF
-	max_processes = 2
-	max_requests = 20
-	EOF
-	pool_start
+	starts 'max_processes = 2 max_requests = 20' web_app
 	web hello --count 400 >"$DIR/answers"
 	# The requests of each process that has ended.
 	cut -d ' ' -f 2 "$DIR/answers" | sort | uniq -c |
@@ -180,7 +163,7 @@ testARolloutAtTheCeilingKeepsAllReadyWithoutLoss() {
 	: >"$DIR/old" && rm -f "$DIR/new"
 	for text in old new; do
 		web_app --start-delay 50ms --start-when "$DIR/$text" \
-		    --work 2ms --text $text <<-EOF
+		    --work 2ms --text $text <<-EOF | conf
 		min_processes = 20
 		max_processes = 20
 		EOF
@@ -212,11 +195,10 @@ compare_accepted() {
 }
 
 testASessionOfTheOldGenerationIsFinished() {
-	web_app --text old </dev/null
-	pool_start
+	starts '' web_app --text old
 	occupy one
 	await status_is 1 apps web active
-	web_app --text new </dev/null
+	web_app --text new </dev/null | conf
 	reload
 	await status_is 1 apps web retiring
 	assertContains "$(web)" new
@@ -228,7 +210,7 @@ testASessionOfTheOldGenerationIsFinished() {
 # lives [OPTION-OF-tworker...]: a generation with these options; after three
 # failures no further process starts.
 lives() {
-	web_app "$@" <<-EOF
+	web_app "$@" <<-EOF | conf
 	min_processes = 2
 	max_processes = 3
 	start_limit = 3

@@ -3,10 +3,8 @@
 
 # sized [OPTION-OF-tworker...]: the app web; its options come from stdin.
 sized() {
-	{
-		echo 'log_level = debug'
-		app web "$@"
-	} | conf
+	echo 'log_level = debug'
+	app web "$@"
 }
 
 # compare KEY OPERATOR NUMBER [APP]: a figure of the app, which may be a
@@ -67,12 +65,7 @@ threes() {
 }
 
 testTheNeedIsUnknownAtFirstAndShownWithWhatWasKept() {
-	sized <<-EOF
-	min_processes = 3
-	max_processes = 8
-	target_wait = 20ms
-	EOF
-	pool_start
+	starts 'min_processes = 3 max_processes = 8 target_wait = 20ms' sized
 	assertEquals 0.02 "$(status apps web target_wait)"
 	assertEquals 'null null' \
 	    "$(status apps web need) $(status apps web kept)"
@@ -83,13 +76,8 @@ testTheNeedIsUnknownAtFirstAndShownWithWhatWasKept() {
 
 # With three at a time three may be needed, though never more.
 testAProcessThatIsNeededIsReplacedThoughNobodyWaits() {
-	sized <<-EOF
-	max_processes = 8
-	restart_delay = 10ms
-	start_delay = 0
-	target_wait = 1ms
-	EOF
-	pool_start
+	starts 'max_processes = 8 restart_delay = 10ms start_delay = 0
+	    target_wait = 1ms' sized
 	threes
 	started=$(status apps web spawned)
 	victim=$(pid_of "$(web)")
@@ -98,13 +86,8 @@ testAProcessThatIsNeededIsReplacedThoughNobodyWaits() {
 }
 
 testWithoutAPromiseTheNeedIsAFigureAlone() {
-	sized <<-EOF
-	max_processes = 8
-	max_idle_time = 100ms
-	stop_delay = 0
-	start_delay = 0
-	EOF
-	pool_start
+	starts 'max_processes = 8 max_idle_time = 100ms stop_delay = 0
+	    start_delay = 0' sized
 	assertEquals null "$(status apps web target_wait)"
 	threes
 	await status_is 1 apps web processes
@@ -118,13 +101,8 @@ testWithoutAPromiseTheNeedIsAFigureAlone() {
 # step before: one process at a time would take 31 delays.
 testGrowthDoublesWithEachStartDelayAndNotBefore() {
 	delay=$((200 * SLOW))
-	sized --start-delay "$((delay * 3 / 2))ms" <<-EOF
-	max_processes = 32
-	start_delay = ${delay}ms
-	target_wait = 0
-	update_interval = 1h
-	EOF
-	pool_start
+	starts "max_processes = 32 start_delay = ${delay}ms target_wait = 0
+	    update_interval = 1h" sized --start-delay "$((delay * 3 / 2))ms"
 	began=$(now_ms)
 	occupy all 32
 	await status_is 32 apps web active
@@ -141,11 +119,7 @@ testGrowthDoublesWithEachStartDelayAndNotBefore() {
 }
 
 testClientsWaitNoLongerForAStartThanOneTakes() {
-	sized <<-EOF
-	max_processes = 5
-	start_delay = 1h
-	EOF
-	pool_start
+	starts 'max_processes = 5 start_delay = 1h' sized
 	occupy all 5
 	await status_is 5 apps web active
 	dismiss all
@@ -153,12 +127,8 @@ testClientsWaitNoLongerForAStartThanOneTakes() {
 
 # With steps that double there would be two at a time, at most.
 testAStepOfAllStartsWhatIsNeeded() {
-	sized --start-delay "$((500 * SLOW))ms" <<-EOF
-	max_processes = 5
-	start_delay = 1h
-	start_delay_step = all
-	EOF
-	pool_start
+	starts 'max_processes = 5 start_delay = 1h start_delay_step = all' \
+	    sized --start-delay "$((500 * SLOW))ms"
 	occupy all 5
 	await status_is 4 apps web starting
 	await status_is 5 apps web active
@@ -166,10 +136,7 @@ testAStepOfAllStartsWhatIsNeeded() {
 }
 
 testWithoutStartDelayAsManyStartAsAreNeeded() {
-	sized --start-delay 100ms <<-EOF
-	start_delay = 0
-	EOF
-	pool_start
+	starts 'start_delay = 0' sized --start-delay 100ms
 	occupy all 5
 	await status_is 5 apps web active
 	assertEquals 5 "$(status apps web spawned)"
@@ -178,14 +145,8 @@ testWithoutStartDelayAsManyStartAsAreNeeded() {
 }
 
 testSpareProcessesAreKeptReady() {
-	sized <<-EOF
-	max_processes = 5
-	min_idle = 2
-	start_delay = 10ms
-	stop_delay = 0
-	max_idle_time = 100ms
-	EOF
-	pool_start
+	starts 'max_processes = 5 min_idle = 2 start_delay = 10ms
+	    stop_delay = 0 max_idle_time = 100ms' sized
 	await status_is 2 apps web idle
 	occupy some 2
 	await status_is 2 apps web active
@@ -202,12 +163,7 @@ testSpareProcessesAreKeptReady() {
 
 # start_delay does not hold up the start of the first process.
 testAnAppWithoutAMinimumStartsAProcessOnDemand() {
-	sized <<-EOF
-	min_processes = 0
-	start_delay = 1h
-	max_idle_time = 100ms
-	EOF
-	pool_start
+	starts 'min_processes = 0 start_delay = 1h max_idle_time = 100ms' sized
 	assertEquals 0 "$(status apps web spawned)"
 	assertContains "$(web)" hello
 	await status_is '{"idle": 1}' apps web exits
@@ -217,13 +173,8 @@ testAnAppWithoutAMinimumStartsAProcessOnDemand() {
 }
 
 testAHighLoadStartsAProcessWithoutAWait() {
-	sized <<-EOF
-	max_processes = 4
-	start_delay = 1h
-	target_wait = 0
-	update_interval = 50ms
-	EOF
-	pool_start
+	starts 'max_processes = 4 start_delay = 1h target_wait = 0
+	    update_interval = 50ms' sized
 	occupy one
 	await status_is 2 apps web processes
 	await compare load '<' 60
@@ -238,12 +189,8 @@ testAHighLoadStartsAProcessWithoutAWait() {
 
 # Busy time counts while it passes, not when a session ends.
 testAProcessInALongSessionIsLoad() {
-	sized <<-EOF
-	min_processes = 2
-	max_processes = 2
-	update_interval = 50ms
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2 update_interval = 50ms' \
+	    sized
 	assertTrue "$(status apps web load) %" 'compare load == 0'
 	occupy one
 	await compare load '>' 49
@@ -261,13 +208,8 @@ testAProcessInALongSessionIsLoad() {
 
 testIdleProcessesStopAStopDelayApart() {
 	delay=$((200 * SLOW))
-	sized <<-EOF
-	max_processes = 5
-	start_delay = 0
-	stop_delay = ${delay}ms
-	max_idle_time = 100ms
-	EOF
-	pool_start
+	starts "max_processes = 5 start_delay = 0 stop_delay = ${delay}ms
+	    max_idle_time = 100ms" sized
 	occupy all 5
 	await status_is 5 apps web active
 	began=$(now_ms)
@@ -283,7 +225,7 @@ testIdleProcessesStopAStopDelayApart() {
 # by_load MAX_PROCESSES [OPTION]: an app whose idle processes stop by load
 # alone.
 by_load() {
-	sized <<-EOF
+	sized <<-EOF | conf
 	min_processes = 0
 	max_processes = $1
 	start_delay = 0
@@ -474,25 +416,15 @@ testMarkedProcessesStayWhereThereIsRoom() {
 # --- reload -------------------------------------------------------------
 
 testSizesChangeInPlace() {
-	sized </dev/null
-	pool_start
+	starts '' sized
 	first=$(pid_of "$(web)")
 	await status_is 1 apps web idle
-	sized <<-EOF
-	min_idle = 3
-	start_delay = 0
-	stop_delay = 0
-	max_idle_time = 100ms
-	EOF
-	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	reloads 'min_idle = 3 start_delay = 0 stop_delay = 0
+	    max_idle_time = 100ms' sized
 	await status_is 3 apps web idle
 	assertEquals 'the process there was' "$first" \
 	    "$(status apps web workers '*' pid | grep -x "$first")"
-	sized <<-EOF
-	stop_delay = 0
-	max_idle_time = 100ms
-	EOF
-	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
+	reloads 'stop_delay = 0 max_idle_time = 100ms' sized
 	await status_is '{"idle": 2}' apps web exits
 	assertEquals 1 "$(status apps web idle)"
 }

@@ -130,14 +130,8 @@ testAStopSendsNoSignalToAProcessInASession() {
 }
 
 testASessionIsCutShortAtStopTimeout() {
-	{
-		echo 'stop_timeout = 1s'
-		app web <<-EOF
-		stop_timeout = 1m
-		kill_timeout = 200ms
-		EOF
-	} | conf
-	pool_start
+	starts 'stop_timeout = 1m kill_timeout = 200ms' \
+	    with 'stop_timeout = 1s' app web
 	ask_behind 'sleep 60s'
 	from=$(now_ms)
 	pool_stop
@@ -166,15 +160,8 @@ testProcessesThatIgnoreEverythingAreKilledAtStopTimeout() {
 }
 
 stops_now() {
-	{
-		echo 'stop_timeout = 1h'
-		app web <<-EOF
-		min_processes = 3
-		stop_timeout = 1h
-		kill_timeout = 1m
-		EOF
-	} | conf
-	pool_start
+	starts 'min_processes = 3 stop_timeout = 1h kill_timeout = 1m' \
+	    with 'stop_timeout = 1h' app web
 	ask_behind 'sleep 120s'
 	"$@"
 	finish "$POOL"
@@ -252,28 +239,16 @@ testAStopDuringTheStartLeavesNoProcess() {
 }
 
 testASigtermDuringTheStartWaitsForNoStart() {
-	{
-		echo 'stop_timeout = 1h'
-		app web --never-ready <<-EOF
-		min_processes = 4
-		start_timeout = 1h
-		stop_timeout = 300ms
-		EOF
-	} | conf
-	pool_run
+	begins 'min_processes = 4 start_timeout = 1h stop_timeout = 300ms' \
+	    with 'stop_timeout = 1h' app web --never-ready
 	pool_stop
 	assertEquals 0 "$RC"
 	await no_leftovers
 }
 
 testAStopRefusesClientsThatWaitForAProcessThatNeverComes() {
-	{
-		echo 'stop_timeout = 500ms'
-		app web --never-ready <<-EOF
-		kill_timeout = 200ms
-		EOF
-	} | conf
-	pool_run
+	begins 'kill_timeout = 200ms' \
+	    with 'stop_timeout = 500ms' app web --never-ready
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
 	    >"$DIR/asked" 2>&1
 	asked=$STARTED

@@ -12,13 +12,10 @@ file_setup() {
 behaving() {
 	rm -rf "$DIR/marks/$1"
 	{
-		echo 'app "web" { listen = "unix:web.sock"'
-		echo "command = $(quoted "$PYTHON" "$DIR/template.py" "$1" \
-		    "$DIR/marks/$1" "$2")"
-		echo 'template = true restart_delay = 10ms'
+		echo 'template = true'
+		echo 'restart_delay = 10ms'
 		cat
-		echo '}'
-	} | conf
+	} | server web "$PYTHON" "$DIR/template.py" "$1" "$DIR/marks/$1" "$2"
 }
 
 # The number of the template that is ready, or nothing.
@@ -62,13 +59,8 @@ workers_are() {
 # serves_despite HOW TEXT [ARGUMENT]: the app does, the log has the text, and
 # new workers come from a better template.
 serves_despite() {
-	behaving "$1" "$3" <<-EOF
-	start_timeout = $((2 * SLOW))s
-	kill_timeout = 100ms
-	min_processes = 2
-	max_processes = 2
-	EOF
-	pool_start
+	starts "start_timeout = $((2 * SLOW))s kill_timeout = 100ms
+	    min_processes = 2 max_processes = 2" behaving "$1" "$3"
 	assertNotEquals "$1: $(web)" '' "$(web)"
 	assertTrue "$1: the log has $2" "said '$2'"
 	await has_template

@@ -72,7 +72,7 @@ keeper() {
 }
 
 testNobodyIsHarmedByBeingNamed() {
-	behaving names_whom_a_file_names "$DIR/named" <<-EOF
+	behaving names_whom_a_file_names "$DIR/named" <<-EOF | conf
 	start_timeout = $((2 * SLOW))s
 	kill_timeout = 100ms
 	min_server_life = 0
@@ -97,12 +97,8 @@ testNobodyIsHarmedByBeingNamed() {
 
 # What that has forked is given up when the next one is at work.
 testATemplateIsNotBlamedForTheOneBeforeIt() {
-	behaving forks_what_hangs_and_is_heard <<-EOF
-	start_timeout = $((2 * SLOW))s
-	stop_timeout = 100ms
-	kill_timeout = 100ms
-	EOF
-	pool_run
+	begins "start_timeout = $((2 * SLOW))s stop_timeout = 100ms
+	    kill_timeout = 100ms" behaving forks_what_hangs_and_is_heard
 	await has_template
 	first=$(template)
 	await test -d "$DIR/marks/forks_what_hangs_and_is_heard/heard"
@@ -118,11 +114,7 @@ testATemplateIsNotBlamedForTheOneBeforeIt() {
 
 # The rest of a group ends with its leader: here with the template.
 testWorkersInTheGroupOfTheirTemplateAreNoProblem() {
-	behaving keeps_its_workers <<-EOF
-	min_processes = 2
-	max_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2 max_processes = 2' behaving keeps_its_workers
 	first=$(template)
 	assertTrue 'workers of the template' "come_from $first"
 	# shellcheck disable=SC2046 # numbers
@@ -138,11 +130,7 @@ testWorkersInTheGroupOfTheirTemplateAreNoProblem() {
 }
 
 testATemplateThatDoesNotStopIsKilledAfterAReload() {
-	behaving does_not_stop <<-EOF
-	kill_timeout = 100ms
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'kill_timeout = 100ms min_processes = 2' behaving does_not_stop
 	first=$(template)
 	sed -i 's/kill_timeout/environment = { "CHANGED=1" } &/' "$DIR/pool.conf"
 	ctl reload >"$DIR/reload" || fail "$(cat "$DIR/reload")"

@@ -121,10 +121,7 @@ testATemplateThatNamesItselfIsReplaced() {
 }
 
 testAWorkerIsKnownByWhatItSaysWhateverItsTemplateSays() {
-	behaving names_another <<-EOF
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' behaving names_another
 	assertTrue 'workers of the template' "come_from $(template)"
 	assertEquals 0 "$(status apps web template failures)"
 }
@@ -148,12 +145,8 @@ testTheGroupOfAWorkerThatDiesUnheardIsKilled() {
 }
 
 testAForkedWorkerThatIsNeverReadyIsKilled() {
-	behaving forks_what_hangs <<-EOF
-	start_timeout = 500ms
-	stop_timeout = 100ms
-	kill_timeout = 100ms
-	EOF
-	pool_run
+	begins 'start_timeout = 500ms stop_timeout = 100ms
+	    kill_timeout = 100ms' behaving forks_what_hangs
 	await has_template
 	first=$(template)
 	await said 'it was not ready within 0.5 s'
@@ -167,12 +160,8 @@ has_no_session() {
 }
 
 testDescriptorsThatATemplateLeaksEndItAndNothingElse() {
-	behaving leaks <<-EOF
-	limit_nofile = 32
-	max_processes = 1
-	min_server_life = 0
-	EOF
-	pool_start
+	starts 'limit_nofile = 32 max_processes = 1 min_server_life = 0' \
+	    behaving leaks
 	before=$(fds "$POOL")
 	tries=0
 	until [ "$(status apps web template failures)" -gt 0 ] ||
@@ -189,10 +178,7 @@ testDescriptorsThatATemplateLeaksEndItAndNothingElse() {
 }
 
 testATemplateNeedNotWaitForTheProcessInTheMiddle() {
-	behaving hurries <<-EOF
-	min_processes = 2
-	EOF
-	pool_start
+	starts 'min_processes = 2' behaving hurries
 	assertTrue 'workers of the template' "come_from $(template)"
 	assertEquals 0 "$(status apps web template failures)"
 }
@@ -247,11 +233,7 @@ testATemplateCanBeTurnedOff() {
 }
 
 testTheDaemonEndsWithItsTemplate() {
-	behaving hangs <<-EOF
-	min_processes = 0
-	kill_timeout = 200ms
-	EOF
-	pool_start
+	starts 'min_processes = 0 kill_timeout = 200ms' behaving hangs
 	await has_template
 	first=$(template)
 	pause_process "$first"
@@ -312,11 +294,8 @@ testAWarmWorkerThatIsNeverIdleBecomesTheTemplate() {
 # goes_on_refusing HOW TEXT: a worker does that is asked to fork a template and
 # answers so; the log has the text, and all is as before.
 goes_on_refusing() {
-	behaving good "$1" <<-EOF
-	refork_after = 1
-	start_timeout = $((2 * SLOW))s
-	EOF
-	pool_start
+	starts "refork_after = 1 start_timeout = $((2 * SLOW))s" \
+	    behaving good "$1"
 	first=$(template)
 	worker=$(pid_of "$(web)")
 	await said "$2"
