@@ -1,6 +1,9 @@
 /*
  * What there is for the keeper to do: output, dead workers' channels, and
  * descriptors to be closed; and which of that comes next.
+ *
+ * It is told one thing at a time, and the next when that is answered: so a
+ * keeper that waits for somebody has one packet unread at most.
  */
 
 #include <sys/socket.h>
@@ -20,12 +23,13 @@
 #include "sys/uncancelled.h"
 
 /* The time in which the keeper tells the last line of a worker. */
-#define PATIENCE TSPAN_MSECONDS(250)
+#define LINE_PATIENCE TSPAN_MSECONDS(250)
 
 /* Before something is said again for which there was no room. */
 #define RETRY_AFTER TSPAN_MSECONDS(10)
 
-/* --- apps ----------------------------------------------------------------- */
+/* --- apps ------------------------------------------------------------------
+ */
 
 struct keeper_app *
 keeper_app_get(struct supervisor *s, const char *name)
@@ -84,13 +88,13 @@ keeper_hasten(struct keepers *all)
 {
 	struct loop *loop = &all->sup->loop;
 
-	if (all->current == NULL || keeper_is_free(all->current))
+	if (all->current == NULL || !all->current->told)
 		timer_advance(&loop->timers, &all->timer, loop_now(loop));
 }
 
-/* --- closing -------------------------------------------------------------- */
+/* --- closing ---------------------------------------------------------------
+ */
 
-/* A close that may wait is left to others, if there is memory. */
 static void
 keeper_close_here(int fd)
 {
@@ -98,6 +102,7 @@ keeper_close_here(int fd)
 	(void)uncancelled_close(fd);
 }
 
+/* A close that may wait is left to the keeper, if there is memory. */
 static void
 keeper_queue_closing(struct keeper_app *app, int fd, bool drain)
 {
@@ -157,6 +162,23 @@ keeper_is_full(const struct group *g)
 	return g->keeper->nclosings > KEEPER_CLOSINGS;
 }
 
+/* An app whose descriptors may be closed; NULL: none. */
+static struct keeper_app *
+keeper_next_closing(const struct keepers *all)
+{
+	struct keeper_app *app, *first = NULL;
+
+	TAILQ_FOREACH(app, &all->apps, next) {
+		if (app->nclosings == 0 || app->stalls >= KEEPER_STALLS)
+			continue;
+		if (app->stalls == 0)
+			return app;
+		if (first == NULL)
+			first = app;
+	}
+	return first;
+}
+
 /* Gives the keeper copies of some descriptors of an app, the oldest first. */
 static bool
 keeper_tell_close(struct keeper *k, struct keeper_app *app, tstamp now)
@@ -209,10 +231,11 @@ keeper_end_closing(struct keepers *all)
 	keeper_app_put(app);
 }
 
-/* --- output --------------------------------------------------------------- */
+/* --- output ----------------------------------------------------------------
+ */
 
 static void
-keeper_move(struct kept *o, struct kepts *to)
+keeper_move(struct output *o, struct outputs *to)
 {
 	if (o->in != NULL)
 		TAILQ_REMOVE(o->in, o, next);
@@ -220,64 +243,61 @@ keeper_move(struct kept *o, struct kepts *to)
 	o->in = to;
 }
 
-/* Tells the last line, or none, whoever waits for it. */
+/* The first so many in a list, of which the keeper has been told. */
 static void
-keeper_answer(struct kept *o, const char *line, size_t len, tstamp now)
+keeper_move_told(struct outputs *from, size_t count, struct outputs *to)
 {
-	void (*words)(void *, const char *, size_t, tstamp) = o->words;
+	struct output *o, *next;
+
+	for (o = TAILQ_FIRST(from); count > 0; count--, o = next) {
+		next = TAILQ_NEXT(o, next);
+		/* Of a worker that is gone there is more to tell. */
+		if (o->held || !o->gone)
+			keeper_move(o, to);
+		o->held = true;
+	}
+}
+
+/* Tells the last line, or none, to what waits for it. */
+static void
+keeper_answer(struct output *o, const char *line, size_t len, tstamp now)
+{
+	void (*last_line)(void *, const char *, size_t, tstamp) = o->last_line;
 
 	timer_set(&o->app->all->sup->loop.timers, &o->patience, TSTAMP_NEVER);
-	o->words = NULL;
-	if (words != NULL)
-		words(o->arg, line, len, now);
+	o->last_line = NULL;
+	if (last_line != NULL)
+		last_line(o->arg, line, len, now);
 }
 
 static void
 keeper_lose_patience(struct timer *t, tstamp now)
 {
-	keeper_answer(TIMER_OWNER(t, struct kept, patience), "", 0, now);
+	keeper_answer(TIMER_OWNER(t, struct output, patience), "", 0, now);
 }
 
-/* A pipe, of which only the end to read does not block. 0, or -1 and errno. */
-static int
-keeper_open_pipe(int *end, int *its_end, uid_t owner)
-{
-	int ends[2], error;
-
-	if (pipe2(ends, O_CLOEXEC) == -1)
-		return -1;
-	if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != -1 &&
-	    (owner == (uid_t)-1 || fchown(ends[1], owner, (gid_t)-1) != -1)) {
-		*end = ends[0];
-		*its_end = ends[1];
-		return 0;
-	}
-	error = errno;
-	close(ends[0]);
-	close(ends[1]);
-	errno = error;
-	return -1;
-}
-
-struct kept *
+struct output *
 keeper_hold(struct group *g, const char *id, uint32_t process, uid_t owner,
     int its_ends_out[2])
 {
 	struct keepers *all = g->sup->keepers;
-	struct kept *o = calloc(1, sizeof(*o));
-	int error;
+	struct output *o = calloc(1, sizeof(*o));
+	int pipes[KEEPER_HOLD_FDS][2], n, error;
 
 	if (o == NULL)
 		return NULL;
-	if (keeper_open_pipe(&o->ends[0], &o->its_ends[0], owner) == -1) {
-		error = errno;
-		goto fail;
-	}
-	if (keeper_open_pipe(&o->ends[1], &o->its_ends[1], owner) == -1) {
-		error = errno;
-		close(o->ends[0]);
-		close(o->its_ends[0]);
-		goto fail;
+	/* Only the ends to read do not block. */
+	for (n = 0; n < KEEPER_HOLD_FDS; n++) {
+		if (pipe2(pipes[n], O_CLOEXEC) == -1)
+			goto fail;
+		o->ends[n] = pipes[n][0];
+		o->its_ends[n] = pipes[n][1];
+		if (fcntl(o->ends[n], F_SETFL, O_NONBLOCK) == -1 ||
+		    (owner != (uid_t)-1 &&
+			fchown(o->its_ends[n], owner, (gid_t)-1) == -1)) {
+			n++;
+			goto fail;
+		}
 	}
 	o->app = g->keeper;
 	o->app->refs++;
@@ -289,13 +309,18 @@ keeper_hold(struct group *g, const char *id, uint32_t process, uid_t owner,
 	keeper_hasten(all);
 	return o;
 fail:
+	error = errno;
+	while (n-- > 0) {
+		close(pipes[n][0]);
+		close(pipes[n][1]);
+	}
 	free(o);
 	errno = error;
 	return NULL;
 }
 
 void
-keeper_born(struct kept *o)
+keeper_ends_given(struct output *o)
 {
 	for (size_t i = 0; o != NULL && i < KEEPER_HOLD_FDS; i++) {
 		if (o->its_ends[i] != -1)
@@ -309,7 +334,7 @@ keeper_born(struct kept *o)
  * is stalled has copies.
  */
 static void
-keeper_give_up(struct kept *o, bool here)
+keeper_give_up(struct output *o, bool here)
 {
 	for (size_t i = 0; i < KEEPER_HOLD_FDS; i++) {
 		if (o->ends[i] != -1 && here)
@@ -321,28 +346,17 @@ keeper_give_up(struct kept *o, bool here)
 }
 
 static void
-keeper_free_kept(struct kept *o)
+keeper_free_output(struct output *o)
 {
-	struct keepers *all = o->app->all;
-
-	timer_set(&all->sup->loop.timers, &o->patience, TSTAMP_NEVER);
+	timer_set(&o->app->all->sup->loop.timers, &o->patience, TSTAMP_NEVER);
 	TAILQ_REMOVE(o->in, o, next);
 	keeper_app_put(o->app);
 	free(o);
 }
 
-/* There is nothing more to say of it. */
-static void
-keeper_end_kept(struct kept *o, tstamp now)
-{
-	if (o->words != NULL)
-		keeper_answer(o, "", 0, now);
-	keeper_free_kept(o);
-}
-
 bool
-keeper_leave(struct kept *o,
-    void (*words)(void *arg, const char *line, size_t len, tstamp now),
+keeper_leave(struct output *o,
+    void (*last_line)(void *arg, const char *line, size_t len, tstamp now),
     void *arg, tstamp now)
 {
 	struct keepers *all;
@@ -352,29 +366,46 @@ keeper_leave(struct kept *o,
 	all = o->app->all;
 	/* Without its pipes, or a keeper that reads them, there is no line. */
 	if (o->gone || o->ends[0] == -1 || all->current == NULL)
-		words = NULL;
-	o->words = words;
+		last_line = NULL;
+	o->last_line = last_line;
 	o->arg = arg;
 	timer_set(&all->sup->loop.timers, &o->patience,
-	    words == NULL ? TSTAMP_NEVER : now + PATIENCE);
+	    last_line == NULL ? TSTAMP_NEVER : now + LINE_PATIENCE);
 	if (o->gone)
-		return words != NULL;
+		return false;
 	o->gone = true;
-	keeper_born(o);
+	keeper_ends_given(o);
 	keeper_move(o, &all->unsaid);
 	keeper_hasten(all);
-	return words != NULL;
+	return last_line != NULL;
 }
 
-/* Gives the keeper copies of the pipes of some workers, as many as have room.
- */
+/* Outputs that there is nothing to tell of are no more in the way. */
+static void
+keeper_pass_over(struct keepers *all, tstamp now)
+{
+	struct output *o;
+
+	while ((o = TAILQ_FIRST(&all->unsaid)) != NULL) {
+		if (o->ends[0] == -1 && o->gone) {
+			keeper_answer(o, "", 0, now);
+			keeper_free_output(o);
+		} else if (o->ends[0] == -1 || (o->held && !o->gone)) {
+			keeper_move(o, &all->said);
+		} else {
+			break;
+		}
+	}
+}
+
+/* Gives the keeper copies of the pipes of workers, as many as have room. */
 static bool
 keeper_tell_hold(struct keepers *all, struct keeper *k, tstamp now)
 {
 	char buf[KEEPER_SAID_MAX] = { KEEPER_HOLD };
 	int fds[FDPASS_MAX] = { 0 };
-	struct kept *o, *next;
-	size_t len = 1, n = 0, count = 0;
+	struct output *o;
+	size_t len = 1, n = 0;
 
 	TAILQ_FOREACH(o, &all->unsaid, next) {
 		if (o->held || o->ends[0] == -1 ||
@@ -387,16 +418,10 @@ keeper_tell_hold(struct keepers *all, struct keeper *k, tstamp now)
 		len += strlen(buf + len) + 1;
 		memcpy(fds + n, o->ends, sizeof(o->ends));
 		n += KEEPER_HOLD_FDS;
-		count++;
 	}
 	if (!keeper_tell(k, buf, len, fds, n, now))
 		return false;
-	for (o = TAILQ_FIRST(&all->unsaid); count > 0; count--, o = next) {
-		next = TAILQ_NEXT(o, next);
-		o->held = true;
-		if (!o->gone)
-			keeper_move(o, &all->said);
-	}
+	keeper_move_told(&all->unsaid, n / KEEPER_HOLD_FDS, &all->said);
 	return true;
 }
 
@@ -405,26 +430,25 @@ static bool
 keeper_tell_leave(struct keepers *all, struct keeper *k, tstamp now)
 {
 	char buf[KEEPER_SAID_MAX] = { KEEPER_LEAVE };
-	struct kept *o = TAILQ_FIRST(&all->unsaid), *next;
+	struct output *o = TAILQ_FIRST(&all->unsaid);
 	const struct keeper_app *app = o->app;
-	size_t len = 1, count = 0;
+	size_t len = 1;
 
 	for (; o != NULL && o->held && o->gone && o->app == app &&
 	     len + KEEPER_ID_LEN <= sizeof(buf);
-	     o = TAILQ_NEXT(o, next), count++) {
+	     o = TAILQ_NEXT(o, next)) {
 		memcpy(buf + len, o->id, KEEPER_ID_LEN);
 		len += KEEPER_ID_LEN;
 	}
 	if (!keeper_tell(k, buf, len, NULL, 0, now))
 		return false;
-	for (o = TAILQ_FIRST(&all->unsaid); count > 0; count--, o = next) {
-		next = TAILQ_NEXT(o, next);
-		keeper_move(o, &all->leaving);
-	}
+	keeper_move_told(
+	    &all->unsaid, (len - 1) / KEEPER_ID_LEN, &all->leaving);
 	return true;
 }
 
-/* --- taking back ---------------------------------------------------------- */
+/* --- taking back -----------------------------------------------------------
+ */
 
 void
 keeper_take_back(struct group *g, struct retake *r)
@@ -487,40 +511,8 @@ keeper_end_late(struct keepers *all, bool none, tstamp now)
 	}
 }
 
-/* --- what is said next ---------------------------------------------------- */
-
-/* An app whose descriptors may be closed; NULL: none. */
-static struct keeper_app *
-keeper_next_closing(const struct keepers *all)
-{
-	struct keeper_app *app, *first = NULL;
-
-	TAILQ_FOREACH(app, &all->apps, next) {
-		if (app->nclosings == 0 || app->stalls >= KEEPER_STALLS)
-			continue;
-		if (app->stalls == 0)
-			return app;
-		if (first == NULL)
-			first = app;
-	}
-	return first;
-}
-
-/* Outputs that there is nothing to tell of are no more in the way. */
-static void
-keeper_pass_over(struct keepers *all, tstamp now)
-{
-	struct kept *o;
-
-	while ((o = TAILQ_FIRST(&all->unsaid)) != NULL) {
-		if (o->ends[0] == -1 && o->gone)
-			keeper_end_kept(o, now);
-		else if (o->ends[0] == -1 || (o->held && !o->gone))
-			keeper_move(o, &all->said);
-		else
-			break;
-	}
-}
+/* --- what is said next, and what is answered -------------------------------
+ */
 
 void
 keeper_go_on(struct keepers *all, tstamp now)
@@ -528,9 +520,9 @@ keeper_go_on(struct keepers *all, tstamp now)
 	const char closed = KEEPER_CLOSED;
 	struct keeper *k = all->current;
 	struct keeper_app *app;
-	bool told;
+	bool told = false;
 
-	if (k != NULL && !keeper_is_free(k))
+	if (k != NULL && k->told)
 		return;
 	keeper_end_late(all, false, now);
 	keeper_pass_over(all, now);
@@ -539,19 +531,19 @@ keeper_go_on(struct keepers *all, tstamp now)
 	    TAILQ_EMPTY(&all->unsaid) && app == NULL && !all->unstarted)
 		return;
 	k = keeper_get(all, now);
-	if (k == NULL)
-		told = false;
-	else if (all->closing != NULL)
+	if (k == NULL) {
+		/* There will be another one. */
+	} else if (all->closing != NULL) {
 		told = keeper_tell(k, &closed, 1, NULL, 0, now);
-	else if (!TAILQ_EMPTY(&all->retakes))
+	} else if (!TAILQ_EMPTY(&all->retakes)) {
 		told = keeper_tell_take(all, k, now);
-	else if (!TAILQ_EMPTY(&all->unsaid))
+	} else if (!TAILQ_EMPTY(&all->unsaid)) {
 		told = TAILQ_FIRST(&all->unsaid)->held
 		    ? keeper_tell_leave(all, k, now)
 		    : keeper_tell_hold(all, k, now);
-	else if (app == NULL)
+	} else if (app == NULL) {
 		return;
-	else {
+	} else {
 		/* Others are first the next time. */
 		TAILQ_REMOVE(&all->apps, app, next);
 		TAILQ_INSERT_TAIL(&all->apps, app, next);
@@ -565,15 +557,11 @@ keeper_go_on(struct keepers *all, tstamp now)
 	keeper_end_late(all, true, now);
 }
 
-bool
-keeper_has_work(const struct keepers *all)
+static void
+keeper_due(struct timer *t, tstamp now)
 {
-	return all->current != NULL &&
-	    (!keeper_is_free(all->current) || all->closing != NULL ||
-		!TAILQ_EMPTY(&all->unsaid) || keeper_next_closing(all) != NULL);
+	keeper_go_on(TIMER_OWNER(t, struct keepers, timer), now);
 }
-
-/* --- what it says --------------------------------------------------------- */
 
 /* Logs lines, or that there were more; returns the number of the lines. */
 static int
@@ -609,29 +597,13 @@ keeper_log(const char *packet, size_t len)
 	return lines;
 }
 
-/* It has done what it was told. */
-static void
-keeper_did(struct keepers *all, tstamp now)
-{
-	struct kept *o;
-
-	if (all->nclosing > 0)
-		keeper_release(all);
-	else if (all->closing != NULL)
-		keeper_end_closing(all);
-	while ((o = TAILQ_FIRST(&all->leaving)) != NULL) {
-		keeper_give_up(o, false);
-		keeper_end_kept(o, now);
-	}
-}
-
 int
 keeper_heard(
     struct keepers *all, const char *packet, size_t len, int fd, tstamp now)
 {
 	struct retake *r = all->retaken;
 	bool whole = len >= KEEPER_HEAD;
-	struct kept *o;
+	struct output *o;
 	int lines = 0;
 
 	switch (packet[0]) {
@@ -659,7 +631,15 @@ keeper_heard(
 			keeper_end_retake(r, true, now);
 		break;
 	case KEEPER_DONE:
-		keeper_did(all, now);
+		if (all->nclosing > 0)
+			keeper_release(all);
+		else if (all->closing != NULL)
+			keeper_end_closing(all);
+		while ((o = TAILQ_FIRST(&all->leaving)) != NULL) {
+			keeper_give_up(o, false);
+			keeper_answer(o, "", 0, now);
+			keeper_free_output(o);
+		}
 		break;
 	default:
 		break;
@@ -669,14 +649,15 @@ keeper_heard(
 	return lines;
 }
 
-/* --- another keeper ------------------------------------------------------- */
+/* --- another keeper, or none -----------------------------------------------
+ */
 
 /*
  * Has the next keeper hold the output; or nobody, if that has stalled the
  * former one, or its app has too often. held: whether that has it.
  */
 static void
-keeper_hand_on(struct kept *o, bool culprit, bool held, tstamp now)
+keeper_hand_on(struct output *o, bool culprit, bool held, tstamp now)
 {
 	struct keepers *all = o->app->all;
 	bool failed = o->app->stalls >= KEEPER_STALLS;
@@ -694,14 +675,14 @@ void
 keeper_succeed(struct keepers *all, struct keeper_app *app, uint32_t busy,
     const char *id, tstamp now)
 {
-	struct kepts *lists[] = { &all->unsaid, &all->leaving, &all->said };
+	struct outputs *lists[] = { &all->unsaid, &all->leaving, &all->said };
 	struct retake *r = all->retaken;
-	struct kept *o, *last;
+	struct output *o, *last;
 
 	/* What it was given and had not closed itself is as it was. */
 	keeper_end_closing(all);
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-		last = TAILQ_LAST(lists[i], kepts);
+		last = TAILQ_LAST(lists[i], outputs);
 		while ((o = TAILQ_FIRST(lists[i])) != NULL) {
 			bool culprit = o->held && busy != 0 && app == o->app &&
 			    memcmp(o->id, id, KEEPER_ID_LEN) == 0;
@@ -720,17 +701,17 @@ keeper_succeed(struct keepers *all, struct keeper_app *app, uint32_t busy,
  * The daemon ends, and without it our copies: none of them is to be the last. A
  * keeper has all from now on, and closes it when it ends.
  */
-void
+static void
 keeper_give_all(struct keepers *all)
 {
-	struct kepts *lists[] = { &all->unsaid, &all->leaving, &all->said };
+	struct outputs *lists[] = { &all->unsaid, &all->leaving, &all->said };
 	struct keeper *k = all->current;
 	struct keeper_app *app, *next;
-	struct kept *o;
+	struct output *o;
 
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		TAILQ_FOREACH(o, lists[i], next) {
-			keeper_born(o);
+			keeper_ends_given(o);
 			keeper_give_up(o, o->held);
 		}
 	}
@@ -753,12 +734,64 @@ keeper_give_all(struct keepers *all)
 }
 
 void
-keeper_drop_all(struct keepers *all)
+keeper_hear_out(struct supervisor *s, tstamp until)
 {
-	struct kepts *lists[] = { &all->unsaid, &all->leaving, &all->said };
-	struct kept *o;
+	struct keepers *all = s->keepers;
+	tstamp half = loop_now(&s->loop) + (until - loop_now(&s->loop)) / 2;
 
+	while (all->current != NULL &&
+	    (all->current->told || all->closing != NULL ||
+		!TAILQ_EMPTY(&all->unsaid) ||
+		keeper_next_closing(all) != NULL) &&
+	    loop_now(&s->loop) < half)
+		(void)loop_turn(&s->loop, half);
+	keeper_give_all(all);
+	if (all->current != NULL)
+		(void)shutdown(all->current->io.fd, SHUT_WR);
+	while (all->current != NULL && loop_now(&s->loop) < until)
+		(void)loop_turn(&s->loop, until);
+}
+
+int
+keeper_init(struct supervisor *s)
+{
+	struct keepers *all = calloc(1, sizeof(*all));
+
+	s->keepers = all;
+	if (all == NULL)
+		return -1;
+	all->sup = s;
+	TAILQ_INIT(&all->stalled);
+	TAILQ_INIT(&all->apps);
+	TAILQ_INIT(&all->said);
+	TAILQ_INIT(&all->unsaid);
+	TAILQ_INIT(&all->leaving);
+	TAILQ_INIT(&all->retakes);
+	timer_init(&all->timer, keeper_due);
+	timer_init(&all->lines, keeper_listen);
+	return 0;
+}
+
+void
+keeper_fini(struct supervisor *s)
+{
+	struct keepers *all = s->keepers;
+	struct outputs *lists[] = { &all->unsaid, &all->leaving, &all->said };
+	struct keeper *k;
+	struct output *o;
+
+	while ((k = TAILQ_FIRST(&all->stalled)) != NULL) {
+		TAILQ_REMOVE(&all->stalled, k, next);
+		keeper_free(k);
+	}
+	if (all->current != NULL)
+		keeper_free(all->current);
+	all->current = NULL;
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
 		while ((o = TAILQ_FIRST(lists[i])) != NULL)
-			keeper_free_kept(o);
+			keeper_free_output(o);
+	timer_set(&s->loop.timers, &all->timer, TSTAMP_NEVER);
+	timer_set(&s->loop.timers, &all->lines, TSTAMP_NEVER);
+	free(all);
+	s->keepers = NULL;
 }

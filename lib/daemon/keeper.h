@@ -24,12 +24,13 @@
 #include <stdint.h>
 
 #include "core/tstamp.h"
+#include "sys/child.h"
 #include "sys/keeper_wire.h"
+#include "sys/lane.h"
 #include "sys/loop.h"
 
 struct conf_app;
 struct group;
-struct keeper;
 struct supervisor;
 
 /* Keepers that one app may stall, each of which is forgotten after a while. */
@@ -68,13 +69,13 @@ struct keeper_app {
 	size_t closings_room;
 };
 
-TAILQ_HEAD(kepts, kept);
+TAILQ_HEAD(outputs, output);
 
-/* The output of a worker; made by keeper_hold(), and ours from keeper_leave().
+/* The output of a worker; made by keeper_hold(), ours from keeper_leave() on.
  */
-struct kept {
-	TAILQ_ENTRY(kept) next;
-	struct kepts *in; /* one of keepers.said, unsaid and leaving */
+struct output {
+	TAILQ_ENTRY(output) next;
+	struct outputs *in; /* one of keepers.said, unsaid and leaving */
 	struct keeper_app *app;
 	uint32_t process; /* the worker's number in the pool, or none */
 	char id[KEEPER_ID_LEN + 1];
@@ -84,7 +85,7 @@ struct kept {
 	bool gone; /* the worker is */
 	struct timer patience; /* set: its last line is waited for */
 	/* The line, or none (len 0); may free the worker. NULL: told. */
-	void (*words)(void *arg, const char *line, size_t len, tstamp now);
+	void (*last_line)(void *arg, const char *line, size_t len, tstamp now);
 	void *arg;
 };
 
@@ -116,6 +117,31 @@ struct retake {
 	void (*end)(struct retake *, bool complete, tstamp now);
 };
 
+/* A keeper as a process; see keeper_process.c. */
+struct keeper {
+	TAILQ_ENTRY(keeper) next; /* in keepers.stalled, once it is */
+	struct keepers *all;
+	struct loop_io io; /* our end of its socket; fd -1: it is stalled */
+	int its_end; /* likewise: a copy, for what it has not read */
+	struct keeper_page *page; /* NULL: not yet */
+	bool told; /* it has not answered yet */
+	bool taking; /* what it says may come with descriptors */
+	tstamp no_room_since; /* for the next packet; NEVER: there is */
+	tstamp begun;
+	struct timer timer; /* the next look; of a stalled one, its end */
+	uint32_t moves; /* its latest one that was seen, */
+	tstamp moved_at; /* at that time */
+	struct keeper_app *app; /* that has stalled it; or NULL */
+	bool starting; /* in the lane */
+	bool dead;
+	struct lane_job job;
+	char *path; /* owned */
+	char *argv[2];
+	int fds[2]; /* it is started with */
+	struct child_spec spec;
+	struct child_result result;
+};
+
 /* The keeper and its predecessors, and all there is for it to do. */
 struct keepers {
 	struct supervisor *sup;
@@ -126,9 +152,9 @@ struct keepers {
 	bool unstarted; /* likewise, and not for want of room */
 	struct timer timer; /* set: there may be something to say */
 	TAILQ_HEAD(, keeper_app) apps;
-	struct kepts said; /* the keeper has them, as far as we know */
-	struct kepts unsaid; /* it is to be told of them */
-	struct kepts leaving; /* it reads them to the end */
+	struct outputs said; /* the keeper has them, as far as we know */
+	struct outputs unsaid; /* it is to be told of them */
+	struct outputs leaving; /* it reads them to the end */
 	TAILQ_HEAD(, retake) retakes;
 	struct retake *retaken; /* the first of them, under way; NULL: none */
 	struct keeper_app *closing; /* its first descriptors; NULL: none */
@@ -138,6 +164,9 @@ struct keepers {
 	tstamp period;
 	int work; /* left in it; may be exceeded by one packet */
 };
+
+/* --- keeper.c --------------------------------------------------------------
+ */
 
 /*
  * For a new supervisor: 0, or -1 without memory; and for one that ends. No
@@ -162,32 +191,31 @@ const char *keeper_fault(const struct group *g);
  * Gives the ends for the worker, of standard output and of standard error,
  * which stay ours. NULL and errno.
  */
-struct kept *keeper_hold(struct group *g, const char *id, uint32_t process,
+struct output *keeper_hold(struct group *g, const char *id, uint32_t process,
     uid_t owner, int its_ends_out[2]);
 
 /* The worker has its ends, or will not have them: ours are closed. */
-void keeper_born(struct kept *o);
+void keeper_ends_given(struct output *o);
 
 /*
- * The worker is gone, or NULL: all that it has printed is logged. words: is
+ * The worker is gone, or NULL: all that it has printed is logged. last_line: is
  * told the last line on standard error after that, or within a quarter of a
  * second none, unless the result is false; called again with NULL it is not
  * told any more. The output is not the caller's afterwards.
  */
-bool keeper_leave(struct kept *o,
-    void (*words)(void *arg, const char *line, size_t len, tstamp now),
+bool keeper_leave(struct output *o,
+    void (*last_line)(void *arg, const char *line, size_t len, tstamp now),
     void *arg, tstamp now);
 
-/* Whether it is read, or will be. */
+/* Whether it is read, or will be; whether its last line is still to come. */
 static inline bool
-keeper_reads(const struct kept *o)
+keeper_reads(const struct output *o)
 {
 	return o != NULL && o->ends[0] != -1;
 }
 
-/* Whether that line is still to come. */
 static inline bool
-keeper_awaits(const struct kept *o)
+keeper_awaits(const struct output *o)
 {
 	return o != NULL && o->patience.at != TSTAMP_NEVER;
 }
@@ -211,47 +239,14 @@ void keeper_close_conn(struct group *g, int fd, bool tcp, bool drain);
 /* Whether KEEPER_CLOSINGS is exceeded. */
 bool keeper_is_full(const struct group *g);
 
-/* --- keeper_process.c ---------------------------------------------------- */
-
-/* The pid of a keeper that concerns the app, and whether it answers. */
-struct keeper_sight {
-	pid_t pid;
-	bool answers;
-};
-
-#define KEEPER_SIGHTS (KEEPER_STALLS + 1)
-
-/* Those of the app, the oldest first; their number. */
-size_t keeper_sights(
-    const struct group *g, struct keeper_sight out[KEEPER_SIGHTS]);
-
-/* A child was reaped: whether it was the keeper, or a former one. */
-bool keeper_exited(struct supervisor *s, pid_t pid, tstamp now);
-
 /*
  * The daemon ends: has the keeper do what is left, and pass on the last lines
  * of workers; until then at the latest. Turns the loop.
  */
 void keeper_hear_out(struct supervisor *s, tstamp until);
 
-/* For keeper.c: the keeper, or a new one; NULL: there can be none now. */
-struct keeper *keeper_get(struct keepers *all, tstamp now);
-
-/* Whether it has answered what it was told. */
-bool keeper_is_free(const struct keeper *k);
-
-/* Tells it something, with descriptors; false: there is no room. */
-bool keeper_tell(struct keeper *k, const char *buf, size_t len, const int *fds,
-    size_t n, tstamp now);
-
-/*
- * For keeper_process.c: says what is next; whether there is something that a
- * keeper could do; gives it all that is still open; forgets all.
- */
+/* For keeper_process.c: tells the keeper what is next, if it is free. */
 void keeper_go_on(struct keepers *all, tstamp now);
-bool keeper_has_work(const struct keepers *all);
-void keeper_give_all(struct keepers *all);
-void keeper_drop_all(struct keepers *all);
 
 /*
  * A packet, and the descriptor with it, which is the callee's now; -1: there is
@@ -267,5 +262,34 @@ int keeper_heard(
  */
 void keeper_succeed(struct keepers *all, struct keeper_app *app, uint32_t busy,
     const char *id, tstamp now);
+
+/* --- keeper_process.c ------------------------------------------------------
+ */
+
+/* The keeper, or a new one; NULL: there can be none now. */
+struct keeper *keeper_get(struct keepers *all, tstamp now);
+void keeper_free(struct keeper *k);
+
+/* Tells it something, with descriptors; false: there is no room. */
+bool keeper_tell(struct keeper *k, const char *buf, size_t len, const int *fds,
+    size_t n, tstamp now);
+
+/* The timer keepers.lines: a period is over, or there may be room. */
+void keeper_listen(struct timer *t, tstamp now);
+
+/* A child was reaped: whether it was the keeper, or a former one. */
+bool keeper_exited(struct supervisor *s, pid_t pid, tstamp now);
+
+/* The pid of a keeper that concerns the app, and whether it answers. */
+struct keeper_sight {
+	pid_t pid;
+	bool answers;
+};
+
+#define KEEPER_SIGHTS (KEEPER_STALLS + 1)
+
+/* Those of the app, the oldest first; their number. */
+size_t keeper_sights(
+    const struct group *g, struct keeper_sight out[KEEPER_SIGHTS]);
 
 #endif

@@ -19,16 +19,16 @@
 #include "sys/procinfo.h"
 
 /* Between the beginnings of two keepers, if the first dies or is not found. */
-#define REST TSPAN_SECONDS(1)
+#define KEEPER_REST TSPAN_SECONDS(1)
 
 /* How often it is looked at while there is something to do; when it waits for
  * somebody; and when it waits for nothing but its turn. */
-#define LOOK TSPAN_MSECONDS(250)
-#define PATIENCE TSPAN_SECONDS(1)
-#define LIMIT TSPAN_SECONDS(10)
+#define KEEPER_LOOK TSPAN_MSECONDS(250)
+#define KEEPER_PATIENCE TSPAN_SECONDS(1)
+#define KEEPER_LIMIT TSPAN_SECONDS(10)
 
 /* For so long it is known that an app has stalled one that is gone by now. */
-#define MEMORY TSPAN_SECONDS(60)
+#define KEEPER_MEMORY TSPAN_SECONDS(60)
 
 /* How long a packet waits for the number of a descriptor. */
 #define ROOM_LIMIT TSPAN_SECONDS(5)
@@ -42,33 +42,9 @@
 #define LINES_PACKET 8
 #define LINES_PERIOD TSPAN_MSECONDS(1)
 
-struct keeper {
-	TAILQ_ENTRY(keeper) next; /* in keepers.stalled, once it is */
-	struct keepers *all;
-	struct loop_io io; /* our end of its socket; fd -1: it is stalled */
-	int its_end; /* likewise: a copy, for what it has not read */
-	struct keeper_page *page; /* NULL: not yet */
-	bool told; /* it has not answered yet */
-	bool taking; /* what it says may come with descriptors */
-	tstamp no_room_since; /* for the next packet; NEVER: there is */
-	tstamp born;
-	struct timer timer; /* the next look; of a stalled one, its end */
-	uint32_t moves; /* its latest one that was seen, */
-	tstamp moved_at; /* at that time */
-	struct keeper_app *app; /* that has stalled it; or NULL */
-	bool starting; /* in the lane */
-	bool dead;
-	struct lane_job job;
-	char *path; /* owned */
-	char *argv[2];
-	int fds[2]; /* it is started with */
-	struct child_spec spec;
-	struct child_result result;
-};
-
 /* --- coming and going ----------------------------------------------------- */
 
-static void
+void
 keeper_free(struct keeper *k)
 {
 	struct loop *loop = &k->all->sup->loop;
@@ -93,7 +69,7 @@ keeper_lose(struct keeper *k, tstamp now)
 	struct keepers *all = k->all;
 
 	all->current = NULL;
-	all->rest = k->born + REST;
+	all->rest = k->begun + KEEPER_REST;
 	keeper_free(k);
 	keeper_succeed(all, NULL, 0, NULL, now);
 }
@@ -147,7 +123,7 @@ keeper_started(struct lane_job *job, tstamp now)
 	/* It may have gone without a look until now. */
 	atomic_store(&k->page->watched, 1);
 	k->moved_at = now;
-	timer_set(&k->all->sup->loop.timers, &k->timer, now + LOOK);
+	timer_set(&k->all->sup->loop.timers, &k->timer, now + KEEPER_LOOK);
 }
 
 static void keeper_ready(struct loop_io *io, uint32_t events, tstamp now);
@@ -175,7 +151,7 @@ keeper_new(struct keepers *all, tstamp now)
 	k->io.ready = keeper_ready;
 	k->its_end = k->fds[0] = ends[1];
 	k->no_room_since = TSTAMP_NEVER;
-	k->born = now;
+	k->begun = now;
 	timer_init(&k->timer, keeper_look);
 	/* With our user where we are not root; then workers have it, too. */
 	k->argv[0] = title;
@@ -214,7 +190,7 @@ keeper_get(struct keepers *all, tstamp now)
 	if (blameless < KEEPER_STALLS)
 		all->current = keeper_new(all, now);
 	if (all->current == NULL)
-		all->rest = now + REST;
+		all->rest = now + KEEPER_REST;
 	return all->current;
 }
 
@@ -229,17 +205,7 @@ keeper_watch(struct keeper *k, tstamp now)
 	atomic_store(&k->page->watched, 1);
 	k->moves = atomic_load(&k->page->moves);
 	k->moved_at = now;
-	timer_set(&k->all->sup->loop.timers, &k->timer, now + LOOK);
-}
-
-/* Whether the keeper waits where no turn of the processor helps it. */
-static bool
-keeper_is_stuck(const struct keeper *k)
-{
-	struct procinfo info;
-
-	return procinfo_read(k->result.pid, &info) == 0 &&
-	    (info.state == 'D' || info.state == 'T' || info.state == 't');
+	timer_set(&k->all->sup->loop.timers, &k->timer, now + KEEPER_LOOK);
 }
 
 /* Nobody remembers it any more. */
@@ -316,13 +282,15 @@ keeper_stall(struct keeper *k, uint32_t busy, tstamp now)
 
 /*
  * The timer. What the keeper waits for may be us; and without a turn on a
- * processor it is not at fault, unless that lasts.
+ * processor it is not at fault, unless that lasts. One that waits for somebody
+ * sleeps where no turn of the processor helps it.
  */
 static void
 keeper_look(struct timer *t, tstamp now)
 {
 	struct keeper *k = TIMER_OWNER(t, struct keeper, timer);
 	struct keeper_page *page = k->page;
+	struct procinfo info;
 	uint32_t moves = atomic_load(&page->moves), busy;
 
 	if (!k->told && atomic_load(&page->busy) == 0) {
@@ -336,17 +304,13 @@ keeper_look(struct timer *t, tstamp now)
 		k->moved_at = now;
 	k->moves = moves;
 	busy = atomic_load(&page->busy);
-	if (now - k->moved_at >= LIMIT ||
-	    (now - k->moved_at >= PATIENCE && keeper_is_stuck(k)))
+	if (now - k->moved_at >= KEEPER_LIMIT ||
+	    (now - k->moved_at >= KEEPER_PATIENCE &&
+		procinfo_read(k->result.pid, &info) == 0 &&
+		memchr("DTt", info.state, 3) != NULL))
 		keeper_stall(k, busy, now);
 	else
-		timer_set(&k->all->sup->loop.timers, t, now + LOOK);
-}
-
-bool
-keeper_is_free(const struct keeper *k)
-{
-	return !k->told;
+		timer_set(&k->all->sup->loop.timers, t, now + KEEPER_LOOK);
 }
 
 bool
@@ -418,8 +382,7 @@ keeper_take(struct keeper *k, tstamp now)
 	return true;
 }
 
-/* A period is over, or there may be room. */
-static void
+void
 keeper_listen(struct timer *t, tstamp now)
 {
 	struct keepers *all = TIMER_OWNER(t, struct keepers, lines);
@@ -450,33 +413,8 @@ keeper_ready(struct loop_io *io, uint32_t events, tstamp now)
 	timer_set(&all->sup->loop.timers, &all->lines, now + LINES_PERIOD);
 }
 
-/* --- beginning and end ---------------------------------------------------- */
-
-static void
-keeper_hasten(struct timer *t, tstamp now)
-{
-	keeper_go_on(TIMER_OWNER(t, struct keepers, timer), now);
-}
-
-int
-keeper_init(struct supervisor *s)
-{
-	struct keepers *all = calloc(1, sizeof(*all));
-
-	s->keepers = all;
-	if (all == NULL)
-		return -1;
-	all->sup = s;
-	TAILQ_INIT(&all->stalled);
-	TAILQ_INIT(&all->apps);
-	TAILQ_INIT(&all->said);
-	TAILQ_INIT(&all->unsaid);
-	TAILQ_INIT(&all->leaving);
-	TAILQ_INIT(&all->retakes);
-	timer_init(&all->timer, keeper_hasten);
-	timer_init(&all->lines, keeper_listen);
-	return 0;
-}
+/* --- its end ----------------------------------------------------------------
+ */
 
 bool
 keeper_exited(struct supervisor *s, pid_t pid, tstamp now)
@@ -502,45 +440,10 @@ keeper_exited(struct supervisor *s, pid_t pid, tstamp now)
 			continue;
 		k->dead = true;
 		timer_set(&s->loop.timers, &k->timer,
-		    k->app == NULL ? now : now + MEMORY);
+		    k->app == NULL ? now : now + KEEPER_MEMORY);
 		return true;
 	}
 	return false;
-}
-
-void
-keeper_hear_out(struct supervisor *s, tstamp until)
-{
-	struct keepers *all = s->keepers;
-	tstamp half = loop_now(&s->loop) + (until - loop_now(&s->loop)) / 2;
-
-	while (keeper_has_work(all) && loop_now(&s->loop) < half)
-		(void)loop_turn(&s->loop, half);
-	keeper_give_all(all);
-	if (all->current != NULL)
-		(void)shutdown(all->current->io.fd, SHUT_WR);
-	while (all->current != NULL && loop_now(&s->loop) < until)
-		(void)loop_turn(&s->loop, until);
-}
-
-void
-keeper_fini(struct supervisor *s)
-{
-	struct keepers *all = s->keepers;
-	struct keeper *k;
-
-	while ((k = TAILQ_FIRST(&all->stalled)) != NULL) {
-		TAILQ_REMOVE(&all->stalled, k, next);
-		keeper_free(k);
-	}
-	if (all->current != NULL)
-		keeper_free(all->current);
-	all->current = NULL;
-	keeper_drop_all(all);
-	timer_set(&s->loop.timers, &all->timer, TSTAMP_NEVER);
-	timer_set(&s->loop.timers, &all->lines, TSTAMP_NEVER);
-	free(all);
-	s->keepers = NULL;
 }
 
 size_t

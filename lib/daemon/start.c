@@ -448,7 +448,7 @@ start_done(struct lane_job *job, tstamp now)
 			(void)child_explain(
 			    &t->spec, &t->result, why, sizeof(why));
 	}
-	keeper_born(w->output);
+	keeper_ends_given(w->output);
 	TAILQ_REMOVE(&s->starting, w, start.next);
 	w->start.result = NULL;
 	start_free(t);

@@ -352,7 +352,7 @@ fork_begin(struct worker *w, struct worker *by)
 	    keeps == (w->output != NULL))
 		sent = fdpass_send_many(
 		    by->channel.fd, text, (size_t)len, fds, keeps ? 3 : 1);
-	keeper_born(w->output);
+	keeper_ends_given(w->output);
 	if (sent == -1) {
 		(void)loop_set(&s->loop, &f->io, 0);
 		free(f);

@@ -91,7 +91,7 @@ struct worker {
 	int child_end; /* of the channel; -1 without one */
 	struct loop_io channel; /* our end; fd -1 likewise */
 	bool refuses; /* no descriptors can lie unread in our end */
-	struct kept *output; /* NULL: no keeper reads it */
+	struct output *output; /* NULL: no keeper reads it */
 	struct worker_start start;
 	struct pickup pickup;
 	struct worker_pace pace;

@@ -163,7 +163,7 @@ sup_end(void)
 	pool_check(&sup.pool);
 	assert(sup.pool.apps[0].phase == APP_OVER);
 	assert(arrived == f->completed + f->lost + refused);
-	keeper_give_all(sup.keepers);
+	keeper_hear_out(&sup, now);
 	group_free(sup.groups[0]);
 	keeper_fini(&sup);
 }

@@ -348,7 +348,7 @@ static void
 output_that_a_stalled_keeper_has_not_read_is_read_by_the_next_one(void)
 {
 	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
-	struct kept *o;
+	struct output *o;
 	int ends[2], out;
 	pid_t former;
 
@@ -357,7 +357,7 @@ output_that_a_stalled_keeper_has_not_read_is_read_by_the_next_one(void)
 	    fixture.group, "abcdefgh", KEEPER_NO_PROCESS, (uid_t)-1, ends);
 	NEED(o != NULL);
 	out = dup(ends[0]);
-	keeper_born(o);
+	keeper_ends_given(o);
 	close_all();
 	former = stop_keeper();
 	CHECK_EQ(5, write(out, "line\n", 5));
