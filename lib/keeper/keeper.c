@@ -28,6 +28,7 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -37,7 +38,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "sys/fdpass.h"
@@ -49,8 +49,11 @@
 /* Microseconds that a close may linger. */
 #define LINGER 2000
 
+/* Milliseconds before a call that failed for a shortage is made again. */
+#define SHORTAGE 5
+
 /* The beginning of a pipe's last line that is not blank, without blanks. */
-struct words {
+struct last_line {
 	char text[KEEPER_WORDS_MAX];
 	size_t len; /* 0: there was none */
 };
@@ -61,7 +64,7 @@ struct source {
 	char id[KEEPER_ID_LEN];
 	char verb; /* KEEPER_OUTPUT or KEEPER_ERRORS */
 	int fd;
-	struct words *words; /* of KEEPER_ERRORS; NULL: nothing was said */
+	struct last_line *last; /* of KEEPER_ERRORS; NULL: nothing was said */
 	char *line; /* the beginning of a line; NULL: none */
 	size_t len; /* of it */
 	bool cutting; /* the rest of a line that was too long is left out */
@@ -87,16 +90,10 @@ static char *const text = packet + KEEPER_HEAD_MAX;
 
 /* --- to the daemon ------------------------------------------------------ */
 
-/* Before a call that failed for a shortage is made again. */
-static void
-keeper_rest(void)
-{
-	static const struct timespec span = { .tv_nsec = 5000000 };
-
-	(void)nanosleep(&span, NULL);
-}
-
-/* After a packet could not be sent: it will; without a daemon it is over. */
+/*
+ * After a packet could not be sent: it will; without a daemon it is over. A
+ * call that failed for a shortage is made again a while later.
+ */
 static void
 keeper_wait_for_room(void)
 {
@@ -111,7 +108,7 @@ keeper_wait_for_room(void)
 	case ENOBUFS:
 	case ENOMEM:
 	case ETOOMANYREFS:
-		keeper_rest();
+		(void)poll(NULL, 0, SHORTAGE);
 		break;
 	default:
 		_exit(EX_OK);
@@ -125,14 +122,6 @@ keeper_say(const char *buf, size_t len)
 	atomic_fetch_add(&page->moves, 1);
 	while (send(KEEPER_FD, buf, len, MSG_NOSIGNAL) == -1)
 		keeper_wait_for_room();
-}
-
-static void
-keeper_done(void)
-{
-	const char done = KEEPER_DONE;
-
-	keeper_say(&done, 1);
 }
 
 /*
@@ -155,52 +144,46 @@ keeper_does(char verb, const char *id, const char *app)
 
 /* --- lines -------------------------------------------------------------- */
 
-static bool
-keeper_is_blank(char c)
-{
-	return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 /*
  * Notes the last line of these that is not blank; it replaces the former.
  * Without memory there is none.
  */
 static void
-keeper_note_words(struct source *s, const char *lines, size_t len)
+keeper_note_last(struct source *s, const char *lines, size_t len)
 {
 	const char *newline;
 
-	while (len > 0 && keeper_is_blank(lines[len - 1]))
+	while (len > 0 && isspace((unsigned char)lines[len - 1]))
 		len--;
-	if (s->words == NULL)
-		s->words = calloc(1, sizeof(*s->words));
-	if (len == 0 || s->words == NULL)
+	if (s->last == NULL)
+		s->last = calloc(1, sizeof(*s->last));
+	if (len == 0 || s->last == NULL)
 		return;
 	newline = memrchr(lines, '\n', len);
 	if (newline != NULL) {
 		len -= (size_t)(newline + 1 - lines);
 		lines = newline + 1;
 	}
-	while (keeper_is_blank(*lines)) {
+	while (isspace((unsigned char)*lines)) {
 		len--;
 		lines++;
 	}
-	s->words->len =
-	    len < sizeof(s->words->text) ? len : sizeof(s->words->text);
-	memcpy(s->words->text, lines, s->words->len);
+	s->last->len =
+	    len < sizeof(s->last->text) ? len : sizeof(s->last->text);
+	memcpy(s->last->text, lines, s->last->len);
 }
 
-/* Writes the head of a packet that ends at `end`; returns where it begins. */
-static char *
-keeper_put_head(char *end, char verb, const struct source *s)
+/* Says text[from .. end) behind a head, which overwrites what is before it. */
+static void
+keeper_say_text(const struct source *s, char verb, size_t from, size_t end)
 {
 	size_t name = strlen(s->app) + 1;
-	char *at = end - KEEPER_HEAD - name;
+	char *at = text + from - KEEPER_HEAD - name;
 
 	at[0] = verb;
 	memcpy(at + 1, s->id, sizeof(s->id));
 	memcpy(at + KEEPER_HEAD, s->app, name);
-	return at;
+	keeper_say(at, (size_t)(text + end - at));
 }
 
 /*
@@ -210,12 +193,9 @@ keeper_put_head(char *end, char verb, const struct source *s)
 static void
 keeper_say_lines(struct source *s, size_t from, size_t end)
 {
-	char *at;
-
 	if (s->verb == KEEPER_ERRORS)
-		keeper_note_words(s, text + from, end - from);
-	at = keeper_put_head(text + from, s->verb, s);
-	keeper_say(at, (size_t)(text + end - at));
+		keeper_note_last(s, text + from, end - from);
+	keeper_say_text(s, s->verb, from, end);
 }
 
 /*
@@ -322,7 +302,6 @@ keeper_read_last(struct source *s)
 	ssize_t n;
 	size_t len;
 	int more = 0;
-	char *at;
 
 	allowed = KEEPER_LAST_LINES;
 	keeper_read(s, KEEPER_LAST_TEXT);
@@ -336,16 +315,15 @@ keeper_read_last(struct source *s)
 		if (n > 0)
 			len += (size_t)n;
 		if (s->verb == KEEPER_ERRORS)
-			keeper_note_words(s, text, len);
+			keeper_note_last(s, text, len);
 	}
 	allowed = SIZE_MAX;
 	(void)ioctl(s->fd, FIONREAD, &more);
 	left = (uint32_t)len + (uint32_t)more;
 	if (left == 0)
 		return;
-	at = keeper_put_head(text, KEEPER_LEFT_OUT, s);
 	memcpy(text, &left, sizeof(left));
-	keeper_say(at, (size_t)(text + sizeof(left) - at));
+	keeper_say_text(s, KEEPER_LEFT_OUT, 0, sizeof(left));
 }
 
 /* --- workers ------------------------------------------------------------- */
@@ -366,42 +344,33 @@ keeper_hold(const char *id, const char *app, char verb, int fd)
 	sources = s;
 }
 
-/* Takes leave of one pipe of the worker; gives its last line, or none. */
-static size_t
-keeper_leave(const char *id, char verb, char words_out[KEEPER_WORDS_MAX])
-{
-	struct source **at = &sources, *s;
-	size_t len = 0;
-
-	while ((s = *at) != NULL &&
-	    (s->verb != verb || memcmp(s->id, id, KEEPER_ID_LEN) != 0))
-		at = &s->next;
-	if (s == NULL)
-		return 0;
-	*at = s->next;
-	keeper_does(verb, s->id, s->app);
-	keeper_read_last(s);
-	if (s->words != NULL) {
-		len = s->words->len;
-		memcpy(words_out, s->words->text, len);
-	}
-	(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->fd, NULL);
-	(void)close(s->fd);
-	free(s->words);
-	free(s);
-	return len;
-}
-
+/* Takes leave of the pipes of a worker; tells the last line, or none. */
 static void
-keeper_leave_both(const char *id)
+keeper_leave(const char *id)
 {
 	char buf[KEEPER_HEAD + KEEPER_WORDS_MAX] = { KEEPER_WORDS };
-	size_t len;
+	size_t len = KEEPER_HEAD;
+	struct source **at = &sources, *s;
 
 	memcpy(buf + 1, id, KEEPER_ID_LEN);
-	(void)keeper_leave(id, KEEPER_OUTPUT, buf + KEEPER_HEAD);
-	len = keeper_leave(id, KEEPER_ERRORS, buf + KEEPER_HEAD);
-	keeper_say(buf, KEEPER_HEAD + len);
+	while ((s = *at) != NULL) {
+		if (memcmp(s->id, id, KEEPER_ID_LEN) != 0) {
+			at = &s->next;
+			continue;
+		}
+		*at = s->next;
+		keeper_does(s->verb, s->id, s->app);
+		keeper_read_last(s);
+		if (s->last != NULL) {
+			len = KEEPER_HEAD + s->last->len;
+			memcpy(buf + KEEPER_HEAD, s->last->text, s->last->len);
+		}
+		(void)epoll_ctl(epfd, EPOLL_CTL_DEL, s->fd, NULL);
+		(void)close(s->fd);
+		free(s->last);
+		free(s);
+	}
+	keeper_say(buf, len);
 }
 
 /* --- closing ------------------------------------------------------------ */
@@ -452,7 +421,7 @@ keeper_empty(const char *id, int end)
 		if (n == 0 || (n == -1 && errno == EAGAIN))
 			break;
 		if (n == -1) {
-			keeper_rest();
+			(void)poll(NULL, 0, SHORTAGE);
 			continue;
 		}
 		atomic_fetch_add(&page->moves, 1);
@@ -469,40 +438,6 @@ keeper_empty(const char *id, int end)
 
 /* --- what the daemon says ----------------------------------------------- */
 
-/* Takes workers in; their names lie in the packet. */
-static void
-keeper_hold_all(const char *at, const char *end, const struct fdpass_got *got)
-{
-	size_t n = 0;
-
-	while (end - at > KEEPER_ID_LEN) {
-		const char *app = at + KEEPER_ID_LEN;
-
-		if (got->nfds - n < KEEPER_HOLD_FDS)
-			_exit(EX_OSERR);
-		keeper_hold(at, app, KEEPER_OUTPUT, got->fds[n++]);
-		keeper_hold(at, app, KEEPER_ERRORS, got->fds[n++]);
-		at = app + strlen(app) + 1;
-	}
-	keeper_done();
-}
-
-/* Keeps them until the daemon has closed its own. */
-static void
-keeper_keep(const char *at, const char *end, const struct fdpass_got *got)
-{
-	size_t name = strlen(at) + 1;
-
-	if (got->nfds > KEEPER_CLOSE_FDS || (size_t)(end - at) < got->nfds)
-		_exit(EX_OSERR);
-	keeper_close_all(closing, how_to_close, nclosing);
-	nclosing = got->nfds;
-	memcpy(closing, got->fds, nclosing * sizeof(*closing));
-	memcpy(how_to_close, at + name, nclosing);
-	(void)memccpy(closing_app, at, 0, sizeof(closing_app) - 1);
-	keeper_done();
-}
-
 /*
  * Carries out one packet of the daemon, which a NUL follows. An error of the
  * daemon's, or a want of descriptors, ends the keeper: another one begins anew.
@@ -510,35 +445,50 @@ keeper_keep(const char *at, const char *end, const struct fdpass_got *got)
 static void
 keeper_obey(const char *buf, size_t len, const struct fdpass_got *got)
 {
-	const char *at = buf + 1, *end = buf + len;
+	const char *at = buf + 1, *end = buf + len, *app, done = KEEPER_DONE;
+	size_t n = 0;
 
 	switch (buf[0]) {
 	case KEEPER_HOLD:
-		keeper_hold_all(at, end, got);
+		for (; end - at > KEEPER_ID_LEN; at = app + strlen(app) + 1) {
+			app = at + KEEPER_ID_LEN;
+			if (got->nfds - n < KEEPER_HOLD_FDS)
+				_exit(EX_OSERR);
+			keeper_hold(at, app, KEEPER_ERRORS, got->fds[n + 1]);
+			keeper_hold(at, app, KEEPER_OUTPUT, got->fds[n]);
+			n += KEEPER_HOLD_FDS;
+		}
 		break;
 	case KEEPER_LEAVE:
 		for (; end - at >= KEEPER_ID_LEN; at += KEEPER_ID_LEN)
-			keeper_leave_both(at);
-		keeper_done();
+			keeper_leave(at);
 		break;
 	case KEEPER_TAKE:
 		if (len < KEEPER_HEAD || got->nfds != 1)
 			_exit(EX_OSERR);
 		keeper_does(KEEPER_TAKE, at, buf + KEEPER_HEAD);
 		keeper_empty(at, got->fds[0]);
-		break;
+		return;
 	case KEEPER_CLOSE:
-		keeper_keep(at, end, got);
+		/* They are kept until the daemon has closed its own. */
+		if (got->nfds > KEEPER_CLOSE_FDS ||
+		    (size_t)(end - at) < got->nfds)
+			_exit(EX_OSERR);
+		keeper_close_all(closing, how_to_close, nclosing);
+		nclosing = got->nfds;
+		memcpy(closing, got->fds, nclosing * sizeof(*closing));
+		memcpy(how_to_close, at + strlen(at) + 1, nclosing);
+		(void)memccpy(closing_app, at, 0, sizeof(closing_app) - 1);
 		break;
 	case KEEPER_CLOSED:
 		keeper_does(KEEPER_CLOSE, NULL, closing_app);
 		keeper_close_all(closing, how_to_close, nclosing);
 		nclosing = 0;
-		keeper_done();
 		break;
 	default:
 		_exit(EX_OSERR);
 	}
+	keeper_say(&done, 1);
 }
 
 /* Hears one packet; false: there is none. */
@@ -565,14 +515,15 @@ keeper_hear(void)
 
 /* --- the loop ----------------------------------------------------------- */
 
-static void
-keeper_prepare(void)
+int
+main(void)
 {
 	static const char usage[] =
 	    "apppool-keeper is started by apppoold(8)\n";
 	struct epoll_event event = { .events = EPOLLIN };
 	/* No SA_RESTART: it ends what it interrupts. */
 	const struct sigaction tick = { .sa_handler = keeper_interrupted };
+	struct source *s;
 	sigset_t all;
 
 	(void)sigaction(SIGALRM, &tick, NULL);
@@ -591,23 +542,13 @@ keeper_prepare(void)
 		_exit(EX_USAGE);
 	}
 	(void)close(KEEPER_PAGE_FD);
-}
-
-int
-main(void)
-{
-	struct epoll_event event;
-
-	keeper_prepare();
 	for (;;) {
 		/* What the daemon says may take away what has an event. */
 		while (keeper_hear())
 			continue;
 		atomic_store(&page->busy, 0);
 		if (epoll_wait(epfd, &event, 1, -1) == 1 &&
-		    event.data.ptr != NULL) {
-			struct source *s = event.data.ptr;
-
+		    (s = event.data.ptr) != NULL) {
 			keeper_does(s->verb, s->id, s->app);
 			keeper_read(s, TURN);
 		}

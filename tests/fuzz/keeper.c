@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -127,9 +128,9 @@ hear_words(const struct worker *w, const char *words, size_t len)
 	assert(len <= KEEPER_WORDS_MAX && memchr(words, '\n', len) == NULL);
 	if (len == 0)
 		return;
-	assert(w->verb == KEEPER_ERRORS && !keeper_is_blank(words[0]));
+	assert(w->verb == KEEPER_ERRORS && !isspace((unsigned char)words[0]));
 	for (;;) {
-		while (at < end && *at != '\n' && keeper_is_blank(*at))
+		while (at < end && *at != '\n' && isspace((unsigned char)*at))
 			at++;
 		if ((size_t)(end - at) >= len && memcmp(at, words, len) == 0)
 			return;
@@ -227,7 +228,7 @@ go(int i)
 	struct worker *w = &workers[i];
 	size_t left;
 
-	keeper_leave_both(w->id);
+	keeper_leave(w->id);
 	left = w->len - w->heard;
 	assert(w->left_out <= left);
 	/* The newline was read with its line; and the rest of one too long. */
