@@ -111,33 +111,4 @@ testAFollowerSeesWhatHappensUntilTheDaemonEnds() {
 	assertTrue 'the last event is there' "followed '(shutdown)'"
 }
 
-testAFollowerHasOneAppIfItWants() {
-	{
-		app web </dev/null
-		app api </dev/null
-	} | conf
-	pool_start
-	follow web -n 0 -j
-	web 'kill 9' >/dev/null 2>&1
-	ask "unix:$DIR/api.sock" 'kill 9' >/dev/null 2>&1
-	await status_is 1 apps api exits signal
-	web 'kill 10' >/dev/null 2>&1
-	await followed 'signal 10'
-	assertFalse 'of another app' "followed api"
-	kill "$FOLLOWER"
-}
-
-testWrongQuestionsAreRefusedWithAWord() {
-	starts '' app web
-	for each in '-n -1' '-n x' 'web api' '-n 1x'; do
-		# shellcheck disable=SC2086 # words
-		ctl events $each >"$DIR/out" 2>&1
-		assertEquals "$each" 64 $?
-		assertContains "$(cat "$DIR/out")" 'events [APP] [-n N] [-f]'
-	done
-	assertEquals 'apppoolctl: no app wbe; is web meant?' \
-	    "$(ctl events wbe 2>&1)"
-	assertEquals 'apppoolctl: -f is for events' "$(ctl status -f 2>&1)"
-}
-
 . tests/e2e/lib.sh

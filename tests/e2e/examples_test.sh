@@ -209,60 +209,6 @@ no_arbiters() {
 
 # ---------------------------------------------------------------- PHP
 
-testAPhpPageThatSleepsDoesNotHoldUpOthers() {
-	has php-cgi || return 0
-	serve php-cgi </dev/null
-	start_process curl -sSf -o "$DIR/slow" "$URL/page.php?sleep"
-	slow=$STARTED
-	await status_is 1 apps php sessions
-	for round in 1 2 3 4 5 6 7 8 9 10; do
-		assertContains "$round" "$(get)" page
-	done
-	await status_is 10 apps php completed
-	assertEquals 1 "$(status apps php sessions)"
-	: >"$DIR/www/awake"
-	finish "$slow"
-	rm "$DIR/www/awake"
-	assertContains "$(cat "$DIR/slow")" page
-}
-
-testThePoolOfPhpCgiGrowsAndShrinksWithItsRequests() {
-	has php-cgi || return 0
-	serve php-cgi <<-EOF
-	max_idle_time = 100ms
-	stop_delay = 10ms
-	EOF
-	for round in 1 2 3 4 5; do
-		start_process curl -sSf -o "$DIR/slow.$round" \
-		    "$URL/page.php?sleep"
-	done
-	await status_is 5 apps php sessions
-	await status_is 5 apps php processes
-	: >"$DIR/www/awake"
-	await status_is 5 apps php completed
-	await status_is 2 apps php processes
-	rm "$DIR/www/awake"
-	for round in 1 2 3 4 5; do
-		await grep -q page "$DIR/slow.$round"
-	done
-	assert_nothing_lost
-}
-
-testPhpCgiKilledWhileIdleCostsNoRequest() {
-	has php-cgi || return 0
-	serve php-cgi <<-EOF
-	restart_delay = 10ms
-	EOF
-	for round in 1 2 3 4 5; do
-		await has_no_sessions
-		kill -KILL "$(children "$(status apps php workers 0 pid)")"
-		assertContains "$round" "$(get)" page
-		await status_is $((2 + round)) apps php spawned
-		await status_is 2 apps php idle
-	done
-	assertEquals 0 "$(status apps php lost)"
-}
-
 testAPhpPageThatCrashesDelaysNoOther() {
 	has php-cgi || return 0
 	serve php-cgi </dev/null
@@ -271,33 +217,6 @@ testAPhpPageThatCrashesDelaysNoOther() {
 	done
 	await status_is 2 apps php idle
 	assertFalse 'starts had to wait' "said 'next start in'"
-}
-
-testPhpCgiKilledInARequestLosesThatRequestAlone() {
-	has php-cgi || return 0
-	serve php-cgi </dev/null
-	assertContains "$(get 'page.php?die=1')" 502
-	for round in 1 2 3 4 5; do
-		assertContains "$round" "$(get)" page
-	done
-	await status_is 1 apps php lost
-	await has_no_sessions
-	assert_accounts php
-}
-
-testTheRecyclingOfPhpCgiCostsNoRequestAndIsNoFailure() {
-	has php-cgi || return 0
-	example php-cgi </dev/null
-	sed -i 's/MAX_REQUESTS=0/MAX_REQUESTS=50/' "$DIR/pool.conf"
-	pool_start
-	APP=php
-	nginx php-cgi
-	assert_load 1000
-	assert_nothing_lost
-	assertTrue "[ $(status apps php spawned) -ge 20 ]"
-	assertEquals 0 "$(status apps php spawn_failures)"
-	assertEquals null "$(status apps php last_failure)"
-	assertEquals running "$(status apps php state)"
 }
 
 # shellcheck source=tests/e2e/lib.sh

@@ -203,15 +203,6 @@ testAnAppThatWasNeverReadyIsToldWhatItsHandoffExpects() {
 	assertNotContains "$(status apps broken last_failure)" 'handoff'
 }
 
-testAStartingProcessThatIgnoresSigtermIsKilled() {
-	begins 'start_timeout = 200ms kill_timeout = 200ms start_limit = 1' \
-	    bad --never-ready --ignore-term
-	await status_is failed apps bad state
-	await status_is '[]' apps bad workers
-	good_serves
-	await said 'is killed: it was not ready within 0.2 s'
-}
-
 pauses_at_least() {
 	[ "$(times_said 'bad: next start in')" -ge "$1" ]
 }

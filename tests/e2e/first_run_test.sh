@@ -208,43 +208,6 @@ testAFailedStartLeavesNoSocketBehind() {
 	assertEquals '' "$(find "$DIR" -type s)"
 }
 
-testADaemonInTheBackgroundTellsAFailedAppByItsExitStatus() {
-	conf <<-END
-	app "web" {
-		listen = "unix:$DIR/web.sock"
-		command = { "$TWORKER", "--exit-at-once", "3" }
-		restart_delay = 10ms
-		start_limit = 2
-	}
-	END
-	apppoold -D -c "$DIR/pool.conf"
-	assertEquals 69 "$RC"
-	await no_leftovers
-}
-
-testADaemonInTheBackgroundReturnsWhenAllAppsAreReady() {
-	good_conf
-	echo "pid_file = \"$DIR/pid\"" >>"$DIR/pool.conf"
-	apppoold -D -c "$DIR/pool.conf"
-	assertEquals "$ERR" 0 "$RC"
-	assertContains "$(ask "unix:$DIR/web.sock")" hello
-	PIDS=$(cat "$DIR/pid")
-	ctl stop
-	await no_leftovers
-	assertFalse 'the pid file is gone' "[ -e '$DIR/pid' ]"
-}
-
-testASecondDaemonOnTheSameFileIsRefused() {
-	good_conf
-	pool_start
-	apppoold -c "$DIR/pool.conf"
-	assertEquals 73 "$RC"
-	assertContains "$ERR" "another process listens there"
-	assertContains "$(ask "unix:$DIR/web.sock")" hello
-	pool_stop
-	assertEquals 0 "$RC"
-}
-
 testAStoppedDaemonExitsWithZeroAndLeavesNoSocket() {
 	good_conf
 	pool_start
@@ -260,60 +223,12 @@ testApppoolctlWithoutACommandIsAMistakeOfUsage() {
 	assertContains "$ERR" 'usage: apppoolctl '
 }
 
-testApppoolctlRefusesAnUnknownCommand() {
-	good_conf
-	pool_start
-	apppoolctl -s "$DIR/control.sock" juggle
-	assertEquals 64 "$RC"
-	assertContains "$ERR" juggle
-}
-
-testApppoolctlRefusesASurplusArgument() {
-	good_conf
-	pool_start
-	apppoolctl -s "$DIR/control.sock" status web shop
-	assertEquals 64 "$RC"
-	assertContains "$ERR" '] status [APP]'
-}
-
-testApppoolctlRefusesAnUnknownApp() {
-	good_conf
-	pool_start
-	apppoolctl -s "$DIR/control.sock" status shop
-	assertEquals 1 "$RC"
-	assertContains "$ERR" shop
-}
-
 testApppoolctlWithoutStandardOutputSaysSo() {
 	good_conf
 	pool_start
 	"$APPPOOLCTL" -s "$DIR/control.sock" status >&- 2>"$DIR/err"
 	assertEquals 74 $?
 	assertContains "$(cat "$DIR/err")" stdout
-}
-
-testApppoolctlRefusesAnUnknownOption() {
-	apppoolctl -x status
-	assertEquals 64 "$RC"
-}
-
-testHelpOfApppoolctlGoesToStandardOutput() {
-	apppoolctl -h
-	assertEquals 0 "$RC"
-	assertContains "$OUT" 'usage: apppoolctl '
-}
-
-testApppoolctlWithoutADaemonIsUnavailable() {
-	good_conf
-	apppoolctl -c "$DIR/pool.conf" status
-	assertEquals 69 "$RC"
-	assertContains "$ERR" "$DIR/control.sock"
-}
-
-testApppoolctlTakesOptionsBehindTheCommand() {
-	apppoolctl status -s "$DIR/none.sock"
-	assertEquals 69 "$RC"
-	assertContains "$ERR" "$DIR/none.sock"
 }
 
 testApppoolctlFindsTheDaemonByABrokenFile() {

@@ -30,15 +30,6 @@ testAConnectionWaitsForTheFirstReadyProcess() {
 	    "[ $(echo "$answer" | cut -d ' ' -f 5) -gt 200000 ]"
 }
 
-testEightRequestsAreServedByEightWorkersAtATime() {
-	starts 'min_processes = 8 max_processes = 8' app web
-	occupy eight 8
-	await status_is 8 apps web sessions
-	dismiss eight
-	assertEquals 'processes that answered' 8 \
-	    "$(echo "$ANSWERS" | cut -d ' ' -f 1 | sort -u | wc -l)"
-}
-
 testTheNinthConnectionWaitsForTheFirstOfEightWorkers() {
 	starts 'min_processes = 8 max_processes = 8' app web
 	occupy seven 7
@@ -150,26 +141,6 @@ testIdleProcessesStopDownToTheMinimum() {
 	assert_accounts web
 }
 
-testStopDelayPassesBetweenTwoStops() {
-	starts 'min_processes = 1 max_processes = 5 start_delay = 0
-	    max_idle_time = 100ms stop_delay = 10m' app web
-	occupy all 10
-	await status_is 5 apps web sessions
-	dismiss all
-	await status_is 4 apps web processes
-	sleep 0.3
-	assertEquals 4 "$(status apps web processes)"
-}
-
-testWithoutAMinimumNoProcessStartsBeforeTheFirstConnection() {
-	starts 'min_processes = 0 max_idle_time = 100ms stop_delay = 0' app web
-	assertEquals 0 "$(status apps web spawned)"
-	assertEquals 1 "$(web | wc -l)"
-	await status_is 0 apps web processes
-	assertEquals 1 "$(web | wc -l)"
-	assertEquals 2 "$(status apps web spawned)"
-}
-
 testAProcessIsReplacedAfterMaxRequestsWithoutLoss() {
 	starts 'max_processes = 2 max_requests = 5' app web
 	floods --unix "$DIR/web.sock" --count 500 --concurrency 4 --echo \
@@ -182,14 +153,6 @@ testAProcessIsReplacedAfterMaxRequestsWithoutLoss() {
 	assert_accounts web
 }
 
-testNoProcessServesMoreThanMaxRequests() {
-	starts 'min_processes = 2 max_processes = 2 max_requests = 3' app web
-	web hello --count 30 --together >"$DIR/answers"
-	assertEquals 30 "$(wc -l <"$DIR/answers")"
-	assertEquals 3 "$(cut -d ' ' -f 4 "$DIR/answers" | sort -n |
-	    tail -n 1)"
-}
-
 testAFullQueueLeavesFurtherConnectionsInTheBacklog() {
 	starts 'max_processes = 1 max_queue = 2 on_full = wait' app web
 	occupy all 20
@@ -199,34 +162,6 @@ testAFullQueueLeavesFurtherConnectionsInTheBacklog() {
 	assertEquals 2 "$(status apps web max_waiting)"
 	assertEquals 0 "$(status apps web refused)"
 	await said 'max_queue (2) is reached'
-	assert_accounts web
-}
-
-testAFullQueueWithOnFullCloseClosesFurtherConnections() {
-	starts 'max_processes = 1 max_queue = 2 on_full = close' app web
-	occupy all 10
-	await status_is 7 apps web refused
-	dismiss all
-	assertEquals 'answered' 3 "$(echo "$ANSWERS" | grep -c hello)"
-	assertEquals 'closed' 7 "$(echo "$ANSWERS" | grep -c lost)"
-	await status_is 3 apps web completed
-	await said 'max_queue (2) is reached with 1 of 1 processes'
-	assertEquals 'it is said once' 1 "$(grep -c 'warn web: ' "$DIR/log")"
-	assert_accounts web
-}
-
-testNoConnectionWaitsLongerThanQueueTimeout() {
-	starts 'max_processes = 1 queue_timeout = 300ms' app web
-	occupy one
-	await status_is 1 apps web sessions
-	from=$(now_ms)
-	web >"$DIR/answer" 2>&1
-	assertEquals 1 $?
-	took=$(($(now_ms) - from))
-	assertTrue "took $took ms" "[ $took -ge 290 ]"
-	# The daemon has closed it; ask has a longer timeout.
-	await status_is 1 apps web timed_out
-	dismiss one
 	assert_accounts web
 }
 

@@ -323,50 +323,6 @@ testTheMemoryOfTheProgramBehindAnAdapterCounts() {
 
 # --- prefetched connections ---------------------------------------------
 
-testAPrefetchedConnectionIsTakenBackForAnIdleProcess() {
-	web_conf 'prefetch = 1'
-	pool_start
-	client 'sleep 60s'
-	long=$CLIENT
-	await status_is 1 apps web sessions
-	client "$(gate short)"
-	await status_is 2 apps web sessions
-	# A connection lies behind each of the two sessions.
-	client hello --count 2 --together
-	await status_is 4 apps web sessions
-	assertEquals 0 "$(status apps web waiting)"
-	# The process that is done serves its own connection, and the other's.
-	open_gate short
-	finish "$CLIENT"
-	assertEquals 'both are answered' 0 "$RC"
-	assertEquals 2 "$(grep -c hello "$DIR/told")"
-	await status_is 1 apps web retaken
-	await status_is 1 apps web sessions
-	assertEquals 0 "$(status apps web lost)"
-	assert_accounts web
-	kill -KILL "$(busy_pid)"
-	finish "$long"
-}
-
-testNoConnectionIsLostWhileManyAreTakenBack() {
-	web_conf_of 2 4 'prefetch = 2' 'max_queue = 700'
-	pool_start
-	# Long sessions, so that short ones lie behind them.
-	flood --unix "$DIR/web.sock" --rate 20 --count 40 \
-	    --request 'sleep 300ms' --max lost=0 >"$DIR/long" 2>&1 &
-	long=$!
-	PIDS="$PIDS $long"
-	flood --unix "$DIR/web.sock" --rate 300 --count 600 \
-	    --max lost=0 --min answered=600 >"$DIR/short" 2>&1
-	assertEquals "$(cat "$DIR/short")" 0 $?
-	finish "$long" $((3 * LIMIT))
-	assertEquals "$(cat "$DIR/long")" 0 "$RC"
-	assertTrue 'none was taken back' "[ $(status apps web retaken) -gt 0 ]"
-	await status_is 640 apps web completed
-	assertEquals 0 "$(status apps web lost)"
-	assert_accounts web
-}
-
 # However long that session takes.
 testAPrefetchedConnectionBehindASessionIsNotLate() {
 	web_conf_of 1 1 'prefetch = 1'

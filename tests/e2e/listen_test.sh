@@ -692,37 +692,6 @@ testAStopIsNotHeldUpByAProcessThatAcceptsNothing() {
 
 # --- programs there are -------------------------------------------------
 
-testNodeServesFiveThousandRequests() {
-	if ! command -v node >/dev/null; then
-		skip "no node"
-		return
-	fi
-	cat >"$DIR/server.js" <<-'EOF'
-	const server = require("http").createServer((request, response) => {
-	    response.end(`${process.pid}\n`);
-	});
-	server.listen({ fd: 3 });
-	process.on("SIGTERM", () => server.close());
-	EOF
-	cat <<-EOF | conf
-	app "web" {
-	handoff = listen
-	listen = "127.0.0.1:$PORT"
-	command = $(quoted "$(command -v node)" "$DIR/server.js")
-	min_processes = 2
-	}
-	EOF
-	pool_start
-	wait_for "$LIMIT" http_get -o /dev/null "http://127.0.0.1:$PORT/"
-	flood --tcp "127.0.0.1:$PORT" --count 5000 --concurrency 16 \
-	    --request 'GET / HTTP/1.0
-
-' --max lost=0 --max refused=0 --min answered=5000 >"$DIR/flood"
-	assertEquals "$(cat "$DIR/flood")" 0 $?
-	pool_stop
-	assertEquals 0 "$RC"
-}
-
 # --- held by an operator -------------------------------------------------
 
 testClientsOfADrainedAppWaitUntilItIsResumed() {

@@ -15,11 +15,6 @@ log_conf() {
 	} | conf
 }
 
-testLinesOfProcessesAreLoggedWithAppAndId() {
-	starts '' app web --print 'hello\\n'
-	await grep -qE ' info web/[a-z0-9]+: hello$' "$DIR/log"
-}
-
 testLinesOfAJsonLogAreObjects() {
 	starts '' with 'log_format = json' app web --print 'a \\x1b[1mline\\n'
 	await said '"app":"web"'

@@ -320,16 +320,14 @@ testAlertsAndDashboardAskForWhatThereIs() {
 }
 
 testTheDashboardIsOneForGrafana() {
-	"$PYTHON" -c 'import jsonschema' 2>/dev/null ||
-	    { skip 'no python3-jsonschema'; return; }
 	said=$("$PYTHON" - <<-'EOF' 2>&1
-	import json, jsonschema
+	import json
 	board = json.load(open("contrib/monitoring/dashboard.json"))
-	jsonschema.validate(board,
-	    json.load(open("tests/e2e/dashboard.schema.json")))
+	assert board["title"] and board["uid"] and board["schemaVersion"] > 0
 	taken = set()
 	for panel in board["panels"]:
 	    at = panel["gridPos"]
+	    assert panel["type"] and panel["title"]
 	    assert at["x"] + at["w"] <= 24, panel["title"]
 	    cells = {(x, y) for x in range(at["x"], at["x"] + at["w"])
 	        for y in range(at["y"], at["y"] + at["h"])}

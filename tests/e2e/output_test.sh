@@ -49,19 +49,6 @@ testStandardErrorIsLoggedAtWarn() {
 	await logged_at warn 'to stderr'
 }
 
-testALinePrintedInPiecesIsLoggedWhole() {
-	script web <<-EOF
-	printf 'beginning, '
-	sleep 0.1
-	printf 'middle, '
-	sleep 0.1
-	echo end
-	EOF
-	app_script web | conf
-	pool_start
-	await logged 'beginning, middle, end'
-}
-
 testALongLineIsNotCut() {
 	for size in 1023 1024 1025 5000 20000 60000; do
 		script web <<-EOF

@@ -108,19 +108,6 @@ testTheOptionPathIsThePathOfTheRequest() {
 	bad '404 Not There'
 }
 
-testAnErrorOfTheServerIsBad() {
-	starts 'handoff = stdio' \
-	    app_of http web printf "HTTP/1.1 500 Oh dear\\n\\n"
-	ping web
-	bad '500 Oh dear'
-}
-
-testAnAnswerThatIsNotHttpIsBad() {
-	starts 'handoff = stdio' app_of http web cat
-	ping web
-	bad 'the answer is not HTTP/1'
-}
-
 testAnAppThatHasFailedIsBad() {
 	begins 'start_limit = 1' app_of http web false
 	await status_is failed apps web state
@@ -175,14 +162,6 @@ testAnAppThatAnswersFastCgiIsGood() {
 	good '204 As asked'
 }
 
-testAFastCgiStatusOf4xxOr5xxIsBad() {
-	fastcgi
-	ping web --path /404
-	bad '404 As asked'
-	ping web --path /500
-	bad '500 As asked'
-}
-
 testAFastCgiExitStatusIsBad() {
 	fastcgi
 	ping web --path /exit/3
@@ -233,16 +212,6 @@ testWhatAFailedAppHasSaidGivesTheTerminalNoCommands() {
 	await status_is failed apps web state
 	ping web
 	bad 'exited with status 1 before it was ready: \x1bc'
-}
-
-testAPingWithoutAnAppPrintsItsUsage() {
-	app_of raw web ./hello </dev/null | conf
-	ping
-	assertEquals 64 "$RC"
-	assertContains "$SAID" 'ping APP [--path PATH] [--timeout TIME]'
-	SAID=$(ctl status --path / 2>&1)
-	assertEquals 64 $?
-	assertContains "$SAID" '--path is for ping'
 }
 
 # ---------------------------------------------------------------- for scripts

@@ -215,16 +215,6 @@ has_just_fds() {
 
 # --- apppoolctl ---------------------------------------------------------
 
-testApppoolctlReloadPrintsTheMistakesAndFails() {
-	web_conf | conf
-	pool_start
-	break_conf unknown
-	ctl reload >"$DIR/said" 2>&1
-	assertEquals 1 $?
-	assertContains "$(cat "$DIR/said")" 'max_proceses'
-	assertContains "$(cat "$DIR/said")" 'max_processes'
-}
-
 testApppoolctlReloadReturnsWhenTheAppsAreReady() {
 	web_conf | conf
 	pool_start
@@ -608,28 +598,6 @@ def start():
 
 print(sum(start() == -signal.SIGHUP for _ in range(20)))
 ' "$DIR/pool.pid" "$APPPOOLD" -c "$DIR/pool.conf" 2>>"$DIR/log")"
-}
-
-testAReloadMovesTheControlSocket() {
-	web_conf | conf
-	pool_start
-	{
-		echo "control = \"$DIR/moved.sock\""
-		web_conf
-	} >"$DIR/pool.conf"
-	hup
-	timeout "$LIMIT" "$APPPOOLCTL" -s "$DIR/moved.sock" status >"$DIR/seen"
-	assertEquals 0 $?
-	assertContains "$(cat "$DIR/seen")" web
-	assertFalse 'the old one stays' pool_answers
-}
-
-testEachReloadCountsAGeneration() {
-	web_conf | conf
-	pool_start
-	first=$(status generation)
-	hup
-	assertEquals $((first + 1)) "$(status generation)"
 }
 
 testWithoutMemoryTheOldConfigurationStays() {

@@ -415,20 +415,6 @@ testMarkedProcessesStayWhereThereIsRoom() {
 
 # --- reload -------------------------------------------------------------
 
-testSizesChangeInPlace() {
-	starts '' sized
-	first=$(pid_of "$(web)")
-	await status_is 1 apps web idle
-	reloads 'min_idle = 3 start_delay = 0 stop_delay = 0
-	    max_idle_time = 100ms' sized
-	await status_is 3 apps web idle
-	assertEquals 'the process there was' "$first" \
-	    "$(status apps web workers '*' pid | grep -x "$first")"
-	reloads 'stop_delay = 0 max_idle_time = 100ms' sized
-	await status_is '{"idle": 2}' apps web exits
-	assertEquals 1 "$(status apps web idle)"
-}
-
 testALowerCeilingStopsIdleProcesses() {
 	shared 8 0 | conf
 	pool_start

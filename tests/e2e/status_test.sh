@@ -43,26 +43,10 @@ testOneLineTellsOfEachAppWhatIsBusyAndWhatWaits() {
 	await status_is 2 apps web completed
 }
 
-testAnAppWithoutSessionsHasNoFiguresOfThem() {
-	assertEquals 'jobs running 2/2 - - - - - -' "$(ctl status |
-	    awk '$1 == "jobs"' | tr -s ' ')"
-}
-
 testThereIsALineForTheDaemonOneOfHeadingsAndOneForEachApp() {
 	ctl status >"$DIR/out"
 	assertEquals 5 "$(grep -c '' "$DIR/out")"
 	assertContains "$(head -n 1 "$DIR/out")" "$DIR/pool.conf"
-}
-
-testNoLineIsWiderThanTheTerminal() {
-	for columns in 40 80 200; do
-		widest=$(COLUMNS=$columns ctl status | wc -L)
-		assertTrue "$columns: $widest" "[ $widest -le $columns ]"
-	done
-	assertContains "$(COLUMNS=80 ctl status)" 'shop-of-a-hundr+ failed'
-	assertContains "$(COLUMNS=80 ctl status)" ' exit 3'
-	assertTrue 'a failure' \
-	    "COLUMNS=200 ctl status | grep 'exit 3 ([^ ]* ago); next start in '"
 }
 
 testATerminalIsAskedForItsWidth() {

@@ -433,21 +433,6 @@ testAStoppedAppThatIsRemovedIsGone() {
 	assertContains "$WRONG" 'no app or worker old'
 }
 
-testCommandsThatSteerAreNotForOthers() {
-	is_root || { skip 'needs root'; return; }
-	chmod 666 "$DIR/control.sock"
-	cp "$APPPOOLCTL" "$DIR/apppoolctl"
-	for command in 'restart' 'detach 0' 'resize web 1 2' 'drain web' \
-	    'resume web' 'stop web' 'start web'; do
-		# shellcheck disable=SC2086 # words
-		setpriv --reuid 65534 --regid 65534 --clear-groups \
-		    timeout "$LIMIT" "$DIR/apppoolctl" \
-		    -s "$DIR/control.sock" $command >"$DIR/out" 2>&1
-		assertEquals "$command" 1 $?
-		assertContains "$(cat "$DIR/out")" 'needs root'
-	done
-}
-
 testAnAnswerInJsonIsOneObject() {
 	await is_ready web
 	assertEquals '{"message":"web: restarted, 2 processes replaced"}' \

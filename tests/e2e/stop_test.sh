@@ -81,18 +81,6 @@ testAStopServesTheBacklog() {
 	assertEquals 0 "$RC"
 }
 
-testAStopServesSessionsAndWaitingConnections() {
-	starts 'max_processes = 1' app web
-	occupy all 4
-	await status_is '1 3' apps web sessions,waiting
-	kill -TERM "$POOL"
-	await status_is stopping state
-	dismiss all
-	assertEquals 4 "$(echo "$ANSWERS" | grep -c hello)"
-	finish "$POOL"
-	assertEquals 0 "$RC"
-}
-
 testAClientThatComesAfterSigtermIsRefused() {
 	port=$(free_port)
 	conf <<-EOF
