@@ -63,9 +63,7 @@ other_end() {
 
 # What the unit tests of lines and locks do not show.
 testEachFactOfTheDialogueHolds() {
-	while read -r fact; do
-		holds "$fact"
-	done <<-END
+	each holds <<-END
 	replies_end_in_a_bare_lf
 	a_line_of_1024_bytes_works
 	the_tail_of_a_longer_line_is_never_executed

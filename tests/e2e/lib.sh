@@ -300,6 +300,21 @@ abandoned,lost,waiting,sessions,parked)
 	    $(($3 + $4 + $5 + $6 + $7 + $8 + $9 + ${10}))
 }
 
+# each COMMAND...: with the words of each line of the standard input; what a line
+# has started does not live to see the next one.
+each() {
+	# shellcheck disable=SC2154 # shunit2's count
+	while read -r each_row <&9; do
+		each_failed=$__shunit_assertsFailed each_pids=$PIDS PIDS=''
+		{ eval "$* $each_row"; } 9<&-
+		[ "$__shunit_assertsFailed" -eq "$each_failed" ] ||
+		    echo "failed: $each_row"
+		# shellcheck disable=SC2086 # numbers
+		stop_process $PIDS
+		PIDS=$each_pids
+	done 9<&0 </dev/null
+}
+
 # ---------------------------------------------------------------- clients
 
 # ask ADDRESS [TEXT [OPTION...]]: what the worker answers (see ask.c).

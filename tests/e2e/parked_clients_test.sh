@@ -34,44 +34,20 @@ check() {
 	assert_accounts web
 }
 
-testAReloadLosesNoParkedClient() {
-	check a_reload_keeps_them
-}
-
-testAResizeLosesNoParkedClient() {
-	check a_resize_keeps_them
-}
-
-testTheDeathOfHalfTheProcessesLosesNoParkedClient() {
-	check deaths_lose_none
-}
-
-testParkedClientsThatLeaveAreCompleted() {
-	check clients_leave
-}
-
-testHalfARequestHoldsOneProcess() {
-	check half_a_request_holds_one_process
-}
-
-testPipelinedRequestsAreAnsweredAcrossPark() {
-	check pipelined_requests_are_answered
-}
-
-testARequestThatMeetsParkIsAnswered() {
-	check requests_meet_park
-}
-
-testTheClientThatIsIdleLongestMakesRoom() {
-	check the_longest_idle_makes_room 'max_parked = 10'
-}
-
-testIdleClientsAreClosedInTime() {
-	check idle_clients_are_closed_in_time 'keep_alive_timeout = 200ms'
-}
-
-testADrainClosesParkedConnections() {
-	check a_drain_closes_them
+testParkedClientsAreServedWhateverHappens() {
+	each check <<-'END'
+	a_reload_keeps_them
+	a_resize_keeps_them
+	deaths_lose_none
+	clients_leave
+	half_a_request_holds_one_process
+	pipelined_requests_are_answered
+	requests_meet_park
+	the_longest_idle_makes_room 'max_parked = 10'
+	idle_clients_are_closed_in_time 'keep_alive_timeout = 200ms'
+	a_drain_closes_them
+	a_kept_copy_disturbs_nobody
+	END
 }
 
 testTheEndOfTheDaemonClosesParkedConnections() {
@@ -80,10 +56,6 @@ testTheEndOfTheDaemonClosesParkedConnections() {
 	assertEquals '' "$(parked a_stop_closes_them)"
 	finish "$POOL"
 	assertEquals 0 "$RC"
-}
-
-testAProcessThatKeepsAParkedConnectionDisturbsNobody() {
-	check a_kept_copy_disturbs_nobody
 }
 
 testAProcessThatParksTwiceEndsAlone() {

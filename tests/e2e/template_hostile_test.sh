@@ -5,40 +5,18 @@
 # shellcheck source=tests/e2e/template_help.sh
 . tests/e2e/template_help.sh
 
-testATemplateThatIsReadyTwiceIsReplaced() {
-	serves_despite is_ready_twice 'it broke the protocol'
-}
-
-testATemplateThatAnswersTwiceIsReplaced() {
-	serves_despite answers_twice 'it broke the protocol'
-}
-
-testATemplateThatAnswersWhatWasNotAskedIsReplaced() {
-	serves_despite answers_what_was_not_asked 'it broke the protocol'
-}
-
-testATemplateThatNamesNoNumberIsReplaced() {
-	serves_despite stammers 'it broke the protocol'
-}
-
-testATemplateThatSendsADescriptorIsReplaced() {
-	serves_despite sends_a_descriptor 'processes are started without it'
-}
-
-testATemplateThatShutsItsSocketIsReplaced() {
-	serves_despite shuts_its_socket 'has shut its socket'
-}
-
-testATemplateWhoseWorkersStayItsChildrenIsReplaced() {
-	serves_despite forks_once 'speaks and is no child of ours'
-}
-
-testATemplateWhoseWorkerHasAChildSpeakIsReplaced() {
-	serves_despite has_a_child_speak 'speaks and is no child of ours'
-}
-
-testATemplateThatSpeaksForItsWorkerIsReplaced() {
-	serves_despite speaks_for_its_worker 'speaks for another one'
+testATemplateThatBreaksItsPromisesIsReplaced() {
+	each serves_despite <<-'END'
+	is_ready_twice 'it broke the protocol'
+	answers_twice 'it broke the protocol'
+	answers_what_was_not_asked 'it broke the protocol'
+	stammers 'it broke the protocol'
+	sends_a_descriptor 'processes are started without it'
+	shuts_its_socket 'has shut its socket'
+	forks_once 'speaks and is no child of ours'
+	has_a_child_speak 'speaks and is no child of ours'
+	speaks_for_its_worker 'speaks for another one'
+	END
 }
 
 has_failures() {

@@ -89,24 +89,15 @@ testAKilledTemplateIsReplacedAndItsWorkersGoOn() {
 	assertEquals 1 "$(status apps web template failures)"
 }
 
-testATemplateThatDiesBeforeItAnswersIsReplaced() {
-	serves_despite dies 'killed by signal 9 (SIGKILL): processes are started'
-}
-
-testATemplateThatExitsIsReplaced() {
-	serves_despite exits 'exited with status 0: processes are started'
-}
-
-testATemplateThatFailsIsReplaced() {
-	serves_despite fails 'cannot go on: it is tired'
-}
-
-testATemplateThatHangsIsReplaced() {
-	serves_despite hangs 'is killed: it does not fork'
-}
-
-testATemplateThatTalksNonsenseIsReplaced() {
-	serves_despite talks 'it broke the protocol'
+testATemplateThatFailsInAnyWayIsReplaced() {
+	each serves_despite <<-'END'
+	dies 'killed by signal 9 (SIGKILL): processes are started'
+	exits 'exited with status 0: processes are started'
+	fails 'cannot go on: it is tired'
+	hangs 'is killed: it does not fork'
+	talks 'it broke the protocol'
+	names_itself 'was named and is another one'
+	END
 }
 
 testATemplateThatNamesAStrangerHarmsHimNot() {
@@ -114,10 +105,6 @@ testATemplateThatNamesAStrangerHarmsHimNot() {
 	serves_despite names_a_stranger \
 	    "process $STARTED was named and is no child of ours" "$STARTED"
 	assertFalse 'the stranger lives' "is_gone $STARTED"
-}
-
-testATemplateThatNamesItselfIsReplaced() {
-	serves_despite names_itself 'was named and is another one'
 }
 
 testAWorkerIsKnownByWhatItSaysWhateverItsTemplateSays() {
