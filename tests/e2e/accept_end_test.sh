@@ -146,9 +146,7 @@ is_older() {
 }
 
 testAnEndOnSigtermAfterMinServerLifeIsNoFailure() {
-	accept web --graceful <<-EOF | conf
-	min_server_life = 200ms
-	EOF
+	conf_of 'min_server_life = 200ms' accept web --graceful
 	pool_start -v
 	worker=$(status apps web workers 0 pid)
 	await is_older web 0.4
@@ -173,10 +171,8 @@ testARolloutLosesNoConnection() {
 	starts 'min_processes = 2' accept web --graceful
 	flood_on
 	for round in 1 2 3; do
-		accept web --graceful <<-EOF | conf
-		min_processes = 2
-		environment = { "ROUND=$round" }
-		EOF
+		conf_of "min_processes = 2 environment = { \"ROUND=$round\" }" \
+		    accept web --graceful
 		ctl reload >/dev/null
 		await status_is "$round" apps web workers 0 generation
 	done

@@ -117,11 +117,8 @@ testAProgramWithAnUnseenSignalToExitCostsNoConnection() {
 }
 
 testTheConnectionOfASuspendedProgramGoesToTheNext() {
-	accept web <<-EOF | conf
-	pickup_timeout = 1500ms
-	max_processes = 1
-	restart_delay = 10ms
-	EOF
+	conf_of 'pickup_timeout = 1500ms max_processes = 1
+	    restart_delay = 10ms' accept web
 	pool_start
 	worker=$(status apps web workers 0 pid)
 	pause_process "$(program)"

@@ -206,9 +206,7 @@ testChildrenThatPhpCgiForksServe() {
 # ---------------------------------------------------------------- libfcgi
 
 testAProgramOfLibfcgiServes() {
-	program_app "$DIR/fcgi" <<-EOF | conf
-	max_processes = 1
-	EOF
+	conf_of 'max_processes = 1' program_app "$DIR/fcgi"
 	pool_start -v
 	assertEquals '' "$(pages 49)"
 	assertEquals 50 "$(nth 2 "$(page)")"
@@ -241,9 +239,7 @@ testFcgiWebServerAddrsOfLibfcgiAdmitsByTheClientsAddress() {
 }
 
 testAProgramInPerlServes() {
-	perl_app <<-EOF | conf
-	max_processes = 1
-	EOF
+	conf_of 'max_processes = 1' perl_app
 	pool_start -v
 	assertEquals '' "$(pages 49)"
 	assertEquals 50 "$(nth 2 "$(page)")"

@@ -111,9 +111,7 @@ testChildrenThatAProgramForksServe() {
 testSessionsLeaveNoDescriptorOpenInProgramAndAdapter() {
 	for manner in '' '--poll --nonblock' '--hand-on --poll'; do
 		# shellcheck disable=SC2086 # options
-		accept web $manner <<-EOF | conf
-		max_processes = 1
-		EOF
+		conf_of 'max_processes = 1' accept web $manner
 		pool_start
 		assert_flood 20
 		await status_is 20 apps web completed

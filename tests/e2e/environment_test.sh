@@ -244,9 +244,7 @@ testAnOrdinaryUserCannotTakeAnotherIdentity() {
 		skip 'root can'
 		return
 	fi
-	app web <<-EOF | conf
-	user = root
-	EOF
+	conf_of 'user = root' app web
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/told" 2>&1
 	assertEquals 78 $?
 	assertContains "$(cat "$DIR/told")" user

@@ -382,10 +382,8 @@ testADaemonThatIsProcess1ReapsAdoptedProcesses() {
 		skip 'unshare needs root'
 		return 0
 	}
-	app web --grandchildren 1 --setsid <<-EOF | conf
-	restart_delay = 10ms
-	min_server_life = 0
-	EOF
+	conf_of 'restart_delay = 10ms min_server_life = 0' \
+	    app web --grandchildren 1 --setsid
 	start_process unshare --pid --fork --mount-proc "$APPPOOLD" \
 	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
 	outer=$STARTED

@@ -200,13 +200,8 @@ testAnAppThatCrashesLosesNoConnectionOfAnother() {
 }
 
 testAProcessStartedUnderLoadHasNoDescriptorButItsOwn() {
-	app web --work 1ms <<-EOF | conf
-	listen = "unix:web.sock"
-	max_processes = 32
-	max_requests = 50
-	start_delay = 1ms
-	max_queue = 500
-	EOF
+	conf_of 'listen = "unix:web.sock" max_processes = 32 max_requests = 50
+	    start_delay = 1ms max_queue = 500' app web --work 1ms
 	sed -i '0,/listen = "unix:web.sock"/{//d}' "$DIR/pool.conf"
 	pool_start
 	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \

@@ -210,19 +210,19 @@ pool_start() {
 # starts OPTIONS COMMAND...: the daemon, with what COMMAND (`app web`, say) writes
 # for these options.
 starts() {
-	options_of "$@"
+	conf_of "$@"
 	pool_start
 }
 
 # begins OPTIONS COMMAND...: the same, but not all apps may become ready.
 begins() {
-	options_of "$@"
+	conf_of "$@"
 	pool_run
 }
 
 # reloads OPTIONS COMMAND...: the same, of a daemon that runs.
 reloads() {
-	options_of "$@"
+	conf_of "$@"
 	ctl reload >"$DIR/told" 2>&1 || fail "$(cat "$DIR/told")"
 }
 
@@ -233,8 +233,9 @@ with() {
 	"$@"
 }
 
-# Each option has a line: a test may change it there.
-options_of() {
+# conf_of OPTIONS COMMAND...: that configuration; each option has a line, where a
+# test may change it.
+conf_of() {
 	options_given=$1
 	shift
 	echo "$options_given" |

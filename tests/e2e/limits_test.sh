@@ -23,9 +23,7 @@ limit_with_free() {
 }
 
 testAConfigurationThatNeedsTooManyDescriptorsIsRefused() {
-	app web <<-EOF | conf
-	max_queue = 500
-	EOF
+	conf_of 'max_queue = 500' app web
 	prlimit --nofile=300:300 "$APPPOOLD" -c "$DIR/pool.conf" \
 	    >"$DIR/told" 2>&1
 	assertEquals "$(cat "$DIR/told")" 71 $?
@@ -96,9 +94,7 @@ testOutputThatIsNotReadTakesNoDescriptors() {
 }
 
 testTheSoftLimitOfDescriptorsIsRaisedToTheHardOne() {
-	app web <<-EOF | conf
-	max_queue = 500
-	EOF
+	conf_of 'max_queue = 500' app web
 	start_process prlimit --nofile=300: "$APPPOOLD" \
 	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
 	POOL=$STARTED
@@ -192,11 +188,8 @@ pool_of_nobody() {
 }
 
 testAtTheLimitOfProcessesNoProcessStartsButTwoServe() {
-	app web <<-EOF | conf
-	min_processes = 3
-	max_processes = 3
-	restart_delay = 10ms
-	EOF
+	conf_of 'min_processes = 3 max_processes = 3 restart_delay = 10ms' \
+	    app web
 	pool_of_nobody
 	limit nproc 1
 	kill -KILL "$(status apps web workers 0 pid)"
@@ -211,10 +204,7 @@ testAtTheLimitOfProcessesNoProcessStartsButTwoServe() {
 }
 
 testAtTheLimitOfProcessesClientsWaitForTheFirst() {
-	app web <<-EOF | conf
-	min_processes = 0
-	restart_delay = 10ms
-	EOF
+	conf_of 'min_processes = 0 restart_delay = 10ms' app web
 	pool_of_nobody
 	limit nproc 1
 	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \

@@ -92,9 +92,7 @@ testTheFirstListenerIsDescriptorZeroAndBlocks() {
 }
 
 testASocketOfTheServiceManagerKeepsItsName() {
-	listens <<-EOF | conf
-	listen = { "unix:web.sock", "fd:public" }
-	EOF
+	conf_of 'listen = { "unix:web.sock", "fd:public" }' listens
 	start_process with_socket "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
 	    >>"$DIR/log" 2>&1
 	await pool_answers
@@ -104,20 +102,11 @@ testASocketOfTheServiceManagerKeepsItsName() {
 }
 
 testOptionsThatNeedSessionsAreMistakes() {
-	listens <<-EOF | conf
-	listen = "unix:web.sock"
-	queue = private
-	limit = "local web 1 1 1"
-	prefetch = 1
-	concurrency = 2
-	max_requests = 1
-	request_timeout = 1s
-	wait_for_data = true
-	keep_alive = true
-	max_queue = 5
-	min_idle = 1
-	on_full = close
-	EOF
+	conf_of 'listen = "unix:web.sock" queue = private
+	    limit = "local web 1 1 1" prefetch = 1 concurrency = 2
+	    max_requests = 1 request_timeout = 1s wait_for_data = true
+	    keep_alive = true max_queue = 5 min_idle = 1 on_full = close' \
+	    listens
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
 	assertEquals 78 $?
 	for option in queue limit prefetch concurrency max_requests \
@@ -388,10 +377,7 @@ testAnExitAfterMinServerLifeIsNoFailure() {
 
 testAListenerThatAProgramShutDownIsBoundAnew() {
 	for listen in "unix:$DIR/web.sock" "127.0.0.1:$PORT"; do
-		listens <<-EOF | conf
-		listen = "$listen"
-		restart_delay = 10ms
-		EOF
+		conf_of "listen = \"$listen\" restart_delay = 10ms" listens
 		pool_start
 		ask "$listen" shutdown >/dev/null 2>&1
 		await said "binding it anew"

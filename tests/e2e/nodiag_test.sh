@@ -85,9 +85,7 @@ testTheBacklogOfAFullAppIsTold() {
 # Its process is not stopped before it has accepted all.
 testAnAppThatListensItselfAndLeavesServesItsBacklog() {
 	for leaves in unix:leaves.sock "127.0.0.1:$PORT"; do
-		listens "$leaves" <<-EOF | conf
-		max_processes = 1
-		EOF
+		conf_of 'max_processes = 1' listens "$leaves"
 		pool_start
 		server=$(status apps web workers 0 pid)
 		pause_process "$server"

@@ -2,14 +2,9 @@
 # What `status -j` says is what clients, workers and the kernel count.
 
 file_setup() {
-	app web --cpu 1ms <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	max_queue = 3
-	on_full = close
-	restart_delay = 10ms
-	min_server_life = 0
-	EOF
+	conf_of 'min_processes = 2 max_processes = 2 max_queue = 3
+	    on_full = close restart_delay = 10ms min_server_life = 0' \
+	    app web --cpu 1ms
 }
 
 # observed SCENARIO: nothing, if the daemon and observer.py agree.

@@ -159,10 +159,7 @@ testPrefetchChangesInPlace() {
 	first=$(pid_of "$(web)")
 	occupy all 3
 	await status_is 2 apps web waiting
-	app web <<-EOF | conf
-	max_processes = 1
-	prefetch = 1
-	EOF
+	conf_of 'max_processes = 1 prefetch = 1' app web
 	ctl reload >"$DIR/said" || fail "$(cat "$DIR/said")"
 	await are_sessions 2
 	await status_is 1 apps web waiting

@@ -94,12 +94,8 @@ testAConnectionBehindABusyStartingProcessStartsAnother() {
 testANewGenerationThatDoesNotLiveEndsNoOldProcess() {
 	starts 'min_processes = 2 ready_after = 100ms' serves
 	old=$(status apps web workers '*' pid | sort)
-	silent listen sh -c 'sleep 0.1; exit 1' <<-EOF | conf
-	min_processes = 2
-	ready_after = 60s
-	start_limit = 2
-	restart_delay = 10ms
-	EOF
+	conf_of 'min_processes = 2 ready_after = 60s start_limit = 2
+	    restart_delay = 10ms' silent listen sh -c 'sleep 0.1; exit 1'
 	reason=$(ctl reload 2>&1)
 	assertEquals 1 $?
 	assertContains "$reason" 'exited with status 1 before it was ready'

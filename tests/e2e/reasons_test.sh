@@ -36,13 +36,8 @@ have_reasons() {
 }
 
 testLogEventsAndMetricsGiveTheReasonsThatTheStatusCounts() {
-	app web <<-EOF | conf
-	max_processes = 1
-	max_requests = 2
-	restart_delay = 10ms
-	min_server_life = 0
-	kill_timeout = 1s
-	EOF
+	conf_of 'max_processes = 1 max_requests = 2 restart_delay = 10ms
+	    min_server_life = 0 kill_timeout = 1s' app web
 	pool_start -v
 	web 'exit 0' >/dev/null 2>&1
 	web 'exit 3' >/dev/null 2>&1

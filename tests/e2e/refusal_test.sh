@@ -208,9 +208,7 @@ testAReloadWithoutTheReplyFileChangesNothing() {
 }
 
 testWithoutTheReplyFileTheDaemonDoesNotStart() {
-	app web <<-EOF | conf
-	on_full = "reply:nowhere"
-	EOF
+	conf_of 'on_full = "reply:nowhere"' app web
 	"$APPPOOLD" -c "$DIR/pool.conf" >"$DIR/told" 2>&1
 	assertEquals 78 $?
 	assertContains "$(cat "$DIR/told")" \
@@ -501,11 +499,7 @@ testDescriptorsThatARefusedClientSendsAreNotKept() {
 
 testDescriptorsForLingeringConnectionsAreReserved() {
 	for word in close refuse; do
-		app web <<-EOF | conf
-		max_queue = 10
-		on_full = $word
-		protocol = http
-		EOF
+		conf_of "max_queue = 10 on_full = $word protocol = http" app web
 		sed -i 1i'max_processes = 10' "$DIR/pool.conf"
 		start_process prlimit --nofile=300:300 "$APPPOOLD" \
 		    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1

@@ -234,10 +234,7 @@ testSizesChangeInPlace() {
 	web_conf | conf
 	pool_start
 	before=$(workers web)
-	app web <<-EOF | conf
-	min_processes = 3
-	max_processes = 5
-	EOF
+	conf_of 'min_processes = 3 max_processes = 5' app web
 	hup
 	assertTrue "said 'web: changed in place'"
 	await status_is 3 apps web idle
@@ -249,10 +246,7 @@ testSizesChangeInPlace() {
 
 testALowerMaximumStopsIdleProcesses() {
 	starts 'min_processes = 6' app web
-	app web <<-EOF | conf
-	min_processes = 1
-	max_processes = 2
-	EOF
+	conf_of 'min_processes = 1 max_processes = 2' app web
 	hup
 	await status_is 2 apps web processes
 	await status_is '{"resized": 4}' apps web exits
@@ -710,10 +704,8 @@ testTheMemoryOfAnOldProcessIsShownAfterAnAdapterCame() {
 testStdioProcessesAreNotGivenTwoSessionsAfterAReload() {
 	starts 'handoff = stdio' \
 	    server web /bin/sh -c 'read line; sleep 600; echo done'
-	app web --concurrency 2 --start-delay 500ms <<-EOF | conf
-	concurrency = 2
-	pickup_timeout = 5s
-	EOF
+	conf_of 'concurrency = 2 pickup_timeout = 5s' \
+	    app web --concurrency 2 --start-delay 500ms
 	hup
 	"$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" --text hello --count 2 \
 	    --together --timeout $((3 * LIMIT)) >"$DIR/two" 2>&1

@@ -39,10 +39,8 @@ testAProcessBeyondMaxLifetimeLeavesWhenTheNextIsReady() {
 	starts '' web_app --start-when "$DIR/ready"
 	rm "$DIR/ready"
 	old=$(status apps web workers 0 pid)
-	web_app --start-when "$DIR/ready" <<-EOF | conf
-	max_processes = 2
-	max_lifetime = 100ms
-	EOF
+	conf_of 'max_processes = 2 max_lifetime = 100ms' \
+	    web_app --start-when "$DIR/ready"
 	reload
 	await status_is 1 apps web starting
 	sleep 0.2
@@ -56,10 +54,7 @@ testAProcessBeyondMaxLifetimeLeavesWhenTheNextIsReady() {
 
 # Without room for two, the old process leaves first.
 testAtTheCeilingAProcessBeyondMaxLifetimeLeavesFirst() {
-	web_app <<-EOF | conf
-	max_processes = 1
-	max_lifetime = 200ms
-	EOF
+	conf_of 'max_processes = 1 max_lifetime = 200ms' web_app
 	began=$(now_ms)
 	pool_start
 	await has_ended max_lifetime 2
@@ -86,10 +81,7 @@ testAnUnneededProcessBeyondMaxLifetimeIsNotReplaced() {
 	starts 'min_processes = 0' web_app
 	assertContains "$(web)" hello
 	await status_is 1 apps web idle
-	web_app <<-EOF | conf
-	min_processes = 0
-	max_lifetime = 100ms
-	EOF
+	conf_of 'min_processes = 0 max_lifetime = 100ms' web_app
 	reload
 	await has_ended max_lifetime 1
 	assertEquals 1 "$(status apps web spawned)"
@@ -210,13 +202,8 @@ testASessionOfTheOldGenerationIsFinished() {
 # lives [OPTION-OF-tworker...]: a generation with these options; after three
 # failures no further process starts.
 lives() {
-	web_app "$@" <<-EOF | conf
-	min_processes = 2
-	max_processes = 3
-	start_limit = 3
-	restart_delay = 10ms
-	restart_delay_max = 1h
-	EOF
+	conf_of 'min_processes = 2 max_processes = 3 start_limit = 3
+	    restart_delay = 10ms restart_delay_max = 1h' web_app "$@"
 }
 
 # given_up OPTION-OF-tworker...: after a generation that lives, with the

@@ -199,9 +199,7 @@ testAUserWhoCannotReachTheAdapterRunsPrograms() {
 	cp "$APPPOOLD" "$DIR/closed"
 	cp "$BUILD/libexec/apppool-stdio" "$BUILD/libexec/apppool-keeper" \
 	    "$DIR/closed/libexec"
-	stdio web id -un <<-EOF | conf
-	user = "nobody"
-	EOF
+	conf_of 'user = "nobody"' stdio web id -un
 	APPPOOLD=$DIR/closed/apppoold
 	pool_start
 	APPPOOLD=$BIN/apppoold
@@ -419,10 +417,7 @@ testTheAdapterRunsOnlyForTheDaemon() {
 }
 
 testOptionsForManySessionsAreMistakesWithStdio() {
-	stdio web cat <<-EOF | conf
-	concurrency = 2
-	max_requests = 10
-	EOF
+	conf_of 'concurrency = 2 max_requests = 10' stdio web cat
 	"$APPPOOLD" -t -c "$DIR/pool.conf" 2>"$DIR/out"
 	assertEquals 78 $?
 	assertContains "$(cat "$DIR/out")" \

@@ -214,9 +214,7 @@ testApppoolctlStopIsGraceful() {
 }
 
 testAStopDuringTheStartLeavesNoProcess() {
-	app web --start-delay 200ms <<-EOF | conf
-	min_processes = 8
-	EOF
+	conf_of 'min_processes = 8' app web --start-delay 200ms
 	for delay in 0 0.01 0.02 0.05 0.1 0.2 0.25; do
 		pool_run
 		sleep "$delay"

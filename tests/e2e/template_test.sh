@@ -302,21 +302,14 @@ testAWorkerThatForksATemplateTooLateGoesOn() {
 }
 
 testMistakesOfTheConfigurationAreTold() {
-	app web <<-EOF | conf
-	refork_after = 5
-	EOF
+	conf_of 'refork_after = 5' app web
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
 	assertTrue "$(cat "$DIR/out")" \
 	    "grep -q 'refork_after has no effect without template' $DIR/out"
-	app web '{slot}' <<-EOF | conf
-	template = true
-	EOF
+	conf_of 'template = true' app web '{slot}'
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
 	assertTrue "$(cat "$DIR/out")" "grep -q 'command has {slot}' $DIR/out"
-	app web <<-EOF | conf
-	template = true
-	handoff = stdio
-	EOF
+	conf_of 'template = true handoff = stdio' app web
 	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
 	assertTrue "$(cat "$DIR/out")" "grep -q template $DIR/out"
 }

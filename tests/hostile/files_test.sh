@@ -127,9 +127,7 @@ testALinkInPlaceOfAnOutputFileIsNotFollowed() {
 testAnOutputFileInAFolderOfTheAppIsTheApps() {
 	is_root || { skip 'needs root'; return; }
 	fresh out 755 $STRANGER
-	app web --print 'hello there\n' <<-EOF | conf
-	output = "$DIR/out/file"
-	EOF
+	conf_of "output = \"$DIR/out/file\"" app web --print 'hello there\n'
 	apppoold -t
 	assertEquals "$ERR" 0 "$RC"
 	pool_start
@@ -142,9 +140,7 @@ testAnOutputFileInAFolderOfRootIsOpenedByRoot() {
 	is_root || { skip 'needs root'; return; }
 	fresh out 755
 	ln -s file "$DIR/out/link"
-	app web --print 'hello there\n' <<-EOF | conf
-	output = "$DIR/out/link"
-	EOF
+	conf_of "output = \"$DIR/out/link\"" app web --print 'hello there\n'
 	apppoold -t
 	assertEquals "$ERR" 0 "$RC"
 	pool_start
@@ -156,10 +152,7 @@ testAnOutputFileThatTheAppMayNotWriteFailsItsStart() {
 	is_root || { skip 'needs root'; return; }
 	fresh out 755 $STRANGER
 	: >"$DIR/out/file"
-	app web <<-EOF | conf
-	output = "$DIR/out/file"
-	EOF
-	pool_run
+	begins "output = \"$DIR/out/file\"" app web
 	await said "cannot open $DIR/out/file as user $STRANGER and group"
 }
 

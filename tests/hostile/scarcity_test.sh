@@ -11,12 +11,8 @@ file_setup() {
 # scarce CALL ERROR: starts the daemon; from the third such call of its loop on,
 # every fifth fails so.
 scarce() {
-	app web <<-EOF | conf
-	max_processes = 4
-	max_requests = 10
-	start_delay = 10ms
-	restart_delay = 10ms
-	EOF
+	conf_of 'max_processes = 4 max_requests = 10 start_delay = 10ms
+	    restart_delay = 10ms' app web
 	: >"$DIR/trace"
 	: >"$DIR/log"
 	start_process strace -D -qq -o "$DIR/trace" -e "trace=$1" \
@@ -95,10 +91,7 @@ in_cgroup() {
 }
 
 testAtTheLimitOfACgroupThePoolServesWithTheProcessesItHas() {
-	app web <<-EOF | conf
-	max_processes = 30
-	start_delay = 10ms
-	EOF
+	conf_of 'max_processes = 30 start_delay = 10ms' app web
 	: >"$DIR/log"
 	in_cgroup pids pids.max 12 || { skip 'no cgroup for pids'; return; }
 	ctl wait >/dev/null
@@ -146,13 +139,8 @@ want of memory \(signal\)$' '$DIR/log'"
 
 # Timeouts have passed meanwhile that all processes have kept.
 testADaemonThatWasSuspendedEndsNoProcessForIt() {
-	app web <<-EOF | conf
-	min_processes = 2
-	max_processes = 2
-	request_timeout = 500ms
-	pickup_timeout = 500ms
-	slow_timeout = 400ms
-	EOF
+	conf_of 'min_processes = 2 max_processes = 2 request_timeout = 500ms
+	    pickup_timeout = 500ms slow_timeout = 400ms' app web
 	: >"$DIR/log"
 	pool_start
 	ask_behind 'sleep 100ms'
