@@ -115,6 +115,18 @@ fds() {
 	echo $#
 }
 
+# take PATH: a process of another program listens there; it is $STARTED.
+take() {
+	start_process "$PYTHON" -c '
+import os, socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1] + ".new")
+s.listen()
+os.rename(sys.argv[1] + ".new", sys.argv[1])
+time.sleep(600)' "$1"
+	await test -S "$1"
+}
+
 # children PID: the numbers of its children, zombies included.
 children() {
 	cat "/proc/$1/task/"*/children 2>/dev/null
@@ -199,6 +211,14 @@ pool_run() {
 	POOL=$STARTED
 	wait_for "$LIMIT" pool_answers_or_ends
 	pool_answers || fail "the daemon does not answer"
+}
+
+# run_by COMMAND...: the same of a daemon that this command executes.
+run_by() {
+	start_process "$@" "$APPPOOLD" -c "$DIR/pool.conf" \
+	    >>"$DIR/log" 2>&1 </dev/null
+	POOL=$STARTED
+	wait_for "$LIMIT" pool_answers_or_ends
 }
 
 # pool_start [OPTION...]: ... and when all apps are ready.
@@ -539,14 +559,26 @@ print_reports() {
 	return $reported
 }
 
+# Whether the test has failed; shunit2 calls tearDown once more when all is over.
+has_failed() {
+	[ -d "$DIR" ] && [ "$__shunit_assertsFailed" -ne "$FAILED_BEFORE" ]
+}
+
+# print_accounts: of all apps, while there is a daemon that answers.
+print_accounts() {
+	set -- name,state,processes,accepted,completed,refused,timed_out,\
+abandoned,lost,waiting,sessions,parked,retaken
+	echo "--- $1"
+	"$BUILD/tests/e2e/look" "$DIR/control.sock" 1 apps '*' "$1" 2>/dev/null
+}
+
 tearDown() {
+	! has_failed || print_accounts
 	# shellcheck disable=SC2086 # numbers
 	stop_process $PIDS
 	PIDS=''
 	! print_reports || fail 'a sanitizer found something'
-	# shunit2 calls this once more when all is over.
-	if [ -d "$DIR" ] && [ "$__shunit_assertsFailed" -ne "$FAILED_BEFORE" ]
-	then
+	if has_failed; then
 		echo "--- log" && tail -n 40 "$DIR/log" && echo "---"
 		# What one leaves is no fault of the next.
 		[ -n "$FILE_PIDS" ] || kill_leftovers

@@ -50,10 +50,7 @@ testAtTheLimitThatTheRefusalNamesAllCanBeServed() {
 	prlimit --nofile=$((need - 1)):$((need - 1)) "$APPPOOLD" \
 	    -c "$DIR/pool.conf" >"$DIR/told" 2>&1
 	assertEquals "$(cat "$DIR/told")" 71 $?
-	start_process prlimit --nofile="$need:$need" "$APPPOOLD" \
-	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
-	POOL=$STARTED
-	await pool_answers
+	run_by prlimit --nofile="$need:$need"
 	ctl wait >/dev/null || fail 'not ready'
 	occupy all 70
 	await status_is 60 apps web sessions
@@ -86,19 +83,13 @@ testAConfigurationWhoseOutputTakesTooManyDescriptorsIsRefused() {
 
 testOutputThatIsNotReadTakesNoDescriptors() {
 	output_conf null
-	start_process prlimit --nofile=400:400 "$APPPOOLD" \
-	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
-	POOL=$STARTED
-	await pool_answers
+	run_by prlimit --nofile=400:400
 	assertContains "$(web)" hello
 }
 
 testTheSoftLimitOfDescriptorsIsRaisedToTheHardOne() {
 	conf_of 'max_queue = 500' app web
-	start_process prlimit --nofile=300: "$APPPOOLD" \
-	    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
-	POOL=$STARTED
-	await pool_answers
+	run_by prlimit --nofile=300:
 	assertContains "$(web)" hello
 }
 

@@ -93,9 +93,7 @@ testTheFirstListenerIsDescriptorZeroAndBlocks() {
 
 testASocketOfTheServiceManagerKeepsItsName() {
 	conf_of 'listen = { "unix:web.sock", "fd:public" }' listens
-	start_process with_socket "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
-	    >>"$DIR/log" 2>&1
-	await pool_answers
+	run_by with_socket "$PORT"
 	ctl wait >/dev/null
 	assertEquals "2 web:public mine" \
 	    "$(ask "127.0.0.1:$PORT" environment | cut -d' ' -f2-)"
@@ -556,13 +554,7 @@ testAnAddressGoesFromAListeningAppThatChangesToALaterOne() {
 testAReloadThatFailsLeavesASharedSocketInItsPlace() {
 	starts 'listen = "unix:web.sock"' listens
 	pid=$(pid_of "$(web)")
-	start_process "$PYTHON" -c '
-import socket, sys, time
-s = socket.socket(socket.AF_UNIX)
-s.bind(sys.argv[1])
-s.listen()
-time.sleep(600)' "$DIR/taken.sock"
-	await test -e "$DIR/taken.sock"
+	take "$DIR/taken.sock"
 	{
 		app web </dev/null
 		app taken </dev/null
@@ -587,10 +579,7 @@ os.execv(sys.argv[2], sys.argv[2:])' "$@"
 # Clients wait meanwhile.
 testASocketOfTheServiceManagerIsLeftToFormerProcessesUntilTheyEnd() {
 	listens_or_not listen fd:public
-	start_process with_socket "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
-	    >>"$DIR/log" 2>&1
-	POOL=$STARTED
-	await pool_answers
+	run_by with_socket "$PORT"
 	ctl wait >/dev/null
 	former=$(status apps web workers 0 pid)
 	pause_process "$former"
@@ -612,10 +601,7 @@ testASocketOfTheServiceManagerIsLeftToFormerProcessesUntilTheyEnd() {
 # Once it has come to an app that does not listen itself, nobody waits again.
 testASocketOfTheServiceManagerGoesOnFromThatAppAtOnce() {
 	listens_or_not listen fd:public
-	start_process with_socket "$PORT" "$APPPOOLD" -c "$DIR/pool.conf" \
-	    >>"$DIR/log" 2>&1
-	POOL=$STARTED
-	await pool_answers
+	run_by with_socket "$PORT"
 	ctl wait >/dev/null
 	listens_or_not native fd:public
 	reload

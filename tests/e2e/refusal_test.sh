@@ -501,10 +501,7 @@ testDescriptorsForLingeringConnectionsAreReserved() {
 	for word in close refuse; do
 		conf_of "max_queue = 10 on_full = $word protocol = http" app web
 		sed -i 1i'max_processes = 10' "$DIR/pool.conf"
-		start_process prlimit --nofile=300:300 "$APPPOOLD" \
-		    -c "$DIR/pool.conf" >>"$DIR/log" 2>&1
-		POOL=$STARTED
-		wait_for "$LIMIT" pool_answers_or_ends
+		run_by prlimit --nofile=300:300
 		if [ $word = close ]; then
 			assertTrue 'close' pool_answers
 			pool_stop

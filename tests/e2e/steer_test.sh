@@ -382,14 +382,8 @@ testStopServesWhatIsInTheBacklog() {
 
 testAStoppedAppWhoseAddressIsTakenStaysStopped() {
 	ctl stop web >/dev/null
-	start_process "$PYTHON" -c "
-import socket, time
-s = socket.socket(socket.AF_UNIX)
-s.bind('$DIR/web.sock')
-s.listen()
-time.sleep(1000)"
+	take "$DIR/web.sock"
 	taker=$STARTED
-	await test -S "$DIR/web.sock"
 	steer start web
 	assertEquals 1 "$RC"
 	assertContains "$WRONG" 'web stays stopped, it cannot listen: '

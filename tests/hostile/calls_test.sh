@@ -87,10 +87,7 @@ apps() {
 
 # traced_start: the daemon, with the calls of its first thread in $DIR/trace.
 traced_start() {
-	start_process strace -D -qq -y -o "$DIR/trace" \
-	    "$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
-	POOL=$STARTED
-	await pool_answers
+	run_by strace -D -qq -y -o "$DIR/trace"
 	ctl wait >/dev/null
 }
 

@@ -139,10 +139,7 @@ testAReloadWithoutRoomForASocketChangesNothing() {
 # For any user; the kernel tells of it by a signal, too.
 testADaemonWhoseFilesMayNotGrowServes() {
 	one_app "log = \"$DIR/logged\"" "pid_file = \"$DIR/pid\"" | conf
-	start_process env --default-signal=XFSZ prlimit --fsize=0: \
-	    "$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
-	POOL=$STARTED
-	wait_for "$LIMIT" pool_answers_or_ends
+	run_by env --default-signal=XFSZ prlimit --fsize=0:
 	is_served
 	assertEquals 0 "$(stat -c %s "$DIR/logged")"
 	assertEquals 0 "$(stat -c %s "$DIR/pid")"

@@ -15,11 +15,8 @@ scarce() {
 	    restart_delay = 10ms' app web
 	: >"$DIR/trace"
 	: >"$DIR/log"
-	start_process strace -D -qq -o "$DIR/trace" -e "trace=$1" \
-	    -e "inject=$1:error=$2:when=3+5" \
-	    "$APPPOOLD" -c "$DIR/pool.conf" >>"$DIR/log" 2>&1 </dev/null
-	POOL=$STARTED
-	await pool_answers
+	run_by strace -D -qq -o "$DIR/trace" -e "trace=$1" \
+	    -e "inject=$1:error=$2:when=3+5"
 	ctl wait >/dev/null
 }
 
