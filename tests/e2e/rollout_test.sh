@@ -277,7 +277,7 @@ jobs() {
 		handoff = none
 		command = { "$DIR/prog", "$1" }
 		min_processes = 2
-		ready_after = 20ms
+		ready_after = 300ms
 		restart_delay = 10ms
 		start_limit = 3
 	}
