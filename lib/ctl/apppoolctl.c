@@ -12,7 +12,6 @@
 
 #include "ctl/ctl.h"
 #include "sim/simulate.h"
-#include "sim/simulate_options.h"
 #include "sys/commands.h"
 #include "sys/descriptors.h"
 #include "sys/number.h"

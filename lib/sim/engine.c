@@ -1,15 +1,235 @@
-/* Workers and requests, played as time passes and as the manager asks. */
+/*
+ * Virtual time: what comes next, and workers and requests that are played as
+ * time passes and as the manager asks.
+ */
 
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/ilist.h"
 #include "sim/engine.h"
+#include "sim/events.h"
 
 #define ONE 1u
 #define MINUS_ONE UINT32_MAX
 
+/*
+ * The present figures of an app, from whose integrals over time the means, the
+ * series and the waste of a result come.  If there are several apps, the tally
+ * of each is linked to that of all together: what is done to one is done to
+ * both.  tally_to() comes before every change of a figure.
+ */
+struct tally {
+	struct tally *total; /* NULL: this is that, or the only app */
+	struct result_app *out;
+	tstamp now;
+	bool closed; /* the load is over: workers count no longer */
+
+	uint32_t processes; /* workers: starting, idle and active */
+	uint32_t existing; /* leaving ones included */
+	uint32_t busy; /* workers with a request in service */
+	uint32_t need; /* workers that the manager finds to be needed */
+	uint32_t idle; /* workers that are ready and have no request */
+	uint32_t unheld; /* requests that wait and no worker holds */
+	uint32_t unread; /* requests that lie in the sockets of workers */
+
+	struct series_bucket *bucket; /* of `now`; NULL: to be looked up */
+	tstamp bucket_end;
+	tstamp unread_since; /* beside an idle worker; 0: there is no such */
+};
+
+enum engine_worker_state {
+	ENGINE_FREE, /* the number is */
+	ENGINE_STARTING,
+	ENGINE_READY,
+};
+
+struct engine_worker {
+	uint8_t state; /* enum engine_worker_state */
+	bool leaving; /* told to stop, or killed */
+	bool killed;
+	uint32_t app;
+	uint32_t concurrency;
+	struct ilist serving; /* requests; at most `concurrency` */
+	struct ilist unread; /* empty if it could read one */
+	uint64_t order; /* of its event to come; 0: none */
+};
+
+struct engine_request {
+	uint64_t order; /* of the event that ends it; 0: not in service */
+	tstamp arrived;
+	tstamp given; /* to its worker */
+	tspan service;
+	uint32_t app;
+	uint32_t worker; /* ILIST_NONE: none holds it */
+	bool used;
+};
+
+struct engine {
+	const struct engine_options *options;
+	struct manager *manager;
+	struct load *load;
+	struct result *result;
+	struct tally *tallies; /* of the apps, and behind them of all */
+	struct engine_worker *workers;
+	struct engine_request *requests;
+	struct ilink *links; /* of requests: free, serving, unread ones */
+	struct ilist free_requests;
+	uint32_t present; /* requests that are used */
+	uint32_t exited; /* worker whose exit is being told; or ILIST_NONE */
+	struct ilist left; /* requests that it had not read */
+
+	/* Below manager->workers: of that worker; else of a request. */
+	struct events events;
+
+	tstamp now;
+	tstamp end; /* of the load; TSTAMP_NEVER: not known yet */
+	bool over; /* the load is */
+};
+
 /* --- figures ------------------------------------------------------------ */
+
+/* The bucket of `now`; NULL: that is outside the load. */
+static struct series_bucket *
+tally_bucket(struct tally *t)
+{
+	struct series *s = &t->out->series;
+
+	if (t->closed || t->now < ENGINE_EPOCH)
+		return NULL;
+	if (t->bucket == NULL || t->now >= t->bucket_end) {
+		tspan at = t->now - ENGINE_EPOCH;
+
+		t->bucket = series_at(s, at);
+		t->bucket_end = t->now + s->width - at % s->width;
+	}
+	return t->bucket;
+}
+
+static uint32_t
+tally_most(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Lets time pass for one tally, bucket by bucket. */
+static void
+tally_pass(struct tally *t, tstamp now)
+{
+	struct result_app *out = t->out;
+
+	if (t->unheld > 0 && t->idle > 0)
+		out->idle_while_waiting += now - t->now;
+	if (t->unread == 0 || t->idle == 0) {
+		t->unread_since = 0;
+	} else {
+		if (t->unread_since == 0)
+			t->unread_since = t->now;
+		out->idle_while_unread += now - t->now;
+	}
+	if (t->closed) {
+		t->now = now;
+		return;
+	}
+	if (t->now < ENGINE_EPOCH)
+		t->now = tstamp_min(ENGINE_EPOCH, now);
+	while (t->now < now) {
+		struct series_bucket *b = tally_bucket(t);
+		tstamp until = tstamp_min(now, t->bucket_end);
+		double time = (double)(until - t->now);
+		uint32_t waiting = t->unheld + t->unread;
+
+		b->processes += time * t->processes;
+		b->busy += time * t->busy;
+		b->waiting += time * waiting;
+		b->most_processes = tally_most(b->most_processes, t->processes);
+		b->most_waiting = tally_most(b->most_waiting, waiting);
+		out->existing += time * t->existing;
+		out->need += time * t->need;
+		out->most_need = tally_most(out->most_need, t->need);
+		if (t->unheld > 0)
+			out->wasted += time * t->idle;
+		t->now = until;
+	}
+}
+
+static void
+tally_to(struct tally *t, tstamp now)
+{
+	for (; t != NULL; t = t->total)
+		if (now > t->now)
+			tally_pass(t, now);
+}
+
+/* Counts in the bucket of `now`; false: that is outside the load. */
+static bool
+tally_count(struct tally *t, enum series_count what)
+{
+	struct series_bucket *b = NULL;
+
+	for (; t != NULL; t = t->total) {
+		b = tally_bucket(t);
+		if (b != NULL)
+			b->counts[what]++;
+	}
+	return b != NULL;
+}
+
+/* by: MINUS_ONE is one less. */
+static void
+tally_unheld(struct tally *t, uint32_t by)
+{
+	for (; t != NULL; t = t->total)
+		t->unheld += by;
+}
+
+static void
+tally_unread(struct tally *t, uint32_t by)
+{
+	for (; t != NULL; t = t->total)
+		t->unread += by;
+}
+
+/* A request that was given to a worker then is read, or taken back. */
+static void
+tally_read(struct tally *t, tstamp given)
+{
+	for (; t != NULL; t = t->total) {
+		tstamp since =
+		    t->unread_since > given ? t->unread_since : given;
+
+		if (t->unread_since != 0 &&
+		    t->now - since > t->out->longest_unread)
+			t->out->longest_unread = t->now - since;
+	}
+}
+
+/* The end of the run: this tally alone goes to its result. */
+static void
+tally_finish(struct tally *t, tspan length)
+{
+	struct result_app *out = t->out;
+	const struct series *s = &out->series;
+
+	for (uint32_t i = 0; i < s->used; i++) {
+		const struct series_bucket *b = &s->buckets[i];
+
+		out->processes += b->processes;
+		out->busy += b->busy;
+		out->most_processes =
+		    tally_most(out->most_processes, b->most_processes);
+		out->most_waiting =
+		    tally_most(out->most_waiting, b->most_waiting);
+	}
+	if (length == 0)
+		return;
+	out->processes /= (double)length;
+	out->busy /= (double)length;
+	out->need /= (double)length;
+	out->existing /= (double)length;
+	out->wasted /= (double)length;
+}
 
 /* Brings the figures of the app to the present, before they change. */
 static struct tally *
@@ -23,7 +243,7 @@ tally_of(struct engine *e, uint32_t app)
 
 /* Counts a worker in or out. */
 static void
-count_worker(struct tally *t, const struct engine_worker *w, uint32_t by)
+tally_worker(struct tally *t, const struct engine_worker *w, uint32_t by)
 {
 	for (; t != NULL; t = t->total) {
 		t->existing += by;
@@ -40,30 +260,23 @@ count_worker(struct tally *t, const struct engine_worker *w, uint32_t by)
 
 /* Every change of a worker stands between these two. */
 static void
-begin_change(struct engine *e, const struct engine_worker *w)
+worker_change(struct engine *e, const struct engine_worker *w)
 {
-	count_worker(tally_of(e, w->app), w, MINUS_ONE);
+	tally_worker(tally_of(e, w->app), w, MINUS_ONE);
 }
 
 static void
-end_change(struct engine *e, const struct engine_worker *w)
+worker_changed(struct engine *e, const struct engine_worker *w)
 {
-	count_worker(&e->tallies[w->app], w, ONE);
+	tally_worker(&e->tallies[w->app], w, ONE);
 }
 
 /* --- events ------------------------------------------------------------- */
 
-static uint32_t
-number_of(const struct engine *e, const struct engine_worker *w)
-{
-	return (uint32_t)(w - e->workers);
-}
-
 /* The event is that of a worker or request that has ended meanwhile. */
 static bool
-is_stale(const void *arg, const struct event *event)
+engine_is_stale(const struct engine *e, const struct event *event)
 {
-	const struct engine *e = arg;
 	uint32_t n = event->number;
 
 	if (n < e->manager->workers)
@@ -72,25 +285,23 @@ is_stale(const void *arg, const struct event *event)
 }
 
 static uint64_t
-later(struct engine *e, tspan span, uint32_t number)
+engine_later(struct engine *e, tspan span, uint32_t number)
 {
-	if (e->events.count == e->events.capacity)
-		events_sweep(&e->events, is_stale, e);
 	return events_put(&e->events, tstamp_add(e->now, span), number);
 }
 
 /* --- requests ----------------------------------------------------------- */
 
-/* The client of a connection that has ended will come again. */
+/* A connection of the app has ended: its client, if any, will come again. */
 static void
-let_go(struct engine *e, uint32_t app, bool served)
+engine_let_go(struct engine *e, uint32_t app, bool served)
 {
-	if (e->clients != NULL && e->now >= ENGINE_EPOCH)
-		clients_leave(e->clients, app, served, e->now - ENGINE_EPOCH);
+	if (e->now >= ENGINE_EPOCH)
+		load_left(e->load, app, served, e->now - ENGINE_EPOCH);
 }
 
 static void
-free_request(struct engine *e, uint32_t request)
+request_free(struct engine *e, uint32_t request)
 {
 	e->requests[request].used = false;
 	e->requests[request].order = 0;
@@ -99,20 +310,20 @@ free_request(struct engine *e, uint32_t request)
 }
 
 static void
-lose_requests(struct engine *e, struct ilist *list)
+requests_lose(struct engine *e, struct ilist *list)
 {
 	while (!ilist_empty(list)) {
 		uint32_t n = list->first;
 
 		e->result->apps[e->requests[n].app].lost++;
-		let_go(e, e->requests[n].app, false);
+		engine_let_go(e, e->requests[n].app, false);
 		ilist_remove(list, e->links, n);
-		free_request(e, n);
+		request_free(e, n);
 	}
 }
 
-void
-engine_admit(struct engine *e, uint32_t app, tspan service)
+static void
+request_arrives(struct engine *e, uint32_t app, tspan service)
 {
 	struct result_app *out = &e->result->apps[app];
 	struct tally *t = tally_of(e, app);
@@ -120,15 +331,14 @@ engine_admit(struct engine *e, uint32_t app, tspan service)
 
 	out->arrived++;
 	out->work += (double)service;
+	tally_count(t, SERIES_ARRIVED);
 	if (n == ILIST_NONE) {
 		out->refused++;
 		out->overflowed++;
-		tally_count(
-		    t, (struct series_counts){ .arrived = 1, .refused = 1 });
-		let_go(e, app, false);
+		tally_count(t, SERIES_REFUSED);
+		engine_let_go(e, app, false);
 		return;
 	}
-	tally_count(t, (struct series_counts){ .arrived = 1 });
 	ilist_remove(&e->free_requests, e->links, n);
 	e->present++;
 	e->requests[n] = (struct engine_request){
@@ -157,22 +367,9 @@ engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how)
 		out->refused++;
 	if (how == ENGINE_OVERFLOWED)
 		out->overflowed++;
-	tally_count(t, (struct series_counts){ .refused = 1 });
-	let_go(e, r->app, false);
-	free_request(e, request);
-}
-
-void
-engine_promise(struct engine *e, uint32_t app, tspan target_wait)
-{
-	e->result->apps[app].target_wait = target_wait;
-}
-
-void
-engine_need(struct engine *e, uint32_t app, uint32_t need)
-{
-	if (e->tallies[app].need != need)
-		tally_of(e, app)->need = need;
+	tally_count(t, SERIES_REFUSED);
+	engine_let_go(e, r->app, false);
+	request_free(e, request);
 }
 
 uint32_t
@@ -181,54 +378,63 @@ engine_app_of(const struct engine *e, uint32_t request)
 	return e->requests[request].app;
 }
 
-/* --- what workers do ---------------------------------------------------- */
+/* --- workers ------------------------------------------------------------ */
 
 /* Reads what lies in the worker's socket while it can serve more. */
 static void
-read_unread(struct engine *e, struct engine_worker *w)
+worker_read(struct engine *e, struct engine_worker *w)
 {
+	struct tally *t = &e->tallies[w->app];
+
 	while (w->serving.count < w->concurrency && !ilist_empty(&w->unread)) {
 		uint32_t n = w->unread.first;
 		struct engine_request *r = &e->requests[n];
+		tspan wait = e->now - r->arrived;
 
 		if (r->given < e->now)
-			tally_read(&e->tallies[r->app], r->given);
+			tally_read(t, r->given);
 		ilist_remove(&w->unread, e->links, n);
 		ilist_push_back(&w->serving, e->links, n);
-		histogram_add(
-		    &e->result->apps[r->app].wait, e->now - r->arrived);
-		tally_wait(&e->tallies[r->app], e->now - r->arrived);
-		r->order = later(e, r->service, e->manager->workers + n);
+		histogram_add(&e->result->apps[r->app].wait, wait);
+		for (struct tally *of = t; of != NULL; of = of->total) {
+			struct series_bucket *b = tally_bucket(of);
+
+			if (b != NULL && wait > b->longest_wait)
+				b->longest_wait = wait;
+		}
+		r->order = engine_later(e, r->service, e->manager->workers + n);
 	}
 }
 
 /* The worker is to leave, and nothing is left to do for it. */
 static void
-begin_exit(struct engine *e, struct engine_worker *w)
+worker_exits(struct engine *e, struct engine_worker *w)
 {
-	w->order = later(e, e->options->exit_time, number_of(e, w));
+	w->order =
+	    engine_later(e, e->options->exit_time, (uint32_t)(w - e->workers));
 }
 
 static void
 play_ready(struct engine *e, struct engine_worker *w)
 {
-	begin_change(e, w);
+	worker_change(e, w);
 	w->state = ENGINE_READY;
 	w->order = 0;
 	if (w->leaving)
-		begin_exit(e, w);
-	end_change(e, w);
+		worker_exits(e, w);
+	worker_changed(e, w);
 	if (!w->leaving)
-		e->manager->ops->ready(e->manager, number_of(e, w), e->now);
+		e->manager->ops->ready(
+		    e->manager, (uint32_t)(w - e->workers), e->now);
 }
 
 static void
 play_exit(struct engine *e, struct engine_worker *w)
 {
-	uint32_t worker = number_of(e, w);
+	uint32_t worker = (uint32_t)(w - e->workers);
 	struct tally *t = &e->tallies[w->app];
 
-	begin_change(e, w);
+	worker_change(e, w);
 	w->state = ENGINE_FREE;
 	tally_unread(t, w->unread.count);
 	e->left = w->unread;
@@ -238,7 +444,7 @@ play_exit(struct engine *e, struct engine_worker *w)
 	/* The manager may start another worker under this number. */
 	e->manager->ops->exited(e->manager, worker, w->killed, e->now);
 	tally_unread(t, -e->left.count);
-	lose_requests(e, &e->left);
+	requests_lose(e, &e->left);
 	e->exited = ILIST_NONE;
 }
 
@@ -249,38 +455,17 @@ play_end(struct engine *e, uint32_t n)
 	uint32_t worker = r->worker;
 	struct engine_worker *w = &e->workers[worker];
 
-	begin_change(e, w);
+	worker_change(e, w);
 	e->result->apps[r->app].completed++;
-	let_go(e, r->app, true);
+	engine_let_go(e, r->app, true);
 	ilist_remove(&w->serving, e->links, n);
-	free_request(e, n);
-	read_unread(e, w);
-	end_change(e, w);
+	request_free(e, n);
+	worker_read(e, w);
+	worker_changed(e, w);
 	if (w->leaving && w->serving.count == 0)
-		begin_exit(e, w);
+		worker_exits(e, w);
 	e->manager->ops->finished(e->manager, worker, n, e->now);
 }
-
-void
-engine_play(struct engine *e)
-{
-	struct event event = events_pop(&e->events);
-	struct engine_worker *w;
-
-	if (is_stale(e, &event))
-		return;
-	if (event.number >= e->manager->workers) {
-		play_end(e, event.number - e->manager->workers);
-		return;
-	}
-	w = &e->workers[event.number];
-	if (w->state == ENGINE_STARTING && !w->killed)
-		play_ready(e, w);
-	else
-		play_exit(e, w);
-}
-
-/* --- services for the manager ------------------------------------------- */
 
 void
 engine_start(
@@ -298,11 +483,10 @@ engine_start(
 	ilist_init(&w->unread);
 	if (!e->over)
 		e->result->apps[app].spawned++;
-	if (tally_count(
-		tally_of(e, app), (struct series_counts){ .spawned = 1 }))
+	if (tally_count(tally_of(e, app), SERIES_SPAWNED))
 		e->result->apps[app].spawned_running++;
-	w->order = later(e, e->options->start_time, worker);
-	end_change(e, w);
+	w->order = engine_later(e, e->options->start_time, worker);
+	worker_changed(e, w);
 }
 
 void
@@ -313,12 +497,12 @@ engine_stop(struct engine *e, uint32_t worker)
 	assert(w->state != ENGINE_FREE);
 	if (w->leaving)
 		return;
-	begin_change(e, w);
+	worker_change(e, w);
 	w->leaving = true;
-	end_change(e, w);
+	worker_changed(e, w);
 	/* A starting worker hears of it when it is ready. */
 	if (w->state == ENGINE_READY && w->serving.count == 0)
-		begin_exit(e, w);
+		worker_exits(e, w);
 }
 
 void
@@ -329,12 +513,12 @@ engine_kill(struct engine *e, uint32_t worker)
 	assert(w->state != ENGINE_FREE);
 	if (w->killed)
 		return;
-	begin_change(e, w);
-	lose_requests(e, &w->serving);
+	worker_change(e, w);
+	requests_lose(e, &w->serving);
 	w->leaving = true;
 	w->killed = true;
-	begin_exit(e, w);
-	end_change(e, w);
+	worker_exits(e, w);
+	worker_changed(e, w);
 }
 
 void
@@ -345,13 +529,13 @@ engine_give(struct engine *e, uint32_t worker, uint32_t request)
 
 	assert(w->state == ENGINE_READY && !w->leaving);
 	assert(r->used && r->worker == ILIST_NONE && r->app == w->app);
-	begin_change(e, w);
+	worker_change(e, w);
 	tally_unheld(&e->tallies[w->app], MINUS_ONE);
 	r->worker = worker;
 	r->given = e->now;
 	ilist_push_back(&w->unread, e->links, request);
-	read_unread(e, w);
-	end_change(e, w);
+	worker_read(e, w);
+	worker_changed(e, w);
 }
 
 uint32_t
@@ -376,100 +560,125 @@ engine_take(struct engine *e, uint32_t worker)
 	return n;
 }
 
-/* --- begin and end ------------------------------------------------------ */
+void
+engine_promise(struct engine *e, uint32_t app, tspan target_wait)
+{
+	e->result->apps[app].target_wait = target_wait;
+}
 
-/*
- * Room for as many events as can come, and as many that have been called off:
- * when these fill the heap they are swept out.
- */
+void
+engine_need(struct engine *e, uint32_t app, uint32_t need)
+{
+	if (e->tallies[app].need != need)
+		tally_of(e, app)->need = need;
+}
+
+/* --- the run ------------------------------------------------------------ */
+
+/* -1 and errno: no memory. */
 static int
-allocate(struct engine *e)
+engine_init(struct engine *e)
 {
 	uint32_t workers = e->manager->workers, requests = e->manager->requests;
+	const struct load_spec *load = load_spec(e->load);
+	struct result *r = e->result;
+	struct tally *t = e->tallies = calloc(r->apps_len + 1, sizeof(*t));
 
-	e->tallies = calloc(e->result->apps_len + 1, sizeof(*e->tallies));
 	e->workers = calloc(workers, sizeof(*e->workers));
 	e->requests = calloc(requests, sizeof(*e->requests));
 	e->links = calloc(requests, sizeof(*e->links));
-	if (e->tallies != NULL && e->workers != NULL && e->requests != NULL &&
-	    e->links != NULL &&
-	    events_init(&e->events, 2 * (workers + requests)) == 0)
-		return 0;
-	engine_fini(e);
-	errno = ENOMEM;
-	return -1;
-}
-
-/* Buckets as wide as at the end where that is known, else small ones. */
-static void
-begin_tallies(struct engine *e, const struct load_spec *load)
-{
-	tspan width = load->length == 0
-	    ? TSPAN_MSECONDS(1)
-	    : (load->length + SERIES_BUCKETS - 1) / SERIES_BUCKETS;
-	struct result *r = e->result;
-	struct tally *total = NULL;
-
-	if (r->apps_len > 1) {
-		total = &e->tallies[r->apps_len];
-		tally_init(total, &r->total, NULL, ENGINE_EPOCH, width);
-	}
-	for (size_t i = 0; i < r->apps_len; i++) {
-		r->apps[i].name = load->apps[i].name;
-		tally_init(
-		    &e->tallies[i], &r->apps[i], total, ENGINE_EPOCH, width);
-	}
-}
-
-int
-engine_init(struct engine *e, const struct engine_options *o,
-    const struct load_spec *load, struct manager *m, struct result *out)
-{
-	assert(o->start_time < ENGINE_EPOCH);
-	*e = (struct engine){
-		.options = o,
-		.manager = m,
-		.result = out,
-		.exited = ILIST_NONE,
-		.now = ENGINE_EPOCH - o->start_time,
-	};
-	if (allocate(e) == -1)
+	if (t == NULL || e->workers == NULL || e->requests == NULL ||
+	    e->links == NULL)
 		return -1;
-	if (load->closed && (e->clients = clients_new(load)) == NULL) {
-		engine_fini(e);
-		return -1;
-	}
-	m->engine = e;
-	out->manager = m->name;
-	begin_tallies(e, load);
 	ilist_init(&e->free_requests);
 	ilist_init(&e->left);
-	for (uint32_t n = 0; n < m->requests; n++)
+	for (uint32_t n = 0; n < requests; n++)
 		ilist_push_back(&e->free_requests, e->links, n);
+	/* One app needs no tally of all. */
+	for (size_t i = 0; i < r->apps_len + (r->apps_len > 1); i++) {
+		t[i].out = i < r->apps_len ? &r->apps[i] : &r->total;
+		t[i].total =
+		    i < r->apps_len && r->apps_len > 1 ? &t[r->apps_len] : NULL;
+		/* As wide as at the end where that is known, else small. */
+		t[i].out->series.width = load->length == 0
+		    ? TSPAN_MSECONDS(1)
+		    : (load->length + SERIES_BUCKETS - 1) / SERIES_BUCKETS;
+	}
+	for (size_t i = 0; i < r->apps_len; i++)
+		r->apps[i].name = load->apps[i].name;
 	return 0;
 }
 
-void
-engine_fini(struct engine *e)
-{
-	clients_free(e->clients);
-	free(e->tallies);
-	free(e->workers);
-	free(e->requests);
-	free(e->links);
-	events_fini(&e->events);
-}
-
-void
+/* The load is over now. */
+static void
 engine_close(struct engine *e)
 {
 	e->over = true;
 	e->result->length = e->now - ENGINE_EPOCH;
 	for (uint32_t app = 0; app < e->result->apps_len; app++)
-		tally_close(tally_of(e, app));
+		for (struct tally *t = tally_of(e, app); t != NULL;
+		     t = t->total)
+			t->closed = true;
 }
 
-void
+/* Plays what comes next. 1; 0: that was all; -1 and errno. */
+static int
+engine_turn(struct engine *e)
+{
+	const struct manager_ops *ops = e->manager->ops;
+	tstamp event = events_first(&e->events), due = ops->due(e->manager);
+	tstamp next = TSTAMP_NEVER, at;
+	struct arrival arrival;
+	struct event first;
+
+	if (!e->over) {
+		switch (load_look(e->load, &next)) {
+		case LOAD_ARRIVAL:
+			next = tstamp_add(ENGINE_EPOCH, next);
+			break;
+		case LOAD_END:
+			if (e->end == TSTAMP_NEVER)
+				e->end = e->now > ENGINE_EPOCH ? e->now
+							       : ENGINE_EPOCH;
+			break;
+		case LOAD_MISTAKE:
+			errno = 0;
+			return -1;
+		}
+	}
+	at = tstamp_min(tstamp_min(event, due), next);
+	if (!e->over && at >= e->end) {
+		e->now = e->end;
+		engine_close(e);
+		return 1;
+	}
+	if (e->over &&
+	    (e->present == 0 || at > tstamp_add(e->end, ENGINE_DRAIN)))
+		return 0;
+	if (at > e->now)
+		e->now = at;
+	if (event == at) {
+		first = events_pop(&e->events);
+		if (engine_is_stale(e, &first))
+			return 1;
+		if (first.number >= e->manager->workers)
+			play_end(e, first.number - e->manager->workers);
+		else if (e->workers[first.number].state == ENGINE_STARTING &&
+		    !e->workers[first.number].killed)
+			play_ready(e, &e->workers[first.number]);
+		else
+			play_exit(e, &e->workers[first.number]);
+	} else if (next == at) {
+		arrival = load_take(e->load);
+		request_arrives(e, arrival.app, arrival.service);
+	} else {
+		ops->tick(e->manager, e->now);
+	}
+	return 1;
+}
+
+/* Counts what is left of the connections, and completes the result. */
+static void
 engine_sum_up(struct engine *e)
 {
 	struct result *r = e->result;
@@ -491,4 +700,39 @@ engine_sum_up(struct engine *e)
 		tally_finish(&e->tallies[r->apps_len], r->length);
 	r->ran = e->now - ENGINE_EPOCH;
 	result_sum(r);
+}
+
+int
+engine_run(const struct engine_options *o, struct load *load, struct manager *m,
+    struct result *out)
+{
+	tspan length = load_spec(load)->length;
+	struct engine e = {
+		.options = o,
+		.manager = m,
+		.load = load,
+		.result = out,
+		.exited = ILIST_NONE,
+		.now = ENGINE_EPOCH - o->start_time,
+		.end = length == 0 ? TSTAMP_NEVER : ENGINE_EPOCH + length,
+	};
+	int going = engine_init(&e) == -1 ? -1 : 1;
+
+	assert(o->start_time < ENGINE_EPOCH);
+	m->engine = &e;
+	out->manager = m->name;
+	if (going == 1)
+		m->ops->started(m, e.now);
+	while (going == 1) {
+		going = engine_turn(&e);
+		out->events++;
+	}
+	if (going == 0)
+		engine_sum_up(&e);
+	free(e.events.heap);
+	free(e.links);
+	free(e.requests);
+	free(e.workers);
+	free(e.tallies);
+	return going;
 }

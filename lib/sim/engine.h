@@ -3,8 +3,19 @@
 
 /*
  * Virtual time: the engine takes the requests (connections) of a load to a
- * manager, plays the workers that the manager starts, and notes what comes of
- * it.  engine_run.c lets time pass; engine.c plays workers and requests.
+ * manager of workers, plays the workers that the manager starts, and notes
+ * what comes of it.  Our core (pool_driver.c) is such a manager; each of the
+ * peers that tests compare it with is another.
+ *
+ * The engine tells what has happened, the manager answers with the engine's
+ * services.  The services never call the manager back: what they bring about
+ * is told later, at the same virtual time at the earliest.  At one instant the
+ * order is: ends of requests, starts and exits as they were brought about, then
+ * arrivals in the order of the load, then a tick.
+ *
+ * Workers are numbers that the manager chooses, 0 … its `workers` - 1, free
+ * again after exited().  Requests are numbers that the engine gives, 0 … the
+ * manager's `requests` - 1, free after their end.
  *
  * A worker serves `concurrency` requests at a time, each for as long as the
  * load says.  Further requests that it is given lie in its socket, unread, in
@@ -14,14 +25,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/ilist.h"
+#include "conf/conf.h"
 #include "core/tstamp.h"
-#include "sim/clients.h"
-#include "sim/events.h"
 #include "sim/load.h"
-#include "sim/manager.h"
 #include "sim/result.h"
-#include "sim/tally.h"
 
 /* When the load starts, by the manager's clock: the core wants more than 0. */
 #define ENGINE_EPOCH TSPAN_SECONDS(3600)
@@ -29,14 +36,58 @@
 /* Longest run after the end of the load. */
 #define ENGINE_DRAIN TSPAN_SECONDS(3600)
 
+struct engine;
+struct manager;
+
+struct manager_ops {
+	/* The first workers may be started. Before time 0: see engine_run(). */
+	void (*started)(struct manager *m, tstamp now);
+
+	/* A request to be given to a worker, kept until then, or refused. */
+	void (*arrived)(
+	    struct manager *m, uint32_t app, uint32_t request, tstamp now);
+
+	/* The start_time of the worker is over. */
+	void (*ready)(struct manager *m, uint32_t worker, tstamp now);
+
+	/*
+	 * The request has been served and its number is free.  If another
+	 * request lay unread in the worker's socket, the worker has begun with
+	 * that already.
+	 */
+	void (*finished)(
+	    struct manager *m, uint32_t worker, uint32_t request, tstamp now);
+
+	/*
+	 * The worker is gone, and its number is free when this returns.
+	 * killed: what it was serving is lost.  What lay unread can be had back
+	 * here by engine_take(), and only here; else it is lost too.
+	 */
+	void (*exited)(
+	    struct manager *m, uint32_t worker, bool killed, tstamp now);
+
+	/* When tick() is wanted if nothing happens; TSTAMP_NEVER: never. */
+	tstamp (*due)(const struct manager *m);
+	void (*tick)(struct manager *m, tstamp now);
+
+	void (*fini)(struct manager *m);
+};
+
+/* The first member of whatever a manager is. */
+struct manager {
+	const struct manager_ops *ops;
+	const char *name; /* as the result calls it: "apppoold", "php-fpm …" */
+	uint32_t workers; /* numbers it may use */
+	uint32_t requests; /* that may be there at once; see engine_run() */
+	struct engine *engine; /* set before started() */
+};
+
 struct engine_options {
 	tspan start_time; /* from a start to ready; under ENGINE_EPOCH */
 	tspan exit_time; /* from an end to exited() */
-
-	/* Called now and then if not NULL: how much of the load is over. */
-	void (*progress)(void *arg, tstamp at);
-	void *progress_arg;
 };
+
+/* --- engine.c ------------------------------------------------------------- */
 
 /*
  * Runs all of the load, and goes on until all connections have ended, but at
@@ -49,13 +100,10 @@ struct engine_options {
  * More than manager->requests connections at once are refused before the
  * manager hears of them, so it must be what the manager can hold and one more.
  *
- * The same load and manager give the same result.  Memory is allocated before
- * the run, not in it.
+ * The same load and manager give the same result.
  */
 int engine_run(const struct engine_options *o, struct load *load,
     struct manager *m, struct result *out);
-
-/* --- services for the manager ------------------------------------------- */
 
 /*
  * Starts a worker of the app under this number, which must be free; it serves
@@ -98,74 +146,15 @@ void engine_need(struct engine *e, uint32_t app, uint32_t need);
 
 uint32_t engine_app_of(const struct engine *e, uint32_t request);
 
-/* --- for engine_run() ---------------------------------------------------- */
-
-enum engine_worker_state {
-	ENGINE_FREE, /* the number is */
-	ENGINE_STARTING,
-	ENGINE_READY,
-};
-
-struct engine_worker {
-	uint8_t state; /* enum engine_worker_state */
-	bool leaving; /* told to stop, or killed */
-	bool killed;
-	uint32_t app;
-	uint32_t concurrency;
-	struct ilist serving; /* requests; at most `concurrency` */
-	struct ilist unread; /* empty if it could read one */
-	uint64_t order; /* of its event to come; 0: none */
-};
-
-struct engine_request {
-	uint64_t order; /* of the event that ends it; 0: not in service */
-	tstamp arrived;
-	tstamp given; /* to its worker */
-	tspan service;
-	uint32_t app;
-	uint32_t worker; /* ILIST_NONE: none holds it */
-	bool used;
-};
-
-struct engine {
-	const struct engine_options *options;
-	struct manager *manager;
-	struct clients *clients; /* NULL: arrivals are those of the load */
-	struct result *result;
-	struct tally *tallies; /* of the apps, and behind them of all */
-	struct engine_worker *workers;
-	struct engine_request *requests;
-	struct ilink *links; /* of requests: free, serving, unread ones */
-	struct ilist free_requests;
-	uint32_t present; /* requests that are used */
-	uint32_t exited; /* worker whose exit is being told; or ILIST_NONE */
-	struct ilist left; /* requests that it had not read */
-
-	/* Below manager->workers: of that worker; else of a request. */
-	struct events events;
-
-	tstamp now;
-	bool over; /* the load is */
-};
+/* --- pool_driver.c -------------------------------------------------------- */
 
 /*
- * Until engine_fini(), all but the name of the result belongs to the engine.
- * -1 and errno: no memory.
+ * Our manager: the core itself, as the daemon drives it, with a backlog in
+ * front of each app such as the kernel has.
+ *
+ * NULL and errno: no memory. conf must outlive it; the caller undoes it with
+ * m->ops->fini(m).  seed is that of the core's own jitters.
  */
-int engine_init(struct engine *e, const struct engine_options *o,
-    const struct load_spec *load, struct manager *m, struct result *out);
-void engine_fini(struct engine *e);
-
-/* A connection arrives now. */
-void engine_admit(struct engine *e, uint32_t app, tspan service);
-
-/* The first of the events, whose time is now, happens. */
-void engine_play(struct engine *e);
-
-/* The load is over now. */
-void engine_close(struct engine *e);
-
-/* Counts what is left of the connections, and completes the result. */
-void engine_sum_up(struct engine *e);
+struct manager *pool_driver_new(const struct conf *conf, uint64_t seed);
 
 #endif

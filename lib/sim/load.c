@@ -1,13 +1,23 @@
-/* A load that is drawn at random; what a trace has comes from trace.c. */
+/*
+ * Loads that are drawn at random, and clients that come again; what a trace has
+ * comes from trace.c.
+ *
+ * The arrivals of all apps are one Poisson process whose rate follows the
+ * profile, each arrival being of an app by chance.  Service times are
+ * independent of it and of each other.
+ *
+ * Clients are a closed loop, as load generators and front ends with a pool of
+ * connections are: each connects, waits until it was served, thinks, and
+ * connects again.  The slower the app, the fewer connections come.
+ */
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
-#include "core/prng.h"
+#include "sim/events.h"
 #include "sim/load.h"
-#include "sim/trace.h"
 
 /* Longer than any simulation; the sum of many is still a time. */
 #define SERVICE_LONGEST TSPAN_SECONDS(365 * 86400)
@@ -34,26 +44,24 @@ struct curve {
 	double slope; /* by which the rate changes in a second */
 };
 
-/* A draw of one of many by weight, in constant time: Walker's aliases. */
-struct mix {
-	uint32_t len;
-	struct mix_slot {
-		double share; /* of this slot that is its own number's */
-		uint32_t other; /* whose the rest is */
-	} * slots;
-};
-
 struct load {
 	const struct load_spec *spec;
-	struct trace *trace; /* NULL: all below is of account */
+	struct trace *trace; /* NULL: there is none */
+	struct events clients; /* connections to come, by the app's number */
+
+	/* The arrival that load_look() has seen, of a load without clients. */
+	enum load_got got;
+	struct arrival next;
+	bool looked;
 
 	/* Random numbers are drawn apart: new services change no arrival. */
 	struct prng arrivals;
 	struct prng services;
 	struct prng choices; /* of the app */
+	struct prng thoughts; /* of clients */
 
 	double rate; /* of all apps, on average */
-	struct mix mix; /* the apps by their rates, if several */
+	double *shares; /* of `rate`: of each app and all before it */
 	struct curve curve;
 	double part; /* what this part of the curve holds */
 	double held; /* and what of that is over */
@@ -106,25 +114,6 @@ curve_set(struct curve *c, double begin, double end, double from, double to)
 	c->slope = to < from || to > from ? (to - from) / c->length : 0;
 }
 
-static void
-curve_burst(struct curve *c, unsigned part)
-{
-	const struct profile *p = c->profile;
-	double length = tspan_to_seconds(p->burst);
-	double quiet = c->period / (c->period + (p->factor - 1) * length);
-	double high = quiet * p->factor, at;
-
-	if (part == 0)
-		c->burst_at = (c->period - length) * draw_share(&c->prng);
-	at = c->burst_at;
-	if (part == 0)
-		curve_set(c, 0, at, quiet, quiet);
-	else if (part == 1)
-		curve_set(c, at, at + length, high, high);
-	else
-		curve_set(c, at + length, c->period, quiet, quiet);
-}
-
 /* Moves to the next part; the last may lie after the end of the run. */
 static void
 curve_next(struct curve *c)
@@ -135,27 +124,39 @@ curve_next(struct curve *c)
 		[PROFILE_DAY] = 24,
 		[PROFILE_RAMP] = 2,
 	};
+	const struct profile *p = c->profile;
 	unsigned part = c->next;
+	double length, quiet;
 
 	if (part == 0)
 		c->periods++;
-	c->next = (part + 1) % parts[c->profile->kind];
-	switch (c->profile->kind) {
+	c->next = (part + 1) % parts[p->kind];
+	switch (p->kind) {
 	case PROFILE_STEADY:
 		curve_set(c, 0, c->period, 1, 1);
 		break;
 	case PROFILE_BURST:
-		curve_burst(c, part);
+		length = tspan_to_seconds(p->burst);
+		quiet = c->period / (c->period + (p->factor - 1) * length);
+		if (part == 0) {
+			c->burst_at =
+			    (c->period - length) * draw_share(&c->prng);
+			curve_set(c, 0, c->burst_at, quiet, quiet);
+		} else if (part == 1) {
+			curve_set(c, c->burst_at, c->burst_at + length,
+			    quiet * p->factor, quiet * p->factor);
+		} else {
+			curve_set(
+			    c, c->burst_at + length, c->period, quiet, quiet);
+		}
 		break;
 	case PROFILE_DAY:
 		curve_set(c, c->period * part / 24, c->period * (part + 1) / 24,
 		    day[part], day[(part + 1) % 24]);
 		break;
 	case PROFILE_RAMP:
-		if (part == 0)
-			curve_set(c, 0, c->period / 2, 0, 2);
-		else
-			curve_set(c, c->period / 2, c->period, 2, 0);
+		curve_set(c, c->period * part / 2, c->period * (part + 1) / 2,
+		    2.0 * part, 2.0 - 2.0 * part);
 		break;
 	}
 }
@@ -205,19 +206,10 @@ load_peak(const struct profile *p)
 
 /* --- service times ------------------------------------------------------ */
 
-/* Box and Muller; the second normal number that they give is not kept. */
-static double
-draw_normal(struct prng *r)
-{
-	double radius = sqrt(-2 * log(draw_share(r)));
-
-	return radius * cos(TWO_PI * draw_share(r));
-}
-
 tspan
 load_draw(const struct service *s, struct prng *r)
 {
-	double t = 0;
+	double t = 0, radius;
 
 	switch (s->kind) {
 	case SERVICE_FIXED:
@@ -226,8 +218,15 @@ load_draw(const struct service *s, struct prng *r)
 		t = (double)s->mean * -log(draw_share(r));
 		break;
 	case SERVICE_LOGNORMAL:
+		/* Box and Muller; their second normal number is not kept. */
+		radius = sqrt(-2 * log(draw_share(r)));
 		t = (double)s->mean *
-		    exp(-s->sigma * s->sigma / 2 + s->sigma * draw_normal(r));
+		    exp(-s->sigma * s->sigma / 2 +
+			s->sigma * (radius * cos(TWO_PI * draw_share(r))));
+		break;
+	case SERVICE_UNIFORM:
+		t = (double)s->mean +
+		    (double)(s->other - s->mean) * draw_share(r);
 		break;
 	case SERVICE_BIMODAL:
 		return draw_share(r) <= s->share ? s->other : s->mean;
@@ -242,105 +241,84 @@ load_service_mean(const struct service *s)
 {
 	double rare = s->share * (double)s->other;
 
-	if (s->kind != SERVICE_BIMODAL)
-		return s->mean;
-	return (tspan)((1 - s->share) * (double)s->mean + rare);
+	if (s->kind == SERVICE_UNIFORM)
+		return s->mean + (s->other - s->mean) / 2;
+	if (s->kind == SERVICE_BIMODAL)
+		return (tspan)((1 - s->share) * (double)s->mean + rare);
+	return s->mean;
 }
 
-/* --- the apps ----------------------------------------------------------- */
+/* --- clients ------------------------------------------------------------ */
 
-/*
- * Every slot is filled to 1: a slot that has too much gives to a slot that has
- * too little, which then is complete.
- */
+/* The first connections are spread over one time of thinking and service. */
 static void
-mix_fill(struct mix *m, uint32_t *order)
+clients_init(struct load *l)
 {
-	uint32_t low = 0, high = m->len;
+	for (uint32_t app = 0; app < l->spec->apps_len; app++) {
+		const struct load_app *a = &l->spec->apps[app];
+		tspan round = load_service_mean(&a->think) +
+		    load_service_mean(&a->service);
 
-	for (uint32_t i = 0; i < m->len; i++) {
-		m->slots[i].other = i;
-		if (m->slots[i].share < 1)
-			order[low++] = i;
-		else
-			order[--high] = i;
-	}
-	while (low > 0 && high < m->len) {
-		struct mix_slot *poor = &m->slots[order[--low]];
-		struct mix_slot *rich = &m->slots[order[high]];
+		for (uint32_t i = 0; i < a->clients; i++) {
+			double share =
+			    (double)(prng_next(&l->thoughts) >> 11) * 0x1p-53;
 
-		poor->other = order[high];
-		rich->share -= 1 - poor->share;
-		if (rich->share < 1)
-			order[low++] = order[high++];
+			(void)events_put(
+			    &l->clients, (tstamp)(share * (double)round), app);
+		}
 	}
 }
 
-/* Apps by their rates, whose sum is over 0. -1 and errno: no memory. */
-static int
-mix_init(struct mix *m, const struct load_spec *spec, double rate)
+void
+load_left(struct load *l, uint32_t app, bool served, tstamp now)
 {
-	uint32_t *order = reallocarray(NULL, spec->apps_len, sizeof(*order));
+	tspan think, least = served ? 0 : LOAD_RETRY;
 
-	m->len = (uint32_t)spec->apps_len;
-	m->slots = reallocarray(NULL, m->len, sizeof(*m->slots));
-	if (order == NULL || m->slots == NULL) {
-		free(order);
-		return -1;
-	}
-	for (uint32_t i = 0; i < m->len; i++)
-		m->slots[i].share = spec->apps[i].rate * m->len / rate;
-	mix_fill(m, order);
-	free(order);
-	return 0;
-}
-
-static uint32_t
-mix_draw(const struct mix *m, struct prng *r)
-{
-	double at = (double)(prng_next(r) >> 11) * 0x1p-53 * m->len;
-	uint32_t i = (uint32_t)at;
-
-	return at - i < m->slots[i].share ? i : m->slots[i].other;
+	if (!l->spec->closed)
+		return;
+	think = load_draw(&l->spec->apps[app].think, &l->thoughts);
+	(void)events_put(
+	    &l->clients, tstamp_add(now, think > least ? think : least), app);
 }
 
 /* --- the load ----------------------------------------------------------- */
-
-/*
- * All apps are one Poisson process, each arrival being of an app by chance.
- * -1 and errno: no memory.
- */
-static int
-begin(struct load *l)
-{
-	const struct load_spec *spec = l->spec;
-	struct prng seeds = { .state = spec->seed };
-
-	assert(spec->length > 0);
-	l->arrivals.state = prng_next(&seeds);
-	l->services.state = prng_next(&seeds);
-	l->choices.state = prng_next(&seeds);
-	curve_init(&l->curve, &spec->profile, spec->length, prng_next(&seeds));
-	for (size_t i = 0; i < spec->apps_len; i++)
-		l->rate += spec->apps[i].rate;
-	if (spec->apps_len == 1 || !(l->rate > 0))
-		return 0;
-	return mix_init(&l->mix, spec, l->rate);
-}
 
 struct load *
 load_open(const struct load_spec *spec)
 {
 	struct load *l = calloc(1, sizeof(*l));
+	struct prng seeds = { .state = spec->seed };
+	int rc = 0;
 
 	if (l == NULL)
 		return NULL;
 	l->spec = spec;
-	if (spec->trace != NULL)
+	if (spec->trace != NULL) {
 		l->trace = trace_open(spec);
-	if (spec->trace != NULL ? l->trace != NULL : begin(l) == 0)
+		rc = l->trace == NULL ? -1 : 0;
+	} else if (spec->closed) {
+		l->services.state = prng_next(&seeds);
+		l->thoughts.state = prng_next(&seeds);
+		clients_init(l);
+	} else {
+		assert(spec->length > 0);
+		l->arrivals.state = prng_next(&seeds);
+		l->services.state = prng_next(&seeds);
+		l->choices.state = prng_next(&seeds);
+		curve_init(
+		    &l->curve, &spec->profile, spec->length, prng_next(&seeds));
+		l->shares = calloc(spec->apps_len, sizeof(*l->shares));
+		rc = l->shares == NULL ? -1 : 0;
+		for (size_t i = 0; i < spec->apps_len && rc == 0; i++) {
+			l->rate += spec->apps[i].rate;
+			l->shares[i] = l->rate;
+		}
+	}
+	if (rc == 0)
 		return l;
+	rc = errno;
 	load_close(l);
+	errno = rc;
 	return NULL;
 }
 
@@ -351,7 +329,8 @@ load_close(struct load *l)
 		return;
 	if (l->trace != NULL)
 		trace_close(l->trace);
-	free(l->mix.slots);
+	free(l->clients.heap);
+	free(l->shares);
 	free(l);
 }
 
@@ -361,61 +340,94 @@ load_spec(const struct load *l)
 	return l->spec;
 }
 
-/*
- * The time of the next arrival: the rate's integral grows from one to the
- * next by an exponential number, whatever the rate does.
- */
-static double
-next_time(struct load *l)
-{
-	struct curve *c = &l->curve;
-	double gap = -log(draw_share(&l->arrivals)) / l->rate;
-
-	while (gap >= l->part - l->held) {
-		gap -= l->part - l->held;
-		curve_next(c);
-		if (c->start >= c->run)
-			return c->run;
-		l->held = 0;
-		l->part = curve_part(c);
-	}
-	l->held += gap;
-	return curve_after(c, l->held);
-}
-
-enum load_got
-load_next(struct load *l, struct arrival *out)
-{
-	const struct load_spec *spec = l->spec;
-	tstamp at;
-	uint32_t app;
-
-	if (l->trace != NULL)
-		return trace_next(l->trace, out);
-	if (!(l->rate > 0))
-		return LOAD_END;
-	at = (tstamp)(next_time(l) * 1e9);
-	if (at >= spec->length) {
-		l->rate = 0;
-		return LOAD_END;
-	}
-	app = l->mix.slots == NULL ? 0 : mix_draw(&l->mix, &l->choices);
-	*out = (struct arrival){
-		.at = at,
-		.app = app,
-		.service = load_draw(&spec->apps[app].service, &l->services),
-	};
-	return LOAD_ARRIVAL;
-}
-
 const char *
 load_mistake(const struct load *l)
 {
 	return l->trace == NULL ? NULL : trace_mistake(l->trace);
 }
 
-double
-load_read(const struct load *l)
+/* The app whose share of the rate has this point in it. */
+static uint32_t
+load_app_of(const struct load *l, double point)
 {
-	return l->trace == NULL ? -1 : trace_read(l->trace);
+	uint32_t low = 0, high = (uint32_t)l->spec->apps_len - 1;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (point <= l->shares[middle])
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+enum load_got
+load_next(struct load *l, struct arrival *out)
+{
+	struct curve *c = &l->curve;
+	double gap;
+	tstamp at;
+
+	if (l->trace != NULL)
+		return trace_next(l->trace, out);
+	if (!(l->rate > 0))
+		return LOAD_END;
+	/*
+	 * The rate's integral grows from one arrival to the next by an
+	 * exponential number, whatever the rate does.
+	 */
+	gap = -log(draw_share(&l->arrivals)) / l->rate;
+	while (gap >= l->part - l->held && c->start < c->run) {
+		gap -= l->part - l->held;
+		curve_next(c);
+		l->held = 0;
+		l->part = curve_part(c);
+	}
+	l->held += gap;
+	at = (tstamp)((c->start < c->run ? curve_after(c, l->held) : c->run) *
+	    1e9);
+	if (at >= l->spec->length) {
+		l->rate = 0;
+		return LOAD_END;
+	}
+	out->at = at;
+	out->app = load_app_of(l, draw_share(&l->choices) * l->rate);
+	out->service =
+	    load_draw(&l->spec->apps[out->app].service, &l->services);
+	return LOAD_ARRIVAL;
+}
+
+enum load_got
+load_look(struct load *l, tstamp *at_out)
+{
+	/* Clients may come sooner than it seemed before the last event. */
+	if (l->spec->closed) {
+		*at_out = events_first(&l->clients);
+		return LOAD_ARRIVAL;
+	}
+	if (!l->looked)
+		l->got = load_next(l, &l->next);
+	l->looked = true;
+	if (l->got == LOAD_ARRIVAL)
+		*at_out = l->next.at;
+	return l->got;
+}
+
+struct arrival
+load_take(struct load *l)
+{
+	struct event e;
+
+	l->looked = false;
+	if (!l->spec->closed)
+		return l->next;
+	e = events_pop(&l->clients);
+	return (struct arrival){
+		.at = e.at,
+		.app = e.number,
+		.service =
+		    load_draw(&l->spec->apps[e.number].service, &l->services),
+	};
 }

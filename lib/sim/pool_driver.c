@@ -1,11 +1,13 @@
-/* The core in virtual time. */
+/*
+ * The core in virtual time: the actions that it wants done are the services of
+ * the engine, and what the engine tells are the facts that the core is told.
+ */
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "core/pool.h"
 #include "sim/engine.h"
-#include "sim/pool_driver.h"
 
 /* The connections that the kernel keeps in front of an app. */
 struct backlog {
@@ -15,7 +17,7 @@ struct backlog {
 };
 
 struct pool_driver {
-	struct manager manager; /* first: see manager.h */
+	struct manager manager; /* first: see engine.h */
 	const struct conf *conf;
 	uint64_t seed;
 	struct pool_limits limits;
@@ -28,7 +30,7 @@ struct pool_driver {
 };
 
 static struct pool_driver *
-self(struct manager *m)
+driver_of(struct manager *m)
 {
 	return (struct pool_driver *)m;
 }
@@ -36,8 +38,7 @@ self(struct manager *m)
 /* --- accepting ---------------------------------------------------------- */
 
 static void
-accept_request(
-    struct pool_driver *d, uint32_t app, uint32_t request, tstamp now)
+driver_accept(struct pool_driver *d, uint32_t app, uint32_t request, tstamp now)
 {
 	uint32_t conn = pool_arrived(&d->pool, app, now);
 
@@ -47,7 +48,7 @@ accept_request(
 
 /* Accepts what the app has room for. */
 static void
-resume(struct pool_driver *d, uint32_t app, tstamp now)
+driver_resume(struct pool_driver *d, uint32_t app, tstamp now)
 {
 	struct backlog *b = &d->backlogs[app];
 
@@ -60,7 +61,7 @@ resume(struct pool_driver *d, uint32_t app, tstamp now)
 			return;
 		}
 		ilist_remove(&b->requests, d->links, request);
-		accept_request(d, app, request, now);
+		driver_accept(d, app, request, now);
 	}
 	b->paused = false;
 	pool_accept_resumed(&d->pool, app, now);
@@ -69,18 +70,10 @@ resume(struct pool_driver *d, uint32_t app, tstamp now)
 /* --- actions ------------------------------------------------------------ */
 
 static void
-take(struct pool_driver *d, uint32_t worker, tstamp now)
-{
-	uint32_t request = engine_take(d->manager.engine, worker);
-
-	pool_taken(&d->pool, worker,
-	    request == ILIST_NONE ? ILIST_NONE : d->conn_of[request], now);
-}
-
-static void
-carry_out(struct pool_driver *d, const struct action *a, tstamp now)
+driver_act(struct pool_driver *d, const struct action *a, tstamp now)
 {
 	struct engine *e = d->manager.engine;
+	uint32_t request;
 
 	switch ((enum action_kind)a->kind) {
 	case ACTION_SPAWN:
@@ -92,7 +85,10 @@ carry_out(struct pool_driver *d, const struct action *a, tstamp now)
 		engine_give(e, a->process, d->request_of[a->conn]);
 		break;
 	case ACTION_TAKE:
-		take(d, a->process, now);
+		request = engine_take(e, a->process);
+		pool_taken(&d->pool, a->process,
+		    request == ILIST_NONE ? ILIST_NONE : d->conn_of[request],
+		    now);
 		break;
 	case ACTION_REFUSE:
 		engine_refuse(e, d->request_of[a->conn],
@@ -107,7 +103,7 @@ carry_out(struct pool_driver *d, const struct action *a, tstamp now)
 		engine_kill(e, a->process);
 		break;
 	case ACTION_RESUME:
-		resume(d, a->app, now);
+		driver_resume(d, a->app, now);
 		break;
 	case ACTION_LOCK:
 	case ACTION_UNLOCK:
@@ -120,12 +116,12 @@ carry_out(struct pool_driver *d, const struct action *a, tstamp now)
 }
 
 static void
-settle(struct pool_driver *d, tstamp now)
+driver_settle(struct pool_driver *d, tstamp now)
 {
 	struct action a;
 
 	while (pool_next_action(&d->pool, &a))
-		carry_out(d, &a, now);
+		driver_act(d, &a, now);
 }
 
 /* --- what the engine tells ---------------------------------------------- */
@@ -135,9 +131,9 @@ settle(struct pool_driver *d, tstamp now)
  * other clients, whose load is not known here.
  */
 static void
-started(struct manager *m, tstamp now)
+driver_started(struct manager *m, tstamp now)
 {
-	struct pool_driver *d = self(m);
+	struct pool_driver *d = driver_of(m);
 	const struct conf *conf = d->conf;
 	struct app_options o;
 
@@ -153,19 +149,19 @@ started(struct manager *m, tstamp now)
 		assert(app == i);
 		engine_promise(m->engine, app, o.target_wait);
 	}
-	settle(d, now);
+	driver_settle(d, now);
 }
 
 static void
-arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
+driver_arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
 {
-	struct pool_driver *d = self(m);
+	struct pool_driver *d = driver_of(m);
 	struct backlog *b = &d->backlogs[app];
 
 	if (!d->pool.apps[app].options.sessions) {
 		engine_refuse(m->engine, request, ENGINE_REFUSED);
 	} else if (!b->paused && pool_may_accept(&d->pool, app)) {
-		accept_request(d, app, request, now);
+		driver_accept(d, app, request, now);
 	} else if (b->requests.count == b->room) {
 		engine_refuse(m->engine, request, ENGINE_OVERFLOWED);
 	} else {
@@ -174,13 +170,13 @@ arrived(struct manager *m, uint32_t app, uint32_t request, tstamp now)
 			pool_accept_paused(&d->pool, app, now);
 		b->paused = true;
 	}
-	settle(d, now);
+	driver_settle(d, now);
 }
 
 static void
-ready(struct manager *m, uint32_t worker, tstamp now)
+driver_ready(struct manager *m, uint32_t worker, tstamp now)
 {
-	struct pool_driver *d = self(m);
+	struct pool_driver *d = driver_of(m);
 	bool sound;
 
 	/* Workers without sessions were ready when they were started. */
@@ -188,45 +184,46 @@ ready(struct manager *m, uint32_t worker, tstamp now)
 		return;
 	sound = pool_ready(&d->pool, worker, now);
 	assert(sound);
-	settle(d, now);
+	driver_settle(d, now);
 }
 
 static void
-finished(struct manager *m, uint32_t worker, uint32_t request, tstamp now)
+driver_finished(
+    struct manager *m, uint32_t worker, uint32_t request, tstamp now)
 {
-	struct pool_driver *d = self(m);
+	struct pool_driver *d = driver_of(m);
 	bool sound = pool_done(&d->pool, worker, d->conn_of[request], now);
 
 	assert(sound);
-	settle(d, now);
+	driver_settle(d, now);
 }
 
 static void
-exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
+driver_exited(struct manager *m, uint32_t worker, bool killed, tstamp now)
 {
-	struct pool_driver *d = self(m);
+	struct pool_driver *d = driver_of(m);
 	uint32_t request;
 
 	pool_died(&d->pool, worker, killed ? END_SIGNAL : END_EXIT, now);
 	while ((request = engine_take(m->engine, worker)) != ILIST_NONE)
 		pool_retaken(&d->pool, d->conn_of[request], now);
 	pool_gone(&d->pool, worker, now);
-	settle(d, now);
+	driver_settle(d, now);
 }
 
 static tstamp
-due(const struct manager *m)
+driver_due(const struct manager *m)
 {
 	return pool_deadline(&((const struct pool_driver *)m)->pool);
 }
 
 static void
-tick(struct manager *m, tstamp now)
+driver_tick(struct manager *m, tstamp now)
 {
-	struct pool_driver *d = self(m);
+	struct pool_driver *d = driver_of(m);
 
 	pool_tick(&d->pool, now);
-	settle(d, now);
+	driver_settle(d, now);
 	/* Needs are estimated at ticks. */
 	for (uint32_t app = 0; app < d->conf->apps_len; app++)
 		engine_need(m->engine, app, d->pool.apps[app].promise.need);
@@ -235,9 +232,9 @@ tick(struct manager *m, tstamp now)
 /* --- set-up ------------------------------------------------------------- */
 
 static void
-fini(struct manager *m)
+driver_fini(struct manager *m)
 {
-	struct pool_driver *d = self(m);
+	struct pool_driver *d = driver_of(m);
 
 	free(d->memory);
 	free(d->backlogs);
@@ -247,32 +244,18 @@ fini(struct manager *m)
 	free(d);
 }
 
-static bool
-allocate(struct pool_driver *d)
-{
-	uint32_t requests = d->manager.requests;
-
-	d->memory = calloc(1, pool_memory(&d->limits));
-	d->backlogs = calloc(d->limits.apps, sizeof(*d->backlogs));
-	d->links = calloc(requests, sizeof(*d->links));
-	d->conn_of = calloc(requests, sizeof(*d->conn_of));
-	d->request_of = calloc(d->limits.conns, sizeof(*d->request_of));
-	return d->memory != NULL && d->backlogs != NULL && d->links != NULL &&
-	    d->conn_of != NULL && d->request_of != NULL;
-}
-
 struct manager *
 pool_driver_new(const struct conf *conf, uint64_t seed)
 {
 	static const struct manager_ops ops = {
-		.started = started,
-		.arrived = arrived,
-		.ready = ready,
-		.finished = finished,
-		.exited = exited,
-		.due = due,
-		.tick = tick,
-		.fini = fini,
+		.started = driver_started,
+		.arrived = driver_arrived,
+		.ready = driver_ready,
+		.finished = driver_finished,
+		.exited = driver_exited,
+		.due = driver_due,
+		.tick = driver_tick,
+		.fini = driver_fini,
 	};
 	struct pool_driver *d = calloc(1, sizeof(*d));
 
@@ -289,8 +272,14 @@ pool_driver_new(const struct conf *conf, uint64_t seed)
 	};
 	for (size_t i = 0; i < conf->apps_len; i++)
 		d->manager.requests += conf->apps[i].listen.backlog;
-	if (!allocate(d)) {
-		fini(&d->manager);
+	d->memory = calloc(1, pool_memory(&d->limits));
+	d->backlogs = calloc(d->limits.apps, sizeof(*d->backlogs));
+	d->links = calloc(d->manager.requests, sizeof(*d->links));
+	d->conn_of = calloc(d->manager.requests, sizeof(*d->conn_of));
+	d->request_of = calloc(d->limits.conns, sizeof(*d->request_of));
+	if (d->memory == NULL || d->backlogs == NULL || d->links == NULL ||
+	    d->conn_of == NULL || d->request_of == NULL) {
+		driver_fini(&d->manager);
 		return NULL;
 	}
 	for (size_t i = 0; i < conf->apps_len; i++) {

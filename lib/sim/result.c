@@ -1,9 +1,135 @@
-/* The result of a run. */
+/* The result of a run, and what it is made of. */
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/result.h"
+
+#define LINEAR_BITS 6 /* HISTOGRAM_PART is 2 to this */
+#define MANTISSA_BITS 52
+#define EXPONENT_BIAS 1023
+
+/*
+ * A double already is an exponent and the places after it: its upper bits
+ * number the buckets, one by one.
+ */
+static uint32_t
+histogram_bucket(tspan value)
+{
+	double d = (double)value;
+	uint64_t bits;
+
+	if (value < HISTOGRAM_PART)
+		return value < 0 ? 0 : (uint32_t)value;
+	if (value >= (tspan)1 << HISTOGRAM_LAST)
+		return HISTOGRAM_BUCKETS - 1;
+	memcpy(&bits, &d, sizeof(bits));
+	return (uint32_t)((bits >> (MANTISSA_BITS - LINEAR_BITS)) -
+	    (EXPONENT_BIAS + LINEAR_BITS - 1) * (uint64_t)HISTOGRAM_PART);
+}
+
+/* The largest value in a bucket; the last bucket has none. */
+static tspan
+histogram_top(uint32_t bucket)
+{
+	uint32_t power = bucket / HISTOGRAM_PART;
+	tspan part = bucket % HISTOGRAM_PART;
+
+	if (power == 0)
+		return part;
+	return ((HISTOGRAM_PART + part + 1) << (power - 1)) - 1;
+}
+
+void
+histogram_add(struct histogram *h, tspan value)
+{
+	h->counts[histogram_bucket(value)]++;
+	h->total++;
+	h->sum += (double)value;
+	if (value > h->max)
+		h->max = value;
+}
+
+void
+histogram_merge(struct histogram *h, const struct histogram *other)
+{
+	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
+		h->counts[i] += other->counts[i];
+	h->total += other->total;
+	h->sum += other->sum;
+	if (other->max > h->max)
+		h->max = other->max;
+}
+
+tspan
+histogram_share(const struct histogram *h, double share)
+{
+	double wanted = share * (double)h->total;
+	uint64_t seen = 0;
+
+	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS - 1; i++) {
+		seen += h->counts[i];
+		if (seen > 0 && (double)seen >= wanted)
+			return share < 1 && histogram_top(i) < h->max
+			    ? histogram_top(i)
+			    : h->max;
+	}
+	return h->max;
+}
+
+double
+histogram_within(const struct histogram *h, tspan value)
+{
+	uint64_t within = 0;
+
+	for (uint32_t i = 0; i <= histogram_bucket(value); i++)
+		within += h->counts[i];
+	return h->total == 0 ? 1 : (double)within / (double)h->total;
+}
+
+double
+histogram_mean(const struct histogram *h)
+{
+	return h->total == 0 ? 0 : h->sum / (double)h->total;
+}
+
+/* --- series ------------------------------------------------------------- */
+
+struct series_bucket *
+series_at(struct series *s, tspan at)
+{
+	tspan i;
+
+	while ((i = at / s->width) >= SERIES_BUCKETS) {
+		/* Two buckets become one: b is added to a, which moves. */
+		for (uint32_t k = 0; k < SERIES_BUCKETS / 2; k++) {
+			struct series_bucket a = s->buckets[2 * k];
+			const struct series_bucket *b = &s->buckets[2 * k + 1];
+
+			a.processes += b->processes;
+			a.busy += b->busy;
+			a.waiting += b->waiting;
+			if (b->most_processes > a.most_processes)
+				a.most_processes = b->most_processes;
+			if (b->most_waiting > a.most_waiting)
+				a.most_waiting = b->most_waiting;
+			if (b->longest_wait > a.longest_wait)
+				a.longest_wait = b->longest_wait;
+			for (unsigned n = 0; n < SERIES_COUNTS; n++)
+				a.counts[n] += b->counts[n];
+			s->buckets[k] = a;
+		}
+		memset(&s->buckets[SERIES_BUCKETS / 2], 0,
+		    SERIES_BUCKETS / 2 * sizeof(s->buckets[0]));
+		s->width *= 2;
+		s->used = SERIES_BUCKETS / 2;
+	}
+	if (s->used <= i)
+		s->used = (uint32_t)i + 1;
+	return &s->buckets[i];
+}
+
+/* --- the whole ---------------------------------------------------------- */
 
 int
 result_init(struct result *r, size_t apps_len)
@@ -21,28 +147,6 @@ result_fini(struct result *r)
 	r->apps = NULL;
 }
 
-static void
-add_app(struct result_app *t, const struct result_app *a)
-{
-	t->arrived += a->arrived;
-	t->completed += a->completed;
-	t->refused += a->refused;
-	t->overflowed += a->overflowed;
-	t->timed_out += a->timed_out;
-	t->lost += a->lost;
-	t->unfinished += a->unfinished;
-	t->work += a->work;
-	histogram_merge(&t->wait, &a->wait);
-	t->spawned += a->spawned;
-	t->spawned_running += a->spawned_running;
-	t->ended += a->ended;
-	t->taken += a->taken;
-	t->idle_while_waiting += a->idle_while_waiting;
-	t->idle_while_unread += a->idle_while_unread;
-	if (a->longest_unread > t->longest_unread)
-		t->longest_unread = a->longest_unread;
-}
-
 void
 result_sum(struct result *r)
 {
@@ -55,6 +159,27 @@ result_sum(struct result *r)
 	}
 	/* An idle process of one app is no waste of another's connections. */
 	t->idle_while_waiting = t->idle_while_unread = t->longest_unread = 0;
-	for (size_t app = 0; app < r->apps_len; app++)
-		add_app(t, &r->apps[app]);
+	t->wasted = 0;
+	for (size_t app = 0; app < r->apps_len; app++) {
+		const struct result_app *a = &r->apps[app];
+
+		t->arrived += a->arrived;
+		t->completed += a->completed;
+		t->refused += a->refused;
+		t->overflowed += a->overflowed;
+		t->timed_out += a->timed_out;
+		t->lost += a->lost;
+		t->unfinished += a->unfinished;
+		t->work += a->work;
+		histogram_merge(&t->wait, &a->wait);
+		t->spawned += a->spawned;
+		t->spawned_running += a->spawned_running;
+		t->ended += a->ended;
+		t->taken += a->taken;
+		t->wasted += a->wasted;
+		t->idle_while_waiting += a->idle_while_waiting;
+		t->idle_while_unread += a->idle_while_unread;
+		if (a->longest_unread > t->longest_unread)
+			t->longest_unread = a->longest_unread;
+	}
 }

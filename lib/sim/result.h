@@ -14,7 +14,38 @@
 #include <stdint.h>
 
 #include "core/tstamp.h"
-#include "sim/histogram.h"
+
+/*
+ * A distribution of times.  Each power of two is cut into 64 equal buckets: a
+ * percentile is at most 1/64 too high, and never over the maximum, which is
+ * exact.  So are the mean and whatever is under 64 ns, above all 0.  Times
+ * over 2^50 ns (13 days) share the last bucket.
+ */
+#define HISTOGRAM_PART 64
+#define HISTOGRAM_LAST 50
+#define HISTOGRAM_BUCKETS ((HISTOGRAM_LAST - 5) * HISTOGRAM_PART + 1)
+
+struct histogram {
+	uint64_t total;
+	double sum; /* nanoseconds */
+	tspan max;
+	uint64_t counts[HISTOGRAM_BUCKETS];
+};
+
+void histogram_add(struct histogram *h, tspan value);
+void histogram_merge(struct histogram *h, const struct histogram *other);
+
+/*
+ * The value that a share (0 … 1) of all did not exceed; 1 gives the exact
+ * maximum; 0 if there is nothing.
+ */
+tspan histogram_share(const struct histogram *h, double share);
+
+/* The share that did not exceed a value; 1 if there is nothing. */
+double histogram_within(const struct histogram *h, tspan value);
+
+/* Nanoseconds; 0 if there is nothing. */
+double histogram_mean(const struct histogram *h);
 
 /*
  * Figures over time, in few buckets of equal width.  When time runs past the
@@ -23,10 +54,11 @@
  */
 #define SERIES_BUCKETS 512
 
-struct series_counts {
-	uint64_t arrived;
-	uint64_t refused; /* timed out ones included */
-	uint64_t spawned;
+enum series_count {
+	SERIES_ARRIVED,
+	SERIES_REFUSED, /* timed out ones included */
+	SERIES_SPAWNED,
+	SERIES_COUNTS
 };
 
 struct series_bucket {
@@ -36,14 +68,17 @@ struct series_bucket {
 	uint32_t most_processes;
 	uint32_t most_waiting;
 	tspan longest_wait; /* of connections that a process began with */
-	struct series_counts counts;
+	uint64_t counts[SERIES_COUNTS];
 };
 
 struct series {
-	tspan width; /* of a bucket */
+	tspan width; /* of a bucket; over 0 */
 	uint32_t used;
 	struct series_bucket buckets[SERIES_BUCKETS];
 };
+
+/* The bucket of this time, which is not negative. */
+struct series_bucket *series_at(struct series *s, tspan at);
 
 /*
  * Of an app, or of all together.  Always: arrived = completed + refused +
@@ -87,6 +122,7 @@ struct result_app {
 	 * process of its app is idle: ready, and without a connection.
 	 */
 	tspan idle_while_waiting;
+	double wasted; /* mean; processes that were idle so */
 
 	/*
 	 * Time in which a connection lies unread in the socket of a busy

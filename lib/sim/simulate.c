@@ -1,24 +1,23 @@
 /* apppoolctl simulate, from its first word to its exit status. */
 
 #include <errno.h>
-#include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
 
 #include "sim/engine.h"
-#include "sim/pool_driver.h"
 #include "sim/simulate.h"
-#include "sim/simulate_options.h"
-#include "sim/terminal.h"
-#include "sim/view.h"
 
 /* From the end of a worker to its place being free. */
 #define EXIT_TIME TSPAN_MSECONDS(5)
 
+/* Trials with twice as many each, before more processes are no answer. */
+#define DOUBLINGS 5
+
 /* Tells why the file is of no use; gives that exit status. */
 static int
-bad_file(const char *file, int status)
+simulate_bad_file(const char *file, int status)
 {
 	(void)fprintf(
 	    stderr, "apppoolctl: simulate: %s: %s\n", file, strerror(errno));
@@ -26,7 +25,7 @@ bad_file(const char *file, int status)
 }
 
 static int
-no_memory(void)
+simulate_no_memory(void)
 {
 	perror("apppoolctl: simulate");
 	return EX_OSERR;
@@ -34,167 +33,286 @@ no_memory(void)
 
 /* --- a run -------------------------------------------------------------- */
 
-static void
-show_progress(void *arg, tstamp at)
-{
-	terminal_bar(arg, at);
-}
-
-/* Gives an exit status. */
+/*
+ * Our rules on the load.  Gives an exit status.  *out: zeroes; result_fini() is
+ * the caller's in any case.
+ */
 static int
-play(const struct simulation *s, struct load *load, struct manager *m,
-    struct result *out)
+simulate_run(
+    const struct simulation *s, const struct conf *conf, struct result *out)
 {
-	struct terminal_bar bar = {
-		.name = m->name,
-		.length = s->load.length,
-		.load = load,
-	};
 	const struct engine_options o = {
 		.start_time = s->start_time,
 		.exit_time = EXIT_TIME,
-		.progress = show_progress,
-		.progress_arg = &bar,
 	};
-	int rc = engine_run(&o, load, m, out);
+	struct manager *m = pool_driver_new(conf, s->load.seed);
+	struct load *load = load_open(&s->load);
+	int status = EX_OK;
 
-	terminal_bar_end(&bar);
-	if (rc == 0)
-		return EX_OK;
-	if (errno != 0)
-		return no_memory();
-	(void)fprintf(stderr, "%s\n", load_mistake(load));
-	return EX_DATAERR;
-}
-
-/*
- * Gives an exit status.  m: NULL and errno; else it is undone.  *out: zeroes;
- * result_fini() is the caller's in any case.
- */
-static int
-run(const struct simulation *s, struct manager *m, struct result *out)
-{
-	struct load *load;
-	int status;
-
-	if (m == NULL)
-		return no_memory();
-	load = load_open(&s->load);
-	if (load == NULL && s->load.trace != NULL)
-		status = bad_file(s->load.trace, EX_NOINPUT);
-	else if (load == NULL || result_init(out, s->load.apps_len) == -1)
-		status = no_memory();
-	else
-		status = play(s, load, m, out);
+	if (load == NULL && s->load.trace != NULL) {
+		status = simulate_bad_file(s->load.trace, EX_NOINPUT);
+	} else if (m == NULL || load == NULL ||
+	    result_init(out, s->load.apps_len) == -1) {
+		status = simulate_no_memory();
+	} else if (engine_run(&o, load, m, out) == -1) {
+		if (errno != 0) {
+			status = simulate_no_memory();
+		} else {
+			(void)fprintf(stderr, "%s\n", load_mistake(load));
+			status = EX_DATAERR;
+		}
+	}
 	load_close(load);
-	m->ops->fini(m);
+	if (m != NULL)
+		m->ops->fini(m);
 	return status;
 }
 
 /* --- the verdicts ------------------------------------------------------- */
 
-struct replay {
-	const struct simulate_options *options;
-	const struct conf *conf;
+static bool
+verdict_fits(const struct result_app *r)
+{
+	return result_refusals(r) == 0 && r->unfinished == 0 &&
+	    histogram_share(&r->wait, 0.99) <= VERDICT_WAIT;
+}
+
+/* So many processes the app may have, by the ceiling over all apps, too. */
+static uint32_t
+verdict_allowed(const struct conf *conf, size_t app)
+{
+	unsigned max = conf->apps[app].pool.max_processes;
+
+	return max < conf->max_processes ? max : conf->max_processes;
+}
+
+/* Without trying other numbers. */
+static void
+verdict_judge(const struct conf *conf, const struct load_spec *load,
+    const struct result *r, size_t app, struct verdict *out)
+{
+	const struct load_app *l = &load->apps[app];
+	const struct result_app *a = &r->apps[app];
+	double busy = r->length > 0 ? a->work / (double)r->length : 0;
+	double service, think;
+
+	/* Clients who wait bring less than they would if nobody waited. */
+	if (l->clients > 0) {
+		service = (double)load_service_mean(&l->service);
+		think = (double)load_service_mean(&l->think);
+		busy = l->clients * service / (service + think);
+	}
+	*out = (struct verdict){
+		.needed = busy / conf->apps[app].pool.concurrency,
+		.allowed = verdict_allowed(conf, app),
+	};
+	if (a->arrived == 0)
+		out->kind = VERDICT_IDLE;
+	else if (verdict_fits(a))
+		out->kind = VERDICT_FITS;
+	else if (out->needed >= out->allowed)
+		out->kind = VERDICT_OVERLOADED;
+	else
+		out->kind = VERDICT_SHORT;
+}
+
+struct search {
 	const struct simulation *simulation;
+	struct conf *conf; /* as before when a trial is over */
+	size_t app;
+	uint32_t allowed; /* too few */
+	bool ready; /* all processes are there from the start */
 };
 
-/* The same load again, with what the configuration has now. */
-static int
-replay(void *arg, uint32_t max_processes, struct result *out)
+/* Processes over all apps, so that the others keep theirs. */
+static uint32_t
+search_ceiling(const struct search *s, uint32_t n)
 {
-	const struct replay *p = arg;
-	struct manager *m = pool_driver_new(p->conf, p->options->seed);
-	char name[40];
-
-	(void)snprintf(name, sizeof(name), "max_processes = %u", max_processes);
-	if (m != NULL)
-		m->name = name;
-	return run(p->simulation, m, out);
-}
-
-/* Sets how many processes there may be at most. */
-static void
-note_limits(const struct conf *conf, struct result *r)
-{
-	uint32_t sum = 0;
+	const struct conf *conf = s->conf;
+	uint32_t most = n, least = s->ready ? n : 0;
+	uint32_t more = conf->max_processes + n - s->allowed;
 
 	for (size_t i = 0; i < conf->apps_len; i++) {
-		r->apps[i].max_processes = verdict_allowed(conf, i);
-		sum += r->apps[i].max_processes;
+		if (i == s->app)
+			continue;
+		most += conf->apps[i].pool.max_processes;
+		least += conf->apps[i].pool.min_processes;
 	}
-	r->total.max_processes =
-	    sum < conf->max_processes ? sum : conf->max_processes;
+	if (most > more)
+		most = more;
+	if (least > most)
+		most = least;
+	return most > conf->max_processes ? most : conf->max_processes;
 }
 
-/* Standard input cannot be played again. */
+/* Plays the load with n processes. 0, or an exit status. */
 static int
-judge(const struct simulate_options *o, struct conf *conf,
-    const struct simulation *s, const struct result *r, struct verdict *out)
+search_try(const struct search *s, uint32_t n, bool *out)
 {
-	struct replay p = { .options = o, .conf = conf, .simulation = s };
-	const struct verdict_trial t = { conf, replay, &p };
-	bool once = o->trace != NULL && strcmp(o->trace, "-") == 0;
+	struct conf *conf = s->conf;
+	struct conf_app *app = &conf->apps[s->app];
+	unsigned ceiling = conf->max_processes;
+	unsigned min = app->pool.min_processes, max = app->pool.max_processes;
+	struct result r = { 0 };
+	int status;
+
+	conf->max_processes = search_ceiling(s, n);
+	if (n > max)
+		app->pool.max_processes = n;
+	if (s->ready)
+		app->pool.min_processes = n;
+	status = simulate_run(s->simulation, conf, &r);
+	conf->max_processes = ceiling;
+	app->pool.min_processes = min;
+	app->pool.max_processes = max;
+	if (status == 0)
+		*out = verdict_fits(&r.apps[s->app]);
+	result_fini(&r);
+	return status;
+}
+
+static uint32_t
+search_bounded(double n)
+{
+	return n < CONF_PROCESSES_MAX ? (uint32_t)n : CONF_PROCESSES_MAX;
+}
+
+/*
+ * Between a number that is too small and one that is not, the smallest; 0 if
+ * none of those tried is enough.
+ */
+static int
+search_smallest(
+    const struct search *s, uint32_t low, uint32_t high, uint32_t *out)
+{
+	bool good = false, enough;
+	int status = 0;
+
+	*out = 0;
+	for (unsigned i = 0; i < DOUBLINGS && !good; i++) {
+		if (i > 0) {
+			low = high;
+			high = search_bounded(2.0 * high);
+		}
+		if (high <= low)
+			return 0;
+		status = search_try(s, high, &good);
+		if (status != 0)
+			return status;
+	}
+	while (good && high - low > 1) {
+		uint32_t middle = low + (high - low) / 2;
+
+		status = search_try(s, middle, &enough);
+		if (status != 0)
+			return status;
+		*(enough ? &high : &low) = middle;
+	}
+	if (good)
+		*out = high;
+	return 0;
+}
+
+/*
+ * The smallest max_processes that would do, where those there are do not, by
+ * playing the load again; and if none does, with so many min_processes, too.
+ */
+static int
+search_remedy(const struct simulation *of, struct conf *conf, size_t app,
+    struct verdict *v)
+{
+	struct search s = {
+		.simulation = of,
+		.conf = conf,
+		.app = app,
+		.allowed = v->allowed,
+	};
+	uint32_t high = search_bounded(ceil(v->needed) + 1), n;
+	int status;
+
+	if (high <= v->allowed)
+		high = search_bounded(v->allowed + 1.0);
+	v->tried = true;
+	status = search_smallest(&s, v->allowed, high, &n);
+	if (status == 0 && n == 0) {
+		s.ready = true;
+		status = search_smallest(&s, 0, high, &n);
+	}
+	if (status != 0 || n == 0)
+		return status;
+	if (s.ready)
+		v->min_processes = n;
+	if (n > conf->apps[app].pool.max_processes)
+		v->max_processes = n;
+	v->ceiling = search_ceiling(&s, n);
+	if (v->ceiling == conf->max_processes)
+		v->ceiling = 0;
+	return 0;
+}
+
+/* Also sets how many processes there may be at most. */
+static int
+simulate_judge(struct conf *conf, const struct simulation *s, struct result *r,
+    struct verdict *out)
+{
+	/* Standard input cannot be played again. */
+	bool once = s->load.trace != NULL && strcmp(s->load.trace, "-") == 0;
 	int status = EX_OK;
+	uint32_t sum = 0;
 
 	for (size_t i = 0; i < conf->apps_len && status == EX_OK; i++) {
 		verdict_judge(conf, &s->load, r, i, &out[i]);
+		r->apps[i].max_processes = out[i].allowed;
+		sum += out[i].allowed;
 		if (out[i].kind > VERDICT_FITS && !once)
-			status = verdict_try(&t, i, &out[i]);
+			status = search_remedy(s, conf, i, &out[i]);
 	}
+	r->total.max_processes =
+	    sum < conf->max_processes ? sum : conf->max_processes;
 	return status;
 }
 
 /* --- the command -------------------------------------------------------- */
 
-/* "day.svg" of the app "web" is "day-web.svg".  free() is the caller's. */
-static char *
-picture_of(const char *file, const char *app)
+/*
+ * A picture of all apps, and if there are several, one of each beside it:
+ * "day-web.svg" of the app "web" beside "day.svg".
+ */
+static int
+simulate_draw(
+    const char *file, const struct simulation *s, const struct result *r)
 {
 	const char *dot = strrchr(file, '.');
 	size_t len = dot == NULL || strchr(dot, '/') != NULL
 	    ? strlen(file)
 	    : (size_t)(dot - file);
-	char *name;
-
-	if (asprintf(&name, "%.*s-%s%s", (int)len, file, app, file + len) == -1)
-		return NULL;
-	return name;
-}
-
-/* A picture, and if there are several apps, one of each. */
-static int
-draw(const char *file, const struct simulation *s, const struct result *r)
-{
+	size_t pictures = r->apps_len > 1 ? 1 + r->apps_len : 1;
 	int status = EX_OK;
 
-	if (view_svg(s, r, r->apps_len, file) == -1)
-		return bad_file(file, EX_CANTCREAT);
-	for (size_t i = 0; r->apps_len > 1 && i < r->apps_len; i++) {
-		char *name = picture_of(file, r->apps[i].name);
+	for (size_t i = 0; i < pictures; i++) {
+		size_t app = i == 0 ? r->apps_len : i - 1;
+		char *name;
+		FILE *out;
+		bool good;
 
-		if (name == NULL)
-			return no_memory();
-		if (view_svg(s, r, i, name) == -1)
-			status = bad_file(name, EX_CANTCREAT);
+		if (asprintf(&name, "%.*s%s%s%s", (int)len, file,
+			i == 0 ? "" : "-", i == 0 ? "" : r->apps[app].name,
+			file + len) == -1)
+			return simulate_no_memory();
+		out = fopen(name, "we");
+		good = out != NULL && picture_put(s, r, app, out) == 0;
+		if (out != NULL)
+			good = fclose(out) == 0 && good;
+		if (!good)
+			status = simulate_bad_file(name, EX_CANTCREAT);
 		free(name);
 	}
 	return status;
 }
 
+/* Our rules on the load, and what came of it. */
 static int
-show(const struct simulate_options *o, const struct simulation *s,
-    const struct result *r)
-{
-	if (!o->json)
-		view_text(s, r, stdout);
-	else if (view_json(s, r, stdout) == -1)
-		return no_memory();
-	return o->svg == NULL ? EX_OK : draw(o->svg, s, r);
-}
-
-static int
-run_and_show(
+simulate_and_show(
     const struct simulate_options *o, struct conf *conf, struct simulation *s)
 {
 	struct verdict *verdicts = calloc(conf->apps_len, sizeof(*verdicts));
@@ -202,22 +320,24 @@ run_and_show(
 	int status;
 
 	if (verdicts == NULL)
-		return no_memory();
-	status = run(s, pool_driver_new(conf, o->seed), &r);
-	if (status == EX_OK) {
-		note_limits(conf, &r);
-		status = judge(o, conf, s, &r, verdicts);
-		s->verdicts = verdicts;
-	}
+		return simulate_no_memory();
+	status = simulate_run(s, conf, &r);
 	if (status == EX_OK)
-		status = show(o, s, &r);
+		status = simulate_judge(conf, s, &r, verdicts);
+	s->verdicts = verdicts;
+	if (status == EX_OK && !o->json)
+		view_text(s, &r, stdout);
+	else if (status == EX_OK && view_json(s, &r, stdout) == -1)
+		status = simulate_no_memory();
+	if (status == EX_OK && o->svg != NULL)
+		status = simulate_draw(o->svg, s, &r);
 	result_fini(&r);
 	free(verdicts);
 	return status;
 }
 
 static struct conf *
-load_conf(const char *file)
+simulate_conf(const char *file)
 {
 	struct conf_report report;
 	struct conf *conf;
@@ -238,7 +358,7 @@ static int
 simulate(const struct simulate_options *o)
 {
 	struct simulation s = { .start_time = o->start_time };
-	struct conf *conf = load_conf(o->file);
+	struct conf *conf = simulate_conf(o->file);
 	struct load_app *apps;
 	int status;
 
@@ -246,10 +366,10 @@ simulate(const struct simulate_options *o)
 		return EX_CONFIG;
 	s.config = conf->file;
 	apps = calloc(conf->apps_len, sizeof(*apps));
-	status = apps == NULL ? no_memory()
-			      : simulate_options_load(o, conf, apps, &s.load);
+	status = apps == NULL ? simulate_no_memory()
+			      : options_load(o, conf, apps, &s.load);
 	if (status == EX_OK)
-		status = run_and_show(o, conf, &s);
+		status = simulate_and_show(o, conf, &s);
 	free(apps);
 	conf_free(conf);
 	/* The reason of an earlier failed write is not known any more. */
@@ -261,7 +381,7 @@ simulate(const struct simulate_options *o)
 }
 
 static void
-put_help(void)
+simulate_help(void)
 {
 	(void)fputs(
 	    "usage: apppoolctl simulate [OPTION...]\n"
@@ -294,14 +414,14 @@ int
 simulate_main(int argc, char **argv)
 {
 	struct simulate_options o;
-	int status = simulate_options_parse(&o, argc, argv);
+	int status = options_parse(&o, argc, argv);
 
 	if (status == EX_OK && o.help)
-		put_help();
+		simulate_help();
 	else if (status == EX_OK && o.version)
 		(void)puts("apppoolctl " APPPOOL_VERSION);
 	else if (status == EX_OK)
 		status = simulate(&o);
-	simulate_options_fini(&o);
+	free(o.typed);
 	return status;
 }

@@ -1,18 +1,28 @@
 /*
- * A trace of connections.  At the first mistake it is of no use any more;
- * what else is wrong in it is looked for then, so that it can be put right in
- * one go.
+ * A trace of connections, a file of lines
+ *
+ *	arrival,app,service time
+ *
+ * both times bare seconds or with a unit of pool.conf(5), arrivals in order;
+ * the app may be left empty if there is but one.  A first line of titles,
+ * empty lines and those that begin with # say nothing.  Arrivals that are
+ * times of day (seconds since 1970) count from the first of them.  The file is
+ * read a line at a time, in bounded memory, whatever its size.
+ *
+ * At the first mistake a trace is of no use any more; what else is wrong in it
+ * is looked for then, so that it can be put right in one go.
  */
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "sim/csv.h"
-#include "sim/trace.h"
+#include "sim/load.h"
 #include "sys/text.h"
+
+#define LINE_LONGEST 1000
 
 /* Mistakes that are told, and lines in which more are looked for. */
 #define MISTAKES_MAX 10
@@ -30,19 +40,25 @@ enum trace_field {
 	FIELD_ARRIVAL,
 	FIELD_APP,
 	FIELD_SERVICE,
+	FIELDS
 };
 
 struct trace {
 	const struct load_spec *spec;
-	uint32_t *sorted; /* numbers of the apps, in the order of their names */
+	FILE *file;
 	uint32_t last_app; /* the latest: mostly the next one's too */
 	bool titled; /* there can be no titles any more */
 	bool begun; /* there was a connection */
+	bool over; /* what comes is past the length of the load */
 	tstamp base; /* what counts as the start */
 	tstamp last; /* when the latest connection arrived */
 	unsigned mistakes;
 	struct text said; /* about them */
-	struct csv csv;
+
+	uint64_t number; /* of the line; 1: the first */
+	const char *fields[FIELDS]; /* parts of the line */
+	unsigned count; /* fields there are, be it more than these */
+	char line[LINE_LONGEST + 3]; /* its end, and one more than fits */
 };
 
 const char *
@@ -51,40 +67,63 @@ trace_name(const char *file)
 	return strcmp(file, "-") == 0 ? "standard input" : file;
 }
 
+struct trace *
+trace_open(const struct load_spec *spec)
+{
+	struct trace *t = calloc(1, sizeof(*t));
+
+	if (t == NULL)
+		return NULL;
+	t->spec = spec;
+	text_init(&t->said, 65536);
+	t->file =
+	    strcmp(spec->trace, "-") == 0 ? stdin : fopen(spec->trace, "re");
+	if (t->file != NULL)
+		return t;
+	free(t);
+	return NULL;
+}
+
+void
+trace_close(struct trace *t)
+{
+	if (t->file != stdin)
+		(void)fclose(t->file);
+	text_fini(&t->said);
+	free(t);
+}
+
 /* --- mistakes ----------------------------------------------------------- */
 
-/* Begins the line about a mistake in the file as a whole. */
+/* Begins a line about a mistake: in the file as a whole if `line` is 0. */
 static void
-begin_mistake(struct trace *t)
+trace_blame(struct trace *t, uint64_t line)
 {
 	const char *file = trace_name(t->spec->trace);
 
 	if (t->mistakes++ > 0)
 		text_puts(&t->said, "\n");
 	text_escaped(&t->said, file, strlen(file));
+	if (line > 0)
+		text_printf(&t->said, ":%ju", (uintmax_t)line);
+	text_puts(&t->said, ": ");
 }
 
 static void
-begin_line_mistake(struct trace *t)
-{
-	begin_mistake(t);
-	text_printf(&t->said, ":%ju: ", (uintmax_t)t->csv.line);
-}
-
-static void
-quote(struct trace *t, const struct csv_field *f)
+trace_quote(struct trace *t, const char *field)
 {
 	const size_t most = 40;
+	size_t len = strlen(field);
 
 	text_puts(&t->said, "'");
-	text_escaped(&t->said, f->at, f->len < most ? f->len : most);
-	text_puts(&t->said, f->len < most ? "'" : "...'");
+	text_escaped(&t->said, field, len < most ? len : most);
+	text_puts(&t->said, len < most ? "'" : "...'");
 }
 
 static enum load_got
 bad_line(struct trace *t, const char *what)
 {
-	begin_line_mistake(t);
+	trace_blame(t, t->number);
 	text_printf(&t->said, "%s: write arrival,app,service time", what);
 	return LOAD_MISTAKE;
 }
@@ -92,8 +131,8 @@ bad_line(struct trace *t, const char *what)
 static enum load_got
 bad_field(struct trace *t, enum trace_field field, const char *why)
 {
-	begin_line_mistake(t);
-	quote(t, &t->csv.fields[field]);
+	trace_blame(t, t->number);
+	trace_quote(t, t->fields[field]);
 	text_puts(&t->said, why);
 	return LOAD_MISTAKE;
 }
@@ -104,12 +143,12 @@ bad_app(struct trace *t)
 	const struct load_spec *spec = t->spec;
 	const size_t most = 8;
 
-	begin_line_mistake(t);
-	if (t->csv.fields[FIELD_APP].len == 0) {
+	trace_blame(t, t->number);
+	if (*t->fields[FIELD_APP] == '\0') {
 		text_puts(&t->said, "the app is missing");
 	} else {
 		text_puts(&t->said, "there is no app ");
-		quote(t, &t->csv.fields[FIELD_APP]);
+		trace_quote(t, t->fields[FIELD_APP]);
 	}
 	for (size_t i = 0; i < spec->apps_len && i < most; i++)
 		text_printf(&t->said, "%s%s",
@@ -122,47 +161,7 @@ bad_app(struct trace *t)
 	return LOAD_MISTAKE;
 }
 
-/* --- times -------------------------------------------------------------- */
-
-/* The length of a unit of time; 0: there is no such. */
-static tspan
-unit_length(const char *name, size_t len)
-{
-	static const struct {
-		const char *name;
-		tspan length;
-	} units[] = {
-		{ "s", TSPAN_SECONDS(1) },
-		{ "ms", TSPAN_MSECONDS(1) },
-		{ "m", TSPAN_SECONDS(60) },
-		{ "h", TSPAN_SECONDS(3600) },
-		{ "d", TSPAN_SECONDS(86400) },
-	};
-
-	if (len == 0)
-		return TSPAN_SECONDS(1);
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-		if (strlen(units[i].name) == len &&
-		    memcmp(units[i].name, name, len) == 0)
-			return units[i].length;
-	return 0;
-}
-
-/* Reads all digits there are; their number is in *n_out. */
-static int64_t
-take_digits(const char **at, const char *end, unsigned *n_out)
-{
-	int64_t value = 0;
-
-	for (*n_out = 0; *at < end && **at >= '0' && **at <= '9'; (*at)++) {
-		/* More digits are too many before a point, too fine after it.
-		 */
-		if (*n_out < 12)
-			value = value * 10 + (**at - '0');
-		(*n_out)++;
-	}
-	return value;
-}
+/* --- fields ------------------------------------------------------------- */
 
 /*
  * Seconds, or a number with a unit of pool.conf(5), without a sign, exponent
@@ -171,111 +170,95 @@ take_digits(const char **at, const char *end, unsigned *n_out)
  * False: it is none, or later than the year 2200.
  */
 static bool
-read_time(const struct csv_field *f, tspan *out)
+field_time(const char *field, tspan *out)
 {
-	static const double tenths[] = { 1, 1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6,
-		1e-7, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12 };
-	const char *at = f->at, *end = f->at + f->len;
-	unsigned digits, places = 0;
-	int64_t whole = take_digits(&at, end, &digits);
-	int64_t part = 0;
-	tspan unit;
+	static const struct {
+		const char *name;
+		tspan length;
+	} units[] = {
+		{ "", TSPAN_SECONDS(1) },
+		{ "s", TSPAN_SECONDS(1) },
+		{ "ms", TSPAN_MSECONDS(1) },
+		{ "m", TSPAN_SECONDS(60) },
+		{ "h", TSPAN_SECONDS(3600) },
+		{ "d", TSPAN_SECONDS(86400) },
+	};
+	static const char digits[] = "0123456789";
+	size_t whole = strspn(field, digits);
+	size_t point = field[whole] == '.';
+	size_t part = point ? strspn(field + whole + 1, digits) : 0;
+	int64_t n = whole > 0 ? strtoll(field, NULL, 10) : 0;
+	double rest = part > 0 ? strtod(field + whole, NULL) : 0;
 
-	if (at < end && *at == '.') {
-		at++;
-		part = take_digits(&at, end, &places);
-	}
-	unit = unit_length(at, (size_t)(end - at));
-	if (digits + places == 0 || digits > 12 || unit == 0 ||
-	    whole > LATEST / unit)
+	if (whole + part == 0 || whole > 12)
 		return false;
-	if (places > 12)
-		places = 12;
-	*out = whole * unit +
-	    (tspan)((double)part * tenths[places] * (double)unit + 0.5);
-	return true;
-}
-
-/* --- apps --------------------------------------------------------------- */
-
-static int
-order_of(const void *a, const void *b, void *arg)
-{
-	const struct load_app *apps = ((const struct trace *)arg)->spec->apps;
-
-	return strcmp(
-	    apps[*(const uint32_t *)a].name, apps[*(const uint32_t *)b].name);
-}
-
-struct wanted {
-	const struct csv_field *name;
-	const struct load_app *apps;
-};
-
-/* Orders the wanted name and that of an app as strcmp() does. */
-static int
-compare(const void *key, const void *number)
-{
-	const struct wanted *w = key;
-	const char *name = w->apps[*(const uint32_t *)number].name;
-	int order = strncmp(w->name->at, name, w->name->len);
-
-	return order != 0 ? order : name[w->name->len] == '\0' ? 0 : -1;
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		if (strcmp(field + whole + point + part, units[i].name) != 0)
+			continue;
+		if (n > LATEST / units[i].length)
+			return false;
+		*out = n * units[i].length +
+		    (tspan)(rest * (double)units[i].length + 0.5);
+		return true;
+	}
+	return false;
 }
 
 /* Finds the number of the app; false: there is no such. */
 static bool
-find_app(struct trace *t, const struct csv_field *f, uint32_t *out)
+field_app(struct trace *t, const char *field, uint32_t *out)
 {
-	const struct wanted w = { .name = f, .apps = t->spec->apps };
-	const uint32_t *found = &t->last_app;
+	uint32_t len = (uint32_t)t->spec->apps_len;
 
-	if (f->len == 0 && t->spec->apps_len == 1) {
+	if (*field == '\0' && len == 1) {
 		*out = 0;
 		return true;
 	}
-	/* A NUL would pass for the end of both. */
-	if (memchr(f->at, '\0', f->len) != NULL)
-		return false;
-	if (compare(&w, found) != 0)
-		found = bsearch(&w, t->sorted, t->spec->apps_len,
-		    sizeof(*t->sorted), compare);
-	if (found == NULL)
-		return false;
-	*out = t->last_app = *found;
-	return true;
+	for (uint32_t i = 0; i < len; i++) {
+		uint32_t app = (t->last_app + i) % len;
+
+		if (strcmp(t->spec->apps[app].name, field) != 0)
+			continue;
+		*out = t->last_app = app;
+		return true;
+	}
+	return false;
+}
+
+/* Cuts off blanks, and quotes, around the text. */
+static char *
+field_trimmed(char *text)
+{
+	char *end;
+
+	text += strspn(text, " \t\r");
+	end = text + strlen(text);
+	while (end > text && strchr(" \t\r", end[-1]) != NULL)
+		*--end = '\0';
+	if (end - text < 2 || *text != '"' || end[-1] != '"')
+		return text;
+	end[-1] = '\0';
+	return text + 1;
 }
 
 /* --- connections -------------------------------------------------------- */
 
-/* The first line may have titles. */
-static bool
-is_title(const struct csv *c)
-{
-	const struct csv_field *arrival = &c->fields[FIELD_ARRIVAL];
-	const struct csv_field *service = &c->fields[FIELD_SERVICE];
-
-	return c->count == CSV_FIELDS && arrival->len > 0 &&
-	    isalpha((unsigned char)*arrival->at) && service->len > 0 &&
-	    isalpha((unsigned char)*service->at);
-}
-
 static enum load_got
-read_row(struct trace *t, struct arrival *out)
+trace_read(struct trace *t, struct arrival *out)
 {
-	const struct csv_field *fields = t->csv.fields;
+	const char *const *fields = t->fields;
 	struct arrival got;
 
-	if (t->csv.count < CSV_FIELDS)
+	if (t->count < FIELDS)
 		return bad_line(t, "fields are missing");
-	if (t->csv.count > CSV_FIELDS)
+	if (t->count > FIELDS)
 		return bad_line(t, "too many fields");
-	if (!read_time(&fields[FIELD_ARRIVAL], &got.at))
+	if (!field_time(fields[FIELD_ARRIVAL], &got.at))
 		return bad_field(
 		    t, FIELD_ARRIVAL, " is not a time of arrival" WRITE_TIME);
-	if (!find_app(t, &fields[FIELD_APP], &got.app))
+	if (!field_app(t, fields[FIELD_APP], &got.app))
 		return bad_app(t);
-	if (!read_time(&fields[FIELD_SERVICE], &got.service))
+	if (!field_time(fields[FIELD_SERVICE], &got.service))
 		return bad_field(
 		    t, FIELD_SERVICE, " is not a time of service" WRITE_TIME);
 	/* Logs count in milliseconds, and some work takes less. */
@@ -294,58 +277,70 @@ read_row(struct trace *t, struct arrival *out)
 	return LOAD_ARRIVAL;
 }
 
+/*
+ * Reads the next line that says something, and cuts it up.  False: there is
+ * none, or a mistake in a line, which *out tells.
+ */
+static bool
+trace_line(struct trace *t, enum load_got *out)
+{
+	char *line, *comma;
+	bool nul = false;
+	size_t len;
+	int c = 0;
+
+	do {
+		*out = LOAD_END;
+		if (fgets(t->line, sizeof(t->line), t->file) == NULL)
+			return false;
+		t->number++;
+		line = t->line;
+		len = strlen(line);
+		if (len > 0 && line[len - 1] == '\n')
+			line[--len] = '\0';
+		else if (len > LINE_LONGEST)
+			while (c != '\n' && c != EOF)
+				c = getc(t->file);
+		else if (!feof(t->file))
+			nul = true;
+		if (nul || len > LINE_LONGEST) {
+			*out = bad_line(t,
+			    nul ? "a NUL is in this line"
+				: "this line is too long");
+			return false;
+		}
+		/* A spreadsheet puts the mark of UTF-8 before it all. */
+		if (t->number == 1 && strncmp(line, "\xef\xbb\xbf", 3) == 0)
+			line += 3;
+		line += strspn(line, " \t\r");
+	} while (*line == '\0' || *line == '#');
+	for (t->count = 0; line != NULL; line = comma) {
+		comma = strchr(line, ',');
+		if (comma != NULL)
+			*comma++ = '\0';
+		if (t->count++ < FIELDS)
+			t->fields[t->count - 1] = field_trimmed(line);
+	}
+	return true;
+}
+
 /* Gives the next connection; a mistake has been noted. */
 static enum load_got
-next_row(struct trace *t, struct arrival *out)
+trace_row(struct trace *t, struct arrival *out)
 {
-	for (;;) {
-		bool first = !t->titled;
+	enum load_got got;
+	bool titles;
 
-		switch (csv_next(&t->csv)) {
-		case CSV_END:
-			return LOAD_END;
-		case CSV_TOO_LONG:
-			return bad_line(t, "this line is too long");
-		case CSV_ROW:
-			break;
-		}
+	do {
+		if (!trace_line(t, &got))
+			return got;
+		/* The first line may have titles. */
+		titles = !t->titled && t->count == FIELDS &&
+		    isalpha((unsigned char)*t->fields[FIELD_ARRIVAL]) &&
+		    isalpha((unsigned char)*t->fields[FIELD_SERVICE]);
 		t->titled = true;
-		if (!first || !is_title(&t->csv))
-			return read_row(t, out);
-	}
-}
-
-/* The rows have ended: as a trace should, or by a mistake. */
-static enum load_got
-judge_end(struct trace *t)
-{
-	if (t->csv.error == 0 && t->begun)
-		return LOAD_END;
-	begin_mistake(t);
-	text_puts(&t->said, ": ");
-	text_puts(&t->said,
-	    t->csv.error != 0
-		? strerror(t->csv.error)
-		: "no connection is in it: write lines of arrival,app,"
-		  "service time");
-	return LOAD_MISTAKE;
-}
-
-/* Looks for more mistakes after the first. */
-static void
-look_for_more(struct trace *t)
-{
-	struct arrival ignored;
-
-	for (unsigned n = 0; n < MISTAKE_LINES && !csv_is_over(&t->csv); n++) {
-		if (t->mistakes == MISTAKES_MAX) {
-			begin_mistake(t);
-			text_puts(&t->said, ": and so on");
-			break;
-		}
-		(void)next_row(t, &ignored);
-	}
-	text_put(&t->said, "", 1);
+	} while (titles);
+	return trace_read(t, out);
 }
 
 enum load_got
@@ -356,19 +351,40 @@ trace_next(struct trace *t, struct arrival *out)
 
 	if (t->mistakes > 0)
 		return LOAD_MISTAKE;
-	what = next_row(t, &got);
-	if (what == LOAD_END)
-		what = judge_end(t);
-	if (what == LOAD_MISTAKE)
-		look_for_more(t);
-	if (what != LOAD_ARRIVAL)
-		return what;
-	if (t->spec->length != 0 && got.at >= t->spec->length) {
-		csv_stop(&t->csv);
+	if (t->over)
 		return LOAD_END;
+	errno = 0;
+	what = trace_row(t, &got);
+	t->over = what == LOAD_ARRIVAL && t->spec->length != 0 &&
+	    got.at >= t->spec->length;
+	if (t->over)
+		return LOAD_END;
+	if (what == LOAD_ARRIVAL)
+		*out = got;
+	if (what == LOAD_ARRIVAL ||
+	    (what == LOAD_END && t->begun && !ferror(t->file)))
+		return what;
+
+	if (what == LOAD_END) {
+		const char *why = ferror(t->file)
+		    ? strerror(errno)
+		    : "no connection is in it: write lines of "
+		      "arrival,app,service time";
+
+		trace_blame(t, 0);
+		text_puts(&t->said, why);
 	}
-	*out = got;
-	return LOAD_ARRIVAL;
+	for (unsigned n = 0; n < MISTAKE_LINES && what != LOAD_END &&
+	     t->mistakes < MISTAKES_MAX;
+	     n++)
+		what = trace_row(t, &got);
+	if (t->mistakes == MISTAKES_MAX && what != LOAD_END &&
+	    getc(t->file) != EOF) {
+		trace_blame(t, 0);
+		text_puts(&t->said, "and so on");
+	}
+	text_put(&t->said, "", 1);
+	return LOAD_MISTAKE;
 }
 
 const char *
@@ -377,47 +393,4 @@ trace_mistake(const struct trace *t)
 	if (t->mistakes == 0)
 		return NULL;
 	return t->said.failed ? "the trace is wrong" : t->said.data;
-}
-
-double
-trace_read(const struct trace *t)
-{
-	const struct csv *c = &t->csv;
-
-	if (c->size == 0)
-		return -1;
-	/* The file may have grown since. */
-	return c->read < c->size ? (double)c->read / (double)c->size : 1;
-}
-
-struct trace *
-trace_open(const struct load_spec *spec)
-{
-	struct trace *t = calloc(1, sizeof(*t));
-	int error;
-
-	if (t == NULL)
-		return NULL;
-	t->spec = spec;
-	text_init(&t->said, 65536);
-	t->sorted = reallocarray(NULL, spec->apps_len, sizeof(*t->sorted));
-	if (csv_open(&t->csv, spec->trace) == -1 || t->sorted == NULL) {
-		error = t->sorted == NULL ? ENOMEM : errno;
-		trace_close(t);
-		errno = error;
-		return NULL;
-	}
-	for (size_t i = 0; i < spec->apps_len; i++)
-		t->sorted[i] = (uint32_t)i;
-	qsort_r(t->sorted, spec->apps_len, sizeof(*t->sorted), order_of, t);
-	return t;
-}
-
-void
-trace_close(struct trace *t)
-{
-	csv_close(&t->csv);
-	free(t->sorted);
-	text_fini(&t->said);
-	free(t);
 }

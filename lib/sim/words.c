@@ -1,27 +1,40 @@
-/* Numbers, times and loads in words. */
+/*
+ * Numbers, times and loads in words: as they are read from the command line,
+ * and as they are shown.
+ */
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "conf/conf.h"
-#include "sim/words.h"
-
-/* Longer words could not be valid. */
-#define CALL_MAX 200
+#include "sim/simulate.h"
 
 #define PARTS_MAX 3
 
 /* A hundredth of the normal distribution is above this. */
 #define NORMAL_P99 2.3263478740408408
 
-/* --- reading numbers ---------------------------------------------------- */
+static const char *const service_names[] = {
+	[SERVICE_FIXED] = "fixed",
+	[SERVICE_EXPONENTIAL] = "exponential",
+	[SERVICE_LOGNORMAL] = "lognormal",
+	[SERVICE_UNIFORM] = "uniform",
+	[SERVICE_BIMODAL] = "bimodal",
+};
+
+static const char *const profile_names[] = {
+	[PROFILE_STEADY] = "steady",
+	[PROFILE_BURST] = "burst",
+	[PROFILE_DAY] = "day",
+	[PROFILE_RAMP] = "ramp",
+};
+
+/* --- reading ------------------------------------------------------------ */
 
 /* Digits, perhaps with a point, and then `end`; nothing else is a number. */
 static bool
-read_number(const char *text, const char *end, double *out)
+words_to_number(const char *text, const char *end, double *out)
 {
 	static const char digits[] = "0123456789";
 	size_t whole = strspn(text, digits);
@@ -36,7 +49,7 @@ read_number(const char *text, const char *end, double *out)
 
 /* A duration that is over 0. */
 static bool
-read_time(const char *text, tspan *out)
+words_to_time(const char *text, tspan *out)
 {
 	return conf_parse_span(text, out) && *out > 0;
 }
@@ -64,7 +77,7 @@ words_read_rate(const char *text, double *out)
 	double number;
 
 	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		if (!read_number(text, units[i].name, &number))
+		if (!words_to_number(text, units[i].name, &number))
 			continue;
 		if (number / units[i].seconds > 1e8)
 			break;
@@ -75,196 +88,166 @@ words_read_rate(const char *text, double *out)
 	       "100000/d; at most 100000000";
 }
 
-/* --- reading loads ------------------------------------------------------ */
-
 /* "NAME:A,B,C", cut up in a copy. */
 struct call {
-	char text[CALL_MAX];
-	const char *name;
+	char text[200];
 	const char *parts[PARTS_MAX];
 	unsigned count; /* of the parts */
 };
 
-/* *out: zeroes and a name of "", which stays if the text is none. */
-static void
-cut(const char *text, struct call *out)
+/* Gives the place of the name among the names; len: it is none of them. */
+static size_t
+call_cut(struct call *c, const char *text, const char *const *names, size_t len)
 {
-	char *at = out->text, *part;
+	char *at = c->text, *part;
+	size_t found = 0;
 
-	if (strlcpy(at, text, sizeof(out->text)) >= sizeof(out->text))
-		return;
+	c->count = 0;
+	if (strlcpy(at, text, sizeof(c->text)) >= sizeof(c->text))
+		return len;
 	(void)strsep(&at, ":");
+	while (found < len && strcmp(c->text, names[found]) != 0)
+		found++;
 	while ((part = strsep(&at, ",")) != NULL) {
-		if (out->count == PARTS_MAX)
-			return;
-		out->parts[out->count++] = part;
+		if (c->count == PARTS_MAX)
+			return len;
+		c->parts[c->count++] = part;
 	}
-	out->name = out->text;
+	return found;
 }
 
 static bool
-read_mean(const struct call *c, struct service *out)
-{
-	return c->count == 1 && read_time(c->parts[0], &out->mean);
-}
-
-/* Two points of the distribution are in the logs; sigma is not. */
-static bool
-read_quantiles(const struct call *c, struct service *out)
+call_to_lognormal(const struct call *c, struct service *out)
 {
 	tspan p50, p99;
 
-	if (strncmp(c->parts[1], "p99=", 4) != 0 ||
-	    !read_time(c->parts[0] + 4, &p50) ||
-	    !read_time(c->parts[1] + 4, &p99) || p99 <= p50)
-		return false;
-	out->sigma = log((double)p99 / (double)p50) / NORMAL_P99;
-	if (out->sigma > 5)
-		return false;
-	out->mean =
-	    (tspan)((double)p50 * exp(out->sigma * out->sigma / 2) + 0.5);
-	return true;
-}
-
-static bool
-read_lognormal(const struct call *c, struct service *out)
-{
 	if (c->count != 2)
 		return false;
-	if (strncmp(c->parts[0], "p50=", 4) == 0)
-		return read_quantiles(c, out);
-	return read_time(c->parts[0], &out->mean) &&
-	    read_number(c->parts[1], "", &out->sigma) && out->sigma > 0 &&
-	    out->sigma <= 5;
+	if (strncmp(c->parts[0], "p50=", 4) != 0)
+		return words_to_time(c->parts[0], &out->mean) &&
+		    words_to_number(c->parts[1], "", &out->sigma) &&
+		    out->sigma > 0 && out->sigma <= 5;
+	/* Two points of the distribution are in the logs; sigma is not. */
+	if (strncmp(c->parts[1], "p99=", 4) != 0 ||
+	    !words_to_time(c->parts[0] + 4, &p50) ||
+	    !words_to_time(c->parts[1] + 4, &p99) || p99 <= p50)
+		return false;
+	out->sigma = log((double)p99 / (double)p50) / NORMAL_P99;
+	out->mean =
+	    (tspan)((double)p50 * exp(out->sigma * out->sigma / 2) + 0.5);
+	return out->sigma <= 5;
 }
 
 static bool
-read_bimodal(const struct call *c, struct service *out)
+call_to_service(const struct call *c, struct service *out)
 {
 	double percent;
 
-	if (c->count != 3 || !read_time(c->parts[0], &out->mean) ||
-	    !read_time(c->parts[1], &out->other) ||
-	    (!read_number(c->parts[2], "", &percent) &&
-		!read_number(c->parts[2], "%", &percent)) ||
-	    percent > 100)
-		return false;
-	out->share = percent / 100;
-	return true;
+	switch (out->kind) {
+	case SERVICE_FIXED:
+	case SERVICE_EXPONENTIAL:
+		return c->count == 1 && words_to_time(c->parts[0], &out->mean);
+	case SERVICE_LOGNORMAL:
+		return call_to_lognormal(c, out);
+	case SERVICE_UNIFORM:
+		return c->count == 2 &&
+		    words_to_time(c->parts[0], &out->mean) &&
+		    words_to_time(c->parts[1], &out->other) &&
+		    out->mean <= out->other;
+	case SERVICE_BIMODAL:
+		if (c->count != 3 || !words_to_time(c->parts[0], &out->mean) ||
+		    !words_to_time(c->parts[1], &out->other) ||
+		    (!words_to_number(c->parts[2], "", &percent) &&
+			!words_to_number(c->parts[2], "%", &percent)))
+			return false;
+		out->share = percent / 100;
+		return percent <= 100;
+	}
+	return false;
 }
-
-/* The words of each enum service_kind. */
-static const struct {
-	const char *name;
-	bool (*read)(const struct call *c, struct service *out);
-	const char *valid;
-} services[] = {
-	[SERVICE_FIXED] = { "fixed", read_mean,
-	    "write fixed:TIME, as fixed:20ms" },
-	[SERVICE_EXPONENTIAL] = { "exponential", read_mean,
-	    "write exponential:MEAN, as exponential:50ms" },
-	[SERVICE_LOGNORMAL] = { "lognormal", read_lognormal,
-	    "write lognormal:MEAN,SIGMA, as lognormal:50ms,1.5 (SIGMA over 0, "
-	    "at most 5), or lognormal:p50=TIME,p99=TIME, as "
-	    "lognormal:p50=20ms,p99=300ms (p99 over p50)" },
-	[SERVICE_BIMODAL] = { "bimodal", read_bimodal,
-	    "write bimodal:TIME,RARE,SHARE, as bimodal:5ms,500ms,1%" },
-};
 
 const char *
 words_read_service(const char *text, struct service *out)
 {
+	static const char *const valid[] = {
+		"write fixed:TIME, as fixed:20ms",
+		"write exponential:MEAN, as exponential:50ms",
+		"write lognormal:MEAN,SIGMA, as lognormal:50ms,1.5 (SIGMA over "
+		"0, at most 5), or lognormal:p50=TIME,p99=TIME, as "
+		"lognormal:p50=20ms,p99=300ms (p99 over p50)",
+		"write uniform:SHORTEST,LONGEST, as uniform:1s,20s",
+		"write bimodal:TIME,RARE,SHARE, as bimodal:5ms,500ms,1%",
+		"write fixed:TIME, exponential:MEAN, lognormal:MEAN,SIGMA, "
+		"lognormal:p50=TIME,p99=TIME, uniform:SHORTEST,LONGEST or "
+		"bimodal:TIME,RARE,SHARE, as exponential:50ms",
+	};
 	struct service got = { 0 };
-	struct call c = { .name = "" };
+	struct call c;
+	size_t kind;
 
-	if (read_time(text, &got.mean)) {
-		*out = got;
-		return NULL;
+	if (!words_to_time(text, &got.mean)) {
+		kind = call_cut(&c, text, service_names, SERVICE_BIMODAL + 1);
+		got.kind = (enum service_kind)kind;
+		if (kind > SERVICE_BIMODAL || !call_to_service(&c, &got))
+			return valid[kind];
 	}
-	cut(text, &c);
-	for (size_t i = 0; i < sizeof(services) / sizeof(services[0]); i++) {
-		if (strcmp(c.name, services[i].name) != 0)
-			continue;
-		got.kind = (enum service_kind)i;
-		if (!services[i].read(&c, &got))
-			return services[i].valid;
-		*out = got;
-		return NULL;
+	*out = got;
+	return NULL;
+}
+
+static bool
+call_to_profile(const struct call *c, struct profile *out)
+{
+	switch (out->kind) {
+	case PROFILE_STEADY:
+	case PROFILE_RAMP:
+		return c->count == 0;
+	case PROFILE_BURST:
+		out->factor = 10;
+		out->burst = TSPAN_SECONDS(5);
+		out->period = TSPAN_SECONDS(60);
+		if ((c->count > 0 &&
+			!words_to_number(c->parts[0], "", &out->factor)) ||
+		    (c->count > 1 && !words_to_time(c->parts[1], &out->burst)))
+			return false;
+		if (c->count > 2 && !words_to_time(c->parts[2], &out->period))
+			return false;
+		return out->factor >= 1 && out->factor <= 1e6 &&
+		    out->burst < out->period;
+	case PROFILE_DAY:
+		return c->count == 0 ||
+		    (c->count == 1 && words_to_time(c->parts[0], &out->period));
 	}
-	return "write fixed:TIME, exponential:MEAN, lognormal:MEAN,SIGMA, "
-	       "lognormal:p50=TIME,p99=TIME or bimodal:TIME,RARE,SHARE, "
-	       "as exponential:50ms";
+	return false;
 }
-
-static bool
-read_plain(const struct call *c, struct profile *out)
-{
-	(void)out;
-	return c->count == 0;
-}
-
-static bool
-read_burst(const struct call *c, struct profile *out)
-{
-	out->factor = 10;
-	out->burst = TSPAN_SECONDS(5);
-	out->period = TSPAN_SECONDS(60);
-	if (c->count > 0 && !read_number(c->parts[0], "", &out->factor))
-		return false;
-	if (c->count > 1 && !read_time(c->parts[1], &out->burst))
-		return false;
-	if (c->count > 2 && !read_time(c->parts[2], &out->period))
-		return false;
-	return out->factor >= 1 && out->factor <= 1e6 &&
-	    out->burst < out->period;
-}
-
-static bool
-read_day(const struct call *c, struct profile *out)
-{
-	return c->count == 0 ||
-	    (c->count == 1 && read_time(c->parts[0], &out->period));
-}
-
-/* The words of each enum profile_kind. */
-static const struct {
-	const char *name;
-	bool (*read)(const struct call *c, struct profile *out);
-	const char *valid;
-} profiles[] = {
-	[PROFILE_STEADY] = { "steady", read_plain, "steady has no parameters" },
-	[PROFILE_BURST] = { "burst", read_burst,
-	    "write burst:FACTOR,LENGTH,PERIOD, as burst:10,5s,1m (FACTOR at "
-	    "least 1, LENGTH under PERIOD)" },
-	[PROFILE_DAY] = { "day", read_day,
-	    "write day, or day:PERIOD, as day:24h" },
-	[PROFILE_RAMP] = { "ramp", read_plain, "ramp has no parameters" },
-};
 
 const char *
 words_read_profile(const char *text, struct profile *out)
 {
+	static const char *const valid[] = {
+		"steady has no parameters",
+		"write burst:FACTOR,LENGTH,PERIOD, as burst:10,5s,1m (FACTOR "
+		"at least 1, LENGTH under PERIOD)",
+		"write day, or day:PERIOD, as day:24h",
+		"ramp has no parameters",
+		"write steady, burst, day or ramp",
+	};
 	struct profile got = { 0 };
-	struct call c = { .name = "" };
+	struct call c;
+	size_t kind = call_cut(&c, text, profile_names, PROFILE_RAMP + 1);
 
-	cut(text, &c);
-	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
-		if (strcmp(c.name, profiles[i].name) != 0)
-			continue;
-		got.kind = (enum profile_kind)i;
-		if (!profiles[i].read(&c, &got))
-			return profiles[i].valid;
-		*out = got;
-		return NULL;
-	}
-	return "write steady, burst, day or ramp";
+	got.kind = (enum profile_kind)kind;
+	if (kind > PROFILE_RAMP || !call_to_profile(&c, &got))
+		return valid[kind];
+	*out = got;
+	return NULL;
 }
 
-/* --- showing numbers ---------------------------------------------------- */
+/* --- showing ------------------------------------------------------------ */
 
 /* Three places, but for zeros at the end. */
 static struct words
-number(double n, const char *unit)
+words_with_unit(double n, const char *unit)
 {
 	struct words w = { "" };
 	int places = n < 9.995 ? 2 : n < 99.95 ? 1 : 0;
@@ -289,59 +272,46 @@ number(double n, const char *unit)
 struct words
 words_number(double n)
 {
-	return number(n, "");
-}
-
-struct words
-words_mean(double n)
-{
-	struct words w;
-
-	(void)snprintf(w.text, sizeof(w.text), "%.2f", n);
-	return w;
-}
-
-/* Two units, the second only if there is something of it. */
-static struct words
-long_span(
-    tspan span, tspan unit, const char *name, tspan part, const char *part_name)
-{
-	tspan parts = (span + part / 2) / part;
-	tspan whole = parts / (unit / part), rest = parts % (unit / part);
-	struct words w;
-
-	if (rest == 0)
-		(void)snprintf(
-		    w.text, sizeof(w.text), "%" PRId64 "%s", whole, name);
-	else
-		(void)snprintf(w.text, sizeof(w.text),
-		    "%" PRId64 "%s%" PRId64 "%s", whole, name, rest, part_name);
-	return w;
+	return words_with_unit(n, "");
 }
 
 struct words
 words_span(tspan span)
 {
-	const tspan second = TSPAN_SECONDS(1), minute = 60 * second;
-	const tspan hour = 60 * minute, day = 24 * hour;
+	static const struct {
+		tspan unit, part; /* each of the next smaller one */
+		const char *name, *part_name;
+	} long_units[] = {
+		{ TSPAN_SECONDS(60), TSPAN_SECONDS(1), "m", "s" },
+		{ TSPAN_SECONDS(3600), TSPAN_SECONDS(60), "h", "m" },
+		{ TSPAN_SECONDS(86400), TSPAN_SECONDS(3600), "d", "h" },
+	};
 	double n = (double)span;
+	struct words w;
+	tspan parts, ratio;
+	int unit = 0;
 
 	/* 1000 of a unit, when rounded, is shown as 1 of the next. */
-	if (span == 0)
-		return number(0, "");
 	if (span < TSPAN_USECONDS(1))
-		return number(n, "ns");
+		return words_with_unit(n, span == 0 ? "" : "ns");
 	if (n < 999.5e3)
-		return number(n / 1e3, "us");
+		return words_with_unit(n / 1e3, "us");
 	if (n < 999.5e6)
-		return number(n / 1e6, "ms");
+		return words_with_unit(n / 1e6, "ms");
 	if (n < 59.95e9)
-		return number(n / 1e9, "s");
-	if (span < hour - second / 2)
-		return long_span(span, minute, "m", second, "s");
-	if (span < day - minute / 2)
-		return long_span(span, hour, "h", minute, "m");
-	return long_span(span, day, "d", hour, "h");
+		return words_with_unit(n / 1e9, "s");
+	/* Two units, the second only if there is something of it. */
+	while (unit < 2 &&
+	    span >= long_units[unit + 1].unit - long_units[unit].part / 2)
+		unit++;
+	parts = (span + long_units[unit].part / 2) / long_units[unit].part;
+	ratio = long_units[unit].unit / long_units[unit].part;
+	(void)snprintf(w.text, sizeof(w.text), "%" PRId64 "%s", parts / ratio,
+	    long_units[unit].name);
+	if (parts % ratio != 0)
+		(void)snprintf(w.text + strlen(w.text), 24, "%" PRId64 "%s",
+		    parts % ratio, long_units[unit].part_name);
+	return w;
 }
 
 struct words
@@ -363,52 +333,47 @@ words_count(uint64_t n)
 	return w;
 }
 
-/* --- showing loads ------------------------------------------------------ */
-
-static const struct words none = { "" };
-
-/* NAME:A,B,C; what is "" is left out. */
-static struct words
-join(const char *name, struct words a, struct words b, struct words c)
+struct words
+words_wait(const struct result_app *r, double share)
 {
-	const struct words *const parts[] = { &a, &b, &c };
-	const char *separator = ":";
-	struct words w = { "" };
+	return words_span(histogram_share(&r->wait, share));
+}
 
-	(void)strlcpy(w.text, name, sizeof(w.text));
-	for (unsigned i = 0; i < PARTS_MAX; i++) {
-		if (parts[i]->text[0] == '\0')
-			continue;
-		(void)strlcat(w.text, separator, sizeof(w.text));
-		(void)strlcat(w.text, parts[i]->text, sizeof(w.text));
-		separator = ",";
-	}
-	return w;
+static void
+words_add(struct words *w, const char *separator, struct words more)
+{
+	(void)strlcat(w->text, separator, sizeof(w->text));
+	(void)strlcat(w->text, more.text, sizeof(w->text));
 }
 
 struct words
 words_profile(const struct profile *p)
 {
-	const char *name = profiles[p->kind].name;
+	struct words w = { "" };
 
-	if (p->kind == PROFILE_BURST)
-		return join(name, words_number(p->factor), words_span(p->burst),
-		    words_span(p->period));
-	if (p->kind == PROFILE_DAY && p->period != 0)
-		return join(name, words_span(p->period), none, none);
-	return join(name, none, none, none);
+	(void)strlcpy(w.text, profile_names[p->kind], sizeof(w.text));
+	if (p->kind == PROFILE_BURST) {
+		words_add(&w, ":", words_number(p->factor));
+		words_add(&w, ",", words_span(p->burst));
+		words_add(&w, ",", words_span(p->period));
+	} else if (p->kind == PROFILE_DAY && p->period != 0) {
+		words_add(&w, ":", words_span(p->period));
+	}
+	return w;
 }
 
 struct words
 words_service(const struct service *s)
 {
-	const char *name = services[s->kind].name;
-	struct words mean = words_span(s->mean);
+	struct words w = { "" };
 
+	(void)strlcpy(w.text, service_names[s->kind], sizeof(w.text));
+	words_add(&w, ":", words_span(s->mean));
 	if (s->kind == SERVICE_LOGNORMAL)
-		return join(name, mean, words_number(s->sigma), none);
+		words_add(&w, ",", words_number(s->sigma));
+	else if (s->kind >= SERVICE_UNIFORM)
+		words_add(&w, ",", words_span(s->other));
 	if (s->kind == SERVICE_BIMODAL)
-		return join(name, mean, words_span(s->other),
-		    number(s->share * 100, "%"));
-	return join(name, mean, none, none);
+		words_add(&w, ",", words_with_unit(s->share * 100, "%"));
+	return w;
 }

@@ -25,7 +25,6 @@
 
 #include "conf/conf.h"
 #include "sim/engine.h"
-#include "sim/pool_driver.h"
 
 #include "../support/options.h"
 

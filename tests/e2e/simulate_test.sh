@@ -56,6 +56,58 @@ testTheFirstLineIsTheVerdict() {
 	assertContains "$said" "$(head -n 1 "$DIR/out")" fits:
 }
 
+# verdict GLOBAL OPTIONS OPTION...: the first line of what a simulation shows
+# of an app with these options, beside which another one keeps its places.
+verdict() {
+	cat >"$DIR/verdict.conf" <<-END
+	$1
+	app "web" { listen = "127.0.0.1:8080" command = "/bin/true" $2 }
+	app "api" { listen = "127.0.0.1:8081" command = "/bin/true"
+		min_processes = 8 max_processes = 8 }
+	END
+	shift 2
+	simulate -c "$DIR/verdict.conf" --rate api=1 --service 50ms "$@"
+	head -n 1 "$DIR/out"
+}
+
+testTheVerdictNamesWhatWouldDo() {
+	max=$(verdict '' 'max_processes = 4' --rate web=200 |
+	    sed -n 's/^web: overloaded: 9.* needed, 4 allowed; max_processes = \([0-9]*\) would keep .*/\1/p')
+	assertTrue "$max" "[ '$max' -gt 10 ] && [ '$max' -lt 20 ]"
+	assertContains "$(verdict '' "max_processes = $max" --rate web=200)" \
+	    'fits: '
+	assertContains \
+	    "$(verdict '' "max_processes = $((max - 1))" --rate web=200)" \
+	    "max_processes = $max would keep"
+}
+
+testTheVerdictKeepsThePlacesOfOtherApps() {
+	said=$(verdict 'max_processes = 18' 'max_processes = 10' --rate web=300)
+	max=$(echo "$said" | sed 's/.*; max_processes = //; s/,.*//')
+	assertTrue "$max" "[ '$max' -gt 15 ] && [ '$max' -lt 25 ]"
+	assertContains "$said" "with $((max + 8)) over all apps, would"
+	said=$(verdict 'max_processes = 18' 'max_processes = 40' --rate web=300)
+	assertContains "$said" '; max_processes = 2'
+	assertContains "$said" ' over all apps would'
+}
+
+# The minima of all apps must be there at once, although the maxima need not.
+testWhereStartsTakeTooLongTheVerdictIsOnMinProcesses() {
+	said=$(verdict 'max_processes = 16' 'max_processes = 15' \
+	    --rate web=200 --start-time 30s)
+	min=$(echo "$said" | sed 's/.*; min_processes = //; s/,.*//')
+	assertTrue "$min" "[ '$min' -gt 10 ] && [ '$min' -lt 20 ]"
+	assertContains "$said" "with $((min + 8)) over all apps, would"
+}
+
+testClientsNeedWhatTheyWouldBringIfNobodyWaited() {
+	sed 's/command/max_processes = 4 command/' \
+	    "$DIR/pool.conf" >"$DIR/four.conf"
+	simulate -c "$DIR/four.conf" --clients 20 --think 50ms --service 50ms
+	assertContains "$(head -n 1 "$DIR/out")" \
+	    'overloaded: 10 busy processes needed'
+}
+
 testEachAppThatDoesNotFitHasAVerdict() {
 	simulate -c "$DIR/two.conf" --rate web=300 --rate api=1 --service 50ms --for 4m
 	assertContains "$(head -n 1 "$DIR/out")" 'web: overloaded: '
@@ -104,6 +156,25 @@ app = r["load"]["apps"][0]
 assert (app["clients"], app["think"]) == (10, "fixed:1s"), app' "$DIR/out")"
 	simulate --clients 10 --think 1s --service 1s --for 100s
 	assertContains "$(cat "$DIR/out")" 'web 10 clients, think fixed:1s, fixed:1s'
+}
+
+# The study of a pool of ten sockets whose threads each use one for 1 to 20
+# seconds: while a thread waits, none of ours is idle.
+testAPoolOfSocketsWastesNothing() {
+	sed 's/command/min_processes = 10 max_processes = 10 command/' \
+	    "$DIR/pool.conf" >"$DIR/ten.conf"
+	simulate -c "$DIR/ten.conf" --clients 30 --think 1s \
+	    --service uniform:1s,20s --for 1h
+	assertContains "$(cat "$DIR/out")" 'think fixed:1s, uniform:1s,20s'
+	assertContains "$(cat "$DIR/out")" '10 at most; 10.00 busy (100 %)'
+	assertContains "$(cat "$DIR/out")" \
+	    'Waste        0 idle while waiting (0 % of all processes)'
+	simulate -c "$DIR/ten.conf" --clients 30 --think 1s \
+	    --service uniform:1s,20s --for 1h -j
+	assertEquals '0 0 10.5' "$(python 'import json, sys
+r = json.load(open(sys.argv[1]))
+print(r["idle_waste"], r["apps"][0]["idle_waste"],
+    r["load"]["apps"][0]["service_mean"])' "$DIR/out")"
 }
 
 testClientsGoWithNothingThatHasItsOwnRate() {
@@ -282,6 +353,7 @@ print(len(r["load"]["apps"][0]["name"]), len(r["apps"][0]["name"]))' "$DIR/out")
 
 testAWrongValueIsToldWithItsOption() {
 	for words in '--rate fast' '--service 5' '--service bimodal:1ms' \
+	    '--service uniform:2s,1s' \
 	    '--profile week' '--for 0' '--seed x' '--start-time soon'; do
 		# shellcheck disable=SC2086 # an option and its value
 		simulate $words

@@ -8,7 +8,7 @@
 
 #include "../unit/check.h"
 #include "sim/load.h"
-#include "sim/words.h"
+#include "sim/simulate.h"
 
 static struct service
 service(const char *words)
@@ -153,6 +153,18 @@ the_mean_of_bimodal_times_is_known(void)
 	struct service s = service("bimodal:5ms,500ms,1");
 
 	CHECK_EQ(9950000, load_service_mean(&s));
+}
+
+static void
+uniform_times_lie_between_their_bounds(void)
+{
+	struct service s = service("uniform:1s,20s");
+
+	CHECK_EQ(TSPAN_MSECONDS(10500), load_service_mean(&s));
+	CHECK(within(10500, 100, draw("uniform:1s,20s")));
+	CHECK(within(1000, 10, quantile(0)));
+	CHECK(within(5750, 100, quantile(0.25)));
+	CHECK(within(20000, 10, quantile(0.9999)));
 }
 
 /* --- arrivals ----------------------------------------------------------- */
@@ -511,6 +523,7 @@ main(int argc, char **argv)
 	RUN(the_mean_of_lognormal_times_is_known);
 	RUN(bimodal_times_are_one_or_the_other);
 	RUN(the_mean_of_bimodal_times_is_known);
+	RUN(uniform_times_lie_between_their_bounds);
 	RUN(arrivals_have_their_rate);
 	RUN(arrivals_are_a_poisson_process);
 	RUN(gaps_are_exponential);

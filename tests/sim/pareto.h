@@ -20,8 +20,7 @@
 #include "conf/conf.h"
 #include "sim/engine.h"
 #include "sim/load.h"
-#include "sim/pool_driver.h"
-#include "sim/words.h"
+#include "sim/simulate.h"
 
 #include "../bench/peers/policies.h"
 

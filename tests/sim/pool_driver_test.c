@@ -7,8 +7,8 @@
 #include <math.h>
 
 #include "core/prng.h"
-#include "sim/pool_driver.h"
-#include "sim/words.h"
+#include "sim/engine.h"
+#include "sim/simulate.h"
 
 #include "sim_help.h"
 

@@ -1,7 +1,7 @@
 /* Numbers, times and loads in words, read and shown. */
 
 #include "../unit/check.h"
-#include "sim/words.h"
+#include "sim/simulate.h"
 
 /* --- reading ------------------------------------------------------------ */
 
@@ -48,7 +48,8 @@ a_bad_service_is_answered_by_a_valid_one(void)
 		"lognormal:p50=50ms,p99=50ms", "lognormal:p50=1ms,p99=1000d",
 		"bimodal:1ms,2ms", "bimodal:1ms,2ms,101%",
 		"bimodal:1ms,2ms,1%%", "bimodal:1ms,2ms,-1",
-		"bimodal:1ms,2ms,1,1", "normal:1ms", "fixed:1ms:1ms" };
+		"bimodal:1ms,2ms,1,1", "uniform:1s", "uniform:2s,1s",
+		"uniform:0,1s", "normal:1ms", "fixed:1ms:1ms" };
 	struct service s = { .mean = 7 };
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -142,7 +143,7 @@ services_are_shown_in_the_words_of_the_command_line(void)
 {
 	static const char *const words[] = { "fixed:20ms", "exponential:1m30s",
 		"lognormal:50ms,1.5", "bimodal:5ms,500ms,1%",
-		"bimodal:1us,1s,0.01%" };
+		"bimodal:1us,1s,0.01%", "uniform:1s,20s" };
 	struct service s;
 
 	for (unsigned i = 0; i < 5; i++) {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "conf/conf.h"
-#include "sim/manager.h"
+#include "sim/engine.h"
 
 enum policies {
 	POLICIES_STATIC,

@@ -27,7 +27,7 @@
 #include "core/deadlines.h"
 #include "core/ilist.h"
 #include "core/tstamp.h"
-#include "sim/manager.h"
+#include "sim/engine.h"
 
 struct policy;
 
