@@ -271,7 +271,7 @@ run_stop(struct client *cl, char *const *args, tstamp now)
 	client_tell(cl, "stopping");
 	cl->waits = WAIT_END;
 	if (!s->stopping)
-		stop_gracefully(s, now);
+		supervisor_stop(s, now);
 }
 
 /* --- version and help --------------------------------------------------- */

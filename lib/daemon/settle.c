@@ -145,11 +145,11 @@ app_failed(struct supervisor *s, struct group *g, tstamp now)
 		    tspan_to_seconds(app->options.restart_delay_max));
 	if (s->background && !s->reported) {
 		s->exit_status = EX_UNAVAILABLE;
-		stop_now(s, now);
+		supervisor_stop_now(s, now);
 	} else if (s->exit_on_failed || g->conf->exit_on_failed) {
 		s->exit_status = EX_UNAVAILABLE;
 		log_errorx("%s: exit_on_failed: stopping", g->conf->name);
-		stop_gracefully(s, now);
+		supervisor_stop(s, now);
 	}
 }
 

@@ -153,6 +153,12 @@ int supervisor_open(struct supervisor *s);
 int supervisor_run(struct supervisor *s);
 void supervisor_fini(struct supervisor *s);
 
+/* SIGTERM and SIGQUIT: the apps serve what waits, within stop_timeout. */
+void supervisor_stop(struct supervisor *s, tstamp now);
+
+/* SIGINT: the processes end within their kill_timeout. */
+void supervisor_stop_now(struct supervisor *s, tstamp now);
+
 /* --- settle.c ------------------------------------------------------------ */
 
 /* Carries out what the pool wants done; once in each turn of the loop. */
@@ -180,20 +186,6 @@ void reload_request(
 
 /* The caller of reload_request() with this arg is not called any more. */
 void reload_forget(struct supervisor *s, void *arg);
-
-/* --- stop.c: the end of the daemon, as it is asked for ------------------- */
-
-/* SIGTERM and SIGQUIT: the apps serve what waits, within stop_timeout. */
-void stop_gracefully(struct supervisor *s, tstamp now);
-
-/* The processes end within their kill_timeout. */
-void stop_now(struct supervisor *s, tstamp now);
-
-/* SIGINT, and SIGTERM again: stops now, and the next time kills. */
-void stop_again(struct supervisor *s, tstamp now);
-
-/* Whether nothing is left but processes that SIGKILL does not end. */
-bool stop_is_over(const struct supervisor *s);
 
 /* --- tables.c: the size of all tables, and descriptors ------------------- */
 

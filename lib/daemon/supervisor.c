@@ -1,4 +1,7 @@
-/* The daemon's loop: facts in, actions out. */
+/*
+ * The daemon's loop: facts in, actions out; its signals, its word to whoever
+ * waits for it to be ready, and its end.
+ */
 
 #include <sys/prctl.h>
 
@@ -9,6 +12,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "daemon/accepting.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/restart_files.h"
@@ -30,13 +34,97 @@
 /* Between two texts of status for the service manager. */
 #define STATUS_PACE TSPAN_SECONDS(1)
 
+/* --- the end ------------------------------------------------------------- */
+
+/* How long before the end SIGTERM is sent: the longest kill_timeout. */
+static tspan
+supervisor_grace(const struct conf *conf)
+{
+	tspan grace = 0;
+
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (conf->apps[i].pool.kill_timeout > grace)
+			grace = conf->apps[i].pool.kill_timeout;
+	return grace;
+}
+
+void
+supervisor_stop(struct supervisor *s, tstamp now)
+{
+	const struct conf *conf = s->config->conf;
+
+	if (s->stopping)
+		return;
+	tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP, "stopping, within %g s",
+	    tspan_to_seconds(conf->stop_timeout));
+	(void)notify_send("STOPPING=1\nSTATUS=Stopping");
+	s->stopping = true;
+	pool_stop(&s->pool, conf->stop_timeout, supervisor_grace(conf), now);
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		s->groups[app]->closing = true;
+		parking_leave(s->groups[app], now);
+		accepting_leave_all(s->groups[app], now);
+		template_end(s->groups[app], now);
+	}
+}
+
+void
+supervisor_stop_now(struct supervisor *s, tstamp now)
+{
+	tspan grace = supervisor_grace(s->config->conf);
+
+	if (s->pool.phase == POOL_ENDING)
+		return;
+	tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP,
+	    "stopping now, within %g s; the same signal again kills",
+	    tspan_to_seconds(grace));
+	(void)notify_send("STOPPING=1\nSTATUS=Stopping now");
+	s->stopping = true;
+	for (uint32_t app = 0; app < s->pool.napps; app++) {
+		if (s->groups[app] == NULL)
+			continue;
+		s->groups[app]->closing = true;
+		listeners_close_all(&s->groups[app]->listeners);
+		template_end(s->groups[app], now);
+	}
+	template_kill_all(s);
+	pool_stop_now(&s->pool, grace, now);
+}
+
+/* SIGINT, and SIGTERM again: stops now, and the next time kills. */
+static void
+supervisor_stop_again(struct supervisor *s, tstamp now)
+{
+	if (s->pool.phase != POOL_ENDING) {
+		supervisor_stop_now(s, now);
+		return;
+	}
+	tell_daemon(s, LOG_LEVEL_INFO, EVENT_STOP, "killing what is left");
+	pool_stop_now(&s->pool, 0, now);
+}
+
+/* Whether nothing is left but processes that SIGKILL does not end. */
+static bool
+supervisor_is_over(const struct supervisor *s)
+{
+	/* Clients that were refused may still be reading why. */
+	if (!s->stopping || refusals_any(&s->refusals))
+		return false;
+	for (uint32_t app = 0; app < s->pool.napps; app++)
+		if (!app_is_over(&s->pool.apps[app]))
+			return false;
+	return !template_any(s);
+}
+
 /* --- signals ------------------------------------------------------------ */
 
 /* Between a SIGHUP that may be of the terminal's end, and that end. */
 #define HANGUP_TIME TSPAN_MSECONDS(100)
 
 static void
-hung_up(struct supervisor *s, enum hangup what, tstamp now)
+supervisor_hung_up(struct supervisor *s, enum hangup what, tstamp now)
 {
 	switch (what) {
 	case HANGUP_NO:
@@ -46,7 +134,7 @@ hung_up(struct supervisor *s, enum hangup what, tstamp now)
 	case HANGUP_YES:
 		log_info("the terminal has hung up");
 		if (!s->stopping)
-			stop_gracefully(s, now);
+			supervisor_stop(s, now);
 		break;
 	case HANGUP_UNSURE:
 		timer_set(&s->loop.timers, &s->hangup, now + HANGUP_TIME);
@@ -55,14 +143,14 @@ hung_up(struct supervisor *s, enum hangup what, tstamp now)
 }
 
 static void
-look_at_terminal(struct timer *t, tstamp now)
+supervisor_look_at_terminal(struct timer *t, tstamp now)
 {
-	hung_up(TIMER_OWNER(t, struct supervisor, hangup),
+	supervisor_hung_up(TIMER_OWNER(t, struct supervisor, hangup),
 	    hangup_is_over() ? HANGUP_YES : HANGUP_NO, now);
 }
 
 static void
-signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
+supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 {
 	struct supervisor *s = arg;
 
@@ -71,7 +159,7 @@ signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 		death_signalled(s, (pid_t)info->ssi_pid, now);
 		break;
 	case SIGHUP:
-		hung_up(s, hangup_look(info), now);
+		supervisor_hung_up(s, hangup_look(info), now);
 		break;
 	case SIGUSR1:
 		if (s->services.dump != NULL)
@@ -80,12 +168,12 @@ signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 	case SIGTERM:
 	case SIGQUIT:
 		if (s->stopping)
-			stop_again(s, now);
+			supervisor_stop_again(s, now);
 		else
-			stop_gracefully(s, now);
+			supervisor_stop(s, now);
 		break;
 	case SIGINT:
-		stop_again(s, now);
+		supervisor_stop_again(s, now);
 		break;
 	default:
 		log_warnx("SIG%s is reserved and does nothing",
@@ -95,7 +183,7 @@ signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 }
 
 static int
-take_signals(struct supervisor *s)
+supervisor_take_signals(struct supervisor *s)
 {
 	static const int signals[] = { SIGCHLD, SIGHUP, SIGUSR1, SIGUSR2,
 		SIGTERM, SIGQUIT, SIGINT };
@@ -108,7 +196,7 @@ take_signals(struct supervisor *s)
 	if (signal(SIGPIPE, SIG_IGN) == SIG_ERR ||
 	    signal(SIGXFSZ, SIG_IGN) == SIG_ERR)
 		return -1;
-	return loop_signals(&s->loop, &set, signalled, s);
+	return loop_signals(&s->loop, &set, supervisor_signalled, s);
 }
 
 /* --- the terminal of -D, and the service manager -------------------------- */
@@ -212,22 +300,16 @@ supervisor_say_alive(struct timer *t, tstamp now)
 
 /* --- the loop ----------------------------------------------------------- */
 
-static bool
-has_connections(const struct supervisor *s)
-{
-	return s->pool.nconns > s->pool.free_conns.count;
-}
-
 /* While there are connections, those that wait are looked at once a second. */
 static void
-second_passed(struct timer *t, tstamp now)
+supervisor_second_passed(struct timer *t, tstamp now)
 {
 	waiters_sweep(TIMER_OWNER(t, struct supervisor, second), now);
 }
 
 /* Tells that the watch had to interrupt this turn, and in what. */
 static void
-log_long_turn(struct supervisor *s, tstamp now)
+supervisor_log_long_turn(struct supervisor *s, tstamp now)
 {
 	struct watch_sight at;
 	const struct group *g;
@@ -243,7 +325,7 @@ log_long_turn(struct supervisor *s, tstamp now)
 }
 
 static void
-turn(struct supervisor *s)
+supervisor_turn(struct supervisor *s)
 {
 	tstamp now;
 
@@ -253,12 +335,13 @@ turn(struct supervisor *s)
 	now = loop_now(&s->loop);
 	if (pool_deadline(&s->pool) <= now)
 		pool_tick(&s->pool, now);
-	if (s->second.at == TSTAMP_NEVER && has_connections(s))
+	if (s->second.at == TSTAMP_NEVER &&
+	    s->pool.nconns > s->pool.free_conns.count)
 		timer_set(&s->loop.timers, &s->second, now + TSPAN_SECONDS(1));
 	settle_actions(s);
 	services_turn(&s->services, now);
 	supervisor_report(s, now);
-	log_long_turn(s, now);
+	supervisor_log_long_turn(s, now);
 }
 
 int
@@ -269,8 +352,8 @@ supervisor_run(struct supervisor *s)
 		timer_set(&s->loop.timers, &s->alive, loop_now(&s->loop));
 	/* Without apps the loop may not turn for a long time. */
 	supervisor_report(s, loop_now(&s->loop));
-	while (!stop_is_over(s))
-		turn(s);
+	while (!supervisor_is_over(s))
+		supervisor_turn(s);
 	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
 	return s->exit_status;
 }
@@ -278,7 +361,7 @@ supervisor_run(struct supervisor *s)
 /* --- beginning and end -------------------------------------------------- */
 
 static int
-start_lanes(struct supervisor *s)
+supervisor_start_lanes(struct supervisor *s)
 {
 	if (lane_start(&s->spawner, &s->loop, "spawner",
 		"starting a process takes long (a dead file server?): "
@@ -292,7 +375,7 @@ start_lanes(struct supervisor *s)
 
 /* Returns false if a job is stuck, which may still use what it was given. */
 static bool
-stop_lanes(struct supervisor *s)
+supervisor_stop_lanes(struct supervisor *s)
 {
 	tstamp until = loop_now(&s->loop) + LANE_END;
 
@@ -302,7 +385,7 @@ stop_lanes(struct supervisor *s)
 }
 
 static void
-init_state(struct supervisor *s, struct config *config)
+supervisor_init_state(struct supervisor *s, struct config *config)
 {
 	memset(s, 0, sizeof(*s));
 	s->config = config;
@@ -311,9 +394,9 @@ init_state(struct supervisor *s, struct config *config)
 	RB_INIT(&s->pids);
 	TAILQ_INIT(&s->templates.all);
 	TAILQ_INIT(&s->templates.forks);
-	timer_init(&s->second, second_passed);
+	timer_init(&s->second, supervisor_second_passed);
 	timer_init(&s->files_timer, restart_files_look);
-	timer_init(&s->hangup, look_at_terminal);
+	timer_init(&s->hangup, supervisor_look_at_terminal);
 	death_init(s);
 	sampling_init(s);
 	timer_init(&s->status_timer, supervisor_wake);
@@ -323,7 +406,7 @@ init_state(struct supervisor *s, struct config *config)
 int
 supervisor_init(struct supervisor *s, struct config *config)
 {
-	init_state(s, config);
+	supervisor_init_state(s, config);
 	if (descriptors_raise_limit(&s->nofile) == -1)
 		log_warn("cannot raise the limit of descriptors");
 	if (procinfo_init() == -1)
@@ -334,8 +417,9 @@ supervisor_init(struct supervisor *s, struct config *config)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (keeper_init(s) == -1 || ring_init(&s->events, EVENTS_SIZE) == -1 ||
 	    loop_init(&s->loop, NULL) == -1 ||
-	    watch_init(&s->watch, &s->loop) == -1 || take_signals(s) == -1 ||
-	    start_lanes(s) == -1 ||
+	    watch_init(&s->watch, &s->loop) == -1 ||
+	    supervisor_take_signals(s) == -1 ||
+	    supervisor_start_lanes(s) == -1 ||
 	    refusals_init(&s->refusals, &s->loop, waiters_refused) == -1) {
 		log_error("cannot start");
 		return EX_OSERR;
@@ -370,7 +454,7 @@ supervisor_open(struct supervisor *s)
 	if (status != EX_OK) {
 		/* The files of the sockets go with them, in the lanes. */
 		services_close(&s->services, s->started);
-		(void)stop_lanes(s);
+		(void)supervisor_stop_lanes(s);
 		return status;
 	}
 	if (log_start() == -1)
@@ -383,7 +467,7 @@ supervisor_fini(struct supervisor *s)
 {
 	services_close(&s->services, loop_now(&s->loop));
 	refusals_close(&s->refusals);
-	if (stop_lanes(s)) {
+	if (supervisor_stop_lanes(s)) {
 		template_fini(s);
 		keeper_fini(s);
 		free(s->pool_memory);

@@ -54,7 +54,7 @@ static void *reload_arg;
 /* --- the supervisor ----------------------------------------------------- */
 
 void
-stop_gracefully(struct supervisor *s, tstamp at)
+supervisor_stop(struct supervisor *s, tstamp at)
 {
 	(void)at;
 	stops++;
