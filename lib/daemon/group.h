@@ -49,6 +49,14 @@ struct backlog {
 	uint32_t wrong_generation; /* of the app, of which that tells */
 };
 
+/* Connections that no process has, and that no room is taken by. */
+struct parking {
+	struct parkeds idle; /* the longest first */
+	struct parkeds stirred; /* with a request, and no room for it yet */
+	unsigned n; /* of both */
+	struct timer timer; /* set while some are parked */
+};
+
 struct group {
 	struct supervisor *sup;
 	uint32_t app; /* number in the pool */
@@ -75,10 +83,7 @@ struct group {
 	struct templating *templating; /* owned; NULL: it has no template */
 	struct backlog backlog; /* see backlog.h */
 	struct keeper_app *keeper; /* a reference */
-	struct parkeds parked; /* idle, the longest first; see parking.h */
-	struct parkeds stirred; /* with a request, and no room for it yet */
-	unsigned nparked; /* of both */
-	struct timer parking_timer; /* set while some are parked */
+	struct parking parking;
 	unsigned refused; /* connections whose refusal is not over */
 	bool over; /* the app is, and waits for them */
 	struct limiter *limiter; /* NULL: it has no limit */
@@ -293,8 +298,6 @@ void parking_close_all(struct worker *w);
  */
 #define PARKING_HEAD_MAX 16384
 bool parking_head_lacks(const char *bytes, size_t len);
-
-/* --- waiters.c: connections that wait, or are refused -------------------- */
 
 /* ACTION_REFUSE. */
 void waiters_refuse(struct supervisor *s, const struct action *a, tstamp now);

@@ -1,4 +1,8 @@
-/* Connections that are parked: between two requests, or before the first. */
+/*
+ * Connections that are the daemon's for a while: parked, between two requests
+ * or before the first; or waiting, until a process has room or they are
+ * refused.
+ */
 
 #include <sys/socket.h>
 
@@ -7,28 +11,34 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/action.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
+#include "daemon/tell.h"
 #include "daemon/worker.h"
+#include "sys/log.h"
 #include "sys/loop.h"
 
 /* Connections that are closed, or looked at, at a time. */
-#define TURN_MAX 256
+#define PARKING_TURN_MAX 256
 
 /* Once: while a process has the connection, its requests are none of ours. */
-#define EVENTS (EPOLLIN | EPOLLRDHUP | EPOLLONESHOT)
+#define PARKING_EVENTS (EPOLLIN | EPOLLRDHUP | EPOLLONESHOT)
 
 /* Whenever there is more of a request. */
-#define EVENTS_EACH (EPOLLIN | EPOLLRDHUP | EPOLLET)
+#define PARKING_EVENTS_EACH (EPOLLIN | EPOLLRDHUP | EPOLLET)
+
+/* Waiters of one app that are looked at in one sweep, from the first on. */
+#define WAITERS_SWEEP_MAX 1024
 
 /* The longest name of a method that is waited for. */
-#define METHOD_MAX 32
+#define PARKING_METHOD_MAX 32
 
 enum parked_state {
 	PARKED_AWAY, /* it waits for a process, or has one */
-	PARKED_IDLE, /* in group.parked */
-	PARKED_STIRRED, /* in group.stirred */
+	PARKED_IDLE, /* in parking.idle */
+	PARKED_STIRRED, /* in parking.stirred */
 };
 
 /* There may be ten thousand of them: 64 bytes each, as malloc() counts. */
@@ -43,30 +53,30 @@ struct parked {
 };
 
 static void
-move(struct parked *k, enum parked_state state)
+parking_move(struct parked *k, enum parked_state state)
 {
 	struct group *g = k->group;
 
 	if (k->state == PARKED_IDLE)
-		TAILQ_REMOVE(&g->parked, k, next);
+		TAILQ_REMOVE(&g->parking.idle, k, next);
 	if (k->state == PARKED_STIRRED)
-		TAILQ_REMOVE(&g->stirred, k, next);
+		TAILQ_REMOVE(&g->parking.stirred, k, next);
 	if (state == PARKED_IDLE)
-		TAILQ_INSERT_TAIL(&g->parked, k, next);
+		TAILQ_INSERT_TAIL(&g->parking.idle, k, next);
 	if (state == PARKED_STIRRED)
-		TAILQ_INSERT_TAIL(&g->stirred, k, next);
+		TAILQ_INSERT_TAIL(&g->parking.stirred, k, next);
 	if (k->state != PARKED_AWAY)
-		g->nparked--;
+		g->parking.n--;
 	if (state != PARKED_AWAY)
-		g->nparked++;
+		g->parking.n++;
 	k->state = (uint8_t)state;
 }
 
 /* Takes it out of the loop. The descriptor is the caller's. */
 static void
-forget(struct supervisor *s, struct parked *k)
+parking_drop(struct supervisor *s, struct parked *k)
 {
-	move(k, PARKED_AWAY);
+	parking_move(k, PARKED_AWAY);
 	(void)loop_set(&s->loop, &k->io, 0);
 	free(k);
 }
@@ -76,7 +86,7 @@ forget(struct supervisor *s, struct parked *k)
  * for one that was never served.
  */
 static void
-end(struct parked *k, enum park_end how, tstamp now)
+parking_end(struct parked *k, enum park_end how, tstamp now)
 {
 	struct group *g = k->group;
 	int fd = k->io.fd;
@@ -84,18 +94,18 @@ end(struct parked *k, enum park_end how, tstamp now)
 
 	if (!k->fresh)
 		how = PARK_SERVED;
-	forget(g->sup, k);
+	parking_drop(g->sup, k);
 	keeper_close_conn(g, fd, tcp, false);
 	pool_park_ended(&g->sup->pool, g->app, how, now);
 }
 
 static void
-unpark(struct parked *k, tstamp now)
+parking_unpark(struct parked *k, tstamp now)
 {
 	struct supervisor *s = k->group->sup;
 	uint32_t conn;
 
-	move(k, PARKED_AWAY);
+	parking_move(k, PARKED_AWAY);
 	conn = pool_unparked(&s->pool, k->group->app, now);
 	s->accepted[conn] = (struct accepted){
 		.fd = k->io.fd, .tcp = k->tcp, .handed = !k->fresh, .parked = k
@@ -108,13 +118,13 @@ parking_serve(struct group *g, tstamp now)
 	struct pool *p = &g->sup->pool;
 	struct parked *k;
 
-	while ((k = TAILQ_FIRST(&g->stirred)) != NULL) {
+	while ((k = TAILQ_FIRST(&g->parking.stirred)) != NULL) {
 		if (!pool_may_accept(p, g->app)) {
 			listeners_pause(g);
 			pool_accept_paused(p, g->app, now);
 			return false;
 		}
-		unpark(k, now);
+		parking_unpark(k, now);
 	}
 	return true;
 }
@@ -124,7 +134,7 @@ parking_serve(struct group *g, tstamp now)
  * written and closed, may have sent a request before: a process finds out.
  */
 static bool
-is_gone(const struct group *g, unsigned events)
+parking_is_gone(const struct group *g, unsigned events)
 {
 	return (events & EPOLLERR) != 0 ||
 	    ((events & EPOLLHUP) != 0 &&
@@ -139,7 +149,7 @@ enum sent {
 };
 
 static enum sent
-look(const struct parked *k, unsigned events)
+parking_look(const struct parked *k, unsigned events)
 {
 	static char bytes[PARKING_HEAD_MAX];
 	bool http = k->group->conf->parking.wait_for_request ==
@@ -161,7 +171,7 @@ look(const struct parked *k, unsigned events)
 
 /* Whether the app takes no new connections any more. */
 static bool
-is_leaving(const struct group *g)
+parking_is_leaving(const struct group *g)
 {
 	return g->closing || g->muted || g->stopped;
 }
@@ -171,12 +181,12 @@ parking_is_open(const struct group *g)
 {
 	return (g->conf->parking.keep_alive ||
 		   g->conf->parking.wait_for_data) &&
-	    !is_leaving(g);
+	    !parking_is_leaving(g);
 }
 
 /* There is a request, or the client has left. */
 static void
-ready(struct loop_io *io, uint32_t events, tstamp now)
+parking_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct parked *k = LOOP_OWNER(io, struct parked, io);
 	struct group *g = k->group;
@@ -186,9 +196,9 @@ ready(struct loop_io *io, uint32_t events, tstamp now)
 	if (k->state != PARKED_IDLE)
 		return;
 	if (k->fresh)
-		sent = look(k, events);
-	if (sent == SENT_NOTHING || is_gone(g, events) || !parking_is_open(g)) {
-		end(k, PARK_ABANDONED, now);
+		sent = parking_look(k, events);
+	if (sent == SENT_NOTHING || parking_is_gone(g, events)) {
+		parking_end(k, PARK_ABANDONED, now);
 		return;
 	}
 	if (sent == SENT_PART)
@@ -196,7 +206,19 @@ ready(struct loop_io *io, uint32_t events, tstamp now)
 	/* The rest of what it sends is for the process. */
 	if (k->fresh)
 		(void)loop_set(&g->sup->loop, io, 0);
-	move(k, PARKED_STIRRED);
+	/*
+	 * An app that has begun to leave serves what came before it closes
+	 * those that are silent; the end of one that was served may be all.
+	 */
+	if (!parking_is_open(g)) {
+		if ((k->fresh || (events & EPOLLRDHUP) == 0) &&
+		    tables_have_conn(&g->sup->pool))
+			parking_unpark(k, now);
+		else
+			parking_end(k, PARK_REFUSED, now);
+		return;
+	}
+	parking_move(k, PARKED_STIRRED);
 	(void)parking_serve(g, now);
 }
 
@@ -217,7 +239,7 @@ parking_head_lacks(const char *bytes, size_t len)
 	while (bytes < end && (*bytes == '\r' || *bytes == '\n'))
 		bytes++;
 	len = (size_t)(end - bytes);
-	while (method < len && method < METHOD_MAX &&
+	while (method < len && method < PARKING_METHOD_MAX &&
 	    ((bytes[method] >= 'A' && bytes[method] <= 'Z') ||
 		bytes[method] == '-' || bytes[method] == '_'))
 		method++;
@@ -238,30 +260,31 @@ parking_head_lacks(const char *bytes, size_t len)
 /* --- time ----------------------------------------------------------------- */
 
 static void
-set_timer(struct group *g, tstamp now)
+parking_set_timer(struct group *g, tstamp now)
 {
-	const struct parked *k = TAILQ_FIRST(&g->parked);
+	const struct parked *k = TAILQ_FIRST(&g->parking.idle);
 	tstamp at = TSTAMP_NEVER;
 
 	if (k != NULL)
 		at = parking_is_open(g)
 		    ? tstamp_add(k->since, g->conf->parking.keep_alive_timeout)
 		    : now;
-	timer_set(&g->sup->loop.timers, &g->parking_timer, at);
+	timer_set(&g->sup->loop.timers, &g->parking.timer, at);
 }
 
 /* The timer may be early: a connection that was the first has been served. */
 static void
-expire(struct timer *t, tstamp now)
+parking_expire(struct timer *t, tstamp now)
 {
-	struct group *g = TIMER_OWNER(t, struct group, parking_timer);
+	struct group *g = TIMER_OWNER(t, struct group, parking.timer);
 
 	turn_for(g->app);
-	set_timer(g, now);
-	for (unsigned left = TURN_MAX; t->at <= now && left > 0; left--) {
-		end(TAILQ_FIRST(&g->parked),
+	parking_set_timer(g, now);
+	for (unsigned left = PARKING_TURN_MAX; t->at <= now && left > 0;
+	     left--) {
+		parking_end(TAILQ_FIRST(&g->parking.idle),
 		    parking_is_open(g) ? PARK_TIMED_OUT : PARK_REFUSED, now);
-		set_timer(g, now);
+		parking_set_timer(g, now);
 	}
 }
 
@@ -269,31 +292,31 @@ expire(struct timer *t, tstamp now)
 
 /* From now on it is known when there is a request. */
 static void
-begin(struct parked *k, tstamp now)
+parking_begin(struct parked *k, tstamp now)
 {
 	struct group *g = k->group;
 
-	if (g->nparked >= g->conf->parking.max_parked &&
-	    !TAILQ_EMPTY(&g->parked))
-		end(TAILQ_FIRST(&g->parked), PARK_REFUSED, now);
+	if (g->parking.n >= g->conf->parking.max_parked &&
+	    !TAILQ_EMPTY(&g->parking.idle))
+		parking_end(TAILQ_FIRST(&g->parking.idle), PARK_REFUSED, now);
 	k->since = now;
-	move(k, PARKED_IDLE);
-	if (loop_set(&g->sup->loop, &k->io, k->fresh ? EVENTS_EACH : EVENTS) ==
-	    -1)
-		end(k, PARK_REFUSED, now);
-	else if (g->parking_timer.at == TSTAMP_NEVER)
-		set_timer(g, now);
+	parking_move(k, PARKED_IDLE);
+	if (loop_set(&g->sup->loop, &k->io,
+		k->fresh ? PARKING_EVENTS_EACH : PARKING_EVENTS) == -1)
+		parking_end(k, PARK_REFUSED, now);
+	else if (g->parking.timer.at == TSTAMP_NEVER)
+		parking_set_timer(g, now);
 }
 
 /* The struct that the loop knows the connection by; NULL: no memory. */
 static struct parked *
-remember(struct group *g, struct accepted *c)
+parking_remember(struct group *g, struct accepted *c)
 {
 	if (c->parked == NULL && c->fd != -1)
 		c->parked = calloc(1, sizeof(*c->parked));
 	if (c->parked != NULL && c->parked->group == NULL) {
 		c->parked->io.fd = c->fd;
-		c->parked->io.ready = ready;
+		c->parked->io.ready = parking_ready;
 		c->parked->group = g;
 		c->parked->tcp = c->tcp;
 	}
@@ -312,7 +335,7 @@ parking_park(struct worker *w, uint32_t conn, tstamp now)
 	if (p->conns[conn].process != w->process)
 		return false;
 	if (g->conf->parking.keep_alive && parking_is_open(g))
-		k = remember(g, c);
+		k = parking_remember(g, c);
 	if (k == NULL) {
 		if (!pool_done(p, w->process, conn, now))
 			return false;
@@ -324,7 +347,7 @@ parking_park(struct worker *w, uint32_t conn, tstamp now)
 	c->fd = -1;
 	c->parked = NULL;
 	k->fresh = false;
-	begin(k, now);
+	parking_begin(k, now);
 	return true;
 }
 
@@ -332,7 +355,7 @@ void
 parking_hold(struct group *g, int fd, bool tcp, tstamp now)
 {
 	struct accepted c = { .fd = fd, .tcp = tcp };
-	struct parked *k = remember(g, &c);
+	struct parked *k = parking_remember(g, &c);
 
 	pool_held(&g->sup->pool, g->app, now);
 	if (k == NULL) {
@@ -341,7 +364,7 @@ parking_hold(struct group *g, int fd, bool tcp, tstamp now)
 		return;
 	}
 	k->fresh = true;
-	begin(k, now);
+	parking_begin(k, now);
 }
 
 void
@@ -359,7 +382,7 @@ void
 parking_forget(struct supervisor *s, struct accepted *c)
 {
 	if (c->parked != NULL)
-		forget(s, c->parked);
+		parking_drop(s, c->parked);
 	c->parked = NULL;
 }
 
@@ -383,63 +406,49 @@ parking_close_all(struct worker *w)
 		parking_close(w->group, &w->sup->accepted[c]);
 }
 
-/* Hands over those with a request, of so many from here on; the next one. */
-static struct parked *
-serve_some(struct parked *first, tstamp now)
-{
-	struct pollfd polls[TURN_MAX];
-	struct parked *all[TURN_MAX], *k = first;
-	nfds_t n = 0;
-
-	for (; k != NULL && n < TURN_MAX; k = TAILQ_NEXT(k, next)) {
-		polls[n] = (struct pollfd){ k->io.fd, POLLIN, 0 };
-		all[n++] = k;
-	}
-	if (poll(polls, n, 0) <= 0)
-		return k;
-	for (nfds_t i = 0; i < n; i++)
-		if ((polls[i].revents & POLLIN) != 0 &&
-		    tables_have_conn(&all[i]->group->sup->pool))
-			unpark(all[i], now);
-	return k;
-}
-
-/* New connections wait as others do, if the app does not wait for data. */
-static void
-stir_fresh(struct group *g, tstamp now)
-{
-	struct parked *k, *next;
-
-	TAILQ_FOREACH_SAFE(k, &g->parked, next, next)
-		if (k->fresh)
-			move(k, PARKED_STIRRED);
-	(void)parking_serve(g, now);
-}
-
 void
 parking_leave(struct group *g, tstamp now)
 {
-	struct parked *k;
+	struct pollfd polls[PARKING_TURN_MAX];
+	struct parked *all[PARKING_TURN_MAX], *k, *next;
+	struct pool *p = &g->sup->pool;
+	nfds_t n;
 
-	if (!is_leaving(g))
-		stir_fresh(g, now);
-
-	while ((k = TAILQ_FIRST(&g->stirred)) != NULL)
-		if (tables_have_conn(&g->sup->pool))
-			unpark(k, now);
+	/* New ones wait as others do, if the app no more waits for data. */
+	if (!parking_is_leaving(g)) {
+		TAILQ_FOREACH_SAFE(k, &g->parking.idle, next, next)
+			if (k->fresh)
+				parking_move(k, PARKED_STIRRED);
+		(void)parking_serve(g, now);
+	}
+	while ((k = TAILQ_FIRST(&g->parking.stirred)) != NULL)
+		if (tables_have_conn(p))
+			parking_unpark(k, now);
 		else
-			end(k, PARK_REFUSED, now);
-	for (k = TAILQ_FIRST(&g->parked); k != NULL;)
-		k = serve_some(k, now);
-	set_timer(g, now);
+			parking_end(k, PARK_REFUSED, now);
+	/* Those with a request are served, if there is room for them. */
+	for (k = TAILQ_FIRST(&g->parking.idle); k != NULL;) {
+		for (n = 0; k != NULL && n < PARKING_TURN_MAX; n++) {
+			polls[n] = (struct pollfd){ k->io.fd, POLLIN, 0 };
+			all[n] = k;
+			k = TAILQ_NEXT(k, next);
+		}
+		if (poll(polls, n, 0) <= 0)
+			continue;
+		for (nfds_t i = 0; i < n; i++)
+			if ((polls[i].revents & POLLIN) != 0 &&
+			    tables_have_conn(p))
+				parking_unpark(all[i], now);
+	}
+	parking_set_timer(g, now);
 }
 
 void
 parking_init(struct group *g)
 {
-	TAILQ_INIT(&g->parked);
-	TAILQ_INIT(&g->stirred);
-	timer_init(&g->parking_timer, expire);
+	TAILQ_INIT(&g->parking.idle);
+	TAILQ_INIT(&g->parking.stirred);
+	timer_init(&g->parking.timer, parking_expire);
 }
 
 void
@@ -448,9 +457,111 @@ parking_fini(struct group *g)
 	tstamp now = loop_now(&g->sup->loop);
 	struct parked *k;
 
-	while ((k = TAILQ_FIRST(&g->stirred)) != NULL)
-		end(k, PARK_REFUSED, now);
-	while ((k = TAILQ_FIRST(&g->parked)) != NULL)
-		end(k, PARK_REFUSED, now);
-	timer_set(&g->sup->loop.timers, &g->parking_timer, TSTAMP_NEVER);
+	while ((k = TAILQ_FIRST(&g->parking.stirred)) != NULL)
+		parking_end(k, PARK_REFUSED, now);
+	while ((k = TAILQ_FIRST(&g->parking.idle)) != NULL)
+		parking_end(k, PARK_REFUSED, now);
+	timer_set(&g->sup->loop.timers, &g->parking.timer, TSTAMP_NEVER);
+}
+
+/* --- waiters ---------------------------------------------------------------
+ */
+
+void
+waiters_tell_full(struct group *g, tstamp now)
+{
+	const struct app *app = &g->sup->pool.apps[g->app];
+
+	tell_app_limited(g, &g->full_rate, now, EVENT_REFUSAL,
+	    "max_queue (%u) is reached with %u of %u processes: %s",
+	    (unsigned)app->options.max_queue, (unsigned)app_processes(app),
+	    (unsigned)app->options.max_processes,
+	    app->options.close_when_full ? "a connection is refused"
+					 : "more wait in the kernel");
+}
+
+void
+waiters_refuse(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct group *g = s->groups[a->app];
+	struct accepted *c = &s->accepted[a->conn];
+
+	if (a->cause == CAUSE_FULL)
+		waiters_tell_full(g, now);
+	else
+		tell_app_limited(g, &g->refuse_rate, now, EVENT_REFUSAL,
+		    "a connection is refused: %s", action_cause_name(a->cause));
+	g->refused++;
+	parking_forget(s, c);
+	refusal_begin(
+	    &s->refusals, g, g->config, g->conf, c->fd, c->tcp, c->handed, now);
+	c->fd = -1;
+}
+
+void
+waiters_refused(void *owner, int fd, bool tcp, bool drain)
+{
+	struct group *g = owner;
+	const struct action over = { .kind = ACTION_OVER, .app = g->app };
+
+	keeper_close_conn(g, fd, tcp, drain);
+	if (--g->refused == 0 && g->over)
+		apps_over(g->sup, &over, loop_now(&g->sup->loop));
+}
+
+/*
+ * Whether the client is gone for good. A client that wrote and closed is not,
+ * where its bytes may be all it wants to be served; requests want an answer.
+ * Nor is one that a process was given before, whose bytes are not looked at.
+ */
+static bool
+waiters_is_gone(
+    const struct pollfd *p, enum conf_protocol protocol, bool handed)
+{
+	char byte;
+
+	if (p->revents & (POLLERR | POLLNVAL))
+		return true;
+	if ((p->revents & POLLHUP) == 0)
+		return false;
+	if (protocol != CONF_PROTOCOL_RAW)
+		return true;
+	return !handed && recv(p->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+static void
+waiters_sweep_app(struct supervisor *s, uint32_t app, tstamp now)
+{
+	static struct pollfd polls[WAITERS_SWEEP_MAX];
+	static uint32_t conns[WAITERS_SWEEP_MAX];
+	const struct pool *p = &s->pool;
+	nfds_t n = 0;
+
+	for (uint32_t c = p->apps[app].queue.first;
+	     c != ILIST_NONE && n < WAITERS_SWEEP_MAX;
+	     c = p->conn_links[c].next) {
+		polls[n] = (struct pollfd){ .fd = s->accepted[c].fd };
+		conns[n++] = c;
+	}
+	if (n == 0 || poll(polls, n, 0) <= 0)
+		return;
+	for (nfds_t i = 0; i < n; i++) {
+		/* Dropping a connection may have let others be handed out. */
+		if (polls[i].revents == 0 ||
+		    p->conns[conns[i]].state != CONN_WAITING ||
+		    !waiters_is_gone(&polls[i],
+			s->groups[app]->conf->refusal.protocol,
+			s->accepted[conns[i]].handed))
+			continue;
+		parking_close(s->groups[app], &s->accepted[conns[i]]);
+		pool_abandoned(&s->pool, conns[i], now);
+	}
+}
+
+void
+waiters_sweep(struct supervisor *s, tstamp now)
+{
+	for (uint32_t app = 0; app < s->pool.napps; app++)
+		if (s->groups[app] != NULL)
+			waiters_sweep_app(s, app, now);
 }

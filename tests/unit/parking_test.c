@@ -1,10 +1,12 @@
-/* Whether more of the head of a request is to be waited for. */
+/* Connections that are parked, and what their clients have sent. */
+
+#include <sys/socket.h>
 
 #include <string.h>
 
 #include "daemon/group.h"
 
-#include "check.h"
+#include "fixture.h"
 
 static bool
 lacks(const char *text)
@@ -59,6 +61,31 @@ too_long_a_head_is_not_waited_for(void)
 	CHECK(!parking_head_lacks(head, sizeof(head)));
 }
 
+/* Between the look at all of them and the end of the silent ones. */
+static void
+a_request_that_comes_as_its_app_begins_to_leave_is_served(void)
+{
+	int ends[2];
+
+	fixture_defaults();
+	fixture.web.parking.wait_for_data = true;
+	fixture.web.parking.max_parked = 10;
+	fixture_begin();
+	parking_init(fixture.group);
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends));
+	parking_hold(fixture.group, ends[0], false, fixture.now);
+	fixture.group->closing = true;
+	parking_leave(fixture.group, fixture.now);
+	CHECK_EQ(1, write(ends[1], "x", 1));
+	CHECK_EQ(1, loop_turn(&sup.loop, TSTAMP_NEVER));
+	CHECK_EQ(0, sup.pool.apps[0].figures.parked);
+	CHECK_EQ(1, app_waiting(&sup.pool.apps[0]));
+	parking_forget(&sup, &sup.accepted[0]);
+	close(ends[1]);
+	parking_fini(fixture.group);
+	fixture_end();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -68,5 +95,6 @@ main(int argc, char **argv)
 	RUN(empty_lines_before_a_head_do_not_end_it);
 	RUN(what_begins_no_request_is_not_waited_for);
 	RUN(too_long_a_head_is_not_waited_for);
+	RUN(a_request_that_comes_as_its_app_begins_to_leave_is_served);
 	return check_finish();
 }
