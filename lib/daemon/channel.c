@@ -228,22 +228,70 @@ channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 
 /* --- what a process says -------------------------------------------------- */
 
+enum verb {
+	VERB_DONE,
+	VERB_PARK,
+	VERB_READY,
+	VERB_LOST,
+	/* From here on about no connection. */
+	VERB_RETIRE,
+	VERB_BLIND,
+	VERB_FORKED,
+	VERB_FAIL,
+	VERB_EVENT,
+	VERB_STATUS,
+	VERBS /* any other word */
+};
+
+static const char *const verb_words[VERBS] = { WIRE_DONE, WIRE_PARK, WIRE_READY,
+	WIRE_LOST, WIRE_RETIRE, WIRE_BLIND, WIRE_FORKED, WIRE_FAIL, WIRE_EVENT,
+	WIRE_STATUS };
+
 /* The text behind the verb: len bytes, not ended by a NUL. */
 struct said {
 	const char *text;
 	size_t len;
 	bool given; /* there is a space behind the verb */
-	uint32_t conn; /* whose serial the text is; ILIST_NONE: of none */
 };
 
 /*
- * The process has done with the connection, of which there is a copy of ours
- * with keep_alive. Connections that the core has given it since are not sent
- * yet: so it may fork a template before it has another session.
+ * A session is over, its connection parked, or lost. Gives what is wrong with
+ * the message, or NULL. Where our copy of a connection stays, with keep_alive,
+ * it is closed here.
+ *
+ * Connections that the core has given to the process since are not sent yet: so
+ * a process that is never idle may fork a template before its next session.
  */
 static const char *
-channel_session_over(struct worker *w, uint32_t conn, tstamp now)
+channel_take_conn(
+    struct worker *w, enum verb verb, const struct said *said, tstamp now)
 {
+	struct pool *p = &w->sup->pool;
+	uint32_t conn = said->given
+	    ? channel_find(w->sup, said->text, said->len)
+	    : ILIST_NONE;
+
+	if (verb == VERB_LOST) {
+		if (conn == ILIST_NONE || !pool_lost(p, w->process, conn, now))
+			return "LOST of what it does not hold";
+		parking_close(w->group, &w->sup->accepted[conn]);
+		return NULL;
+	}
+	sampling_memory(w, now);
+	if (verb == VERB_PARK) {
+		if (!w->parks)
+			return "PARK without keep_alive";
+		if (conn == ILIST_NONE || !parking_park(w, conn, now))
+			return "PARK of what it does not hold";
+	} else {
+		if (!said->given &&
+		    p->apps[w->group->app].options.concurrency > 1)
+			return "DONE without a serial";
+		if (!said->given)
+			conn = p->processes[w->process].conns.first;
+		if (conn == ILIST_NONE || !pool_done(p, w->process, conn, now))
+			return "DONE of what it does not hold";
+	}
 	parking_close(w->group, &w->sup->accepted[conn]);
 	w->pace.extra -= w->pace.extra < CHANNEL_EXTRA_EACH
 	    ? w->pace.extra
@@ -253,150 +301,64 @@ channel_session_over(struct worker *w, uint32_t conn, tstamp now)
 	return NULL;
 }
 
-static const char *
-said_ready(struct worker *w, const struct said *t, tstamp now)
+static void
+channel_take_status(struct worker *w, const struct said *said)
 {
-	return t->given || !pool_ready(&w->sup->pool, w->process, now)
-	    ? "READY twice, or with words"
-	    : NULL;
-}
+	size_t len =
+	    said->len < WORKER_STATUS_MAX ? said->len : WORKER_STATUS_MAX;
 
-/* Without a serial the oldest connection is meant. */
-static const char *
-said_done(struct worker *w, const struct said *t, tstamp now)
-{
-	struct pool *p = &w->sup->pool;
-	uint32_t conn =
-	    t->given ? t->conn : p->processes[w->process].conns.first;
-
-	sampling_memory(w, now);
-	if (!t->given && p->apps[w->group->app].options.concurrency > 1)
-		return "DONE without a serial";
-	if (conn == ILIST_NONE || !pool_done(p, w->process, conn, now))
-		return "DONE of what it does not hold";
-	return channel_session_over(w, conn, now);
-}
-
-static const char *
-said_park(struct worker *w, const struct said *t, tstamp now)
-{
-	sampling_memory(w, now);
-	if (!w->parks)
-		return "PARK without keep_alive";
-	if (t->conn == ILIST_NONE || !parking_park(w, t->conn, now))
-		return "PARK of what it does not hold";
-	return channel_session_over(w, t->conn, now);
-}
-
-static const char *
-said_lost(struct worker *w, const struct said *t, tstamp now)
-{
-	if (t->conn == ILIST_NONE ||
-	    !pool_lost(&w->sup->pool, w->process, t->conn, now))
-		return "LOST of what it does not hold";
-	parking_close(w->group, &w->sup->accepted[t->conn]);
-	return NULL;
-}
-
-static const char *
-said_retire(struct worker *w, const struct said *t, tstamp now)
-{
-	if (t->given)
-		return "RETIRE with words";
-	pool_retire(&w->sup->pool, w->process, now);
-	return NULL;
-}
-
-static const char *
-said_blind(struct worker *w, const struct said *t, tstamp now)
-{
-	if (t->given)
-		return "BLIND with words";
-	pool_blind(&w->sup->pool, w->process, now);
-	return NULL;
-}
-
-static const char *
-said_forked(struct worker *w, const struct said *t, tstamp now)
-{
-	return fork_answered(w, t->text, t->len, now)
-	    ? NULL
-	    : "FORKED of what was not asked";
-}
-
-static const char *
-said_fail(struct worker *w, const struct said *t, tstamp now)
-{
-	group_failed(
-	    w->group, "%.*s", (int)(t->len > 200 ? 200 : t->len), t->text);
-	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
-	    process_end_name(END_FAIL), "cannot go on: %s",
-	    w->group->last_failure);
-	pool_misbehaved(&w->sup->pool, w->process, END_FAIL, now);
-	return NULL;
-}
-
-static const char *
-said_event(struct worker *w, const struct said *t, tstamp now)
-{
-	(void)now;
-	if (!w->sup->pool.processes[w->process].ready)
-		return "EVENT before READY";
-	if (++w->pace.texts <= CHANNEL_TEXTS)
-		tell_said(w, t->text, t->len);
-	return NULL;
-}
-
-static const char *
-said_status(struct worker *w, const struct said *t, tstamp now)
-{
-	size_t len = t->len < WORKER_STATUS_MAX ? t->len : WORKER_STATUS_MAX;
-
-	(void)now;
-	if (!w->sup->pool.processes[w->process].ready)
-		return "STATUS before READY";
-	if (++w->pace.texts > CHANNEL_TEXTS)
-		return NULL;
 	if (w->status == NULL)
 		w->status = malloc(WORKER_STATUS_MAX + 1);
 	if (w->status == NULL)
-		return NULL;
-	memcpy(w->status, t->text, len);
+		return;
+	memcpy(w->status, said->text, len);
 	w->status[len] = '\0';
-	return NULL;
 }
 
-/*
- * What is done with a message; gives what is wrong with it, or NULL. extra: it
- * is about no connection, so that a process may send it as often as
- * CHANNEL_EXTRA allows. Another message often follows at once, and it is worth
- * reading on. After a DONE it is not: the loop says when there is more.
- */
-static const struct verb {
-	const char *word;
-	const char *(*take)(struct worker *, const struct said *, tstamp);
-	bool extra;
-} verbs[] = {
-	{ WIRE_DONE, said_done, false },
-	{ WIRE_PARK, said_park, false },
-	{ WIRE_READY, said_ready, false },
-	{ WIRE_LOST, said_lost, false },
-	{ WIRE_RETIRE, said_retire, true },
-	{ WIRE_BLIND, said_blind, true },
-	{ WIRE_FORKED, said_forked, true },
-	{ WIRE_FAIL, said_fail, true },
-	{ WIRE_EVENT, said_event, true },
-	{ WIRE_STATUS, said_status, true },
-};
-
-static const struct verb *
-channel_verb(const char *word, size_t len)
+/* The same for what a process says of itself. */
+static const char *
+channel_take_other(
+    struct worker *w, enum verb verb, const struct said *said, tstamp now)
 {
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		if (strlen(verbs[i].word) == len &&
-		    memcmp(verbs[i].word, word, len) == 0)
-			return &verbs[i];
-	return NULL;
+	struct pool *p = &w->sup->pool;
+	bool ready = p->processes[w->process].ready;
+
+	switch (verb) {
+	case VERB_READY:
+		return said->given || !pool_ready(p, w->process, now)
+		    ? "READY twice, or with words"
+		    : NULL;
+	case VERB_RETIRE:
+		if (said->given)
+			return "RETIRE with words";
+		pool_retire(p, w->process, now);
+		return NULL;
+	case VERB_BLIND:
+		if (said->given)
+			return "BLIND with words";
+		pool_blind(p, w->process, now);
+		return NULL;
+	case VERB_FORKED:
+		return fork_answered(w, said->text, said->len, now)
+		    ? NULL
+		    : "FORKED of what was not asked";
+	case VERB_FAIL:
+		group_failed(w->group, "%.*s",
+		    (int)(said->len > 200 ? 200 : said->len), said->text);
+		tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
+		    process_end_name(END_FAIL), "cannot go on: %s",
+		    w->group->last_failure);
+		pool_misbehaved(p, w->process, END_FAIL, now);
+		return NULL;
+	case VERB_EVENT:
+		if (ready && ++w->pace.texts <= CHANNEL_TEXTS)
+			tell_said(w, said->text, said->len);
+		return ready ? NULL : "EVENT before READY";
+	default:
+		if (ready && ++w->pace.texts <= CHANNEL_TEXTS)
+			channel_take_status(w, said);
+		return ready ? NULL : "STATUS before READY";
+	}
 }
 
 static void
@@ -420,17 +382,25 @@ channel_count_extra(struct worker *w, tstamp now)
 	return ++w->pace.extra <= CHANNEL_EXTRA;
 }
 
-/* Returns whether it is worth reading on. */
+/*
+ * Returns whether it is worth reading on. Another message often follows one
+ * that is about no connection, which a process may send as often as
+ * CHANNEL_EXTRA allows. After a DONE the loop says when there is more.
+ */
 static bool
 channel_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 {
 	const char *space = memchr(packet, ' ', len), *wrong;
 	size_t word = space == NULL ? len : (size_t)(space - packet), n;
-	const struct verb *v = channel_verb(packet, word);
-	struct said said = { .text = "", .conn = ILIST_NONE };
+	enum verb verb = VERB_DONE;
+	struct said said = { .text = "" };
 	char shown[48];
 
-	if (v == NULL) {
+	while (verb < VERBS &&
+	    (strlen(verb_words[verb]) != word ||
+		memcmp(verb_words[verb], packet, word) != 0))
+		verb++;
+	if (verb == VERBS) {
 		n = len < sizeof(shown) - 1 ? len : sizeof(shown) - 1;
 		for (size_t i = 0; i < n; i++)
 			shown[i] = packet[i] >= ' ' && packet[i] < 0x7f
@@ -443,19 +413,19 @@ channel_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 		said.given = true;
 		said.text = space + 1;
 		said.len = len - word - 1;
-		if (!v->extra)
-			said.conn = channel_find(w->sup, said.text, said.len);
 	}
-	if (v->extra && !channel_count_extra(w, now)) {
+	if (verb >= VERB_RETIRE && !channel_count_extra(w, now)) {
 		channel_misbehaved(
 		    w, now, "over %d messages in a second", CHANNEL_EXTRA);
 		return false;
 	}
 	pool_spoke(&w->sup->pool, w->process, now);
-	wrong = v->take(w, &said, now);
+	wrong = verb == VERB_DONE || verb == VERB_PARK || verb == VERB_LOST
+	    ? channel_take_conn(w, verb, &said, now)
+	    : channel_take_other(w, verb, &said, now);
 	if (wrong != NULL)
 		channel_misbehaved(w, now, "%s", wrong);
-	return v->extra;
+	return verb >= VERB_RETIRE;
 }
 
 /* --- reading -------------------------------------------------------------- */

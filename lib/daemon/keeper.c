@@ -243,21 +243,6 @@ keeper_move(struct output *o, struct outputs *to)
 	o->in = to;
 }
 
-/* The first so many in a list, of which the keeper has been told. */
-static void
-keeper_move_told(struct outputs *from, size_t count, struct outputs *to)
-{
-	struct output *o, *next;
-
-	for (o = TAILQ_FIRST(from); count > 0; count--, o = next) {
-		next = TAILQ_NEXT(o, next);
-		/* Of a worker that is gone there is more to tell. */
-		if (o->held || !o->gone)
-			keeper_move(o, to);
-		o->held = true;
-	}
-}
-
 /* Tells the last line, or none, to what waits for it. */
 static void
 keeper_answer(struct output *o, const char *line, size_t len, tstamp now)
@@ -398,22 +383,32 @@ keeper_pass_over(struct keepers *all, tstamp now)
 	}
 }
 
-/* Gives the keeper copies of the pipes of workers, as many as have room. */
+/*
+ * Gives the keeper copies of the pipes of workers, as many as have room; or
+ * tells which workers are dead, of one app: so the keeper is at nobody else's
+ * at that time.
+ */
 static bool
-keeper_tell_hold(struct keepers *all, struct keeper *k, tstamp now)
+keeper_tell_outputs(struct keepers *all, struct keeper *k, tstamp now)
 {
-	char buf[KEEPER_SAID_MAX] = { KEEPER_HOLD };
+	struct output *first = TAILQ_FIRST(&all->unsaid), *o, *next;
+	bool leave = first->held;
+	char buf[KEEPER_SAID_MAX] = { leave ? KEEPER_LEAVE : KEEPER_HOLD };
 	int fds[FDPASS_MAX] = { 0 };
-	struct output *o;
-	size_t len = 1, n = 0;
+	size_t len = 1, n = 0, count = 0;
 
 	TAILQ_FOREACH(o, &all->unsaid, next) {
-		if (o->held || o->ends[0] == -1 ||
-		    n + KEEPER_HOLD_FDS > FDPASS_MAX ||
-		    len + KEEPER_ID_LEN + KEEPER_APP_SIZE > sizeof(buf))
+		if (len + KEEPER_ID_LEN + KEEPER_APP_SIZE > sizeof(buf) ||
+		    o->held != leave ||
+		    (leave ? !o->gone || o->app != first->app
+			   : o->ends[0] == -1 ||
+				n + KEEPER_HOLD_FDS > FDPASS_MAX))
 			break;
+		count++;
 		memcpy(buf + len, o->id, KEEPER_ID_LEN);
 		len += KEEPER_ID_LEN;
+		if (leave)
+			continue;
 		(void)strlcpy(buf + len, o->app->name, KEEPER_APP_SIZE);
 		len += strlen(buf + len) + 1;
 		memcpy(fds + n, o->ends, sizeof(o->ends));
@@ -421,29 +416,13 @@ keeper_tell_hold(struct keepers *all, struct keeper *k, tstamp now)
 	}
 	if (!keeper_tell(k, buf, len, fds, n, now))
 		return false;
-	keeper_move_told(&all->unsaid, n / KEEPER_HOLD_FDS, &all->said);
-	return true;
-}
-
-/* Dead workers of one app: so the keeper is at nobody else's at that time. */
-static bool
-keeper_tell_leave(struct keepers *all, struct keeper *k, tstamp now)
-{
-	char buf[KEEPER_SAID_MAX] = { KEEPER_LEAVE };
-	struct output *o = TAILQ_FIRST(&all->unsaid);
-	const struct keeper_app *app = o->app;
-	size_t len = 1;
-
-	for (; o != NULL && o->held && o->gone && o->app == app &&
-	     len + KEEPER_ID_LEN <= sizeof(buf);
-	     o = TAILQ_NEXT(o, next)) {
-		memcpy(buf + len, o->id, KEEPER_ID_LEN);
-		len += KEEPER_ID_LEN;
+	for (o = first; count > 0; count--, o = next) {
+		next = TAILQ_NEXT(o, next);
+		o->held = true;
+		/* Of a worker that is gone by now there is more to tell. */
+		if (leave || !o->gone)
+			keeper_move(o, leave ? &all->leaving : &all->said);
 	}
-	if (!keeper_tell(k, buf, len, NULL, 0, now))
-		return false;
-	keeper_move_told(
-	    &all->unsaid, (len - 1) / KEEPER_ID_LEN, &all->leaving);
 	return true;
 }
 
@@ -538,9 +517,7 @@ keeper_go_on(struct keepers *all, tstamp now)
 	} else if (!TAILQ_EMPTY(&all->retakes)) {
 		told = keeper_tell_take(all, k, now);
 	} else if (!TAILQ_EMPTY(&all->unsaid)) {
-		told = TAILQ_FIRST(&all->unsaid)->held
-		    ? keeper_tell_leave(all, k, now)
-		    : keeper_tell_hold(all, k, now);
+		told = keeper_tell_outputs(all, k, now);
 	} else if (app == NULL) {
 		return;
 	} else {
@@ -652,44 +629,40 @@ keeper_heard(
 /* --- another keeper, or none -----------------------------------------------
  */
 
-/*
- * Has the next keeper hold the output; or nobody, if that has stalled the
- * former one, or its app has too often. held: whether that has it.
- */
-static void
-keeper_hand_on(struct output *o, bool culprit, bool held, tstamp now)
-{
-	struct keepers *all = o->app->all;
-	bool failed = o->app->stalls >= KEEPER_STALLS;
-
-	o->held = false;
-	keeper_move(o, &all->unsaid);
-	if (!culprit && !failed)
-		return;
-	keeper_give_up(o, held);
-	if (o->process != KEEPER_NO_PROCESS && !o->gone)
-		pool_unheard(&all->sup->pool, o->process, !failed, now);
-}
-
 void
 keeper_succeed(struct keepers *all, struct keeper_app *app, uint32_t busy,
     const char *id, tstamp now)
 {
 	struct outputs *lists[] = { &all->unsaid, &all->leaving, &all->said };
 	struct retake *r = all->retaken;
-	struct output *o, *last;
+	struct output *o, *last = NULL;
+	bool held, culprit, failed;
 
 	/* What it was given and had not closed itself is as it was. */
 	keeper_end_closing(all);
+	/*
+	 * The next keeper holds each output; or nobody does, if that has
+	 * stalled the former one, or its app has too often.
+	 */
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
 		last = TAILQ_LAST(lists[i], outputs);
-		while ((o = TAILQ_FIRST(lists[i])) != NULL) {
-			bool culprit = o->held && busy != 0 && app == o->app &&
-			    memcmp(o->id, id, KEEPER_ID_LEN) == 0;
-			keeper_hand_on(o, culprit, o->held && busy != 0, now);
-			if (o == last)
+		do {
+			o = TAILQ_FIRST(lists[i]);
+			if (o == NULL)
 				break;
-		}
+			held = o->held && busy != 0;
+			culprit = held && app == o->app &&
+			    memcmp(o->id, id, KEEPER_ID_LEN) == 0;
+			failed = o->app->stalls >= KEEPER_STALLS;
+			o->held = false;
+			keeper_move(o, &all->unsaid);
+			if (!culprit && !failed)
+				continue;
+			keeper_give_up(o, held);
+			if (o->process != KEEPER_NO_PROCESS && !o->gone)
+				pool_unheard(
+				    &all->sup->pool, o->process, !failed, now);
+		} while (o != last);
 	}
 	all->retaken = NULL;
 	if (r != NULL && busy == KEEPER_TAKE)

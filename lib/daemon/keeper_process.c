@@ -223,29 +223,6 @@ keeper_forget(struct timer *t, tstamp now)
 	keeper_go_on(all, now);
 }
 
-/* Tells whose fault it is; nobody's, if it has been stopped while it slept. */
-static void
-keeper_blame(const struct keeper *k)
-{
-	const struct supervisor *s = k->all->sup;
-	long pid = k->result.pid;
-
-	if (k->app == NULL)
-		log_warnx(
-		    "keeper (pid %ld) does not answer: another takes over",
-		    pid);
-	for (uint32_t n = 0; k->app != NULL && n < s->pool.napps; n++)
-		if (s->groups[n] != NULL && s->groups[n]->keeper == k->app)
-			tell_app(s->groups[n], LOG_LEVEL_WARN, EVENT_FAILURE,
-			    NULL,
-			    "keeper (pid %ld) does not answer, stalled by this "
-			    "app: another takes over%s",
-			    pid,
-			    k->app->stalls < KEEPER_STALLS
-				? ""
-				: ", but for this app");
-}
-
 /*
  * It is left alone, and ends when the kernel lets it go. What it has not read
  * is taken from its socket: we have copies of all that, so no close is the
@@ -271,7 +248,21 @@ keeper_stall(struct keeper *k, uint32_t busy, tstamp now)
 	memcpy(id, k->page->id, sizeof(id));
 	if (busy != 0 && (k->app = keeper_app_get(s, k->page->app)) != NULL)
 		k->app->stalls++;
-	keeper_blame(k);
+	/* Nobody's fault is told if it has been stopped while it slept. */
+	if (k->app == NULL)
+		log_warnx(
+		    "keeper (pid %ld) does not answer: another takes over",
+		    (long)k->result.pid);
+	for (uint32_t n = 0; k->app != NULL && n < s->pool.napps; n++)
+		if (s->groups[n] != NULL && s->groups[n]->keeper == k->app)
+			tell_app(s->groups[n], LOG_LEVEL_WARN, EVENT_FAILURE,
+			    NULL,
+			    "keeper (pid %ld) does not answer, stalled by this "
+			    "app: another takes over%s",
+			    (long)k->result.pid,
+			    k->app->stalls < KEEPER_STALLS
+				? ""
+				: ", but for this app");
 	(void)munmap(k->page, sizeof(*k->page));
 	k->page = NULL;
 	timer_init(&k->timer, keeper_forget);

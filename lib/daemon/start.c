@@ -109,6 +109,42 @@ start_family(const struct group *g)
 				 : "unix";
 }
 
+/* What the worker is told of its place; see apppool-worker(7). */
+static void
+start_put_ours(struct start *t)
+{
+	const struct worker *w = t->w;
+	const struct conf_app *conf = w->group->conf;
+	char *pid;
+
+	(void)start_put(t, WIRE_ENV_APP "=%s", conf->name);
+	(void)start_put(t, WIRE_ENV_ID "=%s", w->id);
+	if (w->template != NULL)
+		(void)start_put(t, WIRE_ENV_TEMPLATE "=1");
+	else
+		(void)start_put(t, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
+	if (w->child_end != -1) {
+		(void)start_put(t, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
+		(void)start_put(t, WIRE_ENV_FD "=3");
+		(void)start_put(
+		    t, WIRE_ENV_FAMILY "=%s", start_family(w->group));
+		if (w->keeps)
+			(void)start_put(t, WIRE_ENV_UNREAD "=kept");
+		if (conf->parking.keep_alive)
+			(void)start_put(t, WIRE_ENV_KEEP_ALIVE "=1");
+		/* The descriptor after the channel. */
+		if (t->spec.filter_accept)
+			(void)start_put(t, WIRE_ENV_CALLS "=4");
+	}
+	/* As the service manager does it; the child adds its own number. */
+	if (t->nsockets > 0) {
+		(void)start_put(t, "LISTEN_FDS=%zu", t->nsockets);
+		(void)start_put(t, "LISTEN_FDNAMES=%s", t->socket_names);
+		pid = start_put(t, "LISTEN_PID=%*s", CHILD_NUMBER_SIZE, "");
+		t->spec.number = pid == NULL ? NULL : strchr(pid, '=') + 1;
+	}
+}
+
 static bool
 start_variables(struct start *t)
 {
@@ -117,7 +153,6 @@ start_variables(struct start *t)
 	const struct conf_identity *id = &conf->program.identity;
 	struct counter_address counter;
 	size_t room = 24; /* for ours */
-	char *pid;
 
 	for (char **p = environ; *p != NULL; p++)
 		room++;
@@ -147,32 +182,7 @@ start_variables(struct start *t)
 		t->no_memory |= text == NULL;
 		free(text);
 	}
-	(void)start_put(t, WIRE_ENV_APP "=%s", conf->name);
-	(void)start_put(t, WIRE_ENV_ID "=%s", w->id);
-	if (w->template != NULL)
-		(void)start_put(t, WIRE_ENV_TEMPLATE "=1");
-	else
-		(void)start_put(t, WIRE_ENV_SLOT "=%u", (unsigned)w->slot);
-	if (w->child_end != -1) {
-		(void)start_put(t, WIRE_ENV_PROTOCOL "=" WIRE_VERSION);
-		(void)start_put(t, WIRE_ENV_FD "=3");
-		(void)start_put(
-		    t, WIRE_ENV_FAMILY "=%s", start_family(w->group));
-		if (w->keeps)
-			(void)start_put(t, WIRE_ENV_UNREAD "=kept");
-		if (conf->parking.keep_alive)
-			(void)start_put(t, WIRE_ENV_KEEP_ALIVE "=1");
-		/* The descriptor after the channel. */
-		if (t->spec.filter_accept)
-			(void)start_put(t, WIRE_ENV_CALLS "=4");
-	}
-	/* As the service manager does it; the child adds its own number. */
-	if (t->nsockets > 0) {
-		(void)start_put(t, "LISTEN_FDS=%zu", t->nsockets);
-		(void)start_put(t, "LISTEN_FDNAMES=%s", t->socket_names);
-		pid = start_put(t, "LISTEN_PID=%*s", CHILD_NUMBER_SIZE, "");
-		t->spec.number = pid == NULL ? NULL : strchr(pid, '=') + 1;
-	}
+	start_put_ours(t);
 	t->spec.envp = t->envp;
 	if (t->no_memory)
 		errno = ENOMEM;
