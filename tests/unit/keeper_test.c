@@ -160,34 +160,28 @@ finish(void)
 	close(sock);
 }
 
+/* Prints that, which the keeper passes on so. */
 static void
-lines_come_with_the_identifier_of_their_worker(void)
+passes_on(int fd, const char *printed, const char *wanted)
 {
-	int one, two;
-
-	begin();
-	one = hold(ONE);
-	two = hold(TWO);
-	print(one, "first\nsecond\n");
-	CHECK_STR(OUT(ONE) "first\nsecond", heard());
-	print(two, "third\n");
-	CHECK_STR(OUT(TWO) "third", heard());
-	finish();
+	print(fd, printed);
+	CHECK_STR(wanted, heard());
 }
 
 static void
-a_line_in_pieces_comes_whole(void)
+lines_come_whole_with_their_worker_and_whether_they_are_errors(void)
 {
-	int fd;
+	int one, two[2];
 
 	begin();
-	fd = hold(ONE);
-	print(fd, "whole\nbegin");
-	CHECK_STR(OUT(ONE) "whole", heard());
-	print(fd, "ning\n\nnext");
-	CHECK_STR(OUT(ONE) "beginning\n", heard());
-	print(fd, "\n");
-	CHECK_STR(OUT(ONE) "next", heard());
+	one = hold(ONE);
+	hold_both(TWO, two);
+	passes_on(one, "first\nsecond\n", OUT(ONE) "first\nsecond");
+	passes_on(two[0], "third\n", OUT(TWO) "third");
+	passes_on(two[1], "fourth\n", ERR(TWO) "fourth");
+	passes_on(one, "whole\nbegin", OUT(ONE) "whole");
+	passes_on(one, "ning\n\nnext", OUT(ONE) "beginning\n");
+	passes_on(one, "\n", OUT(ONE) "next");
 	finish();
 }
 
@@ -303,20 +297,6 @@ words_after(const char *printed)
 }
 
 static void
-the_two_outputs_are_told_apart(void)
-{
-	int to[2];
-
-	begin();
-	hold_both(ONE, to);
-	print(to[0], "out\n");
-	CHECK_STR(OUT(ONE) "out", heard());
-	print(to[1], "err\n");
-	CHECK_STR(ERR(ONE) "err", heard());
-	finish();
-}
-
-static void
 the_last_line_comes_after_all_others(void)
 {
 	int to[2];
@@ -356,43 +336,27 @@ the_last_line_of_too_many_is_known(void)
 }
 
 static void
-the_last_line_is_not_a_blank_one_and_has_no_blanks_around_it(void)
+the_last_line_is_not_blank_has_no_blanks_around_it_and_is_cut(void)
 {
-	begin();
-	CHECK_STR("why", words_after("what\n\t why \r\n \t\n\n"));
-	CHECK_STR("why", words_after(" why\n"));
-	finish();
-}
-
-static void
-the_last_line_may_have_no_newline(void)
-{
-	begin();
-	CHECK_STR("why", words_after("what\nwhy"));
-	finish();
-}
-
-static void
-a_worker_that_said_nothing_has_no_last_line(void)
-{
-	begin();
-	CHECK_STR("", words_after(""));
-	CHECK_STR("", words_after("\n"));
-	leave(TWO);
-	CHECK_STR("W" TWO, heard());
-	CHECK_STR("D", heard());
-	finish();
-}
-
-static void
-a_long_last_line_is_cut(void)
-{
+	static const char *const tries[][2] = {
+		{ "what\n\t why \r\n \t\n\n", "why" },
+		{ " why\n", "why" },
+		{ "what\nwhy", "why" },
+		{ "", "" },
+		{ "\n", "" },
+	};
 	char line[KEEPER_WORDS_MAX + 2];
 
 	begin();
+	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
+		CHECK_STR(tries[i][1], words_after(tries[i][0]));
 	memset(line, 'x', sizeof(line));
 	line[sizeof(line) - 1] = '\0';
 	CHECK_EQ(KEEPER_WORDS_MAX, strlen(words_after(line)));
+	/* Of a worker that nobody knows there is none. */
+	leave(TWO);
+	CHECK_STR("W" TWO, heard());
+	CHECK_STR("D", heard());
 	finish();
 }
 
@@ -461,58 +425,42 @@ check_taken(int connections)
 static void
 what_lies_in_a_channel_comes_in_its_order(void)
 {
+	static const int counts[] = { 200, 0 };
+
 	begin();
-	open_channel(200);
-	take(ONE);
-	check_taken(200);
-	close_channel();
-	open_channel(0);
-	take(ONE);
-	check_taken(0);
-	close_channel();
+	for (int i = 0; i < 2; i++) {
+		open_channel(counts[i]);
+		take(ONE);
+		check_taken(counts[i]);
+		close_channel();
+	}
 	finish();
 }
 
+/* It may have shut its end down, or asked for credentials. */
 static void
-a_channel_that_was_shut_down_is_emptied(void)
+a_worker_cannot_keep_a_channel_from_being_emptied(void)
 {
+	char text[2 * KEEPER_TAKEN_MAX];
+	bool with_fd;
+	int on = 1;
+
 	begin();
 	open_channel(3);
 	CHECK_EQ(0, shutdown(channel[1], SHUT_RDWR));
 	take(ONE);
 	check_taken(3);
 	close_channel();
-	finish();
-}
-
-static void
-credentials_that_a_worker_asked_for_do_no_harm(void)
-{
-	int on = 1;
-
-	begin();
 	open_channel(0);
 	CHECK_EQ(0,
 	    setsockopt(channel[1], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on)));
 	CHECK_EQ(8, fdpass_send(channel[0], "CONN 0 0", 8, channel[0]));
-	take(ONE);
-	check_taken(1);
-	close_channel();
-	finish();
-}
-
-static void
-a_message_longer_than_any_of_ours_is_cut(void)
-{
-	char text[2 * KEEPER_TAKEN_MAX];
-	bool with_fd;
-
-	begin();
-	open_channel(0);
+	/* A message longer than any of ours is cut. */
 	memset(text, 'x', sizeof(text));
 	CHECK_EQ(sizeof(text),
 	    fdpass_send(channel[0], text, sizeof(text), channel[0]));
 	take(ONE);
+	CHECK_STR("T" ONE "CONN 0 0", taken(&with_fd));
 	CHECK_EQ(KEEPER_HEAD + KEEPER_TAKEN_MAX, strlen(taken(&with_fd)));
 	CHECK(with_fd);
 	check_taken(0);
@@ -616,24 +564,17 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(lines_come_with_the_identifier_of_their_worker);
-	RUN(a_line_in_pieces_comes_whole);
+	RUN(lines_come_whole_with_their_worker_and_whether_they_are_errors);
 	RUN(the_beginning_of_a_line_comes_when_its_worker_leaves);
 	RUN(what_is_left_at_the_end_is_passed_on);
 	RUN(a_line_over_64_KiB_is_cut_and_the_next_is_whole);
 	RUN(a_packet_has_32_lines_at_most);
 	RUN(of_many_last_lines_1024_come_and_the_rest_is_counted);
-	RUN(the_two_outputs_are_told_apart);
 	RUN(the_last_line_comes_after_all_others);
 	RUN(the_last_line_of_too_many_is_known);
-	RUN(the_last_line_is_not_a_blank_one_and_has_no_blanks_around_it);
-	RUN(the_last_line_may_have_no_newline);
-	RUN(a_worker_that_said_nothing_has_no_last_line);
-	RUN(a_long_last_line_is_cut);
+	RUN(the_last_line_is_not_blank_has_no_blanks_around_it_and_is_cut);
 	RUN(what_lies_in_a_channel_comes_in_its_order);
-	RUN(a_channel_that_was_shut_down_is_emptied);
-	RUN(credentials_that_a_worker_asked_for_do_no_harm);
-	RUN(a_message_longer_than_any_of_ours_is_cut);
+	RUN(a_worker_cannot_keep_a_channel_from_being_emptied);
 	RUN(descriptors_are_closed_when_the_daemon_has_closed_its_own);
 	RUN(what_lies_in_a_socket_is_read_before_it_is_closed);
 	RUN(the_end_of_a_pipe_costs_no_time);
