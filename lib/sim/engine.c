@@ -4,7 +4,6 @@
  */
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 
 #include "core/ilist.h"
@@ -575,21 +574,18 @@ engine_need(struct engine *e, uint32_t app, uint32_t need)
 
 /* --- the run ------------------------------------------------------------ */
 
-/* -1 and errno: no memory. */
-static int
+static void
 engine_init(struct engine *e)
 {
 	uint32_t workers = e->manager->workers, requests = e->manager->requests;
 	const struct load_spec *load = load_spec(e->load);
 	struct result *r = e->result;
-	struct tally *t = e->tallies = calloc(r->apps_len + 1, sizeof(*t));
+	struct tally *t = result_alloc(r->apps_len + 1, sizeof(*t));
 
-	e->workers = calloc(workers, sizeof(*e->workers));
-	e->requests = calloc(requests, sizeof(*e->requests));
-	e->links = calloc(requests, sizeof(*e->links));
-	if (t == NULL || e->workers == NULL || e->requests == NULL ||
-	    e->links == NULL)
-		return -1;
+	e->tallies = t;
+	e->workers = result_alloc(workers, sizeof(*e->workers));
+	e->requests = result_alloc(requests, sizeof(*e->requests));
+	e->links = result_alloc(requests, sizeof(*e->links));
 	ilist_init(&e->free_requests);
 	ilist_init(&e->left);
 	for (uint32_t n = 0; n < requests; n++)
@@ -606,7 +602,6 @@ engine_init(struct engine *e)
 	}
 	for (size_t i = 0; i < r->apps_len; i++)
 		r->apps[i].name = load->apps[i].name;
-	return 0;
 }
 
 /* The load is over now. */
@@ -621,7 +616,7 @@ engine_close(struct engine *e)
 			t->closed = true;
 }
 
-/* Plays what comes next. 1; 0: that was all; -1 and errno. */
+/* Plays what comes next. 1; 0: that was all; -1: a mistake in the trace. */
 static int
 engine_turn(struct engine *e)
 {
@@ -642,7 +637,6 @@ engine_turn(struct engine *e)
 							       : ENGINE_EPOCH;
 			break;
 		case LOAD_MISTAKE:
-			errno = 0;
 			return -1;
 		}
 	}
@@ -716,17 +710,17 @@ engine_run(const struct engine_options *o, struct load *load, struct manager *m,
 		.now = ENGINE_EPOCH - o->start_time,
 		.end = length == 0 ? TSTAMP_NEVER : ENGINE_EPOCH + length,
 	};
-	int going = engine_init(&e) == -1 ? -1 : 1;
+	int going;
 
 	assert(o->start_time < ENGINE_EPOCH);
+	engine_init(&e);
 	m->engine = &e;
 	out->manager = m->name;
-	if (going == 1)
-		m->ops->started(m, e.now);
-	while (going == 1) {
+	m->ops->started(m, e.now);
+	do {
 		going = engine_turn(&e);
 		out->events++;
-	}
+	} while (going == 1);
 	if (going == 0)
 		engine_sum_up(&e);
 	free(e.events.heap);

@@ -95,7 +95,7 @@ struct engine_options {
  * that the workers it asks for at once are ready then: start_time before.
  *
  * *out: initialised for as many apps as the load has (result_init()).  0; or
- * -1: errno, or 0 in it: a mistake in the trace (load_mistake()).
+ * -1: a mistake in the trace (load_mistake()).
  *
  * More than manager->requests connections at once are refused before the
  * manager hears of them, so it must be what the manager can hold and one more.
@@ -152,8 +152,8 @@ uint32_t engine_app_of(const struct engine *e, uint32_t request);
  * Our manager: the core itself, as the daemon drives it, with a backlog in
  * front of each app such as the kernel has.
  *
- * NULL and errno: no memory. conf must outlive it; the caller undoes it with
- * m->ops->fini(m).  seed is that of the core's own jitters.
+ * conf must outlive it; the caller undoes it with m->ops->fini(m).  seed is
+ * that of the core's own jitters.
  */
 struct manager *pool_driver_new(const struct conf *conf, uint64_t seed);
 

@@ -48,7 +48,7 @@ events_put(struct events *q, tstamp at, uint32_t number)
 		q->capacity = 2 * hole + 64;
 		q->heap = reallocarray(q->heap, q->capacity, sizeof(e));
 		if (q->heap == NULL)
-			err(EX_OSERR, "apppoolctl: simulate");
+			err(EX_OSERR, "simulate");
 	}
 	while (hole > 0 && events_before(&e, &q->heap[(hole - 1) / 2])) {
 		q->heap[hole] = q->heap[(hole - 1) / 2];

@@ -12,12 +12,12 @@
  */
 
 #include <assert.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "sim/events.h"
 #include "sim/load.h"
+#include "sim/result.h"
 
 /* Longer than any simulation; the sum of many is still a time. */
 #define SERVICE_LONGEST TSPAN_SECONDS(365 * 86400)
@@ -286,40 +286,34 @@ load_left(struct load *l, uint32_t app, bool served, tstamp now)
 struct load *
 load_open(const struct load_spec *spec)
 {
-	struct load *l = calloc(1, sizeof(*l));
+	struct trace *trace = NULL;
 	struct prng seeds = { .state = spec->seed };
-	int rc = 0;
+	struct load *l;
 
-	if (l == NULL)
+	if (spec->trace != NULL && (trace = trace_open(spec)) == NULL)
 		return NULL;
+	l = result_alloc(1, sizeof(*l));
 	l->spec = spec;
-	if (spec->trace != NULL) {
-		l->trace = trace_open(spec);
-		rc = l->trace == NULL ? -1 : 0;
-	} else if (spec->closed) {
+	l->trace = trace;
+	if (trace != NULL)
+		return l;
+	if (spec->closed) {
 		l->services.state = prng_next(&seeds);
 		l->thoughts.state = prng_next(&seeds);
 		clients_init(l);
-	} else {
-		assert(spec->length > 0);
-		l->arrivals.state = prng_next(&seeds);
-		l->services.state = prng_next(&seeds);
-		l->choices.state = prng_next(&seeds);
-		curve_init(
-		    &l->curve, &spec->profile, spec->length, prng_next(&seeds));
-		l->shares = calloc(spec->apps_len, sizeof(*l->shares));
-		rc = l->shares == NULL ? -1 : 0;
-		for (size_t i = 0; i < spec->apps_len && rc == 0; i++) {
-			l->rate += spec->apps[i].rate;
-			l->shares[i] = l->rate;
-		}
-	}
-	if (rc == 0)
 		return l;
-	rc = errno;
-	load_close(l);
-	errno = rc;
-	return NULL;
+	}
+	assert(spec->length > 0);
+	l->arrivals.state = prng_next(&seeds);
+	l->services.state = prng_next(&seeds);
+	l->choices.state = prng_next(&seeds);
+	curve_init(&l->curve, &spec->profile, spec->length, prng_next(&seeds));
+	l->shares = result_alloc(spec->apps_len, sizeof(*l->shares));
+	for (size_t i = 0; i < spec->apps_len; i++) {
+		l->rate += spec->apps[i].rate;
+		l->shares[i] = l->rate;
+	}
+	return l;
 }
 
 void

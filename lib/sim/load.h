@@ -100,8 +100,8 @@ enum load_got {
 struct load;
 
 /*
- * The spec must outlive the load. NULL and errno: no memory, or the trace
- * cannot be opened ("-" can be read but once).
+ * The spec must outlive the load. NULL and errno: the trace cannot be opened;
+ * "-" can be read but once.
  *
  * With a trace, rates, services and the profile are of no account; it ends at
  * `length` if that is not 0.

@@ -188,14 +188,10 @@ options_parse(struct simulate_options *o, int argc, char **argv)
 
 	*o = (struct simulate_options){
 		.file = CONF_DEFAULT_FILE,
-		.typed = calloc((size_t)argc, sizeof(*o->typed)),
+		.typed = result_alloc((size_t)argc, sizeof(*o->typed)),
 		.start_time = DEFAULT_START_TIME,
 		.seed = 1,
 	};
-	if (o->typed == NULL) {
-		perror("apppoolctl: simulate");
-		return EX_OSERR;
-	}
 	while ((option = getopt_long(
 		    argc, argv, "c:hjV", simulate_longs, &index)) != -1) {
 		if (option == '?')

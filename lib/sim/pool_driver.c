@@ -257,31 +257,26 @@ pool_driver_new(const struct conf *conf, uint64_t seed)
 		.tick = driver_tick,
 		.fini = driver_fini,
 	};
-	struct pool_driver *d = calloc(1, sizeof(*d));
+	struct pool_driver *d = result_alloc(1, sizeof(*d));
+	uint32_t requests;
 
-	if (d == NULL)
-		return NULL;
 	d->conf = conf;
 	d->seed = seed;
 	conf_pool_limits(conf, &d->limits);
+	requests = d->limits.conns + 1;
+	for (size_t i = 0; i < conf->apps_len; i++)
+		requests += conf->apps[i].listen.backlog;
 	d->manager = (struct manager){
 		.ops = &ops,
 		.name = "apppoold",
 		.workers = d->limits.processes,
-		.requests = d->limits.conns + 1,
+		.requests = requests,
 	};
-	for (size_t i = 0; i < conf->apps_len; i++)
-		d->manager.requests += conf->apps[i].listen.backlog;
-	d->memory = calloc(1, pool_memory(&d->limits));
-	d->backlogs = calloc(d->limits.apps, sizeof(*d->backlogs));
-	d->links = calloc(d->manager.requests, sizeof(*d->links));
-	d->conn_of = calloc(d->manager.requests, sizeof(*d->conn_of));
-	d->request_of = calloc(d->limits.conns, sizeof(*d->request_of));
-	if (d->memory == NULL || d->backlogs == NULL || d->links == NULL ||
-	    d->conn_of == NULL || d->request_of == NULL) {
-		driver_fini(&d->manager);
-		return NULL;
-	}
+	d->memory = result_alloc(1, pool_memory(&d->limits));
+	d->backlogs = result_alloc(d->limits.apps, sizeof(*d->backlogs));
+	d->links = result_alloc(requests, sizeof(*d->links));
+	d->conn_of = result_alloc(requests, sizeof(*d->conn_of));
+	d->request_of = result_alloc(d->limits.conns, sizeof(*d->request_of));
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		ilist_init(&d->backlogs[i].requests);
 		d->backlogs[i].room = conf->apps[i].listen.backlog;

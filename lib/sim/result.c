@@ -1,7 +1,9 @@
 /* The result of a run, and what it is made of. */
 
+#include <err.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "sim/result.h"
 
@@ -87,12 +89,6 @@ histogram_within(const struct histogram *h, tspan value)
 	return h->total == 0 ? 1 : (double)within / (double)h->total;
 }
 
-double
-histogram_mean(const struct histogram *h)
-{
-	return h->total == 0 ? 0 : h->sum / (double)h->total;
-}
-
 /* --- series ------------------------------------------------------------- */
 
 struct series_bucket *
@@ -131,13 +127,23 @@ series_at(struct series *s, tspan at)
 
 /* --- the whole ---------------------------------------------------------- */
 
-int
+void *
+result_alloc(size_t n, size_t size)
+{
+	void *memory = calloc(n > 0 ? n : 1, size);
+
+	if (memory == NULL)
+		err(EX_OSERR, "simulate");
+	return memory;
+}
+
+void
 result_init(struct result *r, size_t apps_len)
 {
-	memset(r, 0, sizeof(*r));
-	r->apps = calloc(apps_len, sizeof(*r->apps));
-	r->apps_len = apps_len;
-	return r->apps == NULL ? -1 : 0;
+	*r = (struct result){
+		.apps = result_alloc(apps_len, sizeof(*r->apps)),
+		.apps_len = apps_len,
+	};
 }
 
 void

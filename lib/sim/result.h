@@ -18,8 +18,8 @@
 /*
  * A distribution of times.  Each power of two is cut into 64 equal buckets: a
  * percentile is at most 1/64 too high, and never over the maximum, which is
- * exact.  So are the mean and whatever is under 64 ns, above all 0.  Times
- * over 2^50 ns (13 days) share the last bucket.
+ * exact.  So is whatever is under 64 ns, above all 0.  Times over 2^50 ns (13
+ * days) share the last bucket.
  */
 #define HISTOGRAM_PART 64
 #define HISTOGRAM_LAST 50
@@ -35,17 +35,11 @@ struct histogram {
 void histogram_add(struct histogram *h, tspan value);
 void histogram_merge(struct histogram *h, const struct histogram *other);
 
-/*
- * The value that a share (0 … 1) of all did not exceed; 1 gives the exact
- * maximum; 0 if there is nothing.
- */
+/* The value that a share (0 … 1) of all did not exceed; 0 if there is none. */
 tspan histogram_share(const struct histogram *h, double share);
 
 /* The share that did not exceed a value; 1 if there is nothing. */
 double histogram_within(const struct histogram *h, tspan value);
-
-/* Nanoseconds; 0 if there is nothing. */
-double histogram_mean(const struct histogram *h);
 
 /*
  * Figures over time, in few buckets of equal width.  When time runs past the
@@ -99,8 +93,8 @@ struct result_app {
 
 	/*
 	 * From arrival to the moment at which a process begins with it, be it
-	 * in a backlog, in a queue, or unread in the socket of a process.  Of
-	 * all that were begun with, and what the unfinished ones have waited.
+	 * in a backlog, in a queue, or unread in the socket of a process; of
+	 * the unfinished ones, what they have waited.
 	 */
 	struct histogram wait;
 
@@ -126,8 +120,7 @@ struct result_app {
 
 	/*
 	 * Time in which a connection lies unread in the socket of a busy
-	 * process while another of its app is idle; and the longest that a
-	 * connection lay so.
+	 * process while another of its app is idle; and the longest of one.
 	 */
 	tspan idle_while_unread;
 	tspan longest_unread;
@@ -152,14 +145,17 @@ result_refusals(const struct result_app *r)
 	return r->refused + r->timed_out;
 }
 
-/* The result of nothing, for so many apps; -1 and errno: no memory. */
-int result_init(struct result *r, size_t apps_len);
+/* The result of nothing, for so many apps. */
+void result_init(struct result *r, size_t apps_len);
 void result_fini(struct result *r);
 
-/*
- * The end of a run: adds what is known of each app alone to the total, which
- * has its own means and its own series unless there is but one app.
- */
+/* Adds what is known of each app alone to the total, at the end of a run. */
 void result_sum(struct result *r);
+
+/*
+ * Memory of zeroes, for this and all else of the simulator.  Without any the
+ * program ends, with EX_OSERR.
+ */
+void *result_alloc(size_t n, size_t size);
 
 #endif

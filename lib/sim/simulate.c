@@ -1,5 +1,6 @@
 /* apppoolctl simulate, from its first word to its exit status. */
 
+#include <err.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -24,18 +25,11 @@ simulate_bad_file(const char *file, int status)
 	return status;
 }
 
-static int
-simulate_no_memory(void)
-{
-	perror("apppoolctl: simulate");
-	return EX_OSERR;
-}
-
 /* --- a run -------------------------------------------------------------- */
 
 /*
- * Our rules on the load.  Gives an exit status.  *out: zeroes; result_fini() is
- * the caller's in any case.
+ * Our rules on the load.  Gives an exit status; result_fini() is the caller's
+ * in any case.
  */
 static int
 simulate_run(
@@ -49,22 +43,15 @@ simulate_run(
 	struct load *load = load_open(&s->load);
 	int status = EX_OK;
 
-	if (load == NULL && s->load.trace != NULL) {
+	result_init(out, s->load.apps_len);
+	if (load == NULL) {
 		status = simulate_bad_file(s->load.trace, EX_NOINPUT);
-	} else if (m == NULL || load == NULL ||
-	    result_init(out, s->load.apps_len) == -1) {
-		status = simulate_no_memory();
 	} else if (engine_run(&o, load, m, out) == -1) {
-		if (errno != 0) {
-			status = simulate_no_memory();
-		} else {
-			(void)fprintf(stderr, "%s\n", load_mistake(load));
-			status = EX_DATAERR;
-		}
+		(void)fprintf(stderr, "%s\n", load_mistake(load));
+		status = EX_DATAERR;
 	}
 	load_close(load);
-	if (m != NULL)
-		m->ops->fini(m);
+	m->ops->fini(m);
 	return status;
 }
 
@@ -153,7 +140,7 @@ search_try(const struct search *s, uint32_t n, bool *out)
 	struct conf_app *app = &conf->apps[s->app];
 	unsigned ceiling = conf->max_processes;
 	unsigned min = app->pool.min_processes, max = app->pool.max_processes;
-	struct result r = { 0 };
+	struct result r;
 	int status;
 
 	conf->max_processes = search_ceiling(s, n);
@@ -298,7 +285,7 @@ simulate_draw(
 		if (asprintf(&name, "%.*s%s%s%s", (int)len, file,
 			i == 0 ? "" : "-", i == 0 ? "" : r->apps[app].name,
 			file + len) == -1)
-			return simulate_no_memory();
+			err(EX_OSERR, "simulate");
 		out = fopen(name, "we");
 		good = out != NULL && picture_put(s, r, app, out) == 0;
 		if (out != NULL)
@@ -315,20 +302,18 @@ static int
 simulate_and_show(
     const struct simulate_options *o, struct conf *conf, struct simulation *s)
 {
-	struct verdict *verdicts = calloc(conf->apps_len, sizeof(*verdicts));
-	struct result r = { 0 };
-	int status;
+	struct verdict *verdicts =
+	    result_alloc(conf->apps_len, sizeof(*verdicts));
+	struct result r;
+	int status = simulate_run(s, conf, &r);
 
-	if (verdicts == NULL)
-		return simulate_no_memory();
-	status = simulate_run(s, conf, &r);
 	if (status == EX_OK)
 		status = simulate_judge(conf, s, &r, verdicts);
 	s->verdicts = verdicts;
 	if (status == EX_OK && !o->json)
 		view_text(s, &r, stdout);
-	else if (status == EX_OK && view_json(s, &r, stdout) == -1)
-		status = simulate_no_memory();
+	else if (status == EX_OK)
+		view_json(s, &r, stdout);
 	if (status == EX_OK && o->svg != NULL)
 		status = simulate_draw(o->svg, s, &r);
 	result_fini(&r);
@@ -365,9 +350,8 @@ simulate(const struct simulate_options *o)
 	if (conf == NULL)
 		return EX_CONFIG;
 	s.config = conf->file;
-	apps = calloc(conf->apps_len, sizeof(*apps));
-	status = apps == NULL ? simulate_no_memory()
-			      : options_load(o, conf, apps, &s.load);
+	apps = result_alloc(conf->apps_len, sizeof(*apps));
+	status = options_load(o, conf, apps, &s.load);
 	if (status == EX_OK)
 		status = simulate_and_show(o, conf, &s);
 	free(apps);

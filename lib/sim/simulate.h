@@ -144,8 +144,8 @@ struct simulation {
 /* The figures, for people.  A failed write shows in ferror(out). */
 void view_text(const struct simulation *s, const struct result *r, FILE *out);
 
-/* The whole result as one JSON object. -1 and errno: it is cut short. */
-int view_json(const struct simulation *s, const struct result *r, FILE *out);
+/* The whole result as one JSON object. */
+void view_json(const struct simulation *s, const struct result *r, FILE *out);
 
 /*
  * A picture of the app of this number; of all together if there is no such app.

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "sim/load.h"
+#include "sim/result.h"
 #include "sys/text.h"
 
 #define LINE_LONGEST 1000
@@ -70,18 +71,17 @@ trace_name(const char *file)
 struct trace *
 trace_open(const struct load_spec *spec)
 {
-	struct trace *t = calloc(1, sizeof(*t));
+	bool standard = strcmp(spec->trace, "-") == 0;
+	FILE *file = standard ? stdin : fopen(spec->trace, "re");
+	struct trace *t;
 
-	if (t == NULL)
+	if (file == NULL)
 		return NULL;
+	t = result_alloc(1, sizeof(*t));
 	t->spec = spec;
+	t->file = file;
 	text_init(&t->said, 65536);
-	t->file =
-	    strcmp(spec->trace, "-") == 0 ? stdin : fopen(spec->trace, "re");
-	if (t->file != NULL)
-		return t;
-	free(t);
-	return NULL;
+	return t;
 }
 
 void

@@ -3,9 +3,10 @@
  * names and the meaning of those of `status -j` where that has them too.
  */
 
-#include <errno.h>
+#include <err.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "sim/simulate.h"
 #include "sys/emit.h"
@@ -189,11 +190,9 @@ text_apps(const struct result *r, FILE *out)
 		{ "refused" }, { "p50" }, { "p99" }, { "p99.9" }, { "max" },
 		{ "mean" }, { "most" }, { "spawns" } };
 	size_t rows = r->apps_len + 1;
-	struct words *cells = calloc(rows * COLUMNS, sizeof(*cells));
+	struct words *cells = result_alloc(rows * COLUMNS, sizeof(*cells));
 	int width[COLUMNS] = { 0 }, len;
 
-	if (cells == NULL)
-		return;
 	memcpy(cells, titles, sizeof(titles));
 	for (size_t i = 0; i < r->apps_len; i++) {
 		const struct result_app *a = &r->apps[i];
@@ -242,7 +241,6 @@ view_text(const struct simulation *s, const struct result *r, FILE *out)
 
 struct output {
 	FILE *out;
-	bool failed; /* no memory: something is missing */
 	struct text text;
 	struct emit json;
 };
@@ -251,7 +249,8 @@ struct output {
 static void
 output_flush(struct output *o)
 {
-	o->failed = o->failed || o->text.failed;
+	if (o->text.failed)
+		errx(EX_OSERR, "simulate: there is no memory for the answer");
 	(void)fwrite(o->text.data, 1, o->text.len, o->out);
 	text_clear(&o->text);
 }
@@ -407,7 +406,7 @@ json_verdict(struct emit *j, const struct verdict *v)
 	emit_object_end(j);
 }
 
-int
+void
 view_json(const struct simulation *s, const struct result *r, FILE *out)
 {
 	struct output o = { .out = out };
@@ -446,8 +445,4 @@ view_json(const struct simulation *s, const struct result *r, FILE *out)
 	text_puts(&o.text, "\n");
 	output_flush(&o);
 	text_fini(&o.text);
-	if (!o.failed)
-		return 0;
-	errno = ENOMEM;
-	return -1;
 }

@@ -41,8 +41,8 @@ run(const struct pareto *p, enum policies policy, struct result *out)
 
 	pareto_load(p, conf, 1, &app, &spec);
 	load = load_open(&spec);
-	if (m == NULL || load == NULL || result_init(out, 1) == -1 ||
-	    engine_run(&o, load, m, out) == -1)
+	result_init(out, 1);
+	if (m == NULL || engine_run(&o, load, m, out) == -1)
 		pareto_die("no memory");
 	load_close(load);
 	m->ops->fini(m);

@@ -112,8 +112,8 @@ pareto_add(const struct pareto *p, const struct conf *conf, struct manager *m,
 
 	pareto_load(p, conf, seed, &app, &spec);
 	load = load_open(&spec);
-	if (m == NULL || load == NULL || result_init(&r, 1) == -1 ||
-	    engine_run(&o, load, m, &r) == -1)
+	result_init(&r, 1);
+	if (m == NULL || engine_run(&o, load, m, &r) == -1)
 		pareto_die("no memory");
 	row->name = m->name;
 	row->processes += r.total.processes / PARETO_SEEDS;

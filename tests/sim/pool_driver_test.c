@@ -288,7 +288,7 @@ one_process_with_a_fixed_time_makes_wait_as_theory_has_it(void)
 	run_one("min_processes = 1 max_processes = 1 max_queue = 10000",
 	    "fixed:10ms", 70, 10000, &result);
 	check_about(load * service / (2 * (1 - load)),
-	    histogram_mean(&result.total.wait), 2);
+	    result.total.wait.sum / (double)result.total.wait.total, 2);
 	check_about(load, result.total.busy, 0.5);
 	result_fini(&result);
 }
@@ -312,8 +312,8 @@ eight_processes_make_wait_as_theory_has_it(void)
 
 	run_one("min_processes = 8 max_processes = 8 max_queue = 10000",
 	    "exponential:20ms", 320, 3000, &result);
-	check_about(
-	    busy * service / (8 - work), histogram_mean(&result.total.wait), 3);
+	check_about(busy * service / (8 - work),
+	    result.total.wait.sum / (double)result.total.wait.total, 3);
 	/* The waits over 0 are exponential. */
 	check_about(log(busy / 0.01) * service / (8 - work),
 	    (double)histogram_share(&result.total.wait, 0.99), 4);
@@ -330,7 +330,7 @@ sessions_of_one_process_wait_as_those_of_many(void)
 		"max_queue = 10000",
 	    "exponential:20ms", 320, 3000, &result);
 	check_about(erlang_c(8, work) * service / (8 - work),
-	    histogram_mean(&result.total.wait), 2);
+	    result.total.wait.sum / (double)result.total.wait.total, 2);
 	result_fini(&result);
 }
 

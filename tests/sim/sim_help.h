@@ -24,10 +24,11 @@ help_run_load(struct manager *m, const struct load_spec *spec,
 	struct load *load = load_open(spec);
 	int rc;
 
-	if (load == NULL || result_init(out, spec->apps_len) == -1) {
+	if (load == NULL) {
 		perror("load");
 		exit(1);
 	}
+	result_init(out, spec->apps_len);
 	rc = engine_run(o, load, m, out);
 	load_close(load);
 	m->ops->fini(m);

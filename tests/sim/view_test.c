@@ -3,10 +3,6 @@
  * are made here.
  */
 
-#include <sys/resource.h>
-
-#include <errno.h>
-
 #include "../unit/check.h"
 #include "sim/simulate.h"
 #include "sys/text.h"
@@ -353,37 +349,6 @@ a_picture_that_cannot_be_written_is_an_error(void)
 	(void)fclose(out);
 }
 
-/* --- JSON --------------------------------------------------------------- */
-
-/* A name so long that it needs memory of its own. */
-static const char *
-long_name(void)
-{
-	static char name[16 * 1024 * 1024];
-
-	memset(name, 'x', sizeof(name) - 1);
-	return name;
-}
-
-static void
-json_without_memory_is_an_error(void)
-{
-	static const struct rlimit none = { 0, RLIM_INFINITY };
-	struct simulation s = simulation_of(long_name());
-	FILE *out = begin();
-
-#ifdef __SANITIZE_ADDRESS__
-	SKIP("the sanitizer ends who finds no memory");
-#endif
-	s.config = "pool.conf";
-	make_result(1, TSPAN_SECONDS(1), NULL);
-	NEED(setrlimit(RLIMIT_AS, &none) == 0);
-	errno = 0;
-	CHECK_EQ(-1, view_json(&s, &result, out));
-	CHECK_EQ(ENOMEM, errno);
-	(void)fclose(out);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -399,7 +364,6 @@ main(int argc, char **argv)
 	RUN(a_load_of_one_moment_has_a_picture);
 	RUN(steps_of_axes_are_round_and_not_too_many);
 	RUN(a_picture_that_cannot_be_written_is_an_error);
-	RUN_ALONE(json_without_memory_is_an_error);
 	free(shown);
 	return check_finish();
 }
