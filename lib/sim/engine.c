@@ -560,14 +560,9 @@ engine_take(struct engine *e, uint32_t worker)
 }
 
 void
-engine_promise(struct engine *e, uint32_t app, tspan target_wait)
+engine_need(struct engine *e, uint32_t app, tspan target_wait, uint32_t need)
 {
 	e->result->apps[app].target_wait = target_wait;
-}
-
-void
-engine_need(struct engine *e, uint32_t app, uint32_t need)
-{
 	if (e->tallies[app].need != need)
 		tally_of(e, app)->need = need;
 }

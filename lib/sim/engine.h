@@ -105,11 +105,7 @@ struct engine_options {
 int engine_run(const struct engine_options *o, struct load *load,
     struct manager *m, struct result *out);
 
-/*
- * Starts a worker of the app under this number, which must be free; it serves
- * `concurrency` requests at a time.  It may be given requests when ready() has
- * been told.
- */
+/* Starts a worker under this number, which must be free. */
 void engine_start(
     struct engine *e, uint32_t worker, uint32_t app, uint32_t concurrency);
 
@@ -122,13 +118,10 @@ void engine_stop(struct engine *e, uint32_t worker);
 /* The worker exits, whatever it is doing. */
 void engine_kill(struct engine *e, uint32_t worker);
 
-/* Gives the worker a request that no worker holds. */
+/* Gives a worker that is ready a request that no worker holds. */
 void engine_give(struct engine *e, uint32_t worker, uint32_t request);
 
-/*
- * Takes back the oldest request that lies unread in the worker's socket;
- * ILIST_NONE: there is none.
- */
+/* Takes the oldest request back that the worker has not read; ILIST_NONE. */
 uint32_t engine_take(struct engine *e, uint32_t worker);
 
 /* Ends a request that no worker holds. */
@@ -140,9 +133,9 @@ enum engine_refusal {
 
 void engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how);
 
-/* The app's promise, and what it needs for that; see result_app. */
-void engine_promise(struct engine *e, uint32_t app, tspan target_wait);
-void engine_need(struct engine *e, uint32_t app, uint32_t need);
+/* The app's promise, and the workers that it needs for that. */
+void engine_need(
+    struct engine *e, uint32_t app, tspan target_wait, uint32_t need);
 
 uint32_t engine_app_of(const struct engine *e, uint32_t request);
 

@@ -1,6 +1,7 @@
 /* The command line of `apppoolctl simulate`, and the load that it asks for. */
 
 #include <ctype.h>
+#include <err.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,7 +52,7 @@ const struct option simulate_longs[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static int
+_Noreturn static void
 options_usage(void)
 {
 	(void)fputs("usage: apppoolctl simulate [-hjV] [-c FILE] "
@@ -62,20 +63,18 @@ options_usage(void)
 		    "[--svg FILE]\n"
 		    "           [--think [APP=]SERVICE] [--trace FILE]\n",
 	    stderr);
-	return EX_USAGE;
+	exit(EX_USAGE);
 }
 
-/* Tells what is wrong with the value of an option; gives EX_USAGE. */
-static int
+/* Tells what is wrong with the value of an option. */
+_Noreturn static void
 options_misuse(int option, const char *text, const char *why)
 {
 	const struct option *o = simulate_longs;
 
 	while (o->val != option)
 		o++;
-	(void)fprintf(
-	    stderr, "apppoolctl: simulate: --%s %s: %s\n", o->name, text, why);
-	return EX_USAGE;
+	errx(EX_USAGE, "simulate: --%s %s: %s", o->name, text, why);
 }
 
 /* --- the command line --------------------------------------------------- */
@@ -154,7 +153,7 @@ options_have(const struct simulate_options *o, int option)
 	return false;
 }
 
-static int
+static void
 options_check(const struct simulate_options *o)
 {
 	bool clients = options_have(o, OPTION_CLIENTS);
@@ -174,17 +173,15 @@ options_check(const struct simulate_options *o)
 		why = "clients come when they have been served: no --profile";
 	else if (!clients && options_have(o, OPTION_THINK))
 		why = "it is clients who think: --think goes with --clients";
-	if (why == NULL)
-		return 0;
-	(void)fprintf(stderr, "apppoolctl: simulate: %s\n", why);
-	return EX_USAGE;
+	if (why != NULL)
+		errx(EX_USAGE, "simulate: %s", why);
 }
 
-int
+void
 options_parse(struct simulate_options *o, int argc, char **argv)
 {
 	const char *valid;
-	int option, index;
+	int option;
 
 	*o = (struct simulate_options){
 		.file = CONF_DEFAULT_FILE,
@@ -193,22 +190,20 @@ options_parse(struct simulate_options *o, int argc, char **argv)
 		.seed = 1,
 	};
 	while ((option = getopt_long(
-		    argc, argv, "c:hjV", simulate_longs, &index)) != -1) {
+		    argc, argv, "c:hjV", simulate_longs, NULL)) != -1) {
 		if (option == '?')
-			return options_usage();
+			options_usage();
 		valid = options_read(o, option, optarg);
 		if (valid != NULL)
-			return options_misuse(option, optarg, valid);
+			options_misuse(option, optarg, valid);
 		if (o->help || o->version)
-			return 0;
+			return;
 	}
 	if (argc - optind != 1) {
-		(void)fprintf(stderr,
-		    "apppoolctl: simulate: unexpected argument: %s\n",
-		    argv[argc - 1]);
-		return options_usage();
+		warnx("simulate: unexpected argument: %s", argv[argc - 1]);
+		options_usage();
 	}
-	return options_check(o);
+	options_check(o);
 }
 
 /* --- the load ----------------------------------------------------------- */
@@ -250,11 +245,10 @@ options_find(const struct simulate_options *o, int option, const char *name)
 }
 
 /*
- * Whether each name is that of an app whose connections the pool hands out:
- * workers that listen themselves take as many at a time as they like.  0, or
- * the exit status.
+ * Each name must be that of an app whose connections the pool hands out:
+ * workers that listen themselves take as many at a time as they like.
  */
-static int
+static void
 options_check_names(const struct simulate_options *o, const struct conf *conf)
 {
 	for (size_t i = 0; i < o->typed_len; i++) {
@@ -275,10 +269,9 @@ options_check_names(const struct simulate_options *o, const struct conf *conf)
 			return options_misuse(o->typed[i].option, text,
 			    "no connections are handed to it (handoff)");
 	}
-	return 0;
 }
 
-static int
+static void
 options_clients(const struct simulate_options *o, const struct conf_app *app,
     struct load_app *out)
 {
@@ -288,23 +281,24 @@ options_clients(const struct simulate_options *o, const struct conf_app *app,
 	tspan span;
 
 	if (clients == NULL || !app->pool.sessions)
-		return 0;
+		return;
 	if (!options_to_number(clients, CLIENTS_MAX, &n))
-		return options_misuse(OPTION_CLIENTS, clients,
+		options_misuse(OPTION_CLIENTS, clients,
 		    "write a number from 0 to 1000000");
 	out->clients = (uint32_t)n;
 	if (think == NULL ||
 	    (words_read_span(think, &span) == NULL && span == 0))
-		return 0;
+		return;
 	valid = words_read_service(think, &out->think);
-	return valid == NULL ? 0 : options_misuse(OPTION_THINK, think, valid);
+	if (valid != NULL)
+		options_misuse(OPTION_THINK, think, valid);
 }
 
 /*
  * Without a rate, the highest one keeps a good part of max_processes busy:
  * there is something to be seen, and no connection is refused.
  */
-static int
+static void
 options_rate(const struct simulate_options *o, const struct conf *conf,
     const struct conf_app *app, struct load_app *out)
 {
@@ -314,8 +308,7 @@ options_rate(const struct simulate_options *o, const struct conf *conf,
 	if (out->typed_rate != NULL) {
 		valid = words_read_rate(out->typed_rate, &out->rate);
 		if (valid != NULL)
-			return options_misuse(
-			    OPTION_RATE, out->typed_rate, valid);
+			options_misuse(OPTION_RATE, out->typed_rate, valid);
 	} else {
 		for (size_t i = 0; i < conf->apps_len; i++)
 			places += conf->apps[i].pool.max_processes;
@@ -327,7 +320,6 @@ options_rate(const struct simulate_options *o, const struct conf *conf,
 	}
 	if (!app->pool.sessions)
 		out->rate = 0;
-	return 0;
 }
 
 static tspan
@@ -343,14 +335,21 @@ options_length(const struct simulate_options *o)
 				      : TSPAN_SECONDS(86400);
 }
 
-int
+void
 options_load(const struct simulate_options *o, const struct conf *conf,
     struct load_app *apps, struct load_spec *out)
 {
-	bool closed = options_have(o, OPTION_CLIENTS);
-	int status = options_check_names(o, conf);
-
-	for (size_t i = 0; i < conf->apps_len && status == 0; i++) {
+	options_check_names(o, conf);
+	*out = (struct load_spec){
+		.apps = apps,
+		.apps_len = conf->apps_len,
+		.closed = options_have(o, OPTION_CLIENTS),
+		.profile = o->profile,
+		.length = options_length(o),
+		.seed = o->seed,
+		.trace = o->trace,
+	};
+	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct conf_app *app = &conf->apps[i];
 		struct load_app *a = &apps[i];
 		const char *service, *valid;
@@ -366,20 +365,10 @@ options_load(const struct simulate_options *o, const struct conf *conf,
 						   : DEFAULT_SERVICE;
 		valid = words_read_service(service, &a->service);
 		if (valid != NULL)
-			status = options_misuse(OPTION_SERVICE, service, valid);
-		else if (closed)
-			status = options_clients(o, app, a);
+			options_misuse(OPTION_SERVICE, service, valid);
+		if (out->closed)
+			options_clients(o, app, a);
 		else
-			status = options_rate(o, conf, app, a);
+			options_rate(o, conf, app, a);
 	}
-	*out = (struct load_spec){
-		.apps = apps,
-		.apps_len = conf->apps_len,
-		.closed = closed,
-		.profile = o->profile,
-		.length = options_length(o),
-		.seed = o->seed,
-		.trace = o->trace,
-	};
-	return status;
 }

@@ -147,7 +147,7 @@ driver_started(struct manager *m, tstamp now)
 		o.limited = false;
 		app = pool_app_add(&d->pool, &o, now);
 		assert(app == i);
-		engine_promise(m->engine, app, o.target_wait);
+		engine_need(m->engine, app, o.target_wait, 0);
 	}
 	driver_settle(d, now);
 }
@@ -225,8 +225,12 @@ driver_tick(struct manager *m, tstamp now)
 	pool_tick(&d->pool, now);
 	driver_settle(d, now);
 	/* Needs are estimated at ticks. */
-	for (uint32_t app = 0; app < d->conf->apps_len; app++)
-		engine_need(m->engine, app, d->pool.apps[app].promise.need);
+	for (uint32_t i = 0; i < d->conf->apps_len; i++) {
+		const struct app *app = &d->pool.apps[i];
+
+		engine_need(
+		    m->engine, i, app->options.target_wait, app->promise.need);
+	}
 }
 
 /* --- set-up ------------------------------------------------------------- */

@@ -1,4 +1,7 @@
-/* apppoolctl simulate, from its first word to its exit status. */
+/*
+ * apppoolctl simulate, from its first word to its exit status.  What is wrong
+ * with its options and files ends the program at once.
+ */
 
 #include <err.h>
 #include <errno.h>
@@ -16,22 +19,8 @@
 /* Trials with twice as many each, before more processes are no answer. */
 #define DOUBLINGS 5
 
-/* Tells why the file is of no use; gives that exit status. */
-static int
-simulate_bad_file(const char *file, int status)
-{
-	(void)fprintf(
-	    stderr, "apppoolctl: simulate: %s: %s\n", file, strerror(errno));
-	return status;
-}
-
-/* --- a run -------------------------------------------------------------- */
-
-/*
- * Our rules on the load.  Gives an exit status; result_fini() is the caller's
- * in any case.
- */
-static int
+/* Our rules on the load; result_fini() is the caller's. */
+static void
 simulate_run(
     const struct simulation *s, const struct conf *conf, struct result *out)
 {
@@ -41,18 +30,16 @@ simulate_run(
 	};
 	struct manager *m = pool_driver_new(conf, s->load.seed);
 	struct load *load = load_open(&s->load);
-	int status = EX_OK;
 
+	if (load == NULL)
+		err(EX_NOINPUT, "simulate: %s", s->load.trace);
 	result_init(out, s->load.apps_len);
-	if (load == NULL) {
-		status = simulate_bad_file(s->load.trace, EX_NOINPUT);
-	} else if (engine_run(&o, load, m, out) == -1) {
+	if (engine_run(&o, load, m, out) == -1) {
 		(void)fprintf(stderr, "%s\n", load_mistake(load));
-		status = EX_DATAERR;
+		exit(EX_DATAERR);
 	}
 	load_close(load);
 	m->ops->fini(m);
-	return status;
 }
 
 /* --- the verdicts ------------------------------------------------------- */
@@ -132,30 +119,29 @@ search_ceiling(const struct search *s, uint32_t n)
 	return most > conf->max_processes ? most : conf->max_processes;
 }
 
-/* Plays the load with n processes. 0, or an exit status. */
-static int
-search_try(const struct search *s, uint32_t n, bool *out)
+/* Whether n processes would do. */
+static bool
+search_try(const struct search *s, uint32_t n)
 {
 	struct conf *conf = s->conf;
 	struct conf_app *app = &conf->apps[s->app];
 	unsigned ceiling = conf->max_processes;
 	unsigned min = app->pool.min_processes, max = app->pool.max_processes;
 	struct result r;
-	int status;
+	bool fits;
 
 	conf->max_processes = search_ceiling(s, n);
 	if (n > max)
 		app->pool.max_processes = n;
 	if (s->ready)
 		app->pool.min_processes = n;
-	status = simulate_run(s->simulation, conf, &r);
+	simulate_run(s->simulation, conf, &r);
 	conf->max_processes = ceiling;
 	app->pool.min_processes = min;
 	app->pool.max_processes = max;
-	if (status == 0)
-		*out = verdict_fits(&r.apps[s->app]);
+	fits = verdict_fits(&r.apps[s->app]);
 	result_fini(&r);
-	return status;
+	return fits;
 }
 
 static uint32_t
@@ -168,43 +154,29 @@ search_bounded(double n)
  * Between a number that is too small and one that is not, the smallest; 0 if
  * none of those tried is enough.
  */
-static int
-search_smallest(
-    const struct search *s, uint32_t low, uint32_t high, uint32_t *out)
+static uint32_t
+search_smallest(const struct search *s, uint32_t low, uint32_t high)
 {
-	bool good = false, enough;
-	int status = 0;
+	bool good = high > low && search_try(s, high);
 
-	*out = 0;
-	for (unsigned i = 0; i < DOUBLINGS && !good; i++) {
-		if (i > 0) {
-			low = high;
-			high = search_bounded(2.0 * high);
-		}
-		if (high <= low)
-			return 0;
-		status = search_try(s, high, &good);
-		if (status != 0)
-			return status;
+	for (unsigned i = 1; i < DOUBLINGS && !good && high > low; i++) {
+		low = high;
+		high = search_bounded(2.0 * high);
+		good = high > low && search_try(s, high);
 	}
 	while (good && high - low > 1) {
 		uint32_t middle = low + (high - low) / 2;
 
-		status = search_try(s, middle, &enough);
-		if (status != 0)
-			return status;
-		*(enough ? &high : &low) = middle;
+		*(search_try(s, middle) ? &high : &low) = middle;
 	}
-	if (good)
-		*out = high;
-	return 0;
+	return good ? high : 0;
 }
 
 /*
  * The smallest max_processes that would do, where those there are do not, by
  * playing the load again; and if none does, with so many min_processes, too.
  */
-static int
+static void
 search_remedy(const struct simulation *of, struct conf *conf, size_t app,
     struct verdict *v)
 {
@@ -215,48 +187,43 @@ search_remedy(const struct simulation *of, struct conf *conf, size_t app,
 		.allowed = v->allowed,
 	};
 	uint32_t high = search_bounded(ceil(v->needed) + 1), n;
-	int status;
 
 	if (high <= v->allowed)
 		high = search_bounded(v->allowed + 1.0);
 	v->tried = true;
-	status = search_smallest(&s, v->allowed, high, &n);
-	if (status == 0 && n == 0) {
+	n = search_smallest(&s, v->allowed, high);
+	if (n == 0) {
 		s.ready = true;
-		status = search_smallest(&s, 0, high, &n);
-	}
-	if (status != 0 || n == 0)
-		return status;
-	if (s.ready)
+		n = search_smallest(&s, 0, high);
 		v->min_processes = n;
+	}
+	if (n == 0)
+		return;
 	if (n > conf->apps[app].pool.max_processes)
 		v->max_processes = n;
 	v->ceiling = search_ceiling(&s, n);
 	if (v->ceiling == conf->max_processes)
 		v->ceiling = 0;
-	return 0;
 }
 
 /* Also sets how many processes there may be at most. */
-static int
+static void
 simulate_judge(struct conf *conf, const struct simulation *s, struct result *r,
     struct verdict *out)
 {
 	/* Standard input cannot be played again. */
 	bool once = s->load.trace != NULL && strcmp(s->load.trace, "-") == 0;
-	int status = EX_OK;
 	uint32_t sum = 0;
 
-	for (size_t i = 0; i < conf->apps_len && status == EX_OK; i++) {
+	for (size_t i = 0; i < conf->apps_len; i++) {
 		verdict_judge(conf, &s->load, r, i, &out[i]);
 		r->apps[i].max_processes = out[i].allowed;
 		sum += out[i].allowed;
 		if (out[i].kind > VERDICT_FITS && !once)
-			status = search_remedy(s, conf, i, &out[i]);
+			search_remedy(s, conf, i, &out[i]);
 	}
 	r->total.max_processes =
 	    sum < conf->max_processes ? sum : conf->max_processes;
-	return status;
 }
 
 /* --- the command -------------------------------------------------------- */
@@ -265,7 +232,7 @@ simulate_judge(struct conf *conf, const struct simulation *s, struct result *r,
  * A picture of all apps, and if there are several, one of each beside it:
  * "day-web.svg" of the app "web" beside "day.svg".
  */
-static int
+static void
 simulate_draw(
     const char *file, const struct simulation *s, const struct result *r)
 {
@@ -274,51 +241,22 @@ simulate_draw(
 	    ? strlen(file)
 	    : (size_t)(dot - file);
 	size_t pictures = r->apps_len > 1 ? 1 + r->apps_len : 1;
-	int status = EX_OK;
 
 	for (size_t i = 0; i < pictures; i++) {
 		size_t app = i == 0 ? r->apps_len : i - 1;
 		char *name;
 		FILE *out;
-		bool good;
 
 		if (asprintf(&name, "%.*s%s%s%s", (int)len, file,
 			i == 0 ? "" : "-", i == 0 ? "" : r->apps[app].name,
 			file + len) == -1)
 			err(EX_OSERR, "simulate");
 		out = fopen(name, "we");
-		good = out != NULL && picture_put(s, r, app, out) == 0;
-		if (out != NULL)
-			good = fclose(out) == 0 && good;
-		if (!good)
-			status = simulate_bad_file(name, EX_CANTCREAT);
+		if (out == NULL || picture_put(s, r, app, out) == -1 ||
+		    fclose(out) != 0)
+			err(EX_CANTCREAT, "simulate: %s", name);
 		free(name);
 	}
-	return status;
-}
-
-/* Our rules on the load, and what came of it. */
-static int
-simulate_and_show(
-    const struct simulate_options *o, struct conf *conf, struct simulation *s)
-{
-	struct verdict *verdicts =
-	    result_alloc(conf->apps_len, sizeof(*verdicts));
-	struct result r;
-	int status = simulate_run(s, conf, &r);
-
-	if (status == EX_OK)
-		status = simulate_judge(conf, s, &r, verdicts);
-	s->verdicts = verdicts;
-	if (status == EX_OK && !o->json)
-		view_text(s, &r, stdout);
-	else if (status == EX_OK)
-		view_json(s, &r, stdout);
-	if (status == EX_OK && o->svg != NULL)
-		status = simulate_draw(o->svg, s, &r);
-	result_fini(&r);
-	free(verdicts);
-	return status;
 }
 
 static struct conf *
@@ -332,35 +270,47 @@ simulate_conf(const char *file)
 	for (size_t i = 0; i < report.mistakes_len; i++)
 		(void)fprintf(stderr, "%s\n", report.mistakes[i]);
 	conf_report_fini(&report);
-	if (conf == NULL || conf->apps_len > 0)
-		return conf;
-	(void)fprintf(stderr, "%s: there is no app in it to simulate\n", file);
-	conf_free(conf);
-	return NULL;
+	if (conf != NULL && conf->apps_len == 0)
+		(void)fprintf(
+		    stderr, "%s: there is no app in it to simulate\n", file);
+	if (conf == NULL || conf->apps_len == 0)
+		exit(EX_CONFIG);
+	return conf;
 }
 
+/* Our rules on the load, and what came of it. */
 static int
 simulate(const struct simulate_options *o)
 {
-	struct simulation s = { .start_time = o->start_time };
 	struct conf *conf = simulate_conf(o->file);
-	struct load_app *apps;
-	int status;
+	struct load_app *apps = result_alloc(conf->apps_len, sizeof(*apps));
+	struct verdict *verdicts =
+	    result_alloc(conf->apps_len, sizeof(*verdicts));
+	struct simulation s = {
+		.config = conf->file,
+		.start_time = o->start_time,
+		.verdicts = verdicts,
+	};
+	struct result r;
 
-	if (conf == NULL)
-		return EX_CONFIG;
-	s.config = conf->file;
-	apps = result_alloc(conf->apps_len, sizeof(*apps));
-	status = options_load(o, conf, apps, &s.load);
-	if (status == EX_OK)
-		status = simulate_and_show(o, conf, &s);
+	options_load(o, conf, apps, &s.load);
+	simulate_run(&s, conf, &r);
+	simulate_judge(conf, &s, &r, verdicts);
+	if (o->json)
+		view_json(&s, &r, stdout);
+	else
+		view_text(&s, &r, stdout);
+	if (o->svg != NULL)
+		simulate_draw(o->svg, &s, &r);
+	result_fini(&r);
+	free(verdicts);
 	free(apps);
 	conf_free(conf);
 	/* The reason of an earlier failed write is not known any more. */
 	errno = EIO;
-	if (status != EX_OK || (fflush(stdout) == 0 && !ferror(stdout)))
-		return status;
-	perror("apppoolctl: standard output");
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return EX_OK;
+	warn("standard output");
 	return EX_IOERR;
 }
 
@@ -398,13 +348,14 @@ int
 simulate_main(int argc, char **argv)
 {
 	struct simulate_options o;
-	int status = options_parse(&o, argc, argv);
+	int status = EX_OK;
 
-	if (status == EX_OK && o.help)
+	options_parse(&o, argc, argv);
+	if (o.help)
 		simulate_help();
-	else if (status == EX_OK && o.version)
+	else if (o.version)
 		(void)puts("apppoolctl " APPPOOL_VERSION);
-	else if (status == EX_OK)
+	else
 		status = simulate(&o);
 	free(o.typed);
 	return status;

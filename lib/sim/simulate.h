@@ -42,18 +42,15 @@ struct simulate_options {
 	bool version;
 };
 
-/*
- * 0; or an exit status, and the mistake has been told.  The texts are those of
- * argv.
- */
-int options_parse(struct simulate_options *o, int argc, char **argv);
+/* The texts are those of argv.  A mistake ends the program. */
+void options_parse(struct simulate_options *o, int argc, char **argv);
 
 /*
  * The load of the apps of a configuration: what the options say, else our
- * defaults.  apps: as many as conf has; *out refers to them.  0, or an exit
- * status, and the mistake has been told.
+ * defaults.  apps: as many as conf has; *out refers to them.  A mistake ends
+ * the program.
  */
-int options_load(const struct simulate_options *o, const struct conf *conf,
+void options_load(const struct simulate_options *o, const struct conf *conf,
     struct load_app *apps, struct load_spec *out);
 
 /* --- words.c -------------------------------------------------------------- */
