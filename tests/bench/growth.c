@@ -12,10 +12,10 @@
  * `full` is when the last worker began its first request.  `lost` is the time
  * that a client spent waiting, all its requests together; both in milliseconds
  * since the first client came, medians of the rounds.  `workers` is how many
- * served.  By default a pool has as many as keep its promised wait, 20 ms,
- * which fewer do; without one it grows until nobody waits.  Beside that stand
- * start_delay = 0, the limit of what growing can do, and a pool that has all
- * workers from the beginning.
+ * served.  By default a pool grows until nobody waits; with a promised wait it
+ * has as many as keep that, which fewer do.  Beside that stand start_delay = 0,
+ * the limit of what growing can do, and a pool that has all workers from the
+ * beginning.
  */
 
 #include <err.h>
@@ -42,7 +42,7 @@ static const int starts_msec[] = { 2, 50, 500 };
 
 enum {
 	WAY_DEFAULT,
-	WAY_UNPROMISED,
+	WAY_PROMISED,
 	WAY_LINEAR,
 	WAY_ALL,
 	WAY_LIMIT,
@@ -56,13 +56,11 @@ static const struct way {
 	bool full; /* all workers from the beginning */
 } ways[WAYS] = {
 	[WAY_DEFAULT] = { "default", "", false },
-	[WAY_UNPROMISED] = { "target_wait 0", "target_wait = 0", false },
-	[WAY_LINEAR] = { "linear", "target_wait = 0 start_delay_step = linear",
-	    false },
-	[WAY_ALL] = { "all", "target_wait = 0 start_delay_step = all", false },
-	[WAY_LIMIT] = { "start_delay 0", "target_wait = 0 start_delay = 0",
-	    false },
-	[WAY_FULL] = { "full", "target_wait = 0", true },
+	[WAY_PROMISED] = { "promised", "target_wait = 20ms", false },
+	[WAY_LINEAR] = { "linear", "start_delay_step = linear", false },
+	[WAY_ALL] = { "all", "start_delay_step = all", false },
+	[WAY_LIMIT] = { "start_delay 0", "start_delay = 0", false },
+	[WAY_FULL] = { "full", "", true },
 };
 
 struct growth {
@@ -174,10 +172,10 @@ growth_round(struct growth *g, int start, unsigned way)
 static void
 growth_note(struct growth *g)
 {
-	aims_at_most(samples_median(&g->full[WAY_UNPROMISED]), 25,
+	aims_at_most(samples_median(&g->full[WAY_DEFAULT]), 25,
 	    "ms until as many processes as clients: starts of %d ms",
 	    starts_msec[0]);
-	aims_at_most(samples_median(&g->lost[WAY_UNPROMISED]) -
+	aims_at_most(samples_median(&g->lost[WAY_DEFAULT]) -
 		samples_median(&g->lost[WAY_LIMIT]),
 	    20, "ms that a client loses beyond start_delay = 0: the same");
 }

@@ -101,31 +101,6 @@ server_exists(enum server_name name)
 	return access(path, X_OK) == 0;
 }
 
-/* Makes a shell script that reads a line and writes it. */
-static void
-server_script(const struct server *s, char out[PATHS])
-{
-	FILE *f;
-
-	(void)snprintf(out, PATHS, "%s/script", s->folder);
-	f = fopen(out, "we");
-	if (f == NULL ||
-	    fputs("#!/bin/sh\nread -r line\necho \"$line\"\n", f) == EOF ||
-	    fclose(f) != 0 || chmod(out, 0755) == -1)
-		err(EX_CANTCREAT, "%s", out);
-}
-
-static void
-server_forker(
-    const struct server *s, const struct server_plan *plan, struct command *c)
-{
-	server_program(true, "forker", c->program);
-	server_script(s, c->worker);
-	c->argv[0] = c->program;
-	c->argv[1] = plan->address;
-	c->argv[2] = c->worker;
-}
-
 static void
 server_baseline(
     const struct server *s, const struct server_plan *plan, struct command *c)
@@ -133,10 +108,6 @@ server_baseline(
 	const struct server_kind *k = &kinds[s->name];
 
 	assert(!plan->idle);
-	if (plan->stdio) {
-		server_forker(s, plan, c);
-		return;
-	}
 	server_program(true, k->title, c->program);
 	server_program(true, "worker", c->worker);
 	(void)snprintf(c->number, sizeof(c->number), "%d", plan->workers);
@@ -151,14 +122,9 @@ static void
 server_pool(
     const struct server *s, const struct server_plan *plan, struct command *c)
 {
-	/* Beside the adapters that wait there are those that became the script.
-	 */
-	int most = plan->stdio ? 8 * plan->workers : plan->workers;
 	FILE *f;
 
-	if (plan->stdio)
-		server_script(s, c->worker);
-	else if (plan->worker != NULL)
+	if (plan->worker != NULL)
 		(void)strlcpy(c->worker, plan->worker, sizeof(c->worker));
 	else
 		server_program(true, plan->idle ? "idle" : "worker", c->worker);
@@ -172,15 +138,15 @@ server_pool(
 	    "app \"bench\" {\n"
 	    "\tlisten = {\"%s\"}\n"
 	    "\tcommand = {\"%s\", \"%s\", \"%d\"}\n"
-	    "%s%s"
+	    "%s"
 	    "\tmin_processes = %d\n"
 	    "\tmax_processes = %d\n"
 	    "\t%s\n"
 	    "}\n",
-	    s->folder, most, plan->address, c->worker, kinds[s->name].mode,
-	    plan->start_usec, geteuid() == 0 ? "\tuser = \"root\"\n" : "",
-	    plan->stdio ? "\thandoff = stdio\n" : "",
-	    plan->first > 0 ? plan->first : plan->workers, most,
+	    s->folder, plan->workers, plan->address, c->worker,
+	    kinds[s->name].mode, plan->start_usec,
+	    geteuid() == 0 ? "\tuser = \"root\"\n" : "",
+	    plan->first > 0 ? plan->first : plan->workers, plan->workers,
 	    plan->options != NULL ? plan->options : "");
 	if (fclose(f) != 0)
 		err(EX_CANTCREAT, "%s", c->number);
@@ -284,8 +250,7 @@ server_failed(const struct server *s, const char *what)
 static bool
 server_baseline_ready(const struct server *s)
 {
-	return (s->forks || proc_children(s->pid) >= s->workers) &&
-	    server_connects(s);
+	return proc_children(s->pid) >= s->workers && server_connects(s);
 }
 
 static bool
@@ -337,7 +302,6 @@ server_start(struct server *s, enum server_name name, const char *parent,
 
 	s->name = name;
 	s->workers = plan->workers;
-	s->forks = plan->stdio;
 	if (endpoint_parse(plan->address, &s->at) == -1)
 		errx(EX_SOFTWARE, "%s: not an address", plan->address);
 	(void)snprintf(s->folder, sizeof(s->folder), "%s/%s.XXXXXX", parent,

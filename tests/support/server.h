@@ -37,14 +37,12 @@ struct server_plan {
 	int start_usec; /* likewise: how long a worker takes to be ready */
 	const char *options; /* likewise: further ones of the app; or NULL */
 	const char *worker; /* likewise: another program; or NULL */
-	bool stdio; /* of shared, apppoold: a shell script for each client */
 };
 
 struct server {
 	enum server_name name;
 	pid_t pid;
 	int workers;
-	bool forks; /* its workers come with the clients */
 	struct endpoint at;
 	char folder[SERVER_PATH]; /* its configuration, control socket, log */
 };
