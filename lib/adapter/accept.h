@@ -145,19 +145,6 @@ struct call {
 	uint32_t room; /* bytes there are for the address */
 };
 
-/* Receives a call. Returns 0, or -1: ENOENT, it is gone already. */
-int call_receive(int notify, struct call *out);
-
-/*
- * Answers accept() with a copy of fd, as one act. Returns the number that has
- * in the program; or -1: EMFILE and the like are the program's trouble, and
- * the call still waits.
- */
-int call_give(int notify, const struct call *c, int fd);
-
-/* Lets the call fail with this errno; 0: has the kernel carry it out. */
-void call_answer(int notify, const struct call *c, int error);
-
 /* Whether the call still waits: its thread has not begun to die. */
 bool call_waits(int notify, const struct call *c);
 
@@ -174,34 +161,6 @@ struct calls {
 	size_t len;
 	size_t room;
 };
-
-/* Adds a call. Returns false if there is no memory. */
-bool calls_add(struct calls *w, const struct call *c, int notify);
-
-/* Forgets the call of the thread. */
-void calls_forget(struct calls *w, pid_t tid);
-
-/*
- * A signal is on its way to the program: until then, the calls that wait now
- * may be about to leave, and connections given to them might be lost.
- */
-void calls_doubt(struct calls *w, nanoseconds until);
-
-/* Lets all calls fail with this errno. */
-void calls_fail(struct calls *w, int notify, int error);
-
-/*
- * Returns the call that came last and is not in doubt: its thread has the best
- * chance to find its data in the caches. Forgets calls that are gone. NULL:
- * none; else valid until the next call of one of these functions.
- */
-const struct call *calls_last(struct calls *w, int notify);
-
-/* Looks whether the calls that are due have seen the signal. */
-void calls_review(struct calls *w, nanoseconds now);
-
-/* When the first is due; NEVER: none is in doubt. */
-nanoseconds calls_next(const struct calls *w);
 
 /* --- program: our child ------------------------------------------------- */
 
@@ -327,27 +286,9 @@ struct adapter {
 
 void daemon_say(const struct adapter *a, const char *message);
 
-/* Says RETIRE, once and when it makes sense. */
-void daemon_retire(struct adapter *a);
-
 /* Tells the daemon that we cannot go on, kills the program, and exits. */
 _Noreturn void daemon_fail(struct adapter *a, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-
-/*
- * Whether a connection waits in the channel, which stays there. A STOP does
- * not stay, but sets a->stopped; with no message a->maybe becomes false.
- */
-bool daemon_has_connection(struct adapter *a);
-
-/*
- * Receives a connection that can be given, into a->received. Returns false:
- * none, and a->stopped or not a->maybe.
- */
-bool daemon_receive(struct adapter *a);
-
-/* Is done with what was received: the daemon is not to find it any more. */
-void daemon_forget(struct adapter *a);
 
 /* --- sessions: when they are over --------------------------------------- */
 

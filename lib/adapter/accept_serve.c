@@ -1,16 +1,340 @@
-/* Connections for the calls that wait, and the end of the program. */
+/*
+ * The program's calls of accept() wait for our answer (seccomp_unotify(2)), and
+ * connections of the daemon are given to them, until the program ends.
+ */
 
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+
+#include <linux/seccomp.h>
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "adapter/accept.h"
 #include "sys/wire.h"
+#include "worker/worker.h"
+
+/* The list grows by so many calls. */
+#define GROWTH 16
+
+/* The time between two looks at a call in doubt. */
+#define AGAIN MILLISECONDS(5)
+
+/* `doubted` of a call that was in doubt, and will not be again. */
+#define BELIEVED (-1)
+
+/* --- one call ----------------------------------------------------------- */
+
+/* Room for the longer notification of a newer kernel. */
+union notification {
+	struct seccomp_notif n;
+	char room[512];
+};
+
+/* Receives a call. Returns 0, or -1: ENOENT, it is gone already. */
+static int
+call_receive(int notify, struct call *out)
+{
+	union notification u;
+	const struct seccomp_data *d = &u.n.data;
+
+	memset(&u, 0, sizeof(u));
+	if (ioctl(notify, SECCOMP_IOCTL_NOTIF_RECV, &u.n) == -1)
+		return -1;
+	*out = (struct call){
+		.id = u.n.id,
+		.tid = (pid_t)u.n.pid,
+		.accepts = d->nr != SYS_prctl,
+		.fd = (int)d->args[0],
+		.flags = d->nr == SYS_accept4 ? (int)d->args[3] : 0,
+		.address = d->args[1],
+		.length = d->args[2],
+	};
+	return 0;
+}
+
+/*
+ * Answers accept() with a copy of fd, as one act. Returns the number that has
+ * in the program; or -1: EMFILE and the like are the program's trouble, and
+ * the call still waits.
+ */
+static int
+call_give(int notify, const struct call *c, int fd)
+{
+	struct seccomp_notif_addfd a = {
+		.id = c->id,
+		.flags = SECCOMP_ADDFD_FLAG_SEND,
+		.srcfd = (__u32)fd,
+		.newfd_flags = (c->flags & SOCK_CLOEXEC) != 0 ? O_CLOEXEC : 0,
+	};
+
+	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ADDFD, &a);
+}
+
+/* Lets the call fail with this errno; 0: has the kernel carry it out. */
+static void
+call_answer(int notify, const struct call *c, int error)
+{
+	struct seccomp_notif_resp r = {
+		.id = c->id,
+		.error = -error,
+		.flags = error == 0 ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0,
+	};
+
+	/* ENOENT: the call is gone, and needs no answer. */
+	(void)ioctl(notify, SECCOMP_IOCTL_NOTIF_SEND, &r);
+}
+
+bool
+call_waits(int notify, const struct call *c)
+{
+	return ioctl(notify, SECCOMP_IOCTL_NOTIF_ID_VALID, &c->id) == 0;
+}
+
+/* --- all that wait ------------------------------------------------------ */
+
+static void
+remove_call(struct calls *w, size_t i)
+{
+	w->len--;
+	memmove(w->list + i, w->list + i + 1, (w->len - i) * sizeof(*w->list));
+}
+
+/* Adds a call. Returns false if there is no memory. */
+static bool
+calls_add(struct calls *w, const struct call *c, int notify)
+{
+	struct waiter *list;
+
+	/* Some may have been interrupted, or their threads are dead. */
+	for (size_t i = w->len == w->room ? w->len : 0; i-- > 0;)
+		if (!call_waits(notify, &w->list[i].call))
+			remove_call(w, i);
+	if (w->len == w->room) {
+		list = reallocarray(w->list, w->room + GROWTH, sizeof(*list));
+		if (list == NULL)
+			return false;
+		w->list = list;
+		w->room += GROWTH;
+	}
+	w->list[w->len++] = (struct waiter){ .call = *c };
+	return true;
+}
+
+/* Forgets the call of the thread. */
+static void
+calls_forget(struct calls *w, pid_t tid)
+{
+	for (size_t i = w->len; i-- > 0;)
+		if (w->list[i].call.tid == tid)
+			remove_call(w, i);
+}
+
+/*
+ * A signal is on its way to the program: until then, the calls that wait now
+ * may be about to leave, and connections given to them might be lost.
+ */
+static void
+calls_doubt(struct calls *w, nanoseconds until)
+{
+	/* Once per call, or a program full of signals would starve. */
+	for (size_t i = 0; i < w->len; i++)
+		if (w->list[i].doubted == 0)
+			w->list[i].doubted = until;
+}
+
+/* Lets all calls fail with this errno. */
+static void
+calls_fail(struct calls *w, int notify, int error)
+{
+	while (w->len > 0)
+		call_answer(notify, &w->list[--w->len].call, error);
+}
+
+/*
+ * Returns the call that came last and is not in doubt: its thread has the best
+ * chance to find its data in the caches. Forgets calls that are gone. NULL:
+ * none; else valid until the next call of one of these functions.
+ */
+static const struct call *
+calls_last(struct calls *w, int notify)
+{
+	for (size_t i = w->len; i-- > 0;) {
+		if (!call_waits(notify, &w->list[i].call))
+			remove_call(w, i);
+		else if (w->list[i].doubted <= 0)
+			return &w->list[i].call;
+	}
+	return NULL;
+}
+
+/* Looks whether the calls that are due have seen the signal. */
+static void
+calls_review(struct calls *w, nanoseconds now)
+{
+	for (size_t i = 0; i < w->len; i++) {
+		struct waiter *x = &w->list[i];
+
+		if (x->doubted <= 0 || x->doubted > now)
+			continue;
+		/* On busy processors a signal may wait for long. */
+		x->doubted =
+		    view_has_signals(x->call.tid) ? now + AGAIN : BELIEVED;
+	}
+}
+
+/* When the first is due; NEVER: none is in doubt. */
+static nanoseconds
+calls_next(const struct calls *w)
+{
+	nanoseconds next = INT64_MAX;
+
+	for (size_t i = 0; i < w->len; i++)
+		if (w->list[i].doubted > 0 && w->list[i].doubted < next)
+			next = w->list[i].doubted;
+	return next;
+}
+
+/* --- the daemon --------------------------------------------------------- */
+
+void
+daemon_say(const struct adapter *a, const char *message)
+{
+	(void)channel_say(a->channel, message, strlen(message));
+}
+
+/* Says RETIRE, once and when it makes sense. */
+static void
+daemon_retire(struct adapter *a)
+{
+	if (!a->ready || a->retired || a->stopped)
+		return;
+	a->retired = true;
+	daemon_say(a, WIRE_RETIRE);
+}
+
+void
+daemon_fail(struct adapter *a, const char *fmt, ...)
+{
+	char text[WIRE_MAX];
+	size_t verb = sizeof(WIRE_FAIL);
+	va_list ap;
+	int len;
+
+	memcpy(text, WIRE_FAIL " ", verb);
+	va_start(ap, fmt);
+	len = vsnprintf(text + verb, sizeof(text) - verb, fmt, ap);
+	va_end(ap);
+	if ((size_t)len > sizeof(text) - verb - 1)
+		len = (int)(sizeof(text) - verb - 1);
+	(void)channel_say(a->channel, text, verb + (size_t)len);
+	if (a->program.pid > 0)
+		(void)kill(a->program.pid, SIGKILL);
+	_exit(EX_OSERR);
+}
+
+/*
+ * Whether a connection waits in the channel, which stays there. A STOP does
+ * not stay, but sets a->stopped; with no message a->maybe becomes false.
+ */
+static bool
+daemon_has_connection(struct adapter *a)
+{
+	struct channel_message m;
+	char first;
+	ssize_t n;
+
+	if (!a->maybe || a->stopped)
+		return false;
+	do {
+		n = recv(
+		    a->channel, &first, sizeof(first), MSG_PEEK | MSG_DONTWAIT);
+		/* ECONNRESET comes once, and then the end of file. */
+	} while (n == -1 && errno == ECONNRESET);
+	if (n > 0 && first == WIRE_CONN[0])
+		return true;
+	if (n >= 0)
+		a->stopped = channel_receive(a->channel, MSG_DONTWAIT, &m) == 0;
+	else if (errno == EAGAIN)
+		a->maybe = false;
+	return false;
+}
+
+/* Is done with what was received: the daemon is not to find it any more. */
+static void
+daemon_forget(struct adapter *a)
+{
+	char none;
+
+	if (a->received.stays)
+		(void)recv(a->channel, &none, sizeof(none), MSG_DONTWAIT);
+	if (a->received.fd != -1)
+		(void)close(a->received.fd);
+	a->received = (struct received){ .fd = -1 };
+}
+
+/*
+ * Receives a connection that can be given, into a->received. Returns false:
+ * none, and a->stopped or not a->maybe.
+ */
+static bool
+daemon_receive(struct adapter *a)
+{
+	int flags = MSG_DONTWAIT | (a->raced ? 0 : MSG_PEEK);
+	struct received *r = &a->received;
+	struct channel_message m;
+
+	while (a->maybe && !a->stopped) {
+		if (channel_receive(a->channel, flags, &m) == -1) {
+			switch (errno) {
+			case EINTR:
+				continue;
+			case EAGAIN:
+				a->maybe = false;
+				continue;
+			case ENOBUFS:
+			case ENOMEM:
+				(void)poll(NULL, 0, 10);
+				continue;
+			default:
+				daemon_fail(a, "the socket of the daemon: %s",
+				    strerror(errno));
+			}
+		}
+		if (m.kind == CHANNEL_FORK)
+			daemon_fail(a, "it cannot fork a template");
+		if (m.kind == CHANNEL_STOP) {
+			a->stopped = true;
+			continue;
+		}
+		*r = (struct received){
+			.fd = m.fd,
+			.stays = !a->raced,
+			.serial = m.serial,
+			.peer_len = sizeof(r->peer),
+		};
+		/* accept() returns no connection without an address. */
+		if (r->fd != -1 &&
+		    getpeername(
+			r->fd, (struct sockaddr *)&r->peer, &r->peer_len) == 0)
+			return true;
+		daemon_forget(a);
+		(void)channel_say_serial(
+		    a->channel, m.fd == -1 ? WIRE_LOST : WIRE_DONE, m.serial);
+	}
+	return false;
+}
 
 /* The time in which a signal reaches the thread it is meant for. */
 #define DOUBT MILLISECONDS(5)
