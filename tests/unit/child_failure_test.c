@@ -248,7 +248,7 @@ a_nice_value_that_may_not_be_set_is_told(void)
 
 	be_ordinary();
 	spec.set_nice = true;
-	spec.nice = -10;
+	spec.nice = -20;
 	CHECK_STR(
 	    "cannot set the nice value: Permission denied", failure(&spec));
 }
