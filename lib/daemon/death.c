@@ -370,7 +370,7 @@ death_reap_next(struct supervisor *s, tstamp now)
 {
 	struct reap_death death;
 	tspan began = loop_lasts(&s->loop), took;
-	bool found = reap_peek(&death);
+	bool found = reap_peek(0, &death);
 	int cost = 0, rest = 0;
 
 	took = loop_lasts(&s->loop) - began;
@@ -400,7 +400,7 @@ death_look_at_workers(struct supervisor *s, tstamp now)
 		s->reaping.looked_at = w == NULL ? 0 : w->pid;
 		if (w == NULL)
 			return s->reaping.look_at;
-		if (reap_peek_at(w->pid, &death)) {
+		if (reap_peek(w->pid, &death)) {
 			death_reap_worker(w, &death, now);
 			left -= LOOKS_DEATH - 1;
 			next = now;
@@ -436,7 +436,7 @@ death_signalled(struct supervisor *s, pid_t pid, tstamp now)
 {
 	struct reap_death death;
 
-	if (reap_peek_at(pid, &death))
+	if (reap_peek(pid, &death))
 		(void)death_reap(s, &death, now);
 	if (s->reaping.timer.at == TSTAMP_NEVER || now < s->reaping.look_at)
 		death_reap_some(&s->reaping.timer, now);

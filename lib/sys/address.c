@@ -22,7 +22,7 @@ union any {
 
 /* Copies an address. Returns false if it is too short for its family. */
 static bool
-load(const struct sockaddr *addr, socklen_t len, union any *out)
+address_load(const struct sockaddr *addr, socklen_t len, union any *out)
 {
 	memset(out, 0, sizeof(*out));
 	if (len > sizeof(*out))
@@ -100,7 +100,7 @@ address_format(
 	char host[INET_ADDRSTRLEN];
 	union any any;
 
-	if (!load(addr, len, &any)) {
+	if (!address_load(addr, len, &any)) {
 		snprintf(buf, size, "unknown");
 		return buf;
 	}

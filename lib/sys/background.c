@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "sys/background.h"
-#include "sys/descriptors.h"
 #include "sys/log.h"
 #include "sys/procinfo.h"
 
@@ -84,14 +83,19 @@ void
 background_report(int status)
 {
 	const unsigned char byte = (unsigned char)status;
+	int null;
 
 	if (report_fd == -1)
 		return;
 	/* Lines logged so far are still for the terminal. */
 	(void)log_flush(FLUSH_LIMIT);
 	log_echo(false);
-	if (status == 0)
-		descriptors_detach();
+	/* The standard descriptors; where that is not there, they stay. */
+	null = status == 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : -1;
+	for (int fd = STDIN_FILENO; null != -1 && fd <= STDERR_FILENO; fd++)
+		(void)dup2(null, fd);
+	if (null > STDERR_FILENO)
+		(void)close(null);
 	(void)send(report_fd, &byte, 1, MSG_NOSIGNAL);
 	(void)close(report_fd);
 	report_fd = -1;
@@ -102,14 +106,14 @@ background_report(int status)
 static bool had_terminal;
 static pid_t shell, parent;
 
-/* To open /dev/tty would tell as well, but takes a pidfile_try_lock of the
+/* To open /dev/tty would tell as well, but takes a lock of the
  * terminal. */
 static bool
 has_terminal(void)
 {
-	int terminal;
+	struct procinfo info;
 
-	return procinfo_terminal(getpid(), &terminal) == 0 && terminal != 0;
+	return procinfo_read(getpid(), &info) == 0 && info.terminal != 0;
 }
 
 void
@@ -159,8 +163,7 @@ pidfile_read(int fd)
 	return (pid_t)strtol(text, NULL, 10);
 }
 
-/* Another process may have removed the file before we had the pidfile_try_lock.
- */
+/* Another process may have removed the file before we had the lock. */
 static int
 pidfile_try_lock(int fd, pid_t *other_out)
 {

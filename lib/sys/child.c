@@ -207,9 +207,8 @@ set_limits(struct start *st)
 static int
 set_nice(struct start *st)
 {
-	if (!st->spec->set_nice)
-		return 0;
-	return setpriority(PRIO_PROCESS, 0, st->spec->nice);
+	return st->spec->set_nice ? setpriority(PRIO_PROCESS, 0, st->spec->nice)
+				  : 0;
 }
 
 static int
@@ -251,9 +250,8 @@ set_identity(struct start *st)
 static int
 set_no_new_privs(struct start *st)
 {
-	if (!st->spec->no_new_privs)
-		return 0;
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	return st->spec->no_new_privs ? prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+				      : 0;
 }
 
 /* For LISTEN_PID, which only the child itself can know this early. */
@@ -327,22 +325,8 @@ check_executable(struct start *st, const char *path)
 static int
 check_next(struct start *st)
 {
-	if (st->spec->next == NULL)
-		return 0;
-	return check_executable(st, st->spec->next);
-}
-
-/* Finds the file that ENOENT or EACCES of execve(2) is about. */
-static int
-look_closer(struct start *st)
-{
-	int error = errno;
-
-	if ((error == ENOENT || error == EACCES) &&
-	    check_executable(st, st->spec->path) == -1)
-		return -1;
-	errno = error;
-	return -1;
+	return st->spec->next == NULL ? 0
+				      : check_executable(st, st->spec->next);
 }
 
 static int
@@ -352,6 +336,7 @@ execute(struct start *st)
 	static char *const empty[] = { NULL };
 	const struct child_spec *s = st->spec;
 	char *const *envp = s->envp != NULL ? s->envp : empty;
+	int error;
 
 	if (s->number != NULL)
 		write_number(s->number);
@@ -361,7 +346,13 @@ execute(struct start *st)
 		return (int)syscall(SYS_execveat, (int)st->nfds - 1, "",
 		    s->argv, envp, AT_EMPTY_PATH);
 	(void)execve(s->path, s->argv, envp);
-	return look_closer(st);
+	/* The file that ENOENT or EACCES is about may be another one. */
+	error = errno;
+	if ((error == ENOENT || error == EACCES) &&
+	    check_executable(st, st->spec->path) == -1)
+		return -1;
+	errno = error;
+	return -1;
 }
 
 static int (*const steps[])(struct start *) = {
@@ -469,22 +460,6 @@ child_signal_group(pid_t pid, int sig)
 
 /* --- failures in words -------------------------------------------------- */
 
-static const char *const failures[] = {
-	[CHILD_CLONE] = "cannot create a process",
-	[CHILD_SESSION] = "cannot begin a session",
-	[CHILD_OUTPUT] = "cannot open",
-	[CHILD_NULL] = "cannot open /dev/null",
-	[CHILD_DESCRIPTORS] = "cannot arrange descriptors",
-	[CHILD_LIMITS] = "cannot set",
-	[CHILD_NICE] = "cannot set the nice value",
-	[CHILD_CHROOT] = "cannot chroot to",
-	[CHILD_DIRECTORY] = "cannot chdir to",
-	[CHILD_IDENTITY] = "cannot become",
-	[CHILD_NO_NEW_PRIVS] = "cannot set no_new_privs",
-	[CHILD_NEXT] = "cannot execute",
-	[CHILD_EXEC] = "cannot execute",
-};
-
 bool
 child_no_room(const struct child_result *r)
 {
@@ -492,54 +467,43 @@ child_no_room(const struct child_result *r)
 	    r->error == ENFILE;
 }
 
-static const char *
-limit_name(int resource)
-{
-	switch (resource) {
-	case RLIMIT_AS:
-		return "RLIMIT_AS";
-	case RLIMIT_CORE:
-		return "RLIMIT_CORE";
-	case RLIMIT_CPU:
-		return "RLIMIT_CPU";
-	case RLIMIT_NOFILE:
-		return "RLIMIT_NOFILE";
-	case RLIMIT_NPROC:
-		return "RLIMIT_NPROC";
-	default:
-		return "a resource limit";
-	}
-}
-
-/* The file, or the limit, that the step was about; NULL: none. */
-static const char *
-subject(const struct child_spec *spec, const struct child_result *r)
-{
-	switch (r->stage) {
-	case CHILD_OUTPUT:
-		return spec->output;
-	case CHILD_LIMITS:
-		return limit_name(r->limit);
-	case CHILD_CHROOT:
-		return spec->chroot;
-	case CHILD_DIRECTORY:
-		return spec->directory != NULL ? spec->directory : "/";
-	case CHILD_NEXT:
-		return spec->next;
-	case CHILD_EXEC:
-		return spec->path;
-	default:
-		return NULL;
-	}
-}
-
 const char *
 child_explain(const struct child_spec *spec, const struct child_result *r,
     char *buf, size_t size)
 {
-	const char *failed = failures[r->stage];
+	static const char *const limits[] = {
+		[RLIMIT_AS] = "RLIMIT_AS",
+		[RLIMIT_CORE] = "RLIMIT_CORE",
+		[RLIMIT_CPU] = "RLIMIT_CPU",
+		[RLIMIT_NOFILE] = "RLIMIT_NOFILE",
+		[RLIMIT_NPROC] = "RLIMIT_NPROC",
+	};
+	const size_t nlimits = sizeof(limits) / sizeof(limits[0]);
+	const char *limit =
+	    (size_t)r->limit < nlimits ? limits[r->limit] : NULL;
+	/* What the step could not do, and the file or limit it was about. */
+	const struct {
+		const char *failed, *what;
+	} steps_failed[] = {
+		[CHILD_CLONE] = { "cannot create a process", NULL },
+		[CHILD_SESSION] = { "cannot begin a session", NULL },
+		[CHILD_OUTPUT] = { "cannot open", spec->output },
+		[CHILD_NULL] = { "cannot open /dev/null", NULL },
+		[CHILD_DESCRIPTORS] = { "cannot arrange descriptors", NULL },
+		[CHILD_LIMITS] = { "cannot set",
+		    limit != NULL ? limit : "a resource limit" },
+		[CHILD_NICE] = { "cannot set the nice value", NULL },
+		[CHILD_CHROOT] = { "cannot chroot to", spec->chroot },
+		[CHILD_DIRECTORY] = { "cannot chdir to",
+		    spec->directory != NULL ? spec->directory : "/" },
+		[CHILD_IDENTITY] = { "cannot become", NULL },
+		[CHILD_NO_NEW_PRIVS] = { "cannot set no_new_privs", NULL },
+		[CHILD_NEXT] = { "cannot execute", spec->next },
+		[CHILD_EXEC] = { "cannot execute", spec->path },
+	};
+	const char *failed = steps_failed[r->stage].failed;
+	const char *what = steps_failed[r->stage].what;
 	const char *error = strerror(r->error);
-	const char *what = subject(spec, r);
 
 	if (r->stage == CHILD_OUTPUT && r->error == ELOOP)
 		error = "it is a symbolic link: remove it, or name the file it "
@@ -563,13 +527,13 @@ child_explain(const struct child_spec *spec, const struct child_result *r,
 
 /* --- reaping: waitid(2), twice ---------------------------------------- */
 
-static bool
-reap_look(idtype_t type, pid_t pid, struct reap_death *out)
+bool
+reap_peek(pid_t pid, struct reap_death *out)
 {
 	siginfo_t info = { 0 };
 
-	while (
-	    waitid(type, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) == -1) {
+	while (waitid(pid == 0 ? P_ALL : P_PID, (id_t)pid, &info,
+		   WEXITED | WNOHANG | WNOWAIT) == -1) {
 		if (errno != EINTR)
 			return false;
 	}
@@ -580,18 +544,6 @@ reap_look(idtype_t type, pid_t pid, struct reap_death *out)
 	out->status = info.si_code == CLD_EXITED ? info.si_status : 0;
 	out->dumped = info.si_code == CLD_DUMPED;
 	return true;
-}
-
-bool
-reap_peek(struct reap_death *out)
-{
-	return reap_look(P_ALL, 0, out);
-}
-
-bool
-reap_peek_at(pid_t pid, struct reap_death *out)
-{
-	return reap_look(P_PID, pid, out);
 }
 
 bool

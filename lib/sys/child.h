@@ -175,7 +175,7 @@ int child_signal_group(pid_t, int sig);
  * is a zombie, no other process can get its number, and so its process group
  * can be killed without hitting another one.
  *
- *	while (reap_peek(&death)) {
+ *	while (reap_peek(0, &death)) {
  *		if (death.pid is in flight)	child_spawn() has not returned:
  *			break;			go on when its lane has
  *		if (death.pid is a worker)
@@ -193,13 +193,10 @@ struct reap_death {
 };
 
 /*
- * Whether a child is dead, and which; it stays a zombie. Never blocks, but the
- * kernel may look at all living children first.
+ * Whether this child, or any (0), is dead, and which: it stays a zombie. Never
+ * blocks; but for 0 the kernel may look at all living children first.
  */
-bool reap_peek(struct reap_death *out);
-
-/* Whether this child is dead; likewise, but no other one is looked at. */
-bool reap_peek_at(pid_t, struct reap_death *out);
+bool reap_peek(pid_t, struct reap_death *out);
 
 /* Whether it is a child of ours, dead or alive. Never blocks. */
 bool reap_is_child(pid_t);

@@ -20,19 +20,6 @@ descriptors_fix(void)
 	return close(fd);
 }
 
-void
-descriptors_detach(void)
-{
-	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
-
-	if (fd == -1)
-		return;
-	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
-		(void)dup2(fd, i);
-	if (fd > STDERR_FILENO)
-		(void)close(fd);
-}
-
 int
 descriptors_raise_limit(struct rlimit *out)
 {

@@ -17,12 +17,6 @@
 int descriptors_fix(void);
 
 /*
- * Puts /dev/null in the place of 0, 1 and 2; where it cannot be opened, nothing
- * changes. Async-signal-safe.
- */
-void descriptors_detach(void);
-
-/*
  * Raises the soft limit of descriptors to the hard one; *out is the limit
  * before. Returns 0, or -1 and the errno of setrlimit(2).
  */

@@ -2,7 +2,8 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "sys/emit.h"
@@ -110,24 +111,16 @@ emit_string(struct emit *j, const char *s)
 }
 
 void
-emit_uint(struct emit *j, uint64_t n)
+emit_printf(struct emit *j, const char *fmt, ...)
 {
-	emit_next(j);
-	text_printf(j->out, "%" PRIu64, n);
-}
+	char value[64];
+	va_list ap;
 
-void
-emit_bool(struct emit *j, bool b)
-{
+	va_start(ap, fmt);
+	(void)vsnprintf(value, sizeof(value), fmt, ap);
+	va_end(ap);
 	emit_next(j);
-	text_puts(j->out, b ? "true" : "false");
-}
-
-void
-emit_null(struct emit *j)
-{
-	emit_next(j);
-	text_puts(j->out, "null");
+	text_puts(j->out, value);
 }
 
 void
@@ -151,26 +144,4 @@ emit_span(struct emit *j, tspan span)
 		digits--;
 	}
 	text_printf(j->out, ".%0*" PRId64, digits, rest);
-}
-
-void
-emit_percent(struct emit *j, double percent)
-{
-	if (!isfinite(percent)) {
-		emit_null(j);
-		return;
-	}
-	emit_next(j);
-	text_printf(j->out, "%.1f", percent);
-}
-
-void
-emit_number(struct emit *j, double n)
-{
-	if (!isfinite(n)) {
-		emit_null(j);
-		return;
-	}
-	emit_next(j);
-	text_printf(j->out, "%.6g", n);
 }

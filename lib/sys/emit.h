@@ -7,6 +7,8 @@
  * arrays are ended.
  */
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,18 +40,45 @@ void emit_break(struct emit *j);
  * becomes U+FFFD. NULL is null.
  */
 void emit_string(struct emit *j, const char *s);
-void emit_uint(struct emit *j, uint64_t n);
-void emit_bool(struct emit *j, bool b);
-void emit_null(struct emit *j);
+
+/* Puts a value that needs no quotes, of 63 bytes at most. */
+void emit_printf(struct emit *j, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static inline void
+emit_null(struct emit *j)
+{
+	emit_printf(j, "null");
+}
+
+static inline void
+emit_uint(struct emit *j, uint64_t n)
+{
+	emit_printf(j, "%" PRIu64, n);
+}
+
+static inline void
+emit_bool(struct emit *j, bool b)
+{
+	emit_printf(j, b ? "true" : "false");
+}
 
 /* Seconds: to the microsecond below one second, else to the millisecond. */
 void emit_span(struct emit *j, tspan span);
 
 /* To the tenth; NaN and infinity are null. */
-void emit_percent(struct emit *j, double percent);
+static inline void
+emit_percent(struct emit *j, double percent)
+{
+	emit_printf(j, isfinite(percent) ? "%.1f" : "null", percent);
+}
 
 /* To six places; NaN and infinity are null. */
-void emit_number(struct emit *j, double n);
+static inline void
+emit_number(struct emit *j, double n)
+{
+	emit_printf(j, isfinite(n) ? "%.6g" : "null", n);
+}
 
 /* A key and its value. */
 static inline void

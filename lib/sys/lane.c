@@ -23,7 +23,7 @@
 
 /* The caller has the lock. */
 static void
-finished(struct lane *l, struct lane_job *job)
+lane_finished(struct lane *l, struct lane_job *job)
 {
 	STAILQ_INSERT_TAIL(&l->finished, job, next);
 	/* The counter cannot overflow: each list is counted once. */
@@ -58,7 +58,7 @@ next_closing(struct lane *l)
 
 /* Does one piece of work if there is one. The caller has the lock. */
 static bool
-step(struct lane *l)
+lane_step(struct lane *l)
 {
 	struct lane_job *job = STAILQ_FIRST(&l->waiting);
 	int fd;
@@ -68,7 +68,7 @@ step(struct lane *l)
 		pthread_mutex_unlock(&l->lock);
 		job->work(job);
 		pthread_mutex_lock(&l->lock);
-		finished(l, job);
+		lane_finished(l, job);
 	} else if (l->closing_count > 0) {
 		fd = next_closing(l);
 		pthread_mutex_unlock(&l->lock);
@@ -82,13 +82,13 @@ step(struct lane *l)
 }
 
 static void *
-run(void *arg)
+lane_run(void *arg)
 {
 	struct lane *l = arg;
 
 	pthread_mutex_lock(&l->lock);
 	for (;;) {
-		if (step(l))
+		if (lane_step(l))
 			continue;
 		if (l->stopping)
 			break;
@@ -103,8 +103,8 @@ run(void *arg)
 static int
 add_thread(struct lane *l)
 {
-	if (thread_start(
-		l->name, STACK_SIZE, run, l, &l->threads[l->nthreads]) == -1)
+	if (thread_start(l->name, STACK_SIZE, lane_run, l,
+		&l->threads[l->nthreads]) == -1)
 		return -1;
 	l->nthreads++;
 	return 0;
@@ -134,14 +134,14 @@ map_closing(struct lane *l)
 
 /* The caller has the lock. */
 static bool
-is_waiting(const struct lane *l)
+lane_has_work(const struct lane *l)
 {
 	return !STAILQ_EMPTY(&l->waiting) || l->closing_count > 0;
 }
 
 /* Calls done() of the jobs that have finished. */
 static void
-collect(struct lane *l, tstamp now)
+lane_collect(struct lane *l, tstamp now)
 {
 	struct lane_jobs jobs = STAILQ_HEAD_INITIALIZER(jobs);
 	struct lane_job *job;
@@ -152,7 +152,7 @@ collect(struct lane *l, tstamp now)
 	(void)eventfd_read(l->io.fd, &count);
 	STAILQ_CONCAT(&jobs, &l->finished);
 	l->told = false;
-	idle = !is_waiting(l);
+	idle = !lane_has_work(l);
 	pthread_mutex_unlock(&l->lock);
 	if (idle)
 		timer_set(&l->loop->timers, &l->timer, TSTAMP_NEVER);
@@ -167,7 +167,7 @@ static void
 jobs_finished(struct loop_io *io, uint32_t events, tstamp now)
 {
 	(void)events;
-	collect(LOOP_OWNER(io, struct lane, io), now);
+	lane_collect(LOOP_OWNER(io, struct lane, io), now);
 }
 
 /* Adds a thread if the lane has not moved for LANE_PATIENCE. */
@@ -178,7 +178,7 @@ check_progress(struct timer *t, tstamp now)
 	bool waiting, stuck;
 
 	pthread_mutex_lock(&l->lock);
-	waiting = is_waiting(l) && l->nthreads < LANE_THREADS;
+	waiting = lane_has_work(l) && l->nthreads < LANE_THREADS;
 	stuck = waiting && l->steps == l->progress_steps &&
 	    now - l->progress_at >= LANE_PATIENCE;
 	if (l->steps != l->progress_steps || stuck) {
@@ -188,7 +188,7 @@ check_progress(struct timer *t, tstamp now)
 	pthread_mutex_unlock(&l->lock);
 	if (stuck && add_thread(l) == 0 && l->late != NULL)
 		log_warnx("%s", l->late);
-	collect(l, now);
+	lane_collect(l, now);
 	if (waiting && l->nthreads < LANE_THREADS)
 		timer_set(&l->loop->timers, &l->timer,
 		    tstamp_add(l->progress_at, LANE_PATIENCE));
@@ -197,7 +197,7 @@ check_progress(struct timer *t, tstamp now)
 /* --- beginning and end -------------------------------------------------- */
 
 static void
-release(struct lane *l)
+lane_release(struct lane *l)
 {
 	if (l->closing != NULL)
 		munmap(l->closing, l->closing_max * sizeof(*l->closing));
@@ -232,7 +232,7 @@ lane_start(
 	    loop_set(loop, &l->io, EPOLLIN) == 0 && add_thread(l) == 0)
 		return 0;
 	error = errno;
-	release(l);
+	lane_release(l);
 	errno = error;
 	return -1;
 }
@@ -258,13 +258,13 @@ lane_stop(struct lane *l, tstamp deadline)
 		if (error == 0)
 			l->nthreads--;
 	}
-	collect(l, loop_now(l->loop));
+	lane_collect(l, loop_now(l->loop));
 	if (error != 0) {
 		(void)loop_set(l->loop, &l->io, 0);
 		errno = error;
 		return -1;
 	}
-	release(l);
+	lane_release(l);
 	return 0;
 }
 
@@ -272,11 +272,11 @@ lane_stop(struct lane *l, tstamp deadline)
 
 /* To be called before work is added. The caller has the lock. */
 static void
-prepare(struct lane *l)
+lane_prepare(struct lane *l)
 {
 	tstamp now = loop_now(l->loop);
 
-	if (!is_waiting(l)) {
+	if (!lane_has_work(l)) {
 		l->progress_at = now;
 		l->progress_steps = l->steps;
 	}
@@ -291,7 +291,7 @@ lane_submit(struct lane *l, struct lane_job *job)
 {
 	pthread_mutex_lock(&l->lock);
 	assert(!l->stopping);
-	prepare(l);
+	lane_prepare(l);
 	job->together = false;
 	STAILQ_INSERT_TAIL(&l->waiting, job, next);
 	pthread_mutex_unlock(&l->lock);
@@ -308,7 +308,7 @@ lane_submit_together(struct lane *l, struct lane_jobs *jobs)
 		job->together = true;
 	pthread_mutex_lock(&l->lock);
 	assert(!l->stopping);
-	prepare(l);
+	lane_prepare(l);
 	STAILQ_CONCAT(&l->waiting, jobs);
 	pthread_mutex_unlock(&l->lock);
 }
@@ -322,7 +322,7 @@ lane_close(struct lane *l, int fd)
 	assert(!l->stopping);
 	room = l->closing_count < l->closing_max;
 	if (room) {
-		prepare(l);
+		lane_prepare(l);
 		l->closing[(l->closing_first + l->closing_count) %
 		    l->closing_max] = fd;
 		l->closing_count++;

@@ -40,11 +40,11 @@ struct walk {
 	char *why;
 };
 
-static int refuse(struct walk *w, const char *fmt, ...)
+static int walk_refuse(struct walk *w, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 static int
-refuse(struct walk *w, const char *fmt, ...)
+walk_refuse(struct walk *w, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -56,18 +56,18 @@ refuse(struct walk *w, const char *fmt, ...)
 }
 
 static bool
-is_own(const struct walk *w, const struct stat *st)
+walk_is_own(const struct walk *w, const struct stat *st)
 {
 	return st->st_uid == 0 || st->st_uid == geteuid() ||
 	    st->st_uid == w->root_owner;
 }
 
 static enum trust
-judge(const struct walk *w, const struct stat *st)
+walk_judge(const struct walk *w, const struct stat *st)
 {
 	bool others = (st->st_mode & S_IWOTH) != 0;
 
-	if (!is_own(w, st) || (others && (st->st_mode & S_ISVTX) == 0))
+	if (!walk_is_own(w, st) || (others && (st->st_mode & S_ISVTX) == 0))
 		return REFUSED;
 	if (others ||
 	    ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0 &&
@@ -78,16 +78,16 @@ judge(const struct walk *w, const struct stat *st)
 
 /* Takes the folder over as the one that we are in. */
 static void
-be_in(struct walk *w, int folder, const struct stat *st)
+walk_be_in(struct walk *w, int folder, const struct stat *st)
 {
 	if (w->folder != -1)
 		(void)close(w->folder);
 	w->folder = folder;
-	w->trust = judge(w, st);
+	w->trust = walk_judge(w, st);
 }
 
 static int
-enter_root(struct walk *w)
+walk_enter_root(struct walk *w)
 {
 	int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat st;
@@ -97,23 +97,23 @@ enter_root(struct walk *w)
 	(void)fstat(fd, &st);
 	w->root_owner = st.st_uid;
 	w->at[0] = '\0';
-	be_in(w, fd, &st);
+	walk_be_in(w, fd, &st);
 	return 0;
 }
 
 /* Adds the name of a folder to where we are; the text may be cut. */
 static void
-enter(struct walk *w, int folder, const struct stat *st)
+walk_enter(struct walk *w, int folder, const struct stat *st)
 {
 	size_t len = strlen(w->at);
 
 	(void)snprintf(w->at + len, sizeof(w->at) - len, "/%s", w->name);
-	be_in(w, folder, st);
+	walk_be_in(w, folder, st);
 }
 
 /* Takes the next name from the rest. Returns 0, or -1 and errno. */
 static int
-next_name(struct walk *w)
+walk_next_name(struct walk *w)
 {
 	size_t slashes = strspn(w->rest, "/");
 	size_t len = strcspn(w->rest + slashes, "/");
@@ -131,7 +131,7 @@ next_name(struct walk *w)
 
 /* Puts the path that the link holds before the rest. */
 static int
-follow(struct walk *w, int link)
+walk_follow(struct walk *w, int link)
 {
 	char target[PATH_MAX];
 	ssize_t n = readlinkat(link, "", target, sizeof(target) - 1);
@@ -145,27 +145,27 @@ follow(struct walk *w, int link)
 	}
 	memmove(w->rest + n, w->rest, rest + 1);
 	memcpy(w->rest, target, (size_t)n);
-	return target[0] == '/' ? enter_root(w) : 0;
+	return target[0] == '/' ? walk_enter_root(w) : 0;
 }
 
 static bool
-is_last(const struct walk *w)
+walk_is_last(const struct walk *w)
 {
 	return w->rest[strspn(w->rest, "/")] == '\0';
 }
 
 /* Refuses a folder for what others could put there. */
 static int
-refuse_folder(struct walk *w, const struct stat *st)
+walk_refuse_folder(struct walk *w, const struct stat *st)
 {
 	const char *at = w->at[0] == '\0' ? "/" : w->at;
 
-	if (!is_own(w, st))
-		return refuse(w,
+	if (!walk_is_own(w, st))
+		return walk_refuse(w,
 		    "folder %s belongs to user %u, who could put any file "
 		    "there: it must belong to root or to the daemon's user",
 		    at, (unsigned)st->st_uid);
-	return refuse(w,
+	return walk_refuse(w,
 	    "folder %s may be written by everybody, who could put any file "
 	    "there: take that right away, or name another folder",
 	    at);
@@ -173,36 +173,37 @@ refuse_folder(struct walk *w, const struct stat *st)
 
 /* Whether what has the name may be used: 0, or -1 and errno. */
 static int
-examine(struct walk *w, const struct stat *st)
+walk_examine(struct walk *w, const struct stat *st)
 {
 	bool link = S_ISLNK(st->st_mode);
-	bool file = is_last(w) && w->kind == OWNFILE_REGULAR;
+	bool file = walk_is_last(w) && w->kind == OWNFILE_REGULAR;
 	bool strict = w->trust == SHARED || file;
 	struct stat folder;
 
 	if (w->trust == REFUSED) {
 		(void)fstat(w->folder, &folder);
-		return refuse_folder(w, &folder);
+		return walk_refuse_folder(w, &folder);
 	}
-	if (!is_own(w, st) && (link || strict))
-		return refuse(w, "%s/%s is a %s of user %u: remove it", w->at,
-		    w->name, link ? "symbolic link" : "file or folder",
+	if (!walk_is_own(w, st) && (link || strict))
+		return walk_refuse(w, "%s/%s is a %s of user %u: remove it",
+		    w->at, w->name, link ? "symbolic link" : "file or folder",
 		    (unsigned)st->st_uid);
 	if (!strict)
 		return 0;
 	if (link)
-		return refuse(w,
+		return walk_refuse(w,
 		    "%s/%s is a symbolic link, which is not followed here: "
 		    "remove it, or name the file it leads to",
 		    w->at, w->name);
 	if (!S_ISDIR(st->st_mode) &&
 	    (!S_ISREG(st->st_mode) || st->st_nlink != 1))
-		return refuse(w,
+		return walk_refuse(w,
 		    "%s/%s is not a regular file with one name: remove it",
 		    w->at, w->name);
 	if (file && (st->st_mode & S_IWOTH) != 0)
-		return refuse(w, "%s/%s may be written by everybody: remove it",
-		    w->at, w->name);
+		return walk_refuse(w,
+		    "%s/%s may be written by everybody: remove it", w->at,
+		    w->name);
 	return 0;
 }
 
@@ -215,7 +216,7 @@ examine_none(struct walk *w)
 	if (w->trust != REFUSED)
 		return 0;
 	(void)fstat(w->folder, &folder);
-	return refuse_folder(w, &folder);
+	return walk_refuse_folder(w, &folder);
 }
 
 /* Whether links here are the kernel's, as those of /proc/self/fd. */
@@ -234,9 +235,9 @@ open_step(const struct walk *w)
 	const int flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
 	int fd = -1;
 
-	if (!is_last(w))
+	if (!walk_is_last(w))
 		fd = openat(w->folder, w->name, flags | O_DIRECTORY);
-	if (fd != -1 || (!is_last(w) && errno != ENOTDIR))
+	if (fd != -1 || (!walk_is_last(w) && errno != ENOTDIR))
 		return fd;
 	return openat(w->folder, w->name, flags);
 }
@@ -251,10 +252,10 @@ walk(struct walk *w, struct stat *st)
 	int fd, rc;
 
 	for (;;) {
-		if (next_name(w) == -1)
+		if (walk_next_name(w) == -1)
 			return -1;
 		fd = open_step(w);
-		if (fd == -1 && errno == ENOENT && is_last(w)) {
+		if (fd == -1 && errno == ENOENT && walk_is_last(w)) {
 			memset(st, 0, sizeof(*st));
 			return examine_none(w);
 		}
@@ -262,12 +263,12 @@ walk(struct walk *w, struct stat *st)
 			return -1;
 		rc = fstat(fd, st);
 		if (rc == 0)
-			rc = examine(w, st);
+			rc = walk_examine(w, st);
 		if (rc == 0 && S_ISLNK(st->st_mode) &&
-		    !(is_last(w) && has_magic(w))) {
-			rc = follow(w, fd);
-		} else if (rc == 0 && !is_last(w)) {
-			enter(w, fd, st);
+		    !(walk_is_last(w) && has_magic(w))) {
+			rc = walk_follow(w, fd);
+		} else if (rc == 0 && !walk_is_last(w)) {
+			walk_enter(w, fd, st);
 			continue;
 		} else {
 			(void)close(fd);
@@ -280,7 +281,7 @@ walk(struct walk *w, struct stat *st)
 }
 
 static int
-begin(struct walk *w, const char *path, enum ownfile_kind kind, char *why)
+walk_begin(struct walk *w, const char *path, enum ownfile_kind kind, char *why)
 {
 	w->folder = -1;
 	w->links = 0;
@@ -292,11 +293,11 @@ begin(struct walk *w, const char *path, enum ownfile_kind kind, char *why)
 		return -1;
 	}
 	(void)strcpy(w->rest, path);
-	return enter_root(w);
+	return walk_enter_root(w);
 }
 
 static void
-end(struct walk *w)
+walk_end(struct walk *w)
 {
 	int saved_errno = errno;
 
@@ -342,12 +343,12 @@ ownfile_open(
 	int fd = -1;
 
 	for (int tries = 0; tries < TRIES; tries++) {
-		fd = begin(&w, path, kind, why);
+		fd = walk_begin(&w, path, kind, why);
 		if (fd == 0)
 			fd = walk(&w, &st);
 		if (fd == 0)
 			fd = open_last(&w, &st, flags | O_CLOEXEC, mode);
-		end(&w);
+		walk_end(&w);
 		if (fd != -1 || errno != EAGAIN)
 			break;
 	}
@@ -359,10 +360,10 @@ ownfile_check(const char *path, enum ownfile_kind kind, char *why)
 {
 	struct walk w;
 	struct stat st;
-	int rc = begin(&w, path, kind, why);
+	int rc = walk_begin(&w, path, kind, why);
 
 	if (rc == 0)
 		rc = walk(&w, &st);
-	end(&w);
+	walk_end(&w);
 	return rc;
 }

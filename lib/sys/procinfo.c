@@ -23,28 +23,20 @@ static struct {
 	const char *prefix;
 } proc = { .fd = AT_FDCWD, .prefix = "/proc/" };
 
-/* A mount of proc(5) that has no place in any namespace; -1 and errno. */
-static int
-mount_proc(void)
+int
+procinfo_init(void)
 {
 	int context = fsopen("proc", FSOPEN_CLOEXEC), fd = -1, error;
 
 	if (context == -1)
 		return -1;
+	/* A mount that has no place in any namespace. */
 	if (fsconfig(context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
 		fd = fsmount(context, FSMOUNT_CLOEXEC,
 		    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
 	error = errno;
 	close(context);
 	errno = error;
-	return fd;
-}
-
-int
-procinfo_init(void)
-{
-	int fd = mount_proc();
-
 	if (fd == -1)
 		return -1;
 	proc.fd = fd;
@@ -72,44 +64,31 @@ procinfo_file(int folder, const char *path, char *buf, size_t size)
 	return 0;
 }
 
-const char *
-procinfo_stat(int folder, const char *path, char *buf, size_t size)
-{
-	const char *end;
-
-	if (procinfo_file(folder, path, buf, size) == -1) {
-		if (errno == ENOENT)
-			errno = ESRCH;
-		return NULL;
-	}
-	end = strrchr(buf, ')');
-	if (end == NULL) {
-		errno = EPROTO;
-		return NULL;
-	}
-	return end + 1;
-}
+/* What follows the name of the program, which may hold spaces and brackets. */
+#define STAT_FIELDS \
+	" %c %d %*s %*s %d %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s" \
+	" %ld %*s %*s %*s %lld"
 
 static int
-read_stat(int folder, const char *path, struct procinfo *out)
+procinfo_parse(int folder, const char *path, struct procinfo *out)
 {
 	char stat[1024];
-	const char *fields = procinfo_stat(folder, path, stat, sizeof(stat));
+	const char *fields;
 	unsigned long long user, system;
 	long long pages;
-	char state;
 
-	if (fields == NULL)
+	if (procinfo_file(folder, path, stat, sizeof(stat)) == -1) {
+		if (errno == ENOENT)
+			errno = ESRCH;
 		return -1;
-	/* Fields 3, 14, 15 and 24. */
-	if (sscanf(fields,
-		" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu"
-		" %*s %*s %*s %*s %*s %*s %*s %*s %lld",
-		&state, &user, &system, &pages) != 4) {
+	}
+	fields = strrchr(stat, ')');
+	if (fields == NULL || sscanf(stat, "%d", &out->pid) != 1 ||
+	    sscanf(fields + 1, STAT_FIELDS, &out->state, &out->parent,
+		&out->terminal, &user, &system, &out->threads, &pages) != 7) {
 		errno = EPROTO;
 		return -1;
 	}
-	out->state = state;
 	out->rss = (int64_t)pages * sysconf(_SC_PAGESIZE);
 	out->cpu =
 	    (tspan)(user + system) * (TSPAN_SECONDS(1) / sysconf(_SC_CLK_TCK));
@@ -122,30 +101,13 @@ procinfo_read(pid_t pid, struct procinfo *out)
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "%s%d/stat", proc.prefix, (int)pid);
-	return read_stat(proc.fd, path, out);
+	return procinfo_parse(proc.fd, path, out);
 }
 
 int
 procinfo_read_folder(int folder, struct procinfo *out)
 {
-	return read_stat(folder, "stat", out);
-}
-
-int
-procinfo_terminal(pid_t pid, int *out)
-{
-	char path[64], stat[1024];
-	const char *fields;
-
-	(void)snprintf(path, sizeof(path), "%s%d/stat", proc.prefix, (int)pid);
-	fields = procinfo_stat(proc.fd, path, stat, sizeof(stat));
-	if (fields == NULL)
-		return -1;
-	/* Field 7. */
-	if (sscanf(fields, " %*s %*s %*s %*s %d", out) == 1)
-		return 0;
-	errno = EPROTO;
-	return -1;
+	return procinfo_parse(folder, "stat", out);
 }
 
 int
@@ -223,19 +185,6 @@ procinfo_folder(pid_t pid)
 	return openat(proc.fd, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* The parent of the process of that folder; 0: the process is gone. */
-static pid_t
-read_parent(int folder)
-{
-	char stat[1024];
-	const char *fields = procinfo_stat(folder, "stat", stat, sizeof(stat));
-	int parent;
-
-	if (fields == NULL || sscanf(fields, " %*c %d", &parent) != 1)
-		return 0;
-	return parent;
-}
-
 pid_t
 procinfo_child(pid_t parent)
 {
@@ -254,9 +203,12 @@ procinfo_child_folder(pid_t parent)
 {
 	pid_t child = procinfo_child(parent);
 	int folder = child > 0 ? procinfo_folder(child) : -1;
+	struct procinfo info;
 
 	/* The number may be another process's by now. */
-	if (folder != -1 && read_parent(folder) != parent) {
+	if (folder != -1 &&
+	    (procinfo_read_folder(folder, &info) == -1 ||
+		info.parent != parent)) {
 		close(folder);
 		folder = -1;
 		child = 0;
@@ -340,92 +292,31 @@ static const struct {
 	long number;
 	const char *name;
 	bool file;
-} calls[] = {
-	FILE_CALL(read),
-	FILE_CALL(write),
-	FILE_CALL(readv),
-	FILE_CALL(writev),
-	FILE_CALL(pread64),
-	FILE_CALL(pwrite64),
-	FILE_CALL(sendfile),
-	FILE_CALL(connect),
-	FILE_CALL(accept),
-	FILE_CALL(accept4),
-	FILE_CALL(recvfrom),
-	FILE_CALL(recvmsg),
-	FILE_CALL(recvmmsg),
-	FILE_CALL(sendto),
-	FILE_CALL(sendmsg),
-	FILE_CALL(sendmmsg),
-	FILE_CALL(close),
-	FILE_CALL(fsync),
-	FILE_CALL(fdatasync),
-	FILE_CALL(ftruncate),
-	FILE_CALL(fallocate),
-	FILE_CALL(fstat),
-	FILE_CALL(getdents64),
-	FILE_CALL(flock),
-	FILE_CALL(fcntl),
-	FILE_CALL(ioctl),
-	FILE_CALL(epoll_pwait),
-	CALL(ppoll),
-	CALL(pselect6),
-	CALL(nanosleep),
-	CALL(clock_nanosleep),
-	CALL(restart_syscall),
-	CALL(futex),
-	CALL(wait4),
-	CALL(waitid),
-	CALL(rt_sigsuspend),
-	CALL(rt_sigtimedwait),
-	CALL(semop),
-	CALL(semtimedop),
-	CALL(msgsnd),
-	CALL(msgrcv),
-	CALL(mq_timedsend),
-	CALL(mq_timedreceive),
-	CALL(io_getevents),
-	CALL(splice),
-	CALL(openat),
-	CALL(unlinkat),
-	CALL(mkdirat),
-	CALL(faccessat),
-	CALL(readlinkat),
-	CALL(statfs),
-	CALL(chdir),
-	CALL(execve),
-	CALL(clone),
-	CALL(exit_group),
-	CALL(mmap),
-	CALL(munmap),
-	CALL(mprotect),
-	CALL(madvise),
-	CALL(msync),
-	CALL(brk),
-	CALL(sync),
-	CALL(renameat2),
-	CALL(statx),
-	FILE_CALL(io_uring_enter),
-	CALL(clone3),
-	CALL(openat2),
-	CALL(faccessat2),
-	FILE_CALL(epoll_pwait2),
+} calls[] = { FILE_CALL(read), FILE_CALL(write), FILE_CALL(readv),
+	FILE_CALL(writev), FILE_CALL(pread64), FILE_CALL(pwrite64),
+	FILE_CALL(sendfile), FILE_CALL(connect), FILE_CALL(accept),
+	FILE_CALL(accept4), FILE_CALL(recvfrom), FILE_CALL(recvmsg),
+	FILE_CALL(recvmmsg), FILE_CALL(sendto), FILE_CALL(sendmsg),
+	FILE_CALL(sendmmsg), FILE_CALL(close), FILE_CALL(fsync),
+	FILE_CALL(fdatasync), FILE_CALL(ftruncate), FILE_CALL(fallocate),
+	FILE_CALL(fstat), FILE_CALL(getdents64), FILE_CALL(flock),
+	FILE_CALL(fcntl), FILE_CALL(ioctl), FILE_CALL(epoll_pwait), CALL(ppoll),
+	CALL(pselect6), CALL(nanosleep), CALL(clock_nanosleep),
+	CALL(restart_syscall), CALL(futex), CALL(wait4), CALL(waitid),
+	CALL(rt_sigsuspend), CALL(rt_sigtimedwait), CALL(semop),
+	CALL(semtimedop), CALL(msgsnd), CALL(msgrcv), CALL(mq_timedsend),
+	CALL(mq_timedreceive), CALL(io_getevents), CALL(splice), CALL(openat),
+	CALL(unlinkat), CALL(mkdirat), CALL(faccessat), CALL(readlinkat),
+	CALL(statfs), CALL(chdir), CALL(execve), CALL(clone), CALL(exit_group),
+	CALL(mmap), CALL(munmap), CALL(mprotect), CALL(madvise), CALL(msync),
+	CALL(brk), CALL(sync), CALL(renameat2), CALL(statx),
+	FILE_CALL(io_uring_enter), CALL(clone3), CALL(openat2),
+	CALL(faccessat2), FILE_CALL(epoll_pwait2),
 /* Calls that some architectures or older headers are without. */
 #ifdef SYS_open
-	CALL(open),
-	CALL(stat),
-	CALL(lstat),
-	CALL(access),
-	CALL(unlink),
-	CALL(rename),
-	CALL(mkdir),
-	CALL(rmdir),
-	CALL(readlink),
-	CALL(poll),
-	CALL(select),
-	CALL(pause),
-	CALL(fork),
-	CALL(vfork),
+	CALL(open), CALL(stat), CALL(lstat), CALL(access), CALL(unlink),
+	CALL(rename), CALL(mkdir), CALL(rmdir), CALL(readlink), CALL(poll),
+	CALL(select), CALL(pause), CALL(fork), CALL(vfork),
 	FILE_CALL(epoll_wait),
 #endif
 #ifdef SYS_newfstatat
@@ -437,16 +328,16 @@ static const struct {
 #ifdef SYS_futex_waitv
 	CALL(futex_waitv),
 #endif
-};
+	{ -1, "", false } };
 
 /*
  * The name of a system call, and whether its first argument is a descriptor;
  * NULL, *file_out untouched: it is not in the table.
  */
 static const char *
-call_name(long call, bool *file_out)
+hang_call(long call, bool *file_out)
 {
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
+	for (size_t i = 0; calls[i].name[0] != '\0'; i++) {
 		if (calls[i].number == call) {
 			*file_out = calls[i].file;
 			return calls[i].name;
@@ -455,28 +346,9 @@ call_name(long call, bool *file_out)
 	return NULL;
 }
 
-static bool
-read_state(int folder, struct hang *out)
-{
-	char stat[1024];
-	const char *fields = procinfo_stat(folder, "stat", stat, sizeof(stat));
-	char state;
-	int pid;
-
-	if (fields == NULL || sscanf(stat, "%d", &pid) != 1 ||
-	    sscanf(fields,
-		" %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s"
-		" %*s %*s %*s %ld",
-		&state, &out->threads) != 2)
-		return false;
-	out->pid = pid;
-	out->state = state;
-	return true;
-}
-
 /* The file has the call's number and arguments; or "running"; or -1. */
 static void
-read_call(int folder, struct hang *out)
+hang_read_call(int folder, struct hang *out)
 {
 	char text[256], link[32];
 	unsigned long first = 0;
@@ -488,7 +360,7 @@ read_call(int folder, struct hang *out)
 	if (out->call_error != 0 || !isdigit((unsigned char)text[0]) ||
 	    sscanf(text, "%ld %lx", &out->call, &first) < 1)
 		return;
-	if (call_name(out->call, &file) == NULL || !file)
+	if (hang_call(out->call, &file) == NULL || !file)
 		return;
 	(void)snprintf(link, sizeof(link), "fd/%d", (int)first);
 	n = readlinkat(folder, link, out->file, sizeof(out->file) - 1);
@@ -500,7 +372,7 @@ read_call(int folder, struct hang *out)
 
 /* The file has a line "[<0>] do_sys_poll+0x4d5/0x690" for each function. */
 static void
-read_stack(int folder, struct hang *out)
+hang_read_stack(int folder, struct hang *out)
 {
 	char text[4096], *line, *save = NULL;
 	size_t used = 0;
@@ -530,20 +402,25 @@ read_stack(int folder, struct hang *out)
 void
 hang_read(int folder, struct hang *out)
 {
+	struct procinfo info;
+
 	memset(out, 0, sizeof(*out));
 	out->call = HANG_NO_CALL;
-	if (!read_state(folder, out))
+	if (procinfo_read_folder(folder, &info) == -1)
 		return;
-	read_call(folder, out);
+	out->pid = info.pid;
+	out->state = info.state;
+	out->threads = info.threads;
+	hang_read_call(folder, out);
 	/* The kernel writes 0 if the process runs, or may not be seen. */
 	(void)procinfo_file(folder, "wchan", out->where, sizeof(out->where));
 	if (strcmp(out->where, "0") == 0)
 		out->where[0] = '\0';
-	read_stack(folder, out);
+	hang_read_stack(folder, out);
 }
 
 static const char *
-state_name(char state)
+hang_state(char state)
 {
 	switch (state) {
 	case 'R':
@@ -571,7 +448,7 @@ hang_describe(const struct hang *h, char *buf, size_t size)
 {
 	char call[160] = "", number[32], where[80] = "", threads[32] = "";
 	bool file;
-	const char *name = call_name(h->call, &file);
+	const char *name = hang_call(h->call, &file);
 
 	(void)snprintf(number, sizeof(number), "system call %ld", h->call);
 	if (h->call != HANG_NO_CALL)
@@ -586,6 +463,6 @@ hang_describe(const struct hang *h, char *buf, size_t size)
 		(void)snprintf(
 		    threads, sizeof(threads), ", %ld threads", h->threads);
 	(void)snprintf(
-	    buf, size, "%s%s%s%s", state_name(h->state), call, where, threads);
+	    buf, size, "%s%s%s%s", hang_state(h->state), call, where, threads);
 	return buf;
 }

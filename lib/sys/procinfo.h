@@ -23,7 +23,11 @@
  */
 
 struct procinfo {
+	pid_t pid;
 	char state; /* R, S, D, T, Z, ... as in ps */
+	pid_t parent;
+	int terminal; /* number of the controlling one; 0: it has none */
+	long threads;
 	int64_t rss; /* resident bytes */
 	tspan cpu; /* user and system time used */
 };
@@ -39,9 +43,6 @@ int procinfo_init(void);
 
 /* Returns 0, or -1. */
 int procinfo_read(pid_t, struct procinfo *out);
-
-/* The number of its controlling terminal; 0: it has none. Returns 0, or -1. */
-int procinfo_terminal(pid_t, int *out);
 
 /*
  * The processor time that the process and its threads have used, ended threads
@@ -97,12 +98,6 @@ int procinfo_oom_kills(unsigned long *out);
  * open(2) or read(2), and buf is "".
  */
 int procinfo_file(int folder, const char *path, char *buf, size_t size);
-
-/*
- * The same for a file "stat". Returns what follows the second field, the name
- * of the program, which may hold spaces and parentheses; NULL on failure.
- */
-const char *procinfo_stat(int folder, const char *path, char *buf, size_t size);
 
 /* --- where a process hangs -------------------------------------------- */
 

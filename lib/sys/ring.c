@@ -108,12 +108,6 @@ ring_drop(struct ring *r)
 	r->high = 0;
 }
 
-void
-ring_begin(const struct ring *r, struct ring_place *out)
-{
-	*out = (struct ring_place){ .number = r->oldest, .at = r->tail };
-}
-
 const void *
 ring_read(const struct ring *r, struct ring_place *place)
 {

@@ -45,7 +45,11 @@ struct ring_place {
 	uint64_t lost; /* records that were gone when they were to be read */
 };
 
-void ring_begin(const struct ring *r, struct ring_place *out);
+static inline void
+ring_begin(const struct ring *r, struct ring_place *out)
+{
+	*out = (struct ring_place){ .number = r->oldest, .at = r->tail };
+}
 
 /*
  * The record at the place, which goes on to the next one: it stays until

@@ -325,7 +325,7 @@ struct unix_count {
 };
 
 static bool
-count_waiting(void *arg, const struct socket_seen *seen)
+unix_count_waiting(void *arg, const struct socket_seen *seen)
 {
 	struct unix_count *c = arg;
 	const struct sockaddr_un *un = (const void *)&seen->addr;
@@ -361,7 +361,8 @@ sockets_unix_queue(int fd, const struct sockaddr *addr)
 	    sizeof(((struct sockaddr_un *)0)->sun_path));
 	if (name[0] == '\0')
 		name[0] = '@';
-	return sockets_unix(SOCKETS_SOME, count_waiting, &c) ? c.waiting : -1;
+	return sockets_unix(SOCKETS_SOME, unix_count_waiting, &c) ? c.waiting
+								  : -1;
 }
 
 /* A wanted address, and whether a socket in its way was found. */

@@ -191,12 +191,6 @@ text_pieces(
 }
 
 void
-text_put_piece(void *t, const char *piece, size_t len)
-{
-	text_put(t, piece, len);
-}
-
-void
 text_escaped(struct text *t, const char *s, size_t len)
 {
 	text_pieces(s, len, TEXT_TERMINAL, text_put_piece, t);

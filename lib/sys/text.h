@@ -53,7 +53,11 @@ void text_pieces(
     const char *s, size_t len, enum text_as as, text_piece *put, void *arg);
 
 /* As put() above: adds to the text that arg is. */
-void text_put_piece(void *t, const char *piece, size_t len);
+static inline void
+text_put_piece(void *t, const char *piece, size_t len)
+{
+	text_put(t, piece, len);
+}
 
 /* Adds the text for a terminal. */
 void text_escaped(struct text *t, const char *s, size_t len);

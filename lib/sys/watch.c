@@ -39,7 +39,7 @@ struct watch_page {
 /* --- the process -------------------------------------------------------- */
 
 static void
-rest(tspan span)
+watch_rest(tspan span)
 {
 	const struct timespec ts = { .tv_nsec = (long)span };
 
@@ -73,7 +73,7 @@ interrupt(struct watch_page *page, pid_t daemon)
 
 /* Looks once, and sleeps until it is worth looking again. */
 static void
-look(struct watch_page *page, pid_t daemon)
+watch_look(struct watch_page *page, pid_t daemon)
 {
 	/* In this order: a time that is too late does no harm. */
 	bool busy = atomic_load(&page->turn.busy) != 0;
@@ -81,11 +81,11 @@ look(struct watch_page *page, pid_t daemon)
 
 	if (busy && since >= WATCH_LIMIT) {
 		interrupt(page, daemon);
-		rest(WATCH_LIMIT);
+		watch_rest(WATCH_LIMIT);
 	} else if (busy && since > 0) {
-		rest(WATCH_LIMIT - since);
+		watch_rest(WATCH_LIMIT - since);
 	} else if (busy || since < DOZE_AFTER) {
-		rest(WATCH_LIMIT);
+		watch_rest(WATCH_LIMIT);
 	} else {
 		doze(&page->turn);
 	}
@@ -112,7 +112,7 @@ be_watch(struct watch_page *page, pid_t daemon)
 		_exit(0);
 	(void)close_range(0, ~0U, 0);
 	for (;;)
-		look(page, daemon);
+		watch_look(page, daemon);
 }
 
 /* --- our side ----------------------------------------------------------- */
@@ -134,7 +134,7 @@ handle(void (*handler)(int))
 }
 
 static void
-start(struct watch *w, tstamp now)
+watch_start(struct watch *w, tstamp now)
 {
 	pid_t daemon = getpid(), pid = fork();
 
@@ -145,14 +145,14 @@ start(struct watch *w, tstamp now)
 		w->pid = pid;
 		return;
 	}
-	log_warn("cannot start the watch over the loop");
+	log_warn("cannot watch_start the watch over the loop");
 	timer_set(&w->loop->timers, &w->timer, tstamp_add(now, RETRY_AFTER));
 }
 
 static void
 start_again(struct timer *t, tstamp now)
 {
-	start(TIMER_OWNER(t, struct watch, timer), now);
+	watch_start(TIMER_OWNER(t, struct watch, timer), now);
 }
 
 int
@@ -173,7 +173,7 @@ watch_init(struct watch *w, struct loop *loop)
 		return -1;
 	}
 	turn_share(&w->page->turn);
-	start(w, loop_now(loop));
+	watch_start(w, loop_now(loop));
 	return 0;
 }
 

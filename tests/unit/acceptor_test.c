@@ -170,20 +170,6 @@ the_budget_of_a_turn_doubles_while_connections_wait(void)
 }
 
 static void
-a_paused_acceptor_is_out_of_the_loop(void)
-{
-	begin();
-	acceptor_pause(&acceptor);
-	dial(1);
-	CHECK_EQ(0, loop_turn(&loop, now));
-	CHECK_EQ(0, arrivals);
-	acceptor_resume(&acceptor);
-	CHECK_EQ(1, loop_turn(&loop, now));
-	CHECK_EQ(1, arrivals);
-	end();
-}
-
-static void
 a_paused_acceptor_takes_a_connection_when_told(void)
 {
 	begin();
@@ -239,25 +225,6 @@ an_acceptor_without_descriptors_rests(void)
 }
 
 static void
-a_rest_outlasts_a_pause(void)
-{
-	begin();
-	acceptor_rest(&acceptor, now + TSPAN_SECONDS(1));
-	acceptor_pause(&acceptor);
-	acceptor_resume(&acceptor);
-	dial(1);
-	CHECK_EQ(0, loop_turn(&loop, now));
-	acceptor_pause(&acceptor);
-	now += TSPAN_SECONDS(1);
-	CHECK_EQ(0, loop_turn(&loop, now));
-	CHECK_EQ(0, loop_turn(&loop, now));
-	acceptor_resume(&acceptor);
-	CHECK_EQ(1, loop_turn(&loop, now));
-	CHECK_EQ(1, arrivals);
-	end();
-}
-
-static void
 a_listener_that_was_shut_down_is_opened_anew(void)
 {
 	begin();
@@ -303,11 +270,9 @@ main(int argc, char **argv)
 		return 1;
 	(void)snprintf(path, sizeof(path), "%s/sock", dir);
 	RUN(the_budget_of_a_turn_doubles_while_connections_wait);
-	RUN(a_paused_acceptor_is_out_of_the_loop);
 	RUN(a_paused_acceptor_takes_a_connection_when_told);
 	RUN(a_connection_without_room_stays_in_the_backlog);
 	RUN(an_acceptor_without_descriptors_rests);
-	RUN(a_rest_outlasts_a_pause);
 	RUN(a_listener_that_was_shut_down_is_opened_anew);
 	RUN(hiding_a_unix_socket_removes_its_file_alone);
 	(void)rmdir(dir);

@@ -152,29 +152,6 @@ messages_reach_the_terminal_until_the_report(void)
 	CHECK_EQ(0, read(ends[0], text, sizeof(text)));
 }
 
-static void
-log_and_report(void)
-{
-	if (log_start() == 0)
-		log_info("a last word");
-	background_report(0);
-}
-
-static void
-lines_logged_before_the_report_reach_the_terminal(void)
-{
-	char text[80] = "";
-	int saved = dup(STDERR_FILENO);
-
-	NEED(pipe2(ends, O_CLOEXEC) == 0);
-	NEED(dup2(ends[1], STDERR_FILENO) != -1);
-	close(ends[1]);
-	CHECK_EQ(0, status_of(log_and_report));
-	dup2(saved, STDERR_FILENO);
-	CHECK(read(ends[0], text, sizeof(text) - 1) > 0);
-	CHECK(strstr(text, " info a last word\n") != NULL);
-}
-
 static pid_t test_pid;
 
 static void
@@ -239,17 +216,6 @@ open_standard_descriptors_are_left_alone(void)
 	close(again);
 }
 
-static void
-a_report_in_the_foreground_does_nothing(void)
-{
-	struct stat before, after;
-
-	NEED(fstat(STDERR_FILENO, &before) == 0);
-	background_report(0);
-	NEED(fstat(STDERR_FILENO, &after) == 0);
-	CHECK_EQ(before.st_ino, after.st_ino);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -260,10 +226,8 @@ main(int argc, char **argv)
 	RUN(a_silent_end_is_exit_69);
 	RUN(the_daemon_leads_a_session_of_its_own);
 	RUN(messages_reach_the_terminal_until_the_report);
-	RUN(lines_logged_before_the_report_reach_the_terminal);
 	RUN_ALONE(a_report_after_the_end_of_the_first_process_is_survived);
 	RUN_ALONE(closed_standard_descriptors_become_dev_null);
 	RUN_ALONE(open_standard_descriptors_are_left_alone);
-	RUN(a_report_in_the_foreground_does_nothing);
 	return check_finish();
 }

@@ -46,7 +46,7 @@ static inline bool
 death(struct reap_death *out)
 {
 	for (int i = 0; i < 10000; i++) {
-		if (reap_peek(out))
+		if (reap_peek(0, out))
 			return true;
 		nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
 	}

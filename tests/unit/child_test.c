@@ -182,21 +182,6 @@ descriptors_may_be_given_crosswise(void)
 }
 
 static void
-one_descriptor_may_be_given_several_times(void)
-{
-	struct child_spec spec = reporter();
-	int a = open_temporary("a");
-	int fds[2] = { a, a };
-
-	spec.fds = fds;
-	spec.nfds = 2;
-	run(&spec);
-	CHECK(reported("content 3 a"));
-	CHECK(reported("content 4 a"));
-	close(a);
-}
-
-static void
 a_program_that_is_open_needs_no_path(void)
 {
 	struct child_spec spec = reporter();
@@ -210,18 +195,6 @@ a_program_that_is_open_needs_no_path(void)
 	CHECK(reported("fds 0 1 2 3"));
 	close(spec.program);
 	close(channel);
-}
-
-static void
-the_parents_descriptors_stay_as_they_are(void)
-{
-	struct child_spec spec = shell("exit 0");
-	int before = descriptors();
-	int flags = fcntl(0, F_GETFD);
-
-	run(&spec);
-	CHECK_EQ(before, descriptors());
-	CHECK_EQ(flags, fcntl(0, F_GETFD));
 }
 
 static void
@@ -283,18 +256,6 @@ umask_nice_limits_and_directory_are_set(void)
 }
 
 static void
-the_environment_is_that_of_the_spec(void)
-{
-	struct child_spec spec = reporter();
-	char *envp[] = { (char *)"APPPOOL_FD=3", NULL };
-
-	spec.envp = envp;
-	run(&spec);
-	CHECK(reported("env APPPOOL_FD=3"));
-	CHECK(strstr(output, "PATH") == NULL);
-}
-
-static void
 a_child_finds_its_own_number_in_the_environment(void)
 {
 	struct child_spec spec = reporter();
@@ -309,18 +270,6 @@ a_child_finds_its_own_number_in_the_environment(void)
 	(void)snprintf(line, sizeof(line), "env %s", number);
 	CHECK(reported(line));
 	CHECK_EQ(last, atoi(number + strlen("APPPOOL_PID=")));
-}
-
-static void
-no_new_privs_can_be_set(void)
-{
-	struct child_spec spec = reporter();
-
-	run(&spec);
-	CHECK(reported("NoNewPrivs:\t0"));
-	spec.no_new_privs = true;
-	run(&spec);
-	CHECK(reported("NoNewPrivs:\t1"));
 }
 
 /* Whether other users can run this program: its folder may be closed. */
@@ -505,52 +454,6 @@ output_is_appended_to_with_the_rights_of_the_user(void)
 	rmdir(dir);
 }
 
-static void
-output_is_outside_of_the_root(void)
-{
-	struct child_spec spec = shell("");
-	char dir[] = "/tmp/child_test.XXXXXX",
-	     root[] = "/tmp/child_test.XXXXXX";
-	struct child_result result;
-	struct reap_death died;
-	char path[64];
-
-	if (getuid() != 0)
-		SKIP("only root can chroot");
-	NEED(make_group_folder(dir, NOBODY, path, sizeof(path)));
-	NEED(mkdtemp(root) != NULL);
-	spec.output = path;
-	spec.chroot = root;
-	spec.set_identity = true;
-	spec.uid = spec.gid = NOBODY;
-	/* There is no program in that root. */
-	CHECK_EQ(-1, spawn(&spec, &result));
-	CHECK_EQ(CHILD_EXEC, result.stage);
-	CHECK(death(&died));
-	reap_stranger(died.pid);
-	CHECK_EQ(0, access(path, F_OK));
-	unlink(path);
-	rmdir(root);
-	rmdir(dir);
-}
-
-static void
-a_new_root_is_entered(void)
-{
-	struct child_spec spec = reporter();
-
-	if (getuid() != 0)
-		SKIP("only root can chroot");
-	/* The root as seen from a directory in it. */
-	spec.chroot = "/";
-	spec.directory = "/dev";
-	run(&spec);
-	CHECK(reported("cwd /dev"));
-	spec.directory = NULL;
-	run(&spec);
-	CHECK(reported("cwd /"));
-}
-
 int
 main(int argc, char **argv)
 {
@@ -562,21 +465,15 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_child_has_its_descriptors_and_no_other);
 	RUN_ALONE(descriptors_may_be_given_crosswise);
-	RUN(one_descriptor_may_be_given_several_times);
 	RUN(a_program_that_is_open_needs_no_path);
-	RUN(the_parents_descriptors_stay_as_they_are);
 	RUN_ALONE(signals_are_at_their_default_and_not_blocked);
 	RUN_ALONE(our_own_signals_stay_as_they_are);
 	RUN(a_child_leads_a_session_and_a_group);
 	RUN(umask_nice_limits_and_directory_are_set);
-	RUN(the_environment_is_that_of_the_spec);
 	RUN(a_child_finds_its_own_number_in_the_environment);
-	RUN(no_new_privs_can_be_set);
 	RUN(an_identity_is_taken_wholly);
 	RUN(a_program_that_answers_accept_is_guarded_from_its_user);
 	RUN(no_thread_of_ours_changes_its_identity);
 	RUN(output_is_appended_to_with_the_rights_of_the_user);
-	RUN(output_is_outside_of_the_root);
-	RUN(a_new_root_is_entered);
 	return check_finish();
 }

@@ -179,33 +179,6 @@ a_text_is_cut_at_the_bound(void)
 }
 
 static void
-a_name_is_cut_at_the_bound(void)
-{
-	static char name[100000];
-	struct ring_place place = begin();
-	struct event out;
-
-	memset(name, 'n', sizeof(name) - 1);
-	put(name, "ab12cd34", "text");
-	NEED(events_next(&ring, &place, &out));
-	CHECK_EQ(EVENTS_APP_MAX, strlen(out.app));
-	CHECK_STR("ab12cd34", out.id);
-	CHECK_STR("text", out.text);
-}
-
-static void
-without_memory_no_event_is_kept(void)
-{
-	struct ring none = { .oldest = 1, .next = 1 };
-	struct ring_place place;
-	struct event in = { .app = "", .id = "", .text = "" }, out;
-
-	events_put(&none, &in);
-	ring_begin(&none, &place);
-	CHECK(!events_next(&none, &place, &out));
-}
-
-static void
 every_kind_has_a_word(void)
 {
 	for (int kind = 0; kind < EVENT_KINDS; kind++)
@@ -298,8 +271,6 @@ main(int argc, char **argv)
 	RUN(a_reader_who_is_overtaken_learns_how_many_events_are_lost);
 	RUN(a_reader_whose_event_is_the_oldest_gets_it);
 	RUN(a_text_is_cut_at_the_bound);
-	RUN(a_name_is_cut_at_the_bound);
-	RUN(without_memory_no_event_is_kept);
 	RUN(every_kind_has_a_word);
 	RUN(the_ring_keeps_order_and_loses_only_refused_records);
 	RUN(the_ring_gives_the_memory_of_a_flood_back);

@@ -70,19 +70,6 @@ reads(void)
 	(void)!read(pipe_ends[0], &byte, 1);
 }
 
-static void
-spins(void)
-{
-	for (volatile bool on = true; on;)
-		continue;
-}
-
-static void
-stops(void)
-{
-	raise(SIGSTOP);
-}
-
 static void *
 sleep_for_ever(void *unused)
 {
@@ -139,39 +126,6 @@ a_reading_process_is_found_with_its_file(void)
 	stop(pid);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
-}
-
-static void
-a_running_process_is_in_no_call(void)
-{
-	struct hang h;
-	char text[256];
-	pid_t pid = start(spins);
-
-	if (found(pid, HANG_NO_CALL, 'R', &h)) {
-		CHECK_STR("", h.where);
-		CHECK_STR("running, in no system call",
-		    hang_describe(&h, text, sizeof(text)));
-	}
-	stop(pid);
-}
-
-static void
-a_stopped_process_is_called_stopped(void)
-{
-	struct hang h;
-	char text[256];
-	siginfo_t info;
-	pid_t pid = start(stops);
-	int folder = procinfo_folder(pid);
-
-	NEED(waitid(P_PID, (id_t)pid, &info, WSTOPPED) == 0);
-	hang_read(folder, &h);
-	CHECK_EQ('T', h.state);
-	CHECK(
-	    strncmp(hang_describe(&h, text, sizeof(text)), "stopped", 7) == 0);
-	close(folder);
-	stop(pid);
 }
 
 static void
@@ -280,44 +234,17 @@ calls_have_names(void)
 	CHECK_STR("sleeping", hang_describe(&h, text, sizeof(text)));
 }
 
-static void
-a_call_without_a_name_is_a_number(void)
-{
-	struct hang h = { .state = 'D',
-		.threads = 1,
-		.call = 99999,
-		.where = "io_schedule" };
-	char text[256];
-
-	CHECK_STR("in uninterruptible sleep in system call 99999, at "
-		  "io_schedule",
-	    hang_describe(&h, text, sizeof(text)));
-}
-
-static void
-a_long_description_is_cut(void)
-{
-	struct hang h = { .state = 'S', .threads = 1, .call = SYS_futex };
-	char text[12];
-
-	CHECK_STR("sleeping in", hang_describe(&h, text, sizeof(text)));
-}
-
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_sleeping_process_is_found_in_its_call);
 	RUN(a_reading_process_is_found_with_its_file);
-	RUN(a_running_process_is_in_no_call);
-	RUN(a_stopped_process_is_called_stopped);
 	RUN(threads_are_counted);
 	RUN_ALONE(a_hostile_name_is_skipped);
 	RUN(the_stack_is_seen_by_root_alone);
 	RUN_ALONE(a_stranger_sees_the_state_alone);
 	RUN(a_folder_outlives_its_process_but_finds_no_other);
 	RUN(calls_have_names);
-	RUN(a_call_without_a_name_is_a_number);
-	RUN(a_long_description_is_cut);
 	return check_finish();
 }

@@ -183,22 +183,6 @@ work_runs_in_the_lane_and_done_in_the_loop(void)
 }
 
 static void
-done_is_called_in_the_loop_only(void)
-{
-	struct pollfd pfd;
-	struct work w;
-
-	start();
-	submit(&w, 0);
-	pfd = (struct pollfd){ .fd = lane.io.fd, .events = POLLIN };
-	CHECK_EQ(1, poll(&pfd, 1, 10000));
-	CHECK_EQ(0, w.dones);
-	CHECK_EQ(1, collect(1));
-	CHECK_EQ(0, poll(&pfd, 1, 0));
-	stop();
-}
-
-static void
 jobs_begin_in_the_order_submitted(void)
 {
 	static struct work works[MANY];
@@ -354,19 +338,6 @@ jobs_behind_which_one_is_stuck_are_told_after_a_while(void)
 }
 
 static void
-stop_finishes_the_jobs_given(void)
-{
-	static struct work works[MANY];
-
-	start();
-	for (int i = 0; i < MANY; i++)
-		submit(&works[i], 0);
-	stop();
-	for (int i = 0; i < MANY; i++)
-		CHECK_EQ(1, works[i].dones);
-}
-
-static void
 stop_gives_up_at_its_deadline(void)
 {
 	static struct work stuck, behind;
@@ -381,38 +352,6 @@ stop_gives_up_at_its_deadline(void)
 	CHECK_EQ(ETIMEDOUT, errno);
 	CHECK_EQ(0, stuck.dones + behind.dones);
 	CHECK(monotonic() - begun < TSPAN_SECONDS(5));
-}
-
-static void
-an_idle_lane_sets_no_timer(void)
-{
-	struct work w;
-
-	start();
-	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
-	submit(&w, 0);
-	CHECK_EQ(1, collect(1));
-	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
-	stop();
-}
-
-static void
-a_stuck_job_alone_gets_no_second_thread(void)
-{
-	struct work stuck;
-	int p[2];
-
-	NEED(pipe2(p, O_CLOEXEC) == 0);
-	start();
-	submit(&stuck, p[0]);
-	NEED(wait_begun(&stuck));
-	turn_at(LANE_PATIENCE);
-	CHECK_EQ(1, lane.nthreads);
-	CHECK_EQ(TSTAMP_NEVER, timers_first(&loop.timers));
-	close(p[1]);
-	CHECK_EQ(1, collect(1));
-	close(p[0]);
-	stop();
 }
 
 static void
@@ -500,7 +439,6 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(work_runs_in_the_lane_and_done_in_the_loop);
-	RUN(done_is_called_in_the_loop_only);
 	RUN(jobs_begin_in_the_order_submitted);
 	RUN(signals_are_blocked_in_the_lane);
 	RUN(a_descriptor_is_closed);
@@ -508,10 +446,7 @@ main(int argc, char **argv)
 	RUN(a_lingering_socket_is_closed_at_once);
 	RUN(jobs_that_are_together_wake_the_loop_when_all_are_done);
 	RUN(jobs_behind_which_one_is_stuck_are_told_after_a_while);
-	RUN(stop_finishes_the_jobs_given);
 	RUN_ALONE(stop_gives_up_at_its_deadline);
-	RUN(an_idle_lane_sets_no_timer);
-	RUN(a_stuck_job_alone_gets_no_second_thread);
 	RUN(work_behind_a_stuck_job_gets_a_thread);
 	RUN(a_lane_that_moves_gets_no_thread);
 	RUN(threads_are_bounded);

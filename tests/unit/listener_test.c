@@ -134,14 +134,6 @@ check_accepts(const struct listener_spec *spec)
 }
 
 static void
-a_tcp4_listener_accepts(void)
-{
-	struct listener_spec spec = tcp_spec();
-
-	check_accepts(&spec);
-}
-
-static void
 a_tcp6_listener_accepts(void)
 {
 	struct listener_spec spec = tcp_spec();
@@ -153,14 +145,6 @@ a_tcp6_listener_accepts(void)
 	if (listener_open(&l, &spec, &why) == -1)
 		SKIP("no IPv6 here");
 	listener_fini(&l);
-	check_accepts(&spec);
-}
-
-static void
-a_unix_listener_accepts(void)
-{
-	struct listener_spec spec = unix_spec();
-
 	check_accepts(&spec);
 }
 
@@ -252,24 +236,6 @@ a_probe_finds_any_address_in_the_way_of_one(void)
 }
 
 /* ------------------------------------------------------- Unix sockets */
-
-static void
-owner_and_mode_are_set(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener l;
-	struct stat st;
-
-	if (geteuid() == 0) {
-		spec.uid = 65534;
-		spec.gid = 65534;
-	}
-	l = opened(&spec);
-	NEED(stat(path, &st) == 0);
-	CHECK_EQ(S_IFSOCK | 0640, st.st_mode);
-	CHECK_EQ(geteuid() == 0 ? 65534 : geteuid(), st.st_uid);
-	listener_fini(&l);
-}
 
 static int
 change(struct listener *l, const struct listener_spec *spec, const char **why)
@@ -372,33 +338,6 @@ a_file_that_takes_the_place_of_the_socket_is_never_changed(void)
 }
 
 static void
-the_umask_does_not_change_the_mode(void)
-{
-	struct listener_spec spec = unix_spec();
-	mode_t before = umask(0777);
-	struct listener l;
-	struct stat st;
-
-	spec.mode = 0666;
-	l = opened(&spec);
-	umask(before);
-	NEED(stat(path, &st) == 0);
-	CHECK_EQ(S_IFSOCK | 0666, st.st_mode);
-	listener_fini(&l);
-}
-
-static void
-closing_removes_the_file(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener l = opened(&spec);
-
-	CHECK(is_file(path));
-	listener_fini(&l);
-	CHECK(!is_file(path));
-}
-
-static void
 a_stale_socket_is_replaced(void)
 {
 	struct listener_spec spec = unix_spec();
@@ -415,24 +354,6 @@ a_stale_socket_is_replaced(void)
 
 	CHECK_EQ(0, listener_probe(&spec, &why));
 	check_accepts(&spec);
-}
-
-static void
-a_living_socket_is_refused(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener first = opened(&spec);
-	struct listener second;
-	const char *why;
-	int client;
-
-	CHECK_EQ(-1, listener_open(&second, &spec, &why));
-	CHECK_EQ(EADDRINUSE, errno);
-	CHECK_STR("another process listens there", why);
-	client = client_of(&first);
-	CHECK(client != -1);
-	close(client);
-	listener_fini(&first);
 }
 
 static void
@@ -454,24 +375,6 @@ a_living_socket_with_a_full_queue_is_refused(void)
 	close(a);
 	close(b);
 	listener_fini(&first);
-}
-
-static void
-a_datagram_socket_is_refused(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct sockaddr_un addr = { .sun_family = AF_UNIX };
-	struct listener l;
-	const char *why;
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-
-	strcpy(addr.sun_path, path);
-	NEED(bind(fd, (void *)&addr, sizeof(addr)) == 0);
-	CHECK_EQ(-1, listener_open(&l, &spec, &why));
-	CHECK_EQ(EADDRINUSE, errno);
-	CHECK_EQ(-1, listener_probe(&spec, &why));
-	close(fd);
-	unlink(path);
 }
 
 static void
@@ -506,35 +409,6 @@ a_file_that_is_no_socket_is_refused_and_kept(void)
 }
 
 static void
-a_link_is_refused_and_not_followed(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener l;
-	const char *why;
-
-	NEED(symlink("/tmp/nowhere", path) == 0);
-	CHECK_EQ(-1, listener_open(&l, &spec, &why));
-	CHECK_EQ(ENOTSOCK, errno);
-	unlink(path);
-}
-
-static void
-a_path_that_is_too_long_is_refused(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener l;
-	const char *why;
-	char name[200];
-
-	memset(name, 'x', sizeof(name));
-	name[0] = '/';
-	name[sizeof(name) - 1] = '\0';
-	spec.path = name;
-	CHECK_EQ(-1, listener_open(&l, &spec, &why));
-	CHECK_EQ(ENAMETOOLONG, errno);
-}
-
-static void
 a_failure_leaves_no_file_behind(void)
 {
 	struct listener_spec spec = unix_spec();
@@ -566,15 +440,6 @@ the_file_of_a_successor_is_not_removed(void)
 	CHECK(!is_file(path));
 }
 
-static double
-seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 static void
 a_folder_that_somebody_has_locked_can_be_listened_in(void)
 {
@@ -584,58 +449,6 @@ a_folder_that_somebody_has_locked_can_be_listened_in(void)
 	NEED(flock(fd, LOCK_EX) == 0);
 	check_accepts(&spec);
 	close(fd);
-}
-
-/* The longest wait for the lock of the folder. */
-static atomic_bool waited_long;
-
-static void *
-open_repeatedly(void *arg)
-{
-	struct listener_spec spec = unix_spec();
-	atomic_int *holders = arg;
-	const char *why;
-	struct listener l;
-	long bad = 0;
-
-	for (int i = 0; i < 300; i++) {
-		double begun = seconds();
-		int rc = listener_open(&l, &spec, &why);
-
-		if (seconds() - begun >= 0.0002)
-			atomic_store(&waited_long, true);
-		if (rc == -1) {
-			bad += errno != EADDRINUSE;
-			continue;
-		}
-		bad += atomic_fetch_add(holders, 1) != 0;
-		bad += !is_file(path);
-		atomic_fetch_sub(holders, 1);
-		if (i % 2 == 0) {
-			free(l.path);
-			l.path = NULL;
-		}
-		listener_fini(&l);
-	}
-	return (void *)bad;
-}
-
-/* Half of the time both find a stale file. */
-static void
-one_of_two_processes_gets_the_same_path(void)
-{
-	atomic_int holders = 0;
-	pthread_t other;
-	void *mine, *bad;
-
-	NEED(pthread_create(&other, NULL, open_repeatedly, &holders) == 0);
-	mine = open_repeatedly(&holders);
-	pthread_join(other, &bad);
-	unlink(path);
-	if ((mine != NULL || bad != NULL) && atomic_load(&waited_long))
-		SKIP("a thread was held up too long with the lock");
-	CHECK_EQ(0, (intptr_t)mine);
-	CHECK_EQ(0, (intptr_t)bad);
 }
 
 /* ---------------------------------------------------------- inherited */
@@ -665,21 +478,6 @@ an_inherited_listener_is_used_and_left_open(void)
 	client = client_of(&theirs);
 	CHECK(client != -1);
 	close(client);
-	listener_fini(&theirs);
-}
-
-static void
-an_inherited_unix_listener_keeps_its_file(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener theirs = opened(&spec);
-	struct listener l;
-
-	spec = inherited_spec(theirs.fd);
-	l = opened(&spec);
-	CHECK_EQ(LISTENER_UNIX, l.kind);
-	listener_fini(&l);
-	CHECK(is_file(path));
 	listener_fini(&theirs);
 }
 
@@ -792,50 +590,6 @@ a_listener_that_was_shut_down_is_broken(void)
 		CHECK_EQ(LISTENER_BROKEN, listener_accept(&l, 0));
 		listener_fini(&l);
 	}
-}
-
-/* The worker that shut it down may still have a copy. */
-static void
-a_broken_listener_can_be_opened_anew(void)
-{
-	struct listener_spec specs[2] = { tcp_spec(), unix_spec() };
-
-	for (int i = 0; i < 2; i++) {
-		struct listener l = opened(&specs[i]);
-		int copy = fcntl(l.fd, F_DUPFD_CLOEXEC, 3);
-		struct sockaddr_storage addr;
-		socklen_t len = listener_address(&l, &addr);
-
-		NEED(shutdown(l.fd, SHUT_RDWR) == 0);
-		listener_fini(&l);
-		if (specs[i].addr != NULL) {
-			specs[i].addr = (const void *)&addr;
-			specs[i].addrlen = len;
-		}
-		check_accepts(&specs[i]);
-		close(copy);
-	}
-}
-
-static void
-a_client_that_reset_does_not_hide_the_next(void)
-{
-	const struct linger abort_it = { .l_onoff = 1 };
-	struct listener_spec spec = tcp_spec();
-	struct listener l = opened(&spec);
-	int bad = client_of(&l);
-	int good = client_of(&l);
-	int conn;
-
-	setsockopt(bad, SOL_SOCKET, SO_LINGER, &abort_it, sizeof(abort_it));
-	close(bad);
-	for (int i = 0; i < 2; i++) {
-		conn = listener_accept(&l, 0);
-		CHECK(conn >= 0);
-		close(conn);
-	}
-	close(good);
-	listener_fini(&l);
 }
 
 /* ---------------------------------------------------------- the queue */
@@ -1119,39 +873,26 @@ main(int argc, char **argv)
 	loopback6.sin6_addr = in6addr_loopback;
 
 	check_start(argc, argv);
-	RUN(a_tcp4_listener_accepts);
 	RUN(a_tcp6_listener_accepts);
-	RUN(a_unix_listener_accepts);
 	RUN(an_ipv6_listener_accepts_ipv4_unless_v6only);
 	RUN(the_listener_is_nonblocking_and_the_connection_is_not);
 	RUN(a_tcp_port_in_use_is_refused);
 	RUN(a_probe_finds_any_address_in_the_way_of_one);
-	RUN(owner_and_mode_are_set);
 	RUN(owner_mode_and_backlog_change_in_place);
 	RUN(a_file_of_another_process_is_not_changed);
 	RUN(a_file_that_takes_the_place_of_the_socket_is_never_changed);
-	RUN(the_umask_does_not_change_the_mode);
-	RUN(closing_removes_the_file);
 	RUN(a_stale_socket_is_replaced);
-	RUN(a_living_socket_is_refused);
 	RUN(a_living_socket_with_a_full_queue_is_refused);
-	RUN(a_datagram_socket_is_refused);
 	RUN(a_probe_is_invisible_to_the_listener);
 	RUN(a_file_that_is_no_socket_is_refused_and_kept);
-	RUN(a_link_is_refused_and_not_followed);
-	RUN(a_path_that_is_too_long_is_refused);
 	RUN(a_failure_leaves_no_file_behind);
 	RUN(the_file_of_a_successor_is_not_removed);
 	RUN(a_folder_that_somebody_has_locked_can_be_listened_in);
-	RUN(one_of_two_processes_gets_the_same_path);
 	RUN(an_inherited_listener_is_used_and_left_open);
-	RUN(an_inherited_unix_listener_keeps_its_file);
 	RUN(an_inherited_socket_that_does_not_listen_is_refused);
 	RUN(a_listener_without_descriptors_rests_and_loses_no_connection);
 	RUN_ALONE(a_rest_is_logged_once_a_minute);
 	RUN(a_listener_that_was_shut_down_is_broken);
-	RUN(a_broken_listener_can_be_opened_anew);
-	RUN(a_client_that_reset_does_not_hide_the_next);
 	RUN_ALONE(a_listener_that_was_made_to_block_is_empty_when_interrupted);
 	RUN(the_depth_is_the_length_of_the_queue);
 	RUN(a_handshake_under_way_is_counted_and_completes);

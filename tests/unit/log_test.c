@@ -105,13 +105,6 @@ a_workers_line_follows_app_and_id(void)
 }
 
 static void
-the_journal_gets_a_severity_and_no_time(void)
-{
-	CHECK_STR(
-	    "<6>hello", formatted(LOG_HEAD_JOURNAL, false, NULL, "hello"));
-}
-
-static void
 syslog_gets_facility_and_severity_in_one_number(void)
 {
 	char expected[64];
@@ -130,16 +123,6 @@ controls_and_broken_utf8_are_escaped(void)
 	CHECK_STR("<6>a\\x1b[1m\tb\\x0ac\\x7f \\xff\\xc3( \\xc2\\x9b ä€𝄞",
 	    formatted(LOG_HEAD_JOURNAL, false, NULL,
 		"a\x1b[1m\tb\nc\x7f \xff\xc3( \xc2\x9b ä€𝄞"));
-}
-
-static void
-a_nul_is_a_control_too(void)
-{
-	CHECK_STR("<6>a\\x00b",
-	    formatted_bytes(LOG_HEAD_JOURNAL, false, NULL, "a\0b", 3));
-	CHECK_STR("<6>{\"time\":\"2026-11-21T08:50:01.123Z\","
-		  "\"level\":\"info\",\"text\":\"a\\u0000b\"}",
-	    formatted_bytes(LOG_HEAD_JOURNAL, true, NULL, "a\0b", 3));
 }
 
 static void
@@ -721,10 +704,8 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_line_begins_with_time_and_level);
 	RUN(a_workers_line_follows_app_and_id);
-	RUN(the_journal_gets_a_severity_and_no_time);
 	RUN(syslog_gets_facility_and_severity_in_one_number);
 	RUN(controls_and_broken_utf8_are_escaped);
-	RUN(a_nul_is_a_control_too);
 	RUN(json_is_one_object_with_time_and_level);
 	RUN(json_names_app_and_id_of_a_worker);
 	RUN(json_escapes_quotes_and_controls);

@@ -124,24 +124,6 @@ probe_fini(struct probe *p)
 }
 
 static void
-what_is_ready_is_called(void)
-{
-	struct loop l;
-	struct probe ready, not_ready;
-
-	virtual_loop(&l);
-	probe_init(&ready, &l, 1, EPOLLIN);
-	probe_init(&not_ready, &l, 0, EPOLLIN);
-	CHECK_EQ(1, loop_turn(&l, TSTAMP_NEVER));
-	CHECK_EQ(1, ready.calls);
-	CHECK_EQ(EPOLLIN, ready.events);
-	CHECK_EQ(0, not_ready.calls);
-	probe_fini(&ready);
-	probe_fini(&not_ready);
-	loop_fini(&l);
-}
-
-static void
 after_a_suspension_what_is_ready_comes_before_a_deadline(void)
 {
 	struct loop l;
@@ -237,18 +219,6 @@ a_turn_handles_a_bounded_number(void)
 	loop_fini(&l);
 }
 
-static void
-a_turn_ends_at_its_deadline(void)
-{
-	struct loop l;
-
-	virtual_loop(&l);
-	CHECK_EQ(0, loop_turn(&l, TSPAN_SECONDS(103)));
-	CHECK_EQ(TSPAN_SECONDS(3), virtual.last_timeout);
-	CHECK_EQ(TSPAN_SECONDS(103), loop_now(&l));
-	loop_fini(&l);
-}
-
 static int timers_fired;
 
 static void
@@ -272,32 +242,6 @@ a_turn_ends_when_a_timer_is_due_and_fires_it(void)
 	CHECK_EQ(0, loop_turn(&l, TSPAN_SECONDS(109)));
 	CHECK_EQ(TSPAN_SECONDS(2), virtual.last_timeout);
 	CHECK_EQ(1, timers_fired);
-	loop_fini(&l);
-}
-
-static void
-a_past_deadline_does_not_wait(void)
-{
-	struct loop l;
-
-	virtual_loop(&l);
-	CHECK_EQ(0, loop_turn(&l, TSPAN_SECONDS(1)));
-	CHECK_EQ(0, virtual.last_timeout);
-	CHECK_EQ(TSPAN_SECONDS(100), loop_now(&l));
-	loop_fini(&l);
-}
-
-static void
-without_a_deadline_there_is_no_timeout(void)
-{
-	struct loop l;
-	struct probe p;
-
-	virtual_loop(&l);
-	probe_init(&p, &l, 1, EPOLLIN);
-	CHECK_EQ(1, loop_turn(&l, TSTAMP_NEVER));
-	CHECK_EQ(TSTAMP_NEVER, virtual.last_timeout);
-	probe_fini(&p);
 	loop_fini(&l);
 }
 
@@ -358,22 +302,6 @@ an_old_kernel_waits_in_milliseconds(void)
 	if (!forget_pwait2())
 		SKIP("no seccomp here");
 	no_turn_ends_before_its_deadline();
-	what_is_ready_is_called();
-}
-
-static void
-a_plain_file_is_refused(void)
-{
-	struct loop l;
-	struct loop_io io = { .ready = probe_ready };
-
-	virtual_loop(&l);
-	io.fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	CHECK_EQ(-1, loop_set(&l, &io, EPOLLIN));
-	CHECK_EQ(EPERM, errno);
-	CHECK_EQ(0, io.events);
-	close(io.fd);
-	loop_fini(&l);
 }
 
 static void
@@ -426,44 +354,20 @@ all_pending_signals_come_in_the_end(void)
 	loop_fini(&l);
 }
 
-static void
-the_signal_mask_is_restored(void)
-{
-	struct loop l;
-	struct signals s = { 0 };
-	sigset_t set, now;
-
-	virtual_loop(&l);
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR2);
-	NEED(loop_signals(&l, &set, signalled, &s) == 0);
-	sigprocmask(SIG_SETMASK, NULL, &now);
-	CHECK_EQ(1, sigismember(&now, SIGUSR2));
-	loop_fini(&l);
-	sigprocmask(SIG_SETMASK, NULL, &now);
-	CHECK_EQ(0, sigismember(&now, SIGUSR2));
-}
-
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(what_is_ready_is_called);
 	RUN(after_a_suspension_what_is_ready_comes_before_a_deadline);
 	RUN(one_taken_out_in_its_turn_is_not_called);
 	RUN(what_is_no_longer_waited_for_is_not_called);
 	RUN(an_end_of_file_is_told_unasked);
 	RUN(a_turn_handles_a_bounded_number);
-	RUN(a_turn_ends_at_its_deadline);
 	RUN(a_turn_ends_when_a_timer_is_due_and_fires_it);
-	RUN(a_past_deadline_does_not_wait);
-	RUN(without_a_deadline_there_is_no_timeout);
 	RUN(the_clock_is_read_twice_a_turn_at_most);
 	RUN(no_turn_ends_before_its_deadline);
 	RUN_ALONE(an_old_kernel_waits_in_milliseconds);
-	RUN(a_plain_file_is_refused);
 	RUN(a_signal_is_an_event);
 	RUN(all_pending_signals_come_in_the_end);
-	RUN(the_signal_mask_is_restored);
 	return check_finish();
 }

@@ -68,24 +68,6 @@ a_state_is_one_datagram(void)
 }
 
 static void
-the_manager_may_have_an_abstract_name(void)
-{
-	char name[64];
-	int len = snprintf(name, sizeof(name), "@apppoold-notify-%d", getpid());
-	int fd;
-
-	setenv("NOTIFY_SOCKET", name, 1);
-	name[0] = '\0';
-	fd = manager_at(name, (size_t)len);
-	NEED(fd != -1);
-	notify_open();
-	CHECK_EQ(0, notify_send("READY=1"));
-	CHECK_STR("READY=1", received(fd));
-	notify_close();
-	close(fd);
-}
-
-static void
 the_variables_are_gone_from_the_environment(void)
 {
 	setenv("WATCHDOG_USEC", "1000000", 1);
@@ -128,15 +110,6 @@ the_watchdog_of_another_process_is_not_ours(void)
 }
 
 static void
-a_watchdog_that_is_no_span_is_none(void)
-{
-	CHECK_EQ(0, watchdog_of("soon", getpid()));
-	CHECK_EQ(0, watchdog_of("18446744073709551615", getpid()));
-	CHECK_EQ(0, watchdog_of("99999999999999999999", getpid()));
-	notify_close();
-}
-
-static void
 without_a_manager_nothing_happens(void)
 {
 	unsetenv("NOTIFY_SOCKET");
@@ -144,24 +117,6 @@ without_a_manager_nothing_happens(void)
 	CHECK(!notify_wanted());
 	CHECK_EQ(0, notify_watchdog());
 	CHECK_EQ(0, notify_send("READY=1"));
-}
-
-static void
-a_wrong_variable_is_no_manager(void)
-{
-	char name[300];
-
-	memset(name, '/', sizeof(name));
-	name[sizeof(name) - 1] = '\0';
-	setenv("NOTIFY_SOCKET", name, 1);
-	notify_open();
-	CHECK(!notify_wanted());
-	setenv("NOTIFY_SOCKET", "vsock:2:1234", 1);
-	notify_open();
-	CHECK(!notify_wanted());
-	setenv("NOTIFY_SOCKET", "@", 1);
-	notify_open();
-	CHECK(!notify_wanted());
 }
 
 static void
@@ -189,21 +144,6 @@ a_manager_that_does_not_read_is_not_waited_for(void)
 	close(fd);
 }
 
-static void
-a_long_message_is_cut(void)
-{
-	char text[6000];
-	int fd = manager_at_path();
-
-	NEED(fd != -1);
-	memset(text, 'x', sizeof(text) - 1);
-	text[sizeof(text) - 1] = '\0';
-	CHECK_EQ(0, notify_send("STATUS=%s", text));
-	CHECK_EQ(4095, strlen(received(fd)));
-	notify_close();
-	close(fd);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -213,16 +153,12 @@ main(int argc, char **argv)
 
 	check_start(argc, argv);
 	RUN(a_state_is_one_datagram);
-	RUN(the_manager_may_have_an_abstract_name);
 	RUN(the_variables_are_gone_from_the_environment);
 	RUN(the_watchdog_of_this_process_is_known);
 	RUN(the_watchdog_of_another_process_is_not_ours);
-	RUN(a_watchdog_that_is_no_span_is_none);
 	RUN(without_a_manager_nothing_happens);
-	RUN(a_wrong_variable_is_no_manager);
 	RUN(a_manager_that_is_gone_is_no_failure);
 	RUN(a_manager_that_does_not_read_is_not_waited_for);
-	RUN(a_long_message_is_cut);
 
 	unlink(path);
 	rmdir(folder);

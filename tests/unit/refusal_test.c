@@ -293,14 +293,6 @@ fastcgi_is_answered_an_end_of_the_request(void)
 }
 
 static void
-a_fastcgi_request_that_has_not_come_is_number_1(void)
-{
-	app = (struct conf_app){ .refusal.protocol = CONF_PROTOCOL_FASTCGI };
-	CHECK_EQ(1, request_of("", 0));
-	CHECK_EQ(1, request_of(BEGIN_REQUEST, 7));
-}
-
-static void
 bytes_that_begin_no_fastcgi_request_are_number_1(void)
 {
 	app = (struct conf_app){ .refusal.protocol = CONF_PROTOCOL_FASTCGI };
@@ -311,47 +303,6 @@ bytes_that_begin_no_fastcgi_request_are_number_1(void)
 	CHECK_EQ(1, request_of("\1\1\0\0\0\10\0\0", 8));
 	CHECK_EQ(1, request_of("GET / HTTP/1.1\r\n", 16));
 	CHECK_EQ(1, request_of("\xff\xff\xff\xff\xff\xff\xff\xff", 8));
-}
-
-static void
-raw_has_no_answer(void)
-{
-	struct refusal_answer a;
-
-	app = (struct conf_app){ .refusal.on_full = CONF_ON_FULL_REFUSE };
-	CHECK(!refusal_answers(&app));
-	answer_to("", 0, &a);
-	CHECK(a.bytes == NULL);
-	CHECK_EQ(0, a.len);
-}
-
-static void
-on_full_close_has_no_answer_in_any_protocol(void)
-{
-	struct refusal_answer a;
-
-	app = (struct conf_app){
-		.refusal.on_full = CONF_ON_FULL_CLOSE,
-		.refusal.protocol = CONF_PROTOCOL_HTTP,
-	};
-	CHECK(!refusal_answers(&app));
-	answer_to("", 0, &a);
-	CHECK(a.bytes == NULL);
-}
-
-static void
-on_full_wait_has_the_answer_of_refuse(void)
-{
-	struct refusal_answer a;
-
-	app = (struct conf_app){
-		.refusal.on_full = CONF_ON_FULL_WAIT,
-		.refusal.protocol = CONF_PROTOCOL_HTTP,
-	};
-	CHECK(refusal_answers(&app));
-	answer_to("", 0, &a);
-	NEED(a.bytes != NULL);
-	CHECK_EQ(0, strncmp("HTTP/1.1 503 ", a.bytes, 13));
 }
 
 static void
@@ -375,27 +326,6 @@ a_reply_file_goes_before_the_protocol(void)
 /* --- how long ----------------------------------------------------------- */
 
 static void
-the_answer_and_the_end_of_the_stream_come_at_once(void)
-{
-	for (size_t i = 0; i < PAIRS; i++) {
-		struct pair p;
-
-		begin(CONF_PROTOCOL_HTTP);
-		pairs[i](&p);
-		refuse(&p);
-		CHECK_EQ(166, answered(p.client));
-		settle();
-		CHECK(is_open(p.server));
-		CHECK(refusals_any(&all));
-		close(p.client);
-		settle();
-		CHECK(!is_open(p.server));
-		CHECK(!refusals_any(&all));
-		end();
-	}
-}
-
-static void
 no_client_is_reset_over_an_unread_request(void)
 {
 	for (size_t i = 0; i < PAIRS; i++) {
@@ -411,25 +341,6 @@ no_client_is_reset_over_an_unread_request(void)
 		close(p.client);
 		settle();
 		CHECK(!is_open(p.server));
-		end();
-	}
-}
-
-static void
-a_half_closed_client_reads_the_answer_to_its_end(void)
-{
-	for (size_t i = 0; i < PAIRS; i++) {
-		struct pair p;
-
-		begin(CONF_PROTOCOL_HTTP);
-		pairs[i](&p);
-		CHECK_EQ(60000, send_zeros(p.client, 60000));
-		CHECK_EQ(0, shutdown(p.client, SHUT_WR));
-		refuse(&p);
-		settle();
-		CHECK(!is_open(p.server));
-		CHECK_EQ(166, answered(p.client));
-		close(p.client);
 		end();
 	}
 }
@@ -518,43 +429,6 @@ a_client_that_has_gone_is_closed_at_once(void)
 	}
 }
 
-static void
-a_client_without_an_answer_is_closed_at_once(void)
-{
-	for (size_t i = 0; i < PAIRS; i++) {
-		struct pair p;
-
-		begin(CONF_PROTOCOL_RAW);
-		pairs[i](&p);
-		refuse(&p);
-		CHECK(!refusals_any(&all));
-		CHECK_EQ(0, answered(p.client));
-		settle();
-		CHECK(!is_open(p.server));
-		close(p.client);
-		end();
-	}
-}
-
-static void
-a_refused_connection_stays_a_blocking_one(void)
-{
-	for (size_t i = 0; i < PAIRS; i++) {
-		struct pair p;
-		int copy;
-
-		begin(CONF_PROTOCOL_HTTP);
-		pairs[i](&p);
-		copy = dup(p.server);
-		refuse(&p);
-		settle();
-		CHECK_EQ(0, fcntl(copy, F_GETFL) & O_NONBLOCK);
-		close(copy);
-		close(p.client);
-		end();
-	}
-}
-
 /* --- how many ----------------------------------------------------------- */
 
 static void
@@ -588,24 +462,6 @@ as_many_as_256_are_kept_open(void)
 		close(p[0].client);
 		end();
 	}
-}
-
-static void
-a_client_beyond_256_is_not_reset_over_its_request(void)
-{
-	static struct pair p[REFUSAL_MAX + 1];
-
-	begin(CONF_PROTOCOL_HTTP);
-	for (size_t n = 0; n <= REFUSAL_MAX; n++) {
-		tcp_pair(&p[n]);
-		CHECK_EQ(10, send_zeros(p[n].client, 10));
-		refuse(&p[n]);
-	}
-	CHECK(!is_open(p[REFUSAL_MAX].server));
-	CHECK_EQ(166, answered(p[REFUSAL_MAX].client));
-	for (size_t n = 0; n <= REFUSAL_MAX; n++)
-		close(p[n].client);
-	end();
 }
 
 /* --- long answers ------------------------------------------------------- */
@@ -666,39 +522,6 @@ a_long_answer_is_written_as_it_is_read(void)
 	}
 }
 
-static void
-a_client_that_does_not_read_is_cut_after_2_seconds(void)
-{
-	for (size_t i = 0; i < PAIRS; i++) {
-		struct pair p;
-
-		begin_long(&p, i);
-		settle();
-		CHECK_EQ(0, loop_turn(&loop, now));
-		pass(TSPAN_SECONDS(2) - 1);
-		CHECK(is_open(p.server));
-		pass(1);
-		CHECK(!is_open(p.server));
-		close(p.client);
-		end();
-	}
-}
-
-static void
-a_client_that_leaves_before_the_end_is_closed(void)
-{
-	for (size_t i = 0; i < PAIRS; i++) {
-		struct pair p;
-
-		begin_long(&p, i);
-		close(p.client);
-		settle();
-		CHECK(!is_open(p.server));
-		CHECK_EQ(1, config.refs);
-		end();
-	}
-}
-
 /* --- what lies in a Unix socket ----------------------------------------- */
 
 static void
@@ -736,51 +559,22 @@ one_that_a_process_was_given_is_not_drained(void)
 	end();
 }
 
-static void
-the_end_closes_all_that_are_open(void)
-{
-	struct pair t, u;
-
-	begin(CONF_PROTOCOL_HTTP);
-	tcp_pair(&t);
-	unix_pair(&u);
-	refuse(&t);
-	refuse(&u);
-	end();
-	CHECK(!is_open(t.server));
-	CHECK(!is_open(u.server));
-	close(t.client);
-	close(u.client);
-}
-
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(http_is_answered_503);
 	RUN(fastcgi_is_answered_an_end_of_the_request);
-	RUN(a_fastcgi_request_that_has_not_come_is_number_1);
 	RUN(bytes_that_begin_no_fastcgi_request_are_number_1);
-	RUN(raw_has_no_answer);
-	RUN(on_full_close_has_no_answer_in_any_protocol);
-	RUN(on_full_wait_has_the_answer_of_refuse);
 	RUN(a_reply_file_goes_before_the_protocol);
-	RUN(the_answer_and_the_end_of_the_stream_come_at_once);
 	RUN(no_client_is_reset_over_an_unread_request);
-	RUN(a_half_closed_client_reads_the_answer_to_its_end);
 	RUN(a_client_that_sent_more_than_is_read_has_its_time);
 	RUN(a_client_that_stays_is_closed_after_2_seconds);
 	RUN(a_client_that_sends_without_end_wakes_no_loop_and_is_cut);
 	RUN(a_client_that_has_gone_is_closed_at_once);
-	RUN(a_client_without_an_answer_is_closed_at_once);
-	RUN(a_refused_connection_stays_a_blocking_one);
 	RUN(as_many_as_256_are_kept_open);
-	RUN(a_client_beyond_256_is_not_reset_over_its_request);
 	RUN(a_long_answer_is_written_as_it_is_read);
-	RUN(a_client_that_does_not_read_is_cut_after_2_seconds);
-	RUN(a_client_that_leaves_before_the_end_is_closed);
 	RUN(a_unix_socket_is_not_read_here);
 	RUN(one_that_a_process_was_given_is_not_drained);
-	RUN(the_end_closes_all_that_are_open);
 	return check_finish();
 }

@@ -44,14 +44,6 @@ commas_stand_between_servers(void)
 }
 
 static void
-one_server_is_a_list(void)
-{
-	CHECK(split("a"));
-	CHECK_EQ(1, list.len);
-	CHECK_STR("a", order("key"));
-}
-
-static void
 empty_and_repeated_names_are_refused(void)
 {
 	CHECK(!split(""));
@@ -60,14 +52,6 @@ empty_and_repeated_names_are_refused(void)
 	CHECK(!split(",a"));
 	CHECK(!split("a,,b"));
 	CHECK(!split("a,b,a"));
-}
-
-static void
-sixteen_servers_are_the_most(void)
-{
-	CHECK(split("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p"));
-	CHECK_EQ(SERVERLIST_MAX, list.len);
-	CHECK(!split("a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q"));
 }
 
 /* The expected orders are those of md5(server . key) in PHP. */
@@ -99,9 +83,7 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(commas_stand_between_servers);
-	RUN(one_server_is_a_list);
 	RUN(empty_and_repeated_names_are_refused);
-	RUN(sixteen_servers_are_the_most);
 	RUN(servers_are_tried_in_the_order_of_mediawiki);
 	RUN(the_order_of_the_text_does_not_matter);
 	return check_finish();

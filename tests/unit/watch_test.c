@@ -283,21 +283,6 @@ entries(const char *path)
 	return n - 2;
 }
 
-static bool
-is_named(pid_t pid, const char *name)
-{
-	char path[64], text[32] = "";
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (f != NULL && fgets(text, sizeof(text), f) != NULL)
-		text[strcspn(text, "\n")] = '\0';
-	if (f != NULL)
-		fclose(f);
-	return strcmp(text, name) == 0;
-}
-
 /* The watch closes all descriptors when it begins. */
 static bool
 has_begun(pid_t pid)
@@ -309,27 +294,6 @@ has_begun(pid_t pid)
 	for (int i = 0; i < 10000 && entries(path) != 0; i++)
 		nanosleep(&nap, NULL);
 	return entries(path) == 0;
-}
-
-static void
-the_watch_has_a_name_and_no_descriptor(void)
-{
-	NEED(start());
-	CHECK(has_begun(watch.pid));
-	CHECK(is_named(watch.pid, "apppool-watch"));
-	stop();
-}
-
-static void
-signals_to_the_group_do_not_end_the_watch(void)
-{
-	NEED(start());
-	NEED(has_begun(watch.pid));
-	kill(watch.pid, SIGTERM);
-	kill(watch.pid, SIGINT);
-	idle(TSPAN_MSECONDS(20));
-	CHECK_EQ(0, waitpid(watch.pid, NULL, WNOHANG));
-	stop();
 }
 
 static void
@@ -386,8 +350,6 @@ main(int argc, char **argv)
 	RUN(what_the_turn_was_at_is_told_once);
 	RUN(a_loop_that_waits_is_not_interrupted);
 	RUN(the_watch_over_an_idle_loop_sleeps);
-	RUN(the_watch_has_a_name_and_no_descriptor);
-	RUN(signals_to_the_group_do_not_end_the_watch);
 	RUN(a_watch_that_was_killed_is_replaced);
 	RUN_ALONE(the_watch_ends_with_a_daemon_that_was_killed);
 	return check_finish();
