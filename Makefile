@@ -125,13 +125,13 @@ FIGURES_TESTS = tests/e2e/agreement_test.sh
 
 C_FILES = $(shell find lib etc tests contrib apppoold.c -name '*.[ch]')
 SH_FILES = $(wildcard contrib/bootstrap contrib/install contrib/peers \
-    contrib/run tests/run tests/fresh tests/*/run tests/bench/php .ci/run) \
+    contrib/run tests/run tests/fresh tests/kernel tests/*/run tests/bench/php .ci/run) \
     $(shell find etc tests contrib -name '*.sh')
 
 # ---------------------------------------------------------------- targets
 
-.PHONY: all tests asan check check-all check-asan check-web check-fresh bench \
-    pareto fuzz fuzzers lint e2e-programs format-check shell-check install \
+.PHONY: all tests asan check check-all check-asan check-web check-fresh \
+    check-kernel bench pareto fuzz fuzzers lint e2e-programs format-check shell-check install \
     uninstall dist deps run clean FORCE
 .DELETE_ON_ERROR:
 # Objects of programs with one source are kept.
@@ -142,8 +142,10 @@ all: deps $(PROGRAMS) $(WORKER_A) $(WORKER_SO) $(SAMPLES)
 # Purposes whose packages contrib/bootstrap sees to; BOOTSTRAP=: skips that.
 BOOTSTRAP = contrib/bootstrap
 NEEDS = build \
-    $(filter run check check-web check-fresh bench lint fuzz,$(MAKECMDGOALS)) \
-    $(if $(filter check-asan check-web tests deps,$(MAKECMDGOALS)),check)
+    $(filter run check check-web check-fresh check-kernel bench lint fuzz,\
+    $(MAKECMDGOALS)) \
+    $(if $(filter check-asan check-web check-kernel tests deps,\
+    $(MAKECMDGOALS)),check)
 
 deps:
 	@$(BOOTSTRAP) $(NEEDS)
@@ -184,6 +186,11 @@ check-web: deps
 # of tests/fresh that are enough.
 check-fresh: deps
 	@tests/fresh $(FRESH)
+
+# FILES, or tests/e2e, on the kernel of Debian 12, with and without modules.
+check-kernel: deps
+	@$(MAKE) --no-print-directory BOOTSTRAP=: tests
+	@tests/kernel $(FILES)
 
 e2e-programs: $(E2E_PROGRAMS)
 
