@@ -13,7 +13,6 @@
 #include "core/app.h"
 #include "core/pool.h"
 #include "core/window.h"
-#include "daemon/backlog.h"
 #include "daemon/listeners.h"
 #include "daemon/locks.h"
 #include "daemon/worker.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "control/room.h"
-#include "daemon/backlog.h"
+#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/restart_files.h"
 

@@ -24,8 +24,7 @@
 #include <unistd.h>
 
 #include "core/action.h"
-#include "daemon/accepting.h"
-#include "daemon/backlog.h"
+#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/locks.h"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/backlog.h"
 #include "daemon/listeners.h"
 #include "daemon/tell.h"
 #include "sys/address.h"
@@ -198,7 +197,7 @@ open_found_descriptor(void *arg, uint32_t inode)
  * these are is not looked up.
  */
 static void
-open_work(struct lane_job *job)
+backlog_look_work(struct lane_job *job)
 {
 	struct backlog_look *l = LOOP_OWNER(job, struct backlog_look, job);
 	const struct sockaddr_in *in;
@@ -294,7 +293,7 @@ tell_wrong_port(struct group *g, const struct backlog_look *l)
 }
 
 static void
-open_done(struct lane_job *job, tstamp now)
+backlog_looked(struct lane_job *job, tstamp now)
 {
 	struct backlog_look *l = LOOP_OWNER(job, struct backlog_look, job);
 	struct group *g = l->group;
@@ -352,8 +351,8 @@ open_look(struct group *g, bool silent, tspan pause, tstamp now)
 	l = calloc(1, sizeof(*l));
 	if (l == NULL)
 		return;
-	l->job.work = open_work;
-	l->job.done = open_done;
+	l->job.work = backlog_look_work;
+	l->job.done = backlog_looked;
 	l->began = now;
 	l->connections = group_accepts_itself(g);
 	l->generation = s->pool.apps[g->app].generation;
@@ -461,42 +460,23 @@ count_accepting(struct group *g, bool waiting, tstamp now)
 	return c;
 }
 
-/* A connection was accepted: any of the processes may have done it. */
-static void
-mark_accepting(struct group *g)
-{
-	struct worker *w;
-
-	g->backlog.wrong_port[0] = '\0';
-	TAILQ_FOREACH(w, &g->workers, next)
-		if (w->pid != 0)
-			w->accepts = true;
-}
-
 /* --- the backlog --------------------------------------------------------- */
-
-/* Binds anew the listeners that a process has shut down. */
-static void
-mend_listeners(struct group *g, tstamp now)
-{
-	struct app_listener *l, *next;
-
-	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
-		if (listeners_serves(l) && !l->leaving &&
-		    listener_is_broken(&l->acceptor.listener))
-			listeners_rebind(l, now);
-}
 
 void
 backlog_look(struct group *g, tstamp now)
 {
 	struct supervisor *s = g->sup;
 	struct backlog *b = &g->backlog;
-	const struct app_listener *l;
+	struct app_listener *l, *next;
 	struct accept_counts counts;
 	long before = b->depth, depth, demand;
+	struct worker *w;
 
-	mend_listeners(g, now);
+	/* Those that a process has shut down. */
+	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
+		if (listeners_serves(l) && !l->leaving &&
+		    listener_is_broken(&l->acceptor.listener))
+			listeners_rebind(l, now);
 	b->depth = 0;
 	TAILQ_FOREACH(l, &g->listeners, next) {
 		if (!listeners_serves(l))
@@ -505,8 +485,12 @@ backlog_look(struct group *g, tstamp now)
 		/* Without the number, whether any connection waits: one. */
 		b->depth += depth == -1 ? 1 : depth;
 	}
-	if (b->depth < before)
-		mark_accepting(g);
+	/* A connection was accepted: any of the processes may have done it. */
+	if (b->depth < before) {
+		b->wrong_port[0] = '\0';
+		TAILQ_FOREACH(w, &g->workers, next)
+			w->accepts = w->accepts || w->pid != 0;
+	}
 	counts = count_accepting(g, b->depth > 0, now);
 	if (b->depth == 0 || !counts.awaited) {
 		b->awaited_since = 0;
@@ -547,7 +531,7 @@ look_later(struct group *g, tstamp now)
  * processes that have not said that they are ready are looked at.
  */
 static void
-time_to_look(struct timer *t, tstamp now)
+backlog_time_to_look(struct timer *t, tstamp now)
 {
 	struct group *g = TIMER_OWNER(t, struct group, backlog.timer);
 
@@ -602,7 +586,7 @@ backlog_ready(struct group *g)
 void
 backlog_init(struct group *g)
 {
-	timer_init(&g->backlog.timer, time_to_look);
+	timer_init(&g->backlog.timer, backlog_time_to_look);
 }
 
 void

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/action.h"
-#include "daemon/backlog.h"
+#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/tell.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/accepting.h"
+#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/worker.h"
 #include "sys/acceptor.h"

@@ -1,12 +1,15 @@
-/* The listening sockets of apps. */
+/* The listening sockets of apps, and connections from there into the pool. */
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/group.h"
+#include "daemon/keeper.h"
 #include "daemon/listeners.h"
 #include "sys/address.h"
+#include "sys/loop.h"
 #include "sys/manager.h"
 
 /* Sockets of one name that the service manager may give. */
@@ -20,6 +23,16 @@
 
 /* Connections accepted from one listener in one turn at most. */
 #define BUDGET_MAX 64
+
+/* Connections accepted at once when there is room again, or while leaving. */
+#define TURN_MAX 64
+
+/* While descriptors wait for a keeper. */
+#define REST TSPAN_MSECONDS(50)
+
+/* How often a listener is looked at while it leaves, and for how long. */
+#define LEAVE_CHECK TSPAN_MSECONDS(10)
+#define LEAVE_MAX TSPAN_SECONDS(2)
 
 /* A socket that is bound in the lane: the folder of its file may be locked. */
 struct listeners_opening {
@@ -36,14 +49,14 @@ struct listeners_opening {
 /* --- opening and closing ------------------------------------------------ */
 
 static void
-free_listener(struct app_listener *l)
+listeners_free(struct app_listener *l)
 {
 	conf_listen_fini(&l->where);
 	free(l);
 }
 
 static void
-make_spec(const struct conf_listen *where, const struct conf_app *conf,
+listeners_spec(const struct conf_listen *where, const struct conf_app *conf,
     int inherited, struct listener_spec *out)
 {
 	conf_listen_spec(where, out);
@@ -56,7 +69,7 @@ make_spec(const struct conf_listen *where, const struct conf_app *conf,
 
 /* Finds the address it listens at, as people and status want it. */
 static void
-find_address(struct app_listener *l)
+listeners_find_address(struct app_listener *l)
 {
 	struct sockaddr_storage addr;
 	socklen_t len = listener_address(&l->acceptor.listener, &addr);
@@ -73,7 +86,7 @@ find_address(struct app_listener *l)
 
 /* A listener of that app, not open yet; NULL: no memory. */
 static struct app_listener *
-new_listener(struct supervisor *s, const struct conf_listen *where)
+listeners_new(struct supervisor *s, const struct conf_listen *where)
 {
 	struct app_listener *l = calloc(1, sizeof(*l));
 
@@ -83,31 +96,31 @@ new_listener(struct supervisor *s, const struct conf_listen *where)
 	timer_init(&l->leave_timer, NULL);
 	if (conf_listen_copy(&l->where, where))
 		return l;
-	free_listener(l);
+	listeners_free(l);
 	return NULL;
 }
 
 static struct app_listener *
-open_one(struct supervisor *s, const struct conf_app *conf,
+listeners_open_one(struct supervisor *s, const struct conf_app *conf,
     const struct conf_listen *where, int inherited, struct openings *openings)
 {
-	struct app_listener *l = new_listener(s, where);
+	struct app_listener *l = listeners_new(s, where);
 	struct listener_spec spec;
 	const char *why = "cannot listen";
 	char text[128];
 
 	if (l == NULL)
 		return NULL;
-	make_spec(where, conf, inherited, &spec);
+	listeners_spec(where, conf, inherited, &spec);
 	if (openings_open(openings, &l->acceptor.listener, &spec, &why) == 0) {
-		find_address(l);
+		listeners_find_address(l);
 		return l;
 	}
 	if (errno != EINPROGRESS)
 		log_errorx("%s:%d: %s: %s: %s: %s", conf->listen.file,
 		    conf->listen.line, conf->name, where->text, why,
 		    listener_explain(&spec, text, sizeof(text)));
-	free_listener(l);
+	listeners_free(l);
 	return NULL;
 }
 
@@ -148,7 +161,7 @@ listeners_open(struct supervisor *s, const struct conf_app *conf,
 		return -1;
 	}
 	for (size_t i = 0; i < n; i++) {
-		l = open_one(s, conf, where, fds[i], openings);
+		l = listeners_open_one(s, conf, where, fds[i], openings);
 		if (l == NULL) {
 			error = errno;
 			listeners_close_all(&opened);
@@ -165,12 +178,12 @@ int
 listeners_await(struct supervisor *s, const struct conf_listen *where,
     struct app_listeners *out)
 {
-	struct app_listener *l = new_listener(s, where);
+	struct app_listener *l = listeners_new(s, where);
 
 	if (l == NULL)
 		return -1;
 	l->awaits = true;
-	find_address(l);
+	listeners_find_address(l);
 	TAILQ_INSERT_TAIL(out, l, next);
 	return 0;
 }
@@ -182,7 +195,7 @@ listeners_close(struct app_listener *l)
 	acceptor_close(&l->acceptor);
 	if (l->opening != NULL)
 		l->opening->of = NULL;
-	free_listener(l);
+	listeners_free(l);
 }
 
 void
@@ -201,26 +214,11 @@ listeners_close_all(struct app_listeners *all)
 
 /* Lets the app's processes accept from the socket, or us alone. */
 static void
-share(struct app_listener *l)
+listeners_share(struct app_listener *l)
 {
 	if (listener_share(
 		&l->acceptor.listener, group_accepts_itself(l->group)) == -1)
 		log_warn("%s: fcntl", l->address);
-}
-
-void
-listeners_attach(struct app_listener *l, struct group *g)
-{
-	l->group = g;
-	l->acceptor.paused = g->paused;
-	TAILQ_INSERT_TAIL(&g->listeners, l, next);
-	if (l->acceptor.listener.fd != -1) {
-		share(l);
-		acceptor_start(&l->acceptor);
-	} else if (l->where.kind != CONF_LISTEN_FD && !l->awaits) {
-		/* No socket since listeners_rebind(): to be tried again. */
-		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
-	}
 }
 
 void
@@ -269,7 +267,7 @@ listeners_update(struct app_listener *l)
 	struct listener_spec spec;
 	const char *why = "";
 
-	make_spec(&l->where, l->group->conf, -1, &spec);
+	listeners_spec(&l->where, l->group->conf, -1, &spec);
 	if (!open->inherited && open->fd != -1 &&
 	    acceptor_update(&l->acceptor, &spec, &why) == -1)
 		log_warn("%s: %s: %s", l->group->conf->name, l->address, why);
@@ -333,7 +331,7 @@ opening_done(struct lane_job *job, tstamp now)
 	} else if (l != NULL) {
 		l->acceptor.listener = o->listener;
 		l->awaits = false;
-		share(l);
+		listeners_share(l);
 		acceptor_start(&l->acceptor);
 		/* The processes have the former socket. */
 		if (group_accepts_itself(l->group) && !l->group->closing)
@@ -376,7 +374,7 @@ listeners_rebind(struct app_listener *l, tstamp now)
 		acceptor_rest(&l->acceptor, now + REBIND_PAUSE);
 		return;
 	}
-	make_spec(&o->where, g->conf, -1, &o->spec);
+	listeners_spec(&o->where, g->conf, -1, &o->spec);
 	o->sup = g->sup;
 	o->of = l;
 	o->job.work = opening_work;
@@ -397,4 +395,259 @@ listeners_open_awaited(struct supervisor *s, tstamp now)
 			if (l->awaits && l->acceptor.listener.fd == -1)
 				listeners_rebind(l, now);
 	}
+}
+
+static struct app_listener *
+listener_of(struct acceptor *a)
+{
+	return LOOP_OWNER(a, struct app_listener, acceptor);
+}
+
+/* --- accepting ---------------------------------------------------------- */
+
+static bool
+listeners_admit(struct acceptor *a, tstamp now)
+{
+	struct group *g = listener_of(a)->group;
+
+	turn_for(g->app);
+	if (group_accepts_itself(g)) {
+		backlog_woken(g, now);
+		return false;
+	}
+	if (keeper_is_full(g)) {
+		acceptor_rest(a, now + REST);
+		return false;
+	}
+	if (pool_may_accept(&g->sup->pool, g->app))
+		return true;
+	listeners_pause(g);
+	pool_accept_paused(&g->sup->pool, g->app, now);
+	return false;
+}
+
+static void
+listeners_arrived(struct acceptor *a, int fd, tstamp now)
+{
+	struct group *g = listener_of(a)->group;
+	struct supervisor *s = g->sup;
+	uint32_t conn;
+
+	if (g->conf->parking.wait_for_data && parking_is_open(g)) {
+		parking_hold(g, fd, a->listener.kind == LISTENER_TCP, now);
+		return;
+	}
+	conn = pool_arrived(&s->pool, g->app, now);
+	s->accepted[conn] = (struct accepted){ .fd = fd,
+		.tcp = a->listener.kind == LISTENER_TCP };
+}
+
+static void
+listeners_reopen(struct acceptor *a, tstamp now)
+{
+	listeners_rebind(listener_of(a), now);
+}
+
+void
+accepting_begin(struct app_listener *l, struct group *g)
+{
+	static const struct acceptor_ops ops = {
+		.admits = listeners_admit,
+		.arrived = listeners_arrived,
+		.reopen = listeners_reopen,
+	};
+
+	l->acceptor.ops = &ops;
+	l->group = g;
+	l->acceptor.paused = g->paused;
+	TAILQ_INSERT_TAIL(&g->listeners, l, next);
+	if (l->acceptor.listener.fd != -1) {
+		listeners_share(l);
+		acceptor_start(&l->acceptor);
+	} else if (l->where.kind != CONF_LISTEN_FD && !l->awaits) {
+		/* No socket since listeners_rebind(): to be tried again. */
+		acceptor_rest(&l->acceptor, l->rebound + REBIND_PAUSE);
+	}
+}
+
+void
+accepting_begin_all(struct app_listeners *opened, struct group *g)
+{
+	struct app_listener *l;
+
+	while ((l = TAILQ_FIRST(opened)) != NULL) {
+		TAILQ_REMOVE(opened, l, next);
+		accepting_begin(l, g);
+	}
+}
+
+void
+accepting_resume(struct supervisor *s, const struct action *a, tstamp now)
+{
+	struct group *g = s->groups[a->app];
+	struct app_listener *l, *next;
+	enum acceptor_got got = ACCEPTOR_EMPTY;
+	unsigned left = TURN_MAX;
+
+	if (!parking_serve(g, now))
+		return;
+	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next) {
+		if (l->acceptor.listener.fd == -1 ||
+		    l->acceptor.rest.at != TSTAMP_NEVER)
+			continue;
+		got = ACCEPTOR_ONE;
+		while (left > 0 && got == ACCEPTOR_ONE) {
+			got = acceptor_take(&l->acceptor, now);
+			left -= got == ACCEPTOR_ONE;
+		}
+		if (got == ACCEPTOR_FULL &&
+		    l->acceptor.rest.at == TSTAMP_NEVER) {
+			/* The next place goes to another listener. */
+			TAILQ_REMOVE(&g->listeners, l, next);
+			TAILQ_INSERT_TAIL(&g->listeners, l, next);
+			return;
+		}
+	}
+	listeners_resume(g);
+	pool_accept_resumed(&g->sup->pool, g->app, now);
+}
+
+/* --- leaving ------------------------------------------------------------ */
+
+/* The core must know when an app that closes or stops has no listener left. */
+static void
+listeners_report_drained(struct group *g, tstamp now)
+{
+	if ((!g->closing && !g->stopped) || g->drained ||
+	    !TAILQ_EMPTY(&g->listeners))
+		return;
+	g->drained = true;
+	pool_app_drained(&g->sup->pool, g->app, now);
+}
+
+/*
+ * Closes the listener for newcomers; false: it cannot be kept until it is
+ * empty. An app that accepts itself keeps it in any case: its processes accept
+ * newcomers, too.
+ */
+static bool
+listeners_shut(struct app_listener *l)
+{
+	struct listener *open = &l->acceptor.listener;
+
+	if (open->inherited || open->fd == -1)
+		return false;
+	if (!group_accepts_itself(l->group))
+		return listener_shut(open) == 0;
+	if (acceptor_hide(&l->acceptor) == -1)
+		log_debug("%s: its listener stays open until it is empty: %s",
+		    l->address, strerror(errno));
+	return true;
+}
+
+static void
+listeners_set_leave(struct app_listener *l, tstamp at)
+{
+	timer_set(&l->group->sup->loop.timers, &l->leave_timer, at);
+}
+
+/* Accepts what is in the backlog of a listener that leaves. */
+static bool
+listeners_is_emptied(struct app_listener *l, tstamp now)
+{
+	struct group *g = l->group;
+	enum acceptor_got got = ACCEPTOR_ONE;
+
+	for (unsigned left = TURN_MAX;
+	     left > 0 && got == ACCEPTOR_ONE && !group_accepts_itself(g);
+	     left--)
+		got = acceptor_take(&l->acceptor, now);
+	if (!group_accepts_itself(g))
+		return got == ACCEPTOR_EMPTY;
+	/* Or the processes do, unless they do not live or listen elsewhere. */
+	backlog_look(g, now);
+	return now >= l->serve_until || backlog_wrong_port(g)[0] != '\0' ||
+	    app_has_failed(&g->sup->pool.apps[g->app]) ||
+	    listener_is_empty(&l->acceptor.listener);
+}
+
+/* Empties the backlog; closes the listener when nothing more can come. */
+static void
+listeners_leave_on(struct timer *t, tstamp now)
+{
+	struct app_listener *l =
+	    TIMER_OWNER(t, struct app_listener, leave_timer);
+	struct group *g = l->group;
+	long half;
+
+	turn_for(g->app);
+	listeners_set_leave(l, now + LEAVE_CHECK);
+	if (l->acceptor.hiding != NULL && now < l->serve_until)
+		return;
+	if (!listeners_is_emptied(l, now))
+		return;
+	if (l->last_look ||
+	    (l->acceptor.listener.kind == LISTENER_UNIX &&
+		!l->acceptor.listener.shared)) {
+		listeners_close(l);
+		listeners_report_drained(g, now);
+		return;
+	}
+	/*
+	 * A handshake may have ended since, and its connection be there; or a
+	 * client have found the file of a Unix socket just before it went.
+	 */
+	half = listener_half_open(&l->acceptor.listener);
+	l->last_look = half == 0 || now >= l->leave_until;
+	if (l->last_look && l->acceptor.listener.kind == LISTENER_TCP)
+		listeners_set_leave(l, now);
+}
+
+void
+accepting_leave(struct app_listener *l, tstamp now)
+{
+	struct group *g = l->group;
+
+	if (l->leaving)
+		return;
+	if (!listeners_shut(l)) {
+		/* The next user of an inherited socket has its backlog. */
+		listeners_close(l);
+		listeners_report_drained(g, now);
+		return;
+	}
+	l->leaving = true;
+	l->leave_until = now + LEAVE_MAX;
+	l->serve_until = tstamp_add(now, g->conf->pool.stop_timeout);
+	acceptor_pause(&l->acceptor);
+	l->leave_timer.fire = listeners_leave_on;
+	listeners_set_leave(l, now);
+}
+
+bool
+accepting_may_return(const struct app_listener *l)
+{
+	return l->acceptor.listener.kind == LISTENER_TCP &&
+	    l->acceptor.listener.fd != -1;
+}
+
+void
+accepting_return(struct app_listener *l)
+{
+	listeners_set_leave(l, TSTAMP_NEVER);
+	l->leaving = l->last_look = false;
+	acceptor_show(&l->acceptor);
+	if (!l->group->paused)
+		acceptor_resume(&l->acceptor);
+}
+
+void
+accepting_leave_all(struct group *g, tstamp now)
+{
+	struct app_listener *l, *next;
+
+	g->drained = false;
+	TAILQ_FOREACH_SAFE(l, &g->listeners, next, next)
+		accepting_leave(l, now);
+	listeners_report_drained(g, now);
 }

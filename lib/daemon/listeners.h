@@ -1,10 +1,13 @@
 #ifndef DAEMON_LISTENERS_H
 #define DAEMON_LISTENERS_H
 
-/* The listening sockets of apps. See accepting.h for their connections. */
+/* The listening sockets of apps, and the connections that come by them. */
 
 #include "daemon/group.h"
+#include "daemon/worker.h"
 #include "sys/acceptor.h"
+
+struct action;
 
 struct app_listener {
 	TAILQ_ENTRY(app_listener) next; /* in its group's listeners */
@@ -44,9 +47,6 @@ int listeners_await(struct supervisor *s, const struct conf_listen *where,
 /* Tries to open all that await that, at once and from then on. */
 void listeners_open_awaited(struct supervisor *s, tstamp now);
 
-/* Puts a listener, which is on no list, into use; see accepting_begin(). */
-void listeners_attach(struct app_listener *l, struct group *g);
-
 /* Takes it out of use and off its group: as listeners_open() gave it. */
 void listeners_detach(struct app_listener *l);
 
@@ -66,5 +66,82 @@ void listeners_update(struct app_listener *l);
 
 /* False: it leaves, while its app goes on with others. */
 bool listeners_serves(const struct app_listener *l);
+
+/*
+ * Connections: from the listeners into the pool. Listeners are in the loop
+ * while their app has room. When it has none, all listeners of the app are
+ * paused, and the core calls (ACTION_RESUME) when there is room again: so at
+ * saturation a connection costs one accept() and no epoll_ctl().
+ */
+
+/* Accepts for the group, from a listener that is on no list, from now on. */
+void accepting_begin(struct app_listener *l, struct group *g);
+
+/* The same for all of a list, which is empty then. */
+void accepting_begin_all(struct app_listeners *opened, struct group *g);
+
+/* ACTION_RESUME: there is room again. */
+void accepting_resume(struct supervisor *s, const struct action *a, tstamp now);
+
+/*
+ * Closes the listener for newcomers. What is in its backlog is still
+ * accepted; then it is closed and freed.
+ */
+void accepting_leave(struct app_listener *l, tstamp now);
+
+/*
+ * Whether a listener that leaves can be used again: that of a Unix socket was
+ * shut down for good, and another one may have its file.
+ */
+bool accepting_may_return(const struct app_listener *l);
+
+/* It leaves no more, and lets newcomers in. */
+void accepting_return(struct app_listener *l);
+
+/* The app accepts no more: leaves all its listeners. */
+void accepting_leave_all(struct group *g, tstamp now);
+
+/* --- backlog.c ---------------------------------------------------------- */
+
+/*
+ * Apps whose processes accept connections themselves (handoff = listen). The
+ * daemon keeps their sockets and looks at how many wait in them: while there
+ * is nothing to see it waits in the loop for a connection, and then looks now
+ * and then until none has waited for a while.
+ *
+ * It may take a second until a process accepts. Until the backlog has been
+ * seen to become shorter since it was started, or it has been seen to hold a
+ * connection, or for start_timeout, it is taken to be starting: one of the
+ * connections that wait is for it.
+ *
+ * A lane looks at the sockets that the processes have open. Those that hold
+ * connections are in use, though they may use no processor. Where connections
+ * wait and none has been accepted, or a program under native says nothing, it
+ * may listen on a port of its own instead: its users are told.
+ */
+
+/* The group is new, or goes. */
+void backlog_init(struct group *g);
+void backlog_fini(struct group *g);
+
+/* A connection waits, or a listener was shut down. */
+void backlog_woken(struct group *g, tstamp now);
+
+/* Looks at once. */
+void backlog_look(struct group *g, tstamp now);
+
+/* A process, of any app, was started; the first of the app is ready. */
+void backlog_started(struct worker *w, tstamp now);
+void backlog_ready(struct group *g);
+
+/*
+ * The process uses no processor: asks whether it, or another one, holds a
+ * connection, if the app has more of them than it must; the core is told.
+ */
+void backlog_sampled(struct worker *w, tstamp now);
+
+/* "it listens on :3000 itself: ...", of the newest processes; "": it is not so.
+ */
+const char *backlog_wrong_port(const struct group *g);
 
 #endif

@@ -64,27 +64,11 @@ fastcgi_request(int fd)
 	return id == 0 ? FIRST_REQUEST : id;
 }
 
-static void
-fastcgi_answer(unsigned id, struct refusal_answer *out)
-{
-	const unsigned char record[REFUSAL_FASTCGI] = {
-		FCGI_VERSION_1,
-		FCGI_END_REQUEST,
-		(unsigned char)(id >> 8),
-		(unsigned char)id,
-		0,
-		FCGI_BODY_LEN,
-		[FCGI_HEADER_LEN + 4] = FCGI_OVERLOADED,
-	};
-
-	memcpy(out->made, record, sizeof(record));
-	out->bytes = out->made;
-	out->len = sizeof(record);
-}
-
 void
 refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 {
+	unsigned id;
+
 	out->bytes = NULL;
 	out->len = 0;
 	if (!refusal_answers(conf))
@@ -93,7 +77,16 @@ refusal_answer(const struct conf_app *conf, int fd, struct refusal_answer *out)
 		out->bytes = conf->refusal.reply;
 		out->len = conf->refusal.reply_len;
 	} else if (conf->refusal.protocol == CONF_PROTOCOL_FASTCGI) {
-		fastcgi_answer(fastcgi_request(fd), out);
+		id = fastcgi_request(fd);
+		memset(out->made, 0, sizeof(out->made));
+		out->made[0] = FCGI_VERSION_1;
+		out->made[1] = FCGI_END_REQUEST;
+		out->made[2] = (char)(id >> 8);
+		out->made[3] = (char)id;
+		out->made[5] = FCGI_BODY_LEN;
+		out->made[FCGI_HEADER_LEN + 4] = FCGI_OVERLOADED;
+		out->bytes = out->made;
+		out->len = sizeof(out->made);
 	} else {
 		out->bytes = http_answer;
 		out->len = sizeof(http_answer) - 1;
@@ -118,26 +111,6 @@ refusals_fini(struct refusals *all)
 	free(all->table);
 }
 
-/* An unused entry; NULL: as many are open as there may be. */
-static struct refusal *
-take_entry(struct refusals *all)
-{
-	struct refusal *r = TAILQ_FIRST(&all->unused);
-
-	if (r != NULL)
-		TAILQ_REMOVE(&all->unused, r, next);
-	else if (all->used < REFUSAL_MAX)
-		r = &all->table[all->used++];
-	return r;
-}
-
-static void
-give_entry(struct refusal *r)
-{
-	r->io.fd = -1;
-	TAILQ_INSERT_HEAD(&r->all->unused, r, next);
-}
-
 bool
 refusals_any(const struct refusals *all)
 {
@@ -148,7 +121,7 @@ refusals_any(const struct refusals *all)
 
 /* Reads what is there; false: there is more than REFUSAL_DRAIN bytes. */
 static bool
-drain(int fd)
+refusal_drain(int fd)
 {
 	char bytes[8192];
 	size_t left = REFUSAL_DRAIN;
@@ -164,7 +137,7 @@ drain(int fd)
 }
 
 static void
-drop_rest(struct refusal *r)
+refusal_drop_rest(struct refusal *r)
 {
 	r->rest_len = 0;
 	if (r->config != NULL)
@@ -173,52 +146,38 @@ drop_rest(struct refusal *r)
 }
 
 static void
-end(struct refusal *r)
+refusal_end(struct refusal *r)
 {
 	(void)loop_set(r->all->loop, &r->io, 0);
 	timer_set(&r->all->loop->timers, &r->timer, TSTAMP_NEVER);
 	TAILQ_REMOVE(&r->all->open, r, next);
-	drop_rest(r);
+	refusal_drop_rest(r);
 	if (r->tcp)
-		(void)drain(r->io.fd);
+		(void)refusal_drain(r->io.fd);
 	r->all->close(r->owner, r->io.fd, r->tcp, !r->tcp && !r->handed);
-	give_entry(r);
+	r->io.fd = -1;
+	TAILQ_INSERT_HEAD(&r->all->unused, r, next);
 }
 
 void
 refusals_close(struct refusals *all)
 {
 	while (refusals_any(all))
-		end(TAILQ_FIRST(&all->open));
+		refusal_end(TAILQ_FIRST(&all->open));
 }
 
 static void
-time_over(struct timer *t, tstamp now)
+refusal_time_over(struct timer *t, tstamp now)
 {
 	(void)now;
-	end(TIMER_OWNER(t, struct refusal, timer));
+	refusal_end(TIMER_OWNER(t, struct refusal, timer));
 }
 
 /* --- in the loop -------------------------------------------------------- */
 
-/* The client has closed its side, or all of it. */
-static void
-client_gone(struct refusal *r)
-{
-	/*
-	 * There may be more than we read. A client that closed but its side
-	 * for writing has the rest of the time to read the answer, for closing
-	 * over an unread request destroys that.
-	 */
-	if (r->tcp && !drain(r->io.fd))
-		(void)loop_set(r->all->loop, &r->io, 0);
-	else
-		end(r);
-}
-
 /* Writes on; false: the client is gone, or it cannot be waited for. */
 static bool
-write_on(struct refusal *r)
+refusal_write(struct refusal *r)
 {
 	ssize_t n =
 	    send(r->io.fd, r->rest, r->rest_len, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -231,34 +190,28 @@ write_on(struct refusal *r)
 	}
 	if (r->rest_len > 0)
 		return loop_set(r->all->loop, &r->io, EPOLLOUT) == 0;
-	drop_rest(r);
+	refusal_drop_rest(r);
 	(void)shutdown(r->io.fd, SHUT_WR);
 	return loop_set(r->all->loop, &r->io, EPOLLRDHUP) == 0;
 }
 
 static void
-ready(struct loop_io *io, uint32_t events, tstamp now)
+refusal_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	struct refusal *r = LOOP_OWNER(io, struct refusal, io);
 
 	(void)events;
 	(void)now;
-	if (r->rest_len == 0)
-		client_gone(r);
-	else if (!write_on(r))
-		end(r);
-}
-
-/* --- the beginning ------------------------------------------------------ */
-
-/* With as many open as there may be, what can be done at once is done. */
-static void
-answer_now(const struct refusal_answer *answer, int fd, bool tcp)
-{
-	(void)send(fd, answer->bytes, answer->len, MSG_DONTWAIT | MSG_NOSIGNAL);
-	(void)shutdown(fd, SHUT_WR);
-	if (tcp)
-		(void)drain(fd);
+	/*
+	 * The client has closed its side, or all of it. There may be more than
+	 * we read: a client that closed but its side for writing has the rest
+	 * of the time to read the answer, for closing over an unread request
+	 * destroys that.
+	 */
+	if (r->rest_len == 0 && r->tcp && !refusal_drain(r->io.fd))
+		(void)loop_set(r->all->loop, &r->io, 0);
+	else if (r->rest_len == 0 || !refusal_write(r))
+		refusal_end(r);
 }
 
 void
@@ -273,25 +226,35 @@ refusal_begin(struct refusals *all, void *owner, struct config *config,
 		all->close(owner, fd, tcp, false);
 		return;
 	}
-	r = take_entry(all);
+	r = TAILQ_FIRST(&all->unused);
+	if (r != NULL)
+		TAILQ_REMOVE(&all->unused, r, next);
+	else if (all->used < REFUSAL_MAX)
+		r = &all->table[all->used++];
 	if (r == NULL) {
-		answer_now(&answer, fd, tcp);
+		/* What can be done at once is done. */
+		(void)send(
+		    fd, answer.bytes, answer.len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		(void)shutdown(fd, SHUT_WR);
+		if (tcp)
+			(void)refusal_drain(fd);
 		all->close(owner, fd, tcp, !tcp && !handed);
 		return;
 	}
 	r->all = all;
 	r->owner = owner;
-	r->io = (struct loop_io){ .fd = fd, .ready = ready };
+	r->io = (struct loop_io){ .fd = fd, .ready = refusal_ready };
 	r->tcp = tcp;
 	r->handed = handed;
 	r->config = config_ref(config);
 	r->rest = answer.bytes;
 	r->rest_len = answer.len;
 	TAILQ_INSERT_TAIL(&all->open, r, next);
-	timer_init(&r->timer, time_over);
+	timer_init(&r->timer, refusal_time_over);
 	timer_set(&all->loop->timers, &r->timer, tstamp_add(now, REFUSAL_TIME));
 	/* An answer made here is so short that it is written at once, or never.
 	 */
-	if (!write_on(r) || (r->rest_len > 0 && answer.bytes == answer.made))
-		end(r);
+	if (!refusal_write(r) ||
+	    (r->rest_len > 0 && answer.bytes == answer.made))
+		refusal_end(r);
 }

@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "daemon/backlog.h"
+#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/worker.h"
 #include "sys/procinfo.h"

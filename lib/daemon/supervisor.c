@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "daemon/accepting.h"
+#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/restart_files.h"

@@ -2,9 +2,8 @@
 
 #include <netinet/in.h>
 
-#include "daemon/backlog.h"
-#include "daemon/group.h"
 #include "daemon/listeners.h"
+#include "daemon/group.h"
 
 #include "fixture.h"
 

@@ -16,7 +16,7 @@
 #include <signal.h>
 #include <time.h>
 
-#include "daemon/backlog.h"
+#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/worker.h"
