@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "control/room.h"
-#include "daemon/listeners.h"
 #include "daemon/group.h"
+#include "daemon/listeners.h"
 #include "daemon/restart_files.h"
 
 /* Between two looks at what clients wait for, at least. */

@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #include "core/action.h"
-#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
+#include "daemon/listeners.h"
 #include "daemon/locks.h"
 #include "daemon/restart_files.h"
 #include "daemon/state.h"

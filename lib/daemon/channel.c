@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "core/action.h"
-#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
+#include "daemon/listeners.h"
 #include "daemon/tell.h"
 #include "daemon/worker.h"
 #include "sys/fdpass.h"

@@ -3,8 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "daemon/listeners.h"
 #include "daemon/group.h"
+#include "daemon/listeners.h"
 #include "daemon/worker.h"
 #include "sys/acceptor.h"
 

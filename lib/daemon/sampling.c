@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include "daemon/listeners.h"
 #include "daemon/group.h"
+#include "daemon/listeners.h"
 #include "daemon/worker.h"
 #include "sys/procinfo.h"
 

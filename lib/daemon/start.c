@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "core/action.h"
-#include "daemon/listeners.h"
 #include "daemon/group.h"
+#include "daemon/listeners.h"
 #include "daemon/tell.h"
 #include "daemon/worker.h"
 #include "sys/child.h"

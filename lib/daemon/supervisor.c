@@ -12,9 +12,9 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
+#include "daemon/listeners.h"
 #include "daemon/restart_files.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"

@@ -21,39 +21,14 @@
 /* Room for so many descriptors at most, as where the limit is infinity. */
 #define CLOSING_MAX (1 << 20)
 
-/* The caller has the lock. */
 static void
-lane_finished(struct lane *l, struct lane_job *job)
-{
-	STAILQ_INSERT_TAIL(&l->finished, job, next);
-	/* The counter cannot overflow: each list is counted once. */
-	if (!l->told && (!job->together || STAILQ_EMPTY(&l->waiting))) {
-		l->told = true;
-		(void)eventfd_write(l->io.fd, 1);
-	}
-}
-
-static void
-close_foreign(int fd)
+lane_close_now(int fd)
 {
 	static const struct linger none = { 0 };
 
 	/* A lingering socket would keep the thread for seconds. */
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 	(void)close(fd);
-}
-
-/* Returns a descriptor, of which there is one. The caller has the lock. */
-static int
-next_closing(struct lane *l)
-{
-	int fd = l->closing[l->closing_first];
-
-	l->closing_first = (l->closing_first + 1) % l->closing_max;
-	/* An empty ring starts anew, in pages that have been touched. */
-	if (--l->closing_count == 0)
-		l->closing_first = 0;
-	return fd;
 }
 
 /* Does one piece of work if there is one. The caller has the lock. */
@@ -68,11 +43,21 @@ lane_step(struct lane *l)
 		pthread_mutex_unlock(&l->lock);
 		job->work(job);
 		pthread_mutex_lock(&l->lock);
-		lane_finished(l, job);
+		STAILQ_INSERT_TAIL(&l->finished, job, next);
+		/* The counter cannot overflow: each list is counted once. */
+		if (!l->told && (!job->together || STAILQ_EMPTY(&l->waiting))) {
+			l->told = true;
+			(void)eventfd_write(l->io.fd, 1);
+		}
 	} else if (l->closing_count > 0) {
-		fd = next_closing(l);
+		fd = l->closing[l->closing_first];
+		l->closing_first = (l->closing_first + 1) % l->closing_max;
+		/* An empty ring starts anew, in pages that have been touched.
+		 */
+		if (--l->closing_count == 0)
+			l->closing_first = 0;
 		pthread_mutex_unlock(&l->lock);
-		close_foreign(fd);
+		lane_close_now(fd);
 		pthread_mutex_lock(&l->lock);
 	} else {
 		return false;
@@ -101,32 +86,12 @@ lane_run(void *arg)
 }
 
 static int
-add_thread(struct lane *l)
+lane_add_thread(struct lane *l)
 {
 	if (thread_start(l->name, STACK_SIZE, lane_run, l,
 		&l->threads[l->nthreads]) == -1)
 		return -1;
 	l->nthreads++;
-	return 0;
-}
-
-/* Room for every descriptor we may have, so that lane_close() cannot fail. */
-static int
-map_closing(struct lane *l)
-{
-	struct rlimit limit;
-	void *map;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
-		return -1;
-	l->closing_max =
-	    limit.rlim_max < CLOSING_MAX ? limit.rlim_max : CLOSING_MAX;
-	map = mmap(NULL, l->closing_max * sizeof(*l->closing),
-	    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-	    -1, 0);
-	if (map == MAP_FAILED)
-		return -1;
-	l->closing = map;
 	return 0;
 }
 
@@ -164,7 +129,7 @@ lane_collect(struct lane *l, tstamp now)
 }
 
 static void
-jobs_finished(struct loop_io *io, uint32_t events, tstamp now)
+lane_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
 	(void)events;
 	lane_collect(LOOP_OWNER(io, struct lane, io), now);
@@ -172,7 +137,7 @@ jobs_finished(struct loop_io *io, uint32_t events, tstamp now)
 
 /* Adds a thread if the lane has not moved for LANE_PATIENCE. */
 static void
-check_progress(struct timer *t, tstamp now)
+lane_check_progress(struct timer *t, tstamp now)
 {
 	struct lane *l = TIMER_OWNER(t, struct lane, timer);
 	bool waiting, stuck;
@@ -186,7 +151,7 @@ check_progress(struct timer *t, tstamp now)
 		l->progress_at = now;
 	}
 	pthread_mutex_unlock(&l->lock);
-	if (stuck && add_thread(l) == 0 && l->late != NULL)
+	if (stuck && lane_add_thread(l) == 0 && l->late != NULL)
 		log_warnx("%s", l->late);
 	lane_collect(l, now);
 	if (waiting && l->nthreads < LANE_THREADS)
@@ -225,11 +190,11 @@ lane_start(
 	l->loop = loop;
 	l->name = name;
 	l->late = late;
-	timer_init(&l->timer, check_progress);
-	l->io.ready = jobs_finished;
+	timer_init(&l->timer, lane_check_progress);
+	l->io.ready = lane_ready;
 	l->io.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (l->io.fd != -1 && map_closing(l) == 0 &&
-	    loop_set(loop, &l->io, EPOLLIN) == 0 && add_thread(l) == 0)
+	if (l->io.fd != -1 && loop_set(loop, &l->io, EPOLLIN) == 0 &&
+	    lane_add_thread(l) == 0)
 		return 0;
 	error = errno;
 	lane_release(l);
@@ -240,10 +205,7 @@ lane_start(
 int
 lane_stop(struct lane *l, tstamp deadline)
 {
-	struct timespec until = {
-		.tv_sec = (time_t)(deadline / TSPAN_SECONDS(1)),
-		.tv_nsec = (long)(deadline % TSPAN_SECONDS(1)),
-	};
+	const struct timespec until = clock_timespec(deadline);
 	int error = 0;
 
 	timer_set(&l->loop->timers, &l->timer, TSTAMP_NEVER);
@@ -313,11 +275,33 @@ lane_submit_together(struct lane *l, struct lane_jobs *jobs)
 	pthread_mutex_unlock(&l->lock);
 }
 
+/* Room for every descriptor we may have; only what is used of it is taken. */
+static void
+lane_map_closing(struct lane *l)
+{
+	struct rlimit limit;
+	size_t max;
+	void *map;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == -1)
+		return;
+	max = limit.rlim_max < CLOSING_MAX ? limit.rlim_max : CLOSING_MAX;
+	map = mmap(NULL, max * sizeof(*l->closing), PROT_READ | PROT_WRITE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (map == MAP_FAILED)
+		return;
+	l->closing = map;
+	l->closing_max = max;
+}
+
 void
 lane_close(struct lane *l, int fd)
 {
 	bool room;
 
+	/* Where there is no thread, it is closed here and now. */
+	if (l->closing == NULL && l->nthreads > 0)
+		lane_map_closing(l);
 	pthread_mutex_lock(&l->lock);
 	assert(!l->stopping);
 	room = l->closing_count < l->closing_max;
@@ -329,5 +313,5 @@ lane_close(struct lane *l, int fd)
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (!room)
-		close_foreign(fd);
+		lane_close_now(fd);
 }

@@ -41,7 +41,7 @@ struct lane {
 	pthread_cond_t wake;
 	struct lane_jobs waiting;
 	struct lane_jobs finished;
-	int *closing; /* ring of descriptors */
+	int *closing; /* ring of descriptors; NULL: none was closed yet */
 	size_t closing_max;
 	size_t closing_first;
 	size_t closing_count;
@@ -93,8 +93,9 @@ void lane_submit_together(struct lane *, struct lane_jobs *);
 
 /*
  * Takes the descriptor over and has it closed in the lane; until then its
- * number stays taken. Needs no memory: there is room for as many descriptors as
- * the process may have open (past 2^20 of them it is closed here and now).
+ * number stays taken. There is room for as many as the process may have open:
+ * past 2^20 of them, or without address space for that, it is closed here and
+ * now.
  */
 void lane_close(struct lane *, int fd);
 

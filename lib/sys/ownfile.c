@@ -101,16 +101,6 @@ walk_enter_root(struct walk *w)
 	return 0;
 }
 
-/* Adds the name of a folder to where we are; the text may be cut. */
-static void
-walk_enter(struct walk *w, int folder, const struct stat *st)
-{
-	size_t len = strlen(w->at);
-
-	(void)snprintf(w->at + len, sizeof(w->at) - len, "/%s", w->name);
-	walk_be_in(w, folder, st);
-}
-
 /* Takes the next name from the rest. Returns 0, or -1 and errno. */
 static int
 walk_next_name(struct walk *w)
@@ -171,7 +161,10 @@ walk_refuse_folder(struct walk *w, const struct stat *st)
 	    at);
 }
 
-/* Whether what has the name may be used: 0, or -1 and errno. */
+/*
+ * Whether what has the name may be used or, where there is none yet, get it: 0,
+ * or -1 and errno.
+ */
 static int
 walk_examine(struct walk *w, const struct stat *st)
 {
@@ -184,6 +177,8 @@ walk_examine(struct walk *w, const struct stat *st)
 		(void)fstat(w->folder, &folder);
 		return walk_refuse_folder(w, &folder);
 	}
+	if (st->st_mode == 0)
+		return 0;
 	if (!walk_is_own(w, st) && (link || strict))
 		return walk_refuse(w, "%s/%s is a %s of user %u: remove it",
 		    w->at, w->name, link ? "symbolic link" : "file or folder",
@@ -207,27 +202,6 @@ walk_examine(struct walk *w, const struct stat *st)
 	return 0;
 }
 
-/* Whether what has no name yet may get it. */
-static int
-examine_none(struct walk *w)
-{
-	struct stat folder;
-
-	if (w->trust != REFUSED)
-		return 0;
-	(void)fstat(w->folder, &folder);
-	return walk_refuse_folder(w, &folder);
-}
-
-/* Whether links here are the kernel's, as those of /proc/self/fd. */
-static bool
-has_magic(const struct walk *w)
-{
-	struct statfs fs;
-
-	return fstatfs(w->folder, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
-}
-
 /* Opens what has the name, itself. O_DIRECTORY has a file system mounted. */
 static int
 open_step(const struct walk *w)
@@ -249,6 +223,8 @@ open_step(const struct walk *w)
 static int
 walk(struct walk *w, struct stat *st)
 {
+	struct statfs fs;
+	size_t len;
 	int fd, rc;
 
 	for (;;) {
@@ -257,23 +233,30 @@ walk(struct walk *w, struct stat *st)
 		fd = open_step(w);
 		if (fd == -1 && errno == ENOENT && walk_is_last(w)) {
 			memset(st, 0, sizeof(*st));
-			return examine_none(w);
+			return walk_examine(w, st);
 		}
 		if (fd == -1)
 			return -1;
 		rc = fstat(fd, st);
 		if (rc == 0)
 			rc = walk_examine(w, st);
-		if (rc == 0 && S_ISLNK(st->st_mode) &&
-		    !(walk_is_last(w) && has_magic(w))) {
-			rc = walk_follow(w, fd);
-		} else if (rc == 0 && !walk_is_last(w)) {
-			walk_enter(w, fd, st);
+		if (rc == 0 && !S_ISLNK(st->st_mode) && !walk_is_last(w)) {
+			/* The text of where we are may be cut. */
+			len = strlen(w->at);
+			(void)snprintf(
+			    w->at + len, sizeof(w->at) - len, "/%s", w->name);
+			walk_be_in(w, fd, st);
 			continue;
-		} else {
+		}
+		/* The last may be a link of the kernel's, as in /proc/self/fd.
+		 */
+		if (rc == -1 || !S_ISLNK(st->st_mode) ||
+		    (walk_is_last(w) && fstatfs(w->folder, &fs) == 0 &&
+			fs.f_type == PROC_SUPER_MAGIC)) {
 			(void)close(fd);
 			return rc;
 		}
+		rc = walk_follow(w, fd);
 		(void)close(fd);
 		if (rc == -1)
 			return -1;

@@ -38,57 +38,37 @@ struct watch_page {
 
 /* --- the process -------------------------------------------------------- */
 
-static void
-watch_rest(tspan span)
-{
-	const struct timespec ts = { .tv_nsec = (long)span };
-
-	(void)nanosleep(&ts, NULL);
-}
-
-/* Sleeps until a turn begins. */
-static void
-doze(struct turn *t)
-{
-	atomic_store(&t->dozing, 1);
-	if (atomic_load(&t->busy) != 0) {
-		atomic_store(&t->dozing, 0);
-		return;
-	}
-	(void)syscall(SYS_futex, &t->dozing, FUTEX_WAIT, 1, NULL, NULL, 0);
-}
-
-static void
-interrupt(struct watch_page *page, pid_t daemon)
-{
-	/* Without its parent the number may be somebody else's. */
-	if (getppid() != daemon)
-		_exit(0);
-	atomic_store(&page->app, atomic_load(&page->turn.app));
-	atomic_store(&page->call, atomic_load(&page->turn.call));
-	atomic_fetch_add(&page->signals, 1);
-	/* The first thread has the number of the process. */
-	(void)syscall(SYS_tgkill, daemon, daemon, SIGNAL);
-}
-
 /* Looks once, and sleeps until it is worth looking again. */
 static void
 watch_look(struct watch_page *page, pid_t daemon)
 {
+	struct turn *t = &page->turn;
 	/* In this order: a time that is too late does no harm. */
-	bool busy = atomic_load(&page->turn.busy) != 0;
-	tspan since = clock_now() - atomic_load(&page->turn.began);
+	bool busy = atomic_load(&t->busy) != 0;
+	tspan since = clock_now() - atomic_load(&t->began), rest = WATCH_LIMIT;
 
-	if (busy && since >= WATCH_LIMIT) {
-		interrupt(page, daemon);
-		watch_rest(WATCH_LIMIT);
-	} else if (busy && since > 0) {
-		watch_rest(WATCH_LIMIT - since);
-	} else if (busy || since < DOZE_AFTER) {
-		watch_rest(WATCH_LIMIT);
-	} else {
-		doze(&page->turn);
+	if (!busy && since >= DOZE_AFTER) {
+		atomic_store(&t->dozing, 1);
+		if (atomic_load(&t->busy) == 0)
+			(void)syscall(SYS_futex, &t->dozing, FUTEX_WAIT, 1,
+			    NULL, NULL, 0);
+		else
+			atomic_store(&t->dozing, 0);
+		return;
 	}
+	if (busy && since >= WATCH_LIMIT) {
+		/* Without its parent the number may be somebody else's. */
+		if (getppid() != daemon)
+			_exit(0);
+		atomic_store(&page->app, atomic_load(&t->app));
+		atomic_store(&page->call, atomic_load(&t->call));
+		atomic_fetch_add(&page->signals, 1);
+		/* The first thread has the number of the process. */
+		(void)syscall(SYS_tgkill, daemon, daemon, SIGNAL);
+	} else if (busy && since > 0) {
+		rest = WATCH_LIMIT - since;
+	}
+	(void)nanosleep(&(struct timespec){ .tv_nsec = (long)rest }, NULL);
 }
 
 /*

@@ -2,8 +2,8 @@
 
 #include <netinet/in.h>
 
-#include "daemon/listeners.h"
 #include "daemon/group.h"
+#include "daemon/listeners.h"
 
 #include "fixture.h"
 

@@ -16,9 +16,9 @@
 #include <signal.h>
 #include <time.h>
 
-#include "daemon/listeners.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
+#include "daemon/listeners.h"
 #include "daemon/worker.h"
 #include "sys/fdpass.h"
 #include "sys/log.h"
