@@ -406,6 +406,7 @@ stampede_conf() {
 		    ${1:+, "$1"} }
 		min_processes = 12
 		max_processes = 12
+		start_timeout = $((3 * LIMIT))s
 	}
 	END
 }

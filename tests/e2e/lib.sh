@@ -134,7 +134,7 @@ children() {
 
 # Nanoseconds of processor that all threads of a process have used.
 cpu_of() {
-	cat "/proc/$1/task/"*/schedstat | awk '{ ns += $1 } END { print ns }'
+	cat "/proc/$1/task/"*/schedstat | awk '{ ns += $1 } END { printf "%.0f\n", ns }'
 }
 
 zombies() {

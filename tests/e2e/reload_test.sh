@@ -360,7 +360,7 @@ a_listener_leaves() {
 	before=$(workers web)
 	shift
 	flood_behind "$@" \
-	    --rate 1000 --count 50000 --stop-on-refused --max lost=0 \
+	    --rate $((10000 / LIMIT)) --count 50000 --stop-on-refused --max lost=0 \
 	    --max late=0 --min refused=1 --timeout $((3 * LIMIT))
 	await answered_by web
 	listens_at unix:stays.sock
