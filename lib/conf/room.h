@@ -166,7 +166,6 @@ struct option {
 	unsigned cost; /* CONF_CHANGED_*: what a change of it does to an app */
 	unsigned handoffs; /* bits: which handoffs allow it; 0: all */
 	bool in_app; /* an option of struct conf_app */
-	const char *help; /* what it is, in a line */
 };
 
 /* The field of the option in base, and its companion. */
@@ -177,7 +176,6 @@ struct option {
 
 /* type_number.c */
 extern const struct type type_uint;
-extern const struct type type_prefetch;
 extern const struct type type_span;
 extern const struct type type_span_auto;
 extern const struct type type_size;

@@ -16,12 +16,12 @@
 static const char inherit[] = "inherit";
 
 static bool
-is_inherit(const struct input *in)
+reads(const struct input *in, const char *word)
 {
-	return strcmp(in->values[0], inherit) == 0;
+	return strcmp(in->values[0], word) == 0;
 }
 
-/* ---- counts ---- */
+/* ---- counts; the companion of prefetch says that the pool decides ---- */
 
 bool
 type_parse_uint(const char *text, uint64_t *out)
@@ -33,17 +33,21 @@ static bool
 uint_parse(const struct input *in, void *base)
 {
 	const struct option *o = in->option;
-	uint64_t value;
+	bool *is_auto = o->extra != 0 ? TYPE_EXTRA(o, base) : NULL;
+	bool wanted = is_auto != NULL && reads(in, "auto");
+	uint64_t value = 0;
 
-	if (!type_parse_uint(in->values[0], &value))
+	if (!wanted && !type_parse_uint(in->values[0], &value))
 		return type_bad(in,
 		    "'%s' is not %sa whole number from %.0f to %.0f",
-		    in->values[0], o->type == &type_prefetch ? "auto or " : "",
-		    o->min, o->max);
-	if ((double)value < o->min || (double)value > o->max)
+		    in->values[0], is_auto != NULL ? "auto or " : "", o->min,
+		    o->max);
+	if (!wanted && ((double)value < o->min || (double)value > o->max))
 		return type_bad(in,
 		    "%s is out of range: %.0f to %.0f are valid", in->values[0],
 		    o->min, o->max);
+	if (is_auto != NULL)
+		*is_auto = wanted;
 	if (o->size == sizeof(value))
 		*(uint64_t *)TYPE_FIELD(o, base) = value;
 	else
@@ -56,6 +60,8 @@ uint_print(const struct option *o, const void *base, struct arena *a)
 {
 	const void *field = TYPE_FIELD(o, base);
 
+	if (o->extra != 0 && *(const bool *)TYPE_EXTRA(o, base))
+		return arena_strdup(a, "auto");
 	return arena_printf(a, "%ju",
 	    o->size == sizeof(uint64_t)
 		? (uintmax_t) * (const uint64_t *)field
@@ -63,31 +69,6 @@ uint_print(const struct option *o, const void *base, struct arena *a)
 }
 
 const struct type type_uint = { .parse = uint_parse, .print = uint_print };
-
-/* ---- prefetch; the companion says that the pool decides ---- */
-
-static bool
-prefetch_parse(const struct input *in, void *base)
-{
-	bool *is_auto = TYPE_EXTRA(in->option, base);
-	bool wanted = strcmp(in->values[0], "auto") == 0;
-
-	if (!wanted && !uint_parse(in, base))
-		return false;
-	*is_auto = wanted;
-	return true;
-}
-
-static char *
-prefetch_print(const struct option *o, const void *base, struct arena *a)
-{
-	if (*(const bool *)TYPE_EXTRA(o, base))
-		return arena_strdup(a, "auto");
-	return uint_print(o, base, a);
-}
-
-const struct type type_prefetch = { .parse = prefetch_parse,
-	.print = prefetch_print };
 
 /* ---- durations ---- */
 
@@ -104,27 +85,19 @@ static const struct {
 
 #define SPAN_UNITS (sizeof(span_units) / sizeof(span_units[0]))
 
-static tspan
-span_unit(const char *name)
-{
-	if (*name == '\0')
-		return TSPAN_SECONDS(1);
-	for (size_t i = 0; i < SPAN_UNITS; i++) {
-		if (strcmp(name, span_units[i].name) == 0)
-			return span_units[i].length;
-	}
-	return 0;
-}
-
 bool
 conf_parse_span(const char *text, tspan *out)
 {
 	size_t whole = strspn(text, DIGITS);
 	size_t part = text[whole] == '.' ? strspn(text + whole + 1, DIGITS) : 0;
 	const char *unit = text + whole + (text[whole] == '.') + part;
-	tspan length = span_unit(unit);
+	tspan length = *unit == '\0' ? TSPAN_SECONDS(1) : 0;
 	double span;
 
+	for (size_t i = 0; i < SPAN_UNITS; i++) {
+		if (strcmp(unit, span_units[i].name) == 0)
+			length = span_units[i].length;
+	}
 	if (whole + part == 0 || length == 0 || whole > 12 || part > 9)
 		return false;
 	span = strtod(text, NULL) * (double)length;
@@ -155,16 +128,17 @@ static bool
 span_parse(const struct input *in, void *base)
 {
 	tspan *field = TYPE_FIELD(in->option, base);
-	tspan span;
+	bool wanted = in->option->type == &type_span_auto && reads(in, "auto");
+	tspan span = APP_AUTO;
 
-	if (!conf_parse_span(in->values[0], &span))
+	if (!wanted && !conf_parse_span(in->values[0], &span))
 		return type_bad(in,
 		    "'%s' is not a duration: write 250ms, 10s, 5m, 2h or 1d",
 		    in->values[0]);
-	if ((double)span < in->option->min * 1e9)
+	if (!wanted && (double)span < in->option->min * 1e9)
 		return type_bad(in, "%s is too short: at least %gms",
 		    in->values[0], in->option->min * 1e3);
-	if ((double)span > in->option->max * 1e9)
+	if (!wanted && (double)span > in->option->max * 1e9)
 		return type_bad(in, "%s is too long: at most %gd",
 		    in->values[0], in->option->max / 86400);
 	*field = span;
@@ -174,32 +148,15 @@ span_parse(const struct input *in, void *base)
 static char *
 span_print(const struct option *o, const void *base, struct arena *a)
 {
-	return type_print_span(a, *(const tspan *)TYPE_FIELD(o, base));
+	tspan span = *(const tspan *)TYPE_FIELD(o, base);
+
+	return span == APP_AUTO ? arena_strdup(a, "auto")
+				: type_print_span(a, span);
 }
 
 const struct type type_span = { .parse = span_parse, .print = span_print };
-
 /* The same, or the word auto: the pool decides. */
-
-static bool
-span_auto_parse(const struct input *in, void *base)
-{
-	if (strcmp(in->values[0], "auto") != 0)
-		return span_parse(in, base);
-	*(tspan *)TYPE_FIELD(in->option, base) = APP_AUTO;
-	return true;
-}
-
-static char *
-span_auto_print(const struct option *o, const void *base, struct arena *a)
-{
-	if (*(const tspan *)TYPE_FIELD(o, base) == APP_AUTO)
-		return arena_strdup(a, "auto");
-	return span_print(o, base, a);
-}
-
-const struct type type_span_auto = { .parse = span_auto_parse,
-	.print = span_auto_print };
+const struct type type_span_auto = { .parse = span_parse, .print = span_print };
 
 /* ---- sizes ---- */
 
@@ -306,7 +263,7 @@ mode_parse(const struct input *in, void *base)
 	size_t len = strlen(text);
 	int mode = -1;
 
-	if (!is_umask || !is_inherit(in)) {
+	if (!is_umask || !reads(in, inherit)) {
 		if (len > 0 && len <= 6 && strspn(text, "01234567") == len)
 			mode = (int)strtol(text, NULL, 8);
 		if (mode < 0 || mode > 0777)
@@ -352,7 +309,7 @@ nice_parse(const struct input *in, void *base)
 	bool minus = *text == '-';
 	uint64_t value = 0;
 
-	*set = !is_inherit(in);
+	*set = !reads(in, inherit);
 	if (*set &&
 	    (!type_parse_uint(text + minus, &value) ||
 		value > (minus ? 20 : 19)))
@@ -374,52 +331,38 @@ const struct type type_nice = { .parse = nice_parse, .print = nice_print };
 
 /* ---- resource limits ---- */
 
-/*
- * Reads a limit of that kind. *good_out: text is one. Returns what one looks
- * like.
- */
-static const char *
-rlimit_read(
-    const struct type *kind, const char *text, uint64_t *out, bool *good_out)
-{
-	tspan span = 0;
-
-	if (kind == &type_rlimit_size) {
-		*good_out = type_parse_size(text, out);
-		return "a size like 64M";
-	}
-	if (kind == &type_rlimit_span) {
-		*good_out = conf_parse_span(text, &span) &&
-		    span % TSPAN_SECONDS(1) == 0;
-		*out = (uint64_t)(span / TSPAN_SECONDS(1));
-		return "whole seconds";
-	}
-	*good_out = type_parse_uint(text, out);
-	return "a whole number";
-}
-
 static bool
 rlimit_parse(const struct input *in, void *base)
 {
+	const struct type *kind = in->option->type;
 	struct conf_rlimit *field = TYPE_FIELD(in->option, base);
-	struct conf_rlimit limit = { .set = true, .max = RLIM_INFINITY };
+	struct conf_rlimit limit = { .set = !reads(in, inherit) };
 	const char *text = in->values[0];
-	const char *what;
-	uint64_t max = 0;
-	bool good;
+	const char *what = "a whole number";
+	uint64_t max = RLIM_INFINITY;
+	tspan span = 0;
+	bool good = true;
 
-	if (is_inherit(in)) {
-		limit = (struct conf_rlimit){ .set = false };
-	} else if (strcmp(text, "unlimited") != 0) {
-		what = rlimit_read(in->option->type, text, &max, &good);
-		if (!good || max >= RLIM_INFINITY ||
-		    (double)max < in->option->min)
-			return type_bad(in,
-			    "'%s' is not a limit: %s, 'unlimited' or "
-			    "'inherit'",
-			    text, what);
-		limit.max = (rlim_t)max;
+	if (limit.set && strcmp(text, "unlimited") != 0) {
+		if (kind == &type_rlimit_size) {
+			what = "a size like 64M";
+			good = type_parse_size(text, &max);
+		} else if (kind == &type_rlimit_span) {
+			what = "whole seconds";
+			good = conf_parse_span(text, &span) &&
+			    span % TSPAN_SECONDS(1) == 0;
+			max = (uint64_t)(span / TSPAN_SECONDS(1));
+		} else {
+			good = type_parse_uint(text, &max);
+		}
+		good = good && max < RLIM_INFINITY &&
+		    (double)max >= in->option->min;
 	}
+	if (!good)
+		return type_bad(in,
+		    "'%s' is not a limit: %s, 'unlimited' or 'inherit'", text,
+		    what);
+	limit.max = (rlim_t)max;
 	*field = limit;
 	return true;
 }
@@ -439,11 +382,9 @@ rlimit_print(const struct option *o, const void *base, struct arena *a)
 	    o->type == &type_rlimit_span ? "s" : "");
 }
 
-#define RLIMIT \
-	{ \
-		.parse = rlimit_parse, .print = rlimit_print \
-	}
-
-const struct type type_rlimit = RLIMIT;
-const struct type type_rlimit_size = RLIMIT;
-const struct type type_rlimit_span = RLIMIT;
+const struct type type_rlimit = { .parse = rlimit_parse,
+	.print = rlimit_print };
+const struct type type_rlimit_size = { .parse = rlimit_parse,
+	.print = rlimit_print };
+const struct type type_rlimit_span = { .parse = rlimit_parse,
+	.print = rlimit_print };

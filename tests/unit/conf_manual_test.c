@@ -137,15 +137,6 @@ the_index_at_the_head_has_each_option(void)
 	free(head);
 }
 
-static void
-each_option_has_a_line_of_help(void)
-{
-	for (size_t i = 0; i < options_global_len; i++)
-		CHECK(strlen(options_global[i].help) <= 64);
-	for (size_t i = 0; i < options_app_len; i++)
-		CHECK(strlen(options_app[i].help) <= 64);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -153,7 +144,6 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(each_option_stands_in_the_manual_with_its_default);
 	RUN(the_index_at_the_head_has_each_option);
-	RUN(each_option_has_a_line_of_help);
 	free(manual);
 	return check_finish();
 }
