@@ -184,43 +184,35 @@ check_one_app(struct build *b, struct conf_app *app)
 
 /* ---- two addresses in each other's way ---- */
 
-static unsigned
-port_of(const struct conf_listen *l)
-{
-	if (l->addr.ss_family == AF_INET6)
-		return ntohs(
-		    ((const struct sockaddr_in6 *)&l->addr)->sin6_port);
-	return ntohs(((const struct sockaddr_in *)&l->addr)->sin_port);
-}
-
-static bool
-is_any(const struct conf_listen *l)
-{
-	if (l->addr.ss_family == AF_INET6)
-		return IN6_IS_ADDR_UNSPECIFIED(
-		    &((const struct sockaddr_in6 *)&l->addr)->sin6_addr);
-	return ((const struct sockaddr_in *)&l->addr)->sin_addr.s_addr ==
-	    htonl(INADDR_ANY);
-}
-
-/* True if one of the addresses could not be bound while the other listens. */
+/*
+ * True if one of the addresses could not be bound while the other listens.
+ * Their texts are canonical.
+ */
 static bool
 overlap(const struct conf_listen *a, const struct conf_listen *b)
 {
+	static const char *const any[] = { "*:", "0.0.0.0:", "[::]:" };
+	const struct conf_listen *both[] = { a, b };
+	const char *port = strrchr(a->text, ':');
+
 	if (a->kind != b->kind)
 		return false;
-	if (strcmp(a->text, b->text) == 0)
-		return a->kind != CONF_LISTEN_TCP || a->addr_len == 0 ||
-		    port_of(a) != 0;
-	if (a->kind != CONF_LISTEN_TCP || a->addr_len == 0 ||
-	    b->addr_len == 0 || port_of(a) != port_of(b) || port_of(a) == 0)
+	if (a->kind != CONF_LISTEN_TCP || a->addr_len == 0 || b->addr_len == 0)
+		return strcmp(a->text, b->text) == 0;
+	if (strcmp(port, strrchr(b->text, ':')) != 0 || strcmp(port, ":0") == 0)
 		return false;
-	if (a->addr.ss_family == b->addr.ss_family)
-		return is_any(a) || is_any(b);
-	/* Between the families only a wildcard for both conflicts. */
-	if (a->addr.ss_family == AF_INET6)
-		return is_any(a) && !a->v6only;
-	return is_any(b) && !b->v6only;
+	if (strcmp(a->text, b->text) == 0)
+		return true;
+	for (size_t i = 0; i < 6; i++) {
+		const struct conf_listen *l = both[i / 3];
+
+		/* Between the families only a wildcard for both conflicts. */
+		if (strncmp(l->text, any[i % 3], strlen(any[i % 3])) == 0 &&
+		    (a->addr.ss_family == b->addr.ss_family ||
+			(l->addr.ss_family == AF_INET6 && !l->v6only)))
+			return true;
+	}
+	return false;
 }
 
 /* ---- between apps ---- */

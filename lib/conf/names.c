@@ -171,101 +171,92 @@ name_nearest(bool in_app, const char *name)
 
 /* Where an option belongs, if it is not valid here; else "". */
 static const char *
-name_belongs(const struct name *n, const char *option)
+name_belongs(const struct stmt *s, const char *option)
 {
-	if (options_find(n->in_app, option) != NULL)
+	if (options_find(s->section != NULL, option) != NULL)
 		return "";
-	return n->in_app ? ", outside of sections" : ", in an app";
+	return s->section != NULL ? ", outside of sections" : ", in an app";
 }
 
 /* Reports a name that is unknown or in the wrong place. */
 static void
-name_unknown(const struct name *n, enum form form)
+name_unknown(struct findings *f, const struct stmt *s, const struct token *t)
 {
 	static const struct token any = { .text = "VALUE", .len = 5 };
-	const struct token *value = token_is_text(n->at + 2) ? n->at + 2 : &any;
-	const char *name = n->text;
-	const char *what = form >= FORM_SECTION ? "section" : "option";
-	const char *nearest = name_nearest(n->in_app, name);
-	const char *ours = form == FORM_OPTION ? peer_option(name) : NULL;
+	const struct token *value = token_is_text(t + 2) ? t + 2 : &any;
+	bool in_app = s->section != NULL;
+	const char *name = s->name;
+	const char *what = s->form >= FORM_SECTION ? "section" : "option";
+	const char *nearest = name_nearest(in_app, name);
+	const char *ours = s->form == FORM_OPTION ? peer_option(name) : NULL;
 	enum form other = others[other_find(name)].form;
-	struct where here = { n->source, n->at->line };
-	struct findings *f = n->findings;
 
 	if (other == FORM_CALL)
 		findings_mistake(
-		    f, here, "include() stands outside of sections");
+		    f, s->where, "include() stands outside of sections");
 	else if (other != FORM_OPTION)
-		findings_mistake(f, here,
+		findings_mistake(f, s->where,
 		    "section '%s' within another one: a '}' is missing before",
 		    name);
-	else if (!n->in_app && options_find(true, name) != NULL)
-		findings_mistake(f, here,
-		    "option '%s' belongs in an app or in defaults", name);
-	else if (n->in_app && options_find(false, name) != NULL)
-		findings_mistake(
-		    f, here, "option '%s' belongs outside of sections", name);
+	else if (options_find(!in_app, name) != NULL)
+		findings_mistake(f, s->where,
+		    in_app ? "option '%s' belongs outside of sections"
+			   : "option '%s' belongs in an app or in defaults",
+		    name);
 	else if (ours != NULL)
-		findings_mistake(f, here,
+		findings_mistake(f, s->where,
 		    "unknown option '%s': write %s = %.*s%s", name, ours,
-		    TOKEN_SHOW(value), name_belongs(n, ours));
+		    TOKEN_SHOW(value), name_belongs(s, ours));
 	else if (nearest != NULL)
-		findings_mistake(f, here, "unknown %s '%s'; did you mean '%s'?",
-		    what, name, nearest);
+		findings_mistake(f, s->where,
+		    "unknown %s '%s'; did you mean '%s'?", what, name, nearest);
 	else
-		findings_mistake(f, here, "unknown %s '%s'", what, name);
+		findings_mistake(f, s->where, "unknown %s '%s'", what, name);
 }
 
 bool
-names_check(const struct name *n, enum form form)
+names_check(struct findings *f, const struct stmt *s, const struct token *t)
 {
-	const struct token *t = n->at;
-	struct where here = { n->source, t[1].line };
-	const struct option *o = options_find(n->in_app, n->text);
-	size_t other = other_find(n->text);
+	struct where sign = { s->where.source, t[1].line };
+	const struct option *o = s->option;
+	size_t other = other_find(s->name);
 
-	if (o == NULL) {
-		if (n->in_app || others[other].name == NULL)
-			name_unknown(n, form);
-		else if (others[other].form != form)
-			findings_mistake(
-			    n->findings, here, "%s", others[other].misused);
-		else
-			return true;
-		return false;
-	}
-	if (form != FORM_OPTION)
-		findings_mistake(n->findings, here,
-		    "'%s' is an option: %s = VALUE", o->name, o->name);
+	if (o == NULL && (s->section != NULL || others[other].name == NULL))
+		name_unknown(f, s, t);
+	else if (o == NULL && others[other].form != s->form)
+		findings_mistake(f, sign, "%s", others[other].misused);
+	else if (o == NULL)
+		return true;
+	else if (s->form != FORM_OPTION)
+		findings_mistake(
+		    f, sign, "'%s' is an option: %s = VALUE", o->name, o->name);
 	else if (t[1].kind == TOKEN_APPEND && !o->type->list)
-		findings_mistake(n->findings, here,
+		findings_mistake(f, sign,
 		    "option '%s' is no list that '+=' could add to", o->name);
 	else if (t[2].kind == TOKEN_OPEN && !o->type->list)
-		findings_mistake(n->findings, here,
-		    "option '%s' takes one value, no list", o->name);
+		findings_mistake(
+		    f, sign, "option '%s' takes one value, no list", o->name);
 	else
 		return true;
 	return false;
 }
 
 const char *
-names_advice(const struct name *n)
+names_advice(struct arena *a, const struct stmt *s, const struct token *t)
 {
-	const struct token *value = n->at + 1;
-	const char *quote = value->kind == TOKEN_WORD ? "\"" : "";
-	const char *ours = n->text;
+	const char *quote = t[1].kind == TOKEN_WORD ? "\"" : "";
+	const char *ours = s->name;
 
-	if (!token_is_text(value) || value->line != n->at->line)
+	if (!token_is_text(t + 1) || t[1].line != t->line)
 		return NULL;
-	if (strcmp(n->text, "include") == 0)
-		return arena_printf(n->findings->arena,
+	if (strcmp(s->name, "include") == 0)
+		return arena_printf(a,
 		    "'include' is a call: write include(%s%.*s%s)", quote,
-		    TOKEN_SHOW(value), quote);
-	if (options_find(n->in_app, ours) == NULL)
-		ours = peer_option(n->text);
+		    TOKEN_SHOW(t + 1), quote);
+	if (options_find(s->section != NULL, ours) == NULL)
+		ours = peer_option(s->name);
 	if (ours == NULL)
 		return NULL;
-	return arena_printf(n->findings->arena,
-	    "'%s' is not followed by '=': write %s = %.*s%s", n->text, ours,
-	    TOKEN_SHOW(value), name_belongs(n, ours));
+	return arena_printf(a, "'%s' is not followed by '=': write %s = %.*s%s",
+	    s->name, ours, TOKEN_SHOW(t + 1), name_belongs(s, ours));
 }

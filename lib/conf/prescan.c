@@ -67,18 +67,13 @@ line_rest(struct token *t)
 
 /* ---- what is wrong ---- */
 
-struct open_section {
-	struct stmt *stmt;
-	bool blank; /* left out, with all that is in it */
-};
-
 struct prescan {
 	struct source *source;
 	struct findings *findings;
 	const struct option *only;
 	struct token *at; /* where the current statement begins */
-	struct open_section open[DEPTH_MAX]; /* outermost first */
-	unsigned depth;
+	struct stmt *section; /* the innermost that is open, or NULL */
+	unsigned depth; /* of it */
 	struct stmts *stmts;
 	char *text; /* for libconfuse, ended by NULs */
 	size_t len;
@@ -89,12 +84,6 @@ static struct where
 where_of(const struct prescan *p, int line)
 {
 	return (struct where){ p->source, line };
-}
-
-static bool
-within_blank(const struct prescan *p)
-{
-	return p->depth > 0 && p->open[p->depth - 1].blank;
 }
 
 /* True if a mistake in a token from p->at to last has been reported. */
@@ -112,8 +101,8 @@ has_bad(const struct prescan *p, const struct token *last)
 static void
 leave_out(struct prescan *p, struct token *last)
 {
-	if (p->depth > 0)
-		p->open[p->depth - 1].stmt->gaps = true;
+	if (p->section != NULL)
+		p->section->gaps = true;
 	p->at = last + 1;
 }
 
@@ -155,16 +144,17 @@ stmt_put_value(struct prescan *p, const struct token *t)
 	if (t->kind == TOKEN_WORD)
 		stmt_put(p, "\"", 1);
 	for (size_t i = 0; i < t->len; i++) {
-		const char *c = t->text + i;
-		size_t next = c[0] == '\\' && c[1] == '\r' ? 2 : 1;
+		bool escape = t->text[i] == '\\';
+		size_t next = escape && t->text[i + 1] == '\r' ? i + 2 : i + 1;
 
-		if (*c != '\\' || t->kind == TOKEN_WORD)
-			stmt_put(p, "\\\\", *c == '\\' ? 1 : 0);
-		else if (c[next] == '\n') {
-			i += next;
+		if (escape && t->kind == TOKEN_WORD) {
+			stmt_put(p, "\\", 1);
+		} else if (escape && t->text[next] == '\n') {
+			i = next;
 			continue;
-		} else
+		} else if (escape) {
 			stmt_put(p, t->text + i++, 1);
+		}
 		stmt_put(p, t->text + i, 1);
 	}
 	if (t->kind == TOKEN_WORD)
@@ -197,16 +187,9 @@ stmt_new(struct prescan *p, enum form form)
 	s->name = arena_strndup(p->findings->arena, p->at->text, p->at->len);
 	s->where = where_of(p, p->at->line);
 	s->form = form;
-	s->section = p->depth > 0 ? p->open[p->depth - 1].stmt : NULL;
+	s->section = p->section;
+	s->blank = p->section != NULL && p->section->blank;
 	return s;
-}
-
-/* The name at p->at, of that text. */
-static struct name
-name_here(const struct prescan *p, const char *text)
-{
-	return (
-	    struct name){ p->findings, p->source, p->at, text, p->depth > 0 };
 }
 
 /*
@@ -216,12 +199,10 @@ name_here(const struct prescan *p, const char *text)
 static bool
 check_name(struct prescan *p, struct stmt *s)
 {
-	const struct name name = name_here(p, s->name);
-
-	s->option = options_find(name.in_app, s->name);
+	s->option = options_find(s->section != NULL, s->name);
 	if (p->only != NULL && s->option != p->only && s->form != FORM_CALL)
 		return false;
-	return names_check(&name, s->form);
+	return names_check(p->findings, s, p->at);
 }
 
 /* The first token from t to before end that breaks "VALUE, ..."; or NULL. */
@@ -254,7 +235,7 @@ take_valued(struct prescan *p, struct token *last, enum form form)
 		reject(p, last, t->line,
 		    "the list of option '%s' has more than %d elements",
 		    s->name, PRESCAN_ELEMENTS);
-	} else if (has_bad(p, last) || within_blank(p) || !check_name(p, s)) {
+	} else if (has_bad(p, last) || s->blank || !check_name(p, s)) {
 		leave_out(p, last);
 	} else if (unexpected != NULL) {
 		reject(p, last, unexpected->line,
@@ -349,24 +330,20 @@ static void
 take_other(struct prescan *p)
 {
 	struct token *t = p->at;
-	const char *text = arena_strndup(p->findings->arena, t->text, t->len);
-	const struct name name = name_here(p, text);
-	const char *advice = is_name(t) ? names_advice(&name) : NULL;
+	struct stmt *s = stmt_new(p, FORM_OPTION);
+	const char *advice = names_advice(p->findings->arena, s, t);
 
-	if (advice != NULL)
+	if (is_name(t) && advice != NULL)
 		reject(p, line_rest(t), t->line, "%s", advice);
 	else if (is_name(t))
 		reject(p, line_rest(t), t->line,
-		    "'%s' is not followed by '=' or '{'", text);
-	else if (t->kind == TOKEN_WORD && t->text[0] == '[')
-		reject(p, line_rest(t), t->line,
-		    "unexpected '%.*s': a section is written app \"NAME\" "
-		    "{ ... }",
-		    TOKEN_SHOW(t));
+		    "'%s' is not followed by '=' or '{'", s->name);
 	else
-		reject(p, line_rest(t), t->line,
-		    "unexpected '%.*s' where an option should begin",
-		    TOKEN_SHOW(t));
+		reject(p, line_rest(t), t->line, "unexpected '%.*s'%s",
+		    TOKEN_SHOW(t),
+		    t->kind == TOKEN_WORD && t->text[0] == '['
+			? ": a section is written app \"NAME\" { ... }"
+			: " where an option should begin");
 }
 
 /* ---- sections ---- */
@@ -378,7 +355,6 @@ open_section(struct prescan *p, size_t brace)
 	static const char title[] = "{" PRESCAN_TITLE "=";
 	struct token *t = p->at;
 	struct stmt *s = stmt_new(p, brace > 1 ? FORM_TITLED : FORM_SECTION);
-	bool blank = within_blank(p);
 	bool good = !has_bad(p, t + brace);
 
 	if (good && (brace == 0 || !is_name(t))) {
@@ -388,41 +364,30 @@ open_section(struct prescan *p, size_t brace)
 			: "unexpected '%.*s': a section begins with its name",
 		    TOKEN_SHOW(t));
 		good = false;
-	} else if (good) {
-		good = blank || check_name(p, s);
 	}
+	good = good && (s->blank || check_name(p, s));
 	if (!good && s->section != NULL)
 		s->section->gaps = true;
-	if (good && !blank) {
+	s->blank = s->blank || !good;
+	if (!s->blank) {
 		stmt_put_all(p, s, t);
 		stmt_put(p, title, brace > 1 ? strlen(title) : 1);
 		if (brace > 1)
 			stmt_put_value(p, t + 1);
 		s->size = brace > 1;
 	}
-	p->open[p->depth++] = (struct open_section){ s, blank || !good };
+	p->section = s;
+	p->depth++;
 	p->at += brace + 1;
 }
 
 static void
 close_section(struct prescan *p)
 {
-	if (!p->open[--p->depth].blank)
+	if (!p->section->blank)
 		stmt_put(p, "\n}", 2);
-}
-
-/* Too many braces: the rest of the file is not read. */
-static void
-too_deep(struct prescan *p)
-{
-	findings_mistake(p->findings, where_of(p, p->at->line),
-	    "sections are nested more than %d deep (the first is of line %d)",
-	    DEPTH_MAX, p->open[0].stmt->where.line);
-	p->open[0].stmt->gaps = true;
-	while (p->depth > 0)
-		close_section(p);
-	while (p->at->kind != TOKEN_END)
-		p->at++;
+	p->section = p->section->section;
+	p->depth--;
 }
 
 /* The distance from a name to the '{' of a section; 0: there is none. */
@@ -457,7 +422,7 @@ prescan(struct source *source, const struct option *only,
 		struct token *t = p.at;
 		size_t brace = brace_behind(t);
 
-		if (t->kind == TOKEN_CLOSE && p.depth == 0) {
+		if (t->kind == TOKEN_CLOSE && p.section == NULL) {
 			reject(
 			    &p, t, t->line, "unexpected '}': nothing is open");
 		} else if (t->kind == TOKEN_CLOSE) {
@@ -473,15 +438,23 @@ prescan(struct source *source, const struct option *only,
 		} else if (p.depth < DEPTH_MAX) {
 			open_section(&p, brace);
 		} else {
-			too_deep(&p);
+			/* The rest of the file is not read. */
+			while (p.depth > 1)
+				close_section(&p);
+			findings_mistake(findings, where_of(&p, t->line),
+			    "sections are nested more than %d deep (the first "
+			    "is of line %d)",
+			    DEPTH_MAX, p.section->where.line);
+			p.section->gaps = true;
+			close_section(&p);
+			while (p.at->kind != TOKEN_END)
+				p.at++;
 		}
 	}
-	while (p.depth > 0) {
+	for (; p.section != NULL; close_section(&p))
 		findings_mistake(findings, where_of(&p, source->lines),
 		    "missing '}' at the end of the file ('{' is of line %d)",
-		    p.open[p.depth - 1].stmt->where.line);
-		close_section(&p);
-	}
+		    p.section->where.line);
 	stmt_put(&p, "\n", 1);
 	return p.text;
 }

@@ -293,26 +293,6 @@ enum form {
 	FORM_TITLED
 };
 
-/* A name where it stands. */
-struct name {
-	struct findings *findings;
-	const struct source *source;
-	const struct token *at; /* the token; others follow */
-	const char *text;
-	bool in_app; /* or in another section */
-};
-
-/* True if it is known and used as it should be; reports it otherwise. */
-bool names_check(const struct name *n, enum form form);
-
-/*
- * What is wrong, and what to write, if there is no sign behind the name but a
- * value; NULL: nobody knows.
- */
-const char *names_advice(const struct name *n);
-
-/* --- prescan.c: the statements of a file, before libconfuse has it -------- */
-
 /* A statement, without its values until libconfuse has parsed it. */
 struct stmt {
 	STAILQ_ENTRY(stmt) next;
@@ -322,7 +302,8 @@ struct stmt {
 	const struct option *option; /* FORM_OPTION only, else NULL */
 	struct stmt *section; /* the section around it, or NULL */
 	bool append; /* "+=" */
-	/* Of a section: a statement in it was wrong, and is left out. */
+	/* Of a section: left out with all in it; lacks wrong statements. */
+	bool blank;
 	bool gaps;
 	char **values; /* of a section: its title; room for size and a NULL */
 	size_t size;
@@ -330,6 +311,22 @@ struct stmt {
 };
 
 STAILQ_HEAD(stmts, stmt);
+
+/*
+ * True if the name, which is the token t, is known and used as it should be;
+ * reports it otherwise.
+ */
+bool names_check(
+    struct findings *f, const struct stmt *s, const struct token *t);
+
+/*
+ * What is wrong, and what to write, if there is no sign behind the name but a
+ * value; NULL: nobody knows.
+ */
+const char *names_advice(
+    struct arena *a, const struct stmt *s, const struct token *t);
+
+/* --- prescan.c: the statements of a file, before libconfuse has it -------- */
 
 /*
  * Each section of the text for libconfuse begins with an option of this name,

@@ -102,7 +102,24 @@ type_quote_list(struct arena *a, const char *const *list, size_t len)
 	return out;
 }
 
-/* ---- one string; "" is none ---- */
+/* ---- one text or path; "" is none ---- */
+
+/* The absolute path, or NULL: a mistake. */
+static char *
+path_of(const struct input *in, const char *text)
+{
+	char *path;
+
+	if (strncmp(text, "unix:", strlen("unix:")) == 0) {
+		(void)type_bad(in, "a path stands here without 'unix:'");
+		return NULL;
+	}
+	path = source_join(in->arena, in->dir, text);
+	if (strlen(path) < PATH_MAX)
+		return path;
+	(void)type_bad(in, "path of over %d bytes", PATH_MAX - 1);
+	return NULL;
+}
 
 static bool
 has_control_byte(const char *text)
@@ -115,12 +132,21 @@ has_control_byte(const char *text)
 static bool
 string_parse(const struct input *in, void *base)
 {
-	char **field = TYPE_FIELD(in->option, base);
+	bool is_path = in->option->type == &type_path;
 	const char *text = in->values[0];
+	char *value = NULL;
 
 	if (has_control_byte(text))
-		return type_bad(in, "control characters are not valid here");
-	*field = *text != '\0' ? arena_strdup(in->arena, text) : NULL;
+		return type_bad(in,
+		    is_path ? "a path cannot hold control characters"
+			    : "control characters are not valid here");
+	if (*text != '\0') {
+		value =
+		    is_path ? path_of(in, text) : arena_strdup(in->arena, text);
+		if (value == NULL)
+			return false;
+	}
+	*(char **)TYPE_FIELD(in->option, base) = value;
 	return true;
 }
 
@@ -134,80 +160,7 @@ string_print(const struct option *o, const void *base, struct arena *a)
 
 const struct type type_string = { .parse = string_parse,
 	.print = string_print };
-
-/* ---- one path; "" is none ---- */
-
-/* The absolute path, or NULL: a mistake. */
-static char *
-path_of(const struct input *in, const char *text)
-{
-	char *path;
-
-	if (has_control_byte(text)) {
-		(void)type_bad(in, "a path cannot hold control characters");
-		return NULL;
-	}
-	if (strncmp(text, "unix:", strlen("unix:")) == 0) {
-		(void)type_bad(in, "a path stands here without 'unix:'");
-		return NULL;
-	}
-	path = source_join(in->arena, in->dir, text);
-	if (strlen(path) < PATH_MAX)
-		return path;
-	(void)type_bad(in, "path of over %d bytes", PATH_MAX - 1);
-	return NULL;
-}
-
-static bool
-path_parse(const struct input *in, void *base)
-{
-	char **field = TYPE_FIELD(in->option, base);
-	char *path = NULL;
-
-	if (in->values[0][0] != '\0') {
-		path = path_of(in, in->values[0]);
-		if (path == NULL)
-			return false;
-	}
-	*field = path;
-	return true;
-}
-
-const struct type type_path = { .parse = path_parse, .print = string_print };
-
-/* ---- lists ---- */
-
-static char *
-list_print(const struct option *o, const void *base, struct arena *a)
-{
-	char *const *list = *(char **const *)TYPE_FIELD(o, base);
-	size_t len = 0;
-
-	while (list[len] != NULL)
-		len++;
-	return type_quote_list(a, (const char *const *)list, len);
-}
-
-static bool
-paths_parse(const struct input *in, void *base)
-{
-	char ***field = TYPE_FIELD(in->option, base);
-	char **list = arena_alloc(in->arena, in->len + 1, sizeof(*list));
-
-	for (size_t i = 0; i < in->len; i++) {
-		if (in->values[i][0] == '\0')
-			return type_bad(in, "an empty path names no file");
-		list[i] = path_of(in, in->values[i]);
-		if (list[i] == NULL)
-			return false;
-	}
-	*field = list;
-	return true;
-}
-
-const struct type type_paths = {
-	.list = true, .parse = paths_parse, .print = list_print
-};
+const struct type type_path = { .parse = string_parse, .print = string_print };
 
 /* ---- words that stand for values of a process ---- */
 
@@ -249,39 +202,27 @@ placeholder_has_slot(const char *text)
 	return false;
 }
 
-/* Puts what stands for the brace at text; returns how much of that it is. */
-static size_t
-placeholder_put(
-    struct text *out, const char *text, const char *app, uint32_t slot)
-{
-	uint64_t plus;
-	size_t len = placeholder_slot(text, &plus);
-
-	if (len > 0) {
-		text_printf(out, "%" PRIu64, slot + plus);
-		return len;
-	}
-	if (strncmp(text, app_word, strlen(app_word)) == 0) {
-		text_puts(out, app);
-		return strlen(app_word);
-	}
-	text_put(out, text, 1);
-	return 1;
-}
-
 char *
 placeholder_fill(const char *text, const char *app, uint32_t slot)
 {
 	struct text out;
+	uint64_t plus;
 
 	text_init(&out, FILLED_MAX);
 	while (*text != '\0') {
 		size_t len = strcspn(text, "{");
+		size_t word = placeholder_slot(text + len, &plus);
 
 		text_put(&out, text, len);
-		text += len;
-		if (*text == '{')
-			text += placeholder_put(&out, text, app, slot);
+		text += len + word;
+		if (word > 0) {
+			text_printf(&out, "%" PRIu64, slot + plus);
+		} else if (strncmp(text, app_word, strlen(app_word)) == 0) {
+			text_puts(&out, app);
+			text += strlen(app_word);
+		} else if (*text != '\0') {
+			text_put(&out, text++, 1);
+		}
 	}
 	text_put(&out, "", 1);
 	if (out.failed) {
@@ -291,31 +232,7 @@ placeholder_fill(const char *text, const char *app, uint32_t slot)
 	return out.data;
 }
 
-/* ---- programs and variables ---- */
-
-/* The program is looked for when directory and chroot are known. */
-static bool
-command_parse(const struct input *in, void *base)
-{
-	char ***field = TYPE_FIELD(in->option, base);
-	char **list;
-
-	if (in->len > 0 && in->values[0][0] == '\0')
-		return type_bad(in, "the first element names no program");
-	if (in->len > 0 && placeholder_has_slot(in->values[0]))
-		return type_bad(in,
-		    "the program is one for all slots: {slot} stands in "
-		    "arguments");
-	list = arena_alloc(in->arena, in->len + 1, sizeof(*list));
-	for (size_t i = 0; i < in->len; i++)
-		list[i] = arena_strdup(in->arena, in->values[i]);
-	*field = list;
-	return true;
-}
-
-const struct type type_command = {
-	.list = true, .parse = command_parse, .print = list_print
-};
+/* ---- lists: paths, programs with arguments, variables ---- */
 
 static bool
 variable_check(const struct input *in, const char *text)
@@ -352,26 +269,61 @@ is_set_later(const struct input *in, size_t i)
 	return false;
 }
 
+/* The program is looked for when directory and chroot are known. */
 static bool
-environment_parse(const struct input *in, void *base)
+list_parse(const struct input *in, void *base)
 {
-	char ***field = TYPE_FIELD(in->option, base);
+	const struct type *kind = in->option->type;
 	char **list = arena_alloc(in->arena, in->len + 1, sizeof(*list));
 	size_t n = 0;
 
+	if (kind == &type_command && in->len > 0 && in->values[0][0] == '\0')
+		return type_bad(in, "the first element names no program");
+	if (kind == &type_command && in->len > 0 &&
+	    placeholder_has_slot(in->values[0]))
+		return type_bad(in,
+		    "the program is one for all slots: {slot} stands in "
+		    "arguments");
 	for (size_t i = 0; i < in->len; i++) {
-		if (!variable_check(in, in->values[i]))
+		const char *text = in->values[i];
+
+		if (kind == &type_environment && !variable_check(in, text))
 			return false;
-		if (!is_set_later(in, i))
-			list[n++] = arena_strdup(in->arena, in->values[i]);
+		if (kind == &type_environment && is_set_later(in, i))
+			continue;
+		if (kind == &type_paths && *text == '\0')
+			return type_bad(in, "an empty path names no file");
+		if (kind == &type_paths && has_control_byte(text))
+			return type_bad(
+			    in, "a path cannot hold control characters");
+		list[n] = kind == &type_paths ? path_of(in, text)
+					      : arena_strdup(in->arena, text);
+		if (list[n++] == NULL)
+			return false;
 	}
-	*field = list;
+	*(char ***)TYPE_FIELD(in->option, base) = list;
 	return true;
 }
 
-const struct type type_environment = {
-	.list = true, .parse = environment_parse, .print = list_print
-};
+static char *
+list_print(const struct option *o, const void *base, struct arena *a)
+{
+	char *const *list = *(char **const *)TYPE_FIELD(o, base);
+	size_t len = 0;
+
+	while (list[len] != NULL)
+		len++;
+	return type_quote_list(a, (const char *const *)list, len);
+}
+
+#define LIST \
+	{ \
+		.list = true, .parse = list_parse, .print = list_print \
+	}
+
+const struct type type_paths = LIST;
+const struct type type_command = LIST;
+const struct type type_environment = LIST;
 
 /* ---- words ---- */
 
