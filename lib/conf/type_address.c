@@ -102,50 +102,12 @@ have_ipv6(void)
 	return true;
 }
 
-static void
-add_any(const struct input *in, uint16_t port, struct listens *out)
-{
-	struct conf_listen *l = listen_add(in, out, CONF_LISTEN_TCP,
-	    arena_printf(in->arena, "*:%u", (unsigned)port));
-
-	if (have_ipv6()) {
-		struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)&l->addr;
-
-		sin6->sin6_family = AF_INET6;
-		sin6->sin6_addr = in6addr_any;
-		sin6->sin6_port = htons(port);
-		l->addr_len = sizeof(*sin6);
-	} else {
-		struct sockaddr_in *sin = (struct sockaddr_in *)&l->addr;
-
-		sin->sin_family = AF_INET;
-		sin->sin_port = htons(port);
-		l->addr_len = sizeof(*sin);
-	}
-}
-
-/* Adds one of the addresses of a host, unless it is there from first on. */
-static void
-add_resolved(const struct input *in, const struct addrinfo *ai, size_t first,
-    struct listens *out)
-{
-	char text[ADDRESS_TEXT_SIZE];
-	struct conf_listen *l;
-
-	(void)address_format(ai->ai_addr, ai->ai_addrlen, text, sizeof(text));
-	for (size_t i = first; i < out->len; i++) {
-		if (strcmp(out->list[i].text, text) == 0)
-			return;
-	}
-	l = listen_add(in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
-	memcpy(&l->addr, ai->ai_addr, ai->ai_addrlen);
-	l->addr_len = ai->ai_addrlen;
-	l->v6only = ai->ai_family == AF_INET6;
-}
-
-/* Returns 0, or what gai_strerror() explains. */
+/*
+ * Adds the addresses of a host, each once. Returns 0, or what gai_strerror()
+ * explains.
+ */
 static int
-resolve(const struct input *in, const char *host, const char *port,
+listen_resolve(const struct input *in, const char *host, const char *port,
     bool numeric, struct listens *out)
 {
 	struct addrinfo hints = {
@@ -160,32 +122,28 @@ resolve(const struct input *in, const char *host, const char *port,
 	if (rc != 0)
 		return rc;
 	for (struct addrinfo *ai = found; ai != NULL; ai = ai->ai_next) {
+		char text[ADDRESS_TEXT_SIZE];
+		struct conf_listen *l;
+		size_t same = first;
+
 		/* /etc/hosts has ::1 even where the kernel has no IPv6. */
-		if (numeric || ai->ai_family != AF_INET6 || have_ipv6())
-			add_resolved(in, ai, first, out);
+		if (!numeric && ai->ai_family == AF_INET6 && !have_ipv6())
+			continue;
+		(void)address_format(
+		    ai->ai_addr, ai->ai_addrlen, text, sizeof(text));
+		while (
+		    same < out->len && strcmp(out->list[same].text, text) != 0)
+			same++;
+		if (same < out->len)
+			continue;
+		l = listen_add(
+		    in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
+		memcpy(&l->addr, ai->ai_addr, ai->ai_addrlen);
+		l->addr_len = ai->ai_addrlen;
+		l->v6only = ai->ai_family == AF_INET6;
 	}
 	freeaddrinfo(found);
 	return out->len > first ? 0 : EAI_NONAME;
-}
-
-/* A host whose name nobody knows today makes an app fail, not the file. */
-static bool
-unresolved(const struct input *in, void *base, const char *text, int why,
-    struct listens *out)
-{
-	if ((in->findings->flags & CONF_INSIDE) == 0) {
-		if (!in->option->in_app)
-			return type_bad(
-			    in, "address '%s': %s", text, gai_strerror(why));
-		findings_outside(in->findings, false, in->where,
-		    "option '%s': address '%s': %s", in->option->name, text,
-		    gai_strerror(why));
-		type_break(base, in->arena, "address '%s': %s", text,
-		    gai_strerror(why));
-	}
-	(void)listen_add(
-	    in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
-	return true;
 }
 
 /* Only then can it be a name, and not an address that is misspelt. */
@@ -202,21 +160,39 @@ is_host_name(const char *host)
 	return host[strspn(host, digits)] != '\0';
 }
 
+/*
+ * Adds HOST:PORT. A host whose name nobody knows today makes an app fail, not
+ * the file.
+ */
 static bool
 parse_host(const struct input *in, void *base, const char *text,
     const char *colon, struct listens *out)
 {
+	bool inside = (in->findings->flags & CONF_INSIDE) != 0;
 	bool brackets = text[0] == '[' && colon[-1] == ']';
 	const char *start = text + brackets;
 	char *host =
 	    arena_strndup(in->arena, start, (size_t)(colon - start) - brackets);
-	int rc = resolve(in, host, colon + 1, true, out);
+	int rc = listen_resolve(in, host, colon + 1, true, out);
 
 	if (rc == EAI_NONAME && (brackets || !is_host_name(host)))
 		return type_bad(in, "'%s' is not an address", text);
-	if (rc == EAI_NONAME && (in->findings->flags & CONF_INSIDE) == 0)
-		rc = resolve(in, host, colon + 1, false, out);
-	return rc == 0 || unresolved(in, base, text, rc, out);
+	if (rc == EAI_NONAME && !inside)
+		rc = listen_resolve(in, host, colon + 1, false, out);
+	if (rc == 0)
+		return true;
+	if (!inside && !in->option->in_app)
+		return type_bad(in, "address '%s': %s", text, gai_strerror(rc));
+	if (!inside) {
+		findings_outside(in->findings, false, in->where,
+		    "option '%s': address '%s': %s", in->option->name, text,
+		    gai_strerror(rc));
+		type_break(base, in->arena, "address '%s': %s", text,
+		    gai_strerror(rc));
+	}
+	(void)listen_add(
+	    in, out, CONF_LISTEN_TCP, arena_strdup(in->arena, text));
+	return true;
 }
 
 /* A hint for a text that is no address: "write ...". */
@@ -250,7 +226,11 @@ parse_tcp(
 		return type_bad(in, "'%s' is not an address: write %s", text,
 		    meant(in, text));
 	if (colon == text + 1 && *text == '*') {
-		add_any(in, (uint16_t)port, out);
+		(void)listen_resolve(
+		    in, have_ipv6() ? "::" : "0.0.0.0", colon + 1, true, out);
+		out->list[out->len - 1].v6only = false;
+		out->list[out->len - 1].text =
+		    arena_printf(in->arena, "*:%u", (unsigned)port);
 		return true;
 	}
 	if (*text != '[' && memchr(text, ':', (size_t)(colon - text)) != NULL)
@@ -351,56 +331,21 @@ limit_words(char *text, struct conf_limit *out)
 	    conf_parse_span(words[4], &out->timeout);
 }
 
-/* "10.0.0.1" and "[::1]" have the usual port, as with MediaWiki. */
-static const char *
-with_port(const struct input *in, const char *name)
-{
-	const char *colon = strrchr(name, ':');
-
-	if (strncmp(name, "unix:", 5) != 0 &&
-	    (colon == NULL || strchr(colon, ']') != NULL))
-		return arena_printf(in->arena, "%s:7531", name);
-	return name;
-}
-
 /*
- * Where a server is. A host that nobody knows today is a mistake, as it is
- * for a global option: the app could not do without it later.
+ * The servers of the limit, in the order of its key. A host that nobody knows
+ * today is a mistake, as it is for a global option: the app could not do
+ * without it later.
  */
-static bool
-limit_server(const struct input *in, void *base, struct conf_server *server)
-{
-	struct option option = *in->option;
-	struct input mine = *in;
-	struct listens found = { NULL, 0 };
-
-	option.in_app = false;
-	mine.option = &option;
-	if (strcmp(server->name, "local") == 0)
-		return type_bad(in,
-		    "'%s': local, the daemon's own counter, stands alone: "
-		    "others would not know it by that name",
-		    in->values[0]);
-	if (!parse_address(&mine, base, with_port(in, server->name), &found))
-		return false;
-	server->where = found.list[0];
-	if (server->where.kind == CONF_LISTEN_FD || *server->name == '*')
-		return type_bad(in,
-		    "'%s' is no server: write local, HOST:PORT or unix:PATH",
-		    server->name);
-	return true;
-}
-
-/* The servers of the limit, in the order of its key. */
 static bool
 limit_servers(const struct input *in, void *base, struct conf_limit *limit)
 {
+	struct option option = *in->option;
+	struct input mine = *in;
 	struct serverlist list;
 	unsigned order[SERVERLIST_MAX];
 
-	limit->local = strcmp(limit->server, "local") == 0;
-	if (limit->local)
-		return true;
+	option.in_app = false;
+	mine.option = &option;
 	if (!serverlist_split(arena_strdup(in->arena, limit->server), &list))
 		return type_bad(in,
 		    "'%s' is no list of servers: at most %d, all different, "
@@ -411,9 +356,27 @@ limit_servers(const struct input *in, void *base, struct conf_limit *limit)
 	    arena_alloc(in->arena, list.len, sizeof(*limit->servers));
 	limit->servers_len = list.len;
 	for (unsigned i = 0; i < list.len; i++) {
-		limit->servers[i].name = list.names[order[i]];
-		if (!limit_server(in, base, &limit->servers[i]))
+		const char *name = list.names[order[i]], *address = name;
+		const char *colon = strrchr(name, ':');
+		struct listens found = { NULL, 0 };
+
+		if (strcmp(name, "local") == 0)
+			return type_bad(in,
+			    "'%s': local, the daemon's own counter, stands "
+			    "alone: others would not know it by that name",
+			    in->values[0]);
+		/* "10.0.0.1" and "[::1]" have a port, as with MediaWiki. */
+		if (strncmp(name, "unix:", 5) != 0 &&
+		    (colon == NULL || strchr(colon, ']') != NULL))
+			address = arena_printf(in->arena, "%s:7531", name);
+		if (!parse_address(&mine, base, address, &found))
 			return false;
+		if (found.list[0].kind == CONF_LISTEN_FD || *name == '*')
+			return type_bad(in,
+			    "'%s' is no server: write local, HOST:PORT or "
+			    "unix:PATH",
+			    name);
+		limit->servers[i] = (struct conf_server){ name, found.list[0] };
 	}
 	return true;
 }
@@ -429,7 +392,8 @@ limit_parse(const struct input *in, void *base)
 		    "'%s' is not of the form "
 		    "\"SERVER KEY WORKERS MAXQUEUE TIMEOUT\"",
 		    in->values[0]);
-	if (!limit_servers(in, base, &limit))
+	limit.local = strcmp(limit.server, "local") == 0;
+	if (!limit.local && !limit_servers(in, base, &limit))
 		return false;
 	limit.fail = field->fail;
 	*field = limit;
@@ -452,23 +416,15 @@ const struct type type_limit = { .parse = limit_parse, .print = limit_print };
 
 /* ---- for those who listen there ---- */
 
-static bool
-listen_duplicate(char **out, const char *text)
-{
-	*out = text == NULL ? NULL : strdup(text);
-	return text == NULL || *out != NULL;
-}
-
 bool
 conf_listen_copy(struct conf_listen *out, const struct conf_listen *l)
 {
-	bool text, path, name;
-
 	*out = *l;
-	text = listen_duplicate(&out->text, l->text);
-	path = listen_duplicate(&out->path, l->path);
-	name = listen_duplicate(&out->fd_name, l->fd_name);
-	return text && path && name;
+	out->text = strdup(l->text);
+	out->path = l->path != NULL ? strdup(l->path) : NULL;
+	out->fd_name = l->fd_name != NULL ? strdup(l->fd_name) : NULL;
+	return out->text != NULL && (l->path == NULL || out->path != NULL) &&
+	    (l->fd_name == NULL || out->fd_name != NULL);
 }
 
 void
