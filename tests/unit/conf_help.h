@@ -160,6 +160,45 @@ mistakes_with(unsigned flags, const char *text)
 		free(mistakes_found); \
 	} while (0)
 
+/* What is said of a text, which is loaded with these flags. */
+struct fact {
+	const char *name; /* NULL: goes on with the fact before */
+	unsigned flags;
+	const char *expected; /* all mistakes, or PART of them */
+	const char *text;
+};
+
+#define PART "\1"
+
+/* Runs a table of facts. */
+#define RUN_FACTS(facts) \
+	do { \
+		for (size_t i = 0; i < sizeof(facts) / sizeof(*(facts)); \
+		     i++) { \
+			fact_now = &(facts)[i]; \
+			fact_end = (facts) + sizeof(facts) / sizeof(*(facts)); \
+			if (fact_now->name != NULL) \
+				check_run(fact_now->name, fact_check, false); \
+		} \
+	} while (0)
+
+static const struct fact *fact_now, *fact_end;
+
+static inline void
+fact_check(void)
+{
+	const struct fact *f = fact_now;
+
+	do {
+		char *found = mistakes_with(f->flags, f->text);
+		bool part = f->expected[0] == *PART;
+
+		if (!part || strstr(found, f->expected + 1) == NULL)
+			CHECK_STR(f->expected + part, found);
+		free(found);
+	} while (++f < fact_end && f->name == NULL);
+}
+
 /* Loads text, which has no mistake; NULL, and a failed test, if it has. */
 static inline struct conf *
 conf_right(const char *text)
