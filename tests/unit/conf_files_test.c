@@ -34,11 +34,6 @@ restart_dir_is_within_the_directory(void)
 	    "/srv/web/run", APP("directory = /srv/web restart_dir = ./run/"));
 	restart_dir_is(
 	    "/run/web", APP("directory = /srv/web restart_dir = /run/web"));
-}
-
-static void
-restart_dir_may_be_none(void)
-{
 	restart_dir_is("none", APP("restart_dir = \"\""));
 }
 
@@ -62,24 +57,6 @@ an_empty_path_cannot_be_watched(void)
 {
 	MISTAKES("pool.conf:1: option 'watch': an empty path names no file\n",
 	    APP("watch = { \"a\", \"\" }"));
-}
-
-static void
-changed_restart_files_change_in_place(void)
-{
-	struct conf *old = conf_right(APP("")), *new;
-
-	new = conf_right(APP("watch = { a }"));
-	NEED(old != NULL && new != NULL);
-	CHECK_EQ(
-	    CONF_CHANGED_SIZES, conf_app_changes(&old->apps[0], &new->apps[0]));
-	conf_free(new);
-	new = conf_right(APP("restart_dir = run"));
-	NEED(new != NULL);
-	CHECK_EQ(
-	    CONF_CHANGED_SIZES, conf_app_changes(&old->apps[0], &new->apps[0]));
-	conf_free(new);
-	conf_free(old);
 }
 
 /* Prints the configuration, loads that, and compares both. */
@@ -129,10 +106,8 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	conf_folder_make();
 	RUN(restart_dir_is_within_the_directory);
-	RUN(restart_dir_may_be_none);
 	RUN(watched_files_start_at_the_folder_of_the_file);
 	RUN(an_empty_path_cannot_be_watched);
-	RUN(changed_restart_files_change_in_place);
 	RUN(a_printed_configuration_is_read_back);
 	RUN(restart_dir_is_within_the_root_directory);
 	return check_finish();
