@@ -168,11 +168,10 @@ conf_find_app(const struct conf *conf, const char *name)
 /* As many connections as serial numbers can tell apart. */
 #define CONNS_MAX (1u << 24)
 
-static void
-raise_to(uint32_t *n, uint64_t least)
+static uint32_t
+larger(uint64_t a, uint64_t b)
 {
-	if (*n < least)
-		*n = (uint32_t)least;
+	return (uint32_t)(a > b ? a : b);
 }
 
 void
@@ -180,44 +179,41 @@ conf_pool_limits(const struct conf *conf, struct pool_limits *out)
 {
 	uint64_t conns = 0;
 
-	raise_to(&out->apps, conf->apps_len);
+	out->apps = larger(out->apps, conf->apps_len);
 	/*
 	 * Processes that leave are still there when their successors come, so
 	 * there is room for twice the ceiling; living ones it never exceeds.
 	 */
-	raise_to(&out->processes, 2 * (uint64_t)conf->max_processes);
-	raise_to(&out->sessions, 1);
+	out->processes = larger(out->processes, 2 * conf->max_processes);
+	out->sessions = larger(out->sessions, 1);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		const struct app_options *o = &conf->apps[i].pool;
 
-		raise_to(&out->sessions, o->concurrency + o->prefetch);
+		out->sessions =
+		    larger(out->sessions, o->concurrency + o->prefetch);
 		conns += o->max_queue + 1;
 	}
 	conns += (uint64_t)out->processes * out->sessions;
-	raise_to(&out->conns, conns < CONNS_MAX ? conns : CONNS_MAX);
-}
-
-static void
-print_line(
-    const char *indent, const struct option *o, const char *value, FILE *out)
-{
-	if (value != NULL)
-		(void)fprintf(out, "%s%s = %s\n", indent, o->name, value);
+	out->conns = larger(out->conns, conns < CONNS_MAX ? conns : CONNS_MAX);
 }
 
 void
 conf_print(const struct conf *conf, FILE *out)
 {
-	for (size_t i = 0; i < options_global_len; i++)
-		print_line("", &options_global[i], conf->values[i], out);
+	for (size_t i = 0; i < options_global_len; i++) {
+		if (conf->values[i] != NULL)
+			(void)fprintf(out, "%s = %s\n", options_global[i].name,
+			    conf->values[i]);
+	}
 	for (size_t n = 0; n < conf->apps_len; n++) {
 		const struct conf_app *app = &conf->apps[n];
 
 		(void)fprintf(out, "\napp \"%s\" {\n", app->name);
 		for (size_t i = 0; i < options_app_len; i++) {
-			if (options_allowed(&options_app[i], app->handoff))
-				print_line(
-				    "\t", &options_app[i], app->values[i], out);
+			if (options_allowed(&options_app[i], app->handoff) &&
+			    app->values[i] != NULL)
+				(void)fprintf(out, "\t%s = %s\n",
+				    options_app[i].name, app->values[i]);
 		}
 		(void)fputs("}\n", out);
 	}
@@ -229,19 +225,15 @@ value_same(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-static bool
-bytes_same(const void *a, size_t a_len, const void *b, size_t b_len)
-{
-	return a_len == b_len && (a_len == 0 || memcmp(a, b, a_len) == 0);
-}
-
 /* The same name may mean another user than before. */
 static bool
 identity_same(const struct conf_identity *a, const struct conf_identity *b)
 {
 	return a->change == b->change && a->uid == b->uid && a->gid == b->gid &&
-	    bytes_same(a->groups, a->groups_len * sizeof(*a->groups), b->groups,
-		b->groups_len * sizeof(*b->groups)) &&
+	    a->groups_len == b->groups_len &&
+	    (a->groups_len == 0 ||
+		memcmp(a->groups, b->groups,
+		    a->groups_len * sizeof(*a->groups)) == 0) &&
 	    value_same(a->user, b->user) && value_same(a->home, b->home) &&
 	    value_same(a->shell, b->shell);
 }
@@ -262,8 +254,11 @@ conf_app_changes(const struct conf_app *old, const struct conf_app *new)
 	    old->listen.gid != new->listen.gid)
 		bits |= CONF_CHANGED_LISTEN;
 	/* The file of the reply may have other bytes than before. */
-	if (!bytes_same(old->refusal.reply, old->refusal.reply_len,
-		new->refusal.reply, new->refusal.reply_len))
+	if (old->refusal.reply_len != new->refusal.reply_len ||
+	    (new->refusal.reply != NULL &&
+		old->refusal.reply !=
+		    NULL &&memcmp(old->refusal.reply, new->refusal.reply,
+			new->refusal.reply_len) != 0))
 		bits |= CONF_CHANGED_SIZES;
 	return bits;
 }

@@ -104,44 +104,43 @@ check_folder(
 	findings_outside(b->findings, false, where, "%s: %s", what, fault);
 }
 
-/* Checks the way to a file that the daemon writes; NULL path: none. */
-static void
-check_own(struct build *b, const char *option, const char *path,
-    enum ownfile_kind kind)
-{
-	char why[OWNFILE_WHY];
-
-	if (path != NULL && ownfile_check(path, kind, why) == -1 &&
-	    why[0] != '\0')
-		findings_outside(b->findings, false,
-		    build_where(b, NULL, option), "option '%s': %s", option,
-		    why);
-}
-
 static void
 check_files(struct build *b)
 {
-	struct conf *conf = b->conf;
-	const char *dump = conf->dump_file;
+	const struct {
+		const char *option;
+		const char *path;
+		enum ownfile_kind kind;
+	} files[] = {
+		{ "log", b->conf->log_file, OWNFILE_ANY },
+		{ "pid_file", b->conf->pid_file, OWNFILE_REGULAR },
+		{ "dump_file", b->conf->dump_file, OWNFILE_ANY },
+	};
+	char why[OWNFILE_WHY];
 
 	check_folder(b, build_where(b, NULL, "control"),
 	    build_level(b, NULL, "control") != LEVEL_PRESET
 		? "option 'control'"
 		: "option 'control', which is not set",
-	    conf->control);
-	check_folder(
-	    b, build_where(b, NULL, "log"), "option 'log'", conf->log_file);
-	check_folder(b, build_where(b, NULL, "pid_file"), "option 'pid_file'",
-	    conf->pid_file);
-	check_folder(
-	    b, build_where(b, NULL, "dump_file"), "option 'dump_file'", dump);
-	check_own(b, "log", conf->log_file, OWNFILE_ANY);
-	check_own(b, "pid_file", conf->pid_file, OWNFILE_REGULAR);
-	/* The dump itself replaces whatever has its name. */
-	if (dump != NULL)
-		dump = arena_printf(b->findings->arena, "%.*s/.",
-		    (int)(strrchr(dump, '/') - dump), dump);
-	check_own(b, "dump_file", dump, OWNFILE_ANY);
+	    b->conf->control);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		struct where where = build_where(b, NULL, files[i].option);
+		const char *path = files[i].path;
+		const char *what = arena_printf(
+		    b->findings->arena, "option '%s'", files[i].option);
+
+		if (path == NULL)
+			continue;
+		check_folder(b, where, what, path);
+		/* The dump itself replaces whatever has its name. */
+		if (path == b->conf->dump_file)
+			path = arena_printf(b->findings->arena, "%.*s/.",
+			    (int)(strrchr(path, '/') - path), path);
+		if (ownfile_check(path, files[i].kind, why) == -1 &&
+		    why[0] != '\0')
+			findings_outside(
+			    b->findings, false, where, "%s: %s", what, why);
+	}
 }
 
 /* ---- addresses ---- */

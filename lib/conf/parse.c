@@ -85,9 +85,17 @@ on_error(cfg_t *cfg, const char *fmt, va_list ap)
 	    arena_vprintf(reading.findings->arena, fmt, ap));
 }
 
-static void
-library_options(const struct option *options, size_t len, cfg_opt_t *out)
+/*
+ * The options for libconfuse, which end with one that is all zero. All apps are
+ * one section without a title to it, which it uses again for the next: it has
+ * no callback for titles, which are options in its text.
+ */
+static cfg_opt_t *
+library_table(struct arena *a, const struct option *options, size_t len,
+    const cfg_opt_t *others, size_t others_len)
 {
+	cfg_opt_t *out = arena_alloc(a, len + others_len + 1, sizeof(*out));
+
 	for (size_t i = 0; i < len; i++) {
 		const cfg_opt_t scalar =
 		    CFG_STR_CB(options[i].name, NULL, CFGF_NODEFAULT, on_value);
@@ -96,34 +104,8 @@ library_options(const struct option *options, size_t len, cfg_opt_t *out)
 
 		out[i] = options[i].type->list ? list : scalar;
 	}
-}
-
-/*
- * The options for libconfuse. All apps are one section without a title to it,
- * which it uses again for the next: it has no callback for titles, which are
- * options in its text.
- */
-static cfg_opt_t *
-library_table(struct arena *a)
-{
-	const cfg_opt_t title =
-	    CFG_STR_CB(PRESCAN_TITLE, NULL, CFGF_NODEFAULT, on_value);
-	size_t n = options_global_len;
-	cfg_opt_t *in_app =
-	    arena_alloc(a, options_app_len + 2, sizeof(*in_app));
-	cfg_opt_t *opts = arena_alloc(a, n + 4, sizeof(*opts));
-	const cfg_opt_t app = CFG_SEC("app", in_app, CFGF_NONE);
-	const cfg_opt_t defaults = CFG_SEC("defaults", in_app, CFGF_NONE);
-	const cfg_opt_t include = CFG_FUNC("include", on_call);
-
-	/* Each table ends with an element that is all zero. */
-	library_options(options_app, options_app_len, in_app);
-	in_app[options_app_len] = title;
-	library_options(options_global, n, opts);
-	opts[n] = app;
-	opts[n + 1] = defaults;
-	opts[n + 2] = include;
-	return opts;
+	memcpy(out + len, others, others_len * sizeof(*out));
+	return out;
 }
 
 /* Returns the statements of a file, with their values. */
@@ -133,6 +115,13 @@ parse_source(struct parser *p, struct source *source)
 	struct stmts stmts = STAILQ_HEAD_INITIALIZER(stmts);
 	struct arena *a = p->findings->arena;
 	const char *text = prescan(source, p->only, p->findings, &stmts);
+	const cfg_opt_t title[] = { CFG_STR_CB(
+	    PRESCAN_TITLE, NULL, CFGF_NODEFAULT, on_value) };
+	cfg_opt_t *in_app =
+	    library_table(a, options_app, options_app_len, title, 1);
+	const cfg_opt_t others[] = { CFG_SEC("app", in_app, CFGF_NONE),
+		CFG_SEC("defaults", in_app, CFGF_NONE),
+		CFG_FUNC("include", on_call) };
 	struct stmt *s;
 	cfg_t *cfg;
 
@@ -140,7 +129,9 @@ parse_source(struct parser *p, struct source *source)
 		s->values = arena_alloc(a, s->size + 1, sizeof(*s->values));
 	reading.findings = p->findings;
 	reading.stmt = STAILQ_FIRST(&stmts);
-	cfg = cfg_init(library_table(a), CFGF_NONE);
+	cfg = cfg_init(
+	    library_table(a, options_global, options_global_len, others, 3),
+	    CFGF_NONE);
 	if (cfg == NULL)
 		fatal("no memory for the configuration");
 	cfg_set_error_function(cfg, on_error);

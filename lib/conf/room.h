@@ -175,17 +175,9 @@ struct option {
 	((void *)((char *)(uintptr_t)(base) + (option)->extra))
 
 /* type_number.c */
-extern const struct type type_uint;
-extern const struct type type_span;
-extern const struct type type_span_auto;
-extern const struct type type_size;
-extern const struct type type_real;
-extern const struct type type_mode;
-extern const struct type type_umask;
-extern const struct type type_nice;
-extern const struct type type_rlimit;
-extern const struct type type_rlimit_size;
-extern const struct type type_rlimit_span;
+extern const struct type type_uint, type_span, type_span_auto, type_size,
+    type_real, type_mode, type_umask, type_nice, type_rlimit, type_rlimit_size,
+    type_rlimit_span;
 
 /* Digits and nothing else. False, and out untouched, if text is not that. */
 bool type_parse_uint(const char *text, uint64_t *out);
@@ -194,14 +186,8 @@ bool type_parse_uint(const char *text, uint64_t *out);
 char *type_print_span(struct arena *a, tspan span);
 
 /* type_text.c */
-extern const struct type type_string;
-extern const struct type type_path;
-extern const struct type type_paths;
-extern const struct type type_command;
-extern const struct type type_environment;
-extern const struct type type_flag;
-extern const struct type type_word;
-extern const struct type type_log;
+extern const struct type type_string, type_path, type_paths, type_command,
+    type_environment, type_flag, type_word, type_log;
 
 /* The words of conf_handoff and conf_protocol, as option.words has them. */
 extern const char *const type_handoff_words[];
@@ -222,8 +208,7 @@ void type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
 char *type_quote_list(struct arena *a, const char *const *list, size_t len);
 
 /* type_address.c */
-extern const struct type type_listen;
-extern const struct type type_limit;
+extern const struct type type_listen, type_limit;
 
 /* --- options.c: all options, in the order in which they are printed ------- */
 

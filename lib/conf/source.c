@@ -50,69 +50,49 @@ source_join(struct arena *a, const char *dir, const char *path)
 	return joined;
 }
 
-/* Returns the descriptor of a regular file, or -1 and errno. */
-static int
-source_open(const char *path, size_t max, struct stat *st)
-{
-	/* O_NONBLOCK: a FIFO must not hold up a reload. */
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	int error;
-
-	if (fd == -1)
-		return -1;
-	if (fstat(fd, st) == -1)
-		error = errno;
-	else if (S_ISDIR(st->st_mode))
-		error = EISDIR;
-	else if (!S_ISREG(st->st_mode))
-		error = EINVAL;
-	else if (st->st_size > (off_t)max)
-		error = EFBIG;
-	else if (!source_affordable((size_t)st->st_size))
-		error = ENOMEM;
-	else
-		return fd;
-	(void)close(fd);
-	errno = error;
-	return -1;
-}
-
 char *
 source_bytes(struct arena *a, const char *path, size_t max, struct stat *st_out,
     size_t *len_out)
 {
-	int fd = source_open(path, max, st_out);
-	size_t size, len = 0;
-	char *text;
-	ssize_t n;
-	int error;
+	/* O_NONBLOCK: a FIFO must not hold up a reload. */
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int error = 0;
+	size_t size = 0, len = 0;
+	char *text = NULL;
+	ssize_t n = 1;
 
 	if (fd == -1)
 		return NULL;
-	size = (size_t)st_out->st_size + 1;
-	text = arena_alloc(a, size, 1);
-	for (;;) {
+	if (fstat(fd, st_out) == -1)
+		error = errno;
+	else if (S_ISDIR(st_out->st_mode))
+		error = EISDIR;
+	else if (!S_ISREG(st_out->st_mode))
+		error = EINVAL;
+	else if (st_out->st_size > (off_t)max)
+		error = EFBIG;
+	else if (!source_affordable((size_t)st_out->st_size))
+		error = ENOMEM;
+	else
+		size = (size_t)st_out->st_size + 1;
+	if (error == 0)
+		text = arena_alloc(a, size, 1);
+	while (error == 0 && n != 0) {
 		n = pread(fd, text + len, size - len, (off_t)len);
-		if (n == -1 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		len += (size_t)n;
-		if (len < size)
-			continue;
-		/* A file that has grown since, or one of /proc. */
-		if (size == max + 1) {
-			errno = EFBIG;
-			n = -1;
-			break;
+		len += n > 0 ? (size_t)n : 0;
+		if (n == -1 && errno != EINTR)
+			error = errno;
+		else if (len == max + 1)
+			error = EFBIG;
+		if (error == 0 && len == size) {
+			/* A file that has grown since, or one of /proc. */
+			size = max + 1;
+			text = memcpy(arena_alloc(a, size, 1), text, len);
 		}
-		size = max + 1;
-		text = memcpy(arena_alloc(a, size, 1), text, len);
 	}
-	error = errno;
 	(void)close(fd);
 	errno = error;
-	if (n == -1)
+	if (error != 0)
 		return NULL;
 	text[len] = '\0';
 	*len_out = len;
