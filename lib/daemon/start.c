@@ -536,7 +536,7 @@ start_failed(struct supervisor *s, uint32_t process, bool no_room,
 
 /* The worker has a number, and what it says can be read. */
 void
-start_forked(struct worker *w, tstamp now)
+start_known(struct worker *w, tstamp now)
 {
 	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
 	pool_spawned(&w->sup->pool, w->process, now);
@@ -550,7 +550,7 @@ start_over(struct worker *w, const char *why, bool no_room, tstamp now)
 	w->sup->nstarting--;
 	w->group->nstarting--;
 	if (why == NULL)
-		start_forked(w, now);
+		start_known(w, now);
 	else
 		start_failed(w->sup, w->process, no_room, why, now);
 }

@@ -162,7 +162,7 @@ fork_known(struct fork *f, pid_t pid, tstamp now)
 
 	worker_started(w, pid);
 	if (w->template == NULL)
-		start_forked(w, now);
+		start_known(w, now);
 	w->channel.ready(&w->channel, EPOLLIN, now);
 }
 
@@ -182,7 +182,7 @@ fork_died(struct fork *f, const struct reap_death *death, tstamp now)
 	}
 	x = &w->sup->pool.processes[w->process];
 	failed = !x->asked || x->end == END_START_TIMEOUT;
-	start_forked(w, now);
+	start_known(w, now);
 	death_begin(w, death, now);
 	/* Things that the template has loaded may be of no use elsewhere. */
 	if (failed)

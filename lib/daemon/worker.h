@@ -106,13 +106,16 @@ struct worker {
 	struct leaving leaving;
 };
 
-/* --- worker.c ------------------------------------------------------------ */
+/* --- worker.c --------------------------------------------------------------
+ */
 
 /*
  * A worker not started yet, in the place of its number; or a template of the
- * group. NULL and errno.
+ * group. NULL and errno. It is freed when the core has let its number go, or
+ * does next.
  */
 struct worker *worker_new(struct group *g, uint32_t process);
+void worker_free(struct worker *w);
 
 /* Opens its channel, if processes of its app have one. 0, or -1 and errno. */
 int worker_open_channel(struct worker *w);
@@ -125,9 +128,6 @@ void worker_hang_up(struct worker *w);
  * another identifier: a process may have had them.
  */
 void worker_disown(struct worker *w);
-
-/* Frees the worker; the core has let its number go, or does next. */
-void worker_free(struct worker *w);
 
 /*
  * From its start to its death a process can be found by its pid, and signalled;
@@ -152,15 +152,15 @@ int worker_program(const struct worker *w);
 
 /*
  * Until the start is over the signal is kept; but SIGKILL is sent at once, and
- * what a template has forked is told as soon as it is named. A process that was
- * reaped gets none.
+ * what a template has named is told, too. A process that was reaped gets none.
  */
 void worker_signal(struct worker *w, int sig, bool group);
 
 /* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
 const char *worker_name(const struct worker *w, char *buf, size_t size);
 
-/* --- start.c -------------------------------------------------------------- */
+/* --- start.c ---------------------------------------------------------------
+ */
 
 /* Starts of one app under way at a time. */
 #define START_MAX_EACH 4
@@ -168,17 +168,17 @@ const char *worker_name(const struct worker *w, char *buf, size_t size);
 /* The group is new. */
 void start_init(struct group *g);
 
-/* ACTION_SPAWN. */
+/* ACTION_SPAWN: queues a worker. */
 void start_process(struct supervisor *s, const struct action *a, tstamp now);
+
+/* A queued worker is told to stop: it is never started, and freed. */
+void start_call_off(struct worker *w, tstamp now);
 
 /*
  * After the actions of each turn: begins what starts there may be. Whether it
  * has: the core may want more then.
  */
 bool start_queued(struct supervisor *s, tstamp now);
-
-/* A queued worker is told to stop: it is never started, and freed. */
-void start_call_off(struct worker *w, tstamp now);
 
 /*
  * Starts the program of the worker or template, in a lane. done() is called in
@@ -191,13 +191,13 @@ int start_program(struct worker *w,
     void (*done)(struct worker *w, const char *why, bool no_room, tstamp now));
 
 /*
- * A worker that a template was to fork: it has its number; or is started by
- * itself, as there is none, unless it is to end anyway.
+ * The worker has its number; or it was not forked, and is started by itself,
+ * unless it is to end anyway.
  */
-void start_forked(struct worker *w, tstamp now);
+void start_known(struct worker *w, tstamp now);
 void start_unforked(struct worker *w, tstamp now);
 
-/* --- channel.c: the worker protocol; see apppool-worker(7) -----------------
+/* --- channel.c: the worker protocol; see apppool-worker(7) ------------------
  */
 
 /* ready() of worker.channel: reads what the process says. */
@@ -206,14 +206,12 @@ void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
 /* Reads what a dead process said last. */
 void channel_read_rest(struct worker *w, tstamp now);
 
-/* ACTION_HAND: 0, or -1 and errno. */
+/* ACTION_HAND (0, or -1 and errno) and ACTION_STOP. */
 int channel_hand(struct worker *w, uint32_t conn, tstamp now);
+void channel_stop(struct worker *w);
 
 /* ACTION_TAKE: receives the oldest message in the place of the process. */
 void channel_take(struct supervisor *s, const struct action *a, tstamp now);
-
-/* ACTION_STOP. */
-void channel_stop(struct worker *w);
 
 /* The connection a CONN message is about; ILIST_NONE: it is none. */
 uint32_t channel_conn(
@@ -223,7 +221,8 @@ uint32_t channel_conn(
 void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* --- death.c -------------------------------------------------------------- */
+/* --- death.c ---------------------------------------------------------------
+ */
 
 void death_init(struct supervisor *s);
 
@@ -233,10 +232,7 @@ void death_init(struct supervisor *s);
  */
 void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
 
-/*
- * The process is reaped, and its group killed: what it said last is heard, what
- * it never received is taken back, and how it ended is logged.
- */
+/* The process is reaped, and its group killed: the steps of leaving begin. */
 void death_begin(struct worker *w, const struct reap_death *death, tstamp now);
 
 /* --- timeouts.c ------------------------------------------------------------
@@ -343,7 +339,7 @@ const char *template_state_name(const struct templating *of);
 
 /*
  * Has the template of the app fork the worker, which has its channel and no
- * output yet; then start_forked() or start_unforked() is called, or it is
+ * output yet; then start_known() or start_unforked() is called, or it is
  * freed. False: there is no template for it, or no room.
  */
 bool template_fork(struct worker *w);

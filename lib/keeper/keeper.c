@@ -99,20 +99,12 @@ keeper_wait_for_room(void)
 {
 	struct pollfd room = { .fd = KEEPER_FD, .events = POLLOUT };
 
-	switch (errno) {
-	case EAGAIN:
+	if (errno == EAGAIN)
 		(void)poll(&room, 1, -1);
-		break;
-	case EINTR:
-		break;
-	case ENOBUFS:
-	case ENOMEM:
-	case ETOOMANYREFS:
+	else if (errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS)
 		(void)poll(NULL, 0, SHORTAGE);
-		break;
-	default:
+	else if (errno != EINTR)
 		_exit(EX_OK);
-	}
 }
 
 /* Waits as long as the daemon is busy. */
@@ -240,27 +232,21 @@ keeper_cut(struct source *s, size_t searched, size_t len)
 	return len - from;
 }
 
-/* Puts the beginning of a line back into text; returns its length. */
+/*
+ * Reads about so many bytes, behind the beginning of a line that waits, and
+ * passes lines on. The beginning of another line stays in text; returns its
+ * length.
+ */
 static size_t
-keeper_restore(struct source *s)
+keeper_read_lines(struct source *s, size_t bytes)
 {
 	size_t len = s->len;
 
-	if (s->line == NULL)
-		return 0;
-	memcpy(text, s->line, len);
+	if (len > 0)
+		memcpy(text, s->line, len);
 	free(s->line);
 	s->line = NULL;
 	s->len = 0;
-	return len;
-}
-
-/* Reads and passes on, about so many bytes. */
-static void
-keeper_read(struct source *s, size_t bytes)
-{
-	size_t len = keeper_restore(s);
-
 	while (bytes > 0 && allowed > 0) {
 		size_t room = KEEPER_LINE_MAX - len;
 		ssize_t n = read(
@@ -279,9 +265,17 @@ keeper_read(struct source *s, size_t bytes)
 			len = 0;
 		}
 	}
+	return len;
+}
+
+/* The pipe's turn. Without memory the beginning of a line does not wait. */
+static void
+keeper_read(struct source *s)
+{
+	size_t len = keeper_read_lines(s, TURN);
+
 	if (len == 0)
 		return;
-	/* The beginning of a line waits; without memory it is passed on. */
 	s->line = malloc(len);
 	if (s->line == NULL) {
 		keeper_say_lines(s, 0, len);
@@ -304,8 +298,7 @@ keeper_read_last(struct source *s)
 	int more = 0;
 
 	allowed = KEEPER_LAST_LINES;
-	keeper_read(s, KEEPER_LAST_TEXT);
-	len = keeper_restore(s);
+	len = keeper_read_lines(s, KEEPER_LAST_TEXT);
 	if (allowed > 0 && len > 0) {
 		keeper_say_lines(s, 0, len);
 		len = 0;
@@ -550,7 +543,7 @@ main(void)
 		if (epoll_wait(epfd, &event, 1, -1) == 1 &&
 		    (s = event.data.ptr) != NULL) {
 			keeper_does(s->verb, s->id, s->app);
-			keeper_read(s, TURN);
+			keeper_read(s);
 		}
 	}
 }

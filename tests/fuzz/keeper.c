@@ -289,7 +289,7 @@ step(const uint8_t *data, size_t size)
 		print_long(w, data + 2, len);
 		return 4;
 	case STEP_TAKE:
-		keeper_read(source_of(w), TURN);
+		keeper_read(source_of(w));
 		return 1;
 	default:
 		go(i);
