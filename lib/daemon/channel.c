@@ -296,8 +296,7 @@ channel_take_conn(
 	w->pace.extra -= w->pace.extra < CHANNEL_EXTRA_EACH
 	    ? w->pace.extra
 	    : CHANNEL_EXTRA_EACH;
-	if (w->group->templating != NULL)
-		template_served(w, now);
+	template_served(w, now);
 	return NULL;
 }
 

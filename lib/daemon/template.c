@@ -715,26 +715,6 @@ template_started(struct worker *w, const char *why, bool no_room, tstamp now)
 		template_free(t);
 }
 
-/* Has the worker fork a template. False: it cannot be asked. */
-static bool
-template_refork(struct worker *w, tstamp now)
-{
-	struct template *t = template_new(w->group, now);
-
-	if (t == NULL)
-		return false;
-	if (!fork_begin(t->w, w)) {
-		template_free(t);
-		return false;
-	}
-	memcpy(t->from, w->id, sizeof(t->from));
-	close(t->w->child_end);
-	t->w->child_end = -1;
-	template_patience(t, w->group->conf->pool.start_timeout);
-	w->group->templating->coming = t;
-	return true;
-}
-
 /* --- the templates of an app ------------------------------------------------
  */
 
@@ -768,31 +748,43 @@ template_fork(struct worker *w)
 }
 
 /*
- * Whether the template is to be replaced, and the worker may fork the next: it
- * is warm, stays, and holds no connection, or will not before it has read what
- * is sent now, as its session is over.
+ * Has the worker fork the next template, if the one at work is to be replaced,
+ * and the worker is warm, stays, and holds no connection, or will not before it
+ * has read what is sent now, as its session is over.
  */
-static bool
-refork_may(const struct worker *w, bool over, tstamp now)
+static void
+template_refork(struct worker *w, bool over, tstamp now)
 {
-	const struct group *g = w->group;
-	const struct templating *of = g->templating;
+	struct group *g = w->group;
+	struct templating *of = g->templating;
 	const struct pool *p = &g->sup->pool;
-	const struct template *t = template_of(g, p->apps[g->app].generation);
 	const struct process *x = &p->processes[w->process];
+	struct template *t = template_of(g, p->apps[g->app].generation);
 
 	if (t == NULL || t->from[0] != '\0' || of->coming != NULL ||
-	    now < of->refork_at)
-		return false;
-	return w->pid != 0 && x->requests >= g->conf->refork_after &&
-	    x->outdated == 0 && !x->expiring &&
-	    w->generation == of->generation &&
-	    (x->state == PROCESS_IDLE ||
-		(over && x->state == PROCESS_ACTIVE && x->concurrency == 1));
+	    now < of->refork_at || w->pid == 0 ||
+	    x->requests < g->conf->refork_after || x->outdated != 0 ||
+	    x->expiring || w->generation != of->generation ||
+	    (x->state != PROCESS_IDLE &&
+		(!over || x->state != PROCESS_ACTIVE || x->concurrency != 1)))
+		return;
+	t = template_new(g, now);
+	if (t == NULL)
+		return;
+	if (!fork_begin(t->w, w)) {
+		template_free(t);
+		return;
+	}
+	memcpy(t->from, w->id, sizeof(t->from));
+	close(t->w->child_end);
+	t->w->child_end = -1;
+	template_patience(t, g->conf->pool.start_timeout);
+	of->coming = t;
+	of->refork_due = false;
 }
 
 static void
-refork_look(struct timer *timer, tstamp now)
+template_look_for_warm(struct timer *timer, tstamp now)
 {
 	struct templating *of = TIMER_OWNER(timer, struct templating, refork);
 	struct worker *w;
@@ -800,9 +792,8 @@ refork_look(struct timer *timer, tstamp now)
 	of->refork_due = of->current != NULL && of->current->from[0] == '\0' &&
 	    of->coming == NULL;
 	TAILQ_FOREACH(w, &of->group->workers, next)
-		if (of->refork_due && refork_may(w, false, now) &&
-		    template_refork(w, now))
-			of->refork_due = false;
+		if (of->refork_due)
+			template_refork(w, false, now);
 	timer_set(
 	    &of->group->sup->loop.timers, timer, now + TEMPLATE_REFORK_PAUSE);
 }
@@ -810,11 +801,8 @@ refork_look(struct timer *timer, tstamp now)
 void
 template_served(struct worker *w, tstamp now)
 {
-	struct templating *of = w->group->templating;
-
-	if (of->refork_due && refork_may(w, true, now) &&
-	    template_refork(w, now))
-		of->refork_due = false;
+	if (w->group->templating != NULL && w->group->templating->refork_due)
+		template_refork(w, true, now);
 }
 
 bool
@@ -930,7 +918,7 @@ template_configure(struct group *g, tstamp now)
 		of->group = g;
 		of->prng.state = arc4random();
 		timer_init(&of->timer, template_go_on);
-		timer_init(&of->refork, refork_look);
+		timer_init(&of->refork, template_look_for_warm);
 		g->templating = of;
 	}
 	/* In this turn its listeners are opened. */
