@@ -54,7 +54,7 @@
 #define CONN_LEN sizeof(WIRE_CONN)
 #define STOP_LEN (sizeof(WIRE_STOP) - 1)
 
-/* --- what is said to a process ------------------------------------------- */
+/* --- what is said to a process ----------------------------------------- */
 
 static uint64_t
 channel_serial(const struct supervisor *s, uint32_t conn)
@@ -226,7 +226,7 @@ channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
 	pool_misbehaved(&w->sup->pool, w->process, END_NONSENSE, now);
 }
 
-/* --- what a process says -------------------------------------------------- */
+/* --- what a process says ----------------------------------------------- */
 
 enum verb {
 	VERB_DONE,
@@ -427,7 +427,7 @@ channel_packet(struct worker *w, const char *packet, size_t len, tstamp now)
 	return verb >= VERB_RETIRE;
 }
 
-/* --- reading -------------------------------------------------------------- */
+/* --- reading ----------------------------------------------------------- */
 
 enum read_result {
 	READ_NOTHING, /* for now, or never again */

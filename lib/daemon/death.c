@@ -51,7 +51,7 @@
 /* The longest explanation of a failure. */
 #define WHY_MAX 256
 
-/* --- how it ended --------------------------------------------------------- */
+/* --- how it ended ------------------------------------------------------ */
 
 static enum process_end
 death_end_of(const struct reap_death *d)
@@ -162,7 +162,7 @@ death_tell(struct worker *w, tstamp now)
 	    session);
 }
 
-/* --- the steps of leaving ------------------------------------------------- */
+/* --- the steps of leaving ---------------------------------------------- */
 
 /*
  * A process leaves in these steps, each of which was once a loose field and a
@@ -331,7 +331,7 @@ death_begin(struct worker *w, const struct reap_death *death, tstamp now)
 	death_go_on(w, now);
 }
 
-/* --- reaping -------------------------------------------------------------- */
+/* --- reaping ----------------------------------------------------------- */
 
 /* Kills the rest of its group while the zombie pins the number; see reap.h. */
 static void

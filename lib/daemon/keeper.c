@@ -28,8 +28,7 @@
 /* Before something is said again for which there was no room. */
 #define RETRY_AFTER TSPAN_MSECONDS(10)
 
-/* --- apps ------------------------------------------------------------------
- */
+/* --- apps -------------------------------------------------------------- */
 
 struct keeper_app *
 keeper_app_get(struct supervisor *s, const char *name)
@@ -92,8 +91,7 @@ keeper_hasten(struct keepers *all)
 		timer_advance(&loop->timers, &all->timer, loop_now(loop));
 }
 
-/* --- closing ---------------------------------------------------------------
- */
+/* --- closing ----------------------------------------------------------- */
 
 static void
 keeper_close_here(int fd)
@@ -231,8 +229,7 @@ keeper_end_closing(struct keepers *all)
 	keeper_app_put(app);
 }
 
-/* --- output ----------------------------------------------------------------
- */
+/* --- output ------------------------------------------------------------ */
 
 static void
 keeper_move(struct output *o, struct outputs *to)
@@ -426,8 +423,7 @@ keeper_tell_outputs(struct keepers *all, struct keeper *k, tstamp now)
 	return true;
 }
 
-/* --- taking back -----------------------------------------------------------
- */
+/* --- taking back ------------------------------------------------------- */
 
 void
 keeper_take_back(struct group *g, struct retake *r)
@@ -490,8 +486,7 @@ keeper_end_late(struct keepers *all, bool none, tstamp now)
 	}
 }
 
-/* --- what is said next, and what is answered -------------------------------
- */
+/* --- what is said next, and what is answered --------------------------- */
 
 void
 keeper_go_on(struct keepers *all, tstamp now)
@@ -626,8 +621,7 @@ keeper_heard(
 	return lines;
 }
 
-/* --- another keeper, or none -----------------------------------------------
- */
+/* --- another keeper, or none ------------------------------------------- */
 
 void
 keeper_succeed(struct keepers *all, struct keeper_app *app, uint32_t busy,

@@ -165,8 +165,7 @@ struct keepers {
 	int work; /* left in it; may be exceeded by one packet */
 };
 
-/* --- keeper.c --------------------------------------------------------------
- */
+/* --- keeper.c ---------------------------------------------------------- */
 
 /*
  * For a new supervisor: 0, or -1 without memory; and for one that ends. No
@@ -263,8 +262,7 @@ int keeper_heard(
 void keeper_succeed(struct keepers *all, struct keeper_app *app, uint32_t busy,
     const char *id, tstamp now);
 
-/* --- keeper_process.c ------------------------------------------------------
- */
+/* --- keeper_process.c -------------------------------------------------- */
 
 /* The keeper, or a new one; NULL: there can be none now. */
 struct keeper *keeper_get(struct keepers *all, tstamp now);

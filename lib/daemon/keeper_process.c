@@ -42,7 +42,7 @@
 #define LINES_PACKET 8
 #define LINES_PERIOD TSPAN_MSECONDS(1)
 
-/* --- coming and going ----------------------------------------------------- */
+/* --- coming and going -------------------------------------------------- */
 
 void
 keeper_free(struct keeper *k)
@@ -194,7 +194,7 @@ keeper_get(struct keepers *all, tstamp now)
 	return all->current;
 }
 
-/* --- whether it goes on --------------------------------------------------- */
+/* --- whether it goes on ------------------------------------------------ */
 
 /* From now on it is looked at, until it has nothing to do. */
 static void
@@ -317,7 +317,7 @@ keeper_tell(struct keeper *k, const char *buf, size_t len, const int *fds,
 	return true;
 }
 
-/* --- what it says --------------------------------------------------------- */
+/* --- what it says ------------------------------------------------------ */
 
 /*
  * Receives a packet; one with a descriptor that has no room here waits until
@@ -404,8 +404,7 @@ keeper_ready(struct loop_io *io, uint32_t events, tstamp now)
 	timer_set(&all->sup->loop.timers, &all->lines, now + LINES_PERIOD);
 }
 
-/* --- its end ----------------------------------------------------------------
- */
+/* --- its end ----------------------------------------------------------- */
 
 bool
 keeper_exited(struct supervisor *s, pid_t pid, tstamp now)

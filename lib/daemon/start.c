@@ -62,7 +62,7 @@ struct start {
 	struct child_result result;
 };
 
-/* --- variables ---------------------------------------------------------- */
+/* --- variables --------------------------------------------------------- */
 
 /* In place of an earlier variable of that name; there is room for it. */
 static char *__attribute__((format(printf, 2, 3)))
@@ -188,7 +188,7 @@ start_variables(struct start *t)
 	return !t->no_memory;
 }
 
-/* --- the rest ----------------------------------------------------------- */
+/* --- the rest ---------------------------------------------------------- */
 
 /*
  * Copies of the sockets that it is to accept from. Each has the service
@@ -376,7 +376,7 @@ start_free(struct start *t)
 	free(t);
 }
 
-/* --- in the lane -------------------------------------------------------- */
+/* --- in the lane ------------------------------------------------------- */
 
 /*
  * Opens the output file, as a disk may be slow. A FIFO without a reader is an
@@ -431,7 +431,7 @@ start_work(struct lane_job *job)
 		(void)close(program);
 }
 
-/* --- in the loop -------------------------------------------------------- */
+/* --- in the loop ------------------------------------------------------- */
 
 /* The worker is started, or the reason told; what waited for it may go on. */
 static void
@@ -506,7 +506,7 @@ start_program(
 	return 0;
 }
 
-/* --- how a start ends --------------------------------------------------- */
+/* --- how a start ends -------------------------------------------------- */
 
 /* The worker, if it was made, is freed. */
 static void
@@ -601,7 +601,7 @@ start_by_fork(struct worker *w)
 	return false;
 }
 
-/* --- the queue ---------------------------------------------------------- */
+/* --- the queue --------------------------------------------------------- */
 
 /* Whether the queued workers of the group are not needed now. */
 static bool

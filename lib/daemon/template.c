@@ -57,8 +57,7 @@
 static void __attribute__((format(printf, 3, 4)))
 template_fail(struct template *t, tstamp now, const char *fmt, ...);
 
-/* --- one fork --------------------------------------------------------------
- */
+/* --- one fork ---------------------------------------------------------- */
 
 /*
  * A template, or a warm worker, is asked by FORK for a process that becomes a
@@ -436,8 +435,7 @@ fork_reap(struct supervisor *s, const struct reap_death *death, tstamp now)
 	}
 }
 
-/* --- the end of a template -------------------------------------------------
- */
+/* --- the end of a template --------------------------------------------- */
 
 static void
 template_patience(struct template *t, tspan span)
@@ -565,8 +563,7 @@ template_late(struct timer *timer, tstamp now)
 	}
 }
 
-/* --- what it says ----------------------------------------------------------
- */
+/* --- what it says ------------------------------------------------------ */
 
 /* From now on it forks the workers of the app. */
 static void
@@ -668,8 +665,7 @@ template_heard(struct loop_io *io, uint32_t events, tstamp now)
 	}
 }
 
-/* --- its start -------------------------------------------------------------
- */
+/* --- its start --------------------------------------------------------- */
 
 /* A template with a channel; NULL and errno. */
 static struct template *
@@ -715,8 +711,7 @@ template_started(struct worker *w, const char *why, bool no_room, tstamp now)
 		template_free(t);
 }
 
-/* --- the templates of an app ------------------------------------------------
- */
+/* --- the templates of an app ------------------------------------------- */
 
 /* That which workers of this generation come from now; NULL: none. */
 static struct template *
@@ -939,8 +934,7 @@ template_state_name(const struct templating *of)
 	return of->failed ? "failed" : "none";
 }
 
-/* --- all of the daemon ------------------------------------------------------
- */
+/* --- all of the daemon ------------------------------------------------- */
 
 bool
 template_any(const struct supervisor *s)

@@ -30,7 +30,7 @@
 /* SIGTERM waits for the report no longer. */
 #define REPORT_PATIENCE TSPAN_SECONDS(1)
 
-/* --- pickup_timeout ------------------------------------------------------- */
+/* --- pickup_timeout ---------------------------------------------------- */
 
 tstamp
 timeouts_unread_since(struct worker *w, tstamp now)
@@ -121,7 +121,7 @@ timeouts_init(struct worker *w)
 	timer_init(&w->pickup.timer, timeouts_look);
 }
 
-/* --- slow_timeout and request_timeout ------------------------------------- */
+/* --- slow_timeout and request_timeout ---------------------------------- */
 
 /*
  * Where a process hangs. That is looked up in a lane, and logged when it is

@@ -45,7 +45,7 @@ worker_program(const struct worker *w)
 			  : procinfo_folder(w->pid);
 }
 
-/* --- coming and going --------------------------------------------------- */
+/* --- coming and going -------------------------------------------------- */
 
 static void
 worker_draw_id(struct worker *w)

@@ -106,8 +106,7 @@ struct worker {
 	struct leaving leaving;
 };
 
-/* --- worker.c --------------------------------------------------------------
- */
+/* --- worker.c ---------------------------------------------------------- */
 
 /*
  * A worker not started yet, in the place of its number; or a template of the
@@ -159,8 +158,7 @@ void worker_signal(struct worker *w, int sig, bool group);
 /* "web: worker ab12cd34 (pid 4711)" for the log. Returns buf. */
 const char *worker_name(const struct worker *w, char *buf, size_t size);
 
-/* --- start.c ---------------------------------------------------------------
- */
+/* --- start.c ----------------------------------------------------------- */
 
 /* Starts of one app under way at a time. */
 #define START_MAX_EACH 4
@@ -197,8 +195,7 @@ int start_program(struct worker *w,
 void start_known(struct worker *w, tstamp now);
 void start_unforked(struct worker *w, tstamp now);
 
-/* --- channel.c: the worker protocol; see apppool-worker(7) ------------------
- */
+/* --- channel.c: the worker protocol; see apppool-worker(7) ------------- */
 
 /* ready() of worker.channel: reads what the process says. */
 void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
@@ -221,8 +218,7 @@ uint32_t channel_conn(
 void channel_misbehaved(struct worker *w, tstamp now, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* --- death.c ---------------------------------------------------------------
- */
+/* --- death.c ----------------------------------------------------------- */
 
 void death_init(struct supervisor *s);
 
@@ -235,8 +231,7 @@ void death_signalled(struct supervisor *s, pid_t pid, tstamp now);
 /* The process is reaped, and its group killed: the steps of leaving begin. */
 void death_begin(struct worker *w, const struct reap_death *death, tstamp now);
 
-/* --- timeouts.c ------------------------------------------------------------
- */
+/* --- timeouts.c -------------------------------------------------------- */
 
 /* The worker is new. */
 void timeouts_init(struct worker *w);
@@ -262,8 +257,7 @@ void timeouts_slow(struct supervisor *s, const struct action *a, tstamp now);
  */
 void timeouts_terminate(struct worker *w, tstamp now);
 
-/* --- template.c ------------------------------------------------------------
- */
+/* --- template.c -------------------------------------------------------- */
 
 /*
  * An app with template = true has a process that loads its program once and

@@ -88,7 +88,7 @@ static char closing_app[KEEPER_APP_SIZE];
 static char packet[KEEPER_HEAD_MAX + KEEPER_LINE_MAX];
 static char *const text = packet + KEEPER_HEAD_MAX;
 
-/* --- to the daemon ------------------------------------------------------ */
+/* --- to the daemon ----------------------------------------------------- */
 
 /*
  * After a packet could not be sent: it will; without a daemon it is over. A
@@ -134,7 +134,7 @@ keeper_does(char verb, const char *id, const char *app)
 		keeper_say(&busy, 1);
 }
 
-/* --- lines -------------------------------------------------------------- */
+/* --- lines ------------------------------------------------------------- */
 
 /*
  * Notes the last line of these that is not blank; it replaces the former.
@@ -319,7 +319,7 @@ keeper_read_last(struct source *s)
 	keeper_say_text(s, KEEPER_LEFT_OUT, 0, sizeof(left));
 }
 
-/* --- workers ------------------------------------------------------------- */
+/* --- workers ----------------------------------------------------------- */
 
 static void
 keeper_hold(const char *id, const char *app, char verb, int fd)
@@ -366,7 +366,7 @@ keeper_leave(const char *id)
 	keeper_say(buf, len);
 }
 
-/* --- closing ------------------------------------------------------------ */
+/* --- closing ----------------------------------------------------------- */
 
 static void
 keeper_interrupted(int sig)
@@ -397,7 +397,7 @@ keeper_close_all(const int *fds, const char *how, size_t n)
 	(void)setitimer(ITIMER_REAL, &none, NULL);
 }
 
-/* --- taking back -------------------------------------------------------- */
+/* --- taking back ------------------------------------------------------- */
 
 /* Receives, in the place of a dead worker, all there is, and passes it on. */
 static void
@@ -429,7 +429,7 @@ keeper_empty(const char *id, int end)
 	keeper_say(buf, KEEPER_HEAD);
 }
 
-/* --- what the daemon says ----------------------------------------------- */
+/* --- what the daemon says ---------------------------------------------- */
 
 /*
  * Carries out one packet of the daemon, which a NUL follows. An error of the
@@ -506,7 +506,7 @@ keeper_hear(void)
 	return true;
 }
 
-/* --- the loop ----------------------------------------------------------- */
+/* --- the loop ---------------------------------------------------------- */
 
 int
 main(void)

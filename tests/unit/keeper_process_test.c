@@ -153,22 +153,6 @@ sits(pid_t pid)
 }
 
 static void
-a_connection_that_does_not_linger_is_closed_here(void)
-{
-	const struct linger off = { 0 };
-	int client, server;
-
-	begin();
-	server = lingering(&client, 20);
-	NEED(server != -1);
-	(void)setsockopt(server, SOL_SOCKET, SO_LINGER, &off, sizeof(off));
-	keeper_close_conn(fixture.group, server, true, false);
-	CHECK(!is_open(server));
-	close(client);
-	end();
-}
-
-static void
 a_connection_that_somebody_has_locked_holds_nobody_up(void)
 {
 	int client, server;
@@ -178,6 +162,7 @@ a_connection_that_somebody_has_locked_holds_nobody_up(void)
 	begin();
 	server = lingering(&client, 20);
 	NEED(server != -1);
+	/* The end of the client does not linger: it is closed here. */
 	sitter = fork();
 	if (sitter == 0)
 		sit_in_send(client);
@@ -216,10 +201,11 @@ one_that_lingers_is_closed_by_a_keeper(void)
 	end();
 }
 
+/* The client sees the end, and no reset, before its socket is closed. */
 static void
-an_empty_unix_socket_is_closed_here(void)
+a_unix_socket_is_closed_here_unless_descriptors_lie_in_it(void)
 {
-	int pair[2];
+	int pair[2], ends[2];
 	char byte;
 
 	begin();
@@ -228,17 +214,7 @@ an_empty_unix_socket_is_closed_here(void)
 	CHECK(!is_open(pair[0]));
 	CHECK_EQ(0, recv(pair[1], &byte, 1, 0));
 	close(pair[1]);
-	end();
-}
 
-/* The client sees the end, and no reset, before its socket is closed. */
-static void
-descriptors_in_a_unix_socket_are_closed_by_a_keeper(void)
-{
-	int pair[2], ends[2];
-	char byte;
-
-	begin();
 	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
 	CHECK_EQ(0, pipe(ends));
 	CHECK_EQ(1, fdpass_send(pair[1], "x", 1, ends[1]));
@@ -286,19 +262,6 @@ thousands_are_closed_by_one_keeper(void)
 
 /* --- another keeper ------------------------------------------------------- */
 
-/* Has the keeper started, for something else. */
-static void
-start_keeper(void)
-{
-	int pair[2];
-
-	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	keeper_close(fixture.group, pair[0]);
-	close_all();
-	CHECK(is_hung_up(pair[1]));
-	close(pair[1]);
-}
-
 /* Stops the keeper; it is seen to be stopped when it is told something. */
 static pid_t
 stop_keeper(void)
@@ -327,29 +290,11 @@ await_another(pid_t former)
 }
 
 static void
-what_a_stalled_keeper_has_not_closed_is_closed_by_the_next_one(void)
-{
-	int pair[2];
-	pid_t former;
-
-	begin();
-	start_keeper();
-	former = stop_keeper();
-	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
-	keeper_close(fixture.group, pair[0]);
-	await_another(former);
-	close_all();
-	CHECK(is_hung_up(pair[1]));
-	close(pair[1]);
-	end();
-}
-
-static void
-output_that_a_stalled_keeper_has_not_read_is_read_by_the_next_one(void)
+what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does(void)
 {
 	tstamp limit = fixture_monotonic() + TSPAN_SECONDS(FIXTURE_SECONDS);
 	struct output *o;
-	int ends[2], out;
+	int ends[2], pair[2], out;
 	pid_t former;
 
 	begin();
@@ -361,8 +306,12 @@ output_that_a_stalled_keeper_has_not_read_is_read_by_the_next_one(void)
 	close_all();
 	former = stop_keeper();
 	CHECK_EQ(5, write(out, "line\n", 5));
-	keeper_close(fixture.group, dup(out));
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	keeper_close(fixture.group, pair[0]);
 	await_another(former);
+	close_all();
+	CHECK(is_hung_up(pair[1]));
+	close(pair[1]);
 	while (strstr(fixture_log(), "web/abcdefgh: line") == NULL &&
 	    fixture_monotonic() < limit)
 		(void)loop_turn(&sup.loop, fixture.now);
@@ -378,8 +327,13 @@ output_that_a_stalled_keeper_has_not_read_is_read_by_the_next_one(void)
 static void
 a_keeper_that_has_nothing_to_do_costs_no_time(void)
 {
+	int pair[2];
+
 	begin();
-	start_keeper();
+	CHECK_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	keeper_close(fixture.group, pair[0]);
+	close_all();
+	close(pair[1]);
 	for (int i = 0; i < 8; i++)
 		(void)loop_turn(&sup.loop, fixture.now += TSPAN_MSECONDS(300));
 	CHECK_EQ(TSTAMP_NEVER, timers_first(&sup.loop.timers));
@@ -454,14 +408,11 @@ int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_connection_that_does_not_linger_is_closed_here);
 	RUN(a_connection_that_somebody_has_locked_holds_nobody_up);
 	RUN(one_that_lingers_is_closed_by_a_keeper);
-	RUN(an_empty_unix_socket_is_closed_here);
-	RUN(descriptors_in_a_unix_socket_are_closed_by_a_keeper);
+	RUN(a_unix_socket_is_closed_here_unless_descriptors_lie_in_it);
 	RUN(thousands_are_closed_by_one_keeper);
-	RUN(what_a_stalled_keeper_has_not_closed_is_closed_by_the_next_one);
-	RUN(output_that_a_stalled_keeper_has_not_read_is_read_by_the_next_one);
+	RUN(what_a_stalled_keeper_has_not_read_or_closed_the_next_one_does);
 	RUN(a_keeper_that_has_nothing_to_do_costs_no_time);
 	RUN(keepers_that_die_one_after_another_end_it_after_a_while);
 	return check_finish();
