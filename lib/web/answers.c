@@ -42,6 +42,9 @@ static const struct path paths[] = {
 	    false },
 	{ "/status.json", "application/json", KIND_ANSWER, ANSWERS_STATUS,
 	    true },
+	{ "/metrics",
+	    "application/openmetrics-text; version=1.0.0; charset=utf-8",
+	    KIND_ANSWER, ANSWERS_OPENMETRICS, true },
 	{ "/metrics", "text/plain; version=0.0.4; charset=utf-8", KIND_ANSWER,
 	    ANSWERS_METRICS, true },
 	{ "/history.json", "application/json", KIND_HISTORY, ANSWERS_QUESTIONS,
@@ -49,13 +52,10 @@ static const struct path paths[] = {
 	{ "/healthz", plain, KIND_HEALTH, ANSWERS_METRICS, false },
 };
 
-static const struct path openmetrics = { "/metrics",
-	"application/openmetrics-text; version=1.0.0; charset=utf-8",
-	KIND_ANSWER, ANSWERS_OPENMETRICS, true };
-
 void
 answers_init(struct answers *all, const char *control, const char *names)
 {
+	*all = (struct answers){ .names = names };
 	question_init(
 	    &all->questions[ANSWERS_STATUS], control, "json status\n", "]}\n");
 	question_init(
@@ -63,8 +63,6 @@ answers_init(struct answers *all, const char *control, const char *names)
 	question_init(&all->questions[ANSWERS_OPENMETRICS], control,
 	    "metrics openmetrics\n", "# EOF\n");
 	history_init(&all->history);
-	all->names = names;
-	all->sending = 0;
 }
 
 void
@@ -205,15 +203,14 @@ is_named_well(const struct answers *all, struct MHD_Connection *connection)
 	    connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
 	char host[256];
 	size_t len;
+	bool bracket;
 
 	if (value == NULL || strcmp(all->names, "*") == 0)
 		return true;
-	if (value[0] == '[')
-		(void)snprintf(host, sizeof(host), "%.*s",
-		    (int)strcspn(value + 1, "]"), value + 1);
-	else
-		(void)snprintf(host, sizeof(host), "%.*s",
-		    (int)strcspn(value, ":"), value);
+	bracket = value[0] == '[';
+	value += bracket;
+	(void)snprintf(host, sizeof(host), "%.*s",
+	    (int)strcspn(value, bracket ? "]" : ":"), value);
 	len = strlen(host);
 	if (len > 1 && host[len - 1] == '.')
 		host[--len] = '\0';
@@ -312,12 +309,10 @@ find_path(struct MHD_Connection *connection, const char *url)
 	    connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		if (strcmp(paths[i].path, url) != 0)
-			continue;
-		return strcmp(url, openmetrics.path) == 0 &&
-			prefers_openmetrics(accept)
-		    ? &openmetrics
-		    : &paths[i];
+		if (strcmp(paths[i].path, url) == 0 &&
+		    (paths[i].question != ANSWERS_OPENMETRICS ||
+			prefers_openmetrics(accept)))
+			return &paths[i];
 	}
 	return NULL;
 }
@@ -372,7 +367,7 @@ answers_to(
 	}
 	if (fclose(to) != 0) {
 		free(text);
-		return (struct answer){ NULL, code };
+		text = NULL;
 	}
 	return answer_of(body_new(all, text, len), code, p->type);
 }

@@ -145,9 +145,3 @@ question_go_on(struct question *q, int64_t now)
 	if (q->fd != -1 && now >= q->deadline)
 		question_fail(q, "the daemon does not answer", now);
 }
-
-bool
-question_is_answered(const struct question *q, int64_t since)
-{
-	return q->answered != -1 && q->answered >= since;
-}

@@ -1,7 +1,4 @@
-/*
- * apppool-web(8): the status page, a worker of apppoold like any other; its
- * connections and requests, by libmicrohttpd.
- */
+/* apppool-web(8), the status page: its connections, by libmicrohttpd. */
 
 #include <sys/socket.h>
 
@@ -235,18 +232,6 @@ site_accept(struct site *s, int fd)
 		session_cut(first);
 }
 
-/* Ends idle connections, and the others after their request. */
-static void
-site_close(struct site *s)
-{
-	struct session *x;
-
-	s->closing = true;
-	TAILQ_FOREACH(x, &s->sessions, next)
-		if (!x->busy)
-			session_cut(x);
-}
-
 /* --- turns -------------------------------------------------------------- */
 
 /* How long to wait for a descriptor. */
@@ -310,6 +295,7 @@ site_turn(struct site *s)
 static void
 site_serve(struct site *s)
 {
+	struct session *x;
 	bool open = true;
 	int fd;
 
@@ -334,7 +320,10 @@ site_serve(struct site *s)
 			open = false;
 			/* Requests that have come are answered. */
 			site_turn(s);
-			site_close(s);
+			s->closing = true;
+			TAILQ_FOREACH(x, &s->sessions, next)
+				if (!x->busy)
+					session_cut(x);
 		} else if (fds[0].revents != 0 && errno != EAGAIN &&
 		    errno != EINTR && errno != ENOMEM) {
 			err(EX_OSERR, "apppool_accept");
@@ -345,10 +334,12 @@ site_serve(struct site *s)
 
 /* --- the program --------------------------------------------------------- */
 
-static void
-web_usage(FILE *to)
+_Noreturn static void
+web_usage(bool asked)
 {
-	(void)fputs("usage: apppool-web [-hV] [-H NAMES] [-s SOCKET]\n", to);
+	(void)fputs("usage: apppool-web [-hV] [-H NAMES] [-s SOCKET]\n",
+	    asked ? stdout : stderr);
+	exit(asked ? EX_OK : EX_USAGE);
 }
 
 static void
@@ -358,9 +349,6 @@ web_options(int argc, char **argv, const char **control, const char **names)
 
 	while ((option = getopt(argc, argv, "hH:s:V")) != -1) {
 		switch (option) {
-		case 'h':
-			web_usage(stdout);
-			exit(EX_OK);
 		case 'H':
 			*names = optarg;
 			break;
@@ -371,14 +359,11 @@ web_options(int argc, char **argv, const char **control, const char **names)
 			(void)puts("apppool-web " APPPOOL_VERSION);
 			exit(EX_OK);
 		default:
-			web_usage(stderr);
-			exit(EX_USAGE);
+			web_usage(option == 'h');
 		}
 	}
-	if (optind != argc) {
-		web_usage(stderr);
-		exit(EX_USAGE);
-	}
+	if (optind != argc)
+		web_usage(false);
 }
 
 int

@@ -53,7 +53,11 @@ void question_ask(struct question *q, int64_t now);
 void question_go_on(struct question *q, int64_t now);
 
 /* Whether an answer, or why there is none, has come since then. */
-bool question_is_answered(const struct question *q, int64_t since);
+static inline bool
+question_is_answered(const struct question *q, int64_t since)
+{
+	return q->answered != -1 && q->answered >= since;
+}
 
 /* --- history.c ---------------------------------------------------------- */
 
