@@ -22,7 +22,7 @@
 #include "sim/load.h"
 #include "sim/simulate.h"
 
-#include "../bench/peers/policies.h"
+#include "../bench/peers/peers.h"
 
 #define PARETO_ROWS (1 + POLICIES_LEN) /* ours is the first */
 #define PARETO_SEEDS 5

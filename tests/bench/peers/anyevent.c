@@ -18,7 +18,7 @@
  * can stop the last.
  */
 
-#include "policy.h"
+#include "peers.h"
 
 #define START TSPAN_MSECONDS(100)
 #define STOP TSPAN_SECONDS(10)

@@ -26,7 +26,7 @@
 
 #include "sim/engine.h"
 
-#include "policy.h"
+#include "peers.h"
 
 #define TICK TSPAN_SECONDS(1)
 #define START_DELAY TSPAN_SECONDS(3)

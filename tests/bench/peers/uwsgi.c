@@ -26,7 +26,7 @@
  * It stops the worker that was started longest ago, of those not busy.
  */
 
-#include "policy.h"
+#include "peers.h"
 
 #define TICK TSPAN_SECONDS(1)
 #define WINDOW TSPAN_SECONDS(3)

@@ -1,10 +1,17 @@
-#ifndef TESTS_BENCH_PEERS_POLICY_H
-#define TESTS_BENCH_PEERS_POLICY_H
+#ifndef TESTS_BENCH_PEERS_PEERS_H
+#define TESTS_BENCH_PEERS_PEERS_H
 
 /*
- * A manager by the rules of a peer.  What all peers have is here: workers, and
- * a backlog for each app.  When workers start and stop are the steps of a
- * policy (struct policy_ops).
+ * The rules of the peers, each a manager of its own, for `make pareto`.
+ *
+ * Each has the defaults of its documentation, the number of workers scaled to
+ * the app's min_processes and max_processes; the top of each file says how.
+ * What these tools do not know is left out: max_requests, max_memory, limits,
+ * prefetch, queue_timeout, and a ceiling over several apps (mod_fastcgi knows
+ * one).  Their workers start and serve exactly as ours do.
+ *
+ * What all peers have is in peers.c: workers, and a backlog for each app.  When
+ * workers start and stop are the steps of a policy (struct policy_ops).
  *
  * The workers of most peers accept for themselves.  The kernel keeps one
  * backlog for each app: the oldest connection in it goes to a worker that is
@@ -28,6 +35,25 @@
 #include "core/ilist.h"
 #include "core/tstamp.h"
 #include "sim/engine.h"
+
+enum policies {
+	POLICIES_STATIC,
+	POLICIES_FPM_DYNAMIC,
+	POLICIES_FPM_ONDEMAND,
+	POLICIES_PREFORK,
+	POLICIES_UWSGI,
+	POLICIES_FASTCGI,
+	POLICIES_ANYEVENT,
+	POLICIES_LEN
+};
+
+/*
+ * NULL and errno: no memory. conf has an app and must outlive it; the caller
+ * undoes it with m->ops->fini(m).  seed: where in their periods its timers
+ * begin.
+ */
+struct manager *policies_new(
+    enum policies policy, const struct conf *conf, uint64_t seed);
 
 struct policy;
 
@@ -133,14 +159,6 @@ struct policy {
 	void *worker_states; /* worker_size for each worker */
 };
 
-/*
- * NULL and errno: no memory.  conf has an app and must outlive the manager,
- * which the caller undoes with m->ops->fini(m).  seed: ticks come at another
- * part of the period each time.
- */
-struct manager *policy_new(
-    const struct policy_ops *ops, const struct conf *conf, uint64_t seed);
-
 /* Starts n workers, or as many as numbers are free; gives that number. */
 uint32_t policy_start(struct policy *p, uint32_t app, uint32_t n, tstamp now);
 
@@ -165,7 +183,7 @@ policy_active(const struct policy_app *a)
 	    a->count[POLICY_BUSY];
 }
 
-/* Rules that have a file of their own; callers use policies_new(). */
+/* Rules that have a file of their own. */
 extern const struct policy_ops policy_uwsgi;
 extern const struct policy_ops policy_fastcgi;
 extern const struct policy_ops policy_anyevent;
