@@ -72,19 +72,21 @@ say = @mkdir -p $(@D) $(if $(Q),&& echo "$(1) $@")
 
 # The rooms of the daemon and of apppoolctl, an archive each, in the order in
 # which they may call each other; see lib/README.
-DAEMON_ROOMS = control counter daemon conf sys core
+DAEMON_ROOMS = control daemon conf sys core
+COUNTER_ROOMS = counter sys core
 CTL_ROOMS = ctl sim conf sys core
-ROOMS = ctl sim $(DAEMON_ROOMS)
+ROOMS = ctl sim counter $(DAEMON_ROOMS)
 archives = $(patsubst %,$(BUILD)/%.a,$(1))
 
 OBJ = $(BUILD)/obj
 objects = $(patsubst %.c,$(1)/%.o,$(wildcard $(2)))
 
 # The programs: apppoold.c, apppoolctl, the adapters between the daemon and
-# programs that know nothing of it, and the keeper of output.
+# programs that know nothing of it, the keeper of output, and the PoolCounter.
 PROGRAMS = $(BIN)/apppoold $(BIN)/apppoolctl \
     $(BUILD)/libexec/apppool-accept $(BUILD)/libexec/apppool-stdio \
-    $(BUILD)/libexec/apppool-keeper $(WEB) $(SCRIPTS)
+    $(BUILD)/libexec/apppool-keeper $(BUILD)/libexec/apppool-counter \
+    $(WEB) $(SCRIPTS)
 
 # The status page, where its library is.
 WEB = $(if $(wildcard /usr/include/microhttpd.h),$(BUILD)/libexec/apppool-web)
@@ -306,6 +308,11 @@ $(shell [ ! -L $(BIN)/apppoolctl ] || rm $(BIN)/apppoolctl)
 $(BIN)/apppoolctl: $(OBJ)/lib/ctl/apppoolctl.o $(call archives,$(CTL_ROOMS))
 	$(call say,LINK)
 	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ $(CTL_LIBS) $(LIBS)
+
+$(BUILD)/libexec/apppool-counter: $(OBJ)/lib/counter/apppool_counter.o \
+    $(call archives,$(COUNTER_ROOMS))
+	$(call say,LINK)
+	$(Q)$(CC) -pie $(ALL_LDFLAGS) -o $@ $^ -lbsd
 
 # Static: nothing is loaded for each process, nor needed in a chroot.
 STATIC = $(if $(SANITIZE),-pie,-static-pie)

@@ -14,8 +14,6 @@
 
 #include "conf/conf.h"
 #include "control/control.h"
-#include "counter/limiter.h"
-#include "counter/poolcounter.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
 #include "sys/address.h"
@@ -226,7 +224,7 @@ lock_pid_file(struct pidfile *p, const struct conf *conf)
 	if (conf->pid_file == NULL ||
 	    pidfile_lock(p, conf->pid_file, why, &other) == 0)
 		return EX_OK;
-	status = services_exit_status(errno);
+	status = opening_status(errno);
 	if (errno == EEXIST && other == 0)
 		log_errorx("pid_file %s: already running", conf->pid_file);
 	else if (errno == EEXIST)
@@ -239,43 +237,6 @@ lock_pid_file(struct pidfile *p, const struct conf *conf)
 	return status;
 }
 
-static bool
-register_counter(struct supervisor *s)
-{
-	static const struct service_ops service = {
-		.refusal = "the counter cannot be as it says",
-		.prepare = poolcounter_prepare,
-		.commit = poolcounter_commit,
-		.abort = poolcounter_abort,
-		.turn = poolcounter_turn,
-		.close = poolcounter_close,
-	};
-	static const struct counter_ops counter = {
-		.figures = poolcounter_figures,
-		.address = poolcounter_address,
-	};
-	static const struct limiter_ops limiter = {
-		.create = limiter_create,
-		.configure = limiter_configure,
-		.free = limiter_free,
-		.ask = limiter_ask,
-		.give_back = limiter_give_back,
-		.figures = limiter_figures,
-		.descriptors = limiter_descriptors,
-	};
-	struct poolcounter *pc = poolcounter_new(&s->loop, &s->closer);
-
-	if (pc == NULL) {
-		log_error("counter");
-		return false;
-	}
-	services_add(&s->services, &service, pc);
-	s->services.counter = &counter;
-	s->services.limiter = &limiter;
-	s->services.counter_arg = pc;
-	return true;
-}
-
 /* The control socket is opened first: a second daemon finds it in use. */
 static int
 start(struct supervisor *s, struct config *config)
@@ -284,7 +245,7 @@ start(struct supervisor *s, struct config *config)
 
 	if (status != EX_OK)
 		return status;
-	if (!control_register(s) || !register_counter(s))
+	if (!control_register(s))
 		return EX_OSERR;
 	return supervisor_open(s);
 }
@@ -363,7 +324,7 @@ main(int argc, char **argv)
 		return EX_CONFIG;
 	sink = logging_prepare(conf, NULL);
 	if (sink == NULL) {
-		status = services_exit_status(errno);
+		status = opening_status(errno);
 		conf_free(conf);
 		return status;
 	}

@@ -28,8 +28,9 @@ testTheControlSocketIncludesTheDaemon() {
 	    '(control|daemon|conf|sys|core)/.*')"
 }
 
-testTheCounterIncludesConfigurationSysAndCore() {
-	assertEquals '' "$(foreign counter '(counter|conf|sys|core)/.*')"
+testTheCounterIncludesSysAndTablesOfTheCore() {
+	assertEquals '' "$(foreign counter \
+	    '(counter|sys)/.*|core/(deadlines|ilist|layout|tstamp)\.h')"
 }
 
 testApppoolctlIncludesConfigurationSysAndTheSimulator() {
@@ -45,13 +46,18 @@ rooms_of() {
 }
 
 testTheDaemonIsLinkedWithItsOwnRoomsAlone() {
-	assertEquals 'conf control core counter daemon sys' \
+	assertEquals 'conf control core daemon sys' \
 	    "$(rooms_of "$BIN/apppoold")"
 	assertEquals '' "$(readelf -d "$BIN/apppoold" | grep -E 'ncurses|tinfo|jansson')"
 }
 
 testApppoolctlIsLinkedWithNothingOfTheDaemon() {
 	assertEquals 'conf core ctl sim sys' "$(rooms_of "$BIN/apppoolctl")"
+}
+
+testTheCounterIsLinkedWithNothingOfTheDaemon() {
+	assertEquals 'core counter sys' \
+	    "$(rooms_of "$BUILD/libexec/apppool-counter")"
 }
 
 testTheWorkersLibraryIncludesTheHandOverAlone() {

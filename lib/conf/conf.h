@@ -294,6 +294,7 @@ struct conf {
 	uid_t keeper_uid;
 	gid_t keeper_gid;
 	char *keeper; /* the program, absolute */
+	char *counter_program; /* likewise, apppool-counter */
 
 	char *user; /* of apps that name none; NULL: we are not root */
 	char *group; /* NULL: that of the user */

@@ -511,11 +511,15 @@ resolve_conf(struct build *b)
 		resolve_program(b, &conf->apps[i]);
 	if (!inside)
 		resolve_identities(b);
+	/* The start of such a process says that the program is not there. */
 	conf->keeper = find_ours(b->arena, "apppool-keeper");
-	/* The start of a process says that it is not there. */
 	if (conf->keeper == NULL)
 		conf->keeper = arena_printf(
 		    b->arena, "%s/apppool-keeper", CONF_LIBEXECDIR);
+	conf->counter_program = find_ours(b->arena, "apppool-counter");
+	if (conf->counter_program == NULL)
+		conf->counter_program = arena_printf(
+		    b->arena, "%s/apppool-counter", CONF_LIBEXECDIR);
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		resolve_adapter(b, &conf->apps[i]);
 		if (!inside)

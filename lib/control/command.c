@@ -7,6 +7,7 @@
 
 #include "control/room.h"
 #include "core/app.h"
+#include "daemon/counter.h"
 #include "daemon/listeners.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
@@ -118,8 +119,7 @@ run_listeners(struct client *cl, char *const *args, tstamp now)
 			TAILQ_FOREACH(l, &s->groups[n]->listeners, next)
 				text_put(&texts, l->where.text,
 				    strlen(l->where.text) + 1);
-	for (size_t i = 0; services_counter_address(&s->services, i, &address);
-	     i++)
+	for (size_t i = 0; poolcounter_address(s, i, &address); i++)
 		text_put(&texts, address.where, strlen(address.where) + 1);
 
 	emit_init(&j, &cl->out);

@@ -111,7 +111,7 @@ open_fresh(
 		    conf->control);
 	else
 		log_error("control socket %s: %s", conf->control, why);
-	return services_exit_status(error);
+	return opening_status(error);
 }
 
 /* Owner and mode of the file, if the former socket stays. */
@@ -141,22 +141,18 @@ listen_to_fresh(struct control *c)
 /* --- a service of the daemon -------------------------------------------- */
 
 static int
-control_prepare(void *arg, const struct conf *conf, uint32_t spare,
+control_prepare(struct control *c, const struct conf *conf, uint32_t spare,
     struct openings *openings)
 {
-	struct control *c = arg;
-
 	c->spare = spare;
 	return conf->control == NULL ? EX_OK : open_fresh(c, conf, openings);
 }
 
 static void
-control_commit(void *arg, const struct conf *conf, tstamp now)
+control_commit(struct control *c, const struct conf *conf)
 {
-	struct control *c = arg;
 	struct clients *all = &c->clients;
 
-	(void)now;
 	if (conf->control == NULL) {
 		acceptor_close(&c->acceptor);
 		return;
@@ -178,28 +174,21 @@ control_commit(void *arg, const struct conf *conf, tstamp now)
 }
 
 static void
-control_abort(void *arg)
+control_abort(struct control *c)
 {
-	struct control *c = arg;
-
 	if (c->fresh.fd != -1)
 		acceptor_discard(c->acceptor.lane, &c->fresh);
 }
 
 static void
-control_turn(void *arg, tstamp now)
+control_turn(struct control *c, tstamp now)
 {
-	struct control *c = arg;
-
 	wait_turn(&c->clients, now);
 }
 
 static void
-control_close(void *arg, tstamp now)
+control_close(struct control *c)
 {
-	struct control *c = arg;
-
-	(void)now;
 	acceptor_close(&c->acceptor);
 	client_close_all(&c->clients);
 	if (c->dump != NULL)
@@ -208,10 +197,8 @@ control_close(void *arg, tstamp now)
 }
 
 static void
-control_dump(void *arg, tstamp now)
+control_dump(struct control *c, tstamp now)
 {
-	struct control *c = arg;
-
 	dump_start(c->clients.sup, &c->dump, now);
 }
 
@@ -222,12 +209,12 @@ control_register(struct supervisor *s)
 		.admits = control_admits,
 		.arrived = control_arrived,
 	};
-	static const struct service_ops ops = {
-		.refusal = "the control socket cannot be opened",
+	static const struct control_ops ops = {
 		.prepare = control_prepare,
 		.commit = control_commit,
 		.abort = control_abort,
 		.turn = control_turn,
+		.dump = control_dump,
 		.close = control_close,
 	};
 	struct control *c = calloc(1, sizeof(*c));
@@ -240,8 +227,7 @@ control_register(struct supervisor *s)
 	acceptor_init(
 	    &c->acceptor, &s->loop, &s->looker, &acceptor_ops, ACCEPTS);
 	c->fresh.fd = -1;
-	services_add(&s->services, &ops, c);
-	s->services.dump = control_dump;
-	s->services.dump_arg = c;
+	s->control = &ops;
+	s->control_arg = c;
 	return true;
 }

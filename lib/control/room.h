@@ -19,10 +19,9 @@
 #include "core/action.h"
 #include "core/app.h"
 #include "core/buckets.h"
-#include "core/counter.h"
-#include "core/limiter.h"
 #include "core/pool.h"
 #include "core/process.h"
+#include "daemon/counter.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
 #include "daemon/worker.h"
@@ -216,7 +215,7 @@ struct status {
 	uint32_t active;
 	uint32_t waiting;
 	struct status_list counter_listen;
-	struct counter_service_figures counter;
+	struct counter_figures counter;
 	struct status_app *apps;
 	size_t napps;
 	struct status_worker *workers; /* by app */

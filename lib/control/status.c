@@ -13,8 +13,8 @@
 #include "core/app.h"
 #include "core/pool.h"
 #include "core/window.h"
+#include "daemon/counter.h"
 #include "daemon/listeners.h"
-#include "daemon/locks.h"
 #include "daemon/worker.h"
 #include "sys/procinfo.h"
 
@@ -67,12 +67,11 @@ take_daemon(struct status *st)
 		    (uint32_t)s->groups[n]->backlog.depth;
 	}
 
-	if (!services_counter_figures(&s->services, st->at, &st->counter))
+	if (!poolcounter_figures(s, &st->counter))
 		return;
 	st->has |= HAS_COUNTER;
 	st->counter_listen.first = st->strings.len;
-	while (services_counter_address(
-	    &s->services, st->counter_listen.len, &address)) {
+	while (poolcounter_address(s, st->counter_listen.len, &address)) {
 		(void)keep_string(st, address.listens);
 		st->counter_listen.len++;
 	}
@@ -156,7 +155,7 @@ static void
 take_app(struct status *st, struct status_app *a, const struct group *g)
 {
 	const struct conf_app *conf = g->conf;
-	const struct limiter_figures *locks = locks_figures(g);
+	const struct limiter_figures *locks = limiter_figures(g);
 	const char *wrong = backlog_wrong_port(g);
 	const struct app_listener *l;
 	char why[GROUP_FAILURE_MAX];

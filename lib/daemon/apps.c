@@ -24,10 +24,10 @@
 #include <unistd.h>
 
 #include "core/action.h"
+#include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
-#include "daemon/locks.h"
 #include "daemon/restart_files.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
@@ -183,7 +183,7 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	start_init(g);
 	parking_init(g);
 	backlog_init(g);
-	locks_configure(g, now);
+	limiter_configure(g, now);
 	sampling_configure(g, now);
 	restart_files_configure(g, NULL, now);
 	template_configure(g, now);
@@ -200,7 +200,7 @@ apps_configure(struct group *g, const struct conf_app *conf, tstamp now)
 
 	g->config = config_ref(g->sup->config);
 	g->conf = conf;
-	locks_configure(g, now);
+	limiter_configure(g, now);
 	sampling_configure(g, now);
 	restart_files_configure(g, former, now);
 	template_configure(g, now);
@@ -435,7 +435,7 @@ apps_open(struct supervisor *s)
 		for (size_t k = 0; k < app->listen.len; k++)
 			if (listeners_open(s, app, &app->listen.list[k], NULL,
 				&opened[i]) == -1)
-				status = services_exit_status(errno);
+				status = opening_status(errno);
 	}
 	for (size_t i = 0; i < conf->apps_len && status == EX_OK; i++) {
 		struct group *g = apps_new(s, &conf->apps[i], now);
@@ -710,7 +710,7 @@ apps_over(struct supervisor *s, const struct action *a, tstamp now)
 		log_info("%s: gone", g->conf->name);
 	hold_forget(g);
 	backlog_fini(g);
-	locks_free(g);
+	limiter_free(g);
 	restart_files_free(g);
 	template_configure(g, now);
 	parking_fini(g);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
@@ -71,17 +72,37 @@ enum outcome {
 	LATER, /* after openings_work() */
 };
 
-/* Returns like services_prepare(). */
+/* 0, or like prepare() of the control socket. */
 static int
 prepare_services(struct reload *r, const char **refusal_out)
 {
 	struct supervisor *s = r->sup;
+	int status, counter;
 
 	*refusal_out = "no memory for the tables";
 	if (tables_reserve(s, r->conf) == -1)
 		return ENOMEM;
-	return services_prepare(&s->services, r->conf, tables_spare(s, r->conf),
-	    &r->openings, refusal_out);
+	*refusal_out = "the control socket cannot be opened";
+	status = s->control->prepare(
+	    s->control_arg, r->conf, tables_spare(r->conf), &r->openings);
+	if (status != 0 && status != OPENINGS_LATER)
+		return status;
+	/* Each says at the first attempt what the lane is to open. */
+	counter = poolcounter_prepare(s, r->conf, &r->openings);
+	if (counter != 0 && status == 0)
+		s->control->abort(s->control_arg);
+	if (counter == 0 && status != 0)
+		poolcounter_abort(s);
+	if (counter != 0 && counter != OPENINGS_LATER)
+		*refusal_out = "the counter cannot be as it says";
+	return counter != 0 ? counter : status;
+}
+
+static void
+abort_services(struct supervisor *s)
+{
+	s->control->abort(s->control_arg);
+	poolcounter_abort(s);
 }
 
 /*
@@ -96,8 +117,8 @@ prepare(struct reload *r, struct app_listeners **out)
 	bool later;
 	int status;
 
-	tables_fit_parked(s, r->conf);
-	if (!tables_afford(s, r->conf)) {
+	tables_fit_parked(r->conf);
+	if (!tables_afford(r->conf)) {
 		logging_tell(r->text, false, "%s: %s", r->conf->file, refusal);
 		return REFUSED;
 	}
@@ -109,7 +130,7 @@ prepare(struct reload *r, struct app_listeners **out)
 	if (status == 0 && !later)
 		return READY;
 	if (status == 0)
-		services_abort(&s->services);
+		abort_services(s);
 	if (!later)
 		apps_abandon(r->conf, *out);
 	if (status == 0 || status == OPENINGS_LATER)
@@ -122,7 +143,7 @@ prepare(struct reload *r, struct app_listeners **out)
 static void
 abandon(struct reload *r, struct app_listeners *prepared)
 {
-	services_abort(&r->sup->services);
+	abort_services(r->sup);
 	apps_abandon(r->conf, prepared);
 }
 
@@ -142,7 +163,8 @@ commit(struct reload *r, struct config *config, struct app_listeners *prepared,
 	s->generation++;
 	pool_resize(&s->pool, conf->max_processes, conf->process_slack, now);
 	apps_change(s, prepared, r->text, now);
-	services_commit(&s->services, conf, now);
+	s->control->commit(s->control_arg, conf);
+	poolcounter_commit(s, conf, now);
 	config_unref(old);
 }
 

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "core/action.h"
+#include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
-#include "daemon/locks.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"
 #include "daemon/worker.h"
@@ -226,8 +226,8 @@ settle_actions(struct supervisor *s)
 		[ACTION_KILL] = kill_worker,
 		[ACTION_SLOW] = timeouts_slow,
 		[ACTION_RESUME] = accepting_resume,
-		[ACTION_LOCK] = locks_ask,
-		[ACTION_UNLOCK] = locks_give_back,
+		[ACTION_LOCK] = limiter_ask,
+		[ACTION_UNLOCK] = limiter_give_back,
 		[ACTION_OVER] = apps_over,
 		[ACTION_TELL] = tell,
 	};

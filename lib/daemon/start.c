@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/action.h"
+#include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/listeners.h"
 #include "daemon/tell.h"
@@ -172,7 +173,7 @@ start_variables(struct start *t)
 		(void)start_put(t, "LOGNAME=%s", id->user);
 		(void)start_put(t, "SHELL=%s", id->shell);
 	}
-	if (services_counter_address(&w->sup->services, 0, &counter))
+	if (poolcounter_address(w->sup, 0, &counter))
 		(void)start_put(t, WIRE_ENV_COUNTER "=%s", counter.reach);
 	for (char **p = conf->program.environment; *p != NULL; p++) {
 		char *text = placeholder_fill(*p, conf->name, w->slot);

@@ -12,14 +12,15 @@
 #include <sys/tree.h>
 #include <sys/types.h>
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sysexits.h>
 
 #include "conf/conf.h"
 #include "core/pool.h"
 #include "daemon/refusal.h"
-#include "daemon/services.h"
 #include "sys/child.h"
 #include "sys/lane.h"
 #include "sys/log.h"
@@ -27,11 +28,14 @@
 #include "sys/ring.h"
 #include "sys/watch.h"
 
+struct control;
 struct group;
 struct keepers;
 struct fork;
 struct logsink;
+struct openings;
 struct parked;
+struct poolcounter;
 struct reload;
 struct reopening;
 struct template;
@@ -112,7 +116,9 @@ struct supervisor {
 	struct pids pids; /* of all workers that have one */
 	struct templates templates;
 	struct reaping reaping;
-	struct services services;
+	const struct control_ops *control; /* of control_arg */
+	struct control *control_arg;
+	struct poolcounter *counter; /* owned; see counter.h */
 	struct reload *reload; /* under way; NULL: none */
 	struct reopening *reopening; /* of the log, likewise */
 	char reopen_failure[256]; /* of the latest; see logging.h */
@@ -134,6 +140,38 @@ struct supervisor {
 	struct timer alive; /* set where the service manager has a watchdog */
 };
 
+/*
+ * The control socket, which the daemon knows by this table alone: apppoold.c
+ * registers it between supervisor_init() and supervisor_open().
+ */
+struct control_ops {
+	/*
+	 * A change to what conf says, in two steps; the first configuration
+	 * is one too. prepare() does all that may fail, and nothing that
+	 * any client could notice; spare: descriptors that are left when conf
+	 * has all it needs; openings: NULL, or for its Unix sockets. Returns
+	 * 0; or an exit status, the reason having been logged, and then nothing
+	 * has changed; or OPENINGS_LATER, likewise, if openings_open() put it
+	 * off. After success commit() or abort() follows.
+	 */
+	int (*prepare)(struct control *, const struct conf *, uint32_t spare,
+	    struct openings *openings);
+	void (*commit)(struct control *, const struct conf *);
+	void (*abort)(struct control *);
+	/* A turn of the loop ends, and all connections are on their way. */
+	void (*turn)(struct control *, tstamp now);
+	void (*dump)(struct control *, tstamp now); /* SIGUSR1 */
+	/* The daemon ends; frees it. */
+	void (*close)(struct control *);
+};
+
+/* The exit status where something could not be opened, for this errno. */
+static inline int
+opening_status(int error)
+{
+	return error == EACCES || error == EPERM ? EX_NOPERM : EX_CANTCREAT;
+}
+
 /* --- supervisor.c: the loop: facts in, actions out ----------------------- */
 
 /*
@@ -144,8 +182,8 @@ struct supervisor {
 int supervisor_init(struct supervisor *s, struct config *config);
 
 /*
- * Opens the services, which were registered in between, and the listeners,
- * and asks for the first processes. Returns as supervisor_init().
+ * Opens the control socket, the counter's listeners and those of the apps, and
+ * asks for the first processes. Returns as supervisor_init().
  */
 int supervisor_open(struct supervisor *s);
 
@@ -199,16 +237,16 @@ int tables_reserve(struct supervisor *s, const struct conf *conf);
  * Lowers max_parked of all apps to what descriptors are left for, and warns of
  * it.
  */
-void tables_fit_parked(const struct supervisor *s, struct conf *conf);
+void tables_fit_parked(struct conf *conf);
 
 /*
  * Whether all descriptors that `conf` may need can be had. Logs what is
  * missing.
  */
-bool tables_afford(const struct supervisor *s, const struct conf *conf);
+bool tables_afford(const struct conf *conf);
 
 /* Descriptors that are left when `conf` has all it needs. */
-uint32_t tables_spare(const struct supervisor *s, const struct conf *conf);
+uint32_t tables_spare(const struct conf *conf);
 
 /* --- logging.c: the log as file and command line want it ----------------- */
 

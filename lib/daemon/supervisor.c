@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "daemon/counter.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"
 #include "daemon/listeners.h"
@@ -27,7 +28,8 @@
 #include "sys/procinfo.h"
 #include "sys/sockets.h"
 
-/* How long the keeper, and the lanes, are waited for at the end. */
+/* How long helpers, and the lanes, are waited for at the end. */
+#define COUNTER_END TSPAN_MSECONDS(500)
 #define KEEPER_END TSPAN_MSECONDS(500)
 #define LANE_END TSPAN_MSECONDS(500)
 
@@ -162,8 +164,7 @@ supervisor_signalled(void *arg, const struct signalfd_siginfo *info, tstamp now)
 		supervisor_hung_up(s, hangup_look(info), now);
 		break;
 	case SIGUSR1:
-		if (s->services.dump != NULL)
-			s->services.dump(s->services.dump_arg, now);
+		s->control->dump(s->control_arg, now);
 		break;
 	case SIGTERM:
 	case SIGQUIT:
@@ -339,7 +340,7 @@ supervisor_turn(struct supervisor *s)
 	    s->pool.nconns > s->pool.free_conns.count)
 		timer_set(&s->loop.timers, &s->second, now + TSPAN_SECONDS(1));
 	settle_actions(s);
-	services_turn(&s->services, now);
+	s->control->turn(s->control_arg, now);
 	supervisor_report(s, now);
 	supervisor_log_long_turn(s, now);
 }
@@ -354,6 +355,7 @@ supervisor_run(struct supervisor *s)
 	supervisor_report(s, loop_now(&s->loop));
 	while (!supervisor_is_over(s))
 		supervisor_turn(s);
+	poolcounter_stop(s, COUNTER_END);
 	keeper_hear_out(s, loop_now(&s->loop) + KEEPER_END);
 	return s->exit_status;
 }
@@ -415,7 +417,8 @@ supervisor_init(struct supervisor *s, struct config *config)
 	hangup_init();
 	/* Orphans of workers come to us, and not to a stranger. */
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-	if (keeper_init(s) == -1 || ring_init(&s->events, EVENTS_SIZE) == -1 ||
+	if (keeper_init(s) == -1 || poolcounter_init(s) == -1 ||
+	    ring_init(&s->events, EVENTS_SIZE) == -1 ||
 	    loop_init(&s->loop, NULL) == -1 ||
 	    watch_init(&s->watch, &s->loop) == -1 ||
 	    supervisor_take_signals(s) == -1 ||
@@ -433,11 +436,10 @@ int
 supervisor_open(struct supervisor *s)
 {
 	struct conf *conf = s->config->conf;
-	const char *refusal;
 	int status;
 
-	tables_fit_parked(s, conf);
-	if (!tables_afford(s, conf))
+	tables_fit_parked(conf);
+	if (!tables_afford(conf))
 		return EX_OSERR;
 	if (tables_reserve(s, conf) == -1) {
 		log_error("cannot start");
@@ -445,15 +447,20 @@ supervisor_open(struct supervisor *s)
 	}
 	pool_resize(
 	    &s->pool, conf->max_processes, conf->process_slack, s->started);
-	status = services_prepare(
-	    &s->services, conf, tables_spare(s, conf), NULL, &refusal);
+	status =
+	    s->control->prepare(s->control_arg, conf, tables_spare(conf), NULL);
 	if (status == EX_OK) {
-		services_commit(&s->services, conf, s->started);
+		s->control->commit(s->control_arg, conf);
+		status = poolcounter_prepare(s, conf, NULL);
+	}
+	if (status == EX_OK) {
+		poolcounter_commit(s, conf, s->started);
 		status = apps_open(s);
 	}
 	if (status != EX_OK) {
 		/* The files of the sockets go with them, in the lanes. */
-		services_close(&s->services, s->started);
+		poolcounter_stop(s, COUNTER_END);
+		s->control->close(s->control_arg);
 		(void)supervisor_stop_lanes(s);
 		return status;
 	}
@@ -465,11 +472,12 @@ supervisor_open(struct supervisor *s)
 void
 supervisor_fini(struct supervisor *s)
 {
-	services_close(&s->services, loop_now(&s->loop));
+	s->control->close(s->control_arg);
 	refusals_close(&s->refusals);
 	if (supervisor_stop_lanes(s)) {
 		template_fini(s);
 		keeper_fini(s);
+		poolcounter_fini(s);
 		free(s->pool_memory);
 		free(s->groups);
 		free(s->workers);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/counter.h"
 #include "daemon/keeper.h"
-#include "daemon/locks.h"
 #include "daemon/refusal.h"
 #include "daemon/state.h"
 #include "daemon/worker.h"
@@ -103,7 +103,7 @@ tables_reserve(struct supervisor *s, const struct conf *conf)
 	return 0;
 }
 
-/* Descriptors that may be open at a time, with one client of the counter. */
+/* Descriptors that may be open at a time. */
 struct need {
 	unsigned long long each; /* for a process */
 	unsigned long long queues;
@@ -140,7 +140,7 @@ sum_up_kept(
 }
 
 static void
-sum_up(const struct services *all, const struct conf *conf, struct need *out)
+sum_up(const struct conf *conf, struct need *out)
 {
 	bool answers = false, measures = false, kept = false, needs = false;
 	size_t copies = 0;
@@ -158,7 +158,7 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 		sum_up_kept(conf, &conf->apps[i], out);
 		out->queues += conf->apps[i].pool.max_queue;
 		out->listeners += conf->apps[i].listen.len;
-		out->locks += locks_descriptors(all, &conf->apps[i]);
+		out->locks += limiter_descriptors(&conf->apps[i]);
 		/* Copies, while processes are started with them. */
 		if (conf->apps[i].handoff == CONF_HANDOFF_LISTEN)
 			copies += START_MAX_EACH * conf->apps[i].listen.len;
@@ -176,17 +176,15 @@ sum_up(const struct services *all, const struct conf *conf, struct need *out)
 	    out->others;
 	if (conf->apps_len > 0)
 		out->all += out->each * conf->max_processes;
-	if (conf->counter_len > 0)
-		out->all++;
 }
 
 uint32_t
-tables_spare(const struct supervisor *s, const struct conf *conf)
+tables_spare(const struct conf *conf)
 {
 	struct need need;
 	int have = descriptors_limit();
 
-	sum_up(&s->services, conf, &need);
+	sum_up(conf, &need);
 	if (have == -1)
 		return UINT32_MAX;
 	need.all += need.parked;
@@ -196,21 +194,18 @@ tables_spare(const struct supervisor *s, const struct conf *conf)
 }
 
 void
-tables_fit_parked(const struct supervisor *s, struct conf *conf)
+tables_fit_parked(struct conf *conf)
 {
 	struct need need;
 	int have = descriptors_limit();
 	unsigned long long room;
 
-	sum_up(&s->services, conf, &need);
+	sum_up(conf, &need);
 	if (have == -1 || need.parked == 0)
 		return;
 	room = (unsigned long long)have < need.all
 	    ? 0
 	    : (unsigned long long)have - need.all;
-	/* Clients of the counter are scaled to what is left then. */
-	if (conf->counter_len > 0)
-		room /= 2;
 	if (need.parked <= room)
 		return;
 	log_warnx("%s: max_parked of all apps is %llu, more than there are "
@@ -227,12 +222,12 @@ tables_fit_parked(const struct supervisor *s, struct conf *conf)
 }
 
 bool
-tables_afford(const struct supervisor *s, const struct conf *conf)
+tables_afford(const struct conf *conf)
 {
 	struct need need;
 	int have = descriptors_limit();
 
-	sum_up(&s->services, conf, &need);
+	sum_up(conf, &need);
 	if (have == -1)
 		return true;
 	if (need.all <= (unsigned long long)have)

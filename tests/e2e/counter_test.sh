@@ -101,9 +101,22 @@ testAUnixSocketServesAsWell() {
 }
 
 testDescriptorsSentToTheCounterAreDropped() {
-	before=$(fds "$POOL")
+	counter=$(counter_pid)
+	before=$(fds "$counter")
 	holds descriptors_sent_to_the_counter_are_dropped "unix:$DIR/counter.sock"
-	await has_fds "$before"
+	await has_at_most_fds "$counter" "$before"
+}
+
+has_at_most_fds() {
+	[ "$(fds "$1")" -le "$2" ]
+}
+
+# counter_pid: the number of the daemon's counter.
+counter_pid() {
+	for child in $(children "$POOL"); do
+		tr '\0' ' ' <"/proc/$child/cmdline" |
+		    grep -q '^apppoold: counter ' && echo "$child"
+	done
 }
 
 testNetcatCanAsk() {
@@ -160,6 +173,42 @@ testALockIsReleasedWhenItsProcessDies() {
 	await grep -q LOCKED "$DIR/killed.out"
 	kill -KILL "$STARTED"
 	await status_is 0 counter keys
+}
+
+# alone ARGUMENT...: apppool-counter without a daemon.
+alone() {
+	timeout $((6 * LIMIT)) "$BUILD/libexec/apppool-counter" "$@" \
+	    >"$DIR/out" 2>&1 </dev/null
+}
+
+testTheProgramServesWithoutADaemon() {
+	port=$(free_port)
+	start_process "$BUILD/libexec/apppool-counter" -n 3 \
+	    -l "*:$port" -l "unix:$DIR/single.sock" \
+	    >"$DIR/single.log" 2>&1 </dev/null
+	await can_connect "$DIR/single.sock"
+	holds pipelined_lines_are_answered_in_order "127.0.0.1:$port"
+	holds a_client_beyond_max_clients_is_told_so "unix:$DIR/single.sock"
+	alone -l "127.0.0.1:$port"
+	assertEquals 73 $?
+	assertContains "$(cat "$DIR/out")" "127.0.0.1:$port: "
+	kill -TERM "$STARTED"
+	finish "$STARTED"
+	assertEquals 0 "$RC"
+	assertFalse 'its socket is left' "[ -e '$DIR/single.sock' ]"
+}
+
+testTheProgramRefusesWhatItCannotDo() {
+	for wrong in '' '-x' '-n 0 -l *:0' '-l *:0 word'; do
+		# shellcheck disable=SC2086 # words
+		alone $wrong
+		assertEquals "$wrong" 64 $?
+	done
+	alone -l nowhere
+	assertEquals 73 $?
+	alone -V
+	assertEquals "$("$APPPOOLD" -V | sed s/apppoold/apppool-counter/)" \
+	    "$(cat "$DIR/out")"
 }
 
 testAReloadKeepsEveryLockAndWaiter() {
@@ -275,6 +324,27 @@ testClientsStayWhenTheCounterLeavesTheFile() {
 	cp "$DIR/good.conf" "$DIR/pool.conf"
 	ctl reload >"$DIR/out" 2>&1 || fail "$(cat "$DIR/out")"
 	holds the_requests_of_mediawiki_are_served
+}
+
+# Clients that come in between wait in the backlog; all locks are lost.
+testACounterThatIsKilledIsReplacedWithinASecond() {
+	locker lost work 1 3 60000 me
+	await grep -q LOCKED "$DIR/lost.out"
+	counter=$(counter_pid)
+	start=$(now_ms)
+	kill -KILL "$counter"
+	lock work 1 3 1000 me | grep -q LOCKED
+	assertEquals 'it is free' 0 $?
+	took=$(($(now_ms) - start))
+	assertTrue "took $took ms" "[ $took -lt $((1000 * SLOW)) ]"
+	await said "counter (pid $counter) killed by signal 9"
+	assertNotEquals "$counter" "$(counter_pid)"
+	assertEquals "$ADDRESS" "$(status counter listen 0)"
+	rm "$DIR/lost"
+	finish "$STARTED"
+	await status_is 0 counter clients
+	holds a_release_wakes_all_acq4any_and_one_acq4me \
+	    "unix:$DIR/counter.sock"
 }
 
 # has_returned COUNT: so many calls of a sample.

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "counter/pc_clients.h"
+#include "../support/counter_check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,7 +35,8 @@ enum step {
 
 static struct loop loop;
 static struct lane closer;
-static struct pc_clients pc;
+static struct lockers all;
+static struct counter_figures figures;
 static tstamp now = TSPAN_SECONDS(1);
 static int clients[CLIENTS];
 
@@ -66,10 +67,8 @@ start(void)
 
 	if (loop_init(&loop, &clock) == -1)
 		abort();
-	pc_clients_init(&pc, &loop, &closer);
-	if (!pc_clients_reserve(&pc, &limits))
+	if (!lockers_init(&all, &loop, &closer, &limits, &figures))
 		abort();
-	counter_resize(&pc.counter, &limits);
 	for (int i = 0; i < CLIENTS; i++)
 		clients[i] = -1;
 }
@@ -82,9 +81,9 @@ turn(void)
 
 	do {
 		called = loop_turn(&loop, now);
-		pc_clients_turn(&pc, now);
-	} while (called > 0 || !TAILQ_EMPTY(&pc.ready[PC_STRANGERS]));
-	counter_check(&pc.counter);
+		lockers_turn(&all, now);
+	} while (called > 0 || !TAILQ_EMPTY(&all.ready[LOCKERS_STRANGERS]));
+	counter_check(&all.counter);
 }
 
 /* --- clients ------------------------------------------------------------ */
@@ -100,7 +99,7 @@ come(int i)
 		abort();
 	clients[i] = sv[0];
 	/* Taken for TCP, which is closed here and now. */
-	pc_clients_add(&pc, sv[1], true, now);
+	lockers_add(&all, sv[1], true, LOCKERS_STRANGERS, now);
 }
 
 static void
@@ -171,7 +170,7 @@ say(int i, const uint8_t *data, size_t size, bool line)
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	if (pc.memory == NULL)
+	if (all.loop == NULL)
 		start();
 	for (int left = STEPS_MAX; size > 0 && left > 0; left--) {
 		int step = data[0] % STEPS, i = data[0] / STEPS % CLIENTS;
@@ -196,10 +195,10 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < CLIENTS; i++)
 		leave(i);
 	turn();
-	assert(counter_clients(&pc.counter) == 0);
-	assert(pc.counter.used_keys == 0);
-	assert(pc.pending == 0);
-	assert(TAILQ_EMPTY(&pc.ready[PC_STRANGERS]));
-	assert(TAILQ_EMPTY(&pc.dirty[PC_STRANGERS]));
+	assert(figures.clients == 0);
+	assert(figures.keys == 0);
+	assert(all.pending == 0);
+	assert(TAILQ_EMPTY(&all.ready[LOCKERS_STRANGERS]));
+	assert(TAILQ_EMPTY(&all.dirty[LOCKERS_STRANGERS]));
 	return 0;
 }

@@ -111,13 +111,26 @@ clock_wait(void *arg, int epfd, struct epoll_event *ev, int n, tspan timeout)
 static int
 reconfigure(struct supervisor *s)
 {
-	const char *refusal;
-	int status =
-	    services_prepare(&s->services, &conf, spare, NULL, &refusal);
+	int status = s->control->prepare(s->control_arg, &conf, spare, NULL);
 
 	if (status == 0)
-		services_commit(&s->services, &conf, now);
+		s->control->commit(s->control_arg, &conf);
 	return status;
+}
+
+static void
+close_control(struct supervisor *s)
+{
+	if (s->control != NULL)
+		s->control->close(s->control_arg);
+	s->control = NULL;
+}
+
+static void
+control_turns(void)
+{
+	if (sup.control != NULL)
+		sup.control->turn(sup.control_arg, now);
 }
 
 static int dialled[1024]; /* connections; -1: closed */
@@ -177,9 +190,10 @@ begin(void)
 	group.keeper = &keeper;
 	group.app = pool_app_add(&sup.pool, &options, now);
 	groups[0] = &group;
+	NEED(poolcounter_init(&sup) == 0);
 	(void)control_register(&sup);
 	/* The clients are the first of what the service has. */
-	clients = sup.services.list[0].arg;
+	clients = (struct clients *)sup.control_arg;
 	CHECK_EQ(0, reconfigure(&sup));
 }
 
@@ -190,8 +204,9 @@ end(void)
 	while (ndialled > 0)
 		if (dialled[--ndialled] != -1)
 			(void)close(dialled[ndialled]);
-	services_close(&sup.services, now);
+	close_control(&sup);
 	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
+	poolcounter_fini(&sup);
 	loop_fini(&sup.loop);
 	ring_fini(&sup.events);
 	free(sup.pool_memory);
@@ -203,7 +218,7 @@ turn(void)
 {
 	for (int quiet = 0; quiet < 3;) {
 		quiet = loop_turn(&sup.loop, now) > 0 ? 0 : quiet + 1;
-		services_turn(&sup.services, now);
+		control_turns();
 	}
 }
 
@@ -589,7 +604,7 @@ wait_ends_when_the_apps_are_ready(void)
 	/* While nothing happens, nobody looks. */
 	now += TSPAN_SECONDS(1);
 	(void)loop_turn(&sup.loop, now);
-	services_turn(&sup.services, now);
+	control_turns();
 	CHECK_EQ(TSTAMP_NEVER, timers_first(&sup.loop.timers));
 	spawn(true);
 	now += TSPAN_MSECONDS(5);
@@ -709,7 +724,7 @@ stop_ends_with_the_daemon(void)
 	CHECK_STR("error: the daemon is stopping\n", answer("wait\n"));
 	CHECK_STR("error: the daemon is stopping\n", answer("reload\n"));
 
-	services_close(&sup.services, now);
+	close_control(&sup);
 	CHECK_STR("", hear(fd));
 	CHECK(ended);
 	CHECK_STR("", hear(again));
@@ -721,7 +736,7 @@ waiting_clients_learn_of_the_end_of_the_daemon(void)
 {
 	int fd = ask("wait\n");
 	(void)hear(fd);
-	services_close(&sup.services, now);
+	close_control(&sup);
 	CHECK_STR("error: the daemon has stopped\n", hear(fd));
 }
 
@@ -852,7 +867,7 @@ the_socket_has_its_mode(void)
 	conf.control_mode = 0600;
 	CHECK_EQ(0, reconfigure(&sup));
 	CHECK(gets_mode(path, 0600));
-	services_close(&sup.services, now);
+	close_control(&sup);
 	CHECK(is_removed(path));
 }
 
@@ -862,10 +877,10 @@ a_second_daemon_is_refused(void)
 	struct supervisor second;
 
 	second = sup;
-	memset(&second.services, 0, sizeof(second.services));
+	second.control = NULL;
 	CHECK(control_register(&second));
 	CHECK_EQ(EX_CANTCREAT, reconfigure(&second));
-	services_close(&second.services, now);
+	close_control(&second);
 	CHECK_STR(VERSION, answer("version\n"));
 }
 
@@ -899,11 +914,8 @@ a_socket_that_cannot_be_opened_leaves_the_former_open(void)
 static void
 give_up_a_change(void)
 {
-	const char *refusal;
-
-	CHECK_EQ(
-	    0, services_prepare(&sup.services, &conf, spare, NULL, &refusal));
-	services_abort(&sup.services);
+	CHECK_EQ(0, sup.control->prepare(sup.control_arg, &conf, spare, NULL));
+	sup.control->abort(sup.control_arg);
 }
 
 static void
@@ -1018,7 +1030,7 @@ a_follower_is_given_what_happens_later(void)
 	CHECK_STR("", hear(fd));
 	CHECK(!ended);
 	happen("web", 5, 1);
-	services_close(&sup.services, now);
+	close_control(&sup);
 	CHECK_STR(AT "5\nerror: the daemon has stopped\n", hear(fd));
 	CHECK(ended);
 }

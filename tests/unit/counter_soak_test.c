@@ -3,9 +3,8 @@
  * invariants hold, and the replies fit a plain model of the clients.
  */
 
+#include "../support/counter_check.h"
 #include "check.h"
-
-#include "core/counter.h"
 #include "core/prng.h"
 
 #define CLIENTS 24
@@ -13,6 +12,7 @@
 
 struct soak {
 	struct counter counter;
+	struct counter_figures figures;
 	struct prng prng;
 	tstamp now;
 	bool open[CLIENTS];
@@ -94,15 +94,15 @@ release(struct soak *s, uint32_t client)
 {
 	char key[COUNTER_KEY_MAX + 1];
 	size_t len = pick(s, 3) == 0 ? key_of(s, key, sizeof(key)) : 0;
-	uint64_t processed = s->counter.figures.processed;
-	uint32_t waits = s->counter.figures.waiting;
+	uint64_t processed = s->figures.processed;
+	uint32_t waits = s->figures.waiting;
 
 	counter_release(&s->counter, client, key, len, s->now);
 	settle(s, client);
 	CHECK_EQ(1, s->answers);
-	if (s->counter.figures.processed != processed)
+	if (s->figures.processed != processed)
 		s->held[client]--;
-	else if (s->counter.figures.waiting != waits)
+	else if (s->figures.waiting != waits)
 		s->waiting[client] = false;
 }
 
@@ -126,7 +126,7 @@ step(struct soak *s)
 		counter_tick(&s->counter, s->now);
 		settle(s, CLIENTS);
 	} else if (!s->open[client]) {
-		client = counter_opened(&s->counter, s->now);
+		client = counter_opened(&s->counter, false, s->now);
 		CHECK(client < CLIENTS && !s->open[client]);
 		s->open[client] = true;
 	} else if (what < 8) {
@@ -154,10 +154,8 @@ live(uint64_t seed)
 	const struct counter_limits limits = { .clients = CLIENTS, .keys = 4 };
 	const struct siphash_seed hash = { seed, ~seed };
 	struct soak s = { .prng = { seed }, .now = TSPAN_SECONDS(1) };
-	void *memory = calloc(1, counter_memory(&limits));
 
-	NEED(memory != NULL);
-	counter_init(&s.counter, &limits, memory, &hash, s.now);
+	NEED(counter_init(&s.counter, &limits, &s.figures, &hash, s.now));
 	for (unsigned i = 0; i < EVENTS && !check.failed; i++) {
 		step(&s);
 		compare(&s);
@@ -165,12 +163,12 @@ live(uint64_t seed)
 	for (uint32_t n = 0; n < CLIENTS; n++)
 		if (s.open[n])
 			leave(&s, n);
-	CHECK_EQ(0, s.counter.used_keys);
-	CHECK_EQ(0, s.counter.figures.held);
-	CHECK_EQ(0, s.counter.figures.waiting);
+	CHECK_EQ(0, s.figures.keys);
+	CHECK_EQ(0, s.figures.held);
+	CHECK_EQ(0, s.figures.waiting);
 	if (check.failed)
 		fprintf(stderr, "seed %" PRIu64 "\n", seed);
-	free(memory);
+	counter_fini(&s.counter);
 }
 
 static void

@@ -1,194 +1,313 @@
 /*
- * The rules of PoolCounter, in virtual time: requests, replies, and the order
- * of replies.
+ * The rules of PoolCounter, in virtual time: what clients ask for, in the words
+ * of the protocol, and what they are told, in which order.
  */
 
+#include "../support/counter_check.h"
 #include "check.h"
-
-#include "core/counter.h"
 
 #define CLIENTS 64
 #define KEYS 64
 
 static struct counter counter;
-static void *memory;
+static struct counter_figures figures;
 static tstamp now;
 
-/* The replies since the last call, as "0:LOCKED 1:DONE". */
+/* The replies since the last look, as "0:LOCKED 1:DONE". */
 static char said[8192];
-
-static void
-start_at(const struct counter_limits *limits)
-{
-	const struct siphash_seed seed = { 1, 2 };
-
-	memory = calloc(1, counter_memory(limits));
-	now = TSPAN_SECONDS(1000);
-	counter_init(&counter, limits, memory, &seed, now);
-	said[0] = '\0';
-}
 
 static void
 start_with(uint32_t clients, uint32_t keys)
 {
 	const struct counter_limits limits = { .clients = clients,
 		.keys = keys };
+	const struct siphash_seed seed = { 1, 2 };
 
-	start_at(&limits);
-}
-
-static void
-start(uint32_t clients)
-{
-	start_with(CLIENTS, KEYS);
-	for (uint32_t n = 0; n < clients; n++)
-		if (counter_opened(&counter, now) != n)
-			abort();
+	now = TSPAN_SECONDS(1000);
+	memset(&figures, 0, sizeof(figures));
+	if (!counter_init(&counter, &limits, &figures, &seed, now))
+		abort();
+	said[0] = '\0';
 }
 
 static void
 finish(void)
 {
 	counter_check(&counter);
-	free(memory);
+	counter_fini(&counter);
 }
 
 static void
 note(void)
 {
+	static const char *const words[] = { "LOCKED", "DONE", "QUEUE_FULL",
+		"TIMEOUT", "LOCK_HELD", "NOT_LOCKED", "RELEASED", "WAIT",
+		"TOO_MANY_KEYS" };
 	struct counter_reply r;
 	size_t len = strlen(said);
 
-	while (counter_next_reply(&counter, &r)) {
+	while (counter_next_reply(&counter, &r))
 		len += (size_t)snprintf(said + len, sizeof(said) - len,
 		    "%s%" PRIu32 ":%s", len == 0 ? "" : " ", r.client,
-		    counter_word_text((enum counter_word)r.word));
-	}
+		    words[r.word]);
 	counter_check(&counter);
 }
 
-/* The text is valid until the next call. */
-static const char *
-heard(void)
-{
-	static char text[sizeof(said)];
-
-	memcpy(text, said, sizeof(text));
-	said[0] = '\0';
-	return text;
-}
-
+/* A line of a client. ME and ANY are requests for up to 10 s among 100. */
 static void
-acquire(uint32_t client, bool any, const char *key, uint32_t workers,
-    uint32_t maxqueue, tspan timeout)
+say(uint32_t client, const char *line)
 {
-	const struct counter_request r = { .key = key,
-		.len = strlen(key),
-		.workers = workers,
-		.maxqueue = maxqueue,
-		.timeout = timeout,
-		.any = any };
+	struct language_line parsed;
+	char longer[2048];
+	int key;
 
-	counter_acquire(&counter, client, &r, now);
+	if (sscanf(line, "%*[MEANY] %n", &key) == 0 &&
+	    (line[0] == 'M' || line[1] == 'N')) {
+		(void)snprintf(longer, sizeof(longer), "ACQ4%s 100 10", line);
+		line = longer;
+	}
+	language_parse(line, strlen(line), &parsed);
+	if (parsed.verb == LANGUAGE_ACQUIRE)
+		counter_acquire(&counter, client, &parsed.request, now);
+	else if (parsed.verb == LANGUAGE_RELEASE)
+		counter_release(&counter, client, parsed.text, parsed.len, now);
+	else
+		abort();
 	note();
 }
 
 static void
-me(uint32_t client, const char *key, uint32_t workers)
+wait_for(tspan span)
 {
-	acquire(client, false, key, workers, 100, TSPAN_SECONDS(10));
-}
-
-static void
-any(uint32_t client, const char *key, uint32_t workers)
-{
-	acquire(client, true, key, workers, 100, TSPAN_SECONDS(10));
-}
-
-static void
-release_key(uint32_t client, const char *key)
-{
-	counter_release(&counter, client, key, strlen(key), now);
-	note();
-}
-
-static void
-release(uint32_t client)
-{
-	counter_release(&counter, client, NULL, 0, now);
-	note();
-}
-
-static void
-leave(uint32_t client)
-{
-	counter_closed(&counter, client, now);
-	note();
-}
-
-static void
-tick(tspan later)
-{
-	now += later;
+	now += span;
 	counter_tick(&counter, now);
 	note();
 }
 
-/* --- 7: keys and stacks ------------------------------------------------- */
+/* --- talks ---------------------------------------------------------------- */
+
+/*
+ * Steps, of which each is one of these:
+ *	"0 LINE"	client 0 says that
+ *	"0 leaves"
+ *	"wait 1.5"	seconds
+ *	"= REPLIES"	all replies since the last look, in their order
+ *	"? COUNTER N"	as STATS tells it
+ */
+static const struct talk {
+	const char *name;
+	uint32_t clients;
+	const char *steps[16];
+} talks[] = {
+	/* Keys and stacks. */
+	{ "a_key_exists_only_while_it_has_a_holder", 2,
+	    { "0 ME k 1", "1 ME k 1", "? hashtable_entries 1", "0 RELEASE",
+		"? hashtable_entries 1", "1 RELEASE",
+		"? hashtable_entries 0" } },
+	{ "keys_have_upper_and_lower_case", 2,
+	    { "0 ME k 1", "1 ME K 1", "= 0:LOCKED 1:LOCKED" } },
+	{ "a_client_has_four_locks_at_most", 1,
+	    { "0 ME a 1", "0 ME b 1", "0 ME c 1", "0 ME d 1",
+		"= 0:LOCKED 0:LOCKED 0:LOCKED 0:LOCKED", "0 ME e 1",
+		"= 0:LOCK_HELD", "? lock_mismatch 1", "0 RELEASE", "0 ME e 1",
+		"= 0:RELEASED 0:LOCKED" } },
+	/* Acquiring. */
+	{ "a_free_place_is_locked", 2,
+	    { "0 ME k 2", "1 ANY k 2", "= 0:LOCKED 1:LOCKED" } },
+	{ "a_waiting_client_that_asks_is_told_so_and_the_wait_goes_on", 2,
+	    { "0 ME k 1", "1 ME k 1", "1 ME other 1", "= 0:LOCKED 1:WAIT",
+		"? lock_while_waiting 1", "0 RELEASE",
+		"= 1:LOCKED 0:RELEASED" } },
+	{ "a_fifth_request_while_waiting_is_told_to_wait", 2,
+	    { "1 ME d 1", "0 ME a 1", "0 ME b 1", "0 ME c 1", "0 ME d 1",
+		"= 1:LOCKED 0:LOCKED 0:LOCKED 0:LOCKED", "0 ME e 1",
+		"= 0:WAIT" } },
+	{ "holders_and_waiters_together_fill_the_queue", 4,
+	    { "0 ACQ4ME k 1 2 1", "1 ACQ4ME k 1 2 1", "2 ACQ4ME k 1 2 1",
+		"3 ACQ4ANY k 1 2 1", "= 0:LOCKED 2:QUEUE_FULL 3:QUEUE_FULL",
+		"? full_queues 2" } },
+	{ "a_queue_may_be_full_though_workers_are_free", 2,
+	    { "0 ACQ4ME k 5 1", "1 ACQ4ME k 5 1", "= 0:LOCKED 1:QUEUE_FULL" } },
+	{ "the_place_passes_a_waiter_with_a_lower_limit", 3,
+	    { "0 ME k 1", "1 ME k 1", "2 ME k 2", "= 0:LOCKED 2:LOCKED",
+		"2 RELEASE", "= 2:RELEASED", "0 RELEASE",
+		"= 1:LOCKED 0:RELEASED" } },
+	{ "a_refusal_leaves_no_trace", 2,
+	    { "0 ME k 1", "1 ACQ4ME k 1 1 1", "1 ACQ4ME k 1 5",
+		"1 ACQ4ANY k 1 5 0", "1 RELEASE",
+		"= 0:LOCKED 1:QUEUE_FULL 1:TIMEOUT 1:TIMEOUT 1:NOT_LOCKED",
+		"? waiting_workers 0", "wait 100", "=" } },
+	{ "the_same_key_again_takes_a_second_place", 2,
+	    { "0 ME k 3", "0 ME k 3", "1 ME k 3", "1 ACQ4ME k 3 100 0",
+		"= 0:LOCKED 0:LOCKED 1:LOCKED 1:TIMEOUT", "0 RELEASE",
+		"1 ACQ4ME k 3 100 0", "= 0:RELEASED 1:LOCKED" } },
+	{ "a_waiting_client_is_not_answered", 3,
+	    { "0 ME k 1", "1 ME k 1", "2 ANY k 1", "= 0:LOCKED",
+		"? waiting_workers 2" } },
+	/* The timer. */
+	{ "a_wait_ends_with_its_timeout_and_not_before", 2,
+	    { "0 ME k 1", "1 ACQ4ME k 1 5 2", "wait 1.999999999", "= 0:LOCKED",
+		"wait 0.000000001", "= 1:TIMEOUT" } },
+	{ "a_timeout_keeps_the_other_locks", 2,
+	    { "0 ME k 1", "1 ME mine 1", "1 ME k 1", "wait 10",
+		"= 0:LOCKED 1:LOCKED 1:TIMEOUT", "1 RELEASE",
+		"= 1:RELEASED" } },
+	{ "an_answer_cancels_the_timer", 3,
+	    { "0 ME k 1", "1 ME k 1", "2 ANY k 1", "0 RELEASE",
+		"= 0:LOCKED 2:DONE 1:LOCKED 0:RELEASED", "wait 100", "=" } },
+	{ "other_traffic_does_not_stop_the_timer", 2,
+	    { "0 ME k 1", "1 ME k 1", "wait 9", "1 ME other 1",
+		"= 0:LOCKED 1:WAIT", "wait 1", "= 1:TIMEOUT" } },
+	{ "timers_fire_in_their_order", 4,
+	    { "0 ME k 1", "1 ACQ4ME k 1 9 3", "2 ACQ4ANY k 1 9 1",
+		"3 ACQ4ME k 1 9 2", "wait 5",
+		"= 0:LOCKED 2:TIMEOUT 3:TIMEOUT 1:TIMEOUT" } },
+	{ "the_longest_timeout_does_not_overflow", 2,
+	    { "0 ME k 1", "1 ACQ4ME k 1 9 99999999999", "wait 1000000",
+		"= 0:LOCKED" } },
+	/* Releasing. */
+	{ "without_a_lock_there_is_nothing_to_release", 1,
+	    { "0 RELEASE", "0 RELEASE k", "= 0:NOT_LOCKED 0:NOT_LOCKED",
+		"? release_mismatch 2", "? total_releases 0" } },
+	{ "a_release_ends_the_newest_lock", 2,
+	    { "0 ME a 1", "0 ME b 1", "0 RELEASE", "1 ME b 1",
+		"1 ACQ4ME a 1 5 0",
+		"= 0:LOCKED 0:LOCKED 0:RELEASED 1:LOCKED 1:TIMEOUT" } },
+	{ "a_release_of_a_key_ends_its_lock", 2,
+	    { "0 ME a 1", "0 ME b 1", "0 RELEASE a", "1 ME a 1",
+		"1 ACQ4ME b 1 5 0",
+		"= 0:LOCKED 0:LOCKED 0:RELEASED 1:LOCKED 1:TIMEOUT",
+		"0 RELEASE a", "0 RELEASE b", "= 0:NOT_LOCKED 0:RELEASED" } },
+	{ "a_release_withdraws_a_wait_without_a_word_to_others", 4,
+	    { "0 ME k 1", "1 ME k 1", "2 ANY k 1", "3 ANY k 1", "1 RELEASE",
+		"= 0:LOCKED 1:RELEASED", "3 RELEASE", "= 3:RELEASED",
+		"? waiting_workers 1", "? total_releases 2",
+		"? processed_count 0" } },
+	{ "an_older_lock_can_be_released_while_waiting", 3,
+	    { "0 ME k 1", "1 ME mine 1", "1 ME k 1", "2 ME mine 1",
+		"1 RELEASE mine", "= 0:LOCKED 1:LOCKED 2:LOCKED 1:RELEASED",
+		"0 RELEASE", "= 1:LOCKED 0:RELEASED" } },
+	{ "a_release_wakes_all_waiters_for_anyone_in_order", 4,
+	    { "0 ANY k 1", "3 ANY k 1", "1 ANY k 1", "2 ANY k 1", "0 RELEASE",
+		"= 0:LOCKED 3:DONE 1:DONE 2:DONE 0:RELEASED", "3 RELEASE",
+		"= 3:NOT_LOCKED", "? hashtable_entries 0" } },
+	{ "a_released_place_goes_to_the_first_waiter_for_itself", 5,
+	    { "0 ME k 1", "1 ME k 1", "2 ANY k 1", "3 ME k 1", "4 ANY k 1",
+		"0 RELEASE", "= 0:LOCKED 2:DONE 4:DONE 1:LOCKED 0:RELEASED",
+		"1 RELEASE", "= 3:LOCKED 1:RELEASED" } },
+	{ "a_place_that_is_handed_over_is_never_free", 3,
+	    { "0 ME k 1", "1 ME k 1", "0 RELEASE", "2 ACQ4ME k 1 9 0",
+		"= 0:LOCKED 1:LOCKED 0:RELEASED 2:TIMEOUT" } },
+	{ "a_place_goes_to_the_first_waiter_whose_limit_allows_it", 5,
+	    { "0 ME k 3", "1 ME k 3", "2 ME k 3", "3 ME k 1", "4 ME k 3",
+		"= 0:LOCKED 1:LOCKED 2:LOCKED", "0 RELEASE",
+		"= 4:LOCKED 0:RELEASED", "1 RELEASE", "2 RELEASE",
+		"= 1:RELEASED 2:RELEASED", "4 RELEASE",
+		"= 3:LOCKED 4:RELEASED" } },
+	{ "without_a_waiter_the_released_place_is_free", 2,
+	    { "0 ME k 1", "0 RELEASE", "1 ME k 1",
+		"= 0:LOCKED 0:RELEASED 1:LOCKED" } },
+	/* Leaving. */
+	{ "a_client_that_leaves_waits_no_more", 3,
+	    { "0 ME k 1", "1 ME k 1", "2 ME k 1", "1 leaves", "0 RELEASE",
+		"= 0:LOCKED 2:LOCKED 0:RELEASED", "wait 100", "=" } },
+	{ "the_locks_of_a_client_that_leaves_end_newest_first", 4,
+	    { "0 ME a 1", "0 ME b 1", "0 ME c 1", "1 ME a 1", "2 ME b 1",
+		"3 ME c 1", "= 0:LOCKED 0:LOCKED 0:LOCKED", "0 leaves",
+		"= 3:LOCKED 2:LOCKED 1:LOCKED", "? processed_count 3",
+		"? total_releases 0", "? total_acquired 6" } },
+	{ "a_client_that_leaves_gives_no_result_to_waiters_for_anyone", 3,
+	    { "0 ANY k 1", "1 ANY k 1", "2 ANY k 1", "0 leaves",
+		"= 0:LOCKED 1:LOCKED", "1 leaves", "= 2:LOCKED" } },
+	{ "waiters_for_themselves_come_first_whatever_their_age", 3,
+	    { "0 ME k 1", "1 ANY k 1", "2 ME k 1", "0 leaves",
+		"= 0:LOCKED 2:LOCKED", "2 leaves", "= 1:LOCKED" } },
+	{ "a_client_that_has_left_gets_no_place", 2,
+	    { "0 ME k 1", "1 ME k 1", "1 leaves", "0 leaves", "= 0:LOCKED",
+		"? hashtable_entries 0" } },
+	{ "a_second_place_goes_to_a_second_waiter", 3,
+	    { "0 ME k 2", "0 ME k 2", "1 ME k 2", "2 ME k 2", "0 leaves",
+		"= 0:LOCKED 0:LOCKED 1:LOCKED 2:LOCKED" } },
+};
+
+static const struct talk *talk;
 
 static void
-a_key_exists_only_while_it_has_a_holder(void)
+ask_for_counter(const char *name, const char *value)
 {
-	start(2);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	CHECK_EQ(1, counter.used_keys);
-	release(0);
-	CHECK_EQ(1, counter.used_keys);
-	release(1);
-	CHECK_EQ(0, counter.used_keys);
+	char expected[160];
+	struct text text;
+
+	(void)snprintf(expected, sizeof(expected), "%s: %s\n", name, value);
+	text_init(&text, 1024);
+	CHECK(language_stats(&text, &figures, 0, name, strlen(name)));
+	text_put(&text, "", 1);
+	CHECK_STR(expected, text.data);
+	text_fini(&text);
+}
+
+static void
+talk_through(void)
+{
+	char name[64], value[64];
+	unsigned client;
+	double seconds;
+	int at;
+
+	start_with(CLIENTS, KEYS);
+	for (uint32_t n = 0; n < talk->clients; n++)
+		NEED(counter_opened(&counter, false, now) == n);
+	for (size_t i = 0; i < 16 && talk->steps[i] != NULL; i++) {
+		const char *step = talk->steps[i];
+
+		if (step[0] == '=') {
+			CHECK_STR(step[1] == ' ' ? step + 2 : "", said);
+			said[0] = '\0';
+		} else if (sscanf(step, "? %63s %63s", name, value) == 2) {
+			ask_for_counter(name, value);
+		} else if (sscanf(step, "wait %lf", &seconds) == 1) {
+			wait_for((tspan)(seconds * 1e9 + 0.5));
+		} else if (sscanf(step, "%u %n", &client, &at) == 1 &&
+		    strcmp(step + at, "leaves") == 0) {
+			counter_closed(&counter, client, now);
+			note();
+		} else {
+			say(client, step + at);
+		}
+	}
 	finish();
 }
+
+/* --- tables --------------------------------------------------------------- */
 
 static void
 keys_are_told_apart_to_the_last_byte(void)
 {
-	char a[COUNTER_KEY_MAX + 1], b[COUNTER_KEY_MAX + 1];
+	char a[LANGUAGE_LINE_MAX], b[LANGUAGE_LINE_MAX];
 
-	start(2);
-	memset(a, 'k', COUNTER_KEY_MAX);
-	a[COUNTER_KEY_MAX] = '\0';
-	memcpy(b, a, sizeof(b));
-	b[COUNTER_KEY_MAX - 1] = 'l';
-	me(0, a, 1);
-	me(1, b, 1);
-	CHECK_STR("0:LOCKED 1:LOCKED", heard());
-	CHECK_EQ(2, counter.used_keys);
-	release_key(1, a);
-	CHECK_STR("1:NOT_LOCKED", heard());
-	finish();
-}
-
-static void
-keys_have_upper_and_lower_case(void)
-{
-	start(2);
-	me(0, "k", 1);
-	me(1, "K", 1);
-	CHECK_STR("0:LOCKED 1:LOCKED", heard());
+	start_with(2, 2);
+	(void)counter_opened(&counter, false, now);
+	(void)snprintf(a, sizeof(a), "ME %0900d 1", 1);
+	(void)snprintf(b, sizeof(b), "ME %0900d 1", 2);
+	say(0, a);
+	say(0, b);
+	CHECK_STR("0:LOCKED 0:LOCKED", said);
+	CHECK_EQ(2, figures.keys);
 	finish();
 }
 
 static void
 the_text_of_keys_is_used_again(void)
 {
-	char key[512];
+	char line[600];
 
-	start(1);
+	start_with(1, 4);
+	(void)counter_opened(&counter, false, now);
 	for (int i = 0; i < 1000; i++) {
-		(void)snprintf(key, sizeof(key), "%0*d", 1 + i % 500, i);
-		me(0, key, 1);
-		release_key(0, key);
+		(void)snprintf(line, sizeof(line), "ME %0*d 1", 1 + i % 500, i);
+		say(0, line);
+		say(0, "RELEASE");
+		said[0] = '\0';
 	}
 	CHECK(counter.nchunks <= 9);
 	CHECK_EQ(1, counter.nkeys);
@@ -196,762 +315,107 @@ the_text_of_keys_is_used_again(void)
 }
 
 static void
-a_client_has_four_locks_at_most(void)
+one_client_too_many_has_no_number(void)
 {
-	start(1);
-	me(0, "a", 1);
-	me(0, "b", 1);
-	me(0, "c", 1);
-	me(0, "d", 1);
-	CHECK_STR("0:LOCKED 0:LOCKED 0:LOCKED 0:LOCKED", heard());
-	me(0, "e", 1);
-	CHECK_STR("0:LOCK_HELD", heard());
-	CHECK_EQ(1, counter.figures.lock_mismatch);
-	release(0);
-	me(0, "e", 1);
-	CHECK_STR("0:RELEASED 0:LOCKED", heard());
+	start_with(2, 2);
+	CHECK_EQ(0, counter_opened(&counter, false, now));
+	CHECK_EQ(1, counter_opened(&counter, false, now));
+	CHECK_EQ(ILIST_NONE, counter_opened(&counter, false, now));
+	CHECK_EQ(ILIST_NONE, counter_opened(&counter, true, now));
+	counter_closed(&counter, 0, now);
+	CHECK_EQ(0, counter_opened(&counter, false, now));
 	finish();
 }
 
+/* Keys that are there go on working. */
 static void
 a_full_table_of_keys_is_an_error(void)
 {
 	start_with(2, 2);
-	(void)counter_opened(&counter, now);
-	(void)counter_opened(&counter, now);
-	me(0, "a", 1);
-	me(0, "b", 1);
-	me(0, "c", 1);
-	CHECK_STR("0:LOCKED 0:LOCKED 0:ERROR TOO_MANY_KEYS", heard());
-	/* Keys that are there go on working. */
-	me(1, "b", 2);
-	CHECK_STR("1:LOCKED", heard());
-	release(0);
-	release(1);
-	me(0, "c", 1);
-	CHECK_STR("0:RELEASED 1:RELEASED 0:LOCKED", heard());
-	CHECK_EQ(1, counter.figures.full_tables);
+	(void)counter_opened(&counter, false, now);
+	(void)counter_opened(&counter, false, now);
+	say(0, "ME a 1");
+	say(0, "ME b 1");
+	say(0, "ME c 1");
+	say(1, "ME b 2");
+	CHECK_STR("0:LOCKED 0:LOCKED 0:TOO_MANY_KEYS 1:LOCKED", said);
+	CHECK_EQ(1, figures.full_tables);
 	finish();
 }
 
 static void
-one_client_too_many_has_no_number(void)
+lower_ceilings_end_no_client_and_no_key_and_are_not_for_our_own(void)
 {
-	start_with(2, 2);
-	CHECK_EQ(0, counter_opened(&counter, now));
-	CHECK_EQ(1, counter_opened(&counter, now));
-	CHECK_EQ(ILIST_NONE, counter_opened(&counter, now));
-	leave(0);
-	CHECK_EQ(0, counter_opened(&counter, now));
+	const struct counter_limits less = { .clients = 1, .keys = 1 };
+
+	start_with(4, 4);
+	for (int i = 0; i < 3; i++)
+		(void)counter_opened(&counter, false, now);
+	say(0, "ME a 1");
+	say(1, "ME b 1");
+	counter_limit(&counter, &less);
+	CHECK_EQ(ILIST_NONE, counter_opened(&counter, false, now));
+	CHECK_EQ(3, counter_opened(&counter, true, now));
+	CHECK_EQ(3, figures.clients);
+	say(2, "ME b 1");
+	say(0, "RELEASE");
+	say(0, "ME c 1");
+	say(3, "ME c 1");
+	say(1, "RELEASE");
+	CHECK_STR("0:LOCKED 1:LOCKED 0:RELEASED 0:TOO_MANY_KEYS 3:LOCKED "
+		  "2:LOCKED 1:RELEASED",
+	    said);
 	finish();
 }
 
-/* --- clients apart ------------------------------------------------------ */
-
-static void
-others_do_not_take_the_places_set_apart(void)
-{
-	const struct counter_limits limits = {
-		.clients = 2, .keys = 2, .apart = 2
-	};
-
-	start_at(&limits);
-	CHECK_EQ(0, counter_opened(&counter, now));
-	CHECK_EQ(1, counter_opened(&counter, now));
-	CHECK_EQ(ILIST_NONE, counter_opened(&counter, now));
-	CHECK_EQ(2, counter_opened_apart(&counter, now));
-	CHECK_EQ(3, counter_opened_apart(&counter, now));
-	CHECK_EQ(ILIST_NONE, counter_opened_apart(&counter, now));
-	CHECK_EQ(2, counter_clients(&counter));
-	leave(2);
-	CHECK_EQ(ILIST_NONE, counter_opened(&counter, now));
-	CHECK_EQ(2, counter_opened_apart(&counter, now));
-	finish();
-}
-
-static void
-clients_apart_take_no_place_of_others(void)
-{
-	const struct counter_limits limits = {
-		.clients = 2, .keys = 2, .apart = 1
-	};
-
-	start_at(&limits);
-	CHECK_EQ(0, counter_opened_apart(&counter, now));
-	CHECK_EQ(1, counter_opened(&counter, now));
-	CHECK_EQ(2, counter_opened(&counter, now));
-	finish();
-}
-
-static void
-others_do_not_take_the_keys_set_apart(void)
-{
-	const struct counter_limits limits = {
-		.clients = 2, .keys = 1, .apart = 1
-	};
-
-	start_at(&limits);
-	CHECK_EQ(0, counter_opened(&counter, now));
-	CHECK_EQ(1, counter_opened(&counter, now));
-	CHECK_EQ(2, counter_opened_apart(&counter, now));
-	me(0, "a", 1);
-	me(1, "b", 1);
-	me(2, "c", 1);
-	me(1, "d", 1);
-	CHECK_STR("0:LOCKED 1:ERROR TOO_MANY_KEYS 2:LOCKED "
-		  "1:ERROR TOO_MANY_KEYS",
-	    heard());
-	finish();
-}
-
-/* --- 8: acquiring ------------------------------------------------------- */
-
-static void
-a_free_place_is_locked(void)
-{
-	start(2);
-	me(0, "k", 2);
-	any(1, "k", 2);
-	CHECK_STR("0:LOCKED 1:LOCKED", heard());
-	finish();
-}
-
-static void
-asking_while_waiting_is_an_error_and_the_wait_goes_on(void)
-{
-	start(2);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	me(1, "other", 1);
-	CHECK_STR("0:LOCKED 1:ERROR WAIT_FOR_RESPONSE", heard());
-	CHECK_EQ(1, counter.figures.lock_while_waiting);
-	release(0);
-	CHECK_STR("1:LOCKED 0:RELEASED", heard());
-	finish();
-}
-
-static void
-a_fifth_request_while_waiting_is_told_to_wait(void)
-{
-	start(2);
-	me(1, "d", 1);
-	me(0, "a", 1);
-	me(0, "b", 1);
-	me(0, "c", 1);
-	me(0, "d", 1);
-	(void)heard();
-	me(0, "e", 1);
-	CHECK_STR("0:ERROR WAIT_FOR_RESPONSE", heard());
-	finish();
-}
-
-static void
-holders_and_waiters_together_fill_the_queue(void)
-{
-	start(4);
-	acquire(0, false, "k", 1, 2, TSPAN_SECONDS(1));
-	acquire(1, false, "k", 1, 2, TSPAN_SECONDS(1));
-	acquire(2, false, "k", 1, 2, TSPAN_SECONDS(1));
-	acquire(3, true, "k", 1, 2, TSPAN_SECONDS(1));
-	CHECK_STR("0:LOCKED 2:QUEUE_FULL 3:QUEUE_FULL", heard());
-	CHECK_EQ(2, counter.figures.full_queues);
-	finish();
-}
-
-static void
-a_queue_may_be_full_though_workers_are_free(void)
-{
-	start(2);
-	acquire(0, false, "k", 5, 1, 0);
-	acquire(1, false, "k", 5, 1, 0);
-	CHECK_STR("0:LOCKED 1:QUEUE_FULL", heard());
-	finish();
-}
-
-static void
-limits_are_those_of_the_request(void)
-{
-	start(3);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	/* The place passes the waiter with a lower limit. */
-	me(2, "k", 2);
-	CHECK_STR("0:LOCKED 2:LOCKED", heard());
-	release(2);
-	CHECK_STR("2:RELEASED", heard());
-	release(0);
-	CHECK_STR("1:LOCKED 0:RELEASED", heard());
-	finish();
-}
-
-static void
-a_timeout_of_zero_means_no_wait(void)
-{
-	start(2);
-	me(0, "k", 1);
-	acquire(1, false, "k", 1, 5, 0);
-	acquire(1, true, "k", 1, 5, 0);
-	CHECK_STR("0:LOCKED 1:TIMEOUT 1:TIMEOUT", heard());
-	CHECK_EQ(0, counter.clients[1].depth);
-	finish();
-}
-
-static void
-a_refusal_leaves_no_trace(void)
-{
-	start(2);
-	me(0, "k", 1);
-	acquire(1, false, "k", 1, 1, TSPAN_SECONDS(1));
-	acquire(1, false, "k", 1, 5, 0);
-	release(1);
-	CHECK_STR("0:LOCKED 1:QUEUE_FULL 1:TIMEOUT 1:NOT_LOCKED", heard());
-	CHECK_EQ(0, counter.figures.waiting);
-	CHECK_EQ(TSTAMP_NEVER, counter_deadline(&counter));
-	finish();
-}
-
-static void
-the_same_key_again_takes_a_second_place(void)
-{
-	start(2);
-	me(0, "k", 3);
-	me(0, "k", 3);
-	me(1, "k", 3);
-	acquire(1, false, "k", 3, 100, 0);
-	CHECK_STR("0:LOCKED 0:LOCKED 1:LOCKED 1:TIMEOUT", heard());
-	release(0);
-	acquire(1, false, "k", 3, 100, 0);
-	CHECK_STR("0:RELEASED 1:LOCKED", heard());
-	finish();
-}
-
-static void
-a_waiting_client_is_not_answered(void)
-{
-	start(3);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	any(2, "k", 1);
-	CHECK_STR("0:LOCKED", heard());
-	CHECK_EQ(2, counter.figures.waiting);
-	finish();
-}
-
-/* --- 9: the timer ------------------------------------------------------- */
-
-static void
-a_wait_ends_with_its_timeout_and_not_before(void)
-{
-	start(2);
-	me(0, "k", 1);
-	acquire(1, false, "k", 1, 5, TSPAN_SECONDS(2));
-	(void)heard();
-	CHECK_EQ(now + TSPAN_SECONDS(2), counter_deadline(&counter));
-	tick(TSPAN_SECONDS(2) - 1);
-	CHECK_STR("", heard());
-	tick(1);
-	CHECK_STR("1:TIMEOUT", heard());
-	CHECK_EQ(TSTAMP_NEVER, counter_deadline(&counter));
-	finish();
-}
-
-static void
-a_timeout_keeps_the_other_locks(void)
-{
-	start(2);
-	me(0, "k", 1);
-	me(1, "mine", 1);
-	me(1, "k", 1);
-	tick(TSPAN_SECONDS(10));
-	CHECK_STR("0:LOCKED 1:LOCKED 1:TIMEOUT", heard());
-	release(1);
-	CHECK_STR("1:RELEASED", heard());
-	finish();
-}
-
-static void
-an_answer_cancels_the_timer(void)
-{
-	start(3);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	any(2, "k", 1);
-	release(0);
-	(void)heard();
-	CHECK_EQ(TSTAMP_NEVER, counter_deadline(&counter));
-	tick(TSPAN_SECONDS(100));
-	CHECK_STR("", heard());
-	finish();
-}
-
-static void
-other_traffic_does_not_stop_the_timer(void)
-{
-	start(2);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	now += TSPAN_SECONDS(9);
-	me(1, "other", 1);
-	(void)heard();
-	tick(TSPAN_SECONDS(1));
-	CHECK_STR("1:TIMEOUT", heard());
-	finish();
-}
-
-static void
-timers_fire_in_their_order(void)
-{
-	start(4);
-	me(0, "k", 1);
-	acquire(1, false, "k", 1, 9, TSPAN_SECONDS(3));
-	acquire(2, true, "k", 1, 9, TSPAN_SECONDS(1));
-	acquire(3, false, "k", 1, 9, TSPAN_SECONDS(2));
-	(void)heard();
-	tick(TSPAN_SECONDS(5));
-	CHECK_STR("2:TIMEOUT 3:TIMEOUT 1:TIMEOUT", heard());
-	CHECK_EQ(15, counter.figures.wasted_time / 1000000);
-	finish();
-}
-
-static void
-the_longest_timeout_does_not_overflow(void)
-{
-	start(2);
-	me(0, "k", 1);
-	acquire(1, false, "k", 1, 9, TSPAN_SECONDS(INT32_MAX));
-	CHECK(counter_deadline(&counter) > now);
-	tick(TSPAN_SECONDS(1000000));
-	CHECK_STR("0:LOCKED", heard());
-	finish();
-}
-
-/* --- 10: releasing ------------------------------------------------------ */
-
-static void
-without_a_lock_there_is_nothing_to_release(void)
-{
-	start(1);
-	release(0);
-	release_key(0, "k");
-	CHECK_STR("0:NOT_LOCKED 0:NOT_LOCKED", heard());
-	CHECK_EQ(2, counter.figures.release_mismatch);
-	CHECK_EQ(0, counter.figures.releases);
-	finish();
-}
-
-static void
-a_release_ends_the_newest_lock(void)
-{
-	start(2);
-	me(0, "a", 1);
-	me(0, "b", 1);
-	release(0);
-	me(1, "b", 1);
-	acquire(1, false, "a", 1, 5, 0);
-	CHECK_STR("0:LOCKED 0:LOCKED 0:RELEASED 1:LOCKED 1:TIMEOUT", heard());
-	finish();
-}
-
-static void
-a_release_of_a_key_ends_its_lock(void)
-{
-	start(2);
-	me(0, "a", 1);
-	me(0, "b", 1);
-	release_key(0, "a");
-	me(1, "a", 1);
-	acquire(1, false, "b", 1, 5, 0);
-	CHECK_STR("0:LOCKED 0:LOCKED 0:RELEASED 1:LOCKED 1:TIMEOUT", heard());
-	release_key(0, "a");
-	release_key(0, "b");
-	CHECK_STR("0:NOT_LOCKED 0:RELEASED", heard());
-	finish();
-}
-
-static void
-a_release_of_a_key_ends_its_newest_lock(void)
-{
-	start(2);
-	me(0, "a", 3);
-	me(0, "b", 3);
-	now += TSPAN_SECONDS(1);
-	me(0, "a", 3);
-	release_key(0, "a");
-	CHECK_EQ(0, counter.figures.processing_time);
-	release(0);
-	CHECK_EQ(1000000, counter.figures.processing_time);
-	release(0);
-	CHECK_EQ(2000000, counter.figures.processing_time);
-	finish();
-}
-
-static void
-a_release_withdraws_a_wait_without_a_word_to_others(void)
-{
-	start(4);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	any(2, "k", 1);
-	any(3, "k", 1);
-	(void)heard();
-	release(1);
-	CHECK_STR("1:RELEASED", heard());
-	release(3);
-	CHECK_STR("3:RELEASED", heard());
-	CHECK_EQ(1, counter.figures.waiting);
-	CHECK_EQ(2, counter.figures.releases);
-	CHECK_EQ(0, counter.figures.processed);
-	finish();
-}
-
-static void
-an_older_lock_can_be_released_while_waiting(void)
-{
-	start(3);
-	me(0, "k", 1);
-	me(1, "mine", 1);
-	me(1, "k", 1);
-	me(2, "mine", 1);
-	(void)heard();
-	release_key(1, "mine");
-	CHECK_STR("2:LOCKED 1:RELEASED", heard());
-	release(0);
-	CHECK_STR("1:LOCKED 0:RELEASED", heard());
-	finish();
-}
-
-static void
-a_release_wakes_all_waiters_for_anyone_in_order(void)
-{
-	start(4);
-	any(0, "k", 1);
-	any(3, "k", 1);
-	any(1, "k", 1);
-	any(2, "k", 1);
-	(void)heard();
-	release(0);
-	CHECK_STR("3:DONE 1:DONE 2:DONE 0:RELEASED", heard());
-	/* Clients whose ANY ended with another client hold no lock. */
-	release(3);
-	CHECK_STR("3:NOT_LOCKED", heard());
-	CHECK_EQ(0, counter.used_keys);
-	finish();
-}
-
-static void
-after_a_release_the_place_goes_to_the_first_waiter_for_itself(void)
-{
-	start(5);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	any(2, "k", 1);
-	me(3, "k", 1);
-	any(4, "k", 1);
-	(void)heard();
-	release(0);
-	CHECK_STR("2:DONE 4:DONE 1:LOCKED 0:RELEASED", heard());
-	release(1);
-	CHECK_STR("3:LOCKED 1:RELEASED", heard());
-	finish();
-}
-
-static void
-a_place_that_is_handed_over_is_never_free(void)
-{
-	start(3);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	release(0);
-	acquire(2, false, "k", 1, 9, 0);
-	CHECK_STR("0:LOCKED 1:LOCKED 0:RELEASED 2:TIMEOUT", heard());
-	finish();
-}
-
-static void
-a_place_goes_to_the_first_waiter_whose_own_limit_allows_it(void)
-{
-	start(5);
-	me(0, "k", 3);
-	me(1, "k", 3);
-	me(2, "k", 3);
-	me(3, "k", 1);
-	me(4, "k", 3);
-	(void)heard();
-	release(0);
-	CHECK_STR("4:LOCKED 0:RELEASED", heard());
-	release(1);
-	release(2);
-	CHECK_STR("1:RELEASED 2:RELEASED", heard());
-	release(4);
-	CHECK_STR("3:LOCKED 4:RELEASED", heard());
-	finish();
-}
-
-static void
-without_such_a_waiter_the_place_is_free(void)
-{
-	start(2);
-	me(0, "k", 1);
-	release(0);
-	me(1, "k", 1);
-	CHECK_STR("0:LOCKED 0:RELEASED 1:LOCKED", heard());
-	finish();
-}
-
-/* --- 11: leaving -------------------------------------------------------- */
-
-static void
-a_client_that_leaves_waits_no_more(void)
-{
-	start(3);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	me(2, "k", 1);
-	leave(1);
-	(void)heard();
-	release(0);
-	CHECK_STR("2:LOCKED 0:RELEASED", heard());
-	CHECK_EQ(TSTAMP_NEVER, counter_deadline(&counter));
-	finish();
-}
-
-static void
-the_locks_of_a_client_that_leaves_end_newest_first(void)
-{
-	start(4);
-	me(0, "a", 1);
-	me(0, "b", 1);
-	me(0, "c", 1);
-	me(1, "a", 1);
-	me(2, "b", 1);
-	me(3, "c", 1);
-	(void)heard();
-	leave(0);
-	CHECK_STR("3:LOCKED 2:LOCKED 1:LOCKED", heard());
-	CHECK_EQ(3, counter.figures.processed);
-	CHECK_EQ(0, counter.figures.releases);
-	CHECK_EQ(6, counter.figures.acquired);
-	finish();
-}
-
-static void
-a_client_that_leaves_gives_no_result_to_waiters_for_anyone(void)
-{
-	start(4);
-	any(0, "k", 1);
-	any(1, "k", 1);
-	any(2, "k", 1);
-	(void)heard();
-	leave(0);
-	CHECK_STR("1:LOCKED", heard());
-	leave(1);
-	CHECK_STR("2:LOCKED", heard());
-	finish();
-}
-
-static void
-waiters_for_themselves_come_first_whatever_their_age(void)
-{
-	start(3);
-	me(0, "k", 1);
-	any(1, "k", 1);
-	me(2, "k", 1);
-	(void)heard();
-	leave(0);
-	CHECK_STR("2:LOCKED", heard());
-	leave(2);
-	CHECK_STR("1:LOCKED", heard());
-	finish();
-}
-
-static void
-a_client_that_leaves_does_not_get_its_own_place(void)
-{
-	start(2);
-	me(0, "k", 1);
-	me(1, "k", 1);
-	leave(1);
-	leave(0);
-	CHECK_STR("0:LOCKED", heard());
-	CHECK_EQ(0, counter.used_keys);
-	finish();
-}
-
-static void
-a_second_place_goes_to_a_second_waiter(void)
-{
-	start(3);
-	me(0, "k", 2);
-	me(0, "k", 2);
-	me(1, "k", 2);
-	me(2, "k", 2);
-	(void)heard();
-	leave(0);
-	CHECK_STR("1:LOCKED 2:LOCKED", heard());
-	finish();
-}
-
-/* --- 13: figures -------------------------------------------------------- */
+/* --- figures -------------------------------------------------------------- */
 
 static void
 times_are_from_lock_to_end(void)
 {
-	start(4);
-	any(0, "k", 1);
-	now += TSPAN_SECONDS(1);
-	any(1, "k", 1);
-	any(2, "k", 1);
-	me(3, "k", 1);
-	now += TSPAN_SECONDS(2);
-	release(0);
-	CHECK_EQ(3000000, counter.figures.processing_time);
-	CHECK_EQ(6000000, counter.figures.gained_time);
-	CHECK_EQ(4000000, counter.figures.good_time);
-	CHECK_EQ(2000000, counter.figures.me_time);
-	now += TSPAN_SECONDS(1);
-	release(3);
-	CHECK_EQ(4000000, counter.figures.processing_time);
-	CHECK_EQ(2, counter.figures.acquired);
-	CHECK_EQ(2, counter.figures.releases);
-	CHECK_EQ(2, counter.figures.processed);
+	start_with(4, 1);
+	for (int i = 0; i < 4; i++)
+		(void)counter_opened(&counter, false, now);
+	say(0, "ANY k 1");
+	wait_for(TSPAN_SECONDS(1));
+	say(1, "ANY k 1");
+	say(2, "ANY k 1");
+	say(3, "ME k 1");
+	wait_for(TSPAN_SECONDS(2));
+	say(0, "RELEASE");
+	CHECK_EQ(3000000, figures.processing_time);
+	CHECK_EQ(6000000, figures.gained_time);
+	CHECK_EQ(4000000, figures.good_time);
+	CHECK_EQ(2000000, figures.me_time);
+	say(1, "ANY k 1");
+	wait_for(TSPAN_SECONDS(1));
+	counter_closed(&counter, 3, now);
+	note();
+	CHECK_EQ(4000000, figures.processing_time);
+	CHECK_EQ(1000000, figures.any_time);
+	say(2, "ME k 1");
+	wait_for(TSPAN_SECONDS(10));
+	CHECK_EQ(10000000, figures.wasted_time);
+	CHECK_EQ(4000000, figures.good_time);
+	CHECK_EQ(3, figures.acquired);
+	CHECK_EQ(1, figures.releases);
+	CHECK_EQ(2, figures.processed);
 	finish();
-}
-
-static void
-a_place_from_a_client_that_left_counts_as_any_time(void)
-{
-	start(2);
-	any(0, "k", 1);
-	any(1, "k", 1);
-	now += TSPAN_SECONDS(5);
-	leave(0);
-	CHECK_EQ(5000000, counter.figures.any_time);
-	CHECK_EQ(0, counter.figures.good_time);
-	CHECK_EQ(0, counter.figures.gained_time);
-	finish();
-}
-
-/* --- tables ------------------------------------------------------------- */
-
-static void
-clients_and_keys_stay_when_the_tables_grow(void)
-{
-	const struct counter_limits larger = {
-		.clients = 1000, .keys = 500, .apart = 1
-	};
-	void *former;
-	char key[16];
-
-	start(8);
-	for (uint32_t n = 0; n < 8; n++) {
-		(void)snprintf(key, sizeof(key), "%u", (unsigned)n % 3);
-		me(n, key, 2);
-	}
-	(void)heard();
-	former = memory;
-	memory = calloc(1, counter_memory(&larger));
-	counter_move(&counter, &larger, memory);
-	counter_resize(&counter, &larger);
-	free(former);
-	counter_check(&counter);
-	for (uint32_t n = 8; n < 1000; n++)
-		CHECK_EQ(n, counter_opened(&counter, now));
-	CHECK_EQ(1000, counter_opened_apart(&counter, now));
-	release_key(0, "0");
-	CHECK_STR("6:LOCKED 0:RELEASED", heard());
-	tick(TSPAN_SECONDS(10));
-	CHECK_STR("7:TIMEOUT", heard());
-	finish();
-}
-
-static void
-lower_limits_end_no_client_and_no_key(void)
-{
-	const struct counter_limits less = { .clients = 1, .keys = 1 };
-
-	start(3);
-	me(0, "a", 1);
-	me(1, "b", 1);
-	counter_resize(&counter, &less);
-	CHECK_EQ(ILIST_NONE, counter_opened(&counter, now));
-	me(2, "b", 1);
-	release(0);
-	me(0, "c", 1);
-	CHECK_STR(
-	    "0:LOCKED 1:LOCKED 0:RELEASED 0:ERROR TOO_MANY_KEYS", heard());
-	release(1);
-	CHECK_STR("2:LOCKED 1:RELEASED", heard());
-	finish();
-}
-
-/* Reference values for the key 00 01 … 0f. */
-static void
-the_hash_is_siphash_1_3(void)
-{
-	const struct siphash_seed seed = { 0x0706050403020100,
-		0x0f0e0d0c0b0a0908 };
-	unsigned char data[64];
-
-	for (unsigned i = 0; i < sizeof(data); i++)
-		data[i] = (unsigned char)i;
-	CHECK(siphash(&seed, data, 0) == 0xabac0158050fc4dc);
-	CHECK(siphash(&seed, data, 1) == 0xc9f49bf37d57ca93);
-	for (size_t len = 1; len < sizeof(data); len++)
-		CHECK(
-		    siphash(&seed, data, len) != siphash(&seed, data, len - 1));
 }
 
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
-	RUN(a_key_exists_only_while_it_has_a_holder);
+	for (size_t i = 0; i < sizeof(talks) / sizeof(talks[0]); i++) {
+		talk = &talks[i];
+		check_run(talk->name, talk_through, false);
+	}
 	RUN(keys_are_told_apart_to_the_last_byte);
-	RUN(keys_have_upper_and_lower_case);
 	RUN(the_text_of_keys_is_used_again);
-	RUN(a_client_has_four_locks_at_most);
-	RUN(a_full_table_of_keys_is_an_error);
 	RUN(one_client_too_many_has_no_number);
-	RUN(others_do_not_take_the_places_set_apart);
-	RUN(clients_apart_take_no_place_of_others);
-	RUN(others_do_not_take_the_keys_set_apart);
-	RUN(a_free_place_is_locked);
-	RUN(asking_while_waiting_is_an_error_and_the_wait_goes_on);
-	RUN(a_fifth_request_while_waiting_is_told_to_wait);
-	RUN(holders_and_waiters_together_fill_the_queue);
-	RUN(a_queue_may_be_full_though_workers_are_free);
-	RUN(limits_are_those_of_the_request);
-	RUN(a_timeout_of_zero_means_no_wait);
-	RUN(a_refusal_leaves_no_trace);
-	RUN(the_same_key_again_takes_a_second_place);
-	RUN(a_waiting_client_is_not_answered);
-	RUN(a_wait_ends_with_its_timeout_and_not_before);
-	RUN(a_timeout_keeps_the_other_locks);
-	RUN(an_answer_cancels_the_timer);
-	RUN(other_traffic_does_not_stop_the_timer);
-	RUN(timers_fire_in_their_order);
-	RUN(the_longest_timeout_does_not_overflow);
-	RUN(without_a_lock_there_is_nothing_to_release);
-	RUN(a_release_ends_the_newest_lock);
-	RUN(a_release_of_a_key_ends_its_lock);
-	RUN(a_release_of_a_key_ends_its_newest_lock);
-	RUN(a_release_withdraws_a_wait_without_a_word_to_others);
-	RUN(an_older_lock_can_be_released_while_waiting);
-	RUN(a_release_wakes_all_waiters_for_anyone_in_order);
-	RUN(after_a_release_the_place_goes_to_the_first_waiter_for_itself);
-	RUN(a_place_that_is_handed_over_is_never_free);
-	RUN(a_place_goes_to_the_first_waiter_whose_own_limit_allows_it);
-	RUN(without_such_a_waiter_the_place_is_free);
-	RUN(a_client_that_leaves_waits_no_more);
-	RUN(the_locks_of_a_client_that_leaves_end_newest_first);
-	RUN(a_client_that_leaves_gives_no_result_to_waiters_for_anyone);
-	RUN(waiters_for_themselves_come_first_whatever_their_age);
-	RUN(a_client_that_leaves_does_not_get_its_own_place);
-	RUN(a_second_place_goes_to_a_second_waiter);
+	RUN(a_full_table_of_keys_is_an_error);
+	RUN(lower_ceilings_end_no_client_and_no_key_and_are_not_for_our_own);
 	RUN(times_are_from_lock_to_end);
-	RUN(a_place_from_a_client_that_left_counts_as_any_time);
-	RUN(clients_and_keys_stay_when_the_tables_grow);
-	RUN(lower_limits_end_no_client_and_no_key);
-	RUN(the_hash_is_siphash_1_3);
 	return check_finish();
 }

@@ -56,6 +56,7 @@ begin(void)
 	conf = (struct conf){ .file = conf_name, .dump_file = path };
 	app = (struct conf_app){ .name = app_name };
 	config = (struct config){ .conf = &conf, .refs = 1 };
+	NEED(poolcounter_init(&sup) == 0);
 	sup.config = &config;
 	sup.groups = groups;
 	sup.workers = workers;
@@ -92,6 +93,7 @@ end(void)
 {
 	(void)lane_stop(&sup.looker, TSTAMP_NEVER);
 	loop_fini(&sup.loop);
+	poolcounter_fini(&sup);
 	free(sup.pool_memory);
 	free(listeners);
 	listeners = NULL;

@@ -98,6 +98,7 @@ begin(void)
 		.pool.min_processes = 1,
 		.pool.max_processes = 1,
 	};
+	NEED(poolcounter_init(&sup) == 0);
 	sup.config = &config;
 	sup.groups = groups;
 	sup.started = now - TSPAN_SECONDS(60);
@@ -129,6 +130,7 @@ end(void)
 		}
 		free(groups[n]);
 	}
+	poolcounter_fini(&sup);
 	free(sup.pool_memory);
 }
 

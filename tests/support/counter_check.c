@@ -2,12 +2,12 @@
 
 #include <assert.h>
 
-#include "core/counter.h"
+#include "counter_check.h"
 
 /* Checks that the queue is in order of age, and that none could be served. */
 static uint32_t
-check_queue(const struct counter *c, uint32_t key, const struct ilist *queue,
-    enum counter_state state)
+counter_check_queue(const struct counter *c, uint32_t key,
+    const struct ilist *queue, enum counter_state state)
 {
 	tstamp before = INT64_MIN;
 	uint32_t n = 0, prev = ILIST_NONE;
@@ -30,7 +30,7 @@ check_queue(const struct counter *c, uint32_t key, const struct ilist *queue,
 
 /* Checks that the clients of a rank fit it, in order of age. */
 static uint32_t
-check_rank(const struct counter *c, uint32_t rank)
+counter_check_rank(const struct counter *c, uint32_t rank)
 {
 	const struct counter_rank *r = &c->ranks[rank];
 	tstamp before = INT64_MIN;
@@ -53,23 +53,22 @@ check_rank(const struct counter *c, uint32_t rank)
 }
 
 /* Sums over the clients. */
-struct tally {
-	uint32_t clients;
-	uint32_t apart;
+struct counter_tally {
+	uint32_t clients; /* without the daemon's own */
 	uint32_t held;
 	uint32_t waiting;
 };
 
 static void
-check_stack(const struct counter *c, uint32_t client, struct tally *t)
+counter_check_stack(
+    const struct counter *c, uint32_t client, struct counter_tally *t)
 {
 	const struct counter_client *cl = &c->clients[client];
 	bool waits = false;
 	unsigned seen = 0;
 
 	assert(cl->depth <= COUNTER_STACK && (cl->open || cl->depth == 0));
-	t->clients += cl->open;
-	t->apart += cl->open && cl->apart;
+	t->clients += cl->open && !cl->own;
 	for (unsigned at = 0; at < COUNTER_STACK; at++) {
 		uint32_t n = client * COUNTER_STACK + cl->stack[at];
 		const struct counter_entry *e = &c->entries[n];
@@ -90,7 +89,7 @@ check_stack(const struct counter *c, uint32_t client, struct tally *t)
 
 /* Whether a walk through the key's bucket comes to it. */
 static bool
-check_linked(const struct counter *c, uint32_t key)
+counter_check_linked(const struct counter *c, uint32_t key)
 {
 	uint32_t n = c->buckets[c->keys[key].hash & c->bucket_mask];
 
@@ -100,7 +99,7 @@ check_linked(const struct counter *c, uint32_t key)
 }
 
 static uint32_t
-check_chunks(const struct counter *c, uint32_t n)
+counter_check_chunks(const struct counter *c, uint32_t n)
 {
 	uint32_t count = 0;
 
@@ -112,34 +111,32 @@ check_chunks(const struct counter *c, uint32_t n)
 void
 counter_check(const struct counter *c)
 {
-	struct tally t = { 0 };
+	struct counter_tally t = { 0 };
 	uint32_t used = 0, held = 0, waiting = 0, chunks = 0, ranked = 0;
 
 	for (uint32_t n = 0; n < c->nclients; n++)
-		check_stack(c, n, &t);
+		counter_check_stack(c, n, &t);
 	for (uint32_t n = 0; n < c->nkeys; n++) {
 		const struct counter_key *k = &c->keys[n];
 
 		if (k->len == 0)
 			continue;
-		assert(k->holders > 0 && check_linked(c, n));
+		assert(k->holders > 0 && counter_check_linked(c, n));
 		used++;
 		held += k->holders;
-		chunks += check_chunks(c, k->text + 1);
-		waiting += check_queue(c, n, &k->me, COUNTER_ME);
-		waiting += check_queue(c, n, &k->any, COUNTER_ANY);
+		chunks += counter_check_chunks(c, k->text + 1);
+		waiting += counter_check_queue(c, n, &k->me, COUNTER_ME);
+		waiting += counter_check_queue(c, n, &k->any, COUNTER_ANY);
 	}
-	assert(
-	    used == c->used_keys && used <= c->limits.keys + c->limits.apart);
-	assert(chunks + check_chunks(c, c->free_chunks) == c->nchunks);
-	assert(
-	    t.clients == counter_clients(c) + c->apart && t.apart == c->apart);
-	assert(t.held == held && held == c->figures.held);
+	assert(used == c->figures->keys && used <= c->limits.keys);
+	assert(chunks + counter_check_chunks(c, c->free_chunks) == c->nchunks);
+	assert(t.clients == c->figures->clients);
+	assert(t.held == held && held == c->figures->held);
 	for (uint32_t n = 0; n < c->nranks; n++)
 		if (c->ranks[n].state != COUNTER_FREE)
-			ranked += check_rank(c, n);
-	assert(t.waiting == waiting && waiting == c->figures.waiting);
+			ranked += counter_check_rank(c, n);
+	assert(t.waiting == waiting && waiting == c->figures->waiting);
 	assert(ranked == waiting);
 	assert(c->waits.count <= waiting);
-	assert(c->figures.acquired == c->figures.processed + held);
+	assert(c->figures->acquired == c->figures->processed + held);
 }

@@ -1,22 +1,23 @@
-/* The clients of the PoolCounter service. */
+/*
+ * The clients of the service: reading, answering, whose turn it is, and those
+ * that do not read.
+ */
 
 #include <sys/socket.h>
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "counter/pc_clients.h"
-#include "counter/pc_stats.h"
-#include "counter/poolcounter_line.h"
+#include "counter/counter.h"
 #include "sys/fdpass.h"
-#include "sys/listener.h"
 
 /* Bytes read from one client at a time at most. */
 #define READ_MAX 1024
 
 /* Bytes of a client that are read and not carried out yet: fewer. */
-#define INPUT_MAX (POOLCOUNTER_LINE_MAX + READ_MAX)
+#define INPUT_MAX (LANGUAGE_LINE_MAX + READ_MAX)
 
 /*
  * What work costs, in tenths of a microsecond as measured on one machine:
@@ -46,15 +47,15 @@
 /* A client that does not read is cut off after so long. */
 #define STALL_MAX TSPAN_SECONDS(10)
 
-struct pc_client {
+struct locker {
 	struct loop_io io; /* reads, unless stalled */
-	struct pc_clients *all;
-	TAILQ_ENTRY(pc_client) ready_next; /* if ready */
-	TAILQ_ENTRY(pc_client) dirty_next; /* if dirty */
-	TAILQ_ENTRY(pc_client) stalled_next; /* if stalled */
+	struct lockers *all;
+	TAILQ_ENTRY(locker) ready_next; /* if ready */
+	TAILQ_ENTRY(locker) dirty_next; /* if dirty */
+	TAILQ_ENTRY(locker) stalled_next; /* if stalled */
 	tstamp stalled_until; /* cut off then */
 	uint32_t number; /* in the counter */
-	enum pc_line line;
+	enum lockers_line line;
 	bool tcp;
 	bool ready; /* waits for its go */
 	bool dirty; /* has answers to be sent */
@@ -70,13 +71,13 @@ struct pc_client {
 	size_t pending; /* bytes of them in all->pending */
 };
 
-static void client_ready(struct loop_io *io, uint32_t events, tstamp now);
+static void locker_ready(struct loop_io *io, uint32_t events, tstamp now);
 
 /* --- work that waits ---------------------------------------------------- */
 
 /* Something is to be done for the client: after all who came before. */
 static void
-make_ready(struct pc_client *cl)
+locker_wants(struct locker *cl)
 {
 	if (cl->ready)
 		return;
@@ -85,7 +86,7 @@ make_ready(struct pc_client *cl)
 }
 
 static void
-unready(struct pc_client *cl)
+locker_unready(struct locker *cl)
 {
 	if (!cl->ready)
 		return;
@@ -97,9 +98,9 @@ unready(struct pc_client *cl)
 
 /* The text to which an answer is added, to be sent soon. */
 static struct text *
-answers(struct pc_client *cl)
+locker_answers(struct locker *cl)
 {
-	struct pc_clients *all = cl->all;
+	struct lockers *all = cl->all;
 
 	if (cl->dirty)
 		return &cl->out;
@@ -111,9 +112,9 @@ answers(struct pc_client *cl)
 }
 
 static void
-say(struct pc_client *cl, const char *line)
+locker_say(struct locker *cl, const char *line)
 {
-	struct text *out = answers(cl);
+	struct text *out = locker_answers(cl);
 
 	text_puts(out, line);
 	text_put(out, "\n", 1);
@@ -121,8 +122,19 @@ say(struct pc_client *cl, const char *line)
 
 /* Takes the replies of the counter, after each fact it was told. */
 static void
-settle(struct pc_clients *all)
+lockers_settle(struct lockers *all)
 {
+	static const char *const words[COUNTER_WORDS] = {
+		[COUNTER_LOCKED] = "LOCKED",
+		[COUNTER_DONE] = "DONE",
+		[COUNTER_QUEUE_FULL] = "QUEUE_FULL",
+		[COUNTER_TIMEOUT] = "TIMEOUT",
+		[COUNTER_LOCK_HELD] = "LOCK_HELD",
+		[COUNTER_NOT_LOCKED] = "NOT_LOCKED",
+		[COUNTER_RELEASED] = "RELEASED",
+		[COUNTER_WAIT_FOR_RESPONSE] = "ERROR WAIT_FOR_RESPONSE",
+		[COUNTER_TOO_MANY_KEYS] = "ERROR TOO_MANY_KEYS",
+	};
 	struct counter_reply r;
 	tstamp at;
 
@@ -132,9 +144,8 @@ settle(struct pc_clients *all)
 			    LOG_LEVEL_WARN,
 			    "counter: %u keys are locked, a lock on another "
 			    "one is refused",
-			    all->counter.in_force.keys);
-		say(all->clients[r.client],
-		    counter_word_text((enum counter_word)r.word));
+			    all->counter.ceilings.keys);
+		locker_say(all->lockers[r.client], words[r.word]);
 	}
 	at = counter_deadline(&all->counter);
 	if (at != all->waits.at)
@@ -145,7 +156,7 @@ settle(struct pc_clients *all)
 
 /* A Unix socket may have descriptors in it that take long to close. */
 static void
-close_fd(struct pc_clients *all, int fd, bool tcp)
+lockers_close(struct lockers *all, int fd, bool tcp)
 {
 	if (tcp) {
 		(void)close(fd);
@@ -157,29 +168,30 @@ close_fd(struct pc_clients *all, int fd, bool tcp)
 
 /* Tells a client beyond the limit why it is turned away. */
 static void
-refuse(struct pc_clients *all, int fd, bool tcp, tstamp now)
+lockers_refuse(struct lockers *all, int fd, bool tcp, tstamp now)
 {
 	static const char why[] = "ERROR TOO_MANY_CLIENTS\n";
 
-	all->refused_clients++;
+	all->counter.figures->refused_clients++;
 	log_limited(&all->refused_rate, now, LOG_LEVEL_WARN,
 	    "counter: counter_max_clients %u are there, another one is "
 	    "turned away",
-	    all->counter.in_force.clients);
+	    all->counter.ceilings.clients);
 	(void)send(fd, why, sizeof(why) - 1, MSG_DONTWAIT | MSG_NOSIGNAL);
 	(void)shutdown(fd, SHUT_WR);
-	close_fd(all, fd, tcp);
+	lockers_close(all, fd, tcp);
 }
 
-/* number: of the client in the counter; ILIST_NONE: there is no room. */
-static void
-add(struct pc_clients *all, int fd, bool tcp, uint32_t number,
-    enum pc_line line, tstamp now)
+void
+lockers_add(
+    struct lockers *all, int fd, bool tcp, enum lockers_line line, tstamp now)
 {
-	struct pc_client *cl;
+	uint32_t number =
+	    counter_opened(&all->counter, line == LOCKERS_OWN, now);
+	struct locker *cl;
 
 	if (number == ILIST_NONE) {
-		refuse(all, fd, tcp, now);
+		lockers_refuse(all, fd, tcp, now);
 		return;
 	}
 	cl = calloc(1, sizeof(*cl));
@@ -191,41 +203,27 @@ add(struct pc_clients *all, int fd, bool tcp, uint32_t number,
 	cl->number = number;
 	cl->line = line;
 	cl->tcp = tcp;
-	text_init(&cl->out, PC_PENDING_MAX);
-	cl->io = (struct loop_io){ .fd = fd, .ready = client_ready };
+	text_init(&cl->out, LOCKERS_PENDING_MAX);
+	cl->io = (struct loop_io){ .fd = fd, .ready = locker_ready };
 	if (loop_set(all->loop, &cl->io, READING) == -1)
 		goto fail;
-	all->clients[number] = cl;
-	all->connections++;
+	all->lockers[number] = cl;
+	all->counter.figures->connections++;
 	return;
 fail:
 	log_limited(&all->memory_rate, now, LOG_LEVEL_WARN,
 	    "counter: a client cannot be taken in: %m");
-	all->connect_errors++;
+	all->counter.figures->connect_errors++;
 	free(cl);
 	counter_closed(&all->counter, number, now);
-	close_fd(all, fd, tcp);
-}
-
-void
-pc_clients_add(struct pc_clients *all, int fd, bool tcp, tstamp now)
-{
-	add(all, fd, tcp, counter_opened(&all->counter, now), PC_STRANGERS,
-	    now);
-}
-
-void
-pc_clients_add_own(struct pc_clients *all, int fd, tstamp now)
-{
-	add(all, fd, false, counter_opened_apart(&all->counter, now), PC_OWN,
-	    now);
+	lockers_close(all, fd, tcp);
 }
 
 /* Forgets the answers: all are sent, or will never be. */
 static void
-drop_answers(struct pc_client *cl)
+locker_forget(struct locker *cl)
 {
-	struct pc_clients *all = cl->all;
+	struct lockers *all = cl->all;
 
 	if (cl->stalled) {
 		all->pending -= cl->pending;
@@ -233,53 +231,53 @@ drop_answers(struct pc_client *cl)
 		TAILQ_REMOVE(&all->stalled, cl, stalled_next);
 		cl->stalled = false;
 	}
-	if (all->nspare < PC_SPARE && cl->out.size <= SPARE_MAX) {
+	if (all->nspare < LOCKERS_SPARE && cl->out.size <= SPARE_MAX) {
 		text_clear(&cl->out);
 		all->spare[all->nspare++] = cl->out;
 	} else {
 		text_fini(&cl->out);
 	}
-	text_init(&cl->out, PC_PENDING_MAX);
+	text_init(&cl->out, LOCKERS_PENDING_MAX);
 }
 
 static void
-close_client(struct pc_client *cl, tstamp now)
+locker_close(struct locker *cl, tstamp now)
 {
-	struct pc_clients *all = cl->all;
+	struct lockers *all = cl->all;
 
 	(void)loop_set(all->loop, &cl->io, 0);
-	close_fd(all, cl->io.fd, cl->tcp);
-	drop_answers(cl);
-	unready(cl);
+	lockers_close(all, cl->io.fd, cl->tcp);
+	locker_forget(cl);
+	locker_unready(cl);
 	if (cl->dirty)
 		TAILQ_REMOVE(&all->dirty[cl->line], cl, dirty_next);
-	all->clients[cl->number] = NULL;
+	all->lockers[cl->number] = NULL;
 	counter_closed(&all->counter, cl->number, now);
 	free(cl->in);
 	free(cl);
-	settle(all);
+	lockers_settle(all);
 }
 
 /* --- sending ------------------------------------------------------------ */
 
 static void
-cut_off(struct pc_client *cl, tstamp now)
+locker_cut_off(struct locker *cl, tstamp now)
 {
-	struct pc_clients *all = cl->all;
+	struct lockers *all = cl->all;
 
-	all->failed_sends++;
+	all->counter.figures->failed_sends++;
 	log_limited(&all->stall_rate, now, LOG_LEVEL_WARN,
 	    "counter: a client that does not read is cut off");
-	close_client(cl, now);
+	locker_close(cl, now);
 }
 
 /* The client does not take its answers: nothing more is read from it. */
 static void
-stall(struct pc_client *cl, size_t sent, tstamp now)
+locker_stall(struct locker *cl, size_t sent, tstamp now)
 {
-	struct pc_clients *all = cl->all;
+	struct lockers *all = cl->all;
 
-	unready(cl);
+	locker_unready(cl);
 	memmove(cl->out.data, cl->out.data + sent, cl->out.len - sent);
 	cl->out.len -= sent;
 	all->pending += cl->out.len - cl->pending;
@@ -290,16 +288,16 @@ stall(struct pc_client *cl, size_t sent, tstamp now)
 		TAILQ_INSERT_TAIL(&all->stalled, cl, stalled_next);
 		timer_advance(&all->loop->timers, &all->cut, cl->stalled_until);
 	}
-	if (all->pending <= PC_PENDING_MAX &&
+	if (all->pending <= LOCKERS_PENDING_MAX &&
 	    loop_set(all->loop, &cl->io, STALLED) == 0)
 		return;
-	cut_off(cl, now);
+	locker_cut_off(cl, now);
 }
 
 static void
-flush_client(struct pc_client *cl, tstamp now)
+locker_flush(struct locker *cl, tstamp now)
 {
-	struct pc_clients *all = cl->all;
+	struct lockers *all = cl->all;
 	ssize_t n;
 
 	if (cl->dirty) {
@@ -308,91 +306,83 @@ flush_client(struct pc_client *cl, tstamp now)
 	}
 	/* A conversation without an answer would be another one. */
 	if (cl->out.failed) {
-		close_client(cl, now);
+		locker_close(cl, now);
 		return;
 	}
 	n = send(
 	    cl->io.fd, cl->out.data, cl->out.len, MSG_DONTWAIT | MSG_NOSIGNAL);
 	if (n == -1) {
 		if (!fdpass_is_later(errno)) {
-			all->failed_sends++;
-			close_client(cl, now);
+			all->counter.figures->failed_sends++;
+			locker_close(cl, now);
 			return;
 		}
 		n = 0;
 	}
 	if ((size_t)n < cl->out.len) {
-		stall(cl, (size_t)n, now);
+		locker_stall(cl, (size_t)n, now);
 		return;
 	}
-	drop_answers(cl);
+	locker_forget(cl);
 	if (loop_set(all->loop, &cl->io, READING) == -1)
-		close_client(cl, now);
+		locker_close(cl, now);
 	else if (cl->has_line || cl->unread)
-		make_ready(cl);
+		locker_wants(cl);
 }
 
 /* --- timers ------------------------------------------------------------- */
 
 static void
-waits_due(struct timer *t, tstamp now)
+lockers_waits_due(struct timer *t, tstamp now)
 {
-	struct pc_clients *all = TIMER_OWNER(t, struct pc_clients, waits);
+	struct lockers *all = TIMER_OWNER(t, struct lockers, waits);
 
 	counter_tick(&all->counter, now);
-	settle(all);
+	lockers_settle(all);
 }
 
 static void
-cut_due(struct timer *t, tstamp now)
+lockers_cut_due(struct timer *t, tstamp now)
 {
-	struct pc_clients *all = TIMER_OWNER(t, struct pc_clients, cut);
-	struct pc_client *cl;
+	struct lockers *all = TIMER_OWNER(t, struct lockers, cut);
+	struct locker *cl;
 
 	while ((cl = TAILQ_FIRST(&all->stalled)) != NULL &&
 	    cl->stalled_until <= now)
-		cut_off(cl, now);
+		locker_cut_off(cl, now);
 	if (cl != NULL)
 		timer_set(&all->loop->timers, t, cl->stalled_until);
 }
 
 /* --- reading ------------------------------------------------------------ */
 
-static void
-answer_stats(struct pc_client *cl, const char *what, size_t len, tstamp now)
-{
-	struct counter_service_figures figures;
-
-	pc_clients_figures(cl->all, now, &figures);
-	if (!pc_stats_write(answers(cl), &figures, what, len))
-		say(cl, "ERROR WRONG_STAT");
-}
-
 /* Returns what it cost. */
 static unsigned
-obey_line(struct pc_client *cl, const char *text, size_t len, tstamp now)
+locker_obey(struct locker *cl, const char *text, size_t len, tstamp now)
 {
 	struct counter *c = &cl->all->counter;
-	struct poolcounter_line line;
+	struct language_line line;
 
-	poolcounter_line_parse(text, len, &line);
+	language_parse(text, len, &line);
 	switch (line.verb) {
-	case POOLCOUNTER_ACQUIRE:
+	case LANGUAGE_ACQUIRE:
 		counter_acquire(c, cl->number, &line.request, now);
-		settle(cl->all);
+		lockers_settle(cl->all);
 		break;
-	case POOLCOUNTER_RELEASE:
+	case LANGUAGE_RELEASE:
 		counter_release(c, cl->number, line.text, line.len, now);
-		settle(cl->all);
+		lockers_settle(cl->all);
 		break;
-	case POOLCOUNTER_STATS:
-		answer_stats(cl, line.text, line.len, now);
+	case LANGUAGE_STATS:
+		if (!language_stats(locker_answers(cl), c->figures,
+			now - cl->all->started, line.text, line.len))
+			locker_say(cl, "ERROR WRONG_STAT");
 		return COST_STATS;
-	case POOLCOUNTER_BAD_SYNTAX:
-		say(cl, "ERROR BAD_SYNTAX");
+	case LANGUAGE_BAD_SYNTAX:
+		locker_say(cl, "ERROR BAD_SYNTAX");
 		break;
-	case POOLCOUNTER_BAD_COMMAND:
-		say(cl, "ERROR BAD_COMMAND");
+	case LANGUAGE_BAD_COMMAND:
+		locker_say(cl, "ERROR BAD_COMMAND");
 		break;
 	}
 	return COST_COMMAND;
@@ -400,10 +390,10 @@ obey_line(struct pc_client *cl, const char *text, size_t len, tstamp now)
 
 /* Keeps what is not carried out yet: lines, or the beginning of one. */
 static bool
-keep_rest(struct pc_client *cl, const char *rest, size_t len)
+locker_keep_rest(struct locker *cl, const char *rest, size_t len)
 {
-	if (len >= POOLCOUNTER_LINE_MAX && !cl->has_line && !cl->skipping) {
-		say(cl, "ERROR LINE_TOO_LONG");
+	if (len >= LANGUAGE_LINE_MAX && !cl->has_line && !cl->skipping) {
+		locker_say(cl, "ERROR LINE_TOO_LONG");
 		cl->skipping = true;
 	}
 	if (cl->skipping)
@@ -427,8 +417,8 @@ keep_rest(struct pc_client *cl, const char *rest, size_t len)
  * memory to serve the client any more.
  */
 static bool
-obey_lines(
-    struct pc_client *cl, const char *p, size_t len, unsigned *cost, tstamp now)
+locker_obey_all(
+    struct locker *cl, const char *p, size_t len, unsigned *cost, tstamp now)
 {
 	const char *end = p + len, *lf;
 
@@ -436,93 +426,86 @@ obey_lines(
 	    *cost < CLIENT_WORK) {
 		if (cl->skipping) {
 			cl->skipping = false;
-		} else if (lf - p >= POOLCOUNTER_LINE_MAX) {
-			say(cl, "ERROR LINE_TOO_LONG");
+		} else if (lf - p >= LANGUAGE_LINE_MAX) {
+			locker_say(cl, "ERROR LINE_TOO_LONG");
 			*cost += COST_COMMAND;
 		} else {
-			*cost += obey_line(cl, p, (size_t)(lf - p), now);
+			*cost += locker_obey(cl, p, (size_t)(lf - p), now);
 		}
 		p = lf + 1;
 	}
 	cl->has_line = lf != NULL;
-	return keep_rest(cl, p, (size_t)(end - p));
+	return locker_keep_rest(cl, p, (size_t)(end - p));
 }
 
-/* As recv(2). Descriptors that came along may take long to close. */
-static ssize_t
-receive(struct pc_client *cl, char *buf)
+/*
+ * Adds what the client has sent to buf. False: the client has left. Descriptors
+ * that came along may take long to close.
+ */
+static bool
+locker_read(struct locker *cl, char *buf, size_t *len)
 {
 	struct fdpass_got got = { .nfds = 0 };
 	ssize_t n;
 
 	if (cl->tcp)
-		n = recv(cl->io.fd, buf, READ_MAX, MSG_DONTWAIT);
+		n = recv(cl->io.fd, buf + *len, READ_MAX, MSG_DONTWAIT);
 	else
-		n = fdpass_recv(cl->io.fd, buf, READ_MAX, MSG_DONTWAIT, &got);
-	for (size_t i = 0; n != -1 && i < got.nfds; i++)
+		n = fdpass_recv(
+		    cl->io.fd, buf + *len, READ_MAX, MSG_DONTWAIT, &got);
+	if (n == -1) {
+		cl->unread = errno != EAGAIN;
+		return fdpass_is_later(errno);
+	}
+	for (size_t i = 0; i < got.nfds; i++)
 		lane_close(cl->all->closer, got.fds[i]);
 	/* A read ends behind descriptors. */
 	cl->unread = n == READ_MAX || got.nfds > 0 || cl->odd;
-	return n;
-}
-
-/* Adds what the client has sent to buf. False: the client has left. */
-static bool
-read_more(struct pc_client *cl, char *buf, size_t *len)
-{
-	ssize_t n = receive(cl, buf + *len);
-
-	if (n > 0) {
-		*len += (size_t)n;
-		return true;
-	}
-	if (n == 0 || !fdpass_is_later(errno))
-		return false;
-	cl->unread = errno != EAGAIN;
-	return true;
+	*len += (size_t)n;
+	return n > 0;
 }
 
 /* Serves a client whose turn has come. Returns the cost. */
 static unsigned
-serve_client(struct pc_client *cl, tstamp now)
+locker_serve(struct locker *cl, tstamp now)
 {
 	char buf[INPUT_MAX];
 	size_t len = cl->in_len;
 	unsigned cost = 0;
 
-	unready(cl);
+	locker_unready(cl);
 	if (cl->stalled) {
-		flush_client(cl, now);
+		locker_flush(cl, now);
 		return COST_SEND;
 	}
 	if (len > 0)
 		memcpy(buf, cl->in, len);
 	if (!cl->has_line) {
 		cost += COST_RECEIVE;
-		if (!read_more(cl, buf, &len))
+		if (!locker_read(cl, buf, &len))
 			goto end;
 	}
-	if (!obey_lines(cl, buf, len, &cost, now))
+	if (!locker_obey_all(cl, buf, len, &cost, now))
 		goto end;
 	if (cl->has_line || cl->unread)
-		make_ready(cl);
+		locker_wants(cl);
 	return cost;
 end:
-	close_client(cl, now);
+	locker_close(cl, now);
 	return cost + COST_END;
 }
 
 static void
-client_ready(struct loop_io *io, uint32_t events, tstamp now)
+locker_ready(struct loop_io *io, uint32_t events, tstamp now)
 {
-	struct pc_client *cl = LOOP_OWNER(io, struct pc_client, io);
+	struct locker *cl = LOOP_OWNER(io, struct locker, io);
 
 	(void)now;
 	if (events & ~(EPOLLIN | EPOLLOUT))
 		cl->odd = true;
 	if (events & ~EPOLLOUT)
 		cl->unread = true;
-	make_ready(cl);
+	locker_wants(cl);
 }
 
 /* --- turns -------------------------------------------------------------- */
@@ -533,19 +516,19 @@ client_ready(struct loop_io *io, uint32_t events, tstamp now)
  * be sent has a bound.
  */
 static bool
-work(struct pc_clients *all, unsigned *cost, tstamp now)
+lockers_work(struct lockers *all, unsigned *cost, tstamp now)
 {
-	struct pc_client *cl;
+	struct locker *cl;
 
-	for (int line = 0; line < PC_LINES; line++) {
+	for (int line = 0; line < LOCKERS_LINES; line++) {
 		/* A client found to be gone leaves its locks to others. */
 		if ((cl = TAILQ_FIRST(&all->dirty[line])) != NULL) {
-			flush_client(cl, now);
+			locker_flush(cl, now);
 			*cost += COST_SEND;
 			return true;
 		}
 		if ((cl = TAILQ_FIRST(&all->ready[line])) != NULL) {
-			*cost += serve_client(cl, now);
+			*cost += locker_serve(cl, now);
 			return true;
 		}
 	}
@@ -553,11 +536,11 @@ work(struct pc_clients *all, unsigned *cost, tstamp now)
 }
 
 void
-pc_clients_turn(struct pc_clients *all, tstamp now)
+lockers_turn(struct lockers *all, tstamp now)
 {
 	unsigned cost = 0;
 
-	while (work(all, &cost, now)) {
+	while (lockers_work(all, &cost, now)) {
 		if (cost < TURN_WORK)
 			continue;
 		timer_set(&all->loop->timers, &all->more, now);
@@ -565,108 +548,56 @@ pc_clients_turn(struct pc_clients *all, tstamp now)
 	}
 }
 
-/* The loop has not slept, and pc_clients_turn() follows. */
+/* The loop has not slept, and lockers_turn() follows. */
 static void
-more_due(struct timer *t, tstamp now)
+lockers_more_due(struct timer *t, tstamp now)
 {
 	(void)t;
 	(void)now;
 }
 
-/* --- all of them -------------------------------------------------------- */
+/* --- all of them ---------------------------------------------------------- */
 
-void
-pc_clients_init(struct pc_clients *all, struct loop *loop, struct lane *closer)
+bool
+lockers_init(struct lockers *all, struct loop *loop, struct lane *closer,
+    const struct counter_limits *limits, struct counter_figures *figures)
 {
-	*all = (struct pc_clients){
+	const tstamp now = loop_now(loop);
+	struct siphash_seed seed;
+
+	*all = (struct lockers){
 		.loop = loop,
 		.closer = closer,
+		.lockers = calloc(limits->clients, sizeof(struct locker *)),
 		.stalled = TAILQ_HEAD_INITIALIZER(all->stalled),
+		.started = now,
 	};
-	for (int line = 0; line < PC_LINES; line++) {
+	for (int line = 0; line < LOCKERS_LINES; line++) {
 		TAILQ_INIT(&all->ready[line]);
 		TAILQ_INIT(&all->dirty[line]);
 	}
-	timer_init(&all->waits, waits_due);
-	timer_init(&all->cut, cut_due);
-	timer_init(&all->more, more_due);
-}
-
-bool
-pc_clients_reserve(struct pc_clients *all, const struct counter_limits *wanted)
-{
-	const struct counter_limits in_force = all->counter.in_force;
-	struct counter_limits l = all->counter.limits;
-	const tstamp now = loop_now(all->loop);
-	struct siphash_seed seed;
-	struct pc_client **clients;
-	void *memory;
-
-	if (l.clients >= wanted->clients && l.keys >= wanted->keys &&
-	    l.apart >= wanted->apart)
+	timer_init(&all->waits, lockers_waits_due);
+	timer_init(&all->cut, lockers_cut_due);
+	timer_init(&all->more, lockers_more_due);
+	arc4random_buf(&seed, sizeof(seed));
+	if (all->lockers != NULL &&
+	    counter_init(&all->counter, limits, figures, &seed, now))
 		return true;
-	if (l.clients < wanted->clients)
-		l.clients = wanted->clients;
-	if (l.keys < wanted->keys)
-		l.keys = wanted->keys;
-	if (l.apart < wanted->apart)
-		l.apart = wanted->apart;
-	/* Untouched pages take no memory: calloc(), not realloc(). */
-	memory = calloc(1, counter_memory(&l));
-	clients =
-	    calloc((size_t)l.clients + l.apart, sizeof(struct pc_client *));
-	if (memory == NULL || clients == NULL) {
-		free(memory);
-		free(clients);
-		return false;
-	}
-	if (all->memory == NULL) {
-		arc4random_buf(&seed, sizeof(seed));
-		counter_init(&all->counter, &l, memory, &seed, now);
-		all->started = now;
-	} else {
-		memcpy(clients, all->clients,
-		    all->counter.nclients * sizeof(struct pc_client *));
-		counter_move(&all->counter, &l, memory);
-		counter_resize(&all->counter, &in_force);
-	}
-	free(all->memory);
-	free(all->clients);
-	all->memory = memory;
-	all->clients = clients;
-	return true;
+	free(all->lockers);
+	return false;
 }
 
 void
-pc_clients_fini(struct pc_clients *all, tstamp now)
+lockers_fini(struct lockers *all, tstamp now)
 {
 	for (uint32_t n = 0; n < all->counter.nclients; n++)
-		if (all->clients[n] != NULL)
-			close_client(all->clients[n], now);
+		if (all->lockers[n] != NULL)
+			locker_close(all->lockers[n], now);
 	timer_set(&all->loop->timers, &all->waits, TSTAMP_NEVER);
 	timer_set(&all->loop->timers, &all->cut, TSTAMP_NEVER);
 	timer_set(&all->loop->timers, &all->more, TSTAMP_NEVER);
 	while (all->nspare > 0)
 		text_fini(&all->spare[--all->nspare]);
-	free(all->clients);
-	free(all->memory);
-	pc_clients_init(all, all->loop, all->closer);
-}
-
-void
-pc_clients_figures(const struct pc_clients *all, tstamp now,
-    struct counter_service_figures *out)
-{
-	*out = (struct counter_service_figures){
-		.clients = counter_clients(&all->counter),
-		.max_clients = all->counter.in_force.clients,
-		.keys = all->counter.used_keys,
-		.max_keys = all->counter.in_force.keys,
-		.connections = all->connections,
-		.refused_clients = all->refused_clients,
-		.connect_errors = all->connect_errors,
-		.failed_sends = all->failed_sends,
-		.uptime = (uint64_t)((now - all->started) / TSPAN_SECONDS(1)),
-		.counter = all->counter.figures,
-	};
+	free(all->lockers);
+	counter_fini(&all->counter);
 }

@@ -7,14 +7,15 @@
 
 #include <netinet/in.h>
 
+#include "../support/counter_check.h"
 #include "check.h"
-#include "counter/pc_clients.h"
 
 #define CLIENTS 200
 
 static struct loop loop;
-static struct lane closer; /* of the daemon's own; others count as TCP's */
-static struct pc_clients pc;
+static struct lane closer; /* of our own; others count as TCP's */
+static struct lockers all;
+static struct counter_figures figures;
 static tstamp now;
 static int clients[CLIENTS]; /* their ends; -1: gone */
 static unsigned lines[CLIENTS]; /* that each has heard */
@@ -39,7 +40,7 @@ take_in(int i, int sv[2])
 {
 	clients[i] = sv[0];
 	lines[i] = 0;
-	pc_clients_add(&pc, sv[1], true, now);
+	lockers_add(&all, sv[1], true, LOCKERS_STRANGERS, now);
 }
 
 static void
@@ -47,9 +48,7 @@ begin(int count)
 {
 	static const struct loop_clock clock = { virtual_now, clock_wait,
 		NULL };
-	const struct counter_limits limits = {
-		.clients = CLIENTS, .keys = 8, .apart = 1
-	};
+	const struct counter_limits limits = { .clients = CLIENTS, .keys = 8 };
 	int sv[2];
 
 	now = TSPAN_SECONDS(1000);
@@ -57,10 +56,9 @@ begin(int count)
 		abort();
 	if (lane_start(&closer, &loop, "closer", NULL) == -1)
 		abort();
-	pc_clients_init(&pc, &loop, &closer);
-	if (!pc_clients_reserve(&pc, &limits))
+	memset(&figures, 0, sizeof(figures));
+	if (!lockers_init(&all, &loop, &closer, &limits, &figures))
 		abort();
-	counter_resize(&pc.counter, &limits);
 	for (int i = 0; i < CLIENTS; i++)
 		clients[i] = -1;
 	for (int i = 0; i < count; i++) {
@@ -83,7 +81,7 @@ finish(void)
 {
 	for (int i = 0; i < CLIENTS; i++)
 		leave(i);
-	pc_clients_fini(&pc, now);
+	lockers_fini(&all, now);
 	(void)lane_stop(&closer, TSTAMP_NEVER);
 	loop_fini(&loop);
 }
@@ -99,13 +97,13 @@ say(int i, const char *text)
 static void
 say_often(int i, const char *text, unsigned times)
 {
-	char all[8192] = "";
+	char piece[8192] = "";
 	size_t len = 0;
 
 	while (times-- > 0)
-		len += strlcpy(all + len, text, sizeof(all) - len);
-	NEED(len < sizeof(all));
-	say(i, all);
+		len += strlcpy(piece + len, text, sizeof(piece) - len);
+	NEED(len < sizeof(piece));
+	say(i, piece);
 }
 
 /* Lines that the client has heard so far; it reads what is there. */
@@ -133,8 +131,8 @@ static void
 turn(void)
 {
 	(void)loop_turn(&loop, now);
-	pc_clients_turn(&pc, now);
-	counter_check(&pc.counter);
+	lockers_turn(&all, now);
+	counter_check(&all.counter);
 }
 
 /* Turns as long as the loop would not sleep; how many those were. */
@@ -223,7 +221,7 @@ a_turn_sends_part_of_many_answers_and_the_next_ones_the_rest(void)
 	for (int i = 1; i < CLIENTS; i++)
 		say(i, "ACQ4ANY k 1 1000 9\n");
 	(void)turn_on();
-	CHECK_EQ(CLIENTS - 1, pc.counter.figures.waiting);
+	CHECK_EQ(CLIENTS - 1, figures.waiting);
 
 	say(0, "RELEASE\n");
 	turn();
@@ -255,8 +253,8 @@ a_client_that_closes_is_gone_when_all_it_said_is_carried_out(void)
 	CHECK(hears_the_end(0));
 	/* DONE, which only a release brings. */
 	CHECK_EQ(1, heard(1));
-	CHECK_EQ(0, pc.counter.figures.held);
-	CHECK_EQ(1, counter_clients(&pc.counter));
+	CHECK_EQ(0, figures.held);
+	CHECK_EQ(1, figures.clients);
 	finish();
 }
 
@@ -268,7 +266,7 @@ an_end_between_two_turns_is_seen(void)
 	(void)turn_on();
 	leave(0);
 	(void)turn_on();
-	CHECK_EQ(0, counter_clients(&pc.counter));
+	CHECK_EQ(0, figures.clients);
 	finish();
 }
 
@@ -283,13 +281,13 @@ a_client_that_reads_late_loses_no_answer(void)
 	say_often(0, "STATS FULL\n", 400);
 	for (unsigned i = 0; i < 1000 && lines[0] < answers; i++) {
 		(void)turn_on();
-		stalled = stalled || !TAILQ_EMPTY(&pc.stalled);
+		stalled = stalled || !TAILQ_EMPTY(&all.stalled);
 		(void)heard(0);
 	}
 	CHECK(stalled);
 	CHECK_EQ(answers, lines[0]);
-	CHECK(TAILQ_EMPTY(&pc.stalled));
-	CHECK_EQ(0, pc.pending);
+	CHECK(TAILQ_EMPTY(&all.stalled));
+	CHECK_EQ(0, all.pending);
 	say(0, "RELEASE\n");
 	(void)turn_on();
 	CHECK_EQ(answers + 1, heard(0));
@@ -308,7 +306,7 @@ the_daemons_own_client_waits_for_no_other(void)
 	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, sv) == 0);
 	clients[64] = sv[0];
 	lines[64] = 0;
-	pc_clients_add_own(&pc, sv[1], now);
+	lockers_add(&all, sv[1], false, LOCKERS_OWN, now);
 	say(64, "RELEASE\n");
 	turn();
 	CHECK_EQ(1, heard(64));

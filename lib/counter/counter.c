@@ -1,0 +1,725 @@
+/*
+ * The counter: its clients, what they ask, and what becomes of it. Keys, and
+ * the ranks of the clients that wait for them, are found in two hash tables
+ * with chains, linked by number.
+ */
+
+#include <assert.h>
+#include <endian.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/layout.h"
+#include "counter/counter.h"
+
+/* --- SipHash-1-3 --------------------------------------------------------- */
+
+struct sipstate {
+	uint64_t v0, v1, v2, v3;
+};
+
+static uint64_t
+siphash_rotate(uint64_t x, unsigned n)
+{
+	return x << n | x >> (64 - n);
+}
+
+static void
+siphash_round(struct sipstate *s)
+{
+	s->v0 += s->v1;
+	s->v1 = siphash_rotate(s->v1, 13) ^ s->v0;
+	s->v0 = siphash_rotate(s->v0, 32);
+	s->v2 += s->v3;
+	s->v3 = siphash_rotate(s->v3, 16) ^ s->v2;
+	s->v0 += s->v3;
+	s->v3 = siphash_rotate(s->v3, 21) ^ s->v0;
+	s->v2 += s->v1;
+	s->v1 = siphash_rotate(s->v1, 17) ^ s->v2;
+	s->v2 = siphash_rotate(s->v2, 32);
+}
+
+/* The next up to eight bytes, the first of them lowest on every machine. */
+static uint64_t
+siphash_word(const unsigned char *p, size_t len)
+{
+	uint64_t word = 0;
+
+	memcpy(&word, p, len);
+	return le64toh(word);
+}
+
+static void
+siphash_absorb(struct sipstate *s, uint64_t word)
+{
+	s->v3 ^= word;
+	siphash_round(s);
+	s->v0 ^= word;
+}
+
+static uint64_t
+siphash(const struct siphash_seed *seed, const void *data, size_t len)
+{
+	struct sipstate s = {
+		.v0 = seed->k0 ^ 0x736f6d6570736575,
+		.v1 = seed->k1 ^ 0x646f72616e646f6d,
+		.v2 = seed->k0 ^ 0x6c7967656e657261,
+		.v3 = seed->k1 ^ 0x7465646279746573,
+	};
+	const unsigned char *p = data;
+	size_t left = len;
+
+	for (; left >= 8; left -= 8, p += 8)
+		siphash_absorb(&s, siphash_word(p, 8));
+	siphash_absorb(&s, siphash_word(p, left) | (uint64_t)len << 56);
+	s.v2 ^= 0xff;
+	for (unsigned i = 0; i < 3; i++)
+		siphash_round(&s);
+	return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
+}
+
+/* --- keys ----------------------------------------------------------------- */
+
+/*
+ * The text of keys lies in pieces, so that short texts, which nearly all are,
+ * take little. Gives the first piece.
+ */
+static uint32_t
+key_store_text(struct counter *c, const char *text, size_t len)
+{
+	uint32_t first = 0, *link = &first;
+
+	for (size_t at = 0; at < len; at += COUNTER_CHUNK) {
+		uint32_t n = c->free_chunks;
+		size_t part =
+		    len - at < COUNTER_CHUNK ? len - at : COUNTER_CHUNK;
+
+		if (n == 0) {
+			assert(c->nchunks < c->limits.keys * COUNTER_CHUNKS);
+			n = ++c->nchunks;
+		} else {
+			c->free_chunks = c->chunks[n - 1].next;
+		}
+		memcpy(c->chunks[n - 1].text, text + at, part);
+		*link = n;
+		link = &c->chunks[n - 1].next;
+	}
+	*link = 0;
+	return first - 1;
+}
+
+/* Whether the text is that of this key. */
+static bool
+key_is(const struct counter *c, uint32_t key, const char *text, size_t len)
+{
+	const struct counter_key *k = &c->keys[key];
+	uint32_t n = k->text;
+
+	if (k->len != len)
+		return false;
+	for (size_t at = 0; at < len; at += COUNTER_CHUNK) {
+		size_t part =
+		    len - at < COUNTER_CHUNK ? len - at : COUNTER_CHUNK;
+
+		if (memcmp(c->chunks[n].text, text + at, part) != 0)
+			return false;
+		n = c->chunks[n].next - 1;
+	}
+	return true;
+}
+
+/* The key of this text, or ILIST_NONE. */
+static uint32_t
+key_find(const struct counter *c, uint32_t hash, const char *text, size_t len)
+{
+	uint32_t n = c->buckets[hash & c->bucket_mask];
+
+	for (; n != 0; n = c->keys[n - 1].next)
+		if (c->keys[n - 1].hash == hash && key_is(c, n - 1, text, len))
+			return n - 1;
+	return ILIST_NONE;
+}
+
+/* A new key, without holders; the caller knows that there is room for it. */
+static uint32_t
+key_add(struct counter *c, uint32_t hash, const char *text, size_t len)
+{
+	uint32_t *bucket = &c->buckets[hash & c->bucket_mask];
+	uint32_t n = c->free_keys;
+	struct counter_key *k;
+
+	if (n == 0) {
+		assert(c->nkeys < c->limits.keys);
+		n = ++c->nkeys;
+	} else {
+		c->free_keys = c->keys[n - 1].next;
+	}
+	k = &c->keys[--n];
+	k->hash = hash;
+	k->text = key_store_text(c, text, len);
+	k->len = (uint16_t)len;
+	k->holders = 0;
+	ilist_init(&k->me);
+	ilist_init(&k->any);
+	k->next = *bucket;
+	*bucket = n + 1;
+	c->figures->keys++;
+	return n;
+}
+
+/* Forgets the key if it has neither holder nor waiter. */
+static void
+key_drop(struct counter *c, uint32_t key)
+{
+	struct counter_key *k = &c->keys[key];
+	uint32_t *link = &c->buckets[k->hash & c->bucket_mask];
+	uint32_t last = k->text;
+
+	if (k->holders != 0 || k->me.count + k->any.count != 0)
+		return;
+	while (*link != key + 1)
+		link = &c->keys[*link - 1].next;
+	*link = k->next;
+	while (c->chunks[last].next != 0)
+		last = c->chunks[last].next - 1;
+	c->chunks[last].next = c->free_chunks;
+	c->free_chunks = k->text + 1;
+	k->len = 0;
+	k->next = c->free_keys;
+	c->free_keys = key + 1;
+	c->figures->keys--;
+}
+
+/* --- ranks ---------------------------------------------------------------- */
+
+static uint32_t *
+rank_bucket(
+    const struct counter *c, uint32_t key, uint8_t state, uint32_t workers)
+{
+	const uint32_t words[] = { key, state, workers };
+	uint32_t hash = (uint32_t)siphash(&c->seed, words, sizeof(words));
+
+	return &c->rank_buckets[hash & c->rank_mask];
+}
+
+/* The rank + 1, or 0. */
+static uint32_t
+rank_find(
+    const struct counter *c, uint32_t key, uint8_t state, uint32_t workers)
+{
+	uint32_t n = *rank_bucket(c, key, state, workers);
+
+	for (; n != 0; n = c->ranks[n - 1].next) {
+		const struct counter_rank *r = &c->ranks[n - 1];
+
+		if (r->key == key && r->state == state && r->workers == workers)
+			break;
+	}
+	return n;
+}
+
+/* Gives the rank + 1. */
+static uint32_t
+rank_new(struct counter *c, const struct counter_entry *e)
+{
+	uint32_t *bucket = rank_bucket(c, e->key, e->state, e->workers);
+	uint32_t n = c->free_ranks;
+	struct counter_rank *r;
+
+	if (n == 0) {
+		assert(c->nranks < c->limits.clients);
+		n = ++c->nranks;
+	} else {
+		c->free_ranks = c->ranks[n - 1].next;
+	}
+	r = &c->ranks[n - 1];
+	r->key = e->key;
+	r->workers = e->workers;
+	r->state = e->state;
+	ilist_init(&r->clients);
+	r->next = *bucket;
+	*bucket = n;
+	return n;
+}
+
+static void
+rank_free(struct counter *c, uint32_t rank)
+{
+	struct counter_rank *r = &c->ranks[rank];
+	uint32_t *link = rank_bucket(c, r->key, r->state, r->workers);
+
+	while (*link != rank + 1)
+		link = &c->ranks[*link - 1].next;
+	*link = r->next;
+	r->state = COUNTER_FREE;
+	r->next = c->free_ranks;
+	c->free_ranks = rank + 1;
+}
+
+/* The queue of its key in which the entry waits, by its state. */
+static struct ilist *
+rank_queue(struct counter *c, const struct counter_entry *e)
+{
+	struct counter_key *k = &c->keys[e->key];
+
+	return e->state == COUNTER_ME ? &k->me : &k->any;
+}
+
+/* The client that waits longest under this limit, or ILIST_NONE. */
+static uint32_t
+rank_heir(
+    const struct counter *c, uint32_t key, uint8_t state, uint32_t workers)
+{
+	uint32_t n = rank_find(c, key, state, workers);
+
+	return n == 0 ? ILIST_NONE : c->ranks[n - 1].clients.first;
+}
+
+/* --- memory --------------------------------------------------------------- */
+
+static uint32_t
+counter_buckets(uint32_t entries)
+{
+	uint32_t n = 16;
+
+	while (n < entries && n < 1u << 31)
+		n *= 2;
+	return n;
+}
+
+/* Lays the tables out in the memory; gives the bytes that takes. */
+static size_t
+counter_lay_out(struct counter *c, const struct counter_limits *l, char *memory)
+{
+	size_t used = 0, clients = l->clients, keys = l->keys;
+	size_t entries = clients * COUNTER_STACK;
+	uint32_t buckets = counter_buckets(l->keys);
+	uint32_t rank_buckets = counter_buckets(l->clients);
+	void *at;
+
+	c->bucket_mask = buckets - 1;
+	c->rank_mask = rank_buckets - 1;
+	c->clients = layout_carve(memory, &used, clients * sizeof(*c->clients));
+	c->entries = layout_carve(memory, &used, entries * sizeof(*c->entries));
+	c->client_links =
+	    layout_carve(memory, &used, clients * sizeof(struct ilink));
+	c->entry_links =
+	    layout_carve(memory, &used, entries * sizeof(struct ilink));
+	c->replies = layout_carve(
+	    memory, &used, (clients + COUNTER_STACK) * sizeof(*c->replies));
+	c->keys = layout_carve(memory, &used, keys * sizeof(*c->keys));
+	c->chunks = layout_carve(
+	    memory, &used, keys * COUNTER_CHUNKS * sizeof(*c->chunks));
+	c->buckets = layout_carve(memory, &used, buckets * sizeof(*c->buckets));
+	c->ranks = layout_carve(memory, &used, clients * sizeof(*c->ranks));
+	c->rank_buckets = layout_carve(
+	    memory, &used, rank_buckets * sizeof(*c->rank_buckets));
+	at = layout_carve(memory, &used, deadlines_memory(l->clients));
+	if (at != NULL)
+		deadlines_init(&c->waits, at, l->clients);
+	return used;
+}
+
+bool
+counter_init(struct counter *c, const struct counter_limits *limits,
+    struct counter_figures *figures, const struct siphash_seed *seed,
+    tstamp now)
+{
+	/* Untouched pages take no memory: calloc(), as that of a map is. */
+	*c = (struct counter){
+		.limits = *limits,
+		.memory = calloc(1, counter_lay_out(c, limits, NULL)),
+		.seed = *seed,
+		.figures = figures,
+		.now = now,
+	};
+	if (c->memory == NULL)
+		return false;
+	(void)counter_lay_out(c, limits, c->memory);
+	ilist_init(&c->free_clients);
+	counter_limit(c, limits);
+	return true;
+}
+
+void
+counter_fini(struct counter *c)
+{
+	free(c->memory);
+	c->memory = NULL;
+}
+
+void
+counter_limit(struct counter *c, const struct counter_limits *ceilings)
+{
+	assert(ceilings->clients <= c->limits.clients &&
+	    ceilings->keys <= c->limits.keys);
+	c->ceilings = *ceilings;
+	c->figures->max_clients = ceilings->clients;
+	c->figures->max_keys = ceilings->keys;
+}
+
+/* --- replies -------------------------------------------------------------- */
+
+static void
+counter_at(struct counter *c, tstamp now)
+{
+	assert(now >= c->now && c->nreplies == 0);
+	c->now = now;
+	c->first_reply = 0;
+}
+
+/*
+ * A fact brings each client one reply at most, and the client it is about up
+ * to COUNTER_STACK more.
+ */
+static void
+counter_say(struct counter *c, uint32_t client, enum counter_word word)
+{
+	assert(c->nreplies < c->limits.clients + COUNTER_STACK);
+	c->replies[c->nreplies++] =
+	    (struct counter_reply){ .client = client, .word = (uint8_t)word };
+}
+
+bool
+counter_next_reply(struct counter *c, struct counter_reply *out)
+{
+	if (c->first_reply == c->nreplies) {
+		c->first_reply = c->nreplies = 0;
+		return false;
+	}
+	*out = c->replies[c->first_reply++];
+	return true;
+}
+
+/* --- entries -------------------------------------------------------------- */
+
+/* The entry at this depth of the client's stack. */
+static uint32_t
+counter_entry_at(const struct counter *c, uint32_t client, unsigned depth)
+{
+	return client * COUNTER_STACK + c->clients[client].stack[depth];
+}
+
+/* The client's newest entry. */
+static uint32_t
+counter_newest(const struct counter *c, uint32_t client)
+{
+	return counter_entry_at(c, client, c->clients[client].depth - 1u);
+}
+
+static bool
+counter_waits(const struct counter_entry *e)
+{
+	return e->state == COUNTER_ME || e->state == COUNTER_ANY;
+}
+
+/* How long the entry has been held, or has waited, in microseconds. */
+static uint64_t
+counter_age(const struct counter *c, uint32_t entry)
+{
+	return (uint64_t)(c->now - c->entries[entry].since) / 1000;
+}
+
+/* A new entry, on top of the stack; it is to be locked or enqueued. */
+static uint32_t
+counter_push(struct counter *c, uint32_t client, uint32_t key, uint32_t workers)
+{
+	struct counter_client *cl = &c->clients[client];
+	uint32_t n = counter_entry_at(c, client, cl->depth);
+
+	assert(cl->depth < COUNTER_STACK);
+	cl->depth++;
+	c->entries[n].since = c->now;
+	c->entries[n].key = key;
+	c->entries[n].workers = workers;
+	return n;
+}
+
+/* Takes the entry off its client's stack, wherever it stands there. */
+static void
+counter_pop(struct counter *c, uint32_t entry)
+{
+	struct counter_client *cl = &c->clients[entry / COUNTER_STACK];
+	uint8_t slot = (uint8_t)(entry % COUNTER_STACK);
+	unsigned i = 0;
+
+	while (cl->stack[i] != slot)
+		i++;
+	cl->depth--;
+	for (; i < cl->depth; i++)
+		cl->stack[i] = cl->stack[i + 1];
+	cl->stack[i] = slot;
+	c->entries[entry].state = COUNTER_FREE;
+}
+
+static void
+counter_enqueue(struct counter *c, uint32_t entry, bool any, tspan timeout)
+{
+	struct counter_entry *e = &c->entries[entry];
+	uint32_t client = entry / COUNTER_STACK, rank;
+
+	e->state = any ? COUNTER_ANY : COUNTER_ME;
+	rank = rank_find(c, e->key, e->state, e->workers);
+	if (rank == 0)
+		rank = rank_new(c, e);
+	e->rank = rank - 1;
+	ilist_push_back(rank_queue(c, e), c->entry_links, entry);
+	ilist_push_back(&c->ranks[e->rank].clients, c->client_links, client);
+	deadlines_set(&c->waits, client, tstamp_add(c->now, timeout));
+	c->figures->waiting++;
+}
+
+static void
+counter_dequeue(struct counter *c, uint32_t entry)
+{
+	const struct counter_entry *e = &c->entries[entry];
+	struct ilist *clients = &c->ranks[e->rank].clients;
+	uint32_t client = entry / COUNTER_STACK;
+
+	ilist_remove(rank_queue(c, e), c->entry_links, entry);
+	ilist_remove(clients, c->client_links, client);
+	if (ilist_empty(clients))
+		rank_free(c, e->rank);
+	deadlines_set(&c->waits, client, TSTAMP_NEVER);
+	c->figures->waiting--;
+}
+
+/* The entry holds a place, which is among the holders of its key. */
+static void
+counter_lock(struct counter *c, uint32_t entry)
+{
+	struct counter_entry *e = &c->entries[entry];
+
+	e->state = COUNTER_HELD;
+	e->since = c->now;
+	c->figures->held++;
+	c->figures->acquired++;
+	counter_say(c, entry / COUNTER_STACK, COUNTER_LOCKED);
+}
+
+/* --- ends ----------------------------------------------------------------- */
+
+/* A wait ends without a lock. */
+static void
+counter_withdraw(struct counter *c, uint32_t entry)
+{
+	uint32_t key = c->entries[entry].key;
+
+	counter_dequeue(c, entry);
+	counter_pop(c, entry);
+	key_drop(c, key);
+}
+
+/* Gives the place of a holder that has gone to a waiter, if one may have it. */
+static void
+counter_hand_over(struct counter *c, uint32_t key, bool also_any)
+{
+	struct counter_key *k = &c->keys[key];
+	uint32_t client = rank_heir(c, key, COUNTER_ME, k->holders);
+	uint32_t heir;
+
+	if (client == ILIST_NONE && also_any)
+		client = rank_heir(c, key, COUNTER_ANY, k->holders);
+	if (client == ILIST_NONE) {
+		k->holders--;
+		key_drop(c, key);
+		return;
+	}
+	heir = counter_newest(c, client);
+	if (c->entries[heir].state == COUNTER_ME)
+		c->figures->me_time += counter_age(c, heir);
+	else
+		c->figures->any_time += counter_age(c, heir);
+	counter_dequeue(c, heir);
+	counter_lock(c, heir);
+}
+
+/*
+ * A lock ends; released: by its holder, and not by its leaving. Then all who
+ * wait for the result are told that it is there.
+ */
+static void
+counter_unlock(struct counter *c, uint32_t entry, bool released)
+{
+	uint32_t key = c->entries[entry].key, n;
+	const struct ilist *any = &c->keys[key].any;
+	uint64_t worked = counter_age(c, entry);
+
+	c->figures->processing_time += worked;
+	c->figures->processed++;
+	c->figures->held--;
+	counter_pop(c, entry);
+	while (released && !ilist_empty(any)) {
+		n = any->first;
+		c->figures->good_time += counter_age(c, n);
+		c->figures->gained_time += worked;
+		counter_dequeue(c, n);
+		counter_pop(c, n);
+		counter_say(c, n / COUNTER_STACK, COUNTER_DONE);
+	}
+	counter_hand_over(c, key, !released);
+}
+
+/* A lock or a wait ends. */
+static void
+counter_end(struct counter *c, uint32_t entry, bool released)
+{
+	if (counter_waits(&c->entries[entry]))
+		counter_withdraw(c, entry);
+	else
+		counter_unlock(c, entry, released);
+}
+
+/* --- clients -------------------------------------------------------------- */
+
+uint32_t
+counter_opened(struct counter *c, bool own, tstamp now)
+{
+	uint32_t n = c->free_clients.first;
+	struct counter_client *cl;
+
+	counter_at(c, now);
+	if ((!own && c->figures->clients >= c->ceilings.clients) ||
+	    (n == ILIST_NONE && c->nclients == c->limits.clients))
+		return ILIST_NONE;
+	if (n == ILIST_NONE)
+		n = c->nclients++;
+	else
+		ilist_remove(&c->free_clients, c->client_links, n);
+	cl = &c->clients[n];
+	*cl = (struct counter_client){ .open = true, .own = own };
+	c->figures->clients += !own;
+	for (unsigned i = 0; i < COUNTER_STACK; i++)
+		cl->stack[i] = (uint8_t)i;
+	return n;
+}
+
+void
+counter_closed(struct counter *c, uint32_t client, tstamp now)
+{
+	struct counter_client *cl = &c->clients[client];
+
+	assert(cl->open);
+	counter_at(c, now);
+	while (cl->depth > 0)
+		counter_end(c, counter_newest(c, client), false);
+	cl->open = false;
+	c->figures->clients -= !cl->own;
+	ilist_push_front(&c->free_clients, c->client_links, client);
+}
+
+/* Whether the client may ask for one more lock; it is told if not. */
+static bool
+counter_may_ask(struct counter *c, uint32_t client)
+{
+	const struct counter_client *cl = &c->clients[client];
+
+	if (cl->depth > 0 &&
+	    counter_waits(&c->entries[counter_newest(c, client)])) {
+		c->figures->lock_while_waiting++;
+		counter_say(c, client, COUNTER_WAIT_FOR_RESPONSE);
+		return false;
+	}
+	if (cl->depth == COUNTER_STACK) {
+		c->figures->lock_mismatch++;
+		counter_say(c, client, COUNTER_LOCK_HELD);
+		return false;
+	}
+	return true;
+}
+
+/* Takes a free place, which may be the first of a new key. */
+static void
+counter_take(struct counter *c, uint32_t client, uint32_t key, uint32_t hash,
+    const struct counter_request *r)
+{
+	uint32_t most =
+	    c->clients[client].own ? c->limits.keys : c->ceilings.keys;
+
+	if (key == ILIST_NONE && c->figures->keys >= most) {
+		c->figures->full_tables++;
+		counter_say(c, client, COUNTER_TOO_MANY_KEYS);
+		return;
+	}
+	if (key == ILIST_NONE)
+		key = key_add(c, hash, r->key, r->len);
+	c->keys[key].holders++;
+	counter_lock(c, counter_push(c, client, key, r->workers));
+}
+
+void
+counter_acquire(struct counter *c, uint32_t client,
+    const struct counter_request *r, tstamp now)
+{
+	uint32_t hash, key, holders = 0, waiters = 0;
+
+	assert(c->clients[client].open);
+	assert(r->len > 0 && r->len <= COUNTER_KEY_MAX);
+	counter_at(c, now);
+	if (!counter_may_ask(c, client))
+		return;
+	hash = (uint32_t)siphash(&c->seed, r->key, r->len);
+	key = key_find(c, hash, r->key, r->len);
+	if (key != ILIST_NONE) {
+		holders = c->keys[key].holders;
+		waiters = c->keys[key].me.count + c->keys[key].any.count;
+	}
+	if (holders + waiters >= r->maxqueue) {
+		c->figures->full_queues++;
+		counter_say(c, client, COUNTER_QUEUE_FULL);
+	} else if (holders < r->workers) {
+		counter_take(c, client, key, hash, r);
+	} else if (r->timeout <= 0) {
+		counter_say(c, client, COUNTER_TIMEOUT);
+	} else {
+		counter_enqueue(c, counter_push(c, client, key, r->workers),
+		    r->any, r->timeout);
+	}
+}
+
+void
+counter_release(
+    struct counter *c, uint32_t client, const char *key, size_t len, tstamp now)
+{
+	const struct counter_client *cl = &c->clients[client];
+	unsigned left = cl->depth;
+
+	assert(cl->open);
+	counter_at(c, now);
+	while (left-- > 0) {
+		uint32_t n = counter_entry_at(c, client, left);
+
+		if (len != 0 && !key_is(c, c->entries[n].key, key, len))
+			continue;
+		c->figures->releases++;
+		counter_end(c, n, true);
+		counter_say(c, client, COUNTER_RELEASED);
+		return;
+	}
+	c->figures->release_mismatch++;
+	counter_say(c, client, COUNTER_NOT_LOCKED);
+}
+
+/* --- time ----------------------------------------------------------------- */
+
+tstamp
+counter_deadline(const struct counter *c)
+{
+	uint32_t client;
+
+	return deadlines_first(&c->waits, &client);
+}
+
+void
+counter_tick(struct counter *c, tstamp now)
+{
+	uint32_t client, n;
+
+	counter_at(c, now);
+	while (deadlines_first(&c->waits, &client) <= now) {
+		n = counter_newest(c, client);
+		c->figures->wasted_time += counter_age(c, n);
+		counter_withdraw(c, n);
+		counter_say(c, client, COUNTER_TIMEOUT);
+	}
+}

@@ -1,0 +1,317 @@
+#ifndef COUNTER_COUNTER_H
+#define COUNTER_COUNTER_H
+
+/*
+ * apppool-counter: locks with a limit, for many clients, over the protocol of
+ * PoolCounter. counter.c decides and makes no system call; language.c knows
+ * the words, lockers.c serves sockets, apppool_counter.c is the program.
+ */
+
+#include <sys/queue.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/deadlines.h"
+#include "core/ilist.h"
+#include "core/tstamp.h"
+#include "sys/counter_wire.h"
+#include "sys/lane.h"
+#include "sys/log.h"
+#include "sys/loop.h"
+#include "sys/text.h"
+
+/* --- counter.c ----------------------------------------------------------- */
+
+/*
+ * A key is held by as many clients as the asking client will stand, a bounded
+ * number waits, and the rest is told so at once. Waiters for a place of their
+ * own (ME) are served one by one, waiters for anyone's result (ANY) all
+ * together when a holder releases.
+ *
+ * As with the pool, the caller tells what happened, `now` last, and takes out
+ * replies with counter_next_reply() after each fact. Clients are numbers,
+ * reused after their end. No fact fails: `now` that runs backwards, or a client
+ * that is not there, is the caller's bug, and an assert.
+ *
+ * Source: the PoolCounter text, and the behaviour of poolcounterd 1.1.3.
+ * apppool-counter(7) has the rules.
+ *
+ * A request costs O(1), O(log n) if it begins or ends a wait, and O(n) if it
+ * wakes n clients.
+ */
+
+/* Locks and waits a client can have at a time. */
+#define COUNTER_STACK 4
+
+/* Longest key, in bytes; and the pieces that its text takes at most. */
+#define COUNTER_KEY_MAX 1024
+#define COUNTER_CHUNK 60
+#define COUNTER_CHUNKS ((COUNTER_KEY_MAX + COUNTER_CHUNK - 1) / COUNTER_CHUNK)
+
+struct counter_limits {
+	uint32_t clients; /* at least 1, at most 2^24 */
+	/* At least 1; more than COUNTER_STACK for each client are useless. */
+	uint32_t keys;
+};
+
+enum counter_state {
+	COUNTER_FREE,
+	COUNTER_HELD,
+	COUNTER_ME, /* waits for a place of its own */
+	COUNTER_ANY, /* waits for the result of any holder */
+};
+
+/* A lock, or a wait for one: number client * COUNTER_STACK + 0 … 3. */
+struct counter_entry {
+	tstamp since; /* held, or waiting, since then */
+	uint32_t key;
+	uint32_t workers; /* limit of its request */
+	uint32_t rank; /* of an entry that waits */
+	uint8_t state; /* enum counter_state */
+};
+
+struct counter_client {
+	bool open;
+	bool own; /* of the daemon: the ceilings are not for it */
+	uint8_t depth; /* entries */
+	uint8_t stack[COUNTER_STACK]; /* oldest first; the rest is free ones */
+};
+
+/* Exists while it has a holder or a waiter. */
+struct counter_key {
+	uint32_t hash;
+	uint32_t next; /* of the same bucket, + 1; 0: none */
+	uint32_t text; /* its first chunk */
+	uint16_t len; /* bytes; 0: this number is free */
+	uint32_t holders;
+	struct ilist me; /* entries that wait, oldest first */
+	struct ilist any;
+};
+
+/*
+ * The clients that wait for a key, in one of its queues, under the same limit.
+ *
+ * No client waits while there are fewer holders than its limit allows, neither
+ * when it comes nor later. So when one of h holders goes, the clients that may
+ * have the place are exactly those with the limit h: the heir is the first of
+ * a rank, and no queue has to be looked through.
+ */
+struct counter_rank {
+	uint32_t key;
+	uint32_t workers;
+	uint32_t next; /* of the same bucket, or of the free ones, + 1; 0 */
+	uint8_t state; /* COUNTER_ME, COUNTER_ANY; COUNTER_FREE: not in use */
+	struct ilist clients; /* the longest waiting one first */
+};
+
+/* A piece of the text of a key. */
+struct counter_chunk {
+	uint32_t next; /* of the same text, or of the free ones, + 1; 0: none */
+	char text[COUNTER_CHUNK];
+};
+
+enum counter_word {
+	COUNTER_LOCKED,
+	COUNTER_DONE,
+	COUNTER_QUEUE_FULL,
+	COUNTER_TIMEOUT,
+	COUNTER_LOCK_HELD,
+	COUNTER_NOT_LOCKED,
+	COUNTER_RELEASED,
+	COUNTER_WAIT_FOR_RESPONSE, /* an error */
+	COUNTER_TOO_MANY_KEYS, /* likewise, of this implementation */
+	COUNTER_WORDS
+};
+
+struct counter_reply {
+	uint32_t client;
+	uint8_t word; /* enum counter_word */
+};
+
+struct siphash_seed {
+	uint64_t k0, k1;
+};
+
+struct counter {
+	struct counter_limits limits; /* of the tables */
+	struct counter_limits ceilings; /* at most those; who is there stays */
+	void *memory; /* of the tables, which counter_fini() frees */
+	struct counter_client *clients;
+	struct counter_entry *entries;
+	struct ilink *client_links; /* the free list, and the ranks */
+	struct ilink *entry_links; /* the queues */
+	struct counter_key *keys;
+	struct counter_chunk *chunks;
+	struct counter_rank *ranks; /* one for each client */
+	uint32_t *buckets; /* key + 1; 0: none */
+	uint32_t bucket_mask; /* number of buckets - 1 */
+	uint32_t *rank_buckets; /* likewise, of ranks */
+	uint32_t rank_mask;
+	struct counter_reply *replies;
+	uint32_t first_reply;
+	uint32_t nreplies;
+	struct deadlines waits; /* by client */
+	struct ilist free_clients; /* used before, free now */
+	uint32_t free_keys; /* linked by next, + 1; 0: none */
+	uint32_t free_chunks; /* likewise */
+	uint32_t free_ranks; /* likewise */
+	uint32_t nclients; /* numbers below were used at some time */
+	uint32_t nkeys; /* likewise */
+	uint32_t nchunks; /* likewise */
+	uint32_t nranks; /* likewise */
+	struct siphash_seed seed;
+	struct counter_figures *figures;
+	tstamp now; /* of the latest fact */
+};
+
+struct counter_request {
+	const char *key; /* any bytes; 1 … COUNTER_KEY_MAX of them */
+	size_t len;
+	uint32_t workers; /* holders that this client will stand; at least 1 */
+	uint32_t maxqueue; /* holders and waiters, likewise; at least 1 */
+	tspan timeout; /* longest wait; 0: none */
+	bool any; /* ACQ4ANY, else ACQ4ME */
+};
+
+/*
+ * Tables for so many, which are the ceilings, too; untouched pages of them take
+ * no memory. The figures, all 0, are the caller's. The seed should be secret.
+ * False: no memory.
+ */
+bool counter_init(struct counter *c, const struct counter_limits *limits,
+    struct counter_figures *figures, const struct siphash_seed *seed,
+    tstamp now);
+void counter_fini(struct counter *c);
+
+/* Ceilings for clients and keys, at most what the tables hold. */
+void counter_limit(struct counter *c, const struct counter_limits *ceilings);
+
+/* A client has come: its number, or ILIST_NONE if there are too many. */
+uint32_t counter_opened(struct counter *c, bool own, tstamp now);
+
+/* The client has left: its locks and waits end, newest first. */
+void counter_closed(struct counter *c, uint32_t client, tstamp now);
+
+/* The client asks for a lock: ACQ4ME, ACQ4ANY. */
+void counter_acquire(struct counter *c, uint32_t client,
+    const struct counter_request *r, tstamp now);
+
+/* The client says RELEASE: of its newest lock or wait; len > 0: of this key. */
+void counter_release(struct counter *c, uint32_t client, const char *key,
+    size_t len, tstamp now);
+
+/* When counter_tick() is due; TSTAMP_NEVER: never. */
+tstamp counter_deadline(const struct counter *c);
+void counter_tick(struct counter *c, tstamp now);
+
+/*
+ * Takes out the oldest reply; false: there is none. No fact may be told before
+ * all replies to the one before it have been taken out.
+ */
+bool counter_next_reply(struct counter *c, struct counter_reply *out);
+
+/* --- language.c ---------------------------------------------------------- */
+
+/* Longest line, its LF included. */
+#define LANGUAGE_LINE_MAX 1024
+
+enum language_verb {
+	LANGUAGE_ACQUIRE, /* ACQ4ME, ACQ4ANY: see request */
+	LANGUAGE_RELEASE, /* see text; empty: the newest */
+	LANGUAGE_STATS, /* see text; empty: without an argument */
+	LANGUAGE_BAD_SYNTAX,
+	LANGUAGE_BAD_COMMAND,
+};
+
+struct language_line {
+	enum language_verb verb;
+	struct counter_request request;
+	const char *text; /* in the line */
+	size_t len;
+};
+
+/* Takes apart a line of len bytes, its LF not among them. */
+void language_parse(const char *line, size_t len, struct language_line *out);
+
+/*
+ * Writes what the argument of STATS, which has len bytes, asks for. False, and
+ * nothing is written: an unknown one.
+ */
+bool language_stats(struct text *out, const struct counter_figures *f,
+    tspan uptime, const char *what, size_t len);
+
+/* --- lockers.c ----------------------------------------------------------- */
+
+/*
+ * The clients of the service, and the counter that decides between them. A
+ * request costs a recv(), a send() and its share of epoll_wait().
+ *
+ * All that is done for clients is done at the end of a turn, and only so much
+ * of it in each: clients that have said something wait in line, have a go one
+ * after the other, and wait in line again if they have said more.
+ */
+
+/* Unread answers, of all clients together. */
+#define LOCKERS_PENDING_MAX (16 * 1024 * 1024)
+
+/* Buffers kept for the answers of later turns. */
+#define LOCKERS_SPARE 64
+
+/* The lines in which clients wait; the daemon's own go first. */
+enum lockers_line {
+	LOCKERS_OWN,
+	LOCKERS_STRANGERS,
+	LOCKERS_LINES
+};
+
+struct locker;
+
+TAILQ_HEAD(locker_list, locker);
+
+struct lockers {
+	struct loop *loop;
+	struct lane *closer; /* of sockets that strangers wrote to */
+	struct counter counter;
+	struct locker **lockers; /* by number; NULL: none */
+	struct timer waits; /* the earliest end of a wait */
+	struct text spare[LOCKERS_SPARE]; /* empty, with memory */
+	unsigned nspare;
+	/* Of each line: */
+	struct locker_list ready[LOCKERS_LINES]; /* wait for their go */
+	struct locker_list dirty[LOCKERS_LINES]; /* have answers to be sent */
+	struct locker_list stalled; /* do not read; the longest first */
+	struct timer cut; /* cuts off the first of them */
+	struct timer more; /* set if a turn has left work for the next */
+	size_t pending; /* bytes of answers to them */
+	tstamp started;
+	struct log_rate refused_rate;
+	struct log_rate memory_rate;
+	struct log_rate stall_rate;
+	struct log_rate keys_rate;
+};
+
+/* Tables for so many at most. False: no memory. */
+bool lockers_init(struct lockers *all, struct loop *loop, struct lane *closer,
+    const struct counter_limits *limits, struct counter_figures *figures);
+
+/* Cuts every client off and frees the tables. */
+void lockers_fini(struct lockers *all, tstamp now);
+
+/*
+ * Takes fd over; tells the client if there are too many. One of the daemon's
+ * own, whose socket is a Unix socket, is let in beyond the ceiling, and others
+ * wait for it.
+ */
+void lockers_add(
+    struct lockers *all, int fd, bool tcp, enum lockers_line line, tstamp now);
+
+/*
+ * At the end of each turn of the loop: carries out what clients have said and
+ * answers them, as much as one turn may. If something is left, the loop does
+ * not sleep.
+ */
+void lockers_turn(struct lockers *all, tstamp now);
+
+#endif

@@ -1,0 +1,103 @@
+#ifndef DAEMON_COUNTER_H
+#define DAEMON_COUNTER_H
+
+/*
+ * Locks of PoolCounter: the process that gives them to everybody, and the
+ * limits of apps, which ask for them there or at other servers.
+ */
+
+#include <sys/types.h>
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "daemon/group.h"
+#include "sys/counter_wire.h"
+
+struct action;
+struct openings;
+struct reap_death;
+
+/* --- poolcounter.c: apppool-counter, run where pool.conf names `counter` -- */
+
+/* An address of it; the texts stay until the next reload. */
+struct counter_address {
+	const char *where; /* in pool.conf's words */
+	const char *listens; /* where it really listens, for people */
+	const char *reach; /* the same for a process of this machine */
+};
+
+int poolcounter_init(struct supervisor *s);
+
+/*
+ * A change to what conf says, in two steps; the first configuration is one,
+ * too. prepare() opens new listeners, and nothing that anybody could notice
+ * changes; openings: NULL, or for its Unix sockets. Returns 0; or an exit
+ * status, logged, or OPENINGS_LATER, and then nothing has changed. After
+ * success commit() or abort() follows.
+ */
+int poolcounter_prepare(
+    struct supervisor *s, const struct conf *conf, struct openings *openings);
+void poolcounter_commit(
+    struct supervisor *s, const struct conf *conf, tstamp now);
+void poolcounter_abort(struct supervisor *s);
+
+/*
+ * A client of the daemon's own: our end of a connection to the counter; -1 and
+ * errno.
+ */
+int poolcounter_join(struct supervisor *s);
+
+/* Whether the dead child was the counter. */
+bool poolcounter_exited(
+    struct supervisor *s, const struct reap_death *death, tstamp now);
+
+/* Has the process end, within that time, and closes the listeners. */
+void poolcounter_stop(struct supervisor *s, tspan limit);
+
+/* Frees everything; to be called when the lanes have ended. */
+void poolcounter_fini(struct supervisor *s);
+
+/*
+ * Address number i: processes of this machine are told the first. False: there
+ * are no more.
+ */
+bool poolcounter_address(
+    const struct supervisor *s, size_t i, struct counter_address *out);
+
+/* False: the configuration has no counter. */
+bool poolcounter_figures(
+    const struct supervisor *s, struct counter_figures *out);
+
+/* --- limiter.c: a lock in front of each connection of an app -------------- */
+
+struct limiter_figures {
+	unsigned held; /* locks that connections or waiters have */
+	unsigned asked; /* requests that are not answered yet */
+	uint64_t granted;
+	uint64_t full; /* answers QUEUE_FULL */
+	uint64_t timed_out; /* answers TIMEOUT */
+	uint64_t unreachable; /* requests without an answer */
+};
+
+/*
+ * Makes or changes g->limiter as the group's configuration wants it. Without
+ * memory for it, connections are let in without locks.
+ */
+void limiter_configure(struct group *g, tstamp now);
+
+/* Closes every connection of g->limiter, which may be NULL. */
+void limiter_free(struct group *g);
+
+/* ACTION_LOCK and ACTION_UNLOCK. */
+void limiter_ask(struct supervisor *s, const struct action *a, tstamp now);
+void limiter_give_back(
+    struct supervisor *s, const struct action *a, tstamp now);
+
+/* How many descriptors the limit of an app may need. */
+unsigned limiter_descriptors(const struct conf_app *conf);
+
+/* Figures of the group's limit; NULL: it has none. */
+const struct limiter_figures *limiter_figures(const struct group *g);
+
+#endif

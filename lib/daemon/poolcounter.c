@@ -1,0 +1,675 @@
+/*
+ * apppool-counter as a process of the daemon's. The listeners are opened here,
+ * and a copy of each stays: so a counter that takes the place of one that died
+ * finds its clients in the same backlogs. What the counter has to be told is
+ * kept beside the listeners until it is sent; see sys/counter_wire.h.
+ */
+
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "daemon/counter.h"
+#include "sys/acceptor.h"
+#include "sys/address.h"
+#include "sys/child.h"
+#include "sys/fdpass.h"
+#include "sys/log.h"
+#include "sys/manager.h"
+
+/* Sockets of one name that the service manager may give. */
+#define INHERITED_MAX 64
+
+/*
+ * A counter that has lived so long is replaced at once when it dies; one that
+ * dies again and again after pauses that double.
+ */
+#define LIFE_MIN TSPAN_SECONDS(10)
+#define PAUSE_MIN TSPAN_MSECONDS(100)
+#define PAUSE_MAX TSPAN_SECONDS(10)
+
+/* Until a counter is told again that had no room in its socket. */
+#define TELL_AGAIN TSPAN_MSECONDS(10)
+
+struct counter_listener {
+	TAILQ_ENTRY(counter_listener) next;
+	struct listener listener;
+	struct conf_listen where; /* strings owned; see conf.h */
+	unsigned number; /* as the counter is told */
+	bool told; /* the counter has it */
+	char address[160]; /* where it really listens, for people */
+	char reach[160]; /* the same for a process of this machine */
+};
+
+TAILQ_HEAD(counter_listeners, counter_listener);
+
+/* A process, and its start in the lane. */
+struct counter_process {
+	struct poolcounter *all;
+	struct loop_io io; /* our end of its socket */
+	struct counter_figures *page;
+	tstamp began;
+	bool starting; /* in the lane */
+	bool dead;
+	struct lane_job job;
+	char *path; /* owned */
+	char *argv[3];
+	char *envp[2];
+	char journal[64]; /* JOURNAL_STREAM=..., see sd-daemon(3) */
+	int fds[2]; /* its socket and the memory of the page */
+	struct child_spec spec;
+	struct child_result result;
+};
+
+struct poolcounter {
+	struct supervisor *sup;
+	struct counter_listeners listeners;
+	struct counter_listeners fresh; /* prepared, and not committed */
+	struct counter_listeners leaving; /* that the counter is to close */
+	unsigned number; /* of the latest listener */
+	unsigned max_clients;
+	unsigned own; /* clients that limits of apps may be, at a time */
+	bool limits_told;
+	struct counter_process *process; /* NULL: none */
+	struct timer rest; /* set: the counter is to be told the rest */
+	struct timer again; /* the next start */
+	tspan pause; /* before it, if the process dies soon */
+	bool ails; /* the latest start failed, and that was told */
+	bool ended; /* by poolcounter_stop() */
+};
+
+/* --- listeners ------------------------------------------------------------ */
+
+static void
+counter_listener_free(struct poolcounter *all, struct counter_listener *l)
+{
+	acceptor_discard(&all->sup->closer, &l->listener);
+	conf_listen_fini(&l->where);
+	free(l);
+}
+
+/* Names the address; a process of this machine cannot connect to "any". */
+static void
+counter_listener_name(struct counter_listener *l)
+{
+	struct sockaddr_storage addr = { .ss_family = AF_UNSPEC };
+	struct sockaddr_in *in = (struct sockaddr_in *)&addr;
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&addr;
+	socklen_t len = listener_address(&l->listener, &addr);
+	in_port_t port = in6->sin6_port;
+
+	(void)address_format((const struct sockaddr *)&addr, len, l->address,
+	    sizeof(l->address));
+	if (addr.ss_family == AF_INET6 &&
+	    IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr)) {
+		if (l->where.kind == CONF_LISTEN_TCP && !l->where.v6only) {
+			*in = (struct sockaddr_in){ .sin_family = AF_INET,
+				.sin_port = port };
+			len = sizeof(*in);
+		} else {
+			in6->sin6_addr = in6addr_loopback;
+		}
+	}
+	if (addr.ss_family == AF_INET && in->sin_addr.s_addr == INADDR_ANY)
+		in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	(void)address_format(
+	    (const struct sockaddr *)&addr, len, l->reach, sizeof(l->reach));
+}
+
+/*
+ * Returns as openings_open(), for which the strings of `where` are to stay;
+ * logged, but for EINPROGRESS.
+ */
+static int
+counter_listener_listen(struct counter_listener *l,
+    const struct conf_listen *where, int inherited, struct openings *openings)
+{
+	struct listener_spec spec;
+	const char *why = "";
+	char text[128];
+
+	conf_listen_spec(where, &spec);
+	spec.inherited_fd = inherited;
+	spec.backlog = COUNTER_BACKLOG;
+	spec.mode = COUNTER_MODE;
+	if (openings_open(openings, &l->listener, &spec, &why) == -1) {
+		if (errno != EINPROGRESS)
+			log_errorx("counter: %s: %s: %s", where->text, why,
+			    listener_explain(&spec, text, sizeof(text)));
+		return -1;
+	}
+	counter_tune(l->listener.fd);
+	counter_listener_name(l);
+	return 0;
+}
+
+/*
+ * Opens an address, which may be several sockets of the service manager, into
+ * the fresh ones. EX_OK, or as poolcounter_prepare() fails.
+ */
+static int
+counter_listener_open(struct poolcounter *all, const struct conf_listen *where,
+    struct openings *openings)
+{
+	int fds[INHERITED_MAX] = { -1 };
+	size_t n = 1;
+
+	if (where->kind == CONF_LISTEN_FD)
+		n = activation_find(where->fd_name, INHERITED_MAX, fds);
+	if (n == 0) {
+		log_errorx("counter: %s: the service manager gave no socket "
+			   "of that name (LISTEN_FDNAMES)",
+		    where->text);
+		return EX_CANTCREAT;
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct counter_listener *l = calloc(1, sizeof(*l));
+
+		int error = ENOMEM;
+
+		if (l == NULL || !conf_listen_copy(&l->where, where))
+			log_errorx("counter: %s: no memory", where->text);
+		else if (counter_listener_listen(l, where, fds[i], openings) ==
+		    -1)
+			error = errno;
+		else
+			error = 0;
+		if (error != 0) {
+			if (l != NULL)
+				conf_listen_fini(&l->where);
+			free(l);
+			return error == EINPROGRESS ? OPENINGS_LATER
+						    : EX_CANTCREAT;
+		}
+		l->number = ++all->number;
+		TAILQ_INSERT_TAIL(&all->fresh, l, next);
+	}
+	return EX_OK;
+}
+
+/* --- what the counter is told --------------------------------------------- */
+
+/*
+ * Sends a packet; false: it is to be sent again. Where the counter is about to
+ * die, its successor is told all.
+ */
+static bool
+poolcounter_say(struct poolcounter *all, int fd, const char *what)
+{
+	if (fdpass_send(all->process->io.fd, what, strlen(what), fd) != -1)
+		return true;
+	timer_set(&all->sup->loop.timers, &all->rest,
+	    loop_now(&all->sup->loop) + TELL_AGAIN);
+	return false;
+}
+
+/* The timer, too: tells the counter what it has not been told yet. */
+static void
+poolcounter_tell(struct timer *t, tstamp now)
+{
+	struct poolcounter *all = TIMER_OWNER(t, struct poolcounter, rest);
+	struct counter_listener *l;
+	char what[COUNTER_TOLD_MAX];
+
+	(void)now;
+	if (all->process == NULL)
+		return;
+	(void)snprintf(
+	    what, sizeof(what), "LIMIT %u %u", all->max_clients, all->own);
+	if (!all->limits_told && !poolcounter_say(all, -1, what))
+		return;
+	all->limits_told = true;
+	TAILQ_FOREACH(l, &all->listeners, next) {
+		if (l->told || l->listener.fd == -1)
+			continue;
+		(void)snprintf(what, sizeof(what), "%s %u %s",
+		    l->listener.inherited ? "INHERIT" : "LISTEN", l->number,
+		    l->address);
+		if (!poolcounter_say(all, l->listener.fd, what))
+			return;
+		l->told = true;
+	}
+	while ((l = TAILQ_FIRST(&all->leaving)) != NULL) {
+		(void)snprintf(what, sizeof(what), "LEAVE %u", l->number);
+		if (!poolcounter_say(all, -1, what))
+			return;
+		TAILQ_REMOVE(&all->leaving, l, next);
+		counter_listener_free(all, l);
+	}
+}
+
+int
+poolcounter_join(struct supervisor *s)
+{
+	const struct poolcounter *all = s->counter;
+	int ends[2];
+	ssize_t n;
+
+	errno = ECONNREFUSED;
+	if (all->process == NULL ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0,
+		ends) == -1)
+		return -1;
+	n = fdpass_send(all->process->io.fd, "JOIN", 4, ends[1]);
+	(void)close(ends[1]);
+	if (n != -1)
+		return ends[0];
+	(void)close(ends[0]);
+	return -1;
+}
+
+/* --- the process ---------------------------------------------------------- */
+
+static void
+counter_process_free(struct counter_process *p)
+{
+	(void)loop_set(&p->all->sup->loop, &p->io, 0);
+	(void)close(p->io.fd);
+	if (p->fds[0] != -1)
+		(void)close(p->fds[0]);
+	if (p->page != NULL)
+		(void)munmap(p->page, sizeof(*p->page));
+	free(p->path);
+	free(p);
+}
+
+/* The process is dead, or did not start: another is started, soon. */
+static void
+counter_process_lose(struct counter_process *p, tstamp now)
+{
+	struct poolcounter *all = p->all;
+	struct counter_listener *l;
+
+	if (now - p->began >= LIFE_MIN)
+		all->pause = 0;
+	timer_set(&all->sup->loop.timers, &all->again, now + all->pause);
+	all->pause = all->pause == 0 ? PAUSE_MIN : 2 * all->pause;
+	if (all->pause > PAUSE_MAX)
+		all->pause = PAUSE_MAX;
+	all->process = NULL;
+	counter_process_free(p);
+	while ((l = TAILQ_FIRST(&all->leaving)) != NULL) {
+		TAILQ_REMOVE(&all->leaving, l, next);
+		counter_listener_free(all, l);
+	}
+}
+
+/* In the lane. */
+static void
+counter_process_work(struct lane_job *job)
+{
+	struct counter_process *p =
+	    LOOP_OWNER(job, struct counter_process, job);
+	struct counter_figures *page = MAP_FAILED;
+	/* The keeper's user, whose it is to be, may not be able to find it. */
+	int program = open(p->path, O_PATH | O_CLOEXEC);
+	int memory =
+	    memfd_create("apppool-counter", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	/* What it could cut off, we would die of reading. */
+	if (memory != -1 && ftruncate(memory, sizeof(*page)) == 0 &&
+	    fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) == 0)
+		page =
+		    mmap(NULL, sizeof(*page), PROT_READ, MAP_SHARED, memory, 0);
+	if (program == -1 || page == MAP_FAILED) {
+		p->result.stage = CHILD_EXEC;
+		p->result.error = errno;
+	} else {
+		p->spec.program = program;
+		p->fds[1] = memory;
+		p->page = page;
+		(void)child_spawn(&p->spec, &p->result);
+	}
+	if (program != -1)
+		(void)close(program);
+	if (memory != -1)
+		(void)close(memory);
+}
+
+static void
+counter_process_done(struct lane_job *job, tstamp now)
+{
+	struct counter_process *p =
+	    LOOP_OWNER(job, struct counter_process, job);
+	struct poolcounter *all = p->all;
+	bool failed = p->result.error != 0;
+	char why[256];
+
+	p->starting = false;
+	(void)close(p->fds[0]);
+	p->fds[0] = -1;
+	if (failed && !all->ails)
+		log_warnx("counter: %s",
+		    child_explain(&p->spec, &p->result, why, sizeof(why)));
+	all->ails = failed;
+	if (failed || p->dead)
+		counter_process_lose(p, now);
+}
+
+/* The counter has lines for the log, each with its level as "<4>". */
+static void
+counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
+{
+	struct counter_process *p = LOOP_OWNER(io, struct counter_process, io);
+	static const enum log_level levels[8] = { [4] = LOG_LEVEL_WARN,
+		[5] = LOG_LEVEL_INFO,
+		[6] = LOG_LEVEL_INFO,
+		[7] = LOG_LEVEL_DEBUG };
+	char said[4096], *line, *rest = said;
+	struct logline l = { .level = LOG_LEVEL_ERROR };
+	ssize_t n = recv(io->fd, said, sizeof(said) - 1, MSG_DONTWAIT);
+
+	(void)events;
+	(void)now;
+	if (n == -1 && fdpass_is_later(errno))
+		return;
+	if (n <= 0) {
+		/* What it was is told when it has been reaped. */
+		(void)loop_set(&p->all->sup->loop, io, 0);
+		return;
+	}
+	said[n] = '\0';
+	while ((line = strsep(&rest, "\n")) != NULL) {
+		/* A line without one is the last word of an assert(3). */
+		if (line[0] == '<' && line[1] >= '0' && line[1] <= '7' &&
+		    line[2] == '>') {
+			l.level = levels[line[1] - '0'];
+			line += 3;
+		}
+		l.text = line;
+		l.len = strlen(line);
+		if (l.len > 0)
+			log_put(&l);
+	}
+}
+
+/* Begins the start of a process; false: try again later. */
+static bool
+counter_process_begin(struct poolcounter *all, tstamp now)
+{
+	static char title[] = "apppoold: counter", option[] = "-d";
+	const struct conf *conf = all->sup->config->conf;
+	struct counter_process *p = calloc(1, sizeof(*p));
+	struct stat st;
+	int ends[2];
+
+	if (p == NULL)
+		return false;
+	p->path = strdup(conf->counter_program);
+	if (p->path == NULL || fdpass_pair(ends) == -1) {
+		free(p->path);
+		free(p);
+		return false;
+	}
+	p->all = all;
+	p->io =
+	    (struct loop_io){ .fd = ends[0], .ready = counter_process_ready };
+	p->fds[0] = ends[1];
+	p->began = now;
+	if (fstat(ends[1], &st) == 0)
+		(void)snprintf(p->journal, sizeof(p->journal),
+		    "JOURNAL_STREAM=%ju:%ju", (uintmax_t)st.st_dev,
+		    (uintmax_t)st.st_ino);
+	p->argv[0] = title;
+	p->argv[1] = option;
+	p->envp[0] = p->journal;
+	/* No user's processes are to look into those that have its clients. */
+	p->spec = (struct child_spec){ .path = p->path,
+		.argv = p->argv,
+		.envp = p->envp,
+		.stdio = { -1, ends[1], ends[1] },
+		.fds = p->fds,
+		.nfds = 2,
+		.directory = "/",
+		.set_identity = conf->keeper_changes,
+		.uid = conf->keeper_uid,
+		.gid = conf->keeper_gid,
+		.no_new_privs = true };
+	child_result_init(&p->result);
+	if (loop_set(&all->sup->loop, &p->io, EPOLLIN) == -1) {
+		counter_process_free(p);
+		return false;
+	}
+	p->starting = true;
+	p->job.work = counter_process_work;
+	p->job.done = counter_process_done;
+	lane_submit(&all->sup->spawner, &p->job);
+	all->process = p;
+	return true;
+}
+
+/*
+ * Starts the counter. An administrator may have shut down a listener of TCP,
+ * and the counter has ended for that: it is bound anew.
+ */
+static void
+poolcounter_start(struct timer *t, tstamp now)
+{
+	struct poolcounter *all = TIMER_OWNER(t, struct poolcounter, again);
+	struct counter_listener *l;
+
+	if (TAILQ_EMPTY(&all->listeners) || all->ended)
+		return;
+	TAILQ_FOREACH(l, &all->listeners, next) {
+		l->told = false;
+		if (l->listener.inherited || l->listener.kind != LISTENER_TCP ||
+		    !listener_is_broken(&l->listener))
+			continue;
+		log_warnx("counter: %s is bound anew", l->address);
+		listener_fini(&l->listener);
+		(void)counter_listener_listen(l, &l->where, -1, NULL);
+	}
+	all->limits_told = false;
+	if (!counter_process_begin(all, now))
+		timer_set(&all->sup->loop.timers, t, now + PAUSE_MAX);
+	poolcounter_tell(&all->rest, now);
+}
+
+bool
+poolcounter_exited(
+    struct supervisor *s, const struct reap_death *death, tstamp now)
+{
+	struct counter_process *p = s->counter->process;
+	char how[128];
+
+	if (p == NULL || p->result.pid != death->pid)
+		return false;
+	p->dead = true;
+	/* The lane still has it. */
+	if (p->starting)
+		return true;
+	/* Its last words. */
+	counter_process_ready(&p->io, EPOLLIN, now);
+	if (!s->counter->ended && !TAILQ_EMPTY(&s->counter->listeners))
+		log_warnx("counter (pid %ld) %s: another is started, all "
+			  "locks are lost",
+		    (long)death->pid, reap_explain(death, how, sizeof(how)));
+	counter_process_lose(p, now);
+	return true;
+}
+
+/* --- the service under a configuration ------------------------------------ */
+
+int
+poolcounter_init(struct supervisor *s)
+{
+	struct poolcounter *all = calloc(1, sizeof(*all));
+
+	s->counter = all;
+	if (all == NULL)
+		return -1;
+	all->sup = s;
+	TAILQ_INIT(&all->listeners);
+	TAILQ_INIT(&all->fresh);
+	TAILQ_INIT(&all->leaving);
+	timer_init(&all->rest, poolcounter_tell);
+	timer_init(&all->again, poolcounter_start);
+	return 0;
+}
+
+/* The listener at this address, in pool.conf's words; NULL: none. */
+static struct counter_listener *
+poolcounter_find(const struct counter_listeners *list, const char *text)
+{
+	struct counter_listener *l;
+
+	TAILQ_FOREACH(l, list, next)
+		if (strcmp(l->where.text, text) == 0)
+			return l;
+	return NULL;
+}
+
+int
+poolcounter_prepare(
+    struct supervisor *s, const struct conf *conf, struct openings *openings)
+{
+	struct poolcounter *all = s->counter;
+	int status = EX_OK, one;
+
+	for (size_t i = 0; i < conf->counter_len; i++) {
+		const struct conf_listen *where = &conf->counter[i];
+
+		if (poolcounter_find(&all->listeners, where->text) != NULL)
+			continue;
+		one = counter_listener_open(all, where, openings);
+		if (one != EX_OK)
+			status = one;
+		if (one != EX_OK && one != OPENINGS_LATER)
+			break;
+	}
+	if (status != EX_OK)
+		poolcounter_abort(s);
+	return status;
+}
+
+void
+poolcounter_abort(struct supervisor *s)
+{
+	struct counter_listener *l;
+
+	while ((l = TAILQ_FIRST(&s->counter->fresh)) != NULL) {
+		TAILQ_REMOVE(&s->counter->fresh, l, next);
+		counter_listener_free(s->counter, l);
+	}
+}
+
+void
+poolcounter_commit(struct supervisor *s, const struct conf *conf, tstamp now)
+{
+	struct poolcounter *all = s->counter;
+	struct counter_listeners sorted = TAILQ_HEAD_INITIALIZER(sorted);
+	struct counter_listener *l;
+
+	/* In the order of the file: processes are told the first address. */
+	TAILQ_CONCAT(&all->listeners, &all->fresh, next);
+	for (size_t i = 0; i < conf->counter_len; i++) {
+		const char *text = conf->counter[i].text;
+
+		while ((l = poolcounter_find(&all->listeners, text)) != NULL) {
+			TAILQ_REMOVE(&all->listeners, l, next);
+			TAILQ_INSERT_TAIL(&sorted, l, next);
+		}
+	}
+	while ((l = TAILQ_FIRST(&all->listeners)) != NULL) {
+		TAILQ_REMOVE(&all->listeners, l, next);
+		if (l->told && all->process != NULL)
+			TAILQ_INSERT_TAIL(&all->leaving, l, next);
+		else
+			counter_listener_free(all, l);
+	}
+	TAILQ_CONCAT(&all->listeners, &sorted, next);
+	all->max_clients = conf->counter_max_clients;
+	all->own = 0;
+	/* A lock that is given back has a connection beside the next one's. */
+	for (size_t i = 0; i < conf->apps_len; i++)
+		if (conf->apps[i].limit.local)
+			all->own += 2 * limiter_descriptors(&conf->apps[i]);
+	all->limits_told = false;
+	if (all->process == NULL && all->again.at == TSTAMP_NEVER)
+		poolcounter_start(&all->again, now);
+	else
+		poolcounter_tell(&all->rest, now);
+}
+
+void
+poolcounter_stop(struct supervisor *s, tspan limit)
+{
+	struct poolcounter *all = s->counter;
+	struct counter_listener *l;
+	tstamp until = loop_now(&s->loop);
+
+	all->ended = true;
+	for (int i = 0; i < 2 && all->process != NULL; i++) {
+		struct counter_process *p = all->process;
+
+		/* While it starts, the end of its socket is its end, too. */
+		(void)shutdown(p->io.fd, SHUT_WR);
+		if (p->result.pid != 0)
+			(void)kill(p->result.pid, i == 0 ? SIGTERM : SIGKILL);
+		until += limit / 2;
+		while (all->process != NULL && loop_now(&s->loop) < until)
+			(void)loop_turn(&s->loop, until);
+	}
+	poolcounter_abort(s);
+	TAILQ_CONCAT(&all->listeners, &all->leaving, next);
+	while ((l = TAILQ_FIRST(&all->listeners)) != NULL) {
+		TAILQ_REMOVE(&all->listeners, l, next);
+		counter_listener_free(all, l);
+	}
+}
+
+void
+poolcounter_fini(struct supervisor *s)
+{
+	struct poolcounter *all = s->counter;
+
+	if (all->process != NULL)
+		counter_process_free(all->process);
+	timer_set(&s->loop.timers, &all->rest, TSTAMP_NEVER);
+	timer_set(&s->loop.timers, &all->again, TSTAMP_NEVER);
+	free(all);
+	s->counter = NULL;
+}
+
+bool
+poolcounter_address(
+    const struct supervisor *s, size_t i, struct counter_address *out)
+{
+	const struct counter_listener *l = TAILQ_FIRST(&s->counter->listeners);
+
+	for (; l != NULL && i > 0; i--)
+		l = TAILQ_NEXT(l, next);
+	if (l == NULL)
+		return false;
+	*out = (struct counter_address){
+		.where = l->where.text,
+		.listens = l->address,
+		.reach = l->reach,
+	};
+	return true;
+}
+
+bool
+poolcounter_figures(const struct supervisor *s, struct counter_figures *out)
+{
+	const struct poolcounter *all = s->counter;
+	const struct counter_process *p = all->process;
+
+	if (p == NULL && TAILQ_EMPTY(&all->listeners))
+		return false;
+	*out = (struct counter_figures){ .max_clients = all->max_clients };
+	/* While it starts the lane has the page. */
+	if (p != NULL && !p->starting)
+		*out = *p->page;
+	return true;
+}

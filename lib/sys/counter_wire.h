@@ -1,0 +1,88 @@
+#ifndef SYS_COUNTER_WIRE_H
+#define SYS_COUNTER_WIRE_H
+
+/*
+ * What the daemon and its apppool-counter say to each other. Down, over a pair
+ * of SOCK_SEQPACKET sockets, a line in each packet:
+ *
+ *	LIMIT clients own	at most so many clients, and so many of the
+ *				daemon's own beside them
+ *	LISTEN number address	accept from the listener that comes with it; the
+ *				address is for the log
+ *	INHERIT number address	likewise, but it is the service manager's, too
+ *	LEAVE number		take in what waits at that listener, and close
+ *it JOIN			a client of the daemon's own comes with it
+ *
+ * Up, from standard error, which is the same socket: lines of the log, as
+ * sd-daemon(3) has them. At the end of the socket the counter exits.
+ */
+
+#include <sys/socket.h>
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+
+/* The counter's socket, and the memory of struct counter_figures. */
+#define COUNTER_FD 3
+#define COUNTER_PAGE_FD 4
+
+/* The longest packet down, with its NUL. */
+#define COUNTER_TOLD_MAX 256
+
+/*
+ * Since the beginning of the counter, or at the moment; times are in
+ * microseconds, each rounded down. In memory that both share: the counter
+ * writes, and the daemon reads at any time.
+ */
+struct counter_figures {
+	uint32_t clients; /* at the moment, without the daemon's own */
+	uint32_t max_clients;
+	uint32_t keys; /* at the moment */
+	uint32_t max_keys;
+	uint32_t held; /* locks at the moment */
+	uint32_t waiting; /* waits at the moment */
+	uint64_t connections;
+	uint64_t refused_clients; /* more than max_clients */
+	uint64_t connect_errors;
+	uint64_t failed_sends;
+	uint64_t acquired; /* LOCKED */
+	uint64_t releases; /* RELEASED */
+	uint64_t processed; /* locks that have ended */
+	uint64_t full_queues;
+	uint64_t lock_mismatch; /* LOCK_HELD */
+	uint64_t lock_while_waiting;
+	uint64_t release_mismatch; /* NOT_LOCKED */
+	uint64_t full_tables; /* TOO_MANY_KEYS */
+	uint64_t processing_time; /* from LOCKED to the end of the lock */
+	uint64_t gained_time; /* that of the releaser, for each DONE */
+	uint64_t me_time; /* waits ended by LOCKED */
+	uint64_t any_time; /* likewise */
+	uint64_t good_time; /* waits ended by DONE */
+	uint64_t wasted_time; /* waits ended by TIMEOUT */
+};
+
+/* Of the listeners: every user may connect to a Unix socket, as with TCP. */
+#define COUNTER_BACKLOG 4096
+#define COUNTER_MODE 0666
+
+/*
+ * Sets the options that connections inherit from their listener: replies are
+ * not held back, and the locks of a machine that vanished are given back after
+ * 60 s and 6 x 10 s.
+ */
+static inline void
+counter_tune(int fd)
+{
+	const int on = 1, idle = 60, every = 10;
+	const struct linger no_linger = { 0 };
+
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	(void)setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, sizeof(idle));
+	(void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every, sizeof(every));
+	(void)setsockopt(
+	    fd, SOL_SOCKET, SO_LINGER, &no_linger, sizeof(no_linger));
+}
+
+#endif
