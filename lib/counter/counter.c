@@ -18,45 +18,24 @@ struct sipstate {
 	uint64_t v0, v1, v2, v3;
 };
 
-static uint64_t
-siphash_rotate(uint64_t x, unsigned n)
-{
-	return x << n | x >> (64 - n);
-}
+#define SIPHASH_ROTATE(x, n) ((x) << (n) | (x) >> (64 - (n)))
 
 static void
 siphash_round(struct sipstate *s)
 {
 	s->v0 += s->v1;
-	s->v1 = siphash_rotate(s->v1, 13) ^ s->v0;
-	s->v0 = siphash_rotate(s->v0, 32);
+	s->v1 = SIPHASH_ROTATE(s->v1, 13) ^ s->v0;
+	s->v0 = SIPHASH_ROTATE(s->v0, 32);
 	s->v2 += s->v3;
-	s->v3 = siphash_rotate(s->v3, 16) ^ s->v2;
+	s->v3 = SIPHASH_ROTATE(s->v3, 16) ^ s->v2;
 	s->v0 += s->v3;
-	s->v3 = siphash_rotate(s->v3, 21) ^ s->v0;
+	s->v3 = SIPHASH_ROTATE(s->v3, 21) ^ s->v0;
 	s->v2 += s->v1;
-	s->v1 = siphash_rotate(s->v1, 17) ^ s->v2;
-	s->v2 = siphash_rotate(s->v2, 32);
+	s->v1 = SIPHASH_ROTATE(s->v1, 17) ^ s->v2;
+	s->v2 = SIPHASH_ROTATE(s->v2, 32);
 }
 
-/* The next up to eight bytes, the first of them lowest on every machine. */
-static uint64_t
-siphash_word(const unsigned char *p, size_t len)
-{
-	uint64_t word = 0;
-
-	memcpy(&word, p, len);
-	return le64toh(word);
-}
-
-static void
-siphash_absorb(struct sipstate *s, uint64_t word)
-{
-	s->v3 ^= word;
-	siphash_round(s);
-	s->v0 ^= word;
-}
-
+/* Words of eight bytes, the first of them lowest on every machine. */
 static uint64_t
 siphash(const struct siphash_seed *seed, const void *data, size_t len)
 {
@@ -67,11 +46,20 @@ siphash(const struct siphash_seed *seed, const void *data, size_t len)
 		.v3 = seed->k1 ^ 0x7465646279746573,
 	};
 	const unsigned char *p = data;
-	size_t left = len;
 
-	for (; left >= 8; left -= 8, p += 8)
-		siphash_absorb(&s, siphash_word(p, 8));
-	siphash_absorb(&s, siphash_word(p, left) | (uint64_t)len << 56);
+	for (size_t left = len;; left -= 8, p += 8) {
+		uint64_t word = 0;
+
+		memcpy(&word, p, left >= 8 ? 8 : left);
+		word = le64toh(word);
+		if (left < 8)
+			word |= (uint64_t)len << 56;
+		s.v3 ^= word;
+		siphash_round(&s);
+		s.v0 ^= word;
+		if (left < 8)
+			break;
+	}
 	s.v2 ^= 0xff;
 	for (unsigned i = 0; i < 3; i++)
 		siphash_round(&s);
@@ -202,7 +190,7 @@ rank_bucket(
 	return &c->rank_buckets[hash & c->rank_mask];
 }
 
-/* The rank + 1, or 0. */
+/* Those who wait under this limit: their rank + 1, or 0. */
 static uint32_t
 rank_find(
     const struct counter *c, uint32_t key, uint8_t state, uint32_t workers)
@@ -216,63 +204,6 @@ rank_find(
 			break;
 	}
 	return n;
-}
-
-/* Gives the rank + 1. */
-static uint32_t
-rank_new(struct counter *c, const struct counter_entry *e)
-{
-	uint32_t *bucket = rank_bucket(c, e->key, e->state, e->workers);
-	uint32_t n = c->free_ranks;
-	struct counter_rank *r;
-
-	if (n == 0) {
-		assert(c->nranks < c->limits.clients);
-		n = ++c->nranks;
-	} else {
-		c->free_ranks = c->ranks[n - 1].next;
-	}
-	r = &c->ranks[n - 1];
-	r->key = e->key;
-	r->workers = e->workers;
-	r->state = e->state;
-	ilist_init(&r->clients);
-	r->next = *bucket;
-	*bucket = n;
-	return n;
-}
-
-static void
-rank_free(struct counter *c, uint32_t rank)
-{
-	struct counter_rank *r = &c->ranks[rank];
-	uint32_t *link = rank_bucket(c, r->key, r->state, r->workers);
-
-	while (*link != rank + 1)
-		link = &c->ranks[*link - 1].next;
-	*link = r->next;
-	r->state = COUNTER_FREE;
-	r->next = c->free_ranks;
-	c->free_ranks = rank + 1;
-}
-
-/* The queue of its key in which the entry waits, by its state. */
-static struct ilist *
-rank_queue(struct counter *c, const struct counter_entry *e)
-{
-	struct counter_key *k = &c->keys[e->key];
-
-	return e->state == COUNTER_ME ? &k->me : &k->any;
-}
-
-/* The client that waits longest under this limit, or ILIST_NONE. */
-static uint32_t
-rank_heir(
-    const struct counter *c, uint32_t key, uint8_t state, uint32_t workers)
-{
-	uint32_t n = rank_find(c, key, state, workers);
-
-	return n == 0 ? ILIST_NONE : c->ranks[n - 1].clients.first;
 }
 
 /* --- memory --------------------------------------------------------------- */
@@ -452,34 +383,61 @@ counter_pop(struct counter *c, uint32_t entry)
 	c->entries[entry].state = COUNTER_FREE;
 }
 
+/* The entry waits, behind all who wait for its key under the same limit. */
 static void
 counter_enqueue(struct counter *c, uint32_t entry, bool any, tspan timeout)
 {
 	struct counter_entry *e = &c->entries[entry];
-	uint32_t client = entry / COUNTER_STACK, rank;
+	struct counter_key *k = &c->keys[e->key];
+	uint32_t client = entry / COUNTER_STACK, *bucket, n;
+	struct counter_rank *r;
 
 	e->state = any ? COUNTER_ANY : COUNTER_ME;
-	rank = rank_find(c, e->key, e->state, e->workers);
-	if (rank == 0)
-		rank = rank_new(c, e);
-	e->rank = rank - 1;
-	ilist_push_back(rank_queue(c, e), c->entry_links, entry);
+	n = rank_find(c, e->key, e->state, e->workers);
+	if (n == 0) {
+		n = c->free_ranks;
+		assert(n != 0 || c->nranks < c->limits.clients);
+		if (n == 0)
+			n = ++c->nranks;
+		else
+			c->free_ranks = c->ranks[n - 1].next;
+		r = &c->ranks[n - 1];
+		r->key = e->key;
+		r->workers = e->workers;
+		r->state = e->state;
+		ilist_init(&r->clients);
+		bucket = rank_bucket(c, e->key, e->state, e->workers);
+		r->next = *bucket;
+		*bucket = n;
+	}
+	e->rank = n - 1;
+	ilist_push_back(any ? &k->any : &k->me, c->entry_links, entry);
 	ilist_push_back(&c->ranks[e->rank].clients, c->client_links, client);
 	deadlines_set(&c->waits, client, tstamp_add(c->now, timeout));
 	c->figures->waiting++;
 }
 
+/* The entry waits no longer; a rank without clients is free again. */
 static void
 counter_dequeue(struct counter *c, uint32_t entry)
 {
 	const struct counter_entry *e = &c->entries[entry];
-	struct ilist *clients = &c->ranks[e->rank].clients;
-	uint32_t client = entry / COUNTER_STACK;
+	struct counter_key *k = &c->keys[e->key];
+	struct counter_rank *r = &c->ranks[e->rank];
+	uint32_t client = entry / COUNTER_STACK, *link;
 
-	ilist_remove(rank_queue(c, e), c->entry_links, entry);
-	ilist_remove(clients, c->client_links, client);
-	if (ilist_empty(clients))
-		rank_free(c, e->rank);
+	ilist_remove(
+	    e->state == COUNTER_ME ? &k->me : &k->any, c->entry_links, entry);
+	ilist_remove(&r->clients, c->client_links, client);
+	if (ilist_empty(&r->clients)) {
+		link = rank_bucket(c, r->key, r->state, r->workers);
+		while (*link != e->rank + 1)
+			link = &c->ranks[*link - 1].next;
+		*link = r->next;
+		r->state = COUNTER_FREE;
+		r->next = c->free_ranks;
+		c->free_ranks = e->rank + 1;
+	}
 	deadlines_set(&c->waits, client, TSTAMP_NEVER);
 	c->figures->waiting--;
 }
@@ -515,17 +473,16 @@ static void
 counter_hand_over(struct counter *c, uint32_t key, bool also_any)
 {
 	struct counter_key *k = &c->keys[key];
-	uint32_t client = rank_heir(c, key, COUNTER_ME, k->holders);
-	uint32_t heir;
+	uint32_t rank = rank_find(c, key, COUNTER_ME, k->holders), heir;
 
-	if (client == ILIST_NONE && also_any)
-		client = rank_heir(c, key, COUNTER_ANY, k->holders);
-	if (client == ILIST_NONE) {
+	if (rank == 0 && also_any)
+		rank = rank_find(c, key, COUNTER_ANY, k->holders);
+	if (rank == 0) {
 		k->holders--;
 		key_drop(c, key);
 		return;
 	}
-	heir = counter_newest(c, client);
+	heir = counter_newest(c, c->ranks[rank - 1].clients.first);
 	if (c->entries[heir].state == COUNTER_ME)
 		c->figures->me_time += counter_age(c, heir);
 	else
@@ -608,26 +565,6 @@ counter_closed(struct counter *c, uint32_t client, tstamp now)
 	ilist_push_front(&c->free_clients, c->client_links, client);
 }
 
-/* Whether the client may ask for one more lock; it is told if not. */
-static bool
-counter_may_ask(struct counter *c, uint32_t client)
-{
-	const struct counter_client *cl = &c->clients[client];
-
-	if (cl->depth > 0 &&
-	    counter_waits(&c->entries[counter_newest(c, client)])) {
-		c->figures->lock_while_waiting++;
-		counter_say(c, client, COUNTER_WAIT_FOR_RESPONSE);
-		return false;
-	}
-	if (cl->depth == COUNTER_STACK) {
-		c->figures->lock_mismatch++;
-		counter_say(c, client, COUNTER_LOCK_HELD);
-		return false;
-	}
-	return true;
-}
-
 /* Takes a free place, which may be the first of a new key. */
 static void
 counter_take(struct counter *c, uint32_t client, uint32_t key, uint32_t hash,
@@ -651,13 +588,22 @@ void
 counter_acquire(struct counter *c, uint32_t client,
     const struct counter_request *r, tstamp now)
 {
+	const struct counter_client *cl = &c->clients[client];
 	uint32_t hash, key, holders = 0, waiters = 0;
 
-	assert(c->clients[client].open);
-	assert(r->len > 0 && r->len <= COUNTER_KEY_MAX);
+	assert(cl->open && r->len > 0 && r->len <= COUNTER_KEY_MAX);
 	counter_at(c, now);
-	if (!counter_may_ask(c, client))
+	if (cl->depth > 0 &&
+	    counter_waits(&c->entries[counter_newest(c, client)])) {
+		c->figures->lock_while_waiting++;
+		counter_say(c, client, COUNTER_WAIT_FOR_RESPONSE);
 		return;
+	}
+	if (cl->depth == COUNTER_STACK) {
+		c->figures->lock_mismatch++;
+		counter_say(c, client, COUNTER_LOCK_HELD);
+		return;
+	}
 	hash = (uint32_t)siphash(&c->seed, r->key, r->len);
 	key = key_find(c, hash, r->key, r->len);
 	if (key != ILIST_NONE) {

@@ -493,7 +493,7 @@ lock_idle(struct lock *k)
 
 /* Takes a whole line. */
 static void
-lock_answered(struct lock *k, const char *word, tstamp now)
+lock_hear(struct lock *k, const char *word, tstamp now)
 {
 	struct limiter *l = k->limiter;
 	struct group *g = l->group;
@@ -544,7 +544,7 @@ lock_read(struct lock *k, tstamp now)
 	/* Nothing follows: a connection has one question at a time. */
 	*end = '\0';
 	k->len = 0;
-	lock_answered(k, k->line, now);
+	lock_hear(k, k->line, now);
 }
 
 static void
