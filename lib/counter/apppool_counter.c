@@ -67,6 +67,7 @@ struct service {
 	TAILQ_HEAD(, service_listener) listeners;
 	bool leaves; /* the configuration has no counter any more */
 	bool ends;
+	int status; /* of the exit */
 };
 
 /* --- listeners ------------------------------------------------------------ */
@@ -108,7 +109,10 @@ service_broken(struct acceptor *a, tstamp now)
 		return;
 	}
 	log_warnx("counter: %s was shut down by somebody", a->listener.name);
-	l->service->ends = !a->listener.inherited;
+	if (a->listener.inherited)
+		return;
+	l->service->ends = true;
+	l->service->status = EX_UNAVAILABLE;
 }
 
 /* Opens what spec says and begins to accept from it; false and errno. */
@@ -433,18 +437,14 @@ service_usage(FILE *to)
 
 /* Returns -1 to go on, or an exit status. */
 static int
-service_options(int argc, char **argv, const char **addresses,
-    uint32_t *clients, bool *alone)
+service_options(
+    int argc, char **argv, const char **addresses, uint32_t *clients)
 {
 	const char *wrong;
 	int c;
 
-	while ((c = getopt(argc, argv, "dhl:n:V")) != -1) {
+	while ((c = getopt(argc, argv, "hl:n:V")) != -1) {
 		switch (c) {
-		case 'd':
-			/* As the daemon starts us. */
-			*alone = false;
-			break;
 		case 'h':
 			service_usage(stdout);
 			return EX_OK;
@@ -479,13 +479,19 @@ main(int argc, char **argv)
 		.level = LOG_LEVEL_INFO };
 	const char **addresses = calloc((size_t)argc + 1, sizeof(*addresses));
 	uint32_t clients = CLIENTS_DEFAULT;
-	bool alone = true;
-	int status = addresses == NULL || descriptors_fix() == -1
-	    ? EX_OSERR
-	    : service_options(argc, argv, addresses, &clients, &alone);
+	bool alone;
+	int type = 0, status;
+	socklen_t len = sizeof(type);
 
+	if (addresses == NULL || descriptors_fix() == -1)
+		return EX_OSERR;
+	status = service_options(argc, argv, addresses, &clients);
 	if (status != -1)
 		return status;
+	/* The daemon starts us without a word, and with its socket. */
+	alone = argc != 1 ||
+	    getsockopt(COUNTER_FD, SOL_SOCKET, SO_TYPE, &type, &len) == -1 ||
+	    type != SOCK_SEQPACKET;
 	if (optind < argc || (alone && addresses[0] == NULL)) {
 		service_usage(stderr);
 		return EX_USAGE;
@@ -505,5 +511,5 @@ main(int argc, char **argv)
 		if (!service_open(&s, *addresses))
 			return EX_CANTCREAT;
 	service_run(&s);
-	return EX_OK;
+	return s.status;
 }

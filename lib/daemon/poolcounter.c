@@ -63,7 +63,7 @@ struct counter_process {
 	bool dead;
 	struct lane_job job;
 	char *path; /* owned */
-	char *argv[3];
+	char *argv[2];
 	char *envp[2];
 	char journal[64]; /* JOURNAL_STREAM=..., see sd-daemon(3) */
 	int fds[2]; /* its socket and the memory of the page */
@@ -397,7 +397,7 @@ counter_process_ready(struct loop_io *io, uint32_t events, tstamp now)
 static bool
 counter_process_begin(struct poolcounter *all, tstamp now)
 {
-	static char title[] = "apppoold: counter", option[] = "-d";
+	static char title[] = "apppoold: counter";
 	const struct conf *conf = all->sup->config->conf;
 	struct counter_process *p = calloc(1, sizeof(*p));
 	struct stat st;
@@ -421,7 +421,6 @@ counter_process_begin(struct poolcounter *all, tstamp now)
 		    "JOURNAL_STREAM=%ju:%ju", (uintmax_t)st.st_dev,
 		    (uintmax_t)st.st_ino);
 	p->argv[0] = title;
-	p->argv[1] = option;
 	p->envp[0] = p->journal;
 	/* No user's processes are to look into those that have its clients. */
 	p->spec = (struct child_spec){ .path = p->path,

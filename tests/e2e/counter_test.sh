@@ -115,7 +115,7 @@ has_at_most_fds() {
 counter_pid() {
 	for child in $(children "$POOL"); do
 		tr '\0' ' ' <"/proc/$child/cmdline" |
-		    grep -q '^apppoold: counter ' && echo "$child"
+		    grep -q '^apppoold: counter' && echo "$child"
 	done
 }
 
