@@ -112,10 +112,10 @@ load_once(struct counter_bench *c, const struct load *load, int server)
 		.echo = server == LOCKSERVER_ECHO,
 		.span = TSPAN_MSECONDS(c->msec) };
 	struct figures *f = &c->figures[server];
-	tspan cpu = proc_cpu(c->servers[server].pid);
+	tspan cpu = proc_cpu(c->servers[server].server);
 
 	load->run(&l);
-	cpu = proc_cpu(c->servers[server].pid) - cpu;
+	cpu = proc_cpu(c->servers[server].server) - cpu;
 	samples_add(&f->rate, (double)l.operations * 1e9 / (double)l.elapsed);
 	samples_add(&f->cost, (double)cpu / 1e3 / (double)l.operations);
 }
@@ -185,7 +185,7 @@ memory_one(struct counter_bench *c, int server)
 	l.fds = calloc(HOLDERS, sizeof(int));
 	if (l.fds == NULL)
 		err(EX_OSERR, NULL);
-	proc_memory(s->pid, &empty, &pss);
+	proc_memory(s->server, &empty, &pss);
 	for (int i = 0; i < l.count; i++)
 		l.fds[i] = lockserver_connect(s);
 	/* All connections have come in when the last is answered. */
@@ -197,10 +197,10 @@ memory_one(struct counter_bench *c, int server)
 
 		locks_round_trips(&one);
 	}
-	proc_memory(s->pid, &idle, &pss);
+	proc_memory(s->server, &idle, &pss);
 	if (server != LOCKSERVER_ECHO)
 		locks_hold(&l);
-	proc_memory(s->pid, &held, &pss);
+	proc_memory(s->server, &held, &pss);
 	printf("%-12s %9ld %11ld %9ld\n",
 	    lockserver_title((enum lockserver_name)server), empty / 1024,
 	    (idle - empty) / HOLDERS, (held - idle) / (HOLDERS * KEYS));

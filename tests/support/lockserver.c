@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "lockserver.h"
+#include "proc.h"
 
 enum {
 	PATHS = 512,
@@ -112,6 +113,24 @@ lockserver_exec(const char *const argv[], const struct bench *b)
 	err(EX_UNAVAILABLE, "%s", argv[0]);
 }
 
+/* Notes the child if it is apppoold's counter. */
+static void
+lockserver_look(void *arg, pid_t child)
+{
+	struct lockserver *s = arg;
+	char path[64], title[64] = "";
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)child);
+	f = fopen(path, "re");
+	if (f == NULL)
+		return;
+	if (fgets(title, sizeof(title), f) != NULL &&
+	    strcmp(title, "apppoold: counter") == 0)
+		s->server = child;
+	(void)fclose(f);
+}
+
 static void
 lockserver_await(struct lockserver *s)
 {
@@ -126,6 +145,8 @@ lockserver_await(struct lockserver *s)
 		if (connect(fd, (struct sockaddr *)&s->at.addr, s->at.len) ==
 		    0) {
 			(void)close(fd);
+			s->server = s->pid;
+			proc_each_child(s->pid, lockserver_look, s);
 			return;
 		}
 		(void)close(fd);

@@ -24,6 +24,7 @@ enum lockserver_name {
 struct lockserver {
 	enum lockserver_name name;
 	pid_t pid;
+	pid_t server; /* that serves: the same, or apppoold's counter */
 	struct endpoint at;
 	char app[256]; /* of apppoold: the address of its app */
 };
