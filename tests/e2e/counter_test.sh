@@ -111,14 +111,6 @@ has_at_most_fds() {
 	[ "$(fds "$1")" -le "$2" ]
 }
 
-# counter_pid: the number of the daemon's counter.
-counter_pid() {
-	for child in $(children "$POOL"); do
-		tr '\0' ' ' <"/proc/$child/cmdline" |
-		    grep -q '^apppoold: counter' && echo "$child"
-	done
-}
-
 testNetcatCanAsk() {
 	command -v nc >/dev/null || { skip 'no nc'; return; }
 	# Its input does not end: each kind of netcat does something else then.

@@ -132,6 +132,14 @@ children() {
 	cat "/proc/$1/task/"*/children 2>/dev/null
 }
 
+# counter_pid: the number of the daemon's counter.
+counter_pid() {
+	for child in $(children "$POOL"); do
+		tr '\0' ' ' <"/proc/$child/cmdline" |
+		    grep -q '^apppoold: counter' && echo "$child"
+	done
+}
+
 # Nanoseconds of processor that all threads of a process have used.
 cpu_of() {
 	cat "/proc/$1/task/"*/schedstat | awk '{ ns += $1 } END { printf "%.0f\n", ns }'

@@ -180,6 +180,36 @@ testAFullQueueOfTheLimitMeetsOnFull() {
 	pool_stop
 }
 
+testALimitGoesOnWithTheCounterThatFollowsOneThatDied() {
+	{
+		echo "counter = \"unix:$DIR/counter.sock\""
+		limited web "local k 1 100 20s" </dev/null
+	} | conf
+	pool_start
+	hold_at first
+	counter=$(counter_pid)
+	kill -KILL "$counter"
+	await said 'a lock was lost with its connection'
+	await another_counter "$counter"
+	open_gate first
+	granted=$(status apps web limit granted)
+	flood --unix "$DIR/web.sock" --count 4 --min answered=4 >/dev/null
+	assertEquals 0 $?
+	await has_granted "$granted"
+	await status_is 0 apps web limit held
+	pool_stop
+}
+
+# another_counter PID: another one runs than that.
+another_counter() {
+	[ -n "$(counter_pid)" ] && [ "$(counter_pid)" != "$1" ]
+}
+
+# has_granted MORE
+has_granted() {
+	[ "$(status apps web limit granted)" -gt "$1" ]
+}
+
 testALockIsGivenBackByAProcessThatDies() {
 	{
 		echo "counter = \"unix:$DIR/counter.sock\""

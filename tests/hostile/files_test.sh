@@ -233,6 +233,31 @@ testAFrozenFolderOfListenersHoldsUpNeitherOtherAppsNorTheStop() {
 	assertEquals 0 "$RC"
 }
 
+# Whoever looks for a name there waits behind one who would make a file.
+testALimitWhoseServerIsInAFrozenFolderHoldsUpNoOther() {
+	is_root || { skip 'userfaultfd is for root'; return; }
+	fresh run 755
+	{
+		app_b
+		app limited <<-EOF
+		limit = "unix:$DIR/run/none.sock k 1 10 1s"
+		limit_fail = open
+		EOF
+	} | conf
+	pool_run
+	ask "unix:$DIR/b.sock" >/dev/null
+	[ -S "$DIR/calm/b.sock" ] || quiet_b
+	freeze
+	start_process touch "$DIR/run/made"
+	watch_b 3
+	assertContains "$(ask "unix:$DIR/limited.sock")" hello
+	await said 'it does not answer'
+	assert_b_is_served
+	thaw
+	finish "$STARTED"
+	pool_stop
+}
+
 testAReloadThatOpensAListenerInAFrozenFolderHoldsUpNoOther() {
 	is_root || { skip 'userfaultfd is for root'; return; }
 	fresh run 755
