@@ -54,6 +54,41 @@
 #define CONN_LEN sizeof(WIRE_CONN)
 #define STOP_LEN (sizeof(WIRE_STOP) - 1)
 
+/* --- its two ends ------------------------------------------------------ */
+
+int
+channel_open(struct worker *w)
+{
+	int ends[2];
+
+	if (!group_has_channels(w->group->conf))
+		return 0;
+	if (fdpass_pair(ends) == -1)
+		return -1;
+	w->parks = w->group->conf->parking.keep_alive;
+	w->refuses = fdpass_refuse(ends[0]);
+	if (w->template == NULL)
+		w->channel.ready = channel_ready;
+	w->channel.fd = ends[0];
+	w->child_end = ends[1];
+	return 0;
+}
+
+void
+channel_close(struct worker *w)
+{
+	if (w->channel.fd == -1)
+		return;
+	(void)loop_set(&w->sup->loop, &w->channel, 0);
+	/* Grandchildren that hold a copy must see the end of file. */
+	(void)shutdown(w->channel.fd, SHUT_RDWR);
+	if (w->refuses || w->group == NULL)
+		close(w->channel.fd);
+	else
+		keeper_close(w->group, w->channel.fd);
+	w->channel.fd = -1;
+}
+
 /* --- what is said to a process ----------------------------------------- */
 
 static uint64_t

@@ -281,7 +281,7 @@ leaving_take_back(struct worker *w, tstamp now)
 	if (w->child_end == -1 || fdpass_unread(w->child_end) <= 0)
 		return true;
 	/* Its descriptor may be just the one that a connection needs. */
-	worker_hang_up(w);
+	channel_close(w);
 	r->id = w->id;
 	r->child_end = w->child_end;
 	r->message = leaving_taken;

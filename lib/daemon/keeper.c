@@ -70,17 +70,6 @@ keeper_is_needed(const struct conf_app *conf)
 	    group_has_channels(conf);
 }
 
-const char *
-keeper_fault(const struct group *g)
-{
-	if (!keeper_is_needed(g->conf))
-		return NULL;
-	if (g->keeper->stalls >= KEEPER_STALLS)
-		return "it has stalled the keeper again and again";
-	return g->sup->keepers->unstarted ? "apppool-keeper does not start"
-					  : NULL;
-}
-
 /* Something is to be said, at the end of this turn or when there is room. */
 static void
 keeper_hasten(struct keepers *all)
@@ -152,12 +141,6 @@ keeper_close_conn(struct group *g, int fd, bool tcp, bool drain)
 		keeper_close_here(fd);
 	else
 		keeper_queue_closing(g->keeper, fd, drain);
-}
-
-bool
-keeper_is_full(const struct group *g)
-{
-	return g->keeper->nclosings > KEEPER_CLOSINGS;
 }
 
 /* An app whose descriptors may be closed; NULL: none. */

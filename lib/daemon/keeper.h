@@ -181,9 +181,6 @@ void keeper_app_put(struct keeper_app *app);
 /* Whether an app of these options needs the keeper. */
 bool keeper_is_needed(const struct conf_app *conf);
 
-/* Why no process of the app can be started now, or NULL. */
-const char *keeper_fault(const struct group *g);
-
 /*
  * Opens the pipes for a worker and has the keeper read them until
  * keeper_leave(). owner: the user that may open /dev/stderr; (uid_t)-1: ours.
@@ -234,9 +231,6 @@ void keeper_close(struct group *g, int fd);
  * process may hold.
  */
 void keeper_close_conn(struct group *g, int fd, bool tcp, bool drain);
-
-/* Whether KEEPER_CLOSINGS is exceeded. */
-bool keeper_is_full(const struct group *g);
 
 /*
  * The daemon ends: has the keeper do what is left, and pass on the last lines

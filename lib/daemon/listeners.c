@@ -415,7 +415,7 @@ listeners_admit(struct acceptor *a, tstamp now)
 		backlog_woken(g, now);
 		return false;
 	}
-	if (keeper_is_full(g)) {
+	if (g->keeper->nclosings > KEEPER_CLOSINGS) {
 		acceptor_rest(a, now + REST);
 		return false;
 	}

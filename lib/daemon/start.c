@@ -567,8 +567,7 @@ start_alone(struct worker *w, tstamp now)
 	w->adapted = conf->handoff == CONF_HANDOFF_ACCEPT;
 	/* An adapter gives connections before it takes them off the channel. */
 	w->keeps = w->adapted && conf->pool.prefetch == 0;
-	if (worker_open_channel(w) == -1 ||
-	    start_program(w, start_over) == -1) {
+	if (channel_open(w) == -1 || start_program(w, start_over) == -1) {
 		start_failed(s, w->process, true, strerror(errno), now);
 		return;
 	}
@@ -594,7 +593,7 @@ start_unforked(struct worker *w, tstamp now)
 static bool
 start_by_fork(struct worker *w)
 {
-	if (w->group->templating == NULL || worker_open_channel(w) == -1)
+	if (w->group->templating == NULL || channel_open(w) == -1)
 		return false;
 	if (template_fork(w))
 		return true;
@@ -682,7 +681,12 @@ start_queued(struct supervisor *s, tstamp now)
 		}
 		start_remove(w);
 		pool_start_began(&s->pool, w->process, now);
-		fault = keeper_fault(g);
+		fault = NULL;
+		if (keeper_is_needed(g->conf) &&
+		    g->keeper->stalls >= KEEPER_STALLS)
+			fault = "it has stalled the keeper again and again";
+		else if (keeper_is_needed(g->conf) && s->keepers->unstarted)
+			fault = "apppool-keeper does not start";
 		if (fault != NULL)
 			start_failed(s, w->process, false, fault, now);
 		else if (!start_by_fork(w))

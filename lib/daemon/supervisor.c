@@ -75,6 +75,7 @@ supervisor_stop(struct supervisor *s, tstamp now)
 void
 supervisor_stop_now(struct supervisor *s, tstamp now)
 {
+	struct template *t;
 	tspan grace = supervisor_grace(s->config->conf);
 
 	if (s->pool.phase == POOL_ENDING)
@@ -91,7 +92,8 @@ supervisor_stop_now(struct supervisor *s, tstamp now)
 		listeners_close_all(&s->groups[app]->listeners);
 		template_end(s->groups[app], now);
 	}
-	template_kill_all(s);
+	TAILQ_FOREACH(t, &s->templates.all, next)
+		worker_signal(t->w, SIGKILL, true);
 	pool_stop_now(&s->pool, grace, now);
 }
 
@@ -111,13 +113,18 @@ supervisor_stop_again(struct supervisor *s, tstamp now)
 static bool
 supervisor_is_over(const struct supervisor *s)
 {
+	const struct template *t;
+
 	/* Clients that were refused may still be reading why. */
 	if (!s->stopping || refusals_any(&s->refusals))
 		return false;
 	for (uint32_t app = 0; app < s->pool.napps; app++)
 		if (!app_is_over(&s->pool.apps[app]))
 			return false;
-	return !template_any(s);
+	TAILQ_FOREACH(t, &s->templates.all, next)
+		if (t->state != TEMPLATE_STUCK)
+			return false;
+	return true;
 }
 
 /* --- signals ------------------------------------------------------------ */

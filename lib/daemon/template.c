@@ -475,7 +475,7 @@ template_leave(struct template *t, bool killed, tstamp now)
 	else
 		(void)fdpass_send(
 		    w->channel.fd, WIRE_STOP, sizeof(WIRE_STOP) - 1, -1);
-	worker_hang_up(w);
+	channel_close(w);
 	template_patience(t, w->group->conf->pool.kill_timeout);
 	TAILQ_FOREACH_SAFE(f, &w->sup->templates.forks, next, after)
 		if (f->by == w && !f->answered && f->w != NULL)
@@ -684,7 +684,7 @@ template_new(struct group *g, tstamp now)
 	TAILQ_INSERT_TAIL(&g->sup->templates.all, t, next);
 	w->template = t;
 	w->channel.ready = template_heard;
-	if (worker_open_channel(w) == 0)
+	if (channel_open(w) == 0)
 		return t;
 	template_free(t);
 	return NULL;
@@ -935,26 +935,6 @@ template_state_name(const struct templating *of)
 }
 
 /* --- all of the daemon ------------------------------------------------- */
-
-bool
-template_any(const struct supervisor *s)
-{
-	const struct template *t;
-
-	TAILQ_FOREACH(t, &s->templates.all, next)
-		if (t->state != TEMPLATE_STUCK)
-			return true;
-	return false;
-}
-
-void
-template_kill_all(struct supervisor *s)
-{
-	struct template *t;
-
-	TAILQ_FOREACH(t, &s->templates.all, next)
-		worker_signal(t->w, SIGKILL, true);
-}
 
 void
 template_fini(struct supervisor *s)

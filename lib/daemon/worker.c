@@ -95,7 +95,6 @@ worker_new(struct group *g, uint32_t process)
 	w->child_end = -1;
 	w->memory_fd = -1;
 	w->channel.fd = -1;
-	w->channel.ready = channel_ready;
 	timeouts_init(w);
 	worker_draw_id(w);
 	if (process == WORKER_TEMPLATE)
@@ -111,43 +110,12 @@ worker_new(struct group *g, uint32_t process)
 	return w;
 }
 
-int
-worker_open_channel(struct worker *w)
-{
-	int ends[2];
-
-	if (!group_has_channels(w->group->conf))
-		return 0;
-	if (fdpass_pair(ends) == -1)
-		return -1;
-	w->parks = w->group->conf->parking.keep_alive;
-	w->refuses = fdpass_refuse(ends[0]);
-	w->channel.fd = ends[0];
-	w->child_end = ends[1];
-	return 0;
-}
-
-void
-worker_hang_up(struct worker *w)
-{
-	if (w->channel.fd == -1)
-		return;
-	(void)loop_set(&w->sup->loop, &w->channel, 0);
-	/* Grandchildren that hold a copy must see the end of file. */
-	(void)shutdown(w->channel.fd, SHUT_RDWR);
-	if (w->refuses || w->group == NULL)
-		close(w->channel.fd);
-	else
-		keeper_close(w->group, w->channel.fd);
-	w->channel.fd = -1;
-}
-
 void
 worker_disown(struct worker *w)
 {
 	(void)keeper_leave(w->output, NULL, NULL, loop_now(&w->sup->loop));
 	w->output = NULL;
-	worker_hang_up(w);
+	channel_close(w);
 	/* Connections that lie there may linger. */
 	if (w->child_end != -1 &&
 	    (w->group == NULL || fdpass_unread(w->child_end) == 0))

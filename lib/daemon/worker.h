@@ -116,12 +116,6 @@ struct worker {
 struct worker *worker_new(struct group *g, uint32_t process);
 void worker_free(struct worker *w);
 
-/* Opens its channel, if processes of its app have one. 0, or -1 and errno. */
-int worker_open_channel(struct worker *w);
-
-/* Closes our end of the channel. */
-void worker_hang_up(struct worker *w);
-
 /*
  * A worker that is not started has no channel and no output any more, and
  * another identifier: a process may have had them.
@@ -196,6 +190,12 @@ void start_known(struct worker *w, tstamp now);
 void start_unforked(struct worker *w, tstamp now);
 
 /* --- channel.c: the worker protocol; see apppool-worker(7) ------------- */
+
+/* Opens a channel, if processes of the app have one. 0, or -1 and errno. */
+int channel_open(struct worker *w);
+
+/* Closes our end of it. */
+void channel_close(struct worker *w);
 
 /* ready() of worker.channel: reads what the process says. */
 void channel_ready(struct loop_io *io, uint32_t events, tstamp now);
@@ -348,11 +348,6 @@ void template_served(struct worker *w, tstamp now);
 /* A template is dead, and reaped. */
 void template_died(
     struct worker *w, const struct reap_death *death, tstamp now);
-
-/* Whether there are templates that may still end. */
-bool template_any(const struct supervisor *s);
-
-void template_kill_all(struct supervisor *s);
 
 /* For a supervisor that ends: no start of a template may be in the lane. */
 void template_fini(struct supervisor *s);

@@ -28,7 +28,7 @@ begin(void)
 		if (a.kind == ACTION_SPAWN && a.process == 1)
 			other = fixture_join(a.process, NULL);
 	w = worker_new(fixture.group, 0);
-	NEED(w != NULL && worker_open_channel(w) == 0);
+	NEED(w != NULL && channel_open(w) == 0);
 	pool_start_began(&sup.pool, 0, fixture.now);
 	/* It is not started by itself where it is not forked. */
 	pool_stop_now(&sup.pool, TSPAN_SECONDS(5), fixture.now);
