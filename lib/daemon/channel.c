@@ -474,7 +474,7 @@ static enum read_result
 channel_read(struct worker *w, tstamp now)
 {
 	char buf[WIRE_MAX];
-	struct fdpass_got got = { .nfds = 0 };
+	struct fdpass_got got;
 	bool more = false;
 	ssize_t n;
 
