@@ -128,18 +128,20 @@ conf_try(unsigned flags, char **mistakes_out, char **warnings_out)
 	return conf;
 }
 
-/* All mistakes of text, a line each, "" if there are none. To be freed. */
+/* All that is said of text: mistakes, then warnings. To be freed. */
 static inline char *
 mistakes_with(unsigned flags, const char *text)
 {
-	char *mistakes;
-	char *warnings;
+	char *mistakes, *warnings, *all;
 
 	if (text != NULL)
 		conf_write("pool.conf", text);
 	conf_free(conf_try(flags, &mistakes, &warnings));
+	all = malloc(strlen(mistakes) + strlen(warnings) + 1);
+	strcpy(stpcpy(all, mistakes), warnings);
+	free(mistakes);
 	free(warnings);
-	return mistakes;
+	return all;
 }
 
 /* text has exactly these mistakes. */

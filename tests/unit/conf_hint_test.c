@@ -100,52 +100,22 @@ a_program_in_the_directory_of_the_app_is_named_in_full(void)
 		       "directory = srv }\n");
 }
 
-/* The warnings of text under -t, which has no mistake. */
-static char *
-warnings_of(const char *text)
-{
-	char *mistakes, *warnings;
-
-	conf_write("pool.conf", text);
-	conf_free(conf_try(STRICT, &mistakes, &warnings));
-	CHECK_STR("", mistakes);
-	free(mistakes);
-	return warnings;
-}
-
 static void
 an_argument_that_is_no_file_in_the_directory_is_doubted(void)
 {
-	char *found;
-
-	found =
-	    warnings_of(NO_CONTROL "app a { handoff = none directory = / "
-				   "command = { /bin/true, no-such.js } }\n");
-	CHECK_STR("pool.conf:2: app 'a': argument 'no-such.js': there is no "
-		  "such file in /, where the program starts\n",
-	    found);
-	free(found);
 	conf_write("app.js", "");
-	found = warnings_of(NO_CONTROL "app a { handoff = none directory = / "
-				       "command = { /bin/true, app.js } }\n");
-	CHECK_STR("pool.conf:2: app 'a': argument 'app.js': there is no such "
-		  "file in /, where the program starts; write app.js\n",
-	    found);
-	free(found);
-}
-
-static void
-an_argument_that_is_there_or_no_file_is_not_doubted(void)
-{
-	char *found;
-
-	conf_write("app.js", "");
-	found = warnings_of(NO_CONTROL
+	MISTAKES_WITH(STRICT,
+	    "pool.conf:2: app 'a': argument 'no-such.js': there is no such "
+	    "file in /, where the program starts\n"
+	    "pool.conf:2: app 'a': argument 'app.js': there is no such file "
+	    "in /, where the program starts; write app.js\n",
+	    NO_CONTROL "app a { handoff = none directory = / "
+		       "command = { /bin/true, no-such.js, app.js } }\n");
+	MISTAKES_WITH(STRICT, "",
+	    NO_CONTROL
 	    "app a { handoff = none command = { /bin/true, app.js, ./app.js, "
 	    "-x.js, \"--conf=x.ini\", \"http://x.pl\", \"cat x.sh\", "
 	    "example.org, js, \"{slot}.js\" } }\n");
-	CHECK_STR("", found);
-	free(found);
 }
 
 static const struct fact facts[] = {
@@ -223,7 +193,6 @@ main(int argc, char **argv)
 	RUN(a_program_beside_the_file_is_named_with_its_folder);
 	RUN(a_program_in_the_directory_of_the_app_is_named_in_full);
 	RUN(an_argument_that_is_no_file_in_the_directory_is_doubted);
-	RUN(an_argument_that_is_there_or_no_file_is_not_doubted);
 	RUN_FACTS(facts);
 	return check_finish();
 }
