@@ -176,42 +176,33 @@ set_app_option(struct build *b, const struct section *section,
 }
 
 static void
-check_title(struct build *b, const struct stmt *stmt)
+build_app(struct build *b, struct section *section)
 {
 	static const char valid[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				    "abcdefghijklmnopqrstuvwxyz"
 				    "0123456789_.-";
+	struct conf_app *app = &b->conf->apps[b->conf->apps_len];
+	const struct option *handoff = options_find(true, "handoff");
+	const struct stmt *stmt = section->stmt, *first = NULL;
 	const char *title = stmt->values[0];
+	struct where where;
 
 	if (*title == '\0' || title[strspn(title, valid)] != '\0')
 		findings_mistake(b->findings, stmt->where,
 		    "app '%s': a name is made of letters, digits and '_.-'",
 		    title);
-	for (size_t i = 0; i < b->conf->apps_len; i++) {
-		const struct stmt *first = b->apps[i]->stmt;
-
-		if (strcmp(first->values[0], title) != 0)
-			continue;
+	for (size_t i = b->conf->apps_len; i > 0; i--) {
+		if (strcmp(b->apps[i - 1]->stmt->values[0], title) == 0)
+			first = b->apps[i - 1]->stmt;
+	}
+	if (first != NULL)
 		findings_mistake(b->findings, stmt->where,
 		    "app '%s' is defined twice (first at %s:%d)", title,
 		    first->where.source->path, first->where.line);
-		break;
-	}
-}
-
-static void
-build_app(struct build *b, struct section *section)
-{
-	struct conf_app *app = &b->conf->apps[b->conf->apps_len];
-	const struct option *handoff = options_find(true, "handoff");
-	const struct stmt *stmt = section->stmt;
-	struct where where;
-
-	check_title(b, stmt);
 	preset(true, app, b->arena);
 	app->listen.uid = (uid_t)-1;
 	app->listen.gid = (gid_t)-1;
-	app->name = arena_strdup(b->arena, stmt->values[0]);
+	app->name = arena_strdup(b->arena, title);
 	app->file = arena_strdup(b->arena, stmt->where.source->path);
 	app->line = stmt->where.line;
 	b->apps[b->conf->apps_len++] = section;
@@ -295,40 +286,38 @@ build_conf(struct build *b)
 
 /* NULL: the option is not set. */
 static const struct setting *
-find_setting(const struct build *b, const struct conf_app *app,
-    const char *option, enum build_level *level_out)
+find_setting(
+    const struct build *b, const struct conf_app *app, const char *option)
 {
 	const struct option *o = options_find(app != NULL, option);
 	const struct section *own =
 	    app != NULL ? b->apps[app - b->conf->apps] : b->global;
 	const struct setting *s = *setting_at(own, o);
 
-	*level_out = LEVEL_OWN;
-	if (s == NULL && app != NULL && b->defaults != NULL) {
-		*level_out = LEVEL_DEFAULTS;
-		s = *setting_at(b->defaults, o);
-	}
-	if (s == NULL)
-		*level_out = LEVEL_PRESET;
-	return s;
+	return s != NULL || app == NULL || b->defaults == NULL
+	    ? s
+	    : *setting_at(b->defaults, o);
 }
 
 enum build_level
 build_level(
     const struct build *b, const struct conf_app *app, const char *option)
 {
-	enum build_level level;
+	const struct setting *s = find_setting(b, app, option);
 
-	(void)find_setting(b, app, option, &level);
-	return level;
+	if (s == NULL)
+		return LEVEL_PRESET;
+	return app != NULL && b->defaults != NULL &&
+		s == *setting_at(b->defaults, s->option)
+	    ? LEVEL_DEFAULTS
+	    : LEVEL_OWN;
 }
 
 struct where
 build_where(
     const struct build *b, const struct conf_app *app, const char *option)
 {
-	enum build_level level;
-	const struct setting *s = find_setting(b, app, option, &level);
+	const struct setting *s = find_setting(b, app, option);
 
 	if (s != NULL)
 		return s->where;
@@ -340,8 +329,7 @@ bool
 build_sound(
     const struct build *b, const struct conf_app *app, const char *option)
 {
-	enum build_level level;
-	const struct setting *s = find_setting(b, app, option, &level);
+	const struct setting *s = find_setting(b, app, option);
 
 	if (s != NULL)
 		return !s->failed;

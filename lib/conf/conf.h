@@ -2,12 +2,12 @@
 #define CONF_CONF_H
 
 /*
- * The configuration, read and checked as a whole. A struct conf is never
- * changed after conf_load() has returned it; a reload loads a second one and
- * compares. Every field is named like the option of pool.conf(5) that it holds;
- * the manual says what 0 means. Times are tspan, sizes bytes, loads percent.
- * Lists of strings end with NULL and are never NULL themselves. All memory
- * belongs to the struct conf.
+ * The configuration, read and checked as a whole. A struct conf that is in
+ * force is never changed: a reload loads a second one and compares. Before that
+ * tables_fit_parked() may lower max_parked. Every field is named like the
+ * option of pool.conf(5) that it holds; the manual says what 0 means. Times are
+ * tspan, sizes bytes, loads percent. Lists of strings end with NULL and are
+ * never NULL themselves. All memory belongs to the struct conf.
  */
 
 #include <sys/resource.h>
@@ -215,7 +215,7 @@ struct conf_program {
 struct conf_refusal {
 	enum conf_on_full on_full;
 	char *file; /* absolute; CONF_ON_FULL_REPLY only, else NULL */
-	char *reply; /* the bytes it held when read; likewise */
+	const char *reply; /* the bytes it held when read; likewise */
 	size_t reply_len; /* then 1 to CONF_REPLY_MAX, else 0 */
 	enum conf_protocol protocol;
 };

@@ -165,6 +165,17 @@ conf_find_app(const struct conf *conf, const char *name)
 	return NULL;
 }
 
+bool
+conf_makes_folder(const struct conf *conf)
+{
+	static const char folder[] = CONF_DEFAULT_FOLDER "/";
+	const char *control = conf->control;
+
+	return control != NULL &&
+	    strncmp(control, folder, sizeof(folder) - 1) == 0 &&
+	    strchr(control + sizeof(folder) - 1, '/') == NULL;
+}
+
 /* As many connections as serial numbers can tell apart. */
 #define CONNS_MAX (1u << 24)
 

@@ -18,7 +18,7 @@ static const struct {
 	{ "defaults", FORM_SECTION,
 	    "'defaults' is a section: defaults { ... }" },
 	{ "include", FORM_CALL, "'include' is a call: include(\"FILE\")" },
-	{ NULL, FORM_OPTION, NULL },
+	{ NULL, FORM_NONE, NULL },
 };
 
 static size_t
@@ -194,7 +194,7 @@ name_unknown(struct findings *f, const struct stmt *s, const struct token *t)
 	if (other == FORM_CALL)
 		findings_mistake(
 		    f, s->where, "include() stands outside of sections");
-	else if (other != FORM_OPTION)
+	else if (other != FORM_NONE)
 		findings_mistake(f, s->where,
 		    "section '%s' within another one: a '}' is missing before",
 		    name);
@@ -214,6 +214,27 @@ name_unknown(struct findings *f, const struct stmt *s, const struct token *t)
 		findings_mistake(f, s->where, "unknown %s '%s'", what, name);
 }
 
+/* Reports a name without a sign behind it. */
+static void
+name_alone(struct findings *f, const struct stmt *s, const struct token *t)
+{
+	bool value = token_is_text(t + 1) && t[1].line == t->line;
+	const char *quote = t[1].kind == TOKEN_WORD ? "\"" : "";
+	const char *ours = s->option != NULL ? s->name : peer_option(s->name);
+
+	if (value && strcmp(s->name, "include") == 0)
+		findings_mistake(f, s->where,
+		    "'include' is a call: write include(%s%.*s%s)", quote,
+		    TOKEN_SHOW(t + 1), quote);
+	else if (value && ours != NULL)
+		findings_mistake(f, s->where,
+		    "'%s' is not followed by '=': write %s = %.*s%s", s->name,
+		    ours, TOKEN_SHOW(t + 1), name_belongs(s, ours));
+	else
+		findings_mistake(
+		    f, s->where, "'%s' is not followed by '=' or '{'", s->name);
+}
+
 bool
 names_check(struct findings *f, const struct stmt *s, const struct token *t)
 {
@@ -221,7 +242,10 @@ names_check(struct findings *f, const struct stmt *s, const struct token *t)
 	const struct option *o = s->option;
 	size_t other = other_find(s->name);
 
-	if (o == NULL && (s->section != NULL || others[other].name == NULL))
+	if (s->form == FORM_NONE)
+		name_alone(f, s, t);
+	else if (o == NULL &&
+	    (s->section != NULL || others[other].name == NULL))
 		name_unknown(f, s, t);
 	else if (o == NULL && others[other].form != s->form)
 		findings_mistake(f, sign, "%s", others[other].misused);
@@ -239,24 +263,4 @@ names_check(struct findings *f, const struct stmt *s, const struct token *t)
 	else
 		return true;
 	return false;
-}
-
-const char *
-names_advice(struct arena *a, const struct stmt *s, const struct token *t)
-{
-	const char *quote = t[1].kind == TOKEN_WORD ? "\"" : "";
-	const char *ours = s->name;
-
-	if (!token_is_text(t + 1) || t[1].line != t->line)
-		return NULL;
-	if (strcmp(s->name, "include") == 0)
-		return arena_printf(a,
-		    "'include' is a call: write include(%s%.*s%s)", quote,
-		    TOKEN_SHOW(t + 1), quote);
-	if (options_find(s->section != NULL, ours) == NULL)
-		ours = peer_option(s->name);
-	if (ours == NULL)
-		return NULL;
-	return arena_printf(a, "'%s' is not followed by '=': write %s = %.*s%s",
-	    s->name, ours, TOKEN_SHOW(t + 1), name_belongs(s, ours));
 }

@@ -45,17 +45,6 @@ outside_say(const struct outside *o, bool doubt, const char *option,
 
 /* ---- files that the daemon makes itself ---- */
 
-bool
-conf_makes_folder(const struct conf *conf)
-{
-	static const char folder[] = CONF_DEFAULT_FOLDER "/";
-	const char *control = conf->control;
-
-	return control != NULL &&
-	    strncmp(control, folder, sizeof(folder) - 1) == 0 &&
-	    strchr(control + sizeof(folder) - 1, '/') == NULL;
-}
-
 /* Returns 0, or the errno of that access to a folder. */
 static int
 folder_error(const char *folder, int how)

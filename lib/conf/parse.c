@@ -155,7 +155,7 @@ source_get(struct parser *p, const char *path)
 			return *end;
 		order++;
 	}
-	*end = source_read(p->findings->arena, path);
+	*end = source_read(p->findings->arena, path, SOURCE_MAX);
 	(*end)->order = order;
 	return *end;
 }

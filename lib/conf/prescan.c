@@ -329,21 +329,18 @@ take_call(struct prescan *p)
 static void
 take_other(struct prescan *p)
 {
-	struct token *t = p->at;
-	struct stmt *s = stmt_new(p, FORM_OPTION);
-	const char *advice = names_advice(p->findings->arena, s, t);
+	struct token *t = p->at, *last = line_rest(t);
+	struct stmt *s = stmt_new(p, FORM_NONE);
 
-	if (is_name(t) && advice != NULL)
-		reject(p, line_rest(t), t->line, "%s", advice);
-	else if (is_name(t))
-		reject(p, line_rest(t), t->line,
-		    "'%s' is not followed by '=' or '{'", s->name);
-	else
-		reject(p, line_rest(t), t->line, "unexpected '%.*s'%s",
-		    TOKEN_SHOW(t),
+	if (is_name(t) && !has_bad(p, last)) {
+		(void)check_name(p, s);
+		leave_out(p, last);
+	} else {
+		reject(p, last, t->line, "unexpected '%.*s'%s", TOKEN_SHOW(t),
 		    t->kind == TOKEN_WORD && t->text[0] == '['
 			? ": a section is written app \"NAME\" { ... }"
 			: " where an option should begin");
+	}
 }
 
 /* ---- sections ---- */

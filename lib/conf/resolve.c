@@ -452,16 +452,18 @@ static void
 resolve_reply(struct build *b, struct conf_app *app)
 {
 	struct conf_refusal *r = &app->refusal;
+	const struct source *file;
 	const char *why;
-	struct stat st;
 
 	if (r->on_full != CONF_ON_FULL_REPLY)
 		return;
-	r->reply =
-	    source_bytes(b->arena, r->file, CONF_REPLY_MAX, &st, &r->reply_len);
-	if (r->reply == NULL)
-		why = source_why(b->findings->arena, errno, CONF_REPLY_MAX);
-	else if (r->reply_len == 0)
+	file = source_read(b->arena, r->file, CONF_REPLY_MAX);
+	r->reply = file->text;
+	r->reply_len = file->len;
+	if (file->error != 0)
+		why =
+		    source_why(b->findings->arena, file->error, CONF_REPLY_MAX);
+	else if (file->len == 0)
 		why = "is empty; 'close' sends nothing";
 	else
 		return;

@@ -53,7 +53,7 @@ char *arena_vprintf(struct arena *a, const char *fmt, va_list ap)
 
 /* --- source.c: files that are read as a whole, and paths ------------------ */
 
-/* A file of configuration. */
+/* A file that is read as a whole. */
 struct source {
 	struct source *next;
 	const char *path; /* as it is shown in messages */
@@ -73,14 +73,11 @@ struct source {
  */
 bool source_affordable(size_t len);
 
-struct source *source_read(struct arena *a, const char *path);
-
 /*
- * Reads a regular file of at most max bytes. NULL and errno if it cannot be
- * read. Never waits, as a FIFO would have it.
+ * Reads a regular file of at most max bytes. Never waits, as a FIFO would have
+ * it.
  */
-char *source_bytes(struct arena *a, const char *path, size_t max,
-    struct stat *st_out, size_t *len_out);
+struct source *source_read(struct arena *a, const char *path, size_t max);
 
 /* Explains an errno of reading a file of at most max bytes. */
 const char *source_why(struct arena *a, int error, size_t max);
@@ -182,9 +179,6 @@ extern const struct type type_uint, type_span, type_span_auto, type_size,
 /* Digits and nothing else. False, and out untouched, if text is not that. */
 bool type_parse_uint(const char *text, uint64_t *out);
 
-/* The text that conf_parse_span() reads back. */
-char *type_print_span(struct arena *a, tspan span);
-
 /* type_text.c */
 extern const struct type type_string, type_path, type_paths, type_command,
     type_environment, type_flag, type_word, type_log;
@@ -203,9 +197,6 @@ bool type_bad(const struct input *in, const char *fmt, ...)
 /* Marks an app that cannot run, and why; the first reason is kept. */
 void type_break(struct conf_app *app, struct arena *a, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-
-/* A list of texts in double quotes that a load reads back. */
-char *type_quote_list(struct arena *a, const char *const *list, size_t len);
 
 /* type_address.c */
 extern const struct type type_listen, type_limit;
@@ -272,6 +263,7 @@ struct token *tokens_read(struct source *source, struct findings *findings);
 
 /* The form of a statement, by the tokens behind its name. */
 enum form {
+	FORM_NONE, /* none of them: no statement */
 	FORM_OPTION,
 	FORM_CALL,
 	FORM_SECTION,
@@ -299,17 +291,10 @@ STAILQ_HEAD(stmts, stmt);
 
 /*
  * True if the name, which is the token t, is known and used as it should be;
- * reports it otherwise.
+ * reports it otherwise, and what to write.
  */
 bool names_check(
     struct findings *f, const struct stmt *s, const struct token *t);
-
-/*
- * What is wrong, and what to write, if there is no sign behind the name but a
- * value; NULL: nobody knows.
- */
-const char *names_advice(
-    struct arena *a, const struct stmt *s, const struct token *t);
 
 /* --- prescan.c: the statements of a file, before libconfuse has it -------- */
 

@@ -50,8 +50,9 @@ source_join(struct arena *a, const char *dir, const char *path)
 	return joined;
 }
 
-char *
-source_bytes(struct arena *a, const char *path, size_t max, struct stat *st_out,
+/* Returns the len bytes of a file; NULL and errno: it cannot be read. */
+static char *
+source_bytes(struct arena *a, const char *path, size_t max, struct stat *st,
     size_t *len_out)
 {
 	/* O_NONBLOCK: a FIFO must not hold up a reload. */
@@ -63,18 +64,18 @@ source_bytes(struct arena *a, const char *path, size_t max, struct stat *st_out,
 
 	if (fd == -1)
 		return NULL;
-	if (fstat(fd, st_out) == -1)
+	if (fstat(fd, st) == -1)
 		error = errno;
-	else if (S_ISDIR(st_out->st_mode))
+	else if (S_ISDIR(st->st_mode))
 		error = EISDIR;
-	else if (!S_ISREG(st_out->st_mode))
+	else if (!S_ISREG(st->st_mode))
 		error = EINVAL;
-	else if (st_out->st_size > (off_t)max)
+	else if (st->st_size > (off_t)max)
 		error = EFBIG;
-	else if (!source_affordable((size_t)st_out->st_size))
+	else if (!source_affordable((size_t)st->st_size))
 		error = ENOMEM;
 	else
-		size = (size_t)st_out->st_size + 1;
+		size = (size_t)st->st_size + 1;
 	if (error == 0)
 		text = arena_alloc(a, size, 1);
 	while (error == 0 && n != 0) {
@@ -115,7 +116,7 @@ source_why(struct arena *a, int error, size_t max)
 }
 
 struct source *
-source_read(struct arena *a, const char *path)
+source_read(struct arena *a, const char *path, size_t max)
 {
 	struct source *s = arena_alloc(a, 1, sizeof(*s));
 	const char *slash = strrchr(path, '/');
@@ -123,7 +124,7 @@ source_read(struct arena *a, const char *path)
 	char cwd[PATH_MAX];
 	struct stat st;
 
-	s->text = source_bytes(a, path, SOURCE_MAX, &st, &s->len);
+	s->text = source_bytes(a, path, max, &st, &s->len);
 	if (s->text == NULL) {
 		s->error = errno;
 	} else {

@@ -275,14 +275,15 @@ listen_parse(const struct input *in, void *base)
 static char *
 listen_print(const struct option *o, const void *base, struct arena *a)
 {
+	static const struct option texts_only = { .offset = 0 };
 	const struct conf_listen *list =
 	    *(struct conf_listen *const *)TYPE_FIELD(o, base);
 	size_t len = *(const size_t *)TYPE_EXTRA(o, base);
-	const char **texts = arena_alloc(a, len + 1, sizeof(*texts));
+	char **texts = arena_alloc(a, len + 1, sizeof(*texts));
 
 	for (size_t i = 0; i < len; i++)
 		texts[i] = list[i].text;
-	return type_quote_list(a, texts, len);
+	return type_paths.print(&texts_only, &texts, a);
 }
 
 const struct type type_listen = {
@@ -403,13 +404,16 @@ limit_parse(const struct input *in, void *base)
 static char *
 limit_print(const struct option *o, const void *base, struct arena *a)
 {
+	static const struct option timeout = {
+		.offset = offsetof(struct conf_limit, timeout)
+	};
 	const struct conf_limit *limit = TYPE_FIELD(o, base);
 
 	if (limit->server == NULL)
 		return NULL;
 	return arena_printf(a, "\"%s %s %u %u %s\"", limit->server, limit->key,
 	    limit->workers, limit->maxqueue,
-	    type_print_span(a, limit->timeout));
+	    type_span.print(&timeout, limit, a));
 }
 
 const struct type type_limit = { .parse = limit_parse, .print = limit_print };

@@ -108,22 +108,6 @@ conf_parse_span(const char *text, tspan *out)
 	return true;
 }
 
-char *
-type_print_span(struct arena *a, tspan span)
-{
-	if (span == 0)
-		return arena_strdup(a, "0");
-	for (size_t i = 0; i < SPAN_UNITS; i++) {
-		if (span % span_units[i].length == 0)
-			return arena_printf(a, "%jd%s",
-			    (intmax_t)(span / span_units[i].length),
-			    span_units[i].name);
-	}
-	return arena_printf(a, "%jd.%09jds",
-	    (intmax_t)(span / TSPAN_SECONDS(1)),
-	    (intmax_t)(span % TSPAN_SECONDS(1)));
-}
-
 static bool
 span_parse(const struct input *in, void *base)
 {
@@ -150,8 +134,19 @@ span_print(const struct option *o, const void *base, struct arena *a)
 {
 	tspan span = *(const tspan *)TYPE_FIELD(o, base);
 
-	return span == APP_AUTO ? arena_strdup(a, "auto")
-				: type_print_span(a, span);
+	if (span == APP_AUTO)
+		return arena_strdup(a, "auto");
+	if (span == 0)
+		return arena_strdup(a, "0");
+	for (size_t i = 0; i < SPAN_UNITS; i++) {
+		if (span % span_units[i].length == 0)
+			return arena_printf(a, "%jd%s",
+			    (intmax_t)(span / span_units[i].length),
+			    span_units[i].name);
+	}
+	return arena_printf(a, "%jd.%09jds",
+	    (intmax_t)(span / TSPAN_SECONDS(1)),
+	    (intmax_t)(span % TSPAN_SECONDS(1)));
 }
 
 const struct type type_span = { .parse = span_parse, .print = span_print };

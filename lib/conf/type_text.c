@@ -82,26 +82,6 @@ type_quote(struct arena *a, const char *text)
 	return out;
 }
 
-char *
-type_quote_list(struct arena *a, const char *const *list, size_t len)
-{
-	size_t size = sizeof("{ }");
-	char *out, *end;
-
-	for (size_t i = 0; i < len; i++)
-		size += QUOTED(list[i]) + 2;
-	out = end = arena_alloc(a, size, 1);
-	*end++ = '{';
-	for (size_t i = 0; i < len; i++) {
-		if (i > 0)
-			*end++ = ',';
-		*end++ = ' ';
-		end = quote_into(list[i], end);
-	}
-	strcpy(end, len > 0 ? " }" : "}");
-	return out;
-}
-
 /* ---- one text or path; "" is none ---- */
 
 /* The absolute path, or NULL: a mistake. */
@@ -309,11 +289,21 @@ static char *
 list_print(const struct option *o, const void *base, struct arena *a)
 {
 	char *const *list = *(char **const *)TYPE_FIELD(o, base);
-	size_t len = 0;
+	size_t size = sizeof("{ }");
+	char *out, *end;
 
-	while (list[len] != NULL)
-		len++;
-	return type_quote_list(a, (const char *const *)list, len);
+	for (size_t i = 0; list[i] != NULL; i++)
+		size += QUOTED(list[i]) + 2;
+	out = end = arena_alloc(a, size, 1);
+	*end++ = '{';
+	for (size_t i = 0; list[i] != NULL; i++) {
+		if (i > 0)
+			*end++ = ',';
+		*end++ = ' ';
+		end = quote_into(list[i], end);
+	}
+	strcpy(end, list[0] != NULL ? " }" : "}");
+	return out;
 }
 
 #define LIST \
