@@ -154,8 +154,8 @@ supervisor_hung_up(struct supervisor *s, enum hangup what, tstamp now)
 static void
 supervisor_look_at_terminal(struct timer *t, tstamp now)
 {
-	supervisor_hung_up(TIMER_OWNER(t, struct supervisor, hangup),
-	    hangup_is_over() ? HANGUP_YES : HANGUP_NO, now);
+	supervisor_hung_up(
+	    TIMER_OWNER(t, struct supervisor, hangup), hangup_look(NULL), now);
 }
 
 static void

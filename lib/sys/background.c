@@ -127,8 +127,11 @@ hangup_init(void)
 enum hangup
 hangup_look(const struct signalfd_siginfo *info)
 {
-	pid_t sender = (pid_t)info->ssi_pid;
+	pid_t sender;
 
+	if (info == NULL)
+		return has_terminal() ? HANGUP_NO : HANGUP_YES;
+	sender = (pid_t)info->ssi_pid;
 	if (!had_terminal)
 		return HANGUP_NO;
 	if (info->ssi_code == SI_KERNEL)
@@ -138,12 +141,6 @@ hangup_look(const struct signalfd_siginfo *info)
 	return has_terminal() ? HANGUP_UNSURE : HANGUP_YES;
 }
 
-bool
-hangup_is_over(void)
-{
-	return !has_terminal();
-}
-
 /* --- the pid file ----------------------------------------------------- */
 
 /* Room for a number, its newline and NUL. */
@@ -151,48 +148,30 @@ hangup_is_over(void)
 
 #define TRY_AGAIN TSPAN_SECONDS(1)
 
-static pid_t
-pidfile_read(int fd)
-{
-	char text[NUMBER_SIZE];
-	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
-
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	return (pid_t)strtol(text, NULL, 10);
-}
-
-/* Another process may have removed the file before we had the lock. */
+/* Opens and locks the file, once. EAGAIN: it was replaced meanwhile. */
 static int
-pidfile_try_lock(int fd, pid_t *other_out)
-{
-	struct stat st;
-
-	if (flock(fd, LOCK_EX | LOCK_NB) == -1) {
-		if (errno != EWOULDBLOCK)
-			return -1;
-		*other_out = pidfile_read(fd);
-		errno = EEXIST;
-		return -1;
-	}
-	if (fstat(fd, &st) == 0 && st.st_nlink > 0)
-		return 0;
-	errno = EAGAIN;
-	return -1;
-}
-
-static int
-open_locked(const char *path, char *why, pid_t *other_out)
+pidfile_try_lock(const char *path, char *why, pid_t *other_out)
 {
 	int fd =
 	    ownfile_open(path, OWNFILE_REGULAR, O_RDWR | O_CREAT, 0644, why);
+	char text[NUMBER_SIZE] = "";
+	struct stat st;
 	int error;
 
 	if (fd == -1)
 		return -1;
-	if (pidfile_try_lock(fd, other_out) == 0 && ftruncate(fd, 0) == 0)
+	if (flock(fd, LOCK_EX | LOCK_NB) == -1) {
+		if (errno == EWOULDBLOCK) {
+			(void)!pread(fd, text, sizeof(text) - 1, 0);
+			*other_out = (pid_t)strtol(text, NULL, 10);
+			errno = EEXIST;
+		}
+	} else if (fstat(fd, &st) == -1 || st.st_nlink == 0) {
+		/* Another process removed it before we had the lock. */
+		errno = EAGAIN;
+	} else if (ftruncate(fd, 0) == 0) {
 		return fd;
+	}
 	error = errno;
 	(void)close(fd);
 	errno = error;
@@ -206,7 +185,7 @@ pidfile_lock(struct pidfile *p, const char *path, char *why, pid_t *other_out)
 
 	*other_out = 0;
 	do {
-		fd = open_locked(path, why, other_out);
+		fd = pidfile_try_lock(path, why, other_out);
 	} while (fd == -1 && errno == EAGAIN);
 	if (fd == -1)
 		return -1;

@@ -46,17 +46,15 @@ void hangup_init(void);
 enum hangup {
 	HANGUP_NO, /* the sender means what SIGHUP is for */
 	HANGUP_YES, /* the terminal is gone */
-	HANGUP_UNSURE, /* see hangup_is_over(), a moment later */
+	HANGUP_UNSURE, /* ask again a moment later */
 };
 
-/* The meaning of this SIGHUP. */
-enum hangup hangup_look(const struct signalfd_siginfo *info);
-
 /*
- * Whether the terminal is gone. The shell is told a moment before we lose the
- * terminal, and may have passed the signal on by then.
+ * The meaning of this SIGHUP; NULL: of one that was UNSURE a moment ago. The
+ * shell is told a moment before we lose the terminal, and may have passed the
+ * signal on by then.
  */
-bool hangup_is_over(void);
+enum hangup hangup_look(const struct signalfd_siginfo *info);
 
 /* --- the pid file ----------------------------------------------------- */
 

@@ -32,45 +32,10 @@ static struct {
 } given;
 
 static int
-check_descriptors(size_t count)
-{
-	for (size_t i = 0; i < count; i++) {
-		int fd = FIRST_FD + (int)i;
-		int flags = fcntl(fd, F_GETFD);
-
-		if (flags == -1 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == -1)
-			return -1;
-	}
-	return 0;
-}
-
-/* Missing names become NO_NAME; names too many are passed over. */
-static int
-take_names(size_t count, const char *list)
-{
-	char *rest;
-
-	given.text = strdup(list);
-	given.names = calloc(count, sizeof(*given.names));
-	if (given.text == NULL || given.names == NULL) {
-		errno = ENOMEM;
-		return -1;
-	}
-
-	rest = given.text;
-	for (size_t i = 0; i < count; i++) {
-		const char *name = strsep(&rest, ":");
-
-		given.names[i] = name == NULL || *name == '\0' ? NO_NAME : name;
-	}
-	given.count = count;
-	return 0;
-}
-
-static int
 activation_read(const char *pid, const char *fds, const char *names)
 {
 	uint64_t count, owner;
+	char *rest;
 
 	if (pid == NULL || fds == NULL)
 		return 0;
@@ -82,10 +47,25 @@ activation_read(const char *pid, const char *fds, const char *names)
 	}
 	if ((pid_t)owner != getpid() || count == 0)
 		return 0;
-	if (check_descriptors(count) == -1)
+	for (int fd = FIRST_FD; fd < FIRST_FD + (int)count; fd++) {
+		int flags = fcntl(fd, F_GETFD);
+
+		if (flags == -1 || fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == -1)
+			return -1;
+	}
+	/* Missing names become NO_NAME; names too many are passed over. */
+	rest = given.text = strdup(names == NULL ? "" : names);
+	given.names = calloc(count, sizeof(*given.names));
+	if (given.text == NULL || given.names == NULL) {
+		errno = ENOMEM;
 		return -1;
-	if (take_names(count, names == NULL ? "" : names) == -1)
-		return -1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		const char *name = strsep(&rest, ":");
+
+		given.names[i] = name == NULL || *name == '\0' ? NO_NAME : name;
+	}
+	given.count = count;
 	return (int)count;
 }
 
@@ -132,19 +112,6 @@ static struct {
 	tspan watchdog; /* 0: it has none for us */
 } manager = { .fd = -1 };
 
-/* Takes the address of a socket: a path, or '@' and an abstract name. */
-static int
-find_manager(const char *where)
-{
-	if ((where[0] != '/' && where[0] != '@') || where[1] == '\0')
-		return -1;
-	manager.addrlen = address_of_name(where, &manager.addr);
-	if (manager.addrlen == 0)
-		return -1;
-	manager.fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	return manager.fd == -1 ? -1 : 0;
-}
-
 /* The number in a variable of the environment; 0: there is none. */
 static uint64_t
 notify_number(const char *variable)
@@ -157,28 +124,26 @@ notify_number(const char *variable)
 	return n;
 }
 
-static tspan
-find_watchdog(void)
-{
-	uint64_t usec = notify_number("WATCHDOG_USEC");
-
-	/* The variable may be meant for a process whose environment we got. */
-	if (getenv("WATCHDOG_PID") != NULL &&
-	    notify_number("WATCHDOG_PID") != (uint64_t)getpid())
-		return 0;
-	return usec > TSTAMP_NEVER / 1000 ? 0 : TSPAN_USECONDS(usec);
-}
-
 void
 notify_open(void)
 {
 	const char *where = getenv("NOTIFY_SOCKET");
+	uint64_t usec = notify_number("WATCHDOG_USEC");
 
 	notify_close();
-	if (where != NULL)
-		(void)find_manager(where);
-	if (notify_wanted())
-		manager.watchdog = find_watchdog();
+	/* A path, or '@' and an abstract name. */
+	if (where != NULL && (where[0] == '/' || where[0] == '@') &&
+	    where[1] != '\0') {
+		manager.addrlen = address_of_name(where, &manager.addr);
+		if (manager.addrlen != 0)
+			manager.fd =
+			    socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	}
+	/* The variable may be meant for a process whose environment we got. */
+	if (manager.fd != -1 && usec <= TSTAMP_NEVER / 1000 &&
+	    (getenv("WATCHDOG_PID") == NULL ||
+		notify_number("WATCHDOG_PID") == (uint64_t)getpid()))
+		manager.watchdog = TSPAN_USECONDS(usec);
 	(void)unsetenv("NOTIFY_SOCKET");
 	(void)unsetenv("WATCHDOG_PID");
 	(void)unsetenv("WATCHDOG_USEC");
