@@ -1,15 +1,193 @@
 /* Listeners in the loop. */
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "sys/acceptor.h"
 #include "sys/log.h"
+#include "sys/uncancelled.h"
+
+/*
+ * Connections that died in the queue and are passed over in one call. With
+ * more of them the listener rests: a flood must not keep us here.
+ */
+#define DEAD_MAX 64
+
+/* --- closing for newcomers ----------------------------------------------- */
+
+/*
+ * From now on new connections get no answer, but a handshake under way still
+ * completes; shutdown(2) would reset the whole queue. The filter drops SYN
+ * without ACK; byte 13 of a TCP header holds the flags. Newer kernels want
+ * CAP_NET_ADMIN for it: EPERM.
+ */
+int
+listener_drop_newcomers(int fd)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
+		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TH_SYN | TH_ACK),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TH_SYN, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, 0),
+		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
+	};
+	const struct sock_fprog program = {
+		.len = sizeof(code) / sizeof(code[0]),
+		.filter = code,
+	};
+
+	return setsockopt(
+	    fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+/*
+ * The least time to live that a packet must have left; 0: any. The kernel
+ * asks it of packets to the listening socket itself, so of SYNs, but not of
+ * the end of a handshake under way. On a socket for both families the option
+ * of IPv4 counts, too.
+ */
+static int
+listener_set_min_ttl(int fd, int ttl)
+{
+	int v4 = setsockopt(fd, IPPROTO_IP, IP_MINTTL, &ttl, sizeof(ttl));
+	int v6 =
+	    setsockopt(fd, IPPROTO_IPV6, IPV6_MINHOPCOUNT, &ttl, sizeof(ttl));
+
+	return v4 == 0 || v6 == 0 ? 0 : -1;
+}
+
+int
+listener_shut(struct listener *l)
+{
+	int rc;
+
+	if (l->inherited || l->shut)
+		return 0;
+	turn_call(l->kind == LISTENER_UNIX ? "shutdown" : "setsockopt");
+	if (l->kind == LISTENER_UNIX) {
+		rc = shutdown(l->fd, SHUT_RD);
+	} else if ((rc = listener_drop_newcomers(l->fd)) == -1) {
+		/*
+		 * Nearly no packet has a time to live of 255: even neighbours
+		 * begin with 64 or 128. Connections inherit the mark, which
+		 * listener_accept() takes off.
+		 */
+		rc = listener_set_min_ttl(l->fd, 255);
+		l->marks = rc == 0;
+	}
+	l->shut = rc == 0;
+	return rc;
+}
+
+void
+listener_unshut(struct listener *l)
+{
+	const int none = 0;
+
+	/* What came while the mark was asked for has it still. */
+	if (l->marks)
+		(void)listener_set_min_ttl(l->fd, 0);
+	else
+		(void)setsockopt(
+		    l->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
+	l->shut = false;
+}
+
+/* --- accepting ----------------------------------------------------------- */
+
+/* Logs that accept did not work; the listener rests for a while. */
+static int
+listener_rest(struct listener *l, tstamp now, tspan span)
+{
+	log_limited(&l->rate, now, LOG_LEVEL_WARN, "%s: accept: %m", l->name);
+	l->rest_until = tstamp_add(now, span);
+	return LISTENER_RESTING;
+}
+
+int
+listener_accept(struct listener *l, tstamp now)
+{
+	struct pollfd pfd = { .fd = l->fd, .events = POLLRDHUP };
+	const int on = 1;
+	int fd;
+
+	if (now < l->rest_until)
+		return LISTENER_RESTING;
+	/* The processes that have it may have changed that. */
+	if ((l->shared || l->blocked) && ioctl(l->fd, FIONBIO, &on) == -1)
+		return listener_rest(l, now, LISTENER_REST);
+
+	for (int dead = 0; dead < DEAD_MAX; dead++) {
+		turn_call("accept4");
+		fd = uncancelled_accept4(l->fd, SOCK_CLOEXEC);
+		if (fd != -1) {
+			l->dry = false;
+			if (l->marks)
+				(void)listener_set_min_ttl(fd, 0);
+			return fd;
+		}
+
+		switch (errno) {
+		case EAGAIN:
+			/*
+			 * The queue is empty, or so says a Unix socket that
+			 * somebody shut down, which is readable for ever. If it
+			 * was empty the last time, too, a look tells.
+			 */
+			if (l->kind == LISTENER_UNIX && !l->shut && l->dry &&
+			    poll(&pfd, 1, 0) == 1)
+				return LISTENER_BROKEN;
+			l->dry = true;
+			return LISTENER_EMPTY;
+		case EINTR:
+			/*
+			 * Nothing came, and it blocks: of the processes that
+			 * have a copy one has changed that.
+			 */
+			if (l->blocked && !l->shut)
+				return listener_rest(
+				    l, now, LISTENER_LONG_REST);
+			l->blocked = true;
+			return LISTENER_EMPTY;
+		case EINVAL:
+			return l->shut ? LISTENER_EMPTY : LISTENER_BROKEN;
+		case EBADF:
+		case ENOTSOCK:
+			fatal("%s: accept", l->name);
+		case ECONNABORTED:
+		case EPROTO:
+		case ENOPROTOOPT:
+		case ENETDOWN:
+		case ENETUNREACH:
+		case EHOSTDOWN:
+		case EHOSTUNREACH:
+		case ENONET:
+		case ETIMEDOUT:
+			/* This connection is lost; the next may be good. */
+			break;
+		default:
+			/*
+			 * Out of descriptors or memory, or a rule of the
+			 * machine (EPERM): the queue stays.
+			 */
+			return listener_rest(l, now, LISTENER_REST);
+		}
+	}
+	return listener_rest(l, now, LISTENER_REST);
+}
+
+/* --- in the loop ------------------------------------------------------- */
 
 static void
 acceptor_watch(struct acceptor *a)
@@ -328,67 +506,43 @@ openings_init(struct openings *all)
 	all->planned = false;
 }
 
-/* A listener opened for this spec that nobody has taken; NULL: none. */
-static struct opening *
-opening_find(const struct openings *all, const struct listener_spec *spec)
-{
-	struct opening *o;
-
-	STAILQ_FOREACH(o, &all->list, next)
-		if (o->opened && strcmp(o->spec.path, spec->path) == 0)
-			return o;
-	return NULL;
-}
-
-/* Returns the errno. */
-static int
-opening_note(struct openings *all, const struct listener_spec *spec)
-{
-	struct opening *o = calloc(1, sizeof(*o));
-
-	if (o == NULL)
-		return ENOMEM;
-	o->spec = *spec;
-	if (spec->unless != NULL) {
-		o->unless = *spec->unless;
-		o->spec.unless = &o->unless;
-	}
-	STAILQ_INSERT_TAIL(&all->list, o, next);
-	return EINPROGRESS;
-}
-
-/* Returns its errno, 0: *l is open. */
-static int
-opening_take(struct openings *all, struct opening *o, struct listener *l,
-    const char **why_out)
-{
-	int error = o->error;
-
-	*why_out = o->why;
-	if (error == 0)
-		*l = o->listener;
-	STAILQ_REMOVE(&all->list, o, opening, next);
-	free(o);
-	return error;
-}
-
 int
 openings_open(struct openings *all, struct listener *l,
     const struct listener_spec *spec, const char **why_out)
 {
 	struct opening *o;
+	int error = EINPROGRESS;
 
 	if (all == NULL || (all->planned && spec->path == NULL))
 		return listener_open(l, spec, why_out);
 	*why_out = "open it in a lane";
 	if (spec->path == NULL) {
-		errno = EINPROGRESS;
+		errno = error;
 		return -1;
 	}
-	o = opening_find(all, spec);
-	errno = o == NULL ? opening_note(all, spec)
-			  : opening_take(all, o, l, why_out);
-	return errno == 0 ? 0 : -1;
+	STAILQ_FOREACH(o, &all->list, next)
+		if (o->opened && strcmp(o->spec.path, spec->path) == 0)
+			break;
+	if (o != NULL) {
+		/* It is the caller's from now on, or the reason is. */
+		error = o->error;
+		*why_out = o->why;
+		if (error == 0)
+			*l = o->listener;
+		STAILQ_REMOVE(&all->list, o, opening, next);
+		free(o);
+	} else if ((o = calloc(1, sizeof(*o))) == NULL) {
+		error = ENOMEM;
+	} else {
+		o->spec = *spec;
+		if (spec->unless != NULL) {
+			o->unless = *spec->unless;
+			o->spec.unless = &o->unless;
+		}
+		STAILQ_INSERT_TAIL(&all->list, o, next);
+	}
+	errno = error;
+	return error == 0 ? 0 : -1;
 }
 
 void

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -24,13 +23,6 @@
 #include "sys/listener.h"
 #include "sys/loop.h"
 #include "sys/sockets.h"
-#include "sys/uncancelled.h"
-
-/*
- * Connections that died in the queue and are passed over in one call. With
- * more of them the listener rests: a flood must not keep us here.
- */
-#define DEAD_MAX 64
 
 /* For the lock of a folder: many times what a daemon does under it. */
 #define LOCK_WAIT TSPAN_MSECONDS(1)
@@ -430,166 +422,6 @@ listener_set_backlog(struct listener *l, int backlog, const char **why_out)
 	/* A second listen(2) changes the backlog and nothing else. */
 	*why_out = "listen";
 	return listen(l->fd, backlog);
-}
-
-/* --- closing for newcomers ----------------------------------------------- */
-
-/*
- * From now on new connections get no answer, but a handshake under way still
- * completes; shutdown(2) would reset the whole queue. The filter drops SYN
- * without ACK; byte 13 of a TCP header holds the flags. Newer kernels want
- * CAP_NET_ADMIN for it: EPERM.
- */
-int
-listener_drop_newcomers(int fd)
-{
-	struct sock_filter code[] = {
-		BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 13),
-		BPF_STMT(BPF_ALU | BPF_AND | BPF_K, TH_SYN | TH_ACK),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TH_SYN, 0, 1),
-		BPF_STMT(BPF_RET | BPF_K, 0),
-		BPF_STMT(BPF_RET | BPF_K, UINT32_MAX),
-	};
-	const struct sock_fprog program = {
-		.len = sizeof(code) / sizeof(code[0]),
-		.filter = code,
-	};
-
-	return setsockopt(
-	    fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
-}
-
-/*
- * The least time to live that a packet must have left; 0: any. The kernel
- * asks it of packets to the listening socket itself, so of SYNs, but not of
- * the end of a handshake under way. On a socket for both families the option
- * of IPv4 counts, too.
- */
-static int
-set_min_ttl(int fd, int ttl)
-{
-	int v4 = setsockopt(fd, IPPROTO_IP, IP_MINTTL, &ttl, sizeof(ttl));
-	int v6 =
-	    setsockopt(fd, IPPROTO_IPV6, IPV6_MINHOPCOUNT, &ttl, sizeof(ttl));
-
-	return v4 == 0 || v6 == 0 ? 0 : -1;
-}
-
-int
-listener_shut(struct listener *l)
-{
-	int rc;
-
-	if (l->inherited || l->shut)
-		return 0;
-	turn_call(l->kind == LISTENER_UNIX ? "shutdown" : "setsockopt");
-	if (l->kind == LISTENER_UNIX) {
-		rc = shutdown(l->fd, SHUT_RD);
-	} else if ((rc = listener_drop_newcomers(l->fd)) == -1) {
-		/*
-		 * Nearly no packet has a time to live of 255: even neighbours
-		 * begin with 64 or 128. Connections inherit the mark, which
-		 * listener_accept() takes off.
-		 */
-		rc = set_min_ttl(l->fd, 255);
-		l->marks = rc == 0;
-	}
-	l->shut = rc == 0;
-	return rc;
-}
-
-void
-listener_unshut(struct listener *l)
-{
-	const int none = 0;
-
-	/* What came while the mark was asked for has it still. */
-	if (l->marks)
-		(void)set_min_ttl(l->fd, 0);
-	else
-		(void)setsockopt(
-		    l->fd, SOL_SOCKET, SO_DETACH_FILTER, &none, sizeof(none));
-	l->shut = false;
-}
-
-/* --- accepting ----------------------------------------------------------- */
-
-/* Logs that accept did not work; the listener rests for a while. */
-static int
-begin_rest(struct listener *l, tstamp now, tspan span)
-{
-	log_limited(&l->rate, now, LOG_LEVEL_WARN, "%s: accept: %m", l->name);
-	l->rest_until = tstamp_add(now, span);
-	return LISTENER_RESTING;
-}
-
-int
-listener_accept(struct listener *l, tstamp now)
-{
-	struct pollfd pfd = { .fd = l->fd, .events = POLLRDHUP };
-	int fd;
-
-	if (now < l->rest_until)
-		return LISTENER_RESTING;
-	if ((l->shared || l->blocked) && set_blocking(l->fd, false) == -1)
-		return begin_rest(l, now, LISTENER_REST);
-
-	for (int dead = 0; dead < DEAD_MAX; dead++) {
-		turn_call("accept4");
-		fd = uncancelled_accept4(l->fd, SOCK_CLOEXEC);
-		if (fd != -1) {
-			l->dry = false;
-			if (l->marks)
-				(void)set_min_ttl(fd, 0);
-			return fd;
-		}
-
-		switch (errno) {
-		case EAGAIN:
-			/*
-			 * The queue is empty, or so says a Unix socket that
-			 * somebody shut down, which is readable for ever. If it
-			 * was empty the last time, too, a look tells.
-			 */
-			if (l->kind == LISTENER_UNIX && !l->shut && l->dry &&
-			    poll(&pfd, 1, 0) == 1)
-				return LISTENER_BROKEN;
-			l->dry = true;
-			return LISTENER_EMPTY;
-		case EINTR:
-			/*
-			 * Nothing came, and it blocks: of the processes that
-			 * have a copy one has changed that.
-			 */
-			if (l->blocked && !l->shut)
-				return begin_rest(l, now, LISTENER_LONG_REST);
-			l->blocked = true;
-			return LISTENER_EMPTY;
-		case EINVAL:
-			return l->shut ? LISTENER_EMPTY : LISTENER_BROKEN;
-		case EBADF:
-		case ENOTSOCK:
-			fatal("%s: accept", l->name);
-		case ECONNABORTED:
-		case EPROTO:
-		case ENOPROTOOPT:
-		case ENETDOWN:
-		case ENETUNREACH:
-		case EHOSTDOWN:
-		case EHOSTUNREACH:
-		case ENONET:
-		case ETIMEDOUT:
-			/* This connection is lost; the next may be good. */
-			break;
-		default:
-			/*
-			 * Out of descriptors or memory, or a rule of the
-			 * machine (EPERM): the queue stays.
-			 */
-			return begin_rest(l, now, LISTENER_REST);
-		}
-	}
-	return begin_rest(l, now, LISTENER_REST);
 }
 
 /* --- a socket that others have, too -------------------------------------- */

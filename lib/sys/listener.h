@@ -125,35 +125,6 @@ int listener_protect(const char *path, const struct listener_file *ours,
 int listener_set_backlog(struct listener *l, int backlog, const char **why_out);
 
 /*
- * Returns a connection the caller now owns, or one of the enum above.
- * Never O_NONBLOCK: that flag would travel with the socket to the worker.
- * Trouble that can repeat is logged here, once a minute with a count.
- */
-int listener_accept(struct listener *l, tstamp now);
-
-/*
- * Closes the listener for newcomers: from now on a connect gets nothing (Unix:
- * refused at once; TCP: no answer, and refused after listener_fini()), while
- * the connections in the queue stay there. So accept until LISTENER_EMPTY,
- * and, for TCP, until listener_half_open() is 0 or a second or two are over: a
- * client whose connect(2) succeeded may still have its last packet of the
- * handshake on the way. Then listener_fini(). An inherited one is left alone:
- * it stays open for the service manager that gave it to us. Returns 0, or -1
- * and errno.
- */
-int listener_shut(struct listener *l);
-
-/* A TCP listener that was shut lets newcomers in again. */
-void listener_unshut(struct listener *l);
-
-/*
- * A part of listener_shut() of TCP, for a lane where others have the socket,
- * too, and may hold its lock: nothing can come any more, what is in the queue
- * stays. Needs a privilege on newer kernels: -1 and EPERM.
- */
-int listener_drop_newcomers(int fd);
-
-/*
  * share: from now on programs that were given a copy of the socket accept from
  * it themselves, and it blocks, as they expect. Else it is ours again, which
  * an inherited one alone should ever be: as they may still have it and change

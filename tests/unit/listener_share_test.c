@@ -17,7 +17,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "sys/listener.h"
+#include "sys/acceptor.h"
 
 #include "check.h"
 

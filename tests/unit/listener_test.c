@@ -17,7 +17,7 @@
 #include <time.h>
 
 #include "sys/address.h"
-#include "sys/listener.h"
+#include "sys/acceptor.h"
 #include "sys/sockets.h"
 
 #include "../support/nodiag.h"
