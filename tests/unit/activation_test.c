@@ -45,18 +45,6 @@ descriptors_are_found_by_name(void)
 }
 
 static void
-descriptors_beyond_the_room_are_left_out(void)
-{
-	int fds[2] = { -1, -1 };
-
-	NEED(give("3", "web:web:web"));
-	CHECK_EQ(3, activation_take());
-	CHECK_EQ(1, activation_find("web", 1, fds));
-	CHECK_EQ(3, fds[0]);
-	CHECK_EQ(-1, fds[1]);
-}
-
-static void
 descriptors_are_closed_on_exec_from_then_on(void)
 {
 	NEED(give("2", "a:b"));
@@ -92,19 +80,6 @@ without_the_variables_no_descriptor_is_taken(void)
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDS");
 	CHECK_EQ(0, activation_take());
-}
-
-static void
-a_missing_name_is_unknown(void)
-{
-	int fds[3] = { -1, -1, -1 };
-
-	NEED(give("3", "a"));
-	CHECK_EQ(3, activation_take());
-	CHECK_EQ(1, activation_find("a", 3, fds));
-	CHECK_EQ(2, activation_find("unknown", 3, fds));
-	CHECK_EQ(4, fds[0]);
-	CHECK_EQ(5, fds[1]);
 }
 
 static void
@@ -150,12 +125,10 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN_ALONE(descriptors_are_found_by_name);
-	RUN_ALONE(descriptors_beyond_the_room_are_left_out);
 	RUN_ALONE(descriptors_are_closed_on_exec_from_then_on);
 	RUN_ALONE(the_variables_are_gone_from_the_environment);
 	RUN_ALONE(descriptors_for_another_process_are_not_taken);
 	RUN_ALONE(without_the_variables_no_descriptor_is_taken);
-	RUN_ALONE(a_missing_name_is_unknown);
 	RUN_ALONE(descriptors_without_names_are_unknown);
 	RUN_ALONE(a_count_that_is_no_number_is_refused);
 	RUN_ALONE(a_descriptor_that_is_not_open_is_refused);

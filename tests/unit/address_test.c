@@ -133,19 +133,6 @@ an_incomplete_address_is_unknown(void)
 }
 
 static void
-a_small_buffer_gets_the_beginning(void)
-{
-	struct sockaddr_in a = in4("127.0.0.1", 8080);
-	struct sockaddr_un u;
-	socklen_t len = un("/run/web.sock", 13, &u);
-
-	CHECK_STR("127.", address_format((void *)&a, sizeof(a), text, 5));
-	CHECK_STR("unix", address_format((void *)&u, len, text, 5));
-	CHECK_STR("unix:/", address_format((void *)&u, len, text, 7));
-	CHECK_STR("", address_format((void *)&u, len, text, 1));
-}
-
-static void
 a_path_of_107_bytes_is_the_longest(void)
 {
 	struct sockaddr_un u;
@@ -175,16 +162,6 @@ a_name_is_a_path_or_abstract(void)
 	CHECK_EQ(0, address_of_name("", &u));
 }
 
-static void
-an_at_sign_may_begin_a_path(void)
-{
-	struct sockaddr_un u;
-
-	CHECK_EQ(offsetof(struct sockaddr_un, sun_path) + 3,
-	    address_of_path("@a", &u));
-	CHECK_STR("@a", u.sun_path);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -198,9 +175,7 @@ main(int argc, char **argv)
 	RUN(a_path_may_fill_the_address);
 	RUN(controls_in_a_path_are_escaped);
 	RUN(an_incomplete_address_is_unknown);
-	RUN(a_small_buffer_gets_the_beginning);
 	RUN(a_path_of_107_bytes_is_the_longest);
 	RUN(a_name_is_a_path_or_abstract);
-	RUN(an_at_sign_may_begin_a_path);
 	return check_finish();
 }

@@ -59,12 +59,6 @@ report_73(void)
 }
 
 static void
-exit_78(void)
-{
-	_exit(78);
-}
-
-static void
 exit_0(void)
 {
 }
@@ -86,12 +80,6 @@ static void
 a_report_of_failure_is_the_exit_status(void)
 {
 	CHECK_EQ(73, status_of(report_73));
-}
-
-static void
-an_exit_status_without_a_report_is_passed_on(void)
-{
-	CHECK_EQ(78, status_of(exit_78));
 }
 
 static void
@@ -152,42 +140,6 @@ messages_reach_the_terminal_until_the_report(void)
 	CHECK_EQ(0, read(ends[0], text, sizeof(text)));
 }
 
-static pid_t test_pid;
-
-static void
-outlive_the_first_process(void)
-{
-	char c;
-
-	/* The test tells it when the first process is gone. */
-	kill(test_pid, SIGUSR1);
-	(void)!read(ends[0], &c, 1);
-	background_report(0);
-	kill(test_pid, SIGUSR1);
-}
-
-static void
-a_report_after_the_end_of_the_first_process_is_survived(void)
-{
-	const struct timespec patience = { .tv_sec = 20 };
-	sigset_t set;
-	pid_t pid;
-	int status;
-
-	test_pid = getpid();
-	sigemptyset(&set);
-	sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	NEED(pipe2(ends, O_CLOEXEC) == 0);
-	pid = start(outlive_the_first_process);
-	NEED(pid != -1);
-	CHECK_EQ(SIGUSR1, sigtimedwait(&set, NULL, &patience));
-	kill(pid, SIGKILL);
-	NEED(waitpid(pid, &status, 0) == pid);
-	NEED(write(ends[1], "g", 1) == 1);
-	CHECK_EQ(SIGUSR1, sigtimedwait(&set, NULL, &patience));
-}
-
 static void
 closed_standard_descriptors_become_dev_null(void)
 {
@@ -203,31 +155,15 @@ closed_standard_descriptors_become_dev_null(void)
 	CHECK_EQ(null.st_rdev, st.st_rdev);
 }
 
-static void
-open_standard_descriptors_are_left_alone(void)
-{
-	int next = dup(STDIN_FILENO);
-	int again;
-
-	close(next);
-	CHECK_EQ(0, descriptors_fix());
-	again = dup(STDIN_FILENO);
-	CHECK_EQ(next, again);
-	close(again);
-}
-
 int
 main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(a_report_of_success_is_exit_0);
 	RUN(a_report_of_failure_is_the_exit_status);
-	RUN(an_exit_status_without_a_report_is_passed_on);
 	RUN(a_silent_end_is_exit_69);
 	RUN(the_daemon_leads_a_session_of_its_own);
 	RUN(messages_reach_the_terminal_until_the_report);
-	RUN_ALONE(a_report_after_the_end_of_the_first_process_is_survived);
 	RUN_ALONE(closed_standard_descriptors_become_dev_null);
-	RUN_ALONE(open_standard_descriptors_are_left_alone);
 	return check_finish();
 }

@@ -182,22 +182,6 @@ descriptors_may_be_given_crosswise(void)
 }
 
 static void
-a_program_that_is_open_needs_no_path(void)
-{
-	struct child_spec spec = reporter();
-	int channel = open("/dev/null", O_RDONLY | O_CLOEXEC);
-
-	spec.program = open(self, O_PATH | O_CLOEXEC);
-	spec.path = "/nowhere";
-	spec.fds = &channel;
-	spec.nfds = 1;
-	run(&spec);
-	CHECK(reported("fds 0 1 2 3"));
-	close(spec.program);
-	close(channel);
-}
-
-static void
 signals_are_at_their_default_and_not_blocked(void)
 {
 	struct child_spec spec = reporter();
@@ -211,18 +195,6 @@ signals_are_at_their_default_and_not_blocked(void)
 	run(&spec);
 	CHECK(reported("SigBlk:\t0000000000000000"));
 	CHECK(reported("SigIgn:\t0000000000000000"));
-}
-
-static void
-our_own_signals_stay_as_they_are(void)
-{
-	struct child_spec spec = shell("exit 0");
-	struct sigaction action;
-
-	signal(SIGPIPE, SIG_IGN);
-	run(&spec);
-	CHECK_EQ(0, sigaction(SIGPIPE, NULL, &action));
-	CHECK(action.sa_handler == SIG_IGN);
 }
 
 static void
@@ -465,9 +437,7 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_child_has_its_descriptors_and_no_other);
 	RUN_ALONE(descriptors_may_be_given_crosswise);
-	RUN(a_program_that_is_open_needs_no_path);
 	RUN_ALONE(signals_are_at_their_default_and_not_blocked);
-	RUN_ALONE(our_own_signals_stay_as_they_are);
 	RUN(a_child_leads_a_session_and_a_group);
 	RUN(umask_nice_limits_and_directory_are_set);
 	RUN(a_child_finds_its_own_number_in_the_environment);

@@ -85,26 +85,6 @@ an_event_is_read_as_it_was_put(void)
 }
 
 static void
-a_reader_who_keeps_up_gets_every_event(void)
-{
-	struct ring_place place = begin();
-	struct event out;
-	unsigned got = 0;
-
-	for (unsigned i = 0; i < 5000; i++) {
-		put_many(i, 1);
-		if (i % 7 != 0)
-			continue;
-		while (events_next(&ring, &place, &out))
-			CHECK_EQ(got++, (unsigned)atoi(out.text));
-	}
-	while (events_next(&ring, &place, &out))
-		CHECK_EQ(got++, (unsigned)atoi(out.text));
-	CHECK_EQ(5000, got);
-	CHECK_EQ(0, place.lost);
-}
-
-static void
 a_reader_who_is_overtaken_learns_how_many_events_are_lost(void)
 {
 	struct ring_place place = begin();
@@ -267,7 +247,6 @@ main(int argc, char **argv)
 {
 	check_start(argc, argv);
 	RUN(an_event_is_read_as_it_was_put);
-	RUN(a_reader_who_keeps_up_gets_every_event);
 	RUN(a_reader_who_is_overtaken_learns_how_many_events_are_lost);
 	RUN(a_reader_whose_event_is_the_oldest_gets_it);
 	RUN(a_text_is_cut_at_the_bound);

@@ -168,26 +168,6 @@ too_many_descriptors_on_their_way_are_ETOOMANYREFS(void)
 }
 
 static void
-receiving_the_end_of_file_is_0(void)
-{
-	open_pair();
-	close(pair[0]);
-	CHECK_EQ(0, fdpass_recv(pair[1], buf, sizeof(buf), 0, &got));
-	CHECK_EQ(0, got.nfds);
-	close(pair[1]);
-}
-
-static void
-a_packet_too_long_is_marked_truncated(void)
-{
-	open_pair();
-	CHECK_EQ(10, fdpass_send(pair[0], "0123456789", 10, -1));
-	CHECK_EQ(4, fdpass_recv(pair[1], buf, 4, 0, &got));
-	CHECK(got.truncated);
-	close_pair();
-}
-
-static void
 as_many_descriptors_as_fit_in_a_message_are_all_received(void)
 {
 	int fds[FDPASS_MAX];
@@ -326,18 +306,6 @@ the_sender_of_the_next_packet_is_known_and_that_stays(void)
 	close(pair[0]);
 }
 
-static void
-without_a_note_nobody_has_sent_it(void)
-{
-	struct fdpass_sender who;
-
-	open_pair();
-	CHECK_EQ(5, fdpass_send(pair[1], "READY", 5, -1));
-	CHECK_EQ(-1, fdpass_next_sender(pair[0], &who));
-	CHECK_EQ(EBADMSG, errno);
-	close_pair();
-}
-
 int
 main(int argc, char **argv)
 {
@@ -348,15 +316,12 @@ main(int argc, char **argv)
 	RUN(sending_to_a_closed_end_is_EPIPE_without_a_signal);
 	RUN(sending_to_an_end_closed_with_packets_unread_is_ECONNRESET);
 	RUN_ALONE(too_many_descriptors_on_their_way_are_ETOOMANYREFS);
-	RUN(receiving_the_end_of_file_is_0);
-	RUN(a_packet_too_long_is_marked_truncated);
 	RUN(as_many_descriptors_as_fit_in_a_message_are_all_received);
 	RUN_ALONE(a_descriptor_beyond_the_limit_is_marked_lost);
 	RUN_ALONE(a_descriptor_beyond_the_limit_waits_for_recv_whole);
 	RUN(credentials_and_pidfds_do_no_harm);
 	RUN(a_packet_too_long_for_recv_one_is_EMSGSIZE);
 	RUN(the_sender_of_the_next_packet_is_known_and_that_stays);
-	RUN(without_a_note_nobody_has_sent_it);
 	RUN(refused_descriptors_are_EPERM_where_the_kernel_knows_how);
 	return check_finish();
 }

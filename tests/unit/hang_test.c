@@ -70,23 +70,6 @@ reads(void)
 	(void)!read(pipe_ends[0], &byte, 1);
 }
 
-static void *
-sleep_for_ever(void *unused)
-{
-	sleep(1000);
-	return unused;
-}
-
-static void
-has_threads(void)
-{
-	pthread_t thread;
-
-	(void)pthread_create(&thread, NULL, sleep_for_ever, NULL);
-	(void)pthread_create(&thread, NULL, sleep_for_ever, NULL);
-	(void)!read(pipe_ends[0], &thread, 1);
-}
-
 /* --- what is seen ------------------------------------------------------- */
 
 static void
@@ -126,38 +109,6 @@ a_reading_process_is_found_with_its_file(void)
 	stop(pid);
 	close(pipe_ends[0]);
 	close(pipe_ends[1]);
-}
-
-static void
-threads_are_counted(void)
-{
-	struct hang h;
-	char text[256];
-	pid_t pid;
-
-	NEED(pipe2(pipe_ends, O_CLOEXEC) == 0);
-	pid = start(has_threads);
-	if (found(pid, SYS_read, 'S', &h)) {
-		CHECK_EQ(3, h.threads);
-		CHECK(strstr(hang_describe(&h, text, sizeof(text)),
-			  ", 3 threads") != NULL);
-	}
-	stop(pid);
-	close(pipe_ends[0]);
-	close(pipe_ends[1]);
-}
-
-static void
-a_hostile_name_is_skipped(void)
-{
-	struct hang h;
-	int folder = procinfo_folder(getpid());
-
-	NEED(prctl(PR_SET_NAME, "x) Z 1 (2 3") == 0);
-	hang_read(folder, &h);
-	CHECK_EQ('R', h.state);
-	CHECK_EQ(1, h.threads);
-	close(folder);
 }
 
 static void
@@ -240,8 +191,6 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_sleeping_process_is_found_in_its_call);
 	RUN(a_reading_process_is_found_with_its_file);
-	RUN(threads_are_counted);
-	RUN_ALONE(a_hostile_name_is_skipped);
 	RUN(the_stack_is_seen_by_root_alone);
 	RUN_ALONE(a_stranger_sees_the_state_alone);
 	RUN(a_folder_outlives_its_process_but_finds_no_other);

@@ -199,38 +199,6 @@ jobs_begin_in_the_order_submitted(void)
 }
 
 static void
-signals_are_blocked_in_the_lane(void)
-{
-	struct work w;
-	sigset_t mask;
-
-	start();
-	submit(&w, 0);
-	CHECK_EQ(1, collect(1));
-	CHECK(w.term_blocked);
-	/* The loop gets its signals. */
-	pthread_sigmask(SIG_SETMASK, NULL, &mask);
-	CHECK_EQ(0, sigismember(&mask, SIGTERM));
-	stop();
-}
-
-static void
-a_descriptor_is_closed(void)
-{
-	struct pollfd pfd;
-	int p[2];
-
-	start();
-	NEED(pipe2(p, O_CLOEXEC) == 0);
-	lane_close(&lane, p[1]);
-	pfd = (struct pollfd){ .fd = p[0], .events = POLLIN };
-	CHECK_EQ(1, poll(&pfd, 1, 10000));
-	CHECK_EQ(POLLHUP, pfd.revents);
-	close(p[0]);
-	stop();
-}
-
-static void
 any_number_of_descriptors_is_closed(void)
 {
 	int before = descriptors(), running, fd;
@@ -383,34 +351,6 @@ work_behind_a_stuck_job_gets_a_thread(void)
 }
 
 static void
-a_lane_that_moves_gets_no_thread(void)
-{
-	struct work first, second, third;
-	int p[2], q[2], before = told;
-
-	NEED(pipe2(p, O_CLOEXEC) == 0);
-	NEED(pipe2(q, O_CLOEXEC) == 0);
-	start();
-	submit(&first, p[0]);
-	submit(&second, q[0]);
-	submit(&third, 0);
-	NEED(wait_begun(&first));
-	turn_at(LANE_PATIENCE - 1);
-	CHECK_EQ(1, lane.nthreads);
-	close(p[1]);
-	NEED(wait_begun(&second));
-	turn_at(LANE_PATIENCE);
-	CHECK_EQ(1, lane.nthreads);
-	CHECK_EQ(2 * LANE_PATIENCE, timers_first(&loop.timers));
-	close(q[1]);
-	(void)collect(3 - (told - before));
-	CHECK_EQ(3, told - before);
-	close(p[0]);
-	close(q[0]);
-	stop();
-}
-
-static void
 threads_are_bounded(void)
 {
 	static struct work stuck[LANE_THREADS + 2];
@@ -440,15 +380,12 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(work_runs_in_the_lane_and_done_in_the_loop);
 	RUN(jobs_begin_in_the_order_submitted);
-	RUN(signals_are_blocked_in_the_lane);
-	RUN(a_descriptor_is_closed);
 	RUN(any_number_of_descriptors_is_closed);
 	RUN(a_lingering_socket_is_closed_at_once);
 	RUN(jobs_that_are_together_wake_the_loop_when_all_are_done);
 	RUN(jobs_behind_which_one_is_stuck_are_told_after_a_while);
 	RUN_ALONE(stop_gives_up_at_its_deadline);
 	RUN(work_behind_a_stuck_job_gets_a_thread);
-	RUN(a_lane_that_moves_gets_no_thread);
 	RUN(threads_are_bounded);
 	return check_finish();
 }

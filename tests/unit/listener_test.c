@@ -16,8 +16,8 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "sys/address.h"
 #include "sys/acceptor.h"
+#include "sys/address.h"
 #include "sys/sockets.h"
 
 #include "../support/nodiag.h"
@@ -197,26 +197,6 @@ the_listener_is_nonblocking_and_the_connection_is_not(void)
 }
 
 static void
-a_tcp_port_in_use_is_refused(void)
-{
-	struct listener_spec spec = tcp_spec();
-	struct listener first = opened(&spec);
-	struct listener second;
-	struct sockaddr_storage addr;
-	const char *why;
-
-	spec.addrlen = listener_address(&first, &addr);
-	spec.addr = (const void *)&addr;
-	CHECK_EQ(-1, listener_open(&second, &spec, &why));
-	CHECK_EQ(EADDRINUSE, errno);
-	CHECK_STR("bind", why);
-	CHECK_EQ(-1, listener_probe(&spec, &why));
-	CHECK_EQ(EADDRINUSE, errno);
-	listener_fini(&first);
-	CHECK_EQ(0, listener_probe(&spec, &why));
-}
-
-static void
 a_probe_finds_any_address_in_the_way_of_one(void)
 {
 	struct listener_spec spec = tcp_spec();
@@ -269,29 +249,6 @@ owner_mode_and_backlog_change_in_place(void)
 	close(conn);
 	close(client);
 	listener_fini(&l);
-}
-
-static void
-a_file_of_another_process_is_not_changed(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener l = opened(&spec);
-	const char *why = "";
-	struct stat st;
-	int fd;
-
-	NEED(unlink(path) == 0);
-	CHECK_EQ(-1, change(&l, &spec, &why));
-	CHECK_EQ(ENOENT, errno);
-	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
-	NEED(fd != -1);
-	close(fd);
-	CHECK_EQ(-1, change(&l, &spec, &why));
-	CHECK_EQ(EADDRINUSE, errno);
-	listener_fini(&l);
-	NEED(stat(path, &st) == 0);
-	CHECK_EQ(S_IFREG | 0600, st.st_mode);
-	unlink(path);
 }
 
 /* A file that somebody who may write the folder exchanges for the socket. */
@@ -357,40 +314,6 @@ a_stale_socket_is_replaced(void)
 }
 
 static void
-a_living_socket_with_a_full_queue_is_refused(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener first;
-	struct listener second;
-	const char *why;
-	int a, b;
-
-	spec.backlog = 1;
-	first = opened(&spec);
-	a = client_of(&first);
-	b = client_of(&first);
-	NEED(a != -1 && b != -1);
-	CHECK_EQ(-1, listener_open(&second, &spec, &why));
-	CHECK_EQ(EADDRINUSE, errno);
-	close(a);
-	close(b);
-	listener_fini(&first);
-}
-
-static void
-a_probe_is_invisible_to_the_listener(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener l = opened(&spec);
-	const char *why;
-
-	CHECK_EQ(-1, listener_probe(&spec, &why));
-	CHECK_EQ(EADDRINUSE, errno);
-	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
-	listener_fini(&l);
-}
-
-static void
 a_file_that_is_no_socket_is_refused_and_kept(void)
 {
 	struct listener_spec spec = unix_spec();
@@ -421,22 +344,6 @@ a_failure_leaves_no_file_behind(void)
 	CHECK_EQ(-1, listener_open(&l, &spec, &why));
 	CHECK_EQ(EPERM, errno);
 	CHECK_STR("change the owner of the socket", why);
-	CHECK(!is_file(path));
-}
-
-static void
-the_file_of_a_successor_is_not_removed(void)
-{
-	struct listener_spec spec = unix_spec();
-	struct listener first = opened(&spec);
-	struct listener second;
-
-	/* The listener is shut, so the next daemon may take the address. */
-	CHECK_EQ(0, listener_shut(&first));
-	second = opened(&spec);
-	listener_fini(&first);
-	CHECK(is_file(path));
-	listener_fini(&second);
 	CHECK(!is_file(path));
 }
 
@@ -481,31 +388,6 @@ an_inherited_listener_is_used_and_left_open(void)
 	listener_fini(&theirs);
 }
 
-static void
-an_inherited_socket_that_does_not_listen_is_refused(void)
-{
-	int sock = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	int dgram = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	int file = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	struct listener_spec spec = inherited_spec(sock);
-	struct listener l;
-	const char *why;
-
-	CHECK_EQ(-1, listener_open(&l, &spec, &why));
-	CHECK_EQ(EINVAL, errno);
-	CHECK_STR("not a listening stream socket", why);
-	spec.inherited_fd = dgram;
-	CHECK_EQ(-1, listener_open(&l, &spec, &why));
-	CHECK_EQ(EINVAL, errno);
-	spec.inherited_fd = file;
-	CHECK_EQ(-1, listener_open(&l, &spec, &why));
-	CHECK_EQ(ENOTSOCK, errno);
-	CHECK(fcntl(sock, F_GETFD) != -1);
-	close(sock);
-	close(dgram);
-	close(file);
-}
-
 /* -------------------------------------------------- trouble with accept */
 
 /* No further descriptor can be opened until this is undone with -1. */
@@ -544,35 +426,6 @@ a_listener_without_descriptors_rests_and_loses_no_connection(void)
 	conn = listener_accept(&l, l.rest_until);
 	CHECK(conn >= 0);
 	close(conn);
-	close(client);
-	listener_fini(&l);
-}
-
-static void
-a_rest_is_logged_once_a_minute(void)
-{
-	struct listener_spec spec = tcp_spec();
-	struct listener l = opened(&spec);
-	tstamp now = TSPAN_SECONDS(1000);
-	int client = client_of(&l);
-	char text[4096];
-	int ends[2];
-	ssize_t n;
-
-	NEED(pipe2(ends, O_CLOEXEC) == 0);
-	NEED(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
-	limit_descriptors(ends[1] + 1);
-	for (int i = 0; i < 1205; i++) {
-		listener_accept(&l, now);
-		now += LISTENER_REST;
-	}
-	limit_descriptors(-1);
-	n = read(ends[0], text, sizeof(text) - 1);
-	NEED(n > 0);
-	text[n] = '\0';
-	CHECK(strstr(text, "warn tcp: accept: Too many open files\n") != NULL);
-	CHECK(strstr(text, " (and 1199 times since") != NULL);
-	CHECK(strstr(strchr(strchr(text, '\n') + 1, '\n') + 1, "warn") == NULL);
 	close(client);
 	listener_fini(&l);
 }
@@ -697,50 +550,6 @@ a_listener_that_was_made_to_block_is_empty_when_interrupted(void)
 }
 
 /* ----------------------------------------------------------- shutting */
-
-static void
-the_queue_of_a_shut_listener_is_served(const struct listener_spec *spec)
-{
-	struct listener l = opened(spec);
-	int client[4];
-	char c;
-
-	for (int i = 0; i < 4; i++) {
-		client[i] = client_of(&l);
-		CHECK(send(client[i], "hi", 2, MSG_NOSIGNAL) == 2);
-	}
-	CHECK_EQ(0, listener_shut(&l));
-	CHECK_EQ(0, listener_shut(&l));
-	for (int i = 0; i < 4; i++) {
-		int conn = listener_accept(&l, 0);
-
-		CHECK(conn >= 0);
-		CHECK(send(conn, "y", 1, MSG_NOSIGNAL) == 1);
-		close(conn);
-	}
-	CHECK_EQ(LISTENER_EMPTY, listener_accept(&l, 0));
-	listener_fini(&l);
-	for (int i = 0; i < 4; i++) {
-		CHECK(recv(client[i], &c, 1, 0) == 1);
-		close(client[i]);
-	}
-}
-
-static void
-the_queue_of_a_shut_tcp_listener_is_served(void)
-{
-	struct listener_spec spec = tcp_spec();
-
-	the_queue_of_a_shut_listener_is_served(&spec);
-}
-
-static void
-the_queue_of_a_shut_unix_listener_is_served(void)
-{
-	struct listener_spec spec = unix_spec();
-
-	the_queue_of_a_shut_listener_is_served(&spec);
-}
 
 static void
 a_shut_unix_listener_refuses_newcomers_at_once(void)
@@ -876,28 +685,19 @@ main(int argc, char **argv)
 	RUN(a_tcp6_listener_accepts);
 	RUN(an_ipv6_listener_accepts_ipv4_unless_v6only);
 	RUN(the_listener_is_nonblocking_and_the_connection_is_not);
-	RUN(a_tcp_port_in_use_is_refused);
 	RUN(a_probe_finds_any_address_in_the_way_of_one);
 	RUN(owner_mode_and_backlog_change_in_place);
-	RUN(a_file_of_another_process_is_not_changed);
 	RUN(a_file_that_takes_the_place_of_the_socket_is_never_changed);
 	RUN(a_stale_socket_is_replaced);
-	RUN(a_living_socket_with_a_full_queue_is_refused);
-	RUN(a_probe_is_invisible_to_the_listener);
 	RUN(a_file_that_is_no_socket_is_refused_and_kept);
 	RUN(a_failure_leaves_no_file_behind);
-	RUN(the_file_of_a_successor_is_not_removed);
 	RUN(a_folder_that_somebody_has_locked_can_be_listened_in);
 	RUN(an_inherited_listener_is_used_and_left_open);
-	RUN(an_inherited_socket_that_does_not_listen_is_refused);
 	RUN(a_listener_without_descriptors_rests_and_loses_no_connection);
-	RUN_ALONE(a_rest_is_logged_once_a_minute);
 	RUN(a_listener_that_was_shut_down_is_broken);
 	RUN_ALONE(a_listener_that_was_made_to_block_is_empty_when_interrupted);
 	RUN(the_depth_is_the_length_of_the_queue);
 	RUN(a_handshake_under_way_is_counted_and_completes);
-	RUN(the_queue_of_a_shut_tcp_listener_is_served);
-	RUN(the_queue_of_a_shut_unix_listener_is_served);
 	RUN(a_shut_unix_listener_refuses_newcomers_at_once);
 	RUN(a_shut_tcp_listener_refuses_newcomers_in_the_end);
 	RUN(shutting_a_tcp_listener_loses_no_connection);

@@ -251,28 +251,6 @@ lines_in_file(const char *word)
 }
 
 static void
-lines_are_written_at_once_before_the_start(void)
-{
-	int fd = redirect_to_pipe();
-
-	NEED(fd != -1);
-	log_info("hello %d", 1);
-	CHECK(read_until(fd, "info hello 1\n"));
-}
-
-static void
-lines_are_written_after_the_start_too(void)
-{
-	int fd = redirect_to_pipe();
-
-	NEED(fd != -1);
-	NEED(log_start() == 0);
-	log_info("hello %d", 2);
-	CHECK(read_until(fd, "info hello 2\n"));
-	log_stop(PATIENCE);
-}
-
-static void
 errno_is_named_and_kept(void)
 {
 	int fd = redirect_to_pipe();
@@ -346,18 +324,6 @@ a_line_of_64_kib_comes_whole(void)
 	CHECK_EQ(sizeof(line), strspn(strchr(text, 'z'), "z"));
 	CHECK_EQ('\n', text[text_len - 1]);
 	log_stop(PATIENCE);
-}
-
-static void
-our_own_line_is_cut_with_dots(void)
-{
-	static char line[6000];
-	int fd = redirect_to_pipe();
-
-	NEED(fd != -1);
-	memset(line, 'z', sizeof(line) - 1);
-	log_info("%s", line);
-	CHECK(read_until(fd, "zz...\n"));
 }
 
 static void
@@ -499,23 +465,6 @@ half_a_line_is_ended_before_the_next(void)
 	CHECK_EQ(1, lines_in_file("Z warn 2 lines of log lost: File too"));
 	CHECK_EQ(1, lines_in_file("Z info this is written"));
 	CHECK_EQ(3, lines_in_file("20"));
-}
-
-static void
-a_closed_standard_error_is_survived(void)
-{
-	int ends[2];
-
-	NEED(pipe2(ends, O_CLOEXEC) == 0);
-	close(STDERR_FILENO);
-	NEED(log_start() == 0);
-	log_info("one");
-	CHECK(log_flush(PATIENCE));
-	NEED(dup2(ends[1], STDERR_FILENO) == STDERR_FILENO);
-	log_info("two");
-	CHECK(read_until(ends[0], "two"));
-	CHECK(strstr(text, "1 lines of log lost: Bad file") != NULL);
-	log_stop(PATIENCE);
 }
 
 static void
@@ -710,13 +659,10 @@ main(int argc, char **argv)
 	RUN(json_names_app_and_id_of_a_worker);
 	RUN(json_escapes_quotes_and_controls);
 	RUN(utf8_is_what_rfc_3629_says);
-	RUN_ALONE(lines_are_written_at_once_before_the_start);
-	RUN_ALONE(lines_are_written_after_the_start_too);
 	RUN_ALONE(errno_is_named_and_kept);
 	RUN_ALONE(less_urgent_lines_than_asked_for_are_not_written);
 	RUN_ALONE(lines_have_the_time_to_which_the_wall_clock_is_set);
 	RUN_ALONE(a_line_of_64_kib_comes_whole);
-	RUN_ALONE(our_own_line_is_cut_with_dots);
 	RUN_ALONE(a_repeated_line_is_logged_once_a_minute_with_a_count);
 	RUN_ALONE(fatal_writes_and_exits_71);
 	RUN_ALONE(a_reader_that_does_not_read_holds_nobody_up);
@@ -725,7 +671,6 @@ main(int argc, char **argv)
 	RUN_ALONE(another_destination_frees_the_log_of_a_stuck_reader);
 	RUN_ALONE(a_full_device_is_survived_and_told);
 	RUN_ALONE(half_a_line_is_ended_before_the_next);
-	RUN_ALONE(a_closed_standard_error_is_survived);
 	RUN_ALONE(a_broken_pipe_is_survived);
 	RUN_ALONE(a_file_that_was_moved_away_is_opened_anew);
 	RUN_ALONE(a_file_that_cannot_be_opened_changes_nothing);

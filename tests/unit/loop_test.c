@@ -219,32 +219,6 @@ a_turn_handles_a_bounded_number(void)
 	loop_fini(&l);
 }
 
-static int timers_fired;
-
-static void
-count_timer(struct timer *t, tstamp now)
-{
-	(void)t;
-	(void)now;
-	timers_fired++;
-}
-
-static void
-a_turn_ends_when_a_timer_is_due_and_fires_it(void)
-{
-	struct loop l;
-	struct timer t;
-
-	timers_fired = 0;
-	virtual_loop(&l);
-	timer_init(&t, count_timer);
-	timer_set(&l.timers, &t, TSPAN_SECONDS(102));
-	CHECK_EQ(0, loop_turn(&l, TSPAN_SECONDS(109)));
-	CHECK_EQ(TSPAN_SECONDS(2), virtual.last_timeout);
-	CHECK_EQ(1, timers_fired);
-	loop_fini(&l);
-}
-
 static void
 the_clock_is_read_twice_a_turn_at_most(void)
 {
@@ -334,26 +308,6 @@ a_signal_is_an_event(void)
 	loop_fini(&l);
 }
 
-static void
-all_pending_signals_come_in_the_end(void)
-{
-	struct loop l;
-	struct signals s = { 0 };
-	sigset_t set;
-
-	virtual_loop(&l);
-	sigemptyset(&set);
-	for (int sig = SIGRTMIN; sig < SIGRTMIN + 25; sig++)
-		sigaddset(&set, sig);
-	NEED(loop_signals(&l, &set, signalled, &s) == 0);
-	for (int sig = SIGRTMIN; sig < SIGRTMIN + 25; sig++)
-		raise(sig);
-	while (loop_turn(&l, 0) > 0)
-		continue;
-	CHECK_EQ(25, s.calls);
-	loop_fini(&l);
-}
-
 int
 main(int argc, char **argv)
 {
@@ -363,11 +317,9 @@ main(int argc, char **argv)
 	RUN(what_is_no_longer_waited_for_is_not_called);
 	RUN(an_end_of_file_is_told_unasked);
 	RUN(a_turn_handles_a_bounded_number);
-	RUN(a_turn_ends_when_a_timer_is_due_and_fires_it);
 	RUN(the_clock_is_read_twice_a_turn_at_most);
 	RUN(no_turn_ends_before_its_deadline);
 	RUN_ALONE(an_old_kernel_waits_in_milliseconds);
 	RUN(a_signal_is_an_event);
-	RUN(all_pending_signals_come_in_the_end);
 	return check_finish();
 }

@@ -240,18 +240,6 @@ a_regular_file_that_everybody_may_write_is_refused(void)
 	end();
 }
 
-static void
-o_excl_finds_a_file_that_is_there(void)
-{
-	begin();
-	NEED(make("file", 0600));
-	CHECK_EQ(-1,
-	    ownfile_open(in("file"), OWNFILE_ANY, O_WRONLY | O_CREAT | O_EXCL,
-		0600, why));
-	CHECK_EQ(EEXIST, errno);
-	end();
-}
-
 int
 main(int argc, char **argv)
 {
@@ -265,6 +253,5 @@ main(int argc, char **argv)
 	RUN(in_a_sticky_folder_only_own_files_are_opened);
 	RUN(in_the_folder_of_a_group_only_own_files_are_opened);
 	RUN(a_regular_file_that_everybody_may_write_is_refused);
-	RUN(o_excl_finds_a_file_that_is_there);
 	return check_finish();
 }

@@ -42,19 +42,6 @@ a_folder_tells_the_same_as_the_number(void)
 }
 
 static void
-processor_time_of_a_reaped_process_is_ESRCH(void)
-{
-	tspan used;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(0);
-	NEED(waitpid(pid, NULL, 0) == pid);
-	CHECK_EQ(-1, procinfo_cpu(pid, &used));
-	CHECK_EQ(ESRCH, errno);
-}
-
-static void
 memory_is_read_again_from_the_same_descriptor(void)
 {
 	struct procinfo info;
@@ -126,14 +113,6 @@ the_child_of_a_process_is_found(void)
 }
 
 static void
-a_process_without_children_is_ECHILD(void)
-{
-	errno = 0;
-	CHECK_EQ(-1, procinfo_child_folder(getpid()));
-	CHECK(errno == ECHILD || errno == ENOENT);
-}
-
-static void
 a_hostile_name_is_skipped(void)
 {
 	struct procinfo info = { 0 };
@@ -197,10 +176,8 @@ main(int argc, char **argv)
 	check_start(argc, argv);
 	RUN(a_process_runs_and_has_memory);
 	RUN(a_folder_tells_the_same_as_the_number);
-	RUN(processor_time_of_a_reaped_process_is_ESRCH);
 	RUN(memory_is_read_again_from_the_same_descriptor);
 	RUN_ALONE(the_child_of_a_process_is_found);
-	RUN(a_process_without_children_is_ECHILD);
 	RUN_ALONE(a_hostile_name_is_skipped);
 	RUN(a_reaped_process_is_ESRCH);
 	RUN_ALONE(the_limit_of_descriptors_is_raised_to_the_hard_one);

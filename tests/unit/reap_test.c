@@ -189,47 +189,6 @@ a_dead_leader_takes_its_group_along(void)
 }
 
 static void
-a_child_that_leads_no_group_is_reaped_alone(void)
-{
-	struct reap_death died;
-	pid_t other = fork(), pid;
-
-	/* Both are in our group. */
-	if (other == 0) {
-		pause();
-		_exit(0);
-	}
-	pid = fork();
-	if (pid == 0)
-		_exit(0);
-	NEED(death(&died));
-	CHECK_EQ(pid, died.pid);
-	reap_take(pid);
-	CHECK(!reap_peek(other, &died));
-	CHECK_EQ(0, child_signal_group(other, SIGKILL));
-	NEED(death(&died));
-	CHECK_EQ(other, died.pid);
-	CHECK_EQ(SIGKILL, died.signal);
-	reap_take(other);
-}
-
-static void
-a_child_is_one_until_it_is_reaped(void)
-{
-	struct reap_death died;
-	pid_t pid = fork();
-
-	if (pid == 0)
-		_exit(0);
-	CHECK(reap_is_child(pid));
-	NEED(death(&died));
-	CHECK(reap_is_child(pid));
-	reap_take(pid);
-	CHECK(!reap_is_child(pid));
-	CHECK(!reap_is_child(getppid()));
-}
-
-static void
 one_child_is_looked_at_though_another_is_dead(void)
 {
 	struct child_spec spec = shell("exit 3");
@@ -260,8 +219,6 @@ main(int argc, char **argv)
 	RUN(a_dead_child_stays_a_zombie_after_a_look);
 	RUN(a_death_by_signal_is_explained);
 	RUN(a_dead_leader_takes_its_group_along);
-	RUN(a_child_that_leads_no_group_is_reaped_alone);
-	RUN(a_child_is_one_until_it_is_reaped);
 	RUN(one_child_is_looked_at_though_another_is_dead);
 	return check_finish();
 }

@@ -345,28 +345,6 @@ no_client_is_reset_over_an_unread_request(void)
 	}
 }
 
-/* Only TCP: there closing over unread bytes could cost the answer. */
-static void
-a_client_that_sent_more_than_is_read_has_its_time(void)
-{
-	struct pair p;
-	ssize_t sent;
-
-	begin(CONF_PROTOCOL_HTTP);
-	tcp_pair(&p);
-	sent = send_zeros(p.client, 100000);
-	CHECK(sent > REFUSAL_DRAIN);
-	CHECK_EQ(0, shutdown(p.client, SHUT_WR));
-	refuse(&p);
-	settle();
-	CHECK(is_open(p.server));
-	CHECK_EQ(166, answered(p.client));
-	pass(REFUSAL_TIME);
-	CHECK(!is_open(p.server));
-	close(p.client);
-	end();
-}
-
 static void
 a_client_that_stays_is_closed_after_2_seconds(void)
 {
@@ -407,24 +385,6 @@ a_client_that_sends_without_end_wakes_no_loop_and_is_cut(void)
 		(void)send_zeros(p.client, 1);
 		CHECK_EQ(0, send_zeros(p.client, 1));
 		close(p.client);
-		end();
-	}
-}
-
-static void
-a_client_that_has_gone_is_closed_at_once(void)
-{
-	for (size_t i = 0; i < PAIRS; i++) {
-		struct pair p;
-
-		begin(CONF_PROTOCOL_HTTP);
-		pairs[i](&p);
-		(void)setsockopt(p.client, SOL_SOCKET, SO_LINGER,
-		    &(struct linger){ .l_onoff = 1 }, sizeof(struct linger));
-		close(p.client);
-		refuse(&p);
-		settle();
-		CHECK(!is_open(p.server));
 		end();
 	}
 }
@@ -568,10 +528,8 @@ main(int argc, char **argv)
 	RUN(bytes_that_begin_no_fastcgi_request_are_number_1);
 	RUN(a_reply_file_goes_before_the_protocol);
 	RUN(no_client_is_reset_over_an_unread_request);
-	RUN(a_client_that_sent_more_than_is_read_has_its_time);
 	RUN(a_client_that_stays_is_closed_after_2_seconds);
 	RUN(a_client_that_sends_without_end_wakes_no_loop_and_is_cut);
-	RUN(a_client_that_has_gone_is_closed_at_once);
 	RUN(as_many_as_256_are_kept_open);
 	RUN(a_long_answer_is_written_as_it_is_read);
 	RUN(a_unix_socket_is_not_read_here);

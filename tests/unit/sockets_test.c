@@ -167,17 +167,6 @@ connections_of_a_unix_socket_are_told_apart(void)
 	close_pair(&other);
 }
 
-static void
-connections_are_found_after_their_file_was_removed(void)
-{
-	struct pair p;
-
-	listen_unix(&p, "gone");
-	NEED(unlink(((struct sockaddr_un *)&p.addr)->sun_path) == 0);
-	check_pair(&p);
-	close_pair(&p);
-}
-
 /* The kernel chooses the name. */
 static void
 the_queue_of_an_abstract_socket_is_known(void)
@@ -264,7 +253,6 @@ all(void)
 {
 	RUN(connections_of_a_tcp_socket_are_told_apart);
 	RUN(connections_of_a_unix_socket_are_told_apart);
-	RUN(connections_are_found_after_their_file_was_removed);
 	RUN(the_queue_of_an_abstract_socket_is_known);
 	RUN(an_ipv6_address_is_told);
 	RUN(an_address_is_taken_where_binding_would_fail);

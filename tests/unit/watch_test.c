@@ -85,16 +85,6 @@ in_a_turn(void (*run)(void *), void *arg)
 	return a.took;
 }
 
-/* Turns for so long, and does nothing. */
-static void
-idle(tspan span)
-{
-	tstamp until = tstamp_add(monotonic(), span);
-
-	while (loop_now(&loop) < until)
-		(void)loop_turn(&loop, until);
-}
-
 static int
 listen_here(struct sockaddr_in *addr)
 {
@@ -214,17 +204,6 @@ what_the_turn_was_at_is_told_once(void)
 	CHECK_EQ(7, at.app);
 	CHECK(!watch_saw(&watch, &at));
 	close(fd);
-	stop();
-}
-
-static void
-a_loop_that_waits_is_not_interrupted(void)
-{
-	struct watch_sight at;
-
-	NEED(start());
-	idle(TSPAN_MSECONDS(300));
-	CHECK(!watch_saw(&watch, &at));
 	stop();
 }
 
@@ -348,7 +327,6 @@ main(int argc, char **argv)
 	RUN(a_close_that_lingers_is_interrupted);
 	RUN(a_turn_is_interrupted_as_long_as_it_lasts);
 	RUN(what_the_turn_was_at_is_told_once);
-	RUN(a_loop_that_waits_is_not_interrupted);
 	RUN(the_watch_over_an_idle_loop_sleeps);
 	RUN(a_watch_that_was_killed_is_replaced);
 	RUN_ALONE(the_watch_ends_with_a_daemon_that_was_killed);
