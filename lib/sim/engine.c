@@ -17,7 +17,7 @@
  * The present figures of an app, from whose integrals over time the means, the
  * series and the waste of a result come.  If there are several apps, the tally
  * of each is linked to that of all together: what is done to one is done to
- * both.  tally_to() comes before every change of a figure.
+ * both.  tally_of() comes before every change of a figure.
  */
 struct tally {
 	struct tally *total; /* NULL: this is that, or the only app */
@@ -153,14 +153,6 @@ tally_pass(struct tally *t, tstamp now)
 	}
 }
 
-static void
-tally_to(struct tally *t, tstamp now)
-{
-	for (; t != NULL; t = t->total)
-		if (now > t->now)
-			tally_pass(t, now);
-}
-
 /* Counts in the bucket of `now`; false: that is outside the load. */
 static bool
 tally_count(struct tally *t, enum series_count what)
@@ -175,19 +167,14 @@ tally_count(struct tally *t, enum series_count what)
 	return b != NULL;
 }
 
-/* by: MINUS_ONE is one less. */
+/* Counts requests in or out that no worker holds, and that lie unread. */
 static void
-tally_unheld(struct tally *t, uint32_t by)
+tally_requests(struct tally *t, uint32_t unheld, uint32_t unread)
 {
-	for (; t != NULL; t = t->total)
-		t->unheld += by;
-}
-
-static void
-tally_unread(struct tally *t, uint32_t by)
-{
-	for (; t != NULL; t = t->total)
-		t->unread += by;
+	for (; t != NULL; t = t->total) {
+		t->unheld += unheld;
+		t->unread += unread;
+	}
 }
 
 /* A request that was given to a worker then is read, or taken back. */
@@ -234,10 +221,10 @@ tally_finish(struct tally *t, tspan length)
 static struct tally *
 tally_of(struct engine *e, uint32_t app)
 {
-	struct tally *t = &e->tallies[app];
-
-	tally_to(t, e->now);
-	return t;
+	for (struct tally *t = &e->tallies[app]; t != NULL; t = t->total)
+		if (e->now > t->now)
+			tally_pass(t, e->now);
+	return &e->tallies[app];
 }
 
 /* Counts a worker in or out. */
@@ -347,7 +334,7 @@ request_arrives(struct engine *e, uint32_t app, tspan service)
 		.worker = ILIST_NONE,
 		.used = true,
 	};
-	tally_unheld(t, ONE);
+	tally_requests(t, ONE, 0);
 	e->manager->ops->arrived(e->manager, app, n, e->now);
 }
 
@@ -359,7 +346,7 @@ engine_refuse(struct engine *e, uint32_t request, enum engine_refusal how)
 	struct tally *t = tally_of(e, r->app);
 
 	assert(r->used && r->worker == ILIST_NONE);
-	tally_unheld(t, MINUS_ONE);
+	tally_requests(t, MINUS_ONE, 0);
 	if (how == ENGINE_TIMED_OUT)
 		out->timed_out++;
 	else
@@ -435,14 +422,14 @@ play_exit(struct engine *e, struct engine_worker *w)
 
 	worker_change(e, w);
 	w->state = ENGINE_FREE;
-	tally_unread(t, w->unread.count);
+	tally_requests(t, 0, w->unread.count);
 	e->left = w->unread;
 	e->exited = worker;
 	if (!e->over)
 		e->result->apps[w->app].ended++;
 	/* The manager may start another worker under this number. */
 	e->manager->ops->exited(e->manager, worker, w->killed, e->now);
-	tally_unread(t, -e->left.count);
+	tally_requests(t, 0, -e->left.count);
 	requests_lose(e, &e->left);
 	e->exited = ILIST_NONE;
 }
@@ -529,7 +516,7 @@ engine_give(struct engine *e, uint32_t worker, uint32_t request)
 	assert(w->state == ENGINE_READY && !w->leaving);
 	assert(r->used && r->worker == ILIST_NONE && r->app == w->app);
 	worker_change(e, w);
-	tally_unheld(&e->tallies[w->app], MINUS_ONE);
+	tally_requests(&e->tallies[w->app], MINUS_ONE, 0);
 	r->worker = worker;
 	r->given = e->now;
 	ilist_push_back(&w->unread, e->links, request);
@@ -553,8 +540,7 @@ engine_take(struct engine *e, uint32_t worker)
 	tally_read(t, r->given);
 	ilist_remove(list, e->links, n);
 	r->worker = ILIST_NONE;
-	tally_unread(t, MINUS_ONE);
-	tally_unheld(t, ONE);
+	tally_requests(t, ONE, MINUS_ONE);
 	e->result->apps[r->app].taken++;
 	return n;
 }

@@ -138,22 +138,6 @@ result_alloc(size_t n, size_t size)
 }
 
 void
-result_init(struct result *r, size_t apps_len)
-{
-	*r = (struct result){
-		.apps = result_alloc(apps_len, sizeof(*r->apps)),
-		.apps_len = apps_len,
-	};
-}
-
-void
-result_fini(struct result *r)
-{
-	free(r->apps);
-	r->apps = NULL;
-}
-
-void
 result_sum(struct result *r)
 {
 	struct result_app *t = &r->total;

@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "core/tstamp.h"
 
@@ -145,10 +146,6 @@ result_refusals(const struct result_app *r)
 	return r->refused + r->timed_out;
 }
 
-/* The result of nothing, for so many apps. */
-void result_init(struct result *r, size_t apps_len);
-void result_fini(struct result *r);
-
 /* Adds what is known of each app alone to the total, at the end of a run. */
 void result_sum(struct result *r);
 
@@ -157,5 +154,19 @@ void result_sum(struct result *r);
  * program ends, with EX_OSERR.
  */
 void *result_alloc(size_t n, size_t size);
+
+/* The result of nothing, for so many apps. */
+static inline void
+result_init(struct result *r, size_t apps_len)
+{
+	*r = (struct result){ .apps_len = apps_len };
+	r->apps = result_alloc(apps_len, sizeof(*r->apps));
+}
+
+static inline void
+result_fini(struct result *r)
+{
+	free(r->apps);
+}
 
 #endif
