@@ -18,9 +18,9 @@
 
 #include "core/action.h"
 #include "core/app.h"
-#include "core/buckets.h"
 #include "core/pool.h"
 #include "core/process.h"
+#include "core/window.h"
 #include "daemon/counter.h"
 #include "daemon/state.h"
 #include "daemon/tell.h"

@@ -12,7 +12,6 @@
 #include "control/room.h"
 #include "core/app.h"
 #include "core/pool.h"
-#include "core/window.h"
 #include "daemon/counter.h"
 #include "daemon/listeners.h"
 #include "daemon/worker.h"
@@ -99,14 +98,14 @@ take_figures(struct status_app *a, const struct pool *p, tstamp now)
 	a->load = app_load(app, now);
 	a->work = app_work(app, now);
 
-	r->given_up = app->rollout == ROLLOUT_GIVEN_UP;
+	r->given_up = app->rollout.state == ROLLOUT_GIVEN_UP;
 	if (app_rolling(app) || r->given_up)
 		a->has |= HAS_ROLLOUT;
 	if (!app_rolling(app) && r->given_up)
 		a->has |= HAS_GIVEN_UP;
 	r->state = app_rolling(app) ? "rolling" : "given up";
 	r->generation = app->generation;
-	r->of = app->rollout_size;
+	r->of = app->rollout.size;
 	r->outdated = app->outdated;
 	r->done = r->of > r->outdated ? r->of - r->outdated : 0;
 

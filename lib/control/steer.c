@@ -297,7 +297,7 @@ fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 	if (app_has_failed(a))
 		return has_failed(
 		    line, "%s has failed: %s", t->name, group_failure(g, why));
-	if (a->rollout == ROLLOUT_GIVEN_UP)
+	if (a->rollout.state == ROLLOUT_GIVEN_UP)
 		return has_failed(line,
 		    "%s: the new generation does not live, the old one stays: "
 		    "%s",
@@ -542,7 +542,7 @@ hold_goes_on(struct client *cl, struct progress *out)
 	/* Processes may be started for what waits. */
 	if (app_living(a) > t->of)
 		t->of = app_living(a);
-	if (!a->at_rest) {
+	if (!a->leaving.at_rest) {
 		*out =
 		    (struct progress){ t->of - app_living(a), t->of, "ended" };
 		return true;
@@ -570,7 +570,7 @@ steer_drain(struct client *cl, char *const *words, tstamp now)
 	a = &g->sup->pool.apps[g->app];
 	if (a->phase == APP_RUNNING) {
 		hold_drain(g, now);
-	} else if (a->held_for != END_DRAINED) {
+	} else if (a->leaving.why != END_DRAINED) {
 		client_error(cl, "%s is %s", g->conf->name, app_state_name(a));
 		return;
 	}

@@ -172,11 +172,11 @@ rollouts_go_on(struct client *cl, struct progress *out)
 		if (s->groups[n] == NULL)
 			continue;
 		rolls |= wait_is_rolling(a);
-		if (a->rollout == ROLLOUT_GIVEN_UP && given_up == NULL)
+		if (a->rollout.state == ROLLOUT_GIVEN_UP && given_up == NULL)
 			given_up = s->groups[n];
-		if (app_rolling(a) && a->outdated <= a->rollout_size) {
-			out->done += a->rollout_size - a->outdated;
-			out->of += a->rollout_size;
+		if (app_rolling(a) && a->outdated <= a->rollout.size) {
+			out->done += a->rollout.size - a->outdated;
+			out->of += a->rollout.size;
 		}
 	}
 	if (rolls && !s->stopping)

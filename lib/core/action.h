@@ -67,7 +67,7 @@ struct actions {
 	uint32_t count;
 };
 
-const char *action_name(enum action_kind kind);
+/* In words, as for the log. */
 const char *action_cause_name(enum action_cause cause);
 
 #endif

@@ -1,5 +1,6 @@
 /*
- * The states of an app as tables; its word for status; its load, its patience.
+ * The states of an app as tables; its word for status; what its sessions and
+ * starts have shown.
  */
 
 #include <assert.h>
@@ -50,7 +51,7 @@ app_enter(struct app *a, enum app_event e)
 {
 	assert(phases[a->phase][e] != HOLE);
 	a->phase = phases[a->phase][e];
-	a->at_rest = false;
+	a->leaving.at_rest = false;
 	app_touch(a, MARK_ALL);
 }
 
@@ -61,77 +62,34 @@ app_judge(struct app *a, enum app_verdict v)
 	a->health = healths[a->health][v];
 }
 
-void
-app_call(struct app *a)
-{
-	if (!app_has_failed(a) || a->called)
-		return;
-	a->called = true;
-	app_touch(a, MARK_FAILURE);
-}
-
-void
-app_measure_start(struct app *a, tspan took)
-{
-	if (took == 0)
-		return;
-	if (a->start_time == 0)
-		a->start_time = took;
-	else
-		a->start_time += (took - a->start_time) / 2;
-	/* The next growth may be due sooner. */
-	app_touch(a, MARK_GROWTH);
-}
-
-static tspan
-least_of(tspan a, tspan b)
-{
-	return a < b ? a : b;
-}
-
-/* Sessions that the processes can serve at a time, starting ones included. */
-static double
-servers(const struct app *a)
-{
-	uint32_t n = app_ready(a) + a->in_state[PROCESS_STARTING];
-
-	return (double)n * a->options.concurrency;
-}
-
-/*
- * With target_wait: how long one connection in a hundred may wait before that
- * is worth a process, which stays for long.
+/* --- measures --------------------------------------------------------------
  */
-static tspan
-tolerance(const struct app *a)
-{
-	return APP_TOLERANCE *
-	    least_of(a->options.target_wait, a->options.start_delay);
-}
 
 /*
  * Sessions that the mean remembers, and that are to be known; and steps to a
  * median twice as long.
  */
-#define SESSIONS 256
-#define STEPS 32
+#define APP_SESSIONS 256
+#define APP_STEPS 32
 
 /* A mean session up to which handing ahead pays. */
-#define BRIEF TSPAN_MSECONDS(1)
+#define APP_BRIEF TSPAN_MSECONDS(1)
 
 void
 app_measure_session(struct app *a, tspan took)
 {
-	if (a->session == 0) {
-		a->session = took;
-		a->usual = took;
+	struct app_session *s = &a->session;
+
+	if (s->mean == 0) {
+		s->mean = took;
+		s->usual = took;
 		return;
 	}
-	a->session += (took - a->session) / SESSIONS;
-	if (took > a->usual)
-		a->usual += a->usual / STEPS + 1;
+	s->mean += (took - s->mean) / APP_SESSIONS;
+	if (took > s->usual)
+		s->usual += s->usual / APP_STEPS + 1;
 	else
-		a->usual -= a->usual / STEPS;
+		s->usual -= s->usual / APP_STEPS;
 }
 
 bool
@@ -139,20 +97,8 @@ app_prefetches(const struct app *a)
 {
 	return a->options.prefetch > 0 &&
 	    (!a->options.prefetch_auto ||
-		(a->figures.completed >= SESSIONS && a->session > 0 &&
-		    a->session <= BRIEF));
-}
-
-tspan
-app_patience(const struct app *a)
-{
-	tspan most = a->options.start_delay;
-
-	if (a->start_time == 0)
-		return most;
-	if (a->options.target_wait == 0 || app_demand(a) >= servers(a))
-		return least_of(a->start_time, most);
-	return tolerance(a);
+		(a->figures.completed >= APP_SESSIONS && a->session.mean > 0 &&
+		    a->session.mean <= APP_BRIEF));
 }
 
 /*
@@ -166,7 +112,7 @@ app_patience(const struct app *a)
 
 /* How long it is worth to keep an idle process. */
 static tspan
-worth(const struct app *a)
+app_worth(const struct app *a)
 {
 	if (a->start_time == 0 || a->start_time >= WORTH_MOST / WORTH)
 		return WORTH_MOST;
@@ -179,7 +125,7 @@ app_idle_time(const struct app *a)
 {
 	tspan span = a->options.max_idle_time;
 
-	return span == APP_AUTO ? worth(a) : span;
+	return span == APP_AUTO ? app_worth(a) : span;
 }
 
 tspan
@@ -187,70 +133,7 @@ app_stop_delay(const struct app *a)
 {
 	tspan span = a->options.stop_delay;
 
-	return span == APP_AUTO ? worth(a) / WORTH_STOPS : span;
-}
-
-bool
-app_has_need(const struct app *a)
-{
-	return a->options.sessions && !a->options.private_queue;
-}
-
-tspan
-app_target(const struct app *a)
-{
-	tspan target = a->options.target_wait;
-
-	return target > 0 ? target : PROMISE_USUAL;
-}
-
-bool
-app_is_late(const struct app *a)
-{
-	if (a->options.target_wait == 0 || a->options.growth == GROWTH_LINEAR)
-		return false;
-	return app_demand(a) * promise_session(&a->promise) >
-	    tspan_to_seconds(tolerance(a)) * servers(a);
-}
-
-void
-app_served(struct app *a, const struct process *x)
-{
-	if (x->generation > a->proven)
-		a->proven = x->generation;
-	if (a->failed_starts == 0)
-		return;
-	a->failed_starts = 0;
-	app_touch(a, MARK_FAILURE);
-}
-
-void
-app_lived(struct app *a, const struct process *x)
-{
-	app_served(a, x);
-	app_forgive(a);
-}
-
-void
-app_forgive(struct app *a)
-{
-	a->failed_starts = 0;
-	backoff_reset(&a->backoff);
-	app_touch(a, MARK_FAILURE);
-}
-
-const char *
-app_state_name(const struct app *a)
-{
-	if (a->phase >= APP_CLOSING)
-		return "stopping";
-	if (a->phase != APP_RUNNING && a->held_for == END_DRAINED)
-		return a->at_rest ? "drained" : "draining";
-	if (a->phase != APP_RUNNING)
-		return a->at_rest ? "stopped" : "stopping";
-	if (app_has_failed(a))
-		return "failed";
-	return app_is_announced(a) || app_rolling(a) ? "running" : "starting";
+	return span == APP_AUTO ? app_worth(a) / WORTH_STOPS : span;
 }
 
 double
@@ -266,4 +149,40 @@ app_load(const struct app *a, tstamp now)
 	uint32_t running = app_ready(a);
 
 	return running == 0 ? 0 : 100 * app_work(a, now) / running;
+}
+
+/* --- what processes have shown ---------------------------------------------
+ */
+
+void
+app_served(struct app *a, const struct process *x)
+{
+	if (x->generation > a->proven)
+		a->proven = x->generation;
+	if (a->failed_starts == 0)
+		return;
+	a->failed_starts = 0;
+	app_touch(a, MARK_FAILURE);
+}
+
+void
+app_forgive(struct app *a)
+{
+	a->failed_starts = 0;
+	backoff_reset(&a->backoff);
+	app_touch(a, MARK_FAILURE);
+}
+
+const char *
+app_state_name(const struct app *a)
+{
+	if (a->phase >= APP_CLOSING)
+		return "stopping";
+	if (a->phase != APP_RUNNING && a->leaving.why == END_DRAINED)
+		return a->leaving.at_rest ? "drained" : "draining";
+	if (a->phase != APP_RUNNING)
+		return a->leaving.at_rest ? "stopped" : "stopping";
+	if (app_has_failed(a))
+		return "failed";
+	return app_is_announced(a) || app_rolling(a) ? "running" : "starting";
 }

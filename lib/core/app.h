@@ -9,9 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/backoff.h"
 #include "core/ilist.h"
-#include "core/load.h"
+#include "core/prng.h"
 #include "core/process.h"
 #include "core/promise.h"
 #include "core/tstamp.h"
@@ -157,7 +156,7 @@ enum app_accepting {
 	ACCEPTING_RESUMING, /* the same; an ACTION_RESUME is under way */
 };
 
-enum app_rollout {
+enum rollout_state {
 	ROLLOUT_NONE,
 	ROLLOUT_UNDER_WAY, /* a newer generation is coming */
 	ROLLOUT_GIVEN_UP, /* the newer generation did not live */
@@ -207,6 +206,88 @@ struct app_figures {
 	uint32_t max_waiting; /* largest queue so far */
 };
 
+/* --- what an app has for each of its features ---------------------------- */
+
+/* Its processes by what can be done with them; see enum app_home. */
+struct app_room {
+	struct ilist homes[HOME_ROOM - 1];
+	uint32_t lowest; /* no room list below this one has a process */
+	uint32_t places; /* further sessions that there is room for */
+};
+
+/* Its listeners, as the core sees them. */
+struct app_intake {
+	uint8_t accepting; /* enum app_accepting */
+	uint32_t backlog; /* connections in it, if the app listens itself */
+	tstamp pending_since; /* if not ACCEPTING_OPEN */
+};
+
+/* The locks of its limit. */
+struct app_limit {
+	uint32_t requests; /* asked for and not answered */
+	tstamp after; /* no lock is asked for before; 0: at any time */
+	tstamp free_until; /* no lock is needed until then (limit_fail) */
+};
+
+/* The latest failed start, and what came of it. */
+struct app_failure {
+	uint8_t how; /* enum process_end */
+	bool ready; /* the same process had been ready */
+	bool called; /* connected to since the last start, if failed */
+	uint32_t refused; /* connections, since a process was ready */
+	uint32_t jobs_done; /* jobs that ended well since then */
+	tstamp rest_until; /* no start before: the system had no room */
+};
+
+/* The replacement of its processes by those of a newer generation. */
+struct app_rollout {
+	uint8_t state; /* enum rollout_state, of the latest */
+	uint32_t size; /* processes that it is to replace */
+	uint32_t ready; /* ready processes when it began */
+	uint32_t surge; /* processes beyond the ceilings; 0 but under way */
+	uint64_t stamp; /* processes started since have higher ones */
+};
+
+/* Starts: for connections that wait, for the beginning, and of spare ones. */
+struct app_growing {
+	uint32_t pace; /* starts at the next step */
+	tstamp stepped; /* the last step; 0: none since the queue was empty */
+	uint32_t first; /* processes to begin with; 0: the app has begun */
+	uint8_t spare; /* enum app_spare */
+	tstamp short_since; /* if not SPARE_ENOUGH; or the last spare start */
+	bool denied; /* a start for the need; until the next estimate */
+};
+
+/* Stops of processes that are not needed. */
+struct app_shrinking {
+	uint32_t marked; /* processes that are not needed, by load */
+	uint32_t victims; /* of them, to be stopped now, one by one */
+	tstamp kill_at; /* when marked processes become victims */
+	tstamp stopped; /* the last stop of an idle process; 0: none */
+	tstamp origin; /* intervals of stops for want of load count from here */
+};
+
+/* How an app is held, or leaves. */
+struct app_leaving {
+	uint8_t why; /* if held: enum process_end of its processes */
+	bool at_rest; /* held, and no process is left but stuck ones */
+	bool ended; /* its time, `by`, has come */
+	tstamp by; /* when it leaves: ends what is left then */
+	uint64_t over; /* stamp of the ACTION_OVER under way; 0: none */
+};
+
+/* How long sessions take, decayed; 0: unknown. */
+struct app_session {
+	tspan mean;
+	tspan usual; /* half of them take longer */
+};
+
+/* Time in which a connection waited beside an idle process. */
+struct app_idle_waiting {
+	tspan sum; /* of closed intervals */
+	tstamp since; /* of the open interval; 0: none is open */
+};
+
 /*
  * One connection in a hundred may wait for so many times target_wait, or
  * start_delay, if that is less, before a process is started for it.
@@ -215,73 +296,45 @@ struct app_figures {
 
 struct app {
 	struct app_options options;
+	uint64_t stamp; /* unique over the pool's life */
 	uint8_t phase; /* enum app_phase */
 	uint8_t health; /* enum app_health */
-	uint8_t accepting; /* enum app_accepting */
-	uint8_t rollout; /* enum app_rollout, of the latest */
-	uint8_t spare; /* enum app_spare */
 	uint8_t touched; /* enum app_mark, several */
-	uint8_t held_for; /* if held: enum process_end of its processes */
-	bool at_rest; /* held, and no process is left but stuck ones */
-	bool ended; /* leave_by has come */
 	bool full; /* NEWS_FULL has been told; until the queue empties */
 	bool taking; /* an ACTION_TAKE is under way */
 	bool renewing; /* each connection has a process of its own */
-	bool called; /* failed, and connected to since the last start */
 	uint32_t news; /* bit of each enum action_news that is under way */
-	uint32_t
-	    places_wanted; /* more than 0: the app is in line for so many */
-	uint32_t jobs_done; /* jobs that ended well since the last failure */
-	uint64_t stamp; /* unique over the pool's life */
-	uint64_t over; /* stamp of the ACTION_OVER under way; 0: none */
-	uint32_t generation;
-	uint32_t proven; /* the newest that has served or lived on; or 0 */
+	/* Its processes: */
 	uint32_t in_state[PROCESS_STATES]; /* number of processes */
 	uint32_t expiring; /* number of processes */
 	uint32_t outdated; /* number of ready processes */
-	uint32_t rollout_size; /* processes the latest rollout is to replace */
-	uint32_t rollout_ready; /* ready processes when it began */
-	uint64_t rollout_stamp; /* processes started since have higher ones */
-	uint32_t surge; /* processes beyond the ceilings; 0 but in a rollout */
 	uint32_t stuck; /* number of processes */
 	uint32_t apart; /* number of processes */
-	uint32_t lowest; /* no room list below this one has a process */
-	struct ilist homes[HOME_ROOM - 1]; /* processes; see app_home() */
+	uint32_t busy; /* sum of the processes' busy */
+	uint32_t generation;
+	uint32_t proven; /* the newest that has served or lived on; or 0 */
+	uint32_t failed_starts; /* since a process served or lived on */
+	uint32_t
+	    places_wanted; /* more than 0: the app is in line for so many */
+	struct app_room room;
+	struct app_failure failure;
+	struct backoff backoff;
+	struct app_rollout rollout;
+	struct app_growing growing;
+	struct app_shrinking shrinking;
+	struct app_leaving leaving;
+	/* Its connections: */
 	struct ilist queue; /* waiters, in order of arrival */
 	struct ilist cleared; /* waiters with a lock, if limited; likewise */
 	struct ilist prefetched; /* prefetched connections, oldest first */
-	uint32_t places; /* further sessions that the processes have room for */
-	uint32_t lock_requests; /* asked for and not answered */
-	tstamp lock_after; /* no lock is asked for before; 0: at any time */
-	tstamp lock_free_until; /* no lock is needed until then (limit_fail) */
-	struct backoff backoff;
-	uint32_t failed_starts; /* since a process served or lived on */
-	uint8_t failed_how; /* enum process_end of the latest of them */
-	bool failed_ready; /* the same process had been ready */
-	uint32_t pace; /* starts at the next growth */
-	tstamp grown; /* the last growth; 0: none since the queue was empty */
+	struct app_intake intake;
+	struct app_limit limit;
+	/* What was measured: */
 	tspan start_time; /* from start to READY, decayed; 0: unknown */
-	tstamp added; /* when the app came into the pool */
-	tstamp leave_by; /* when it leaves: ends what is left then */
-	uint32_t
-	    refused_down; /* connections refused since a process was ready */
-	tspan session; /* how long one takes, decayed; 0: unknown */
-	tspan usual; /* half of them take longer; likewise */
-	uint32_t first; /* processes to begin with; 0: the app has begun */
-	tstamp short_since; /* if not SPARE_ENOUGH; or the last spare start */
+	struct app_session session;
 	struct load load;
 	struct promise promise;
-	bool need_denied; /* a start for the need; until the next estimate */
-	uint32_t busy; /* sum of the processes' busy */
-	uint32_t backlog; /* connections in it, if the app listens itself */
-	uint32_t marked; /* processes that are not needed, by load */
-	uint32_t victims; /* of them, to be stopped now, at the pace of stops */
-	tstamp kill_at; /* when marked processes become victims */
-	tstamp shrunk; /* the last stop of an idle process; 0: none */
-	tstamp rest_until; /* no start before: the system had no room */
-	tstamp pending_since; /* if not ACCEPTING_OPEN */
-	tspan idle_while_waiting; /* closed intervals only */
-	tstamp waste_since; /* of the open interval; 0: none is open */
+	struct app_idle_waiting idle_waiting;
 	struct app_figures figures;
 	struct window queue_wait;
 	struct window session_time;
@@ -308,9 +361,9 @@ app_is_ending(const struct app *a)
 	return a->phase == APP_HELD || a->phase >= APP_STOPPING;
 }
 
-/* Whether connections in its backlog are not accepted. */
+/* Whether connections in its backlog are not accepted any more. */
 static inline bool
-app_is_deaf(const struct app *a)
+app_is_shut(const struct app *a)
 {
 	return a->phase == APP_HOLDING || app_is_ending(a);
 }
@@ -335,7 +388,7 @@ app_has_jobs(const struct app *a)
 static inline bool
 app_is_ready(const struct app *a)
 {
-	return a->renewing || a->jobs_done > 0 ||
+	return a->renewing || a->failure.jobs_done > 0 ||
 	    app_ready(a) >= a->options.min_processes;
 }
 
@@ -357,7 +410,7 @@ app_is_announced(const struct app *a)
 static inline bool
 app_rolling(const struct app *a)
 {
-	return a->rollout == ROLLOUT_UNDER_WAY;
+	return a->rollout.state == ROLLOUT_UNDER_WAY;
 }
 
 /*
@@ -385,14 +438,14 @@ app_is_over(const struct app *a)
 static inline bool
 app_is_tried(const struct app *a, const struct process *x)
 {
-	return !app_rolling(a) || x->stamp > a->rollout_stamp;
+	return !app_rolling(a) || x->stamp > a->rollout.stamp;
 }
 
 /* A list of processes, from HOME_STARTING to HOME_LEAVING. */
 static inline const struct ilist *
 app_home(const struct app *a, enum app_home home)
 {
-	return &a->homes[home - HOME_STARTING];
+	return &a->room.homes[home - HOME_STARTING];
 }
 
 /* All processes that exist, leaving ones included. */
@@ -458,14 +511,14 @@ app_servable(const struct app *a)
 static inline uint32_t
 app_demand(const struct app *a)
 {
-	uint32_t prefetched = a->places > 0 ? 0 : a->prefetched.count;
+	uint32_t prefetched = a->room.places > 0 ? 0 : a->prefetched.count;
 
-	if (a->options.limited && a->places > 0)
+	if (a->options.limited && a->room.places > 0)
 		return a->cleared.count;
 	if (a->options.listens)
-		return a->backlog;
+		return a->intake.backlog;
 	return app_waiting(a) + prefetched +
-	    (a->accepting != ACCEPTING_OPEN && !a->renewing ? 1 : 0);
+	    (a->intake.accepting != ACCEPTING_OPEN && !a->renewing ? 1 : 0);
 }
 
 /*
@@ -474,12 +527,6 @@ app_demand(const struct app *a)
  */
 void app_enter(struct app *a, enum app_event e);
 void app_judge(struct app *a, enum app_verdict v);
-
-/* A connection has come: a failed app tries a start soon. */
-void app_call(struct app *a);
-
-/* A process took so long from its start to its READY; 0 tells nothing. */
-void app_measure_start(struct app *a, tspan took);
 
 /* A session has taken so long. */
 void app_measure_session(struct app *a, tspan took);
@@ -491,13 +538,6 @@ void app_measure_session(struct app *a, tspan took);
 bool app_prefetches(const struct app *a);
 
 /*
- * How long a connection waits before a process is started for it: at most
- * start_delay, and no longer than a start takes; with target_wait as long as
- * one in a hundred may, unless as many wait as the processes can serve.
- */
-tspan app_patience(const struct app *a);
-
-/*
  * How long a process may be idle, and the pause from one stop of an idle
  * process to the next.  APP_AUTO: keeping a process is worth what a start
  * costs, so that an app whose processes start fast lets go of them soon.
@@ -506,24 +546,25 @@ tspan app_idle_time(const struct app *a);
 tspan app_stop_delay(const struct app *a);
 
 /* Whether it can be estimated how many processes the app needs. */
-bool app_has_need(const struct app *a);
+static inline bool
+app_has_need(const struct app *a)
+{
+	return a->options.sessions && !a->options.private_queue;
+}
 
 /* The wait for which that is estimated. */
-tspan app_target(const struct app *a);
+static inline tspan
+app_target(const struct app *a)
+{
+	tspan target = a->options.target_wait;
 
-/*
- * With target_wait: whether so many wait that its processes would take too long
- * to serve them all.
- */
-bool app_is_late(const struct app *a);
+	return target > 0 ? target : PROMISE_USUAL;
+}
 
-/* A process has served: failed starts are not in a row any more. */
+/* The process has served: failed starts are not in a row any more. */
 void app_served(struct app *a, const struct process *x);
 
-/* A process has lived for min_server_life: failures are forgotten. */
-void app_lived(struct app *a, const struct process *x);
-
-/* The app begins anew, and forgets failures. */
+/* The app begins anew, or a process has lived on: failures are forgotten. */
 void app_forgive(struct app *a);
 
 /* The load estimate: processes busy, and percent of those that are ready. */

@@ -3,10 +3,10 @@
  * the next start waits for them, and when the app has failed.
  */
 
-#include "core/policy.h"
+#include "core/mechanism.h"
 
 static void
-back_off(struct pool *p, uint32_t process)
+failure_back_off(struct pool *p, uint32_t process)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
@@ -20,34 +20,29 @@ back_off(struct pool *p, uint32_t process)
 		actions_news(p, x->app, NEWS_BACKOFF, process);
 }
 
-/*
- * Whether the first process of a new generation has failed as it did before,
- * when it was tried again: the same would happen each time.
- */
-static bool
-is_repeated(const struct app *a, const struct process *x, enum process_end how)
-{
-	return app_rolling(a) && x->generation > a->proven &&
-	    a->failed_starts > 0 && x->started >= a->backoff.failed_at &&
-	    a->failed_how == how && a->failed_ready == x->ready;
-}
-
 /* A start has failed; hopeless: nor would the next one succeed. */
 static void
-fail_start(
+failure_start(
     struct pool *p, uint32_t process, enum process_end how, bool hopeless)
 {
 	const struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
 
+	/*
+	 * The first process of a new generation has failed as it did before,
+	 * when it was tried again: the same would happen each time.
+	 */
+	if (app_rolling(a) && x->generation > a->proven &&
+	    a->failed_starts > 0 && x->started >= a->backoff.failed_at &&
+	    a->failure.how == how && a->failure.ready == x->ready)
+		hopeless = true;
 	a->figures.spawn_failures++;
-	hopeless = hopeless || is_repeated(a, x, how);
 	a->failed_starts++;
-	a->failed_how = (uint8_t)how;
-	a->failed_ready = x->ready;
+	a->failure.how = (uint8_t)how;
+	a->failure.ready = x->ready;
 	if (hopeless && a->failed_starts < a->options.start_limit)
 		a->failed_starts = a->options.start_limit;
-	back_off(p, process);
+	failure_back_off(p, process);
 }
 
 void
@@ -55,21 +50,22 @@ failure_spawn(struct pool *p, uint32_t process)
 {
 	const struct app *a = &p->apps[p->processes[process].app];
 
-	fail_start(p, process, END_SPAWN, app_ready(a) == 0);
+	failure_start(p, process, END_SPAWN, app_ready(a) == 0);
 }
 
 /* Whether an end of this kind is the fault of the program. */
 static bool
-is_fault(const struct pool *p, const struct process *x, enum process_end end)
+failure_is_fault(
+    const struct pool *p, const struct process *x, enum process_end end)
 {
-	bool served = x->requests > 0;
+	const struct app_options *o = &p->apps[x->app].options;
 
 	/* The process lives for one session; what ends it is no failure. */
-	if (p->apps[x->app].options.exit_ends && x->handed > 0)
+	if (o->exit_ends && x->handed > 0)
 		return false;
 	switch (end) {
 	case END_EXIT:
-		return !served || p->apps[x->app].options.listens;
+		return x->requests == 0 || o->listens;
 	case END_FAILURE:
 	case END_SIGNAL:
 	case END_START_TIMEOUT:
@@ -86,20 +82,25 @@ is_fault(const struct pool *p, const struct process *x, enum process_end end)
 }
 
 /*
- * The end of a job is no failure, and its successor comes at a fixed pace. A
- * job of an old generation says nothing about the new one.
+ * A job has ended well, which is no failure: earlier failures are forgiven, and
+ * its successor comes at a fixed pace, or when a pause under way is over if
+ * that is sooner.  Otherwise many processes whose jobs end in turn would put
+ * each start off for ever.  A job of an old generation says nothing about the
+ * new one.
  */
 static void
-end_job(struct pool *p, uint32_t process)
+failure_end_job(struct pool *p, const struct process *x)
 {
-	const struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
+	tstamp until = tstamp_add(p->now, a->options.restart_delay);
 
 	if (app_rolling(a) && x->generation != a->generation)
 		return;
 	app_touch(a, MARK_FAILURE);
 	app_served(a, x);
-	backoff_pause(&a->backoff, a->options.restart_delay, p->now);
+	if (a->backoff.until > p->now)
+		until = tstamp_min(until, a->backoff.until);
+	a->backoff = (struct backoff){ .failed_at = p->now, .until = until };
 }
 
 /*
@@ -115,19 +116,19 @@ failure_end(struct pool *p, uint32_t process, enum process_end end)
 	bool young;
 
 	if (end == END_EXIT && app_has_jobs(a)) {
-		end_job(p, process);
+		failure_end_job(p, x);
 		return;
 	}
-	if (!is_fault(p, x, end))
+	if (!failure_is_fault(p, x, end))
 		return;
-	a->jobs_done = 0;
+	a->failure.jobs_done = 0;
 	young = p->now - x->started < a->options.min_server_life;
 	if (!x->ready || end == END_START_TIMEOUT ||
 	    (end == END_EXIT && x->requests == 0 && a->options.sessions) ||
 	    (young && app_rolling(a) && app_is_tried(a, x)))
-		fail_start(p, process, end, false);
+		failure_start(p, process, end, false);
 	else if (young)
-		back_off(p, process);
+		failure_back_off(p, process);
 }
 
 void

@@ -2,22 +2,51 @@
 #define CORE_MECHANISM_H
 
 /*
- * The mechanisms change the tables, keep their lists, sums and deadlines true,
- * and mark each app whose part of them they change (enum app_mark).  They
- * stand in order: each calls those before it, and none after it.
+ * What the files of the core have from each other, by the file that defines it.
+ * They stand in order: each calls those before it, and none after it.  The
+ * mechanisms (settle.c's actions to queue.c) change the tables, keep their
+ * lists, sums and deadlines true, and mark each app whose part of them they
+ * change (enum app_mark).  The policies (failure.c to promised.c) decide how
+ * many processes there are, and which of them go.  settle.c runs what a fact
+ * calls for; the facts themselves, core/pool.h, are above all.
  */
 
 #include "core/tables.h"
 
+/* Marks of changes after which an app may have too many processes. */
+#define MARK_FEWER \
+	(MARK_EMPTIED | MARK_PREFETCH | MARK_ROOM | MARK_COUNT | MARK_FAILURE)
+
+/* Marks of changes after which it may have too few, or may start some. */
+#define MARK_MORE \
+	(MARK_WAITER | MARK_EMPTIED | MARK_PREFETCH | MARK_COUNT | \
+	    MARK_FAILURE | MARK_GROWTH)
+
+/* Whether one of these marks is at the app, or was when settling began. */
+#define MARKED(a, marks, bits) ((((marks) | (a)->touched) & (bits)) != 0)
+
+static inline uint32_t
+least(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Something was done to the app on behalf of another: it is settled soon. */
+static inline void
+settle_soon(struct pool *p, uint32_t app)
+{
+	if (p->now < deadlines_get(&p->app_deadlines, app))
+		deadlines_set(&p->app_deadlines, app, p->now);
+}
+
 /* --- actions.c: the ring of actions ------------------------------------- */
 
-void actions_process(struct pool *p, enum action_kind kind, uint32_t process);
-void actions_conn(struct pool *p, enum action_kind kind, uint32_t conn,
-    enum action_cause cause);
-void actions_app(struct pool *p, enum action_kind kind, uint32_t app);
-
-/* Gives back a lock of the app's limit. */
-void actions_unlock(struct pool *p, uint32_t app, uint32_t lock);
+/*
+ * Asks for an action; of: the process, connection or app that it is done to,
+ * as its kind has it; detail: the cause, or the lock.
+ */
+void actions_put(
+    struct pool *p, enum action_kind kind, uint32_t of, uint32_t detail);
 
 /*
  * Tells news of the app; news that are under way are not told twice.
@@ -32,7 +61,11 @@ bool actions_next(struct pool *p, struct action *out);
 /* --- room.c: the lists of an app's processes ---------------------------- */
 
 /* The processes of the app that have room and so many sessions. */
-struct ilist *room_list(const struct pool *p, uint32_t app, uint32_t sessions);
+static inline struct ilist *
+room_list(const struct pool *p, uint32_t app, uint32_t sessions)
+{
+	return &p->rooms[(size_t)app * p->limits.sessions + sessions];
+}
 
 /* The number of such lists of the app, by its options. */
 uint32_t room_lists(const struct app *a);
@@ -67,8 +100,8 @@ uint32_t room_next(const struct pool *p, uint32_t process);
 /* --- lifecycle.c: a process, from its start to its end ------------------- */
 
 /*
- * Changes the state of the process by the table of process.c; false: the
- * process caused an event that cannot be in its state.
+ * Changes the state of the process by the table of states; false: the process
+ * caused an event that cannot be in its state.
  */
 bool lifecycle_event(struct pool *p, uint32_t process, enum process_event e);
 
@@ -96,9 +129,8 @@ bool lifecycle_ready(struct pool *p, uint32_t process);
  */
 void lifecycle_limit(struct pool *p, uint32_t process);
 
-/* A ready process is to be replaced, for this reason; or is not any more. */
+/* A ready process is to be replaced, for this reason; 0: not any more. */
 void lifecycle_outdate(struct pool *p, uint32_t process, enum process_end why);
-void lifecycle_keep(struct pool *p, uint32_t process);
 
 /* Tells the process to stop; false: it was told before, or is gone. */
 bool lifecycle_stop(struct pool *p, uint32_t process, enum process_end why);
@@ -135,31 +167,7 @@ enum lifecycle_due {
 /* Does what is due in the life of the process. */
 enum lifecycle_due lifecycle_tick(struct pool *p, uint32_t process);
 
-/* --- prefetch.c: connections behind others in a process's socket --------- */
-
-/* The connection was put on its process's conns, last. */
-void prefetch_given(struct pool *p, uint32_t conn);
-
-/* The connection is about to be taken off its process's conns. */
-void prefetch_leaves(struct pool *p, uint32_t conn);
-
-/* The process has received all that it was given; or it is dead. */
-void prefetch_none(struct pool *p, uint32_t process);
-
-/* Recomputes what counts as prefetched after `concurrency` changed. */
-void prefetch_sort(struct pool *p, uint32_t process);
-
-/* Asks for the oldest, if it is due and no other request is under way. */
-void prefetch_recall(struct pool *p, uint32_t app);
-
-/* Whether the oldest has lain long enough and another process has room. */
-bool prefetch_is_due(const struct pool *p, uint32_t app);
-tstamp prefetch_deadline(const struct pool *p, uint32_t app);
-
 /* --- queue.c: connections that wait, for a lock or for a process --------- */
-
-/* Whether a connection may be accepted for the app. */
-bool queue_may_accept(const struct pool *p, uint32_t app);
 
 /* Takes a new connection in, to wait if no process has room; its number. */
 uint32_t queue_admit(struct pool *p, uint32_t app);
@@ -179,19 +187,12 @@ void queue_free(struct pool *p, uint32_t conn);
 /* Puts a connection from its process back to its place by arrival. */
 void queue_return(struct pool *p, uint32_t conn);
 
-/*
- * Since when the longest waiting connection waits, in the queue or in the
- * backlog of a paused listener; TSTAMP_NEVER: there is none.
- */
-tstamp queue_since(const struct pool *p, uint32_t app);
+/* The process has received all that it was given; or it is dead. */
+void queue_received(struct pool *p, uint32_t process);
 
 /* Counts a waiting connection out and asks for its refusal. */
 void queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause);
 void queue_refuse_all(struct pool *p, uint32_t app, enum action_cause cause);
-
-/* Refuses what waited for queue_timeout. */
-void queue_expire(struct pool *p, uint32_t app);
-tstamp queue_deadline(const struct pool *p, uint32_t app);
 
 /* The waiter needs no lock any more: it has this one, or ILIST_NONE. */
 void queue_clear(struct pool *p, uint32_t conn, uint32_t lock);
@@ -199,11 +200,191 @@ void queue_clear(struct pool *p, uint32_t conn, uint32_t lock);
 /* Locks that connections of the app have are of a former limit. */
 void queue_forget_locks(struct pool *p, uint32_t app);
 
-/* Asks for as many locks as the app has places for. */
-void queue_ask_locks(struct pool *p, uint32_t app);
-tstamp queue_lock_deadline(const struct pool *p, uint32_t app);
+/* Other options are in force; all processes are filed by these. */
+void queue_change(struct pool *p, uint32_t app, const struct app_options *o);
 
-/* The app is limited now and was not, or the other way round. */
-void queue_set_limited(struct pool *p, uint32_t app, bool limited);
+/*
+ * Steps of settling have `act`: with it they do what is due, without it they
+ * tell when something will be, and change nothing.  This one hands out what
+ * waits, takes back what was prefetched and could be served elsewhere, refuses
+ * what waited for queue_timeout, asks for as many locks as there are places.
+ */
+tstamp queue_step(struct pool *p, uint32_t app, unsigned marks, bool act);
+
+/* Whether what was prefetched is to be taken back now. */
+bool queue_recalls(const struct pool *p, uint32_t app);
+
+/* --- failure.c: what the end of a process means for its app -------------- */
+
+/*
+ * The end of the process is decided, by itself or by us: if it is the fault
+ * of the program, the next start of the app waits for it.
+ */
+void failure_end(struct pool *p, uint32_t process, enum process_end end);
+
+/* The process could not be started, nor would the next one be. */
+void failure_spawn(struct pool *p, uint32_t process);
+
+/*
+ * Marks the app failed if it is, or no longer; the waiters of a failed app
+ * are refused.
+ */
+void failure_judge(struct pool *p, uint32_t app);
+
+/* --- bounds.c: how many processes an app must and may have --------------- */
+
+/* Whether the app is kept at its minimum: not if it is leaving. */
+static inline bool
+bounds_kept(const struct pool *p, const struct app *a)
+{
+	return p->phase == POOL_RUNNING && a->phase == APP_RUNNING;
+}
+
+/* The minimum that is kept now. */
+static inline uint32_t
+bounds_least(const struct pool *p, const struct app *a)
+{
+	return bounds_kept(p, a) && !a->renewing ? a->options.min_processes : 0;
+}
+
+/* Processes that will not leave after their present session. */
+static inline uint32_t
+bounds_lasting(const struct app *a)
+{
+	return app_processes(a) - a->expiring;
+}
+
+/* How many more processes the app's own ceiling allows. */
+static inline uint32_t
+bounds_under_own(const struct app *a)
+{
+	uint32_t n = app_processes(a);
+
+	return n < a->options.max_processes ? a->options.max_processes - n : 0;
+}
+
+/* The minimum, or what target_wait needs to last, if that is more. */
+uint32_t bounds_wanted(const struct pool *p, const struct app *a);
+
+/*
+ * How many lasting processes are beyond the minimum, and beyond what a rollout
+ * has more for a time.
+ */
+uint32_t bounds_spare(const struct pool *p, const struct app *a);
+
+/* How many of n starts the app's own limits allow. */
+uint32_t bounds_allowed(const struct app *a, uint32_t n);
+
+/* No process of the app is started before this time. */
+tstamp bounds_gate(const struct app *a);
+
+/* Whether no process of the app may be started now. */
+bool bounds_paused(const struct pool *p, const struct app *a);
+
+/* --- places.c: the ceiling over all apps -------------------------------- */
+
+/* How many more processes the ceiling and the table allow. */
+uint32_t places_free(const struct pool *p);
+
+/*
+ * Asks for n places, in order of asking; but a minimum that is not kept
+ * (`missing`) comes before all growth.  Other apps may have to give theirs.
+ * n = 0: for none any more.
+ */
+void places_want(struct pool *p, uint32_t app, uint32_t n, bool missing);
+
+/*
+ * Stops an idle process of another app, which this one needs more, unless a
+ * place is about to be free.
+ */
+void places_make(struct pool *p, uint32_t app);
+
+/*
+ * A session of the process has ended; true: the process leaves for another
+ * app.
+ */
+bool places_yield(struct pool *p, uint32_t process);
+
+/*
+ * Something has happened to the app: idle processes that it could not give
+ * before, or did not have, leave for the first app in line.
+ */
+void places_offer(struct pool *p, uint32_t app);
+
+/* The first app in line may have changed: others give what it needs. */
+void places_reconsider(struct pool *p);
+
+/* --- rollout.c: processes that are to be replaced ------------------------ */
+
+/*
+ * The process, which is ready, or for ILIST_NONE every process of the app, is
+ * to be replaced by one of a newer generation.
+ */
+void rollout_add(struct pool *p, uint32_t app, uint32_t process);
+
+/* A new process is ready: an outdated process leaves. */
+void rollout_replace(struct pool *p, uint32_t app);
+
+/*
+ * A session of the process has ended; true: the process was outdated, there
+ * is no room for it and its replacement, and it leaves.
+ */
+bool rollout_yield(struct pool *p, uint32_t process);
+
+/* Starts what replaces outdated processes, as the ceilings allow. */
+tstamp rollout_step(struct pool *p, uint32_t app, bool act);
+
+/* --- sizing.c: fewer processes, and more ---------------------------------- */
+
+/* Whether a ceiling was lowered under what there is. */
+bool sizing_is_over(const struct pool *p, const struct app *a);
+
+/* Stops what was idle for too long, is over a ceiling, or was marked. */
+tstamp sizing_shrink(struct pool *p, uint32_t app, bool act);
+
+/*
+ * Starts what the app's minimum and its waiters call for, and one of min_idle
+ * if one is missing long enough; and updates the load estimate.
+ */
+tstamp sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act);
+tstamp sizing_spare(struct pool *p, uint32_t app, bool act);
+
+/* Estimates the need; with target_wait starts or stops by it. */
+tstamp sizing_promise(struct pool *p, uint32_t app, bool act);
+
+/* A place is free and the app is the first in line for one. */
+void sizing_take_place(struct pool *p, uint32_t app);
+
+/*
+ * How long a connection waits before a process is started for it: at most
+ * start_delay, and no longer than a start takes; with target_wait as long as
+ * one in a hundred may, unless as many wait as the processes can serve.
+ */
+tspan sizing_patience(const struct app *a);
+
+/* --- settle.c: what follows from a fact ---------------------------------- */
+
+/*
+ * A fact begins with settle_at(): time has come to `now`, and never goes back.
+ * It notes what happened, and ends with settle_app() for the app it concerns,
+ * which does all that the app's marks call for.
+ */
+void settle_at(struct pool *p, tstamp now);
+void settle_app(struct pool *p, uint32_t app);
+
+/* The same after a change that every step may depend on. */
+void settle_all(struct pool *p, uint32_t app);
+
+/* The app ends at once: refuses what waits, terminates its processes. */
+void settle_end_app(struct pool *p, uint32_t app, enum process_end why);
+
+/* Gives places that became free to the apps that wait for them. */
+void settle_places(struct pool *p);
+
+/* Resumes an app that is pending for want of a connection's number. */
+void settle_numbers(struct pool *p);
+
+/* When the app must be settled if nothing happens to it before. */
+tstamp settle_deadline(struct pool *p, uint32_t app);
 
 #endif

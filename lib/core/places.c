@@ -12,41 +12,27 @@
 
 #include <assert.h>
 
-#include "core/policy.h"
+#include "core/mechanism.h"
 
 /* Apps in line that are considered at the end of a session, for its cost. */
 #define LINE_MAX_LOOK 32
 
 /* How many places are free when so many processes have left. */
 static uint32_t
-free_without(const struct pool *p, uint32_t leaving)
+places_free_without(const struct pool *p, uint32_t leaving)
 {
 	uint32_t used = p->nprocesses - p->free_processes.count - leaving;
-	uint32_t table = p->limits.processes - used;
 	uint32_t living = p->living - leaving;
 	uint32_t places =
 	    living < p->max_processes ? p->max_processes - living : 0;
 
-	return places < table ? places : table;
+	return least(places, p->limits.processes - used);
 }
 
 uint32_t
 places_free(const struct pool *p)
 {
-	return free_without(p, 0);
-}
-
-void
-places_drop(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (a->places_wanted == 0)
-		return;
-	app_touch(a, MARK_COUNT);
-	p->places_wanted -= a->places_wanted;
-	a->places_wanted = 0;
-	ilist_remove(&p->places, p->app_links, app);
+	return places_free_without(p, 0);
 }
 
 /*
@@ -54,47 +40,46 @@ places_drop(struct pool *p, uint32_t app)
  * processes are gone.  When retiring processes will be gone is not known.
  */
 static bool
-is_short(const struct pool *p)
+places_are_short(const struct pool *p)
 {
-	return p->places_wanted > free_without(p, p->ending);
-}
-
-/* Processes that the app needs for its target_wait; 0: that is unknown. */
-static uint32_t
-need_of(const struct pool *p, const struct app *a)
-{
-	return a->options.target_wait > 0 && promise_least(&a->promise) > 0
-	    ? bounds_wanted(p, a)
-	    : 0;
+	return p->places_wanted > places_free_without(p, p->ending);
 }
 
 /*
  * Whether one process moved from one app to the other leaves the first with no
- * fewer.  If the needs of both are known, what each has counts in proportion to
- * its need.
+ * fewer.  If target_wait tells the needs of both, what each has counts in
+ * proportion to its need.
  */
 static bool
-has_more(const struct pool *p, const struct app *from, const struct app *to)
+places_has_more(
+    const struct pool *p, const struct app *from, const struct app *to)
 {
 	uint64_t first = app_processes(from), second = app_processes(to);
-	uint64_t first_need = need_of(p, from), second_need = need_of(p, to);
+	uint64_t first_need = 1, second_need = 1;
 
-	if (second == 0 || first_need == 0 || second_need == 0)
-		first_need = second_need = 1;
+	if (second > 0 && from->options.target_wait > 0 &&
+	    to->options.target_wait > 0 && promise_least(&from->promise) > 0 &&
+	    promise_least(&to->promise) > 0) {
+		first_need = bounds_wanted(p, from);
+		second_need = bounds_wanted(p, to);
+		if (first_need == 0 || second_need == 0)
+			first_need = second_need = 1;
+	}
 	return first > 1 &&
 	    (first - 1) * second_need >= (second + 1) * first_need;
 }
 
 /* Whether `from` must give, even if busy: `to` has so much less. */
 static bool
-is_unfair(const struct pool *p, const struct app *from, const struct app *to)
+places_is_unfair(
+    const struct pool *p, const struct app *from, const struct app *to)
 {
-	return app_processes(to) == 0 || has_more(p, from, to);
+	return app_processes(to) == 0 || places_has_more(p, from, to);
 }
 
 /* Whether the app can do without a process, and would not soon want it back. */
 static bool
-can_spare(const struct pool *p, const struct app *a)
+places_can_spare(const struct pool *p, const struct app *a)
 {
 	uint32_t rest = app_ready(a) - 1;
 	double work = app_work(a, p->now);
@@ -109,7 +94,7 @@ can_spare(const struct pool *p, const struct app *a)
 
 /* The longest idle process that the app can give, or ILIST_NONE. */
 static uint32_t
-idle_to_give(const struct pool *p, uint32_t from, uint32_t to)
+places_idle_to_give(const struct pool *p, uint32_t from, uint32_t to)
 {
 	const struct app *a = &p->apps[from];
 
@@ -117,69 +102,67 @@ idle_to_give(const struct pool *p, uint32_t from, uint32_t to)
 	    ilist_empty(room_list(p, from, 0)) || bounds_spare(p, a) == 0)
 		return ILIST_NONE;
 	/* While connections wait the process would be wanted back at once. */
-	if ((app_waiting(a) > 0 || a->accepting != ACCEPTING_OPEN) &&
-	    !has_more(p, a, &p->apps[to]))
+	if ((app_waiting(a) > 0 || a->intake.accepting != ACCEPTING_OPEN) &&
+	    !places_has_more(p, a, &p->apps[to]))
 		return ILIST_NONE;
-	if (!is_unfair(p, a, &p->apps[to]) && !can_spare(p, a))
+	if (!places_is_unfair(p, a, &p->apps[to]) && !places_can_spare(p, a))
 		return ILIST_NONE;
 	return room_list(p, from, 0)->last;
 }
 
 /* Stops an idle process of the least loaded app that can give one. */
 static bool
-evict(struct pool *p, uint32_t to)
+places_evict(struct pool *p, uint32_t to)
 {
 	uint32_t victim = ILIST_NONE;
-	double least = 0;
+	double lowest = 0;
 
 	for (uint32_t app = 0; app < p->napps; app++) {
-		uint32_t idle = idle_to_give(p, app, to);
+		uint32_t idle = places_idle_to_give(p, app, to);
 		double load;
 
 		if (idle == ILIST_NONE)
 			continue;
 		load = app_load(&p->apps[app], p->now);
-		if (victim == ILIST_NONE || load < least ||
-		    (load <= least &&
+		if (victim == ILIST_NONE || load < lowest ||
+		    (load <= lowest &&
 			p->processes[idle].used < p->processes[victim].used)) {
 			victim = idle;
-			least = load;
+			lowest = load;
 		}
 	}
 	if (victim == ILIST_NONE)
 		return false;
 	(void)lifecycle_stop(p, victim, END_EVICTED);
-	tables_revisit(p, p->processes[victim].app);
+	settle_soon(p, p->processes[victim].app);
 	return true;
 }
 
 void
 places_make(struct pool *p, uint32_t app)
 {
-	if (free_without(p, p->ending) == 0)
-		(void)evict(p, app);
+	if (places_free_without(p, p->ending) == 0)
+		(void)places_evict(p, app);
 }
 
 void
 places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
 {
 	struct app *a = &p->apps[app];
-	bool more = n > a->places_wanted;
+	uint32_t wanted = a->places_wanted;
 
-	assert(n > 0);
-	if (a->places_wanted > 0 && !missing) {
-		p->places_wanted += n - a->places_wanted;
-		a->places_wanted = n;
-	} else {
-		places_drop(p, app);
-		a->places_wanted = n;
-		p->places_wanted += n;
-		if (missing)
-			ilist_push_front(&p->places, p->app_links, app);
-		else
-			ilist_push_back(&p->places, p->app_links, app);
+	/* The app keeps its place in the line, unless it goes to the head. */
+	if (wanted > 0 && (n == 0 || missing)) {
+		app_touch(a, MARK_COUNT);
+		ilist_remove(&p->places, p->app_links, app);
 	}
-	while (more && is_short(p) && evict(p, app))
+	if (missing)
+		ilist_push_front(&p->places, p->app_links, app);
+	else if (n > 0 && wanted == 0)
+		ilist_push_back(&p->places, p->app_links, app);
+	p->places_wanted += n - wanted;
+	a->places_wanted = n;
+	while (n > wanted && places_are_short(p) && places_evict(p, app))
 		;
 }
 
@@ -189,7 +172,7 @@ places_want(struct pool *p, uint32_t app, uint32_t n, bool missing)
  * leaving already serve the apps before that.
  */
 static uint32_t
-taker_of(const struct pool *p, uint32_t from, bool spares)
+places_taker(const struct pool *p, uint32_t from, bool spares)
 {
 	const struct app *a = &p->apps[from];
 	uint32_t to, wanted = 0, left = LINE_MAX_LOOK;
@@ -199,8 +182,8 @@ taker_of(const struct pool *p, uint32_t from, bool spares)
 		if (to == from)
 			continue;
 		wanted += p->apps[to].places_wanted;
-		if (wanted > free_without(p, p->ending) &&
-		    (spares || is_unfair(p, a, &p->apps[to])))
+		if (wanted > places_free_without(p, p->ending) &&
+		    (spares || places_is_unfair(p, a, &p->apps[to])))
 			return to;
 	}
 	return ILIST_NONE;
@@ -213,14 +196,14 @@ places_yield(struct pool *p, uint32_t process)
 	const struct app *a = &p->apps[x->app];
 	uint32_t taker;
 
-	if (!is_short(p) || bounds_spare(p, a) == 0)
+	if (!places_are_short(p) || bounds_spare(p, a) == 0)
 		return false;
 	/* Retiring processes that were evicted may be enough for the line. */
 	if (x->state != PROCESS_IDLE &&
-	    p->places_wanted <= free_without(p, p->ending + p->promised))
+	    p->places_wanted <= places_free_without(p, p->ending + p->promised))
 		return false;
-	taker =
-	    taker_of(p, x->app, x->state == PROCESS_IDLE && can_spare(p, a));
+	taker = places_taker(
+	    p, x->app, x->state == PROCESS_IDLE && places_can_spare(p, a));
 	if (taker == ILIST_NONE)
 		return false;
 	/* The apps before it could not have been given this place. */
@@ -233,8 +216,8 @@ places_yield(struct pool *p, uint32_t process)
 void
 places_offer(struct pool *p, uint32_t app)
 {
-	while (!ilist_empty(&p->places) && is_short(p)) {
-		uint32_t idle = idle_to_give(p, app, p->places.first);
+	while (!ilist_empty(&p->places) && places_are_short(p)) {
+		uint32_t idle = places_idle_to_give(p, app, p->places.first);
 
 		if (idle == ILIST_NONE)
 			return;
@@ -254,13 +237,13 @@ places_reconsider(struct pool *p)
 
 	if (has.app != ILIST_NONE) {
 		has.processes = app_processes(&p->apps[has.app]);
-		has.coming = free_without(p, p->ending);
+		has.coming = places_free_without(p, p->ending);
 	}
 	p->place_cache = has;
 	if (has.app == ILIST_NONE ||
 	    (has.app == had.app && has.processes >= had.processes &&
 		has.coming >= had.coming))
 		return;
-	while (is_short(p) && evict(p, has.app))
+	while (places_are_short(p) && places_evict(p, has.app))
 		;
 }

@@ -1,44 +1,38 @@
-/* The pool as a whole: its memory, its actions, its time. */
+/* The pool as a whole: its memory; facts about apps; and the end of all. */
 
 #include <assert.h>
 #include <string.h>
 
 #include "core/layout.h"
+#include "core/mechanism.h"
 #include "core/pool.h"
-#include "core/settle.h"
 
 /* --- memory ------------------------------------------------------------- */
 
-static size_t
-ring_capacity(const struct pool_limits *l)
-{
-	/* Stale actions are dropped when the ring is full. */
-	return (size_t)6 * l->processes + 4 * (size_t)l->conns +
-	    16 * (size_t)l->apps;
-}
-
 /* Lays the tables out in the memory; gives the bytes that takes. */
 static size_t
-lay_out(struct pool *p, const struct pool_limits *l, char *memory)
+pool_lay_out(struct pool *p, const struct pool_limits *l, char *memory)
 {
-	size_t used = 0, ring = ring_capacity(l);
+	const size_t apps = l->apps, processes = l->processes, conns = l->conns;
+	/* Stale actions are dropped when the ring is full. */
+	const size_t ring = 6 * processes + 4 * conns + 16 * apps;
+	size_t used = 0;
 	void *at;
 
 	p->limits = *l;
-	p->apps = layout_carve(memory, &used, l->apps * sizeof(*p->apps));
+	p->apps = layout_carve(memory, &used, apps * sizeof(*p->apps));
 	p->processes =
-	    layout_carve(memory, &used, l->processes * sizeof(*p->processes));
-	p->conns = layout_carve(memory, &used, l->conns * sizeof(*p->conns));
-	p->app_links =
-	    layout_carve(memory, &used, l->apps * sizeof(struct ilink));
+	    layout_carve(memory, &used, processes * sizeof(*p->processes));
+	p->conns = layout_carve(memory, &used, conns * sizeof(*p->conns));
+	p->app_links = layout_carve(memory, &used, apps * sizeof(struct ilink));
 	p->process_links =
-	    layout_carve(memory, &used, l->processes * sizeof(struct ilink));
+	    layout_carve(memory, &used, processes * sizeof(struct ilink));
 	p->conn_links =
-	    layout_carve(memory, &used, l->conns * sizeof(struct ilink));
+	    layout_carve(memory, &used, conns * sizeof(struct ilink));
 	p->prefetch_links =
-	    layout_carve(memory, &used, l->conns * sizeof(struct ilink));
-	p->rooms = layout_carve(memory, &used,
-	    (size_t)l->apps * l->sessions * sizeof(struct ilist));
+	    layout_carve(memory, &used, conns * sizeof(struct ilink));
+	p->rooms = layout_carve(
+	    memory, &used, apps * l->sessions * sizeof(struct ilist));
 	p->actions.ring =
 	    layout_carve(memory, &used, ring * sizeof(struct action));
 	p->actions.capacity = (uint32_t)ring;
@@ -56,7 +50,7 @@ pool_memory(const struct pool_limits *limits)
 {
 	struct pool none = { 0 };
 
-	return lay_out(&none, limits, NULL);
+	return pool_lay_out(&none, limits, NULL);
 }
 
 void
@@ -65,7 +59,7 @@ pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
 {
 	assert(now > 0);
 	memset(p, 0, sizeof(*p));
-	(void)lay_out(p, limits, memory);
+	(void)pool_lay_out(p, limits, memory);
 	ilist_init(&p->free_processes);
 	ilist_init(&p->free_conns);
 	ilist_init(&p->places);
@@ -76,27 +70,30 @@ pool_init(struct pool *p, const struct pool_limits *limits, void *memory,
 	p->now = now;
 }
 
+/* What was used of the tables alone: other pages stay untouched. */
 static void
-copy_tables(const struct pool *from, struct pool *to)
+pool_copy(const struct pool *from, struct pool *to)
 {
-	memcpy(to->apps, from->apps, from->napps * sizeof(*to->apps));
-	memcpy(to->processes, from->processes,
-	    from->nprocesses * sizeof(*to->processes));
-	memcpy(to->conns, from->conns, from->nconns * sizeof(*to->conns));
-	memcpy(to->app_links, from->app_links,
-	    from->napps * sizeof(*to->app_links));
+	const uint32_t apps = from->napps, processes = from->nprocesses,
+		       conns = from->nconns;
+
+	memcpy(to->apps, from->apps, apps * sizeof(*to->apps));
+	memcpy(
+	    to->processes, from->processes, processes * sizeof(*to->processes));
+	memcpy(to->conns, from->conns, conns * sizeof(*to->conns));
+	memcpy(to->app_links, from->app_links, apps * sizeof(*to->app_links));
 	memcpy(to->process_links, from->process_links,
-	    from->nprocesses * sizeof(*to->process_links));
-	memcpy(to->conn_links, from->conn_links,
-	    from->nconns * sizeof(*to->conn_links));
+	    processes * sizeof(*to->process_links));
+	memcpy(
+	    to->conn_links, from->conn_links, conns * sizeof(*to->conn_links));
 	memcpy(to->prefetch_links, from->prefetch_links,
-	    from->nconns * sizeof(*to->prefetch_links));
-	deadlines_copy(&from->app_deadlines, &to->app_deadlines, from->napps);
+	    conns * sizeof(*to->prefetch_links));
+	deadlines_copy(&from->app_deadlines, &to->app_deadlines, apps);
 	deadlines_copy(
-	    &from->process_deadlines, &to->process_deadlines, from->nprocesses);
-	for (uint32_t a = 0; a < from->napps; a++)
+	    &from->process_deadlines, &to->process_deadlines, processes);
+	for (uint32_t a = 0; a < apps; a++)
 		memcpy(room_list(to, a, 0), room_list(from, a, 0),
-		    room_lists(&from->apps[a]) * sizeof(struct ilist));
+		    from->limits.sessions * sizeof(struct ilist));
 	for (uint32_t i = 0; i < from->actions.count; i++)
 		to->actions.ring[i] =
 		    from->actions.ring[(from->actions.first + i) %
@@ -113,8 +110,8 @@ pool_move(struct pool *p, const struct pool_limits *limits, void *memory)
 	    limits->processes >= p->limits.processes &&
 	    limits->conns >= p->limits.conns &&
 	    limits->sessions >= p->limits.sessions);
-	(void)lay_out(&to, limits, memory);
-	copy_tables(p, &to);
+	(void)pool_lay_out(&to, limits, memory);
+	pool_copy(p, &to);
 	*p = to;
 	/* Full tables may have held up processes and connections. */
 	settle_places(p);
@@ -125,116 +122,210 @@ void
 pool_snapshot(const struct pool *p, void *memory, struct pool *out)
 {
 	*out = *p;
-	(void)lay_out(out, &p->limits, memory);
-	copy_tables(p, out);
+	(void)pool_lay_out(out, &p->limits, memory);
+	pool_copy(p, out);
 }
 
-/* --- actions ------------------------------------------------------------ */
+/* --- apps --------------------------------------------------------------- */
 
-/* Notes that the action is taken out; false: it is wanted no longer. */
-static bool
-take_out(struct pool *p, struct action *a)
+/* Has the app begin with min_idle processes. */
+static void
+pool_set_first(struct app *a)
 {
-	struct app *app = &p->apps[a->app];
+	a->growing.first = least(a->options.min_idle, a->options.max_processes);
+}
 
-	switch ((enum action_kind)a->kind) {
-	case ACTION_SPAWN:
-		p->processes[a->process].launched = true;
-		break;
-	case ACTION_HAND:
-		p->conns[a->conn].state = CONN_HANDED;
-		break;
-	case ACTION_TAKE:
-		app->taking = false;
-		app_touch(app, MARK_PREFETCH);
-		if (!prefetch_is_due(p, a->app)) {
-			settle_arm(p, a->app);
-			return false;
-		}
-		a->process = p->conns[app->prefetched.first].process;
-		break;
-	case ACTION_REFUSE:
-		queue_free(p, a->conn);
-		settle_numbers(p);
-		break;
-	case ACTION_OVER:
-		app->over = 0;
-		app_enter(app, app->stuck > 0 ? APP_LEFT_STUCK : APP_LEFT);
-		break;
-	case ACTION_TELL:
-		app->news &= ~(1u << a->cause);
-		break;
-	default:
-		break;
+uint32_t
+pool_app_add(struct pool *p, const struct app_options *o, tstamp now)
+{
+	uint32_t app = 0;
+	struct app *a;
+
+	settle_at(p, now);
+	while (app < p->napps && p->apps[app].phase != APP_FREE)
+		app++;
+	if (app == p->napps) {
+		assert(p->napps < p->limits.apps);
+		p->napps++;
 	}
-	return true;
-}
-
-bool
-pool_next_action(struct pool *p, struct action *out)
-{
-	struct action a;
-
-	while (actions_next(p, &a))
-		if (take_out(p, &a)) {
-			*out = a;
-			return true;
-		}
-	return false;
-}
-
-/* --- time --------------------------------------------------------------- */
-
-tstamp
-pool_deadline(const struct pool *p)
-{
-	uint32_t n;
-	tstamp at = deadlines_first(&p->app_deadlines, &n);
-
-	at = tstamp_min(at, deadlines_first(&p->process_deadlines, &n));
-	if (p->phase == POOL_STOPPING)
-		at = tstamp_min(at, p->stop_at - p->stop_grace);
-	return at;
+	a = &p->apps[app];
+	*a = (struct app){ 0 };
+	a->options = *o;
+	app_enter(a, APP_ADDED);
+	a->stamp = ++p->stamps;
+	a->growing.pace = 1;
+	a->shrinking.origin = now;
+	pool_set_first(a);
+	load_init(&a->load, now);
+	promise_init(&a->promise, now);
+	room_init(p, app);
+	ilist_init(&a->prefetched);
+	ilist_init(&a->queue);
+	ilist_init(&a->cleared);
+	settle_all(p, app);
+	return app;
 }
 
 void
-pool_tick(struct pool *p, tstamp now)
+pool_app_change(
+    struct pool *p, uint32_t app, const struct app_options *o, tstamp now)
 {
-	uint32_t n;
-
 	settle_at(p, now);
-	if (p->phase == POOL_STOPPING && p->stop_at - p->stop_grace <= now)
-		pool_stop_now(p, p->stop_grace, now);
-	/* The tick of a process may bring a deadline of an app. */
-	while (pool_deadline(p) <= now) {
-		if (deadlines_first(&p->process_deadlines, &n) <= now) {
-			settle_process(p, n);
-			continue;
-		}
-		(void)deadlines_first(&p->app_deadlines, &n);
-		deadlines_set(&p->app_deadlines, n, TSTAMP_NEVER);
-		app_touch(&p->apps[n], MARK_ALL);
-		settle_app(p, n);
-	}
+	queue_change(p, app, o);
+	settle_all(p, app);
 }
 
-tstamp
-pool_waiting_since(const struct pool *p, uint32_t app)
+/* Former failures are forgotten, and ready is announced anew. */
+static void
+pool_begin_anew(struct app *a)
 {
-	return queue_since(p, app);
+	a->failure.refused = 0;
+	a->failure.jobs_done = 0;
+	app_judge(a, VERDICT_RESTARTED);
+	app_forgive(a);
+}
+
+void
+pool_app_restart(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	a->generation++;
+	pool_begin_anew(a);
+	rollout_add(p, app, ILIST_NONE);
+	settle_places(p);
+	settle_all(p, app);
+}
+
+void
+pool_app_renew(struct pool *p, uint32_t app, bool on, tstamp now)
+{
+	settle_at(p, now);
+	p->apps[app].renewing = on && p->apps[app].options.sessions;
+	settle_all(p, app);
+}
+
+static void
+pool_empty_backlog(struct app *a)
+{
+	a->intake.backlog = 0;
+	a->intake.accepting = ACCEPTING_OPEN;
+}
+
+void
+pool_app_hold(struct pool *p, uint32_t app, enum process_end why, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	app_enter(a, why == END_DRAINED ? APP_MUTED : APP_SHUT);
+	a->leaving.why = (uint8_t)why;
+	a->growing.first = 0;
+	if (why == END_DRAINED)
+		pool_empty_backlog(a);
+	settle_all(p, app);
+}
+
+void
+pool_app_resume(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	app_enter(a, APP_RESUMED);
+	a->leaving.ended = false;
+	a->leaving.over = 0;
+	pool_empty_backlog(a);
+	pool_set_first(a);
+	pool_begin_anew(a);
+	settle_all(p, app);
+}
+
+void
+pool_app_close(struct pool *p, uint32_t app, tstamp now)
+{
+	struct app *a = &p->apps[app];
+
+	settle_at(p, now);
+	/* The stop of the pool has a time of its own. */
+	if (a->phase < APP_CLOSING)
+		a->leaving.by = p->phase == POOL_RUNNING
+		    ? tstamp_add(now, a->options.stop_timeout)
+		    : TSTAMP_NEVER;
+	app_enter(a, APP_CLOSED);
+	settle_all(p, app);
+}
+
+void
+pool_app_drained(struct pool *p, uint32_t app, tstamp now)
+{
+	settle_at(p, now);
+	app_enter(&p->apps[app], APP_EMPTIED);
+	pool_empty_backlog(&p->apps[app]);
+	settle_all(p, app);
+}
+
+void
+pool_app_free(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	assert(a->places_wanted == 0);
+	p->marked -= a->shrinking.marked;
+	p->surge -= a->rollout.surge;
+	p->denied -= a->growing.spare == SPARE_DENIED ? 1 : 0;
+	app_enter(a, APP_FREED);
+	deadlines_set(&p->app_deadlines, app, TSTAMP_NEVER);
+}
+
+void
+pool_resize(struct pool *p, uint32_t max_processes, uint32_t slack, tstamp now)
+{
+	settle_at(p, now);
+	p->max_processes = max_processes;
+	p->process_slack = slack;
+	for (uint32_t app = 0; app < p->napps; app++)
+		if (p->apps[app].phase != APP_FREE)
+			settle_all(p, app);
+}
+
+/* --- stopping everything ------------------------------------------------ */
+
+void
+pool_stop(struct pool *p, tspan budget, tspan grace, tstamp now)
+{
+	settle_at(p, now);
+	if (p->phase != POOL_RUNNING)
+		return;
+	p->phase = POOL_STOPPING;
+	p->stop_at = tstamp_add(now, budget);
+	p->stop_grace = grace < budget ? grace : budget;
+	for (uint32_t app = 0; app < p->napps; app++)
+		if (p->apps[app].phase != APP_FREE)
+			pool_app_close(p, app, now);
+}
+
+void
+pool_stop_now(struct pool *p, tspan grace, tstamp now)
+{
+	settle_at(p, now);
+	if (p->phase == POOL_ENDING && grace >= p->stop_grace)
+		return;
+	p->phase = POOL_ENDING;
+	p->stop_grace = grace;
+	for (uint32_t app = 0; app < p->napps; app++) {
+		if (p->apps[app].phase == APP_FREE)
+			continue;
+		settle_end_app(p, app, END_SHUTDOWN);
+		settle_all(p, app);
+	}
 }
 
 tspan
 pool_idle_while_waiting(const struct pool *p, uint32_t app, tstamp now)
 {
-	const struct app *a = &p->apps[app];
+	const struct app_idle_waiting *w = &p->apps[app].idle_waiting;
 
-	return a->idle_while_waiting +
-	    (a->waste_since == 0 ? 0 : now - a->waste_since);
-}
-
-tstamp
-pool_start_gate(const struct pool *p, uint32_t app)
-{
-	return bounds_gate(&p->apps[app]);
+	return w->sum + (w->since == 0 ? 0 : now - w->since);
 }

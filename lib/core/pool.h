@@ -333,7 +333,4 @@ tstamp pool_waiting_since(const struct pool *p, uint32_t app);
 /* The time before which no process of the app is started; may be past. */
 tstamp pool_start_gate(const struct pool *p, uint32_t app);
 
-/* Asserts every invariant: O(size of the pool). */
-void pool_check(const struct pool *p);
-
 #endif

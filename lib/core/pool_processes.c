@@ -2,12 +2,12 @@
 
 #include <assert.h>
 
+#include "core/mechanism.h"
 #include "core/pool.h"
-#include "core/settle.h"
 
 /* The process is ready; if it is idle, an outdated process leaves for it. */
 static void
-become_ready(struct pool *p, uint32_t process)
+pool_become_ready(struct pool *p, uint32_t process)
 {
 	if (lifecycle_ready(p, process))
 		rollout_replace(p, p->processes[process].app);
@@ -15,11 +15,12 @@ become_ready(struct pool *p, uint32_t process)
 
 /* Ends the process for what it has done or said. */
 static void
-end(struct pool *p, uint32_t process, enum process_step step,
+pool_end(struct pool *p, uint32_t process, enum process_step step,
     enum process_end why)
 {
 	if (lifecycle_escalate(p, process, step, why))
 		failure_end(p, process, why);
+	settle_app(p, p->processes[process].app);
 }
 
 void
@@ -54,7 +55,7 @@ pool_spawned(struct pool *p, uint32_t process, tstamp now)
 	x->executed = now;
 	lifecycle_arm(p, process);
 	if (a->options.ready_after == 0) {
-		become_ready(p, process);
+		pool_become_ready(p, process);
 		settle_app(p, x->app);
 	}
 }
@@ -68,7 +69,7 @@ pool_spawn_failed(struct pool *p, uint32_t process, bool no_room, tstamp now)
 
 	settle_at(p, now);
 	if (wanted && no_room) {
-		a->rest_until = tstamp_add(now, POOL_NO_ROOM_REST);
+		a->failure.rest_until = tstamp_add(now, POOL_NO_ROOM_REST);
 		app_touch(a, MARK_FAILURE);
 	} else if (wanted) {
 		a->figures.exits[END_SPAWN]++;
@@ -98,26 +99,50 @@ pool_ready(struct pool *p, uint32_t process, tstamp now)
 	settle_at(p, now);
 	if (x->ready)
 		return false;
-	become_ready(p, process);
+	pool_become_ready(p, process);
 	settle_app(p, x->app);
 	return true;
 }
 
-/* Whether the process has received this connection and may end it. */
-static bool
-holds(const struct pool *p, uint32_t process, uint32_t conn)
-{
-	return conn < p->nconns && p->conns[conn].state == CONN_HANDED &&
-	    p->conns[conn].process == process;
-}
+/* How a session ends that the process has told of. */
+enum pool_outcome {
+	SESSION_COMPLETED,
+	SESSION_PARKED,
+	SESSION_LOST,
+};
 
-/* Frees the connection and the process, which may have to leave now. */
-static void
-session_over(struct pool *p, uint32_t process, uint32_t conn)
+/*
+ * The process says that a session is over, which frees the connection and the
+ * process; that may have to leave now.  False: it has no such connection.
+ */
+static bool
+pool_session_over(struct pool *p, uint32_t process, uint32_t conn,
+    enum pool_outcome outcome, tstamp now)
 {
 	struct process *x = &p->processes[process];
-	const struct app *a = &p->apps[x->app];
+	struct app *a = &p->apps[x->app];
+	tspan took;
 
+	settle_at(p, now);
+	if (conn >= p->nconns || p->conns[conn].state != CONN_HANDED ||
+	    p->conns[conn].process != process)
+		return false;
+	if (outcome == SESSION_LOST) {
+		a->figures.lost++;
+	} else {
+		if (outcome == SESSION_COMPLETED)
+			a->figures.completed++;
+		else
+			a->figures.parked++;
+		/* A session of an old process proves nothing of the new ones.
+		 */
+		if (app_is_tried(a, x))
+			app_served(a, x);
+		took = now - p->conns[conn].begun;
+		window_add(&a->session_time, took, now);
+		promise_served(&a->promise, took);
+		app_measure_session(a, took);
+	}
 	queue_detach(p, conn);
 	queue_free(p, conn);
 	x->requests++;
@@ -127,63 +152,32 @@ session_over(struct pool *p, uint32_t process, uint32_t conn)
 	    ilist_empty(&x->conns) ? PROCESS_EMPTIED : PROCESS_DONE);
 	if (lifecycle_is_spent(p, process))
 		(void)lifecycle_stop(p, process, END_REQUESTS);
-	else if (x->state == PROCESS_IDLE && shrink_over(p, a))
+	else if (x->state == PROCESS_IDLE && sizing_is_over(p, a))
 		/* Later it is busy again, as long as connections wait. */
 		(void)lifecycle_stop(p, process, END_RESIZED);
 	else if ((x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) &&
 	    !rollout_yield(p, process))
 		(void)places_yield(p, process);
 	settle_app(p, x->app);
-}
-
-/* The process has served the connection well. */
-static void
-served(struct pool *p, uint32_t process, uint32_t conn)
-{
-	struct app *a = &p->apps[p->processes[process].app];
-	tspan took;
-
-	/* A session of an old process proves nothing of the new ones. */
-	if (app_is_tried(a, &p->processes[process]))
-		app_served(a, &p->processes[process]);
-	took = p->now - p->conns[conn].begun;
-	window_add(&a->session_time, took, p->now);
-	promise_served(&a->promise, took);
-	app_measure_session(a, took);
-	session_over(p, process, conn);
+	return true;
 }
 
 bool
 pool_done(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 {
-	settle_at(p, now);
-	if (!holds(p, process, conn))
-		return false;
-	p->apps[p->processes[process].app].figures.completed++;
-	served(p, process, conn);
-	return true;
+	return pool_session_over(p, process, conn, SESSION_COMPLETED, now);
 }
 
 bool
 pool_parked(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 {
-	settle_at(p, now);
-	if (!holds(p, process, conn))
-		return false;
-	p->apps[p->processes[process].app].figures.parked++;
-	served(p, process, conn);
-	return true;
+	return pool_session_over(p, process, conn, SESSION_PARKED, now);
 }
 
 bool
 pool_lost(struct pool *p, uint32_t process, uint32_t conn, tstamp now)
 {
-	settle_at(p, now);
-	if (!holds(p, process, conn))
-		return false;
-	p->apps[p->processes[process].app].figures.lost++;
-	session_over(p, process, conn);
-	return true;
+	return pool_session_over(p, process, conn, SESSION_LOST, now);
 }
 
 void
@@ -205,7 +199,7 @@ pool_replace(struct pool *p, uint32_t process, tstamp now)
 		(void)lifecycle_stop(p, process, END_RESTARTED);
 	} else if (x->state == PROCESS_IDLE || x->state == PROCESS_ACTIVE) {
 		app_forgive(&p->apps[app]);
-		rollout_add(p, process);
+		rollout_add(p, app, process);
 		settle_places(p);
 	}
 	settle_app(p, app);
@@ -214,14 +208,18 @@ pool_replace(struct pool *p, uint32_t process, tstamp now)
 void
 pool_detach(struct pool *p, uint32_t process, tstamp now)
 {
-	uint32_t app = p->processes[process].app;
+	const struct process *x = &p->processes[process];
+	const struct app *a = &p->apps[x->app];
+	uint32_t app = x->app;
 
 	settle_at(p, now);
-	if (p->processes[process].asked ||
-	    p->processes[process].state == PROCESS_DYING)
+	if (x->asked || x->state == PROCESS_DYING)
 		return;
 	lifecycle_detach(p, process);
-	sizing_succeed(p, app);
+	/* Another one takes its place at once. */
+	if (bounds_kept(p, a) && !a->renewing && !bounds_paused(p, a) &&
+	    bounds_allowed(a, 1) > 0 && places_free(p) > 0)
+		lifecycle_start(p, app);
 	settle_app(p, app);
 }
 
@@ -229,8 +227,7 @@ void
 pool_retire(struct pool *p, uint32_t process, tstamp now)
 {
 	settle_at(p, now);
-	end(p, process, STEP_STOP, END_RETIRED);
-	settle_app(p, p->processes[process].app);
+	pool_end(p, process, STEP_STOP, END_RETIRED);
 }
 
 void
@@ -238,8 +235,7 @@ pool_misbehaved(
     struct pool *p, uint32_t process, enum process_end why, tstamp now)
 {
 	settle_at(p, now);
-	end(p, process, STEP_KILL, why);
-	settle_app(p, p->processes[process].app);
+	pool_end(p, process, STEP_KILL, why);
 }
 
 void
@@ -253,9 +249,8 @@ pool_unread(struct pool *p, uint32_t process, tstamp since, tstamp now)
 	    now - since < a->options.pickup_timeout)
 		return;
 	/* The connection waited beside a process that did nothing for it. */
-	a->idle_while_waiting += now - since;
-	end(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
-	settle_app(p, x->app);
+	a->idle_waiting.sum += now - since;
+	pool_end(p, process, STEP_KILL, END_PICKUP_TIMEOUT);
 }
 
 void
@@ -306,48 +301,33 @@ pool_worked(struct pool *p, uint32_t process, double processors, bool in_use,
 	settle_app(p, x->app);
 }
 
-/* Returns connections that were promised to a dead process and never sent. */
-static void
-return_assigned(struct pool *p, uint32_t process)
-{
-	struct process *x = &p->processes[process];
-	uint32_t c, next;
-
-	for (c = x->conns.first; c != ILIST_NONE; c = next) {
-		next = p->conn_links[c].next;
-		if (p->conns[c].state == CONN_ASSIGNED)
-			queue_return(p, c);
-	}
-}
-
-/* A job that ends well before ready_after was ready, and so is its app. */
-static void
-job_done(struct pool *p, uint32_t process)
-{
-	struct app *a = &p->apps[p->processes[process].app];
-
-	if (!app_has_jobs(a))
-		return;
-	become_ready(p, process);
-	a->jobs_done++;
-}
-
 void
 pool_died(struct pool *p, uint32_t process, enum process_end how, tstamp now)
 {
 	struct process *x = &p->processes[process];
 	struct app *a = &p->apps[x->app];
+	uint32_t c, next;
 
 	settle_at(p, now);
 	x->exited = how != END_SIGNAL;
-	if (how == END_EXIT && x->state == PROCESS_STARTING)
-		job_done(p, process);
+	/* A job that ends well before ready_after was ready, and so is its app.
+	 */
+	if (how == END_EXIT && x->state == PROCESS_STARTING &&
+	    app_has_jobs(a)) {
+		pool_become_ready(p, process);
+		a->failure.jobs_done++;
+	}
 	a->figures.exits[x->asked ? x->end : how]++;
 	if (!x->asked)
 		failure_end(p, process, how);
 	(void)lifecycle_event(p, process, PROCESS_DIED);
-	prefetch_none(p, process);
-	return_assigned(p, process);
+	queue_received(p, process);
+	/* Connections that were promised to it and never sent. */
+	for (c = x->conns.first; c != ILIST_NONE; c = next) {
+		next = p->conn_links[c].next;
+		if (p->conns[c].state == CONN_ASSIGNED)
+			queue_return(p, c);
+	}
 	settle_app(p, x->app);
 }
 
@@ -368,19 +348,17 @@ pool_retaken(struct pool *p, uint32_t conn, tstamp now)
 
 /* Counts a session that the exit of its process has ended well. */
 static void
-count_done(struct pool *p, uint32_t process, uint32_t conn)
+pool_exit_ends(struct app *a, struct process *x, tspan took, tstamp now)
 {
-	struct process *x = &p->processes[process];
-	struct app *a = &p->apps[x->app];
-
 	a->figures.completed++;
 	x->requests++;
-	window_add(&a->session_time, p->now - p->conns[conn].begun, p->now);
-	promise_served(&a->promise, p->now - p->conns[conn].begun);
-	/* A process with one session proves by that what others prove by age.
-	 */
-	if (app_is_tried(a, x))
-		app_lived(a, x);
+	window_add(&a->session_time, took, now);
+	promise_served(&a->promise, took);
+	/* One session proves here what others prove by age. */
+	if (app_is_tried(a, x)) {
+		app_served(a, x);
+		app_forgive(a);
+	}
 }
 
 void
@@ -396,7 +374,7 @@ pool_gone(struct pool *p, uint32_t process, tstamp now)
 	settle_at(p, now);
 	while ((c = x->conns.first) != ILIST_NONE) {
 		if (done)
-			count_done(p, process, c);
+			pool_exit_ends(a, x, now - p->conns[c].begun, now);
 		else
 			a->figures.lost++;
 		queue_detach(p, c);

@@ -1,8 +1,59 @@
-/* The need of an app that promises a wait. */
+/* The load of an app, and the need of one that promises a wait. */
 
+#include <assert.h>
 #include <math.h>
 
 #include "core/promise.h"
+
+/* --- load --------------------------------------------------------------- */
+
+/* Fewer busy processes than this are none. */
+#define LOAD_NONE 1e-3
+
+void
+load_set(struct load *l, double busy, tstamp now)
+{
+	assert(now >= l->seen);
+	l->area += l->busy * (double)(now - l->seen);
+	l->seen = now;
+	l->busy = busy;
+}
+
+double
+load_work(const struct load *l, double gain, tspan interval, tstamp now)
+{
+	tspan length = now - l->updated;
+	double sample, weight;
+
+	assert(now >= l->seen);
+	if (length <= 0)
+		return l->work;
+	sample = (l->area + l->busy * (double)(now - l->seen)) / (double)length;
+	if (!l->known)
+		return sample;
+	weight = 1 - pow(1 - gain, (double)length / (double)interval);
+	return (1 - weight) * l->work + weight * sample;
+}
+
+void
+load_update(struct load *l, double gain, tspan interval, tstamp now)
+{
+	if (now <= l->updated)
+		return;
+	l->work = load_work(l, gain, interval, now);
+	l->area = 0;
+	l->known = true;
+	l->updated = now;
+	l->seen = now;
+}
+
+bool
+load_at_rest(const struct load *l)
+{
+	return l->busy <= 0 && l->area <= 0 && l->work < LOAD_NONE;
+}
+
+/* --- the last while ------------------------------------------------------- */
 
 /* The share of connections that may wait longer. */
 #define MISSED 0.01
@@ -32,28 +83,14 @@
 /* The most steps of the search for the need; more servers are grouped. */
 #define SERVERS_MAX 4096
 
-void
-promise_init(struct promise *p, tstamp now)
-{
-	*p = (struct promise){ .updated = now, .newest = now / PROMISE_SLOT };
-}
-
 double
 promise_session(const struct promise *p)
 {
 	return p->sessions < PROMISE_EVIDENCE ? 0 : p->time / p->sessions / 1e9;
 }
 
-/* --- the last while ------------------------------------------------------- */
-
-static uint32_t
-most_of(uint32_t a, uint32_t b)
-{
-	return a > b ? a : b;
-}
-
 static void
-note(struct promise *p, struct promise_slot figures, tstamp now)
+promise_note(struct promise *p, struct promise_slot figures, tstamp now)
 {
 	int64_t newest = now / PROMISE_SLOT;
 	struct promise_slot *slot = &p->slots[newest % PROMISE_SLOTS];
@@ -63,13 +100,15 @@ note(struct promise *p, struct promise_slot figures, tstamp now)
 	while (p->newest < newest)
 		p->slots[++p->newest % PROMISE_SLOTS] =
 		    (struct promise_slot){ 0 };
-	slot->size = most_of(slot->size, figures.size);
-	slot->present = most_of(slot->present, figures.present);
+	if (slot->size < figures.size)
+		slot->size = figures.size;
+	if (slot->present < figures.present)
+		slot->present = figures.present;
 }
 
 /* The greatest figures of the last while. */
 static struct promise_slot
-greatest(const struct promise *p, tstamp now)
+promise_greatest(const struct promise *p, tstamp now)
 {
 	int64_t oldest = now / PROMISE_SLOT - PROMISE_SLOTS + 1;
 	struct promise_slot most = { 0 };
@@ -78,8 +117,10 @@ greatest(const struct promise *p, tstamp now)
 	     n >= oldest && n >= 0 && n > p->newest - PROMISE_SLOTS; n--) {
 		const struct promise_slot *slot = &p->slots[n % PROMISE_SLOTS];
 
-		most.size = most_of(most.size, slot->size);
-		most.present = most_of(most.present, slot->present);
+		if (most.size < slot->size)
+			most.size = slot->size;
+		if (most.present < slot->present)
+			most.present = slot->present;
 	}
 	return most;
 }
@@ -87,7 +128,7 @@ greatest(const struct promise *p, tstamp now)
 uint32_t
 promise_most(const struct promise *p, tstamp now)
 {
-	return greatest(p, now).size;
+	return promise_greatest(p, now).size;
 }
 
 /* --- need --------------------------------------------------------------- */
@@ -112,56 +153,48 @@ promise_servers(
 	return most;
 }
 
-/* The same in processes, each of which is as many servers. */
-static uint32_t
-processes(
-    const struct promise_terms *t, double rate, double mean, double variation)
-{
-	uint64_t most = (uint64_t)t->most * t->each;
-	/* Servers in groups would need more of them: never too few. */
-	double group = most > SERVERS_MAX ? (double)most / SERVERS_MAX : 1;
-	double servers = group *
-	    promise_servers(rate * mean / group, mean, variation,
-		tspan_to_seconds(t->target),
-		most > SERVERS_MAX ? SERVERS_MAX : (uint32_t)most);
-	double n = ceil(servers / t->each);
-
-	return n < t->most ? (uint32_t)n : t->most;
-}
-
 /*
- * Connections in a second: as many as in the last while, or as a rise that is
- * no chance shows already.
+ * The processes that the connections and sessions added up so far call for; no
+ * more than were there at a time, and 0 where too few sessions are known.
  */
-static double
-rate(const struct promise *p)
+static uint32_t
+promise_need(const struct promise *p, const struct promise_terms *t)
 {
 	const struct promise_rate *recent = &p->recent;
-	double steady = p->steady.seen / p->steady.span;
-	double rise = (recent->seen - RISE_DEVIATIONS * sqrt(recent->seen)) /
-	    recent->span;
-
-	return rise > steady ? rise : steady;
-}
-
-static uint32_t
-need(const struct promise *p, const struct promise_terms *t)
-{
-	double mean = promise_session(p), variation;
-	uint32_t present = greatest(p, p->updated).present, n;
+	double mean = promise_session(p), variation, rate, rise, group, n;
+	uint64_t servers = (uint64_t)t->most * t->each;
+	uint32_t present = promise_greatest(p, p->updated).present;
 
 	if (mean <= 0)
 		return 0;
 	variation = p->square * p->sessions / (p->time * p->time) - 1;
 	mean += tspan_to_seconds(t->overhead);
-	n = processes(t, rate(p), mean, variation);
+	/* As many as in the last while, or as a rise shows already. */
+	rate = p->steady.seen / p->steady.span;
+	rise = (recent->seen - RISE_DEVIATIONS * sqrt(recent->seen)) /
+	    recent->span;
+	if (rise > rate)
+		rate = rise;
+	/* Servers in groups would need more of them: never too few. */
+	group = servers > SERVERS_MAX ? (double)servers / SERVERS_MAX : 1;
+	if (servers > SERVERS_MAX)
+		servers = SERVERS_MAX;
+	n = group *
+	    promise_servers(rate * mean / group, mean, variation,
+		tspan_to_seconds(t->target), (uint32_t)servers);
+	n = ceil(n / t->each);
+	if (n > t->most)
+		n = t->most;
 	present = present / t->each + (present % t->each > 0 ? 1 : 0);
-	return present < n ? (present > 0 ? present : 1) : n;
+	if (present < (uint32_t)n)
+		return present > 0 ? present : 1;
+	return (uint32_t)n;
 }
 
 /* Adds what came in the last so many seconds. */
 static void
-add(struct promise_rate *r, double arrived, double length, double halflife)
+promise_add(
+    struct promise_rate *r, double arrived, double length, double halflife)
 {
 	double left = exp2(-length / halflife);
 	/* The time that counts: all of a second, less of a long rest. */
@@ -171,26 +204,21 @@ add(struct promise_rate *r, double arrived, double length, double halflife)
 	r->span = left * r->span + weight;
 }
 
-/* Takes the connections of the last so many seconds into the rate. */
+/* Takes what came and what ended in the last so many seconds into the sums. */
 static void
-count_arrivals(struct promise *p, double length)
+promise_decay(struct promise *p, double length)
 {
-	double life = ARRIVALS_HALFLIFE, mean = promise_session(p);
+	double life = ARRIVALS_HALFLIFE, mean = promise_session(p), left;
 
 	if (ARRIVALS_SESSIONS * mean > life)
 		life = ARRIVALS_SESSIONS * mean;
 	if (life > SESSIONS_HALFLIFE)
 		life = SESSIONS_HALFLIFE;
-	add(&p->steady, (double)p->arrived, length, life);
-	add(&p->recent, (double)p->arrived, length, RISE_HALFLIFE);
+	promise_add(&p->steady, (double)p->arrived, length, life);
+	promise_add(&p->recent, (double)p->arrived, length, RISE_HALFLIFE);
 	p->arrived = 0;
-}
 
-static void
-forget_sessions(struct promise *p, double length)
-{
-	double left = exp2(-length / SESSIONS_HALFLIFE);
-
+	left = exp2(-length / SESSIONS_HALFLIFE);
 	if (left * p->sessions < SESSIONS_LEAST)
 		left = p->sessions > SESSIONS_LEAST
 		    ? SESSIONS_LEAST / p->sessions
@@ -200,34 +228,56 @@ forget_sessions(struct promise *p, double length)
 	p->square *= left;
 }
 
-/* As many processes as there were stay, if too many have waited too long. */
-static void
-judge_waits(struct promise *p, uint32_t size, double length, tstamp now)
+void
+promise_update(struct promise *p, const struct promise_terms *t, tstamp now)
 {
-	double left = exp2(-length / WAITS_HALFLIFE);
+	double length = tspan_to_seconds(now - p->updated), left;
 
+	if (length <= 0)
+		return;
+	promise_decay(p, length);
+	/* As many as there were stay, if too many have waited too long. */
+	left = exp2(-length / WAITS_HALFLIFE);
 	if (p->missed > p->missed_then && p->missed > 1 &&
 	    p->missed > WAITS_MARGIN * MISSED * p->given)
-		note(p, (struct promise_slot){ .size = size }, now);
+		promise_note(p, (struct promise_slot){ .size = t->size }, now);
 	p->given *= left;
 	p->missed *= left;
 	p->missed_then = p->missed;
+
+	p->updated = now;
+	promise_note(
+	    p, (struct promise_slot){ .present = p->most_present }, now);
+	p->most_present = t->present;
+	p->need = promise_need(p, t);
+	p->sure = p->need > 0 && p->steady.seen >= PROMISE_EVIDENCE;
+	promise_note(p, (struct promise_slot){ .size = p->need }, now);
+
+	/* The pause halves, each time that it has long been without regret. */
+	while (p->pause > 0 && !p->regretted) {
+		tstamp due = p->changed + 2 * p->pause + PROMISE_REGRET;
+
+		if (due > now)
+			break;
+		p->pause = p->pause > PROMISE_TICK ? p->pause / 2 : 0;
+		p->changed = due;
+	}
 }
 
-uint32_t
-promise_least(const struct promise *p)
-{
-	return p->sure ? p->need : 0;
-}
+/* --- starts and stops ------------------------------------------------------
+ */
 
-/* --- stops --------------------------------------------------------------- */
-
-/* The last stop was a mistake: stops come at longer pauses. */
-static void
-regret(struct promise *p, tspan pace, tstamp now)
+void
+promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now)
 {
 	tspan pause = p->pause > pace ? p->pause : pace;
 
+	promise_note(p, (struct promise_slot){ .size = size }, now);
+	p->started = now;
+	if (p->stopped == 0 || p->regretted ||
+	    now - p->stopped >= PROMISE_REGRET)
+		return;
+	/* The last stop was a mistake: stops come at longer pauses. */
 	if (pause < PROMISE_TICK)
 		pause = PROMISE_TICK;
 	p->pause =
@@ -236,64 +286,12 @@ regret(struct promise *p, tspan pace, tstamp now)
 	p->changed = now;
 }
 
-/* Halves the pause, each time that it has long been without a regret. */
-static void
-forgive(struct promise *p, tstamp now)
-{
-	while (p->pause > 0 && !p->regretted) {
-		tstamp due = p->changed + 2 * p->pause + PROMISE_REGRET;
-
-		if (due > now)
-			return;
-		p->pause = p->pause > PROMISE_TICK ? p->pause / 2 : 0;
-		p->changed = due;
-	}
-}
-
-void
-promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now)
-{
-	note(p, (struct promise_slot){ .size = size }, now);
-	p->started = now;
-	if (p->stopped != 0 && !p->regretted &&
-	    now - p->stopped < PROMISE_REGRET)
-		regret(p, pace, now);
-}
-
-void
-promise_stopped(struct promise *p, tstamp now)
-{
-	p->stopped = now;
-	p->changed = now;
-	p->regretted = false;
-}
-
 tstamp
 promise_stop_due(const struct promise *p, tspan pace)
 {
 	tstamp last = p->stopped > p->started ? p->stopped : p->started;
 
-	return last == 0 ? 0
-			 : tstamp_add(last, p->pause > pace ? p->pause : pace);
-}
-
-/* --- all ----------------------------------------------------------------- */
-
-void
-promise_update(struct promise *p, const struct promise_terms *t, tstamp now)
-{
-	double length = tspan_to_seconds(now - p->updated);
-
-	if (length <= 0)
-		return;
-	count_arrivals(p, length);
-	forget_sessions(p, length);
-	judge_waits(p, t->size, length, now);
-	p->updated = now;
-	note(p, (struct promise_slot){ .present = p->most_present }, now);
-	p->most_present = t->present;
-	p->need = need(p, t);
-	p->sure = p->need > 0 && p->steady.seen >= PROMISE_EVIDENCE;
-	note(p, (struct promise_slot){ .size = p->need }, now);
-	forgive(p, now);
+	if (last == 0)
+		return 0;
+	return tstamp_add(last, p->pause > pace ? p->pause : pace);
 }

@@ -2,6 +2,15 @@
 #define CORE_PROMISE_H
 
 /*
+ * Estimates of how busy an app is, and of how many processes it needs.
+ *
+ * The load is how busy its processes have been, decaying exponentially.  Busy
+ * time is integrated, so that a process that is stuck in a long session is
+ * busy; and each interval weighs by its length, so that a late update is as
+ * right as an update in time.  Source: the FastCGI process manager's gain and
+ * update interval; but that program sums ended requests in integers over two
+ * windows.
+ *
  * A promised wait: how many processes an app needs so that 99 of 100 of its
  * connections wait no longer than the target.  Connections and the lengths of
  * their sessions are added up as they come and end; everything else is done
@@ -20,6 +29,36 @@
 #include <stdint.h>
 
 #include "core/tstamp.h"
+
+struct load {
+	double work; /* processes busy, on average, as of `updated` */
+	double area; /* busy nanoseconds since then, until `seen` */
+	double busy; /* processes busy from `seen` on */
+	bool known; /* there was an update */
+	tstamp updated;
+	tstamp seen;
+};
+
+static inline void
+load_init(struct load *l, tstamp now)
+{
+	*l = (struct load){ .updated = now, .seen = now };
+}
+
+/* So many processes are busy from now on. */
+void load_set(struct load *l, double busy, tstamp now);
+
+/*
+ * Takes the time since the last update into the estimate, with the weight
+ * `gain` if that is `interval` long.  0 < gain <= 1, interval > 0.
+ */
+void load_update(struct load *l, double gain, tspan interval, tstamp now);
+
+/* The estimate that an update would give, in processes. */
+double load_work(const struct load *l, double gain, tspan interval, tstamp now);
+
+/* Whether the estimate is nothing and updates would leave it so. */
+bool load_at_rest(const struct load *l);
 
 /* The target for which the need is estimated where none is set. */
 #define PROMISE_USUAL TSPAN_MSECONDS(20)
@@ -92,7 +131,11 @@ struct promise_terms {
 	tspan overhead; /* of a process for each session, beside the session */
 };
 
-void promise_init(struct promise *p, tstamp now);
+static inline void
+promise_init(struct promise *p, tstamp now)
+{
+	*p = (struct promise){ .updated = now, .newest = now / PROMISE_SLOT };
+}
 
 /* A connection has come that wants a process; with it so many are there. */
 static inline void
@@ -130,7 +173,11 @@ void promise_update(
 double promise_session(const struct promise *p);
 
 /* Processes that are to be there before anybody waits; 0: that is unknown. */
-uint32_t promise_least(const struct promise *p);
+static inline uint32_t
+promise_least(const struct promise *p)
+{
+	return p->sure ? p->need : 0;
+}
 
 /* Processes that stay, even if they are not needed now. */
 uint32_t promise_most(const struct promise *p, tstamp now);
@@ -139,7 +186,13 @@ uint32_t promise_most(const struct promise *p, tstamp now);
 void promise_started(struct promise *p, uint32_t size, tspan pace, tstamp now);
 
 /* A process was stopped that is not needed. */
-void promise_stopped(struct promise *p, tstamp now);
+static inline void
+promise_stopped(struct promise *p, tstamp now)
+{
+	p->stopped = now;
+	p->changed = now;
+	p->regretted = false;
+}
 
 /*
  * When the pauses allow a stop; pace: the shortest time from one stop, or

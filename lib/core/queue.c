@@ -5,6 +5,11 @@
  * A queue is in the order of arrival.  What comes back from a process that
  * died goes to its old place, which is at or near the head.
  *
+ * Prefetched connections were handed to a process beyond its concurrency and
+ * lie unread in its socket.  When another process has room they are taken
+ * back and given to it; but not at once, for most are soon read, and taking
+ * back costs more than it brings then.
+ *
  * A limit in front of an app is a lock, counted by a PoolCounter that several
  * machines may share: it is taken before the hand-over and given back at the
  * end of the session.  Locks are asked for only as far as there are places,
@@ -14,19 +19,85 @@
 #include <assert.h>
 
 #include "core/mechanism.h"
+#include "core/pool.h"
 
-static uint32_t
-free_number(struct pool *p)
+/*
+ * How long a connection lies behind a busy process before it is taken back; and
+ * where the pool hands ahead by itself, never behind a session that is long.
+ */
+#define QUEUE_PATIENCE TSPAN_MSECONDS(5)
+#define QUEUE_PATIENCE_AUTO TSPAN_MSECONDS(2)
+
+/* --- prefetched connections ------------------------------------------------
+ */
+
+/* The connection is not prefetched any more. */
+static void
+queue_unprefetch(struct pool *p, uint32_t conn)
 {
-	uint32_t c = p->free_conns.first;
+	struct conn *c = &p->conns[conn];
 
-	if (c != ILIST_NONE) {
-		ilist_remove(&p->free_conns, p->conn_links, c);
-		return c;
-	}
-	assert(p->nconns < p->limits.conns);
-	return p->nconns++;
+	if (p->processes[c->process].prefetched == conn)
+		p->processes[c->process].prefetched = p->conn_links[conn].next;
+	ilist_remove(&p->apps[c->app].prefetched, p->prefetch_links, conn);
+	app_touch(&p->apps[c->app], MARK_PREFETCH);
+	c->prefetched = false;
 }
+
+/* Its session begins, and its waiting is over. */
+static void
+queue_begin(struct pool *p, struct conn *c)
+{
+	struct app *a = &p->apps[c->app];
+	tspan waited = p->now - c->arrived;
+
+	c->begun = p->now;
+	if (c->retries > 0)
+		return;
+	window_add(&a->queue_wait, waited, p->now);
+	/* How long a lock was waited for says nothing here. */
+	promise_given(
+	    &a->promise, !a->options.limited && waited > app_target(a));
+}
+
+/* The process has come to the first of its prefetched connections. */
+static void
+queue_begin_next(struct pool *p, struct process *x)
+{
+	uint32_t conn = x->prefetched;
+
+	queue_unprefetch(p, conn);
+	queue_begin(p, &p->conns[conn]);
+}
+
+void
+queue_received(struct pool *p, uint32_t process)
+{
+	struct process *x = &p->processes[process];
+
+	while (x->prefetched != ILIST_NONE)
+		queue_begin_next(p, x);
+}
+
+/* When the oldest may be taken back, if another process has room. */
+static tstamp
+queue_recall_due(const struct pool *p, const struct app *a)
+{
+	if (ilist_empty(&a->prefetched) || a->options.private_queue ||
+	    a->room.places == 0)
+		return TSTAMP_NEVER;
+	return tstamp_add(p->conns[a->prefetched.first].handed,
+	    a->options.prefetch_auto ? QUEUE_PATIENCE_AUTO : QUEUE_PATIENCE);
+}
+
+bool
+queue_recalls(const struct pool *p, uint32_t app)
+{
+	return queue_recall_due(p, &p->apps[app]) <= p->now;
+}
+
+/* --- in and out ------------------------------------------------------------
+ */
 
 /* The list on which the connection waits, or would wait. */
 static struct ilist *
@@ -39,28 +110,17 @@ queue_of(struct pool *p, const struct conn *c)
 
 /* Gives back the lock that the connection holds, if it does. */
 static void
-unlock(struct pool *p, struct conn *c)
+queue_unlock(struct pool *p, struct conn *c)
 {
 	if (c->lock != ILIST_NONE)
-		actions_unlock(p, c->app, c->lock);
+		actions_put(p, ACTION_UNLOCK, c->app, c->lock);
 	c->lock = ILIST_NONE;
-}
-
-/* The connection needs another lock if that which it has is of no use. */
-static void
-forget_lock(struct pool *p, struct conn *c)
-{
-	if (!c->former)
-		return;
-	unlock(p, c);
-	c->cleared = false;
-	c->former = false;
 }
 
 void
 queue_free(struct pool *p, uint32_t conn)
 {
-	unlock(p, &p->conns[conn]);
+	queue_unlock(p, &p->conns[conn]);
 	p->conns[conn].state = CONN_FREE;
 	ilist_push_front(&p->free_conns, p->conn_links, conn);
 }
@@ -77,16 +137,9 @@ queue_leave(struct pool *p, uint32_t conn)
 		app_touch(a, MARK_EMPTIED);
 }
 
-static void
-count_waiting(struct app *a, uint32_t n)
-{
-	if (n > a->figures.max_waiting)
-		a->figures.max_waiting = n;
-}
-
 /* Puts the connection where it belongs by its order of arrival. */
 static void
-insert(struct pool *p, uint32_t conn)
+queue_insert(struct pool *p, uint32_t conn)
 {
 	struct conn *c = &p->conns[conn];
 	struct app *a = &p->apps[c->app];
@@ -101,20 +154,8 @@ insert(struct pool *p, uint32_t conn)
 	ilist_insert(queue, p->conn_links, conn, at);
 	app_touch(a, MARK_WAITER);
 	c->state = CONN_WAITING;
-	count_waiting(a, app_waiting(a));
-}
-
-bool
-queue_may_accept(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	if (!a->options.sessions || app_is_deaf(a) || !tables_have_conn(p))
-		return false;
-	if (app_waiting(a) < app_max_queue(a) || app_has_failed(a) ||
-	    a->options.close_when_full)
-		return true;
-	return !a->options.limited && room_exists(p, app);
+	if (app_waiting(a) > a->figures.max_waiting)
+		a->figures.max_waiting = app_waiting(a);
 }
 
 void
@@ -123,10 +164,24 @@ queue_detach(struct pool *p, uint32_t conn)
 	struct conn *c = &p->conns[conn];
 	struct process *x = &p->processes[c->process];
 
-	prefetch_leaves(p, conn);
+	if (c->prefetched)
+		queue_unprefetch(p, conn);
+	else if (x->prefetched != ILIST_NONE)
+		queue_begin_next(p, x);
 	ilist_remove(&x->conns, p->conn_links, conn);
 	c->process = ILIST_NONE;
 	p->apps[c->app].figures.sessions--;
+}
+
+/* The connection needs another lock if that which it has is of no use. */
+static void
+queue_drop_former(struct pool *p, struct conn *c)
+{
+	if (!c->former)
+		return;
+	queue_unlock(p, c);
+	c->cleared = false;
+	c->former = false;
 }
 
 void
@@ -137,15 +192,28 @@ queue_return(struct pool *p, uint32_t conn)
 	queue_detach(p, conn);
 	p->processes[process].handed--;
 	lifecycle_expire(p, process, false);
-	forget_lock(p, &p->conns[conn]);
-	insert(p, conn);
+	queue_drop_former(p, &p->conns[conn]);
+	queue_insert(p, conn);
 }
 
 /* --- serving ------------------------------------------------------------- */
 
+bool
+pool_may_accept(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (!a->options.sessions || app_is_shut(a) || !tables_have_conn(p))
+		return false;
+	if (app_waiting(a) < app_max_queue(a) || app_has_failed(a) ||
+	    a->options.close_when_full)
+		return true;
+	return !a->options.limited && room_exists(p, app);
+}
+
 /* Gives the process a connection that is on no list. */
 static void
-assign(struct pool *p, uint32_t conn, uint32_t process)
+queue_assign(struct pool *p, uint32_t conn, uint32_t process)
 {
 	struct conn *c = &p->conns[conn];
 	struct process *x = &p->processes[process];
@@ -155,37 +223,42 @@ assign(struct pool *p, uint32_t conn, uint32_t process)
 	ilist_push_back(&x->conns, p->conn_links, conn);
 	c->state = CONN_ASSIGNED;
 	c->process = process;
-	c->handed = p->now;
-	x->used = p->now;
+	c->handed = c->begun = x->used = p->now;
+	c->slow = false;
 	x->handed++;
-	prefetch_given(p, conn);
+	if (process_sessions(x) <= a->options.concurrency) {
+		queue_begin(p, c);
+	} else {
+		if (x->prefetched == ILIST_NONE)
+			x->prefetched = conn;
+		c->prefetched = true;
+		ilist_push_back(&a->prefetched, p->prefetch_links, conn);
+		app_touch(a, MARK_PREFETCH);
+	}
 	if (x->handed == x->request_limit)
 		lifecycle_expire(p, process, true);
 	a->figures.sessions++;
 	(void)lifecycle_event(p, process, PROCESS_GIVEN);
-	actions_conn(p, ACTION_HAND, conn, 0);
+	actions_put(p, ACTION_HAND, conn, 0);
 	if (lifecycle_is_spent(p, process))
 		(void)lifecycle_stop(p, process, END_REQUESTS);
-}
-
-/* Whether the connection needs a younger process than this. */
-static bool
-is_too_old(const struct pool *p, uint32_t process, uint32_t conn)
-{
-	return p->apps[p->conns[conn].app].renewing &&
-	    p->processes[process].started < p->conns[conn].arrived;
 }
 
 uint32_t
 queue_admit(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	bool at_once =
-	    app_waiting(a) == 0 && !a->options.limited && !a->renewing;
-	uint32_t process = at_once ? room_best(p, app) : ILIST_NONE;
-	uint32_t number = free_number(p);
+	uint32_t process = ILIST_NONE, conn = p->free_conns.first;
 
-	p->conns[number] = (struct conn){ .app = app,
+	if (app_waiting(a) == 0 && !a->options.limited && !a->renewing)
+		process = room_best(p, app);
+	if (conn != ILIST_NONE) {
+		ilist_remove(&p->free_conns, p->conn_links, conn);
+	} else {
+		assert(p->nconns < p->limits.conns);
+		conn = p->nconns++;
+	}
+	p->conns[conn] = (struct conn){ .app = app,
 		.process = ILIST_NONE,
 		.lock = ILIST_NONE,
 		.seq = ++p->stamps,
@@ -194,13 +267,14 @@ queue_admit(struct pool *p, uint32_t app)
 	if (!a->options.limited)
 		promise_arrived(&a->promise, app_present(a) + 1);
 	if (process == ILIST_NONE) {
-		insert(p, number);
-		return number;
+		queue_insert(p, conn);
+		return conn;
 	}
-	count_waiting(a, 1);
+	if (a->figures.max_waiting == 0)
+		a->figures.max_waiting = 1;
 	a->full = false;
-	assign(p, number, process);
-	return number;
+	queue_assign(p, conn, process);
+	return conn;
 }
 
 void
@@ -208,20 +282,20 @@ queue_serve(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	const struct ilist *servable = app_servable(a);
-	uint32_t conn;
 
 	while (!ilist_empty(servable)) {
-		uint32_t process = room_best(p, app);
+		uint32_t process = room_best(p, app), conn = servable->first;
 
 		if (process == ILIST_NONE)
 			return;
-		conn = servable->first;
-		if (is_too_old(p, process, conn)) {
+		if (a->renewing &&
+		    p->processes[process].started < p->conns[conn].arrived) {
+			/* The connection needs a younger process. */
 			(void)lifecycle_stop(p, process, END_RESTARTED);
 			continue;
 		}
 		queue_leave(p, conn);
-		assign(p, conn, process);
+		queue_assign(p, conn, process);
 	}
 	/* Waiters that are left wait for locks. */
 	if (app_waiting(a) > 0)
@@ -242,14 +316,14 @@ queue_refuse(struct pool *p, uint32_t conn, enum action_cause cause)
 	struct app *a = &p->apps[c->app];
 
 	queue_leave(p, conn);
-	unlock(p, c);
+	queue_unlock(p, c);
 	c->state = CONN_REFUSED;
-	a->over = 0; /* which must come after the refusal */
+	a->leaving.over = 0; /* which must come after the refusal */
 	if (cause == CAUSE_TIMED_OUT)
 		a->figures.timed_out++;
 	else
 		a->figures.refused++;
-	actions_conn(p, ACTION_REFUSE, conn, cause);
+	actions_put(p, ACTION_REFUSE, conn, cause);
 }
 
 void
@@ -265,7 +339,7 @@ queue_refuse_all(struct pool *p, uint32_t app, enum action_cause cause)
 
 /* The waiter that has waited longest; ILIST_NONE: there is no waiter. */
 static uint32_t
-oldest(const struct pool *p, uint32_t app)
+queue_oldest(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 	uint32_t c = a->queue.first, cleared = a->cleared.first;
@@ -278,33 +352,32 @@ oldest(const struct pool *p, uint32_t app)
 }
 
 tstamp
-queue_since(const struct pool *p, uint32_t app)
+pool_waiting_since(const struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
-	tstamp at =
-	    a->accepting != ACCEPTING_OPEN ? a->pending_since : TSTAMP_NEVER;
+	tstamp at = TSTAMP_NEVER;
 
+	if (a->intake.accepting != ACCEPTING_OPEN)
+		at = a->intake.pending_since;
 	if (app_waiting(a) > 0)
-		at = tstamp_min(at, p->conns[oldest(p, app)].arrived);
+		at = tstamp_min(at, p->conns[queue_oldest(p, app)].arrived);
 	return at;
 }
 
-tstamp
-queue_deadline(const struct pool *p, uint32_t app)
+static tstamp
+queue_expire(struct pool *p, uint32_t app, bool act)
 {
-	const struct app *a = &p->apps[app];
+	tspan timeout = p->apps[app].options.queue_timeout;
+	uint32_t oldest;
 
-	if (a->options.queue_timeout == 0 || app_waiting(a) == 0)
-		return TSTAMP_NEVER;
-	return tstamp_add(
-	    p->conns[oldest(p, app)].arrived, a->options.queue_timeout);
-}
+	while (timeout != 0 && (oldest = queue_oldest(p, app)) != ILIST_NONE) {
+		tstamp at = tstamp_add(p->conns[oldest].arrived, timeout);
 
-void
-queue_expire(struct pool *p, uint32_t app)
-{
-	while (queue_deadline(p, app) <= p->now)
-		queue_refuse(p, oldest(p, app), CAUSE_TIMED_OUT);
+		if (at > p->now || !act)
+			return at;
+		queue_refuse(p, oldest, CAUSE_TIMED_OUT);
+	}
+	return TSTAMP_NEVER;
 }
 
 /* --- locks --------------------------------------------------------------- */
@@ -318,7 +391,7 @@ queue_clear(struct pool *p, uint32_t conn, uint32_t lock)
 	queue_leave(p, conn);
 	c->lock = lock;
 	c->cleared = true;
-	insert(p, conn);
+	queue_insert(p, conn);
 	promise_arrived(&a->promise, app_present(a));
 }
 
@@ -335,45 +408,67 @@ queue_forget_locks(struct pool *p, uint32_t app)
 		if (c->state != CONN_WAITING)
 			continue;
 		queue_leave(p, n);
-		forget_lock(p, c);
-		insert(p, n);
+		queue_drop_former(p, c);
+		queue_insert(p, n);
 	}
 }
 
-void
+/* Asks for as many locks as the app has places for. */
+static void
 queue_ask_locks(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (!a->options.limited)
-		return;
-	if (p->now < a->lock_free_until) {
+	if (p->now < a->limit.free_until) {
 		while (!ilist_empty(&a->queue))
 			queue_clear(p, a->queue.first, ILIST_NONE);
 		queue_serve(p, app);
 		return;
 	}
-	if (p->now < a->lock_after || app_is_ending(a))
+	if (p->now < a->limit.after || app_is_ending(a))
 		return;
-	while (a->lock_requests + a->cleared.count < a->places &&
-	    a->lock_requests < a->queue.count) {
-		a->lock_requests++;
-		actions_app(p, ACTION_LOCK, app);
+	while (a->limit.requests + a->cleared.count < a->room.places &&
+	    a->limit.requests < a->queue.count) {
+		a->limit.requests++;
+		actions_put(p, ACTION_LOCK, app, 0);
 	}
 }
 
-tstamp
-queue_lock_deadline(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
+/* --- settling ------------------------------------------------------------- */
 
-	if (!a->options.limited || ilist_empty(&a->queue) ||
-	    p->now >= a->lock_after)
-		return TSTAMP_NEVER;
-	return a->lock_after;
+tstamp
+queue_step(struct pool *p, uint32_t app, unsigned marks, bool act)
+{
+	struct app *a = &p->apps[app];
+	tstamp at = TSTAMP_NEVER;
+
+	if (act && MARKED(a, marks, MARK_WAITER | MARK_EMPTIED | MARK_ROOM))
+		queue_serve(p, app);
+	if (a->prefetched.count > 0) {
+		if (act && !a->taking && queue_recalls(p, app)) {
+			a->taking = true;
+			actions_put(p, ACTION_TAKE, app, 0);
+		}
+		if (!a->taking)
+			at = queue_recall_due(p, a);
+	}
+	/* A connection that comes back late is served rather than refused. */
+	if (MARKED(a, marks, MARK_WAITER))
+		at = tstamp_min(at, queue_expire(p, app, act));
+	if (!a->options.limited)
+		return at;
+	if (act)
+		queue_ask_locks(p, app);
+	if (!ilist_empty(&a->queue) && p->now < a->limit.after)
+		at = tstamp_min(at, a->limit.after);
+	return at;
 }
 
-void
+/* --- other options ---------------------------------------------------------
+ */
+
+/* The app is limited now and was not, or the other way round. */
+static void
 queue_set_limited(struct pool *p, uint32_t app, bool limited)
 {
 	struct app *a = &p->apps[app];
@@ -389,6 +484,42 @@ queue_set_limited(struct pool *p, uint32_t app, bool limited)
 		if (!p->conns[c].cleared)
 			continue;
 		ilist_remove(from, p->conn_links, c);
-		insert(p, c);
+		queue_insert(p, c);
 	}
+}
+
+void
+queue_change(struct pool *p, uint32_t app, const struct app_options *o)
+{
+	struct app *a = &p->apps[app];
+	struct ilist moving;
+	uint32_t n;
+
+	queue_set_limited(p, app, o->limited);
+	ilist_init(&moving);
+	while ((n = room_first(p, app)) != ILIST_NONE) {
+		room_unfile(p, n);
+		ilist_push_front(&moving, p->process_links, n);
+	}
+	a->options = *o;
+	room_init(p, app);
+	while ((n = moving.first) != ILIST_NONE) {
+		struct process *x = &p->processes[n];
+		uint32_t begun = 0;
+
+		ilist_remove(&moving, p->process_links, n);
+		/*
+		 * Sessions that have begun go on, even if there are more than
+		 * `concurrency` now; prefetched ones begin up to that.
+		 */
+		for (uint32_t c = x->conns.first; c != x->prefetched;
+		     c = p->conn_links[c].next)
+			begun++;
+		while (x->prefetched != ILIST_NONE && begun++ < o->concurrency)
+			queue_begin_next(p, x);
+		lifecycle_limit(p, n);
+		room_file(p, n);
+		lifecycle_arm(p, n);
+	}
+	load_set(&a->load, (double)a->busy / room_whole(a), p->now);
 }

@@ -4,11 +4,11 @@
  * are never fewer than there were.
  */
 
-#include "core/policy.h"
+#include "core/mechanism.h"
 
 /* How many processes are started at a time, beyond those that exist. */
 static uint32_t
-surge_of(const struct app *a)
+rollout_surge(const struct app *a)
 {
 	uint32_t tenth = app_ready(a) / 10;
 
@@ -16,19 +16,19 @@ surge_of(const struct app *a)
 }
 
 static void
-set_rollout(
-    struct pool *p, uint32_t app, enum app_rollout state, uint32_t surge)
+rollout_set(
+    struct pool *p, uint32_t app, enum rollout_state state, uint32_t surge)
 {
 	struct app *a = &p->apps[app];
 
 	app_touch(a, MARK_COUNT);
-	p->surge = p->surge - a->surge + surge;
-	a->surge = surge;
-	a->rollout = (uint8_t)state;
+	p->surge = p->surge - a->rollout.surge + surge;
+	a->rollout.surge = surge;
+	a->rollout.state = (uint8_t)state;
 }
 
 static void
-retire(struct pool *p, uint32_t process)
+rollout_retire(struct pool *p, uint32_t process)
 {
 	(void)lifecycle_stop(
 	    p, process, (enum process_end)p->processes[process].outdated);
@@ -36,7 +36,7 @@ retire(struct pool *p, uint32_t process)
 
 /* An outdated idle process, the last to be given a connection, or none. */
 static uint32_t
-outdated_idle(const struct pool *p, uint32_t app)
+rollout_idle(const struct pool *p, uint32_t app)
 {
 	uint32_t last = room_list(p, app, 0)->last;
 
@@ -48,30 +48,33 @@ outdated_idle(const struct pool *p, uint32_t app)
 void
 rollout_replace(struct pool *p, uint32_t app)
 {
-	uint32_t n = outdated_idle(p, app);
+	uint32_t n = rollout_idle(p, app);
 
 	if (p->apps[app].outdated == 0 || app_is_doubtful(&p->apps[app]))
 		return;
 	if (n == ILIST_NONE)
 		for (n = room_first(p, app); p->processes[n].outdated == 0;)
 			n = room_next(p, n);
-	retire(p, n);
-}
-
-static void
-begin(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	a->rollout_stamp = p->stamps;
-	a->rollout_ready = app_ready(a);
-	set_rollout(p, app, ROLLOUT_UNDER_WAY, surge_of(a));
+	rollout_retire(p, n);
 }
 
 void
-rollout_begin(struct pool *p, uint32_t app)
+rollout_add(struct pool *p, uint32_t app, uint32_t process)
 {
-	begin(p, app);
+	struct app *a = &p->apps[app];
+
+	if (process == ILIST_NONE || !app_rolling(a)) {
+		a->rollout.stamp = p->stamps;
+		a->rollout.ready = app_ready(a);
+		rollout_set(p, app, ROLLOUT_UNDER_WAY, rollout_surge(a));
+		a->rollout.size = a->outdated;
+	}
+	if (process != ILIST_NONE) {
+		if (p->processes[process].outdated == 0)
+			a->rollout.size++;
+		lifecycle_outdate(p, process, END_RESTARTED);
+		return;
+	}
 	for (uint32_t n = 0; n < p->nprocesses; n++) {
 		if (p->processes[n].app != app)
 			continue;
@@ -80,58 +83,32 @@ rollout_begin(struct pool *p, uint32_t app)
 		else
 			lifecycle_outdate(p, n, END_RESTARTED);
 	}
-	p->apps[app].rollout_size = p->apps[app].outdated;
-}
-
-void
-rollout_add(struct pool *p, uint32_t process)
-{
-	uint32_t app = p->processes[process].app;
-	struct app *a = &p->apps[app];
-
-	if (!app_rolling(a)) {
-		begin(p, app);
-		a->rollout_size = a->outdated;
-	}
-	if (p->processes[process].outdated == 0)
-		a->rollout_size++;
-	lifecycle_outdate(p, process, END_RESTARTED);
-}
-
-/* Keeps the old generation: the new one does not live. */
-static void
-give_up(struct pool *p, uint32_t app)
-{
-	for (uint32_t n = 0; n < p->nprocesses; n++)
-		if (p->processes[n].app == app &&
-		    p->processes[n].outdated == END_RESTARTED)
-			lifecycle_keep(p, n);
-	set_rollout(p, app, ROLLOUT_GIVEN_UP, 0);
-	actions_news(p, app, NEWS_GIVEN_UP, ILIST_NONE);
+	a->rollout.size = a->outdated;
 }
 
 /* Replacements that are wanted beyond those that are starting. */
 static uint32_t
-wanted(const struct app *a)
+rollout_wanted(const struct app *a)
 {
-	uint32_t surge = app_rolling(a) ? a->surge : surge_of(a);
-	uint32_t n = a->outdated < surge ? a->outdated : surge;
+	uint32_t surge = app_rolling(a) ? a->rollout.surge : rollout_surge(a);
+	uint32_t n = least(a->outdated, surge);
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 
-	if (app_is_doubtful(a) && app_processes(a) >= a->rollout_ready + surge)
+	if (app_is_doubtful(a) && app_processes(a) >= a->rollout.ready + surge)
 		return 0;
 	return n > starting ? n - starting : 0;
 }
 
 /* Whether a replacement has a place; in a rollout, beyond the ceilings. */
 static bool
-has_place(const struct pool *p, const struct app *a)
+rollout_has_place(const struct pool *p, const struct app *a)
 {
 	uint32_t used = p->nprocesses - p->free_processes.count;
 
 	if (app_rolling(a))
 		return used < p->limits.processes &&
-		    app_processes(a) < a->options.max_processes + a->surge;
+		    app_processes(a) <
+		    a->options.max_processes + a->rollout.surge;
 	return app_processes(a) < a->options.max_processes &&
 	    places_free(p) > 0 && ilist_empty(&p->places);
 }
@@ -142,29 +119,29 @@ rollout_yield(struct pool *p, uint32_t process)
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
 
-	if (x->outdated == 0 || app_is_doubtful(a) || wanted(a) == 0 ||
+	if (x->outdated == 0 || app_is_doubtful(a) || rollout_wanted(a) == 0 ||
 	    app_home(a, HOME_LEAVING)->count > a->apart ||
-	    (has_place(p, a) && a->rest_until <= p->now))
+	    (rollout_has_place(p, a) && a->failure.rest_until <= p->now))
 		return false;
-	retire(p, process);
+	rollout_retire(p, process);
 	return true;
 }
 
 /* Makes one start or one stop; false: none is possible for now. */
 static bool
-step(struct pool *p, uint32_t app)
+rollout_go_on(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t idle = outdated_idle(p, app);
-	bool place = has_place(p, a);
+	uint32_t idle = rollout_idle(p, app);
+	bool place = rollout_has_place(p, a);
 
-	if (wanted(a) == 0)
+	if (rollout_wanted(a) == 0)
 		return false;
 	if (idle != ILIST_NONE && !app_rolling(a) &&
 	    bounds_lasting(a) > bounds_least(p, a) &&
 	    a->in_state[PROCESS_IDLE] > a->options.min_idle) {
 		/* The idle process is not needed at all. */
-		retire(p, idle);
+		rollout_retire(p, idle);
 		return true;
 	}
 	if (place && !bounds_paused(p, a)) {
@@ -176,27 +153,37 @@ step(struct pool *p, uint32_t app)
 		app_processes(a) > a->options.max_processes) &&
 	    a->in_state[PROCESS_STOPPING] == 0 &&
 	    a->in_state[PROCESS_DYING] == 0 &&
-	    (!place || a->rest_until > p->now)) {
+	    (!place || a->failure.rest_until > p->now)) {
 		/* The old process must leave before the new one can start. */
-		retire(p, idle);
+		rollout_retire(p, idle);
 		return true;
 	}
 	return false;
 }
 
-void
+/* Keeps the old generation: the new one does not live. */
+static void
+rollout_give_up(struct pool *p, uint32_t app)
+{
+	for (uint32_t n = 0; n < p->nprocesses; n++)
+		if (p->processes[n].app == app &&
+		    p->processes[n].outdated == END_RESTARTED)
+			lifecycle_outdate(p, n, 0);
+	rollout_set(p, app, ROLLOUT_GIVEN_UP, 0);
+	actions_news(p, app, NEWS_GIVEN_UP, ILIST_NONE);
+}
+
+static void
 rollout_update(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->outdated == 0 && !app_rolling(a))
-		return;
 	if (app_rolling(a) && a->failed_starts >= a->options.start_limit)
-		give_up(p, app);
+		rollout_give_up(p, app);
 	if (!bounds_kept(p, a)) {
 		/* All processes leave, and none is replaced. */
 		if (app_rolling(a))
-			set_rollout(p, app, ROLLOUT_NONE, 0);
+			rollout_set(p, app, ROLLOUT_NONE, 0);
 		return;
 	}
 	/*
@@ -204,21 +191,24 @@ rollout_update(struct pool *p, uint32_t app)
 	 * new generation was trusted.
 	 */
 	while (app_rolling(a) && a->outdated > 0 && !app_is_doubtful(a) &&
-	    app_ready(a) > a->rollout_ready)
+	    app_ready(a) > a->rollout.ready)
 		rollout_replace(p, app);
-	while (a->outdated > 0 && step(p, app))
+	while (a->outdated > 0 && rollout_go_on(p, app))
 		;
 	if (a->outdated == 0 && app_rolling(a))
-		set_rollout(p, app, ROLLOUT_NONE, 0);
+		rollout_set(p, app, ROLLOUT_NONE, 0);
 }
 
 tstamp
-rollout_deadline(const struct pool *p, uint32_t app)
+rollout_step(struct pool *p, uint32_t app, bool act)
 {
 	const struct app *a = &p->apps[app];
 	tstamp gate;
 
-	if (a->outdated == 0 || a->phase != APP_RUNNING || wanted(a) == 0)
+	if (act && (a->outdated > 0 || app_rolling(a)))
+		rollout_update(p, app);
+	if (a->outdated == 0 || a->phase != APP_RUNNING ||
+	    rollout_wanted(a) == 0)
 		return TSTAMP_NEVER;
 	gate = bounds_gate(a);
 	return gate > p->now ? gate : TSTAMP_NEVER;

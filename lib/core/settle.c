@@ -5,7 +5,8 @@
 
 #include <assert.h>
 
-#include "core/settle.h"
+#include "core/mechanism.h"
+#include "core/pool.h"
 
 void
 settle_at(struct pool *p, tstamp now)
@@ -14,23 +15,236 @@ settle_at(struct pool *p, tstamp now)
 	p->now = now;
 }
 
-/* --- listeners ----------------------------------------------------------- */
+/* --- an app that leaves --------------------------------------------------- */
 
-/* Resumes accepting for a paused app, once there is room again. */
+void
+settle_end_app(struct pool *p, uint32_t app, enum process_end why)
+{
+	struct app *a = &p->apps[app];
+	uint32_t n, next;
+
+	queue_refuse_all(p, app, CAUSE_STOPPING);
+	app_enter(a, APP_ENDED);
+	a->intake.backlog = 0;
+	a->intake.accepting = ACCEPTING_OPEN;
+	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
+		next = room_next(p, n);
+		(void)lifecycle_escalate(p, n, STEP_TERM, why);
+		if (p->processes[n].state != PROCESS_GONE)
+			lifecycle_arm(p, n);
+	}
+}
+
+/*
+ * An app that leaves ends after its stop_timeout. Sessions that hang, or a lock
+ * that never comes, would keep it otherwise, and all that waits for them; and a
+ * configuration that removes and adds it again and again would pile up others.
+ */
+static tstamp
+settle_leaving(struct pool *p, uint32_t app, bool act)
+{
+	struct app_leaving *l = &p->apps[app].leaving;
+
+	if (l->ended || p->apps[app].phase == APP_OVER)
+		return TSTAMP_NEVER;
+	if (act && l->by <= p->now) {
+		l->ended = true;
+		settle_end_app(p, app, END_CLOSED);
+	}
+	return l->by;
+}
+
+/* Serves or refuses connections that have come back to a leaving app. */
 static void
-resume(struct pool *p, uint32_t app)
+settle_returned(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 
-	if (a->accepting != ACCEPTING_PENDING || a->options.listens)
+	if (!app_is_ending(a) || app_waiting(a) == 0)
+		return;
+	if (a->phase <= APP_STOPPING && !a->leaving.ended &&
+	    p->phase != POOL_ENDING) {
+		app_enter(a, APP_RETURNED);
+		a->leaving.over = 0;
+	} else {
+		queue_refuse_all(p, app, CAUSE_STOPPING);
+	}
+}
+
+/*
+ * Stops the processes of an app that closes or is held when nothing waits any
+ * more, and tells when none is left.
+ */
+static void
+settle_wind_down(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	enum process_end why = (enum process_end)a->leaving.why;
+	uint32_t n, next;
+
+	if (a->phase == APP_DRAINED)
+		why = p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN;
+	if ((a->phase == APP_DRAINED || a->phase == APP_HOLDING) &&
+	    app_waiting(a) == 0) {
+		app_enter(a, APP_SERVED);
+		for (n = room_first(p, app); n != ILIST_NONE; n = next) {
+			next = room_next(p, n);
+			(void)lifecycle_escalate(p, n, STEP_STOP, why);
+		}
+	}
+	if (a->phase == APP_HELD && !a->leaving.at_rest &&
+	    app_living(a) == a->stuck) {
+		a->leaving.at_rest = true;
+		actions_news(p, app, NEWS_AT_REST, ILIST_NONE);
+	}
+	if (a->phase == APP_STUCK && a->stuck == 0)
+		app_enter(a, APP_UNSTUCK);
+	if (a->phase == APP_STOPPING && app_living(a) == a->stuck &&
+	    a->leaving.over == 0) {
+		a->leaving.over = ++p->stamps;
+		actions_put(p, ACTION_OVER, app, 0);
+	}
+}
+
+/* --- one app ---------------------------------------------------------------
+ */
+
+/* Resumes accepting for a paused app, once there is room again. */
+static void
+settle_accepting(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (a->options.listens)
 		return;
 	if (!tables_have_conn(p))
 		p->conns_full = true;
-	if (!queue_may_accept(p, app))
+	if (!pool_may_accept(p, app))
 		return;
-	a->accepting = ACCEPTING_RESUMING;
-	actions_app(p, ACTION_RESUME, app);
+	a->intake.accepting = ACCEPTING_RESUMING;
+	actions_put(p, ACTION_RESUME, app, 0);
 }
+
+/* Sums up time in which a connection waits beside an idle process. */
+static void
+settle_idle_waiting(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	struct app_idle_waiting *w = &a->idle_waiting;
+	bool waits = a->in_state[PROCESS_IDLE] > 0 &&
+	    (app_servable(a)->count > 0 ||
+		(a->prefetched.count > 0 && queue_recalls(p, app)));
+
+	if (waits && w->since == 0) {
+		w->since = p->now;
+	} else if (!waits && w->since != 0) {
+		w->sum += p->now - w->since;
+		w->since = 0;
+	}
+}
+
+/* Announces that the app is ready, the first time that it is. */
+static void
+settle_announce(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+
+	if (app_rolling(a) || a->phase != APP_RUNNING || !app_is_ready(a))
+		return;
+	app_judge(a, VERDICT_READY);
+	actions_news(p, app, NEWS_READY, ILIST_NONE);
+}
+
+/*
+ * The steps that may follow from a fact, in their order, each with what calls
+ * for it: a mark calls once, other conditions call as long as they hold.  With
+ * `act` the steps are made; without it the earliest time is told at which one
+ * that these marks call for is due.
+ */
+static inline tstamp
+settle_steps(struct pool *p, uint32_t app, unsigned marks, bool act)
+{
+	struct app *a = &p->apps[app];
+	tstamp at = TSTAMP_NEVER;
+
+	if (a->phase >= APP_CLOSING)
+		at = settle_leaving(p, app, act);
+	if (act && a->phase != APP_RUNNING)
+		settle_returned(p, app);
+	if (MARKED(a, marks, MARK_WAITER | MARK_EMPTIED | MARK_ROOM) ||
+	    a->prefetched.count > 0 || a->options.limited)
+		at = tstamp_min(at, queue_step(p, app, marks, act));
+	if (act && MARKED(a, marks, MARK_WAITER | MARK_COUNT | MARK_FAILURE))
+		failure_judge(p, app);
+	if (MARKED(a, marks, MARK_FEWER) || a->shrinking.marked > 0 ||
+	    p->count > p->max_processes + p->surge)
+		at = tstamp_min(at, sizing_shrink(p, app, act));
+	if (a->outdated > 0 || a->rollout.surge > 0)
+		at = tstamp_min(at, rollout_step(p, app, act));
+	if (MARKED(a, marks, MARK_MORE | MARK_FEWER | MARK_LOAD) ||
+	    a->options.limited || a->prefetched.count > 0 ||
+	    a->options.min_idle > 0 || a->growing.spare != SPARE_ENOUGH)
+		at = tstamp_min(at, sizing_grow(p, app, marks, act));
+	if (app_has_need(a) &&
+	    MARKED(a, marks, MARK_LOAD | (MARK_FEWER & ~MARK_ROOM)))
+		at = tstamp_min(at, sizing_promise(p, app, act));
+	if (!act)
+		return at;
+	if (p->places.count > 0)
+		places_offer(p, app);
+	if (!app_is_announced(a))
+		settle_announce(p, app);
+	if (a->intake.accepting == ACCEPTING_PENDING)
+		settle_accepting(p, app);
+	if (MARKED(a, marks, MARK_WAITER | MARK_ROOM | MARK_PREFETCH) ||
+	    a->prefetched.count > 0 || a->idle_waiting.since != 0)
+		settle_idle_waiting(p, app);
+	if (a->phase != APP_RUNNING)
+		settle_wind_down(p, app);
+	return TSTAMP_NEVER;
+}
+
+tstamp
+settle_deadline(struct pool *p, uint32_t app)
+{
+	return settle_steps(p, app, MARK_ALL, false);
+}
+
+/* Makes the app's deadline earlier, if these marks call for that. */
+static void
+settle_arm(struct pool *p, uint32_t app, unsigned marks)
+{
+	tstamp at = settle_steps(p, app, marks, false);
+
+	/* A later deadline may stay early: it costs one look, not one each. */
+	if (at < deadlines_get(&p->app_deadlines, app))
+		deadlines_set(&p->app_deadlines, app, at);
+}
+
+void
+settle_app(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	unsigned marks = a->touched;
+
+	/* A mark of a step calls for later steps now, for others next time. */
+	a->touched = 0;
+	if (deadlines_get(&p->app_deadlines, app) <= p->now)
+		marks = MARK_ALL;
+	(void)settle_steps(p, app, marks, true);
+	settle_arm(p, app, marks);
+	settle_places(p);
+	settle_numbers(p);
+}
+
+void
+settle_all(struct pool *p, uint32_t app)
+{
+	app_touch(&p->apps[app], MARK_ALL);
+	settle_app(p, app);
+}
+
+/* --- what apps share ------------------------------------------------------ */
 
 /*
  * A free number resumes one app.  If that app has no use for the number,
@@ -45,261 +259,14 @@ settle_numbers(struct pool *p)
 		uint32_t app = (p->resume_next + i) % p->napps;
 		const struct app *a = &p->apps[app];
 
-		if (a->accepting != ACCEPTING_PENDING ||
-		    !queue_may_accept(p, app))
+		if (a->intake.accepting != ACCEPTING_PENDING ||
+		    !pool_may_accept(p, app))
 			continue;
 		p->resume_next = app + 1;
-		resume(p, app);
+		settle_accepting(p, app);
 		return;
 	}
 	p->conns_full = false;
-}
-
-/* --- an app that leaves --------------------------------------------------- */
-
-static void
-stop_all(struct pool *p, uint32_t app, enum process_end why)
-{
-	uint32_t n, next;
-
-	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
-		next = room_next(p, n);
-		(void)lifecycle_escalate(p, n, STEP_STOP, why);
-	}
-}
-
-/* Tells once that a held app has no process any more. */
-static void
-rest(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (a->phase != APP_HELD || a->at_rest || app_living(a) != a->stuck)
-		return;
-	a->at_rest = true;
-	actions_news(p, app, NEWS_AT_REST, ILIST_NONE);
-}
-
-/*
- * Stops the processes of an app that closes or is held when nothing waits any
- * more.
- */
-static void
-wind_down(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (a->phase == APP_DRAINED && app_waiting(a) == 0) {
-		app_enter(a, APP_SERVED);
-		stop_all(p, app,
-		    p->phase == POOL_RUNNING ? END_CLOSED : END_SHUTDOWN);
-	}
-	if (a->phase == APP_HOLDING && app_waiting(a) == 0) {
-		app_enter(a, APP_SERVED);
-		stop_all(p, app, (enum process_end)a->held_for);
-	}
-	rest(p, app);
-	if (a->phase == APP_STUCK && a->stuck == 0)
-		app_enter(a, APP_UNSTUCK);
-	if (a->phase == APP_STOPPING && app_living(a) == a->stuck &&
-	    a->over == 0) {
-		a->over = ++p->stamps;
-		actions_app(p, ACTION_OVER, app);
-	}
-}
-
-/* Serves or refuses connections that have come back to a leaving app. */
-static void
-reopen(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (!app_is_ending(a) || app_waiting(a) == 0)
-		return;
-	if (a->phase <= APP_STOPPING && !a->ended && p->phase != POOL_ENDING) {
-		app_enter(a, APP_RETURNED);
-		a->over = 0;
-	} else {
-		queue_refuse_all(p, app, CAUSE_STOPPING);
-	}
-}
-
-void
-settle_end_app(struct pool *p, uint32_t app, enum process_end why)
-{
-	struct app *a = &p->apps[app];
-	uint32_t n, next;
-
-	queue_refuse_all(p, app, CAUSE_STOPPING);
-	app_enter(a, APP_ENDED);
-	a->backlog = 0;
-	a->accepting = ACCEPTING_OPEN;
-	for (n = room_first(p, app); n != ILIST_NONE; n = next) {
-		next = room_next(p, n);
-		(void)lifecycle_escalate(p, n, STEP_TERM, why);
-		if (p->processes[n].state != PROCESS_GONE)
-			lifecycle_arm(p, n);
-	}
-}
-
-static tstamp
-leave_deadline(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	return a->ended || a->phase == APP_OVER ? TSTAMP_NEVER : a->leave_by;
-}
-
-/*
- * An app that leaves ends after its stop_timeout. Sessions that hang, or a lock
- * that never comes, would keep it otherwise, and all that waits for them; and a
- * configuration that removes and adds it again and again would pile up others.
- */
-static void
-leave_in_time(struct pool *p, uint32_t app)
-{
-	if (leave_deadline(p, app) > p->now)
-		return;
-	p->apps[app].ended = true;
-	settle_end_app(p, app, END_CLOSED);
-}
-
-/* --- settling ------------------------------------------------------------- */
-
-/* Sums up time in which a connection waits beside an idle process. */
-static void
-watch_waste(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	bool waste = a->in_state[PROCESS_IDLE] > 0 &&
-	    (app_servable(a)->count > 0 ||
-		(a->prefetched.count > 0 && prefetch_is_due(p, app)));
-
-	if (waste && a->waste_since == 0) {
-		a->waste_since = p->now;
-	} else if (!waste && a->waste_since != 0) {
-		a->idle_while_waiting += p->now - a->waste_since;
-		a->waste_since = 0;
-	}
-}
-
-/* Announces that the app is ready, the first time that it is. */
-static void
-announce(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (app_is_announced(a) || app_rolling(a) || a->phase != APP_RUNNING ||
-	    !app_is_ready(a))
-		return;
-	app_judge(a, VERDICT_READY);
-	actions_news(p, app, NEWS_READY, ILIST_NONE);
-}
-
-/* Marks of changes after which an app may have too many processes. */
-#define MARK_FEWER \
-	(MARK_EMPTIED | MARK_PREFETCH | MARK_ROOM | MARK_COUNT | MARK_FAILURE)
-
-/* Marks of changes after which it may have too few, or may start some. */
-#define MARK_MORE \
-	(MARK_WAITER | MARK_EMPTIED | MARK_PREFETCH | MARK_COUNT | \
-	    MARK_FAILURE | MARK_GROWTH)
-
-#define ANY(bits) (((marks | a->touched) & (bits)) != 0)
-
-/*
- * The steps that may follow from a fact, in their order: a condition that
- * calls for the step, the step, and for TIMED steps when time calls for it.
- * A mark calls once, other conditions call as long as they hold.  Serving
- * comes before expiring: a connection that comes back late is served rather
- * than refused.
- */
-#define STEPS(STEP, TIMED) \
-	TIMED(a->phase >= APP_CLOSING, leave_in_time, leave_deadline) \
-	STEP(a->phase != APP_RUNNING, reopen) \
-	STEP(ANY(MARK_WAITER | MARK_EMPTIED | MARK_ROOM), queue_serve) \
-	TIMED(a->prefetched.count > 0, prefetch_recall, prefetch_deadline) \
-	TIMED(ANY(MARK_WAITER), queue_expire, queue_deadline) \
-	TIMED(a->options.limited, queue_ask_locks, queue_lock_deadline) \
-	STEP(ANY(MARK_WAITER | MARK_COUNT | MARK_FAILURE), failure_judge) \
-	TIMED(ANY(MARK_FEWER) || a->marked > 0 || \
-		p->count > p->max_processes + p->surge, \
-	    shrink_update, shrink_deadline) \
-	TIMED( \
-	    a->outdated > 0 || a->surge > 0, rollout_update, rollout_deadline) \
-	TIMED(ANY(MARK_MORE) || a->options.limited || a->prefetched.count > 0, \
-	    sizing_grow, sizing_grow_deadline) \
-	TIMED(a->options.min_idle > 0 || a->spare != SPARE_ENOUGH, \
-	    sizing_spare, sizing_spare_deadline) \
-	TIMED(ANY(MARK_FEWER | MARK_LOAD), sizing_estimate, \
-	    sizing_estimate_deadline) \
-	TIMED(app_has_need(a) && ANY(MARK_LOAD | (MARK_FEWER & ~MARK_ROOM)), \
-	    sizing_promise, sizing_promise_deadline) \
-	STEP(p->places.count > 0, places_offer) \
-	STEP(!app_is_announced(a), announce) \
-	STEP(a->accepting == ACCEPTING_PENDING, resume) \
-	STEP(ANY(MARK_WAITER | MARK_ROOM | MARK_PREFETCH) || \
-		a->prefetched.count > 0 || a->waste_since != 0, \
-	    watch_waste) \
-	STEP(a->phase != APP_RUNNING, wind_down)
-
-#define RUN(calls, run, ...) \
-	if (calls) \
-		run(p, app);
-
-#define EARLIER(calls, run, deadline) \
-	if (calls) \
-		at = tstamp_min(at, deadline(p, app));
-
-#define SKIP(calls, run)
-
-/* The earliest deadline of the steps that these marks call for. */
-static tstamp
-deadline_of(const struct pool *p, uint32_t app, unsigned marks)
-{
-	const struct app *a = &p->apps[app];
-	tstamp at = TSTAMP_NEVER;
-
-	STEPS(SKIP, EARLIER)
-	return at;
-}
-
-static void
-arm(struct pool *p, uint32_t app, unsigned marks)
-{
-	tstamp at = deadline_of(p, app, marks);
-
-	/* A later deadline may stay early: it costs one look, not one each. */
-	if (at < deadlines_get(&p->app_deadlines, app))
-		deadlines_set(&p->app_deadlines, app, at);
-}
-
-void
-settle_arm(struct pool *p, uint32_t app)
-{
-	arm(p, app, 0);
-}
-
-tstamp
-settle_deadline(const struct pool *p, uint32_t app)
-{
-	return deadline_of(p, app, MARK_ALL);
-}
-
-void
-settle_app(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-	unsigned marks = a->touched;
-
-	/* A mark of a step calls for later steps now, for others next time. */
-	a->touched = 0;
-	if (deadlines_get(&p->app_deadlines, app) <= p->now)
-		marks = MARK_ALL;
-	STEPS(RUN, RUN)
-	arm(p, app, marks);
-	settle_places(p);
-	settle_numbers(p);
 }
 
 void
@@ -313,19 +280,76 @@ settle_places(struct pool *p)
 		uint32_t app = p->places.first;
 
 		sizing_take_place(p, app);
-		settle_arm(p, app);
+		settle_arm(p, app, 0);
 	}
 	places_reconsider(p);
 	/* Spare processes come last: no connection waits for them. */
 	for (uint32_t app = 0;
 	     app < p->napps && p->denied > 0 && places_free(p) > 0; app++)
-		if (p->apps[app].spare == SPARE_DENIED) {
-			sizing_spare(p, app);
-			settle_arm(p, app);
+		if (p->apps[app].growing.spare == SPARE_DENIED) {
+			(void)sizing_spare(p, app, true);
+			settle_arm(p, app, 0);
 		}
 }
 
-void
+/* --- actions and time ------------------------------------------------------
+ */
+
+bool
+pool_next_action(struct pool *p, struct action *out)
+{
+	while (actions_next(p, out)) {
+		struct app *app = &p->apps[out->app];
+
+		switch ((enum action_kind)out->kind) {
+		case ACTION_SPAWN:
+			p->processes[out->process].launched = true;
+			return true;
+		case ACTION_HAND:
+			p->conns[out->conn].state = CONN_HANDED;
+			return true;
+		case ACTION_TAKE:
+			app->taking = false;
+			app_touch(app, MARK_PREFETCH);
+			if (!queue_recalls(p, out->app)) {
+				settle_arm(p, out->app, 0);
+				continue; /* it is wanted no longer */
+			}
+			out->process = p->conns[app->prefetched.first].process;
+			return true;
+		case ACTION_REFUSE:
+			queue_free(p, out->conn);
+			settle_numbers(p);
+			return true;
+		case ACTION_OVER:
+			app->leaving.over = 0;
+			app_enter(
+			    app, app->stuck > 0 ? APP_LEFT_STUCK : APP_LEFT);
+			return true;
+		case ACTION_TELL:
+			app->news &= ~(1u << out->cause);
+			return true;
+		default:
+			return true;
+		}
+	}
+	return false;
+}
+
+tstamp
+pool_deadline(const struct pool *p)
+{
+	uint32_t n;
+	tstamp at = deadlines_first(&p->app_deadlines, &n);
+
+	at = tstamp_min(at, deadlines_first(&p->process_deadlines, &n));
+	if (p->phase == POOL_STOPPING)
+		at = tstamp_min(at, p->stop_at - p->stop_grace);
+	return at;
+}
+
+/* Does what is due in the life of the process. */
+static void
 settle_process(struct pool *p, uint32_t process)
 {
 	uint32_t app = p->processes[process].app;
@@ -341,4 +365,24 @@ settle_process(struct pool *p, uint32_t process)
 		break;
 	}
 	settle_app(p, app);
+}
+
+void
+pool_tick(struct pool *p, tstamp now)
+{
+	uint32_t n;
+
+	settle_at(p, now);
+	if (p->phase == POOL_STOPPING && p->stop_at - p->stop_grace <= now)
+		pool_stop_now(p, p->stop_grace, now);
+	/* The tick of a process may bring a deadline of an app. */
+	while (pool_deadline(p) <= now) {
+		if (deadlines_first(&p->process_deadlines, &n) <= now) {
+			settle_process(p, n);
+			continue;
+		}
+		(void)deadlines_first(&p->app_deadlines, &n);
+		deadlines_set(&p->app_deadlines, n, TSTAMP_NEVER);
+		settle_all(p, n);
+	}
 }

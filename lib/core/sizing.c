@@ -1,96 +1,315 @@
 /*
- * More processes: to keep the minimum and the spare ones, for connections
- * that wait, and for a load that is high.
+ * Fewer processes: those idle too long, those that the load estimate finds to
+ * be more than are needed, and those over a ceiling.  And more: to keep the
+ * minimum and the spare ones, for connections that wait, for a load that is
+ * high, and for a wait that is promised.
  *
- * Sources: AnyEvent::Fork::Pool (`start`: how long all must be busy; `idle`),
- * Passenger's ApplicationPool text (a minimum that is kept, spawning kept to
- * the least), Apache's prefork (starts that double while the need remains),
- * the FastCGI process manager (load).
+ * Sources: AnyEvent::Fork::Pool (`start`: how long all must be busy; `stop`:
+ * how long between two stops; `idle`), Passenger's ApplicationPool text (a
+ * minimum that is kept, spawning kept to the least), Apache's prefork (starts
+ * that double while the need remains), the FastCGI process manager (load,
+ * thresholds, kill interval, slack).
  */
 
-#include "core/policy.h"
+#include "core/mechanism.h"
+#include "core/pool.h"
 
-static uint32_t
-least_of(uint32_t a, uint32_t b)
+/* --- fewer ---------------------------------------------------------------- */
+
+bool
+sizing_is_over(const struct pool *p, const struct app *a)
 {
-	return a < b ? a : b;
+	/*
+	 * A minimum was lowered under what there is, in an app of jobs: no load
+	 * or idleness says that it has too many.
+	 */
+	if (app_has_jobs(a) && a->in_state[PROCESS_STARTING] == 0 &&
+	    bounds_kept(p, a) && !app_is_doubtful(a) &&
+	    bounds_spare(p, a) > 0 && bounds_lasting(a) > a->options.min_idle)
+		return true;
+	return app_processes(a) > a->options.max_processes + a->rollout.surge ||
+	    (p->count > p->max_processes + p->surge &&
+		app_processes(a) > bounds_least(p, a));
 }
 
-/* Starts a process; the caller knows that the ceilings allow it. */
+/*
+ * Whether all processes are wanted, or about to be; or will all leave when the
+ * backlog is empty, and not before.  A waiter for a lock has no use for one
+ * process more, but would want back one that is stopped now; and an old process
+ * idles while the new ones, which come first, may fail.
+ */
+static bool
+sizing_needs_all(const struct app *a)
+{
+	return a->in_state[PROCESS_STARTING] > 0 || a->phase != APP_RUNNING ||
+	    app_is_doubtful(a) || app_waiting(a) > 0 || app_demand(a) > 0 ||
+	    (a->intake.accepting != ACCEPTING_OPEN && !a->renewing);
+}
+
+/* Whether one process fewer would still be enough. */
+static bool
+sizing_may_shrink(const struct pool *p, const struct app *a)
+{
+	return !sizing_needs_all(a) &&
+	    bounds_lasting(a) > bounds_wanted(p, a) &&
+	    (a->options.min_idle == 0 ||
+		a->in_state[PROCESS_IDLE] > a->options.min_idle);
+}
+
+/* When the pace of stops allows one, if it is due at this time. */
+static tstamp
+sizing_stop_at(const struct app *a, tstamp due)
+{
+	tstamp paced = tstamp_add(a->shrinking.stopped, app_stop_delay(a));
+
+	return a->shrinking.stopped != 0 && due < paced ? paced : due;
+}
+
 static void
-launch(struct pool *p, uint32_t app)
+sizing_stop(struct pool *p, uint32_t process, enum process_end why)
+{
+	struct app *a = &p->apps[p->processes[process].app];
+
+	a->shrinking.stopped = p->now;
+	promise_stopped(&a->promise, p->now);
+	(void)lifecycle_stop(p, process, why);
+}
+
+/* The process that is needed least; ILIST_NONE: all are needed. */
+static uint32_t
+sizing_victim(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (!sizing_may_shrink(p, a))
+		return ILIST_NONE;
+	for (uint32_t i = 0; i < a->options.concurrency; i++) {
+		const struct ilist *l = room_list(p, app, i);
+
+		if (!ilist_empty(l))
+			return l->last;
+	}
+	return ILIST_NONE;
+}
+
+/* When the longest idle process has idled for long; TSTAMP_NEVER: none has. */
+static tstamp
+sizing_idle_due(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	uint32_t last = room_list(p, app, 0)->last;
+	tspan most = app_idle_time(a);
+
+	if (most == 0 || last == ILIST_NONE)
+		return TSTAMP_NEVER;
+	return sizing_stop_at(a, tstamp_add(p->processes[last].used, most));
+}
+
+/* --- marks, by load ---------------------------------------------------------
+ */
+
+static void
+sizing_unmark(struct pool *p, struct app *a)
+{
+	app_touch(a, MARK_COUNT);
+	p->marked -= a->shrinking.marked;
+	a->shrinking.marked = 0;
+	a->shrinking.victims = 0;
+}
+
+/* Whether the load would still be low with one more marked. */
+static bool
+sizing_is_needless(const struct pool *p, const struct app *a)
+{
+	uint32_t n = app_ready(a), marked = a->shrinking.marked;
+
+	if (a->options.target_wait > 0 || !sizing_may_shrink(p, a) ||
+	    n <= marked || bounds_lasting(a) - marked <= bounds_least(p, a) ||
+	    a->in_state[PROCESS_IDLE] < marked + a->options.min_idle)
+		return false;
+	n -= marked;
+	if (n == 1)
+		return 100 * a->load.work < a->options.single_threshold;
+	return 100 * a->load.work < a->options.multi_threshold * (n - 1);
+}
+
+/* The load was updated: marks one process if so many are not needed. */
+static void
+sizing_mark(struct pool *p, struct app *a)
+{
+	struct app_shrinking *s = &a->shrinking;
+	tspan interval = a->options.kill_interval;
+
+	if (!sizing_is_needless(p, a))
+		return;
+	if (s->marked == 0)
+		s->kill_at = tstamp_add(
+		    p->now, interval - (p->now - s->origin) % interval);
+	app_touch(a, MARK_COUNT);
+	s->marked++;
+	p->marked++;
+}
+
+/* Stops one for a mark; if none can be stopped, drops all marks. */
+static void
+sizing_stop_one_marked(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-	uint32_t n;
+	uint32_t victim = sizing_victim(p, app);
 
-	lifecycle_start(p, app);
-	n = app_processes(a);
-	promise_started(&a->promise, n > a->surge ? n - a->surge : n,
-	    app_stop_delay(a), p->now);
+	if (victim == ILIST_NONE) {
+		sizing_unmark(p, a);
+		return;
+	}
+	a->shrinking.marked--;
+	p->marked--;
+	if (a->shrinking.victims > 0)
+		a->shrinking.victims--;
+	sizing_stop(p, victim, END_LOAD);
+}
+
+/* A start is wanted: stops what is marked, if all places are nearly taken. */
+static void
+sizing_use_slack(struct pool *p)
+{
+	if (p->count + p->process_slack <= p->max_processes)
+		return;
+	for (uint32_t app = 0; app < p->napps && p->marked > 0; app++) {
+		if (p->apps[app].shrinking.marked == 0)
+			continue;
+		while (p->apps[app].shrinking.marked > 0)
+			sizing_stop_one_marked(p, app);
+		settle_soon(p, app);
+	}
+}
+
+static void
+sizing_stop_marked(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	struct app_shrinking *s = &a->shrinking;
+	/* kill_interval may have become shorter. */
+	tstamp next = tstamp_add(p->now, a->options.kill_interval);
+
+	if (s->marked == 0)
+		return;
+	if (sizing_needs_all(a) || a->options.target_wait > 0) {
+		sizing_unmark(p, a);
+		return;
+	}
+	s->kill_at = tstamp_min(s->kill_at, next);
+	if (s->kill_at <= p->now) {
+		s->victims = s->marked;
+		s->kill_at = tstamp_add(s->kill_at, a->options.kill_interval);
+		if (s->kill_at <= p->now)
+			s->kill_at = next;
+	}
+	while (s->victims > 0 && sizing_stop_at(a, 0) <= p->now)
+		sizing_stop_one_marked(p, app);
+}
+
+tstamp
+sizing_shrink(struct pool *p, uint32_t app, bool act)
+{
+	struct app *a = &p->apps[app];
+	const struct app_shrinking *s = &a->shrinking;
+	struct ilist *idle = room_list(p, app, 0);
+	tstamp at;
+
+	if (act) {
+		while (idle->count > 0 && sizing_is_over(p, a))
+			(void)lifecycle_stop(p, idle->last, END_RESIZED);
+		while (sizing_idle_due(p, app) <= p->now &&
+		    sizing_may_shrink(p, a))
+			sizing_stop(p, idle->last, END_IDLE);
+		sizing_stop_marked(p, app);
+		return TSTAMP_NEVER;
+	}
+	at = sizing_idle_due(p, app);
+	if (at != TSTAMP_NEVER && !sizing_may_shrink(p, a))
+		at = TSTAMP_NEVER;
+	if (s->victims > 0)
+		return tstamp_min(at, sizing_stop_at(a, 0));
+	return s->marked > 0 ? tstamp_min(at, s->kill_at) : at;
 }
 
 /* --- for the minimum and for waiters ------------------------------------- */
 
+/* Sessions that the processes can serve at a time, starting ones included. */
+static double
+sizing_servers(const struct app *a)
+{
+	uint32_t n = app_ready(a) + a->in_state[PROCESS_STARTING];
+
+	return (double)n * a->options.concurrency;
+}
+
+/*
+ * With target_wait: how long one connection in a hundred may wait before that
+ * is worth a process, which stays for long.
+ */
+static tspan
+sizing_tolerance(const struct app *a)
+{
+	return APP_TOLERANCE *
+	    tstamp_min(a->options.target_wait, a->options.start_delay);
+}
+
+tspan
+sizing_patience(const struct app *a)
+{
+	tspan most = a->options.start_delay;
+
+	if (a->start_time == 0)
+		return most;
+	if (a->options.target_wait == 0 || app_demand(a) >= sizing_servers(a))
+		return tstamp_min(a->start_time, most);
+	return sizing_tolerance(a);
+}
+
+/*
+ * With target_wait: whether so many wait that its processes would take too long
+ * to serve them all.
+ */
+static bool
+sizing_is_late(const struct app *a)
+{
+	if (a->options.target_wait == 0 || a->options.growth == GROWTH_LINEAR)
+		return false;
+	return app_demand(a) * promise_session(&a->promise) >
+	    tspan_to_seconds(sizing_tolerance(a)) * sizing_servers(a);
+}
+
+/* Starts a process; the caller knows that the ceilings allow it. */
+static void
+sizing_launch(struct pool *p, uint32_t app)
+{
+	struct app *a = &p->apps[app];
+	uint32_t n, surge = a->rollout.surge;
+
+	lifecycle_start(p, app);
+	n = app_processes(a);
+	promise_started(
+	    &a->promise, n > surge ? n - surge : n, app_stop_delay(a), p->now);
+}
+
 /* Processes that are missing to the minimum, or are about to leave it. */
 static uint32_t
-missing_of(const struct pool *p, const struct app *a)
+sizing_missing(const struct pool *p, const struct app *a)
 {
-	uint32_t lasting = bounds_lasting(a), least = bounds_least(p, a);
+	uint32_t lasting = bounds_lasting(a), min = bounds_least(p, a);
 
 	if (!bounds_kept(p, a))
 		return 0;
-	if (lasting < least)
-		return least - lasting;
+	if (lasting < min)
+		return min - lasting;
 	/* A refused connection does not wait, and yet asks for a process. */
-	return a->refused_down > 0 && lasting == 0 ? 1 : 0;
-}
-
-/* Since when the longest waiting connection waits, prefetched or not. */
-static tstamp
-waiting_since(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-	tstamp at = queue_since(p, app);
-
-	if (!ilist_empty(&a->prefetched))
-		at = tstamp_min(at, p->conns[a->prefetched.first].arrived);
-	return at;
-}
-
-/* When the pace of growth allows the next step. */
-static tstamp
-paced(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-	tstamp from = waiting_since(p, app), at;
-
-	if (a->renewing)
-		return 0;
-	at = tstamp_add(from > a->grown ? from : a->grown, app_patience(a));
-	if (a->options.growth == GROWTH_LINEAR) {
-		/* Starts may take less than start_delay, yet none is sooner. */
-		tstamp next =
-		    tstamp_add(a->promise.started, a->options.start_delay);
-
-		at = at > next ? at : next;
-	}
-	return at;
-}
-
-/* When the next growth is due; TSTAMP_NEVER: none is wanted, or may be. */
-static tstamp
-growth_due(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	if (app_demand(a) == 0 || bounds_under_own(a) == 0)
-		return TSTAMP_NEVER;
-	return bounds_lasting(a) == 0 || app_is_late(a) ? 0 : paced(p, app);
+	return a->failure.refused > 0 && lasting == 0 ? 1 : 0;
 }
 
 /* Processes that the waiters need beyond those that are starting. */
 static uint32_t
-need_of(const struct app *a)
+sizing_need(const struct app *a)
 {
 	uint32_t starting = a->in_state[PROCESS_STARTING];
 	uint32_t each = a->renewing ? 1 : a->options.concurrency;
@@ -99,33 +318,68 @@ need_of(const struct app *a)
 	return need > starting ? need - starting : 0;
 }
 
+/* When the pace of growth allows the next step. */
+static tstamp
+sizing_paced(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+	tstamp from = pool_waiting_since(p, app), at, next;
+
+	if (a->renewing)
+		return 0;
+	if (!ilist_empty(&a->prefetched))
+		from = tstamp_min(from, p->conns[a->prefetched.first].arrived);
+	if (from < a->growing.stepped)
+		from = a->growing.stepped;
+	at = tstamp_add(from, sizing_patience(a));
+	if (a->options.growth != GROWTH_LINEAR)
+		return at;
+	/* Starts may take less than start_delay, yet none is sooner. */
+	next = tstamp_add(a->promise.started, a->options.start_delay);
+	return at > next ? at : next;
+}
+
+/* When the next growth is due; TSTAMP_NEVER: none is wanted, or may be. */
+static tstamp
+sizing_growth_due(const struct pool *p, uint32_t app)
+{
+	const struct app *a = &p->apps[app];
+
+	if (app_demand(a) == 0 || bounds_under_own(a) == 0)
+		return TSTAMP_NEVER;
+	return bounds_lasting(a) == 0 || sizing_is_late(a)
+	    ? 0
+	    : sizing_paced(p, app);
+}
+
 /* How many starts the waiters call for now; those starting count for it. */
 static uint32_t
-step(struct pool *p, uint32_t app)
+sizing_next_step(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	uint32_t starting = a->in_state[PROCESS_STARTING];
-	uint32_t pace = a->pace, need = need_of(a);
-	bool late = app_is_late(a);
+	uint32_t pace = a->growing.pace, need = sizing_need(a);
+	bool late = sizing_is_late(a);
 
-	if (paced(p, app) > p->now && !late)
+	if (sizing_paced(p, app) > p->now && !late)
 		return 1; /* the first process, which no pace holds up */
-	a->grown = p->now;
+	a->growing.stepped = p->now;
 	if (a->options.start_delay == 0 || a->options.growth == GROWTH_ALL ||
 	    a->renewing || late)
 		return need;
 	if (a->options.growth == GROWTH_LINEAR)
-		return least_of(need, 1);
-	a->pace = least_of(2 * pace, 1u << 16);
-	return least_of(need, pace > starting ? pace - starting : 0);
+		return least(need, 1);
+	a->growing.pace = least(2 * pace, 1u << 16);
+	return least(need, pace > starting ? pace - starting : 0);
 }
 
+/* Starts so many, as the ceilings allow, and gets in line for the others. */
 static void
-start(struct pool *p, uint32_t app, uint32_t n, bool missing)
+sizing_start(struct pool *p, uint32_t app, uint32_t n, bool missing)
 {
 	n = bounds_allowed(&p->apps[app], n);
 	if (n > 0)
-		shrink_slack(p);
+		sizing_use_slack(p);
 	for (; n > 0; n--) {
 		/* A place that is free now goes to the line first. */
 		if (places_free(p) == 0 ||
@@ -133,9 +387,22 @@ start(struct pool *p, uint32_t app, uint32_t n, bool missing)
 			places_want(p, app, n, missing);
 			return;
 		}
-		launch(p, app);
+		sizing_launch(p, app);
 	}
-	places_drop(p, app);
+	places_want(p, app, 0, false);
+}
+
+/* Starts a process if there is a place for it now; false: there is none. */
+static bool
+sizing_add(struct pool *p, uint32_t app)
+{
+	if (bounds_allowed(&p->apps[app], 1) == 0)
+		return false;
+	sizing_use_slack(p);
+	if (places_free(p) == 0 || !ilist_empty(&p->places))
+		return false;
+	sizing_launch(p, app);
+	return true;
 }
 
 void
@@ -144,102 +411,77 @@ sizing_take_place(struct pool *p, uint32_t app)
 	struct app *a = &p->apps[app];
 	uint32_t n, wanted = a->places_wanted;
 
-	places_drop(p, app);
+	places_want(p, app, 0, false);
 	if (bounds_paused(p, a))
 		return;
-	n = missing_of(p, a);
+	n = sizing_missing(p, a);
 	if (n > 0) {
-		start(p, app, n, true);
+		sizing_start(p, app, n, true);
 		return;
 	}
-	n = bounds_allowed(a, least_of(wanted, need_of(a)));
+	n = bounds_allowed(a, least(wanted, sizing_need(a)));
 	if (n == 0)
 		return;
-	launch(p, app);
+	sizing_launch(p, app);
 	if (n > 1)
 		places_want(p, app, n - 1, false);
 }
 
-/* --- for no connection that waits yet ------------------------------------ */
-
-/* Starts a process if there is a place for it now; false: there is none. */
-static bool
-add_spare(struct pool *p, uint32_t app)
-{
-	if (bounds_allowed(&p->apps[app], 1) == 0)
-		return false;
-	shrink_slack(p);
-	if (places_free(p) == 0 || !ilist_empty(&p->places))
-		return false;
-	launch(p, app);
-	return true;
-}
-
-/* Starts the processes that the app begins with, as far as places go. */
+/* Starts what the minimum, the waiters and the beginning call for. */
 static void
-begin(struct pool *p, uint32_t app)
+sizing_start_due(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
-
-	while (bounds_kept(p, a) && bounds_lasting(a) < a->first &&
-	    bounds_lasting(a) < a->options.min_idle && add_spare(p, app))
-		;
-	/* Processes without a place now come one by one, as others do. */
-	a->first = 0;
-}
-
-/* Starts what is wanted now, or gets in line for it. */
-static void
-grow(struct pool *p, uint32_t app)
-{
-	uint32_t missing = missing_of(p, &p->apps[app]);
+	uint32_t missing = sizing_missing(p, a);
 	tstamp due;
 
 	if (missing > 0) {
-		start(p, app, missing, true);
-		return;
+		sizing_start(p, app, missing, true);
+	} else {
+		due = sizing_growth_due(p, app);
+		if (due <= p->now)
+			sizing_start(p, app, sizing_next_step(p, app), false);
+		else if (due == TSTAMP_NEVER)
+			places_want(p, app, 0, false);
 	}
-	due = growth_due(p, app);
-	if (due <= p->now)
-		start(p, app, step(p, app), false);
-	else if (due == TSTAMP_NEVER)
-		places_drop(p, app);
+	while (bounds_kept(p, a) && bounds_lasting(a) < a->growing.first &&
+	    bounds_lasting(a) < a->options.min_idle && sizing_add(p, app))
+		;
+	/* Processes without a place now come one by one, as others do. */
+	a->growing.first = 0;
 }
 
-void
-sizing_grow(struct pool *p, uint32_t app)
+static tstamp
+sizing_grow_waiting(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
 	uint32_t demand = app_demand(a);
+	tstamp at, gate;
 
-	if (demand == 0) {
-		a->pace = 1;
-		a->grown = 0;
+	if (act) {
+		if (demand == 0) {
+			a->growing.pace = 1;
+			a->growing.stepped = 0;
+		}
+		if (bounds_paused(p, a))
+			places_want(p, app, 0, false);
+		else
+			sizing_start_due(p, app);
+		if (a->places_wanted > 0 || a->growing.first > 0 ||
+		    (demand > 0 && bounds_under_own(a) > 0))
+			app_touch(a, MARK_GROWTH);
+		return TSTAMP_NEVER;
 	}
-	if (bounds_paused(p, a)) {
-		places_drop(p, app);
-	} else {
-		grow(p, app);
-		begin(p, app);
-	}
-	if (a->places_wanted > 0 || a->first > 0 ||
-	    (demand > 0 && bounds_under_own(a) > 0))
-		app_touch(a, MARK_GROWTH);
-}
-
-tstamp
-sizing_grow_deadline(const struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-	tstamp at;
-
 	if (a->places_wanted > 0 || app_is_ending(a) || p->phase == POOL_ENDING)
 		return TSTAMP_NEVER;
-	at = missing_of(p, a) > 0 || a->first > 0 ? 0 : growth_due(p, app);
+	at = sizing_missing(p, a) > 0 || a->growing.first > 0
+	    ? 0
+	    : sizing_growth_due(p, app);
 	if (at == TSTAMP_NEVER)
 		return at;
-	if (at < bounds_gate(a))
-		at = bounds_gate(a);
+	gate = bounds_gate(a);
+	if (at < gate)
+		at = gate;
 	/*
 	 * A start that is due and was not made just now is held up by a
 	 * ceiling or by a start under way: not time ends that, but an event.
@@ -247,9 +489,11 @@ sizing_grow_deadline(const struct pool *p, uint32_t app)
 	return at > p->now ? at : TSTAMP_NEVER;
 }
 
+/* --- for no connection that waits yet ------------------------------------ */
+
 /* Whether there are fewer idle or starting processes than min_idle. */
 static bool
-is_short(const struct pool *p, const struct app *a)
+sizing_is_short(const struct pool *p, const struct app *a)
 {
 	uint32_t spare =
 	    a->in_state[PROCESS_IDLE] + a->in_state[PROCESS_STARTING];
@@ -260,90 +504,96 @@ is_short(const struct pool *p, const struct app *a)
 }
 
 static void
-set_spare(struct pool *p, struct app *a, enum app_spare state)
+sizing_set_spare(struct pool *p, struct app *a, enum app_spare state)
 {
+	struct app_growing *g = &a->growing;
+
 	p->denied += (state == SPARE_DENIED ? 1u : 0u) -
-	    (a->spare == SPARE_DENIED ? 1u : 0u);
-	if (a->spare == SPARE_ENOUGH)
-		a->short_since = p->now;
-	a->spare = (uint8_t)state;
-}
-
-void
-sizing_spare(struct pool *p, uint32_t app)
-{
-	struct app *a = &p->apps[app];
-
-	if (a->options.min_idle == 0 && a->spare == SPARE_ENOUGH)
-		return;
-	set_spare(p, a, is_short(p, a) ? SPARE_SHORT : SPARE_ENOUGH);
-	while (is_short(p, a) && !bounds_paused(p, a) &&
-	    tstamp_add(a->short_since, a->options.start_delay) <= p->now) {
-		if (!add_spare(p, app)) {
-			set_spare(p, a, SPARE_DENIED);
-			return;
-		}
-		a->short_since = p->now;
-	}
+	    (g->spare == SPARE_DENIED ? 1u : 0u);
+	if (g->spare == SPARE_ENOUGH)
+		g->short_since = p->now;
+	g->spare = (uint8_t)state;
 }
 
 tstamp
-sizing_spare_deadline(const struct pool *p, uint32_t app)
+sizing_spare(struct pool *p, uint32_t app, bool act)
 {
-	const struct app *a = &p->apps[app];
-	tstamp due;
+	struct app *a = &p->apps[app];
+	tspan delay = a->options.start_delay;
+	tstamp due, gate;
 
-	if (a->spare != SPARE_SHORT || app_is_ending(a) ||
+	if (act &&
+	    (a->options.min_idle > 0 || a->growing.spare != SPARE_ENOUGH))
+		sizing_set_spare(
+		    p, a, sizing_is_short(p, a) ? SPARE_SHORT : SPARE_ENOUGH);
+	while (act && sizing_is_short(p, a) && !bounds_paused(p, a) &&
+	    tstamp_add(a->growing.short_since, delay) <= p->now) {
+		if (!sizing_add(p, app)) {
+			sizing_set_spare(p, a, SPARE_DENIED);
+			break;
+		}
+		a->growing.short_since = p->now;
+	}
+	if (a->growing.spare != SPARE_SHORT || app_is_ending(a) ||
 	    p->phase == POOL_ENDING)
 		return TSTAMP_NEVER;
-	due = tstamp_add(a->short_since, a->options.start_delay);
-	return due < bounds_gate(a) ? bounds_gate(a) : due;
+	due = tstamp_add(a->growing.short_since, delay);
+	gate = bounds_gate(a);
+	return due < gate ? gate : due;
 }
 
 /* --- for the load --------------------------------------------------------- */
 
-tstamp
-sizing_estimate_deadline(const struct pool *p, uint32_t app)
+static tstamp
+sizing_estimate_due(const struct pool *p, const struct app *a)
 {
-	const struct app *a = &p->apps[app];
-
 	if (app_has_jobs(a) || app_is_ending(a) ||
-	    (load_at_rest(&a->load) && !shrink_needless(p, a)))
+	    (load_at_rest(&a->load) && !sizing_is_needless(p, a)))
 		return TSTAMP_NEVER;
 	return tstamp_add(a->load.updated, a->options.update_interval);
 }
 
-/* Whether the load estimate calls for one more process. */
-static bool
-is_overloaded(const struct pool *p, const struct app *a)
-{
-	return a->options.target_wait == 0 && bounds_kept(p, a) &&
-	    !a->renewing && !bounds_paused(p, a) &&
-	    a->in_state[PROCESS_STARTING] == 0 && app_ready(a) > 0 &&
-	    !load_at_rest(&a->load) &&
-	    app_load(a, p->now) >= a->options.grow_threshold;
-}
-
-void
+/* Updates the load estimate, and starts or marks a process by it. */
+static void
 sizing_estimate(struct pool *p, uint32_t app)
 {
 	struct app *a = &p->apps[app];
 	const struct app_options *o = &a->options;
 
-	if (p->now - a->load.updated < o->update_interval ||
-	    sizing_estimate_deadline(p, app) == TSTAMP_NEVER)
+	if (sizing_estimate_due(p, a) > p->now)
 		return;
 	load_update(&a->load, o->gain, o->update_interval, p->now);
-	if (!is_overloaded(p, a) || !add_spare(p, app))
-		shrink_mark(p, app);
+	if (o->target_wait > 0 || !bounds_kept(p, a) || a->renewing ||
+	    bounds_paused(p, a) || a->in_state[PROCESS_STARTING] > 0 ||
+	    app_ready(a) == 0 || load_at_rest(&a->load) ||
+	    app_load(a, p->now) < o->grow_threshold || !sizing_add(p, app))
+		sizing_mark(p, a);
+}
+
+tstamp
+sizing_grow(struct pool *p, uint32_t app, unsigned marks, bool act)
+{
+	struct app *a = &p->apps[app];
+	tstamp at = TSTAMP_NEVER;
+
+	if (MARKED(a, marks, MARK_MORE) || a->options.limited ||
+	    a->prefetched.count > 0)
+		at = sizing_grow_waiting(p, app, act);
+	if (a->options.min_idle > 0 || a->growing.spare != SPARE_ENOUGH)
+		at = tstamp_min(at, sizing_spare(p, app, act));
+	if (!MARKED(a, marks, MARK_FEWER | MARK_LOAD))
+		return at;
+	if (!act)
+		return tstamp_min(at, sizing_estimate_due(p, a));
+	sizing_estimate(p, app);
+	return TSTAMP_NEVER;
 }
 
 /* --- for a promised wait -------------------------------------------------- */
 
-tstamp
-sizing_promise_deadline(const struct pool *p, uint32_t app)
+static tstamp
+sizing_promise_due(const struct pool *p, const struct app *a)
 {
-	const struct app *a = &p->apps[app];
 	tstamp next = tstamp_add(a->promise.updated, PROMISE_TICK), due;
 
 	if (!app_has_need(a) || !bounds_kept(p, a))
@@ -355,15 +605,17 @@ sizing_promise_deadline(const struct pool *p, uint32_t app)
 	 * the last one, which any need keeps.
 	 */
 	if (a->options.target_wait == 0 || a->promise.need == 0 ||
-	    bounds_lasting(a) <= 1 || !shrink_allowed(p, a))
+	    bounds_lasting(a) <= 1 || !sizing_may_shrink(p, a))
 		return TSTAMP_NEVER;
 	due = promise_stop_due(&a->promise, app_stop_delay(a));
 	return due > next ? due : next;
 }
 
+/* Estimates the need, and stops a process that it does not call for. */
 static void
-estimate_need(struct pool *p, struct app *a)
+sizing_estimate_need(struct pool *p, uint32_t app)
 {
+	struct app *a = &p->apps[app];
 	const struct app_options *o = &a->options;
 	struct promise_terms terms = {
 		.target = app_target(a),
@@ -373,48 +625,36 @@ estimate_need(struct pool *p, struct app *a)
 		.size = app_processes(a),
 		.overhead = o->exit_ends ? a->start_time : 0,
 	};
+	uint32_t victim, n;
 
 	promise_update(&a->promise, &terms, p->now);
+	a->growing.denied = false;
+	if (o->target_wait == 0)
+		return;
+	victim = sizing_victim(p, app);
+	n = o->exit_ends ? app_processes(a) : bounds_lasting(a);
+	if (victim != ILIST_NONE && a->promise.need > 0 &&
+	    n > promise_most(&a->promise, p->now) &&
+	    promise_stop_due(&a->promise, app_stop_delay(a)) <= p->now)
+		sizing_stop(p, victim, END_LOAD);
 }
 
-void
-sizing_promise(struct pool *p, uint32_t app)
+tstamp
+sizing_promise(struct pool *p, uint32_t app, bool act)
 {
 	struct app *a = &p->apps[app];
-	bool due = sizing_promise_deadline(p, app) <= p->now;
+	tstamp at = sizing_promise_due(p, a);
+	bool due = act && at <= p->now;
 
-	if (due) {
-		estimate_need(p, a);
-		a->need_denied = false;
-	}
-	if (a->options.target_wait == 0)
-		return;
 	if (due)
-		shrink_promised(p, app);
-	while (bounds_lasting(a) < bounds_wanted(p, a) && !a->need_denied)
-		a->need_denied = bounds_paused(p, a) || !add_spare(p, app);
+		sizing_estimate_need(p, app);
+	if (!act || a->options.target_wait == 0)
+		return at;
+	while (bounds_lasting(a) < bounds_wanted(p, a) && !a->growing.denied)
+		a->growing.denied = bounds_paused(p, a) || !sizing_add(p, app);
 	/* The next estimate finds the place free. */
-	if (due && a->need_denied && !bounds_paused(p, a) &&
+	if (due && a->growing.denied && !bounds_paused(p, a) &&
 	    bounds_allowed(a, 1) > 0)
 		places_make(p, app);
-}
-
-void
-sizing_succeed(struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	if (bounds_kept(p, a) && !a->renewing && !bounds_paused(p, a) &&
-	    bounds_allowed(a, 1) > 0 && places_free(p) > 0)
-		lifecycle_start(p, app);
-}
-
-void
-sizing_release(struct pool *p, uint32_t app)
-{
-	const struct app *a = &p->apps[app];
-
-	p->marked -= a->marked;
-	p->surge -= a->surge;
-	p->denied -= a->spare == SPARE_DENIED ? 1 : 0;
+	return TSTAMP_NEVER;
 }

@@ -3,9 +3,7 @@
 
 /*
  * The memory of the pool: its tables of apps, processes and connections, the
- * lists that link their rows by number, and sums over them.  Every file of
- * the pool reads them; which of them may change what is said by the headers
- * above this one: mechanism.h, policy.h, settle.h, pool.h.
+ * lists that link their rows by number, and sums over them.
  */
 
 #include <stdbool.h>
@@ -110,14 +108,6 @@ static inline bool
 tables_have_conn(const struct pool *p)
 {
 	return p->nconns - p->free_conns.count < p->limits.conns;
-}
-
-/* Something was done to the app on behalf of another: it is settled soon. */
-static inline void
-tables_revisit(struct pool *p, uint32_t app)
-{
-	if (p->now < deadlines_get(&p->app_deadlines, app))
-		deadlines_set(&p->app_deadlines, app, p->now);
 }
 
 #endif

@@ -1,15 +1,38 @@
-/* Percentiles over the last minute. */
+/* Percentiles over the last minute, and histograms of all time. */
 
+#include <assert.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "core/window.h"
 
-void
-window_init(struct window *w)
+static const tspan buckets_bounds[BUCKETS_BOUNDS] = {
+	TSPAN_USECONDS(100),
+	TSPAN_USECONDS(250),
+	TSPAN_USECONDS(500),
+	TSPAN_MSECONDS(1),
+	TSPAN_USECONDS(2500),
+	TSPAN_MSECONDS(5),
+	TSPAN_MSECONDS(10),
+	TSPAN_MSECONDS(25),
+	TSPAN_MSECONDS(50),
+	TSPAN_MSECONDS(100),
+	TSPAN_MSECONDS(250),
+	TSPAN_MSECONDS(500),
+	TSPAN_SECONDS(1),
+	TSPAN_MSECONDS(2500),
+	TSPAN_SECONDS(5),
+	TSPAN_SECONDS(10),
+	TSPAN_SECONDS(30),
+	TSPAN_SECONDS(60),
+};
+
+tspan
+buckets_bound(unsigned bucket)
 {
-	memset(w, 0, sizeof(*w));
+	assert(bucket < BUCKETS_BOUNDS);
+	return buckets_bounds[bucket];
 }
 
 static uint32_t
@@ -37,30 +60,27 @@ window_value(uint32_t bucket)
 	    1;
 }
 
-/* The slot of this time, emptied of what is out of the window. */
-static struct window_slot *
-window_slot(struct window *w, tstamp now)
-{
-	int64_t epoch = now / WINDOW_SLOT;
-	struct window_slot *slot = &w->slots[epoch % WINDOW_SLOTS];
-
-	if (slot->epoch != epoch) {
-		memset(slot, 0, sizeof(*slot));
-		slot->epoch = epoch;
-	}
-	return slot;
-}
-
 void
 window_add(struct window *w, tspan value, tstamp now)
 {
-	struct window_slot *slot = window_slot(w, now);
+	int64_t epoch = now / WINDOW_SLOT;
+	struct window_slot *slot = &w->slots[epoch % WINDOW_SLOTS];
+	unsigned bucket = 0;
 
+	if (slot->epoch != epoch) {
+		/* What it has is out of the window. */
+		memset(slot, 0, sizeof(*slot));
+		slot->epoch = epoch;
+	}
 	slot->counts[window_bucket(value)]++;
 	slot->total++;
 	if (value > slot->max)
 		slot->max = value;
-	buckets_add(&w->ever, value);
+	/* Most waits are in the first bucket, most sessions in the middle. */
+	while (bucket < BUCKETS_BOUNDS && value > buckets_bounds[bucket])
+		bucket++;
+	w->ever.counts[bucket]++;
+	w->ever.sum += tspan_to_seconds(value);
 }
 
 /* Whether the slot still belongs to the last minute. */
@@ -99,7 +119,7 @@ window_share(const struct window *w, double share, tstamp now)
 
 /* The part of a bucket that does not exceed the value. */
 static double
-part_within(uint32_t bucket, tspan value)
+window_part(uint32_t bucket, tspan value)
 {
 	tspan from = bucket == 0 ? 0 : window_value(bucket - 1) + 1;
 	tspan to = window_value(bucket) + 1;
@@ -127,7 +147,7 @@ window_within(const struct window *w, tspan value, tstamp now)
 			continue;
 		}
 		for (uint32_t b = 0; b <= window_bucket(value); b++)
-			within += slot->counts[b] * part_within(b, value);
+			within += slot->counts[b] * window_part(b, value);
 	}
 	return total == 0 ? -1 : within / (double)total;
 }

@@ -7,13 +7,24 @@
  * eighth of a power of two wide, so a percentile is at most 1/8 too high;
  * what is under a microsecond counts as one, what is over 2^40 ns (18
  * minutes) shares the last bucket.  The maximum is exact.  Beside it stands
- * the histogram of all that was ever added.
+ * the histogram of all that was ever added, as OpenMetrics has it: counts by
+ * upper bounds that never change, from 100 µs to 60 s.
  */
 
 #include <stdint.h>
 
-#include "core/buckets.h"
 #include "core/tstamp.h"
+
+/* Bounds; one bucket more has what is over the last of them. */
+#define BUCKETS_BOUNDS 18
+
+struct buckets {
+	uint64_t counts[BUCKETS_BOUNDS + 1]; /* of each bucket alone */
+	double sum; /* seconds */
+};
+
+/* The longest time in a bucket; bucket: less than BUCKETS_BOUNDS. */
+tspan buckets_bound(unsigned bucket);
 
 #define WINDOW_SLOTS 7
 #define WINDOW_SLOT TSPAN_SECONDS(10)
@@ -31,11 +42,10 @@ struct window_slot {
 
 struct window {
 	struct window_slot slots[WINDOW_SLOTS];
-	struct buckets ever; /* since window_init() */
+	struct buckets ever;
 };
 
-void window_init(struct window *w);
-
+/* All zero is empty. */
 void window_add(struct window *w, tspan value, tstamp now);
 
 /*

@@ -507,7 +507,7 @@ backlog_look(struct group *g, tstamp now)
 	demand = b->depth + counts.early - counts.beginning;
 	if (b->depth == 0 || demand < 0 || counts.awaited)
 		demand = 0;
-	if ((uint32_t)demand != s->pool.apps[g->app].backlog)
+	if ((uint32_t)demand != s->pool.apps[g->app].intake.backlog)
 		pool_backlog(&s->pool, g->app, (uint32_t)demand, now);
 	if (b->depth > 0)
 		b->calm_at = tstamp_add(now, CALM);

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/backoff.h"
+#include "core/prng.h"
 #include "core/tstamp.h"
 #include "daemon/group.h"
 #include "daemon/keeper.h"

@@ -25,6 +25,8 @@
 #include "sys/log.h"
 #include "sys/wire.h"
 
+#include "../support/pool_check.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 #define WORKERS 4
@@ -174,7 +176,7 @@ arrive(void)
 	uint32_t conn;
 
 	if (!pool_may_accept(&sup.pool, 0)) {
-		if (sup.pool.apps[0].accepting == ACCEPTING_OPEN)
+		if (sup.pool.apps[0].intake.accepting == ACCEPTING_OPEN)
 			pool_accept_paused(&sup.pool, 0, now);
 		return;
 	}

@@ -16,6 +16,7 @@
 
 #include "core/pool.h"
 
+#include "../support/pool_check.h"
 #include "../unit/check.h"
 
 #define SOCKETS 10

@@ -1,6 +1,6 @@
 /* The delay between failed starts. */
 
-#include "core/backoff.h"
+#include "core/prng.h"
 
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /* The decaying estimate of busy processes. */
 
-#include "core/load.h"
+#include "core/promise.h"
 
 #include "check.h"
 

@@ -4,6 +4,8 @@
 
 #include "daemon/worker.h"
 
+#include "../support/pool_check.h"
+
 #include "fixture.h"
 
 /* The latest actions that settle() has found: to take something back. */

@@ -253,7 +253,7 @@ after_a_new_process_died_young_old_processes_stay(void)
 		rig_at((i + 1) * 200000);
 		(void)rig_did();
 	}
-	CHECK(rig_app(0)->rollout == ROLLOUT_GIVEN_UP);
+	CHECK(rig_app(0)->rollout.state == ROLLOUT_GIVEN_UP);
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
 	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
 	rig_end();
@@ -452,10 +452,10 @@ an_old_process_gets_no_more_sessions_than_when_it_was_started(void)
 	(void)rig_did();
 	rig_arrive();
 	CHECK_STR("", rig_did());
-	CHECK_EQ(0, rig_app(0)->places);
+	CHECK_EQ(0, rig_app(0)->room.places);
 	rig_ready(1);
 	CHECK_STR("stop 0, hand 1>1", rig_did());
-	CHECK_EQ(2, rig_app(0)->places);
+	CHECK_EQ(2, rig_app(0)->room.places);
 	rig_end();
 }
 
@@ -486,7 +486,7 @@ several_processes_are_replaced_together(void)
 	pool_replace(&rig.pool, 1, rig.now);
 	pool_replace(&rig.pool, 2, rig.now);
 	pool_replace(&rig.pool, 2, rig.now);
-	CHECK_EQ(2, rig_app(0)->rollout_size);
+	CHECK_EQ(2, rig_app(0)->rollout.size);
 	CHECK_STR("spawn 4", rig_did());
 	rig_ready(4);
 	CHECK_STR("stop 2, spawn 5", rig_did());
@@ -513,7 +513,7 @@ a_process_whose_replacement_does_not_live_stays(void)
 		rig_done(0);
 		rig_exits(2, END_FAILURE);
 	}
-	CHECK_EQ(ROLLOUT_GIVEN_UP, rig_app(0)->rollout);
+	CHECK_EQ(ROLLOUT_GIVEN_UP, rig_app(0)->rollout.state);
 	CHECK_EQ(0, rig_app(0)->outdated);
 	CHECK_EQ(PROCESS_IDLE, rig_process(1)->state);
 	rig_end();

@@ -271,7 +271,7 @@ a_generation_that_does_not_live_ends_no_old_process(void)
 		rig_exits(1, END_FAILURE);
 	}
 	CHECK_EQ(PROCESS_IDLE, rig_process(0)->state);
-	CHECK(rig_app(0)->rollout == ROLLOUT_GIVEN_UP);
+	CHECK(rig_app(0)->rollout.state == ROLLOUT_GIVEN_UP);
 	rig_end();
 }
 

@@ -266,7 +266,7 @@ a_spare_process_comes_when_a_place_is_free_again(void)
 	(void)rig_did();
 	rig_at(5000);
 	CHECK_STR("", rig_did());
-	CHECK(rig_app(0)->spare == SPARE_DENIED);
+	CHECK(rig_app(0)->growing.spare == SPARE_DENIED);
 	pool_resize(&rig.pool, 3, 0, rig.now);
 	CHECK_STR("spawn 2", rig_did());
 	rig_end();
@@ -307,9 +307,9 @@ each_update_marks_one_process(void)
 	rig_begin();
 	rig_running(load_options(), 8);
 	rig_at(10000);
-	CHECK_EQ(1, rig_app(0)->marked);
+	CHECK_EQ(1, rig_app(0)->shrinking.marked);
 	rig_at(30000);
-	CHECK_EQ(3, rig_app(0)->marked);
+	CHECK_EQ(3, rig_app(0)->shrinking.marked);
 	rig_end();
 }
 
@@ -415,9 +415,9 @@ marks_drop_when_a_connection_waits(void)
 	rig_begin();
 	rig_running(load_options(), 2);
 	rig_at(10000);
-	CHECK_EQ(1, rig_app(0)->marked);
+	CHECK_EQ(1, rig_app(0)->shrinking.marked);
 	rig_arrive_n(3);
-	CHECK_EQ(0, rig_app(0)->marked);
+	CHECK_EQ(0, rig_app(0)->shrinking.marked);
 	rig_end();
 }
 
@@ -477,7 +477,7 @@ near_the_ceiling_marked_processes_stop_when_a_start_is_wanted(void)
 	pool_resize(&rig.pool, 8, 4, rig.now);
 	rig_running(o, 5);
 	rig_at(20000);
-	CHECK_EQ(2, rig_app(0)->marked);
+	CHECK_EQ(2, rig_app(0)->shrinking.marked);
 	o.min_processes = 0;
 	(void)rig_add(&o);
 	rig_arrive_at(1);
@@ -521,7 +521,7 @@ a_shorter_kill_interval_holds_for_marked_processes(void)
 	o.kill_interval = TSPAN_SECONDS(86400);
 	rig_running(o, 2);
 	rig_at(30000);
-	CHECK_EQ(1, rig_app(0)->marked);
+	CHECK_EQ(1, rig_app(0)->shrinking.marked);
 	o.kill_interval = TSPAN_SECONDS(60);
 	rig_change(0, &o);
 	rig_at(89999);

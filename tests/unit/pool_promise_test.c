@@ -253,10 +253,10 @@ a_load_under_the_thresholds_stops_none(void)
 	rig_at(50);
 	finish(0);
 	rig_at(60000);
-	CHECK(rig_app(0)->marked > 0);
+	CHECK(rig_app(0)->shrinking.marked > 0);
 	o.target_wait = TSPAN_MSECONDS(20);
 	rig_change(0, &o);
-	CHECK_EQ(0, rig_app(0)->marked);
+	CHECK_EQ(0, rig_app(0)->shrinking.marked);
 	(void)rig_arrive();
 	rig_at(60050);
 	finish(0);

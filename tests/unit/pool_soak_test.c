@@ -209,7 +209,7 @@ check_rest(void)
 		    w.pool.phase != POOL_RUNNING ||
 		    app_processes(a) >= a->options.min_processes);
 		assert(a->phase != APP_HOLDING || app_waiting(a) > 0);
-		assert(a->phase != APP_HELD || a->at_rest);
+		assert(a->phase != APP_HELD || a->leaving.at_rest);
 	}
 }
 

@@ -19,6 +19,8 @@
 
 #include "core/pool.h"
 
+#include "../support/pool_check.h"
+
 #include "check.h"
 
 static struct {
@@ -133,7 +135,22 @@ rig_write_action(const struct action *a)
 		[NEWS_AT_REST] = "at rest",
 		[NEWS_STUCK] = "stuck",
 	};
-	const char *verb = action_name((enum action_kind)a->kind);
+	static const char *const verbs[] = {
+		[ACTION_SPAWN] = "spawn",
+		[ACTION_HAND] = "hand",
+		[ACTION_TAKE] = "take",
+		[ACTION_REFUSE] = "refuse",
+		[ACTION_STOP] = "stop",
+		[ACTION_TERM] = "term",
+		[ACTION_KILL] = "kill",
+		[ACTION_SLOW] = "slow",
+		[ACTION_RESUME] = "resume",
+		[ACTION_LOCK] = "lock",
+		[ACTION_UNLOCK] = "unlock",
+		[ACTION_OVER] = "over",
+		[ACTION_TELL] = "tell",
+	};
+	const char *verb = verbs[a->kind];
 
 	switch ((enum action_kind)a->kind) {
 	case ACTION_HAND:

@@ -16,6 +16,8 @@
 
 #include "core/pool.h"
 
+#include "../support/pool_check.h"
+
 #define WORLD_APPS 24
 #define WORLD_PROCESSES 200
 #define WORLD_CONNS 1200

@@ -11,7 +11,7 @@ static struct window w;
 static void
 an_empty_window_gives_zero(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	CHECK_EQ(0, window_share(&w, 0.5, start));
 	CHECK_EQ(0, window_share(&w, 1, start));
 }
@@ -19,7 +19,7 @@ an_empty_window_gives_zero(void)
 static void
 the_maximum_is_exact(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	window_add(&w, 1234567, start);
 	window_add(&w, 7654321, start);
 	CHECK_EQ(7654321, window_share(&w, 1, start));
@@ -28,7 +28,7 @@ the_maximum_is_exact(void)
 static void
 one_value_is_every_percentile(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	window_add(&w, 1234567, start);
 	CHECK_EQ(1234567, window_share(&w, 0.01, start));
 	CHECK_EQ(1234567, window_share(&w, 0.99, start));
@@ -46,7 +46,7 @@ a_percentile_is_at_most_an_eighth_too_high(void)
 			tspan value = base + prng_span(&random, base - 1);
 			tspan share;
 
-			window_init(&w);
+			w = (struct window){ 0 };
 			for (unsigned k = 0; k < 10; k++)
 				window_add(&w, value, start);
 			window_add(&w, TSPAN_SECONDS(3600), start);
@@ -60,7 +60,7 @@ half_of_a_thousand_values_lie_below_the_median(void)
 {
 	tspan median;
 
-	window_init(&w);
+	w = (struct window){ 0 };
 	for (int i = 1; i <= 1000; i++)
 		window_add(&w, TSPAN_MSECONDS(i), start);
 	median = window_share(&w, 0.5, start);
@@ -71,7 +71,7 @@ half_of_a_thousand_values_lie_below_the_median(void)
 static void
 less_than_a_microsecond_counts_as_one(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	window_add(&w, 0, start);
 	window_add(&w, 999, start);
 	window_add(&w, TSPAN_SECONDS(1), start);
@@ -81,7 +81,7 @@ less_than_a_microsecond_counts_as_one(void)
 static void
 a_year_is_held_too(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	window_add(&w, TSPAN_SECONDS(31536000), start);
 	CHECK_EQ(TSPAN_SECONDS(31536000), window_share(&w, 0.5, start));
 }
@@ -89,7 +89,7 @@ a_year_is_held_too(void)
 static void
 values_are_kept_for_a_minute(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	window_add(&w, 5000000, start);
 	CHECK_EQ(5000000, window_share(&w, 1, start + TSPAN_SECONDS(60)));
 }
@@ -97,7 +97,7 @@ values_are_kept_for_a_minute(void)
 static void
 values_are_gone_after_seventy_seconds(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	window_add(&w, 5000000, start);
 	CHECK_EQ(0, window_share(&w, 1, start + TSPAN_SECONDS(70)));
 	CHECK_EQ(0, window_share(&w, 0.5, start + TSPAN_SECONDS(70)));
@@ -106,7 +106,7 @@ values_are_gone_after_seventy_seconds(void)
 static void
 additions_clear_values_older_than_the_window(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	for (int i = 0; i < 30; i++)
 		window_add(
 		    &w, TSPAN_SECONDS(30 - i), start + TSPAN_SECONDS(10 * i));
@@ -124,7 +124,7 @@ a_pause_of_any_length_leaves_nothing_behind(void)
 	for (unsigned i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
 		tstamp later = start + TSPAN_SECONDS(9 + pauses[i]);
 
-		window_init(&w);
+		w = (struct window){ 0 };
 		for (int k = 0; k < 9; k++)
 			window_add(&w, TSPAN_SECONDS(9), start);
 		window_add(&w, 2000, later);
@@ -136,7 +136,7 @@ a_pause_of_any_length_leaves_nothing_behind(void)
 static void
 the_rate_is_that_of_the_last_minute(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	CHECK_NEAR(0, window_rate(&w, start, start));
 	for (int i = 0; i < 3; i++)
 		window_add(&w, 1, start);
@@ -151,7 +151,7 @@ the_rate_is_that_of_the_last_minute(void)
 static void
 a_share_within_a_length_is_exact_at_the_ends_of_buckets(void)
 {
-	window_init(&w);
+	w = (struct window){ 0 };
 	CHECK_NEAR(-1, window_within(&w, 0, start));
 	for (int i = 0; i < 3; i++)
 		window_add(&w, 0, start);
@@ -168,13 +168,60 @@ a_share_within_a_bucket_is_that_of_equally_many_lengths(void)
 {
 	double share;
 
-	window_init(&w);
+	w = (struct window){ 0 };
 	/* The bucket from 2^24 to 9/8 of that, 16.8 to 18.9 ms. */
 	for (int i = 0; i < 100; i++)
 		window_add(&w, TSPAN_USECONDS(16900), start);
 	window_add(&w, TSPAN_SECONDS(1), start);
 	share = window_within(&w, TSPAN_USECONDS(17825), start);
 	CHECK(share > 0.45 && share < 0.55);
+}
+
+/* --- the histogram of all time -------------------------------------------- */
+
+static void
+bounds_rise_from_100_us_to_a_minute(void)
+{
+	CHECK_EQ(TSPAN_USECONDS(100), buckets_bound(0));
+	for (unsigned i = 1; i < BUCKETS_BOUNDS; i++)
+		CHECK(buckets_bound(i) > buckets_bound(i - 1));
+	CHECK_EQ(TSPAN_SECONDS(60), buckets_bound(BUCKETS_BOUNDS - 1));
+}
+
+static void
+a_length_is_in_the_first_bucket_whose_bound_it_does_not_exceed(void)
+{
+	for (unsigned i = 0; i < BUCKETS_BOUNDS; i++) {
+		w = (struct window){ 0 };
+		window_add(&w, i == 0 ? 0 : buckets_bound(i - 1) + 1, start);
+		window_add(&w, buckets_bound(i), start);
+		CHECK_EQ(2, w.ever.counts[i]);
+	}
+	window_add(&w, TSPAN_SECONDS(31536000), start);
+	CHECK_EQ(1, w.ever.counts[BUCKETS_BOUNDS]);
+}
+
+/* A thousand sessions at a time, for ten years: no integer of 64 bits. */
+static void
+the_sum_holds_centuries(void)
+{
+	w = (struct window){ 0 };
+	for (int i = 0; i < 1000; i++)
+		window_add(&w, TSPAN_SECONDS(315360000), start);
+	CHECK_NEAR(3.1536e11, w.ever.sum);
+	window_add(&w, TSPAN_MSECONDS(1), start);
+	CHECK(w.ever.sum > 3.1536e11);
+}
+
+static void
+a_window_keeps_the_histogram_of_what_it_forgot(void)
+{
+	w = (struct window){ 0 };
+	window_add(&w, TSPAN_MSECONDS(3), TSPAN_SECONDS(1));
+	window_add(&w, TSPAN_MSECONDS(4), start);
+	CHECK_EQ(TSPAN_MSECONDS(4), window_share(&w, 1, start));
+	CHECK_EQ(2, w.ever.counts[5]);
+	CHECK_NEAR(0.007, w.ever.sum);
 }
 
 int
@@ -195,5 +242,9 @@ main(int argc, char **argv)
 	RUN(a_share_within_a_length_is_exact_at_the_ends_of_buckets);
 	RUN(a_share_within_a_bucket_is_that_of_equally_many_lengths);
 	RUN(the_rate_is_that_of_the_last_minute);
+	RUN(bounds_rise_from_100_us_to_a_minute);
+	RUN(a_length_is_in_the_first_bucket_whose_bound_it_does_not_exceed);
+	RUN(the_sum_holds_centuries);
+	RUN(a_window_keeps_the_histogram_of_what_it_forgot);
 	return check_finish();
 }

@@ -2,8 +2,9 @@
 
 #include <assert.h>
 
-#include "core/pool.h"
-#include "core/settle.h"
+#include "core/mechanism.h"
+
+#include "pool_check.h"
 
 /* Sums of a walk over an app's lists. */
 struct tally {
@@ -19,7 +20,7 @@ struct tally {
 };
 
 static void
-check_conns(const struct pool *p, uint32_t process, struct tally *t)
+check_conns(struct pool *p, uint32_t process, struct tally *t)
 {
 	const struct process *x = &p->processes[process];
 	bool prefetched = false;
@@ -45,7 +46,7 @@ check_conns(const struct pool *p, uint32_t process, struct tally *t)
 }
 
 static void
-check_process(const struct pool *p, uint32_t process, struct tally *t)
+check_process(struct pool *p, uint32_t process, struct tally *t)
 {
 	const struct process *x = &p->processes[process];
 	const struct app *a = &p->apps[x->app];
@@ -94,7 +95,7 @@ check_process(const struct pool *p, uint32_t process, struct tally *t)
 }
 
 static void
-check_queue(const struct pool *p, uint32_t app, const struct ilist *queue)
+check_queue(struct pool *p, uint32_t app, const struct ilist *queue)
 {
 	const struct app *a = &p->apps[app];
 	uint64_t before = 0;
@@ -115,7 +116,7 @@ check_queue(const struct pool *p, uint32_t app, const struct ilist *queue)
 }
 
 static void
-check_ahead(const struct pool *p, uint32_t app)
+check_ahead(struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 	tstamp before = 0;
@@ -126,21 +127,21 @@ check_ahead(const struct pool *p, uint32_t app)
 		assert(p->conns[c].handed >= before);
 		before = p->conns[c].handed;
 	}
-	assert(!prefetch_is_due(p, app) || a->taking ||
+	assert(!queue_recalls(p, app) || a->taking ||
 	    deadlines_get(&p->app_deadlines, app) <= p->now);
 }
 
 /* All that is possible has been asked for, or has a deadline. */
 static void
-check_woken(const struct pool *p, uint32_t app)
+check_woken(struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 	tstamp at = deadlines_get(&p->app_deadlines, app);
 
 	/* An app that has to give a place to another one is looked at now. */
 	assert(at <= p->now || at <= settle_deadline(p, app));
-	assert(a->accepting != ACCEPTING_PENDING || !pool_may_accept(p, app) ||
-	    p->conns_full);
+	assert(a->intake.accepting != ACCEPTING_PENDING ||
+	    !pool_may_accept(p, app) || p->conns_full);
 	if (app_is_ending(a) || app_demand(a) == 0)
 		return;
 	/*
@@ -149,7 +150,7 @@ check_woken(const struct pool *p, uint32_t app)
 	 */
 	assert(app_processes(a) > 0 || a->places_wanted > 0 ||
 	    app_demand(a) == a->prefetched.count ||
-	    a->accepting == ACCEPTING_RESUMING || at != TSTAMP_NEVER);
+	    a->intake.accepting == ACCEPTING_RESUMING || at != TSTAMP_NEVER);
 }
 
 static void
@@ -164,7 +165,7 @@ check_promise(const struct app *a)
 }
 
 static void
-check_app(const struct pool *p, uint32_t app)
+check_app(struct pool *p, uint32_t app)
 {
 	const struct app *a = &p->apps[app];
 	const struct app_figures *f = &a->figures;
@@ -181,7 +182,7 @@ check_app(const struct pool *p, uint32_t app)
 	assert(t.apart == a->apart);
 	assert(t.outdated == a->outdated && t.busy == a->busy);
 	assert(t.prefetched == a->prefetched.count);
-	assert(a->victims <= a->marked);
+	assert(a->shrinking.victims <= a->shrinking.marked);
 	assert(t.sessions == f->sessions);
 	check_queue(p, app, &a->queue);
 	check_queue(p, app, &a->cleared);
@@ -190,24 +191,24 @@ check_app(const struct pool *p, uint32_t app)
 	for (uint32_t i = 0; i < room_lists(a); i++) {
 		const struct ilist *l = room_list(p, app, i);
 
-		assert(i >= a->lowest || ilist_empty(l));
+		assert(i >= a->room.lowest || ilist_empty(l));
 	}
-	assert(t.places == a->places);
+	assert(t.places == a->room.places);
 	assert(f->accepted ==
 	    f->completed + f->refused + f->timed_out + f->abandoned + f->lost +
 		app_waiting(a) + f->sessions + f->parked);
-	assert(a->start_time >= 0 && a->pace >= 1);
-	assert(app_patience(a) <= APP_TOLERANCE * a->options.start_delay);
+	assert(a->start_time >= 0 && a->growing.pace >= 1);
+	assert(sizing_patience(a) <= APP_TOLERANCE * a->options.start_delay);
 	check_promise(a);
-	assert(!a->at_rest || a->phase == APP_HELD);
-	assert(
-	    (!a->at_rest && a->phase != APP_OVER) || app_living(a) == a->stuck);
+	assert(!a->leaving.at_rest || a->phase == APP_HELD);
+	assert((!a->leaving.at_rest && a->phase != APP_OVER) ||
+	    app_living(a) == a->stuck);
 	check_woken(p, app);
 }
 
 /* A refused connection keeps its number until its REFUSE is taken out. */
 static void
-check_numbers(const struct pool *p, uint32_t held)
+check_numbers(struct pool *p, uint32_t held)
 {
 	uint32_t used = 0, refused = 0;
 
@@ -224,7 +225,7 @@ check_numbers(const struct pool *p, uint32_t held)
  * process could give at once.
  */
 static void
-check_places(const struct pool *p)
+check_places(struct pool *p)
 {
 	uint32_t first = p->places.first;
 
@@ -237,13 +238,13 @@ check_places(const struct pool *p)
 		assert(app == first || a->phase == APP_FREE ||
 		    ilist_empty(room_list(p, app, 0)) ||
 		    bounds_spare(p, a) == 0 || app_waiting(a) > 0 ||
-		    a->accepting != ACCEPTING_OPEN);
+		    a->intake.accepting != ACCEPTING_OPEN);
 	}
 }
 
 /* Processes whose places are about to be free, or will be in the end. */
 static void
-check_ending(const struct pool *p)
+check_ending(struct pool *p)
 {
 	uint32_t ending = 0, promised = 0;
 
@@ -261,7 +262,7 @@ check_ending(const struct pool *p)
 }
 
 void
-pool_check(const struct pool *p)
+pool_check(struct pool *p)
 {
 	uint32_t count = 0, living = 0, conns = 0, used = 0, resuming = 0;
 	uint32_t wanted = 0, marked = 0, surge = 0, denied = 0;
@@ -279,11 +280,11 @@ pool_check(const struct pool *p)
 		count += app_processes(a);
 		living += app_living(a) - a->apart;
 		used += app_living(a);
-		resuming += a->accepting == ACCEPTING_RESUMING ? 1 : 0;
+		resuming += a->intake.accepting == ACCEPTING_RESUMING ? 1 : 0;
 		wanted += a->places_wanted;
-		marked += a->marked;
-		surge += a->surge;
-		denied += a->spare == SPARE_DENIED ? 1 : 0;
+		marked += a->shrinking.marked;
+		surge += a->rollout.surge;
+		denied += a->growing.spare == SPARE_DENIED ? 1 : 0;
 		conns += app_waiting(a) + a->figures.sessions;
 	}
 	assert(count == p->count && living == p->living);
