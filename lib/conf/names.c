@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "conf/room.h"
-#include "sys/suggest.h"
+#include "sys/text.h"
 
 /* Names outside of sections that are no options. */
 static const struct {

@@ -12,7 +12,7 @@
 #include "core/app.h"
 #include "daemon/group.h"
 #include "sys/number.h"
-#include "sys/suggest.h"
+#include "sys/text.h"
 
 /* The longest line of reasons. */
 #define REASONS_MAX 4096

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "sys/commands.h"
-#include "sys/suggest.h"
+#include "sys/text.h"
 
 const struct command commands[COMMANDS] = {
 	[COMMAND_APPS] = { "apps", "", "", "list the names of all apps", 0, 0,

@@ -31,36 +31,10 @@ union control_all {
 	char bytes[CMSG_SPACE(FDPASS_MAX * sizeof(int)) + OTHERS];
 };
 
-union control_one {
-	struct cmsghdr align;
-	char bytes[CMSG_SPACE(sizeof(int))];
-};
-
 int
 fdpass_pair(int sv[2])
 {
 	return socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sv);
-}
-
-ssize_t
-fdpass_send(int sock, const void *buf, size_t len, int fd)
-{
-	union control_one control;
-	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
-	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
-
-	assert(len > 0);
-
-	if (fd != -1) {
-		memset(&control, 0, sizeof(control));
-		control.align.cmsg_len = CMSG_LEN(sizeof(fd));
-		control.align.cmsg_level = SOL_SOCKET;
-		control.align.cmsg_type = SCM_RIGHTS;
-		memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
-		msg.msg_control = &control;
-		msg.msg_controllen = sizeof(control);
-	}
-	return uncancelled_sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
 ssize_t
@@ -81,6 +55,19 @@ fdpass_send_many(
 	control.align.cmsg_level = SOL_SOCKET;
 	control.align.cmsg_type = SCM_RIGHTS;
 	memcpy(CMSG_DATA(&control.align), fds, nfds * sizeof(int));
+	return uncancelled_sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+ssize_t
+fdpass_send(int sock, const void *buf, size_t len, int fd)
+{
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	assert(len > 0);
+
+	if (fd != -1)
+		return fdpass_send_many(sock, buf, len, &fd, 1);
 	return uncancelled_sendmsg(sock, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 

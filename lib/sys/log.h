@@ -11,6 +11,7 @@
  * The clock read here is the wall clock, for people; nothing is decided by it.
  */
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <time.h>
@@ -108,13 +109,17 @@ void log_put(struct logline *line);
 
 /* --- logline.c: what is logged, and how it looks ------------------------ */
 
-/* Log one line; the functions without an x add ": " and the text of errno. */
-void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_errorx(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_warnx(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Logs one line; error is an errno whose text follows, 0: none. */
+void log_at(enum log_level level, int error, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Those without an x add ": " and the text of errno. */
+#define log_error(...) log_at(LOG_LEVEL_ERROR, errno, __VA_ARGS__)
+#define log_errorx(...) log_at(LOG_LEVEL_ERROR, 0, __VA_ARGS__)
+#define log_warn(...) log_at(LOG_LEVEL_WARN, errno, __VA_ARGS__)
+#define log_warnx(...) log_at(LOG_LEVEL_WARN, 0, __VA_ARGS__)
+#define log_info(...) log_at(LOG_LEVEL_INFO, 0, __VA_ARGS__)
+#define log_debug(...) log_at(LOG_LEVEL_DEBUG, 0, __VA_ARGS__)
 
 /* Logs an error, waits at most 1 s until all is written, and exits with 71. */
 void fatal(const char *fmt, ...)

@@ -143,62 +143,12 @@ static void __attribute__((format(printf, 4, 0))) log_text(enum log_level level,
 }
 
 void
-log_error(const char *fmt, ...)
+log_at(enum log_level level, int error, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_text(LOG_LEVEL_ERROR, errno, "", fmt, ap);
-	va_end(ap);
-}
-
-void
-log_errorx(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_text(LOG_LEVEL_ERROR, 0, "", fmt, ap);
-	va_end(ap);
-}
-
-void
-log_warn(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_text(LOG_LEVEL_WARN, errno, "", fmt, ap);
-	va_end(ap);
-}
-
-void
-log_warnx(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_text(LOG_LEVEL_WARN, 0, "", fmt, ap);
-	va_end(ap);
-}
-
-void
-log_info(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_text(LOG_LEVEL_INFO, 0, "", fmt, ap);
-	va_end(ap);
-}
-
-void
-log_debug(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_text(LOG_LEVEL_DEBUG, 0, "", fmt, ap);
+	log_text(level, error, "", fmt, ap);
 	va_end(ap);
 }
 

@@ -82,4 +82,15 @@ const char *figure_span(tspan span, char *buf, size_t size);
 /* Likewise, of bytes: "512", "64.0K", "1.5G". */
 const char *figure_size(int64_t bytes, char *buf, size_t size);
 
+/* --- "is X meant?": the known name nearest to a mistyped word --------- */
+
+/*
+ * How many letters have to be changed, added, left out or swapped with their
+ * neighbour to make b of a; 64 if one of them is longer than that.
+ */
+unsigned suggest_distance(const char *a, const char *b);
+
+/* The nearest of the names, which end with NULL; NULL: none is near. */
+const char *suggest_nearest(const char *word, const char *const *names);
+
 #endif

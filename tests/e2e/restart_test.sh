@@ -391,6 +391,32 @@ testAWatchedFileMayBeMissing() {
 	stays 1
 }
 
+# switches: how often the thread of the loop has slept and been woken.
+switches() {
+	awk '/^voluntary_ctxt/ { print $2 }' "/proc/$POOL/task/$POOL/status"
+}
+
+# All of them are looked at in one wakeup.
+testManyAppsWithFilesLetTheDaemonSleep() {
+	fresh
+	touch "$DIR/tmp/restart.txt"
+	for n in $(seq 40); do
+		cat <<-EOF
+		app "a$n" {
+			listen = "unix:a$n.sock"
+			command = { "$TWORKER" }
+			min_processes = 0
+		}
+		EOF
+	done | conf
+	pool_start -v
+	await said 'a40: its files are watched'
+	before=$(switches)
+	sleep 3
+	times=$(($(switches) - before))
+	assertTrue "$times times" "[ $times -lt 15 ]"
+}
+
 # --- the options --------------------------------------------------------
 
 testAnEmptyRestartDirSeesNoRestartTxt() {

@@ -10,7 +10,7 @@
 #include <netinet/in.h>
 #include <pwd.h>
 
-#include "sys/suggest.h"
+#include "sys/text.h"
 
 #include "conf_help.h"
 
