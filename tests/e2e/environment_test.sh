@@ -113,13 +113,39 @@ testAClearedEnvironmentHasOnlyWhatIsWritten() {
 	pool_stop
 }
 
-testAProcessIsToldItsAppIdSlotAndChannel() {
+testOptionsOfTheProcessAreInForce() {
+	mkdir -p "$DIR/else/where"
+	look 'directory = else/where' 'umask = 0137' 'nice = 7' \
+	    'limit_nofile = 123' 'limit_core = 0' 'limit_cpu = 1h' \
+	    'limit_nproc = 2000' 'no_new_privileges = true'
+	assertEquals "$DIR/else/where" "$(seen pwd)"
+	assertEquals 0137 "$(seen umask)"
+	assertEquals 7 "$(seen nice)"
+	assertEquals 123 "$(soft_limit 'Max open files')"
+	assertEquals 123 "$(hard_limit 'Max open files')"
+	assertEquals 0 "$(soft_limit 'Max core file size')"
+	assertEquals 3600 "$(soft_limit 'Max cpu time')"
+	assertEquals 2000 "$(soft_limit 'Max processes')"
+	assertEquals 1 "$(proc_status NoNewPrivs)"
+}
+
+testWithoutOptionsTheDefaultsOfTheManualAreInForce() {
+	before=$(umask)
+	umask 0026
 	look
-	assertTrue 'has APPPOOL_APP=web'
-	assertTrue 'has APPPOOL_PROTOCOL=1'
-	assertTrue 'has APPPOOL_FD=3'
-	assertTrue 'has APPPOOL_SLOT=0'
-	assertTrue "has APPPOOL_ID=$(status apps web workers 0 id)"
+	umask "$before"
+	assertEquals 0026 "$(seen umask)"
+	assertEquals "$DIR" "$(seen pwd)"
+	assertEquals "$(sed -n 's/^NoNewPrivs:[^0-9]*//p' /proc/self/status)" \
+	    "$(proc_status NoNewPrivs)"
+	assertEquals 0000000000000000 "$(proc_status SigBlk)"
+	assertEquals 0000000000000000 "$(proc_status SigIgn)"
+	pid=$(status apps web workers 0 pid)
+	assertEquals 'session and group' "$pid $pid" "$(seen group)"
+	for each in APP=web PROTOCOL=1 FD=3 SLOT=0 \
+	    "ID=$(status apps web workers 0 id)"; do
+		assertTrue "$each" "has APPPOOL_$each"
+	done
 }
 
 testLivingProcessesShareNoSlot() {
@@ -131,45 +157,6 @@ testLivingProcessesShareNoSlot() {
 	await status_is 5 apps web idle
 	assertEquals '0 1 2 3 4' "$(status apps web workers '*' slot |
 	    sort -n | xargs)"
-}
-
-testTheDefaultDirectoryIsThatOfTheFile() {
-	look
-	assertEquals "$DIR" "$(seen pwd)"
-}
-
-testTheDirectoryIsAsWritten() {
-	mkdir -p "$DIR/else/where"
-	look 'directory = else/where'
-	assertEquals "$DIR/else/where" "$(seen pwd)"
-}
-
-testTheUmaskIsAsWritten() {
-	look 'umask = 0137'
-	assertEquals 0137 "$(seen umask)"
-}
-
-testTheDefaultUmaskIsTheDaemons() {
-	before=$(umask)
-	umask 0026
-	look
-	umask "$before"
-	assertEquals 0026 "$(seen umask)"
-}
-
-testNiceIsAsWritten() {
-	look 'nice = 7'
-	assertEquals 7 "$(seen nice)"
-}
-
-testTheLimitsAreAsWritten() {
-	look 'limit_nofile = 123' 'limit_core = 0' 'limit_cpu = 1h' \
-	    'limit_nproc = 2000'
-	assertEquals 123 "$(soft_limit 'Max open files')"
-	assertEquals 123 "$(hard_limit 'Max open files')"
-	assertEquals 0 "$(soft_limit 'Max core file size')"
-	assertEquals 3600 "$(soft_limit 'Max cpu time')"
-	assertEquals 2000 "$(soft_limit 'Max processes')"
 }
 
 testLimitAsIsInForce() {
@@ -191,32 +178,6 @@ testTheDefaultLimitOfDescriptorsIsThatGivenToTheDaemon() {
 	ulimit -Sn "$soft"
 	assertEquals 300 "$(soft_limit 'Max open files')"
 	assertEquals "$hard" "$(hard_limit 'Max open files')"
-}
-
-testNoNewPrivilegesIsInForce() {
-	look 'no_new_privileges = true'
-	assertEquals 1 "$(proc_status NoNewPrivs)"
-}
-
-testNoNewPrivilegesIsOffByDefault() {
-	[ "$(sed -n 's/^NoNewPrivs:[^0-9]*//p' /proc/self/status)" = 0 ] || {
-		skip 'no_new_privs is on already'
-		return
-	}
-	look
-	assertEquals 0 "$(proc_status NoNewPrivs)"
-}
-
-testNoSignalIsBlockedOrIgnored() {
-	look
-	assertEquals 0000000000000000 "$(proc_status SigBlk)"
-	assertEquals 0000000000000000 "$(proc_status SigIgn)"
-}
-
-testAProcessLeadsASessionAndGroupOfItsOwn() {
-	look
-	pid=$(status apps web workers 0 pid)
-	assertEquals "$pid $pid" "$(seen group)"
 }
 
 # Descriptor 3 or 4 is that of ls itself, for the folder.
