@@ -92,20 +92,6 @@ testATcpClientThatResetItsConnectionIsDropped() {
 	release
 }
 
-testADroppedClientFreesItsPlaceInTheQueue() {
-	one_worker
-	client "unix:$DIR/web.sock" 's.close()'
-	await status_is 1 apps web abandoned
-	start_process "$BUILD/tests/e2e/ask" --to "unix:$DIR/web.sock" \
-	    --timeout "$LIMIT" >"$DIR/asked"
-	asked=$STARTED
-	await status_is 1 apps web waiting
-	release
-	finish "$asked"
-	assertContains "$(cat "$DIR/asked")" hello
-	assertEquals 0 "$(status apps web refused)"
-}
-
 testAHalfClosedClientIsServed() {
 	one_worker 2
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
@@ -121,21 +107,6 @@ testAHalfClosedClientIsServed() {
 	done
 	assertEquals 'only those who went' 2 "$(status apps web abandoned)"
 	release
-}
-
-# The other process serves on.
-testAClientThatSaysNothingHoldsOneProcessOnly() {
-	starts 'min_processes = 2 max_processes = 2' app web
-	start_process "$PYTHON" -c '
-import socket, sys, time
-s = socket.socket(socket.AF_UNIX)
-s.connect(sys.argv[1])
-time.sleep(60)' "$DIR/web.sock"
-	await status_is 1 apps web sessions
-	assertEquals 20 "$(web hello --count 20 | grep -c hello)"
-	stop_process "$STARTED"
-	await status_is 0 apps web sessions
-	assert_accounts web
 }
 
 # Descriptors that lie unread in a socket are closed with it, not by the loop.

@@ -348,38 +348,12 @@ testAnIdleProcessThatIsKilledIsReplaced() {
 	await no_zombies
 }
 
-testAProcessThatRetiresAfterItsWorkIsReplacedAtOnce() {
-	starts 'max_processes = 1 restart_delay = 30s' app web --retire-after 1
-	assertEquals 10 "$(web hello --count 10 | cut -d ' ' -f 1 |
-	    sort -u | wc -l)"
-	await status_is '{"retired": 10}' apps web exits
-	assertFalse 'it backs off' 'said "next start in"'
-}
-
 testAnExitInASessionIsLoggedWithItsStatus() {
 	starts 'restart_delay = 10ms' app web
 	assertEquals '' "$(web 'exit 7' 2>/dev/null)"
 	await said 'exited with status 7 in a session of'
 	await status_is 1 apps web lost
 	await status_is 1 apps web idle
-}
-
-testYoungDeathsAreFollowedByEverLongerPauses() {
-	starts 'restart_delay = 100ms restart_delay_max = 400ms' app web
-	for spawned in 2 3 4 5; do
-		kill -KILL "$(status apps web workers 0 pid)"
-		await status_is $spawned apps web spawned
-		await status_is 1 apps web idle
-	done
-	await pauses_are 4
-	# Pauses have up to a quarter of jitter.
-	assertEquals '0.1 0.2 0.4 0.4' "$(sed -n \
-	    's/.*next start in \([0-9.]*\) s$/\1/p' "$DIR/log" |
-	    sed -e 's/0.3/0.2/' -e 's/0.5/0.4/' | xargs)"
-}
-
-pauses_are() {
-	[ "$(grep -c 'next start in' "$DIR/log")" -eq "$1" ]
 }
 
 testAThreadThatCannotTakeItsConnectionLosesItAlone() {

@@ -141,22 +141,6 @@ testAnAppThatFailedRecoversByItself() {
 	assertEquals 1 "$(times_said 'web: recovered')"
 }
 
-# The connection is refused; the start that it brings is not 60 s away.
-testTheNextRequestToAFailedAppBringsAStart() {
-	cat >"$DIR/flaky" <<-EOF
-	#!/bin/sh
-	[ -e "$DIR/marks/mended" ] && exec "$TWORKER"
-	exit 1
-	EOF
-	chmod 755 "$DIR/flaky"
-	begins 'start_limit = 1 restart_delay = 20ms' server web ./flaky
-	await status_is failed apps web state
-	touch "$DIR/marks/mended"
-	web >/dev/null 2>&1
-	await status_is running apps web state
-	assertContains "$(web)" hello
-}
-
 testAProcessThatNeverSaysReadyIsKilledAfterStartTimeout() {
 	begins 'start_timeout = 200ms kill_timeout = 200ms start_limit = 2
 	    restart_delay = 20ms' bad --never-ready
@@ -201,20 +185,6 @@ testAnAppThatWasNeverReadyIsToldWhatItsHandoffExpects() {
 0 or 3" "$(status apps accept last_failure)"
 	await said 'error broken: failed:'
 	assertNotContains "$(status apps broken last_failure)" 'handoff'
-}
-
-pauses_at_least() {
-	[ "$(times_said 'bad: next start in')" -ge "$1" ]
-}
-
-testAProgramThatRetiresWithoutWorkIsTriedLessAndLess() {
-	begins 'restart_delay = 100ms restart_delay_max = 10s' bad --say RETIRE
-	await pauses_at_least 3
-	good_serves
-	assertEquals 'retired without a session' \
-	    "$(status apps bad last_failure)"
-	assertTrue 'it is not told' \
-	    "grep -q 'bad: worker .* retired without a session' '$DIR/log'"
 }
 
 testTheReasonOfAFailMessageIsLoggedAndShown() {

@@ -172,24 +172,6 @@ testARequestThatTakesTooLongEndsItsProcessAndNoOther() {
 	assert_accounts web
 }
 
-testAProcessBeyondRequestTimeoutThatIgnoresSigtermIsKilled() {
-	{
-		app web --ignore-term <<-EOF
-		max_processes = 1
-		request_timeout = 500ms
-		kill_timeout = 500ms
-		EOF
-	} | conf
-	pool_start
-	pid=$(status apps web workers 0 pid)
-	client 'sleep 60s'
-	finish "$CLIENT" $((3 * LIMIT))
-	assertEquals 1 "$RC"
-	await is_gone "$pid"
-	await said "(pid $pid) killed by signal 9"
-	await status_is 1 apps web lost
-}
-
 testAStoppedProcessBeyondRequestTimeoutIsReportedAndKilled() {
 	web_conf
 	pool_start
@@ -199,17 +181,6 @@ testAStoppedProcessBeyondRequestTimeoutIsReportedAndKilled() {
 	change 'request_timeout = 500ms' 'kill_timeout = 500ms'
 	await is_gone "$pid"
 	await said " s old, stopped"
-}
-
-testIdleTimeDoesNotCountForRequestTimeout() {
-	web_conf 'request_timeout = 3s'
-	pool_start
-	assertContains "$(web 'sleep 100ms')" hello
-	# The process is idle for longer than request_timeout.
-	sleep 3.1
-	assertContains "$(web 'sleep 100ms')" hello
-	assertEquals 0 "$(status apps web lost)"
-	assertEquals 2 "$(status apps web spawned)"
 }
 
 # --- max_memory ---------------------------------------------------------
@@ -251,16 +222,6 @@ testAProcessThatGrowsWhileIdleIsReplacedAtAnUpdate() {
 	await is_gone "$(pid_of "$answer")"
 	await status_is 2 apps web idle
 	await status_is 1 apps web exits max_memory
-}
-
-testAProcessWithinMaxMemoryStays() {
-	memory_conf 'update_interval = 200ms'
-	old=$(workers)
-	for _ in 1 2 3 4 5; do
-		web >/dev/null
-		sleep 0.2
-	done
-	assertEquals "$old" "$(workers)"
 }
 
 # --- the program behind an adapter ---------------------------------------
@@ -322,26 +283,6 @@ testTheMemoryOfTheProgramBehindAnAdapterCounts() {
 }
 
 # --- prefetched connections ---------------------------------------------
-
-# However long that session takes.
-testAPrefetchedConnectionBehindASessionIsNotLate() {
-	web_conf_of 1 1 'prefetch = 1'
-	pool_start
-	hold_at before
-	client hello
-	await status_is 2 apps web sessions
-	change_of 1 1 'prefetch = 1' 'pickup_timeout = 1s'
-	sleep 2.5
-	# Its turn comes now: pickup_timeout begins.
-	change_of 1 1 'prefetch = 1'
-	open_gate before
-	behind
-	assertContains "$ANSWER" hello
-	finish "$CLIENT"
-	assertContains "$(cat "$DIR/told")" hello
-	assertEquals 1 "$(status apps web spawned)"
-	assertEquals 0 "$(status apps web retaken)"
-}
 
 testAProcessThatDoesNotReceiveIsKilledAndItsConnectionsServed() {
 	web_conf_of 1 1 'prefetch = 1'

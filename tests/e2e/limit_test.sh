@@ -160,26 +160,6 @@ testAnAnswerThatIsNoneIsLoggedAndLetsTheConnectionIn() {
 	pool_stop
 }
 
-testAFullQueueOfTheLimitMeetsOnFull() {
-	{
-		echo "counter = \"unix:$DIR/counter.sock\""
-		limited web "local k 1 1 30s" <<-END
-		min_processes = 2
-		on_full = close
-		END
-	} | conf
-	pool_start
-	hold_at first
-	flood --unix "$DIR/web.sock" --count 1 --max answered=0 >/dev/null 2>&1
-	assertEquals 0 $?
-	open_gate first
-	behind
-	assertContains "$ANSWER" hello
-	await status_is 1 apps web limit full
-	await status_is 1 apps web refused
-	pool_stop
-}
-
 testALimitGoesOnWithTheCounterThatFollowsOneThatDied() {
 	{
 		echo "counter = \"unix:$DIR/counter.sock\""

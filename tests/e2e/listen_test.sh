@@ -284,25 +284,6 @@ testABusyProcessorStartsMoreProcesses() {
 	await status_is 2 apps web processes
 }
 
-# left_by_load: a process found free for a moment may have left and come before.
-left_by_load() {
-	[ "$(status apps web exits load)" -ge 1 ] 2>/dev/null
-}
-
-# Connections keep processes from being idle, not from leaving by load.
-testAFreeProcessorStopsProcessesAgain() {
-	starts 'listen = "unix:web.sock" max_processes = 2
-	    update_interval = 200ms grow_threshold = 5 multi_threshold = 5
-	    kill_interval = 200ms stop_delay = 10ms max_idle_time = 0' listens
-	behind_many 1 burn
-	await status_is 2 apps web processes
-	hold one keep
-	stop_process "$MANY"
-	await status_is 1 apps web processes
-	await left_by_load
-	let_go one
-}
-
 # assert_kept_by TEXT: the process stays while a client that asked so is
 # connected.
 assert_kept_by() {
@@ -323,13 +304,6 @@ testAnIdleConnectionKeepsItsProcess() {
 
 testAConnectionOfAForkedChildKeepsTheProcess() {
 	assert_kept_by child
-}
-
-testAProgramThatIsSlowToListenStartsNoOther() {
-	starts 'listen = "unix:web.sock" min_processes = 0 start_delay = 20ms' \
-	    listens --start 1
-	web >/dev/null
-	await status_is 1 apps web spawned
 }
 
 # --- ends ---------------------------------------------------------------
@@ -361,16 +335,6 @@ testTheBacklogOutlivesTheLastProcess() {
 	kill -KILL "$victim"
 	finish "$MANY"
 	assertEquals 0 "$RC"
-}
-
-testAnExitAfterMinServerLifeIsNoFailure() {
-	starts 'listen = "unix:web.sock" min_server_life = 50ms
-	    restart_delay = 10ms' listens
-	sleep 0.1
-	web "exit 0" >/dev/null 2>&1
-	await status_is 1 apps web exits exit
-	await status_is 1 apps web idle
-	assertEquals null "$(status apps web last_failure)"
 }
 
 testAListenerThatAProgramShutDownIsBoundAnew() {
@@ -405,18 +369,6 @@ testAProgramThatExitsAtOnceCostsNoProcessorTime() {
 }
 
 # --- reload, restart, stop ----------------------------------------------
-
-testSizesOfAListeningAppChangeInPlace() {
-	starts 'listen = "unix:web.sock"' listens
-	hold one keep
-	reloads 'listen = "unix:web.sock" max_processes = 3 start_delay = 1s' \
-	    listens
-	assertEquals 3 "$(status apps web max_processes)"
-	speak one
-	assertEquals "$HELD" "$SAID"
-	assertEquals 1 "$(status apps web spawned)"
-	let_go one
-}
 
 testANewGenerationTakesOverWithoutLoss() {
 	starts 'listen = "unix:web.sock" min_processes = 2' listens --graceful

@@ -8,7 +8,7 @@ client() {
 	client_to=$1
 	shift
 	printf '%s\n' "$@" | "$PYTHON" -c '
-import os, signal, socket, sys, time
+import socket, sys
 host, port = sys.argv[1].rsplit(":", 1)
 if host == "unix":
     s = socket.socket(socket.AF_UNIX)
@@ -21,17 +21,7 @@ def read():
     while part := s.recv(65536):
         got += part
     return got
-def go():
-    os.kill(int(sys.argv[3]), signal.SIGCONT)
-exec(sys.stdin.read())' "$client_to" "$LIMIT" "$POOL"
-}
-
-# early_client ADDRESS LINE...: the same, but the daemon is suspended until the
-# lines call go(): all that was sent before has come when it accepts the
-# connection.
-early_client() {
-	pause_process "$POOL"
-	client "$@"
+exec(sys.stdin.read())' "$client_to" "$LIMIT"
 }
 
 # busy: an app at TCP and Unix addresses, whose one process is busy; further
@@ -105,46 +95,8 @@ testARefusedFastcgiClientIsToldThatRequest1IsOver() {
 	assert_accounts web
 }
 
-testARefusedFastcgiClientIsToldThatItsOwnRequestIsOver() {
-	busy <<-EOF
-	protocol = fastcgi
-	queue_timeout = 300ms
-	EOF
-	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
-		assertEquals 010312ab000800000000000002000000 \
-		    "$(early_client "$to" 's.send(bytes.fromhex(
-		        "010112ab00080000" "0001000000000000"))' \
-		    'go()' 'print(read().hex())')"
-	done
-	await status_is 2 apps web timed_out
-	assert_accounts web
-}
-
-testFastcgiGarbageIsAnsweredThatRequest1IsOver() {
-	busy <<-EOF
-	protocol = fastcgi
-	queue_timeout = 300ms
-	EOF
-	assertEquals 01030001000800000000000002000000 \
-	    "$(early_client "127.0.0.1:$port" 's.send(b"\xff" * 1000)' \
-	    'go()' 'print(read().hex())')"
-}
-
 testARefusedRawConnectionIsJustClosed() {
 	refusing raw
-	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
-		assertEquals "b''" "$(client "$to" 'print(read())')"
-	done
-	await status_is 2 apps web refused
-	assert_accounts web
-}
-
-testOnFullCloseJustClosesInAnyProtocol() {
-	busy <<-EOF
-	max_queue = 0
-	on_full = close
-	protocol = http
-	EOF
 	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
 		assertEquals "b''" "$(client "$to" 'print(read())')"
 	done
@@ -173,17 +125,6 @@ testTheFileOfOnFullReplyIsSentAsItIs() {
 	assert_accounts web
 }
 
-testASlowReaderGetsTheWholeReplyFile() {
-	head -c 65536 /dev/urandom >"$DIR/answer"
-	replying
-	client "unix:$DIR/web.sock" 'got = b""' \
-	    'while part := s.recv(1000):' \
-	    '    got += part' \
-	    '    time.sleep(0.005)' \
-	    'sys.stdout.buffer.write(got)' >"$DIR/got"
-	assertTrue 'other bytes' "cmp '$DIR/answer' '$DIR/got'"
-}
-
 testAReloadReadsTheReplyFileAgain() {
 	echo one >"$DIR/answer"
 	replying
@@ -205,14 +146,6 @@ testAReloadWithoutTheReplyFileChangesNothing() {
 	assertContains "$told" "pool.conf:11: option 'on_full': $DIR/answer: No such"
 	assertEquals "b'one\\n'" \
 	    "$(client "unix:$DIR/web.sock" 'print(read())')"
-}
-
-testWithoutTheReplyFileTheDaemonDoesNotStart() {
-	conf_of 'on_full = "reply:nowhere"' app web
-	"$APPPOOLD" -c "$DIR/pool.conf" >"$DIR/told" 2>&1
-	assertEquals 78 $?
-	assertContains "$(cat "$DIR/told")" \
-	    "pool.conf:5: option 'on_full': $DIR/nowhere: No such file"
 }
 
 # ---------------------------------------------------------------- occasions
@@ -331,18 +264,6 @@ testWaitingClientsAreServedAndFurtherOnesRefused() {
 
 # ---------------------------------------------------------------- reading it
 
-testAClientThatSentAMegabyteReadsTheWholeAnswer() {
-	busy <<-EOF
-	protocol = http
-	queue_timeout = 300ms
-	EOF
-	early_client "127.0.0.1:$port" 's.sendall(bytes(1 << 20))' 'go()' \
-	    'sys.stdout.buffer.write(read())' >"$DIR/got"
-	assertEquals 'reset' 0 $?
-	assertEquals 166 "$(wc -c <"$DIR/got")"
-	assert_accounts web
-}
-
 testAClientThatUploadsAMegabyteIsTold503() {
 	refusing http
 	head -c 1048576 /dev/zero >"$DIR/megabyte"
@@ -354,22 +275,6 @@ testAClientThatUploadsAMegabyteIsTold503() {
 		done
 	done
 	await status_is 20 apps web refused
-	assert_accounts web
-}
-
-testAHalfClosedClientReadsTheWholeAnswer() {
-	busy <<-EOF
-	protocol = http
-	queue_timeout = 300ms
-	EOF
-	for to in "unix:$DIR/web.sock" "127.0.0.1:$port"; do
-		early_client "$to" 's.sendall(bytes(50000))' \
-		    's.shutdown(socket.SHUT_WR)' 'go()' 'time.sleep(0.5)' \
-		    'sys.stdout.buffer.write(read())' >"$DIR/got"
-		assertEquals "$to: reset" 0 $?
-		assertEquals "$to" 166 "$(wc -c <"$DIR/got")"
-	done
-	await status_is 2 apps web timed_out
 	assert_accounts web
 }
 
@@ -402,88 +307,6 @@ for i in range(int(sys.argv[1])):
         s.connect(sys.argv[2])
     held.append(s)
 time.sleep(60)' "$1" "$DIR/web.sock" ${2:+"$2"}
-}
-
-# linger: 400 clients are refused; prints how many of them linger: the fewest
-# that can be seen before the first has lingered for 2 seconds.
-linger() {
-	"$PYTHON" -c '
-import socket, sys, time
-begin = time.monotonic()
-def told():
-    s = socket.socket(socket.AF_UNIX)
-    s.connect(sys.argv[1])
-    return s
-def lingers(s):
-    try:
-        return s.send(b"x") == 1
-    except BrokenPipeError:
-        return False
-clients = [told() for _ in range(400)]
-for s in clients:
-    while s.recv(1000):
-        pass
-fewest = len(clients)
-while fewest > 256 and time.monotonic() < begin + 2:
-    # Connections that do not linger are closed soon, by a helper.
-    clients = [s for s in clients if lingers(s)]
-    if time.monotonic() < begin + 2:
-        fewest = len(clients)
-    time.sleep(0.02)
-print(fewest)' "$DIR/web.sock"
-}
-
-# are_limited: a look that came too late has seen nothing: others are looked at.
-are_limited() {
-	refused=$((refused + 400))
-	[ "$(linger)" -le 256 ]
-}
-
-testNoMoreThan256RefusedConnectionsLingerFor2Seconds() {
-	refusing http
-	before=$(fds "$POOL")
-	refused=0
-	await are_limited
-	hold 400
-	await status_is $((refused + 400)) apps web refused
-	hold 400 "$port"
-	await status_is $((refused + 800)) apps web refused
-	await has_fds "$before"
-	assert_accounts web
-}
-
-# send_without_end ADDRESS: in the background; prints "cut" when it cannot send.
-send_without_end() {
-	start_process client "$1" 'try:' \
-	    '    while True:' '        s.sendall(bytes(65536))' \
-	    'except (BrokenPipeError, ConnectionResetError):' \
-	    '    print("cut")'
-}
-
-testARefusedClientThatSendsWithoutEndIsCut() {
-	refusing http
-	cpu=$(cpu_of "$POOL")
-	send_without_end "unix:$DIR/web.sock" >"$DIR/unix"
-	unix=$STARTED
-	send_without_end "127.0.0.1:$port" >"$DIR/tcp"
-	finish "$STARTED"
-	finish "$unix"
-	cpu=$((($(cpu_of "$POOL") - cpu) / 1000000))
-	for to in unix tcp; do
-		assertTrue "$to: not cut" "[ -s '$DIR/$to' ]"
-	done
-	assertTrue "$cpu ms of processor" "[ $cpu -lt $((200 * SLOW)) ]"
-	assert_accounts web
-}
-
-testARefusedClientThatDoesNotReadIsCut() {
-	head -c 65536 /dev/zero >"$DIR/answer"
-	replying
-	before=$(fds "$POOL")
-	hold 1
-	hold 1 "$port"
-	await status_is 2 apps web refused
-	await has_fds "$before"
 }
 
 # Descriptors that lie unread in a Unix socket are closed by a helper, which may

@@ -244,14 +244,6 @@ testSizesChangeInPlace() {
 	done
 }
 
-testALowerMaximumStopsIdleProcesses() {
-	starts 'min_processes = 6' app web
-	conf_of 'min_processes = 1 max_processes = 2' app web
-	hup
-	await status_is 2 apps web processes
-	await status_is '{"resized": 4}' apps web exits
-}
-
 testAnUnchangedAppKeepsItsProcesses() {
 	{
 		web_conf

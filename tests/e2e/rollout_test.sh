@@ -1,18 +1,6 @@
 #!/bin/sh
 # Processes that are replaced: by age, and by a new generation.
 
-# said_at WORD: times of log lines about workers with that word, in
-# milliseconds.
-said_at() {
-	sed -n "s/^\([^ ]*\) debug web: worker .* $1.*/\1/p" "$DIR/log" |
-	    date -f - +%s%3N
-}
-
-# said_at_least N WORD: for await, for the log may be behind the status.
-said_at_least() {
-	[ "$(said_at "$2" | wc -l)" -ge "$1" ]
-}
-
 # web_app [OPTION-OF-tworker...]
 web_app() {
 	echo 'log_level = debug'
@@ -52,42 +40,6 @@ testAProcessBeyondMaxLifetimeLeavesWhenTheNextIsReady() {
 	assertContains "$(web)" hello
 }
 
-# Without room for two, the old process leaves first.
-testAtTheCeilingAProcessBeyondMaxLifetimeLeavesFirst() {
-	conf_of 'max_processes = 1 max_lifetime = 200ms' web_app
-	began=$(now_ms)
-	pool_start
-	await has_ended max_lifetime 2
-	await said_at_least 1 exited
-	after=$(($(said_at exited | head -n 1) - began))
-	assertTrue "after $after ms" "[ $after -ge 200 ]"
-	assertContains "$(web)" hello
-	assertTrue 'over max_processes' \
-	    "[ $(status apps web workers '*' pid | wc -l) -le 2 ]"
-}
-
-# A process before which connections wait is never idle.
-testAtTheCeilingABusyProcessBeyondMaxLifetimeLeavesBetweenSessions() {
-	starts 'max_processes = 1 max_lifetime = 100ms' web_app --work 5ms
-	start_process "$BUILD/tests/e2e/flood" --unix "$DIR/web.sock" \
-	    --concurrency 4 --count 100000 --limit $((3 * LIMIT)) \
-	    >"$DIR/flood" 2>&1
-	await has_ended max_lifetime 3
-	kill -TERM "$STARTED"
-	assertEquals 0 "$(status apps web lost)"
-}
-
-testAnUnneededProcessBeyondMaxLifetimeIsNotReplaced() {
-	starts 'min_processes = 0' web_app
-	assertContains "$(web)" hello
-	await status_is 1 apps web idle
-	conf_of 'min_processes = 0 max_lifetime = 100ms' web_app
-	reload
-	await has_ended max_lifetime 1
-	assertEquals 1 "$(status apps web spawned)"
-	assertEquals 0 "$(status apps web processes)"
-}
-
 testASessionIsNotCutShortByMaxLifetime() {
 	starts 'max_lifetime = 100ms' web_app
 	occupy one
@@ -96,19 +48,6 @@ testASessionIsNotCutShortByMaxLifetime() {
 	assertContains "$ANSWERS" hello
 	await has_ended max_lifetime 1
 	assertEquals 0 "$(status apps web lost)"
-}
-
-testProcessesLeaveAfterDifferentNumbersOfRequests() {
-	starts 'max_processes = 2 max_requests = 20' web_app
-	web hello --count 400 >"$DIR/answers"
-	# The requests of each process that has ended.
-	cut -d ' ' -f 2 "$DIR/answers" | sort | uniq -c |
-	    awk -v "left=$(status apps web workers '*' id | xargs)" '
-	    index(" " left " ", " " $2 " ") == 0 { print $1 }' >"$DIR/lives"
-	assertEquals 'lives under 20 or over 22' '' \
-	    "$(awk '$1 < 20 || $1 > 22' "$DIR/lives")"
-	assertTrue "lives: $(xargs <"$DIR/lives")" \
-	    "[ $(sort -u "$DIR/lives" | wc -l) -gt 1 ]"
 }
 
 testAJobWorkerLeavesAfterMaxLifetime() {
@@ -302,28 +241,6 @@ testNoOldJobLeavesForANewOneThatMayFail() {
 	assertEquals running "$(status apps web state)"
 	assertFalse 'stopped' "grep -E 'resized|signal|SIGTERM' '$DIR/log'"
 	rm -rf "$DIR/tried"
-}
-
-testALaterFailureDoesNotReplaceTheReasonOfTheGivenUpGeneration() {
-	printf '#!/bin/sh\nexit 3\n' >"$DIR/prog" && chmod 755 "$DIR/prog"
-	lives
-	pool_start
-	old=$(status apps web workers '*' pid | sort)
-	lives
-	sed -i -e "s,$TWORKER,$DIR/prog," -e 's,_max = 1h,_max = 20ms,' \
-	    "$DIR/pool.conf"
-	reload
-	await status_is 'given up' apps web rollout state
-	printf '#!/bin/sh\nexit 4\n' >"$DIR/other" && chmod 755 "$DIR/other"
-	mv "$DIR/other" "$DIR/prog"
-	kill -KILL "$(echo "$old" | head -n 1)"
-	await status_is 'exited with status 4 before it was ready' \
-	    apps web last_failure
-	assert_given_up 'exited with status 3 before it was ready' 1
-	assertTrue 'how long ago' "ctl status -v | grep -q \
-	    'given up [^ ]* ago: exited with status 3 before it was ready'"
-	assertContains "$(cat "$DIR/log")" \
-	    'the old one stays: exited with status 3 before it was ready'
 }
 
 testABetterGenerationIsRolledOutAfterOneThatWasGivenUp() {

@@ -50,19 +50,6 @@ testAUnixClientConnectedAtSigtermIsAnswered() {
 	assertFalse 'the socket stays' "[ -e $DIR/web.sock ]"
 }
 
-testAnIpv6ClientConnectedAtSigtermIsAnswered() {
-	has_ipv6 || { skip 'no IPv6'; return; }
-	port=$(free_port)
-	listens_at "[::1]:$port"
-	stop_under_load TERM --tcp "[::1]:$port"
-}
-
-testAClientOfAWildcardAddressConnectedAtSigtermIsAnswered() {
-	port=$(free_port)
-	listens_at "*:$port"
-	stop_under_load TERM --tcp "127.0.0.1:$port"
-}
-
 testAUnixClientConnectedAtSigquitIsAnswered() {
 	listens_at unix:web.sock
 	stop_under_load QUIT --unix "$DIR/web.sock"
