@@ -520,26 +520,6 @@ snapshots_beyond_the_bound_wait_for_each_other(void)
 }
 
 static void
-clients_beyond_the_limit_are_answered_in_turn(void)
-{
-	static int fds[600];
-	unsigned answered = 0;
-
-	for (unsigned i = 0; i < 600; i++)
-		fds[i] = dial();
-	turn();
-	CHECK_EQ(CLIENTS_MAX, clients->n);
-	for (unsigned i = 0; i < 600; i++)
-		say(fds[i], "version\n", 8);
-	for (unsigned i = 0; i < 600; i++) {
-		answered += *hear(fds[i]) != '\0' && ended;
-		hang_up(fds[i]);
-	}
-	CHECK_EQ(600, answered);
-	CHECK_EQ(0, clients->n);
-}
-
-static void
 idle_clients_give_way_to_one_that_asks(void)
 {
 	static int fds[CLIENTS_MAX + 100];
@@ -616,16 +596,6 @@ wait_ends_when_the_apps_are_ready(void)
 }
 
 static void
-wait_ends_when_the_app_is_removed(void)
-{
-	int fd = ask("wait web\n");
-	(void)hear(fd);
-	groups[0] = NULL;
-	now += TSPAN_MSECONDS(20);
-	CHECK_STR("error: no app web any more\n", hear(fd));
-}
-
-static void
 reload_answers_when_the_reload_is_over(void)
 {
 	int fd = ask("reload\n");
@@ -640,19 +610,6 @@ reload_answers_when_the_reload_is_over(void)
 	(void)hear(fd);
 	reload_call(reload_arg, true, "a\nb");
 	CHECK_STR("{\"message\":\"a\\nb\"}\n", hear(fd));
-}
-
-static void
-a_failed_reload_ends_with_an_error(void)
-{
-	int fd = ask("reload\n");
-	(void)hear(fd);
-	NEED(reload_call != NULL);
-	reload_call(reload_arg, false, "pool.conf:3: what\033\n");
-	CHECK_STR("pool.conf:3: what\\x1b\n"
-		  "error: not reloaded, the old configuration stays in force\n",
-	    hear(fd));
-	CHECK(ended);
 }
 
 static void
@@ -738,25 +695,6 @@ waiting_clients_learn_of_the_end_of_the_daemon(void)
 	(void)hear(fd);
 	close_control(&sup);
 	CHECK_STR("error: the daemon has stopped\n", hear(fd));
-}
-
-static void
-descriptors_of_strangers_are_not_closed_in_the_loop(void)
-{
-	int fd, given;
-
-	NEED(lane_start(&sup.closer, &sup.loop, "closer", NULL) == 0);
-	fd = dial();
-	given = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	turn();
-	if (fdpass_send(fd, "version\n", 8, given) == -1) {
-		/* The kernel can refuse descriptors. */
-		CHECK_EQ(EPERM, errno);
-	} else {
-		CHECK_STR(VERSION, hear(fd));
-		NEED(lane_stop(&sup.closer, TSTAMP_NEVER) == 0);
-		CHECK_EQ(2, (intmax_t)sup.closer.steps);
-	}
 }
 
 /* A connection of this user. */
@@ -869,35 +807,6 @@ the_socket_has_its_mode(void)
 	CHECK(gets_mode(path, 0600));
 	close_control(&sup);
 	CHECK(is_removed(path));
-}
-
-static void
-a_second_daemon_is_refused(void)
-{
-	struct supervisor second;
-
-	second = sup;
-	second.control = NULL;
-	CHECK(control_register(&second));
-	CHECK_EQ(EX_CANTCREAT, reconfigure(&second));
-	close_control(&second);
-	CHECK_STR(VERSION, answer("version\n"));
-}
-
-static void
-a_reload_moves_the_socket_and_keeps_the_clients(void)
-{
-	int fd = dial();
-	turn();
-	conf.control = other_path;
-	CHECK_EQ(0, reconfigure(&sup));
-	CHECK_EQ(-1, dial());
-	say(fd, "version\n", 8);
-	CHECK_STR(VERSION, hear(fd));
-	hang_up(fd);
-	fd = dial_to(other_path);
-	say(fd, "version\n", 8);
-	CHECK_STR(VERSION, hear(fd));
 }
 
 static void
@@ -1091,24 +1000,6 @@ a_follower_who_does_not_read_still_counts_as_one_that_waits(void)
 	CHECK_EQ(0, clients->nwaiting);
 }
 
-/* The work of a turn for one client has a bound. */
-static void
-a_hundred_followers_are_all_served(void)
-{
-	int fds[100];
-
-	for (unsigned i = 0; i < 100; i++) {
-		fds[i] = ask("events -f -n 0\n");
-		turn();
-	}
-	happen("web", 1, 1);
-	pass();
-	for (unsigned i = 0; i < 100; i++) {
-		CHECK_STR(AT "1\n", hear(fds[i]));
-		hang_up(fds[i]);
-	}
-}
-
 int
 main(int argc, char **argv)
 {
@@ -1127,26 +1018,20 @@ main(int argc, char **argv)
 	RUN(a_slow_reader_is_cut_off);
 	RUN(a_reader_of_a_little_now_and_then_is_cut_off_too);
 	RUN(snapshots_beyond_the_bound_wait_for_each_other);
-	RUN(clients_beyond_the_limit_are_answered_in_turn);
 	RUN(idle_clients_give_way_to_one_that_asks);
 	RUN(the_limit_of_clients_leaves_descriptors_to_connections);
 	RUN(waiting_clients_leave_room_for_others);
 	RUN(wait_ends_when_the_apps_are_ready);
-	RUN(wait_ends_when_the_app_is_removed);
 	RUN(reload_answers_when_the_reload_is_over);
-	RUN(a_failed_reload_ends_with_an_error);
 	RUN(a_client_that_left_is_not_told_of_the_reload);
 	RUN(a_reload_among_many_that_wait_is_answered_when_its_rollouts_are_over);
 	RUN(a_reopen_that_a_reload_overtakes_is_answered);
 	RUN(stop_ends_with_the_daemon);
 	RUN(waiting_clients_learn_of_the_end_of_the_daemon);
-	RUN(descriptors_of_strangers_are_not_closed_in_the_loop);
 	RUN(a_strangers_silent_connections_keep_nobody_out);
 	RUN(many_strangers_leave_places_for_root);
 	RUN(a_stranger_whose_connections_all_wait_is_refused_another);
 	RUN(the_socket_has_its_mode);
-	RUN(a_second_daemon_is_refused);
-	RUN(a_reload_moves_the_socket_and_keeps_the_clients);
 	RUN(a_socket_that_cannot_be_opened_leaves_the_former_open);
 	RUN(an_aborted_change_leaves_the_socket_with_its_place_and_mode);
 	RUN(a_reload_brings_a_removed_socket_back);
@@ -1155,7 +1040,6 @@ main(int argc, char **argv)
 	RUN(a_follower_is_given_what_happens_later);
 	RUN(a_slow_follower_loses_events_and_is_told_how_many);
 	RUN(a_follower_who_does_not_read_still_counts_as_one_that_waits);
-	RUN(a_hundred_followers_are_all_served);
 	(void)unlink(path);
 	(void)unlink(other_path);
 	(void)rmdir(dir);

@@ -200,19 +200,6 @@ the_former_dump_stays_until_the_new_one_is_whole(void)
 }
 
 static void
-a_second_request_joins_the_dump_under_way(void)
-{
-	struct dump *first;
-
-	dump_start(&sup, &dump, now);
-	first = dump;
-	dump_start(&sup, &dump, now);
-	CHECK(dump == first);
-	(void)finish();
-	CHECK(dump == NULL);
-}
-
-static void
 a_missing_folder_ends_the_dump(void)
 {
 	static char nowhere[] = "/nonexistent/dump";
@@ -296,7 +283,6 @@ main(int argc, char **argv)
 	(void)snprintf(log_path, sizeof(log_path), "%s/log", dir);
 	RUN(the_file_holds_what_status_shows);
 	RUN(the_former_dump_stays_until_the_new_one_is_whole);
-	RUN(a_second_request_joins_the_dump_under_way);
 	RUN(a_missing_folder_ends_the_dump);
 	RUN(a_full_disk_leaves_the_former_dump);
 	RUN(the_end_of_the_daemon_leaves_no_unfinished_file);

@@ -400,40 +400,6 @@ a_living_worker_is_measured(void)
 }
 
 static void
-figures_of_sessions_are_null_without_sessions(void)
-{
-	(void)add(&job);
-	settle(false);
-	(void)shown(NULL, true);
-	CHECK(has("\"handoff\":\"none\",\"listen\":[],"
-		  "\"min_processes\":1,\"max_processes\":1,"));
-	CHECK(has("\"sessions\":null,\"waiting\":null,"));
-	CHECK(has("\"kept\":null,\"spawned\":1,"));
-	CHECK(has("\"start_time\":null,"));
-	(void)shown(NULL, false);
-	CHECK(strstr(text.data, "connections") == NULL);
-}
-
-static void
-an_app_that_listens_itself_shows_backlog_and_load(void)
-{
-	web.handoff = CONF_HANDOFF_LISTEN;
-	(void)add(&web);
-	settle(false);
-	pool_worked(&sup.pool, 0, 0.5, true, now);
-	(void)shown(NULL, true);
-	CHECK(has("\"handoff\":\"listen\""));
-	CHECK(has("\"load\":0.0,\"work\":0,\"sessions\":null,\"waiting\":0,"
-		  "\"oldest_wait\":null,"));
-	CHECK(has("\"backlog\":0,\"rate\":null,"));
-	CHECK(has("\"sessions\":null,\"requests\":null,"));
-	(void)shown(NULL, false);
-	CHECK(has("0 starting, 2 ready; "));
-	CHECK(has("waiting 0, all in the backlog\n"));
-	CHECK(strstr(text.data, "connections") == NULL);
-}
-
-static void
 apps_alone_have_no_workers(void)
 {
 	struct status *st;
@@ -499,22 +465,6 @@ only_the_last_line_of_json_is_complete(void)
 		CHECK(eol[-1] == ',' || eol[-1] == '[');
 	CHECK_EQ(11, lines);
 	CHECK(eol != NULL && eol[-1] == '}');
-}
-
-static void
-the_text_has_a_line_for_each_worker(void)
-{
-	(void)add(&web);
-	settle(true);
-	now += TSPAN_SECONDS(3672);
-	(void)shown(NULL, false);
-	CHECK(has(", /etc/pool.conf (generation 3)\n"
-		  "processes 2/9000, active 0, waiting 0\n"));
-	CHECK(has("\nweb: running, native\n"
-		  "  processes 2/8 (min 2): 0 starting, 2 idle, 0 active; "));
-	CHECK(has("  waiting 0/10, most 0, "));
-	CHECK(has("\n  00000000 100000    0 idle        0       0  "
-		  "1h01m  1h01m      -      -\n"));
 }
 
 /* For the log, and for those who ask the socket without apppoolctl. */
@@ -599,12 +549,9 @@ main(int argc, char **argv)
 	RUN(a_worker_shows_its_own_status_text);
 	RUN(a_failed_app_shows_when_it_is_tried_again);
 	RUN(a_living_worker_is_measured);
-	RUN(figures_of_sessions_are_null_without_sessions);
-	RUN(an_app_that_listens_itself_shows_backlog_and_load);
 	RUN(apps_alone_have_no_workers);
 	RUN(a_snapshot_does_not_change_while_it_is_written);
 	RUN(only_the_last_line_of_json_is_complete);
-	RUN(the_text_has_a_line_for_each_worker);
 	RUN(the_figures_are_words_too);
 	RUN(thousands_of_workers_come_in_small_pieces);
 	text_fini(&text);
