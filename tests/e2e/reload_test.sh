@@ -48,10 +48,6 @@ broken_unknown() {
 	} >"$DIR/pool.conf"
 }
 
-broken_open() {
-	echo 'app "web" {' >"$DIR/pool.conf"
-}
-
 broken_empty() {
 	: >"$DIR/pool.conf"
 }
@@ -82,20 +78,6 @@ broken_string() {
 	} >"$DIR/pool.conf"
 }
 
-broken_braces() {
-	{
-		printf 'app "web" '
-		head -c 200000 /dev/zero | tr '\0' '{'
-	} >"$DIR/pool.conf"
-}
-
-broken_lists() {
-	{
-		printf 'max_processes = '
-		head -c 200000 /dev/zero | tr '\0' '{'
-	} >"$DIR/pool.conf"
-}
-
 broken_include() {
 	{
 		web_conf
@@ -107,31 +89,14 @@ broken_fifo() {
 	mkfifo "$DIR/pool.conf"
 }
 
-broken_device() {
-	ln -s /dev/zero "$DIR/pool.conf"
-}
-
-broken_nul() {
-	{
-		web_conf
-		printf '\0\0'
-	} >"$DIR/pool.conf"
-}
-
-broken_mistakes() {
-	for i in $(seq 500); do
-		echo "mistake$i = $i"
-	done >"$DIR/pool.conf"
-}
-
 # break_conf KIND: the configuration file is broken in that way.
 break_conf() {
 	rm -rf "$DIR/pool.conf"
 	"broken_$1"
 }
 
-BROKEN="syntax unknown open empty missing directory unreadable string \
-    braces lists include fifo device nul mistakes"
+BROKEN="syntax unknown empty missing directory unreadable string include \
+    fifo"
 
 testEachKindOfBrokenFileLeavesTheOldConfiguration() {
 	web_conf | conf
