@@ -335,6 +335,7 @@ each() {
 	# shellcheck disable=SC2154 # shunit2's count
 	while read -r each_row <&9; do
 		each_failed=$__shunit_assertsFailed each_pids=$PIDS PIDS=''
+		: >"$DIR/log"
 		{ eval "$* $each_row"; } 9<&-
 		[ "$__shunit_assertsFailed" -eq "$each_failed" ] ||
 		    echo "failed: $each_row"

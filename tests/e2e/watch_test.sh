@@ -19,11 +19,6 @@ testThereIsOneWatchAndItIsNoProcessOfAnApp() {
 	assertEquals 1 "$(status processes)"
 }
 
-testTheWatchHasNothingOpen() {
-	starts '' app web
-	assertEquals '' "$(ls "/proc/$(watches)/fd")"
-}
-
 testAWatchThatWasKilledIsReplaced() {
 	starts '' app web
 	first=$(watches)

@@ -41,10 +41,6 @@ attack_with_stats() {
 	assert_b_is_served
 }
 
-testAClientThatPipelinesStatsHoldsUpNobody() {
-	attack_with_stats 1
-}
-
 testSixtyFourClientsThatPipelineStatsHoldUpNobody() {
 	attack_with_stats 64
 }

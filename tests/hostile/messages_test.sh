@@ -20,20 +20,13 @@ assert_killed_for() {
 	assert_b_is_served
 }
 
-testAProcessThatFloodsBlindIsKilled() {
-	assert_killed_for BLIND
-}
-
-testAProcessThatFloodsStatusIsKilled() {
-	assert_killed_for 'STATUS busy'
-}
-
-testAProcessThatFloodsEventIsKilled() {
-	assert_killed_for 'EVENT again'
-}
-
-testAProcessThatFloodsRetireIsKilled() {
-	assert_killed_for RETIRE
+testAProcessThatFloodsTheDaemonWithMessagesIsKilled() {
+	each assert_killed_for <<-'END'
+	BLIND
+	'STATUS busy'
+	'EVENT again'
+	RETIRE
+	END
 }
 
 testMessagesOfManyShortSessionsAreNoFlood() {

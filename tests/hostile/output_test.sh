@@ -28,10 +28,6 @@ assert_b_is_served_beside() {
 	assert_b_is_served
 }
 
-testAProcessThatPrintsEmptyLinesHoldsUpNoOther() {
-	assert_b_is_served_beside 1
-}
-
 testEightProcessesThatPrintEmptyLinesHoldUpNoOther() {
 	assert_b_is_served_beside 8
 }
