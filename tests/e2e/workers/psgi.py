@@ -6,12 +6,11 @@ import os
 import socket
 
 import contrib
+import http_facts
 import parking
 import templates
 from contrib import GET
-
-POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
-CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+from http_facts import CHUNKED, POST, body, get, logged, said
 
 
 def ready(**options):
@@ -20,24 +19,7 @@ def ready(**options):
     return worker
 
 
-def get(path, more=""):
-    return f"GET {path} HTTP/1.1\r\nHost: x\r\n{more}\r\n".encode()
-
-
-def body(answer):
-    return answer.partition(b"\r\n\r\n")[2]
-
-
-def said(worker, request):
-    """The environment of the request, as the application has it."""
-    answer = worker.ask(request)
-    assert answer.startswith(b"HTTP/1.1 200 OK\r\n"), answer
-    return json.loads(body(answer))
-
-
-def logged(worker):
-    worker.log.seek(0)
-    return worker.log.read()
+globals().update(http_facts.of(ready, PATH_INFO="/a b"))
 
 
 def in_hand():
@@ -56,95 +38,12 @@ def answer_of(connection, request, method="GET"):
     return response.status, response.getheader("Connection"), response.read()
 
 
-def an_application_sees_the_request(folder):
-    with ready() as worker:
-        env = said(
-            worker,
-            b"POST /a%20b?c=d HTTP/1.1\r\nHost: name:1\r\nX-One: 1\r\n"
-            b"X_One: 2\r\nx-one:3\t\r\nCookie: a=1\r\nCookie: b=2\r\n"
-            b"Content-Type: text/x\r\nContent-Length: 3\r\n\r\nabc",
-        )
-    assert env.pop("REMOTE_PORT").isdigit()
-    assert env.pop("SERVER_PORT").isdigit()
-    assert env == {
-        "REQUEST_METHOD": "POST",
-        "SCRIPT_NAME": "",
-        "PATH_INFO": "/a b",
-        "QUERY_STRING": "c=d",
-        "REQUEST_URI": "/a%20b?c=d",
-        "CONTENT_LENGTH": "3",
-        "CONTENT_TYPE": "text/x",
-        "HTTP_HOST": "name:1",
-        "HTTP_X_ONE": "1, 3",
-        "HTTP_COOKIE": "a=1; b=2",
-        "REMOTE_ADDR": "127.0.0.1",
-        "SERVER_NAME": "127.0.0.1",
-        "SERVER_PROTOCOL": "HTTP/1.1",
-        "body": "abc",
-    }
-
-
-def an_absolute_target_takes_precedence_over_host(folder):
-    with ready() as worker:
-        for target, path in (
-            ("http://other:2/p/q?r", "/p/q"),
-            ("http://other:2", "/"),
-            ("https://other:2?r", "/"),
-        ):
-            env = said(worker, get(target))
-            assert (env["HTTP_HOST"], env["PATH_INFO"]) == ("other:2", path)
-
-
-def a_client_of_a_unix_socket_is_of_this_machine(folder):
-    with socket.socket(socket.AF_UNIX) as listener, ready() as worker:
-        listener.bind(f"{folder}/socket")
-        listener.listen()
-        env = json.loads(body(worker.ask(GET, listener=listener)))
-    assert env["REMOTE_ADDR"] == "127.0.0.1"
-    assert (env["SERVER_NAME"], env["SERVER_PORT"]) == ("localhost", "80")
-
-
-def requests_of_two_meanings_are_refused(folder):
-    with ready() as worker:
-        for request, status in (
-            (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
-            (POST + b"Content-Length: 1, 1\r\n\r\na", 400),
-            (POST + b"Content-Length: +1\r\n\r\na", 400),
-            (POST + b"Content-Length: 0x1\r\n\r\na", 400),
-            (POST + b"Content-Length:\r\n\r\n", 400),
-            (POST + b"Content-Length : 1\r\n\r\na", 400),
-            (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
-             b"0\r\n\r\n", 400),
-            (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
-            (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"
-             b"0\r\n\r\n", 400),
-            (get("/", " folded: x\r\n"), 400),
-            (get("/", "A: b\r\n folded\r\n"), 400),
-            (get("/", "A: b\rC: d\r\n"), 400),
-            (get("/", "A: b\nC: d\r\n"), 400),
-            (get("/", "no colon\r\n"), 400),
-            (get("/", "Host: y\r\n"), 400),
-            (get("/a b"), 400),
-            (get("elsewhere"), 400),
-            (b"GET / HTTP/1.1\r\n\r\n", 400),
-            (b"GET / HTTP/1.1\nHost: x\n\n", 400),
-            (b"GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505),
-            (get("/", "A: " + "b" * 70000 + "\r\n"), 431),
-        ):
-            assert worker.status(request) == status, request[:99]
-        assert worker.status(GET) == 200
-
-
 def a_body_may_come_in_chunks(folder):
     with ready() as worker:
         env = said(worker, CHUNKED + b"3;a=b\r\nabc\r\n0a\r\n" + b"d" * 10 +
                    b"\r\n0\r\nTrailer: x\r\n\r\n")
         assert (env["body"], env["CONTENT_LENGTH"]) == ("abcdddddddddd", "13")
         assert said(worker, CHUNKED + b"0\r\n\r\n")["body"] == ""
-        for bad in (b"x\r\n", b"-1\r\n", b"\r\n", b"3\r\nabcd\r\n", b"3\n",
-                    b"3;\rx\r\nabc\r\n", b"0\r\nX: y\n\r\n" + GET,
-                    b"0\r\nX: y\rz\r\n\r\n"):
-            assert worker.status(CHUNKED + bad + b"0\r\n\r\n") == 400, bad
 
 
 def a_long_body_is_read_from_a_file(folder):

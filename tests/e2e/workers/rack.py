@@ -7,10 +7,9 @@ import socket
 import termios
 
 import contrib
+import http_facts
 from contrib import GET
-
-POST = b"POST / HTTP/1.1\r\nHost: x\r\n"
-CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+from http_facts import CHUNKED, POST, body, get, logged, said
 
 
 def ready(**options):
@@ -19,128 +18,10 @@ def ready(**options):
     return worker
 
 
-def get(path, more=b""):
-    return b"GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n" % (path, more)
-
-
-def body(answer):
-    return answer.partition(b"\r\n\r\n")[2]
-
-
-def said(worker, request):
-    """The environment of the request, as the application has it."""
-    answer = worker.ask(request)
-    assert answer.startswith(b"HTTP/1.1 200 OK\r\n"), answer
-    return json.loads(body(answer))
-
-
-def logged(worker):
-    worker.log.seek(0)
-    return worker.log.read()
-
-
-def an_application_sees_the_request(folder):
-    with ready() as worker:
-        env = said(
-            worker,
-            b"POST /a%20b?c=d HTTP/1.1\r\nHost: name:1\r\nX-One: 1\r\n"
-            b"X_One: 2\r\nx-one:3\t\r\nCookie: a=1\r\nCookie: b=2\r\n"
-            b"Content-Type: text/x\r\nContent-Length: 3\r\n\r\nabc",
-        )
-        assert env.pop("REMOTE_PORT").isdigit()
-        assert env.pop("SERVER_PORT").isdigit()
-        assert env == {
-            "REQUEST_METHOD": "POST",
-            "SCRIPT_NAME": "",
-            # Applications and their frameworks decode it.
-            "PATH_INFO": "/a%20b",
-            "QUERY_STRING": "c=d",
-            "REQUEST_URI": "/a%20b?c=d",
-            "CONTENT_LENGTH": "3",
-            "CONTENT_TYPE": "text/x",
-            "HTTP_HOST": "name:1",
-            "HTTP_X_ONE": "1, 3",
-            "HTTP_COOKIE": "a=1; b=2",
-            "HTTP_VERSION": "HTTP/1.1",
-            "REMOTE_ADDR": "127.0.0.1",
-            "SERVER_NAME": "127.0.0.1",
-            "SERVER_PROTOCOL": "HTTP/1.1",
-            "SERVER_SOFTWARE": "apppool-rack",
-            "hijack": False,
-            "body": "abc",
-        }
-
-
-def an_absolute_target_takes_precedence_over_host(folder):
-    with ready() as worker:
-        for target, path in (
-            (b"http://other:2/p/q?r", "/p/q"),
-            (b"HTTP://other:2", "/"),
-            (b"https://other:2?r", "/"),
-        ):
-            request = b"GET %s HTTP/1.1\r\nHost: x\r\n\r\n" % target
-            if target.startswith(b"HTTP"):
-                target = target.lower()
-            env = said(worker, request.replace(b"HTTP:", b"http:"))
-            assert (env["HTTP_HOST"], env["PATH_INFO"]) == ("other:2", path)
-        env = said(worker, b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n")
-        assert env["PATH_INFO"] == ""
-
-
-def a_client_of_a_unix_socket_is_of_this_machine(folder):
-    with socket.socket(socket.AF_UNIX) as listener, ready() as worker:
-        listener.bind(f"{folder}/socket")
-        listener.listen()
-        answer = worker.ask(GET, listener=listener)
-        env = json.loads(body(answer))
-        assert env["REMOTE_ADDR"] == "127.0.0.1"
-        assert (env["SERVER_NAME"], env["SERVER_PORT"]) == ("localhost", "80")
-        assert "REMOTE_PORT" not in env
-
-
-def requests_of_two_meanings_are_refused(folder):
-    with ready() as worker:
-        for request, status in (
-            (POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400),
-            (POST + b"Content-Length: 1, 1\r\n\r\na", 400),
-            (POST + b"Content-Length: +1\r\n\r\na", 400),
-            (POST + b"Content-Length: 1_0\r\n\r\n0123456789", 400),
-            (POST + b"Content-Length: 0x1\r\n\r\na", 400),
-            (POST + b"Content-Length:\r\n\r\n", 400),
-            (POST + b"Content-Length : 1\r\n\r\na", 400),
-            (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n"
-             b"0\r\n\r\n", 400),
-            (POST + b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
-            (POST + b"Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n"
-             b"\r\n0\r\n\r\n", 501),
-            (POST + b"Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 501),
-            (b"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"
-             b"0\r\n\r\n", 400),
-            (get(b"/", b" folded: x\r\n"), 400),
-            (get(b"/", b"A: b\r\n folded\r\n"), 400),
-            (get(b"/", b"A: b\rC: d\r\n"), 400),
-            (get(b"/", b"A: b\nC: d\r\n"), 400),
-            (get(b"/", b"A: b\0\r\n"), 400),
-            (get(b"/", b"no colon\r\n"), 400),
-            (get(b"/", b": no name\r\n"), 400),
-            (get(b"/", b"Host: y\r\n"), 400),
-            (get(b"/").replace(b"x", b"x/y@z"), 400),
-            (b"GET / HTTP/1.1\r\n\r\n", 400),
-            (b"GET / HTTP/1.1\nHost: x\n\n", 400),
-            (b"GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-            (b"GET / x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-            (b"GET / HTTP/1.1 \r\nHost: x\r\n\r\n", 400),
-            (b"GET /\tx HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-            (b"GET /#x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-            (b"GET x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-            (b"GET http://x@y/ HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-            (b"CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-            (b"G(T / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-            (b"GET /\r\n\r\n", 400),
-            (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
-        ):
-            assert worker.status(request) == status, request
-        assert b"" == logged(worker)
+# Applications and their frameworks decode the path.
+globals().update(http_facts.of(
+    ready, PATH_INFO="/a%20b", HTTP_VERSION="HTTP/1.1",
+    SERVER_SOFTWARE="apppool-rack", hijack=False))
 
 
 def requests_that_are_too_long_are_refused(folder):
@@ -184,25 +65,6 @@ def chunks_may_come_in_pieces(folder):
                     os.sched_yield()
             with client.makefile("rb") as answer:
                 assert json.loads(body(answer.read()))["body"] == "abcd"
-
-
-def chunks_that_are_none_are_refused(folder):
-    with ready() as worker:
-        for chunks in (
-            b"x\r\n\r\n",
-            b"-1\r\n\r\n",
-            b"\r\n\r\n",
-            b"0x3\r\nabc\r\n0\r\n\r\n",
-            b"3\nabc\n0\n\n",
-            b"3\r\nabcd\r\n0\r\n\r\n",
-            b"3 3\r\nabc\r\n0\r\n\r\n",
-            b"9" * 16 + b"\r\n",
-            b"3;" + b"x" * 2000 + b"\r\nabc\r\n0\r\n\r\n",
-            b"3;\rx\r\nabc\r\n0\r\n\r\n",
-            b"0\r\nX: y\n\r\n" + GET,
-            b"0\r\nX: y\rz\r\n\r\n",
-        ):
-            assert worker.status(CHUNKED + chunks) == 400, chunks
 
 
 def a_body_that_breaks_off_is_not_taken_for_whole(folder):
