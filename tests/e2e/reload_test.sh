@@ -95,8 +95,8 @@ break_conf() {
 	"broken_$1"
 }
 
-BROKEN="syntax unknown empty missing directory unreadable string include \
-    fifo"
+BROKEN="syntax unknown empty missing directory unreadable string fifo \
+    include"
 
 testEachKindOfBrokenFileLeavesTheOldConfiguration() {
 	web_conf | conf
