@@ -382,7 +382,7 @@ show_status(const struct line *l)
 	if (all) {
 		details_put(answer, &out);
 		json_decref(answer);
-	} else if (table_init(&table, answer)) {
+	} else if (table_init(&table, answer, COLUMNS_ALL)) {
 		table_put(&table, &out);
 		table_fini(&table);
 	} else {

@@ -98,15 +98,13 @@ struct table {
 	struct text cell; /* being made */
 };
 
-/* Takes status over. False: there is no memory, or it is no such answer. */
-bool table_init(struct table *, json_t *status);
-void table_fini(struct table *);
-
 /*
- * Sorts by a column: by name upwards, by figures downwards, by state and
- * failure those first that need a look.
+ * Takes status over, and sorts the apps by a column: by name upwards, by
+ * figures downwards, by state and failure those first that need a look;
+ * COLUMNS_ALL: as they are. False: there is no memory, or it is no such answer.
  */
-void table_sort(struct table *, enum column by);
+bool table_init(struct table *, json_t *status, enum column by);
+void table_fini(struct table *);
 
 /* Puts the line of a row without its newline, cut to width unless that is 0. */
 #define TABLE_DAEMON SIZE_MAX
@@ -134,8 +132,18 @@ const char *form_string(const json_t *object, const char *path);
  */
 void form_put(struct text *out, const json_t *object, const char *form);
 
-/* The columns of a text; and puts it into so many of them. */
-size_t form_width(const struct text *);
+/* The columns of a text. */
+static inline size_t
+form_width(const struct text *t)
+{
+	size_t width = 0, n;
+
+	for (size_t i = 0; i < t->len; i += n == 0 ? 1 : n, width++)
+		n = text_char_length(t->data + i, t->len - i);
+	return width;
+}
+
+/* Puts a text into so many columns. */
 void form_pad(struct text *out, const struct text *, size_t width, bool left);
 
 /* --- details.c: everything about a daemon and its apps ------------------ */

@@ -48,16 +48,6 @@ form_string(const json_t *object, const char *path)
 	return json_string_value(find_member(object, path));
 }
 
-size_t
-form_width(const struct text *t)
-{
-	size_t width = 0, n;
-
-	for (size_t i = 0; i < t->len; i += n == 0 ? 1 : n, width++)
-		n = text_char_length(t->data + i, t->len - i);
-	return width;
-}
-
 void
 form_pad(struct text *out, const struct text *t, size_t width, bool left)
 {

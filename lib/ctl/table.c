@@ -134,51 +134,7 @@ make_cell(struct text *cell, const json_t *app, enum column column)
 		form_put(cell, app, columns[column].form);
 }
 
-/* --- the table ---------------------------------------------------------- */
-
-bool
-table_init(struct table *t, json_t *status)
-{
-	const json_t *apps = json_object_get(status, "apps");
-
-	*t = (struct table){ .status = status, .nrows = json_array_size(apps) };
-	text_init(&t->cell, TEXT_MAX);
-	t->rows = calloc(t->nrows + 1, sizeof(*t->rows));
-	if (t->rows == NULL || !json_is_array(apps))
-		goto fail;
-	for (size_t row = 0; row < t->nrows; row++) {
-		t->rows[row] = (struct table_row){ .place = row,
-			.app = json_array_get(apps, row) };
-		if (form_string(t->rows[row].app, "name") == NULL)
-			goto fail;
-	}
-
-	for (enum column i = 0; i < COLUMNS_ALL; i++) {
-		t->widths[i] = strlen(columns[i].heading);
-		for (size_t row = 0; row < t->nrows; row++) {
-			size_t width;
-
-			make_cell(&t->cell, t->rows[row].app, i);
-			width = form_width(&t->cell);
-			if (width > t->widths[i])
-				t->widths[i] = width;
-		}
-	}
-	return true;
-
-fail:
-	table_fini(t);
-	return false;
-}
-
-void
-table_fini(struct table *t)
-{
-	free(t->rows);
-	text_fini(&t->cell);
-	json_decref(t->status);
-	*t = (struct table){ 0 };
-}
+/* --- the order of rows --------------------------------------------------- */
 
 /* The figure that rows are sorted by, the largest first. */
 static double
@@ -188,6 +144,8 @@ weight_of(const json_t *app, enum column by)
 
 	if (by == COLUMN_FAILURE)
 		return form_string(app, "last_failure") != NULL;
+	if (by == COLUMNS_ALL)
+		return 0;
 	if (by != COLUMN_STATE)
 		return figure_of(app, by);
 	if (state == NULL || strcmp(state, "running") == 0)
@@ -216,13 +174,54 @@ compare_names(const void *one, const void *other)
 	return strcmp(form_string(a->app, "name"), form_string(b->app, "name"));
 }
 
-void
-table_sort(struct table *t, enum column by)
+/* --- the table ---------------------------------------------------------- */
+
+bool
+table_init(struct table *t, json_t *status, enum column by)
 {
-	for (size_t row = 0; row < t->nrows; row++)
+	const json_t *apps = json_object_get(status, "apps");
+
+	*t = (struct table){ .status = status, .nrows = json_array_size(apps) };
+	text_init(&t->cell, TEXT_MAX);
+	t->rows = calloc(t->nrows + 1, sizeof(*t->rows));
+	if (t->rows == NULL || !json_is_array(apps))
+		goto fail;
+	for (size_t row = 0; row < t->nrows; row++) {
+		t->rows[row] = (struct table_row){ .place = row,
+			.app = json_array_get(apps, row) };
+		if (form_string(t->rows[row].app, "name") == NULL)
+			goto fail;
 		t->rows[row].weight = weight_of(t->rows[row].app, by);
-	qsort(t->rows, t->nrows, sizeof(*t->rows),
-	    by == COLUMN_APP ? compare_names : compare_rows);
+	}
+	if (by != COLUMNS_ALL)
+		qsort(t->rows, t->nrows, sizeof(*t->rows),
+		    by == COLUMN_APP ? compare_names : compare_rows);
+
+	for (enum column i = 0; i < COLUMNS_ALL; i++) {
+		t->widths[i] = strlen(columns[i].heading);
+		for (size_t row = 0; row < t->nrows; row++) {
+			size_t width;
+
+			make_cell(&t->cell, t->rows[row].app, i);
+			width = form_width(&t->cell);
+			if (width > t->widths[i])
+				t->widths[i] = width;
+		}
+	}
+	return true;
+
+fail:
+	table_fini(t);
+	return false;
+}
+
+void
+table_fini(struct table *t)
+{
+	free(t->rows);
+	text_fini(&t->cell);
+	json_decref(t->status);
+	*t = (struct table){ 0 };
 }
 
 /* --- lines -------------------------------------------------------------- */

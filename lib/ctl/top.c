@@ -86,15 +86,13 @@ look_at_apps(struct top *top)
 
 	if (answer == NULL)
 		return false;
-	if (!table_init(&table, answer)) {
+	if (!table_init(&table, answer, top->sort)) {
 		top->errors = strdup("apppoolctl: the daemon answers "
 				     "otherwise: another version?\n");
 		return false;
 	}
 	table_fini(&top->table);
 	top->table = table;
-	if (top->sort != COLUMNS_ALL)
-		table_sort(&top->table, top->sort);
 	return true;
 }
 

@@ -29,10 +29,16 @@ static struct table table;
 static struct text line;
 
 static void
-read_apps(const char *json)
+read_sorted(const char *json, enum column by)
 {
 	table_fini(&table);
-	CHECK(table_init(&table, json_loads(json, 0, NULL)));
+	CHECK(table_init(&table, json_loads(json, 0, NULL), by));
+}
+
+static void
+read_apps(const char *json)
+{
+	read_sorted(json, COLUMNS_ALL);
 }
 
 static const char *
@@ -108,16 +114,18 @@ a_character_of_several_bytes_takes_one_column(void)
 static void
 rows_are_sorted_by_what_needs_a_look(void)
 {
-	read_apps(DAEMON(APP("b", "running", "3", "null") "," LISTENS "," APP(
-	    "a", "running", "5", "null") "," APP("c", "failed", "0", "null")));
-	table_sort(&table, COLUMN_ACTIVE);
+	static const char apps[] =
+	    DAEMON(APP("b", "running", "3", "null") "," LISTENS "," APP("a",
+		"running", "5", "null") "," APP("c", "failed", "0", "null"));
+
+	read_sorted(apps, COLUMN_ACTIVE);
 	CHECK_STR("a", app_at(0));
 	CHECK_STR("c", app_at(2));
 	CHECK_STR("node", app_at(3));
-	table_sort(&table, COLUMN_STATE);
+	read_sorted(apps, COLUMN_STATE);
 	CHECK_STR("c", app_at(0));
 	CHECK_STR("b", app_at(1));
-	table_sort(&table, COLUMN_APP);
+	read_sorted(apps, COLUMN_APP);
 	CHECK_STR("a", app_at(0));
 	CHECK_STR("node", app_at(3));
 }
@@ -145,7 +153,8 @@ static void
 an_answer_without_apps_makes_no_table(void)
 {
 	table_fini(&table);
-	CHECK(!table_init(&table, json_loads("{\"apps\":3}", 0, NULL)));
+	CHECK(!table_init(
+	    &table, json_loads("{\"apps\":3}", 0, NULL), COLUMNS_ALL));
 }
 
 /* --- answers ------------------------------------------------------------ */
