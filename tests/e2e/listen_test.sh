@@ -99,22 +99,6 @@ testASocketOfTheServiceManagerKeepsItsName() {
 	    "$(ask "127.0.0.1:$PORT" environment | cut -d' ' -f2-)"
 }
 
-testOptionsThatNeedSessionsAreMistakes() {
-	conf_of 'listen = "unix:web.sock" queue = private
-	    limit = "local web 1 1 1" prefetch = 1 concurrency = 2
-	    max_requests = 1 request_timeout = 1s wait_for_data = true
-	    keep_alive = true max_queue = 5 min_idle = 1 on_full = close' \
-	    listens
-	"$APPPOOLD" -t -c "$DIR/pool.conf" >"$DIR/out" 2>&1
-	assertEquals 78 $?
-	for option in queue limit prefetch concurrency max_requests \
-	    request_timeout wait_for_data keep_alive max_queue min_idle \
-	    on_full; do
-		assertTrue "$option: $(cat "$DIR/out")" \
-		    "grep -q \"'$option'.*handoff = listen\" '$DIR/out'"
-	done
-}
-
 testFiguresOfSessionsAreNull() {
 	starts 'listen = "unix:web.sock" update_interval = 1h' listens
 	for key in sessions accepted completed queue_wait oldest_wait; do

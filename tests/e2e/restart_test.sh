@@ -62,12 +62,17 @@ fresh() {
 	mkdir "$DIR/tmp"
 }
 
+# watching [OPTION...]: all of that.
+watching() {
+	fresh
+	web_conf "$@"
+	watched
+}
+
 # --- restart.txt --------------------------------------------------------
 
 testANewRestartTxtReplacesTheProcesses() {
-	fresh
-	web_conf
-	watched
+	watching
 	restarts create "$DIR/tmp/restart.txt"
 	assertTrue "said 'web: restart.txt changed: restarting'"
 	stays 1
@@ -75,9 +80,7 @@ testANewRestartTxtReplacesTheProcesses() {
 
 # The command asks for the files first.
 testAWaitBehindATouchIsForThatRestart() {
-	fresh
-	web_conf
-	watched
+	watching
 	for round in 1 2 3; do
 		old=$(workers)
 		create "$DIR/tmp/restart.txt.$round"
@@ -139,15 +142,6 @@ looked() {
 	await said 'files/probe changes: File name too long'
 }
 
-testRestartTxtIsSeenWithoutAConnection() {
-	fresh
-	web_conf
-	watched
-	accepted=$(status apps web accepted)
-	restarts create "$DIR/tmp/restart.txt"
-	assertEquals "$accepted" "$(status apps web accepted)"
-}
-
 make_restart_dir() {
 	mkdir "$DIR/tmp"
 	create "$DIR/tmp/restart.txt"
@@ -166,9 +160,7 @@ testARestartDirMadeLaterIsSeenWithoutAConnection() {
 
 # The folder is another one after that, and the former is of no interest.
 testARestartDirThatIsReplacedIsWatchedOn() {
-	fresh
-	web_conf
-	watched
+	watching
 	mv "$DIR/tmp" "$DIR/other"
 	mkdir "$DIR/tmp"
 	restarts create "$DIR/tmp/restart.txt"
@@ -203,23 +195,6 @@ testARestartKeepsAllProcessesReady() {
 	! are_left $old || fail 'old processes are left'
 	await said 'changed: restarting'
 	assertEquals 1 "$(times_said 'changed: restarting')"
-}
-
-# Each connection is answered, by an old process or a new one.
-testARestartLosesNoConnection() {
-	fresh
-	web_conf 'max_processes = 4' 'max_queue = 700'
-	watched
-	flood_behind --unix "$DIR/web.sock" --rate 500 --count 1500 \
-	    --max lost=0 --timeout $((3 * LIMIT))
-	for n in 1 2; do
-		create "$DIR/tmp/restart.txt"
-		await has_said $n 'changed: restarting'
-	done
-	flood_ends
-	assertEquals 0 "$(status apps web lost)"
-	assertEquals 0 "$(status apps web refused)"
-	assert_accounts web
 }
 
 testRestartTxtReplacesJobWorkers() {
@@ -278,9 +253,7 @@ distinct() {
 }
 
 testAlwaysRestartTxtGivesEachConnectionAProcessOfItsOwn() {
-	fresh
-	web_conf
-	watched
+	watching
 	old=$(workers)
 	touch "$DIR/tmp/always_restart.txt"
 	await said 'web: always_restart.txt is there'
@@ -300,9 +273,7 @@ testAlwaysRestartTxtGivesEachConnectionAProcessOfItsOwn() {
 
 # One process makes the file and asks until that is seen.
 testAlwaysRestartTxtHoldsForEachConnectionOnceItIsSeen() {
-	fresh
-	web_conf
-	watched
+	watching
 	"$PYTHON" - "$DIR/web.sock" "$DIR/tmp/always_restart.txt" \
 	    >"$DIR/out" <<-'END'
 	import os, socket, sys, time
@@ -338,23 +309,6 @@ testAnAlwaysRestartTxtThatIsThereAtStartCounts() {
 	assertEquals 4 "$(distinct "$ASKED")"
 }
 
-testAlwaysRestartTxtGivesManyConnectionsAtOnceAProcessEach() {
-	fresh
-	touch "$DIR/tmp/always_restart.txt"
-	web_conf 'max_processes = 4' 'max_queue = 100'
-	pool_start
-	await said 'web: always_restart.txt is there'
-	# The processes that were ready before the file was seen have left.
-	await status_is 0 apps web processes
-	spawned=$(status apps web spawned)
-	floods --unix "$DIR/web.sock" --count 40 --concurrency 20 --max lost=0 \
-	    --min answered=40 --timeout $((3 * LIMIT))
-	await status_is 40 apps web completed
-	assertTrue 'one process served two' \
-	    "[ $(status apps web spawned) -ge $((spawned + 40)) ]"
-	assert_accounts web
-}
-
 # --- watch --------------------------------------------------------------
 
 testAWatchedFileThatChangesRestarts() {
@@ -381,9 +335,7 @@ testAWatchedLinkThatLeadsElsewhereRestarts() {
 }
 
 testAWatchedFileMayBeMissing() {
-	fresh
-	web_conf 'watch = "files/version"'
-	watched
+	watching 'watch = "files/version"'
 	stays
 	mkdir "$DIR/files"
 	restarts create "$DIR/files/version"
@@ -478,9 +430,7 @@ testFilesThatAReloadBringsAreNotNew() {
 }
 
 testAReloadOfOtherOptionsKeepsAChangeThatIsNotSeenYet() {
-	fresh
-	web_conf
-	watched
+	watching
 	web_conf 'max_processes = 5' 'restart_dir = tmp'
 	touch "$DIR/tmp/restart.txt"
 	assertTrue "ctl reload >/dev/null"

@@ -98,12 +98,6 @@ testTheClientIsTheProgramsStandardInputAndOutput() {
 	assert_accounts web
 }
 
-testTheProgramHasTheArgumentsOfTheCommand() {
-	stdio web printf '<%s>' 'a b' '-x' </dev/null | conf
-	pool_start
-	assertEquals '<a b><-x>' "$(talk "unix:$DIR/web.sock")"
-}
-
 testTheStandardErrorOfTheProgramIsLogged() {
 	script both <<-EOF
 	echo for the log >&2
@@ -293,30 +287,6 @@ testAnAdapterThatIsKilledWhileItWaitsIsAFailure() {
 
 # ---------------------------------------------------------------- how many
 
-testMinProcessesAreReadyBesideBusyOnes() {
-	starts 'min_processes = 2 max_processes = 5' stdio web cat
-	hold web
-	hold web
-	hold web
-	await status_is 2 apps web idle
-	assertEquals 3 "$(status apps web active)"
-	let_go
-	await status_is 3 apps web completed
-}
-
-testNoMoreThanMaxProcessesRunAndConnectionsWait() {
-	starts 'min_processes = 2 max_processes = 4 start_delay = 0' \
-	    stdio web head -n 1
-	occupy all 40
-	await status_is '4 36' apps web sessions,waiting
-	assertEquals 4 "$(status apps web processes)"
-	dismiss all
-	assertEquals 40 "$(echo "$ANSWERS" | grep -c hello)"
-	await status_is 40 apps web completed
-	assertEquals 0 "$(status apps web lost)"
-	assert_accounts web
-}
-
 # Without updates the load asks for no further process, however long this takes.
 testHundredsOfConnectionsOfAShellScriptAreAllServed() {
 	starts 'min_processes = 8 max_processes = 24 max_queue = 500
@@ -326,15 +296,6 @@ testHundredsOfConnectionsOfAShellScriptAreAllServed() {
 	await status_is 400 apps web completed
 	assertEquals 0 "$(status apps web spawn_failures)"
 	await status_is 8 apps web idle
-	assert_accounts web
-}
-
-testTwoHundredConnectionsASecondOfAShellScriptAreServed() {
-	starts 'min_processes = 8 max_processes = 24 max_queue = 500' \
-	    stdio web ./obey
-	floods --unix "$DIR/web.sock" --rate $((200 / SLOW)) --count 600 \
-	    --timeout $((3 * LIMIT)) --max lost=0 --min answered=600
-	await status_is 600 apps web completed
 	assert_accounts web
 }
 
@@ -414,16 +375,6 @@ testTheAdapterRunsOnlyForTheDaemon() {
 	"$BUILD/libexec/apppool-stdio" </dev/null >"$DIR/out" 2>&1
 	assertEquals 64 $?
 	assertContains "$(cat "$DIR/out")" usage
-}
-
-testOptionsForManySessionsAreMistakesWithStdio() {
-	conf_of 'concurrency = 2 max_requests = 10' stdio web cat
-	"$APPPOOLD" -t -c "$DIR/pool.conf" 2>"$DIR/out"
-	assertEquals 78 $?
-	assertContains "$(cat "$DIR/out")" \
-	    "option 'concurrency' cannot be used with handoff = stdio"
-	assertContains "$(cat "$DIR/out")" \
-	    "option 'max_requests' cannot be used with handoff = stdio"
 }
 
 # shellcheck source=tests/e2e/lib.sh
