@@ -33,7 +33,7 @@ attack_with_stats() {
 	watch_b
 	start=$(now_ms)
 	"$PYTHON" tests/e2e/counter.py "$ADDRESS" \
-	    a_release_wakes_all_acq4any_and_one_acq4me
+	    pipelined_lines_are_answered_in_order
 	assertEquals "another client's locks" 0 $?
 	took=$(($(now_ms) - start))
 	assertTrue "another client's locks took $took ms" \
