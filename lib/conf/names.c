@@ -34,107 +34,74 @@ other_find(const char *name)
 /* ---- names in files of other pool managers, servers and supervisors ---- */
 
 /*
- * pool.conf(5) has more of them under NAMES ELSEWHERE.
- *
- * Without regard to case, and to '-' in place of '_'. */
+ * Our options, and what they are called there, without regard to case, and to
+ * '-' in place of '_'. pool.conf(5) has more of them under NAMES ELSEWHERE.
+ */
 static const struct {
-	const char *theirs;
 	const char *ours;
+	const char *theirs;
 } peers[] = {
-	{ "bind", "listen" },
-	{ "chdir", "directory" },
-	{ "cheaper", "min_processes" },
-	{ "cheaper_idle", "max_idle_time" },
-	{ "clear_env", "clear_environment" },
-	{ "emergency_restart_threshold", "start_limit" },
-	{ "env", "environment" },
-	{ "error_log", "log" },
-	{ "ExecStart", "command" },
-	{ "gainValue", "gain" },
-	{ "gid", "group" },
-	{ "graceful_timeout", "stop_timeout" },
-	{ "harakiri", "request_timeout" },
-	{ "initial_env", "environment" },
-	{ "killInterval", "kill_interval" },
-	{ "LimitNOFILE", "limit_nofile" },
-	{ "listen.backlog", "backlog" },
-	{ "listen.group", "socket_group" },
-	{ "listen.mode", "socket_mode" },
-	{ "listen.owner", "socket_user" },
-	{ "ListenBacklog", "backlog" },
-	{ "ListenStream", "listen" },
-	{ "listen_queue_depth", "backlog" },
-	{ "logfile", "log" },
-	{ "loglevel", "log_level" },
-	{ "max_children", "max_processes" },
-	{ "MaxClients", "max_processes" },
-	{ "maxClassProcesses", "max_processes" },
-	{ "MaxConnectionsPerChild", "max_requests" },
-	{ "max_instances_per_app", "max_processes" },
-	{ "max_pool_size", "max_processes" },
-	{ "maxProcesses", "max_processes" },
-	{ "max_request_queue_size", "max_queue" },
-	{ "max_request_queue_time", "queue_timeout" },
-	{ "max_request_time", "request_timeout" },
-	{ "MaxRequestsPerChild", "max_requests" },
-	{ "MaxRequestWorkers", "max_processes" },
-	{ "max_workers", "max_processes" },
-	{ "max_worker_lifetime", "max_lifetime" },
-	{ "memory_limit", "max_memory" },
-	{ "min_instances", "min_processes" },
-	{ "minProcesses", "min_processes" },
-	{ "MinSpareServers", "min_idle" },
-	{ "min_workers", "min_processes" },
-	{ "multiThreshold", "multi_threshold" },
-	{ "numprocs", "min_processes" },
-	{ "pidfile", "pid_file" },
-	{ "pm.max_children", "max_processes" },
-	{ "pm.max_requests", "max_requests" },
-	{ "pm.min_spare_servers", "min_idle" },
-	{ "pm.process_idle_timeout", "max_idle_time" },
-	{ "pm.start_servers", "min_processes" },
-	{ "pool_idle_time", "max_idle_time" },
-	{ "processes", "max_processes" },
-	{ "process.max", "max_processes" },
-	{ "process.priority", "nice" },
-	{ "process_control_timeout", "stop_timeout" },
-	{ "raw_env", "environment" },
-	{ "reload_on_rss", "max_memory" },
-	{ "request_slowlog_timeout", "slow_timeout" },
-	{ "request_terminate_timeout", "request_timeout" },
-	{ "RestartSec", "restart_delay" },
-	{ "rlimit_core", "limit_core" },
-	{ "rlimit_files", "limit_nofile" },
-	{ "ServerLimit", "max_processes" },
-	{ "singleThreshold", "single_threshold" },
-	{ "startDelay", "start_delay" },
-	{ "startretries", "start_limit" },
-	{ "startsecs", "ready_after" },
-	{ "StartServers", "min_processes" },
-	{ "stdout_logfile", "output" },
-	{ "stopwaitsecs", "stop_timeout" },
-	{ "threads", "concurrency" },
-	{ "ThreadsPerChild", "concurrency" },
-	{ "timeout", "request_timeout" },
-	{ "TimeoutStartSec", "start_timeout" },
-	{ "TimeoutStopSec", "stop_timeout" },
-	{ "touch_reload", "watch" },
-	{ "uid", "user" },
-	{ "updateInterval", "update_interval" },
-	{ "workers", "max_processes" },
-	{ "worker_connections", "concurrency" },
-	{ "worker_processes", "max_processes" },
-	{ "worker_reload_mercy", "stop_timeout" },
-	{ "WorkingDirectory", "directory" },
+	{ "backlog", "listen.backlog ListenBacklog listen_queue_depth" },
+	{ "clear_environment", "clear_env" },
+	{ "command", "ExecStart" },
+	{ "concurrency", "threads ThreadsPerChild worker_connections" },
+	{ "directory", "chdir WorkingDirectory" },
+	{ "environment", "env initial_env raw_env" },
+	{ "gain", "gainValue" },
+	{ "group", "gid" },
+	{ "kill_interval", "killInterval" },
+	{ "limit_core", "rlimit_core" },
+	{ "limit_nofile", "LimitNOFILE rlimit_files" },
+	{ "listen", "bind ListenStream" },
+	{ "log", "error_log logfile" },
+	{ "log_level", "loglevel" },
+	{ "max_idle_time", "cheaper_idle pm.process_idle_timeout" },
+	{ "max_idle_time", "pool_idle_time" },
+	{ "max_lifetime", "max_worker_lifetime" },
+	{ "max_memory", "memory_limit reload_on_rss" },
+	{ "max_processes", "max_children MaxClients maxClassProcesses" },
+	{ "max_processes", "max_instances_per_app max_pool_size maxProcesses" },
+	{ "max_processes", "MaxRequestWorkers max_workers pm.max_children" },
+	{ "max_processes", "processes process.max ServerLimit workers" },
+	{ "max_processes", "worker_processes" },
+	{ "max_queue", "max_request_queue_size" },
+	{ "max_requests", "MaxConnectionsPerChild MaxRequestsPerChild" },
+	{ "max_requests", "pm.max_requests" },
+	{ "min_idle", "MinSpareServers pm.min_spare_servers" },
+	{ "min_processes", "cheaper min_instances minProcesses min_workers" },
+	{ "min_processes", "numprocs pm.start_servers StartServers" },
+	{ "multi_threshold", "multiThreshold" },
+	{ "nice", "process.priority" },
+	{ "output", "stdout_logfile" },
+	{ "pid_file", "pidfile" },
+	{ "queue_timeout", "max_request_queue_time" },
+	{ "ready_after", "startsecs" },
+	{ "request_timeout", "harakiri max_request_time" },
+	{ "request_timeout", "request_terminate_timeout timeout" },
+	{ "restart_delay", "RestartSec" },
+	{ "single_threshold", "singleThreshold" },
+	{ "slow_timeout", "request_slowlog_timeout" },
+	{ "socket_group", "listen.group" },
+	{ "socket_mode", "listen.mode" },
+	{ "socket_user", "listen.owner" },
+	{ "start_delay", "startDelay" },
+	{ "start_limit", "emergency_restart_threshold startretries" },
+	{ "start_timeout", "TimeoutStartSec" },
+	{ "stop_timeout", "graceful_timeout process_control_timeout" },
+	{ "stop_timeout", "stopwaitsecs TimeoutStopSec worker_reload_mercy" },
+	{ "update_interval", "updateInterval" },
+	{ "user", "uid" },
+	{ "watch", "touch_reload" },
 };
 
 static bool
-peer_is(const char *a, const char *b)
+peer_is(const char *name, const char *word, size_t len)
 {
-	for (; *a != '\0' && *b != '\0'; a++, b++)
-		if (strncasecmp(a, b, 1) != 0 && (*a != '-' || *b != '_'))
+	for (size_t i = 0; i < len; i++)
+		if (strncasecmp(name + i, word + i, 1) != 0 &&
+		    (name[i] != '-' || word[i] != '_'))
 			return false;
-	return *a == *b;
+	return name[len] == '\0';
 }
 
 /* The option of ours that this one is nearest to, or NULL. */
@@ -143,9 +110,16 @@ peer_option(const char *name)
 {
 	/* mod_fastcgi has a '-' before each. */
 	name += strspn(name, "-");
-	for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++)
-		if (peer_is(name, peers[i].theirs))
-			return peers[i].ours;
+	for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++) {
+		const char *word = peers[i].theirs;
+
+		for (size_t len; *word != '\0'; word += len) {
+			word += strspn(word, " ");
+			len = strcspn(word, " ");
+			if (peer_is(name, word, len))
+				return peers[i].ours;
+		}
+	}
 	return NULL;
 }
 

@@ -97,30 +97,26 @@ has_bad(const struct prescan *p, const struct token *last)
 	return false;
 }
 
-/* Goes on behind last; the section lacks that statement. */
-static void
-leave_out(struct prescan *p, struct token *last)
-{
-	if (p->section != NULL)
-		p->section->gaps = true;
-	p->at = last + 1;
-}
-
 static void reject(struct prescan *p, struct token *last, int line,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
-/* Leaves the tokens up to last out, and reports why, once. */
+/*
+ * Goes on behind last: the section lacks that statement. Reports why, but only
+ * once; NULL: that was reported.
+ */
 static void
 reject(struct prescan *p, struct token *last, int line, const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (!has_bad(p, last))
+	if (fmt != NULL && !has_bad(p, last))
 		findings_mistake(p->findings, where_of(p, line), "%s",
 		    arena_vprintf(p->findings->arena, fmt, ap));
 	va_end(ap);
-	leave_out(p, last);
+	if (p->section != NULL)
+		p->section->gaps = true;
+	p->at = last + 1;
 }
 
 /* ---- the text for libconfuse ---- */
@@ -236,7 +232,7 @@ take_valued(struct prescan *p, struct token *last, enum form form)
 		    "the list of option '%s' has more than %d elements",
 		    s->name, PRESCAN_ELEMENTS);
 	} else if (has_bad(p, last) || s->blank || !check_name(p, s)) {
-		leave_out(p, last);
+		reject(p, last, 0, NULL);
 	} else if (unexpected != NULL) {
 		reject(p, last, unexpected->line,
 		    "unexpected '%.*s' in the list of option '%s': write "
@@ -334,7 +330,7 @@ take_other(struct prescan *p)
 
 	if (is_name(t) && !has_bad(p, last)) {
 		(void)check_name(p, s);
-		leave_out(p, last);
+		reject(p, last, 0, NULL);
 	} else {
 		reject(p, last, t->line, "unexpected '%.*s'%s", TOKEN_SHOW(t),
 		    t->kind == TOKEN_WORD && t->text[0] == '['

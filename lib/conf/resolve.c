@@ -122,7 +122,7 @@ identity_as_root(struct build *b, struct conf_app *app)
 	const struct conf_app *own_group = p->group != NULL ? app : NULL;
 	const char *group = p->group;
 	const char *user = p->user;
-	int len = 32, room;
+	int len;
 
 	if (user == NULL) {
 		group = group != NULL ? group : b->conf->group;
@@ -140,16 +140,17 @@ identity_as_root(struct build *b, struct conf_app *app)
 	if (group != NULL && !find_group(group, &id->gid))
 		break_app(
 		    b, app, build_where(b, own_group, "group"), "group", group);
-	do {
-		room = len;
+	for (int room = 32; room <= 2 * NGROUPS_MAX;
+	     room = len > room ? len : room * 2) {
+		len = room;
 		id->groups =
 		    arena_alloc(b->arena, (size_t)room, sizeof(*id->groups));
 		/* Old libraries do not say how many groups there are. */
-		if (getgrouplist(id->user, id->gid, id->groups, &len) != -1)
+		if (getgrouplist(id->user, id->gid, id->groups, &len) != -1) {
+			id->groups_len = (size_t)len;
 			break;
-		len = len > room ? len : room * 2;
-	} while (room <= NGROUPS_MAX);
-	id->groups_len = (size_t)len;
+		}
+	}
 }
 
 /* Reports an identity that only root can take: a mistake of the file. */
