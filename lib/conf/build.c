@@ -5,6 +5,9 @@
 
 #include "conf/room.h"
 
+/* Elements of the longest list. */
+#define ELEMENTS_MAX 4096
+
 /*
  * A value of an option: its '=' and each '+=' that follows. Of an option that
  * is given twice both values are checked: removing one of them shall not bring
@@ -100,8 +103,8 @@ convert(struct build *b, const struct setting *s, const struct setting *under,
 		memcpy(values, under->values, below * sizeof(*values));
 	if (s->len > 0)
 		memcpy(values + below, s->values, s->len * sizeof(*values));
-	if (len > PRESCAN_ELEMENTS)
-		return type_bad(&in, "more than %d elements", PRESCAN_ELEMENTS);
+	if (len > ELEMENTS_MAX)
+		return type_bad(&in, "more than %d elements", ELEMENTS_MAX);
 	return s->option->type->parse(&in, base);
 }
 

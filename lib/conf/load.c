@@ -48,7 +48,7 @@ conf_load(const char *file, unsigned flags,
 			exhausted_list + 1, 0, NULL };
 		return NULL;
 	}
-	parse_file(&parse, file, NULL, &findings);
+	parse_file(&parse, file, &findings);
 	conf = b.conf = arena_alloc(&kept, 1, sizeof(*b.conf));
 	if (parse.sources->error == 0 && build_conf(&b)) {
 		resolve_conf(&b);
@@ -107,12 +107,15 @@ conf_control_path(const char *file)
 	char *out = NULL;
 	int error;
 
-	parse_file(&parse, file, control, &ignored);
+	parse_file(&parse, file, &ignored);
 	error = parse.sources->error;
-	STAILQ_FOREACH(s, &parse.stmts, next)
-		path = s->values[0][0] == '\0'
-		    ? ""
-		    : source_join(&work, s->where.source->dir, s->values[0]);
+	STAILQ_FOREACH(s, &parse.stmts, next) {
+		if (s->option == control && s->values[0][0] != '\0')
+			path = source_join(
+			    &work, s->where.source->dir, s->values[0]);
+		else if (s->option == control)
+			path = "";
+	}
 	if (error == 0) {
 		out = strdup(path);
 		error = ENOMEM;

@@ -22,7 +22,6 @@
 struct parser {
 	struct parse *out;
 	struct findings *findings;
-	const struct option *only;
 	struct source *open[INCLUDE_DEPTH_MAX]; /* the innermost last */
 	unsigned depth;
 	unsigned files; /* that were included */
@@ -114,7 +113,7 @@ parse_source(struct parser *p, struct source *source)
 {
 	struct stmts stmts = STAILQ_HEAD_INITIALIZER(stmts);
 	struct arena *a = p->findings->arena;
-	const char *text = prescan(source, p->only, p->findings, &stmts);
+	const char *text = prescan(source, p->findings, &stmts);
 	const cfg_opt_t title[] = { CFG_STR_CB(
 	    PRESCAN_TITLE, NULL, CFGF_NODEFAULT, on_value) };
 	cfg_opt_t *in_app =
@@ -283,10 +282,9 @@ add_source(struct parser *p, struct source *source)
 }
 
 void
-parse_file(struct parse *out, const char *file, const struct option *only,
-    struct findings *findings)
+parse_file(struct parse *out, const char *file, struct findings *findings)
 {
-	struct parser p = { .out = out, .findings = findings, .only = only };
+	struct parser p = { .out = out, .findings = findings };
 	struct source *source;
 
 	memset(out, 0, sizeof(*out));

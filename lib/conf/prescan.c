@@ -68,9 +68,8 @@ line_rest(struct token *t)
 /* ---- what is wrong ---- */
 
 struct prescan {
-	struct source *source;
+	const struct source *source;
 	struct findings *findings;
-	const struct option *only;
 	struct token *at; /* where the current statement begins */
 	struct stmt *section; /* the innermost that is open, or NULL */
 	unsigned depth; /* of it */
@@ -196,8 +195,6 @@ static bool
 check_name(struct prescan *p, struct stmt *s)
 {
 	s->option = options_find(s->section != NULL, s->name);
-	if (p->only != NULL && s->option != p->only && s->form != FORM_CALL)
-		return false;
 	return names_check(p->findings, s, p->at);
 }
 
@@ -227,10 +224,6 @@ take_valued(struct prescan *p, struct token *last, enum form form)
 		    "unexpected '%.*s' after the value of '%s': a value with "
 		    "spaces stands in quotes, a list in { \"a\", \"b\" }",
 		    TOKEN_SHOW(last + 1), s->name);
-	} else if (last - t > 2 * PRESCAN_ELEMENTS) {
-		reject(p, last, t->line,
-		    "the list of option '%s' has more than %d elements",
-		    s->name, PRESCAN_ELEMENTS);
 	} else if (has_bad(p, last) || s->blank || !check_name(p, s)) {
 		reject(p, last, 0, NULL);
 	} else if (unexpected != NULL) {
@@ -398,17 +391,17 @@ brace_behind(const struct token *t)
 }
 
 char *
-prescan(struct source *source, const struct option *only,
-    struct findings *findings, struct stmts *out)
+prescan(
+    const struct source *source, struct findings *findings, struct stmts *out)
 {
 	/* Each sign and word has less than twice its size in quotes beside it.
 	 */
 	struct prescan p = { .source = source,
 		.findings = findings,
-		.only = only,
 		.at = tokens_read(source, findings),
 		.stmts = out,
 		.size = 4 * source->len + 64 };
+	int line;
 
 	p.text = arena_alloc(findings->arena, p.size, 1);
 	while (p.at->kind != TOKEN_END) {
@@ -444,8 +437,12 @@ prescan(struct source *source, const struct option *only,
 				p.at++;
 		}
 	}
+	/* The last line may have its end. */
+	line = p.at->line;
+	if (source->len > 0 && source->text[source->len - 1] == '\n')
+		line--;
 	for (; p.section != NULL; close_section(&p))
-		findings_mistake(findings, where_of(&p, source->lines),
+		findings_mistake(findings, where_of(&p, line),
 		    "missing '}' at the end of the file ('{' is of line %d)",
 		    p.section->where.line);
 	stmt_put(&p, "\n", 1);

@@ -64,7 +64,6 @@ struct source {
 	int error; /* errno: it could not be read, and has no text; or 0 */
 	const char *text;
 	size_t len;
-	int lines;
 };
 
 /*
@@ -257,7 +256,8 @@ token_is_text(const struct token *t)
  * Returns all tokens; an empty one stands before them, four TOKEN_END behind,
  * for looking back and ahead. A file with a NUL byte has none.
  */
-struct token *tokens_read(struct source *source, struct findings *findings);
+struct token *tokens_read(
+    const struct source *source, struct findings *findings);
 
 /* --- names.c: which names are known, and what to write for others --------- */
 
@@ -304,16 +304,12 @@ bool names_check(
  */
 #define PRESCAN_TITLE ":title"
 
-/* Elements of the longest list; a longer one is a mistake. */
-#define PRESCAN_ELEMENTS 4096
-
 /*
  * Adds the statements of a file to out, and returns the text with them that
- * libconfuse is to parse. With only, leaves out, without a word, all statements
- * but those of that global option and the includes.
+ * libconfuse is to parse.
  */
-char *prescan(struct source *source, const struct option *only,
-    struct findings *findings, struct stmts *out);
+char *prescan(
+    const struct source *source, struct findings *findings, struct stmts *out);
 
 /* --- parse.c: a file, and what it includes, with all values --------------- */
 
@@ -323,11 +319,10 @@ struct parse {
 };
 
 /*
- * Parses file and all it includes, in memory of findings; only: see prescan().
- * For one thread at a time: libconfuse has one scanner for the whole process.
+ * Parses file and all it includes, in memory of findings. For one thread at a
+ * time: libconfuse has one scanner for the whole process.
  */
-void parse_file(struct parse *out, const char *file, const struct option *only,
-    struct findings *findings);
+void parse_file(struct parse *out, const char *file, struct findings *findings);
 
 /* --- build.c: a struct conf from statements ------------------------------- */
 

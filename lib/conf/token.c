@@ -17,7 +17,7 @@
 
 /* A way through a file. */
 struct scan {
-	struct source *source;
+	const struct source *source;
 	struct findings *findings;
 	const char *at;
 	int line;
@@ -222,7 +222,7 @@ scan_token(struct scan *s, struct token *t)
 }
 
 struct token *
-tokens_read(struct source *source, struct findings *findings)
+tokens_read(const struct source *source, struct findings *findings)
 {
 	struct scan s = { source, findings, source->text, 1 };
 	const char *nul = memchr(source->text, '\0', source->len);
@@ -230,9 +230,6 @@ tokens_read(struct source *source, struct findings *findings)
 	    arena_grow(findings->arena, NULL, 0, sizeof(*list));
 	unsigned ends = 0;
 
-	source->lines = 1;
-	for (size_t i = 0; i + 1 < source->len; i++)
-		source->lines += source->text[i] == '\n';
 	/* Some editors put a byte order mark before the text. */
 	if (strncmp(source->text, "\xef\xbb\xbf", 3) == 0)
 		s.at += 3;
