@@ -239,29 +239,25 @@ value_same(const char *a, const char *b)
 	return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* The same name may mean another user than before. */
-static bool
-identity_same(const struct conf_identity *a, const struct conf_identity *b)
-{
-	return a->change == b->change && a->uid == b->uid && a->gid == b->gid &&
-	    a->groups_len == b->groups_len &&
-	    (a->groups_len == 0 ||
-		memcmp(a->groups, b->groups,
-		    a->groups_len * sizeof(*a->groups)) == 0) &&
-	    value_same(a->user, b->user) && value_same(a->home, b->home) &&
-	    value_same(a->shell, b->shell);
-}
-
 unsigned
 conf_app_changes(const struct conf_app *old, const struct conf_app *new)
 {
+	const struct conf_identity *a = &old->program.identity;
+	const struct conf_identity *b = &new->program.identity;
 	unsigned bits = 0;
 
 	for (size_t i = 0; i < options_app_len; i++) {
 		if (!value_same(old->values[i], new->values[i]))
 			bits |= options_app[i].cost;
 	}
-	if (!identity_same(&old->program.identity, &new->program.identity) ||
+	/* The same name may mean another user than before. */
+	if (a->change != b->change || a->uid != b->uid || a->gid != b->gid ||
+	    a->groups_len != b->groups_len ||
+	    (a->groups_len > 0 &&
+		memcmp(a->groups, b->groups,
+		    a->groups_len * sizeof(*a->groups)) != 0) ||
+	    !value_same(a->user, b->user) || !value_same(a->home, b->home) ||
+	    !value_same(a->shell, b->shell) ||
 	    !value_same(old->broken, new->broken))
 		bits |= CONF_CHANGED_PROCESS;
 	if (old->listen.uid != new->listen.uid ||

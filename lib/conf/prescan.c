@@ -40,29 +40,26 @@ is_name(const struct token *t)
 	return t->kind == TOKEN_WORD;
 }
 
-/* True if a statement may begin at the token. */
-static bool
-may_begin(const struct token *t)
-{
-	if (t->kind != TOKEN_WORD)
-		return false;
-	if (is_assignment(t + 1) || t[1].kind == TOKEN_LPAREN)
-		return t->line == t[1].line;
-	return t[1].kind == TOKEN_OPEN ||
-	    (token_is_text(t + 1) && t[2].kind == TOKEN_OPEN);
-}
-
 /* The last token on the line of t that is no part of another statement. */
 static struct token *
 line_rest(struct token *t)
 {
-	struct token *last = t;
+	struct token *n = t + 1;
 
-	while (last[1].kind != TOKEN_END && last[1].kind != TOKEN_OPEN &&
-	    last[1].kind != TOKEN_CLOSE && last[1].line == t->line &&
-	    !may_begin(last + 1))
-		last++;
-	return last;
+	for (; n->kind != TOKEN_END && n->line == t->line; n++) {
+		bool sign = is_assignment(n + 1) || n[1].kind == TOKEN_LPAREN;
+
+		if (n->kind == TOKEN_OPEN || n->kind == TOKEN_CLOSE)
+			break;
+		/* A statement may begin here. */
+		if (n->kind == TOKEN_WORD &&
+		    (sign ? n->line == n[1].line
+			  : n[1].kind == TOKEN_OPEN ||
+				(token_is_text(n + 1) &&
+				    n[2].kind == TOKEN_OPEN)))
+			break;
+	}
+	return n - 1;
 }
 
 /* ---- what is wrong ---- */

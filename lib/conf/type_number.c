@@ -211,32 +211,24 @@ const struct type type_size = { .parse = size_parse, .print = size_print };
 
 /* ---- percent and gain ---- */
 
-/* Digits with a point at most: strtod() also knows "inf" and "0x1p3". */
-static bool
-is_real(const char *text)
-{
-	size_t whole = strspn(text, DIGITS);
-	size_t point = text[whole] == '.';
-	size_t len = whole + point + strspn(text + whole + point, DIGITS);
-
-	return text[len] == '\0' && len > point;
-}
-
 static bool
 real_parse(const struct input *in, void *base)
 {
-	double *field = TYPE_FIELD(in->option, base);
 	const char *text = in->values[0];
-	double value;
+	/* Digits with a point at most: strtod() also knows "inf" and "0x1p3".
+	 */
+	size_t whole = strspn(text, DIGITS);
+	size_t point = text[whole] == '.';
+	size_t len = whole + point + strspn(text + whole + point, DIGITS);
+	double value = strtod(text, NULL);
 
-	if (!is_real(text))
+	if (text[len] != '\0' || len == point)
 		return type_bad(in, "'%s' is not a number from %g to %g", text,
 		    in->option->min, in->option->max);
-	value = strtod(text, NULL);
 	if (value < in->option->min || value > in->option->max)
 		return type_bad(in, "%s is out of range: %g to %g are valid",
 		    text, in->option->min, in->option->max);
-	*field = value;
+	*(double *)TYPE_FIELD(in->option, base) = value;
 	return true;
 }
 

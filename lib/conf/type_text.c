@@ -236,19 +236,6 @@ variable_check(const struct input *in, const char *text)
 	return true;
 }
 
-/* Of several values of one variable the last counts. */
-static bool
-is_set_later(const struct input *in, size_t i)
-{
-	size_t name = strcspn(in->values[i], "=") + 1;
-
-	for (size_t j = i + 1; j < in->len; j++) {
-		if (strncmp(in->values[i], in->values[j], name) == 0)
-			return true;
-	}
-	return false;
-}
-
 /* The program is looked for when directory and chroot are known. */
 static bool
 list_parse(const struct input *in, void *base)
@@ -269,8 +256,12 @@ list_parse(const struct input *in, void *base)
 
 		if (kind == &type_environment && !variable_check(in, text))
 			return false;
-		if (kind == &type_environment && is_set_later(in, i))
-			continue;
+		/* Of several values of one variable the last counts. */
+		for (size_t k = 0; kind == &type_environment && k < n; k++) {
+			if (strncmp(list[k], text, strcspn(text, "=") + 1) == 0)
+				memmove(&list[k], &list[k + 1],
+				    (--n - k) * sizeof(*list));
+		}
 		if (kind == &type_paths && *text == '\0')
 			return type_bad(in, "an empty path names no file");
 		if (kind == &type_paths && has_control_byte(text))
