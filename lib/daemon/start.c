@@ -380,51 +380,38 @@ start_free(struct start *t)
 /* --- in the lane ------------------------------------------------------- */
 
 /*
- * Opens the output file, as a disk may be slow. A FIFO without a reader is an
- * error, and not waited for. What others may replace by a link is opened by the
- * child, with the rights of the app. The descriptor, if there is one, is the
- * caller's. False, and errno.
+ * Opens the output file here, as a disk may be slow, and starts the program. A
+ * FIFO without a reader is an error, and not waited for. What others may
+ * replace by a link is opened by the child, with the rights of the app.
  */
-static bool
-start_open_output(struct start *t, int *fd_out)
-{
-	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK;
-	char why[OWNFILE_WHY];
-	int fd;
-
-	if (t->output_file == NULL)
-		return true;
-	fd = ownfile_open(t->output_file, OWNFILE_ANY, flags, 0640, why);
-	if (fd == -1 && why[0] != '\0') {
-		t->spec.output = t->output_file;
-		return true;
-	}
-	*fd_out = fd;
-	if (fd == -1 || fcntl(fd, F_SETFL, O_APPEND) == -1)
-		return false;
-	t->spec.stdio[1] = fd;
-	t->spec.stdio[2] = fd;
-	return true;
-}
-
 static void
 start_work(struct lane_job *job)
 {
+	const int flags = O_WRONLY | O_APPEND | O_CREAT | O_NOCTTY | O_NONBLOCK;
 	struct start *t = LOOP_OWNER(job, struct start, job);
 	int program = 0, output = -1;
+	char why[OWNFILE_WHY] = "";
 
-	t->unopened = t->output_file;
-	if (!start_open_output(t, &output)) {
-		t->open_error = errno;
-	} else if (t->spec.next != NULL &&
-	    /* The app's user, in the app's root, may not be able to find it. */
+	if (t->output_file != NULL) {
+		output =
+		    ownfile_open(t->output_file, OWNFILE_ANY, flags, 0640, why);
+		if (output == -1 && why[0] != '\0')
+			t->spec.output = t->output_file;
+		else if (output == -1 || fcntl(output, F_SETFL, O_APPEND) == -1)
+			t->open_error = errno;
+		else
+			t->spec.stdio[1] = t->spec.stdio[2] = output;
+		t->unopened = t->output_file;
+	}
+	/* The app's user, in the app's root, may not be able to find it. */
+	if (t->open_error == 0 && t->spec.next != NULL &&
 	    (program = open(t->spec.path, O_PATH | O_CLOEXEC)) == -1) {
 		t->open_error = errno;
 		t->unopened = t->spec.path;
-	} else {
-		t->spec.program = program;
-		(void)child_spawn(&t->spec, &t->result);
 	}
+	t->spec.program = program;
+	if (t->open_error == 0)
+		(void)child_spawn(&t->spec, &t->result);
 	/* Closing a file may write it to the disk. */
 	if (output != -1)
 		(void)close(output);
