@@ -30,7 +30,7 @@ emit_next(struct emit *j)
 	j->more = true;
 }
 
-static void
+void
 emit_open(struct emit *j, const char *bracket)
 {
 	emit_next(j);
@@ -38,7 +38,7 @@ emit_open(struct emit *j, const char *bracket)
 	j->more = false;
 }
 
-static void
+void
 emit_close(struct emit *j, const char *bracket)
 {
 	assert(!j->keyed);
@@ -46,30 +46,6 @@ emit_close(struct emit *j, const char *bracket)
 	text_put(j->out, bracket, 1);
 	j->more = true;
 	j->broken = false;
-}
-
-void
-emit_object(struct emit *j)
-{
-	emit_open(j, "{");
-}
-
-void
-emit_object_end(struct emit *j)
-{
-	emit_close(j, "}");
-}
-
-void
-emit_array(struct emit *j)
-{
-	emit_open(j, "[");
-}
-
-void
-emit_array_end(struct emit *j)
-{
-	emit_close(j, "]");
 }
 
 void

@@ -24,10 +24,13 @@ struct emit {
 
 void emit_init(struct emit *j, struct text *out);
 
-void emit_object(struct emit *j);
-void emit_object_end(struct emit *j);
-void emit_array(struct emit *j);
-void emit_array_end(struct emit *j);
+/* An object or an array begins, or ends, with this bracket. */
+void emit_open(struct emit *j, const char *bracket);
+void emit_close(struct emit *j, const char *bracket);
+#define emit_object(j) emit_open(j, "{")
+#define emit_object_end(j) emit_close(j, "}")
+#define emit_array(j) emit_open(j, "[")
+#define emit_array_end(j) emit_close(j, "]")
 
 /* The key of the value that comes next. Returns j. */
 struct emit *emit_key(struct emit *j, const char *key);
@@ -81,46 +84,12 @@ emit_number(struct emit *j, double n)
 }
 
 /* A key and its value. */
-static inline void
-emit_put_string(struct emit *j, const char *key, const char *s)
-{
-	emit_string(emit_key(j, key), s);
-}
-
-static inline void
-emit_put_uint(struct emit *j, const char *key, uint64_t n)
-{
-	emit_uint(emit_key(j, key), n);
-}
-
-static inline void
-emit_put_bool(struct emit *j, const char *key, bool b)
-{
-	emit_bool(emit_key(j, key), b);
-}
-
-static inline void
-emit_put_span(struct emit *j, const char *key, tspan span)
-{
-	emit_span(emit_key(j, key), span);
-}
-
-static inline void
-emit_put_percent(struct emit *j, const char *key, double percent)
-{
-	emit_percent(emit_key(j, key), percent);
-}
-
-static inline void
-emit_put_number(struct emit *j, const char *key, double n)
-{
-	emit_number(emit_key(j, key), n);
-}
-
-static inline void
-emit_put_null(struct emit *j, const char *key)
-{
-	emit_null(emit_key(j, key));
-}
+#define emit_put_string(j, key, s) emit_string(emit_key(j, key), s)
+#define emit_put_uint(j, key, n) emit_uint(emit_key(j, key), n)
+#define emit_put_bool(j, key, b) emit_bool(emit_key(j, key), b)
+#define emit_put_span(j, key, span) emit_span(emit_key(j, key), span)
+#define emit_put_percent(j, key, n) emit_percent(emit_key(j, key), n)
+#define emit_put_number(j, key, n) emit_number(emit_key(j, key), n)
+#define emit_put_null(j, key) emit_null(emit_key(j, key))
 
 #endif

@@ -138,8 +138,8 @@ sink_is_journal(int fd)
 	return strcmp(text, stream) == 0;
 }
 
-static void
-sink_free(struct logsink *s)
+void
+log_abandon(struct logsink *s)
 {
 	if (s == NULL || s == &standard_error)
 		return;
@@ -183,15 +183,9 @@ log_prepare(const struct log_spec *spec)
 		return s;
 fail:
 	saved_errno = errno;
-	sink_free(s);
+	log_abandon(s);
 	errno = saved_errno;
 	return NULL;
-}
-
-void
-log_abandon(struct logsink *s)
-{
-	sink_free(s);
 }
 
 /*
@@ -439,7 +433,7 @@ take_next_sink(void)
 	next = atomic_exchange(&state.next, NULL);
 	next->lost = state.sink->lost;
 	next->error = state.sink->error;
-	sink_free(state.sink);
+	log_abandon(state.sink);
 	state.sink = next;
 }
 
@@ -651,7 +645,7 @@ log_commit(struct logsink *s, enum log_level level)
 		take_next_sink();
 	pthread_cond_signal(&state.work);
 	pthread_mutex_unlock(&state.lock);
-	sink_free(old);
+	log_abandon(old);
 	atomic_store(&state.level, (int)level);
 }
 
