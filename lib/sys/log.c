@@ -49,6 +49,7 @@ struct logsink {
 	char *path; /* owned; NULL: STDERR */
 	int fd; /* -1: closed; not ours if STDERR */
 	struct log_style style;
+	struct logsink *former; /* which this one replaced before it was used */
 
 	char buf[BUFFER_SIZE];
 	size_t len;
@@ -424,13 +425,17 @@ log_write(const struct logline *line)
 static void
 take_next_sink(void)
 {
-	struct logsink *next;
+	struct logsink *next, *former;
 
 	if (atomic_load(&state.next) == NULL)
 		return;
 	/* Flushed while next is still set: the flush does not wait then. */
 	(void)sink_flush(state.sink);
 	next = atomic_exchange(&state.next, NULL);
+	while ((former = next->former) != NULL) {
+		next->former = former->former;
+		log_abandon(former);
+	}
 	next->lost = state.sink->lost;
 	next->error = state.sink->error;
 	log_abandon(state.sink);
@@ -637,15 +642,15 @@ log_start(void)
 void
 log_commit(struct logsink *s, enum log_level level)
 {
-	struct logsink *old;
-
 	pthread_mutex_lock(&state.lock);
-	old = atomic_exchange(&state.next, s);
+	/* A sink that the thread has not taken yet is closed by it, too. */
+	s->former = atomic_load(&state.next);
+	while (!atomic_compare_exchange_weak(&state.next, &s->former, s))
+		continue;
 	if (!state.running && !state.abandoned)
 		take_next_sink();
 	pthread_cond_signal(&state.work);
 	pthread_mutex_unlock(&state.lock);
-	log_abandon(old);
 	atomic_store(&state.level, (int)level);
 }
 
