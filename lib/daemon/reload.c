@@ -1,8 +1,10 @@
 /*
- * Reload: everything that can fail is done first, and then nothing can. The
- * configuration is read in a lane. A first attempt to prepare the change only
- * finds out which files it needs, sockets and log, which are then opened in a
- * lane. When the change is made, what is left to do for files is awaited.
+ * Reload. A lane reads the file and opens the log; then everything that can
+ * fail is prepared, and put into force at once: from there on nothing can fail,
+ * and nothing is undone. Only a change that brings sockets in folders is put
+ * off first: the lane opens those, too, and the change is prepared once more,
+ * for what it finds may have changed meanwhile. At the end what is left to do
+ * for files is awaited.
  */
 
 #include <errno.h>
@@ -19,10 +21,10 @@
 #include "sys/manager.h"
 
 /* The longest wait for what a change leaves to the lane. */
-#define SETTLE_MAX TSPAN_SECONDS(1)
+#define RELOAD_SETTLE TSPAN_SECONDS(1)
 
 /* Attempts at most, where listeners come and go between them. */
-#define ATTEMPTS 8
+#define RELOAD_ATTEMPTS 8
 
 struct asker {
 	TAILQ_ENTRY(asker) next;
@@ -32,17 +34,23 @@ struct asker {
 
 TAILQ_HEAD(askers, asker);
 
+/* A job behind all that the change left to the lane. */
+struct settling {
+	struct lane_job job;
+	struct reload *reload; /* NULL: it has ended */
+};
+
 struct reload {
 	struct lane_job job;
 	struct supervisor *sup;
 	char *file; /* owned */
 	struct conf *conf; /* what was read; NULL: mistakes, or in force */
 	struct conf_report report;
+	struct logsink *log; /* NULL: it cannot be opened, or is in force */
 	struct openings openings;
 	unsigned attempts;
 	struct settling *settling; /* NULL: not yet */
 	struct timer timer; /* until it is not awaited any more */
-	struct logsink *log; /* NULL: not open yet, or in force */
 	struct askers askers;
 	struct askers later; /* asked while this reload was reading */
 	bool again; /* another reload was asked for meanwhile */
@@ -51,147 +59,13 @@ struct reload {
 	size_t text_len;
 };
 
-static void start(struct supervisor *s, tstamp now);
+static void reload_start(struct supervisor *s, tstamp now);
 
-/* --- the answer --------------------------------------------------------- */
-
-static void
-report(struct reload *r)
-{
-	for (size_t i = 0; i < r->report.warnings_len; i++)
-		log_warnx("%s", r->report.warnings[i]);
-	for (size_t i = 0; i < r->report.mistakes_len; i++)
-		logging_tell(r->text, false, "%s", r->report.mistakes[i]);
-}
-
-/* --- making it true ----------------------------------------------------- */
-
-enum outcome {
-	REFUSED, /* the reason is told */
-	READY,
-	LATER, /* after openings_work() */
-};
-
-/* 0, or like prepare() of the control socket. */
-static int
-prepare_services(struct reload *r, const char **refusal_out)
-{
-	struct supervisor *s = r->sup;
-	int status, counter;
-
-	*refusal_out = "no memory for the tables";
-	if (tables_reserve(s, r->conf) == -1)
-		return ENOMEM;
-	*refusal_out = "the control socket cannot be opened";
-	status = s->control->prepare(
-	    s->control_arg, r->conf, tables_spare(r->conf), &r->openings);
-	if (status != 0 && status != OPENINGS_LATER)
-		return status;
-	/* Each says at the first attempt what the lane is to open. */
-	counter = poolcounter_prepare(s, r->conf, &r->openings);
-	if (counter != 0 && status == 0)
-		s->control->abort(s->control_arg);
-	if (counter == 0 && status != 0)
-		poolcounter_abort(s);
-	if (counter != 0 && counter != OPENINGS_LATER)
-		*refusal_out = "the counter cannot be as it says";
-	return counter != 0 ? counter : status;
-}
-
-static void
-abort_services(struct supervisor *s)
-{
-	s->control->abort(s->control_arg);
-	poolcounter_abort(s);
-}
-
-/*
- * Does everything that could fail: listeners, tables and services are there for
- * the new configuration. Gives the listeners.
- */
-static enum outcome
-prepare(struct reload *r, struct app_listeners **out)
-{
-	struct supervisor *s = r->sup;
-	const char *refusal = "not enough descriptors";
-	bool later;
-	int status;
-
-	tables_fit_parked(r->conf);
-	if (!tables_afford(r->conf)) {
-		logging_tell(r->text, false, "%s: %s", r->conf->file, refusal);
-		return REFUSED;
-	}
-	*out = apps_prepare(s, r->conf, &r->openings, r->text);
-	later = *out == NULL;
-	if (later && errno != EINPROGRESS)
-		return REFUSED;
-	status = prepare_services(r, &refusal);
-	if (status == 0 && !later)
-		return READY;
-	if (status == 0)
-		abort_services(s);
-	if (!later)
-		apps_abandon(r->conf, *out);
-	if (status == 0 || status == OPENINGS_LATER)
-		return LATER;
-	logging_tell(r->text, false, "%s: %s", r->conf->file, refusal);
-	return REFUSED;
-}
-
-/* Takes back what prepare() did. */
-static void
-abandon(struct reload *r, struct app_listeners *prepared)
-{
-	abort_services(r->sup);
-	apps_abandon(r->conf, prepared);
-}
-
-/* Puts the configuration into force. */
-static void
-commit(struct reload *r, struct config *config, struct app_listeners *prepared,
-    tstamp now)
-{
-	struct supervisor *s = r->sup;
-	struct config *old = s->config;
-	const struct conf *conf = r->conf;
-
-	logging_commit(conf, r->log);
-	r->conf = NULL;
-	r->log = NULL;
-	s->config = config;
-	s->generation++;
-	pool_resize(&s->pool, conf->max_processes, conf->process_slack, now);
-	apps_change(s, prepared, r->text, now);
-	s->control->commit(s->control_arg, conf);
-	poolcounter_commit(s, conf, now);
-	config_unref(old);
-}
-
-static enum outcome
-apply(struct reload *r, tstamp now)
-{
-	struct app_listeners *prepared;
-	struct config *config;
-	enum outcome outcome = prepare(r, &prepared);
-
-	if (outcome != READY)
-		return outcome;
-	config = config_new(r->conf);
-	if (config == NULL) {
-		logging_tell(r->text, false, "no memory");
-		abandon(r, prepared);
-		return REFUSED;
-	}
-	commit(r, config, prepared, now);
-	return READY;
-}
-
-/* --- the course of it --------------------------------------------------- */
+/* --- its end -------------------------------------------------------------- */
 
 /* Each asker is told once. */
 static void
-answer_all(struct askers *all, bool ok, const char *text)
+reload_answer(struct askers *all, bool ok, const char *text)
 {
 	struct asker *a;
 
@@ -203,22 +77,12 @@ answer_all(struct askers *all, bool ok, const char *text)
 	}
 }
 
-static void
-answer(struct reload *r, bool ok)
-{
-	const char *text = "";
-
-	if (r->text != NULL && fclose(r->text) == 0)
-		text = r->text_buf;
-	answer_all(&r->askers, ok, text);
-	free(r->text_buf);
-}
-
 /* Frees the reload, and starts the next if one was asked for meanwhile. */
 static void
-end(struct reload *r, bool ok, tstamp now)
+reload_end(struct reload *r, bool ok, tstamp now)
 {
 	struct supervisor *s = r->sup;
+	const char *text = "";
 
 	timer_set(&s->loop.timers, &r->timer, TSTAMP_NEVER);
 	/* The answer to a reload that was refused ends with the mistakes. */
@@ -232,14 +96,17 @@ end(struct reload *r, bool ok, tstamp now)
 		    "%s: not reloaded, the old configuration stays in force",
 		    r->file);
 	(void)notify_send("READY=1");
-	answer(r, ok);
+	if (r->text != NULL && fclose(r->text) == 0)
+		text = r->text_buf;
+	reload_answer(&r->askers, ok, text);
+	free(r->text_buf);
 	s->reload = NULL;
 	if (r->again && !s->stopping)
-		start(s, now);
+		reload_start(s, now);
 	if (s->reload != NULL)
 		TAILQ_CONCAT(&s->reload->askers, &r->later, next);
 	else
-		answer_all(&r->later, false,
+		reload_answer(&r->later, false,
 		    s->stopping ? "the daemon is stopping\n" : "no memory\n");
 	openings_fini(&r->openings, &s->looker);
 	log_abandon(r->log);
@@ -251,130 +118,185 @@ end(struct reload *r, bool ok, tstamp now)
 }
 
 static void
-submit(struct reload *r, struct lane *lane, void (*work)(struct lane_job *),
-    void (*done)(struct lane_job *, tstamp now))
-{
-	r->job.work = work;
-	r->job.done = done;
-	lane_submit(lane, &r->job);
-}
-
-/* A job behind all that the change left to the lane. */
-struct settling {
-	struct lane_job job;
-	struct reload *reload; /* NULL: it has ended */
-};
-
-static void
-do_nothing(struct lane_job *job)
+reload_settle_work(struct lane_job *job)
 {
 	(void)job;
 }
 
 static void
-settled(struct lane_job *job, tstamp now)
+reload_settled(struct lane_job *job, tstamp now)
 {
 	struct settling *w = LOOP_OWNER(job, struct settling, job);
 
 	if (w->reload != NULL)
-		end(w->reload, true, now);
+		reload_end(w->reload, true, now);
 	free(w);
 }
 
 static void
-waited_enough(struct timer *t, tstamp now)
+reload_waited_enough(struct timer *t, tstamp now)
 {
 	struct reload *r = TIMER_OWNER(t, struct reload, timer);
 
 	r->settling->reload = NULL;
-	end(r, true, now);
+	reload_end(r, true, now);
 }
 
-/* Awaits what is left to do for files, or for a while if that is held up. */
+/*
+ * Awaits what the change has left to do for files: sockets that are removed, or
+ * get another mode. Whoever asked may look at them next; but not for longer
+ * than a while, should a file server hold that up.
+ */
 static void
-settle(struct reload *r, tstamp now)
+reload_settle(struct reload *r, tstamp now)
 {
 	struct lane *lane = &r->sup->looker;
 
 	openings_fini(&r->openings, lane);
 	r->settling = calloc(1, sizeof(*r->settling));
 	if (r->settling == NULL) {
-		end(r, true, now);
+		reload_end(r, true, now);
 		return;
 	}
 	r->settling->reload = r;
-	r->settling->job.work = do_nothing;
-	r->settling->job.done = settled;
-	timer_set(&r->sup->loop.timers, &r->timer, now + SETTLE_MAX);
+	r->settling->job.work = reload_settle_work;
+	r->settling->job.done = reload_settled;
+	timer_set(&r->sup->loop.timers, &r->timer, now + RELOAD_SETTLE);
 	lane_submit(lane, &r->settling->job);
 }
 
+/* --- the change ----------------------------------------------------------- */
+
+/* What was prepared, until it is in force. */
+struct prepared {
+	struct app_listeners *listeners; /* by app */
+	struct config *config;
+};
+
+enum outcome {
+	RELOAD_REFUSED, /* the reason is told, and nothing is left of it */
+	RELOAD_READY,
+	RELOAD_LATER, /* after openings_work() */
+};
+
+/*
+ * Does everything that could fail, before anything is changed. The first time
+ * each part notes what the lane is to open for it.
+ */
+static enum outcome
+reload_prepare(struct reload *r, struct prepared *out)
+{
+	struct supervisor *s = r->sup;
+	struct conf *conf = r->conf;
+	int control = OPENINGS_LATER, counter = OPENINGS_LATER;
+	const char *refusal = "not enough descriptors";
+	enum outcome outcome = RELOAD_REFUSED;
+
+	out->listeners = NULL;
+	tables_fit_parked(conf);
+	if (!tables_afford(conf))
+		goto undo;
+	out->listeners = apps_prepare(s, conf, &r->openings, r->text);
+	if (out->listeners == NULL && errno != EINPROGRESS)
+		return RELOAD_REFUSED;
+	refusal = "no memory for the tables";
+	if (tables_reserve(s, conf) == -1)
+		goto undo;
+	refusal = "the control socket cannot be opened";
+	control = s->control->prepare(
+	    s->control_arg, conf, tables_spare(conf), &r->openings);
+	if (control != 0 && control != OPENINGS_LATER)
+		goto undo;
+	refusal = "the counter cannot be as it says";
+	counter = poolcounter_prepare(s, conf, &r->openings);
+	if (counter != 0 && counter != OPENINGS_LATER)
+		goto undo;
+	refusal = "no memory";
+	if (out->listeners == NULL || control != 0 || counter != 0)
+		outcome = RELOAD_LATER;
+	else if ((out->config = config_new(conf)) != NULL)
+		return RELOAD_READY;
+undo:
+	if (counter == 0)
+		poolcounter_abort(s);
+	if (control == 0)
+		s->control->abort(s->control_arg);
+	if (out->listeners != NULL)
+		apps_abandon(conf, out->listeners);
+	if (outcome == RELOAD_REFUSED)
+		logging_tell(r->text, false, "%s: %s", conf->file, refusal);
+	return outcome;
+}
+
+/* Puts the configuration into force. */
 static void
-open_files(struct lane_job *job)
+reload_commit(struct reload *r, const struct prepared *new, tstamp now)
+{
+	struct supervisor *s = r->sup;
+	struct config *old = s->config;
+	const struct conf *conf = r->conf;
+
+	logging_commit(conf, r->log);
+	r->conf = NULL;
+	r->log = NULL;
+	s->config = new->config;
+	s->generation++;
+	pool_resize(&s->pool, conf->max_processes, conf->process_slack, now);
+	apps_change(s, new->listeners, r->text, now);
+	s->control->commit(s->control_arg, conf);
+	poolcounter_commit(s, conf, now);
+	config_unref(old);
+}
+
+/* --- its course ----------------------------------------------------------- */
+
+static void
+reload_work(struct lane_job *job)
 {
 	struct reload *r = LOOP_OWNER(job, struct reload, job);
 
-	openings_work(&r->openings);
-	if (r->log == NULL)
+	if (r->attempts > 0)
+		openings_work(&r->openings);
+	else
+		r->conf =
+		    conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
+	if (r->conf != NULL && r->log == NULL)
 		r->log = logging_prepare(r->conf, r->text);
 }
 
 static void
-files_opened(struct lane_job *job, tstamp now)
+reload_work_done(struct lane_job *job, tstamp now)
 {
 	struct reload *r = LOOP_OWNER(job, struct reload, job);
-	struct supervisor *s = r->sup;
-	enum outcome outcome = REFUSED;
+	enum outcome outcome = RELOAD_REFUSED;
+	struct prepared new;
 
-	if (s->stopping)
+	if (r->attempts++ == 0) {
+		for (size_t i = 0; i < r->report.warnings_len; i++)
+			log_warnx("%s", r->report.warnings[i]);
+		for (size_t i = 0; i < r->report.mistakes_len; i++)
+			logging_tell(
+			    r->text, false, "%s", r->report.mistakes[i]);
+	}
+	if (r->sup->stopping)
 		logging_tell(r->text, false, "the daemon is stopping");
 	else if (r->log != NULL)
-		outcome = apply(r, now);
-	if (outcome == READY) {
-		settle(r, now);
-	} else if (outcome == LATER && ++r->attempts < ATTEMPTS) {
-		submit(r, &s->looker, open_files, files_opened);
+		outcome = reload_prepare(r, &new);
+	if (outcome == RELOAD_READY) {
+		reload_commit(r, &new, now);
+		reload_settle(r, now);
+	} else if (outcome == RELOAD_LATER && r->attempts < RELOAD_ATTEMPTS) {
+		lane_submit(&r->sup->looker, &r->job);
 	} else {
-		if (outcome == LATER)
+		if (outcome == RELOAD_LATER)
 			logging_tell(r->text, false,
 			    "its listeners come and go: try again");
-		end(r, false, now);
+		reload_end(r, false, now);
 	}
 }
 
 static void
-read_file(struct lane_job *job)
-{
-	struct reload *r = LOOP_OWNER(job, struct reload, job);
-
-	r->conf = conf_load(r->file, CONF_OUTSIDE_WARN, NULL, &r->report);
-}
-
-static void
-file_read(struct lane_job *job, tstamp now)
-{
-	struct reload *r = LOOP_OWNER(job, struct reload, job);
-	struct supervisor *s = r->sup;
-	enum outcome outcome = REFUSED;
-	struct app_listeners *prepared;
-
-	r->text = open_memstream(&r->text_buf, &r->text_len);
-	report(r);
-	if (s->stopping)
-		logging_tell(r->text, false, "the daemon is stopping");
-	else if (r->conf != NULL)
-		outcome = prepare(r, &prepared);
-	if (outcome == REFUSED) {
-		end(r, false, now);
-		return;
-	}
-	if (outcome == READY)
-		abandon(r, prepared);
-	submit(r, &s->looker, open_files, files_opened);
-}
-
-static void
-start(struct supervisor *s, tstamp now)
+reload_start(struct supervisor *s, tstamp now)
 {
 	struct reload *r = calloc(1, sizeof(*r));
 
@@ -384,15 +306,18 @@ start(struct supervisor *s, tstamp now)
 		return;
 	}
 	r->sup = s;
+	r->text = open_memstream(&r->text_buf, &r->text_len);
 	openings_init(&r->openings);
-	timer_init(&r->timer, waited_enough);
+	timer_init(&r->timer, reload_waited_enough);
 	TAILQ_INIT(&r->askers);
 	TAILQ_INIT(&r->later);
 	conf_report_init(&r->report);
 	s->reload = r;
 	(void)notify_send(
 	    "RELOADING=1\nMONOTONIC_USEC=%lld", (long long)(now / 1000));
-	submit(r, &s->looker, read_file, file_read);
+	r->job.work = reload_work;
+	r->job.done = reload_work_done;
+	lane_submit(&s->looker, &r->job);
 }
 
 void
@@ -404,7 +329,7 @@ reload_request(struct supervisor *s, reload_done *done, void *arg, tstamp now)
 	if (joins)
 		s->reload->again = true;
 	else
-		start(s, now);
+		reload_start(s, now);
 	if (a == NULL || s->reload == NULL) {
 		free(a);
 		if (done != NULL)
