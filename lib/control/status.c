@@ -168,19 +168,19 @@ take_app(struct status *st, struct status_app *a, const struct group *g)
 		a->has |= HAS_CLIENTS | HAS_SESSIONS | HAS_WAITING;
 	a->max_queue = conf->pool.max_queue;
 	take_figures(a, &st->sup->pool, st->at);
-	a->sizes.resized = g->resized;
-	a->sizes.file_min = g->file_size.min;
-	a->sizes.file_max = g->file_size.max;
-	if (g->resized)
+	a->sizes.resized = g->size.set;
+	a->sizes.file_min = g->size.of_file.min;
+	a->sizes.file_max = g->size.of_file.max;
+	if (g->size.set)
 		a->has |= HAS_RESIZED;
 
 	a->failure =
 	    keep_reason(st, wrong[0] != '\0' ? wrong : group_failure(g, why));
 	if (wrong[0] == '\0' && a->failure != STATUS_NO_STRING)
 		a->has |= HAS_FAILURE_AGE;
-	a->failure_age = st->at - g->failed_at;
-	a->rollout.age = st->at - g->given_up_at;
-	a->rollout.given_up_for = keep_reason(st, g->given_up_for);
+	a->failure_age = st->at - g->failure.at;
+	a->rollout.age = st->at - g->given_up.at;
+	a->rollout.given_up_for = keep_reason(st, g->given_up.why);
 
 	a->listen.first = st->strings.len;
 	TAILQ_FOREACH(l, &g->listeners, next) {

@@ -290,7 +290,7 @@ fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 			return has_failed(line,
 			    "%s: the successor of worker %s does not live, "
 			    "the worker stays: %s",
-			    t->name, t->id, g->given_up_for);
+			    t->name, t->id, g->given_up.why);
 	} else if (wait_is_rolling(a)) {
 		return FATE_COMING;
 	}
@@ -301,7 +301,7 @@ fate_of(const struct supervisor *s, const struct target *t, struct text *line)
 		return has_failed(line,
 		    "%s: the new generation does not live, the old one stays: "
 		    "%s",
-		    t->name, g->given_up_for);
+		    t->name, g->given_up.why);
 	return app_is_ready(a) ? FATE_DONE : FATE_COMING;
 }
 
@@ -491,8 +491,8 @@ resize_goes_on(struct client *cl, struct progress *out)
 	(void)size_format(
 	    (struct group_size){ a->options.min_processes, max }, now);
 	client_tell(cl, "%s: %s, %" PRIu32 " now; %s%s", t->name, now, n,
-	    g->resized ? "the file says " : "as the file says",
-	    g->resized ? size_format(g->file_size, file) : "");
+	    g->size.set ? "the file says " : "as the file says",
+	    g->size.set ? size_format(g->size.of_file, file) : "");
 	return false;
 }
 

@@ -185,7 +185,7 @@ rollouts_go_on(struct client *cl, struct progress *out)
 		client_error(cl,
 		    "%s: the new generation does not live, the old one "
 		    "stays: %s",
-		    given_up->conf->name, given_up->given_up_for);
+		    given_up->conf->name, given_up->given_up.why);
 	return false;
 }
 

@@ -40,10 +40,10 @@ group_failed(struct group *g, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	(void)vsnprintf(g->last_failure, sizeof(g->last_failure), fmt, ap);
+	(void)vsnprintf(g->failure.why, sizeof(g->failure.why), fmt, ap);
 	va_end(ap);
-	g->failed_at = loop_now(&g->sup->loop);
-	g->failed_generation = g->sup->pool.apps[g->app].generation;
+	g->failure.at = loop_now(&g->sup->loop);
+	g->failure.generation = g->sup->pool.apps[g->app].generation;
 }
 
 void
@@ -78,9 +78,9 @@ group_doubt(const struct group *g)
 const char *
 group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
 {
-	const char *why = g->last_failure, *expected = group_doubt(g);
+	const char *why = g->failure.why, *expected = group_doubt(g);
 
-	if (g->failed_generation < g->sup->pool.apps[g->app].proven)
+	if (g->failure.generation < g->sup->pool.apps[g->app].proven)
 		why = "";
 	if (why[0] == '\0' && app_has_failed(&g->sup->pool.apps[g->app]))
 		why = "it does not start";
@@ -561,7 +561,7 @@ apps_change_one(struct group *g, const struct conf_app *app,
 	struct app_options o;
 
 	if (back)
-		g->closing = g->drained = g->muted = g->stopped = g->resized =
+		g->closing = g->drained = g->muted = g->stopped = g->size.set =
 		    false;
 	apps_configure(g, app, now);
 	if (!app->parking.keep_alive && !app->parking.wait_for_data)

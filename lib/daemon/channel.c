@@ -381,7 +381,7 @@ channel_take_other(
 		    (int)(said->len > 200 ? 200 : said->len), said->text);
 		tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE,
 		    process_end_name(END_FAIL), "cannot go on: %s",
-		    w->group->last_failure);
+		    w->group->failure.why);
 		pool_misbehaved(p, w->process, END_FAIL, now);
 		return NULL;
 	case VERB_EVENT:

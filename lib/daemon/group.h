@@ -65,12 +65,14 @@ struct group {
 	const struct conf_app *conf;
 	char *name; /* owned: conf and its strings go with a reload */
 	bool muted; /* drained: its listeners stay out of the loop */
-	bool stopped; /* its listeners are closed; see hold.h */
+	bool stopped; /* its listeners are closed; see hold.c */
 	struct hold_start *starting; /* under way, while stopped; or NULL */
 	int start_error; /* of the latest start that failed */
-	bool resized; /* by an operator; see size.h */
-	struct group_size size; /* if resized: the one in force, */
-	struct group_size file_size; /* and what the file said then */
+	struct {
+		bool set; /* by an operator: */
+		struct group_size now; /* the one in force, */
+		struct group_size of_file; /* and what the file said then */
+	} size;
 	bool closing; /* left the configuration, or everything stops */
 	bool drained; /* the core knows that no listener is left */
 	struct app_listeners listeners;
@@ -90,11 +92,15 @@ struct group {
 	struct restart_files *restart_files; /* NULL: no file restarts it */
 	uint64_t *slots; /* bitmap of the slots in use */
 	uint32_t slots_len; /* in words */
-	char last_failure[256]; /* "" : none yet */
-	tstamp failed_at;
-	uint32_t failed_generation; /* which was coming, if there was one */
-	char given_up_for[256]; /* the failure that ended the latest rollout */
-	tstamp given_up_at;
+	struct {
+		char why[256]; /* "" : none yet */
+		tstamp at;
+		uint32_t generation; /* which was coming, if there was one */
+	} failure; /* the latest */
+	struct {
+		char why[256]; /* its failure */
+		tstamp at;
+	} given_up; /* the latest rollout that was */
 	tstamp reports_since; /* slow processes are counted from here, */
 	unsigned reports; /* for one second */
 	struct log_rate full_rate;
@@ -209,13 +215,6 @@ void hold_start(struct group *g, tstamp now);
 
 /* The group goes. */
 void hold_forget(struct group *g);
-
-/* --- size.c -------------------------------------------------------------- */
-
-/*
- * How many processes an app keeps and may have: as its file says, or as an
- * operator has set it, which survives a reload until the file says otherwise.
- */
 
 /* Room for why a size is refused. */
 #define SIZE_WHY 192

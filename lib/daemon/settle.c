@@ -82,7 +82,7 @@ tell_late(struct worker *w, enum process_end why, const char *what, tspan limit)
 {
 	group_failed(w->group, "%s within %g s", what, tspan_to_seconds(limit));
 	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE, process_end_name(why),
-	    "is killed: %s", w->group->last_failure);
+	    "is killed: %s", w->group->failure.why);
 }
 
 static void
@@ -194,11 +194,11 @@ tell(struct supervisor *s, const struct action *a, tstamp now)
 		break;
 	case NEWS_GIVEN_UP:
 		memcpy(
-		    g->given_up_for, g->last_failure, sizeof(g->given_up_for));
-		g->given_up_at = now;
+		    g->given_up.why, g->failure.why, sizeof(g->given_up.why));
+		g->given_up.at = now;
 		tell_app(g, LOG_LEVEL_ERROR, EVENT_FAILURE, NULL,
 		    "the new generation does not live: the old one stays: %s",
-		    g->given_up_for);
+		    g->given_up.why);
 		break;
 	case NEWS_AT_REST:
 		tell_app(g, LOG_LEVEL_INFO, EVENT_STOP, NULL, "%s",

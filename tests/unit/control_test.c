@@ -72,7 +72,7 @@ group_find(const struct supervisor *s, const char *name)
 const char *
 group_failure(const struct group *g, char buf[GROUP_FAILURE_MAX])
 {
-	return memcpy(buf, g->last_failure, sizeof(g->last_failure));
+	return memcpy(buf, g->failure.why, sizeof(g->failure.why));
 }
 
 void
@@ -232,8 +232,8 @@ spawn(bool works)
 		if (a.kind != ACTION_SPAWN)
 			continue;
 		if (!works) {
-			(void)snprintf(group.last_failure,
-			    sizeof(group.last_failure), "no such program");
+			(void)snprintf(group.failure.why,
+			    sizeof(group.failure.why), "no such program");
 			pool_spawn_failed(&sup.pool, a.process, false, now);
 			return;
 		}

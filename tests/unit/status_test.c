@@ -238,7 +238,7 @@ an_app_shows_limits_beside_use(void)
 	add_listener(g, "127.0.0.1:8080");
 	add_listener(g, "unix:/run/\"web");
 	(void)snprintf(
-	    g->last_failure, sizeof(g->last_failure), "said \"\033[2J\"");
+	    g->failure.why, sizeof(g->failure.why), "said \"\033[2J\"");
 	settle(true);
 	(void)shown(NULL, true);
 	CHECK(has("{\"name\":\"web\",\"state\":\"running\","
