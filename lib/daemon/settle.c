@@ -1,4 +1,21 @@
-/* The pool's actions, carried out. */
+/*
+ * The pool's actions, carried out.
+ *
+ * A fact that an event of the loop brings is told to the core at once, and what
+ * the core wants done for it waits here for the end of the turn. No handler
+ * acts by itself, for two reasons. What it would act on may still change in the
+ * same turn: a process that has died is not handed a connection because its
+ * death was read after the connection, and a start that was wanted first and
+ * is not any more is never begun. And an action may fail and be a fact itself;
+ * in the middle of another fact the core's tables were not in order.
+ *
+ * So the ring of actions is emptied in its order until nothing is left in it,
+ * with whatever the actions brought; the starts they ask for are queued, and
+ * begun when all apps have said what they need, for a turn may begin only a
+ * few. An action that was overtaken is dropped by the core when it is taken
+ * out, so that each one carried out is about a process, connection or app that
+ * is there.
+ */
 
 #include <assert.h>
 #include <errno.h>
@@ -22,7 +39,7 @@
 
 /* Closes our copy of a connection that its process may have closed before. */
 static void
-close_copy(struct group *g, struct accepted *c)
+settle_close_copy(struct group *g, struct accepted *c)
 {
 	parking_forget(g->sup, c);
 	if (c->tcp) {
@@ -35,14 +52,14 @@ close_copy(struct group *g, struct accepted *c)
 }
 
 static void
-hand(struct supervisor *s, const struct action *a, tstamp now)
+settle_hand_over(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct worker *w = s->workers[a->process];
 	struct accepted *c = &s->accepted[a->conn];
 
 	if (channel_hand(w, a->conn, now) == 0) {
 		if (!w->parks)
-			close_copy(w->group, c);
+			settle_close_copy(w->group, c);
 		c->handed = true;
 		return;
 	}
@@ -65,28 +82,19 @@ hand(struct supervisor *s, const struct action *a, tstamp now)
 	}
 }
 
-static void
-stop_worker(struct supervisor *s, const struct action *a, tstamp now)
-{
-	struct worker *w = s->workers[a->process];
-
-	if (w->start.queued)
-		start_call_off(w, now);
-	else
-		channel_stop(w);
-}
-
 /* Tells why a worker is ended that was too late with something. */
 static void
-tell_late(struct worker *w, enum process_end why, const char *what, tspan limit)
+settle_tell_late(
+    struct worker *w, enum process_end why, const char *what, tspan limit)
 {
 	group_failed(w->group, "%s within %g s", what, tspan_to_seconds(limit));
 	tell_worker(w, LOG_LEVEL_WARN, EVENT_FAILURE, process_end_name(why),
 	    "is killed: %s", w->group->failure.why);
 }
 
+/* ACTION_STOP, and what follows if the process stays: TERM, KILL. */
 static void
-terminate(struct supervisor *s, const struct action *a, tstamp now)
+settle_end_process(struct supervisor *s, const struct action *a, tstamp now)
 {
 	const struct process *x = &s->pool.processes[a->process];
 	const struct app_options *o = &s->pool.apps[a->app].options;
@@ -96,39 +104,36 @@ terminate(struct supervisor *s, const struct action *a, tstamp now)
 		start_call_off(w, now);
 		return;
 	}
-	if (x->end == END_START_TIMEOUT)
-		tell_late(
-		    w, END_START_TIMEOUT, "it was not ready", o->start_timeout);
-	if (x->end == END_REQUEST_TIMEOUT)
-		timeouts_terminate(w, now);
-	else
-		worker_signal(w, SIGTERM, false);
-}
-
-static void
-kill_worker(struct supervisor *s, const struct action *a, tstamp now)
-{
-	const struct process *x = &s->pool.processes[a->process];
-	const struct app_options *o = &s->pool.apps[a->app].options;
-	struct worker *w = s->workers[a->process];
-
-	if (w->start.queued) {
-		start_call_off(w, now);
-		return;
+	switch (a->kind) {
+	case ACTION_STOP:
+		channel_stop(w);
+		break;
+	case ACTION_TERM:
+		if (x->end == END_START_TIMEOUT)
+			settle_tell_late(w, END_START_TIMEOUT,
+			    "it was not ready", o->start_timeout);
+		if (x->end == END_REQUEST_TIMEOUT)
+			timeouts_terminate(w, now);
+		else
+			worker_signal(w, SIGTERM, false);
+		break;
+	case ACTION_KILL:
+		if (x->end == END_PICKUP_TIMEOUT)
+			settle_tell_late(w, END_PICKUP_TIMEOUT,
+			    "it did not receive its connection",
+			    o->pickup_timeout);
+		if (w->start.fork != NULL)
+			fork_abandon(w, now);
+		else
+			worker_signal(w, SIGKILL, true);
+		break;
 	}
-	if (x->end == END_PICKUP_TIMEOUT)
-		tell_late(w, END_PICKUP_TIMEOUT,
-		    "it did not receive its connection", o->pickup_timeout);
-	if (w->start.fork != NULL)
-		fork_abandon(w, now);
-	else
-		worker_signal(w, SIGKILL, true);
 }
 
 /* --- news --------------------------------------------------------------- */
 
 static void
-app_failed(struct supervisor *s, struct group *g, tstamp now)
+settle_tell_failed(struct supervisor *s, struct group *g, tstamp now)
 {
 	const struct app *app = &s->pool.apps[g->app];
 	char why[GROUP_FAILURE_MAX];
@@ -152,30 +157,24 @@ app_failed(struct supervisor *s, struct group *g, tstamp now)
 	}
 }
 
-/* The end that is the cause of it is told first. */
 static void
-back_off(struct supervisor *s, const struct action *a, tstamp now)
-{
-	struct worker *w = s->workers[a->process];
-
-	if (w != NULL && keeper_awaits(w->output))
-		w->leaving.backs_off = true;
-	else
-		group_log_backoff(s->groups[a->app], now);
-}
-
-static void
-tell(struct supervisor *s, const struct action *a, tstamp now)
+settle_tell_news(struct supervisor *s, const struct action *a, tstamp now)
 {
 	struct group *g = s->groups[a->app];
 	const struct app *app = &s->pool.apps[a->app];
+	struct worker *w =
+	    a->process == ILIST_NONE ? NULL : s->workers[a->process];
 
 	switch ((enum action_news)a->cause) {
 	case NEWS_BACKOFF:
-		back_off(s, a, now);
+		/* The end that is the cause of it is told first. */
+		if (w != NULL && keeper_awaits(w->output))
+			w->leaving.backs_off = true;
+		else
+			group_log_backoff(g, now);
 		break;
 	case NEWS_FAILED:
-		app_failed(s, g, now);
+		settle_tell_failed(s, g, now);
 		break;
 	case NEWS_RECOVERED:
 		tell_app(g, LOG_LEVEL_INFO, EVENT_RECOVERY, NULL, "recovered");
@@ -218,18 +217,18 @@ settle_actions(struct supervisor *s)
 	static void (*const carry_out[])(
 	    struct supervisor *, const struct action *, tstamp) = {
 		[ACTION_SPAWN] = start_process,
-		[ACTION_HAND] = hand,
+		[ACTION_HAND] = settle_hand_over,
 		[ACTION_TAKE] = channel_take,
 		[ACTION_REFUSE] = waiters_refuse,
-		[ACTION_STOP] = stop_worker,
-		[ACTION_TERM] = terminate,
-		[ACTION_KILL] = kill_worker,
+		[ACTION_STOP] = settle_end_process,
+		[ACTION_TERM] = settle_end_process,
+		[ACTION_KILL] = settle_end_process,
 		[ACTION_SLOW] = timeouts_slow,
 		[ACTION_RESUME] = accepting_resume,
 		[ACTION_LOCK] = limiter_ask,
 		[ACTION_UNLOCK] = limiter_give_back,
 		[ACTION_OVER] = apps_over,
-		[ACTION_TELL] = tell,
+		[ACTION_TELL] = settle_tell_news,
 	};
 	tstamp now = loop_now(&s->loop);
 	struct action a;
