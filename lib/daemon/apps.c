@@ -184,7 +184,7 @@ apps_new(struct supervisor *s, const struct conf_app *conf, tstamp now)
 	parking_init(g);
 	backlog_init(g);
 	limiter_configure(g, now);
-	sampling_configure(g, now);
+	sampling_begin(g, now);
 	restart_files_configure(g, NULL, now);
 	template_configure(g, now);
 	apps_set_title(s);
@@ -201,7 +201,7 @@ apps_configure(struct group *g, const struct conf_app *conf, tstamp now)
 	g->config = config_ref(g->sup->config);
 	g->conf = conf;
 	limiter_configure(g, now);
-	sampling_configure(g, now);
+	sampling_begin(g, now);
 	restart_files_configure(g, former, now);
 	template_configure(g, now);
 	config_unref(old);

@@ -528,7 +528,7 @@ start_known(struct worker *w, tstamp now)
 {
 	tell_worker(w, LOG_LEVEL_DEBUG, EVENT_SPAWN, NULL, "started");
 	pool_spawned(&w->sup->pool, w->process, now);
-	sampling_started(w, now);
+	sampling_begin(w->group, now);
 	backlog_started(w, now);
 }
 

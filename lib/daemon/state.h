@@ -56,8 +56,8 @@ struct accepted {
 	struct parked *parked; /* it has been parked before; or NULL */
 };
 
-/* A round over all workers, in pieces; see sampling.h. */
-struct sampling_round {
+/* A round over all workers, in pieces; see sampling.c. */
+struct sampling {
 	struct timer timer; /* its next piece, or the next round */
 	uint32_t next; /* process that the piece begins with */
 };
@@ -125,8 +125,7 @@ struct supervisor {
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
 	uint64_t generation; /* reloads that came into force */
-	struct sampling_round memory;
-	struct sampling_round cpu;
+	struct sampling sampling;
 	struct timer second; /* set while there are connections */
 	struct timer hangup; /* set: a SIGHUP may be of the terminal's end */
 	bool background; /* -D: report when all are ready */

@@ -142,7 +142,7 @@ processor_time_that_runs_backwards_is_none(void)
 	sup.workers[0]->cpu = TSPAN_SECONDS(1000);
 	/* The program's own sockets are not looked at. */
 	sup.workers[0]->accepts = true;
-	timer_set(&sup.loop.timers, &sup.cpu.timer, fixture.now);
+	timer_set(&sup.loop.timers, &sup.sampling.timer, fixture.now);
 	CHECK(loop_turn(&sup.loop, fixture.now) != -1);
 	NEED(fixture.group->backlog.look != NULL);
 	wait_for_answer();

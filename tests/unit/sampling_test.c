@@ -17,7 +17,7 @@ begin(unsigned workers, uint64_t max_memory)
 	fixture.web.pool.min_processes = workers;
 	fixture.web.pool.max_memory = max_memory;
 	fixture_begin();
-	sampling_configure(fixture.group, fixture.now);
+	sampling_begin(fixture.group, fixture.now);
 	while (pool_next_action(&sup.pool, &a))
 		if (a.kind == ACTION_SPAWN)
 			(void)fixture_join(a.process, NULL);
@@ -45,7 +45,7 @@ static void
 an_app_without_max_memory_is_not_sampled(void)
 {
 	begin(2, 0);
-	CHECK_EQ(TSTAMP_NEVER, sup.memory.timer.at);
+	CHECK_EQ(TSTAMP_NEVER, sup.sampling.timer.at);
 	sampling_memory(sup.workers[0], fixture.now);
 	CHECK_EQ(-1, sup.workers[0]->memory_fd);
 	CHECK_EQ(0, sup.workers[0]->memory_at);
@@ -63,8 +63,6 @@ samples_of_a_process_take_one_descriptor(void)
 		sampling_memory(sup.workers[0], ++fixture.now);
 	CHECK_EQ(before + 1, descriptors());
 	CHECK_EQ(fixture.now, sup.workers[0]->memory_at);
-	close(sup.workers[0]->memory_fd);
-	sup.workers[0]->memory_fd = -1;
 	fixture_end();
 }
 
@@ -75,11 +73,11 @@ each_process_is_sampled_once_in_update_interval(void)
 
 	begin(3, LIMIT);
 	start = fixture.now;
-	CHECK_EQ(start + TSPAN_SECONDS(10), sup.memory.timer.at);
-	fixture.now = sup.memory.timer.at;
+	CHECK_EQ(start + TSPAN_SECONDS(10), sup.sampling.timer.at);
+	fixture.now = sup.sampling.timer.at;
 	turn();
 	CHECK_EQ(3, sampled(fixture.now));
-	CHECK_EQ(start + TSPAN_SECONDS(20), sup.memory.timer.at);
+	CHECK_EQ(start + TSPAN_SECONDS(20), sup.sampling.timer.at);
 	fixture_end();
 }
 
@@ -87,9 +85,9 @@ static void
 a_process_sampled_a_moment_ago_is_left_out(void)
 {
 	begin(3, LIMIT);
-	fixture.now = sup.memory.timer.at - TSPAN_SECONDS(1);
+	fixture.now = sup.sampling.timer.at - TSPAN_SECONDS(1);
 	sampling_memory(sup.workers[1], fixture.now);
-	fixture.now = sup.memory.timer.at;
+	fixture.now = sup.sampling.timer.at;
 	turn();
 	CHECK_EQ(2, sampled(fixture.now));
 	fixture_end();
@@ -101,8 +99,8 @@ many_processes_are_sampled_in_several_turns(void)
 	unsigned turns = 0;
 
 	begin(200, LIMIT);
-	fixture.now = sup.memory.timer.at;
-	while (sup.memory.timer.at <= fixture.now && turns < 100) {
+	fixture.now = sup.sampling.timer.at;
+	while (sup.sampling.timer.at <= fixture.now && turns < 100) {
 		unsigned before = sampled(fixture.now);
 
 		turn();
@@ -145,14 +143,14 @@ a_reload_may_set_max_memory(void)
 {
 	begin(1, 0);
 	fixture.web.pool.max_memory = LIMIT;
-	sampling_configure(fixture.group, fixture.now);
-	CHECK_EQ(fixture.now + TSPAN_SECONDS(10), sup.memory.timer.at);
+	sampling_begin(fixture.group, fixture.now);
+	CHECK_EQ(fixture.now + TSPAN_SECONDS(10), sup.sampling.timer.at);
 	/* Another takes it away: the round that is due is the last one. */
 	fixture.web.pool.max_memory = 0;
-	fixture.now = sup.memory.timer.at;
+	fixture.now = sup.sampling.timer.at;
 	turn();
 	CHECK_EQ(0, sampled(fixture.now));
-	CHECK_EQ(TSTAMP_NEVER, sup.memory.timer.at);
+	CHECK_EQ(TSTAMP_NEVER, sup.sampling.timer.at);
 	fixture_end();
 }
 
@@ -161,9 +159,9 @@ between_rounds_there_is_a_pause(void)
 {
 	begin(1, LIMIT);
 	fixture.web.pool.update_interval = TSPAN_MSECONDS(1);
-	fixture.now = sup.memory.timer.at;
+	fixture.now = sup.sampling.timer.at;
 	turn();
-	CHECK_EQ(fixture.now + TSPAN_MSECONDS(100), sup.memory.timer.at);
+	CHECK_EQ(fixture.now + TSPAN_MSECONDS(100), sup.sampling.timer.at);
 	fixture_end();
 }
 
