@@ -231,15 +231,15 @@ reopen_goes_on(struct client *cl, struct progress *out)
 	const char *file = s->config->conf->log_file;
 
 	(void)out;
-	if (s->reopening != NULL)
+	if (s->reopening.now != NULL)
 		return true;
 	/* A reload may have brought a log that is no file. */
-	if (s->reopen_failure[0] == '\0')
+	if (s->reopening.failure[0] == '\0')
 		client_tell(
 		    cl, "%s: opened anew", file == NULL ? "the log" : file);
 	else
 		client_error(cl, "%s; lines go on to the former file",
-		    s->reopen_failure);
+		    s->reopening.failure);
 	return false;
 }
 

@@ -18,7 +18,7 @@ logging_verbose(void)
 }
 
 static enum log_level
-level_of(const struct conf *conf)
+logging_level(const struct conf *conf)
 {
 	int level = (int)conf->log_level + verbose;
 
@@ -29,7 +29,7 @@ struct logsink *
 logging_prepare(const struct conf *conf, FILE *answer)
 {
 	struct log_spec spec = {
-		.level = level_of(conf),
+		.level = logging_level(conf),
 		.json = conf->log_format == CONF_LOG_FORMAT_JSON,
 	};
 	struct logsink *sink;
@@ -66,7 +66,7 @@ logging_prepare(const struct conf *conf, FILE *answer)
 void
 logging_commit(const struct conf *conf, struct logsink *sink)
 {
-	log_commit(sink, level_of(conf));
+	log_commit(sink, logging_level(conf));
 }
 
 /* --- anew ---------------------------------------------------------------- */
@@ -82,7 +82,7 @@ struct reopening {
 };
 
 static void
-reopen_work(struct lane_job *job)
+logging_reopen_work(struct lane_job *job)
 {
 	struct reopening *r = LOOP_OWNER(job, struct reopening, job);
 	FILE *why = open_memstream(&r->why, &r->why_len);
@@ -93,23 +93,23 @@ reopen_work(struct lane_job *job)
 }
 
 static void
-reopen_done(struct lane_job *job, tstamp now)
+logging_reopen_done(struct lane_job *job, tstamp now)
 {
 	struct reopening *r = LOOP_OWNER(job, struct reopening, job);
 	struct supervisor *s = r->sup;
 
 	(void)now;
-	s->reopen_failure[0] = '\0';
+	s->reopening.failure[0] = '\0';
 	if (r->sink == NULL)
-		(void)snprintf(s->reopen_failure, sizeof(s->reopen_failure),
-		    "%.*s", r->why == NULL ? 0 : (int)strcspn(r->why, "\n"),
-		    r->why);
+		(void)snprintf(s->reopening.failure,
+		    sizeof(s->reopening.failure), "%.*s",
+		    r->why == NULL ? 0 : (int)strcspn(r->why, "\n"), r->why);
 	/* A reload has opened the log of another configuration meanwhile. */
 	if (r->config != s->config)
 		log_abandon(r->sink);
 	else if (r->sink != NULL)
 		logging_commit(r->config->conf, r->sink);
-	s->reopening = NULL;
+	s->reopening.now = NULL;
 	if (r->again)
 		logging_reopen(s);
 	config_unref(r->config);
@@ -120,7 +120,7 @@ reopen_done(struct lane_job *job, tstamp now)
 void
 logging_reopen(struct supervisor *s)
 {
-	struct reopening *r = s->reopening;
+	struct reopening *r = s->reopening.now;
 
 	if (r != NULL) {
 		r->again = true;
@@ -128,15 +128,15 @@ logging_reopen(struct supervisor *s)
 	}
 	r = calloc(1, sizeof(*r));
 	if (r == NULL) {
-		(void)snprintf(s->reopen_failure, sizeof(s->reopen_failure),
-		    "%s", strerror(ENOMEM));
+		(void)snprintf(s->reopening.failure,
+		    sizeof(s->reopening.failure), "%s", strerror(ENOMEM));
 		return;
 	}
-	r->job.work = reopen_work;
-	r->job.done = reopen_done;
+	r->job.work = logging_reopen_work;
+	r->job.done = logging_reopen_done;
 	r->sup = s;
 	r->config = config_ref(s->config);
-	s->reopening = r;
+	s->reopening.now = r;
 	lane_submit(&s->looker, &r->job);
 }
 

@@ -147,7 +147,7 @@ settle_tell_failed(struct supervisor *s, struct group *g, tstamp now)
 		    group_failure(g, why),
 		    app_has_jobs(app) ? "" : "when a connection comes, and ",
 		    tspan_to_seconds(app->options.restart_delay_max));
-	if (s->background && !s->reported) {
+	if (s->background && !s->told.ready) {
 		s->exit_status = EX_UNAVAILABLE;
 		supervisor_stop_now(s, now);
 	} else if (s->exit_on_failed || g->conf->exit_on_failed) {

@@ -120,8 +120,10 @@ struct supervisor {
 	struct control *control_arg;
 	struct poolcounter *counter; /* owned; see counter.h */
 	struct reload *reload; /* under way; NULL: none */
-	struct reopening *reopening; /* of the log, likewise */
-	char reopen_failure[256]; /* of the latest; see logging.h */
+	struct {
+		struct reopening *now; /* likewise */
+		char failure[256]; /* of the latest; see logging_reopen() */
+	} reopening; /* of the log */
 	struct rlimit nofile; /* of the children, as it was given to us */
 	tstamp started;
 	uint64_t generation; /* reloads that came into force */
@@ -130,13 +132,15 @@ struct supervisor {
 	struct timer hangup; /* set: a SIGHUP may be of the terminal's end */
 	bool background; /* -D: report when all are ready */
 	bool exit_on_failed; /* for all apps */
-	bool reported; /* that the daemon is ready */
 	bool stopping;
 	int exit_status;
-	char status_text[128]; /* as the service manager knows it */
-	tstamp status_at; /* no new one before then */
-	struct timer status_timer; /* but then */
-	struct timer alive; /* set where the service manager has a watchdog */
+	struct {
+		bool ready; /* that the daemon is */
+		char text[128]; /* its status, as the manager knows it */
+		tstamp at; /* no new one before then */
+		struct timer timer; /* but then */
+		struct timer alive; /* set where there is a watchdog */
+	} told; /* to the service manager, or the terminal of -D */
 };
 
 /*
@@ -261,8 +265,9 @@ void logging_commit(const struct conf *conf, struct logsink *);
 
 /*
  * Opens the log's file anew, in a lane: another one may have its name by now.
- * s->reopening is not NULL until that is done, also for a request meanwhile;
- * then s->reopen_failure is "", or why the log goes on into the former file.
+ * s->reopening.now is not NULL until that is done, also for a request
+ * meanwhile; then s->reopening.failure is "", or why the log goes on into the
+ * former file.
  */
 void logging_reopen(struct supervisor *s);
 

@@ -232,7 +232,7 @@ supervisor_tell_status(struct supervisor *s)
 {
 	unsigned processes = 0, active = 0, failed = 0, apps = 0;
 	unsigned long waiting = 0;
-	char text[sizeof(s->status_text)];
+	char text[sizeof(s->told.text)];
 
 	for (uint32_t app = 0; app < s->pool.napps; app++) {
 		const struct app *a = &s->pool.apps[app];
@@ -249,13 +249,12 @@ supervisor_tell_status(struct supervisor *s)
 	    "%u apps (%u failed), %u of %u processes, %u active, %lu waiting",
 	    apps, failed, processes, (unsigned)s->pool.max_processes, active,
 	    waiting);
-	if (strcmp(text, s->status_text) == 0)
+	if (strcmp(text, s->told.text) == 0)
 		return;
 	if (notify_send("STATUS=%s", text) == -1)
-		timer_advance(&s->loop.timers, &s->status_timer, s->status_at);
+		timer_advance(&s->loop.timers, &s->told.timer, s->told.at);
 	else
-		(void)snprintf(
-		    s->status_text, sizeof(s->status_text), "%s", text);
+		(void)snprintf(s->told.text, sizeof(s->told.text), "%s", text);
 }
 
 /* After the settling of each turn, and before the first. */
@@ -264,24 +263,24 @@ supervisor_report(struct supervisor *s, tstamp now)
 {
 	if (s->stopping)
 		return;
-	if (!s->reported && supervisor_is_ready(s)) {
+	if (!s->told.ready && supervisor_is_ready(s)) {
 		if (notify_send("READY=1") == -1) {
 			/* The message must not be lost. */
-			timer_advance(&s->loop.timers, &s->status_timer,
-			    now + STATUS_PACE);
+			timer_advance(
+			    &s->loop.timers, &s->told.timer, now + STATUS_PACE);
 		} else {
-			s->reported = true;
+			s->told.ready = true;
 			background_report(EX_OK);
 		}
 	}
 	if (!notify_wanted())
 		return;
-	if (now < s->status_at) {
+	if (now < s->told.at) {
 		/* Changes of this turn are told when it is time. */
-		timer_advance(&s->loop.timers, &s->status_timer, s->status_at);
+		timer_advance(&s->loop.timers, &s->told.timer, s->told.at);
 		return;
 	}
-	s->status_at = now + STATUS_PACE;
+	s->told.at = now + STATUS_PACE;
 	supervisor_tell_status(s);
 }
 
@@ -300,7 +299,7 @@ supervisor_wake(struct timer *t, tstamp now)
 static void
 supervisor_say_alive(struct timer *t, tstamp now)
 {
-	struct supervisor *s = TIMER_OWNER(t, struct supervisor, alive);
+	struct supervisor *s = TIMER_OWNER(t, struct supervisor, told.alive);
 
 	(void)notify_send("WATCHDOG=1");
 	timer_set(&s->loop.timers, t, tstamp_add(now, notify_watchdog() / 3));
@@ -357,7 +356,7 @@ supervisor_run(struct supervisor *s)
 {
 	settle_actions(s);
 	if (notify_watchdog() > 0)
-		timer_set(&s->loop.timers, &s->alive, loop_now(&s->loop));
+		timer_set(&s->loop.timers, &s->told.alive, loop_now(&s->loop));
 	/* Without apps the loop may not turn for a long time. */
 	supervisor_report(s, loop_now(&s->loop));
 	while (!supervisor_is_over(s))
@@ -408,8 +407,8 @@ supervisor_init_state(struct supervisor *s, struct config *config)
 	timer_init(&s->hangup, supervisor_look_at_terminal);
 	death_init(s);
 	sampling_init(s);
-	timer_init(&s->status_timer, supervisor_wake);
-	timer_init(&s->alive, supervisor_say_alive);
+	timer_init(&s->told.timer, supervisor_wake);
+	timer_init(&s->told.alive, supervisor_say_alive);
 }
 
 int
