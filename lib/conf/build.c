@@ -328,6 +328,27 @@ build_where(
 			   : (struct where){ b->parse->sources, 1 };
 }
 
+void
+build_say(const struct build *b, const struct conf_app *app,
+    enum build_said said, const char *option, const char *fmt, ...)
+{
+	struct where where = build_where(b, app, option);
+	const char *what = app != NULL ? "app" : "option";
+	const char *name = app != NULL ? app->name : option;
+	const char *text;
+	va_list ap;
+
+	va_start(ap, fmt);
+	text = arena_vprintf(b->findings->arena, fmt, ap);
+	va_end(ap);
+	if (said == SAID_MISTAKE)
+		findings_mistake(
+		    b->findings, where, "%s '%s': %s", what, name, text);
+	else
+		findings_outside(b->findings, said == SAID_DOUBT, where,
+		    "%s '%s': %s", what, name, text);
+}
+
 bool
 build_sound(
     const struct build *b, const struct conf_app *app, const char *option)

@@ -11,68 +11,57 @@
 
 /* ---- within an app ---- */
 
-struct app_check {
-	struct build *b;
-	const struct conf_app *app;
-};
-
 static bool
-both_sound(const struct app_check *c, const char *x, const char *y)
+both_sound(const struct build *b, const struct conf_app *app, const char *x,
+    const char *y)
 {
-	return build_sound(c->b, c->app, x) && build_sound(c->b, c->app, y);
+	return build_sound(b, app, x) && build_sound(b, app, y);
 }
 
 /* Reports it where low is set, else where high is. */
 static void
-check_over(const struct app_check *c, const char *low, double low_value,
-    const char *high, double high_value)
+check_over(const struct build *b, const struct conf_app *app, const char *low,
+    double low_value, const char *high, double high_value)
 {
-	struct findings *f = c->b->findings;
-	bool is_set = build_level(c->b, c->app, low) != LEVEL_PRESET;
-	struct where where = build_where(c->b, c->app, is_set ? low : high);
+	bool is_set = build_level(b, app, low) != LEVEL_PRESET;
+	const char *where = is_set ? low : high;
 
-	if (low_value <= high_value || !both_sound(c, low, high))
+	if (low_value <= high_value || !both_sound(b, app, low, high))
 		return;
 	if (options_find(true, low)->type == &type_span)
-		findings_mistake(f, where, "app '%s': %s is over %s",
-		    c->app->name, low, high);
+		build_say(
+		    b, app, SAID_MISTAKE, where, "%s is over %s", low, high);
 	else
-		findings_mistake(f, where, "app '%s': %s (%g) is over %s (%g)",
-		    c->app->name, low, low_value, high, high_value);
+		build_say(b, app, SAID_MISTAKE, where,
+		    "%s (%g) is over %s (%g)", low, low_value, high,
+		    high_value);
 }
 
 static void
-check_needs(const struct app_check *c, const char *option, bool used,
-    const char *needed, bool there)
+check_needs(const struct build *b, const struct conf_app *app,
+    const char *option, bool used, const char *needed, bool there)
 {
-	if (used && !there && both_sound(c, option, needed))
-		findings_mistake(c->b->findings,
-		    build_where(c->b, c->app, option),
-		    "app '%s': %s has no effect without %s", c->app->name,
-		    option, needed);
+	if (used && !there && both_sound(b, app, option, needed))
+		build_say(b, app, SAID_MISTAKE, option,
+		    "%s has no effect without %s", option, needed);
 }
 
 static void
-check_required(const struct app_check *c)
+check_required(const struct build *b, const struct conf_app *app)
 {
-	const struct conf_app *app = c->app;
-	struct findings *f = c->b->findings;
-	struct where listen = build_where(c->b, app, "listen");
-
-	if (app->program.command[0] == NULL &&
-	    build_sound(c->b, app, "command"))
-		findings_mistake(f, build_where(c->b, app, "command"),
+	if (app->program.command[0] == NULL && build_sound(b, app, "command"))
+		findings_mistake(b->findings, build_where(b, app, "command"),
 		    "app '%s' has no command", app->name);
-	if (!both_sound(c, "listen", "handoff"))
+	if (!both_sound(b, app, "listen", "handoff"))
 		return;
 	if (app->listen.len == 0 && app->handoff != CONF_HANDOFF_NONE)
-		findings_mistake(f, listen,
+		findings_mistake(b->findings, build_where(b, app, "listen"),
 		    "app '%s' has no listen address (only handoff = none needs "
 		    "none)",
 		    app->name);
 	if (app->listen.len > CHILD_FDS_MAX &&
 	    app->handoff == CONF_HANDOFF_LISTEN)
-		findings_mistake(f, listen,
+		findings_mistake(b->findings, build_where(b, app, "listen"),
 		    "app '%s' has %zu listen addresses: with handoff = listen "
 		    "a process can be given %d",
 		    app->name, app->listen.len, CHILD_FDS_MAX);
@@ -80,19 +69,17 @@ check_required(const struct app_check *c)
 
 /* Facts that all workers of a template have in common. */
 static void
-check_common(const struct app_check *c, const char *option, char *const *list)
+check_common(const struct build *b, const struct conf_app *app,
+    const char *option, char *const *list)
 {
-	for (; *list != NULL; list++) {
-		if (!placeholder_has_slot(*list) ||
-		    !both_sound(c, option, "template"))
-			continue;
-		findings_mistake(c->b->findings,
-		    build_where(c->b, c->app, option),
-		    "app '%s': %s has {slot}, but with template = true all "
-		    "processes have the same one",
-		    c->app->name, option);
-		return;
-	}
+	while (*list != NULL && !placeholder_has_slot(*list))
+		list++;
+	if (*list != NULL && app->template &&
+	    both_sound(b, app, option, "template"))
+		build_say(b, app, SAID_MISTAKE, option,
+		    "%s has {slot}, but with template = true all processes "
+		    "have the same one",
+		    option);
 }
 
 /*
@@ -101,7 +88,7 @@ check_common(const struct app_check *c, const char *option, char *const *list)
  * its default. A private queue cannot keep a target.
  */
 static void
-check_target(const struct app_check *c, struct conf_app *app)
+check_target(const struct build *b, struct conf_app *app)
 {
 	struct app_options *o = &app->pool;
 	const struct {
@@ -112,73 +99,66 @@ check_target(const struct app_check *c, struct conf_app *app)
 		{ "multi_threshold", &o->multi_threshold },
 		{ "single_threshold", &o->single_threshold },
 	};
-	enum build_level target = build_level(c->b, app, "target_wait");
+	enum build_level target = build_level(b, app, "target_wait");
 
 	if (!options_allowed(options_find(true, "target_wait"), app->handoff) ||
-	    (o->private_queue && build_level(c->b, app, "queue") > target))
+	    (o->private_queue && build_level(b, app, "queue") > target))
 		o->target_wait = 0;
 	for (size_t i = 0; i < 3; i++) {
 		const char *option = thresholds[i].option;
 		double preset =
 		    strtod(options_find(true, option)->preset, NULL);
-		enum build_level own = build_level(c->b, app, option);
+		enum build_level own = build_level(b, app, option);
 
 		if (own > target)
 			o->target_wait = 0;
 		if (o->target_wait == 0 || *thresholds[i].value == preset ||
-		    !both_sound(c, option, "target_wait"))
+		    !both_sound(b, app, option, "target_wait"))
 			continue;
 		if (own < target)
 			*thresholds[i].value = preset;
 		else
-			findings_mistake(c->b->findings,
-			    build_where(c->b, app, option),
-			    "app '%s': %s has no effect with target_wait; with "
+			build_say(b, app, SAID_MISTAKE, option,
+			    "%s has no effect with target_wait; with "
 			    "target_wait = 0 it has",
-			    app->name, option);
+			    option);
 	}
 	if (o->private_queue && o->target_wait > 0 &&
-	    both_sound(c, "queue", "target_wait"))
-		findings_mistake(c->b->findings,
-		    build_where(c->b, app, "target_wait"),
-		    "app '%s': target_wait cannot be kept with queue = "
-		    "private, where connections wait for one process each",
-		    app->name);
+	    both_sound(b, app, "queue", "target_wait"))
+		build_say(b, app, SAID_MISTAKE, "target_wait",
+		    "target_wait cannot be kept with queue = private, where "
+		    "connections wait for one process each");
 }
 
 static void
 check_one_app(struct build *b, struct conf_app *app)
 {
 	struct app_options *o = &app->pool;
-	struct app_check c = { b, app };
 
-	check_target(&c, app);
-	check_required(&c);
+	check_target(b, app);
+	check_required(b, app);
 	/* Job workers are as many as the minimum says, and never more. */
 	if (app->handoff != CONF_HANDOFF_NONE)
-		check_over(&c, "min_processes", o->min_processes,
+		check_over(b, app, "min_processes", o->min_processes,
 		    "max_processes", o->max_processes);
 	check_over(
-	    &c, "min_idle", o->min_idle, "max_processes", o->max_processes);
-	check_over(&c, "restart_delay", (double)o->restart_delay,
+	    b, app, "min_idle", o->min_idle, "max_processes", o->max_processes);
+	check_over(b, app, "restart_delay", (double)o->restart_delay,
 	    "restart_delay_max", (double)o->restart_delay_max);
-	check_over(&c, "multi_threshold", o->multi_threshold, "grow_threshold",
-	    o->grow_threshold);
+	check_over(b, app, "multi_threshold", o->multi_threshold,
+	    "grow_threshold", o->grow_threshold);
 	if (app->limit.local && b->conf->counter_len == 0)
-		findings_mistake(b->findings, build_where(b, app, "limit"),
-		    "app '%s': limit: local is the daemon's own counter, and "
-		    "no counter is configured",
-		    app->name);
-	check_needs(&c, "refork_after", app->refork_after > 0, "template",
+		build_say(b, app, SAID_MISTAKE, "limit",
+		    "limit: local is the daemon's own counter, and no counter "
+		    "is configured");
+	check_needs(b, app, "refork_after", app->refork_after > 0, "template",
 	    app->template);
-	if (app->template) {
-		check_common(&c, "command", app->program.command);
-		check_common(&c, "environment", app->program.environment);
-	}
-	check_needs(&c, "wait_for_request",
+	check_common(b, app, "command", app->program.command);
+	check_common(b, app, "environment", app->program.environment);
+	check_needs(b, app, "wait_for_request",
 	    app->parking.wait_for_request != CONF_WAIT_FOR_REQUEST_NONE,
 	    "wait_for_data", app->parking.wait_for_data);
-	check_needs(&c, "queue", o->private_queue, "prefetch",
+	check_needs(b, app, "queue", o->private_queue, "prefetch",
 	    o->prefetch > 0 && !o->prefetch_auto);
 }
 
@@ -287,8 +267,8 @@ check_control(struct build *b)
 	const char *path = b->conf->control;
 
 	if (path != NULL && strlen(path) >= sizeof(sun->sun_path))
-		findings_mistake(b->findings, build_where(b, NULL, "control"),
-		    "option 'control': '%s' is too long for a socket: %zu "
+		build_say(b, NULL, SAID_MISTAKE, "control",
+		    "'%s' is too long for a socket: %zu "
 		    "bytes of at most %zu",
 		    path, strlen(path), sizeof(sun->sun_path) - 1);
 }

@@ -26,23 +26,6 @@ struct outside {
 	bool (*is_ours)(const struct conf_listen *);
 };
 
-static void outside_say(const struct outside *o, bool doubt, const char *option,
-    const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-
-/* Reports something at the place of an option. */
-static void
-outside_say(const struct outside *o, bool doubt, const char *option,
-    const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	findings_outside(o->b->findings, doubt,
-	    build_where(o->b, o->app, option), "%s: %s", o->what,
-	    arena_vprintf(o->a, fmt, ap));
-	va_end(ap);
-}
-
 /* ---- files that the daemon makes itself ---- */
 
 /* Returns 0, or the errno of that access to a folder. */
@@ -157,7 +140,7 @@ check_port(
 	    (syscall(SYS_capget, &header, sets) == 0 &&
 		(sets[0].effective & 1U << CAP_NET_BIND_SERVICE) != 0))
 		return;
-	outside_say(o, false, option,
+	build_say(o->b, o->app, SAID_OUTSIDE, option,
 	    "address %s: ports under %u are for root, or need "
 	    "CAP_NET_BIND_SERVICE",
 	    l->text, first);
@@ -185,10 +168,11 @@ check_listens(const struct outside *o, const char *option,
 		if (listener_probe(&spec, &why) == 0)
 			continue;
 		if (errno != EADDRINUSE)
-			outside_say(o, false, option, "address %s: %s: %s",
-			    l->text, why, strerror(errno));
+			build_say(o->b, o->app, SAID_OUTSIDE, option,
+			    "address %s: %s: %s", l->text, why,
+			    strerror(errno));
 		else if (o->is_ours == NULL || !o->is_ours(l))
-			outside_say(o, false, option,
+			build_say(o->b, o->app, SAID_OUTSIDE, option,
 			    "somebody else listens on %s; ss %s tells who",
 			    l->text, l->path != NULL ? "-lxp" : "-ltnp");
 	}
@@ -229,7 +213,8 @@ check_program(const struct outside *o)
 		why = strerror(errno);
 	if (why == NULL)
 		return;
-	outside_say(o, false, "command", "program %s: %s%s", path, why,
+	build_say(o->b, o->app, SAID_OUTSIDE, "command", "program %s: %s%s",
+	    path, why,
 	    command[1] != NULL || strchr(command[0], ' ') == NULL
 		? ""
 		: " (arguments are elements of their own: { \"PROGRAM\", "
@@ -267,7 +252,7 @@ check_argument(const struct outside *o, const char *text)
 
 	if (stat(path, &st) == 0 || (errno != ENOENT && errno != ENOTDIR))
 		return;
-	outside_say(o, true, "command",
+	build_say(o->b, o->app, SAID_DOUBT, "command",
 	    "argument '%s': there is no such file in %s, where the program "
 	    "starts%s%s",
 	    text, directory, stat(beside, &st) == 0 ? "; write " : "",
@@ -296,7 +281,7 @@ check_limits(const struct outside *o)
 		    getrlimit(limits[i].resource, &now) == 0 &&
 		    now.rlim_max != RLIM_INFINITY &&
 		    limits[i].limit.max > now.rlim_max)
-			outside_say(o, false, limits[i].option,
+			build_say(o->b, o->app, SAID_OUTSIDE, limits[i].option,
 			    "%s: only root can raise it over the hard limit "
 			    "(%ju)",
 			    limits[i].option, (uintmax_t)now.rlim_max);
@@ -311,14 +296,14 @@ check_programs(const struct outside *o)
 	int error = p->chroot != NULL ? folder_error(p->chroot, X_OK) : 0;
 
 	if (error != 0) {
-		outside_say(o, false, "chroot", "chroot %s: %s", p->chroot,
-		    strerror(error));
+		build_say(o->b, o->app, SAID_OUTSIDE, "chroot", "chroot %s: %s",
+		    p->chroot, strerror(error));
 		return;
 	}
 	error = folder_error(directory, X_OK);
 	if (error != 0)
-		outside_say(o, false, "directory", "directory %s: %s",
-		    directory, strerror(error));
+		build_say(o->b, o->app, SAID_OUTSIDE, "directory",
+		    "directory %s: %s", directory, strerror(error));
 	check_program(o);
 	for (size_t i = 1; p->command[0] != NULL && p->command[i] != NULL; i++)
 		if (looks_like_file(p->command[i]))

@@ -246,10 +246,8 @@ resolve_identities(struct build *b)
 	 */
 	if (conf->control_group != NULL &&
 	    !find_group(conf->control_group, &conf->control_gid))
-		findings_mistake(b->findings,
-		    build_where(b, NULL, "control_group"),
-		    "option 'control_group': group '%s': %s",
-		    conf->control_group, why_unknown());
+		build_say(b, NULL, SAID_MISTAKE, "control_group",
+		    "group '%s': %s", conf->control_group, why_unknown());
 	for (size_t i = 0; i < conf->apps_len; i++) {
 		resolve_identity(b, &conf->apps[i]);
 		resolve_owner(b, &conf->apps[i]);
@@ -268,11 +266,10 @@ resolve_identities(struct build *b)
 		const struct conf_program *p = &conf->apps[i].program;
 
 		if (p->identity.change && p->identity.uid == conf->keeper_uid)
-			findings_mistake(b->findings,
-			    build_where(b, &conf->apps[i], "user"),
-			    "app '%s': user '%s' is that of the daemon's "
-			    "keepers, which no process may get at",
-			    conf->apps[i].name, p->user);
+			build_say(b, &conf->apps[i], SAID_MISTAKE, "user",
+			    "user '%s' is that of the daemon's keepers, which "
+			    "no process may get at",
+			    p->user);
 	}
 }
 
@@ -334,9 +331,9 @@ resolve_adapter(struct build *b, struct conf_app *app)
 	app->program.adapter = find_ours(b->arena, name);
 	if (app->program.adapter != NULL)
 		return;
-	findings_outside(b->findings, false, build_where(b, app, "handoff"),
-	    "app '%s': %s is not in %s: it is installed with the daemon",
-	    app->name, name, CONF_LIBEXECDIR);
+	build_say(b, app, SAID_OUTSIDE, "handoff",
+	    "%s is not in %s: it is installed with the daemon", name,
+	    CONF_LIBEXECDIR);
 	type_break(app, b->arena, "%s is not in %s", name, CONF_LIBEXECDIR);
 }
 
@@ -443,8 +440,7 @@ resolve_program(struct build *b, struct conf_app *app)
 		return;
 	p->command[0] = name;
 	why = not_in_path(b, app, name);
-	findings_outside(b->findings, false, build_where(b, app, "command"),
-	    "app '%s': %s", app->name, why);
+	build_say(b, app, SAID_OUTSIDE, "command", "%s", why);
 	type_break(app, b->arena, "%s", why);
 }
 

@@ -357,6 +357,19 @@ enum build_level build_level(
 struct where build_where(
     const struct build *b, const struct conf_app *app, const char *option);
 
+/* What is wrong, and how wrong: see findings_mistake(), findings_outside(). */
+enum build_said {
+	SAID_MISTAKE,
+	SAID_OUTSIDE,
+	SAID_DOUBT,
+};
+
+/* Reports it there, with "app 'NAME': " or "option 'NAME': " before the text.
+ */
+void build_say(const struct build *b, const struct conf_app *app,
+    enum build_said said, const char *option, const char *fmt, ...)
+    __attribute__((format(printf, 5, 6)));
+
 /* Whether it is a value to rely on: false if a mistake made it the default. */
 bool build_sound(
     const struct build *b, const struct conf_app *app, const char *option);

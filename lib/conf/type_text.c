@@ -312,6 +312,8 @@ const char *const type_handoff_words[] = { "native", "accept", "stdio",
 	"listen", "none", NULL };
 const char *const type_protocol_words[] = { "raw", "http", "fastcgi", NULL };
 
+static const char *const flag_words[] = { "true", "=on", "=yes", "false",
+	"=off", "=no", NULL };
 static const char *const log_words[] = { "stderr", "syslog", "/", NULL };
 static const char *const facility_words[] = { "daemon", "user", "local0",
 	"local1", "local2", "local3", "local4", "local5", "local6", "local7",
@@ -341,6 +343,8 @@ static bool
 word_find(const char *const *words, const char *text, unsigned *out,
     const char **file_out)
 {
+	int (*compare)(const char *, const char *) =
+	    words == flag_words ? strcasecmp : strcmp;
 	unsigned value = 0;
 
 	for (; *words != NULL; words++) {
@@ -356,7 +360,7 @@ word_find(const char *const *words, const char *text, unsigned *out,
 		else if (prefix && strncmp(text, *words, len) == 0 &&
 		    text[len] != '\0')
 			*file_out = text + len;
-		else if (!path && !prefix && strcmp(text, *words + alias) == 0)
+		else if (!path && !prefix && compare(text, *words + alias) == 0)
 			*file_out = NULL;
 		else {
 			value++;
@@ -410,35 +414,6 @@ bad_word(const struct input *in, const char *const *words, const char *word)
 	return type_bad(in, "'%s' is not one of %s", word, valid);
 }
 
-/* ---- bool ---- */
-
-static bool
-bool_parse(const struct input *in, void *base)
-{
-	static const char *const words[] = { "false", "true", "off", "on", "no",
-		"yes" };
-	bool *field = TYPE_FIELD(in->option, base);
-
-	for (size_t i = 0; i < 6; i++) {
-		if (strcasecmp(in->values[0], words[i]) == 0) {
-			*field = i % 2 == 1;
-			return true;
-		}
-	}
-	return type_bad(in,
-	    "'%s' is not one of true, on, yes, false, off or no",
-	    in->values[0]);
-}
-
-static char *
-bool_print(const struct option *o, const void *base, struct arena *a)
-{
-	return arena_strdup(
-	    a, *(const bool *)TYPE_FIELD(o, base) ? "true" : "false");
-}
-
-const struct type type_flag = { .parse = bool_parse, .print = bool_print };
-
 /* ---- words, of an enumeration or a bool; the companion is a file ---- */
 
 /* The enumerations of conf.h are stored as what the compiler makes of them. */
@@ -448,13 +423,15 @@ static bool
 word_parse(const struct input *in, void *base)
 {
 	const struct option *o = in->option;
+	bool flag = o->type == &type_flag;
+	const char *const *words = flag ? flag_words : o->words;
 	const char *file;
 	unsigned value;
 
-	if (!word_find(o->words, in->values[0], &value, &file))
-		return bad_word(in, o->words, in->values[0]);
+	if (!word_find(words, in->values[0], &value, &file))
+		return bad_word(in, words, in->values[0]);
 	if (o->size == sizeof(bool))
-		*(bool *)TYPE_FIELD(o, base) = value != 0;
+		*(bool *)TYPE_FIELD(o, base) = (value != 0) != flag;
 	else
 		*(unsigned *)TYPE_FIELD(o, base) = value;
 	if (o->extra != 0)
@@ -466,9 +443,10 @@ word_parse(const struct input *in, void *base)
 static char *
 word_print(const struct option *o, const void *base, struct arena *a)
 {
+	bool flag = o->type == &type_flag;
 	const void *field = TYPE_FIELD(o, base);
-	const char *word = word_of(o->words,
-	    o->size == sizeof(bool) ? *(const bool *)field
+	const char *word = word_of(flag ? flag_words : o->words,
+	    o->size == sizeof(bool) ? *(const bool *)field != flag
 				    : *(const unsigned *)field);
 	const char *file =
 	    o->extra != 0 ? *(char *const *)TYPE_EXTRA(o, base) : NULL;
@@ -479,6 +457,7 @@ word_print(const struct option *o, const void *base, struct arena *a)
 	    a, *word == '/' ? file : arena_printf(a, "%s%s", word, file));
 }
 
+const struct type type_flag = { .parse = word_parse, .print = word_print };
 const struct type type_word = { .parse = word_parse, .print = word_print };
 
 /* ---- log = stderr | syslog[:FACILITY] | FILE, of struct conf ---- */
