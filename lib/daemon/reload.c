@@ -193,8 +193,7 @@ reload_prepare(struct reload *r, struct prepared *out)
 	enum outcome outcome = RELOAD_REFUSED;
 
 	out->listeners = NULL;
-	tables_fit_parked(conf);
-	if (!tables_afford(conf))
+	if (!tables_fit(conf))
 		goto undo;
 	out->listeners = apps_prepare(s, conf, &r->openings, r->text);
 	if (out->listeners == NULL && errno != EINPROGRESS)

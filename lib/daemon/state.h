@@ -237,16 +237,12 @@ void reload_forget(struct supervisor *s, void *arg);
 int tables_reserve(struct supervisor *s, const struct conf *conf);
 
 /*
- * Lowers max_parked of all apps to what descriptors are left for, and warns of
- * it.
+ * Whether all descriptors that `conf` may need can be had; if not, what is
+ * missing is logged. Lowers max_parked of all apps to what descriptors are left
+ * for, and warns of it: the only change of a configuration after conf_load(),
+ * before it is in force.
  */
-void tables_fit_parked(struct conf *conf);
-
-/*
- * Whether all descriptors that `conf` may need can be had. Logs what is
- * missing.
- */
-bool tables_afford(const struct conf *conf);
+bool tables_fit(struct conf *conf);
 
 /* Descriptors that are left when `conf` has all it needs. */
 uint32_t tables_spare(const struct conf *conf);

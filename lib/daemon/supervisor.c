@@ -444,8 +444,7 @@ supervisor_open(struct supervisor *s)
 	struct conf *conf = s->config->conf;
 	int status;
 
-	tables_fit_parked(conf);
-	if (!tables_afford(conf))
+	if (!tables_fit(conf))
 		return EX_OSERR;
 	if (tables_reserve(s, conf) == -1) {
 		log_error("cannot start");
