@@ -299,12 +299,15 @@ service_open_tcp(struct service *s, struct listener_spec *spec)
 	const struct addrinfo hints = { .ai_flags = AI_PASSIVE,
 		.ai_socktype = SOCK_STREAM };
 	const char *text = spec->name, *port = strrchr(text, ':'), *why;
+	const char *wrong = "invalid";
 	bool any = strncmp(text, "*:", 2) == 0, opened;
 	struct addrinfo *info;
 	char host[256], reason[128];
 	int error;
 
-	if (port == NULL || port == text) {
+	if (port != NULL && port != text)
+		(void)strtonum(port + 1, 0, 65535, &wrong);
+	if (wrong != NULL) {
 		log_errorx(
 		    "counter: %s: no HOST:PORT, unix:PATH or fd:NAME", text);
 		return false;
@@ -477,12 +480,13 @@ main(int argc, char **argv)
 	static struct service s;
 	const struct log_spec log = { .dest = LOG_DEST_STDERR,
 		.level = LOG_LEVEL_INFO };
-	const char **addresses = calloc((size_t)argc + 1, sizeof(*addresses));
+	static const char **addresses;
 	uint32_t clients = CLIENTS_DEFAULT;
 	bool alone;
 	int type = 0, status;
 	socklen_t len = sizeof(type);
 
+	addresses = calloc((size_t)argc + 1, sizeof(*addresses));
 	if (addresses == NULL || descriptors_fix() == -1)
 		return EX_OSERR;
 	status = service_options(argc, argv, addresses, &clients);
@@ -507,8 +511,8 @@ main(int argc, char **argv)
 		return EX_OSERR;
 	if (alone)
 		service_limit(&s, clients, 0);
-	for (; *addresses != NULL; addresses++)
-		if (!service_open(&s, *addresses))
+	for (const char **p = addresses; *p != NULL; p++)
+		if (!service_open(&s, *p))
 			return EX_CANTCREAT;
 	service_run(&s);
 	return s.status;

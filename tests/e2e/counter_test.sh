@@ -196,8 +196,10 @@ testTheProgramRefusesWhatItCannotDo() {
 		alone $wrong
 		assertEquals "$wrong" 64 $?
 	done
-	alone -l nowhere
-	assertEquals 73 $?
+	for wrong in nowhere localhost:99999 fd:nothing; do
+		alone -l "$wrong"
+		assertEquals "$wrong" 73 $?
+	done
 	alone -V
 	assertEquals "$("$APPPOOLD" -V | sed s/apppoold/apppool-counter/)" \
 	    "$(cat "$DIR/out")"

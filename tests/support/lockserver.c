@@ -146,7 +146,12 @@ lockserver_await(struct lockserver *s)
 		    0) {
 			(void)close(fd);
 			s->server = s->pid;
-			proc_each_child(s->pid, lockserver_look, s);
+			/* The counter may start after its listeners. */
+			while (s->name == LOCKSERVER_APPPOOLD &&
+			    s->server == s->pid && i++ < START_TRIES) {
+				proc_each_child(s->pid, lockserver_look, s);
+				(void)nanosleep(&nap, NULL);
+			}
 			return;
 		}
 		(void)close(fd);
