@@ -460,7 +460,7 @@ testAListeningAppThatComesBackServesAtItsAddressesAgain() {
 	} >"$DIR/both.conf"
 	conf <"$DIR/both.conf"
 	pool_start
-	hold old hello
+	hold old keep
 	conf <"$DIR/other.conf"
 	reload
 	await status_is stopping apps web state
