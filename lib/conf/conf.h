@@ -4,7 +4,7 @@
 /*
  * The configuration, read and checked as a whole. A struct conf that is in
  * force is never changed: a reload loads a second one and compares. Before that
- * tables_fit_parked() may lower max_parked. Every field is named like the
+ * tables_fit() may lower max_parked. Every field is named like the
  * option of pool.conf(5) that it holds; the manual says what 0 means. Times are
  * tspan, sizes bytes, loads percent. Lists of strings end with NULL and are
  * never NULL themselves. All memory belongs to the struct conf.

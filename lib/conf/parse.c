@@ -107,13 +107,12 @@ library_table(struct arena *a, const struct option *options, size_t len,
 	return out;
 }
 
-/* Returns the statements of a file, with their values. */
-static struct stmts
-parse_source(struct parser *p, struct source *source)
+/* Adds the statements of a file, with their values, to out. */
+static void
+parse_source(struct parser *p, struct source *source, struct stmts *out)
 {
-	struct stmts stmts = STAILQ_HEAD_INITIALIZER(stmts);
 	struct arena *a = p->findings->arena;
-	const char *text = prescan(source, p->findings, &stmts);
+	const char *text = prescan(source, p->findings, out);
 	const cfg_opt_t title[] = { CFG_STR_CB(
 	    PRESCAN_TITLE, NULL, CFGF_NODEFAULT, on_value) };
 	cfg_opt_t *in_app =
@@ -124,10 +123,10 @@ parse_source(struct parser *p, struct source *source)
 	struct stmt *s;
 	cfg_t *cfg;
 
-	STAILQ_FOREACH(s, &stmts, next)
+	STAILQ_FOREACH(s, out, next)
 		s->values = arena_alloc(a, s->size + 1, sizeof(*s->values));
 	reading.findings = p->findings;
-	reading.stmt = STAILQ_FIRST(&stmts);
+	reading.stmt = STAILQ_FIRST(out);
 	cfg = cfg_init(
 	    library_table(a, options_global, options_global_len, others, 3),
 	    CFGF_NONE);
@@ -137,7 +136,6 @@ parse_source(struct parser *p, struct source *source)
 	if (cfg_parse_buf(cfg, text) != CFG_SUCCESS)
 		assert(p->findings->mistakes > 0);
 	cfg_free(cfg);
-	return stmts;
 }
 
 /* ---- includes ---- */
@@ -248,9 +246,10 @@ include_wrong(
 static void
 add_source(struct parser *p, struct source *source)
 {
-	struct stmts stmts = parse_source(p, source);
+	struct stmts stmts = STAILQ_HEAD_INITIALIZER(stmts);
 	struct stmt *s;
 
+	parse_source(p, source, &stmts);
 	p->open[p->depth++] = source;
 	while ((s = STAILQ_FIRST(&stmts)) != NULL) {
 		STAILQ_REMOVE_HEAD(&stmts, next);
