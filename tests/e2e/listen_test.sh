@@ -465,7 +465,8 @@ testAListeningAppThatComesBackServesAtItsAddressesAgain() {
 	reload
 	await status_is stopping apps web state
 	conf <"$DIR/both.conf"
-	reload
+	# Until the process has closed its address the reload is refused.
+	await ctl reload >"$DIR/told" 2>&1
 	assertTrue "said 'web: added again'"
 	assertContains "$(ask "127.0.0.1:$PORT" hello)" hello
 	assertContains "$(web hello)" hello
